@@ -1,0 +1,418 @@
+#include "ir/graph.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace fuselage::ir {
+namespace {
+
+// One spelling for one call: attributes that repeat the schema's default go.
+AttributeMap WithoutDefaults(const OpSchema& schema, AttributeMap attributes) {
+  for (auto it = attributes.begin(); it != attributes.end();) {
+    const AttributeSpec* spec = schema.FindAttributeOrNull(it->first);
+    it = spec != nullptr && spec->default_value == it->second ? attributes.erase(it) : std::next(it);
+  }
+  return attributes;
+}
+
+// One spelling again: absent optional operands at the end go.
+void DropTrailingAbsent(std::vector<Node*>& operands) {
+  while (!operands.empty() && operands.back() == nullptr) operands.pop_back();
+}
+
+}  // namespace
+
+std::string SanitizedName(absl::string_view name) {
+  std::string sanitized(name);
+  for (char& c : sanitized) {
+    const bool keep = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+                      c == '.' || c == '/';
+    if (!keep) c = '_';
+  }
+  return sanitized.empty() ? "_" : sanitized;
+}
+
+Graph::Graph(std::string name, const OpRegistry& ops) : name_(SanitizedName(name)), ops_(&ops) {}
+
+Graph::~Graph() {
+  for (Node* node = first_; node != nullptr;) {
+    Node* next = node->next_;
+    delete node;
+    node = next;
+  }
+}
+
+absl::StatusOr<Node*> Graph::AddPlaceholder(absl::string_view name, TensorType type, Node* before) {
+  absl::StatusOr<int64_t> count = CheckedNumElements(type.shape);
+  if (!count.ok()) return Annotate(count.status(), absl::StrCat("%", name));
+  if (type.quant) RETURN_IF_ERROR(Annotate(CheckQuantParams(*type.quant, type.dtype, type.shape), absl::StrCat("%", name)));
+  std::unique_ptr<Node> node = NewNode(NodeKind::kPlaceholder, "", {});
+  node->type_ = Type(std::move(type));
+  return Insert(std::move(node), name, before);
+}
+
+absl::StatusOr<Node*> Graph::AddGetAttr(absl::string_view name, absl::string_view parameter, Node* before) {
+  const auto it = parameters_.find(parameter);
+  if (it == parameters_.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("%", name, ": no parameter @", parameter));
+  }
+  ++it->second.uses;
+  std::unique_ptr<Node> node = NewNode(NodeKind::kGetAttr, it->first, {});
+  node->type_ = Type(it->second.tensor->type());
+  return Insert(std::move(node), name, before);
+}
+
+absl::StatusOr<Node*> Graph::AddFunction(absl::string_view name, absl::string_view target,
+                                         std::vector<Node*> operands, AttributeMap attributes, Node* before) {
+  return AddCall(NodeKind::kCallFunction, name, target, ops_->FindOrNull(target), nullptr, std::move(operands),
+                 std::move(attributes), before);
+}
+
+absl::StatusOr<Node*> Graph::AddMethod(absl::string_view name, absl::string_view target, std::vector<Node*> operands,
+                                       AttributeMap attributes, Node* before) {
+  return AddCall(NodeKind::kCallMethod, name, target, ops_->FindOrNull(target), nullptr, std::move(operands),
+                 std::move(attributes), before);
+}
+
+absl::StatusOr<Node*> Graph::AddModuleCall(absl::string_view name, absl::string_view path,
+                                           std::vector<Node*> operands, Node* before) {
+  Module* module = FindModuleOrNull(path);
+  if (module == nullptr) return absl::InvalidArgumentError(absl::StrCat("%", name, ": no module @", path));
+  return AddCall(NodeKind::kCallModule, name, path, module->op, module, std::move(operands), {}, before);
+}
+
+absl::StatusOr<Node*> Graph::AddCall(NodeKind kind, absl::string_view name, absl::string_view target,
+                                     const OpSchema* op, Module* module, std::vector<Node*> operands,
+                                     AttributeMap attributes, Node* before) {
+  if (op == nullptr) return absl::UnimplementedError(absl::StrCat("%", name, ": unknown operator '", target, "'"));
+  DropTrailingAbsent(operands);
+  std::unique_ptr<Node> node = NewNode(kind, target, operands);
+  node->op_ = op;
+  node->module_ = module;
+  node->attributes_ = WithoutDefaults(*op, std::move(attributes));
+  absl::StatusOr<Type> type = InferType(*node);
+  if (!type.ok()) {
+    for (const auto& use : node->operands_) node->UnlinkOperand(use.get());
+    return Annotate(type.status(), absl::StrCat("%", name));
+  }
+  node->type_ = *std::move(type);
+  Node* inserted = Insert(std::move(node), name, before);
+  if (module != nullptr) module->call_sites.insert(inserted);
+  return inserted;
+}
+
+absl::StatusOr<Node*> Graph::AddOutput(std::vector<Node*> operands) {
+  if (output_ != nullptr) return absl::InvalidArgumentError("a second output node");
+  for (Node* operand : operands) {
+    if (operand == nullptr) return absl::InvalidArgumentError("output: an operand is absent");
+  }
+  std::unique_ptr<Node> node = NewNode(NodeKind::kOutput, "", operands);
+  output_ = Insert(std::move(node), "output", nullptr);
+  return output_;
+}
+
+std::unique_ptr<Node> Graph::NewNode(NodeKind kind, absl::string_view target, const std::vector<Node*>& operands) {
+  std::unique_ptr<Node> node(new Node());
+  node->graph_ = this;
+  node->kind_ = kind;
+  node->target_ = std::string(target);
+  node->operands_.reserve(operands.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    auto use = std::make_unique<Use>();
+    use->user = node.get();
+    use->index = static_cast<int>(i);
+    node->LinkOperand(use.get(), operands[i]);
+    node->operands_.push_back(std::move(use));
+  }
+  return node;
+}
+
+Node* Graph::Insert(std::unique_ptr<Node> owned, absl::string_view wish, Node* before) {
+  Node* node = owned.release();
+  node->name_ = SanitizedName(wish);
+  if (!nodes_by_name_.emplace(node->name_, node).second) {
+    int64_t& suffix = next_suffix_[node->name_];
+    std::string unique;
+    do {
+      unique = absl::StrCat(node->name_, "_", ++suffix);
+    } while (!nodes_by_name_.emplace(unique, node).second);
+    node->name_ = unique;
+  }
+  if (before == nullptr) before = output_;
+  node->next_ = before;
+  node->previous_ = before != nullptr ? before->previous_ : last_;
+  (node->previous_ != nullptr ? node->previous_->next_ : first_) = node;
+  (before != nullptr ? before->previous_ : last_) = node;
+  ++num_nodes_;
+  return node;
+}
+
+void Graph::Erase(Node* node) {
+  FUSELAGE_CHECK(node->graph_ == this && node->num_uses_ == 0);
+  for (const auto& use : node->operands_) node->UnlinkOperand(use.get());
+  if (node->module_ != nullptr) node->module_->call_sites.erase(node);
+  if (node->kind_ == NodeKind::kGetAttr) --parameters_.find(node->target_)->second.uses;
+  if (node == output_) output_ = nullptr;
+  (node->previous_ != nullptr ? node->previous_->next_ : first_) = node->next_;
+  (node->next_ != nullptr ? node->next_->previous_ : last_) = node->previous_;
+  nodes_by_name_.erase(node->name_);
+  --num_nodes_;
+  delete node;
+}
+
+void Graph::Replace(Node* node, Node* replacement) {
+  FUSELAGE_CHECK(node->graph_ == this && replacement->graph_ == this && node != replacement);
+  if (!node->sources_.empty() || !replacement->sources_.empty()) {
+    const std::vector<std::string> further = std::move(replacement->sources_);
+    replacement->sources_ = node->SourcesOrSelf();
+    replacement->AddSources(further);
+  }
+  node->ReplaceAllUsesWith(replacement);
+  const std::string name = node->name_;
+  Erase(node);
+  nodes_by_name_.erase(replacement->name_);
+  replacement->name_ = name;
+  nodes_by_name_.emplace(name, replacement);
+}
+
+void Graph::AppendOutput(Node* value) {
+  FUSELAGE_CHECK(output_ != nullptr && value != nullptr);
+  auto use = std::make_unique<Use>();
+  use->user = output_;
+  use->index = output_->num_operands();
+  output_->LinkOperand(use.get(), value);
+  output_->operands_.push_back(std::move(use));
+}
+
+std::vector<Node*> Graph::placeholders() const {
+  std::vector<Node*> found;
+  for (Node* node = first_; node != nullptr; node = node->next_) {
+    if (node->kind_ == NodeKind::kPlaceholder) found.push_back(node);
+  }
+  return found;
+}
+
+Node* Graph::FindNodeOrNull(absl::string_view name) const {
+  const auto it = nodes_by_name_.find(name);
+  return it == nodes_by_name_.end() ? nullptr : it->second;
+}
+
+std::vector<Node*> Graph::Snapshot() const {
+  std::vector<Node*> nodes;
+  nodes.reserve(num_nodes_);
+  for (Node* node = first_; node != nullptr; node = node->next_) nodes.push_back(node);
+  return nodes;
+}
+
+absl::StatusOr<Module*> Graph::AddModule(absl::string_view path, absl::string_view op, AttributeMap attributes,
+                                         std::map<std::string, std::string> parameters) {
+  if (modules_.find(path) != modules_.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("a second module @", path));
+  }
+  auto module = std::make_unique<Module>();
+  module->path = std::string(path);
+  Module* added = module.get();
+  modules_.emplace(module->path, std::move(module));
+  absl::Status status = UpdateModule(added, op, std::move(attributes), std::move(parameters));
+  if (!status.ok()) {
+    modules_.erase(modules_.find(path));
+    return status;
+  }
+  return added;
+}
+
+Module* Graph::FindModuleOrNull(absl::string_view path) const {
+  const auto it = modules_.find(path);
+  return it == modules_.end() ? nullptr : it->second.get();
+}
+
+std::string Graph::UniqueModulePath(absl::string_view wish) const {
+  const std::string path = SanitizedName(wish);
+  if (FindModuleOrNull(path) == nullptr) return path;
+  int64_t& suffix = next_suffix_[absl::StrCat("@", path)];
+  std::string unique;
+  do {
+    unique = absl::StrCat(path, "_", ++suffix);
+  } while (FindModuleOrNull(unique) != nullptr);
+  return unique;
+}
+
+absl::Status Graph::UpdateModule(Module* module, absl::string_view op_name, AttributeMap attributes,
+                                 std::map<std::string, std::string> parameters) {
+  const OpSchema* op = ops_->FindOrNull(op_name);
+  if (op == nullptr) {
+    return absl::UnimplementedError(absl::StrCat("@", module->path, ": unknown operator '", op_name, "'"));
+  }
+  for (const auto& [operand, parameter] : parameters) {
+    const int index = op->OperandIndex(operand);
+    if (index < 0 || !op->operands[index].parameter) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("@", module->path, ": ", op->name, " has no parameter '", operand, "'"));
+    }
+    if (parameters_.find(parameter) == parameters_.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("@", module->path, ": no parameter @", parameter));
+    }
+  }
+  attributes = WithoutDefaults(*op, std::move(attributes));
+  Module before = std::move(*module);
+  *module = Module{before.path, op, std::move(attributes), std::move(parameters), before.call_sites};
+  for (Node* node : module->call_sites) {
+    node->op_ = op;
+    absl::StatusOr<Type> type = InferType(*node);
+    absl::Status status = type.status();
+    if (status.ok() && *type != node->type_) {
+      status = absl::InvalidArgumentError(
+          absl::StrCat("type would change from ", ToString(node->type_), " to ", ToString(*type)));
+    }
+    if (status.ok()) continue;
+    *module = std::move(before);
+    for (Node* restored : module->call_sites) restored->op_ = module->op;
+    return Annotate(status, absl::StrCat("%", node->name_, " after a change of module @", module->path));
+  }
+  CountParameters(module->parameters, 1);
+  CountParameters(before.parameters, -1);
+  return absl::OkStatus();
+}
+
+void Graph::EraseModule(Module* module) {
+  FUSELAGE_CHECK(module->call_sites.empty());
+  CountParameters(module->parameters, -1);
+  modules_.erase(modules_.find(module->path));
+}
+
+void Graph::CountParameters(const std::map<std::string, std::string>& parameters, int delta) {
+  for (const auto& [operand, parameter] : parameters) parameters_.find(parameter)->second.uses += delta;
+}
+
+std::string Graph::AddParameter(absl::string_view wish, std::shared_ptr<const Tensor> tensor,
+                                std::optional<uint64_t> seed) {
+  std::string name = SanitizedName(wish);
+  if (parameters_.find(name) != parameters_.end()) {
+    int64_t& suffix = next_suffix_[absl::StrCat("#", name)];
+    std::string unique;
+    do {
+      unique = absl::StrCat(name, "_", ++suffix);
+    } while (parameters_.find(unique) != parameters_.end());
+    name = unique;
+  }
+  parameter_types_[name] = std::make_unique<Type>(tensor->type());
+  parameters_.emplace(name, Parameter{name, std::move(tensor), seed, 0});
+  return name;
+}
+
+const Parameter* Graph::FindParameterOrNull(absl::string_view name) const {
+  const auto it = parameters_.find(name);
+  return it == parameters_.end() ? nullptr : &it->second;
+}
+
+void Graph::EraseParameter(absl::string_view name) {
+  const auto it = parameters_.find(name);
+  FUSELAGE_CHECK(it != parameters_.end() && it->second.uses == 0);
+  parameter_types_.erase(it->first);
+  parameters_.erase(it);
+}
+
+const Type* Graph::ParameterType(const std::string& name) const { return parameter_types_.find(name)->second.get(); }
+
+const Tensor* Graph::ParameterOfOrNull(const Node& node, absl::string_view operand) const {
+  if (node.op_ == nullptr) return nullptr;
+  const std::string* name = nullptr;
+  if (node.module_ != nullptr) {
+    const auto it = node.module_->parameters.find(std::string(operand));
+    if (it != node.module_->parameters.end()) name = &it->second;
+  } else {
+    const int index = node.op_->OperandIndex(operand);
+    if (index < 0 || index >= node.num_operands() || node.operand(index) == nullptr) return nullptr;
+    if (node.operand(index)->kind_ == NodeKind::kGetAttr) name = &node.operand(index)->target_;
+  }
+  return name == nullptr ? nullptr : parameters_.find(*name)->second.tensor.get();
+}
+
+std::vector<const Type*> Graph::OperandTypes(const Node& node) const {
+  std::vector<const Type*> types;
+  int next = 0;
+  const auto take = [&]() -> const Type* {
+    const Node* operand = next < node.num_operands() ? node.operand(next) : nullptr;
+    ++next;
+    return operand == nullptr ? nullptr : &operand->type_;
+  };
+  if (node.op_ == nullptr) return types;
+  for (const OperandSpec& spec : node.op_->operands) {
+    if (spec.variadic) break;
+    if (node.module_ != nullptr && spec.parameter) {
+      const auto it = node.module_->parameters.find(spec.name);
+      types.push_back(it == node.module_->parameters.end() ? nullptr : ParameterType(it->second));
+    } else {
+      types.push_back(take());
+    }
+  }
+  while (next < node.num_operands()) types.push_back(take());
+  while (!types.empty() && types.back() == nullptr) types.pop_back();
+  return types;
+}
+
+absl::StatusOr<Type> Graph::InferType(const Node& node) const {
+  switch (node.kind_) {
+    case NodeKind::kPlaceholder: return node.type_;
+    case NodeKind::kGetAttr: return *ParameterType(node.target_);
+    case NodeKind::kOutput: return Type();
+    default: return Infer(*node.op_, node.attributes(), OperandTypes(node));
+  }
+}
+
+absl::Status Graph::InferAllTypes() {
+  for (Node* node = first_; node != nullptr; node = node->next_) {
+    absl::StatusOr<Type> type = InferType(*node);
+    if (!type.ok()) return Annotate(type.status(), absl::StrCat("%", node->name_));
+    node->type_ = *std::move(type);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Graph::SetBatch(int64_t batch) {
+  for (Node* node = first_; node != nullptr; node = node->next_) {
+    if (node->kind_ != NodeKind::kPlaceholder) continue;
+    TensorType type = node->tensor_type();
+    if (type.shape.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("%", node->name_, ": a scalar has no batch dimension"));
+    }
+    type.shape[0] = batch;
+    absl::StatusOr<int64_t> count = CheckedNumElements(type.shape);
+    if (!count.ok()) return Annotate(count.status(), absl::StrCat("%", node->name_));
+    node->type_ = Type(std::move(type));
+  }
+  return Annotate(InferAllTypes(), absl::StrCat("batch ", batch));
+}
+
+std::unique_ptr<Graph> Graph::Clone() const {
+  auto clone = std::make_unique<Graph>(name_, *ops_);
+  for (const auto& [name, parameter] : parameters_) {
+    clone->parameters_.emplace(name, Parameter{name, parameter.tensor, parameter.seed, 0});
+    clone->parameter_types_[name] = std::make_unique<Type>(parameter.tensor->type());
+  }
+  for (const auto& [path, module] : modules_) {
+    auto copy = std::make_unique<Module>(Module{path, module->op, module->attributes, module->parameters, {}});
+    clone->CountParameters(copy->parameters, 1);
+    clone->modules_.emplace(path, std::move(copy));
+  }
+  absl::flat_hash_map<const Node*, Node*> copies;
+  for (const Node* node = first_; node != nullptr; node = node->next_) {
+    std::vector<Node*> operands;
+    for (const auto& use : node->operands_) operands.push_back(use->value == nullptr ? nullptr : copies[use->value]);
+    std::unique_ptr<Node> owned = clone->NewNode(node->kind_, node->target_, operands);
+    owned->op_ = node->op_;
+    owned->type_ = node->type_;
+    owned->attributes_ = node->attributes_;
+    owned->sources_ = node->sources_;
+    if (node->module_ != nullptr) owned->module_ = clone->FindModuleOrNull(node->target_);
+    if (node->kind_ == NodeKind::kGetAttr) ++clone->parameters_.find(node->target_)->second.uses;
+    Node* copy = clone->Insert(std::move(owned), node->name_, nullptr);
+    if (copy->module_ != nullptr) copy->module_->call_sites.insert(copy);
+    if (copy->kind_ == NodeKind::kOutput) clone->output_ = copy;
+    copies[node] = copy;
+  }
+  return clone;
+}
+
+}  // namespace fuselage::ir

@@ -1,0 +1,488 @@
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "ir/text.h"
+
+namespace fuselage::ir {
+namespace {
+
+bool IsNameChar(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '/'; }
+
+// The text and a position in it. `//` starts a comment.
+class Scanner {
+ public:
+  Scanner(absl::string_view text, absl::string_view file) : text_(text), file_(file) {}
+
+  void SkipSpace() {
+    while (position_ < text_.size()) {
+      if (std::isspace(static_cast<unsigned char>(text_[position_]))) {
+        ++position_;
+      } else if (text_.substr(position_, 2) == "//") {
+        const size_t end = text_.find('\n', position_);
+        position_ = end == absl::string_view::npos ? text_.size() : end;
+      } else {
+        return;
+      }
+    }
+  }
+  bool AtEnd() {
+    SkipSpace();
+    return position_ == text_.size();
+  }
+  char Peek() {
+    SkipSpace();
+    return position_ < text_.size() ? text_[position_] : '\0';
+  }
+  bool Accept(absl::string_view token) {
+    SkipSpace();
+    if (text_.substr(position_, token.size()) != token) return false;
+    // A word ends where its name ends: "param" does not match "parameter".
+    if (IsNameChar(token.back()) && position_ + token.size() < text_.size() &&
+        IsNameChar(text_[position_ + token.size()])) {
+      return false;
+    }
+    position_ += token.size();
+    return true;
+  }
+  absl::Status Expect(absl::string_view token) {
+    if (Accept(token)) return absl::OkStatus();
+    return Error(absl::StrCat("wanted '", token, "'"));
+  }
+  absl::StatusOr<std::string> Name() {
+    SkipSpace();
+    const size_t begin = position_;
+    while (position_ < text_.size() && IsNameChar(text_[position_])) ++position_;
+    if (position_ == begin) return Error("wanted a name");
+    return std::string(text_.substr(begin, position_ - begin));
+  }
+  // A number as written: digits, sign, point, exponent, inf, nan.
+  absl::StatusOr<std::string> Number() {
+    SkipSpace();
+    const size_t begin = position_;
+    if (position_ < text_.size() && (text_[position_] == '-' || text_[position_] == '+')) ++position_;
+    while (position_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[position_])) || text_[position_] == '.' ||
+            ((text_[position_] == '-' || text_[position_] == '+') && (text_[position_ - 1] | 0x20) == 'e'))) {
+      ++position_;
+    }
+    if (position_ == begin) return Error("wanted a number");
+    return std::string(text_.substr(begin, position_ - begin));
+  }
+  absl::StatusOr<int64_t> Integer() {
+    ASSIGN_OR_RETURN(std::string number, Number());
+    int64_t value;
+    if (!absl::SimpleAtoi(number, &value)) return Error(absl::StrCat("wanted an integer, found '", number, "'"));
+    return value;
+  }
+  absl::StatusOr<double> Float() {
+    ASSIGN_OR_RETURN(std::string number, Number());
+    char* end;
+    const double value = std::strtod(number.c_str(), &end);
+    if (*end != '\0') return Error(absl::StrCat("wanted a number, found '", number, "'"));
+    return value;
+  }
+  // Zero or more items between brackets, separated by commas.
+  template <typename Item>
+  absl::Status List(absl::string_view open, absl::string_view close, Item item) {
+    RETURN_IF_ERROR(Expect(open));
+    if (Accept(close)) return absl::OkStatus();
+    do {
+      RETURN_IF_ERROR(item());
+    } while (Accept(","));
+    return Expect(close);
+  }
+  absl::StatusOr<std::string> QuotedString() {
+    RETURN_IF_ERROR(Expect("\""));
+    std::string value;
+    while (position_ < text_.size() && text_[position_] != '"') {
+      char c = text_[position_++];
+      if (c == '\\' && position_ < text_.size()) {
+        c = text_[position_++];
+        if (c == 'n') c = '\n';
+        if (c == 't') c = '\t';
+        if (c == 'x') {
+          c = static_cast<char>(std::strtol(std::string(text_.substr(position_, 2)).c_str(), nullptr, 16));
+          position_ = std::min(position_ + 2, text_.size());
+        }
+      }
+      value += c;
+    }
+    RETURN_IF_ERROR(Expect("\""));
+    return value;
+  }
+
+  absl::Status Error(absl::string_view what) { return ErrorAt(position_, what); }
+  absl::Status ErrorAt(size_t position, absl::string_view what) {
+    int line = 1, column = 1;
+    for (size_t i = 0; i < position && i < text_.size(); ++i) {
+      column = text_[i] == '\n' ? 1 : column + 1;
+      line += text_[i] == '\n';
+    }
+    const absl::string_view rest = text_.substr(std::min(position, text_.size()));
+    const absl::string_view found = rest.substr(0, std::min<size_t>(rest.find('\n'), 20));
+    return absl::InvalidArgumentError(absl::StrCat(file_, ":", line, ":", column, ": ", what,
+                                                   found.empty() ? "" : absl::StrCat(", at '", found, "'")));
+  }
+  size_t position() const { return position_; }
+
+ private:
+  absl::string_view text_, file_;
+  size_t position_ = 0;
+};
+
+class Parser {
+ public:
+  Parser(absl::string_view text, const OpRegistry& ops, absl::string_view file, const ParameterSource& source)
+      : in_(text, file), ops_(ops), source_(source) {}
+
+  absl::StatusOr<std::unique_ptr<Graph>> ParseGraph() {
+    RETURN_IF_ERROR(in_.Expect("graph"));
+    RETURN_IF_ERROR(in_.Expect("@"));
+    ASSIGN_OR_RETURN(std::string name, in_.Name());
+    graph_ = std::make_unique<Graph>(name, ops_);
+    RETURN_IF_ERROR(in_.Expect("{"));
+    while (!in_.Accept("}")) {
+      in_.SkipSpace();
+      const size_t begin = in_.position();
+      absl::Status status = ParseLine();
+      if (!status.ok()) return located_ ? status : in_.ErrorAt(begin, status.message());
+    }
+    if (!in_.AtEnd()) return in_.Error("wanted the end of the text");
+    absl::Status status = graph_->Verify();
+    if (!status.ok()) return in_.Error(status.message());
+    return std::move(graph_);
+  }
+
+ private:
+  // Errors of the scanner carry their place; those of the graph get that of the line.
+  absl::Status Located(absl::Status status) {
+    located_ = located_ || !status.ok();
+    return status;
+  }
+
+  absl::Status ParseLine() {
+    if (in_.Accept("param")) return ParseParameter();
+    if (in_.Accept("module")) return ParseModule();
+    if (in_.Accept("output")) {
+      std::vector<Node*> operands;
+      RETURN_IF_ERROR(ParseOperands(&operands, nullptr, nullptr));
+      return graph_->AddOutput(std::move(operands)).status();
+    }
+    return ParseNode();
+  }
+
+  absl::StatusOr<std::string> NameAfter(absl::string_view sigil) {
+    RETURN_IF_ERROR(Located(in_.Expect(sigil)));
+    absl::StatusOr<std::string> name = in_.Name();
+    RETURN_IF_ERROR(Located(name.status()));
+    return name;
+  }
+
+  absl::Status ParseParameter() {
+    ASSIGN_OR_RETURN(std::string name, NameAfter("@"));
+    RETURN_IF_ERROR(Located(in_.Expect(":")));
+    ASSIGN_OR_RETURN(TensorType type, ParseTensorType());
+    RETURN_IF_ERROR(Located(in_.Expect("=")));
+    if (graph_->FindParameterOrNull(name) != nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("a second parameter @", name));
+    }
+    std::optional<uint64_t> seed;
+    std::shared_ptr<const Tensor> tensor;
+    if (in_.Accept("seed")) {
+      RETURN_IF_ERROR(Located(in_.Expect("(")));
+      absl::StatusOr<int64_t> number = in_.Integer();
+      RETURN_IF_ERROR(Located(number.status()));
+      RETURN_IF_ERROR(Located(in_.Expect(")")));
+      seed = static_cast<uint64_t>(*number);
+      tensor = std::make_shared<Tensor>(SeededTensor(type, *seed));
+    } else if (in_.Accept("data")) {
+      RETURN_IF_ERROR(Located(in_.Expect("(")));
+      absl::StatusOr<std::string> fingerprint = in_.Name();
+      RETURN_IF_ERROR(Located(fingerprint.status()));
+      RETURN_IF_ERROR(Located(in_.Expect(")")));
+      tensor = source_ ? source_(name) : nullptr;
+      if (tensor == nullptr) return absl::InvalidArgumentError(absl::StrCat("no data for parameter @", name));
+      if (tensor->type() != type || absl::StrFormat("%016x", Fingerprint(*tensor)) != *fingerprint) {
+        return absl::InvalidArgumentError(absl::StrCat("the data of parameter @", name, " (", ToString(tensor->type()),
+                                                       ") is not what the text was written with"));
+      }
+    } else {
+      auto values = std::make_shared<Tensor>(type);
+      RETURN_IF_ERROR(ParseValues(*values));
+      tensor = std::move(values);
+    }
+    graph_->AddParameter(name, std::move(tensor), seed);
+    return absl::OkStatus();
+  }
+
+  absl::Status ParseValues(Tensor& tensor) {
+    int64_t count = 0;
+    const auto item = [&]() -> absl::Status {
+      if (tensor.dtype() == DType::kI64) {
+        ASSIGN_OR_RETURN(int64_t value, in_.Integer());
+        if (count < tensor.num_elements()) tensor.data<int64_t>()[count] = value;
+      } else {
+        ASSIGN_OR_RETURN(double value, in_.Float());
+        if (count < tensor.num_elements()) tensor.Set(count, value);
+      }
+      ++count;
+      return absl::OkStatus();
+    };
+    RETURN_IF_ERROR(Located(in_.List("[", "]", item)));
+    if (count != tensor.num_elements()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(count, " values for a tensor of ", tensor.num_elements(), " elements"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ParseModule() {
+    ASSIGN_OR_RETURN(std::string path, NameAfter("@"));
+    RETURN_IF_ERROR(Located(in_.Expect("=")));
+    absl::StatusOr<std::string> op_name = in_.Name();
+    RETURN_IF_ERROR(Located(op_name.status()));
+    const OpSchema* op = ops_.FindOrNull(*op_name);
+    if (op == nullptr) return absl::InvalidArgumentError(absl::StrCat("unknown operator '", *op_name, "'"));
+    AttributeMap attributes;
+    std::map<std::string, std::string> parameters;
+    const auto item = [&]() -> absl::Status {
+      ASSIGN_OR_RETURN(std::string name, in_.Name());
+      RETURN_IF_ERROR(in_.Expect("="));
+      if (in_.Accept("@")) {
+        ASSIGN_OR_RETURN(parameters[name], in_.Name());
+        return absl::OkStatus();
+      }
+      ASSIGN_OR_RETURN(Attribute attribute, ParseAttribute(op->FindAttributeOrNull(name)));
+      if (!attributes.emplace(name, std::move(attribute)).second) {
+        return in_.Error(absl::StrCat("a second attribute '", name, "'"));
+      }
+      return absl::OkStatus();
+    };
+    RETURN_IF_ERROR(Located(in_.List("(", ")", item)));
+    return graph_->AddModule(path, *op_name, std::move(attributes), std::move(parameters)).status();
+  }
+
+  absl::Status ParseNode() {
+    ASSIGN_OR_RETURN(std::string name, NameAfter("%"));
+    RETURN_IF_ERROR(Located(in_.Expect(":")));
+    ASSIGN_OR_RETURN(Type type, ParseType());
+    RETURN_IF_ERROR(Located(in_.Expect("=")));
+    if (graph_->FindNodeOrNull(name) != nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("a second node %", name));
+    }
+    absl::StatusOr<Node*> node = nullptr;
+    if (in_.Accept("placeholder")) {
+      if (!type.is_tensor()) return absl::InvalidArgumentError("a placeholder has a tensor type");
+      node = graph_->AddPlaceholder(name, type.tensor());
+    } else if (in_.Accept("get_attr")) {
+      ASSIGN_OR_RETURN(std::string parameter, NameAfter("@"));
+      node = graph_->AddGetAttr(name, parameter);
+    } else if (in_.Accept("call_module")) {
+      ASSIGN_OR_RETURN(std::string path, NameAfter("@"));
+      std::vector<Node*> operands;
+      RETURN_IF_ERROR(ParseOperands(&operands, nullptr, nullptr));
+      node = graph_->AddModuleCall(name, path, std::move(operands));
+    } else {
+      const bool function = in_.Accept("call_function");
+      if (!function) RETURN_IF_ERROR(Located(in_.Expect("call_method")));
+      absl::StatusOr<std::string> target = in_.Name();
+      RETURN_IF_ERROR(Located(target.status()));
+      const OpSchema* op = ops_.FindOrNull(*target);
+      if (op == nullptr) return absl::InvalidArgumentError(absl::StrCat("unknown operator '", *target, "'"));
+      std::vector<Node*> operands;
+      AttributeMap attributes;
+      RETURN_IF_ERROR(ParseOperands(&operands, op, &attributes));
+      node = function ? graph_->AddFunction(name, *target, std::move(operands), std::move(attributes))
+                      : graph_->AddMethod(name, *target, std::move(operands), std::move(attributes));
+    }
+    RETURN_IF_ERROR(node.status());
+    if ((*node)->type() != type) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("%", name, ": type ", ToString(type), " is stated, ", ToString((*node)->type()), " inferred"));
+    }
+    if (in_.Accept("from")) {
+      std::vector<std::string> sources;
+      RETURN_IF_ERROR(Located(in_.List("(", ")", [&]() -> absl::Status {
+        ASSIGN_OR_RETURN(std::string source, in_.Name());
+        sources.push_back(std::move(source));
+        return absl::OkStatus();
+      })));
+      (*node)->AddSources(sources);
+    }
+    return absl::OkStatus();
+  }
+
+  // "(%x, none, %y, name=value)"; attributes only with an op.
+  absl::Status ParseOperands(std::vector<Node*>* operands, const OpSchema* op, AttributeMap* attributes) {
+    return Located(in_.List("(", ")", [&]() -> absl::Status {
+      if (in_.Accept("none")) {
+        operands->push_back(nullptr);
+        return absl::OkStatus();
+      }
+      if (in_.Accept("%")) {
+        ASSIGN_OR_RETURN(std::string name, in_.Name());
+        Node* node = graph_->FindNodeOrNull(name);
+        if (node == nullptr) return in_.Error(absl::StrCat("%", name, " is not defined before its use"));
+        operands->push_back(node);
+        return absl::OkStatus();
+      }
+      if (op == nullptr) return in_.Error("wanted an operand: %name or none");
+      ASSIGN_OR_RETURN(std::string name, in_.Name());
+      RETURN_IF_ERROR(in_.Expect("="));
+      ASSIGN_OR_RETURN(Attribute attribute, ParseAttribute(op->FindAttributeOrNull(name)));
+      if (!attributes->emplace(name, std::move(attribute)).second) {
+        return in_.Error(absl::StrCat("a second attribute '", name, "'"));
+      }
+      return absl::OkStatus();
+    }));
+  }
+
+  // `spec` settles the kind of an empty list; where it is null the literal's form decides.
+  absl::StatusOr<Attribute> ParseAttribute(const AttributeSpec* spec) {
+    if (in_.Peek() == '[') {
+      std::vector<Attribute> items;
+      RETURN_IF_ERROR(in_.List("[", "]", [&]() -> absl::Status {
+        ASSIGN_OR_RETURN(Attribute item, ParseScalar());
+        items.push_back(std::move(item));
+        return absl::OkStatus();
+      }));
+      return ListOf(items, spec);
+    }
+    return ParseScalar();
+  }
+
+  absl::StatusOr<Attribute> ListOf(const std::vector<Attribute>& items, const AttributeSpec* spec) {
+    std::vector<int64_t> ints;
+    std::vector<double> floats;
+    std::vector<std::string> strings;
+    for (const Attribute& item : items) {
+      if (item.kind() != items[0].kind()) return in_.Error("a list of mixed kinds");
+      switch (item.kind()) {
+        case AttributeKind::kInt: ints.push_back(item.as_int()); break;
+        case AttributeKind::kFloat: floats.push_back(item.as_float()); break;
+        case AttributeKind::kString: strings.push_back(item.as_string()); break;
+        default: return in_.Error("a list of something other than integers, floats or strings");
+      }
+    }
+    AttributeKind kind = AttributeKind::kInts;
+    if (!items.empty()) {
+      kind = !floats.empty() ? AttributeKind::kFloats : !strings.empty() ? AttributeKind::kStrings : kind;
+    } else if (spec != nullptr) {
+      kind = spec->kind;
+    }
+    if (kind == AttributeKind::kFloats) return Attribute(std::move(floats));
+    if (kind == AttributeKind::kStrings) return Attribute(std::move(strings));
+    return Attribute(std::move(ints));
+  }
+
+  absl::StatusOr<Attribute> ParseScalar() {
+    if (in_.Peek() == '"') {
+      ASSIGN_OR_RETURN(std::string value, in_.QuotedString());
+      return Attribute(std::move(value));
+    }
+    if (in_.Accept("true")) return Attribute(true);
+    if (in_.Accept("false")) return Attribute(false);
+    ASSIGN_OR_RETURN(std::string word, in_.Number());
+    if (absl::StatusOr<DType> dtype = DTypeFromName(word); dtype.ok()) return Attribute(*dtype);
+    int64_t integer;
+    if (absl::SimpleAtoi(word, &integer)) return Attribute(integer);
+    char* end;
+    const double value = std::strtod(word.c_str(), &end);
+    if (*end != '\0') return in_.Error(absl::StrCat("wanted an attribute's value, found '", word, "'"));
+    return Attribute(value);
+  }
+
+  absl::StatusOr<Type> ParseType() {
+    if (in_.Peek() != '(') {
+      ASSIGN_OR_RETURN(TensorType type, ParseTensorType());
+      return Type(std::move(type));
+    }
+    std::vector<TensorType> elements;
+    RETURN_IF_ERROR(in_.List("(", ")", [&]() -> absl::Status {
+      ASSIGN_OR_RETURN(TensorType type, ParseTensorType());
+      elements.push_back(std::move(type));
+      return absl::OkStatus();
+    }));
+    return Type::Tuple(std::move(elements));
+  }
+
+  absl::StatusOr<TensorType> ParseTensorType() {
+    absl::StatusOr<TensorType> type = ParseTensorTypeUnlocated();
+    RETURN_IF_ERROR(Located(type.status()));
+    absl::StatusOr<int64_t> count = CheckedNumElements(type->shape);
+    if (!count.ok()) return count.status();
+    if (*count > kMostElements) {
+      return absl::InvalidArgumentError(absl::StrCat("shape ", fuselage::ToString(type->shape), " is too large"));
+    }
+    if (type->quant) RETURN_IF_ERROR(CheckQuantParams(*type->quant, type->dtype, type->shape));
+    return type;
+  }
+
+  absl::StatusOr<TensorType> ParseTensorTypeUnlocated() {
+    TensorType type;
+    ASSIGN_OR_RETURN(std::string name, in_.Name());
+    absl::StatusOr<DType> dtype = DTypeFromName(name);
+    if (!dtype.ok()) return in_.Error(dtype.status().message());
+    type.dtype = *dtype;
+    RETURN_IF_ERROR(in_.List("[", "]", [&]() -> absl::Status {
+      ASSIGN_OR_RETURN(int64_t dim, in_.Integer());
+      type.shape.push_back(dim);
+      return absl::OkStatus();
+    }));
+    if (in_.Accept("{")) {
+      RETURN_IF_ERROR(in_.Expect("nhwc"));
+      RETURN_IF_ERROR(in_.Expect("}"));
+      type.layout = Layout::kNhwc;
+    }
+    if (in_.Peek() == '<') {
+      ASSIGN_OR_RETURN(type.quant, ParseQuantParams());
+    }
+    return type;
+  }
+
+  absl::StatusOr<QuantParams> ParseQuantParams() {
+    QuantParams quant;
+    RETURN_IF_ERROR(in_.List("<", ">", [&]() -> absl::Status {
+      ASSIGN_OR_RETURN(std::string field, in_.Name());
+      RETURN_IF_ERROR(in_.Expect("="));
+      const auto number = [&]() -> absl::Status {
+        ASSIGN_OR_RETURN(double value, in_.Float());
+        if (field == "scale") {
+          quant.scales.push_back(static_cast<float>(value));
+        } else if (field == "zp") {
+          quant.zero_points.push_back(static_cast<int32_t>(std::fmin(std::fmax(value, INT32_MIN), INT32_MAX)));
+        } else if (field == "axis" && value >= 0 && value < 64) {
+          quant.axis = static_cast<int>(value);
+        } else {
+          return in_.Error("wanted scale, zp or axis");
+        }
+        return absl::OkStatus();
+      };
+      return in_.Peek() == '[' ? in_.List("[", "]", number) : number();
+    }));
+    if (quant.zero_points.empty()) quant.zero_points.assign(quant.scales.size(), 0);
+    return quant;
+  }
+
+  static constexpr int64_t kMostElements = int64_t{1} << 32;
+
+  Scanner in_;
+  const OpRegistry& ops_;
+  const ParameterSource& source_;
+  std::unique_ptr<Graph> graph_;
+  bool located_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Graph>> Parse(absl::string_view text, const OpRegistry& ops, absl::string_view file,
+                                             const ParameterSource& source) {
+  return Parser(text, ops, file, source).ParseGraph();
+}
+
+}  // namespace fuselage::ir

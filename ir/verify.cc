@@ -1,0 +1,98 @@
+#include "absl/strings/str_cat.h"
+#include "ir/graph.h"
+
+namespace fuselage::ir {
+namespace {
+
+absl::Status Broken(const Node& node, absl::string_view what) {
+  return absl::InternalError(absl::StrCat("verifier: %", node.name(), ": ", what));
+}
+
+}  // namespace
+
+absl::Status Graph::Verify() const {
+  absl::flat_hash_set<const Node*> defined;
+  absl::flat_hash_map<std::string, int> parameter_uses;
+  absl::flat_hash_map<const Module*, size_t> call_sites;
+  for (const auto& [path, module] : modules_) {
+    if (module->op == nullptr || ops_->FindOrNull(module->op->name) != module->op) {
+      return absl::InternalError(absl::StrCat("verifier: @", path, ": its operator is not registered"));
+    }
+    for (const auto& [operand, parameter] : module->parameters) {
+      if (parameters_.find(parameter) == parameters_.end()) {
+        return absl::InternalError(absl::StrCat("verifier: @", path, ": no parameter @", parameter));
+      }
+      ++parameter_uses[parameter];
+    }
+  }
+
+  int64_t count = 0;
+  const Node* previous = nullptr;
+  for (const Node* node = first_; node != nullptr; previous = node, node = node->next_) {
+    ++count;
+    if (node->graph_ != this || node->previous_ != previous) return Broken(*node, "is linked wrongly");
+    const auto named = nodes_by_name_.find(node->name_);
+    if (named == nodes_by_name_.end() || named->second != node) return Broken(*node, "its name is not unique");
+    if (output_ != nullptr && previous == output_) return Broken(*node, "comes after the output");
+
+    for (int i = 0; i < node->num_operands(); ++i) {
+      const Use& use = *node->operands_[i];
+      if (use.user != node || use.index != i) return Broken(*node, absl::StrCat("operand ", i, " is linked wrongly"));
+      if (use.value == nullptr) continue;
+      if (!defined.contains(use.value)) {
+        return Broken(*node, absl::StrCat("operand %", use.value->name_, " is not defined before it"));
+      }
+      const Use* before = use.previous;
+      const bool linked = (before != nullptr ? before->next : use.value->first_use_) == &use;
+      if (!linked) return Broken(*node, absl::StrCat("is not in the use list of %", use.value->name_));
+    }
+    int uses = 0;
+    for (const Use* use = node->first_use_; use != nullptr; use = use->next, ++uses) {
+      if (use->value != node) return Broken(*node, "its use list holds a use of another value");
+    }
+    if (uses != node->num_uses_) return Broken(*node, "its number of uses is wrong");
+
+    if (node->is_call()) {
+      const OpSchema* op = node->module_ != nullptr ? node->module_->op : ops_->FindOrNull(node->target_);
+      if (op == nullptr || op != node->op_) return Broken(*node, absl::StrCat("unknown operator ", node->target_));
+      if (node->kind_ == NodeKind::kCallModule) {
+        if (FindModuleOrNull(node->target_) != node->module_) return Broken(*node, "calls no module of the graph");
+        if (!node->module_->call_sites.contains(node)) return Broken(*node, "its module does not know this call");
+        ++call_sites[node->module_];
+      }
+    } else if (node->kind_ == NodeKind::kGetAttr) {
+      if (parameters_.find(node->target_) == parameters_.end()) {
+        return Broken(*node, absl::StrCat("no parameter @", node->target_));
+      }
+      ++parameter_uses[node->target_];
+    }
+    absl::StatusOr<Type> type = InferType(*node);
+    if (!type.ok()) return Broken(*node, type.status().message());
+    if (*type != node->type_) {
+      return Broken(*node, absl::StrCat("has type ", ToString(node->type_), ", inferred ", ToString(*type)));
+    }
+    for (const TensorType& element : node->type_.elements()) {
+      if (!element.quant) continue;
+      absl::Status status = CheckQuantParams(*element.quant, element.dtype, element.shape);
+      if (!status.ok()) return Broken(*node, status.message());
+    }
+    defined.insert(node);
+  }
+
+  if (previous != last_ || count != num_nodes_) return absl::InternalError("verifier: the list of nodes is broken");
+  if (output_ == nullptr) return absl::InternalError(absl::StrCat("verifier: graph @", name_, " has no output"));
+  for (const auto& [path, module] : modules_) {
+    if (call_sites[module.get()] != module->call_sites.size()) {
+      return absl::InternalError(absl::StrCat("verifier: @", path, ": its call sites are wrong"));
+    }
+  }
+  for (const auto& [name, parameter] : parameters_) {
+    if (parameter_uses[name] != parameter.uses) {
+      return absl::InternalError(absl::StrCat("verifier: @", name, ": ", parameter.uses, " uses counted, ",
+                                              parameter_uses[name], " found"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fuselage::ir

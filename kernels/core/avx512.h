@@ -1,0 +1,84 @@
+// AVX-512 intrinsics, native or emulated. A source that includes this instead of <immintrin.h> and puts its functions
+// into `namespace FUSELAGE_AVX512_VNNI` compiles twice (kernels/core/kernel.bzl):
+//
+//   natively, into namespace avx512_vnni;
+//   with FUSELAGE_EMULATE_AVX512, into namespace avx512_vnni_emulated: through SIMDe it runs on any machine, for tests.
+//
+// Only for such sources: it must not reach code that is compiled without their options.
+#ifndef FUSELAGE_KERNELS_CORE_AVX512_H_
+#define FUSELAGE_KERNELS_CORE_AVX512_H_
+
+#ifndef FUSELAGE_EMULATE_AVX512
+
+#include <immintrin.h>
+#define FUSELAGE_AVX512_VNNI avx512_vnni
+
+#else
+
+#define SIMDE_ENABLE_NATIVE_ALIASES
+#include <simde/x86/avx512.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#define FUSELAGE_AVX512_VNNI avx512_vnni_emulated
+
+// What SIMDe 0.7.4 lacks, or has in a form that rounds otherwise: its portable fmadd is not fused.
+namespace fuselage::simde_more {
+
+template <int kLanes, typename In, typename Out, typename To, typename From, typename F>
+static inline To MapLanes(const From& from, F f) {
+  In in[kLanes];
+  Out out[kLanes];
+  std::memcpy(in, &from, sizeof(in));
+  for (int i = 0; i < kLanes; ++i) out[i] = f(in[i]);
+  To to;
+  std::memcpy(&to, out, sizeof(to));
+  return to;
+}
+
+static inline simde__m512i Convert8To32(simde__m128i x, bool is_signed) {
+  return is_signed ? MapLanes<16, int8_t, int32_t, simde__m512i>(x, [](int8_t v) -> int32_t { return v; })
+                   : MapLanes<16, uint8_t, int32_t, simde__m512i>(x, [](uint8_t v) -> int32_t { return v; });
+}
+static inline simde__m512 ToFloat(simde__m512i x) {
+  return MapLanes<16, int32_t, float, simde__m512>(x, [](int32_t v) { return static_cast<float>(v); });
+}
+// Out of range and NaN: INT_MIN, as x86 does.
+static inline simde__m512i ToInt(simde__m512 x) {
+  return MapLanes<16, float, int32_t, simde__m512i>(x, [](float v) {
+    const float r = std::nearbyint(v);
+    return r >= -2147483648.0f && r < 2147483648.0f ? static_cast<int32_t>(r) : INT32_MIN;
+  });
+}
+static inline simde__m128i Truncate32To8(simde__m512i x) {
+  return MapLanes<16, uint32_t, uint8_t, simde__m128i>(x, [](uint32_t v) { return static_cast<uint8_t>(v); });
+}
+static inline simde__m512 FusedMultiplyAdd(simde__m512 a, simde__m512 b, simde__m512 c) {
+  float x[16], y[16], z[16];
+  std::memcpy(x, &a, sizeof(x));
+  std::memcpy(y, &b, sizeof(y));
+  std::memcpy(z, &c, sizeof(z));
+  for (int i = 0; i < 16; ++i) x[i] = std::fma(x[i], y[i], z[i]);
+  std::memcpy(&a, x, sizeof(a));
+  return a;
+}
+
+}  // namespace fuselage::simde_more
+
+#undef _mm512_cvtepu8_epi32
+#undef _mm512_cvtepi8_epi32
+#undef _mm512_cvtepi32_ps
+#undef _mm512_cvtps_epi32
+#undef _mm512_cvtepi32_epi8
+#undef _mm512_fmadd_ps
+#define _mm512_cvtepu8_epi32(x) ::fuselage::simde_more::Convert8To32(x, false)
+#define _mm512_cvtepi8_epi32(x) ::fuselage::simde_more::Convert8To32(x, true)
+#define _mm512_cvtepi32_ps(x) ::fuselage::simde_more::ToFloat(x)
+#define _mm512_cvtps_epi32(x) ::fuselage::simde_more::ToInt(x)
+#define _mm512_cvtepi32_epi8(x) ::fuselage::simde_more::Truncate32To8(x)
+#define _mm512_fmadd_ps(a, b, c) ::fuselage::simde_more::FusedMultiplyAdd(a, b, c)
+
+#endif  // FUSELAGE_EMULATE_AVX512
+
+#endif  // FUSELAGE_KERNELS_CORE_AVX512_H_

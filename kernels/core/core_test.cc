@@ -1,0 +1,136 @@
+#include <cfenv>
+#include <cstring>
+#include <map>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/core/isa.h"
+#include "kernels/core/kernel.h"
+#include "kernels/core/registry.h"
+#include "kernels/core/variant.h"
+
+namespace fuselage::kernels {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Isa, NamesRoundTrip) {
+  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512Vnni, Isa::kAmx}) {
+    const absl::StatusOr<Isa> parsed = IsaFromName(IsaName(isa));
+    ASSERT_TRUE(parsed.ok());
+    EXPECT_EQ(*parsed, isa);
+  }
+  const absl::StatusOr<Isa> unknown = IsaFromName("sse9");
+  EXPECT_EQ(unknown.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("sse9"));
+}
+
+TEST(Isa, AgreesWithTheCompilersDetection) {
+  EXPECT_TRUE(CpuSupports(Isa::kScalar));
+  EXPECT_EQ(CpuSupports(Isa::kAvx2), __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
+  EXPECT_EQ(CpuSupports(Isa::kAvx512Vnni),
+            __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"));
+  EXPECT_TRUE(CpuSupports(BestIsa()));
+  EXPECT_FALSE(CpuName().empty());
+  std::printf("%s: %s\n", CpuName().c_str(), std::string(IsaName(BestIsa())).c_str());
+}
+
+TEST(Variant, TakesTheBestThatIsAllowedAndAccepts) {
+  using Toy = Variant<int, int()>;
+  const auto even = [](const int& n) { return n % 2 == 0; };
+  const std::vector<Toy> table = {{"scalar", Isa::kScalar, nullptr, nullptr},
+                                  {"scalar even", Isa::kScalar, even, nullptr},
+                                  {"avx2 even", Isa::kAvx2, even, nullptr}};
+  const absl::Span<const Toy> span = table;
+  EXPECT_STREQ(BestVariant(span, Isa::kScalar, 1).name, "scalar");
+  EXPECT_STREQ(BestVariant(span, Isa::kScalar, 2).name, "scalar even");
+  EXPECT_STREQ(BestVariant(span, Isa::kAmx, 1).name, "scalar");
+  EXPECT_STREQ(BestVariant(span, Isa::kAmx, 2).name, CpuSupports(Isa::kAvx2) ? "avx2 even" : "scalar even");
+}
+
+class Copy : public UnaryOps {
+ public:
+  explicit Copy(const KernelDesc& desc, int64_t scratch = 0) : UnaryOps(desc) { set_scratch_bytes(scratch); }
+
+ private:
+  void ComputeUnary(const void* x, void* y, const RunContext&) const override {
+    std::memcpy(y, x, outputs()[0].byte_size());
+  }
+};
+
+KernelDesc CopyDesc() {
+  KernelDesc desc;
+  desc.op = "copy";
+  const TensorType type{DType::kU8, {4}, PerTensor(0.5f, 3), Layout::kRowMajor};
+  desc.inputs = {type};
+  desc.outputs = {type};
+  desc.attributes = {{"n", Attribute(7)}};
+  return desc;
+}
+
+TEST(Kernel, ReportsTheOutputsParameters) {
+  KernelDesc desc = CopyDesc();
+  EXPECT_EQ(Copy(desc).output_scale(), 0.5f);
+  EXPECT_EQ(Copy(desc).output_zero_point(), 3);
+  desc.outputs[0] = TensorType{DType::kF32, {1}, std::nullopt, Layout::kRowMajor};
+  EXPECT_EQ(Copy(desc).output_scale(), 1.0f);
+  EXPECT_EQ(Copy(desc).output_zero_point(), 0);
+  EXPECT_EQ(desc.GetInt("n"), 7);
+  EXPECT_EQ(desc.ParameterOrNull("weight"), nullptr);
+}
+
+TEST(Kernel, ChecksItsBuffers) {
+  const Copy kernel(CopyDesc(), /*scratch=*/16);
+  Serial serial;
+  uint8_t x[4] = {1, 2, 3, 4}, y[4] = {}, scratch[16];
+  const RunContext context{&serial, {scratch, 16}};
+  const auto message = [&](std::vector<ConstBuffer> in, std::vector<Buffer> out, const RunContext& c) {
+    const absl::Status status = kernel.Run(in, out, c);
+    return std::string(status.message());
+  };
+  EXPECT_EQ(message({{x, 4}}, {{y, 4}}, context), "");
+  EXPECT_EQ(std::memcmp(x, y, 4), 0);
+  EXPECT_THAT(message({}, {{y, 4}}, context), HasSubstr("0 inputs"));
+  EXPECT_THAT(message({{x, 3}}, {{y, 4}}, context), HasSubstr("input 0 has 3 bytes, wanted 4"));
+  EXPECT_THAT(message({{nullptr, 4}}, {{y, 4}}, context), HasSubstr("input 0 has 0 bytes"));
+  EXPECT_THAT(message({{x, 4}}, {{y, 2}}, context), HasSubstr("output 0 has 2 bytes"));
+  EXPECT_THAT(message({{x, 4}}, {{y, 4}}, RunContext{&serial, {scratch, 15}}), HasSubstr("scratch has 15"));
+  EXPECT_THAT(message({{x, 4}}, {{y, 4}}, RunContext{nullptr, {scratch, 16}}), HasSubstr("threads"));
+}
+
+TEST(Kernel, ChecksCodes) {
+  TensorType type{DType::kU8, {2}, PerTensor(0.5f, 3), Layout::kRowMajor};
+  EXPECT_TRUE(CheckCodes(type, "x").ok());
+  TensorType other = type;
+  EXPECT_TRUE(CheckSameQuantization(type, other, "pool").ok());
+  other.quant->zero_points[0] = 4;
+  EXPECT_THAT(std::string(CheckSameQuantization(type, other, "pool").message()), HasSubstr("zp=4"));
+  other.quant->zero_points[0] = 300;
+  EXPECT_THAT(std::string(CheckCodes(other, "x").message()), HasSubstr("zero point 300 not in [0, 255]"));
+  other.quant.reset();
+  EXPECT_EQ(CheckCodes(other, "x").code(), absl::StatusCode::kInvalidArgument);
+  other.dtype = DType::kF32;
+  EXPECT_EQ(CheckCodes(other, "x").code(), absl::StatusCode::kUnimplemented);
+  type.quant = PerAxis(0, {1.0f, 2.0f});
+  EXPECT_EQ(CheckCodes(type, "x").code(), absl::StatusCode::kUnimplemented);
+}
+
+TEST(Registry, FindsByOpAndByFloatForm) {
+  KernelRegistry registry;
+  const auto create = [](const KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<Kernel>> {
+    return std::make_unique<Copy>(desc);
+  };
+  registry.Register({"int8.b", "b", LayoutRule::kSame, false, create});
+  registry.Register({"a", "", LayoutRule::kSame, false, create});
+  EXPECT_EQ(registry.FindOrNull("int8.b")->quantized_form_of, "b");
+  EXPECT_EQ(registry.FindQuantizedFormOrNull("b")->op, "int8.b");
+  EXPECT_EQ(registry.FindOrNull("b"), nullptr);
+  EXPECT_EQ(registry.FindQuantizedFormOrNull(""), nullptr);
+  ASSERT_EQ(registry.Sorted().size(), 2);
+  EXPECT_EQ(registry.Sorted()[0]->op, "a");
+  EXPECT_DEATH(registry.Register({"a", "", LayoutRule::kSame, false, create}), "inserted");
+}
+
+}  // namespace
+}  // namespace fuselage::kernels

@@ -1,0 +1,88 @@
+"""The targets of a kernel's folder: library, variants by instruction set, test, benchmark."""
+
+load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
+
+ISA_COPTS = {
+    "avx2": ["-mavx2", "-mfma"],
+    "avx512_vnni": ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni", "-mavx2", "-mfma"],
+    "amx": ["-mamx-tile", "-mamx-int8", "-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni", "-mavx2", "-mfma"],
+}
+
+def isa_library(name, isa, srcs, deps = []):
+    """Sources for one instruction set.
+
+    <name>: compiled with the set's options. <name>_symbols_test: it defines no weak function, since the linker may
+    choose that copy for code that runs on every machine. For avx512_vnni also <name>_emulated, for tests: the same
+    sources through SIMDe (see avx512.h).
+
+    Args:
+      name: of the library.
+      isa: a key of ISA_COPTS.
+      srcs: sources, and headers that they share with the kernel's library.
+      deps: headers may come from here; see above what must not.
+    """
+    cc_library(
+        name = name,
+        srcs = srcs,
+        copts = ISA_COPTS[isa],
+        deps = deps + ["//kernels/core"],
+    )
+    native.sh_test(
+        name = name + "_symbols_test",
+        size = "small",
+        srcs = ["//kernels/core/testing:isa_symbols_test.sh"],
+        args = ["$(locations :%s)" % name],
+        data = [":" + name],
+    )
+    if isa == "avx512_vnni":
+        cc_library(
+            name = name + "_emulated",
+            testonly = True,
+            srcs = srcs,
+            copts = ["-DFUSELAGE_EMULATE_AVX512", "-O3", "-Wno-psabi"],
+            deps = deps + ["//kernels/core", "//third_party:simde"],
+        )
+
+def kernel_library(name, isas = ["avx2", "avx512_vnni"], deps = []):
+    """One kernel from <name>.{h,cc}, <name>_<isa>.cc, <name>_test.cc and <name>_bench.cc.
+
+    Args:
+      name: of the folder, the library and the files.
+      isas: the instruction sets with a file of their own.
+      deps: more dependencies of <name>.cc.
+    """
+    for isa in isas:
+        isa_library(
+            name = name + "_" + isa,
+            isa = isa,
+            srcs = [name + ".h", name + "_" + isa + ".cc"],
+        )
+    cc_library(
+        name = name,
+        srcs = [name + ".cc"],
+        hdrs = [name + ".h"],
+        deps = deps + ["//ir/base", "//kernels/core", "//third_party:absl"] + [":%s_%s" % (name, isa) for isa in isas],
+    )
+    cc_test(
+        name = name + "_test",
+        size = "small",
+        srcs = [name + "_test.cc"],
+        deps = [
+            ":" + name,
+            "//kernels/core/testing",
+            "//third_party:gtest_main",
+        ] + [":%s_avx512_vnni_emulated" % name for isa in isas if isa == "avx512_vnni"],
+    )
+
+    # As a test it only shows that it runs; measure with: bazel run <target> -- --benchmark_min_time=1
+    cc_test(
+        name = name + "_bench",
+        size = "small",
+        srcs = [name + "_bench.cc"],
+        args = ["--benchmark_min_time=0.001"],
+        deps = [
+            ":" + name,
+            "//kernels/core/testing",
+            "//third_party:benchmark_main",
+        ],
+    )

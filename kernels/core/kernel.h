@@ -1,0 +1,141 @@
+// Kernel: one operator, bound to shapes, quantization parameters and weights, ready to run many times.
+#ifndef FUSELAGE_KERNELS_CORE_KERNEL_H_
+#define FUSELAGE_KERNELS_CORE_KERNEL_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "ir/base/attribute.h"
+#include "ir/base/status.h"
+#include "ir/base/tensor.h"
+#include "kernels/core/isa.h"
+#include "kernels/core/parallel.h"
+
+namespace fuselage::kernels {
+
+// What to make a kernel for. Kernels never see a Graph.
+struct KernelDesc {
+  std::string op;           // "int8.conv2d": the key in the KernelRegistry.
+  AttributeMap attributes;  // Complete: defaults are filled in.
+  // The operands that arrive at run time, in schema order without the parameters; nullopt: absent (no residual).
+  std::vector<std::optional<TensorType>> inputs;
+  std::vector<TensorType> outputs;
+  std::map<std::string, const Tensor*> parameters;  // "weight", "bias"; alive during Create only.
+  Isa isa = Isa::kScalar;  // The best instruction set to use; Create takes the best variant at or below it.
+  int threads = 1;         // The most threads that Run will have.
+
+  const Tensor* ParameterOrNull(absl::string_view name) const;
+  bool has_input(int i) const { return i < static_cast<int>(inputs.size()) && inputs[i].has_value(); }
+  const TensorType& input(int i) const { return *inputs[i]; }
+  const TensorType& output() const { return outputs[0]; }
+
+  bool GetBool(absl::string_view name) const { return attribute(name).as_bool(); }
+  int64_t GetInt(absl::string_view name) const { return attribute(name).as_int(); }
+  double GetFloat(absl::string_view name) const { return attribute(name).as_float(); }
+  const std::string& GetString(absl::string_view name) const { return attribute(name).as_string(); }
+  const std::vector<int64_t>& GetInts(absl::string_view name) const { return attribute(name).as_ints(); }
+  const Attribute& attribute(absl::string_view name) const;  // Aborts where there is none.
+};
+
+// Memory of one operand during a run: 64-byte aligned, of exactly `bytes` bytes in the layout of its TensorType.
+struct ConstBuffer {
+  const void* data = nullptr;  // Null: absent.
+  int64_t bytes = 0;
+};
+struct Buffer {
+  void* data = nullptr;
+  int64_t bytes = 0;
+};
+
+struct RunContext {
+  Parallel* parallel = nullptr;
+  Buffer scratch;  // At least scratch_bytes(), 64-byte aligned, contents undefined.
+};
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  // Checks that operands and scratch are present and as large as their types say, then computes. Allocates nothing.
+  absl::Status Run(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
+                   const RunContext& context) const;
+
+  const std::vector<std::optional<TensorType>>& inputs() const { return inputs_; }
+  const std::vector<TensorType>& outputs() const { return outputs_; }
+
+  // Of the first output: what lowering reads and the next kernel is made with. 1 and 0 where the output is float.
+  float output_scale() const;
+  int32_t output_zero_point() const;
+
+  // The variant that Create chose: "avx2 winograd", "onednn jit:avx2".
+  const std::string& variant() const { return variant_; }
+
+  // Scratch memory that Run needs, for KernelDesc::threads threads.
+  int64_t scratch_bytes() const { return scratch_bytes_; }
+  // Packed weights and tables that the kernel owns.
+  int64_t weight_bytes() const { return weight_bytes_; }
+  // Multiply-accumulates of one run; 0 for kernels that only move or map elements.
+  int64_t macs() const { return macs_; }
+
+ protected:
+  explicit Kernel(const KernelDesc& desc) : inputs_(desc.inputs), outputs_(desc.outputs) {}
+
+  void set_variant(std::string variant) { variant_ = std::move(variant); }
+  void set_scratch_bytes(int64_t bytes) { scratch_bytes_ = bytes; }
+  void set_weight_bytes(int64_t bytes) { weight_bytes_ = bytes; }
+  void set_macs(int64_t macs) { macs_ = macs; }
+
+ private:
+  virtual void Compute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
+                       const RunContext& context) const = 0;
+
+  std::vector<std::optional<TensorType>> inputs_;
+  std::vector<TensorType> outputs_;
+  std::string variant_;
+  int64_t scratch_bytes_ = 0;
+  int64_t weight_bytes_ = 0;
+  int64_t macs_ = 0;
+};
+
+// One tensor in, one out.
+class UnaryOps : public Kernel {
+ protected:
+  explicit UnaryOps(const KernelDesc& desc) : Kernel(desc) {}
+
+ private:
+  void Compute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
+               const RunContext& context) const final {
+    ComputeUnary(inputs[0].data, outputs[0].data, context);
+  }
+  virtual void ComputeUnary(const void* x, void* y, const RunContext& context) const = 0;
+};
+
+// Two tensors in, one out.
+class BinaryOps : public Kernel {
+ protected:
+  explicit BinaryOps(const KernelDesc& desc) : Kernel(desc) {}
+
+ private:
+  void Compute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
+               const RunContext& context) const final {
+    ComputeBinary(inputs[0].data, inputs[1].data, outputs[0].data, context);
+  }
+  virtual void ComputeBinary(const void* a, const void* b, void* y, const RunContext& context) const = 0;
+};
+
+// Checks of Create, each with a message that says what was found and what was wanted.
+absl::Status CheckCodes(const TensorType& type, absl::string_view what);  // u8 or i8 with per-tensor parameters.
+absl::Status CheckSameQuantization(const TensorType& a, const TensorType& b, absl::string_view what);
+
+}  // namespace fuselage::kernels
+
+#endif  // FUSELAGE_KERNELS_CORE_KERNEL_H_

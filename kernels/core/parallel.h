@@ -1,0 +1,31 @@
+// How a kernel spreads work over threads; runtime/thread_pool.h implements it.
+#ifndef FUSELAGE_KERNELS_CORE_PARALLEL_H_
+#define FUSELAGE_KERNELS_CORE_PARALLEL_H_
+
+#include "absl/functional/function_ref.h"
+
+namespace fuselage::kernels {
+
+class Parallel {
+ public:
+  virtual ~Parallel() = default;
+  virtual int threads() const = 0;
+
+  // Calls body(task, thread) for each task in [0, tasks), and returns when all are done. Tasks are dealt out statically:
+  // thread t of T runs the consecutive tasks [tasks*t/T, tasks*(t+1)/T), so the caches stay warm from layer to layer.
+  // Bodies do not nest calls of For. A kernel's result never depends on the number of threads.
+  virtual void For(int tasks, absl::FunctionRef<void(int task, int thread)> body) = 0;
+};
+
+// Runs everything on the calling thread.
+class Serial : public Parallel {
+ public:
+  int threads() const override { return 1; }
+  void For(int tasks, absl::FunctionRef<void(int task, int thread)> body) override {
+    for (int task = 0; task < tasks; ++task) body(task, 0);
+  }
+};
+
+}  // namespace fuselage::kernels
+
+#endif  // FUSELAGE_KERNELS_CORE_PARALLEL_H_

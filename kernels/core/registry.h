@@ -1,0 +1,57 @@
+// KernelRegistry: which kernels there are. Each kernel folder exports Register(KernelRegistry&); kernels/BUILD lists them.
+#ifndef FUSELAGE_KERNELS_CORE_REGISTRY_H_
+#define FUSELAGE_KERNELS_CORE_REGISTRY_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "kernels/core/kernel.h"
+
+namespace fuselage::kernels {
+
+// In which layouts a kernel takes and gives tensors of rank 4.
+enum class LayoutRule {
+  kNhwc,        // NHWC in, NHWC out.
+  kRowMajor,    // Row-major in and out.
+  kSame,        // Any, the same for all operands and results (elementwise).
+  kAnyInput,    // Input 0 in either layout, NHWC out (quantize: the graph's row-major input becomes NHWC on the way).
+  kAnyOutput,   // NHWC in; either layout out (dequantize).
+};
+
+struct KernelEntry {
+  std::string op;  // The IR op that it runs: "conv2d" (float), "int8.conv2d" (quantized).
+  // The float op of which `op` is the quantized form: lower rewrites quantize(conv2d(dequantize(x))) to int8.conv2d(x),
+  // whatever the op, when Create accepts the description. Empty for float kernels.
+  std::string quantized_form_of;
+  LayoutRule layout = LayoutRule::kNhwc;
+  // May the output stay f32 (logits)? Then lower also rewrites conv2d(dequantize(x)) that nobody quantizes.
+  bool float_output = false;
+  // Unimplemented: a form that it does not run; InvalidArgument: a description that is wrong. Both say why.
+  std::function<absl::StatusOr<std::unique_ptr<Kernel>>(const KernelDesc&)> create;
+};
+
+class KernelRegistry {
+ public:
+  KernelRegistry() = default;
+  KernelRegistry(const KernelRegistry&) = delete;
+  KernelRegistry& operator=(const KernelRegistry&) = delete;
+
+  // Aborts on an op that is taken.
+  void Register(KernelEntry entry);
+
+  const KernelEntry* FindOrNull(absl::string_view op) const;
+  const KernelEntry* FindQuantizedFormOrNull(absl::string_view op) const;
+  std::vector<const KernelEntry*> Sorted() const;
+
+ private:
+  std::map<std::string, KernelEntry, std::less<>> entries_;
+};
+
+}  // namespace fuselage::kernels
+
+#endif  // FUSELAGE_KERNELS_CORE_REGISTRY_H_

@@ -1,0 +1,157 @@
+#include "kernels/core/requantize.h"
+
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "ir/base/status.h"
+#include "kernels/core/kernel.h"
+
+namespace fuselage::kernels {
+namespace {
+
+absl::Status NotProven(int64_t channel, absl::string_view why) {
+  return absl::FailedPreconditionError(absl::StrCat("output channel ", channel, ": ", why));
+}
+
+absl::Status CheckNormal(float value, int64_t channel, absl::string_view what) {
+  if (std::isnormal(value)) return absl::OkStatus();
+  return NotProven(channel, absl::StrCat(what, " is ", ShortestText(value), ", wanted a normal float"));
+}
+
+absl::Status CheckWeight(const Tensor& weight) {
+  if (weight.dtype() != DType::kI8) {
+    return absl::UnimplementedError(absl::StrCat("weight is ", ToString(weight.type()), ", wanted i8"));
+  }
+  if (!weight.type().quant) return absl::InvalidArgumentError("weight has no quantization parameters");
+  if (weight.rank() < 1) return absl::InvalidArgumentError("weight is a scalar, wanted [output channels, ...]");
+  const QuantParams& quant = *weight.type().quant;
+  RETURN_IF_ERROR(Annotate(CheckQuantParams(quant, weight.dtype(), weight.shape()), "weight"));
+  if (!quant.per_tensor() && quant.axis != 0) {
+    return absl::UnimplementedError(
+        absl::StrCat("weight is quantized along axis ", quant.axis, ", wanted axis 0 or per tensor"));
+  }
+  for (const int32_t zero_point : quant.zero_points) {
+    if (zero_point != 0) {
+      return absl::UnimplementedError(absl::StrCat("weight has zero point ", zero_point, ", wanted 0"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBias(const Tensor& bias, int64_t channels) {
+  if (bias.dtype() != DType::kF32 && bias.dtype() != DType::kI32) {
+    return absl::UnimplementedError(absl::StrCat("bias is ", ToString(bias.type()), ", wanted f32 or i32"));
+  }
+  if (bias.shape() != Shape{channels}) {
+    return absl::InvalidArgumentError(absl::StrCat("bias is ", ToString(bias.type()), ", wanted [", channels, "]"));
+  }
+  if (bias.type().quant) {
+    RETURN_IF_ERROR(Annotate(CheckQuantParams(*bias.type().quant, bias.dtype(), bias.shape()), "bias"));
+  }
+  return absl::OkStatus();
+}
+
+// The bias of channel `c` as a real number; `step` is s_x*s_w[c].
+float RealBias(const Tensor* bias, int64_t c, float step) {
+  if (bias == nullptr) return 0;
+  if (bias->dtype() == DType::kF32) return bias->data<float>()[c];
+  const int32_t code = bias->data<int32_t>()[c];
+  if (!bias->type().quant) return static_cast<float>(code) * step;
+  const QuantParams& quant = *bias->type().quant;
+  const size_t i = quant.per_tensor() ? 0 : c;
+  return static_cast<float>(int64_t{code} - quant.zero_points[i]) * quant.scales[i];
+}
+
+// The same in steps of s_x*s_w[c].
+absl::StatusOr<int64_t> BiasSteps(const Tensor* bias, int64_t c, float step) {
+  if (bias == nullptr) return 0;
+  if (bias->dtype() == DType::kI32) {
+    const int32_t code = bias->data<int32_t>()[c];
+    if (!bias->type().quant) return code;
+    const QuantParams& quant = *bias->type().quant;
+    const size_t i = quant.per_tensor() ? 0 : c;
+    if (quant.scales[i] == step) return int64_t{code} - quant.zero_points[i];
+  }
+  const float real = RealBias(bias, c, step);
+  const float quotient = real / step;
+  if (std::fabs(quotient) < 2147483648.0f) return static_cast<int64_t>(std::nearbyint(quotient));
+  return NotProven(c, absl::StrCat("bias ", ShortestText(real), " in steps of ", ShortestText(step),
+                                   ", wanted less than 2^31 of them"));
+}
+
+}  // namespace
+
+CodeRange CodeRangeOf(DType dtype, int32_t zero_point, bool relu) {
+  const IntegerRange range = RangeOf(dtype);
+  CodeRange result{static_cast<int32_t>(range.min), static_cast<int32_t>(range.max)};
+  if (relu && result.lo < zero_point) result.lo = zero_point;
+  return result;
+}
+
+absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
+  FUSELAGE_CHECK(params.input != nullptr && params.weight != nullptr && params.output != nullptr);
+  RETURN_IF_ERROR(CheckCodes(*params.input, "input"));
+  RETURN_IF_ERROR(CheckWeight(*params.weight));
+  const int64_t channels = params.weight->dim(0);
+  if (params.bias != nullptr) RETURN_IF_ERROR(CheckBias(*params.bias, channels));
+  const bool float_output = params.output->dtype == DType::kF32;
+  if (!float_output) RETURN_IF_ERROR(CheckCodes(*params.output, "output"));
+  if (params.residual != nullptr) {
+    if (float_output) return absl::UnimplementedError("a residual needs quantized output, found f32");
+    RETURN_IF_ERROR(CheckCodes(*params.residual, "residual"));
+  }
+
+  const QuantParams& weight_quant = *params.weight->type().quant;
+  const float input_scale = params.input->quant->scale();
+  const int64_t input_zero_point = params.input->quant->zero_point();
+  const int64_t largest_input = params.input->dtype == DType::kU8 ? 255 : 128;
+  const int64_t inner = channels == 0 ? 0 : params.weight->num_elements() / channels;
+  const int8_t* weights = params.weight->data<int8_t>();
+
+  Epilogue epilogue;
+  for (int64_t c = 0; c < channels; ++c) {
+    int64_t sum = 0, magnitude = 0;
+    for (int64_t i = 0; i < inner; ++i) {
+      sum += weights[c * inner + i];
+      magnitude += std::abs(weights[c * inner + i]);
+    }
+    const float step = input_scale * weight_quant.scales[weight_quant.per_tensor() ? 0 : c];
+    RETURN_IF_ERROR(CheckNormal(step, c, "input scale times weight scale"));
+    int64_t addend = -input_zero_point * sum;
+    if (!float_output) {  // A float output adds its bias after the conversion.
+      ASSIGN_OR_RETURN(const int64_t steps, BiasSteps(params.bias, c, step));
+      addend += steps;
+    }
+    if (largest_input * magnitude + std::abs(addend) >= (int64_t{1} << 31)) {
+      return NotProven(c, absl::StrCat("the accumulator may overflow 32 bits: ", largest_input, " * sum|w| ", magnitude,
+                                       " + |b| ", std::abs(addend), ", wanted less than 2^31"));
+    }
+    if (float_output) {
+      const float bias = RealBias(params.bias, c, step);
+      if (!std::isfinite(bias)) return NotProven(c, absl::StrCat("bias is ", ShortestText(bias)));
+      epilogue.offset.push_back(static_cast<int32_t>(addend));
+      epilogue.float_scale.push_back(step);
+      epilogue.float_bias.push_back(bias);
+    } else {
+      const float multiplier = step / params.output->quant->scale();
+      RETURN_IF_ERROR(CheckNormal(multiplier, c, "the multiplier"));
+      epilogue.bias.push_back(static_cast<int32_t>(addend));
+      epilogue.multiplier.push_back(multiplier);
+    }
+  }
+  if (float_output) return epilogue;
+  epilogue.zero_point = params.output->quant->zero_point();
+  epilogue.range = CodeRangeOf(params.output->dtype, epilogue.zero_point, params.relu);
+  if (params.residual != nullptr) {
+    epilogue.residual_multiplier = params.residual->quant->scale() / params.output->quant->scale();
+    epilogue.residual_zero_point = params.residual->quant->zero_point();
+    if (!std::isnormal(epilogue.residual_multiplier)) {
+      return absl::FailedPreconditionError(absl::StrCat("the residual's multiplier is ",
+                                                        ShortestText(epilogue.residual_multiplier),
+                                                        ", wanted a normal float"));
+    }
+  }
+  return epilogue;
+}
+
+}  // namespace fuselage::kernels

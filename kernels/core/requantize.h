@@ -1,0 +1,92 @@
+// The arithmetic that every INT8 kernel shares, to the bit (docs/arithmetic.md). Scalar forms: a vector variant must
+// return the same codes for every input.
+//
+//   acc = sum x*w                                     int32, exact
+//   a   = acc + b32[c]                                b32 = rne(bias / (s_x*s_w[c])) - z_x * sum w
+//   v   = float(a) * m[c]                             m = (s_x * s_w[c]) / s_y
+//   v   = fma(float(r - z_r), m_r, v)                 only with a fused residual r;  m_r = s_r / s_y
+//   q   = clamp(rne(v) + z_y, lo, hi)                 fused ReLU: lo = max(lo, z_y)
+//   y   = fma(float(acc - z_x * sum w), s_x * s_w[c], bias[c])        where the output stays float
+//
+// rne rounds half to even. Nothing is contracted: fma only where it is written. Products and quotients of scales, and
+// bias / (s_x*s_w[c]), are float32. A ReLU fused where the output stays float is y > 0 ? y : +0.
+#ifndef FUSELAGE_KERNELS_CORE_REQUANTIZE_H_
+#define FUSELAGE_KERNELS_CORE_REQUANTIZE_H_
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/base/tensor.h"
+
+namespace fuselage::kernels {
+
+// The clamp of an output in codes, zero point included.
+struct CodeRange {
+  int32_t lo = 0, hi = 255;
+};
+CodeRange CodeRangeOf(DType dtype, int32_t zero_point, bool relu);
+
+// Round half to even, then the zero point, then the clamp. |v| may be anything, NaN aside: v is clamped as a float
+// to +-2^30 before it becomes an integer, on every machine.
+inline int32_t ToCode(float v, int32_t zero_point, CodeRange range) {
+  v = v < -1073741824.0f ? -1073741824.0f : v;
+  v = v > 1073741824.0f ? 1073741824.0f : v;
+  const int32_t q = static_cast<int32_t>(std::nearbyint(v)) + zero_point;
+  return q < range.lo ? range.lo : q > range.hi ? range.hi : q;
+}
+
+// q = clamp(rne(x / s) + z): true float division, as ONNX's QuantizeLinear. NaN becomes the zero point.
+inline int32_t QuantizeValue(float x, float scale, int32_t zero_point, CodeRange range) {
+  const float v = x / scale;
+  return ToCode(std::isnan(v) ? 0.0f : v, zero_point, range);
+}
+
+// The constants of one convolution's or linear's epilogue, a value per output channel. Computed once, stored as bits.
+struct Epilogue {
+  std::vector<int32_t> bias;       // b32, with the input's zero point folded in.
+  std::vector<float> multiplier;   // m; bias and multiplier are empty where the output is float.
+  float residual_multiplier = 0;   // m_r
+  int32_t residual_zero_point = 0; // z_r
+  int32_t zero_point = 0;          // z_y
+  CodeRange range;
+
+  // For float outputs; empty where the output is quantized.
+  std::vector<int32_t> offset;     // -z_x * sum w
+  std::vector<float> float_scale;  // s_x * s_w[c]
+  std::vector<float> float_bias;
+};
+
+struct EpilogueParams {
+  const TensorType* input = nullptr;     // Codes x.
+  const Tensor* weight = nullptr;        // i8, [oc, ...], symmetric, per tensor or per axis 0.
+  // f32 [oc]; or i32 codes: without parameters, or with a scale equal to s_x*s_w[c], they are steps of s_x*s_w[c], with
+  // another scale they mean their real values. Null: zeros.
+  const Tensor* bias = nullptr;
+  const TensorType* output = nullptr;    // Codes y, or f32.
+  const TensorType* residual = nullptr;  // Codes r, or null.
+  bool relu = false;
+};
+
+// Proves that no accumulator overflows, max|x| * sum|w| + |b32| < 2^31, and that every multiplier is a normal float.
+// max|x| is 255 for u8 codes and 128 for i8. Where it cannot be proven the error (FailedPrecondition) names the channel,
+// and the layer stays FP32.
+absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params);
+
+// One output code from its accumulator; `residual` is ignored where there is none.
+inline int32_t Requantize(int32_t acc, int channel, const Epilogue& e) {
+  return ToCode(static_cast<float>(acc + e.bias[channel]) * e.multiplier[channel], e.zero_point, e.range);
+}
+inline int32_t RequantizeWithResidual(int32_t acc, int channel, int32_t residual, const Epilogue& e) {
+  const float v = static_cast<float>(acc + e.bias[channel]) * e.multiplier[channel];
+  return ToCode(std::fma(static_cast<float>(residual - e.residual_zero_point), e.residual_multiplier, v), e.zero_point,
+                e.range);
+}
+inline float DequantizeAccumulator(int32_t acc, int channel, const Epilogue& e) {
+  return std::fma(static_cast<float>(acc + e.offset[channel]), e.float_scale[channel], e.float_bias[channel]);
+}
+
+}  // namespace fuselage::kernels
+
+#endif  // FUSELAGE_KERNELS_CORE_REQUANTIZE_H_

@@ -1,0 +1,41 @@
+#include "passes/core/pass.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace fuselage::passes {
+
+absl::StatusOr<bool> Pass::Run(ir::Graph& graph, Remarks& remarks) const {
+  remarks.set_pass(name());
+  absl::StatusOr<bool> changed = RunImpl(graph, remarks);
+  if (!changed.ok()) return Annotate(changed.status(), name());
+  if (*changed) RemoveDeadNodes(graph);
+  RETURN_IF_ERROR(Annotate(Ensures(graph), absl::StrCat(name(), " did not ensure what it states")));
+  return changed;
+}
+
+int64_t RemoveDeadNodes(ir::Graph& graph) {
+  int64_t removed = 0;
+  // Backwards: when a node goes, its operands' uses are already counted down before they are visited.
+  for (ir::Node* node = graph.last(); node != nullptr;) {
+    ir::Node* previous = node->previous();
+    const bool removable = node->is_call() || node->kind() == ir::NodeKind::kGetAttr;
+    if (removable && node->num_uses() == 0) {
+      graph.Erase(node);
+      ++removed;
+    }
+    node = previous;
+  }
+  std::vector<ir::Module*> modules;
+  for (const auto& [path, module] : graph.modules()) {
+    if (module->call_sites.empty()) modules.push_back(module.get());
+  }
+  for (ir::Module* module : modules) graph.EraseModule(module);
+  std::vector<std::string> parameters;
+  for (const auto& [name, parameter] : graph.parameters()) {
+    if (parameter.uses == 0) parameters.push_back(name);
+  }
+  for (const std::string& name : parameters) graph.EraseParameter(name);
+  return removed;
+}
+
+}  // namespace fuselage::passes

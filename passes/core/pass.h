@@ -1,0 +1,80 @@
+// Pass: one rewrite of a graph. A pass's folder holds its class, its options message, its text cases and Register.
+#ifndef FUSELAGE_PASSES_CORE_PASS_H_
+#define FUSELAGE_PASSES_CORE_PASS_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "ir/base/status.h"
+#include "ir/graph.h"
+#include "passes/core/remarks.h"
+
+namespace fuselage::kernels {
+class KernelRegistry;
+}
+
+namespace fuselage::passes {
+
+// How far a pass may move the graph's outputs; the pipeline's numeric check holds it to that.
+struct NumericContract {
+  enum Kind {
+    kBitExact,   // Not at all.
+    kTolerance,  // max |difference| <= tolerance * max |output|.
+    kQuantizes,  // By rounding to codes; the pipeline reports the SNR and checks nothing.
+    kOneCode,    // Where the output is quantized or comes from codes: lowered integer arithmetic against float QDQ,
+                 // which rounds the bias to int32. Checked by SNR >= 30 dB against the graph before the pass.
+  };
+  Kind kind = kBitExact;
+  double tolerance = 0;
+};
+
+class Pass {
+ public:
+  virtual ~Pass() = default;
+
+  virtual absl::string_view name() const = 0;
+
+  // Rewrites the graph; true: something changed. Removes nodes that became dead, and checks Ensures.
+  // "No match" is false; an error leaves the graph unusable. Remarks get the pass's name.
+  absl::StatusOr<bool> Run(ir::Graph& graph, Remarks& remarks) const;
+
+  virtual NumericContract numeric_contract() const { return {}; }
+
+ protected:
+  // Match, check, compute, then mutate: nothing that can fail comes after the first edit.
+  virtual absl::StatusOr<bool> RunImpl(ir::Graph& graph, Remarks& remarks) const = 0;
+
+  // What holds after the pass, whether or not it changed anything.
+  virtual absl::Status Ensures(const ir::Graph&) const { return absl::OkStatus(); }
+};
+
+// Runs a graph on many samples; the harness fills it with the runtime and a dataset. Calibration uses it.
+class Runner {
+ public:
+  virtual ~Runner() = default;
+
+  // For each calibration sample, in order: runs the graph and calls `visit` with the values of `nodes` (f32, row-major,
+  // valid during the call).
+  virtual absl::Status ForEachSample(
+      const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
+      const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) = 0;
+};
+
+// What a pass may need beyond the graph; null where the caller has none, and a pass that needs it says so.
+struct PassEnvironment {
+  Runner* runner = nullptr;
+  const kernels::KernelRegistry* kernels = nullptr;
+};
+
+// Removes calls and get_attrs without uses, then modules and parameters that nothing names. Placeholders stay.
+// Returns the number of nodes removed. Linear.
+int64_t RemoveDeadNodes(ir::Graph& graph);
+
+}  // namespace fuselage::passes
+
+#endif  // FUSELAGE_PASSES_CORE_PASS_H_

@@ -1,0 +1,50 @@
+"""Finds the CUDA toolkit: $CUDA_PATH, then /usr/local/cuda. Without one it leaves stubs.
+
+The repository it makes has
+  //:cudart        headers and the static runtime; an empty library without a toolkit
+  //:defs.bzl      CUDA_IS_CONFIGURED (bool), CUDA_PATH and NVCC (strings, empty without a toolkit)
+"""
+
+_BUILD = """\
+load("@rules_cc//cc:defs.bzl", "cc_library")
+
+package(default_visibility = ["//visibility:public"])
+
+cc_library(
+    name = "cudart",
+    hdrs = glob(["include/**"], allow_empty = True),
+    includes = ["include"],
+    linkopts = [{linkopts}],
+)
+"""
+
+_DEFS = """\
+CUDA_IS_CONFIGURED = {configured}
+CUDA_PATH = "{path}"
+NVCC = "{nvcc}"
+"""
+
+def _toolkit(repository_ctx):
+    for path in [repository_ctx.os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]:
+        if path and repository_ctx.path(path + "/bin/nvcc").exists:
+            return path
+    return ""
+
+def _cuda_configure_impl(repository_ctx):
+    path = _toolkit(repository_ctx)
+    linkopts = []
+    if path:
+        repository_ctx.symlink(path + "/include", "include")
+        linkopts = ["-L" + path + "/lib64", "-lcudart_static", "-ldl", "-lrt", "-lpthread"]
+    repository_ctx.file("BUILD", _BUILD.format(linkopts = ", ".join(["\"%s\"" % o for o in linkopts])))
+    repository_ctx.file("defs.bzl", _DEFS.format(
+        configured = bool(path),
+        path = path,
+        nvcc = path + "/bin/nvcc" if path else "",
+    ))
+
+cuda_configure = repository_rule(
+    implementation = _cuda_configure_impl,
+    environ = ["CUDA_PATH"],
+    local = True,
+)
