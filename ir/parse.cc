@@ -324,10 +324,12 @@ class Parser {
         operands->push_back(nullptr);
         return absl::OkStatus();
       }
+      in_.SkipSpace();
+      const size_t begin = in_.position();
       if (in_.Accept("%")) {
         ASSIGN_OR_RETURN(std::string name, in_.Name());
         Node* node = graph_->FindNodeOrNull(name);
-        if (node == nullptr) return in_.Error(absl::StrCat("%", name, " is not defined before its use"));
+        if (node == nullptr) return in_.ErrorAt(begin, absl::StrCat("%", name, " is not defined before its use"));
         operands->push_back(node);
         return absl::OkStatus();
       }
