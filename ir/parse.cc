@@ -207,6 +207,11 @@ class Parser {
       RETURN_IF_ERROR(Located(in_.Expect(")")));
       tensor = source_ ? source_(name) : nullptr;
       if (tensor == nullptr) return absl::InvalidArgumentError(absl::StrCat("no data for parameter @", name));
+      if (tensor->dtype() == type.dtype && tensor->shape() == type.shape && tensor->type() != type) {
+        auto typed = std::make_shared<Tensor>(*tensor);
+        typed->set_type(type);
+        tensor = std::move(typed);
+      }
       if (tensor->type() != type || absl::StrFormat("%016x", Fingerprint(*tensor)) != *fingerprint) {
         return absl::InvalidArgumentError(absl::StrCat("the data of parameter @", name, " (", ToString(tensor->type()),
                                                        ") is not what the text was written with"));

@@ -18,7 +18,7 @@ std::string ValueText(const Tensor& tensor, int64_t i) {
 std::string ParameterText(const Parameter& parameter) {
   if (parameter.seed) return absl::StrCat("seed(", *parameter.seed, ")");
   const Tensor& tensor = *parameter.tensor;
-  if (tensor.num_elements() > kMostInlineValues) return absl::StrFormat("data(%016x)", Fingerprint(tensor));
+  if (IsPrintedAsData(parameter)) return absl::StrFormat("data(%016x)", Fingerprint(tensor));
   std::string text = "[";
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     absl::StrAppend(&text, i == 0 ? "" : ", ", ValueText(tensor, i));
@@ -42,6 +42,10 @@ std::string ModuleText(const Module& module) {
 }
 
 }  // namespace
+
+bool IsPrintedAsData(const Parameter& parameter) {
+  return !parameter.seed && parameter.tensor->num_elements() > kMostInlineValues;
+}
 
 std::string PrintNode(const Node& node) {
   std::vector<std::string> arguments;

@@ -31,7 +31,11 @@ std::string Print(const Graph& graph);
 // One node as its line of the text, for messages.
 std::string PrintNode(const Node& node);
 
-// Finds the bytes of a parameter that the text has as data(...); null where there are none.
+// Does the text leave the parameter's values to the .safetensors file?
+bool IsPrintedAsData(const Parameter& parameter);
+
+// Finds the tensor of a parameter that the text has as data(...), whatever its quantization parameters, which the text
+// gives; null where there is none.
 using ParameterSource = std::function<std::shared_ptr<const Tensor>(absl::string_view name)>;
 
 // Errors are InvalidArgument and begin with "<file>:<line>:<column>: ". The result is verified.

@@ -1,0 +1,73 @@
+#include "ir/ops/conv/conv.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "ir/ops/conv/convolution.h"
+#include "ir/ops/core/checks.h"
+#include "ir/ops/core/values.h"
+
+namespace fuselage::ops::conv {
+namespace {
+
+absl::StatusOr<ir::Type> InferConv(const ir::InferCall& call, int n) {
+  ASSIGN_OR_RETURN(const Convolution convolution, CheckConvolution(call, n));
+  const DType dtype = call.tensor(kInput).dtype;
+  RETURN_IF_ERROR(CheckNoCodes(call, kInput));
+  if (!IsFloat(dtype) && dtype != DType::kI32 && dtype != DType::kI64) {
+    return OperandError(call, kInput, "wanted f16, f32, f64, i32 or i64");
+  }
+  if (!IsFloat(dtype) && call.GetString("activation") != "none") {
+    return AttributeError(call, "activation", "\"none\" on integers");
+  }
+  RETURN_IF_ERROR(CheckParameterDType(call, kWeight, dtype));
+  if (call.has(kBias)) RETURN_IF_ERROR(CheckParameterDType(call, kBias, dtype));
+  if (call.has(kResidual)) {
+    RETURN_IF_ERROR(CheckNoCodes(call, kResidual));
+    RETURN_IF_ERROR(CheckDType(call, kResidual, dtype));
+  }
+  return ResultType(dtype, convolution.ResultShape(n));
+}
+
+// bias[c] in each element of channel c, plus the residual: what the products are added to.
+template <typename T>
+std::vector<T> Addends(const Convolution& convolution, const std::vector<T>& bias, const std::vector<T>& residual) {
+  const int64_t channels = convolution.groups * convolution.out_channels;
+  const int64_t pixels = convolution.window.outputs();
+  std::vector<T> addends = residual;
+  addends.resize(convolution.batch * channels * pixels, T{0});
+  if (bias.empty()) return addends;
+  for (size_t i = 0; i < addends.size(); ++i) addends[i] += bias[i / pixels % channels];
+  return addends;
+}
+
+absl::StatusOr<std::vector<Tensor>> EvaluateConv(const ir::EvaluateCall& call) {
+  const Tensor& input = call.tensor(kInput);
+  const Convolution convolution = ConvolutionOf(call, input.shape(), call.tensor(kWeight).shape());
+  const auto compute = [&](auto read) {
+    auto values = Addends(convolution, call.has(kBias) ? read(call.tensor(kBias)) : decltype(read(input)){},
+                          call.has(kResidual) ? read(call.tensor(kResidual)) : decltype(read(input)){});
+    Convolve(convolution, read(input).data(), read(call.tensor(kWeight)).data(), values.data());
+    return values;
+  };
+  if (!IsFloat(input.dtype())) return One(OfIntegers(call.result(), compute(Integers)));
+  std::vector<double> values = compute(RealValues);
+  if (call.GetString("activation") == "relu") std::transform(values.begin(), values.end(), values.begin(), Relu);
+  return One(OfReals(call.result(), values));
+}
+
+}  // namespace
+
+void Register(ir::OpRegistry& registry) {
+  for (int n = 1; n <= 3; ++n) {
+    ir::OpSchema schema = ConvolutionSchema(n);
+    schema.name = absl::StrCat("conv", n, "d");
+    schema.aliases = {absl::StrCat("torch.", schema.name), absl::StrCat("torch.nn.functional.", schema.name)};
+    schema.fusable_activation = true;
+    schema.infer = [n](const ir::InferCall& call) { return InferConv(call, n); };
+    schema.evaluate = EvaluateConv;
+    registry.Register(std::move(schema));
+  }
+}
+
+}  // namespace fuselage::ops::conv

@@ -1,0 +1,171 @@
+#include "ir/ops/matmul/matmul.h"
+
+#include "absl/strings/str_cat.h"
+#include "ir/ops/core/broadcast.h"
+#include "ir/ops/core/checks.h"
+#include "ir/ops/core/values.h"
+
+namespace fuselage::ops::matmul {
+namespace {
+
+// y [m,n] += a [m,k] * b [k,n], row-major: the innermost loop runs along rows of b and y.
+template <typename T>
+void MultiplyAccumulate(const T* a, const T* b, int64_t m, int64_t k, int64_t n, T* __restrict y) {
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < k; ++j) {
+      const T factor = a[i * k + j];
+      for (int64_t p = 0; p < n; ++p) y[i * n + p] += factor * b[j * n + p];
+    }
+  }
+}
+
+// Shapes of a matmul with vectors made matrices.
+struct Product {
+  Shape a_batch, b_batch, batch;
+  int64_t m = 1, k = 1, n = 1;
+  Shape result;
+};
+
+absl::StatusOr<Product> ProductOf(Shape a, Shape b) {
+  const bool row = a.size() == 1, column = b.size() == 1;
+  if (row) a.insert(a.begin(), 1);
+  if (column) b.push_back(1);
+  Product product;
+  product.m = a[a.size() - 2];
+  product.k = a.back();
+  product.n = b.back();
+  if (b[b.size() - 2] != product.k) {
+    return absl::InvalidArgumentError(absl::StrCat("inner dimensions ", product.k, " and ", b[b.size() - 2],
+                                                   " differ"));
+  }
+  product.a_batch.assign(a.begin(), a.end() - 2);
+  product.b_batch.assign(b.begin(), b.end() - 2);
+  ASSIGN_OR_RETURN(product.batch, BroadcastShapes(product.a_batch, product.b_batch));
+  product.result = product.batch;
+  if (!row) product.result.push_back(product.m);
+  if (!column) product.result.push_back(product.n);
+  return product;
+}
+
+absl::StatusOr<ir::Type> InferMatmul(const ir::InferCall& call) {
+  const DType dtype = call.tensor(0).dtype;
+  for (int i = 0; i < 2; ++i) {
+    RETURN_IF_ERROR(CheckMinRank(call, i, 1));
+    RETURN_IF_ERROR(CheckNoCodes(call, i));
+    RETURN_IF_ERROR(CheckDType(call, i, dtype));
+  }
+  if (!IsFloat(dtype) && dtype != DType::kI32 && dtype != DType::kI64) {
+    return OperandError(call, 0, "wanted f16, f32, f64, i32 or i64");
+  }
+  absl::StatusOr<Product> product = ProductOf(call.tensor(0).shape, call.tensor(1).shape);
+  if (!product.ok()) return OperandError(call, 0, absl::StrCat("times ", ToString(call.tensor(1)), ": ",
+                                                               product.status().message()));
+  return ResultType(dtype, product->result);
+}
+
+template <typename T>
+std::vector<T> Multiply(const Product& product, const T* a, const T* b, int64_t size) {
+  std::vector<T> y(size, T{0});
+  const int64_t a_size = product.m * product.k, b_size = product.k * product.n, y_size = product.m * product.n;
+  const std::vector<int64_t> a_strides = BroadcastStrides(product.a_batch, product.batch);
+  std::vector<int64_t> b_matrices;
+  ForEachOffset(product.batch, BroadcastStrides(product.b_batch, product.batch), 0,
+                [&](int64_t, int64_t offset) { b_matrices.push_back(offset); });
+  ForEachOffset(product.batch, a_strides, 0, [&](int64_t i, int64_t offset) {
+    MultiplyAccumulate(a + offset * a_size, b + b_matrices[i] * b_size, product.m, product.k, product.n,
+                       y.data() + i * y_size);
+  });
+  return y;
+}
+
+absl::StatusOr<std::vector<Tensor>> EvaluateMatmul(const ir::EvaluateCall& call) {
+  const Tensor& a = call.tensor(0);
+  const Tensor& b = call.tensor(1);
+  ASSIGN_OR_RETURN(const Product product, ProductOf(a.shape(), b.shape()));
+  const int64_t size = call.result().num_elements();
+  if (IsFloat(a.dtype())) {
+    return One(OfReals(call.result(), Multiply(product, RealValues(a).data(), RealValues(b).data(), size)));
+  }
+  const std::vector<int64_t> p = Integers(a), q = Integers(b);
+  const std::vector<uint64_t> y = Multiply(product, reinterpret_cast<const uint64_t*>(p.data()),
+                                           reinterpret_cast<const uint64_t*>(q.data()), size);
+  return One(OfIntegers(call.result(), std::vector<int64_t>(y.begin(), y.end())));
+}
+
+// --- gemm.
+
+Shape Transposed(Shape shape, bool transpose) {
+  if (transpose) std::swap(shape[0], shape[1]);
+  return shape;
+}
+
+absl::StatusOr<ir::Type> InferGemm(const ir::InferCall& call) {
+  RETURN_IF_ERROR(CheckFloat(call, 0));
+  for (int i = 0; i < 3; ++i) {
+    if (!call.has(i)) continue;
+    if (i < 2) RETURN_IF_ERROR(CheckRank(call, i, 2));
+    RETURN_IF_ERROR(CheckDType(call, i, call.tensor(0).dtype));
+  }
+  const Shape a = Transposed(call.tensor(0).shape, call.GetBool("trans_a"));
+  const Shape b = Transposed(call.tensor(1).shape, call.GetBool("trans_b"));
+  if (a[1] != b[0]) {
+    return OperandError(call, 0, absl::StrCat("times ", ToString(call.tensor(1)), ", transposed as asked: inner dimensions ",
+                                              a[1], " and ", b[0], " differ"));
+  }
+  const Shape shape = {a[0], b[1]};
+  if (call.has(2)) {
+    absl::StatusOr<Shape> broadcast = BroadcastShapes(call.tensor(2).shape, shape);
+    if (!broadcast.ok() || *broadcast != shape) {
+      return OperandError(call, 2, absl::StrCat("wanted what broadcasts to ", ToString(shape)));
+    }
+  }
+  return ResultType(call.tensor(0).dtype, shape);
+}
+
+std::vector<double> Matrix(const Tensor& tensor, bool transpose) {
+  if (!transpose) return RealValues(tensor);
+  const TensorType type{tensor.dtype(), Transposed(tensor.shape(), true), std::nullopt, Layout::kRowMajor};
+  return RealValues(Gather(tensor, type, {1, tensor.dim(1)}));
+}
+
+absl::StatusOr<std::vector<Tensor>> EvaluateGemm(const ir::EvaluateCall& call) {
+  const std::vector<double> a = Matrix(call.tensor(0), call.GetBool("trans_a"));
+  const std::vector<double> b = Matrix(call.tensor(1), call.GetBool("trans_b"));
+  const int64_t m = call.result().shape[0], n = call.result().shape[1];
+  const int64_t k = call.tensor(0).dim(call.GetBool("trans_a") ? 0 : 1);
+  std::vector<double> y(m * n, 0.0);
+  MultiplyAccumulate(a.data(), b.data(), m, k, n, y.data());
+  for (double& value : y) value *= call.GetFloat("alpha");
+  if (call.has(2)) {
+    const std::vector<double> c = RealValues(call.tensor(2));
+    const double beta = call.GetFloat("beta");
+    ForEachOffset(call.result().shape, BroadcastStrides(call.tensor(2).shape(), call.result().shape), 0,
+                  [&](int64_t i, int64_t offset) { y[i] += beta * c[offset]; });
+  }
+  return One(OfReals(call.result(), y));
+}
+
+}  // namespace
+
+void Register(ir::OpRegistry& registry) {
+  ir::OpSchema matmul;
+  matmul.name = "matmul";
+  matmul.aliases = {"torch.matmul", "operator.matmul", "__matmul__"};
+  matmul.operands = {{"input"}, {"other"}};
+  matmul.infer = InferMatmul;
+  matmul.evaluate = EvaluateMatmul;
+  registry.Register(std::move(matmul));
+
+  ir::OpSchema gemm;
+  gemm.name = "gemm";
+  gemm.operands = {{"a"}, {"b"}, {"c", /*optional=*/true}};
+  gemm.attributes = {{"alpha", AttributeKind::kFloat, 1.0},
+                     {"beta", AttributeKind::kFloat, 1.0},
+                     {"trans_a", AttributeKind::kBool, false},
+                     {"trans_b", AttributeKind::kBool, false}};
+  gemm.infer = InferGemm;
+  gemm.evaluate = EvaluateGemm;
+  registry.Register(std::move(gemm));
+}
+
+}  // namespace fuselage::ops::matmul

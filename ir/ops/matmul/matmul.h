@@ -1,0 +1,19 @@
+// matmul: matrix product with NumPy's rules (numpy.matmul, ONNX MatMul, torch.matmul).
+//   input [..., M, K], other [..., K, N] -> [..., M, N]; leading axes broadcast; an operand of rank 1 is a row (input)
+//   or a column (other), and that axis is absent from the result.
+//   Floats accumulate in double; i32 and i64 are exact modulo 2^bits.
+//
+// gemm: alpha * a' * b' + beta * c (ONNX Gemm).
+//   a' is a [M,K], or its transpose if trans_a; b' [K,N] likewise; c is optional and broadcasts to [M,N]. Floats only.
+#ifndef FUSELAGE_IR_OPS_MATMUL_MATMUL_H_
+#define FUSELAGE_IR_OPS_MATMUL_MATMUL_H_
+
+#include "ir/op.h"
+
+namespace fuselage::ops::matmul {
+
+void Register(ir::OpRegistry& registry);
+
+}  // namespace fuselage::ops::matmul
+
+#endif  // FUSELAGE_IR_OPS_MATMUL_MATMUL_H_
