@@ -1,0 +1,193 @@
+#include "passes/core/pipeline.h"
+
+#include <google/protobuf/wrappers.pb.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "interpreter/interpreter.h"
+#include "ir/testing/matchers.h"
+#include "ir/testing/tiny_ops.h"
+#include "ir/text.h"
+
+namespace fuselage::passes {
+namespace {
+
+using fuselage::testing::StatusIs;
+using google::protobuf::Int32Value;
+using google::protobuf::StringValue;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr absl::string_view kThreeRelus = R"(graph @g {
+  %x: f32[4] = placeholder
+  %a: f32[4] = call_function relu(%x)
+  %b: f32[4] = call_function relu(%a)
+  %c: f32[4] = call_function relu(%b)
+  output(%c)
+}
+)";
+
+// relu(relu(x)) => relu(x), one at a time; the mode makes it misbehave.
+class DropOneRelu : public Pass {
+ public:
+  explicit DropOneRelu(std::string mode) : mode_(std::move(mode)) {}
+  absl::string_view name() const override { return "drop_one_relu"; }
+
+ protected:
+  absl::StatusOr<bool> RunImpl(ir::Graph& graph, Remarks& remarks) const override {
+    if (mode_ == "fail") return absl::InvalidArgumentError("no luck");
+    if (mode_ == "slope") {
+      ir::Node* x = graph.FindNodeOrNull("x");
+      ir::Node* y = *graph.AddFunction("y", "relu", {x}, {{"slope", 0.5}}, x->next());
+      x->users()[0]->set_operand(0, y);
+      graph.FindNodeOrNull("output")->set_operand(0, y);
+      return true;
+    }
+    if (mode_ == "cycle") {
+      graph.FindNodeOrNull("a")->set_operand(0, graph.FindNodeOrNull("b"));
+      return true;
+    }
+    for (ir::Node* node : graph.Snapshot()) {
+      if (!node->IsOp("relu")) continue;
+      if (!node->operand(0)->IsOp("relu")) {
+        remarks.Missed(*node, "its input is not a relu");
+        continue;
+      }
+      remarks.Applied(*node, "dropped");
+      node->ReplaceAllUsesWith(node->operand(0));
+      return mode_ != "lie";
+    }
+    return mode_ == "lie";
+  }
+  absl::Status Ensures(const ir::Graph&) const override {
+    return mode_ == "break" ? absl::InternalError("it does not hold") : absl::OkStatus();
+  }
+
+ private:
+  std::string mode_;
+};
+
+class PipelineTest : public ::testing::Test {
+ protected:
+  PipelineTest() {
+    fuselage::testing::RegisterTinyOps(ops_);
+    registry_.Register<StringValue>([](const StringValue& options, const PassEnvironment&) {
+      return std::make_unique<DropOneRelu>(options.value());
+    });
+    absl::StatusOr<std::unique_ptr<ir::Graph>> graph = ir::Parse(kThreeRelus, ops_);
+    EXPECT_OK(graph);
+    graph_ = *std::move(graph);
+    options_.evaluate = [](const ir::Graph& graph) {
+      std::vector<Tensor> inputs;
+      inputs.push_back(Tensor::Of<float>({4}, {-2, -1, 1, 2}));
+      return interpreter::Run(graph, inputs);
+    };
+  }
+
+  static void AddStep(const std::string& mode, google::protobuf::RepeatedPtrField<PipelineConfig::Step>* steps) {
+    StringValue options;
+    options.set_value(mode);
+    steps->Add()->mutable_pass()->PackFrom(options);
+  }
+  absl::StatusOr<std::vector<PassReport>> RunMode(const std::string& mode) {
+    PipelineConfig config;
+    AddStep(mode, config.mutable_steps());
+    return RunPipeline(config, registry_, environment_, *graph_, options_);
+  }
+
+  ir::OpRegistry ops_;
+  PassRegistry registry_;
+  PassEnvironment environment_;
+  PipelineOptions options_;
+  std::unique_ptr<ir::Graph> graph_;
+};
+
+TEST_F(PipelineTest, ReportsWhatAPassDid) {
+  ASSERT_OK_AND_ASSIGN(std::vector<PassReport> reports, RunMode(""));
+  ASSERT_EQ(reports.size(), 1);
+  EXPECT_TRUE(reports[0].changed);
+  EXPECT_EQ(reports[0].nodes_before, 5);
+  EXPECT_EQ(reports[0].nodes_after, 4);
+  EXPECT_EQ(reports[0].matches, 1);
+  EXPECT_EQ(reports[0].max_abs_error, 0.0);
+  EXPECT_TRUE(std::isinf(*reports[0].snr_db));
+  ASSERT_EQ(reports[0].remarks.size(), 2);
+  EXPECT_EQ(reports[0].remarks[0].node, "a");
+  EXPECT_EQ(reports[0].remarks[0].pass, "drop_one_relu");
+}
+
+TEST_F(PipelineTest, FixedPointRunsUntilNothingChanges) {
+  PipelineConfig config;
+  AddStep("", config.add_steps()->mutable_fixed_point()->mutable_steps());
+  std::vector<std::string> seen;
+  options_.observe = [&](int index, absl::string_view step, const ir::Graph& graph) {
+    seen.push_back(absl::StrCat(index, " ", step, " ", graph.num_nodes()));
+    return absl::OkStatus();
+  };
+  ASSERT_OK(RunPipeline(config, registry_, environment_, *graph_, options_));
+  EXPECT_THAT(seen, ElementsAre("0 input 5", "1 drop_one_relu 4", "2 drop_one_relu 3", "3 drop_one_relu 3"));
+}
+
+TEST_F(PipelineTest, FixedPointIsCapped) {
+  PipelineConfig config;
+  auto* fixed_point = config.add_steps()->mutable_fixed_point();
+  AddStep("", fixed_point->mutable_steps());
+  fixed_point->set_max_rounds(2);
+  EXPECT_THAT(RunPipeline(config, registry_, environment_, *graph_, options_),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("still changes after 2 rounds")));
+}
+
+TEST_F(PipelineTest, CatchesPassesThatMisbehave) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"fail", "drop_one_relu: no luck"},
+      {"lie", "says changed=0, but the graph's text differs"},
+      {"cycle", "%b is not defined before it"},
+      {"break", "did not ensure what it states: it does not hold"},
+      {"slope", "must not change a bit, but outputs moved by up to 1"},
+  };
+  for (const auto& [mode, message] : kCases) {
+    graph_ = *ir::Parse(kThreeRelus, ops_);
+    absl::StatusOr<std::vector<PassReport>> reports = RunMode(mode);
+    ASSERT_FALSE(reports.ok()) << mode;
+    EXPECT_THAT(std::string(reports.status().message()), HasSubstr(message));
+  }
+}
+
+TEST_F(PipelineTest, UnknownOptionsListTheKnownOnes) {
+  PipelineConfig config;
+  config.add_steps()->mutable_pass()->PackFrom(Int32Value());
+  EXPECT_THAT(RunPipeline(config, registry_, environment_, *graph_, options_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("'google.protobuf.Int32Value'; known: google.protobuf.StringValue")));
+}
+
+TEST_F(PipelineTest, DeadNodesModulesAndParametersGo) {
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<ir::Graph> graph, ir::Parse(R"(graph @g {
+  param @p: f32[1] = [2]
+  param @q: f32[1] = [2]
+  module @m = scale(weight=@p)
+  %x: f32[4] = placeholder
+  %unused: f32[4] = placeholder
+  %k: f32[1] = get_attr @q
+  %a: f32[4] = call_module @m(%x)
+  %b: f32[4] = call_function scale(%a, %k)
+  output(%x)
+}
+)",
+                                                                   ops_));
+  EXPECT_EQ(RemoveDeadNodes(*graph), 3);
+  EXPECT_EQ(ir::Print(*graph),
+            "graph @g {\n  %x: f32[4] = placeholder\n  %unused: f32[4] = placeholder\n  output(%x)\n}\n");
+  EXPECT_OK(graph->Verify());
+}
+
+TEST(SnrTest, FollowsItsFormula) {
+  const Tensor o = Tensor::Of<float>({4}, {0, 1, 2, 10});
+  const Tensor t = Tensor::Of<float>({4}, {0.1f, 0.9f, 2.1f, 9.9f});
+  EXPECT_NEAR(SnrDb(o, t), 40, 1e-5);  // Errors of 0.1 in a range of 10.
+  EXPECT_TRUE(std::isinf(SnrDb(o, o)));
+}
+
+}  // namespace
+}  // namespace fuselage::passes
