@@ -15,17 +15,28 @@ absl::Status CheckInput(const ir::Node& placeholder, const Tensor& input) {
                                                  ToString(input.type()), ", wanted ", ToString(wanted)));
 }
 
+// Reference evaluation holds a few copies of a value, some in double. A graph whose values are larger is for a compiled
+// network, or a mistake in its shapes, which must not exhaust the machine.
+constexpr int64_t kMostBytes = int64_t{4} << 30;
+
+absl::Status CheckSize(const ir::Type& type) {
+  for (const TensorType& element : type.elements()) {
+    if (element.byte_size() <= kMostBytes) continue;
+    return absl::ResourceExhaustedError(absl::StrCat(ToString(element), " takes ", element.byte_size(),
+                                                     " bytes, the interpreter's limit is ", kMostBytes));
+  }
+  return absl::OkStatus();
+}
+
 class Evaluation {
  public:
-  explicit Evaluation(const ir::Graph& graph) {
-    for (const auto& [name, parameter] : graph.parameters()) parameters_[name].push_back(*parameter.tensor);
-  }
+  explicit Evaluation(const ir::Graph& graph) : graph_(graph) {}
 
   absl::StatusOr<Value> Compute(const ir::Node& node) const {
-    if (node.kind() == ir::NodeKind::kGetAttr) return parameters_.at(node.target());
-    absl::StatusOr<Value> value = ir::Evaluate(*node.op(), node.attributes(), Operands(node), node.type());
-    if (!value.ok()) return Annotate(value.status(), absl::StrCat("%", node.name()));
-    return value;
+    if (node.kind() == ir::NodeKind::kGetAttr) return ParameterValue(node.target());
+    RETURN_IF_ERROR(CheckSize(node.type()));
+    std::vector<Value> parameters;
+    return ir::Evaluate(*node.op(), node.attributes(), Operands(node, &parameters), node.type());
   }
 
   void Store(const ir::Node& node, Value value) { values_[&node] = std::move(value); }
@@ -40,8 +51,16 @@ class Evaluation {
   }
 
  private:
-  // In schema order: a module's parameters stand where the schema has them.
-  std::vector<const Value*> Operands(const ir::Node& node) const {
+  Value ParameterValue(const std::string& name) const {
+    Value value;
+    value.push_back(*graph_.FindParameterOrNull(name)->tensor);
+    return value;
+  }
+
+  // In schema order: a module's parameters, held by `parameters`, stand where the schema has them.
+  std::vector<const Value*> Operands(const ir::Node& node, std::vector<Value>* parameters) const {
+    const std::vector<ir::OperandSpec>& specs = node.op()->operands;
+    parameters->reserve(specs.size());
     std::vector<const Value*> operands;
     int next = 0;
     const auto take = [&]() -> const Value* {
@@ -49,20 +68,22 @@ class Evaluation {
       ++next;
       return operand == nullptr ? nullptr : &values_.at(operand);
     };
-    for (const ir::OperandSpec& spec : node.op()->operands) {
+    for (const ir::OperandSpec& spec : specs) {
       if (spec.variadic) break;
-      if (node.module() != nullptr && spec.parameter) {
-        const auto it = node.module()->parameters.find(spec.name);
-        operands.push_back(it == node.module()->parameters.end() ? nullptr : &parameters_.at(it->second));
-      } else {
+      if (node.module() == nullptr || !spec.parameter) {
         operands.push_back(take());
+        continue;
       }
+      const auto it = node.module()->parameters.find(spec.name);
+      const bool present = it != node.module()->parameters.end();
+      if (present) parameters->push_back(ParameterValue(it->second));
+      operands.push_back(present ? &parameters->back() : nullptr);
     }
     while (next < node.num_operands()) operands.push_back(take());
     return operands;
   }
 
-  absl::flat_hash_map<std::string, Value> parameters_;
+  const ir::Graph& graph_;
   absl::flat_hash_map<const ir::Node*, Value> values_;
   absl::flat_hash_map<const ir::Node*, int> reads_;
 };
@@ -80,7 +101,10 @@ absl::StatusOr<std::vector<Tensor>> Run(const ir::Graph& graph, absl::Span<const
   std::vector<Tensor> outputs;
   for (const ir::Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (node->kind() == ir::NodeKind::kOutput) {
-      for (const ir::Node* operand : node->operands()) outputs.push_back(evaluation.value(*operand)[0]);
+      for (const ir::Node* operand : node->operands()) {
+        const Value& elements = evaluation.value(*operand);
+        outputs.insert(outputs.end(), elements.begin(), elements.end());
+      }
       continue;
     }
     Value value;
@@ -93,7 +117,9 @@ absl::StatusOr<std::vector<Tensor>> Run(const ir::Graph& graph, absl::Span<const
       value.push_back(input);
       value[0].set_type(node->tensor_type());
     } else {
-      ASSIGN_OR_RETURN(value, evaluation.Compute(*node));
+      absl::StatusOr<Value> computed = evaluation.Compute(*node);
+      if (!computed.ok()) return Annotate(computed.status(), absl::StrCat("%", node->name()));
+      value = *std::move(computed);
     }
     if (observer) RETURN_IF_ERROR(observer(*node, value));
     if (node->num_uses() > 0) evaluation.Store(*node, std::move(value));

@@ -11,8 +11,9 @@
 
 namespace fuselage::interpreter {
 
-// One tensor for each placeholder, in order, of its shape and element type. Returns the operands of the output node.
-// A value is freed after its last use.
+// One tensor for each placeholder, in order, of its shape and element type. Returns the operands of the output node, a
+// tuple as its elements. A value is freed after its last use. Errors name the node; a value of more than 4 GiB is
+// ResourceExhausted.
 absl::StatusOr<std::vector<Tensor>> Run(const ir::Graph& graph, absl::Span<const Tensor> inputs);
 
 // Called after each node with its value (several tensors for a tuple).

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "ir/graph.h"
 
 namespace fuselage::ir {
@@ -89,8 +87,10 @@ std::vector<std::string> Node::SourcesOrSelf() const {
 }
 
 void Node::AddSources(const std::vector<std::string>& sources) {
+  sources_.reserve(sources_.size() + sources.size());  // The views below point into it.
+  absl::flat_hash_set<absl::string_view> known(sources_.begin(), sources_.end());
   for (const std::string& source : sources) {
-    if (std::find(sources_.begin(), sources_.end(), source) == sources_.end()) sources_.push_back(source);
+    if (known.insert(source).second) sources_.push_back(source);
   }
 }
 

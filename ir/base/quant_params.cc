@@ -8,6 +8,14 @@
 #include "absl/strings/str_join.h"
 
 namespace fuselage {
+namespace {
+
+// Such as 10, which %g at its shortest writes 1e+01. Not -0, which must read back as it is.
+bool IsPlainInteger(double value) {
+  return std::fabs(value) < 1e6 && value == std::floor(value) && !(value == 0 && std::signbit(value));
+}
+
+}  // namespace
 
 QuantParams PerTensor(float scale, int32_t zero_point) { return {{scale}, {zero_point}, QuantParams::kPerTensor}; }
 
@@ -63,6 +71,7 @@ std::string ToString(const QuantParams& params) {
 
 std::string ShortestText(float value) {
   char text[40];
+  if (IsPlainInteger(value)) return absl::StrCat(static_cast<int64_t>(value));
   for (int digits = 1; digits <= 9; ++digits) {
     std::snprintf(text, sizeof(text), "%.*g", digits, value);
     if (std::strtof(text, nullptr) == value) break;
@@ -72,6 +81,7 @@ std::string ShortestText(float value) {
 
 std::string ShortestText(double value) {
   char text[40];
+  if (IsPlainInteger(value)) return absl::StrCat(static_cast<int64_t>(value));
   for (int digits = 1; digits <= 17; ++digits) {
     std::snprintf(text, sizeof(text), "%.*g", digits, value);
     if (std::strtod(text, nullptr) == value) break;

@@ -26,7 +26,7 @@ constexpr char kGraph[] = R"(graph @t {
 }
 )";
 
-class MatchTest : public testing::Test {
+class MatchTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ops::RegisterAll(ops_);

@@ -81,4 +81,38 @@ static inline simde__m512 FusedMultiplyAdd(simde__m512 a, simde__m512 b, simde__
 
 #endif  // FUSELAGE_EMULATE_AVX512
 
+#include <cstdint>
+
+namespace fuselage::kernels {
+namespace FUSELAGE_AVX512_VNNI {
+
+// The end of every kernel with u8 codes (see avx2.h).
+struct OutputCodes {
+  __m512 limit;
+  __m512i zero_point, lo, hi, flip, order;
+};
+
+static inline OutputCodes MakeOutputCodes(int32_t zero_point, int32_t lo, int32_t hi, uint8_t flip) {
+  return {_mm512_set1_ps(1073741824.0f),
+          _mm512_set1_epi16(static_cast<int16_t>(zero_point)),
+          _mm512_set1_epi8(static_cast<char>(lo)),
+          _mm512_set1_epi8(static_cast<char>(hi)),
+          _mm512_set1_epi8(static_cast<char>(flip)),
+          _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)};
+}
+
+static inline __m512i ToCodes(__m512 v0, __m512 v1, __m512 v2, __m512 v3, const OutputCodes& out) {
+  const __m512i r0 = _mm512_cvtps_epi32(_mm512_min_ps(v0, out.limit));
+  const __m512i r1 = _mm512_cvtps_epi32(_mm512_min_ps(v1, out.limit));
+  const __m512i r2 = _mm512_cvtps_epi32(_mm512_min_ps(v2, out.limit));
+  const __m512i r3 = _mm512_cvtps_epi32(_mm512_min_ps(v3, out.limit));
+  const __m512i r01 = _mm512_adds_epi16(_mm512_packs_epi32(r0, r1), out.zero_point);
+  const __m512i r23 = _mm512_adds_epi16(_mm512_packs_epi32(r2, r3), out.zero_point);
+  const __m512i q = _mm512_permutexvar_epi32(out.order, _mm512_packus_epi16(r01, r23));
+  return _mm512_xor_si512(_mm512_min_epu8(_mm512_max_epu8(q, out.lo), out.hi), out.flip);
+}
+
+}  // namespace FUSELAGE_AVX512_VNNI
+}  // namespace fuselage::kernels
+
 #endif  // FUSELAGE_KERNELS_CORE_AVX512_H_

@@ -1,6 +1,5 @@
-#include <cfenv>
+#include <algorithm>
 #include <cstring>
-#include <map>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -28,9 +27,9 @@ TEST(Isa, NamesRoundTrip) {
 TEST(Isa, AgreesWithTheCompilersDetection) {
   EXPECT_TRUE(CpuSupports(Isa::kScalar));
   EXPECT_EQ(CpuSupports(Isa::kAvx2), __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
-  EXPECT_EQ(CpuSupports(Isa::kAvx512Vnni),
-            __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
-                __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"));
+  EXPECT_EQ(CpuSupports(Isa::kAvx512Vnni), __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
+                                               __builtin_cpu_supports("avx512vl") &&
+                                               __builtin_cpu_supports("avx512dq"));
   EXPECT_TRUE(CpuSupports(BestIsa()));
   EXPECT_FALSE(CpuName().empty());
   std::printf("%s: %s\n", CpuName().c_str(), std::string(IsaName(BestIsa())).c_str());
@@ -47,6 +46,36 @@ TEST(Variant, TakesTheBestThatIsAllowedAndAccepts) {
   EXPECT_STREQ(BestVariant(span, Isa::kScalar, 2).name, "scalar even");
   EXPECT_STREQ(BestVariant(span, Isa::kAmx, 1).name, "scalar");
   EXPECT_STREQ(BestVariant(span, Isa::kAmx, 2).name, CpuSupports(Isa::kAvx2) ? "avx2 even" : "scalar even");
+}
+
+// Records ranges; `threads` as a pool would have them, run one after the other.
+class FakeThreads : public Serial {
+ public:
+  explicit FakeThreads(int threads) : threads_(threads) {}
+  int threads() const override { return threads_; }
+
+ private:
+  int threads_;
+};
+
+TEST(ForRanges, CoversEverythingOnceInMultiplesOfTheGrain) {
+  for (const int threads : {1, 2, 3, 16}) {
+    for (const int64_t n : {0, 1, 63, 64, 65, 1000, 4096}) {
+      FakeThreads parallel(threads);
+      int64_t next = 0;
+      int ranges = 0;
+      ForRanges(parallel, n, 64, [&](int64_t begin, int64_t end) {
+        EXPECT_EQ(begin, next);
+        EXPECT_LT(begin, end);
+        EXPECT_EQ(begin % 64, 0);
+        next = end;
+        ++ranges;
+      });
+      EXPECT_EQ(next, n);
+      EXPECT_LE(ranges, threads);
+      EXPECT_EQ(ranges, std::min<int64_t>(threads, (n + 63) / 64));
+    }
+  }
 }
 
 class Copy : public UnaryOps {

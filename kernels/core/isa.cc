@@ -40,9 +40,7 @@ constexpr uint64_t kYmmState = 0x6;        // XMM and upper halves of YMM.
 constexpr uint64_t kZmmState = 0xe6;       // Also opmask, upper halves of ZMM0-15, ZMM16-31.
 constexpr uint64_t kTileState = 3u << 17;  // TILECFG and TILEDATA.
 
-bool HasAvx2() {
-  return (Xcr0() & kYmmState) == kYmmState && Bit(CpuId(1).ecx, 12) /* FMA */ && Bit(CpuId(7).ebx, 5);
-}
+bool HasAvx2() { return (Xcr0() & kYmmState) == kYmmState && Bit(CpuId(1).ecx, 12) /* FMA */ && Bit(CpuId(7).ebx, 5); }
 
 bool HasAvx512Vnni() {
   const Registers seven = CpuId(7);

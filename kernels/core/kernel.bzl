@@ -2,10 +2,18 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
 
+_AVX2 = ["-mavx2", "-mfma"]
+
+# GCC 12 warns of its own AVX-512 headers (GCC bug 105593).
+_AVX512_VNNI = _AVX2 + ["-mavx512" + part for part in ["f", "bw", "vl", "dq", "vnni"]] + [
+    "-Wno-uninitialized",
+    "-Wno-maybe-uninitialized",
+]
+
 ISA_COPTS = {
-    "avx2": ["-mavx2", "-mfma"],
-    "avx512_vnni": ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni", "-mavx2", "-mfma"],
-    "amx": ["-mamx-tile", "-mamx-int8", "-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni", "-mavx2", "-mfma"],
+    "avx2": _AVX2,
+    "avx512_vnni": _AVX512_VNNI,
+    "amx": _AVX512_VNNI + ["-mamx-tile", "-mamx-int8"],
 }
 
 def isa_library(name, isa, srcs, deps = []):
@@ -43,23 +51,24 @@ def isa_library(name, isa, srcs, deps = []):
             deps = deps + ["//kernels/core", "//third_party:simde"],
         )
 
-def kernel_library(name, isas = ["avx2", "avx512_vnni"], deps = []):
+def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], deps = []):
     """One kernel from <name>.{h,cc}, <name>_<isa>.cc, <name>_test.cc and <name>_bench.cc.
 
     Args:
       name: of the folder, the library and the files.
       isas: the instruction sets with a file of their own.
+      isa_hdrs: headers that the instruction sets' files share.
       deps: more dependencies of <name>.cc.
     """
     for isa in isas:
         isa_library(
             name = name + "_" + isa,
             isa = isa,
-            srcs = [name + ".h", name + "_" + isa + ".cc"],
+            srcs = [name + ".h", name + "_" + isa + ".cc"] + isa_hdrs,
         )
     cc_library(
         name = name,
-        srcs = [name + ".cc"],
+        srcs = [name + ".cc"] + isa_hdrs,
         hdrs = [name + ".h"],
         deps = deps + ["//ir/base", "//kernels/core", "//third_party:absl"] + [":%s_%s" % (name, isa) for isa in isas],
     )

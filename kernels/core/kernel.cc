@@ -45,8 +45,9 @@ absl::Status Kernel::Run(absl::Span<const ConstBuffer> inputs, absl::Span<const 
   }
   if (context.parallel == nullptr) return absl::InvalidArgumentError("no threads to run on");
   if (scratch_bytes_ > 0 && (context.scratch.data == nullptr || context.scratch.bytes < scratch_bytes_)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "scratch has ", context.scratch.data == nullptr ? 0 : context.scratch.bytes, " bytes, wanted ", scratch_bytes_));
+    return absl::InvalidArgumentError(absl::StrCat("scratch has ",
+                                                   context.scratch.data == nullptr ? 0 : context.scratch.bytes,
+                                                   " bytes, wanted ", scratch_bytes_));
   }
   Compute(inputs, outputs, context);
   return absl::OkStatus();

@@ -2,6 +2,8 @@
 #ifndef FUSELAGE_KERNELS_CORE_PARALLEL_H_
 #define FUSELAGE_KERNELS_CORE_PARALLEL_H_
 
+#include <cstdint>
+
 #include "absl/functional/function_ref.h"
 
 namespace fuselage::kernels {
@@ -11,9 +13,9 @@ class Parallel {
   virtual ~Parallel() = default;
   virtual int threads() const = 0;
 
-  // Calls body(task, thread) for each task in [0, tasks), and returns when all are done. Tasks are dealt out statically:
-  // thread t of T runs the consecutive tasks [tasks*t/T, tasks*(t+1)/T), so the caches stay warm from layer to layer.
-  // Bodies do not nest calls of For. A kernel's result never depends on the number of threads.
+  // Calls body(task, thread) for each task in [0, tasks), and returns when all are done. Tasks are dealt out
+  // statically: thread t of T runs the consecutive tasks [tasks*t/T, tasks*(t+1)/T), so the caches stay warm from layer
+  // to layer. Bodies do not nest calls of For. A kernel's result never depends on the number of threads.
   virtual void For(int tasks, absl::FunctionRef<void(int task, int thread)> body) = 0;
 };
 
@@ -25,6 +27,10 @@ class Serial : public Parallel {
     for (int task = 0; task < tasks; ++task) body(task, 0);
   }
 };
+
+// Splits [0, n) into at most one range per thread, each of a multiple of `grain` elements but for the last. `grain` is
+// the least work that is worth waking a thread for.
+void ForRanges(Parallel& parallel, int64_t n, int64_t grain, absl::FunctionRef<void(int64_t begin, int64_t end)> body);
 
 }  // namespace fuselage::kernels
 

@@ -1,4 +1,5 @@
-// KernelRegistry: which kernels there are. Each kernel folder exports Register(KernelRegistry&); kernels/BUILD lists them.
+// KernelRegistry: which kernels there are. Each kernel folder exports Register(KernelRegistry&); kernels/BUILD lists
+// them.
 #ifndef FUSELAGE_KERNELS_CORE_REGISTRY_H_
 #define FUSELAGE_KERNELS_CORE_REGISTRY_H_
 
@@ -16,11 +17,11 @@ namespace fuselage::kernels {
 
 // In which layouts a kernel takes and gives tensors of rank 4.
 enum class LayoutRule {
-  kNhwc,        // NHWC in, NHWC out.
-  kRowMajor,    // Row-major in and out.
-  kSame,        // Any, the same for all operands and results (elementwise).
-  kAnyInput,    // Input 0 in either layout, NHWC out (quantize: the graph's row-major input becomes NHWC on the way).
-  kAnyOutput,   // NHWC in; either layout out (dequantize).
+  kNhwc,       // NHWC in, NHWC out.
+  kRowMajor,   // Row-major in and out.
+  kSame,       // Any, the same for all operands and results (elementwise).
+  kAnyInput,   // Input 0 in either layout, NHWC out (quantize: the graph's row-major input becomes NHWC on the way).
+  kAnyOutput,  // NHWC in; either layout out (dequantize).
 };
 
 struct KernelEntry {

@@ -88,6 +88,11 @@ CodeRange CodeRangeOf(DType dtype, int32_t zero_point, bool relu) {
   return result;
 }
 
+UnsignedForm UnsignedFormOf(const TensorType& codes) {
+  const int32_t zero_point = codes.quant->zero_point();
+  return codes.dtype == DType::kI8 ? UnsignedForm{0x80, zero_point + 128} : UnsignedForm{0, zero_point};
+}
+
 absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
   FUSELAGE_CHECK(params.input != nullptr && params.weight != nullptr && params.output != nullptr);
   RETURN_IF_ERROR(CheckCodes(*params.input, "input"));
@@ -146,9 +151,8 @@ absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
     epilogue.residual_multiplier = params.residual->quant->scale() / params.output->quant->scale();
     epilogue.residual_zero_point = params.residual->quant->zero_point();
     if (!std::isnormal(epilogue.residual_multiplier)) {
-      return absl::FailedPreconditionError(absl::StrCat("the residual's multiplier is ",
-                                                        ShortestText(epilogue.residual_multiplier),
-                                                        ", wanted a normal float"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the residual's multiplier is ", ShortestText(epilogue.residual_multiplier), ", wanted a normal float"));
     }
   }
   return epilogue;

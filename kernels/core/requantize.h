@@ -28,6 +28,14 @@ struct CodeRange {
 };
 CodeRange CodeRangeOf(DType dtype, int32_t zero_point, bool relu);
 
+// i8 codes are u8 codes with the top bit flipped and the zero point moved by 128: q - z stays. So kernels that map
+// single elements need only one form of arithmetic: flip what they load and store, with these parameters.
+struct UnsignedForm {
+  uint8_t flip = 0;        // 0x80 for i8.
+  int32_t zero_point = 0;  // In [0, 255].
+};
+UnsignedForm UnsignedFormOf(const TensorType& codes);
+
 // Round half to even, then the zero point, then the clamp. |v| may be anything, NaN aside: v is clamped as a float
 // to +-2^30 before it becomes an integer, on every machine.
 inline int32_t ToCode(float v, int32_t zero_point, CodeRange range) {
@@ -45,11 +53,11 @@ inline int32_t QuantizeValue(float x, float scale, int32_t zero_point, CodeRange
 
 // The constants of one convolution's or linear's epilogue, a value per output channel. Computed once, stored as bits.
 struct Epilogue {
-  std::vector<int32_t> bias;       // b32, with the input's zero point folded in.
-  std::vector<float> multiplier;   // m; bias and multiplier are empty where the output is float.
-  float residual_multiplier = 0;   // m_r
-  int32_t residual_zero_point = 0; // z_r
-  int32_t zero_point = 0;          // z_y
+  std::vector<int32_t> bias;        // b32, with the input's zero point folded in.
+  std::vector<float> multiplier;    // m; bias and multiplier are empty where the output is float.
+  float residual_multiplier = 0;    // m_r
+  int32_t residual_zero_point = 0;  // z_r
+  int32_t zero_point = 0;           // z_y
   CodeRange range;
 
   // For float outputs; empty where the output is quantized.
@@ -59,8 +67,8 @@ struct Epilogue {
 };
 
 struct EpilogueParams {
-  const TensorType* input = nullptr;     // Codes x.
-  const Tensor* weight = nullptr;        // i8, [oc, ...], symmetric, per tensor or per axis 0.
+  const TensorType* input = nullptr;  // Codes x.
+  const Tensor* weight = nullptr;     // i8, [oc, ...], symmetric, per tensor or per axis 0.
   // f32 [oc]; or i32 codes: without parameters, or with a scale equal to s_x*s_w[c], they are steps of s_x*s_w[c], with
   // another scale they mean their real values. Null: zeros.
   const Tensor* bias = nullptr;
@@ -70,8 +78,8 @@ struct EpilogueParams {
 };
 
 // Proves that no accumulator overflows, max|x| * sum|w| + |b32| < 2^31, and that every multiplier is a normal float.
-// max|x| is 255 for u8 codes and 128 for i8. Where it cannot be proven the error (FailedPrecondition) names the channel,
-// and the layer stays FP32.
+// max|x| is 255 for u8 codes and 128 for i8. Where it cannot be proven the error (FailedPrecondition) names the
+// channel, and the layer stays FP32.
 absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params);
 
 // One output code from its accumulator; `residual` is ignored where there is none.

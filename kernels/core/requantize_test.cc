@@ -78,6 +78,18 @@ TEST(CodeRangeOf, ReluRaisesTheLowerEnd) {
   EXPECT_EQ(CodeRangeOf(DType::kI8, 4, true).hi, 127);
 }
 
+TEST(UnsignedFormOf, KeepsDistances) {
+  for (const DType dtype : {DType::kU8, DType::kI8}) {
+    const int32_t least = static_cast<int32_t>(RangeOf(dtype).min);
+    for (int32_t zero_point = least; zero_point < least + 256; ++zero_point) {
+      const UnsignedForm form = UnsignedFormOf({dtype, {1}, PerTensor(1.0f, zero_point), Layout::kRowMajor});
+      for (int32_t q = least; q < least + 256; ++q) {
+        ASSERT_EQ((static_cast<uint8_t>(q) ^ form.flip) - form.zero_point, q - zero_point);
+      }
+    }
+  }
+}
+
 struct Layer {
   TensorType input{DType::kU8, {1, 3}, PerTensor(0.02f, 11), Layout::kRowMajor};
   TensorType output{DType::kU8, {1, 2}, PerTensor(0.07f, 90), Layout::kRowMajor};

@@ -11,7 +11,7 @@ namespace fuselage::kernels {
 // One row of the table. A kernel whose variants differ in more (packing, say) has its own struct with these and more.
 template <typename Params, typename Function>
 struct Variant {
-  const char* name;                // "avx2", "avx2 gemv"; unique in its table.
+  const char* name;  // "avx2", "avx2 gemv"; unique in its table.
   Isa isa;
   bool (*accepts)(const Params&);  // The constraint; null: runs everything.
   Function* run;

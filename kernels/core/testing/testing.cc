@@ -75,8 +75,7 @@ absl::StatusOr<Tensor> RunKernel(const Kernel& kernel, absl::Span<const Tensor* 
 int64_t Index(const TensorType& type, int64_t n, int64_t c, int64_t h, int64_t w) {
   const Shape& s = type.shape;
   FUSELAGE_CHECK(s.size() == 4);
-  return type.layout == Layout::kNhwc ? ((n * s[2] + h) * s[3] + w) * s[1] + c
-                                      : ((n * s[1] + c) * s[2] + h) * s[3] + w;
+  return type.layout == Layout::kNhwc ? ((n * s[2] + h) * s[3] + w) * s[1] + c : ((n * s[1] + c) * s[2] + h) * s[3] + w;
 }
 
 std::string TestName(absl::string_view text) {

@@ -26,7 +26,9 @@ class GuardedMemory {
   uint8_t* data() { return data_; }
   int64_t size() const { return bytes_; }
   template <typename T>
-  T* as() { return reinterpret_cast<T*>(data_); }
+  T* as() {
+    return reinterpret_cast<T*>(data_);
+  }
   void FillRandom(uint32_t seed);
   bool guards_intact() const;
 
@@ -47,8 +49,8 @@ class TestThreads : public Parallel {
   int threads_;
 };
 
-// Runs the kernel on the bytes of `inputs`, each in the layout of its type, and returns output 0 as bytes in its layout.
-// Fails where the kernel writes beyond its output or its scratch memory.
+// Runs the kernel on the bytes of `inputs`, each in the layout of its type, and returns output 0 as bytes in its
+// layout. Fails where the kernel writes beyond its output or its scratch memory.
 absl::StatusOr<Tensor> RunKernel(const Kernel& kernel, absl::Span<const Tensor* const> inputs,
                                  Parallel* parallel = nullptr);
 

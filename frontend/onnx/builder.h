@@ -1,0 +1,71 @@
+// Appends calls to a graph, and evaluates at once those whose operands are all constants.
+#ifndef FUSELAGE_FRONTEND_ONNX_BUILDER_H_
+#define FUSELAGE_FRONTEND_ONNX_BUILDER_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "frontend/onnx/budget.h"
+#include "frontend/onnx/onnx.h"
+#include "ir/graph.h"
+
+namespace fuselage::onnx {
+
+// What an ONNX name stands for: a constant, or the result of a node; neither where an optional input is absent.
+struct Value {
+  std::string name;                                     // ONNX's: messages and the parameter of a constant carry it.
+  std::shared_ptr<const std::vector<Tensor>> constant;  // One tensor.
+  ir::Node* node = nullptr;
+
+  bool present() const { return constant != nullptr || node != nullptr; }
+  const Tensor* TensorOrNull() const { return constant == nullptr ? nullptr : &(*constant)[0]; }
+  const TensorType& type() const { return constant != nullptr ? (*constant)[0].type() : node->tensor_type(); }
+  const Shape& shape() const { return type().shape; }
+};
+
+class Builder {
+ public:
+  Builder(ir::Graph* graph, Budget* budget, const LoadOptions& options)
+      : graph_(graph), budget_(budget), options_(options) {}
+
+  Budget& budget() { return *budget_; }
+
+  // The tensor's bytes have been charged.
+  static Value Constant(std::string name, Tensor tensor);
+  // The same, charged here.
+  absl::StatusOr<Value> ChargedConstant(std::string name, Tensor tensor);
+
+  // A call with one result. A `dequantize` of a constant stays a call: its codes are weights.
+  absl::StatusOr<Value> Emit(const std::string& name, absl::string_view target, const std::vector<Value>& operands,
+                             AttributeMap attributes = {});
+
+  // A call with a tuple as its result; `wanted[i]` says whether anyone reads element i.
+  absl::StatusOr<std::vector<Value>> EmitTuple(const std::string& name, absl::string_view target,
+                                               const std::vector<Value>& operands, AttributeMap attributes,
+                                               const std::vector<bool>& wanted);
+
+  // The node of a value; a constant becomes a parameter and a get_attr node on its first use. Null for an absent one.
+  absl::StatusOr<ir::Node*> NodeOf(const Value& value);
+
+ private:
+  absl::StatusOr<std::vector<Value>> Fold(const std::string& name, const ir::OpSchema& schema,
+                                          const std::vector<Value>& operands, const AttributeMap& attributes);
+  absl::StatusOr<ir::Node*> Call(const std::string& name, absl::string_view target, const std::vector<Value>& operands,
+                                 AttributeMap attributes);
+  absl::Status CheckFinite(const std::string& name, const Tensor& tensor);
+
+  ir::Graph* graph_;
+  Budget* budget_;
+  const LoadOptions& options_;
+  // The tensors are kept alive by the graph's parameters.
+  absl::flat_hash_map<const Tensor*, ir::Node*> get_attrs_;
+};
+
+}  // namespace fuselage::onnx
+
+#endif  // FUSELAGE_FRONTEND_ONNX_BUILDER_H_

@@ -1,0 +1,95 @@
+// One ONNX node as its converter sees it: checked attributes, resolved operands, and where the results go.
+#ifndef FUSELAGE_FRONTEND_ONNX_CALL_H_
+#define FUSELAGE_FRONTEND_ONNX_CALL_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "frontend/onnx/builder.h"
+
+namespace onnx {
+class AttributeProto;
+class NodeProto;
+class TensorProto;
+}  // namespace onnx
+
+namespace fuselage::onnx {
+
+// "'name'", "'output'" where the node has no name.
+std::string NodeLabel(const ::onnx::NodeProto& node);
+
+// Each attribute is among `specs` ("auto_pad=STRING kernel_shape=INTS"), once, and of that type.
+absl::Status CheckAttributes(const ::onnx::NodeProto& node, absl::string_view specs);
+
+class Call {
+ public:
+  // `wanted[i]`: someone reads output i. Attributes have passed CheckAttributes.
+  Call(const ::onnx::NodeProto& node, int opset, std::vector<Value> operands, std::vector<bool> wanted,
+       Builder* builder);
+
+  int opset() const { return opset_; }
+  Builder& builder() { return *builder_; }
+  const std::string& name() const { return name_; }
+  const std::string& operator_name() const;
+
+  // --- Attributes.
+  bool HasAttribute(absl::string_view name) const { return FindOrNull(name) != nullptr; }
+  int64_t Int(absl::string_view name, int64_t otherwise) const;
+  double Float(absl::string_view name, double otherwise) const;
+  std::string String(absl::string_view name, absl::string_view otherwise) const;
+  std::vector<int64_t> Ints(absl::string_view name) const;  // Empty where absent.
+  std::vector<float> Floats(absl::string_view name) const;
+  // Null where absent.
+  const ::onnx::TensorProto* TensorOrNull(absl::string_view name) const;
+  // 0 or 1.
+  absl::StatusOr<bool> Flag(absl::string_view name, bool otherwise) const;
+
+  // --- Operands.
+  int num_operands() const { return static_cast<int>(operands_.size()); }
+  bool has(int i) const { return i < num_operands() && operands_[i].present(); }
+  // Absent where the node has fewer.
+  const Value& operand(int i) const { return i < num_operands() ? operands_[i] : absent_; }
+  const std::vector<Value>& operands() const { return operands_; }
+  const TensorType& type(int i) const { return operands_[i].type(); }
+  const Shape& shape(int i) const { return type(i).shape; }
+  int rank(int i) const { return type(i).rank(); }
+  // A constant operand's values; Unimplemented where it is computed.
+  absl::StatusOr<const Tensor*> Constant(int i) const;
+  absl::StatusOr<std::vector<int64_t>> ConstantInts(int i) const;  // Integers, rank 0 or 1.
+  absl::StatusOr<double> ConstantScalar(int i) const;              // One element.
+
+  // --- Results.
+  int num_outputs() const { return static_cast<int>(wanted_.size()); }
+  bool wants(int i) const { return i < num_outputs() && wanted_[i]; }
+  const std::vector<bool>& wanted() const { return wanted_; }
+  void Set(int i, Value value) { results_[i] = std::move(value); }
+  std::vector<Value>& results() { return results_; }
+
+  // The node that carries this node's name; helpers add a suffix: "conv1.weight_dequantize".
+  absl::StatusOr<Value> Emit(absl::string_view target, const std::vector<Value>& operands,
+                             AttributeMap attributes = {}) {
+    return builder_->Emit(name_, target, operands, std::move(attributes));
+  }
+  absl::StatusOr<Value> EmitHelper(absl::string_view suffix, absl::string_view target,
+                                   const std::vector<Value>& operands, AttributeMap attributes = {});
+  // Emit, as result 0.
+  absl::Status Result(absl::string_view target, const std::vector<Value>& operands, AttributeMap attributes = {});
+
+ private:
+  const ::onnx::AttributeProto* FindOrNull(absl::string_view name) const;
+
+  const ::onnx::NodeProto& node_;
+  int opset_;
+  std::string name_;
+  std::vector<Value> operands_;
+  std::vector<bool> wanted_;
+  std::vector<Value> results_;
+  Builder* builder_;
+  Value absent_;
+};
+
+}  // namespace fuselage::onnx
+
+#endif  // FUSELAGE_FRONTEND_ONNX_CALL_H_

@@ -1,0 +1,62 @@
+// The official ONNX test models once more, through the runtime and its kernels where there are any: the models that the
+// interpreter passes give the same results, or the runtime says which node has no kernel.
+#include <iostream>
+#include <map>
+#include <set>
+#include <string>
+
+#include "frontend/onnx/conformance.h"
+#include "gtest/gtest.h"
+#include "kernels/register_all.h"
+#include "runtime/executable.h"
+#include "runtime/thread_pool.h"
+
+namespace fuselage::onnx::conformance {
+namespace {
+
+// Runs graphs on kernels, and counts which kernels ran.
+class KernelRunner {
+ public:
+  KernelRunner() : pool_(1) { kernels::RegisterAll(registry_); }
+
+  absl::StatusOr<std::vector<Tensor>> Run(const ir::Graph& graph, absl::Span<const Tensor> inputs) {
+    ASSIGN_OR_RETURN(const auto executable, runtime::Executable::Create(graph, registry_, &pool_));
+    executable->EnableProfile(true);
+    ASSIGN_OR_RETURN(std::vector<Tensor> outputs, runtime::RunOnce(*executable, inputs));
+    std::set<std::string> ops;
+    for (const runtime::StepProfile& step : executable->profile()) {
+      if (!step.node.empty() && step.variant != "reference") ops.insert(step.op);
+    }
+    for (const std::string& op : ops) ++models_[op];
+    return outputs;
+  }
+
+  // Op -> the models in which a kernel ran it.
+  const std::map<std::string, int>& models() const { return models_; }
+
+ private:
+  kernels::KernelRegistry registry_;
+  runtime::ThreadPool pool_;
+  std::map<std::string, int> models_;
+};
+
+TEST(KernelConformance, WhereAKernelExistsItAgrees) {
+  KernelRunner runner;
+  int passed = 0, declined = 0;
+  for (const auto& model : AllModels()) {
+    const Result result = RunModel(
+        model, Weights::kConstants,
+        [&runner](const ir::Graph& graph, absl::Span<const Tensor> inputs) { return runner.Run(graph, inputs); });
+    EXPECT_NE(result.outcome, Outcome::kFailed) << model << ": " << result.message;
+    ++(result.outcome == Outcome::kPassed ? passed : declined);
+  }
+  std::cout << "passed " << passed << ", declined " << declined << "; models by kernel:";
+  for (const auto& [op, count] : runner.models()) std::cout << " " << op << " " << count;
+  std::cout << "\n";
+  for (const char* op : {"conv2d", "max_pool2d", "avg_pool2d", "global_avg_pool", "linear", "add", "relu"}) {
+    EXPECT_GT(runner.models().count(op), 0) << op;
+  }
+}
+
+}  // namespace
+}  // namespace fuselage::onnx::conformance

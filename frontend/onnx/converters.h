@@ -1,0 +1,81 @@
+// The operators that can be imported: one table, keyed by operator.
+#ifndef FUSELAGE_FRONTEND_ONNX_CONVERTERS_H_
+#define FUSELAGE_FRONTEND_ONNX_CONVERTERS_H_
+
+#include <limits>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "frontend/onnx/call.h"
+
+namespace fuselage::onnx {
+
+inline constexpr int kOldestOpset = 7;
+inline constexpr int kNewestOpset = 21;
+inline constexpr int kAnyNumber = std::numeric_limits<int>::max();
+
+struct Arity {
+  int least, most;
+};
+
+// How a node of one operator becomes calls. A model of an opset before kOldestOpset loads where none of its operators
+// has changed its meaning between that opset and kOldestOpset.
+struct Converter {
+  absl::string_view name;
+  int since;  // The oldest opset whose form of the operator is understood.
+  Arity inputs, outputs;
+  absl::string_view attributes;  // All that any opset has: "axis=INT perm=INTS".
+  absl::Status (*convert)(Call& call);
+};
+
+const Converter* FindConverterOrNull(absl::string_view name);
+
+// ops_conv.cc
+absl::Status ConvertConv(Call& call);
+absl::Status ConvertConvInteger(Call& call);
+absl::Status ConvertQLinearConv(Call& call);
+absl::Status ConvertConvTranspose(Call& call);
+absl::Status ConvertMaxPool(Call& call);
+absl::Status ConvertAveragePool(Call& call);
+
+// ops_math.cc
+absl::Status ConvertBatchNormalization(Call& call);
+absl::Status ConvertUnary(Call& call);   // Relu, Sigmoid, Tanh, HardSwish, GlobalAveragePool, Identity
+absl::Status ConvertBinary(Call& call);  // Add, Sub, Mul, Div
+absl::Status ConvertClip(Call& call);
+absl::Status ConvertLeakyRelu(Call& call);
+absl::Status ConvertHardSigmoid(Call& call);
+absl::Status ConvertReduceMean(Call& call);
+absl::Status ConvertGemm(Call& call);
+absl::Status ConvertMatMul(Call& call);
+absl::Status ConvertSoftmax(Call& call);
+absl::Status ConvertDropout(Call& call);
+absl::Status ConvertCast(Call& call);
+
+// ops_shape.cc
+absl::Status ConvertFlatten(Call& call);
+absl::Status ConvertReshape(Call& call);
+absl::Status ConvertSqueeze(Call& call);
+absl::Status ConvertUnsqueeze(Call& call);
+absl::Status ConvertTranspose(Call& call);
+absl::Status ConvertConcat(Call& call);
+absl::Status ConvertSlice(Call& call);
+absl::Status ConvertSplit(Call& call);
+absl::Status ConvertPad(Call& call);
+
+// ops_constant.cc
+absl::Status ConvertConstant(Call& call);
+absl::Status ConvertConstantOfShape(Call& call);
+absl::Status ConvertShape(Call& call);
+absl::Status ConvertGather(Call& call);
+
+// ops_quant.cc
+absl::Status ConvertQuantizeLinear(Call& call);
+absl::Status ConvertDequantizeLinear(Call& call);
+absl::Status ConvertDynamicQuantizeLinear(Call& call);
+absl::Status ConvertQLinearMatMul(Call& call);
+absl::Status ConvertMatMulInteger(Call& call);
+
+}  // namespace fuselage::onnx
+
+#endif  // FUSELAGE_FRONTEND_ONNX_CONVERTERS_H_

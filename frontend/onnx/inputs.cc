@@ -1,0 +1,175 @@
+#include "frontend/onnx/inputs.h"
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "frontend/onnx/tensors.h"
+#include "ir/base/status.h"
+#include "onnx/onnx.pb.h"
+
+namespace fuselage::onnx {
+namespace {
+
+using ::onnx::GraphProto;
+using ::onnx::TensorShapeProto;
+using ::onnx::ValueInfoProto;
+
+std::string DimensionName(const TensorShapeProto::Dimension& dim) {
+  if (dim.has_dim_value()) return absl::StrCat(dim.dim_value());
+  return dim.dim_param().empty() ? "?" : dim.dim_param();
+}
+
+std::string ShapeName(const TensorShapeProto& shape) {
+  return absl::StrCat(
+      "[", absl::StrJoin(shape.dim(), ",", [](std::string* out, const auto& dim) { *out += DimensionName(dim); }), "]");
+}
+
+absl::StatusOr<DType> CheckType(const ValueInfoProto& input) {
+  if (!input.has_type()) return absl::InvalidArgumentError("found no type, wanted a tensor");
+  if (!input.type().has_tensor_type()) {
+    return absl::UnimplementedError("found a sequence, map, optional or sparse tensor, wanted a tensor");
+  }
+  for (const auto& dim : input.type().tensor_type().shape().dim()) {
+    if (dim.has_dim_value() && dim.dim_value() < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("found the dimension ", dim.dim_value(), ", wanted one >= 0"));
+    }
+  }
+  return ToDType(input.type().tensor_type().elem_type());
+}
+
+using Symbols = std::map<std::string, int64_t>;
+
+// Compares with the file and learns the symbols.
+absl::Status BindShape(const ValueInfoProto& input, const Shape& shape, Symbols* symbols) {
+  ASSIGN_OR_RETURN(const int64_t count, CheckedNumElements(shape));
+  static_cast<void>(count);
+  if (!input.type().tensor_type().has_shape()) return absl::OkStatus();
+  const TensorShapeProto& stated = input.type().tensor_type().shape();
+  bool agrees = stated.dim_size() == static_cast<int>(shape.size());
+  for (int i = 0; agrees && i < stated.dim_size(); ++i) {
+    const auto& dim = stated.dim(i);
+    if (dim.has_dim_value()) agrees = dim.dim_value() == shape[i];
+    if (dim.dim_param().empty() || dim.has_dim_value()) continue;
+    const auto [it, inserted] = symbols->emplace(dim.dim_param(), shape[i]);
+    if (it->second != shape[i]) {
+      return UsageError(absl::StrCat("found --shape with ", Quote(dim.dim_param()), " = ", shape[i], ", wanted ",
+                                     it->second, " as in another input"));
+    }
+  }
+  if (agrees) return absl::OkStatus();
+  return UsageError(absl::StrCat("found --shape ", ToString(shape), ", wanted one that agrees with ", ShapeName(stated),
+                                 " in the file"));
+}
+
+// "--shape=input:1,3,H,W", with what the user must put in left as its symbol.
+std::string ShapeFlag(const ValueInfoProto& input, const std::vector<int64_t>& known) {
+  const TensorShapeProto& stated = input.type().tensor_type().shape();
+  std::vector<std::string> dims;
+  for (int i = 0; i < stated.dim_size(); ++i) {
+    dims.push_back(known[i] >= 0 ? absl::StrCat(known[i]) : absl::StrCat("<", DimensionName(stated.dim(i)), ">"));
+  }
+  if (!input.type().tensor_type().has_shape()) dims = {"<dimensions>"};
+  return absl::StrCat("--shape=", input.name(), ":", absl::StrJoin(dims, ","));
+}
+
+// Fixed dimensions, symbols that an input's --shape gave, and 1 for a symbolic first one; -1 where nothing says.
+std::vector<int64_t> KnownDimensions(const TensorShapeProto& stated, const Symbols& symbols) {
+  std::vector<int64_t> known;
+  for (int i = 0; i < stated.dim_size(); ++i) {
+    const auto& dim = stated.dim(i);
+    const auto it = symbols.find(dim.dim_param());
+    if (dim.has_dim_value()) {
+      known.push_back(dim.dim_value());
+    } else if (!dim.dim_param().empty() && it != symbols.end()) {
+      known.push_back(it->second);
+    } else {
+      known.push_back(i == 0 ? 1 : -1);
+    }
+  }
+  return known;
+}
+
+}  // namespace
+
+absl::Status UsageError(absl::string_view message) {
+  absl::Status status = absl::InvalidArgumentError(message);
+  status.SetPayload(kUsagePayload, absl::Cord("1"));
+  return status;
+}
+
+absl::StatusOr<std::map<std::string, TensorType>> BindInputs(const GraphProto& graph, const LoadOptions& options) {
+  std::set<std::string> fixed;  // Inputs with a value known now.
+  for (const auto& initializer : graph.initializer()) fixed.insert(initializer.name());
+  for (const auto& [name, value] : options.constants) fixed.insert(name);
+
+  std::map<std::string, TensorType> types;
+  std::vector<const ValueInfoProto*> inputs;
+  std::set<std::string> names;
+  for (const auto& input : graph.input()) {
+    names.insert(input.name());
+    if (fixed.count(input.name()) > 0) continue;
+    absl::StatusOr<DType> dtype = CheckType(input);
+    if (!dtype.ok()) return Annotate(dtype.status(), absl::StrCat("input ", Quote(input.name())));
+    types[input.name()].dtype = *dtype;
+    inputs.push_back(&input);
+  }
+  for (const auto& [name, shape] : options.shapes) {
+    if (types.count(name) == 0) {
+      return UsageError(absl::StrCat(
+          "found --shape of ", Quote(name), ", wanted one of the inputs ",
+          absl::StrJoin(types, ", ", [](std::string* out, const auto& entry) { *out += Quote(entry.first); })));
+    }
+  }
+  for (const auto& [name, value] : options.constants) {
+    if (names.count(name) == 0) return UsageError(absl::StrCat("found a constant for ", Quote(name), ", no input"));
+  }
+
+  Symbols symbols;
+  for (const ValueInfoProto* input : inputs) {
+    const auto it = options.shapes.find(input->name());
+    if (it == options.shapes.end()) continue;
+    RETURN_IF_ERROR(Annotate(BindShape(*input, it->second, &symbols), absl::StrCat("input ", Quote(input->name()))));
+    types[input->name()].shape = it->second;
+  }
+  std::string missing;
+  for (const ValueInfoProto* input : inputs) {
+    if (options.shapes.count(input->name()) > 0) continue;
+    const std::vector<int64_t> known = KnownDimensions(input->type().tensor_type().shape(), symbols);
+    bool bound = input->type().tensor_type().has_shape();
+    for (int64_t dim : known) bound = bound && dim >= 0;
+    if (!bound) {
+      absl::StrAppend(&missing, "\n  ", ShapeFlag(*input, known));
+      continue;
+    }
+    absl::StatusOr<int64_t> count = CheckedNumElements(known);
+    if (!count.ok()) return Annotate(count.status(), absl::StrCat("input ", Quote(input->name())));
+    types[input->name()].shape = known;
+  }
+  if (!missing.empty()) return UsageError(absl::StrCat("found dimensions that nothing binds, wanted", missing));
+  return types;
+}
+
+absl::StatusOr<std::pair<std::string, Shape>> ParseShapeFlag(absl::string_view text) {
+  const size_t colon = text.rfind(':');
+  Shape shape;
+  bool valid = colon != absl::string_view::npos && colon > 0;
+  if (valid && colon + 1 < text.size()) {
+    for (absl::string_view part : absl::StrSplit(text.substr(colon + 1), ',')) {
+      int64_t dim = -1;
+      valid = valid && absl::SimpleAtoi(part, &dim) && dim >= 0;
+      shape.push_back(dim);
+    }
+  }
+  if (!valid) {
+    return UsageError(absl::StrCat("--shape: found ", Quote(text), ", wanted name:dimensions, as input:1,3,224,224"));
+  }
+  return std::make_pair(std::string(text.substr(0, colon)), shape);
+}
+
+}  // namespace fuselage::onnx

@@ -1,0 +1,26 @@
+// The types of a graph's inputs, with every symbolic dimension bound.
+#ifndef FUSELAGE_FRONTEND_ONNX_INPUTS_H_
+#define FUSELAGE_FRONTEND_ONNX_INPUTS_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "frontend/onnx/onnx.h"
+
+namespace onnx {
+class GraphProto;
+}  // namespace onnx
+
+namespace fuselage::onnx {
+
+// An InvalidArgument with kUsagePayload.
+absl::Status UsageError(absl::string_view message);
+
+// For each graph input that is neither an initializer nor in options.constants, its type. See LoadOptions::shapes.
+absl::StatusOr<std::map<std::string, TensorType>> BindInputs(const ::onnx::GraphProto& graph,
+                                                             const LoadOptions& options);
+
+}  // namespace fuselage::onnx
+
+#endif  // FUSELAGE_FRONTEND_ONNX_INPUTS_H_

@@ -1,0 +1,61 @@
+// ONNX models in memory, for tests.
+#ifndef FUSELAGE_FRONTEND_ONNX_MODEL_BUILDER_H_
+#define FUSELAGE_FRONTEND_ONNX_MODEL_BUILDER_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "ir/base/tensor.h"
+#include "onnx/onnx.pb.h"
+
+namespace fuselage::onnx {
+
+// A fixed or symbolic dimension.
+struct Dim {
+  Dim(int64_t value) : value(value) {}         // NOLINT
+  Dim(int value) : value(value) {}             // NOLINT
+  Dim(const char* symbol) : symbol(symbol) {}  // NOLINT
+  int64_t value = -1;
+  std::string symbol;
+};
+
+// SeededTensor of a plain type.
+Tensor Seeded(Shape shape, uint64_t seed, DType dtype = DType::kF32);
+
+// The tensor as raw_data.
+::onnx::TensorProto ToProto(const std::string& name, const Tensor& tensor);
+
+class ModelBuilder {
+ public:
+  explicit ModelBuilder(int opset = 13);
+
+  ModelBuilder& Input(const std::string& name, std::vector<Dim> dims, DType dtype = DType::kF32);
+  ModelBuilder& Initializer(const std::string& name, const Tensor& tensor);
+  ModelBuilder& Output(const std::string& name, DType dtype = DType::kF32);
+
+  // Its attributes follow: Node("Conv", ...).Ints("pads", {1, 1, 1, 1}).
+  ModelBuilder& Node(const std::string& op, std::vector<std::string> inputs, std::vector<std::string> outputs,
+                     const std::string& name = "");
+  ModelBuilder& Int(const std::string& name, int64_t value);
+  ModelBuilder& Float(const std::string& name, float value);
+  ModelBuilder& String(const std::string& name, const std::string& value);
+  ModelBuilder& Ints(const std::string& name, std::vector<int64_t> values);
+  ModelBuilder& Value(const std::string& name, const Tensor& tensor);
+
+  ::onnx::ModelProto& proto() { return model_; }
+  ::onnx::GraphProto& graph() { return *model_.mutable_graph(); }
+  ::onnx::NodeProto& last_node() { return *graph().mutable_node(graph().node_size() - 1); }
+  std::string Bytes() const { return model_.SerializeAsString(); }
+
+ private:
+  ::onnx::AttributeProto* AddAttribute(const std::string& name, ::onnx::AttributeProto::AttributeType type);
+
+  ::onnx::ModelProto model_;
+};
+
+}  // namespace fuselage::onnx
+
+#endif  // FUSELAGE_FRONTEND_ONNX_MODEL_BUILDER_H_

@@ -1,0 +1,69 @@
+// Reads an ONNX model, opset 7 to 21, into a Graph: call_function nodes, weights as parameters behind get_attr, and
+// everything that depends on constants alone (FP16 weights behind Cast, shape arithmetic) computed here.
+//
+// A model file is untrusted. Every error begins with "<file>: ", names the node or tensor, and says what was found and
+// what was wanted:
+//   InvalidArgument    the model breaks a rule of ONNX, or is truncated (the offset is named);
+//   Unimplemented      the model is valid, but uses an operator, domain, type or attribute that is not supported; all
+//                      unknown operators are listed at once;
+//   ResourceExhausted  more than LoadOptions::max_memory_bytes, 1,048,576 nodes, or 8 nested subgraphs;
+//   NotFound, PermissionDenied, Unavailable  the file, or one with external data, could not be read.
+// A mistake of the caller rather than of the model (a dimension that needs a --shape) is an InvalidArgument with a
+// payload of type kUsagePayload.
+//
+// The schema's generated classes live in ::onnx; inside fuselage they need the leading colons.
+#ifndef FUSELAGE_FRONTEND_ONNX_ONNX_H_
+#define FUSELAGE_FRONTEND_ONNX_ONNX_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "ir/base/tensor.h"
+#include "ir/graph.h"
+#include "ir/op.h"
+
+namespace fuselage::onnx {
+
+inline constexpr char kUsagePayload[] = "fuselage.usage";
+
+struct LoadOptions {
+  // The shape of an input by its name, as --shape=input:1,3,224,224 gives it. Dimensions that the file fixes must
+  // agree; a symbol bound here is bound in the other inputs too. A symbolic first dimension that nothing binds is 1
+  // (the batch: see Graph::SetBatch); any other is an error that names the --shape to add.
+  std::map<std::string, Shape> shapes;
+  // Inputs to treat as constants of these values: what a graph takes as an input but a compiler must know, such as the
+  // target of a Reshape.
+  std::map<std::string, Tensor> constants;
+  // Bound on what loading holds at once: the file, its parsed form, weights and folded constants, and on any one
+  // intermediate value of the graph. 0: no limit.
+  int64_t max_memory_bytes = int64_t{8} << 30;
+  // Accepts NaN and infinity in weights, with a warning each.
+  bool allow_nonfinite = false;
+  // Where not null, receives what the user should know though it is no error.
+  std::vector<std::string>* warnings = nullptr;
+};
+
+// `ops` must outlive the graph. External data is read from below the folder of `path`.
+absl::StatusOr<std::unique_ptr<ir::Graph>> Load(const std::string& path, const ir::OpRegistry& ops,
+                                                const LoadOptions& options = {});
+
+// A model from memory; `file` names it in messages. External data is an error.
+absl::StatusOr<std::unique_ptr<ir::Graph>> Parse(absl::string_view bytes, absl::string_view file,
+                                                 const ir::OpRegistry& ops, const LoadOptions& options = {});
+
+// One serialized TensorProto, such as the input_0.pb files beside ONNX test models. BFLOAT16 becomes f32.
+absl::StatusOr<Tensor> ParseTensor(absl::string_view bytes, absl::string_view file,
+                                   int64_t max_memory_bytes = int64_t{8} << 30);
+
+// "input:1,3,224,224" -> {"input", [1,3,224,224]}. The name may hold colons. Errors are InvalidArgument (usage).
+absl::StatusOr<std::pair<std::string, Shape>> ParseShapeFlag(absl::string_view text);
+
+}  // namespace fuselage::onnx
+
+#endif  // FUSELAGE_FRONTEND_ONNX_ONNX_H_

@@ -1,0 +1,167 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/converters.h"
+#include "frontend/onnx/quant.h"
+#include "frontend/onnx/spatial.h"
+#include "ir/base/status.h"
+
+namespace fuselage::onnx {
+namespace {
+
+// The spatial dimensions of a weight [oc, ic, kernel...] that fits the input's rank.
+absl::StatusOr<std::vector<int64_t>> KernelOf(const Shape& input, const Shape& weight) {
+  if (weight.size() != input.size() || weight.size() < 3) {
+    return absl::InvalidArgumentError(absl::StrCat("found an input of shape ", ToString(input),
+                                                   " and a weight of shape ", ToString(weight),
+                                                   ", wanted the same rank, 3, 4 or 5"));
+  }
+  return std::vector<int64_t>(weight.begin() + 2, weight.end());
+}
+
+// Attributes of conv1d, conv2d or conv3d.
+struct ConvAttributes {
+  std::string target;
+  AttributeMap attributes;
+};
+
+absl::StatusOr<ConvAttributes> ReadConv(const Call& call, const Shape& input, const Shape& weight) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> kernel, KernelOf(input, weight));
+  ASSIGN_OR_RETURN(Spatial spatial, ReadSpatial(call, input, kernel));
+  ResolvePadding(input, &spatial);
+  return ConvAttributes{SpatialTarget("conv", spatial.dims),
+                        {{"stride", spatial.strides},
+                         {"padding", spatial.padding},
+                         {"dilation", spatial.dilations},
+                         {"groups", call.Int("group", 1)}}};
+}
+
+// The bias of QLinearConv: i32 codes of scale x_scale * w_scale.
+absl::StatusOr<Value> DequantizeBias(Call& call) {
+  constexpr int kXScale = 1, kWScale = 4, kBias = 8;
+  const TensorType& type = call.type(kBias);
+  if (type.dtype != DType::kI32 || type.rank() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat("found a bias ", ToString(type), ", wanted i32 of rank 1"));
+  }
+  const Tensor* x_scale = call.operand(kXScale).TensorOrNull();
+  const Tensor* w_scale = call.operand(kWScale).TensorOrNull();
+  if (x_scale != nullptr && w_scale != nullptr) {
+    QuantParams params;
+    params.axis = w_scale->num_elements() == 1 ? QuantParams::kPerTensor : 0;
+    for (int64_t c = 0; c < w_scale->num_elements(); ++c) {
+      params.scales.push_back(static_cast<float>(x_scale->At(0)) * static_cast<float>(w_scale->At(c)));
+    }
+    params.zero_points.resize(params.scales.size());
+    RETURN_IF_ERROR(Annotate(CheckQuantParams(params, DType::kI32, type.shape), "x_scale * w_scale"));
+    return DequantizeBy(call, "b_dequantize", call.operand(kBias), params);
+  }
+  ASSIGN_OR_RETURN(const Value bias, call.EmitHelper("b_real", "to", {call.operand(kBias)}, {{"dtype", DType::kF32}}));
+  ASSIGN_OR_RETURN(const Value scale,
+                   call.EmitHelper("b_scale", "mul", {call.operand(kXScale), call.operand(kWScale)}));
+  return call.EmitHelper("b_dequantize", "mul", {bias, scale});
+}
+
+}  // namespace
+
+absl::Status ConvertConv(Call& call) {
+  ASSIGN_OR_RETURN(ConvAttributes conv, ReadConv(call, call.shape(0), call.shape(1)));
+  return call.Result(conv.target, call.operands(), std::move(conv.attributes));
+}
+
+// conv(to(x, i32) - x_zero_point, to(w, i32) - w_zero_point), exact. Padding is zero after the subtraction, as in ONNX.
+absl::Status ConvertConvInteger(Call& call) {
+  ASSIGN_OR_RETURN(ConvAttributes conv, ReadConv(call, call.shape(0), call.shape(1)));
+  if (call.has(2) && call.operand(2).shape() != Shape{} && call.operand(2).shape() != Shape{1}) {
+    return absl::InvalidArgumentError(absl::StrCat("found x_zero_point ", ToString(call.type(2)), ", wanted a scalar"));
+  }
+  ASSIGN_OR_RETURN(const Value x, SubtractZeroPoint(call, "x", 0, 2, 0));
+  ASSIGN_OR_RETURN(const Value w, SubtractZeroPoint(call, "w", 1, 3, 0));
+  return call.Result(conv.target, {x, w}, std::move(conv.attributes));
+}
+
+// quantize(conv(dequantize(x), dequantize(w), dequantize(b))).
+absl::Status ConvertQLinearConv(Call& call) {
+  ASSIGN_OR_RETURN(ConvAttributes conv, ReadConv(call, call.shape(0), call.shape(3)));
+  ASSIGN_OR_RETURN(const Value x, Dequantize(call, "x_dequantize", call.operand(0), {1, 2}, 1));
+  ASSIGN_OR_RETURN(const Value w, Dequantize(call, "w_dequantize", call.operand(3), {4, 5}, 0));
+  Value bias;
+  if (call.has(8)) {
+    ASSIGN_OR_RETURN(bias, DequantizeBias(call));
+  }
+  ASSIGN_OR_RETURN(const Value y, call.EmitHelper("conv", conv.target, {x, w, bias}, std::move(conv.attributes)));
+  ASSIGN_OR_RETURN(Value codes, Quantize(call, y, {6, 7}, call.type(7).dtype, 1));
+  call.Set(0, std::move(codes));
+  return absl::OkStatus();
+}
+
+absl::Status ConvertConvTranspose(Call& call) {
+  const Shape& input = call.shape(0);
+  ASSIGN_OR_RETURN(const std::vector<int64_t> kernel, KernelOf(input, call.shape(1)));
+  ASSIGN_OR_RETURN(Spatial spatial, ReadSpatial(call, input, kernel));
+  const size_t n = spatial.dims;
+  std::vector<int64_t> output_padding = call.Ints("output_padding");
+  if (!call.HasAttribute("output_padding")) output_padding.assign(n, 0);
+  std::vector<int64_t> output_shape = call.Ints("output_shape");
+  if (call.HasAttribute("output_shape") && output_shape.size() == n + 2) {
+    output_shape.erase(output_shape.begin(), output_shape.begin() + 2);  // Some exporters repeat [N, C].
+  }
+  if (output_padding.size() != n || (call.HasAttribute("output_shape") && output_shape.size() != n)) {
+    return absl::InvalidArgumentError(absl::StrCat("found output_padding ", ToString(output_padding),
+                                                   " and output_shape ", ToString(output_shape), ", wanted ", n,
+                                                   " values in each"));
+  }
+  const bool same = spatial.auto_pad == "SAME_UPPER" || spatial.auto_pad == "SAME_LOWER";
+  for (size_t i = 0; i < n && (same || !output_shape.empty()); ++i) {
+    // The whole result without padding, less what is asked for, is cut off at both ends.
+    __int128 total = static_cast<__int128>(spatial.strides[i]) * (input[i + 2] - 1) + output_padding[i] +
+                     static_cast<__int128>(spatial.dilations[i]) * (kernel[i] - 1) + 1;
+    total -= output_shape.empty() ? static_cast<__int128>(input[i + 2]) * spatial.strides[i] : output_shape[i];
+    if (total > INT32_MAX || total < -INT32_MAX) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("found output_shape ", ToString(output_shape), " for input ", ToString(input)));
+    }
+    const int64_t cut = std::max<int64_t>(static_cast<int64_t>(total), 0);
+    output_padding[i] += cut - static_cast<int64_t>(total);  // Asked for more than there is: zeros at the end.
+    spatial.padding[i] = spatial.auto_pad == "SAME_UPPER" ? cut / 2 : cut - cut / 2;
+    spatial.padding[i + n] = cut - spatial.padding[i];
+  }
+  return call.Result(SpatialTarget("conv_transpose", spatial.dims), call.operands(),
+                     {{"stride", spatial.strides},
+                      {"padding", spatial.padding},
+                      {"output_padding", output_padding},
+                      {"dilation", spatial.dilations},
+                      {"groups", call.Int("group", 1)}});
+}
+
+absl::Status ConvertMaxPool(Call& call) {
+  ASSIGN_OR_RETURN(Spatial spatial, ReadSpatial(call, call.shape(0), {}));
+  ResolvePadding(call.shape(0), &spatial);
+  ASSIGN_OR_RETURN(const bool ceil_mode, call.Flag("ceil_mode", false));
+  return call.Result(SpatialTarget("max_pool", spatial.dims), call.operands(),
+                     {{"kernel_size", spatial.kernel},
+                      {"stride", spatial.strides},
+                      {"padding", spatial.padding},
+                      {"dilation", spatial.dilations},
+                      {"ceil_mode", ceil_mode}});
+}
+
+absl::Status ConvertAveragePool(Call& call) {
+  ASSIGN_OR_RETURN(Spatial spatial, ReadSpatial(call, call.shape(0), {}));
+  ResolvePadding(call.shape(0), &spatial);
+  if (spatial.dilations != std::vector<int64_t>(spatial.dims, 1)) {
+    return absl::UnimplementedError(
+        absl::StrCat("found dilations ", ToString(spatial.dilations), ", wanted 1 in each dimension"));
+  }
+  ASSIGN_OR_RETURN(const bool ceil_mode, call.Flag("ceil_mode", false));
+  ASSIGN_OR_RETURN(const bool count_include_pad, call.Flag("count_include_pad", false));
+  return call.Result(SpatialTarget("avg_pool", spatial.dims), call.operands(),
+                     {{"kernel_size", spatial.kernel},
+                      {"stride", spatial.strides},
+                      {"padding", spatial.padding},
+                      {"ceil_mode", ceil_mode},
+                      {"count_include_pad", count_include_pad}});
+}
+
+}  // namespace fuselage::onnx

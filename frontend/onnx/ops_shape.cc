@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <numeric>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/converters.h"
+#include "frontend/onnx/tensors.h"
+#include "ir/base/status.h"
+
+namespace fuselage::onnx {
+namespace {
+
+// A list that is attribute `name` before `opset`, and input `i` from then on. Empty where absent.
+absl::StatusOr<std::vector<int64_t>> ListByOpset(const Call& call, absl::string_view name, int i, int opset) {
+  if (call.opset() < opset) {
+    if (call.has(i)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("found ", name, " as an input, wanted an attribute before opset ", opset));
+    }
+    return call.Ints(name);
+  }
+  if (call.HasAttribute(name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("found ", name, " as an attribute, wanted an input from opset ", opset, " on"));
+  }
+  if (!call.has(i)) return std::vector<int64_t>();
+  return call.ConstantInts(i);
+}
+
+// Each axis in [0, rank), once.
+absl::StatusOr<std::vector<int64_t>> NormalizeAxes(std::vector<int64_t> axes, int rank) {
+  for (int64_t& axis : axes) {
+    ASSIGN_OR_RETURN(axis, NormalizeAxis(axis, rank));
+  }
+  std::vector<int64_t> sorted = axes;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("found axes ", ToString(axes), ", wanted each once"));
+  }
+  return axes;
+}
+
+}  // namespace
+
+// Always two dimensions, which only for axis 1 is what `flatten` gives; else a reshape that infers the dimension with
+// the batch in it, so that the batch can change.
+absl::Status ConvertFlatten(Call& call) {
+  const int rank = call.rank(0);
+  int64_t axis = call.Int("axis", 1);
+  if (axis < -rank || axis > rank) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("attribute 'axis': found ", axis, ", wanted a value in [", -rank, ", ", rank, "]"));
+  }
+  if (axis < 0) axis += rank;
+  if (axis == 1 && rank >= 2) return call.Result("flatten", call.operands(), {{"start_dim", 1}});
+  int64_t rows = 1, columns = 1;
+  const Shape& shape = call.shape(0);
+  for (int i = 0; i < rank; ++i) (i < axis ? rows : columns) *= shape[i];
+  if (rows * columns > 0) (axis == 0 ? columns : rows) = -1;
+  return call.Result("reshape", call.operands(),
+                     {{"shape", std::vector<int64_t>{rows, columns}}, {"allow_zero", true}});
+}
+
+absl::Status ConvertReshape(Call& call) {
+  ASSIGN_OR_RETURN(std::vector<int64_t> shape, call.ConstantInts(1));
+  ASSIGN_OR_RETURN(const bool allow_zero, call.Flag("allowzero", false));
+  // A first dimension that repeats the input's is written as "copy": it may be a folded Shape(x)[0], the batch.
+  const Shape& input = call.shape(0);
+  if (!allow_zero && !shape.empty() && !input.empty() && shape[0] == input[0]) shape[0] = 0;
+  return call.Result("reshape", {call.operand(0)}, {{"shape", shape}, {"allow_zero", allow_zero}});
+}
+
+absl::Status ConvertSqueeze(Call& call) {
+  ASSIGN_OR_RETURN(std::vector<int64_t> axes, ListByOpset(call, "axes", 1, 13));
+  const Shape& shape = call.shape(0);
+  if (!call.has(1) && !call.HasAttribute("axes")) {
+    for (int i = 0; i < call.rank(0); ++i) {
+      if (shape[i] == 1) axes.push_back(i);
+    }
+  }
+  ASSIGN_OR_RETURN(axes, NormalizeAxes(std::move(axes), call.rank(0)));
+  return call.Result("squeeze", {call.operand(0)}, {{"dims", axes}});
+}
+
+absl::Status ConvertUnsqueeze(Call& call) {
+  ASSIGN_OR_RETURN(std::vector<int64_t> axes, ListByOpset(call, "axes", 1, 13));
+  if (!call.has(1) && !call.HasAttribute("axes")) return absl::InvalidArgumentError("found no axes, wanted some");
+  if (axes.size() > 64) {
+    return absl::UnimplementedError(absl::StrCat("found ", axes.size(), " axes, wanted 64 at most"));
+  }
+  ASSIGN_OR_RETURN(axes, NormalizeAxes(std::move(axes), call.rank(0) + static_cast<int>(axes.size())));
+  std::sort(axes.begin(), axes.end());
+  return call.Result("unsqueeze", {call.operand(0)}, {{"dims", axes}});
+}
+
+absl::Status ConvertTranspose(Call& call) {
+  std::vector<int64_t> perm = call.Ints("perm");
+  const int rank = call.rank(0);
+  if (!call.HasAttribute("perm")) {
+    perm.resize(rank);
+    std::iota(perm.rbegin(), perm.rend(), 0);
+  }
+  std::vector<int64_t> sorted = perm;
+  std::sort(sorted.begin(), sorted.end());
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted[i] != static_cast<int64_t>(i) || sorted.size() != static_cast<size_t>(rank)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("attribute 'perm': found ", ToString(perm), ", wanted a permutation of ", rank, " axes"));
+    }
+  }
+  return call.Result("permute", call.operands(), {{"dims", perm}});
+}
+
+absl::Status ConvertConcat(Call& call) {
+  if (!call.HasAttribute("axis")) return absl::InvalidArgumentError("found no attribute 'axis', wanted it");
+  for (int i = 0; i < call.num_operands(); ++i) {
+    if (!call.has(i)) return absl::InvalidArgumentError(absl::StrCat("found input ", i, " absent, wanted it"));
+  }
+  ASSIGN_OR_RETURN(const int axis, NormalizeAxis(call.Int("axis", 0), call.rank(0)));
+  return call.Result("cat", call.operands(), {{"dim", axis}});
+}
+
+// Attributes before opset 10, inputs from then on.
+absl::Status ConvertSlice(Call& call) {
+  ASSIGN_OR_RETURN(std::vector<int64_t> starts, ListByOpset(call, "starts", 1, 10));
+  ASSIGN_OR_RETURN(std::vector<int64_t> ends, ListByOpset(call, "ends", 2, 10));
+  ASSIGN_OR_RETURN(std::vector<int64_t> axes, ListByOpset(call, "axes", 3, 10));
+  std::vector<int64_t> steps(starts.size(), 1);
+  if (call.has(4)) {
+    ASSIGN_OR_RETURN(steps, call.ConstantInts(4));
+  }
+  if (!call.has(3) && !call.HasAttribute("axes")) {
+    axes.resize(starts.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  const size_t count = starts.size();
+  if (count == 0 || ends.size() != count || axes.size() != count || steps.size() != count) {
+    return absl::InvalidArgumentError(absl::StrCat("found ", count, " starts, ", ends.size(), " ends, ", axes.size(),
+                                                   " axes, ", steps.size(), " steps, wanted as many of each, > 0"));
+  }
+  return call.Result("slice", {call.operand(0)},
+                     {{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", steps}});
+}
+
+// Sizes are an attribute before opset 13, an input from then on; without them, the outputs say how many equal parts.
+absl::Status ConvertSplit(Call& call) {
+  ASSIGN_OR_RETURN(std::vector<int64_t> sizes, ListByOpset(call, "split", 1, 13));
+  ASSIGN_OR_RETURN(const int axis, NormalizeAxis(call.Int("axis", 0), call.rank(0)));
+  const int64_t size = call.shape(0)[axis], parts = call.num_outputs();
+  if (call.HasAttribute("num_outputs") && call.Int("num_outputs", 0) != parts) {
+    return absl::InvalidArgumentError(absl::StrCat("attribute 'num_outputs': found ", call.Int("num_outputs", 0),
+                                                   ", wanted ", parts, ", the number of outputs"));
+  }
+  if (!call.has(1) && !call.HasAttribute("split")) {
+    const int64_t part = size / parts + (size % parts != 0);
+    if (size % parts != 0 && !call.HasAttribute("num_outputs")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("found ", parts, " outputs, wanted a divisor of the dimension ", size));
+    }
+    for (int64_t i = 0, left = size; i < parts; ++i, left -= part) {
+      sizes.push_back(std::clamp<int64_t>(left, 0, part));
+    }
+  }
+  if (static_cast<int64_t>(sizes.size()) != parts) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("found ", sizes.size(), " sizes, wanted ", parts, ", one an output"));
+  }
+  ASSIGN_OR_RETURN(std::vector<Value> values,
+                   call.builder().EmitTuple(call.name(), "split", {call.operand(0)}, {{"sizes", sizes}, {"dim", axis}},
+                                            call.wanted()));
+  for (int i = 0; i < call.num_outputs(); ++i) call.Set(i, std::move(values[i]));
+  return absl::OkStatus();
+}
+
+// Pads are an attribute before opset 11, an input from then on; opset 18 adds axes.
+absl::Status ConvertPad(Call& call) {
+  ASSIGN_OR_RETURN(std::vector<int64_t> pads, ListByOpset(call, "pads", 1, 11));
+  const std::string mode = call.String("mode", "constant");
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("attribute 'mode': found ", Quote(mode), ", wanted constant, reflect, edge or wrap"));
+  }
+  double value = call.Float("value", 0);
+  if (call.opset() >= 11 && call.has(2)) {
+    ASSIGN_OR_RETURN(value, call.ConstantScalar(2));
+  }
+  const int rank = call.rank(0);
+  std::vector<int64_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (call.has(3)) {
+    ASSIGN_OR_RETURN(axes, call.ConstantInts(3));
+    ASSIGN_OR_RETURN(axes, NormalizeAxes(std::move(axes), rank));
+  }
+  const size_t count = axes.size();
+  if (pads.size() != 2 * count) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("found ", pads.size(), " pads, wanted ", 2 * count, ", a begin and an end for each axis"));
+  }
+  std::vector<int64_t> full(2 * rank);
+  for (size_t i = 0; i < count; ++i) {
+    full[axes[i]] = pads[i];
+    full[axes[i] + rank] = pads[i + count];
+  }
+  return call.Result("pad", {call.operand(0)}, {{"pads", full}, {"mode", mode}, {"value", value}});
+}
+
+}  // namespace fuselage::onnx

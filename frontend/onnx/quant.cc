@@ -1,0 +1,165 @@
+#include "frontend/onnx/quant.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/tensors.h"
+#include "ir/base/status.h"
+
+namespace fuselage::onnx {
+namespace {
+
+// Scalars that exporters wrote as a list of one. A longer list lies along `axis`.
+absl::StatusOr<int> AxisOf(const Call& call, QuantOperands operands, const Shape& shape, int64_t axis) {
+  const TensorType& scale = call.type(operands.scale);
+  const bool scalar = scale.shape.empty() || scale.shape == Shape{1};
+  if (call.has(operands.zero_point) && call.shape(operands.zero_point) != scale.shape) {
+    const Shape& zero_point = call.shape(operands.zero_point);
+    if (!scalar || !(zero_point.empty() || zero_point == Shape{1})) {
+      return absl::InvalidArgumentError(absl::StrCat("found a zero point of shape ", ToString(zero_point), ", wanted ",
+                                                     ToString(scale.shape), " as the scale has"));
+    }
+  }
+  if (scale.dtype != DType::kF32) {
+    return absl::UnimplementedError(absl::StrCat("found a scale ", ToString(scale), ", wanted f32"));
+  }
+  if (scalar) return QuantParams::kPerTensor;
+  if (scale.rank() != 1) {
+    return absl::UnimplementedError(
+        absl::StrCat("found a scale of shape ", ToString(scale.shape), ", wanted a scalar or a list along one axis"));
+  }
+  ASSIGN_OR_RETURN(const int along, NormalizeAxis(axis, static_cast<int>(shape.size())));
+  if (shape[along] != scale.shape[0]) {
+    return absl::InvalidArgumentError(absl::StrCat("found ", scale.shape[0], " scales, wanted ", shape[along],
+                                                   ", the dimension ", along, " of ", ToString(shape)));
+  }
+  return along;
+}
+
+absl::Status CheckZeroPointType(const Call& call, QuantOperands operands, DType dtype) {
+  if (!call.has(operands.zero_point) || call.type(operands.zero_point).dtype == dtype) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("found a zero point ", ToString(call.type(operands.zero_point)),
+                                                 ", wanted the codes' type ", DTypeName(dtype)));
+}
+
+// Attributes of quantize and dequantize.
+AttributeMap ToAttributes(const QuantParams& params) {
+  return {{"scales", std::vector<double>(params.scales.begin(), params.scales.end())},
+          {"zero_points", std::vector<int64_t>(params.zero_points.begin(), params.zero_points.end())},
+          {"axis", params.axis}};
+}
+
+// The zero point as an operand, whole or absent.
+std::vector<Value> WithOperands(const Call& call, const Value& value, QuantOperands operands) {
+  return {value, call.operand(operands.scale), call.operand(operands.zero_point)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<QuantParams>> ReadQuantParams(const Call& call, QuantOperands operands, DType dtype,
+                                                           const Shape& shape, int64_t axis) {
+  QuantParams params;
+  ASSIGN_OR_RETURN(params.axis, AxisOf(call, operands, shape, axis));
+  RETURN_IF_ERROR(CheckZeroPointType(call, operands, dtype));
+  const Tensor* scale = call.operand(operands.scale).TensorOrNull();
+  const Tensor* zero_point = call.operand(operands.zero_point).TensorOrNull();
+  if (scale == nullptr || (zero_point == nullptr && call.has(operands.zero_point))) return std::nullopt;
+  for (int64_t i = 0; i < scale->num_elements(); ++i) {
+    params.scales.push_back(scale->data<float>()[i]);
+    params.zero_points.push_back(zero_point == nullptr ? 0 : static_cast<int32_t>(zero_point->At(i)));
+  }
+  absl::Status valid = CheckQuantParams(params, dtype, shape);
+  if (!valid.ok()) {
+    return Annotate(
+        valid, absl::StrCat(
+                   "quantization by ", Quote(call.operand(operands.scale).name),
+                   zero_point == nullptr ? "" : absl::StrCat(" and ", Quote(call.operand(operands.zero_point).name))));
+  }
+  return params;
+}
+
+absl::StatusOr<Value> DequantizeBy(Call& call, absl::string_view suffix, const Value& codes,
+                                   const QuantParams& params) {
+  const auto emit = [&](const Value& operand, AttributeMap attributes) {
+    return suffix.empty() ? call.Emit("dequantize", {operand}, std::move(attributes))
+                          : call.EmitHelper(suffix, "dequantize", {operand}, std::move(attributes));
+  };
+  if (codes.constant == nullptr) {
+    const bool known = codes.type().quant == params;
+    return emit(codes, known ? AttributeMap() : ToAttributes(params));
+  }
+  if (codes.type().quant == params) return emit(codes, {});
+  RETURN_IF_ERROR(call.builder().budget().Charge(codes.type().byte_size(), "its codes"));
+  Tensor tensor = *codes.TensorOrNull();
+  TensorType type = tensor.type();
+  type.quant = params;
+  tensor.set_type(std::move(type));
+  return emit(Builder::Constant(codes.name, std::move(tensor)), {});
+}
+
+absl::StatusOr<Value> Dequantize(Call& call, absl::string_view suffix, const Value& codes, QuantOperands operands,
+                                 int64_t axis) {
+  const DType dtype = codes.type().dtype;
+  if (dtype != DType::kU8 && dtype != DType::kI8 && dtype != DType::kI16 && dtype != DType::kI32) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("found codes ", ToString(codes.type()), ", wanted u8, i8, i16 or i32"));
+  }
+  ASSIGN_OR_RETURN(const std::optional<QuantParams> params,
+                   ReadQuantParams(call, operands, dtype, codes.shape(), axis));
+  if (params.has_value()) return DequantizeBy(call, suffix, codes, *params);
+  ASSIGN_OR_RETURN(const int along, AxisOf(call, operands, codes.shape(), axis));
+  const std::vector<Value> values = WithOperands(call, codes, operands);
+  const AttributeMap attributes = {{"axis", along}};
+  return suffix.empty() ? call.Emit("dequantize", values, attributes)
+                        : call.EmitHelper(suffix, "dequantize", values, attributes);
+}
+
+absl::StatusOr<Value> Quantize(Call& call, const Value& real, QuantOperands operands, DType dtype, int64_t axis) {
+  if (dtype != DType::kU8 && dtype != DType::kI8 && dtype != DType::kI16) {
+    return absl::UnimplementedError(absl::StrCat("found codes of type ", DTypeName(dtype), ", wanted u8, i8 or i16"));
+  }
+  ASSIGN_OR_RETURN(const std::optional<QuantParams> params, ReadQuantParams(call, operands, dtype, real.shape(), axis));
+  AttributeMap attributes;
+  if (params.has_value()) {
+    attributes = ToAttributes(*params);
+  } else {
+    ASSIGN_OR_RETURN(const int along, AxisOf(call, operands, real.shape(), axis));
+    attributes.emplace("axis", along);
+  }
+  attributes.emplace("dtype", dtype);
+  if (params.has_value()) return call.Emit("quantize", {real}, std::move(attributes));
+  return call.Emit("quantize", WithOperands(call, real, operands), std::move(attributes));
+}
+
+absl::StatusOr<Value> SubtractZeroPoint(Call& call, absl::string_view suffix, int codes, int zero_point, int axis) {
+  const DType dtype = call.type(codes).dtype;
+  if (dtype != DType::kU8 && dtype != DType::kI8) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input ", codes, ": found ", ToString(call.type(codes)), ", wanted u8 or i8"));
+  }
+  const AttributeMap to_i32 = {{"dtype", DType::kI32}};
+  ASSIGN_OR_RETURN(const Value wide,
+                   call.EmitHelper(absl::StrCat(suffix, "_i32"), "to", {call.operand(codes)}, to_i32));
+  if (!call.has(zero_point)) return wide;
+  if (call.type(zero_point).dtype != dtype) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input ", zero_point, ": found ", ToString(call.type(zero_point)), ", wanted ", DTypeName(dtype)));
+  }
+  ASSIGN_OR_RETURN(Value zero,
+                   call.EmitHelper(absl::StrCat(suffix, "_zero_point_i32"), "to", {call.operand(zero_point)}, to_i32));
+  const Shape& shape = call.shape(codes);
+  const Shape found = zero.shape();
+  if (found.size() == 1) {  // Along one axis: [n] -> [n, 1, 1, ...] to broadcast against it.
+    const int rank = static_cast<int>(shape.size());
+    if (found[0] != 1 && (axis < 0 || axis >= rank || found[0] != shape[axis])) {
+      return absl::InvalidArgumentError(absl::StrCat("input ", zero_point, ": found ", found[0],
+                                                     " zero points for codes ", ToString(shape), " along axis ", axis));
+    }
+    Shape wanted(found[0] == 1 ? 0 : rank - axis, 1);
+    if (!wanted.empty()) wanted[0] = found[0];
+    const std::string name = absl::StrCat(suffix, "_zero_point");
+    ASSIGN_OR_RETURN(zero, call.EmitHelper(name, "reshape", {zero}, {{"shape", wanted}}));
+  }
+  return call.EmitHelper(absl::StrCat(suffix, "_centered"), "sub", {wide, zero});
+}
+
+}  // namespace fuselage::onnx

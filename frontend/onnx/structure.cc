@@ -1,0 +1,219 @@
+#include "frontend/onnx/structure.h"
+
+#include <functional>
+#include <map>
+#include <queue>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/onnx/call.h"
+#include "frontend/onnx/converters.h"
+#include "frontend/onnx/tensors.h"
+#include "ir/base/status.h"
+#include "onnx/onnx.pb.h"
+
+namespace fuselage::onnx {
+namespace {
+
+using ::onnx::GraphProto;
+using ::onnx::ModelProto;
+using ::onnx::NodeProto;
+
+bool IsDefaultDomain(absl::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
+
+// 0 where the model names no version of the default domain, which is legal for a model without nodes of it.
+absl::StatusOr<int> FindOpset(const ModelProto& model) {
+  absl::flat_hash_set<std::string> seen;
+  int64_t opset = 0;
+  for (const auto& import : model.opset_import()) {
+    const std::string domain = IsDefaultDomain(import.domain()) ? "" : import.domain();
+    if (!seen.insert(domain).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("found two opset_import of the domain ", Quote(domain), ", wanted one"));
+    }
+    if (!domain.empty()) continue;
+    opset = import.version();
+    if (opset < 1) return absl::InvalidArgumentError(absl::StrCat("found opset ", opset, ", wanted one > 0"));
+    if (opset > kNewestOpset) {
+      return absl::UnimplementedError(
+          absl::StrCat("found opset ", opset, ", wanted ", kOldestOpset, " to ", kNewestOpset));
+    }
+  }
+  if (seen.empty()) {
+    return absl::InvalidArgumentError("found no opset_import, wanted the version of each domain");
+  }
+  return static_cast<int>(opset);
+}
+
+struct Unsupported {
+  int count = 0;
+  std::string first;
+};
+
+void FindUnsupported(const GraphProto& graph, int opset, std::map<std::string, Unsupported>* found) {
+  for (const NodeProto& node : graph.node()) {
+    const Converter* converter = IsDefaultDomain(node.domain()) ? FindConverterOrNull(node.op_type()) : nullptr;
+    std::string what;
+    if (converter == nullptr) {
+      what = absl::StrCat(IsDefaultDomain(node.domain()) ? "" : node.domain() + ".",
+                          node.op_type().empty() ? "(no operator)" : node.op_type());
+    } else if (opset < converter->since) {
+      what = absl::StrCat(node.op_type(), " of opset ", opset, " (supported from ", converter->since, " on)");
+    }
+    if (!what.empty()) {
+      Unsupported& entry = (*found)[what];
+      if (++entry.count == 1) entry.first = NodeLabel(node);
+    }
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.has_g()) FindUnsupported(attribute.g(), opset, found);
+      for (const GraphProto& subgraph : attribute.graphs()) FindUnsupported(subgraph, opset, found);
+    }
+  }
+}
+
+absl::Status CheckOperators(const GraphProto& graph, int opset) {
+  std::map<std::string, Unsupported> unsupported;
+  FindUnsupported(graph, opset, &unsupported);
+  if (unsupported.empty()) return absl::OkStatus();
+  std::vector<std::string> lines;
+  for (const auto& [what, entry] : unsupported) {
+    lines.push_back(absl::StrCat(Quote(what), ": ", entry.count, entry.count == 1 ? " node, first " : " nodes, first ",
+                                 entry.first));
+  }
+  return absl::UnimplementedError(absl::StrCat("found ", unsupported.size(), " unsupported operator",
+                                               lines.size() == 1 ? "" : "s", ":\n  ", absl::StrJoin(lines, "\n  ")));
+}
+
+absl::Status CheckArity(absl::string_view what, int found, Arity wanted) {
+  if (found >= wanted.least && found <= wanted.most) return absl::OkStatus();
+  const std::string limits = wanted.most == kAnyNumber     ? absl::StrCat("at least ", wanted.least)
+                             : wanted.least == wanted.most ? absl::StrCat(wanted.least)
+                                                           : absl::StrCat(wanted.least, " to ", wanted.most);
+  return absl::InvalidArgumentError(absl::StrCat("found ", found, " ", what, ", wanted ", limits));
+}
+
+absl::Status CheckNode(const NodeProto& node) {
+  const Converter& converter = *FindConverterOrNull(node.op_type());
+  RETURN_IF_ERROR(CheckArity("inputs", node.input_size(), converter.inputs));
+  RETURN_IF_ERROR(CheckArity("outputs", node.output_size(), converter.outputs));
+  for (int i = 0; i < converter.inputs.least; ++i) {
+    if (node.input(i).empty()) return absl::InvalidArgumentError(absl::StrCat("found input ", i, " absent, wanted it"));
+  }
+  return CheckAttributes(node, converter.attributes);
+}
+
+// Who defines each name: a node's index, or -1 for an input or initializer.
+using Definitions = absl::flat_hash_map<absl::string_view, int>;
+
+absl::StatusOr<Definitions> FindDefinitions(const GraphProto& graph) {
+  Definitions definitions;
+  for (const auto& input : graph.input()) {
+    if (input.name().empty()) return absl::InvalidArgumentError("found a graph input without a name, wanted a name");
+    if (!definitions.emplace(input.name(), -1).second) {
+      return absl::InvalidArgumentError(absl::StrCat("found two graph inputs ", Quote(input.name()), ", wanted one"));
+    }
+  }
+  absl::flat_hash_set<absl::string_view> initializers;
+  for (const auto& initializer : graph.initializer()) {
+    if (initializer.name().empty()) {
+      return absl::InvalidArgumentError("found an initializer without a name, wanted a name");
+    }
+    if (!initializers.insert(initializer.name()).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("found two initializers ", Quote(initializer.name()), ", wanted one"));
+    }
+    definitions.emplace(initializer.name(), -1);  // An input's default value has the input's name.
+  }
+  for (int i = 0; i < graph.node_size(); ++i) {
+    for (const std::string& output : graph.node(i).output()) {
+      if (output.empty()) continue;
+      if (!definitions.emplace(output, i).second) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(NodePlace(graph.node(i)), ": found a second definition of ", Quote(output), ", wanted one"));
+      }
+    }
+  }
+  return definitions;
+}
+
+// Kahn's algorithm; among the nodes that are ready, the first of the file goes first.
+absl::StatusOr<std::vector<const NodeProto*>> Sort(const GraphProto& graph, const Definitions& definitions) {
+  std::vector<int> pending(graph.node_size());
+  std::vector<std::vector<int>> readers(graph.node_size());
+  std::priority_queue<int, std::vector<int>, std::greater<int>> ready;
+  for (int i = 0; i < graph.node_size(); ++i) {
+    for (const std::string& input : graph.node(i).input()) {
+      if (input.empty()) continue;
+      const auto it = definitions.find(input);
+      if (it == definitions.end()) {
+        return absl::InvalidArgumentError(absl::StrCat(NodePlace(graph.node(i)), ": found the undefined input ",
+                                                       Quote(input),
+                                                       ", wanted a graph input, an initializer or a node's output"));
+      }
+      if (it->second < 0) continue;
+      readers[it->second].push_back(i);
+      ++pending[i];
+    }
+    if (pending[i] == 0) ready.push(i);
+  }
+  std::vector<const NodeProto*> order;
+  while (!ready.empty()) {
+    const int i = ready.top();
+    ready.pop();
+    order.push_back(&graph.node(i));
+    for (int reader : readers[i]) {
+      if (--pending[reader] == 0) ready.push(reader);
+    }
+  }
+  for (int i = 0; i < graph.node_size(); ++i) {
+    if (pending[i] > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(NodePlace(graph.node(i)), ": found a cycle that reaches it, wanted none"));
+    }
+  }
+  return order;
+}
+
+}  // namespace
+
+std::string NodePlace(const NodeProto& node) {
+  return absl::StrCat("node ", NodeLabel(node), " (", node.op_type().empty() ? "no operator" : node.op_type(), ")");
+}
+
+absl::StatusOr<Structure> CheckStructure(const ModelProto& model) {
+  if (!model.has_graph()) return absl::InvalidArgumentError("found no graph, wanted one");
+  const GraphProto& graph = model.graph();
+  Structure structure;
+  ASSIGN_OR_RETURN(structure.opset, FindOpset(model));
+  RETURN_IF_ERROR(CheckOperators(graph, structure.opset));
+  if (structure.opset == 0 && graph.node_size() > 0) {
+    return absl::InvalidArgumentError("found no opset_import of the default domain, wanted one");
+  }
+  if (graph.sparse_initializer_size() > 0) {
+    return absl::UnimplementedError(absl::StrCat(
+        "found the sparse initializer ", Quote(graph.sparse_initializer(0).values().name()), ", wanted dense ones"));
+  }
+  for (const NodeProto& node : graph.node()) RETURN_IF_ERROR(Annotate(CheckNode(node), NodePlace(node)));
+  ASSIGN_OR_RETURN(const Definitions definitions, FindDefinitions(graph));
+  ASSIGN_OR_RETURN(structure.order, Sort(graph, definitions));
+  for (const NodeProto& node : graph.node()) {
+    for (const std::string& input : node.input()) {
+      if (!input.empty()) ++structure.uses[input];
+    }
+  }
+  if (graph.output_size() == 0) return absl::InvalidArgumentError("found no graph output, wanted at least one");
+  for (const auto& output : graph.output()) {
+    if (definitions.find(output.name()) == definitions.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("found the undefined graph output ", Quote(output.name()), ", wanted a node's output"));
+    }
+    ++structure.uses[output.name()];
+  }
+  return structure;
+}
+
+}  // namespace fuselage::onnx

@@ -1,0 +1,178 @@
+#include "frontend/onnx/tensors.h"
+
+#include <cstring>
+#include <limits>
+
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/files.h"
+#include "ir/base/status.h"
+#include "onnx/onnx.pb.h"
+
+namespace fuselage::onnx {
+namespace {
+
+using ::onnx::TensorProto;
+
+constexpr absl::string_view kTypedFields = "float_data, int32_data, int64_data, double_data or uint64_data";
+
+// Bytes of one stored element; ToDType has passed the type, or it is BFLOAT16.
+int64_t StoredSize(int element_type, DType dtype) {
+  return element_type == TensorProto::BFLOAT16 ? 2 : ByteSize(dtype);
+}
+
+// The payload's little-endian bytes -> elements.
+void FromBytes(const char* bytes, int element_type, Tensor* tensor) {
+  const int64_t count = tensor->num_elements();
+  if (element_type == TensorProto::BFLOAT16) {
+    for (int64_t i = 0; i < count; ++i) {
+      uint16_t half;
+      std::memcpy(&half, bytes + 2 * i, 2);
+      const uint32_t bits = uint32_t{half} << 16;
+      std::memcpy(tensor->data<float>() + i, &bits, 4);
+    }
+  } else if (element_type == TensorProto::BOOL) {
+    for (int64_t i = 0; i < count; ++i) tensor->data<bool>()[i] = bytes[i] != 0;
+  } else if (count > 0) {
+    std::memcpy(tensor->raw_data(), bytes, tensor->byte_size());
+  }
+}
+
+absl::Status FromInt32(const TensorProto& proto, Tensor* tensor) {
+  const bool half = proto.data_type() == TensorProto::FLOAT16;
+  const bool bfloat = proto.data_type() == TensorProto::BFLOAT16;
+  IntegerRange range{0, 65535};
+  if (proto.data_type() == TensorProto::BOOL) range = {0, 1};
+  if (!half && !bfloat && proto.data_type() != TensorProto::BOOL) range = RangeOf(tensor->dtype());
+  for (int64_t i = 0; i < tensor->num_elements(); ++i) {
+    const int32_t value = proto.int32_data(static_cast<int>(i));
+    if (value < range.min || value > range.max) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("found ", value, " as element ", i, ", wanted a value in [", range.min, ", ", range.max, "]"));
+    }
+    if (half) {
+      tensor->data<Half>()[i].bits = static_cast<uint16_t>(value);
+    } else if (bfloat) {
+      const uint32_t bits = static_cast<uint32_t>(value) << 16;
+      std::memcpy(tensor->data<float>() + i, &bits, 4);
+    } else {
+      tensor->Set(i, value);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// How many typed elements there are in the field that the element type uses, and how many in all typed fields.
+struct TypedCount {
+  int64_t own, all;
+};
+TypedCount CountTyped(const TensorProto& proto) {
+  const int64_t all = int64_t{proto.float_data_size()} + proto.int32_data_size() + proto.int64_data_size() +
+                      proto.double_data_size() + proto.uint64_data_size() + proto.string_data_size();
+  switch (proto.data_type()) {
+    case TensorProto::FLOAT: return {proto.float_data_size(), all};
+    case TensorProto::DOUBLE: return {proto.double_data_size(), all};
+    case TensorProto::INT64: return {proto.int64_data_size(), all};
+    default: return {proto.int32_data_size(), all};
+  }
+}
+
+absl::Status FromTyped(const TensorProto& proto, Tensor* tensor) {
+  const auto copy = [tensor](const void* from) {
+    if (tensor->num_elements() > 0) std::memcpy(tensor->raw_data(), from, tensor->byte_size());
+    return absl::OkStatus();
+  };
+  switch (proto.data_type()) {
+    case TensorProto::FLOAT: return copy(proto.float_data().data());
+    case TensorProto::DOUBLE: return copy(proto.double_data().data());
+    case TensorProto::INT64: return copy(proto.int64_data().data());
+    default: return FromInt32(proto, tensor);
+  }
+}
+
+absl::StatusOr<Tensor> ToTensorUnnamed(const TensorProto& proto, const std::string& folder, Budget* budget) {
+  if (proto.has_segment()) return absl::UnimplementedError("found a segment of a tensor, wanted a whole one");
+  DType dtype = DType::kF32;
+  if (proto.data_type() != TensorProto::BFLOAT16) {
+    ASSIGN_OR_RETURN(dtype, ToDType(proto.data_type()));
+  }
+  const Shape shape(proto.dims().begin(), proto.dims().end());
+  ASSIGN_OR_RETURN(const int64_t count, CheckedNumElements(shape));
+  const int64_t stored = count * StoredSize(proto.data_type(), dtype);  // CheckedNumElements leaves room for 8 bytes.
+
+  const TypedCount typed = CountTyped(proto);
+  const bool external = proto.data_location() == TensorProto::EXTERNAL;
+  if (external + proto.has_raw_data() + (typed.all > 0) > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("found more than one payload, wanted one of raw_data, ", kTypedFields, ", external data"));
+  }
+  FileRange file;
+  if (external) {
+    ASSIGN_OR_RETURN(file, FileRange::Open(proto, folder, stored));
+  } else if (proto.has_raw_data()) {
+    if (static_cast<int64_t>(proto.raw_data().size()) != stored) {
+      return absl::InvalidArgumentError(absl::StrCat("found ", proto.raw_data().size(), " bytes of raw_data, wanted ",
+                                                     stored, " for ", ElementTypeName(proto.data_type()),
+                                                     ToString(shape)));
+    }
+  } else if (typed.own != count || typed.all != typed.own) {
+    return absl::InvalidArgumentError(absl::StrCat("found ", typed.all, " values, wanted ", count, " for ",
+                                                   ElementTypeName(proto.data_type()), ToString(shape)));
+  }
+
+  RETURN_IF_ERROR(budget->Charge(count * ByteSize(dtype), "its data"));
+  Tensor tensor(dtype, shape);
+  if (external) {
+    RETURN_IF_ERROR(budget->Charge(stored, "its external data"));
+    std::string bytes(stored, '\0');
+    RETURN_IF_ERROR(file.Read(bytes.data()));
+    FromBytes(bytes.data(), proto.data_type(), &tensor);
+    budget->Release(stored);
+  } else if (proto.has_raw_data()) {
+    FromBytes(proto.raw_data().data(), proto.data_type(), &tensor);
+  } else {
+    RETURN_IF_ERROR(FromTyped(proto, &tensor));
+  }
+  return tensor;
+}
+
+}  // namespace
+
+std::string Quote(absl::string_view name) {
+  constexpr size_t kLongest = 200;
+  const bool cut = name.size() > kLongest;
+  return absl::StrCat("'", absl::Utf8SafeCHexEscape(name.substr(0, kLongest)), cut ? "..." : "", "'");
+}
+
+std::string ElementTypeName(int element_type) {
+  if (!::onnx::TensorProto_DataType_IsValid(element_type)) return absl::StrCat("element type ", element_type);
+  return ::onnx::TensorProto_DataType_Name(static_cast<::onnx::TensorProto_DataType>(element_type));
+}
+
+absl::StatusOr<DType> ToDType(int element_type) {
+  switch (element_type) {
+    case TensorProto::BOOL: return DType::kBool;
+    case TensorProto::UINT8: return DType::kU8;
+    case TensorProto::INT8: return DType::kI8;
+    case TensorProto::INT16: return DType::kI16;
+    case TensorProto::INT32: return DType::kI32;
+    case TensorProto::INT64: return DType::kI64;
+    case TensorProto::FLOAT16: return DType::kF16;
+    case TensorProto::FLOAT: return DType::kF32;
+    case TensorProto::DOUBLE: return DType::kF64;
+    case TensorProto::UNDEFINED: return absl::InvalidArgumentError("found no element type, wanted one");
+    default:
+      return absl::UnimplementedError(
+          absl::StrCat("found ", ElementTypeName(element_type),
+                       ", wanted one of BOOL, UINT8, INT8, INT16, INT32, INT64, FLOAT16, FLOAT, DOUBLE"));
+  }
+}
+
+absl::StatusOr<Tensor> ToTensor(const TensorProto& proto, const std::string& folder, Budget* budget) {
+  absl::StatusOr<Tensor> tensor = ToTensorUnnamed(proto, folder, budget);
+  if (!tensor.ok()) return Annotate(tensor.status(), absl::StrCat("tensor ", Quote(proto.name())));
+  return tensor;
+}
+
+}  // namespace fuselage::onnx

@@ -1,0 +1,128 @@
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "harness/base/exit_code.h"
+#include "harness/base/files.h"
+#include "harness/base/sha256.h"
+#include "harness/base/statistics.h"
+#include "harness/base/suggest.h"
+
+namespace fuselage::harness {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Sha256Of(absl::string_view text) {
+  Sha256 sha;
+  sha.Update(text);
+  return sha.Finish();
+}
+
+// Vectors of FIPS 180-4's examples and of NIST's CAVS (the million a's).
+TEST(Sha256, NistVectors) {
+  EXPECT_EQ(Sha256Of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(Sha256Of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(Sha256Of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  Sha256 sha;
+  for (int i = 0; i < 1000; ++i) sha.Update(std::string(1000, 'a'));
+  EXPECT_EQ(sha.Finish(), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(ExitCode, OfEachKindOfError) {
+  EXPECT_EQ(ExitCodeOf(absl::OkStatus()), 0);
+  EXPECT_EQ(ExitCodeOf(GateError("top-1")), 1);
+  EXPECT_EQ(ExitCodeOf(UsageError("--bacth")), 2);
+  EXPECT_EQ(ExitCodeOf(absl::InvalidArgumentError("model")), 3);
+  EXPECT_EQ(ExitCodeOf(absl::FailedPreconditionError("pass")), 3);
+  EXPECT_EQ(ExitCodeOf(absl::UnimplementedError("op")), 4);
+  EXPECT_EQ(ExitCodeOf(absl::ResourceExhaustedError("memory")), 5);
+  EXPECT_EQ(ExitCodeOf(absl::NotFoundError("file")), 6);
+  EXPECT_EQ(ExitCodeOf(absl::PermissionDeniedError("file")), 6);
+  EXPECT_EQ(ExitCodeOf(absl::UnavailableError("disk")), 6);
+  EXPECT_EQ(ExitCodeOf(absl::CancelledError("signal")), 130);
+}
+
+TEST(Suggest, FindsTheNearestName) {
+  EXPECT_EQ(EditDistance("kitten", "sitting"), 3);
+  EXPECT_EQ(EditDistance("", "abc"), 3);
+  EXPECT_EQ(Nearest("modle", {"dataset", "model", "mode_line"}), "model");
+  EXPECT_EQ(Nearest("xyzzy", {"dataset", "model"}), "");
+  EXPECT_EQ(DidYouMean("bacth", {"batch"}), "; did you mean \"batch\"?");
+}
+
+TEST(Statistics, Percentiles) {
+  const Summary summary = Summarize({5, 1, 2, 4, 3});
+  EXPECT_EQ(summary.min, 1);
+  EXPECT_EQ(summary.median, 3);
+  EXPECT_EQ(summary.mean, 3);
+  EXPECT_DOUBLE_EQ(summary.p90, 4.6);
+  EXPECT_DOUBLE_EQ(summary.p99, 4.96);
+  EXPECT_EQ(Summarize({7}).p99, 7);
+  EXPECT_EQ(Summarize({}).median, 0);
+}
+
+std::string Temporary(const std::string& name) { return ::testing::TempDir() + "/" + name; }
+
+TEST(Files, WriteReplacesAtOnce) {
+  const std::string path = Temporary("written.txt");
+  ASSERT_TRUE(WriteFileAtomic(path, "old").ok());
+  ASSERT_TRUE(WriteFileAtomic(path, "new").ok());
+  EXPECT_EQ(*ReadFile(path), "new");
+  EXPECT_EQ(DigestFile(path)->bytes, 3);
+  EXPECT_EQ(DigestFile(path)->sha256, Sha256Of("new"));
+}
+
+TEST(Files, FullDiskKeepsTheOldFile) {
+  const std::string folder = Temporary("full");
+  ASSERT_TRUE(MakeWritableFolder(folder).ok());
+  const std::string path = folder + "/results.json";
+  ASSERT_TRUE(WriteFileAtomic(path, "old").ok());
+
+  signal(SIGXFSZ, SIG_IGN);  // A file-size limit stands for a full disk: write() fails in the middle.
+  rlimit limit;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlimit small = {4096, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status status = WriteFileAtomic(path, std::string(100000, 'x'));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+
+  EXPECT_EQ(ExitCodeOf(status), kIo) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+  EXPECT_EQ(*ReadFile(path), "old");
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) files += entry.is_regular_file();
+  EXPECT_EQ(files, 1) << "the temporary file must be gone";
+}
+
+TEST(Files, UnwritableFolderIsNamed) {
+  const std::string file = Temporary("a_file");
+  ASSERT_TRUE(WriteFileAtomic(file, "").ok());
+  const absl::Status status = MakeWritableFolder(file + "/out");
+  EXPECT_EQ(ExitCodeOf(status), kIo);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(file + "/out"));
+  EXPECT_EQ(ReadFile(file + "/none").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(ReadFile(::testing::TempDir()).ok());
+}
+
+TEST(Files, RelativePathsMeanTheCaller) {
+  SearchPath search;
+  search.caller = Temporary("caller");
+  search.workspace = Temporary("workspace");
+  std::filesystem::create_directories(search.caller);
+  std::filesystem::create_directories(search.workspace + "/models");
+  ASSERT_TRUE(WriteFileAtomic(search.workspace + "/models/a.onnx", "").ok());
+  EXPECT_EQ(search.Find("models/a.onnx"), search.workspace + "/models/a.onnx");
+  EXPECT_EQ(search.Find("models/b.onnx"), search.caller + "/models/b.onnx");
+  EXPECT_EQ(search.Find("/abs"), "/abs");
+  EXPECT_EQ(search.InCaller("out"), search.caller + "/out");
+  EXPECT_EQ(Stem("x/resnet18.textproto"), "resnet18");
+}
+
+}  // namespace
+}  // namespace fuselage::harness

@@ -1,0 +1,37 @@
+// What a Status means to the shell.
+#ifndef FUSELAGE_HARNESS_BASE_EXIT_CODE_H_
+#define FUSELAGE_HARNESS_BASE_EXIT_CODE_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace fuselage::harness {
+
+enum ExitCode {
+  kOk = 0,
+  kGateFailed = 1,
+  kUsage = 2,          // Flags or config.
+  kInvalidInput = 3,   // Model or data.
+  kUnsupported = 4,
+  kResourceLimit = 5,
+  kIo = 6,
+  kInterrupted = 130,
+};
+
+// A mistake in flags or config: InvalidArgument with a payload, so that it can be told from a broken model.
+absl::Status UsageError(absl::string_view message);
+
+// A run that went through and missed a gate of its config.
+absl::Status GateError(absl::string_view message);
+
+// The usage and gate payloads first, then the code:
+//   InvalidArgument, FailedPrecondition, OutOfRange, Internal, ...   3
+//   Unimplemented                                                    4
+//   ResourceExhausted                                                5
+//   NotFound, PermissionDenied, Unavailable, AlreadyExists, DataLoss  6
+//   Cancelled                                                        130
+ExitCode ExitCodeOf(const absl::Status& status);
+
+}  // namespace fuselage::harness
+
+#endif  // FUSELAGE_HARNESS_BASE_EXIT_CODE_H_

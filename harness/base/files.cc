@@ -1,0 +1,176 @@
+#include "harness/base/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "harness/base/sha256.h"
+#include "ir/base/status.h"
+
+namespace fuselage::harness {
+namespace {
+
+// Closes what it holds, unless released.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  int Release() {
+    const int fd = fd_;
+    fd_ = -1;
+    return fd;
+  }
+
+ private:
+  int fd_;
+};
+
+// Calls take(piece) for the file's bytes, in order.
+template <typename Take>
+absl::Status ReadPieces(const std::string& path, Take take) {
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return ErrnoError(errno, "cannot open", path);
+  struct stat info;
+  if (fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) return ErrnoError(EISDIR, "cannot read", path);
+  std::string buffer(1 << 20, '\0');
+  while (true) {
+    const ssize_t count = read(file.get(), &buffer[0], buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return ErrnoError(errno, "cannot read", path);
+    if (count == 0) return absl::OkStatus();
+    take(absl::string_view(buffer.data(), count));
+  }
+}
+
+absl::Status WriteAll(int fd, absl::string_view contents, const std::string& path) {
+  while (!contents.empty()) {
+    const ssize_t count = write(fd, contents.data(), contents.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return ErrnoError(errno, "cannot write", path);
+    contents.remove_prefix(count);
+  }
+  return absl::OkStatus();
+}
+
+std::string Join(absl::string_view folder, absl::string_view path) {
+  if (absl::StartsWith(path, "/") || folder.empty()) return std::string(path);
+  return absl::StrCat(folder, absl::EndsWith(folder, "/") ? "" : "/", path);
+}
+
+// The program's runfiles lie beside it: <program>.runfiles/fuselage.
+std::string RunfilesFolder() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  for (const std::string& base : {std::string(error ? "" : program.string() + ".runfiles"),
+                                  std::string(getenv("RUNFILES_DIR") ? getenv("RUNFILES_DIR") : ""),
+                                  std::string(getenv("TEST_SRCDIR") ? getenv("TEST_SRCDIR") : "")}) {
+    if (!base.empty() && FileExists(base + "/fuselage")) return base + "/fuselage";
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::Status ErrnoError(int error, absl::string_view what, absl::string_view path) {
+  const std::string message = absl::StrCat(what, " ", path, ": ", strerror(error));
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return absl::NotFoundError(message);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(message);
+    case ENOMEM:
+      return absl::ResourceExhaustedError(message);
+    default:
+      return absl::UnavailableError(message);
+  }
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::string contents;
+  RETURN_IF_ERROR(ReadPieces(path, [&](absl::string_view piece) { absl::StrAppend(&contents, piece); }));
+  return contents;
+}
+
+absl::StatusOr<FileDigest> DigestFile(const std::string& path) {
+  Sha256 sha;
+  FileDigest digest;
+  RETURN_IF_ERROR(ReadPieces(path, [&](absl::string_view piece) {
+    sha.Update(piece);
+    digest.bytes += static_cast<int64_t>(piece.size());
+  }));
+  digest.sha256 = sha.Finish();
+  return digest;
+}
+
+absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents) {
+  std::string temporary = path + ".XXXXXX";
+  Descriptor file(mkostemp(&temporary[0], O_CLOEXEC));
+  if (file.get() < 0) return ErrnoError(errno, "cannot write", path);
+  absl::Status status = WriteAll(file.get(), contents, path);
+  if (status.ok() && (fchmod(file.get(), 0644) != 0 || fsync(file.get()) != 0)) {
+    status = ErrnoError(errno, "cannot write", path);
+  }
+  if (close(file.Release()) != 0 && status.ok()) status = ErrnoError(errno, "cannot write", path);
+  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) status = ErrnoError(errno, "cannot replace", path);
+  if (!status.ok()) unlink(temporary.c_str());
+  return status;
+}
+
+absl::Status MakeWritableFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return ErrnoError(error.value(), "cannot make the output folder", path);
+  std::string probe = path + "/.probe.XXXXXX";
+  Descriptor file(mkostemp(&probe[0], O_CLOEXEC));
+  if (file.get() < 0) return ErrnoError(errno, "cannot write into the output folder", path);
+  unlink(probe.c_str());
+  return absl::OkStatus();
+}
+
+bool FileExists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+std::string Stem(absl::string_view path) { return std::filesystem::path(std::string(path)).stem().string(); }
+
+SearchPath SearchPath::FromEnvironment() {
+  SearchPath search;
+  const char* caller = getenv("BUILD_WORKING_DIRECTORY");
+  const char* workspace = getenv("BUILD_WORKSPACE_DIRECTORY");
+  std::error_code error;
+  search.caller = caller != nullptr ? caller : std::filesystem::current_path(error).string();
+  search.workspace = workspace != nullptr ? workspace : "";
+  search.runfiles = RunfilesFolder();
+  return search;
+}
+
+std::string SearchPath::InCaller(absl::string_view path) const { return Join(caller, path); }
+
+std::string SearchPath::Find(absl::string_view path) const {
+  for (const std::string& folder : {caller, workspace, runfiles}) {
+    if (folder.empty()) continue;
+    const std::string candidate = Join(folder, path);
+    if (FileExists(candidate)) return candidate;
+  }
+  return InCaller(path);
+}
+
+}  // namespace fuselage::harness

@@ -1,0 +1,52 @@
+// Files: whole reads, atomic writes, and where a name that the user gave leads.
+#ifndef FUSELAGE_HARNESS_BASE_FILES_H_
+#define FUSELAGE_HARNESS_BASE_FILES_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace fuselage::harness {
+
+// "<what> <path>: <text of errno>", with the code that errno means: NotFound, PermissionDenied, ... Unavailable.
+absl::Status ErrnoError(int error, absl::string_view what, absl::string_view path);
+
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+// The file's SHA-256, read in pieces, and its size.
+struct FileDigest {
+  std::string sha256;
+  int64_t bytes = 0;
+};
+absl::StatusOr<FileDigest> DigestFile(const std::string& path);
+
+// Writes beside `path`, flushes to the disk, and renames: an old file stays whole until the new one is.
+absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents);
+
+// Makes the folder and its parents, and proves by a temporary file that it can be written.
+absl::Status MakeWritableFolder(const std::string& path);
+
+bool FileExists(const std::string& path);
+
+// The last part of a path without its extension: "a/resnet18.textproto" -> "resnet18".
+std::string Stem(absl::string_view path);
+
+// The folders that relative paths are looked for in.
+struct SearchPath {
+  std::string caller;      // BUILD_WORKING_DIRECTORY, where `bazel run` was typed; otherwise the working directory.
+  std::string workspace;   // BUILD_WORKSPACE_DIRECTORY; may be empty.
+  std::string runfiles;    // Of this program, up to and including the workspace's name; may be empty.
+
+  static SearchPath FromEnvironment();
+
+  // Absolute paths as they are, others below the caller's directory.
+  std::string InCaller(absl::string_view path) const;
+  // An absolute path, or the first of caller, workspace, runfiles that has it; where none has, InCaller(path).
+  std::string Find(absl::string_view path) const;
+};
+
+}  // namespace fuselage::harness
+
+#endif  // FUSELAGE_HARNESS_BASE_FILES_H_

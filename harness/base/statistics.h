@@ -1,0 +1,21 @@
+// Order statistics of a list of measurements.
+#ifndef FUSELAGE_HARNESS_BASE_STATISTICS_H_
+#define FUSELAGE_HARNESS_BASE_STATISTICS_H_
+
+#include <vector>
+
+namespace fuselage::harness {
+
+// All 0 where there are no samples.
+struct Summary {
+  double min = 0, median = 0, mean = 0, p90 = 0, p99 = 0;
+};
+
+Summary Summarize(std::vector<double> samples);
+
+// The p-th percentile (0 <= p <= 100) of sorted samples, linear between neighbours (type 7 of Hyndman and Fan, 1996).
+double Percentile(const std::vector<double>& sorted, double p);
+
+}  // namespace fuselage::harness
+
+#endif  // FUSELAGE_HARNESS_BASE_STATISTICS_H_

@@ -1,0 +1,146 @@
+// Flags and config files, right and wrong.
+#include <filesystem>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "harness/base/exit_code.h"
+#include "harness/flags.h"
+#include "harness/load_config.h"
+
+namespace fuselage::harness {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string FlagError(const std::vector<std::string>& args) {
+  const auto flags = ParseFlags(args);
+  EXPECT_EQ(ExitCodeOf(flags.status()), kUsage) << flags.status();
+  return std::string(flags.status().message());
+}
+
+TEST(Flags, BothSpellings) {
+  const auto flags = ParseFlags({"--config=a.textproto", "--limit", "100", "--threads=0", "--shape=x:1,3,8,8",
+                                 "--shape", "y:1", "--max_memory=2G", "--allow_nonfinite", "--isa=avx2"});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_EQ(flags->config, "a.textproto");
+  EXPECT_EQ(flags->limit, 100);
+  EXPECT_EQ(flags->threads, 0);
+  EXPECT_FALSE(flags->batch.has_value());
+  EXPECT_THAT(flags->shapes, ElementsAre("x:1,3,8,8", "y:1"));
+  EXPECT_EQ(flags->max_memory_bytes, int64_t{2} << 30);
+  EXPECT_TRUE(flags->allow_nonfinite);
+  EXPECT_EQ(flags->isa, "avx2");
+}
+
+TEST(Flags, MistakesAreNamed) {
+  EXPECT_THAT(FlagError({"--config=a", "--bacth=1"}), HasSubstr("unknown flag --bacth; did you mean --batch?"));
+  EXPECT_THAT(FlagError({"--config=a", "--xyzzyx=1"}), HasSubstr("--help"));
+  EXPECT_THAT(FlagError({"a.textproto"}), HasSubstr("--config=a.textproto"));
+  EXPECT_THAT(FlagError({}), HasSubstr("--config=FILE"));
+  EXPECT_THAT(FlagError({"--config"}), HasSubstr("--config wants a value"));
+  EXPECT_THAT(FlagError({"--config=a", "--limit=ten"}), HasSubstr("--limit=ten: want a whole number of at least 0"));
+  EXPECT_THAT(FlagError({"--config=a", "--batch=0"}), HasSubstr("at least 1"));
+  EXPECT_THAT(FlagError({"--config=a", "--backend=cpuu"}), HasSubstr("did you mean \"cpu\"?"));
+  EXPECT_THAT(FlagError({"--config=a", "--max_memory=9999999999G"}), HasSubstr("--max_memory"));
+  EXPECT_THAT(FlagError({"--config=a", "--allow_nonfinite=1"}), HasSubstr("takes no value"));
+}
+
+TEST(Flags, OverrideTheConfig) {
+  HarnessConfig config;
+  config.add_variants()->set_isa("amx");
+  config.add_variants();
+  config.mutable_benchmark()->add_threads(1);
+  config.mutable_benchmark()->add_threads(0);
+  config.mutable_benchmark()->add_batches(16);
+  config.mutable_evaluation()->set_limit(1000);
+  Flags flags;
+  ApplyFlags(flags, &config);
+  EXPECT_EQ(config.benchmark().threads_size(), 2);
+  EXPECT_EQ(config.variants(0).isa(), "amx");
+  flags.isa = "scalar";
+  flags.threads = 3;
+  flags.batch = 4;
+  flags.limit = 0;
+  flags.model = "other.onnx";
+  ApplyFlags(flags, &config);
+  EXPECT_EQ(config.variants(1).isa(), "scalar");
+  EXPECT_THAT(config.benchmark().threads(), ElementsAre(3));
+  EXPECT_THAT(config.benchmark().batches(), ElementsAre(4));
+  EXPECT_EQ(config.evaluation().limit(), 0);
+  EXPECT_EQ(config.model().path(), "other.onnx");
+}
+
+// Any message that is linked in may stand in the Any: which ones are passes is the registry's matter.
+constexpr char kGood[] = R"(model { path: "a.onnx" }
+dataset { cifar10 { path: "data" } }
+pipeline { steps { pass { [type.googleapis.com/fuselage.HarnessConfig.Gates] {} } } }
+variants { name: "fp32" after: "fusion" }
+variants { name: "int8" }
+)";
+
+std::string ConfigError(const std::string& text) {
+  const auto config = ParseConfig(text, "my.textproto", {"fuselage.ConvBnOptions", "fuselage.FusionOptions"});
+  EXPECT_EQ(ExitCodeOf(config.status()), kUsage) << config.status();
+  return std::string(config.status().message());
+}
+
+TEST(Config, Parses) {
+  const auto config = ParseConfig(kGood, "my.textproto", {});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->variants(0).after(), "fusion");
+}
+
+TEST(Config, AMisspeltFieldHasItsPlaceAndTheNearestName) {
+  EXPECT_THAT(ConfigError(std::string(kGood) + "benchmark {\n  repetition: 3\n}\n"),
+              AllOf(HasSubstr("my.textproto:7:13: "), HasSubstr("no field named \"repetition\""),
+                    HasSubstr("did you mean \"repetitions\"?")));
+  EXPECT_THAT(ConfigError("modle { path: \"a\" }"), AllOf(HasSubstr("my.textproto:1:7: "), HasSubstr("\"model\"")));
+}
+
+TEST(Config, AMisspeltPassHasTheNearestName) {
+  EXPECT_THAT(ConfigError("pipeline { steps { pass { [type.googleapis.com/fuselage.ConvBnOption] {} } } }"),
+              AllOf(HasSubstr("my.textproto:1:"), HasSubstr("did you mean \"fuselage.ConvBnOptions\"?")));
+}
+
+TEST(Config, SyntaxErrorsHaveTheirPlace) {
+  EXPECT_THAT(ConfigError("model {\n  path: 3\n}"), HasSubstr("my.textproto:2:9: "));
+  EXPECT_THAT(ConfigError("model {\n"), HasSubstr("my.textproto:2:1: "));
+  EXPECT_THAT(ConfigError("calibration { split: TRIAN }"), HasSubstr("my.textproto:1:28: "));
+}
+
+TEST(Config, ValuesAreChecked) {
+  const auto with = [](const std::string& more) { return std::string(kGood) + more; };
+  EXPECT_THAT(ConfigError(""), HasSubstr("my.textproto: model.path is empty"));
+  EXPECT_THAT(ConfigError("model { path: \"a\" }"), HasSubstr("dataset is empty, want one of fashion_mnist"));
+  EXPECT_THAT(ConfigError(with("variants { name: \"int8\" }")), HasSubstr("variants[2].name is int8"));
+  EXPECT_THAT(ConfigError(with("variants {}")), HasSubstr("variants[2].name is empty"));
+  EXPECT_THAT(ConfigError(with("variants { name: \"x\" backend: \"gpu\" }")), HasSubstr("variants[2].backend"));
+  EXPECT_THAT(ConfigError(with("benchmark { batches: 0 }")), HasSubstr("benchmark.batches is 0, want at least 1"));
+  EXPECT_THAT(ConfigError(with("benchmark { threads: -1 }")), HasSubstr("benchmark.threads is -1"));
+  EXPECT_THAT(ConfigError(with("evaluation { limit: -5 }")), HasSubstr("evaluation.limit is -5"));
+  EXPECT_THAT(ConfigError(with("benchmark { min_time_ms: nan }")), HasSubstr("min_time_ms"));
+}
+
+TEST(Config, ABareNameIsTheCallersThenTheTrees) {
+  SearchPath search;
+  search.caller = ::testing::TempDir() + "/config_caller";
+  search.runfiles = ::testing::TempDir() + "/config_runfiles";
+  std::filesystem::create_directories(search.caller);
+  std::filesystem::create_directories(search.runfiles + "/harness/configs");
+  const std::string shipped = search.runfiles + "/harness/configs/resnet18.textproto";
+  ASSERT_TRUE(WriteFileAtomic(shipped, kGood).ok());
+  EXPECT_EQ(LoadConfig("resnet18.textproto", search, {})->path, shipped);
+  EXPECT_EQ(LoadConfig("resnet18.textproto", search, {})->name, "resnet18");
+  const std::string own = search.caller + "/resnet18.textproto";
+  ASSERT_TRUE(WriteFileAtomic(own, kGood).ok());
+  EXPECT_EQ(LoadConfig("resnet18.textproto", search, {})->path, own);
+
+  const auto missing = LoadConfig("resnet81.textproto", search, {});
+  EXPECT_EQ(ExitCodeOf(missing.status()), kUsage);
+  EXPECT_THAT(std::string(missing.status().message()), HasSubstr("did you mean \"resnet18.textproto\"?"));
+}
+
+}  // namespace
+}  // namespace fuselage::harness

@@ -1,0 +1,283 @@
+// Each reader on small files made here, whole and damaged.
+#include <stdio.h>
+// After <stdio.h>, which jpeglib.h needs.
+#include <jpeglib.h>
+#include <png.h>
+#include <zlib.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "harness/base/exit_code.h"
+#include "harness/datasets/cifar10.h"
+#include "harness/datasets/fashion_mnist.h"
+#include "harness/datasets/image_folder.h"
+
+namespace fuselage::datasets {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string Folder(const std::string& name) {
+  const std::string path = ::testing::TempDir() + "/" + name;
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directories(path);
+  return path;
+}
+
+void WritePlain(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary).write(bytes.data(), bytes.size());
+}
+
+std::string ReadPlain(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+void WriteGzip(const std::string& path, const std::string& bytes) {
+  gzFile file = gzopen(path.c_str(), "wb");
+  ASSERT_EQ(gzwrite(file, bytes.data(), bytes.size()), static_cast<int>(bytes.size()));
+  gzclose(file);
+}
+
+std::string BigEndian(uint32_t value) {
+  return {static_cast<char>(value >> 24), static_cast<char>(value >> 16), static_cast<char>(value >> 8),
+          static_cast<char>(value)};
+}
+
+std::string IdxBytes(const std::vector<uint32_t>& dims, const std::string& data) {
+  std::string bytes = {0, 0, 8, static_cast<char>(dims.size())};
+  for (uint32_t dim : dims) bytes += BigEndian(dim);
+  return bytes + data;
+}
+
+std::string Ramp(int n) {
+  std::string bytes(n, '\0');
+  std::iota(bytes.begin(), bytes.end(), 0);
+  return bytes;
+}
+
+class FashionMnistTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = Folder("fashion");
+    WriteGzip(Images(), IdxBytes({3, 2, 4}, Ramp(24)));
+    WriteGzip(Labels(), IdxBytes({3}, {7, 0, 9}));
+  }
+  std::string Images() const { return folder_ + "/t10k-images-idx3-ubyte.gz"; }
+  std::string Labels() const { return folder_ + "/t10k-labels-idx1-ubyte.gz"; }
+  std::string Error() const {
+    const auto opened = OpenFashionMnist(folder_, false);
+    EXPECT_FALSE(opened.ok());
+    EXPECT_EQ(harness::ExitCodeOf(opened.status()), harness::kInvalidInput) << opened.status();
+    return std::string(opened.status().message());
+  }
+  std::string folder_;
+};
+
+TEST_F(FashionMnistTest, ReadsImagesAndLabels) {
+  const auto opened = OpenFashionMnist(folder_, false);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const Dataset& data = **opened;
+  EXPECT_EQ(data.size(), 3);
+  EXPECT_EQ(data.label(0), 7);
+  EXPECT_EQ(data.label(2), 9);
+  const Image image = *data.image(1);
+  EXPECT_EQ(image.height, 2);
+  EXPECT_EQ(image.width, 4);
+  EXPECT_EQ(image.channels, 1);
+  EXPECT_THAT(image.pixels, ::testing::ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
+}
+
+TEST_F(FashionMnistTest, MissingDatasetNamesPathAndPackage) {
+  const auto opened = OpenFashionMnist(folder_, true);
+  EXPECT_EQ(opened.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(opened.status().message()),
+              AllOf(HasSubstr(folder_ + "/train-images-idx3-ubyte.gz"), HasSubstr("dataset-fashion-mnist")));
+}
+
+TEST_F(FashionMnistTest, WrongMagic) {
+  WriteGzip(Labels(), IdxBytes({3, 1}, {7, 0, 9}));
+  EXPECT_THAT(Error(), AllOf(HasSubstr(Labels()), HasSubstr("00000802"), HasSubstr("want 00000801")));
+}
+
+TEST_F(FashionMnistTest, TruncatedAtAnyByte) {
+  const std::string whole = ReadPlain(Images());
+  for (size_t size = 0; size < whole.size(); ++size) {
+    WritePlain(Images(), whole.substr(0, size));
+    EXPECT_THAT(Error(), HasSubstr(Images())) << size;
+  }
+  WriteGzip(Images(), IdxBytes({3, 2, 4}, Ramp(23)));
+  EXPECT_THAT(Error(), AllOf(HasSubstr("ends at byte"), HasSubstr("short")));
+}
+
+TEST_F(FashionMnistTest, DamagedStreamFailsItsChecksum) {
+  std::string bytes = ReadPlain(Images());
+  bytes[bytes.size() - 6] ^= 1;  // In the CRC.
+  WritePlain(Images(), bytes);
+  EXPECT_THAT(Error(), HasSubstr("broken gzip data"));
+}
+
+TEST_F(FashionMnistTest, TrailingData) {
+  WriteGzip(Images(), IdxBytes({3, 2, 4}, Ramp(25)));
+  EXPECT_THAT(Error(), HasSubstr("more data after its last element, at byte 40"));
+}
+
+TEST_F(FashionMnistTest, HugeOrEmptyDimensions) {
+  WriteGzip(Images(), IdxBytes({0xffffffff, 0xffffffff, 0xffffffff}, Ramp(8)));
+  EXPECT_THAT(Error(), HasSubstr("dimension 0 is 4294967295"));
+  WriteGzip(Images(), IdxBytes({3, 0, 4}, ""));
+  EXPECT_THAT(Error(), HasSubstr("dimension 1 is 0"));
+}
+
+TEST_F(FashionMnistTest, LabelsMustFit) {
+  WriteGzip(Labels(), IdxBytes({3}, {7, 10, 9}));
+  EXPECT_THAT(Error(), HasSubstr("label 1 is 10"));
+  WriteGzip(Labels(), IdxBytes({2}, {7, 1}));
+  EXPECT_THAT(Error(), HasSubstr("3 images"));
+}
+
+TEST_F(FashionMnistTest, PlainFileIsNotGzip) {
+  WritePlain(Images(), IdxBytes({3, 2, 4}, Ramp(24)));
+  EXPECT_THAT(Error(), HasSubstr("not a gzip file"));
+}
+
+TEST(Cifar10Test, ReadsPlanesAsPixels) {
+  const std::string folder = Folder("cifar");
+  std::string record(1, 3);
+  record += std::string(1024, 10) + std::string(1024, 20) + std::string(1024, 30);
+  record[1 + 1] = 11;
+  WritePlain(folder + "/test_batch.bin", record + record);
+  const auto opened = OpenCifar10(folder, false);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ((*opened)->size(), 2);
+  EXPECT_EQ((*opened)->label(1), 3);
+  const Image image = *(*opened)->image(1);
+  EXPECT_EQ(image.channels, 3);
+  EXPECT_EQ(image.pixels[0], 10);
+  EXPECT_EQ(image.pixels[2], 30);
+  EXPECT_EQ(image.pixels[3], 11);
+
+  EXPECT_EQ(OpenCifar10(folder, true).status().code(), absl::StatusCode::kNotFound);
+  WritePlain(folder + "/test_batch.bin", record + record.substr(0, 100));
+  EXPECT_THAT(std::string(OpenCifar10(folder, false).status().message()),
+              AllOf(HasSubstr("test_batch.bin"), HasSubstr("ends at byte 3173")));
+  record[0] = 10;
+  WritePlain(folder + "/test_batch.bin", record);
+  EXPECT_THAT(std::string(OpenCifar10(folder, false).status().message()), HasSubstr("label 10 at byte 0"));
+}
+
+std::string JpegBytes(int width, int height, int channels) {
+  jpeg_compress_struct info;
+  jpeg_error_mgr error;
+  info.err = jpeg_std_error(&error);
+  jpeg_create_compress(&info);
+  unsigned char* buffer = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&info, &buffer, &size);
+  info.image_width = width;
+  info.image_height = height;
+  info.input_components = channels;
+  info.in_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, 100, TRUE);
+  jpeg_start_compress(&info, TRUE);
+  std::vector<unsigned char> row(width * channels);
+  for (size_t i = 0; i < row.size(); ++i) row[i] = channels == 1 ? 90 : 60 + 50 * (i % 3);
+  JSAMPROW rows = row.data();
+  for (int y = 0; y < height; ++y) jpeg_write_scanlines(&info, &rows, 1);
+  jpeg_finish_compress(&info);
+  jpeg_destroy_compress(&info);
+  std::string bytes(reinterpret_cast<char*>(buffer), size);
+  free(buffer);
+  return bytes;
+}
+
+std::string PngBytes(int width, int height, uint32_t format) {
+  png_image png;
+  std::memset(&png, 0, sizeof png);
+  png.version = PNG_IMAGE_VERSION;
+  png.width = width;
+  png.height = height;
+  png.format = format;
+  std::vector<uint8_t> pixels(PNG_IMAGE_SIZE(png));
+  std::iota(pixels.begin(), pixels.end(), 0);
+  png_alloc_size_t size = 0;
+  EXPECT_TRUE(png_image_write_to_memory(&png, nullptr, &size, 0, pixels.data(), 0, nullptr));
+  std::string bytes(size, '\0');
+  EXPECT_TRUE(png_image_write_to_memory(&png, &bytes[0], &size, 0, pixels.data(), 0, nullptr));
+  bytes.resize(size);
+  return bytes;
+}
+
+TEST(ImageFolderTest, LabelsByFolderName) {
+  const std::string folder = Folder("images");
+  std::filesystem::create_directories(folder + "/cat");
+  std::filesystem::create_directories(folder + "/ant");
+  WritePlain(folder + "/cat/a.JPG", JpegBytes(16, 8, 3));
+  WritePlain(folder + "/cat/b.png", PngBytes(4, 2, PNG_FORMAT_RGB));
+  WritePlain(folder + "/ant/c.png", PngBytes(4, 2, PNG_FORMAT_GRAY));
+  WritePlain(folder + "/ant/notes.txt", "not an image");
+  const auto opened = OpenImageFolder(folder);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const Dataset& data = **opened;
+  ASSERT_EQ(data.size(), 3);
+  EXPECT_EQ(data.num_classes(), 2);
+  std::multiset<int> labels;
+  std::multiset<int> channels;
+  for (int i = 0; i < 3; ++i) {
+    labels.insert(data.label(i));
+    channels.insert(data.image(i)->channels);
+  }
+  EXPECT_EQ(labels, (std::multiset<int>{0, 1, 1}));
+  EXPECT_EQ(channels, (std::multiset<int>{1, 3, 3}));
+
+  EXPECT_THAT(std::string(OpenImageFolder(Folder("empty")).status().message()), HasSubstr("has no images"));
+  EXPECT_EQ(OpenImageFolder(folder + "/none").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(DecodeTest, JpegColoursAndGray) {
+  const Image colour = *DecodeJpeg(JpegBytes(16, 8, 3), "c.jpg");
+  EXPECT_EQ(colour.height, 8);
+  EXPECT_EQ(colour.width, 16);
+  for (int c = 0; c < 3; ++c) EXPECT_NEAR(colour.pixels[3 * 37 + c], 60 + 50 * c, 2);
+  const Image gray = *DecodeJpeg(JpegBytes(16, 8, 1), "g.jpg");
+  EXPECT_EQ(gray.channels, 1);
+  EXPECT_NEAR(gray.pixels[5], 90, 1);
+}
+
+TEST(DecodeTest, PngIsExact) {
+  const Image image = *DecodePng(PngBytes(4, 2, PNG_FORMAT_RGB), "a.png");
+  EXPECT_EQ(image.channels, 3);
+  for (int i = 0; i < 24; ++i) EXPECT_EQ(image.pixels[i], i);
+}
+
+TEST(DecodeTest, DamageIsAnErrorThatNamesTheFile) {
+  const std::string jpeg = JpegBytes(64, 64, 3);
+  for (size_t size = 0; size + 2 < jpeg.size(); size += 7) {
+    const auto image = DecodeJpeg(absl::string_view(jpeg).substr(0, size), "x.jpg");
+    ASSERT_FALSE(image.ok()) << size;
+    EXPECT_THAT(std::string(image.status().message()), HasSubstr("x.jpg: "));
+  }
+  const std::string png = PngBytes(8, 8, PNG_FORMAT_RGB);
+  for (size_t size = 0; size + 12 < png.size(); size += 3) {
+    EXPECT_FALSE(DecodePng(absl::string_view(png).substr(0, size), "x.png").ok()) << size;
+  }
+}
+
+TEST(DecodeTest, GiantImageIsDeclinedBeforeItIsAllocated) {
+  std::string jpeg = JpegBytes(16, 8, 3);
+  const size_t frame = jpeg.find(std::string("\xff\xc0", 2));  // Start of frame: length, precision, height, width.
+  ASSERT_NE(frame, std::string::npos);
+  for (int i = 5; i < 9; ++i) jpeg[frame + i] = '\xff';
+  EXPECT_THAT(std::string(DecodeJpeg(jpeg, "x.jpg").status().message()), HasSubstr("x.jpg: "));
+}
+
+}  // namespace
+}  // namespace fuselage::datasets

@@ -1,0 +1,27 @@
+// The dataset that a config names.
+#ifndef FUSELAGE_HARNESS_DATASETS_OPEN_H_
+#define FUSELAGE_HARNESS_DATASETS_OPEN_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "harness/base/files.h"
+#include "harness/config.pb.h"
+#include "harness/datasets/dataset.h"
+
+namespace fuselage::datasets {
+
+struct OpenedDataset {
+  std::string name;   // "fashion_mnist"
+  std::string path;   // As found.
+  std::string split;  // "train", "test"
+  std::unique_ptr<Dataset> data;
+};
+
+absl::StatusOr<OpenedDataset> Open(const HarnessConfig::DatasetConfig& config, HarnessConfig::Split split,
+                                   const harness::SearchPath& search);
+
+}  // namespace fuselage::datasets
+
+#endif  // FUSELAGE_HARNESS_DATASETS_OPEN_H_

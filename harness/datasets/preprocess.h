@@ -1,0 +1,38 @@
+// u8 images to the network's input: /255, bilinear resize, (x - mean) / std.
+#ifndef FUSELAGE_HARNESS_DATASETS_PREPROCESS_H_
+#define FUSELAGE_HARNESS_DATASETS_PREPROCESS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "harness/datasets/dataset.h"
+
+namespace fuselage::datasets {
+
+struct PreprocessOptions {
+  int height = 0, width = 0, channels = 0;  // Of the result.
+  std::vector<float> mean, std;             // None (0 and 1), one for all channels, or one each.
+};
+
+// Immutable: any thread may run it.
+class Preprocessor {
+ public:
+  static absl::StatusOr<Preprocessor> Create(PreprocessOptions options);
+
+  // Writes channels x height x width floats. The resize samples at half-pixel centres, clamps at the edges and does not
+  // antialias: torch's interpolate(mode="bilinear", align_corners=False), in its order of float operations. A gray image
+  // is resized once and repeated over the channels; another number of channels than the result's is an error.
+  absl::Status Run(const Image& image, absl::Span<float> out) const;
+
+  const PreprocessOptions& options() const { return options_; }
+
+ private:
+  explicit Preprocessor(PreprocessOptions options) : options_(std::move(options)) {}
+
+  PreprocessOptions options_;
+};
+
+}  // namespace fuselage::datasets
+
+#endif  // FUSELAGE_HARNESS_DATASETS_PREPROCESS_H_

@@ -1,0 +1,174 @@
+#include "harness/flags.h"
+
+#include <functional>
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "harness/base/exit_code.h"
+#include "harness/base/suggest.h"
+#include "ir/base/status.h"
+
+namespace fuselage::harness {
+namespace {
+
+struct Flag {
+  std::string name, value, help;  // `value` names it in the help; empty: the flag takes none.
+  std::function<absl::Status(const std::string&, Flags*)> set;
+};
+
+absl::Status BadValue(absl::string_view name, absl::string_view value, absl::string_view want) {
+  return UsageError(absl::StrCat("--", name, "=", value, ": want ", want));
+}
+
+Flag Text(const std::string& name, const std::string& value, const std::string& help, std::string Flags::*field) {
+  return {name, value, help, [name, field](const std::string& text, Flags* flags) {
+            if (text.empty()) return BadValue(name, text, "a value");
+            flags->*field = text;
+            return absl::OkStatus();
+          }};
+}
+
+Flag Integer(const std::string& name, const std::string& help, int least, std::optional<int> Flags::*field) {
+  return {name, "N", help, [name, least, field](const std::string& text, Flags* flags) {
+            int value = 0;
+            if (!absl::SimpleAtoi(text, &value) || value < least) {
+              return BadValue(name, text, absl::StrCat("a whole number of at least ", least));
+            }
+            flags->*field = value;
+            return absl::OkStatus();
+          }};
+}
+
+Flag OneOf(const std::string& name, const std::vector<std::string>& values, const std::string& help,
+           std::string Flags::*field) {
+  std::string list;
+  for (const std::string& value : values) absl::StrAppend(&list, list.empty() ? "" : ", ", value);
+  return {name, "NAME", absl::StrCat(help, ": ", list), [=](const std::string& text, Flags* flags) {
+            for (const std::string& value : values) {
+              if (text == value) {
+                flags->*field = text;
+                return absl::OkStatus();
+              }
+            }
+            return BadValue(name, text, absl::StrCat("one of ", list, DidYouMean(text, values)));
+          }};
+}
+
+// "4G", "512M", "100K", or bytes.
+absl::Status SetMemory(const std::string& text, Flags* flags) {
+  absl::string_view digits = text;
+  int64_t unit = 1;
+  for (const auto& [suffix, bytes] : {std::make_pair('K', int64_t{1} << 10), std::make_pair('M', int64_t{1} << 20),
+                                      std::make_pair('G', int64_t{1} << 30)}) {
+    if (!digits.empty() && digits.back() == suffix) {
+      unit = bytes;
+      digits.remove_suffix(1);
+      break;
+    }
+  }
+  int64_t count = 0;
+  if (!absl::SimpleAtoi(digits, &count) || count <= 0 || count > std::numeric_limits<int64_t>::max() / unit) {
+    return BadValue("max_memory", text, "bytes, or a number with K, M or G");
+  }
+  flags->max_memory_bytes = count * unit;
+  return absl::OkStatus();
+}
+
+const std::vector<Flag>& AllFlags() {
+  static const auto* flags = new std::vector<Flag>{
+      Text("config", "FILE", "what to run; a bare name is looked for here, then in harness/configs", &Flags::config),
+      OneOf("backend", {"cpu", "reference", "cuda"}, "where every variant runs", &Flags::backend),
+      OneOf("isa", {"scalar", "avx2", "avx512_vnni", "amx"}, "the best instruction set to use", &Flags::isa),
+      Integer("threads", "threads of the benchmark and of everything else; 0: all cores", 0, &Flags::threads),
+      Integer("batch", "the benchmark's only batch size", 1, &Flags::batch),
+      Integer("limit", "measure accuracy on the first N images; 0: all", 0, &Flags::limit),
+      Text("out", "FOLDER", "results.json, reports and IR dumps; by default fuselage-out/<config>", &Flags::out),
+      Text("model", "FILE", "another .onnx file than the config's", &Flags::model),
+      {"shape", "INPUT:DIMS", "fixes an input's shape, as in input:1,3,224,224",
+       [](const std::string& text, Flags* flags) {
+         flags->shapes.push_back(text);
+         return absl::OkStatus();
+       }},
+      {"max_memory", "BYTES", "bound on loading a model, and on weights and arena of an executable; K, M, G", SetMemory},
+      {"allow_nonfinite", "", "layers with NaN or infinite weights stay in FP32, with a warning",
+       [](const std::string&, Flags* flags) {
+         flags->allow_nonfinite = true;
+         return absl::OkStatus();
+       }},
+      {"help", "", "this list",
+       [](const std::string&, Flags* flags) {
+         flags->help = true;
+         return absl::OkStatus();
+       }},
+  };
+  return *flags;
+}
+
+}  // namespace
+
+absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
+  Flags flags;
+  for (size_t i = 0; i < args.size(); ++i) {
+    absl::string_view text = args[i];
+    if (!absl::StartsWith(text, "--")) {
+      return UsageError(absl::StrCat("\"", text, "\" is not a flag: want --config=", text));
+    }
+    text.remove_prefix(2);
+    const size_t equals = text.find('=');
+    const std::string name(text.substr(0, equals));
+    const Flag* found = nullptr;
+    std::vector<std::string> names;
+    for (const Flag& flag : AllFlags()) {
+      names.push_back(flag.name);
+      if (flag.name == name) found = &flag;
+    }
+    if (found == nullptr) {
+      const std::string nearest = Nearest(name, names);
+      return UsageError(absl::StrCat("unknown flag --", name,
+                                     nearest.empty() ? "; --help lists them" : "; did you mean --" + nearest + "?"));
+    }
+    std::string value;
+    if (equals != absl::string_view::npos) {
+      value = std::string(text.substr(equals + 1));
+      if (found->value.empty()) return UsageError(absl::StrCat("--", name, " takes no value"));
+    } else if (!found->value.empty()) {
+      if (++i == args.size()) return UsageError(absl::StrCat("--", name, " wants a value: ", found->value));
+      value = args[i];
+    }
+    RETURN_IF_ERROR(found->set(value, &flags));
+  }
+  if (flags.config.empty() && !flags.help) return UsageError("want --config=FILE, such as --config=resnet18.textproto");
+  return flags;
+}
+
+std::string FlagsHelp() {
+  std::string out = "bazel run //harness -- --config=resnet18.textproto [flags]\n\n";
+  for (const Flag& flag : AllFlags()) {
+    const std::string name = absl::StrCat("--", flag.name, flag.value.empty() ? "" : "=", flag.value);
+    absl::StrAppendFormat(&out, "  %-22s %s\n", name, flag.help);
+  }
+  return out;
+}
+
+void ApplyFlags(const Flags& flags, HarnessConfig* config) {
+  for (auto& variant : *config->mutable_variants()) {
+    if (!flags.backend.empty()) variant.set_backend(flags.backend);
+    if (!flags.isa.empty()) variant.set_isa(flags.isa);
+  }
+  if (flags.threads.has_value()) {
+    config->mutable_benchmark()->clear_threads();
+    config->mutable_benchmark()->add_threads(*flags.threads);
+  }
+  if (flags.batch.has_value()) {
+    config->mutable_benchmark()->clear_batches();
+    config->mutable_benchmark()->add_batches(*flags.batch);
+  }
+  if (flags.limit.has_value()) config->mutable_evaluation()->set_limit(*flags.limit);
+  if (!flags.model.empty()) config->mutable_model()->set_path(flags.model);
+  for (const std::string& shape : flags.shapes) config->mutable_model()->add_shapes(shape);
+}
+
+}  // namespace fuselage::harness

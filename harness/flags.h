@@ -1,0 +1,36 @@
+// The command line: --name=value or --name value.
+#ifndef FUSELAGE_HARNESS_FLAGS_H_
+#define FUSELAGE_HARNESS_FLAGS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "harness/config.pb.h"
+
+namespace fuselage::harness {
+
+struct Flags {
+  std::string config;
+  std::string backend, isa, out, model;  // Empty: as the config says.
+  std::vector<std::string> shapes;
+  std::optional<int> threads, batch, limit;
+  int64_t max_memory_bytes = 0;  // 0: the default of each part.
+  bool allow_nonfinite = false;
+  bool help = false;
+};
+
+// `args` without the program's name. Usage errors name the flag, and the nearest one where it is unknown.
+absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args);
+
+// The flags and what they do, a line each.
+std::string FlagsHelp();
+
+// Puts what the flags override into the config.
+void ApplyFlags(const Flags& flags, HarnessConfig* config);
+
+}  // namespace fuselage::harness
+
+#endif  // FUSELAGE_HARNESS_FLAGS_H_

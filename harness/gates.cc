@@ -1,0 +1,79 @@
+#include "harness/gates.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "harness/base/exit_code.h"
+
+namespace fuselage::harness {
+namespace {
+
+enum class Bound { kAtLeast, kAtMost };
+
+Results::Gate MakeGate(const std::string& name, const std::string& variant, Bound bound, double wanted,
+                       std::optional<double> found) {
+  Results::Gate gate;
+  gate.set_name(name);
+  gate.set_variant(variant);
+  gate.set_wanted(wanted);
+  if (found.has_value()) {
+    gate.set_found(*found);
+    gate.set_passed(bound == Bound::kAtLeast ? *found >= wanted : *found <= wanted);
+  }
+  return gate;
+}
+
+std::optional<double> SmallestSnr(const Results::Variant& variant) {
+  std::optional<double> smallest;
+  for (const auto& layer : variant.layers()) {
+    if (layer.has_snr_db()) smallest = std::min(smallest.value_or(layer.snr_db()), layer.snr_db());
+  }
+  return smallest;
+}
+
+}  // namespace
+
+std::vector<Results::Gate> CheckGates(const HarnessConfig::Gates& gates, const Results& results) {
+  std::vector<Results::Gate> checked;
+  for (int i = 0; i < results.variants_size(); ++i) {
+    const auto& variant = results.variants(i);
+    const auto& baseline = results.variants(0);
+    std::optional<double> top1, drop, speedup;
+    if (variant.has_top1()) top1 = variant.top1();
+    if (variant.has_top1() && baseline.has_top1()) drop = baseline.top1() - variant.top1();
+    if (variant.measurements_size() > 0 && variant.measurements(0).has_speedup()) {
+      speedup = variant.measurements(0).speedup();
+    }
+    if (gates.has_min_top1()) {
+      checked.push_back(MakeGate("min_top1", variant.name(), Bound::kAtLeast, gates.min_top1(), top1));
+    }
+    if (i == 0) continue;
+    if (gates.has_max_top1_drop()) {
+      checked.push_back(MakeGate("max_top1_drop", variant.name(), Bound::kAtMost, gates.max_top1_drop(), drop));
+    }
+    if (gates.has_min_speedup()) {
+      checked.push_back(MakeGate("min_speedup", variant.name(), Bound::kAtLeast, gates.min_speedup(), speedup));
+    }
+    if (gates.has_min_snr_db()) {
+      checked.push_back(
+          MakeGate("min_snr_db", variant.name(), Bound::kAtLeast, gates.min_snr_db(), SmallestSnr(variant)));
+    }
+  }
+  return checked;
+}
+
+absl::Status GateStatus(const std::vector<Results::Gate>& gates) {
+  std::string failed;
+  for (const auto& gate : gates) {
+    if (gate.passed()) continue;
+    const std::string found = gate.has_found() ? absl::StrFormat("%.2f", gate.found()) : "not measured";
+    absl::StrAppend(&failed, failed.empty() ? "" : "; ",
+                    absl::StrFormat("%s of %s is %s, wanted %.2f", gate.name(), gate.variant(), found, gate.wanted()));
+  }
+  return failed.empty() ? absl::OkStatus() : GateError(failed);
+}
+
+}  // namespace fuselage::harness

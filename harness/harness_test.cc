@@ -1,0 +1,259 @@
+// Whole runs on a tiny network: what they write, and how they end.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "gmock/gmock.h"
+#include "google/protobuf/util/json_util.h"
+#include "gtest/gtest.h"
+#include "harness/base/exit_code.h"
+#include "harness/base/files.h"
+#include "harness/cli.h"
+#include "harness/environment.h"
+#include "harness/results.pb.h"
+#include "harness/testing/testing.h"
+#include "kernels/core/isa.h"
+
+namespace fuselage::harness {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::MakeWorkplace;
+using testing::Workplace;
+
+constexpr char kFast[] = "benchmark { batches: 1 repetitions: 3 min_time_ms: 1 }";
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+Outcome RunTiny(const Workplace& place, std::vector<std::string> args = {}) {
+  args.insert(args.begin(), {"--config=" + place.config, "--out=" + place.out});
+  std::ostringstream out, err;
+  const int code = RunCommand(args, {out, err, false});
+  return {code, out.str(), err.str()};
+}
+
+Results ReadResults(const Workplace& place) {
+  Results results;
+  const auto text = ReadFile(place.out + "/results.json");
+  EXPECT_TRUE(text.ok()) << text.status();
+  const auto parsed = google::protobuf::util::JsonStringToMessage(text.value_or(""), &results);
+  EXPECT_TRUE(parsed.ok()) << parsed.ToString();
+  return results;
+}
+
+void Overwrite(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc).write(bytes.data(), bytes.size());
+}
+
+TEST(Harness, AWholeRun) {
+  const Workplace place =
+      MakeWorkplace("whole", "benchmark { batches: [1, 4] threads: [1, 2] repetitions: 3 min_time_ms: 1 }");
+  const Outcome outcome = RunTiny(place);
+  ASSERT_EQ(outcome.code, kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("Passes\n"), HasSubstr("Variants\n"), HasSubstr("Latency in ms\n"),
+                                 HasSubstr("Slowest layers of int8\n"), HasSubstr(place.out + "/results.json")));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("pass quantize"), HasSubstr("accuracy int8"), Not(HasSubstr("\r"))));
+
+  const Results results = ReadResults(place);
+  EXPECT_EQ(results.status(), "complete");
+  EXPECT_EQ(results.config(), "tiny");
+  EXPECT_THAT(results.config_text(), HasSubstr("numeric_check"));
+  EXPECT_FALSE(results.environment().cpu().empty());
+  EXPECT_GT(results.environment().cores(), 0);
+  EXPECT_GT(results.environment().process_peak_rss_bytes(), 0);
+  EXPECT_EQ(results.model().sha256().size(), 64);
+  EXPECT_EQ(results.dataset().name(), "fashion_mnist");
+  EXPECT_EQ(results.dataset().split(), "test");
+  EXPECT_EQ(results.calibration().images(), 16);
+  EXPECT_EQ(results.calibration().split(), "train");
+
+  ASSERT_EQ(results.passes_size(), 7);
+  for (const auto& pass : results.passes()) {
+    EXPECT_EQ(pass.has_max_abs_error(), pass.changed()) << pass.name();
+    EXPECT_GT(pass.nodes_before(), 0);
+  }
+  EXPECT_EQ(results.passes(1).name(), "conv_bn");
+  EXPECT_EQ(results.passes(1).matches(), 2);
+  EXPECT_GT(results.passes(3).snr_db(), 20);
+
+  ASSERT_EQ(results.variants_size(), 2);
+  const auto& fp32 = results.variants(0);
+  const auto& int8 = results.variants(1);
+  EXPECT_EQ(fp32.agreement_with_fp32(), 100);
+  EXPECT_GE(int8.agreement_with_fp32(), 80);
+  for (const auto& variant : results.variants()) {
+    EXPECT_EQ(variant.images(), 24);
+    EXPECT_GT(variant.weight_bytes(), 0);
+    EXPECT_GE(variant.top5(), variant.top1());
+    EXPECT_EQ(variant.logits_fingerprint().size(), 16);
+    ASSERT_EQ(variant.measurements_size(), 4);
+    for (const auto& measurement : variant.measurements()) {
+      EXPECT_GE(measurement.repetitions(), 3);
+      EXPECT_GT(measurement.latency_ms().min(), 0);
+      EXPECT_LE(measurement.latency_ms().min(), measurement.latency_ms().median());
+      EXPECT_LE(measurement.latency_ms().median(), measurement.latency_ms().p99());
+      EXPECT_GT(measurement.peak_memory_bytes(), variant.weight_bytes());
+    }
+    EXPECT_EQ(variant.measurements(3).batch(), 4);
+    EXPECT_EQ(variant.measurements(3).threads(), 2);
+  }
+  EXPECT_NE(fp32.logits_fingerprint(), int8.logits_fingerprint());
+
+  std::map<std::string, int> with_snr;
+  for (const auto& layer : int8.layers()) {
+    if (!layer.has_snr_db()) continue;
+    ++with_snr[layer.op()];
+    EXPECT_GT(layer.snr_db(), 20) << layer.name();
+  }
+  EXPECT_EQ(with_snr["int8.conv2d"], 2);
+  EXPECT_EQ(with_snr["int8.linear"], 1);
+
+  for (const char* dump : {"00.input.ir", "02.conv_bn.ir", "07.cleanup.ir"}) {
+    EXPECT_THAT(ReadFile(place.out + "/" + dump).value_or(""), HasSubstr("graph @")) << dump;
+  }
+  EXPECT_THAT(ReadFile(place.out + "/report.txt").value_or(""), HasSubstr("Variants\n"));
+}
+
+TEST(Harness, Int8BitsDoNotDependOnIsaThreadsOrBatch) {
+  const Workplace place = MakeWorkplace("bits", kFast);
+  std::vector<std::vector<std::string>> runs = {
+      {}, {}, {"--isa=scalar", "--threads=1"}, {"--isa=scalar", "--threads=2"}, {"--threads=2"}, {"--batch=3"}};
+  if (kernels::CpuSupports(kernels::Isa::kAvx2)) runs.push_back({"--isa=avx2", "--threads=1"});
+  std::string fingerprint, graph;
+  for (const auto& args : runs) {
+    const Outcome outcome = RunTiny(place, args);
+    ASSERT_EQ(outcome.code, kOk) << outcome.err;
+    const std::string found = ReadResults(place).variants(1).logits_fingerprint();
+    const std::string lowered = *ReadFile(place.out + "/07.cleanup.ir");
+    if (fingerprint.empty()) fingerprint = found, graph = lowered;
+    EXPECT_EQ(found, fingerprint) << ::testing::PrintToString(args);
+    EXPECT_EQ(lowered, graph) << ::testing::PrintToString(args);
+  }
+}
+
+TEST(Harness, TheReferenceBackendAgreesToTheBit) {
+  const Workplace place = MakeWorkplace("reference", kFast);
+  ASSERT_EQ(RunTiny(place, {"--limit=4"}).code, kOk);
+  const std::string cpu = ReadResults(place).variants(1).logits_fingerprint();
+  const Outcome outcome = RunTiny(place, {"--backend=reference", "--limit=4"});
+  ASSERT_EQ(outcome.code, kOk) << outcome.err;
+  const Results results = ReadResults(place);
+  EXPECT_EQ(results.variants(1).backend(), "reference");
+  EXPECT_EQ(results.variants(1).logits_fingerprint(), cpu);
+}
+
+TEST(Harness, AMissedGateIsExitCodeOneAndACompleteReport) {
+  const Workplace place = MakeWorkplace("gate", std::string(kFast) + " gates { min_top1: 101 }");
+  const Outcome outcome = RunTiny(place);
+  EXPECT_EQ(outcome.code, kGateFailed);
+  EXPECT_THAT(outcome.err, HasSubstr("min_top1 of int8"));
+  EXPECT_THAT(outcome.out, HasSubstr("FAILED"));
+  EXPECT_EQ(ReadResults(place).status(), "complete");
+  EXPECT_FALSE(ReadResults(place).gates(0).passed());
+}
+
+class HarnessErrors : public ::testing::Test {
+ protected:
+  void Expect(int code, const std::string& message, std::vector<std::string> args = {}) {
+    const Outcome outcome = RunTiny(place_, std::move(args));
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("error: "));
+    EXPECT_THAT(outcome.err, HasSubstr(message));
+  }
+  std::string model() const { return place_.folder + "/tiny.onnx"; }
+  const Workplace place_ =
+      MakeWorkplace(::testing::UnitTest::GetInstance()->current_test_info()->name(), kFast);
+};
+
+TEST_F(HarnessErrors, MisspeltFlag) { Expect(kUsage, "did you mean --limit?", {"--limt=3"}); }
+
+TEST_F(HarnessErrors, MisspeltConfigField) {
+  Overwrite(place_.config, "modle { path: \"x\" }");
+  Expect(kUsage, "tiny.textproto:1:7: ");
+}
+
+TEST_F(HarnessErrors, UnknownStep) {
+  const std::string text = *ReadFile(place_.config);
+  Overwrite(place_.config, text + "variants { name: \"x\" after: \"fussion\" }");
+  Expect(kUsage, "did you mean \"fusion\"?");
+}
+
+TEST_F(HarnessErrors, NoCuda) { Expect(kUsage, "CUDA", {"--backend=cuda"}); }
+
+TEST_F(HarnessErrors, EmptyCalibrationSet) {
+  std::string text = *ReadFile(place_.config);
+  text.replace(text.find("images: 16"), 10, "images: 0");
+  Overwrite(place_.config, text);
+  Expect(kUsage, "the calibration set is empty");
+}
+
+TEST_F(HarnessErrors, MissingDatasetNamesThePackage) {
+  std::filesystem::remove(place_.folder + "/train-images-idx3-ubyte.gz");
+  Expect(kIo, "dataset-fashion-mnist");
+}
+
+TEST_F(HarnessErrors, MissingModel) { Expect(kIo, "none.onnx", {"--model=" + place_.folder + "/none.onnx"}); }
+
+TEST_F(HarnessErrors, TruncatedModelLeavesAnIncompleteReport) {
+  const std::string bytes = *ReadFile(model());
+  Overwrite(model(), bytes.substr(0, bytes.size() / 2));
+  Expect(kInvalidInput, "tiny.onnx");
+  EXPECT_EQ(ReadResults(place_).status(), "INCOMPLETE");
+  EXPECT_THAT(ReadResults(place_).error(), HasSubstr("tiny.onnx"));
+}
+
+TEST_F(HarnessErrors, UnknownOperator) {
+  std::string bytes = *ReadFile(model());
+  bytes.replace(bytes.find("GlobalAveragePool"), 17, "GlobalAveragePoof");
+  Overwrite(model(), bytes);
+  Expect(kUnsupported, "GlobalAveragePoof");
+}
+
+TEST_F(HarnessErrors, MemoryLimit) { Expect(kResourceLimit, "bytes", {"--max_memory=1K"}); }
+
+TEST_F(HarnessErrors, UnwritableOut) {
+  Expect(kIo, "/tiny.onnx/out", {"--out=" + model() + "/out"});
+}
+
+TEST_F(HarnessErrors, DiskFullKeepsTheOldReportAndPrintsTheTable) {
+  ASSERT_EQ(RunTiny(place_).code, kOk);
+  // A folder in the place of a dump cannot be replaced by a file: the write fails, as on a full disk.
+  std::filesystem::remove(place_.out + "/03.fusion.ir");
+  std::filesystem::create_directories(place_.out + "/03.fusion.ir/x");
+  const Outcome outcome = RunTiny(place_);
+  EXPECT_EQ(outcome.code, kIo) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("03.fusion.ir"));
+  EXPECT_THAT(outcome.out, HasSubstr("Variants\n"));
+}
+
+TEST(Environment, CommitOfACheckout) {
+  const std::string commit(40, 'a'), other(40, 'b');
+  const std::string folder = MakeWorkplace("git").folder;
+  std::filesystem::create_directories(folder + "/.git/refs/heads");
+  EXPECT_EQ(GitCommit(folder), "unknown");
+  Overwrite(folder + "/.git/HEAD", commit + "\n");
+  EXPECT_EQ(GitCommit(folder), commit) << "detached";
+  Overwrite(folder + "/.git/HEAD", "ref: refs/heads/main\n");
+  Overwrite(folder + "/.git/packed-refs", "# pack-refs\n" + other + " refs/heads/main\n");
+  EXPECT_EQ(GitCommit(folder), other) << "packed";
+  Overwrite(folder + "/.git/refs/heads/main", commit + "\n");
+  EXPECT_EQ(GitCommit(folder), commit) << "a loose ref is newer";
+
+  const std::string worktree = folder + "/worktree";
+  std::filesystem::create_directories(worktree);
+  std::filesystem::create_directories(folder + "/.git/worktrees/w");
+  Overwrite(worktree + "/.git", "gitdir: " + folder + "/.git/worktrees/w\n");
+  Overwrite(folder + "/.git/worktrees/w/HEAD", "ref: refs/heads/main\n");
+  Overwrite(folder + "/.git/worktrees/w/commondir", "../..\n");
+  EXPECT_EQ(GitCommit(worktree), commit);
+  EXPECT_EQ(GitCommit(""), "unknown");
+}
+
+}  // namespace
+}  // namespace fuselage::harness

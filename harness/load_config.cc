@@ -1,0 +1,165 @@
+#include "harness/load_config.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+#include "harness/base/exit_code.h"
+#include "harness/base/suggest.h"
+#include "ir/base/status.h"
+
+namespace fuselage::harness {
+namespace {
+
+// The text between the i-th pair of double quotes; "" where there is none.
+std::string QuotedPart(absl::string_view text, int i) {
+  for (; i >= 0; --i) {
+    const size_t open = text.find('"');
+    if (open == absl::string_view::npos) return "";
+    const size_t close = text.find('"', open + 1);
+    if (close == absl::string_view::npos) return "";
+    if (i == 0) return std::string(text.substr(open + 1, close - open - 1));
+    text.remove_prefix(close + 1);
+  }
+  return "";
+}
+
+// Adds what was probably meant to protobuf's messages:
+//   Message type "fuselage.HarnessConfig" has no field named "modle".
+//   Could not find type "type.googleapis.com/fuselage.ConvBnOption" stored in google.protobuf.Any.
+std::string WithSuggestion(const std::string& message, const std::vector<std::string>& pass_options) {
+  if (absl::StrContains(message, "has no field named")) {
+    const auto* descriptor =
+        google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(QuotedPart(message, 0));
+    if (descriptor == nullptr) return message;
+    std::vector<std::string> fields;
+    for (int i = 0; i < descriptor->field_count(); ++i) fields.push_back(descriptor->field(i)->name());
+    return absl::StrCat(absl::StripSuffix(message, "."), DidYouMean(QuotedPart(message, 1), fields));
+  }
+  if (absl::StrContains(message, "Could not find type")) {
+    const std::string type(absl::StripPrefix(QuotedPart(message, 0), "type.googleapis.com/"));
+    return absl::StrCat("no pass has options of type \"", type, "\"", DidYouMean(type, pass_options));
+  }
+  return message;
+}
+
+// Keeps the first error: the ones after it follow from it.
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  FirstError(absl::string_view file, const std::vector<std::string>& pass_options)
+      : file_(file), pass_options_(pass_options) {}
+
+  void AddError(int line, int column, const std::string& message) override {
+    if (!error_.empty()) return;
+    error_ = absl::StrCat(file_, ":", line + 1, ":", column + 1, ": ", WithSuggestion(message, pass_options_));
+  }
+  const std::string& error() const { return error_; }
+
+ private:
+  absl::string_view file_;
+  const std::vector<std::string>& pass_options_;
+  std::string error_;
+};
+
+std::string FindConfig(const std::string& name, const SearchPath& search) {
+  if (absl::StrContains(name, "/")) return search.Find(name);
+  for (const std::string& folder : {search.caller, search.workspace.empty() ? "" : search.workspace + "/harness/configs",
+                                    search.runfiles.empty() ? "" : search.runfiles + "/harness/configs"}) {
+    if (!folder.empty() && FileExists(folder + "/" + name)) return folder + "/" + name;
+  }
+  return search.InCaller(name);
+}
+
+std::vector<std::string> ShippedConfigs(const SearchPath& search) {
+  std::set<std::string> names;
+  for (const std::string& root : {search.workspace, search.runfiles}) {
+    std::error_code error;
+    if (root.empty()) continue;
+    for (std::filesystem::directory_iterator it(root + "/harness/configs", error), end; !error && it != end;
+         it.increment(error)) {
+      if (it->path().extension() == ".textproto") names.insert(it->path().filename().string());
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+absl::StatusOr<LoadedConfig> LoadConfig(const std::string& name, const SearchPath& search,
+                                        const std::vector<std::string>& pass_options) {
+  LoadedConfig loaded;
+  loaded.path = FindConfig(name, search);
+  loaded.name = Stem(loaded.path);
+  const absl::StatusOr<std::string> text = ReadFile(loaded.path);
+  if (!text.ok()) {
+    return UsageError(absl::StrCat("--config: ", text.status().message(), DidYouMean(name, ShippedConfigs(search))));
+  }
+  ASSIGN_OR_RETURN(loaded.config, ParseConfig(*text, loaded.path, pass_options));
+  return loaded;
+}
+
+absl::StatusOr<HarnessConfig> ParseConfig(absl::string_view text, absl::string_view file,
+                                          const std::vector<std::string>& pass_options) {
+  HarnessConfig config;
+  FirstError first_error(file, pass_options);
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&first_error);
+  if (!parser.ParseFromString(std::string(text), &config)) return UsageError(first_error.error());
+  RETURN_IF_ERROR(ValidateConfig(config, file));
+  return config;
+}
+
+absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file) {
+  const auto error = [&](absl::string_view field, absl::string_view found, absl::string_view want) {
+    return UsageError(absl::StrCat(file, ": ", field, " is ", found, ", want ", want));
+  };
+  const auto at_least = [&](absl::string_view field, int64_t value, int64_t least) {
+    return value >= least ? absl::OkStatus() : error(field, absl::StrCat(value), absl::StrCat("at least ", least));
+  };
+  if (config.model().path().empty()) return error("model.path", "empty", "an .onnx file");
+  const auto& dataset = config.dataset();
+  if (dataset.kind_case() == HarnessConfig::DatasetConfig::KIND_NOT_SET) {
+    return error("dataset", "empty", "one of fashion_mnist, cifar10, image_folder");
+  }
+  if (dataset.fashion_mnist().path().empty() && dataset.cifar10().path().empty() &&
+      dataset.image_folder().path().empty()) {
+    return error("the dataset's path", "empty", "a folder");
+  }
+  RETURN_IF_ERROR(at_least("preprocessing.height", config.preprocessing().height(), 0));
+  RETURN_IF_ERROR(at_least("preprocessing.width", config.preprocessing().width(), 0));
+  RETURN_IF_ERROR(at_least("calibration.images", config.calibration().images(), 0));
+  RETURN_IF_ERROR(at_least("evaluation.limit", config.evaluation().limit(), 0));
+  RETURN_IF_ERROR(at_least("evaluation.batch", config.evaluation().batch(), 0));
+  RETURN_IF_ERROR(at_least("numeric_check.samples", config.numeric_check().samples(), 0));
+  RETURN_IF_ERROR(at_least("slowest_layers", config.slowest_layers(), 0));
+  if (config.pipeline().steps().empty()) return error("pipeline.steps", "empty", "at least one step");
+  if (config.variants().empty()) return error("variants", "empty", "at least one");
+  std::set<std::string> names;
+  for (int i = 0; i < config.variants_size(); ++i) {
+    const auto& variant = config.variants(i);
+    const std::string field = absl::StrCat("variants[", i, "]");
+    if (variant.name().empty()) return error(field + ".name", "empty", "a name");
+    if (!names.insert(variant.name()).second) return error(field + ".name", variant.name(), "a name of its own");
+    const std::vector<std::string> backends = {"cpu", "reference", "cuda"};
+    if (!variant.backend().empty() &&
+        std::find(backends.begin(), backends.end(), variant.backend()) == backends.end()) {
+      return error(field + ".backend", absl::StrCat("\"", variant.backend(), "\""),
+                   absl::StrCat("cpu, reference or cuda", DidYouMean(variant.backend(), backends)));
+    }
+  }
+  const auto& benchmark = config.benchmark();
+  for (int batch : benchmark.batches()) RETURN_IF_ERROR(at_least("benchmark.batches", batch, 1));
+  for (int threads : benchmark.threads()) RETURN_IF_ERROR(at_least("benchmark.threads", threads, 0));
+  RETURN_IF_ERROR(at_least("benchmark.warmup", benchmark.warmup(), 0));
+  RETURN_IF_ERROR(at_least("benchmark.repetitions", benchmark.repetitions(), 0));
+  if (!(benchmark.min_time_ms() >= 0)) return error("benchmark.min_time_ms", "negative or NaN", "at least 0");
+  return absl::OkStatus();
+}
+
+}  // namespace fuselage::harness

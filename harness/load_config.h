@@ -1,0 +1,35 @@
+// A config file as a message, with errors that name file, line, column and the nearest right spelling.
+#ifndef FUSELAGE_HARNESS_LOAD_CONFIG_H_
+#define FUSELAGE_HARNESS_LOAD_CONFIG_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "harness/base/files.h"
+#include "harness/config.pb.h"
+
+namespace fuselage::harness {
+
+struct LoadedConfig {
+  HarnessConfig config;
+  std::string path;
+  std::string name;  // The file's name without its extension.
+};
+
+// A bare name ("resnet18.textproto") is looked for in the caller's directory, then in harness/configs of the workspace
+// and of the runfiles. `pass_options`: full names of the options messages that a pipeline may hold, for suggestions.
+absl::StatusOr<LoadedConfig> LoadConfig(const std::string& name, const SearchPath& search,
+                                        const std::vector<std::string>& pass_options);
+
+// Parses and validates. All errors are usage errors.
+absl::StatusOr<HarnessConfig> ParseConfig(absl::string_view text, absl::string_view file,
+                                          const std::vector<std::string>& pass_options);
+
+// What the message's types cannot say: required fields, ranges, unique names. Errors begin with "<file>: <field>".
+absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file);
+
+}  // namespace fuselage::harness
+
+#endif  // FUSELAGE_HARNESS_LOAD_CONFIG_H_

@@ -1,0 +1,35 @@
+// Accuracy: the first images of a dataset through an engine.
+#ifndef FUSELAGE_HARNESS_MEASURE_ACCURACY_H_
+#define FUSELAGE_HARNESS_MEASURE_ACCURACY_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "harness/measure/engine.h"
+#include "harness/measure/samples.h"
+
+namespace fuselage::harness {
+
+struct Predictions {
+  std::vector<int> top1;   // The predicted class of each image; -1 where a logit is NaN.
+  int64_t correct1 = 0;    // Images whose label is the predicted class,
+  int64_t correct5 = 0;    // or among the five highest logits.
+  std::string fingerprint;  // Of the bits of all logits, in order of the images, whatever the batch: 16 hex digits.
+};
+
+// InvalidArgument where the engine's first output is not f32 [batch, classes] with a class for each of the labels.
+absl::StatusOr<Predictions> Evaluate(Engine& engine, const Samples& samples, int64_t images,
+                                     const std::function<void(int64_t done)>& progress);
+
+// The place of `label` when logits are sorted from the highest down, equal ones by class; -1 where a logit is NaN.
+int RankOf(absl::Span<const float> logits, int label);
+
+// Percent of images for which both predict the same class.
+double Agreement(const Predictions& a, const Predictions& b);
+
+}  // namespace fuselage::harness
+
+#endif  // FUSELAGE_HARNESS_MEASURE_ACCURACY_H_

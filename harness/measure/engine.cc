@@ -1,0 +1,90 @@
+#include "harness/measure/engine.h"
+
+#include "absl/strings/str_cat.h"
+#include "interpreter/interpreter.h"
+#include "ir/base/status.h"
+
+namespace fuselage::harness {
+namespace {
+
+class CpuEngine : public Engine {
+ public:
+  explicit CpuEngine(std::unique_ptr<runtime::Executable> executable) : executable_(std::move(executable)) {
+    for (const TensorType& type : executable_->output_types()) outputs_.emplace_back(type);
+    for (Tensor& output : outputs_) pointers_.push_back(&output);
+  }
+
+  absl::StatusOr<const std::vector<Tensor>*> Run(const Tensor& input) override {
+    const Tensor* inputs[] = {&input};
+    RETURN_IF_ERROR(executable_->Run(inputs, absl::MakeSpan(pointers_)));
+    return &outputs_;
+  }
+
+  const TensorType& input_type() const override { return executable_->input_types()[0]; }
+  int64_t arena_bytes() const override { return executable_->arena_bytes(); }
+  int64_t weight_bytes() const override { return executable_->weight_bytes(); }
+  runtime::Executable* executable() override { return executable_.get(); }
+
+ private:
+  std::unique_ptr<runtime::Executable> executable_;
+  std::vector<Tensor> outputs_;
+  std::vector<Tensor*> pointers_;
+};
+
+class ReferenceEngine : public Engine {
+ public:
+  explicit ReferenceEngine(std::unique_ptr<ir::Graph> graph)
+      : graph_(std::move(graph)), input_type_(graph_->placeholders()[0]->tensor_type()) {}
+
+  absl::StatusOr<const std::vector<Tensor>*> Run(const Tensor& input) override {
+    ASSIGN_OR_RETURN(outputs_, interpreter::Run(*graph_, absl::MakeConstSpan(&input, 1)));
+    return &outputs_;
+  }
+
+  const TensorType& input_type() const override { return input_type_; }
+  int64_t arena_bytes() const override { return 0; }
+  int64_t weight_bytes() const override {
+    int64_t bytes = 0;
+    for (const auto& [name, parameter] : graph_->parameters()) bytes += parameter.tensor->byte_size();
+    return bytes;
+  }
+  runtime::Executable* executable() override { return nullptr; }
+
+ private:
+  std::unique_ptr<ir::Graph> graph_;
+  TensorType input_type_;
+  std::vector<Tensor> outputs_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const ir::Graph& graph, int64_t batch,
+                                                   const kernels::KernelRegistry& kernels, runtime::ThreadPool* pool,
+                                                   const EngineOptions& options) {
+  RETURN_IF_ERROR(ImageInputOf(graph).status());
+  std::unique_ptr<ir::Graph> clone = graph.Clone();
+  if (batch > 0 && clone->placeholders()[0]->tensor_type().shape[0] != batch) {
+    RETURN_IF_ERROR(Annotate(clone->SetBatch(batch), absl::StrCat("with a batch of ", batch)));
+  }
+  if (options.backend == "reference") return std::make_unique<ReferenceEngine>(std::move(clone));
+  runtime::ExecutableOptions executable_options;
+  executable_options.isa = options.isa;
+  executable_options.max_memory_bytes = options.max_memory_bytes;
+  ASSIGN_OR_RETURN(auto executable, runtime::Executable::Create(*clone, kernels, pool, executable_options));
+  return std::make_unique<CpuEngine>(std::move(executable));
+}
+
+absl::StatusOr<TensorType> ImageInputOf(const ir::Graph& graph) {
+  const std::vector<ir::Node*> placeholders = graph.placeholders();
+  if (placeholders.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat("the model has ", placeholders.size(), " inputs, want one image batch"));
+  }
+  const TensorType& type = placeholders[0]->tensor_type();
+  if (type.dtype != DType::kF32 || type.rank() != 4) {
+    return absl::InvalidArgumentError(absl::StrCat("input %", placeholders[0]->name(), " is ", ToString(type),
+                                                   ", want f32 [batch, channels, height, width]"));
+  }
+  return type;
+}
+
+}  // namespace fuselage::harness

@@ -1,0 +1,48 @@
+// Engine: a graph ready to run, on whatever backend. The runtime's Executable, or the interpreter.
+#ifndef FUSELAGE_HARNESS_MEASURE_ENGINE_H_
+#define FUSELAGE_HARNESS_MEASURE_ENGINE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/graph.h"
+#include "kernels/core/registry.h"
+#include "runtime/executable.h"
+
+namespace fuselage::harness {
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // Allocates the outputs once; they are valid until the next Run. One image batch in, the graph's outputs out.
+  virtual absl::StatusOr<const std::vector<Tensor>*> Run(const Tensor& input) = 0;
+
+  virtual const TensorType& input_type() const = 0;
+  virtual int64_t arena_bytes() const = 0;
+  virtual int64_t weight_bytes() const = 0;
+  // Null where the backend has none.
+  virtual runtime::Executable* executable() = 0;
+
+  int64_t batch() const { return input_type().shape[0]; }
+};
+
+struct EngineOptions {
+  std::string backend = "cpu";  // Or "reference".
+  kernels::Isa isa = kernels::BestIsa();
+  int64_t max_memory_bytes = 0;
+};
+
+// The graph need not outlive the engine; `pool` must. `batch` > 0 changes the graph's batch size.
+absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const ir::Graph& graph, int64_t batch,
+                                                   const kernels::KernelRegistry& kernels, runtime::ThreadPool* pool,
+                                                   const EngineOptions& options);
+
+// The graph's one input, f32 [batch, channels, height, width]; an error says what was found instead.
+absl::StatusOr<TensorType> ImageInputOf(const ir::Graph& graph);
+
+}  // namespace fuselage::harness
+
+#endif  // FUSELAGE_HARNESS_MEASURE_ENGINE_H_

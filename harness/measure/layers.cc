@@ -1,0 +1,85 @@
+#include "harness/measure/layers.h"
+
+#include "absl/strings/match.h"
+#include "harness/base/statistics.h"
+#include "ir/base/status.h"
+#include "passes/core/pipeline.h"
+#include "runtime/executable.h"
+
+namespace fuselage::harness {
+namespace {
+
+bool IsQuantizedLayer(const ir::Node& node) {
+  return node.op() != nullptr && absl::StartsWith(node.op()->name, "int8.") && !node.IsOp("int8.quantize") &&
+         !node.IsOp("int8.dequantize");
+}
+
+ir::Node* CounterpartOrNull(const ir::Graph& baseline, const ir::Node& node) {
+  ir::Node* found = baseline.FindNodeOrNull(node.name());
+  if (found == nullptr && !node.sources().empty()) found = baseline.FindNodeOrNull(node.sources().back());
+  if (found == nullptr || !found->is_call() || !found->type().is_tensor()) return nullptr;
+  return found->tensor_type().shape == node.tensor_type().shape ? found : nullptr;
+}
+
+// Runs `graph` with `taps` as further outputs; returns their values.
+absl::StatusOr<std::vector<Tensor>> RunTapped(const ir::Graph& graph, const std::vector<std::string>& taps,
+                                              const Tensor& input, const kernels::KernelRegistry& kernels,
+                                              runtime::ThreadPool* pool, const EngineOptions& options) {
+  const std::unique_ptr<ir::Graph> clone = graph.Clone();
+  const int outputs_before = clone->output()->num_operands();
+  for (const std::string& tap : taps) clone->AppendOutput(clone->FindNodeOrNull(tap));
+  ASSIGN_OR_RETURN(const auto engine, MakeEngine(*clone, input.dim(0), kernels, pool, options));
+  ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine->Run(input));
+  return std::vector<Tensor>(outputs->begin() + outputs_before, outputs->end());
+}
+
+}  // namespace
+
+absl::StatusOr<std::map<std::string, double>> LayerSnrs(const ir::Graph& baseline, const ir::Graph& quantized,
+                                                        const Tensor& input, const kernels::KernelRegistry& kernels,
+                                                        runtime::ThreadPool* pool, const EngineOptions& options) {
+  std::vector<std::string> layers, counterparts;
+  for (const ir::Node* node : quantized.Snapshot()) {
+    if (!IsQuantizedLayer(*node)) continue;
+    const ir::Node* counterpart = CounterpartOrNull(baseline, *node);
+    if (counterpart == nullptr) continue;
+    layers.push_back(node->name());
+    counterparts.push_back(counterpart->name());
+  }
+  std::map<std::string, double> snrs;
+  if (layers.empty()) return snrs;
+  ASSIGN_OR_RETURN(const auto wanted, RunTapped(baseline, counterparts, input, kernels, pool, options));
+  ASSIGN_OR_RETURN(const auto found, RunTapped(quantized, layers, input, kernels, pool, options));
+  for (size_t i = 0; i < layers.size(); ++i) {
+    snrs[layers[i]] = passes::SnrDb(Dequantized(wanted[i]), Dequantized(found[i]));
+  }
+  return snrs;
+}
+
+absl::StatusOr<std::vector<Results::Layer>> ProfileLayers(runtime::Executable& executable, const Tensor& input,
+                                                          int runs) {
+  std::vector<Tensor> outputs;
+  for (const TensorType& type : executable.output_types()) outputs.emplace_back(type);
+  std::vector<Tensor*> pointers;
+  for (Tensor& output : outputs) pointers.push_back(&output);
+  const Tensor* inputs[] = {&input};
+  RETURN_IF_ERROR(executable.Run(inputs, absl::MakeSpan(pointers)));
+  executable.ResetProfile();
+  executable.EnableProfile(true);
+  for (int run = 0; run < runs; ++run) RETURN_IF_ERROR(executable.Run(inputs, absl::MakeSpan(pointers)));
+  executable.EnableProfile(false);
+  std::vector<Results::Layer> layers;
+  for (const runtime::StepProfile& step : executable.profile()) {
+    Results::Layer layer;
+    layer.set_name(step.node);
+    layer.set_op(step.op);
+    layer.set_variant(step.variant);
+    layer.set_ms(Summarize(step.seconds).median * 1e3);
+    layer.set_macs(step.macs);
+    layer.set_bytes(step.bytes);
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+}  // namespace fuselage::harness

@@ -1,0 +1,33 @@
+// One run of the harness: model, passes, accuracy, latency, layers, gates. The library behind the binary.
+#ifndef FUSELAGE_HARNESS_RUN_H_
+#define FUSELAGE_HARNESS_RUN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "harness/base/files.h"
+#include "harness/config.pb.h"
+#include "harness/recorder.h"
+#include "harness/report/progress.h"
+
+namespace fuselage::harness {
+
+struct RunRequest {
+  HarnessConfig config;  // Valid, with the flags applied.
+  std::string name;      // Of the config, for the report.
+  SearchPath search;
+  int64_t max_memory_bytes = 0;  // 0: the defaults of the frontend and the runtime.
+  bool allow_nonfinite = false;
+};
+
+// Fills the recorder as it goes; the caller finishes it. A missed gate is a gate error, after everything was measured.
+absl::Status RunHarness(const RunRequest& request, report::Progress& progress, Recorder& recorder);
+
+// Full names of the options messages that a pipeline may hold.
+std::vector<std::string> PassOptionTypes();
+
+}  // namespace fuselage::harness
+
+#endif  // FUSELAGE_HARNESS_RUN_H_

@@ -1,0 +1,194 @@
+#include "harness/session.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/onnx.h"
+#include "harness/base/exit_code.h"
+#include "harness/base/suggest.h"
+#include "harness/environment.h"
+#include "harness/gates.h"
+#include "ir/base/status.h"
+#include "ir/ops/register_all.h"
+#include "kernels/register_all.h"
+#include "passes/register_all.h"
+
+namespace fuselage::harness {
+namespace {
+
+// 0 means all cores; each number once, in order.
+std::vector<int> ResolvedThreads(const HarnessConfig::Benchmark& benchmark, int cores) {
+  std::vector<int> wanted(benchmark.threads().begin(), benchmark.threads().end());
+  if (wanted.empty()) wanted = {1, 0};
+  std::vector<int> threads;
+  for (int count : wanted) {
+    if (count == 0) count = cores;
+    if (std::find(threads.begin(), threads.end(), count) == threads.end()) threads.push_back(count);
+  }
+  return threads;
+}
+
+// The names that `steps` give to graphs.
+absl::Status AppendStepNames(const google::protobuf::RepeatedPtrField<PipelineConfig::Step>& steps,
+                             const passes::PassRegistry& registry, std::vector<std::string>* names) {
+  for (const PipelineConfig::Step& step : steps) {
+    if (step.has_fixed_point()) {
+      RETURN_IF_ERROR(AppendStepNames(step.fixed_point().steps(), registry, names));
+      continue;
+    }
+    if (!step.has_pass()) return UsageError("pipeline: a step holds neither a pass nor a fixed_point");
+    if (!step.name().empty()) {
+      names->push_back(step.name());
+      continue;
+    }
+    // A pass that needs what is not known yet (a runner) is made later; here only its name matters.
+    const auto pass = registry.Create(step.pass(), {});
+    if (!pass.ok()) return UsageError(absl::StrCat("pipeline: ", pass.status().message()));
+    names->push_back(std::string((*pass)->name()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Session::Session(const RunRequest& request, report::Progress& progress, Recorder& recorder)
+    : request_(request), config_(request.config), progress_(progress), recorder_(recorder) {
+  ops::RegisterAll(ops_);
+  kernels::RegisterAll(kernels_);
+  passes::RegisterAll(passes_);
+  threads_ = ResolvedThreads(config_.benchmark(), AvailableCores());
+  pool_ = std::make_unique<runtime::ThreadPool>(*std::max_element(threads_.begin(), threads_.end()));
+}
+
+void Session::Warn(const std::string& text) {
+  progress_.Warn(text);
+  recorder_.Update([&](Results& results) { results.add_warnings(text); });
+}
+
+absl::Status Session::CheckStepNames() const {
+  std::vector<std::string> names = {"input"};
+  RETURN_IF_ERROR(AppendStepNames(config_.pipeline().steps(), passes_, &names));
+  for (const auto& variant : config_.variants()) {
+    if (variant.after().empty() || std::find(names.begin(), names.end(), variant.after()) != names.end()) continue;
+    return UsageError(absl::StrCat("variant ", variant.name(), ": the pipeline has no step \"", variant.after(), "\"",
+                                   DidYouMean(variant.after(), names)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::CheckVariants() {
+  RETURN_IF_ERROR(CheckStepNames());
+  for (const auto& config : config_.variants()) {
+    Variant variant;
+    variant.config = &config;
+    if (config.backend() == "cuda") {
+      return UsageError(absl::StrCat("variant ", config.name(),
+                                     ": this build has no CUDA kernels and found no CUDA device; use --backend=cpu"));
+    }
+    if (!config.backend().empty()) variant.engine.backend = config.backend();
+    if (!config.isa().empty()) {
+      const auto isa = kernels::IsaFromName(config.isa());
+      if (!isa.ok()) return UsageError(absl::StrCat("variant ", config.name(), ": ", isa.status().message()));
+      if (!kernels::CpuSupports(*isa)) {
+        return UsageError(absl::StrCat("variant ", config.name(), ": this CPU does not run ", config.isa(),
+                                       "; the best that it has is ", kernels::IsaName(kernels::BestIsa())));
+      }
+      variant.engine.isa = *isa;
+    }
+    variant.engine.max_memory_bytes = request_.max_memory_bytes;
+    variants_.push_back(std::move(variant));
+    recorder_.Update([&](Results& results) {
+      auto* result = results.add_variants();
+      result->set_name(config.name());
+      result->set_backend(variants_.back().engine.backend);
+      result->set_isa(std::string(kernels::IsaName(variants_.back().engine.isa)));
+    });
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::OpenDatasets() {
+  progress_.Begin("open dataset");
+  const auto calibration_split =
+      config_.calibration().split() == HarnessConfig::TEST ? HarnessConfig::TEST : HarnessConfig::TRAIN;
+  const auto evaluation_split =
+      config_.evaluation().split() == HarnessConfig::TRAIN ? HarnessConfig::TRAIN : HarnessConfig::TEST;
+  ASSIGN_OR_RETURN(evaluation_, datasets::Open(config_.dataset(), evaluation_split, request_.search));
+  const int wanted = std::max(config_.calibration().images(), config_.numeric_check().samples());
+  if (wanted > 0) {
+    ASSIGN_OR_RETURN(calibration_, datasets::Open(config_.dataset(), calibration_split, request_.search));
+    const int64_t images = std::min<int64_t>(config_.calibration().images(), calibration_.data->size());
+    if (images == 1) Warn("calibration on a single image");
+    if (images > 0 && calibration_split == evaluation_split) {
+      Warn("calibration and evaluation use the same split: the accuracy is not an independent one");
+    }
+    recorder_.Update([&](Results& results) {
+      results.mutable_calibration()->set_split(calibration_.split);
+      results.mutable_calibration()->set_images(static_cast<int32_t>(images));
+    });
+  }
+  recorder_.Update([&](Results& results) {
+    auto* dataset = results.mutable_dataset();
+    dataset->set_name(evaluation_.name);
+    dataset->set_path(evaluation_.path);
+    dataset->set_split(evaluation_.split);
+    dataset->set_images(evaluation_.data->size());
+  });
+  return absl::OkStatus();
+}
+
+absl::Status Session::LoadModel() {
+  progress_.Begin("read model");
+  const std::string path = request_.search.Find(config_.model().path());
+  ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(path));
+  recorder_.Update([&](Results& results) {
+    results.mutable_model()->set_path(path);
+    results.mutable_model()->set_sha256(digest.sha256);
+    results.mutable_model()->set_bytes(digest.bytes);
+  });
+  onnx::LoadOptions options;
+  for (const std::string& text : config_.model().shapes()) {
+    const auto shape = onnx::ParseShapeFlag(text);
+    if (!shape.ok()) return UsageError(shape.status().message());
+    options.shapes[shape->first] = shape->second;
+  }
+  if (request_.max_memory_bytes > 0) options.max_memory_bytes = request_.max_memory_bytes;
+  options.allow_nonfinite = request_.allow_nonfinite;
+  std::vector<std::string> warnings;
+  options.warnings = &warnings;
+  ASSIGN_OR_RETURN(graph_, onnx::Load(path, ops_, options));
+  for (const std::string& warning : warnings) Warn(warning);
+
+  ASSIGN_OR_RETURN(TensorType input, ImageInputOf(*graph_));
+  if (input.shape[0] != 1) {
+    RETURN_IF_ERROR(Annotate(graph_->SetBatch(1), absl::StrCat(path, ": with a batch of 1 in place of ", input.shape[0])));
+  }
+  const auto& preprocessing = config_.preprocessing();
+  datasets::PreprocessOptions preprocess;
+  preprocess.channels = static_cast<int>(input.shape[1]);
+  preprocess.height = static_cast<int>(input.shape[2]);
+  preprocess.width = static_cast<int>(input.shape[3]);
+  if ((preprocessing.height() > 0 && preprocessing.height() != preprocess.height) ||
+      (preprocessing.width() > 0 && preprocessing.width() != preprocess.width)) {
+    return UsageError(absl::StrCat("preprocessing: ", preprocessing.height(), "x", preprocessing.width(),
+                                   ", but the model's input is ", ToString(input)));
+  }
+  preprocess.mean.assign(preprocessing.mean().begin(), preprocessing.mean().end());
+  preprocess.std.assign(preprocessing.std().begin(), preprocessing.std().end());
+  auto preprocessor = datasets::Preprocessor::Create(std::move(preprocess));
+  if (!preprocessor.ok()) return UsageError(preprocessor.status().message());
+  preprocessor_ = *std::move(preprocessor);
+  evaluation_samples_.emplace(*evaluation_.data, *preprocessor_, pool_.get());
+  if (calibration_.data != nullptr) calibration_samples_.emplace(*calibration_.data, *preprocessor_, pool_.get());
+  return absl::OkStatus();
+}
+
+absl::Status Session::ApplyGates() {
+  const std::vector<Results::Gate> gates = CheckGates(config_.gates(), recorder_.Snapshot());
+  recorder_.Update([&](Results& results) {
+    for (const Results::Gate& gate : gates) *results.add_gates() = gate;
+  });
+  return GateStatus(gates);
+}
+
+}  // namespace fuselage::harness

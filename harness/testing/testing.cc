@@ -1,0 +1,115 @@
+#include "harness/testing/testing.h"
+
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/model_builder.h"
+#include "gtest/gtest.h"
+#include "ir/base/check.h"
+
+namespace fuselage::harness::testing {
+namespace {
+
+constexpr int kSide = 8;
+
+Tensor Seeded(Shape shape, uint64_t seed, float scale, float offset = 0) {
+  Tensor tensor = SeededTensor({DType::kF32, std::move(shape), std::nullopt, Layout::kRowMajor}, seed);
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) tensor.data<float>()[i] = tensor.data<float>()[i] * scale + offset;
+  return tensor;
+}
+
+void AddBatchNorm(onnx::ModelBuilder& model, const std::string& name, const std::string& in, const std::string& out,
+                  uint64_t seed) {
+  model.Initializer(name + ".weight", Seeded({8}, seed, 0.2f, 1.0f))
+      .Initializer(name + ".bias", Seeded({8}, seed + 1, 0.2f))
+      .Initializer(name + ".mean", Seeded({8}, seed + 2, 0.2f))
+      .Initializer(name + ".var", Seeded({8}, seed + 3, 0.2f, 1.0f))
+      .Node("BatchNormalization", {in, name + ".weight", name + ".bias", name + ".mean", name + ".var"}, {out}, name);
+}
+
+void WriteGzip(const std::string& path, const std::string& bytes) {
+  gzFile file = gzopen(path.c_str(), "wb");
+  FUSELAGE_CHECK(file != nullptr);
+  FUSELAGE_CHECK(gzwrite(file, bytes.data(), bytes.size()) == static_cast<int>(bytes.size()));
+  FUSELAGE_CHECK(gzclose(file) == Z_OK);
+}
+
+void WriteSplit(const std::string& prefix, int images, uint64_t seed) {
+  const char count = static_cast<char>(images);
+  const Tensor pixels = SeededTensor({DType::kU8, {images, kSide, kSide}, std::nullopt, Layout::kRowMajor}, seed);
+  std::string data = {0, 0, 8, 3, 0, 0, 0, count, 0, 0, 0, kSide, 0, 0, 0, kSide};
+  data.append(static_cast<const char*>(pixels.raw_data()), pixels.byte_size());
+  WriteGzip(prefix + "-images-idx3-ubyte.gz", data);
+  std::string labels = {0, 0, 8, 1, 0, 0, 0, count};
+  for (int i = 0; i < images; ++i) labels.push_back(static_cast<char>(i % 10));
+  WriteGzip(prefix + "-labels-idx1-ubyte.gz", labels);
+}
+
+constexpr char kConfig[] = R"(
+dataset { fashion_mnist { path: "$0" } }
+preprocessing { mean: 0.5 std: 0.5 }
+calibration { images: 16 }
+evaluation { batch: 5 }
+pipeline {
+  steps { pass { [type.googleapis.com/fuselage.NormalizeOptions] {} } }
+  steps { pass { [type.googleapis.com/fuselage.ConvBnOptions] {} } }
+  steps { pass { [type.googleapis.com/fuselage.FusionOptions] {} } }
+  steps { pass { [type.googleapis.com/fuselage.QuantizeOptions] {} } }
+  steps { pass { [type.googleapis.com/fuselage.QuantLiftOptions] {} } }
+  steps { pass { [type.googleapis.com/fuselage.LowerOptions] {} } }
+  steps { pass { [type.googleapis.com/fuselage.CleanupOptions] {} } }
+}
+numeric_check { samples: 2 }
+variants { name: "fp32" after: "fusion" }
+variants { name: "int8" }
+slowest_layers: 3
+)";
+
+}  // namespace
+
+std::string TinyModel() {
+  onnx::ModelBuilder model;
+  model.Input("x", {"N", 3, 16, 16})
+      .Initializer("w1", Seeded({8, 3, 3, 3}, 1, 0.4f))
+      .Initializer("w2", Seeded({8, 8, 3, 3}, 2, 0.3f))
+      .Initializer("fc.weight", Seeded({10, 8}, 3, 2.0f))
+      .Initializer("fc.bias", Seeded({10}, 4, 0.1f));
+  model.Node("Conv", {"x", "w1"}, {"c1"}, "conv1").Ints("pads", {1, 1, 1, 1});
+  AddBatchNorm(model, "bn1", "c1", "b1", 10);
+  model.Node("Relu", {"b1"}, {"r1"}, "relu1");
+  model.Node("Conv", {"r1", "w2"}, {"c2"}, "conv2").Ints("pads", {1, 1, 1, 1});
+  AddBatchNorm(model, "bn2", "c2", "b2", 20);
+  model.Node("Add", {"b2", "r1"}, {"a"}, "add");
+  model.Node("Relu", {"a"}, {"r2"}, "relu2");
+  model.Node("MaxPool", {"r2"}, {"p"}, "pool").Ints("kernel_shape", {2, 2}).Ints("strides", {2, 2});
+  model.Node("GlobalAveragePool", {"p"}, {"g"}, "gap");
+  model.Node("Flatten", {"g"}, {"f"}, "flatten");
+  model.Node("Gemm", {"f", "fc.weight", "fc.bias"}, {"logits"}, "fc").Int("transB", 1);
+  model.Output("logits");
+  return model.Bytes();
+}
+
+void WriteTinyDataset(const std::string& folder) {
+  WriteSplit(folder + "/train", 40, 7);
+  WriteSplit(folder + "/t10k", 24, 8);
+}
+
+Workplace MakeWorkplace(const std::string& name, const std::string& more) {
+  Workplace place;
+  place.folder = ::testing::TempDir() + "/" + name;
+  place.config = place.folder + "/tiny.textproto";
+  place.out = place.folder + "/out";
+  std::filesystem::remove_all(place.folder);
+  std::filesystem::create_directories(place.folder);
+  WriteTinyDataset(place.folder);
+  std::ofstream(place.folder + "/tiny.onnx", std::ios::binary) << TinyModel();
+  std::string text = absl::StrCat("model { path: \"", place.folder, "/tiny.onnx\" }", kConfig, more, "\n");
+  text.replace(text.find("$0"), 2, place.folder);
+  std::ofstream(place.config) << text;
+  return place;
+}
+
+}  // namespace fuselage::harness::testing

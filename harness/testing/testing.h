@@ -1,0 +1,25 @@
+// A network, a dataset and a config so small that a whole run of the harness takes a second.
+#ifndef FUSELAGE_HARNESS_TESTING_TESTING_H_
+#define FUSELAGE_HARNESS_TESTING_TESTING_H_
+
+#include <string>
+
+namespace fuselage::harness::testing {
+
+// A residual network of two convolutions on [N, 3, 16, 16], ten classes, with seeded weights; as an .onnx file.
+std::string TinyModel();
+
+// Writes Fashion-MNIST's four files with 8x8 images: 40 to train, 24 to test.
+void WriteTinyDataset(const std::string& folder);
+
+// Model, dataset and `tiny.textproto` in an empty folder of the test's own. `more` is added to the config.
+struct Workplace {
+  std::string folder;
+  std::string config;  // The config's path.
+  std::string out;     // An output folder, not there yet.
+};
+Workplace MakeWorkplace(const std::string& name, const std::string& more = "");
+
+}  // namespace fuselage::harness::testing
+
+#endif  // FUSELAGE_HARNESS_TESTING_TESTING_H_

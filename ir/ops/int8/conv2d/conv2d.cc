@@ -1,0 +1,44 @@
+#include "ir/ops/int8/conv2d/conv2d.h"
+
+#include "ir/ops/conv/convolution.h"
+#include "ir/ops/core/checks.h"
+#include "ir/ops/core/values.h"
+#include "ir/ops/int8/core/arithmetic.h"
+
+namespace fuselage::ops::int8::conv2d {
+namespace {
+
+absl::StatusOr<ir::Type> InferConv2d(const ir::InferCall& call) {
+  RETURN_IF_ERROR(CheckCodes(call, conv::kInput));
+  ASSIGN_OR_RETURN(const conv::Convolution convolution, conv::CheckConvolution(call, 2));
+  RETURN_IF_ERROR(CheckWeightAndBias(call));
+  if (call.has(conv::kResidual)) {
+    RETURN_IF_ERROR(CheckCodes(call, conv::kResidual));
+    if (call.GetDType("out_dtype") == DType::kF32) return AttributeError(call, "out_dtype", "u8 or i8 with a residual");
+  }
+  return OutputType(call, convolution.ResultShape(2), FloatOutput::kYes);
+}
+
+absl::StatusOr<std::vector<Tensor>> EvaluateConv2d(const ir::EvaluateCall& call) {
+  const Tensor& input = call.tensor(conv::kInput);
+  const Tensor& weight = call.tensor(conv::kWeight);
+  const conv::Convolution convolution = conv::ConvolutionOf(call, input.shape(), weight.shape());
+  // Whole numbers below 2^53 are exact in a double; around x - z_x zeros are the padding.
+  std::vector<double> sums(call.result().num_elements(), 0.0);
+  conv::Convolve(convolution, Centered(input).data(), ToDoubles(weight).data(), sums.data());
+  ASSIGN_OR_RETURN(Tensor result, Requantized(call, sums, weight.dim(0)));
+  return One(std::move(result));
+}
+
+}  // namespace
+
+void Register(ir::OpRegistry& registry) {
+  ir::OpSchema schema = conv::ConvolutionSchema(2);
+  schema.name = "int8.conv2d";
+  for (ir::AttributeSpec& attribute : OutputAttributes()) schema.attributes.push_back(std::move(attribute));
+  schema.infer = InferConv2d;
+  schema.evaluate = EvaluateConv2d;
+  registry.Register(std::move(schema));
+}
+
+}  // namespace fuselage::ops::int8::conv2d

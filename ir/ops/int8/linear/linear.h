@@ -1,0 +1,16 @@
+// int8.linear: linear on codes (ir/ops/linear), with the arithmetic of ir/ops/int8/core.
+//
+// Operands input, weight, bias as int8.conv2d has them. Attributes: those of linear, out_dtype (u8, i8 or f32),
+// out_scale, out_zero_point.
+#ifndef FUSELAGE_IR_OPS_INT8_LINEAR_LINEAR_H_
+#define FUSELAGE_IR_OPS_INT8_LINEAR_LINEAR_H_
+
+#include "ir/op.h"
+
+namespace fuselage::ops::int8::linear {
+
+void Register(ir::OpRegistry& registry);
+
+}  // namespace fuselage::ops::int8::linear
+
+#endif  // FUSELAGE_IR_OPS_INT8_LINEAR_LINEAR_H_

@@ -1,0 +1,76 @@
+// linear (oneDNN's inner product) and matmul.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/fp32/families.h"
+#include "kernels/fp32/onednn.h"
+
+namespace fuselage::fp32 {
+namespace {
+
+using kernels::Kernel;
+using kernels::KernelDesc;
+
+// [..., in] times [out, in] transposed: all leading dimensions are rows.
+absl::StatusOr<Call> LinearCall(const KernelDesc& desc) {
+  ASSIGN_OR_RETURN(const Tensor weight, FloatParameter(desc, "weight"));
+  if (weight.rank() != 2 || desc.input(0).rank() < 1 || desc.input(0).shape.back() != weight.dim(1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input ", ToString(desc.input(0)), " with weight ", ToString(weight.type())));
+  }
+  const int64_t rows = desc.input(0).num_elements() / weight.dim(1);
+  const MemoryDesc src = RowMajor({rows, weight.dim(1)}), dst = RowMajor({rows, weight.dim(0)});
+  Call call;
+  call.inputs = {{DNNL_ARG_SRC, 0, src}};
+  call.outputs = {{DNNL_ARG_DST, 0, dst}};
+
+  dnnl::post_ops post_ops;
+  RETURN_IF_ERROR(AppendActivation(desc, post_ops));
+  using InnerProduct = dnnl::inner_product_forward;
+  InnerProduct::desc description(dnnl::prop_kind::forward_inference, src, AnyLayout(weight.shape()), dst);
+  if (desc.ParameterOrNull("bias") != nullptr) {
+    ASSIGN_OR_RETURN(const Tensor bias, FloatParameter(desc, "bias"));
+    const MemoryDesc bias_desc = RowMajor(bias.shape());
+    call.constants.push_back({DNNL_ARG_BIAS, Reordered(bias, bias_desc, bias_desc)});
+    description =
+        InnerProduct::desc(dnnl::prop_kind::forward_inference, src, AnyLayout(weight.shape()), bias_desc, dst);
+  }
+  const InnerProduct::primitive_desc primitive(description, Attributes(post_ops), CpuEngine());
+  call.SetPrimitive(primitive, InnerProduct(primitive));
+  call.constants.push_back({DNNL_ARG_WEIGHTS, Reordered(weight, RowMajor(weight.shape()), primitive.weights_desc())});
+  call.macs = rows * weight.num_elements();
+  return call;
+}
+
+absl::StatusOr<Call> MatmulCall(const KernelDesc& desc) {
+  const TensorType &a = desc.input(0), &b = desc.input(1);
+  const int rank = std::max(a.rank(), b.rank());
+  if (a.rank() < 2 || b.rank() < 2 || rank > 5) {
+    return absl::UnimplementedError(absl::StrCat("matmul of ", ToString(a), " and ", ToString(b)));
+  }
+  const MemoryDesc a_desc = BroadcastDesc(a, rank), b_desc = BroadcastDesc(b, rank), dst = DescOf(desc.output());
+  Call call;
+  call.inputs = {{DNNL_ARG_SRC, 0, a_desc}, {DNNL_ARG_WEIGHTS, 1, b_desc}};
+  call.outputs = {{DNNL_ARG_DST, 0, dst}};
+  const dnnl::matmul::primitive_desc primitive(dnnl::matmul::desc(a_desc, b_desc, dst), Attributes(), CpuEngine());
+  call.SetPrimitive(primitive, dnnl::matmul(primitive));
+  call.macs = desc.output().num_elements() * a.shape.back();
+  return call;
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateLinear(const KernelDesc& desc) {
+  return MakeKernel(desc, [&] { return LinearCall(desc); });
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelDesc& desc) {
+  return MakeKernel(desc, [&] { return MatmulCall(desc); });
+}
+
+}  // namespace
+
+void RegisterLinear(kernels::KernelRegistry& registry) {
+  registry.Register({"linear", "", kernels::LayoutRule::kRowMajor, false, CreateLinear});
+  registry.Register({"matmul", "", kernels::LayoutRule::kRowMajor, false, CreateMatmul});
+}
+
+}  // namespace fuselage::fp32

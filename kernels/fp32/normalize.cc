@@ -1,0 +1,78 @@
+// softmax, and batch_norm with the running statistics.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/fp32/families.h"
+#include "kernels/fp32/onednn.h"
+
+namespace fuselage::fp32 {
+namespace {
+
+using kernels::Kernel;
+using kernels::KernelDesc;
+
+absl::StatusOr<Call> SoftmaxCall(const KernelDesc& desc) {
+  const TensorType& input = desc.input(0);
+  ASSIGN_OR_RETURN(const int axis, NormalizeAxis(desc.GetInt("dim"), input.rank()));
+  const MemoryDesc both = DescOf(input);
+  const dnnl::softmax_forward::primitive_desc primitive(
+      dnnl::softmax_forward::desc(dnnl::prop_kind::forward_inference, both, axis), Attributes(), CpuEngine());
+  Call call;
+  call.inputs = {{DNNL_ARG_SRC, 0, both}};
+  call.outputs = {{DNNL_ARG_DST, 0, both}};
+  call.SetPrimitive(primitive, dnnl::softmax_forward(primitive));
+  return call;
+}
+
+absl::StatusOr<Tensor> ParameterOr(const KernelDesc& desc, absl::string_view name, int64_t channels, float fill) {
+  if (desc.ParameterOrNull(name) != nullptr) return FloatParameter(desc, name);
+  Tensor tensor(DType::kF32, {channels});
+  std::fill_n(tensor.data<float>(), channels, fill);
+  return tensor;
+}
+
+absl::StatusOr<Call> BatchNormCall(const KernelDesc& desc) {
+  const TensorType& input = desc.input(0);
+  if (desc.GetBool("training")) return absl::UnimplementedError("training");
+  if (input.rank() < 2) return absl::UnimplementedError(absl::StrCat("input ", ToString(input)));
+  const int64_t channels = input.shape[1];
+  ASSIGN_OR_RETURN(const Tensor scale, ParameterOr(desc, "weight", channels, 1.0f));
+  ASSIGN_OR_RETURN(const Tensor shift, ParameterOr(desc, "bias", channels, 0.0f));
+  ASSIGN_OR_RETURN(const Tensor mean, ParameterOr(desc, "running_mean", channels, 0.0f));
+  ASSIGN_OR_RETURN(const Tensor variance, ParameterOr(desc, "running_var", channels, 1.0f));
+
+  const MemoryDesc both = DescOf(input);
+  using BatchNorm = dnnl::batch_normalization_forward;
+  const auto flags = dnnl::normalization_flags::use_global_stats | dnnl::normalization_flags::use_scale |
+                     dnnl::normalization_flags::use_shift;
+  const BatchNorm::primitive_desc primitive(
+      BatchNorm::desc(dnnl::prop_kind::forward_inference, both, static_cast<float>(desc.GetFloat("eps")), flags),
+      Attributes(), CpuEngine());
+  Call call;
+  call.inputs = {{DNNL_ARG_SRC, 0, both}};
+  call.outputs = {{DNNL_ARG_DST, 0, both}};
+  const MemoryDesc per_channel = RowMajor({channels});
+  call.constants = {{DNNL_ARG_SCALE, Reordered(scale, per_channel, per_channel)},
+                    {DNNL_ARG_SHIFT, Reordered(shift, per_channel, per_channel)},
+                    {DNNL_ARG_MEAN, Reordered(mean, per_channel, per_channel)},
+                    {DNNL_ARG_VARIANCE, Reordered(variance, per_channel, per_channel)}};
+  call.SetPrimitive(primitive, BatchNorm(primitive));
+  return call;
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateSoftmax(const KernelDesc& desc) {
+  return MakeKernel(desc, [&] { return SoftmaxCall(desc); });
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateBatchNorm(const KernelDesc& desc) {
+  return MakeKernel(desc, [&] { return BatchNormCall(desc); });
+}
+
+}  // namespace
+
+void RegisterNormalize(kernels::KernelRegistry& registry) {
+  registry.Register({"softmax", "", kernels::LayoutRule::kRowMajor, false, CreateSoftmax});
+  registry.Register({"batch_norm", "", kernels::LayoutRule::kNhwc, false, CreateBatchNorm});
+}
+
+}  // namespace fuselage::fp32

@@ -1,0 +1,204 @@
+#include "kernels/fp32/onednn.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace fuselage::fp32 {
+namespace {
+
+using kernels::Buffer;
+using kernels::ConstBuffer;
+using kernels::Kernel;
+using kernels::KernelDesc;
+
+class OnednnKernel final : public Kernel {
+ public:
+  OnednnKernel(const KernelDesc& desc, const Call& call)
+      : Kernel(desc), threads_(desc.threads), primitive_(call.primitive), stream_(CpuEngine()) {
+    int64_t weight_bytes = 0;
+    for (const Call::Argument& argument : call.inputs)
+      inputs_.push_back(Bind(argument.name, argument.index, argument.desc));
+    for (const Call::Argument& argument : call.outputs) {
+      outputs_.push_back(Bind(argument.name, argument.index, argument.desc));
+    }
+    for (const Call::Constant& constant : call.constants) {
+      constants_.push_back(constant.memory);
+      weight_bytes += constant.memory.get_desc().get_size();
+      arguments_.push_back({constant.name, constant.memory.get()});
+    }
+    if (call.scratchpad.get_size() > 0) {
+      scratchpad_ = dnnl::memory(call.scratchpad, CpuEngine(), DNNL_MEMORY_NONE);
+      arguments_.push_back({DNNL_ARG_SCRATCHPAD, scratchpad_.get()});
+    }
+    set_variant(absl::StrCat("onednn ", call.implementation));
+    set_scratch_bytes(call.scratchpad.get_size());
+    set_weight_bytes(weight_bytes);
+    set_macs(call.macs);
+  }
+
+ private:
+  struct Bound {
+    int index;
+    dnnl::memory memory;
+  };
+
+  Bound Bind(int name, int index, const MemoryDesc& desc) {
+    Bound bound{index, dnnl::memory(desc, CpuEngine(), DNNL_MEMORY_NONE)};
+    arguments_.push_back({name, bound.memory.get()});
+    return bound;
+  }
+
+  static void SetHandle(const dnnl::memory& memory, const void* data) {
+    FUSELAGE_CHECK(dnnl_memory_set_data_handle(memory.get(), const_cast<void*>(data)) == dnnl_success);
+  }
+
+  void Compute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
+               const kernels::RunContext& context) const override {
+    omp_set_num_threads(threads_);
+    for (const Bound& bound : inputs_) SetHandle(bound.memory, inputs[bound.index].data);
+    for (const Bound& bound : outputs_) SetHandle(bound.memory, outputs[bound.index].data);
+    if (scratch_bytes() > 0) SetHandle(scratchpad_, context.scratch.data);
+    // The C interface: no exceptions, and no argument map to build. The primitive was made for exactly these operands.
+    FUSELAGE_CHECK(dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()),
+                                          arguments_.data()) == dnnl_success);
+    FUSELAGE_CHECK(dnnl_stream_wait(stream_.get()) == dnnl_success);
+  }
+
+  const int threads_;
+  dnnl::primitive primitive_;
+  dnnl::stream stream_;
+  std::vector<Bound> inputs_, outputs_;
+  std::vector<dnnl::memory> constants_;
+  dnnl::memory scratchpad_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+absl::Status CheckFloat(const TensorType& type) {
+  if (type.dtype != DType::kF32 || type.quant.has_value()) {
+    return absl::UnimplementedError(absl::StrCat("operand of type ", ToString(type), ", want f32"));
+  }
+  if (type.num_elements() == 0) return absl::UnimplementedError(absl::StrCat("operand ", ToString(type), " is empty"));
+  return absl::OkStatus();
+}
+
+Dims DimsOf(const TensorType& type) { return type.shape.empty() ? Dims{1} : type.shape; }
+
+// Elements between neighbours along each dimension.
+Dims StridesOf(const TensorType& type) {
+  const Dims dims = DimsOf(type);
+  Dims strides(dims.size(), 1);
+  if (type.layout == Layout::kNhwc) {
+    return {dims[1] * dims[2] * dims[3], 1, dims[1] * dims[3], dims[1]};
+  }
+  for (int i = static_cast<int>(dims.size()) - 2; i >= 0; --i) strides[i] = strides[i + 1] * dims[i + 1];
+  return strides;
+}
+
+}  // namespace
+
+const dnnl::engine& CpuEngine() {
+  static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *engine;
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelDesc& desc,
+                                                   absl::FunctionRef<absl::StatusOr<Call>()> make) {
+  for (const auto& input : desc.inputs) {
+    if (input.has_value()) RETURN_IF_ERROR(CheckFloat(*input));
+  }
+  for (const TensorType& output : desc.outputs) RETURN_IF_ERROR(CheckFloat(output));
+  // oneDNN plans for the number of threads at creation.
+  omp_set_num_threads(desc.threads);
+  try {
+    ASSIGN_OR_RETURN(const Call call, make());
+    return std::make_unique<OnednnKernel>(desc, call);
+  } catch (const dnnl::error& error) {
+    const std::string message = absl::StrCat("oneDNN: ", error.what());
+    if (error.status == dnnl_out_of_memory) return absl::ResourceExhaustedError(message);
+    return absl::UnimplementedError(message);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory while creating a oneDNN primitive");
+  }
+}
+
+MemoryDesc DescOf(const TensorType& type) {
+  // oneDNN recognizes layouts by their tags: for dimensions of size 1, strides would be ambiguous.
+  if (type.layout == Layout::kNhwc) {
+    return MemoryDesc(type.shape, dnnl::memory::data_type::f32, dnnl::memory::format_tag::nhwc);
+  }
+  return RowMajor(DimsOf(type));
+}
+
+MemoryDesc RowMajor(const Dims& dims) {
+  using Tag = dnnl::memory::format_tag;
+  static constexpr Tag kTags[] = {Tag::a, Tag::ab, Tag::abc, Tag::abcd, Tag::abcde, Tag::abcdef};
+  FUSELAGE_CHECK(!dims.empty());
+  if (dims.size() > 6) {
+    return MemoryDesc(dims, dnnl::memory::data_type::f32, StridesOf(TensorType{DType::kF32, dims, {}, {}}));
+  }
+  return MemoryDesc(dims, dnnl::memory::data_type::f32, kTags[dims.size() - 1]);
+}
+
+MemoryDesc AnyLayout(const Dims& dims) {
+  return MemoryDesc(dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
+}
+
+MemoryDesc BroadcastDesc(const TensorType& type, int rank) {
+  Dims dims = DimsOf(type), strides = StridesOf(type);
+  if (static_cast<int>(dims.size()) == rank) return DescOf(type);
+  const int64_t elements = type.num_elements();
+  dims.insert(dims.begin(), rank - dims.size(), 1);
+  strides.insert(strides.begin(), rank - strides.size(), elements);
+  return MemoryDesc(dims, dnnl::memory::data_type::f32, strides);
+}
+
+dnnl::primitive_attr Attributes(const dnnl::post_ops& post_ops) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attributes.set_post_ops(post_ops);
+  return attributes;
+}
+
+absl::Status AppendActivation(const KernelDesc& desc, dnnl::post_ops& post_ops) {
+  const std::string& activation = desc.GetString("activation");
+  if (activation == "none") return absl::OkStatus();
+  if (activation != "relu") return absl::UnimplementedError(absl::StrCat("activation \"", activation, "\""));
+  post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Tensor> FloatParameter(const KernelDesc& desc, absl::string_view name) {
+  const Tensor* tensor = desc.ParameterOrNull(name);
+  if (tensor == nullptr) return absl::InvalidArgumentError(absl::StrCat("no parameter ", name));
+  if (tensor->type().quant.has_value()) return Dequantized(*tensor);
+  if (tensor->dtype() != DType::kF32) {
+    return absl::UnimplementedError(absl::StrCat(name, " of type ", ToString(tensor->type()), ", want f32"));
+  }
+  return *tensor;
+}
+
+dnnl::memory Reordered(const Tensor& values, const MemoryDesc& from, const MemoryDesc& to) {
+  FUSELAGE_CHECK(static_cast<int64_t>(from.get_size()) == values.byte_size());
+  dnnl::memory source(from, CpuEngine(), const_cast<void*>(values.raw_data()));
+  dnnl::memory target(to, CpuEngine());
+  dnnl::stream stream(CpuEngine());
+  dnnl::reorder(source, target).execute(stream, source, target);
+  stream.wait();
+  return target;
+}
+
+absl::StatusOr<Dims> IntsOr(const KernelDesc& desc, absl::string_view name, int n, int64_t fill) {
+  const std::vector<int64_t>& values = desc.GetInts(name);
+  if (values.empty()) return Dims(n, fill);
+  if (static_cast<int>(values.size()) != n) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " has ", values.size(), " entries, want ", n));
+  }
+  return values;
+}
+
+}  // namespace fuselage::fp32

@@ -1,0 +1,80 @@
+// What the FP32 kernels share: one oneDNN primitive as a Kernel, and the way from our types to oneDNN's.
+#ifndef FUSELAGE_KERNELS_FP32_ONEDNN_H_
+#define FUSELAGE_KERNELS_FP32_ONEDNN_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "kernels/core/kernel.h"
+#include "oneapi/dnnl/dnnl.hpp"
+
+namespace fuselage::fp32 {
+
+using Dims = dnnl::memory::dims;
+using MemoryDesc = dnnl::memory::desc;
+
+const dnnl::engine& CpuEngine();
+
+// A primitive and where its arguments come from.
+struct Call {
+  struct Argument {
+    int name;   // DNNL_ARG_SRC, ...
+    int index;  // Of the kernel's input or output.
+    MemoryDesc desc;
+  };
+  struct Constant {
+    int name;
+    dnnl::memory memory;
+  };
+
+  dnnl::primitive primitive;
+  MemoryDesc scratchpad;
+  std::string implementation;  // oneDNN's name of it: "jit:avx2".
+  std::vector<Argument> inputs, outputs;
+  std::vector<Constant> constants;
+  int64_t macs = 0;
+
+  template <typename PrimitiveDesc>
+  void SetPrimitive(const PrimitiveDesc& desc, dnnl::primitive made) {
+    primitive = std::move(made);
+    scratchpad = desc.scratchpad_desc();
+    implementation = desc.impl_info_str();
+  }
+};
+
+// The kernel of the call that `make` describes. Declines (Unimplemented) operands that are not f32 or have no elements,
+// and what oneDNN declines; no exception leaves it.
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> MakeKernel(const kernels::KernelDesc& desc,
+                                                            absl::FunctionRef<absl::StatusOr<Call>()> make);
+
+// The operand as it lies in memory.
+MemoryDesc DescOf(const TensorType& type);
+// Row-major, of any rank from 1 to 5.
+MemoryDesc RowMajor(const Dims& dims);
+// Of the layout that the primitive prefers.
+MemoryDesc AnyLayout(const Dims& dims);
+// DescOf with leading dimensions of size 1, as numpy broadcasts.
+MemoryDesc BroadcastDesc(const TensorType& type, int rank);
+
+// Attributes that every primitive here has: scratch memory comes from the caller.
+dnnl::primitive_attr Attributes(const dnnl::post_ops& post_ops = {});
+
+// post_ops += relu where the op's attribute `activation` says so; Unimplemented for an activation that is neither.
+absl::Status AppendActivation(const kernels::KernelDesc& desc, dnnl::post_ops& post_ops);
+
+// The f32 values of a parameter (dequantized where its type carries quantization parameters). InvalidArgument where
+// it is absent, Unimplemented where its element type is another.
+absl::StatusOr<Tensor> FloatParameter(const kernels::KernelDesc& desc, absl::string_view name);
+
+// Copies `values`, laid out as `from`, into new memory laid out as `to`.
+dnnl::memory Reordered(const Tensor& values, const MemoryDesc& from, const MemoryDesc& to);
+
+// The list attribute; `fill` n times where it is empty. InvalidArgument where it has another length.
+absl::StatusOr<Dims> IntsOr(const kernels::KernelDesc& desc, absl::string_view name, int n, int64_t fill);
+
+}  // namespace fuselage::fp32
+
+#endif  // FUSELAGE_KERNELS_FP32_ONEDNN_H_

@@ -1,0 +1,111 @@
+#include "kernels/int8/add/add.h"
+
+#include <cmath>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/core/requantize.h"
+
+namespace fuselage::int8::add {
+namespace {
+
+using kernels::Isa;
+using kernels::KernelDesc;
+
+constexpr Variant kVariants[] = {
+    {"scalar", Isa::kScalar, nullptr, scalar::Run},
+    {"avx2", Isa::kAvx2, nullptr, avx2::Run},
+    {"avx512_vnni", Isa::kAvx512Vnni, nullptr, avx512_vnni::Run},
+};
+
+constexpr int64_t kGrain = 1 << 14;
+
+class Add : public kernels::BinaryOps {
+ public:
+  Add(const KernelDesc& desc, const Params& params, const Variant& variant)
+      : BinaryOps(desc), params_(params), run_(variant.run), elements_(desc.output().num_elements()) {
+    set_variant(variant.name);
+  }
+
+ private:
+  void ComputeBinary(const void* a, const void* b, void* y, const kernels::RunContext& context) const override {
+    kernels::ForRanges(*context.parallel, elements_, kGrain, [&](int64_t begin, int64_t end) {
+      run_(params_, static_cast<const uint8_t*>(a) + begin, static_cast<const uint8_t*>(b) + begin,
+           static_cast<uint8_t*>(y) + begin, end - begin);
+    });
+  }
+
+  Params params_;
+  Function* run_;
+  int64_t elements_;
+};
+
+absl::Status CheckMultiplier(float multiplier, absl::string_view what) {
+  if (std::isnormal(multiplier)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(what, " scale / output scale is ", ShortestText(multiplier), ", wanted a normal float"));
+}
+
+}  // namespace
+
+absl::Span<const Variant> Variants() { return kVariants; }
+
+absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
+  if (!desc.has_input(0) || !desc.has_input(1)) return absl::InvalidArgumentError("add: wanted two operands");
+  const TensorType &a = desc.input(0), &b = desc.input(1), &y = desc.output();
+  RETURN_IF_ERROR(kernels::CheckCodes(a, "input"));
+  RETURN_IF_ERROR(kernels::CheckCodes(b, "other"));
+  RETURN_IF_ERROR(kernels::CheckCodes(y, "output"));
+  if (a.shape != b.shape) {
+    return absl::UnimplementedError(
+        absl::StrCat("add: shapes ", ToString(a.shape), " and ", ToString(b.shape), ", wanted the same"));
+  }
+  if (a.shape != y.shape || a.layout != b.layout || a.layout != y.layout) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("add: ", ToString(a), " and ", ToString(b), " to ", ToString(y), ", wanted one shape and layout"));
+  }
+  if (desc.GetFloat("alpha") != 1.0) {
+    return absl::UnimplementedError(absl::StrCat("add: alpha ", ShortestText(desc.GetFloat("alpha")), ", wanted 1"));
+  }
+  const std::string& activation = desc.GetString("activation");
+  if (activation != "none" && activation != "relu") {
+    return absl::UnimplementedError(absl::StrCat("add: activation '", activation, "', wanted none or relu"));
+  }
+  const kernels::UnsignedForm form_a = kernels::UnsignedFormOf(a), form_b = kernels::UnsignedFormOf(b),
+                              form_y = kernels::UnsignedFormOf(y);
+  const kernels::CodeRange range = kernels::CodeRangeOf(DType::kU8, form_y.zero_point, activation == "relu");
+  Params params;
+  params.flip_a = form_a.flip;
+  params.flip_b = form_b.flip;
+  params.flip_y = form_y.flip;
+  params.zero_point_a = form_a.zero_point;
+  params.zero_point_b = form_b.zero_point;
+  params.zero_point_y = form_y.zero_point;
+  params.multiplier_a = a.quant->scale() / y.quant->scale();
+  params.multiplier_b = b.quant->scale() / y.quant->scale();
+  params.lo = range.lo;
+  params.hi = range.hi;
+  RETURN_IF_ERROR(CheckMultiplier(params.multiplier_a, "add: input"));
+  RETURN_IF_ERROR(CheckMultiplier(params.multiplier_b, "add: other"));
+  return params;
+}
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
+  ASSIGN_OR_RETURN(const Params params, MakeParams(desc));
+  return std::make_unique<Add>(desc, params, kernels::BestVariant(Variants(), desc.isa, params));
+}
+
+void Register(kernels::KernelRegistry& registry) {
+  registry.Register({"int8.add", "add", kernels::LayoutRule::kSame, /*float_output=*/false, Create});
+}
+
+void scalar::Run(const Params& p, const uint8_t* a, const uint8_t* b, uint8_t* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float centered_a = static_cast<float>((a[i] ^ p.flip_a) - p.zero_point_a);
+    const float centered_b = static_cast<float>((b[i] ^ p.flip_b) - p.zero_point_b);
+    const float v = std::fma(centered_b, p.multiplier_b, centered_a * p.multiplier_a);
+    y[i] = static_cast<uint8_t>(kernels::ToCode(v, p.zero_point_y, {p.lo, p.hi})) ^ p.flip_y;
+  }
+}
+
+}  // namespace fuselage::int8::add

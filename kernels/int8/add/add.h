@@ -1,0 +1,52 @@
+// int8.add: y = a + b on codes of one shape, each operand with its own scale and zero point, ReLU fused.
+//
+//   v = fma(float(b - z_b), s_b / s_y, float(a - z_a) * (s_a / s_y))
+//   q = clamp(rne(v) + z_y, lo, hi)                                     ReLU: lo = max(lo, z_y)
+//
+// Declines: operands of different shapes (broadcasting); alpha other than 1; float operands or result.
+#ifndef FUSELAGE_KERNELS_INT8_ADD_ADD_H_
+#define FUSELAGE_KERNELS_INT8_ADD_ADD_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "kernels/core/kernel.h"
+#include "kernels/core/registry.h"
+#include "kernels/core/variant.h"
+
+namespace fuselage::int8::add {
+
+// Zero points and clamp are those of the unsigned form (see UnsignedForm).
+struct Params {
+  uint8_t flip_a = 0, flip_b = 0, flip_y = 0;
+  int32_t zero_point_a = 0, zero_point_b = 0, zero_point_y = 0;
+  float multiplier_a = 0, multiplier_b = 0;
+  int32_t lo = 0, hi = 255;
+};
+
+// n elements. `y` may be `a` or `b`.
+using Function = void(const Params& params, const uint8_t* a, const uint8_t* b, uint8_t* y, int64_t n);
+using Variant = kernels::Variant<Params, Function>;
+
+absl::Span<const Variant> Variants();
+
+absl::StatusOr<Params> MakeParams(const kernels::KernelDesc& desc);
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
+void Register(kernels::KernelRegistry& registry);
+
+namespace scalar {
+Function Run;
+}
+namespace avx2 {
+Function Run;
+}
+namespace avx512_vnni {
+Function Run;
+}
+namespace avx512_vnni_emulated {  // Linked into tests only.
+Function Run;
+}
+
+}  // namespace fuselage::int8::add
+
+#endif  // FUSELAGE_KERNELS_INT8_ADD_ADD_H_

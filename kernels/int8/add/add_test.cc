@@ -1,0 +1,165 @@
+#include "kernels/int8/add/add.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/core/testing/testing.h"
+#include "kernels/core/testing/variant_test.h"
+
+namespace fuselage::int8::add {
+namespace {
+
+using kernels::Codes;
+using kernels::GuardedMemory;
+using kernels::Isa;
+using kernels::KernelDesc;
+using ::testing::HasSubstr;
+
+KernelDesc Desc(TensorType a, TensorType b, TensorType y, const char* activation = "none") {
+  KernelDesc desc;
+  desc.op = "int8.add";
+  desc.inputs = {std::move(a), std::move(b)};
+  desc.outputs = {std::move(y)};
+  desc.attributes = {{"alpha", Attribute(1.0)}, {"activation", Attribute(activation)}};
+  return desc;
+}
+
+// All pairs of types, zero points at both ends and between, scales that saturate, tie, and hardly matter.
+std::vector<KernelDesc> Descs() {
+  const Shape shape = {256, 256};
+  std::vector<KernelDesc> descs;
+  const DType types[] = {DType::kU8, DType::kI8};
+  const float scales[][3] = {{0.5f, 0.25f, 0.5f},
+                             {0.031f, 0.047f, 0.059f},
+                             {1.0f, 1e-6f, 0.001f},
+                             {1e-7f, 2e-7f, 3e20f},
+                             {3e38f, 3e38f, 1.0f}};
+  int n = 0;
+  for (const DType a : types) {
+    for (const DType b : types) {
+      for (const DType y : types) {
+        for (const auto& s : scales) {
+          const auto zero_point = [&n](DType dtype, int step) {
+            const int points[] = {0, 255, 128, 3};
+            return points[(n + step) % 4] - (dtype == DType::kI8 ? 128 : 0);
+          };
+          descs.push_back(Desc(Codes(a, shape, s[0], zero_point(a, 0)), Codes(b, shape, s[1], zero_point(b, n / 4)),
+                               Codes(y, shape, s[2], zero_point(y, n / 2)), n % 3 == 0 ? "relu" : "none"));
+          ++n;
+        }
+      }
+    }
+  }
+  return descs;
+}
+
+// Every pair of codes.
+struct AllPairs {
+  GuardedMemory a{65536}, b{65536};
+  AllPairs() {
+    for (int i = 0; i < 65536; ++i) {
+      a.data()[i] = static_cast<uint8_t>(i >> 8);
+      b.data()[i] = static_cast<uint8_t>(i);
+    }
+  }
+};
+
+int Value(uint8_t byte, DType dtype) { return dtype == DType::kI8 ? static_cast<int8_t>(byte) : byte; }
+
+// The formula in the codes' own types, rounding by the current mode: half to even.
+TEST(Scalar, FollowsTheFormula) {
+  AllPairs x;
+  GuardedMemory y(65536);
+  for (const KernelDesc& desc : Descs()) {
+    const absl::StatusOr<Params> params = MakeParams(desc);
+    ASSERT_TRUE(params.ok()) << params.status();
+    scalar::Run(*params, x.a.data(), x.b.data(), y.data(), 65536);
+    const TensorType &ta = desc.input(0), &tb = desc.input(1), &ty = desc.output();
+    const float ma = ta.quant->scale() / ty.quant->scale(), mb = tb.quant->scale() / ty.quant->scale();
+    const int zy = ty.quant->zero_point(), lo = ty.dtype == DType::kI8 ? -128 : 0;
+    const int floor = desc.GetString("activation") == "relu" ? std::max(lo, zy) : lo;
+    for (int i = 0; i < 65536; ++i) {
+      const float first = static_cast<float>(Value(x.a.data()[i], ta.dtype) - ta.quant->zero_point()) * ma;
+      const float v = std::fma(static_cast<float>(Value(x.b.data()[i], tb.dtype) - tb.quant->zero_point()), mb, first);
+      const double q = std::nearbyint(static_cast<double>(v)) + zy;
+      const int wanted = static_cast<int>(std::min(std::max(q, static_cast<double>(floor)), lo + 255.0));
+      ASSERT_EQ(Value(y.data()[i], ty.dtype), wanted) << i << " " << ToString(ta) << ToString(tb) << ToString(ty);
+    }
+  }
+}
+
+using VariantTest = kernels::VariantTest<Variant>;
+
+TEST_P(VariantTest, EqualsScalarOnAllPairsOfCodes) {
+  AllPairs x;
+  GuardedMemory wanted(65536), found(65536);
+  for (const KernelDesc& desc : Descs()) {
+    const Params params = *MakeParams(desc);
+    scalar::Run(params, x.a.data(), x.b.data(), wanted.data(), 65536);
+    GetParam().run(params, x.a.data(), x.b.data(), found.data(), 65536);
+    ASSERT_TRUE(std::equal(wanted.data(), wanted.data() + 65536, found.data()))
+        << ToString(desc.input(0)) << ToString(desc.input(1)) << ToString(desc.output());
+  }
+}
+
+TEST_P(VariantTest, EqualsScalarAtAnyLengthAndAlignment) {
+  const Params params = *MakeParams(Descs()[1]);
+  for (const int n : {0, 1, 7, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 1000}) {
+    for (const int misalignment : {0, 1, 13}) {
+      GuardedMemory a(n, misalignment), b(n, 2 * misalignment), wanted(n), found(n, misalignment);
+      a.FillRandom(n);
+      b.FillRandom(n + 1);
+      scalar::Run(params, a.data(), b.data(), wanted.data(), n);
+      GetParam().run(params, a.data(), b.data(), found.data(), n);
+      ASSERT_TRUE(std::equal(wanted.data(), wanted.data() + n, found.data())) << n;
+      ASSERT_TRUE(found.guards_intact()) << n;
+      GetParam().run(params, a.data(), b.data(), a.data(), n);  // In place.
+      ASSERT_TRUE(std::equal(wanted.data(), wanted.data() + n, a.data())) << n;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, VariantTest,
+                         ::testing::ValuesIn(kernels::WithEmulated(Variants(), avx512_vnni_emulated::Run)),
+                         kernels::VariantName());
+
+TEST(Kernel, IsTheSameOnAnyNumberOfThreads) {
+  const Shape shape = {1, 5, 123, 97};
+  KernelDesc desc =
+      Desc(Codes(DType::kU8, shape, 0.02f, 3, Layout::kNhwc), Codes(DType::kI8, shape, 0.03f, -5, Layout::kNhwc),
+           Codes(DType::kU8, shape, 0.04f, 0, Layout::kNhwc), "relu");
+  const Tensor a = SeededTensor(desc.input(0), 1), b = SeededTensor(desc.input(1), 2);
+  std::optional<Tensor> wanted;
+  for (const Isa isa : {Isa::kScalar, kernels::BestIsa()}) {
+    desc.isa = isa;
+    const auto kernel = Create(desc);
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    EXPECT_EQ((*kernel)->output_scale(), 0.04f);
+    for (const int threads : {1, 2, 3, 7}) {
+      kernels::TestThreads parallel(threads);
+      const absl::StatusOr<Tensor> y = kernels::RunKernel(**kernel, {&a, &b}, &parallel);
+      ASSERT_TRUE(y.ok()) << y.status();
+      if (!wanted) wanted = *y;
+      EXPECT_TRUE(y->SameBytes(*wanted)) << (*kernel)->variant() << " on " << threads;
+    }
+  }
+}
+
+TEST(Create, Declines) {
+  const TensorType x = Codes(DType::kU8, {2, 3}, 0.5f, 1);
+  const auto error = [](const KernelDesc& desc) { return Create(desc).status(); };
+  EXPECT_EQ(error(Desc(x, Codes(DType::kU8, {1, 3}, 0.5f, 1), x)).code(), absl::StatusCode::kUnimplemented);
+  KernelDesc desc = Desc(x, x, x);
+  desc.attributes.find("alpha")->second = Attribute(2.0);
+  EXPECT_EQ(error(desc).code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(error(Desc(x, x, x, "tanh")).code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(error(Desc(x, x, kernels::Floats({2, 3}))).code(), absl::StatusCode::kUnimplemented);
+  const absl::Status status = error(Desc(x, Codes(DType::kU8, {2, 3}, 1e-20f, 0), Codes(DType::kU8, {2, 3}, 1e20f, 0)));
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("other scale / output scale"));
+}
+
+}  // namespace
+}  // namespace fuselage::int8::add

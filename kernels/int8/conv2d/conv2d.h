@@ -1,0 +1,39 @@
+// int8.conv2d: convolution of codes with a fused bias, residual and ReLU, in NHWC.
+//
+//   y = requantize(sum x*w + b32, residual)        kernels/core/requantize.h has the arithmetic
+//
+// Operands: input u8|i8 [n, ic, h, w], residual u8|i8 of the output's shape (optional). Parameters: weight i8
+// [oc, ic/groups, kh, kw], symmetric, per tensor or per axis 0; bias f32 or i32 [oc] (optional). Attributes: stride,
+// padding (top, left, bottom, right), dilation, groups, activation ("none" or "relu"). Output: u8, i8, or f32 (then
+// without a residual). Padding is the input's zero point, so it means real zero.
+//
+// Every variant returns the bytes of the scalar one.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_CONV2D_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_CONV2D_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "kernels/core/kernel.h"
+#include "kernels/core/registry.h"
+#include "kernels/int8/conv2d/variant.h"
+
+namespace fuselage::int8::conv2d {
+
+// All variants, the preferred one first: dispatch, tests and benchmarks iterate this table.
+absl::Span<const Variant> Variants();
+
+// The first variant at or below desc.isa that this CPU runs, that supports the problem and is worthwhile for it.
+// InvalidArgument: operands that contradict each other; Unimplemented: a form that no variant runs;
+// FailedPrecondition: the accumulator cannot be proven to fit 32 bits.
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
+
+// The same with the variant given, whatever desc.isa says. FailedPrecondition where it does not support the problem.
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const kernels::KernelDesc& desc, const Variant& variant);
+
+void Register(kernels::KernelRegistry& registry);
+
+}  // namespace fuselage::int8::conv2d
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_CONV2D_H_

@@ -1,0 +1,121 @@
+// AVX-512 VNNI's matrix product: vpdpbusd adds four products u8 * i8 to each of 16 int32 lanes, exactly (vpdpbusds
+// would saturate). Up to 6 pixels by 64 output channels: 24 registers of sums, four of weights, one broadcast dword.
+// The epilogue is AVX2's.
+//
+// The test builds this source a second time with FUSELAGE_SIMDE: portable forms of the AVX-512 intrinsics.
+#include <string.h>
+
+#include "kernels/int8/conv2d/output_avx2.h"
+#include "kernels/int8/conv2d/primitives.h"
+#include "kernels/int8/conv2d/simd.h"
+
+namespace fuselage::int8::conv2d {
+namespace {
+
+inline int LoadDword(const void* p) {
+  int v;
+  memcpy(&v, p, sizeof(v));
+  return v;
+}
+
+template <int kRows, int kPanels>
+void MultiplyTile(const Multiply& m) {
+  __m512i sum[kRows][kPanels];
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) {
+      sum[r][p] = m.accumulate ? _mm512_loadu_si512(m.c + r * m.c_stride + p * kPanel) : _mm512_setzero_si512();
+    }
+  }
+  const char* b = static_cast<const char*>(m.b);
+  const int64_t stride = m.a_stride, b_stride = m.b_stride;
+  for (int64_t d = 0; d < m.depth; ++d, b += kPanelBytes) {
+    const char* a = static_cast<const char*>(m.a) + m.offsets[d];
+    const char* a3 = a + 3 * stride;
+    __m512i weights[kPanels];
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) weights[p] = _mm512_loadu_si512(b + p * b_stride);
+#pragma GCC unroll 6
+    for (int r = 0; r < kRows; ++r) {
+      const __m512i x = _mm512_set1_epi32(LoadDword(r < 3 ? a + r * stride : a3 + (r - 3) * stride));
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) sum[r][p] = _mm512_dpbusd_epi32(sum[r][p], x, weights[p]);
+    }
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) _mm512_storeu_si512(m.c + r * m.c_stride + p * kPanel, sum[r][p]);
+  }
+}
+
+template <int kPanels>
+void MultiplyRows(const Multiply& m) {
+  switch (m.rows) {
+    case 1: return MultiplyTile<1, kPanels>(m);
+    case 2: return MultiplyTile<2, kPanels>(m);
+    case 3: return MultiplyTile<3, kPanels>(m);
+    case 4: return MultiplyTile<4, kPanels>(m);
+    case 5: return MultiplyTile<5, kPanels>(m);
+    default: return MultiplyTile<6, kPanels>(m);
+  }
+}
+
+void MultiplyVnni(const Multiply& m) {
+  switch (m.panels) {
+    case 1: return MultiplyRows<1>(m);
+    case 2: return MultiplyRows<2>(m);
+    case 3: return MultiplyRows<3>(m);
+    default: return MultiplyRows<4>(m);
+  }
+}
+
+void Load(const uint8_t* x, int64_t count, uint8_t flip, void* out) {
+  uint8_t* to = static_cast<uint8_t*>(out);
+  const __m256i flips = _mm256_set1_epi8(static_cast<char>(flip));
+  int64_t i = 0;
+  for (; i + 32 <= count; i += 32) {
+    const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), _mm256_xor_si256(codes, flips));
+  }
+  for (; i < count; ++i) to[i] = x[i] ^ flip;
+}
+
+template <OutputKind kKind>
+void FinishPixels(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  const Destination place = to;
+  for (int first = 0; first < place.channels; first += kPanel) {
+    const PanelConstants constants = PanelConstantsOf(stage, place.channel + first);
+    for (int64_t pixel = 0; pixel < pixels; ++pixel) {
+      const int32_t* from = c + pixel * c_stride + first;
+      StoreAvx2<kKind>(constants, place, pixel * place.pixel_stride + first, place.channels - first,
+                       _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)),
+                       _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 8)));
+    }
+  }
+}
+
+void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  switch (OutputKindOf(stage)) {
+    case OutputKind::kCodes: return FinishPixels<OutputKind::kCodes>(stage, to, c, c_stride, pixels);
+    case OutputKind::kCodesWithResidual:
+      return FinishPixels<OutputKind::kCodesWithResidual>(stage, to, c, c_stride, pixels);
+    case OutputKind::kFloat: return FinishPixels<OutputKind::kFloat>(stage, to, c, c_stride, pixels);
+  }
+}
+
+// Four panels of 96 dwords take 24 KB.
+constexpr DirectPrimitives kDirect = {
+    /*element_bytes=*/1, /*max_panels=*/4, /*chunk_depth=*/96, /*load=*/Load, /*multiply=*/MultiplyVnni,
+    /*finish=*/Finish};
+
+}  // namespace
+
+#ifdef FUSELAGE_SIMDE
+const DirectPrimitives& DirectAvx512VnniSimde() { return kDirect; }
+#else
+const DirectPrimitives& DirectAvx512Vnni() { return kDirect; }
+#endif
+
+}  // namespace fuselage::int8::conv2d

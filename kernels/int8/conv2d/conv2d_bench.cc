@@ -1,0 +1,230 @@
+// Every variant on ResNet18's convolutions at 224x224, and all twenty of them in the network's order, as they share the
+// caches in a run. Names: variant/layer/batch/threads.
+//
+//   bazel run //kernels/int8/conv2d:conv2d_bench -- --benchmark_filter=resnet18
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "benchmark/benchmark.h"
+#include "kernels/int8/conv2d/conv2d.h"
+#include "kernels/int8/conv2d/testing.h"
+
+namespace fuselage::int8::conv2d {
+namespace {
+
+// Threads that spin between jobs: what is measured is the kernel, not the wake-up.
+class SpinningThreads : public kernels::Parallel {
+ public:
+  explicit SpinningThreads(int threads) : threads_(threads) {
+    for (int thread = 1; thread < threads; ++thread) {
+      workers_.emplace_back([this, thread] {
+        for (int seen = 0;;) {
+          int now;
+          while ((now = started_.load(std::memory_order_acquire)) == seen) {
+          }
+          seen = now;
+          if (tasks_ < 0) return;
+          Share(thread);
+          finished_.fetch_add(1, std::memory_order_release);
+        }
+      });
+    }
+  }
+  ~SpinningThreads() override {
+    tasks_ = -1;
+    started_.fetch_add(1, std::memory_order_release);
+    for (std::thread& worker : workers_) worker.join();
+  }
+  int threads() const override { return threads_; }
+  void For(int tasks, absl::FunctionRef<void(int, int)> body) override {
+    tasks_ = tasks;
+    body_ = &body;
+    finished_.store(0, std::memory_order_relaxed);
+    started_.fetch_add(1, std::memory_order_release);
+    Share(0);
+    while (finished_.load(std::memory_order_acquire) != threads_ - 1) {
+    }
+  }
+
+ private:
+  void Share(int thread) {
+    const int64_t end = int64_t{tasks_} * (thread + 1) / threads_;
+    for (int64_t task = int64_t{tasks_} * thread / threads_; task < end; ++task) {
+      (*body_)(static_cast<int>(task), thread);
+    }
+  }
+
+  const int threads_;
+  int tasks_ = 0;
+  absl::FunctionRef<void(int, int)>* body_ = nullptr;
+  std::atomic<int> started_{0}, finished_{0};
+  std::vector<std::thread> workers_;
+};
+
+struct Layer {
+  const char* name;
+  int in_channels, size, out_channels, kernel, stride;
+  bool residual;
+  int count;  // In the network.
+};
+
+// He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, table 1.
+constexpr Layer kLayers[] = {
+    {"stem", 3, 224, 64, 7, 2, false, 1},
+    {"layer1", 64, 56, 64, 3, 1, false, 2},
+    {"layer1_residual", 64, 56, 64, 3, 1, true, 2},
+    {"layer2_down", 64, 56, 128, 3, 2, false, 1},
+    {"layer2_shortcut", 64, 56, 128, 1, 2, false, 1},
+    {"layer2", 128, 28, 128, 3, 1, false, 1},
+    {"layer2_residual", 128, 28, 128, 3, 1, true, 2},
+    {"layer3_down", 128, 28, 256, 3, 2, false, 1},
+    {"layer3_shortcut", 128, 28, 256, 1, 2, false, 1},
+    {"layer3", 256, 14, 256, 3, 1, false, 1},
+    {"layer3_residual", 256, 14, 256, 3, 1, true, 2},
+    {"layer4_down", 256, 14, 512, 3, 2, false, 1},
+    {"layer4_shortcut", 256, 14, 512, 1, 2, false, 1},
+    {"layer4", 512, 7, 512, 3, 1, false, 1},
+    {"layer4_residual", 512, 7, 512, 3, 1, true, 2},
+};
+
+// Beyond ResNet18: depthwise as in MobileNet.
+constexpr Layer kDepthwise[] = {
+    {"depthwise_112", 32, 112, 32, 3, 1, false, 1},
+    {"depthwise_56_s2", 128, 56, 128, 3, 2, false, 1},
+    {"depthwise_14", 512, 14, 512, 3, 1, false, 1},
+};
+
+struct Prepared {
+  Prepared(const Layer& layer, int batch, int threads, bool depthwise, const Variant* variant)
+      : instance(CaseOf(layer, batch, threads, depthwise), 1) {
+    kernels::KernelDesc desc = instance.Desc();
+    desc.isa = kernels::BestIsa();
+    auto made = variant == nullptr ? Create(desc) : CreateVariant(desc, *variant);
+    if (!made.ok()) return;
+    kernel = std::move(*made);
+    output.resize(kernel->outputs()[0].byte_size());
+    scratch.resize(kernel->scratch_bytes() + 64);
+  }
+
+  static Case CaseOf(const Layer& layer, int batch, int threads, bool depthwise) {
+    Case c;
+    c.batch = batch;
+    c.in_channels = layer.in_channels, c.out_channels = layer.out_channels;
+    c.height = c.width = layer.size;
+    c.kernel_height = c.kernel_width = layer.kernel;
+    c.stride_y = c.stride_x = layer.stride;
+    c.top = c.left = c.bottom = c.right = layer.kernel / 2;
+    c.groups = depthwise ? layer.in_channels : 1;
+    c.relu = true;
+    if (layer.residual) c.residual_type = DType::kU8;
+    c.threads = threads;
+    return c;
+  }
+
+  void Run(kernels::Parallel* parallel) {
+    uint8_t* aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
+    const absl::Status status = kernel->Run(
+        {{instance.input.data(), static_cast<int64_t>(instance.input.size())},
+         {instance.residual.empty() ? nullptr : instance.residual.data(),
+          static_cast<int64_t>(instance.residual.size())}},
+        {{output.data(), static_cast<int64_t>(output.size())}}, {parallel, {aligned, kernel->scratch_bytes()}});
+    FUSELAGE_CHECK(status.ok());
+  }
+
+  Instance instance;
+  std::unique_ptr<kernels::Kernel> kernel;
+  std::vector<uint8_t> output, scratch;
+};
+
+void SetCounters(benchmark::State& state, int64_t macs, int64_t bytes) {
+  state.SetItemsProcessed(state.iterations() * macs);
+  state.SetBytesProcessed(state.iterations() * bytes);
+  state.counters["GMAC/s"] =
+      benchmark::Counter(static_cast<double>(state.iterations() * macs) * 1e-9, benchmark::Counter::kIsRate);
+}
+
+void BenchmarkLayer(benchmark::State& state, const Layer& layer, bool depthwise, const Variant* variant, int batch,
+                    int threads) {
+  Prepared prepared(layer, batch, threads, depthwise, variant);
+  if (prepared.kernel == nullptr) {
+    state.SkipWithError("the variant does not support this problem");
+    return;
+  }
+  SpinningThreads parallel(threads);
+  for (auto _ : state) prepared.Run(&parallel);
+  SetCounters(state, prepared.kernel->macs(),
+              static_cast<int64_t>(prepared.instance.input.size() + prepared.output.size()) +
+                  prepared.kernel->weight_bytes());
+}
+
+void BenchmarkNetwork(benchmark::State& state, int batch, int threads) {
+  std::vector<std::unique_ptr<Prepared>> network;
+  int64_t macs = 0, weights = 0;
+  for (const Layer& layer : kLayers) {
+    for (int i = 0; i < layer.count; ++i) {
+      network.push_back(std::make_unique<Prepared>(layer, batch, threads, false, nullptr));
+      macs += network.back()->kernel->macs();
+      weights += network.back()->kernel->weight_bytes();
+    }
+  }
+  SpinningThreads parallel(threads);
+  for (auto _ : state) {
+    for (auto& prepared : network) prepared->Run(&parallel);
+  }
+  SetCounters(state, macs, weights);
+  state.counters["weight_MB"] = static_cast<double>(weights) * 1e-6;
+}
+
+bool Supported(const Layer& layer, bool depthwise, const Variant& variant) {
+  return kernels::CpuSupports(variant.isa) && Prepared(layer, 1, 1, depthwise, &variant).kernel != nullptr;
+}
+
+void RegisterLayers(absl::Span<const Layer> layers, bool depthwise) {
+  for (const Layer& layer : layers) {
+    for (const Variant& variant : Variants()) {
+      if (!Supported(layer, depthwise, variant)) continue;
+      for (int batch : {1, 16}) {
+        for (int threads : {1, 2}) {
+          if (variant.isa == kernels::Isa::kScalar && (batch > 1 || threads > 1)) continue;
+          benchmark::RegisterBenchmark(
+              absl::StrCat(variant.name, "/", layer.name, "/batch:", batch, "/threads:", threads).c_str(),
+              [&layer, &variant, depthwise, batch, threads](benchmark::State& state) {
+                BenchmarkLayer(state, layer, depthwise, &variant, batch, threads);
+              })
+              ->Unit(benchmark::kMicrosecond)
+              ->UseRealTime();
+        }
+      }
+    }
+  }
+}
+
+void RegisterAll() {
+  RegisterLayers(kLayers, false);
+  RegisterLayers(kDepthwise, true);
+  for (int batch : {1, 16}) {
+    for (int threads : {1, 2}) {
+      benchmark::RegisterBenchmark(absl::StrCat("resnet18/batch:", batch, "/threads:", threads).c_str(),
+                                   [batch, threads](benchmark::State& state) {
+                                     BenchmarkNetwork(state, batch, threads);
+                                   })
+          ->Unit(benchmark::kMillisecond)
+          ->UseRealTime();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fuselage::int8::conv2d
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  fuselage::int8::conv2d::RegisterAll();
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -1,0 +1,109 @@
+// The inner loops of one instruction set, as the generic drivers (conv2d_direct.cc, conv2d_winograd.cc,
+// conv2d_depthwise.cc) call them. Plain structs and functions only: the sources behind them are compiled for that
+// instruction set, and an inline function emitted there must never be the copy that the linker keeps for all.
+//
+// All loops see four bytes of consecutive input channels (two int16, or four u8) as one "dword", and weights in panels
+// of 16 output channels: [dword][16][4 bytes].
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_PRIMITIVES_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_PRIMITIVES_H_
+
+#include <stdint.h>
+
+namespace fuselage::int8::conv2d {
+
+constexpr int kPanel = 16;        // Output channels of a weight panel.
+constexpr int kMaxRows = 6;       // Pixels (or tiles) of one Multiply.
+constexpr int kDwordBytes = 4;    // One step of a Multiply's depth.
+constexpr int kPanelBytes = kPanel * kDwordBytes;
+
+// c[r][16*p + j] (+)= sum over d of  a[r][d] . b[p][d][j],  modulo 2^32
+struct Multiply {
+  const void* a;
+  int64_t a_stride;        // Bytes from row to row.
+  const int64_t* offsets;  // [depth]: where dword d of a row is, in bytes. Its load hides behind the multiplications.
+  int64_t depth;           // Dwords.
+  const void* b;
+  int64_t b_stride;        // Bytes from panel to panel.
+  int32_t* c;
+  int64_t c_stride;        // Elements from row to row.
+  int rows;                // 1 .. kMaxRows
+  int panels;              // 1 .. max_panels
+  bool accumulate;
+};
+
+// From accumulators to the output. Codes are handled as u8: i8 codes have their top bit flipped on the way, and zero
+// points, lo and hi below are shifted by 128 to match. Arrays hold whole panels.
+struct OutputStage {
+  const int32_t* bias;
+  const float* multiplier;
+  const float* float_bias;  // Float output only; then the multiplier is s_x * s_w.
+  float residual_multiplier;
+  int32_t residual_zero_point;
+  int32_t zero_point;
+  uint8_t lo, hi;
+  uint8_t residual_flip, output_flip;  // 0x80 where the codes are i8, else 0.
+  bool has_residual;
+  bool is_float;
+  bool relu;  // Of a float output; codes have it in `lo`.
+};
+
+// Where a panel's (or several panels') results go. Pointers are at the first pixel and channel of the block.
+struct Destination {
+  void* output;
+  const uint8_t* residual;  // Null: none.
+  int64_t pixel_stride;     // Elements, of output and residual.
+  int64_t row_stride;       // Elements; for blocks of several rows.
+  int channel;              // The first, as an index into OutputStage's arrays.
+  int channels;             // How many of the panels' channels exist.
+};
+
+struct DirectPrimitives {
+  int element_bytes;  // 2: int16, input codes as signed; 1: u8, input codes as unsigned.
+  int max_panels;
+  int chunk_depth;    // Dwords whose weights (of max_panels panels) fit the first-level cache.
+  // out[i] = x[i] ^ flip, as the element type (int16: sign-extended).
+  void (*load)(const uint8_t* x, int64_t count, uint8_t flip, void* out);
+  void (*multiply)(const Multiply&);
+  // `pixels` rows of accumulators to consecutive pixels.
+  void (*finish)(const OutputStage&, const Destination&, const int32_t* c, int64_t c_stride, int pixels);
+};
+
+constexpr int kWeightRowPairs[3][2] = {{0, 5}, {1, 2}, {3, 4}};
+
+// Winograd F(4x4, 3x3), see conv2d_winograd.cc. Position p = 6*i + j of a transformed tile.
+struct WinogradPrimitives {
+  // v[p*position_stride + c] = (B'^T d B')[p] of channel c, for `channels` rounded up to 16; d[p] = pixels[p][c] ^ flip.
+  void (*transform_input)(const uint8_t* const pixels[36], int channels, uint8_t flip, int16_t* v,
+                          int64_t position_stride);
+  // Rows i of (H g H^T), a pair of them that has its sums in common: kWeightRowPairs[row_pair]. Position j of the first
+  // row goes to first + j*position_stride (bytes), as [depth][16][2]; so does the second row. g is [depth][9][16][2].
+  void (*transform_weight)(const int8_t* g, int64_t depth, int row_pair, void* first, void* second,
+                           int64_t position_stride);
+  void (*multiply)(const Multiply&);
+  // The 4x4 outputs (`rows` x `columns` of them exist) of one tile and panel from its 36 accumulators.
+  void (*transform_output)(const OutputStage&, const Destination&, const int32_t* c, int64_t position_stride, int rows,
+                           int columns);
+};
+
+// One row of outputs of a depthwise convolution with as many output as input channels.
+struct DepthwiseRow {
+  const uint8_t* const* pixels;  // [pixel][tap]: the input pixel under each tap, by output pixel.
+  int taps;
+  int pixel_count;
+  int channels;
+  const int16_t* weight;  // [channels/16][(taps+1)/2][16][2]; the weight of a missing last tap is 0.
+  uint8_t flip;
+};
+struct DepthwisePrimitives {
+  void (*row)(const OutputStage&, const Destination&, const DepthwiseRow&);
+};
+
+const DirectPrimitives& DirectAvx2();
+const WinogradPrimitives& WinogradAvx2();
+const DepthwisePrimitives& DepthwiseAvx2();
+const DirectPrimitives& DirectAvx512Vnni();
+const DirectPrimitives& DirectAvx512VnniSimde();  // The same source through SIMDe, for tests.
+
+}  // namespace fuselage::int8::conv2d
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_PRIMITIVES_H_

@@ -1,0 +1,116 @@
+#include "kernels/int8/conv2d/testing.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+
+namespace fuselage::int8::conv2d {
+namespace {
+
+// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): the same numbers on every machine.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t Next() {
+    uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  float Uniform(float lo, float hi) { return lo + (hi - lo) * static_cast<float>(Next() >> 40) * 0x1p-24f; }
+
+ private:
+  uint64_t state_;
+};
+
+TensorType Codes(DType dtype, Shape shape, float scale, int zero_point) {
+  return TensorType{dtype, std::move(shape), PerTensor(scale, zero_point), Layout::kNhwc};
+}
+
+}  // namespace
+
+std::string Case::ToString() const {
+  return absl::StrCat("batch ", batch, " ic ", in_channels, " ", height, "x", width, " oc ", out_channels, " kernel ",
+                      kernel_height, "x", kernel_width, " stride ", stride_y, ",", stride_x, " pad ", top, ",", left, ",",
+                      bottom, ",") +
+         absl::StrCat(right, " dilation ", dilation_y, ",", dilation_x, " groups ", groups, relu ? " relu" : "",
+                      per_channel ? "" : " per-tensor", " bias ", DTypeName(bias), " in ", DTypeName(input_type), " zp ",
+                      input_zero_point, " out ", DTypeName(output_type)) +
+         absl::StrCat(" zp ", output_zero_point, residual_type ? " residual " : "",
+                      residual_type ? DTypeName(*residual_type) : "", residual_type ? " zp " : "",
+                      residual_type ? absl::StrCat(residual_zero_point) : "", " fill ", static_cast<int>(fill),
+                      " threads ", threads);
+}
+
+Instance::Instance(const Case& c, uint64_t seed) : shape(c) {
+  Random random(seed);
+  const auto fill_codes = [&](DType dtype, int64_t count, std::vector<uint8_t>* codes) {
+    codes->resize(count);
+    const uint8_t largest = dtype == DType::kU8 ? 255 : 127, smallest = dtype == DType::kU8 ? 0 : 128;
+    for (int64_t i = 0; i < count; ++i) {
+      (*codes)[i] = c.fill == Fill::kRandom      ? static_cast<uint8_t>(random.Next())
+                    : c.fill == Fill::kSaturated ? largest
+                    : random.Next() % 2          ? largest
+                                                 : smallest;
+    }
+  };
+  fill_codes(c.input_type, int64_t{1} * c.batch * c.height * c.width * c.in_channels, &input);
+  if (c.residual_type) {
+    fill_codes(*c.residual_type, int64_t{1} * c.batch * c.out_height() * c.out_width() * c.out_channels, &residual);
+  }
+  const int inner = c.in_channels / c.groups * c.kernel_height * c.kernel_width;
+  weight = Tensor(DType::kI8, {c.out_channels, c.in_channels / c.groups, c.kernel_height, c.kernel_width});
+  int8_t* w = weight.data<int8_t>();
+  for (int64_t i = 0; i < weight.num_elements(); ++i) {
+    if (c.fill == Fill::kRandom) {
+      // A sum of uniforms is bell-shaped; one in 64 uses the whole range.
+      const int bell = static_cast<int>(random.Next() % 49 + random.Next() % 49 + random.Next() % 49) - 72;
+      w[i] = static_cast<int8_t>(random.Next() % 64 == 0 ? static_cast<int>(random.Next() % 256) - 128 : bell);
+    } else {
+      w[i] = c.fill == Fill::kSaturated ? -127 : random.Next() % 2 ? -128 : 127;
+    }
+  }
+  std::vector<float> scales(c.per_channel ? c.out_channels : 1);
+  for (float& scale : scales) scale = random.Uniform(0.002f, 0.02f);
+  TensorType weight_type = weight.type();
+  weight_type.quant = c.per_channel ? PerAxis(0, scales) : PerTensor(scales[0]);
+  weight.set_type(weight_type);
+
+  input_scale = random.Uniform(0.01f, 0.1f);
+  residual_scale = random.Uniform(0.01f, 0.1f);
+  // So that the results of random data fill the output's range and overrun it a little.
+  output_scale = input_scale * 0.01f * 73.0f * 25.0f * std::sqrt(static_cast<float>(inner)) / 64.0f;
+  if (c.bias == DType::kF32) {
+    bias = Tensor(DType::kF32, {c.out_channels});
+    for (int i = 0; i < c.out_channels; ++i) bias.data<float>()[i] = random.Uniform(-10.0f, 10.0f) * output_scale;
+  } else if (c.bias == DType::kI32) {
+    bias = Tensor(DType::kI32, {c.out_channels});
+    for (int i = 0; i < c.out_channels; ++i) {
+      bias.data<int32_t>()[i] = static_cast<int32_t>(random.Next() % 20001) - 10000;
+    }
+  }
+}
+
+kernels::KernelDesc Instance::Desc() const {
+  const Case& c = shape;
+  kernels::KernelDesc desc;
+  desc.op = "int8.conv2d";
+  desc.attributes.emplace("stride", std::vector<int64_t>{c.stride_y, c.stride_x});
+  desc.attributes.emplace("padding", std::vector<int64_t>{c.top, c.left, c.bottom, c.right});
+  desc.attributes.emplace("dilation", std::vector<int64_t>{c.dilation_y, c.dilation_x});
+  desc.attributes.emplace("groups", c.groups);
+  desc.attributes.emplace("activation", c.relu ? "relu" : "none");
+  desc.inputs.push_back(
+      Codes(c.input_type, {c.batch, c.in_channels, c.height, c.width}, input_scale, c.input_zero_point));
+  const Shape out = {c.batch, c.out_channels, c.out_height(), c.out_width()};
+  desc.inputs.push_back(std::nullopt);
+  if (c.residual_type) desc.inputs[1] = Codes(*c.residual_type, out, residual_scale, c.residual_zero_point);
+  desc.outputs.push_back(c.output_type == DType::kF32 ? TensorType{DType::kF32, out, std::nullopt, Layout::kNhwc}
+                                                      : Codes(c.output_type, out, output_scale, c.output_zero_point));
+  desc.parameters["weight"] = &weight;
+  if (c.bias != DType::kBool) desc.parameters["bias"] = &bias;
+  desc.threads = c.threads;
+  return desc;
+}
+
+}  // namespace fuselage::int8::conv2d

@@ -1,0 +1,61 @@
+// Random convolutions for conv2d_test.cc and conv2d_bench.cc.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_TESTING_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_TESTING_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/core/kernel.h"
+
+namespace fuselage::int8::conv2d {
+
+// What the codes and weights are filled with.
+enum class Fill {
+  kRandom,        // Uniform codes; weights as after training: small, a few large.
+  kSaturated,     // All codes the largest, all weights -127.
+  kAlternating,   // Codes and weights alternate between their extremes.
+};
+
+struct Case {
+  int batch = 1, in_channels = 16, height = 8, width = 8;
+  int out_channels = 16, kernel_height = 3, kernel_width = 3;
+  int stride_y = 1, stride_x = 1;
+  int top = 1, left = 1, bottom = 1, right = 1;
+  int dilation_y = 1, dilation_x = 1;
+  int groups = 1;
+  bool relu = false;
+  bool per_channel = true;
+  DType bias = DType::kF32;  // kBool: none.
+  DType input_type = DType::kU8, output_type = DType::kU8;
+  int input_zero_point = 0, output_zero_point = 0;
+  std::optional<DType> residual_type;
+  int residual_zero_point = 0;
+  Fill fill = Fill::kRandom;
+  int threads = 1;
+
+  int out_height() const { return (height + top + bottom - dilation_y * (kernel_height - 1) - 1) / stride_y + 1; }
+  int out_width() const { return (width + left + right - dilation_x * (kernel_width - 1) - 1) / stride_x + 1; }
+  bool valid() const {
+    return height + top + bottom > dilation_y * (kernel_height - 1) &&
+           width + left + right > dilation_x * (kernel_width - 1);
+  }
+  std::string ToString() const;
+};
+
+// A case with its data. Activations are in memory order, NHWC.
+struct Instance {
+  Instance(const Case& c, uint64_t seed);
+  // `isa` scalar: callers set it.
+  kernels::KernelDesc Desc() const;
+
+  Case shape;
+  std::vector<uint8_t> input, residual;  // The bits of the codes.
+  Tensor weight, bias;
+  float input_scale, output_scale, residual_scale;
+};
+
+}  // namespace fuselage::int8::conv2d
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_TESTING_H_

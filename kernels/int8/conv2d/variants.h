@@ -1,0 +1,28 @@
+// The generic drivers behind the variants, one per file.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_VARIANTS_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_VARIANTS_H_
+
+#include <memory>
+
+#include "kernels/int8/conv2d/primitives.h"
+#include "kernels/int8/conv2d/variant.h"
+
+namespace fuselage::int8::conv2d {
+
+std::unique_ptr<Algorithm> MakeReference(const Problem& problem);
+
+// Any convolution.
+std::unique_ptr<Algorithm> MakeDirect(const Problem& problem, const DirectPrimitives& primitives);
+
+// 3x3, stride 1, dilation 1, one group, and weights small enough for the proof in conv2d_winograd.cc.
+bool WinogradSupports(const Problem& problem);
+bool WinogradWorthwhile(const Problem& problem);
+std::unique_ptr<Algorithm> MakeWinograd(const Problem& problem, const WinogradPrimitives& primitives);
+
+// One input and one output channel per group.
+bool DepthwiseSupports(const Problem& problem);
+std::unique_ptr<Algorithm> MakeDepthwise(const Problem& problem, const DepthwisePrimitives& primitives);
+
+}  // namespace fuselage::int8::conv2d
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_VARIANTS_H_

@@ -1,0 +1,53 @@
+// int8.dequantize: codes -> f32, as ONNX's DequantizeLinear.
+//
+//   y = s * float(q - z)
+//
+// NHWC codes may become a row-major result on the way; any other tensor keeps its order.
+#ifndef FUSELAGE_KERNELS_INT8_DEQUANTIZE_DEQUANTIZE_H_
+#define FUSELAGE_KERNELS_INT8_DEQUANTIZE_DEQUANTIZE_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "kernels/core/kernel.h"
+#include "kernels/core/registry.h"
+#include "kernels/core/variant.h"
+
+namespace fuselage::int8::dequantize {
+
+// The zero point is that of the unsigned form (see UnsignedForm).
+struct Params {
+  // x is [images][pixels][channels], y is [images][channels][pixels]; a tensor that keeps its order has one channel and
+  // is one image.
+  int64_t images = 1, channels = 1, pixels = 0;
+  float scale = 1;
+  uint8_t flip = 0;
+  int32_t zero_point = 0;
+};
+
+// Dequantizes pixels [begin, end) of the images * pixels, all channels; x and y are whole tensors.
+using Function = void(const Params& params, const uint8_t* x, float* y, int64_t begin, int64_t end);
+using Variant = kernels::Variant<Params, Function>;
+
+absl::Span<const Variant> Variants();
+
+absl::StatusOr<Params> MakeParams(const kernels::KernelDesc& desc);
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
+void Register(kernels::KernelRegistry& registry);
+
+namespace scalar {
+Function Run;
+}
+namespace avx2 {
+Function Run;
+}
+namespace avx512_vnni {
+Function Run;
+}
+namespace avx512_vnni_emulated {  // Linked into tests only.
+Function Run;
+}
+
+}  // namespace fuselage::int8::dequantize
+
+#endif  // FUSELAGE_KERNELS_INT8_DEQUANTIZE_DEQUANTIZE_H_

@@ -1,0 +1,45 @@
+// The walk over blocks of pixels that the vector variants share: each compiles its own copy (internal linkage).
+#ifndef FUSELAGE_KERNELS_INT8_DEQUANTIZE_DEQUANTIZE_PIXELS_H_
+#define FUSELAGE_KERNELS_INT8_DEQUANTIZE_DEQUANTIZE_PIXELS_H_
+
+#include <cstring>
+
+#include "kernels/int8/dequantize/dequantize.h"
+
+namespace fuselage::int8::dequantize {
+namespace {
+
+// `dequantize(uint8_t*, float*)` maps kBlock values. Pixels [begin, end) of all images.
+template <int kBlock, typename DequantizeFunction>
+inline void DequantizePixels(const Params& p, const uint8_t* x, float* y, int64_t begin, int64_t end,
+                             DequantizeFunction dequantize) {
+  while (begin < end) {
+    const int64_t image = begin / p.pixels, pixel = begin - image * p.pixels;
+    int64_t count = end - begin < kBlock ? end - begin : kBlock;
+    if (count > p.pixels - pixel) count = p.pixels - pixel;
+    const uint8_t* from = x + begin * p.channels;
+    float* to = y + image * p.pixels * p.channels + pixel;
+    for (int64_t c = 0; c < p.channels; ++c) {
+      uint8_t codes[kBlock] = {};
+      const uint8_t* source = codes;
+      if (p.channels == 1 && count == kBlock) {
+        source = from;
+      } else {
+        for (int64_t i = 0; i < count; ++i) codes[i] = from[i * p.channels + c];
+      }
+      if (count == kBlock) {
+        dequantize(source, to + c * p.pixels);
+      } else {
+        float values[kBlock];
+        dequantize(source, values);
+        std::memcpy(to + c * p.pixels, values, count * sizeof(float));
+      }
+    }
+    begin += count;
+  }
+}
+
+}  // namespace
+}  // namespace fuselage::int8::dequantize
+
+#endif  // FUSELAGE_KERNELS_INT8_DEQUANTIZE_DEQUANTIZE_PIXELS_H_

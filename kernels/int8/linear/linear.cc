@@ -1,0 +1,199 @@
+#include "kernels/int8/linear/linear.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/core/requantize.h"
+
+namespace fuselage::int8::linear {
+namespace {
+
+using kernels::Epilogue;
+using kernels::Isa;
+using kernels::KernelDesc;
+
+constexpr Variant kVariants[] = {
+    {"scalar", Isa::kScalar, nullptr, {1, 1, 2}, scalar::Run},
+    {"avx2", Isa::kAvx2, nullptr, {8, 2, 2}, avx2::Run},
+    {"avx512_vnni", Isa::kAvx512Vnni, nullptr, {16, 4, 1}, avx512_vnni::Run},
+};
+
+// A task is this many channels of this many rows: its weights stay in the first cache while rows pass.
+constexpr int64_t kTaskChannels = 64;
+constexpr int64_t kTaskRows = 64;
+
+int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+template <typename T>
+std::vector<T> Padded(std::vector<T> values, int64_t size) {
+  values.resize(size);
+  return values;
+}
+
+class Linear : public kernels::UnaryOps {
+ public:
+  Linear(const KernelDesc& desc, const Epilogue& epilogue, const Variant& variant)
+      : UnaryOps(desc), variant_(variant), input_type_(desc.input(0).dtype) {
+    const Tensor& weight = *desc.ParameterOrNull("weight");
+    const TensorType& y = desc.output();
+    const int64_t channels = weight.dim(0);
+    input_depth_ = weight.dim(1);
+    params_.channels = channels;
+    params_.rows = channels == 0 ? 0 : y.num_elements() / channels;
+    params_.depth = RoundUp(input_depth_, variant.packing.group);
+    params_.float_output = y.dtype == DType::kF32;
+    params_.relu = desc.GetString("activation") == "relu";
+    const int64_t padded = RoundUp(channels, variant.packing.block);
+    addend_ = Padded(params_.float_output ? epilogue.offset : epilogue.bias, padded);
+    multiplier_ = Padded(params_.float_output ? epilogue.float_scale : epilogue.multiplier, padded);
+    float_bias_ = Padded(epilogue.float_bias, padded);
+    if (!params_.float_output) {
+      const kernels::UnsignedForm form = kernels::UnsignedFormOf(y);
+      const kernels::CodeRange range = kernels::CodeRangeOf(DType::kU8, form.zero_point, params_.relu);
+      params_.flip = form.flip;
+      params_.zero_point = form.zero_point;
+      params_.lo = range.lo;
+      params_.hi = range.hi;
+    }
+    Pack(weight, padded);
+    params_.weight = weight_.data<int8_t>();
+    params_.addend = addend_.data();
+    params_.multiplier = multiplier_.data();
+    params_.float_bias = float_bias_.data();
+    set_variant(variant.name);
+    set_scratch_bytes(params_.rows * params_.depth * variant.packing.x_bytes);
+    set_weight_bytes(weight_.byte_size() + padded * int64_t{3 * sizeof(float)});
+    set_macs(params_.rows * channels * input_depth_);
+  }
+
+ private:
+  void Pack(const Tensor& weight, int64_t padded_channels) {
+    const Packing& packing = variant_.packing;
+    weight_ = Tensor(DType::kI8, {padded_channels * params_.depth});
+    const int8_t* from = weight.data<int8_t>();
+    int8_t* to = weight_.data<int8_t>();
+    const bool moved = packing.x_bytes == 1 && input_type_ == DType::kI8;
+    for (int64_t n = 0; n < params_.channels; ++n) {
+      int32_t sum = 0;
+      for (int64_t k = 0; k < input_depth_; ++k) {
+        const int8_t w = from[n * input_depth_ + k];
+        const int64_t block = n / packing.block * params_.depth * packing.block;
+        to[block + (k / packing.group * packing.block + n % packing.block) * packing.group + k % packing.group] = w;
+        sum += w;
+      }
+      // Modulo 2^32, as the accumulator that it corrects.
+      if (moved)
+        addend_[n] = static_cast<int32_t>(static_cast<uint32_t>(addend_[n]) - 128u * static_cast<uint32_t>(sum));
+    }
+  }
+
+  // Fills rows [begin, end) of the packed x.
+  void PackRows(const void* x, void* packed, int64_t begin, int64_t end) const {
+    const int64_t depth = params_.depth, tail = depth - input_depth_;
+    const uint8_t flip = input_type_ == DType::kI8 ? 0x80 : 0;
+    for (int64_t row = begin; row < end; ++row) {
+      const uint8_t* from = static_cast<const uint8_t*>(x) + row * input_depth_;
+      if (variant_.packing.x_bytes == 1) {
+        uint8_t* to = static_cast<uint8_t*>(packed) + row * depth;
+        for (int64_t k = 0; k < input_depth_; ++k) to[k] = from[k] ^ flip;
+        std::memset(to + input_depth_, 0, tail);
+      } else {
+        int16_t* to = static_cast<int16_t*>(packed) + row * depth;
+        const int16_t move = input_type_ == DType::kI8 ? 128 : 0;
+        for (int64_t k = 0; k < input_depth_; ++k) to[k] = static_cast<int16_t>((from[k] ^ flip) - move);
+        std::memset(to + input_depth_, 0, tail * sizeof(int16_t));
+      }
+    }
+  }
+
+  void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
+    void* packed = context.scratch.data;
+    const int64_t rows = params_.rows, channels = params_.channels;
+    kernels::ForRanges(*context.parallel, rows, kTaskRows,
+                       [&](int64_t begin, int64_t end) { PackRows(x, packed, begin, end); });
+    const int64_t row_tasks = (rows + kTaskRows - 1) / kTaskRows;
+    const int64_t channel_tasks = (channels + kTaskChannels - 1) / kTaskChannels;
+    context.parallel->For(static_cast<int>(row_tasks * channel_tasks), [&](int task, int) {
+      const int64_t row = task % row_tasks * kTaskRows, channel = task / row_tasks * kTaskChannels;
+      variant_.run(params_, packed, y,
+                   {row, std::min(rows, row + kTaskRows), channel, std::min(channels, channel + kTaskChannels)});
+    });
+  }
+
+  Variant variant_;
+  DType input_type_;
+  int64_t input_depth_ = 0;
+  Params params_;
+  Tensor weight_;
+  std::vector<int32_t> addend_;
+  std::vector<float> multiplier_, float_bias_;
+};
+
+absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
+  const Tensor* weight = desc.ParameterOrNull("weight");
+  if (!desc.has_input(0) || weight == nullptr) {
+    return absl::InvalidArgumentError("linear: wanted an operand and a constant weight");
+  }
+  const TensorType &x = desc.input(0), &y = desc.output();
+  if (weight->rank() != 2 || x.rank() < 1 || x.shape.back() != weight->dim(1)) {
+    return absl::InvalidArgumentError(absl::StrCat("linear: input ", ToString(x), ", weight ",
+                                                   ToString(weight->shape()), ", wanted [..., K] and [N, K]"));
+  }
+  Shape wanted = x.shape;
+  wanted.back() = weight->dim(0);
+  if (y.shape != wanted) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("linear: output ", ToString(y), ", wanted shape ", ToString(wanted)));
+  }
+  const std::string& activation = desc.GetString("activation");
+  if (activation != "none" && activation != "relu") {
+    return absl::UnimplementedError(absl::StrCat("linear: activation '", activation, "', wanted none or relu"));
+  }
+  kernels::EpilogueParams params;
+  params.input = &x;
+  params.weight = weight;
+  params.bias = desc.ParameterOrNull("bias");
+  params.output = &y;
+  params.relu = activation == "relu";
+  return kernels::MakeEpilogue(params);
+}
+
+}  // namespace
+
+absl::Span<const Variant> Variants() { return kVariants; }
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
+  return CreateVariant(desc, kernels::BestVariant(Variants(), desc.isa, Params()));
+}
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc& desc, const Variant& variant) {
+  ASSIGN_OR_RETURN(const Epilogue epilogue, CheckedEpilogue(desc));
+  return std::make_unique<Linear>(desc, epilogue, variant);
+}
+
+void Register(kernels::KernelRegistry& registry) {
+  registry.Register({"int8.linear", "linear", kernels::LayoutRule::kRowMajor, /*float_output=*/true, Create});
+}
+
+void scalar::Run(const Params& p, const void* x, void* y, const Range& range) {
+  for (int64_t row = range.row_begin; row < range.row_end; ++row) {
+    const int16_t* codes = static_cast<const int16_t*>(x) + row * p.depth;
+    for (int64_t n = range.channel_begin; n < range.channel_end; ++n) {
+      int32_t sum = p.addend[n];
+      for (int64_t k = 0; k < p.depth; ++k) sum += codes[k] * p.weight[n * p.depth + k];
+      const int64_t i = row * p.channels + n;
+      if (p.float_output) {
+        const float v = std::fma(static_cast<float>(sum), p.multiplier[n], p.float_bias[n]);
+        static_cast<float*>(y)[i] = !p.relu || v > 0 ? v : 0.0f;
+      } else {
+        const float v = static_cast<float>(sum) * p.multiplier[n];
+        static_cast<uint8_t*>(y)[i] = static_cast<uint8_t>(kernels::ToCode(v, p.zero_point, {p.lo, p.hi})) ^ p.flip;
+      }
+    }
+  }
+}
+
+}  // namespace fuselage::int8::linear

@@ -1,0 +1,78 @@
+// int8.linear: y[m, n] = act(sum_k x[m, k] * w[n, k] + bias[n]) on codes, to codes or to f32 (see requantize.h).
+//
+// x: u8 or i8 [..., K], leading dimensions flatten to M. w: i8 [N, K], symmetric, per tensor or per axis 0.
+// Declines: what MakeEpilogue cannot prove.
+#ifndef FUSELAGE_KERNELS_INT8_LINEAR_LINEAR_H_
+#define FUSELAGE_KERNELS_INT8_LINEAR_LINEAR_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "kernels/core/kernel.h"
+#include "kernels/core/registry.h"
+#include "kernels/core/variant.h"
+
+namespace fuselage::int8::linear {
+
+// How a variant wants its operands. Both x and w are padded with zeros along K to a multiple of `group`, w also along N
+// to a multiple of `block`.
+//   w: [N / block][K / group][block][group] i8
+//   x: [M][K], each code as i16; or, where x_bytes is 1, as u8, an i8 code as code + 128
+struct Packing {
+  int block = 1, group = 1;
+  int x_bytes = 2;
+};
+
+// Arrays have an entry per channel, padded to a multiple of the packing's block.
+struct Params {
+  int64_t rows = 0, channels = 0, depth = 0;  // M; N; K, padded to a multiple of the packing's group.
+  const int8_t* weight = nullptr;
+  // What is added to the accumulator: b32, or -z_x * sum w for a float output; less 128 * sum w where x is code + 128.
+  const int32_t* addend = nullptr;
+  const float* multiplier = nullptr;  // m, or s_x * s_w[c].
+  bool float_output = false;
+  const float* float_bias = nullptr;  // Of a float output.
+  bool relu = false;                  // Of a float output; for codes it is in `lo`.
+  uint8_t flip = 0;                   // Of the output; zero point and clamp are its unsigned form's (see UnsignedForm).
+  int32_t zero_point = 0, lo = 0, hi = 255;
+};
+
+// A part of the result. Channels begin at a multiple of the block and end at one or at the last channel.
+struct Range {
+  int64_t row_begin, row_end, channel_begin, channel_end;
+};
+
+// x: packed. y: [M, N], u8 or f32.
+using Function = void(const Params& params, const void* x, void* y, const Range& range);
+
+struct Variant {
+  const char* name;
+  kernels::Isa isa;
+  bool (*accepts)(const Params&);
+  Packing packing;
+  Function* run;
+};
+
+absl::Span<const Variant> Variants();
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
+// With this variant, whatever desc.isa says. For tests and benchmarks.
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const kernels::KernelDesc& desc, const Variant& variant);
+void Register(kernels::KernelRegistry& registry);
+
+namespace scalar {
+Function Run;
+}
+namespace avx2 {
+Function Run;
+}
+namespace avx512_vnni {
+Function Run;
+}
+namespace avx512_vnni_emulated {  // Linked into tests only.
+Function Run;
+}
+
+}  // namespace fuselage::int8::linear
+
+#endif  // FUSELAGE_KERNELS_INT8_LINEAR_LINEAR_H_

@@ -1,0 +1,130 @@
+#include "passes/conv_bn/conv_bn.h"
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "interpreter/interpreter.h"
+#include "ir/ops/register_all.h"
+#include "ir/testing/matchers.h"
+#include "ir/text.h"
+#include "passes/conv_bn/fold.h"
+
+namespace fuselage::conv_bn {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ConvBnTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ops::RegisterAll(ops_); }
+
+  ir::OpRegistry ops_;
+  passes::Remarks remarks_;
+};
+
+// One channel of a batch norm behind a 1x1 convolution, with the variance and weight given.
+std::string OneChannel(const std::string& variance, const std::string& weight) {
+  return absl::StrReplaceAll(R"(graph @t {
+    param @gamma: f32[1] = [1e30]
+    param @mean: f32[1] = [0]
+    param @var: f32[1] = [VAR]
+    param @w: f32[1,1,1,1] = [WEIGHT]
+    module @bn = batch_norm(eps=0.0, running_mean=@mean, running_var=@var, weight=@gamma)
+    module @conv = conv2d(weight=@w)
+    %x: f32[1,1,1,1] = placeholder
+    %y: f32[1,1,1,1] = call_module @conv(%x)
+    %z: f32[1,1,1,1] = call_module @bn(%y)
+    output(%z)
+  })",
+                             {{"VAR", variance}, {"WEIGHT", weight}});
+}
+
+TEST_F(ConvBnTest, DeclinesWhatHasNoFiniteWeights) {
+  const struct {
+    std::string variance, weight, remark;
+  } kCases[] = {
+      {"0", "1", "variance + eps is 0 in channel 0"},
+      {"-1", "1", "variance + eps is -1 in channel 0"},
+      {"nan", "1", "variance + eps is nan in channel 0"},
+      {"1", "1e30", "the folded weights are not finite"},
+  };
+  for (const auto& test : kCases) {
+    ASSERT_OK_AND_ASSIGN(auto graph, ir::Parse(OneChannel(test.variance, test.weight), ops_));
+    passes::Remarks remarks;
+    ASSERT_OK_AND_ASSIGN(const bool changed, ConvBn({}).Run(*graph, remarks));
+    EXPECT_FALSE(changed);
+    EXPECT_THAT(remarks.ToString(), HasSubstr(test.remark));
+  }
+}
+
+// ResNet's shapes with random statistics: within the contract, measured in double.
+TEST_F(ConvBnTest, KeepsTheContractOnWideLayers) {
+  constexpr char kText[] = R"(graph @t {
+    param @beta: f32[32] = seed(1)
+    param @gamma: f32[32] = seed(2)
+    param @mean: f32[32] = seed(3)
+    param @w: f32[32,16,3,3] = seed(4)
+    module @conv = conv2d(padding=[1, 1, 1, 1], stride=[2, 2], weight=@w)
+    %x: f32[2,16,9,9] = placeholder
+    %y: f32[2,32,5,5] = call_module @conv(%x)
+    output(%y)
+  })";
+  ASSERT_OK_AND_ASSIGN(auto graph, ir::Parse(kText, ops_));
+  Tensor variance(DType::kF32, {32});
+  for (int c = 0; c < 32; ++c) variance.data<float>()[c] = 1e-6f + 0.1f * c;
+  const std::string name = graph->AddParameter("var", std::make_shared<Tensor>(std::move(variance)));
+  ir::Node* conv = graph->FindNodeOrNull("y");
+  ASSERT_OK(graph->AddModule("bn", "batch_norm", {},
+                             {{"weight", "gamma"}, {"bias", "beta"}, {"running_mean", "mean"}, {"running_var", name}}));
+  ASSERT_OK_AND_ASSIGN(ir::Node * bn, graph->AddModuleCall("bn", "bn", {conv}));
+  graph->output()->set_operand(0, bn);
+  ASSERT_OK(graph->Verify());
+
+  const Tensor input = SeededTensor(Tensor(DType::kF32, {2, 16, 9, 9}).type(), 7);
+  ASSERT_OK_AND_ASSIGN(const auto before, interpreter::Run(*graph, {input}));
+  ASSERT_OK_AND_ASSIGN(const bool changed, ConvBn({}).Run(*graph, remarks_));
+  EXPECT_TRUE(changed);
+  ASSERT_OK(graph->Verify());
+  EXPECT_EQ(graph->num_nodes(), 3);
+  ASSERT_OK_AND_ASSIGN(const auto after, interpreter::Run(*graph, {input}));
+  double error = 0, size = 0;
+  for (int64_t i = 0; i < before[0].num_elements(); ++i) {
+    error = std::fmax(error, std::fabs(before[0].At(i) - after[0].At(i)));
+    size = std::fmax(size, std::fabs(before[0].At(i)));
+  }
+  EXPECT_GT(size, 0);
+  EXPECT_LE(error, 1e-5 * size);
+}
+
+TEST_F(ConvBnTest, IsLinearInTheGraph) {
+  ir::Graph graph("deep", ops_);
+  graph.AddParameter("w", std::make_shared<Tensor>(Tensor::Of<float>({1, 1, 1, 1}, {2})));
+  graph.AddParameter("mean", std::make_shared<Tensor>(Tensor::Of<float>({1}, {0.5})));
+  graph.AddParameter("var", std::make_shared<Tensor>(Tensor::Of<float>({1}, {1})));
+  ASSERT_OK(graph.AddModule("bn", "batch_norm", {}, {{"running_mean", "mean"}, {"running_var", "var"}}));
+  ASSERT_OK_AND_ASSIGN(ir::Node * x, graph.AddPlaceholder("x", Tensor(DType::kF32, {1, 1, 1, 1}).type()));
+  constexpr int kLayers = 50000;
+  for (int i = 0; i < kLayers; ++i) {
+    const std::string path = absl::StrCat("conv", i);
+    ASSERT_OK(graph.AddModule(path, "conv2d", {}, {{"weight", "w"}}));
+    ASSERT_OK_AND_ASSIGN(x, graph.AddModuleCall(path, path, {x}));
+    ASSERT_OK_AND_ASSIGN(x, graph.AddModuleCall(absl::StrCat("bn", i), "bn", {x}));
+  }
+  ASSERT_OK(graph.AddOutput({x}));
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_OK_AND_ASSIGN(const bool changed, ConvBn({}).Run(graph, remarks_));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  EXPECT_TRUE(changed);
+  EXPECT_EQ(remarks_.CountApplied(), kLayers);
+  EXPECT_EQ(graph.num_nodes(), kLayers + 2);
+  RecordProperty("milliseconds", static_cast<int>(seconds * 1000));
+  EXPECT_LT(seconds, 20) << "a hundred thousand nodes take well under a second, unless the walk is quadratic";
+}
+
+}  // namespace
+}  // namespace fuselage::conv_bn

@@ -1,0 +1,72 @@
+#include "passes/conv_bn/fold.h"
+
+#include <cmath>
+
+namespace fuselage::conv_bn {
+namespace {
+
+// Elements of the kernel: weights of one pair of output and input channel lie together.
+int64_t KernelSize(const Tensor& weight) { return weight.num_elements() / (weight.dim(0) * weight.dim(1)); }
+
+}  // namespace
+
+Affine AffineOf(const BatchNormStatistics& bn) {
+  Affine affine;
+  for (int64_t c = 0; c < bn.mean->num_elements(); ++c) {
+    const double gamma = bn.weight == nullptr ? 1 : bn.weight->At(c);
+    const double scale = gamma / std::sqrt(bn.variance->At(c) + bn.eps);
+    affine.scale.push_back(scale);
+    affine.shift.push_back((bn.bias == nullptr ? 0 : bn.bias->At(c)) - bn.mean->At(c) * scale);
+  }
+  return affine;
+}
+
+Folded FoldAfter(const Layer& layer, const Affine& affine) {
+  const Tensor& weight = *layer.weight;
+  const int64_t outer = weight.dim(0), inner = weight.dim(1), kernel = KernelSize(weight);
+  const int64_t channels = static_cast<int64_t>(affine.scale.size());
+  Folded folded{Tensor(DType::kF32, weight.shape()), Tensor(DType::kF32, Shape{channels})};
+  for (int64_t i = 0; i < outer; ++i) {
+    // Of a transposed convolution, dimension 0 is the input channel; its group holds `inner` output channels.
+    const int64_t first_of_group = layer.transposed ? i / (outer / layer.groups) * inner : 0;
+    for (int64_t j = 0; j < inner; ++j) {
+      const int64_t channel = layer.transposed ? first_of_group + j : i;
+      for (int64_t k = (i * inner + j) * kernel; k < (i * inner + j + 1) * kernel; ++k) {
+        folded.weight.data<float>()[k] = static_cast<float>(weight.At(k) * affine.scale[channel]);
+      }
+    }
+  }
+  for (int64_t c = 0; c < channels; ++c) {
+    const double bias = layer.bias == nullptr ? 0 : layer.bias->At(c);
+    folded.bias.data<float>()[c] = static_cast<float>(bias * affine.scale[c] + affine.shift[c]);
+  }
+  return folded;
+}
+
+Folded FoldBefore(const Layer& layer, const Affine& affine) {
+  const Tensor& weight = *layer.weight;
+  const int64_t outer = weight.dim(0), inner = weight.dim(1), kernel = KernelSize(weight);
+  Folded folded{Tensor(DType::kF32, weight.shape()), Tensor(DType::kF32, Shape{outer})};
+  for (int64_t o = 0; o < outer; ++o) {
+    const int64_t first_input = o / (outer / layer.groups) * inner;
+    double bias = layer.bias == nullptr ? 0 : layer.bias->At(o);
+    for (int64_t i = 0; i < inner; ++i) {
+      const int64_t channel = first_input + i;
+      for (int64_t k = (o * inner + i) * kernel; k < (o * inner + i + 1) * kernel; ++k) {
+        folded.weight.data<float>()[k] = static_cast<float>(weight.At(k) * affine.scale[channel]);
+        bias += weight.At(k) * affine.shift[channel];
+      }
+    }
+    folded.bias.data<float>()[o] = static_cast<float>(bias);
+  }
+  return folded;
+}
+
+bool AllFinite(const Tensor& f32) {
+  for (float value : f32.values<float>()) {
+    if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
+}  // namespace fuselage::conv_bn

@@ -1,0 +1,46 @@
+// The arithmetic of folding: plain tensors, no graph.
+#ifndef FUSELAGE_PASSES_CONV_BN_FOLD_H_
+#define FUSELAGE_PASSES_CONV_BN_FOLD_H_
+
+#include <vector>
+
+#include "ir/base/tensor.h"
+
+namespace fuselage::conv_bn {
+
+// Batch norm in evaluation: y = scale[c] * x + shift[c].
+struct Affine {
+  std::vector<double> scale, shift;
+};
+
+struct BatchNormStatistics {
+  const Tensor* weight = nullptr;  // Null: 1.
+  const Tensor* bias = nullptr;    // Null: 0.
+  const Tensor* mean = nullptr;
+  const Tensor* variance = nullptr;
+  double eps = 0;
+};
+// A variance + eps <= 0 gives a scale that is not finite.
+Affine AffineOf(const BatchNormStatistics& statistics);
+
+// A convolution or linear: weight [oc, ic/groups, kernel...], or of a transposed one [ic, oc/groups, kernel...].
+struct Layer {
+  const Tensor* weight = nullptr;
+  const Tensor* bias = nullptr;  // Null: 0.
+  int64_t groups = 1;
+  bool transposed = false;
+};
+struct Folded {
+  Tensor weight, bias;  // f32; bias [oc].
+};
+
+// affine(layer(x)): `affine` is over the output channels.
+Folded FoldAfter(const Layer& layer, const Affine& affine);
+// layer(affine(x)), where padding does not matter: `affine` is over the input channels; the layer is not transposed.
+Folded FoldBefore(const Layer& layer, const Affine& affine);
+
+bool AllFinite(const Tensor& f32);
+
+}  // namespace fuselage::conv_bn
+
+#endif  // FUSELAGE_PASSES_CONV_BN_FOLD_H_

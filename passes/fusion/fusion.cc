@@ -1,0 +1,198 @@
+#include "passes/fusion/fusion.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "ir/match/match.h"
+#include "ir/match/sharing.h"
+
+namespace fuselage::fusion {
+namespace {
+
+using ir::Node;
+using ir::NodeKind;
+using passes::Remarks;
+
+bool HasActivation(const Node& node) { return node.attribute("activation").as_string() != "none"; }
+
+bool IsConv(const Node& node) { return node.IsOp("conv1d") || node.IsOp("conv2d") || node.IsOp("conv3d"); }
+
+bool IsFusable(const Node& node) { return node.op() != nullptr && node.op()->fusable_activation; }
+
+// Where a quantize and a dequantize stand between `value` and what computes it: that node. Else null.
+const Node* BehindQuantizeOrNull(Node* value) {
+  static const auto& pattern = *new match::Pattern(
+      match::Op("dequantize").With(0, match::Op("quantize").With(0, match::Pattern().Where(IsFusable))));
+  return pattern.Match(value) ? value->operand(0)->operand(0) : nullptr;
+}
+
+FusionOptions::Rule ReluRule(const Node& producer) {
+  if (IsConv(producer)) return FusionOptions::CONV_RELU;
+  if (producer.IsOp("linear")) return FusionOptions::LINEAR_RELU;
+  if (producer.IsOp("add")) return FusionOptions::ADD_RELU;
+  return FusionOptions::NONE;
+}
+
+// Multiplications for one element of the result.
+int64_t Reduction(const Node& conv) {
+  const Tensor* weight = conv.graph().ParameterOfOrNull(conv, "weight");
+  return weight->num_elements() / std::max<int64_t>(weight->dim(0), 1);
+}
+
+// Why `add` cannot become the residual of `conv`, one of its operands; empty where it can.
+std::string WhyNoResidual(const Node& conv, const Node& add, const Node& residual) {
+  const std::string name = absl::StrCat("%", conv.name());
+  if (conv.kind() != NodeKind::kCallModule) return absl::StrCat(name, " is no call_module (run normalize first)");
+  const std::string shared = match::SharedBesides(conv, add);
+  if (!shared.empty()) return shared;
+  if (HasActivation(conv)) return absl::StrCat(name, " has an activation");
+  if (conv.num_operands() > 1) return absl::StrCat(name, " has a residual");
+  const double alpha = add.attribute("alpha").as_float();
+  if (alpha != 1) return absl::StrCat("alpha=", alpha);
+  if (residual.type() != conv.type()) {
+    return absl::StrCat("%", residual.name(), " is ", ToString(residual.type()), ", wanted ", ToString(conv.type()));
+  }
+  return "";
+}
+
+class Walk {
+ public:
+  Walk(const FusionOptions& options, ir::Graph& graph, Remarks& remarks) : graph_(graph), remarks_(remarks) {
+    for (int rule : options.disable()) disabled_.insert(rule);
+  }
+
+  absl::StatusOr<bool> Run() {
+    bool changed = false;
+    for (Node* node : graph_.Snapshot()) {
+      order_[node] = ++position_;
+      bool fused = false;
+      if (node->IsOp("relu")) {
+        ASSIGN_OR_RETURN(fused, FuseRelu(node));
+      } else if (node->IsOp("add")) {
+        ASSIGN_OR_RETURN(fused, FuseAdd(node));
+      }
+      changed |= fused;
+    }
+    return changed;
+  }
+
+ private:
+  absl::StatusOr<bool> FuseRelu(Node* relu) {
+    Node* producer = relu->operand(0);
+    if (const Node* behind = BehindQuantizeOrNull(producer); behind != nullptr) {
+      remarks_.Missed(*relu, absl::StrCat("not fused: a quantize stands between %", behind->name(), " and it"));
+      return false;
+    }
+    if (!IsFusable(*producer)) return false;
+    std::string why = match::SharedBesides(*producer, *relu);
+    if (HasActivation(*producer)) why = absl::StrCat("%", producer->name(), " has an activation");
+    if (disabled_.contains(ReluRule(*producer))) why = "the options disable it";
+    if (producer->kind() == NodeKind::kCallMethod) why = absl::StrCat("%", producer->name(), " is a call_method");
+    if (!why.empty()) {
+      remarks_.Missed(*relu, absl::StrCat("not fused: ", why));
+      return false;
+    }
+    remarks_.Applied(*relu, absl::StrCat("fused into %", producer->name(), " (", producer->op()->name, ")"));
+    AttributeMap attributes = producer->attributes();
+    attributes.insert_or_assign("activation", Attribute("relu"));
+    if (ir::Module* module = producer->module(); module != nullptr) {
+      RETURN_IF_ERROR(graph_.UpdateModule(module, module->op->name, std::move(attributes), module->parameters));
+    } else {
+      ASSIGN_OR_RETURN(Node * fused, graph_.AddFunction(producer->name(), producer->target(), producer->operands(),
+                                                        std::move(attributes), producer));
+      Replace(producer, fused);
+      producer = fused;
+    }
+    producer->AddSources(producer->SourcesOrSelf());
+    producer->AddSources(relu->SourcesOrSelf());
+    relu->ReplaceAllUsesWith(producer);
+    Erase(relu);
+    return true;
+  }
+
+  absl::StatusOr<bool> FuseAdd(Node* add) {
+    Node* host = nullptr;
+    std::string why;
+    for (int i = 0; i < 2; ++i) {
+      Node* conv = add->operand(i);
+      const Node* residual = add->operand(1 - i);
+      if (const Node* behind = BehindQuantizeOrNull(conv); behind != nullptr && IsConv(*behind)) {
+        why = absl::StrCat("a quantize stands between %", behind->name(), " and it");
+      }
+      if (!IsConv(*conv)) continue;
+      const std::string why_not = WhyNoResidual(*conv, *add, *residual);
+      if (!why_not.empty()) {
+        why = why_not;
+      } else if (host == nullptr || IsBetterHost(*conv, *host)) {
+        host = conv;
+      }
+    }
+    if (host != nullptr && disabled_.contains(FusionOptions::CONV_ADD)) {
+      host = nullptr;
+      why = "the options disable it";
+    }
+    if (host == nullptr) {
+      if (!why.empty()) remarks_.Missed(*add, absl::StrCat("not fused: ", why));
+      return false;
+    }
+
+    Node* residual = add->operand(add->operand(0) == host ? 1 : 0);
+    ir::Module* module = host->module();
+    if (HasActivation(*add)) {
+      AttributeMap attributes = module->attributes;
+      attributes.insert_or_assign("activation", add->attribute("activation"));
+      RETURN_IF_ERROR(graph_.UpdateModule(module, module->op->name, std::move(attributes), module->parameters));
+    }
+    remarks_.Applied(*add, absl::StrCat("fused into %", host->name(), " (", host->op()->name, ") with the residual %",
+                                        residual->name()));
+    ASSIGN_OR_RETURN(Node * fused,
+                     graph_.AddModuleCall(host->name(), module->path, {host->operand(0), residual}, add));
+    fused->AddSources(add->SourcesOrSelf());  // Behind those of the conv, which Replace puts in front.
+    add->ReplaceAllUsesWith(fused);
+    Erase(add);
+    Replace(host, fused);
+    order_[fused] = position_;  // It stands where the add stood.
+    return true;
+  }
+
+  bool IsBetterHost(const Node& a, const Node& b) const {
+    const int64_t reduction_a = Reduction(a), reduction_b = Reduction(b);
+    if (reduction_a != reduction_b) return reduction_a > reduction_b;
+    return order_.at(&a) > order_.at(&b);
+  }
+
+  void Erase(Node* node) {
+    order_.erase(node);
+    graph_.Erase(node);
+  }
+  void Replace(Node* node, Node* replacement) {
+    order_.insert_or_assign(replacement, order_.at(node));
+    order_.erase(node);
+    graph_.Replace(node, replacement);
+  }
+
+  absl::flat_hash_set<int> disabled_;
+  ir::Graph& graph_;
+  Remarks& remarks_;
+  int64_t position_ = 0;                             // Of the node that is being visited.
+  absl::flat_hash_map<const Node*, int64_t> order_;  // Positions of the nodes walked so far.
+};
+
+}  // namespace
+
+absl::StatusOr<bool> Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) const {
+  return Walk(options_, graph, remarks).Run();
+}
+
+void Register(passes::PassRegistry& registry) {
+  registry.Register<FusionOptions>([](const FusionOptions& options, const passes::PassEnvironment&) {
+    return std::make_unique<Fusion>(options);
+  });
+}
+
+}  // namespace fuselage::fusion

@@ -1,0 +1,46 @@
+// fusion: an op and what follows it become one node, so that the value between them never reaches memory.
+//
+//   relu(conv(x))      =>  conv(x; activation="relu")       CONV_RELU
+//   add(conv(x), r)    =>  conv(x, residual r)              CONV_ADD, and then a relu behind it by CONV_RELU
+//   relu(linear(x))    =>  linear(x; activation="relu")     LINEAR_RELU
+//   relu(add(a, b))    =>  add(a, b; activation="relu")     ADD_RELU
+//
+// Any op whose schema says `fusable_activation` takes a relu. The fused conv stands where the add stood and keeps the
+// conv's name. Where both operands of the add are convolutions that could take it (the downsampling block of a ResNet),
+// the one with the larger reduction (kernel area times input channels per group) takes it, for it costs more by itself;
+// of equal ones the later in order.
+//
+// Declines: the value between is also read by another node or is a graph output; the module has a second call site; a
+// quantize stands between the two; the residual would have to be broadcast; alpha is not 1; the conv has an activation
+// or a residual already.
+//
+// Numeric contract: 1e-6 of the largest output, for a residual is added before the convolution's sum is rounded to f32.
+#ifndef FUSELAGE_PASSES_FUSION_FUSION_H_
+#define FUSELAGE_PASSES_FUSION_FUSION_H_
+
+#include "absl/strings/string_view.h"
+#include "passes/core/pass.h"
+#include "passes/core/registry.h"
+#include "passes/fusion/fusion.pb.h"
+
+namespace fuselage::fusion {
+
+class Fusion : public passes::Pass {
+ public:
+  explicit Fusion(FusionOptions options) : options_(std::move(options)) {}
+
+  absl::string_view name() const override { return "fusion"; }
+  passes::NumericContract numeric_contract() const override { return {passes::NumericContract::kTolerance, 1e-6}; }
+
+ protected:
+  absl::StatusOr<bool> RunImpl(ir::Graph& graph, passes::Remarks& remarks) const override;
+
+ private:
+  FusionOptions options_;
+};
+
+void Register(passes::PassRegistry& registry);
+
+}  // namespace fuselage::fusion
+
+#endif  // FUSELAGE_PASSES_FUSION_FUSION_H_

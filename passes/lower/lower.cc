@@ -1,0 +1,422 @@
+#include "passes/lower/lower.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace fuselage::lower {
+namespace {
+
+using ir::Node;
+using passes::Remarks;
+
+// The reference ops and their lowered forms: a graph that was lowered in part can be lowered further.
+bool IsQuantize(const Node& node) { return node.IsOp("quantize") || node.IsOp("int8.quantize"); }
+bool IsDequantize(const Node& node) { return node.IsOp("dequantize") || node.IsOp("int8.dequantize"); }
+
+bool HasCodes(const Node& node) {
+  if (!node.type().is_tensor()) return false;
+  const TensorType& type = node.tensor_type();
+  return type.quant && type.quant->per_tensor() && (type.dtype == DType::kU8 || type.dtype == DType::kI8);
+}
+
+bool SameCodes(const Node& a, const Node& b) {
+  return HasCodes(a) && HasCodes(b) && a.tensor_type().dtype == b.tensor_type().dtype &&
+         a.tensor_type().quant == b.tensor_type().quant;
+}
+
+// The codes that `dequantize` reads by their own parameters; null where it reads them by others, or per axis.
+Node* CodesOrNull(const Node& dequantize) {
+  Node* codes = dequantize.operand(0);
+  if (!HasCodes(*codes)) return nullptr;
+  if (dequantize.IsOp("int8.dequantize")) return codes;
+  if (dequantize.num_operands() > 1) return nullptr;
+  const std::vector<double>& scales = dequantize.attribute("scales").as_floats();
+  if (scales.empty()) return codes;
+  const std::vector<int64_t>& zero_points = dequantize.attribute("zero_points").as_ints();
+  const QuantParams& quant = *codes->tensor_type().quant;
+  const bool same = scales.size() == 1 && static_cast<float>(scales[0]) == quant.scale() &&
+                    (zero_points.empty() ? 0 : zero_points[0]) == quant.zero_point();
+  return same ? codes : nullptr;
+}
+
+// quantize(dequantize(x)) is x: the quotient is within half a code, unless the product overflowed.
+bool IsRoundTrip(const Node& dequantize, const Node& quantize) {
+  const Node* codes = CodesOrNull(dequantize);
+  return codes != nullptr && SameCodes(*codes, quantize) &&
+         std::isfinite(codes->tensor_type().quant->scale() * 256.0f);
+}
+
+// One operand of the schema, whatever the kind of call.
+struct Slot {
+  const ir::OperandSpec* spec;
+  Node* value = nullptr;       // Of an operand that is no parameter; null: absent.
+  std::string parameter;       // The name of the parameter; empty: absent.
+  bool computed = false;       // A parameter that is no constant.
+};
+
+std::vector<Slot> SlotsOf(const Node& node) {
+  std::vector<Slot> slots;
+  int next = 0;
+  const auto take = [&]() { return next < node.num_operands() ? node.operand(next++) : nullptr; };
+  for (const ir::OperandSpec& spec : node.op()->operands) {
+    Slot slot{&spec, nullptr, "", false};
+    if (!spec.parameter) {
+      slot.value = take();
+    } else if (node.module() != nullptr) {
+      const auto it = node.module()->parameters.find(spec.name);
+      if (it != node.module()->parameters.end()) slot.parameter = it->second;
+    } else if (const Node* value = take(); value != nullptr) {
+      slot.computed = value->kind() != ir::NodeKind::kGetAttr;
+      if (!slot.computed) slot.parameter = value->target();
+    }
+    slots.push_back(std::move(slot));
+  }
+  while (next < node.num_operands()) slots.push_back({&node.op()->operands.back(), take(), "", false});
+  return slots;
+}
+
+// Kernels take tensors of rank 4 as NHWC; the runtime arranges it.
+TensorType AtRunTime(TensorType type, kernels::LayoutRule rule) {
+  if (type.rank() == 4 && rule != kernels::LayoutRule::kRowMajor) type.layout = Layout::kNhwc;
+  return type;
+}
+
+// The scale of a per-tensor quantize: 0.1 rather than the double that is nearest to 0.1f.
+double SpelledScale(const Node& quantize) {
+  if (quantize.IsOp("int8.quantize")) return quantize.attribute("out_scale").as_float();
+  const std::vector<double>& scales = quantize.attribute("scales").as_floats();
+  return scales.empty() ? quantize.tensor_type().quant->scale() : scales[0];
+}
+
+// Everything about one rewrite, before the first edit.
+struct Plan {
+  const kernels::KernelEntry* entry = nullptr;
+  Node* node = nullptr;              // The float op, or a quantize or dequantize that is left.
+  std::vector<Slot> slots;           // With codes in place of their dequantizes.
+  std::vector<Node*> dequantizes;    // Each once.
+  std::vector<Node*> quantizes;      // Readers that become the op's own rounding.
+  TensorType result;
+  double out_scale = 1;              // Of codes, as the quantize spells it.
+};
+
+class Lowering {
+ public:
+  Lowering(const kernels::KernelRegistry& kernels, ir::Graph& graph, Remarks& remarks)
+      : kernels_(kernels), graph_(graph), remarks_(remarks) {}
+
+  absl::StatusOr<bool> Run() {
+    for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      if (IsQuantize(*node) && HasCodes(*node)) {
+        ASSIGN_OR_RETURN(node, FoldRoundTrip(node));
+      }
+    }
+    for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      if (!node->is_call() || IsQuantize(*node) || IsDequantize(*node) || node->num_uses() == 0) continue;
+      ASSIGN_OR_RETURN(node, LowerOp(node));
+    }
+    for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      if (node->num_uses() == 0) continue;
+      if (node->IsOp("quantize")) {
+        ASSIGN_OR_RETURN(node, LowerConversion(node, "int8.quantize"));
+      } else if (node->IsOp("dequantize")) {
+        ASSIGN_OR_RETURN(node, LowerConversion(node, "int8.dequantize"));
+      }
+    }
+    return changed_;
+  }
+
+ private:
+  // --- quantize(view(dequantize(x))) => view(x). Returns the node that stands where `quantize` stood, or before.
+  absl::StatusOr<Node*> FoldRoundTrip(Node* quantize) {
+    std::vector<Node*> views;  // From the quantize upwards.
+    Node* top = quantize->operand(0);
+    while (top->op() != nullptr && top->op()->view && top->has_one_use()) {
+      views.push_back(top);
+      top = top->operand(0);
+    }
+    if (!IsDequantize(*top) || !IsRoundTrip(*top, *quantize)) return quantize;
+    ir::Type type = top->operand(0)->type();
+    for (auto it = views.rbegin(); it != views.rend(); ++it) {
+      std::vector<const ir::Type*> operands = graph_.OperandTypes(**it);
+      operands[0] = &type;
+      absl::StatusOr<ir::Type> next = ir::Infer(*(*it)->op(), (*it)->attributes(), std::move(operands));
+      if (!next.ok()) return quantize;
+      type = *std::move(next);
+    }
+    if (type != quantize->type()) return quantize;
+
+    Node* value = top->operand(0);
+    std::vector<Node*> on_codes;
+    for (auto it = views.rbegin(); it != views.rend(); ++it) {
+      ASSIGN_OR_RETURN(value, AddSameCall(**it, value));
+      on_codes.insert(on_codes.begin(), value);
+    }
+    const std::string remark = absl::StrCat("stays in codes: %", quantize->name(), " undoes %", top->name());
+    Node* before = quantize->previous();
+    quantize->ReplaceAllUsesWith(value);
+    graph_.Erase(quantize);
+    for (size_t i = 0; i < views.size(); ++i) {
+      if (before == views[i]) before = on_codes[i];
+      graph_.Replace(views[i], on_codes[i]);
+    }
+    remarks_.Applied(*value, remark);
+    if (before != top) EraseIfDead(top);
+    changed_ = true;
+    return before;
+  }
+
+  absl::StatusOr<Node*> AddSameCall(Node& call, Node* operand) {
+    std::vector<Node*> operands = call.operands();
+    operands[0] = operand;
+    switch (call.kind()) {
+      case ir::NodeKind::kCallModule:
+        return graph_.AddModuleCall(call.name(), call.target(), std::move(operands), &call);
+      case ir::NodeKind::kCallMethod:
+        return graph_.AddMethod(call.name(), call.target(), std::move(operands), call.attributes(), &call);
+      default: return graph_.AddFunction(call.name(), call.target(), std::move(operands), call.attributes(), &call);
+    }
+  }
+
+  // --- Q?(op(DQ...)) => int8.op. Returns the node that now stands for `node`.
+  absl::StatusOr<Node*> LowerOp(Node* node) {
+    Plan plan;
+    plan.node = node;
+    plan.slots = SlotsOf(*node);
+    for (const Slot& slot : plan.slots) {
+      if (slot.value == nullptr || !IsDequantize(*slot.value)) continue;
+      std::vector<Node*>& found = plan.dequantizes;
+      if (std::find(found.begin(), found.end(), slot.value) == found.end()) found.push_back(slot.value);
+    }
+    if (plan.dequantizes.empty()) return node;  // A float op among float values.
+    plan.entry = kernels_.FindQuantizedFormOrNull(node->op()->name);
+    if (plan.entry == nullptr) {
+      if (node->op()->view) return node;
+      return Miss(node, absl::StrCat("no kernel has a quantized form of ", node->op()->name));
+    }
+    std::string reason = TakeCodes(plan);
+    if (reason.empty()) reason = ChooseResult(plan);
+    return reason.empty() ? Finish(plan) : Miss(node, reason);
+  }
+
+  // A quantize or a dequantize that no lowered op took in.
+  absl::StatusOr<Node*> LowerConversion(Node* node, absl::string_view op) {
+    Plan plan;
+    plan.node = node;
+    plan.slots = SlotsOf(*node);
+    plan.result = node->tensor_type();
+    plan.entry = kernels_.FindOrNull(op);
+    if (plan.entry == nullptr) return Miss(node, absl::StrCat("no kernel for ", op));
+    if (node->IsOp("quantize") ? !HasCodes(*node) : CodesOrNull(*node) == nullptr) {
+      return Miss(node, "parameters that are per axis, computed, or not those of the codes");
+    }
+    plan.slots.resize(1);
+    if (node->IsOp("quantize")) plan.out_scale = SpelledScale(*node);
+    return Finish(plan);
+  }
+
+  static std::string TakeCodes(Plan& plan) {
+    for (Slot& slot : plan.slots) {
+      if (slot.computed) return absl::StrCat(slot.spec->name, " is computed, wanted a constant");
+      if (slot.value == nullptr) continue;
+      if (!IsDequantize(*slot.value)) {
+        return absl::StrCat("operand %", slot.value->name(), " is not quantized");
+      }
+      Node* codes = CodesOrNull(*slot.value);
+      if (codes == nullptr) {
+        const Node& source = *slot.value->operand(0);
+        return absl::StrCat("%", slot.value->name(), " reads %", source.name(), " of type ", ToString(source.type()),
+                            ", wanted codes with its own per-tensor parameters");
+      }
+      slot.value = codes;
+    }
+    return "";
+  }
+
+  // Codes where all readers quantize alike, floats where the kernel can.
+  static std::string ChooseResult(Plan& plan) {
+    const Node* first = nullptr;
+    std::string misfit;
+    for (const ir::Use& use : plan.node->uses()) {
+      if (!IsQuantize(*use.user) || use.index != 0 || !HasCodes(*use.user)) {
+        misfit = use.user->kind() == ir::NodeKind::kOutput
+                     ? "its float result is a graph output"
+                     : absl::StrCat("its float result is read by %", use.user->name());
+      } else if (first == nullptr) {
+        first = use.user;
+      } else if (!SameCodes(*first, *use.user)) {
+        misfit = absl::StrCat("its readers %", first->name(), " and %", use.user->name(), " quantize differently");
+      }
+    }
+    if (misfit.empty()) {
+      plan.result = first->tensor_type();
+      plan.out_scale = SpelledScale(*first);
+      plan.quantizes = plan.node->users();
+      return "";
+    }
+    if (!plan.entry->float_output) return absl::StrCat(misfit, ", and ", plan.entry->op, " has no float result");
+    if (!plan.node->type().is_tensor() || plan.node->tensor_type().dtype != DType::kF32) {
+      return absl::StrCat("result is ", ToString(plan.node->type()), ", wanted f32");
+    }
+    plan.result = plan.node->tensor_type();
+    return "";
+  }
+
+  // Asks op and kernel, and then, where both agree, rewrites.
+  absl::StatusOr<Node*> Finish(const Plan& plan) {
+    const ir::OpSchema* schema = graph_.ops().FindOrNull(plan.entry->op);
+    if (schema == nullptr) return Miss(plan.node, absl::StrCat("unknown operator ", plan.entry->op));
+    kernels::KernelDesc desc;
+    desc.op = plan.entry->op;
+    desc.isa = kernels::BestIsa();
+    const bool codes = plan.result.quant.has_value();
+    desc.attributes = {{"out_dtype", plan.result.dtype},
+                       {"out_scale", plan.out_scale},
+                       {"out_zero_point", int64_t{codes ? plan.result.quant->zero_point() : 0}}};
+    for (const ir::AttributeSpec& spec : schema->attributes) {
+      if (desc.attributes.count(spec.name) > 0) continue;
+      if (plan.node->op()->FindAttributeOrNull(spec.name) != nullptr) {
+        desc.attributes.emplace(spec.name, plan.node->attribute(spec.name));
+      } else if (spec.default_value) {
+        desc.attributes.emplace(spec.name, *spec.default_value);
+      }
+    }
+    for (const absl::string_view name : {"out_dtype", "out_scale", "out_zero_point"}) {
+      if (schema->FindAttributeOrNull(name) == nullptr) desc.attributes.erase(desc.attributes.find(name));
+    }
+
+    std::vector<Node*> values;
+    std::vector<const ir::Type*> operand_types;
+    std::vector<ir::Type> parameter_types;
+    parameter_types.reserve(plan.slots.size());
+    std::map<std::string, std::string> parameters;
+    for (const Slot& slot : plan.slots) {
+      if (!slot.spec->parameter) {
+        values.push_back(slot.value);
+        operand_types.push_back(slot.value == nullptr ? nullptr : &slot.value->type());
+        desc.inputs.push_back(slot.value == nullptr
+                                  ? std::nullopt
+                                  : std::make_optional(AtRunTime(slot.value->tensor_type(), plan.entry->layout)));
+      } else if (slot.parameter.empty()) {
+        operand_types.push_back(nullptr);
+      } else {
+        const Tensor* tensor = graph_.FindParameterOrNull(slot.parameter)->tensor.get();
+        operand_types.push_back(&parameter_types.emplace_back(tensor->type()));
+        desc.parameters[slot.spec->name] = tensor;
+        parameters[slot.spec->name] = slot.parameter;
+      }
+    }
+    while (!operand_types.empty() && operand_types.back() == nullptr) operand_types.pop_back();
+
+    const absl::StatusOr<ir::Type> type = ir::Infer(*schema, desc.attributes, operand_types);
+    if (!type.ok()) return Miss(plan.node, type.status().message());
+    if (*type != ir::Type(plan.result)) {
+      return Miss(plan.node, absl::StrCat("its readers want ", ToString(plan.result), ", ", desc.op, " gives ",
+                                          ToString(*type)));
+    }
+    desc.outputs = {AtRunTime(plan.result, plan.entry->layout)};
+    const absl::StatusOr<std::unique_ptr<kernels::Kernel>> kernel = plan.entry->create(desc);
+    if (!kernel.ok()) return Miss(plan.node, kernel.status().message());
+    if (codes && ((*kernel)->output_scale() != plan.result.quant->scale() ||
+                  (*kernel)->output_zero_point() != plan.result.quant->zero_point())) {
+      return Miss(plan.node, absl::StrCat("its readers want ", ToString(*plan.result.quant), ", the kernel gives ",
+                                          ToString(PerTensor((*kernel)->output_scale(),
+                                                             (*kernel)->output_zero_point()))));
+    }
+    const std::string variant = (*kernel)->variant();
+    ASSIGN_OR_RETURN(Node * lowered,
+                     Rewrite(plan, std::move(desc.attributes), std::move(parameters), std::move(values)));
+    const bool float_result = !codes && !lowered->IsOp("int8.dequantize");
+    remarks_.Applied(*lowered, absl::StrCat(desc.op, float_result ? " with float result" : "", ", kernel ", variant));
+    return lowered;
+  }
+
+  // The new node takes name, place, readers and module path of the old.
+  absl::StatusOr<Node*> Rewrite(const Plan& plan, AttributeMap attributes,
+                                std::map<std::string, std::string> parameters, std::vector<Node*> values) {
+    changed_ = true;
+    std::vector<std::string> sources = plan.node->SourcesOrSelf();
+    const auto add_sources = [&](const std::vector<Node*>& nodes) {
+      for (const Node* node : nodes) {
+        for (std::string& source : node->SourcesOrSelf()) sources.push_back(std::move(source));
+      }
+    };
+    add_sources(plan.quantizes);
+    add_sources(plan.dequantizes);
+    for (Node* quantize : plan.quantizes) {
+      quantize->ReplaceAllUsesWith(plan.node);
+      graph_.Erase(quantize);
+    }
+    // Uses wait without a value while the old node makes room for its name.
+    const std::string name = plan.node->name();
+    Node* before = plan.node->next();
+    std::vector<ir::Use> uses = plan.node->uses();
+    for (const ir::Use& use : uses) use.user->set_operand(use.index, nullptr);
+    ir::Module* module = plan.node->module();
+    std::string path = module != nullptr ? module->path : name;
+    graph_.Erase(plan.node);
+    if (module != nullptr && module->call_sites.empty()) graph_.EraseModule(module);
+
+    path = graph_.UniqueModulePath(path);
+    RETURN_IF_ERROR(
+        graph_.AddModule(path, plan.entry->op, std::move(attributes), std::move(parameters)).status());
+    ASSIGN_OR_RETURN(Node * lowered, graph_.AddModuleCall(name, path, std::move(values), before));
+    for (const ir::Use& use : uses) use.user->set_operand(use.index, lowered);
+    lowered->AddSources(sources);
+    for (Node* dequantize : plan.dequantizes) EraseIfDead(dequantize);
+    return lowered;
+  }
+
+  void EraseIfDead(Node* node) {
+    if (node->num_uses() == 0) graph_.Erase(node);
+  }
+
+  absl::StatusOr<Node*> Miss(Node* node, absl::string_view reason) {
+    remarks_.Missed(*node, std::string(reason));
+    return node;
+  }
+
+  const kernels::KernelRegistry& kernels_;
+  ir::Graph& graph_;
+  Remarks& remarks_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> Lower::RunImpl(ir::Graph& graph, Remarks& remarks) const {
+  if (kernels_ == nullptr) return absl::InvalidArgumentError("needs kernels, and the caller gives none");
+  return Lowering(*kernels_, graph, remarks).Run();
+}
+
+absl::Status Lower::Ensures(const ir::Graph& graph) const {
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (!node->is_call()) continue;
+    const bool lowered = absl::StartsWith(node->op()->name, "int8.") && !IsQuantize(*node);
+    for (const Node* operand : node->operands()) {
+      if (operand == nullptr || !IsDequantize(*operand)) continue;
+      if (lowered) {
+        return absl::InternalError(absl::StrCat("%", node->name(), " is lowered and reads %", operand->name()));
+      }
+      if (IsQuantize(*node) && HasCodes(*node) && IsRoundTrip(*operand, *node)) {
+        return absl::InternalError(absl::StrCat("%", node->name(), " undoes %", operand->name()));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Register(passes::PassRegistry& registry) {
+  registry.Register<LowerOptions>([](const LowerOptions&, const passes::PassEnvironment& environment) {
+    return std::make_unique<Lower>(environment.kernels);
+  });
+}
+
+}  // namespace fuselage::lower

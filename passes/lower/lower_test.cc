@@ -1,0 +1,181 @@
+// With kernels that only record what they are asked for; cases_test runs the real ones.
+#include "passes/lower/lower.h"
+
+#include <gtest/gtest.h>
+
+#include <ctime>
+
+#include "ir/ops/register_all.h"
+#include "ir/testing/matchers.h"
+#include "ir/text.h"
+
+namespace fuselage::lower {
+namespace {
+
+using ::fuselage::testing::StatusIs;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+
+class FakeKernel : public kernels::Kernel {
+ public:
+  explicit FakeKernel(const kernels::KernelDesc& desc) : Kernel(desc) { set_variant("fake"); }
+
+ private:
+  void Compute(absl::Span<const kernels::ConstBuffer>, absl::Span<const kernels::Buffer>,
+               const kernels::RunContext&) const override {}
+};
+
+class LowerTest : public ::testing::Test {
+ protected:
+  LowerTest() {
+    ops::RegisterAll(ops_);
+    AddKernel("int8.conv2d", "conv2d", true);
+    AddKernel("int8.relu", "relu", false);
+    AddKernel("int8.quantize", "", false);
+    AddKernel("int8.dequantize", "", false);
+  }
+
+  void AddKernel(const std::string& op, const std::string& form_of, bool float_output) {
+    kernels::KernelEntry entry;
+    entry.op = op;
+    entry.quantized_form_of = form_of;
+    entry.float_output = float_output;
+    entry.create = [this](const kernels::KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
+      if (desc.op == refused_) return absl::FailedPreconditionError("output channel 3: the accumulator may overflow");
+      descs_.push_back(desc);
+      return std::make_unique<FakeKernel>(desc);
+    };
+    kernels_.Register(std::move(entry));
+  }
+
+  void Run(absl::string_view text) {
+    ASSERT_OK_AND_ASSIGN(graph_, ir::Parse(text, ops_));
+    ASSERT_OK_AND_ASSIGN(changed_, Lower(&kernels_).Run(*graph_, remarks_));
+    ASSERT_OK(graph_->Verify());
+  }
+
+  const kernels::KernelDesc& DescOf(absl::string_view op) {
+    for (const kernels::KernelDesc& desc : descs_) {
+      if (desc.op == op) return desc;
+    }
+    ADD_FAILURE() << "nobody asked for " << op;
+    return descs_[0];
+  }
+
+  ir::OpRegistry ops_;
+  kernels::KernelRegistry kernels_;
+  std::string refused_;
+  std::vector<kernels::KernelDesc> descs_;
+  std::unique_ptr<ir::Graph> graph_;
+  passes::Remarks remarks_;
+  bool changed_ = false;
+};
+
+constexpr char kConv[] = R"(graph @g {
+  param @w: i8[1,1,1,1]<axis=0, scale=[0.01]> = [100]
+  module @layer.conv = conv2d(activation="relu", stride=[2, 2], weight=@w)
+  %x: f32[1,1,4,4] = placeholder
+  %x_q: u8[1,1,4,4]<scale=0.5, zp=9> = call_function quantize(%x, scales=[0.5], zero_points=[9]) from(x)
+  %x_dq: f32[1,1,4,4] = call_function dequantize(%x_q) from(conv, bn)
+  %conv: f32[1,1,2,2] = call_module @layer.conv(%x_dq) from(conv, bn)
+  %conv_q: u8[1,1,2,2]<scale=0.25, zp=3> = call_function quantize(%conv, scales=[0.25], zero_points=[3]) from(bn)
+  %conv_dq: f32[1,1,2,2] = call_function dequantize(%conv_q) from(relu)
+  %relu: f32[1,1,2,2] = call_function relu(%conv_dq)
+  output(%relu)
+}
+)";
+
+TEST_F(LowerTest, AsksTheKernelWithEverythingItNeeds) {
+  Run(kConv);
+  const kernels::KernelDesc& desc = DescOf("int8.conv2d");
+  ASSERT_EQ(desc.inputs.size(), 2);
+  EXPECT_EQ(desc.input(0), (TensorType{DType::kU8, {1, 1, 4, 4}, PerTensor(0.5, 9), Layout::kNhwc}));
+  EXPECT_FALSE(desc.has_input(1));  // No residual.
+  EXPECT_EQ(desc.output(), (TensorType{DType::kU8, {1, 1, 2, 2}, PerTensor(0.25, 3), Layout::kNhwc}));
+  EXPECT_EQ(desc.parameters.size(), 1);
+  EXPECT_EQ(desc.GetString("activation"), "relu");
+  EXPECT_THAT(desc.GetInts("stride"), ElementsAre(2, 2));
+  EXPECT_THAT(desc.GetInts("padding"), ElementsAre(0, 0, 0, 0));  // A default.
+  EXPECT_EQ(desc.GetInt("groups"), 1);
+}
+
+TEST_F(LowerTest, KeepsNameAndPathAndListsSources) {
+  Run(kConv);
+  const ir::Node* conv = graph_->FindNodeOrNull("conv");
+  ASSERT_NE(conv, nullptr);
+  EXPECT_TRUE(conv->IsOp("int8.conv2d"));
+  EXPECT_EQ(conv->module()->path, "layer.conv");
+  EXPECT_EQ(conv->module()->parameters.at("weight"), "w");
+  EXPECT_THAT(conv->sources(), ElementsAre("conv", "bn"));
+  EXPECT_EQ(conv->tensor_type().quant, PerTensor(0.25, 3));
+  EXPECT_TRUE(conv->operand(0)->IsOp("int8.quantize"));
+  for (const ir::Node* node = graph_->first(); node != nullptr; node = node->next()) {
+    if (node->is_call() && node->op()->name.substr(0, 5) == "int8.") {
+      EXPECT_FALSE(node->sources().empty()) << node->name();
+    }
+  }
+}
+
+TEST_F(LowerTest, AReluWithoutReaderInCodesStaysFloat) {
+  Run(kConv);
+  EXPECT_TRUE(graph_->FindNodeOrNull("relu")->IsOp("relu"));
+  EXPECT_TRUE(graph_->FindNodeOrNull("conv_dq")->IsOp("int8.dequantize"));
+  EXPECT_THAT(remarks_.ToString(), HasSubstr("missed %relu: its float result is a graph output"));
+}
+
+TEST_F(LowerTest, WhatAKernelRefusesStaysFloat) {
+  refused_ = "int8.conv2d";
+  Run(kConv);
+  const ir::Node* conv = graph_->FindNodeOrNull("conv");
+  EXPECT_TRUE(conv->IsOp("conv2d"));
+  EXPECT_TRUE(conv->operand(0)->IsOp("int8.dequantize"));
+  EXPECT_TRUE(graph_->FindNodeOrNull("conv_q")->IsOp("int8.quantize"));
+  EXPECT_THAT(remarks_.list(), Contains(Field(&passes::Remark::message, HasSubstr("the accumulator may overflow"))));
+}
+
+TEST_F(LowerTest, WhatWasLoweredInPartIsLoweredFurther) {
+  refused_ = "int8.conv2d";
+  Run(kConv);
+  refused_.clear();
+  ASSERT_OK_AND_ASSIGN(const bool changed, Lower(&kernels_).Run(*graph_, remarks_));
+  EXPECT_TRUE(changed);
+  ASSERT_OK(graph_->Verify());
+  EXPECT_TRUE(graph_->FindNodeOrNull("conv")->IsOp("int8.conv2d"));
+  EXPECT_EQ(graph_->FindNodeOrNull("conv_q"), nullptr);
+}
+
+TEST_F(LowerTest, WithoutConversionKernelsTheReferenceOpsStay) {
+  refused_ = "int8.quantize";
+  Run(kConv);
+  EXPECT_TRUE(graph_->FindNodeOrNull("conv")->IsOp("int8.conv2d"));
+  EXPECT_TRUE(graph_->FindNodeOrNull("x_q")->IsOp("quantize"));
+}
+
+TEST_F(LowerTest, NeedsKernels) {
+  ASSERT_OK_AND_ASSIGN(graph_, ir::Parse(kConv, ops_));
+  EXPECT_THAT(Lower(nullptr).Run(*graph_, remarks_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("kernels")));
+}
+
+TEST_F(LowerTest, CostIsLinear) {
+  ir::Graph graph("long", ops_);
+  ir::Node* x =
+      *graph.AddPlaceholder("x", TensorType{DType::kU8, {4}, PerTensor(0.5), Layout::kRowMajor});
+  constexpr int kBlocks = 20'000;
+  for (int i = 0; i < kBlocks; ++i) {
+    ir::Node* dq = *graph.AddFunction("dq", "dequantize", {x});
+    ir::Node* relu = *graph.AddFunction("r", "relu", {dq});
+    x = *graph.AddFunction("q", "quantize", {relu}, {{"scales", std::vector<double>{0.5}}});
+  }
+  ASSERT_OK(graph.AddOutput({x}));
+  const std::clock_t start = std::clock();  // Of this process: the machine may be busy.
+  ASSERT_OK(Lower(&kernels_).Run(graph, remarks_));
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 2.0);
+  EXPECT_EQ(graph.num_nodes(), 2 + kBlocks);
+  EXPECT_OK(graph.Verify());
+}
+
+}  // namespace
+}  // namespace fuselage::lower

@@ -1,0 +1,22 @@
+// In-place spellings of the imported program: "relu_", "add_", "operator.iadd".
+#ifndef FUSELAGE_PASSES_NORMALIZE_IN_PLACE_H_
+#define FUSELAGE_PASSES_NORMALIZE_IN_PLACE_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "ir/graph.h"
+
+namespace fuselage::normalize {
+
+bool IsInPlace(absl::string_view target);
+
+// Why the in-place call `node` is not its functional form: a node that `is_later` says runs after it reads the value
+// that it overwrites, directly or through a view. Empty where there is none. Looks at the first thousand uses, and
+// declines where there are more.
+std::string WhyMutationIsSeen(const ir::Node& node, const std::function<bool(const ir::Node&)>& is_later);
+
+}  // namespace fuselage::normalize
+
+#endif  // FUSELAGE_PASSES_NORMALIZE_IN_PLACE_H_

@@ -1,0 +1,52 @@
+// normalize: one spelling for every operator, the one that the later passes match.
+//
+//   call_function or call_method op(x, weight, ...)  =>  call_module @path(x), for ops that have a module form
+//   call_method op(x), call_function alias(x)        =>  call_function op(x), for the others
+//   gemm(a, constant b, constant c)                  =>  linear(a), b transposed, alpha and beta folded in
+//   matmul(x, constant [in, out])                    =>  linear(x)
+//   add(linear(x), constant [out])                   =>  linear(x) with a bias
+//   mean over all spatial dimensions, avg_pool over the whole input  =>  global_avg_pool
+//   reshape that merges neighbouring dimensions      =>  flatten
+//   clamp(x, 0, inf)                                 =>  relu(x)
+//   identity(x), dropout(x) in evaluation            =>  x
+//
+// A constant is a get_attr, or quantize and dequantize over constants: dequantize(codes) becomes a parameter that keeps
+// its codes, with the quantization parameters in its type. Tied weights stay tied: one parameter, several modules.
+// A module's path is its weight's name without ".weight" where that is free, else the node's name.
+//
+// Declines: a computed weight or bias; gemm with a transposed `a` or with a bias that is not one value per column;
+// arithmetic on integer tensors (shapes, indices), which is no layer; an in-place spelling ("relu_", "operator.iadd")
+// where a later node reads what it overwrites; dropout in training mode.
+//
+// Numeric contract: 1e-5 of the largest output (folded alpha and beta round once more, a merged bias once less).
+#ifndef FUSELAGE_PASSES_NORMALIZE_NORMALIZE_H_
+#define FUSELAGE_PASSES_NORMALIZE_NORMALIZE_H_
+
+#include "absl/strings/string_view.h"
+#include "passes/core/pass.h"
+#include "passes/core/registry.h"
+#include "passes/normalize/normalize.pb.h"
+
+namespace fuselage::normalize {
+
+class Normalize : public passes::Pass {
+ public:
+  explicit Normalize(NormalizeOptions options) : options_(std::move(options)) {}
+
+  absl::string_view name() const override { return "normalize"; }
+  passes::NumericContract numeric_contract() const override { return {passes::NumericContract::kTolerance, 1e-5}; }
+
+ protected:
+  absl::StatusOr<bool> RunImpl(ir::Graph& graph, passes::Remarks& remarks) const override;
+  // No function or method call remains whose op has a module form, but for those that this pass declines.
+  absl::Status Ensures(const ir::Graph& graph) const override;
+
+ private:
+  NormalizeOptions options_;
+};
+
+void Register(passes::PassRegistry& registry);
+
+}  // namespace fuselage::normalize
+
+#endif  // FUSELAGE_PASSES_NORMALIZE_NORMALIZE_H_

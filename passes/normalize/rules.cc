@@ -1,0 +1,151 @@
+#include "passes/normalize/rules.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+
+namespace fuselage::normalize {
+namespace {
+
+using ir::Node;
+using passes::Remarks;
+
+const Node* OperandOrNull(const Node& node, int i) { return i < node.num_operands() ? node.operand(i) : nullptr; }
+
+bool IsF32(const Node& node) { return node.type().is_tensor() && node.tensor_type().dtype == DType::kF32; }
+
+// matmul(x, constant [in, out]) => linear(x)
+absl::StatusOr<std::vector<NewCall>> MatmulToLinear(const Node& node) {
+  Node* input = node.operand(0);
+  const Node& weight = *node.operand(1);
+  if (!IsF32(node) || weight.tensor_type().rank() != 2 || input->tensor_type().rank() < 2 || !IsConstant(weight)) {
+    return std::vector<NewCall>();
+  }
+  ASSIGN_OR_RETURN(const Constant constant, ConstantOf(weight));
+  return std::vector<NewCall>{{"linear", {input}, {{"weight", Transposed(constant)}}, {}}};
+}
+
+// The bias of gemm(a, b, c) as one value per column, times beta. nullopt where it is none of that kind.
+absl::StatusOr<std::optional<Constant>> GemmBias(const Node& c, int64_t columns, double beta) {
+  const Shape& shape = c.tensor_type().shape;
+  const bool repeated = c.tensor_type().num_elements() == 1;
+  const bool per_column = !shape.empty() && shape.back() == columns && c.tensor_type().num_elements() == columns;
+  if (!IsConstant(c) || (!repeated && !per_column)) return std::optional<Constant>();
+  ASSIGN_OR_RETURN(Constant bias, ConstantOf(c));
+  const bool as_it_is = shape == Shape{columns} && beta == 1;
+  if (as_it_is) return std::optional<Constant>(std::move(bias));
+  if (bias.tensor->dtype() != DType::kF32) return std::optional<Constant>();
+  bias = AsVector(bias, columns);
+  if (beta != 1) bias = Scaled(bias, beta);
+  return std::optional<Constant>(std::move(bias));
+}
+
+// gemm(a, constant b, constant c) => linear(a)
+absl::StatusOr<std::vector<NewCall>> GemmToLinear(const Node& node, Remarks& remarks) {
+  const std::vector<NewCall> none;
+  const Node& b = *node.operand(1);
+  const Node* c = OperandOrNull(node, 2);
+  const double alpha = node.attribute("alpha").as_float(), beta = node.attribute("beta").as_float();
+  if (!IsF32(node)) return none;
+  if (!IsConstant(b)) {
+    remarks.Missed(node, absl::StrCat("no linear: its weight is computed by %", b.name()));
+    return none;
+  }
+  if (node.attribute("trans_a").as_bool()) {
+    remarks.Missed(node, "no linear: trans_a=true");
+    return none;
+  }
+  ASSIGN_OR_RETURN(Constant weight, ConstantOf(b));
+  if (alpha != 1 && weight.tensor->dtype() != DType::kF32) {
+    remarks.Missed(node, absl::StrCat("no linear: alpha=", alpha, " on a quantized weight"));
+    return none;
+  }
+  NewCall linear{"linear", {node.operand(0)}, {}, {}};
+  std::optional<Constant> bias;
+  if (c != nullptr && beta != 0) {
+    ASSIGN_OR_RETURN(bias, GemmBias(*c, node.tensor_type().shape.back(), beta));
+    if (!bias) {
+      remarks.Missed(node, absl::StrCat("no linear: its bias %", c->name(), " is not one constant per column"));
+      return none;
+    }
+  }
+  if (!node.attribute("trans_b").as_bool()) weight = Transposed(weight);
+  if (alpha != 1) weight = Scaled(weight, alpha);
+  linear.parameters.emplace_back("weight", std::move(weight));
+  if (bias) linear.parameters.emplace_back("bias", *std::move(bias));
+  return std::vector<NewCall>{std::move(linear)};
+}
+
+// mean over all dimensions behind the channels => global_avg_pool, and a flatten where they do not stay as 1
+absl::StatusOr<std::vector<NewCall>> MeanToPool(const Node& node) {
+  const int rank = node.operand(0)->tensor_type().rank();
+  std::vector<int64_t> dims;
+  for (int64_t dim : node.attribute("dims").as_ints()) {
+    ASSIGN_OR_RETURN(const int axis, NormalizeAxis(dim, rank));
+    dims.push_back(axis);
+  }
+  std::sort(dims.begin(), dims.end());
+  std::vector<int64_t> spatial;
+  for (int axis = 2; axis < rank; ++axis) spatial.push_back(axis);
+  if (rank < 3 || dims != spatial || !IsF32(node)) return std::vector<NewCall>();
+  std::vector<NewCall> calls = {{"global_avg_pool", {node.operand(0)}, {}, {}}};
+  if (!node.attribute("keepdim").as_bool()) calls.push_back({"flatten", {}, {}, {}});
+  return calls;
+}
+
+// avg_pool whose one window is the whole input => global_avg_pool
+std::vector<NewCall> PoolToGlobal(const Node& node) {
+  const Shape& in = node.operand(0)->tensor_type().shape;
+  const std::vector<int64_t>& kernel = node.attribute("kernel_size").as_ints();
+  const std::vector<int64_t>& padding = node.attribute("padding").as_ints();
+  const Shape& out = node.tensor_type().shape;
+  const bool one_window = std::all_of(out.begin() + 2, out.end(), [](int64_t d) { return d == 1; });
+  const bool covers = one_window && Shape(in.begin() + 2, in.end()) == kernel;
+  const bool padded = std::any_of(padding.begin(), padding.end(), [](int64_t p) { return p != 0; });
+  if (!covers || padded) return {};
+  return {{"global_avg_pool", {node.operand(0)}, {}, {}}};
+}
+
+// reshape that merges the dimensions [start, end] and keeps dimension 0 => flatten
+std::vector<NewCall> ReshapeToFlatten(const Node& node) {
+  const Shape& in = node.operand(0)->tensor_type().shape;
+  const Shape& out = node.tensor_type().shape;
+  if (out.size() >= in.size()) return {};
+  const size_t merged = in.size() - out.size() + 1;
+  for (size_t start = 1; start < out.size(); ++start) {
+    if (!std::equal(out.begin(), out.begin() + start, in.begin())) break;
+    const size_t end = start + merged - 1;
+    if (!std::equal(out.begin() + start + 1, out.end(), in.begin() + end + 1)) continue;
+    const bool to_last = end + 1 == in.size();
+    // Element counts agree, so the merged dimension does where no other is 0.
+    if (std::count(in.begin(), in.end(), 0) > 0) return {};
+    AttributeMap attributes = {{"start_dim", static_cast<int64_t>(start)},
+                               {"end_dim", to_last ? int64_t{-1} : static_cast<int64_t>(end)}};
+    return {{"flatten", {node.operand(0)}, {}, std::move(attributes)}};
+  }
+  return {};
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remarks) {
+  const std::string& op = node.op()->name;
+  if (op == "matmul") return MatmulToLinear(node);
+  if (op == "gemm") return GemmToLinear(node, remarks);
+  if (op == "mean") return MeanToPool(node);
+  if (op == "avg_pool1d" || op == "avg_pool2d" || op == "avg_pool3d") return PoolToGlobal(node);
+  if (op == "reshape") return ReshapeToFlatten(node);
+  if (op == "clamp" && IsF32(node) && node.attribute("min").as_float() == 0 &&
+      node.attribute("max").as_float() == std::numeric_limits<double>::infinity()) {
+    return std::vector<NewCall>{{"relu", {node.operand(0)}, {}, {}}};
+  }
+  return std::vector<NewCall>();
+}
+
+bool IsNoOp(const Node& node) {
+  return node.IsOp("identity") || (node.IsOp("dropout") && !node.attribute("training").as_bool());
+}
+
+}  // namespace fuselage::normalize

@@ -1,0 +1,33 @@
+// The rewrites of normalize that replace one op by another. Each only looks: the pass applies what it returns.
+#ifndef FUSELAGE_PASSES_NORMALIZE_RULES_H_
+#define FUSELAGE_PASSES_NORMALIZE_RULES_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/graph.h"
+#include "passes/core/remarks.h"
+#include "passes/normalize/constants.h"
+
+namespace fuselage::normalize {
+
+// A call to put in a node's place.
+struct NewCall {
+  std::string op;
+  std::vector<ir::Node*> operands;                           // Without parameters, in the schema's order.
+  std::vector<std::pair<std::string, Constant>> parameters;  // Operand name -> value.
+  AttributeMap attributes;
+};
+
+// What `node` becomes: a chain, in which each further call reads the one before it as operand 0. Empty: no rule
+// matches. A near miss leaves a remark.
+absl::StatusOr<std::vector<NewCall>> Simplified(const ir::Node& node, passes::Remarks& remarks);
+
+// node is x: identity, or dropout in evaluation.
+bool IsNoOp(const ir::Node& node);
+
+}  // namespace fuselage::normalize
+
+#endif  // FUSELAGE_PASSES_NORMALIZE_RULES_H_

@@ -1,0 +1,41 @@
+// Calibrates, and inserts quantize/dequantize pairs in front of the ops that have a quantized form:
+//
+//   y = conv2d(x, w)   =>   y = conv2d(dequantize(quantize(x)), w')      w' i8 with a scale for each output channel
+//
+// One pair for each edge into a quantized op. An op without a float result of its own (kOps in select.cc says which)
+// gets pairs on the edges to its float readers too. Values that only move or select (views, max pools) share the parameters
+// of where they come from. A graph that has quantizes already is taken as it is.
+//
+// Declines: a layer that the options keep in FP32; operands that are not f32; weights that are computed, not finite,
+// or shared with a layer that stays in FP32; a graph output that only codes could feed (unless quantize_outputs).
+// Errors: no calibration data (payload "fuselage.usage": the caller's mistake); NaN or infinity in a sample.
+#ifndef FUSELAGE_PASSES_QUANTIZE_QUANTIZE_H_
+#define FUSELAGE_PASSES_QUANTIZE_QUANTIZE_H_
+
+#include "passes/core/pass.h"
+#include "passes/core/registry.h"
+#include "passes/quantize/quantize.pb.h"
+
+namespace fuselage::quantize {
+
+class Quantize : public passes::Pass {
+ public:
+  // `runner` gives the calibration samples; null: Run fails where there is something to calibrate.
+  Quantize(QuantizeOptions options, passes::Runner* runner) : options_(std::move(options)), runner_(runner) {}
+
+  absl::string_view name() const override { return "quantize"; }
+  passes::NumericContract numeric_contract() const override { return {passes::NumericContract::kQuantizes, 0}; }
+
+ protected:
+  absl::StatusOr<bool> RunImpl(ir::Graph& graph, passes::Remarks& remarks) const override;
+
+ private:
+  QuantizeOptions options_;
+  passes::Runner* runner_;
+};
+
+void Register(passes::PassRegistry& registry);
+
+}  // namespace fuselage::quantize
+
+#endif  // FUSELAGE_PASSES_QUANTIZE_QUANTIZE_H_

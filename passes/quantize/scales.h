@@ -1,0 +1,45 @@
+// From ranges to quantization parameters, and from float weights to int8 codes (docs: arithmetic.md, "Quantization").
+#ifndef FUSELAGE_PASSES_QUANTIZE_SCALES_H_
+#define FUSELAGE_PASSES_QUANTIZE_SCALES_H_
+
+#include <vector>
+
+#include "ir/base/tensor.h"
+#include "passes/quantize/observers.h"
+#include "passes/quantize/quantize.pb.h"
+
+namespace fuselage::quantize {
+
+// How one activation is stored.
+struct Codes {
+  DType dtype = DType::kU8;
+  float scale = 1;
+  int32_t zero_point = 0;
+};
+
+// `scale` for an attribute: the double with the shortest text that still rounds to it (0.1 for 0.1f).
+double Spelled(float scale);
+
+// The codes that cover `range`, after it was widened to include 0. The scale is always a normal float: a range without
+// extent gets 1.
+Codes ActivationCodes(Range range, QuantizeOptions::Activations activations);
+
+struct WeightRequest {
+  const Tensor* weight = nullptr;  // f32 [output channels, ...], finite.
+  const Tensor* bias = nullptr;    // f32 [output channels], or null.
+  float input_scale = 0;           // Of the activation that the weight meets; the smallest where there are several.
+  QuantizeOptions::Weights mode = QuantizeOptions::PER_CHANNEL;
+};
+
+// Symmetric scales, max|w| / 127, for each output channel (or one). Kernels keep the bias as an int32 in steps of
+// input_scale * scale, so a channel whose weights are tiny beside its bias (folding a batch norm makes such) gets the
+// smallest scale with which the bias stays below 2^30 steps; what that costs is below the bias's own rounding in
+// float. A channel of zeros takes the largest scale of the others, or 1.
+std::vector<float> WeightScales(const WeightRequest& request);
+
+// i8 codes clamp(rne(w / s), -127, 127), with the scales in the type. One scale: per tensor, otherwise along axis 0.
+Tensor QuantizeWeight(const Tensor& weight, const std::vector<float>& scales, QuantizeOptions::Weights mode);
+
+}  // namespace fuselage::quantize
+
+#endif  // FUSELAGE_PASSES_QUANTIZE_SCALES_H_

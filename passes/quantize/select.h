@@ -1,0 +1,40 @@
+// Which nodes are quantized, and on which edges the pairs go.
+#ifndef FUSELAGE_PASSES_QUANTIZE_SELECT_H_
+#define FUSELAGE_PASSES_QUANTIZE_SELECT_H_
+
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "ir/graph.h"
+#include "passes/core/remarks.h"
+#include "passes/quantize/quantize.pb.h"
+
+namespace fuselage::quantize {
+
+// `value` is operand `operand` of `user`; a user with one value twice has two edges.
+struct Edge {
+  ir::Node* value;
+  ir::Node* user;
+  int operand;
+};
+
+struct Selection {
+  std::vector<ir::Node*> nodes;  // To quantize, in the graph's order.
+  std::vector<Edge> edges;       // That get a pair, in the graph's order.
+  // The node whose range a value shares: views and quantized max pools have that of their operand.
+  absl::flat_hash_map<const ir::Node*, ir::Node*> range_source;
+};
+
+// The operands that are no parameters and are present, as indices for Node::operand.
+std::vector<int> DataOperands(const ir::Node& node);
+
+// A text with '*' for any characters and '?' for one.
+bool GlobMatches(absl::string_view glob, absl::string_view text);
+
+// Remarks say which candidates stay in FP32, and why. InvalidArgument: options that fit nothing.
+absl::StatusOr<Selection> Select(const QuantizeOptions& options, const ir::Graph& graph, passes::Remarks& remarks);
+
+}  // namespace fuselage::quantize
+
+#endif  // FUSELAGE_PASSES_QUANTIZE_SELECT_H_

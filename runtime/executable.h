@@ -1,0 +1,65 @@
+// Executable: a graph bound to kernels and one planned arena. Nothing is allocated during a run, but for what steps
+// need that only a reference evaluation runs, and oneDNN's own bookkeeping in FP32 steps (kernels/fp32/fp32.h).
+#ifndef FUSELAGE_RUNTIME_EXECUTABLE_H_
+#define FUSELAGE_RUNTIME_EXECUTABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ir/graph.h"
+#include "kernels/core/registry.h"
+#include "runtime/thread_pool.h"
+
+namespace fuselage::runtime {
+
+struct ExecutableOptions {
+  kernels::Isa isa = kernels::BestIsa();
+  int64_t max_memory_bytes = 0;  // 0: no limit. Arena and weights above it: ResourceExhausted.
+};
+
+// What one step of the schedule is, and what it cost in the runs since ResetProfile.
+struct StepProfile {
+  std::string node;     // "" for a layout change that the runtime inserted.
+  std::string op;       // "int8.conv2d", or "reorder".
+  std::string variant;  // Kernel::variant(), or "reference" for an op that only its reference evaluation runs.
+  int64_t macs = 0;
+  int64_t bytes = 0;    // Operands, results and weights, each once.
+  std::vector<double> seconds;  // One entry per profiled run.
+};
+
+class Executable {
+ public:
+  // Every call must have a kernel in `kernels`, or be a float op that its reference evaluation can run (variant
+  // "reference"). Unimplemented: the list of all nodes that have neither.
+  // The graph need not outlive the executable; `kernels` is used here only. `pool` must outlive it.
+  static absl::StatusOr<std::unique_ptr<Executable>> Create(const ir::Graph& graph,
+                                                            const kernels::KernelRegistry& kernels, ThreadPool* pool,
+                                                            const ExecutableOptions& options = {});
+  virtual ~Executable() = default;
+
+  virtual const std::vector<TensorType>& input_types() const = 0;   // Row-major.
+  virtual const std::vector<TensorType>& output_types() const = 0;  // Row-major.
+
+  // Reads `inputs` and writes `outputs`: row-major tensors of exactly these types, each output a tensor of its own.
+  // One run at a time.
+  virtual absl::Status Run(absl::Span<const Tensor* const> inputs, absl::Span<Tensor* const> outputs) = 0;
+
+  virtual int64_t arena_bytes() const = 0;
+  virtual int64_t weight_bytes() const = 0;
+
+  // Times each step while on; off by default, since two clock reads a step are not free.
+  virtual void EnableProfile(bool on) = 0;
+  virtual const std::vector<StepProfile>& profile() const = 0;
+  virtual void ResetProfile() = 0;
+};
+
+// Runs once with fresh outputs; for tests and tools.
+absl::StatusOr<std::vector<Tensor>> RunOnce(Executable& executable, absl::Span<const Tensor> inputs);
+
+}  // namespace fuselage::runtime
+
+#endif  // FUSELAGE_RUNTIME_EXECUTABLE_H_

@@ -1,0 +1,330 @@
+// The FP32 kernels against the ops' reference evaluation, through small graphs.
+#include "kernels/fp32/fp32.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "interpreter/interpreter.h"
+#include "ir/ops/register_all.h"
+#include "ir/testing/matchers.h"
+#include "runtime/executable.h"
+#include "runtime/testing.h"
+
+namespace fuselage::runtime {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using ir::Node;
+
+constexpr double kTolerance = 1e-5;
+
+struct Case {
+  std::string name;
+  std::function<Node*(GraphBuilder&)> build;
+  std::string variant = "onednn";  // What the variant of the result's step begins with.
+};
+
+AttributeMap ConvAttributes(Ints stride, Ints padding, Ints dilation = {1, 1}, int64_t groups = 1,
+                            std::string activation = "none") {
+  return {{"stride", std::move(stride)},
+          {"padding", std::move(padding)},
+          {"dilation", std::move(dilation)},
+          {"groups", groups},
+          {"activation", std::move(activation)}};
+}
+
+Tensor Seeded(Shape shape, uint64_t seed) {
+  return SeededTensor({DType::kF32, std::move(shape), std::nullopt, Layout::kRowMajor}, seed);
+}
+
+std::vector<Case> ConvCases() {
+  return {
+      {"conv_plain",
+       [](GraphBuilder& g) {
+         return g.Call("conv2d", {g.Input({2, 5, 9, 7}), g.Constant({6, 5, 3, 3})});
+       }},
+      {"conv_bias_asymmetric",
+       [](GraphBuilder& g) {
+         return g.Call("conv2d", {g.Input({1, 3, 17, 13}), g.Constant({16, 3, 7, 7}), g.Constant({16})},
+                       ConvAttributes({2, 2}, {3, 2, 1, 4}));
+       }},
+      {"conv_dilated_grouped_relu",
+       [](GraphBuilder& g) {
+         return g.Call("conv2d", {g.Input({1, 8, 12, 12}), g.Constant({12, 2, 3, 2}), g.Constant({12})},
+                       ConvAttributes({1, 2}, {2, 1, 2, 1}, {2, 1}, 4, "relu"));
+       }},
+      {"conv_depthwise",
+       [](GraphBuilder& g) {
+         return g.Call("conv2d", {g.Input({2, 24, 10, 10}), g.Constant({24, 1, 3, 3}), g.Constant({24})},
+                       ConvAttributes({2, 2}, {1, 1, 1, 1}, {1, 1}, 24));
+       }},
+      {"conv_residual_relu",
+       [](GraphBuilder& g) {
+         Node* x = g.Input({2, 16, 8, 8});
+         return g.Call("conv2d", {x, g.Constant({16, 16, 3, 3}), g.Constant({16}), g.Call("tanh", {x})},
+                       ConvAttributes({1, 1}, {1, 1, 1, 1}, {1, 1}, 1, "relu"));
+       }},
+      {"conv_residual_without_bias",
+       [](GraphBuilder& g) {
+         Node* x = g.Input({1, 7, 5, 5});
+         return g.Call("conv2d", {x, g.Constant({7, 7, 1, 1}), nullptr, x});
+       }},
+      {"conv_module_quantized_weight",
+       [](GraphBuilder& g) {
+         TensorType weight{DType::kI8, {4, 3, 3, 3}, PerAxis(0, {0.01f, 0.02f, 0.03f, 0.04f}), Layout::kRowMajor};
+         return g.CallModule("conv2d", {g.Input({1, 3, 6, 6})}, {{"padding", Ints{1, 1, 1, 1}}},
+                             {{"weight", SeededTensor(weight, 1)}, {"bias", Seeded({4}, 2)}});
+       }},
+      {"conv1d",
+       [](GraphBuilder& g) {
+         return g.Call("conv1d", {g.Input({2, 4, 19}), g.Constant({3, 4, 5})});
+       }},
+      {"conv3d",
+       [](GraphBuilder& g) {
+         return g.Call("conv3d", {g.Input({1, 2, 5, 6, 7}), g.Constant({3, 2, 2, 3, 2})});
+       }},
+      {"conv_transpose",
+       [](GraphBuilder& g) {
+         return g.Call("conv_transpose2d", {g.Input({2, 6, 5, 4}), g.Constant({6, 5, 3, 2}), g.Constant({5})},
+                       {{"stride", Ints{2, 3}}, {"padding", Ints{1, 0, 0, 1}}, {"output_padding", Ints{1, 0}}});
+       }},
+      {"conv_transpose_grouped_dilated",
+       [](GraphBuilder& g) {
+         return g.Call("conv_transpose2d", {g.Input({1, 6, 5, 5}), g.Constant({6, 2, 3, 3})},
+                       {{"stride", Ints{2, 2}}, {"dilation", Ints{2, 2}}, {"groups", 3}});
+       }},
+  };
+}
+
+std::vector<Case> LinearCases() {
+  return {
+      {"linear",
+       [](GraphBuilder& g) {
+         return g.Call("linear", {g.Input({3, 40}), g.Constant({10, 40}), g.Constant({10})});
+       }},
+      {"linear_relu_rank3",
+       [](GraphBuilder& g) {
+         return g.Call("linear", {g.Input({2, 5, 17}), g.Constant({9, 17})}, {{"activation", "relu"}});
+       }},
+      {"matmul2",
+       [](GraphBuilder& g) {
+         return g.Call("matmul", {g.Input({7, 11}), g.Input({11, 5})});
+       }},
+      {"matmul_constant",
+       [](GraphBuilder& g) {
+         return g.Call("matmul", {g.Input({7, 11}), g.Constant({11, 5})});
+       }},
+      {"matmul3",
+       [](GraphBuilder& g) {
+         return g.Call("matmul", {g.Input({3, 7, 11}), g.Input({3, 11, 5})});
+       }},
+      {"matmul_broadcast",
+       [](GraphBuilder& g) {
+         return g.Call("matmul", {g.Input({3, 7, 11}), g.Input({11, 5})});
+       }},
+  };
+}
+
+AttributeMap PoolAttributes(Ints kernel, Ints stride, Ints padding, bool ceil_mode = false) {
+  return {{"kernel_size", std::move(kernel)},
+          {"stride", std::move(stride)},
+          {"padding", std::move(padding)},
+          {"ceil_mode", ceil_mode}};
+}
+
+std::vector<Case> PoolCases() {
+  return {
+      {"max_pool",
+       [](GraphBuilder& g) {
+         return g.Call("max_pool2d", {g.Input({2, 9, 12, 11})}, PoolAttributes({3, 3}, {2, 2}, {1, 1, 1, 1}));
+       }},
+      {"max_pool_ceil",
+       [](GraphBuilder& g) {
+         return g.Call("max_pool2d", {g.Input({1, 4, 12, 12})}, PoolAttributes({3, 3}, {2, 2}, {0, 0, 0, 0}, true));
+       }},
+      {"max_pool_dilated",
+       [](GraphBuilder& g) {
+         AttributeMap attributes = PoolAttributes({2, 3}, {1, 1}, {1, 0, 0, 2});
+         attributes.insert({"dilation", Ints{2, 2}});
+         return g.Call("max_pool2d", {g.Input({1, 4, 9, 9})}, attributes);
+       }},
+      {"max_pool1d",
+       [](GraphBuilder& g) {
+         return g.Call("max_pool1d", {g.Input({2, 3, 15})}, PoolAttributes({3}, {2}, {1, 1}));
+       }},
+      {"avg_pool_exclude",
+       [](GraphBuilder& g) {
+         return g.Call("avg_pool2d", {g.Input({2, 8, 10, 10})}, PoolAttributes({3, 3}, {2, 2}, {1, 1, 1, 1}));
+       }},
+      {"avg_pool_include",
+       [](GraphBuilder& g) {
+         AttributeMap attributes = PoolAttributes({3, 2}, {2, 1}, {1, 0, 1, 1});
+         attributes.insert({"count_include_pad", true});
+         return g.Call("avg_pool2d", {g.Input({1, 3, 9, 10})}, attributes);
+       }},
+      {"avg_pool_ceil",
+       [](GraphBuilder& g) {
+         return g.Call("avg_pool2d", {g.Input({1, 5, 12, 12})}, PoolAttributes({3, 3}, {2, 2}, {0, 0, 0, 0}, true));
+       }},
+      {"avg_pool_ceil_include",
+       [](GraphBuilder& g) {
+         AttributeMap attributes = PoolAttributes({3, 3}, {2, 2}, {0, 0, 0, 0}, true);
+         attributes.insert({"count_include_pad", true});
+         return g.Call("avg_pool2d", {g.Input({1, 5, 12, 12})}, attributes);
+       },
+       "reference"},
+      {"global_avg_pool",
+       [](GraphBuilder& g) {
+         return g.Call("global_avg_pool", {g.Input({2, 19, 7, 5})});
+       }},
+      {"mean_spatial",
+       [](GraphBuilder& g) {
+         return g.Call("mean", {g.Input({2, 6, 4, 5})}, {{"dims", Ints{-1, 2}}});
+       }},
+      {"mean_keepdim",
+       [](GraphBuilder& g) {
+         return g.Call("mean", {g.Input({2, 6, 4, 5})}, {{"dims", Ints{2, 3}}, {"keepdim", true}});
+       }},
+      {"mean_channels",
+       [](GraphBuilder& g) {
+         return g.Call("mean", {g.Input({2, 6, 4, 5})}, {{"dims", Ints{1}}});
+       },
+       "reference"},
+  };
+}
+
+std::vector<Case> ElementwiseCases() {
+  std::vector<Case> cases;
+  for (const char* op : {"relu", "sigmoid", "tanh", "hardswish", "silu", "gelu", "leaky_relu"}) {
+    cases.push_back({op, [op](GraphBuilder& g) {
+                       // Wide enough for every piece of a piecewise function.
+                       Node* x = g.Call("mul", {g.Input({2, 3, 5, 7}), g.Constant(Tensor::Scalar(8.0f))});
+                       return g.Call(op, {x});
+                     }});
+  }
+  const auto unary = [&](const char* name, const char* op, AttributeMap attributes, const char* variant = "onednn") {
+    cases.push_back({name,
+                     [op, attributes](GraphBuilder& g) {
+                       Node* x = g.Call("mul", {g.Input({3, 65}), g.Constant(Tensor::Scalar(8.0f))});
+                       return g.Call(op, {x}, attributes);
+                     },
+                     variant});
+  };
+  unary("leaky_slope", "leaky_relu", {{"negative_slope", 0.3}});
+  unary("gelu_tanh", "gelu", {{"approximate", "tanh"}});
+  unary("relu6", "clamp", {{"min", 0.0}, {"max", 6.0}});
+  unary("clamp_min", "clamp", {{"min", -0.5}});
+  unary("clamp_all", "clamp", {});
+  unary("hardsigmoid", "hardsigmoid", {}, "scalar");
+  unary("hardsigmoid_steep", "hardsigmoid", {{"alpha", 0.5}, {"beta", 0.25}}, "scalar");
+
+  for (const char* op : {"add", "sub", "mul", "div"}) {
+    const auto divisor = [](GraphBuilder& g, Node* x) {  // Away from 0.
+      return g.Call("add", {g.Call("relu", {x}), g.Constant(Tensor::Scalar(0.5f))});
+    };
+    cases.push_back({std::string(op) + "_same", [=](GraphBuilder& g) {
+                       return g.Call(op, {g.Input({2, 3, 4, 5}), divisor(g, g.Input({2, 3, 4, 5}))});
+                     }});
+    cases.push_back({std::string(op) + "_channel", [=](GraphBuilder& g) {
+                       return g.Call(op, {g.Input({2, 3, 4, 5}), divisor(g, g.Input({3, 1, 1}))});
+                     }});
+    cases.push_back({std::string(op) + "_row", [=](GraphBuilder& g) {
+                       return g.Call(op, {g.Input({2, 3, 4, 5}), divisor(g, g.Input({5}))});
+                     }});
+    cases.push_back(
+        {std::string(op) + "_gate_nhwc", [=](GraphBuilder& g) {  // Squeeze and excitation.
+           Node* x = g.Call("max_pool2d", {g.Input({2, 8, 4, 5})}, PoolAttributes({1, 1}, {1, 1}, {0, 0, 0, 0}));
+           return g.Call(op, {x, divisor(g, g.Call("global_avg_pool", {x}))});
+         }});
+    cases.push_back(
+        {std::string(op) + "_channel_nhwc", [=](GraphBuilder& g) {
+           Node* x = g.Call("max_pool2d", {g.Input({2, 8, 4, 5})}, PoolAttributes({1, 1}, {1, 1}, {0, 0, 0, 0}));
+           return g.Call(op, {x, divisor(g, g.Input({8, 1, 1}))});
+         }});
+    const bool commutes = op == std::string("add") || op == std::string("mul");
+    cases.push_back({std::string(op) + "_first_broadcast",
+                     [=](GraphBuilder& g) {
+                       return g.Call(op, {g.Input({3, 1, 1}), divisor(g, g.Input({2, 3, 4, 5}))});
+                     },
+                     commutes ? "onednn" : "reference"});
+  }
+  cases.push_back({"add_relu", [](GraphBuilder& g) {
+                     return g.Call("add", {g.Input({4, 9}), g.Input({4, 9})}, {{"activation", "relu"}});
+                   }});
+  cases.push_back({"add_alpha",
+                   [](GraphBuilder& g) {
+                     return g.Call("add", {g.Input({4, 9}), g.Input({4, 9})}, {{"alpha", 0.5}});
+                   },
+                   "reference"});
+  cases.push_back({"scalars", [](GraphBuilder& g) { return g.Call("add", {g.Input(Shape{}), g.Input(Shape{})}); }});
+  return cases;
+}
+
+std::vector<Case> NormalizeCases() {
+  return {
+      {"softmax",
+       [](GraphBuilder& g) {
+         return g.Call("softmax", {g.Input({3, 10})});
+       }},
+      {"softmax_channels",
+       [](GraphBuilder& g) {
+         return g.Call("softmax", {g.Input({2, 5, 3, 4})}, {{"dim", 1}});
+       }},
+      {"batch_norm",
+       [](GraphBuilder& g) {
+         return g.Call("batch_norm",
+                       {g.Input({2, 3, 4, 5}), g.Constant({3}), g.Constant({3}), g.Constant({3}),
+                        g.Constant(Tensor::Of<float>({3}, {0.5f, 1.0f, 2.0f}))},
+                       {{"eps", 0.001}});
+       }},
+      {"batch_norm_rank2",
+       [](GraphBuilder& g) {
+         return g.Call("batch_norm", {g.Input({4, 3}), nullptr, nullptr, g.Constant({3}),
+                                      g.Constant(Tensor::Of<float>({3}, {0.5f, 1.0f, 2.0f}))});
+       }},
+  };
+}
+
+class Fp32Test : public ::testing::TestWithParam<int> {
+ protected:
+  Fp32Test() {
+    ops::RegisterAll(ops_);
+    fp32::Register(kernels_);
+  }
+
+  void Check(const std::vector<Case>& cases) {
+    ThreadPool pool(GetParam());
+    for (const Case& c : cases) {
+      SCOPED_TRACE(c.name);
+      GraphBuilder builder(ops_);
+      Node* result = c.build(builder);
+      const ir::Graph& graph = builder.Output({result});
+      const std::vector<Tensor> inputs = SeededInputs(graph);
+      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> wanted, interpreter::Run(graph, inputs));
+      ASSERT_OK_AND_ASSIGN(auto executable, Executable::Create(graph, kernels_, &pool));
+      EXPECT_TRUE(absl::StartsWith(VariantOf(*executable, result->name()), c.variant))
+          << VariantOf(*executable, result->name());
+      for (int round = 0; round < 2; ++round) {  // The second on memory that the first has used.
+        ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> found, RunOnce(*executable, inputs));
+        EXPECT_LE(RelativeError(found[0], wanted[0]), kTolerance);
+      }
+    }
+  }
+
+  ir::OpRegistry ops_;
+  kernels::KernelRegistry kernels_;
+};
+
+TEST_P(Fp32Test, Conv) { Check(ConvCases()); }
+TEST_P(Fp32Test, Linear) { Check(LinearCases()); }
+TEST_P(Fp32Test, Pool) { Check(PoolCases()); }
+TEST_P(Fp32Test, Elementwise) { Check(ElementwiseCases()); }
+TEST_P(Fp32Test, Normalize) { Check(NormalizeCases()); }
+
+INSTANTIATE_TEST_SUITE_P(Threads, Fp32Test, ::testing::Values(1, 2));
+
+}  // namespace
+}  // namespace fuselage::runtime

@@ -1,0 +1,409 @@
+#include "runtime/schedule.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/reorder.h"
+
+namespace fuselage::runtime {
+namespace {
+
+using ir::Node;
+using ir::NodeKind;
+using kernels::KernelDesc;
+using kernels::KernelEntry;
+using kernels::LayoutRule;
+
+// One operand of a call in schema order, wherever it comes from.
+struct Operand {
+  const ir::OperandSpec* spec = nullptr;
+  const Node* value = nullptr;             // Null for a module's parameter, and where absent.
+  std::shared_ptr<const Tensor> constant;  // Of a module's parameter or a get_attr.
+
+  bool absent() const { return value == nullptr && constant == nullptr; }
+};
+
+std::vector<Operand> OperandsOf(const ir::Graph& graph, const Node& node) {
+  std::vector<Operand> operands;
+  int next = 0;
+  const auto take = [&](const ir::OperandSpec& spec) {
+    Operand operand{&spec, next < node.num_operands() ? node.operand(next) : nullptr, nullptr};
+    ++next;
+    if (operand.value != nullptr && operand.value->kind() == NodeKind::kGetAttr) {
+      operand.constant = graph.FindParameterOrNull(operand.value->target())->tensor;
+    }
+    operands.push_back(std::move(operand));
+  };
+  for (const ir::OperandSpec& spec : node.op()->operands) {
+    if (spec.variadic) {
+      while (next < node.num_operands()) take(spec);
+    } else if (spec.parameter && node.module() != nullptr) {
+      const auto it = node.module()->parameters.find(spec.name);
+      const bool found = it != node.module()->parameters.end();
+      operands.push_back({&spec, nullptr, found ? graph.FindParameterOrNull(it->second)->tensor : nullptr});
+    } else {
+      take(spec);
+    }
+  }
+  return operands;
+}
+
+AttributeMap CompleteAttributes(const Node& node) {
+  AttributeMap attributes;
+  for (const ir::AttributeSpec& spec : node.op()->attributes) attributes.emplace(spec.name, node.attribute(spec.name));
+  return attributes;
+}
+
+TensorType RowMajorType(TensorType type) {
+  type.layout = Layout::kRowMajor;
+  return type;
+}
+
+// Is the result the operand itself?
+bool IsIdentity(const Node& node) {
+  return node.IsOp("identity") || (node.IsOp("dropout") && !node.attribute("training").as_bool());
+}
+
+// Does the result have the operand's bytes, in row-major order, under another shape?
+bool IsReshape(const Node& node) {
+  return node.IsOp("flatten") || node.IsOp("reshape") || node.IsOp("squeeze") || node.IsOp("unsqueeze");
+}
+
+class Scheduler {
+ public:
+  Scheduler(const ir::Graph& graph, const kernels::KernelRegistry& kernels, const ScheduleOptions& options)
+      : graph_(graph), kernels_(kernels), options_(options) {}
+
+  absl::StatusOr<Schedule> Make() {
+    if (graph_.output() == nullptr) return absl::InvalidArgumentError("the graph has no output");
+    MarkLive();
+    RETURN_IF_ERROR(CheckTypes());
+    for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      switch (node->kind()) {
+        case NodeKind::kPlaceholder: AddInput(*node); break;
+        case NodeKind::kGetAttr: break;  // Where an operand needs it in memory.
+        case NodeKind::kOutput: AddOutputs(*node); break;
+        default:
+          if (live_.contains(node)) RETURN_IF_ERROR(Annotate(AddCall(*node), absl::StrCat("%", node->name())));
+      }
+    }
+    if (!missing_.empty()) {
+      return absl::UnimplementedError(
+          absl::StrCat(missing_.size(), " nodes have no kernel:\n  ", absl::StrJoin(missing_, "\n  ")));
+    }
+    return std::move(schedule_);
+  }
+
+ private:
+  // A tensor at run time: its buffer in each layout, or -1 where it has none yet. Views may share one.
+  struct Value {
+    TensorType type;
+    int buffers[2] = {-1, -1};  // By Layout.
+  };
+
+  static int& BufferOf(Value& value, Layout layout) {
+    return value.buffers[value.type.rank() == 4 ? static_cast<int>(layout) : 0];
+  }
+
+  void MarkLive() {
+    std::vector<const Node*> stack = {graph_.output()};
+    while (!stack.empty()) {
+      const Node* node = stack.back();
+      stack.pop_back();
+      if (!live_.insert(node).second) continue;
+      for (const Node* operand : node->operands()) {
+        if (operand != nullptr) stack.push_back(operand);
+      }
+    }
+  }
+
+  // So that sums of bytes cannot overflow, and outputs are tensors.
+  absl::Status CheckTypes() const {
+    constexpr int64_t kMostElements = int64_t{1} << 40;
+    for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      for (const TensorType& type : node->type().elements()) {
+        if (type.num_elements() <= kMostElements) continue;
+        return absl::ResourceExhaustedError(absl::StrCat("%", node->name(), ": ", ToString(type), " has ",
+                                                         type.num_elements(), " elements, the limit is ",
+                                                         kMostElements));
+      }
+    }
+    for (const Node* value : graph_.output()->operands()) {
+      if (value->type().is_tensor()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("output %", value->name(), " is ", ir::ToString(value->type()), ", wanted a tensor"));
+    }
+    return absl::OkStatus();
+  }
+
+  // --- Buffers and values.
+  int AddBuffer(BufferSpec buffer) {
+    schedule_.buffers.push_back(std::move(buffer));
+    return static_cast<int>(schedule_.buffers.size()) - 1;
+  }
+
+  int AddArenaBuffer(int64_t bytes) {
+    BufferSpec buffer;
+    buffer.bytes = bytes;
+    return AddBuffer(std::move(buffer));
+  }
+
+  int AddConstant(std::shared_ptr<const Tensor> tensor) {
+    BufferSpec buffer;
+    buffer.home = BufferSpec::Home::kConstant;
+    buffer.bytes = tensor->byte_size();
+    buffer.constant = std::move(tensor);
+    return AddBuffer(std::move(buffer));
+  }
+
+  int NewValue(TensorType type) {
+    values_.push_back({RowMajorType(std::move(type))});
+    return static_cast<int>(values_.size()) - 1;
+  }
+
+  // The value that holds element `element` of the node's result.
+  int ValueOf(const Node& node, int element = 0) {
+    std::vector<int>& elements = results_[&node];
+    if (elements.empty() && node.kind() == NodeKind::kGetAttr) {
+      elements = {NewValue(node.tensor_type())};
+      values_[elements[0]].buffers[0] = AddConstant(graph_.FindParameterOrNull(node.target())->tensor);
+    }
+    return elements[element];
+  }
+
+  // The value's buffer in `layout`, reordered where it lies in the other.
+  int InLayout(int id, Layout layout) {
+    const TensorType type = values_[id].type;
+    if (type.rank() != 4) return values_[id].buffers[0];
+    int& wanted = BufferOf(values_[id], layout);
+    if (wanted >= 0) return wanted;
+    const Layout other = layout == Layout::kNhwc ? Layout::kRowMajor : Layout::kNhwc;
+    const int source = BufferOf(values_[id], other);
+    if (SameInBothLayouts(type.shape)) return wanted = source;
+
+    TensorType from = type;
+    from.layout = other;
+    if (schedule_.buffers[source].home == BufferSpec::Home::kConstant) {
+      auto tensor = std::make_shared<Tensor>(type);
+      kernels::Serial serial;
+      Reorder(from, schedule_.buffers[source].constant->raw_data(), tensor->raw_data(), serial);
+      return wanted = AddConstant(std::move(tensor));
+    }
+    wanted = AddArenaBuffer(type.byte_size());
+    AddStep({ReorderStep(from), "", "reorder", {source}, {wanted}});
+    return wanted;
+  }
+
+  void AddStep(StepSpec step) {
+    const int index = static_cast<int>(schedule_.steps.size());
+    if (step.step->scratch_bytes() > 0) {
+      step.scratch = AddArenaBuffer(step.step->scratch_bytes());
+      schedule_.buffers[step.scratch].first = schedule_.buffers[step.scratch].last = index;
+    }
+    for (int input : step.inputs) {
+      if (input == StepSpec::kAbsent) continue;
+      BufferSpec& buffer = schedule_.buffers[input];
+      if (buffer.home == BufferSpec::Home::kConstant && buffer.last < 0) schedule_.weight_bytes += buffer.bytes;
+      buffer.last = index;
+    }
+    for (int output : step.outputs) schedule_.buffers[output].first = schedule_.buffers[output].last = index;
+    schedule_.weight_bytes += step.step->weight_bytes();
+    schedule_.steps.push_back(std::move(step));
+  }
+
+  // --- Nodes.
+  void AddInput(const Node& node) {
+    const int value = NewValue(node.tensor_type());
+    BufferSpec buffer;
+    buffer.home = BufferSpec::Home::kInput;
+    buffer.bytes = node.tensor_type().byte_size();
+    buffer.index = static_cast<int>(schedule_.input_types.size());
+    values_[value].buffers[0] = AddBuffer(std::move(buffer));
+    results_[&node] = {value};
+    schedule_.input_names.push_back(node.name());
+    schedule_.input_types.push_back(values_[value].type);
+  }
+
+  void AddOutputs(const Node& node) {
+    for (int i = 0; i < node.num_operands(); ++i) {
+      const int value = ValueOf(*node.operand(i));
+      int buffer = InLayout(value, Layout::kRowMajor);
+      if (schedule_.buffers[buffer].home != BufferSpec::Home::kArena) {
+        const int copy = AddArenaBuffer(schedule_.buffers[buffer].bytes);
+        AddStep({CopyStep(), "", "copy", {buffer}, {copy}});
+        buffer = copy;
+      }
+      schedule_.buffers[buffer].home = BufferSpec::Home::kOutput;
+      schedule_.buffers[buffer].index = i;
+      schedule_.output_types.push_back(values_[value].type);
+    }
+  }
+
+  absl::Status AddCall(const Node& node) {
+    if (node.IsOp("getitem")) {
+      const int64_t elements = static_cast<int64_t>(node.operand(0)->type().elements().size());
+      const int64_t index = node.attribute("index").as_int();
+      results_[&node] = {ValueOf(*node.operand(0), static_cast<int>(index < 0 ? index + elements : index))};
+      return absl::OkStatus();
+    }
+    if (IsIdentity(node)) {
+      results_[&node] = {ValueOf(*node.operand(0))};
+      return absl::OkStatus();
+    }
+    if (IsReshape(node)) {
+      const int buffer = InLayout(ValueOf(*node.operand(0)), Layout::kRowMajor);
+      const int value = NewValue(node.tensor_type());
+      values_[value].buffers[0] = buffer;
+      results_[&node] = {value};
+      return absl::OkStatus();
+    }
+    absl::Status status = AddKernel(node);
+    if (absl::IsUnimplemented(status)) status = AddReference(node, status);
+    RETURN_IF_ERROR(status);
+    if (options_.max_memory_bytes > 0 && schedule_.weight_bytes > options_.max_memory_bytes) {
+      return absl::ResourceExhaustedError(absl::StrCat("the weights up to this node take ", schedule_.weight_bytes,
+                                                       " bytes, the limit is ", options_.max_memory_bytes));
+    }
+    return absl::OkStatus();
+  }
+
+  // Unimplemented without a trace where no kernel takes the call.
+  absl::Status AddKernel(const Node& node) {
+    const KernelEntry* entry = kernels_.FindOrNull(node.op()->name);
+    if (entry == nullptr) return absl::UnimplementedError("no kernel");
+    KernelDesc desc;
+    desc.op = node.op()->name;
+    desc.attributes = CompleteAttributes(node);
+    desc.isa = options_.isa;
+    desc.threads = options_.threads;
+
+    std::vector<int> inputs;  // Values.
+    for (const Operand& operand : OperandsOf(graph_, node)) {
+      if (operand.spec->parameter) {
+        if (operand.constant != nullptr) {
+          desc.parameters[operand.spec->name] = operand.constant.get();
+        } else if (!operand.absent()) {
+          return absl::UnimplementedError(absl::StrCat(operand.spec->name, " is computed at run time"));
+        }
+        continue;
+      }
+      if (!operand.absent() && !operand.value->type().is_tensor()) return absl::UnimplementedError("tuple operand");
+      inputs.push_back(operand.absent() ? StepSpec::kAbsent : ValueOf(*operand.value));
+      desc.inputs.push_back(operand.absent() ? std::nullopt : std::make_optional(values_[inputs.back()].type));
+    }
+    for (const TensorType& type : node.type().elements()) desc.outputs.push_back(RowMajorType(type));
+    ChooseLayouts(*entry, node, inputs, desc);
+
+    ASSIGN_OR_RETURN(std::unique_ptr<kernels::Kernel> kernel, entry->create(desc));
+    StepSpec step{KernelStep(std::move(kernel)), node.name(), node.op()->name};
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      step.inputs.push_back(inputs[i] < 0 ? StepSpec::kAbsent : InLayout(inputs[i], desc.inputs[i]->layout));
+    }
+    std::vector<int> results;
+    for (const TensorType& type : desc.outputs) results.push_back(NewResult(type, type.layout, step));
+    results_[&node] = std::move(results);
+    AddStep(std::move(step));
+    return absl::OkStatus();
+  }
+
+  int NewResult(const TensorType& type, Layout layout, StepSpec& step) {
+    const int value = NewValue(type);
+    const int buffer = AddArenaBuffer(type.byte_size());
+    BufferOf(values_[value], layout) = buffer;
+    step.outputs.push_back(buffer);
+    return value;
+  }
+
+  void ChooseLayouts(const KernelEntry& entry, const Node& node, const std::vector<int>& inputs, KernelDesc& desc) {
+    const auto has_nhwc = [&](int value) {
+      return value >= 0 && values_[value].type.rank() == 4 && BufferOf(values_[value], Layout::kNhwc) >= 0;
+    };
+    Layout in = Layout::kNhwc, out = Layout::kNhwc;
+    switch (entry.layout) {
+      case LayoutRule::kNhwc: break;
+      case LayoutRule::kRowMajor: in = out = Layout::kRowMajor; break;
+      case LayoutRule::kSame:
+        in = out = std::any_of(inputs.begin(), inputs.end(), has_nhwc) ? Layout::kNhwc : Layout::kRowMajor;
+        break;
+      case LayoutRule::kAnyInput:
+        if (inputs.empty() || !has_nhwc(inputs[0])) in = Layout::kRowMajor;
+        break;
+      case LayoutRule::kAnyOutput: out = WantedLayout(node); break;
+    }
+    for (auto& input : desc.inputs) {
+      if (input.has_value() && input->rank() == 4) input->layout = in;
+    }
+    for (TensorType& output : desc.outputs) {
+      if (output.rank() == 4) output.layout = out;
+    }
+  }
+
+  // NHWC where one of the value's users would have to reorder it otherwise.
+  Layout WantedLayout(const Node& node) const {
+    for (const Node* user : node.users()) {
+      const KernelEntry* entry = user->is_call() ? kernels_.FindOrNull(user->op()->name) : nullptr;
+      if (entry != nullptr && entry->layout != LayoutRule::kRowMajor) return Layout::kNhwc;
+    }
+    return Layout::kRowMajor;
+  }
+
+  // Falls back to the op's reference evaluation; int8 ops have a kernel or do not run. `reason`: why there is no
+  // kernel.
+  absl::Status AddReference(const Node& node, const absl::Status& reason) {
+    StepSpec step{nullptr, node.name(), node.op()->name};
+    if (absl::StartsWith(node.op()->name, "int8.")) {
+      missing_.push_back(absl::StrCat("%", node.name(), " (", node.op()->name, "): ", reason.message()));
+      // So that the nodes behind it are looked at too.
+      for (const TensorType& type : node.type().elements()) {
+        const int value = NewResult(type, Layout::kRowMajor, step);
+        results_[&node].push_back(value);
+      }
+      return absl::OkStatus();
+    }
+    std::vector<ReferenceOperand> operands;
+    for (const Operand& operand : OperandsOf(graph_, node)) {
+      ReferenceOperand reference;
+      if (operand.constant != nullptr) {
+        reference.constant = operand.constant;
+      } else if (!operand.absent()) {
+        const int elements = static_cast<int>(operand.value->type().elements().size());
+        for (int i = 0; i < elements; ++i) {
+          const int value = ValueOf(*operand.value, i);
+          reference.types.push_back(values_[value].type);
+          step.inputs.push_back(InLayout(value, Layout::kRowMajor));
+        }
+      }
+      operands.push_back(std::move(reference));
+    }
+    step.step = ReferenceStep(*node.op(), CompleteAttributes(node), std::move(operands), node.type());
+    std::vector<int> results;
+    for (const TensorType& type : node.type().elements()) results.push_back(NewResult(type, Layout::kRowMajor, step));
+    results_[&node] = std::move(results);
+    AddStep(std::move(step));
+    return absl::OkStatus();
+  }
+
+  const ir::Graph& graph_;
+  const kernels::KernelRegistry& kernels_;
+  const ScheduleOptions& options_;
+  Schedule schedule_;
+  std::vector<Value> values_;
+  absl::flat_hash_map<const Node*, std::vector<int>> results_;  // Node -> a value per element.
+  absl::flat_hash_set<const Node*> live_;
+  std::vector<std::string> missing_;
+};
+
+}  // namespace
+
+absl::StatusOr<Schedule> MakeSchedule(const ir::Graph& graph, const kernels::KernelRegistry& kernels,
+                                      const ScheduleOptions& options) {
+  return Scheduler(graph, kernels, options).Make();
+}
+
+}  // namespace fuselage::runtime

@@ -1,0 +1,61 @@
+// Schedule: a graph as a list of steps on buffers, before any memory exists.
+//
+// Values of rank 4 lie in NHWC or row-major, as the kernels that make and take them want (kernels::LayoutRule); where
+// the two differ a reorder is inserted, once per value. Views whose bytes stay the same share their operand's buffer.
+#ifndef FUSELAGE_RUNTIME_SCHEDULE_H_
+#define FUSELAGE_RUNTIME_SCHEDULE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/graph.h"
+#include "kernels/core/registry.h"
+#include "runtime/memory_plan.h"
+#include "runtime/step.h"
+
+namespace fuselage::runtime {
+
+struct BufferSpec {
+  enum class Home { kArena, kInput, kOutput, kConstant };
+
+  Home home = Home::kArena;
+  int64_t bytes = 0;
+  int index = -1;                          // Of the executable's input or output.
+  std::shared_ptr<const Tensor> constant;  // Its bytes, in whichever layout the buffer has.
+  int first = -1, last = -1;               // The steps from the one that writes it to the last that reads it.
+};
+
+struct StepSpec {
+  static constexpr int kAbsent = -1;
+
+  std::unique_ptr<Step> step;
+  std::string node;  // "" where the runtime inserted it.
+  std::string op;
+  std::vector<int> inputs = {}, outputs = {};  // Buffers; an absent optional operand is kAbsent.
+  int scratch = kAbsent;
+};
+
+struct Schedule {
+  std::vector<std::string> input_names;
+  std::vector<TensorType> input_types, output_types;
+  std::vector<BufferSpec> buffers;
+  std::vector<StepSpec> steps;
+  int64_t weight_bytes = 0;  // Of kernels, reference steps and constants.
+};
+
+struct ScheduleOptions {
+  kernels::Isa isa = kernels::Isa::kScalar;
+  int threads = 1;
+  int64_t max_memory_bytes = 0;  // 0: no limit. Creation stops once weights alone are above it.
+};
+
+// Unimplemented lists every int8 call that no kernel runs; for other ops the reference evaluation stands in.
+absl::StatusOr<Schedule> MakeSchedule(const ir::Graph& graph, const kernels::KernelRegistry& kernels,
+                                      const ScheduleOptions& options);
+
+}  // namespace fuselage::runtime
+
+#endif  // FUSELAGE_RUNTIME_SCHEDULE_H_
