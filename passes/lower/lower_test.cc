@@ -18,6 +18,14 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 
+// The promise is for optimized builds. Sanitizers and debug builds are slower by a factor; a quadratic pass is slower
+// by thousands, and fails there too.
+#ifdef NDEBUG
+constexpr double kCpuSeconds = 2.0;
+#else
+constexpr double kCpuSeconds = 40.0;
+#endif
+
 class FakeKernel : public kernels::Kernel {
  public:
   explicit FakeKernel(const kernels::KernelDesc& desc) : Kernel(desc) { set_variant("fake"); }
@@ -172,7 +180,7 @@ TEST_F(LowerTest, CostIsLinear) {
   ASSERT_OK(graph.AddOutput({x}));
   const std::clock_t start = std::clock();  // Of this process: the machine may be busy.
   ASSERT_OK(Lower(&kernels_).Run(graph, remarks_));
-  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 2.0);
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, kCpuSeconds);
   EXPECT_EQ(graph.num_nodes(), 2 + kBlocks);
   EXPECT_OK(graph.Verify());
 }

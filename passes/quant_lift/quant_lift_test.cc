@@ -22,6 +22,14 @@ const ir::OpRegistry& Ops() {
   return *ops;
 }
 
+// The promise is for optimized builds. Sanitizers and debug builds are slower by a factor; a quadratic pass is slower
+// by thousands, and fails there too.
+#ifdef NDEBUG
+constexpr double kCpuSeconds = 1.0;
+#else
+constexpr double kCpuSeconds = 20.0;
+#endif
+
 // Of this process: the machine may be busy.
 double CpuSeconds(ir::Graph& graph, passes::Remarks& remarks) {
   const std::clock_t start = std::clock();
@@ -50,7 +58,7 @@ TEST(QuantLiftTest, CostIsLinear) {
   passes::Remarks remarks;
   const std::unique_ptr<ir::Graph> graph = build(16'667);
   EXPECT_GE(graph->num_nodes(), 100'000);
-  EXPECT_LT(CpuSeconds(*graph, remarks), 1.0);
+  EXPECT_LT(CpuSeconds(*graph, remarks), kCpuSeconds);
   EXPECT_OK(graph->Verify());
   EXPECT_EQ(graph->num_nodes(), 2 + 16'667 * 5);  // One quantize less in each block.
 }
@@ -69,7 +77,7 @@ TEST(QuantLiftTest, CostIsLinearInTheReadersOfOneValue) {
   }
   ASSERT_OK(graph.AddOutput(results));
   passes::Remarks remarks;
-  EXPECT_LT(CpuSeconds(graph, remarks), 1.0);
+  EXPECT_LT(CpuSeconds(graph, remarks), kCpuSeconds);
   EXPECT_OK(graph.Verify());
   EXPECT_EQ(graph.num_nodes(), 2 + 1 + 25'000);  // x, output, one quantize, the views.
   EXPECT_EQ(graph.first()->next()->sources().size(), 50'000);

@@ -3,8 +3,8 @@
 //   y = conv2d(x, w)   =>   y = conv2d(dequantize(quantize(x)), w')      w' i8 with a scale for each output channel
 //
 // One pair for each edge into a quantized op. An op without a float result of its own (kOps in select.cc says which)
-// gets pairs on the edges to its float readers too. Values that only move or select (views, max pools) share the parameters
-// of where they come from. A graph that has quantizes already is taken as it is.
+// gets pairs on the edges to its float readers too. Values that only move or select (views, max pools) share the
+// parameters of where they come from. A graph that has quantizes already is taken as it is.
 //
 // Declines: a layer that the options keep in FP32; operands that are not f32; weights that are computed, not finite,
 // or shared with a layer that stays in FP32; a graph output that only codes could feed (unless quantize_outputs).
