@@ -110,7 +110,8 @@ absl::StatusOr<std::vector<Tensor>> Run(const ir::Graph& graph, absl::Span<const
     Value value;
     if (node->kind() == ir::NodeKind::kPlaceholder) {
       if (next_input == inputs.size()) {
-        return absl::InvalidArgumentError(absl::StrCat("%", node->name(), ": no input, only ", inputs.size(), " given"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("%", node->name(), ": no input, only ", inputs.size(), " given"));
       }
       const Tensor& input = inputs[next_input++];
       RETURN_IF_ERROR(CheckInput(*node, input));

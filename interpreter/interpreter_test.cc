@@ -93,12 +93,15 @@ TEST_F(InterpreterTest, WrongInputs) {
   output(%x)
 }
 )");
-  EXPECT_THAT(interpreter::Run(*graph, {}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("%x: no input, only 0 given")));
+  EXPECT_THAT(interpreter::Run(*graph, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("%x: no input, only 0 given")));
   EXPECT_THAT(interpreter::Run(*graph, {Vector({1, 2}), Vector({1})}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("2 inputs given, the graph has 1")));
-  EXPECT_THAT(interpreter::Run(*graph, {Vector({1})}),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("%x: found an input of type f32[1], wanted f32[2]")));
-  EXPECT_THAT(interpreter::Run(*graph, {Tensor(DType::kF64, {2})}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("f64[2]")));
+  EXPECT_THAT(
+      interpreter::Run(*graph, {Vector({1})}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("%x: found an input of type f32[1], wanted f32[2]")));
+  EXPECT_THAT(interpreter::Run(*graph, {Tensor(DType::kF64, {2})}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("f64[2]")));
 }
 
 TEST_F(InterpreterTest, ErrorsNameTheNode) {
@@ -117,8 +120,9 @@ TEST_F(InterpreterTest, ErrorsNameTheNode) {
   output(%z)
 }
 )");
-  EXPECT_THAT(interpreter::Run(*large, {Tensor(DType::kF32, {65536, 1}), Tensor(DType::kF32, {1, 65536})}),
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("%z: f32[65536,65536] takes 17179869184 bytes")));
+  EXPECT_THAT(
+      interpreter::Run(*large, {Tensor(DType::kF32, {65536, 1}), Tensor(DType::kF32, {1, 65536})}),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("%z: f32[65536,65536] takes 17179869184 bytes")));
 }
 
 TEST_F(InterpreterTest, ObserverSeesEachValueAndCanStop) {
@@ -141,7 +145,8 @@ TEST_F(InterpreterTest, ObserverSeesEachValueAndCanStop) {
   const Observer stop = [](const ir::Node& node, absl::Span<const Tensor>) {
     return node.name() == "y" ? absl::CancelledError("enough") : absl::OkStatus();
   };
-  EXPECT_THAT(interpreter::Run(*graph, {Vector({-1, 1})}, stop), StatusIs(absl::StatusCode::kCancelled, HasSubstr("enough")));
+  EXPECT_THAT(interpreter::Run(*graph, {Vector({-1, 1})}, stop),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("enough")));
 }
 
 TEST_F(InterpreterTest, CodesKeepTheirParameters) {

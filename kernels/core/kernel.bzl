@@ -47,7 +47,7 @@ def isa_library(name, isa, srcs, deps = []):
             name = name + "_emulated",
             testonly = True,
             srcs = srcs,
-            copts = ["-DFUSELAGE_EMULATE_AVX512", "-O3", "-Wno-psabi"],
+            copts = ["-DFUSELAGE_EMULATE_AVX512", "-Wno-psabi"],
             deps = deps + ["//kernels/core", "//third_party:simde"],
         )
 

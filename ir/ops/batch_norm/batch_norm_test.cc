@@ -23,12 +23,12 @@ class BatchNormTest : public ::testing::Test {
 
 TEST_F(BatchNormTest, RunningStatistics) {
   const Tensor x = Tensor::Of<float>({1, 2, 1, 2}, {1, 3, 10, 20});
-  const Tensor y = ops_.Run("batch_norm", {x, Vector({2, 1}), Vector({0, 100}), Vector({1, 10}), Vector({4, 25})},
-                            {{"eps", 0.0}});
+  const Tensor y =
+      ops_.Run("batch_norm", {x, Vector({2, 1}), Vector({0, 100}), Vector({1, 10}), Vector({4, 25})}, {{"eps", 0.0}});
   EXPECT_THAT(y.values<float>(), ElementsAre(0, 2, 100, 102));
   // Neither weight nor bias: affine=False.
-  const Tensor plain = ops_.Run("batch_norm", {x, std::nullopt, std::nullopt, Vector({1, 10}), Vector({3, 24})},
-                                {{"eps", 1.0}});
+  const Tensor plain =
+      ops_.Run("batch_norm", {x, std::nullopt, std::nullopt, Vector({1, 10}), Vector({3, 24})}, {{"eps", 1.0}});
   EXPECT_THAT(plain.values<float>(), ElementsAre(0, 1, 0, 2));
 }
 
@@ -38,7 +38,8 @@ TEST_F(BatchNormTest, BatchStatistics) {
   const auto wanted = ElementsAre(FloatEq(-3 * s), FloatEq(-1 * s), FloatEq(1 * s), FloatEq(3 * s));
   EXPECT_THAT(ops_.Run("batch_norm", {x}, {{"eps", 0.0}}).values<float>(), wanted);
   EXPECT_THAT(ops_.Run("batch_norm", {x, std::nullopt, std::nullopt, Vector({100}), Vector({1})},
-                       {{"eps", 0.0}, {"training", true}}).values<float>(),
+                       {{"eps", 0.0}, {"training", true}})
+                  .values<float>(),
               wanted);
 }
 

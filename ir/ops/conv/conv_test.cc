@@ -62,16 +62,16 @@ TEST_F(ConvTest, AgreesWithTheDefinition) {
       {{2, 3, 7, 5}, {4, 3, 3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, 1},
       {{1, 3, 17, 13}, {5, 3, 7, 7}, {2, 2}, {3, 3, 3, 3}, {1, 1}, 1},
       {{1, 4, 9, 11}, {6, 2, 3, 2}, {2, 1}, {0, 1, 2, 3}, {2, 3}, 2},
-      {{2, 6, 8, 8}, {6, 1, 3, 3}, {1, 2}, {1, 1, 1, 1}, {1, 1}, 6},     // depthwise
-      {{1, 20, 12, 12}, {3, 20, 2, 2}, {1, 1}, {0, 0, 0, 0}, {1, 1}, 1}, // several blocks of taps
-      {{1, 2, 2, 2}, {3, 2, 1, 1}, {5, 5}, {4, 0, 0, 4}, {1, 1}, 1},     // windows in the padding
+      {{2, 6, 8, 8}, {6, 1, 3, 3}, {1, 2}, {1, 1, 1, 1}, {1, 1}, 6},      // depthwise
+      {{1, 20, 12, 12}, {3, 20, 2, 2}, {1, 1}, {0, 0, 0, 0}, {1, 1}, 1},  // several blocks of taps
+      {{1, 2, 2, 2}, {3, 2, 1, 1}, {5, 5}, {4, 0, 0, 4}, {1, 1}, 1},      // windows in the padding
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(ToString(c.input) + " * " + ToString(c.weight));
     const Tensor x = SeededTensor(F32(c.input), 1), w = SeededTensor(F32(c.weight), 2);
-    const Tensor y = ops_.Run("conv2d", {x, w},
-                              {{"stride", c.stride}, {"padding", c.padding}, {"dilation", c.dilation},
-                               {"groups", c.groups}});
+    const Tensor y =
+        ops_.Run("conv2d", {x, w},
+                 {{"stride", c.stride}, {"padding", c.padding}, {"dilation", c.dilation}, {"groups", c.groups}});
     const std::vector<double> wanted = Direct2d(x, w, c.stride, c.padding, c.dilation, c.groups, y.shape());
     for (int64_t i = 0; i < y.num_elements(); ++i) EXPECT_NEAR(y.At(i), wanted[i], 1e-6 * (1 + std::abs(wanted[i])));
   }
@@ -146,7 +146,8 @@ TEST_F(ConvTest, Errors) {
   EXPECT_THAT(error({x, F32({6, 4, 9, 3})}), HasSubstr("the kernel spans 9 elements, more than the padded input's 8"));
   EXPECT_THAT(error({x, F32({6, 4, 0, 3})}), HasSubstr("kernel of size 0"));
   EXPECT_THAT(error({x, w, F32({5})}), HasSubstr("bias f32[5]: wanted shape [6]"));
-  EXPECT_THAT(error({x, w, std::nullopt, F32({1, 6, 8, 8})}), HasSubstr("residual f32[1,6,8,8]: wanted shape [1,6,6,6]"));
+  EXPECT_THAT(error({x, w, std::nullopt, F32({1, 6, 8, 8})}),
+              HasSubstr("residual f32[1,6,8,8]: wanted shape [1,6,6,6]"));
   EXPECT_THAT(error({x, w}, {{"activation", "gelu"}}), HasSubstr("wanted one of \"none\", \"relu\""));
   EXPECT_THAT(error({x, {{DType::kF16, {6, 4, 3, 3}, std::nullopt, Layout::kRowMajor}}}),
               HasSubstr("weight f16[6,4,3,3]: wanted element type f32"));

@@ -56,8 +56,7 @@ void FillColumns(const Window& window, const T* input, int64_t first_tap, int64_
     T* row = columns + t * kPixels;
     for (int64_t p = 0; p < pixels; ++p) {
       const int64_t d = d0[p] + dd, h = h0[p] + dh, w = w0[p] + dw;
-      const bool inside =
-          d >= 0 && d < depth.input && h >= 0 && h < height.input && w >= 0 && w < width.input;
+      const bool inside = d >= 0 && d < depth.input && h >= 0 && h < height.input && w >= 0 && w < width.input;
       row[p] = inside ? plane[(d * height.input + h) * width.input + w] : T{0};
     }
   }
@@ -140,8 +139,9 @@ absl::StatusOr<Convolution> CheckConvolution(const ir::InferCall& call, int n) {
   }
   int64_t channels;
   if (__builtin_mul_overflow(weight[1], groups, &channels) || channels != input[1]) {
-    return OperandError(call, kInput, absl::StrCat(input[1], " channels, wanted ", weight[1], " (weight ",
-                                                   ToString(weight), ") times groups=", groups));
+    return OperandError(call, kInput,
+                        absl::StrCat(input[1], " channels, wanted ", weight[1], " (weight ", ToString(weight),
+                                     ") times groups=", groups));
   }
   ASSIGN_OR_RETURN(const Window window, WindowOf(call, input, weight));
   const Convolution convolution = Assemble(window, groups, input, weight);

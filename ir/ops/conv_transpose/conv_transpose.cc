@@ -67,8 +67,9 @@ absl::StatusOr<ir::Type> InferConvTranspose(const ir::InferCall& call, int n) {
   if (groups < 1) return AttributeError(call, "groups", "at least 1");
   if (weight[0] < 1 || weight[1] < 1) return OperandError(call, kWeight, "wanted at least one channel");
   if (weight[0] != input[1] || input[1] % groups != 0) {
-    return OperandError(call, kInput, absl::StrCat(input[1], " channels, wanted ", weight[0], " (weight ",
-                                                   ToString(weight), "), a multiple of groups=", groups));
+    return OperandError(call, kInput,
+                        absl::StrCat(input[1], " channels, wanted ", weight[0], " (weight ", ToString(weight),
+                                     "), a multiple of groups=", groups));
   }
   int64_t channels;
   if (__builtin_mul_overflow(weight[1], groups, &channels)) {
@@ -119,7 +120,8 @@ absl::StatusOr<std::vector<Tensor>> EvaluateConvTranspose(const ir::EvaluateCall
   for (int64_t n = 0; n < input.dim(0); ++n) {
     for (int64_t c = 0; c < input.dim(1); ++c) {
       for (int64_t oc = 0; oc < out_channels; ++oc) {
-        scatter(x.data() + (n * input.dim(1) + c) * window.outputs(), w.data() + (c * out_channels + oc) * window.taps(),
+        scatter(x.data() + (n * input.dim(1) + c) * window.outputs(),
+                w.data() + (c * out_channels + oc) * window.taps(),
                 y.data() + ((n * groups + c / in_channels) * out_channels + oc) * window.inputs());
       }
     }
@@ -134,9 +136,8 @@ void Register(ir::OpRegistry& registry) {
     ir::OpSchema schema;
     schema.name = absl::StrCat("conv_transpose", n, "d");
     schema.aliases = {absl::StrCat("torch.", schema.name), absl::StrCat("torch.nn.functional.", schema.name)};
-    schema.operands = {{"input"},
-                       {"weight", /*optional=*/false, /*parameter=*/true},
-                       {"bias", /*optional=*/true, /*parameter=*/true}};
+    schema.operands = {
+        {"input"}, {"weight", /*optional=*/false, /*parameter=*/true}, {"bias", /*optional=*/true, /*parameter=*/true}};
     schema.attributes = WindowAttributes(n);
     schema.attributes.push_back({"output_padding", AttributeKind::kInts, std::vector<int64_t>(n, 0)});
     schema.attributes.push_back({"groups", AttributeKind::kInt, 1});

@@ -25,9 +25,8 @@ TEST_F(ConvTransposeTest, OneDimension) {
               ElementsAre(1, 10, 102, 20, 203, 30, 300));
   EXPECT_THAT(ops_.Run("conv_transpose1d", {x, w}, {{"stride", Ints{2}}, {"padding", Ints{1, 2}}}).values<float>(),
               ElementsAre(10, 102, 20, 203));
-  EXPECT_THAT(
-      ops_.Run("conv_transpose1d", {x, w}, {{"stride", Ints{2}}, {"output_padding", Ints{1}}}).values<float>(),
-      ElementsAre(1, 10, 102, 20, 203, 30, 300, 0));
+  EXPECT_THAT(ops_.Run("conv_transpose1d", {x, w}, {{"stride", Ints{2}}, {"output_padding", Ints{1}}}).values<float>(),
+              ElementsAre(1, 10, 102, 20, 203, 30, 300, 0));
   EXPECT_THAT(ops_.Run("conv_transpose1d", {x, w}, {{"dilation", Ints{2}}}).values<float>(),
               ElementsAre(1, 2, 13, 20, 130, 200, 300));
 }

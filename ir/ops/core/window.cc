@@ -33,9 +33,9 @@ absl::StatusOr<Window> MakeWindow(const WindowParams& params) {
     }
     const int64_t room = axis.input + axis.begin + axis.end - axis.extent();
     if (room < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("spatial axis ", i, ": the kernel spans ", axis.extent(), " elements, more than the padded input's ",
-                       axis.input, " + ", axis.begin, " + ", axis.end));
+      return absl::InvalidArgumentError(absl::StrCat("spatial axis ", i, ": the kernel spans ", axis.extent(),
+                                                     " elements, more than the padded input's ", axis.input, " + ",
+                                                     axis.begin, " + ", axis.end));
     }
     axis.output = room / axis.stride + 1;
     if (params.ceil_mode && room % axis.stride != 0 && axis.output * axis.stride < axis.input + axis.begin) {

@@ -42,9 +42,8 @@ absl::StatusOr<std::vector<Tensor>> EvaluateLinear(const ir::EvaluateCall& call)
 
 ir::OpSchema LinearSchema() {
   ir::OpSchema schema;
-  schema.operands = {{"input"},
-                     {"weight", /*optional=*/false, /*parameter=*/true},
-                     {"bias", /*optional=*/true, /*parameter=*/true}};
+  schema.operands = {
+      {"input"}, {"weight", /*optional=*/false, /*parameter=*/true}, {"bias", /*optional=*/true, /*parameter=*/true}};
   schema.attributes = {{"activation", AttributeKind::kString, "none"}};
   schema.module_form = true;
   return schema;
@@ -57,8 +56,8 @@ absl::StatusOr<Shape> CheckLinear(const ir::InferCall& call) {
   Shape shape = call.tensor(kInput).shape;
   const Shape& weight = call.tensor(kWeight).shape;
   if (shape.back() != weight[1]) {
-    return OperandError(call, kInput, absl::StrCat(shape.back(), " features, wanted ", weight[1], " (weight ",
-                                                   ToString(weight), ")"));
+    return OperandError(
+        call, kInput, absl::StrCat(shape.back(), " features, wanted ", weight[1], " (weight ", ToString(weight), ")"));
   }
   if (call.has(kBias)) RETURN_IF_ERROR(CheckShape(call, kBias, {weight[0]}));
   shape.back() = weight[0];

@@ -35,8 +35,8 @@ absl::StatusOr<Product> ProductOf(Shape a, Shape b) {
   product.k = a.back();
   product.n = b.back();
   if (b[b.size() - 2] != product.k) {
-    return absl::InvalidArgumentError(absl::StrCat("inner dimensions ", product.k, " and ", b[b.size() - 2],
-                                                   " differ"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("inner dimensions ", product.k, " and ", b[b.size() - 2], " differ"));
   }
   product.a_batch.assign(a.begin(), a.end() - 2);
   product.b_batch.assign(b.begin(), b.end() - 2);
@@ -58,8 +58,8 @@ absl::StatusOr<ir::Type> InferMatmul(const ir::InferCall& call) {
     return OperandError(call, 0, "wanted f16, f32, f64, i32 or i64");
   }
   absl::StatusOr<Product> product = ProductOf(call.tensor(0).shape, call.tensor(1).shape);
-  if (!product.ok()) return OperandError(call, 0, absl::StrCat("times ", ToString(call.tensor(1)), ": ",
-                                                               product.status().message()));
+  if (!product.ok())
+    return OperandError(call, 0, absl::StrCat("times ", ToString(call.tensor(1)), ": ", product.status().message()));
   return ResultType(dtype, product->result);
 }
 
@@ -87,8 +87,8 @@ absl::StatusOr<std::vector<Tensor>> EvaluateMatmul(const ir::EvaluateCall& call)
     return One(OfReals(call.result(), Multiply(product, RealValues(a).data(), RealValues(b).data(), size)));
   }
   const std::vector<int64_t> p = Integers(a), q = Integers(b);
-  const std::vector<uint64_t> y = Multiply(product, reinterpret_cast<const uint64_t*>(p.data()),
-                                           reinterpret_cast<const uint64_t*>(q.data()), size);
+  const std::vector<uint64_t> y =
+      Multiply(product, reinterpret_cast<const uint64_t*>(p.data()), reinterpret_cast<const uint64_t*>(q.data()), size);
   return One(OfIntegers(call.result(), std::vector<int64_t>(y.begin(), y.end())));
 }
 
@@ -109,8 +109,9 @@ absl::StatusOr<ir::Type> InferGemm(const ir::InferCall& call) {
   const Shape a = Transposed(call.tensor(0).shape, call.GetBool("trans_a"));
   const Shape b = Transposed(call.tensor(1).shape, call.GetBool("trans_b"));
   if (a[1] != b[0]) {
-    return OperandError(call, 0, absl::StrCat("times ", ToString(call.tensor(1)), ", transposed as asked: inner dimensions ",
-                                              a[1], " and ", b[0], " differ"));
+    return OperandError(call, 0,
+                        absl::StrCat("times ", ToString(call.tensor(1)), ", transposed as asked: inner dimensions ",
+                                     a[1], " and ", b[0], " differ"));
   }
   const Shape shape = {a[0], b[1]};
   if (call.has(2)) {

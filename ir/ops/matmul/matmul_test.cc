@@ -71,7 +71,8 @@ TEST_F(MatmulTest, GemmErrors) {
   EXPECT_THAT(ops_.Infer("gemm", {F32({2, 3}), F32({2, 3})}), HasSubstr("inner dimensions 3 and 2 differ"));
   EXPECT_THAT(ops_.Infer("gemm", {F32({2, 3}), F32({3})}), HasSubstr("b f32[3]: rank 1, wanted 2"));
   EXPECT_THAT(ops_.Infer("gemm", {F32({2, 3}), F32({3, 4}), F32({2})}), HasSubstr("wanted what broadcasts to [2,4]"));
-  EXPECT_THAT(ops_.Infer("gemm", {F32({1, 3}), F32({3, 4}), F32({2, 4})}), HasSubstr("wanted what broadcasts to [1,4]"));
+  EXPECT_THAT(ops_.Infer("gemm", {F32({1, 3}), F32({3, 4}), F32({2, 4})}),
+              HasSubstr("wanted what broadcasts to [1,4]"));
 }
 
 }  // namespace

@@ -25,14 +25,16 @@ absl::StatusOr<ir::Type> InferPad(const ir::InferCall& call) {
     const int64_t before = pads[axis], after = pads[input.rank() + axis];
     shape[axis] += before + after;
     if (shape[axis] < 0) {
-      return AttributeError(call, "pads", absl::StrCat("no more cut from axis ", axis, " than its ", input.shape[axis]));
+      return AttributeError(call, "pads",
+                            absl::StrCat("no more cut from axis ", axis, " than its ", input.shape[axis]));
     }
-    const int64_t most = mode == "reflect"  ? std::max<int64_t>(input.shape[axis] - 1, 0)
+    const int64_t most = mode == "reflect"                             ? std::max<int64_t>(input.shape[axis] - 1, 0)
                          : mode == "constant" || input.shape[axis] > 0 ? std::numeric_limits<int64_t>::max()
                                                                        : 0;
     if (before > most || after > most) {
-      return AttributeError(call, "pads", absl::StrCat("at most ", most, " on axis ", axis, " of size ",
-                                                       input.shape[axis], " in mode ", mode));
+      return AttributeError(
+          call, "pads",
+          absl::StrCat("at most ", most, " on axis ", axis, " of size ", input.shape[axis], " in mode ", mode));
     }
   }
   const double value = call.GetFloat("value");

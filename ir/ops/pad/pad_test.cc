@@ -32,8 +32,7 @@ TEST_F(PadTest, Modes) {
 }
 
 TEST_F(PadTest, SeveralAxesAndIntegers) {
-  EXPECT_THAT(Pad(Tensor::Of<int32_t>({1, 2}, {5, 6}), {1, 0, 0, 1}, "constant", 7),
-              ElementsAre(7, 7, 7, 5, 6, 7));
+  EXPECT_THAT(Pad(Tensor::Of<int32_t>({1, 2}, {5, 6}), {1, 0, 0, 1}, "constant", 7), ElementsAre(7, 7, 7, 5, 6, 7));
   EXPECT_THAT(Pad(Iota({2, 2}), {0, 1, 1, 0}, "edge"), ElementsAre(0, 0, 1, 2, 2, 3, 2, 2, 3));
   EXPECT_THAT(Pad(Iota({0, 2}), {1, 0, 0, 0}, "constant", 4), ElementsAre(4, 4));
   EXPECT_THAT(Pad(Tensor::Scalar(3.0f), {}), ElementsAre(3));

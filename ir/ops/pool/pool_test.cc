@@ -37,7 +37,8 @@ TEST_F(PoolTest, MaxOfWindows) {
   EXPECT_THAT(ops_.Run("max_pool2d", {x}, Pool({3, 3}, {2, 2}, {{"ceil_mode", true}})).values<float>(),
               ElementsAre(11, 12, 15, 16));
   EXPECT_THAT(ops_.Run("max_pool1d", {Iota({1, 2, 3})}, Pool({2}, {1})).values<float>(), ElementsAre(1, 2, 4, 5));
-  EXPECT_EQ(ops_.Run("max_pool3d", {Iota({1, 1, 3, 4, 5})}, Pool({2, 2, 2}, {1, 2, 3})).shape(), (Shape{1, 1, 2, 2, 2}));
+  EXPECT_EQ(ops_.Run("max_pool3d", {Iota({1, 1, 3, 4, 5})}, Pool({2, 2, 2}, {1, 2, 3})).shape(),
+            (Shape{1, 1, 2, 2, 2}));
 }
 
 TEST_F(PoolTest, MaxIgnoresPadding) {
@@ -71,8 +72,9 @@ TEST_F(PoolTest, MeanOfWindows) {
                   .values<float>(),
               ElementsAre(1, 3, 5, 3));
   // The last window covers one element, one of padding and one beyond it: the divisor is 2, as in PyTorch.
-  EXPECT_THAT(ops_.Run("avg_pool1d", {row}, Pool({3}, {2}, {{"padding", Ints{0, 1}}, {"ceil_mode", true},
-                                                             {"count_include_pad", true}})).values<float>(),
+  EXPECT_THAT(ops_.Run("avg_pool1d", {row},
+                       Pool({3}, {2}, {{"padding", Ints{0, 1}}, {"ceil_mode", true}, {"count_include_pad", true}}))
+                  .values<float>(),
               ElementsAre(4, 3));
   EXPECT_EQ(ops_.Run("avg_pool3d", {Iota({1, 1, 2, 2, 2})}, Pool({2, 2, 2}, {1, 1, 1})).At(0), 3.5);
 }
@@ -80,8 +82,7 @@ TEST_F(PoolTest, MeanOfWindows) {
 TEST_F(PoolTest, CeilModeDropsWindowsThatStartInThePadding) {
   EXPECT_EQ(ops_.Infer("max_pool1d", {F32({1, 1, 3})}, Pool({2}, {2}, {{"padding", Ints{1, 1}}, {"ceil_mode", true}})),
             "f32[1,1,2]");
-  EXPECT_EQ(ops_.Infer("max_pool2d", {F32({1, 64, 112, 112})},
-                       Pool({3, 3}, {2, 2}, {{"padding", Ints{1, 1, 1, 1}}})),
+  EXPECT_EQ(ops_.Infer("max_pool2d", {F32({1, 64, 112, 112})}, Pool({3, 3}, {2, 2}, {{"padding", Ints{1, 1, 1, 1}}})),
             "f32[1,64,56,56]");
 }
 

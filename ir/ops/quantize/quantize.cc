@@ -34,8 +34,8 @@ absl::StatusOr<QuantParams> FromAttributes(const ir::OpCall& call, DType dtype, 
     const IntegerRange range = RangeOf(dtype);
     for (size_t i = 0; i < zero_points.size(); ++i) {
       if (zero_points[i] < range.min || zero_points[i] > range.max) {
-        return AttributeError(call, "zero_points", absl::StrCat("values of ", DTypeName(dtype), ", in [", range.min,
-                                                                ", ", range.max, "]"));
+        return AttributeError(call, "zero_points",
+                              absl::StrCat("values of ", DTypeName(dtype), ", in [", range.min, ", ", range.max, "]"));
       }
       params.zero_points[i] = static_cast<int32_t>(zero_points[i]);
     }
@@ -81,8 +81,7 @@ absl::StatusOr<QuantParams> ParamsOf(const ir::EvaluateCall& call, DType codes, 
     params.axis = static_cast<int>(call.GetInt("axis"));
     for (int64_t i = 0; i < call.tensor(kScale).num_elements(); ++i) {
       params.scales.push_back(call.tensor(kScale).data<float>()[i]);
-      params.zero_points.push_back(
-          call.has(kZeroPoint) ? static_cast<int32_t>(call.tensor(kZeroPoint).At(i)) : 0);
+      params.zero_points.push_back(call.has(kZeroPoint) ? static_cast<int32_t>(call.tensor(kZeroPoint).At(i)) : 0);
     }
     RETURN_IF_ERROR(CheckQuantParams(params, codes, shape));
     return params;
@@ -125,7 +124,8 @@ absl::StatusOr<std::vector<Tensor>> EvaluateQuantize(const ir::EvaluateCall& cal
   const ScaleIndex index(params, result.shape());
   for (int64_t i = 0; i < result.num_elements(); ++i) {
     const int64_t c = index(i);
-    const float x = input.dtype() == DType::kF32 ? input.data<float>()[i] : static_cast<float>(input.data<int32_t>()[i]);
+    const float x =
+        input.dtype() == DType::kF32 ? input.data<float>()[i] : static_cast<float>(input.data<int32_t>()[i]);
     result.Set(i, Code(x / params.scales[c], params.zero_points[c], range));
   }
   return One(std::move(result));
@@ -197,7 +197,8 @@ absl::StatusOr<std::vector<Tensor>> EvaluateDynamicQuantizeLinear(const ir::Eval
 }  // namespace
 
 void Register(ir::OpRegistry& registry) {
-  const std::vector<ir::OperandSpec> operands = {{"input"}, {"scale", /*optional=*/true}, {"zero_point", /*optional=*/true}};
+  const std::vector<ir::OperandSpec> operands = {
+      {"input"}, {"scale", /*optional=*/true}, {"zero_point", /*optional=*/true}};
   const std::vector<ir::AttributeSpec> attributes = {{"scales", AttributeKind::kFloats, std::vector<double>{}},
                                                      {"zero_points", AttributeKind::kInts, std::vector<int64_t>{}},
                                                      {"axis", AttributeKind::kInt, QuantParams::kPerTensor}};

@@ -80,9 +80,10 @@ TEST_F(QuantizeTest, Dequantize) {
 }
 
 TEST_F(QuantizeTest, QuantizesIntegers) {
-  EXPECT_THAT(ops_.Run("quantize", {Tensor::Of<int32_t>({2}, {5, -9})}, {{"scales", Floats{2}}, {"zero_points", Ints{1}}})
-                  .values<uint8_t>(),
-              ElementsAre(3, 0));
+  EXPECT_THAT(
+      ops_.Run("quantize", {Tensor::Of<int32_t>({2}, {5, -9})}, {{"scales", Floats{2}}, {"zero_points", Ints{1}}})
+          .values<uint8_t>(),
+      ElementsAre(3, 0));
 }
 
 TEST_F(QuantizeTest, Errors) {
@@ -95,9 +96,12 @@ TEST_F(QuantizeTest, Errors) {
   EXPECT_THAT(error({{"scales", Floats{1}}, {"zero_points", Ints{1, 2}}}), HasSubstr("as many as scales, 1"));
   EXPECT_THAT(error({{"scales", Floats{1, 2}}}), HasSubstr("2 scales and 2 zero points, wanted 1"));
   EXPECT_THAT(error({{"scales", Floats{1, 2}}, {"axis", 1}}), HasSubstr("wanted 3 of each"));
-  EXPECT_THAT(error({{"scales", Floats{1}}, {"axis", 2}}), HasSubstr("axis=2: wanted -1 (per tensor) or an axis of [2,3]"));
-  EXPECT_THAT(error({{"scales", Floats{1}}, {"dtype", DType::kF32}}), HasSubstr("dtype=f32: wanted u8, i8, i16 or i32"));
-  EXPECT_THAT(ops_.Infer("quantize", {F32({2}), F32({})}, {{"scales", Floats{1}}}), HasSubstr("none beside the operand"));
+  EXPECT_THAT(error({{"scales", Floats{1}}, {"axis", 2}}),
+              HasSubstr("axis=2: wanted -1 (per tensor) or an axis of [2,3]"));
+  EXPECT_THAT(error({{"scales", Floats{1}}, {"dtype", DType::kF32}}),
+              HasSubstr("dtype=f32: wanted u8, i8, i16 or i32"));
+  EXPECT_THAT(ops_.Infer("quantize", {F32({2}), F32({})}, {{"scales", Floats{1}}}),
+              HasSubstr("none beside the operand"));
   EXPECT_THAT(ops_.Infer("quantize", {F32({2}), F32({2})}), HasSubstr("scale f32[2]: wanted one value"));
   EXPECT_THAT(ops_.Infer("quantize", {F32({2}), F32({3})}, {{"axis", 0}}), HasSubstr("scale f32[3]: wanted shape [2]"));
   const TensorType i8{DType::kI8, {}, std::nullopt, Layout::kRowMajor};

@@ -99,8 +99,9 @@ absl::StatusOr<ir::Type> InferSplit(const ir::InferCall& call) {
     parts.back().shape[axis] = size;
   }
   if (left != 0 || parts.empty()) {
-    return AttributeError(call, "sizes", absl::StrCat("sizes >= 0 that sum to ", input.shape[axis], ", axis ", axis,
-                                                      " of ", ToString(input)));
+    return AttributeError(
+        call, "sizes",
+        absl::StrCat("sizes >= 0 that sum to ", input.shape[axis], ", axis ", axis, " of ", ToString(input)));
   }
   return ir::Type::Tuple(std::move(parts));
 }
@@ -125,8 +126,8 @@ absl::StatusOr<ir::Type> InferGetItem(const ir::InferCall& call) {
   const std::vector<TensorType>& elements = call.operands[0]->elements();
   const int64_t size = static_cast<int64_t>(elements.size()), index = call.GetInt("index");
   if (index < -size || index >= size) {
-    return AttributeError(call, "index", absl::StrCat("[", -size, ", ", size, "), the tuple being ",
-                                                      ir::ToString(*call.operands[0])));
+    return AttributeError(call, "index",
+                          absl::StrCat("[", -size, ", ", size, "), the tuple being ", ir::ToString(*call.operands[0])));
   }
   return ir::Type(elements[index < 0 ? index + size : index]);
 }

@@ -61,8 +61,7 @@ TEST_F(SliceTest, Split) {
 TEST_F(SliceTest, CodesKeepTheirScale) {
   const TensorType codes{DType::kU8, {4}, PerTensor(0.5f, 3), Layout::kRowMajor};
   EXPECT_EQ(ops_.Infer("slice", {codes}, {{"starts", Ints{1}}, {"ends", Ints{3}}}), "u8[2]<scale=0.5, zp=3>");
-  EXPECT_EQ(ops_.Infer("split", {codes}, {{"sizes", Ints{1, 3}}}),
-            "(u8[1]<scale=0.5, zp=3>, u8[3]<scale=0.5, zp=3>)");
+  EXPECT_EQ(ops_.Infer("split", {codes}, {{"sizes", Ints{1, 3}}}), "(u8[1]<scale=0.5, zp=3>, u8[3]<scale=0.5, zp=3>)");
 }
 
 TEST_F(SliceTest, GetItem) {

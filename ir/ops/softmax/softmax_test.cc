@@ -21,7 +21,8 @@ class SoftmaxTest : public ::testing::Test {
 TEST_F(SoftmaxTest, AlongEachAxis) {
   const Tensor x = Tensor::Of<float>({2, 2}, {0, std::log(3.0f), 0, 0});
   EXPECT_THAT(ops_.Run("softmax", {x}).values<float>(), ElementsAre(FloatEq(0.25), FloatEq(0.75), 0.5, 0.5));
-  EXPECT_THAT(ops_.Run("softmax", {x}, {{"dim", 0}}).values<float>(), ElementsAre(0.5, FloatEq(0.75), 0.5, FloatEq(0.25)));
+  EXPECT_THAT(ops_.Run("softmax", {x}, {{"dim", 0}}).values<float>(),
+              ElementsAre(0.5, FloatEq(0.75), 0.5, FloatEq(0.25)));
 }
 
 TEST_F(SoftmaxTest, LargeValuesDoNotOverflow) {

@@ -40,9 +40,8 @@ Map MakeGelu(const ir::OpCall& call) {
 }
 
 Map MakeHardSigmoid(const ir::OpCall& call) {
-  return [alpha = call.GetFloat("alpha"), beta = call.GetFloat("beta")](double x) {
-    return HardSigmoid(x, alpha, beta);
-  };
+  return
+      [alpha = call.GetFloat("alpha"), beta = call.GetFloat("beta")](double x) { return HardSigmoid(x, alpha, beta); };
 }
 
 Map MakeLeakyRelu(const ir::OpCall& call) {
@@ -78,11 +77,7 @@ std::vector<UnaryOp> UnaryOps() {
       {"sigmoid", {"torch.sigmoid", "torch.nn.functional.sigmoid", "sigmoid_"}, {}, false, MakeSigmoid},
       {"tanh", {"torch.tanh", "torch.nn.functional.tanh", "tanh_"}, {}, false, MakeTanh},
       {"silu", {"torch.nn.functional.silu"}, {}, false, MakeSilu},
-      {"gelu",
-       {"torch.nn.functional.gelu"},
-       {{"approximate", AttributeKind::kString, "none"}},
-       false,
-       MakeGelu},
+      {"gelu", {"torch.nn.functional.gelu"}, {{"approximate", AttributeKind::kString, "none"}}, false, MakeGelu},
       {"hardswish", {"torch.nn.functional.hardswish"}, {}, false, MakeHardSwish},
       {"hardsigmoid",
        {"torch.nn.functional.hardsigmoid"},

@@ -48,7 +48,8 @@ TEST_F(UnaryTest, Values) {
 }
 
 TEST_F(UnaryTest, NanStays) {
-  for (const char* op : {"relu", "sigmoid", "tanh", "silu", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "clamp"}) {
+  for (const char* op :
+       {"relu", "sigmoid", "tanh", "silu", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "clamp"}) {
     EXPECT_TRUE(std::isnan(Map(op, std::numeric_limits<float>::quiet_NaN()))) << op;
   }
 }
@@ -76,7 +77,8 @@ TEST_F(UnaryTest, Errors) {
   const TensorType f32{DType::kF32, {2}, std::nullopt, Layout::kRowMajor};
   EXPECT_THAT(ops_.Infer("gelu", {f32}, {{"approximate", "fast"}}), HasSubstr("one of \"none\", \"tanh\""));
   EXPECT_THAT(ops_.Infer("clamp", {f32}, {{"max", std::nan("")}}), HasSubstr("max=nan: wanted a number"));
-  EXPECT_THAT(ops_.Infer("relu", {{{DType::kBool, {2}, std::nullopt, Layout::kRowMajor}}}), HasSubstr("wanted numbers"));
+  EXPECT_THAT(ops_.Infer("relu", {{{DType::kBool, {2}, std::nullopt, Layout::kRowMajor}}}),
+              HasSubstr("wanted numbers"));
 }
 
 TEST_F(UnaryTest, Aliases) {

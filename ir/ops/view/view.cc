@@ -87,12 +87,14 @@ absl::StatusOr<Shape> Reshaped(const ir::InferCall& call, const Shape& input) {
   if (!known.ok()) return AttributeError(call, "shape", known.status().message());
   if (unknown >= 0) {
     if (*known == 0 || wanted % *known != 0) {
-      return AttributeError(call, "shape", absl::StrCat("known dimensions that divide the input's ", wanted, " elements"));
+      return AttributeError(call, "shape",
+                            absl::StrCat("known dimensions that divide the input's ", wanted, " elements"));
     }
     shape[unknown] = wanted / *known;
   } else if (*known != wanted) {
-    return AttributeError(call, "shape",
-                          absl::StrCat("as many elements as the input ", ToString(input), ": ", wanted, ", found ", *known));
+    return AttributeError(
+        call, "shape",
+        absl::StrCat("as many elements as the input ", ToString(input), ": ", wanted, ", found ", *known));
   }
   return shape;
 }

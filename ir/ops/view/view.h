@@ -3,7 +3,8 @@
 //   flatten(start_dim, end_dim)   merges the axes from start_dim to end_dim (torch.flatten)
 //   reshape(shape, allow_zero)    -1 stands for what is left, 0 for the input's own dimension unless allow_zero
 //                                 (ONNX Reshape)
-//   squeeze(dims)                 drops the axes `dims`, which must be 1; all of size 1 where it is empty (ONNX Squeeze)
+//   squeeze(dims)                 drops the axes `dims`, which must be 1; where it is empty, all of size 1
+//                                 (ONNX Squeeze)
 //   unsqueeze(dims)               inserts axes of size 1 at the places `dims` of the result (ONNX Unsqueeze)
 //
 // Any element type. Quantization parameters stay; a quantization axis moves along, and must survive.

@@ -42,7 +42,8 @@ TEST_F(ViewTest, Reshape) {
   EXPECT_THAT(ops_.Infer("reshape", {x}, {{"shape", Ints{-1, -1}}}), HasSubstr("at most one -1"));
   EXPECT_THAT(ops_.Infer("reshape", {x}, {{"shape", Ints{-2, 12}}}), HasSubstr("dimensions >= -1"));
   EXPECT_THAT(ops_.Infer("reshape", {x}, {{"shape", Ints{1, 2, 3, 0}}}), HasSubstr("no 0 at 3"));
-  EXPECT_THAT(ops_.Infer("reshape", {x}, {{"shape", Ints{int64_t{1} << 40, int64_t{1} << 40}}}), HasSubstr("overflows"));
+  EXPECT_THAT(ops_.Infer("reshape", {x}, {{"shape", Ints{int64_t{1} << 40, int64_t{1} << 40}}}),
+              HasSubstr("overflows"));
   EXPECT_EQ(ops_.registry().FindOrNull("view")->name, "reshape");
 }
 

@@ -55,10 +55,12 @@ TEST_P(Int8Conv2dCaseTest, FollowsTheArithmetic) {
   const Tensor x = SeededTensor(Codes(c.input_dtype, c.input, PerTensor(s_x, c.input_zero_point)), 1);
   const Tensor w = SeededTensor(Codes(DType::kI8, c.weight, PerAxis(0, s_w)), 2);
   const Tensor b = SeededTensor(TensorType{DType::kF32, {oc}, std::nullopt, Layout::kRowMajor}, 3);
-  const AttributeMap attributes =
-      Out(c.out_dtype, s_y, c.out_zero_point,
-          {{"stride", c.stride}, {"padding", c.padding}, {"dilation", c.dilation}, {"groups", c.groups},
-           {"activation", c.relu ? "relu" : "none"}});
+  const AttributeMap attributes = Out(c.out_dtype, s_y, c.out_zero_point,
+                                      {{"stride", c.stride},
+                                       {"padding", c.padding},
+                                       {"dilation", c.dilation},
+                                       {"groups", c.groups},
+                                       {"activation", c.relu ? "relu" : "none"}});
   OpTester::Operands operands = {x, w, std::nullopt, std::nullopt};
   if (c.bias) operands[2] = b;
   const Shape shape = ops_.Run("int8.conv2d", operands, attributes).shape();
@@ -101,14 +103,72 @@ TEST_P(Int8Conv2dCaseTest, FollowsTheArithmetic) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Cases, Int8Conv2dCaseTest,
-    ::testing::Values(
-        Case{DType::kU8, 0, {1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1}, {0, 0, 0, 0}, {1, 1}, 1, false, false, false, DType::kU8, 0},
-        Case{DType::kU8, 128, {2, 3, 7, 6}, {4, 3, 3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, 1, true, false, true, DType::kU8, 0},
-        Case{DType::kU8, 255, {1, 4, 9, 5}, {6, 2, 2, 3}, {2, 1}, {0, 1, 2, 3}, {1, 2}, 2, true, true, true, DType::kU8, 3},
-        Case{DType::kI8, -128, {1, 6, 5, 5}, {6, 1, 3, 3}, {1, 2}, {1, 1, 1, 1}, {1, 1}, 6, true, true, false, DType::kI8, -7},
-        Case{DType::kI8, 0, {1, 16, 8, 8}, {5, 16, 3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, 1, false, true, true, DType::kI8, 127}));
+INSTANTIATE_TEST_SUITE_P(Cases, Int8Conv2dCaseTest,
+                         ::testing::Values(Case{DType::kU8,
+                                                0,
+                                                {1, 1, 1, 1},
+                                                {1, 1, 1, 1},
+                                                {1, 1},
+                                                {0, 0, 0, 0},
+                                                {1, 1},
+                                                1,
+                                                false,
+                                                false,
+                                                false,
+                                                DType::kU8,
+                                                0},
+                                           Case{DType::kU8,
+                                                128,
+                                                {2, 3, 7, 6},
+                                                {4, 3, 3, 3},
+                                                {1, 1},
+                                                {1, 1, 1, 1},
+                                                {1, 1},
+                                                1,
+                                                true,
+                                                false,
+                                                true,
+                                                DType::kU8,
+                                                0},
+                                           Case{DType::kU8,
+                                                255,
+                                                {1, 4, 9, 5},
+                                                {6, 2, 2, 3},
+                                                {2, 1},
+                                                {0, 1, 2, 3},
+                                                {1, 2},
+                                                2,
+                                                true,
+                                                true,
+                                                true,
+                                                DType::kU8,
+                                                3},
+                                           Case{DType::kI8,
+                                                -128,
+                                                {1, 6, 5, 5},
+                                                {6, 1, 3, 3},
+                                                {1, 2},
+                                                {1, 1, 1, 1},
+                                                {1, 1},
+                                                6,
+                                                true,
+                                                true,
+                                                false,
+                                                DType::kI8,
+                                                -7},
+                                           Case{DType::kI8,
+                                                0,
+                                                {1, 16, 8, 8},
+                                                {5, 16, 3, 3},
+                                                {2, 2},
+                                                {1, 1, 1, 1},
+                                                {1, 1},
+                                                1,
+                                                false,
+                                                true,
+                                                true,
+                                                DType::kI8,
+                                                127}));
 
 TEST_F(Int8Conv2dTest, FloatOutput) {
   const Tensor x = Quantized(Tensor::Of<uint8_t>({1, 1, 1, 2}, {3, 13}), PerTensor(0.5f, 10));
@@ -147,7 +207,8 @@ TEST_F(Int8Conv2dTest, WhatCannotBeProvenIsDeclined) {
 }
 
 TEST_F(Int8Conv2dTest, Errors) {
-  const TensorType x = Codes(DType::kU8, {1, 2, 4, 4}, PerTensor(0.5f)), w = Codes(DType::kI8, {3, 2, 1, 1}, PerTensor(1));
+  const TensorType x = Codes(DType::kU8, {1, 2, 4, 4}, PerTensor(0.5f)),
+                   w = Codes(DType::kI8, {3, 2, 1, 1}, PerTensor(1));
   const auto error = [&](OpTester::Types operands, const AttributeMap& attributes = {}) {
     return ops_.Infer("int8.conv2d", operands, attributes);
   };

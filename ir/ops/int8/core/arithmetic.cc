@@ -18,8 +18,8 @@ absl::Status NotProven(int64_t channel, absl::string_view why) {
 
 // One output channel's constants.
 struct Channel {
-  float step = 0;      // s_x * s_w[c]
-  double steps = 0;    // The bias as a whole number of steps.
+  float step = 0;    // s_x * s_w[c]
+  double steps = 0;  // The bias as a whole number of steps.
   float real_bias = 0;
 };
 
@@ -51,8 +51,8 @@ absl::StatusOr<Channel> ChannelOf(const ir::EvaluateCall& call, int64_t c) {
   Channel channel;
   channel.step = input_quant.scale() * weight_quant.scales[weight_quant.per_tensor() ? 0 : c];
   if (!std::isnormal(channel.step)) {
-    return NotProven(c, absl::StrCat("input scale times weight scale is ", ShortestText(channel.step),
-                                     ", wanted a normal float"));
+    return NotProven(
+        c, absl::StrCat("input scale times weight scale is ", ShortestText(channel.step), ", wanted a normal float"));
   }
   if (call.has(kBias)) {
     const absl::Status status = ReadBias(call.tensor(kBias), c, &channel);
@@ -141,8 +141,7 @@ Rounding RoundingOf(const TensorType& codes, bool relu) {
 absl::StatusOr<float> Multiplier(float numerator, float denominator, absl::string_view what) {
   const float multiplier = numerator / denominator;
   if (std::isnormal(multiplier)) return multiplier;
-  return absl::FailedPreconditionError(
-      absl::StrCat(what, " is ", ShortestText(multiplier), ", wanted a normal float"));
+  return absl::FailedPreconditionError(absl::StrCat(what, " is ", ShortestText(multiplier), ", wanted a normal float"));
 }
 
 std::vector<double> Centered(const Tensor& codes) {

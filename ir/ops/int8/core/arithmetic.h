@@ -25,8 +25,8 @@ absl::StatusOr<ir::Type> OutputType(const ir::OpCall& call, Shape shape, FloatOu
 
 // u8 or i8 with per-tensor parameters.
 absl::Status CheckCodes(const ir::InferCall& call, int i);
-// Operand 1, weight: i8, zero points 0, per tensor or along axis 0. Operand 2, bias: f32, or i32, in steps of s_x*s_w[c]
-// unless its type says otherwise.
+// Operand 1, weight: i8, zero points 0, per tensor or along axis 0. Operand 2, bias: f32, or i32, in steps of
+// s_x*s_w[c] unless its type says otherwise.
 absl::Status CheckWeightAndBias(const ir::InferCall& call);
 
 // From a real value in steps of the result's scale to its code.
@@ -44,9 +44,9 @@ absl::StatusOr<float> Multiplier(float numerator, float denominator, absl::strin
 // x - z_x of each element: exact integers.
 std::vector<double> Centered(const Tensor& codes);
 
-// The result of a convolution or linear layer from the exact sums of (x - z_x) * w, [batch, channels, pixels]: the call's
-// operands are input, weight, bias?, residual?, and it has the attribute activation.
-// FailedPrecondition where 255 * sum|w| + |b32| < 2^31 does not hold, or a multiplier is no normal float.
+// The result of a convolution or linear layer from the exact sums of (x - z_x) * w, [batch, channels, pixels]: the
+// call's operands are input, weight, bias?, residual?, and it has the attribute activation. FailedPrecondition where
+// 255 * sum|w| + |b32| < 2^31 does not hold, or a multiplier is no normal float.
 absl::StatusOr<Tensor> Requantized(const ir::EvaluateCall& call, const std::vector<double>& sums, int64_t channels);
 
 }  // namespace fuselage::ops::int8

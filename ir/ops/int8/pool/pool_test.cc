@@ -48,8 +48,7 @@ TEST_F(Int8PoolTest, AvgDividesByWhatTheWindowHolds) {
 
 TEST_F(Int8PoolTest, GlobalAvgFollowsTheArithmetic) {
   const float s_x = 0.013f, s_y = 0.007f;
-  const Tensor x =
-      SeededTensor({DType::kU8, {2, 5, 7, 7}, PerTensor(s_x, 131), Layout::kRowMajor}, 1);
+  const Tensor x = SeededTensor({DType::kU8, {2, 5, 7, 7}, PerTensor(s_x, 131), Layout::kRowMajor}, 1);
   const Tensor y = ops_.Run("int8.global_avg_pool", {x}, {{"out_dtype", DType::kI8}, {"out_scale", s_y}});
   ASSERT_EQ(y.shape(), (Shape{2, 5, 1, 1}));
   for (int64_t i = 0; i < 10; ++i) {
