@@ -72,6 +72,8 @@ absl::Status Run(const Flags& flags, const Terminal& terminal) {
     });
     status = RunGuarded(request, progress, recorder);
     progress.End();
+    // A mistake in flags or config is no run: an older report stays.
+    if (ExitCodeOf(status) == kUsage) return status;
     // A missed gate does not make the results incomplete.
     const bool complete = status.ok() || ExitCodeOf(status) == kGateFailed;
     const std::string report = recorder.Finish(complete ? absl::OkStatus() : status, slowest_layers);

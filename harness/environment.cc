@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -37,6 +39,17 @@ std::string OsName() {
   return name;
 }
 
+// The first GPU that NVIDIA's driver lists; "none" where there is no driver.
+std::string GpuName() {
+  std::error_code error;
+  for (std::filesystem::directory_iterator it("/proc/driver/nvidia/gpus", error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = LineAfter(it->path().string() + "/information", "Model:");
+    if (!name.empty()) return name;
+  }
+  return "none";
+}
+
 // ISO 8601, to the second.
 std::string UtcNow() {
   const time_t now = time(nullptr);
@@ -60,7 +73,7 @@ Results::Environment DescribeEnvironment(const SearchPath& search) {
   environment.set_cpu(kernels::CpuName());
   environment.set_isa(std::string(kernels::IsaName(kernels::BestIsa())));
   environment.set_cores(AvailableCores());
-  environment.set_gpu("none");
+  environment.set_gpu(GpuName());
   environment.set_compiler(absl::StrCat("gcc ", __VERSION__));
   environment.set_git_commit(GitCommit(search.workspace));
   environment.set_os(OsName());

@@ -92,7 +92,7 @@ const std::vector<Flag>& AllFlags() {
          flags->shapes.push_back(text);
          return absl::OkStatus();
        }},
-      {"max_memory", "BYTES", "bound on loading a model, and on weights and arena of an executable; K, M, G", SetMemory},
+      {"max_memory", "BYTES", "bound on loading a model, and on an executable's weights and arena; K, M, G", SetMemory},
       {"allow_nonfinite", "", "layers with NaN or infinite weights stay in FP32, with a warning",
        [](const std::string&, Flags* flags) {
          flags->allow_nonfinite = true;

@@ -20,8 +20,8 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::MakeWorkplace;
+using ::testing::Not;
 using testing::Workplace;
 
 constexpr char kFast[] = "benchmark { batches: 1 repetitions: 3 min_time_ms: 1 }";
@@ -167,8 +167,7 @@ class HarnessErrors : public ::testing::Test {
     EXPECT_THAT(outcome.err, HasSubstr(message));
   }
   std::string model() const { return place_.folder + "/tiny.onnx"; }
-  const Workplace place_ =
-      MakeWorkplace(::testing::UnitTest::GetInstance()->current_test_info()->name(), kFast);
+  const Workplace place_ = MakeWorkplace(::testing::UnitTest::GetInstance()->current_test_info()->name(), kFast);
 };
 
 TEST_F(HarnessErrors, MisspeltFlag) { Expect(kUsage, "did you mean --limit?", {"--limt=3"}); }
@@ -184,7 +183,10 @@ TEST_F(HarnessErrors, UnknownStep) {
   Expect(kUsage, "did you mean \"fusion\"?");
 }
 
-TEST_F(HarnessErrors, NoCuda) { Expect(kUsage, "CUDA", {"--backend=cuda"}); }
+TEST_F(HarnessErrors, NoCuda) {
+  Expect(kUsage, "CUDA", {"--backend=cuda"});
+  EXPECT_FALSE(FileExists(place_.out + "/results.json"));
+}
 
 TEST_F(HarnessErrors, EmptyCalibrationSet) {
   std::string text = *ReadFile(place_.config);
@@ -215,13 +217,18 @@ TEST_F(HarnessErrors, UnknownOperator) {
   Expect(kUnsupported, "GlobalAveragePoof");
 }
 
-TEST_F(HarnessErrors, MemoryLimit) { Expect(kResourceLimit, "bytes", {"--max_memory=1K"}); }
-
-TEST_F(HarnessErrors, UnwritableOut) {
-  Expect(kIo, "/tiny.onnx/out", {"--out=" + model() + "/out"});
+TEST_F(HarnessErrors, AnOpenDimensionNeedsAShapeFlag) {
+  Overwrite(model(), testing::TinyModel("height"));
+  Expect(kUsage, "--shape=x:");
+  const Outcome outcome = RunTiny(place_, {"--shape=x:1,3,16,16"});
+  EXPECT_EQ(outcome.code, kOk) << outcome.err;
 }
 
-TEST_F(HarnessErrors, DiskFullKeepsTheOldReportAndPrintsTheTable) {
+TEST_F(HarnessErrors, MemoryLimit) { Expect(kResourceLimit, "bytes", {"--max_memory=1K"}); }
+
+TEST_F(HarnessErrors, UnwritableOut) { Expect(kIo, "/tiny.onnx/out", {"--out=" + model() + "/out"}); }
+
+TEST_F(HarnessErrors, AFailedWriteStillPrintsTheTable) {
   ASSERT_EQ(RunTiny(place_).code, kOk);
   // A folder in the place of a dump cannot be replaced by a file: the write fails, as on a full disk.
   std::filesystem::remove(place_.out + "/03.fusion.ir");

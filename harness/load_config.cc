@@ -69,11 +69,13 @@ class FirstError : public google::protobuf::io::ErrorCollector {
 
 std::string FindConfig(const std::string& name, const SearchPath& search) {
   if (absl::StrContains(name, "/")) return search.Find(name);
-  for (const std::string& folder : {search.caller, search.workspace.empty() ? "" : search.workspace + "/harness/configs",
-                                    search.runfiles.empty() ? "" : search.runfiles + "/harness/configs"}) {
-    if (!folder.empty() && FileExists(folder + "/" + name)) return folder + "/" + name;
+  const std::string own = search.InCaller(name);
+  if (FileExists(own)) return own;
+  for (const std::string& root : {search.workspace, search.runfiles}) {
+    const std::string shipped = absl::StrCat(root, "/harness/configs/", name);
+    if (!root.empty() && FileExists(shipped)) return shipped;
   }
-  return search.InCaller(name);
+  return own;
 }
 
 std::vector<std::string> ShippedConfigs(const SearchPath& search) {

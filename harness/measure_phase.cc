@@ -72,9 +72,8 @@ absl::Status Session::MeasureAccuracy() {
       engine = MakeVariantEngine(variant, batch, pool_.get());
     }
     RETURN_IF_ERROR(engine.status());
-    ASSIGN_OR_RETURN(variant.predictions, Evaluate(**engine, *evaluation_samples_, images, [&](int64_t done) {
-                       progress_.Update(done, images, "images");
-                     }));
+    ASSIGN_OR_RETURN(variant.predictions, Evaluate(**engine, *evaluation_samples_, images,
+                                                   [&](int64_t done) { progress_.Update(done, images, "images"); }));
     const double count = static_cast<double>(variant.predictions.top1.size());
     recorder_.Update([&](Results& results) {
       auto* result = results.mutable_variants(static_cast<int>(i));

@@ -85,9 +85,7 @@ absl::Status Session::RunPasses() {
     CalibrationOptions options;
     options.images = config_.calibration().images();
     options.max_memory_bytes = request_.max_memory_bytes;
-    options.progress = [&](int done) {
-      progress_.Update(done, config_.calibration().images(), "calibration images");
-    };
+    options.progress = [&](int done) { progress_.Update(done, config_.calibration().images(), "calibration images"); };
     runner = std::make_unique<CalibrationRunner>(*calibration_samples_, kernels_, pool_.get(), options);
     environment.runner = runner.get();
   }

@@ -82,8 +82,7 @@ absl::Status Session::CheckVariants() {
     Variant variant;
     variant.config = &config;
     if (config.backend() == "cuda") {
-      return UsageError(absl::StrCat("variant ", config.name(),
-                                     ": this build has no CUDA kernels and found no CUDA device; use --backend=cpu"));
+      return UsageError(absl::StrCat("variant ", config.name(), ": this build has no CUDA kernels; use --backend=cpu"));
     }
     if (!config.backend().empty()) variant.engine.backend = config.backend();
     if (!config.isa().empty()) {
@@ -161,7 +160,8 @@ absl::Status Session::LoadModel() {
 
   ASSIGN_OR_RETURN(TensorType input, ImageInputOf(*graph_));
   if (input.shape[0] != 1) {
-    RETURN_IF_ERROR(Annotate(graph_->SetBatch(1), absl::StrCat(path, ": with a batch of 1 in place of ", input.shape[0])));
+    const std::string context = absl::StrCat(path, ": with a batch of 1 in place of ", input.shape[0]);
+    RETURN_IF_ERROR(Annotate(graph_->SetBatch(1), context));
   }
   const auto& preprocessing = config_.preprocessing();
   datasets::PreprocessOptions preprocess;

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "harness/measure/accuracy.h"
 #include "harness/datasets/open.h"
 #include "harness/datasets/preprocess.h"
+#include "harness/measure/accuracy.h"
 #include "harness/measure/engine.h"
-#include "harness/run.h"
 #include "harness/measure/samples.h"
+#include "harness/run.h"
 #include "ir/graph.h"
 #include "kernels/core/registry.h"
 #include "passes/core/registry.h"

@@ -29,20 +29,15 @@ ExitCode ExitCodeOf(const absl::Status& status) {
   if (status.GetPayload(kUsagePayload).has_value()) return kUsage;
   if (status.GetPayload(kGatePayload).has_value()) return kGateFailed;
   switch (status.code()) {
-    case absl::StatusCode::kUnimplemented:
-      return kUnsupported;
-    case absl::StatusCode::kResourceExhausted:
-      return kResourceLimit;
+    case absl::StatusCode::kUnimplemented: return kUnsupported;
+    case absl::StatusCode::kResourceExhausted: return kResourceLimit;
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kAlreadyExists:
-    case absl::StatusCode::kDataLoss:
-      return kIo;
-    case absl::StatusCode::kCancelled:
-      return kInterrupted;
-    default:
-      return kInvalidInput;
+    case absl::StatusCode::kDataLoss: return kIo;
+    case absl::StatusCode::kCancelled: return kInterrupted;
+    default: return kInvalidInput;
   }
 }
 

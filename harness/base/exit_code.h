@@ -10,8 +10,8 @@ namespace fuselage::harness {
 enum ExitCode {
   kOk = 0,
   kGateFailed = 1,
-  kUsage = 2,          // Flags or config.
-  kInvalidInput = 3,   // Model or data.
+  kUsage = 2,         // Flags or config.
+  kInvalidInput = 3,  // Model or data.
   kUnsupported = 4,
   kResourceLimit = 5,
   kIo = 6,

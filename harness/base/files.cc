@@ -89,16 +89,12 @@ absl::Status ErrnoError(int error, absl::string_view what, absl::string_view pat
   const std::string message = absl::StrCat(what, " ", path, ": ", strerror(error));
   switch (error) {
     case ENOENT:
-    case ENOTDIR:
-      return absl::NotFoundError(message);
+    case ENOTDIR: return absl::NotFoundError(message);
     case EACCES:
     case EPERM:
-    case EROFS:
-      return absl::PermissionDeniedError(message);
-    case ENOMEM:
-      return absl::ResourceExhaustedError(message);
-    default:
-      return absl::UnavailableError(message);
+    case EROFS: return absl::PermissionDeniedError(message);
+    case ENOMEM: return absl::ResourceExhaustedError(message);
+    default: return absl::UnavailableError(message);
   }
 }
 

@@ -35,9 +35,9 @@ std::string Stem(absl::string_view path);
 
 // The folders that relative paths are looked for in.
 struct SearchPath {
-  std::string caller;      // BUILD_WORKING_DIRECTORY, where `bazel run` was typed; otherwise the working directory.
-  std::string workspace;   // BUILD_WORKSPACE_DIRECTORY; may be empty.
-  std::string runfiles;    // Of this program, up to and including the workspace's name; may be empty.
+  std::string caller;     // BUILD_WORKING_DIRECTORY, where `bazel run` was typed; otherwise the working directory.
+  std::string workspace;  // BUILD_WORKSPACE_DIRECTORY; may be empty.
+  std::string runfiles;   // Of this program, up to and including the workspace's name; may be empty.
 
   static SearchPath FromEnvironment();
 

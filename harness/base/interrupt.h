@@ -6,7 +6,8 @@
 
 namespace fuselage::harness {
 
-// Call first in main: blocks both signals in this thread and the threads it makes, and waits for them in one of its own.
+// Call first in main: blocks both signals in this thread and the threads it makes, and waits for them in one of its
+// own.
 void WatchInterrupts();
 
 // While it lives, a signal runs `handler` on the watching side before the process ends. The handler may lock what the

@@ -56,8 +56,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCifar10(const std::string& folder, 
     for (int64_t i = 0; i < size / kRecord; ++i) {
       const int label = static_cast<uint8_t>(batch[i * kRecord]);
       if (label >= kClasses) {
-        return absl::InvalidArgumentError(absl::StrCat(path, ": label ", label, " at byte ", i * kRecord,
-                                                       ", want less than ", kClasses));
+        return absl::InvalidArgumentError(
+            absl::StrCat(path, ": label ", label, " at byte ", i * kRecord, ", want less than ", kClasses));
       }
     }
     records += batch;

@@ -83,8 +83,10 @@ absl::StatusOr<Image> DecodeJpeg(absl::string_view data, absl::string_view path)
   if (!StartJpeg(&info, &error, data)) return Invalid(path, absl::StrCat("not a good JPEG file: ", error.message));
   absl::Status size = CheckSize(path, info.image_width, info.image_height);
   if (!size.ok()) return size;
-  Image image{static_cast<int>(info.image_height), static_cast<int>(info.image_width),
-              info.out_color_space == JCS_GRAYSCALE ? 1 : 3, {}};
+  Image image{static_cast<int>(info.image_height),
+              static_cast<int>(info.image_width),
+              info.out_color_space == JCS_GRAYSCALE ? 1 : 3,
+              {}};
   image.pixels.resize(size_t{info.image_height} * info.image_width * image.channels);
   if (!FinishJpeg(&info, &error, image.pixels.data())) {
     return Invalid(path, absl::StrCat("not a good JPEG file: ", error.message));

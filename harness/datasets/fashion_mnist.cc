@@ -114,8 +114,8 @@ absl::StatusOr<Idx> ReadIdx(const std::string& path, int rank) {
     RETURN_IF_ERROR(reader.Read(b, 4));
     const int64_t dim = int64_t{b[0]} << 24 | int64_t{b[1]} << 16 | int64_t{b[2]} << 8 | int64_t{b[3]};
     if (dim == 0 || dim > kMaxBytes / elements) {
-      return reader.Invalid(absl::StrCat("dimension ", axis, " is ", dim, ", want between 1 and ",
-                                         kMaxBytes / elements));
+      return reader.Invalid(
+          absl::StrCat("dimension ", axis, " is ", dim, ", want between 1 and ", kMaxBytes / elements));
     }
     elements *= dim;
     idx.dims.push_back(dim);
@@ -151,8 +151,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenFashionMnist(const std::string& fol
   }
   for (size_t i = 0; i < labels.data.size(); ++i) {
     if (labels.data[i] >= kClasses) {
-      return absl::InvalidArgumentError(absl::StrCat(labels_path, ": label ", i, " is ", int{labels.data[i]},
-                                                     ", want less than ", kClasses));
+      return absl::InvalidArgumentError(
+          absl::StrCat(labels_path, ": label ", i, " is ", int{labels.data[i]}, ", want less than ", kClasses));
     }
   }
   return std::make_unique<FashionMnist>(std::move(images), std::move(labels));

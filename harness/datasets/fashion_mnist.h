@@ -1,4 +1,5 @@
-// Fashion-MNIST (Xiao et al., 2017): 28x28 gray images in gzipped IDX files, as Debian's dataset-fashion-mnist has them.
+// Fashion-MNIST (Xiao et al., 2017): 28x28 gray images in gzipped IDX files, as Debian's dataset-fashion-mnist has
+// them.
 #ifndef FUSELAGE_HARNESS_DATASETS_FASHION_MNIST_H_
 #define FUSELAGE_HARNESS_DATASETS_FASHION_MNIST_H_
 
@@ -20,7 +21,8 @@ struct Idx {
   std::vector<int64_t> dims;
   std::vector<uint8_t> data;
 };
-// A file with exactly `rank` dimensions; InvalidArgument on a wrong magic, a short file, or bytes after the last element.
+// A file with exactly `rank` dimensions; InvalidArgument on a wrong magic, a short file, or bytes after the last
+// element.
 absl::StatusOr<Idx> ReadIdx(const std::string& path, int rank);
 
 }  // namespace fuselage::datasets

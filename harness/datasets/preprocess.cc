@@ -38,7 +38,8 @@ absl::Status Spread(std::vector<float>* values, int n, float fallback, absl::str
                                                    " values, want 1 or one for each of ", n, " channels"));
   }
   for (float value : *values) {
-    if (!std::isfinite(value)) return absl::InvalidArgumentError(absl::StrCat("preprocessing.", what, " is not finite"));
+    if (std::isfinite(value)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("preprocessing.", what, " is not finite"));
   }
   return absl::OkStatus();
 }

@@ -21,8 +21,8 @@ class Preprocessor {
   static absl::StatusOr<Preprocessor> Create(PreprocessOptions options);
 
   // Writes channels x height x width floats. The resize samples at half-pixel centres, clamps at the edges and does not
-  // antialias: torch's interpolate(mode="bilinear", align_corners=False), in its order of float operations. A gray image
-  // is resized once and repeated over the channels; another number of channels than the result's is an error.
+  // antialias: torch's interpolate(mode="bilinear", align_corners=False), in its order of float operations. A gray
+  // image is resized once and repeated over the channels; another number of channels than the result's is an error.
   absl::Status Run(const Image& image, absl::Span<float> out) const;
 
   const PreprocessOptions& options() const { return options_; }

@@ -14,9 +14,9 @@
 namespace fuselage::harness {
 
 struct Predictions {
-  std::vector<int> top1;   // The predicted class of each image; -1 where a logit is NaN.
-  int64_t correct1 = 0;    // Images whose label is the predicted class,
-  int64_t correct5 = 0;    // or among the five highest logits.
+  std::vector<int> top1;    // The predicted class of each image; -1 where a logit is NaN.
+  int64_t correct1 = 0;     // Images whose label is the predicted class,
+  int64_t correct5 = 0;     // or among the five highest logits.
   std::string fingerprint;  // Of the bits of all logits, in order of the images, whatever the batch: 16 hex digits.
 };
 

@@ -50,7 +50,8 @@ absl::Status CalibrationRunner::ForEachSample(
     const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) {
   const int images = static_cast<int>(std::min<int64_t>(options_.images, samples_.size()));
   if (images == 0) {
-    return UsageError("the calibration set is empty: calibration.images must be at least 1 for a pipeline that calibrates");
+    return UsageError(
+        "the calibration set is empty: a pipeline that calibrates wants calibration.images of at least 1");
   }
   std::vector<int> slots;
   ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> tapped, Tapped(graph, nodes, &slots));

@@ -77,7 +77,8 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const ir::Graph& graph, int64
 absl::StatusOr<TensorType> ImageInputOf(const ir::Graph& graph) {
   const std::vector<ir::Node*> placeholders = graph.placeholders();
   if (placeholders.size() != 1) {
-    return absl::InvalidArgumentError(absl::StrCat("the model has ", placeholders.size(), " inputs, want one image batch"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the model has ", placeholders.size(), " inputs, want one image batch"));
   }
   const TensorType& type = placeholders[0]->tensor_type();
   if (type.dtype != DType::kF32 || type.rank() != 4) {

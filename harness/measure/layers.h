@@ -15,14 +15,15 @@
 namespace fuselage::harness {
 
 // SNR in dB of each quantized layer of `quantized` (an int8.* call other than quantize and dequantize) against the node
-// of `baseline` with the same name, or with the name of its last source: both graphs run `input` with every such node as
-// an output. A layer without a counterpart of its shape is left out.
+// of `baseline` with the same name, or with the name of its last source: both graphs run `input` with every such node
+// as an output. A layer without a counterpart of its shape is left out.
 absl::StatusOr<std::map<std::string, double>> LayerSnrs(const ir::Graph& baseline, const ir::Graph& quantized,
                                                         const Tensor& input, const kernels::KernelRegistry& kernels,
                                                         runtime::ThreadPool* pool, const EngineOptions& options);
 
 // Runs with the profile on: every step of the schedule with its median time.
-absl::StatusOr<std::vector<Results::Layer>> ProfileLayers(runtime::Executable& executable, const Tensor& input, int runs);
+absl::StatusOr<std::vector<Results::Layer>> ProfileLayers(runtime::Executable& executable, const Tensor& input,
+                                                          int runs);
 
 }  // namespace fuselage::harness
 

@@ -1,4 +1,4 @@
-// The shipped model and the real images: the logits that models/README.md lists, through reader, passes and FP32 kernels.
+// The shipped model on real images: the logits that models/README.md lists, through reader, passes and FP32 kernels.
 #include "frontend/onnx/onnx.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"

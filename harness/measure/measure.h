@@ -15,15 +15,15 @@ struct Contestant {
 };
 
 struct MeasureOptions {
-  int warmup = 0;         // Untimed runs of each before the first turn.
-  int repetitions = 10;   // Timed runs of each, at least,
+  int warmup = 0;          // Untimed runs of each before the first turn.
+  int repetitions = 10;    // Timed runs of each, at least,
   double min_time_ms = 0;  // that take at least so long together.
   std::function<void(double fraction)> progress;
 };
 
-// Rounds of turns, A B A B, until every contestant has its repetitions and its time. A turn is a few runs in a row, so that
-// each finds its own weights in the caches; where a run is short, the first of a turn is not counted, since it brings
-// them there.
+// Rounds of turns, A B A B, until every contestant has its repetitions and its time. A turn is a few runs in a row, so
+// that each finds its own weights in the caches; where a run is short, the first of a turn is not counted, since it
+// brings them there.
 absl::Status MeasureInTurns(const MeasureOptions& options, std::vector<Contestant>* contestants);
 
 }  // namespace fuselage::harness

@@ -25,34 +25,33 @@ void AppendValue(const Message& message, const FieldDescriptor* field, int index
   const bool repeated = index >= 0;
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT32:
-      absl::StrAppend(out, repeated ? reflection.GetRepeatedInt32(message, field, index)
-                                    : reflection.GetInt32(message, field));
+      absl::StrAppend(
+          out, repeated ? reflection.GetRepeatedInt32(message, field, index) : reflection.GetInt32(message, field));
       return;
     case FieldDescriptor::CPPTYPE_INT64:
-      absl::StrAppend(out, repeated ? reflection.GetRepeatedInt64(message, field, index)
-                                    : reflection.GetInt64(message, field));
+      absl::StrAppend(
+          out, repeated ? reflection.GetRepeatedInt64(message, field, index) : reflection.GetInt64(message, field));
       return;
     case FieldDescriptor::CPPTYPE_DOUBLE:
       absl::StrAppend(out, JsonDouble(repeated ? reflection.GetRepeatedDouble(message, field, index)
                                                : reflection.GetDouble(message, field)));
       return;
     case FieldDescriptor::CPPTYPE_BOOL:
-      absl::StrAppend(out, (repeated ? reflection.GetRepeatedBool(message, field, index)
-                                     : reflection.GetBool(message, field))
-                               ? "true"
-                               : "false");
+      absl::StrAppend(
+          out, (repeated ? reflection.GetRepeatedBool(message, field, index) : reflection.GetBool(message, field))
+                   ? "true"
+                   : "false");
       return;
     case FieldDescriptor::CPPTYPE_STRING:
       absl::StrAppend(out, JsonString(repeated ? reflection.GetRepeatedString(message, field, index)
                                                : reflection.GetString(message, field)));
       return;
     case FieldDescriptor::CPPTYPE_MESSAGE:
-      AppendMessage(repeated ? reflection.GetRepeatedMessage(message, field, index)
-                             : reflection.GetMessage(message, field),
-                    indent, out);
+      AppendMessage(
+          repeated ? reflection.GetRepeatedMessage(message, field, index) : reflection.GetMessage(message, field),
+          indent, out);
       return;
-    default:
-      FUSELAGE_CHECK(false);
+    default: FUSELAGE_CHECK(false);
   }
 }
 

@@ -23,7 +23,8 @@ void Progress::Begin(absl::string_view phase) {
 }
 
 void Progress::Update(int64_t done, int64_t total, absl::string_view unit) {
-  if (Clock::now() - shown_ < (terminal_ ? Clock::duration(kTerminalInterval) : Clock::duration(kPlainInterval))) return;
+  const Clock::duration interval = terminal_ ? Clock::duration(kTerminalInterval) : Clock::duration(kPlainInterval);
+  if (Clock::now() - shown_ < interval) return;
   Show(absl::StrCat(done, " / ", total, " ", unit));
 }
 

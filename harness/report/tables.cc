@@ -49,7 +49,8 @@ std::string Join(const std::vector<std::string>& tables) {
 }  // namespace
 
 std::string PassesTable(const Results& results) {
-  Table table("Passes", {{"pass", Align::kLeft}, {"before"}, {"after"}, {"matches"}, {"ms"}, {"max error"}, {"SNR dB"}});
+  Table table("Passes",
+              {{"pass", Align::kLeft}, {"before"}, {"after"}, {"matches"}, {"ms"}, {"max error"}, {"SNR dB"}});
   for (const auto& pass : results.passes()) {
     table.AddRow({pass.name(), absl::StrCat(pass.nodes_before()), absl::StrCat(pass.nodes_after()),
                   absl::StrCat(pass.matches()), Number(pass.wall_ms(), 1),
@@ -97,7 +98,9 @@ std::string LatencyTable(const Results& results) {
     for (const auto& measurement : variant->measurements()) rows.push_back({variant, &measurement});
   }
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-    const auto key = [](const Row& row) { return std::make_pair(row.measurement->batch(), row.measurement->threads()); };
+    const auto key = [](const Row& row) {
+      return std::make_pair(row.measurement->batch(), row.measurement->threads());
+    };
     return key(a) < key(b);
   });
   for (const Row& row : rows) {
@@ -143,7 +146,8 @@ std::string LayersTable(const Results& results, int count) {
 }
 
 std::string GatesTable(const Results& results) {
-  Table table("Gates", {{"gate", Align::kLeft}, {"variant", Align::kLeft}, {"wanted"}, {"found"}, {"result", Align::kLeft}});
+  Table table("Gates",
+              {{"gate", Align::kLeft}, {"variant", Align::kLeft}, {"wanted"}, {"found"}, {"result", Align::kLeft}});
   for (const auto& gate : results.gates()) {
     table.AddRow({gate.name(), gate.variant(), Number(gate.wanted(), 2), Number(FUSELAGE_OPTIONAL(gate, found), 2),
                   gate.passed() ? "ok" : "FAILED"});

@@ -17,7 +17,8 @@ constexpr int kSide = 8;
 
 Tensor Seeded(Shape shape, uint64_t seed, float scale, float offset = 0) {
   Tensor tensor = SeededTensor({DType::kF32, std::move(shape), std::nullopt, Layout::kRowMajor}, seed);
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) tensor.data<float>()[i] = tensor.data<float>()[i] * scale + offset;
+  for (int64_t i = 0; i < tensor.num_elements(); ++i)
+    tensor.data<float>()[i] = tensor.data<float>()[i] * scale + offset;
   return tensor;
 }
 
@@ -70,9 +71,9 @@ slowest_layers: 3
 
 }  // namespace
 
-std::string TinyModel() {
+std::string TinyModel(const std::string& height) {
   onnx::ModelBuilder model;
-  model.Input("x", {"N", 3, 16, 16})
+  model.Input("x", {"N", 3, height.empty() ? onnx::Dim(16) : onnx::Dim(height.c_str()), 16})
       .Initializer("w1", Seeded({8, 3, 3, 3}, 1, 0.4f))
       .Initializer("w2", Seeded({8, 8, 3, 3}, 2, 0.3f))
       .Initializer("fc.weight", Seeded({10, 8}, 3, 2.0f))

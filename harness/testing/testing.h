@@ -7,7 +7,8 @@
 namespace fuselage::harness::testing {
 
 // A residual network of two convolutions on [N, 3, 16, 16], ten classes, with seeded weights; as an .onnx file.
-std::string TinyModel();
+// `height`: a symbol that leaves that dimension open; empty: 16.
+std::string TinyModel(const std::string& height = "");
 
 // Writes Fashion-MNIST's four files with 8x8 images: 40 to train, 24 to test.
 void WriteTinyDataset(const std::string& folder);
