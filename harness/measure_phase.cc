@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "harness/base/machine_load.h"
 #include "harness/base/statistics.h"
 #include "harness/measure/layers.h"
 #include "harness/measure/measure.h"
@@ -19,6 +21,8 @@ constexpr int kSnrImages = 4;
 // The interpreter takes seconds for an image.
 constexpr int kReferenceImages = 4;
 constexpr int kReferenceRepetitions = 2;
+// Others that take more of the machine than this make its latencies doubtful.
+constexpr double kQuietCores = 0.1;
 
 Results::Measurement ToResult(int64_t batch, int threads, const Engine& engine, const std::vector<double>& ms) {
   const Summary summary = Summarize(ms);
@@ -132,13 +136,22 @@ absl::Status Session::MeasureBatch(int64_t batch, int threads) {
     options.min_time_ms = 1;
   }
   options.progress = [&](double fraction) { progress_.Update(static_cast<int64_t>(100 * fraction), 100, "percent"); };
+  const MachineLoad load;
   RETURN_IF_ERROR(MeasureInTurns(options, &contestants));
+  const std::optional<double> others = load.OtherCores();
+  if (others.value_or(0) > kQuietCores) {
+    Warn(
+        absl::StrFormat("batch %d, threads %d: other programs kept %.1f cores busy; these latencies and speedups are "
+                        "not to be trusted",
+                        batch, threads, *others));
+  }
 
   recorder_.Update([&](Results& results) {
     const double baseline_ms = Summarize(contestants[0].ms).median;
     for (size_t i = 0; i < contestants.size(); ++i) {
       Results::Measurement measurement = ToResult(batch, threads, *engines[i], contestants[i].ms);
       measurement.set_speedup(baseline_ms / measurement.latency_ms().median());
+      if (others.has_value()) measurement.set_other_cores_busy(*others);
       *results.mutable_variants(static_cast<int>(i))->add_measurements() = measurement;
     }
   });

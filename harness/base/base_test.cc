@@ -1,6 +1,9 @@
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -8,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "harness/base/exit_code.h"
 #include "harness/base/files.h"
+#include "harness/base/machine_load.h"
 #include "harness/base/sha256.h"
 #include "harness/base/statistics.h"
 #include "harness/base/suggest.h"
@@ -65,6 +69,31 @@ TEST(Statistics, Percentiles) {
   EXPECT_DOUBLE_EQ(summary.p99, 4.96);
   EXPECT_EQ(Summarize({7}).p99, 7);
   EXPECT_EQ(Summarize({}).median, 0);
+}
+
+TEST(MachineLoad, CountsWhatIsNotIdle) {
+  EXPECT_EQ(BusySeconds("cpu  100 20 30 9999 9999 4 5 41 7 8\ncpu0 1 2 3 4 5 6 7 8 9 10\n", 100), 2.0);
+  EXPECT_FALSE(BusySeconds("", 100).has_value());
+  EXPECT_FALSE(BusySeconds("cpu 1 2 3", 100).has_value());
+  EXPECT_FALSE(BusySeconds("cpu a b c d e f g h i", 100).has_value());
+}
+
+// Another process that spins beside us is seen.
+TEST(MachineLoad, SeesOtherProcesses) {
+  const pid_t spinner = fork();
+  if (spinner == 0) {
+    for (volatile int i = 0;; i = i + 1) {
+    }
+  }
+  const MachineLoad load;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+  const std::optional<double> others = load.OtherCores();
+  kill(spinner, SIGKILL);
+  waitpid(spinner, nullptr, 0);
+  ASSERT_TRUE(others.has_value());
+  EXPECT_GT(*others, 0.2);
 }
 
 std::string Temporary(const std::string& name) { return ::testing::TempDir() + "/" + name; }

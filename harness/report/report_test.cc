@@ -129,6 +129,14 @@ TEST(Tables, ShowWhatTheResultsHold) {
   EXPECT_THAT(report, Not(HasSubstr("Gates")));
 }
 
+TEST(Tables, WarningsStandBelowTheNumbersTheyAreAbout) {
+  Results results = Example();
+  results.add_warnings("other programs \x1b kept 1.0 cores busy");
+  const std::string report = Report(results, 2);
+  EXPECT_THAT(report, HasSubstr("\nwarning: other programs \\x1b kept 1.0 cores busy\n"));
+  EXPECT_GT(report.find("warning:"), report.find("Latency"));
+}
+
 TEST(Tables, ABrokenOffRunSaysSo) {
   Results results = Example();
   results.set_status("INCOMPLETE");

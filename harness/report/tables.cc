@@ -155,6 +155,12 @@ std::string GatesTable(const Results& results) {
   return table.empty() ? "" : table.ToString();
 }
 
+std::string WarningLines(const Results& results) {
+  std::string out;
+  for (const std::string& warning : results.warnings()) absl::StrAppend(&out, "warning: ", Escaped(warning), "\n");
+  return out;
+}
+
 std::string Report(const Results& results, int slowest_layers) {
   const auto& environment = results.environment();
   std::string out;
@@ -170,7 +176,7 @@ std::string Report(const Results& results, int slowest_layers) {
     absl::StrAppend(&out, "\n");
   }
   return out + Join({PassesTable(results), AccuracyTable(results), LatencyTable(results),
-                     LayersTable(results, slowest_layers), GatesTable(results)});
+                     LayersTable(results, slowest_layers), GatesTable(results), WarningLines(results)});
 }
 
 }  // namespace fuselage::report

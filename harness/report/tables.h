@@ -15,6 +15,9 @@ std::string LatencyTable(const Results& results);
 std::string LayersTable(const Results& results, int count);
 std::string GatesTable(const Results& results);
 
+// A line each, escaped.
+std::string WarningLines(const Results& results);
+
 // All that have rows, with what they are about above them; where the run broke off, that first.
 std::string Report(const Results& results, int slowest_layers);
 

@@ -2,7 +2,7 @@
 // would saturate). Up to 6 pixels by 64 output channels: 24 registers of sums, four of weights, one broadcast dword.
 // The epilogue is AVX2's.
 //
-// The test builds this source a second time with FUSELAGE_SIMDE: portable forms of the AVX-512 intrinsics.
+// Tests build this source a second time with FUSELAGE_EMULATE_AVX512: portable forms of the AVX-512 intrinsics.
 #include <string.h>
 
 #include "kernels/int8/conv2d/output_avx2.h"
@@ -112,8 +112,8 @@ constexpr DirectPrimitives kDirect = {
 
 }  // namespace
 
-#ifdef FUSELAGE_SIMDE
-const DirectPrimitives& DirectAvx512VnniSimde() { return kDirect; }
+#ifdef FUSELAGE_EMULATE_AVX512
+const DirectPrimitives& DirectAvx512VnniEmulated() { return kDirect; }
 #else
 const DirectPrimitives& DirectAvx512Vnni() { return kDirect; }
 #endif

@@ -1,7 +1,7 @@
 // Every variant on ResNet18's convolutions at 224x224, and all twenty of them in the network's order, as they share the
 // caches in a run. Names: variant/layer/batch/threads.
 //
-//   bazel run //kernels/int8/conv2d:conv2d_bench -- --benchmark_filter=resnet18
+//   bazel run //kernels/int8/conv2d:conv2d_bench -- --benchmark_min_time=1 --benchmark_filter=resnet18
 #include <algorithm>
 #include <atomic>
 #include <string>

@@ -107,10 +107,10 @@ std::vector<uint8_t> RunVariant(const Variant& variant, const Instance& instance
 }
 
 // The AVX-512 VNNI source with portable forms of its intrinsics: the test of machines without AVX-512.
-constexpr Variant kVnniSimde = {
-    /*name=*/"avx512_vnni_simde", /*isa=*/kernels::Isa::kAvx2, /*supports=*/[](const Problem&) { return true; },
+constexpr Variant kVnniEmulated = {
+    /*name=*/"avx512_vnni_emulated", /*isa=*/kernels::Isa::kAvx2, /*supports=*/[](const Problem&) { return true; },
     /*worthwhile=*/[](const Problem&) { return true; },
-    /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvx512VnniSimde()); }};
+    /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvx512VnniEmulated()); }};
 
 // What this machine can run.
 std::vector<const Variant*> VectorVariants() {
@@ -118,7 +118,7 @@ std::vector<const Variant*> VectorVariants() {
   for (const Variant& variant : Variants()) {
     if (kernels::CpuSupports(variant.isa) && &variant != &Scalar()) result.push_back(&variant);
   }
-  if (kernels::CpuSupports(kVnniSimde.isa)) result.push_back(&kVnniSimde);
+  if (kernels::CpuSupports(kVnniEmulated.isa)) result.push_back(&kVnniEmulated);
   return result;
 }
 
@@ -161,8 +161,8 @@ int64_t ExactSum(const Instance& instance, int n, int oc, int oy, int ox) {
         if (y < 0 || y >= c.height || x < 0 || x >= c.width) continue;
         const uint8_t bits =
             instance.input[((int64_t{n} * c.height + y) * c.width + x) * c.in_channels + group * channels + ic];
-        const int8_t w =
-            instance.weight.data<int8_t>()[((int64_t{oc} * channels + ic) * c.kernel_height + ky) * c.kernel_width + kx];
+        const int64_t tap = ((int64_t{oc} * channels + ic) * c.kernel_height + ky) * c.kernel_width + kx;
+        const int8_t w = instance.weight.data<int8_t>()[tap];
         sum += int64_t{Value(c.input_type, bits) - c.input_zero_point} * w;
       }
     }
@@ -422,7 +422,8 @@ TEST(Conv2dTest, CreateObeysTheInstructionSet) {
     auto kernel = Create(desc);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     const std::string chosen = (*kernel)->variant();
-    const auto it = std::find_if(Variants().begin(), Variants().end(), [&](const Variant& v) { return v.name == chosen; });
+    const auto it =
+        std::find_if(Variants().begin(), Variants().end(), [&](const Variant& v) { return v.name == chosen; });
     ASSERT_NE(it, Variants().end());
     EXPECT_LE(it->isa, isa);
     EXPECT_TRUE(kernels::CpuSupports(it->isa));

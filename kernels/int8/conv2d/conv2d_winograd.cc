@@ -286,7 +286,8 @@ bool WinogradWorthwhile(const Problem& problem) {
   const Geometry& g = problem.geometry;
   // Multiplications, and what the transforms cost beside them: below 16 channels they prevail.
   const int64_t tiles = CeilDiv(g.out_height, kTile) * CeilDiv(g.out_width, kTile);
-  return g.in_channels >= 16 && g.out_channels >= 16 && tiles * kPositions * 2 <= int64_t{9} * g.out_height * g.out_width;
+  const int64_t direct = int64_t{kTaps} * g.out_height * g.out_width;
+  return g.in_channels >= 16 && g.out_channels >= 16 && tiles * kPositions * 2 <= direct;
 }
 
 std::unique_ptr<Algorithm> MakeWinograd(const Problem& problem, const WinogradPrimitives& primitives) {

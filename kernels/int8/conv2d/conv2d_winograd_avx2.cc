@@ -143,7 +143,7 @@ inline void OutputColumn(const __m256i m[6], __m256i out[4]) {
   out[3] = Add32(Add32(c, m[5]), Add32(d, d));
 }
 
-// sums[side][4*r + s] = Y[r][s] of eight channels.
+// sums[4*r + s] = Y[r][s] of eight channels.
 inline void OutputTile(const int32_t* c, int64_t position_stride, __m256i sums[16]) {
   __m256i half[6][4];
   for (int i = 0; i < 6; ++i) {

@@ -1,5 +1,5 @@
-// Sixteen accumulators to sixteen outputs: kernels/core/requantize.h in AVX2. Everything is local to the including source: see
-// primitives.h.
+// Sixteen accumulators to sixteen outputs: kernels/core/requantize.h in AVX2. Everything is local to the including
+// source: see primitives.h.
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_OUTPUT_AVX2_H_
 #define FUSELAGE_KERNELS_INT8_CONV2D_OUTPUT_AVX2_H_
 

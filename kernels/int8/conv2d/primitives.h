@@ -72,7 +72,8 @@ constexpr int kWeightRowPairs[3][2] = {{0, 5}, {1, 2}, {3, 4}};
 
 // Winograd F(4x4, 3x3), see conv2d_winograd.cc. Position p = 6*i + j of a transformed tile.
 struct WinogradPrimitives {
-  // v[p*position_stride + c] = (B'^T d B')[p] of channel c, for `channels` rounded up to 16; d[p] = pixels[p][c] ^ flip.
+  // v[p*position_stride + c] = (B'^T d B')[p] of channel c, for `channels` rounded up to 16, where
+  // d[p] = pixels[p][c] ^ flip.
   void (*transform_input)(const uint8_t* const pixels[36], int channels, uint8_t flip, int16_t* v,
                           int64_t position_stride);
   // Rows i of (H g H^T), a pair of them that has its sums in common: kWeightRowPairs[row_pair]. Position j of the first
@@ -102,7 +103,7 @@ const DirectPrimitives& DirectAvx2();
 const WinogradPrimitives& WinogradAvx2();
 const DepthwisePrimitives& DepthwiseAvx2();
 const DirectPrimitives& DirectAvx512Vnni();
-const DirectPrimitives& DirectAvx512VnniSimde();  // The same source through SIMDe, for tests.
+const DirectPrimitives& DirectAvx512VnniEmulated();  // The same source through SIMDe, for tests.
 
 }  // namespace fuselage::int8::conv2d
 

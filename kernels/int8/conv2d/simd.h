@@ -2,7 +2,7 @@
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_SIMD_H_
 #define FUSELAGE_KERNELS_INT8_CONV2D_SIMD_H_
 
-#ifdef FUSELAGE_SIMDE
+#ifdef FUSELAGE_EMULATE_AVX512
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #include <simde/x86/avx2.h>
 #include <simde/x86/avx512.h>

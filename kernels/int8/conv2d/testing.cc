@@ -31,15 +31,13 @@ TensorType Codes(DType dtype, Shape shape, float scale, int zero_point) {
 
 std::string Case::ToString() const {
   return absl::StrCat("batch ", batch, " ic ", in_channels, " ", height, "x", width, " oc ", out_channels, " kernel ",
-                      kernel_height, "x", kernel_width, " stride ", stride_y, ",", stride_x, " pad ", top, ",", left, ",",
-                      bottom, ",") +
-         absl::StrCat(right, " dilation ", dilation_y, ",", dilation_x, " groups ", groups, relu ? " relu" : "",
-                      per_channel ? "" : " per-tensor", " bias ", DTypeName(bias), " in ", DTypeName(input_type), " zp ",
-                      input_zero_point, " out ", DTypeName(output_type)) +
-         absl::StrCat(" zp ", output_zero_point, residual_type ? " residual " : "",
-                      residual_type ? DTypeName(*residual_type) : "", residual_type ? " zp " : "",
-                      residual_type ? absl::StrCat(residual_zero_point) : "", " fill ", static_cast<int>(fill),
-                      " threads ", threads);
+                      kernel_height, "x", kernel_width, " stride ", stride_y, ",", stride_x, " pad ", top, ",", left,
+                      ",", bottom) +
+         absl::StrCat(",", right, " dilation ", dilation_y, ",", dilation_x, " groups ", groups, relu ? " relu" : "",
+                      per_channel ? "" : " per-tensor", " bias ", DTypeName(bias), " in ", DTypeName(input_type)) +
+         absl::StrCat(" zp ", input_zero_point, " out ", DTypeName(output_type), " zp ", output_zero_point) +
+         (residual_type ? absl::StrCat(" residual ", DTypeName(*residual_type), " zp ", residual_zero_point) : "") +
+         absl::StrCat(" fill ", static_cast<int>(fill), " threads ", threads);
 }
 
 Instance::Instance(const Case& c, uint64_t seed) : shape(c) {
