@@ -1,4 +1,4 @@
-"""Finds the CUDA toolkit: $CUDA_PATH, then /usr/local/cuda. Without one it leaves stubs.
+"""Finds the CUDA toolkit: $CUDA_PATH, then /usr/local/cuda. Without one, or with CUDA_PATH=none, it leaves stubs.
 
 The repository it makes has
   //:cudart        headers and the static runtime; an empty library without a toolkit
@@ -25,7 +25,10 @@ NVCC = "{nvcc}"
 """
 
 def _toolkit(repository_ctx):
-    for path in [repository_ctx.os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]:
+    wanted = repository_ctx.os.environ.get("CUDA_PATH", "")
+    if wanted == "none":
+        return ""
+    for path in [wanted, "/usr/local/cuda"]:
         if path and repository_ctx.path(path + "/bin/nvcc").exists:
             return path
     return ""
