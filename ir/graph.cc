@@ -26,8 +26,8 @@ void DropTrailingAbsent(std::vector<Node*>& operands) {
 std::string SanitizedName(absl::string_view name) {
   std::string sanitized(name);
   for (char& c : sanitized) {
-    const bool keep = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-                      c == '.' || c == '/';
+    const bool keep =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '/';
     if (!keep) c = '_';
   }
   return sanitized.empty() ? "_" : sanitized;
@@ -46,7 +46,8 @@ Graph::~Graph() {
 absl::StatusOr<Node*> Graph::AddPlaceholder(absl::string_view name, TensorType type, Node* before) {
   absl::StatusOr<int64_t> count = CheckedNumElements(type.shape);
   if (!count.ok()) return Annotate(count.status(), absl::StrCat("%", name));
-  if (type.quant) RETURN_IF_ERROR(Annotate(CheckQuantParams(*type.quant, type.dtype, type.shape), absl::StrCat("%", name)));
+  if (type.quant)
+    RETURN_IF_ERROR(Annotate(CheckQuantParams(*type.quant, type.dtype, type.shape), absl::StrCat("%", name)));
   std::unique_ptr<Node> node = NewNode(NodeKind::kPlaceholder, "", {});
   node->type_ = Type(std::move(type));
   return Insert(std::move(node), name, before);
@@ -63,8 +64,8 @@ absl::StatusOr<Node*> Graph::AddGetAttr(absl::string_view name, absl::string_vie
   return Insert(std::move(node), name, before);
 }
 
-absl::StatusOr<Node*> Graph::AddFunction(absl::string_view name, absl::string_view target,
-                                         std::vector<Node*> operands, AttributeMap attributes, Node* before) {
+absl::StatusOr<Node*> Graph::AddFunction(absl::string_view name, absl::string_view target, std::vector<Node*> operands,
+                                         AttributeMap attributes, Node* before) {
   return AddCall(NodeKind::kCallFunction, name, target, ops_->FindOrNull(target), nullptr, std::move(operands),
                  std::move(attributes), before);
 }
@@ -75,8 +76,8 @@ absl::StatusOr<Node*> Graph::AddMethod(absl::string_view name, absl::string_view
                  std::move(attributes), before);
 }
 
-absl::StatusOr<Node*> Graph::AddModuleCall(absl::string_view name, absl::string_view path,
-                                           std::vector<Node*> operands, Node* before) {
+absl::StatusOr<Node*> Graph::AddModuleCall(absl::string_view name, absl::string_view path, std::vector<Node*> operands,
+                                           Node* before) {
   Module* module = FindModuleOrNull(path);
   if (module == nullptr) return absl::InvalidArgumentError(absl::StrCat("%", name, ": no module @", path));
   return AddCall(NodeKind::kCallModule, name, path, module->op, module, std::move(operands), {}, before);

@@ -40,7 +40,8 @@ struct Module {
   absl::flat_hash_set<Node*> call_sites;
 };
 
-// A constant tensor of the graph. `uses` counts the modules and get_attr nodes that name it (tied weights have several).
+// A constant tensor of the graph. `uses` counts the modules and get_attr nodes that name it (tied weights have
+// several).
 struct Parameter {
   std::string name;
   std::shared_ptr<const Tensor> tensor;

@@ -3,7 +3,7 @@
 namespace fuselage::ir {
 
 absl::string_view NodeKindName(NodeKind kind) {
-  constexpr absl::string_view kNames[] = {"placeholder",  "get_attr",    "call_function",
+  constexpr absl::string_view kNames[] = {"placeholder", "get_attr",    "call_function",
                                           "call_method", "call_module", "output"};
   return kNames[static_cast<int>(kind)];
 }

@@ -33,8 +33,8 @@ absl::Status CheckAttributes(const OpSchema& schema, const AttributeMap& attribu
 absl::Status CheckOperands(const OpSchema& schema, const std::vector<const Type*>& operands) {
   const bool variadic = !schema.operands.empty() && schema.operands.back().variadic;
   if (!variadic && operands.size() > schema.operands.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(schema.name, " takes ", schema.operands.size(),
-                                                   " operands at most, found ", operands.size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat(schema.name, " takes ", schema.operands.size(), " operands at most, found ", operands.size()));
   }
   for (size_t i = 0; i < std::max(operands.size(), schema.operands.size()); ++i) {
     const OperandSpec& spec = schema.operands[std::min(i, schema.operands.size() - 1)];

@@ -79,15 +79,15 @@ struct EvaluateCall : OpCall {
 };
 
 struct OpSchema {
-  std::string name;                     // "conv2d"
-  std::vector<std::string> aliases;     // Other spellings of the target: "torch.relu", "relu_".
+  std::string name;                  // "conv2d"
+  std::vector<std::string> aliases;  // Other spellings of the target: "torch.relu", "relu_".
   std::vector<OperandSpec> operands;
   std::vector<AttributeSpec> attributes;
 
-  bool module_form = false;     // normalize turns function and method calls into call_module.
-  bool elementwise = false;     // Output element i depends on element i of the operands alone (after broadcasting).
-  bool view = false;            // Moves or renames elements of operand 0, changes none.
-  bool takes_tuple = false;     // Operand 0 may be a tuple (getitem).
+  bool module_form = false;  // normalize turns function and method calls into call_module.
+  bool elementwise = false;  // Output element i depends on element i of the operands alone (after broadcasting).
+  bool view = false;         // Moves or renames elements of operand 0, changes none.
+  bool takes_tuple = false;  // Operand 0 may be a tuple (getitem).
   // A relu on the result may become the attribute activation="relu" (see passes/fusion).
   bool fusable_activation = false;
 

@@ -50,9 +50,8 @@ absl::StatusOr<Entry> ParseEntry(const std::string& name, const google::protobuf
       offsets->second.list_value().values_size() != 2) {
     return absl::InvalidArgumentError("wanted dtype, shape and two data_offsets");
   }
-  const auto* format = std::find_if(std::begin(kFormatNames), std::end(kFormatNames), [&](const FormatName& f) {
-    return f.name == dtype->second.string_value();
-  });
+  const auto* format = std::find_if(std::begin(kFormatNames), std::end(kFormatNames),
+                                    [&](const FormatName& f) { return f.name == dtype->second.string_value(); });
   if (format == std::end(kFormatNames)) {
     return absl::UnimplementedError(absl::StrCat("element type '", dtype->second.string_value(), "'"));
   }
@@ -65,8 +64,8 @@ absl::StatusOr<Entry> ParseEntry(const std::string& name, const google::protobuf
   ASSIGN_OR_RETURN(entry.end, Integer(offsets->second.list_value().values(1)));
   ASSIGN_OR_RETURN(const int64_t elements, CheckedNumElements(entry.type.shape));
   if (entry.end < entry.begin || entry.end - entry.begin != elements * ByteSize(entry.type.dtype)) {
-    return absl::InvalidArgumentError(absl::StrCat("bytes ", entry.begin, " to ", entry.end, " for ",
-                                                   fuselage::ToString(entry.type)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("bytes ", entry.begin, " to ", entry.end, " for ", fuselage::ToString(entry.type)));
   }
   return entry;
 }
@@ -90,14 +89,14 @@ absl::StatusOr<std::vector<Entry>> ParseHeader(const std::string& json, int64_t 
   int64_t next = 0;
   for (const Entry& entry : entries) {
     if (entry.begin != next) {
-      return absl::InvalidArgumentError(absl::StrCat("tensor '", entry.name, "' begins at byte ", entry.begin,
-                                                     " of the data, wanted ", next));
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor '", entry.name, "' begins at byte ", entry.begin, " of the data, wanted ", next));
     }
     next = entry.end;
   }
   if (next != data_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the header describes ", next, " bytes of data, the file has ",
-                                                   data_bytes));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the header describes ", next, " bytes of data, the file has ", data_bytes));
   }
   return entries;
 }

@@ -14,8 +14,8 @@ namespace fuselage::ir {
 
 using TensorMap = std::map<std::string, std::shared_ptr<const Tensor>, std::less<>>;
 
-// Header size, dtypes, shapes, overlaps, gaps and ranges are checked before anything is allocated. InvalidArgument names
-// the file and the tensor; NotFound: no such file.
+// Header size, dtypes, shapes, overlaps, gaps and ranges are checked before anything is allocated. InvalidArgument
+// names the file and the tensor; NotFound: no such file.
 absl::StatusOr<TensorMap> ReadSafetensors(const std::string& path);
 
 // Quantization parameters are not part of the format: they are in the IR's text.

@@ -52,8 +52,8 @@ TEST(SafetensorsTest, RejectsWhatIsWrong) {
       {R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4, "non-negative"},
       {R"({"a":{"dtype":"U8","shape":[9000000000000000,9000000000000000],"data_offsets":[0,4]}})", 4, "overflows"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8, "begins at byte 4 of the data, wanted 0"},
-      {R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", 6,
-       "tensor 'b' begins at byte 2"},
+      {R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
+       6, "tensor 'b' begins at byte 2"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 5, "describes 4 bytes of data, the file has 5"},
   };
   const std::string path = TempPath("wrong.safetensors");
@@ -68,7 +68,8 @@ TEST(SafetensorsTest, RejectsWhatIsWrong) {
   EXPECT_THAT(ReadSafetensors(path), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a header of")));
   std::ofstream(path) << "abc";
   EXPECT_THAT(ReadSafetensors(path), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("3 bytes")));
-  EXPECT_THAT(ReadSafetensors(TempPath("absent")), StatusIs(absl::StatusCode::kNotFound, HasSubstr("cannot be opened")));
+  EXPECT_THAT(ReadSafetensors(TempPath("absent")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("cannot be opened")));
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ using ParameterSource = std::function<std::shared_ptr<const Tensor>(absl::string
 
 // Errors are InvalidArgument and begin with "<file>:<line>:<column>: ". The result is verified.
 absl::StatusOr<std::unique_ptr<Graph>> Parse(absl::string_view text, const OpRegistry& ops,
-                                             absl::string_view file = "<text>", const ParameterSource& source = nullptr);
+                                             absl::string_view file = "<text>",
+                                             const ParameterSource& source = nullptr);
 
 }  // namespace fuselage::ir
 

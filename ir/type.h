@@ -11,8 +11,8 @@ namespace fuselage::ir {
 
 class Type {
  public:
-  Type() = default;                                             // Nothing: the output node's type.
-  Type(TensorType tensor) : elements_{std::move(tensor)} {}     // NOLINT
+  Type() = default;                                          // Nothing: the output node's type.
+  Type(TensorType tensor) : elements_{std::move(tensor)} {}  // NOLINT
   static Type Tuple(std::vector<TensorType> elements) {
     Type type;
     type.is_tuple_ = true;

@@ -88,8 +88,8 @@ absl::Status Graph::Verify() const {
   }
   for (const auto& [name, parameter] : parameters_) {
     if (parameter_uses[name] != parameter.uses) {
-      return absl::InternalError(absl::StrCat("verifier: @", name, ": ", parameter.uses, " uses counted, ",
-                                              parameter_uses[name], " found"));
+      return absl::InternalError(
+          absl::StrCat("verifier: @", name, ": ", parameter.uses, " uses counted, ", parameter_uses[name], " found"));
     }
   }
   return absl::OkStatus();

@@ -20,14 +20,14 @@ absl::string_view AttributeKindName(AttributeKind kind);  // "bool", "int", "flo
 
 class Attribute {
  public:
-  Attribute(bool value) : value_(value) {}                        // NOLINT
-  Attribute(int value) : value_(int64_t{value}) {}                // NOLINT
-  Attribute(int64_t value) : value_(value) {}                     // NOLINT
-  Attribute(double value) : value_(value) {}                      // NOLINT
-  Attribute(float value) : value_(double{value}) {}               // NOLINT
-  Attribute(const char* value) : value_(std::string(value)) {}    // NOLINT
-  Attribute(std::string value) : value_(std::move(value)) {}      // NOLINT
-  Attribute(DType value) : value_(value) {}                       // NOLINT
+  Attribute(bool value) : value_(value) {}                                 // NOLINT
+  Attribute(int value) : value_(int64_t{value}) {}                         // NOLINT
+  Attribute(int64_t value) : value_(value) {}                              // NOLINT
+  Attribute(double value) : value_(value) {}                               // NOLINT
+  Attribute(float value) : value_(double{value}) {}                        // NOLINT
+  Attribute(const char* value) : value_(std::string(value)) {}             // NOLINT
+  Attribute(std::string value) : value_(std::move(value)) {}               // NOLINT
+  Attribute(DType value) : value_(value) {}                                // NOLINT
   Attribute(std::vector<int64_t> value) : value_(std::move(value)) {}      // NOLINT
   Attribute(std::vector<double> value) : value_(std::move(value)) {}       // NOLINT
   Attribute(std::vector<std::string> value) : value_(std::move(value)) {}  // NOLINT
@@ -44,8 +44,8 @@ class Attribute {
   const std::vector<double>& as_floats() const { return std::get<std::vector<double>>(value_); }
   const std::vector<std::string>& as_strings() const { return std::get<std::vector<std::string>>(value_); }
 
-  // true, 3, 0.5, "text", f32, [1, 2], [0.5, 2.0], ["a"]. A float always shows a point, an exponent, inf or nan, so that
-  // 1 and 1.0 differ. An empty list is [] of the kind that the schema says.
+  // true, 3, 0.5, "text", f32, [1, 2], [0.5, 2.0], ["a"]. A float always shows a point, an exponent, inf or nan, so
+  // that 1 and 1.0 differ. An empty list is [] of the kind that the schema says.
   std::string ToString() const;
 
   friend bool operator==(const Attribute& a, const Attribute& b) { return a.value_ == b.value_; }

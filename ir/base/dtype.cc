@@ -58,8 +58,7 @@ float ToFloat(Half h) {
   if (exponent == 0) {
     magnitude = std::ldexp(static_cast<float>(fraction), -24);
   } else {
-    const uint32_t bits = exponent == 31 ? 0x7f800000u | (fraction << 13)
-                                         : ((exponent + 112) << 23) | (fraction << 13);
+    const uint32_t bits = exponent == 31 ? 0x7f800000u | (fraction << 13) : ((exponent + 112) << 23) | (fraction << 13);
     std::memcpy(&magnitude, &bits, sizeof(bits));
   }
   uint32_t bits;

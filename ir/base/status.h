@@ -23,10 +23,10 @@ absl::Status Annotate(const absl::Status& status, absl::string_view context);
 #define FUSELAGE_CONCAT_INNER(a, b) a##b
 #define FUSELAGE_CONCAT(a, b) FUSELAGE_CONCAT_INNER(a, b)
 
-#define RETURN_IF_ERROR(expression)                         \
-  do {                                                      \
-    absl::Status fuselage_status = (expression);            \
-    if (!fuselage_status.ok()) return fuselage_status;      \
+#define RETURN_IF_ERROR(expression)                    \
+  do {                                                 \
+    absl::Status fuselage_status = (expression);       \
+    if (!fuselage_status.ok()) return fuselage_status; \
   } while (false)
 
 #define ASSIGN_OR_RETURN(lhs, expression) \

@@ -68,7 +68,9 @@ class Tensor {
     return tensor;
   }
   template <typename T>
-  static Tensor Scalar(T value) { return Of<T>({}, {value}); }
+  static Tensor Scalar(T value) {
+    return Of<T>({}, {value});
+  }
 
   Tensor(const Tensor& other);
   Tensor& operator=(const Tensor& other);

@@ -81,7 +81,7 @@ TEST_F(MatchTest, Conditions) {
   EXPECT_TRUE(Kind(ir::NodeKind::kPlaceholder).Match(node("x")));
   EXPECT_FALSE(Kind(ir::NodeKind::kPlaceholder).Match(node("conv")));
   EXPECT_TRUE(Op("add").Attr("alpha", 2.0).Match(node("add")));
-  EXPECT_FALSE(Op("add").Attr("alpha", 2).Match(node("add")));  // 2 is not 2.0.
+  EXPECT_FALSE(Op("add").Attr("alpha", 2).Match(node("add")));      // 2 is not 2.0.
   EXPECT_TRUE(Op("conv2d").Attr("groups", 1).Match(node("conv")));  // A default.
   EXPECT_FALSE(Any().Attr("groups", 1).Match(node("add")));
   EXPECT_FALSE(Any().Attr("groups", 1).Match(node("x")));

@@ -51,8 +51,7 @@ void RegisterTinyOps(ir::OpRegistry& ops) {
   add.name = "add";
   add.operands = {{"input"}, {"other"}};
   add.infer = SameAsFirst;
-  add.evaluate =
-      Map([](const EvaluateCall& call, int64_t i) { return call.tensor(0).At(i) + call.tensor(1).At(i); });
+  add.evaluate = Map([](const EvaluateCall& call, int64_t i) { return call.tensor(0).At(i) + call.tensor(1).At(i); });
   ops.Register(add);
 
   OpSchema scale;

@@ -82,7 +82,7 @@ bool HasUnusedModulesOrParameters(const ir::Graph& graph) {
 
 absl::StatusOr<bool> Cleanup::RunImpl(ir::Graph& graph, passes::Remarks& remarks) const {
   const int64_t max_bytes = options_.max_folded_bytes() > 0 ? options_.max_folded_bytes() : kDefaultFoldedBytes;
-  absl::flat_hash_map<std::string, Node*> get_attrs;  // By parameter: the first in order.
+  absl::flat_hash_map<std::string, Node*> get_attrs;   // By parameter: the first in order.
   bool changed = HasUnusedModulesOrParameters(graph);  // Pass::Run removes them, and dead nodes.
   for (Node* node : graph.Snapshot()) {
     const bool is_dead = (node->is_call() || node->kind() == NodeKind::kGetAttr) && node->num_uses() == 0;
@@ -109,8 +109,7 @@ absl::StatusOr<bool> Cleanup::RunImpl(ir::Graph& graph, passes::Remarks& remarks
         continue;
       }
       ASSIGN_OR_RETURN(Tensor value, Evaluated(*node));
-      const std::string parameter =
-          graph.AddParameter(node->name(), std::make_shared<const Tensor>(std::move(value)));
+      const std::string parameter = graph.AddParameter(node->name(), std::make_shared<const Tensor>(std::move(value)));
       ASSIGN_OR_RETURN(Node * get_attr, graph.AddGetAttr(node->name(), parameter, node));
       remarks.Applied(*node, absl::StrCat("folded to the constant @", parameter));
       graph.Replace(node, get_attr);

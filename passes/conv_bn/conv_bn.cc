@@ -170,9 +170,8 @@ absl::StatusOr<bool> ConvBn::RunImpl(ir::Graph& graph, Remarks& remarks) const {
 }
 
 void Register(passes::PassRegistry& registry) {
-  registry.Register<ConvBnOptions>([](const ConvBnOptions& options, const passes::PassEnvironment&) {
-    return std::make_unique<ConvBn>(options);
-  });
+  registry.Register<ConvBnOptions>(
+      [](const ConvBnOptions& options, const passes::PassEnvironment&) { return std::make_unique<ConvBn>(options); });
 }
 
 }  // namespace fuselage::conv_bn

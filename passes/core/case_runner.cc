@@ -20,7 +20,8 @@ absl::StatusOr<std::unique_ptr<Pass>> MakePass(const std::string& text, const Pa
   // The step's text may stand in braces, as it does in a pipeline.
   std::string body = text;
   const size_t open = body.find('{'), close = body.rfind('}');
-  if (open != std::string::npos && body.find_first_not_of(" \n") == open) body = body.substr(open + 1, close - open - 1);
+  if (open != std::string::npos && body.find_first_not_of(" \n") == open)
+    body = body.substr(open + 1, close - open - 1);
   if (!google::protobuf::TextFormat::ParseFromString(body, &step) || !step.has_pass()) {
     return absl::InvalidArgumentError(absl::StrCat("not a pipeline step with a pass: ", text));
   }
@@ -61,7 +62,8 @@ absl::Status Compare(const NumericContract& contract, const ir::Graph& before, c
       case NumericContract::kBitExact: break;
     }
     if (!(error <= allowed)) {
-      return absl::InternalError(absl::StrFormat("output %d of up to %g moved by %g, allowed is %g", i, size, error, allowed));
+      return absl::InternalError(
+          absl::StrFormat("output %d of up to %g moved by %g, allowed is %g", i, size, error, allowed));
     }
   }
   return absl::OkStatus();

@@ -113,7 +113,8 @@ class PipelineRun {
     switch (contract.kind) {
       case NumericContract::kBitExact:
         if (!same_bits) {
-          return absl::InternalError(absl::StrFormat("must not change a bit, but outputs moved by up to %g", max_error));
+          return absl::InternalError(
+              absl::StrFormat("must not change a bit, but outputs moved by up to %g", max_error));
         }
         break;
       case NumericContract::kTolerance:
@@ -124,8 +125,8 @@ class PipelineRun {
         break;
       case NumericContract::kOneCode:
         if (!(snr_db >= kOneCodeSnrDb)) {
-          return absl::InternalError(absl::StrFormat("outputs have an SNR of %.1f dB, wanted at least %.0f", snr_db,
-                                                     kOneCodeSnrDb));
+          return absl::InternalError(
+              absl::StrFormat("outputs have an SNR of %.1f dB, wanted at least %.0f", snr_db, kOneCodeSnrDb));
         }
         break;
       case NumericContract::kQuantizes: break;

@@ -36,8 +36,7 @@ class PassRegistry {
                            const PassEnvironment& environment) -> absl::StatusOr<std::unique_ptr<Pass>> {
                       Options options;
                       if (!any.UnpackTo(&options)) {
-                        return absl::InvalidArgumentError(
-                            absl::StrCat("cannot read options of type ", any.type_url()));
+                        return absl::InvalidArgumentError(absl::StrCat("cannot read options of type ", any.type_url()));
                       }
                       return make(options, environment);
                     });

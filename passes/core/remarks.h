@@ -27,7 +27,9 @@ struct Remark {
 
 class Remarks {
  public:
-  void Applied(const ir::Node& node, std::string message) { Add(RemarkKind::kApplied, node.name(), std::move(message)); }
+  void Applied(const ir::Node& node, std::string message) {
+    Add(RemarkKind::kApplied, node.name(), std::move(message));
+  }
   void Missed(const ir::Node& node, std::string message) { Add(RemarkKind::kMissed, node.name(), std::move(message)); }
   void Note(const ir::Node& node, std::string message) { Add(RemarkKind::kNote, node.name(), std::move(message)); }
   void Note(std::string message) { Add(RemarkKind::kNote, "", std::move(message)); }

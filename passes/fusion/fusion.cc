@@ -150,8 +150,7 @@ class Walk {
     }
     remarks_.Applied(*add, absl::StrCat("fused into %", host->name(), " (", host->op()->name, ") with the residual %",
                                         residual->name()));
-    ASSIGN_OR_RETURN(Node * fused,
-                     graph_.AddModuleCall(host->name(), module->path, {host->operand(0), residual}, add));
+    ASSIGN_OR_RETURN(Node * fused, graph_.AddModuleCall(host->name(), module->path, {host->operand(0), residual}, add));
     fused->AddSources(add->SourcesOrSelf());  // Behind those of the conv, which Replace puts in front.
     add->ReplaceAllUsesWith(fused);
     Erase(add);
@@ -190,9 +189,8 @@ absl::StatusOr<bool> Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) const {
 }
 
 void Register(passes::PassRegistry& registry) {
-  registry.Register<FusionOptions>([](const FusionOptions& options, const passes::PassEnvironment&) {
-    return std::make_unique<Fusion>(options);
-  });
+  registry.Register<FusionOptions>(
+      [](const FusionOptions& options, const passes::PassEnvironment&) { return std::make_unique<Fusion>(options); });
 }
 
 }  // namespace fuselage::fusion

@@ -50,16 +50,15 @@ Node* CodesOrNull(const Node& dequantize) {
 // quantize(dequantize(x)) is x: the quotient is within half a code, unless the product overflowed.
 bool IsRoundTrip(const Node& dequantize, const Node& quantize) {
   const Node* codes = CodesOrNull(dequantize);
-  return codes != nullptr && SameCodes(*codes, quantize) &&
-         std::isfinite(codes->tensor_type().quant->scale() * 256.0f);
+  return codes != nullptr && SameCodes(*codes, quantize) && std::isfinite(codes->tensor_type().quant->scale() * 256.0f);
 }
 
 // One operand of the schema, whatever the kind of call.
 struct Slot {
   const ir::OperandSpec* spec;
-  Node* value = nullptr;       // Of an operand that is no parameter; null: absent.
-  std::string parameter;       // The name of the parameter; empty: absent.
-  bool computed = false;       // A parameter that is no constant.
+  Node* value = nullptr;  // Of an operand that is no parameter; null: absent.
+  std::string parameter;  // The name of the parameter; empty: absent.
+  bool computed = false;  // A parameter that is no constant.
 };
 
 std::vector<Slot> SlotsOf(const Node& node) {
@@ -99,12 +98,12 @@ double SpelledScale(const Node& quantize) {
 // Everything about one rewrite, before the first edit.
 struct Plan {
   const kernels::KernelEntry* entry = nullptr;
-  Node* node = nullptr;              // The float op, or a quantize or dequantize that is left.
-  std::vector<Slot> slots;           // With codes in place of their dequantizes.
-  std::vector<Node*> dequantizes;    // Each once.
-  std::vector<Node*> quantizes;      // Readers that become the op's own rounding.
+  Node* node = nullptr;            // The float op, or a quantize or dequantize that is left.
+  std::vector<Slot> slots;         // With codes in place of their dequantizes.
+  std::vector<Node*> dequantizes;  // Each once.
+  std::vector<Node*> quantizes;    // Readers that become the op's own rounding.
   TensorType result;
-  double out_scale = 1;              // Of codes, as the quantize spells it.
+  double out_scale = 1;  // Of codes, as the quantize spells it.
 };
 
 class Lowering {
@@ -318,17 +317,17 @@ class Lowering {
     const absl::StatusOr<ir::Type> type = ir::Infer(*schema, desc.attributes, operand_types);
     if (!type.ok()) return Miss(plan.node, type.status().message());
     if (*type != ir::Type(plan.result)) {
-      return Miss(plan.node, absl::StrCat("its readers want ", ToString(plan.result), ", ", desc.op, " gives ",
-                                          ToString(*type)));
+      return Miss(plan.node,
+                  absl::StrCat("its readers want ", ToString(plan.result), ", ", desc.op, " gives ", ToString(*type)));
     }
     desc.outputs = {AtRunTime(plan.result, plan.entry->layout)};
     const absl::StatusOr<std::unique_ptr<kernels::Kernel>> kernel = plan.entry->create(desc);
     if (!kernel.ok()) return Miss(plan.node, kernel.status().message());
     if (codes && ((*kernel)->output_scale() != plan.result.quant->scale() ||
                   (*kernel)->output_zero_point() != plan.result.quant->zero_point())) {
-      return Miss(plan.node, absl::StrCat("its readers want ", ToString(*plan.result.quant), ", the kernel gives ",
-                                          ToString(PerTensor((*kernel)->output_scale(),
-                                                             (*kernel)->output_zero_point()))));
+      return Miss(plan.node,
+                  absl::StrCat("its readers want ", ToString(*plan.result.quant), ", the kernel gives ",
+                               ToString(PerTensor((*kernel)->output_scale(), (*kernel)->output_zero_point()))));
     }
     const std::string variant = (*kernel)->variant();
     ASSIGN_OR_RETURN(Node * lowered,
@@ -365,8 +364,7 @@ class Lowering {
     if (module != nullptr && module->call_sites.empty()) graph_.EraseModule(module);
 
     path = graph_.UniqueModulePath(path);
-    RETURN_IF_ERROR(
-        graph_.AddModule(path, plan.entry->op, std::move(attributes), std::move(parameters)).status());
+    RETURN_IF_ERROR(graph_.AddModule(path, plan.entry->op, std::move(attributes), std::move(parameters)).status());
     ASSIGN_OR_RETURN(Node * lowered, graph_.AddModuleCall(name, path, std::move(values), before));
     for (const ir::Use& use : uses) use.user->set_operand(use.index, lowered);
     lowered->AddSources(sources);

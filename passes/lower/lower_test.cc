@@ -169,8 +169,7 @@ TEST_F(LowerTest, NeedsKernels) {
 
 TEST_F(LowerTest, CostIsLinear) {
   ir::Graph graph("long", ops_);
-  ir::Node* x =
-      *graph.AddPlaceholder("x", TensorType{DType::kU8, {4}, PerTensor(0.5), Layout::kRowMajor});
+  ir::Node* x = *graph.AddPlaceholder("x", TensorType{DType::kU8, {4}, PerTensor(0.5), Layout::kRowMajor});
   constexpr int kBlocks = 20'000;
   for (int i = 0; i < kBlocks; ++i) {
     ir::Node* dq = *graph.AddFunction("dq", "dequantize", {x});

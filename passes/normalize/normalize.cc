@@ -110,8 +110,8 @@ class Walk {
   absl::StatusOr<bool> ToCanonicalFunction(Node* node) {
     if (node->kind() == NodeKind::kCallFunction && node->target() == node->op()->name) return false;
     remarks_.Applied(*node, absl::StrCat(node->target(), " becomes the function ", node->op()->name));
-    ASSIGN_OR_RETURN(Node * function, graph_.AddFunction(node->name(), node->op()->name, node->operands(),
-                                                         node->attributes(), node));
+    ASSIGN_OR_RETURN(Node * function,
+                     graph_.AddFunction(node->name(), node->op()->name, node->operands(), node->attributes(), node));
     Replace(node, function);
     return true;
   }

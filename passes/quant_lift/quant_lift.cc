@@ -250,18 +250,16 @@ class Lifter {
     sources.insert(sources.end(), moved.begin(), moved.end());
   }
 
-  int Intern(std::string key) {
-    return keys_.emplace(std::move(key), static_cast<int>(keys_.size())).first->second;
-  }
+  int Intern(std::string key) { return keys_.emplace(std::move(key), static_cast<int>(keys_.size())).first->second; }
 
   ir::Graph& graph_;
   Remarks& remarks_;
   absl::flat_hash_map<const Node*, int64_t> position_;
   absl::flat_hash_map<std::string, int> keys_;
-  absl::flat_hash_map<const Node*, int> key_;              // Of each quantize.
-  absl::flat_hash_map<const Node*, Lifted> above_;         // For each lifted view.
-  std::vector<Node*> lifted_;                              // Views, in reverse order.
-  absl::flat_hash_set<const Node*> created_;               // Quantizes in front of lifted views.
+  absl::flat_hash_map<const Node*, int> key_;       // Of each quantize.
+  absl::flat_hash_map<const Node*, Lifted> above_;  // For each lifted view.
+  std::vector<Node*> lifted_;                       // Views, in reverse order.
+  absl::flat_hash_set<const Node*> created_;        // Quantizes in front of lifted views.
   absl::flat_hash_map<Node*, std::vector<std::string>> further_sources_;
 };
 
@@ -284,9 +282,8 @@ absl::Status QuantLift::Ensures(const ir::Graph& graph) const {
 }
 
 void Register(passes::PassRegistry& registry) {
-  registry.Register<QuantLiftOptions>([](const QuantLiftOptions&, const passes::PassEnvironment&) {
-    return std::make_unique<QuantLift>();
-  });
+  registry.Register<QuantLiftOptions>(
+      [](const QuantLiftOptions&, const passes::PassEnvironment&) { return std::make_unique<QuantLift>(); });
 }
 
 }  // namespace fuselage::quant_lift

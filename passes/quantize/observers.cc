@@ -51,8 +51,7 @@ absl::StatusOr<Range> FiniteRange(absl::Span<const float> values) {
   }
   if (*std::min_element(finite, finite + kLanes) == 0) {
     const auto found = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
-    return absl::InvalidArgumentError(
-        absl::StrCat("element ", found - values.begin(), " is ", ShortestText(*found)));
+    return absl::InvalidArgumentError(absl::StrCat("element ", found - values.begin(), " is ", ShortestText(*found)));
   }
   return Range{*std::min_element(low, low + kLanes), *std::max_element(high, high + kLanes)};
 }

@@ -52,8 +52,8 @@ TEST(FiniteRangeTest, NamesTheElementThatIsNotFinite) {
     for (int at = 0; at < 19; ++at) {
       std::vector<float> values(19, 1.0f);
       values[at] = kBad[kind];
-      EXPECT_THAT(FiniteRange(values), StatusIs(absl::StatusCode::kInvalidArgument,
-                                                absl::StrCat("element ", at, " is ", kText[kind])));
+      EXPECT_THAT(FiniteRange(values),
+                  StatusIs(absl::StatusCode::kInvalidArgument, absl::StrCat("element ", at, " is ", kText[kind])));
     }
   }
 }

@@ -47,8 +47,8 @@ absl::Status ObserveSamples(const ir::Graph& graph, const std::vector<const Node
     }
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (values[i]->dtype() != DType::kF32) {
-        return absl::InternalError(absl::StrCat("%", nodes[i]->name(), ": the runner gave ",
-                                                ToString(values[i]->type()), ", wanted f32"));
+        return absl::InternalError(
+            absl::StrCat("%", nodes[i]->name(), ": the runner gave ", ToString(values[i]->type()), ", wanted f32"));
       }
       absl::Status status = observers[nodes[i]]->Observe(values[i]->values<float>());
       if (!status.ok()) return Annotate(status, absl::StrCat("calibration sample ", sample, ": %", nodes[i]->name()));
@@ -154,8 +154,8 @@ absl::Status InsertPair(const Edge& edge, const Codes& codes, ir::Graph& graph) 
   if (codes.zero_point != 0) attributes.emplace("zero_points", std::vector<int64_t>{codes.zero_point});
   ASSIGN_OR_RETURN(Node * quantize, graph.AddFunction(absl::StrCat(edge.value->name(), "_q"), "quantize", {edge.value},
                                                       std::move(attributes), edge.user));
-  ASSIGN_OR_RETURN(Node * dequantize, graph.AddFunction(absl::StrCat(edge.value->name(), "_dq"), "dequantize",
-                                                        {quantize}, {}, edge.user));
+  ASSIGN_OR_RETURN(Node * dequantize,
+                   graph.AddFunction(absl::StrCat(edge.value->name(), "_dq"), "dequantize", {quantize}, {}, edge.user));
   // A lowered op then names what it computes: itself, its dequantizes and the quantize of its result.
   quantize->AddSources(edge.value->SourcesOrSelf());
   dequantize->AddSources(edge.user->is_call() ? edge.user->SourcesOrSelf() : edge.value->SourcesOrSelf());

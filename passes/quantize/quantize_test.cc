@@ -95,8 +95,8 @@ TEST_F(QuantizeTest, WarnsAboutASingleSample) {
 TEST_F(QuantizeTest, NamesTheSampleAndTheTensorThatIsNotFinite) {
   FakeRunner nan(3, 1, std::numeric_limits<float>::quiet_NaN()), inf(3, 1, std::numeric_limits<float>::infinity());
   const absl::Status status = Run(&nan).status();
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
-                               HasSubstr("calibration sample 2: %r: element 1 is nan")));
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("calibration sample 2: %r: element 1 is nan")));
   EXPECT_FALSE(IsUsage(status));
   EXPECT_THAT(Run(&inf), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("element 1 is inf")));
 }

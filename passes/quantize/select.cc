@@ -20,13 +20,8 @@ struct OpRule {
   bool keeps_range;   // Every result is one of the inputs.
 };
 constexpr OpRule kOps[] = {
-    {"add", false, false},
-    {"avg_pool2d", false, false},
-    {"conv2d", true, false},
-    {"global_avg_pool", false, false},
-    {"linear", true, false},
-    {"max_pool2d", false, true},
-    {"relu", false, false},
+    {"add", false, false},   {"avg_pool2d", false, false}, {"conv2d", true, false}, {"global_avg_pool", false, false},
+    {"linear", true, false}, {"max_pool2d", false, true},  {"relu", false, false},
 };
 
 const OpRule* FindRuleOrNull(absl::string_view op) {
@@ -36,9 +31,7 @@ const OpRule* FindRuleOrNull(absl::string_view op) {
   return nullptr;
 }
 
-bool IsF32(const Node* node) {
-  return node->type().is_tensor() && node->tensor_type().dtype == DType::kF32;
-}
+bool IsF32(const Node* node) { return node->type().is_tensor() && node->tensor_type().dtype == DType::kF32; }
 
 // Moves elements, and loses or repeats none.
 bool IsView(const Node* node) {
@@ -93,11 +86,9 @@ class Selector {
   absl::Status CheckOptions() const {
     for (const std::string& op : options_.ops()) {
       if (FindRuleOrNull(op) != nullptr) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("ops: '", op, "' has no quantized form, wanted one of ",
-                       absl::StrJoin(kOps, ", ", [](std::string* out, const OpRule& rule) {
-                         absl::StrAppend(out, rule.op);
-                       })));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "ops: '", op, "' has no quantized form, wanted one of ",
+          absl::StrJoin(kOps, ", ", [](std::string* out, const OpRule& rule) { absl::StrAppend(out, rule.op); })));
     }
     if (options_.input_channel_multiple() < 0) {
       return absl::InvalidArgumentError(

@@ -144,8 +144,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> WithProblem(const KernelDesc& d
   const Tensor* weight = desc.ParameterOrNull("weight");
   if (weight == nullptr) return absl::UnimplementedError("int8.conv2d: the weight is not a constant");
   if (weight->dtype() != DType::kI8) {
-    return absl::UnimplementedError(
-        absl::StrCat("weight: i8 wanted, found ", DTypeName(weight->dtype())));
+    return absl::UnimplementedError(absl::StrCat("weight: i8 wanted, found ", DTypeName(weight->dtype())));
   }
   Problem problem;
   ASSIGN_OR_RETURN(problem.geometry, GeometryOf(desc, *weight));
@@ -165,8 +164,8 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> WithProblem(const KernelDesc& d
     RETURN_IF_ERROR(kernels::CheckCodes(desc.input(1), "residual"));
     if (desc.output().dtype == DType::kF32) return absl::UnimplementedError("a residual with a float output");
     if (desc.input(1).shape != desc.output().shape) {
-      return absl::InvalidArgumentError(absl::StrCat("residual: ", ToString(desc.output().shape), " wanted, found ",
-                                                     ToString(desc.input(1).shape)));
+      return absl::InvalidArgumentError(
+          absl::StrCat("residual: ", ToString(desc.output().shape), " wanted, found ", ToString(desc.input(1).shape)));
     }
     params.residual = &desc.input(1);
     problem.has_residual = true;

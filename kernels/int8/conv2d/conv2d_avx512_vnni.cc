@@ -107,7 +107,8 @@ void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, i
 
 // Four panels of 96 dwords take 24 KB.
 constexpr DirectPrimitives kDirect = {
-    /*element_bytes=*/1, /*max_panels=*/4, /*chunk_depth=*/96, /*load=*/Load, /*multiply=*/MultiplyVnni,
+    /*element_bytes=*/1, /*max_panels=*/4,          /*chunk_depth=*/96,
+    /*load=*/Load,       /*multiply=*/MultiplyVnni,
     /*finish=*/Finish};
 
 }  // namespace

@@ -127,11 +127,11 @@ struct Prepared {
 
   void Run(kernels::Parallel* parallel) {
     uint8_t* aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
-    const absl::Status status = kernel->Run(
-        {{instance.input.data(), static_cast<int64_t>(instance.input.size())},
-         {instance.residual.empty() ? nullptr : instance.residual.data(),
-          static_cast<int64_t>(instance.residual.size())}},
-        {{output.data(), static_cast<int64_t>(output.size())}}, {parallel, {aligned, kernel->scratch_bytes()}});
+    const absl::Status status = kernel->Run({{instance.input.data(), static_cast<int64_t>(instance.input.size())},
+                                             {instance.residual.empty() ? nullptr : instance.residual.data(),
+                                              static_cast<int64_t>(instance.residual.size())}},
+                                            {{output.data(), static_cast<int64_t>(output.size())}},
+                                            {parallel, {aligned, kernel->scratch_bytes()}});
     FUSELAGE_CHECK(status.ok());
   }
 
@@ -156,9 +156,9 @@ void BenchmarkLayer(benchmark::State& state, const Layer& layer, bool depthwise,
   }
   SpinningThreads parallel(threads);
   for (auto _ : state) prepared.Run(&parallel);
-  SetCounters(state, prepared.kernel->macs(),
-              static_cast<int64_t>(prepared.instance.input.size() + prepared.output.size()) +
-                  prepared.kernel->weight_bytes());
+  SetCounters(
+      state, prepared.kernel->macs(),
+      static_cast<int64_t>(prepared.instance.input.size() + prepared.output.size()) + prepared.kernel->weight_bytes());
 }
 
 void BenchmarkNetwork(benchmark::State& state, int batch, int threads) {
@@ -208,10 +208,9 @@ void RegisterAll() {
   RegisterLayers(kDepthwise, true);
   for (int batch : {1, 16}) {
     for (int threads : {1, 2}) {
-      benchmark::RegisterBenchmark(absl::StrCat("resnet18/batch:", batch, "/threads:", threads).c_str(),
-                                   [batch, threads](benchmark::State& state) {
-                                     BenchmarkNetwork(state, batch, threads);
-                                   })
+      benchmark::RegisterBenchmark(
+          absl::StrCat("resnet18/batch:", batch, "/threads:", threads).c_str(),
+          [batch, threads](benchmark::State& state) { BenchmarkNetwork(state, batch, threads); })
           ->Unit(benchmark::kMillisecond)
           ->UseRealTime();
     }

@@ -111,8 +111,7 @@ class Direct : public Algorithm {
     weight_ = Tensor(DType::kU8, {g.groups * panels() * depth_ * kPanelBytes});
     for (int64_t oc = 0; oc < g.out_channels; ++oc) {
       const int64_t group = oc / g.group_out_channels(), in_group = oc % g.group_out_channels();
-      uint8_t* panel =
-          weight_.data<uint8_t>() + (group * panels() + in_group / kPanel) * depth_ * kPanelBytes;
+      uint8_t* panel = weight_.data<uint8_t>() + (group * panels() + in_group / kPanel) * depth_ * kPanelBytes;
       for (int64_t tap = 0; tap < taps; ++tap) {
         for (int64_t c = 0; c < channels; ++c) {
           const int8_t w = weight[(oc * channels + c) * taps + tap];
@@ -136,8 +135,7 @@ class Direct : public Algorithm {
     const int64_t rows = std::min<int64_t>(block_rows_, g.out_height - first_row);
     const int64_t wide_panels = CeilDiv(panels(), primitives_.max_panels);
     const int64_t begin = wide_panels * split / panel_splits_ * primitives_.max_panels;
-    const int64_t end =
-        std::min<int64_t>(panels(), wide_panels * (split + 1) / panel_splits_ * primitives_.max_panels);
+    const int64_t end = std::min<int64_t>(panels(), wide_panels * (split + 1) / panel_splits_ * primitives_.max_panels);
     int32_t* accumulators = reinterpret_cast<int32_t*>(scratch + rows_bytes_);
     for (int group = 0; group < g.groups; ++group) {
       CopyRows(static_cast<const uint8_t*>(arguments.input), image, group, first_row, rows, scratch);
@@ -150,8 +148,7 @@ class Direct : public Algorithm {
         const int64_t index = ((image * g.out_height + first_row) * g.out_width) * g.out_channels + channel;
         Destination to;
         to.output = static_cast<uint8_t*>(arguments.output) + index * output_bytes_;
-        to.residual =
-            arguments.residual == nullptr ? nullptr : static_cast<const uint8_t*>(arguments.residual) + index;
+        to.residual = arguments.residual == nullptr ? nullptr : static_cast<const uint8_t*>(arguments.residual) + index;
         to.pixel_stride = g.out_channels;
         to.row_stride = 0;
         to.channel = static_cast<int>((group * panels() + panel) * kPanel);
@@ -192,10 +189,9 @@ class Direct : public Algorithm {
         continue;
       }
       Fill(to, inside_begin * channels);
-      const uint8_t* from = input +
-                            ((image * g.in_height + y) * g.in_width + inside_begin * source_step_x - g.pad_left) *
-                                g.in_channels +
-                            group * channels;
+      const uint8_t* from =
+          input + ((image * g.in_height + y) * g.in_width + inside_begin * source_step_x - g.pad_left) * g.in_channels +
+          group * channels;
       uint8_t* inside = to + inside_begin * pixel_bytes_;
       if (g.groups == 1 && source_step_x == 1) {
         primitives_.load(from, (inside_end - inside_begin) * channels, constants_.input_flip(), inside);

@@ -71,9 +71,7 @@ constexpr uint8_t kGuardByte = 0xa5;
 
 // The output's bytes. Output and scratch have guard bytes on both sides, operands end at an unreadable page.
 std::vector<uint8_t> Run(const Kernel& kernel, const Instance& instance) {
-  const auto guarded = [](int64_t bytes) {
-    return std::vector<uint8_t>(bytes + 2 * kGuard + 64, kGuardByte);
-  };
+  const auto guarded = [](int64_t bytes) { return std::vector<uint8_t>(bytes + 2 * kGuard + 64, kGuardByte); };
   const auto aligned = [](std::vector<uint8_t>& memory) {
     return memory.data() + kGuard + (64 - (reinterpret_cast<uintptr_t>(memory.data()) + kGuard) % 64) % 64;
   };
@@ -210,8 +208,8 @@ void ExpectScalarExact(const Case& c, uint64_t seed) {
           const int64_t wanted =
               std::min(std::max(static_cast<int64_t>(std::nearbyint(v)) + c.output_zero_point, lo), range.max);
           ASSERT_EQ(found, wanted) << c.ToString() << " at " << index;
-          const double ideal = std::min<double>(
-              std::max<double>(real / instance.output_scale + c.output_zero_point, lo), range.max);
+          const double ideal =
+              std::min<double>(std::max<double>(real / instance.output_scale + c.output_zero_point, lo), range.max);
           // Half a step of rounding, and the bias's own rounding to steps of s_x*s_w.
           ASSERT_NEAR(found, ideal, 0.501 + 0.51 * step / instance.output_scale) << c.ToString() << " at " << index;
         }
@@ -381,7 +379,7 @@ TEST(Conv2dTest, NetworkShapesOnSeveralThreads) {
   struct Layer {
     int ic, size, oc, kernel, stride, pad;
   };
-  const Layer layers[] = {{3, 64, 64, 7, 2, 3},  {64, 20, 64, 3, 1, 1},  {64, 20, 48, 3, 2, 1},   {32, 28, 64, 1, 2, 0},
+  const Layer layers[] = {{3, 64, 64, 7, 2, 3},  {64, 20, 64, 3, 1, 1},  {64, 20, 48, 3, 2, 1}, {32, 28, 64, 1, 2, 0},
                           {96, 14, 80, 3, 1, 1}, {256, 7, 128, 3, 1, 1}, {512, 7, 64, 3, 1, 1}, {256, 8, 64, 3, 2, 1}};
   uint64_t seed = 1;
   std::map<std::string, int> ran;
@@ -444,13 +442,21 @@ TEST(Conv2dTest, DeclinesWhatIsWrong) {
   EXPECT_EQ(code([](KernelDesc& d) { d.outputs[0].shape[2] = 9; }), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code([](KernelDesc& d) { d.attributes.at("groups") = 3; }), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code([](KernelDesc& d) { d.attributes.at("groups") = 0; }), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(code([](KernelDesc& d) { d.attributes.at("stride") = std::vector<int64_t>{0, 1}; }),
+  EXPECT_EQ(code([](KernelDesc& d) {
+              d.attributes.at("stride") = std::vector<int64_t>{0, 1};
+            }),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(code([](KernelDesc& d) { d.attributes.at("padding") = std::vector<int64_t>{1, 1}; }),
+  EXPECT_EQ(code([](KernelDesc& d) {
+              d.attributes.at("padding") = std::vector<int64_t>{1, 1};
+            }),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(code([](KernelDesc& d) { d.attributes.at("dilation") = std::vector<int64_t>{1LL << 40, 1}; }),
+  EXPECT_EQ(code([](KernelDesc& d) {
+              d.attributes.at("dilation") = std::vector<int64_t>{1LL << 40, 1};
+            }),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(code([](KernelDesc& d) { d.attributes.at("dilation") = std::vector<int64_t>{9, 9}; }),
+  EXPECT_EQ(code([](KernelDesc& d) {
+              d.attributes.at("dilation") = std::vector<int64_t>{9, 9};
+            }),
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code([](KernelDesc& d) { d.attributes.at("activation") = "gelu"; }), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(code([](KernelDesc& d) { d.inputs[0]->quant.reset(); }), absl::StatusCode::kInvalidArgument);

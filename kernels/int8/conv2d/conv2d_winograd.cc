@@ -35,8 +35,8 @@
 namespace fuselage::int8::conv2d {
 namespace {
 
-constexpr int kTile = 4;       // Outputs of a tile along each axis.
-constexpr int kPatch = 6;      // Inputs.
+constexpr int kTile = 4;   // Outputs of a tile along each axis.
+constexpr int kPatch = 6;  // Inputs.
 constexpr int kPositions = kPatch * kPatch;
 constexpr int kTaps = 9;
 constexpr int64_t kPairBytes = 2 * kPanel;  // Two input channels of a panel, one tap, as int8.
@@ -169,8 +169,8 @@ class Winograd : public Algorithm {
     const Geometry& g = geometry_;
     for (int64_t tile = first; tile < last; ++tile, to += channels_) {
       const TilePlace place = PlaceOf(tile);
-      const uint8_t* image = static_cast<const uint8_t*>(arguments.input) +
-                             place.image * g.in_height * g.in_width * g.in_channels;
+      const uint8_t* image =
+          static_cast<const uint8_t*>(arguments.input) + place.image * g.in_height * g.in_width * g.in_channels;
       const uint8_t* pixels[kPositions];
       for (int i = 0; i < kPatch; ++i) {
         const int64_t y = place.y - g.pad_top + i;
@@ -195,14 +195,13 @@ class Winograd : public Algorithm {
       for (int row_pair = 0; row_pair < 3; ++row_pair) {
         uint8_t* to[2] = {late, late + kPatch * weight_stride_};
         if (transform_late_) {
-          primitives_.transform_weight(weight_.data<int8_t>() + (panel * pairs_ + pair) * kTaps * kPairBytes,
-                                       depth, row_pair, to[0], to[1], weight_stride_);
+          primitives_.transform_weight(weight_.data<int8_t>() + (panel * pairs_ + pair) * kTaps * kPairBytes, depth,
+                                       row_pair, to[0], to[1], weight_stride_);
         }
         for (int row = 0; row < 2; ++row) {
           const int64_t position = kWeightRowPairs[row_pair][row] * kPatch;
-          const uint8_t* weight = transform_late_ ? to[row]
-                                                  : weight_.data<uint8_t>() +
-                                                        (panel * kPositions + position) * weight_stride_;
+          const uint8_t* weight =
+              transform_late_ ? to[row] : weight_.data<uint8_t>() + (panel * kPositions + position) * weight_stride_;
           MultiplyRow(depth, weight, input + position * input_stride_ + pair * 2, tiles, pair > 0,
                       accumulators + position * accumulator_stride_);
         }
@@ -262,7 +261,7 @@ class Winograd : public Algorithm {
   const int64_t pairs_;     // Of input channels.
   const int64_t panels_;
   Tensor weight_;
-  Tensor padding_;  // A pixel of zero points.
+  Tensor padding_;                // A pixel of zero points.
   std::vector<int64_t> offsets_;  // Of a chunk's pairs: they are contiguous.
 
   int64_t tiles_y_, tiles_x_, tiles_, blocks_;

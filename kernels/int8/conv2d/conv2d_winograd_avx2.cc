@@ -122,8 +122,7 @@ void TransformWeightRows(const int8_t* g, int64_t depth, char* first, char* seco
   }
 }
 
-void TransformWeight(const int8_t* g, int64_t depth, int row_pair, void* first, void* second,
-                     int64_t position_stride) {
+void TransformWeight(const int8_t* g, int64_t depth, int row_pair, void* first, void* second, int64_t position_stride) {
   char* to = static_cast<char*>(first);
   char* other = static_cast<char*>(second);
   switch (row_pair) {

@@ -40,9 +40,7 @@ inline PanelConstants PanelConstantsOf(const OutputStage& stage, int channel) {
 
 // The nearest integer, before the zero point. What is too large becomes 2^30 as in ToCode; what is too small becomes
 // INT32_MIN, and either way the packs that follow saturate it to the same word as ToCode's -2^30.
-inline __m256i RoundedAvx2(__m256 v) {
-  return _mm256_cvtps_epi32(_mm256_min_ps(v, _mm256_set1_ps(1073741824.0f)));
-}
+inline __m256i RoundedAvx2(__m256 v) { return _mm256_cvtps_epi32(_mm256_min_ps(v, _mm256_set1_ps(1073741824.0f))); }
 
 inline __m256 ScaledAvx2(const PanelConstants& c, int i, __m256i acc) {
   return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(acc, c.bias[i])), c.multiplier[i]);
@@ -79,8 +77,7 @@ inline __m256 FloatsAvx2(const PanelConstants& c, int i, __m256i acc) {
 enum class OutputKind { kCodes, kCodesWithResidual, kFloat };
 
 inline OutputKind OutputKindOf(const OutputStage& stage) {
-  return stage.is_float ? OutputKind::kFloat
-                        : stage.has_residual ? OutputKind::kCodesWithResidual : OutputKind::kCodes;
+  return stage.is_float ? OutputKind::kFloat : stage.has_residual ? OutputKind::kCodesWithResidual : OutputKind::kCodes;
 }
 
 // One pixel's channels of the panel, `count` of them; `offset` in elements from the destination's first.

@@ -11,9 +11,9 @@
 
 namespace fuselage::int8::conv2d {
 
-constexpr int kPanel = 16;        // Output channels of a weight panel.
-constexpr int kMaxRows = 6;       // Pixels (or tiles) of one Multiply.
-constexpr int kDwordBytes = 4;    // One step of a Multiply's depth.
+constexpr int kPanel = 16;      // Output channels of a weight panel.
+constexpr int kMaxRows = 6;     // Pixels (or tiles) of one Multiply.
+constexpr int kDwordBytes = 4;  // One step of a Multiply's depth.
 constexpr int kPanelBytes = kPanel * kDwordBytes;
 
 // c[r][16*p + j] (+)= sum over d of  a[r][d] . b[p][d][j],  modulo 2^32
@@ -23,11 +23,11 @@ struct Multiply {
   const int64_t* offsets;  // [depth]: where dword d of a row is, in bytes. Its load hides behind the multiplications.
   int64_t depth;           // Dwords.
   const void* b;
-  int64_t b_stride;        // Bytes from panel to panel.
+  int64_t b_stride;  // Bytes from panel to panel.
   int32_t* c;
-  int64_t c_stride;        // Elements from row to row.
-  int rows;                // 1 .. kMaxRows
-  int panels;              // 1 .. max_panels
+  int64_t c_stride;  // Elements from row to row.
+  int rows;          // 1 .. kMaxRows
+  int panels;        // 1 .. max_panels
   bool accumulate;
 };
 
@@ -60,7 +60,7 @@ struct Destination {
 struct DirectPrimitives {
   int element_bytes;  // 2: int16, input codes as signed; 1: u8, input codes as unsigned.
   int max_panels;
-  int chunk_depth;    // Dwords whose weights (of max_panels panels) fit the first-level cache.
+  int chunk_depth;  // Dwords whose weights (of max_panels panels) fit the first-level cache.
   // out[i] = x[i] ^ flip, as the element type (int16: sign-extended).
   void (*load)(const uint8_t* x, int64_t count, uint8_t flip, void* out);
   void (*multiply)(const Multiply&);

@@ -13,9 +13,9 @@ namespace fuselage::int8::conv2d {
 
 // What the codes and weights are filled with.
 enum class Fill {
-  kRandom,        // Uniform codes; weights as after training: small, a few large.
-  kSaturated,     // All codes the largest, all weights -127.
-  kAlternating,   // Codes and weights alternate between their extremes.
+  kRandom,       // Uniform codes; weights as after training: small, a few large.
+  kSaturated,    // All codes the largest, all weights -127.
+  kAlternating,  // Codes and weights alternate between their extremes.
 };
 
 struct Case {
