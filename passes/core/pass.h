@@ -63,12 +63,26 @@ class Runner {
   virtual absl::Status ForEachSample(
       const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
       const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) = 0;
+
+  // Identifies the samples: equal keys, equal values in equal order. Empty: unknown, nothing may be kept by it.
+  virtual std::string DataKey() const { return ""; }
+};
+
+// What the machine that the graph is to run on can do, measured: the roofline's two roofs (Williams, Waterman and
+// Patterson, "Roofline", CACM 2009) for one thread, and what a kernel call costs by itself.
+struct MachinePeaks {
+  double f32_flops_per_second = 0;  // A multiply-accumulate is two.
+  double int8_ops_per_second = 0;   // The same count.
+  double bytes_per_second = 0;      // Memory, far beyond the caches.
+  double seconds_per_call = 0;
 };
 
 // What a pass may need beyond the graph; null where the caller has none, and a pass that needs it says so.
 struct PassEnvironment {
   Runner* runner = nullptr;
   const kernels::KernelRegistry* kernels = nullptr;
+  const MachinePeaks* peaks = nullptr;  // For cost models.
+  std::string cache_folder;             // For what may be kept between runs (calibration); empty: nothing is.
 };
 
 // Removes calls and get_attrs without uses, then modules and parameters that nothing names. Placeholders stay.
