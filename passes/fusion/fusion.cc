@@ -10,6 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "ir/match/match.h"
 #include "ir/match/sharing.h"
+#include "passes/core/roofline.h"
+#include "passes/fusion/elementwise.h"
+#include "passes/fusion/horizontal.h"
 
 namespace fuselage::fusion {
 namespace {
@@ -184,13 +187,29 @@ class Walk {
 
 }  // namespace
 
+Fusion::Fusion(FusionOptions options, const passes::MachinePeaks* peaks)
+    : options_(std::move(options)), peaks_(peaks != nullptr ? *peaks : passes::TypicalPeaks()) {}
+
 absl::StatusOr<bool> Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) const {
-  return Walk(options_, graph, remarks).Run();
+  const auto enabled = [this](FusionOptions::Rule rule) {
+    return std::find(options_.disable().begin(), options_.disable().end(), rule) == options_.disable().end();
+  };
+  ASSIGN_OR_RETURN(bool changed, Walk(options_, graph, remarks).Run());
+  if (enabled(FusionOptions::ELEMENTWISE)) {
+    ASSIGN_OR_RETURN(const bool fused, FuseElementwise(graph, remarks));
+    changed |= fused;
+  }
+  if (enabled(FusionOptions::HORIZONTAL)) {
+    ASSIGN_OR_RETURN(const bool joined, FuseHorizontally(peaks_, graph, remarks));
+    changed |= joined;
+  }
+  return changed;
 }
 
 void Register(passes::PassRegistry& registry) {
-  registry.Register<FusionOptions>(
-      [](const FusionOptions& options, const passes::PassEnvironment&) { return std::make_unique<Fusion>(options); });
+  registry.Register<FusionOptions>([](const FusionOptions& options, const passes::PassEnvironment& environment) {
+    return std::make_unique<Fusion>(options, environment.peaks);
+  });
 }
 
 }  // namespace fuselage::fusion
