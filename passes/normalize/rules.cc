@@ -81,6 +81,7 @@ absl::StatusOr<std::vector<NewCall>> GemmToLinear(const Node& node, Remarks& rem
     return none;
   }
   NewCall linear{"linear", {a}, {}, {}};
+  if (node.IsOp("gemm")) linear.attributes.emplace("activation", node.attribute("activation"));
   std::optional<Constant> bias;
   if (c != nullptr && beta != 0) {
     ASSIGN_OR_RETURN(bias, GemmBias(*c, node.tensor_type().shape.back(), beta));

@@ -129,18 +129,20 @@ absl::StatusOr<bool> Apply(const Rule& rule, const Match& match, ir::Graph& grap
     return miss(replacement.status().message());
   }
   if ((*replacement)->type() != result->type()) {
-    const std::string types =
-        absl::StrCat(ToString((*replacement)->type()), " in place of ", ToString(result->type()));
+    const std::string types = absl::StrCat(ToString((*replacement)->type()), " in place of ", ToString(result->type()));
     draft.Discard();
     return miss(types);
   }
-  std::vector<std::string> sources;
+  std::vector<std::string> others;  // Sources of all but the result, whose own Replace adds.
   for (size_t i = 0; i < match.nodes.size(); ++i) {
-    if (!IsCall(rule.pattern.nodes[i])) continue;
-    for (std::string& source : match.nodes[i]->SourcesOrSelf()) sources.push_back(std::move(source));
+    if (!IsCall(rule.pattern.nodes[i]) || match.nodes[i] == result) continue;
+    for (std::string& source : match.nodes[i]->SourcesOrSelf()) others.push_back(std::move(source));
   }
   remarks.Applied(*result, rule.name);
-  for (Node* call : draft.calls()) call->AddSources(sources);
+  for (Node* call : draft.calls()) {
+    if (call != *replacement) call->AddSources(result->SourcesOrSelf());
+    call->AddSources(others);
+  }
   gone.insert(result);
   if (absl::c_linear_search(draft.calls(), *replacement)) {
     graph.Replace(result, *replacement);

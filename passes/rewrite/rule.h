@@ -10,8 +10,8 @@
 //   }
 //
 // An attribute that a pattern leaves out must have the schema's default. Parameters of a module are named like
-// attributes: `weight=$w` must be there, `bias=$b?` may, others must not. A replacement reads the pattern's placeholders,
-// get_attrs and captures; one that took nothing leaves its attribute or parameter out.
+// attributes: `weight=$w` must be there, `bias=$b?` may, others must not. A replacement reads the pattern's
+// placeholders, get_attrs and captures; one that took nothing leaves its attribute or parameter out.
 #ifndef FUSELAGE_PASSES_REWRITE_RULE_H_
 #define FUSELAGE_PASSES_REWRITE_RULE_H_
 

@@ -1,5 +1,7 @@
 #include "ir/ops/matmul/matmul.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "ir/ops/core/broadcast.h"
 #include "ir/ops/core/checks.h"
@@ -102,10 +104,12 @@ Shape Transposed(Shape shape, bool transpose) {
 // alpha * a' * b' + beta * c, for gemm and addmm: which operands these are, and what becomes of them.
 struct Gemm {
   int a, b, c;
-  bool trans_a = false, trans_b = false;
+  bool trans_a = false, trans_b = false, relu = false;
 };
 
-Gemm GemmOf(const ir::OpCall& call) { return {0, 1, 2, call.GetBool("trans_a"), call.GetBool("trans_b")}; }
+Gemm GemmOf(const ir::OpCall& call) {
+  return {0, 1, 2, call.GetBool("trans_a"), call.GetBool("trans_b"), call.GetString("activation") == "relu"};
+}
 Gemm AddmmOf(const ir::OpCall&) { return {1, 2, 0}; }
 
 absl::StatusOr<ir::Type> InferGemm(const ir::InferCall& call, const Gemm& gemm) {
@@ -153,6 +157,7 @@ absl::StatusOr<std::vector<Tensor>> EvaluateGemm(const ir::EvaluateCall& call, c
     ForEachOffset(call.result().shape, BroadcastStrides(call.tensor(gemm.c).shape(), call.result().shape), 0,
                   [&](int64_t i, int64_t offset) { y[i] += beta * c[offset]; });
   }
+  if (gemm.relu) std::transform(y.begin(), y.end(), y.begin(), Relu);
   return One(OfReals(call.result(), y));
 }
 
@@ -173,8 +178,13 @@ void Register(ir::OpRegistry& registry) {
   gemm.attributes = {{"alpha", AttributeKind::kFloat, 1.0},
                      {"beta", AttributeKind::kFloat, 1.0},
                      {"trans_a", AttributeKind::kBool, false},
-                     {"trans_b", AttributeKind::kBool, false}};
-  gemm.infer = [](const ir::InferCall& call) { return InferGemm(call, GemmOf(call)); };
+                     {"trans_b", AttributeKind::kBool, false},
+                     {"activation", AttributeKind::kString, "none"}};
+  gemm.fusable_activation = true;
+  gemm.infer = [](const ir::InferCall& call) -> absl::StatusOr<ir::Type> {
+    RETURN_IF_ERROR(CheckOneOf(call, "activation", {"none", "relu"}));
+    return InferGemm(call, GemmOf(call));
+  };
   gemm.evaluate = [](const ir::EvaluateCall& call) { return EvaluateGemm(call, GemmOf(call)); };
   registry.Register(std::move(gemm));
 
