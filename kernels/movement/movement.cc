@@ -1,0 +1,258 @@
+#include "kernels/movement/movement.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace fuselage::movement {
+namespace {
+
+using kernels::KernelDesc;
+using Copies = std::vector<StridedCopy>;
+
+// Distances in memory between neighbours along each axis.
+std::vector<int64_t> StridesOf(const TensorType& type) {
+  const Shape& shape = type.shape;
+  std::vector<int64_t> strides(shape.size(), 1);
+  if (shape.size() == 4 && type.layout == Layout::kNhwc) {
+    return {shape[1] * shape[2] * shape[3], 1, shape[3] * shape[1], shape[1]};
+  }
+  for (size_t axis = shape.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * shape[axis];
+  return strides;
+}
+
+StridedCopy Whole(const Shape& shape, const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
+  StridedCopy copy;
+  for (size_t axis = 0; axis < shape.size(); ++axis) copy.axes.push_back({shape[axis], from[axis], to[axis]});
+  return copy;
+}
+
+int64_t Normalized(int64_t axis, int rank) { return axis < 0 ? axis + rank : axis; }
+
+// --- One function for each operator; the graph's inference has checked the attributes.
+
+absl::StatusOr<Copies> Permute(const KernelDesc& desc) {
+  const std::vector<int64_t> own = StridesOf(desc.input(0));
+  std::vector<int64_t> from;
+  for (const int64_t dim : desc.GetInts("dims")) from.push_back(own[Normalized(dim, desc.input(0).rank())]);
+  return Copies{Whole(desc.output().shape, from, StridesOf(desc.output()))};
+}
+
+absl::StatusOr<Copies> Transpose(const KernelDesc& desc) {
+  std::vector<int64_t> from = StridesOf(desc.input(0));
+  const int rank = desc.input(0).rank();
+  if (rank > 0) std::swap(from[Normalized(desc.GetInt("dim0"), rank)], from[Normalized(desc.GetInt("dim1"), rank)]);
+  return Copies{Whole(desc.output().shape, from, StridesOf(desc.output()))};
+}
+
+absl::StatusOr<Copies> Expand(const KernelDesc& desc) {
+  const Shape &shape = desc.input(0).shape, &result = desc.output().shape;
+  const std::vector<int64_t> own = StridesOf(desc.input(0));
+  std::vector<int64_t> from(result.size(), 0);
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    from[axis + result.size() - shape.size()] = shape[axis] == 1 ? 0 : own[axis];
+  }
+  return Copies{Whole(result, from, StridesOf(desc.output()))};
+}
+
+absl::StatusOr<Copies> Slice(const KernelDesc& desc) {
+  const TensorType& input = desc.input(0);
+  std::vector<int64_t> from = StridesOf(input);
+  const std::vector<int64_t>&starts = desc.GetInts("starts"), &axes = desc.GetInts("axes"),
+        &steps = desc.GetInts("steps");
+  int64_t offset = 0;
+  for (size_t i = 0; i < starts.size(); ++i) {
+    const int64_t axis = axes.empty() ? static_cast<int64_t>(i) : Normalized(axes[i], input.rank());
+    const int64_t dim = input.shape[axis], step = steps.empty() ? 1 : steps[i];
+    if (desc.output().shape[axis] == 0) return Copies{};
+    const int64_t start = starts[i] < 0 ? starts[i] + dim : starts[i];
+    offset += std::clamp<int64_t>(start, 0, step > 0 ? dim : dim - 1) * from[axis];
+    // A step beyond the axis takes one element.
+    from[axis] = desc.output().shape[axis] == 1 ? 0 : from[axis] * step;
+  }
+  StridedCopy copy = Whole(desc.output().shape, from, StridesOf(desc.output()));
+  copy.from_offset = offset;
+  return Copies{std::move(copy)};
+}
+
+absl::StatusOr<Copies> Split(const KernelDesc& desc) {
+  const std::vector<int64_t> from = StridesOf(desc.input(0));
+  const int64_t axis = Normalized(desc.GetInt("dim"), desc.input(0).rank());
+  Copies copies;
+  int64_t offset = 0;
+  for (size_t i = 0; i < desc.outputs.size(); ++i) {
+    StridedCopy copy = Whole(desc.outputs[i].shape, from, StridesOf(desc.outputs[i]));
+    copy.from_offset = offset;
+    copy.output = static_cast<int>(i);
+    offset += desc.outputs[i].shape[axis] * from[axis];
+    copies.push_back(std::move(copy));
+  }
+  return copies;
+}
+
+absl::StatusOr<Copies> Cat(const KernelDesc& desc) {
+  const std::vector<int64_t> to = StridesOf(desc.output());
+  const int64_t axis = Normalized(desc.GetInt("dim"), desc.output().rank());
+  Copies copies;
+  int64_t offset = 0;
+  for (size_t i = 0; i < desc.inputs.size(); ++i) {
+    const TensorType& input = desc.input(static_cast<int>(i));
+    StridedCopy copy = Whole(input.shape, StridesOf(input), to);
+    copy.to_offset = offset;
+    copy.input = static_cast<int>(i);
+    offset += input.shape[axis] * to[axis];
+    copies.push_back(std::move(copy));
+  }
+  return copies;
+}
+
+absl::StatusOr<Copies> Pad(const KernelDesc& desc) {
+  const std::vector<int64_t>& pads = desc.GetInts("pads");
+  if (desc.GetString("mode") != "constant") {
+    return absl::UnimplementedError(absl::StrCat("mode \"", desc.GetString("mode"), "\", wanted \"constant\""));
+  }
+  if (std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad < 0; })) {
+    return absl::UnimplementedError("pads that cut");
+  }
+  const std::vector<int64_t> to = StridesOf(desc.output());
+  StridedCopy copy = Whole(desc.input(0).shape, StridesOf(desc.input(0)), to);
+  for (int axis = 0; axis < desc.input(0).rank(); ++axis) copy.to_offset += pads[axis] * to[axis];
+  return Copies{std::move(copy)};
+}
+
+struct MovementOp {
+  const char* name;
+  kernels::LayoutRule layout;
+  absl::StatusOr<Copies> (*copies)(const KernelDesc& desc);
+};
+constexpr MovementOp kOps[] = {
+    {"cat", kernels::LayoutRule::kSame, Cat},
+    {"expand", kernels::LayoutRule::kRowMajor, Expand},
+    {"pad", kernels::LayoutRule::kSame, Pad},
+    {"permute", kernels::LayoutRule::kRowMajor, Permute},
+    {"slice", kernels::LayoutRule::kSame, Slice},
+    {"split", kernels::LayoutRule::kSame, Split},
+    {"transpose", kernels::LayoutRule::kRowMajor, Transpose},
+};
+
+// --- Running a copy.
+
+// Rows of the innermost axis: contiguous ones in one piece.
+template <typename T>
+void CopyRow(const StridedCopy::Axis& row, const T* from, T* to) {
+  if (row.from == 1 && row.to == 1) {
+    std::memcpy(to, from, row.size * sizeof(T));
+    return;
+  }
+  for (int64_t i = 0; i < row.size; ++i) to[i * row.to] = from[i * row.from];
+}
+
+template <typename T>
+void CopyAxes(absl::Span<const StridedCopy::Axis> axes, const T* from, T* to) {
+  if (axes.size() == 1) return CopyRow(axes[0], from, to);
+  for (int64_t i = 0; i < axes[0].size; ++i) CopyAxes(axes.subspan(1), from + i * axes[0].from, to + i * axes[0].to);
+}
+
+template <typename T>
+void CopyElements(const StridedCopy& copy, const void* from, void* to, kernels::Parallel& parallel) {
+  constexpr int64_t kGrain = 1 << 14;  // Elements.
+  const T* source = static_cast<const T*>(from) + copy.from_offset;
+  T* target = static_cast<T*>(to) + copy.to_offset;
+  const StridedCopy::Axis& outer = copy.axes[0];
+  int64_t inner = 1;
+  for (size_t i = 1; i < copy.axes.size(); ++i) inner *= copy.axes[i].size;
+  kernels::ForRanges(parallel, outer.size, std::max<int64_t>(1, kGrain / inner), [&](int64_t begin, int64_t end) {
+    StridedCopy::Axis part = outer;
+    part.size = end - begin;
+    const T* part_source = source + begin * part.from;
+    T* part_target = target + begin * part.to;
+    if (copy.axes.size() == 1) return CopyRow(part, part_source, part_target);
+    for (int64_t i = 0; i < part.size; ++i) {
+      CopyAxes(absl::MakeConstSpan(copy.axes).subspan(1), part_source + i * part.from, part_target + i * part.to);
+    }
+  });
+}
+
+void CopyElements(const StridedCopy& copy, int64_t element_bytes, const void* from, void* to,
+                  kernels::Parallel& parallel) {
+  switch (element_bytes) {
+    case 1: return CopyElements<uint8_t>(copy, from, to, parallel);
+    case 2: return CopyElements<uint16_t>(copy, from, to, parallel);
+    case 4: return CopyElements<uint32_t>(copy, from, to, parallel);
+    default: return CopyElements<uint64_t>(copy, from, to, parallel);
+  }
+}
+
+class Movement : public kernels::Kernel {
+ public:
+  Movement(const KernelDesc& desc, Copies copies)
+      : Kernel(desc), copies_(std::move(copies)), element_bytes_(ByteSize(desc.output().dtype)) {
+    set_variant("copy");
+    if (desc.op == "pad") {
+      fill_ = std::make_unique<Tensor>(desc.output().dtype, Shape{});
+      fill_->Set(0, desc.GetFloat("value"));
+    }
+  }
+
+ private:
+  void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
+               const kernels::RunContext& context) const override {
+    if (fill_ != nullptr && outputs[0].bytes > 0) {
+      const int64_t elements = outputs[0].bytes / element_bytes_;
+      const StridedCopy fill{{{elements, 0, 1}}, 0, 0, 0, 0};
+      CopyElements(fill, element_bytes_, fill_->raw_data(), outputs[0].data, *context.parallel);
+    }
+    for (const StridedCopy& copy : copies_) {
+      CopyElements(copy, element_bytes_, inputs[copy.input].data, outputs[copy.output].data, *context.parallel);
+    }
+  }
+
+  const Copies copies_;
+  const int64_t element_bytes_;
+  std::unique_ptr<Tensor> fill_;  // One element, for pad.
+};
+
+}  // namespace
+
+std::vector<StridedCopy::Axis> Simplified(std::vector<StridedCopy::Axis> axes) {
+  using Axis = StridedCopy::Axis;
+  axes.erase(std::remove_if(axes.begin(), axes.end(), [](const Axis& axis) { return axis.size == 1; }), axes.end());
+  std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.to > b.to; });
+  std::vector<Axis> merged;
+  for (const Axis& axis : axes) {
+    if (!merged.empty() && merged.back().from == axis.from * axis.size && merged.back().to == axis.to * axis.size) {
+      merged.back() = {merged.back().size * axis.size, axis.from, axis.to};
+    } else {
+      merged.push_back(axis);
+    }
+  }
+  if (merged.empty()) merged.push_back({1, 1, 1});
+  return merged;
+}
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
+  const auto op =
+      std::find_if(std::begin(kOps), std::end(kOps), [&](const MovementOp& o) { return desc.op == o.name; });
+  if (op == std::end(kOps)) return absl::InvalidArgumentError(absl::StrCat(desc.op, " moves no elements"));
+  for (size_t i = 0; i < desc.inputs.size(); ++i) {
+    if (!desc.inputs[i]) return absl::InvalidArgumentError(absl::StrCat("operand ", i, " is absent"));
+  }
+  ASSIGN_OR_RETURN(Copies copies, op->copies(desc));
+  Copies real;
+  for (StridedCopy& copy : copies) {
+    int64_t elements = 1;
+    for (const StridedCopy::Axis& axis : copy.axes) elements *= axis.size;
+    if (elements == 0) continue;
+    copy.axes = Simplified(std::move(copy.axes));
+    real.push_back(std::move(copy));
+  }
+  return std::make_unique<Movement>(desc, std::move(real));
+}
+
+void Register(kernels::KernelRegistry& registry) {
+  for (const MovementOp& op : kOps) registry.Register({op.name, "", op.layout, /*float_output=*/false, Create});
+}
+
+}  // namespace fuselage::movement

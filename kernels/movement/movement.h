@@ -1,0 +1,36 @@
+// Operators that move elements and compute nothing: permute, transpose, slice, split, cat, expand, pad with a constant.
+// Each is a list of strided copies, for elements of any type; codes keep their parameters.
+//
+// cat, slice, split and pad take tensors of rank 4 in either layout; permute, transpose and expand row-major ones.
+// Declines (Unimplemented): pad by mirroring, repeating or wrapping; pads that cut.
+#ifndef FUSELAGE_KERNELS_MOVEMENT_MOVEMENT_H_
+#define FUSELAGE_KERNELS_MOVEMENT_MOVEMENT_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/core/kernel.h"
+#include "kernels/core/registry.h"
+
+namespace fuselage::movement {
+
+// One element each for every index of `shape`, from `from` to `to`, both in elements.
+struct StridedCopy {
+  struct Axis {
+    int64_t size, from, to;  // Strides may be 0 (from) or negative (from).
+  };
+  std::vector<Axis> axes;
+  int64_t from_offset = 0, to_offset = 0;
+  int input = 0, output = 0;  // Of the kernel.
+};
+
+// The axes without those of size 1, by falling stride of `to`, neighbours merged where both sides allow it.
+std::vector<StridedCopy::Axis> Simplified(std::vector<StridedCopy::Axis> axes);
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
+void Register(kernels::KernelRegistry& registry);
+
+}  // namespace fuselage::movement
+
+#endif  // FUSELAGE_KERNELS_MOVEMENT_MOVEMENT_H_
