@@ -10,6 +10,7 @@
 #include "interpreter/interpreter.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
+#include "kernels/fused_elementwise/fused_elementwise.h"
 #include "runtime/executable.h"
 #include "runtime/testing.h"
 
@@ -125,6 +126,20 @@ std::vector<Case> LinearCases() {
        [](GraphBuilder& g) {
          return g.Call("matmul", {g.Input({3, 7, 11}), g.Input({11, 5})});
        }},
+      {"gemm_bias_relu",
+       [](GraphBuilder& g) {
+         return g.Call("gemm", {g.Input({7, 11}), g.Input({11, 5}), g.Input({5})}, {{"activation", "relu"}});
+       }},
+      {"gemm_transposed",
+       [](GraphBuilder& g) {
+         return g.Call("gemm", {g.Input({11, 7}), g.Input({5, 11}), g.Input({1, 5})},
+                       {{"trans_a", true}, {"trans_b", true}});
+       }},
+      {"gemm_full_c",
+       [](GraphBuilder& g) {
+         return g.Call("gemm", {g.Input({7, 11}), g.Input({11, 5}), g.Input({7, 5})});
+       },
+       "reference"},
   };
 }
 
@@ -259,6 +274,15 @@ std::vector<Case> ElementwiseCases() {
                      return g.Call("add", {g.Input({4, 9}), g.Input({4, 9})}, {{"alpha", 0.5}});
                    },
                    "reference"});
+  cases.push_back(
+      {"fused",
+       [](GraphBuilder& g) {
+         Node* x = g.Call("max_pool2d", {g.Input({2, 8, 4, 5})}, PoolAttributes({1, 1}, {1, 1}, {0, 0, 0, 0}));
+         const std::vector<std::string> steps = {
+             "add(0, 1, alpha=0.5)", "sigmoid(2)", "mul(2, 3)", "gelu(4)", "sub(5, 0)", "hardswish(6)"};
+         return g.Call("fused_elementwise", {x, g.Input({8, 1, 1})}, {{"steps", steps}});
+       },
+       std::string(kernels::IsaName(std::min(kernels::BestIsa(), kernels::Isa::kAvx512Vnni)))});
   cases.push_back({"scalars", [](GraphBuilder& g) { return g.Call("add", {g.Input(Shape{}), g.Input(Shape{})}); }});
   return cases;
 }
@@ -303,6 +327,7 @@ class Fp32Test : public ::testing::TestWithParam<int> {
   Fp32Test() {
     ops::RegisterAll(ops_);
     fp32::Register(kernels_);
+    fused_elementwise::Register(kernels_);
   }
 
   void Check(const std::vector<Case>& cases) {

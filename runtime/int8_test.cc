@@ -155,6 +155,15 @@ std::vector<Case> Cases() {
          Node* joined = g.Call("cat", {x, g.Quantized({1, 2, 6, 6})}, {{"dim", 1}});
          return {g.Conv(joined, {.channels = 5}), g.Call("permute", {g.MaxPool(x)}, {{"dims", Ints{0, 2, 3, 1}}})};
        }},
+      {"elementwise",  // One pass over codes, in whichever layout they lie; a gate for each channel.
+       [](CodeBuilder& g) -> std::vector<Node*> {
+         Node* x = g.Conv(g.Quantized({2, 3, 6, 7}), {.channels = 5});
+         AttributeMap steps = g.Out(0.03f);
+         steps.insert({"steps", std::vector<std::string>{"sigmoid(0)", "mul(1, 2)", "add(3, 1)", "tanh(4)"}});
+         Node* fused = g.Call("int8.fused_elementwise", {g.GlobalAveragePool(x), x}, std::move(steps));
+         return {g.Conv(fused, {.channels = 4}), g.Call("int8.hardswish", {x}, g.Out(0.02f)),
+                 g.Call("int8.mul", {x, g.Quantized({2, 5, 6, 7})}, g.Out(0.02f))};
+       }},
       {"other_ranks",
        [](CodeBuilder& g) -> std::vector<Node*> {
          Node* x = g.Quantized({5, 37});
