@@ -14,20 +14,23 @@ double ThreadSeconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-double SecondsOf(const std::function<void()>& run) {
+double CostInCopies(ir::Graph& graph, const std::function<void(ir::Graph& graph)>& run) {
   const double start = ThreadSeconds();
-  run();
-  return ThreadSeconds() - start;
+  const std::unique_ptr<ir::Graph> copy = graph.Clone();
+  const double copied = ThreadSeconds();
+  run(graph);
+  return (ThreadSeconds() - copied) / (copied - start);
 }
 
 }  // namespace
 
-double CostRatio(int64_t n, const std::function<std::function<void()>(int64_t size)>& prepare) {
-  constexpr int kTries = 5;
+double GrowthOverCopying(int64_t n, const std::function<std::unique_ptr<ir::Graph>(int64_t size)>& build,
+                         const std::function<void(ir::Graph& graph)>& run) {
+  constexpr int kTries = 3;
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kTries && least >= kMostIfLinear; ++i) {
-    const double small = SecondsOf(prepare(n));
-    least = std::min(least, SecondsOf(prepare(10 * n)) / small);
+    const double small = CostInCopies(*build(n), run);
+    least = std::min(least, CostInCopies(*build(10 * n), run) / small);
   }
   return least;
 }

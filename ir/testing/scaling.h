@@ -1,24 +1,25 @@
-// For tests: how cost grows with size, without a bound in seconds.
+// For tests: how the cost of a rewrite grows with the graph, without a bound in seconds.
 //
-//   EXPECT_LT(CostRatio(10'000, [&](int64_t n) {
-//               auto graph = std::make_shared<...>(Build(n));    Not measured.
-//               return [graph] { Run(*graph); };                 Measured, once.
-//             }), kMostIfLinear);
+//   EXPECT_LT(testing::GrowthOverCopying(1000, Build, Run), testing::kMostIfLinear);
 #ifndef FUSELAGE_IR_TESTING_SCALING_H_
 #define FUSELAGE_IR_TESTING_SCALING_H_
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+
+#include "ir/graph.h"
 
 namespace fuselage::testing {
 
-// Linear cost gives a ratio of about 10, some more where the larger input leaves the caches; quadratic cost about 100.
-constexpr double kMostIfLinear = 40;
+// The factor by which the cost of `run` on build(10 * n), in copies of that graph, exceeds its cost on build(n): about
+// 1 where it is linear, as copying is, and up to 10 where it is quadratic. In CPU time of the calling thread; a busy
+// machine, a small cache or a build with sanitizers slows run and copy alike. The least of a few tries, where it is
+// above kMostIfLinear. Take n such that build(n) has at least a thousand nodes.
+double GrowthOverCopying(int64_t n, const std::function<std::unique_ptr<ir::Graph>(int64_t size)>& build,
+                         const std::function<void(ir::Graph& graph)>& run);
 
-// The CPU time of prepare(10 * n)() over that of prepare(n)(), and the least of a few tries where it is above
-// kMostIfLinear. Only the calling thread counts: that other processes have the machine as well slows both alike. Take n
-// such that a run takes milliseconds at least.
-double CostRatio(int64_t n, const std::function<std::function<void()>(int64_t size)>& prepare);
+constexpr double kMostIfLinear = 3;
 
 }  // namespace fuselage::testing
 

@@ -2,25 +2,31 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/testing/matchers.h"
+#include "ir/testing/tiny_ops.h"
+
 namespace fuselage::testing {
 namespace {
 
-TEST(CostRatioTest, TellsLinearFromQuadratic) {
-  volatile int64_t sum = 0;
-  const auto linear = [&](int64_t n) {
-    return [&sum, n] {
-      for (int64_t i = 0; i < 1000 * n; ++i) sum = sum + i;
-    };
+TEST(GrowthOverCopyingTest, TellsLinearFromQuadratic) {
+  ir::OpRegistry ops;
+  RegisterTinyOps(ops);
+  const auto build = [&](int64_t n) {
+    auto graph = std::make_unique<ir::Graph>("chain", ops);
+    ir::Node* x = *graph->AddPlaceholder("x", Tensor(DType::kF32, {1}).type());
+    for (int64_t i = 0; i < n; ++i) x = *graph->AddFunction("a", "add", {x, x});
+    EXPECT_OK(graph->AddOutput({x}));
+    return graph;
   };
-  const auto quadratic = [&](int64_t n) {
-    return [&sum, n] {
-      for (int64_t i = 0; i < n; ++i) {
-        for (int64_t k = 0; k < n; ++k) sum = sum + k;
-      }
-    };
+  const auto linear = [](ir::Graph& graph) { EXPECT_OK(graph.InferAllTypes()); };
+  const auto quadratic = [](ir::Graph& graph) {
+    volatile int64_t uses = 0;
+    for (const ir::Node* a = graph.first(); a != nullptr; a = a->next()) {
+      for (const ir::Node* b = graph.first(); b != a; b = b->next()) uses = uses + b->num_uses();
+    }
   };
-  EXPECT_LT(CostRatio(1000, linear), kMostIfLinear);
-  EXPECT_GT(CostRatio(1000, quadratic), kMostIfLinear);
+  EXPECT_LT(GrowthOverCopying(1000, build, linear), kMostIfLinear);
+  EXPECT_GT(GrowthOverCopying(1000, build, quadratic), kMostIfLinear);
 }
 
 }  // namespace

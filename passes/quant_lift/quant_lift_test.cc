@@ -35,15 +35,13 @@ TEST_P(SyntheticTest, LiftsAll) {
 }
 
 TEST_P(SyntheticTest, CostIsLinear) {
+  const auto build = [](int64_t size) { return GetParam().build(Ops(), size); };
+  const auto run = [](ir::Graph& graph) {
+    passes::Remarks remarks;
+    EXPECT_OK(QuantLift().Run(graph, remarks));
+  };
   const int64_t units = 10'000 / GetParam().nodes_of_unit;
-  const double ratio = fuselage::testing::CostRatio(units, [](int64_t size) {
-    const std::shared_ptr<ir::Graph> graph = GetParam().build(Ops(), size);
-    return [graph] {
-      passes::Remarks remarks;
-      EXPECT_OK(QuantLift().Run(*graph, remarks));
-    };
-  });
-  EXPECT_LT(ratio, fuselage::testing::kMostIfLinear);
+  EXPECT_LT(fuselage::testing::GrowthOverCopying(units, build, run), fuselage::testing::kMostIfLinear);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SyntheticTest, ::testing::ValuesIn(kSynthetics),
