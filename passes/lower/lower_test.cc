@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <ctime>
-
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
+#include "ir/testing/scaling.h"
 #include "ir/text.h"
 
 namespace fuselage::lower {
@@ -17,14 +16,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
-
-// The promise is for optimized builds. Sanitizers and debug builds are slower by a factor; a quadratic pass is slower
-// by thousands, and fails there too.
-#ifdef NDEBUG
-constexpr double kCpuSeconds = 2.0;
-#else
-constexpr double kCpuSeconds = 40.0;
-#endif
 
 class FakeKernel : public kernels::Kernel {
  public:
@@ -168,20 +159,23 @@ TEST_F(LowerTest, NeedsKernels) {
 }
 
 TEST_F(LowerTest, CostIsLinear) {
-  ir::Graph graph("long", ops_);
-  ir::Node* x = *graph.AddPlaceholder("x", TensorType{DType::kU8, {4}, PerTensor(0.5), Layout::kRowMajor});
-  constexpr int kBlocks = 20'000;
-  for (int i = 0; i < kBlocks; ++i) {
-    ir::Node* dq = *graph.AddFunction("dq", "dequantize", {x});
-    ir::Node* relu = *graph.AddFunction("r", "relu", {dq});
-    x = *graph.AddFunction("q", "quantize", {relu}, {{"scales", std::vector<double>{0.5}}});
-  }
-  ASSERT_OK(graph.AddOutput({x}));
-  const std::clock_t start = std::clock();  // Of this process: the machine may be busy.
-  ASSERT_OK(Lower(&kernels_).Run(graph, remarks_));
-  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, kCpuSeconds);
-  EXPECT_EQ(graph.num_nodes(), 2 + kBlocks);
-  EXPECT_OK(graph.Verify());
+  const auto build = [this](int64_t blocks) {
+    auto graph = std::make_unique<ir::Graph>("long", ops_);
+    ir::Node* x = *graph->AddPlaceholder("x", TensorType{DType::kU8, {4}, PerTensor(0.5), Layout::kRowMajor});
+    for (int64_t i = 0; i < blocks; ++i) {
+      ir::Node* relu = *graph->AddFunction("r", "relu", {*graph->AddFunction("dq", "dequantize", {x})});
+      x = *graph->AddFunction("q", "quantize", {relu}, {{"scales", std::vector<double>{0.5}}});
+    }
+    EXPECT_OK(graph->AddOutput({x}));
+    return graph;
+  };
+  const auto run = [this](ir::Graph& graph) {
+    const int64_t blocks = (graph.num_nodes() - 2) / 3;
+    passes::Remarks remarks;
+    EXPECT_OK(Lower(&kernels_).Run(graph, remarks));
+    EXPECT_EQ(graph.num_nodes(), blocks + 2);
+  };
+  EXPECT_LT(fuselage::testing::GrowthOverCopying(2000, build, run), fuselage::testing::kMostIfLinear);
 }
 
 }  // namespace

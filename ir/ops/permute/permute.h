@@ -1,4 +1,5 @@
 // permute(dims): axis k of the result is axis dims[k] of the input (torch.permute, ONNX Transpose).
+// transpose(dim0, dim1): swaps two axes (torch.transpose).
 //
 // Any element type. Quantization parameters stay; a quantization axis moves along.
 #ifndef FUSELAGE_IR_OPS_PERMUTE_PERMUTE_H_

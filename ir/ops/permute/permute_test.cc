@@ -26,6 +26,18 @@ TEST_F(PermuteTest, MovesElements) {
   EXPECT_EQ(ops_.Run("permute", {Tensor::Scalar(1.0f)}, {{"dims", Ints{}}}).At(0), 1);
 }
 
+TEST_F(PermuteTest, TransposeSwapsTwoAxes) {
+  const Tensor x = Iota({2, 1, 3});
+  const Tensor y = ops_.Run("transpose", {x}, {{"dim0", 0}, {"dim1", -1}});
+  EXPECT_EQ(y.shape(), (Shape{3, 1, 2}));
+  EXPECT_THAT(y.values<float>(), ElementsAre(0, 3, 1, 4, 2, 5));
+  EXPECT_TRUE(ops_.Run("torch.transpose", {x}, {{"dim0", 1}, {"dim1", 1}}).SameBytes(x));
+  const TensorType codes{DType::kI8, {2, 1, 3}, PerAxis(0, {0.5f, 0.25f}), Layout::kRowMajor};
+  EXPECT_EQ(ops_.Infer("transpose", {codes}, {{"dim0", 2}, {"dim1", 0}}), "i8[3,1,2]<axis=2, scale=[0.5, 0.25]>");
+  EXPECT_THAT(ops_.Infer("transpose", {codes}, {{"dim0", 3}, {"dim1", 0}}), HasSubstr("dim0: axis 3 not in [-3, 3)"));
+  EXPECT_THAT(ops_.Infer("transpose", {codes}, {{"dim0", 0}}), HasSubstr("dim1 is missing"));
+}
+
 TEST_F(PermuteTest, QuantizationAxisMovesAlong) {
   const TensorType x{DType::kI8, {2, 3}, PerAxis(0, {0.5f, 0.25f}), Layout::kRowMajor};
   EXPECT_EQ(ops_.Infer("permute", {x}, {{"dims", Ints{1, 0}}}), "i8[3,2]<axis=1, scale=[0.5, 0.25]>");

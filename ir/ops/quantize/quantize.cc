@@ -159,41 +159,6 @@ absl::StatusOr<std::vector<Tensor>> EvaluateDequantize(const ir::EvaluateCall& c
   return One(std::move(result));
 }
 
-// --- dynamic_quantize_linear.
-
-absl::StatusOr<ir::Type> InferDynamicQuantizeLinear(const ir::InferCall& call) {
-  RETURN_IF_ERROR(CheckDType(call, kInput, DType::kF32));
-  const auto type = [](DType dtype, Shape shape) {
-    return TensorType{dtype, std::move(shape), std::nullopt, Layout::kRowMajor};
-  };
-  return ir::Type::Tuple({type(DType::kU8, call.tensor(kInput).shape), type(DType::kF32, {}), type(DType::kU8, {})});
-}
-
-absl::StatusOr<std::vector<Tensor>> EvaluateDynamicQuantizeLinear(const ir::EvaluateCall& call) {
-  const IntegerRange range = RangeOf(DType::kU8);
-  float least = 0, greatest = 0;
-  for (float x : call.tensor(kInput).values<float>()) {
-    if (!std::isfinite(x)) return absl::InvalidArgumentError(absl::StrCat("input holds ", ShortestText(x)));
-    least = std::min(least, x);
-    greatest = std::max(greatest, x);
-  }
-  float scale = (greatest - least) / 255.0f;
-  if (scale == 0) scale = 1;  // All zeros, or so small that they might be.
-  if (!std::isfinite(scale)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the input's range [", ShortestText(least), ", ", ShortestText(greatest), "] overflows f32"));
-  }
-  const auto zero_point = static_cast<uint8_t>(Code(0.0f - least / scale, 0, range));
-  std::vector<Tensor> results;
-  results.emplace_back(DType::kU8, call.tensor(kInput).shape());
-  for (int64_t i = 0; i < results[0].num_elements(); ++i) {
-    results[0].Set(i, Code(call.tensor(kInput).data<float>()[i] / scale, zero_point, range));
-  }
-  results.push_back(Tensor::Scalar(scale));
-  results.push_back(Tensor::Scalar(zero_point));
-  return results;
-}
-
 }  // namespace
 
 void Register(ir::OpRegistry& registry) {
@@ -218,13 +183,6 @@ void Register(ir::OpRegistry& registry) {
   dequantize.infer = InferDequantize;
   dequantize.evaluate = EvaluateDequantize;
   registry.Register(std::move(dequantize));
-
-  ir::OpSchema dynamic;
-  dynamic.name = "dynamic_quantize_linear";
-  dynamic.operands = {{"input"}};
-  dynamic.infer = InferDynamicQuantizeLinear;
-  dynamic.evaluate = EvaluateDynamicQuantizeLinear;
-  registry.Register(std::move(dynamic));
 }
 
 }  // namespace fuselage::ops::quantize

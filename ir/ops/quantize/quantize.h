@@ -1,4 +1,4 @@
-// Quantization as ONNX defines it, to the bit (QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear).
+// Quantization as ONNX defines it, to the bit (QuantizeLinear, DequantizeLinear).
 //
 // quantize(input, scale?, zero_point?; scales, zero_points, axis, dtype): q = clamp(rne(x / s) + z)
 //   x is f32 or i32; the quotient is rounded to f32, then half to even. NaN becomes the zero point. Parameters come
@@ -7,8 +7,6 @@
 //   axis -1: one scale for the tensor; otherwise one for each index along `axis`.
 // dequantize(input, scale?, zero_point?; scales, zero_points, axis): x = float(q - z) * s, in f32
 //   Parameters come from the operands, else the attributes, else the input's type.
-// dynamic_quantize_linear(input) -> (u8 codes, f32 scale, u8 zero point)
-//   From the range of the input and 0. All zeros: scale 1. Computes in f32.
 //
 // A scale must be a normal float > 0; one that is computed is checked when it is there.
 #ifndef FUSELAGE_IR_OPS_QUANTIZE_QUANTIZE_H_

@@ -111,24 +111,5 @@ TEST_F(QuantizeTest, Errors) {
   EXPECT_THAT(ops_.Infer("dequantize", {F32({2})}), HasSubstr("wanted u8, i8, i16 or i32"));
 }
 
-TEST_F(QuantizeTest, DynamicQuantizeLinear) {
-  // The example of ONNX's documentation.
-  const auto results = ops_.RunAll("dynamic_quantize_linear", {Tensor::Of<float>({6}, {0, 2, -3, -2.5, 1.34f, 0.5})});
-  ASSERT_TRUE(results.ok()) << results.status();
-  EXPECT_THAT((*results)[0].values<uint8_t>(), ElementsAre(153, 255, 0, 26, 221, 179));
-  EXPECT_EQ((*results)[1].data<float>()[0], 5.0f / 255);
-  EXPECT_EQ((*results)[2].data<uint8_t>()[0], 153);
-  const auto positive = ops_.RunAll("dynamic_quantize_linear", {Tensor::Of<float>({2}, {1, 255})});
-  EXPECT_THAT((*positive)[0].values<uint8_t>(), ElementsAre(1, 255));
-  EXPECT_EQ((*positive)[2].At(0), 0);
-  const auto zeros = ops_.RunAll("dynamic_quantize_linear", {Tensor(DType::kF32, {2})});
-  EXPECT_THAT((*zeros)[0].values<uint8_t>(), ElementsAre(0, 0));
-  EXPECT_EQ((*zeros)[1].At(0), 1);
-  EXPECT_THAT(ops_.RunAll("dynamic_quantize_linear", {Tensor::Scalar(std::nanf(""))}).status().ToString(),
-              HasSubstr("input holds nan"));
-  EXPECT_THAT(ops_.RunAll("dynamic_quantize_linear", {Tensor::Of<float>({2}, {3e38f, -3e38f})}).status().ToString(),
-              HasSubstr("overflows f32"));
-}
-
 }  // namespace
 }  // namespace fuselage::ops::quantize

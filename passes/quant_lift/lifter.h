@@ -1,0 +1,75 @@
+// One round of quant_lift. A round can open the way for another, where a scale that it moved is quantized itself.
+#ifndef FUSELAGE_PASSES_QUANT_LIFT_LIFTER_H_
+#define FUSELAGE_PASSES_QUANT_LIFT_LIFTER_H_
+
+#include <array>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "ir/graph.h"
+#include "passes/core/remarks.h"
+#include "passes/quant_lift/liftable.h"
+#include "passes/quant_lift/mutations.h"
+#include "passes/quant_lift/view_axes.h"
+
+namespace fuselage::quant_lift {
+
+class Lifter {
+ public:
+  Lifter(ir::Graph& graph, passes::Remarks& remarks) : graph_(graph), remarks_(remarks) {}
+
+  // True: something changed.
+  absl::StatusOr<bool> Run();
+  // A remark for each near miss of the round; those of the last round are the pass's.
+  void ReportMissed();
+
+ private:
+  // What a node does with its operand 0: a quantize; or a view, once all that read it do the same.
+  struct Reading {
+    Quantizing quantizing;               // Of the operand.
+    Axes axes_behind;                    // Of a view: the axes of the quantizing of its result.
+    int key = -1;                        // Of the quantizing.
+    unsigned used_results = 1;           // Bit i: result i of the quantize is read.
+    const ir::Node* together = nullptr;  // Reads the results of the quantize as one tuple.
+  };
+  // The results of the new quantize above a chain of views: as it gives them, and as one view of the chain has them.
+  struct Results {
+    ir::Node* quantize = nullptr;
+    std::array<ir::Node*, kMostResults> above = {}, here = {};
+  };
+
+  void FindQuantizes();
+  void FindViews();
+  absl::StatusOr<Reading> ReadingOfView(const ir::Node& view, const View& axes);
+  absl::Status CheckOperands(const ir::Node& view, const ir::Node& quantize) const;
+
+  absl::Status Lift();
+  absl::StatusOr<Results> AddQuantize(const Reading& reading, ir::Node* view);
+  absl::StatusOr<ir::Node*> AddViewOfResult(int i, ir::Node* result, ir::Node* view);
+  void ReplaceReaders(ir::Node* view);
+  bool Combine();
+
+  void Replace(ir::Node* node, ir::Node* replacement, ir::Node* heir);
+  void AddSources();
+
+  ir::Graph& graph_;
+  passes::Remarks& remarks_;
+  Keys keys_;
+  absl::flat_hash_map<const ir::Node*, int64_t> position_;
+  absl::flat_hash_map<const ir::Node*, Reading> readings_;
+  absl::flat_hash_map<const ir::Node*, const ir::Node*> last_change_;  // Of what quantizes and views read: Mutations.
+  std::vector<ir::Node*> lifted_;                                      // Views, in reverse order.
+  absl::flat_hash_map<const ir::Node*, Results> results_;              // By lifted view.
+  absl::flat_hash_set<const ir::Node*> created_;
+  absl::flat_hash_map<ir::Node*, std::vector<std::string>> further_sources_;
+  std::vector<std::pair<const ir::Node*, std::string>> missed_;
+};
+
+}  // namespace fuselage::quant_lift
+
+#endif  // FUSELAGE_PASSES_QUANT_LIFT_LIFTER_H_
