@@ -87,6 +87,15 @@ TEST(HistogramTest, BinsHoldAllButTheZeros) {
   EXPECT_LE(histogram.bin_width() * Histogram::kBins / 2, 4.25);
 }
 
+TEST(HistogramTest, MemoryIsConstantInSamplesAndRange) {
+  Histogram histogram;
+  for (uint32_t sample = 0; sample < 400; ++sample) {
+    Add(histogram, Noise(100, sample, std::ldexp(1.0, static_cast<int>(sample % 200) - 100)));
+    EXPECT_LE(histogram.NonZeroBins().size(), Histogram::kBins);
+  }
+  EXPECT_EQ(histogram.total(), 40'000);
+}
+
 TEST(HistogramTest, NothingAndNothingButZeros) {
   Histogram histogram;
   EXPECT_TRUE(histogram.NonZeroBins().empty());

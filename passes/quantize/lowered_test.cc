@@ -105,6 +105,19 @@ TEST_F(LoweredTest, NothingStandsBetweenAConvolutionAndItsFusedAdd) {
               ElementsAre("int8.quantize", "int8.conv2d", "int8.conv2d", "int8.dequantize", "sigmoid"));
 }
 
+TEST_F(LoweredTest, ASkippedResidualConvolutionReadsFloats) {
+  QuantizeOptions options;
+  options.add_skip("b");
+  EXPECT_THAT(Lowered(kResidual, options), ElementsAre("int8.quantize", "int8.conv2d", "conv2d", "sigmoid"));
+}
+
+TEST_F(LoweredTest, AResidualFromASkippedConvolution) {
+  QuantizeOptions options;
+  options.add_skip("a");
+  EXPECT_THAT(Lowered(kResidual, options),
+              ElementsAre("conv2d", "int8.quantize", "int8.quantize", "int8.conv2d", "int8.dequantize", "sigmoid"));
+}
+
 TEST_F(LoweredTest, ASkippedOpBetweenOthers) {
   QuantizeOptions options;
   options.add_skip_ops("add");
