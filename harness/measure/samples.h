@@ -17,6 +17,7 @@ class Samples {
 
   int64_t size() const { return dataset_.size(); }
   const datasets::Dataset& dataset() const { return dataset_; }
+  const datasets::Preprocessor& preprocessor() const { return preprocessor_; }
 
   // Images first, first + 1, ... into the rows of `batch` (f32 [n, c, h, w]); rows past `end` become zeros. Spread over
   // the threads, with the same result for any number of them.
