@@ -694,9 +694,16 @@ class Names:
         return name
 
 
+def has_tensor(result):
+    if isinstance(result, dict):
+        result = list(result.values())
+    return isinstance(result, torch.Tensor) or (isinstance(result, (tuple, list)) and any(map(has_tensor, result)))
+
+
 def is_tensors(result):
-    return isinstance(result, torch.Tensor) or (isinstance(result, (tuple, list)) and len(result) > 0 and
-                                                all(isinstance(item, torch.Tensor) for item in result))
+    """What a Value can be."""
+    results = result if isinstance(result, (tuple, list)) else [result]
+    return all(isinstance(item, torch.Tensor) for item in results)
 
 
 def computed(value):
@@ -725,9 +732,10 @@ class Exporter:
 
     def run(self):
         nodes = list(self.graph_module.graph.nodes)
-        wanted = sum(node.op == "placeholder" for node in nodes)
-        if self.inputs > wanted:
-            raise ExportError(f"{self.inputs} example inputs; wanted {wanted}")
+        placeholders = [node for node in nodes if node.op == "placeholder"]
+        least, most = sum(not node.args for node in placeholders), len(placeholders)
+        if not least <= self.inputs <= most:
+            raise ExportError(f"{self.inputs} example inputs; wanted {least if least == most else f'{least} to {most}'}")
         for node in nodes:
             if node.op == "output":
                 self.output(node)
@@ -736,12 +744,10 @@ class Exporter:
             try:
                 with torch.no_grad():
                     result = self.interpreter.run_node(node)
-            except StopIteration:
-                raise ExportError(f"%{node.name}: placeholder: no example input; wanted {wanted}") from None
             except Exception as error:
                 raise ExportError(f"{self.describe(node)}: on the example inputs: {error}") from error
             self.interpreter.env[node] = result
-            if not is_tensors(result):
+            if not has_tensor(result):
                 self.values[node] = computed(result)
             elif node.op == "placeholder":
                 self.values[node] = self.emit(node.target, result, "placeholder")
@@ -825,7 +831,8 @@ class Exporter:
         if node.op == "call_method":
             return METHODS.get(node.target, (node.target, None))
         name = getattr(node.target, "__name__", str(node.target))
-        return FUNCTIONS.get(node.target, (f"{getattr(node.target, '__module__', None) or 'torch'}.{name}", None))
+        place = (getattr(node.target, "__module__", None) or "torch").replace("_operator", "operator")
+        return FUNCTIONS.get(node.target, (f"{place}.{name}", None))
 
     def check_read(self, node, value):
         if self.versions.get(value.storage, 0) != value.version:
@@ -861,6 +868,9 @@ class Exporter:
                 raise ExportError(f"{self.describe(node)}: overwrites the parameter {target.storage}; supported: "
                                   "in-place calls on computed values")
             self.versions[target.storage] = self.versions.get(target.storage, 0) + 1
+        if not is_tensors(result):
+            raise ExportError(f"{self.describe(node)}: a result of {type(result).__name__} is not supported; supported: "
+                              "a tensor, or a tuple or list of tensors")
         value = None
         for i, call in enumerate(calls):
             if value is not None:

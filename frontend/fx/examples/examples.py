@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools"))
+sys.path.insert(0, str(pathlib.Path(__file__).absolute().parents[3] / "tools"))
 import export_fx  # noqa: E402
 
 
@@ -251,6 +251,7 @@ EXAMPLES = {
 
 
 def write(name, folder):
+    """Files of one example; returns the tensors that <name>.expected.safetensors holds."""
     build, shapes = EXAMPLES[name]
     model = filled(build())
     inputs = [hashed(shape, 100 + i) for i, shape in enumerate(shapes)]
@@ -262,6 +263,7 @@ def write(name, folder):
     expected = {f"input.{i}": x for i, x in enumerate(inputs)}
     expected.update((f"output.{i}", y.contiguous()) for i, y in enumerate(outputs))
     export_fx.write_safetensors(folder / f"{name}.expected.safetensors", expected)
+    return expected
 
 
 if __name__ == "__main__":
