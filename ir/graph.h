@@ -47,6 +47,7 @@ struct Parameter {
   std::shared_ptr<const Tensor> tensor;
   std::optional<uint64_t> seed;  // Printed as seed(n): the tensor is SeededTensor(type, n).
   int uses = 0;
+  Type type;  // Of the tensor.
 };
 
 // One operand slot of a node, a link in its value's list of uses.
@@ -227,7 +228,8 @@ class Graph {
                                 Module* module, std::vector<Node*> operands, AttributeMap attributes, Node* before);
   std::unique_ptr<Node> NewNode(NodeKind kind, absl::string_view target, const std::vector<Node*>& operands);
   Node* Insert(std::unique_ptr<Node> node, absl::string_view name, Node* before);
-  const Type* ParameterType(const std::string& name) const;
+  Parameter* FindParameter(absl::string_view name) const;  // Which is there.
+  absl::Status CheckType(const Node& node) const;          // Inferred type == stated type.
   void CountParameters(const std::map<std::string, std::string>& parameters, int delta);
 
   std::string name_;
@@ -236,11 +238,14 @@ class Graph {
   Node* last_ = nullptr;
   Node* output_ = nullptr;
   int64_t num_nodes_ = 0;
-  absl::flat_hash_map<std::string, Node*> nodes_by_name_;
+  // Keys are views of the names that nodes, modules and parameters own. The ordered tables are for printing: finding a
+  // name among a hundred thousand takes them a cache miss a level.
+  absl::flat_hash_map<absl::string_view, Node*> nodes_by_name_;
+  absl::flat_hash_map<absl::string_view, Module*> modules_by_path_;
+  absl::flat_hash_map<absl::string_view, Parameter*> parameters_by_name_;
   mutable absl::flat_hash_map<std::string, int64_t> next_suffix_;
   std::map<std::string, std::unique_ptr<Module>, std::less<>> modules_;
   std::map<std::string, Parameter, std::less<>> parameters_;
-  absl::flat_hash_map<std::string, std::unique_ptr<Type>> parameter_types_;
 };
 
 // Letters, digits, '_', '.', and '/' stay; anything else becomes '_'. Never empty.

@@ -10,19 +10,31 @@ absl::Status Broken(const Node& node, absl::string_view what) {
 
 }  // namespace
 
+absl::Status Graph::CheckType(const Node& node) const {
+  if (node.kind_ == NodeKind::kPlaceholder) return absl::OkStatus();  // What it states is what it is.
+  absl::StatusOr<Type> type = InferType(node);
+  if (!type.ok()) return Broken(node, type.status().message());
+  if (*type == node.type_) return absl::OkStatus();
+  return Broken(node, absl::StrCat("has type ", ToString(node.type_), ", inferred ", ToString(*type)));
+}
+
 absl::Status Graph::Verify() const {
   absl::flat_hash_set<const Node*> defined;
-  absl::flat_hash_map<std::string, int> parameter_uses;
+  absl::flat_hash_map<const Parameter*, int> parameter_uses;
   absl::flat_hash_map<const Module*, size_t> call_sites;
+  defined.reserve(num_nodes_);
+  parameter_uses.reserve(parameters_.size());
+  call_sites.reserve(modules_.size());
   for (const auto& [path, module] : modules_) {
     if (module->op == nullptr || ops_->FindOrNull(module->op->name) != module->op) {
       return absl::InternalError(absl::StrCat("verifier: @", path, ": its operator is not registered"));
     }
     for (const auto& [operand, parameter] : module->parameters) {
-      if (parameters_.find(parameter) == parameters_.end()) {
+      const Parameter* found = FindParameterOrNull(parameter);
+      if (found == nullptr) {
         return absl::InternalError(absl::StrCat("verifier: @", path, ": no parameter @", parameter));
       }
-      ++parameter_uses[parameter];
+      ++parameter_uses[found];
     }
   }
 
@@ -61,16 +73,11 @@ absl::Status Graph::Verify() const {
         ++call_sites[node->module_];
       }
     } else if (node->kind_ == NodeKind::kGetAttr) {
-      if (parameters_.find(node->target_) == parameters_.end()) {
-        return Broken(*node, absl::StrCat("no parameter @", node->target_));
-      }
-      ++parameter_uses[node->target_];
+      const Parameter* found = FindParameterOrNull(node->target_);
+      if (found == nullptr) return Broken(*node, absl::StrCat("no parameter @", node->target_));
+      ++parameter_uses[found];
     }
-    absl::StatusOr<Type> type = InferType(*node);
-    if (!type.ok()) return Broken(*node, type.status().message());
-    if (*type != node->type_) {
-      return Broken(*node, absl::StrCat("has type ", ToString(node->type_), ", inferred ", ToString(*type)));
-    }
+    RETURN_IF_ERROR(CheckType(*node));
     for (const TensorType& element : node->type_.elements()) {
       if (!element.quant) continue;
       absl::Status status = CheckQuantParams(*element.quant, element.dtype, element.shape);
@@ -82,14 +89,20 @@ absl::Status Graph::Verify() const {
   if (previous != last_ || count != num_nodes_) return absl::InternalError("verifier: the list of nodes is broken");
   if (output_ == nullptr) return absl::InternalError(absl::StrCat("verifier: graph @", name_, " has no output"));
   for (const auto& [path, module] : modules_) {
+    if (FindModuleOrNull(path) != module.get()) {
+      return absl::InternalError(absl::StrCat("verifier: @", path, ": is not found under its path"));
+    }
     if (call_sites[module.get()] != module->call_sites.size()) {
       return absl::InternalError(absl::StrCat("verifier: @", path, ": its call sites are wrong"));
     }
   }
   for (const auto& [name, parameter] : parameters_) {
-    if (parameter_uses[name] != parameter.uses) {
+    if (FindParameterOrNull(name) != &parameter || parameter.type.tensor() != parameter.tensor->type()) {
+      return absl::InternalError(absl::StrCat("verifier: @", name, ": is not found under its name and type"));
+    }
+    if (const int found = parameter_uses[&parameter]; found != parameter.uses) {
       return absl::InternalError(
-          absl::StrCat("verifier: @", name, ": ", parameter.uses, " uses counted, ", parameter_uses[name], " found"));
+          absl::StrCat("verifier: @", name, ": ", parameter.uses, " uses counted, ", found, " found"));
     }
   }
   return absl::OkStatus();
