@@ -106,14 +106,9 @@ uint64_t Fingerprint(const Graph& graph) {
   hasher.Add(uint64_t{graph.parameters().size()});
   for (const auto& [name, parameter] : graph.parameters()) {
     hasher.Add(absl::string_view(name));
-    hasher.Add(parameter.tensor->type());
+    hasher.Add(parameter.type);
     hasher.Add(uint64_t{parameter.seed.has_value()});
-    if (parameter.seed) {
-      hasher.Add(*parameter.seed);
-    } else {
-      const Tensor& tensor = *parameter.tensor;
-      hasher.Add(absl::string_view(static_cast<const char*>(tensor.raw_data()), tensor.byte_size()));
-    }
+    hasher.Add(parameter.seed ? *parameter.seed : parameter.fingerprint);
   }
   hasher.Add(uint64_t{graph.modules().size()});
   for (const auto& [path, module] : graph.modules()) {

@@ -61,6 +61,7 @@ absl::StatusOr<Node*> Graph::AddGetAttr(absl::string_view name, absl::string_vie
   }
   ++it->second->uses;
   std::unique_ptr<Node> node = NewNode(NodeKind::kGetAttr, it->first, {});
+  node->parameter_ = it->second;
   node->type_ = it->second->type;
   return Insert(std::move(node), name, before);
 }
@@ -95,7 +96,7 @@ absl::StatusOr<Node*> Graph::AddCall(NodeKind kind, absl::string_view name, absl
   node->attributes_ = WithoutDefaults(*op, std::move(attributes));
   absl::StatusOr<Type> type = InferType(*node);
   if (!type.ok()) {
-    for (const auto& use : node->operands_) node->UnlinkOperand(use.get());
+    for (Use& use : node->operands_) node->UnlinkOperand(&use);
     return Annotate(type.status(), absl::StrCat("%", name));
   }
   node->type_ = *std::move(type);
@@ -121,11 +122,10 @@ std::unique_ptr<Node> Graph::NewNode(NodeKind kind, absl::string_view target, co
   node->target_ = std::string(target);
   node->operands_.reserve(operands.size());
   for (size_t i = 0; i < operands.size(); ++i) {
-    auto use = std::make_unique<Use>();
-    use->user = node.get();
-    use->index = static_cast<int>(i);
-    node->LinkOperand(use.get(), operands[i]);
-    node->operands_.push_back(std::move(use));
+    Use& use = node->operands_.emplace_back();
+    use.user = node.get();
+    use.index = static_cast<int>(i);
+    node->LinkOperand(&use, operands[i]);
   }
   return node;
 }
@@ -153,9 +153,9 @@ Node* Graph::Insert(std::unique_ptr<Node> owned, absl::string_view wish, Node* b
 
 void Graph::Erase(Node* node) {
   FUSELAGE_CHECK(node->graph_ == this && node->num_uses_ == 0);
-  for (const auto& use : node->operands_) node->UnlinkOperand(use.get());
+  for (Use& use : node->operands_) node->UnlinkOperand(&use);
   if (node->module_ != nullptr) node->module_->call_sites.erase(node);
-  if (node->kind_ == NodeKind::kGetAttr) --FindParameter(node->target_)->uses;
+  if (node->kind_ == NodeKind::kGetAttr) --node->parameter_->uses;
   if (node == output_) output_ = nullptr;
   (node->previous_ != nullptr ? node->previous_->next_ : first_) = node->next_;
   (node->next_ != nullptr ? node->next_->previous_ : last_) = node->previous_;
@@ -181,11 +181,21 @@ void Graph::Replace(Node* node, Node* replacement) {
 
 void Graph::AppendOutput(Node* value) {
   FUSELAGE_CHECK(output_ != nullptr && value != nullptr);
-  auto use = std::make_unique<Use>();
-  use->user = output_;
-  use->index = output_->num_operands();
-  output_->LinkOperand(use.get(), value);
-  output_->operands_.push_back(std::move(use));
+  std::vector<Use>& operands = output_->operands_;
+  if (operands.size() == operands.capacity()) {
+    std::vector<Use> moved;
+    moved.reserve(2 * operands.size() + 1);
+    for (const Use& use : operands) {
+      Use* to = &moved.emplace_back(use);
+      (to->previous != nullptr ? to->previous->next : to->value->first_use_) = to;
+      (to->next != nullptr ? to->next->previous : to->value->last_use_) = to;
+    }
+    operands = std::move(moved);
+  }
+  Use& use = operands.emplace_back();
+  use.user = output_;
+  use.index = static_cast<int>(operands.size()) - 1;
+  output_->LinkOperand(&use, value);
 }
 
 std::vector<Node*> Graph::placeholders() const {
@@ -249,20 +259,24 @@ absl::Status Graph::UpdateModule(Module* module, absl::string_view op_name, Attr
   if (op == nullptr) {
     return absl::UnimplementedError(absl::StrCat("@", module->path, ": unknown operator '", op_name, "'"));
   }
+  std::vector<Parameter*> operands(op->operands.size(), nullptr);
   for (const auto& [operand, parameter] : parameters) {
     const int index = op->OperandIndex(operand);
     if (index < 0 || !op->operands[index].parameter) {
       return absl::InvalidArgumentError(
           absl::StrCat("@", module->path, ": ", op->name, " has no parameter '", operand, "'"));
     }
-    if (FindParameterOrNull(parameter) == nullptr) {
+    const auto it = parameters_by_name_.find(parameter);
+    if (it == parameters_by_name_.end()) {
       return absl::InvalidArgumentError(absl::StrCat("@", module->path, ": no parameter @", parameter));
     }
+    operands[index] = it->second;
   }
   attributes = WithoutDefaults(*op, std::move(attributes));
   const OpSchema* old_op = std::exchange(module->op, op);
   std::swap(module->attributes, attributes);  // The arguments now hold what was there before.
   std::swap(module->parameters, parameters);
+  std::swap(module->operands, operands);
   for (Node* node : module->call_sites) {
     node->op_ = op;
     absl::StatusOr<Type> type = InferType(*node);
@@ -275,23 +289,26 @@ absl::Status Graph::UpdateModule(Module* module, absl::string_view op_name, Attr
     module->op = old_op;
     module->attributes = std::move(attributes);
     module->parameters = std::move(parameters);
+    module->operands = std::move(operands);
     for (Node* restored : module->call_sites) restored->op_ = old_op;
     return Annotate(status, absl::StrCat("%", node->name_, " after a change of module @", module->path));
   }
-  CountParameters(module->parameters, 1);
-  CountParameters(parameters, -1);
+  CountParameters(module->operands, 1);
+  CountParameters(operands, -1);
   return absl::OkStatus();
 }
 
 void Graph::EraseModule(Module* module) {
   FUSELAGE_CHECK(module->call_sites.empty());
-  CountParameters(module->parameters, -1);
+  CountParameters(module->operands, -1);
   modules_by_path_.erase(module->path);
   modules_.erase(modules_.find(module->path));
 }
 
-void Graph::CountParameters(const std::map<std::string, std::string>& parameters, int delta) {
-  for (const auto& [operand, parameter] : parameters) FindParameter(parameter)->uses += delta;
+void Graph::CountParameters(const std::vector<Parameter*>& parameters, int delta) {
+  for (Parameter* parameter : parameters) {
+    if (parameter != nullptr) parameter->uses += delta;
+  }
 }
 
 std::string Graph::AddParameter(absl::string_view wish, std::shared_ptr<const Tensor> tensor,
@@ -305,8 +322,10 @@ std::string Graph::AddParameter(absl::string_view wish, std::shared_ptr<const Te
     } while (FindParameterOrNull(unique) != nullptr);
     name = unique;
   }
-  Type type(tensor->type());
-  const auto it = parameters_.emplace(name, Parameter{name, std::move(tensor), seed, 0, std::move(type)}).first;
+  Parameter parameter{name, std::move(tensor), seed, 0, Type(), 0};
+  parameter.type = Type(parameter.tensor->type());
+  if (!seed) parameter.fingerprint = Fingerprint(*parameter.tensor);
+  const auto it = parameters_.emplace(name, std::move(parameter)).first;
   parameters_by_name_.emplace(it->first, &it->second);
   return name;
 }
@@ -315,8 +334,6 @@ const Parameter* Graph::FindParameterOrNull(absl::string_view name) const {
   const auto it = parameters_by_name_.find(name);
   return it == parameters_by_name_.end() ? nullptr : it->second;
 }
-
-Parameter* Graph::FindParameter(absl::string_view name) const { return parameters_by_name_.find(name)->second; }
 
 void Graph::EraseParameter(absl::string_view name) {
   const auto it = parameters_.find(name);
@@ -327,16 +344,15 @@ void Graph::EraseParameter(absl::string_view name) {
 
 const Tensor* Graph::ParameterOfOrNull(const Node& node, absl::string_view operand) const {
   if (node.op_ == nullptr) return nullptr;
-  const std::string* name = nullptr;
+  const int index = node.op_->OperandIndex(operand);
+  if (index < 0) return nullptr;
+  const Parameter* parameter = nullptr;
   if (node.module_ != nullptr) {
-    const auto it = node.module_->parameters.find(std::string(operand));
-    if (it != node.module_->parameters.end()) name = &it->second;
-  } else {
-    const int index = node.op_->OperandIndex(operand);
-    if (index < 0 || index >= node.num_operands() || node.operand(index) == nullptr) return nullptr;
-    if (node.operand(index)->kind_ == NodeKind::kGetAttr) name = &node.operand(index)->target_;
+    parameter = node.module_->operands[index];
+  } else if (index < node.num_operands() && node.operand(index) != nullptr) {
+    parameter = node.operand(index)->parameter_;
   }
-  return name == nullptr ? nullptr : FindParameter(*name)->tensor.get();
+  return parameter == nullptr ? nullptr : parameter->tensor.get();
 }
 
 std::vector<const Type*> Graph::OperandTypes(const Node& node) const {
@@ -348,11 +364,13 @@ std::vector<const Type*> Graph::OperandTypes(const Node& node) const {
     return operand == nullptr ? nullptr : &operand->type_;
   };
   if (node.op_ == nullptr) return types;
-  for (const OperandSpec& spec : node.op_->operands) {
-    if (spec.variadic) break;
-    if (node.module_ != nullptr && spec.parameter) {
-      const auto it = node.module_->parameters.find(spec.name);
-      types.push_back(it == node.module_->parameters.end() ? nullptr : &FindParameter(it->second)->type);
+  const std::vector<OperandSpec>& specs = node.op_->operands;
+  types.reserve(std::max<size_t>(specs.size(), node.num_operands()));
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i].variadic) break;
+    if (node.module_ != nullptr && specs[i].parameter) {
+      const Parameter* parameter = node.module_->operands[i];
+      types.push_back(parameter == nullptr ? nullptr : &parameter->type);
     } else {
       types.push_back(take());
     }
@@ -365,7 +383,7 @@ std::vector<const Type*> Graph::OperandTypes(const Node& node) const {
 absl::StatusOr<Type> Graph::InferType(const Node& node) const {
   switch (node.kind_) {
     case NodeKind::kPlaceholder: return node.type_;
-    case NodeKind::kGetAttr: return FindParameter(node.target_)->type;
+    case NodeKind::kGetAttr: return node.parameter_->type;
     case NodeKind::kOutput: return Type();
     default: return Infer(*node.op_, node.attributes(), OperandTypes(node));
   }
@@ -403,22 +421,29 @@ std::unique_ptr<Graph> Graph::Clone() const {
     clone->parameters_by_name_.emplace(it->first, &it->second);
   }
   for (const auto& [path, module] : modules_) {
-    auto copy = std::make_unique<Module>(Module{path, module->op, module->attributes, module->parameters, {}});
-    clone->CountParameters(copy->parameters, 1);
+    auto copy = std::make_unique<Module>(
+        Module{path, module->op, module->attributes, module->parameters, module->operands, {}});
+    for (Parameter*& parameter : copy->operands) {
+      if (parameter != nullptr) parameter = clone->parameters_by_name_.find(parameter->name)->second;
+    }
+    clone->CountParameters(copy->operands, 1);
     const auto it = clone->modules_.emplace(path, std::move(copy)).first;
     clone->modules_by_path_.emplace(it->first, it->second.get());
   }
   absl::flat_hash_map<const Node*, Node*> copies;
   for (const Node* node = first_; node != nullptr; node = node->next_) {
     std::vector<Node*> operands;
-    for (const auto& use : node->operands_) operands.push_back(use->value == nullptr ? nullptr : copies[use->value]);
+    for (const Use& use : node->operands_) operands.push_back(use.value == nullptr ? nullptr : copies[use.value]);
     std::unique_ptr<Node> owned = clone->NewNode(node->kind_, node->target_, operands);
     owned->op_ = node->op_;
     owned->type_ = node->type_;
     owned->attributes_ = node->attributes_;
     owned->sources_ = node->sources_;
     if (node->module_ != nullptr) owned->module_ = clone->FindModuleOrNull(node->target_);
-    if (node->kind_ == NodeKind::kGetAttr) ++clone->FindParameter(node->target_)->uses;
+    if (node->kind_ == NodeKind::kGetAttr) {
+      owned->parameter_ = clone->parameters_by_name_.find(node->target_)->second;
+      ++owned->parameter_->uses;
+    }
     Node* copy = clone->Insert(std::move(owned), node->name_, nullptr);
     if (copy->module_ != nullptr) copy->module_->call_sites.insert(copy);
     if (copy->kind_ == NodeKind::kOutput) clone->output_ = copy;

@@ -29,12 +29,21 @@ absl::Status Graph::Verify() const {
     if (module->op == nullptr || ops_->FindOrNull(module->op->name) != module->op) {
       return absl::InternalError(absl::StrCat("verifier: @", path, ": its operator is not registered"));
     }
-    for (const auto& [operand, parameter] : module->parameters) {
-      const Parameter* found = FindParameterOrNull(parameter);
-      if (found == nullptr) {
-        return absl::InternalError(absl::StrCat("verifier: @", path, ": no parameter @", parameter));
+    size_t bound = 0;
+    for (const Parameter* parameter : module->operands) {
+      if (parameter == nullptr) continue;
+      ++bound;
+      ++parameter_uses[parameter];
+    }
+    for (const auto& [operand, name] : module->parameters) {
+      const int index = module->op->OperandIndex(operand);
+      const Parameter* parameter = index < 0 ? nullptr : module->operands[index];
+      if (parameter == nullptr || parameter->name != name) {
+        return absl::InternalError(absl::StrCat("verifier: @", path, ": no parameter @", name, " for its ", operand));
       }
-      ++parameter_uses[found];
+    }
+    if (bound != module->parameters.size() || module->operands.size() != module->op->operands.size()) {
+      return absl::InternalError(absl::StrCat("verifier: @", path, ": holds parameters that it does not name"));
     }
   }
 
@@ -48,7 +57,7 @@ absl::Status Graph::Verify() const {
     if (output_ != nullptr && previous == output_) return Broken(*node, "comes after the output");
 
     for (int i = 0; i < node->num_operands(); ++i) {
-      const Use& use = *node->operands_[i];
+      const Use& use = node->operands_[i];
       if (use.user != node || use.index != i) return Broken(*node, absl::StrCat("operand ", i, " is linked wrongly"));
       if (use.value == nullptr) continue;
       if (!defined.contains(use.value)) {
@@ -73,9 +82,10 @@ absl::Status Graph::Verify() const {
         ++call_sites[node->module_];
       }
     } else if (node->kind_ == NodeKind::kGetAttr) {
-      const Parameter* found = FindParameterOrNull(node->target_);
-      if (found == nullptr) return Broken(*node, absl::StrCat("no parameter @", node->target_));
-      ++parameter_uses[found];
+      if (node->parameter_ == nullptr || node->parameter_->name != node->target_) {
+        return Broken(*node, absl::StrCat("no parameter @", node->target_));
+      }
+      ++parameter_uses[node->parameter_];
     }
     RETURN_IF_ERROR(CheckType(*node));
     for (const TensorType& element : node->type_.elements()) {
@@ -97,8 +107,8 @@ absl::Status Graph::Verify() const {
     }
   }
   for (const auto& [name, parameter] : parameters_) {
-    if (FindParameterOrNull(name) != &parameter || parameter.type.tensor() != parameter.tensor->type()) {
-      return absl::InternalError(absl::StrCat("verifier: @", name, ": is not found under its name and type"));
+    if (FindParameterOrNull(name) != &parameter) {
+      return absl::InternalError(absl::StrCat("verifier: @", name, ": is not found under its name"));
     }
     if (const int found = parameter_uses[&parameter]; found != parameter.uses) {
       return absl::InternalError(

@@ -38,8 +38,7 @@ PipelineAtScale::PipelineAtScale() : runner_(std::make_unique<SeededRunner>()) {
   environment_.runner = runner_.get();
   environment_.kernels = &kernels_;
   for (const char* pass : {"Normalize", "ConvBn", "Fusion", "Quantize", "QuantLift", "Lower", "Cleanup"}) {
-    config_.add_steps()->mutable_pass()->set_type_url(
-        absl::StrCat("type.googleapis.com/fuselage.", pass, "Options"));
+    config_.add_steps()->mutable_pass()->set_type_url(absl::StrCat("type.googleapis.com/fuselage.", pass, "Options"));
   }
 }
 
