@@ -1,6 +1,7 @@
 #include "ir/graph.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -54,13 +55,14 @@ absl::StatusOr<Node*> Graph::AddPlaceholder(absl::string_view name, TensorType t
 }
 
 absl::StatusOr<Node*> Graph::AddGetAttr(absl::string_view name, absl::string_view parameter, Node* before) {
-  const auto it = parameters_.find(parameter);
-  if (it == parameters_.end()) {
+  const auto it = parameters_by_name_.find(parameter);
+  if (it == parameters_by_name_.end()) {
     return absl::InvalidArgumentError(absl::StrCat("%", name, ": no parameter @", parameter));
   }
-  ++it->second.uses;
+  ++it->second->uses;
   std::unique_ptr<Node> node = NewNode(NodeKind::kGetAttr, it->first, {});
-  node->type_ = Type(it->second.tensor->type());
+  node->parameter_ = it->second;
+  node->type_ = it->second->type;
   return Insert(std::move(node), name, before);
 }
 
@@ -94,7 +96,7 @@ absl::StatusOr<Node*> Graph::AddCall(NodeKind kind, absl::string_view name, absl
   node->attributes_ = WithoutDefaults(*op, std::move(attributes));
   absl::StatusOr<Type> type = InferType(*node);
   if (!type.ok()) {
-    for (const auto& use : node->operands_) node->UnlinkOperand(use.get());
+    for (Use& use : node->operands_) node->UnlinkOperand(&use);
     return Annotate(type.status(), absl::StrCat("%", name));
   }
   node->type_ = *std::move(type);
@@ -120,11 +122,10 @@ std::unique_ptr<Node> Graph::NewNode(NodeKind kind, absl::string_view target, co
   node->target_ = std::string(target);
   node->operands_.reserve(operands.size());
   for (size_t i = 0; i < operands.size(); ++i) {
-    auto use = std::make_unique<Use>();
-    use->user = node.get();
-    use->index = static_cast<int>(i);
-    node->LinkOperand(use.get(), operands[i]);
-    node->operands_.push_back(std::move(use));
+    Use& use = node->operands_.emplace_back();
+    use.user = node.get();
+    use.index = static_cast<int>(i);
+    node->LinkOperand(&use, operands[i]);
   }
   return node;
 }
@@ -132,14 +133,15 @@ std::unique_ptr<Node> Graph::NewNode(NodeKind kind, absl::string_view target, co
 Node* Graph::Insert(std::unique_ptr<Node> owned, absl::string_view wish, Node* before) {
   Node* node = owned.release();
   node->name_ = SanitizedName(wish);
-  if (!nodes_by_name_.emplace(node->name_, node).second) {
+  if (nodes_by_name_.contains(node->name_)) {
     int64_t& suffix = next_suffix_[node->name_];
     std::string unique;
     do {
       unique = absl::StrCat(node->name_, "_", ++suffix);
-    } while (!nodes_by_name_.emplace(unique, node).second);
-    node->name_ = unique;
+    } while (nodes_by_name_.contains(unique));
+    node->name_ = std::move(unique);
   }
+  nodes_by_name_.emplace(node->name_, node);
   if (before == nullptr) before = output_;
   node->next_ = before;
   node->previous_ = before != nullptr ? before->previous_ : last_;
@@ -151,9 +153,9 @@ Node* Graph::Insert(std::unique_ptr<Node> owned, absl::string_view wish, Node* b
 
 void Graph::Erase(Node* node) {
   FUSELAGE_CHECK(node->graph_ == this && node->num_uses_ == 0);
-  for (const auto& use : node->operands_) node->UnlinkOperand(use.get());
+  for (Use& use : node->operands_) node->UnlinkOperand(&use);
   if (node->module_ != nullptr) node->module_->call_sites.erase(node);
-  if (node->kind_ == NodeKind::kGetAttr) --parameters_.find(node->target_)->second.uses;
+  if (node->kind_ == NodeKind::kGetAttr) --node->parameter_->uses;
   if (node == output_) output_ = nullptr;
   (node->previous_ != nullptr ? node->previous_->next_ : first_) = node->next_;
   (node->next_ != nullptr ? node->next_->previous_ : last_) = node->previous_;
@@ -170,20 +172,30 @@ void Graph::Replace(Node* node, Node* replacement) {
     replacement->AddSources(further);
   }
   node->ReplaceAllUsesWith(replacement);
-  const std::string name = node->name_;
+  std::string name = node->name_;
   Erase(node);
   nodes_by_name_.erase(replacement->name_);
-  replacement->name_ = name;
-  nodes_by_name_.emplace(name, replacement);
+  replacement->name_ = std::move(name);
+  nodes_by_name_.emplace(replacement->name_, replacement);
 }
 
 void Graph::AppendOutput(Node* value) {
   FUSELAGE_CHECK(output_ != nullptr && value != nullptr);
-  auto use = std::make_unique<Use>();
-  use->user = output_;
-  use->index = output_->num_operands();
-  output_->LinkOperand(use.get(), value);
-  output_->operands_.push_back(std::move(use));
+  std::vector<Use>& operands = output_->operands_;
+  if (operands.size() == operands.capacity()) {
+    std::vector<Use> moved;
+    moved.reserve(2 * operands.size() + 1);
+    for (const Use& use : operands) {
+      Use* to = &moved.emplace_back(use);
+      (to->previous != nullptr ? to->previous->next : to->value->first_use_) = to;
+      (to->next != nullptr ? to->next->previous : to->value->last_use_) = to;
+    }
+    operands = std::move(moved);
+  }
+  Use& use = operands.emplace_back();
+  use.user = output_;
+  use.index = static_cast<int>(operands.size()) - 1;
+  output_->LinkOperand(&use, value);
 }
 
 std::vector<Node*> Graph::placeholders() const {
@@ -208,15 +220,17 @@ std::vector<Node*> Graph::Snapshot() const {
 
 absl::StatusOr<Module*> Graph::AddModule(absl::string_view path, absl::string_view op, AttributeMap attributes,
                                          std::map<std::string, std::string> parameters) {
-  if (modules_.find(path) != modules_.end()) {
+  if (FindModuleOrNull(path) != nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("a second module @", path));
   }
   auto module = std::make_unique<Module>();
   module->path = std::string(path);
   Module* added = module.get();
-  modules_.emplace(module->path, std::move(module));
+  const auto it = modules_.emplace(module->path, std::move(module)).first;
+  modules_by_path_.emplace(it->first, added);
   absl::Status status = UpdateModule(added, op, std::move(attributes), std::move(parameters));
   if (!status.ok()) {
+    modules_by_path_.erase(added->path);
     modules_.erase(modules_.find(path));
     return status;
   }
@@ -224,8 +238,8 @@ absl::StatusOr<Module*> Graph::AddModule(absl::string_view path, absl::string_vi
 }
 
 Module* Graph::FindModuleOrNull(absl::string_view path) const {
-  const auto it = modules_.find(path);
-  return it == modules_.end() ? nullptr : it->second.get();
+  const auto it = modules_by_path_.find(path);
+  return it == modules_by_path_.end() ? nullptr : it->second;
 }
 
 std::string Graph::UniqueModulePath(absl::string_view wish) const {
@@ -245,19 +259,24 @@ absl::Status Graph::UpdateModule(Module* module, absl::string_view op_name, Attr
   if (op == nullptr) {
     return absl::UnimplementedError(absl::StrCat("@", module->path, ": unknown operator '", op_name, "'"));
   }
+  std::vector<Parameter*> operands(op->operands.size(), nullptr);
   for (const auto& [operand, parameter] : parameters) {
     const int index = op->OperandIndex(operand);
     if (index < 0 || !op->operands[index].parameter) {
       return absl::InvalidArgumentError(
           absl::StrCat("@", module->path, ": ", op->name, " has no parameter '", operand, "'"));
     }
-    if (parameters_.find(parameter) == parameters_.end()) {
+    const auto it = parameters_by_name_.find(parameter);
+    if (it == parameters_by_name_.end()) {
       return absl::InvalidArgumentError(absl::StrCat("@", module->path, ": no parameter @", parameter));
     }
+    operands[index] = it->second;
   }
   attributes = WithoutDefaults(*op, std::move(attributes));
-  Module before = std::move(*module);
-  *module = Module{before.path, op, std::move(attributes), std::move(parameters), before.call_sites};
+  const OpSchema* old_op = std::exchange(module->op, op);
+  std::swap(module->attributes, attributes);  // The arguments now hold what was there before.
+  std::swap(module->parameters, parameters);
+  std::swap(module->operands, operands);
   for (Node* node : module->call_sites) {
     node->op_ = op;
     absl::StatusOr<Type> type = InferType(*node);
@@ -267,67 +286,73 @@ absl::Status Graph::UpdateModule(Module* module, absl::string_view op_name, Attr
           absl::StrCat("type would change from ", ToString(node->type_), " to ", ToString(*type)));
     }
     if (status.ok()) continue;
-    *module = std::move(before);
-    for (Node* restored : module->call_sites) restored->op_ = module->op;
+    module->op = old_op;
+    module->attributes = std::move(attributes);
+    module->parameters = std::move(parameters);
+    module->operands = std::move(operands);
+    for (Node* restored : module->call_sites) restored->op_ = old_op;
     return Annotate(status, absl::StrCat("%", node->name_, " after a change of module @", module->path));
   }
-  CountParameters(module->parameters, 1);
-  CountParameters(before.parameters, -1);
+  CountParameters(module->operands, 1);
+  CountParameters(operands, -1);
   return absl::OkStatus();
 }
 
 void Graph::EraseModule(Module* module) {
   FUSELAGE_CHECK(module->call_sites.empty());
-  CountParameters(module->parameters, -1);
+  CountParameters(module->operands, -1);
+  modules_by_path_.erase(module->path);
   modules_.erase(modules_.find(module->path));
 }
 
-void Graph::CountParameters(const std::map<std::string, std::string>& parameters, int delta) {
-  for (const auto& [operand, parameter] : parameters) parameters_.find(parameter)->second.uses += delta;
+void Graph::CountParameters(const std::vector<Parameter*>& parameters, int delta) {
+  for (Parameter* parameter : parameters) {
+    if (parameter != nullptr) parameter->uses += delta;
+  }
 }
 
 std::string Graph::AddParameter(absl::string_view wish, std::shared_ptr<const Tensor> tensor,
                                 std::optional<uint64_t> seed) {
   std::string name = SanitizedName(wish);
-  if (parameters_.find(name) != parameters_.end()) {
+  if (FindParameterOrNull(name) != nullptr) {
     int64_t& suffix = next_suffix_[absl::StrCat("#", name)];
     std::string unique;
     do {
       unique = absl::StrCat(name, "_", ++suffix);
-    } while (parameters_.find(unique) != parameters_.end());
+    } while (FindParameterOrNull(unique) != nullptr);
     name = unique;
   }
-  parameter_types_[name] = std::make_unique<Type>(tensor->type());
-  parameters_.emplace(name, Parameter{name, std::move(tensor), seed, 0});
+  Parameter parameter{name, std::move(tensor), seed, 0, Type(), 0};
+  parameter.type = Type(parameter.tensor->type());
+  if (!seed) parameter.fingerprint = Fingerprint(*parameter.tensor);
+  const auto it = parameters_.emplace(name, std::move(parameter)).first;
+  parameters_by_name_.emplace(it->first, &it->second);
   return name;
 }
 
 const Parameter* Graph::FindParameterOrNull(absl::string_view name) const {
-  const auto it = parameters_.find(name);
-  return it == parameters_.end() ? nullptr : &it->second;
+  const auto it = parameters_by_name_.find(name);
+  return it == parameters_by_name_.end() ? nullptr : it->second;
 }
 
 void Graph::EraseParameter(absl::string_view name) {
   const auto it = parameters_.find(name);
   FUSELAGE_CHECK(it != parameters_.end() && it->second.uses == 0);
-  parameter_types_.erase(it->first);
+  parameters_by_name_.erase(it->first);
   parameters_.erase(it);
 }
 
-const Type* Graph::ParameterType(const std::string& name) const { return parameter_types_.find(name)->second.get(); }
-
 const Tensor* Graph::ParameterOfOrNull(const Node& node, absl::string_view operand) const {
   if (node.op_ == nullptr) return nullptr;
-  const std::string* name = nullptr;
+  const int index = node.op_->OperandIndex(operand);
+  if (index < 0) return nullptr;
+  const Parameter* parameter = nullptr;
   if (node.module_ != nullptr) {
-    const auto it = node.module_->parameters.find(std::string(operand));
-    if (it != node.module_->parameters.end()) name = &it->second;
-  } else {
-    const int index = node.op_->OperandIndex(operand);
-    if (index < 0 || index >= node.num_operands() || node.operand(index) == nullptr) return nullptr;
-    if (node.operand(index)->kind_ == NodeKind::kGetAttr) name = &node.operand(index)->target_;
+    parameter = node.module_->operands[index];
+  } else if (index < node.num_operands() && node.operand(index) != nullptr) {
+    parameter = node.operand(index)->parameter_;
   }
-  return name == nullptr ? nullptr : parameters_.find(*name)->second.tensor.get();
+  return parameter == nullptr ? nullptr : parameter->tensor.get();
 }
 
 std::vector<const Type*> Graph::OperandTypes(const Node& node) const {
@@ -339,11 +364,13 @@ std::vector<const Type*> Graph::OperandTypes(const Node& node) const {
     return operand == nullptr ? nullptr : &operand->type_;
   };
   if (node.op_ == nullptr) return types;
-  for (const OperandSpec& spec : node.op_->operands) {
-    if (spec.variadic) break;
-    if (node.module_ != nullptr && spec.parameter) {
-      const auto it = node.module_->parameters.find(spec.name);
-      types.push_back(it == node.module_->parameters.end() ? nullptr : ParameterType(it->second));
+  const std::vector<OperandSpec>& specs = node.op_->operands;
+  types.reserve(std::max<size_t>(specs.size(), node.num_operands()));
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i].variadic) break;
+    if (node.module_ != nullptr && specs[i].parameter) {
+      const Parameter* parameter = node.module_->operands[i];
+      types.push_back(parameter == nullptr ? nullptr : &parameter->type);
     } else {
       types.push_back(take());
     }
@@ -356,7 +383,7 @@ std::vector<const Type*> Graph::OperandTypes(const Node& node) const {
 absl::StatusOr<Type> Graph::InferType(const Node& node) const {
   switch (node.kind_) {
     case NodeKind::kPlaceholder: return node.type_;
-    case NodeKind::kGetAttr: return *ParameterType(node.target_);
+    case NodeKind::kGetAttr: return node.parameter_->type;
     case NodeKind::kOutput: return Type();
     default: return Infer(*node.op_, node.attributes(), OperandTypes(node));
   }
@@ -389,25 +416,34 @@ absl::Status Graph::SetBatch(int64_t batch) {
 std::unique_ptr<Graph> Graph::Clone() const {
   auto clone = std::make_unique<Graph>(name_, *ops_);
   for (const auto& [name, parameter] : parameters_) {
-    clone->parameters_.emplace(name, Parameter{name, parameter.tensor, parameter.seed, 0});
-    clone->parameter_types_[name] = std::make_unique<Type>(parameter.tensor->type());
+    const auto it = clone->parameters_.emplace(name, parameter).first;
+    it->second.uses = 0;
+    clone->parameters_by_name_.emplace(it->first, &it->second);
   }
   for (const auto& [path, module] : modules_) {
-    auto copy = std::make_unique<Module>(Module{path, module->op, module->attributes, module->parameters, {}});
-    clone->CountParameters(copy->parameters, 1);
-    clone->modules_.emplace(path, std::move(copy));
+    auto copy = std::make_unique<Module>(
+        Module{path, module->op, module->attributes, module->parameters, module->operands, {}});
+    for (Parameter*& parameter : copy->operands) {
+      if (parameter != nullptr) parameter = clone->parameters_by_name_.find(parameter->name)->second;
+    }
+    clone->CountParameters(copy->operands, 1);
+    const auto it = clone->modules_.emplace(path, std::move(copy)).first;
+    clone->modules_by_path_.emplace(it->first, it->second.get());
   }
   absl::flat_hash_map<const Node*, Node*> copies;
   for (const Node* node = first_; node != nullptr; node = node->next_) {
     std::vector<Node*> operands;
-    for (const auto& use : node->operands_) operands.push_back(use->value == nullptr ? nullptr : copies[use->value]);
+    for (const Use& use : node->operands_) operands.push_back(use.value == nullptr ? nullptr : copies[use.value]);
     std::unique_ptr<Node> owned = clone->NewNode(node->kind_, node->target_, operands);
     owned->op_ = node->op_;
     owned->type_ = node->type_;
     owned->attributes_ = node->attributes_;
     owned->sources_ = node->sources_;
     if (node->module_ != nullptr) owned->module_ = clone->FindModuleOrNull(node->target_);
-    if (node->kind_ == NodeKind::kGetAttr) ++clone->parameters_.find(node->target_)->second.uses;
+    if (node->kind_ == NodeKind::kGetAttr) {
+      owned->parameter_ = clone->parameters_by_name_.find(node->target_)->second;
+      ++owned->parameter_->uses;
+    }
     Node* copy = clone->Insert(std::move(owned), node->name_, nullptr);
     if (copy->module_ != nullptr) copy->module_->call_sites.insert(copy);
     if (copy->kind_ == NodeKind::kOutput) clone->output_ = copy;

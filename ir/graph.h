@@ -29,12 +29,15 @@ absl::string_view NodeKindName(NodeKind kind);  // "placeholder", "get_attr", "c
 class Graph;
 class Node;
 
+struct Parameter;
+
 // An operator with its constant arguments under a path ("layer1.0.conv1"), which several nodes may call.
 struct Module {
   std::string path;
   const OpSchema* op = nullptr;
   AttributeMap attributes;
   std::map<std::string, std::string> parameters;  // Operand name ("weight") -> parameter name.
+  std::vector<Parameter*> operands;  // The same by the index of the schema's operand; null where it is none.
 
   // The nodes that call it. A pass that changes a module must see exactly one: a shared module serves others too.
   absl::flat_hash_set<Node*> call_sites;
@@ -47,6 +50,8 @@ struct Parameter {
   std::shared_ptr<const Tensor> tensor;
   std::optional<uint64_t> seed;  // Printed as seed(n): the tensor is SeededTensor(type, n).
   int uses = 0;
+  Type type;                 // Of the tensor.
+  uint64_t fingerprint = 0;  // Of its values where it has no seed (see ir/fingerprint.h).
 };
 
 // One operand slot of a node, a link in its value's list of uses.
@@ -86,7 +91,7 @@ class Node {
   const TensorType& tensor_type() const { return type_.tensor(); }
 
   int num_operands() const { return static_cast<int>(operands_.size()); }
-  Node* operand(int i) const { return operands_[i]->value; }  // Null where an optional operand is absent.
+  Node* operand(int i) const { return operands_[i].value; }  // Null where an optional operand is absent.
   std::vector<Node*> operands() const;
   void set_operand(int i, Node* value);
 
@@ -130,7 +135,8 @@ class Node {
   Module* module_ = nullptr;
   Type type_;
   AttributeMap attributes_;
-  std::vector<std::unique_ptr<Use>> operands_;
+  std::vector<Use> operands_;       // Linked into lists: only Graph::AppendOutput moves them.
+  Parameter* parameter_ = nullptr;  // Of a get_attr.
   Use* first_use_ = nullptr;
   Use* last_use_ = nullptr;
   int num_uses_ = 0;
@@ -227,8 +233,8 @@ class Graph {
                                 Module* module, std::vector<Node*> operands, AttributeMap attributes, Node* before);
   std::unique_ptr<Node> NewNode(NodeKind kind, absl::string_view target, const std::vector<Node*>& operands);
   Node* Insert(std::unique_ptr<Node> node, absl::string_view name, Node* before);
-  const Type* ParameterType(const std::string& name) const;
-  void CountParameters(const std::map<std::string, std::string>& parameters, int delta);
+  absl::Status CheckType(const Node& node) const;  // Inferred type == stated type.
+  static void CountParameters(const std::vector<Parameter*>& parameters, int delta);
 
   std::string name_;
   const OpRegistry* ops_;
@@ -236,11 +242,14 @@ class Graph {
   Node* last_ = nullptr;
   Node* output_ = nullptr;
   int64_t num_nodes_ = 0;
-  absl::flat_hash_map<std::string, Node*> nodes_by_name_;
+  // Keys are views of the names that nodes, modules and parameters own. The ordered tables are for printing: finding a
+  // name among a hundred thousand takes them a cache miss a level.
+  absl::flat_hash_map<absl::string_view, Node*> nodes_by_name_;
+  absl::flat_hash_map<absl::string_view, Module*> modules_by_path_;
+  absl::flat_hash_map<absl::string_view, Parameter*> parameters_by_name_;
   mutable absl::flat_hash_map<std::string, int64_t> next_suffix_;
   std::map<std::string, std::unique_ptr<Module>, std::less<>> modules_;
   std::map<std::string, Parameter, std::less<>> parameters_;
-  absl::flat_hash_map<std::string, std::unique_ptr<Type>> parameter_types_;
 };
 
 // Letters, digits, '_', '.', and '/' stay; anything else becomes '_'. Never empty.

@@ -11,7 +11,7 @@ absl::string_view NodeKindName(NodeKind kind) {
 std::vector<Node*> Node::operands() const {
   std::vector<Node*> values;
   values.reserve(operands_.size());
-  for (const auto& use : operands_) values.push_back(use->value);
+  for (const Use& use : operands_) values.push_back(use.value);
   return values;
 }
 
@@ -36,7 +36,7 @@ void Node::UnlinkOperand(Use* use) {
 }
 
 void Node::set_operand(int i, Node* value) {
-  Use* use = operands_[i].get();
+  Use* use = &operands_[i];
   if (use->value == value) return;
   UnlinkOperand(use);
   LinkOperand(use, value);

@@ -10,19 +10,40 @@ absl::Status Broken(const Node& node, absl::string_view what) {
 
 }  // namespace
 
+absl::Status Graph::CheckType(const Node& node) const {
+  if (node.kind_ == NodeKind::kPlaceholder) return absl::OkStatus();  // What it states is what it is.
+  absl::StatusOr<Type> type = InferType(node);
+  if (!type.ok()) return Broken(node, type.status().message());
+  if (*type == node.type_) return absl::OkStatus();
+  return Broken(node, absl::StrCat("has type ", ToString(node.type_), ", inferred ", ToString(*type)));
+}
+
 absl::Status Graph::Verify() const {
   absl::flat_hash_set<const Node*> defined;
-  absl::flat_hash_map<std::string, int> parameter_uses;
+  absl::flat_hash_map<const Parameter*, int> parameter_uses;
   absl::flat_hash_map<const Module*, size_t> call_sites;
+  defined.reserve(num_nodes_);
+  parameter_uses.reserve(parameters_.size());
+  call_sites.reserve(modules_.size());
   for (const auto& [path, module] : modules_) {
     if (module->op == nullptr || ops_->FindOrNull(module->op->name) != module->op) {
       return absl::InternalError(absl::StrCat("verifier: @", path, ": its operator is not registered"));
     }
-    for (const auto& [operand, parameter] : module->parameters) {
-      if (parameters_.find(parameter) == parameters_.end()) {
-        return absl::InternalError(absl::StrCat("verifier: @", path, ": no parameter @", parameter));
-      }
+    size_t bound = 0;
+    for (const Parameter* parameter : module->operands) {
+      if (parameter == nullptr) continue;
+      ++bound;
       ++parameter_uses[parameter];
+    }
+    for (const auto& [operand, name] : module->parameters) {
+      const int index = module->op->OperandIndex(operand);
+      const Parameter* parameter = index < 0 ? nullptr : module->operands[index];
+      if (parameter == nullptr || parameter->name != name) {
+        return absl::InternalError(absl::StrCat("verifier: @", path, ": no parameter @", name, " for its ", operand));
+      }
+    }
+    if (bound != module->parameters.size() || module->operands.size() != module->op->operands.size()) {
+      return absl::InternalError(absl::StrCat("verifier: @", path, ": holds parameters that it does not name"));
     }
   }
 
@@ -36,7 +57,7 @@ absl::Status Graph::Verify() const {
     if (output_ != nullptr && previous == output_) return Broken(*node, "comes after the output");
 
     for (int i = 0; i < node->num_operands(); ++i) {
-      const Use& use = *node->operands_[i];
+      const Use& use = node->operands_[i];
       if (use.user != node || use.index != i) return Broken(*node, absl::StrCat("operand ", i, " is linked wrongly"));
       if (use.value == nullptr) continue;
       if (!defined.contains(use.value)) {
@@ -61,16 +82,12 @@ absl::Status Graph::Verify() const {
         ++call_sites[node->module_];
       }
     } else if (node->kind_ == NodeKind::kGetAttr) {
-      if (parameters_.find(node->target_) == parameters_.end()) {
+      if (node->parameter_ == nullptr || node->parameter_->name != node->target_) {
         return Broken(*node, absl::StrCat("no parameter @", node->target_));
       }
-      ++parameter_uses[node->target_];
+      ++parameter_uses[node->parameter_];
     }
-    absl::StatusOr<Type> type = InferType(*node);
-    if (!type.ok()) return Broken(*node, type.status().message());
-    if (*type != node->type_) {
-      return Broken(*node, absl::StrCat("has type ", ToString(node->type_), ", inferred ", ToString(*type)));
-    }
+    RETURN_IF_ERROR(CheckType(*node));
     for (const TensorType& element : node->type_.elements()) {
       if (!element.quant) continue;
       absl::Status status = CheckQuantParams(*element.quant, element.dtype, element.shape);
@@ -82,14 +99,20 @@ absl::Status Graph::Verify() const {
   if (previous != last_ || count != num_nodes_) return absl::InternalError("verifier: the list of nodes is broken");
   if (output_ == nullptr) return absl::InternalError(absl::StrCat("verifier: graph @", name_, " has no output"));
   for (const auto& [path, module] : modules_) {
+    if (FindModuleOrNull(path) != module.get()) {
+      return absl::InternalError(absl::StrCat("verifier: @", path, ": is not found under its path"));
+    }
     if (call_sites[module.get()] != module->call_sites.size()) {
       return absl::InternalError(absl::StrCat("verifier: @", path, ": its call sites are wrong"));
     }
   }
   for (const auto& [name, parameter] : parameters_) {
-    if (parameter_uses[name] != parameter.uses) {
+    if (FindParameterOrNull(name) != &parameter) {
+      return absl::InternalError(absl::StrCat("verifier: @", name, ": is not found under its name"));
+    }
+    if (const int found = parameter_uses[&parameter]; found != parameter.uses) {
       return absl::InternalError(
-          absl::StrCat("verifier: @", name, ": ", parameter.uses, " uses counted, ", parameter_uses[name], " found"));
+          absl::StrCat("verifier: @", name, ": ", parameter.uses, " uses counted, ", found, " found"));
     }
   }
   return absl::OkStatus();

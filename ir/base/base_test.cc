@@ -91,6 +91,30 @@ TEST(QuantParamsTest, Text) {
   EXPECT_EQ(ToString(PerAxis(0, {0.1f, 0.2f})), "<axis=0, scale=[0.1, 0.2]>");
 }
 
+// By its definition: the first number of digits that reads back.
+std::string ShortestByTrial(double value) {
+  char text[40];
+  for (int digits = 1; digits <= 17; ++digits) {
+    std::snprintf(text, sizeof(text), "%.*g", digits, value);
+    if (std::strtod(text, nullptr) == value) break;
+  }
+  return text;
+}
+
+TEST(ShortestTextTest, IsTheShortestThatReadsBack) {
+  for (int exponent = -1074; exponent <= 1023; ++exponent) {
+    for (const double factor : {1.0, 1 - 0x1p-53, 1 + 0x1p-52, 1.1, -1.7}) {
+      const double value = std::ldexp(factor, exponent);
+      if (std::fabs(value) < 1e6 && value == std::floor(value)) continue;  // Plain integers.
+      EXPECT_EQ(ShortestText(value), ShortestByTrial(value));
+    }
+  }
+  EXPECT_EQ(ShortestText(0x1p-44), ShortestByTrial(0x1p-44));
+  EXPECT_EQ(ShortestText(-0.0), "-0");
+  EXPECT_EQ(ShortestText(-std::numeric_limits<float>::infinity()), "-inf");
+  EXPECT_EQ(ShortestText(std::numeric_limits<double>::quiet_NaN()), "nan");
+}
+
 TEST(ShortestTextTest, ReadsBack) {
   uint32_t bits = 1;
   for (int i = 0; i < 20000; ++i) {

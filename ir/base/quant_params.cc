@@ -1,9 +1,12 @@
 #include "ir/base/quant_params.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
+#include <limits>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -13,6 +16,25 @@ namespace {
 // Such as 10, which %g at its shortest writes 1e+01. Not -0, which must read back as it is.
 bool IsPlainInteger(double value) {
   return std::fabs(value) < 1e6 && value == std::floor(value) && !(value == 0 && std::signbit(value));
+}
+
+float Read(const char* text, float) { return std::strtof(text, nullptr); }
+double Read(const char* text, double) { return std::strtod(text, nullptr); }
+
+// As printf's %.*g writes it, with the fewest digits that read back as `value`.
+template <typename T>
+std::string ShortestDecimal(T value) {
+  char text[40];
+  // No text is shorter than this one. It may take a digit more, for %g rounds to the nearest decimal of its length, and
+  // below a power of two a more distant one may be the only one that reads back.
+  char* end = std::to_chars(text, text + sizeof(text), value, std::chars_format::scientific).ptr;
+  int digits = static_cast<int>(std::count_if(text, std::find(text, end, 'e'), absl::ascii_isdigit));
+  while (true) {
+    end = std::to_chars(text, text + sizeof(text) - 1, value, std::chars_format::general, digits).ptr;
+    *end = '\0';
+    if (Read(text, value) == value || digits >= std::numeric_limits<T>::max_digits10) return text;
+    ++digits;
+  }
 }
 
 }  // namespace
@@ -70,23 +92,11 @@ std::string ToString(const QuantParams& params) {
 }
 
 std::string ShortestText(float value) {
-  char text[40];
-  if (IsPlainInteger(value)) return absl::StrCat(static_cast<int64_t>(value));
-  for (int digits = 1; digits <= 9; ++digits) {
-    std::snprintf(text, sizeof(text), "%.*g", digits, value);
-    if (std::strtof(text, nullptr) == value) break;
-  }
-  return text;
+  return IsPlainInteger(value) ? absl::StrCat(static_cast<int64_t>(value)) : ShortestDecimal(value);
 }
 
 std::string ShortestText(double value) {
-  char text[40];
-  if (IsPlainInteger(value)) return absl::StrCat(static_cast<int64_t>(value));
-  for (int digits = 1; digits <= 17; ++digits) {
-    std::snprintf(text, sizeof(text), "%.*g", digits, value);
-    if (std::strtod(text, nullptr) == value) break;
-  }
-  return text;
+  return IsPlainInteger(value) ? absl::StrCat(static_cast<int64_t>(value)) : ShortestDecimal(value);
 }
 
 }  // namespace fuselage

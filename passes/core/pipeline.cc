@@ -4,10 +4,11 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "ir/text.h"
+#include "ir/fingerprint.h"
 
 namespace fuselage::passes {
 namespace {
@@ -23,6 +24,7 @@ class PipelineRun {
 
   absl::Status Begin() {
     RETURN_IF_ERROR(graph_.Verify());
+    fingerprint_ = ir::Fingerprint(graph_);
     if (options_.observe) RETURN_IF_ERROR(options_.observe(index_++, "input", graph_));
     return absl::OkStatus();
   }
@@ -68,7 +70,6 @@ class PipelineRun {
     report.name = name;
     report.pass = std::string(pass->name());
     report.nodes_before = graph_.num_nodes();
-    const std::string before = ir::Print(graph_);
 
     Remarks remarks;
     const auto start = std::chrono::steady_clock::now();
@@ -76,7 +77,8 @@ class PipelineRun {
     report.wall_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 
     RETURN_IF_ERROR(Annotate(graph_.Verify(), absl::StrCat("after ", name)));
-    if ((ir::Print(graph_) != before) != report.changed) {
+    const uint64_t before = std::exchange(fingerprint_, ir::Fingerprint(graph_));
+    if ((fingerprint_ != before) != report.changed) {
       return absl::InternalError(absl::StrCat(name, ": says changed=", report.changed, ", but the graph's text ",
                                               report.changed ? "is the same" : "differs"));
     }
@@ -139,6 +141,7 @@ class PipelineRun {
   ir::Graph& graph_;
   const PipelineOptions& options_;
   int index_ = 0;
+  uint64_t fingerprint_ = 0;     // Of the graph as the last pass left it.
   std::vector<Tensor> outputs_;  // Of the graph before the current pass.
   std::vector<PassReport> reports_;
 };

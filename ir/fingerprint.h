@@ -1,0 +1,18 @@
+// A hash of a whole graph: tells cheaply whether a rewrite changed it.
+#ifndef FUSELAGE_IR_FINGERPRINT_H_
+#define FUSELAGE_IR_FINGERPRINT_H_
+
+#include <cstdint>
+
+#include "ir/graph.h"
+
+namespace fuselage::ir {
+
+// Of all that the canonical text (ir/text.h) shows, parameter values included: equal texts have equal fingerprints, and
+// different texts have different ones but for a chance of 2^-64. One walk, without building the text. The same on every
+// machine of one byte order; guards against no adversary.
+uint64_t Fingerprint(const Graph& graph);
+
+}  // namespace fuselage::ir
+
+#endif  // FUSELAGE_IR_FINGERPRINT_H_

@@ -1,0 +1,274 @@
+#include <algorithm>
+#include <limits>
+
+#include "ir/testing/draft.h"
+
+namespace fuselage::testing {
+namespace {
+
+using ir::Node;
+using Ints = std::vector<int64_t>;
+
+TensorType Of(DType dtype, Shape shape) { return {dtype, std::move(shape), std::nullopt, Layout::kRowMajor}; }
+
+Node* PickTensorOrNull(Draft& draft, int low, int high) {
+  return draft.PickOrNull([&](const Node& node) {
+    return node.type().is_tensor() && node.tensor_type().rank() >= low && node.tensor_type().rank() <= high &&
+           node.tensor_type().num_elements() <= 600;
+  });
+}
+
+bool Done(const Node* node) { return node != nullptr; }
+
+// --- Elementwise.
+
+bool Activation(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(0, 5);
+  if (x == nullptr) return false;
+  Random& random = draft.random();
+  RandomCall call{random.From(std::vector<std::string>{"relu", "sigmoid", "tanh", "silu", "gelu", "hardswish",
+                                                       "hardsigmoid", "leaky_relu", "clamp", "softmax"}),
+                  {x},
+                  {},
+                  {}};
+  if (call.op == "gelu" && random.OneIn(2)) call.attributes.emplace("approximate", "tanh");
+  if (call.op == "leaky_relu" && random.OneIn(2)) call.attributes.emplace("negative_slope", 0.25);
+  if (call.op == "hardsigmoid" && random.OneIn(2)) call.attributes.emplace("alpha", 0.2);
+  if (call.op == "clamp") {  // relu, relu6 or neither.
+    call.attributes.emplace("min", random.OneIn(3) ? -0.5 : 0.0);
+    if (random.OneIn(2)) call.attributes.emplace("max", random.OneIn(2) ? 6.0 : 0.75);
+  }
+  if (call.op == "softmax") {
+    if (x->tensor_type().rank() == 0) return false;
+    call.attributes.emplace("dim", random.Between(-1, x->tensor_type().rank() - 1));
+  }
+  return Done(draft.AddInRandomSpelling(call));
+}
+
+// A second operand for x: a value of its shape, or a constant that broadcasts to it.
+Node* Other(Draft& draft, Node* x, bool away_from_zero) {
+  Random& random = draft.random();
+  const TensorType type = x->tensor_type();
+  if (!away_from_zero && random.OneIn(2)) {
+    return draft.PickOrNull([&](const Node& node) {
+      return node.type().is_tensor() && node.tensor_type().dtype == type.dtype && !node.tensor_type().quant &&
+             draft.magnitude(node) <= 1e3 && (node.tensor_type().shape == type.shape || random.OneIn(8));
+    });
+  }
+  const int64_t last = type.shape.empty() ? 1 : type.shape.back();
+  if (away_from_zero || random.OneIn(2)) {
+    const std::vector<double> values =
+        IsFloat(type.dtype) ? std::vector<double>{0.5, -2, 1.25, 1} : std::vector<double>{3, -2, 1, 5};
+    const bool one = random.OneIn(4);  // x * 1, x / 1
+    return draft.AddGetAttr(
+        draft.VectorParameter("c", type.dtype, random.OneIn(2) ? 1 : last, one ? std::vector<double>{1} : values));
+  }
+  Shape shape = type.shape;
+  for (int64_t& dim : shape) dim = random.OneIn(2) ? dim : 1;
+  return draft.AddGetAttr(draft.SeededParameter("c", Of(type.dtype, std::move(shape))));
+}
+
+bool AddBinary(Draft& draft, Node* x) {
+  Random& random = draft.random();
+  const std::string op = random.From(std::vector<std::string>{"add", "add", "add", "sub", "mul", "div"});
+  Node* other = Other(draft, x, op == "div");
+  if (other == nullptr) return false;
+  const double product = draft.magnitude(*x) * draft.magnitude(*other);
+  const bool swapped = op != "div" && random.OneIn(3);
+  RandomCall call{op, swapped ? std::vector<Node*>{other, x} : std::vector<Node*>{x, other}, {}, {}};
+  if (op == "add" && random.OneIn(5)) call.attributes.emplace("alpha", random.OneIn(2) ? 2.0 : -1.0);
+  Node* y = draft.AddInRandomSpelling(call);
+  if (y == nullptr) return false;
+  draft.set_magnitude(*y, op == "mul" ? product : 2 * draft.magnitude(*y));
+  return true;
+}
+
+bool Binary(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(0, 5);
+  return x != nullptr && AddBinary(draft, x);
+}
+
+// A chain of elementwise ops, each value with one reader.
+bool ElementwiseChain(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(1, 4);
+  if (x == nullptr) return false;
+  for (int i = 0; i < 3 && x != nullptr; ++i) {
+    const std::string op = draft.random().From(std::vector<std::string>{"mul", "add", "sigmoid", "tanh", "relu"});
+    std::vector<Node*> operands = {x};
+    if (op == "mul" || op == "add") {
+      operands.push_back(draft.AddGetAttr(draft.SeededParameter("c", Of(x->tensor_type().dtype, {1}))));
+    }
+    x = draft.AddInRandomSpelling({op, std::move(operands), {}, {}});
+  }
+  return x != nullptr;
+}
+
+bool Integers(Draft& draft) {
+  Node* x = draft.PickOrNull([](const Node& node) {
+    return node.type().is_tensor() && !IsFloat(node.tensor_type().dtype) && !node.tensor_type().quant &&
+           node.tensor_type().dtype != DType::kBool;
+  });
+  if (x == nullptr) return false;
+  if (draft.random().OneIn(3)) return Done(draft.AddInRandomSpelling({"to", {x}, {}, {{"dtype", DType::kF32}}}));
+  if (draft.random().OneIn(4)) return Done(draft.AddInRandomSpelling({"relu", {x}, {}, {}}));
+  return AddBinary(draft, x);
+}
+
+bool CastFloat(Draft& draft) {
+  Random& random = draft.random();
+  if (random.OneIn(3)) {
+    Node* x = draft.PickToRoundOrNull(0, 4);
+    return x != nullptr && Done(draft.AddInRandomSpelling({"to", {x}, {}, {{"dtype", DType::kI64}}}));
+  }
+  Node* x = draft.PickFloatOrNull(0, 5);
+  return x != nullptr &&
+         Done(draft.AddInRandomSpelling({"to", {x}, {}, {{"dtype", random.OneIn(5) ? DType::kF64 : DType::kF32}}}));
+}
+
+bool NoOp(Draft& draft) {
+  Node* x = PickTensorOrNull(draft, 0, 5);
+  return x != nullptr &&
+         Done(draft.AddInRandomSpelling({draft.random().OneIn(2) ? "identity" : "dropout", {x}, {}, {}}));
+}
+
+// --- Views and moves.
+
+bool View(Draft& draft) {
+  Node* x = PickTensorOrNull(draft, 1, 5);
+  return x != nullptr && Done(AddRandomView(draft, x));
+}
+
+bool Slice(Draft& draft) {
+  Node* x = PickTensorOrNull(draft, 1, 5);
+  if (x == nullptr) return false;
+  Random& random = draft.random();
+  const int64_t axis = random.Between(0, x->tensor_type().rank() - 1), dim = x->tensor_type().shape[axis];
+  if (dim < 1) return false;
+  const int64_t start = random.Between(0, dim - 1);
+  AttributeMap attributes = {{"starts", Ints{random.OneIn(4) ? 0 : start}},
+                             {"ends", Ints{random.OneIn(3) ? std::numeric_limits<int64_t>::max() : dim}},
+                             {"axes", Ints{axis}}};
+  if (random.OneIn(4)) attributes.emplace("steps", Ints{2});
+  return Done(draft.AddInRandomSpelling({"slice", {x}, {}, std::move(attributes)}));
+}
+
+bool Cat(Draft& draft) {
+  Node* x = PickTensorOrNull(draft, 1, 4);
+  if (x == nullptr) return false;
+  const ir::Type type = x->type();
+  std::vector<Node*> operands = {x};
+  while (draft.random().OneIn(2) || operands.size() < 2) {
+    operands.push_back(draft.PickOrNull([&](const Node& node) { return node.type() == type; }));
+    if (operands.size() == 3) break;
+  }
+  if (draft.random().OneIn(6)) operands.resize(1);
+  return Done(draft.AddInRandomSpelling(
+      {"cat", std::move(operands), {}, {{"dim", draft.random().Between(-1, type.tensor().rank() - 1)}}}));
+}
+
+bool Split(Draft& draft) {
+  Node* x = PickTensorOrNull(draft, 1, 4);
+  if (x == nullptr) return false;
+  Random& random = draft.random();
+  const int64_t axis = random.Between(0, x->tensor_type().rank() - 1), dim = x->tensor_type().shape[axis];
+  if (dim < 2) return false;
+  const int64_t first = random.Between(1, dim - 1);
+  Node* parts = draft.AddInRandomSpelling({"split", {x}, {}, {{"sizes", Ints{first, dim - first}}, {"dim", axis}}});
+  if (parts == nullptr) return false;
+  for (int64_t index : {int64_t{0}, random.OneIn(2) ? int64_t{-1} : int64_t{1}}) {
+    if (!random.OneIn(4)) draft.AddInRandomSpelling({"getitem", {parts}, {}, {{"index", index}}});
+  }
+  return true;
+}
+
+bool Pad(Draft& draft) {
+  Node* x = PickTensorOrNull(draft, 1, 4);
+  if (x == nullptr) return false;
+  Random& random = draft.random();
+  Ints pads;
+  for (int i = 0; i < 2 * x->tensor_type().rank(); ++i) pads.push_back(random.OneIn(3) ? 1 : 0);
+  if (random.OneIn(5)) std::fill(pads.begin(), pads.end(), 0);
+  AttributeMap attributes = {{"pads", std::move(pads)},
+                             {"mode", random.From(std::vector<std::string>{"constant", "edge", "reflect", "wrap"})}};
+  if (random.OneIn(4)) attributes.emplace("value", 1.0);
+  return Done(draft.AddInRandomSpelling({"pad", {x}, {}, std::move(attributes)}));
+}
+
+bool Mean(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(1, 5);
+  if (x == nullptr) return false;
+  AttributeMap attributes = {{"keepdim", draft.random().OneIn(2)}};
+  if (!draft.random().OneIn(4))
+    attributes.emplace("dims", Ints{draft.random().Between(-1, x->tensor_type().rank() - 1)});
+  return Done(draft.AddInRandomSpelling({"mean", {x}, {}, std::move(attributes)}));
+}
+
+// The same call again.
+bool Repeat(Draft& draft) {
+  Node* node = draft.PickOrNull([](const Node& n) { return n.is_call() && n.module() == nullptr; });
+  return node != nullptr &&
+         Done(draft.AddInRandomSpelling({node->op()->name, node->operands(), {}, node->attributes()}));
+}
+
+}  // namespace
+
+Node* AddRandomView(Draft& draft, Node* x) {
+  Random& random = draft.random();
+  const Shape shape = x->tensor_type().shape;
+  const int rank = static_cast<int>(shape.size());
+  if (rank == 0) return nullptr;
+  switch (random.Between(0, 5)) {
+    case 0: {  // Two neighbours become one.
+      if (rank < 2) return nullptr;
+      const int64_t axis = random.Between(0, rank - 2);
+      Shape merged = shape;
+      merged[axis] *= merged[axis + 1];
+      merged.erase(merged.begin() + axis + 1);
+      if (random.OneIn(3)) merged[random.Between(0, merged.size() - 1)] = -1;
+      return draft.AddInRandomSpelling({"reshape", {x}, {}, {{"shape", merged}}});
+    }
+    case 1: {  // One becomes two.
+      const int64_t axis = random.Between(0, rank - 1);
+      if (rank > 4 || shape[axis] % 2 != 0) return nullptr;
+      Shape halved = shape;
+      halved[axis] /= 2;
+      halved.insert(halved.begin() + axis + random.Between(0, 1), 2);
+      return draft.AddInRandomSpelling({"reshape", {x}, {}, {{"shape", halved}}});
+    }
+    case 2: {
+      const int64_t start = random.Between(0, rank - 1);
+      return draft.AddInRandomSpelling(
+          {"flatten",
+           {x},
+           {},
+           {{"start_dim", start}, {"end_dim", random.OneIn(2) ? -1 : random.Between(start, rank - 1)}}});
+    }
+    case 3: {
+      if (rank > 4) return nullptr;
+      return draft.AddInRandomSpelling({"unsqueeze", {x}, {}, {{"dims", Ints{random.Between(-1, rank)}}}});
+    }
+    case 4: {
+      Ints ones;
+      for (int axis = 0; axis < rank; ++axis) {
+        if (shape[axis] == 1 && random.OneIn(2)) ones.push_back(axis);
+      }
+      return draft.AddInRandomSpelling({"squeeze", {x}, {}, {{"dims", ones}}});
+    }
+    default: {
+      Ints dims;
+      for (int axis = 0; axis < rank; ++axis) dims.push_back(axis);
+      if (!random.OneIn(6)) random.Shuffle(dims);
+      return draft.AddInRandomSpelling({"permute", {x}, {}, {{"dims", dims}}});
+    }
+  }
+}
+
+std::vector<Recipe> ElementRecipes() {
+  return {{7, Activation}, {6, Binary},    {3, ElementwiseChain},
+          {3, Integers},   {2, CastFloat}, {2, NoOp},
+          {4, View},       {2, Slice},     {2, Cat},
+          {2, Split},      {2, Pad},       {2, Mean},
+          {3, Repeat}};
+}
+
+}  // namespace fuselage::testing

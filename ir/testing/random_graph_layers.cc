@@ -1,0 +1,309 @@
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "ir/testing/draft.h"
+
+namespace fuselage::testing {
+namespace {
+
+using ir::Node;
+using Ints = std::vector<int64_t>;
+
+TensorType Of(DType dtype, Shape shape) { return {dtype, std::move(shape), std::nullopt, Layout::kRowMajor}; }
+
+// Sums of n products with weights in [-1, 1).
+double Grown(double magnitude, int64_t n) { return magnitude * std::sqrt(static_cast<double>(n)); }
+
+// --- Convolutions.
+
+struct ConvForm {
+  int64_t out_channels = 0;
+  int64_t groups = 1;
+  bool keeps_size = false;  // A 3x3 kernel with padding 1, or a 1x1.
+};
+
+Node* AddConv(Draft& draft, Node* x, const ConvForm& form) {
+  Random& random = draft.random();
+  const TensorType type = x->tensor_type();
+  const int n = type.rank() - 2;
+  const int64_t per_group = type.shape[1] / form.groups;
+  Ints stride(n, 1), padding(2 * n, 0), dilation(n, 1);
+  Shape weight = {form.out_channels, per_group};
+  const bool pointwise = random.OneIn(3);
+  for (int i = 0; i < n; ++i) {
+    const int64_t size = type.shape[2 + i];
+    if (form.keeps_size) {
+      weight.push_back(pointwise ? 1 : 3);
+      padding[i] = padding[n + i] = pointwise ? 0 : 1;
+      continue;
+    }
+    weight.push_back(random.Between(1, std::min<int64_t>(3, size)));
+    stride[i] = random.Between(1, 2);
+    padding[i] = random.Between(0, 1);
+    padding[n + i] = random.OneIn(4) ? random.Between(0, 1) : padding[i];
+    if (weight.back() == 2 && size > 3) dilation[i] = random.Between(1, 2);
+  }
+  const int64_t products = per_group * (weight.size() > 2 ? weight[2] * weight.back() : 1);
+  RandomCall call{absl::StrCat("conv", n, "d"), {x}, {}, {}};
+  call.parameters["weight"] = draft.SeededParameter(call.op + ".weight", Of(type.dtype, weight));
+  if (random.OneIn(2)) {
+    call.parameters["bias"] = draft.SeededParameter(call.op + ".bias", Of(type.dtype, {form.out_channels}));
+  }
+  call.attributes = {{"stride", stride}, {"padding", padding}, {"dilation", dilation}, {"groups", form.groups}};
+  Node* conv = draft.AddInRandomSpelling(call);
+  if (conv != nullptr) draft.set_magnitude(*conv, Grown(draft.magnitude(*x), products));
+  return conv;
+}
+
+bool Conv(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(3, 5);
+  if (x == nullptr) return false;
+  const int64_t channels = x->tensor_type().shape[1];
+  ConvForm form;
+  form.groups = draft.random().OneIn(4) ? channels : channels % 2 == 0 && draft.random().OneIn(4) ? 2 : 1;
+  form.out_channels = form.groups * draft.random().Between(1, std::max<int64_t>(1, 6 / form.groups));
+  return AddConv(draft, x, form) != nullptr;
+}
+
+bool ConvTranspose(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(3, 5);
+  if (x == nullptr || x->tensor_type().num_elements() > 200) return false;
+  Random& random = draft.random();
+  const TensorType type = x->tensor_type();
+  const int n = type.rank() - 2;
+  const int64_t groups = type.shape[1] % 2 == 0 && random.OneIn(3) ? 2 : 1;
+  Shape weight = {type.shape[1], random.Between(1, 3)};
+  for (int i = 0; i < n; ++i) weight.push_back(random.Between(1, 3));
+  RandomCall call{absl::StrCat("conv_transpose", n, "d"), {x}, {}, {}};
+  call.parameters["weight"] = draft.SeededParameter(call.op + ".weight", Of(type.dtype, weight));
+  if (random.OneIn(2)) {
+    call.parameters["bias"] = draft.SeededParameter(call.op + ".bias", Of(type.dtype, {weight[1] * groups}));
+  }
+  const int64_t stride = random.Between(1, 2);
+  call.attributes = {{"stride", Ints(n, stride)}, {"groups", groups}};
+  if (stride == 2 && random.OneIn(2)) call.attributes.emplace("output_padding", Ints(n, 1));
+  Node* conv = draft.AddInRandomSpelling(call);
+  if (conv != nullptr) draft.set_magnitude(*conv, Grown(draft.magnitude(*x), type.shape[1] * 3));
+  return conv != nullptr;
+}
+
+// --- Norms.
+
+Node* AddBatchNorm(Draft& draft, Node* x) {
+  Random& random = draft.random();
+  const TensorType type = x->tensor_type();
+  const int64_t channels = type.shape[1];
+  RandomCall call{"batch_norm", {x}, {}, {}};
+  if (!random.OneIn(5)) {
+    call.parameters["weight"] = draft.SeededParameter("bn.weight", Of(type.dtype, {channels}));
+    call.parameters["bias"] = draft.SeededParameter("bn.bias", Of(type.dtype, {channels}));
+  }
+  if (!random.OneIn(8)) {
+    call.parameters["running_mean"] = draft.SeededParameter("bn.running_mean", Of(type.dtype, {channels}));
+    call.parameters["running_var"] =
+        draft.VectorParameter("bn.running_var", type.dtype, channels, {random.Between(4, 32) / 16.0, 1, 0.5, 1.75});
+  }
+  call.attributes.emplace("training", random.OneIn(8));
+  // Statistics of the batch may divide by a variance of nearly nothing, which no tolerance survives.
+  if (call.attributes.at("training").as_bool() || call.parameters.count("running_var") == 0) {
+    call.attributes.emplace("eps", 0.5);
+  }
+  return draft.AddInRandomSpelling(call);
+}
+
+bool BatchNorm(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(2, 5);
+  return x != nullptr && AddBatchNorm(draft, x) != nullptr;
+}
+
+Node* AddRelu(Draft& draft, Node* x) { return draft.AddInRandomSpelling({"relu", {x}, {}, {}}); }
+
+bool ConvBnRelu(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(3, 4);
+  if (x == nullptr) return false;
+  Node* y = AddConv(draft, x, {draft.random().Between(1, 6), 1, draft.random().OneIn(2)});
+  if (y == nullptr) return false;
+  y = AddBatchNorm(draft, y);
+  return y != nullptr && (draft.random().OneIn(3) || AddRelu(draft, y) != nullptr);
+}
+
+bool BnConv(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(3, 4);
+  if (x == nullptr) return false;
+  Node* y = AddBatchNorm(draft, x);
+  return y != nullptr && AddConv(draft, y, {draft.random().Between(1, 4), 1, false}) != nullptr;
+}
+
+// relu(x + bn(conv(relu(bn(conv(x)))))), with a convolution on the skip connection at times.
+bool ResidualBlock(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(4, 4);
+  if (x == nullptr) return false;
+  const int64_t channels = x->tensor_type().shape[1];
+  Node* y = x;
+  for (int i = 0; i < 2; ++i) {
+    y = AddConv(draft, y, {channels, 1, true});
+    if (y == nullptr) return false;
+    y = AddBatchNorm(draft, y);
+    if (i == 0) y = AddRelu(draft, y);
+  }
+  Node* skip = draft.random().OneIn(3) ? AddConv(draft, x, {channels, 1, true}) : x;
+  if (skip == nullptr) return false;
+  y = draft.AddInRandomSpelling(
+      {"add", draft.random().OneIn(2) ? std::vector<Node*>{y, skip} : std::vector<Node*>{skip, y}, {}, {}});
+  return y != nullptr && AddRelu(draft, y) != nullptr;
+}
+
+// --- Shared weights.
+
+const ir::Module* PickModuleOrNull(Draft& draft) {
+  std::vector<const ir::Module*> called;
+  for (const auto& [path, module] : draft.graph().modules()) {
+    if (!module->call_sites.empty()) called.push_back(module.get());
+  }
+  return called.empty() ? nullptr : draft.random().From(called);
+}
+
+// Another value of the type that the module takes, and the operands of a call on it.
+std::vector<Node*> SimilarOperands(Draft& draft, const ir::Module& module) {
+  // By name: the set's own order is that of addresses.
+  const Node& site = **std::min_element(module.call_sites.begin(), module.call_sites.end(),
+                                        [](const Node* a, const Node* b) { return a->name() < b->name(); });
+  if (site.num_operands() == 0) return {};
+  std::vector<Node*> operands = site.operands();
+  const ir::Type type = operands[0]->type();
+  operands[0] = draft.PickOrNull([&](const Node& node) { return node.type() == type; });
+  return operands;
+}
+
+bool SharedModule(Draft& draft) {
+  const ir::Module* module = PickModuleOrNull(draft);
+  if (module == nullptr) return false;
+  std::vector<Node*> operands = SimilarOperands(draft, *module);
+  return !operands.empty() && draft.AddSharedCall(*module, std::move(operands)) != nullptr;
+}
+
+bool TiedWeights(Draft& draft) {
+  const ir::Module* module = PickModuleOrNull(draft);
+  if (module == nullptr || module->parameters.empty()) return false;
+  std::vector<Node*> operands = SimilarOperands(draft, *module);
+  if (operands.empty()) return false;
+  return draft.AddInRandomSpelling({module->op->name, std::move(operands), module->parameters, module->attributes}) !=
+         nullptr;
+}
+
+// --- Linears.
+
+bool Linear(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(1, 4);
+  if (x == nullptr || x->tensor_type().shape.back() > 64) return false;
+  const TensorType type = x->tensor_type();
+  const int64_t out = draft.random().Between(1, 6);
+  RandomCall call{"linear", {x}, {}, {}};
+  call.parameters["weight"] = draft.SeededParameter("fc.weight", Of(type.dtype, {out, type.shape.back()}));
+  if (draft.random().OneIn(2)) call.parameters["bias"] = draft.SeededParameter("fc.bias", Of(type.dtype, {out}));
+  Node* y = draft.AddInRandomSpelling(call);
+  if (y == nullptr) return false;
+  draft.set_magnitude(*y, Grown(draft.magnitude(*x), type.shape.back()));
+  return draft.random().OneIn(2) || AddRelu(draft, y) != nullptr;
+}
+
+// relu(matmul(x, w) + b), as a hand-written layer has it.
+bool MatmulChain(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(2, 3);
+  if (x == nullptr || x->tensor_type().shape.back() > 64) return false;
+  const TensorType type = x->tensor_type();
+  const int64_t out = draft.random().Between(1, 6);
+  Node* w = draft.AddGetAttr(draft.SeededParameter("w", Of(type.dtype, {type.shape.back(), out})));
+  Node* y = draft.AddInRandomSpelling({"matmul", {x, w}, {}, {}});
+  if (y == nullptr) return false;
+  draft.set_magnitude(*y, Grown(draft.magnitude(*x), type.shape.back()));
+  if (draft.random().OneIn(4)) return true;
+  Node* b = draft.AddGetAttr(draft.SeededParameter("b", Of(type.dtype, {out})));
+  y = draft.AddInRandomSpelling(
+      {"add", draft.random().OneIn(4) ? std::vector<Node*>{b, y} : std::vector<Node*>{y, b}, {}, {}});
+  return y != nullptr && (draft.random().OneIn(2) || AddRelu(draft, y) != nullptr);
+}
+
+bool MatmulOfValues(Draft& draft) {
+  Node* a = draft.PickFloatOrNull(1, 3);
+  if (a == nullptr) return false;
+  const TensorType type = a->tensor_type();
+  Node* b = draft.PickOrNull([&](const Node& node) {
+    if (!node.type().is_tensor() || node.tensor_type().dtype != type.dtype || draft.magnitude(node) > 1e3) return false;
+    const Shape& shape = node.tensor_type().shape;
+    return shape.size() >= 2 && shape.size() <= 3 && shape[shape.size() - 2] == type.shape.back();
+  });
+  if (b == nullptr) return false;
+  Node* y = draft.AddInRandomSpelling({"matmul", {a, b}, {}, {}});
+  if (y == nullptr) return false;
+  draft.set_magnitude(*y, Grown(draft.magnitude(*a) * draft.magnitude(*b), type.shape.back()));
+  return true;
+}
+
+bool Gemm(Draft& draft) {
+  Node* a = draft.PickFloatOrNull(2, 2);
+  if (a == nullptr) return false;
+  Random& random = draft.random();
+  const TensorType type = a->tensor_type();
+  const bool trans_a = random.OneIn(4), trans_b = random.OneIn(2);
+  const int64_t rows = type.shape[trans_a ? 1 : 0], inner = type.shape[trans_a ? 0 : 1], columns = random.Between(1, 5);
+  std::vector<Node*> operands = {
+      a, draft.AddGetAttr(
+             draft.SeededParameter("gemm.b", Of(type.dtype, trans_b ? Shape{columns, inner} : Shape{inner, columns})))};
+  if (!random.OneIn(4)) {
+    const std::vector<Shape> shapes = {{columns}, {1, columns}, {}, {rows, 1}, {rows, columns}};
+    operands.push_back(draft.AddGetAttr(draft.SeededParameter("gemm.c", Of(type.dtype, random.From(shapes)))));
+  }
+  AttributeMap attributes = {{"trans_a", trans_a}, {"trans_b", trans_b}};
+  if (random.OneIn(3)) attributes.emplace("alpha", 0.5);
+  if (random.OneIn(3)) attributes.emplace("beta", random.From(std::vector<double>{0, 2, -1.5}));
+  Node* y = draft.AddInRandomSpelling({"gemm", std::move(operands), {}, std::move(attributes)});
+  if (y == nullptr) return false;
+  draft.set_magnitude(*y, Grown(draft.magnitude(*a), inner) + 2);
+  return true;
+}
+
+// --- Pools.
+
+bool Pool(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(3, 5);
+  if (x == nullptr) return false;
+  Random& random = draft.random();
+  const TensorType type = x->tensor_type();
+  const int n = type.rank() - 2;
+  const bool max = random.OneIn(2);
+  Ints kernel, stride, padding(2 * n, 0);
+  const bool whole = !max && random.OneIn(3);
+  for (int i = 0; i < n; ++i) {
+    kernel.push_back(whole ? type.shape[2 + i] : random.Between(1, std::min<int64_t>(3, type.shape[2 + i])));
+    stride.push_back(random.Between(1, 2));
+    if (!whole && kernel.back() > 1) padding[i] = padding[n + i] = random.Between(0, 1);
+  }
+  AttributeMap attributes = {
+      {"kernel_size", kernel}, {"stride", stride}, {"padding", padding}, {"ceil_mode", random.OneIn(4)}};
+  if (!max) attributes.emplace("count_include_pad", random.OneIn(2));
+  return draft.AddInRandomSpelling({absl::StrCat(max ? "max" : "avg", "_pool", n, "d"), {x}, {}, attributes}) !=
+         nullptr;
+}
+
+bool GlobalPool(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(3, 5);
+  if (x == nullptr) return false;
+  if (draft.random().OneIn(2)) return draft.AddInRandomSpelling({"global_avg_pool", {x}, {}, {}}) != nullptr;
+  Ints dims;
+  for (int axis = 2; axis < x->tensor_type().rank(); ++axis)
+    dims.push_back(axis - (draft.random().OneIn(2) ? x->tensor_type().rank() : 0));
+  return draft.AddInRandomSpelling({"mean", {x}, {}, {{"dims", dims}, {"keepdim", draft.random().OneIn(2)}}}) !=
+         nullptr;
+}
+
+}  // namespace
+
+std::vector<Recipe> LayerRecipes() {
+  return {{6, Conv},           {2, ConvTranspose}, {2, BatchNorm},   {5, ConvBnRelu}, {2, BnConv},
+          {3, ResidualBlock},  {3, SharedModule},  {3, TiedWeights}, {4, Linear},     {3, MatmulChain},
+          {2, MatmulOfValues}, {3, Gemm},          {3, Pool},        {2, GlobalPool}};
+}
+
+}  // namespace fuselage::testing

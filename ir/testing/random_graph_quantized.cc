@@ -1,0 +1,221 @@
+#include "absl/strings/str_cat.h"
+#include "ir/testing/draft.h"
+
+namespace fuselage::testing {
+namespace {
+
+using ir::Node;
+using Ints = std::vector<int64_t>;
+using Floats = std::vector<double>;
+
+TensorType Of(DType dtype, Shape shape, std::optional<QuantParams> quant = std::nullopt) {
+  return {dtype, std::move(shape), std::move(quant), Layout::kRowMajor};
+}
+
+// Attributes of a per-tensor quantize that covers about what x holds: 64 codes or more.
+AttributeMap PerTensorAttributes(Draft& draft, const Node& x) {
+  Random& random = draft.random();
+  const double step = draft.magnitude(x) / (random.OneIn(2) ? 64 : 100);
+  AttributeMap attributes = {{"scales", Floats{static_cast<float>(step)}}};
+  switch (random.Between(0, 3)) {
+    case 0: attributes.emplace("dtype", DType::kI8); break;
+    case 1: attributes.emplace("zero_points", Ints{0}); break;  // Of what a relu leaves.
+    default: attributes.emplace("zero_points", Ints{128}); break;
+  }
+  return attributes;
+}
+
+// The attributes of another call that quantizes to the same codes.
+AttributeMap Respelled(Draft& draft, AttributeMap attributes) {
+  const auto zero_points = attributes.find("zero_points");
+  if (zero_points == attributes.end() && draft.random().OneIn(2)) attributes.emplace("zero_points", Ints{0});
+  if (draft.random().OneIn(2)) attributes.emplace("axis", QuantParams::kPerTensor);
+  return attributes;
+}
+
+AttributeMap PerAxisAttributes(Draft& draft, const Node& x) {
+  const int64_t axis = draft.random().Between(0, x.tensor_type().rank() - 1);
+  Floats scales;
+  for (int64_t i = 0; i < x.tensor_type().shape[axis]; ++i) {
+    scales.push_back(draft.magnitude(x) / static_cast<double>(64 + 32 * (i % 3)));
+  }
+  return {{"scales", scales}, {"axis", axis}, {"dtype", DType::kI8}};
+}
+
+Node* Quantize(Draft& draft, Node* x, AttributeMap attributes) {
+  return x == nullptr ? nullptr : draft.AddFunction("quantize", {x}, std::move(attributes));
+}
+Node* Dequantize(Draft& draft, Node* x) { return x == nullptr ? nullptr : draft.AddFunction("dequantize", {x}); }
+
+bool Pair(Draft& draft) {
+  Node* x = draft.PickToRoundOrNull(0, 5);
+  if (x == nullptr) return false;
+  const bool per_axis = x->tensor_type().rank() > 0 && x->tensor_type().num_elements() > 0 && draft.random().OneIn(3);
+  Node* q = Quantize(draft, x, per_axis ? PerAxisAttributes(draft, *x) : PerTensorAttributes(draft, *x));
+  if (q == nullptr) return false;
+  if (draft.random().OneIn(3)) {
+    if (Node* view = AddRandomView(draft, q); view != nullptr) q = view;
+  }
+  return Dequantize(draft, q) != nullptr;
+}
+
+// Scale and zero point as operands: constants, one of them under a name of its own at each call.
+bool QuantizeWithOperands(Draft& draft) {
+  Node* x = draft.PickToRoundOrNull(1, 4);
+  if (x == nullptr) return false;
+  Node* scale = draft.AddGetAttr(draft.VectorParameter("scale", DType::kF32, 1, {draft.magnitude(*x) / 64}));
+  Node* zero_point = draft.AddGetAttr(draft.VectorParameter("zero_point", DType::kU8, 1, {128}));
+  Node* q = draft.AddFunction("quantize", {x, scale, zero_point});
+  return q != nullptr && draft.AddFunction("dequantize", {q, scale, zero_point}) != nullptr;
+}
+
+// quantize(views(x)), twice alike at times, and with further readers of what is between.
+bool QuantizedViews(Draft& draft) {
+  Random& random = draft.random();
+  Node* x = draft.PickToRoundOrNull(1, 4);
+  if (x == nullptr || x->tensor_type().num_elements() == 0) return false;
+  Node* source = x;
+  for (int64_t i = random.Between(1, 3); i > 0; --i) {
+    Node* view = AddRandomView(draft, x);
+    if (view == nullptr) continue;
+    if (random.OneIn(6)) draft.AddInRandomSpelling({"relu", {x}, {}, {}});
+    x = view;
+  }
+  const bool per_axis = x->tensor_type().rank() > 0 && random.OneIn(3);
+  const AttributeMap attributes = per_axis ? PerAxisAttributes(draft, *x) : PerTensorAttributes(draft, *x);
+  for (int64_t i = random.Between(1, 2); i > 0; --i) {
+    Dequantize(draft, Quantize(draft, x, Respelled(draft, attributes)));
+  }
+  if (!per_axis && random.OneIn(3)) Dequantize(draft, Quantize(draft, source, Respelled(draft, attributes)));
+  return true;
+}
+
+// A weight of codes with a scale for each output channel: from a dequantize, as ONNX has it, or in its type.
+std::string CodesParameter(Draft& draft, const Shape& shape) {
+  std::vector<float> scales;
+  for (int64_t c = 0; c < shape[0]; ++c) scales.push_back(static_cast<float>(1 + c % 3) / 256);
+  const QuantParams params = draft.random().OneIn(3) ? PerTensor(0.0078125f) : PerAxis(0, std::move(scales));
+  return draft.SeededParameter("w.i8", Of(DType::kI8, shape, params));
+}
+
+// q(relu(layer(dq(q(x)))))
+bool QuantizedLayer(Draft& draft) {
+  Random& random = draft.random();
+  Node* x = draft.PickToRoundOrNull(2, 4);
+  if (x == nullptr || x->tensor_type().rank() == 3) return false;
+  x = Dequantize(draft, Quantize(draft, x, PerTensorAttributes(draft, *x)));
+  if (x == nullptr) return false;
+  const TensorType type = x->tensor_type();
+  const bool conv = type.rank() == 4;
+  const int64_t out = random.Between(1, 5), inner = conv ? type.shape[1] : type.shape.back();
+  Shape shape = {out, inner};
+  AttributeMap attributes;
+  if (conv) {
+    const int64_t kernel = random.OneIn(2) ? 1 : 3;
+    shape.insert(shape.end(), {kernel, kernel});
+    attributes.emplace("padding", Ints(4, kernel / 2));
+  }
+  const std::string op = conv ? "conv2d" : "linear", weight = CodesParameter(draft, shape);
+  Node* y = nullptr;
+  if (random.OneIn(2)) {
+    y = draft.AddInRandomSpelling({op, {x}, {{"weight", weight}}, attributes});
+  } else {
+    Node* w = Dequantize(draft, draft.AddGetAttr(weight));
+    y = w == nullptr ? nullptr : draft.AddFunction(op, {x, w}, attributes);
+  }
+  if (y == nullptr) return false;
+  draft.set_magnitude(*y, draft.magnitude(*x) * 2);
+  if (random.OneIn(2)) y = draft.AddInRandomSpelling({"relu", {y}, {}, {}});  // Which refuses nothing that is f32.
+  if (draft.MayRound(*y) && !random.OneIn(4)) Dequantize(draft, Quantize(draft, y, PerTensorAttributes(draft, *y)));
+  return true;
+}
+
+// add, relu and pools between codes.
+bool QuantizedElementwise(Draft& draft) {
+  Random& random = draft.random();
+  Node* x = draft.PickToRoundOrNull(4, 4);
+  if (x == nullptr) return false;
+  const AttributeMap codes = PerTensorAttributes(draft, *x);
+  const ir::Type type = x->type();
+  const double magnitude = draft.magnitude(*x);
+  x = Dequantize(draft, Quantize(draft, x, codes));
+  if (x == nullptr) return false;
+  RandomCall call{
+      random.From(std::vector<std::string>{"relu", "max_pool2d", "avg_pool2d", "global_avg_pool", "add"}), {x}, {}, {}};
+  if (call.op == "max_pool2d" || call.op == "avg_pool2d") {
+    call.attributes = {{"kernel_size", Ints{2, 2}}, {"stride", Ints{1, 1}}};
+  }
+  if (call.op == "add") {
+    Node* other = draft.PickToRoundOrNull(4, 4);
+    if (other == nullptr || other->type() != type) other = x;
+    other = Dequantize(draft, Quantize(draft, other, PerTensorAttributes(draft, *other)));
+    call.operands.push_back(other);
+  }
+  Node* y = draft.AddInRandomSpelling(call);
+  if (y == nullptr) return false;
+  draft.set_magnitude(*y, call.op == "add" ? 2 * magnitude : magnitude);
+  if (draft.MayRound(*y)) Dequantize(draft, Quantize(draft, y, PerTensorAttributes(draft, *y)));
+  return true;
+}
+
+// What lower makes, as the input: a graph that is lowered in part.
+bool Lowered(Draft& draft) {
+  Random& random = draft.random();
+  Node* x = draft.PickToRoundOrNull(4, 4);
+  if (x == nullptr) return false;
+  const double step = draft.magnitude(*x) / 100;
+  const auto output = [&](double scale) {
+    return AttributeMap{{"out_scale", static_cast<float>(scale)}, {"out_zero_point", 128}};
+  };
+  x = draft.AddInRandomSpelling({"int8.quantize", {x}, {}, output(step)});
+  if (x == nullptr) return false;
+  for (int64_t i = random.Between(1, 3); i > 0 && x != nullptr; --i) {
+    const TensorType type = x->tensor_type();
+    RandomCall call{random.From(std::vector<std::string>{"int8.conv2d", "int8.add", "int8.relu", "int8.max_pool2d",
+                                                         "int8.avg_pool2d", "int8.global_avg_pool"}),
+                    {x},
+                    {},
+                    output(step)};
+    if (call.op == "int8.conv2d") {
+      call.parameters["weight"] = CodesParameter(draft, {random.Between(1, 4), type.shape[1], 1, 1});
+      if (random.OneIn(2)) call.attributes.emplace("activation", "relu");
+    }
+    if (call.op == "int8.add") call.operands.push_back(x);
+    if (call.op == "int8.max_pool2d") call.attributes.clear();
+    if (call.op == "int8.max_pool2d" || call.op == "int8.avg_pool2d") {
+      call.attributes.emplace("kernel_size", Ints{2, 2});
+      call.attributes.emplace("stride", Ints{1, 1});
+    }
+    Node* y = draft.AddInRandomSpelling(call);
+    if (y != nullptr) x = y;
+  }
+  if (random.OneIn(3)) {
+    const TensorType type = x->tensor_type();
+    RandomCall call{"int8.linear", {x}, {}, output(step)};
+    call.parameters["weight"] = CodesParameter(draft, {3, type.shape.back()});
+    if (Node* y = draft.AddInRandomSpelling(call); y != nullptr) x = y;
+  }
+  return draft.AddInRandomSpelling({"int8.dequantize", {x}, {}, {}}) != nullptr;
+}
+
+// The codes of a dynamic quantize, dequantized by its own scale and zero point.
+bool DynamicQuantizeLinear(Draft& draft) {
+  Node* x = draft.PickToRoundOrNull(1, 4);
+  if (x == nullptr) return false;
+  Node* tuple = draft.AddFunction("dynamic_quantize_linear", {x});
+  if (tuple == nullptr) return false;
+  std::vector<Node*> parts;
+  for (int64_t index = 0; index < 3; ++index) {
+    parts.push_back(draft.AddFunction("getitem", {tuple}, {{"index", draft.random().OneIn(3) ? index - 3 : index}}));
+  }
+  return draft.AddFunction("dequantize", parts) != nullptr;
+}
+
+}  // namespace
+
+std::vector<Recipe> QuantizedRecipes() {
+  return {{2, Pair},    {1, QuantizeWithOperands}, {3, QuantizedViews}, {3, QuantizedLayer}, {3, QuantizedElementwise},
+          {2, Lowered}, {1, DynamicQuantizeLinear}};
+}
+
+}  // namespace fuselage::testing

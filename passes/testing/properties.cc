@@ -1,0 +1,144 @@
+#include "passes/testing/properties.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "interpreter/interpreter.h"
+#include "ir/text.h"
+#include "passes/core/pipeline.h"
+
+namespace fuselage::testing {
+namespace {
+
+using passes::NumericContract;
+
+std::vector<Tensor> SeededInputs(const ir::Graph& graph, uint64_t seed) {
+  std::vector<Tensor> inputs;
+  for (const ir::Node* node : graph.placeholders()) inputs.push_back(SeededTensor(node->tensor_type(), seed++));
+  return inputs;
+}
+
+class InterpreterRunner : public passes::Runner {
+ public:
+  explicit InterpreterRunner(int samples) : samples_(samples) {}
+
+  absl::Status ForEachSample(
+      const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
+      const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) override {
+    for (int sample = 0; sample < samples_; ++sample) {
+      absl::flat_hash_map<const ir::Node*, std::vector<Tensor>> found;
+      for (const ir::Node* node : nodes) found[node];
+      const auto keep = [&](const ir::Node& node, absl::Span<const Tensor> value) {
+        const auto it = found.find(&node);
+        if (it != found.end()) it->second.assign(value.begin(), value.end());
+        return absl::OkStatus();
+      };
+      RETURN_IF_ERROR(interpreter::Run(graph, SeededInputs(graph, 1 + 100 * sample), keep).status());
+      std::vector<const Tensor*> values;
+      for (const ir::Node* node : nodes) values.push_back(&found.at(node)[0]);
+      RETURN_IF_ERROR(visit(sample, values));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  int samples_;
+};
+
+struct Difference {
+  double max = 0, mean_square = 0, largest = 0;  // `largest`: of what is wanted.
+  bool finite = true;
+};
+
+Difference Compare(const Tensor& wanted, const Tensor& found) {
+  const Tensor a = Dequantized(wanted), b = Dequantized(found);
+  Difference difference;
+  const double count = static_cast<double>(std::max<int64_t>(a.num_elements(), 1));
+  for (int64_t i = 0; i < a.num_elements(); ++i) {
+    const double error = std::fabs(a.At(i) - b.At(i));
+    difference.finite = difference.finite && (std::isfinite(b.At(i)) || !std::isfinite(a.At(i)));
+    difference.max = std::fmax(difference.max, error);
+    difference.mean_square += error * error / count;
+    difference.largest = std::fmax(difference.largest, std::fabs(a.At(i)));
+  }
+  return difference;
+}
+
+absl::Status CheckOutput(const NumericContract& contract, bool rounded, const Tensor& wanted, const Tensor& found) {
+  const bool rounds = contract.kind == NumericContract::kQuantizes || contract.kind == NumericContract::kOneCode;
+  if (wanted.shape() != found.shape() || (!rounds && wanted.type() != found.type())) {
+    return absl::InternalError(absl::StrCat("was ", ToString(wanted.type()), ", is ", ToString(found.type())));
+  }
+  if (contract.kind == NumericContract::kBitExact) {
+    return wanted.SameBytes(found) ? absl::OkStatus() : absl::InternalError("changed its bits");
+  }
+  const Difference difference = Compare(wanted, found);
+  if (!difference.finite) return absl::InternalError("is not finite any more");
+  if (contract.kind == NumericContract::kQuantizes) return absl::OkStatus();
+  if (contract.kind == NumericContract::kTolerance && !rounded) {
+    if (difference.max <= contract.tolerance * difference.largest) return absl::OkStatus();
+    return absl::InternalError(absl::StrFormat("of up to %g moved by %g, allowed is %g relative", difference.largest,
+                                               difference.max, contract.tolerance));
+  }
+  const double error = std::sqrt(difference.mean_square);
+  if (error <= difference.largest / 32) return absl::OkStatus();
+  return absl::InternalError(absl::StrFormat("of up to %g moved by %g (root mean square)", difference.largest, error));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Tensor>> OutputsOnSeededInputs(const ir::Graph& graph, uint64_t seed) {
+  return interpreter::Run(graph, SeededInputs(graph, seed));
+}
+
+std::unique_ptr<passes::Runner> SeededRunner(int samples) { return std::make_unique<InterpreterRunner>(samples); }
+
+absl::StatusOr<PassOutcome> CheckPass(const passes::Pass& pass, bool rounded, ir::Graph& graph) {
+  const auto fails = [&pass](absl::string_view property, absl::string_view what) {
+    return absl::InternalError(absl::StrCat(pass.name(), ": ", property, ": ", what));
+  };
+  ASSIGN_OR_RETURN(const std::vector<Tensor> wanted, OutputsOnSeededInputs(graph));
+  const std::string before = ir::Print(graph);
+
+  PassOutcome outcome;
+  passes::Remarks remarks;
+  const absl::StatusOr<bool> changed = pass.Run(graph, remarks);
+  if (!changed.ok()) return fails("it fails", changed.status().ToString());
+  outcome.changed = *changed;
+  outcome.applied = remarks.CountApplied();
+  if (absl::Status status = graph.Verify(); !status.ok()) return fails("the graph is broken", status.message());
+  const std::string after = ir::Print(graph);
+  if ((after != before) != *changed) return fails("the changed bit lies", *changed ? "true" : "false");
+
+  const absl::StatusOr<std::vector<Tensor>> found = OutputsOnSeededInputs(graph);
+  if (!found.ok()) return fails("the graph does not run any more", found.status().ToString());
+  if (found->size() != wanted.size()) return fails("the outputs differ", "in number");
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    absl::Status status = CheckOutput(pass.numeric_contract(), rounded, wanted[i], (*found)[i]);
+    if (!status.ok()) return fails("the outputs differ", absl::StrCat("output ", i, " ", status.message()));
+    if (pass.numeric_contract().kind == NumericContract::kQuantizes) {
+      outcome.worst_snr_db =
+          std::min(outcome.worst_snr_db, passes::SnrDb(Dequantized(wanted[i]), Dequantized((*found)[i])));
+    }
+  }
+
+  const absl::StatusOr<bool> again = pass.Run(graph, remarks);
+  if (!again.ok()) return fails("a second run fails", again.status().ToString());
+  if (*again || ir::Print(graph) != after) return fails("a second run changes the graph", "and must not");
+  return outcome;
+}
+
+absl::Status CheckPasses(absl::Span<const passes::Pass* const> passes, bool rounded, ir::Graph& graph) {
+  for (const passes::Pass* pass : passes) {
+    ASSIGN_OR_RETURN(const PassOutcome outcome, CheckPass(*pass, rounded, graph));
+    const NumericContract::Kind kind = pass->numeric_contract().kind;
+    const bool rounds = kind == NumericContract::kQuantizes || kind == NumericContract::kOneCode;
+    rounded = rounded || (rounds && outcome.changed);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fuselage::testing

@@ -1,0 +1,190 @@
+// Every pass on random graphs: alone, and subsets in random order (see properties.h for what must hold).
+//   bazel test //passes:random_graphs_test                 200 seeds
+//   bazel test //passes:random_graphs_full_test            1,000 seeds
+//   bazel run //passes:random_graphs_test -- --first=71 --seeds=1
+// Any order is legal: a pass that does not find what it needs declines. A failure prints the seed, the passes that it
+// takes and a reduced graph, ready for a text case.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "ir/ops/register_all.h"
+#include "ir/testing/matchers.h"
+#include "ir/testing/random.h"
+#include "ir/testing/random_graph.h"
+#include "ir/text.h"
+#include "kernels/register_all.h"
+#include "passes/register_all.h"
+#include "passes/testing/properties.h"
+#include "passes/testing/shrink.h"
+
+namespace fuselage::testing {
+namespace {
+
+constexpr int kOrders = 4;  // For each seed.
+constexpr uint64_t kSeedsOfATest = 10;
+
+class AllPasses {
+ public:
+  AllPasses() : runner_(SeededRunner(3)) {
+    ops::RegisterAll(ops_);
+    passes::RegisterAll(registry_);
+    kernels::RegisterAll(kernels_);
+    environment_.runner = runner_.get();
+    environment_.kernels = &kernels_;
+    for (const std::string& type : registry_.OptionTypes()) {
+      google::protobuf::Any options;
+      options.set_type_url(absl::StrCat("type.googleapis.com/", type));
+      absl::StatusOr<std::unique_ptr<passes::Pass>> pass = registry_.Create(options, environment_);
+      FUSELAGE_CHECK(pass.ok());
+      passes_.push_back(*std::move(pass));
+    }
+  }
+
+  std::vector<const passes::Pass*> passes() const {
+    std::vector<const passes::Pass*> all;
+    for (const auto& pass : passes_) all.push_back(pass.get());
+    return all;
+  }
+  // Odd seeds hold codes behind arithmetic.
+  static bool Rounded(uint64_t seed) { return seed % 2 == 1; }
+  std::unique_ptr<ir::Graph> MakeGraph(uint64_t seed) const {
+    RandomGraphOptions options;
+    options.round_arithmetic = Rounded(seed);
+    return RandomGraph(seed, ops_, options);
+  }
+
+ private:
+  ir::OpRegistry ops_;
+  passes::PassRegistry registry_;
+  kernels::KernelRegistry kernels_;
+  std::unique_ptr<passes::Runner> runner_;
+  passes::PassEnvironment environment_;
+  std::vector<std::unique_ptr<passes::Pass>> passes_;
+};
+
+const AllPasses& All() {
+  static const AllPasses& all = *new AllPasses();
+  return all;
+}
+
+// Of "fusion: the outputs differ: output 0 ...": the pass and what does not hold, which a smaller graph must share.
+std::string Kind(const absl::Status& status) {
+  const std::string message(status.message());
+  const size_t first = message.find(": ");
+  return message.substr(0, message.find(": ", first == std::string::npos ? first : first + 2));
+}
+
+absl::Status Check(const std::vector<const passes::Pass*>& passes, bool rounded, const ir::Graph& graph) {
+  return CheckPasses(passes, rounded, *graph.Clone());
+}
+
+// The seed, the passes and the graph, as small as they get.
+std::string Reduced(uint64_t seed, std::vector<const passes::Pass*> passes, const ir::Graph& graph) {
+  const bool rounded = AllPasses::Rounded(seed);
+  const absl::Status status = Check(passes, rounded, graph);
+  const auto fails = [&](const std::vector<const passes::Pass*>& some, const ir::Graph& smaller) {
+    const absl::Status found = Check(some, rounded, smaller);
+    return !found.ok() && Kind(found) == Kind(status);
+  };
+  for (size_t i = passes.size(); i-- > 0;) {
+    std::vector<const passes::Pass*> fewer = passes;
+    fewer.erase(fewer.begin() + i);
+    if (!fewer.empty() && fails(fewer, graph)) passes = fewer;
+  }
+  const std::unique_ptr<ir::Graph> small =
+      Shrink(graph, [&](const ir::Graph& smaller) { return fails(passes, smaller); });
+  const std::string names = absl::StrJoin(
+      passes, ", ", [](std::string* out, const passes::Pass* pass) { absl::StrAppend(out, pass->name()); });
+  return absl::StrCat("seed ", seed, ", passes ", names, "\n", Check(passes, rounded, *small).message(), "\n",
+                      ir::Print(*small));
+}
+
+class SeedsTest : public ::testing::Test {
+ public:
+  SeedsTest(uint64_t first, uint64_t count) : first_(first), count_(count) {}
+
+  void TestBody() override {
+    for (uint64_t seed = first_; seed < first_ + count_; ++seed) {
+      const std::unique_ptr<ir::Graph> graph = All().MakeGraph(seed);
+      Random random(seed);
+      std::vector<std::vector<const passes::Pass*>> orders;
+      for (const passes::Pass* pass : All().passes()) orders.push_back({pass});
+      for (int i = 0; i < kOrders; ++i) {
+        std::vector<const passes::Pass*> order = All().passes();
+        random.Shuffle(order);
+        order.resize(random.Between(2, static_cast<int64_t>(order.size())));
+        orders.push_back(order);
+      }
+      std::string failed;  // One pass at fault is enough for a seed.
+      for (const std::vector<const passes::Pass*>& order : orders) {
+        const absl::Status status = Check(order, AllPasses::Rounded(seed), *graph);
+        if (status.ok() || absl::StrContains(failed, Kind(status))) continue;
+        absl::StrAppend(&failed, Kind(status), "\n");
+        ADD_FAILURE() << Reduced(seed, order, *graph);
+      }
+    }
+  }
+
+ private:
+  uint64_t first_, count_;
+};
+
+// A property of nothing holds always: each pass must find work in a good part of the graphs.
+TEST(RandomGraphsTest, EachPassAppliesOften) {
+  std::map<std::string, int> applied;
+  std::vector<double> snr_db;
+  constexpr int kSeeds = 100;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    for (const passes::Pass* pass : All().passes()) {
+      const std::unique_ptr<ir::Graph> graph = All().MakeGraph(seed);
+      const absl::StatusOr<PassOutcome> outcome = CheckPass(*pass, /*rounded=*/true, *graph);
+      if (!outcome.ok()) continue;  // Reported by the seed's own test.
+      applied[std::string(pass->name())] += outcome->applied > 0;
+      if (pass->numeric_contract().kind == passes::NumericContract::kQuantizes && outcome->changed) {
+        snr_db.push_back(outcome->worst_snr_db);
+      }
+    }
+  }
+  for (const passes::Pass* pass : All().passes()) {
+    const int graphs = applied[std::string(pass->name())];
+    RecordProperty(std::string(pass->name()), graphs);
+    EXPECT_GE(graphs, kSeeds / 10) << pass->name() << ": give ir/testing/random_graph_*.cc what it matches";
+  }
+  // What quantizing costs one graph says little; most of these graphs are a few layers deep.
+  ASSERT_FALSE(snr_db.empty());
+  std::nth_element(snr_db.begin(), snr_db.begin() + snr_db.size() / 2, snr_db.end());
+  EXPECT_GE(snr_db[snr_db.size() / 2], 30) << "the median over " << snr_db.size() << " graphs that were quantized";
+}
+
+void RegisterSeeds(uint64_t first, uint64_t count) {
+  for (uint64_t seed = first; seed < first + count; seed += kSeedsOfATest) {
+    const uint64_t some = std::min(kSeedsOfATest, first + count - seed);
+    const std::string name = absl::StrCat("From", seed, "To", seed + some - 1);
+    ::testing::RegisterTest("Seeds", name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                            [seed, some]() -> SeedsTest* { return new SeedsTest(seed, some); });
+  }
+}
+
+}  // namespace
+}  // namespace fuselage::testing
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  uint64_t first = 0, seeds = 200;
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view argument = argv[i];
+    if (absl::ConsumePrefix(&argument, "--first=") && absl::SimpleAtoi(argument, &first)) continue;
+    if (absl::ConsumePrefix(&argument, "--seeds=") && absl::SimpleAtoi(argument, &seeds)) continue;
+    std::cerr << "unknown argument " << argv[i] << ", wanted --first=N or --seeds=N\n";
+    return 2;
+  }
+  fuselage::testing::RegisterSeeds(first, seeds);
+  return RUN_ALL_TESTS();
+}
