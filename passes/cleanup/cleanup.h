@@ -2,8 +2,9 @@
 //
 //   op(constants)                                                  =>  get_attr of the result
 //   identity(x), dropout(x) in evaluation, to(x) of x's own type   =>  x
-//   reshape, flatten, squeeze, unsqueeze to x's own shape          =>  x
-//   permute in order, slice of everything, pad by nothing, cat(x)  =>  x
+//   reshape, flatten, squeeze, unsqueeze, expand to its own shape  =>  x
+//   permute, transpose to the same order; slice of everything      =>  x
+//   pad by nothing, cat(x)                                         =>  x
 //   x * 1, x / 1, x - 0 (one of them a constant)                   =>  x
 //   two get_attrs of one parameter                                 =>  the first
 //

@@ -21,6 +21,11 @@ bool IsSorted(const std::vector<int64_t>& dims, int rank) {
   return static_cast<int>(dims.size()) == rank;
 }
 
+bool SameAxis(const Node& node, const char* a, const char* b) {
+  const int64_t rank = node.tensor_type().rank();
+  return (node.attribute(a).as_int() - node.attribute(b).as_int()) % rank == 0;
+}
+
 // A get_attr whose every element is `value`, with its sign.
 bool IsConstantOf(const Node& node, double value) {
   if (node.kind() != ir::NodeKind::kGetAttr) return false;
@@ -38,7 +43,9 @@ bool ReturnsOperand0(const Node& node) {
   if (op.name == "identity" || op.name == "to") return true;  // The caller compares the types.
   if (op.name == "dropout") return !node.attribute("training").as_bool();
   if (op.name == "reshape" || op.name == "flatten" || op.name == "squeeze" || op.name == "unsqueeze") return true;
+  if (op.name == "expand") return true;
   if (op.name == "permute") return IsSorted(node.attribute("dims").as_ints(), input.tensor_type().rank());
+  if (op.name == "transpose") return SameAxis(node, "dim0", "dim1");
   // Of the input's shape it takes every element; a negative step would turn their order.
   if (op.name == "slice") {
     const std::vector<int64_t>& steps = node.attribute("steps").as_ints();

@@ -34,7 +34,7 @@ void Lifter::FindQuantizes() {
   for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
     position_[node] = position++;
     const bool is_view = node->op() != nullptr && node->op()->view && node->num_operands() > 0;
-    if (is_view || IsLiftable(*node)) last_change_[node] = mutations.LastChangeOrNull(*node->operand(0));
+    if (is_view || IsLiftable(*node)) last_change_[node] = mutations.LastChangeOrNull(*node);
     if (IsLiftable(*node)) {
       Reading reading;
       reading.quantizing = OwnQuantizing(*node);
@@ -92,7 +92,7 @@ absl::StatusOr<Lifter::Reading> Lifter::ReadingOfView(const Node& view, const Vi
     }
     if (const Node* change = last_change_.at(use.user); change != last_change_.at(&view)) {
       return absl::UnimplementedError(
-          absl::StrCat("%", change->name(), " changes it in place before %", use.user->name(), " reads it"));
+          absl::StrCat("%", change->name(), " is in place and comes before %", use.user->name()));
     }
   }
   RETURN_IF_ERROR(CheckOperands(view, *first->quantizing.quantize));

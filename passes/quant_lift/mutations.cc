@@ -11,13 +11,17 @@ void Mutations::Visit(const ir::Node& node) {
   if (!shares) return;
   const ir::Node* memory = MemoryOf(*node.operand(0));
   memory_[&node] = memory;
-  if (in_place) last_change_[memory] = &node;
+  if (in_place) last_change_[memory] = {++num_changes_, &node};
 }
 
-const ir::Node* Mutations::LastChangeOrNull(const ir::Node& value) const {
-  if (last_change_.empty()) return nullptr;
-  const auto it = last_change_.find(MemoryOf(value));
-  return it == last_change_.end() ? nullptr : it->second;
+const ir::Node* Mutations::LastChangeOrNull(const ir::Node& reader) const {
+  Change last;
+  for (int i = 0; i < reader.num_operands() && !last_change_.empty(); ++i) {
+    if (reader.operand(i) == nullptr) continue;
+    const auto it = last_change_.find(MemoryOf(*reader.operand(i)));
+    if (it != last_change_.end() && it->second.number > last.number) last = it->second;
+  }
+  return last.in_place;
 }
 
 const ir::Node* Mutations::MemoryOf(const ir::Node& value) const {

@@ -2,6 +2,8 @@
 #ifndef FUSELAGE_PASSES_QUANT_LIFT_MUTATIONS_H_
 #define FUSELAGE_PASSES_QUANT_LIFT_MUTATIONS_H_
 
+#include <cstdint>
+
 #include "absl/container/flat_hash_map.h"
 #include "ir/graph.h"
 
@@ -11,15 +13,20 @@ class Mutations {
  public:
   // The next node of the walk.
   void Visit(const ir::Node& node);
-  // The in-place call that, so far, last changed the memory behind `value`, directly or through a view or a slice of
-  // it; null where there is none. A value reads the same at two places with the same answer.
-  const ir::Node* LastChangeOrNull(const ir::Node& value) const;
+  // The in-place call that, so far, last changed the memory behind an operand of `reader`, directly or through a view
+  // or a slice of it; null where there is none. Two places with the same answer read the same.
+  const ir::Node* LastChangeOrNull(const ir::Node& reader) const;
 
  private:
   const ir::Node* MemoryOf(const ir::Node& value) const;
 
-  absl::flat_hash_map<const ir::Node*, const ir::Node*> memory_;       // Of a value that shares another's: that value.
-  absl::flat_hash_map<const ir::Node*, const ir::Node*> last_change_;  // By the value that owns the memory.
+  struct Change {
+    int64_t number = 0;
+    const ir::Node* in_place = nullptr;
+  };
+  absl::flat_hash_map<const ir::Node*, const ir::Node*> memory_;  // Of a value that shares another's: that value.
+  absl::flat_hash_map<const ir::Node*, Change> last_change_;      // By the value that owns the memory.
+  int64_t num_changes_ = 0;
 };
 
 }  // namespace fuselage::quant_lift

@@ -33,7 +33,7 @@ absl::Status QuantLift::Ensures(const ir::Graph& graph) const {
     if (IsLiftable(*node)) {
       const Node* value = node->operand(0);
       const auto [it, added] =
-          seen.emplace(std::make_tuple(value, keys.Of(OwnQuantizing(*node)), mutations.LastChangeOrNull(*value)), node);
+          seen.emplace(std::make_tuple(value, keys.Of(OwnQuantizing(*node)), mutations.LastChangeOrNull(*node)), node);
       if (!added) {
         return absl::InternalError(
             absl::StrCat("%", node->name(), " quantizes %", value->name(), " as %", it->second->name(), " does"));

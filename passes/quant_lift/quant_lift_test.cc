@@ -47,7 +47,7 @@ TEST_P(SyntheticTest, CostIsLinear) {
     passes::Remarks remarks;
     EXPECT_OK(QuantLift().Run(graph, remarks));
   };
-  const int64_t units = 10'000 / GetParam().nodes_of_unit;
+  const int64_t units = 5'000 / GetParam().nodes_of_unit;
   EXPECT_LT(fuselage::testing::GrowthOverCopying(units, build, run), fuselage::testing::kMostIfLinear);
 }
 
