@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "gtest/gtest.h"
+#include "ir/match/in_place.h"
 #include "ir/match/sharing.h"
 #include "ir/ops/register_all.h"
 #include "ir/text.h"
@@ -101,6 +102,15 @@ TEST_F(MatchTest, SharingIsCheckedAtBothLevels) {
   EXPECT_EQ(SharedBesides(*node("relu2"), *node("sub")), "%relu2 is read twice by %sub");
   node("sub")->set_operand(0, node("x"));
   EXPECT_EQ(SharedBesides(*node("relu2"), *node("sub")), "module @shared is also called by %relu");
+}
+
+TEST(InPlaceTest, Spellings) {
+  for (const char* target : {"relu_", "add_", "operator.iadd", "operator.imul"}) {
+    EXPECT_TRUE(IsInPlace(target)) << target;
+  }
+  for (const char* target : {"relu", "add", "operator.add", "__iter__", ""}) {
+    EXPECT_FALSE(IsInPlace(target)) << target;
+  }
 }
 
 }  // namespace

@@ -8,9 +8,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "ir/match/in_place.h"
 #include "ir/match/sharing.h"
 #include "passes/normalize/constants.h"
-#include "passes/normalize/in_place.h"
 #include "passes/normalize/rules.h"
 
 namespace fuselage::normalize {
@@ -65,8 +65,8 @@ class Walk {
  private:
   absl::StatusOr<bool> Visit(Node* node) {
     if (!node->is_call() || skipped_.contains(node->op()->name)) return false;
-    if (node->kind() != NodeKind::kCallModule && IsInPlace(node->target())) {
-      const std::string why = WhyMutationIsSeen(*node, [this](const Node& n) { return !visited_.contains(&n); });
+    if (node->kind() != NodeKind::kCallModule && match::IsInPlace(node->target())) {
+      const std::string why = match::WhyMutationIsSeen(*node, [this](const Node& n) { return !visited_.contains(&n); });
       if (!why.empty()) {
         remarks_.Missed(*node, absl::StrCat("stays in place: ", why));
         return false;
@@ -247,7 +247,7 @@ absl::Status Normalize::Ensures(const ir::Graph& graph) const {
   const absl::flat_hash_set<std::string> skipped(options_.skip_ops().begin(), options_.skip_ops().end());
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (!node->is_call() || node->kind() == NodeKind::kCallModule || !node->op()->module_form) continue;
-    if (skipped.contains(node->op()->name) || IsInPlace(node->target()) || !WhyNoModule(*node).empty()) continue;
+    if (skipped.contains(node->op()->name) || match::IsInPlace(node->target()) || !WhyNoModule(*node).empty()) continue;
     return absl::InternalError(absl::StrCat("%", node->name(), ": ", NodeKindName(node->kind()), " ", node->target(),
                                             " remains, wanted a module"));
   }

@@ -1,12 +1,12 @@
 #include "passes/quant_lift/mutations.h"
 
-#include "passes/normalize/in_place.h"
+#include "ir/match/in_place.h"
 
 namespace fuselage::quant_lift {
 
 void Mutations::Visit(const ir::Node& node) {
   if (!node.is_call() || node.num_operands() == 0 || node.operand(0) == nullptr) return;
-  const bool in_place = node.kind() != ir::NodeKind::kCallModule && normalize::IsInPlace(node.target());
+  const bool in_place = node.kind() != ir::NodeKind::kCallModule && match::IsInPlace(node.target());
   const bool shares = in_place || node.op()->view || node.IsOp("slice") || node.IsOp("split") || node.IsOp("getitem");
   if (!shares) return;
   const ir::Node* memory = MemoryOf(*node.operand(0));

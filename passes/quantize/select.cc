@@ -26,11 +26,22 @@ constexpr OpRule kOps[] = {
     {"add", false, false},
     {"avg_pool2d", false, false},
     {"cat", false, true},
+    {"clamp", false, false},
     {"conv2d", true, false},
+    {"fused_elementwise", false, false},
+    {"gelu", false, false},
     {"global_avg_pool", false, false},
+    {"hardsigmoid", false, false},
+    {"hardswish", false, false},
+    {"leaky_relu", false, false},
     {"linear", true, false},
     {"max_pool2d", false, true},
+    {"mul", false, false},
     {"relu", false, false},
+    {"sigmoid", false, false},
+    {"silu", false, false},
+    {"sub", false, false},
+    {"tanh", false, false},
 };
 
 const OpRule* FindRuleOrNull(absl::string_view op) {

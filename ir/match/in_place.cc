@@ -1,11 +1,11 @@
-#include "passes/normalize/in_place.h"
+#include "ir/match/in_place.h"
 
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
-namespace fuselage::normalize {
+namespace fuselage::match {
 namespace {
 
 using ir::Node;
@@ -53,4 +53,4 @@ std::string WhyMutationIsSeen(const Node& node, const std::function<bool(const N
   return "";
 }
 
-}  // namespace fuselage::normalize
+}  // namespace fuselage::match

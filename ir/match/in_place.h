@@ -1,6 +1,6 @@
 // In-place spellings of the imported program: "relu_", "add_", "operator.iadd".
-#ifndef FUSELAGE_PASSES_NORMALIZE_IN_PLACE_H_
-#define FUSELAGE_PASSES_NORMALIZE_IN_PLACE_H_
+#ifndef FUSELAGE_IR_MATCH_IN_PLACE_H_
+#define FUSELAGE_IR_MATCH_IN_PLACE_H_
 
 #include <functional>
 #include <string>
@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "ir/graph.h"
 
-namespace fuselage::normalize {
+namespace fuselage::match {
 
 bool IsInPlace(absl::string_view target);
 
@@ -17,6 +17,6 @@ bool IsInPlace(absl::string_view target);
 // declines where there are more.
 std::string WhyMutationIsSeen(const ir::Node& node, const std::function<bool(const ir::Node&)>& is_later);
 
-}  // namespace fuselage::normalize
+}  // namespace fuselage::match
 
-#endif  // FUSELAGE_PASSES_NORMALIZE_IN_PLACE_H_
+#endif  // FUSELAGE_IR_MATCH_IN_PLACE_H_
