@@ -104,9 +104,9 @@ constexpr char kMixed[] = R"(graph @g {
   %flat: u8[2,4]<scale=0.5> = call_function flatten(%fc1)
   %d: f32[2,4] = call_function int8.dequantize(%flat)
   %fc2: f32[2,3] = call_module @fc2(%d) from(old_fc2)
-  %erf: f32[2,3] = call_function erf(%fc2)
+  %tanh: f32[2,3] = call_function tanh(%fc2)
   %fc3: f32[2,4] = call_module @fc3(%q)
-  output(%erf, %fc3)
+  output(%tanh, %fc3)
 })";
 
 runtime::StepProfile Step(const std::string& node, const std::string& op, const std::string& variant, int64_t bytes) {
@@ -123,13 +123,13 @@ TEST_F(ExplainTest, WhereOpsRunAndWhatCrossingCosts) {
   const std::vector<runtime::StepProfile> steps = {
       Step("q", "int8.quantize", "avx2", 80),        Step("fc1", "int8.linear", "avx2", 100),
       Step("", "reorder", "to row_major", 16),       Step("d", "int8.dequantize", "avx2", 40),
-      Step("fc2", "linear", "onednn jit:avx2", 200), Step("erf", "erf", "reference", 48),
+      Step("fc2", "linear", "onednn jit:avx2", 200), Step("tanh", "tanh", "reference", 48),
       Step("fc3", "int8.linear", "avx2", 300),       Step("", "copy", "copy", 8)};
   Results results;
   auto* quantize = results.add_passes();
   quantize->set_name("quantize");
   for (const auto& [kind, node, message] :
-       {std::make_tuple("missed", "old_fc2", "kept by the policy"), std::make_tuple("applied", "erf", "looked at"),
+       {std::make_tuple("missed", "old_fc2", "kept by the policy"), std::make_tuple("applied", "tanh", "looked at"),
         std::make_tuple("missed", "fc1", "an earlier try")}) {
     auto* decision = quantize->add_decisions();
     decision->set_kind(kind);
@@ -149,7 +149,7 @@ TEST_F(ExplainTest, WhereOpsRunAndWhatCrossingCosts) {
                                 "|reorder|layout||0|",                                      //
                                 "d|int8.dequantize|crossing|u8 -> f32|40|",                 // 2*4 read, 2*4*4 written.
                                 "fc2|linear|FP32||0|quantize: kept by the policy",          // By its source's name.
-                                "erf|erf|reference||0|",                                    //
+                                "tanh|tanh|reference||0|",                                  //
                                 "fc3|int8.linear|INT8|u8 -> f32|32|", "|copy|layout||0|"))  // 2*4*4 written.
       << found.DebugString();
   EXPECT_EQ(found.placements(2).kernel(), "");

@@ -131,7 +131,7 @@ std::string GraphTables(const Results& results) {
 std::string ExplanationTables(const Results& results) {
   if (!results.has_explanation()) return "";
   const auto& explanation = results.explanation();
-  std::string out = "What each pass did, and what it left alone\n";
+  std::string out = "What each pass did, and what it left alone; results.json has every remark by itself\n";
   for (const auto& pass : results.passes()) absl::StrAppend(&out, "\n", DecisionTable(pass));
 
   const std::string of = explanation.variant().empty() ? "" : absl::StrCat(" of ", Escaped(explanation.variant()));

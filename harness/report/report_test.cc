@@ -228,11 +228,11 @@ TEST(Tables, GraphsAsReadAndAsChanged) {
             "output  output         output  y\n"
             "\n"
             "Graph after fusion: 100 nodes; gone: y\n"
-            "name         kind         target                           inputs  users  change\n"
-            "-----------  -----------  -------------------------------  ------  -----  ------------\n"
-            "z\\x1b       call_module  fc = linear(activation=\"relu\")                 made of x, y\n"
+            "name         kind         target                          inputs  users  change\n"
+            "-----------  -----------  ------------------------------  ------  -----  ------------\n"
+            "z\\x1b        call_module  fc = linear(activation=\"relu\")                 made of x, y\n"
             "... 98 more\n"
-            "output       output       output                                          new\n");
+            "output       output       output                                         new\n");
 }
 
 TEST(Tables, ExplanationSaysWhatWasLeftAloneAndWhatLeavingInt8Costs) {
