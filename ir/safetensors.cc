@@ -1,9 +1,14 @@
 #include "ir/safetensors.h"
 
+#include <fcntl.h>
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -101,27 +106,60 @@ absl::StatusOr<std::vector<Entry>> ParseHeader(const std::string& json, int64_t 
   return entries;
 }
 
-absl::StatusOr<TensorMap> Read(std::ifstream& in) {
-  in.seekg(0, std::ios::end);
-  const int64_t file_bytes = in.tellg();
-  in.seekg(0);
-  uint64_t header_bytes = 0;
-  if (file_bytes < 8 || !in.read(reinterpret_cast<char*>(&header_bytes), 8)) {
-    return absl::InvalidArgumentError(absl::StrCat("the file has ", file_bytes, " bytes, its header size needs 8"));
+// A regular file, mapped for reading.
+class MappedFile {
+ public:
+  MappedFile() = default;
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile() {
+    if (data_ != nullptr) munmap(data_, size_);
+    if (descriptor_ >= 0) close(descriptor_);
   }
-  if (header_bytes > kMostHeaderBytes || static_cast<int64_t>(header_bytes) > file_bytes - 8) {
-    return absl::InvalidArgumentError(absl::StrCat("a header of ", header_bytes, " bytes in a file of ", file_bytes));
+
+  absl::Status Open(const std::string& path) {
+    descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor_ < 0) return absl::ErrnoToStatus(errno, "cannot be opened");
+    struct stat status;
+    if (fstat(descriptor_, &status) != 0) return absl::ErrnoToStatus(errno, "cannot be read");
+    if (!S_ISREG(status.st_mode)) return absl::InvalidArgumentError("found no regular file");
+    size_ = status.st_size;
+    if (size_ == 0) return absl::OkStatus();  // Nothing to map.
+    void* data = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor_, 0);
+    if (data == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot be mapped");
+    data_ = data;
+    return absl::OkStatus();
   }
-  std::string json(header_bytes, '\0');
-  in.read(json.data(), header_bytes);
-  ASSIGN_OR_RETURN(const std::vector<Entry> entries, ParseHeader(json, file_bytes - 8 - header_bytes));
+
+  absl::string_view bytes() const { return absl::string_view(static_cast<const char*>(data_), size_); }
+
+ private:
+  int descriptor_ = -1;
+  void* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Copies each tensor once, from the mapped file into its own aligned memory.
+absl::StatusOr<TensorMap> Read(absl::string_view file) {
+  if (file.size() < 8) {
+    return absl::InvalidArgumentError(absl::StrCat("the file has ", file.size(), " bytes, its header size needs 8"));
+  }
+  uint64_t header_bytes;
+  std::memcpy(&header_bytes, file.data(), 8);
+  file.remove_prefix(8);
+  if (header_bytes > kMostHeaderBytes || header_bytes > file.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a header of ", header_bytes, " bytes in a file of ", file.size() + 8));
+  }
+  const std::string json(file.substr(0, header_bytes));
+  file.remove_prefix(header_bytes);
+  ASSIGN_OR_RETURN(const std::vector<Entry> entries, ParseHeader(json, file.size()));
   TensorMap tensors;
   for (const Entry& entry : entries) {
     auto tensor = std::make_shared<Tensor>(entry.type);
-    in.read(static_cast<char*>(tensor->raw_data()), tensor->byte_size());
+    if (tensor->byte_size() > 0) std::memcpy(tensor->raw_data(), file.data() + entry.begin, tensor->byte_size());
     tensors[entry.name] = std::move(tensor);
   }
-  if (!in) return absl::DataLossError("reading stopped before the end");
   return tensors;
 }
 
@@ -137,9 +175,9 @@ std::string JsonString(absl::string_view text) {
 }  // namespace
 
 absl::StatusOr<TensorMap> ReadSafetensors(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return absl::NotFoundError(absl::StrCat(path, ": cannot be opened"));
-  absl::StatusOr<TensorMap> tensors = Read(in);
+  MappedFile file;
+  RETURN_IF_ERROR(Annotate(file.Open(path), path));
+  absl::StatusOr<TensorMap> tensors = Read(file.bytes());
   if (!tensors.ok()) return Annotate(tensors.status(), path);
   return tensors;
 }

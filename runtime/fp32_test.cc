@@ -273,6 +273,16 @@ std::vector<Case> NormalizeCases() {
        [](GraphBuilder& g) {
          return g.Call("softmax", {g.Input({2, 5, 3, 4})}, {{"dim", 1}});
        }},
+      {"layer_norm",
+       [](GraphBuilder& g) {
+         return g.Call("layer_norm", {g.Input({2, 5, 24}), g.Constant({24}), g.Constant({24})},
+                       {{"normalized_shape", Ints{24}}});
+       }},
+      {"layer_norm_axes",
+       [](GraphBuilder& g) {
+         return g.Call("layer_norm", {g.Input({3, 2, 3, 7}), nullptr, g.Constant({3, 7})},
+                       {{"normalized_shape", Ints{3, 7}}, {"eps", 0.001}});
+       }},
       {"batch_norm",
        [](GraphBuilder& g) {
          return g.Call("batch_norm",

@@ -16,7 +16,7 @@ ISA_COPTS = {
     "amx": _AVX512_VNNI + ["-mamx-tile", "-mamx-int8"],
 }
 
-def isa_library(name, isa, srcs, deps = []):
+def isa_library(name, isa, srcs, deps = [], copts = []):
     """Sources for one instruction set.
 
     <name>: compiled with the set's options. <name>_symbols_test: it defines no weak function, since the linker may
@@ -28,11 +28,12 @@ def isa_library(name, isa, srcs, deps = []):
       isa: a key of ISA_COPTS.
       srcs: sources, and headers that they share with the kernel's library.
       deps: headers may come from here; see above what must not.
+      copts: further options.
     """
     cc_library(
         name = name,
         srcs = srcs,
-        copts = ISA_COPTS[isa],
+        copts = ISA_COPTS[isa] + copts,
         deps = deps + ["//kernels/core"],
     )
     native.sh_test(
@@ -51,20 +52,23 @@ def isa_library(name, isa, srcs, deps = []):
             deps = deps + ["//kernels/core", "//third_party:simde"],
         )
 
-def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], deps = []):
+def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copts = [], deps = []):
     """One kernel from <name>.{h,cc}, <name>_<isa>.cc, <name>_test.cc and <name>_bench.cc.
 
     Args:
       name: of the folder, the library and the files.
       isas: the instruction sets with a file of their own.
       isa_hdrs: headers that the instruction sets' files share.
-      deps: more dependencies of <name>.cc.
+      isa_copts: further options for them.
+      deps: more dependencies, of all.
     """
     for isa in isas:
         isa_library(
             name = name + "_" + isa,
             isa = isa,
             srcs = [name + ".h", name + "_" + isa + ".cc"] + isa_hdrs,
+            copts = isa_copts,
+            deps = deps,
         )
     cc_library(
         name = name,

@@ -8,8 +8,8 @@ namespace fuselage::fp32 {
 
 void RegisterConv(kernels::KernelRegistry& registry);         // conv1d..3d, conv_transpose1d..3d
 void RegisterElementwise(kernels::KernelRegistry& registry);  // relu, ..., add, sub, mul, div
-void RegisterLinear(kernels::KernelRegistry& registry);       // linear, matmul
-void RegisterNormalize(kernels::KernelRegistry& registry);    // softmax, batch_norm
+void RegisterLinear(kernels::KernelRegistry& registry);       // linear, matmul, gemm
+void RegisterNormalize(kernels::KernelRegistry& registry);    // softmax, layer_norm, batch_norm
 void RegisterPool(kernels::KernelRegistry& registry);         // max_pool1d..3d, avg_pool1d..3d, global_avg_pool, mean
 
 }  // namespace fuselage::fp32

@@ -1,4 +1,4 @@
-// linear (oneDNN's inner product) and matmul.
+// linear (oneDNN's inner product), matmul and gemm.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -58,6 +58,39 @@ absl::StatusOr<Call> MatmulCall(const KernelDesc& desc) {
   return call;
 }
 
+// A matrix as it lies in memory, read as its transpose where `transposed` says so.
+MemoryDesc MatrixDesc(const TensorType& type, bool transposed) {
+  const int64_t rows = type.shape[0], columns = type.shape[1];
+  if (!transposed) return RowMajor({rows, columns});
+  return MemoryDesc({columns, rows}, dnnl::memory::data_type::f32, Dims{1, columns});
+}
+
+// relu?(a * b + c): c one value per column, added while the product is in registers.
+absl::StatusOr<Call> GemmCall(const KernelDesc& desc) {
+  if (desc.GetFloat("alpha") != 1 || desc.GetFloat("beta") != 1) return absl::UnimplementedError("alpha or beta");
+  const MemoryDesc a = MatrixDesc(desc.input(0), desc.GetBool("trans_a")),
+                   b = MatrixDesc(desc.input(1), desc.GetBool("trans_b")), dst = DescOf(desc.output());
+  dnnl::post_ops post_ops;
+  RETURN_IF_ERROR(AppendActivation(desc, post_ops));
+  Call call;
+  call.inputs = {{DNNL_ARG_SRC, 0, a}, {DNNL_ARG_WEIGHTS, 1, b}};
+  call.outputs = {{DNNL_ARG_DST, 0, dst}};
+  dnnl::matmul::desc description(a, b, dst);
+  if (desc.has_input(2)) {
+    const int64_t columns = desc.output().shape[1];
+    if (desc.input(2).num_elements() != columns || desc.input(2).shape.back() != columns) {
+      return absl::UnimplementedError(absl::StrCat("c is ", ToString(desc.input(2)), ", wanted one value per column"));
+    }
+    const MemoryDesc bias = RowMajor({1, columns});
+    call.inputs.push_back({DNNL_ARG_BIAS, 2, bias});
+    description = dnnl::matmul::desc(a, b, bias, dst);
+  }
+  const dnnl::matmul::primitive_desc primitive(description, Attributes(post_ops), CpuEngine());
+  call.SetPrimitive(primitive, dnnl::matmul(primitive));
+  call.macs = desc.output().num_elements() * a.dims()[1];
+  return call;
+}
+
 absl::StatusOr<std::unique_ptr<Kernel>> CreateLinear(const KernelDesc& desc) {
   return MakeKernel(desc, [&] { return LinearCall(desc); });
 }
@@ -66,10 +99,15 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelDesc& desc) {
   return MakeKernel(desc, [&] { return MatmulCall(desc); });
 }
 
+absl::StatusOr<std::unique_ptr<Kernel>> CreateGemm(const KernelDesc& desc) {
+  return MakeKernel(desc, [&] { return GemmCall(desc); });
+}
+
 }  // namespace
 
 void RegisterLinear(kernels::KernelRegistry& registry) {
   registry.Register({"linear", "", kernels::LayoutRule::kRowMajor, false, CreateLinear});
+  registry.Register({"gemm", "", kernels::LayoutRule::kRowMajor, false, CreateGemm});
   registry.Register({"matmul", "", kernels::LayoutRule::kRowMajor, false, CreateMatmul});
 }
 

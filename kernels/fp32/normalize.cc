@@ -1,4 +1,4 @@
-// softmax, and batch_norm with the running statistics.
+// softmax, layer_norm, and batch_norm with the running statistics.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -24,10 +24,10 @@ absl::StatusOr<Call> SoftmaxCall(const KernelDesc& desc) {
   return call;
 }
 
-absl::StatusOr<Tensor> ParameterOr(const KernelDesc& desc, absl::string_view name, int64_t channels, float fill) {
+absl::StatusOr<Tensor> ParameterOr(const KernelDesc& desc, absl::string_view name, int64_t size, float fill) {
   if (desc.ParameterOrNull(name) != nullptr) return FloatParameter(desc, name);
-  Tensor tensor(DType::kF32, {channels});
-  std::fill_n(tensor.data<float>(), channels, fill);
+  Tensor tensor(DType::kF32, {size});
+  std::fill_n(tensor.data<float>(), size, fill);
   return tensor;
 }
 
@@ -60,8 +60,37 @@ absl::StatusOr<Call> BatchNormCall(const KernelDesc& desc) {
   return call;
 }
 
+// The normalized axes are the columns of a matrix, all others its rows.
+absl::StatusOr<Call> LayerNormCall(const KernelDesc& desc) {
+  const Dims normalized = desc.GetInts("normalized_shape");
+  int64_t columns = 1;
+  for (int64_t size : normalized) columns *= size;
+  if (columns == 0) return absl::UnimplementedError("no elements");
+  ASSIGN_OR_RETURN(const Tensor scale, ParameterOr(desc, "weight", columns, 1.0f));
+  ASSIGN_OR_RETURN(const Tensor shift, ParameterOr(desc, "bias", columns, 0.0f));
+
+  const MemoryDesc both = RowMajor({desc.input(0).num_elements() / columns, columns});
+  using LayerNorm = dnnl::layer_normalization_forward;
+  const auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
+  const LayerNorm::primitive_desc primitive(
+      LayerNorm::desc(dnnl::prop_kind::forward_inference, both, static_cast<float>(desc.GetFloat("eps")), flags),
+      Attributes(), CpuEngine());
+  Call call;
+  call.inputs = {{DNNL_ARG_SRC, 0, both}};
+  call.outputs = {{DNNL_ARG_DST, 0, both}};
+  const MemoryDesc per_column = RowMajor({columns});
+  call.constants = {{DNNL_ARG_SCALE, Reordered(scale, per_column, per_column)},
+                    {DNNL_ARG_SHIFT, Reordered(shift, per_column, per_column)}};
+  call.SetPrimitive(primitive, LayerNorm(primitive));
+  return call;
+}
+
 absl::StatusOr<std::unique_ptr<Kernel>> CreateSoftmax(const KernelDesc& desc) {
   return MakeKernel(desc, [&] { return SoftmaxCall(desc); });
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateLayerNorm(const KernelDesc& desc) {
+  return MakeKernel(desc, [&] { return LayerNormCall(desc); });
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateBatchNorm(const KernelDesc& desc) {
@@ -72,6 +101,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateBatchNorm(const KernelDesc& desc) 
 
 void RegisterNormalize(kernels::KernelRegistry& registry) {
   registry.Register({"softmax", "", kernels::LayoutRule::kRowMajor, false, CreateSoftmax});
+  registry.Register({"layer_norm", "", kernels::LayoutRule::kRowMajor, false, CreateLayerNorm});
   registry.Register({"batch_norm", "", kernels::LayoutRule::kNhwc, false, CreateBatchNorm});
 }
 

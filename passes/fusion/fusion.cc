@@ -10,6 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "ir/match/match.h"
 #include "ir/match/sharing.h"
+#include "passes/core/roofline.h"
+#include "passes/fusion/elementwise.h"
+#include "passes/fusion/horizontal.h"
 
 namespace fuselage::fusion {
 namespace {
@@ -35,6 +38,7 @@ FusionOptions::Rule ReluRule(const Node& producer) {
   if (IsConv(producer)) return FusionOptions::CONV_RELU;
   if (producer.IsOp("linear")) return FusionOptions::LINEAR_RELU;
   if (producer.IsOp("add")) return FusionOptions::ADD_RELU;
+  if (producer.IsOp("gemm")) return FusionOptions::MATMUL_RELU;
   return FusionOptions::NONE;
 }
 
@@ -42,6 +46,25 @@ FusionOptions::Rule ReluRule(const Node& producer) {
 int64_t Reduction(const Node& conv) {
   const Tensor* weight = conv.graph().ParameterOfOrNull(conv, "weight");
   return weight->num_elements() / std::max<int64_t>(weight->dim(0), 1);
+}
+
+// Why `add` cannot be the bias of `matmul`, its operand; empty where it can.
+std::string WhyNoGemm(const Node& matmul, const Node& add, const Node& bias) {
+  const std::string shared = match::SharedBesides(matmul, add);
+  if (!shared.empty()) return shared;
+  if (add.attribute("alpha").as_float() != 1) return absl::StrCat("alpha=", add.attribute("alpha").as_float());
+  const Shape& result = matmul.tensor_type().shape;
+  if (result.size() != 2 || matmul.operand(0)->tensor_type().rank() != 2 ||
+      matmul.operand(1)->tensor_type().rank() != 2) {
+    return absl::StrCat("%", matmul.name(), " is no product of two matrices");
+  }
+  const Shape& shape = bias.tensor_type().shape;
+  if (add.type() != matmul.type() || shape.empty() || shape.back() != result[1] ||
+      bias.tensor_type().num_elements() != result[1]) {
+    return absl::StrCat("%", bias.name(), " is ", ToString(shape), ", wanted one value per column of ",
+                        ToString(result));
+  }
+  return "";
 }
 
 // Why `add` cannot become the residual of `conv`, one of its operands; empty where it can.
@@ -74,7 +97,10 @@ class Walk {
       if (node->IsOp("relu")) {
         ASSIGN_OR_RETURN(fused, FuseRelu(node));
       } else if (node->IsOp("add")) {
-        ASSIGN_OR_RETURN(fused, FuseAdd(node));
+        ASSIGN_OR_RETURN(fused, FuseBias(node));
+        if (!fused) {
+          ASSIGN_OR_RETURN(fused, FuseAdd(node));
+        }
       }
       changed |= fused;
     }
@@ -112,6 +138,29 @@ class Walk {
     producer->AddSources(relu->SourcesOrSelf());
     relu->ReplaceAllUsesWith(producer);
     Erase(relu);
+    return true;
+  }
+
+  // add(matmul(a, b), c) => gemm(a, b, c)
+  absl::StatusOr<bool> FuseBias(Node* add) {
+    const int side = add->operand(0)->IsOp("matmul") ? 0 : 1;
+    Node* matmul = add->operand(side);
+    Node* bias = add->operand(1 - side);
+    if (!matmul->IsOp("matmul")) return false;
+    std::string why = WhyNoGemm(*matmul, *add, *bias);
+    if (disabled_.contains(FusionOptions::MATMUL_ADD)) why = "the options disable it";
+    if (!why.empty()) {
+      remarks_.Missed(*add, absl::StrCat("not fused: ", why));
+      return false;
+    }
+    remarks_.Applied(*add, absl::StrCat("the bias of %", matmul->name(), " (gemm)"));
+    ASSIGN_OR_RETURN(Node * gemm,
+                     graph_.AddFunction(add->name(), "gemm", {matmul->operand(0), matmul->operand(1), bias},
+                                        {{"activation", add->attribute("activation")}}, add));
+    gemm->AddSources(matmul->SourcesOrSelf());
+    gemm->AddSources(add->SourcesOrSelf());
+    Replace(add, gemm);
+    Erase(matmul);
     return true;
   }
 
@@ -184,13 +233,29 @@ class Walk {
 
 }  // namespace
 
+Fusion::Fusion(FusionOptions options, const passes::MachinePeaks* peaks)
+    : options_(std::move(options)), peaks_(peaks != nullptr ? *peaks : passes::TypicalPeaks()) {}
+
 absl::StatusOr<bool> Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) const {
-  return Walk(options_, graph, remarks).Run();
+  const auto enabled = [this](FusionOptions::Rule rule) {
+    return std::find(options_.disable().begin(), options_.disable().end(), rule) == options_.disable().end();
+  };
+  ASSIGN_OR_RETURN(bool changed, Walk(options_, graph, remarks).Run());
+  if (enabled(FusionOptions::ELEMENTWISE)) {
+    ASSIGN_OR_RETURN(const bool fused, FuseElementwise(graph, remarks));
+    changed |= fused;
+  }
+  if (enabled(FusionOptions::HORIZONTAL)) {
+    ASSIGN_OR_RETURN(const bool joined, FuseHorizontally(peaks_, graph, remarks));
+    changed |= joined;
+  }
+  return changed;
 }
 
 void Register(passes::PassRegistry& registry) {
-  registry.Register<FusionOptions>(
-      [](const FusionOptions& options, const passes::PassEnvironment&) { return std::make_unique<Fusion>(options); });
+  registry.Register<FusionOptions>([](const FusionOptions& options, const passes::PassEnvironment& environment) {
+    return std::make_unique<Fusion>(options, environment.peaks);
+  });
 }
 
 }  // namespace fuselage::fusion

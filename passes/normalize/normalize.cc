@@ -83,8 +83,15 @@ class Walk {
     if (!calls.empty()) return ReplaceBy(node, std::move(calls));
     ASSIGN_OR_RETURN(const bool merged, MergeBias(node));
     if (merged) return true;
-    if (node->kind() == NodeKind::kCallModule) return false;
-    return node->op()->module_form ? ToModule(node) : ToCanonicalFunction(node);
+    if (!node->op()->module_form) return ToCanonicalFunction(node);
+    return node->kind() == NodeKind::kCallModule ? Unshare(node) : ToModule(node);
+  }
+
+  // A module without parameters that an earlier node calls too => one of its own.
+  absl::StatusOr<bool> Unshare(Node* node) {
+    const ir::Module& module = *node->module();
+    if (!module.parameters.empty() || shared_.insert(&module).second) return false;
+    return ReplaceBy(node, {NewCall{module.op->name, node->operands(), {}, module.attributes}});
   }
 
   absl::StatusOr<bool> ToModule(Node* node) {
@@ -109,6 +116,7 @@ class Walk {
 
   absl::StatusOr<bool> ToCanonicalFunction(Node* node) {
     if (node->kind() == NodeKind::kCallFunction && node->target() == node->op()->name) return false;
+    if (node->module() != nullptr && !node->module()->parameters.empty()) return false;
     remarks_.Applied(*node, absl::StrCat(node->target(), " becomes the function ", node->op()->name));
     ASSIGN_OR_RETURN(Node * function,
                      graph_.AddFunction(node->name(), node->op()->name, node->operands(), node->attributes(), node));
@@ -116,7 +124,19 @@ class Walk {
     return true;
   }
 
+  // `node` calls a module of its own, which can become what it is replaced by.
+  bool CanUpdate(const Node& node, const std::vector<NewCall>& calls) const {
+    return node.module() != nullptr && node.module()->parameters.empty() && node.module()->call_sites.size() == 1 &&
+           calls.size() == 1 && calls[0].parameters.empty() && calls[0].operands == node.operands() &&
+           graph_.ops().FindOrNull(calls[0].op)->module_form;
+  }
+
   absl::StatusOr<bool> ReplaceBy(Node* node, std::vector<NewCall> calls) {
+    if (CanUpdate(*node, calls)) {
+      RETURN_IF_ERROR(graph_.UpdateModule(node->module(), calls[0].op, calls[0].attributes, {}));
+      remarks_.Applied(*node, absl::StrCat("becomes ", calls[0].op, " (module @", node->module()->path, ")"));
+      return true;
+    }
     Node* last = nullptr;
     for (NewCall& call : calls) {
       if (last != nullptr) {
@@ -156,10 +176,7 @@ class Walk {
 
   // add(linear(x), constant [out]) => linear(x) with a bias. The constant may have leading dimensions of 1.
   absl::StatusOr<bool> MergeBias(Node* node) {
-    if (!node->IsOp("add") || node->attribute("alpha").as_float() != 1 ||
-        node->attribute("activation").as_string() != "none") {
-      return false;
-    }
+    if (!node->IsOp("add") || node->attribute("activation").as_string() != "none") return false;
     const auto is_linear = [](const Node* n) { return n->IsOp("linear") && n->kind() == NodeKind::kCallModule; };
     const int side = is_linear(node->operand(0)) ? 0 : 1;
     Node* linear = node->operand(side);
@@ -168,7 +185,9 @@ class Walk {
 
     const int64_t columns = linear->tensor_type().shape.back();
     const TensorType& type = other.tensor_type();
+    const double alpha = node->attribute("alpha").as_float();
     std::string why = match::SharedBesides(*linear, *node);
+    if (alpha != 1) why = absl::StrCat("alpha=", alpha);
     if (linear->module()->parameters.count("bias") > 0) why = absl::StrCat("%", linear->name(), " has a bias already");
     if (linear->attribute("activation").as_string() != "none") {
       why = absl::StrCat("%", linear->name(), " has an activation");
@@ -209,7 +228,8 @@ class Walk {
   ir::Graph& graph_;
   Remarks& remarks_;
   ParameterTable parameters_;
-  absl::flat_hash_set<const Node*> visited_;  // And what replaced them: nodes in front of the walk are not in it.
+  absl::flat_hash_set<const ir::Module*> shared_;  // Modules without parameters that a visited node calls.
+  absl::flat_hash_set<const Node*> visited_;       // And what replaced them: nodes in front of the walk are not in it.
 };
 
 }  // namespace

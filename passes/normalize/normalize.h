@@ -2,19 +2,22 @@
 //
 //   call_function or call_method op(x, weight, ...)  =>  call_module @path(x), for ops that have a module form
 //   call_method op(x), call_function alias(x)        =>  call_function op(x), for the others
-//   gemm(a, constant b, constant c)                  =>  linear(a), b transposed, alpha and beta folded in
+//   call_module of an op without module form         =>  call_function op(x)
+//   a module without parameters called n times       =>  n modules, so that each call can change alone
+//   gemm(a, constant b, constant c), addmm(c, a, b)  =>  linear(a), b transposed, alpha and beta folded in
 //   matmul(x, constant [in, out])                    =>  linear(x)
 //   add(linear(x), constant [out])                   =>  linear(x) with a bias
 //   mean over all spatial dimensions, avg_pool over the whole input  =>  global_avg_pool
 //   reshape that merges neighbouring dimensions      =>  flatten
-//   clamp(x, 0, inf)                                 =>  relu(x)
+//   adaptive_avg_pool to 1; to sizes that divide     =>  global_avg_pool; avg_pool
+//   clamp(x, 0, inf); relu6(x)                       =>  relu(x); clamp(x, 0, 6)
 //   identity(x), dropout(x) in evaluation            =>  x
 //
 // A constant is a get_attr, or quantize and dequantize over constants: dequantize(codes) becomes a parameter that keeps
 // its codes, with the quantization parameters in its type. Tied weights stay tied: one parameter, several modules.
 // A module's path is its weight's name without ".weight" where that is free, else the node's name.
 //
-// Declines: a computed weight or bias; gemm with a transposed `a` or with a bias that is not one value per column;
+// Declines: a computed weight or bias; adaptive pooling whose windows differ in size; gemm with a transposed `a` or with a bias that is not one value per column;
 // arithmetic on integer tensors (shapes, indices), which is no layer; an in-place spelling ("relu_", "operator.iadd")
 // where a later node reads what it overwrites; dropout in training mode.
 //

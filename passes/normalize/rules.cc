@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace fuselage::normalize {
@@ -17,10 +18,14 @@ const Node* OperandOrNull(const Node& node, int i) { return i < node.num_operand
 bool IsF32(const Node& node) { return node.type().is_tensor() && node.tensor_type().dtype == DType::kF32; }
 
 // matmul(x, constant [in, out]) => linear(x)
-absl::StatusOr<std::vector<NewCall>> MatmulToLinear(const Node& node) {
+absl::StatusOr<std::vector<NewCall>> MatmulToLinear(const Node& node, Remarks& remarks) {
   Node* input = node.operand(0);
   const Node& weight = *node.operand(1);
-  if (!IsF32(node) || weight.tensor_type().rank() != 2 || input->tensor_type().rank() < 2 || !IsConstant(weight)) {
+  if (!IsF32(node) || weight.tensor_type().rank() != 2 || input->tensor_type().rank() < 2) {
+    return std::vector<NewCall>();
+  }
+  if (!IsConstant(weight)) {
+    remarks.Missed(node, absl::StrCat("no linear: its weight is computed by %", weight.name()));
     return std::vector<NewCall>();
   }
   ASSIGN_OR_RETURN(const Constant constant, ConstantOf(weight));
@@ -42,18 +47,31 @@ absl::StatusOr<std::optional<Constant>> GemmBias(const Node& c, int64_t columns,
   return std::optional<Constant>(std::move(bias));
 }
 
-// gemm(a, constant b, constant c) => linear(a)
+// alpha * a * b + beta * c, as gemm and addmm spell it.
+struct Gemm {
+  Node* a;
+  const Node& b;
+  const Node* c;
+  bool trans_a = false, trans_b = false;
+};
+
+Gemm GemmOf(const Node& node) {
+  if (node.IsOp("addmm")) return {node.operand(1), *node.operand(2), node.operand(0)};
+  return {node.operand(0), *node.operand(1), OperandOrNull(node, 2), node.attribute("trans_a").as_bool(),
+          node.attribute("trans_b").as_bool()};
+}
+
+// gemm(a, constant b, constant c), addmm(constant c, a, constant b) => linear(a)
 absl::StatusOr<std::vector<NewCall>> GemmToLinear(const Node& node, Remarks& remarks) {
   const std::vector<NewCall> none;
-  const Node& b = *node.operand(1);
-  const Node* c = OperandOrNull(node, 2);
+  const auto& [a, b, c, trans_a, trans_b] = GemmOf(node);
   const double alpha = node.attribute("alpha").as_float(), beta = node.attribute("beta").as_float();
   if (!IsF32(node)) return none;
   if (!IsConstant(b)) {
     remarks.Missed(node, absl::StrCat("no linear: its weight is computed by %", b.name()));
     return none;
   }
-  if (node.attribute("trans_a").as_bool()) {
+  if (trans_a) {
     remarks.Missed(node, "no linear: trans_a=true");
     return none;
   }
@@ -62,7 +80,8 @@ absl::StatusOr<std::vector<NewCall>> GemmToLinear(const Node& node, Remarks& rem
     remarks.Missed(node, absl::StrCat("no linear: alpha=", alpha, " on a quantized weight"));
     return none;
   }
-  NewCall linear{"linear", {node.operand(0)}, {}, {}};
+  NewCall linear{"linear", {a}, {}, {}};
+  if (node.IsOp("gemm")) linear.attributes.emplace("activation", node.attribute("activation"));
   std::optional<Constant> bias;
   if (c != nullptr && beta != 0) {
     ASSIGN_OR_RETURN(bias, GemmBias(*c, node.tensor_type().shape.back(), beta));
@@ -71,7 +90,7 @@ absl::StatusOr<std::vector<NewCall>> GemmToLinear(const Node& node, Remarks& rem
       return none;
     }
   }
-  if (!node.attribute("trans_b").as_bool()) weight = Transposed(weight);
+  if (!trans_b) weight = Transposed(weight);
   if (alpha != 1) weight = Scaled(weight, alpha);
   linear.parameters.emplace_back("weight", std::move(weight));
   if (bias) linear.parameters.emplace_back("bias", *std::move(bias));
@@ -108,6 +127,27 @@ std::vector<NewCall> PoolToGlobal(const Node& node) {
   return {{"global_avg_pool", {node.operand(0)}, {}, {}}};
 }
 
+// adaptive_avg_pool to one element => global_avg_pool; to sizes that divide the input's => avg_pool
+std::vector<NewCall> AdaptiveToPool(const Node& node, Remarks& remarks) {
+  const Shape& in = node.operand(0)->tensor_type().shape;
+  const std::vector<int64_t>& out = node.attribute("output_size").as_ints();
+  if (std::all_of(out.begin(), out.end(), [](int64_t size) { return size == 1; })) {
+    return {{"global_avg_pool", {node.operand(0)}, {}, {}}};
+  }
+  std::vector<int64_t> window;
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (in[2 + i] % out[i] != 0) {
+      remarks.Missed(node, absl::StrCat("stays adaptive: ", in[2 + i], " is no multiple of ", out[i]));
+      return {};
+    }
+    window.push_back(in[2 + i] / out[i]);
+  }
+  return {{absl::StrCat("avg_pool", out.size(), "d"),
+           {node.operand(0)},
+           {},
+           {{"kernel_size", window}, {"stride", window}}}};
+}
+
 // reshape that merges the dimensions [start, end] and keeps dimension 0 => flatten
 std::vector<NewCall> ReshapeToFlatten(const Node& node) {
   const Shape& in = node.operand(0)->tensor_type().shape;
@@ -132,10 +172,12 @@ std::vector<NewCall> ReshapeToFlatten(const Node& node) {
 
 absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remarks) {
   const std::string& op = node.op()->name;
-  if (op == "matmul") return MatmulToLinear(node);
-  if (op == "gemm") return GemmToLinear(node, remarks);
+  if (op == "matmul") return MatmulToLinear(node, remarks);
+  if (op == "gemm" || op == "addmm") return GemmToLinear(node, remarks);
   if (op == "mean") return MeanToPool(node);
   if (op == "avg_pool1d" || op == "avg_pool2d" || op == "avg_pool3d") return PoolToGlobal(node);
+  if (absl::StartsWith(op, "adaptive_avg_pool")) return AdaptiveToPool(node, remarks);
+  if (op == "relu6") return std::vector<NewCall>{{"clamp", {node.operand(0)}, {}, {{"min", 0.0}, {"max", 6.0}}}};
   if (op == "reshape") return ReshapeToFlatten(node);
   if (op == "clamp" && IsF32(node) && node.attribute("min").as_float() == 0 &&
       node.attribute("max").as_float() == std::numeric_limits<double>::infinity()) {

@@ -1,5 +1,7 @@
 #include "ir/ops/matmul/matmul.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "ir/ops/core/broadcast.h"
 #include "ir/ops/core/checks.h"
@@ -99,28 +101,40 @@ Shape Transposed(Shape shape, bool transpose) {
   return shape;
 }
 
-absl::StatusOr<ir::Type> InferGemm(const ir::InferCall& call) {
-  RETURN_IF_ERROR(CheckFloat(call, 0));
-  for (int i = 0; i < 3; ++i) {
-    if (!call.has(i)) continue;
-    if (i < 2) RETURN_IF_ERROR(CheckRank(call, i, 2));
-    RETURN_IF_ERROR(CheckDType(call, i, call.tensor(0).dtype));
-  }
-  const Shape a = Transposed(call.tensor(0).shape, call.GetBool("trans_a"));
-  const Shape b = Transposed(call.tensor(1).shape, call.GetBool("trans_b"));
+// alpha * a' * b' + beta * c, for gemm and addmm: which operands these are, and what becomes of them.
+struct Gemm {
+  int a, b, c;
+  bool trans_a = false, trans_b = false, relu = false;
+};
+
+Gemm GemmOf(const ir::OpCall& call) {
+  return {0, 1, 2, call.GetBool("trans_a"), call.GetBool("trans_b"), call.GetString("activation") == "relu"};
+}
+Gemm AddmmOf(const ir::OpCall&) { return {1, 2, 0}; }
+
+absl::StatusOr<ir::Type> InferGemm(const ir::InferCall& call, const Gemm& gemm) {
+  RETURN_IF_ERROR(CheckFloat(call, gemm.a));
+  const DType dtype = call.tensor(gemm.a).dtype;
+  RETURN_IF_ERROR(CheckRank(call, gemm.a, 2));
+  RETURN_IF_ERROR(CheckRank(call, gemm.b, 2));
+  RETURN_IF_ERROR(CheckDType(call, gemm.b, dtype));
+  const Shape a = Transposed(call.tensor(gemm.a).shape, gemm.trans_a);
+  const Shape b = Transposed(call.tensor(gemm.b).shape, gemm.trans_b);
   if (a[1] != b[0]) {
-    return OperandError(call, 0,
-                        absl::StrCat("times ", ToString(call.tensor(1)), ", transposed as asked: inner dimensions ",
+    return OperandError(call, gemm.a,
+                        absl::StrCat("times ", ToString(call.tensor(gemm.b)),
+                                     gemm.trans_a || gemm.trans_b ? ", transposed as asked" : "", ": inner dimensions ",
                                      a[1], " and ", b[0], " differ"));
   }
   const Shape shape = {a[0], b[1]};
-  if (call.has(2)) {
-    absl::StatusOr<Shape> broadcast = BroadcastShapes(call.tensor(2).shape, shape);
+  if (call.has(gemm.c)) {
+    RETURN_IF_ERROR(CheckDType(call, gemm.c, dtype));
+    absl::StatusOr<Shape> broadcast = BroadcastShapes(call.tensor(gemm.c).shape, shape);
     if (!broadcast.ok() || *broadcast != shape) {
-      return OperandError(call, 2, absl::StrCat("wanted what broadcasts to ", ToString(shape)));
+      return OperandError(call, gemm.c, absl::StrCat("wanted what broadcasts to ", ToString(shape)));
     }
   }
-  return ResultType(call.tensor(0).dtype, shape);
+  return ResultType(dtype, shape);
 }
 
 std::vector<double> Matrix(const Tensor& tensor, bool transpose) {
@@ -129,20 +143,21 @@ std::vector<double> Matrix(const Tensor& tensor, bool transpose) {
   return RealValues(Gather(tensor, type, {1, tensor.dim(1)}));
 }
 
-absl::StatusOr<std::vector<Tensor>> EvaluateGemm(const ir::EvaluateCall& call) {
-  const std::vector<double> a = Matrix(call.tensor(0), call.GetBool("trans_a"));
-  const std::vector<double> b = Matrix(call.tensor(1), call.GetBool("trans_b"));
+absl::StatusOr<std::vector<Tensor>> EvaluateGemm(const ir::EvaluateCall& call, const Gemm& gemm) {
+  const std::vector<double> a = Matrix(call.tensor(gemm.a), gemm.trans_a);
+  const std::vector<double> b = Matrix(call.tensor(gemm.b), gemm.trans_b);
   const int64_t m = call.result().shape[0], n = call.result().shape[1];
-  const int64_t k = call.tensor(0).dim(call.GetBool("trans_a") ? 0 : 1);
+  const int64_t k = call.tensor(gemm.a).dim(gemm.trans_a ? 0 : 1);
   std::vector<double> y(m * n, 0.0);
   MultiplyAccumulate(a.data(), b.data(), m, k, n, y.data());
   for (double& value : y) value *= call.GetFloat("alpha");
-  if (call.has(2)) {
-    const std::vector<double> c = RealValues(call.tensor(2));
-    const double beta = call.GetFloat("beta");
-    ForEachOffset(call.result().shape, BroadcastStrides(call.tensor(2).shape(), call.result().shape), 0,
+  const double beta = call.GetFloat("beta");
+  if (call.has(gemm.c) && beta != 0) {
+    const std::vector<double> c = RealValues(call.tensor(gemm.c));
+    ForEachOffset(call.result().shape, BroadcastStrides(call.tensor(gemm.c).shape(), call.result().shape), 0,
                   [&](int64_t i, int64_t offset) { y[i] += beta * c[offset]; });
   }
+  if (gemm.relu) std::transform(y.begin(), y.end(), y.begin(), Relu);
   return One(OfReals(call.result(), y));
 }
 
@@ -151,7 +166,7 @@ absl::StatusOr<std::vector<Tensor>> EvaluateGemm(const ir::EvaluateCall& call) {
 void Register(ir::OpRegistry& registry) {
   ir::OpSchema matmul;
   matmul.name = "matmul";
-  matmul.aliases = {"torch.matmul", "operator.matmul", "__matmul__"};
+  matmul.aliases = {"torch.matmul", "operator.matmul", "__matmul__", "torch.mm", "mm", "torch.bmm", "bmm"};
   matmul.operands = {{"input"}, {"other"}};
   matmul.infer = InferMatmul;
   matmul.evaluate = EvaluateMatmul;
@@ -163,10 +178,24 @@ void Register(ir::OpRegistry& registry) {
   gemm.attributes = {{"alpha", AttributeKind::kFloat, 1.0},
                      {"beta", AttributeKind::kFloat, 1.0},
                      {"trans_a", AttributeKind::kBool, false},
-                     {"trans_b", AttributeKind::kBool, false}};
-  gemm.infer = InferGemm;
-  gemm.evaluate = EvaluateGemm;
+                     {"trans_b", AttributeKind::kBool, false},
+                     {"activation", AttributeKind::kString, "none"}};
+  gemm.fusable_activation = true;
+  gemm.infer = [](const ir::InferCall& call) -> absl::StatusOr<ir::Type> {
+    RETURN_IF_ERROR(CheckOneOf(call, "activation", {"none", "relu"}));
+    return InferGemm(call, GemmOf(call));
+  };
+  gemm.evaluate = [](const ir::EvaluateCall& call) { return EvaluateGemm(call, GemmOf(call)); };
   registry.Register(std::move(gemm));
+
+  ir::OpSchema addmm;
+  addmm.name = "addmm";
+  addmm.aliases = {"torch.addmm"};
+  addmm.operands = {{"input"}, {"mat1"}, {"mat2"}};
+  addmm.attributes = {{"beta", AttributeKind::kFloat, 1.0}, {"alpha", AttributeKind::kFloat, 1.0}};
+  addmm.infer = [](const ir::InferCall& call) { return InferGemm(call, AddmmOf(call)); };
+  addmm.evaluate = [](const ir::EvaluateCall& call) { return EvaluateGemm(call, AddmmOf(call)); };
+  registry.Register(std::move(addmm));
 }
 
 }  // namespace fuselage::ops::matmul

@@ -5,6 +5,9 @@
 //
 // gemm: alpha * a' * b' + beta * c (ONNX Gemm).
 //   a' is a [M,K], or its transpose if trans_a; b' [K,N] likewise; c is optional and broadcasts to [M,N]. Floats only.
+//
+// addmm: beta * input + alpha * mat1 * mat2 (torch.addmm).
+//   mat1 [M,K], mat2 [K,N]; input broadcasts to [M,N], and is not looked at where beta is 0. Floats only.
 #ifndef FUSELAGE_IR_OPS_MATMUL_MATMUL_H_
 #define FUSELAGE_IR_OPS_MATMUL_MATMUL_H_
 

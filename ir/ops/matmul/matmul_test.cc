@@ -1,5 +1,7 @@
 #include "ir/ops/matmul/matmul.h"
 
+#include <limits>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/ops/core/testing.h"
@@ -73,6 +75,25 @@ TEST_F(MatmulTest, GemmErrors) {
   EXPECT_THAT(ops_.Infer("gemm", {F32({2, 3}), F32({3, 4}), F32({2})}), HasSubstr("wanted what broadcasts to [2,4]"));
   EXPECT_THAT(ops_.Infer("gemm", {F32({1, 3}), F32({3, 4}), F32({2, 4})}),
               HasSubstr("wanted what broadcasts to [1,4]"));
+}
+
+TEST_F(MatmulTest, Addmm) {
+  const Tensor a = Tensor::Of<float>({2, 2}, {1, 2, 3, 4}), b = Tensor::Of<float>({2, 2}, {1, 10, 100, 1000});
+  const Tensor bias = Tensor::Of<float>({2}, {1, 2});
+  EXPECT_THAT(ops_.Run("addmm", {bias, a, b}).values<float>(), ElementsAre(202, 2012, 404, 4032));
+  EXPECT_THAT(ops_.Run("addmm", {bias, a, b}, {{"alpha", 2.0}, {"beta", 0.5}}).values<float>(),
+              ElementsAre(402.5, 4021, 806.5, 8061));
+  const Tensor nan = Tensor::Scalar(std::numeric_limits<float>::quiet_NaN());
+  EXPECT_THAT(ops_.Run("addmm", {nan, a, b}, {{"beta", 0.0}}).values<float>(), ElementsAre(201, 2010, 403, 4030));
+}
+
+TEST_F(MatmulTest, AddmmErrors) {
+  EXPECT_THAT(ops_.Infer("addmm", {F32({2}), F32({2, 3}), F32({2, 3})}),
+              HasSubstr("mat1 f32[2,3]: times f32[2,3]: inner dimensions 3 and 2 differ"));
+  EXPECT_THAT(ops_.Infer("addmm", {F32({2}), F32({2, 3}), F32({3})}), HasSubstr("mat2 f32[3]: rank 1, wanted 2"));
+  EXPECT_THAT(ops_.Infer("addmm", {F32({3}), F32({2, 3}), F32({3, 4})}),
+              HasSubstr("input f32[3]: wanted what broadcasts to [2,4]"));
+  EXPECT_THAT(ops_.Infer("addmm", {std::nullopt, F32({2, 3}), F32({3, 4})}), HasSubstr("input"));
 }
 
 }  // namespace

@@ -20,6 +20,9 @@ double HardSigmoid(double x, double alpha, double beta) {
 }
 
 Map MakeRelu(const ir::OpCall&) { return Relu; }
+Map MakeRelu6(const ir::OpCall&) {
+  return [](double x) { return x > 6 ? 6 : Relu(x); };
+}
 Map MakeSigmoid(const ir::OpCall&) { return Sigmoid; }
 Map MakeTanh(const ir::OpCall&) {
   return [](double x) { return std::tanh(x); };
@@ -74,8 +77,13 @@ std::vector<UnaryOp> UnaryOps() {
        {},
        true,
        MakeRelu},
-      {"sigmoid", {"torch.sigmoid", "torch.nn.functional.sigmoid", "sigmoid_"}, {}, false, MakeSigmoid},
-      {"tanh", {"torch.tanh", "torch.nn.functional.tanh", "tanh_"}, {}, false, MakeTanh},
+      {"relu6", {"torch.nn.functional.relu6"}, {}, true, MakeRelu6},
+      {"sigmoid",
+       {"torch.sigmoid", "torch.sigmoid_", "torch.nn.functional.sigmoid", "sigmoid_"},
+       {},
+       false,
+       MakeSigmoid},
+      {"tanh", {"torch.tanh", "torch.tanh_", "torch.nn.functional.tanh", "tanh_"}, {}, false, MakeTanh},
       {"silu", {"torch.nn.functional.silu"}, {}, false, MakeSilu},
       {"gelu", {"torch.nn.functional.gelu"}, {{"approximate", AttributeKind::kString, "none"}}, false, MakeGelu},
       {"hardswish", {"torch.nn.functional.hardswish"}, {}, false, MakeHardSwish},
@@ -90,7 +98,7 @@ std::vector<UnaryOp> UnaryOps() {
        false,
        MakeLeakyRelu},
       {"clamp",
-       {"torch.clamp", "torch.clip", "clip", "clamp_", "clip_"},
+       {"torch.clamp", "torch.clamp_", "torch.clip", "torch.clip_", "clip", "clamp_", "clip_"},
        {number("min", -infinity), number("max", infinity)},
        true,
        MakeClamp},

@@ -25,6 +25,9 @@ class UnaryTest : public ::testing::Test {
 TEST_F(UnaryTest, Values) {
   EXPECT_EQ(Map("relu", -1), 0);
   EXPECT_EQ(Map("relu", 2), 2);
+  EXPECT_EQ(Map("relu6", -1), 0);
+  EXPECT_EQ(Map("relu6", 2), 2);
+  EXPECT_EQ(Map("relu6", 7), 6);
   EXPECT_FLOAT_EQ(Map("sigmoid", 1), 0.7310585786f);
   EXPECT_FLOAT_EQ(Map("sigmoid", -800), 0);
   EXPECT_FLOAT_EQ(Map("tanh", 0.5f), 0.4621171573f);
@@ -49,7 +52,7 @@ TEST_F(UnaryTest, Values) {
 
 TEST_F(UnaryTest, NanStays) {
   for (const char* op :
-       {"relu", "sigmoid", "tanh", "silu", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "clamp"}) {
+       {"relu", "relu6", "sigmoid", "tanh", "silu", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "clamp"}) {
     EXPECT_TRUE(std::isnan(Map(op, std::numeric_limits<float>::quiet_NaN()))) << op;
   }
 }

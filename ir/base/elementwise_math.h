@@ -1,0 +1,148 @@
+// The float32 arithmetic of elementwise operators, to the bit: each operation written here rounds once, std::fma is one
+// operation, nothing else is contracted. Functions are `static inline`, without branches on values: a source for one
+// instruction set includes this header, and the compiler turns loops over them into vector code with the same bits.
+#ifndef FUSELAGE_IR_BASE_ELEMENTWISE_MATH_H_
+#define FUSELAGE_IR_BASE_ELEMENTWISE_MATH_H_
+
+#include <cstdint>
+#include <cstring>
+
+namespace fuselage {
+
+enum class ElementwiseOp : uint8_t {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kRelu,
+  kClamp,
+  kLeakyRelu,
+  kHardsigmoid,
+  kHardswish,
+  kSigmoid,
+  kSilu,
+  kTanh,
+  kGelu,
+  kGeluTanh,
+};
+
+struct ElementwiseInstruction {
+  ElementwiseOp op;
+  int32_t a = 0, b = 0;  // Values; b of binary ops only.
+  // add: alpha, and 1 for a relu behind it. clamp: min, max. leaky_relu: slope. hardsigmoid: alpha, beta.
+  float p = 0, q = 0;
+};
+
+namespace elementwise {
+
+static inline float Relu(float x) { return x < 0 ? 0.0f : x; }  // NaN stays NaN.
+static inline float Clamp(float x, float low, float high) {
+  x = x < low ? low : x;
+  return x > high ? high : x;
+}
+static inline float Magnitude(float x) { return __builtin_fabsf(x); }
+
+// e^x, for x <= 0 to within 2 units in the last place (Cephes' expf: Cody and Waite's reduction, a polynomial of degree
+// 5); below -87 it stays at e^-87, the smallest power that scales by a normal float.
+static inline float ExpOfNegative(float x) {
+  x = x < -87.0f ? -87.0f : x;
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, half to even.
+  const float n = (x * 1.44269504088896341f + kRound) - kRound;
+  float r = __builtin_fmaf(n, -0.693359375f, x);
+  r = __builtin_fmaf(n, 2.12194440e-4f, r);
+  float p = 1.9875691500e-4f;
+  p = __builtin_fmaf(p, r, 1.3981999507e-3f);
+  p = __builtin_fmaf(p, r, 8.3334519073e-3f);
+  p = __builtin_fmaf(p, r, 4.1665795894e-2f);
+  p = __builtin_fmaf(p, r, 1.6666665459e-1f);
+  p = __builtin_fmaf(p, r, 5.0000001201e-1f);
+  const float y = __builtin_fmaf(p, r * r, r) + 1.0f;
+  const int32_t exponent = (static_cast<int32_t>(n < 0 ? n : 0.0f) + 127) << 23;  // NaN: any, for y is NaN.
+  float power;
+  std::memcpy(&power, &exponent, sizeof(power));
+  return y * power;
+}
+
+static inline float Sigmoid(float x) {
+  const float e = ExpOfNegative(-Magnitude(x));
+  const float numerator = x < 0 ? e : 1.0f;
+  return numerator / (1.0f + e);
+}
+static inline float Silu(float x) { return x * Sigmoid(x); }
+
+// Near 0 Cephes' tanhf polynomial, else (1 - e^-2|x|) / (1 + e^-2|x|).
+static inline float Tanh(float x) {
+  const float e = ExpOfNegative(-2.0f * Magnitude(x));
+  const float far = (1.0f - e) / (1.0f + e);
+  const float z = x * x;
+  float p = -5.70498872745e-3f;
+  p = __builtin_fmaf(p, z, 2.06390887954e-2f);
+  p = __builtin_fmaf(p, z, -5.37397155531e-2f);
+  p = __builtin_fmaf(p, z, 1.33314422036e-1f);
+  p = __builtin_fmaf(p, z, -3.33332819422e-1f);
+  const float near = __builtin_fmaf(p * z, x, x);
+  const float signed_far = x < 0 ? -far : far;
+  return Magnitude(x) < 0.625f ? near : signed_far;
+}
+
+// erf(|x|), within 1.5e-7 (Abramowitz and Stegun, 7.1.26).
+static inline float ErfOfMagnitude(float x) {
+  x = Magnitude(x);
+  const float t = 1.0f / __builtin_fmaf(0.3275911f, x, 1.0f);
+  float p = 1.061405429f;
+  p = __builtin_fmaf(p, t, -1.453152027f);
+  p = __builtin_fmaf(p, t, 1.421413741f);
+  p = __builtin_fmaf(p, t, -0.284496736f);
+  p = __builtin_fmaf(p, t, 0.254829592f);
+  return 1.0f - p * t * ExpOfNegative(-x * x);
+}
+static inline float Gelu(float x) {
+  const float erf = ErfOfMagnitude(x * 0.707106781186547524f);
+  return 0.5f * x * (1.0f + (x < 0 ? -erf : erf));
+}
+static inline float GeluTanh(float x) {
+  return 0.5f * x * (1.0f + Tanh(0.797884560802865356f * __builtin_fmaf(0.044715f * x * x, x, x)));
+}
+
+static inline float Hardsigmoid(float x, float alpha, float beta) {
+  return Clamp(__builtin_fmaf(alpha, x, beta), 0.0f, 1.0f);
+}
+static inline float Hardswish(float x) { return x * Hardsigmoid(x, 1.0f / 6.0f, 0.5f); }
+
+// y = f(x), y = f(a, b) for n elements; `y` may be an operand.
+template <typename F>
+static inline void Map(const float* x, float* y, int64_t n, F f) {
+  for (int64_t i = 0; i < n; ++i) y[i] = f(x[i]);
+}
+template <typename F>
+static inline void Map(const float* a, const float* b, float* y, int64_t n, F f) {
+  for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
+}
+
+// One instruction on n elements.
+static inline void Apply(const ElementwiseInstruction& step, const float* a, const float* b, float* y, int64_t n) {
+  const float p = step.p, q = step.q;
+  switch (step.op) {
+    case ElementwiseOp::kAdd:
+      if (q != 0) return Map(a, b, y, n, [p](float u, float v) { return Relu(__builtin_fmaf(p, v, u)); });
+      return Map(a, b, y, n, [p](float u, float v) { return __builtin_fmaf(p, v, u); });
+    case ElementwiseOp::kSub: return Map(a, b, y, n, [](float u, float v) { return u - v; });
+    case ElementwiseOp::kMul: return Map(a, b, y, n, [](float u, float v) { return u * v; });
+    case ElementwiseOp::kDiv: return Map(a, b, y, n, [](float u, float v) { return u / v; });
+    case ElementwiseOp::kRelu: return Map(a, y, n, [](float x) { return Relu(x); });
+    case ElementwiseOp::kClamp: return Map(a, y, n, [p, q](float x) { return Clamp(x, p, q); });
+    case ElementwiseOp::kLeakyRelu: return Map(a, y, n, [p](float x) { return x < 0 ? x * p : x; });
+    case ElementwiseOp::kHardsigmoid: return Map(a, y, n, [p, q](float x) { return Hardsigmoid(x, p, q); });
+    case ElementwiseOp::kHardswish: return Map(a, y, n, [](float x) { return Hardswish(x); });
+    case ElementwiseOp::kSigmoid: return Map(a, y, n, [](float x) { return Sigmoid(x); });
+    case ElementwiseOp::kSilu: return Map(a, y, n, [](float x) { return Silu(x); });
+    case ElementwiseOp::kTanh: return Map(a, y, n, [](float x) { return Tanh(x); });
+    case ElementwiseOp::kGelu: return Map(a, y, n, [](float x) { return Gelu(x); });
+    case ElementwiseOp::kGeluTanh: return Map(a, y, n, [](float x) { return GeluTanh(x); });
+  }
+}
+
+}  // namespace elementwise
+}  // namespace fuselage
+
+#endif  // FUSELAGE_IR_BASE_ELEMENTWISE_MATH_H_

@@ -1,0 +1,9 @@
+#include "kernels/fused_elementwise/block.h"
+
+namespace fuselage::fused_elementwise {
+
+void avx2::Run(const Params& params, const void* const* inputs, void* y, float* scratch, int64_t n) {
+  RunBlock(params, inputs, y, scratch, n);
+}
+
+}  // namespace fuselage::fused_elementwise

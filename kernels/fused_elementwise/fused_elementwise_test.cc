@@ -1,0 +1,215 @@
+#include "kernels/fused_elementwise/fused_elementwise.h"
+
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ir/base/elementwise.h"
+#include "kernels/core/requantize.h"
+#include "kernels/core/testing/testing.h"
+#include "kernels/core/testing/variant_test.h"
+
+namespace fuselage::fused_elementwise {
+namespace {
+
+using kernels::Codes;
+using kernels::Floats;
+using kernels::GuardedMemory;
+using kernels::Isa;
+using kernels::KernelDesc;
+using ::testing::HasSubstr;
+
+// A chain of every step, so that any difference anywhere shows.
+const std::vector<std::string>& EveryStep() {
+  static const auto& steps = *new std::vector<std::string>{"add(0, 1, alpha=0.5)",
+                                                           "tanh(2)",
+                                                           "sigmoid(2)",
+                                                           "mul(3, 4)",
+                                                           "sub(5, 1)",
+                                                           "leaky_relu(6, negative_slope=0.3)",
+                                                           "gelu(7)",
+                                                           "silu(8)",
+                                                           "gelu(2, approximate=\"tanh\")",
+                                                           "add(9, 10)",
+                                                           "hardswish(11)",
+                                                           "hardsigmoid(2, alpha=0.25, beta=0.5)",
+                                                           "add(12, 13)",
+                                                           "relu(1)",
+                                                           "clamp(15, max=2.0, min=-1.0)",
+                                                           "div(14, 4)",
+                                                           "add(17, 16, activation=\"relu\")"};
+  return steps;
+}
+
+KernelDesc Desc(std::vector<TensorType> inputs, TensorType output, std::vector<std::string> steps) {
+  KernelDesc desc;
+  desc.op = output.quant ? "int8.fused_elementwise" : "fused_elementwise";
+  for (TensorType& input : inputs) desc.inputs.push_back(std::move(input));
+  desc.outputs = {std::move(output)};
+  desc.attributes = {{"steps", Attribute(std::move(steps))}};
+  return desc;
+}
+
+using VariantTest = kernels::VariantTest<Variant>;
+
+TEST_P(VariantTest, HasTheBitsOfScalarInFloats) {
+  const auto program = *CompileElementwise(*ParseElementwiseSteps(EveryStep(), 2));
+  const Encoding inputs[2];
+  const Params params = {inputs, 2, program.data(), static_cast<int32_t>(program.size()), {}};
+  std::vector<float> scratch(kBlock * (2 + program.size()));
+  for (const int64_t n : {0, 1, 7, 8, 9, 15, 16, 17, 31, 33, 511, 512}) {
+    GuardedMemory a(4 * n, 4), b(4 * n, 8), wanted(4 * n), found(4 * n, 4);
+    for (int64_t i = 0; i < n; ++i) {
+      a.as<float>()[i] = std::ldexp(static_cast<float>(i % 17 - 8) + 0.37f, static_cast<int>(i % 12) - 8);
+      b.as<float>()[i] = std::ldexp(static_cast<float>(i % 13 - 6) + 0.11f, static_cast<int>(i % 7) - 4);
+      if (i == 100) a.as<float>()[i] = NAN;
+      if (i == 200) a.as<float>()[i] = INFINITY;
+      if (i == 300) b.as<float>()[i] = -1e30f;
+    }
+    const void* operands[] = {a.data(), b.data()};
+    scalar::Run(params, operands, wanted.data(), scratch.data(), n);
+    GetParam().run(params, operands, found.data(), scratch.data(), n);
+    for (int64_t i = 0; i < n; ++i) {
+      const float w = wanted.as<float>()[i], f = found.as<float>()[i];
+      ASSERT_TRUE(std::memcmp(&w, &f, 4) == 0 || (std::isnan(w) && std::isnan(f))) << i << ": " << w << ", " << f;
+    }
+    ASSERT_TRUE(found.guards_intact());
+  }
+}
+
+TEST_P(VariantTest, HasTheBitsOfScalarOnAllPairsOfCodes) {
+  const auto program = *CompileElementwise(*ParseElementwiseSteps(EveryStep(), 2));
+  std::vector<float> scratch(kBlock * (2 + program.size()));
+  for (const uint8_t flip : {0, 0x80}) {
+    const Encoding inputs[2] = {{true, flip, 128, 0.04f}, {true, 0, 3, 0.07f}};
+    const Params params = {inputs, 2, program.data(), static_cast<int32_t>(program.size()), {true, flip, 60, 0.033f}};
+    uint8_t a[256], b[256], wanted[256], found[256];
+    const void* operands[] = {a, b};
+    int saturated = 0;
+    for (int i = 0; i < 256; ++i) {
+      for (int k = 0; k < 256; ++k) {
+        a[k] = static_cast<uint8_t>(k);
+        b[k] = static_cast<uint8_t>(i);
+      }
+      scalar::Run(params, operands, wanted, scratch.data(), 256);
+      GetParam().run(params, operands, found, scratch.data(), 256);
+      ASSERT_EQ(std::memcmp(wanted, found, 256), 0) << i;
+      for (const uint8_t code : wanted) saturated += (code ^ flip) == 255;
+    }
+    EXPECT_GT(saturated, 0);
+    EXPECT_LT(saturated, 60000);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, VariantTest,
+                         ::testing::ValuesIn(kernels::WithEmulated(Variants(), avx512_vnni_emulated::Run)),
+                         kernels::VariantName());
+
+// The formula in the codes' own types.
+TEST(Kernel, FollowsTheFormulaOnCodes) {
+  const TensorType a = Codes(DType::kI8, {256}, 0.05f, -7), b = Codes(DType::kU8, {256}, 0.03f, 200),
+                   y = Codes(DType::kI8, {256}, 0.11f, 4);
+  const auto kernel = Create(Desc({a, b}, y, {"mul(0, 1)", "relu(2)", "sub(3, 0)"}));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_EQ((*kernel)->output_scale(), 0.11f);
+  EXPECT_EQ((*kernel)->output_zero_point(), 4);
+  const Tensor ta = SeededTensor(a, 5), tb = SeededTensor(b, 6);
+  const absl::StatusOr<Tensor> found = kernels::RunKernel(**kernel, {&ta, &tb});
+  ASSERT_TRUE(found.ok()) << found.status();
+  for (int i = 0; i < 256; ++i) {
+    const float u = static_cast<float>(ta.At(i) + 7) * 0.05f, v = static_cast<float>(tb.At(i) - 200) * 0.03f;
+    const float z = std::fmax(u * v, 0.0f) - u;
+    const double code = std::min(127.0, std::max(-128.0, std::nearbyint(static_cast<double>(z / 0.11f)) + 4));
+    ASSERT_EQ(found->At(i), code) << i;
+  }
+}
+
+// Every way for operands to be smaller than the result, in both layouts.
+TEST(Kernel, Broadcasts) {
+  const Shape shape = {2, 3, 4, 5};
+  const Shape smaller[] = {{},        {1},          {5},          {4, 1},       {3, 1, 1},
+                           {3, 4, 5}, {1, 3, 1, 1}, {2, 1, 4, 1}, {1, 1, 1, 5}, {2, 3, 4, 5}};
+  for (const Layout layout : {Layout::kRowMajor, Layout::kNhwc}) {
+    for (const Shape& other : smaller) {
+      const TensorType x = Floats(shape, layout), b = Floats(other, other.size() == 4 ? layout : Layout::kRowMajor);
+      const auto kernel = Create(Desc({x, b}, x, {"sub(0, 1)"}));
+      ASSERT_TRUE(kernel.ok()) << kernel.status();
+      const Tensor tx = SeededTensor(x, 1), tb = SeededTensor(b, 2);
+      const absl::StatusOr<Tensor> y = kernels::RunKernel(**kernel, {&tx, &tb});
+      ASSERT_TRUE(y.ok()) << y.status();
+      Shape full = other;
+      full.insert(full.begin(), 4 - full.size(), 1);
+      TensorType as_rank_4 = b;
+      as_rank_4.shape = full;
+      for (int64_t i = 0; i < 120; ++i) {
+        const int64_t n = i / 60, c = i / 20 % 3, h = i / 5 % 4, w = i % 5;
+        const int64_t at = kernels::Index(x, n, c, h, w);
+        const int64_t from = kernels::Index(as_rank_4, full[0] > 1 ? n : 0, full[1] > 1 ? c : 0, full[2] > 1 ? h : 0,
+                                            full[3] > 1 ? w : 0);
+        ASSERT_EQ(y->data<float>()[at], tx.data<float>()[at] - tb.data<float>()[from])
+            << ToString(b) << " at " << n << ' ' << c << ' ' << h << ' ' << w;
+      }
+    }
+  }
+}
+
+TEST(Kernel, IsTheSameOnAnyNumberOfThreads) {
+  for (const bool codes : {false, true}) {
+    const Shape shape = {3, 7, 41, 53};
+    const TensorType type = codes ? Codes(DType::kU8, shape, 0.02f, 100, Layout::kNhwc) : Floats(shape, Layout::kNhwc);
+    const TensorType channel =
+        codes ? Codes(DType::kI8, {1, 7, 1, 1}, 0.02f, 3, Layout::kNhwc) : Floats({1, 7, 1, 1}, Layout::kNhwc);
+    KernelDesc desc = Desc({type, channel}, type, EveryStep());
+    const Tensor a = SeededTensor(type, 1), b = SeededTensor(channel, 2);
+    std::optional<Tensor> wanted;
+    for (const Isa isa : {Isa::kScalar, kernels::BestIsa()}) {
+      for (const int threads : {1, 2, 3, 7}) {
+        desc.isa = isa;
+        desc.threads = threads;
+        const auto kernel = Create(desc);
+        ASSERT_TRUE(kernel.ok()) << kernel.status();
+        kernels::TestThreads parallel(threads);
+        const absl::StatusOr<Tensor> y = kernels::RunKernel(**kernel, {&a, &b}, &parallel);
+        ASSERT_TRUE(y.ok()) << y.status();
+        if (!wanted) wanted = *y;
+        EXPECT_TRUE(y->SameBytes(*wanted)) << (*kernel)->variant() << " on " << threads;
+      }
+    }
+  }
+}
+
+TEST(Kernel, RunsSingleOperators) {
+  kernels::KernelRegistry registry;
+  Register(registry);
+  KernelDesc desc;
+  desc.op = "int8.clamp";
+  const TensorType type = Codes(DType::kU8, {256}, 1.0f, 0);
+  desc.inputs = {type};
+  desc.outputs = {type};
+  desc.attributes = {{"min", Attribute(3.0)},
+                     {"max", Attribute(90.0)},
+                     {"out_dtype", Attribute(DType::kU8)},
+                     {"out_scale", Attribute(1.0)},
+                     {"out_zero_point", Attribute(0)}};
+  const auto kernel = registry.FindQuantizedFormOrNull("clamp")->create(desc);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const Tensor x = SeededTensor(type, 1);
+  const absl::StatusOr<Tensor> y = kernels::RunKernel(**kernel, {&x});
+  ASSERT_TRUE(y.ok()) << y.status();
+  for (int i = 0; i < 256; ++i) ASSERT_EQ(y->At(i), std::min(90.0, std::max(3.0, x.At(i))));
+}
+
+TEST(Create, Declines) {
+  const TensorType codes = Codes(DType::kU8, {2, 3}, 0.5f, 1), floats = Floats({2, 3});
+  EXPECT_EQ(Create(Desc({codes, floats}, codes, {"add(0, 1)"})).status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(Create(Desc({codes}, floats, {"relu(0)"})).status().code(), absl::StatusCode::kUnimplemented);
+  std::vector<std::string> many;
+  for (int i = 0; i < kMostValues; ++i) many.push_back(absl::StrCat("relu(", i, ")"));
+  EXPECT_THAT(std::string(Create(Desc({floats}, floats, many)).status().message()), HasSubstr("at most 64"));
+  EXPECT_EQ(Create(Desc({floats}, floats, {"exp(0)"})).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace fuselage::fused_elementwise

@@ -1,0 +1,27 @@
+// Finds one occurrence of a pattern: subgraph isomorphism from a given result upwards.
+#ifndef FUSELAGE_PASSES_REWRITE_MATCHER_H_
+#define FUSELAGE_PASSES_REWRITE_MATCHER_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "passes/rewrite/rule.h"
+
+namespace fuselage::rewrite {
+
+struct Match {
+  std::vector<ir::Node*> nodes;  // As the pattern's.
+  // What the captures took; one that took nothing is not there. A parameter is its name, as a string.
+  std::map<std::string, Attribute> captures;
+};
+
+// `result` as the pattern's result. Operands of add (alpha 1) and mul match in either order, the stated one first.
+// The cost is that of the pattern, times two for each such operator, whatever the size of the graph.
+std::optional<Match> FindMatch(const Pattern& pattern, ir::Node* result);
+
+}  // namespace fuselage::rewrite
+
+#endif  // FUSELAGE_PASSES_REWRITE_MATCHER_H_
