@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "frontend/fx/fx.h"
 #include "frontend/onnx/onnx.h"
 #include "harness/base/exit_code.h"
 #include "harness/base/suggest.h"
@@ -13,7 +13,6 @@
 #include "harness/measure/peaks.h"
 #include "ir/base/status.h"
 #include "ir/ops/register_all.h"
-#include "ir/safetensors.h"
 #include "kernels/register_all.h"
 #include "passes/register_all.h"
 
@@ -156,7 +155,7 @@ absl::Status Session::OpenImages() {
 absl::StatusOr<std::unique_ptr<ir::Graph>> Session::ReadModel(const std::string& path) {
   if (absl::EndsWith(path, ".ir")) {
     if (!config_.model().shapes().empty()) return UsageError("model.shapes and --shape are for .onnx files");
-    return ir::ReadGraph(std::string(absl::StripSuffix(path, ".ir")), ops_);
+    return fx::Load(path, ops_);
   }
   onnx::LoadOptions options;
   for (const std::string& text : config_.model().shapes()) {

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "harness/base/exit_code.h"
 #include "ir/base/status.h"
+#include "kernels/core/isa.h"
 #include "runtime/executable.h"
 
 namespace fuselage::harness {
@@ -45,10 +46,20 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Tapped(const ir::Graph& graph, absl::
 
 }  // namespace
 
+int CalibrationRunner::NumImages() const {
+  return static_cast<int>(std::min<int64_t>(options_.images, samples_.size()));
+}
+
+std::string CalibrationRunner::DataKey() const {
+  const std::string key = samples_.Key(NumImages());
+  if (key.empty()) return "";  // Calibration will say why.
+  return absl::StrCat(NumImages(), " ", key, ", ", kernels::IsaName(kernels::BestIsa()));
+}
+
 absl::Status CalibrationRunner::ForEachSample(
     const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
     const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) {
-  const int images = static_cast<int>(std::min<int64_t>(options_.images, samples_.size()));
+  const int images = NumImages();
   if (images == 0) {
     return UsageError(
         "the calibration set is empty: a pipeline that calibrates wants calibration.images of at least 1");

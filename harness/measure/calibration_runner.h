@@ -3,6 +3,7 @@
 #define FUSELAGE_HARNESS_MEASURE_CALIBRATION_RUNNER_H_
 
 #include <functional>
+#include <string>
 
 #include "harness/measure/samples.h"
 #include "kernels/core/registry.h"
@@ -30,7 +31,12 @@ class CalibrationRunner : public passes::Runner {
       const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
       const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) override;
 
+  // "256 images, inputs f32[3,224,224], sha256 ..., avx512_vnni": FP32 kernels round differently on other CPUs.
+  std::string DataKey() const override;
+
  private:
+  int NumImages() const;
+
   const Samples& samples_;
   const kernels::KernelRegistry& kernels_;
   runtime::ThreadPool* const pool_;

@@ -95,6 +95,9 @@ TEST(RandomSamples, DependOnSeedSampleAndInputAlone) {
   EXPECT_EQ((*samples.Batch(4, types))[0].At(3), (*samples.Batch(0, types))[0].At(0));
   EXPECT_NE(batch[0].At(0), batch[0].At(3)) << "samples";
 
+  EXPECT_EQ(samples.Key(5), again.Key(5));
+  EXPECT_NE(samples.Key(5), other.Key(5));
+
   Tensor filled = batch[0];
   ASSERT_OK(again.Fill(3, 4, &filled));
   EXPECT_EQ(filled.At(2), batch[0].At(2));

@@ -4,9 +4,20 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "harness/base/sha256.h"
 #include "ir/base/status.h"
 
 namespace fuselage::harness {
+namespace {
+
+template <typename T>
+void AddArray(absl::Span<const T> values, Sha256& digest) {
+  const uint64_t size = values.size();  // Where one array ends and the next begins.
+  digest.Update({reinterpret_cast<const char*>(&size), sizeof(size)});
+  digest.Update({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
+}
+
+}  // namespace
 
 absl::Status Samples::Fill(int64_t first, int64_t end, Tensor* batch, int input) const {
   const int rows = static_cast<int>(batch->dim(0));
@@ -34,12 +45,29 @@ absl::StatusOr<std::vector<Tensor>> Samples::Batch(int64_t first, absl::Span<con
   return batch;
 }
 
+std::string ImageSamples::Key(int64_t count) const {
+  const datasets::PreprocessOptions& preprocess = preprocessor_.options();
+  Sha256 digest;
+  AddArray<float>(preprocess.mean, digest);
+  AddArray<float>(preprocess.std, digest);
+  for (int64_t i = 0; i < count; ++i) {
+    const absl::StatusOr<datasets::Image> image = dataset_.image(i);
+    if (!image.ok()) return "";
+    AddArray<int>({image->height, image->width, image->channels}, digest);
+    AddArray<uint8_t>(image->pixels, digest);
+  }
+  return absl::StrCat("images, inputs f32[", preprocess.channels, ",", preprocess.height, ",", preprocess.width,
+                      "], sha256 ", digest.Finish());
+}
+
 absl::Status ImageSamples::FillRow(int64_t sample, int, Tensor* batch, int64_t row) const {
   const int64_t size = batch->num_elements() / batch->dim(0);
   ASSIGN_OR_RETURN(const datasets::Image pixels, dataset_.image(sample));
   return Annotate(preprocessor_.Run(pixels, absl::MakeSpan(batch->data<float>() + row * size, size)),
                   absl::StrCat("image ", sample));
 }
+
+std::string RandomSamples::Key(int64_t) const { return absl::StrCat("random inputs, seed ", seed_); }
 
 absl::Status RandomSamples::FillRow(int64_t sample, int input, Tensor* batch, int64_t row) const {
   TensorType type = batch->type();

@@ -3,6 +3,7 @@
 #define FUSELAGE_HARNESS_MEASURE_SAMPLES_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -19,6 +20,9 @@ class Samples {
   virtual ~Samples() = default;
 
   virtual int64_t size() const = 0;
+
+  // Identifies the first `count` samples: equal keys, equal values. Empty where one cannot be read.
+  virtual std::string Key(int64_t count) const = 0;
 
   // Samples first, first + 1, ... into the rows of `batch`, which is the network's input number `input`; rows past
   // `end` become zeros. Spread over the threads, with the same result for any number of them.
@@ -44,6 +48,9 @@ class ImageSamples : public Samples {
       : Samples(parallel), dataset_(dataset), preprocessor_(preprocessor) {}
 
   int64_t size() const override { return dataset_.size(); }
+  // "images, inputs f32[3,224,224], sha256 ...", where the digest is of the images' pixels and of their preprocessing:
+  // wherever they lie, equal images have one key.
+  std::string Key(int64_t count) const override;
   const datasets::Dataset& dataset() const { return dataset_; }
 
  private:
@@ -60,6 +67,7 @@ class RandomSamples : public Samples {
       : Samples(parallel), seed_(seed), size_(size) {}
 
   int64_t size() const override { return size_; }
+  std::string Key(int64_t count) const override;
 
  private:
   absl::Status FillRow(int64_t sample, int input, Tensor* batch, int64_t row) const override;

@@ -155,7 +155,9 @@ class Lowering {
     Node* value = top->operand(0);
     std::vector<Node*> on_codes;
     for (auto it = views.rbegin(); it != views.rend(); ++it) {
-      ASSIGN_OR_RETURN(value, AddSameCall(**it, value));
+      std::vector<Node*> operands = (*it)->operands();
+      operands[0] = value;
+      ASSIGN_OR_RETURN(value, AddSameCall(**it, std::move(operands)));
       on_codes.insert(on_codes.begin(), value);
     }
     const std::string remark = absl::StrCat("stays in codes: %", quantize->name(), " undoes %", top->name());
@@ -172,9 +174,7 @@ class Lowering {
     return before;
   }
 
-  absl::StatusOr<Node*> AddSameCall(Node& call, Node* operand) {
-    std::vector<Node*> operands = call.operands();
-    operands[0] = operand;
+  absl::StatusOr<Node*> AddSameCall(Node& call, std::vector<Node*> operands) {
     switch (call.kind()) {
       case ir::NodeKind::kCallModule:
         return graph_.AddModuleCall(call.name(), call.target(), std::move(operands), &call);
@@ -198,11 +198,52 @@ class Lowering {
     plan.entry = kernels_.FindQuantizedFormOrNull(node->op()->name);
     if (plan.entry == nullptr) {
       if (node->op()->view) return node;
+      if (node->IsOp("cat")) return MoveToCodes(plan);
       return Miss(node, absl::StrCat("no kernel has a quantized form of ", node->op()->name));
     }
     std::string reason = TakeCodes(plan);
     if (reason.empty()) reason = ChooseResult(plan);
     return reason.empty() ? Finish(plan) : Miss(node, reason);
+  }
+
+  // --- quantize(cat(dequantize(x), dequantize(y))) => cat(x, y), with equal parameters.
+  absl::StatusOr<Node*> MoveToCodes(Plan& plan) {
+    std::string reason = TakeCodes(plan);
+    if (reason.empty()) reason = ChooseResult(plan);
+    if (!reason.empty()) return Miss(plan.node, reason);
+    std::vector<Node*> operands;
+    std::vector<const ir::Type*> types;
+    for (const Slot& slot : plan.slots) {
+      operands.push_back(slot.value);
+      types.push_back(&slot.value->type());
+    }
+    const absl::StatusOr<ir::Type> type = ir::Infer(*plan.node->op(), plan.node->attributes(), types);
+    if (!type.ok()) return Miss(plan.node, type.status().message());
+    if (*type != ir::Type(plan.result)) {
+      return Miss(plan.node,
+                  absl::StrCat("its readers want ", ToString(plan.result), ", its codes are ", ToString(*type)));
+    }
+    ASSIGN_OR_RETURN(Node * codes, AddSameCall(*plan.node, std::move(operands)));
+    codes->AddSources(SourcesOf(plan));
+    for (Node* quantize : plan.quantizes) {
+      quantize->ReplaceAllUsesWith(codes);
+      graph_.Erase(quantize);
+    }
+    graph_.Replace(plan.node, codes);
+    for (Node* dequantize : plan.dequantizes) EraseIfDead(dequantize);
+    remarks_.Applied(*codes, "on codes");
+    changed_ = true;
+    return codes;
+  }
+
+  static std::vector<std::string> SourcesOf(const Plan& plan) {
+    std::vector<std::string> sources = plan.node->SourcesOrSelf();
+    for (const auto* nodes : {&plan.quantizes, &plan.dequantizes}) {
+      for (const Node* node : *nodes) {
+        for (std::string& source : node->SourcesOrSelf()) sources.push_back(std::move(source));
+      }
+    }
+    return sources;
   }
 
   // A quantize or a dequantize that no lowered op took in.
@@ -260,6 +301,7 @@ class Lowering {
       plan.quantizes = plan.node->users();
       return "";
     }
+    if (plan.entry == nullptr) return misfit;
     if (!plan.entry->float_output) return absl::StrCat(misfit, ", and ", plan.entry->op, " has no float result");
     if (!plan.node->type().is_tensor() || plan.node->tensor_type().dtype != DType::kF32) {
       return absl::StrCat("result is ", ToString(plan.node->type()), ", wanted f32");
@@ -341,14 +383,7 @@ class Lowering {
   absl::StatusOr<Node*> Rewrite(const Plan& plan, AttributeMap attributes,
                                 std::map<std::string, std::string> parameters, std::vector<Node*> values) {
     changed_ = true;
-    std::vector<std::string> sources = plan.node->SourcesOrSelf();
-    const auto add_sources = [&](const std::vector<Node*>& nodes) {
-      for (const Node* node : nodes) {
-        for (std::string& source : node->SourcesOrSelf()) sources.push_back(std::move(source));
-      }
-    };
-    add_sources(plan.quantizes);
-    add_sources(plan.dequantizes);
+    const std::vector<std::string> sources = SourcesOf(plan);
     for (Node* quantize : plan.quantizes) {
       quantize->ReplaceAllUsesWith(plan.node);
       graph_.Erase(quantize);

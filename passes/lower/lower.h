@@ -4,6 +4,7 @@
 //   linear(dequantize(x), w)            =>  int8.linear(x, w, out_dtype=f32)   where nobody quantizes the result
 //   quantize(x), dequantize(x)          =>  int8.quantize(x), int8.dequantize(x)   those that are left
 //   quantize(view(dequantize(x)))       =>  view(x)                            with equal parameters
+//   quantize(cat(dequantize(x)...))     =>  cat(x...)                          with equal parameters
 //
 // Which op has a quantized form, and whether it can run this call, is for the KernelRegistry and the kernel's Create to
 // say. Types carry the parameters, so a neighbour may be lowered already. The lowered node keeps the float node's name.

@@ -1,8 +1,10 @@
 #include "passes/quantize/observers.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "ir/base/quant_params.h"
@@ -10,18 +12,84 @@
 namespace fuselage::quantize {
 namespace {
 
-// Below the exponent of the smallest normal float nothing is worth telling apart.
-constexpr int kSmallestExponent = -126;
+using Bins = std::vector<Histogram::Bin>;
 
-// floor(scaled), for |scaled| < 2^52. Scaling a float by a power of two is exact in double, so bins are exact.
-int64_t BinOf(double scaled) {
-  const int64_t truncated = static_cast<int64_t>(scaled);
-  return truncated - (scaled < static_cast<double>(truncated) ? 1 : 0);
+// Codes without their offset: x is stored as Steps(x), clamped to [lowest, highest], in steps of `scale`.
+struct Grid {
+  explicit Grid(const Codes& codes) : scale(codes.scale) {
+    const IntegerRange limits = RangeOf(codes.dtype);
+    lowest = static_cast<double>(limits.min) - codes.zero_point;
+    highest = static_cast<double>(limits.max) - codes.zero_point;
+  }
+  double Steps(double x) const { return std::nearbyint(x / scale); }
+
+  double scale, lowest, highest;
+};
+
+double SquaredError(const Bins& bins, const Grid& grid) {
+  double sum = 0;
+  for (const Histogram::Bin& bin : bins) {
+    const double steps = std::clamp(grid.Steps(bin.middle), grid.lowest, grid.highest);
+    const double error = bin.middle - steps * grid.scale;
+    sum += static_cast<double>(bin.count) * error * error;
+  }
+  return sum;
 }
 
-bool Fits(Range range, int exponent) {
-  const double min = std::ldexp(range.min, -exponent), max = std::ldexp(range.max, -exponent);
-  return std::max(std::fabs(min), std::fabs(max)) < 0x1p52 && BinOf(max) - BinOf(min) < Histogram::kBins;
+// KL(P || Q); infinite where everything saturates.
+double Divergence(const Bins& bins, const Grid& grid) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  struct Level {
+    double count = 0;  // Of Q.
+    int bins = 0;
+  };
+  std::array<Level, 256> levels;
+  size_t first = bins.size(), last = 0;
+  double below = 0, above = 0, inside = 0;
+  for (size_t i = 0; i < bins.size(); ++i) {
+    const double count = static_cast<double>(bins[i].count), steps = grid.Steps(bins[i].middle);
+    if (steps < grid.lowest) {
+      below += count;
+    } else if (steps > grid.highest) {
+      above += count;
+    } else {
+      Level& level = levels[static_cast<int>(steps - grid.lowest)];
+      level.count += count;
+      ++level.bins;
+      inside += count;
+      first = std::min(first, i);
+      last = i;
+    }
+  }
+  if (first == bins.size()) return kInfinity;
+  const double total = inside + below + above;
+  double divergence = 0;
+  for (size_t i = first; i <= last; ++i) {
+    const Level& level = levels[static_cast<int>(grid.Steps(bins[i].middle) - grid.lowest)];
+    const double count = static_cast<double>(bins[i].count) + (i == first ? below : 0) + (i == last ? above : 0);
+    const double p = count / total, q = level.count / level.bins / inside;
+    divergence += p * std::log(p / q);
+  }
+  return divergence;
+}
+
+// The largest candidate with the least cost(fraction), where fractions are i / kCandidates.
+template <typename Cost>
+double BestFraction(Cost cost) {
+  double best = 1, least = cost(1.0);
+  for (int i = kCandidates - 1; i > 0; --i) {
+    const double fraction = static_cast<double>(i) / kCandidates, found = cost(fraction);
+    if (!(found < least)) continue;
+    best = fraction;
+    least = found;
+  }
+  return best;
+}
+
+// Of ranges with 0 inside.
+double Magnitude(Range range) { return std::max(-range.min, range.max); }
+Range Clipped(Range range, double magnitude) {
+  return {std::max(range.min, -magnitude), std::min(range.max, magnitude)};
 }
 
 }  // namespace
@@ -64,71 +132,85 @@ absl::Status Observer::Observe(absl::Span<const float> values) {
 }
 
 void MinMaxObserver::Take(absl::Span<const float>, Range range) {
-  range_ = empty_ ? range : Range{std::min(range_.min, range.min), std::max(range_.max, range.max)};
+  range_ = empty_ ? range : Union(range_, range);
   empty_ = false;
 }
 
-void Histogram::Cover(Range range) {
-  if (counts_.empty()) {
-    exponent_ = kSmallestExponent;
-    // A guess from below; the loop finds the smallest exponent that fits.
-    const double largest = std::max(std::fabs(range.min), std::fabs(range.max));
-    const double width = std::max(range.max - range.min, largest * 0x1p-52);
-    if (width > 0) exponent_ = std::max(kSmallestExponent, std::ilogb(width) - 13);
-    while (!Fits(range, exponent_)) ++exponent_;
-    counts_.assign(kBins, 0);
-    first_ = BinOf(std::ldexp(range.min, -exponent_));
-    range_ = range;
-    return;
-  }
-  const int64_t old_first = first_;
-  const int old_exponent = exponent_;
-  range_ = {std::min(range_.min, range.min), std::max(range_.max, range.max)};
-  while (!Fits(range_, exponent_)) ++exponent_;
-  first_ = BinOf(std::ldexp(range_.min, -exponent_));
-  if (first_ == old_first && exponent_ == old_exponent) return;
-  std::vector<int64_t> moved(kBins, 0);
-  const int shift = std::min(exponent_ - old_exponent, 62);
-  for (int i = 0; i < kBins; ++i) {
-    if (counts_[i] != 0) moved[((old_first + i) >> shift) - first_] += counts_[i];
-  }
-  counts_ = std::move(moved);
-}
-
-void Histogram::Add(absl::Span<const float> values, Range range) {
-  Cover(range);
-  total_ += static_cast<int64_t>(values.size());
-  const double scale = std::ldexp(1.0, -exponent_);
-  int64_t* counts = counts_.data();
-  for (const float value : values) ++counts[BinOf(value * scale) - first_];
-}
-
-double Histogram::Quantile(double fraction) const {
-  const double wanted = fraction * static_cast<double>(total_);
-  double below = 0;
-  for (int i = 0; i < static_cast<int>(counts_.size()); ++i) {
-    const double count = static_cast<double>(counts_[i]);
-    if (count > 0 && below + count >= wanted) {
-      const double bin = static_cast<double>(first_ + i) + std::max(0.0, wanted - below) / count;
-      return std::clamp(std::ldexp(bin, exponent_), range_.min, range_.max);
-    }
-    below += count;
-  }
-  return range_.max;
+void MovingAverageObserver::Take(absl::Span<const float>, Range range) {
+  // Moved by a part of the difference: a constant stays what it is.
+  const double part = empty_ ? 1 : 1 - momentum_;
+  range_ = {range_.min + part * (range.min - range_.min), range_.max + part * (range.max - range_.max)};
+  empty_ = false;
 }
 
 Range PercentileObserver::range() const {
-  return {histogram_.Quantile(1 - percent_ / 100), histogram_.Quantile(percent_ / 100)};
+  return {histogram().Quantile(1 - percent_ / 100), histogram().Quantile(percent_ / 100)};
 }
 
-absl::StatusOr<std::unique_ptr<Observer>> MakeObserver(const QuantizeOptions::Observer& options) {
-  if (options.kind_case() != QuantizeOptions::Observer::kPercentile) return std::make_unique<MinMaxObserver>();
-  const double percent = options.percentile().percent() == 0 ? 99.99 : options.percentile().percent();
-  if (!(percent > 50 && percent <= 100)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("observer.percentile.percent is ", ShortestText(percent), ", wanted more than 50, at most 100"));
+Range MseObserver::range() const {
+  if (histogram().range().min == histogram().range().max) return histogram().range();
+  const Range full = Union(histogram().range(), {0, 0});
+  const Bins bins = histogram().NonZeroBins();
+  const auto error = [&](Range range) { return SquaredError(bins, Grid(ActivationCodes(range, activations_))); };
+  if (activations_ == QuantizeOptions::I8_SYMMETRIC) {
+    const double largest = Magnitude(full);
+    return Clipped(full, largest * BestFraction([&](double part) { return error(Clipped(full, largest * part)); }));
   }
-  return std::make_unique<PercentileObserver>(percent);
+  // The error of the best so far falls with every round that moves an end, so this ends.
+  Range best = full;
+  while (true) {
+    Range next = best;
+    next.max = full.max * BestFraction([&](double part) { return error({next.min, full.max * part}); });
+    next.min = full.min * BestFraction([&](double part) { return error({full.min * part, next.max}); });
+    if (!(error(next) < error(best))) return best;
+    best = next;
+  }
+}
+
+Range EntropyObserver::range() const {
+  if (histogram().range().min == histogram().range().max) return histogram().range();
+  const Range full = Union(histogram().range(), {0, 0});
+  const Bins bins = histogram().NonZeroBins();
+  const double largest = Magnitude(full), bin_width = histogram().bin_width();
+  return Clipped(full, largest * BestFraction([&](double part) {
+                         const Grid grid(ActivationCodes(Clipped(full, largest * part), activations_));
+                         if (part < 1 && grid.scale < bin_width) return std::numeric_limits<double>::infinity();
+                         return Divergence(bins, grid);
+                       }));
+}
+
+QuantizeOptions::Observer WithDefaults(QuantizeOptions::Observer options) {
+  if (options.kind_case() == QuantizeOptions::Observer::KIND_NOT_SET) options.mutable_min_max();
+  if (options.has_percentile() && options.percentile().percent() == 0) options.mutable_percentile()->set_percent(99.99);
+  // 1 - the averaging constant of torch.ao's MovingAverageMinMaxObserver.
+  if (options.has_moving_average() && options.moving_average().momentum() == 0) {
+    options.mutable_moving_average()->set_momentum(0.99);
+  }
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<Observer>> MakeObserver(const QuantizeOptions::Observer& options,
+                                                       QuantizeOptions::Activations activations) {
+  const QuantizeOptions::Observer complete = WithDefaults(options);
+  switch (complete.kind_case()) {
+    case QuantizeOptions::Observer::kPercentile: {
+      const double percent = complete.percentile().percent();
+      if (percent > 50 && percent <= 100) return std::make_unique<PercentileObserver>(percent);
+      return absl::InvalidArgumentError(
+          absl::StrCat("observer.percentile.percent is ", ShortestText(percent), ", wanted more than 50, at most 100"));
+    }
+    case QuantizeOptions::Observer::kMovingAverage: {
+      const double momentum = complete.moving_average().momentum();
+      if (momentum > 0 && momentum < 1) return std::make_unique<MovingAverageObserver>(momentum);
+      return absl::InvalidArgumentError(absl::StrCat("observer.moving_average.momentum is ", ShortestText(momentum),
+                                                     ", wanted more than 0, less than 1"));
+    }
+    case QuantizeOptions::Observer::kMse: return std::make_unique<MseObserver>(activations);
+    case QuantizeOptions::Observer::kEntropy: return std::make_unique<EntropyObserver>(activations);
+    case QuantizeOptions::Observer::kMinMax:
+    case QuantizeOptions::Observer::KIND_NOT_SET: break;
+  }
+  return std::make_unique<MinMaxObserver>();
 }
 
 }  // namespace fuselage::quantize

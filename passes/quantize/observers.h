@@ -1,30 +1,24 @@
-// Observers: the range of an activation, from samples that are seen once. Their memory does not grow with the number
-// of samples, and their result does not depend on the order of the samples.
+// Observers: the range of an activation, from samples that are seen once and in order. Their memory does not grow with
+// the number of samples. Only the moving average depends on the order of the samples.
 #ifndef FUSELAGE_PASSES_QUANTIZE_OBSERVERS_H_
 #define FUSELAGE_PASSES_QUANTIZE_OBSERVERS_H_
 
-#include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ir/base/status.h"
+#include "passes/quantize/histogram.h"
 #include "passes/quantize/quantize.pb.h"
+#include "passes/quantize/scales.h"
 
 namespace fuselage::quantize {
-
-// A closed interval of real values.
-struct Range {
-  double min = 0;
-  double max = 0;
-};
 
 // Smallest and largest of `values`, which are all finite. InvalidArgument says what was found, and where:
 // "element 17 is nan".
 absl::StatusOr<Range> FiniteRange(absl::Span<const float> values);  // Not empty.
 
-// One activation. A further method (moving average, MSE, entropy) is a further class.
+// One activation.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -51,46 +45,75 @@ class MinMaxObserver : public Observer {
   bool empty_ = true;
 };
 
-// Counts of values in kBins bins of equal width. The width is a power of two and bin edges are multiples of it, so that
-// growing the range merges neighbours exactly: the counts are those of a histogram that knew the whole range before.
-class Histogram {
+// Exponential moving average of each sample's ends; the first sample's stand for those before it (Jacob et al.,
+// "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference", CVPR 2018, 3.1).
+class MovingAverageObserver : public Observer {
  public:
-  static constexpr int kBins = 4096;
-
-  // `range` is that of `values`.
-  void Add(absl::Span<const float> values, Range range);
-
-  int64_t total() const { return total_; }
-  Range range() const { return range_; }  // Of all values: exact.
-
-  // The value below which `fraction` of all values lie; interpolated within its bin, and inside range().
-  double Quantile(double fraction) const;
+  explicit MovingAverageObserver(double momentum) : momentum_(momentum) {}
+  Range range() const override { return range_; }
 
  private:
-  void Cover(Range range);
+  void Take(absl::Span<const float> values, Range range) override;
 
-  std::vector<int64_t> counts_;  // Bin i holds [first_ + i, first_ + i + 1) * 2^exponent_.
-  int64_t first_ = 0;
-  int exponent_ = 0;
-  int64_t total_ = 0;
+  double momentum_;
   Range range_;
+  bool empty_ = true;
+};
+
+class HistogramObserver : public Observer {
+ protected:
+  const Histogram& histogram() const { return histogram_; }
+
+ private:
+  void Take(absl::Span<const float> values, Range range) override { histogram_.Add(values, range); }
+
+  Histogram histogram_;
 };
 
 // Cuts off both tails: keeps [100 - percent, percent] of all values.
-class PercentileObserver : public Observer {
+class PercentileObserver : public HistogramObserver {
  public:
   explicit PercentileObserver(double percent) : percent_(percent) {}
   Range range() const override;
 
  private:
-  void Take(absl::Span<const float> values, Range range) override { histogram_.Add(values, range); }
-
   double percent_;
-  Histogram histogram_;
 };
 
+// What the two searches below try: each end, or the magnitude of both, at i / kCandidates of its largest.
+constexpr int kCandidates = 256;
+
+// The range whose codes have the least sum of squared errors, over the middles of the histogram's bins (as torch.ao's
+// HistogramObserver; Choukroun et al., "Low-bit Quantization of Neural Networks for Efficient Inference", 2019).
+// Affine codes: both ends in turn until neither moves.
+class MseObserver : public HistogramObserver {
+ public:
+  explicit MseObserver(QuantizeOptions::Activations activations) : activations_(activations) {}
+  Range range() const override;
+
+ private:
+  QuantizeOptions::Activations activations_;
+};
+
+// The magnitude at which to saturate whose codes keep the most of the distribution: KL(P || Q) is least (Migacz, "8-bit
+// Inference with TensorRT", GTC 2017). P: the histogram, with what saturates put into the outermost bins that do not.
+// Q: what does not saturate, each code's values spread evenly over its bins that are not empty. Both are normalized;
+// zeros count in neither. Tried are magnitudes at which a code is at least as wide as a bin.
+class EntropyObserver : public HistogramObserver {
+ public:
+  explicit EntropyObserver(QuantizeOptions::Activations activations) : activations_(activations) {}
+  Range range() const override;
+
+ private:
+  QuantizeOptions::Activations activations_;
+};
+
+// With the defaults that the .proto states in place of what is unset.
+QuantizeOptions::Observer WithDefaults(QuantizeOptions::Observer options);
+
 // InvalidArgument where the options make no sense.
-absl::StatusOr<std::unique_ptr<Observer>> MakeObserver(const QuantizeOptions::Observer& options);
+absl::StatusOr<std::unique_ptr<Observer>> MakeObserver(const QuantizeOptions::Observer& options,
+                                                       QuantizeOptions::Activations activations);
 
 }  // namespace fuselage::quantize
 

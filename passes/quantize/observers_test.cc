@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <random>
 
 #include "ir/testing/matchers.h"
@@ -22,11 +23,61 @@ std::vector<float> Noise(int count, uint32_t seed, double scale) {
   return values;
 }
 
+using Kind = QuantizeOptions::Observer::KindCase;
+constexpr Kind kKinds[] = {Kind::kMinMax, Kind::kMovingAverage, Kind::kPercentile, Kind::kMse, Kind::kEntropy};
+constexpr QuantizeOptions::Activations kActivations[] = {QuantizeOptions::U8_AFFINE, QuantizeOptions::I8_AFFINE,
+                                                         QuantizeOptions::I8_SYMMETRIC};
+
+QuantizeOptions::Observer Options(Kind kind) {
+  QuantizeOptions::Observer options;
+  switch (kind) {
+    case Kind::kMinMax: options.mutable_min_max(); break;
+    case Kind::kPercentile: options.mutable_percentile(); break;
+    case Kind::kMovingAverage: options.mutable_moving_average(); break;
+    case Kind::kMse: options.mutable_mse(); break;
+    case Kind::kEntropy: options.mutable_entropy(); break;
+    case Kind::KIND_NOT_SET: break;
+  }
+  return options;
+}
+
 std::unique_ptr<Observer> Percentile(double percent) {
   QuantizeOptions::Observer options;
   options.mutable_percentile()->set_percent(percent);
-  return *MakeObserver(options);
+  return *MakeObserver(options, QuantizeOptions::U8_AFFINE);
 }
+
+Range RangeFrom(Kind kind, const std::vector<std::vector<float>>& samples,
+                QuantizeOptions::Activations activations = QuantizeOptions::U8_AFFINE) {
+  const std::unique_ptr<Observer> observer = *MakeObserver(Options(kind), activations);
+  for (const std::vector<float>& sample : samples) EXPECT_OK(observer->Observe(sample));
+  return observer->range();
+}
+
+double CodeOf(double value, const Codes& codes) { return std::nearbyint(value / codes.scale) + codes.zero_point; }
+
+// The sum of squared errors of the values themselves.
+double SquaredErrorOf(const std::vector<float>& values, Range range, QuantizeOptions::Activations activations) {
+  const Codes codes = ActivationCodes(range, activations);
+  const IntegerRange limits = RangeOf(codes.dtype);
+  double sum = 0;
+  for (const float value : values) {
+    const double code = std::clamp<double>(CodeOf(value, codes), limits.min, limits.max);
+    sum += std::pow(value - codes.scale * (code - codes.zero_point), 2);
+  }
+  return sum;
+}
+
+// Points of the inverse of a distribution function: what a very large sample looks like.
+template <typename Inverse>
+std::vector<float> Spread(int count, Inverse inverse) {
+  std::vector<float> values;
+  for (int i = 0; i < count; ++i) values.push_back(static_cast<float>(inverse((i + 0.5) / count)));
+  return values;
+}
+
+// Of a Laplace distribution with mean 0 and scale 1.
+double LaplaceQuantile(double u) { return u < 0.5 ? std::log(2 * u) : -std::log(2 * (1 - u)); }
 
 TEST(FiniteRangeTest, FindsBothEndsInEveryLane) {
   for (size_t length : {1, 7, 8, 9, 31}) {
@@ -67,54 +118,6 @@ TEST(MinMaxObserverTest, CoversAllSamples) {
   EXPECT_EQ(observer.range().max, 4);
 }
 
-TEST(HistogramTest, QuantilesAgreeWithSortedValues) {
-  std::vector<float> all;
-  Histogram histogram;
-  for (uint32_t sample = 0; sample < 20; ++sample) {
-    const std::vector<float> values = Noise(5000, sample, 1 + sample);
-    const absl::StatusOr<Range> range = FiniteRange(values);
-    histogram.Add(values, *range);
-    all.insert(all.end(), values.begin(), values.end());
-  }
-  std::sort(all.begin(), all.end());
-  const double bin = (all.back() - all.front()) / (Histogram::kBins / 2);  // Bins are at most twice as wide as needed.
-  for (double fraction : {0.0, 0.001, 0.25, 0.5, 0.9, 0.999, 0.9999, 1.0}) {
-    const double exact = all[std::min<size_t>(all.size() - 1, static_cast<size_t>(fraction * all.size()))];
-    EXPECT_NEAR(histogram.Quantile(fraction), exact, bin) << fraction;
-  }
-  EXPECT_EQ(histogram.Quantile(0), all.front());
-  EXPECT_EQ(histogram.Quantile(1), all.back());
-}
-
-TEST(HistogramTest, OrderOfSamplesDoesNotMatter) {
-  std::vector<std::vector<float>> samples;
-  for (uint32_t i = 0; i < 12; ++i) samples.push_back(Noise(300, i, std::ldexp(1.0, static_cast<int>(i * 7 % 12) - 6)));
-  samples.push_back({1e-30f, -1e-30f, 0, 3});
-  samples.push_back({-5e-39f});
-  Histogram forward, backward;
-  for (size_t i = 0; i < samples.size(); ++i) {
-    forward.Add(samples[i], *FiniteRange(samples[i]));
-    const std::vector<float>& last = samples[samples.size() - 1 - i];
-    backward.Add(last, *FiniteRange(last));
-  }
-  EXPECT_EQ(forward.total(), backward.total());
-  for (int i = 0; i <= 1000; ++i) EXPECT_EQ(forward.Quantile(i / 1000.0), backward.Quantile(i / 1000.0)) << i;
-}
-
-TEST(HistogramTest, TakesTheWholeRangeOfFloats) {
-  constexpr float kMax = std::numeric_limits<float>::max();
-  constexpr float kTiny = std::numeric_limits<float>::denorm_min();
-  Histogram histogram;
-  for (const std::vector<float>& values :
-       {std::vector<float>{kTiny}, {0, 0}, {-kTiny}, {1}, {kMax}, {-kMax, kMax}, {kTiny, 1e-20f}}) {
-    histogram.Add(values, *FiniteRange(values));
-  }
-  EXPECT_EQ(histogram.total(), 10);
-  EXPECT_EQ(histogram.Quantile(0), -kMax);
-  EXPECT_EQ(histogram.Quantile(1), kMax);
-  EXPECT_NEAR(histogram.Quantile(0.5), 0, kMax / 1000);
-}
-
 TEST(PercentileObserverTest, CutsOffOutliers) {
   const std::unique_ptr<Observer> observer = Percentile(99.9);
   for (uint32_t sample = 0; sample < 10; ++sample) {
@@ -134,11 +137,217 @@ TEST(PercentileObserverTest, KeepsAConstant) {
   EXPECT_EQ(observer->range().max, 2.5);
 }
 
-TEST(MakeObserverTest, RejectsPercentages) {
-  for (double percent : {-1.0, 50.0, 100.5, std::nan("")}) {
+TEST(MovingAverageObserverTest, IsTheRecurrence) {
+  QuantizeOptions::Observer options;
+  options.mutable_moving_average()->set_momentum(0.75);
+  const std::unique_ptr<Observer> observer = *MakeObserver(options, QuantizeOptions::U8_AFFINE);
+  EXPECT_OK(observer->Observe({-1, 8}));
+  EXPECT_OK(observer->Observe({}));  // No sample.
+  EXPECT_OK(observer->Observe({-3, 4, 0}));
+  EXPECT_OK(observer->Observe({1, 2}));
+  EXPECT_EQ(observer->range().min, 0.75 * (0.75 * -1 + 0.25 * -3) + 0.25 * 1);
+  EXPECT_EQ(observer->range().max, 0.75 * (0.75 * 8 + 0.25 * 4) + 0.25 * 2);
+}
+
+TEST(MovingAverageObserverTest, TheDefaultIsThatOfTorchAo) {
+  const Range range = RangeFrom(Kind::kMovingAverage, {{0, 1}, {0, 2}});
+  EXPECT_DOUBLE_EQ(range.max, 0.99 * 1 + 0.01 * 2);
+}
+
+TEST(MovingAverageObserverTest, DependsOnTheOrder) {
+  EXPECT_LT(RangeFrom(Kind::kMovingAverage, {{0, 1}, {0, 2}}).max,
+            RangeFrom(Kind::kMovingAverage, {{0, 2}, {0, 1}}).max);
+}
+
+// Every value is a multiple of range / 255, so the full range has no error at all, and any other has some.
+TEST(SearchTest, KeepsTheFullRangeOfALattice) {
+  std::vector<float> positive, affine, symmetric;
+  for (int i = 0; i <= 255; ++i) {
+    for (int repeat = 0; repeat < 1 + i % 3; ++repeat) {
+      positive.push_back(static_cast<float>(i));
+      affine.push_back(static_cast<float>(i - 100));
+      if (i < 255) symmetric.push_back(static_cast<float>(i - 127));
+    }
+  }
+  for (const Kind kind : {Kind::kMse, Kind::kEntropy}) {
+    EXPECT_EQ(RangeFrom(kind, {positive}).max, 255) << kind;
+    for (const auto activations : {QuantizeOptions::U8_AFFINE, QuantizeOptions::I8_AFFINE}) {
+      EXPECT_EQ(RangeFrom(kind, {affine}, activations).min, -100) << kind;
+      EXPECT_EQ(RangeFrom(kind, {affine}, activations).max, 155) << kind;
+    }
+    EXPECT_EQ(RangeFrom(kind, {symmetric}, QuantizeOptions::I8_SYMMETRIC).min, -127) << kind;
+    EXPECT_EQ(RangeFrom(kind, {symmetric}, QuantizeOptions::I8_SYMMETRIC).max, 127) << kind;
+  }
+}
+
+// Against all pairs of ends on a grid, on the values themselves rather than on a histogram.
+TEST(MseObserverTest, NoRangeIsMuchBetter) {
+  std::vector<float> skewed = Spread(4000, [](double u) { return LaplaceQuantile(u) * (u < 0.5 ? 0.3 : 1.5) + 0.4; });
+  std::vector<float> relu = Spread(4000, LaplaceQuantile);
+  for (float& value : relu) value = std::max(value, 0.0f);
+  std::vector<float> outlier = Noise(4000, 1, 4);
+  outlier[7] = 40;
+  for (const std::vector<float>& values : {skewed, relu, outlier, Noise(3000, 2, 1)}) {
+    const Range full = *FiniteRange(values);
+    for (const auto activations : kActivations) {
+      double least = SquaredErrorOf(values, full, activations);
+      for (int low = 1; low <= 40; ++low) {
+        for (int high = 1; high <= 40; ++high) {
+          const Range range = {full.min * low / 40, full.max * high / 40};
+          least = std::min(least, SquaredErrorOf(values, range, activations));
+        }
+      }
+      EXPECT_LE(SquaredErrorOf(values, RangeFrom(Kind::kMse, {values}, activations), activations), least * 1.02);
+    }
+  }
+}
+
+// The error of clipping a Laplace distribution at t is 2 exp(-t), that of rounding step^2 / 12 with step = t / 127
+// (Banner et al., "Post training 4-bit quantization", NeurIPS 2019); their sum is least at exp(-t) = t / (12 * 127^2).
+TEST(MseObserverTest, ClipsALaplaceDistributionWhereTheoryDoes) {
+  double theory = 10;
+  for (int i = 0; i < 100; ++i) theory = std::log(12.0 * 127 * 127 / theory);
+  const std::vector<float> values = Spread(1'000'000, LaplaceQuantile);
+  const Range range = RangeFrom(Kind::kMse, {values}, QuantizeOptions::I8_SYMMETRIC);
+  EXPECT_NEAR(range.max, theory, 0.25);
+  EXPECT_NEAR(range.min, -theory, 0.25);
+  EXPECT_GT(*std::max_element(values.begin(), values.end()), 13);
+}
+
+// KL(P || Q) for saturation at `range`, from bins in a map and without any of the observer's code.
+double DivergenceOf(const std::vector<float>& values, Range range, QuantizeOptions::Activations activations,
+                    double bin_width) {
+  const Codes codes = ActivationCodes(range, activations);
+  const IntegerRange limits = RangeOf(codes.dtype);
+  std::map<int64_t, double> all;
+  const Range full = *FiniteRange(values);
+  for (const float value : values) {
+    if (value != 0) ++all[static_cast<int64_t>(std::floor(value / bin_width))];
+  }
+  std::map<int64_t, double> p;
+  std::map<double, std::vector<int64_t>> bins_of_code;
+  double below = 0, above = 0;
+  for (const auto& [bin, count] : all) {
+    const double middle = std::clamp((static_cast<double>(bin) + 0.5) * bin_width, full.min, full.max);
+    const double code = CodeOf(middle, codes);
+    if (code < limits.min) {
+      below += count;
+    } else if (code > limits.max) {
+      above += count;
+    } else {
+      p[bin] = count;
+      bins_of_code[code].push_back(bin);
+    }
+  }
+  std::map<int64_t, double> q;
+  for (const auto& [code, bins] : bins_of_code) {
+    double sum = 0;
+    for (const int64_t bin : bins) sum += p[bin];
+    for (const int64_t bin : bins) q[bin] = sum / static_cast<double>(bins.size());
+  }
+  p.begin()->second += below;
+  p.rbegin()->second += above;
+  double p_total = 0, q_total = 0, divergence = 0;
+  for (const auto& [bin, mass] : p) {
+    p_total += mass;
+    q_total += q[bin];
+  }
+  for (const auto& [bin, mass] : p) divergence += mass / p_total * std::log(mass / p_total / (q[bin] / q_total));
+  return divergence;
+}
+
+TEST(EntropyObserverTest, NoMagnitudeIsBetter) {
+  std::vector<float> relu = Spread(20000, LaplaceQuantile);
+  for (float& value : relu) value = std::max(value, 0.0f);
+  std::vector<float> outlier = Noise(20000, 1, 4);
+  outlier[7] = 9;
+  for (const std::vector<float>& values : {Spread(20000, LaplaceQuantile), relu, outlier}) {
+    const Range full = *FiniteRange(values);
+    Histogram histogram;
+    histogram.Add(values, full);
+    const double largest = std::max(-full.min, full.max);
+    for (const auto activations : kActivations) {
+      const auto divergence = [&](Range range) {
+        return DivergenceOf(values, range, activations, histogram.bin_width());
+      };
+      double least = divergence(full);
+      for (int i = 1; i < 256; ++i) {
+        const Range range = {std::max(full.min, -largest * i / 256), std::min(full.max, largest * i / 256)};
+        if (ActivationCodes(range, activations).scale < histogram.bin_width()) continue;
+        least = std::min(least, divergence(range));
+      }
+      EXPECT_NEAR(divergence(RangeFrom(Kind::kEntropy, {values}, activations)), least, 1e-12);
+    }
+  }
+}
+
+TEST(EntropyObserverTest, CutsOffALonelyOutlier) {
+  std::vector<float> values = Spread(100'000, LaplaceQuantile);
+  for (float& value : values) value = std::fabs(value);
+  values.push_back(50);
+  const double found = RangeFrom(Kind::kEntropy, {values}).max;
+  EXPECT_LT(found, 25);
+  EXPECT_GT(found, 6);  // exp(-6): a four-hundredth of all values.
+}
+
+TEST(ObserverTest, EveryMethodTakesAwkwardInputs) {
+  constexpr float kTiny = std::numeric_limits<float>::denorm_min();
+  constexpr float kMax = std::numeric_limits<float>::max();
+  const std::vector<std::vector<float>> inputs = {
+      {0, 0, 0},  {-0.0f},         {3},          {-2, -2},         {kTiny},    {kMax, -kMax},  {1, 1e30f},
+      {-1, 0, 1}, {-5, -4, -3, 0}, {2, 3, 3, 3}, {1e-20f, 2e-20f}, {0, kTiny}, {-1e30f, 0.5f}, {0, 0, 0, 7}};
+  for (const Kind kind : kKinds) {
+    for (const auto activations : kActivations) {
+      for (const std::vector<float>& input : inputs) {
+        const Range full = *FiniteRange(input);
+        const Range range = RangeFrom(kind, {{}, input, {}}, activations);
+        EXPECT_LE(range.min, range.max);
+        EXPECT_GE(range.min, std::min(full.min, 0.0)) << kind;
+        EXPECT_LE(range.max, std::max(full.max, 0.0)) << kind;
+        if (full.min == full.max) {
+          EXPECT_EQ(range.min, full.min) << kind << ": a constant is all there is to cover";
+          EXPECT_EQ(range.max, full.max) << kind;
+        }
+        EXPECT_TRUE(std::isnormal(ActivationCodes(range, activations).scale));
+      }
+      const Range none = RangeFrom(kind, {{}}, activations);
+      EXPECT_EQ(none.min, 0);
+      EXPECT_EQ(none.max, 0);
+    }
+  }
+}
+
+TEST(ObserverTest, OnlyTheMovingAverageSeesTheOrderOfSamples) {
+  std::vector<std::vector<float>> samples;
+  for (uint32_t i = 0; i < 9; ++i) samples.push_back(Noise(500, i, 1 + i * 7 % 9));
+  const std::vector<std::vector<float>> reversed(samples.rbegin(), samples.rend());
+  std::vector<float> joined;
+  for (const std::vector<float>& sample : samples) joined.insert(joined.end(), sample.begin(), sample.end());
+  for (const Kind kind : kKinds) {
+    if (kind == Kind::kMovingAverage) continue;
+    for (const auto activations : kActivations) {
+      const Range forward = RangeFrom(kind, samples, activations);
+      for (const auto& other : {reversed, {joined}}) {
+        const Range found = RangeFrom(kind, other, activations);
+        EXPECT_EQ(found.min, forward.min) << kind;
+        EXPECT_EQ(found.max, forward.max) << kind;
+      }
+    }
+  }
+}
+
+TEST(MakeObserverTest, RejectsOptions) {
+  for (const double percent : {-1.0, 50.0, 100.5, std::nan("")}) {
     QuantizeOptions::Observer options;
     options.mutable_percentile()->set_percent(percent);
-    EXPECT_THAT(MakeObserver(options), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("wanted more than 50")));
+    EXPECT_THAT(MakeObserver(options, QuantizeOptions::U8_AFFINE),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("wanted more than 50")));
+  }
+  for (const double momentum : {-0.1, 1.0, 2.0, std::nan("")}) {
+    QuantizeOptions::Observer options;
+    options.mutable_moving_average()->set_momentum(momentum);
+    EXPECT_THAT(MakeObserver(options, QuantizeOptions::U8_AFFINE),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("wanted more than 0, less than 1")));
   }
 }
 

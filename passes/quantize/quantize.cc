@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/text.h"
+#include "passes/quantize/calibration_cache.h"
+#include "passes/quantize/observers.h"
 #include "passes/quantize/scales.h"
 #include "passes/quantize/select.h"
 
@@ -31,16 +35,19 @@ bool IsQuantizedOp(const Node& node) {
          (node.op() != nullptr && absl::StartsWith(node.op()->name, "int8."));
 }
 
-using Observers = absl::flat_hash_map<const Node*, std::unique_ptr<Observer>>;
+// Of what the observers compute; a new one makes the files of the cache old.
+constexpr int kCacheVersion = 1;
 
-// Shows every calibration sample to the observers of `nodes`.
-absl::Status ObserveSamples(const ir::Graph& graph, const std::vector<const Node*>& nodes, passes::Runner* runner,
-                            Observers& observers, Remarks& remarks) {
-  if (nodes.empty()) return absl::OkStatus();
-  if (runner == nullptr) return UsageError("quantize needs calibration data: the caller gives none");
-  int samples = 0;
+// Shows every calibration sample to observers of `nodes`.
+absl::StatusOr<Calibration> ObserveSamples(const QuantizeOptions& options, const ir::Graph& graph,
+                                           const std::vector<const Node*>& nodes, passes::Runner* runner) {
+  std::vector<std::unique_ptr<Observer>> observers(nodes.size());
+  for (std::unique_ptr<Observer>& observer : observers) {
+    ASSIGN_OR_RETURN(observer, MakeObserver(options.observer(), options.activations()));
+  }
+  Calibration calibration;
   const auto visit = [&](int sample, absl::Span<const Tensor* const> values) -> absl::Status {
-    ++samples;
+    ++calibration.samples;
     if (values.size() != nodes.size()) {
       return absl::InternalError(
           absl::StrCat("the runner gave ", values.size(), " values for ", nodes.size(), " nodes"));
@@ -50,51 +57,104 @@ absl::Status ObserveSamples(const ir::Graph& graph, const std::vector<const Node
         return absl::InternalError(
             absl::StrCat("%", nodes[i]->name(), ": the runner gave ", ToString(values[i]->type()), ", wanted f32"));
       }
-      absl::Status status = observers[nodes[i]]->Observe(values[i]->values<float>());
+      absl::Status status = observers[i]->Observe(values[i]->values<float>());
       if (!status.ok()) return Annotate(status, absl::StrCat("calibration sample ", sample, ": %", nodes[i]->name()));
     }
     return absl::OkStatus();
   };
   RETURN_IF_ERROR(runner->ForEachSample(graph, nodes, visit));
-  if (samples == 0) return UsageError("quantize needs calibration data: the calibration set is empty");
-  if (samples == 1) remarks.Note("warning: calibrated on a single sample");
-  return absl::OkStatus();
+  if (calibration.samples == 0) return UsageError("quantize needs calibration data: the calibration set is empty");
+  for (const std::unique_ptr<Observer>& observer : observers) calibration.ranges.push_back(observer->range());
+  return calibration;
 }
 
-absl::StatusOr<Observers> Calibrate(const QuantizeOptions& options, const ir::Graph& graph, const Selection& selection,
-                                    passes::Runner* runner, Remarks& remarks) {
-  Observers observers;
-  std::vector<const Node*> sampled;
-  for (const Edge& edge : selection.edges) {
-    const Node* source = selection.range_source.at(edge.value);
-    std::unique_ptr<Observer>& observer = observers[source];
-    if (observer != nullptr) continue;
-    ASSIGN_OR_RETURN(observer, MakeObserver(options.observer()));
-    if (source->kind() == NodeKind::kGetAttr) {
-      const Tensor& constant = *graph.FindParameterOrNull(source->target())->tensor;
-      RETURN_IF_ERROR(Annotate(observer->Observe(constant.values<float>()), absl::StrCat("%", source->name())));
-    } else {
-      sampled.push_back(source);
+std::optional<CalibrationCache> CacheOrNull(const QuantizeOptions& options, const ir::Graph& graph,
+                                            const std::vector<const Node*>& nodes, const passes::Runner& runner,
+                                            const std::string& folder) {
+  if (folder.empty()) return std::nullopt;
+  CalibrationCacheFile::Key key;
+  key.set_data(runner.DataKey());
+  if (key.data().empty()) return std::nullopt;
+  key.set_version(kCacheVersion);
+  key.set_graph(TextFingerprint(ir::Print(graph)));
+  *key.mutable_observer() = WithDefaults(options.observer());
+  key.set_activations(options.activations());
+  std::vector<std::string> names;
+  for (const Node* node : nodes) names.push_back(node->name());
+  return CalibrationCache(folder, std::move(key), std::move(names));
+}
+
+// The ranges of `nodes` from the cache, or from the samples and then into the cache.
+absl::StatusOr<Calibration> Calibrate(const QuantizeOptions& options, const ir::Graph& graph,
+                                      const std::vector<const Node*>& nodes, passes::Runner* runner,
+                                      const std::string& cache_folder, Remarks& remarks) {
+  if (nodes.empty()) return Calibration();
+  if (runner == nullptr) return UsageError("quantize needs calibration data: the caller gives none");
+  // Before the cache: what it holds must not hide a mistake in the options.
+  RETURN_IF_ERROR(MakeObserver(options.observer(), options.activations()).status());
+  const std::optional<CalibrationCache> cache = CacheOrNull(options, graph, nodes, *runner, cache_folder);
+  if (cache.has_value()) {
+    absl::StatusOr<Calibration> kept = cache->Read();
+    if (kept.ok()) {
+      remarks.Note(absl::StrCat("ranges of ", kept->samples, " samples from cache ", cache->path()));
+      return kept;
+    }
+    if (!absl::IsNotFound(kept.status())) {
+      remarks.Note(absl::StrCat("warning: cache ", cache->path(), " is not used: ", kept.status().message()));
     }
   }
-  RETURN_IF_ERROR(ObserveSamples(graph, sampled, runner, observers, remarks));
-  return observers;
+  ASSIGN_OR_RETURN(Calibration calibration, ObserveSamples(options, graph, nodes, runner));
+  remarks.Note(absl::StrCat("calibrated on ", calibration.samples, " samples"));
+  if (cache.has_value()) {
+    const absl::Status status = cache->Write(calibration);
+    if (!status.ok()) remarks.Note(absl::StrCat("warning: the ranges are not kept: ", status.message()));
+  }
+  return calibration;
 }
 
-using CodesOf = absl::flat_hash_map<const Node*, Codes>;  // By range source.
+using Ranges = absl::flat_hash_map<const Node*, Range>;
 
-CodesOf ChooseCodes(const QuantizeOptions& options, const Selection& selection, const Observers& observers,
+// Of every source of a group that an edge needs.
+absl::StatusOr<Ranges> FindRanges(const QuantizeOptions& options, const ir::Graph& graph, const Selection& selection,
+                                  passes::Runner* runner, const std::string& cache_folder, Remarks& remarks) {
+  Ranges ranges;
+  std::vector<const Node*> sampled;
+  for (const Edge& edge : selection.edges) {
+    for (const Node* source : selection.sources[selection.group_of.at(edge.value)]) {
+      if (!ranges.emplace(source, Range()).second) continue;
+      if (source->kind() != NodeKind::kGetAttr) {
+        sampled.push_back(source);
+        continue;
+      }
+      ASSIGN_OR_RETURN(const std::unique_ptr<Observer> observer,
+                       MakeObserver(options.observer(), options.activations()));
+      const Tensor& constant = *graph.FindParameterOrNull(source->target())->tensor;
+      RETURN_IF_ERROR(Annotate(observer->Observe(constant.values<float>()), absl::StrCat("%", source->name())));
+      ranges[source] = observer->range();
+    }
+  }
+  ASSIGN_OR_RETURN(const Calibration calibration, Calibrate(options, graph, sampled, runner, cache_folder, remarks));
+  if (calibration.samples == 1) remarks.Note("warning: calibrated on a single sample");
+  for (size_t i = 0; i < sampled.size(); ++i) ranges[sampled[i]] = calibration.ranges[i];
+  return ranges;
+}
+
+using CodesOf = absl::flat_hash_map<int, Codes>;  // By group.
+
+CodesOf ChooseCodes(const QuantizeOptions& options, const Selection& selection, const Ranges& ranges,
                     Remarks& remarks) {
   CodesOf chosen;
   for (const Edge& edge : selection.edges) {
-    const Node* source = selection.range_source.at(edge.value);
-    if (chosen.contains(source)) continue;
-    const Range range = observers.at(source)->range();
+    const int group = selection.group_of.at(edge.value);
+    if (chosen.contains(group)) continue;
+    const std::vector<Node*>& sources = selection.sources[group];
+    Range range = ranges.at(sources[0]);
+    for (const Node* source : sources) range = Union(range, ranges.at(source));
     const Codes codes = ActivationCodes(range, options.activations());
-    chosen[source] = codes;
-    if (range.min == range.max && source->kind() != NodeKind::kGetAttr) {
-      remarks.Note(*source, absl::StrCat("warning: is ", ShortestText(range.min), " in all calibration samples; scale ",
-                                         ShortestText(codes.scale)));
+    chosen[group] = codes;
+    if (range.min == range.max && sources[0]->kind() != NodeKind::kGetAttr) {
+      remarks.Note(*sources[0], absl::StrCat("warning: is ", ShortestText(range.min),
+                                             " in all calibration samples; scale ", ShortestText(codes.scale)));
     }
   }
   return chosen;
@@ -103,7 +163,7 @@ CodesOf ChooseCodes(const QuantizeOptions& options, const Selection& selection, 
 std::string Describe(const Node& node, const Selection& selection, const CodesOf& codes_of, bool per_channel) {
   std::vector<std::string> parts;
   for (const int i : DataOperands(node)) {
-    const Codes& codes = codes_of.at(selection.range_source.at(node.operand(i)));
+    const Codes& codes = codes_of.at(selection.group_of.at(node.operand(i)));
     parts.push_back(absl::StrCat(DTypeName(codes.dtype), ToString(PerTensor(codes.scale, codes.zero_point))));
   }
   std::string text = absl::StrCat("from ", absl::StrJoin(parts, ", "));
@@ -121,7 +181,7 @@ absl::Status QuantizeWeights(const QuantizeOptions& options, const Selection& se
   absl::flat_hash_map<const ir::Module*, size_t> index;
   for (const Node* node : selection.nodes) {
     if (node->op()->OperandIndex("weight") < 0) continue;
-    const float scale = codes_of.at(selection.range_source.at(node->operand(0))).scale;
+    const float scale = codes_of.at(selection.group_of.at(node->operand(0))).scale;
     const auto [it, added] = index.emplace(node->module(), modules.size());
     if (added) modules.emplace_back(node->module(), scale);
     modules[it->second].second = std::min(modules[it->second].second, scale);
@@ -173,21 +233,21 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
   }
   ASSIGN_OR_RETURN(const Selection selection, Select(options_, graph, remarks));
   if (selection.edges.empty()) return false;
-  ASSIGN_OR_RETURN(const Observers observers, Calibrate(options_, graph, selection, runner_, remarks));
-  const CodesOf codes_of = ChooseCodes(options_, selection, observers, remarks);
+  ASSIGN_OR_RETURN(const Ranges ranges, FindRanges(options_, graph, selection, runner_, cache_folder_, remarks));
+  const CodesOf codes_of = ChooseCodes(options_, selection, ranges, remarks);
   for (const Node* node : selection.nodes) {
     remarks.Applied(*node, Describe(*node, selection, codes_of, options_.weights() == QuantizeOptions::PER_CHANNEL));
   }
   RETURN_IF_ERROR(QuantizeWeights(options_, selection, codes_of, graph));
   for (const Edge& edge : selection.edges) {
-    RETURN_IF_ERROR(InsertPair(edge, codes_of.at(selection.range_source.at(edge.value)), graph));
+    RETURN_IF_ERROR(InsertPair(edge, codes_of.at(selection.group_of.at(edge.value)), graph));
   }
   return true;
 }
 
 void Register(passes::PassRegistry& registry) {
   registry.Register<QuantizeOptions>([](const QuantizeOptions& options, const passes::PassEnvironment& environment) {
-    return std::make_unique<Quantize>(options, environment.runner);
+    return std::make_unique<Quantize>(options, environment.runner, environment.cache_folder);
   });
 }
 

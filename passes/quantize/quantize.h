@@ -4,13 +4,19 @@
 //
 // One pair for each edge into a quantized op. An op without a float result of its own (kOps in select.cc says which)
 // gets pairs on the edges to its float readers too. Values that only move or select (views, max pools) share the
-// parameters of where they come from. A graph that has quantizes already is taken as it is.
+// parameters of where they come from, and what a concat joins shares one range, so that all of them run on codes.
+// A graph that has quantizes already is taken as it is.
+//
+// Ranges come from the runner's samples, or from the environment's cache folder where it has those of the same graph,
+// samples (Runner::DataKey) and method; a file there that cannot be believed is calibrated anew.
 //
 // Declines: a layer that the options keep in FP32; operands that are not f32; weights that are computed, not finite,
 // or shared with a layer that stays in FP32; a graph output that only codes could feed (unless quantize_outputs).
 // Errors: no calibration data (payload "fuselage.usage": the caller's mistake); NaN or infinity in a sample.
 #ifndef FUSELAGE_PASSES_QUANTIZE_QUANTIZE_H_
 #define FUSELAGE_PASSES_QUANTIZE_QUANTIZE_H_
+
+#include <string>
 
 #include "passes/core/pass.h"
 #include "passes/core/registry.h"
@@ -20,8 +26,10 @@ namespace fuselage::quantize {
 
 class Quantize : public passes::Pass {
  public:
-  // `runner` gives the calibration samples; null: Run fails where there is something to calibrate.
-  Quantize(QuantizeOptions options, passes::Runner* runner) : options_(std::move(options)), runner_(runner) {}
+  // `runner` gives the calibration samples; null: Run fails where there is something to calibrate. `cache_folder`
+  // empty: nothing is kept.
+  Quantize(QuantizeOptions options, passes::Runner* runner, std::string cache_folder = "")
+      : options_(std::move(options)), runner_(runner), cache_folder_(std::move(cache_folder)) {}
 
   absl::string_view name() const override { return "quantize"; }
   passes::NumericContract numeric_contract() const override { return {passes::NumericContract::kQuantizes, 0}; }
@@ -32,6 +40,7 @@ class Quantize : public passes::Pass {
  private:
   QuantizeOptions options_;
   passes::Runner* runner_;
+  std::string cache_folder_;
 };
 
 void Register(passes::PassRegistry& registry);

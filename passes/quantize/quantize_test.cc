@@ -2,9 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <sstream>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "ir/text.h"
@@ -36,6 +42,7 @@ class FakeRunner : public passes::Runner {
   absl::Status ForEachSample(
       const ir::Graph&, absl::Span<const ir::Node* const> nodes,
       const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) override {
+    ++calls_;
     for (int sample = 0; sample < samples_; ++sample) {
       std::vector<Tensor> tensors;
       for (const ir::Node* node : nodes) {
@@ -49,19 +56,31 @@ class FakeRunner : public passes::Runner {
     return absl::OkStatus();
   }
 
+  std::string DataKey() const override { return key_; }
+
+  void set_key(std::string key) { key_ = std::move(key); }
+  int calls() const { return calls_; }
+
  private:
   int samples_;
   float value_, poison_;
+  std::string key_;
+  int calls_ = 0;
 };
 
 class QuantizeTest : public ::testing::Test {
  protected:
   QuantizeTest() { ops::RegisterAll(ops_); }
 
-  absl::StatusOr<bool> Run(passes::Runner* runner) {
+  absl::StatusOr<bool> Run(passes::Runner* runner, const QuantizeOptions& options = {}, const std::string& cache = "") {
     graph_ = *ir::Parse(kNetwork, ops_);
     remarks_ = {};
-    return Quantize(QuantizeOptions(), runner).Run(*graph_, remarks_);
+    return Quantize(options, runner, cache).Run(*graph_, remarks_);
+  }
+
+  bool HasRemark(absl::string_view text) const {
+    return std::any_of(remarks_.list().begin(), remarks_.list().end(),
+                       [&](const passes::Remark& remark) { return absl::StrContains(remark.message, text); });
   }
 
   static bool IsUsage(const absl::Status& status) { return status.GetPayload("fuselage.usage").has_value(); }
@@ -112,14 +131,183 @@ TEST_F(QuantizeTest, NotesConstantsAndGivesThemAFiniteScale) {
   EXPECT_EQ(graph_->FindNodeOrNull("x_q")->tensor_type().quant, PerTensor(static_cast<float>(3.0 / 255)));
 }
 
-TEST_F(QuantizeTest, RepeatsToTheByte) {
-  std::string first;
-  for (int i = 0; i < 3; ++i) {
+std::vector<QuantizeOptions> AllMethods() {
+  std::vector<QuantizeOptions> methods(5);
+  methods[0].mutable_observer()->mutable_min_max();
+  methods[1].mutable_observer()->mutable_moving_average();
+  methods[2].mutable_observer()->mutable_percentile();
+  methods[3].mutable_observer()->mutable_mse();
+  methods[4].mutable_observer()->mutable_entropy();
+  return methods;
+}
+
+TEST_F(QuantizeTest, EveryMethodRepeatsToTheByte) {
+  for (const QuantizeOptions& options : AllMethods()) {
+    std::string first;
+    for (int i = 0; i < 3; ++i) {
+      FakeRunner runner(2);
+      EXPECT_OK(Run(&runner, options));
+      if (i == 0) first = ir::Print(*graph_);
+      EXPECT_EQ(ir::Print(*graph_), first);
+    }
+  }
+}
+
+TEST_F(QuantizeTest, LeavesTheCallersOptionsAlone) {
+  QuantizeOptions options;
+  options.add_skip("r");
+  options.mutable_observer();
+  const std::string before = options.SerializeAsString();
+  FakeRunner runner(2);
+  EXPECT_OK(Run(&runner, options));
+  EXPECT_EQ(options.SerializeAsString(), before);
+}
+
+TEST_F(QuantizeTest, SaysWhatItIsCalibratedOn) {
+  FakeRunner runner(7);
+  EXPECT_OK(Run(&runner));
+  EXPECT_TRUE(HasRemark("calibrated on 7 samples"));
+}
+
+class CacheTest : public QuantizeTest {
+ protected:
+  CacheTest() : folder_(::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name()) {}
+  ~CacheTest() override { std::filesystem::remove_all(folder_); }
+
+  std::vector<std::string> Files() const {
+    std::vector<std::string> files;
+    std::error_code error;
+    for (std::filesystem::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
+      files.push_back(it->path().string());
+    }
+    return files;
+  }
+
+  std::string folder_;
+};
+
+// Its samples must not be asked for.
+class NoSamples : public FakeRunner {
+ public:
+  NoSamples() : FakeRunner(0) { set_key("key"); }
+  absl::Status ForEachSample(const ir::Graph&, absl::Span<const ir::Node* const>,
+                             const std::function<absl::Status(int, absl::Span<const Tensor* const>)>&) override {
+    return absl::InternalError("a forward pass");
+  }
+};
+
+TEST_F(CacheTest, TheSecondTimeThereIsNoForwardPass) {
+  for (const QuantizeOptions& options : AllMethods()) {
     FakeRunner runner(2);
-    EXPECT_OK(Run(&runner));
-    if (i == 0) first = ir::Print(*graph_);
+    runner.set_key("key");
+    EXPECT_OK(Run(&runner, options, folder_));
+    EXPECT_TRUE(HasRemark("calibrated on 2 samples"));
+    const std::string first = ir::Print(*graph_);
+    NoSamples none;
+    EXPECT_OK(Run(&none, options, folder_));
+    EXPECT_TRUE(HasRemark("ranges of 2 samples from cache " + folder_)) << remarks_.ToString();
     EXPECT_EQ(ir::Print(*graph_), first);
   }
+  EXPECT_EQ(Files().size(), 5) << "and nothing temporary";
+}
+
+TEST_F(CacheTest, AnotherGraphDataMethodOrChoiceOfLayersIsAnotherFile) {
+  const auto run = [&](const char* key, const QuantizeOptions& options, float weight) {
+    graph_ = *ir::Parse(kNetwork, ops_);
+    Tensor changed = *graph_->FindParameterOrNull("w")->tensor;
+    changed.data<float>()[0] = weight;
+    const std::string name = graph_->AddParameter("w", std::make_shared<const Tensor>(changed));
+    ASSERT_OK(graph_->UpdateModule(graph_->FindModuleOrNull("fc"), "linear", {}, {{"weight", name}}));
+    FakeRunner runner(2);
+    runner.set_key(key);
+    ASSERT_OK(Quantize(options, &runner, folder_).Run(*graph_, remarks_));
+    EXPECT_EQ(runner.calls(), 1);
+  };
+  run("key", {}, 1);
+  run("other", {}, 1);
+  run("key", {}, 2);
+  QuantizeOptions options;
+  options.mutable_observer()->mutable_percentile()->set_percent(99);
+  run("key", options, 1);
+  options.mutable_observer()->mutable_percentile()->set_percent(98);
+  run("key", options, 1);
+  options.set_activations(QuantizeOptions::I8_SYMMETRIC);
+  run("key", options, 1);
+  options.add_skip("r");
+  run("key", options, 1);
+  EXPECT_EQ(Files().size(), 7);
+}
+
+TEST_F(CacheTest, SpelledDefaultsAreTheDefaults) {
+  FakeRunner runner(2);
+  runner.set_key("key");
+  QuantizeOptions options;
+  EXPECT_OK(Run(&runner, options, folder_));
+  options.mutable_observer()->mutable_min_max();
+  EXPECT_OK(Run(&runner, options, folder_));
+  options.mutable_observer()->mutable_percentile();
+  EXPECT_OK(Run(&runner, options, folder_));
+  options.mutable_observer()->mutable_percentile()->set_percent(99.99);
+  EXPECT_OK(Run(&runner, options, folder_));
+  EXPECT_EQ(runner.calls(), 2);
+}
+
+TEST_F(CacheTest, ABrokenFileIsCalibratedAnew) {
+  const auto run = [&]() -> int {
+    FakeRunner runner(2);
+    runner.set_key("key");
+    EXPECT_OK(Run(&runner, {}, folder_));
+    return runner.calls();
+  };
+  EXPECT_EQ(run(), 1);
+  ASSERT_EQ(Files().size(), 1);
+  const std::string path = Files()[0];
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  const std::string whole = text.str();
+  const std::string kBroken[] = {"",
+                                 "\1\2\3",
+                                 "model { path: \"x\" }",
+                                 whole.substr(0, whole.size() / 2),
+                                 whole + whole,
+                                 absl::StrReplaceAll(whole, {{"max: 1", "max: 2"}})};
+  for (const std::string& broken : kBroken) {
+    ASSERT_NE(broken, whole);
+    std::ofstream(path) << broken;
+    EXPECT_EQ(run(), 1) << broken;
+    EXPECT_TRUE(HasRemark("is not used: ")) << remarks_.ToString();
+    EXPECT_EQ(run(), 0) << "written anew";
+  }
+}
+
+TEST_F(CacheTest, NothingIsKeptWithoutAKeyOrAFolder) {
+  FakeRunner runner(2);
+  EXPECT_OK(Run(&runner, {}, folder_));
+  EXPECT_OK(Run(&runner, {}, folder_));
+  EXPECT_EQ(runner.calls(), 2);
+  EXPECT_TRUE(Files().empty());
+  runner.set_key("key");
+  EXPECT_OK(Run(&runner));
+  EXPECT_EQ(runner.calls(), 3);
+}
+
+TEST_F(CacheTest, AFolderThatCannotBeWrittenIsNoError) {
+  std::ofstream(folder_) << "a file";
+  FakeRunner runner(2);
+  runner.set_key("key");
+  EXPECT_OK(Run(&runner, {}, folder_));
+  EXPECT_TRUE(HasRemark("the ranges are not kept")) << remarks_.ToString();
+}
+
+TEST_F(CacheTest, DoesNotHideBrokenOptionsOrSamples) {
+  FakeRunner runner(2), nan(2, 1, std::numeric_limits<float>::quiet_NaN());
+  runner.set_key("key");
+  nan.set_key("nan");
+  QuantizeOptions options;
+  options.mutable_observer()->mutable_percentile()->set_percent(3);
+  EXPECT_THAT(Run(&runner, options, folder_), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("percent is 3")));
+  EXPECT_THAT(Run(&nan, {}, folder_), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is nan")));
+  EXPECT_TRUE(Files().empty());
 }
 
 TEST_F(QuantizeTest, SourcesNameWhatAPairBelongsTo) {

@@ -25,6 +25,8 @@ double Spelled(float scale) {
   return static_cast<float>(decimal) == scale ? decimal : scale;
 }
 
+Range Union(Range a, Range b) { return {std::min(a.min, b.min), std::max(a.max, b.max)}; }
+
 Codes ActivationCodes(Range range, QuantizeOptions::Activations activations) {
   const double min = std::min(range.min, 0.0), max = std::max(range.max, 0.0);
   Codes codes;

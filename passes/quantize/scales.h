@@ -5,10 +5,18 @@
 #include <vector>
 
 #include "ir/base/tensor.h"
-#include "passes/quantize/observers.h"
 #include "passes/quantize/quantize.pb.h"
 
 namespace fuselage::quantize {
+
+// A closed interval of real values.
+struct Range {
+  double min = 0;
+  double max = 0;
+};
+
+// The smallest that holds both.
+Range Union(Range a, Range b);
 
 // How one activation is stored.
 struct Codes {

@@ -1,10 +1,13 @@
 #include "passes/quantize/select.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/base/suggest.h"
 #include "passes/quantize/observers.h"
 
 namespace fuselage::quantize {
@@ -17,11 +20,17 @@ using passes::Remarks;
 struct OpRule {
   absl::string_view op;
   bool float_result;  // The quantized form can leave its result in f32: accumulators need no codes behind them.
-  bool keeps_range;   // Every result is one of the inputs.
+  bool keeps_range;   // Each element of the result is one of the operands': all share one range.
 };
 constexpr OpRule kOps[] = {
-    {"add", false, false},   {"avg_pool2d", false, false}, {"conv2d", true, false}, {"global_avg_pool", false, false},
-    {"linear", true, false}, {"max_pool2d", false, true},  {"relu", false, false},
+    {"add", false, false},
+    {"avg_pool2d", false, false},
+    {"cat", false, true},
+    {"conv2d", true, false},
+    {"global_avg_pool", false, false},
+    {"linear", true, false},
+    {"max_pool2d", false, true},
+    {"relu", false, false},
 };
 
 const OpRule* FindRuleOrNull(absl::string_view op) {
@@ -44,6 +53,35 @@ bool IsView(const Node* node) {
 bool HasFloatResult(const Node& node) {
   return FindRuleOrNull(node.op()->name)->float_result && DataOperands(node).size() == 1;
 }
+
+bool Contains(const google::protobuf::RepeatedPtrField<std::string>& list, absl::string_view text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+// Disjoint sets of values, of which each but one was joined to another (Galler and Fischer, 1964).
+class Groups {
+ public:
+  int Add() {
+    parents_.push_back(static_cast<int>(parents_.size()));
+    return parents_.back();
+  }
+  int Find(int group) {
+    while (parents_[group] != group) {
+      parents_[group] = parents_[parents_[group]];
+      group = parents_[group];
+    }
+    return group;
+  }
+  // The lower one stands for both.
+  void Join(int a, int b) {
+    a = Find(a);
+    b = Find(b);
+    parents_[std::max(a, b)] = std::min(a, b);
+  }
+
+ private:
+  std::vector<int> parents_;
+};
 
 class Selector {
  public:
@@ -69,9 +107,6 @@ class Selector {
     Selection selection;
     for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
       const bool selected = selected_.contains(node);
-      const bool shares = IsView(node) || (selected && FindRuleOrNull(node->op()->name)->keeps_range);
-      Node* source = shares ? selection.range_source.at(node->operand(0)) : node;
-      selection.range_source[node] = source;
       if (selected) {
         selection.nodes.push_back(node);
         for (const int i : DataOperands(*node)) selection.edges.push_back({node->operand(i), node, i});
@@ -79,48 +114,60 @@ class Selector {
         AddFloatEdges(node, selection.edges);
       }
     }
+    Group(selection);
     return selection;
   }
 
  private:
   absl::Status CheckOptions() const {
-    for (const std::string& op : options_.ops()) {
-      if (FindRuleOrNull(op) != nullptr) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "ops: '", op, "' has no quantized form, wanted one of ",
-          absl::StrJoin(kOps, ", ", [](std::string* out, const OpRule& rule) { absl::StrAppend(out, rule.op); })));
-    }
-    if (options_.input_channel_multiple() < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("input_channel_multiple is ", options_.input_channel_multiple(), ", wanted at least 0"));
-    }
-    for (const std::string& glob : options_.skip()) {
-      bool found = false;
-      for (const Node* node = graph_.first(); node != nullptr && !found; node = node->next()) {
-        found = node->is_call() && Fits(glob, *node);
+    std::vector<std::string> known;
+    for (const OpRule& rule : kOps) known.push_back(std::string(rule.op));
+    for (const auto* ops : {&options_.ops(), &options_.skip_ops()}) {
+      for (const std::string& op : *ops) {
+        if (FindRuleOrNull(op) != nullptr) continue;
+        return absl::InvalidArgumentError(absl::StrCat(ops == &options_.ops() ? "ops" : "skip_ops", ": '", op,
+                                                       "' has no quantized form, wanted one of ",
+                                                       absl::StrJoin(known, ", "), DidYouMean(op, known)));
       }
-      if (!found) return absl::InvalidArgumentError(absl::StrCat("skip: '", glob, "' fits no node and no module"));
     }
+    for (const auto& [name, multiple] :
+         {std::make_pair("input_channel_multiple", options_.input_channel_multiple()),
+          std::make_pair("output_channel_multiple", options_.output_channel_multiple())}) {
+      if (multiple < 0) return absl::InvalidArgumentError(absl::StrCat(name, " is ", multiple, ", wanted at least 0"));
+    }
+    for (const std::string& glob : options_.skip()) RETURN_IF_ERROR(CheckSkip(glob));
     return absl::OkStatus();
+  }
+
+  absl::Status CheckSkip(const std::string& glob) const {
+    std::vector<std::string> names;
+    for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      if (!node->is_call()) continue;
+      if (Fits(glob, *node)) return absl::OkStatus();
+      names.push_back(node->name());
+      if (node->module() != nullptr) names.push_back(node->module()->path);
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("skip: '", glob, "' fits no node and no module", DidYouMean(glob, names)));
   }
 
   static bool Fits(absl::string_view glob, const Node& node) {
     return GlobMatches(glob, node.name()) || (node.module() != nullptr && GlobMatches(glob, node.module()->path));
   }
 
-  bool IsCandidate(const Node& node) const {
-    if (node.op() == nullptr || FindRuleOrNull(node.op()->name) == nullptr) return false;
-    if (options_.ops().empty()) return true;
-    for (const std::string& op : options_.ops()) {
-      if (op == node.op()->name) return true;
-    }
-    return false;
+  static bool IsCandidate(const Node& node) {
+    return node.op() != nullptr && FindRuleOrNull(node.op()->name) != nullptr;
   }
 
   // Why a candidate stays in FP32 whatever its neighbours do; empty where nothing speaks against it.
   std::string WhyNot(const Node& node) const {
     for (const std::string& glob : options_.skip()) {
       if (Fits(glob, node)) return absl::StrCat("kept in FP32: skip '", glob, "'");
+    }
+    const std::string& op = node.op()->name;
+    if (Contains(options_.skip_ops(), op)) return absl::StrCat("kept in FP32: skip_ops '", op, "'");
+    if (!options_.ops().empty() && !Contains(options_.ops(), op)) {
+      return absl::StrCat("kept in FP32: ops does not list '", op, "'");
     }
     if (!IsF32(&node)) return absl::StrCat("result is ", ToString(node.type()), ", wanted f32");
     for (const int i : DataOperands(node)) {
@@ -134,11 +181,21 @@ class Selector {
     if (weight->num_elements() == 0) return "weight is empty";
     const absl::StatusOr<Range> range = FiniteRange(weight->values<float>());
     if (!range.ok()) return absl::StrCat("weight: ", range.status().message());
-    const int multiple = options_.input_channel_multiple();
-    if (multiple > 1 && weight->dim(1) % multiple != 0) {
-      return absl::StrCat("kept in FP32: ", weight->dim(1), " input channels, no multiple of ", multiple);
-    }
-    return "";
+    return WhyNotAligned(node, *weight);
+  }
+
+  // The weight is [output channels, input channels of one group, ...]; a linear is one group.
+  std::string WhyNotAligned(const Node& node, const Tensor& weight) const {
+    const bool grouped = node.op()->FindAttributeOrNull("groups") != nullptr;
+    const int64_t groups = grouped ? node.attribute("groups").as_int() : 1;
+    const int64_t inputs = weight.dim(1), outputs = weight.dim(0) / groups;
+    const absl::string_view what = groups > 1 ? " channels of one group" : grouped ? " channels" : " features";
+    const auto check = [&](absl::string_view side, int64_t found, int multiple) -> std::string {
+      if (multiple <= 1 || found % multiple == 0) return "";
+      return absl::StrCat("kept in FP32: ", found, " ", side, what, ", no multiple of ", multiple);
+    };
+    const std::string reason = check("input", inputs, options_.input_channel_multiple());
+    return reason.empty() ? check("output", outputs, options_.output_channel_multiple()) : reason;
   }
 
   // Without quantize_outputs, what feeds the graph's outputs must be able to produce floats.
@@ -155,14 +212,15 @@ class Selector {
 
   // Call sites of one module share its weight.
   void DropSharedModules() {
+    absl::flat_hash_map<const ir::Module*, bool> also_float;
+    for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      if (node->module() != nullptr) also_float[node->module()] |= !selected_.contains(node);
+    }
     for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
       if (!selected_.contains(node) || node->module() == nullptr || node->op()->OperandIndex("weight") < 0) continue;
-      for (const Node* other : node->module()->call_sites) {
-        if (selected_.contains(other)) continue;
-        selected_.erase(node);
-        remarks_.Missed(*node, absl::StrCat("module @", node->module()->path, " is also called in FP32"));
-        break;
-      }
+      if (!also_float[node->module()]) continue;
+      selected_.erase(node);
+      remarks_.Missed(*node, absl::StrCat("module @", node->module()->path, " is also called in FP32"));
     }
   }
 
@@ -174,6 +232,27 @@ class Selector {
       if (value == nullptr || !selected_.contains(view_root_[value])) continue;
       if (user->kind() == NodeKind::kOutput || !HasFloatResult(*view_root_[value])) edges.push_back({value, user, i});
     }
+  }
+
+  void Group(Selection& selection) const {
+    Groups groups;
+    std::vector<Node*> members;  // By group, before they are joined: the value that it began with.
+    for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      const bool keeps = selected_.contains(node) && FindRuleOrNull(node->op()->name)->keeps_range;
+      if (!keeps && !IsView(node)) {
+        selection.group_of[node] = groups.Add();
+        members.push_back(node);
+        continue;
+      }
+      const int group = selection.group_of.at(node->operand(0));
+      selection.group_of[node] = group;
+      if (!keeps) continue;
+      for (const int i : DataOperands(*node)) groups.Join(group, selection.group_of.at(node->operand(i)));
+    }
+    selection.sources.resize(members.size());
+    for (size_t i = 0; i < members.size(); ++i)
+      selection.sources[groups.Find(static_cast<int>(i))].push_back(members[i]);
+    for (auto& [node, group] : selection.group_of) group = groups.Find(group);
   }
 
   const QuantizeOptions& options_;
@@ -190,8 +269,10 @@ std::vector<int> DataOperands(const ir::Node& node) {
   int next = 0;
   for (const ir::OperandSpec& spec : node.op()->operands) {
     if (spec.parameter && node.module() != nullptr) continue;
-    const int i = next++;
-    if (!spec.parameter && i < node.num_operands() && node.operand(i) != nullptr) indices.push_back(i);
+    const int end = spec.variadic ? node.num_operands() : next + 1;
+    for (; next < end; ++next) {
+      if (!spec.parameter && next < node.num_operands() && node.operand(next) != nullptr) indices.push_back(next);
+    }
   }
   return indices;
 }

@@ -22,8 +22,11 @@ struct Edge {
 struct Selection {
   std::vector<ir::Node*> nodes;  // To quantize, in the graph's order.
   std::vector<Edge> edges;       // That get a pair, in the graph's order.
-  // The node whose range a value shares: views and quantized max pools have that of their operand.
-  absl::flat_hash_map<const ir::Node*, ir::Node*> range_source;
+  // Values of one group share their parameters: views and quantized max pools join their operand's, a quantized concat
+  // joins all of its operands and its result. A group's range is the union of the ranges of its sources, the values
+  // that the others are made of.
+  absl::flat_hash_map<const ir::Node*, int> group_of;
+  std::vector<std::vector<ir::Node*>> sources;  // By group, in the graph's order.
 };
 
 // The operands that are no parameters and are present, as indices for Node::operand.

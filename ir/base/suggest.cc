@@ -1,11 +1,11 @@
-#include "harness/base/suggest.h"
+#include "ir/base/suggest.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
 
-namespace fuselage::harness {
+namespace fuselage {
 
 int EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<int> row(b.size() + 1);
@@ -41,4 +41,4 @@ std::string DidYouMean(absl::string_view name, const std::vector<std::string>& c
   return nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?");
 }
 
-}  // namespace fuselage::harness
+}  // namespace fuselage

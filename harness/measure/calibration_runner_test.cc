@@ -1,0 +1,130 @@
+// Calibration through the real runner on a small network: one result for any number of threads, one key for equal data.
+#include "harness/measure/calibration_runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <numeric>
+
+#include "ir/ops/register_all.h"
+#include "ir/testing/matchers.h"
+#include "ir/text.h"
+#include "kernels/register_all.h"
+#include "passes/quantize/quantize.h"
+
+namespace fuselage::harness {
+namespace {
+
+using ::testing::MatchesRegex;
+
+constexpr char kNetwork[] = R"(graph @g {
+  param @c.weight: f32[8,1,3,3] = seed(1)
+  param @d.weight: f32[4,8,3,3] = seed(2)
+  module @c = conv2d(activation="relu", padding=[1, 1, 1, 1], weight=@c.weight)
+  module @d = conv2d(weight=@d.weight)
+  %x: f32[1,1,8,8] = placeholder
+  %c: f32[1,8,8,8] = call_module @c(%x)
+  %d: f32[1,4,6,6] = call_module @d(%c)
+  output(%d)
+}
+)";
+
+// Gray images of 4x4 with pixels counted up from `first`.
+class CountedImages : public datasets::Dataset {
+ public:
+  explicit CountedImages(int first) : first_(first) {}
+
+  int64_t size() const override { return 11; }
+  int num_classes() const override { return 2; }
+  int label(int64_t) const override { return 0; }
+  absl::StatusOr<datasets::Image> image(int64_t i) const override {
+    datasets::Image image{4, 4, 1, std::vector<uint8_t>(16)};
+    std::iota(image.pixels.begin(), image.pixels.end(), static_cast<uint8_t>(first_ + 37 * i));
+    return image;
+  }
+
+ private:
+  int first_;
+};
+
+class CalibrationRunnerTest : public ::testing::Test {
+ protected:
+  CalibrationRunnerTest() {
+    ops::RegisterAll(ops_);
+    kernels::RegisterAll(kernels_);
+  }
+
+  static datasets::Preprocessor MakePreprocessor(float mean) {
+    datasets::PreprocessOptions options;
+    options.height = options.width = 8;
+    options.channels = 1;
+    options.mean = {mean};
+    return *datasets::Preprocessor::Create(options);
+  }
+
+  std::string KeyOf(int images, int first_pixel, float mean) {
+    const CountedImages dataset(first_pixel);
+    const datasets::Preprocessor preprocessor = MakePreprocessor(mean);
+    runtime::ThreadPool pool(1);
+    const ImageSamples samples(dataset, preprocessor, &pool);
+    CalibrationOptions options;
+    options.images = images;
+    return CalibrationRunner(samples, kernels_, &pool, options).DataKey();
+  }
+
+  // The quantized network, calibrated with so many threads, and the remarks.
+  std::string Quantized(int threads, const QuantizeOptions& options, const std::string& cache,
+                        passes::Remarks& remarks) {
+    const CountedImages dataset(5);
+    const datasets::Preprocessor preprocessor = MakePreprocessor(0.5f);
+    runtime::ThreadPool pool(threads);
+    const ImageSamples samples(dataset, preprocessor, &pool);
+    CalibrationOptions calibration;
+    calibration.images = 10;
+    CalibrationRunner runner(samples, kernels_, &pool, calibration);
+    const std::unique_ptr<ir::Graph> graph = *ir::Parse(kNetwork, ops_);
+    EXPECT_OK(quantize::Quantize(options, &runner, cache).Run(*graph, remarks));
+    return ir::Print(*graph);
+  }
+
+  ir::OpRegistry ops_;
+  kernels::KernelRegistry kernels_;
+};
+
+TEST_F(CalibrationRunnerTest, EveryMethodGivesOneModelForAnyNumberOfThreads) {
+  std::vector<QuantizeOptions> methods(5);
+  methods[0].mutable_observer()->mutable_min_max();
+  methods[1].mutable_observer()->mutable_moving_average();
+  methods[2].mutable_observer()->mutable_percentile();
+  methods[3].mutable_observer()->mutable_mse();
+  methods[4].mutable_observer()->mutable_entropy();
+  for (const QuantizeOptions& options : methods) {
+    passes::Remarks remarks;
+    const std::string one = Quantized(1, options, "", remarks);
+    for (int threads : {1, 2, 3, 7}) EXPECT_EQ(Quantized(threads, options, "", remarks), one) << threads;
+  }
+}
+
+TEST_F(CalibrationRunnerTest, TheKeyTellsDataApart) {
+  const std::string key = KeyOf(3, 0, 0.5f);
+  EXPECT_THAT(key, MatchesRegex("3 images, inputs f32.1,8,8., sha256 [0-9a-f]{64}, [a-z0-9_]+"));
+  EXPECT_EQ(KeyOf(3, 0, 0.5f), key);
+  EXPECT_NE(KeyOf(4, 0, 0.5f), key);
+  EXPECT_NE(KeyOf(3, 1, 0.5f), key);
+  EXPECT_NE(KeyOf(3, 0, 0.25f), key);
+  EXPECT_EQ(KeyOf(11, 0, 0.5f), KeyOf(99, 0, 0.5f)) << "there are no more";
+}
+
+TEST_F(CalibrationRunnerTest, TheCacheGivesTheSameModel) {
+  const std::string folder = ::testing::TempDir() + "/calibration";
+  passes::Remarks first, second;
+  const std::string calibrated = Quantized(2, {}, folder, first), kept = Quantized(1, {}, folder, second);
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(calibrated, kept);
+  EXPECT_THAT(first.ToString(), ::testing::HasSubstr("calibrated on 10 samples"));
+  EXPECT_THAT(second.ToString(), ::testing::HasSubstr("ranges of 10 samples from cache " + folder));
+}
+
+}  // namespace
+}  // namespace fuselage::harness

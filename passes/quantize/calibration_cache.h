@@ -1,0 +1,44 @@
+// Ranges of activations, kept in a folder: the same graph, samples and method need no second calibration.
+#ifndef FUSELAGE_PASSES_QUANTIZE_CALIBRATION_CACHE_H_
+#define FUSELAGE_PASSES_QUANTIZE_CALIBRATION_CACHE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "passes/quantize/calibration_cache.pb.h"
+#include "passes/quantize/scales.h"
+
+namespace fuselage::quantize {
+
+struct Calibration {
+  int samples = 0;
+  std::vector<Range> ranges;  // By node.
+};
+
+// One file: <folder>/calibration-<fingerprint of key and nodes>.textproto.
+class CalibrationCache {
+ public:
+  CalibrationCache(const std::string& folder, CalibrationCacheFile::Key key, std::vector<std::string> nodes);
+
+  const std::string& path() const { return path_; }
+
+  // NotFound: there is no such file. DataLoss says what is wrong with one that cannot be believed.
+  absl::StatusOr<Calibration> Read() const;
+
+  // Makes the folder; a reader sees the whole file or none. `calibration` has a range for each node.
+  absl::Status Write(const Calibration& calibration) const;
+
+ private:
+  CalibrationCacheFile::Key key_;
+  std::vector<std::string> nodes_;
+  std::string folder_, path_;
+};
+
+// 16 hexadecimal digits (see Fingerprint of a tensor).
+std::string TextFingerprint(const std::string& text);
+
+}  // namespace fuselage::quantize
+
+#endif  // FUSELAGE_PASSES_QUANTIZE_CALIBRATION_CACHE_H_

@@ -1,0 +1,50 @@
+// A histogram of values that are seen once: its memory does not grow with their number, and it does not depend on their
+// order.
+#ifndef FUSELAGE_PASSES_QUANTIZE_HISTOGRAM_H_
+#define FUSELAGE_PASSES_QUANTIZE_HISTOGRAM_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "passes/quantize/scales.h"
+
+namespace fuselage::quantize {
+
+// Counts of values in kBins bins of equal width. The width is a power of two and bin edges are multiples of it, so that
+// growing the range merges neighbours exactly: the counts are those of a histogram that knew the whole range before.
+class Histogram {
+ public:
+  static constexpr int kBins = 4096;
+
+  struct Bin {
+    double middle;  // Inside range().
+    int64_t count;
+  };
+
+  // `range` is that of `values`.
+  void Add(absl::Span<const float> values, Range range);
+
+  int64_t total() const { return total_; }
+  Range range() const { return range_; }  // Of all values: exact.
+  double bin_width() const;
+
+  // Those that are not empty, in order. Exact zeros are left out: every code has them for free.
+  std::vector<Bin> NonZeroBins() const;
+
+  // The value below which `fraction` of all values lie; interpolated within its bin, and inside range().
+  double Quantile(double fraction) const;
+
+ private:
+  void Cover(Range range);
+
+  std::vector<int64_t> counts_;  // Bin i holds [first_ + i, first_ + i + 1) * 2^exponent_.
+  int64_t first_ = 0;
+  int exponent_ = 0;
+  int64_t total_ = 0, zeros_ = 0;
+  Range range_;
+};
+
+}  // namespace fuselage::quantize
+
+#endif  // FUSELAGE_PASSES_QUANTIZE_HISTOGRAM_H_

@@ -1,0 +1,177 @@
+// What quantize decides must survive quant_lift and lower: which ops then run on codes, and what they compute.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/ops/register_all.h"
+#include "ir/testing/matchers.h"
+#include "ir/text.h"
+#include "kernels/register_all.h"
+#include "passes/core/pipeline.h"
+#include "passes/lower/lower.h"
+#include "passes/quant_lift/quant_lift.h"
+#include "passes/quantize/quantize.h"
+#include "passes/quantize/seeded_runner.h"
+
+namespace fuselage::quantize {
+namespace {
+
+using ::testing::ElementsAre;
+
+class LoweredTest : public ::testing::Test {
+ protected:
+  LoweredTest() {
+    ops::RegisterAll(ops_);
+    kernels::RegisterAll(kernels_);
+  }
+
+  // The ops of the calls, in order; the lowered graph stays close to the float one on seeded inputs.
+  std::vector<std::string> Lowered(absl::string_view text, const QuantizeOptions& options) {
+    const std::unique_ptr<ir::Graph> graph = *ir::Parse(text, ops_);
+    const std::unique_ptr<ir::Graph> before = graph->Clone();
+    SeededRunner runner;
+    passes::Remarks remarks;
+    EXPECT_OK(Quantize(options, &runner).Run(*graph, remarks));
+    EXPECT_OK(quant_lift::QuantLift().Run(*graph, remarks));
+    EXPECT_OK(lower::Lower(&kernels_).Run(*graph, remarks));
+    EXPECT_OK(graph->Verify());
+    for (int sample = 0; sample < 4; ++sample) {
+      const auto wanted = interpreter::Run(*before, SeededInputs(*before, sample));
+      const auto found = interpreter::Run(*graph, SeededInputs(*graph, sample));
+      EXPECT_OK(found);
+      for (size_t i = 0; i < wanted->size(); ++i) EXPECT_GE(passes::SnrDb((*wanted)[i], (*found)[i]), 30) << i;
+    }
+    std::vector<std::string> called;
+    for (const ir::Node* node = graph->first(); node != nullptr; node = node->next()) {
+      if (node->is_call()) called.push_back(node->op()->name);
+    }
+    return called;
+  }
+
+  ir::OpRegistry ops_;
+  kernels::KernelRegistry kernels_;
+};
+
+constexpr char kThreeConvolutions[] = R"(graph @three {
+  param @a.weight: f32[16,3,3,3] = seed(1)
+  param @b.weight: f32[16,16,1,1] = seed(2)
+  param @c.weight: f32[4,16,3,3] = seed(3)
+  module @a = conv2d(activation="relu", weight=@a.weight)
+  module @b = conv2d(weight=@b.weight)
+  module @c = conv2d(weight=@c.weight)
+  %x: f32[1,3,9,9] = placeholder
+  %a: f32[1,16,7,7] = call_module @a(%x)
+  %b: f32[1,16,7,7] = call_module @b(%a)
+  %c: f32[1,4,5,5] = call_module @c(%b)
+  output(%c)
+}
+)";
+
+TEST_F(LoweredTest, ASkippedLayerBetweenTwoQuantized) {
+  QuantizeOptions options;
+  options.add_skip("b");
+  EXPECT_THAT(Lowered(kThreeConvolutions, options),
+              ElementsAre("int8.quantize", "int8.conv2d", "conv2d", "int8.quantize", "int8.conv2d"));
+}
+
+TEST_F(LoweredTest, ASkippedFirstLayer) {
+  QuantizeOptions options;
+  options.set_input_channel_multiple(16);
+  EXPECT_THAT(Lowered(kThreeConvolutions, options),
+              ElementsAre("conv2d", "int8.quantize", "int8.conv2d", "int8.conv2d"));
+}
+
+TEST_F(LoweredTest, ASkippedLastLayer) {
+  QuantizeOptions options;
+  options.set_output_channel_multiple(16);
+  EXPECT_THAT(Lowered(kThreeConvolutions, options),
+              ElementsAre("int8.quantize", "int8.conv2d", "int8.conv2d", "conv2d"));
+}
+
+constexpr char kResidual[] = R"(graph @residual {
+  param @a.weight: f32[8,8,1,1] = seed(1)
+  param @b.weight: f32[8,8,1,1] = seed(2)
+  module @a = conv2d(weight=@a.weight)
+  module @b = conv2d(activation="relu", weight=@b.weight)
+  %x: f32[1,8,4,4] = placeholder
+  %a: f32[1,8,4,4] = call_module @a(%x)
+  %b: f32[1,8,4,4] = call_module @b(%a, %x)
+  %s: f32[1,8,4,4] = call_function sigmoid(%b)
+  output(%s)
+}
+)";
+
+TEST_F(LoweredTest, NothingStandsBetweenAConvolutionAndItsFusedAdd) {
+  EXPECT_THAT(Lowered(kResidual, {}),
+              ElementsAre("int8.quantize", "int8.conv2d", "int8.conv2d", "int8.dequantize", "sigmoid"));
+}
+
+TEST_F(LoweredTest, ASkippedResidualConvolutionReadsFloats) {
+  QuantizeOptions options;
+  options.add_skip("b");
+  EXPECT_THAT(Lowered(kResidual, options), ElementsAre("int8.quantize", "int8.conv2d", "conv2d", "sigmoid"));
+}
+
+TEST_F(LoweredTest, AResidualFromASkippedConvolution) {
+  QuantizeOptions options;
+  options.add_skip("a");
+  EXPECT_THAT(Lowered(kResidual, options),
+              ElementsAre("conv2d", "int8.quantize", "int8.quantize", "int8.conv2d", "int8.dequantize", "sigmoid"));
+}
+
+TEST_F(LoweredTest, ASkippedOpBetweenOthers) {
+  QuantizeOptions options;
+  options.add_skip_ops("add");
+  EXPECT_THAT(Lowered(R"(graph @add {
+  module @pool = max_pool2d(kernel_size=[2, 2], stride=[2, 2])
+  %x: f32[1,2,4,4] = placeholder
+  %y: f32[1,2,4,4] = placeholder
+  %p: f32[1,2,4,4] = call_function relu(%x)
+  %q: f32[1,2,4,4] = call_function add(%p, %y)
+  %r: f32[1,2,2,2] = call_module @pool(%q)
+  %s: f32[1,2,2,2] = call_function sigmoid(%r)
+  output(%s)
+}
+)",
+                      options),
+              ElementsAre("int8.quantize", "int8.relu", "int8.dequantize", "add", "int8.quantize", "int8.max_pool2d",
+                          "int8.dequantize", "sigmoid"));
+}
+
+constexpr char kEverything[] = R"(graph @everything {
+  param @a.weight: f32[8,3,3,3] = seed(1)
+  param @b.weight: f32[4,3,3,3] = seed(2)
+  param @fc.weight: f32[5,48] = seed(3)
+  module @a = conv2d(activation="relu", weight=@a.weight)
+  module @avg = avg_pool2d(kernel_size=[2, 2], stride=[2, 2])
+  module @b = conv2d(weight=@b.weight)
+  module @fc = linear(weight=@fc.weight)
+  module @flatten = flatten()
+  module @max = max_pool2d(kernel_size=[2, 2], stride=[2, 2])
+  %x: f32[1,3,10,10] = placeholder
+  %a: f32[1,8,8,8] = call_module @a(%x)
+  %b: f32[1,4,8,8] = call_module @b(%x)
+  %cat: f32[1,12,8,8] = call_function cat(%a, %b, dim=1)
+  %max: f32[1,12,4,4] = call_module @max(%cat)
+  %avg: f32[1,12,2,2] = call_module @avg(%max)
+  %flatten: f32[1,48] = call_module @flatten(%avg)
+  %fc: f32[1,5] = call_module @fc(%flatten)
+  output(%fc)
+}
+)";
+
+TEST_F(LoweredTest, Int8StaysThroughPoolsFlattenAndConcat) {
+  for (const auto activations :
+       {QuantizeOptions::U8_AFFINE, QuantizeOptions::I8_AFFINE, QuantizeOptions::I8_SYMMETRIC}) {
+    for (const auto weights : {QuantizeOptions::PER_CHANNEL, QuantizeOptions::PER_TENSOR}) {
+      QuantizeOptions options;
+      options.set_activations(activations);
+      options.set_weights(weights);
+      EXPECT_THAT(Lowered(kEverything, options),
+                  ElementsAre("int8.quantize", "int8.conv2d", "int8.conv2d", "cat", "int8.max_pool2d",
+                              "int8.avg_pool2d", "flatten", "int8.linear"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fuselage::quantize
