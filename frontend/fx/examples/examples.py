@@ -1,0 +1,269 @@
+"""Small models in many spellings, exported to this folder by tools/export_fx.py:
+
+    /usr/bin/python3 frontend/fx/examples/examples.py frontend/fx/examples
+
+writes <name>.ir, <name>.safetensors, and <name>.expected.safetensors, which holds inputs and PyTorch's outputs. Weights
+are those of an integer hash, the same on every machine and with every PyTorch.
+"""
+
+import pathlib
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools"))
+import export_fx  # noqa: E402
+
+
+def hashed(shape, seed):
+    """Multiples of 2^-10 in [-1, 1)."""
+    index = torch.arange(torch.Size(shape).numel(), dtype=torch.int64) + seed * 1000003
+    bits = (index * 2654435761) % 2**32
+    bits = ((bits ^ (bits >> 15)) * 2246822519) % 2**32
+    return ((bits >> 21).to(torch.float32) / 2**10 - 1).reshape(shape)
+
+
+def filled(model):
+    """The model in eval mode with hashed values."""
+    tensors = [item for item in (*model.named_parameters(), *model.named_buffers())
+               if item[1].dtype == torch.float32]
+    for seed, (name, tensor) in enumerate(tensors):
+        values = hashed(tensor.shape, seed)
+        if name.endswith("running_var"):
+            values = values / 2 + 1
+        elif tensor.dim() == 1 and name.endswith("weight"):
+            values = values / 4 + 1  # The factor of a norm.
+        elif tensor.dim() > 1:
+            values = values * 2 / max(1, tensor[0].numel())**0.5
+        tensor.data.copy_(values)
+    return model.eval()
+
+
+class Mlp(nn.Module):
+
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.relu, self.fc2 = nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10)
+
+    def forward(self, x):
+        return self.fc2(self.relu(self.fc1(x)))
+
+
+class LinearRelu(nn.Module):
+    """Two pairs of linear and relu, and a linear."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.fc2, self.fc3 = nn.Linear(16, 24), nn.Linear(24, 24), nn.Linear(24, 4)
+
+    def forward(self, x):
+        return self.fc3(F.relu(self.fc2(F.relu(self.fc1(x)))))
+
+
+class Patterns(nn.Module):
+    """matmul, add, relu, twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.w1, self.b1 = nn.Parameter(torch.zeros(16, 24)), nn.Parameter(torch.zeros(24))
+        self.w2, self.b2 = nn.Parameter(torch.zeros(24, 8)), nn.Parameter(torch.zeros(8))
+
+    def forward(self, x):
+        x = torch.relu(torch.matmul(x, self.w1) + self.b1)
+        x = torch.relu(torch.matmul(x, self.w2) + self.b2)
+        return torch.sigmoid(x)
+
+
+class ConvBn(nn.Module):
+    """Two pairs of convolution and batch norm."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8)
+        self.conv2, self.bn2 = nn.Conv2d(8, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8)
+        self.pool = nn.AdaptiveAvgPool2d(1)
+
+    def forward(self, x):
+        x = torch.relu(self.bn1(self.conv1(x)))
+        return self.pool(torch.relu(self.bn2(self.conv2(x))))
+
+
+class Cnn(nn.Module):
+    """Dropout, adaptive pooling, and view(x.size(0), -1) before the classifier."""
+
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(
+            nn.Conv2d(3, 8, 3, padding="same"), nn.ReLU(inplace=True), nn.MaxPool2d(2),
+            nn.Conv2d(8, 16, 3, stride=2, padding=1, groups=2), nn.Hardswish(), nn.AdaptiveAvgPool2d((2, 2)))
+        self.dropout = nn.Dropout(0.2)
+        self.classifier = nn.Linear(64, 10)
+
+    def forward(self, x):
+        x = self.features(x)
+        x = x.view(x.size(0), -1)
+        x = F.dropout(self.dropout(x), 0.5, self.training)
+        return F.softmax(self.classifier(x), dim=1)
+
+
+class ResNetBlock(nn.Module):
+    """A residual block (He et al., CVPR 2016); its subclasses spell the same computation in other ways."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(8, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8)
+        self.conv2, self.bn2 = nn.Conv2d(8, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8)
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        out = self.relu(self.bn1(self.conv1(x)))
+        out = self.bn2(self.conv2(out))
+        out += x
+        return self.relu(out)
+
+
+class ResNetBlockFunctional(ResNetBlock):
+
+    def forward(self, x):
+
+        def norm(x, bn):
+            return F.batch_norm(x, bn.running_mean, bn.running_var, bn.weight, bn.bias, training=False, eps=bn.eps)
+
+        out = F.relu(norm(F.conv2d(x, self.conv1.weight, padding=1), self.bn1))
+        out = norm(F.conv2d(input=out, weight=self.conv2.weight, bias=None, stride=(1, 1), padding="same"), self.bn2)
+        return F.relu(input=out + x, inplace=True)
+
+
+class ResNetBlockTorch(ResNetBlock):
+
+    def forward(self, x):
+        out = torch.relu(self.bn1(torch.conv2d(x, self.conv1.weight, None, 1, 1)))
+        return torch.relu(torch.add(self.bn2(self.conv2(out)), x))
+
+
+class ResNetBlockMethods(ResNetBlock):
+
+    def forward(self, x):
+        out = self.bn1(self.conv1(x)).relu()
+        return self.bn2(self.conv2(out)).add(x).relu()
+
+
+class ResNetBlockInPlace(ResNetBlock):
+
+    def forward(self, x):
+        out = self.bn1(self.conv1(x)).relu_()
+        return torch.relu_(self.bn2(self.conv2(out)).add_(x))
+
+
+class Activations(nn.Module):
+    """Each activation as function, method and module; shared modules; numbers as operands."""
+
+    def __init__(self):
+        super().__init__()
+        self.act = nn.ModuleDict({
+            "relu": nn.ReLU(), "relu6": nn.ReLU6(), "sigmoid": nn.Sigmoid(), "tanh": nn.Tanh(), "silu": nn.SiLU(),
+            "hardswish": nn.Hardswish(), "hardsigmoid": nn.Hardsigmoid(), "gelu": nn.GELU(), "softmax": nn.Softmax(1),
+            "gelu_tanh": nn.GELU("tanh"), "leaky": nn.LeakyReLU(0.2), "hardtanh": nn.Hardtanh(-2.0, 2.0)})
+
+    def forward(self, x):
+        modules = sum(self.act[name](x) for name in self.act) + self.act["relu"](x * 2)
+        functions = (F.relu6(x) + torch.sigmoid(x) + torch.tanh(x) + F.silu(x) + F.hardswish(x) + F.hardsigmoid(x) +
+                     F.gelu(x) + F.gelu(x, approximate="tanh") + F.leaky_relu(x, 0.1) + torch.clamp(x, min=-0.5) +
+                     torch.clip(x, max=0.25) + F.hardtanh(x) + torch.softmax(x, 0))
+        methods = x.relu() + x.sigmoid() + x.tanh() + x.clamp(-1, 0.5) + x.softmax(-1)
+        return modules, torch.add(functions, methods, alpha=0.5), 1 - x / 3, 2 * (x - 0.1)
+
+
+class Shapes(nn.Module):
+    """What moves elements, and sizes that the program computes."""
+
+    def __init__(self):
+        super().__init__()
+        self.flatten = nn.Flatten(2)
+
+    def forward(self, x):
+        n, c, h, w = x.size(0), x.shape[1], x.shape[2], x.shape[3]
+        tokens = x.view(n, c, h * w).permute(0, 2, 1)
+        heads = tokens.reshape(n, h * w, 2, c // 2).transpose(1, 2).contiguous()
+        parts = x.chunk(2, dim=1)
+        pieces = torch.split(x, [1, 3], dim=1)
+        joined = torch.cat([parts[1], parts[0], pieces[-1]], dim=1)
+        return (tokens, heads, joined, self.flatten(x), torch.flatten(x), x.flatten(1, 2), x[:, 1:3, ::2],
+                x[:, -1, None], x[..., 0], x.unsqueeze(1).squeeze(1), torch.mean(x, (2, 3)),
+                x.mean(1, keepdim=True), x.mean(), F.pad(x, (1, 2, 0, 1), value=0.5), x.view(-1, w),
+                F.pad(x, (1, 1, 2, 0), mode="reflect"))
+
+
+class Layers(nn.Module):
+    """Layers with weights, pools and norms, as modules and as functions; a tied weight, a weight that is computed."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1d = nn.Conv1d(4, 6, 4, padding="same", dilation=2)
+        self.conv3d = nn.Conv3d(2, 3, 2, bias=False)
+        self.up = nn.ConvTranspose2d(3, 2, 3, stride=2, padding=1, output_padding=1)
+        self.bn = nn.BatchNorm1d(6, affine=False)
+        self.norm = nn.LayerNorm(12)
+        self.plain_norm = nn.LayerNorm((6, 12), eps=1e-3, elementwise_affine=False)
+        self.max = nn.MaxPool2d(3, 2, 1, ceil_mode=True)
+        self.avg = nn.AvgPool2d((3, 2), stride=2, padding=1)
+        self.adaptive = nn.AdaptiveAvgPool2d((3, None))
+        self.first = nn.Linear(12, 12)
+        self.second = nn.Linear(12, 12)
+        self.second.weight = self.first.weight
+        self.identity = nn.Identity()
+        self.register_buffer("matrix", torch.zeros(12, 5))
+
+    def forward(self, x):
+        line = self.bn(self.conv1d(x))
+        line = self.plain_norm(self.norm(line))
+        line = F.layer_norm(line, line.shape[2:], self.norm.weight, self.norm.bias, 1e-6)
+        line = self.second(self.identity(self.first(line)))
+        line = F.linear(line, self.second.weight.t())
+        rows = line.mean(1)
+        plane = x.view(x.size(0), 1, 4, 12)
+        planes = torch.cat([plane, plane * 2, plane + 1], 1)
+        return (line, rows @ self.matrix, torch.addmm(rows.mean(0), rows, self.first.weight, beta=0.5, alpha=2),
+                torch.mm(rows, self.matrix), torch.bmm(line, line.transpose(1, 2)), self.up(planes), self.max(planes),
+                self.avg(planes), self.adaptive(planes), F.adaptive_avg_pool2d(planes, 1), F.avg_pool2d(planes, 2),
+                F.max_pool2d(planes, 2, stride=1, dilation=2), F.avg_pool2d(planes, 3, 2, 1, True, False),
+                self.conv3d(planes[:, :2].reshape(-1, 2, 2, 2, 12)), F.conv_transpose2d(planes, self.up.weight),
+                F.max_pool1d(x, 3), F.avg_pool1d(x, 2), F.adaptive_avg_pool1d(x, 5))
+
+
+EXAMPLES = {
+    "mlp": (Mlp, [(2, 64)]),
+    "linear_relu": (LinearRelu, [(2, 16)]),
+    "patterns": (Patterns, [(4, 16)]),
+    "conv_bn": (ConvBn, [(1, 3, 8, 8)]),
+    "cnn": (Cnn, [(2, 3, 16, 16)]),
+    "resnet_block_modules": (ResNetBlock, [(1, 8, 6, 6)]),
+    "resnet_block_functional": (ResNetBlockFunctional, [(1, 8, 6, 6)]),
+    "resnet_block_torch": (ResNetBlockTorch, [(1, 8, 6, 6)]),
+    "resnet_block_methods": (ResNetBlockMethods, [(1, 8, 6, 6)]),
+    "resnet_block_in_place": (ResNetBlockInPlace, [(1, 8, 6, 6)]),
+    "activations": (Activations, [(3, 5)]),
+    "shapes": (Shapes, [(2, 4, 4, 6)]),
+    "layers": (Layers, [(2, 4, 12)]),
+}
+
+
+def write(name, folder):
+    build, shapes = EXAMPLES[name]
+    model = filled(build())
+    inputs = [hashed(shape, 100 + i) for i, shape in enumerate(shapes)]
+    graph_name = "resnet_block" if name.startswith("resnet_block") else name  # Spellings of one graph.
+    export_fx.export(model, inputs, folder / name, graph_name)
+    with torch.no_grad():
+        outputs = model(*[x.clone() for x in inputs])
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    expected = {f"input.{i}": x for i, x in enumerate(inputs)}
+    expected.update((f"output.{i}", y.contiguous()) for i, y in enumerate(outputs))
+    export_fx.write_safetensors(folder / f"{name}.expected.safetensors", expected)
+
+
+if __name__ == "__main__":
+    for example in EXAMPLES:
+        write(example, pathlib.Path(sys.argv[1]))
