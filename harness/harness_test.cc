@@ -178,8 +178,11 @@ TEST(Harness, RandomInputsInPlaceOfADataset) {
   const auto& alone = fp32.measurements(0);
   EXPECT_EQ(alone.counted_bytes(), 4 * (64 + 8 + 8 + 8) + fp32.weight_bytes());
   EXPECT_EQ(fp32.measurements(2).counted_bytes(), 3 * 4 * (64 + 8 + 8 + 8) + fp32.weight_bytes());
-  // Both calls are bound by memory at 10 GB/s, and take a microsecond by themselves.
-  EXPECT_NEAR(alone.predicted_ms(), static_cast<double>(alone.counted_bytes()) / 10e9 * 1e3 + 2e-3, 1e-9);
+  // By the roofline both calls are bound by memory at 10 GB/s, and take a microsecond by themselves.
+  EXPECT_NEAR(alone.predicted_ms(), 4 * (64 + 8 * 64 + 8 + 8 + 8) / 10e9 * 1e3 + 2e-3, 1e-9);
+  ASSERT_EQ(fp32.layers_size(), 2);
+  EXPECT_EQ(fp32.layers(0).operations(), 2 * 8 * 64);
+  EXPECT_DOUBLE_EQ(fp32.layers(0).operations_per_byte(), 2 * 8 * 64 / (4.0 * (64 + 8 * 64 + 8)));
   EXPECT_EQ(fp32.measurements(0).predicted_speedup(), 1);
   EXPECT_FALSE(fp32.measurements(1).has_predicted_ms()) << "two threads: the peaks are of one";
 }

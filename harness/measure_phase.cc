@@ -13,6 +13,7 @@
 #include "harness/session.h"
 #include "ir/base/status.h"
 #include "passes/core/pipeline.h"
+#include "passes/core/roofline.h"
 
 namespace fuselage::harness {
 namespace {
@@ -47,10 +48,11 @@ Results::Measurement ToResult(int64_t batch, int threads, Engine& engine, const 
   return measurement;
 }
 
-// By the roofline; none for the interpreter.
-std::optional<double> PredictedMs(Engine& engine, const std::optional<passes::MachinePeaks>& peaks) {
-  if (!peaks.has_value() || engine.executable() == nullptr) return std::nullopt;
-  return 1e3 * PredictedSeconds(engine.executable()->profile(), *peaks);
+// The graph that a variant runs at this batch.
+absl::StatusOr<std::unique_ptr<ir::Graph>> AtBatch(const ir::Graph& graph, int64_t batch) {
+  std::unique_ptr<ir::Graph> clone = graph.Clone();
+  RETURN_IF_ERROR(clone->SetBatch(batch));
+  return clone;
 }
 
 struct Difference {
@@ -210,7 +212,11 @@ absl::Status Session::MeasureBatch(int64_t batch, int threads) {
   std::vector<std::optional<double>> bytes(engines.size()), predicted(engines.size());
   if (threads == 1) {
     RETURN_IF_ERROR(MeasureMemory(engines, inputs, &bytes));
-    for (size_t i = 0; i < engines.size(); ++i) predicted[i] = PredictedMs(*engines[i], peaks_);
+    for (size_t i = 0; i < engines.size(); ++i) {
+      if (engines[i]->executable() == nullptr) continue;
+      ASSIGN_OR_RETURN(const auto graph, AtBatch(*variants_[i].graph, batch));
+      predicted[i] = 1e3 * passes::PredictedSeconds(*graph, *peaks_);
+    }
   }
 
   recorder_.Update([&](Results& results) {
@@ -274,10 +280,16 @@ absl::Status Session::MeasureLayers() {
         Warn(absl::StrCat("no SNR of the layers of ", variant.config->name(), ": ", found.status().message()));
       }
     }
+    ASSIGN_OR_RETURN(const auto graph, AtBatch(*variant.graph, batch));
     recorder_.Update([&](Results& results) {
       for (Results::Layer& layer : layers) {
         const auto snr = snrs.find(layer.name());
         if (snr != snrs.end()) layer.set_snr_db(snr->second);
+        if (const ir::Node* node = graph->FindNodeOrNull(layer.name())) {
+          const passes::Work work = passes::WorkOf(*node);
+          layer.set_operations(work.operations);
+          layer.set_operations_per_byte(passes::ArithmeticIntensity(work));
+        }
         *results.mutable_variants(static_cast<int>(i))->add_layers() = std::move(layer);
       }
     });

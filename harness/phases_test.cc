@@ -66,6 +66,25 @@ TEST(Phases, ManualFusionTakesTwoPairs) {
   EXPECT_LT(phase.results.variants(1).max_abs_error(), 1e-5);
 }
 
+TEST(Phases, PatternRewritingFindsTwoOfEach) {
+  const Phase phase = RunPhase("phase3_pattern_rewrite");
+  const Results::Pass add_relu = PassOf(phase.results, "add_relu");
+  EXPECT_EQ(add_relu.nodes_before(), 13);
+  EXPECT_EQ(add_relu.nodes_after(), 11);
+  EXPECT_EQ(add_relu.matches(), 2);
+  const Results::Pass matmul = PassOf(phase.results, "matmul_add_relu");
+  EXPECT_EQ(matmul.nodes_before(), 11);
+  EXPECT_EQ(matmul.nodes_after(), 9);
+  EXPECT_EQ(matmul.matches(), 2);
+  EXPECT_LT(matmul.max_abs_error(), 1e-5);
+  ASSERT_EQ(phase.results.variants_size(), 3);
+  EXPECT_LT(phase.results.variants(2).max_abs_error(), 1e-5);
+  EXPECT_LT(phase.results.variants(2).measurements(0).counted_bytes(),
+            phase.results.variants(0).measurements(0).counted_bytes());
+  EXPECT_THAT(phase.out,
+              AllOf(HasSubstr("Graph after add_relu: 11 nodes"), HasSubstr("Graph after matmul_add_relu: 9 nodes")));
+}
+
 TEST(Phases, BenchmarkAtFourBatchSizes) {
   const Phase phase = RunPhase("phase4_benchmark");
   ASSERT_EQ(phase.results.variants_size(), 2);
@@ -105,7 +124,8 @@ TEST(Phases, TheSequenceHoldsThemAll) {
   const SearchPath search = SearchPath::FromEnvironment();
   const auto text = ReadFile(search.Find("harness/configs/phases.textproto"));
   ASSERT_TRUE(text.ok()) << text.status();
-  for (const char* name : {"phase1_trace", "phase2_manual_fusion", "phase4_benchmark", "phase5_conv_bn"}) {
+  for (const char* name :
+       {"phase1_trace", "phase2_manual_fusion", "phase3_pattern_rewrite", "phase4_benchmark", "phase5_conv_bn"}) {
     EXPECT_THAT(*text, HasSubstr(std::string("sequence: \"") + name + ".textproto\""));
   }
 }

@@ -1,7 +1,5 @@
 #include "harness/measure/layers.h"
 
-#include <algorithm>
-
 #include "absl/strings/match.h"
 #include "harness/base/statistics.h"
 #include "ir/base/status.h"
@@ -90,17 +88,6 @@ int64_t CountedBytes(const runtime::Executable& executable) {
   int64_t bytes = 0;
   for (const runtime::StepProfile& step : executable.profile()) bytes += step.bytes;
   return bytes;
-}
-
-double PredictedSeconds(absl::Span<const runtime::StepProfile> steps, const passes::MachinePeaks& peaks) {
-  double seconds = 0;
-  for (const runtime::StepProfile& step : steps) {
-    const double peak = absl::StartsWith(step.op, "int8.") ? peaks.int8_ops_per_second : peaks.f32_flops_per_second;
-    const double compute = 2.0 * static_cast<double>(step.macs) / peak;
-    const double memory = static_cast<double>(step.bytes) / peaks.bytes_per_second;
-    seconds += std::max(compute, memory) + peaks.seconds_per_call;
-  }
-  return seconds;
 }
 
 }  // namespace fuselage::harness

@@ -12,7 +12,6 @@
 #include "harness/results.pb.h"
 #include "ir/graph.h"
 #include "kernels/core/registry.h"
-#include "passes/core/pass.h"
 #include "runtime/executable.h"
 
 namespace fuselage::harness {
@@ -31,10 +30,6 @@ absl::StatusOr<std::vector<Results::Layer>> ProfileLayers(runtime::Executable& e
 
 // Bytes that one run moves to and from memory if no cache helps: operands, results and weights of each step, each once.
 int64_t CountedBytes(const runtime::Executable& executable);
-
-// Seconds of one run on one thread, by the roofline: each step takes as long as its operations at the peak of their
-// type or its bytes at the memory's, whichever is longer, and a call's own cost.
-double PredictedSeconds(absl::Span<const runtime::StepProfile> steps, const passes::MachinePeaks& peaks);
 
 }  // namespace fuselage::harness
 

@@ -12,7 +12,6 @@
 #include "harness/base/files.h"
 #include "harness/measure/accuracy.h"
 #include "harness/measure/engine.h"
-#include "harness/measure/layers.h"
 #include "harness/measure/memory_counter.h"
 #include "harness/measure/peaks.h"
 #include "harness/measure/samples.h"
@@ -143,25 +142,6 @@ TEST_F(EngineTest, InputsMustShareTheirFirstDimension) {
   const auto empty =
       *ir::Parse("graph @e {\n  param @p: f32[1] = [1]\n  %p: f32[1] = get_attr @p\n  output(%p)\n}", ops_);
   EXPECT_THAT(BatchOf(*empty), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no inputs")));
-}
-
-// 2 * 1000 operations at 1e3 a second take 2 s, 100 bytes at 10 a second 10 s; a call costs half a second.
-TEST(Roofline, EachStepTakesTheLongerOfItsTwoRoofs) {
-  passes::MachinePeaks peaks;
-  peaks.f32_flops_per_second = 1e3;
-  peaks.int8_ops_per_second = 1e4;
-  peaks.bytes_per_second = 10;
-  peaks.seconds_per_call = 0.5;
-  runtime::StepProfile step;
-  step.op = "conv2d";
-  step.macs = 1000;
-  EXPECT_DOUBLE_EQ(PredictedSeconds({step}, peaks), 2.5);
-  step.op = "int8.conv2d";
-  EXPECT_DOUBLE_EQ(PredictedSeconds({step}, peaks), 0.7);
-  step.bytes = 100;
-  EXPECT_DOUBLE_EQ(PredictedSeconds({step}, peaks), 10.5);
-  EXPECT_DOUBLE_EQ(PredictedSeconds({step, step}, peaks), 21);
-  EXPECT_EQ(PredictedSeconds({}, peaks), 0);
 }
 
 TEST(MemoryCounter, CountsOrSaysWhyNot) {

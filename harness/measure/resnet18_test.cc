@@ -64,7 +64,10 @@ class ResNet18Test : public ::testing::Test {
     CalibrationOptions options;
     options.images = 2;
     CalibrationRunner runner(samples, kernels_, &pool, options);
-    ASSERT_OK(passes::RunPipeline(config, passes_, {&runner, &kernels_}, graph));
+    passes::PassEnvironment environment;
+    environment.runner = &runner;
+    environment.kernels = &kernels_;
+    ASSERT_OK(passes::RunPipeline(config, passes_, environment, graph));
   }
 
   // The imported graph after the float pipeline, and after the INT8 pipeline where asked for.

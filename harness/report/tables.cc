@@ -202,11 +202,13 @@ std::string LayersTable(const Results& results, int count) {
                                                                              {"kernel", Align::kLeft},
                                                                              {"ms"},
                                                                              {"share"},
+                                                                             {"ops/byte"},
                                                                              {"GMAC/s"},
                                                                              {"SNR dB"}});
   for (const auto* layer : layers) {
     table.AddRow({layer->name().empty() ? "-" : Shortened(layer->name(), kNameWidth), layer->op(), layer->variant(),
                   Number(layer->ms(), 3), absl::StrFormat("%.1f %%", total > 0 ? 100 * layer->ms() / total : 0),
+                  Number(FUSELAGE_OPTIONAL(*layer, operations_per_byte), 1),
                   layer->macs() > 0 && layer->ms() > 0 ? Number(layer->macs() / layer->ms() / 1e6, 1) : "-",
                   Number(FUSELAGE_OPTIONAL(*layer, snr_db), 1)});
   }
