@@ -12,6 +12,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/flags.h"
 #include "harness/load_config.h"
+#include "harness/measure/peaks.h"
 #include "harness/recorder.h"
 #include "harness/report/progress.h"
 #include "harness/report/table.h"
@@ -58,7 +59,6 @@ absl::Status Run(LoadedConfig loaded, const std::string& folder, const Flags& fl
   request.allow_nonfinite = flags.allow_nonfinite;
   request.explain = flags.explain;
   if (!flags.no_cache) request.cache_folder = CacheFolder();
-  request.remeasure_peaks = flags.remeasure_peaks;
   ApplyFlags(flags, &request.config);
 
   RETURN_IF_ERROR(MakeWritableFolder(folder));
@@ -110,6 +110,8 @@ int RunSequence(std::vector<LoadedConfig> members, const std::string& folder, co
 
 absl::StatusOr<int> RunConfig(const Flags& flags, const Terminal& terminal) {
   const SearchPath search = SearchPath::FromEnvironment();
+  // Once, however many configs follow: the first that wants peaks finds none.
+  if (flags.remeasure_peaks && !flags.no_cache) unlink(PeaksFile(CacheFolder()).c_str());
   ASSIGN_OR_RETURN(LoadedConfig loaded, LoadConfig(flags.config, search, PassOptionTypes()));
   std::string folder = flags.out.empty() ? absl::StrCat("fuselage-out/", loaded.name) : flags.out;
   // Beside the results of a whole run, not in their place.

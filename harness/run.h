@@ -22,7 +22,6 @@ struct RunRequest {
   bool allow_nonfinite = false;
   bool explain = false;      // Only the passes, and what they did.
   std::string cache_folder;  // Keeps the machine's peaks and what passes keep; empty: nothing is kept.
-  bool remeasure_peaks = false;
 };
 
 // Fills the recorder as it goes; the caller finishes it. A missed gate is a gate error, after everything was measured.

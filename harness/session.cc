@@ -233,7 +233,7 @@ absl::Status Session::FindPeaks() {
   progress_.Begin("machine peaks");
   const std::string file = request_.cache_folder.empty() ? "" : PeaksFile(request_.cache_folder);
   absl::StatusOr<Results::Peaks> peaks = absl::NotFoundError("");
-  if (!file.empty() && !request_.remeasure_peaks) peaks = ReadPeaks(file);
+  if (!file.empty()) peaks = ReadPeaks(file);
   if (!peaks.ok()) {
     ASSIGN_OR_RETURN(peaks, MeasurePeaks(ops_, kernels_));
     peaks->set_measured(UtcNow());
