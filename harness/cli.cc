@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <new>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "harness/base/interrupt.h"
 #include "harness/flags.h"
 #include "harness/load_config.h"
+#include "harness/measure/peaks.h"
 #include "harness/recorder.h"
 #include "harness/report/progress.h"
 #include "harness/report/table.h"
@@ -46,18 +48,19 @@ absl::Status RunGuarded(const RunRequest& request, report::Progress& progress, R
   }
 }
 
-absl::Status Run(const Flags& flags, const Terminal& terminal) {
+// One config, into `folder`.
+absl::Status Run(LoadedConfig loaded, const std::string& folder, const Flags& flags, const SearchPath& search,
+                 const Terminal& terminal) {
   RunRequest request;
-  request.search = SearchPath::FromEnvironment();
-  ASSIGN_OR_RETURN(LoadedConfig loaded, LoadConfig(flags.config, request.search, PassOptionTypes()));
+  request.search = search;
   request.config = std::move(loaded.config);
   request.name = loaded.name;
   request.max_memory_bytes = flags.max_memory_bytes;
   request.allow_nonfinite = flags.allow_nonfinite;
+  request.explain = flags.explain;
+  if (!flags.no_cache) request.cache_folder = CacheFolder();
   ApplyFlags(flags, &request.config);
 
-  const std::string folder =
-      request.search.InCaller(flags.out.empty() ? absl::StrCat("fuselage-out/", request.name) : flags.out);
   RETURN_IF_ERROR(MakeWritableFolder(folder));
   Recorder recorder(folder);
   report::Progress progress(terminal.err, terminal.err_is_terminal);
@@ -77,12 +80,49 @@ absl::Status Run(const Flags& flags, const Terminal& terminal) {
     // A missed gate does not make the results incomplete.
     const bool complete = status.ok() || ExitCodeOf(status) == kGateFailed;
     const std::string report = recorder.Finish(complete ? absl::OkStatus() : status, slowest_layers);
-    if (recorder.Snapshot().passes_size() > 0) terminal.out << report << std::flush;
+    const Results results = recorder.Snapshot();
+    if (results.passes_size() > 0 || results.graphs_size() > 0) terminal.out << report << std::flush;
   }
   const absl::Status written = recorder.write_status();
-  if (written.ok()) terminal.out << "\nresults: " << report::Escaped(folder) << "/results.json\n" << std::flush;
+  if (written.ok()) {
+    terminal.out << "\nresults: " << report::Escaped(folder) << (flags.explain ? "/report.txt" : "/results.json")
+                 << "\n"
+                 << std::flush;
+  }
   if (!written.ok() && !status.ok()) PrintError(written, terminal.err);
   return status.ok() ? written : status;
+}
+
+// Every config of a sequence, whatever became of those before it. The worst exit code is the largest.
+int RunSequence(std::vector<LoadedConfig> members, const std::string& folder, const Flags& flags,
+                const SearchPath& search, const Terminal& terminal) {
+  int worst = kOk;
+  for (size_t i = 0; i < members.size(); ++i) {
+    const std::string name = members[i].name;
+    const std::string heading = absl::StrCat("[", i + 1, "/", members.size(), "] ", report::Escaped(name));
+    terminal.out << "\n" << heading << "\n" << std::string(heading.size(), '=') << "\n" << std::flush;
+    const absl::Status status = Run(std::move(members[i]), absl::StrCat(folder, "/", name), flags, search, terminal);
+    if (!status.ok()) PrintError(status, terminal.err);
+    worst = std::max<int>(worst, ExitCodeOf(status));
+  }
+  return worst;
+}
+
+absl::StatusOr<int> RunConfig(const Flags& flags, const Terminal& terminal) {
+  const SearchPath search = SearchPath::FromEnvironment();
+  // Once, however many configs follow: the first that wants peaks finds none.
+  if (flags.remeasure_peaks && !flags.no_cache) unlink(PeaksFile(CacheFolder()).c_str());
+  ASSIGN_OR_RETURN(LoadedConfig loaded, LoadConfig(flags.config, search, PassOptionTypes()));
+  std::string folder = flags.out.empty() ? absl::StrCat("fuselage-out/", loaded.name) : flags.out;
+  // Beside the results of a whole run, not in their place.
+  if (flags.explain && flags.out.empty()) folder += "-explain";
+  folder = search.InCaller(folder);
+  if (loaded.config.sequence().empty()) {
+    RETURN_IF_ERROR(Run(std::move(loaded), folder, flags, search, terminal));
+    return kOk;
+  }
+  ASSIGN_OR_RETURN(std::vector<LoadedConfig> members, LoadSequence(loaded, search, PassOptionTypes()));
+  return RunSequence(std::move(members), folder, flags, search, terminal);
 }
 
 }  // namespace
@@ -93,9 +133,10 @@ int RunCommand(const std::vector<std::string>& args, const Terminal& terminal) {
     terminal.out << FlagsHelp() << std::flush;
     return kOk;
   }
-  const absl::Status status = flags.ok() ? Run(*flags, terminal) : flags.status();
-  if (!status.ok()) PrintError(status, terminal.err);
-  return ExitCodeOf(status);
+  const absl::StatusOr<int> code = flags.ok() ? RunConfig(*flags, terminal) : flags.status();
+  if (code.ok()) return *code;
+  PrintError(code.status(), terminal.err);
+  return ExitCodeOf(code.status());
 }
 
 }  // namespace fuselage::harness

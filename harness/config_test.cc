@@ -31,7 +31,24 @@ TEST(Flags, BothSpellings) {
   EXPECT_THAT(flags->shapes, ElementsAre("x:1,3,8,8", "y:1"));
   EXPECT_EQ(flags->max_memory_bytes, int64_t{2} << 30);
   EXPECT_TRUE(flags->allow_nonfinite);
+  EXPECT_FALSE(flags->explain || flags->no_cache || flags->remeasure_peaks);
   EXPECT_EQ(flags->isa, "avx2");
+}
+
+TEST(Flags, ExplainIsACommandAndAFlag) {
+  EXPECT_TRUE(ParseFlags({"explain", "--config=a"})->explain);
+  EXPECT_TRUE(ParseFlags({"--config=a", "--explain"})->explain);
+  EXPECT_THAT(FlagError({"explian", "--config=a"}), HasSubstr("unknown command explian; did you mean \"explain\"?"));
+  EXPECT_THAT(FlagError({"--config=a", "explain"}), HasSubstr("\"explain\" is not a flag"));
+  EXPECT_THAT(FlagError({"explain"}), HasSubstr("--config=FILE"));
+  EXPECT_THAT(FlagsHelp(), HasSubstr("explain --config=resnet18.textproto"));
+}
+
+TEST(Flags, Cache) {
+  const auto flags = ParseFlags({"--config=a", "--no_cache", "--remeasure_peaks"});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_TRUE(flags->no_cache);
+  EXPECT_TRUE(flags->remeasure_peaks);
 }
 
 TEST(Flags, MistakesAreNamed) {
@@ -113,7 +130,10 @@ TEST(Config, SyntaxErrorsHaveTheirPlace) {
 TEST(Config, ValuesAreChecked) {
   const auto with = [](const std::string& more) { return std::string(kGood) + more; };
   EXPECT_THAT(ConfigError(""), HasSubstr("my.textproto: model.path is empty"));
-  EXPECT_THAT(ConfigError("model { path: \"a\" }"), HasSubstr("dataset is empty, want one of fashion_mnist"));
+  EXPECT_THAT(ConfigError("model { path: \"a\" }"), HasSubstr("pipeline, variants and print_graphs is empty"));
+  EXPECT_THAT(ConfigError("model { path: \"a\" } dataset {}"),
+              HasSubstr("dataset is empty, want one of fashion_mnist"));
+  EXPECT_THAT(ConfigError("model { path: \"a\" } dataset { cifar10 {} }"), HasSubstr("path is empty, want a folder"));
   EXPECT_THAT(ConfigError(with("variants { name: \"int8\" }")), HasSubstr("variants[2].name is int8"));
   EXPECT_THAT(ConfigError(with("variants {}")), HasSubstr("variants[2].name is empty"));
   EXPECT_THAT(ConfigError(with("variants { name: \"x\" backend: \"gpu\" }")), HasSubstr("variants[2].backend"));
@@ -121,6 +141,59 @@ TEST(Config, ValuesAreChecked) {
   EXPECT_THAT(ConfigError(with("benchmark { threads: -1 }")), HasSubstr("benchmark.threads is -1"));
   EXPECT_THAT(ConfigError(with("evaluation { limit: -5 }")), HasSubstr("evaluation.limit is -5"));
   EXPECT_THAT(ConfigError(with("benchmark { min_time_ms: nan }")), HasSubstr("min_time_ms"));
+}
+
+TEST(Config, WithoutADatasetInputsAreRandom) {
+  const std::string graphs = "model { path: \"a.ir\" } print_graphs: true ";
+  EXPECT_TRUE(ParseConfig(graphs, "my.textproto", {}).ok());
+  EXPECT_TRUE(ParseConfig(graphs + "random_inputs { seed: 3 count: 4 }", "my.textproto", {}).ok());
+  EXPECT_THAT(ConfigError(graphs + "random_inputs { count: -1 }"), HasSubstr("random_inputs.count is negative"));
+  EXPECT_THAT(ConfigError(graphs + "gates { min_top1: 90 }"), HasSubstr("random inputs have no accuracy"));
+  EXPECT_THAT(ConfigError(graphs + "gates { max_top1_drop: 1 }"), HasSubstr("random inputs have no accuracy"));
+  EXPECT_THAT(ConfigError(graphs + "preprocessing { mean: 1 }"),
+              HasSubstr("preprocessing and evaluation want a dataset"));
+  EXPECT_THAT(ConfigError(std::string(kGood) + "random_inputs {}"), HasSubstr("want one of the two"));
+}
+
+TEST(Config, ASequenceHoldsNamesAlone) {
+  EXPECT_TRUE(ParseConfig("title: \"all\" sequence: \"a.textproto\"", "my.textproto", {}).ok());
+  EXPECT_THAT(ConfigError("sequence: \"a.textproto\" print_graphs: true"),
+              HasSubstr("my.textproto: sequence: want nothing beside it but a title"));
+}
+
+TEST(Config, ASequenceIsLookedForBesideItsFile) {
+  SearchPath search;
+  search.caller = ::testing::TempDir() + "/sequence_caller";
+  search.runfiles = ::testing::TempDir() + "/sequence_runfiles";
+  const std::string folder = search.caller + "/own", shipped = search.runfiles + "/harness/configs";
+  std::filesystem::create_directories(folder);
+  std::filesystem::create_directories(shipped);
+  const std::string config = "model { path: \"a.ir\" } print_graphs: true";
+  for (const std::string& file : {folder + "/one.textproto", shipped + "/one.textproto", shipped + "/two.textproto"}) {
+    ASSERT_TRUE(WriteFileAtomic(file, config).ok());
+  }
+  const auto sequence = [&](const std::string& text) {
+    EXPECT_TRUE(WriteFileAtomic(folder + "/all.textproto", text).ok());
+    const auto loaded = LoadConfig("own/all.textproto", search, {});
+    EXPECT_TRUE(loaded.ok()) << loaded.status();
+    return LoadSequence(*loaded, search, {});
+  };
+  const auto members = sequence("sequence: [\"one.textproto\", \"two.textproto\"]");
+  ASSERT_TRUE(members.ok()) << members.status();
+  ASSERT_EQ(members->size(), 2);
+  EXPECT_EQ((*members)[0].path, folder + "/one.textproto");
+  EXPECT_EQ((*members)[1].path, shipped + "/two.textproto");
+  EXPECT_EQ((*members)[1].name, "two");
+
+  const auto error = [&](const std::string& text) {
+    const auto failed = sequence(text);
+    EXPECT_EQ(ExitCodeOf(failed.status()), kUsage) << failed.status();
+    return std::string(failed.status().message());
+  };
+  EXPECT_THAT(error("sequence: \"tow.textproto\""),
+              AllOf(HasSubstr("own/all.textproto: sequence: "), HasSubstr("did you mean \"two.textproto\"?")));
+  EXPECT_THAT(error("sequence: \"all.textproto\""), HasSubstr("all.textproto is a sequence itself"));
+  EXPECT_THAT(error("sequence: [\"two.textproto\", \"two.textproto\"]"), HasSubstr("two configs are named two"));
 }
 
 TEST(Config, ABareNameIsTheCallersThenTheTrees) {

@@ -50,15 +50,6 @@ std::string GpuName() {
   return "none";
 }
 
-// ISO 8601, to the second.
-std::string UtcNow() {
-  const time_t now = time(nullptr);
-  tm parts;
-  char text[32] = "";
-  if (gmtime_r(&now, &parts) != nullptr) strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
 bool IsCommit(absl::string_view text) {
   return text.size() >= 40 &&
          std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isxdigit(static_cast<uint8_t>(c)); });
@@ -113,6 +104,14 @@ std::string GitCommit(const std::string& workspace) {
     }
   }
   return "unknown";
+}
+
+std::string UtcNow() {
+  const time_t now = time(nullptr);
+  tm parts;
+  char text[32] = "";
+  if (gmtime_r(&now, &parts) != nullptr) strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
 }
 
 std::optional<int64_t> PeakRssBytes() {

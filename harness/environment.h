@@ -19,6 +19,9 @@ int AvailableCores();
 // The commit that a checkout's HEAD names, read from its .git; "unknown" where there is none.
 std::string GitCommit(const std::string& workspace);
 
+// Now, to the second: ISO 8601.
+std::string UtcNow();
+
 // VmHWM of /proc/self/status: the most memory that the whole process has held so far.
 std::optional<int64_t> PeakRssBytes();
 

@@ -14,6 +14,8 @@
 namespace fuselage::harness {
 namespace {
 
+constexpr char kExplain[] = "explain";
+
 struct Flag {
   std::string name, value, help;  // `value` names it in the help; empty: the flag takes none.
   std::function<absl::Status(const std::string&, Flags*)> set;
@@ -57,6 +59,13 @@ Flag OneOf(const std::string& name, const std::vector<std::string>& values, cons
           }};
 }
 
+Flag Switch(const std::string& name, const std::string& help, bool Flags::*field) {
+  return {name, "", help, [field](const std::string&, Flags* flags) {
+            flags->*field = true;
+            return absl::OkStatus();
+          }};
+}
+
 // "4G", "512M", "100K", or bytes.
 absl::Status SetMemory(const std::string& text, Flags* flags) {
   absl::string_view digits = text;
@@ -86,23 +95,19 @@ const std::vector<Flag>& AllFlags() {
       Integer("batch", "the benchmark's only batch size", 1, &Flags::batch),
       Integer("limit", "measure accuracy on the first N images; 0: all", 0, &Flags::limit),
       Text("out", "FOLDER", "results.json, reports and IR dumps; by default fuselage-out/<config>", &Flags::out),
-      Text("model", "FILE", "another .onnx file than the config's", &Flags::model),
+      Text("model", "FILE", "another .onnx or .ir file than the config's", &Flags::model),
       {"shape", "INPUT:DIMS", "fixes an input's shape, as in input:1,3,224,224",
        [](const std::string& text, Flags* flags) {
          flags->shapes.push_back(text);
          return absl::OkStatus();
        }},
       {"max_memory", "BYTES", "bound on loading a model, and on an executable's weights and arena; K, M, G", SetMemory},
-      {"allow_nonfinite", "", "layers with NaN or infinite weights stay in FP32, with a warning",
-       [](const std::string&, Flags* flags) {
-         flags->allow_nonfinite = true;
-         return absl::OkStatus();
-       }},
-      {"help", "", "this list",
-       [](const std::string&, Flags* flags) {
-         flags->help = true;
-         return absl::OkStatus();
-       }},
+      Switch("allow_nonfinite", "layers with NaN or infinite weights stay in FP32, with a warning",
+             &Flags::allow_nonfinite),
+      Switch("explain", "the same as the command explain", &Flags::explain),
+      Switch("no_cache", "keep nothing in ~/.cache/fuselage, and use nothing from it", &Flags::no_cache),
+      Switch("remeasure_peaks", "measure the machine's peaks again", &Flags::remeasure_peaks),
+      Switch("help", "this list", &Flags::help),
   };
   return *flags;
 }
@@ -113,6 +118,14 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
   Flags flags;
   for (size_t i = 0; i < args.size(); ++i) {
     absl::string_view text = args[i];
+    if (i == 0 && text == kExplain) {
+      flags.explain = true;
+      continue;
+    }
+    if (i == 0 && !absl::StrContains(text, "-") && !absl::StrContains(text, ".") && !absl::StrContains(text, "/")) {
+      return UsageError(
+          absl::StrCat("unknown command ", text, DidYouMean(text, {kExplain}), "; the only one is ", kExplain));
+    }
     if (!absl::StartsWith(text, "--")) {
       return UsageError(absl::StrCat("\"", text, "\" is not a flag: want --config=", text));
     }
@@ -145,7 +158,10 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
 }
 
 std::string FlagsHelp() {
-  std::string out = "bazel run //harness -- --config=resnet18.textproto [flags]\n\n";
+  std::string out =
+      "bazel run //harness -- --config=resnet18.textproto [flags]\n"
+      "bazel run //harness -- explain --config=resnet18.textproto [flags]\n\n"
+      "explain runs only the passes, and says what each did, where each op runs, and what leaving INT8 costs.\n\n";
   for (const Flag& flag : AllFlags()) {
     const std::string name = absl::StrCat("--", flag.name, flag.value.empty() ? "" : "=", flag.value);
     absl::StrAppendFormat(&out, "  %-22s %s\n", name, flag.help);

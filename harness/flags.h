@@ -1,4 +1,4 @@
-// The command line: --name=value or --name value.
+// The command line: an optional command, then --name=value or --name value.
 #ifndef FUSELAGE_HARNESS_FLAGS_H_
 #define FUSELAGE_HARNESS_FLAGS_H_
 
@@ -19,6 +19,8 @@ struct Flags {
   std::optional<int> threads, batch, limit;
   int64_t max_memory_bytes = 0;  // 0: the default of each part.
   bool allow_nonfinite = false;
+  bool explain = false;  // Also the command `explain`, in front of the flags.
+  bool no_cache = false, remeasure_peaks = false;
   bool help = false;
 };
 

@@ -1,6 +1,7 @@
 #include "harness/gates.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 
@@ -24,6 +25,11 @@ Results::Gate MakeGate(const std::string& name, const std::string& variant, Boun
     gate.set_passed(bound == Bound::kAtLeast ? *found >= wanted : *found <= wanted);
   }
   return gate;
+}
+
+// "91.20", "1.2e-05"
+std::string BoundText(double value) {
+  return std::abs(value) < 0.01 ? absl::StrFormat("%.2g", value) : absl::StrFormat("%.2f", value);
 }
 
 std::optional<double> SmallestSnr(const Results::Variant& variant) {
@@ -62,6 +68,15 @@ std::vector<Results::Gate> CheckGates(const HarnessConfig::Gates& gates, const R
           MakeGate("min_snr_db", variant.name(), Bound::kAtLeast, gates.min_snr_db(), SmallestSnr(variant)));
     }
   }
+  if (gates.has_max_abs_error()) {
+    for (const auto& pass : results.passes()) {
+      if (!pass.changed()) continue;
+      std::optional<double> error;
+      if (pass.has_max_abs_error()) error = pass.max_abs_error();
+      checked.push_back(MakeGate("max_abs_error", "", Bound::kAtMost, gates.max_abs_error(), error));
+      checked.back().set_pass(pass.name());
+    }
+  }
   return checked;
 }
 
@@ -69,9 +84,9 @@ absl::Status GateStatus(const std::vector<Results::Gate>& gates) {
   std::string failed;
   for (const auto& gate : gates) {
     if (gate.passed()) continue;
-    const std::string found = gate.has_found() ? absl::StrFormat("%.2f", gate.found()) : "not measured";
-    absl::StrAppend(&failed, failed.empty() ? "" : "; ",
-                    absl::StrFormat("%s of %s is %s, wanted %.2f", gate.name(), gate.variant(), found, gate.wanted()));
+    absl::StrAppend(&failed, failed.empty() ? "" : "; ", gate.name(), " of ",
+                    gate.pass().empty() ? gate.variant() : absl::StrCat("pass ", gate.pass()), " is ",
+                    gate.has_found() ? BoundText(gate.found()) : "not measured", ", wanted ", BoundText(gate.wanted()));
   }
   return failed.empty() ? absl::OkStatus() : GateError(failed);
 }

@@ -10,7 +10,7 @@
 
 namespace fuselage::harness {
 
-// One entry for each gate and variant; what was not measured does not pass.
+// One entry for each gate and variant, or pass; what was not measured does not pass.
 std::vector<Results::Gate> CheckGates(const HarnessConfig::Gates& gates, const Results& results);
 
 // A gate error that lists the failed ones, or OK.

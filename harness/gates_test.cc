@@ -40,6 +40,27 @@ TEST(Gates, PassAndFail) {
   EXPECT_TRUE(GateStatus(CheckGates(HarnessConfig::Gates(), Measured(0, 0, 0))).ok()) << "no gates, none fails";
 }
 
+TEST(Gates, EveryPassThatChangedTheGraphStaysWithinTheError) {
+  HarnessConfig::Gates gates;
+  gates.set_max_abs_error(1e-5);
+  Results results;
+  for (const auto& [name, changed, error] :
+       {std::make_tuple("normalize", false, -1.0), std::make_tuple("conv_bn", true, 2.4e-7),
+        std::make_tuple("fusion", true, 3e-5), std::make_tuple("cleanup", true, -1.0)}) {
+    auto* pass = results.add_passes();
+    pass->set_name(name);
+    pass->set_changed(changed);
+    if (error >= 0) pass->set_max_abs_error(error);
+  }
+  const std::vector<Results::Gate> found = CheckGates(gates, results);
+  ASSERT_EQ(found.size(), 3);
+  EXPECT_EQ(found[0].pass(), "conv_bn");
+  EXPECT_TRUE(found[0].passed());
+  EXPECT_EQ(std::string(GateStatus(found).message()),
+            "max_abs_error of pass fusion is 3e-05, wanted 1e-05; "
+            "max_abs_error of pass cleanup is not measured, wanted 1e-05");
+}
+
 TEST(Gates, WhatWasNotMeasuredDoesNotPass) {
   HarnessConfig::Gates gates;
   gates.set_min_top1(0);

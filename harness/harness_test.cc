@@ -11,6 +11,7 @@
 #include "harness/base/files.h"
 #include "harness/cli.h"
 #include "harness/environment.h"
+#include "harness/measure/peaks.h"
 #include "harness/results.pb.h"
 #include "harness/testing/testing.h"
 #include "kernels/core/isa.h"
@@ -120,6 +121,176 @@ TEST(Harness, AWholeRun) {
   EXPECT_THAT(ReadFile(place.out + "/report.txt").value_or(""), HasSubstr("Variants\n"));
 }
 
+// A network whose input is no image: a fully connected layer, a relu and a tanh, which has no INT8 kernel.
+constexpr char kVectors[] = R"(graph @vectors {
+  param @fc.weight: f32[8,64] = seed(1)
+  module @fc = linear(weight=@fc.weight)
+  %x: f32[4,64] = placeholder
+  %fc: f32[4,8] = call_module @fc(%x)
+  %relu: f32[4,8] = call_method relu(%fc)
+  %tanh: f32[4,8] = call_function tanh(%relu)
+  output(%tanh)
+})";
+constexpr char kVectorsConfig[] = R"(title: "Vectors"
+random_inputs { seed: 3 count: 12 }
+calibration { images: 8 }
+pipeline {
+  steps { pass { [type.googleapis.com/fuselage.NormalizeOptions] {} } }
+  steps { pass { [type.googleapis.com/fuselage.FusionOptions] {} } }
+  steps { pass { [type.googleapis.com/fuselage.QuantizeOptions] {} } }
+  steps { pass { [type.googleapis.com/fuselage.LowerOptions] {} } }
+}
+numeric_check { samples: 2 }
+variants { name: "fp32" after: "fusion" }
+variants { name: "int8" }
+benchmark { batches: [1, 3] threads: [1, 2] repetitions: 3 min_time_ms: 1 }
+)";
+
+TEST(Harness, RandomInputsInPlaceOfADataset) {
+  const Workplace place =
+      testing::MakeIrWorkplace("vectors", kVectors, std::string(kVectorsConfig) + "print_graphs: true");
+  const Outcome outcome = RunTiny(place);
+  ASSERT_EQ(outcome.code, kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("\nVectors\ntiny on "), HasSubstr("no dataset: accuracy not measured\n"),
+                                 HasSubstr("Graph as read: 5 nodes\n"),
+                                 HasSubstr("Graph after fusion: 4 nodes; gone: relu\n"), HasSubstr("max difference"),
+                                 HasSubstr("samples/s"), HasSubstr("Bytes moved"), Not(HasSubstr("top-1"))));
+  const Results results = ReadResults(place);
+  EXPECT_EQ(results.title(), "Vectors");
+  EXPECT_EQ(results.calibration().split(), "random");
+  EXPECT_EQ(results.calibration().images(), 8);
+  EXPECT_EQ(results.dataset().name(), "");
+  ASSERT_GE(results.graphs_size(), 3);
+  EXPECT_EQ(results.graphs(0).after(), "input");
+  EXPECT_GT(results.passes(2).snr_db(), 20) << "quantize";
+  EXPECT_EQ(results.environment().peaks().f32_flops_per_second(), 100e9) << "from the cache";
+  EXPECT_FALSE(results.environment().memory_counter().empty());
+
+  const auto &fp32 = results.variants(0), &int8 = results.variants(1);
+  EXPECT_FALSE(fp32.has_top1());
+  EXPECT_EQ(fp32.max_abs_error(), 0);
+  EXPECT_GT(int8.max_abs_error(), 0);
+  EXPECT_GT(int8.snr_db(), 20);
+  EXPECT_GT(int8.weight_bytes(), 0);
+  ASSERT_EQ(fp32.measurements_size(), 4);
+  EXPECT_EQ(fp32.measurements(2).batch(), 3);
+  // linear: 64 values in, 8 out, and the weights as they are packed; tanh: 8 in, 8 out.
+  const auto& alone = fp32.measurements(0);
+  EXPECT_EQ(alone.counted_bytes(), 4 * (64 + 8 + 8 + 8) + fp32.weight_bytes());
+  EXPECT_EQ(fp32.measurements(2).counted_bytes(), 3 * 4 * (64 + 8 + 8 + 8) + fp32.weight_bytes());
+  // By the roofline both calls are bound by memory at 10 GB/s, and take a microsecond by themselves.
+  EXPECT_NEAR(alone.predicted_ms(), 4 * (64 + 8 * 64 + 8 + 8 + 8) / 10e9 * 1e3 + 2e-3, 1e-9);
+  ASSERT_EQ(fp32.layers_size(), 2);
+  EXPECT_EQ(fp32.layers(0).operations(), 2 * 8 * 64);
+  EXPECT_DOUBLE_EQ(fp32.layers(0).operations_per_byte(), 2 * 8 * 64 / (4.0 * (64 + 8 * 64 + 8)));
+  EXPECT_EQ(fp32.measurements(0).predicted_speedup(), 1);
+  EXPECT_FALSE(fp32.measurements(1).has_predicted_ms()) << "two threads: the peaks are of one";
+}
+
+TEST(Harness, SeveralInputs) {
+  const Workplace place =
+      testing::MakeIrWorkplace("two_inputs", R"(graph @two {
+  %a: f32[1,4] = placeholder
+  %b: f32[1,4] = placeholder
+  %sum: f32[1,4] = call_function add(%a, %b)
+  %relu: f32[1,4] = call_function relu(%sum)
+  output(%relu)
+})",
+                               R"(pipeline { steps { pass { [type.googleapis.com/fuselage.FusionOptions] {} } } }
+numeric_check { samples: 2 }
+variants { name: "unfused" after: "input" }
+variants { name: "fused" }
+benchmark { batches: [1, 2] threads: 1 repetitions: 3 min_time_ms: 1 })");
+  const Outcome outcome = RunTiny(place);
+  ASSERT_EQ(outcome.code, kOk) << outcome.err;
+  EXPECT_EQ(ReadResults(place).passes(0).max_abs_error(), 0);
+  EXPECT_EQ(ReadResults(place).variants(1).max_abs_error(), 0);
+  EXPECT_EQ(ReadResults(place).variants(1).measurements_size(), 2);
+
+  std::string text = *ReadFile(place.config);
+  text.replace(text.find("FusionOptions"), 13, "QuantizeOptions");
+  Overwrite(place.config, text);
+  const Outcome quantized = RunTiny(place);
+  EXPECT_EQ(quantized.code, kUnsupported) << quantized.err;
+  EXPECT_THAT(quantized.err, HasSubstr("calibration wants a model with one input, this one has 2"));
+}
+
+TEST(Harness, ExplainRunsThePassesAlone) {
+  const Workplace place = testing::MakeIrWorkplace("explain", kVectors, kVectorsConfig);
+  std::ostringstream out, err;
+  ASSERT_EQ(RunCommand({"explain", "--config=" + place.config, "--out=" + place.out}, {out, err, false}), kOk)
+      << err.str();
+  EXPECT_THAT(out.str(),
+              AllOf(HasSubstr("fusion: 1 applied, 0 left alone\n"), HasSubstr("Where each op of int8 runs"),
+                    HasSubstr("Crossings between INT8 and float"), HasSubstr("1 of 2 ops in INT8, 1 in FP32"),
+                    HasSubstr(place.out + "/report.txt"), Not(HasSubstr("Latency"))));
+  EXPECT_THAT(ReadFile(place.out + "/report.txt").value_or(""), HasSubstr("1 of 2 ops in INT8, 1 in FP32"));
+  const Results results = ReadResults(place);
+  EXPECT_EQ(results.status(), "complete");
+  EXPECT_EQ(results.variants(1).measurements_size(), 0);
+  ASSERT_EQ(results.passes(1).decisions_size(), 1);
+  EXPECT_EQ(results.passes(1).decisions(0).kind(), "applied");
+  EXPECT_EQ(results.passes(1).decisions(0).node(), "relu");
+  EXPECT_EQ(results.passes(1).remarks_size(), 1);
+  const auto& explanation = results.explanation();
+  EXPECT_EQ(explanation.variant(), "int8");
+  EXPECT_EQ(explanation.int8_ops(), 1);
+  ASSERT_EQ(explanation.placements_size(), 3);
+  EXPECT_EQ(explanation.placements(0).crossing(), "f32 -> u8");
+  EXPECT_EQ(explanation.placements(0).crossing_bytes(), 64 * 4 + 64);
+  EXPECT_EQ(explanation.placements(1).op(), "int8.linear");
+  EXPECT_EQ(explanation.placements(1).runs_in(), "INT8");
+  EXPECT_EQ(explanation.placements(2).runs_in(), "FP32");
+}
+
+TEST(Harness, PeaksAreMeasuredOnceAndAgainOnDemand) {
+  const Workplace place = testing::MakeIrWorkplace("peaks", kVectors, kVectorsConfig);
+  const std::string file = PeaksFile(CacheFolder());
+  const auto peaks_of = [&](std::vector<std::string> args) {
+    const Outcome outcome = RunTiny(place, std::move(args));
+    EXPECT_EQ(outcome.code, kOk) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("Peaks of one thread: "));
+    return ReadResults(place).environment().peaks();
+  };
+  const std::string fixed = *ReadFile(file);
+  EXPECT_NE(peaks_of({"--no_cache"}).bytes_per_second(), 10e9);
+  EXPECT_EQ(*ReadFile(file), fixed) << "--no_cache leaves the cache alone";
+  const auto measured = peaks_of({"--remeasure_peaks"});
+  EXPECT_NE(measured.bytes_per_second(), 10e9);
+  EXPECT_FALSE(measured.measured().empty());
+  EXPECT_EQ(peaks_of({}).DebugString(), measured.DebugString()) << "kept";
+  EXPECT_THAT(ReadFile(file).value_or(""), HasSubstr("--remeasure_peaks"));
+
+  // A cache that cannot be written is a warning.
+  Overwrite(place.folder + "/file", "");
+  setenv("XDG_CACHE_HOME", (place.folder + "/file").c_str(), 1);
+  const Outcome outcome = RunTiny(place);
+  EXPECT_EQ(outcome.code, kOk) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("warning: the machine's peaks are not kept"));
+}
+
+TEST(Harness, ASequenceRunsAllAndEndsWithTheWorst) {
+  const Workplace place = testing::MakeIrWorkplace("sequence", kVectors, "print_graphs: true");
+  const std::string tiny = *ReadFile(place.config);
+  Overwrite(place.folder + "/broken.textproto", "model { path: \"none.ir\" } print_graphs: true");
+  Overwrite(place.folder + "/gated.textproto",
+            tiny.substr(0, tiny.find('\n') + 1) + std::string(kVectorsConfig) + "gates { max_abs_error: 0 }");
+  const std::string all = place.folder + "/all.textproto";
+  Overwrite(all, "sequence: [\"gated.textproto\", \"broken.textproto\", \"tiny.textproto\"]");
+  std::ostringstream out, err;
+  EXPECT_EQ(RunCommand({"--config=" + all, "--out=" + place.out}, {out, err, false}), kIo);
+  EXPECT_THAT(out.str(), AllOf(HasSubstr("[1/3] gated\n===========\n"), HasSubstr("[2/3] broken\n"),
+                               HasSubstr("[3/3] tiny\n"), HasSubstr(place.out + "/tiny/results.json")));
+  EXPECT_THAT(err.str(), AllOf(HasSubstr("max_abs_error of pass quantize"), HasSubstr("none.ir")));
+  EXPECT_TRUE(FileExists(place.out + "/gated/results.json"));
+  EXPECT_TRUE(FileExists(place.out + "/tiny/report.txt"));
+
+  Overwrite(all, "sequence: [\"tiny.textproto\", \"gated.textproto\"]");
+  EXPECT_EQ(RunCommand({"--config=" + all, "--out=" + place.out}, {out, err, false}), kGateFailed);
+  Overwrite(all, "sequence: \"none.textproto\"");
+  EXPECT_EQ(RunCommand({"--config=" + all, "--out=" + place.out}, {out, err, false}), kUsage);
+}
+
 TEST(Harness, Int8BitsDoNotDependOnIsaThreadsOrBatch) {
   const Workplace place = MakeWorkplace("bits", kFast);
   std::vector<std::vector<std::string>> runs = {
@@ -201,6 +372,19 @@ TEST_F(HarnessErrors, MissingDatasetNamesThePackage) {
 }
 
 TEST_F(HarnessErrors, MissingModel) { Expect(kIo, "none.onnx", {"--model=" + place_.folder + "/none.onnx"}); }
+
+TEST_F(HarnessErrors, IrModels) {
+  const std::string ir = place_.folder + "/m.ir";
+  Overwrite(ir, "graph @g {\n  %x: f32[1,3] = placeholder\n  output(%y)\n}");
+  Overwrite(place_.folder + "/m.safetensors", std::string("\2\0\0\0\0\0\0\0{}", 10));
+  Expect(kInvalidInput, "m.ir:3:", {"--model=" + ir});
+  Expect(kUsage, "--shape are for .onnx files", {"--model=" + ir, "--shape=x:1,3"});
+  Overwrite(ir, "graph @g {\n  %x: f32[1,3] = placeholder\n  output(%x)\n}");
+  Expect(kInvalidInput, "input %x is f32[1,3], want f32 [batch, channels, height, width]", {"--model=" + ir});
+  Overwrite(place_.config, "model { path: \"" + ir + "\" } print_graphs: true");
+  Overwrite(ir, "graph @g {\n  %x: f32[1,3] = placeholder\n  %y: f32[2,3] = placeholder\n  output(%x)\n}");
+  Expect(kInvalidInput, "want one batch size in dimension 0");
+}
 
 TEST_F(HarnessErrors, TruncatedModelLeavesAnIncompleteReport) {
   const std::string bytes = *ReadFile(model());

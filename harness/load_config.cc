@@ -93,6 +93,35 @@ std::vector<std::string> ShippedConfigs(const SearchPath& search) {
 
 }  // namespace
 
+namespace {
+
+// A dataset or random inputs, and what only one of them can give.
+absl::Status ValidateInputs(const HarnessConfig& config, absl::string_view file) {
+  const auto error = [&](absl::string_view text) { return UsageError(absl::StrCat(file, ": ", text)); };
+  if (!config.has_dataset()) {
+    if (config.random_inputs().count() < 0) return error("random_inputs.count is negative, want at least 0");
+    if (config.gates().has_min_top1() || config.gates().has_max_top1_drop()) {
+      return error("gates.min_top1 and max_top1_drop want a dataset: random inputs have no accuracy");
+    }
+    if (config.has_preprocessing() || config.has_evaluation()) {
+      return error("preprocessing and evaluation want a dataset: random inputs go as they are");
+    }
+    return absl::OkStatus();
+  }
+  if (config.has_random_inputs()) return error("dataset and random_inputs: want one of the two");
+  const auto& dataset = config.dataset();
+  if (dataset.kind_case() == HarnessConfig::DatasetConfig::KIND_NOT_SET) {
+    return error("dataset is empty, want one of fashion_mnist, cifar10, image_folder");
+  }
+  if (dataset.fashion_mnist().path().empty() && dataset.cifar10().path().empty() &&
+      dataset.image_folder().path().empty()) {
+    return error("the dataset's path is empty, want a folder");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<LoadedConfig> LoadConfig(const std::string& name, const SearchPath& search,
                                         const std::vector<std::string>& pass_options) {
   LoadedConfig loaded;
@@ -104,6 +133,28 @@ absl::StatusOr<LoadedConfig> LoadConfig(const std::string& name, const SearchPat
   }
   ASSIGN_OR_RETURN(loaded.config, ParseConfig(*text, loaded.path, pass_options));
   return loaded;
+}
+
+absl::StatusOr<std::vector<LoadedConfig>> LoadSequence(const LoadedConfig& sequence, const SearchPath& search,
+                                                       const std::vector<std::string>& pass_options) {
+  std::vector<LoadedConfig> members;
+  std::set<std::string> names;
+  const std::string folder = sequence.path.substr(0, sequence.path.rfind('/') + 1);
+  for (const std::string& name : sequence.config.sequence()) {
+    const std::string beside = folder + name;
+    auto member = LoadConfig(FileExists(beside) ? beside : name, search, pass_options);
+    if (!member.ok()) return UsageError(absl::StrCat(sequence.path, ": sequence: ", member.status().message()));
+    if (!member->config.sequence().empty()) {
+      return UsageError(
+          absl::StrCat(sequence.path, ": sequence: ", name, " is a sequence itself, want a config that runs"));
+    }
+    if (!names.insert(member->name).second) {
+      return UsageError(absl::StrCat(sequence.path, ": sequence: two configs are named ", member->name,
+                                     ", which names the output folder"));
+    }
+    members.push_back(*std::move(member));
+  }
+  return members;
 }
 
 absl::StatusOr<HarnessConfig> ParseConfig(absl::string_view text, absl::string_view file,
@@ -124,15 +175,16 @@ absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file)
   const auto at_least = [&](absl::string_view field, int64_t value, int64_t least) {
     return value >= least ? absl::OkStatus() : error(field, absl::StrCat(value), absl::StrCat("at least ", least));
   };
-  if (config.model().path().empty()) return error("model.path", "empty", "an .onnx file");
-  const auto& dataset = config.dataset();
-  if (dataset.kind_case() == HarnessConfig::DatasetConfig::KIND_NOT_SET) {
-    return error("dataset", "empty", "one of fashion_mnist, cifar10, image_folder");
+  if (!config.sequence().empty()) {
+    HarnessConfig rest = config;
+    rest.clear_sequence();
+    rest.clear_title();
+    if (rest.ByteSizeLong() == 0) return absl::OkStatus();
+    return UsageError(
+        absl::StrCat(file, ": sequence: want nothing beside it but a title: the configs that it names say the rest"));
   }
-  if (dataset.fashion_mnist().path().empty() && dataset.cifar10().path().empty() &&
-      dataset.image_folder().path().empty()) {
-    return error("the dataset's path", "empty", "a folder");
-  }
+  if (config.model().path().empty()) return error("model.path", "empty", "an .onnx or .ir file");
+  RETURN_IF_ERROR(ValidateInputs(config, file));
   RETURN_IF_ERROR(at_least("preprocessing.height", config.preprocessing().height(), 0));
   RETURN_IF_ERROR(at_least("preprocessing.width", config.preprocessing().width(), 0));
   RETURN_IF_ERROR(at_least("calibration.images", config.calibration().images(), 0));
@@ -140,8 +192,9 @@ absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file)
   RETURN_IF_ERROR(at_least("evaluation.batch", config.evaluation().batch(), 0));
   RETURN_IF_ERROR(at_least("numeric_check.samples", config.numeric_check().samples(), 0));
   RETURN_IF_ERROR(at_least("slowest_layers", config.slowest_layers(), 0));
-  if (config.pipeline().steps().empty()) return error("pipeline.steps", "empty", "at least one step");
-  if (config.variants().empty()) return error("variants", "empty", "at least one");
+  if (config.pipeline().steps().empty() && config.variants().empty() && !config.print_graphs()) {
+    return error("all of pipeline, variants and print_graphs", "empty", "something to do");
+  }
   std::set<std::string> names;
   for (int i = 0; i < config.variants_size(); ++i) {
     const auto& variant = config.variants(i);

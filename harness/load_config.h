@@ -23,6 +23,11 @@ struct LoadedConfig {
 absl::StatusOr<LoadedConfig> LoadConfig(const std::string& name, const SearchPath& search,
                                         const std::vector<std::string>& pass_options);
 
+// The configs of `sequence.config.sequence`, in order: each name is looked for beside the sequence's file, then as
+// LoadConfig does. A sequence in a sequence, and two configs of one name, are errors.
+absl::StatusOr<std::vector<LoadedConfig>> LoadSequence(const LoadedConfig& sequence, const SearchPath& search,
+                                                       const std::vector<std::string>& pass_options);
+
 // Parses and validates. All errors are usage errors.
 absl::StatusOr<HarnessConfig> ParseConfig(absl::string_view text, absl::string_view file,
                                           const std::vector<std::string>& pass_options);

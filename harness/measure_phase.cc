@@ -1,5 +1,7 @@
 // Accuracy, latency and layers of every variant.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -7,8 +9,11 @@
 #include "harness/base/statistics.h"
 #include "harness/measure/layers.h"
 #include "harness/measure/measure.h"
+#include "harness/measure/memory_counter.h"
 #include "harness/session.h"
 #include "ir/base/status.h"
+#include "passes/core/pipeline.h"
+#include "passes/core/roofline.h"
 
 namespace fuselage::harness {
 namespace {
@@ -17,6 +22,7 @@ constexpr int kDefaultBatch = 16;
 constexpr int kDefaultRepetitions = 10;
 constexpr double kDefaultMinTimeMs = 500;
 constexpr int kProfileRuns = 20;
+constexpr int kCountedRuns = 10;
 constexpr int kSnrImages = 4;
 // The interpreter takes seconds for an image.
 constexpr int kReferenceImages = 4;
@@ -24,7 +30,7 @@ constexpr int kReferenceRepetitions = 2;
 // Others that take more of the machine than this make its latencies doubtful.
 constexpr double kQuietCores = 0.1;
 
-Results::Measurement ToResult(int64_t batch, int threads, const Engine& engine, const std::vector<double>& ms) {
+Results::Measurement ToResult(int64_t batch, int threads, Engine& engine, const std::vector<double>& ms) {
   const Summary summary = Summarize(ms);
   Results::Measurement measurement;
   measurement.set_batch(static_cast<int32_t>(batch));
@@ -38,7 +44,36 @@ Results::Measurement ToResult(int64_t batch, int threads, const Engine& engine, 
   latency->set_p99(summary.p99);
   measurement.set_images_per_second(static_cast<double>(batch) / summary.median * 1e3);
   measurement.set_peak_memory_bytes(engine.arena_bytes() + engine.weight_bytes());
+  if (engine.executable() != nullptr) measurement.set_counted_bytes(CountedBytes(*engine.executable()));
   return measurement;
+}
+
+// The graph that a variant runs at this batch.
+absl::StatusOr<std::unique_ptr<ir::Graph>> AtBatch(const ir::Graph& graph, int64_t batch) {
+  std::unique_ptr<ir::Graph> clone = graph.Clone();
+  RETURN_IF_ERROR(clone->SetBatch(batch));
+  return clone;
+}
+
+struct Difference {
+  double max_abs_error = 0;
+  double snr_db = std::numeric_limits<double>::infinity();  // The smallest of any output.
+};
+
+// `wanted` and `found` are f32 of the same shapes; NaN differs from all but NaN by infinity.
+Difference Compare(const std::vector<Tensor>& wanted, const std::vector<Tensor>& found) {
+  Difference difference;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    difference.snr_db = std::min(difference.snr_db, passes::SnrDb(wanted[i], found[i]));
+    for (int64_t j = 0; j < wanted[i].num_elements(); ++j) {
+      const float a = wanted[i].data<float>()[j], b = found[i].data<float>()[j];
+      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+      const double error = std::abs(static_cast<double>(a) - b);
+      difference.max_abs_error =
+          std::max(difference.max_abs_error, std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
+    }
+  }
+  return difference;
 }
 
 }  // namespace
@@ -56,43 +91,72 @@ absl::StatusOr<std::unique_ptr<Engine>> Session::MakeVariantEngine(const Variant
 }
 
 absl::Status Session::MeasureAccuracy() {
+  if (images_ == nullptr) return CompareVariants();
+  for (size_t i = 0; i < variants_.size(); ++i) RETURN_IF_ERROR(MeasureVariantAccuracy(i));
+  return absl::OkStatus();
+}
+
+absl::Status Session::MeasureVariantAccuracy(size_t i) {
   const auto& evaluation = config_.evaluation();
+  Variant& variant = variants_[i];
+  progress_.Begin(absl::StrCat("accuracy ", variant.config->name()));
+  const bool reference = variant.engine.backend == "reference";
+  int64_t images = images_->size();
+  if (evaluation.limit() > 0) images = std::min<int64_t>(images, evaluation.limit());
+  if (reference && images > kReferenceImages) {
+    images = kReferenceImages;
+    Warn(absl::StrCat("the reference backend is slow: ", variant.config->name(), " sees only ", images, " images"));
+  }
+  int64_t batch = reference ? 1 : evaluation.batch() > 0 ? evaluation.batch() : kDefaultBatch;
+  auto engine = MakeVariantEngine(variant, batch, pool_.get());
+  if (!engine.ok() && batch > 1 && absl::IsInvalidArgument(engine.status())) {
+    // A Reshape to fixed sizes, for example: such a model runs one image at a time.
+    Warn(absl::StrCat("one image at a time: ", engine.status().message()));
+    batch = 1;
+    engine = MakeVariantEngine(variant, batch, pool_.get());
+  }
+  RETURN_IF_ERROR(engine.status());
+  ASSIGN_OR_RETURN(variant.predictions, Evaluate(**engine, *images_, images,
+                                                 [&](int64_t done) { progress_.Update(done, images, "images"); }));
+  const double count = static_cast<double>(variant.predictions.top1.size());
+  recorder_.Update([&](Results& results) {
+    auto* result = results.mutable_variants(static_cast<int>(i));
+    result->set_images(static_cast<int64_t>(count));
+    result->set_top1(100 * static_cast<double>(variant.predictions.correct1) / count);
+    result->set_top5(100 * static_cast<double>(variant.predictions.correct5) / count);
+    result->set_agreement_with_fp32(Agreement(variants_[0].predictions, variant.predictions));
+    result->set_logits_fingerprint(variant.predictions.fingerprint);
+    result->set_weight_bytes((*engine)->weight_bytes());
+  });
+  return absl::OkStatus();
+}
+
+// Without labels: how far the outputs are from the baseline's, sample by sample.
+absl::Status Session::CompareVariants() {
+  std::vector<Tensor> baseline;
   for (size_t i = 0; i < variants_.size(); ++i) {
-    Variant& variant = variants_[i];
-    progress_.Begin(absl::StrCat("accuracy ", variant.config->name()));
-    const bool reference = variant.engine.backend == "reference";
-    int64_t images = evaluation_samples_->size();
-    if (evaluation.limit() > 0) images = std::min<int64_t>(images, evaluation.limit());
-    if (reference && images > kReferenceImages) {
-      images = kReferenceImages;
-      Warn(absl::StrCat("the reference backend is slow: ", variant.config->name(), " sees only ", images, " images"));
+    progress_.Begin(absl::StrCat("outputs of ", variants_[i].config->name()));
+    ASSIGN_OR_RETURN(const auto engine, MakeVariantEngine(variants_[i], 1, pool_.get()));
+    std::vector<Tensor> found;
+    for (int64_t sample = 0; sample < inputs_->size(); ++sample) {
+      ASSIGN_OR_RETURN(const std::vector<Tensor> batch, inputs_->Batch(sample, engine->input_types()));
+      ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine->Run(batch));
+      for (const Tensor& output : *outputs) found.push_back(Dequantized(output));
     }
-    int64_t batch = reference ? 1 : evaluation.batch() > 0 ? evaluation.batch() : kDefaultBatch;
-    auto engine = MakeVariantEngine(variant, batch, pool_.get());
-    if (!engine.ok() && batch > 1 && absl::IsInvalidArgument(engine.status())) {
-      // A Reshape to fixed sizes, for example: such a model runs one image at a time.
-      Warn(absl::StrCat("one image at a time: ", engine.status().message()));
-      batch = 1;
-      engine = MakeVariantEngine(variant, batch, pool_.get());
-    }
-    RETURN_IF_ERROR(engine.status());
-    ASSIGN_OR_RETURN(variant.predictions, Evaluate(**engine, *evaluation_samples_, images,
-                                                   [&](int64_t done) { progress_.Update(done, images, "images"); }));
-    const double count = static_cast<double>(variant.predictions.top1.size());
+    if (i == 0) baseline = found;
+    const Difference difference = Compare(baseline, found);
     recorder_.Update([&](Results& results) {
       auto* result = results.mutable_variants(static_cast<int>(i));
-      result->set_images(static_cast<int64_t>(count));
-      result->set_top1(100 * static_cast<double>(variant.predictions.correct1) / count);
-      result->set_top5(100 * static_cast<double>(variant.predictions.correct5) / count);
-      result->set_agreement_with_fp32(Agreement(variants_[0].predictions, variant.predictions));
-      result->set_logits_fingerprint(variant.predictions.fingerprint);
-      result->set_weight_bytes((*engine)->weight_bytes());
+      result->set_max_abs_error(difference.max_abs_error);
+      result->set_snr_db(difference.snr_db);
+      result->set_weight_bytes(engine->weight_bytes());
     });
   }
   return absl::OkStatus();
 }
 
 absl::Status Session::MeasureLatency() {
+  if (variants_.empty()) return absl::OkStatus();
   std::vector<int> batches(config_.benchmark().batches().begin(), config_.benchmark().batches().end());
   if (batches.empty()) batches = {1};
   std::vector<int> threads = threads_;
@@ -120,10 +184,10 @@ absl::Status Session::MeasureBatch(int64_t batch, int threads) {
     RETURN_IF_ERROR(engine.status());
     engines.push_back(*std::move(engine));
   }
-  ASSIGN_OR_RETURN(const Tensor input, evaluation_samples_->Batch(0, engines[0]->input_type()));
+  ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, inputs_->Batch(0, engines[0]->input_types()));
   std::vector<Contestant> contestants;
   for (const auto& engine : engines) {
-    contestants.push_back({[&input, &engine = *engine] { return engine.Run(input).status(); }, {}});
+    contestants.push_back({[&inputs, &engine = *engine] { return engine.Run(inputs).status(); }, {}});
   }
   const auto& benchmark = config_.benchmark();
   MeasureOptions options;
@@ -145,6 +209,15 @@ absl::Status Session::MeasureBatch(int64_t batch, int threads) {
                         "not to be trusted",
                         batch, threads, *others));
   }
+  std::vector<std::optional<double>> bytes(engines.size()), predicted(engines.size());
+  if (threads == 1) {
+    RETURN_IF_ERROR(MeasureMemory(engines, inputs, &bytes));
+    for (size_t i = 0; i < engines.size(); ++i) {
+      if (engines[i]->executable() == nullptr) continue;
+      ASSIGN_OR_RETURN(const auto graph, AtBatch(*variants_[i].graph, batch));
+      predicted[i] = 1e3 * passes::PredictedSeconds(*graph, *peaks_);
+    }
+  }
 
   recorder_.Update([&](Results& results) {
     const double baseline_ms = Summarize(contestants[0].ms).median;
@@ -152,13 +225,38 @@ absl::Status Session::MeasureBatch(int64_t batch, int threads) {
       Results::Measurement measurement = ToResult(batch, threads, *engines[i], contestants[i].ms);
       measurement.set_speedup(baseline_ms / measurement.latency_ms().median());
       if (others.has_value()) measurement.set_other_cores_busy(*others);
+      if (bytes[i].has_value()) measurement.set_measured_bytes(*bytes[i]);
+      if (predicted[i].has_value()) measurement.set_predicted_ms(*predicted[i]);
+      if (predicted[i].has_value() && predicted[0].has_value()) {
+        measurement.set_predicted_speedup(*predicted[0] / *predicted[i]);
+      }
       *results.mutable_variants(static_cast<int>(i))->add_measurements() = measurement;
     }
   });
   return absl::OkStatus();
 }
 
+absl::Status Session::MeasureMemory(const std::vector<std::unique_ptr<Engine>>& engines,
+                                    absl::Span<const Tensor> inputs, std::vector<std::optional<double>>* bytes) {
+  const auto counter = MemoryCounter::Open();
+  recorder_.Update([&](Results& results) {
+    results.mutable_environment()->set_memory_counter(
+        counter.ok() ? MemoryCounter::kSource : absl::StrCat("not available here: ", counter.status().message()));
+  });
+  if (!counter.ok()) return absl::OkStatus();
+  for (size_t i = 0; i < engines.size(); ++i) {
+    if (engines[i]->executable() == nullptr) continue;
+    RETURN_IF_ERROR(engines[i]->Run(inputs).status());  // Brings in what the others drove out of the caches.
+    (*counter)->Start();
+    for (int run = 0; run < kCountedRuns; ++run) RETURN_IF_ERROR(engines[i]->Run(inputs).status());
+    const auto counted = (*counter)->Stop();
+    if (counted.ok()) (*bytes)[i] = static_cast<double>(*counted) / kCountedRuns;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Session::MeasureLayers() {
+  if (variants_.empty()) return absl::OkStatus();
   progress_.Begin("layers");
   const int64_t batch = config_.benchmark().batches_size() > 0 ? config_.benchmark().batches(0) : 1;
   runtime::ThreadPool pool(threads_[0]);
@@ -167,25 +265,31 @@ absl::Status Session::MeasureLayers() {
     if (variant.engine.backend == "reference") continue;
     progress_.Detail(variant.config->name());
     ASSIGN_OR_RETURN(const auto engine, MakeVariantEngine(variant, batch, &pool));
-    ASSIGN_OR_RETURN(const Tensor input, evaluation_samples_->Batch(0, engine->input_type()));
-    ASSIGN_OR_RETURN(std::vector<Results::Layer> layers, ProfileLayers(*engine->executable(), input, kProfileRuns));
+    ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, inputs_->Batch(0, engine->input_types()));
+    ASSIGN_OR_RETURN(std::vector<Results::Layer> layers, ProfileLayers(*engine->executable(), inputs, kProfileRuns));
 
     std::map<std::string, double> snrs;
     if (i > 0) {
-      TensorType type = engine->input_type();
-      type.shape[0] = kSnrImages;
-      ASSIGN_OR_RETURN(const Tensor images, evaluation_samples_->Batch(0, type));
-      auto found = LayerSnrs(*variants_[0].graph, *variant.graph, images, kernels_, pool_.get(), variant.engine);
+      std::vector<TensorType> types = engine->input_types();
+      for (TensorType& type : types) type.shape[0] = kSnrImages;
+      ASSIGN_OR_RETURN(const std::vector<Tensor> samples, inputs_->Batch(0, types));
+      auto found = LayerSnrs(*variants_[0].graph, *variant.graph, samples, kernels_, pool_.get(), variant.engine);
       if (found.ok()) {
         snrs = *std::move(found);
       } else {
         Warn(absl::StrCat("no SNR of the layers of ", variant.config->name(), ": ", found.status().message()));
       }
     }
+    ASSIGN_OR_RETURN(const auto graph, AtBatch(*variant.graph, batch));
     recorder_.Update([&](Results& results) {
       for (Results::Layer& layer : layers) {
         const auto snr = snrs.find(layer.name());
         if (snr != snrs.end()) layer.set_snr_db(snr->second);
+        if (const ir::Node* node = graph->FindNodeOrNull(layer.name())) {
+          const passes::Work work = passes::WorkOf(*node);
+          layer.set_operations(work.operations);
+          layer.set_operations_per_byte(passes::ArithmeticIntensity(work));
+        }
         *results.mutable_variants(static_cast<int>(i))->add_layers() = std::move(layer);
       }
     });

@@ -1,5 +1,7 @@
-// The pipeline, with calibration, numeric checks and IR dumps.
+// The pipeline, with calibration, numeric checks, IR dumps and tables of the graph; and what came of it, explained.
+#include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <system_error>
 
 #include "absl/strings/ascii.h"
@@ -8,6 +10,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "harness/base/exit_code.h"
+#include "harness/explain/graph_table.h"
+#include "harness/explain/placement.h"
 #include "harness/measure/calibration_runner.h"
 #include "harness/session.h"
 #include "interpreter/interpreter.h"
@@ -17,6 +21,8 @@
 
 namespace fuselage::harness {
 namespace {
+
+constexpr int kGraphRows = 40;  // Of a printed graph at most.
 
 // "03.fusion.ir"
 std::string DumpName(int index, absl::string_view step) {
@@ -52,24 +58,70 @@ Results::Pass ToResult(const passes::PassReport& report) {
   pass.set_wall_ms(report.wall_ms);
   if (report.max_abs_error.has_value()) pass.set_max_abs_error(*report.max_abs_error);
   if (report.snr_db.has_value()) pass.set_snr_db(*report.snr_db);
-  for (const passes::Remark& remark : report.remarks) pass.add_remarks(RemarkText(remark));
+  for (const passes::Remark& remark : report.remarks) {
+    pass.add_remarks(RemarkText(remark));
+    auto* decision = pass.add_decisions();
+    decision->set_kind(std::string(passes::RemarkKindName(remark.kind)));
+    decision->set_node(remark.node);
+    decision->set_message(remark.message);
+  }
   return pass;
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<Tensor>> Session::Interpret(const ir::Graph& graph,
-                                                       const std::vector<Tensor>& inputs) const {
+// The outputs for each of the batches, one after another.
+absl::StatusOr<std::vector<Tensor>> Interpret(const ir::Graph& graph, const std::vector<std::vector<Tensor>>& batches) {
   std::vector<Tensor> outputs;
-  for (const Tensor& input : inputs) {
-    ASSIGN_OR_RETURN(std::vector<Tensor> values, interpreter::Run(graph, absl::MakeConstSpan(&input, 1)));
+  for (const std::vector<Tensor>& inputs : batches) {
+    ASSIGN_OR_RETURN(std::vector<Tensor> values, interpreter::Run(graph, inputs));
     for (Tensor& value : values) outputs.push_back(std::move(value));
   }
   return outputs;
 }
 
+std::vector<TensorType> InputTypes(const ir::Graph& graph) {
+  std::vector<TensorType> types;
+  for (const ir::Node* placeholder : graph.placeholders()) types.push_back(placeholder->tensor_type());
+  return types;
+}
+
+// In place of a CalibrationRunner, which knows one input.
+class NoCalibration : public passes::Runner {
+ public:
+  absl::Status ForEachSample(const ir::Graph& graph, absl::Span<const ir::Node* const>,
+                             const std::function<absl::Status(int, absl::Span<const Tensor* const>)>&) override {
+    return absl::UnimplementedError(
+        absl::StrCat("calibration wants a model with one input, this one has ", graph.placeholders().size()));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<passes::Runner> Session::MakeRunner() {
+  if (calibration_samples_ == nullptr) return nullptr;
+  if (graph_->placeholders().size() != 1) return std::make_unique<NoCalibration>();
+  CalibrationOptions options;
+  const int images = recorder_.Snapshot().calibration().images();
+  options.images = images;
+  options.max_memory_bytes = request_.max_memory_bytes;
+  options.progress = [this, images](int done) { progress_.Update(done, images, "calibration samples"); };
+  return std::make_unique<CalibrationRunner>(*calibration_samples_, kernels_, pool_.get(), options);
+}
+
+void Session::RecordGraph(absl::string_view step, const ir::Graph& graph) {
+  Results::GraphTable table = TableOf(graph, step);
+  if (shown_graph_.nodes() > 0) {
+    MarkChanges(shown_graph_, &table);
+    const bool changed = table.removed_size() > 0 || std::any_of(table.rows().begin(), table.rows().end(),
+                                                                 [](const auto& row) { return !row.change().empty(); });
+    if (!changed) return;
+  }
+  shown_graph_ = table;
+  recorder_.Update([&](Results& results) { *results.add_graphs() = Abridged(std::move(table), kGraphRows); });
+}
+
 absl::Status Session::ObserveStep(int index, absl::string_view step, const ir::Graph& graph) {
   recorder_.WriteFile(DumpName(index, step), ir::Print(graph));
+  if (config_.print_graphs()) RecordGraph(step, graph);
   for (Variant& variant : variants_) {
     if (variant.config->after() == step) variant.graph = graph.Clone();
   }
@@ -78,26 +130,20 @@ absl::Status Session::ObserveStep(int index, absl::string_view step, const ir::G
 
 absl::Status Session::RunPasses() {
   RemoveDumps(recorder_.folder());
-  std::unique_ptr<CalibrationRunner> runner;
+  const std::unique_ptr<passes::Runner> runner = MakeRunner();
   passes::PassEnvironment environment;
+  environment.runner = runner.get();
   environment.kernels = &kernels_;
-  if (calibration_samples_.has_value()) {
-    CalibrationOptions options;
-    options.images = config_.calibration().images();
-    options.max_memory_bytes = request_.max_memory_bytes;
-    options.progress = [&](int done) { progress_.Update(done, config_.calibration().images(), "calibration images"); };
-    runner = std::make_unique<CalibrationRunner>(*calibration_samples_, kernels_, pool_.get(), options);
-    environment.runner = runner.get();
-  }
+  environment.peaks = peaks_.has_value() ? &*peaks_ : nullptr;
+  environment.cache_folder = request_.cache_folder;
 
   passes::PipelineOptions options;
-  std::vector<Tensor> inputs;
+  std::vector<std::vector<Tensor>> batches;
   const int samples = config_.numeric_check().samples();
   for (int i = 0; i < samples; ++i) {
-    ASSIGN_OR_RETURN(Tensor input, calibration_samples_->Batch(i, graph_->placeholders()[0]->tensor_type()));
-    inputs.push_back(std::move(input));
+    ASSIGN_OR_RETURN(batches.emplace_back(), calibration_samples_->Batch(i, InputTypes(*graph_)));
   }
-  if (samples > 0) options.evaluate = [&](const ir::Graph& graph) { return Interpret(graph, inputs); };
+  if (samples > 0) options.evaluate = [&](const ir::Graph& graph) { return Interpret(graph, batches); };
   options.progress = [&](absl::string_view step) { progress_.Begin(absl::StrCat("pass ", step)); };
   options.observe = [&](int index, absl::string_view step, const ir::Graph& graph) {
     return ObserveStep(index, step, graph);
@@ -110,6 +156,22 @@ absl::Status Session::RunPasses() {
   for (Variant& variant : variants_) {
     if (variant.config->after().empty()) variant.graph = graph_->Clone();
   }
+  return absl::OkStatus();
+}
+
+absl::Status Session::ExplainPasses() {
+  progress_.Begin("explain");
+  const Variant* variant = variants_.empty() ? nullptr : &variants_.back();
+  const ir::Graph& graph = variant == nullptr ? *graph_ : *variant->graph;
+  EngineOptions engine = variant == nullptr ? EngineOptions() : variant->engine;
+  engine.backend = "cpu";  // The interpreter has no schedule to explain.
+  runtime::ThreadPool pool(1);
+  ASSIGN_OR_RETURN(const auto made, MakeEngine(graph, /*batch=*/1, kernels_, &pool, engine));
+  recorder_.Update([&](Results& results) {
+    Results::Explanation explanation = Explain(graph, made->executable()->profile(), results.passes());
+    if (variant != nullptr) explanation.set_variant(variant->config->name());
+    *results.mutable_explanation() = std::move(explanation);
+  });
   return absl::OkStatus();
 }
 

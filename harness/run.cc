@@ -10,6 +10,7 @@ namespace fuselage::harness {
 absl::Status RunHarness(const RunRequest& request, report::Progress& progress, Recorder& recorder) {
   recorder.Update([&](Results& results) {
     results.set_config(request.name);
+    results.set_title(request.config.title());
     results.set_config_text(request.config.DebugString());
     *results.mutable_environment() = DescribeEnvironment(request.search);
   });
@@ -18,7 +19,9 @@ absl::Status RunHarness(const RunRequest& request, report::Progress& progress, R
     RETURN_IF_ERROR(session.CheckVariants());
     RETURN_IF_ERROR(session.OpenDatasets());
     RETURN_IF_ERROR(session.LoadModel());
+    RETURN_IF_ERROR(session.FindPeaks());
     RETURN_IF_ERROR(session.RunPasses());
+    if (request.explain) return session.ExplainPasses();
     RETURN_IF_ERROR(session.MeasureAccuracy());
     RETURN_IF_ERROR(session.MeasureLatency());
     RETURN_IF_ERROR(session.MeasureLayers());

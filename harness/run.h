@@ -20,6 +20,8 @@ struct RunRequest {
   SearchPath search;
   int64_t max_memory_bytes = 0;  // 0: the defaults of the frontend and the runtime.
   bool allow_nonfinite = false;
+  bool explain = false;      // Only the passes, and what they did.
+  std::string cache_folder;  // Keeps the machine's peaks and what passes keep; empty: nothing is kept.
 };
 
 // Fills the recorder as it goes; the caller finishes it. A missed gate is a gate error, after everything was measured.

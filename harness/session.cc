@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/fx/fx.h"
 #include "frontend/onnx/onnx.h"
 #include "harness/base/exit_code.h"
 #include "harness/base/suggest.h"
 #include "harness/environment.h"
 #include "harness/gates.h"
+#include "harness/measure/peaks.h"
 #include "ir/base/status.h"
 #include "ir/ops/register_all.h"
 #include "kernels/register_all.h"
@@ -15,6 +18,8 @@
 
 namespace fuselage::harness {
 namespace {
+
+constexpr int kDefaultRandomInputs = 16;
 
 // 0 means all cores; each number once, in order.
 std::vector<int> ResolvedThreads(const HarnessConfig::Benchmark& benchmark, int cores) {
@@ -107,6 +112,17 @@ absl::Status Session::CheckVariants() {
 }
 
 absl::Status Session::OpenDatasets() {
+  if (config_.has_dataset()) return OpenImages();
+  const auto& calibration = config_.calibration();
+  const int count = config_.random_inputs().count() > 0 ? config_.random_inputs().count() : kDefaultRandomInputs;
+  recorder_.Update([&](Results& results) {
+    results.mutable_calibration()->set_split("random");
+    results.mutable_calibration()->set_images(calibration.images() > 0 ? std::min(calibration.images(), count) : count);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status Session::OpenImages() {
   progress_.Begin("open dataset");
   const auto calibration_split =
       config_.calibration().split() == HarnessConfig::TEST ? HarnessConfig::TEST : HarnessConfig::TRAIN;
@@ -136,15 +152,11 @@ absl::Status Session::OpenDatasets() {
   return absl::OkStatus();
 }
 
-absl::Status Session::LoadModel() {
-  progress_.Begin("read model");
-  const std::string path = request_.search.Find(config_.model().path());
-  ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(path));
-  recorder_.Update([&](Results& results) {
-    results.mutable_model()->set_path(path);
-    results.mutable_model()->set_sha256(digest.sha256);
-    results.mutable_model()->set_bytes(digest.bytes);
-  });
+absl::StatusOr<std::unique_ptr<ir::Graph>> Session::ReadModel(const std::string& path) {
+  if (absl::EndsWith(path, ".ir")) {
+    if (!config_.model().shapes().empty()) return UsageError("model.shapes and --shape are for .onnx files");
+    return fx::Load(path, ops_);
+  }
   onnx::LoadOptions options;
   for (const std::string& text : config_.model().shapes()) {
     const auto shape = onnx::ParseShapeFlag(text);
@@ -155,14 +167,34 @@ absl::Status Session::LoadModel() {
   options.allow_nonfinite = request_.allow_nonfinite;
   std::vector<std::string> warnings;
   options.warnings = &warnings;
-  ASSIGN_OR_RETURN(graph_, onnx::Load(path, ops_, options));
+  ASSIGN_OR_RETURN(auto graph, onnx::Load(path, ops_, options));
   for (const std::string& warning : warnings) Warn(warning);
+  return graph;
+}
 
-  ASSIGN_OR_RETURN(TensorType input, ImageInputOf(*graph_));
-  if (input.shape[0] != 1) {
-    const std::string context = absl::StrCat(path, ": with a batch of 1 in place of ", input.shape[0]);
-    RETURN_IF_ERROR(Annotate(graph_->SetBatch(1), context));
+absl::Status Session::LoadModel() {
+  progress_.Begin("read model");
+  const std::string path = request_.search.Find(config_.model().path());
+  ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(path));
+  recorder_.Update([&](Results& results) {
+    results.mutable_model()->set_path(path);
+    results.mutable_model()->set_sha256(digest.sha256);
+    results.mutable_model()->set_bytes(digest.bytes);
+  });
+  ASSIGN_OR_RETURN(graph_, ReadModel(path));
+  if (config_.has_dataset()) RETURN_IF_ERROR(ImageInputOf(*graph_).status());
+  const auto batch = BatchOf(*graph_);
+  if (!batch.ok()) return Annotate(batch.status(), path);
+  if (*batch != 1) {
+    RETURN_IF_ERROR(Annotate(graph_->SetBatch(1), absl::StrCat(path, ": with a batch of 1 in place of ", *batch)));
   }
+  if (config_.has_dataset()) return PrepareImages();
+  PrepareRandomInputs();
+  return absl::OkStatus();
+}
+
+absl::Status Session::PrepareImages() {
+  const TensorType& input = graph_->placeholders()[0]->tensor_type();
   const auto& preprocessing = config_.preprocessing();
   datasets::PreprocessOptions preprocess;
   preprocess.channels = static_cast<int>(input.shape[1]);
@@ -178,8 +210,40 @@ absl::Status Session::LoadModel() {
   auto preprocessor = datasets::Preprocessor::Create(std::move(preprocess));
   if (!preprocessor.ok()) return UsageError(preprocessor.status().message());
   preprocessor_ = *std::move(preprocessor);
-  evaluation_samples_.emplace(*evaluation_.data, *preprocessor_, pool_.get());
-  if (calibration_.data != nullptr) calibration_samples_.emplace(*calibration_.data, *preprocessor_, pool_.get());
+  auto images = std::make_unique<ImageSamples>(*evaluation_.data, *preprocessor_, pool_.get());
+  images_ = images.get();
+  inputs_ = std::move(images);
+  if (calibration_.data != nullptr) {
+    calibration_samples_ = std::make_unique<ImageSamples>(*calibration_.data, *preprocessor_, pool_.get());
+  }
+  return absl::OkStatus();
+}
+
+void Session::PrepareRandomInputs() {
+  const auto& random = config_.random_inputs();
+  const int count = random.count() > 0 ? random.count() : kDefaultRandomInputs;
+  // Like two splits of a dataset: what calibration sees is not what variants are compared by.
+  calibration_samples_ = std::make_unique<RandomSamples>(2 * random.seed(), count, pool_.get());
+  inputs_ = std::make_unique<RandomSamples>(2 * random.seed() + 1, count, pool_.get());
+}
+
+absl::Status Session::FindPeaks() {
+  // Passes weigh by them, and variants are predicted.
+  if (config_.pipeline().steps().empty() && variants_.empty()) return absl::OkStatus();
+  progress_.Begin("machine peaks");
+  const std::string file = request_.cache_folder.empty() ? "" : PeaksFile(request_.cache_folder);
+  absl::StatusOr<Results::Peaks> peaks = absl::NotFoundError("");
+  if (!file.empty()) peaks = ReadPeaks(file);
+  if (!peaks.ok()) {
+    ASSIGN_OR_RETURN(peaks, MeasurePeaks(ops_, kernels_));
+    peaks->set_measured(UtcNow());
+    if (!file.empty()) {
+      const absl::Status kept = WritePeaks(file, *peaks);
+      if (!kept.ok()) Warn(absl::StrCat("the machine's peaks are not kept: ", kept.message(), "; see --no_cache"));
+    }
+  }
+  peaks_ = ToMachinePeaks(*peaks);
+  recorder_.Update([&](Results& results) { *results.mutable_environment()->mutable_peaks() = *peaks; });
   return absl::OkStatus();
 }
 

@@ -17,6 +17,7 @@
 #include "harness/run.h"
 #include "ir/graph.h"
 #include "kernels/core/registry.h"
+#include "passes/core/pass.h"
 #include "passes/core/registry.h"
 #include "runtime/thread_pool.h"
 
@@ -37,7 +38,9 @@ class Session {
   absl::Status CheckVariants();
   absl::Status OpenDatasets();
   absl::Status LoadModel();
+  absl::Status FindPeaks();
   absl::Status RunPasses();
+  absl::Status ExplainPasses();
   absl::Status MeasureAccuracy();
   absl::Status MeasureLatency();
   absl::Status MeasureLayers();
@@ -47,13 +50,22 @@ class Session {
   // --- session.cc
   void Warn(const std::string& text);
   absl::Status CheckStepNames() const;
+  absl::Status OpenImages();
+  absl::StatusOr<std::unique_ptr<ir::Graph>> ReadModel(const std::string& path);
+  absl::Status PrepareImages();
+  void PrepareRandomInputs();
   // --- passes_phase.cc
-  absl::StatusOr<std::vector<Tensor>> Interpret(const ir::Graph& graph, const std::vector<Tensor>& inputs) const;
+  std::unique_ptr<passes::Runner> MakeRunner();
+  void RecordGraph(absl::string_view step, const ir::Graph& graph);
   absl::Status ObserveStep(int index, absl::string_view step, const ir::Graph& graph);
   // --- measure_phase.cc
   absl::StatusOr<std::unique_ptr<Engine>> MakeVariantEngine(const Variant& variant, int64_t batch,
                                                             runtime::ThreadPool* pool) const;
+  absl::Status MeasureVariantAccuracy(size_t i);
+  absl::Status CompareVariants();
   absl::Status MeasureBatch(int64_t batch, int threads);
+  absl::Status MeasureMemory(const std::vector<std::unique_ptr<Engine>>& engines, absl::Span<const Tensor> inputs,
+                             std::vector<std::optional<double>>* bytes);
   bool uses_reference() const;
 
   const RunRequest& request_;
@@ -70,7 +82,11 @@ class Session {
   datasets::OpenedDataset calibration_, evaluation_;  // Calibration's data may be null.
   std::unique_ptr<ir::Graph> graph_;
   std::optional<datasets::Preprocessor> preprocessor_;
-  std::optional<Samples> calibration_samples_, evaluation_samples_;
+  std::unique_ptr<Samples> calibration_samples_;  // Null where nothing asks for them.
+  std::unique_ptr<Samples> inputs_;               // What variants run on: test images, or random values.
+  const ImageSamples* images_ = nullptr;          // The same, where they are images.
+  std::optional<passes::MachinePeaks> peaks_;
+  Results::GraphTable shown_graph_;  // The last that print_graphs recorded, whole.
   std::vector<Variant> variants_;
 };
 

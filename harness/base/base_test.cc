@@ -38,6 +38,18 @@ TEST(Sha256, NistVectors) {
   EXPECT_EQ(sha.Finish(), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+TEST(CacheFolder, FollowsTheXdgSpecification) {
+  setenv("HOME", "/home/me", 1);
+  setenv("XDG_CACHE_HOME", "/elsewhere", 1);
+  EXPECT_EQ(CacheFolder(), "/elsewhere/fuselage");
+  setenv("XDG_CACHE_HOME", "relative", 1);
+  EXPECT_EQ(CacheFolder(), "/home/me/.cache/fuselage") << "relative paths are to be ignored";
+  unsetenv("XDG_CACHE_HOME");
+  EXPECT_EQ(CacheFolder(), "/home/me/.cache/fuselage");
+  unsetenv("HOME");
+  EXPECT_EQ(CacheFolder(), "");
+}
+
 TEST(ExitCode, OfEachKindOfError) {
   EXPECT_EQ(ExitCodeOf(absl::OkStatus()), 0);
   EXPECT_EQ(ExitCodeOf(GateError("top-1")), 1);

@@ -132,12 +132,19 @@ absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents
 absl::Status MakeWritableFolder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) return ErrnoError(error.value(), "cannot make the output folder", path);
+  if (error) return ErrnoError(error.value(), "cannot make the folder", path);
   std::string probe = path + "/.probe.XXXXXX";
   Descriptor file(mkostemp(&probe[0], O_CLOEXEC));
-  if (file.get() < 0) return ErrnoError(errno, "cannot write into the output folder", path);
+  if (file.get() < 0) return ErrnoError(errno, "cannot write into the folder", path);
   unlink(probe.c_str());
   return absl::OkStatus();
+}
+
+std::string CacheFolder() {
+  const char* cache = getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && cache[0] == '/') return absl::StrCat(cache, "/fuselage");
+  const char* home = getenv("HOME");
+  return home != nullptr && home[0] == '/' ? absl::StrCat(home, "/.cache/fuselage") : "";
 }
 
 bool FileExists(const std::string& path) {

@@ -28,6 +28,10 @@ absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents
 // Makes the folder and its parents, and proves by a temporary file that it can be written.
 absl::Status MakeWritableFolder(const std::string& path);
 
+// Where programs keep what they can make again: $XDG_CACHE_HOME/fuselage, or ~/.cache/fuselage (XDG Base Directory
+// Specification 0.8); empty where neither variable holds an absolute path.
+std::string CacheFolder();
+
 bool FileExists(const std::string& path);
 
 // The last part of a path without its extension: "a/resnet18.textproto" -> "resnet18".

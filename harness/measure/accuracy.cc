@@ -31,16 +31,16 @@ int RankOf(absl::Span<const float> logits, int label) {
   return rank;
 }
 
-absl::StatusOr<Predictions> Evaluate(Engine& engine, const Samples& samples, int64_t images,
+absl::StatusOr<Predictions> Evaluate(Engine& engine, const ImageSamples& samples, int64_t images,
                                      const std::function<void(int64_t done)>& progress) {
   images = std::min(images, samples.size());
   const int64_t batch = engine.batch();
-  Tensor input(engine.input_type());
+  Tensor input(engine.input_types()[0]);
   Predictions predictions;
   uint64_t hash = 0xcbf29ce484222325u;
   for (int64_t first = 0; first < images; first += batch) {
     RETURN_IF_ERROR(samples.Fill(first, images, &input));
-    ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine.Run(input));
+    ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine.Run(absl::MakeConstSpan(&input, 1)));
     const TensorType& type = (*outputs)[0].type();
     const int wanted_classes = samples.dataset().num_classes();
     if (type.dtype != DType::kF32 || type.rank() != 2 || type.shape[0] != batch || type.shape[1] < wanted_classes) {

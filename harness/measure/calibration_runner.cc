@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "harness/base/exit_code.h"
-#include "harness/base/sha256.h"
 #include "ir/base/status.h"
 #include "kernels/core/isa.h"
 #include "runtime/executable.h"
@@ -45,13 +44,6 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Tapped(const ir::Graph& graph, absl::
   return clone;
 }
 
-template <typename T>
-void AddArray(absl::Span<const T> values, Sha256& digest) {
-  const uint64_t size = values.size();  // Where one array ends and the next begins.
-  digest.Update({reinterpret_cast<const char*>(&size), sizeof(size)});
-  digest.Update({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
-}
-
 }  // namespace
 
 int CalibrationRunner::NumImages() const {
@@ -59,18 +51,9 @@ int CalibrationRunner::NumImages() const {
 }
 
 std::string CalibrationRunner::DataKey() const {
-  const datasets::PreprocessOptions& preprocess = samples_.preprocessor().options();
-  Sha256 digest;
-  AddArray<float>(preprocess.mean, digest);
-  AddArray<float>(preprocess.std, digest);
-  for (int i = 0; i < NumImages(); ++i) {
-    const absl::StatusOr<datasets::Image> image = samples_.dataset().image(i);
-    if (!image.ok()) return "";  // Calibration will say so.
-    AddArray<int>({image->height, image->width, image->channels}, digest);
-    AddArray<uint8_t>(image->pixels, digest);
-  }
-  return absl::StrCat(NumImages(), " images, inputs f32[", preprocess.channels, ",", preprocess.height, ",",
-                      preprocess.width, "], ", kernels::IsaName(kernels::BestIsa()), ", sha256 ", digest.Finish());
+  const std::string key = samples_.Key(NumImages());
+  if (key.empty()) return "";  // Calibration will say why.
+  return absl::StrCat(NumImages(), " ", key, ", ", kernels::IsaName(kernels::BestIsa()));
 }
 
 absl::Status CalibrationRunner::ForEachSample(

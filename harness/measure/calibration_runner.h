@@ -31,8 +31,7 @@ class CalibrationRunner : public passes::Runner {
       const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
       const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) override;
 
-  // "256 images, inputs f32[3,224,224], avx512_vnni, sha256 ...", where the digest is of the images' pixels and of
-  // their preprocessing: wherever they lie, equal images have one key. FP32 kernels round differently on other CPUs.
+  // "256 images, inputs f32[3,224,224], sha256 ..., avx512_vnni": FP32 kernels round differently on other CPUs.
   std::string DataKey() const override;
 
  private:

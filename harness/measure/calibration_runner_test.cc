@@ -67,7 +67,7 @@ class CalibrationRunnerTest : public ::testing::Test {
     const CountedImages dataset(first_pixel);
     const datasets::Preprocessor preprocessor = MakePreprocessor(mean);
     runtime::ThreadPool pool(1);
-    const Samples samples(dataset, preprocessor, &pool);
+    const ImageSamples samples(dataset, preprocessor, &pool);
     CalibrationOptions options;
     options.images = images;
     return CalibrationRunner(samples, kernels_, &pool, options).DataKey();
@@ -79,7 +79,7 @@ class CalibrationRunnerTest : public ::testing::Test {
     const CountedImages dataset(5);
     const datasets::Preprocessor preprocessor = MakePreprocessor(0.5f);
     runtime::ThreadPool pool(threads);
-    const Samples samples(dataset, preprocessor, &pool);
+    const ImageSamples samples(dataset, preprocessor, &pool);
     CalibrationOptions calibration;
     calibration.images = 10;
     CalibrationRunner runner(samples, kernels_, &pool, calibration);
@@ -108,7 +108,7 @@ TEST_F(CalibrationRunnerTest, EveryMethodGivesOneModelForAnyNumberOfThreads) {
 
 TEST_F(CalibrationRunnerTest, TheKeyTellsDataApart) {
   const std::string key = KeyOf(3, 0, 0.5f);
-  EXPECT_THAT(key, MatchesRegex("3 images, inputs f32.1,8,8., [a-z0-9_]+, sha256 [0-9a-f]{64}"));
+  EXPECT_THAT(key, MatchesRegex("3 images, inputs f32.1,8,8., sha256 [0-9a-f]{64}, [a-z0-9_]+"));
   EXPECT_EQ(KeyOf(3, 0, 0.5f), key);
   EXPECT_NE(KeyOf(4, 0, 0.5f), key);
   EXPECT_NE(KeyOf(3, 1, 0.5f), key);

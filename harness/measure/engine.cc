@@ -14,13 +14,14 @@ class CpuEngine : public Engine {
     for (Tensor& output : outputs_) pointers_.push_back(&output);
   }
 
-  absl::StatusOr<const std::vector<Tensor>*> Run(const Tensor& input) override {
-    const Tensor* inputs[] = {&input};
-    RETURN_IF_ERROR(executable_->Run(inputs, absl::MakeSpan(pointers_)));
+  absl::StatusOr<const std::vector<Tensor>*> Run(absl::Span<const Tensor> inputs) override {
+    inputs_.clear();
+    for (const Tensor& input : inputs) inputs_.push_back(&input);
+    RETURN_IF_ERROR(executable_->Run(inputs_, absl::MakeSpan(pointers_)));
     return &outputs_;
   }
 
-  const TensorType& input_type() const override { return executable_->input_types()[0]; }
+  const std::vector<TensorType>& input_types() const override { return executable_->input_types(); }
   int64_t arena_bytes() const override { return executable_->arena_bytes(); }
   int64_t weight_bytes() const override { return executable_->weight_bytes(); }
   runtime::Executable* executable() override { return executable_.get(); }
@@ -29,19 +30,21 @@ class CpuEngine : public Engine {
   std::unique_ptr<runtime::Executable> executable_;
   std::vector<Tensor> outputs_;
   std::vector<Tensor*> pointers_;
+  std::vector<const Tensor*> inputs_;
 };
 
 class ReferenceEngine : public Engine {
  public:
-  explicit ReferenceEngine(std::unique_ptr<ir::Graph> graph)
-      : graph_(std::move(graph)), input_type_(graph_->placeholders()[0]->tensor_type()) {}
+  explicit ReferenceEngine(std::unique_ptr<ir::Graph> graph) : graph_(std::move(graph)) {
+    for (const ir::Node* placeholder : graph_->placeholders()) input_types_.push_back(placeholder->tensor_type());
+  }
 
-  absl::StatusOr<const std::vector<Tensor>*> Run(const Tensor& input) override {
-    ASSIGN_OR_RETURN(outputs_, interpreter::Run(*graph_, absl::MakeConstSpan(&input, 1)));
+  absl::StatusOr<const std::vector<Tensor>*> Run(absl::Span<const Tensor> inputs) override {
+    ASSIGN_OR_RETURN(outputs_, interpreter::Run(*graph_, inputs));
     return &outputs_;
   }
 
-  const TensorType& input_type() const override { return input_type_; }
+  const std::vector<TensorType>& input_types() const override { return input_types_; }
   int64_t arena_bytes() const override { return 0; }
   int64_t weight_bytes() const override {
     int64_t bytes = 0;
@@ -52,7 +55,7 @@ class ReferenceEngine : public Engine {
 
  private:
   std::unique_ptr<ir::Graph> graph_;
-  TensorType input_type_;
+  std::vector<TensorType> input_types_;
   std::vector<Tensor> outputs_;
 };
 
@@ -61,9 +64,9 @@ class ReferenceEngine : public Engine {
 absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const ir::Graph& graph, int64_t batch,
                                                    const kernels::KernelRegistry& kernels, runtime::ThreadPool* pool,
                                                    const EngineOptions& options) {
-  RETURN_IF_ERROR(ImageInputOf(graph).status());
+  ASSIGN_OR_RETURN(const int64_t own_batch, BatchOf(graph));
   std::unique_ptr<ir::Graph> clone = graph.Clone();
-  if (batch > 0 && clone->placeholders()[0]->tensor_type().shape[0] != batch) {
+  if (batch > 0 && own_batch != batch) {
     RETURN_IF_ERROR(Annotate(clone->SetBatch(batch), absl::StrCat("with a batch of ", batch)));
   }
   if (options.backend == "reference") return std::make_unique<ReferenceEngine>(std::move(clone));
@@ -72,6 +75,22 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const ir::Graph& graph, int64
   executable_options.max_memory_bytes = options.max_memory_bytes;
   ASSIGN_OR_RETURN(auto executable, runtime::Executable::Create(*clone, kernels, pool, executable_options));
   return std::make_unique<CpuEngine>(std::move(executable));
+}
+
+absl::StatusOr<int64_t> BatchOf(const ir::Graph& graph) {
+  const std::vector<ir::Node*> placeholders = graph.placeholders();
+  if (placeholders.empty()) return absl::InvalidArgumentError("the model has no inputs, want at least one");
+  const Shape& first = placeholders[0]->tensor_type().shape;
+  for (const ir::Node* placeholder : placeholders) {
+    const Shape& shape = placeholder->tensor_type().shape;
+    if (shape.empty() || shape[0] != first[0]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input %", placeholder->name(), " is ", ToString(placeholder->tensor_type()), " and input %",
+                       placeholders[0]->name(), " ", ToString(placeholders[0]->tensor_type()),
+                       ", want one batch size in dimension 0"));
+    }
+  }
+  return first[0];
 }
 
 absl::StatusOr<TensorType> ImageInputOf(const ir::Graph& graph) {

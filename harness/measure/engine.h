@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "ir/graph.h"
 #include "kernels/core/registry.h"
 #include "runtime/executable.h"
@@ -17,16 +18,17 @@ class Engine {
  public:
   virtual ~Engine() = default;
 
-  // Allocates the outputs once; they are valid until the next Run. One image batch in, the graph's outputs out.
-  virtual absl::StatusOr<const std::vector<Tensor>*> Run(const Tensor& input) = 0;
+  // Allocates the outputs once; they are valid until the next Run. A batch for each placeholder in, the graph's outputs
+  // out.
+  virtual absl::StatusOr<const std::vector<Tensor>*> Run(absl::Span<const Tensor> inputs) = 0;
 
-  virtual const TensorType& input_type() const = 0;
+  virtual const std::vector<TensorType>& input_types() const = 0;
   virtual int64_t arena_bytes() const = 0;
   virtual int64_t weight_bytes() const = 0;
   // Null where the backend has none.
   virtual runtime::Executable* executable() = 0;
 
-  int64_t batch() const { return input_type().shape[0]; }
+  int64_t batch() const { return input_types()[0].shape[0]; }
 };
 
 struct EngineOptions {
@@ -39,6 +41,9 @@ struct EngineOptions {
 absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const ir::Graph& graph, int64_t batch,
                                                    const kernels::KernelRegistry& kernels, runtime::ThreadPool* pool,
                                                    const EngineOptions& options);
+
+// The first dimension, which all inputs of the graph must share.
+absl::StatusOr<int64_t> BatchOf(const ir::Graph& graph);
 
 // The graph's one input, f32 [batch, channels, height, width]; an error says what was found instead.
 absl::StatusOr<TensorType> ImageInputOf(const ir::Graph& graph);

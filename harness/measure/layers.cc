@@ -23,20 +23,21 @@ ir::Node* CounterpartOrNull(const ir::Graph& baseline, const ir::Node& node) {
 
 // Runs `graph` with `taps` as further outputs; returns their values.
 absl::StatusOr<std::vector<Tensor>> RunTapped(const ir::Graph& graph, const std::vector<std::string>& taps,
-                                              const Tensor& input, const kernels::KernelRegistry& kernels,
+                                              absl::Span<const Tensor> inputs, const kernels::KernelRegistry& kernels,
                                               runtime::ThreadPool* pool, const EngineOptions& options) {
   const std::unique_ptr<ir::Graph> clone = graph.Clone();
   const int outputs_before = clone->output()->num_operands();
   for (const std::string& tap : taps) clone->AppendOutput(clone->FindNodeOrNull(tap));
-  ASSIGN_OR_RETURN(const auto engine, MakeEngine(*clone, input.dim(0), kernels, pool, options));
-  ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine->Run(input));
+  ASSIGN_OR_RETURN(const auto engine, MakeEngine(*clone, inputs[0].dim(0), kernels, pool, options));
+  ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine->Run(inputs));
   return std::vector<Tensor>(outputs->begin() + outputs_before, outputs->end());
 }
 
 }  // namespace
 
 absl::StatusOr<std::map<std::string, double>> LayerSnrs(const ir::Graph& baseline, const ir::Graph& quantized,
-                                                        const Tensor& input, const kernels::KernelRegistry& kernels,
+                                                        absl::Span<const Tensor> inputs,
+                                                        const kernels::KernelRegistry& kernels,
                                                         runtime::ThreadPool* pool, const EngineOptions& options) {
   std::vector<std::string> layers, counterparts;
   for (const ir::Node* node : quantized.Snapshot()) {
@@ -48,25 +49,26 @@ absl::StatusOr<std::map<std::string, double>> LayerSnrs(const ir::Graph& baselin
   }
   std::map<std::string, double> snrs;
   if (layers.empty()) return snrs;
-  ASSIGN_OR_RETURN(const auto wanted, RunTapped(baseline, counterparts, input, kernels, pool, options));
-  ASSIGN_OR_RETURN(const auto found, RunTapped(quantized, layers, input, kernels, pool, options));
+  ASSIGN_OR_RETURN(const auto wanted, RunTapped(baseline, counterparts, inputs, kernels, pool, options));
+  ASSIGN_OR_RETURN(const auto found, RunTapped(quantized, layers, inputs, kernels, pool, options));
   for (size_t i = 0; i < layers.size(); ++i) {
     snrs[layers[i]] = passes::SnrDb(Dequantized(wanted[i]), Dequantized(found[i]));
   }
   return snrs;
 }
 
-absl::StatusOr<std::vector<Results::Layer>> ProfileLayers(runtime::Executable& executable, const Tensor& input,
-                                                          int runs) {
+absl::StatusOr<std::vector<Results::Layer>> ProfileLayers(runtime::Executable& executable,
+                                                          absl::Span<const Tensor> inputs, int runs) {
   std::vector<Tensor> outputs;
   for (const TensorType& type : executable.output_types()) outputs.emplace_back(type);
   std::vector<Tensor*> pointers;
   for (Tensor& output : outputs) pointers.push_back(&output);
-  const Tensor* inputs[] = {&input};
-  RETURN_IF_ERROR(executable.Run(inputs, absl::MakeSpan(pointers)));
+  std::vector<const Tensor*> input_pointers;
+  for (const Tensor& input : inputs) input_pointers.push_back(&input);
+  RETURN_IF_ERROR(executable.Run(input_pointers, absl::MakeSpan(pointers)));
   executable.ResetProfile();
   executable.EnableProfile(true);
-  for (int run = 0; run < runs; ++run) RETURN_IF_ERROR(executable.Run(inputs, absl::MakeSpan(pointers)));
+  for (int run = 0; run < runs; ++run) RETURN_IF_ERROR(executable.Run(input_pointers, absl::MakeSpan(pointers)));
   executable.EnableProfile(false);
   std::vector<Results::Layer> layers;
   for (const runtime::StepProfile& step : executable.profile()) {
@@ -80,6 +82,12 @@ absl::StatusOr<std::vector<Results::Layer>> ProfileLayers(runtime::Executable& e
     layers.push_back(std::move(layer));
   }
   return layers;
+}
+
+int64_t CountedBytes(const runtime::Executable& executable) {
+  int64_t bytes = 0;
+  for (const runtime::StepProfile& step : executable.profile()) bytes += step.bytes;
+  return bytes;
 }
 
 }  // namespace fuselage::harness

@@ -7,23 +7,29 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "harness/measure/engine.h"
 #include "harness/results.pb.h"
 #include "ir/graph.h"
 #include "kernels/core/registry.h"
+#include "runtime/executable.h"
 
 namespace fuselage::harness {
 
 // SNR in dB of each quantized layer of `quantized` (an int8.* call other than quantize and dequantize) against the node
-// of `baseline` with the same name, or with the name of its last source: both graphs run `input` with every such node
+// of `baseline` with the same name, or with the name of its last source: both graphs run `inputs` with every such node
 // as an output. A layer without a counterpart of its shape is left out.
 absl::StatusOr<std::map<std::string, double>> LayerSnrs(const ir::Graph& baseline, const ir::Graph& quantized,
-                                                        const Tensor& input, const kernels::KernelRegistry& kernels,
+                                                        absl::Span<const Tensor> inputs,
+                                                        const kernels::KernelRegistry& kernels,
                                                         runtime::ThreadPool* pool, const EngineOptions& options);
 
 // Runs with the profile on: every step of the schedule with its median time.
-absl::StatusOr<std::vector<Results::Layer>> ProfileLayers(runtime::Executable& executable, const Tensor& input,
-                                                          int runs);
+absl::StatusOr<std::vector<Results::Layer>> ProfileLayers(runtime::Executable& executable,
+                                                          absl::Span<const Tensor> inputs, int runs);
+
+// Bytes that one run moves to and from memory if no cache helps: operands, results and weights of each step, each once.
+int64_t CountedBytes(const runtime::Executable& executable);
 
 }  // namespace fuselage::harness
 

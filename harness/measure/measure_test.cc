@@ -1,14 +1,30 @@
 #include "harness/measure/measure.h"
 
+#include <errno.h>
+
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <thread>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "harness/base/files.h"
 #include "harness/measure/accuracy.h"
+#include "harness/measure/engine.h"
+#include "harness/measure/memory_counter.h"
+#include "harness/measure/peaks.h"
+#include "harness/measure/samples.h"
+#include "ir/ops/register_all.h"
+#include "ir/testing/matchers.h"
+#include "ir/text.h"
+#include "kernels/register_all.h"
 
 namespace fuselage::harness {
 namespace {
+
+using ::fuselage::testing::StatusIs;
+using ::testing::HasSubstr;
 
 TEST(RankOf, EqualLogitsAreSortedByClass) {
   const std::vector<float> logits = {1, 3, 3, 2};
@@ -60,6 +76,125 @@ TEST(MeasureInTurns, EveryoneGetsRepetitionsAndTime) {
 TEST(MeasureInTurns, AnErrorEndsIt) {
   std::vector<Contestant> contestants = {{[] { return absl::InternalError("broken"); }, {}}};
   EXPECT_EQ(MeasureInTurns(MeasureOptions(), &contestants).message(), "broken");
+}
+
+TensorType Floats(Shape shape) { return {DType::kF32, std::move(shape), std::nullopt, Layout::kRowMajor}; }
+
+TEST(RandomSamples, DependOnSeedSampleAndInputAlone) {
+  runtime::ThreadPool one(1), three(3);
+  const RandomSamples samples(7, 5, &one), again(7, 5, &three), other(8, 5, &one);
+  const std::vector<TensorType> types = {Floats({2, 3}), Floats({2, 3})};
+  ASSERT_OK_AND_ASSIGN(const auto batch, samples.Batch(3, types));
+  ASSERT_EQ(batch.size(), 2);
+  EXPECT_TRUE((*again.Batch(3, types))[1].SameBytes(batch[1]));
+  EXPECT_FALSE((*other.Batch(3, types))[0].SameBytes(batch[0]));
+  EXPECT_FALSE(batch[0].SameBytes(batch[1])) << "inputs";
+  // Row 1 of the batch from sample 3 on is sample 4, and sample 5 is sample 0 again.
+  EXPECT_EQ((*samples.Batch(4, {Floats({1, 3})}))[0].At(2), batch[0].At(5));
+  EXPECT_EQ((*samples.Batch(4, types))[0].At(3), (*samples.Batch(0, types))[0].At(0));
+  EXPECT_NE(batch[0].At(0), batch[0].At(3)) << "samples";
+
+  EXPECT_EQ(samples.Key(5), again.Key(5));
+  EXPECT_NE(samples.Key(5), other.Key(5));
+
+  Tensor filled = batch[0];
+  ASSERT_OK(again.Fill(3, 4, &filled));
+  EXPECT_EQ(filled.At(2), batch[0].At(2));
+  for (int i = 3; i < 6; ++i) EXPECT_EQ(filled.At(i), 0) << "past the end";
+}
+
+class EngineTest : public ::testing::Test {
+ protected:
+  EngineTest() {
+    ops::RegisterAll(ops_);
+    kernels::RegisterAll(kernels_);
+  }
+  std::unique_ptr<ir::Graph> Sum(const std::string& type_of_a, const std::string& type_of_b) {
+    return *ir::Parse("graph @sum {\n  %a: " + type_of_a + " = placeholder\n  %b: " + type_of_b +
+                          " = placeholder\n  %c: " + type_of_a + " = call_function add(%a, %b)\n  output(%c)\n}",
+                      ops_);
+  }
+  ir::OpRegistry ops_;
+  kernels::KernelRegistry kernels_;
+  runtime::ThreadPool pool_{1};
+};
+
+TEST_F(EngineTest, SeveralInputsOnBothBackends) {
+  const auto graph = Sum("f32[1,2]", "f32[1,2]");
+  for (const char* backend : {"cpu", "reference"}) {
+    EngineOptions options;
+    options.backend = backend;
+    ASSERT_OK_AND_ASSIGN(const auto engine, MakeEngine(*graph, /*batch=*/2, kernels_, &pool_, options));
+    EXPECT_EQ(engine->batch(), 2);
+    ASSERT_EQ(engine->input_types().size(), 2);
+    const std::vector<Tensor> inputs = {Tensor::Of<float>({2, 2}, {1, 2, 3, 4}),
+                                        Tensor::Of<float>({2, 2}, {10, 20, 30, 40})};
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor>* outputs, engine->Run(inputs));
+    EXPECT_THAT((*outputs)[0].values<float>(), ::testing::ElementsAre(11, 22, 33, 44)) << backend;
+  }
+}
+
+TEST_F(EngineTest, InputsMustShareTheirFirstDimension) {
+  EXPECT_THAT(BatchOf(*Sum("f32[2,2]", "f32[1,2]")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("input %b is f32[1,2] and input %a f32[2,2]")));
+  EXPECT_THAT(BatchOf(*Sum("f32[2]", "f32[]")), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("input %b")));
+  EXPECT_EQ(*BatchOf(*Sum("f32[3,2]", "f32[3,1]")), 3);
+  const auto empty =
+      *ir::Parse("graph @e {\n  param @p: f32[1] = [1]\n  %p: f32[1] = get_attr @p\n  output(%p)\n}", ops_);
+  EXPECT_THAT(BatchOf(*empty), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no inputs")));
+}
+
+TEST(MemoryCounter, CountsOrSaysWhyNot) {
+  EXPECT_THAT(CounterReason(EACCES), HasSubstr("perf_event_paranoid"));
+  EXPECT_THAT(CounterReason(ENOENT), HasSubstr("no counter"));
+  EXPECT_THAT(CounterReason(EMFILE), HasSubstr("Too many open files"));
+  const auto counter = MemoryCounter::Open();
+  if (!counter.ok()) {
+    EXPECT_THAT(counter, StatusIs(absl::StatusCode::kUnavailable, ::testing::Not(::testing::IsEmpty())));
+    return;
+  }
+  (*counter)->Start();
+  std::vector<char> fresh(64 << 20);
+  for (size_t i = 0; i < fresh.size(); i += 64) static_cast<volatile char&>(fresh[i]) = 1;
+  ASSERT_OK_AND_ASSIGN(const int64_t bytes, (*counter)->Stop());
+  EXPECT_GT(bytes, 0);
+  EXPECT_EQ(bytes % 64, 0);
+}
+
+TEST_F(EngineTest, PeaksAreMeasuredKeptAndRead) {
+  ASSERT_OK_AND_ASSIGN(const Results::Peaks peaks, MeasurePeaks(ops_, kernels_));
+  // Any machine that this runs on, under any sanitizer: orders of magnitude.
+  EXPECT_GT(peaks.f32_flops_per_second(), 1e6);
+  EXPECT_GT(peaks.int8_ops_per_second(), 1e6);
+  EXPECT_GT(peaks.bytes_per_second(), 1e6);
+  EXPECT_LT(peaks.bytes_per_second(), 1e13);
+  EXPECT_GT(peaks.seconds_per_call(), 0);
+  EXPECT_LT(peaks.seconds_per_call(), 1e-2);
+
+  const std::string folder = ::testing::TempDir() + "/peaks";
+  std::filesystem::remove_all(folder);
+  const std::string file = PeaksFile(folder);
+  EXPECT_THAT(ReadPeaks(file), StatusIs(absl::StatusCode::kNotFound, HasSubstr(file)));
+  ASSERT_OK(WritePeaks(file, peaks));
+  ASSERT_OK_AND_ASSIGN(const Results::Peaks read, ReadPeaks(file));
+  EXPECT_EQ(read.DebugString(), peaks.DebugString());
+  EXPECT_EQ(ToMachinePeaks(read).int8_ops_per_second, peaks.int8_ops_per_second());
+}
+
+TEST(Peaks, AFileThatIsNotOneIsRefused) {
+  const std::string file = PeaksFile(::testing::TempDir());
+  for (const char* text : {"", "f32_flops_per_second: -1", "nonsense", "f32_flops_per_second: inf"}) {
+    ASSERT_OK(WriteFileAtomic(file, text));
+    EXPECT_THAT(ReadPeaks(file), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("four positive numbers")));
+  }
+  Results::Peaks other;
+  other.set_f32_flops_per_second(1);
+  other.set_int8_ops_per_second(1);
+  other.set_bytes_per_second(1);
+  other.set_seconds_per_call(1);
+  other.set_cpu("another CPU");
+  ASSERT_OK(WritePeaks(file, other));
+  EXPECT_THAT(ReadPeaks(file), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("of another CPU")));
 }
 
 }  // namespace

@@ -60,11 +60,14 @@ class ResNet18Test : public ::testing::Test {
     PipelineConfig config;
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(pipeline, &config));
     runtime::ThreadPool pool(threads);
-    const Samples samples(*train_, *preprocessor_, &pool);
+    const ImageSamples samples(*train_, *preprocessor_, &pool);
     CalibrationOptions options;
     options.images = 2;
     CalibrationRunner runner(samples, kernels_, &pool, options);
-    ASSERT_OK(passes::RunPipeline(config, passes_, {&runner, &kernels_}, graph));
+    passes::PassEnvironment environment;
+    environment.runner = &runner;
+    environment.kernels = &kernels_;
+    ASSERT_OK(passes::RunPipeline(config, passes_, environment, graph));
   }
 
   // The imported graph after the float pipeline, and after the INT8 pipeline where asked for.
@@ -84,17 +87,16 @@ class ResNet18Test : public ::testing::Test {
     options.isa = isa;
     const auto engine = MakeEngine(graph, batch, kernels_, &pool, options);
     EXPECT_OK(engine);
-    const Samples samples(*test_, *preprocessor_, &pool);
-    const auto outputs = (*engine)->Run(*samples.Batch(first, (*engine)->input_type()));
+    const ImageSamples samples(*test_, *preprocessor_, &pool);
+    const auto outputs = (*engine)->Run(*samples.Batch(first, (*engine)->input_types()));
     EXPECT_OK(outputs);
     return (**outputs)[0];
   }
 
   Tensor InterpreterLogits(const ir::Graph& graph, int image) {
     runtime::ThreadPool pool(2);
-    const Samples samples(*test_, *preprocessor_, &pool);
-    std::vector<Tensor> inputs;
-    inputs.push_back(*samples.Batch(image, graph.placeholders()[0]->tensor_type()));
+    const ImageSamples samples(*test_, *preprocessor_, &pool);
+    const std::vector<Tensor> inputs = *samples.Batch(image, {graph.placeholders()[0]->tensor_type()});
     absl::StatusOr<std::vector<Tensor>> outputs = interpreter::Run(graph, inputs);
     EXPECT_OK(outputs);
     return (*outputs)[0];

@@ -1,40 +1,84 @@
 #include "harness/measure/samples.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "harness/base/sha256.h"
 #include "ir/base/status.h"
 
 namespace fuselage::harness {
+namespace {
 
-absl::Status Samples::FillRow(int64_t image, Tensor* batch, int64_t row) const {
-  const int64_t size = batch->num_elements() / batch->dim(0);
-  ASSIGN_OR_RETURN(const datasets::Image pixels, dataset_.image(image));
-  return Annotate(preprocessor_.Run(pixels, absl::MakeSpan(batch->data<float>() + row * size, size)),
-                  absl::StrCat("image ", image));
+template <typename T>
+void AddArray(absl::Span<const T> values, Sha256& digest) {
+  const uint64_t size = values.size();  // Where one array ends and the next begins.
+  digest.Update({reinterpret_cast<const char*>(&size), sizeof(size)});
+  digest.Update({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
 }
 
-absl::Status Samples::Fill(int64_t first, int64_t end, Tensor* batch) const {
+}  // namespace
+
+absl::Status Samples::Fill(int64_t first, int64_t end, Tensor* batch, int input) const {
   const int rows = static_cast<int>(batch->dim(0));
-  const int64_t size = batch->num_elements() / batch->dim(0);
+  const int64_t row_bytes = batch->byte_size() / std::max<int64_t>(rows, 1);
   std::vector<absl::Status> statuses(rows);
   parallel_->For(rows, [&](int row, int) {
     if (first + row < end) {
-      statuses[row] = FillRow(first + row, batch, row);
+      statuses[row] = FillRow(first + row, input, batch, row);
     } else {
-      std::fill_n(batch->data<float>() + row * size, size, 0.0f);
+      std::memset(static_cast<uint8_t*>(batch->raw_data()) + row * row_bytes, 0, row_bytes);
     }
   });
   for (const absl::Status& status : statuses) RETURN_IF_ERROR(status);
   return absl::OkStatus();
 }
 
-absl::StatusOr<Tensor> Samples::Batch(int64_t first, const TensorType& type) const {
-  Tensor batch(type);
-  for (int64_t row = 0; row < batch.dim(0); ++row) {
-    RETURN_IF_ERROR(FillRow((first + row) % dataset_.size(), &batch, row));
+absl::StatusOr<std::vector<Tensor>> Samples::Batch(int64_t first, absl::Span<const TensorType> types) const {
+  std::vector<Tensor> batch;
+  for (size_t input = 0; input < types.size(); ++input) {
+    batch.emplace_back(types[input]);
+    for (int64_t row = 0; row < batch.back().dim(0); ++row) {
+      RETURN_IF_ERROR(FillRow((first + row) % size(), static_cast<int>(input), &batch.back(), row));
+    }
   }
   return batch;
+}
+
+std::string ImageSamples::Key(int64_t count) const {
+  const datasets::PreprocessOptions& preprocess = preprocessor_.options();
+  Sha256 digest;
+  AddArray<float>(preprocess.mean, digest);
+  AddArray<float>(preprocess.std, digest);
+  for (int64_t i = 0; i < count; ++i) {
+    const absl::StatusOr<datasets::Image> image = dataset_.image(i);
+    if (!image.ok()) return "";
+    AddArray<int>({image->height, image->width, image->channels}, digest);
+    AddArray<uint8_t>(image->pixels, digest);
+  }
+  return absl::StrCat("images, inputs f32[", preprocess.channels, ",", preprocess.height, ",", preprocess.width,
+                      "], sha256 ", digest.Finish());
+}
+
+absl::Status ImageSamples::FillRow(int64_t sample, int, Tensor* batch, int64_t row) const {
+  const int64_t size = batch->num_elements() / batch->dim(0);
+  ASSIGN_OR_RETURN(const datasets::Image pixels, dataset_.image(sample));
+  return Annotate(preprocessor_.Run(pixels, absl::MakeSpan(batch->data<float>() + row * size, size)),
+                  absl::StrCat("image ", sample));
+}
+
+std::string RandomSamples::Key(int64_t) const { return absl::StrCat("random inputs, seed ", seed_); }
+
+absl::Status RandomSamples::FillRow(int64_t sample, int input, Tensor* batch, int64_t row) const {
+  TensorType type = batch->type();
+  type.shape[0] = 1;
+  // Odd multipliers spread the three numbers over 64 bits (Knuth, TAOCP 3, 6.4: multiplicative hashing).
+  const uint64_t seed = seed_ * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(sample) * 0xc2b2ae3d27d4eb4fu +
+                        static_cast<uint64_t>(input) * 0x165667b19e3779f9u;
+  const Tensor values = SeededTensor(std::move(type), seed);
+  std::memcpy(static_cast<uint8_t*>(batch->raw_data()) + row * values.byte_size(), values.raw_data(),
+              values.byte_size());
+  return absl::OkStatus();
 }
 
 }  // namespace fuselage::harness

@@ -1,7 +1,13 @@
-// Samples: the images of a dataset as batches of the network's input.
+// Samples: numbered inputs of a network, as batches. The images of a dataset, or random values.
 #ifndef FUSELAGE_HARNESS_MEASURE_SAMPLES_H_
 #define FUSELAGE_HARNESS_MEASURE_SAMPLES_H_
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "harness/datasets/dataset.h"
 #include "harness/datasets/preprocess.h"
 #include "ir/base/tensor.h"
@@ -9,29 +15,65 @@
 
 namespace fuselage::harness {
 
-// Borrows all three.
 class Samples {
  public:
-  Samples(const datasets::Dataset& dataset, const datasets::Preprocessor& preprocessor, kernels::Parallel* parallel)
-      : dataset_(dataset), preprocessor_(preprocessor), parallel_(parallel) {}
+  virtual ~Samples() = default;
 
-  int64_t size() const { return dataset_.size(); }
-  const datasets::Dataset& dataset() const { return dataset_; }
-  const datasets::Preprocessor& preprocessor() const { return preprocessor_; }
+  virtual int64_t size() const = 0;
 
-  // Images first, first + 1, ... into the rows of `batch` (f32 [n, c, h, w]); rows past `end` become zeros. Spread over
-  // the threads, with the same result for any number of them.
-  absl::Status Fill(int64_t first, int64_t end, Tensor* batch) const;
+  // Identifies the first `count` samples: equal keys, equal values. Empty where one cannot be read.
+  virtual std::string Key(int64_t count) const = 0;
 
-  // One batch of images from `first` on, beginning again at 0 after the last.
-  absl::StatusOr<Tensor> Batch(int64_t first, const TensorType& type) const;
+  // Samples first, first + 1, ... into the rows of `batch`, which is the network's input number `input`; rows past
+  // `end` become zeros. Spread over the threads, with the same result for any number of them.
+  absl::Status Fill(int64_t first, int64_t end, Tensor* batch, int input = 0) const;
+
+  // A batch of samples from `first` on for each input, beginning again at 0 after the last.
+  absl::StatusOr<std::vector<Tensor>> Batch(int64_t first, absl::Span<const TensorType> types) const;
+
+ protected:
+  explicit Samples(kernels::Parallel* parallel) : parallel_(parallel) {}
 
  private:
-  absl::Status FillRow(int64_t image, Tensor* batch, int64_t row) const;
+  virtual absl::Status FillRow(int64_t sample, int input, Tensor* batch, int64_t row) const = 0;
+
+  kernels::Parallel* const parallel_;
+};
+
+// Borrows all three. For networks of one input, f32 [n, c, h, w].
+class ImageSamples : public Samples {
+ public:
+  ImageSamples(const datasets::Dataset& dataset, const datasets::Preprocessor& preprocessor,
+               kernels::Parallel* parallel)
+      : Samples(parallel), dataset_(dataset), preprocessor_(preprocessor) {}
+
+  int64_t size() const override { return dataset_.size(); }
+  // "images, inputs f32[3,224,224], sha256 ...", where the digest is of the images' pixels and of their preprocessing:
+  // wherever they lie, equal images have one key.
+  std::string Key(int64_t count) const override;
+  const datasets::Dataset& dataset() const { return dataset_; }
+
+ private:
+  absl::Status FillRow(int64_t sample, int input, Tensor* batch, int64_t row) const override;
 
   const datasets::Dataset& dataset_;
   const datasets::Preprocessor& preprocessor_;
-  kernels::Parallel* const parallel_;
+};
+
+// SeededTensor's values, by seed, sample and input. For any inputs.
+class RandomSamples : public Samples {
+ public:
+  RandomSamples(uint64_t seed, int64_t size, kernels::Parallel* parallel)
+      : Samples(parallel), seed_(seed), size_(size) {}
+
+  int64_t size() const override { return size_; }
+  std::string Key(int64_t count) const override;
+
+ private:
+  absl::Status FillRow(int64_t sample, int input, Tensor* batch, int64_t row) const override;
+
+  const uint64_t seed_;
+  const int64_t size_;
 };
 
 }  // namespace fuselage::harness

@@ -39,6 +39,7 @@ TEST(Table, Numbers) {
   EXPECT_EQ(Number(std::numeric_limits<double>::infinity(), 1), "inf");
   EXPECT_EQ(Number(std::optional<double>(), 1), "-");
   EXPECT_EQ(Megabytes(11'200'000), "11.2 MB");
+  EXPECT_EQ(Megabytes(37'850), "37.9 kB");
   EXPECT_EQ(Shortened("abcdefghij", 6), "ab..ij");
   EXPECT_EQ(Shortened("abc", 6), "abc");
 }
@@ -62,7 +63,8 @@ TEST(Json, NumbersAreNumbersAndAllFieldsArePrinted) {
             "  \"snr_db\": null,\n"
             "  \"remarks\": [\n"
             "    \"one\"\n"
-            "  ]\n"
+            "  ],\n"
+            "  \"decisions\": []\n"
             "}\n");
 }
 
@@ -127,6 +129,171 @@ TEST(Tables, ShowWhatTheResultsHold) {
   EXPECT_THAT(report, Not(HasSubstr("layer0")));
   EXPECT_THAT(report, Not(HasSubstr("INCOMPLETE")));
   EXPECT_THAT(report, Not(HasSubstr("Gates")));
+}
+
+TEST(Tables, WithoutADatasetVariantsAreComparedByTheirOutputs) {
+  Results results = Example();
+  EXPECT_THAT(Report(results, 0), HasSubstr("no dataset: accuracy not measured\n"));
+  results.mutable_variants(1)->set_max_abs_error(2.5e-7);
+  results.mutable_variants(1)->set_snr_db(43.25);
+  EXPECT_THAT(AccuracyTable(results), HasSubstr("max difference"));
+  EXPECT_THAT(AccuracyTable(results), HasSubstr("2.5e-07    43.2"));
+  EXPECT_THAT(LatencyTable(results), HasSubstr("samples/s"));
+  results.mutable_dataset()->set_name("cifar10");
+  EXPECT_THAT(Report(results, 0), Not(HasSubstr("accuracy not measured")));
+  EXPECT_THAT(AccuracyTable(results), HasSubstr("top-1"));
+  EXPECT_THAT(LatencyTable(results), HasSubstr("images/s"));
+}
+
+TEST(Tables, RooflineStandsBesideTheMeasurement) {
+  Results results = Example();
+  EXPECT_EQ(RooflineTable(results), "") << "nothing was counted";
+  for (int i = 0; i < 2; ++i) {
+    auto* measurement = results.mutable_variants(i)->mutable_measurements(0);
+    measurement->set_counted_bytes(i == 0 ? 4'837'000 : 3'225'000);
+    measurement->set_predicted_ms(i == 0 ? 12 : 0.05);
+    measurement->set_predicted_speedup(i == 0 ? 1 : 240);
+    measurement->set_speedup(i == 0 ? 1 : 1.5);
+  }
+  results.mutable_environment()->set_memory_counter("not available here: no counter");
+  EXPECT_EQ(RooflineTable(results),
+            "Bytes moved a run, and the roofline's prediction; threads: 1\n"
+            "batch  variant  MB counted  ms predicted  ms measured  gain predicted  gain measured\n"
+            "-----  -------  ----------  ------------  -----------  --------------  -------------\n"
+            "    1  fp32           4.84         12.00        10.00           1.00x          1.00x\n"
+            "    1  int8           3.23        0.0500        10.00         240.00x          1.50x\n"
+            "MB measured: not available here: no counter\n");
+  results.mutable_variants(1)->mutable_measurements(0)->set_measured_bytes(512);
+  EXPECT_THAT(RooflineTable(results), HasSubstr("MB measured  ms predicted"));
+  EXPECT_THAT(RooflineTable(results), HasSubstr("0.0005"));
+}
+
+TEST(Tables, PeaksOfTheMachineAreALine) {
+  Results results = Example();
+  auto* peaks = results.mutable_environment()->mutable_peaks();
+  peaks->set_f32_flops_per_second(95e9);
+  peaks->set_int8_ops_per_second(310e9);
+  peaks->set_bytes_per_second(11.24e9);
+  peaks->set_seconds_per_call(0.9e-6);
+  EXPECT_THAT(Report(results, 0),
+              HasSubstr("\nPeaks of one thread: 95 GFLOP/s FP32, 310 GOP/s INT8, 11.2 GB/s, 0.90 us a call\n"));
+}
+
+TEST(Tables, GatesOfPassesAndSmallBounds) {
+  Results results = Example();
+  auto* gate = results.add_gates();
+  gate->set_name("max_abs_error");
+  gate->set_pass("conv_bn");
+  gate->set_wanted(1e-5);
+  gate->set_found(0);
+  EXPECT_THAT(GatesTable(results), HasSubstr("max_abs_error  pass conv_bn   1e-05      0  FAILED"));
+}
+
+Results::GraphTable::Row* AddRow(Results::GraphTable* table, const std::string& name, const std::string& kind,
+                                 const std::string& target) {
+  auto* row = table->add_rows();
+  row->set_name(name);
+  row->set_kind(kind);
+  row->set_target(target);
+  return row;
+}
+
+TEST(Tables, GraphsAsReadAndAsChanged) {
+  Results results;
+  EXPECT_EQ(GraphTables(results), "");
+  auto* read = results.add_graphs();
+  read->set_after("input");
+  read->set_nodes(3);
+  AddRow(read, "x", "placeholder", "x")->add_users("y");
+  auto* row = AddRow(read, "y", "call_function", "relu");
+  row->add_inputs("x");
+  row->add_users("output");
+  AddRow(read, "output", "output", "output")->add_inputs("y");
+  auto* after = results.add_graphs();
+  after->set_after("fusion");
+  after->set_nodes(100);
+  after->set_left_out(98);
+  after->add_removed("y");
+  row = AddRow(after, "z\x1b", "call_module", "fc = linear(activation=\"relu\")");
+  row->set_change("changed");
+  row->add_sources("x");
+  row->add_sources("y");
+  AddRow(after, "output", "output", "output")->set_change("new");
+  EXPECT_EQ(GraphTables(results),
+            "Graph as read: 3 nodes\n"
+            "name    kind           target  inputs  users\n"
+            "------  -------------  ------  ------  ------\n"
+            "x       placeholder    x               y\n"
+            "y       call_function  relu    x       output\n"
+            "output  output         output  y\n"
+            "\n"
+            "Graph after fusion: 100 nodes; gone: y\n"
+            "name         kind         target                          inputs  users  change\n"
+            "-----------  -----------  ------------------------------  ------  -----  ------------\n"
+            "z\\x1b        call_module  fc = linear(activation=\"relu\")                 made of x, y\n"
+            "... 98 more\n"
+            "output       output       output                                         new\n");
+}
+
+TEST(Tables, ExplanationSaysWhatWasLeftAloneAndWhatLeavingInt8Costs) {
+  Results results;
+  results.set_status("complete");
+  EXPECT_EQ(ExplanationTables(results), "");
+  auto* pass = results.add_passes();
+  pass->set_name("fusion");
+  const auto decide = [&](const std::string& kind, const std::string& node, const std::string& message) {
+    auto* decision = pass->add_decisions();
+    decision->set_kind(kind);
+    decision->set_node(node);
+    decision->set_message(message);
+  };
+  for (int i = 0; i < 5; ++i)
+    decide("applied", "r" + std::to_string(i), "fused into %c.1_" + std::to_string(i) + " (conv2d)");
+  decide("applied", "r9", "fused into %fc (linear)");
+  for (int i = 0; i < 5; ++i) decide("missed", "m" + std::to_string(i), "not fused: %c is a graph output");
+  decide("note", "", "saves 1.2 ms");
+  results.add_passes()->set_name("cse");
+  auto* explanation = results.mutable_explanation();
+  explanation->set_variant("int8");
+  explanation->set_ops(3);
+  explanation->set_int8_ops(1);
+  explanation->set_fp32_ops(1);
+  explanation->set_reference_ops(1);
+  explanation->set_bytes(1000);
+  explanation->set_crossing_bytes(125);
+  const auto place = [&](const std::string& node, const std::string& op, const std::string& runs_in) {
+    auto* row = explanation->add_placements();
+    row->set_node(node);
+    row->set_op(op);
+    row->set_runs_in(runs_in);
+    return row;
+  };
+  auto* crossing = place("q", "int8.quantize", "crossing");
+  crossing->set_kernel("avx2");
+  crossing->set_bytes(125);
+  crossing->set_crossing("f32 -> u8");
+  crossing->set_crossing_bytes(125);
+  place("", "reorder", "layout")->set_kernel("to nhwc");
+  place("flat", "flatten", "INT8");
+  place("sm", "softmax", "FP32")->set_why("quantize: no INT8 kernel");
+
+  const std::string report = Report(results, 0);
+  EXPECT_THAT(report, HasSubstr("fusion: 6 applied, 5 left alone, 1 notes\n"));
+  EXPECT_THAT(report, HasSubstr("r0 and 4 more  applied     fused into %.. (conv2d)\n"));
+  EXPECT_THAT(report, HasSubstr("r9             applied     fused into %fc (linear)\n"));
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_THAT(report,
+                HasSubstr("m" + std::to_string(i) + "             left alone  not fused: %c is a graph output\n"));
+  }
+  EXPECT_LT(report.find("left alone  not"), report.find("applied     fused")) << "misses first";
+  EXPECT_THAT(report, HasSubstr("-              note        saves 1.2 ms\n"));
+  EXPECT_THAT(report, HasSubstr("cse: 0 applied, 0 left alone\n"));
+  EXPECT_THAT(report, HasSubstr("Where each op of int8 runs, at batch 1\n"));
+  EXPECT_THAT(report, HasSubstr("flatten        flat  INT8      none: a view      0\n"));
+  EXPECT_THAT(report, HasSubstr("quantize: no INT8 kernel\n"));
+  EXPECT_THAT(report, HasSubstr("int8.quantize  q     f32 -> u8    125\n"));
+  EXPECT_THAT(report, HasSubstr("1 of 3 ops in INT8, 1 in FP32, 1 by the reference; 1 changes of layout. "
+                                "Crossings move 125 of 1000 bytes a run (12.5 %).\n"));
 }
 
 TEST(Tables, WarningsStandBelowTheNumbersTheyAreAbout) {

@@ -80,6 +80,9 @@ std::string Number(const std::optional<double>& value, int decimals) {
   return value.has_value() ? Number(*value, decimals) : "-";
 }
 
-std::string Megabytes(int64_t bytes) { return absl::StrFormat("%.1f MB", static_cast<double>(bytes) / 1e6); }
+std::string Megabytes(int64_t bytes) {
+  if (bytes < 100'000) return absl::StrFormat("%.1f kB", static_cast<double>(bytes) / 1e3);
+  return absl::StrFormat("%.1f MB", static_cast<double>(bytes) / 1e6);
+}
 
 }  // namespace fuselage::report

@@ -42,7 +42,7 @@ std::string Shortened(absl::string_view text, int width);
 
 std::string Number(double value, int decimals);
 std::string Number(const std::optional<double>& value, int decimals);  // "-" where there is none.
-std::string Megabytes(int64_t bytes);                                  // "11.2 MB", decimal.
+std::string Megabytes(int64_t bytes);                                  // "11.2 MB", "37.9 kB": decimal.
 
 }  // namespace fuselage::report
 

@@ -1,6 +1,7 @@
 #include "harness/report/tables.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -29,6 +30,23 @@ std::string ErrorText(const std::optional<double>& value) {
 std::string Times(const std::optional<double>& value) {
   return value.has_value() ? absl::StrFormat("%.2fx", *value) : "-";
 }
+
+// Three digits where a run takes microseconds.
+std::string Milliseconds(double ms) { return Number(ms, ms < 0.1 ? 4 : ms < 1 ? 3 : 2); }
+
+std::string Milliseconds(const std::optional<double>& ms) { return ms.has_value() ? Milliseconds(*ms) : "-"; }
+
+// A gate's number: 91.8, or 1e-05.
+std::string Bound(const std::optional<double>& value) {
+  if (!value.has_value()) return "-";
+  return std::abs(*value) < 0.01 ? absl::StrFormat("%.2g", *value) : Number(*value, 2);
+}
+
+std::string MegabytesMoved(const std::optional<double>& bytes) {
+  return bytes.has_value() ? Number(*bytes / 1e6, *bytes < 1e6 ? 4 : 2) : "-";
+}
+
+bool HasImages(const Results& results) { return !results.dataset().name().empty(); }
 
 // Variants, then peers: they share every column.
 std::vector<const Results::Variant*> All(const Results& results) {
@@ -60,6 +78,16 @@ std::string PassesTable(const Results& results) {
 }
 
 std::string AccuracyTable(const Results& results) {
+  if (!HasImages(results)) {
+    Table table("Variants",
+                {{"variant", Align::kLeft}, {"runs on", Align::kLeft}, {"max difference"}, {"SNR dB"}, {"weights"}});
+    for (const auto* variant : All(results)) {
+      table.AddRow({variant->name(), absl::StrCat(variant->backend(), " ", variant->isa()),
+                    ErrorText(FUSELAGE_OPTIONAL(*variant, max_abs_error)),
+                    Number(FUSELAGE_OPTIONAL(*variant, snr_db), 1), Megabytes(variant->weight_bytes())});
+    }
+    return table.empty() ? "" : table.ToString();
+  }
   Table table("Variants", {{"variant", Align::kLeft},
                            {"runs on", Align::kLeft},
                            {"images"},
@@ -76,23 +104,15 @@ std::string AccuracyTable(const Results& results) {
   return table.empty() ? "" : table.ToString();
 }
 
-std::string LatencyTable(const Results& results) {
-  Table table("Latency in ms", {{"batch"},
-                                {"threads"},
-                                {"variant", Align::kLeft},
-                                {"runs"},
-                                {"min"},
-                                {"median"},
-                                {"mean"},
-                                {"p90"},
-                                {"p99"},
-                                {"images/s"},
-                                {"memory"},
-                                {"speedup"}});
-  struct Row {
-    const Results::Variant* variant;
-    const Results::Measurement* measurement;
-  };
+namespace {
+
+struct Row {
+  const Results::Variant* variant;
+  const Results::Measurement* measurement;
+};
+
+// By batch, then threads, then variant.
+std::vector<Row> MeasurementRows(const Results& results) {
   std::vector<Row> rows;
   for (const auto* variant : All(results)) {
     for (const auto& measurement : variant->measurements()) rows.push_back({variant, &measurement});
@@ -103,16 +123,64 @@ std::string LatencyTable(const Results& results) {
     };
     return key(a) < key(b);
   });
-  for (const Row& row : rows) {
+  return rows;
+}
+
+}  // namespace
+
+std::string LatencyTable(const Results& results) {
+  Table table("Latency in ms", {{"batch"},
+                                {"threads"},
+                                {"variant", Align::kLeft},
+                                {"runs"},
+                                {"min"},
+                                {"median"},
+                                {"mean"},
+                                {"p90"},
+                                {"p99"},
+                                {HasImages(results) ? "images/s" : "samples/s"},
+                                {"memory"},
+                                {"speedup"}});
+  for (const Row& row : MeasurementRows(results)) {
     const auto& m = *row.measurement;
     const auto& latency = m.latency_ms();
     table.AddRow({absl::StrCat(m.batch()), absl::StrCat(m.threads()), row.variant->name(),
-                  absl::StrCat(m.repetitions()), Number(latency.min(), 2), Number(latency.median(), 2),
-                  Number(latency.mean(), 2), Number(latency.p90(), 2), Number(latency.p99(), 2),
+                  absl::StrCat(m.repetitions()), Milliseconds(latency.min()), Milliseconds(latency.median()),
+                  Milliseconds(latency.mean()), Milliseconds(latency.p90()), Milliseconds(latency.p99()),
                   Number(m.images_per_second(), 1), Megabytes(m.peak_memory_bytes()),
                   Times(FUSELAGE_OPTIONAL(m, speedup))});
   }
   return table.empty() ? "" : table.ToString();
+}
+
+std::string RooflineTable(const Results& results) {
+  const std::vector<Row> rows = MeasurementRows(results);
+  if (rows.empty()) return "";
+  int threads = rows[0].measurement->threads();
+  for (const Row& row : rows) threads = std::min(threads, row.measurement->threads());
+  const bool measured =
+      std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.measurement->has_measured_bytes(); });
+  std::vector<Column> columns = {{"batch"}, {"variant", Align::kLeft}, {"MB counted"}};
+  if (measured) columns.push_back({"MB measured"});
+  for (const char* title : {"ms predicted", "ms measured", "gain predicted", "gain measured"}) {
+    columns.push_back({title});
+  }
+  Table table(absl::StrCat("Bytes moved a run, and the roofline's prediction; threads: ", threads), columns);
+  for (const Row& row : rows) {
+    const auto& m = *row.measurement;
+    if (m.threads() != threads || m.counted_bytes() == 0) continue;
+    std::vector<std::string> cells = {absl::StrCat(m.batch()), row.variant->name(),
+                                      MegabytesMoved(static_cast<double>(m.counted_bytes()))};
+    if (measured) cells.push_back(MegabytesMoved(FUSELAGE_OPTIONAL(m, measured_bytes)));
+    cells.push_back(Milliseconds(FUSELAGE_OPTIONAL(m, predicted_ms)));
+    cells.push_back(Milliseconds(m.latency_ms().median()));
+    cells.push_back(Times(FUSELAGE_OPTIONAL(m, predicted_speedup)));
+    cells.push_back(Times(FUSELAGE_OPTIONAL(m, speedup)));
+    table.AddRow(std::move(cells));
+  }
+  if (table.empty()) return "";
+  const std::string& counter = results.environment().memory_counter();
+  return table.ToString() + (counter.empty() ? "" : absl::StrCat("MB measured: ", Escaped(counter), "\n"));
 }
 
 std::string LayersTable(const Results& results, int count) {
@@ -134,11 +202,13 @@ std::string LayersTable(const Results& results, int count) {
                                                                              {"kernel", Align::kLeft},
                                                                              {"ms"},
                                                                              {"share"},
+                                                                             {"ops/byte"},
                                                                              {"GMAC/s"},
                                                                              {"SNR dB"}});
   for (const auto* layer : layers) {
     table.AddRow({layer->name().empty() ? "-" : Shortened(layer->name(), kNameWidth), layer->op(), layer->variant(),
                   Number(layer->ms(), 3), absl::StrFormat("%.1f %%", total > 0 ? 100 * layer->ms() / total : 0),
+                  Number(FUSELAGE_OPTIONAL(*layer, operations_per_byte), 1),
                   layer->macs() > 0 && layer->ms() > 0 ? Number(layer->macs() / layer->ms() / 1e6, 1) : "-",
                   Number(FUSELAGE_OPTIONAL(*layer, snr_db), 1)});
   }
@@ -146,11 +216,10 @@ std::string LayersTable(const Results& results, int count) {
 }
 
 std::string GatesTable(const Results& results) {
-  Table table("Gates",
-              {{"gate", Align::kLeft}, {"variant", Align::kLeft}, {"wanted"}, {"found"}, {"result", Align::kLeft}});
+  Table table("Gates", {{"gate", Align::kLeft}, {"of", Align::kLeft}, {"wanted"}, {"found"}, {"result", Align::kLeft}});
   for (const auto& gate : results.gates()) {
-    table.AddRow({gate.name(), gate.variant(), Number(gate.wanted(), 2), Number(FUSELAGE_OPTIONAL(gate, found), 2),
-                  gate.passed() ? "ok" : "FAILED"});
+    table.AddRow({gate.name(), gate.pass().empty() ? gate.variant() : absl::StrCat("pass ", gate.pass()),
+                  Bound(gate.wanted()), Bound(FUSELAGE_OPTIONAL(gate, found)), gate.passed() ? "ok" : "FAILED"});
   }
   return table.empty() ? "" : table.ToString();
 }
@@ -161,22 +230,41 @@ std::string WarningLines(const Results& results) {
   return out;
 }
 
+namespace {
+
+// "Peaks of one thread: 95 GFLOP/s FP32, 310 GOP/s INT8, 11.2 GB/s, 0.9 us a call"
+std::string PeaksLine(const Results::Peaks& peaks) {
+  return absl::StrFormat("Peaks of one thread: %.0f GFLOP/s FP32, %.0f GOP/s INT8, %.1f GB/s, %.2f us a call\n",
+                         peaks.f32_flops_per_second() / 1e9, peaks.int8_ops_per_second() / 1e9,
+                         peaks.bytes_per_second() / 1e9, peaks.seconds_per_call() * 1e6);
+}
+
+}  // namespace
+
 std::string Report(const Results& results, int slowest_layers) {
   const auto& environment = results.environment();
   std::string out;
   if (results.status() != "complete") absl::StrAppend(&out, "\nINCOMPLETE: ", Escaped(results.error()), "\n");
-  absl::StrAppend(&out, "\n", Escaped(results.config()), " on ", Escaped(environment.cpu()), ", ", environment.cores(),
+  absl::StrAppend(&out, "\n");
+  if (!results.title().empty()) absl::StrAppend(&out, Escaped(results.title()), "\n");
+  absl::StrAppend(&out, Escaped(results.config()), " on ", Escaped(environment.cpu()), ", ", environment.cores(),
                   " cores, ", environment.isa(), "\n");
-  if (!results.dataset().name().empty()) {
+  if (environment.has_peaks()) absl::StrAppend(&out, PeaksLine(environment.peaks()));
+  if (HasImages(results)) {
     absl::StrAppend(&out, "Images of ", Escaped(results.dataset().name()), " (", results.dataset().split(), ")");
     if (results.calibration().images() > 0) {
       absl::StrAppend(&out, ", calibrated on ", results.calibration().images(), " (", results.calibration().split(),
                       ")");
     }
     absl::StrAppend(&out, "\n");
+  } else if (results.variants_size() > 0) {
+    absl::StrAppend(&out, "Random inputs; no dataset: accuracy not measured\n");
   }
-  return out + Join({PassesTable(results), AccuracyTable(results), LatencyTable(results),
-                     LayersTable(results, slowest_layers), GatesTable(results), WarningLines(results)});
+  // `explain` measures no variant.
+  return out +
+         Join({GraphTables(results), PassesTable(results), ExplanationTables(results),
+               results.has_explanation() ? "" : AccuracyTable(results), LatencyTable(results), RooflineTable(results),
+               LayersTable(results, slowest_layers), GatesTable(results), WarningLines(results)});
 }
 
 }  // namespace fuselage::report

@@ -2,13 +2,20 @@
 
 #include <zlib.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/model_builder.h"
 #include "gtest/gtest.h"
+#include "harness/base/files.h"
+#include "harness/measure/peaks.h"
 #include "ir/base/check.h"
+#include "ir/ops/register_all.h"
+#include "ir/safetensors.h"
+#include "ir/text.h"
+#include "kernels/core/isa.h"
 
 namespace fuselage::harness::testing {
 namespace {
@@ -47,6 +54,14 @@ void WriteSplit(const std::string& prefix, int images, uint64_t seed) {
   std::string labels = {0, 0, 8, 1, 0, 0, 0, count};
   for (int i = 0; i < images; ++i) labels.push_back(static_cast<char>(i % 10));
   WriteGzip(prefix + "-labels-idx1-ubyte.gz", labels);
+}
+
+// An empty folder.
+std::string FreshFolder(const std::string& name) {
+  const std::string folder = ::testing::TempDir() + "/" + name;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  return folder;
 }
 
 constexpr char kConfig[] = R"(
@@ -99,17 +114,45 @@ void WriteTinyDataset(const std::string& folder) {
 }
 
 Workplace MakeWorkplace(const std::string& name, const std::string& more) {
+  UseFixedPeaks();
   Workplace place;
-  place.folder = ::testing::TempDir() + "/" + name;
+  place.folder = FreshFolder(name);
   place.config = place.folder + "/tiny.textproto";
   place.out = place.folder + "/out";
-  std::filesystem::remove_all(place.folder);
-  std::filesystem::create_directories(place.folder);
   WriteTinyDataset(place.folder);
   std::ofstream(place.folder + "/tiny.onnx", std::ios::binary) << TinyModel();
   std::string text = absl::StrCat("model { path: \"", place.folder, "/tiny.onnx\" }", kConfig, more, "\n");
   text.replace(text.find("$0"), 2, place.folder);
   std::ofstream(place.config) << text;
+  return place;
+}
+
+std::string UseFixedPeaks() {
+  const std::string cache = FreshFolder("cache");
+  FUSELAGE_CHECK(setenv("XDG_CACHE_HOME", cache.c_str(), /*overwrite=*/1) == 0);
+  Results::Peaks peaks;
+  peaks.set_f32_flops_per_second(100e9);
+  peaks.set_int8_ops_per_second(300e9);
+  peaks.set_bytes_per_second(10e9);
+  peaks.set_seconds_per_call(1e-6);
+  peaks.set_cpu(kernels::CpuName());
+  peaks.set_isa(std::string(kernels::IsaName(kernels::BestIsa())));
+  FUSELAGE_CHECK(WritePeaks(PeaksFile(CacheFolder()), peaks).ok());
+  return CacheFolder();
+}
+
+Workplace MakeIrWorkplace(const std::string& name, const std::string& ir, const std::string& rest) {
+  UseFixedPeaks();
+  Workplace place;
+  place.folder = FreshFolder(name);
+  place.config = place.folder + "/tiny.textproto";
+  place.out = place.folder + "/out";
+  ir::OpRegistry ops;
+  ops::RegisterAll(ops);
+  const auto graph = ir::Parse(ir, ops);
+  FUSELAGE_CHECK(graph.ok());
+  FUSELAGE_CHECK(ir::WriteGraph(place.folder + "/tiny", **graph).ok());
+  std::ofstream(place.config) << "model { path: \"" << place.folder << "/tiny.ir\" }\n" << rest << "\n";
   return place;
 }
 

@@ -13,6 +13,10 @@ std::string TinyModel(const std::string& height = "");
 // Writes Fashion-MNIST's four files with 8x8 images: 40 to train, 24 to test.
 void WriteTinyDataset(const std::string& folder);
 
+// Keeps the runs of this test from measuring the machine, and from the user's cache: points XDG_CACHE_HOME at an empty
+// folder of the test's own, with peaks of a plausible machine in it. Returns the cache's folder.
+std::string UseFixedPeaks();
+
 // Model, dataset and `tiny.textproto` in an empty folder of the test's own. `more` is added to the config.
 struct Workplace {
   std::string folder;
@@ -20,6 +24,10 @@ struct Workplace {
   std::string out;     // An output folder, not there yet.
 };
 Workplace MakeWorkplace(const std::string& name, const std::string& more = "");
+
+// The same with a network of your own, as IR text with small or seeded parameters, and nothing else in the config but
+// `rest`.
+Workplace MakeIrWorkplace(const std::string& name, const std::string& ir, const std::string& rest);
 
 }  // namespace fuselage::harness::testing
 

@@ -1,0 +1,165 @@
+// Tables of graphs and of explanations.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "harness/report/table.h"
+#include "harness/report/tables.h"
+
+namespace fuselage::report {
+namespace {
+
+constexpr int kNameWidth = 28;
+constexpr int kTargetWidth = 56;
+constexpr int kListWidth = 36;
+
+std::string ListText(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  return Shortened(absl::StrJoin(names, ", "), kListWidth);
+}
+
+// "changed", "new", "made of conv1, bn1"
+std::string ChangeText(const Results::GraphTable::Row& row) {
+  if (row.change().empty() || row.sources().empty()) return row.change();
+  return absl::StrCat("made of ", ListText(row.sources()));
+}
+
+std::string GraphTitle(const Results::GraphTable& table) {
+  std::string title = table.after() == "input" ? "Graph as read" : absl::StrCat("Graph after ", Escaped(table.after()));
+  absl::StrAppend(&title, ": ", table.nodes(), " nodes");
+  if (table.removed_size() > 0) {
+    absl::StrAppend(&title, "; gone: ", Escaped(Shortened(absl::StrJoin(table.removed(), ", "), 2 * kListWidth)));
+  }
+  return title;
+}
+
+std::string Share(int64_t part, int64_t all) {
+  return absl::StrFormat("%.1f %%", all > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(all) : 0);
+}
+
+// The message without the names in it: "becomes conv2d (module @..)".
+std::string Masked(absl::string_view message) {
+  std::string out;
+  bool in_name = false;
+  for (char c : message) {
+    in_name = in_name && (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '/');
+    if (in_name) continue;
+    out.push_back(c);
+    if (c == '%' || c == '@') {
+      absl::StrAppend(&out, "..");
+      in_name = true;
+    }
+  }
+  return out;
+}
+
+// Rows of one kind. So many applied remarks or notes that differ in names alone share a row; what was left alone is
+// what one looks for, and always has its own.
+void AddDecisions(const Results::Pass& pass, absl::string_view kind, const std::string& text, Table* table) {
+  constexpr size_t kShared = 4;
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<const Results::Decision*>> groups;
+  for (const auto& decision : pass.decisions()) {
+    if (decision.kind() != kind) continue;
+    auto& group = groups[Masked(decision.message())];
+    if (group.empty()) order.push_back(Masked(decision.message()));
+    group.push_back(&decision);
+  }
+  for (const std::string& masked : order) {
+    const auto& group = groups[masked];
+    const bool shared = group.size() >= kShared && kind != "missed";
+    for (const Results::Decision* decision : group) {
+      const std::string node = decision->node().empty() ? "-" : Shortened(decision->node(), kNameWidth);
+      if (shared) {
+        table->AddRow({absl::StrCat(node, " and ", group.size() - 1, " more"), text, masked});
+        break;
+      }
+      table->AddRow({node, text, decision->message()});
+    }
+  }
+}
+
+std::string DecisionTable(const Results::Pass& pass) {
+  std::map<std::string, int> counts;
+  for (const auto& decision : pass.decisions()) ++counts[decision.kind()];
+  std::string title =
+      absl::StrCat(Escaped(pass.name()), ": ", counts["applied"], " applied, ", counts["missed"], " left alone");
+  if (counts["note"] > 0) absl::StrAppend(&title, ", ", counts["note"], " notes");
+  Table table(title, {{"node", Align::kLeft}, {"", Align::kLeft}, {"what, or why not", Align::kLeft}});
+  AddDecisions(pass, "missed", "left alone", &table);
+  AddDecisions(pass, "applied", "applied", &table);
+  AddDecisions(pass, "note", "note", &table);
+  return table.empty() ? title + "\n" : table.ToString();
+}
+
+}  // namespace
+
+std::string GraphTables(const Results& results) {
+  std::string out;
+  for (const auto& graph : results.graphs()) {
+    bool marked = false;
+    for (const auto& row : graph.rows()) marked = marked || !row.change().empty();
+    std::vector<Column> columns = {{"name", Align::kLeft},
+                                   {"kind", Align::kLeft},
+                                   {"target", Align::kLeft},
+                                   {"inputs", Align::kLeft},
+                                   {"users", Align::kLeft}};
+    if (marked) columns.push_back({"change", Align::kLeft});
+    Table table(GraphTitle(graph), columns);
+    const int head = graph.rows_size() - graph.rows_size() / 2;
+    for (int i = 0; i < graph.rows_size(); ++i) {
+      const auto& row = graph.rows(i);
+      if (graph.left_out() > 0 && i == head) {
+        std::vector<std::string> cells(columns.size());
+        cells[0] = absl::StrCat("... ", graph.left_out(), " more");
+        table.AddRow(std::move(cells));
+      }
+      std::vector<std::string> cells = {Shortened(row.name(), kNameWidth), row.kind(),
+                                        Shortened(row.target(), kTargetWidth), ListText(row.inputs()),
+                                        ListText(row.users())};
+      if (marked) cells.push_back(ChangeText(row));
+      table.AddRow(std::move(cells));
+    }
+    absl::StrAppend(&out, out.empty() ? "" : "\n", table.ToString());
+  }
+  return out;
+}
+
+std::string ExplanationTables(const Results& results) {
+  if (!results.has_explanation()) return "";
+  const auto& explanation = results.explanation();
+  std::string out = "What each pass did, and what it left alone; results.json has every remark by itself\n";
+  for (const auto& pass : results.passes()) absl::StrAppend(&out, "\n", DecisionTable(pass));
+
+  const std::string of = explanation.variant().empty() ? "" : absl::StrCat(" of ", Escaped(explanation.variant()));
+  Table places(absl::StrCat("Where each op", of, " runs, at batch 1"), {{"op", Align::kLeft},
+                                                                        {"node", Align::kLeft},
+                                                                        {"runs in", Align::kLeft},
+                                                                        {"kernel", Align::kLeft},
+                                                                        {"bytes"},
+                                                                        {"why not INT8", Align::kLeft}});
+  Table crossings("Crossings between INT8 and float, in bytes a run",
+                  {{"op", Align::kLeft}, {"node", Align::kLeft}, {"from, to", Align::kLeft}, {"bytes"}});
+  int layouts = 0;
+  for (const auto& row : explanation.placements()) {
+    const std::string node = row.node().empty() ? "-" : Shortened(row.node(), kNameWidth);
+    layouts += row.runs_in() == "layout";
+    places.AddRow({row.op(), node, row.runs_in(), row.kernel().empty() ? "none: a view" : row.kernel(),
+                   absl::StrCat(row.bytes()), row.why()});
+    if (!row.crossing().empty()) {
+      crossings.AddRow({row.op(), node, row.crossing(), absl::StrCat(row.crossing_bytes())});
+    }
+  }
+  if (!places.empty()) absl::StrAppend(&out, "\n", places.ToString());
+  if (!crossings.empty()) absl::StrAppend(&out, "\n", crossings.ToString());
+  absl::StrAppend(&out, "\n", explanation.int8_ops(), " of ", explanation.ops(), " ops in INT8, ",
+                  explanation.fp32_ops(), " in FP32, ", explanation.reference_ops(), " by the reference; ", layouts,
+                  " changes of layout. Crossings move ", explanation.crossing_bytes(), " of ", explanation.bytes(),
+                  " bytes a run (", Share(explanation.crossing_bytes(), explanation.bytes()), ").\n");
+  return out;
+}
+
+}  // namespace fuselage::report
