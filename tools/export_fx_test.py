@@ -161,6 +161,18 @@ class ExportTest(unittest.TestCase):
         ):
             self.assertIn(message, self.error(forward, planes, **modules))
 
+    def test_the_errors_that_the_guide_shows(self):
+        guide = (ROOT / "docs/exporting_from_pytorch.md").read_text()
+        shown = re.findall("^export_fx: (.*?)(?:, [.]{3})?$", guide, re.M)
+        conv = nn.Conv2d(2, 2, 3, padding=1, padding_mode="reflect")
+        errors = [self.error(lambda m, x: m.conv(x), (torch.ones(1, 2, 4, 4),), conv=conv),
+                  self.error(lambda m, x: torch.cumsum(x, 1)),
+                  self.error(lambda m, x: F.dropout(x)),
+                  self.error(lambda m, x: torch.tanh(x.relu_()) + x)]
+        self.assertEqual(len(shown), len(errors))
+        for line, error in zip(shown, errors):
+            self.assertTrue(error.startswith(line), error)
+
     def test_training_mode(self):
         bn = nn.BatchNorm1d(4)
         message = self.error(Model(lambda m, x: m.bn(x), bn=bn).train())
