@@ -208,6 +208,9 @@ class Value:
         self.is_tuple = not isinstance(result, torch.Tensor)
         self.elements = [(t.dtype, tuple(t.shape)) for t in (result if self.is_tuple else [result])]
 
+    def __repr__(self):
+        return f"%{self.name}"
+
     @property
     def dtype(self):
         return self.elements[0][0]
@@ -316,7 +319,7 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
 @converts("torch.clamp", "torch.clamp_", "torch.clip", "torch.clip_", "clamp", "clamp_", "clip", "clip_")
 def clamp(input, min=None, max=None):
     for argument, value in (("min", min), ("max", max)):
-        require(not isinstance(value, Value), argument, "a tensor", "a number")
+        require(not isinstance(value, Value), argument, value, "a number")
     return Call("clamp", [input], min=-math.inf if min is None else float(min),
                 max=math.inf if max is None else float(max))
 
@@ -393,7 +396,7 @@ def mul(input, other):
 def div(input, other, rounding_mode=None):
     require(rounding_mode is None, "rounding_mode", rounding_mode, "None")
     for argument, value in (("input", input), ("other", other)):
-        require(not isinstance(value, Value) or value.dtype.is_floating_point, argument, "an integer tensor", "floats")
+        require(not isinstance(value, Value) or value.dtype.is_floating_point, argument, value, "floats")
     return Call("div", [input, other])
 
 
@@ -598,7 +601,7 @@ FUNCTIONS[getattr] = ("builtins.getattr", get_attribute)
 
 @converts("torch.cat", "torch.concat")
 def cat(tensors, dim=0):
-    require(not isinstance(tensors, Value), "tensors", "a tuple", "a list of tensors")
+    require(not isinstance(tensors, Value), "tensors", tensors, "a list of tensors")
     return Call("cat", tensors, dim=dim)
 
 

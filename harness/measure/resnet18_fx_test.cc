@@ -92,7 +92,10 @@ class ResNet18FxTest : public ::testing::Test {
     CalibrationOptions options;
     options.images = kImages;
     CalibrationRunner runner(samples, kernels_, &pool_, options);
-    ASSERT_OK(passes::RunPipeline(config, passes_, {&runner, &kernels_}, graph));
+    passes::PassEnvironment environment;
+    environment.runner = &runner;
+    environment.kernels = &kernels_;
+    ASSERT_OK(passes::RunPipeline(config, passes_, environment, graph));
   }
 
   Tensor Logits(const ir::Graph& graph) {
