@@ -684,15 +684,14 @@ def sanitized(name):
 class Names:
     """Unique names: the wish, or the wish with _1, _2, ... behind it."""
 
-    def __init__(self):
-        self.taken = set()
+    def __init__(self, *taken):
+        self.taken, self.last_suffix = set(taken), {}
 
     def unique(self, wish):
         wish = name = sanitized(wish)
-        suffix = 0
         while name in self.taken:
-            suffix += 1
-            name = f"{wish}_{suffix}"
+            self.last_suffix[wish] = self.last_suffix.get(wish, 0) + 1
+            name = f"{wish}_{self.last_suffix[wish]}"
         self.taken.add(name)
         return name
 
@@ -720,14 +719,16 @@ class Exporter:
     """One walk over a traced graph: runs each node on the example inputs, and writes down what it is."""
 
     def __init__(self, graph_module, example_inputs, name):
+        for i, value in enumerate(example_inputs):
+            if not isinstance(value, torch.Tensor):
+                raise ExportError(f"example input {i}: {type(value).__name__} is not supported; supported: a tensor")
         self.graph_module, self.name = graph_module, sanitized(name)
         self.interpreter = torch.fx.Interpreter(graph_module)
         self.inputs = len(example_inputs)
         self.interpreter.args_iter = iter([x.clone() for x in example_inputs])
         self.values = {}  # fx.Node -> Value, or a Python value.
         self.lines, self.modules, self.parameters = [], {}, {}
-        self.node_names, self.parameter_names, self.module_names = Names(), Names(), Names()
-        self.node_names.taken.add("output")
+        self.node_names, self.parameter_names, self.module_names = Names("output"), Names(), Names()
         self.name_of_tensor, self.versions = {}, {}
         self.first_names = {}
         for full_name, tensor in (*graph_module.named_parameters(), *graph_module.named_buffers()):
@@ -990,11 +991,13 @@ def main():
     parser.add_argument("stem", help="the path of the files to write, without extension")
     arguments = parser.parse_args()
     path, _, function = arguments.build.rpartition(":")
-    if not path:
-        parser.error(f"{arguments.build}: wanted FILE.py:FUNCTION")
+    if not pathlib.Path(path).is_file():
+        parser.error(f"{arguments.build}: wanted FILE.py:FUNCTION, found no file '{path}'")
     spec = importlib.util.spec_from_file_location(pathlib.Path(path).stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    if not hasattr(module, function):
+        parser.error(f"{arguments.build}: {path} has no '{function}'")
     try:
         export(*getattr(module, function)(), arguments.stem)
     except ExportError as error:

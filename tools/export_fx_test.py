@@ -126,6 +126,7 @@ class ExportTest(unittest.TestCase):
 
         self.assertEqual(run("build").returncode, 0)
         self.assertIn("graph @net {", (self.folder / "net.ir").read_text())
+        self.assertIn("net.py has no 'missing'", run("missing").stderr)
         failed = run("broken")
         self.assertEqual(failed.returncode, 1)
         self.assertRegex(failed.stderr, "^export_fx: ")
@@ -194,6 +195,7 @@ class ExportTest(unittest.TestCase):
     def test_inputs_and_results(self):
         relu = Model(lambda m, x: torch.relu(x))
         self.assertEqual(self.error(relu, (torch.ones(1), torch.ones(1))), "2 example inputs; wanted 1")
+        self.assertEqual(self.error(relu, (3,)), "example input 0: int is not supported; supported: a tensor")
         with self.assertRaisesRegex(export_fx.ExportError, "^0 example inputs; wanted 1$"):
             export_fx.export(relu, (), self.folder / "model")
         self.assertIn("%fc: call_module 'fc' (torch.nn.modules.linear.Linear): on the example inputs: mat1 and mat2",
