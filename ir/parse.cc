@@ -71,6 +71,10 @@ class Parser {
       absl::StatusOr<int64_t> number = in_.Integer();
       RETURN_IF_ERROR(Located(number.status()));
       RETURN_IF_ERROR(Located(in_.Expect(")")));
+      if (type.num_elements() > kMostSeededElements) {
+        return absl::InvalidArgumentError(absl::StrCat("seed(", *number, ") of ", type.num_elements(),
+                                                       " elements, wanted at most ", kMostSeededElements));
+      }
       seed = static_cast<uint64_t>(*number);
       tensor = std::make_shared<Tensor>(SeededTensor(type, *seed));
     } else if (in_.Accept("data")) {
@@ -90,6 +94,10 @@ class Parser {
                                                        ") is not what the text was written with"));
       }
     } else {
+      if (type.num_elements() > in_.remaining()) {  // Before anything is allocated.
+        return absl::InvalidArgumentError(
+            absl::StrCat("fewer values than the ", type.num_elements(), " elements of ", ToString(type)));
+      }
       auto values = std::make_shared<Tensor>(type);
       RETURN_IF_ERROR(ParseValues(*values));
       tensor = std::move(values);
@@ -295,6 +303,7 @@ class Parser {
   }
 
   static constexpr int64_t kMostElements = int64_t{1} << 32;
+  static constexpr int64_t kMostSeededElements = int64_t{1} << 28;  // Made up from a few characters of text.
 
   Scanner in_;
   const OpRegistry& ops_;

@@ -36,6 +36,7 @@ class Scanner {
   absl::Status Error(absl::string_view what) const { return ErrorAt(position_, what); }
   absl::Status ErrorAt(size_t position, absl::string_view what) const;
   size_t position() const { return position_; }
+  int64_t remaining() const { return static_cast<int64_t>(text_.size() - position_); }  // Characters.
 
  private:
   absl::string_view text_, file_;

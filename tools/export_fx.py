@@ -208,6 +208,9 @@ class Value:
         self.is_tuple = not isinstance(result, torch.Tensor)
         self.elements = [(t.dtype, tuple(t.shape)) for t in (result if self.is_tuple else [result])]
 
+    def __repr__(self):
+        return f"%{self.name}"
+
     @property
     def dtype(self):
         return self.elements[0][0]
@@ -316,7 +319,7 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
 @converts("torch.clamp", "torch.clamp_", "torch.clip", "torch.clip_", "clamp", "clamp_", "clip", "clip_")
 def clamp(input, min=None, max=None):
     for argument, value in (("min", min), ("max", max)):
-        require(not isinstance(value, Value), argument, "a tensor", "a number")
+        require(not isinstance(value, Value), argument, value, "a number")
     return Call("clamp", [input], min=-math.inf if min is None else float(min),
                 max=math.inf if max is None else float(max))
 
@@ -393,7 +396,7 @@ def mul(input, other):
 def div(input, other, rounding_mode=None):
     require(rounding_mode is None, "rounding_mode", rounding_mode, "None")
     for argument, value in (("input", input), ("other", other)):
-        require(not isinstance(value, Value) or value.dtype.is_floating_point, argument, "an integer tensor", "floats")
+        require(not isinstance(value, Value) or value.dtype.is_floating_point, argument, value, "floats")
     return Call("div", [input, other])
 
 
@@ -598,7 +601,7 @@ FUNCTIONS[getattr] = ("builtins.getattr", get_attribute)
 
 @converts("torch.cat", "torch.concat")
 def cat(tensors, dim=0):
-    require(not isinstance(tensors, Value), "tensors", "a tuple", "a list of tensors")
+    require(not isinstance(tensors, Value), "tensors", tensors, "a list of tensors")
     return Call("cat", tensors, dim=dim)
 
 
@@ -681,15 +684,14 @@ def sanitized(name):
 class Names:
     """Unique names: the wish, or the wish with _1, _2, ... behind it."""
 
-    def __init__(self):
-        self.taken = set()
+    def __init__(self, *taken):
+        self.taken, self.last_suffix = set(taken), {}
 
     def unique(self, wish):
         wish = name = sanitized(wish)
-        suffix = 0
         while name in self.taken:
-            suffix += 1
-            name = f"{wish}_{suffix}"
+            self.last_suffix[wish] = self.last_suffix.get(wish, 0) + 1
+            name = f"{wish}_{self.last_suffix[wish]}"
         self.taken.add(name)
         return name
 
@@ -717,14 +719,16 @@ class Exporter:
     """One walk over a traced graph: runs each node on the example inputs, and writes down what it is."""
 
     def __init__(self, graph_module, example_inputs, name):
+        for i, value in enumerate(example_inputs):
+            if not isinstance(value, torch.Tensor):
+                raise ExportError(f"example input {i}: {type(value).__name__} is not supported; supported: a tensor")
         self.graph_module, self.name = graph_module, sanitized(name)
         self.interpreter = torch.fx.Interpreter(graph_module)
         self.inputs = len(example_inputs)
         self.interpreter.args_iter = iter([x.clone() for x in example_inputs])
         self.values = {}  # fx.Node -> Value, or a Python value.
         self.lines, self.modules, self.parameters = [], {}, {}
-        self.node_names, self.parameter_names, self.module_names = Names(), Names(), Names()
-        self.node_names.taken.add("output")
+        self.node_names, self.parameter_names, self.module_names = Names("output"), Names(), Names()
         self.name_of_tensor, self.versions = {}, {}
         self.first_names = {}
         for full_name, tensor in (*graph_module.named_parameters(), *graph_module.named_buffers()):
@@ -987,11 +991,13 @@ def main():
     parser.add_argument("stem", help="the path of the files to write, without extension")
     arguments = parser.parse_args()
     path, _, function = arguments.build.rpartition(":")
-    if not path:
-        parser.error(f"{arguments.build}: wanted FILE.py:FUNCTION")
+    if not pathlib.Path(path).is_file():
+        parser.error(f"{arguments.build}: wanted FILE.py:FUNCTION, found no file '{path}'")
     spec = importlib.util.spec_from_file_location(pathlib.Path(path).stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    if not hasattr(module, function):
+        parser.error(f"{arguments.build}: {path} has no '{function}'")
     try:
         export(*getattr(module, function)(), arguments.stem)
     except ExportError as error:

@@ -126,6 +126,7 @@ class ExportTest(unittest.TestCase):
 
         self.assertEqual(run("build").returncode, 0)
         self.assertIn("graph @net {", (self.folder / "net.ir").read_text())
+        self.assertIn("net.py has no 'missing'", run("missing").stderr)
         failed = run("broken")
         self.assertEqual(failed.returncode, 1)
         self.assertRegex(failed.stderr, "^export_fx: ")
@@ -153,13 +154,25 @@ class ExportTest(unittest.TestCase):
              "%avg_pool2d: call_function torch.nn.functional.avg_pool2d: argument divisor_override=3 is not supported"),
             (lambda m, x: torch.sub(x, x, alpha=2), {}, "argument alpha=2 is not supported; supported: 1"),
             (lambda m, x: x.softmax(1, dtype=torch.float64), {}, "argument dtype=torch.float64"),
-            (lambda m, x: torch.clamp(x, min=x), {}, "argument min='a tensor' is not supported; supported: a number"),
+            (lambda m, x: torch.clamp(x, min=x), {}, "argument min=%x is not supported; supported: a number"),
             (lambda m, x: x[x > 0], {}, "%gt: call_function operator.gt is not supported"),
             (lambda m, x: m.conv(x[0]), {"conv": nn.Conv2d(2, 2, 3)}, "supported: a batch, of rank 4"),
             (lambda m, x: x.mean((2, 3), dtype=torch.float64), {}, "argument dtype"),
             (lambda m, x: torch.add(x, x, out=x), {}, "unexpected keyword argument 'out'; supported: (input, other"),
         ):
             self.assertIn(message, self.error(forward, planes, **modules))
+
+    def test_the_errors_that_the_guide_shows(self):
+        guide = (ROOT / "docs/exporting_from_pytorch.md").read_text()
+        shown = re.findall("^export_fx: (.*?)(?:, [.]{3})?$", guide, re.M)
+        conv = nn.Conv2d(2, 2, 3, padding=1, padding_mode="reflect")
+        errors = [self.error(lambda m, x: m.conv(x), (torch.ones(1, 2, 4, 4),), conv=conv),
+                  self.error(lambda m, x: torch.cumsum(x, 1)),
+                  self.error(lambda m, x: F.dropout(x)),
+                  self.error(lambda m, x: torch.tanh(x.relu_()) + x)]
+        self.assertEqual(len(shown), len(errors))
+        for line, error in zip(shown, errors):
+            self.assertTrue(error.startswith(line), error)
 
     def test_training_mode(self):
         bn = nn.BatchNorm1d(4)
@@ -182,6 +195,7 @@ class ExportTest(unittest.TestCase):
     def test_inputs_and_results(self):
         relu = Model(lambda m, x: torch.relu(x))
         self.assertEqual(self.error(relu, (torch.ones(1), torch.ones(1))), "2 example inputs; wanted 1")
+        self.assertEqual(self.error(relu, (3,)), "example input 0: int is not supported; supported: a tensor")
         with self.assertRaisesRegex(export_fx.ExportError, "^0 example inputs; wanted 1$"):
             export_fx.export(relu, (), self.folder / "model")
         self.assertIn("%fc: call_module 'fc' (torch.nn.modules.linear.Linear): on the example inputs: mat1 and mat2",
@@ -197,11 +211,12 @@ class ExportTest(unittest.TestCase):
 def read_safetensors(path):
     data = path.read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
-    entries = re.findall(rb'"([^"]+)":\{"dtype":"F32","shape":\[([\d,]*)\],"data_offsets":\[(\d+),(\d+)\]',
+    entries = re.findall(rb'"([^"]+)":\{"dtype":"(F32|F64)","shape":\[([\d,]*)\],"data_offsets":\[(\d+),(\d+)\]',
                          data[8:8 + size])
     tensors = {}
-    for name, shape, begin, end in entries:
-        values = torch.frombuffer(bytearray(data[8 + size + int(begin):8 + size + int(end)]), dtype=torch.float32)
+    for name, dtype, shape, begin, end in entries:
+        values = torch.frombuffer(bytearray(data[8 + size + int(begin):8 + size + int(end)]),
+                                  dtype=torch.float32 if dtype == b"F32" else torch.float64)
         tensors[name.decode()] = values.reshape([int(dim) for dim in shape.split(b",") if dim])
     return tensors
 

@@ -169,6 +169,13 @@ TEST_F(FxTest, WrongHeaders) {
   EXPECT_THAT(Load(path(), ops_), StatusIs(kInvalid, HasSubstr("a header of 9223372036854775807 bytes")));
 }
 
+TEST_F(FxTest, LargeParametersOfASmallTextAreNotAllocated) {
+  for (const char* values : {"[0.5]", "seed(1)"}) {
+    std::ofstream(path()) << "graph @g {\n  param @p: f32[4294967295] = " << values << "\n}\n";
+    EXPECT_THAT(Load(path(), ops_), StatusIs(kInvalid, HasSubstr(path() + ":2:3"))) << values;
+  }
+}
+
 TEST_F(FxTest, ErrorsInTheTextNameTheLine) {
   std::ofstream(path()) << absl::StrReplaceAll(good_text_, {{"call_module @fc(%x)", "call_function fft(%x)"}});
   EXPECT_THAT(Load(path(), ops_),

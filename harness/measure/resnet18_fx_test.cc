@@ -1,6 +1,10 @@
 // The shipped model as torch.fx exports it in functional form: the same network as from ONNX after every pass, and the
 // same bits in INT8.
+#include <algorithm>
+#include <filesystem>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "harness/datasets/fashion_mnist.h"
 #include "harness/datasets/preprocess.h"
+#include "harness/load_config.h"
 #include "harness/measure/calibration_runner.h"
 #include "harness/measure/engine.h"
 #include "harness/measure/samples.h"
@@ -24,7 +29,7 @@ namespace {
 
 constexpr char kDataset[] = "/usr/share/datasets/fashion-mnist";
 constexpr char kOnnx[] = "models/resnet18_fashion_mnist.onnx";
-constexpr char kFx[] = "models/resnet18_fashion_mnist_fx.ir";
+constexpr char kFx[] = "models/fx/resnet18_fashion_mnist.ir";
 constexpr char kPipeline[] = R"(
   steps { pass { [type.googleapis.com/fuselage.NormalizeOptions] {} } }
   steps { pass { [type.googleapis.com/fuselage.ConvBnOptions] {} } }
@@ -87,7 +92,10 @@ class ResNet18FxTest : public ::testing::Test {
     CalibrationOptions options;
     options.images = kImages;
     CalibrationRunner runner(samples, kernels_, &pool_, options);
-    ASSERT_OK(passes::RunPipeline(config, passes_, {&runner, &kernels_}, graph));
+    passes::PassEnvironment environment;
+    environment.runner = &runner;
+    environment.kernels = &kernels_;
+    ASSERT_OK(passes::RunPipeline(config, passes_, environment, graph));
   }
 
   Tensor Logits(const ir::Graph& graph) {
@@ -124,6 +132,14 @@ TEST_F(ResNet18FxTest, Int8HasTheSameBitsAsFromOnnx) {
   const Tensor logits = Logits(*fx_);
   EXPECT_EQ(logits.shape(), (Shape{kImages, 10}));
   EXPECT_TRUE(logits.SameBytes(Logits(*onnx_)));
+}
+
+TEST_F(ResNet18FxTest, TheShippedConfigNamesIt) {
+  SearchPath search;
+  search.runfiles = search.caller = std::filesystem::current_path();
+  ASSERT_OK_AND_ASSIGN(const LoadedConfig loaded, LoadConfig("resnet18_fx.textproto", search, {}));
+  EXPECT_EQ(loaded.config.model().path(), kFx);
+  EXPECT_GT(loaded.config.pipeline().steps_size(), kFloatSteps);
 }
 
 }  // namespace

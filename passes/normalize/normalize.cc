@@ -53,7 +53,7 @@ class Walk {
         parameters_(graph) {}
 
   absl::StatusOr<bool> Run() {
-    bool changed = false;
+    ASSIGN_OR_RETURN(bool changed, Unshare());
     for (Node* node : graph_.Snapshot()) {
       visited_.insert(node);
       ASSIGN_OR_RETURN(const bool rewritten, Visit(node));
@@ -84,14 +84,25 @@ class Walk {
     ASSIGN_OR_RETURN(const bool merged, MergeBias(node));
     if (merged) return true;
     if (!node->op()->module_form) return ToCanonicalFunction(node);
-    return node->kind() == NodeKind::kCallModule ? Unshare(node) : ToModule(node);
+    return node->kind() == NodeKind::kCallModule ? false : ToModule(node);
   }
 
-  // A module without parameters that an earlier node calls too => one of its own.
-  absl::StatusOr<bool> Unshare(Node* node) {
-    const ir::Module& module = *node->module();
-    if (!module.parameters.empty() || shared_.insert(&module).second) return false;
-    return ReplaceBy(node, {NewCall{module.op->name, node->operands(), {}, module.attributes}});
+  // A module without parameters that several nodes call => one for each.
+  absl::StatusOr<bool> Unshare() {
+    absl::flat_hash_set<const ir::Module*> called;
+    bool changed = false;
+    for (Node* node : graph_.Snapshot()) {
+      const ir::Module* module = node->module();
+      if (module == nullptr || !module->parameters.empty() || !module->op->module_form) continue;
+      if (skipped_.contains(module->op->name) || called.insert(module).second) continue;
+      ASSIGN_OR_RETURN(const ir::Module* own, graph_.AddModule(graph_.UniqueModulePath(node->name()), module->op->name,
+                                                               module->attributes, {}));
+      ASSIGN_OR_RETURN(Node * call, graph_.AddModuleCall(node->name(), own->path, node->operands(), node));
+      remarks_.Applied(*node, absl::StrCat("calls @", own->path, ", a module of its own, in place of @", module->path));
+      graph_.Replace(node, call);
+      changed = true;
+    }
+    return changed;
   }
 
   absl::StatusOr<bool> ToModule(Node* node) {
@@ -228,8 +239,7 @@ class Walk {
   ir::Graph& graph_;
   Remarks& remarks_;
   ParameterTable parameters_;
-  absl::flat_hash_set<const ir::Module*> shared_;  // Modules without parameters that a visited node calls.
-  absl::flat_hash_set<const Node*> visited_;       // And what replaced them: nodes in front of the walk are not in it.
+  absl::flat_hash_set<const Node*> visited_;  // And what replaced them: nodes in front of the walk are not in it.
 };
 
 }  // namespace

@@ -193,7 +193,8 @@ class Shapes(nn.Module):
         return (tokens, heads, joined, self.flatten(x), torch.flatten(x), x.flatten(1, 2), x[:, 1:3, ::2],
                 x[:, -1, None], x[..., 0], x.unsqueeze(1).squeeze(1), torch.mean(x, (2, 3)),
                 x.mean(1, keepdim=True), x.mean(), F.pad(x, (1, 2, 0, 1), value=0.5), x.view(-1, w),
-                F.pad(x, (1, 1, 2, 0), mode="reflect"))
+                F.pad(x, (1, 1, 2, 0), mode="reflect"), x.half().float(), x.to(torch.float64), x.detach().clone(),
+                x[0, 0].T, torch.squeeze(x[:1], 0), x.squeeze(1))
 
 
 class Layers(nn.Module):
@@ -214,6 +215,8 @@ class Layers(nn.Module):
         self.second = nn.Linear(12, 12)
         self.second.weight = self.first.weight
         self.identity = nn.Identity()
+        self.up3d, self.avg3d = nn.ConvTranspose3d(1, 2, (1, 2, 2), stride=2), nn.AvgPool3d(2)
+        self.even = nn.Conv2d(3, 2, (2, 4), padding="same", bias=False)
         self.register_buffer("matrix", torch.zeros(12, 5))
 
     def forward(self, x):
@@ -225,12 +228,15 @@ class Layers(nn.Module):
         rows = line.mean(1)
         plane = x.view(x.size(0), 1, 4, 12)
         planes = torch.cat([plane, plane * 2, plane + 1], 1)
+        volume = planes.unsqueeze(1)
         return (line, rows @ self.matrix, torch.addmm(rows.mean(0), rows, self.first.weight, beta=0.5, alpha=2),
                 torch.mm(rows, self.matrix), torch.bmm(line, line.transpose(1, 2)), self.up(planes), self.max(planes),
                 self.avg(planes), self.adaptive(planes), F.adaptive_avg_pool2d(planes, 1), F.avg_pool2d(planes, 2),
                 F.max_pool2d(planes, 2, stride=1, dilation=2), F.avg_pool2d(planes, 3, 2, 1, True, False),
                 self.conv3d(planes[:, :2].reshape(-1, 2, 2, 2, 12)), F.conv_transpose2d(planes, self.up.weight),
-                F.max_pool1d(x, 3), F.avg_pool1d(x, 2), F.adaptive_avg_pool1d(x, 5))
+                F.max_pool1d(x, 3), F.avg_pool1d(x, 2), F.adaptive_avg_pool1d(x, 5), self.up3d(volume),
+                self.avg3d(volume), F.max_pool3d(volume, (3, 2, 2), 1), F.adaptive_avg_pool3d(volume, (2, 4, 3)),
+                self.even(planes), F.conv_transpose1d(x, self.conv1d.weight.reshape(4, 6, 4), stride=3))
 
 
 EXAMPLES = {
