@@ -6,11 +6,13 @@ namespace fuselage::passes {
 
 absl::StatusOr<bool> Pass::Run(ir::Graph& graph, Remarks& remarks) const {
   remarks.set_pass(name());
+  // A dead reader would make a value look shared, and a later run, without it, find more.
+  const bool swept = RemoveDeadNodes(graph) > 0;
   absl::StatusOr<bool> changed = RunImpl(graph, remarks);
   if (!changed.ok()) return Annotate(changed.status(), name());
   if (*changed) RemoveDeadNodes(graph);
   RETURN_IF_ERROR(Annotate(Ensures(graph), absl::StrCat(name(), " did not ensure what it states")));
-  return changed;
+  return swept || *changed;
 }
 
 int64_t RemoveDeadNodes(ir::Graph& graph) {
@@ -35,7 +37,7 @@ int64_t RemoveDeadNodes(ir::Graph& graph) {
     if (parameter.uses == 0) parameters.push_back(name);
   }
   for (const std::string& name : parameters) graph.EraseParameter(name);
-  return removed;
+  return removed + static_cast<int64_t>(modules.size() + parameters.size());
 }
 
 }  // namespace fuselage::passes

@@ -39,7 +39,7 @@ class Pass {
 
   virtual absl::string_view name() const = 0;
 
-  // Rewrites the graph; true: something changed. Removes nodes that became dead, and checks Ensures.
+  // Rewrites the graph; true: something changed. Removes dead nodes, before and after, and checks Ensures.
   // "No match" is false; an error leaves the graph unusable. Remarks get the pass's name.
   absl::StatusOr<bool> Run(ir::Graph& graph, Remarks& remarks) const;
 
@@ -86,7 +86,7 @@ struct PassEnvironment {
 };
 
 // Removes calls and get_attrs without uses, then modules and parameters that nothing names. Placeholders stay.
-// Returns the number of nodes removed. Linear.
+// Returns how many of all these it removed. Linear.
 int64_t RemoveDeadNodes(ir::Graph& graph);
 
 }  // namespace fuselage::passes

@@ -27,6 +27,7 @@ class Shrinker {
     Try([](Graph&) { return true; });
     for (bool smaller = true; smaller && checks_left_ > 0;) {
       smaller = DropOutputs();
+      smaller |= RaiseOutputs();
       smaller |= DropCalls();
     }
     return std::move(graph_);
@@ -56,6 +57,23 @@ class Shrinker {
         graph.Erase(graph.output());
         return graph.AddOutput(std::move(kept)).ok();
       });
+    }
+    return smaller;
+  }
+
+  bool RaiseOutputs() {
+    bool smaller = false;
+    for (int i = 0; i < graph_->output()->num_operands(); ++i) {
+      for (int k = 0; k < graph_->output()->operand(i)->num_operands(); ++k) {
+        const bool raised = Try([i, k](Graph& graph) {
+          Node* value = graph.output()->operand(i)->operand(k);
+          if (value == nullptr || !value->type().is_tensor()) return false;
+          graph.output()->set_operand(i, value);
+          return true;
+        });
+        if (raised) k = -1;  // On from the new output.
+        smaller |= raised;
+      }
     }
     return smaller;
   }

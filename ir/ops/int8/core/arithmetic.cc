@@ -162,7 +162,8 @@ absl::StatusOr<Tensor> Requantized(const ir::EvaluateCall& call, const std::vect
     ASSIGN_OR_RETURN(residual_multiplier, Multiplier(call.tensor(kResidual).type().quant->scale(),
                                                      result.type().quant->scale(), "the residual's multiplier"));
   }
-  const int64_t batch = result.rank() == 4 ? result.dim(0) : channels == 0 ? 0 : result.num_elements() / channels;
+  const bool channels_last = call.tensor(kWeight).rank() == 2;  // Of a linear layer, whatever the rank.
+  const int64_t batch = !channels_last ? result.dim(0) : channels == 0 ? 0 : result.num_elements() / channels;
   const int64_t pixels = batch * channels == 0 ? 0 : result.num_elements() / (batch * channels);
   for (int64_t c = 0; c < channels; ++c) {
     ASSIGN_OR_RETURN(const Channel channel, ChannelOf(call, c));

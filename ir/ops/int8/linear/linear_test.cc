@@ -29,6 +29,15 @@ TEST_F(Int8LinearTest, FloatOutputOfTheLogits) {
               ElementsAre(-20 * 0.125 + 1, -1280 * 0.25 - 0.5, -500 * 0.125 + 1, -32630 * 0.25 - 0.5));
 }
 
+// Features are the last dimension, whatever stands in front.
+TEST_F(Int8LinearTest, RankFour) {
+  const Tensor x = Quantized(Tensor::Of<uint8_t>({1, 2, 1, 2}, {10, 20, 0, 255}), PerTensor(0.5f, 10));
+  const Tensor y = ops_.Run("int8.linear", {x, w_, b_}, {{"out_dtype", DType::kF32}});
+  EXPECT_EQ(y.shape(), (Shape{1, 2, 1, 2}));
+  EXPECT_THAT(y.values<float>(),
+              ElementsAre(-20 * 0.125 + 1, -1280 * 0.25 - 0.5, -500 * 0.125 + 1, -32630 * 0.25 - 0.5));
+}
+
 TEST_F(Int8LinearTest, Codes) {
   const AttributeMap attributes = {{"out_dtype", DType::kI8}, {"out_scale", 0.5}, {"out_zero_point", 100}};
   // Bias in steps: 8 and -2; multipliers 0.25 and 0.5; -3 -> 97; -641; -123 -> -23; saturated.
