@@ -111,7 +111,8 @@ int RunSequence(std::vector<LoadedConfig> members, const std::string& folder, co
 absl::StatusOr<int> RunConfig(const Flags& flags, const Terminal& terminal) {
   const SearchPath search = SearchPath::FromEnvironment();
   // Once, however many configs follow: the first that wants peaks finds none.
-  if (flags.remeasure_peaks && !flags.no_cache) unlink(PeaksFile(CacheFolder()).c_str());
+  const std::string cache = flags.no_cache ? "" : CacheFolder();
+  if (flags.remeasure_peaks && !cache.empty()) unlink(PeaksFile(cache).c_str());
   ASSIGN_OR_RETURN(LoadedConfig loaded, LoadConfig(flags.config, search, PassOptionTypes()));
   std::string folder = flags.out.empty() ? absl::StrCat("fuselage-out/", loaded.name) : flags.out;
   // Beside the results of a whole run, not in their place.

@@ -185,6 +185,15 @@ TEST(Harness, RandomInputsInPlaceOfADataset) {
   EXPECT_DOUBLE_EQ(fp32.layers(0).operations_per_byte(), 2 * 8 * 64 / (4.0 * (64 + 8 * 64 + 8)));
   EXPECT_EQ(fp32.measurements(0).predicted_speedup(), 1);
   EXPECT_FALSE(fp32.measurements(1).has_predicted_ms()) << "two threads: the peaks are of one";
+
+  // The interpreter has no schedule whose bytes could be counted, and says the same of the outputs.
+  const Outcome reference = RunTiny(place, {"--backend=reference"});
+  ASSERT_EQ(reference.code, kOk) << reference.err;
+  const Results interpreted = ReadResults(place);
+  EXPECT_EQ(interpreted.variants(1).measurements(0).counted_bytes(), 0);
+  EXPECT_FALSE(interpreted.variants(1).measurements(0).has_predicted_ms());
+  EXPECT_NEAR(interpreted.variants(1).snr_db(), int8.snr_db(), 0.1);
+  EXPECT_THAT(reference.out, Not(HasSubstr("Bytes moved")));
 }
 
 TEST(Harness, SeveralInputs) {

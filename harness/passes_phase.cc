@@ -100,10 +100,9 @@ std::unique_ptr<passes::Runner> Session::MakeRunner() {
   if (calibration_samples_ == nullptr) return nullptr;
   if (graph_->placeholders().size() != 1) return std::make_unique<NoCalibration>();
   CalibrationOptions options;
-  const int images = recorder_.Snapshot().calibration().images();
-  options.images = images;
+  options.images = calibration_samples();
   options.max_memory_bytes = request_.max_memory_bytes;
-  options.progress = [this, images](int done) { progress_.Update(done, images, "calibration samples"); };
+  options.progress = [this](int done) { progress_.Update(done, calibration_samples(), "calibration samples"); };
   return std::make_unique<CalibrationRunner>(*calibration_samples_, kernels_, pool_.get(), options);
 }
 

@@ -113,11 +113,9 @@ absl::Status Session::CheckVariants() {
 
 absl::Status Session::OpenDatasets() {
   if (config_.has_dataset()) return OpenImages();
-  const auto& calibration = config_.calibration();
-  const int count = config_.random_inputs().count() > 0 ? config_.random_inputs().count() : kDefaultRandomInputs;
   recorder_.Update([&](Results& results) {
     results.mutable_calibration()->set_split("random");
-    results.mutable_calibration()->set_images(calibration.images() > 0 ? std::min(calibration.images(), count) : count);
+    results.mutable_calibration()->set_images(calibration_samples());
   });
   return absl::OkStatus();
 }
@@ -220,11 +218,20 @@ absl::Status Session::PrepareImages() {
 }
 
 void Session::PrepareRandomInputs() {
-  const auto& random = config_.random_inputs();
-  const int count = random.count() > 0 ? random.count() : kDefaultRandomInputs;
+  const uint64_t seed = config_.random_inputs().seed();
   // Like two splits of a dataset: what calibration sees is not what variants are compared by.
-  calibration_samples_ = std::make_unique<RandomSamples>(2 * random.seed(), count, pool_.get());
-  inputs_ = std::make_unique<RandomSamples>(2 * random.seed() + 1, count, pool_.get());
+  calibration_samples_ = std::make_unique<RandomSamples>(2 * seed, random_inputs(), pool_.get());
+  inputs_ = std::make_unique<RandomSamples>(2 * seed + 1, random_inputs(), pool_.get());
+}
+
+int Session::random_inputs() const {
+  return config_.random_inputs().count() > 0 ? config_.random_inputs().count() : kDefaultRandomInputs;
+}
+
+int Session::calibration_samples() const {
+  const int wanted = config_.calibration().images();
+  if (config_.has_dataset()) return wanted;
+  return wanted > 0 ? std::min(wanted, random_inputs()) : random_inputs();
 }
 
 absl::Status Session::FindPeaks() {

@@ -54,6 +54,8 @@ class Session {
   absl::StatusOr<std::unique_ptr<ir::Graph>> ReadModel(const std::string& path);
   absl::Status PrepareImages();
   void PrepareRandomInputs();
+  int random_inputs() const;
+  int calibration_samples() const;
   // --- passes_phase.cc
   std::unique_ptr<passes::Runner> MakeRunner();
   void RecordGraph(absl::string_view step, const ir::Graph& graph);

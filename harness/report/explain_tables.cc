@@ -87,7 +87,7 @@ std::string DecisionTable(const Results::Pass& pass) {
   for (const auto& decision : pass.decisions()) ++counts[decision.kind()];
   std::string title =
       absl::StrCat(Escaped(pass.name()), ": ", counts["applied"], " applied, ", counts["missed"], " left alone");
-  if (counts["note"] > 0) absl::StrAppend(&title, ", ", counts["note"], " notes");
+  if (counts["note"] > 0) absl::StrAppend(&title, ", notes: ", counts["note"]);
   Table table(title, {{"node", Align::kLeft}, {"", Align::kLeft}, {"what, or why not", Align::kLeft}});
   AddDecisions(pass, "missed", "left alone", &table);
   AddDecisions(pass, "applied", "applied", &table);
@@ -156,9 +156,10 @@ std::string ExplanationTables(const Results& results) {
   if (!places.empty()) absl::StrAppend(&out, "\n", places.ToString());
   if (!crossings.empty()) absl::StrAppend(&out, "\n", crossings.ToString());
   absl::StrAppend(&out, "\n", explanation.int8_ops(), " of ", explanation.ops(), " ops in INT8, ",
-                  explanation.fp32_ops(), " in FP32, ", explanation.reference_ops(), " by the reference; ", layouts,
-                  " changes of layout. Crossings move ", explanation.crossing_bytes(), " of ", explanation.bytes(),
-                  " bytes a run (", Share(explanation.crossing_bytes(), explanation.bytes()), ").\n");
+                  explanation.fp32_ops(), " in FP32, ", explanation.reference_ops(),
+                  " by the reference. Changes of layout: ", layouts, ".\nCrossings move ", explanation.crossing_bytes(),
+                  " of ", explanation.bytes(), " bytes a run (",
+                  Share(explanation.crossing_bytes(), explanation.bytes()), ").\n");
   return out;
 }
 

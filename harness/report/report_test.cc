@@ -278,7 +278,7 @@ TEST(Tables, ExplanationSaysWhatWasLeftAloneAndWhatLeavingInt8Costs) {
   place("sm", "softmax", "FP32")->set_why("quantize: no INT8 kernel");
 
   const std::string report = Report(results, 0);
-  EXPECT_THAT(report, HasSubstr("fusion: 6 applied, 5 left alone, 1 notes\n"));
+  EXPECT_THAT(report, HasSubstr("fusion: 6 applied, 5 left alone, notes: 1\n"));
   EXPECT_THAT(report, HasSubstr("r0 and 4 more  applied     fused into %.. (conv2d)\n"));
   EXPECT_THAT(report, HasSubstr("r9             applied     fused into %fc (linear)\n"));
   for (int i = 0; i < 5; ++i) {
@@ -292,7 +292,7 @@ TEST(Tables, ExplanationSaysWhatWasLeftAloneAndWhatLeavingInt8Costs) {
   EXPECT_THAT(report, HasSubstr("flatten        flat  INT8      none: a view      0\n"));
   EXPECT_THAT(report, HasSubstr("quantize: no INT8 kernel\n"));
   EXPECT_THAT(report, HasSubstr("int8.quantize  q     f32 -> u8    125\n"));
-  EXPECT_THAT(report, HasSubstr("1 of 3 ops in INT8, 1 in FP32, 1 by the reference; 1 changes of layout. "
+  EXPECT_THAT(report, HasSubstr("1 of 3 ops in INT8, 1 in FP32, 1 by the reference. Changes of layout: 1.\n"
                                 "Crossings move 125 of 1000 bytes a run (12.5 %).\n"));
 }
 

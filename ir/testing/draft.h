@@ -38,6 +38,8 @@ class Draft {
   ir::Node* PickFloatOrNull(int low, int high);
   // The same of f32, and one that may be rounded to codes (RandomGraphOptions::round_arithmetic).
   ir::Node* PickToRoundOrNull(int low, int high);
+  // No arithmetic above it: no pass moves it.
+  bool is_exact(const ir::Node& node) const { return exact_.at(&node); }
   bool MayRound(const ir::Node& node) const { return options_.round_arithmetic || exact_.at(&node); }
 
   // Each returns the new node, or null where the op refuses the operands: then nothing has changed.
@@ -69,7 +71,7 @@ class Draft {
   std::vector<ir::Node*> values_;
   int num_calls_ = 0;
   absl::flat_hash_map<const ir::Node*, double> magnitude_;
-  absl::flat_hash_map<const ir::Node*, bool> exact_;  // No arithmetic above it: no pass moves it.
+  absl::flat_hash_map<const ir::Node*, bool> exact_;
 };
 
 // A reshape, flatten, squeeze, unsqueeze or permute; null where the one that was drawn does not fit.

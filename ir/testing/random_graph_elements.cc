@@ -58,7 +58,7 @@ Node* Other(Draft& draft, Node* x, bool away_from_zero) {
   const int64_t last = type.shape.empty() ? 1 : type.shape.back();
   if (away_from_zero || random.OneIn(2)) {
     const std::vector<double> values =
-        IsFloat(type.dtype) ? std::vector<double>{0.5, -2, 1.25, 1} : std::vector<double>{3, -2, 1, 5};
+        IsFloat(type.dtype) ? std::vector<double>{0.5, -2, 1.25, 1} : std::vector<double>{3, 2, 1, 5};
     const bool one = random.OneIn(4);  // x * 1, x / 1
     return draft.AddGetAttr(
         draft.VectorParameter("c", type.dtype, random.OneIn(2) ? 1 : last, one ? std::vector<double>{1} : values));

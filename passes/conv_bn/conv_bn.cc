@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/match/sharing.h"
@@ -128,43 +129,60 @@ std::string MatchBefore(const Node& bn, const Affine& affine, const Node& layer,
   return "";
 }
 
-}  // namespace
+enum class Outcome { kFolded, kDeclined, kDeferred };
 
-absl::StatusOr<bool> ConvBn::RunImpl(ir::Graph& graph, Remarks& remarks) const {
-  bool changed = false;
-  for (Node* bn : graph.Snapshot()) {
-    if (!bn->IsOp("batch_norm")) continue;
-    BatchNormStatistics statistics;
-    const std::string why_not_constant = WhyNotConstant(*bn, &statistics);
-    if (!why_not_constant.empty()) {
-      remarks.Missed(*bn, absl::StrCat("not folded: ", why_not_constant));
-      continue;
-    }
-    const Affine affine = AffineOf(statistics);
-    std::string why;
-    Node* layer = nullptr;
-    Folded folded;
-    if (Node* producer = bn->operand(0); IsLayer(*producer)) {
-      why = MatchAfter(*bn, affine, &folded);
-      if (why.empty()) layer = producer;
-    } else {
-      why = absl::StrCat("%", producer->name(), " is no convolution or linear");
-    }
-    if (layer == nullptr && !options_.only_after_conv() && bn->has_one_use() && IsLayer(*bn->only_user())) {
-      const std::string why_before = MatchBefore(*bn, affine, *bn->only_user(), &folded);
+// Deferred: what follows is a batch norm too, which may vanish into a layer behind it; `again` says that it had its
+// turn.
+absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Node* bn, bool again, Remarks& remarks) {
+  const auto declined = [&](absl::string_view why) {
+    remarks.Missed(*bn, absl::StrCat("not folded: ", why));
+    return Outcome::kDeclined;
+  };
+  BatchNormStatistics statistics;
+  const std::string why_not_constant = WhyNotConstant(*bn, &statistics);
+  if (!why_not_constant.empty()) return declined(why_not_constant);
+  const Affine affine = AffineOf(statistics);
+  std::string why;
+  Node* layer = nullptr;
+  Folded folded;
+  if (Node* producer = bn->operand(0); IsLayer(*producer)) {
+    why = MatchAfter(*bn, affine, &folded);
+    if (why.empty()) layer = producer;
+  } else {
+    why = absl::StrCat("%", producer->name(), " is no convolution or linear");
+  }
+  if (layer == nullptr && !options.only_after_conv() && bn->has_one_use()) {
+    Node* user = bn->only_user();
+    if (user->IsOp("batch_norm") && !again) return Outcome::kDeferred;
+    if (IsLayer(*user)) {
+      const std::string why_before = MatchBefore(*bn, affine, *user, &folded);
       if (why_before.empty()) {
-        layer = bn->only_user();
+        layer = user;
       } else {
         absl::StrAppend(&why, "; ", why_before);
       }
     }
-    if (layer == nullptr) {
-      remarks.Missed(*bn, absl::StrCat("not folded: ", why));
-      continue;
+  }
+  if (layer == nullptr) return declined(why);
+  remarks.Applied(*bn, absl::StrCat("folded into %", layer->name(), " (module @", layer->module()->path, ")"));
+  RETURN_IF_ERROR(Apply(graph, layer, bn, std::move(folded)));
+  return Outcome::kFolded;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> ConvBn::RunImpl(ir::Graph& graph, Remarks& remarks) const {
+  bool changed = false;
+  absl::flat_hash_set<const Node*> deferred;  // They wait for the batch norm behind them.
+  for (Node* node : graph.Snapshot()) {
+    if (!node->IsOp("batch_norm")) continue;
+    for (Node* bn = node; bn != nullptr;) {
+      Node* before = bn->operand(0);
+      ASSIGN_OR_RETURN(const Outcome outcome, Fold(options_, graph, bn, deferred.erase(bn) > 0, remarks));
+      changed |= outcome == Outcome::kFolded;
+      if (outcome == Outcome::kDeferred) deferred.insert(bn);
+      bn = outcome != Outcome::kDeferred && deferred.contains(before) ? before : nullptr;
     }
-    remarks.Applied(*bn, absl::StrCat("folded into %", layer->name(), " (module @", layer->module()->path, ")"));
-    RETURN_IF_ERROR(Apply(graph, layer, bn, std::move(folded)));
-    changed = true;
   }
   return changed;
 }

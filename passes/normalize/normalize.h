@@ -17,9 +17,9 @@
 // its codes, with the quantization parameters in its type. Tied weights stay tied: one parameter, several modules.
 // A module's path is its weight's name without ".weight" where that is free, else the node's name.
 //
-// Declines: a computed weight or bias; adaptive pooling whose windows differ in size; gemm with a transposed `a` or with a bias that is not one value per column;
-// arithmetic on integer tensors (shapes, indices), which is no layer; an in-place spelling ("relu_", "operator.iadd")
-// where a later node reads what it overwrites; dropout in training mode.
+// Declines: a computed weight or bias; adaptive pooling whose windows differ in size; gemm with a transposed `a` or
+// with a bias that is not one value per column; arithmetic on integer tensors (shapes, indices), which is no layer; an
+// in-place spelling ("relu_", "operator.iadd") where a later node reads what it overwrites; dropout in training mode.
 //
 // Numeric contract: 1e-5 of the largest output (folded alpha and beta round once more, a merged bias once less).
 #ifndef FUSELAGE_PASSES_NORMALIZE_NORMALIZE_H_

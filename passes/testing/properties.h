@@ -29,8 +29,9 @@ struct PassOutcome {
 //   the graph verifies; the changed bit tells whether its text differs; a second run changes nothing;
 //   outputs keep their types, and their values as far as the pass's numeric contract says:
 //     kBitExact   the same bytes
-//     kTolerance  max |difference| <= tolerance * max |output|, of each output
-//     kOneCode    a root mean square difference of at most 1/32 of max |output| (30 dB, as the pipeline has it)
+//     kTolerance  max |difference| <= tolerance * max(|output|, 0.01), of each output
+//     kOneCode    a root mean square difference of at most 1/32 of max |output| (30 dB, as the pipeline has it), or of
+//                 at most a step of the coarsest codes in the graph: where they are few, one is more than that
 //     kQuantizes  nothing: how much rounding costs is the graph's matter. Finite values stay finite.
 // `rounded`: the graph rounds what arithmetic computes (it holds codes behind it), so that a difference within the
 // tolerance may flip a code; then kTolerance is checked as kOneCode is.

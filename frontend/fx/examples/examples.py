@@ -157,6 +157,43 @@ class ResNetBlockInPlace(ResNetBlock):
         return torch.relu_(self.bn2(self.conv2(out)).add_(x))
 
 
+class Mobile(nn.Module):
+    """An inverted residual with squeeze and excitation (Howard et al., "Searching for MobileNetV3", ICCV 2019)."""
+
+    def __init__(self):
+        super().__init__()
+        self.expand, self.bn1 = nn.Conv2d(6, 12, 1, bias=False), nn.BatchNorm2d(12, eps=1e-3)
+        self.depthwise, self.bn2 = nn.Conv2d(12, 12, 5, 1, 2, groups=12, bias=False), nn.BatchNorm2d(12)
+        self.squeeze, self.excite = nn.Conv2d(12, 4, 1), nn.Conv2d(4, 12, 1)
+        self.project, self.bn3 = nn.Conv2d(12, 6, 1, bias=False), nn.BatchNorm2d(6)
+        self.act = nn.Hardswish(inplace=True)
+
+    def forward(self, x):
+        y = self.act(self.bn1(self.expand(x)))
+        y = self.act(self.bn2(self.depthwise(y)))
+        scale = F.relu(self.squeeze(F.adaptive_avg_pool2d(y, 1)), inplace=True)
+        y = F.hardsigmoid(self.excite(scale)) * y
+        return x + self.bn3(self.project(y))
+
+
+class Transformer(nn.Module):
+    """An encoder layer (Vaswani et al., "Attention is all you need", 2017), norms first."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(16), nn.LayerNorm(16)
+        self.qkv, self.out = nn.Linear(16, 48, bias=False), nn.Linear(16, 16)
+        self.mlp = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Dropout(0.1), nn.Linear(32, 16))
+
+    def forward(self, x):
+        n, length, width = x.shape[0], x.shape[1], x.size(-1)
+        qkv = self.qkv(self.norm1(x)).view(n, length, 3, 4, width // 4).permute(2, 0, 3, 1, 4)
+        scores = qkv[0] @ qkv[1].transpose(-2, -1) / 2
+        attended = (F.softmax(scores, dim=-1) @ qkv[2]).transpose(1, 2).reshape(n, length, width)
+        x = x + self.out(attended)
+        return x + self.mlp(self.norm2(x))
+
+
 class Activations(nn.Module):
     """Each activation as function, method and module; shared modules; numbers as operands."""
 
@@ -250,6 +287,8 @@ EXAMPLES = {
     "resnet_block_torch": (ResNetBlockTorch, [(1, 8, 6, 6)]),
     "resnet_block_methods": (ResNetBlockMethods, [(1, 8, 6, 6)]),
     "resnet_block_in_place": (ResNetBlockInPlace, [(1, 8, 6, 6)]),
+    "mobile": (Mobile, [(1, 6, 9, 9)]),
+    "transformer": (Transformer, [(2, 5, 16)]),
     "activations": (Activations, [(3, 5)]),
     "shapes": (Shapes, [(2, 4, 4, 6)]),
     "layers": (Layers, [(2, 4, 12)]),
