@@ -59,7 +59,7 @@ absl::StatusOr<Node*> Graph::AddGetAttr(absl::string_view name, absl::string_vie
   if (it == parameters_by_name_.end()) {
     return absl::InvalidArgumentError(absl::StrCat("%", name, ": no parameter @", parameter));
   }
-  ++it->second->uses;
+  CountUses(*it->second, 1);
   std::unique_ptr<Node> node = NewNode(NodeKind::kGetAttr, it->first, {});
   node->parameter_ = it->second;
   node->type_ = it->second->type;
@@ -101,7 +101,10 @@ absl::StatusOr<Node*> Graph::AddCall(NodeKind kind, absl::string_view name, absl
   }
   node->type_ = *std::move(type);
   Node* inserted = Insert(std::move(node), name, before);
-  if (module != nullptr) module->call_sites.insert(inserted);
+  if (module != nullptr) {
+    if (module->call_sites.empty()) --num_uncalled_modules_;
+    module->call_sites.insert(inserted);
+  }
   return inserted;
 }
 
@@ -148,14 +151,19 @@ Node* Graph::Insert(std::unique_ptr<Node> owned, absl::string_view wish, Node* b
   (node->previous_ != nullptr ? node->previous_->next_ : first_) = node;
   (before != nullptr ? before->previous_ : last_) = node;
   ++num_nodes_;
+  if (node->IsRemovable()) ++num_dead_nodes_;
   return node;
 }
 
 void Graph::Erase(Node* node) {
   FUSELAGE_CHECK(node->graph_ == this && node->num_uses_ == 0);
   for (Use& use : node->operands_) node->UnlinkOperand(&use);
-  if (node->module_ != nullptr) node->module_->call_sites.erase(node);
-  if (node->kind_ == NodeKind::kGetAttr) --node->parameter_->uses;
+  if (node->module_ != nullptr) {
+    node->module_->call_sites.erase(node);
+    if (node->module_->call_sites.empty()) ++num_uncalled_modules_;
+  }
+  if (node->kind_ == NodeKind::kGetAttr) CountUses(*node->parameter_, -1);
+  if (node->IsRemovable()) --num_dead_nodes_;
   if (node == output_) output_ = nullptr;
   (node->previous_ != nullptr ? node->previous_->next_ : first_) = node->next_;
   (node->next_ != nullptr ? node->next_->previous_ : last_) = node->previous_;
@@ -228,10 +236,12 @@ absl::StatusOr<Module*> Graph::AddModule(absl::string_view path, absl::string_vi
   Module* added = module.get();
   const auto it = modules_.emplace(module->path, std::move(module)).first;
   modules_by_path_.emplace(it->first, added);
+  ++num_uncalled_modules_;
   absl::Status status = UpdateModule(added, op, std::move(attributes), std::move(parameters));
   if (!status.ok()) {
     modules_by_path_.erase(added->path);
     modules_.erase(modules_.find(path));
+    --num_uncalled_modules_;
     return status;
   }
   return added;
@@ -303,11 +313,34 @@ void Graph::EraseModule(Module* module) {
   CountParameters(module->operands, -1);
   modules_by_path_.erase(module->path);
   modules_.erase(modules_.find(module->path));
+  --num_uncalled_modules_;
+}
+
+int64_t Graph::EraseUncalledModules() {
+  const int64_t count = num_uncalled_modules_;
+  for (auto it = modules_.begin(); num_uncalled_modules_ > 0;) {
+    const Module& module = *it->second;
+    if (!module.call_sites.empty()) {
+      ++it;
+      continue;
+    }
+    CountParameters(module.operands, -1);
+    modules_by_path_.erase(it->first);
+    it = modules_.erase(it);
+    --num_uncalled_modules_;
+  }
+  return count;
+}
+
+void Graph::CountUses(Parameter& parameter, int delta) {
+  if (parameter.uses == 0) --num_unused_parameters_;
+  parameter.uses += delta;
+  if (parameter.uses == 0) ++num_unused_parameters_;
 }
 
 void Graph::CountParameters(const std::vector<Parameter*>& parameters, int delta) {
   for (Parameter* parameter : parameters) {
-    if (parameter != nullptr) parameter->uses += delta;
+    if (parameter != nullptr) CountUses(*parameter, delta);
   }
 }
 
@@ -327,6 +360,7 @@ std::string Graph::AddParameter(absl::string_view wish, std::shared_ptr<const Te
   if (!seed) parameter.fingerprint = Fingerprint(*parameter.tensor);
   const auto it = parameters_.emplace(name, std::move(parameter)).first;
   parameters_by_name_.emplace(it->first, &it->second);
+  ++num_unused_parameters_;
   return name;
 }
 
@@ -340,6 +374,21 @@ void Graph::EraseParameter(absl::string_view name) {
   FUSELAGE_CHECK(it != parameters_.end() && it->second.uses == 0);
   parameters_by_name_.erase(it->first);
   parameters_.erase(it);
+  --num_unused_parameters_;
+}
+
+int64_t Graph::EraseUnusedParameters() {
+  const int64_t count = num_unused_parameters_;
+  for (auto it = parameters_.begin(); num_unused_parameters_ > 0;) {
+    if (it->second.uses > 0) {
+      ++it;
+      continue;
+    }
+    parameters_by_name_.erase(it->first);
+    it = parameters_.erase(it);
+    --num_unused_parameters_;
+  }
+  return count;
 }
 
 const Tensor* Graph::ParameterOfOrNull(const Node& node, absl::string_view operand) const {
@@ -419,6 +468,7 @@ std::unique_ptr<Graph> Graph::Clone() const {
     const auto it = clone->parameters_.emplace(name, parameter).first;
     it->second.uses = 0;
     clone->parameters_by_name_.emplace(it->first, &it->second);
+    ++clone->num_unused_parameters_;
   }
   for (const auto& [path, module] : modules_) {
     auto copy = std::make_unique<Module>(
@@ -429,6 +479,7 @@ std::unique_ptr<Graph> Graph::Clone() const {
     clone->CountParameters(copy->operands, 1);
     const auto it = clone->modules_.emplace(path, std::move(copy)).first;
     clone->modules_by_path_.emplace(it->first, it->second.get());
+    ++clone->num_uncalled_modules_;
   }
   absl::flat_hash_map<const Node*, Node*> copies;
   for (const Node* node = first_; node != nullptr; node = node->next_) {
@@ -442,10 +493,13 @@ std::unique_ptr<Graph> Graph::Clone() const {
     if (node->module_ != nullptr) owned->module_ = clone->FindModuleOrNull(node->target_);
     if (node->kind_ == NodeKind::kGetAttr) {
       owned->parameter_ = clone->parameters_by_name_.find(node->target_)->second;
-      ++owned->parameter_->uses;
+      clone->CountUses(*owned->parameter_, 1);
     }
     Node* copy = clone->Insert(std::move(owned), node->name_, nullptr);
-    if (copy->module_ != nullptr) copy->module_->call_sites.insert(copy);
+    if (copy->module_ != nullptr) {
+      if (copy->module_->call_sites.empty()) --clone->num_uncalled_modules_;
+      copy->module_->call_sites.insert(copy);
+    }
     if (copy->kind_ == NodeKind::kOutput) clone->output_ = copy;
     copies[node] = copy;
   }

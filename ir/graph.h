@@ -128,20 +128,24 @@ class Node {
   void LinkOperand(Use* use, Node* value);
   void UnlinkOperand(Use* use);
 
-  Graph* graph_ = nullptr;
-  NodeKind kind_ = NodeKind::kPlaceholder;
-  std::string name_, target_;
-  const OpSchema* op_ = nullptr;
-  Module* module_ = nullptr;
-  Type type_;
-  AttributeMap attributes_;
-  std::vector<Use> operands_;       // Linked into lists: only Graph::AppendOutput moves them.
-  Parameter* parameter_ = nullptr;  // Of a get_attr.
-  Use* first_use_ = nullptr;
-  Use* last_use_ = nullptr;
-  int num_uses_ = 0;
+  // A call or get_attr, of which nothing else makes a use: dead where it has none.
+  bool IsRemovable() const { return is_call() || kind_ == NodeKind::kGetAttr; }
+
+  // What walks over large graphs look at comes first and shares a cache line.
   Node* previous_ = nullptr;
   Node* next_ = nullptr;
+  Graph* graph_ = nullptr;
+  NodeKind kind_ = NodeKind::kPlaceholder;
+  int num_uses_ = 0;
+  const OpSchema* op_ = nullptr;
+  Module* module_ = nullptr;
+  Use* first_use_ = nullptr;
+  Use* last_use_ = nullptr;
+  std::vector<Use> operands_;  // Linked into lists: only Graph::AppendOutput moves them.
+  Type type_;
+  std::string name_, target_;
+  AttributeMap attributes_;
+  Parameter* parameter_ = nullptr;  // Of a get_attr.
   std::vector<std::string> sources_;
 };
 
@@ -199,6 +203,7 @@ class Graph {
                             std::map<std::string, std::string> parameters);
   // Without call sites.
   void EraseModule(Module* module);
+  int64_t EraseUncalledModules();  // Returns how many.
 
   // --- Parameters.
   // `name` is a wish, as for nodes; returns the name it got.
@@ -207,6 +212,10 @@ class Graph {
   const Parameter* FindParameterOrNull(absl::string_view name) const;
   const std::map<std::string, Parameter, std::less<>>& parameters() const { return parameters_; }
   void EraseParameter(absl::string_view name);  // Without uses.
+  int64_t EraseUnusedParameters();              // Returns how many.
+
+  // Calls and get_attrs without uses, known without a walk.
+  int64_t num_dead_nodes() const { return num_dead_nodes_; }
 
   // The tensor of the op's parameter operand, wherever it comes from: the module, or a get_attr operand of a function
   // call. Null where it is absent or computed.
@@ -229,12 +238,14 @@ class Graph {
   absl::Status Verify() const;
 
  private:
+  friend class Node;
   absl::StatusOr<Node*> AddCall(NodeKind kind, absl::string_view name, absl::string_view target, const OpSchema* op,
                                 Module* module, std::vector<Node*> operands, AttributeMap attributes, Node* before);
   std::unique_ptr<Node> NewNode(NodeKind kind, absl::string_view target, const std::vector<Node*>& operands);
   Node* Insert(std::unique_ptr<Node> node, absl::string_view name, Node* before);
   absl::Status CheckType(const Node& node) const;  // Inferred type == stated type.
-  static void CountParameters(const std::vector<Parameter*>& parameters, int delta);
+  void CountUses(Parameter& parameter, int delta);
+  void CountParameters(const std::vector<Parameter*>& parameters, int delta);
 
   std::string name_;
   const OpRegistry* ops_;
@@ -242,6 +253,7 @@ class Graph {
   Node* last_ = nullptr;
   Node* output_ = nullptr;
   int64_t num_nodes_ = 0;
+  int64_t num_dead_nodes_ = 0, num_uncalled_modules_ = 0, num_unused_parameters_ = 0;
   // Keys are views of the names that nodes, modules and parameters own. The ordered tables are for printing: finding a
   // name among a hundred thousand takes them a cache miss a level.
   absl::flat_hash_map<absl::string_view, Node*> nodes_by_name_;

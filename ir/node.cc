@@ -22,7 +22,7 @@ void Node::LinkOperand(Use* use, Node* value) {
   use->next = nullptr;
   (value->last_use_ != nullptr ? value->last_use_->next : value->first_use_) = use;
   value->last_use_ = use;
-  ++value->num_uses_;
+  if (value->num_uses_++ == 0 && value->IsRemovable()) --value->graph_->num_dead_nodes_;
 }
 
 void Node::UnlinkOperand(Use* use) {
@@ -32,7 +32,7 @@ void Node::UnlinkOperand(Use* use) {
   (use->next != nullptr ? use->next->previous : value->last_use_) = use->previous;
   use->previous = use->next = nullptr;
   use->value = nullptr;
-  --value->num_uses_;
+  if (--value->num_uses_ == 0 && value->IsRemovable()) ++value->graph_->num_dead_nodes_;
 }
 
 void Node::set_operand(int i, Node* value) {
@@ -73,6 +73,8 @@ Node* Node::only_user() const {
 void Node::ReplaceAllUsesWith(Node* replacement) {
   FUSELAGE_CHECK(replacement != nullptr);
   if (replacement == this || first_use_ == nullptr) return;
+  if (IsRemovable()) ++graph_->num_dead_nodes_;
+  if (replacement->num_uses_ == 0 && replacement->IsRemovable()) --graph_->num_dead_nodes_;
   for (Use* use = first_use_; use != nullptr; use = use->next) use->value = replacement;
   first_use_->previous = replacement->last_use_;
   (replacement->last_use_ != nullptr ? replacement->last_use_->next : replacement->first_use_) = first_use_;

@@ -47,7 +47,7 @@ absl::Status Graph::Verify() const {
     }
   }
 
-  int64_t count = 0;
+  int64_t count = 0, dead = 0, uncalled = 0, unused = 0;
   const Node* previous = nullptr;
   for (const Node* node = first_; node != nullptr; previous = node, node = node->next_) {
     ++count;
@@ -72,6 +72,7 @@ absl::Status Graph::Verify() const {
       if (use->value != node) return Broken(*node, "its use list holds a use of another value");
     }
     if (uses != node->num_uses_) return Broken(*node, "its number of uses is wrong");
+    dead += uses == 0 && node->IsRemovable();
 
     if (node->is_call()) {
       const OpSchema* op = node->module_ != nullptr ? node->module_->op : ops_->FindOrNull(node->target_);
@@ -102,11 +103,13 @@ absl::Status Graph::Verify() const {
     if (FindModuleOrNull(path) != module.get()) {
       return absl::InternalError(absl::StrCat("verifier: @", path, ": is not found under its path"));
     }
+    uncalled += module->call_sites.empty();
     if (call_sites[module.get()] != module->call_sites.size()) {
       return absl::InternalError(absl::StrCat("verifier: @", path, ": its call sites are wrong"));
     }
   }
   for (const auto& [name, parameter] : parameters_) {
+    unused += parameter.uses == 0;
     if (FindParameterOrNull(name) != &parameter) {
       return absl::InternalError(absl::StrCat("verifier: @", name, ": is not found under its name"));
     }
@@ -114,6 +117,11 @@ absl::Status Graph::Verify() const {
       return absl::InternalError(
           absl::StrCat("verifier: @", name, ": ", parameter.uses, " uses counted, ", found, " found"));
     }
+  }
+  if (dead != num_dead_nodes_ || uncalled != num_uncalled_modules_ || unused != num_unused_parameters_) {
+    return absl::InternalError(absl::StrCat("verifier: ", dead, " dead nodes, ", uncalled, " uncalled modules and ",
+                                            unused, " unused parameters found, counted were ", num_dead_nodes_, ", ",
+                                            num_uncalled_modules_, " and ", num_unused_parameters_));
   }
   return absl::OkStatus();
 }

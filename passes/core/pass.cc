@@ -18,7 +18,7 @@ absl::StatusOr<bool> Pass::Run(ir::Graph& graph, Remarks& remarks) const {
 int64_t RemoveDeadNodes(ir::Graph& graph) {
   int64_t removed = 0;
   // Backwards: when a node goes, its operands' uses are already counted down before they are visited.
-  for (ir::Node* node = graph.last(); node != nullptr;) {
+  for (ir::Node* node = graph.last(); node != nullptr && graph.num_dead_nodes() > 0;) {
     ir::Node* previous = node->previous();
     const bool removable = node->is_call() || node->kind() == ir::NodeKind::kGetAttr;
     if (removable && node->num_uses() == 0) {
@@ -27,17 +27,8 @@ int64_t RemoveDeadNodes(ir::Graph& graph) {
     }
     node = previous;
   }
-  std::vector<ir::Module*> modules;
-  for (const auto& [path, module] : graph.modules()) {
-    if (module->call_sites.empty()) modules.push_back(module.get());
-  }
-  for (ir::Module* module : modules) graph.EraseModule(module);
-  std::vector<std::string> parameters;
-  for (const auto& [name, parameter] : graph.parameters()) {
-    if (parameter.uses == 0) parameters.push_back(name);
-  }
-  for (const std::string& name : parameters) graph.EraseParameter(name);
-  return removed + static_cast<int64_t>(modules.size() + parameters.size());
+  removed += graph.EraseUncalledModules();
+  return removed + graph.EraseUnusedParameters();
 }
 
 }  // namespace fuselage::passes

@@ -84,7 +84,7 @@ class PipelineRun {
     }
     report.nodes_after = graph_.num_nodes();
     report.matches = remarks.CountApplied();
-    report.remarks = remarks.list();
+    report.remarks = remarks.Take();
     if (options_.evaluate && report.changed) {
       absl::Status status = CheckNumerically(pass->numeric_contract(), report);
       if (!status.ok()) return Annotate(status, name);

@@ -3,6 +3,7 @@
 #define FUSELAGE_PASSES_CORE_REMARKS_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -36,6 +37,7 @@ class Remarks {
 
   void set_pass(absl::string_view pass) { pass_ = std::string(pass); }
   const std::vector<Remark>& list() const { return list_; }
+  std::vector<Remark> Take() { return std::move(list_); }
   int CountApplied() const;
 
   // "conv_bn: applied %bn1: folded into %conv1 (module @conv1)", one a line.
