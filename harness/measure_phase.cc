@@ -27,8 +27,6 @@ constexpr int kSnrImages = 4;
 // The interpreter takes seconds for an image.
 constexpr int kReferenceImages = 4;
 constexpr int kReferenceRepetitions = 2;
-// Others that take more of the machine than this make its latencies doubtful.
-constexpr double kQuietCores = 0.1;
 
 Results::Measurement ToResult(int64_t batch, int threads, Engine& engine, const std::vector<double>& ms) {
   const Summary summary = Summarize(ms);

@@ -7,6 +7,7 @@
 #include "frontend/fx/fx.h"
 #include "frontend/onnx/onnx.h"
 #include "harness/base/exit_code.h"
+#include "harness/base/machine_load.h"
 #include "harness/base/suggest.h"
 #include "harness/environment.h"
 #include "harness/gates.h"
@@ -242,8 +243,12 @@ absl::Status Session::FindPeaks() {
   absl::StatusOr<Results::Peaks> peaks = absl::NotFoundError("");
   if (!file.empty()) peaks = ReadPeaks(file);
   if (!peaks.ok()) {
+    const MachineLoad load;
     ASSIGN_OR_RETURN(peaks, MeasurePeaks(ops_, kernels_));
     peaks->set_measured(UtcNow());
+    if (load.OtherCores().value_or(0) > kQuietCores) {
+      Warn("the machine's peaks were measured beside other programs; --remeasure_peaks when it is quiet");
+    }
     if (!file.empty()) {
       const absl::Status kept = WritePeaks(file, *peaks);
       if (!kept.ok()) Warn(absl::StrCat("the machine's peaks are not kept: ", kept.message(), "; see --no_cache"));

@@ -13,8 +13,9 @@
 
 namespace fuselage::harness {
 
-// A fully connected layer in FP32 and in INT8, a triad over arrays of four times the last-level cache together, and a
-// chain of calls on 16 floats; the best of several runs each. When it was is for the caller to add.
+// A fully connected layer in FP32, a 3x3 convolution in INT8 (by AVX2's Winograd kernel more than one multiplies: what
+// counts is what the network's convolutions get), a triad over arrays of four times the last-level cache together, and
+// a chain of calls on 16 floats; the best of several runs each. When it was is for the caller to add.
 absl::StatusOr<Results::Peaks> MeasurePeaks(const ir::OpRegistry& ops, const kernels::KernelRegistry& kernels);
 
 // Where `folder` keeps the peaks of this CPU: "<folder>/peaks-<hash of its name and instruction set>.textproto".

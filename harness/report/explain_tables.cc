@@ -1,6 +1,7 @@
 // Tables of graphs and of explanations.
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -131,29 +132,34 @@ std::string GraphTables(const Results& results) {
 std::string ExplanationTables(const Results& results) {
   if (!results.has_explanation()) return "";
   const auto& explanation = results.explanation();
-  std::string out = "What each pass did, and what it left alone; results.json has every remark by itself\n";
+  std::string out;
+  if (results.passes_size() > 0) {
+    out = "What each pass did, and what it left alone; results.json has every remark by itself\n";
+  }
   for (const auto& pass : results.passes()) absl::StrAppend(&out, "\n", DecisionTable(pass));
 
   const std::string of = explanation.variant().empty() ? "" : absl::StrCat(" of ", Escaped(explanation.variant()));
-  Table places(absl::StrCat("Where each op", of, " runs, at batch 1"), {{"op", Align::kLeft},
-                                                                        {"node", Align::kLeft},
-                                                                        {"runs in", Align::kLeft},
-                                                                        {"kernel", Align::kLeft},
-                                                                        {"bytes"},
-                                                                        {"why not INT8", Align::kLeft}});
+  bool any_reason = false;
+  for (const auto& row : explanation.placements()) any_reason = any_reason || !row.why().empty();
+  std::vector<Column> columns = {
+      {"op", Align::kLeft}, {"node", Align::kLeft}, {"runs in", Align::kLeft}, {"kernel", Align::kLeft}, {"bytes"}};
+  if (any_reason) columns.push_back({"why not INT8", Align::kLeft});
+  Table places(absl::StrCat("Where each op", of, " runs, at batch 1"), columns);
   Table crossings("Crossings between INT8 and float, in bytes a run",
                   {{"op", Align::kLeft}, {"node", Align::kLeft}, {"from, to", Align::kLeft}, {"bytes"}});
   int layouts = 0;
   for (const auto& row : explanation.placements()) {
     const std::string node = row.node().empty() ? "-" : Shortened(row.node(), kNameWidth);
     layouts += row.runs_in() == "layout";
-    places.AddRow({row.op(), node, row.runs_in(), row.kernel().empty() ? "none: a view" : row.kernel(),
-                   absl::StrCat(row.bytes()), row.why()});
+    std::vector<std::string> cells = {row.op(), node, row.runs_in(),
+                                      row.kernel().empty() ? "none: a view" : row.kernel(), absl::StrCat(row.bytes())};
+    if (any_reason) cells.push_back(row.why());
+    places.AddRow(std::move(cells));
     if (!row.crossing().empty()) {
       crossings.AddRow({row.op(), node, row.crossing(), absl::StrCat(row.crossing_bytes())});
     }
   }
-  if (!places.empty()) absl::StrAppend(&out, "\n", places.ToString());
+  if (!places.empty()) absl::StrAppend(&out, out.empty() ? "" : "\n", places.ToString());
   if (!crossings.empty()) absl::StrAppend(&out, "\n", crossings.ToString());
   absl::StrAppend(&out, "\n", explanation.int8_ops(), " of ", explanation.ops(), " ops in INT8, ",
                   explanation.fp32_ops(), " in FP32, ", explanation.reference_ops(),

@@ -294,6 +294,11 @@ TEST(Tables, ExplanationSaysWhatWasLeftAloneAndWhatLeavingInt8Costs) {
   EXPECT_THAT(report, HasSubstr("int8.quantize  q     f32 -> u8    125\n"));
   EXPECT_THAT(report, HasSubstr("1 of 3 ops in INT8, 1 in FP32, 1 by the reference. Changes of layout: 1.\n"
                                 "Crossings move 125 of 1000 bytes a run (12.5 %).\n"));
+
+  explanation->mutable_placements(3)->clear_why();
+  EXPECT_THAT(ExplanationTables(results), Not(HasSubstr("why not INT8"))) << "no reasons, no column";
+  results.clear_passes();
+  EXPECT_THAT(ExplanationTables(results), ::testing::StartsWith("Where each op of int8 runs"));
 }
 
 TEST(Tables, WarningsStandBelowTheNumbersTheyAreAbout) {
