@@ -26,7 +26,7 @@ bool Activation(Draft& draft) {
   Node* x = draft.PickFloatOrNull(0, 5);
   if (x == nullptr) return false;
   Random& random = draft.random();
-  RandomCall call{random.From(std::vector<std::string>{"relu", "sigmoid", "tanh", "silu", "gelu", "hardswish",
+  RandomCall call{random.From(std::vector<std::string>{"relu", "relu6", "sigmoid", "tanh", "silu", "gelu", "hardswish",
                                                        "hardsigmoid", "leaky_relu", "clamp", "softmax"}),
                   {x},
                   {},
@@ -103,6 +103,21 @@ bool ElementwiseChain(Draft& draft) {
   return x != nullptr;
 }
 
+// The chain as fusion leaves it.
+bool FusedElementwise(Draft& draft) {
+  Node* x = draft.PickToRoundOrNull(0, 4);
+  if (x == nullptr) return false;
+  Node* other = draft.AddGetAttr(draft.SeededParameter("c", Of(DType::kF32, {1})));
+  const std::vector<std::vector<std::string>> chains = {
+      {"add(0, 1, alpha=0.5)", "sigmoid(2)", "mul(2, 3)"},
+      {"mul(1, 0)", "gelu(2, approximate=\"tanh\")", "add(3, 0, activation=\"relu\")"},
+      {"sub(0, 1)", "clamp(2, max=6.0, min=0.0)"}};
+  Node* y = draft.AddFunction("fused_elementwise", {x, other}, {{"steps", draft.random().From(chains)}});
+  if (y == nullptr) return false;
+  draft.set_magnitude(*y, 2 * draft.magnitude(*x));
+  return true;
+}
+
 bool Integers(Draft& draft) {
   Node* x = draft.PickOrNull([](const Node& node) {
     return node.type().is_tensor() && !IsFloat(node.tensor_type().dtype) && !node.tensor_type().quant &&
@@ -136,6 +151,18 @@ bool NoOp(Draft& draft) {
 bool View(Draft& draft) {
   Node* x = PickTensorOrNull(draft, 1, 5);
   return x != nullptr && Done(AddRandomView(draft, x));
+}
+
+// A new leading axis, or one that repeats.
+bool Expand(Draft& draft) {
+  Node* x = PickTensorOrNull(draft, 0, 4);
+  if (x == nullptr || x->tensor_type().num_elements() > 200) return false;
+  Shape shape = x->tensor_type().shape;
+  for (int64_t& dim : shape) {
+    if (dim == 1 && draft.random().OneIn(2)) dim = 2;
+  }
+  if (draft.random().OneIn(3)) shape.insert(shape.begin(), draft.random().Between(1, 2));
+  return Done(draft.AddInRandomSpelling({"expand", {x}, {}, {{"shape", shape}}}));
 }
 
 bool Slice(Draft& draft) {
@@ -217,7 +244,7 @@ Node* AddRandomView(Draft& draft, Node* x) {
   const Shape shape = x->tensor_type().shape;
   const int rank = static_cast<int>(shape.size());
   if (rank == 0) return nullptr;
-  switch (random.Between(0, 5)) {
+  switch (random.Between(0, 6)) {
     case 0: {  // Two neighbours become one.
       if (rank < 2) return nullptr;
       const int64_t axis = random.Between(0, rank - 2);
@@ -254,6 +281,10 @@ Node* AddRandomView(Draft& draft, Node* x) {
       }
       return draft.AddInRandomSpelling({"squeeze", {x}, {}, {{"dims", ones}}});
     }
+    case 5: {
+      const int64_t dim0 = random.Between(-rank, rank - 1), dim1 = random.Between(0, rank - 1);
+      return draft.AddInRandomSpelling({"transpose", {x}, {}, {{"dim0", dim0}, {"dim1", dim1}}});
+    }
     default: {
       Ints dims;
       for (int axis = 0; axis < rank; ++axis) dims.push_back(axis);
@@ -264,10 +295,20 @@ Node* AddRandomView(Draft& draft, Node* x) {
 }
 
 std::vector<Recipe> ElementRecipes() {
-  return {{7, Activation}, {6, Binary},    {3, ElementwiseChain},
-          {3, Integers},   {2, CastFloat}, {2, NoOp},
-          {4, View},       {2, Slice},     {2, Cat},
-          {2, Split},      {2, Pad},       {2, Mean},
+  return {{7, Activation},
+          {6, Binary},
+          {3, ElementwiseChain},
+          {2, FusedElementwise},
+          {1, Expand},
+          {3, Integers},
+          {2, CastFloat},
+          {2, NoOp},
+          {4, View},
+          {2, Slice},
+          {2, Cat},
+          {2, Split},
+          {2, Pad},
+          {2, Mean},
           {3, Repeat}};
 }
 

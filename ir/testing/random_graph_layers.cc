@@ -264,7 +264,68 @@ bool Gemm(Draft& draft) {
   return true;
 }
 
+bool Addmm(Draft& draft) {
+  Node* a = draft.PickFloatOrNull(2, 2);
+  if (a == nullptr) return false;
+  Random& random = draft.random();
+  const TensorType type = a->tensor_type();
+  const int64_t columns = random.Between(1, 5);
+  Node* c = draft.AddGetAttr(draft.SeededParameter("addmm.input", Of(type.dtype, {columns})));
+  Node* b = draft.AddGetAttr(draft.SeededParameter("addmm.mat2", Of(type.dtype, {type.shape[1], columns})));
+  AttributeMap attributes;
+  if (random.OneIn(3)) attributes.emplace("alpha", 0.5);
+  if (random.OneIn(3)) attributes.emplace("beta", 2.0);
+  Node* y = draft.AddInRandomSpelling({"addmm", {c, a, b}, {}, std::move(attributes)});
+  if (y == nullptr) return false;
+  draft.set_magnitude(*y, Grown(draft.magnitude(*a), type.shape[1]) + 2);
+  return true;
+}
+
+// Layers side by side on one value: small ones become one.
+bool Neighbours(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(2, 3);
+  if (x == nullptr || x->tensor_type().shape.back() > 64) return false;
+  const TensorType type = x->tensor_type();
+  for (int64_t i = draft.random().Between(2, 3); i > 0; --i) {
+    RandomCall call{"linear", {x}, {}, {}};
+    const int64_t out = draft.random().Between(1, 4);
+    call.parameters["weight"] = draft.SeededParameter("side.weight", Of(type.dtype, {out, type.shape.back()}));
+    if (draft.random().OneIn(2)) call.parameters["bias"] = draft.SeededParameter("side.bias", Of(type.dtype, {out}));
+    Node* y = draft.AddInRandomSpelling(call);
+    if (y == nullptr) return false;
+    draft.set_magnitude(*y, Grown(draft.magnitude(*x), type.shape.back()));
+  }
+  return true;
+}
+
+// Over the last axes. A large eps: values may hardly differ, and no tolerance survives a division by that.
+bool LayerNorm(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(1, 4);
+  if (x == nullptr) return false;
+  const TensorType type = x->tensor_type();
+  const int64_t first = draft.random().Between(0, type.rank() - 1);
+  const Shape normalized(type.shape.begin() + first, type.shape.end());
+  RandomCall call{"layer_norm", {x}, {}, {{"normalized_shape", normalized}, {"eps", 0.5}}};
+  if (draft.random().OneIn(2)) {
+    call.parameters["weight"] = draft.SeededParameter("ln.weight", Of(type.dtype, normalized));
+    call.parameters["bias"] = draft.SeededParameter("ln.bias", Of(type.dtype, normalized));
+  }
+  return draft.AddInRandomSpelling(call) != nullptr;
+}
+
 // --- Pools.
+
+bool AdaptivePool(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(3, 5);
+  if (x == nullptr) return false;
+  const int n = x->tensor_type().rank() - 2;
+  Ints sizes;
+  for (int i = 0; i < n; ++i) {
+    sizes.push_back(draft.random().OneIn(2) ? 1 : draft.random().Between(1, x->tensor_type().shape[2 + i]));
+  }
+  return draft.AddInRandomSpelling({absl::StrCat("adaptive_avg_pool", n, "d"), {x}, {}, {{"output_size", sizes}}}) !=
+         nullptr;
+}
 
 bool Pool(Draft& draft) {
   Node* x = draft.PickFloatOrNull(3, 5);
@@ -303,7 +364,8 @@ bool GlobalPool(Draft& draft) {
 std::vector<Recipe> LayerRecipes() {
   return {{6, Conv},           {2, ConvTranspose}, {2, BatchNorm},   {5, ConvBnRelu}, {2, BnConv},
           {3, ResidualBlock},  {3, SharedModule},  {3, TiedWeights}, {4, Linear},     {3, MatmulChain},
-          {2, MatmulOfValues}, {3, Gemm},          {3, Pool},        {2, GlobalPool}};
+          {2, MatmulOfValues}, {3, Gemm},          {5, Pool},        {2, GlobalPool}, {2, AdaptivePool},
+          {2, LayerNorm},      {2, Addmm},         {2, Neighbours}};
 }
 
 }  // namespace fuselage::testing

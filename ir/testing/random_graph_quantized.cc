@@ -171,16 +171,24 @@ bool Lowered(Draft& draft) {
   if (x == nullptr) return false;
   for (int64_t i = random.Between(1, 3); i > 0 && x != nullptr; --i) {
     const TensorType type = x->tensor_type();
-    RandomCall call{random.From(std::vector<std::string>{"int8.conv2d", "int8.add", "int8.relu", "int8.max_pool2d",
-                                                         "int8.avg_pool2d", "int8.global_avg_pool"}),
-                    {x},
-                    {},
-                    output(step)};
+    RandomCall call{
+        random.From(std::vector<std::string>{
+            "int8.conv2d", "int8.add", "int8.relu", "int8.max_pool2d", "int8.avg_pool2d", "int8.global_avg_pool",
+            "int8.clamp", "int8.div", "int8.gelu", "int8.hardsigmoid", "int8.hardswish", "int8.leaky_relu", "int8.mul",
+            "int8.sigmoid", "int8.silu", "int8.sub", "int8.tanh", "int8.fused_elementwise"}),
+        {x},
+        {},
+        output(step)};
     if (call.op == "int8.conv2d") {
       call.parameters["weight"] = CodesParameter(draft, {random.Between(1, 4), type.shape[1], 1, 1});
       if (random.OneIn(2)) call.attributes.emplace("activation", "relu");
     }
-    if (call.op == "int8.add") call.operands.push_back(x);
+    if (call.op == "int8.add" || call.op == "int8.mul" || call.op == "int8.sub" || call.op == "int8.div") {
+      call.operands.push_back(x);
+    }
+    if (call.op == "int8.fused_elementwise") {
+      call.attributes.emplace("steps", std::vector<std::string>{"sigmoid(0)", "mul(1, 0)"});
+    }
     if (call.op == "int8.max_pool2d") call.attributes.clear();
     if (call.op == "int8.max_pool2d" || call.op == "int8.avg_pool2d") {
       call.attributes.emplace("kernel_size", Ints{2, 2});
@@ -198,25 +206,43 @@ bool Lowered(Draft& draft) {
   return draft.AddInRandomSpelling({"int8.dequantize", {x}, {}, {}}) != nullptr;
 }
 
-// The codes of a dynamic quantize, dequantized by its own scale and zero point. Of an exact value: what cancels to
-// nearly nothing would become large codes of noise.
-bool DynamicQuantizeLinear(Draft& draft) {
+// The codes of a dynamic quantize behind a view or two, dequantized by its own scale. Of an exact value: what cancels
+// to nearly nothing would become large codes of noise.
+bool DynamicQuantize(Draft& draft) {
+  Random& random = draft.random();
   Node* x = draft.PickToRoundOrNull(1, 4);
-  if (x == nullptr || !draft.is_exact(*x)) return false;
-  Node* tuple = draft.AddFunction("dynamic_quantize_linear", {x});
-  if (tuple == nullptr) return false;
-  std::vector<Node*> parts;
-  for (int64_t index = 0; index < 3; ++index) {
-    parts.push_back(draft.AddFunction("getitem", {tuple}, {{"index", draft.random().OneIn(3) ? index - 3 : index}}));
+  if (x == nullptr || !draft.is_exact(*x) || x->tensor_type().num_elements() == 0) return false;
+  for (int64_t i = random.Between(0, 2); i > 0; --i) {
+    Node* view = AddRandomView(draft, x);
+    if (view != nullptr) x = view;
   }
-  return draft.AddFunction("dequantize", parts) != nullptr;
+  const std::string op = random.From(
+      std::vector<std::string>{"dynamic_quantize_symmetric", "dynamic_quantize_asymmetric", "dynamic_quantize_mxfp4"});
+  AttributeMap attributes;
+  if (op == "dynamic_quantize_mxfp4") {
+    if (x->tensor_type().rank() == 0) return false;
+    attributes.emplace("group_size", random.Between(1, 4));
+  } else if (random.OneIn(3) && x->tensor_type().rank() > 0) {
+    attributes.emplace("dims", Ints{random.Between(-1, x->tensor_type().rank() - 1)});
+  }
+  Node* tuple = draft.AddFunction(op, {x}, attributes);
+  if (tuple == nullptr) return false;
+  const int64_t elements = static_cast<int64_t>(tuple->type().elements().size());
+  std::vector<Node*> parts;
+  for (int64_t index = 0; index < elements; ++index) {
+    const AttributeMap which = {{"index", random.OneIn(3) ? index - elements : index}};
+    parts.push_back(draft.AddFunction("getitem", {tuple}, which));
+  }
+  if (op == "dynamic_quantize_mxfp4") return draft.AddFunction("dequantize_mxfp4", parts, attributes) != nullptr;
+  draft.AddFunction("dequantize", parts);  // Which refuses scales along axes: the codes and scales are results then.
+  return true;
 }
 
 }  // namespace
 
 std::vector<Recipe> QuantizedRecipes() {
   return {{2, Pair},    {1, QuantizeWithOperands}, {3, QuantizedViews}, {3, QuantizedLayer}, {3, QuantizedElementwise},
-          {2, Lowered}, {1, DynamicQuantizeLinear}};
+          {3, Lowered}, {3, DynamicQuantize}};
 }
 
 }  // namespace fuselage::testing

@@ -83,7 +83,8 @@ class Horizontal {
 
   absl::StatusOr<bool> Run() {
     bool changed = false;
-    for (Node* value : graph_.Snapshot()) {
+    // What a join adds and removes stands behind the value that is read.
+    for (Node* value = graph_.first(); value != nullptr; value = value->next()) {
       if (value->num_uses() < 2 || !value->type().is_tensor()) continue;
       for (std::vector<Node*>& group : GroupsOf(*value)) {
         const std::string why = WhyItDoesNotPay(group);

@@ -1,36 +1,18 @@
 // Each pass is linear in the graph, and so is the pipeline around it.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <ctime>
-
 #include "ir/testing/matchers.h"
+#include "ir/testing/scaling.h"
 #include "passes/testing/pipeline_at_scale.h"
 
 namespace fuselage::testing {
 namespace {
 
-// Processor time of this process: what else the machine does counts little.
-double ProcessorSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
-double BestSeconds(const PipelineAtScale& pipeline, int64_t nodes, int repetitions) {
-  double best = 1e9;
-  for (int i = 0; i < repetitions; ++i) {
-    const std::unique_ptr<ir::Graph> graph = pipeline.MakeGraph(nodes);
-    const double start = ProcessorSeconds();
-    EXPECT_OK(pipeline.Run(*graph));
-    best = std::min(best, ProcessorSeconds() - start);
-  }
-  return best;
-}
-
-// A quadratic step takes a hundred times as long on ten times the nodes. Larger graphs leave the caches, hence not 10.
-TEST(PipelineScalingTest, TenTimesTheNodesTakeUnderTwentyTimesTheTime) {
+TEST(PipelineScalingTest, IsLinearInTheGraph) {
   const PipelineAtScale pipeline;
-  const double small = BestSeconds(pipeline, 5000, 5);
-  const double large = BestSeconds(pipeline, 50000, 2);
-  RecordProperty("ratio_percent", static_cast<int>(100 * large / small));
-  EXPECT_LT(large / small, 20) << small << " s for 5,000 nodes, " << large << " s for 50,000";
+  const auto build = [&](int64_t nodes) { return pipeline.MakeGraph(nodes); };
+  const auto run = [&](ir::Graph& graph) { EXPECT_OK(pipeline.Run(graph)); };
+  EXPECT_LT(GrowthOverCopying(5000, build, run), kMostIfLinear);
 }
 
 TEST(PipelineScalingTest, EachPassHasWorkToDo) {

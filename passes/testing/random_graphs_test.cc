@@ -21,6 +21,7 @@
 #include "ir/text.h"
 #include "kernels/register_all.h"
 #include "passes/register_all.h"
+#include "passes/rewrite/rewrite.h"
 #include "passes/testing/properties.h"
 #include "passes/testing/shrink.h"
 
@@ -29,6 +30,38 @@ namespace {
 
 constexpr int kOrders = 4;  // For each seed.
 constexpr uint64_t kSeedsOfATest = 10;
+
+// A pass that does what its options say needs some.
+RewriteOptions SomeRules() {
+  RewriteOptions options;
+  RewriteOptions::Rule& gemm = *options.add_rules();
+  gemm.set_name("gemm");
+  gemm.set_pattern(
+      "graph @p { %x = placeholder %w = placeholder %b = get_attr %m = call matmul(%x, %w) %y = call add(%m, %b) "
+      "output(%y) }");
+  gemm.set_replacement(
+      "graph @r { %x = placeholder %w = placeholder %b = get_attr %y = call_function gemm(%x, %w, %b) output(%y) }");
+  RewriteOptions::Rule& conv_relu = *options.add_rules();
+  conv_relu.set_name("conv_relu");
+  conv_relu.set_pattern(
+      "graph @p { %x = placeholder %c = call_module conv2d(%x, weight=$w, bias=$b?, stride=$s, padding=$p, "
+      "dilation=$d, groups=$g) %y = call relu(%c) output(%y) }");
+  conv_relu.set_replacement(
+      "graph @r { %x = placeholder %y = call_module conv2d(%x, weight=$w, bias=$b?, stride=$s, padding=$p, "
+      "dilation=$d, groups=$g, activation=\"relu\") output(%y) }");
+  RewriteOptions::Rule& linear_relu = *options.add_rules();
+  linear_relu.set_name("linear_relu");
+  linear_relu.set_pattern(
+      "graph @p { %x = placeholder %c = call_module linear(%x, weight=$w, bias=$b?) %y = call relu(%c) output(%y) }");
+  linear_relu.set_replacement(
+      "graph @r { %x = placeholder %y = call_module linear(%x, weight=$w, bias=$b?, activation=\"relu\") "
+      "output(%y) }");
+  RewriteOptions::Rule& relu_twice = *options.add_rules();
+  relu_twice.set_name("relu_twice");
+  relu_twice.set_pattern("graph @p { %x = placeholder %a = call relu(%x) %b = call relu(%a) output(%b) }");
+  relu_twice.set_replacement("graph @r { %x = placeholder %b = call_function relu(%x) output(%b) }");
+  return options;
+}
 
 class AllPasses {
  public:
@@ -41,6 +74,7 @@ class AllPasses {
     for (const std::string& type : registry_.OptionTypes()) {
       google::protobuf::Any options;
       options.set_type_url(absl::StrCat("type.googleapis.com/", type));
+      if (type == "fuselage.RewriteOptions") options.PackFrom(SomeRules());
       absl::StatusOr<std::unique_ptr<passes::Pass>> pass = registry_.Create(options, environment_);
       FUSELAGE_CHECK(pass.ok());
       passes_.push_back(*std::move(pass));
