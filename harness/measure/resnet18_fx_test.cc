@@ -88,7 +88,7 @@ class ResNet18FxTest : public ::testing::Test {
     PipelineConfig all, config;
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kPipeline, &all));
     for (int i = begin; i < std::min(end, all.steps_size()); ++i) *config.add_steps() = all.steps(i);
-    const Samples samples(*train_, *preprocessor_, &pool_);
+    const ImageSamples samples(*train_, *preprocessor_, &pool_);
     CalibrationOptions options;
     options.images = kImages;
     CalibrationRunner runner(samples, kernels_, &pool_, options);
@@ -101,8 +101,8 @@ class ResNet18FxTest : public ::testing::Test {
   Tensor Logits(const ir::Graph& graph) {
     const auto engine = MakeEngine(graph, kImages, kernels_, &pool_, EngineOptions());
     EXPECT_OK(engine);
-    const Samples samples(*test_, *preprocessor_, &pool_);
-    const auto outputs = (*engine)->Run(*samples.Batch(0, (*engine)->input_type()));
+    const ImageSamples samples(*test_, *preprocessor_, &pool_);
+    const auto outputs = (*engine)->Run(*samples.Batch(0, (*engine)->input_types()));
     EXPECT_OK(outputs);
     return (**outputs)[0];
   }
