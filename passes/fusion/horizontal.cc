@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ir/match/sharing.h"
@@ -19,9 +20,10 @@ using ir::Node;
 using passes::MachinePeaks;
 using passes::Remarks;
 
-// linear, or a convolution whose window is one pixel.
+// linear, or a convolution whose window is one pixel; of f32.
 bool IsPointwise(const Node& node) {
   if (node.kind() != ir::NodeKind::kCallModule) return false;
+  if (!node.type().is_tensor() || node.tensor_type().dtype != DType::kF32) return false;
   if (node.IsOp("linear")) return true;
   if (!node.IsOp("conv2d") || node.attribute("groups").as_int() != 1) return false;
   const Tensor* weight = node.graph().ParameterOfOrNull(node, "weight");
@@ -82,6 +84,8 @@ class Horizontal {
       : peaks_(peaks), graph_(graph), remarks_(remarks) {}
 
   absl::StatusOr<bool> Run() {
+    int64_t position = 0;
+    for (const Node* node = graph_.first(); node != nullptr; node = node->next()) position_[node] = position++;
     bool changed = false;
     // What a join adds and removes stands behind the value that is read.
     for (Node* value = graph_.first(); value != nullptr; value = value->next()) {
@@ -108,6 +112,9 @@ class Horizontal {
     }
     std::vector<std::vector<Node*>> groups;
     if (readers.size() < 2) return groups;
+    // Uses are in order of creation; the joined layer stands where the first reader stands.
+    std::sort(readers.begin(), readers.end(),
+              [this](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
     for (Node* reader : readers) {
       const std::string why = WhyNot(*reader);
       if (!why.empty()) {
@@ -189,6 +196,7 @@ class Horizontal {
     ASSIGN_OR_RETURN(Node * wide,
                      graph_.AddModuleCall(absl::StrCat(first->name(), "_joined"), path, {first->operand(0)}, first));
     wide->AddSources(sources);
+    position_[wide] = position_.at(first);
     const int64_t axis = first->IsOp("linear") ? first->tensor_type().rank() - 1 : 1;
     ASSIGN_OR_RETURN(Node * split, graph_.AddFunction(absl::StrCat(first->name(), "_split"), "split", {wide},
                                                       {{"sizes", Attribute(sizes)}, {"dim", Attribute(axis)}}, first));
@@ -199,13 +207,17 @@ class Horizontal {
                                                        {{"index", Attribute(static_cast<int64_t>(i))}}, first));
       parts.push_back(part);
     }
-    for (size_t i = 0; i < group.size(); ++i) graph_.Replace(group[i], parts[i]);
+    for (size_t i = 0; i < group.size(); ++i) {
+      position_.erase(group[i]);
+      graph_.Replace(group[i], parts[i]);
+    }
     return absl::OkStatus();
   }
 
   const MachinePeaks& peaks_;
   ir::Graph& graph_;
   Remarks& remarks_;
+  absl::flat_hash_map<const Node*, int64_t> position_;
 };
 
 }  // namespace
