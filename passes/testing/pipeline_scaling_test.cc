@@ -24,13 +24,14 @@ double BestSeconds(const PipelineAtScale& pipeline, int64_t nodes, int repetitio
   return best;
 }
 
-// A quadratic step takes a hundred times as long on ten times the nodes. Larger graphs leave the caches, hence not 10.
-TEST(PipelineScalingTest, TenTimesTheNodesTakeUnderTwentyTimesTheTime) {
+// A quadratic step takes a hundred times as long on ten times the nodes; a linear walk that leaves the caches up to
+// thirty times.
+TEST(PipelineScalingTest, TenTimesTheNodesTakeUnderFortyTimesTheTime) {
   const PipelineAtScale pipeline;
   const double small = BestSeconds(pipeline, 5000, 5);
   const double large = BestSeconds(pipeline, 50000, 2);
   RecordProperty("ratio_percent", static_cast<int>(100 * large / small));
-  EXPECT_LT(large / small, 20) << small << " s for 5,000 nodes, " << large << " s for 50,000";
+  EXPECT_LT(large / small, 40) << small << " s for 5,000 nodes, " << large << " s for 50,000";
 }
 
 TEST(PipelineScalingTest, EachPassHasWorkToDo) {
