@@ -100,15 +100,22 @@ void AddNode(const Node& node, Hasher& hasher) {
 
 }  // namespace
 
+uint64_t ValueFingerprint(const Tensor& tensor) {
+  Hasher hasher;
+  hasher.Add(tensor.type());
+  hasher.Add(absl::string_view(static_cast<const char*>(tensor.raw_data()), tensor.byte_size()));
+  return hasher.value();
+}
+
 uint64_t Fingerprint(const Graph& graph) {
   Hasher hasher;
   hasher.Add(absl::string_view(graph.name()));
   hasher.Add(uint64_t{graph.parameters().size()});
   for (const auto& [name, parameter] : graph.parameters()) {
     hasher.Add(absl::string_view(name));
-    hasher.Add(parameter.type);
+    hasher.Add(parameter.fingerprint);
     hasher.Add(uint64_t{parameter.seed.has_value()});
-    hasher.Add(parameter.seed ? *parameter.seed : parameter.fingerprint);
+    hasher.Add(parameter.seed.value_or(0));
   }
   hasher.Add(uint64_t{graph.modules().size()});
   for (const auto& [path, module] : graph.modules()) {

@@ -13,6 +13,10 @@ namespace fuselage::ir {
 // machine of one byte order; guards against no adversary.
 uint64_t Fingerprint(const Graph& graph);
 
+// Of a tensor's type and values; what Parameter::fingerprint holds. fuselage::Fingerprint, which texts and files show,
+// takes longer.
+uint64_t ValueFingerprint(const Tensor& tensor);
+
 }  // namespace fuselage::ir
 
 #endif  // FUSELAGE_IR_FINGERPRINT_H_

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/fingerprint.h"
 
 namespace fuselage::ir {
 namespace {
@@ -357,7 +358,7 @@ std::string Graph::AddParameter(absl::string_view wish, std::shared_ptr<const Te
   }
   Parameter parameter{name, std::move(tensor), seed, 0, Type(), 0};
   parameter.type = Type(parameter.tensor->type());
-  if (!seed) parameter.fingerprint = Fingerprint(*parameter.tensor);
+  parameter.fingerprint = ValueFingerprint(*parameter.tensor);
   const auto it = parameters_.emplace(name, std::move(parameter)).first;
   parameters_by_name_.emplace(it->first, &it->second);
   ++num_unused_parameters_;

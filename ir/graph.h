@@ -51,7 +51,7 @@ struct Parameter {
   std::optional<uint64_t> seed;  // Printed as seed(n): the tensor is SeededTensor(type, n).
   int uses = 0;
   Type type;                 // Of the tensor.
-  uint64_t fingerprint = 0;  // Of its values where it has no seed (see ir/fingerprint.h).
+  uint64_t fingerprint = 0;  // Of the tensor (ir/fingerprint.h).
 };
 
 // One operand slot of a node, a link in its value's list of uses.

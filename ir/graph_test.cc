@@ -59,6 +59,50 @@ TEST_F(GraphTest, ReplaceAllUsesMovesThemInOrder) {
   EXPECT_EQ(g->FindNodeOrNull("d")->operand(1), a);
 }
 
+// The output's operands move in memory as they grow; the lists of uses must follow.
+TEST_F(GraphTest, AppendOutputKeepsListsSymmetric) {
+  auto g = ParseOrDie(kDiamond);
+  for (int i = 0; i < 20; ++i) {
+    g->AppendOutput(g->FindNodeOrNull(i % 3 == 0 ? "d" : "c"));
+    ASSERT_OK(g->Verify());
+  }
+  EXPECT_EQ(g->FindNodeOrNull("d")->num_uses(), 8);
+  EXPECT_EQ(g->FindNodeOrNull("c")->num_uses(), 15);
+  g->Erase(g->output());
+  EXPECT_EQ(g->FindNodeOrNull("d")->num_uses(), 0);
+}
+
+// What a sweep would remove is counted as it comes and goes; Verify recounts.
+TEST_F(GraphTest, CountsWhatIsUnused) {
+  auto g = ParseOrDie(R"(graph @g {
+  param @w: f32[1] = [2]
+  module @m = scale(weight=@w)
+  %x: f32[4] = placeholder
+  %unused: f32[4] = placeholder
+  %k: f32[1] = get_attr @w
+  %y: f32[4] = call_module @m(%x)
+  output(%y)
+}
+)");
+  EXPECT_EQ(g->num_dead_nodes(), 1);  // %k; placeholders stay.
+  EXPECT_EQ(g->EraseUncalledModules(), 0);
+  EXPECT_EQ(g->Clone()->num_dead_nodes(), 1);
+  Node* y = g->FindNodeOrNull("y");
+  y->ReplaceAllUsesWith(g->FindNodeOrNull("x"));
+  EXPECT_EQ(g->num_dead_nodes(), 2);
+  EXPECT_OK(g->Verify());
+  g->output()->set_operand(0, y);
+  EXPECT_EQ(g->num_dead_nodes(), 1);
+  g->output()->set_operand(0, g->FindNodeOrNull("x"));
+  g->Erase(y);
+  g->Erase(g->FindNodeOrNull("k"));
+  EXPECT_EQ(g->num_dead_nodes(), 0);
+  EXPECT_EQ(g->EraseUncalledModules(), 1);
+  EXPECT_EQ(g->EraseUnusedParameters(), 1);
+  EXPECT_OK(g->Verify());
+  EXPECT_TRUE(g->modules().empty() && g->parameters().empty());
+}
+
 TEST_F(GraphTest, SetOperandKeepsListsSymmetric) {
   auto g = ParseOrDie(kDiamond);
   g->FindNodeOrNull("d")->set_operand(0, g->FindNodeOrNull("a"));

@@ -18,7 +18,7 @@ std::string ValueText(const Tensor& tensor, int64_t i) {
 std::string ParameterText(const Parameter& parameter) {
   if (parameter.seed) return absl::StrCat("seed(", *parameter.seed, ")");
   const Tensor& tensor = *parameter.tensor;
-  if (IsPrintedAsData(parameter)) return absl::StrFormat("data(%016x)", parameter.fingerprint);
+  if (IsPrintedAsData(parameter)) return absl::StrFormat("data(%016x)", Fingerprint(tensor));
   std::string text = "[";
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     absl::StrAppend(&text, i == 0 ? "" : ", ", ValueText(tensor, i));

@@ -12,6 +12,7 @@ absl::Status Broken(const Node& node, absl::string_view what) {
 
 absl::Status Graph::CheckType(const Node& node) const {
   if (node.kind_ == NodeKind::kPlaceholder) return absl::OkStatus();  // What it states is what it is.
+  if (node.kind_ == NodeKind::kGetAttr && node.type_ == node.parameter_->type) return absl::OkStatus();
   absl::StatusOr<Type> type = InferType(node);
   if (!type.ok()) return Broken(node, type.status().message());
   if (*type == node.type_) return absl::OkStatus();
@@ -21,14 +22,16 @@ absl::Status Graph::CheckType(const Node& node) const {
 absl::Status Graph::Verify() const {
   absl::flat_hash_set<const Node*> defined;
   absl::flat_hash_map<const Parameter*, int> parameter_uses;
-  absl::flat_hash_map<const Module*, size_t> call_sites;
+  size_t call_sites = 0, calls = 0;
   defined.reserve(num_nodes_);
   parameter_uses.reserve(parameters_.size());
-  call_sites.reserve(modules_.size());
+  int64_t uncalled = 0;
   for (const auto& [path, module] : modules_) {
     if (module->op == nullptr || ops_->FindOrNull(module->op->name) != module->op) {
       return absl::InternalError(absl::StrCat("verifier: @", path, ": its operator is not registered"));
     }
+    call_sites += module->call_sites.size();
+    uncalled += module->call_sites.empty();
     size_t bound = 0;
     for (const Parameter* parameter : module->operands) {
       if (parameter == nullptr) continue;
@@ -47,7 +50,7 @@ absl::Status Graph::Verify() const {
     }
   }
 
-  int64_t count = 0, dead = 0, uncalled = 0, unused = 0;
+  int64_t count = 0, dead = 0, unused = 0;
   const Node* previous = nullptr;
   for (const Node* node = first_; node != nullptr; previous = node, node = node->next_) {
     ++count;
@@ -78,9 +81,9 @@ absl::Status Graph::Verify() const {
       const OpSchema* op = node->module_ != nullptr ? node->module_->op : ops_->FindOrNull(node->target_);
       if (op == nullptr || op != node->op_) return Broken(*node, absl::StrCat("unknown operator ", node->target_));
       if (node->kind_ == NodeKind::kCallModule) {
-        if (FindModuleOrNull(node->target_) != node->module_) return Broken(*node, "calls no module of the graph");
+        if (node->module_->path != node->target_) return Broken(*node, "calls no module of the graph");
         if (!node->module_->call_sites.contains(node)) return Broken(*node, "its module does not know this call");
-        ++call_sites[node->module_];
+        ++calls;
       }
     } else if (node->kind_ == NodeKind::kGetAttr) {
       if (node->parameter_ == nullptr || node->parameter_->name != node->target_) {
@@ -99,20 +102,17 @@ absl::Status Graph::Verify() const {
 
   if (previous != last_ || count != num_nodes_) return absl::InternalError("verifier: the list of nodes is broken");
   if (output_ == nullptr) return absl::InternalError(absl::StrCat("verifier: graph @", name_, " has no output"));
-  for (const auto& [path, module] : modules_) {
-    if (FindModuleOrNull(path) != module.get()) {
-      return absl::InternalError(absl::StrCat("verifier: @", path, ": is not found under its path"));
-    }
-    uncalled += module->call_sites.empty();
-    if (call_sites[module.get()] != module->call_sites.size()) {
-      return absl::InternalError(absl::StrCat("verifier: @", path, ": its call sites are wrong"));
-    }
+  // Each call is among its module's call sites: as many of the one as of the other, and they are the same.
+  if (calls != call_sites) {
+    return absl::InternalError(
+        absl::StrCat("verifier: the modules have ", call_sites, " call sites, the graph has ", calls, " calls"));
+  }
+  if (modules_by_path_.size() != modules_.size() || parameters_by_name_.size() != parameters_.size() ||
+      static_cast<int64_t>(nodes_by_name_.size()) != num_nodes_) {
+    return absl::InternalError("verifier: the tables of names are broken");
   }
   for (const auto& [name, parameter] : parameters_) {
     unused += parameter.uses == 0;
-    if (FindParameterOrNull(name) != &parameter) {
-      return absl::InternalError(absl::StrCat("verifier: @", name, ": is not found under its name"));
-    }
     if (const int found = parameter_uses[&parameter]; found != parameter.uses) {
       return absl::InternalError(
           absl::StrCat("verifier: @", name, ": ", parameter.uses, " uses counted, ", found, " found"));

@@ -165,6 +165,7 @@ std::string Draft::SeededParameter(const std::string& name, TensorType type) {
 
 std::string Draft::VectorParameter(const std::string& name, DType dtype, int64_t size,
                                    const std::vector<double>& values) {
+  FUSELAGE_CHECK(size <= 16);  // More than a text shows.
   Tensor tensor(dtype, Shape{size});
   for (int64_t i = 0; i < size; ++i) tensor.Set(i, values[i % values.size()]);
   return graph_->AddParameter(name, std::make_shared<const Tensor>(std::move(tensor)));

@@ -48,7 +48,8 @@ class Draft {
   ir::Node* AddSharedCall(const ir::Module& module, std::vector<ir::Node*> operands);
   ir::Node* AddGetAttr(const std::string& parameter);
 
-  // Names of new parameters: SeededTensor values, or `values` repeated to fill a vector.
+  // Names of new parameters: SeededTensor values, or `values` repeated to fill a vector of at most
+  // 16.
   std::string SeededParameter(const std::string& name, TensorType type);
   std::string VectorParameter(const std::string& name, DType dtype, int64_t size, const std::vector<double>& values);
 

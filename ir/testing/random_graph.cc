@@ -8,7 +8,8 @@ std::unique_ptr<ir::Graph> RandomGraph(uint64_t seed, const ir::OpRegistry& ops,
   Draft draft(seed, ops, options);
   std::vector<Recipe> recipes;
   int total = 0;
-  for (const std::vector<Recipe>& list : {LayerRecipes(), ElementRecipes(), QuantizedRecipes()}) {
+  for (const std::vector<Recipe>& list :
+       {LayerRecipes(), ElementRecipes(), options.quantized ? QuantizedRecipes() : std::vector<Recipe>()}) {
     for (const Recipe& recipe : list) {
       recipes.push_back(recipe);
       total += recipe.weight;

@@ -14,6 +14,7 @@ struct RandomGraphOptions {
   // Codes and integers may be made of what convolutions and other arithmetic compute, as in a real network. Where a
   // pass moves a value within its tolerance, a code may then flip; without, outputs stay as close as the pass says.
   bool round_arithmetic = false;
+  bool quantized = true;  // Holds quantizes; without, it is what the pass quantize takes.
 };
 
 // A function of seed and options alone, whatever the machine. Tensors are tiny: the interpreter takes milliseconds.

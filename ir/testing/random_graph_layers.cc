@@ -94,6 +94,7 @@ Node* AddBatchNorm(Draft& draft, Node* x) {
   Random& random = draft.random();
   const TensorType type = x->tensor_type();
   const int64_t channels = type.shape[1];
+  if (channels > 16) return nullptr;
   RandomCall call{"batch_norm", {x}, {}, {}};
   if (!random.OneIn(5)) {
     call.parameters["weight"] = draft.SeededParameter("bn.weight", Of(type.dtype, {channels}));
@@ -145,6 +146,7 @@ bool ResidualBlock(Draft& draft) {
     y = AddConv(draft, y, {channels, 1, true});
     if (y == nullptr) return false;
     y = AddBatchNorm(draft, y);
+    if (y == nullptr) return false;
     if (i == 0) y = AddRelu(draft, y);
   }
   Node* skip = draft.random().OneIn(3) ? AddConv(draft, x, {channels, 1, true}) : x;
