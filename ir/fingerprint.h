@@ -9,8 +9,8 @@
 namespace fuselage::ir {
 
 // Of all that the canonical text (ir/text.h) shows, parameter values included: equal texts have equal fingerprints, and
-// different texts have different ones but for a chance of 2^-64. One walk, without building the text. The same on every
-// machine of one byte order; guards against no adversary.
+// different texts have different ones but for a chance of 2^-64. The same on every machine of one byte order; guards
+// against no adversary. Of a graph that verifies: Graph::Verify computes it on the way, without building the text.
 uint64_t Fingerprint(const Graph& graph);
 
 // Of a tensor's type and values; what Parameter::fingerprint holds. fuselage::Fingerprint, which texts and files show,

@@ -73,7 +73,7 @@ TEST_F(FingerprintTest, SeesEachPartOfTheText) {
 TEST_F(FingerprintTest, SeesTypesAndUnprintedValues) {
   const auto of_input = [this](TensorType type) {
     Graph graph("g", ops_);
-    EXPECT_OK(graph.AddPlaceholder("x", std::move(type)));
+    EXPECT_OK(graph.AddOutput({*graph.AddPlaceholder("x", std::move(type))}));
     return Fingerprint(graph);
   };
   const uint64_t plain = of_input({DType::kU8, {2, 3}, std::nullopt, Layout::kRowMajor});
@@ -91,6 +91,7 @@ TEST_F(FingerprintTest, SeesTypesAndUnprintedValues) {
     Graph graph("g", ops_);
     const TensorType type{DType::kF32, {100}, std::nullopt, Layout::kRowMajor};
     graph.AddParameter("p", std::make_shared<const Tensor>(SeededTensor(type, seed)));
+    EXPECT_OK(graph.AddOutput({*graph.AddPlaceholder("x", type)}));
     return Fingerprint(graph);
   };
   EXPECT_EQ(of_parameter(1), of_parameter(1));

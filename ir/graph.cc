@@ -465,6 +465,7 @@ absl::Status Graph::SetBatch(int64_t batch) {
 
 std::unique_ptr<Graph> Graph::Clone() const {
   auto clone = std::make_unique<Graph>(name_, *ops_);
+  clone->last_visit_ = last_visit_;  // Marks are copied.
   for (const auto& [name, parameter] : parameters_) {
     const auto it = clone->parameters_.emplace(name, parameter).first;
     it->second.uses = 0;

@@ -41,6 +41,8 @@ struct Module {
 
   // The nodes that call it. A pass that changes a module must see exactly one: a shared module serves others too.
   absl::flat_hash_set<Node*> call_sites;
+
+  mutable int64_t visit = 0;  // Of the last walk of the verifier that came here.
 };
 
 // A constant tensor of the graph. `uses` counts the modules and get_attr nodes that name it (tied weights have
@@ -52,6 +54,9 @@ struct Parameter {
   int uses = 0;
   Type type;                 // Of the tensor.
   uint64_t fingerprint = 0;  // Of the tensor (ir/fingerprint.h).
+
+  mutable int64_t visit = 0;  // Of the last walk of the verifier that came here, and the uses that it found.
+  mutable int found_uses = 0;
 };
 
 // One operand slot of a node, a link in its value's list of uses.
@@ -63,6 +68,7 @@ struct Use {
  private:
   friend class Node;
   friend class Graph;
+  friend class Verifier;
   Use* previous = nullptr;
   Use* next = nullptr;
 };
@@ -123,6 +129,7 @@ class Node {
 
  private:
   friend class Graph;
+  friend class Verifier;
   Node() = default;
 
   void LinkOperand(Use* use, Node* value);
@@ -141,6 +148,9 @@ class Node {
   Module* module_ = nullptr;
   Use* first_use_ = nullptr;
   Use* last_use_ = nullptr;
+  // Of the last walk of the verifier that came here: its number, and what its users need of this node.
+  mutable int64_t visit_ = 0;
+  mutable uint64_t name_hash_ = 0, type_hash_ = 0;
   std::vector<Use> operands_;  // Linked into lists: only Graph::AppendOutput moves them.
   Type type_;
   std::string name_, target_;
@@ -234,16 +244,17 @@ class Graph {
   std::unique_ptr<Graph> Clone() const;
 
   // Symmetric use lists, definition before use, unique names, resolvable targets, schema conformance, inferred type ==
-  // stated type, sane quantization parameters, parameter and call-site counts.
-  absl::Status Verify() const;
+  // stated type, sane quantization parameters, parameter and call-site counts. On the way it computes the graph's
+  // fingerprint (ir/fingerprint.h). It leaves marks in the graph: not on two threads at once.
+  absl::Status Verify(uint64_t* fingerprint = nullptr) const;
 
  private:
   friend class Node;
+  friend class Verifier;
   absl::StatusOr<Node*> AddCall(NodeKind kind, absl::string_view name, absl::string_view target, const OpSchema* op,
                                 Module* module, std::vector<Node*> operands, AttributeMap attributes, Node* before);
   std::unique_ptr<Node> NewNode(NodeKind kind, absl::string_view target, const std::vector<Node*>& operands);
   Node* Insert(std::unique_ptr<Node> node, absl::string_view name, Node* before);
-  absl::Status CheckType(const Node& node) const;  // Inferred type == stated type.
   void CountUses(Parameter& parameter, int delta);
   void CountParameters(const std::vector<Parameter*>& parameters, int delta);
 
@@ -262,6 +273,8 @@ class Graph {
   mutable absl::flat_hash_map<std::string, int64_t> next_suffix_;
   std::map<std::string, std::unique_ptr<Module>, std::less<>> modules_;
   std::map<std::string, Parameter, std::less<>> parameters_;
+  mutable int64_t last_visit_ = 0;                          // Of a walk of the verifier.
+  mutable absl::flat_hash_set<uint64_t> consistent_calls_;  // Hashes of calls whose types fit (verify.cc).
 };
 
 // Letters, digits, '_', '.', and '/' stay; anything else becomes '_'. Never empty.

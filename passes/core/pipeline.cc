@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "ir/fingerprint.h"
 
 namespace fuselage::passes {
 namespace {
@@ -23,8 +22,7 @@ class PipelineRun {
       : registry_(registry), environment_(environment), graph_(graph), options_(options) {}
 
   absl::Status Begin() {
-    RETURN_IF_ERROR(graph_.Verify());
-    fingerprint_ = ir::Fingerprint(graph_);
+    RETURN_IF_ERROR(graph_.Verify(&fingerprint_));
     if (options_.observe) RETURN_IF_ERROR(options_.observe(index_++, "input", graph_));
     return absl::OkStatus();
   }
@@ -76,8 +74,8 @@ class PipelineRun {
     ASSIGN_OR_RETURN(report.changed, pass->Run(graph_, remarks));
     report.wall_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 
-    RETURN_IF_ERROR(Annotate(graph_.Verify(), absl::StrCat("after ", name)));
-    const uint64_t before = std::exchange(fingerprint_, ir::Fingerprint(graph_));
+    const uint64_t before = fingerprint_;
+    RETURN_IF_ERROR(Annotate(graph_.Verify(&fingerprint_), absl::StrCat("after ", name)));
     if ((fingerprint_ != before) != report.changed) {
       return absl::InternalError(absl::StrCat(name, ": says changed=", report.changed, ", but the graph's text ",
                                               report.changed ? "is the same" : "differs"));

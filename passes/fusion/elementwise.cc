@@ -27,7 +27,7 @@ bool IsF32(const Node* node) {
 ElementwiseStep StepOf(const Node& node) { return {node.op()->name, {}, node.attributes()}; }
 
 bool IsStep(const Node& node) {
-  if (!node.is_call() || !IsElementwiseStep(node.op()->name) || !IsF32(&node)) return false;
+  if (!node.is_call() || !node.op()->elementwise || !IsElementwiseStep(node.op()->name) || !IsF32(&node)) return false;
   for (const Node* operand : node.operands()) {
     if (!IsF32(operand)) return false;
   }
@@ -41,15 +41,16 @@ class Chains {
   Chains(ir::Graph& graph, Remarks& remarks) : graph_(graph), remarks_(remarks) {}
 
   absl::StatusOr<bool> Run() {
-    int64_t position = 0;
-    for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
-      position_[node] = position++;
-      if (IsStep(*node)) steps_.insert(node);
+    std::vector<Node*> steps;
+    for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      if (!IsStep(*node)) continue;
+      position_[node] = static_cast<int64_t>(steps.size());
+      steps.push_back(node);
+      steps_.insert(node);
     }
     bool changed = false;
-    const std::vector<Node*> nodes = graph_.Snapshot();
-    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-      if (!steps_.contains(*it)) continue;  // No step, or already in a chain.
+    for (auto it = steps.rbegin(); it != steps.rend(); ++it) {
+      if (!steps_.contains(*it)) continue;  // Already in a chain.
       std::vector<Node*> chain = ChainBelow(*it);
       if (chain.size() < 2) continue;
       RETURN_IF_ERROR(Fuse(std::move(chain)));
@@ -139,8 +140,8 @@ class Chains {
 
   ir::Graph& graph_;
   Remarks& remarks_;
-  absl::flat_hash_map<const Node*, int64_t> position_;
-  absl::flat_hash_set<const Node*> steps_;  // Not in a chain yet.
+  absl::flat_hash_map<const Node*, int64_t> position_;  // Of each step.
+  absl::flat_hash_set<const Node*> steps_;              // Not in a chain yet.
   std::vector<Miss> missed_;
 };
 

@@ -84,8 +84,6 @@ class Horizontal {
       : peaks_(peaks), graph_(graph), remarks_(remarks) {}
 
   absl::StatusOr<bool> Run() {
-    int64_t position = 0;
-    for (const Node* node = graph_.first(); node != nullptr; node = node->next()) position_[node] = position++;
     bool changed = false;
     // What a join adds and removes stands behind the value that is read.
     for (Node* value = graph_.first(); value != nullptr; value = value->next()) {
@@ -113,6 +111,10 @@ class Horizontal {
     std::vector<std::vector<Node*>> groups;
     if (readers.size() < 2) return groups;
     // Uses are in order of creation; the joined layer stands where the first reader stands.
+    if (position_.empty()) {
+      int64_t position = 0;
+      for (const Node* node = graph_.first(); node != nullptr; node = node->next()) position_[node] = position++;
+    }
     std::sort(readers.begin(), readers.end(),
               [this](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
     for (Node* reader : readers) {
@@ -217,7 +219,7 @@ class Horizontal {
   const MachinePeaks& peaks_;
   ir::Graph& graph_;
   Remarks& remarks_;
-  absl::flat_hash_map<const Node*, int64_t> position_;
+  absl::flat_hash_map<const Node*, int64_t> position_;  // Empty until it is needed.
 };
 
 }  // namespace
