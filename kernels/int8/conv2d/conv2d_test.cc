@@ -104,11 +104,14 @@ std::vector<uint8_t> RunVariant(const Variant& variant, const Instance& instance
   return kernel.ok() ? Run(**kernel, instance) : std::vector<uint8_t>();
 }
 
-// The AVX-512 VNNI source with portable forms of its intrinsics: the test of machines without AVX-512.
-constexpr Variant kVnniEmulated = {
-    /*name=*/"avx512_vnni_emulated", /*isa=*/kernels::Isa::kAvx2, /*supports=*/[](const Problem&) { return true; },
-    /*worthwhile=*/[](const Problem&) { return true; },
-    /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvx512VnniEmulated()); }};
+// The AVX-512 VNNI sources with portable forms of their intrinsics: the test of machines without AVX-512.
+constexpr Variant kVnniEmulated[] = {
+    {/*name=*/"avx512_vnni_emulated", /*isa=*/kernels::Isa::kAvx2, /*supports=*/[](const Problem&) { return true; },
+     /*worthwhile=*/[](const Problem&) { return true; },
+     /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvx512VnniEmulated()); }},
+    {/*name=*/"avx512_vnni_emulated winograd", /*isa=*/kernels::Isa::kAvx2, /*supports=*/WinogradSupports,
+     /*worthwhile=*/[](const Problem&) { return true; },
+     /*make=*/[](const Problem& problem) { return MakeWinograd(problem, WinogradAvx512VnniEmulated()); }}};
 
 // What this machine can run.
 std::vector<const Variant*> VectorVariants() {
@@ -116,7 +119,9 @@ std::vector<const Variant*> VectorVariants() {
   for (const Variant& variant : Variants()) {
     if (kernels::CpuSupports(variant.isa) && &variant != &Scalar()) result.push_back(&variant);
   }
-  if (kernels::CpuSupports(kVnniEmulated.isa)) result.push_back(&kVnniEmulated);
+  for (const Variant& variant : kVnniEmulated) {
+    if (kernels::CpuSupports(variant.isa)) result.push_back(&variant);
+  }
   return result;
 }
 

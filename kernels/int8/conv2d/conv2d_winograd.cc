@@ -45,7 +45,6 @@ constexpr int64_t kPairBytes = 2 * kPanel;  // Two input channels of a panel, on
 // and a block of tiles is small enough to stay in that cache with them. Where they do not, fetching them from beyond it
 // takes longer than to transform the int8 weights anew for each block, right before they are used; then blocks are
 // large, to spread that cost. Zen 3, 512 KB: F(4x4) of 256 channels at 14x14 takes 0.69 ms so, and 0.79 ms otherwise.
-constexpr int64_t kMaxWeightBytes = 512 << 10;
 struct BlockLimits {
   int64_t tiles, bytes;  // Of transformed inputs.
 };
@@ -57,6 +56,11 @@ int64_t PairsAtOnce(int64_t tiles) { return tiles <= 8 ? 48 : 128; }
 
 // An odd number of cache lines, so that the 36 positions fall into different sets.
 int64_t OddLines(int64_t bytes) { return (CeilDiv(bytes, 64) | 1) * 64; }
+
+// Of all weights, transformed.
+int64_t TransformedBytes(const Geometry& g) {
+  return CeilDiv(g.out_channels, kPanel) * kPositions * RoundUp(g.in_channels, kPanel) / 2 * kPanelBytes;
+}
 
 class Winograd : public Algorithm {
  public:
@@ -84,8 +88,9 @@ class Winograd : public Algorithm {
       context.parallel->For(static_cast<int>(tiles_), [&](int tile, int) {
         TransformInput(arguments, tile, tile + 1, reinterpret_cast<int16_t*>(shared) + tile * channels_);
       });
-      context.parallel->For(static_cast<int>(panels_), [&](int panel, int thread) {
-        RunPanel(arguments, 0, tiles_, panel, reinterpret_cast<int16_t*>(shared), own(thread));
+      context.parallel->For(static_cast<int>(CeilDiv(panels_, primitives_.max_panels)), [&](int group, int thread) {
+        RunPanels(arguments, 0, tiles_, group * primitives_.max_panels, reinterpret_cast<int16_t*>(shared),
+                  own(thread));
       });
       return;
     }
@@ -93,8 +98,8 @@ class Winograd : public Algorithm {
       const int64_t first = tiles_ * block / blocks_, last = tiles_ * (block + 1) / blocks_;
       int16_t* input = reinterpret_cast<int16_t*>(own(thread));
       TransformInput(arguments, first, last, input);
-      for (int64_t panel = 0; panel < panels_; ++panel) {
-        RunPanel(arguments, first, last, panel, input, own(thread) + input_bytes_);
+      for (int64_t panel = 0; panel < panels_; panel += primitives_.max_panels) {
+        RunPanels(arguments, first, last, panel, input, own(thread) + input_bytes_);
       }
     });
   }
@@ -107,7 +112,7 @@ class Winograd : public Algorithm {
     tiles_x_ = CeilDiv(g.out_width, kTile);
     tiles_ = g.batch * tiles_y_ * tiles_x_;
     const int64_t tile_bytes = kPositions * channels_ * int64_t{sizeof(int16_t)};
-    transform_late_ = panels_ * kPositions * pairs_ * kPanelBytes > kMaxWeightBytes;
+    transform_late_ = TransformedBytes(g) > primitives_.max_weight_bytes;
     const BlockLimits& limits = transform_late_ ? kWeightsMadeLate : kWeightsMadeOnce;
     const int64_t most = std::max<int64_t>(1, std::min(limits.tiles, limits.bytes / tile_bytes));
     const bool share_input = threads > 1 && tiles_ <= most;
@@ -116,13 +121,15 @@ class Winograd : public Algorithm {
     const int64_t block_tiles = CeilDiv(tiles_, blocks_);
 
     input_stride_ = OddLines(block_tiles * channels_ * int64_t{sizeof(int16_t)}) / int64_t{sizeof(int16_t)};
-    accumulator_stride_ = OddLines(block_tiles * kPanel * int64_t{sizeof(int32_t)}) / int64_t{sizeof(int32_t)};
+    const int64_t most_panels = std::min<int64_t>(primitives_.max_panels, panels_);
+    accumulator_stride_ =
+        OddLines(block_tiles * most_panels * kPanel * int64_t{sizeof(int32_t)}) / int64_t{sizeof(int32_t)};
     input_bytes_ = kPositions * input_stride_ * int64_t{sizeof(int16_t)};
     accumulator_bytes_ = kPositions * accumulator_stride_ * int64_t{sizeof(int32_t)};
     chunk_pairs_ = transform_late_ ? std::min(pairs_, PairsAtOnce(block_tiles)) : pairs_;
     for (int64_t pair = 0; pair < chunk_pairs_; ++pair) offsets_.push_back(pair * kDwordBytes);
     weight_stride_ = transform_late_ ? OddLines(chunk_pairs_ * kPanelBytes) : pairs_ * kPanelBytes;
-    const int64_t late_bytes = transform_late_ ? 2 * kPatch * weight_stride_ : 0;
+    const int64_t late_bytes = transform_late_ ? most_panels * 2 * kPatch * weight_stride_ : 0;
     shared_bytes_ = share_input ? input_bytes_ : 0;
     thread_bytes_ = (share_input ? 0 : input_bytes_) + accumulator_bytes_ + late_bytes;
   }
@@ -184,53 +191,57 @@ class Winograd : public Algorithm {
     }
   }
 
-  // One panel of output channels of the tiles [first, last).
-  void RunPanel(const Arguments& arguments, int64_t first, int64_t last, int64_t panel, const int16_t* input,
-                uint8_t* scratch) const {
+  // The tiles [first, last) of the output channels of some panels: max_panels from `panel` on, or those that are left.
+  void RunPanels(const Arguments& arguments, int64_t first, int64_t last, int64_t panel, const int16_t* input,
+                 uint8_t* scratch) const {
+    const int64_t panels = std::min<int64_t>(primitives_.max_panels, panels_ - panel);
     int32_t* accumulators = reinterpret_cast<int32_t*>(scratch);
     uint8_t* late = scratch + accumulator_bytes_;
+    const int64_t late_stride = 2 * kPatch * weight_stride_;  // From panel to panel.
+    Multiply m;
+    m.a_stride = channels_ * int64_t{sizeof(int16_t)};
+    m.offsets = offsets_.data();
+    m.b_stride = transform_late_ ? late_stride : kPositions * weight_stride_;
+    m.c_stride = panels * kPanel;
+    m.panels = static_cast<int>(panels);
     const int64_t tiles = last - first;
     for (int64_t pair = 0; pair < pairs_; pair += chunk_pairs_) {
-      const int64_t depth = std::min(chunk_pairs_, pairs_ - pair);
+      m.depth = std::min(chunk_pairs_, pairs_ - pair);
+      m.accumulate = pair > 0;
       for (int row_pair = 0; row_pair < 3; ++row_pair) {
-        uint8_t* to[2] = {late, late + kPatch * weight_stride_};
-        if (transform_late_) {
-          primitives_.transform_weight(weight_.data<int8_t>() + (panel * pairs_ + pair) * kTaps * kPairBytes, depth,
-                                       row_pair, to[0], to[1], weight_stride_);
+        for (int64_t p = 0; transform_late_ && p < panels; ++p) {
+          uint8_t* to = late + p * late_stride;
+          primitives_.transform_weight(weight_.data<int8_t>() + ((panel + p) * pairs_ + pair) * kTaps * kPairBytes,
+                                       m.depth, row_pair, to, to + kPatch * weight_stride_, weight_stride_);
         }
         for (int row = 0; row < 2; ++row) {
           const int64_t position = kWeightRowPairs[row_pair][row] * kPatch;
-          const uint8_t* weight =
-              transform_late_ ? to[row] : weight_.data<uint8_t>() + (panel * kPositions + position) * weight_stride_;
-          MultiplyRow(depth, weight, input + position * input_stride_ + pair * 2, tiles, pair > 0,
+          const uint8_t* weight = transform_late_
+                                      ? late + row * kPatch * weight_stride_
+                                      : weight_.data<uint8_t>() + (panel * kPositions + position) * weight_stride_;
+          MultiplyRow(m, weight, input + position * input_stride_ + pair * 2, tiles,
                       accumulators + position * accumulator_stride_);
         }
       }
     }
     for (int64_t tile = 0; tile < tiles; ++tile) {
-      Store(arguments, first + tile, panel, accumulators + tile * kPanel);
+      for (int64_t p = 0; p < panels; ++p) {
+        Store(arguments, first + tile, panel + p, accumulators + (tile * panels + p) * kPanel);
+      }
     }
   }
 
   // The six positions of a row.
-  void MultiplyRow(int64_t depth, const uint8_t* weight, const int16_t* input, int64_t tiles, bool accumulate,
+  void MultiplyRow(Multiply m, const uint8_t* weight, const int16_t* input, int64_t tiles,
                    int32_t* accumulators) const {
-    Multiply m;
-    m.a_stride = channels_ * int64_t{sizeof(int16_t)};
-    m.offsets = offsets_.data();
-    m.depth = depth;
-    m.b_stride = 0;
-    m.c_stride = kPanel;
-    m.panels = 1;
-    m.accumulate = accumulate;
-    const int64_t parts = CeilDiv(tiles, kMaxRows);
+    const int64_t parts = CeilDiv(tiles, primitives_.max_rows);
     for (int64_t position = 0; position < kPatch; ++position) {
       m.b = weight + position * weight_stride_;
       for (int64_t part = 0; part < parts; ++part) {
         const int64_t tile = tiles * part / parts;
         m.rows = static_cast<int>(tiles * (part + 1) / parts - tile);
         m.a = input + position * input_stride_ + tile * channels_;
-        m.c = accumulators + position * accumulator_stride_ + tile * kPanel;
+        m.c = accumulators + position * accumulator_stride_ + tile * m.c_stride;
         primitives_.multiply(m);
       }
     }
@@ -287,6 +298,10 @@ bool WinogradWorthwhile(const Problem& problem) {
   const int64_t tiles = CeilDiv(g.out_height, kTile) * CeilDiv(g.out_width, kTile);
   const int64_t direct = int64_t{kTaps} * g.out_height * g.out_width;
   return g.in_channels >= 16 && g.out_channels >= 16 && tiles * kPositions * 2 <= direct;
+}
+
+bool WinogradWeightsStay(const Problem& problem, const WinogradPrimitives& primitives) {
+  return TransformedBytes(problem.geometry) <= primitives.max_weight_bytes;
 }
 
 std::unique_ptr<Algorithm> MakeWinograd(const Problem& problem, const WinogradPrimitives& primitives) {

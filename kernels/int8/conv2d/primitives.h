@@ -12,7 +12,7 @@
 namespace fuselage::int8::conv2d {
 
 constexpr int kPanel = 16;      // Output channels of a weight panel.
-constexpr int kMaxRows = 6;     // Pixels (or tiles) of one Multiply.
+constexpr int kMaxRows = 6;     // Pixels of one Multiply.
 constexpr int kDwordBytes = 4;  // One step of a Multiply's depth.
 constexpr int kPanelBytes = kPanel * kDwordBytes;
 
@@ -26,7 +26,7 @@ struct Multiply {
   int64_t b_stride;  // Bytes from panel to panel.
   int32_t* c;
   int64_t c_stride;  // Elements from row to row.
-  int rows;          // 1 .. kMaxRows
+  int rows;          // 1 .. kMaxRows, or WinogradPrimitives::max_rows
   int panels;        // 1 .. max_panels
   bool accumulate;
 };
@@ -72,6 +72,8 @@ constexpr int kWeightRowPairs[3][2] = {{0, 5}, {1, 2}, {3, 4}};
 
 // Winograd F(4x4, 3x3), see conv2d_winograd.cc. Position p = 6*i + j of a transformed tile.
 struct WinogradPrimitives {
+  int max_rows, max_panels;  // Of one multiply: tiles, and panels.
+  int64_t max_weight_bytes;  // Transformed weights that stay in the second-level cache.
   // v[p*position_stride + c] = (B'^T d B')[p] of channel c, for `channels` rounded up to 16, where
   // d[p] = pixels[p][c] ^ flip.
   void (*transform_input)(const uint8_t* const pixels[36], int channels, uint8_t flip, int16_t* v,
@@ -103,7 +105,10 @@ const DirectPrimitives& DirectAvx2();
 const WinogradPrimitives& WinogradAvx2();
 const DepthwisePrimitives& DepthwiseAvx2();
 const DirectPrimitives& DirectAvx512Vnni();
-const DirectPrimitives& DirectAvx512VnniEmulated();  // The same source through SIMDe, for tests.
+const WinogradPrimitives& WinogradAvx512Vnni();
+// The same sources through SIMDe, for tests.
+const DirectPrimitives& DirectAvx512VnniEmulated();
+const WinogradPrimitives& WinogradAvx512VnniEmulated();
 
 }  // namespace fuselage::int8::conv2d
 
