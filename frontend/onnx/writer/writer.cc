@@ -81,7 +81,8 @@ class Writer {
   // A parameter as stored, and its real values where it is quantized.
   std::string Stored(const ir::Parameter& parameter);
   std::string Real(const ir::Parameter& parameter);
-  std::string Bias(const ir::Node& node, const std::string& bias);
+  // The bias of a layer of codes as int32 codes; empty where it stays as it is.
+  std::string IntegerBias(const ir::Node& node);
   // An ONNX node with the name of its result; absent operands at the end are dropped.
   ModelBuilder& Emit(const std::string& op, Names in, const std::string& result);
   void Dequantize(const std::string& codes, const QuantParams& params, DType dtype, const std::string& result);
@@ -158,7 +159,8 @@ Names Writer::Operands(const ir::Node& node) {
   for (size_t i = 0; i < node.op()->operands.size() && !node.op()->operands[i].variadic; ++i) {
     if (node.module() != nullptr && node.op()->operands[i].parameter) {
       const ir::Parameter* parameter = node.module()->operands[i];
-      names.push_back(parameter == nullptr ? "" : Real(*parameter));
+      names.push_back(node.op()->operands[i].name == "bias" ? IntegerBias(node) : "");
+      if (names.back().empty() && parameter != nullptr) names.back() = Real(*parameter);
     } else {
       names.push_back(take());
     }
@@ -167,22 +169,22 @@ Names Writer::Operands(const ir::Node& node) {
   return names;
 }
 
-std::string Writer::Bias(const ir::Node& node, const std::string& bias) {
+std::string Writer::IntegerBias(const ir::Node& node) {
   const Tensor* values = graph_.ParameterOfOrNull(node, "bias");
   const Tensor* weight = graph_.ParameterOfOrNull(node, "weight");
   if (options_.bias == WriteOptions::Bias::kFloat || values == nullptr || values->type().quant.has_value() ||
       weight == nullptr || !weight->type().quant.has_value() || !node.operand(0)->IsOp("dequantize")) {
-    return bias;
+    return "";
   }
   const std::optional<QuantParams> input = ConstantParams(*node.operand(0));
   const QuantParams& weights = *weight->type().quant;
-  if (!input.has_value() || !input->per_tensor()) return bias;
+  if (!input.has_value() || !input->per_tensor()) return "";
   QuantParams params = PerAxis(0, {});
   Tensor codes(DType::kI32, values->shape());
   for (int64_t i = 0; i < values->num_elements(); ++i) {
     const float scale = input->scale() * (weights.per_tensor() ? weights.scale() : weights.scales[i]);
     const double code = std::nearbyint(values->At(i) / scale);
-    if (!std::isnormal(scale) || !(std::abs(code) <= std::numeric_limits<int32_t>::max())) return bias;
+    if (!std::isnormal(scale) || !(std::abs(code) <= std::numeric_limits<int32_t>::max())) return "";
     codes.Set(i, code);
     params.scales.push_back(scale);
   }
@@ -197,7 +199,7 @@ void Writer::WriteConv(const ir::Node& node, const Names& in) {
   const bool sum = in.size() > 3 && !in[3].empty(), relu = HasRelu(node);
   const Shape& weight = graph_.OperandTypes(node)[1]->tensor().shape;
   const std::string &name = node.name(), product = sum || relu ? name + ":conv" : name;
-  Emit("Conv", {in[0], in[1], Bias(node, in.size() > 2 ? in[2] : "")}, product)
+  Emit("Conv", {in[0], in[1], in.size() > 2 ? in[2] : ""}, product)
       .Ints("kernel_shape", {weight.begin() + 2, weight.end()})
       .Ints("strides", node.attribute("stride").as_ints())
       .Ints("pads", node.attribute("padding").as_ints())
@@ -211,7 +213,7 @@ absl::Status Writer::WriteLinear(const ir::Node& node, const Names& in) {
   const int rank = graph_.OperandTypes(node)[0]->tensor().rank();
   if (rank != 2) return Declined(node, absl::StrCat(" of an input of rank ", rank));
   const std::string &name = node.name(), product = HasRelu(node) ? name + ":gemm" : name;
-  Emit("Gemm", {in[0], in[1], Bias(node, in.size() > 2 ? in[2] : "")}, product).Int("transB", 1);
+  Emit("Gemm", in, product).Int("transB", 1);
   if (HasRelu(node)) Emit("Relu", {product}, name);
   return absl::OkStatus();
 }
