@@ -129,16 +129,16 @@ class Table:
             })
 
     def rows(self, batch, threads):
-        yield ["batch %d, threads %d" % (batch, threads), "version", "isa", "min", "median", "p90", "p99", "ratio",
-               "to"]
+        yield ["batch %d, threads %d" % (batch, threads), "version", "isa", "min", "median", "p99", "ratio", "to",
+               "output off by"]
         for name, entry in self.entries.items():
             for measurement in entry["measurements"]:
                 if (measurement["batch"], measurement["threads"]) != (batch, threads):
                     continue
-                latency = [f"{measurement['latency_ms'][key]:.2f}" for key in ("min", "median", "p90", "p99")]
-                ratio = measurement["ratio"]
+                latency = [f"{measurement['latency_ms'][key]:.2f}" for key in ("min", "median", "p99")]
+                ratio, off = measurement["ratio"], entry["max_abs_error"]
                 yield [name, entry["version"], entry["isa"], *latency, f"{ratio:.2f}" if ratio else "",
-                       entry["compared_with"] if ratio else ""]
+                       entry["compared_with"] if ratio else "", "" if off is None else f"{off:.2g}"]
 
 
 def markdown(rows):
@@ -231,12 +231,11 @@ def main():
             if others > QUIET_CORES:
                 report[-1] += f"\nother programs kept {others:.1f} cores busy: not to be trusted"
     lines, well = check_codes(contestants, bundle, samples, python, table)
-    report += lines
 
     results["variants"] = [entry for name, entry in table.entries.items() if not entry["compared_with"]]
     results["peers"] = [entry for name, entry in table.entries.items() if entry["compared_with"]]
     (bundle / "results.json").write_text(json.dumps(results, indent=2) + "\n")
-    text = "Milliseconds; ratio: a peer's median over ours.\n\n" + "\n\n".join(report) + "\n"
+    text = "Milliseconds. Ratio: a peer's median over ours. Off by: largest difference of outputs to ours.\n\n" + "\n\n".join(report + ["\n".join(lines)]) + "\n"
     (bundle / "report.txt").write_text(text)
     print(f"\n{text}\nresults: {bundle}/results.json")
     return 0 if well else 1

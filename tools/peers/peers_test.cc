@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -10,12 +11,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "frontend/onnx/onnx.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
 #include "harness/base/files.h"
 #include "harness/results.pb.h"
 #include "harness/testing/testing.h"
+#include "interpreter/interpreter.h"
 #include "ir/ops/register_all.h"
 #include "ir/safetensors.h"
 #include "ir/testing/matchers.h"
@@ -142,6 +145,30 @@ TEST_F(PeersTest, OnednnComputesTheSameNetwork) {
     signal += wanted[i] * wanted[i];
   }
   EXPECT_LT(error, 1e-3 * signal);
+}
+
+// The exported model means the lowered network: our frontend reads it, the interpreter runs it. The codes differ only
+// where the model rounds a mean or a sum in another order.
+TEST_F(PeersTest, TheExportedModelHasOurCodes) {
+  ir::OpRegistry ops;
+  ops::RegisterAll(ops);
+  ASSERT_OK_AND_ASSIGN(const auto model, onnx::Load(place_->out + "/int8_codes.onnx", ops));
+  ASSERT_OK_AND_ASSIGN(const ir::TensorMap samples, ir::ReadSafetensors(place_->out + "/samples.safetensors"));
+  const Tensor& all = *samples.at("input");
+  Tensor first(model->placeholders()[0]->tensor_type());
+  std::memcpy(first.raw_data(), all.raw_data(), first.byte_size());
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> found, interpreter::Run(*model, {&first, 1}));
+  int64_t codes = 0, within_one = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Tensor& wanted = *samples.at(model->output()->operand(i)->name());
+    if (found[i].dtype() != DType::kU8) continue;
+    for (int64_t j = 0; j < found[i].num_elements(); ++j) {
+      ++codes;
+      within_one += std::abs(found[i].At(j) - wanted.At(j)) <= 1;
+    }
+  }
+  EXPECT_GE(codes, (3 + 8 + 8) * 16 * 16);  // Of the input and of both convolutions.
+  EXPECT_GE(within_one, codes * 0.999);
 }
 
 TEST(OnednnNetwork, NamesWhatHasNoPrimitive) {
