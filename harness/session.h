@@ -46,6 +46,10 @@ class Session {
   absl::Status MeasureLayers();
   absl::Status ApplyGates();
 
+  // After RunPasses.
+  const std::vector<Variant>& variants() const { return variants_; }
+  const Samples& inputs() const { return *inputs_; }
+
  private:
   // --- session.cc
   void Warn(const std::string& text);

@@ -18,6 +18,21 @@ int ElementType(DType dtype) {
   return 0;
 }
 
+void Describe(const std::string& name, const std::vector<Dim>& dims, DType dtype, ::onnx::ValueInfoProto* value) {
+  value->set_name(name);
+  auto* type = value->mutable_type()->mutable_tensor_type();
+  type->set_elem_type(ElementType(dtype));
+  type->mutable_shape();
+  for (const Dim& dim : dims) {
+    auto* added = type->mutable_shape()->add_dim();
+    if (dim.symbol.empty()) {
+      added->set_dim_value(dim.value);
+    } else {
+      added->set_dim_param(dim.symbol);
+    }
+  }
+}
+
 }  // namespace
 
 Tensor Seeded(Shape shape, uint64_t seed, DType dtype) {
@@ -42,19 +57,7 @@ ModelBuilder::ModelBuilder(int opset) {
 }
 
 ModelBuilder& ModelBuilder::Input(const std::string& name, std::vector<Dim> dims, DType dtype) {
-  auto* input = graph().add_input();
-  input->set_name(name);
-  auto* type = input->mutable_type()->mutable_tensor_type();
-  type->set_elem_type(ElementType(dtype));
-  type->mutable_shape();
-  for (const Dim& dim : dims) {
-    auto* added = type->mutable_shape()->add_dim();
-    if (dim.symbol.empty()) {
-      added->set_dim_value(dim.value);
-    } else {
-      added->set_dim_param(dim.symbol);
-    }
-  }
+  Describe(name, dims, dtype, graph().add_input());
   return *this;
 }
 
@@ -67,6 +70,11 @@ ModelBuilder& ModelBuilder::Output(const std::string& name, DType dtype) {
   auto* output = graph().add_output();
   output->set_name(name);
   output->mutable_type()->mutable_tensor_type()->set_elem_type(ElementType(dtype));
+  return *this;
+}
+
+ModelBuilder& ModelBuilder::Output(const std::string& name, std::vector<Dim> dims, DType dtype) {
+  Describe(name, dims, dtype, graph().add_output());
   return *this;
 }
 

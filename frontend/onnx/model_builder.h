@@ -1,4 +1,4 @@
-// ONNX models in memory, for tests.
+// ONNX models in memory: what the writer and the tests build.
 #ifndef FUSELAGE_FRONTEND_ONNX_MODEL_BUILDER_H_
 #define FUSELAGE_FRONTEND_ONNX_MODEL_BUILDER_H_
 
@@ -34,7 +34,8 @@ class ModelBuilder {
 
   ModelBuilder& Input(const std::string& name, std::vector<Dim> dims, DType dtype = DType::kF32);
   ModelBuilder& Initializer(const std::string& name, const Tensor& tensor);
-  ModelBuilder& Output(const std::string& name, DType dtype = DType::kF32);
+  ModelBuilder& Output(const std::string& name, DType dtype = DType::kF32);  // Of unstated shape.
+  ModelBuilder& Output(const std::string& name, std::vector<Dim> dims, DType dtype);
 
   // Its attributes follow: Node("Conv", ...).Ints("pads", {1, 1, 1, 1}).
   ModelBuilder& Node(const std::string& op, std::vector<std::string> inputs, std::vector<std::string> outputs,

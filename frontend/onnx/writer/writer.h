@@ -1,0 +1,32 @@
+// Graph => ONNX model, opset 13. A quantized graph becomes QuantizeLinear and DequantizeLinear around float operators
+// (the "QDQ" form that other runtimes read): codes stay codes, i8 weights keep a scale for each channel.
+//
+//   conv2d(%x, %r; activation="relu") => Conv, Add, Relu
+//   a quantized parameter             => its codes, DequantizeLinear
+//
+// Declines (Unimplemented, naming node and op) what no single ONNX operator of opset 13 says, and graphs that are
+// already lowered to int8.* kernels.
+#ifndef FUSELAGE_FRONTEND_ONNX_WRITER_WRITER_H_
+#define FUSELAGE_FRONTEND_ONNX_WRITER_WRITER_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "ir/graph.h"
+
+namespace fuselage::onnx::writer {
+
+struct WriteOptions {
+  // Names dimension 0 of the inputs and outputs, which so takes any size; empty: it stays what it is in the graph.
+  std::string batch;
+  // How the bias of a conv or linear of codes is written. kInt32: as codes with the scale s_x*s_w[c], behind
+  // DequantizeLinear, which onnxruntime wants before it runs the layer in integers; a bias that does not fit stays f32.
+  enum class Bias { kFloat, kInt32 } bias = Bias::kFloat;
+};
+
+// The serialized model. Values keep the names of their nodes.
+absl::StatusOr<std::string> Write(const ir::Graph& graph, const WriteOptions& options = {});
+
+}  // namespace fuselage::onnx::writer
+
+#endif  // FUSELAGE_FRONTEND_ONNX_WRITER_WRITER_H_

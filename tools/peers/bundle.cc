@@ -1,0 +1,141 @@
+#include "tools/peers/bundle.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/writer/writer.h"
+#include "harness/base/exit_code.h"
+#include "harness/base/files.h"
+#include "harness/environment.h"
+#include "harness/session.h"
+#include "ir/base/status.h"
+#include "ir/safetensors.h"
+#include "kernels/register_all.h"
+#include "passes/fusion/fusion.pb.h"
+
+namespace fuselage::peers {
+namespace {
+
+using harness::Session;
+
+constexpr char kQuantized[] = "quantized";
+
+absl::Status RunPasses(Session& session) {
+  RETURN_IF_ERROR(session.CheckVariants());
+  RETURN_IF_ERROR(session.OpenDatasets());
+  RETURN_IF_ERROR(session.LoadModel());
+  RETURN_IF_ERROR(session.FindPeaks());
+  return session.RunPasses();
+}
+
+absl::Status WriteOnnx(const ir::Graph& graph, const std::string& path) {
+  onnx::writer::WriteOptions options;
+  options.batch = "N";
+  options.bias = onnx::writer::WriteOptions::Bias::kInt32;
+  ASSIGN_OR_RETURN(const std::string bytes, onnx::writer::Write(graph, options));
+  return harness::WriteFileAtomic(path, bytes);
+}
+
+// The value of the lowered graph that holds the codes of a quantize: the quantize itself, or the kernel that it went
+// into. Null where there is none of its type.
+const ir::Node* CodesOrNull(const ir::Graph& lowered, const ir::Node& quantize) {
+  for (const std::string& name : {quantize.name(), quantize.operand(0)->name()}) {
+    const ir::Node* found = lowered.FindNodeOrNull(name);
+    if (found != nullptr && found->type() == quantize.type()) return found;
+  }
+  return nullptr;
+}
+
+// int8_codes.onnx, and what our kernels compute for its outputs.
+absl::Status WriteCodes(const ir::Graph& quantized, const ir::Graph& lowered, const std::vector<Tensor>& inputs,
+                        const std::string& folder, ir::TensorMap* samples) {
+  const std::unique_ptr<ir::Graph> onnx = quantized.Clone(), ours = lowered.Clone();
+  std::vector<std::string> names;
+  for (const ir::Node* output : quantized.output()->operands()) names.push_back(output->name());
+  for (ir::Node* node : onnx->Snapshot()) {
+    if (!node->IsOp("quantize")) continue;
+    const ir::Node* codes = CodesOrNull(*ours, *node);
+    if (codes == nullptr || std::find(names.begin(), names.end(), node->name()) != names.end()) continue;
+    onnx->AppendOutput(node);
+    ours->AppendOutput(ours->FindNodeOrNull(codes->name()));
+    names.push_back(node->name());
+  }
+  RETURN_IF_ERROR(WriteOnnx(*onnx, folder + "/int8_codes.onnx"));
+  kernels::KernelRegistry kernels;
+  kernels::RegisterAll(kernels);
+  runtime::ThreadPool pool(harness::AvailableCores());
+  ASSIGN_OR_RETURN(const auto engine, harness::MakeEngine(*ours, inputs[0].dim(0), kernels, &pool, {}));
+  ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine->Run(inputs));
+  for (size_t i = 0; i < names.size(); ++i) (*samples)[names[i]] = std::make_shared<Tensor>((*outputs)[i]);
+  return absl::OkStatus();
+}
+
+// The same pipeline with residuals left beside the convolutions, into a folder of its own.
+absl::Status WriteSums(harness::RunRequest request, const std::string& folder, report::Progress& progress) {
+  for (auto& step : *request.config.mutable_pipeline()->mutable_steps()) {
+    FusionOptions options;
+    if (!step.pass().UnpackTo(&options)) continue;
+    options.add_disable(FusionOptions::CONV_ADD);
+    step.mutable_pass()->PackFrom(options);
+  }
+  RETURN_IF_ERROR(harness::MakeWritableFolder(folder + "/sums"));
+  harness::Recorder recorder(folder + "/sums");
+  Session session(request, progress, recorder);
+  RETURN_IF_ERROR(RunPasses(session));
+  return WriteOnnx(*session.variants().back().graph, folder + "/int8_sums.onnx");
+}
+
+absl::Status Write(const harness::RunRequest& request, int samples, report::Progress& progress,
+                   harness::Recorder& recorder) {
+  const std::string& folder = recorder.folder();
+  Session session(request, progress, recorder);
+  RETURN_IF_ERROR(RunPasses(session));
+  progress.Begin("write the models");
+  const ir::Graph& fp32 = *session.variants()[0].graph;
+  const ir::Graph& lowered = *session.variants()[1].graph;
+  const ir::Graph& quantized = *session.variants()[2].graph;
+  if (lowered.placeholders().size() != 1) {
+    return absl::UnimplementedError(
+        absl::StrCat("peers want a model with one input, this one has ", lowered.placeholders().size()));
+  }
+  RETURN_IF_ERROR(ir::WriteGraph(folder + "/fp32", fp32));
+  RETURN_IF_ERROR(ir::WriteGraph(folder + "/int8", lowered));
+  RETURN_IF_ERROR(WriteOnnx(fp32, folder + "/fp32.onnx"));
+  RETURN_IF_ERROR(WriteOnnx(quantized, folder + "/int8.onnx"));
+  TensorType type = lowered.placeholders()[0]->tensor_type();
+  type.shape[0] = samples;
+  ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, session.inputs().Batch(0, {type}));
+  ir::TensorMap tensors;
+  tensors["input"] = std::make_shared<Tensor>(inputs[0]);
+  RETURN_IF_ERROR(WriteCodes(quantized, lowered, inputs, folder, &tensors));
+  return ir::WriteSafetensors(folder + "/samples.safetensors", tensors);
+}
+
+}  // namespace
+
+absl::Status WriteBundle(const harness::RunRequest& request, int samples, report::Progress& progress,
+                         harness::Recorder& recorder) {
+  harness::RunRequest prepared = request;
+  HarnessConfig& config = prepared.config;
+  if (config.variants_size() < 2) {
+    return harness::UsageError(absl::StrCat(request.name, ": ", config.variants_size(),
+                                            " variants, want the float network first and the INT8 one last"));
+  }
+  if (config.variants_size() > 2) config.mutable_variants()->DeleteSubrange(1, config.variants_size() - 2);
+  auto* quantized = config.add_variants();
+  quantized->set_name(kQuantized);
+  quantized->set_after("quant_lift");
+  config.clear_numeric_check();
+  recorder.Update([&](Results& results) {
+    results.set_config(request.name);
+    results.set_title(config.title());
+    results.set_config_text(config.DebugString());
+    *results.mutable_environment() = harness::DescribeEnvironment(request.search);
+  });
+  RETURN_IF_ERROR(Write(prepared, samples, progress, recorder));
+  config.mutable_variants()->DeleteSubrange(0, 2);
+  return WriteSums(prepared, recorder.folder(), progress);
+}
+
+}  // namespace fuselage::peers

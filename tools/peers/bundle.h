@@ -1,0 +1,31 @@
+// What all contestants read: one network, quantized once, in the forms that each of them takes.
+//
+//   int8.ir, .safetensors    lowered: our kernels' and oneDNN's
+//   fp32.ir, .safetensors    fused, in floats
+//   int8.onnx                the quantized graph as QuantizeLinear and DequantizeLinear; the batch is "N" in all models
+//   int8_codes.onnx          the same, with the codes of every quantize as further outputs
+//   int8_sums.onnx           the same network, but a convolution's result is quantized before a residual is added to
+//   it:
+//                            onnxruntime has no integer convolution with a float result
+//   fp32.onnx                the float graph
+//   samples.safetensors      "input": the first samples; a tensor for each output of int8_codes.onnx: ours for them
+//   results.json             of the passes
+#ifndef FUSELAGE_TOOLS_PEERS_BUNDLE_H_
+#define FUSELAGE_TOOLS_PEERS_BUNDLE_H_
+
+#include "absl/status/status.h"
+#include "harness/recorder.h"
+#include "harness/report/progress.h"
+#include "harness/run.h"
+
+namespace fuselage::peers {
+
+// Runs the passes of the request's config into the recorder's folder. The config's first variant is the float network,
+// its last the lowered one, and the graph after the step quant_lift the quantized one; a usage error says which is
+// missing. The caller finishes the recorder.
+absl::Status WriteBundle(const harness::RunRequest& request, int samples, report::Progress& progress,
+                         harness::Recorder& recorder);
+
+}  // namespace fuselage::peers
+
+#endif  // FUSELAGE_TOOLS_PEERS_BUNDLE_H_

@@ -1,0 +1,109 @@
+"""Who takes part, and how each is spoken to (the protocol of worker.h)."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).absolute().parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Contestant:
+    name: str
+    program: str  # "fuselage", "onednn", or a package that python_worker.py knows.
+    model: str  # Of the bundle.
+    mode: str = ""
+    compared_with: str = "fuselage int8"
+    isa_bound: str = ""  # ONEDNN_MAX_CPU_ISA
+
+    @property
+    def ours(self):
+        return self.program == "fuselage"
+
+
+ALL = [
+    Contestant("fuselage int8", "fuselage", "int8", "best"),
+    Contestant("fuselage int8 avx2", "fuselage", "int8", "avx2"),
+    Contestant("fuselage fp32", "fuselage", "fp32", "best"),
+    Contestant("onednn convolutions", "onednn", "int8", "convolutions"),
+    Contestant("onednn convolutions vnni", "onednn", "int8", "convolutions", isa_bound="AVX512_CORE_VNNI"),
+    Contestant("onednn convolutions avx2", "onednn", "int8", "convolutions", "fuselage int8 avx2", isa_bound="AVX2"),
+    Contestant("onednn network", "onednn", "int8", "network"),
+    Contestant("onednn network avx2", "onednn", "int8", "network", "fuselage int8 avx2", isa_bound="AVX2"),
+    Contestant("onnxruntime int8", "onnxruntime", "int8"),
+    Contestant("onnxruntime int8 sums", "onnxruntime", "int8_sums"),
+    Contestant("onnxruntime fp32", "onnxruntime", "fp32"),
+    Contestant("openvino int8", "openvino", "int8"),
+]
+
+
+class WorkerError(Exception):
+    """What a worker answered, or that it did not."""
+
+
+class Worker:
+    """The process of a contestant, bound to `cpus`."""
+
+    def __init__(self, contestant, bundle, batch, cpus, python=sys.executable, model=None):
+        self.contestant = contestant
+        model = bundle / (model or contestant.model)
+        arguments = [str(bundle / "samples.safetensors"), str(batch), str(len(cpus))]
+        if contestant.program in ("fuselage", "onednn"):
+            command = [str(HERE / f"{contestant.program}_worker"), str(model), *arguments, contestant.mode]
+        else:
+            command = [str(python), "-B", str(HERE / "python_worker.py"), f"{model}.onnx", *arguments,
+                       contestant.program]
+        environment = dict(os.environ)
+        if contestant.isa_bound:
+            environment["ONEDNN_MAX_CPU_ISA"] = contestant.isa_bound
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=environment, preexec_fn=lambda: os.sched_setaffinity(0, cpus))
+        try:
+            # Libraries may print lines of their own before they are ready.
+            _, self.version, self.isa = self._answer("ready ").split()
+        except WorkerError:
+            self.close()
+            raise
+
+    def _answer(self, beginning=""):
+        for line in self.process.stdout:
+            if line.startswith("error "):
+                raise WorkerError(line[len("error "):].strip())
+            if line.startswith(beginning):
+                return line.strip()
+        raise WorkerError(f"it ended with code {self.process.wait()}")
+
+    def ask(self, command):
+        try:
+            self.process.stdin.write(command + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # The answer says why.
+        return self._answer()
+
+    def run(self, count):
+        """Milliseconds of `count` runs, after one that is not timed."""
+        return [int(ns) * 1e-6 for ns in self.ask(f"run {count}").split()]
+
+    def outputs(self):
+        return [float(value) for value in self.ask("outputs").split()]
+
+    def codes(self):
+        return json.loads(self.ask("codes"))
+
+    def cpu_seconds(self):
+        """Its CPU time so far (proc(5): utime and stime, behind the name in parentheses)."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def close(self):
+        try:
+            self.process.stdin.close()
+            self.process.wait(timeout=10)
+        except (BrokenPipeError, subprocess.TimeoutExpired):
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()

@@ -1,0 +1,51 @@
+// This compiler as a contestant: Executable::Run, from the float input to the outputs. MODE is an instruction set
+// ("avx2"), or "best".
+#include "harness/measure/engine.h"
+#include "ir/base/status.h"
+#include "kernels/register_all.h"
+#include "runtime/thread_pool.h"
+#include "tools/peers/worker.h"
+
+namespace fuselage::peers {
+namespace {
+
+class Fuselage final : public Contestant {
+ public:
+  static absl::StatusOr<std::unique_ptr<Contestant>> Make(const Job& job) {
+    harness::EngineOptions options;
+    if (job.mode != "best") {
+      ASSIGN_OR_RETURN(options.isa, kernels::IsaFromName(job.mode));
+      if (!kernels::CpuSupports(options.isa)) {
+        return absl::UnimplementedError(absl::StrCat("this CPU does not run ", job.mode));
+      }
+    }
+    auto made = std::make_unique<Fuselage>(job, options.isa);
+    kernels::RegisterAll(made->kernels_);
+    ASSIGN_OR_RETURN(made->engine_,
+                     harness::MakeEngine(*job.graph, job.input.dim(0), made->kernels_, &made->pool_, options));
+    return made;
+  }
+
+  Fuselage(const Job& job, kernels::Isa isa) : isa_(isa), pool_(job.threads) { inputs_.push_back(job.input); }
+
+  std::string version() const override { return "this"; }
+  std::string isa() const override { return std::string(kernels::IsaName(isa_)); }
+  absl::Status Run() override {
+    ASSIGN_OR_RETURN(outputs_, engine_->Run(inputs_));
+    return absl::OkStatus();
+  }
+  std::vector<double> Outputs() const override { return ToDoubles((*outputs_)[0]); }
+
+ private:
+  const kernels::Isa isa_;
+  runtime::ThreadPool pool_;
+  kernels::KernelRegistry kernels_;
+  std::unique_ptr<harness::Engine> engine_;
+  std::vector<Tensor> inputs_;
+  const std::vector<Tensor>* outputs_ = nullptr;
+};
+
+}  // namespace
+}  // namespace fuselage::peers
+
+int main(int argc, char** argv) { return fuselage::peers::Serve(argc, argv, fuselage::peers::Fuselage::Make); }

@@ -1,0 +1,46 @@
+// Writes what the contestants read: prepare CONFIG FOLDER SAMPLES. CONFIG is found as //harness finds it.
+#include <unistd.h>
+
+#include <iostream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "harness/base/exit_code.h"
+#include "harness/base/files.h"
+#include "harness/load_config.h"
+#include "ir/base/status.h"
+#include "tools/peers/bundle.h"
+
+namespace fuselage::peers {
+namespace {
+
+absl::Status Prepare(int argc, char** argv) {
+  int samples = 0;
+  if (argc != 4 || !absl::SimpleAtoi(argv[3], &samples) || samples < 1) {
+    return harness::UsageError("usage: prepare CONFIG FOLDER SAMPLES");
+  }
+  harness::RunRequest request;
+  request.search = harness::SearchPath::FromEnvironment();
+  ASSIGN_OR_RETURN(harness::LoadedConfig loaded,
+                   harness::LoadConfig(argv[1], request.search, harness::PassOptionTypes()));
+  request.config = std::move(loaded.config);
+  request.name = loaded.name;
+  request.cache_folder = harness::CacheFolder();
+  const std::string folder = request.search.InCaller(argv[2]);
+  RETURN_IF_ERROR(harness::MakeWritableFolder(folder));
+  harness::Recorder recorder(folder);
+  report::Progress progress(std::cerr, isatty(STDERR_FILENO) == 1);
+  const absl::Status status = WriteBundle(request, samples, progress, recorder);
+  progress.End();
+  recorder.Finish(status, /*slowest_layers=*/0);
+  return status.ok() ? recorder.write_status() : status;
+}
+
+}  // namespace
+}  // namespace fuselage::peers
+
+int main(int argc, char** argv) {
+  const absl::Status status = fuselage::peers::Prepare(argc, argv);
+  if (!status.ok()) std::cerr << "error: " << status.message() << std::endl;
+  return fuselage::harness::ExitCodeOf(status);
+}

@@ -1,0 +1,46 @@
+// A contestant is a process of its own, with its own libraries and its own threads, that runs when it is told to. A
+// line in, a line out:
+//
+//   <program> GRAPH SAMPLES BATCH THREADS MODE      GRAPH.ir and .safetensors; the tensor "input" of SAMPLES
+//                    => ready VERSION ISA           or: error MESSAGE, and exit code 1
+//   run N            => N times in ns               after a run that is not timed
+//   outputs          => the first output's elements, in row-major order
+//   (end of input)   => exit code 0
+#ifndef FUSELAGE_TOOLS_PEERS_WORKER_H_
+#define FUSELAGE_TOOLS_PEERS_WORKER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/graph.h"
+
+namespace fuselage::peers {
+
+struct Job {
+  std::unique_ptr<ir::Graph> graph;  // At the batch size.
+  Tensor input;
+  int threads = 1;
+  std::string mode;
+};
+
+class Contestant {
+ public:
+  virtual ~Contestant() = default;
+
+  virtual std::string version() const = 0;
+  virtual std::string isa() const = 0;
+  virtual absl::Status Run() = 0;
+  // Of the last run; empty where it computes no whole network.
+  virtual std::vector<double> Outputs() const = 0;
+};
+
+// Reads the arguments, makes the contestant and serves until the end of the input. Returns the exit code.
+int Serve(int argc, char** argv,
+          const std::function<absl::StatusOr<std::unique_ptr<Contestant>>(const Job& job)>& make);
+
+}  // namespace fuselage::peers
+
+#endif  // FUSELAGE_TOOLS_PEERS_WORKER_H_
