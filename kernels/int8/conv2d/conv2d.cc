@@ -21,16 +21,14 @@ bool NotDepthwise(const Problem& problem) { return !DepthwiseSupports(problem); 
 
 constexpr Variant kVariants[] = {
     {/*name=*/"avx512_vnni winograd", /*isa=*/Isa::kAvx512Vnni, /*supports=*/WinogradSupports,
-     /*worthwhile=*/
-     [](const Problem& problem) {
-       return WinogradWorthwhile(problem) && WinogradWeightsStay(problem, WinogradAvx512Vnni());
-     },
+     /*worthwhile=*/[](const Problem& problem) { return WinogradWorthwhile(problem, WinogradAvx512Vnni()); },
      /*make=*/[](const Problem& problem) { return MakeWinograd(problem, WinogradAvx512Vnni()); }},
     {/*name=*/"avx512_vnni", /*isa=*/Isa::kAvx512Vnni, /*supports=*/Always, /*worthwhile=*/NotDepthwise,
      /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvx512Vnni()); }},
     {/*name=*/"avx2 depthwise", /*isa=*/Isa::kAvx2, /*supports=*/DepthwiseSupports, /*worthwhile=*/Always,
      /*make=*/[](const Problem& problem) { return MakeDepthwise(problem, DepthwiseAvx2()); }},
-    {/*name=*/"avx2 winograd", /*isa=*/Isa::kAvx2, /*supports=*/WinogradSupports, /*worthwhile=*/WinogradWorthwhile,
+    {/*name=*/"avx2 winograd", /*isa=*/Isa::kAvx2, /*supports=*/WinogradSupports,
+     /*worthwhile=*/[](const Problem& problem) { return WinogradWorthwhile(problem, WinogradAvx2()); },
      /*make=*/[](const Problem& problem) { return MakeWinograd(problem, WinogradAvx2()); }},
     {/*name=*/"avx2", /*isa=*/Isa::kAvx2, /*supports=*/Always, /*worthwhile=*/Always,
      /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvx2()); }},

@@ -292,16 +292,14 @@ bool WinogradSupports(const Problem& problem) {
          g.dilation_x == 1 && g.groups == 1 && 128 * problem.max_abs_weight_sum < (int64_t{1} << 25);
 }
 
-bool WinogradWorthwhile(const Problem& problem) {
+bool WinogradWorthwhile(const Problem& problem, const WinogradPrimitives& primitives) {
   const Geometry& g = problem.geometry;
   // Multiplications, and what the transforms cost beside them: below 16 channels they prevail.
   const int64_t tiles = CeilDiv(g.out_height, kTile) * CeilDiv(g.out_width, kTile);
   const int64_t direct = int64_t{kTaps} * g.out_height * g.out_width;
-  return g.in_channels >= 16 && g.out_channels >= 16 && tiles * kPositions * 2 <= direct;
-}
-
-bool WinogradWeightsStay(const Problem& problem, const WinogradPrimitives& primitives) {
-  return TransformedBytes(problem.geometry) <= primitives.max_weight_bytes;
+  if (g.in_channels < 16 || g.out_channels < 16 || tiles * kPositions * 2 > direct) return false;
+  const bool transform_late = TransformedBytes(g) > primitives.max_weight_bytes;
+  return !transform_late || g.batch * tiles >= primitives.least_tiles_late;
 }
 
 std::unique_ptr<Algorithm> MakeWinograd(const Problem& problem, const WinogradPrimitives& primitives) {

@@ -111,6 +111,7 @@ constexpr WinogradPrimitives kWinograd = {
     /*max_rows=*/kMaxRows,
     /*max_panels=*/1,
     /*max_weight_bytes=*/512 << 10,
+    /*least_tiles_late=*/0,
     /*transform_input=*/TransformInput,
     /*transform_weight=*/TransformWeight,
     /*multiply=*/MultiplyAvx2,

@@ -159,11 +159,13 @@ void TransformOutput(const OutputStage& stage, const Destination& to, const int3
   }
 }
 
-// Half of a second-level cache of 2 MB.
+// More than half of a second-level cache of 2 MB. With 16 tiles (14x14, batch 1) the direct product is 1.4 times as
+// fast as with late transforms, with 64 (7x7, batch 16) it is 0.8 times.
 constexpr WinogradPrimitives kWinograd = {
     /*max_rows=*/kMaxRows,
     /*max_panels=*/2,
     /*max_weight_bytes=*/1280 << 10,
+    /*least_tiles_late=*/64,
     /*transform_input=*/TransformInput,
     /*transform_weight=*/TransformWeight,
     /*multiply=*/MultiplyTiles,

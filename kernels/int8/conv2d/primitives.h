@@ -74,6 +74,7 @@ constexpr int kWeightRowPairs[3][2] = {{0, 5}, {1, 2}, {3, 4}};
 struct WinogradPrimitives {
   int max_rows, max_panels;  // Of one multiply: tiles, and panels.
   int64_t max_weight_bytes;  // Transformed weights that stay in the second-level cache.
+  int64_t least_tiles_late;  // For which it is worthwhile to transform weights that do not stay there.
   // v[p*position_stride + c] = (B'^T d B')[p] of channel c, for `channels` rounded up to 16, where
   // d[p] = pixels[p][c] ^ flip.
   void (*transform_input)(const uint8_t* const pixels[36], int channels, uint8_t flip, int16_t* v,

@@ -16,9 +16,7 @@ std::unique_ptr<Algorithm> MakeDirect(const Problem& problem, const DirectPrimit
 
 // 3x3, stride 1, dilation 1, one group, and weights small enough for the proof in conv2d_winograd.cc.
 bool WinogradSupports(const Problem& problem);
-bool WinogradWorthwhile(const Problem& problem);
-// Do the transformed weights fit the second-level cache? Otherwise each block of tiles transforms them again.
-bool WinogradWeightsStay(const Problem& problem, const WinogradPrimitives& primitives);
+bool WinogradWorthwhile(const Problem& problem, const WinogradPrimitives& primitives);
 std::unique_ptr<Algorithm> MakeWinograd(const Problem& problem, const WinogradPrimitives& primitives);
 
 // One input and one output channel per group.
