@@ -4,9 +4,8 @@
 //   fp32.ir, .safetensors    fused, in floats
 //   int8.onnx                the quantized graph as QuantizeLinear and DequantizeLinear; the batch is "N" in all models
 //   int8_codes.onnx          the same, with the codes of every quantize as further outputs
-//   int8_sums.onnx           the same network, but a convolution's result is quantized before a residual is added to
-//   it:
-//                            onnxruntime has no integer convolution with a float result
+//   int8_sums.onnx           the same network, with every convolution's result quantized before a residual is added:
+//                            onnxruntime makes an integer convolution of no other
 //   fp32.onnx                the float graph
 //   samples.safetensors      "input": the first samples; a tensor for each output of int8_codes.onnx: ours for them
 //   results.json             of the passes

@@ -140,6 +140,22 @@ class Table:
                 yield [name, entry["version"], entry["isa"], *latency, f"{ratio:.2f}" if ratio else "",
                        entry["compared_with"] if ratio else "", "" if off is None else f"{off:.2g}"]
 
+    def overview(self):
+        """Medians and ratios, a column for each batch size and thread count."""
+        columns = list(dict.fromkeys((measurement["batch"], measurement["threads"])
+                                     for entry in self.entries.values() for measurement in entry["measurements"]))
+        yield ["median ms (ratio)", *(f"batch {batch}, threads {threads}" for batch, threads in columns)]
+        for name, entry in self.entries.items():
+            cells = {(measurement["batch"], measurement["threads"]): cell(measurement)
+                     for measurement in entry["measurements"]}
+            yield [name, *(cells.get(column, "") for column in columns)]
+
+
+def cell(measurement):
+    median, ratio = measurement["latency_ms"]["median"], measurement["ratio"]
+    text = f"{median:#.3g}".rstrip(".")
+    return f"{text} ({ratio:.2f})" if ratio else text
+
 
 def markdown(rows):
     """Aligned, so that it also reads as plain text."""
@@ -235,7 +251,7 @@ def main():
     results["variants"] = [entry for name, entry in table.entries.items() if not entry["compared_with"]]
     results["peers"] = [entry for name, entry in table.entries.items() if entry["compared_with"]]
     (bundle / "results.json").write_text(json.dumps(results, indent=2) + "\n")
-    text = "Milliseconds. Ratio: a peer's median over ours. Off by: largest difference of outputs to ours.\n\n" + "\n\n".join(report + ["\n".join(lines)]) + "\n"
+    text = "Milliseconds. Ratio: a peer's median over ours. Off by: largest difference of outputs to ours.\n\n" + "\n\n".join([*report, markdown(table.overview()), "\n".join(lines)]) + "\n"
     (bundle / "report.txt").write_text(text)
     print(f"\n{text}\nresults: {bundle}/results.json")
     return 0 if well else 1
