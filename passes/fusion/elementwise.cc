@@ -131,7 +131,8 @@ class Chains {
     ASSIGN_OR_RETURN(Node * fused, graph_.AddFunction(root->name(), "fused_elementwise", std::move(operands),
                                                       {{"steps", Attribute(std::move(steps))}}, root));
     fused->AddSources(sources);
-    position_[fused] = position_.at(root);
+    const int64_t position = position_.at(root);  // Not a reference into a table that grows.
+    position_[fused] = position;
     for (const Node* node : chain) position_.erase(node);
     graph_.Replace(root, fused);
     for (size_t i = chain.size() - 1; i-- > 0;) graph_.Erase(chain[i]);

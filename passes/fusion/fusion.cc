@@ -219,7 +219,8 @@ class Walk {
     graph_.Erase(node);
   }
   void Replace(Node* node, Node* replacement) {
-    order_.insert_or_assign(replacement, order_.at(node));
+    const int64_t position = order_.at(node);  // Not a reference into a table that grows.
+    order_.insert_or_assign(replacement, position);
     order_.erase(node);
     graph_.Replace(node, replacement);
   }

@@ -198,7 +198,8 @@ class Horizontal {
     ASSIGN_OR_RETURN(Node * wide,
                      graph_.AddModuleCall(absl::StrCat(first->name(), "_joined"), path, {first->operand(0)}, first));
     wide->AddSources(sources);
-    position_[wide] = position_.at(first);
+    const int64_t position = position_.at(first);  // Not a reference into a table that grows.
+    position_[wide] = position;
     const int64_t axis = first->IsOp("linear") ? first->tensor_type().rank() - 1 : 1;
     ASSIGN_OR_RETURN(Node * split, graph_.AddFunction(absl::StrCat(first->name(), "_split"), "split", {wide},
                                                       {{"sizes", Attribute(sizes)}, {"dim", Attribute(axis)}}, first));

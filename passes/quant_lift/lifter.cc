@@ -158,7 +158,8 @@ absl::StatusOr<Lifter::Results> Lifter::AddQuantize(const Reading& reading, Node
                    graph_.AddFunction(absl::StrCat(source->name(), tuple ? "_quantized" : "_q"), quantize.op()->name,
                                       std::move(operands), AttributesOf(reading.quantizing), view));
   created_.insert(results.quantize);
-  last_change_[results.quantize] = last_change_.at(view);
+  const Node* last_change = last_change_.at(view);  // Not a reference into a table that grows.
+  last_change_[results.quantize] = last_change;
   remarks_.Applied(*results.quantize, absl::StrCat("lifted above %", view->name()));
   results.above[0] = results.quantize;
   for (int i = 0; tuple && i < kMostResults; ++i) {
