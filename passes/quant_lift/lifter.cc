@@ -30,9 +30,7 @@ void Lifter::ReportMissed() {
 
 void Lifter::FindQuantizes() {
   Mutations mutations;
-  int64_t position = 0;
   for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
-    position_[node] = position++;
     const bool is_view = node->op() != nullptr && node->op()->view && node->num_operands() > 0;
     if (is_view || IsLiftable(*node)) last_change_[node] = mutations.LastChangeOrNull(*node);
     if (IsLiftable(*node)) {
@@ -104,12 +102,21 @@ absl::StatusOr<Lifter::Reading> Lifter::ReadingOfView(const Node& view, const Vi
   return reading;
 }
 
+// Few graphs need it.
+int64_t Lifter::PositionOf(const Node& node) const {
+  if (position_.empty()) {
+    int64_t position = 0;
+    for (const Node* n = graph_.first(); n != nullptr; n = n->next()) position_[n] = position++;
+  }
+  return position_.at(&node);
+}
+
 // Scales and zero points must be there above the view; a constant can be read anew.
 absl::Status Lifter::CheckOperands(const Node& view, const Node& quantize) const {
   for (int i = 1; i < quantize.num_operands(); ++i) {
     const Node* operand = quantize.operand(i);
     if (operand == nullptr || operand->kind() == NodeKind::kGetAttr) continue;
-    if (position_.at(operand) > position_.at(&view)) {
+    if (PositionOf(*operand) > PositionOf(view)) {
       return absl::UnimplementedError(absl::StrCat("%", operand->name(), " is defined after the view"));
     }
   }
@@ -147,7 +154,7 @@ absl::StatusOr<Lifter::Results> Lifter::AddQuantize(const Reading& reading, Node
   std::vector<Node*> operands = quantize.operands();
   operands[0] = source;
   for (size_t i = 1; i < operands.size(); ++i) {
-    if (operands[i] == nullptr || position_.at(operands[i]) < position_.at(view)) continue;
+    if (operands[i] == nullptr || PositionOf(*operands[i]) < PositionOf(*view)) continue;
     const std::vector<std::string> sources = operands[i]->SourcesOrSelf();
     ASSIGN_OR_RETURN(operands[i], graph_.AddGetAttr(operands[i]->name(), operands[i]->target(), view));
     operands[i]->AddSources(sources);

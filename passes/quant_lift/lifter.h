@@ -46,6 +46,7 @@ class Lifter {
   void FindQuantizes();
   void FindViews();
   absl::StatusOr<Reading> ReadingOfView(const ir::Node& view, const View& axes);
+  int64_t PositionOf(const ir::Node& node) const;
   absl::Status CheckOperands(const ir::Node& view, const ir::Node& quantize) const;
 
   absl::Status Lift();
@@ -60,7 +61,7 @@ class Lifter {
   ir::Graph& graph_;
   passes::Remarks& remarks_;
   Keys keys_;
-  absl::flat_hash_map<const ir::Node*, int64_t> position_;
+  mutable absl::flat_hash_map<const ir::Node*, int64_t> position_;  // Empty until it is needed.
   absl::flat_hash_map<const ir::Node*, Reading> readings_;
   absl::flat_hash_map<const ir::Node*, const ir::Node*> last_change_;  // Of what quantizes and views read: Mutations.
   std::vector<ir::Node*> lifted_;                                      // Views, in reverse order.
