@@ -83,6 +83,14 @@ std::string WhyNoResidual(const Node& conv, const Node& add, const Node& residua
   return "";
 }
 
+// Why `producer` cannot take `relu` in; empty where it can.
+std::string WhyNoActivation(const Node& producer, const Node& relu, const absl::flat_hash_set<int>& disabled) {
+  if (producer.kind() == NodeKind::kCallMethod) return absl::StrCat("%", producer.name(), " is a call_method");
+  if (disabled.contains(ReluRule(producer))) return "the options disable it";
+  if (HasActivation(producer)) return absl::StrCat("%", producer.name(), " has an activation");
+  return match::SharedBesides(producer, relu);
+}
+
 class Walk {
  public:
   Walk(const FusionOptions& options, ir::Graph& graph, Remarks& remarks) : graph_(graph), remarks_(remarks) {
@@ -115,10 +123,7 @@ class Walk {
       return false;
     }
     if (!IsFusable(*producer)) return false;
-    std::string why = match::SharedBesides(*producer, *relu);
-    if (HasActivation(*producer)) why = absl::StrCat("%", producer->name(), " has an activation");
-    if (disabled_.contains(ReluRule(*producer))) why = "the options disable it";
-    if (producer->kind() == NodeKind::kCallMethod) why = absl::StrCat("%", producer->name(), " is a call_method");
+    const std::string why = WhyNoActivation(*producer, *relu, disabled_);
     if (!why.empty()) {
       remarks_.Missed(*relu, absl::StrCat("not fused: ", why));
       return false;
@@ -251,6 +256,16 @@ absl::StatusOr<bool> Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) const {
     changed |= joined;
   }
   return changed;
+}
+
+absl::Status Fusion::Ensures(const ir::Graph& graph) const {
+  const absl::flat_hash_set<int> disabled(options_.disable().begin(), options_.disable().end());
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (!node->IsOp("relu") || !IsFusable(*node->operand(0))) continue;
+    if (!WhyNoActivation(*node->operand(0), *node, disabled).empty()) continue;
+    return absl::InternalError(absl::StrCat("%", node->name(), " could be part of %", node->operand(0)->name()));
+  }
+  return absl::OkStatus();
 }
 
 void Register(passes::PassRegistry& registry) {

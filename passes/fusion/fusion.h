@@ -39,6 +39,8 @@ class Fusion : public passes::Pass {
 
  protected:
   absl::StatusOr<bool> RunImpl(ir::Graph& graph, passes::Remarks& remarks) const override;
+  // No relu remains behind an op that could take it in.
+  absl::Status Ensures(const ir::Graph& graph) const override;
 
  private:
   FusionOptions options_;
