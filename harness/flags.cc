@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "harness/base/exit_code.h"
-#include "harness/base/suggest.h"
 #include "ir/base/status.h"
+#include "ir/base/suggest.h"
 
 namespace fuselage::harness {
 namespace {

@@ -11,8 +11,8 @@
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "harness/base/exit_code.h"
-#include "harness/base/suggest.h"
 #include "ir/base/status.h"
+#include "ir/base/suggest.h"
 
 namespace fuselage::harness {
 namespace {

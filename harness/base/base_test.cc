@@ -14,7 +14,7 @@
 #include "harness/base/machine_load.h"
 #include "harness/base/sha256.h"
 #include "harness/base/statistics.h"
-#include "harness/base/suggest.h"
+#include "ir/base/suggest.h"
 
 namespace fuselage::harness {
 namespace {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/base/elementwise.h"
 #include "kernels/core/requantize.h"
+#include "kernels/core/strides.h"
 #include "kernels/fused_elementwise/block.h"
 
 namespace fuselage::fused_elementwise {
@@ -38,35 +39,16 @@ struct Broadcast {
   std::vector<int64_t> strides;
 
   Broadcast(const TensorType& from, const TensorType& to) : shape(InMemoryOrder(to.shape, to.layout)) {
-    Shape own = from.shape;
-    own.insert(own.begin(), to.shape.size() - own.size(), 1);
-    own = InMemoryOrder(own, to.layout);
-    // Memory order of the operand is that of the result: of rank 4 both are NHWC, and of a lower rank [C,1,1] has one
-    // axis that is not 1 or lies row-major.
-    strides.assign(own.size(), 0);
-    const std::vector<int64_t> own_strides = StridesOf(from, to);
-    for (size_t axis = 0; axis < own.size(); ++axis) strides[axis] = own[axis] == 1 ? 0 : own_strides[axis];
-  }
-
-  // Distances in the operand's memory, by the result's axes in memory order.
-  static std::vector<int64_t> StridesOf(const TensorType& from, const TensorType& to) {
-    const size_t rank = to.shape.size();
-    Shape stored = from.shape.size() == 4 ? InMemoryOrder(from.shape, from.layout) : from.shape;
-    std::vector<int64_t> strides(rank, 0);
-    int64_t stride = 1;
-    for (size_t i = stored.size(); i-- > 0;) {
-      size_t axis = i + rank - stored.size();  // Of the result, in the order of the operand's memory.
-      const bool row_major_in_nhwc = from.shape.size() != 4 && rank == 4 && to.layout == Layout::kNhwc;
-      if (row_major_in_nhwc) axis = axis == 0 ? 0 : axis == 1 ? 3 : axis - 1;
-      strides[axis] = stride;
-      stride *= stored[i];
-    }
-    return strides;
+    const std::vector<int64_t> own = kernels::StridesOf(from);
+    std::vector<int64_t> aligned(to.shape.size(), 0);  // By the result's axes, as numpy aligns them.
+    const size_t lead = to.shape.size() - from.shape.size();
+    for (size_t axis = 0; axis < own.size(); ++axis) aligned[lead + axis] = from.shape[axis] == 1 ? 0 : own[axis];
+    strides = InMemoryOrder(aligned, to.layout);
   }
 
   template <typename T>
   void Gather(const T* x, int64_t begin, int64_t n, T* y) const {
-    std::vector<int64_t>::size_type rank = shape.size();
+    const size_t rank = shape.size();
     int64_t index[8] = {}, offset = 0, rest = begin;
     for (size_t axis = rank; axis-- > 0;) {
       index[axis] = rest % shape[axis];

@@ -5,23 +5,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/core/strides.h"
 
 namespace fuselage::movement {
 namespace {
 
 using kernels::KernelDesc;
+using kernels::StridesOf;
 using Copies = std::vector<StridedCopy>;
-
-// Distances in memory between neighbours along each axis.
-std::vector<int64_t> StridesOf(const TensorType& type) {
-  const Shape& shape = type.shape;
-  std::vector<int64_t> strides(shape.size(), 1);
-  if (shape.size() == 4 && type.layout == Layout::kNhwc) {
-    return {shape[1] * shape[2] * shape[3], 1, shape[3] * shape[1], shape[1]};
-  }
-  for (size_t axis = shape.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * shape[axis];
-  return strides;
-}
 
 StridedCopy Whole(const Shape& shape, const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
   StridedCopy copy;

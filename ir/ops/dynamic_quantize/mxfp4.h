@@ -1,4 +1,4 @@
-// The number formats of MXFP4 (OCP Microscaling Formats (MX) Specification v1.0, sections 5.3.3 and 5.4.1).
+// The number formats of MXFP4 (OCP Microscaling Formats (MX) Specification v1.0: E2M1 elements, E8M0 scales).
 #ifndef FUSELAGE_IR_OPS_DYNAMIC_QUANTIZE_MXFP4_H_
 #define FUSELAGE_IR_OPS_DYNAMIC_QUANTIZE_MXFP4_H_
 

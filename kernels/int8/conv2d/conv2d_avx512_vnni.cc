@@ -3,8 +3,7 @@
 // The epilogue is AVX2's.
 //
 // Tests build this source a second time with FUSELAGE_EMULATE_AVX512: portable forms of the AVX-512 intrinsics.
-#include <string.h>
-
+#include "kernels/int8/conv2d/multiply_avx512.h"
 #include "kernels/int8/conv2d/output_avx2.h"
 #include "kernels/int8/conv2d/primitives.h"
 #include "kernels/int8/conv2d/simd.h"
@@ -12,62 +11,17 @@
 namespace fuselage::int8::conv2d {
 namespace {
 
-inline int LoadDword(const void* p) {
-  int v;
-  memcpy(&v, p, sizeof(v));
-  return v;
-}
-
-template <int kRows, int kPanels>
-void MultiplyTile(const Multiply& m) {
-  __m512i sum[kRows][kPanels];
-#pragma GCC unroll 6
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) {
-      sum[r][p] = m.accumulate ? _mm512_loadu_si512(m.c + r * m.c_stride + p * kPanel) : _mm512_setzero_si512();
-    }
-  }
-  const char* b = static_cast<const char*>(m.b);
-  const int64_t stride = m.a_stride, b_stride = m.b_stride;
-  for (int64_t d = 0; d < m.depth; ++d, b += kPanelBytes) {
-    const char* a = static_cast<const char*>(m.a) + m.offsets[d];
-    const char* a3 = a + 3 * stride;
-    __m512i weights[kPanels];
-#pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) weights[p] = _mm512_loadu_si512(b + p * b_stride);
-#pragma GCC unroll 6
-    for (int r = 0; r < kRows; ++r) {
-      const __m512i x = _mm512_set1_epi32(LoadDword(r < 3 ? a + r * stride : a3 + (r - 3) * stride));
-#pragma GCC unroll 4
-      for (int p = 0; p < kPanels; ++p) sum[r][p] = _mm512_dpbusd_epi32(sum[r][p], x, weights[p]);
-    }
-  }
-#pragma GCC unroll 6
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) _mm512_storeu_si512(m.c + r * m.c_stride + p * kPanel, sum[r][p]);
-  }
-}
-
-template <int kPanels>
-void MultiplyRows(const Multiply& m) {
-  switch (m.rows) {
-    case 1: return MultiplyTile<1, kPanels>(m);
-    case 2: return MultiplyTile<2, kPanels>(m);
-    case 3: return MultiplyTile<3, kPanels>(m);
-    case 4: return MultiplyTile<4, kPanels>(m);
-    case 5: return MultiplyTile<5, kPanels>(m);
-    default: return MultiplyTile<6, kPanels>(m);
-  }
-}
+// Four products u8 * i8.
+struct Product {
+  static inline __m512i Add(__m512i sum, __m512i x, __m512i weights) { return _mm512_dpbusd_epi32(sum, x, weights); }
+};
 
 void MultiplyVnni(const Multiply& m) {
   switch (m.panels) {
-    case 1: return MultiplyRows<1>(m);
-    case 2: return MultiplyRows<2>(m);
-    case 3: return MultiplyRows<3>(m);
-    default: return MultiplyRows<4>(m);
+    case 1: return MultiplyRows<Product, 1>(m);
+    case 2: return MultiplyRows<Product, 2>(m);
+    case 3: return MultiplyRows<Product, 3>(m);
+    default: return MultiplyRows<Product, 4>(m);
   }
 }
 

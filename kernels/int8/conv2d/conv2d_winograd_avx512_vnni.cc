@@ -4,6 +4,7 @@
 // Tests build this source a second time with FUSELAGE_EMULATE_AVX512: portable forms of the AVX-512 intrinsics.
 #include <string.h>
 
+#include "kernels/int8/conv2d/multiply_avx512.h"
 #include "kernels/int8/conv2d/output_avx2.h"
 #include "kernels/int8/conv2d/primitives.h"
 #include "kernels/int8/conv2d/simd.h"
@@ -80,58 +81,15 @@ void TransformWeight(const int8_t* g, int64_t depth, int row_pair, void* first, 
   }
 }
 
-inline int LoadDword(const void* p) {
-  int v;
-  memcpy(&v, p, sizeof(v));
-  return v;
-}
-
-template <int kRows, int kPanels>
-void MultiplyTile(const Multiply& m) {
-  __m512i sum[kRows][kPanels];
-#pragma GCC unroll 6
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int p = 0; p < kPanels; ++p) {
-      sum[r][p] = m.accumulate ? Avx512::Load(m.c + r * m.c_stride + p * kPanel) : _mm512_setzero_si512();
-    }
-  }
-  const char* b = static_cast<const char*>(m.b);
-  const char* a = static_cast<const char*>(m.a);
-  const int64_t stride = m.a_stride, b_stride = m.b_stride;
-  for (int64_t d = 0; d < m.depth; ++d, a += kDwordBytes, b += kPanelBytes) {
-    const char* a3 = a + 3 * stride;
-    __m512i weights[kPanels];
-#pragma GCC unroll 2
-    for (int p = 0; p < kPanels; ++p) weights[p] = Avx512::Load(b + p * b_stride);
-#pragma GCC unroll 6
-    for (int r = 0; r < kRows; ++r) {
-      const __m512i x = _mm512_set1_epi32(LoadDword(r < 3 ? a + r * stride : a3 + (r - 3) * stride));
-#pragma GCC unroll 2
-      for (int p = 0; p < kPanels; ++p) sum[r][p] = _mm512_dpwssd_epi32(sum[r][p], x, weights[p]);
-    }
-  }
-#pragma GCC unroll 6
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int p = 0; p < kPanels; ++p) Avx512::Store(m.c + r * m.c_stride + p * kPanel, sum[r][p]);
-  }
-}
-
-template <int kPanels>
-void MultiplyRows(const Multiply& m) {
-  switch (m.rows) {
-    case 1: return MultiplyTile<1, kPanels>(m);
-    case 2: return MultiplyTile<2, kPanels>(m);
-    case 3: return MultiplyTile<3, kPanels>(m);
-    case 4: return MultiplyTile<4, kPanels>(m);
-    case 5: return MultiplyTile<5, kPanels>(m);
-    default: return MultiplyTile<6, kPanels>(m);
-  }
-}
+// Two products of int16.
+struct Product {
+  static inline __m512i Add(__m512i sum, __m512i x, __m512i weights) { return _mm512_dpwssd_epi32(sum, x, weights); }
+};
 
 // Six tiles by two panels: vpdpwssd takes five cycles, and two begin in each.
-void MultiplyTiles(const Multiply& m) { return m.panels == 1 ? MultiplyRows<1>(m) : MultiplyRows<2>(m); }
+void MultiplyTiles(const Multiply& m) {
+  return m.panels == 1 ? MultiplyRows<Product, 1>(m) : MultiplyRows<Product, 2>(m);
+}
 
 template <OutputKind kKind>
 void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t position_stride, int rows,
