@@ -20,6 +20,9 @@ bool Always(const Problem&) { return true; }
 bool NotDepthwise(const Problem& problem) { return !DepthwiseSupports(problem); }
 
 constexpr Variant kVariants[] = {
+    {/*name=*/"amx", /*isa=*/Isa::kAmx, /*supports=*/TiledSupports,
+     /*worthwhile=*/[](const Problem& problem) { return NotDepthwise(problem) && TiledWorthwhile(problem); },
+     /*make=*/[](const Problem& problem) { return MakeTiled(problem, TiledAmx()); }, /*wish=*/TiledWish},
     {/*name=*/"avx512_vnni winograd", /*isa=*/Isa::kAvx512Vnni, /*supports=*/WinogradSupports,
      /*worthwhile=*/[](const Problem& problem) { return WinogradWorthwhile(problem, WinogradAvx512Vnni()); },
      /*make=*/[](const Problem& problem) { return MakeWinograd(problem, WinogradAvx512Vnni()); }},
@@ -192,6 +195,12 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> WithProblem(const KernelDesc& d
   problem.relu = params.relu;
   problem.epilogue = &epilogue;
   problem.threads = std::max(1, desc.threads);
+  problem.input_placement = desc.input_placement(0);
+  problem.residual_placement = desc.input_placement(1);
+  problem.output_placement = desc.output_placement;
+  if (problem.output_type == DType::kF32 && !problem.output_placement.dense()) {
+    return absl::UnimplementedError("a float output is dense");
+  }
   return make(problem);
 }
 

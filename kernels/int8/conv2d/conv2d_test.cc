@@ -104,8 +104,11 @@ std::vector<uint8_t> RunVariant(const Variant& variant, const Instance& instance
   return kernel.ok() ? Run(**kernel, instance) : std::vector<uint8_t>();
 }
 
-// The AVX-512 VNNI sources with portable forms of their intrinsics: the test of machines without AVX-512.
-constexpr Variant kVnniEmulated[] = {
+// The AVX-512 VNNI and AMX sources, emulated: the test of machines without them.
+constexpr Variant kEmulated[] = {
+    {/*name=*/"amx_emulated", /*isa=*/kernels::Isa::kScalar, /*supports=*/TiledSupports,
+     /*worthwhile=*/[](const Problem&) { return true; },
+     /*make=*/[](const Problem& problem) { return MakeTiled(problem, TiledAmxEmulated()); }},
     {/*name=*/"avx512_vnni_emulated", /*isa=*/kernels::Isa::kAvx2, /*supports=*/[](const Problem&) { return true; },
      /*worthwhile=*/[](const Problem&) { return true; },
      /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvx512VnniEmulated()); }},
@@ -119,7 +122,7 @@ std::vector<const Variant*> VectorVariants() {
   for (const Variant& variant : Variants()) {
     if (kernels::CpuSupports(variant.isa) && &variant != &Scalar()) result.push_back(&variant);
   }
-  for (const Variant& variant : kVnniEmulated) {
+  for (const Variant& variant : kEmulated) {
     if (kernels::CpuSupports(variant.isa)) result.push_back(&variant);
   }
   return result;

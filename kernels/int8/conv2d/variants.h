@@ -19,6 +19,12 @@ bool WinogradSupports(const Problem& problem);
 bool WinogradWorthwhile(const Problem& problem, const WinogradPrimitives& primitives);
 std::unique_ptr<Algorithm> MakeWinograd(const Problem& problem, const WinogradPrimitives& primitives);
 
+// Any placement of the operands; padding up to that of kMaxHalo (tiled_input.cc).
+bool TiledSupports(const Problem& problem);
+bool TiledWorthwhile(const Problem& problem);
+kernels::Placement TiledWish(const Problem& problem);
+std::unique_ptr<Algorithm> MakeTiled(const Problem& problem, const TiledPrimitives& primitives);
+
 // One input and one output channel per group.
 bool DepthwiseSupports(const Problem& problem);
 std::unique_ptr<Algorithm> MakeDepthwise(const Problem& problem, const DepthwisePrimitives& primitives);
