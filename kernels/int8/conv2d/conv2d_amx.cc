@@ -36,25 +36,40 @@ struct ResidualConstants {
   __m128i flip;
 };
 
-inline __m512 AddResidual(const ResidualConstants& c, const uint8_t* residual, int count, __m512 v) {
-  __m128i codes;
-  if (count == kPanel) {
-    codes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(residual));
-  } else {
-    uint8_t some[kPanel] = {};
-    memcpy(some, residual, count);
-    codes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(some));
-  }
-  const __m512i r = _mm512_sub_epi32(_mm512_cvtepu8_epi32(_mm_xor_si128(codes, c.flip)), c.zero_point);
-  return _mm512_fmadd_ps(_mm512_cvtepi32_ps(r), c.multiplier, v);
+// The first `count` channels of a pixel; all sixteen where kWhole.
+template <bool kWhole>
+inline __m128i LoadCodes(const uint8_t* from, int count) {
+  if (kWhole) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  uint8_t some[kPanel] = {};
+  memcpy(some, from, count);
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(some));
 }
-
+template <bool kWhole>
 inline void StoreCodes(uint8_t* to, __m128i codes, int count) {
-  if (count == kPanel) {
+  if (kWhole) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), codes);
   } else {
     memcpy(to, &codes, count);
   }
+}
+template <bool kWhole>
+inline void StoreFloats(uint8_t* to, __m512 y, int count) {
+  if (kWhole) {
+    _mm512_storeu_ps(reinterpret_cast<float*>(to), y);
+  } else {
+    memcpy(to, &y, count * sizeof(float));
+  }
+}
+
+inline __m512 AddResidual(const ResidualConstants& c, __m128i residual, __m512 v) {
+  const __m512i r = _mm512_sub_epi32(_mm512_cvtepu8_epi32(_mm_xor_si128(residual, c.flip)), c.zero_point);
+  return _mm512_fmadd_ps(_mm512_cvtepi32_ps(r), c.multiplier, v);
+}
+
+// As `y < 0 ? 0 : y`: -0 stays.
+inline __m512 Relu(__m512 y) {
+  const __m512 zero = _mm512_setzero_ps();
+  return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(y, zero, _CMP_LT_OQ), zero);
 }
 
 // Four times sixteen codes, those of a pixel next to each other.
@@ -66,51 +81,79 @@ inline __m512i CodesOf(const __m512* v, const core::OutputCodes& codes) {
   return _mm512_permutexvar_epi32(codes.order, _mm512_packus_epi16(r01, r23));
 }
 
-// `units` times four pixels. Not inlined: the tiles' loops need no copy of it each.
-template <OutputKind kKind, bool kResidual>
-__attribute__((noinline)) void FinishUnits(const OutputStage& stage, const TileResults& results, Cursor& cursor,
-                                           int units) {
+// `units` times four pixels of one tile and panel. Pointers are at the panel's first channel.
+struct Segment {
+  const TilePixels* pixels;
+  const ResidualPixels* residual_pixels;
+  int units, channels;
+  const char* sums;
+  uint8_t* output;
+  const uint8_t* residual;
+};
+template <OutputKind kKind, bool kResidual, bool kWhole>
+inline void FinishSegment(const OutputStage& stage, const PanelConstants& panel, const Segment& segment) {
   const core::OutputCodes codes = core::MakeOutputCodes(stage.zero_point, stage.lo, stage.hi, stage.output_flip);
   const ResidualConstants residual = {_mm512_set1_epi32(stage.residual_zero_point),
                                       _mm512_set1_ps(stage.residual_multiplier),
                                       _mm_set1_epi8(static_cast<char>(stage.residual_flip))};
-  for (; units > 0 && cursor.left > 0; --units, --cursor.left) {
-    const TileResults::Tile& tile = results.tiles[cursor.tile];
-    const int first = cursor.panel * kPanel;
-    const int count = results.channels - first < kPanel ? results.channels - first : kPanel;
-    const PanelConstants panel = PanelConstantsOf(stage, results.channel + first);
-    const TilePixels& pixels = tile.pixels[cursor.unit];
-    const int32_t* c = results.c + (cursor.tile * results.panels + cursor.panel) * kTileSums;
+  const bool relu = stage.relu;
+  const int channels = segment.channels;
+  const char* const sums = segment.sums;
+  uint8_t* const output = segment.output;
+  const uint8_t* const residuals = segment.residual;
+  const TilePixels *pixels = segment.pixels, *const end = pixels + segment.units;
+  const ResidualPixels* residual_pixels = segment.residual_pixels;
+  for (; pixels != end; ++pixels, ++residual_pixels) {
     __m512 v[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
-      const __m512i sum = _mm512_loadu_si512(c + pixels.row[i] * kPanel);
+      const __m512i sum = _mm512_loadu_si512(sums + pixels->sums[i]);
       const __m512 a = _mm512_cvtepi32_ps(_mm512_add_epi32(sum, panel.bias));
       if (kKind == OutputKind::kFloat) {
-        v[i] = _mm512_fmadd_ps(a, panel.multiplier, panel.float_bias);
-        // `y > 0 ? y : 0`, as vmaxps does with 0 second, but -0 stays as in `y < 0 ? 0 : y`: see Conv2d's reference.
-        if (stage.relu)
-          v[i] =
-              _mm512_mask_mov_ps(v[i], _mm512_cmp_ps_mask(v[i], _mm512_setzero_ps(), _CMP_LT_OQ), _mm512_setzero_ps());
+        const __m512 y = _mm512_fmadd_ps(a, panel.multiplier, panel.float_bias);
+        StoreFloats<kWhole>(output + pixels->output[i], relu ? Relu(y) : y, channels);
       } else {
         v[i] = _mm512_mul_ps(a, panel.multiplier);
         if (kResidual) {
-          const int32_t offset = tile.residual_pixels[cursor.unit].offset[i];
-          v[i] = AddResidual(residual, tile.residual + offset + first, count, v[i]);
+          v[i] = AddResidual(residual, LoadCodes<kWhole>(residuals + residual_pixels->offset[i], channels), v[i]);
         }
       }
     }
-    if (kKind == OutputKind::kFloat) {
-      for (int i = 0; i < 4; ++i)
-        memcpy(tile.output + pixels.output[i] + first * sizeof(float), &v[i], count * sizeof(float));
+    if (kKind == OutputKind::kFloat) continue;
+    const __m512i q = CodesOf<kKind>(v, codes);
+    StoreCodes<kWhole>(output + pixels->output[0], _mm512_castsi512_si128(q), channels);
+    StoreCodes<kWhole>(output + pixels->output[1], _mm512_extracti32x4_epi32(q, 1), channels);
+    StoreCodes<kWhole>(output + pixels->output[2], _mm512_extracti32x4_epi32(q, 2), channels);
+    StoreCodes<kWhole>(output + pixels->output[3], _mm512_extracti32x4_epi32(q, 3), channels);
+  }
+}
+
+// At most `units` times four pixels, from the cursor on.
+template <OutputKind kKind, bool kResidual>
+__attribute__((noinline)) void FinishUnits(const OutputStage& stage, const TileResults& results, Cursor& cursor,
+                                           int units) {
+  constexpr int64_t kOutputBytes = kKind == OutputKind::kFloat ? 4 : 1;
+  for (units = units < cursor.left ? units : cursor.left; units > 0;) {
+    const TileResults::Tile& tile = results.tiles[cursor.tile];
+    const int first = cursor.panel * kPanel, left = tile.count - cursor.unit;
+    Segment segment;
+    segment.pixels = tile.pixels + cursor.unit;
+    segment.residual_pixels = tile.residual_pixels + cursor.unit;
+    segment.units = units < left ? units : left;
+    segment.channels = results.channels - first;
+    segment.sums = reinterpret_cast<const char*>(results.c + (cursor.tile * results.panels + cursor.panel) * kTileSums);
+    segment.output = tile.output + first * kOutputBytes;
+    segment.residual = tile.residual + first;
+    units -= segment.units;
+    cursor.left -= segment.units;
+    cursor.unit += segment.units;
+    const PanelConstants panel = PanelConstantsOf(stage, results.channel + first);
+    if (segment.channels >= kPanel) {
+      FinishSegment<kKind, kResidual, true>(stage, panel, segment);
     } else {
-      const __m512i q = CodesOf<kKind>(v, codes);
-      StoreCodes(tile.output + pixels.output[0] + first, _mm512_castsi512_si128(q), count);
-      StoreCodes(tile.output + pixels.output[1] + first, _mm512_extracti32x4_epi32(q, 1), count);
-      StoreCodes(tile.output + pixels.output[2] + first, _mm512_extracti32x4_epi32(q, 2), count);
-      StoreCodes(tile.output + pixels.output[3] + first, _mm512_extracti32x4_epi32(q, 3), count);
+      FinishSegment<kKind, kResidual, false>(stage, panel, segment);
     }
-    if (++cursor.unit < tile.count) continue;
+    if (cursor.unit < tile.count) continue;
     cursor.unit = 0;
     if (++cursor.tile < results.tile_count) continue;
     cursor.tile = 0;

@@ -299,7 +299,7 @@ class Tiled : public Algorithm {
         ResidualPixels residual;
         for (int j = 0; j < 4; ++j) {
           const TiledInput::Pixel& pixel = plan_.tiled.pixels[tile.first_pixel + std::min(i * 4 + j, tile.pixels - 1)];
-          to.row[j] = static_cast<uint8_t>(pixel.row);
+          to.sums[j] = static_cast<uint16_t>(pixel.row * kTileRowBytes);
           to.output[j] = static_cast<int32_t>(output_.Offset(0, pixel.y, pixel.x) * output_bytes_);
           residual.offset[j] = static_cast<int32_t>(residual_.Offset(0, pixel.y, pixel.x));
         }

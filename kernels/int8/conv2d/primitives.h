@@ -109,7 +109,7 @@ struct DepthwisePrimitives {
 
 // Four pixels of a tile of sums that exist; the last one repeats where there are fewer.
 struct TilePixels {
-  uint8_t row[4];     // In the tile.
+  uint16_t sums[4];   // Bytes from the tile's first.
   int32_t output[4];  // Bytes from the image's first.
 };
 struct ResidualPixels {
