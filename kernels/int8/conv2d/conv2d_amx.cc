@@ -101,9 +101,9 @@ inline void FinishSegment(const OutputStage& stage, const PanelConstants& panel,
   const char* const sums = segment.sums;
   uint8_t* const output = segment.output;
   const uint8_t* const residuals = segment.residual;
-  const TilePixels *pixels = segment.pixels, *const end = pixels + segment.units;
   const ResidualPixels* residual_pixels = segment.residual_pixels;
-  for (; pixels != end; ++pixels, ++residual_pixels) {
+  const TilePixels* const end = segment.pixels + segment.units;
+  for (const TilePixels* pixels = segment.pixels; pixels != end; ++pixels) {
     __m512 v[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
@@ -119,6 +119,7 @@ inline void FinishSegment(const OutputStage& stage, const PanelConstants& panel,
         }
       }
     }
+    if (kResidual) ++residual_pixels;
     if (kKind == OutputKind::kFloat) continue;
     const __m512i q = CodesOf<kKind>(v, codes);
     StoreCodes<kWhole>(output + pixels->output[0], _mm512_castsi512_si128(q), channels);
@@ -138,12 +139,12 @@ __attribute__((noinline)) void FinishUnits(const OutputStage& stage, const TileR
     const int first = cursor.panel * kPanel, left = tile.count - cursor.unit;
     Segment segment;
     segment.pixels = tile.pixels + cursor.unit;
-    segment.residual_pixels = tile.residual_pixels + cursor.unit;
+    segment.residual_pixels = kResidual ? tile.residual_pixels + cursor.unit : nullptr;
     segment.units = units < left ? units : left;
     segment.channels = results.channels - first;
     segment.sums = reinterpret_cast<const char*>(results.c + (cursor.tile * results.panels + cursor.panel) * kTileSums);
     segment.output = tile.output + first * kOutputBytes;
-    segment.residual = tile.residual + first;
+    segment.residual = kResidual ? tile.residual + first : nullptr;
     units -= segment.units;
     cursor.left -= segment.units;
     cursor.unit += segment.units;

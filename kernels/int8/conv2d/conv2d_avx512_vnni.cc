@@ -43,7 +43,8 @@ void FinishPixels(const OutputStage& stage, const Destination& to, const int32_t
     const PanelConstants constants = PanelConstantsOf(stage, place.channel + first);
     for (int64_t pixel = 0; pixel < pixels; ++pixel) {
       const int32_t* from = c + pixel * c_stride + first;
-      StoreAvx2<kKind>(constants, place, pixel * place.pixel_stride + first, place.channels - first,
+      StoreAvx2<kKind>(constants, place, pixel * place.pixel_stride + first,
+                       pixel * place.residual_pixel_stride + first, place.channels - first,
                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)),
                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 8)));
     }

@@ -97,8 +97,7 @@ class Tiled : public Algorithm {
         primitives_(primitives),
         constants_(problem, problem.input_type == DType::kI8 ? CodeForm::kSigned : CodeForm::kUnsigned),
         signed_input_(problem.input_type == DType::kI8),
-        input_padding_(static_cast<uint8_t>(problem.input_zero_point)),
-        output_padding_(static_cast<uint8_t>(problem.epilogue->zero_point)),
+        padding_(static_cast<uint8_t>(problem.input_zero_point)),
         output_bytes_(ByteSize(problem.output_type)),
         threads_(problem.threads),
         original_(problem.PlacedInput()),
@@ -134,7 +133,7 @@ class Tiled : public Algorithm {
           const int64_t n = task / row_pairs, y = task % row_pairs * 2;
           const int64_t end = std::min<int64_t>(geometry_.in_height, y + 2);
           for (int64_t row = y; row < end; ++row) CopyRow(original_, input, image + n, plan_.input, copy, n, row);
-          plan_.input.FillHalo(copy, input_padding_, n, y, end);
+          plan_.input.FillHalo(copy, padding_, n, y, end);
         });
       }
       const Images part = {plan_.copied ? copy : input + image * plan_.input.image_bytes, image, images};
@@ -170,7 +169,6 @@ class Tiled : public Algorithm {
         first = tiles * task / conv_.threads_;
         last = tiles * (task + 1) / conv_.threads_;
       }
-      FillHalo(task);
       // For as long as its tiles hold something, a thread's context switches save and restore all 8 KB of them, and its
       // core does not sleep as deeply: so they are given up at the end of each task, before the thread waits.
       conv_.primitives_.begin();
@@ -187,17 +185,6 @@ class Tiled : public Algorithm {
     }
 
    private:
-    void FillHalo(int task) {
-      if (conv_.output_.placement.dense()) return;
-      const int64_t height = conv_.geometry_.out_height, row_pairs = CeilDiv(height, 2),
-                    all = images_.count * row_pairs;
-      for (int64_t i = all * task / conv_.threads_; i < all * (task + 1) / conv_.threads_; ++i) {
-        const int64_t y = i % row_pairs * 2;
-        conv_.output_.FillHalo(arguments_.output, conv_.output_padding_, images_.first + i / row_pairs, y,
-                               std::min(height, y + 2));
-      }
-    }
-
     // Two panels (or the last one) of the tiles [tile, end).
     void RunPair(int group, int64_t tile, int64_t end, int64_t panel, int64_t last_panel) {
       const int panels = static_cast<int>(std::min<int64_t>(2, last_panel - panel));
@@ -260,14 +247,15 @@ class Tiled : public Algorithm {
                        int64_t{group} * g.group_in_channels();
         TileResults::Tile& to = results.tiles[t];
         to.pixels = conv_.pixels_.data() + from.first;
-        to.residual_pixels = conv_.residual_pixels_.data() + (arguments_.residual == nullptr ? 0 : from.first);
         to.count = from.count;
         const int64_t n = images_.first + image;
         to.output =
             static_cast<uint8_t*>(arguments_.output) + (n * conv_.output_.image_bytes + channel) * conv_.output_bytes_;
-        to.residual = arguments_.residual == nullptr ? nullptr
-                                                     : static_cast<const uint8_t*>(arguments_.residual) +
-                                                           n * conv_.residual_.image_bytes + channel;
+        to.residual_pixels = nullptr;
+        to.residual = nullptr;
+        if (arguments_.residual == nullptr) continue;
+        to.residual_pixels = conv_.residual_pixels_.data() + from.first;
+        to.residual = static_cast<const uint8_t*>(arguments_.residual) + n * conv_.residual_.image_bytes + channel;
       }
       conv_.primitives_.run(conv_.constants_.stage(), &product, pending_ ? &results_[1 - next_] : nullptr);
       pending_ = true;
@@ -343,7 +331,7 @@ class Tiled : public Algorithm {
   const TiledPrimitives& primitives_;
   const OutputConstants constants_;
   const bool signed_input_;
-  const uint8_t input_padding_, output_padding_;  // The zero points, as stored.
+  const uint8_t padding_;  // The zero point, as stored.
   const int64_t output_bytes_;
   const int threads_;
   const PlacedTensor original_, residual_, output_;

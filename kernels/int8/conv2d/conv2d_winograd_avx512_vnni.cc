@@ -101,7 +101,8 @@ void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* c
   for (int r = 0; r < rows; ++r) {
     for (int s = 0; s < columns; ++s) {
       const __m512i sum = sums[4 * r + s];
-      StoreAvx2<kKind>(constants, place, r * place.row_stride + s * place.pixel_stride, place.channels,
+      StoreAvx2<kKind>(constants, place, r * place.row_stride + s * place.pixel_stride,
+                       r * place.residual_row_stride + s * place.residual_pixel_stride, place.channels,
                        _mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64(sum, 1));
     }
   }

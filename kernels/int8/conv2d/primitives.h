@@ -56,10 +56,11 @@ struct OutputStage {
 struct Destination {
   void* output;
   const uint8_t* residual;  // Null: none.
-  int64_t pixel_stride;     // Elements, of output and residual.
+  int64_t pixel_stride;     // Elements.
   int64_t row_stride;       // Elements; for blocks of several rows.
-  int channel;              // The first, as an index into OutputStage's arrays.
-  int channels;             // How many of the panels' channels exist.
+  int64_t residual_pixel_stride, residual_row_stride;
+  int channel;   // The first, as an index into OutputStage's arrays.
+  int channels;  // How many of the panels' channels exist.
 };
 
 struct DirectPrimitives {

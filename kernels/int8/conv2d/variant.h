@@ -45,6 +45,13 @@ struct Problem {
   int threads = 1;
   kernels::Placement input_placement, residual_placement, output_placement;
 
+  // No operand lies in blocks or planes: what goes by rows and pixels takes no others.
+  bool by_rows() const {
+    return input_placement.blocking == kernels::Blocking::kNone &&
+           residual_placement.blocking == kernels::Blocking::kNone &&
+           output_placement.blocking == kernels::Blocking::kNone;
+  }
+
   kernels::PlacedTensor PlacedInput() const {
     return {{geometry.batch, geometry.in_channels, geometry.in_height, geometry.in_width}, input_placement};
   }
