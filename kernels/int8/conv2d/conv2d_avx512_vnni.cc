@@ -5,6 +5,7 @@
 // Tests build this source a second time with FUSELAGE_EMULATE_AVX512: portable forms of the AVX-512 intrinsics.
 #include "kernels/int8/conv2d/multiply_avx512.h"
 #include "kernels/int8/conv2d/output_avx2.h"
+#include "kernels/int8/conv2d/output_avx512.h"
 #include "kernels/int8/conv2d/primitives.h"
 #include "kernels/int8/conv2d/simd.h"
 
@@ -36,6 +37,26 @@ void Load(const uint8_t* x, int64_t count, uint8_t flip, void* out) {
   for (; i < count; ++i) to[i] = x[i] ^ flip;
 }
 
+// Four whole panels: the codes of a pixel are one vector.
+template <bool kResidual>
+void FinishWhole(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  const WideConstants constants = WideConstantsOf(stage);
+  WidePanel panels[4];
+  for (int p = 0; p < 4; ++p) panels[p] = WidePanelOf(stage, to.channel + p * kPanel);
+  uint8_t* out = static_cast<uint8_t*>(to.output);
+  const uint8_t* residual = to.residual;
+  const int64_t pixel_stride = to.pixel_stride;
+  for (int pixel = 0; pixel < pixels; ++pixel, c += c_stride, out += pixel_stride) {
+    __m512 v[4];
+#pragma GCC unroll 4
+    for (int p = 0; p < 4; ++p) {
+      v[p] = WideValues<kResidual>(constants, panels[p], _mm512_loadu_si512(c + p * kPanel), residual + p * kPanel);
+    }
+    _mm512_storeu_si512(out, core::ToCodes(v[0], v[1], v[2], v[3], constants.codes));
+    if (kResidual) residual += pixel_stride;
+  }
+}
+
 template <OutputKind kKind>
 void FinishPixels(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
   const Destination place = to;
@@ -51,6 +72,10 @@ void FinishPixels(const OutputStage& stage, const Destination& to, const int32_t
 }
 
 void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  if (!stage.is_float && to.channels == 4 * kPanel) {
+    return stage.has_residual ? FinishWhole<true>(stage, to, c, c_stride, pixels)
+                              : FinishWhole<false>(stage, to, c, c_stride, pixels);
+  }
   switch (OutputKindOf(stage)) {
     case OutputKind::kCodes: return FinishPixels<OutputKind::kCodes>(stage, to, c, c_stride, pixels);
     case OutputKind::kCodesWithResidual:
