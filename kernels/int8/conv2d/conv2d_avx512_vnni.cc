@@ -17,14 +17,17 @@ struct Product {
   static inline __m512i Add(__m512i sum, __m512i x, __m512i weights) { return _mm512_dpbusd_epi32(sum, x, weights); }
 };
 
-void MultiplyVnni(const Multiply& m) {
+template <bool kScattered>
+void MultiplyPanels(const Multiply& m) {
   switch (m.panels) {
-    case 1: return MultiplyRows<Product, 1>(m);
-    case 2: return MultiplyRows<Product, 2>(m);
-    case 3: return MultiplyRows<Product, 3>(m);
-    default: return MultiplyRows<Product, 4>(m);
+    case 1: return MultiplyRows<Product, 1, kScattered>(m);
+    case 2: return MultiplyRows<Product, 2, kScattered>(m);
+    case 3: return MultiplyRows<Product, 3, kScattered>(m);
+    default: return MultiplyRows<Product, 4, kScattered>(m);
   }
 }
+
+void MultiplyVnni(const Multiply& m) { m.row_offsets != nullptr ? MultiplyPanels<true>(m) : MultiplyPanels<false>(m); }
 
 void Load(const uint8_t* x, int64_t count, uint8_t flip, void* out) {
   uint8_t* to = static_cast<uint8_t*>(out);
@@ -86,7 +89,7 @@ void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, i
 
 // Four panels of 96 dwords take 24 KB.
 constexpr DirectPrimitives kDirect = {
-    /*element_bytes=*/1, /*max_panels=*/4,          /*chunk_depth=*/96,
+    /*element_bytes=*/1, /*scattered_rows=*/true,   /*max_panels=*/4, /*chunk_depth=*/96,
     /*load=*/Load,       /*multiply=*/MultiplyVnni,
     /*finish=*/Finish};
 
