@@ -16,12 +16,19 @@ ISA_COPTS = {
     "amx": _AVX512_VNNI + ["-mamx-tile", "-mamx-int8"],
 }
 
+# The emulated tiles' loops vectorize at -O3.
+_EMULATE = ["-DFUSELAGE_EMULATE_AVX512", "-Wno-psabi"]
+_EMULATED = {
+    "avx512_vnni": _EMULATE,
+    "amx": _EMULATE + ["-O3"],
+}
+
 def isa_library(name, isa, srcs, deps = [], copts = []):
     """Sources for one instruction set.
 
     <name>: compiled with the set's options. <name>_symbols_test: it defines no weak function, since the linker may
-    choose that copy for code that runs on every machine. For avx512_vnni also <name>_emulated, for tests: the same
-    sources through SIMDe (see avx512.h).
+    choose that copy for code that runs on every machine. For avx512_vnni and amx also <name>_emulated, for tests: the
+    same sources through SIMDe (avx512.h) and with emulated tiles (amx.h).
 
     Args:
       name: of the library.
@@ -43,12 +50,12 @@ def isa_library(name, isa, srcs, deps = [], copts = []):
         args = ["$(locations :%s)" % name],
         data = [":" + name],
     )
-    if isa == "avx512_vnni":
+    if isa in _EMULATED:
         cc_library(
             name = name + "_emulated",
             testonly = True,
             srcs = srcs,
-            copts = ["-DFUSELAGE_EMULATE_AVX512", "-Wno-psabi"],
+            copts = _EMULATED[isa],
             deps = deps + ["//kernels/core", "//third_party:simde"],
         )
 
@@ -84,7 +91,7 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
             ":" + name,
             "//kernels/core/testing",
             "//third_party:gtest_main",
-        ] + [":%s_avx512_vnni_emulated" % name for isa in isas if isa == "avx512_vnni"],
+        ] + [":%s_%s_emulated" % (name, isa) for isa in isas if isa in _EMULATED],
     )
 
     # As a test it only shows that it runs; measure with: bazel run <target> -- --benchmark_min_time=1

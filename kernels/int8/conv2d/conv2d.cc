@@ -15,22 +15,36 @@ namespace {
 using kernels::CpuSupports;
 using kernels::Isa;
 using kernels::KernelDesc;
+using kernels::Placement;
 
 bool Always(const Problem&) { return true; }
-bool NotDepthwise(const Problem& problem) { return !DepthwiseSupports(problem); }
+
+Problem Dense(Problem problem) {
+  problem.input_placement = problem.residual_placement = problem.output_placement = Placement();
+  return problem;
+}
+
+bool NotDepthwise(const Problem& problem) { return !DepthwiseSupports(Dense(problem)); }
 
 constexpr Variant kVariants[] = {
-    {/*name=*/"avx512_vnni winograd", /*isa=*/Isa::kAvx512Vnni, /*supports=*/WinogradSupports,
+    {/*name=*/"amx", /*isa=*/Isa::kAmx, /*supports=*/TiledSupports,
+     /*worthwhile=*/[](const Problem& problem) { return NotDepthwise(problem) && TiledWorthwhile(problem); },
+     /*make=*/[](const Problem& problem) { return MakeTiled(problem, TiledAmx()); }, /*wish=*/TiledWish},
+    {/*name=*/"avx512_vnni winograd", /*isa=*/Isa::kAvx512Vnni,
+     /*supports=*/WinogradSupports,
      /*worthwhile=*/[](const Problem& problem) { return WinogradWorthwhile(problem, WinogradAvx512Vnni()); },
      /*make=*/[](const Problem& problem) { return MakeWinograd(problem, WinogradAvx512Vnni()); }},
-    {/*name=*/"avx512_vnni", /*isa=*/Isa::kAvx512Vnni, /*supports=*/Always, /*worthwhile=*/NotDepthwise,
+    {/*name=*/"avx512_vnni", /*isa=*/Isa::kAvx512Vnni, /*supports=*/DirectSupports, /*worthwhile=*/NotDepthwise,
      /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvx512Vnni()); }},
-    {/*name=*/"avx2 depthwise", /*isa=*/Isa::kAvx2, /*supports=*/DepthwiseSupports, /*worthwhile=*/Always,
+    {/*name=*/"avx2 depthwise", /*isa=*/Isa::kAvx2,
+     /*supports=*/DepthwiseSupports,
+     /*worthwhile=*/Always,
      /*make=*/[](const Problem& problem) { return MakeDepthwise(problem, DepthwiseAvx2()); }},
-    {/*name=*/"avx2 winograd", /*isa=*/Isa::kAvx2, /*supports=*/WinogradSupports,
+    {/*name=*/"avx2 winograd", /*isa=*/Isa::kAvx2,
+     /*supports=*/WinogradSupports,
      /*worthwhile=*/[](const Problem& problem) { return WinogradWorthwhile(problem, WinogradAvx2()); },
      /*make=*/[](const Problem& problem) { return MakeWinograd(problem, WinogradAvx2()); }},
-    {/*name=*/"avx2", /*isa=*/Isa::kAvx2, /*supports=*/Always, /*worthwhile=*/Always,
+    {/*name=*/"avx2", /*isa=*/Isa::kAvx2, /*supports=*/DirectSupports, /*worthwhile=*/Always,
      /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvx2()); }},
     {/*name=*/"scalar", /*isa=*/Isa::kScalar, /*supports=*/Always, /*worthwhile=*/Always, /*make=*/MakeReference},
 };
@@ -38,7 +52,10 @@ constexpr Variant kVariants[] = {
 class Conv2d : public kernels::Kernel {
  public:
   Conv2d(const KernelDesc& desc, const Variant& variant, const Problem& problem)
-      : Kernel(desc), algorithm_(variant.make(problem)) {
+      : Kernel(desc),
+        algorithm_(variant.make(problem)),
+        output_(problem.PlacedOutput()),
+        output_zero_point_(static_cast<uint8_t>(problem.epilogue->zero_point)) {
     set_variant(variant.name);
     set_scratch_bytes(algorithm_->scratch_bytes());
     set_weight_bytes(algorithm_->weight_bytes());
@@ -52,10 +69,15 @@ class Conv2d : public kernels::Kernel {
     arguments.input = inputs[0].data;
     arguments.residual = inputs.size() > 1 ? inputs[1].data : nullptr;
     arguments.output = outputs[0].data;
+    for (int64_t n = 0; !output_.placement.dense() && n < output_.batch; ++n) {
+      output_.FillHalo(arguments.output, output_zero_point_, n, 0, output_.height);
+    }
     algorithm_->Run(arguments, context);
   }
 
   std::unique_ptr<Algorithm> algorithm_;
+  const kernels::PlacedTensor output_;
+  const uint8_t output_zero_point_;  // As stored.
 };
 
 absl::Status CheckRank4(const TensorType& type, absl::string_view what) {
@@ -138,9 +160,9 @@ int64_t MaxAbsWeightSum(const Tensor& weight) {
   return max;
 }
 
-// Checks `desc` and builds `make(problem)`'s result from it; the epilogue lives during the call.
-template <typename Make>
-absl::StatusOr<std::unique_ptr<kernels::Kernel>> WithProblem(const KernelDesc& desc, Make make) {
+// Checks `desc` and returns what `use` makes of the problem that it states; the epilogue lives during the call.
+template <typename Result, typename Use>
+absl::StatusOr<Result> WithProblem(const KernelDesc& desc, Use use) {
   if (!desc.has_input(0) || desc.outputs.size() != 1) {
     return absl::InvalidArgumentError("int8.conv2d: one input and one output wanted");
   }
@@ -192,7 +214,38 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> WithProblem(const KernelDesc& d
   problem.relu = params.relu;
   problem.epilogue = &epilogue;
   problem.threads = std::max(1, desc.threads);
-  return make(problem);
+  problem.input_placement = desc.input_placement(0);
+  problem.residual_placement = desc.input_placement(1);
+  problem.output_placement = desc.output_placement;
+  if (problem.output_type == DType::kF32 && !problem.output_placement.dense()) {
+    return absl::UnimplementedError("a float output is dense");
+  }
+  return use(problem);
+}
+
+// Null: none.
+const Variant* Choose(const Problem& problem, Isa isa) {
+  for (const Variant& variant : kVariants) {
+    if (variant.isa <= isa && CpuSupports(variant.isa) && variant.supports(problem) && variant.worthwhile(problem)) {
+      return &variant;
+    }
+  }
+  return nullptr;
+}
+
+// No placement makes it choose another variant than it would for dense operands.
+bool Places(const KernelDesc& desc) {
+  const absl::StatusOr<bool> places = WithProblem<bool>(desc, [&](const Problem& problem) -> absl::StatusOr<bool> {
+    const Variant* variant = Choose(problem, desc.isa);
+    return variant != nullptr && variant == Choose(Dense(problem), desc.isa);
+  });
+  return places.ok() && *places;
+}
+
+Placement Wish(const KernelDesc& desc) {
+  const auto variant = WithProblem<const Variant*>(
+      desc, [&](const Problem& problem) -> absl::StatusOr<const Variant*> { return Choose(Dense(problem), desc.isa); });
+  return variant.ok() && *variant != nullptr ? WishedPlacement(desc, **variant) : Placement();
 }
 
 }  // namespace
@@ -200,24 +253,29 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> WithProblem(const KernelDesc& d
 absl::Span<const Variant> Variants() { return kVariants; }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
-  return WithProblem(desc, [&](const Problem& problem) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
-    for (const Variant& variant : kVariants) {
-      if (variant.isa <= desc.isa && CpuSupports(variant.isa) && variant.supports(problem) &&
-          variant.worthwhile(problem)) {
-        return std::make_unique<Conv2d>(desc, variant, problem);
-      }
-    }
-    return absl::UnimplementedError("int8.conv2d: no variant");
+  using Result = std::unique_ptr<kernels::Kernel>;
+  return WithProblem<Result>(desc, [&](const Problem& problem) -> absl::StatusOr<Result> {
+    const Variant* variant = Choose(problem, desc.isa);
+    if (variant == nullptr) return absl::UnimplementedError("int8.conv2d: no variant");
+    return std::make_unique<Conv2d>(desc, *variant, problem);
   });
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc& desc, const Variant& variant) {
-  return WithProblem(desc, [&](const Problem& problem) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
+  using Result = std::unique_ptr<kernels::Kernel>;
+  return WithProblem<Result>(desc, [&](const Problem& problem) -> absl::StatusOr<Result> {
     if (!variant.supports(problem)) {
       return absl::FailedPreconditionError(absl::StrCat("variant ", variant.name, " does not support this problem"));
     }
     return std::make_unique<Conv2d>(desc, variant, problem);
   });
+}
+
+Placement WishedPlacement(const KernelDesc& desc, const Variant& variant) {
+  const auto wish = WithProblem<Placement>(desc, [&](const Problem& problem) -> absl::StatusOr<Placement> {
+    return variant.wish == nullptr ? Placement() : variant.wish(problem);
+  });
+  return wish.ok() ? *wish : Placement();
 }
 
 void Register(kernels::KernelRegistry& registry) {
@@ -227,6 +285,8 @@ void Register(kernels::KernelRegistry& registry) {
   entry.layout = kernels::LayoutRule::kNhwc;
   entry.float_output = true;
   entry.create = Create;
+  entry.places = Places;
+  entry.wished_placement = Wish;
   registry.Register(std::move(entry));
 }
 

@@ -32,6 +32,9 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
 // The same with the variant given, whatever desc.isa says. FailedPrecondition where it does not support the problem.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const kernels::KernelDesc& desc, const Variant& variant);
 
+// Where that variant would have input 0, whatever desc's placements say; dense where it does not matter.
+kernels::Placement WishedPlacement(const kernels::KernelDesc& desc, const Variant& variant);
+
 void Register(kernels::KernelRegistry& registry);
 
 }  // namespace fuselage::int8::conv2d

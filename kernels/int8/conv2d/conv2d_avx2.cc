@@ -66,7 +66,8 @@ void FinishPixels(const OutputStage& stage, const Destination& to, const int32_t
   const PanelConstants constants = PanelConstantsOf(stage, to.channel);
   const Destination place = to;
   for (int64_t pixel = 0; pixel < pixels; ++pixel, c += c_stride) {
-    StoreAvx2<kKind>(constants, place, pixel * place.pixel_stride, place.channels, LoadVector(c), LoadVector(c + 8));
+    StoreAvx2<kKind>(constants, place, pixel * place.pixel_stride, pixel * place.residual_pixel_stride, place.channels,
+                     LoadVector(c), LoadVector(c + 8));
   }
 }
 

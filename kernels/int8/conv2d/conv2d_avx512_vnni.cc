@@ -48,7 +48,7 @@ void FinishWhole(const OutputStage& stage, const Destination& to, const int32_t*
   for (int p = 0; p < 4; ++p) panels[p] = WidePanelOf(stage, to.channel + p * kPanel);
   uint8_t* out = static_cast<uint8_t*>(to.output);
   const uint8_t* residual = to.residual;
-  const int64_t pixel_stride = to.pixel_stride;
+  const int64_t pixel_stride = to.pixel_stride, residual_stride = to.residual_pixel_stride;
   for (int pixel = 0; pixel < pixels; ++pixel, c += c_stride, out += pixel_stride) {
     __m512 v[4];
 #pragma GCC unroll 4
@@ -56,7 +56,7 @@ void FinishWhole(const OutputStage& stage, const Destination& to, const int32_t*
       v[p] = WideValues<kResidual>(constants, panels[p], _mm512_loadu_si512(c + p * kPanel), residual + p * kPanel);
     }
     _mm512_storeu_si512(out, core::ToCodes(v[0], v[1], v[2], v[3], constants.codes));
-    if (kResidual) residual += pixel_stride;
+    if (kResidual) residual += residual_stride;
   }
 }
 
@@ -67,7 +67,8 @@ void FinishPixels(const OutputStage& stage, const Destination& to, const int32_t
     const PanelConstants constants = PanelConstantsOf(stage, place.channel + first);
     for (int64_t pixel = 0; pixel < pixels; ++pixel) {
       const int32_t* from = c + pixel * c_stride + first;
-      StoreAvx2<kKind>(constants, place, pixel * place.pixel_stride + first, place.channels - first,
+      StoreAvx2<kKind>(constants, place, pixel * place.pixel_stride + first,
+                       pixel * place.residual_pixel_stride + first, place.channels - first,
                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)),
                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 8)));
     }

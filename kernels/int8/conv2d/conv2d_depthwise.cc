@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/base/tensor.h"
+#include "kernels/int8/conv2d/operands.h"
 #include "kernels/int8/conv2d/output_constants.h"
 #include "kernels/int8/conv2d/variants.h"
 
@@ -16,7 +17,7 @@ class Depthwise : public Algorithm {
       : geometry_(problem.geometry),
         primitives_(primitives),
         constants_(ForWholeTensor(problem), CodeForm::kSigned),
-        output_bytes_(ByteSize(problem.output_type)),
+        operands_(problem),
         taps_(problem.geometry.kernel_height * problem.geometry.kernel_width),
         threads_(problem.threads) {
     const Geometry& g = geometry_;
@@ -56,8 +57,7 @@ class Depthwise : public Algorithm {
   void RunRow(const Arguments& arguments, int64_t row, const uint8_t** pixels) const {
     const Geometry& g = geometry_;
     const int64_t image = row / g.out_height, out_y = row % g.out_height;
-    const uint8_t* input =
-        static_cast<const uint8_t*>(arguments.input) + image * g.in_height * g.in_width * g.in_channels;
+    const uint8_t* input = static_cast<const uint8_t*>(arguments.input);
     const uint8_t** to_pixel = pixels;
     for (int64_t out_x = 0; out_x < g.out_width; ++out_x) {
       for (int64_t ky = 0; ky < g.kernel_height; ++ky) {
@@ -65,17 +65,11 @@ class Depthwise : public Algorithm {
         for (int64_t kx = 0; kx < g.kernel_width; ++kx) {
           const int64_t x = out_x * g.stride_x - g.pad_left + kx * g.dilation_x;
           const bool inside = y >= 0 && y < g.in_height && x >= 0 && x < g.in_width;
-          *to_pixel++ = inside ? input + (y * g.in_width + x) * g.in_channels : padding_.data<uint8_t>();
+          *to_pixel++ = inside ? input + operands_.input.Offset(image, y, x) : padding_.data<uint8_t>();
         }
       }
     }
-    const int64_t index = row * g.out_width * g.out_channels;
-    Destination to;
-    to.output = static_cast<uint8_t*>(arguments.output) + index * output_bytes_;
-    to.residual = arguments.residual == nullptr ? nullptr : static_cast<const uint8_t*>(arguments.residual) + index;
-    to.pixel_stride = g.out_channels;
-    to.row_stride = 0;
-    to.channel = 0;
+    Destination to = operands_.To(arguments, image, out_y, 0, 0);
     to.channels = g.out_channels;
     DepthwiseRow work;
     work.pixels = pixels;
@@ -90,7 +84,7 @@ class Depthwise : public Algorithm {
   const Geometry geometry_;
   const DepthwisePrimitives& primitives_;
   const OutputConstants constants_;
-  const int64_t output_bytes_;
+  const Operands operands_;
   const int taps_;
   const int threads_;
   int64_t pointer_bytes_;
@@ -101,7 +95,7 @@ class Depthwise : public Algorithm {
 
 bool DepthwiseSupports(const Problem& problem) {
   const Geometry& g = problem.geometry;
-  return g.groups == g.in_channels && g.out_channels == g.in_channels;
+  return g.groups == g.in_channels && g.out_channels == g.in_channels && problem.by_rows();
 }
 
 std::unique_ptr<Algorithm> MakeDepthwise(const Problem& problem, const DepthwisePrimitives& primitives) {

@@ -43,7 +43,7 @@ void PanelRow(const OutputStage& stage, const Destination& to, const DepthwiseRo
       low = _mm256_add_epi32(low, _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), w_low));
       high = _mm256_add_epi32(high, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), w_high));
     }
-    StoreAvx2<kKind>(constants, place, x * place.pixel_stride + first, count,
+    StoreAvx2<kKind>(constants, place, x * place.pixel_stride + first, x * place.residual_pixel_stride + first, count,
                      _mm256_permute2x128_si256(low, high, 0x20), _mm256_permute2x128_si256(low, high, 0x31));
   }
 }

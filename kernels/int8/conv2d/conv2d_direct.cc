@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/base/tensor.h"
+#include "kernels/int8/conv2d/operands.h"
 #include "kernels/int8/conv2d/output_constants.h"
 #include "kernels/int8/conv2d/variants.h"
 
@@ -24,7 +25,7 @@ class Direct : public Algorithm {
       : geometry_(problem.geometry),
         primitives_(primitives),
         constants_(problem, primitives.element_bytes == 2 ? CodeForm::kSigned : CodeForm::kUnsigned),
-        output_bytes_(ByteSize(problem.output_type)) {
+        operands_(problem) {
     const int32_t zero_point = problem.input_zero_point;
     pad_ = static_cast<uint8_t>(static_cast<uint8_t>(zero_point) ^ constants_.input_flip());
     PlanRows();
@@ -97,6 +98,8 @@ class Direct : public Algorithm {
     block_rows_ = CeilDiv(g.out_height, row_blocks_);
     row_blocks_ = CeilDiv(g.out_height, block_rows_);
     PlanPixels();
+    // Dense rows follow each other in memory, and one call finishes them all.
+    joined_rows_ = operands_.output.placement.dense() && operands_.residual.placement.dense() ? block_rows_ : 1;
     // The last dword of a run may reach past the last row.
     rows_bytes_ = RoundUp(RowsFor(block_rows_) * row_bytes_ + kDwordBytes, 64);
     scratch_per_thread_ =
@@ -156,17 +159,13 @@ class Direct : public Algorithm {
           MultiplyRows(scratch, group, panel, count, dword, rows, accumulators);
         }
         const int64_t channel = int64_t{group} * g.group_out_channels() + panel * kPanel;
-        const int64_t index = ((image * g.out_height + first_row) * g.out_width) * g.out_channels + channel;
-        Destination to;
-        to.output = static_cast<uint8_t*>(arguments.output) + index * output_bytes_;
-        to.residual = arguments.residual == nullptr ? nullptr : static_cast<const uint8_t*>(arguments.residual) + index;
-        to.pixel_stride = g.out_channels;
-        to.row_stride = 0;
-        to.channel = static_cast<int>((group * panels() + panel) * kPanel);
-        to.channels = static_cast<int>(std::min<int64_t>(count * kPanel, g.group_out_channels() - panel * kPanel));
-        // Output rows follow each other in memory.
-        primitives_.finish(constants_.stage(), to, accumulators, accumulator_stride_,
-                           static_cast<int>(rows * g.out_width));
+        for (int64_t row = 0; row < rows; row += joined_rows_) {
+          Destination to = operands_.To(arguments, image, first_row + row, 0, channel);
+          to.channel = static_cast<int>((group * panels() + panel) * kPanel);
+          to.channels = static_cast<int>(std::min<int64_t>(count * kPanel, g.group_out_channels() - panel * kPanel));
+          primitives_.finish(constants_.stage(), to, accumulators + row * g.out_width * accumulator_stride_,
+                             accumulator_stride_, static_cast<int>(std::min(joined_rows_, rows - row) * g.out_width));
+        }
       }
     }
   }
@@ -201,15 +200,14 @@ class Direct : public Algorithm {
       }
       Fill(to, inside_begin * channels);
       const uint8_t* from =
-          input + ((image * g.in_height + y) * g.in_width + inside_begin * source_step_x - g.pad_left) * g.in_channels +
-          group * channels;
+          input + operands_.input.Offset(image, y, inside_begin * source_step_x - g.pad_left) + group * channels;
       uint8_t* inside = to + inside_begin * pixel_bytes_;
-      if (g.groups == 1 && source_step_x == 1) {
+      if (operands_.input.pixel_bytes == channels && source_step_x == 1) {
         primitives_.load(from, (inside_end - inside_begin) * channels, constants_.input_flip(), inside);
       } else {
         for (int64_t x = inside_begin; x < inside_end; ++x) {
           primitives_.load(from, channels, constants_.input_flip(), inside);
-          from += source_step_x * g.in_channels;
+          from += source_step_x * operands_.input.pixel_bytes;
           inside += pixel_bytes_;
         }
       }
@@ -257,7 +255,7 @@ class Direct : public Algorithm {
   const Geometry geometry_;
   const DirectPrimitives& primitives_;
   const OutputConstants constants_;
-  const int64_t output_bytes_;
+  const Operands operands_;
   uint8_t pad_;  // The zero point in the form that is multiplied.
   Tensor weight_;
 
@@ -265,7 +263,7 @@ class Direct : public Algorithm {
   int64_t columns_, pixel_bytes_, row_bytes_, rows_bytes_;
   int64_t run_dwords_, depth_, chunk_depth_;
   std::vector<int64_t> offsets_;  // Of the depth's dwords, from an output pixel's first tap.
-  int64_t block_rows_, row_blocks_, panel_splits_;
+  int64_t block_rows_, row_blocks_, panel_splits_, joined_rows_;
   std::vector<int64_t> pixel_offsets_;  // Where the pixels of a block of rows are in the copy; empty: row by row.
   int64_t accumulator_stride_, scratch_per_thread_;
   int threads_;

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/int8/conv2d/operands.h"
 #include "kernels/int8/conv2d/variants.h"
 
 namespace fuselage::int8::conv2d {
@@ -12,7 +13,7 @@ using kernels::Epilogue;
 class Reference : public Algorithm {
  public:
   explicit Reference(const Problem& problem)
-      : problem_(problem), geometry_(problem.geometry), epilogue_(*problem.epilogue) {
+      : problem_(problem), geometry_(problem.geometry), epilogue_(*problem.epilogue), operands_(problem) {
     problem_.weight = nullptr;
     problem_.epilogue = nullptr;
     // [oc, kh, kw, ic/groups]: the channels of a pixel are contiguous, as in the input.
@@ -46,15 +47,16 @@ class Reference : public Algorithm {
   void Row(const X* input, const Arguments& arguments, int row) const {
     const Geometry& g = geometry_;
     const int image = row / g.out_height, y = row % g.out_height;
-    const X* pixels = input + int64_t{1} * image * g.in_height * g.in_width * g.in_channels;
     for (int x = 0; x < g.out_width; ++x) {
-      const int64_t first = (int64_t{row} * g.out_width + x) * g.out_channels;
-      for (int oc = 0; oc < g.out_channels; ++oc) Store(Accumulate(pixels, y, x, oc), oc, first + oc, arguments);
+      const int64_t to = operands_.output.Offset(image, y, x), residual = operands_.residual.Offset(image, y, x);
+      for (int oc = 0; oc < g.out_channels; ++oc) {
+        Store(Accumulate(input, image, y, x, oc), oc, to + oc, residual + oc, arguments);
+      }
     }
   }
 
   template <typename X>
-  int32_t Accumulate(const X* pixels, int y, int x, int oc) const {
+  int32_t Accumulate(const X* input, int image, int y, int x, int oc) const {
     const Geometry& g = geometry_;
     const int channels = g.group_in_channels();
     const int first_channel = oc / g.group_out_channels() * channels;
@@ -67,7 +69,7 @@ class Reference : public Algorithm {
         if (iy < 0 || iy >= g.in_height || ix < 0 || ix >= g.in_width) {
           for (int c = 0; c < channels; ++c) sum += problem_.input_zero_point * w[c];
         } else {
-          const X* pixel = pixels + (iy * g.in_width + ix) * g.in_channels + first_channel;
+          const X* pixel = input + operands_.input.Offset(image, iy, ix) + first_channel;
           for (int c = 0; c < channels; ++c) sum += static_cast<int32_t>(pixel[c]) * w[c];
         }
       }
@@ -75,7 +77,7 @@ class Reference : public Algorithm {
     return sum;
   }
 
-  void Store(int32_t sum, int oc, int64_t index, const Arguments& arguments) const {
+  void Store(int32_t sum, int oc, int64_t index, int64_t residual, const Arguments& arguments) const {
     if (problem_.output_type == DType::kF32) {
       const float v = kernels::DequantizeAccumulator(sum, oc, epilogue_);
       static_cast<float*>(arguments.output)[index] = problem_.relu && v < 0 ? 0.0f : v;
@@ -83,8 +85,8 @@ class Reference : public Algorithm {
     }
     int32_t q;
     if (problem_.has_residual) {
-      const int32_t r = problem_.residual_type == DType::kU8 ? static_cast<const uint8_t*>(arguments.residual)[index]
-                                                             : static_cast<const int8_t*>(arguments.residual)[index];
+      const int32_t r = problem_.residual_type == DType::kU8 ? static_cast<const uint8_t*>(arguments.residual)[residual]
+                                                             : static_cast<const int8_t*>(arguments.residual)[residual];
       q = kernels::RequantizeWithResidual(sum, oc, r, epilogue_);
     } else {
       q = kernels::Requantize(sum, oc, epilogue_);
@@ -95,6 +97,7 @@ class Reference : public Algorithm {
   Problem problem_;
   Geometry geometry_;
   Epilogue epilogue_;
+  Operands operands_;
   std::vector<int8_t> weight_;
 };
 

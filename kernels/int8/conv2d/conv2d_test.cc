@@ -46,7 +46,7 @@ class Threads : public kernels::Parallel {
 // Memory whose last byte is followed by an unreadable page: reading past the end faults.
 class GuardedMemory {
  public:
-  explicit GuardedMemory(const std::vector<uint8_t>& bytes) {
+  explicit GuardedMemory(const std::vector<uint8_t>& bytes) : bytes_(static_cast<int64_t>(bytes.size())) {
     const size_t page = sysconf(_SC_PAGESIZE);
     size_ = (bytes.size() + page - 1) / page * page + page;
     base_ = static_cast<uint8_t*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -59,17 +59,30 @@ class GuardedMemory {
   GuardedMemory(const GuardedMemory&) = delete;
   GuardedMemory& operator=(const GuardedMemory&) = delete;
   const uint8_t* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
 
  private:
   uint8_t* base_;
   uint8_t* data_;
   size_t size_;
+  int64_t bytes_;
 };
 
 constexpr int kGuard = 128;
 constexpr uint8_t kGuardByte = 0xa5;
 
-// The output's bytes. Output and scratch have guard bytes on both sides, operands end at an unreadable page.
+// What a reader of a placed output relies on.
+void ExpectHalo(const std::vector<uint8_t>& found, const std::vector<uint8_t>& dense,
+                const kernels::PlacedTensor& placed, uint8_t padding) {
+  const std::vector<uint8_t> a = Place(dense, placed, padding, 0), b = Place(dense, placed, padding, 1);
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) {
+      ASSERT_EQ(found[i], a[i]) << "at byte " << i << " of " << PlacementText(placed.placement);
+    }
+  }
+}
+
+// The output's codes, dense. Output and scratch have guard bytes on both sides, operands end at an unreadable page.
 std::vector<uint8_t> Run(const Kernel& kernel, const Instance& instance) {
   const auto guarded = [](int64_t bytes) { return std::vector<uint8_t>(bytes + 2 * kGuard + 64, kGuardByte); };
   const auto aligned = [](std::vector<uint8_t>& memory) {
@@ -80,20 +93,44 @@ std::vector<uint8_t> Run(const Kernel& kernel, const Instance& instance) {
     return std::all_of(memory.data(), begin, is_guard) &&
            std::all_of(begin + bytes, memory.data() + memory.size(), is_guard);
   };
-  const GuardedMemory input(instance.input), residual(instance.residual);
-  const int64_t bytes = kernel.outputs()[0].byte_size();
+  const Case& c = instance.shape;
+  const auto placed = [](const TensorType& type, const kernels::Placement& placement) {
+    return kernels::PlacedTensor(type.shape, placement);
+  };
+  const GuardedMemory input(Place(instance.input, placed(*kernel.inputs()[0], c.input_placement),
+                                  static_cast<uint8_t>(c.input_zero_point), 0x5b));
+  std::vector<uint8_t> residual_codes;
+  if (c.residual_type) {
+    residual_codes = Place(instance.residual, placed(*kernel.inputs()[1], c.residual_placement),
+                           static_cast<uint8_t>(c.residual_zero_point), 0x5b);
+  }
+  const GuardedMemory residual(residual_codes);
+  const TensorType& type = kernel.outputs()[0];
+  const int64_t bytes = kernels::PlacedBytes(type, c.output_placement);
   std::vector<uint8_t> output = guarded(bytes), scratch = guarded(kernel.scratch_bytes());
   uint8_t* out = aligned(output);
   uint8_t* temporary = aligned(scratch);
-  Threads threads(instance.shape.threads);
-  const absl::Status status = kernel.Run(
-      {{input.data(), static_cast<int64_t>(instance.input.size())},
-       {instance.residual.empty() ? nullptr : residual.data(), static_cast<int64_t>(instance.residual.size())}},
-      {{out, bytes}}, {&threads, {temporary, kernel.scratch_bytes()}});
+  Threads threads(c.threads);
+  const absl::Status status =
+      kernel.Run({{input.data(), input.bytes()}, {residual.bytes() == 0 ? nullptr : residual.data(), residual.bytes()}},
+                 {{out, bytes}}, {&threads, {temporary, kernel.scratch_bytes()}});
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_TRUE(guards_intact(output, out, bytes)) << kernel.variant() << " writes outside its output";
   EXPECT_TRUE(guards_intact(scratch, temporary, kernel.scratch_bytes())) << kernel.variant() << " overruns its scratch";
-  return std::vector<uint8_t>(out, out + bytes);
+  const std::vector<uint8_t> found(out, out + bytes);
+  if (c.output_placement.dense()) return found;
+  const kernels::PlacedTensor to = placed(type, c.output_placement);
+  std::vector<uint8_t> dense;
+  for (int64_t n = 0; n < to.batch; ++n) {
+    for (int64_t y = 0; y < to.height; ++y) {
+      for (int64_t x = 0; x < to.width; ++x) {
+        const uint8_t* pixel = found.data() + to.Offset(n, y, x);
+        dense.insert(dense.end(), pixel, pixel + to.channels);
+      }
+    }
+  }
+  ExpectHalo(found, dense, to, static_cast<uint8_t>(c.output_zero_point));
+  return dense;
 }
 
 const Variant& Scalar() { return Variants().back(); }
@@ -104,9 +141,12 @@ std::vector<uint8_t> RunVariant(const Variant& variant, const Instance& instance
   return kernel.ok() ? Run(**kernel, instance) : std::vector<uint8_t>();
 }
 
-// The AVX-512 VNNI sources with portable forms of their intrinsics: the test of machines without AVX-512.
-constexpr Variant kVnniEmulated[] = {
-    {/*name=*/"avx512_vnni_emulated", /*isa=*/kernels::Isa::kAvx2, /*supports=*/[](const Problem&) { return true; },
+// The AVX-512 VNNI and AMX sources, emulated: the test of machines without them.
+constexpr Variant kEmulated[] = {
+    {/*name=*/"amx_emulated", /*isa=*/kernels::Isa::kScalar, /*supports=*/TiledSupports,
+     /*worthwhile=*/[](const Problem&) { return true; },
+     /*make=*/[](const Problem& problem) { return MakeTiled(problem, TiledAmxEmulated()); }, /*wish=*/TiledWish},
+    {/*name=*/"avx512_vnni_emulated", /*isa=*/kernels::Isa::kAvx2, /*supports=*/DirectSupports,
      /*worthwhile=*/[](const Problem&) { return true; },
      /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvx512VnniEmulated()); }},
     {/*name=*/"avx512_vnni_emulated winograd", /*isa=*/kernels::Isa::kAvx2, /*supports=*/WinogradSupports,
@@ -119,7 +159,7 @@ std::vector<const Variant*> VectorVariants() {
   for (const Variant& variant : Variants()) {
     if (kernels::CpuSupports(variant.isa) && &variant != &Scalar()) result.push_back(&variant);
   }
-  for (const Variant& variant : kVnniEmulated) {
+  for (const Variant& variant : kEmulated) {
     if (kernels::CpuSupports(variant.isa)) result.push_back(&variant);
   }
   return result;
@@ -128,8 +168,10 @@ std::vector<const Variant*> VectorVariants() {
 // Every variant that supports the case equals the scalar one. Counts the cases of each variant in `ran`.
 void ExpectVariantsEqual(const Case& c, uint64_t seed, std::map<std::string, int>* ran) {
   if (!c.valid()) return;
+  Case dense = c;
+  dense.input_placement = dense.residual_placement = dense.output_placement = kernels::Placement();
+  const std::vector<uint8_t> wanted = RunVariant(Scalar(), Instance(dense, seed));
   const Instance instance(c, seed);
-  const std::vector<uint8_t> wanted = RunVariant(Scalar(), instance);
   for (const Variant* variant : VectorVariants()) {
     auto kernel = CreateVariant(instance.Desc(), *variant);
     if (kernel.status().code() == absl::StatusCode::kFailedPrecondition) continue;
@@ -303,6 +345,41 @@ TEST(Conv2dTest, VariantsEqualScalarOnRandomShapes) {
     if (HasFailure()) return;
   }
   ExpectRan(ran, 1200);
+}
+
+// Placements that suit the case or do not: what a variant cannot read in place it copies or declines.
+void PlaceAtRandom(uint64_t seed, Case* c) {
+  uint64_t state = seed * 0x9e3779b97f4a7c15u + 99;
+  const auto pick = [&](int count) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<int>((state >> 33) % count);
+  };
+  const auto any = [&](int channels) {
+    kernels::Placement placement;
+    const kernels::Blocking blockings[] = {kernels::Blocking::kNone, kernels::Blocking::kNone,
+                                           kernels::Blocking::kPhasePlanes, kernels::Blocking::kSpaceToDepth};
+    placement.blocking = blockings[pick(4)];
+    placement.halo = pick(4);
+    const int codes = placement.blocking == kernels::Blocking::kSpaceToDepth ? 4 * channels : channels;
+    if (pick(3) == 0) placement.pixel_bytes = codes + pick(20);
+    return placement;
+  };
+  if (pick(3) != 0) c->input_placement = any(c->in_channels);
+  if (pick(3) == 0) c->input_placement = WishedPlacement(Instance(*c, seed).Desc(), kEmulated[0]);
+  if (c->residual_type && pick(2) == 0) c->residual_placement = any(c->out_channels);
+  if (c->output_type != DType::kF32 && pick(3) != 0) c->output_placement = any(c->out_channels);
+}
+
+TEST(Conv2dTest, VariantsEqualScalarOnPlacedOperands) {
+  std::map<std::string, int> ran;
+  for (uint64_t seed = 5000; seed < 6500; ++seed) {
+    Case c = RandomCase(seed);
+    if (!c.valid()) continue;
+    PlaceAtRandom(seed, &c);
+    ExpectVariantsEqual(c, seed, &ran);
+    if (HasFailure()) return;
+  }
+  ExpectRan(ran, 300);
 }
 
 TEST(Conv2dTest, EveryKernelStrideDilationAndPadding) {

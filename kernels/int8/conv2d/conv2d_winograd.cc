@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "ir/base/tensor.h"
+#include "kernels/int8/conv2d/operands.h"
 #include "kernels/int8/conv2d/output_constants.h"
 #include "kernels/int8/conv2d/variants.h"
 
@@ -68,7 +69,7 @@ class Winograd : public Algorithm {
       : geometry_(problem.geometry),
         primitives_(primitives),
         constants_(problem, CodeForm::kSigned),
-        output_bytes_(ByteSize(problem.output_type)),
+        operands_(problem),
         channels_(RoundUp(problem.geometry.in_channels, kPanel)),
         pairs_(channels_ / 2),
         panels_(CeilDiv(problem.geometry.out_channels, kPanel)) {
@@ -176,15 +177,15 @@ class Winograd : public Algorithm {
     const Geometry& g = geometry_;
     for (int64_t tile = first; tile < last; ++tile, to += channels_) {
       const TilePlace place = PlaceOf(tile);
-      const uint8_t* image =
-          static_cast<const uint8_t*>(arguments.input) + place.image * g.in_height * g.in_width * g.in_channels;
+      const uint8_t* input = static_cast<const uint8_t*>(arguments.input);
       const uint8_t* pixels[kPositions];
       for (int i = 0; i < kPatch; ++i) {
         const int64_t y = place.y - g.pad_top + i;
         for (int j = 0; j < kPatch; ++j) {
           const int64_t x = place.x - g.pad_left + j;
           const bool inside = y >= 0 && y < g.in_height && x >= 0 && x < g.in_width;
-          pixels[i * kPatch + j] = inside ? image + (y * g.in_width + x) * g.in_channels : padding_.data<uint8_t>();
+          pixels[i * kPatch + j] =
+              inside ? input + operands_.input.Offset(place.image, y, x) : padding_.data<uint8_t>();
         }
       }
       primitives_.transform_input(pixels, g.in_channels, constants_.input_flip(), to, input_stride_);
@@ -250,13 +251,7 @@ class Winograd : public Algorithm {
   void Store(const Arguments& arguments, int64_t tile, int64_t panel, const int32_t* accumulators) const {
     const Geometry& g = geometry_;
     const TilePlace place = PlaceOf(tile);
-    const int64_t index =
-        ((place.image * g.out_height + place.y) * g.out_width + place.x) * g.out_channels + panel * kPanel;
-    Destination to;
-    to.output = static_cast<uint8_t*>(arguments.output) + index * output_bytes_;
-    to.residual = arguments.residual == nullptr ? nullptr : static_cast<const uint8_t*>(arguments.residual) + index;
-    to.pixel_stride = g.out_channels;
-    to.row_stride = int64_t{g.out_width} * g.out_channels;
+    Destination to = operands_.To(arguments, place.image, place.y, place.x, panel * kPanel);
     to.channel = static_cast<int>(panel * kPanel);
     to.channels = static_cast<int>(std::min<int64_t>(kPanel, g.out_channels - panel * kPanel));
     primitives_.transform_output(constants_.stage(), to, accumulators, accumulator_stride_,
@@ -267,7 +262,7 @@ class Winograd : public Algorithm {
   const Geometry geometry_;
   const WinogradPrimitives& primitives_;
   const OutputConstants constants_;
-  const int64_t output_bytes_;
+  const Operands operands_;
   const int64_t channels_;  // Input channels, rounded up.
   const int64_t pairs_;     // Of input channels.
   const int64_t panels_;
@@ -289,7 +284,8 @@ class Winograd : public Algorithm {
 bool WinogradSupports(const Problem& problem) {
   const Geometry& g = problem.geometry;
   return g.kernel_height == 3 && g.kernel_width == 3 && g.stride_y == 1 && g.stride_x == 1 && g.dilation_y == 1 &&
-         g.dilation_x == 1 && g.groups == 1 && 128 * problem.max_abs_weight_sum < (int64_t{1} << 25);
+         g.dilation_x == 1 && g.groups == 1 && problem.by_rows() &&
+         128 * problem.max_abs_weight_sum < (int64_t{1} << 25);
 }
 
 bool WinogradWorthwhile(const Problem& problem, const WinogradPrimitives& primitives) {

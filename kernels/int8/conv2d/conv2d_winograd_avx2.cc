@@ -91,7 +91,8 @@ void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* c
   OutputTile<Avx2>(c + 8, position_stride, sums[1]);
   for (int r = 0; r < rows; ++r) {
     for (int s = 0; s < columns; ++s) {
-      StoreAvx2<kKind>(constants, place, r * place.row_stride + s * place.pixel_stride, place.channels,
+      StoreAvx2<kKind>(constants, place, r * place.row_stride + s * place.pixel_stride,
+                       r * place.residual_row_stride + s * place.residual_pixel_stride, place.channels,
                        sums[0][4 * r + s], sums[1][4 * r + s]);
     }
   }

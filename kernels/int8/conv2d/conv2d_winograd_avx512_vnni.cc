@@ -101,6 +101,7 @@ void StoreWholeTile(const OutputStage& stage, const Destination& to, const int32
   __m512i sums[16];
   OutputTile<Avx512>(c, position_stride, sums);
   const int64_t pixel_stride = to.pixel_stride, row_stride = to.row_stride;
+  const int64_t residual_pixel_stride = to.residual_pixel_stride, residual_row_stride = to.residual_row_stride;
   uint8_t* out = static_cast<uint8_t*>(to.output);
   const uint8_t* residual = to.residual;
   for (int r = 0; r < rows; ++r) {
@@ -108,7 +109,7 @@ void StoreWholeTile(const OutputStage& stage, const Destination& to, const int32
 #pragma GCC unroll 4
     for (int s = 0; s < 4; ++s) {
       // A column that does not exist repeats the first.
-      const int64_t at = s < columns ? s * pixel_stride : 0;
+      const int64_t at = s < columns ? s * residual_pixel_stride : 0;
       v[s] = WideValues<kResidual>(constants, panel, sums[4 * r + s], residual + at);
     }
     const __m512i codes = core::ToCodes(v[0], v[1], v[2], v[3], constants.codes);
@@ -116,7 +117,7 @@ void StoreWholeTile(const OutputStage& stage, const Destination& to, const int32
                                _mm512_extracti32x4_epi32(codes, 2), _mm512_extracti32x4_epi32(codes, 3)};
     for (int s = 0; s < columns; ++s) _mm_storeu_si128(reinterpret_cast<__m128i*>(out + s * pixel_stride), pixels[s]);
     out += row_stride;
-    if (kResidual) residual += row_stride;
+    if (kResidual) residual += residual_row_stride;
   }
 }
 
@@ -130,7 +131,8 @@ void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* c
   for (int r = 0; r < rows; ++r) {
     for (int s = 0; s < columns; ++s) {
       const __m512i sum = sums[4 * r + s];
-      StoreAvx2<kKind>(constants, place, r * place.row_stride + s * place.pixel_stride, place.channels,
+      StoreAvx2<kKind>(constants, place, r * place.row_stride + s * place.pixel_stride,
+                       r * place.residual_row_stride + s * place.residual_pixel_stride, place.channels,
                        _mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64(sum, 1));
     }
   }

@@ -80,10 +80,10 @@ inline OutputKind OutputKindOf(const OutputStage& stage) {
   return stage.is_float ? OutputKind::kFloat : stage.has_residual ? OutputKind::kCodesWithResidual : OutputKind::kCodes;
 }
 
-// One pixel's channels of the panel, `count` of them; `offset` in elements from the destination's first.
+// One pixel's channels of the panel, `count` of them; Offsets in elements from the destination's first.
 template <OutputKind kKind>
-inline void StoreAvx2(const PanelConstants& constants, const Destination& to, int64_t offset, int count, __m256i acc0,
-                      __m256i acc1) {
+inline void StoreAvx2(const PanelConstants& constants, const Destination& to, int64_t offset, int64_t residual_offset,
+                      int count, __m256i acc0, __m256i acc1) {
   if (kKind == OutputKind::kFloat) {
     float* out = static_cast<float*>(to.output) + offset;
     const __m256 y0 = FloatsAvx2(constants, 0, acc0), y1 = FloatsAvx2(constants, 1, acc1);
@@ -102,12 +102,12 @@ inline void StoreAvx2(const PanelConstants& constants, const Destination& to, in
   uint8_t* out = static_cast<uint8_t*>(to.output) + offset;
   __m128i residual = _mm_setzero_si128();
   if (count >= kPanel) {
-    if (kResidual) residual = _mm_loadu_si128(reinterpret_cast<const __m128i*>(to.residual + offset));
+    if (kResidual) residual = _mm_loadu_si128(reinterpret_cast<const __m128i*>(to.residual + residual_offset));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out), CodesAvx2<kResidual>(constants, acc0, acc1, residual));
   } else {
     uint8_t values[kPanel] = {};
     if (kResidual) {
-      memcpy(values, to.residual + offset, count);
+      memcpy(values, to.residual + residual_offset, count);
       residual = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
     }
     _mm_storeu_si128(reinterpret_cast<__m128i*>(values), CodesAvx2<kResidual>(constants, acc0, acc1, residual));

@@ -1,6 +1,7 @@
 // The inner loops of one instruction set, as the generic drivers (conv2d_direct.cc, conv2d_winograd.cc,
-// conv2d_depthwise.cc) call them. Plain structs and functions only: the sources behind them are compiled for that
-// instruction set, and an inline function emitted there must never be the copy that the linker keeps for all.
+// conv2d_depthwise.cc, conv2d_tiled.cc) call them. Plain structs and functions only: the sources behind them are
+// compiled for that instruction set, and an inline function emitted there must never be the copy that the linker keeps
+// for all.
 //
 // All loops see four bytes of consecutive input channels (two int16, or four u8) as one "dword", and weights in panels
 // of 16 output channels: [dword][16][4 bytes].
@@ -8,6 +9,8 @@
 #define FUSELAGE_KERNELS_INT8_CONV2D_PRIMITIVES_H_
 
 #include <stdint.h>
+
+#include "kernels/core/tiles.h"
 
 namespace fuselage::int8::conv2d {
 
@@ -46,16 +49,19 @@ struct OutputStage {
   bool has_residual;
   bool is_float;
   bool relu;  // Of a float output; codes have it in `lo`.
+  // u8 codes of the whole range about zero point 0, and |v| < 2^31 whatever the sums: nothing to add, clamp or flip.
+  bool plain;
 };
 
 // Where a panel's (or several panels') results go. Pointers are at the first pixel and channel of the block.
 struct Destination {
   void* output;
   const uint8_t* residual;  // Null: none.
-  int64_t pixel_stride;     // Elements, of output and residual.
+  int64_t pixel_stride;     // Elements.
   int64_t row_stride;       // Elements; for blocks of several rows.
-  int channel;              // The first, as an index into OutputStage's arrays.
-  int channels;             // How many of the panels' channels exist.
+  int64_t residual_pixel_stride, residual_row_stride;
+  int channel;   // The first, as an index into OutputStage's arrays.
+  int channels;  // How many of the panels' channels exist.
 };
 
 struct DirectPrimitives {
@@ -104,14 +110,49 @@ struct DepthwisePrimitives {
   void (*row)(const OutputStage&, const Destination&, const DepthwiseRow&);
 };
 
+// Four pixels of a tile of sums that exist; the last one repeats where there are fewer.
+struct TilePixels {
+  uint16_t sums[4];   // Bytes from the tile's first.
+  int32_t output[4];  // Bytes from the image's first.
+};
+struct ResidualPixels {
+  int32_t offset[4];
+};
+
+// Where the sums of a TileProduct go. Pointers are at the first channel of its first panel.
+struct TileResults {
+  struct Tile {
+    const TilePixels* pixels;
+    const ResidualPixels* residual_pixels;
+    int count;  // Of both.
+    uint8_t* output;
+    const uint8_t* residual;
+  };
+  Tile tiles[kernels::kMaxTileSums];
+  const int32_t* c;
+  int tile_count, panels;
+  int channel;   // The first, as an index into OutputStage's arrays.
+  int channels;  // How many of the panels' channels exist.
+};
+
+struct TiledPrimitives {
+  // Around a thread's calls of run.
+  void (*begin)();
+  void (*end)();
+  // The product, and the results of an earlier one at the same time; either may be null.
+  void (*run)(const OutputStage&, const kernels::TileProduct*, const TileResults*);
+};
+
 const DirectPrimitives& DirectAvx2();
 const WinogradPrimitives& WinogradAvx2();
 const DepthwisePrimitives& DepthwiseAvx2();
 const DirectPrimitives& DirectAvx512Vnni();
 const WinogradPrimitives& WinogradAvx512Vnni();
-// The same sources through SIMDe, for tests.
+const TiledPrimitives& TiledAmx();
+// The same sources emulated, for tests.
 const DirectPrimitives& DirectAvx512VnniEmulated();
 const WinogradPrimitives& WinogradAvx512VnniEmulated();
+const TiledPrimitives& TiledAmxEmulated();
 
 }  // namespace fuselage::int8::conv2d
 

@@ -1,6 +1,7 @@
 #include "kernels/int8/conv2d/testing.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 
@@ -37,7 +38,9 @@ std::string Case::ToString() const {
                       per_channel ? "" : " per-tensor", " bias ", DTypeName(bias), " in ", DTypeName(input_type)) +
          absl::StrCat(" zp ", input_zero_point, " out ", DTypeName(output_type), " zp ", output_zero_point) +
          (residual_type ? absl::StrCat(" residual ", DTypeName(*residual_type), " zp ", residual_zero_point) : "") +
-         absl::StrCat(" fill ", static_cast<int>(fill), " threads ", threads);
+         absl::StrCat(" fill ", static_cast<int>(fill), " threads ", threads, ", input ",
+                      PlacementText(input_placement), ", residual ", PlacementText(residual_placement), ", output ",
+                      PlacementText(output_placement));
 }
 
 Instance::Instance(const Case& c, uint64_t seed) : shape(c) {
@@ -108,7 +111,25 @@ kernels::KernelDesc Instance::Desc() const {
   desc.parameters["weight"] = &weight;
   if (c.bias != DType::kBool) desc.parameters["bias"] = &bias;
   desc.threads = c.threads;
+  desc.input_placements = {c.input_placement, c.residual_placement};
+  desc.output_placement = c.output_placement;
   return desc;
+}
+
+std::vector<uint8_t> Place(const std::vector<uint8_t>& dense, const kernels::PlacedTensor& placed, uint8_t padding,
+                           uint8_t undefined) {
+  if (placed.placement.dense()) return dense;
+  std::vector<uint8_t> result(placed.bytes, undefined);
+  const uint8_t* from = dense.data();
+  for (int64_t n = 0; n < placed.batch; ++n) {
+    placed.FillHalo(result.data(), padding, n, 0, placed.height);
+    for (int64_t y = 0; y < placed.height; ++y) {
+      for (int64_t x = 0; x < placed.width; ++x, from += placed.channels) {
+        std::memcpy(result.data() + placed.Offset(n, y, x), from, placed.channels);
+      }
+    }
+  }
+  return result;
 }
 
 }  // namespace fuselage::int8::conv2d

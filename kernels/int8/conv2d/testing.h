@@ -34,6 +34,7 @@ struct Case {
   int residual_zero_point = 0;
   Fill fill = Fill::kRandom;
   int threads = 1;
+  kernels::Placement input_placement, residual_placement, output_placement;
 
   int out_height() const { return (height + top + bottom - dilation_y * (kernel_height - 1) - 1) / stride_y + 1; }
   int out_width() const { return (width + left + right - dilation_x * (kernel_width - 1) - 1) / stride_x + 1; }
@@ -44,7 +45,7 @@ struct Case {
   std::string ToString() const;
 };
 
-// A case with its data. Activations are in memory order, NHWC.
+// A case with its data. Activations are dense NHWC, whatever the placements.
 struct Instance {
   Instance(const Case& c, uint64_t seed);
   // `isa` scalar: callers set it.
@@ -55,6 +56,10 @@ struct Instance {
   Tensor weight, bias;
   float input_scale, output_scale, residual_scale;
 };
+
+// Dense codes as they lie in `placed`: `padding` in the halo, `undefined` where nothing is.
+std::vector<uint8_t> Place(const std::vector<uint8_t>& dense, const kernels::PlacedTensor& placed, uint8_t padding,
+                           uint8_t undefined);
 
 }  // namespace fuselage::int8::conv2d
 

@@ -7,6 +7,7 @@
 
 #include "kernels/core/isa.h"
 #include "kernels/core/kernel.h"
+#include "kernels/core/placement.h"
 #include "kernels/core/requantize.h"
 
 namespace fuselage::int8::conv2d {
@@ -42,6 +43,23 @@ struct Problem {
   bool relu = false;
   const kernels::Epilogue* epilogue = nullptr;
   int threads = 1;
+  kernels::Placement input_placement, residual_placement, output_placement;
+
+  // No operand lies in blocks or planes: what goes by rows and pixels takes no others.
+  bool by_rows() const {
+    return input_placement.blocking == kernels::Blocking::kNone &&
+           residual_placement.blocking == kernels::Blocking::kNone &&
+           output_placement.blocking == kernels::Blocking::kNone;
+  }
+
+  kernels::PlacedTensor PlacedInput() const {
+    return {{geometry.batch, geometry.in_channels, geometry.in_height, geometry.in_width}, input_placement};
+  }
+  kernels::PlacedTensor PlacedResidual() const { return {OutputShape(), residual_placement}; }
+  kernels::PlacedTensor PlacedOutput() const { return {OutputShape(), output_placement}; }
+
+ private:
+  Shape OutputShape() const { return {geometry.batch, geometry.out_channels, geometry.out_height, geometry.out_width}; }
 };
 
 // Operands of one run.
@@ -66,6 +84,7 @@ struct Variant {
   bool (*supports)(const Problem&);    // Correct for it, proven.
   bool (*worthwhile)(const Problem&);  // Faster than the variants after it in the table, by measurement.
   std::unique_ptr<Algorithm> (*make)(const Problem&);
+  kernels::Placement (*wish)(const Problem&) = nullptr;  // Of the input; null: any is as good.
 };
 
 }  // namespace fuselage::int8::conv2d

@@ -11,15 +11,22 @@ namespace fuselage::int8::conv2d {
 
 std::unique_ptr<Algorithm> MakeReference(const Problem& problem);
 
-// Any convolution.
+// Any convolution whose operands lie by rows.
+inline bool DirectSupports(const Problem& problem) { return problem.by_rows(); }
 std::unique_ptr<Algorithm> MakeDirect(const Problem& problem, const DirectPrimitives& primitives);
 
-// 3x3, stride 1, dilation 1, one group, and weights small enough for the proof in conv2d_winograd.cc.
+// 3x3, stride 1, dilation 1, one group, operands by rows, and weights small enough for the proof in conv2d_winograd.cc.
 bool WinogradSupports(const Problem& problem);
 bool WinogradWorthwhile(const Problem& problem, const WinogradPrimitives& primitives);
 std::unique_ptr<Algorithm> MakeWinograd(const Problem& problem, const WinogradPrimitives& primitives);
 
-// One input and one output channel per group.
+// Any placement of the operands; padding up to that of kMaxHalo (tiled_input.cc).
+bool TiledSupports(const Problem& problem);
+bool TiledWorthwhile(const Problem& problem);
+kernels::Placement TiledWish(const Problem& problem);
+std::unique_ptr<Algorithm> MakeTiled(const Problem& problem, const TiledPrimitives& primitives);
+
+// One input and one output channel per group; operands by rows.
 bool DepthwiseSupports(const Problem& problem);
 std::unique_ptr<Algorithm> MakeDepthwise(const Problem& problem, const DepthwisePrimitives& primitives);
 

@@ -1,0 +1,234 @@
+// AMX tiles, native or emulated. A source that includes this and puts its functions into `namespace FUSELAGE_AMX`
+// compiles twice, as with avx512.h, which it includes: into namespace amx, and into amx_emulated, which computes what
+// Intel's manual (SDM vol. 2, TILELOADD, TDPBUSD) says, and aborts where a tile is used without a configuration.
+//
+// The instructions are written out: GCC's intrinsics for them do not say that they read and write memory (GCC 12), so
+// that stores before a tile load may come after it.
+//
+// Only for sources of this instruction set: it must not reach code that is compiled without its options.
+#ifndef FUSELAGE_KERNELS_CORE_AMX_H_
+#define FUSELAGE_KERNELS_CORE_AMX_H_
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/core/avx512.h"
+#include "kernels/core/tiles.h"
+
+#ifdef FUSELAGE_EMULATE_AVX512
+#include "ir/base/check.h"
+#define FUSELAGE_AMX amx_emulated
+#else
+#define FUSELAGE_AMX amx
+#endif
+
+namespace fuselage::kernels {
+namespace FUSELAGE_AMX {
+
+// The operand of LDTILECFG. All eight tiles are as large as can be, so that one configuration serves every product.
+struct alignas(64) TileConfig {
+  uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+#ifndef FUSELAGE_EMULATE_AVX512
+
+static inline void ConfigureTiles() {
+  const TileConfig config;
+  __asm__ volatile("ldtilecfg %0" : : "m"(config));
+}
+static inline void ReleaseTiles() { __asm__ volatile("tilerelease"); }
+
+template <int kTile>
+static inline void ZeroTile() {
+  __asm__ volatile("tilezero %%tmm%c0" : : "i"(kTile));
+}
+template <int kTile>
+static inline void LoadTile(const void* from, int64_t row_bytes) {
+  __asm__ volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(row_bytes), "i"(kTile) : "memory");
+}
+template <int kTile>
+static inline void StoreTile(void* to, int64_t row_bytes) {
+  __asm__ volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(row_bytes), "i"(kTile) : "memory");
+}
+// C += A . B
+template <int kC, int kA, int kB, bool kSignedA>
+static inline void MultiplyTile() {
+  if (kSignedA) {
+    __asm__ volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kC), "i"(kA), "i"(kB));
+  } else {
+    __asm__ volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kC), "i"(kA), "i"(kB));
+  }
+}
+
+#else
+
+// A thread's tiles; rows and bytes beyond the configured ones are zero, as they are in the registers.
+struct Tiles {
+  TileConfig config;
+  bool configured;
+  alignas(64) uint8_t data[8][kTileRows][kTileRowBytes];
+};
+static thread_local Tiles tiles;
+
+static inline void ConfigureTiles() {
+  tiles.config = TileConfig();
+  tiles.configured = true;
+  std::memset(tiles.data, 0, sizeof(tiles.data));
+}
+static inline void ReleaseTiles() { tiles.configured = false; }
+
+template <int kTile>
+static inline void ZeroTile() {
+  FUSELAGE_CHECK(tiles.configured);
+  std::memset(tiles.data[kTile], 0, kTileBytes);
+}
+template <int kTile>
+static inline void LoadTile(const void* from, int64_t row_bytes) {
+  ZeroTile<kTile>();
+  for (int row = 0; row < tiles.config.rows[kTile]; ++row) {
+    std::memcpy(tiles.data[kTile][row], static_cast<const uint8_t*>(from) + row * row_bytes,
+                tiles.config.row_bytes[kTile]);
+  }
+}
+template <int kTile>
+static inline void StoreTile(void* to, int64_t row_bytes) {
+  FUSELAGE_CHECK(tiles.configured);
+  for (int row = 0; row < tiles.config.rows[kTile]; ++row) {
+    std::memcpy(static_cast<uint8_t*>(to) + row * row_bytes, tiles.data[kTile][row], tiles.config.row_bytes[kTile]);
+  }
+}
+
+// Weights are widened and transposed to [k][column] first, so that columns are the lanes.
+template <typename A>
+static inline void MultiplyData(const uint8_t* a, const uint8_t* b, uint8_t* c) {
+  int16_t weights[kTileRowBytes][kTileRows];
+  for (int k = 0; k < kTileRowBytes; ++k) {
+    for (int n = 0; n < kTileRows; ++n) {
+      weights[k][n] = static_cast<int8_t>(b[k / 4 * kTileRowBytes + n * 4 + k % 4]);
+    }
+  }
+  for (int m = 0; m < kTileRows; ++m) {
+    int32_t sums[kTileRows];
+    std::memcpy(sums, c + m * kTileRowBytes, sizeof(sums));
+    for (int k = 0; k < kTileRowBytes; ++k) {
+      const int16_t code = static_cast<A>(a[m * kTileRowBytes + k]);
+      for (int n = 0; n < kTileRows; ++n) sums[n] += code * weights[k][n];
+    }
+    std::memcpy(c + m * kTileRowBytes, sums, sizeof(sums));
+  }
+}
+template <int kC, int kA, int kB, bool kSignedA>
+static inline void MultiplyTile() {
+  FUSELAGE_CHECK(tiles.configured);
+  const TileConfig& config = tiles.config;
+  FUSELAGE_CHECK(config.rows[kA] == config.rows[kC] && config.row_bytes[kA] == config.rows[kB] * 4 &&
+                 config.row_bytes[kB] == config.row_bytes[kC]);
+  const auto multiply = kSignedA ? MultiplyData<int8_t> : MultiplyData<uint8_t>;
+  multiply(tiles.data[kA][0], tiles.data[kB][0], tiles.data[kC][0]);
+}
+
+#endif  // FUSELAGE_EMULATE_AVX512
+
+// One step of a product of kTiles x kPanels tiles, sums in tiles 0 to 3. What several of them share stays loaded.
+template <int kTiles, int kPanels, bool kSignedA>
+static inline void MultiplyStep(const uint8_t* const* a, int64_t offset, int64_t row_bytes, const int8_t* b,
+                                int64_t panel_bytes) {
+  static_assert(kTiles * kPanels <= kMaxTileSums, "four tiles of sums, four of factors");
+  if constexpr (kPanels == 1) {
+    LoadTile<4>(b, kTileRowBytes);
+    LoadTile<5>(a[0] + offset, row_bytes);
+    MultiplyTile<0, 5, 4, kSignedA>();
+    if constexpr (kTiles > 1) {
+      LoadTile<6>(a[1] + offset, row_bytes);
+      MultiplyTile<1, 6, 4, kSignedA>();
+    }
+    if constexpr (kTiles > 2) {
+      LoadTile<7>(a[2] + offset, row_bytes);
+      MultiplyTile<2, 7, 4, kSignedA>();
+    }
+    if constexpr (kTiles > 3) {
+      LoadTile<5>(a[3] + offset, row_bytes);
+      MultiplyTile<3, 5, 4, kSignedA>();
+    }
+  } else if constexpr (kTiles == 1) {
+    LoadTile<4>(a[0] + offset, row_bytes);
+    LoadTile<5>(b, kTileRowBytes);
+    MultiplyTile<0, 4, 5, kSignedA>();
+    LoadTile<6>(b + panel_bytes, kTileRowBytes);
+    MultiplyTile<1, 4, 6, kSignedA>();
+    if constexpr (kPanels > 2) {
+      LoadTile<7>(b + 2 * panel_bytes, kTileRowBytes);
+      MultiplyTile<2, 4, 7, kSignedA>();
+    }
+    if constexpr (kPanels > 3) {
+      LoadTile<5>(b + 3 * panel_bytes, kTileRowBytes);
+      MultiplyTile<3, 4, 5, kSignedA>();
+    }
+  } else {
+    LoadTile<4>(a[0] + offset, row_bytes);
+    LoadTile<6>(b, kTileRowBytes);
+    MultiplyTile<0, 4, 6, kSignedA>();
+    LoadTile<7>(b + panel_bytes, kTileRowBytes);
+    MultiplyTile<1, 4, 7, kSignedA>();
+    LoadTile<5>(a[1] + offset, row_bytes);
+    MultiplyTile<2, 5, 6, kSignedA>();
+    MultiplyTile<3, 5, 7, kSignedA>();
+  }
+}
+
+// The whole product. Calls between() after each step: work on the vector units there overlaps with the tiles'.
+template <int kTiles, int kPanels, bool kSignedA, typename Between>
+static inline void MultiplyTiles(const TileProduct& product, Between between) {
+  constexpr int kSums = kTiles * kPanels;
+  const uint8_t* a[kTiles];
+  for (int t = 0; t < kTiles; ++t) a[t] = product.a[t];
+  const int64_t row_bytes = product.a_row_bytes, panel_bytes = product.b_panel_bytes, steps = product.steps;
+  const int64_t* offsets = product.offsets;
+  const int8_t *b = product.b, *prefetch = product.prefetch;
+  const int prefetch_lines = product.prefetch_lines;
+  ZeroTile<0>();
+  if constexpr (kSums > 1) ZeroTile<1>();
+  if constexpr (kSums > 2) ZeroTile<2>();
+  if constexpr (kSums > 3) ZeroTile<3>();
+  for (int64_t step = 0; step < steps; ++step, b += kTileBytes) {
+    MultiplyStep<kTiles, kPanels, kSignedA>(a, offsets[step], row_bytes, b, panel_bytes);
+    for (int line = 0; line < prefetch_lines; ++line, prefetch += kTileRowBytes) __builtin_prefetch(prefetch, 0, 2);
+    between();
+  }
+  int32_t* c = product.c;
+  StoreTile<0>(c, kTileRowBytes);
+  if constexpr (kSums > 1) StoreTile<1>(c + kTileSums, kTileRowBytes);
+  if constexpr (kSums > 2) StoreTile<2>(c + 2 * kTileSums, kTileRowBytes);
+  if constexpr (kSums > 3) StoreTile<3>(c + 3 * kTileSums, kTileRowBytes);
+}
+
+// The shapes that a driver may ask for.
+template <bool kSignedA, typename Between>
+static inline void MultiplyTilesOfShape(const TileProduct& product, Between between) {
+  switch (product.tiles * 8 + product.panels) {
+    case 1 * 8 + 1: return MultiplyTiles<1, 1, kSignedA>(product, between);
+    case 1 * 8 + 2: return MultiplyTiles<1, 2, kSignedA>(product, between);
+    case 1 * 8 + 3: return MultiplyTiles<1, 3, kSignedA>(product, between);
+    case 1 * 8 + 4: return MultiplyTiles<1, 4, kSignedA>(product, between);
+    case 2 * 8 + 1: return MultiplyTiles<2, 1, kSignedA>(product, between);
+    case 2 * 8 + 2: return MultiplyTiles<2, 2, kSignedA>(product, between);
+    case 3 * 8 + 1: return MultiplyTiles<3, 1, kSignedA>(product, between);
+    default: return MultiplyTiles<4, 1, kSignedA>(product, between);
+  }
+}
+
+template <typename Between>
+static inline void MultiplyTiles(const TileProduct& product, Between between) {
+  if (product.signed_a) {
+    MultiplyTilesOfShape<true>(product, between);
+  } else {
+    MultiplyTilesOfShape<false>(product, between);
+  }
+}
+
+}  // namespace FUSELAGE_AMX
+}  // namespace fuselage::kernels
+
+#endif  // FUSELAGE_KERNELS_CORE_AMX_H_

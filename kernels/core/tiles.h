@@ -1,0 +1,35 @@
+// Products of tiles, as a driver hands them to an AMX source (amx.h). Plain structs only.
+//
+// A tile of A is 16 rows (pixels) of 64 codes along K, a tile of B 16 columns (output channels) of as many weights, as
+// [16][16 columns][4 k]: together one step of K. A tile of C holds their 16 x 16 sums.
+#ifndef FUSELAGE_KERNELS_CORE_TILES_H_
+#define FUSELAGE_KERNELS_CORE_TILES_H_
+
+#include <cstdint>
+
+namespace fuselage::kernels {
+
+constexpr int kTileRows = 16;  // Of A, B and C; also C's columns.
+constexpr int kTileRowBytes = 64;
+constexpr int kTileBytes = kTileRows * kTileRowBytes;
+constexpr int kTileSums = kTileRows * kTileRows;
+constexpr int kMaxTileSums = 4;  // Tiles of C in one product: as many as hide the latency of one.
+
+// c[t][p] = sum over s of  A tile at a[t] + offsets[s]  .  B tile at b + p * b_panel_bytes + s * kTileBytes
+struct TileProduct {
+  const uint8_t* a[kMaxTileSums];
+  int64_t a_row_bytes;     // From row to row of a tile of A.
+  const int64_t* offsets;  // [steps], bytes.
+  int64_t steps;
+  const int8_t* b;
+  int64_t b_panel_bytes;
+  int32_t* c;              // [tiles][panels][16][16]
+  int tiles, panels;       // tiles * panels <= kMaxTileSums
+  bool signed_a;           // Codes are i8, else u8.
+  const int8_t* prefetch;  // Weights for later: so many cache lines of them per step go to the second-level cache.
+  int prefetch_lines;
+};
+
+}  // namespace fuselage::kernels
+
+#endif  // FUSELAGE_KERNELS_CORE_TILES_H_
