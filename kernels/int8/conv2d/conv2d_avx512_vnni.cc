@@ -5,6 +5,7 @@
 // Tests build this source a second time with FUSELAGE_EMULATE_AVX512: portable forms of the AVX-512 intrinsics.
 #include "kernels/int8/conv2d/multiply_avx512.h"
 #include "kernels/int8/conv2d/output_avx2.h"
+#include "kernels/int8/conv2d/output_avx512.h"
 #include "kernels/int8/conv2d/primitives.h"
 #include "kernels/int8/conv2d/simd.h"
 
@@ -16,14 +17,17 @@ struct Product {
   static inline __m512i Add(__m512i sum, __m512i x, __m512i weights) { return _mm512_dpbusd_epi32(sum, x, weights); }
 };
 
-void MultiplyVnni(const Multiply& m) {
+template <bool kScattered>
+void MultiplyPanels(const Multiply& m) {
   switch (m.panels) {
-    case 1: return MultiplyRows<Product, 1>(m);
-    case 2: return MultiplyRows<Product, 2>(m);
-    case 3: return MultiplyRows<Product, 3>(m);
-    default: return MultiplyRows<Product, 4>(m);
+    case 1: return MultiplyRows<Product, 1, kScattered>(m);
+    case 2: return MultiplyRows<Product, 2, kScattered>(m);
+    case 3: return MultiplyRows<Product, 3, kScattered>(m);
+    default: return MultiplyRows<Product, 4, kScattered>(m);
   }
 }
+
+void MultiplyVnni(const Multiply& m) { m.row_offsets != nullptr ? MultiplyPanels<true>(m) : MultiplyPanels<false>(m); }
 
 void Load(const uint8_t* x, int64_t count, uint8_t flip, void* out) {
   uint8_t* to = static_cast<uint8_t*>(out);
@@ -34,6 +38,26 @@ void Load(const uint8_t* x, int64_t count, uint8_t flip, void* out) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), _mm256_xor_si256(codes, flips));
   }
   for (; i < count; ++i) to[i] = x[i] ^ flip;
+}
+
+// Four whole panels: the codes of a pixel are one vector.
+template <bool kResidual>
+void FinishWhole(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  const WideConstants constants = WideConstantsOf(stage);
+  WidePanel panels[4];
+  for (int p = 0; p < 4; ++p) panels[p] = WidePanelOf(stage, to.channel + p * kPanel);
+  uint8_t* out = static_cast<uint8_t*>(to.output);
+  const uint8_t* residual = to.residual;
+  const int64_t pixel_stride = to.pixel_stride, residual_stride = to.residual_pixel_stride;
+  for (int pixel = 0; pixel < pixels; ++pixel, c += c_stride, out += pixel_stride) {
+    __m512 v[4];
+#pragma GCC unroll 4
+    for (int p = 0; p < 4; ++p) {
+      v[p] = WideValues<kResidual>(constants, panels[p], _mm512_loadu_si512(c + p * kPanel), residual + p * kPanel);
+    }
+    _mm512_storeu_si512(out, core::ToCodes(v[0], v[1], v[2], v[3], constants.codes));
+    if (kResidual) residual += residual_stride;
+  }
 }
 
 template <OutputKind kKind>
@@ -52,6 +76,10 @@ void FinishPixels(const OutputStage& stage, const Destination& to, const int32_t
 }
 
 void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  if (!stage.is_float && to.channels == 4 * kPanel) {
+    return stage.has_residual ? FinishWhole<true>(stage, to, c, c_stride, pixels)
+                              : FinishWhole<false>(stage, to, c, c_stride, pixels);
+  }
   switch (OutputKindOf(stage)) {
     case OutputKind::kCodes: return FinishPixels<OutputKind::kCodes>(stage, to, c, c_stride, pixels);
     case OutputKind::kCodesWithResidual:
@@ -62,7 +90,7 @@ void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, i
 
 // Four panels of 96 dwords take 24 KB.
 constexpr DirectPrimitives kDirect = {
-    /*element_bytes=*/1, /*max_panels=*/4,          /*chunk_depth=*/96,
+    /*element_bytes=*/1, /*scattered_rows=*/true,   /*max_panels=*/4, /*chunk_depth=*/96,
     /*load=*/Load,       /*multiply=*/MultiplyVnni,
     /*finish=*/Finish};
 

@@ -97,12 +97,23 @@ class Direct : public Algorithm {
     }
     block_rows_ = CeilDiv(g.out_height, row_blocks_);
     row_blocks_ = CeilDiv(g.out_height, block_rows_);
+    PlanPixels();
     // Dense rows follow each other in memory, and one call finishes them all.
     joined_rows_ = operands_.output.placement.dense() && operands_.residual.placement.dense() ? block_rows_ : 1;
     // The last dword of a run may reach past the last row.
     rows_bytes_ = RoundUp(RowsFor(block_rows_) * row_bytes_ + kDwordBytes, 64);
     scratch_per_thread_ =
         rows_bytes_ + RoundUp(block_rows_ * g.out_width * accumulator_stride_ * int64_t{sizeof(int32_t)}, 64);
+  }
+
+  // Rows of outputs that fill the products badly are taken as one.
+  void PlanPixels() {
+    const int64_t width = geometry_.out_width, pixels = block_rows_ * width;
+    if (!primitives_.scattered_rows) return;
+    if (CeilDiv(pixels, kMaxRows) * 4 > block_rows_ * CeilDiv(width, kMaxRows) * 3) return;
+    for (int64_t pixel = 0; pixel < pixels; ++pixel) {
+      pixel_offsets_.push_back(pixel / width * row_step_ * row_bytes_ + pixel % width * column_step_ * pixel_bytes_);
+    }
   }
 
   // [group][panel][dword][16][elements of a dword]
@@ -208,7 +219,7 @@ class Direct : public Algorithm {
   void MultiplyRows(const uint8_t* rows, int group, int64_t panel, int64_t panel_count, int64_t first_dword,
                     int64_t out_rows, int32_t* accumulators) const {
     const Geometry& g = geometry_;
-    Multiply m;
+    Multiply m = {};
     m.a_stride = column_step_ * pixel_bytes_;
     m.offsets = offsets_.data() + first_dword;
     m.depth = std::min(chunk_depth_, depth_ - first_dword);
@@ -217,6 +228,18 @@ class Direct : public Algorithm {
     m.c_stride = accumulator_stride_;
     m.panels = static_cast<int>(panel_count);
     m.accumulate = first_dword > 0;
+    if (!pixel_offsets_.empty()) {
+      const int64_t pixels = out_rows * g.out_width, parts = CeilDiv(pixels, kMaxRows);
+      m.a = rows;
+      for (int64_t part = 0; part < parts; ++part) {
+        const int64_t pixel = pixels * part / parts;
+        m.rows = static_cast<int>(pixels * (part + 1) / parts - pixel);
+        m.row_offsets = pixel_offsets_.data() + pixel;
+        m.c = accumulators + pixel * m.c_stride;
+        primitives_.multiply(m);
+      }
+      return;
+    }
     const int64_t parts = CeilDiv(g.out_width, kMaxRows);
     for (int64_t row = 0; row < out_rows; ++row) {
       for (int64_t part = 0; part < parts; ++part) {
@@ -241,6 +264,7 @@ class Direct : public Algorithm {
   int64_t run_dwords_, depth_, chunk_depth_;
   std::vector<int64_t> offsets_;  // Of the depth's dwords, from an output pixel's first tap.
   int64_t block_rows_, row_blocks_, panel_splits_, joined_rows_;
+  std::vector<int64_t> pixel_offsets_;  // Where the pixels of a block of rows are in the copy; empty: row by row.
   int64_t accumulator_stride_, scratch_per_thread_;
   int threads_;
 };

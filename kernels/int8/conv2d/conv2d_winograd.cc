@@ -199,7 +199,7 @@ class Winograd : public Algorithm {
     int32_t* accumulators = reinterpret_cast<int32_t*>(scratch);
     uint8_t* late = scratch + accumulator_bytes_;
     const int64_t late_stride = 2 * kPatch * weight_stride_;  // From panel to panel.
-    Multiply m;
+    Multiply m = {};
     m.a_stride = channels_ * int64_t{sizeof(int16_t)};
     m.offsets = offsets_.data();
     m.b_stride = transform_late_ ? late_stride : kPositions * weight_stride_;

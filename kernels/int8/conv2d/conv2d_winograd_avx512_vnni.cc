@@ -6,6 +6,7 @@
 
 #include "kernels/int8/conv2d/multiply_avx512.h"
 #include "kernels/int8/conv2d/output_avx2.h"
+#include "kernels/int8/conv2d/output_avx512.h"
 #include "kernels/int8/conv2d/primitives.h"
 #include "kernels/int8/conv2d/simd.h"
 #include "kernels/int8/conv2d/winograd_transforms.h"
@@ -91,6 +92,35 @@ void MultiplyTiles(const Multiply& m) {
   return m.panels == 1 ? MultiplyRows<Product, 1>(m) : MultiplyRows<Product, 2>(m);
 }
 
+// A whole panel.
+template <bool kResidual>
+void StoreWholeTile(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t position_stride,
+                    int rows, int columns) {
+  const WideConstants constants = WideConstantsOf(stage);
+  const WidePanel panel = WidePanelOf(stage, to.channel);
+  __m512i sums[16];
+  OutputTile<Avx512>(c, position_stride, sums);
+  const int64_t pixel_stride = to.pixel_stride, row_stride = to.row_stride;
+  const int64_t residual_pixel_stride = to.residual_pixel_stride, residual_row_stride = to.residual_row_stride;
+  uint8_t* out = static_cast<uint8_t*>(to.output);
+  const uint8_t* residual = to.residual;
+  for (int r = 0; r < rows; ++r) {
+    __m512 v[4];
+#pragma GCC unroll 4
+    for (int s = 0; s < 4; ++s) {
+      // A column that does not exist repeats the first.
+      const int64_t at = s < columns ? s * residual_pixel_stride : 0;
+      v[s] = WideValues<kResidual>(constants, panel, sums[4 * r + s], residual + at);
+    }
+    const __m512i codes = core::ToCodes(v[0], v[1], v[2], v[3], constants.codes);
+    const __m128i pixels[4] = {_mm512_castsi512_si128(codes), _mm512_extracti32x4_epi32(codes, 1),
+                               _mm512_extracti32x4_epi32(codes, 2), _mm512_extracti32x4_epi32(codes, 3)};
+    for (int s = 0; s < columns; ++s) _mm_storeu_si128(reinterpret_cast<__m128i*>(out + s * pixel_stride), pixels[s]);
+    out += row_stride;
+    if (kResidual) residual += residual_row_stride;
+  }
+}
+
 template <OutputKind kKind>
 void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t position_stride, int rows,
                int columns) {
@@ -110,6 +140,10 @@ void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* c
 
 void TransformOutput(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t position_stride,
                      int rows, int columns) {
+  if (!stage.is_float && to.channels >= kPanel) {
+    return stage.has_residual ? StoreWholeTile<true>(stage, to, c, position_stride, rows, columns)
+                              : StoreWholeTile<false>(stage, to, c, position_stride, rows, columns);
+  }
   switch (OutputKindOf(stage)) {
     case OutputKind::kCodes: return StoreTile<OutputKind::kCodes>(stage, to, c, position_stride, rows, columns);
     case OutputKind::kCodesWithResidual:

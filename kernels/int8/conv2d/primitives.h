@@ -22,7 +22,8 @@ constexpr int kPanelBytes = kPanel * kDwordBytes;
 // c[r][16*p + j] (+)= sum over d of  a[r][d] . b[p][d][j],  modulo 2^32
 struct Multiply {
   const void* a;
-  int64_t a_stride;        // Bytes from row to row.
+  int64_t a_stride;            // Bytes from row to row, where
+  const int64_t* row_offsets;  // is null; else these are where rows are. AVX2: null.
   const int64_t* offsets;  // [depth]: where dword d of a row is, in bytes. Its load hides behind the multiplications.
   int64_t depth;           // Dwords.
   const void* b;
@@ -64,7 +65,8 @@ struct Destination {
 };
 
 struct DirectPrimitives {
-  int element_bytes;  // 2: int16, input codes as signed; 1: u8, input codes as unsigned.
+  int element_bytes;    // 2: int16, input codes as signed; 1: u8, input codes as unsigned.
+  bool scattered_rows;  // Does multiply take row_offsets?
   int max_panels;
   int chunk_depth;  // Dwords whose weights (of max_panels panels) fit the first-level cache.
   // out[i] = x[i] ^ flip, as the element type (int16: sign-extended).
