@@ -98,6 +98,7 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
     native.alias(
         name = "bench",
         testonly = True,
+        tags = ["manual"],
         actual = ":%s_bench" % name,
     )
     cc_test(

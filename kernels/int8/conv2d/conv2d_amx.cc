@@ -61,8 +61,14 @@ inline void StoreFloats(uint8_t* to, __m512 y, int count) {
   }
 }
 
+template <OutputKind kKind>
 inline __m512 AddResidual(const ResidualConstants& c, __m128i residual, __m512 v) {
-  const __m512i r = _mm512_sub_epi32(_mm512_cvtepu8_epi32(_mm_xor_si128(residual, c.flip)), c.zero_point);
+  __m512i r;
+  if (kKind == OutputKind::kPlainCodes) {
+    r = _mm512_cvtepu8_epi32(residual);
+  } else {
+    r = _mm512_sub_epi32(_mm512_cvtepu8_epi32(_mm_xor_si128(residual, c.flip)), c.zero_point);
+  }
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(r), c.multiplier, v);
 }
 
@@ -115,7 +121,8 @@ inline void FinishSegment(const OutputStage& stage, const PanelConstants& panel,
       } else {
         v[i] = _mm512_mul_ps(a, panel.multiplier);
         if (kResidual) {
-          v[i] = AddResidual(residual, LoadCodes<kWhole>(residuals + residual_pixels->offset[i], channels), v[i]);
+          v[i] =
+              AddResidual<kKind>(residual, LoadCodes<kWhole>(residuals + residual_pixels->offset[i], channels), v[i]);
         }
       }
     }

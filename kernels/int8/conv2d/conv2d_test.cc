@@ -340,11 +340,14 @@ TEST(Conv2dTest, ScalarEqualsExactArithmetic) {
 
 TEST(Conv2dTest, VariantsEqualScalarOnRandomShapes) {
   std::map<std::string, int> ran;
+  int cases = 0;
   for (uint64_t seed = 1000; seed < 3000; ++seed) {
     ExpectVariantsEqual(RandomCase(seed), seed, &ran);
     if (HasFailure()) return;
+    cases += RandomCase(seed).valid();
   }
   ExpectRan(ran, 1200);
+  EXPECT_EQ(ran["amx_emulated"], cases);
 }
 
 // Placements that suit the case or do not: what a variant cannot read in place it copies or declines.
@@ -405,6 +408,25 @@ TEST(Conv2dTest, EveryKernelStrideDilationAndPadding) {
       }
     }
   }
+}
+
+// Results beyond what an int32 holds, before they are clamped.
+TEST(Conv2dTest, HugeMultipliersSaturate) {
+  uint64_t seed = 1;
+  std::map<std::string, int> ran;
+  for (const float gain : {1e3f, 1e6f, 1e9f}) {
+    for (const DType type : {DType::kU8, DType::kI8}) {
+      for (const bool residual : {false, true}) {
+        Case c;
+        c.gain = gain;
+        c.output_type = type;
+        if (residual) c.residual_type = type;
+        ExpectVariantsEqual(c, ++seed, &ran);
+      }
+    }
+  }
+  EXPECT_GT(ran.size(), 2);
+  for (const auto& [name, count] : ran) EXPECT_EQ(count, 12) << name;
 }
 
 TEST(Conv2dTest, EveryChannelCountAndWidth) {

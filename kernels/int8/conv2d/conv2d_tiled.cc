@@ -21,6 +21,7 @@ namespace {
 using kernels::kMaxTileSums;
 using kernels::kTileBytes;
 using kernels::kTileRowBytes;
+using kernels::kTileRows;
 using kernels::kTileSums;
 using kernels::PlacedTensor;
 using kernels::TileProduct;
@@ -38,22 +39,25 @@ constexpr int64_t kSumsBytes = kMaxTileSums * kTileSums * int64_t{sizeof(int32_t
 // The tensor that is read in tiles: the input itself, or some images of it at a time, copied.
 struct Plan {
   PlacedTensor input;
-  bool copied;
+  int64_t copy_bytes;  // 0: not copied.
   TiledInput tiled;
+
+  bool copied() const { return copy_bytes > 0; }
 };
 
 std::optional<Plan> PlanFor(const Problem& problem) {
   const Geometry& g = problem.geometry;
   const PlacedTensor input = problem.PlacedInput();
-  if (std::optional<TiledInput> tiled = ReadInTiles(g, input)) return Plan{input, false, *std::move(tiled)};
+  if (std::optional<TiledInput> tiled = ReadInTiles(g, input, input.bytes)) return Plan{input, 0, *std::move(tiled)};
   const std::optional<kernels::Placement> placement = PlacementForTiles(g);
   if (!placement) return std::nullopt;
   const PlacedTensor image({1, g.in_channels, g.in_height, g.in_width}, *placement);
   const int64_t images = std::clamp<int64_t>(problem.threads * kInputBytes / image.image_bytes, 1, g.batch);
   const PlacedTensor copy({images, g.in_channels, g.in_height, g.in_width}, *placement);
-  std::optional<TiledInput> tiled = ReadInTiles(g, copy);
+  const int64_t bytes = RoundUp(copy.bytes + kTileRows * g.stride_x * copy.pixel_bytes, 64);
+  std::optional<TiledInput> tiled = ReadInTiles(g, copy, bytes);
   if (!tiled) return std::nullopt;
-  return Plan{copy, true, *std::move(tiled)};
+  return Plan{copy, bytes, *std::move(tiled)};
 }
 
 int64_t GroupPanels(const Geometry& g) { return CeilDiv(g.group_out_channels(), kPanel); }
@@ -116,9 +120,7 @@ class Tiled : public Algorithm {
     Pack(problem.weight);
   }
 
-  int64_t scratch_bytes() const override {
-    return threads_ * 2 * kSumsBytes + (plan_.copied ? RoundUp(plan_.input.bytes, 64) : 0);
-  }
+  int64_t scratch_bytes() const override { return threads_ * 2 * kSumsBytes + plan_.copy_bytes; }
   int64_t weight_bytes() const override {
     return weight_.byte_size() + constants_.bytes() +
            static_cast<int64_t>(pixels_.size() * sizeof(TilePixels) + residual_pixels_.size() * sizeof(ResidualPixels));
@@ -128,11 +130,11 @@ class Tiled : public Algorithm {
     uint8_t* scratch = static_cast<uint8_t*>(context.scratch.data);
     uint8_t* copy = scratch + threads_ * 2 * kSumsBytes;
     const uint8_t* input = static_cast<const uint8_t*>(arguments.input);
-    const int64_t at_once = plan_.copied ? plan_.input.batch : geometry_.batch;
+    const int64_t at_once = plan_.copied() ? plan_.input.batch : geometry_.batch;
     const int64_t row_pairs = CeilDiv(geometry_.in_height, 2);
     for (int64_t image = 0; image < geometry_.batch; image += at_once) {
       const int64_t images = std::min(at_once, geometry_.batch - image);
-      if (plan_.copied) {
+      if (plan_.copied()) {
         context.parallel->For(static_cast<int>(images * row_pairs), [&](int task, int) {
           const int64_t n = task / row_pairs, y = task % row_pairs * 2;
           const int64_t end = std::min<int64_t>(geometry_.in_height, y + 2);
@@ -140,7 +142,7 @@ class Tiled : public Algorithm {
           plan_.input.FillHalo(copy, padding_, n, y, end);
         });
       }
-      const Images part = {plan_.copied ? copy : input + image * plan_.input.image_bytes, image, images};
+      const Images part = {plan_.copied() ? copy : input + image * plan_.input.image_bytes, image, images};
       context.parallel->For(threads_, [&](int task, int thread) {
         Task(*this, arguments, part, reinterpret_cast<int32_t*>(scratch + thread * 2 * kSumsBytes)).Run(task);
       });
@@ -307,7 +309,7 @@ class Tiled : public Algorithm {
 
   void PlanTasks() {
     const int64_t image_tiles = static_cast<int64_t>(tiles_.size());
-    const int64_t images = plan_.copied ? plan_.input.batch : geometry_.batch;
+    const int64_t images = plan_.copied() ? plan_.input.batch : geometry_.batch;
     // Threads share out the output channels where the weights outweigh the input, else the pixels.
     const int64_t weight_bytes = geometry_.groups * panels_ * panel_bytes_;
     split_panels_ = panels_ >= 2 * threads_ && weight_bytes > images * plan_.input.image_bytes;

@@ -43,7 +43,8 @@ OutputConstants::OutputConstants(const Problem& problem, CodeForm form) {
   // Sums are below 2^31, so |v| < 2^30 + 2^28.
   stage_.plain = output_shift == 0 && e.zero_point == 0 && e.range.lo == 0 && e.range.hi == 255 &&
                  std::all_of(multiplier_.begin(), multiplier_.end(), [](float m) { return m < 0.5f; }) &&
-                 (!problem.has_residual || e.residual_multiplier < 0x1p20f);
+                 (!problem.has_residual || (problem.residual_type == DType::kU8 && e.residual_zero_point == 0 &&
+                                            e.residual_multiplier < 0x1p20f));
   if (!problem.has_residual) return;
   const int32_t residual_shift = problem.residual_type == DType::kI8 ? 128 : 0;
   stage_.residual_flip = static_cast<uint8_t>(residual_shift);

@@ -49,7 +49,8 @@ struct OutputStage {
   bool has_residual;
   bool is_float;
   bool relu;  // Of a float output; codes have it in `lo`.
-  // u8 codes of the whole range about zero point 0, and |v| < 2^31 whatever the sums: nothing to add, clamp or flip.
+  // u8 codes of the whole range with zero point 0, the residual's too, and |v| < 2^31 whatever the sums: nothing to
+  // add, clamp or flip.
   bool plain;
 };
 

@@ -38,7 +38,7 @@ std::string Case::ToString() const {
                       per_channel ? "" : " per-tensor", " bias ", DTypeName(bias), " in ", DTypeName(input_type)) +
          absl::StrCat(" zp ", input_zero_point, " out ", DTypeName(output_type), " zp ", output_zero_point) +
          (residual_type ? absl::StrCat(" residual ", DTypeName(*residual_type), " zp ", residual_zero_point) : "") +
-         absl::StrCat(" fill ", static_cast<int>(fill), " threads ", threads, ", input ",
+         absl::StrCat(" fill ", static_cast<int>(fill), " gain ", gain, " threads ", threads, ", input ",
                       PlacementText(input_placement), ", residual ", PlacementText(residual_placement), ", output ",
                       PlacementText(output_placement));
 }
@@ -79,8 +79,7 @@ Instance::Instance(const Case& c, uint64_t seed) : shape(c) {
 
   input_scale = random.Uniform(0.01f, 0.1f);
   residual_scale = random.Uniform(0.01f, 0.1f);
-  // So that the results of random data fill the output's range and overrun it a little.
-  output_scale = input_scale * 0.01f * 73.0f * 25.0f * std::sqrt(static_cast<float>(inner)) / 64.0f;
+  output_scale = input_scale * 0.01f * 73.0f * 25.0f * std::sqrt(static_cast<float>(inner)) / 64.0f / c.gain;
   if (c.bias == DType::kF32) {
     bias = Tensor(DType::kF32, {c.out_channels});
     for (int i = 0; i < c.out_channels; ++i) bias.data<float>()[i] = random.Uniform(-10.0f, 10.0f) * output_scale;

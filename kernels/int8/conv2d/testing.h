@@ -33,6 +33,7 @@ struct Case {
   std::optional<DType> residual_type;
   int residual_zero_point = 0;
   Fill fill = Fill::kRandom;
+  float gain = 1;  // At 1 the results of random data fill the output's range and overrun it a little.
   int threads = 1;
   kernels::Placement input_placement, residual_placement, output_placement;
 

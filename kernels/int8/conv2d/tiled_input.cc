@@ -15,7 +15,7 @@ using kernels::kTileRows;
 using kernels::PlacedTensor;
 using kernels::Placement;
 
-constexpr int kMaxHalo = 32;
+constexpr int kMaxHalo = 32, kMaxStride = 64;
 
 // Of input rows or columns that an axis of the convolution reads, padding included.
 struct Interval {
@@ -111,12 +111,12 @@ void PlanTiles(const Geometry& g, int64_t row_bytes, int64_t wrap, TiledInput* t
   }
 }
 
-// Tiles that would read beyond the tensor begin earlier. False: that does not help.
-bool KeepInside(const Geometry& g, const PlacedTensor& input, TiledInput* tiled) {
+// Tiles that would read beyond the memory begin earlier. False: that does not help.
+bool KeepInside(const Geometry& g, const PlacedTensor& input, int64_t memory, TiledInput* tiled) {
   const auto [least, most] = std::minmax_element(tiled->offsets.begin(), tiled->offsets.end());
   if (*least < 0) return false;
   const int64_t last_group = int64_t{g.in_channels} - g.group_in_channels();
-  const int64_t end = input.bytes - (input.batch - 1) * input.image_bytes - last_group - *most - kTileRowBytes;
+  const int64_t end = memory - (input.batch - 1) * input.image_bytes - last_group - *most - kTileRowBytes;
   for (TiledInput::Tile& tile : tiled->tiles) {
     const int64_t beyond = tile.source + (kTileRows - 1) * tiled->pixel_bytes - end;
     if (beyond <= 0) continue;
@@ -137,7 +137,7 @@ bool HasHalo(const Geometry& g, const PlacedTensor& input, int block) {
 
 }  // namespace
 
-std::optional<TiledInput> ReadInTiles(const Geometry& g, const PlacedTensor& input) {
+std::optional<TiledInput> ReadInTiles(const Geometry& g, const PlacedTensor& input, int64_t memory) {
   const int block = input.placement.blocking == Blocking::kNone ? 1 : 2;
   if (g.stride_y % block != 0 || g.stride_x % block != 0 || !HasHalo(g, input, block)) return std::nullopt;
   const std::vector<Byte> bytes = BytesOf(g, input);
@@ -148,7 +148,7 @@ std::optional<TiledInput> ReadInTiles(const Geometry& g, const PlacedTensor& inp
   const int64_t row_bytes = g.stride_y / block * input.row_bytes;
   const bool wraps = row_bytes % tiled.pixel_bytes == 0 && row_bytes / tiled.pixel_bytes >= g.out_width;
   PlanTiles(g, row_bytes, wraps ? row_bytes / tiled.pixel_bytes : 0, &tiled);
-  if (!KeepInside(g, input, &tiled)) return std::nullopt;
+  if (!KeepInside(g, input, memory, &tiled)) return std::nullopt;
   return tiled;
 }
 
@@ -163,8 +163,9 @@ std::optional<Placement> PlacementForTiles(const Geometry& g) {
       FloorDiv(int64_t{g.kernel_width - 1} * g.dilation_x - g.pad_left, block) - FloorDiv(-g.pad_left, block) + 1;
   const int64_t halo = std::max(
       {HaloFor(window.y, block, g.in_height), HaloFor(window.x, block, g.in_width), taps - CeilDiv(g.in_width, block)});
-  if (halo > kMaxHalo) return std::nullopt;
-  if (!halves && halo == 0 && ReadInTiles(g, PlacedTensor(shape, placement))) return placement;
+  if (halo > kMaxHalo || g.stride_x > kMaxStride) return std::nullopt;
+  const PlacedTensor dense(shape, placement);
+  if (!halves && halo == 0 && ReadInTiles(g, dense, dense.bytes)) return placement;
   placement.halo = static_cast<int>(halo);
   int pixel_bytes = g.in_channels;
   if (halves) {

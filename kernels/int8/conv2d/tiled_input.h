@@ -32,11 +32,12 @@ struct TiledInput {
   int64_t steps() const { return static_cast<int64_t>(offsets.size()); }
 };
 
-// nullopt: the placement has not the halo that it takes or does not fit the stride.
-std::optional<TiledInput> ReadInTiles(const Geometry& geometry, const kernels::PlacedTensor& input);
+// `memory`: bytes of the tensor's memory, which may be more than it takes. nullopt: the placement has not the halo that
+// it takes, does not fit the stride, or tiles would read beyond the memory.
+std::optional<TiledInput> ReadInTiles(const Geometry& geometry, const kernels::PlacedTensor& input, int64_t memory);
 
 // A placement that ReadInTiles takes, with as few steps and tiles as there can be; dense where that is as good.
-// nullopt: with a halo so large that it is out of proportion.
+// nullopt: with a halo or a stride so large that it is out of proportion.
 std::optional<kernels::Placement> PlacementForTiles(const Geometry& geometry);
 
 }  // namespace fuselage::int8::conv2d

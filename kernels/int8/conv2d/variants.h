@@ -20,7 +20,7 @@ bool WinogradSupports(const Problem& problem);
 bool WinogradWorthwhile(const Problem& problem, const WinogradPrimitives& primitives);
 std::unique_ptr<Algorithm> MakeWinograd(const Problem& problem, const WinogradPrimitives& primitives);
 
-// Any placement of the operands; padding up to that of kMaxHalo (tiled_input.cc).
+// Any placement of the operands; padding and stride up to those of tiled_input.cc.
 bool TiledSupports(const Problem& problem);
 bool TiledWorthwhile(const Problem& problem);
 kernels::Placement TiledWish(const Problem& problem);
