@@ -7,7 +7,7 @@ int64_t FUSELAGE_AVX512_VNNI::MultiplyAtPeak(int64_t repetitions) {
   constexpr int kSums = 16, kMacs = 64;
   __m512i sums[kSums], x = _mm512_set1_epi8(1), w = _mm512_set1_epi8(3);
 #pragma GCC unroll 16
-  for (int i = 0; i < kSums; ++i) sums[i] = _mm512_setzero_si512();
+  for (int i = 0; i < kSums; ++i) sums[i] = _mm512_set1_epi32(i);  // Not all the same: one would do for all.
   for (int64_t n = 0; n < repetitions; ++n) {
 #pragma GCC unroll 16
     for (int i = 0; i < kSums; ++i) sums[i] = _mm512_dpbusd_epi32(sums[i], x, w);
