@@ -1,5 +1,5 @@
 // Lowered graphs on the INT8 kernels give the bits that the interpreter gives: for every instruction set that this
-// machine has, any number of threads, in whichever layouts the codes lie.
+// machine has and for AMX, emulated, any number of threads, in whichever layouts the codes lie.
 #include <functional>
 #include <string>
 #include <vector>
@@ -8,6 +8,7 @@
 #include "interpreter/interpreter.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
+#include "kernels/int8/conv2d/emulated.h"
 #include "kernels/register_all.h"
 #include "runtime/executable.h"
 #include "runtime/testing.h"
@@ -177,18 +178,40 @@ std::vector<Case> Cases() {
   };
 }
 
+// All kernels; convolutions as on a machine with AMX where `amx`.
+void RegisterKernels(bool amx, kernels::KernelRegistry& registry) {
+  kernels::KernelRegistry all;
+  kernels::RegisterAll(all);
+  for (const kernels::KernelEntry* entry : all.Sorted()) {
+    registry.Register(amx && entry->op == "int8.conv2d" ? int8::conv2d::EmulatedAmxEntry() : *entry);
+  }
+}
+
 class Int8Test : public ::testing::TestWithParam<DType> {};
 
 TEST_P(Int8Test, BitIdenticalToTheInterpreter) {
   ir::OpRegistry ops;
   ops::RegisterAll(ops);
-  kernels::KernelRegistry kernels;
-  kernels::RegisterAll(kernels);
+  kernels::KernelRegistry native, amx;
+  RegisterKernels(false, native);
+  RegisterKernels(true, amx);
+  int convolutions_in_tiles = 0, placed = 0;
   for (const Case& c : Cases()) {
     CodeBuilder builder(ops, GetParam());
     const ir::Graph& graph = builder.Output(c.build(builder));
     const std::vector<Tensor> inputs = SeededInputs(graph);
     ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> wanted, interpreter::Run(graph, inputs));
+    for (int threads : {1, 2}) {
+      SCOPED_TRACE(c.name + ", AMX emulated, " + std::to_string(threads) + " threads");
+      ThreadPool pool(threads);
+      ASSERT_OK_AND_ASSIGN(auto executable, Executable::Create(graph, amx, &pool));
+      for (const StepProfile& step : executable->profile()) {
+        convolutions_in_tiles += step.variant == "amx_emulated";
+        placed += step.layout.find(',') != std::string::npos;
+      }
+      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> found, RunOnce(*executable, inputs));
+      for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i].SameBytes(wanted[i])) << "output " << i;
+    }
     for (kernels::Isa isa :
          {kernels::Isa::kScalar, kernels::Isa::kAvx2, kernels::Isa::kAvx512Vnni, kernels::Isa::kAmx}) {
       if (!kernels::CpuSupports(isa)) continue;
@@ -197,7 +220,7 @@ TEST_P(Int8Test, BitIdenticalToTheInterpreter) {
         ThreadPool pool(threads);
         ExecutableOptions options;
         options.isa = isa;
-        ASSERT_OK_AND_ASSIGN(auto executable, Executable::Create(graph, kernels, &pool, options));
+        ASSERT_OK_AND_ASSIGN(auto executable, Executable::Create(graph, native, &pool, options));
         for (int round = 0; round < 2; ++round) {
           ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> found, RunOnce(*executable, inputs));
           for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i].SameBytes(wanted[i])) << "output " << i;
@@ -205,6 +228,8 @@ TEST_P(Int8Test, BitIdenticalToTheInterpreter) {
       }
     }
   }
+  EXPECT_GE(convolutions_in_tiles, 10);
+  EXPECT_GT(placed, 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Codes, Int8Test, ::testing::Values(DType::kU8, DType::kI8),

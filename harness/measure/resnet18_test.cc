@@ -11,6 +11,7 @@
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "ir/text.h"
+#include "kernels/int8/conv2d/emulated.h"
 #include "kernels/register_all.h"
 #include "passes/core/pipeline.h"
 #include "passes/register_all.h"
@@ -82,10 +83,15 @@ class ResNet18Test : public ::testing::Test {
 
   // The logits of test images [first, first + batch).
   Tensor Logits(const ir::Graph& graph, int first, int batch, int threads, kernels::Isa isa = kernels::BestIsa()) {
+    return LogitsOn(kernels_, graph, first, batch, threads, isa);
+  }
+
+  Tensor LogitsOn(const kernels::KernelRegistry& kernels, const ir::Graph& graph, int first, int batch, int threads,
+                  kernels::Isa isa = kernels::BestIsa()) {
     runtime::ThreadPool pool(threads);
     EngineOptions options;
     options.isa = isa;
-    const auto engine = MakeEngine(graph, batch, kernels_, &pool, options);
+    const auto engine = MakeEngine(graph, batch, kernels, &pool, options);
     EXPECT_OK(engine);
     const ImageSamples samples(*test_, *preprocessor_, &pool);
     const auto outputs = (*engine)->Run(*samples.Batch(first, (*engine)->input_types()));
@@ -141,7 +147,7 @@ TEST_F(ResNet18Test, Int8HasTheSameBitsOnEveryIsaForAnyThreadsAndInTheInterprete
   const std::unique_ptr<ir::Graph> graph = Compile(/*int8=*/true);
   const Tensor wanted = Logits(*graph, 0, 1, /*threads=*/1, kernels::Isa::kScalar);
   EXPECT_TRUE(InterpreterLogits(*graph, 0).SameBytes(wanted)) << "interpreter";
-  for (kernels::Isa isa : {kernels::Isa::kScalar, kernels::Isa::kAvx2, kernels::Isa::kAvx512Vnni}) {
+  for (kernels::Isa isa : {kernels::Isa::kScalar, kernels::Isa::kAvx2, kernels::Isa::kAvx512Vnni, kernels::Isa::kAmx}) {
     if (!kernels::CpuSupports(isa)) {
       printf("SKIPPED: this CPU has no %s; its kernels are tested by emulation in kernels/int8\n",
              std::string(kernels::IsaName(isa)).c_str());
@@ -151,6 +157,17 @@ TEST_F(ResNet18Test, Int8HasTheSameBitsOnEveryIsaForAnyThreadsAndInTheInterprete
       EXPECT_TRUE(Logits(*graph, 0, 1, threads, isa).SameBytes(wanted)) << kernels::IsaName(isa) << ", " << threads;
     }
   }
+}
+
+// Two images, since a batch has a layout of its own.
+TEST_F(ResNet18Test, Int8HasTheSameBitsOnEmulatedAmx) {
+  const std::unique_ptr<ir::Graph> graph = Compile(/*int8=*/true);
+  kernels::KernelRegistry amx;
+  for (const kernels::KernelEntry* entry : kernels_.Sorted()) {
+    amx.Register(entry->op == "int8.conv2d" ? int8::conv2d::EmulatedAmxEntry() : *entry);
+  }
+  const Tensor wanted = Logits(*graph, 0, 2, /*threads=*/2);
+  EXPECT_TRUE(LogitsOn(amx, *graph, 0, 2, /*threads=*/2).SameBytes(wanted));
 }
 
 TEST_F(ResNet18Test, TenCompilationsGiveOneProgram) {

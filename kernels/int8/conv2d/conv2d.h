@@ -35,6 +35,8 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const kernels::Ke
 // Where that variant would have input 0, whatever desc's placements say; dense where it does not matter.
 kernels::Placement WishedPlacement(const kernels::KernelDesc& desc, const Variant& variant);
 
+// What Register registers, with a table of variants of the caller's, which must outlive it.
+kernels::KernelEntry EntryOf(absl::Span<const Variant> variants);
 void Register(kernels::KernelRegistry& registry);
 
 }  // namespace fuselage::int8::conv2d

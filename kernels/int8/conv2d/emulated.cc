@@ -1,0 +1,22 @@
+#include "kernels/int8/conv2d/emulated.h"
+
+#include <vector>
+
+#include "kernels/int8/conv2d/conv2d.h"
+#include "kernels/int8/conv2d/variants.h"
+
+namespace fuselage::int8::conv2d {
+
+kernels::KernelEntry EmulatedAmxEntry() {
+  static const auto* const variants = [] {
+    auto* table = new std::vector<Variant>(Variants().begin(), Variants().end());
+    table->insert(table->begin(), {/*name=*/"amx_emulated", /*isa=*/kernels::Isa::kScalar,
+                                   /*supports=*/TiledSupports, /*worthwhile=*/TiledWorthwhile,
+                                   /*make=*/[](const Problem& p) { return MakeTiled(p, TiledAmxEmulated()); },
+                                   /*wish=*/TiledWish});
+    return table;
+  }();
+  return EntryOf(*variants);
+}
+
+}  // namespace fuselage::int8::conv2d
