@@ -32,11 +32,6 @@ struct Rows {
   int64_t size() const { return end - begin; }
 };
 
-// Part i of n.
-Rows Part(Rows rows, int64_t i, int64_t n) {
-  return {rows.begin + rows.size() * i / n, rows.begin + rows.size() * (i + 1) / n};
-}
-
 // From the first tap of the first output row to the last tap of the last one: all, and those inside the input.
 Rows Taps(const Axis& axis, Rows outputs) {
   const int64_t extent = (axis.kernel - 1) * axis.dilation + 1;
@@ -145,15 +140,17 @@ class Conv2dMaxPool : public kernels::UnaryOps {
     const int64_t sections = static_cast<int64_t>(sections_.size());
     int64_t bands = 0, most_rows = 0, conv_scratch = 0, weight_bytes = 0;
     for (int64_t i = 0; i < sections; ++i) {
-      const Rows section = Part({0, pooled_rows_}, i, sections);
-      const int64_t parts = whole ? 1 : CeilDiv(section.size(), band_rows);
-      for (int64_t part = 0; part < parts; ++part) {
-        const Rows before = part == 0 ? Rows() : sections_[i].back().convolved;
-        ASSIGN_OR_RETURN(Band band, MakeBand(layers, Part(section, part, parts), before, whole));
-        most_rows = std::max(most_rows, band.convolved.size());
+      const Rows section = {pooled_rows_ * i / sections, pooled_rows_ * (i + 1) / sections};
+      // Of one height but for the last: each height is a kernel of its own.
+      const int64_t height = whole ? section.size() : CeilDiv(section.size(), CeilDiv(section.size(), band_rows));
+      Rows before;
+      for (int64_t row = section.begin; row < section.end; row += height) {
+        ASSIGN_OR_RETURN(Band band, MakeBand(layers, {row, std::min(row + height, section.end)}, before, whole));
+        before = band.convolved;
+        most_rows = std::max(most_rows, before.size());
         sections_[i].push_back(std::move(band));
       }
-      bands += parts;
+      bands += static_cast<int64_t>(sections_[i].size());
     }
     for (const auto& [key, conv] : convs_) {
       conv_scratch = std::max(conv_scratch, conv->scratch_bytes());
