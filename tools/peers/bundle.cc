@@ -19,7 +19,7 @@ namespace {
 
 using harness::Session;
 
-constexpr char kQuantized[] = "quantized", kLowered[] = "lowered";
+constexpr char kLowered[] = "lowered", kQuantized[] = "quantized";
 
 absl::Status RunPasses(Session& session) {
   RETURN_IF_ERROR(session.CheckVariants());
@@ -94,8 +94,8 @@ absl::Status Write(const harness::RunRequest& request, int samples, report::Prog
   progress.Begin("write the models");
   const ir::Graph& fp32 = *session.variants()[0].graph;
   const ir::Graph& int8 = *session.variants()[1].graph;
-  const ir::Graph& quantized = *session.variants()[2].graph;
-  const ir::Graph& lowered = *session.variants()[3].graph;
+  const ir::Graph& lowered = *session.variants()[2].graph;
+  const ir::Graph& quantized = *session.variants()[3].graph;
   if (lowered.placeholders().size() != 1) {
     return absl::UnimplementedError(
         absl::StrCat("peers want a model with one input, this one has ", lowered.placeholders().size()));
@@ -125,7 +125,7 @@ absl::Status WriteBundle(const harness::RunRequest& request, int samples, report
                                             " variants, want the float network first and the INT8 one last"));
   }
   if (config.variants_size() > 2) config.mutable_variants()->DeleteSubrange(1, config.variants_size() - 2);
-  for (const auto& [name, after] : {std::pair(kQuantized, "quant_lift"), std::pair(kLowered, "lower")}) {
+  for (const auto& [name, after] : {std::pair(kLowered, "lower"), std::pair(kQuantized, "quant_lift")}) {
     auto* variant = config.add_variants();
     variant->set_name(name);
     variant->set_after(after);
@@ -138,7 +138,7 @@ absl::Status WriteBundle(const harness::RunRequest& request, int samples, report
     *results.mutable_environment() = harness::DescribeEnvironment(request.search);
   });
   RETURN_IF_ERROR(Write(prepared, samples, progress, recorder));
-  config.mutable_variants()->DeleteSubrange(0, 2);
+  config.mutable_variants()->DeleteSubrange(0, 3);  // All but the quantized one.
   return WriteSums(prepared, recorder.folder(), progress);
 }
 
