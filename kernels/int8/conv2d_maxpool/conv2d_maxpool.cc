@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -42,11 +43,9 @@ Rows InputOf(const Axis& axis, Rows outputs) {
   return {std::max<int64_t>(taps.begin, 0), std::min(taps.end, axis.in)};
 }
 
+// Those that see padding alone are the first or the last.
 bool EachOutputSeesInput(const Axis& axis) {
-  for (int64_t i = 0; i < axis.out; ++i) {
-    if (InputOf(axis, {i, i + 1}).size() < 1) return false;
-  }
-  return true;
+  return InputOf(axis, {0, 1}).size() > 0 && InputOf(axis, {axis.out - 1, axis.out}).size() > 0;
 }
 
 absl::StatusOr<std::vector<int64_t>> Ints(const KernelDesc& desc, absl::string_view name, size_t count, int64_t least) {
@@ -101,6 +100,9 @@ absl::StatusOr<Layers> LayersOf(const KernelDesc& desc) {
     if (absl::StartsWith(name, "pool_")) pool.attributes.emplace(absl::StripPrefix(name, "pool_"), value);
   }
   ASSIGN_OR_RETURN(layers.pool, maxpool::MakeParams(pool));
+  if (x.shape[0] > std::numeric_limits<int32_t>::max() / layers.pool.window.axes[0].out) {
+    return absl::UnimplementedError("more than 2^31 output rows");
+  }
   return layers;
 }
 
@@ -173,7 +175,7 @@ class Conv2dMaxPool : public kernels::UnaryOps {
     band.convolved = whole ? Rows{0, layers.conv_height.out} : InputOf(pool_height, pooled);
     const Rows fresh = {std::max(band.convolved.begin, before.end), band.convolved.end};
     band.kept = fresh.begin - band.convolved.begin;
-    band.kept_at = band.convolved.begin - before.begin;
+    if (band.kept > 0) band.kept_at = band.convolved.begin - before.begin;
     band.pool = layers.pool;
     band.pool.window.batch = 1;
     Axis& height = band.pool.window.axes[0];
@@ -205,6 +207,7 @@ class Conv2dMaxPool : public kernels::UnaryOps {
     return conv.get();
   }
 
+  // Where the rows that a kernel of ConvOf reads begin; as in the whole image, one follows the other.
   const uint8_t* InputRow(const void* x, int64_t image, int64_t row) const {
     const Shape& shape = input_.shape;
     return static_cast<const uint8_t*>(x) + (image * shape[2] + row) * shape[3] * shape[1];
