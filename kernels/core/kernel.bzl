@@ -60,7 +60,7 @@ def isa_library(name, isa, srcs, deps = [], copts = []):
         )
 
 def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copts = [], deps = []):
-    """One kernel from <name>.{h,cc}, <name>_<isa>.cc, <name>_test.cc and <name>_bench.cc.
+    """One kernel from <name>.{h,cc}, <name>_<isa>.cc, <name>_test.cc and <name>_bench.cc, which `bench` stands for.
 
     Args:
       name: of the folder, the library and the files.
@@ -94,7 +94,12 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
         ] + [":%s_%s_emulated" % (name, isa) for isa in isas if isa in _EMULATED],
     )
 
-    # As a test it only shows that it runs; measure with: bazel run <target> -- --benchmark_min_time=1
+    # As a test it only shows that it runs; measure with: bazel run <folder>:bench -- --benchmark_min_time=1
+    native.alias(
+        name = "bench",
+        testonly = True,
+        actual = ":%s_bench" % name,
+    )
     cc_test(
         name = name + "_bench",
         size = "small",
@@ -103,6 +108,7 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
         deps = [
             ":" + name,
             "//kernels/core/testing",
+            "//kernels/core/testing:peak",
             "//third_party:benchmark_main",
         ],
     )

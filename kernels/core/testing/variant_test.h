@@ -22,16 +22,20 @@ class VariantTest : public ::testing::TestWithParam<Variant> {
   }
 };
 
-// The table, and its AVX-512 row again with the emulated function, which runs everywhere.
+// The table, and its AVX-512 row (AMX row) again with the emulated function, which runs everywhere.
 template <typename Variant, typename Function>
-std::vector<Variant> WithEmulated(absl::Span<const Variant> table, Function* emulated) {
+std::vector<Variant> WithEmulated(absl::Span<const Variant> table, Function* emulated,
+                                  Function* emulated_amx = nullptr) {
   std::vector<Variant> variants(table.begin(), table.end());
   for (const Variant& variant : table) {
-    if (variant.isa != Isa::kAvx512Vnni) continue;
+    Function* const run = variant.isa == Isa::kAvx512Vnni ? emulated
+                          : variant.isa == Isa::kAmx      ? emulated_amx
+                                                          : nullptr;
+    if (run == nullptr) continue;
     variants.push_back(variant);
-    variants.back().name = "emulated avx512_vnni";
+    variants.back().name = variant.isa == Isa::kAmx ? "emulated amx" : "emulated avx512_vnni";
     variants.back().isa = Isa::kScalar;
-    variants.back().run = emulated;
+    variants.back().run = run;
   }
   return variants;
 }

@@ -7,7 +7,7 @@ namespace fuselage::int8::conv2d {
 namespace {
 
 namespace core = kernels::FUSELAGE_AVX512_VNNI;
-namespace amx = kernels::FUSELAGE_AMX;
+namespace tiles = kernels::FUSELAGE_AMX;
 
 using kernels::kTileSums;
 using kernels::TileProduct;
@@ -182,14 +182,14 @@ void Run(const OutputStage& stage, const TileProduct* product, const TileResults
   }
   if (product != nullptr) {
     const int units = static_cast<int>((cursor.left + product->steps - 1) / product->steps);
-    amx::MultiplyTiles(*product, [&] {
+    tiles::MultiplyTiles(*product, [&] {
       if (cursor.left > 0) finish(stage, *results, cursor, units);
     });
   }
   if (cursor.left > 0) finish(stage, *results, cursor, cursor.left);
 }
 
-constexpr TiledPrimitives kTiled = {/*begin=*/amx::ConfigureTiles, /*end=*/amx::ReleaseTiles, /*run=*/Run};
+constexpr TiledPrimitives kTiled = {/*begin=*/tiles::ConfigureTiles, /*end=*/tiles::ReleaseTiles, /*run=*/Run};
 
 }  // namespace
 

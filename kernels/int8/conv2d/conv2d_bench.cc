@@ -1,7 +1,10 @@
 // Every variant on ResNet18's convolutions at 224x224, and all twenty of them in the network's order, as they share the
 // caches in a run. Names: variant/layer/batch/threads.
 //
-//   bazel run //kernels/int8/conv2d:conv2d_bench -- --benchmark_min_time=1 --benchmark_filter=resnet18
+//   bazel run //kernels/int8/conv2d:bench -- --benchmark_min_time=1 --benchmark_filter=resnet18
+//
+// peak_% is of what the variant's instruction set multiplies at most (kernels/core/testing/peak.h), on as many threads.
+// It may exceed 100 for Winograd, which multiplies less than the convolution that it counts.
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -10,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "benchmark/benchmark.h"
+#include "kernels/core/testing/peak.h"
 #include "kernels/int8/conv2d/conv2d.h"
 #include "kernels/int8/conv2d/testing.h"
 
@@ -140,11 +144,15 @@ struct Prepared {
   std::vector<uint8_t> output, scratch;
 };
 
-void SetCounters(benchmark::State& state, int64_t macs, int64_t bytes) {
+void SetCounters(benchmark::State& state, kernels::Isa isa, int threads, int64_t macs, int64_t bytes) {
   state.SetItemsProcessed(state.iterations() * macs);
   state.SetBytesProcessed(state.iterations() * bytes);
   state.counters["GMAC/s"] =
       benchmark::Counter(static_cast<double>(state.iterations() * macs) * 1e-9, benchmark::Counter::kIsRate);
+  if (const double peak = kernels::PeakMacsPerSecond(isa) * threads; peak > 0) {
+    state.counters["peak_%"] =
+        benchmark::Counter(static_cast<double>(state.iterations() * macs) / peak * 100, benchmark::Counter::kIsRate);
+  }
 }
 
 void BenchmarkLayer(benchmark::State& state, const Layer& layer, bool depthwise, const Variant* variant, int batch,
@@ -157,7 +165,7 @@ void BenchmarkLayer(benchmark::State& state, const Layer& layer, bool depthwise,
   SpinningThreads parallel(threads);
   for (auto _ : state) prepared.Run(&parallel);
   SetCounters(
-      state, prepared.kernel->macs(),
+      state, variant->isa, threads, prepared.kernel->macs(),
       static_cast<int64_t>(prepared.instance.input.size() + prepared.output.size()) + prepared.kernel->weight_bytes());
 }
 
@@ -175,7 +183,7 @@ void BenchmarkNetwork(benchmark::State& state, int batch, int threads) {
   for (auto _ : state) {
     for (auto& prepared : network) prepared->Run(&parallel);
   }
-  SetCounters(state, macs, weights);
+  SetCounters(state, kernels::BestIsa(), threads, macs, weights);
   state.counters["weight_MB"] = static_cast<double>(weights) * 1e-6;
 }
 

@@ -484,6 +484,91 @@ TEST(Conv2dTest, NetworkShapesOnSeveralThreads) {
   }
 }
 
+// A layer of ResNet18 (He et al., CVPR 2016, table 1).
+Case Layer(int in_channels, int size, int out_channels, int kernel, int stride) {
+  Case c;
+  c.in_channels = in_channels, c.out_channels = out_channels, c.height = c.width = size;
+  c.kernel_height = c.kernel_width = kernel;
+  c.stride_y = c.stride_x = stride;
+  c.top = c.left = c.bottom = c.right = kernel / 2;
+  c.relu = true;
+  return c;
+}
+
+const Case kResNet18[] = {Layer(3, 224, 64, 7, 2),   Layer(64, 56, 64, 3, 1),   Layer(64, 56, 128, 3, 2),
+                          Layer(64, 56, 128, 1, 2),  Layer(128, 28, 128, 3, 1), Layer(128, 28, 256, 3, 2),
+                          Layer(128, 28, 256, 1, 2), Layer(256, 14, 256, 3, 1), Layer(256, 14, 512, 3, 2),
+                          Layer(256, 14, 512, 1, 2), Layer(512, 7, 512, 3, 1)};
+
+TEST(Conv2dTest, ResNet18InItsPlacements) {
+  uint64_t seed = 1;
+  std::map<std::string, int> ran;
+  for (Case c : kResNet18) {
+    c.threads = 2;
+    c.input_placement = WishedPlacement(Instance(c, seed).Desc(), kEmulated[0]);
+    c.output_placement.halo = 1;
+    if (c.in_channels == c.out_channels) c.residual_type = DType::kU8;
+    ExpectVariantsEqual(c, ++seed, &ran);
+  }
+  EXPECT_EQ(ran["amx_emulated"], 11);
+}
+
+// Images and tiles in several parts, for the caches and the threads.
+TEST(Conv2dTest, LargeBatchesAndImages) {
+  uint64_t seed = 1;
+  std::map<std::string, int> ran;
+  for (const int batch : {7, 20, 64}) {
+    for (const int threads : {1, 3}) {
+      Case c = batch == 64 ? Layer(16, 6, 20, 3, 1) : batch == 20 ? Layer(64, 40, 8, 3, 1) : Layer(512, 5, 160, 3, 1);
+      c.batch = batch;
+      c.threads = threads;
+      c.residual_type = DType::kI8;
+      ExpectVariantsEqual(c, ++seed, &ran);
+      c.input_placement.halo = c.residual_placement.halo = c.output_placement.halo = 1;
+      ExpectVariantsEqual(c, ++seed, &ran);
+    }
+  }
+  ExpectVariantsEqual(Layer(64, 125, 4, 3, 1), ++seed, &ran);
+  EXPECT_EQ(ran["amx_emulated"], 13);
+}
+
+TEST(Conv2dTest, TilesWishForAHaloThatIsThere) {
+  const auto wish = [](const Case& c) { return PlacementText(WishedPlacement(Instance(c, 1).Desc(), kEmulated[0])); };
+  EXPECT_EQ(wish(Layer(3, 224, 64, 7, 2)), "space to depth, halo 2, 16 bytes a pixel");
+  EXPECT_EQ(wish(Layer(64, 56, 64, 3, 1)), "halo 1");
+  EXPECT_EQ(wish(Layer(64, 56, 128, 3, 2)), "phase planes, halo 1");
+  EXPECT_EQ(wish(Layer(64, 56, 128, 1, 2)), "phase planes, halo 1");
+  EXPECT_EQ(wish(Layer(512, 7, 512, 3, 1)), "halo 1, 576 bytes a pixel");
+  EXPECT_EQ(wish(Layer(512, 7, 512, 1, 1)), "dense");
+  EXPECT_EQ(wish(Layer(24, 7, 512, 1, 1)), "24 bytes a pixel");
+  Case wide = Layer(16, 8, 16, 3, 1);
+  wide.top = wide.bottom = 100;
+  EXPECT_EQ(CreateVariant(Instance(wide, 1).Desc(), kEmulated[0]).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(Conv2dTest, TakesPlacementsThatCostItNothing) {
+  kernels::KernelRegistry registry;
+  Register(registry);
+  const kernels::KernelEntry* entry = registry.FindOrNull("int8.conv2d");
+  Case c = Layer(64, 8, 64, 3, 1);
+  const auto places = [&] {
+    const Instance instance(c, 1);
+    KernelDesc desc = instance.Desc();
+    desc.isa = kernels::Isa::kAvx2;
+    return entry->places(desc);
+  };
+  EXPECT_TRUE(places());
+  c.input_placement.halo = c.output_placement.halo = 1;
+  EXPECT_TRUE(places());
+  c.output_placement.blocking = kernels::Blocking::kPhasePlanes;
+  EXPECT_FALSE(places());  // Only the scalar variant would.
+  const Instance instance(c, 1);
+  KernelDesc desc = instance.Desc();
+  desc.isa = kernels::Isa::kAvx2;
+  EXPECT_TRUE(entry->wished_placement(desc).dense());
+}
+
 TEST(Conv2dTest, VariantsThatThisMachineCannotRun) {
   for (const Variant& variant : Variants()) {
     if (kernels::CpuSupports(variant.isa)) continue;

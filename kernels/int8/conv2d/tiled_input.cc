@@ -167,7 +167,10 @@ std::optional<Placement> PlacementForTiles(const Geometry& g) {
   if (!halves && halo == 0 && ReadInTiles(g, PlacedTensor(shape, placement))) return placement;
   placement.halo = static_cast<int>(halo);
   int pixel_bytes = g.in_channels;
-  if (halves) placement.blocking = Blocking::kPhasePlanes;
+  if (halves) {
+    placement.blocking = Blocking::kPhasePlanes;
+    placement.halo = std::max(1, placement.halo);  // A 1x1 shortcut wishes for what the 3x3 beside it does.
+  }
   if (halves && 4 * g.in_channels <= kTileRowBytes) {
     placement.blocking = Blocking::kSpaceToDepth;
     pixel_bytes = static_cast<int>(RoundUp(4 * g.in_channels, 16));

@@ -15,15 +15,18 @@ using kernels::Epilogue;
 using kernels::Isa;
 using kernels::KernelDesc;
 
+// Fewer rows stream the weights, and AVX-512 VNNI's products are fast enough for that.
+bool FillsTiles(const Params& params) { return params.rows >= 16; }
+
 constexpr Variant kVariants[] = {
-    {"scalar", Isa::kScalar, nullptr, {1, 1, 2}, scalar::Run},
-    {"avx2", Isa::kAvx2, nullptr, {8, 2, 2}, avx2::Run},
-    {"avx512_vnni", Isa::kAvx512Vnni, nullptr, {16, 4, 1}, avx512_vnni::Run},
+    {"scalar", Isa::kScalar, nullptr, {1, 1, 1, 2}, 64, scalar::Run},
+    {"avx2", Isa::kAvx2, nullptr, {8, 2, 2, 2}, 64, avx2::Run},
+    {"avx512_vnni", Isa::kAvx512Vnni, nullptr, {16, 4, 4, 1}, 64, avx512_vnni::Run},
+    {"amx", Isa::kAmx, FillsTiles, {16, 4, 64, 1, 16}, 256, amx::Run},
 };
 
-// A task is this many channels of this many rows: its weights stay in the first cache while rows pass.
+// A task is this many channels of some rows: its weights stay in the first cache while rows pass.
 constexpr int64_t kTaskChannels = 64;
-constexpr int64_t kTaskRows = 64;
 
 int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
@@ -43,7 +46,7 @@ class Linear : public kernels::UnaryOps {
     input_depth_ = weight.dim(1);
     params_.channels = channels;
     params_.rows = channels == 0 ? 0 : y.num_elements() / channels;
-    params_.depth = RoundUp(input_depth_, variant.packing.group);
+    params_.depth = RoundUp(input_depth_, variant.packing.step);
     params_.float_output = y.dtype == DType::kF32;
     params_.relu = desc.GetString("activation") == "relu";
     const int64_t padded = RoundUp(channels, variant.packing.block);
@@ -60,11 +63,17 @@ class Linear : public kernels::UnaryOps {
     }
     Pack(weight, padded);
     params_.weight = weight_.data<int8_t>();
+    const int64_t tile_bytes = variant.packing.tile_rows * variant.packing.step;
+    for (int64_t k = 0; k < params_.depth && tile_bytes > 0; k += variant.packing.step) {
+      tile_offsets_.push_back(k / variant.packing.step * tile_bytes);
+    }
+    params_.tile_offsets = tile_offsets_.data();
     params_.addend = addend_.data();
     params_.multiplier = multiplier_.data();
     params_.float_bias = float_bias_.data();
     set_variant(variant.name);
-    set_scratch_bytes(params_.rows * params_.depth * variant.packing.x_bytes);
+    const int64_t packed_rows = RoundUp(params_.rows, std::max(1, variant.packing.tile_rows));
+    set_scratch_bytes(packed_rows * params_.depth * variant.packing.x_bytes);
     set_weight_bytes(weight_.byte_size() + padded * int64_t{3 * sizeof(float)});
     set_macs(params_.rows * channels * input_depth_);
   }
@@ -96,7 +105,9 @@ class Linear : public kernels::UnaryOps {
     const uint8_t flip = input_type_ == DType::kI8 ? 0x80 : 0;
     for (int64_t row = begin; row < end; ++row) {
       const uint8_t* from = static_cast<const uint8_t*>(x) + row * input_depth_;
-      if (variant_.packing.x_bytes == 1) {
+      if (variant_.packing.tile_rows > 0) {
+        PackTileRow(from, flip, row, static_cast<uint8_t*>(packed));
+      } else if (variant_.packing.x_bytes == 1) {
         uint8_t* to = static_cast<uint8_t*>(packed) + row * depth;
         for (int64_t k = 0; k < input_depth_; ++k) to[k] = from[k] ^ flip;
         std::memset(to + input_depth_, 0, tail);
@@ -109,17 +120,28 @@ class Linear : public kernels::UnaryOps {
     }
   }
 
+  void PackTileRow(const uint8_t* from, uint8_t flip, int64_t row, uint8_t* packed) const {
+    const int64_t rows = variant_.packing.tile_rows, step = variant_.packing.step;
+    uint8_t* to = packed + row / rows * rows * params_.depth + row % rows * step;
+    for (int64_t k = 0; k < input_depth_; k += step, to += rows * step) {
+      const int64_t count = std::min(step, input_depth_ - k);
+      for (int64_t i = 0; i < count; ++i) to[i] = from[k + i] ^ flip;
+      std::memset(to + count, 0, step - count);
+    }
+  }
+
   void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
     void* packed = context.scratch.data;
     const int64_t rows = params_.rows, channels = params_.channels;
-    kernels::ForRanges(*context.parallel, rows, kTaskRows,
+    const int64_t most_rows = variant_.task_rows;
+    kernels::ForRanges(*context.parallel, rows, most_rows,
                        [&](int64_t begin, int64_t end) { PackRows(x, packed, begin, end); });
-    const int64_t row_tasks = (rows + kTaskRows - 1) / kTaskRows;
+    const int64_t row_tasks = (rows + most_rows - 1) / most_rows;
     const int64_t channel_tasks = (channels + kTaskChannels - 1) / kTaskChannels;
     context.parallel->For(static_cast<int>(row_tasks * channel_tasks), [&](int task, int) {
-      const int64_t row = task % row_tasks * kTaskRows, channel = task / row_tasks * kTaskChannels;
+      const int64_t row = task % row_tasks * most_rows, channel = task / row_tasks * kTaskChannels;
       variant_.run(params_, packed, y,
-                   {row, std::min(rows, row + kTaskRows), channel, std::min(channels, channel + kTaskChannels)});
+                   {row, std::min(rows, row + most_rows), channel, std::min(channels, channel + kTaskChannels)});
     });
   }
 
@@ -128,6 +150,7 @@ class Linear : public kernels::UnaryOps {
   int64_t input_depth_ = 0;
   Params params_;
   Tensor weight_;
+  std::vector<int64_t> tile_offsets_;
   std::vector<int32_t> addend_;
   std::vector<float> multiplier_, float_bias_;
 };
@@ -166,7 +189,11 @@ absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
 absl::Span<const Variant> Variants() { return kVariants; }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
-  return CreateVariant(desc, kernels::BestVariant(Variants(), desc.isa, Params()));
+  RETURN_IF_ERROR(CheckedEpilogue(desc).status());
+  Params params;
+  params.channels = desc.output().shape.back();
+  params.rows = params.channels == 0 ? 0 : desc.output().num_elements() / params.channels;
+  return CreateVariant(desc, kernels::BestVariant(Variants(), desc.isa, params));
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc& desc, const Variant& variant) {

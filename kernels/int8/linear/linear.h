@@ -14,19 +14,22 @@
 
 namespace fuselage::int8::linear {
 
-// How a variant wants its operands. Both x and w are padded with zeros along K to a multiple of `group`, w also along N
+// How a variant wants its operands. Both x and w are padded with zeros along K to a multiple of `step`, w also along N
 // to a multiple of `block`.
 //   w: [N / block][K / group][block][group] i8
 //   x: [M][K], each code as i16; or, where x_bytes is 1, as u8, an i8 code as code + 128
+//      with `tile_rows`: [M / tile_rows][K / step][tile_rows][step], where rows that do not exist hold anything
 struct Packing {
-  int block = 1, group = 1;
+  int block = 1, group = 1, step = 1;
   int x_bytes = 2;
+  int tile_rows = 0;
 };
 
 // Arrays have an entry per channel, padded to a multiple of the packing's block.
 struct Params {
-  int64_t rows = 0, channels = 0, depth = 0;  // M; N; K, padded to a multiple of the packing's group.
+  int64_t rows = 0, channels = 0, depth = 0;  // M; N; K, padded to a multiple of the packing's step.
   const int8_t* weight = nullptr;
+  const int64_t* tile_offsets = nullptr;  // [depth / step], bytes: where the steps of a packed x's row are; for tiles.
   // What is added to the accumulator: b32, or -z_x * sum w for a float output; less 128 * sum w where x is code + 128.
   const int32_t* addend = nullptr;
   const float* multiplier = nullptr;  // m, or s_x * s_w[c].
@@ -50,6 +53,7 @@ struct Variant {
   kernels::Isa isa;
   bool (*accepts)(const Params&);
   Packing packing;
+  int64_t task_rows;  // At most so many rows in one call.
   Function* run;
 };
 
@@ -70,6 +74,12 @@ namespace avx512_vnni {
 Function Run;
 }
 namespace avx512_vnni_emulated {  // Linked into tests only.
+Function Run;
+}
+namespace amx {
+Function Run;
+}
+namespace amx_emulated {  // Linked into tests only.
 Function Run;
 }
 

@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "benchmark/benchmark.h"
+#include "kernels/core/testing/peak.h"
 #include "kernels/core/testing/testing.h"
 #include "kernels/int8/linear/linear.h"
 
@@ -30,6 +31,11 @@ void Run(benchmark::State& state, const Variant& variant) {
     benchmark::ClobberMemory();
   }
   state.SetItemsProcessed(state.iterations() * kernel->macs());
+  const double macs = static_cast<double>(state.iterations() * kernel->macs());
+  state.counters["GMAC/s"] = benchmark::Counter(macs * 1e-9, benchmark::Counter::kIsRate);
+  if (const double peak = kernels::PeakMacsPerSecond(variant.isa); peak > 0) {
+    state.counters["peak_%"] = benchmark::Counter(macs / peak * 100, benchmark::Counter::kIsRate);
+  }
   state.SetBytesProcessed(state.iterations() * kernel->weight_bytes());
 }
 

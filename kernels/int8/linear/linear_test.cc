@@ -74,9 +74,10 @@ double Wanted(Layer& layer, const Tensor& x, int64_t row, int64_t n) {
 
 std::vector<Layer> Layers() {
   std::vector<Layer> layers;
-  const int64_t sizes[][3] = {{1, 10, 512}, {1, 1, 1},     {2, 3, 5},    {3, 7, 31},  {4, 8, 32},
-                              {5, 9, 33},   {1, 33, 64},   {1, 100, 17}, {7, 65, 66}, {65, 17, 12},
-                              {130, 70, 4}, {16, 64, 128}, {0, 5, 8},    {3, 0, 4}};
+  const int64_t sizes[][3] = {{1, 10, 512}, {1, 1, 1},     {2, 3, 5},      {3, 7, 31},     {4, 8, 32},
+                              {5, 9, 33},   {1, 33, 64},   {1, 100, 17},   {7, 65, 66},    {65, 17, 12},
+                              {130, 70, 4}, {16, 64, 128}, {0, 5, 8},      {3, 0, 4},      {17, 64, 64},
+                              {31, 16, 65}, {48, 33, 200}, {64, 100, 512}, {300, 130, 192}};
   int n = 0;
   for (const auto& s : sizes) {
     for (const Output output : {Output::kU8, Output::kI8, Output::kF32}) {
@@ -147,7 +148,8 @@ TEST_P(VariantTest, DoesNotSaturate) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, VariantTest,
-                         ::testing::ValuesIn(kernels::WithEmulated(Variants(), avx512_vnni_emulated::Run)),
+                         ::testing::ValuesIn(kernels::WithEmulated(Variants(), avx512_vnni_emulated::Run,
+                                                                   amx_emulated::Run)),
                          kernels::VariantName());
 
 TEST(Create, TakesNoBias) {

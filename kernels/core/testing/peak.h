@@ -1,0 +1,36 @@
+// What an instruction set's multiplications reach on this machine at most: what benchmarks are compared with.
+#ifndef FUSELAGE_KERNELS_CORE_TESTING_PEAK_H_
+#define FUSELAGE_KERNELS_CORE_TESTING_PEAK_H_
+
+#include <cstdint>
+
+#include "kernels/core/isa.h"
+
+namespace fuselage::kernels {
+
+// Exact u8 x i8 multiply-accumulates per second on one thread, measured once, in about 20 ms: vpmaddwd and vpaddd
+// (AVX2) or vpdpbusd (AVX-512 VNNI) on registers; TDPBUSD on 2 x 2 tiles of sums, its factors in the first-level cache
+// (AMX). 0 for scalar code, and where the CPU lacks the instruction set.
+double PeakMacsPerSecond(Isa isa);
+
+// `repetitions` of the loop; the multiply-accumulates of them all.
+using PeakLoop = int64_t(int64_t repetitions);
+namespace avx2 {
+PeakLoop MultiplyAtPeak;
+}
+namespace avx512_vnni {
+PeakLoop MultiplyAtPeak;
+}
+namespace avx512_vnni_emulated {
+PeakLoop MultiplyAtPeak;
+}
+namespace amx {
+PeakLoop MultiplyAtPeak;
+}
+namespace amx_emulated {
+PeakLoop MultiplyAtPeak;
+}
+
+}  // namespace fuselage::kernels
+
+#endif  // FUSELAGE_KERNELS_CORE_TESTING_PEAK_H_
