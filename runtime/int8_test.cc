@@ -8,6 +8,7 @@
 #include "interpreter/interpreter.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
+#include "kernels/int8/conv2d/conv2d.h"
 #include "kernels/int8/conv2d/emulated.h"
 #include "kernels/register_all.h"
 #include "runtime/executable.h"
@@ -206,7 +207,8 @@ void RegisterKernels(bool amx, kernels::KernelRegistry& registry) {
   kernels::KernelRegistry all;
   kernels::RegisterAll(all);
   for (const kernels::KernelEntry* entry : all.Sorted()) {
-    registry.Register(amx && entry->op == "int8.conv2d" ? int8::conv2d::EmulatedAmxEntry() : *entry);
+    registry.Register(amx && entry->op == "int8.conv2d" ? int8::conv2d::EntryOf(int8::conv2d::EmulatedAmxVariants())
+                                                        : *entry);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "ir/text.h"
+#include "kernels/int8/conv2d/conv2d.h"
 #include "kernels/int8/conv2d/emulated.h"
 #include "kernels/register_all.h"
 #include "passes/core/pipeline.h"
@@ -165,7 +166,7 @@ TEST_F(ResNet18Test, Int8HasTheSameBitsOnEmulatedAmx) {
   const std::unique_ptr<ir::Graph> graph = Compile(/*int8=*/true);
   kernels::KernelRegistry amx;
   for (const kernels::KernelEntry* entry : kernels_.Sorted()) {
-    amx.Register(entry->op == "int8.conv2d" ? int8::conv2d::EmulatedAmxEntry() : *entry);
+    amx.Register(entry->op == "int8.conv2d" ? int8::conv2d::EntryOf(int8::conv2d::EmulatedAmxVariants()) : *entry);
   }
   const Tensor wanted = Logits(*graph, 0, 2, /*threads=*/2);
   EXPECT_TRUE(LogitsOn(amx, *graph, 0, 2, /*threads=*/2).SameBytes(wanted));

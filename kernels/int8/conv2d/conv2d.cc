@@ -29,7 +29,8 @@ bool NotDepthwise(const Problem& problem) { return !DepthwiseSupports(Dense(prob
 constexpr Variant kVariants[] = {
     {/*name=*/"amx", /*isa=*/Isa::kAmx, /*supports=*/TiledSupports,
      /*worthwhile=*/[](const Problem& problem) { return NotDepthwise(problem) && TiledWorthwhile(problem); },
-     /*make=*/[](const Problem& problem) { return MakeTiled(problem, TiledAmx()); }, /*wish=*/TiledWish},
+     /*make=*/[](const Problem& problem) { return MakeTiled(problem, TiledAmx()); }, /*wish=*/TiledWish,
+     /*reads_halo=*/TiledReadsHalo},
     {/*name=*/"avx512_vnni winograd", /*isa=*/Isa::kAvx512Vnni,
      /*supports=*/WinogradSupports,
      /*worthwhile=*/[](const Problem& problem) { return WinogradWorthwhile(problem, WinogradAvx512Vnni()); },
@@ -233,16 +234,6 @@ const Variant* Choose(absl::Span<const Variant> variants, const Problem& problem
   return nullptr;
 }
 
-absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateFrom(absl::Span<const Variant> variants,
-                                                            const KernelDesc& desc) {
-  using Result = std::unique_ptr<kernels::Kernel>;
-  return WithProblem<Result>(desc, [&](const Problem& problem) -> absl::StatusOr<Result> {
-    const Variant* variant = Choose(variants, problem, desc.isa);
-    if (variant == nullptr) return absl::UnimplementedError("int8.conv2d: no variant");
-    return std::make_unique<Conv2d>(desc, *variant, problem);
-  });
-}
-
 // No placement makes it choose another variant than it would for dense operands.
 bool Places(absl::Span<const Variant> variants, const KernelDesc& desc) {
   const absl::StatusOr<bool> places = WithProblem<bool>(desc, [&](const Problem& problem) -> absl::StatusOr<bool> {
@@ -264,6 +255,30 @@ Placement Wish(absl::Span<const Variant> variants, const KernelDesc& desc) {
 absl::Span<const Variant> Variants() { return kVariants; }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) { return CreateFrom(kVariants, desc); }
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateFrom(absl::Span<const Variant> variants,
+                                                            const KernelDesc& desc) {
+  using Result = std::unique_ptr<kernels::Kernel>;
+  return WithProblem<Result>(desc, [&](const Problem& problem) -> absl::StatusOr<Result> {
+    const Variant* variant = Choose(variants, problem, desc.isa);
+    if (variant == nullptr) return absl::UnimplementedError("int8.conv2d: no variant");
+    return std::make_unique<Conv2d>(desc, *variant, problem);
+  });
+}
+
+bool ReadsHalo(const KernelDesc& desc, const Variant& variant) {
+  const absl::StatusOr<bool> reads = WithProblem<bool>(desc, [&](const Problem& problem) -> absl::StatusOr<bool> {
+    return variant.reads_halo != nullptr && variant.supports(problem) && variant.reads_halo(problem);
+  });
+  return reads.ok() && *reads;
+}
+
+const Variant* HaloReaderOrNull(absl::Span<const Variant> variants, const KernelDesc& desc) {
+  const auto variant = WithProblem<const Variant*>(desc, [&](const Problem& problem) -> absl::StatusOr<const Variant*> {
+    return Choose(variants, problem, desc.isa);
+  });
+  return variant.ok() && *variant != nullptr && ReadsHalo(desc, **variant) ? *variant : nullptr;
+}
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc& desc, const Variant& variant) {
   using Result = std::unique_ptr<kernels::Kernel>;

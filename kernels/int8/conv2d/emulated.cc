@@ -7,16 +7,17 @@
 
 namespace fuselage::int8::conv2d {
 
-kernels::KernelEntry EmulatedAmxEntry() {
+absl::Span<const Variant> EmulatedAmxVariants() {
   static const auto* const variants = [] {
     auto* table = new std::vector<Variant>(Variants().begin(), Variants().end());
     table->insert(table->begin(), {/*name=*/"amx_emulated", /*isa=*/kernels::Isa::kScalar,
                                    /*supports=*/TiledSupports, /*worthwhile=*/TiledWorthwhile,
                                    /*make=*/[](const Problem& p) { return MakeTiled(p, TiledAmxEmulated()); },
-                                   /*wish=*/TiledWish});
+                                   /*wish=*/TiledWish,
+                                   /*reads_halo=*/TiledReadsHalo});
     return table;
   }();
-  return EntryOf(*variants);
+  return *variants;
 }
 
 }  // namespace fuselage::int8::conv2d

@@ -2,12 +2,13 @@
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_EMULATED_H_
 #define FUSELAGE_KERNELS_INT8_CONV2D_EMULATED_H_
 
-#include "kernels/core/registry.h"
+#include "absl/types/span.h"
+#include "kernels/int8/conv2d/variant.h"
 
 namespace fuselage::int8::conv2d {
 
-// Chooses AMX wherever a machine with it would, else as Register's entry does. Runs on every machine.
-kernels::KernelEntry EmulatedAmxEntry();
+// For EntryOf: the table of Variants() with AMX, which every machine runs so, before all.
+absl::Span<const Variant> EmulatedAmxVariants();
 
 }  // namespace fuselage::int8::conv2d
 

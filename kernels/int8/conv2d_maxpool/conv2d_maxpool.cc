@@ -18,8 +18,10 @@
 namespace fuselage::int8::conv2d_maxpool {
 namespace {
 
+using kernels::Blocking;
 using kernels::Kernel;
 using kernels::KernelDesc;
+using kernels::Placement;
 using Axis = kernels::PoolWindow::Axis;
 
 constexpr int64_t kBandBytes = 128 << 10;  // Of convolved rows: a part of the second-level cache.
@@ -63,9 +65,10 @@ struct Layers {
   KernelDesc conv;
   Axis conv_height;
   maxpool::Params pool;
+  absl::Span<const conv2d::Variant> variants;  // Of the convolution.
 };
 
-absl::StatusOr<Layers> LayersOf(const KernelDesc& desc) {
+absl::StatusOr<Layers> LayersOf(absl::Span<const conv2d::Variant> variants, const KernelDesc& desc) {
   const Tensor* weight = desc.ParameterOrNull("weight");
   if (!desc.has_input(0) || desc.inputs.size() != 1 || desc.outputs.size() != 1 || weight == nullptr) {
     return absl::InvalidArgumentError("wanted one operand, one result and a constant weight");
@@ -91,10 +94,13 @@ absl::StatusOr<Layers> LayersOf(const KernelDesc& desc) {
   layers.conv = desc;
   layers.conv.op = "int8.conv2d";
   layers.conv.threads = 1;
+  layers.conv.output_placement = kernels::Placement();
+  layers.variants = variants;
   layers.conv.outputs[0].shape = {x.shape[0], weight->dim(0), axes[0].out, axes[1].out};
 
   KernelDesc pool = desc;
   pool.inputs = {layers.conv.output()};
+  pool.input_placements.clear();
   pool.attributes.clear();
   for (const auto& [name, value] : desc.attributes) {
     if (absl::StartsWith(name, "pool_")) pool.attributes.emplace(absl::StripPrefix(name, "pool_"), value);
@@ -127,10 +133,11 @@ class Conv2dMaxPool : public kernels::UnaryOps {
   Conv2dMaxPool(const KernelDesc& desc, const Layers& layers)
       : UnaryOps(desc),
         pool_(kernels::BestVariant(maxpool::Variants(), desc.isa, layers.pool)),
-        input_(desc.input(0)),
+        input_(desc.input(0).shape, desc.input_placement(0)),
+        output_(desc.output().shape, desc.output_placement),
+        padding_(static_cast<uint8_t>(desc.output().quant->zero_point())),
         batch_(layers.pool.window.batch),
         convolved_row_bytes_(layers.pool.window.axes[1].in * layers.pool.window.channels),
-        pooled_row_bytes_(layers.pool.window.axes[1].out * layers.pool.window.channels),
         pooled_rows_(layers.pool.window.axes[0].out) {}
 
   // A row that sees nothing but padding leaves no image to convolve: then all is one band.
@@ -183,11 +190,32 @@ class Conv2dMaxPool : public kernels::UnaryOps {
     height.out = pooled.size();
     height.pad_begin = band.convolved.begin - Taps(pool_height, pooled).begin;
     if (fresh.size() > 0) {
-      const Rows input = whole ? Rows{0, layers.conv_height.in} : InputOf(layers.conv_height, fresh);
+      const Rows input = whole                      ? Rows{0, layers.conv_height.in}
+                         : input_.placement.dense() ? InputOf(layers.conv_height, fresh)
+                                                    : RowsInPlace(layers.conv_height, fresh);
       band.input_row = input.begin;
       ASSIGN_OR_RETURN(band.conv, ConvOf(layers, fresh, input));
     }
     return band;
+  }
+
+  // Of a placed input the rows from the one on that the first output of the image would start at: what lies around
+  // them is read as padding, be it other rows or the halo.
+  static Rows RowsInPlace(const Axis& axis, Rows fresh) {
+    const int64_t begin = fresh.begin * axis.stride;
+    return {begin, std::min({Taps(axis, fresh).end, begin + fresh.size() * axis.stride, axis.in})};
+  }
+
+  // By the variant that the whole convolution would choose, if it reads every band in place.
+  absl::StatusOr<std::unique_ptr<Kernel>> ConvInPlace(const Layers& layers, Rows input, const KernelDesc& desc) const {
+    const conv2d::Variant* variant = conv2d::HaloReaderOrNull(layers.variants, layers.conv);
+    const Blocking blocking = input_.placement.blocking;
+    const bool addressable =
+        blocking == Blocking::kNone || (blocking == Blocking::kSpaceToDepth && input.begin % 2 == 0);
+    if (variant == nullptr || !addressable || input.size() < 1 || !conv2d::ReadsHalo(desc, *variant)) {
+      return absl::UnimplementedError(absl::StrCat("bands of an input with ", PlacementText(input_.placement)));
+    }
+    return conv2d::CreateVariant(desc, *variant);
   }
 
   // The kernel that computes the rows `fresh` from the rows `input`, as an image of its own.
@@ -202,15 +230,19 @@ class Conv2dMaxPool : public kernels::UnaryOps {
       desc.outputs[0].shape[2] = fresh.size();
       const std::vector<int64_t>& padding = layers.conv.GetInts("padding");
       desc.attributes.insert_or_assign("padding", std::vector<int64_t>{top, padding[1], bottom, padding[3]});
-      ASSIGN_OR_RETURN(conv, conv2d::Create(desc));
+      if (input_.placement.dense()) {
+        ASSIGN_OR_RETURN(conv, conv2d::CreateFrom(layers.variants, desc));
+      } else {
+        ASSIGN_OR_RETURN(conv, ConvInPlace(layers, input, desc));
+      }
     }
     return conv.get();
   }
 
   // Where the rows that a kernel of ConvOf reads begin; as in the whole image, one follows the other.
+  // Where an image of the rows from `row` on begins, with the halo above it.
   const uint8_t* InputRow(const void* x, int64_t image, int64_t row) const {
-    const Shape& shape = input_.shape;
-    return static_cast<const uint8_t*>(x) + (image * shape[2] + row) * shape[3] * shape[1];
+    return static_cast<const uint8_t*>(x) + input_.Offset(image, row, 0) - input_.first;
   }
 
   void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
@@ -218,9 +250,10 @@ class Conv2dMaxPool : public kernels::UnaryOps {
     context.parallel->For(static_cast<int>(batch_ * sections), [&](int task, int thread) {
       const int64_t image = task / sections;
       uint8_t* scratch = static_cast<uint8_t*>(context.scratch.data) + thread * thread_bytes_;
-      uint8_t* pooled = static_cast<uint8_t*>(y) + image * pooled_rows_ * pooled_row_bytes_;
       for (const Band& band : sections_[task % sections]) {
-        RunBand(band, InputRow(x, image, band.input_row), pooled + band.pooled.begin * pooled_row_bytes_, scratch);
+        uint8_t* pooled = static_cast<uint8_t*>(y) + output_.Offset(image, band.pooled.begin, 0) - output_.first;
+        RunBand(band, InputRow(x, image, band.input_row), pooled, scratch);
+        if (!output_.placement.dense()) output_.FillHalo(y, padding_, image, band.pooled.begin, band.pooled.end);
       }
     });
   }
@@ -230,18 +263,19 @@ class Conv2dMaxPool : public kernels::UnaryOps {
     std::memmove(scratch, scratch + band.kept_at * convolved_row_bytes_, kept_bytes);
     if (band.conv != nullptr) {
       kernels::Serial serial;
-      const absl::Status status = band.conv->Run(
-          {{x, band.conv->inputs()[0]->byte_size()}}, {{scratch + kept_bytes, band.conv->outputs()[0].byte_size()}},
-          {&serial, {scratch + convolved_bytes_, thread_bytes_ - convolved_bytes_}});
+      const absl::Status status =
+          band.conv->Run({{x, input_.bytes}}, {{scratch + kept_bytes, band.conv->outputs()[0].byte_size()}},
+                         {&serial, {scratch + convolved_bytes_, thread_bytes_ - convolved_bytes_}});
       FUSELAGE_CHECK(status.ok());
     }
     pool_.run(band.pool, scratch, y, 0, band.pooled.size());
   }
 
   const maxpool::Variant pool_;
-  const TensorType input_;
+  const kernels::PlacedTensor input_, output_;
+  const uint8_t padding_;
   const int64_t batch_;
-  const int64_t convolved_row_bytes_, pooled_row_bytes_, pooled_rows_;
+  const int64_t convolved_row_bytes_, pooled_rows_;
   std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, std::unique_ptr<Kernel>> convs_;  // See ConvOf.
   std::vector<std::vector<Band>> sections_;                                                  // Of an image.
   int64_t convolved_bytes_ = 0, thread_bytes_ = 0;
@@ -255,21 +289,43 @@ int64_t BandRows(const Layers& layers) {
   return std::max<int64_t>(1, (rows - (height.kernel - 1) * height.dilation - 1) / height.stride + 1);
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc) {
-  ASSIGN_OR_RETURN(const Layers layers, LayersOf(desc));
+absl::StatusOr<std::unique_ptr<Kernel>> CreateInBands(absl::Span<const conv2d::Variant> variants,
+                                                      const KernelDesc& desc) {
+  ASSIGN_OR_RETURN(const Layers layers, LayersOf(variants, desc));
   return Conv2dMaxPool::Make(desc, layers, BandRows(layers));
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateWithBands(const KernelDesc& desc, int64_t band_rows) {
-  ASSIGN_OR_RETURN(const Layers layers, LayersOf(desc));
+// Every band must be able to read in place; their weights are few.
+bool Places(absl::Span<const conv2d::Variant> variants, const KernelDesc& desc) {
+  return CreateInBands(variants, desc).ok();
+}
+
+Placement Wish(absl::Span<const conv2d::Variant> variants, const KernelDesc& desc) {
+  const absl::StatusOr<Layers> layers = LayersOf(variants, desc);
+  return layers.ok() ? conv2d::EntryOf(variants).wished_placement(layers->conv) : Placement();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc) {
+  return CreateInBands(conv2d::Variants(), desc);
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateWithBands(absl::Span<const conv2d::Variant> variants,
+                                                        const KernelDesc& desc, int64_t band_rows) {
+  ASSIGN_OR_RETURN(const Layers layers, LayersOf(variants, desc));
   return Conv2dMaxPool::Make(desc, layers, band_rows);
 }
 
-void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.conv2d_max_pool2d", /*quantized_form_of=*/"", kernels::LayoutRule::kNhwc,
-                     /*float_output=*/false, Create});
+kernels::KernelEntry EntryWith(absl::Span<const conv2d::Variant> variants) {
+  kernels::KernelEntry entry;
+  entry.op = "int8.conv2d_max_pool2d";
+  entry.create = [variants](const KernelDesc& desc) { return CreateInBands(variants, desc); };
+  entry.places = [variants](const KernelDesc& desc) { return Places(variants, desc); };
+  entry.wished_placement = [variants](const KernelDesc& desc) { return Wish(variants, desc); };
+  return entry;
 }
+
+void Register(kernels::KernelRegistry& registry) { registry.Register(EntryWith(conv2d::Variants())); }
 
 }  // namespace fuselage::int8::conv2d_maxpool

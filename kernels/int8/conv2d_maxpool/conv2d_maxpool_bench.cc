@@ -59,7 +59,7 @@ struct Kernels {
                         {"pool_dilation", Ints{1, 1}},
                         {"pool_ceil_mode", false}};
     if (how != kApart) {
-      kernels.push_back(*(how == kFused ? Create(whole) : CreateWithBands(whole, how)));
+      kernels.push_back(*(how == kFused ? Create(whole) : CreateWithBands(conv2d::Variants(), whole, how)));
     } else {
       KernelDesc conv = whole, pool = whole;
       conv.outputs[0].shape[2] = conv.outputs[0].shape[3] = conv_size;

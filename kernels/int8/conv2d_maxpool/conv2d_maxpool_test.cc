@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "kernels/core/testing/testing.h"
 #include "kernels/int8/conv2d/conv2d.h"
+#include "kernels/int8/conv2d/emulated.h"
 #include "kernels/int8/maxpool/maxpool.h"
 
 namespace fuselage::int8::conv2d_maxpool {
@@ -122,27 +123,77 @@ void ExpectTheBitsOfTheParts(const Case& c, uint64_t seed = 1) {
       ASSERT_TRUE(layer.Run(Create(layer.whole), x, threads).SameBytes(wanted))
           << ToString(c) << " " << kernels::IsaName(isa) << " on " << threads;
       for (const int64_t rows : {1, 2, 3}) {
-        ASSERT_TRUE(layer.Run(CreateWithBands(layer.whole, rows), x, threads).SameBytes(wanted))
+        ASSERT_TRUE(layer.Run(CreateWithBands(conv2d::Variants(), layer.whole, rows), x, threads).SameBytes(wanted))
             << ToString(c) << " " << kernels::IsaName(isa) << " on " << threads << " in bands of " << rows;
       }
     }
   }
 }
 
-TEST(Conv2dMaxPool, ResNetStem) {
+Case ResNetStem() {
   Case c;
   c.input = {3, 3, 40, 36};
   c.out_channels = 24;
   c.kernel = {7, 7}, c.stride = {2, 2}, c.padding = {3, 3, 3, 3};
-  ExpectTheBitsOfTheParts(c);
+  return c;
 }
 
-TEST(Conv2dMaxPool, VggLayer) {
+Case VggLayer() {
   Case c;
   c.input = {2, 16, 22, 18};
   c.out_channels = 32;
   c.pool_kernel = {2, 2}, c.pool_padding = {0, 0, 0, 0};
-  ExpectTheBitsOfTheParts(c);
+  return c;
+}
+
+TEST(Conv2dMaxPool, OfNetworks) {
+  ExpectTheBitsOfTheParts(ResNetStem());
+  ExpectTheBitsOfTheParts(VggLayer());
+}
+
+// AMX reads bands in place, with other rows for padding.
+TEST(Conv2dMaxPool, PlacedOperandsOnEmulatedAmx) {
+  const auto variants = conv2d::EmulatedAmxVariants();
+  int placed = 0;
+  for (const Case& network : {ResNetStem(), VggLayer()}) {
+    for (const int64_t height : {9, 22, 37, 40}) {
+      for (const int64_t less : {0, 1}) {
+        Case c = network;
+        c.input[2] = height, c.padding[2] -= less;
+        const Layer layer(c);
+        const Tensor x = SeededTensor(layer.whole.input(0), 3);
+        const Tensor wanted = layer.Reference(x);
+        KernelDesc desc = layer.whole;
+        desc.input_placements = {EntryWith(variants).wished_placement(desc)};
+        desc.output_placement.halo = 1;
+        if (desc.input_placements[0].dense()) continue;  // Too small an image for tiles.
+        ASSERT_TRUE(EntryWith(variants).places(desc));
+        ++placed;
+        for (const int threads : {1, 2}) {
+          for (const int64_t rows : {1, 3, 100}) {
+            desc.threads = threads;
+            const auto kernel = CreateWithBands(variants, desc, rows);
+            ASSERT_TRUE(kernel.ok()) << kernel.status();
+            kernels::TestThreads parallel(threads);
+            const absl::StatusOr<Tensor> found = kernels::RunPlacedKernel(**kernel, desc, {&x}, &parallel);
+            ASSERT_TRUE(found.ok()) << found.status();
+            EXPECT_TRUE(found->SameBytes(wanted)) << ToString(c) << " on " << threads << " in bands of " << rows;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GE(placed, 10);
+}
+
+TEST(Create, DeclinesPlacementsThatItCannotReadInBands) {
+  const Layer layer(VggLayer());
+  KernelDesc desc = layer.whole;
+  desc.isa = Isa::kScalar;
+  EXPECT_TRUE(EntryWith(conv2d::Variants()).wished_placement(desc).dense());
+  desc.input_placements = {{kernels::Blocking::kNone, 1, 0}};
+  EXPECT_FALSE(EntryWith(conv2d::Variants()).places(desc));
+  EXPECT_THAT(std::string(Create(desc).status().message()), HasSubstr("bands of an input with halo 1"));
 }
 
 TEST(Conv2dMaxPool, PaddingIsTheZeroPoint) {
