@@ -8,9 +8,8 @@
 #include "interpreter/interpreter.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
-#include "kernels/int8/conv2d/conv2d.h"
-#include "kernels/int8/conv2d/emulated.h"
 #include "kernels/register_all.h"
+#include "kernels/testing/emulated_amx.h"
 #include "runtime/executable.h"
 #include "runtime/testing.h"
 
@@ -202,24 +201,14 @@ std::vector<Case> Cases() {
   };
 }
 
-// All kernels; convolutions as on a machine with AMX where `amx`.
-void RegisterKernels(bool amx, kernels::KernelRegistry& registry) {
-  kernels::KernelRegistry all;
-  kernels::RegisterAll(all);
-  for (const kernels::KernelEntry* entry : all.Sorted()) {
-    registry.Register(amx && entry->op == "int8.conv2d" ? int8::conv2d::EntryOf(int8::conv2d::EmulatedAmxVariants())
-                                                        : *entry);
-  }
-}
-
 class Int8Test : public ::testing::TestWithParam<DType> {};
 
 TEST_P(Int8Test, BitIdenticalToTheInterpreter) {
   ir::OpRegistry ops;
   ops::RegisterAll(ops);
   kernels::KernelRegistry native, amx;
-  RegisterKernels(false, native);
-  RegisterKernels(true, amx);
+  kernels::RegisterAll(native);
+  kernels::RegisterAllOnEmulatedAmx(amx);
   int convolutions_in_tiles = 0, placed = 0;
   for (const Case& c : Cases()) {
     CodeBuilder builder(ops, GetParam());

@@ -1,4 +1,5 @@
 // The shipped model on real images, through reader, passes and kernels: its logits, and that INT8 has one result.
+#include "absl/strings/match.h"
 #include "frontend/onnx/onnx.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -11,11 +12,11 @@
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "ir/text.h"
-#include "kernels/int8/conv2d/conv2d.h"
-#include "kernels/int8/conv2d/emulated.h"
 #include "kernels/register_all.h"
+#include "kernels/testing/emulated_amx.h"
 #include "passes/core/pipeline.h"
 #include "passes/register_all.h"
+#include "runtime/executable.h"
 
 namespace fuselage::harness {
 namespace {
@@ -165,9 +166,18 @@ TEST_F(ResNet18Test, Int8HasTheSameBitsOnEveryIsaForAnyThreadsAndInTheInterprete
 TEST_F(ResNet18Test, Int8HasTheSameBitsOnEmulatedAmx) {
   const std::unique_ptr<ir::Graph> graph = Compile(/*int8=*/true);
   kernels::KernelRegistry amx;
-  for (const kernels::KernelEntry* entry : kernels_.Sorted()) {
-    amx.Register(entry->op == "int8.conv2d" ? int8::conv2d::EntryOf(int8::conv2d::EmulatedAmxVariants()) : *entry);
+  kernels::RegisterAllOnEmulatedAmx(amx);
+  runtime::ThreadPool pool(1);
+  ASSERT_OK_AND_ASSIGN(const auto executable, runtime::Executable::Create(*graph, amx, &pool));
+  int in_tiles = 0, with_halo = 0;
+  for (const runtime::StepProfile& step : executable->profile()) {
+    EXPECT_NE(step.op, "reorder");
+    in_tiles += absl::StartsWith(step.variant, "amx_emulated");
+    with_halo += absl::StrContains(step.layout, "halo");
   }
+  EXPECT_EQ(in_tiles, 20) << "convolutions";
+  EXPECT_EQ(executable->profile()[0].layout, "nhwc, space to depth, halo 2, 16 bytes a pixel") << "the stem's input";
+  EXPECT_GE(with_halo, 15);
   const Tensor wanted = Logits(*graph, 0, 2, /*threads=*/2);
   EXPECT_TRUE(LogitsOn(amx, *graph, 0, 2, /*threads=*/2).SameBytes(wanted));
 }
