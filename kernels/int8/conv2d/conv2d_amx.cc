@@ -181,9 +181,14 @@ void Run(const OutputStage& stage, const TileProduct* product, const TileResults
     cursor.left *= results->panels;
   }
   if (product != nullptr) {
-    const int units = static_cast<int>((cursor.left + product->steps - 1) / product->steps);
+    // Not before the second step: the sums have only just been stored, and what waits for them would keep the products
+    // that come next out of the scheduler.
+    const int64_t steps = product->steps > 1 ? product->steps - 1 : 1;
+    const int units = static_cast<int>((cursor.left + steps - 1) / steps);
+    bool stored = product->steps == 1;
     tiles::MultiplyTiles(*product, [&] {
-      if (cursor.left > 0) finish(stage, *results, cursor, units);
+      if (stored && cursor.left > 0) finish(stage, *results, cursor, units);
+      stored = true;
     });
   }
   if (cursor.left > 0) finish(stage, *results, cursor, cursor.left);

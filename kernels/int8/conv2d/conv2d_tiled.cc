@@ -25,8 +25,12 @@ using kernels::kTileSums;
 using kernels::PlacedTensor;
 using kernels::TileProduct;
 
-// What of the input stays in the second-level cache, beside weights and results, while all weights pass.
+// What of the input stays in a thread's second-level cache, beside weights and results, while all weights pass.
 constexpr int64_t kInputBytes = 768 << 10;
+// Weights that stay there too pass once for each few tiles: results are written to the first-level cache, whole lines,
+// and reading weights again costs 64 bytes / kFewTiles a cycle.
+constexpr int64_t kWeightBytes = 512 << 10;
+constexpr int64_t kFewTiles = 32;
 // Of the two panels of weights that 2 x 2 tiles of sums take: so they stay in the first-level cache.
 constexpr int64_t kPairBytes = 24 << 10;
 constexpr int64_t kSumsBytes = kMaxTileSums * kTileSums * int64_t{sizeof(int32_t)};
@@ -45,7 +49,7 @@ std::optional<Plan> PlanFor(const Problem& problem) {
   const std::optional<kernels::Placement> placement = PlacementForTiles(g);
   if (!placement) return std::nullopt;
   const PlacedTensor image({1, g.in_channels, g.in_height, g.in_width}, *placement);
-  const int64_t images = std::clamp<int64_t>(kInputBytes / image.image_bytes, 1, g.batch);
+  const int64_t images = std::clamp<int64_t>(problem.threads * kInputBytes / image.image_bytes, 1, g.batch);
   const PlacedTensor copy({images, g.in_channels, g.in_height, g.in_width}, *placement);
   std::optional<TiledInput> tiled = ReadInTiles(g, copy);
   if (!tiled) return std::nullopt;
@@ -174,6 +178,7 @@ class Tiled : public Algorithm {
       conv_.primitives_.begin();
       for (int64_t tile = first; tile < last; tile += conv_.chunk_tiles_) {
         const int64_t end = std::min(last, tile + conv_.chunk_tiles_);
+        prefetches_ = tile == first;
         for (int group = 0; group < conv_.geometry_.groups; ++group) {
           for (int64_t panel = first_panel; panel < last_panel; panel += 2) {
             RunPair(group, tile, end, panel, last_panel);
@@ -212,7 +217,7 @@ class Tiled : public Algorithm {
       prefetch_ = conv_.PanelWeight(group, panel);
       prefetch_end_ = conv_.PanelWeight(group, end);
       prefetch_lines_ =
-          panel >= end || products == 0
+          !prefetches_ || panel >= end || products == 0
               ? 0
               : static_cast<int>(CeilDiv((prefetch_end_ - prefetch_) / kTileRowBytes, products * conv_.steps_));
     }
@@ -267,8 +272,9 @@ class Tiled : public Algorithm {
     const Images& images_;
     int32_t* const sums_;  // Of two products.
     TileResults results_[2];
-    int next_ = 0;          // Of the two.
-    bool pending_ = false;  // Results of the other one are to be computed.
+    int next_ = 0;             // Of the two.
+    bool pending_ = false;     // Results of the other one are to be computed.
+    bool prefetches_ = false;  // Weights come from beyond the second-level cache.
     const int8_t *prefetch_ = nullptr, *prefetch_end_ = nullptr;
     int prefetch_lines_ = 0;
   };
@@ -303,9 +309,11 @@ class Tiled : public Algorithm {
     const int64_t image_tiles = static_cast<int64_t>(tiles_.size());
     const int64_t images = plan_.copied ? plan_.input.batch : geometry_.batch;
     // Threads share out the output channels where the weights outweigh the input, else the pixels.
-    split_panels_ = panels_ >= 2 * threads_ && panel_bytes_ * panels_ > images * plan_.input.image_bytes;
+    const int64_t weight_bytes = geometry_.groups * panels_ * panel_bytes_;
+    split_panels_ = panels_ >= 2 * threads_ && weight_bytes > images * plan_.input.image_bytes;
     square_ = panels_ % 2 == 0 && 2 * panel_bytes_ <= kPairBytes;
-    const int64_t tiles = image_tiles * kInputBytes / plan_.input.image_bytes;
+    const int64_t tiles =
+        weight_bytes <= kWeightBytes ? kFewTiles : image_tiles * kInputBytes / plan_.input.image_bytes;
     chunk_tiles_ = std::max<int64_t>(kMaxTileSums, tiles / kMaxTileSums * kMaxTileSums);
   }
 
