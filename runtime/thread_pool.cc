@@ -23,10 +23,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A worker spins over the serial parts of a run and from one run to the next. The caller gives its core up sooner: it
-// waits this long only for a worker that has lost its own, which may then go on here.
-constexpr auto kWorkerSpin = std::chrono::milliseconds(2);
-constexpr auto kCallerSpin = std::chrono::microseconds(100);
+// Longer than the serial part between two joins and than one thread usually waits for another. Who waits longer gives
+// its core up: to other programs, to OpenMP's threads in FP32 steps, to a worker that has lost its own.
+constexpr auto kSpin = std::chrono::microseconds(200);
 constexpr int kPausesPerClockRead = 16;
 
 void Pause() {
@@ -49,10 +48,9 @@ class Signal {
 
   // Returns once `done(value())`: spins, then sleeps.
   template <typename Done>
-  void Await(Clock::duration spin, Done done) {
+  void Await(bool spin, Done done) {
     if (done(value())) return;
-    const Clock::time_point start = Clock::now();
-    while (Clock::now() - start < spin) {
+    for (const auto start = Clock::now(); spin && Clock::now() - start < kSpin;) {
       for (int i = 0; i < kPausesPerClockRead; ++i) {
         Pause();
         if (done(value())) return;
@@ -90,8 +88,7 @@ struct ThreadPool::State {
   };
 
   explicit State(int threads) : threads(threads), workers(std::make_unique<Worker[]>(threads - 1)) {
-    const bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
-    own_cores = known && threads <= CPU_COUNT(&allowed);
+    own_cores = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && threads <= CPU_COUNT(&allowed);
     for (int thread = 1; thread < threads; ++thread) {
       workers[thread - 1].thread = std::thread([this, thread] { Work(thread, workers[thread - 1]); });
     }
@@ -105,7 +102,7 @@ struct ThreadPool::State {
 
   void Work(int thread, Worker& self) {
     for (uint32_t last = 0;;) {
-      job.number.Await(Spin(kWorkerSpin), [last](uint32_t number) { return number != last; });
+      job.number.Await(own_cores, [last](uint32_t number) { return number != last; });
       if (job.body == nullptr) return;
       last = job.number.value();
       RunShare(thread);
@@ -138,17 +135,14 @@ struct ThreadPool::State {
     const uint32_t number = Publish(tasks, &body);
     RunShare(0);
     for (int i = 0; i < threads - 1; ++i) {
-      workers[i].done.Await(Spin(kCallerSpin), [number](uint32_t done) { return done == number; });
+      workers[i].done.Await(own_cores, [number](uint32_t done) { return done == number; });
     }
   }
-
-  // Spinning helps only where every thread has a core of its own.
-  Clock::duration Spin(Clock::duration time) const { return own_cores ? time : Clock::duration::zero(); }
 
   Job job;
   const int threads;
   const std::unique_ptr<Worker[]> workers;
-  bool own_cores = false;
+  bool own_cores = false;  // Else spinning does not help.
   cpu_set_t allowed;
   int callers_core = -1;
   int64_t joins = 0;
