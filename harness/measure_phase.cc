@@ -213,7 +213,7 @@ absl::Status Session::MeasureBatch(int64_t batch, int threads) {
   std::optional<CacheFlusher> flusher;
   if (benchmark.cold_cache()) flusher.emplace(&pool);
   for (size_t i = 0; i < engines.size(); ++i) {
-    if (engines[i]->executable() == nullptr) continue;
+    if (variants_[i].engine.backend != "cpu") continue;
     ASSIGN_OR_RETURN(overhead[i], RuntimeOverheadPercent(*engines[i]->executable(), pool, inputs, kProfileRuns));
     if (!flusher.has_value()) continue;
     ASSIGN_OR_RETURN(std::vector<double> ms, ColdRuns(contestants[i].run, kColdRuns, &*flusher));
