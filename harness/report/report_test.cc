@@ -161,8 +161,8 @@ TEST(Tables, LatencyShowsColdRunsAndTheRuntimesShareWhereMeasured) {
   large_batch->set_runtime_overhead_percent(50);
   const std::string table = LatencyTable(results);
   EXPECT_THAT(table, AllOf(HasSubstr("p99   cold"), HasSubstr("12.50")));
-  EXPECT_THAT(table, HasSubstr("Runtime outside the kernels at batch 1: fp32 1.5 %, int8 0.2 % on 1 thread; "
-                               "int8 0.8 % on 2 threads\n"));
+  EXPECT_THAT(table, HasSubstr("Runtime outside the kernels at batch 1: fp32 1.50 %, int8 0.25 % on 1 thread; "
+                               "int8 0.75 % on 2 threads\n"));
 }
 
 TEST(Tables, RooflineStandsBesideTheMeasurement) {

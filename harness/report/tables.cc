@@ -132,13 +132,13 @@ std::vector<Row> MeasurementRows(const Results& results) {
 
 namespace {
 
-// "Runtime outside the kernels at batch 1: fp32 0.1 %, int8 0.3 % on 1 thread; fp32 0.1 %, int8 0.6 % on 2 threads"
+// "Runtime outside the kernels at batch 1: fp32 0.01 %, int8 0.03 % on 1 thread; fp32 0.01 %, int8 0.25 % on 2 threads"
 std::string OverheadLine(const std::vector<Row>& rows) {
   std::map<int, std::vector<std::string>> by_threads;
   for (const Row& row : rows) {
     const auto& m = *row.measurement;
     if (m.batch() != rows[0].measurement->batch() || !m.has_runtime_overhead_percent()) continue;
-    by_threads[m.threads()].push_back(absl::StrFormat("%s %.1f %%", row.variant->name(), m.runtime_overhead_percent()));
+    by_threads[m.threads()].push_back(absl::StrFormat("%s %.2f %%", row.variant->name(), m.runtime_overhead_percent()));
   }
   if (by_threads.empty()) return "";
   std::vector<std::string> parts;
