@@ -184,6 +184,9 @@ TEST(Harness, RandomInputsInPlaceOfADataset) {
   EXPECT_EQ(fp32.layers(0).operations(), 2 * 8 * 64);
   EXPECT_DOUBLE_EQ(fp32.layers(0).operations_per_byte(), 2 * 8 * 64 / (4.0 * (64 + 8 * 64 + 8)));
   EXPECT_EQ(fp32.measurements(0).predicted_speedup(), 1);
+  EXPECT_GT(alone.runtime_overhead_percent(), 0);
+  EXPECT_LT(alone.runtime_overhead_percent(), 100);
+  EXPECT_FALSE(alone.has_cold_ms()) << "not asked for";
   EXPECT_FALSE(fp32.measurements(1).has_predicted_ms()) << "two threads: the peaks are of one";
 
   // The interpreter has no schedule whose bytes could be counted, and says the same of the outputs.

@@ -10,6 +10,7 @@
 #include "ir/testing/matchers.h"
 #include "kernels/register_all.h"
 #include "kernels/testing/emulated_amx.h"
+#include "runtime/code_builder.h"
 #include "runtime/executable.h"
 #include "runtime/testing.h"
 
@@ -22,99 +23,6 @@ using ir::Node;
 TensorType Codes(DType dtype, Shape shape, float scale, int zero_point) {
   return {dtype, std::move(shape), PerTensor(scale, zero_point), Layout::kRowMajor};
 }
-
-// Operators on codes of one element type. Unsigned codes have zero point 128 before a ReLU and 0 after; signed codes
-// -3 and -128.
-class CodeBuilder : public GraphBuilder {
- public:
-  CodeBuilder(const ir::OpRegistry& ops, DType dtype) : GraphBuilder(ops), dtype_(dtype) {}
-
-  AttributeMap Out(float scale, bool relu = false) const {
-    const bool is_signed = dtype_ == DType::kI8;
-    const int zero_point = relu ? (is_signed ? -128 : 0) : (is_signed ? -3 : 128);
-    return {{"out_dtype", dtype_}, {"out_scale", double{scale}}, {"out_zero_point", zero_point}};
-  }
-  static AttributeMap FloatOut() { return {{"out_dtype", DType::kF32}}; }
-
-  Node* Quantized(Shape shape) { return Quantize(Input(std::move(shape))); }
-  Node* Quantize(Node* x) { return Call("int8.quantize", {x}, Out(1.0f / 128)); }
-  Node* Dequantize(Node* x) { return Call("int8.dequantize", {x}); }
-
-  struct ConvParams {
-    int64_t channels = 8, kernel = 3, stride = 1, padding = 1, dilation = 1, groups = 1;
-    bool bias = true, relu = false, float_output = false;
-  };
-  Node* Conv(Node* x, const ConvParams& p, Node* residual = nullptr) {
-    std::vector<Node*> operands = {x};
-    if (residual != nullptr) operands.push_back(residual);
-    return CallModule("int8.conv2d", operands, ConvAttributes(p), ConvParameters(x, p));
-  }
-  Node* ConvMaxPool(Node* x, const ConvParams& p) {
-    AttributeMap attributes = ConvAttributes(p);
-    attributes.insert({{"pool_kernel_size", Ints{3, 3}}, {"pool_stride", Ints{2, 2}}, {"pool_padding", Ints(4, 1)}});
-    return CallModule("int8.conv2d_max_pool2d", {x}, std::move(attributes), ConvParameters(x, p));
-  }
-  Node* GlobalAveragePoolLinear(Node* x, int64_t outputs, bool float_output) {
-    AttributeMap attributes = float_output ? FloatOut() : Out(0.1f);
-    for (const auto& [name, value] : Out(0.02f)) attributes.emplace("pool_" + name, value);
-    return CallModule("int8.global_avg_pool_linear", {x}, std::move(attributes),
-                      Parameters({outputs, x->tensor_type().shape[1]}, true));
-  }
-  Node* Linear(Node* x, int64_t outputs, bool float_output) {
-    return CallModule("int8.linear", {x}, float_output ? FloatOut() : Out(0.1f),
-                      Parameters({outputs, x->tensor_type().shape.back()}, true));
-  }
-  Node* Add(Node* a, Node* b, bool relu = false) {
-    AttributeMap attributes = Out(0.08f, relu);
-    attributes.insert({"activation", relu ? "relu" : "none"});
-    return Call("int8.add", {a, b}, std::move(attributes));
-  }
-  Node* MaxPool(Node* x) {
-    return Call("int8.max_pool2d", {x},
-                {{"kernel_size", Ints{3, 3}}, {"stride", Ints{2, 2}}, {"padding", Ints{1, 1, 1, 1}}});
-  }
-  Node* AveragePool(Node* x) {
-    AttributeMap attributes = Out(0.04f);
-    attributes.insert({{"kernel_size", Ints{2, 2}}, {"stride", Ints{2, 2}}, {"padding", Ints{0, 0, 0, 0}}});
-    return Call("int8.avg_pool2d", {x}, std::move(attributes));
-  }
-  Node* GlobalAveragePool(Node* x) { return Call("int8.global_avg_pool", {x}, Out(0.02f)); }
-  Node* Relu(Node* x) { return Call("int8.relu", {x}, Out(0.03f, true)); }
-
-  DType dtype() const { return dtype_; }
-
- private:
-  AttributeMap ConvAttributes(const ConvParams& p) const {
-    AttributeMap attributes = p.float_output ? FloatOut() : Out(0.05f, p.relu);
-    attributes.insert({{"stride", Ints{p.stride, p.stride}},
-                       {"padding", Ints(4, p.padding)},
-                       {"dilation", Ints{p.dilation, p.dilation}},
-                       {"groups", p.groups},
-                       {"activation", p.relu ? "relu" : "none"}});
-    return attributes;
-  }
-  std::vector<std::pair<std::string, Tensor>> ConvParameters(Node* x, const ConvParams& p) {
-    return Parameters({p.channels, x->tensor_type().shape[1] / p.groups, p.kernel, p.kernel}, p.bias);
-  }
-  std::vector<std::pair<std::string, Tensor>> Parameters(Shape shape, bool bias) {
-    const int64_t channels = shape[0];
-    std::vector<float> scales;
-    for (int64_t i = 0; i < channels; ++i) scales.push_back(0.002f + 0.0003f * (i % 7));
-    TensorType weight{DType::kI8, std::move(shape), PerAxis(0, std::move(scales)), Layout::kRowMajor};
-    Tensor codes = SeededTensor(weight, ++seed_);
-    for (int64_t i = 0; i < codes.num_elements(); ++i) codes.Set(i, std::max(codes.At(i), -127.0));  // Symmetric.
-    std::vector<std::pair<std::string, Tensor>> parameters;
-    parameters.emplace_back("weight", std::move(codes));
-    if (bias) {
-      parameters.emplace_back("bias",
-                              SeededTensor({DType::kF32, {channels}, std::nullopt, Layout::kRowMajor}, ++seed_));
-    }
-    return parameters;
-  }
-
-  const DType dtype_;
-  uint64_t seed_ = 1000;
-};
 
 struct Case {
   std::string name;
@@ -170,7 +78,7 @@ std::vector<Case> Cases() {
        }},
       {"codes_as_inputs_and_outputs",
        [](CodeBuilder& g) -> std::vector<Node*> {
-         Node* x = g.Input(Codes(g.dtype(), {2, 6, 5, 7}, 0.02f, 11));
+         Node* x = g.Input({g.dtype(), {2, 6, 5, 7}, PerTensor(0.02f, 11), Layout::kRowMajor});
          return {x, g.MaxPool(x), g.Conv(x, {.channels = 6}, x), g.Dequantize(x)};
        }},
       {"reference_steps_on_codes",
