@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "harness/base/machine_load.h"
 #include "harness/base/statistics.h"
+#include "harness/measure/cold_cache.h"
 #include "harness/measure/layers.h"
 #include "harness/measure/measure.h"
 #include "harness/measure/memory_counter.h"
@@ -23,6 +24,7 @@ constexpr int kDefaultRepetitions = 10;
 constexpr double kDefaultMinTimeMs = 500;
 constexpr int kProfileRuns = 20;
 constexpr int kCountedRuns = 10;
+constexpr int kColdRuns = 5;
 constexpr int kSnrImages = 4;
 // The interpreter takes seconds for an image.
 constexpr int kReferenceImages = 4;
@@ -207,6 +209,16 @@ absl::Status Session::MeasureBatch(int64_t batch, int threads) {
                         "not to be trusted",
                         batch, threads, *others));
   }
+  std::vector<std::optional<double>> overhead(engines.size()), cold(engines.size());
+  std::optional<CacheFlusher> flusher;
+  if (benchmark.cold_cache()) flusher.emplace(&pool);
+  for (size_t i = 0; i < engines.size(); ++i) {
+    if (variants_[i].engine.backend != "cpu") continue;
+    ASSIGN_OR_RETURN(overhead[i], RuntimeOverheadPercent(*engines[i]->executable(), pool, inputs, kProfileRuns));
+    if (!flusher.has_value()) continue;
+    ASSIGN_OR_RETURN(std::vector<double> ms, ColdRuns(contestants[i].run, kColdRuns, &*flusher));
+    cold[i] = Summarize(std::move(ms)).median;
+  }
   std::vector<std::optional<double>> bytes(engines.size()), predicted(engines.size());
   if (threads == 1) {
     RETURN_IF_ERROR(MeasureMemory(engines, inputs, &bytes));
@@ -223,6 +235,8 @@ absl::Status Session::MeasureBatch(int64_t batch, int threads) {
       Results::Measurement measurement = ToResult(batch, threads, *engines[i], contestants[i].ms);
       measurement.set_speedup(baseline_ms / measurement.latency_ms().median());
       if (others.has_value()) measurement.set_other_cores_busy(*others);
+      if (overhead[i].has_value()) measurement.set_runtime_overhead_percent(*overhead[i]);
+      if (cold[i].has_value()) measurement.set_cold_ms(*cold[i]);
       if (bytes[i].has_value()) measurement.set_measured_bytes(*bytes[i]);
       if (predicted[i].has_value()) measurement.set_predicted_ms(*predicted[i]);
       if (predicted[i].has_value() && predicted[0].has_value()) {

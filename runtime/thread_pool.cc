@@ -1,10 +1,16 @@
 #include "runtime/thread_pool.h"
 
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
+#include <chrono>
+#include <climits>
 #include <cstdint>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -15,8 +21,12 @@
 namespace fuselage::runtime {
 namespace {
 
-// Some 200 us: longer than the serial part between two layers and than one thread waits for another within a layer.
-constexpr int kSpins = 4000;
+using Clock = std::chrono::steady_clock;
+
+// Longer than the serial part between two joins and than one thread usually waits for another. Who waits longer gives
+// its core up: to other programs, to OpenMP's threads in FP32 steps, to a worker that has lost its own.
+constexpr auto kSpin = std::chrono::microseconds(200);
+constexpr int kPausesPerClockRead = 16;
 
 void Pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -24,95 +34,133 @@ void Pause() {
 #endif
 }
 
-}  // namespace
+// A number that one thread sets and others wait for. The lowest bit beside it says that someone sleeps, so that no
+// system call wakes nobody.
+class Signal {
+ public:
+  static constexpr uint32_t kMax = UINT32_MAX >> 1;
 
-// A job is published by raising `epoch`, and is done when `pending` is back at 0. Whoever waits announces that it is
-// about to sleep before it looks at the condition a last time, and whoever makes the condition true looks for sleepers
-// after it; with sequential consistency one of the two sees the other.
-struct ThreadPool::State {
-  explicit State(int threads) : threads(threads) {
-    // Spinning helps only where every thread has a core of its own.
-    spins = threads <= static_cast<int>(std::thread::hardware_concurrency()) ? kSpins : 0;
+  uint32_t value() const { return bits_.load(std::memory_order_acquire) >> 1; }
+
+  void Set(uint32_t value) {
+    if (bits_.exchange(value << 1) & kSleeping) Futex(FUTEX_WAKE_PRIVATE, INT_MAX);
   }
 
-  void RunShare(int thread) {
-    const int begin = static_cast<int>(int64_t{tasks} * thread / threads);
-    const int end = static_cast<int>(int64_t{tasks} * (thread + 1) / threads);
-    for (int task = begin; task < end; ++task) (*body)(task, thread);
-  }
-
-  template <typename Condition>
-  void Wait(Condition condition) {
-    for (int i = 0; i < spins; ++i) {
-      if (condition()) return;
-      Pause();
+  // Returns once `done(value())`: spins, then sleeps.
+  template <typename Done>
+  void Await(bool spin, Done done) {
+    if (done(value())) return;
+    for (const auto start = Clock::now(); spin && Clock::now() - start < kSpin;) {
+      for (int i = 0; i < kPausesPerClockRead; ++i) {
+        Pause();
+        if (done(value())) return;
+      }
     }
-    std::unique_lock<std::mutex> lock(mutex);
-    sleepers.fetch_add(1);
-    wake.wait(lock, condition);
-    sleepers.fetch_sub(1);
-  }
-
-  void WakeSleepers() {
-    if (sleepers.load() == 0) return;
-    { std::lock_guard<std::mutex> lock(mutex); }
-    wake.notify_all();
-  }
-
-  void Work(int thread) {
-    for (uint64_t seen = 0;; ++seen) {
-      Wait([&] { return epoch.load() != seen; });
-      if (stop) return;
-      RunShare(thread);
-      if (pending.fetch_sub(1) == 1) WakeSleepers();
+    while (true) {
+      const uint32_t bits = bits_.fetch_or(kSleeping) | kSleeping;
+      if (done(bits >> 1)) return;
+      Futex(FUTEX_WAIT_PRIVATE, bits);
     }
   }
 
-  void Publish() {
-    pending.store(threads - 1);
-    epoch.fetch_add(1);
-    WakeSleepers();
-  }
+ private:
+  static constexpr uint32_t kSleeping = 1;
 
-  const int threads;
-  int spins;
-  // Written before `epoch` is raised, read after it was seen.
-  const absl::FunctionRef<void(int task, int thread)>* body = nullptr;
-  int tasks = 0;
-  bool stop = false;
+  // Waiting returns at once where the bits are no longer `argument`.
+  void Futex(int operation, uint32_t argument) { syscall(SYS_futex, &bits_, operation, argument, nullptr, nullptr, 0); }
 
-  alignas(64) std::atomic<uint64_t> epoch{0};
-  alignas(64) std::atomic<int> pending{0};
-  alignas(64) std::atomic<int> sleepers{0};
-  std::mutex mutex;
-  std::condition_variable wake;
-  std::vector<std::thread> workers;
+  std::atomic<uint32_t> bits_{0};
+  static_assert(sizeof(bits_) == sizeof(uint32_t));
 };
 
-ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>(std::max(1, threads))) {
-  for (int thread = 1; thread < state_->threads; ++thread) {
-    state_->workers.emplace_back([state = state_.get(), thread] { state->Work(thread); });
+}  // namespace
+
+// One cache line goes from the caller to the workers, and one comes back from each of them.
+struct ThreadPool::State {
+  struct alignas(64) Job {
+    Signal number;
+    int tasks = 0;
+    const absl::FunctionRef<void(int task, int thread)>* body = nullptr;  // Null: the end.
+  };
+  struct alignas(64) Worker {
+    Signal done;  // The number of the job.
+    std::thread thread;
+  };
+
+  explicit State(int threads) : threads(threads), workers(std::make_unique<Worker[]>(threads - 1)) {
+    own_cores = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && threads <= CPU_COUNT(&allowed);
+    for (int thread = 1; thread < threads; ++thread) {
+      workers[thread - 1].thread = std::thread([this, thread] { Work(thread, workers[thread - 1]); });
+    }
   }
-}
+
+  void RunShare(int thread) const {
+    const int begin = static_cast<int>(int64_t{job.tasks} * thread / threads);
+    const int end = static_cast<int>(int64_t{job.tasks} * (thread + 1) / threads);
+    for (int task = begin; task < end; ++task) (*job.body)(task, thread);
+  }
+
+  void Work(int thread, Worker& self) {
+    for (uint32_t last = 0;;) {
+      job.number.Await(own_cores, [last](uint32_t number) { return number != last; });
+      if (job.body == nullptr) return;
+      last = job.number.value();
+      RunShare(thread);
+      self.done.Set(last);
+    }
+  }
+
+  // A system left to itself may keep a worker on the caller's core for many runs while another core idles.
+  void KeepOffCallersCore() {
+    const int core = sched_getcpu();
+    if (core == callers_core || core < 0) return;
+    callers_core = core;
+    cpu_set_t others = allowed;
+    CPU_CLR(core, &others);
+    for (int i = 0; i < threads - 1; ++i) {
+      pthread_setaffinity_np(workers[i].thread.native_handle(), sizeof(others), &others);
+    }
+  }
+
+  uint32_t Publish(int tasks, const absl::FunctionRef<void(int task, int thread)>* body) {
+    job.tasks = tasks;
+    job.body = body;
+    const uint32_t number = static_cast<uint32_t>(++joins & Signal::kMax);
+    job.number.Set(number);
+    return number;
+  }
+
+  void Run(int tasks, const absl::FunctionRef<void(int task, int thread)>& body) {
+    if (own_cores) KeepOffCallersCore();
+    const uint32_t number = Publish(tasks, &body);
+    RunShare(0);
+    for (int i = 0; i < threads - 1; ++i) {
+      workers[i].done.Await(own_cores, [number](uint32_t done) { return done == number; });
+    }
+  }
+
+  Job job;
+  const int threads;
+  const std::unique_ptr<Worker[]> workers;
+  bool own_cores = false;  // Else spinning does not help.
+  cpu_set_t allowed;
+  int callers_core = -1;
+  int64_t joins = 0;
+};
+
+ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>(std::max(1, threads))) {}
 
 ThreadPool::~ThreadPool() {
-  state_->stop = true;
-  state_->Publish();
-  for (std::thread& worker : state_->workers) worker.join();
+  state_->Publish(0, nullptr);
+  for (int i = 0; i < state_->threads - 1; ++i) state_->workers[i].thread.join();
 }
 
 int ThreadPool::threads() const { return state_->threads; }
+int64_t ThreadPool::joins() const { return state_->joins; }
 
 void ThreadPool::For(int tasks, absl::FunctionRef<void(int task, int thread)> body) {
-  if (tasks <= 1 || state_->threads == 1) {
-    for (int task = 0; task < tasks; ++task) body(task, 0);
-    return;
-  }
-  state_->body = &body;
-  state_->tasks = tasks;
-  state_->Publish();
-  state_->RunShare(0);
-  state_->Wait([this] { return state_->pending.load() == 0; });
+  if (tasks > 1 && state_->threads > 1) return state_->Run(tasks, body);
+  for (int task = 0; task < tasks; ++task) body(task, 0);
 }
 
 }  // namespace fuselage::runtime

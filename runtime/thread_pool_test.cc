@@ -1,5 +1,7 @@
 #include "runtime/thread_pool.h"
 
+#include <sched.h>
+
 #include <atomic>
 #include <chrono>
 #include <numeric>
@@ -71,6 +73,52 @@ TEST(ThreadPool, MoreThreadsThanCores) {
     std::atomic<int> sum{0};
     pool.For(64, [&](int task, int) { sum += task; });
     EXPECT_EQ(sum, 64 * 63 / 2);
+  }
+}
+
+TEST(ThreadPool, WorkersKeepOffTheCallersCore) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE && cores.size() < 2; ++core) {
+    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
+  }
+  if (cores.size() < 2) GTEST_SKIP() << "one core";
+  ThreadPool pool(2);
+  for (int round = 0; round < 20; ++round) {
+    const int callers = cores[round / 3 % 2];
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(callers, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+    int workers = -1;
+    pool.For(2, [&](int, int thread) {
+      if (thread == 1) workers = sched_getcpu();
+    });
+    EXPECT_GE(workers, 0);
+    EXPECT_NE(workers, callers);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof(allowed), &allowed), 0);
+}
+
+TEST(ThreadPool, CountsJoinsOfSeveralThreads) {
+  ThreadPool one(1), two(2);
+  for (int tasks : {0, 1, 2, 5}) {
+    one.For(tasks, [](int, int) {});
+    two.For(tasks, [](int, int) {});
+  }
+  EXPECT_EQ(one.joins(), 0);
+  EXPECT_EQ(two.joins(), 2);
+}
+
+TEST(ThreadPool, CallersOfDifferentThreadsInTurn) {
+  ThreadPool pool(3);
+  for (int caller = 0; caller < 10; ++caller) {
+    std::atomic<int> sum{0};
+    std::thread([&] {
+      for (int round = 0; round < 100; ++round) pool.For(5, [&](int task, int) { sum += task; });
+    }).join();
+    EXPECT_EQ(sum, 1000);
   }
 }
 

@@ -28,6 +28,11 @@ absl::StatusOr<std::map<std::string, double>> LayerSnrs(const ir::Graph& baselin
 absl::StatusOr<std::vector<Results::Layer>> ProfileLayers(runtime::Executable& executable,
                                                           absl::Span<const Tensor> inputs, int runs);
 
+// Percent of a run that passes outside the kernels: between the steps, and in the joins that end the kernels' loops on
+// `pool`, each at what an empty one costs. At least one run.
+absl::StatusOr<double> RuntimeOverheadPercent(runtime::Executable& executable, runtime::ThreadPool& pool,
+                                              absl::Span<const Tensor> inputs, int runs);
+
 // Bytes that one run moves to and from memory if no cache helps: operands, results and weights of each step, each once.
 int64_t CountedBytes(const runtime::Executable& executable);
 

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "harness/base/files.h"
 #include "harness/measure/accuracy.h"
+#include "harness/measure/cold_cache.h"
 #include "harness/measure/engine.h"
 #include "harness/measure/memory_counter.h"
 #include "harness/measure/peaks.h"
@@ -76,6 +77,17 @@ TEST(MeasureInTurns, EveryoneGetsRepetitionsAndTime) {
 TEST(MeasureInTurns, AnErrorEndsIt) {
   std::vector<Contestant> contestants = {{[] { return absl::InternalError("broken"); }, {}}};
   EXPECT_EQ(MeasureInTurns(MeasureOptions(), &contestants).message(), "broken");
+}
+
+TEST(ColdRuns, TimesEachAndEndsAtAnError) {
+  runtime::ThreadPool pool(2);
+  CacheFlusher flusher(&pool, /*bytes=*/1000);
+  int runs = 0;
+  const auto run = [&] { return ++runs == 5 ? absl::InternalError("broken") : absl::OkStatus(); };
+  ASSERT_OK_AND_ASSIGN(const std::vector<double> ms, ColdRuns(run, 3, &flusher));
+  EXPECT_EQ(ms.size(), 3);
+  EXPECT_EQ(ColdRuns(run, 3, &flusher).status().message(), "broken");
+  EXPECT_EQ(runs, 5);
 }
 
 TensorType Floats(Shape shape) { return {DType::kF32, std::move(shape), std::nullopt, Layout::kRowMajor}; }

@@ -1,4 +1,5 @@
 // The shipped model on real images, through reader, passes and kernels: its logits, and that INT8 has one result.
+#include "absl/strings/match.h"
 #include "frontend/onnx/onnx.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -12,8 +13,10 @@
 #include "ir/testing/matchers.h"
 #include "ir/text.h"
 #include "kernels/register_all.h"
+#include "kernels/testing/emulated_amx.h"
 #include "passes/core/pipeline.h"
 #include "passes/register_all.h"
+#include "runtime/executable.h"
 
 namespace fuselage::harness {
 namespace {
@@ -28,6 +31,7 @@ constexpr char kInt8Pipeline[] = R"(
   steps { pass { [type.googleapis.com/fuselage.QuantizeOptions] {} } }
   steps { pass { [type.googleapis.com/fuselage.QuantLiftOptions] {} } }
   steps { pass { [type.googleapis.com/fuselage.LowerOptions] {} } }
+  steps { pass { [type.googleapis.com/fuselage.Int8FusionOptions] {} } }
   steps { pass { [type.googleapis.com/fuselage.CleanupOptions] {} } })";
 
 constexpr int kImages = 4;
@@ -82,10 +86,15 @@ class ResNet18Test : public ::testing::Test {
 
   // The logits of test images [first, first + batch).
   Tensor Logits(const ir::Graph& graph, int first, int batch, int threads, kernels::Isa isa = kernels::BestIsa()) {
+    return LogitsOn(kernels_, graph, first, batch, threads, isa);
+  }
+
+  Tensor LogitsOn(const kernels::KernelRegistry& kernels, const ir::Graph& graph, int first, int batch, int threads,
+                  kernels::Isa isa = kernels::BestIsa()) {
     runtime::ThreadPool pool(threads);
     EngineOptions options;
     options.isa = isa;
-    const auto engine = MakeEngine(graph, batch, kernels_, &pool, options);
+    const auto engine = MakeEngine(graph, batch, kernels, &pool, options);
     EXPECT_OK(engine);
     const ImageSamples samples(*test_, *preprocessor_, &pool);
     const auto outputs = (*engine)->Run(*samples.Batch(first, (*engine)->input_types()));
@@ -141,7 +150,7 @@ TEST_F(ResNet18Test, Int8HasTheSameBitsOnEveryIsaForAnyThreadsAndInTheInterprete
   const std::unique_ptr<ir::Graph> graph = Compile(/*int8=*/true);
   const Tensor wanted = Logits(*graph, 0, 1, /*threads=*/1, kernels::Isa::kScalar);
   EXPECT_TRUE(InterpreterLogits(*graph, 0).SameBytes(wanted)) << "interpreter";
-  for (kernels::Isa isa : {kernels::Isa::kScalar, kernels::Isa::kAvx2, kernels::Isa::kAvx512Vnni}) {
+  for (kernels::Isa isa : {kernels::Isa::kScalar, kernels::Isa::kAvx2, kernels::Isa::kAvx512Vnni, kernels::Isa::kAmx}) {
     if (!kernels::CpuSupports(isa)) {
       printf("SKIPPED: this CPU has no %s; its kernels are tested by emulation in kernels/int8\n",
              std::string(kernels::IsaName(isa)).c_str());
@@ -151,6 +160,26 @@ TEST_F(ResNet18Test, Int8HasTheSameBitsOnEveryIsaForAnyThreadsAndInTheInterprete
       EXPECT_TRUE(Logits(*graph, 0, 1, threads, isa).SameBytes(wanted)) << kernels::IsaName(isa) << ", " << threads;
     }
   }
+}
+
+// Two images, since a batch has a layout of its own.
+TEST_F(ResNet18Test, Int8HasTheSameBitsOnEmulatedAmx) {
+  const std::unique_ptr<ir::Graph> graph = Compile(/*int8=*/true);
+  kernels::KernelRegistry amx;
+  kernels::RegisterAllOnEmulatedAmx(amx);
+  runtime::ThreadPool pool(1);
+  ASSERT_OK_AND_ASSIGN(const auto executable, runtime::Executable::Create(*graph, amx, &pool));
+  int in_tiles = 0, with_halo = 0;
+  for (const runtime::StepProfile& step : executable->profile()) {
+    EXPECT_NE(step.op, "reorder");
+    in_tiles += absl::StartsWith(step.variant, "amx_emulated");
+    with_halo += absl::StrContains(step.layout, "halo");
+  }
+  EXPECT_EQ(in_tiles, 20) << "convolutions";
+  EXPECT_EQ(executable->profile()[0].layout, "nhwc, space to depth, halo 2, 16 bytes a pixel") << "the stem's input";
+  EXPECT_GE(with_halo, 15);
+  const Tensor wanted = Logits(*graph, 0, 2, /*threads=*/2);
+  EXPECT_TRUE(LogitsOn(amx, *graph, 0, 2, /*threads=*/2).SameBytes(wanted));
 }
 
 TEST_F(ResNet18Test, TenCompilationsGiveOneProgram) {

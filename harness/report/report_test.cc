@@ -13,6 +13,8 @@
 namespace fuselage::report {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -143,6 +145,24 @@ TEST(Tables, WithoutADatasetVariantsAreComparedByTheirOutputs) {
   EXPECT_THAT(Report(results, 0), Not(HasSubstr("accuracy not measured")));
   EXPECT_THAT(AccuracyTable(results), HasSubstr("top-1"));
   EXPECT_THAT(LatencyTable(results), HasSubstr("images/s"));
+}
+
+TEST(Tables, LatencyShowsColdRunsAndTheRuntimesShareWhereMeasured) {
+  Results results = Example();
+  EXPECT_THAT(LatencyTable(results), Not(AnyOf(HasSubstr("cold"), HasSubstr("Runtime"))));
+  for (auto& variant : *results.mutable_variants()) {
+    variant.mutable_measurements(0)->set_runtime_overhead_percent(variant.name() == "int8" ? 0.25 : 1.5);
+  }
+  auto* two_threads = results.mutable_variants(1)->mutable_measurements(1);
+  two_threads->set_cold_ms(12.5);
+  two_threads->set_runtime_overhead_percent(0.75);
+  auto* large_batch = results.mutable_variants(1)->add_measurements();
+  large_batch->set_batch(16);
+  large_batch->set_runtime_overhead_percent(50);
+  const std::string table = LatencyTable(results);
+  EXPECT_THAT(table, AllOf(HasSubstr("p99   cold"), HasSubstr("12.50")));
+  EXPECT_THAT(table, HasSubstr("Runtime outside the kernels at batch 1: fp32 1.50 %, int8 0.25 % on 1 thread; "
+                               "int8 0.75 % on 2 threads\n"));
 }
 
 TEST(Tables, RooflineStandsBesideTheMeasurement) {

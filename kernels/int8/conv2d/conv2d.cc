@@ -29,7 +29,8 @@ bool NotDepthwise(const Problem& problem) { return !DepthwiseSupports(Dense(prob
 constexpr Variant kVariants[] = {
     {/*name=*/"amx", /*isa=*/Isa::kAmx, /*supports=*/TiledSupports,
      /*worthwhile=*/[](const Problem& problem) { return NotDepthwise(problem) && TiledWorthwhile(problem); },
-     /*make=*/[](const Problem& problem) { return MakeTiled(problem, TiledAmx()); }, /*wish=*/TiledWish},
+     /*make=*/[](const Problem& problem) { return MakeTiled(problem, TiledAmx()); }, /*wish=*/TiledWish,
+     /*reads_halo=*/TiledReadsHalo},
     {/*name=*/"avx512_vnni winograd", /*isa=*/Isa::kAvx512Vnni,
      /*supports=*/WinogradSupports,
      /*worthwhile=*/[](const Problem& problem) { return WinogradWorthwhile(problem, WinogradAvx512Vnni()); },
@@ -224,8 +225,8 @@ absl::StatusOr<Result> WithProblem(const KernelDesc& desc, Use use) {
 }
 
 // Null: none.
-const Variant* Choose(const Problem& problem, Isa isa) {
-  for (const Variant& variant : kVariants) {
+const Variant* Choose(absl::Span<const Variant> variants, const Problem& problem, Isa isa) {
+  for (const Variant& variant : variants) {
     if (variant.isa <= isa && CpuSupports(variant.isa) && variant.supports(problem) && variant.worthwhile(problem)) {
       return &variant;
     }
@@ -234,17 +235,18 @@ const Variant* Choose(const Problem& problem, Isa isa) {
 }
 
 // No placement makes it choose another variant than it would for dense operands.
-bool Places(const KernelDesc& desc) {
+bool Places(absl::Span<const Variant> variants, const KernelDesc& desc) {
   const absl::StatusOr<bool> places = WithProblem<bool>(desc, [&](const Problem& problem) -> absl::StatusOr<bool> {
-    const Variant* variant = Choose(problem, desc.isa);
-    return variant != nullptr && variant == Choose(Dense(problem), desc.isa);
+    const Variant* variant = Choose(variants, problem, desc.isa);
+    return variant != nullptr && variant == Choose(variants, Dense(problem), desc.isa);
   });
   return places.ok() && *places;
 }
 
-Placement Wish(const KernelDesc& desc) {
-  const auto variant = WithProblem<const Variant*>(
-      desc, [&](const Problem& problem) -> absl::StatusOr<const Variant*> { return Choose(Dense(problem), desc.isa); });
+Placement Wish(absl::Span<const Variant> variants, const KernelDesc& desc) {
+  const auto variant = WithProblem<const Variant*>(desc, [&](const Problem& problem) -> absl::StatusOr<const Variant*> {
+    return Choose(variants, Dense(problem), desc.isa);
+  });
   return variant.ok() && *variant != nullptr ? WishedPlacement(desc, **variant) : Placement();
 }
 
@@ -252,13 +254,30 @@ Placement Wish(const KernelDesc& desc) {
 
 absl::Span<const Variant> Variants() { return kVariants; }
 
-absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) { return CreateFrom(kVariants, desc); }
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateFrom(absl::Span<const Variant> variants,
+                                                            const KernelDesc& desc) {
   using Result = std::unique_ptr<kernels::Kernel>;
   return WithProblem<Result>(desc, [&](const Problem& problem) -> absl::StatusOr<Result> {
-    const Variant* variant = Choose(problem, desc.isa);
+    const Variant* variant = Choose(variants, problem, desc.isa);
     if (variant == nullptr) return absl::UnimplementedError("int8.conv2d: no variant");
     return std::make_unique<Conv2d>(desc, *variant, problem);
   });
+}
+
+bool ReadsHalo(const KernelDesc& desc, const Variant& variant) {
+  const absl::StatusOr<bool> reads = WithProblem<bool>(desc, [&](const Problem& problem) -> absl::StatusOr<bool> {
+    return variant.reads_halo != nullptr && variant.supports(problem) && variant.reads_halo(problem);
+  });
+  return reads.ok() && *reads;
+}
+
+const Variant* HaloReaderOrNull(absl::Span<const Variant> variants, const KernelDesc& desc) {
+  const auto variant = WithProblem<const Variant*>(desc, [&](const Problem& problem) -> absl::StatusOr<const Variant*> {
+    return Choose(variants, problem, desc.isa);
+  });
+  return variant.ok() && *variant != nullptr && ReadsHalo(desc, **variant) ? *variant : nullptr;
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc& desc, const Variant& variant) {
@@ -278,16 +297,18 @@ Placement WishedPlacement(const KernelDesc& desc, const Variant& variant) {
   return wish.ok() ? *wish : Placement();
 }
 
-void Register(kernels::KernelRegistry& registry) {
+kernels::KernelEntry EntryOf(absl::Span<const Variant> variants) {
   kernels::KernelEntry entry;
   entry.op = "int8.conv2d";
   entry.quantized_form_of = "conv2d";
   entry.layout = kernels::LayoutRule::kNhwc;
   entry.float_output = true;
-  entry.create = Create;
-  entry.places = Places;
-  entry.wished_placement = Wish;
-  registry.Register(std::move(entry));
+  entry.create = [variants](const KernelDesc& desc) { return CreateFrom(variants, desc); };
+  entry.places = [variants](const KernelDesc& desc) { return Places(variants, desc); };
+  entry.wished_placement = [variants](const KernelDesc& desc) { return Wish(variants, desc); };
+  return entry;
 }
+
+void Register(kernels::KernelRegistry& registry) { registry.Register(EntryOf(kVariants)); }
 
 }  // namespace fuselage::int8::conv2d

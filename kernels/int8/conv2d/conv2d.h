@@ -29,12 +29,23 @@ absl::Span<const Variant> Variants();
 // FailedPrecondition: the accumulator cannot be proven to fit 32 bits.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 
+// The same with a table of variants of the caller's.
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateFrom(absl::Span<const Variant> variants,
+                                                            const kernels::KernelDesc& desc);
 // The same with the variant given, whatever desc.isa says. FailedPrecondition where it does not support the problem.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const kernels::KernelDesc& desc, const Variant& variant);
+
+// Does that variant read input 0 in place, and the padding from its halo? Then `desc` may be of some rows of a taller
+// image, whose other rows take the place of padding.
+bool ReadsHalo(const kernels::KernelDesc& desc, const Variant& variant);
+// The variant that CreateFrom would choose, where it does.
+const Variant* HaloReaderOrNull(absl::Span<const Variant> variants, const kernels::KernelDesc& desc);
 
 // Where that variant would have input 0, whatever desc's placements say; dense where it does not matter.
 kernels::Placement WishedPlacement(const kernels::KernelDesc& desc, const Variant& variant);
 
+// What Register registers, with a table of variants of the caller's, which must outlive it.
+kernels::KernelEntry EntryOf(absl::Span<const Variant> variants);
 void Register(kernels::KernelRegistry& registry);
 
 }  // namespace fuselage::int8::conv2d

@@ -374,6 +374,11 @@ bool TiledWorthwhile(const Problem& problem) {
   return g.macs() * 4 > products * kTileBytes * kPanel;
 }
 
+bool TiledReadsHalo(const Problem& problem) {
+  const std::optional<Plan> plan = PlanFor(problem);
+  return plan && !plan->copied;
+}
+
 kernels::Placement TiledWish(const Problem& problem) {
   const std::optional<kernels::Placement> placement = PlacementForTiles(problem.geometry);
   return placement ? *placement : kernels::Placement();

@@ -85,6 +85,7 @@ struct Variant {
   bool (*worthwhile)(const Problem&);  // Faster than the variants after it in the table, by measurement.
   std::unique_ptr<Algorithm> (*make)(const Problem&);
   kernels::Placement (*wish)(const Problem&) = nullptr;  // Of the input; null: any is as good.
+  bool (*reads_halo)(const Problem&) = nullptr;          // See ReadsHalo in conv2d.h; null: never.
 };
 
 }  // namespace fuselage::int8::conv2d

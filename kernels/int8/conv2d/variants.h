@@ -23,6 +23,8 @@ std::unique_ptr<Algorithm> MakeWinograd(const Problem& problem, const WinogradPr
 // Any placement of the operands; padding and stride up to those of tiled_input.cc.
 bool TiledSupports(const Problem& problem);
 bool TiledWorthwhile(const Problem& problem);
+// Does it read the input where it lies, and its padding from the halo?
+bool TiledReadsHalo(const Problem& problem);
 kernels::Placement TiledWish(const Problem& problem);
 std::unique_ptr<Algorithm> MakeTiled(const Problem& problem, const TiledPrimitives& primitives);
 
