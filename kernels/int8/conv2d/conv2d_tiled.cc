@@ -376,7 +376,7 @@ bool TiledWorthwhile(const Problem& problem) {
 
 bool TiledReadsHalo(const Problem& problem) {
   const std::optional<Plan> plan = PlanFor(problem);
-  return plan && !plan->copied;
+  return plan && !plan->copied();
 }
 
 kernels::Placement TiledWish(const Problem& problem) {
