@@ -138,6 +138,7 @@ class ExecutableImpl final : public Executable {
     profile.node = spec.node;
     profile.op = spec.op;
     profile.variant = spec.step->variant();
+    profile.layout = spec.layout;
     profile.macs = spec.step->macs();
     profile.bytes += spec.step->weight_bytes();
     profile_.push_back(std::move(profile));

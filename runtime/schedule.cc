@@ -9,6 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/describe.h"
+#include "runtime/placements.h"
 #include "runtime/reorder.h"
 
 namespace fuselage::runtime {
@@ -19,51 +21,7 @@ using ir::NodeKind;
 using kernels::KernelDesc;
 using kernels::KernelEntry;
 using kernels::LayoutRule;
-
-// One operand of a call in schema order, wherever it comes from.
-struct Operand {
-  const ir::OperandSpec* spec = nullptr;
-  const Node* value = nullptr;             // Null for a module's parameter, and where absent.
-  std::shared_ptr<const Tensor> constant;  // Of a module's parameter or a get_attr.
-
-  bool absent() const { return value == nullptr && constant == nullptr; }
-};
-
-std::vector<Operand> OperandsOf(const ir::Graph& graph, const Node& node) {
-  std::vector<Operand> operands;
-  int next = 0;
-  const auto take = [&](const ir::OperandSpec& spec) {
-    Operand operand{&spec, next < node.num_operands() ? node.operand(next) : nullptr, nullptr};
-    ++next;
-    if (operand.value != nullptr && operand.value->kind() == NodeKind::kGetAttr) {
-      operand.constant = graph.FindParameterOrNull(operand.value->target())->tensor;
-    }
-    operands.push_back(std::move(operand));
-  };
-  for (const ir::OperandSpec& spec : node.op()->operands) {
-    if (spec.variadic) {
-      while (next < node.num_operands()) take(spec);
-    } else if (spec.parameter && node.module() != nullptr) {
-      const auto it = node.module()->parameters.find(spec.name);
-      const bool found = it != node.module()->parameters.end();
-      operands.push_back({&spec, nullptr, found ? graph.FindParameterOrNull(it->second)->tensor : nullptr});
-    } else {
-      take(spec);
-    }
-  }
-  return operands;
-}
-
-AttributeMap CompleteAttributes(const Node& node) {
-  AttributeMap attributes;
-  for (const ir::AttributeSpec& spec : node.op()->attributes) attributes.emplace(spec.name, node.attribute(spec.name));
-  return attributes;
-}
-
-TensorType RowMajorType(TensorType type) {
-  type.layout = Layout::kRowMajor;
-  return type;
-}
+using kernels::Placement;
 
 // Is the result the operand itself?
 bool IsIdentity(const Node& node) {
@@ -84,6 +42,7 @@ class Scheduler {
     if (graph_.output() == nullptr) return absl::InvalidArgumentError("the graph has no output");
     MarkLive();
     RETURN_IF_ERROR(CheckTypes());
+    placements_ = ChoosePlacements(graph_, kernels_, options_.isa, options_.threads);
     for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
       switch (node->kind()) {
         case NodeKind::kPlaceholder: AddInput(*node); break;
@@ -277,27 +236,16 @@ class Scheduler {
   absl::Status AddKernel(const Node& node) {
     const KernelEntry* entry = kernels_.FindOrNull(node.op()->name);
     if (entry == nullptr) return absl::UnimplementedError("no kernel");
-    KernelDesc desc;
-    desc.op = node.op()->name;
-    desc.attributes = CompleteAttributes(node);
+    ASSIGN_OR_RETURN(Description description, Describe(graph_, node));
+    KernelDesc& desc = description.desc;
     desc.isa = options_.isa;
     desc.threads = options_.threads;
-
     std::vector<int> inputs;  // Values.
-    for (const Operand& operand : OperandsOf(graph_, node)) {
-      if (operand.spec->parameter) {
-        if (operand.constant != nullptr) {
-          desc.parameters[operand.spec->name] = operand.constant.get();
-        } else if (!operand.absent()) {
-          return absl::UnimplementedError(absl::StrCat(operand.spec->name, " is computed at run time"));
-        }
-        continue;
-      }
-      if (!operand.absent() && !operand.value->type().is_tensor()) return absl::UnimplementedError("tuple operand");
-      inputs.push_back(operand.absent() ? StepSpec::kAbsent : ValueOf(*operand.value));
-      desc.inputs.push_back(operand.absent() ? std::nullopt : std::make_optional(values_[inputs.back()].type));
+    for (const Node* input : description.inputs) {
+      inputs.push_back(input == nullptr ? StepSpec::kAbsent : ValueOf(*input));
+      desc.input_placements.push_back(input == nullptr ? Placement() : PlacementOf(*input));
     }
-    for (const TensorType& type : node.type().elements()) desc.outputs.push_back(RowMajorType(type));
+    desc.output_placement = PlacementOf(node);
     ChooseLayouts(*entry, node, inputs, desc);
 
     ASSIGN_OR_RETURN(std::unique_ptr<kernels::Kernel> kernel, entry->create(desc));
@@ -306,15 +254,28 @@ class Scheduler {
       step.inputs.push_back(inputs[i] < 0 ? StepSpec::kAbsent : InLayout(inputs[i], desc.inputs[i]->layout));
     }
     std::vector<int> results;
-    for (const TensorType& type : desc.outputs) results.push_back(NewResult(type, type.layout, step));
+    for (const TensorType& type : desc.outputs) {
+      results.push_back(NewResult(type, type.layout, step, desc.output_placement));
+    }
     results_[&node] = std::move(results);
+    if (desc.output().rank() == 4) step.layout = LayoutText(desc.output().layout, desc.output_placement);
     AddStep(std::move(step));
     return absl::OkStatus();
   }
 
-  int NewResult(const TensorType& type, Layout layout, StepSpec& step) {
+  static std::string LayoutText(Layout layout, const Placement& placement) {
+    const char* order = layout == Layout::kNhwc ? "nhwc" : "row-major";
+    return placement.dense() ? order : absl::StrCat(order, ", ", kernels::PlacementText(placement));
+  }
+
+  Placement PlacementOf(const Node& value) const {
+    const auto found = placements_.find(&value);
+    return found == placements_.end() ? Placement() : found->second;
+  }
+
+  int NewResult(const TensorType& type, Layout layout, StepSpec& step, const Placement& placement = {}) {
     const int value = NewValue(type);
-    const int buffer = AddArenaBuffer(type.byte_size());
+    const int buffer = AddArenaBuffer(kernels::PlacedBytes(type, placement));
     BufferOf(values_[value], layout) = buffer;
     step.outputs.push_back(buffer);
     return value;
@@ -396,6 +357,7 @@ class Scheduler {
   std::vector<Value> values_;
   absl::flat_hash_map<const Node*, std::vector<int>> results_;  // Node -> a value per element.
   absl::flat_hash_set<const Node*> live_;
+  Placements placements_;
   std::vector<std::string> missing_;
 };
 

@@ -1,7 +1,8 @@
 // Schedule: a graph as a list of steps on buffers, before any memory exists.
 //
 // Values of rank 4 lie in NHWC or row-major, as the kernels that make and take them want (kernels::LayoutRule); where
-// the two differ a reorder is inserted, once per value. Views whose bytes stay the same share their operand's buffer.
+// the two differ a reorder is inserted, once per value. placements.h says more of where codes lie. Views whose bytes
+// stay the same share their operand's buffer.
 #ifndef FUSELAGE_RUNTIME_SCHEDULE_H_
 #define FUSELAGE_RUNTIME_SCHEDULE_H_
 
@@ -36,6 +37,7 @@ struct StepSpec {
   std::string op;
   std::vector<int> inputs = {}, outputs = {};  // Buffers; an absent optional operand is kAbsent.
   int scratch = kAbsent;
+  std::string layout = "";  // Of the first output, for people: "nhwc, halo 1".
 };
 
 struct Schedule {

@@ -70,6 +70,7 @@ Results::Placement RowOf(const runtime::StepProfile& step) {
   row.set_op(step.op);
   row.set_kernel(step.variant);
   row.set_bytes(step.bytes);
+  row.set_layout(step.layout);
   return row;
 }
 

@@ -141,8 +141,8 @@ std::string ExplanationTables(const Results& results) {
   const std::string of = explanation.variant().empty() ? "" : absl::StrCat(" of ", Escaped(explanation.variant()));
   bool any_reason = false;
   for (const auto& row : explanation.placements()) any_reason = any_reason || !row.why().empty();
-  std::vector<Column> columns = {
-      {"op", Align::kLeft}, {"node", Align::kLeft}, {"runs in", Align::kLeft}, {"kernel", Align::kLeft}, {"bytes"}};
+  std::vector<Column> columns = {{"op", Align::kLeft},     {"node", Align::kLeft},        {"runs in", Align::kLeft},
+                                 {"kernel", Align::kLeft}, {"result lies", Align::kLeft}, {"bytes"}};
   if (any_reason) columns.push_back({"why not INT8", Align::kLeft});
   Table places(absl::StrCat("Where each op", of, " runs, at batch 1"), columns);
   Table crossings("Crossings between INT8 and float, in bytes a run",
@@ -151,8 +151,9 @@ std::string ExplanationTables(const Results& results) {
   for (const auto& row : explanation.placements()) {
     const std::string node = row.node().empty() ? "-" : Shortened(row.node(), kNameWidth);
     layouts += row.runs_in() == "layout";
-    std::vector<std::string> cells = {row.op(), node, row.runs_in(),
-                                      row.kernel().empty() ? "none: a view" : row.kernel(), absl::StrCat(row.bytes())};
+    std::vector<std::string> cells = {row.op(),      node,
+                                      row.runs_in(), row.kernel().empty() ? "none: a view" : row.kernel(),
+                                      row.layout(),  absl::StrCat(row.bytes())};
     if (any_reason) cells.push_back(row.why());
     places.AddRow(std::move(cells));
     if (!row.crossing().empty()) {

@@ -271,6 +271,7 @@ TEST(Tables, ExplanationSaysWhatWasLeftAloneAndWhatLeavingInt8Costs) {
   auto* crossing = place("q", "int8.quantize", "crossing");
   crossing->set_kernel("avx2");
   crossing->set_bytes(125);
+  crossing->set_layout("nhwc, halo 1");
   crossing->set_crossing("f32 -> u8");
   crossing->set_crossing_bytes(125);
   place("", "reorder", "layout")->set_kernel("to nhwc");
@@ -289,7 +290,8 @@ TEST(Tables, ExplanationSaysWhatWasLeftAloneAndWhatLeavingInt8Costs) {
   EXPECT_THAT(report, HasSubstr("-              note        saves 1.2 ms\n"));
   EXPECT_THAT(report, HasSubstr("cse: 0 applied, 0 left alone\n"));
   EXPECT_THAT(report, HasSubstr("Where each op of int8 runs, at batch 1\n"));
-  EXPECT_THAT(report, HasSubstr("flatten        flat  INT8      none: a view      0\n"));
+  EXPECT_THAT(report, HasSubstr("int8.quantize  q     crossing  avx2          nhwc, halo 1    125\n"));
+  EXPECT_THAT(report, HasSubstr("flatten        flat  INT8      none: a view                    0\n"));
   EXPECT_THAT(report, HasSubstr("quantize: no INT8 kernel\n"));
   EXPECT_THAT(report, HasSubstr("int8.quantize  q     f32 -> u8    125\n"));
   EXPECT_THAT(report, HasSubstr("1 of 3 ops in INT8, 1 in FP32, 1 by the reference. Changes of layout: 1.\n"

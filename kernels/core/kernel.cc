@@ -5,8 +5,8 @@
 namespace fuselage::kernels {
 namespace {
 
-absl::Status CheckBuffer(const void* data, int64_t bytes, const TensorType& type, absl::string_view what, int index) {
-  const int64_t wanted = type.byte_size();
+absl::Status CheckBuffer(const void* data, int64_t bytes, int64_t wanted, const TensorType& type,
+                         absl::string_view what, int index) {
   if (bytes < wanted || (data == nullptr && wanted > 0)) {
     return absl::InvalidArgumentError(absl::StrCat(what, " ", index, " has ", data == nullptr ? 0 : bytes,
                                                    " bytes, wanted ", wanted, " for ", ToString(type)));
@@ -27,6 +27,19 @@ const Attribute& KernelDesc::attribute(absl::string_view name) const {
   return it->second;
 }
 
+Kernel::Kernel(const KernelDesc& desc) : inputs_(desc.inputs), outputs_(desc.outputs) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    input_bytes_.push_back(inputs_[i] ? PlacedBytes(*inputs_[i], desc.input_placement(static_cast<int>(i))) : 0);
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    output_bytes_.push_back(PlacedBytes(outputs_[i], i == 0 ? desc.output_placement : Placement()));
+  }
+}
+
+int64_t PlacedBytes(const TensorType& type, const Placement& placement) {
+  return placement.dense() ? type.byte_size() : PlacedTensor(type.shape, placement).bytes;
+}
+
 absl::Status Kernel::Run(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
                          const RunContext& context) const {
   if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size()) {
@@ -35,13 +48,15 @@ absl::Status Kernel::Run(absl::Span<const ConstBuffer> inputs, absl::Span<const 
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs_[i]) {
-      RETURN_IF_ERROR(CheckBuffer(inputs[i].data, inputs[i].bytes, *inputs_[i], "input", static_cast<int>(i)));
+      RETURN_IF_ERROR(
+          CheckBuffer(inputs[i].data, inputs[i].bytes, input_bytes_[i], *inputs_[i], "input", static_cast<int>(i)));
     } else if (inputs[i].data != nullptr) {
       return absl::InvalidArgumentError(absl::StrCat("input ", i, " is present, wanted it absent"));
     }
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    RETURN_IF_ERROR(CheckBuffer(outputs[i].data, outputs[i].bytes, outputs_[i], "output", static_cast<int>(i)));
+    RETURN_IF_ERROR(
+        CheckBuffer(outputs[i].data, outputs[i].bytes, output_bytes_[i], outputs_[i], "output", static_cast<int>(i)));
   }
   if (context.parallel == nullptr) return absl::InvalidArgumentError("no threads to run on");
   if (scratch_bytes_ > 0 && (context.scratch.data == nullptr || context.scratch.bytes < scratch_bytes_)) {

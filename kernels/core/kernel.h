@@ -17,6 +17,7 @@
 #include "ir/base/tensor.h"
 #include "kernels/core/isa.h"
 #include "kernels/core/parallel.h"
+#include "kernels/core/placement.h"
 
 namespace fuselage::kernels {
 
@@ -27,6 +28,9 @@ struct KernelDesc {
   // The operands that arrive at run time, in schema order without the parameters; nullopt: absent (no residual).
   std::vector<std::optional<TensorType>> inputs;
   std::vector<TensorType> outputs;
+  // Of operands of rank 4 in NHWC; none: dense. Only a kernel whose KernelEntry::places says so takes others.
+  std::vector<Placement> input_placements;
+  Placement output_placement;
   std::map<std::string, const Tensor*> parameters;  // "weight", "bias"; alive during Create only.
   Isa isa = Isa::kScalar;  // The best instruction set to use; Create takes the best variant at or below it.
   int threads = 1;         // The most threads that Run will have.
@@ -35,6 +39,9 @@ struct KernelDesc {
   bool has_input(int i) const { return i < static_cast<int>(inputs.size()) && inputs[i].has_value(); }
   const TensorType& input(int i) const { return *inputs[i]; }
   const TensorType& output() const { return outputs[0]; }
+  Placement input_placement(int i) const {
+    return i < static_cast<int>(input_placements.size()) ? input_placements[i] : Placement();
+  }
 
   bool GetBool(absl::string_view name) const { return attribute(name).as_bool(); }
   int64_t GetInt(absl::string_view name) const { return attribute(name).as_int(); }
@@ -44,7 +51,8 @@ struct KernelDesc {
   const Attribute& attribute(absl::string_view name) const;  // Aborts where there is none.
 };
 
-// Memory of one operand during a run: 64-byte aligned, of exactly `bytes` bytes in the layout of its TensorType.
+// Memory of one operand during a run: 64-byte aligned, of exactly `bytes` bytes in the layout of its TensorType and
+// its Placement.
 struct ConstBuffer {
   const void* data = nullptr;  // Null: absent.
   int64_t bytes = 0;
@@ -88,7 +96,7 @@ class Kernel {
   int64_t macs() const { return macs_; }
 
  protected:
-  explicit Kernel(const KernelDesc& desc) : inputs_(desc.inputs), outputs_(desc.outputs) {}
+  explicit Kernel(const KernelDesc& desc);
 
   void set_variant(std::string variant) { variant_ = std::move(variant); }
   void set_scratch_bytes(int64_t bytes) { scratch_bytes_ = bytes; }
@@ -101,6 +109,7 @@ class Kernel {
 
   std::vector<std::optional<TensorType>> inputs_;
   std::vector<TensorType> outputs_;
+  std::vector<int64_t> input_bytes_, output_bytes_;
   std::string variant_;
   int64_t scratch_bytes_ = 0;
   int64_t weight_bytes_ = 0;
@@ -132,6 +141,9 @@ class BinaryOps : public Kernel {
   }
   virtual void ComputeBinary(const void* a, const void* b, void* y, const RunContext& context) const = 0;
 };
+
+// What an operand takes in memory: placements other than dense are for codes of rank 4.
+int64_t PlacedBytes(const TensorType& type, const Placement& placement);
 
 // Checks of Create, each with a message that says what was found and what was wanted.
 absl::Status CheckCodes(const TensorType& type, absl::string_view what);  // u8 or i8 with per-tensor parameters.

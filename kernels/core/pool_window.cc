@@ -27,6 +27,24 @@ absl::StatusOr<std::vector<int64_t>> Ints(const KernelDesc& desc, absl::string_v
       absl::StrCat("pool: ", name, " is ", ToString(values), ", wanted ", size, " values in [", least, ", 2^31)"));
 }
 
+absl::StatusOr<PoolWindow::Pitch> PitchOf(const TensorType& type, const Placement& placement) {
+  if (placement.blocking != Blocking::kNone) {
+    return absl::UnimplementedError(absl::StrCat("pool: a tensor in ", PlacementText(placement)));
+  }
+  const PlacedTensor placed(type.shape, placement);
+  return PoolWindow::Pitch{placed.first, placed.image_bytes, placed.row_bytes, placed.pixel_bytes};
+}
+
+// What both windows have.
+absl::StatusOr<PoolWindow> BeginWindow(const KernelDesc& desc) {
+  PoolWindow window;
+  window.batch = desc.input(0).shape[0];
+  window.channels = desc.input(0).shape[1];
+  ASSIGN_OR_RETURN(window.x, PitchOf(desc.input(0), desc.input_placement(0)));
+  ASSIGN_OR_RETURN(window.y, PitchOf(desc.output(), desc.output_placement));
+  return window;
+}
+
 }  // namespace
 
 absl::StatusOr<PoolWindow> MakePoolWindow(const KernelDesc& desc) {
@@ -39,9 +57,7 @@ absl::StatusOr<PoolWindow> MakePoolWindow(const KernelDesc& desc) {
     ASSIGN_OR_RETURN(dilation, Ints(desc, "dilation", 2, 1));
   }
   const TensorType &x = desc.input(0), &y = desc.output();
-  PoolWindow window;
-  window.batch = x.shape[0];
-  window.channels = x.shape[1];
+  ASSIGN_OR_RETURN(PoolWindow window, BeginWindow(desc));
   for (int i = 0; i < 2; ++i) {
     PoolWindow::Axis& axis = window.axes[i];
     axis = {x.shape[2 + i], y.shape[2 + i], kernel[i], stride[i], dilation[i], padding[i], padding[2 + i]};
@@ -71,9 +87,7 @@ absl::StatusOr<PoolWindow> MakeGlobalPoolWindow(const KernelDesc& desc) {
     return absl::InvalidArgumentError(
         absl::StrCat("global pool: ", ToString(x), " to ", ToString(y), ", wanted a non-empty image to [N,C,1,1]"));
   }
-  PoolWindow window;
-  window.batch = x.shape[0];
-  window.channels = x.shape[1];
+  ASSIGN_OR_RETURN(PoolWindow window, BeginWindow(desc));
   for (int i = 0; i < 2; ++i) window.axes[i].in = window.axes[i].kernel = x.shape[2 + i];
   return window;
 }

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/core/kernel.h"
+#include "kernels/core/placement.h"
 
 namespace fuselage::kernels {
 
@@ -14,10 +15,15 @@ struct PoolWindow {
   struct Axis {  // [0]: height, [1]: width.
     int64_t in = 1, out = 1, kernel = 1, stride = 1, dilation = 1, pad_begin = 0, pad_end = 0;
   } axes[2];
+  // Where the pixels of input and output lie: at first + n * image + y * row + x * pixel bytes.
+  struct Pitch {
+    int64_t first = 0, image = 0, row = 0, pixel = 0;
+  } x, y;
 };
 
 // From kernel_size, stride, padding (begins, then ends), ceil_mode and, where it is there, dilation. Checks that input
 // and output have rank 4 and that the output has the shape that these imply. Not their layout: the LayoutRule does.
+// Unimplemented: an operand in blocks (kernels/core/placement.h).
 absl::StatusOr<PoolWindow> MakePoolWindow(const KernelDesc& desc);
 
 // The window is the whole image, the output [N, C, 1, 1].

@@ -34,6 +34,10 @@ struct KernelEntry {
   bool float_output = false;
   // Unimplemented: a form that it does not run; InvalidArgument: a description that is wrong. Both say why.
   std::function<absl::StatusOr<std::unique_ptr<Kernel>>(const KernelDesc&)> create;
+  // Does create take a description with these placements? Null: dense ones only.
+  std::function<bool(const KernelDesc&)> places = nullptr;
+  // The placement of input 0 that makes it fastest, whatever the description's says. Null: it has no wish.
+  std::function<Placement(const KernelDesc&)> wished_placement = nullptr;
 };
 
 class KernelRegistry {

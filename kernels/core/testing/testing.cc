@@ -2,8 +2,11 @@
 
 #include <cctype>
 #include <cstring>
+#include <memory>
 #include <thread>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
 #include "ir/base/check.h"
 
 namespace fuselage::kernels {
@@ -69,6 +72,81 @@ absl::StatusOr<Tensor> RunKernel(const Kernel& kernel, absl::Span<const Tensor* 
   if (!output.guards_intact()) return absl::InternalError("wrote beyond its output");
   if (!scratch.guards_intact()) return absl::InternalError("wrote beyond its scratch memory");
   if (output.size() > 0) std::memcpy(result.raw_data(), output.data(), output.size());
+  return result;
+}
+
+namespace {
+
+// Calls visit(n, y, x, inside the image) for each pixel and each place of padding.
+void ForEachPlace(const PlacedTensor& placed, absl::FunctionRef<void(int64_t, int64_t, int64_t, bool)> visit) {
+  const int64_t step = placed.placement.blocking == Blocking::kNone ? 1 : 2, halo = step * placed.placement.halo;
+  for (int64_t n = 0; n < placed.batch; ++n) {
+    for (int64_t y = -halo; y < step * placed.plane_height + halo; ++y) {
+      for (int64_t x = -halo; x < step * placed.plane_width + halo; ++x) {
+        visit(n, y, x, y >= 0 && y < placed.height && x >= 0 && x < placed.width);
+      }
+    }
+  }
+}
+
+uint8_t Padding(const TensorType& type) { return static_cast<uint8_t>(type.quant->zero_point()); }
+
+}  // namespace
+
+absl::StatusOr<Tensor> RunPlacedKernel(const Kernel& kernel, const KernelDesc& desc,
+                                       absl::Span<const Tensor* const> inputs, Parallel* parallel) {
+  Serial serial;
+  std::vector<std::unique_ptr<GuardedMemory>> memory;
+  std::vector<ConstBuffer> in;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Placement placement = desc.input_placement(static_cast<int>(i));
+    if (inputs[i] == nullptr || placement.dense()) {
+      in.push_back(inputs[i] == nullptr ? ConstBuffer() : ConstBuffer{inputs[i]->raw_data(), inputs[i]->byte_size()});
+      continue;
+    }
+    const PlacedTensor placed(inputs[i]->shape(), placement);
+    memory.push_back(std::make_unique<GuardedMemory>(placed.bytes));
+    GuardedMemory& to = *memory.back();
+    to.FillRandom(static_cast<uint32_t>(i));
+    const uint8_t* from = static_cast<const uint8_t*>(inputs[i]->raw_data());
+    ForEachPlace(placed, [&](int64_t n, int64_t y, int64_t x, bool inside) {
+      uint8_t* pixel = to.data() + placed.Offset(n, y, x);
+      if (inside) {
+        std::memcpy(pixel, from + ((n * placed.height + y) * placed.width + x) * placed.channels, placed.channels);
+      } else {
+        std::memset(pixel, Padding(inputs[i]->type()), placed.channels);
+      }
+    });
+    in.push_back({to.data(), to.size()});
+  }
+
+  Tensor result(kernel.outputs()[0]);
+  GuardedMemory output(PlacedBytes(result.type(), desc.output_placement)), scratch(kernel.scratch_bytes());
+  const RunContext context{parallel == nullptr ? &serial : parallel, {scratch.data(), scratch.size()}};
+  RETURN_IF_ERROR(kernel.Run(in, {Buffer{output.data(), output.size()}}, context));
+  if (!output.guards_intact()) return absl::InternalError("wrote beyond its output");
+  if (!scratch.guards_intact()) return absl::InternalError("wrote beyond its scratch memory");
+  if (desc.output_placement.dense()) {
+    if (output.size() > 0) std::memcpy(result.raw_data(), output.data(), output.size());
+    return result;
+  }
+  const PlacedTensor placed(result.shape(), desc.output_placement);
+  uint8_t* to = static_cast<uint8_t*>(result.raw_data());
+  absl::Status status;
+  ForEachPlace(placed, [&](int64_t n, int64_t y, int64_t x, bool inside) {
+    const uint8_t* pixel = output.data() + placed.Offset(n, y, x);
+    if (inside) {
+      std::memcpy(to + ((n * placed.height + y) * placed.width + x) * placed.channels, pixel, placed.channels);
+      return;
+    }
+    const uint8_t wanted = Padding(result.type());
+    for (int64_t c = 0; c < placed.channels; ++c) {
+      if (pixel[c] == wanted) continue;
+      status = absl::InternalError(
+          absl::StrCat("padding of image ", n, " at row ", y, ", column ", x, " is ", pixel[c], ", wanted ", wanted));
+    }
+  });
+  RETURN_IF_ERROR(status);
   return result;
 }
 

@@ -54,6 +54,11 @@ class TestThreads : public Parallel {
 absl::StatusOr<Tensor> RunKernel(const Kernel& kernel, absl::Span<const Tensor* const> inputs,
                                  Parallel* parallel = nullptr);
 
+// The same for operands that lie as `desc` says; `inputs` and the result are dense. What lies between the pixels of the
+// inputs is random, around them it is their zero point. Also fails where the output's halo is not its zero point.
+absl::StatusOr<Tensor> RunPlacedKernel(const Kernel& kernel, const KernelDesc& desc,
+                                       absl::Span<const Tensor* const> inputs, Parallel* parallel = nullptr);
+
 // The index of logical element (n, c, h, w) in the memory of `type`.
 int64_t Index(const TensorType& type, int64_t n, int64_t c, int64_t h, int64_t w);
 

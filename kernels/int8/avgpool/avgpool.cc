@@ -53,6 +53,10 @@ absl::Span<const Variant> Variants() { return kVariants; }
 
 absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
   const bool global = desc.op == kGlobalOp;
+  if (!desc.output_placement.dense()) {
+    return absl::UnimplementedError(
+        absl::StrCat("average pool: an output with ", kernels::PlacementText(desc.output_placement)));
+  }
   Params params;
   ASSIGN_OR_RETURN(params.window, global ? kernels::MakeGlobalPoolWindow(desc) : kernels::MakePoolWindow(desc));
   params.count_include_pad = !global && desc.GetBool("count_include_pad");
@@ -93,8 +97,10 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.avg_pool2d", "avg_pool2d", kernels::LayoutRule::kNhwc, /*float_output=*/false, Create});
-  registry.Register({kGlobalOp, "global_avg_pool", kernels::LayoutRule::kNhwc, /*float_output=*/false, Create});
+  const auto places = [](const KernelDesc& desc) { return MakeParams(desc).ok(); };
+  registry.Register(
+      {"int8.avg_pool2d", "avg_pool2d", kernels::LayoutRule::kNhwc, /*float_output=*/false, Create, places});
+  registry.Register({kGlobalOp, "global_avg_pool", kernels::LayoutRule::kNhwc, /*float_output=*/false, Create, places});
 }
 
 void scalar::Run(const Params& p, const uint8_t* x, uint8_t* y, int64_t row_begin, int64_t row_end) {

@@ -23,20 +23,19 @@ inline void AverageRows(const Params& p, const uint8_t* x, uint8_t* y, int64_t r
   const kernels::PoolWindow::Axis &height = p.window.axes[0], &width = p.window.axes[1];
   const int64_t channels = p.window.channels;
   for (int64_t row = row_begin; row < row_end; ++row) {
-    const uint8_t* image = x + row / height.out * height.in * width.in * channels;
+    const uint8_t* image = x + p.window.x.first + row / height.out * p.window.x.image;
     const kernels::Taps taps_y = kernels::ValidTaps(height, row % height.out);
     for (int64_t column = 0; column < width.out; ++column) {
       const kernels::Taps taps_x = kernels::ValidTaps(width, column);
       PixelWindow w = {image,
                        taps_y.end - taps_y.begin,
                        taps_x.end - taps_x.begin,
-                       height.dilation * width.in * channels,
-                       width.dilation * channels,
+                       height.dilation * p.window.x.row,
+                       width.dilation * p.window.x.pixel,
                        0};
       if (w.taps_y > 0 && w.taps_x > 0) {
-        w.first += ((taps_y.start + taps_y.begin * height.dilation) * width.in + taps_x.start +
-                    taps_x.begin * width.dilation) *
-                   channels;
+        w.first += (taps_y.start + taps_y.begin * height.dilation) * p.window.x.row +
+                   (taps_x.start + taps_x.begin * width.dilation) * p.window.x.pixel;
         const int64_t count = p.count_include_pad
                                   ? kernels::PaddedTaps(height, row % height.out) * kernels::PaddedTaps(width, column)
                                   : w.taps();

@@ -164,7 +164,26 @@ TEST(Kernel, IsTheSameOnAnyNumberOfThreads) {
   }
 }
 
+TEST(Kernel, ReadsPlacedTensors) {
+  for (KernelDesc desc : Descs()) {
+    const Tensor x = SeededTensor(desc.input(0), 9);
+    const absl::StatusOr<Tensor> wanted = kernels::RunKernel(**Create(desc), {&x});
+    ASSERT_TRUE(wanted.ok()) << wanted.status();
+    desc.isa = kernels::BestIsa();
+    desc.input_placements = {{kernels::Blocking::kNone, 1, static_cast<int>(desc.input(0).shape[1]) + 3}};
+    const auto kernel = Create(desc);
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    const absl::StatusOr<Tensor> found = kernels::RunPlacedKernel(**kernel, desc, {&x});
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_TRUE(found->SameBytes(*wanted)) << ToString(desc.input(0));
+  }
+}
+
 TEST(Create, Declines) {
+  KernelDesc halo = Desc(kCases[0], DType::kU8, 0, DType::kU8, 0, false);
+  halo.output_placement.halo = 1;
+  EXPECT_EQ(Create(halo).status().code(), absl::StatusCode::kUnimplemented);
+
   const Case large = {{1, 1, 3000, 3000}, {1, 1, 1, 1}, {}, {}, {}, false, true};
   const absl::Status overflow = Create(Desc(large, DType::kU8, 0, DType::kU8, 0, false)).status();
   EXPECT_EQ(overflow.code(), absl::StatusCode::kFailedPrecondition);

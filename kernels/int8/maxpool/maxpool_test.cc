@@ -137,6 +137,26 @@ TEST(Kernel, IsTheSameOnAnyNumberOfThreads) {
   }
 }
 
+TEST(Kernel, ReadsAndWritesPlacedTensors) {
+  for (const Case& c : kCases) {
+    KernelDesc desc = Desc(c, DType::kI8);
+    const Tensor x = SeededTensor(desc.input(0), 9);
+    const absl::StatusOr<Tensor> wanted = kernels::RunKernel(**Create(desc), {&x});
+    ASSERT_TRUE(wanted.ok()) << wanted.status();
+    desc.isa = kernels::BestIsa();
+    for (const int halo : {0, 1, 2}) {
+      desc.input_placements = {{kernels::Blocking::kNone, halo, static_cast<int>(c.input[1]) + 3}};
+      desc.output_placement = {kernels::Blocking::kNone, 2 - halo, 0};
+      const auto kernel = Create(desc);
+      ASSERT_TRUE(kernel.ok()) << kernel.status();
+      kernels::TestThreads threads(2);
+      const absl::StatusOr<Tensor> found = kernels::RunPlacedKernel(**kernel, desc, {&x}, &threads);
+      ASSERT_TRUE(found.ok()) << found.status();
+      EXPECT_TRUE(found->SameBytes(*wanted)) << halo;
+    }
+  }
+}
+
 TEST(Create, SaysWhatIsWrong) {
   const auto message = [](const KernelDesc& desc) { return std::string(Create(desc).status().message()); };
   Case c = kCases[0];

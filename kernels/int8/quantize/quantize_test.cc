@@ -147,7 +147,44 @@ TEST(Kernel, IsTheSameOnAnyNumberOfThreads) {
   }
 }
 
+// Every pixel where its placement says, the zero point around the image, and nothing beyond.
+TEST(Kernel, WritesPlacedImages) {
+  using kernels::Blocking;
+  for (const kernels::Placement& placement :
+       {kernels::Placement{Blocking::kNone, 1, 0}, kernels::Placement{Blocking::kNone, 2, 64},
+        kernels::Placement{Blocking::kSpaceToDepth, 2, 16}, kernels::Placement{Blocking::kSpaceToDepth, 1, 0}}) {
+    for (const int64_t channels : {1, 3, 4, 5}) {
+      if (placement.pixel_bytes == 16 && channels == 5) continue;  // A block has 20 codes.
+      for (const int64_t height : {1, 6, 7}) {
+        for (const int64_t width : {1, 9, 20}) {
+          for (const Layout layout : {Layout::kRowMajor, Layout::kNhwc}) {
+            const Shape shape = {2, channels, height, width};
+            const TensorType dense = Codes(DType::kI8, shape, 0.01f, -9, Layout::kNhwc);
+            KernelDesc desc = Desc(Floats(shape, layout), dense);
+            const Tensor x = SeededTensor(desc.input(0), 4);
+            const absl::StatusOr<Tensor> wanted = kernels::RunKernel(**Create(desc), {&x});
+            ASSERT_TRUE(wanted.ok()) << wanted.status();
+            desc.output_placement = placement;
+            desc.isa = kernels::BestIsa();
+            desc.threads = 3;
+            const auto kernel = Create(desc);
+            ASSERT_TRUE(kernel.ok()) << kernel.status();
+            kernels::TestThreads threads(3);
+            const absl::StatusOr<Tensor> found = kernels::RunPlacedKernel(**kernel, desc, {&x}, &threads);
+            ASSERT_TRUE(found.ok()) << found.status();
+            EXPECT_TRUE(found->SameBytes(*wanted)) << kernels::PlacementText(placement) << ToString(shape);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Create, Declines) {
+  KernelDesc planes = Desc(Floats({1, 2, 4, 4}), Codes(DType::kU8, {1, 2, 4, 4}, 1, 0, Layout::kNhwc));
+  planes.output_placement.blocking = kernels::Blocking::kPhasePlanes;
+  EXPECT_EQ(Create(planes).status().code(), absl::StatusCode::kUnimplemented);
+
   EXPECT_EQ(Create(Desc(Codes(DType::kU8, {2}, 1, 0), Codes(DType::kU8, {2}, 1, 0))).status().code(),
             absl::StatusCode::kUnimplemented);
   EXPECT_EQ(Create(Desc(Floats({2}), Floats({2}))).status().code(), absl::StatusCode::kUnimplemented);

@@ -1,0 +1,25 @@
+// ChoosePlacements: decides, once and for the whole graph, where the codes of each value lie
+// (kernels/core/placement.h).
+//
+// A value gets the placement that the kernels which read it as their first operand wish for, where whoever writes it
+// and all who read it take that placement; otherwise it stays dense. So nothing is moved at run time for its layout.
+// Where wishes differ, the widest halo without blocks serves all of them.
+#ifndef FUSELAGE_RUNTIME_PLACEMENTS_H_
+#define FUSELAGE_RUNTIME_PLACEMENTS_H_
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/graph.h"
+#include "kernels/core/placement.h"
+#include "kernels/core/registry.h"
+
+namespace fuselage::runtime {
+
+using Placements = absl::flat_hash_map<const ir::Node*, kernels::Placement>;
+
+// Holds the values that are not dense: results of kernels in codes of rank 4.
+Placements ChoosePlacements(const ir::Graph& graph, const kernels::KernelRegistry& kernels, kernels::Isa isa,
+                            int threads);
+
+}  // namespace fuselage::runtime
+
+#endif  // FUSELAGE_RUNTIME_PLACEMENTS_H_
