@@ -52,7 +52,7 @@ def isa_library(name, isa, srcs, deps = [], copts = []):
             deps = deps + ["//kernels/core", "//third_party:simde"],
         )
 
-def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copts = [], deps = []):
+def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copts = [], deps = [], test_deps = []):
     """One kernel from <name>.{h,cc}, <name>_<isa>.cc, <name>_test.cc and <name>_bench.cc.
 
     Args:
@@ -61,6 +61,7 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
       isa_hdrs: headers that the instruction sets' files share.
       isa_copts: further options for them.
       deps: more dependencies, of all.
+      test_deps: more dependencies, of the test.
     """
     for isa in isas:
         isa_library(
@@ -84,7 +85,7 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
             ":" + name,
             "//kernels/core/testing",
             "//third_party:gtest_main",
-        ] + [":%s_avx512_vnni_emulated" % name for isa in isas if isa == "avx512_vnni"],
+        ] + test_deps + [":%s_avx512_vnni_emulated" % name for isa in isas if isa == "avx512_vnni"],
     )
 
     # As a test it only shows that it runs; measure with: bazel run <target> -- --benchmark_min_time=1

@@ -40,6 +40,8 @@ absl::StatusOr<DeviceProperties> CurrentDevice() {
   return properties;
 }
 
+DeviceBuffer::~DeviceBuffer() { cudaFree(data_); }
+
 absl::StatusOr<DeviceBuffer> DeviceBuffer::Allocate(int64_t bytes, absl::string_view what) {
   DeviceBuffer buffer;
   RETURN_IF_ERROR(

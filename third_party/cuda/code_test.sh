@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # code_test.sh <.ptxas and .ptx files> [--has=REGEX] [--lacks=REGEX]: see cuda_code_test in cuda_library.bzl.
 set -uo pipefail
-logs=() ptx=() has=() lacks=('fma\.r[nzmp](\.ftz)?\.f32')
+logs=() ptx=() has=() lacks=()
 for argument in "$@"; do
   case "$argument" in
     *.ptxas) logs+=("$argument") ;;

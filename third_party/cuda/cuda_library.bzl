@@ -160,14 +160,17 @@ def cuda_library(name, srcs, hdrs = [], deps = [], archs = _ARCHS, local_defines
             visibility = visibility,
         )
 
-def cuda_code_test(name, library, ptx_has = [], ptx_lacks = []):
+_FMA = "fma\\.r[nzmp](\\.ftz)?\\.f32"
+
+def cuda_code_test(name, library, ptx_has = [], ptx_lacks = [], fma = False):
     """What the compiler made of a cuda_library, on any machine with a toolkit: no register spills, and its PTX.
 
     Args:
       name: of the test.
       library: a cuda_library.
       ptx_has: extended regular expressions, each of which some line of the PTX must match.
-      ptx_lacks: those that no line may match. fma of f32 is always among them: see docs/arithmetic.md.
+      ptx_lacks: those that no line may match.
+      fma: may there be fused multiply-adds of f32? Only where the arithmetic has one: see docs/arithmetic.md.
     """
     if not CUDA_IS_CONFIGURED:
         return
@@ -177,7 +180,7 @@ def cuda_code_test(name, library, ptx_has = [], ptx_lacks = []):
         srcs = ["//third_party/cuda:code_test.sh"],
         args = ["$(rootpaths %s_ptxas)" % library, "$(rootpaths %s_ptx)" % library] +
                ["'--has=%s'" % pattern for pattern in ptx_has] +
-               ["'--lacks=%s'" % pattern for pattern in ptx_lacks],
+               ["'--lacks=%s'" % pattern for pattern in ptx_lacks + ([] if fma else [_FMA])],
         data = [library + "_ptxas", library + "_ptx"],
     )
 
