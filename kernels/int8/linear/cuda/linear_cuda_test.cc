@@ -1,6 +1,7 @@
 #include "kernels/int8/linear/cuda/linear_cuda.h"
 
 #include <limits>
+#include <optional>
 
 #include "gtest/gtest.h"
 #include "kernels/core/testing/testing.h"
@@ -17,17 +18,17 @@ using LinearCuda = ::fuselage::cuda::CudaTest;
 
 using TestLayer = linear::Layer;
 
-// Nothing is large enough for cuBLASLt, or everything is.
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max(), kAlways = 0;
+// Whatever the size.
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+const Options kNarrow = {kNever, false}, kWide = {kNever, true}, kCublasLt = {0, std::nullopt};
 
 TEST_F(LinearCuda, HasTheBytesOfTheCpu) {
   for (TestLayer& layer : Layers()) {
     const KernelDesc& desc = layer.Describe();
     const Tensor x = SeededTensor(desc.input(0), 5);
-    ExpectBytesOf(linear::Create, Create(desc, {kNever, /*wide=*/false}), desc, {&x});
-    ExpectBytesOf(linear::Create, Create(desc, {kNever, /*wide=*/true}), desc, {&x});
-    ExpectBytesOf(linear::Create, Create(desc, {kAlways}), desc, {&x});
-    ExpectBytesOf(linear::Create, Create(desc), desc, {&x});
+    for (const Options& options : {kNarrow, kWide, kCublasLt, Options()}) {
+      ExpectBytesOf(linear::Create, Create(desc, options), desc, {&x});
+    }
     if (HasFatalFailure()) return;
   }
 }
@@ -40,10 +41,9 @@ TEST_F(LinearCuda, LargeLayers) {
       TestLayer layer({s[0], s[2]}, s[1], dtype, 3, Output::kF32, "none");
       const KernelDesc& desc = layer.Describe();
       const Tensor x = SeededTensor(desc.input(0), 5);
-      for (const bool wide : {false, true}) {
-        ExpectBytesOf(linear::Create, Create(desc, {kNever, wide}), desc, {&x});
+      for (const Options& options : {kNarrow, kWide, kCublasLt}) {
+        ExpectBytesOf(linear::Create, Create(desc, options), desc, {&x});
       }
-      ExpectBytesOf(linear::Create, Create(desc, {kAlways}), desc, {&x});
       if (HasFatalFailure()) return;
     }
   }
@@ -59,8 +59,9 @@ TEST_F(LinearCuda, DoesNotSaturate) {
         for (int64_t i = 0; i < 64; ++i) x.Set(i, code);
         for (int64_t i = 0; i < 64 * 16; ++i) layer.weight.Set(i, w);
         const KernelDesc& desc = layer.Describe();
-        ExpectBytesOf(linear::Create, Create(desc, {kNever}), desc, {&x});
-        ExpectBytesOf(linear::Create, Create(desc, {kAlways}), desc, {&x});
+        for (const Options& options : {kNarrow, kWide, kCublasLt}) {
+          ExpectBytesOf(linear::Create, Create(desc, options), desc, {&x});
+        }
       }
     }
   }
