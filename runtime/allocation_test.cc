@@ -106,7 +106,12 @@ TEST(Allocation, NoneInARun) {
   Node* d = g.Call("int8.avg_pool2d", {g.Call("int8.max_pool2d", {c}, window)}, with(window));
   Node* logits = g.CallModule("int8.linear", {g.Call("flatten", {g.Call("int8.global_avg_pool", {d}, out)})},
                               {{"out_dtype", DType::kF32}}, {{"weight", weight({10, 16})}});
-  const ir::Graph& graph = g.Output({logits, d, g.Call("int8.dequantize", {c}), g.Call("flatten", {d})});
+  Node* stem =
+      g.CallModule("int8.conv2d_max_pool2d", {x}, with({{"pool_kernel_size", Ints{3, 3}}, {"pool_stride", Ints{2, 2}}}),
+                   {{"weight", weight({16, 3, 3, 3})}});
+  Node* head =
+      g.CallModule("int8.global_avg_pool_linear", {stem}, {{"out_dtype", DType::kF32}}, {{"weight", weight({10, 16})}});
+  const ir::Graph& graph = g.Output({logits, head, d, g.Call("int8.dequantize", {c}), g.Call("flatten", {d})});
 
   for (kernels::Isa isa : {kernels::Isa::kScalar, kernels::BestIsa()}) {
     for (int threads : {1, 2}) {

@@ -44,17 +44,20 @@ class CodeBuilder : public GraphBuilder {
     bool bias = true, relu = false, float_output = false;
   };
   Node* Conv(Node* x, const ConvParams& p, Node* residual = nullptr) {
-    const int64_t inputs = x->tensor_type().shape[1] / p.groups;
-    AttributeMap attributes = p.float_output ? FloatOut() : Out(0.05f, p.relu);
-    attributes.insert({{"stride", Ints{p.stride, p.stride}},
-                       {"padding", Ints(4, p.padding)},
-                       {"dilation", Ints{p.dilation, p.dilation}},
-                       {"groups", p.groups},
-                       {"activation", p.relu ? "relu" : "none"}});
     std::vector<Node*> operands = {x};
     if (residual != nullptr) operands.push_back(residual);
-    return CallModule("int8.conv2d", operands, std::move(attributes),
-                      Parameters({p.channels, inputs, p.kernel, p.kernel}, p.bias));
+    return CallModule("int8.conv2d", operands, ConvAttributes(p), ConvParameters(x, p));
+  }
+  Node* ConvMaxPool(Node* x, const ConvParams& p) {
+    AttributeMap attributes = ConvAttributes(p);
+    attributes.insert({{"pool_kernel_size", Ints{3, 3}}, {"pool_stride", Ints{2, 2}}, {"pool_padding", Ints(4, 1)}});
+    return CallModule("int8.conv2d_max_pool2d", {x}, std::move(attributes), ConvParameters(x, p));
+  }
+  Node* GlobalAveragePoolLinear(Node* x, int64_t outputs, bool float_output) {
+    AttributeMap attributes = float_output ? FloatOut() : Out(0.1f);
+    for (const auto& [name, value] : Out(0.02f)) attributes.emplace("pool_" + name, value);
+    return CallModule("int8.global_avg_pool_linear", {x}, std::move(attributes),
+                      Parameters({outputs, x->tensor_type().shape[1]}, true));
   }
   Node* Linear(Node* x, int64_t outputs, bool float_output) {
     return CallModule("int8.linear", {x}, float_output ? FloatOut() : Out(0.1f),
@@ -80,6 +83,18 @@ class CodeBuilder : public GraphBuilder {
   DType dtype() const { return dtype_; }
 
  private:
+  AttributeMap ConvAttributes(const ConvParams& p) const {
+    AttributeMap attributes = p.float_output ? FloatOut() : Out(0.05f, p.relu);
+    attributes.insert({{"stride", Ints{p.stride, p.stride}},
+                       {"padding", Ints(4, p.padding)},
+                       {"dilation", Ints{p.dilation, p.dilation}},
+                       {"groups", p.groups},
+                       {"activation", p.relu ? "relu" : "none"}});
+    return attributes;
+  }
+  std::vector<std::pair<std::string, Tensor>> ConvParameters(Node* x, const ConvParams& p) {
+    return Parameters({p.channels, x->tensor_type().shape[1] / p.groups, p.kernel, p.kernel}, p.bias);
+  }
   std::vector<std::pair<std::string, Tensor>> Parameters(Shape shape, bool bias) {
     const int64_t channels = shape[0];
     std::vector<float> scales;
@@ -118,6 +133,14 @@ std::vector<Case> Cases() {
          y = g.Conv(x, {.channels = 40, .stride = 2, .relu = true});
          x = g.Conv(y, {.channels = 40, .relu = true}, shortcut);
          return {g.Linear(g.Call("flatten", {g.GlobalAveragePool(x)}), 10, true)};
+       }},
+      {"layers_with_their_pools",
+       [](CodeBuilder& g) -> std::vector<Node*> {
+         Node* x = g.ConvMaxPool(g.Quantized({2, 3, 41, 19}),
+                                 {.channels = 16, .kernel = 7, .stride = 2, .padding = 3, .relu = true});
+         return {g.GlobalAveragePoolLinear(x, 10, true),
+                 g.GlobalAveragePoolLinear(g.Conv(x, {.channels = 7}), 9, false),
+                 g.ConvMaxPool(x, {.channels = 6, .dilation = 2, .groups = 2})};
        }},
       {"add_and_pools",
        [](CodeBuilder& g) -> std::vector<Node*> {

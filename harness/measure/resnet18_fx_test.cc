@@ -37,6 +37,7 @@ constexpr char kPipeline[] = R"(
   steps { pass { [type.googleapis.com/fuselage.QuantizeOptions] {} } }
   steps { pass { [type.googleapis.com/fuselage.QuantLiftOptions] {} } }
   steps { pass { [type.googleapis.com/fuselage.LowerOptions] {} } }
+  steps { pass { [type.googleapis.com/fuselage.Int8FusionOptions] {} } }
   steps { pass { [type.googleapis.com/fuselage.CleanupOptions] {} } })";
 constexpr int kFloatSteps = 3;
 constexpr int kImages = 2;

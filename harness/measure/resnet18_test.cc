@@ -28,6 +28,7 @@ constexpr char kInt8Pipeline[] = R"(
   steps { pass { [type.googleapis.com/fuselage.QuantizeOptions] {} } }
   steps { pass { [type.googleapis.com/fuselage.QuantLiftOptions] {} } }
   steps { pass { [type.googleapis.com/fuselage.LowerOptions] {} } }
+  steps { pass { [type.googleapis.com/fuselage.Int8FusionOptions] {} } }
   steps { pass { [type.googleapis.com/fuselage.CleanupOptions] {} } })";
 
 constexpr int kImages = 4;

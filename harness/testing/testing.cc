@@ -76,6 +76,7 @@ pipeline {
   steps { pass { [type.googleapis.com/fuselage.QuantizeOptions] {} } }
   steps { pass { [type.googleapis.com/fuselage.QuantLiftOptions] {} } }
   steps { pass { [type.googleapis.com/fuselage.LowerOptions] {} } }
+  steps { pass { [type.googleapis.com/fuselage.Int8FusionOptions] {} } }
   steps { pass { [type.googleapis.com/fuselage.CleanupOptions] {} } }
 }
 numeric_check { samples: 2 }

@@ -171,15 +171,15 @@ bool Lowered(Draft& draft) {
   if (x == nullptr) return false;
   for (int64_t i = random.Between(1, 3); i > 0 && x != nullptr; --i) {
     const TensorType type = x->tensor_type();
-    RandomCall call{
-        random.From(std::vector<std::string>{
-            "int8.conv2d", "int8.add", "int8.relu", "int8.max_pool2d", "int8.avg_pool2d", "int8.global_avg_pool",
-            "int8.clamp", "int8.div", "int8.gelu", "int8.hardsigmoid", "int8.hardswish", "int8.leaky_relu", "int8.mul",
-            "int8.sigmoid", "int8.silu", "int8.sub", "int8.tanh", "int8.fused_elementwise"}),
-        {x},
-        {},
-        output(step)};
-    if (call.op == "int8.conv2d") {
+    RandomCall call{random.From(std::vector<std::string>{
+                        "int8.conv2d", "int8.conv2d_max_pool2d", "int8.add", "int8.relu", "int8.max_pool2d",
+                        "int8.avg_pool2d", "int8.global_avg_pool", "int8.clamp", "int8.div", "int8.gelu",
+                        "int8.hardsigmoid", "int8.hardswish", "int8.leaky_relu", "int8.mul", "int8.sigmoid",
+                        "int8.silu", "int8.sub", "int8.tanh", "int8.fused_elementwise"}),
+                    {x},
+                    {},
+                    output(step)};
+    if (call.op == "int8.conv2d" || call.op == "int8.conv2d_max_pool2d") {
       call.parameters["weight"] = CodesParameter(draft, {random.Between(1, 4), type.shape[1], 1, 1});
       if (random.OneIn(2)) call.attributes.emplace("activation", "relu");
     }
@@ -194,6 +194,10 @@ bool Lowered(Draft& draft) {
       call.attributes.emplace("kernel_size", Ints{2, 2});
       call.attributes.emplace("stride", Ints{1, 1});
     }
+    if (call.op == "int8.conv2d_max_pool2d") {
+      call.attributes.emplace("pool_kernel_size", Ints{2, 2});
+      call.attributes.emplace("pool_stride", Ints{1, 1});
+    }
     Node* y = draft.AddInRandomSpelling(call);
     if (y != nullptr) x = y;
   }
@@ -201,9 +205,44 @@ bool Lowered(Draft& draft) {
     const TensorType type = x->tensor_type();
     RandomCall call{"int8.linear", {x}, {}, output(step)};
     call.parameters["weight"] = CodesParameter(draft, {3, type.shape.back()});
+    if (type.rank() == 4 && random.OneIn(2)) {
+      call.op = "int8.global_avg_pool_linear";
+      call.parameters["weight"] = CodesParameter(draft, {3, type.shape[1]});
+      call.attributes.emplace("pool_out_scale", static_cast<float>(step));
+      call.attributes.emplace("pool_out_zero_point", 128);
+    }
     if (Node* y = draft.AddInRandomSpelling(call); y != nullptr) x = y;
   }
   return draft.AddInRandomSpelling({"int8.dequantize", {x}, {}, {}}) != nullptr;
+}
+
+// Layers on codes with pools in front of them and behind.
+bool LoweredPools(Draft& draft) {
+  Random& random = draft.random();
+  Node* x = draft.PickToRoundOrNull(4, 4);
+  if (x == nullptr) return false;
+  const AttributeMap output = {{"out_scale", static_cast<float>(draft.magnitude(*x) / 100)}, {"out_zero_point", 128}};
+  x = draft.AddInRandomSpelling({"int8.quantize", {x}, {}, output});
+  for (int64_t i = random.Between(1, 2); i > 0 && x != nullptr; --i) {
+    RandomCall conv{"int8.conv2d", {x}, {}, output};
+    conv.parameters["weight"] = CodesParameter(draft, {random.Between(1, 4), x->tensor_type().shape[1], 3, 3});
+    conv.attributes.emplace("padding", Ints(4, 1));
+    x = draft.AddInRandomSpelling(conv);
+    if (x == nullptr) return false;
+    RandomCall pool{"int8.max_pool2d", {x}, {}, {{"kernel_size", Ints{2, 3}}, {"padding", Ints{1, 1, 0, 1}}}};
+    pool.attributes.emplace("stride", Ints{random.Between(1, 3), 1});
+    pool.attributes.emplace("ceil_mode", random.OneIn(2));
+    x = draft.AddInRandomSpelling(pool);
+  }
+  if (x != nullptr && random.OneIn(2)) {
+    x = draft.AddInRandomSpelling({"int8.global_avg_pool", {x}, {}, output});
+    x = x == nullptr ? nullptr : draft.AddInRandomSpelling({"flatten", {x}, {}, {}});
+    if (x == nullptr) return false;
+    RandomCall linear{"int8.linear", {x}, {}, output};
+    linear.parameters["weight"] = CodesParameter(draft, {3, x->tensor_type().shape[1]});
+    x = draft.AddInRandomSpelling(linear);
+  }
+  return x != nullptr && draft.AddInRandomSpelling({"int8.dequantize", {x}, {}, {}}) != nullptr;
 }
 
 // The codes of a dynamic quantize behind a view or two, dequantized by its own scale. Of an exact value: what cancels
@@ -242,7 +281,7 @@ bool DynamicQuantize(Draft& draft) {
 
 std::vector<Recipe> QuantizedRecipes() {
   return {{2, Pair},    {1, QuantizeWithOperands}, {3, QuantizedViews}, {3, QuantizedLayer}, {3, QuantizedElementwise},
-          {3, Lowered}, {3, DynamicQuantize}};
+          {3, Lowered}, {3, LoweredPools},         {3, DynamicQuantize}};
 }
 
 }  // namespace fuselage::testing

@@ -19,7 +19,7 @@ namespace {
 
 using harness::Session;
 
-constexpr char kQuantized[] = "quantized";
+constexpr char kLowered[] = "lowered", kQuantized[] = "quantized";
 
 absl::Status RunPasses(Session& session) {
   RETURN_IF_ERROR(session.CheckVariants());
@@ -93,14 +93,16 @@ absl::Status Write(const harness::RunRequest& request, int samples, report::Prog
   RETURN_IF_ERROR(RunPasses(session));
   progress.Begin("write the models");
   const ir::Graph& fp32 = *session.variants()[0].graph;
-  const ir::Graph& lowered = *session.variants()[1].graph;
-  const ir::Graph& quantized = *session.variants()[2].graph;
+  const ir::Graph& int8 = *session.variants()[1].graph;
+  const ir::Graph& lowered = *session.variants()[2].graph;
+  const ir::Graph& quantized = *session.variants()[3].graph;
   if (lowered.placeholders().size() != 1) {
     return absl::UnimplementedError(
         absl::StrCat("peers want a model with one input, this one has ", lowered.placeholders().size()));
   }
   RETURN_IF_ERROR(ir::WriteGraph(folder + "/fp32", fp32));
-  RETURN_IF_ERROR(ir::WriteGraph(folder + "/int8", lowered));
+  RETURN_IF_ERROR(ir::WriteGraph(folder + "/int8", int8));
+  RETURN_IF_ERROR(ir::WriteGraph(folder + "/int8_lowered", lowered));
   RETURN_IF_ERROR(WriteOnnx(fp32, folder + "/fp32.onnx"));
   RETURN_IF_ERROR(WriteOnnx(quantized, folder + "/int8.onnx"));
   TensorType type = lowered.placeholders()[0]->tensor_type();
@@ -123,9 +125,11 @@ absl::Status WriteBundle(const harness::RunRequest& request, int samples, report
                                             " variants, want the float network first and the INT8 one last"));
   }
   if (config.variants_size() > 2) config.mutable_variants()->DeleteSubrange(1, config.variants_size() - 2);
-  auto* quantized = config.add_variants();
-  quantized->set_name(kQuantized);
-  quantized->set_after("quant_lift");
+  for (const auto& [name, after] : {std::pair(kLowered, "lower"), std::pair(kQuantized, "quant_lift")}) {
+    auto* variant = config.add_variants();
+    variant->set_name(name);
+    variant->set_after(after);
+  }
   config.clear_numeric_check();
   recorder.Update([&](Results& results) {
     results.set_config(request.name);
@@ -134,7 +138,7 @@ absl::Status WriteBundle(const harness::RunRequest& request, int samples, report
     *results.mutable_environment() = harness::DescribeEnvironment(request.search);
   });
   RETURN_IF_ERROR(Write(prepared, samples, progress, recorder));
-  config.mutable_variants()->DeleteSubrange(0, 2);
+  config.mutable_variants()->DeleteSubrange(0, 3);  // All but the quantized one.
   return WriteSums(prepared, recorder.folder(), progress);
 }
 

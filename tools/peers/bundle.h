@@ -1,6 +1,7 @@
 // What all contestants read: one network, quantized once, in the forms that each of them takes.
 //
-//   int8.ir, .safetensors    lowered: our kernels' and oneDNN's
+//   int8.ir, .safetensors    the end of the pipeline: our kernels'
+//   int8_lowered.ir, ...     the same network after the step lower, a layer a node: oneDNN's
 //   fp32.ir, .safetensors    fused, in floats
 //   int8.onnx                the quantized graph as QuantizeLinear and DequantizeLinear; the batch is "N" in all models
 //   int8_codes.onnx          the same, with the codes of every quantize as further outputs
@@ -20,8 +21,8 @@
 namespace fuselage::peers {
 
 // Runs the passes of the request's config into the recorder's folder. The config's first variant is the float network,
-// its last the lowered one, and the graph after the step quant_lift the quantized one; a usage error says which is
-// missing. The caller finishes the recorder.
+// its last the INT8 one, and the graphs after the steps quant_lift and lower the quantized and the lowered one; a usage
+// error says which is missing. The caller finishes the recorder.
 absl::Status WriteBundle(const harness::RunRequest& request, int samples, report::Progress& progress,
                          harness::Recorder& recorder);
 

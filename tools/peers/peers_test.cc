@@ -66,7 +66,8 @@ class PeersTest : public ::testing::Test {
   }
 
   Outcome Work(const std::string& worker, const std::string& arguments, const std::string& input = "") {
-    return RunShell(absl::StrCat("tools/peers/", worker, " ", place_->out, "/int8 ", place_->out,
+    const std::string model = worker == "onednn_worker" ? "/int8_lowered" : "/int8";
+    return RunShell(absl::StrCat("tools/peers/", worker, " ", place_->out, model, " ", place_->out,
                                  "/samples.safetensors ", arguments),
                     input);
   }
@@ -102,7 +103,7 @@ TEST_F(PeersTest, AWholeRun) {
   }
   EXPECT_THAT(peers, IsSupersetOf({"onednn convolutions", "onednn network"}));
   EXPECT_EQ(results.status(), "complete");
-  EXPECT_THAT(results.passes(), SizeIs(7));
+  EXPECT_THAT(results.passes(), SizeIs(8));
 }
 
 TEST_F(PeersTest, WorkersSpeakTheProtocol) {

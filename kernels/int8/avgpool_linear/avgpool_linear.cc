@@ -1,0 +1,73 @@
+#include "kernels/int8/avgpool_linear/avgpool_linear.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/int8/avgpool/avgpool.h"
+#include "kernels/int8/linear/linear.h"
+
+namespace fuselage::int8::avgpool_linear {
+namespace {
+
+using kernels::Buffer;
+using kernels::ConstBuffer;
+using kernels::Kernel;
+using kernels::KernelDesc;
+
+class AvgPoolLinear : public kernels::UnaryOps {
+ public:
+  AvgPoolLinear(const KernelDesc& desc, std::unique_ptr<Kernel> pool, std::unique_ptr<Kernel> linear)
+      : UnaryOps(desc), pool_(std::move(pool)), linear_(std::move(linear)) {
+    pooled_bytes_ = (pool_->outputs()[0].byte_size() + 63) / 64 * 64;
+    part_scratch_bytes_ = std::max(pool_->scratch_bytes(), linear_->scratch_bytes());
+    set_variant(linear_->variant());
+    set_scratch_bytes(pooled_bytes_ + part_scratch_bytes_);
+    set_weight_bytes(linear_->weight_bytes());
+    set_macs(linear_->macs());
+  }
+
+ private:
+  void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
+    uint8_t* pooled = static_cast<uint8_t*>(context.scratch.data);
+    const kernels::RunContext part = {context.parallel, {pooled + pooled_bytes_, part_scratch_bytes_}};
+    const absl::Status pool =
+        pool_->Run({ConstBuffer{x, inputs()[0]->byte_size()}}, {Buffer{pooled, pooled_bytes_}}, part);
+    const absl::Status linear =
+        linear_->Run({ConstBuffer{pooled, pooled_bytes_}}, {Buffer{y, outputs()[0].byte_size()}}, part);
+    FUSELAGE_CHECK(pool.ok() && linear.ok());
+  }
+
+  const std::unique_ptr<Kernel> pool_, linear_;
+  int64_t pooled_bytes_, part_scratch_bytes_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc) {
+  if (!desc.has_input(0) || desc.input(0).rank() != 4 || desc.outputs.size() != 1) {
+    return absl::UnimplementedError(
+        absl::StrCat("global_avg_pool_linear: ", desc.has_input(0) ? ToString(desc.input(0)) : "no operand",
+                     ", wanted one operand of rank 4 and one result"));
+  }
+  const Shape& shape = desc.input(0).shape;
+  const QuantParams quant = PerTensor(static_cast<float>(desc.GetFloat("pool_out_scale")),
+                                      static_cast<int32_t>(desc.GetInt("pool_out_zero_point")));
+  const TensorType rows = {desc.attribute("pool_out_dtype").as_dtype(), {shape[0], shape[1]}, quant, Layout::kRowMajor};
+  KernelDesc pool = desc;
+  pool.op = "int8.global_avg_pool";
+  pool.outputs = {{rows.dtype, {shape[0], shape[1], 1, 1}, quant, desc.input(0).layout}};
+  ASSIGN_OR_RETURN(std::unique_ptr<Kernel> pool_kernel, avgpool::Create(pool));
+  KernelDesc linear = desc;
+  linear.op = "int8.linear";
+  linear.inputs = {rows};
+  ASSIGN_OR_RETURN(std::unique_ptr<Kernel> linear_kernel, linear::Create(linear));
+  return std::make_unique<AvgPoolLinear>(desc, std::move(pool_kernel), std::move(linear_kernel));
+}
+
+void Register(kernels::KernelRegistry& registry) {
+  registry.Register({"int8.global_avg_pool_linear", /*quantized_form_of=*/"", kernels::LayoutRule::kNhwc,
+                     /*float_output=*/true, Create});
+}
+
+}  // namespace fuselage::int8::avgpool_linear

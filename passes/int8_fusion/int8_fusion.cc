@@ -1,0 +1,216 @@
+#include "passes/int8_fusion/int8_fusion.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "ir/match/sharing.h"
+
+namespace fuselage::int8_fusion {
+namespace {
+
+using ir::Node;
+using passes::Remarks;
+
+constexpr int64_t kMaxWeightBytes = 32 << 10;
+
+// Nodes that may become one, in their order.
+struct Candidate {
+  Int8FusionOptions::Rule rule;
+  const char* op;
+  Node* pool;
+  Node* layer;
+  std::vector<Node*> nodes;
+};
+
+// The same elements in the same order, under another shape.
+bool IsReshape(const Node& node) {
+  return node.IsOp("flatten") || node.IsOp("reshape") || node.IsOp("squeeze") || node.IsOp("unsqueeze");
+}
+
+bool IsGlobalAvgPool(const Node& node) {
+  if (node.IsOp("int8.global_avg_pool")) return true;
+  if (!node.IsOp("int8.avg_pool2d")) return false;
+  const Shape& shape = node.operand(0)->tensor_type().shape;
+  const std::vector<int64_t>& padding = node.attribute("padding").as_ints();
+  return node.attribute("kernel_size").as_ints() == std::vector<int64_t>(shape.begin() + 2, shape.end()) &&
+         std::count(padding.begin(), padding.end(), 0) == static_cast<int64_t>(padding.size());
+}
+
+// The candidate that ends in `node`; without nodes where there is none.
+Candidate CandidateOf(Node* node) {
+  if (node->IsOp("int8.max_pool2d") && node->operand(0)->IsOp("int8.conv2d")) {
+    Node* conv = node->operand(0);
+    return {Int8FusionOptions::CONV2D_MAX_POOL2D, "int8.conv2d_max_pool2d", node, conv, {conv, node}};
+  }
+  if (node->IsOp("int8.linear")) {
+    Candidate candidate = {
+        Int8FusionOptions::GLOBAL_AVG_POOL_LINEAR, "int8.global_avg_pool_linear", nullptr, node, {node}};
+    Node* value = node->operand(0);
+    for (bool shared = false; IsReshape(*value) && !shared; value = value->operand(0)) {
+      shared = !value->has_one_use();  // It ends here: many layers may share a long chain.
+      candidate.nodes.push_back(value);
+    }
+    if (IsGlobalAvgPool(*value)) {
+      candidate.pool = value;
+      candidate.nodes.push_back(value);
+      std::reverse(candidate.nodes.begin(), candidate.nodes.end());
+      return candidate;
+    }
+  }
+  return {};
+}
+
+// Why it cannot be one node, as far as the graph tells; empty where it can.
+std::string WhyNot(const Candidate& candidate, const Int8FusionOptions& options) {
+  if (std::count(options.disable().begin(), options.disable().end(), candidate.rule) > 0) {
+    return "the options disable it";
+  }
+  for (size_t i = 0; i + 1 < candidate.nodes.size(); ++i) {
+    const Node& value = *candidate.nodes[i];
+    if (!value.has_one_use()) return match::SharedBesides(value, *candidate.nodes[i + 1]);
+  }
+  const Node& layer = *candidate.layer;
+  if (layer.module() == nullptr) return absl::StrCat("%", layer.name(), " is no call_module");
+  if (const std::string shared = match::SharedModule(layer); !shared.empty()) return shared;
+  if (candidate.rule == Int8FusionOptions::GLOBAL_AVG_POOL_LINEAR) {
+    const Shape &rows = layer.operand(0)->tensor_type().shape, &pooled = candidate.pool->tensor_type().shape;
+    if (rows == Shape{pooled[0], pooled[1]}) return "";
+    return absl::StrCat("%", layer.name(), " reads the means as ", ToString(rows), ", wanted ",
+                        ToString(Shape{pooled[0], pooled[1]}));
+  }
+  if (layer.num_operands() > 1) return absl::StrCat("%", layer.name(), " has a residual");
+  const int64_t most = options.max_weight_bytes() > 0 ? options.max_weight_bytes() : kMaxWeightBytes;
+  const int64_t bytes = layer.graph().ParameterOfOrNull(layer, "weight")->byte_size();
+  if (bytes <= most) return "";
+  return absl::StrCat("each band of rows would read the ", bytes, " bytes of weights of %", layer.name(),
+                      ", wanted at most ", most);
+}
+
+// The attributes of both, as the fused op names them.
+AttributeMap FusedAttributes(const Candidate& candidate, const ir::OpSchema& op) {
+  AttributeMap attributes;
+  for (const ir::AttributeSpec& spec : op.attributes) {
+    const absl::string_view name = spec.name;
+    attributes.emplace(spec.name, absl::StartsWith(name, "pool_") ? candidate.pool->attribute(name.substr(5))
+                                                                  : candidate.layer->attribute(name));
+  }
+  return attributes;
+}
+
+TensorType AtRunTime(TensorType type) {
+  if (type.rank() == 4) type.layout = Layout::kNhwc;
+  return type;
+}
+
+// Asks op and kernel. Why they refuse; else what runs it, for a remark.
+absl::StatusOr<std::string> VariantOf(const Candidate& candidate, const kernels::KernelRegistry& kernels) {
+  const Node& layer = *candidate.layer;
+  const Node& input = *candidate.nodes.front()->operand(0);
+  const Node& last = *candidate.nodes.back();
+  const ir::OpSchema* schema = layer.graph().ops().FindOrNull(candidate.op);
+  const kernels::KernelEntry* entry = kernels.FindOrNull(candidate.op);
+  if (schema == nullptr || entry == nullptr) {
+    return absl::UnimplementedError(absl::StrCat("no ", schema == nullptr ? "operator " : "kernel for ", candidate.op));
+  }
+  kernels::KernelDesc desc;
+  desc.op = candidate.op;
+  desc.isa = kernels::BestIsa();
+  desc.attributes = FusedAttributes(candidate, *schema);
+  desc.inputs = {AtRunTime(input.tensor_type())};
+  desc.outputs = {AtRunTime(last.tensor_type())};
+  for (const auto& [operand, parameter] : layer.module()->parameters) {
+    desc.parameters[operand] = layer.graph().FindParameterOrNull(parameter)->tensor.get();
+  }
+  std::vector<const ir::Type*> operand_types = layer.graph().OperandTypes(layer);
+  operand_types[0] = &input.type();
+  ASSIGN_OR_RETURN(const ir::Type type, ir::Infer(*schema, desc.attributes, operand_types));
+  if (type != last.type()) {
+    return absl::InternalError(
+        absl::StrCat(candidate.op, " gives ", ToString(type), ", wanted ", ToString(last.type())));
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<kernels::Kernel> kernel, entry->create(desc));
+  return kernel->variant();
+}
+
+// The new node takes name, place and readers of the last, and the module path of the layer.
+absl::StatusOr<Node*> Rewrite(ir::Graph& graph, const Candidate& candidate) {
+  AttributeMap attributes = FusedAttributes(candidate, *graph.ops().FindOrNull(candidate.op));
+  std::map<std::string, std::string> parameters = candidate.layer->module()->parameters;
+  Node* const input = candidate.nodes[0]->operand(0);
+  Node* const last = candidate.nodes.back();
+  Node* const before = last->next();
+  const std::string name = last->name();
+  std::vector<std::string> sources;
+  for (const Node* node : candidate.nodes) {
+    for (std::string& source : node->SourcesOrSelf()) sources.push_back(std::move(source));
+  }
+  // Uses wait without a value while the old nodes make room for their names.
+  const std::vector<ir::Use> uses = last->uses();
+  for (const ir::Use& use : uses) use.user->set_operand(use.index, nullptr);
+  ir::Module* module = candidate.layer->module();
+  for (auto it = candidate.nodes.rbegin(); it != candidate.nodes.rend(); ++it) graph.Erase(*it);
+  const std::string path = module->path;
+  graph.EraseModule(module);
+  RETURN_IF_ERROR(graph.AddModule(path, candidate.op, std::move(attributes), std::move(parameters)).status());
+  ASSIGN_OR_RETURN(Node * fused, graph.AddModuleCall(name, path, {input}, before));
+  for (const ir::Use& use : uses) use.user->set_operand(use.index, fused);
+  fused->AddSources(sources);
+  return fused;
+}
+
+std::string Names(const Candidate& candidate) {
+  return absl::StrCat("%", candidate.nodes.front()->name(), " and %", candidate.nodes.back()->name());
+}
+
+}  // namespace
+
+Int8Fusion::Int8Fusion(Int8FusionOptions options, const kernels::KernelRegistry* kernels)
+    : options_(std::move(options)), kernels_(kernels) {}
+
+absl::StatusOr<bool> Int8Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) const {
+  if (kernels_ == nullptr) return absl::InvalidArgumentError("needs kernels, and the caller gives none");
+  bool changed = false;
+  for (Node* node = graph.first(); node != nullptr; node = node->next()) {
+    const Candidate candidate = CandidateOf(node);
+    if (candidate.nodes.empty()) continue;
+    std::string why = WhyNot(candidate, options_);
+    absl::StatusOr<std::string> variant = std::string();
+    if (why.empty()) {
+      variant = VariantOf(candidate, *kernels_);
+      if (!variant.ok()) why = std::string(variant.status().message());
+    }
+    if (!why.empty()) {
+      remarks.Missed(*node, absl::StrCat("not fused: ", why));
+      continue;
+    }
+    const std::string names = Names(candidate);
+    ASSIGN_OR_RETURN(node, Rewrite(graph, candidate));
+    remarks.Applied(*node, absl::StrCat(names, " as ", candidate.op, ", kernel ", *variant));
+    changed = true;
+  }
+  return changed;
+}
+
+absl::Status Int8Fusion::Ensures(const ir::Graph& graph) const {
+  for (Node* node = graph.first(); node != nullptr; node = node->next()) {
+    const Candidate candidate = CandidateOf(node);
+    if (candidate.nodes.empty() || !WhyNot(candidate, options_).empty()) continue;
+    if (VariantOf(candidate, *kernels_).ok()) {
+      return absl::InternalError(absl::StrCat(Names(candidate), " could be one node"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Register(passes::PassRegistry& registry) {
+  registry.Register<Int8FusionOptions>(
+      [](const Int8FusionOptions& options, const passes::PassEnvironment& environment) {
+        return std::make_unique<Int8Fusion>(options, environment.kernels);
+      });
+}
+
+}  // namespace fuselage::int8_fusion
