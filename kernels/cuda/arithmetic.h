@@ -68,6 +68,20 @@ FUSELAGE_HOST_DEVICE float DequantizeAccumulator(int32_t acc, float scale, float
   return MultiplyAdd(ToFloat(acc), scale, bias);
 }
 
+// The larger of each byte, unsigned.
+FUSELAGE_HOST_DEVICE uint32_t MaxOfBytes(uint32_t a, uint32_t b) {
+#if defined(__CUDA_ARCH__)
+  return __vmaxu4(a, b);
+#else
+  uint32_t result = 0;
+  for (int shift = 0; shift < 32; shift += 8) {
+    const uint32_t x = a >> shift & 0xff, y = b >> shift & 0xff;
+    result |= (x > y ? x : y) << shift;
+  }
+  return result;
+#endif
+}
+
 }  // namespace fuselage::cuda
 
 #endif  // FUSELAGE_KERNELS_CUDA_ARITHMETIC_H_

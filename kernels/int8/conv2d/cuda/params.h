@@ -51,6 +51,15 @@ struct Params {
   int steps_per_split;
   int splits;
 
+  // A max pool of the output codes, which `output` then has instead. Padding loses against every code.
+  struct Pool {
+    int out_height, out_width;
+    int kernel_y, kernel_x;
+    int stride_y, stride_x;
+    int pad_top, pad_left;
+    int dilation_y, dilation_x;
+  } pool;
+
   // Output codes in unsigned form: i8 codes have their top bit flipped and the zero point moved by 128.
   ::fuselage::cuda::CodeOutput codes;
   uint8_t output_flip, residual_flip;
