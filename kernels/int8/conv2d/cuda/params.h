@@ -60,10 +60,10 @@ struct Params {
     int dilation_y, dilation_x;
   } pool;
 
-  // Output codes in unsigned form: i8 codes have their top bit flipped and the zero point moved by 128.
-  ::fuselage::cuda::CodeOutput codes;
-  uint8_t output_flip, residual_flip;
+  ::fuselage::cuda::CodeOutput codes;  // Their low bytes are the output.
   bool float_relu;
+  // i8 codes as u8 codes: with the top bit flipped, 0x80, and the zero point moved by 128.
+  uint8_t output_flip, residual_flip;
   int32_t residual_zero_point;
   float residual_multiplier;
 };

@@ -47,12 +47,10 @@ Params ParamsOf(const Problem& problem) {
   p.groups = g.groups;
   p.splits = 1;
   p.float_relu = problem.relu;
-  const int32_t output_shift = problem.output_type == DType::kI8 ? 128 : 0;
-  p.codes = {e.zero_point + output_shift, e.range.lo + output_shift, e.range.hi + output_shift};
-  p.output_flip = static_cast<uint8_t>(output_shift);
-  const int32_t residual_shift = problem.residual_type == DType::kI8 ? 128 : 0;
-  p.residual_flip = static_cast<uint8_t>(residual_shift);
-  p.residual_zero_point = e.residual_zero_point + residual_shift;
+  p.codes = {e.zero_point, e.range.lo, e.range.hi};
+  p.output_flip = problem.output_type == DType::kI8 ? 0x80 : 0;
+  p.residual_flip = problem.residual_type == DType::kI8 ? 0x80 : 0;
+  p.residual_zero_point = e.residual_zero_point + p.residual_flip;
   p.residual_multiplier = e.residual_multiplier;
   return p;
 }

@@ -88,7 +88,7 @@ struct Stem {
       for (int tap_y = 0; tap_y < p.kernel_height; ++tap_y) Multiply(p, layout, warp, tap_y, accumulators[warp]);
     });
     if constexpr (kPooled) {
-      StageCodes<Tile>(block, p, first_channel, accumulators);
+      StageCodes<Tile, false>(block, p, first_channel, accumulators);
       block.Phase([&](Warp warp) {
         warp.ForThreads([&](Thread thread) {
           constexpr int kChunks = StemLayout::kTileChannels / 16;
