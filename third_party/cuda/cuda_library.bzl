@@ -160,9 +160,7 @@ def cuda_library(name, srcs, hdrs = [], deps = [], archs = _ARCHS, local_defines
             visibility = visibility,
         )
 
-_FMA = "fma\\.r[nzmp](\\.ftz)?\\.f32"
-
-def cuda_code_test(name, library, ptx_has = [], ptx_lacks = [], fma = False):
+def cuda_code_test(name, library, fma_from = None, ptx_has = [], ptx_lacks = []):
     """What the compiler made of a cuda_library, on any machine with a toolkit: no register spills, and its PTX.
 
     Args:
@@ -170,7 +168,8 @@ def cuda_code_test(name, library, ptx_has = [], ptx_lacks = [], fma = False):
       library: a cuda_library.
       ptx_has: extended regular expressions, each of which some line of the PTX must match.
       ptx_lacks: those that no line may match.
-      fma: may there be fused multiply-adds of f32? Only where the arithmetic has one: see docs/arithmetic.md.
+      fma_from: the source whose lines with __fmaf_rn every fma of f32 must come from; None: there is none. See
+        docs/arithmetic.md.
     """
     if not CUDA_IS_CONFIGURED:
         return
@@ -179,9 +178,10 @@ def cuda_code_test(name, library, ptx_has = [], ptx_lacks = [], fma = False):
         size = "small",
         srcs = ["//third_party/cuda:code_test.sh"],
         args = ["$(rootpaths %s_ptxas)" % library, "$(rootpaths %s_ptx)" % library] +
+               (["--fma-from=$(rootpath %s)" % fma_from] if fma_from else []) +
                ["'--has=%s'" % pattern for pattern in ptx_has] +
-               ["'--lacks=%s'" % pattern for pattern in ptx_lacks + ([] if fma else [_FMA])],
-        data = [library + "_ptxas", library + "_ptx"],
+               ["'--lacks=%s'" % pattern for pattern in ptx_lacks],
+        data = [library + "_ptxas", library + "_ptx"] + ([fma_from] if fma_from else []),
     )
 
 def _require_cuda_impl(ctx):

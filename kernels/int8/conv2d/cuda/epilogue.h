@@ -32,12 +32,18 @@ struct Tile {
   static constexpr int kStagingBytes = kRows * kStagingPitch;
 };
 
+// `residual` is there if kResidual, with its top bit as Params::residual_flip wants it.
+template <bool kResidual>
 FUSELAGE_DEVICE uint8_t ToOutputCode(const Params& p, int32_t acc, int32_t bias, float multiplier, uint8_t residual) {
   float v = ::fuselage::cuda::Rescale(acc + bias, multiplier);
-  if (p.residual != nullptr) {
-    v = ::fuselage::cuda::AddResidual(v, (residual ^ p.residual_flip) - p.residual_zero_point, p.residual_multiplier);
+  if constexpr (kResidual) {
+    v = ::fuselage::cuda::AddResidual(v, residual - p.residual_zero_point, p.residual_multiplier);
   }
-  return static_cast<uint8_t>(::fuselage::cuda::ToCode(v, p.codes) ^ p.output_flip);
+  return static_cast<uint8_t>(::fuselage::cuda::ToCode(v, p.codes));
+}
+FUSELAGE_DEVICE uint8_t ToOutputCode(const Params& p, int32_t acc, int32_t bias, float multiplier, uint8_t residual) {
+  return p.residual != nullptr ? ToOutputCode<true>(p, acc, bias, multiplier, residual ^ p.residual_flip)
+                               : ToOutputCode<false>(p, acc, bias, multiplier, 0);
 }
 
 FUSELAGE_DEVICE float ToOutputFloat(const Params& p, int32_t acc, int32_t offset, float scale, float bias) {
@@ -89,6 +95,42 @@ FUSELAGE_DEVICE void StorePartial(Block& block, const Params& p, int32_t* partia
   });
 }
 
+// The codes of a block, into shared memory at [row][kStagingPitch]. If kResidual, residuals are there before.
+template <typename Tile, bool kResidual>
+FUSELAGE_DEVICE void StageCodes(Block& block, const Params& p, int first_channel,
+                                PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators) {
+  block.Phase([&](Warp warp) {
+    warp.ForThreads([&](Thread thread) {
+      ForPairs<Tile>(warp, thread, accumulators[warp], [&](int row, int column, const int32_t* values) {
+        const uint32_t offset = row * Tile::kStagingPitch + column;
+        const int channel = first_channel + column;
+        const auto bias = thread.Load(reinterpret_cast<const Vector<int32_t, 2>*>(p.bias + channel));
+        const auto multiplier = thread.Load(reinterpret_cast<const Vector<float, 2>*>(p.multiplier + channel));
+        Vector<uint8_t, 2> codes = {};
+        if constexpr (kResidual) codes = thread.LoadShared<Vector<uint8_t, 2>>(offset);
+        for (int i = 0; i < 2; ++i) {
+          codes.values[i] =
+              ToOutputCode<kResidual>(p, values[i], bias.values[i], multiplier.values[i], codes.values[i]);
+        }
+        thread.StoreShared(offset, codes);
+      });
+    });
+  });
+}
+
+// `codes` of the channels from `channel` on, of which there may be fewer, to `to`. `aligned`: out_channels is a
+// multiple of 16.
+FUSELAGE_DEVICE void StoreChannels(const Params& p, Thread thread, bool aligned, int channel,
+                                   const Vector<uint8_t, 16>& codes, uint8_t* to) {
+  if (aligned) {
+    thread.Store(reinterpret_cast<Vector<uint8_t, 16>*>(to), codes);
+  } else {
+    for (int i = 0; i < 16; ++i) {
+      if (channel + i < p.out_channels) thread.Store(to + i, codes.values[i]);
+    }
+  }
+}
+
 // Stores a block's results; pixel(row) is the output pixel of a row of the tile, negative where there is none. Uses
 // Tile::kStagingBytes of shared memory from its start.
 template <typename Tile, typename Pixel>
@@ -132,27 +174,15 @@ FUSELAGE_DEVICE void StoreOutput(Block& block, const Params& p, int first_channe
               }
             }
           }
+          for (int i = 0; i < 16; ++i) codes.values[i] ^= p.residual_flip;
           thread.StoreShared(row * Tile::kStagingPitch + column, codes);
         });
       });
     });
+    StageCodes<Tile, true>(block, p, first_channel, accumulators);
+  } else {
+    StageCodes<Tile, false>(block, p, first_channel, accumulators);
   }
-  block.Phase([&](Warp warp) {
-    warp.ForThreads([&](Thread thread) {
-      ForPairs<Tile>(warp, thread, accumulators[warp], [&](int row, int column, const int32_t* values) {
-        const uint32_t offset = row * Tile::kStagingPitch + column;
-        const int channel = first_channel + column;
-        const auto bias = thread.Load(reinterpret_cast<const Vector<int32_t, 2>*>(p.bias + channel));
-        const auto multiplier = thread.Load(reinterpret_cast<const Vector<float, 2>*>(p.multiplier + channel));
-        Vector<uint8_t, 2> codes = {};
-        if (p.residual != nullptr) codes = thread.LoadShared<Vector<uint8_t, 2>>(offset);
-        for (int i = 0; i < 2; ++i) {
-          codes.values[i] = ToOutputCode(p, values[i], bias.values[i], multiplier.values[i], codes.values[i]);
-        }
-        thread.StoreShared(offset, codes);
-      });
-    });
-  });
   block.Phase([&](Warp warp) {
     warp.ForThreads([&](Thread thread) {
       ForChunks<Tile>(thread, [&](int row, int column) {
@@ -160,14 +190,8 @@ FUSELAGE_DEVICE void StoreOutput(Block& block, const Params& p, int first_channe
         const int channel = first_channel + column;
         if (index < 0 || channel >= p.out_channels) return;
         const auto codes = thread.LoadShared<Vector<uint8_t, 16>>(row * Tile::kStagingPitch + column);
-        uint8_t* to = static_cast<uint8_t*>(p.output) + index * p.out_channels + channel;
-        if (aligned) {
-          thread.Store(reinterpret_cast<Vector<uint8_t, 16>*>(to), codes);
-        } else {
-          for (int i = 0; i < 16; ++i) {
-            if (channel + i < p.out_channels) thread.Store(to + i, codes.values[i]);
-          }
-        }
+        StoreChannels(p, thread, aligned, channel, codes,
+                      static_cast<uint8_t*>(p.output) + index * p.out_channels + channel);
       });
     });
   });
