@@ -17,17 +17,6 @@ FUSELAGE_HOST_DEVICE uint32_t Splat(uint8_t code) { return code * 0x01010101u; }
 FUSELAGE_HOST_DEVICE int32_t CodeOf(uint32_t word, int i) { return static_cast<int32_t>((word >> (8 * i)) & 0xff); }
 FUSELAGE_HOST_DEVICE uint32_t CodeAt(int32_t code, int i) { return static_cast<uint32_t>(code & 0xff) << (8 * i); }
 
-// The larger byte of each pair, unsigned.
-FUSELAGE_HOST_DEVICE uint32_t MaxCodes(uint32_t a, uint32_t b) {
-#if defined(__CUDA_ARCH__)
-  return __vmaxu4(a, b);
-#else
-  uint32_t larger = 0;
-  for (int i = 0; i < 4; ++i) larger |= CodeAt(CodeOf(a, i) > CodeOf(b, i) ? CodeOf(a, i) : CodeOf(b, i), i);
-  return larger;
-#endif
-}
-
 FUSELAGE_HOST_DEVICE bool IsAligned(const void* p, int bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
 
 // The first `count` codes at p, at most four; zeros behind them.

@@ -4,7 +4,15 @@ load("@local_config_cuda//:defs.bzl", "CUDA_IS_CONFIGURED")
 load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
 load("//third_party/cuda:cuda_library.bzl", "cuda_code_test", "cuda_library")
 
-def cuda_kernel(name, code_hdrs = [], hdrs = [], code_deps = [], deps = [], test_deps = [], ptx_has = [], ptx_lacks = [], fma = False):
+def cuda_kernel(
+        name,
+        hdrs = [],
+        code_deps = [],
+        deps = [],
+        kernel_deps = [],
+        test_deps = [],
+        ptx_has = [],
+        fma = False):
     """CUDA kernels from <name>.cu, which launches them, <name>.cc, which registers them, <name>.h and <name>_test.cc.
 
     <name>: the library; empty without a toolkit. <name>_test: the test, in the emulation on the host.
@@ -12,16 +20,14 @@ def cuda_kernel(name, code_hdrs = [], hdrs = [], code_deps = [], deps = [], test
 
     Args:
       name: of the library and the files.
-      code_hdrs: headers that .cu and .cc share, apart from <name>.h; light ones, since nvcc reads them five times.
       hdrs: further headers of the library.
-      code_deps: of the .cu.
-      deps: of all others.
+      code_deps: of the .cu; light ones, since nvcc reads them five times.
+      deps: of the .cc.
+      kernel_deps: other libraries that this macro made, whose kernels the .cc uses.
       test_deps: of the tests.
       ptx_has: see cuda_code_test.
-      ptx_lacks: see cuda_code_test.
-      fma: see cuda_code_test.
+      fma: does the arithmetic have fused multiply-adds?
     """
-    shared = [name + ".h"] + code_hdrs
     deps = deps + code_deps + [
         "//ir/base",
         "//kernels/core",
@@ -32,15 +38,15 @@ def cuda_kernel(name, code_hdrs = [], hdrs = [], code_deps = [], deps = [], test
     cuda_library(
         name = name + "_code",
         srcs = [name + ".cu"],
-        hdrs = shared,
+        hdrs = [name + ".h"],
         visibility = ["//visibility:private"],
         deps = code_deps + ["//kernels/cuda"],
     )
     cc_library(
         name = name,
         srcs = [name + ".cc"] if CUDA_IS_CONFIGURED else [],
-        hdrs = shared + hdrs,
-        deps = deps + [":%s_code" % name, "//kernels/cuda:device"],
+        hdrs = [name + ".h"] + hdrs,
+        deps = deps + kernel_deps + [":%s_code" % name, "//kernels/cuda:device"],
     )
 
     # The .cu as plain C++.
@@ -57,10 +63,10 @@ def cuda_kernel(name, code_hdrs = [], hdrs = [], code_deps = [], deps = [], test
             name + ".cc",
             name + "_emulated.cc",
         ],
-        hdrs = shared + hdrs,
+        hdrs = [name + ".h"] + hdrs,
         copts = ["-O3"],  # Much of the emulation is inlined here.
         textual_hdrs = [name + ".cu"],
-        deps = deps + ["//kernels/cuda/testing:emulated"],
+        deps = deps + [dep + "_emulated" for dep in kernel_deps] + ["//kernels/cuda/testing:emulated"],
     )
     cc_test(
         name = name + "_test",
@@ -78,7 +84,12 @@ def cuda_kernel(name, code_hdrs = [], hdrs = [], code_deps = [], deps = [], test
     cuda_code_test(
         name = name + "_code_test",
         library = ":%s_code" % name,
+        fma_from = "//kernels/cuda:arithmetic.h" if fma else None,
         ptx_has = ptx_has,
-        ptx_lacks = ["\\.satfinite", "\\.ftz", "\\.approx"] + ptx_lacks,
-        fma = fma,
+        ptx_lacks = [
+            "\\.satfinite",
+            "\\.ftz",
+            "\\.(approx|full)",
+            "(ld|st)\\.local",
+        ],
     )

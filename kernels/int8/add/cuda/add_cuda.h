@@ -18,7 +18,7 @@ struct LaunchParams {
   fuselage::cuda::Items items;  // Of 16 codes.
   int64_t codes = 0;
   const uint8_t *a = nullptr, *b = nullptr;  // 16-byte aligned, as y.
-  uint8_t* y = nullptr;                      // May be a or b.
+  uint8_t* y = nullptr;
 };
 
 void Launch(const LaunchParams& params, void* stream);

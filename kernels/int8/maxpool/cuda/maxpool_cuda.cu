@@ -11,7 +11,7 @@ using ::fuselage::cuda::Codes16;
 using ::fuselage::cuda::ForEach;
 using ::fuselage::cuda::kItemWarps;
 using ::fuselage::cuda::LoadCodes;
-using ::fuselage::cuda::MaxCodes;
+using ::fuselage::cuda::MaxOfBytes;
 using ::fuselage::cuda::PoolWindow;
 using ::fuselage::cuda::Splat;
 using ::fuselage::cuda::StoreCodes;
@@ -40,7 +40,7 @@ struct MaxPool {
         for (int j = taps_x.begin; j < taps_x.end; ++j) {
           const Codes16 codes = LoadCodes(thread, row + (taps_x.start + j * width.dilation) * p.window.x.pixel, count);
           FUSELAGE_UNROLL
-          for (int k = 0; k < 4; ++k) largest.values[k] = MaxCodes(largest.values[k], codes.values[k] ^ flip);
+          for (int k = 0; k < 4; ++k) largest.values[k] = MaxOfBytes(largest.values[k], codes.values[k] ^ flip);
         }
       }
       FUSELAGE_UNROLL

@@ -14,7 +14,7 @@ using ::fuselage::cuda::Codes16;
 using ::fuselage::cuda::ForEach;
 using ::fuselage::cuda::kItemWarps;
 using ::fuselage::cuda::LoadCodes;
-using ::fuselage::cuda::MaxCodes;
+using ::fuselage::cuda::MaxOfBytes;
 using ::fuselage::cuda::Rescale;
 using ::fuselage::cuda::Splat;
 using ::fuselage::cuda::StoreCodes;
@@ -23,7 +23,7 @@ using ::fuselage::cuda::ToCode;
 
 FUSELAGE_DEVICE uint32_t MapWord(const relu::Params& p, uint32_t x) {
   x ^= Splat(p.flip_x);
-  if (p.same) return MaxCodes(x, Splat(static_cast<uint8_t>(p.zero_point_x))) ^ Splat(p.flip_y);
+  if (p.same) return MaxOfBytes(x, Splat(static_cast<uint8_t>(p.zero_point_x))) ^ Splat(p.flip_y);
   uint32_t y = 0;
   FUSELAGE_UNROLL
   for (int i = 0; i < 4; ++i) {
