@@ -1,0 +1,317 @@
+#include "runtime/cuda/cuda_executable.h"
+
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "interpreter/interpreter.h"
+#include "ir/ops/register_all.h"
+#include "ir/testing/matchers.h"
+#include "runtime/cuda/fake_api.h"
+#include "runtime/reorder.h"
+#include "runtime/testing.h"
+
+namespace fuselage::runtime::cuda {
+namespace {
+
+using ::fuselage::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Ints = std::vector<int64_t>;
+using ir::Node;
+using kernels::Buffer;
+using kernels::ConstBuffer;
+using kernels::KernelDesc;
+using kernels::LayoutRule;
+
+constexpr Error kMemoryAllocation = 2, kInvalidConfiguration = 9, kIllegalAddress = 700;
+
+TensorType RowMajor(TensorType type) {
+  type.layout = Layout::kRowMajor;
+  return type;
+}
+
+// Launches the op's reference evaluation on the fake device; operands and result lie as the description says.
+class FakeKernel final : public kernels::Kernel {
+ public:
+  FakeKernel(const KernelDesc& desc, const ir::OpSchema& schema, int* launches)
+      : Kernel(desc), schema_(schema), desc_(desc), launches_(launches) {
+    for (const auto& [name, tensor] : desc.parameters) parameters_.emplace(name, *tensor);
+    set_variant("fake");
+    set_scratch_bytes(1000);
+    set_weight_bytes(10);
+  }
+
+ private:
+  void Compute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
+               const kernels::RunContext& context) const override {
+    ++*launches_;
+    std::vector<const void*> from;
+    for (const ConstBuffer& input : inputs) from.push_back(input.data);
+    FakeApi::Launch(context.stream, [this, from, to = outputs[0].data, scratch = context.scratch.data] {
+      std::memset(scratch, 0xab, 1000);  // Whatever else lies there must not matter.
+      Evaluate(from, to);
+    });
+  }
+
+  void Evaluate(const std::vector<const void*>& from, void* to) const {
+    kernels::Serial serial;
+    std::vector<std::vector<Tensor>> values;
+    values.reserve(schema_.operands.size());
+    std::vector<const std::vector<Tensor>*> operands;
+    size_t next = 0;
+    for (const ir::OperandSpec& spec : schema_.operands) {
+      const auto parameter = parameters_.find(spec.name);
+      if (spec.parameter) {
+        if (parameter == parameters_.end()) {
+          operands.push_back(nullptr);
+          continue;
+        }
+        values.push_back({parameter->second});
+      } else {
+        const size_t i = next++;
+        if (i >= from.size() || from[i] == nullptr) {
+          operands.push_back(nullptr);
+          continue;
+        }
+        Tensor tensor(RowMajor(desc_.input(static_cast<int>(i))));
+        if (desc_.input(static_cast<int>(i)).layout == Layout::kNhwc) {
+          Reorder(desc_.input(static_cast<int>(i)), from[i], tensor.raw_data(), serial);
+        } else {
+          std::memcpy(tensor.raw_data(), from[i], tensor.byte_size());
+        }
+        values.push_back({std::move(tensor)});
+      }
+      operands.push_back(&values.back());
+    }
+    const TensorType result = RowMajor(desc_.output());
+    const auto results = ir::Evaluate(schema_, desc_.attributes, operands, ir::Type(result));
+    ASSERT_OK(results);
+    if (desc_.output().layout == Layout::kNhwc) {
+      Reorder(result, (*results)[0].raw_data(), to, serial);
+    } else {
+      std::memcpy(to, (*results)[0].raw_data(), result.byte_size());
+    }
+  }
+
+  const ir::OpSchema& schema_;
+  const KernelDesc desc_;  // But for its parameters, which live in:
+  std::map<std::string, Tensor> parameters_;
+  int* const launches_;
+};
+
+class CudaExecutableTest : public ::testing::Test {
+ protected:
+  CudaExecutableTest() {
+    ops::RegisterAll(ops_);
+    Register("int8.quantize", LayoutRule::kAnyInput);
+    Register("int8.conv2d", LayoutRule::kNhwc);
+    Register("int8.add", LayoutRule::kSame);
+    Register("int8.relu", LayoutRule::kSame);
+    Register("int8.max_pool2d", LayoutRule::kNhwc);
+    Register("int8.global_avg_pool", LayoutRule::kNhwc);
+    Register("int8.linear", LayoutRule::kRowMajor);
+    Register("int8.dequantize", LayoutRule::kAnyOutput);
+    Register("clamp", LayoutRule::kRowMajor);
+  }
+
+  void SetUp() override { ASSERT_OK_AND_ASSIGN(device_, Device::Open(&api_)); }
+
+  void Register(const char* op, LayoutRule rule) {
+    kernels_.Register(
+        {op, "", rule, false, [this](const KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
+           return std::make_unique<FakeKernel>(desc, *ops_.FindOrNull(desc.op), &launches_);
+         }});
+  }
+
+  // A residual block between the borders that a network has.
+  const ir::Graph& Network(GraphBuilder& g) {
+    const AttributeMap out = {{"out_dtype", DType::kU8}, {"out_scale", 0.05}, {"out_zero_point", 3}};
+    const auto with = [&](AttributeMap attributes) {
+      attributes.insert(out.begin(), out.end());
+      return attributes;
+    };
+    const auto weight = [](Shape shape) {
+      return SeededTensor({DType::kI8, shape, PerAxis(0, std::vector<float>(shape[0], 0.002f)), Layout::kRowMajor}, 1);
+    };
+    const AttributeMap padding = {{"padding", Ints{1, 1, 1, 1}}};
+    Node* x = g.Call("int8.quantize", {g.Input({2, 3, 9, 7})}, out);
+    Node* a = g.CallModule("int8.conv2d", {x}, with(padding), {{"weight", weight({8, 3, 3, 3})}});
+    Node* b = g.CallModule("int8.conv2d", {a, a}, with(padding), {{"weight", weight({8, 8, 3, 3})}});
+    Node* c = g.Call("int8.relu", {g.Call("int8.add", {a, b}, out)}, out);
+    Node* d = g.Call("int8.max_pool2d", {c}, {{"kernel_size", Ints{2, 2}}, {"stride", Ints{2, 2}}});
+    Node* logits = g.CallModule("int8.linear", {g.Call("flatten", {g.Call("int8.global_avg_pool", {d}, out)})},
+                                {{"out_dtype", DType::kF32}}, {{"weight", weight({10, 8})}});
+    return g.Output({logits, d, g.Call("int8.dequantize", {c})});
+  }
+
+  absl::StatusOr<std::unique_ptr<CudaExecutable>> Compile(const ir::Graph& graph, int64_t max_memory_bytes = 0) {
+    return CudaExecutable::Create(graph, kernels_, device_.get(), {max_memory_bytes});
+  }
+
+  static void ExpectMatchesInterpreter(const ir::Graph& graph, Executable& executable, uint64_t seed) {
+    const std::vector<Tensor> inputs = SeededInputs(graph, seed);
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> wanted, interpreter::Run(graph, inputs));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> found, RunOnce(executable, inputs));
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i].SameBytes(wanted[i])) << "output " << i;
+  }
+
+  FakeApi api_;
+  ir::OpRegistry ops_;
+  kernels::KernelRegistry kernels_;
+  int launches_ = 0;
+  std::unique_ptr<Device> device_;
+};
+
+TEST_F(CudaExecutableTest, RunsEveryInputThroughOneGraph) {
+  GraphBuilder g(ops_);
+  const ir::Graph& graph = Network(g);
+  ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
+  EXPECT_EQ(launches_, 2 * 9) << "once to try, once to capture";
+  for (uint64_t seed : {1, 2, 1}) ExpectMatchesInterpreter(graph, *executable, seed);
+  EXPECT_EQ(launches_, 2 * 9);
+  EXPECT_EQ(api_.launched_graphs(), 3);
+  EXPECT_GT(executable->device_seconds(), 0);
+  EXPECT_EQ(CountSteps(*executable, "reorder"), 1);  // Of the second output.
+}
+
+TEST_F(CudaExecutableTest, AllocatesArenaAndConstantsOnly) {
+  GraphBuilder g(ops_);
+  {
+    ASSERT_OK_AND_ASSIGN(auto executable, Compile(Network(g)));
+    EXPECT_EQ(api_.device_bytes(), executable->arena_bytes());
+    const int64_t unplanned = 2 * (3 + 3 + 8 * 5) * 9 * 7;
+    EXPECT_LT(executable->arena_bytes(), unplanned + 8 * 1000);
+  }
+  EXPECT_EQ(api_.live_handles(), 0);
+}
+
+TEST_F(CudaExecutableTest, InputsAndConstantsMayBeOutputs) {
+  GraphBuilder g(ops_);
+  Node* x = g.Input({2, 3, 4, 5});
+  Node* c = g.Constant({2, 7});
+  Node* q = g.Call("int8.quantize", {x}, {{"out_dtype", DType::kU8}, {"out_scale", 0.05}, {"out_zero_point", 3}});
+  Node* later = g.Call("clamp", {x}, {{"min", -0.5}, {"max", 0.5}});
+  const ir::Graph& graph = g.Output({x, c, q, later, g.Call("flatten", {x})});
+  ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
+  for (uint64_t seed : {1, 2}) ExpectMatchesInterpreter(graph, *executable, seed);
+}
+
+TEST_F(CudaExecutableTest, UnusedInputs) {
+  GraphBuilder g(ops_);
+  g.Input({4});
+  Node* x = g.Input({3});
+  const ir::Graph& graph = g.Output({g.Call("clamp", {x}, {{"min", -0.5}, {"max", 0.5}})});
+  ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
+  ExpectMatchesInterpreter(graph, *executable, 1);
+}
+
+TEST_F(CudaExecutableTest, ProfileTimesEachStepWithEvents) {
+  GraphBuilder g(ops_);
+  const ir::Graph& graph = Network(g);
+  ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
+  executable->EnableProfile(true);
+  for (uint64_t seed : {1, 2}) ExpectMatchesInterpreter(graph, *executable, seed);
+  EXPECT_EQ(api_.launched_graphs(), 0);
+  executable->EnableProfile(false);
+  ExpectMatchesInterpreter(graph, *executable, 3);
+  for (const StepProfile& step : executable->profile()) {
+    EXPECT_EQ(step.seconds, std::vector<double>({1e-3, 1e-3})) << step.node;
+    EXPECT_GT(step.bytes, 0) << step.node;
+  }
+  executable->ResetProfile();
+  EXPECT_TRUE(executable->profile()[0].seconds.empty());
+}
+
+TEST_F(CudaExecutableTest, NodesWithoutAKernelAreAllNamed) {
+  GraphBuilder g(ops_);
+  Node* x = g.Input({2, 3});
+  Node* y = g.Call("sigmoid", {g.Call("clamp", {x}, {{"min", -0.5}, {"max", 0.5}})});
+  EXPECT_THAT(Compile(g.Output({g.Call("tanh", {y})})),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       AllOf(HasSubstr("2 nodes have no CUDA kernel"), HasSubstr("%sigmoid (sigmoid)"),
+                             HasSubstr("%tanh (tanh)"), Not(HasSubstr("clamp")))));
+  EXPECT_EQ(api_.live_handles(), 0);
+}
+
+TEST_F(CudaExecutableTest, MemoryLimits) {
+  GraphBuilder g(ops_);
+  const ir::Graph& graph = Network(g);
+  EXPECT_THAT(Compile(graph, 3000), StatusIs(absl::StatusCode::kResourceExhausted,
+                                             AllOf(HasSubstr("device memory"), HasSubstr("the limit is 3000"))));
+  api_.properties.memory_bytes = 3000;
+  EXPECT_THAT(Compile(graph),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("cudaMalloc of "), HasSubstr(" bytes for the arena: out of memory (2)"))));
+  EXPECT_EQ(api_.live_handles(), 0);
+}
+
+TEST_F(CudaExecutableTest, WrongTensors) {
+  GraphBuilder g(ops_);
+  ASSERT_OK_AND_ASSIGN(auto executable, Compile(Network(g)));
+  Tensor small({DType::kF32, {2, 3, 9, 6}, std::nullopt, Layout::kRowMajor});
+  EXPECT_THAT(RunOnce(*executable, absl::MakeConstSpan(&small, 1)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("input 0 is f32[2,3,9,6], wanted f32[2,3,9,7]")));
+  EXPECT_THAT(RunOnce(*executable, {}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("0 inputs")));
+}
+
+TEST_F(CudaExecutableTest, ALaunchThatFailsNamesItsNode) {
+  GraphBuilder g(ops_);
+  const ir::Graph& graph = Network(g);
+  api_.FailLaunch(kInvalidConfiguration);
+  EXPECT_THAT(Compile(graph),
+              StatusIs(absl::StatusCode::kInternal,
+                       AllOf(HasSubstr("%int8.quantize (int8.quantize): kernel launch"), HasSubstr("(9)"))));
+  EXPECT_EQ(api_.live_handles(), 0);
+}
+
+// Whichever call fails, the error comes out, nothing leaks, and nothing is used that is not there.
+TEST_F(CudaExecutableTest, AnyCallMayFail) {
+  GraphBuilder g(ops_);
+  const ir::Graph& graph = Network(g);
+  const std::vector<Tensor> inputs = SeededInputs(graph);
+  for (bool profiling : {false, true}) {
+    for (const auto& [error, lost, code] :
+         {std::make_tuple(kMemoryAllocation, false, absl::StatusCode::kResourceExhausted),
+          std::make_tuple(kIllegalAddress, true, absl::StatusCode::kDataLoss)}) {
+      for (int call = 0; call == 0 || api_.failed(); ++call) {
+        ASSERT_LT(call, 1000);
+        api_.FailAt(call, error, lost);
+        {
+          auto executable = Compile(graph);
+          absl::Status status = executable.status();
+          if (status.ok()) {
+            (*executable)->EnableProfile(profiling);
+            status = RunOnce(**executable, inputs).status();
+          }
+          EXPECT_EQ(status.code(), api_.failed() ? code : absl::StatusCode::kOk) << "call " << call << ": " << status;
+        }  // The destructor waits for the stream: the last call.
+        EXPECT_EQ(api_.live_handles(), 0) << "call " << call;
+      }
+    }
+  }
+}
+
+TEST_F(CudaExecutableTest, RunsAgainAfterAnErrorThatPasses) {
+  GraphBuilder g(ops_);
+  const ir::Graph& graph = Network(g);
+  ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
+  const std::vector<Tensor> inputs = SeededInputs(graph, 7);
+  for (int call = 0;; ++call) {
+    api_.FailAt(call, kInvalidConfiguration, false);
+    const absl::Status status = RunOnce(*executable, inputs).status();
+    if (!api_.failed()) break;
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal, HasSubstr("(9)"))) << call;
+    api_.FailAt(-1, 0, false);
+    ExpectMatchesInterpreter(graph, *executable, 8);
+  }
+}
+
+}  // namespace
+}  // namespace fuselage::runtime::cuda
