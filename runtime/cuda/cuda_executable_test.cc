@@ -1,18 +1,16 @@
 #include "runtime/cuda/cuda_executable.h"
 
-#include <cstring>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "interpreter/interpreter.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "runtime/cuda/fake_api.h"
-#include "runtime/reorder.h"
+#include "runtime/cuda/fake_kernels.h"
 #include "runtime/testing.h"
 
 namespace fuselage::runtime::cuda {
@@ -24,110 +22,17 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Ints = std::vector<int64_t>;
 using ir::Node;
-using kernels::Buffer;
-using kernels::ConstBuffer;
-using kernels::KernelDesc;
-using kernels::LayoutRule;
 
 constexpr Error kMemoryAllocation = 2, kInvalidConfiguration = 9, kIllegalAddress = 700;
-
-TensorType RowMajor(TensorType type) {
-  type.layout = Layout::kRowMajor;
-  return type;
-}
-
-// Launches the op's reference evaluation on the fake device; operands and result lie as the description says.
-class FakeKernel final : public kernels::Kernel {
- public:
-  FakeKernel(const KernelDesc& desc, const ir::OpSchema& schema, int* launches)
-      : Kernel(desc), schema_(schema), desc_(desc), launches_(launches) {
-    for (const auto& [name, tensor] : desc.parameters) parameters_.emplace(name, *tensor);
-    set_variant("fake");
-    set_scratch_bytes(1000);
-    set_weight_bytes(10);
-  }
-
- private:
-  void Compute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
-               const kernels::RunContext& context) const override {
-    ++*launches_;
-    std::vector<const void*> from;
-    for (const ConstBuffer& input : inputs) from.push_back(input.data);
-    FakeApi::Launch(context.stream, [this, from, to = outputs[0].data, scratch = context.scratch.data] {
-      std::memset(scratch, 0xab, 1000);  // Whatever else lies there must not matter.
-      Evaluate(from, to);
-    });
-  }
-
-  void Evaluate(const std::vector<const void*>& from, void* to) const {
-    kernels::Serial serial;
-    std::vector<std::vector<Tensor>> values;
-    values.reserve(schema_.operands.size());
-    std::vector<const std::vector<Tensor>*> operands;
-    size_t next = 0;
-    for (const ir::OperandSpec& spec : schema_.operands) {
-      const auto parameter = parameters_.find(spec.name);
-      if (spec.parameter) {
-        if (parameter == parameters_.end()) {
-          operands.push_back(nullptr);
-          continue;
-        }
-        values.push_back({parameter->second});
-      } else {
-        const size_t i = next++;
-        if (i >= from.size() || from[i] == nullptr) {
-          operands.push_back(nullptr);
-          continue;
-        }
-        Tensor tensor(RowMajor(desc_.input(static_cast<int>(i))));
-        if (desc_.input(static_cast<int>(i)).layout == Layout::kNhwc) {
-          Reorder(desc_.input(static_cast<int>(i)), from[i], tensor.raw_data(), serial);
-        } else {
-          std::memcpy(tensor.raw_data(), from[i], tensor.byte_size());
-        }
-        values.push_back({std::move(tensor)});
-      }
-      operands.push_back(&values.back());
-    }
-    const TensorType result = RowMajor(desc_.output());
-    const auto results = ir::Evaluate(schema_, desc_.attributes, operands, ir::Type(result));
-    ASSERT_OK(results);
-    if (desc_.output().layout == Layout::kNhwc) {
-      Reorder(result, (*results)[0].raw_data(), to, serial);
-    } else {
-      std::memcpy(to, (*results)[0].raw_data(), result.byte_size());
-    }
-  }
-
-  const ir::OpSchema& schema_;
-  const KernelDesc desc_;  // But for its parameters, which live in:
-  std::map<std::string, Tensor> parameters_;
-  int* const launches_;
-};
 
 class CudaExecutableTest : public ::testing::Test {
  protected:
   CudaExecutableTest() {
     ops::RegisterAll(ops_);
-    Register("int8.quantize", LayoutRule::kAnyInput);
-    Register("int8.conv2d", LayoutRule::kNhwc);
-    Register("int8.add", LayoutRule::kSame);
-    Register("int8.relu", LayoutRule::kSame);
-    Register("int8.max_pool2d", LayoutRule::kNhwc);
-    Register("int8.global_avg_pool", LayoutRule::kNhwc);
-    Register("int8.linear", LayoutRule::kRowMajor);
-    Register("int8.dequantize", LayoutRule::kAnyOutput);
-    Register("clamp", LayoutRule::kRowMajor);
+    RegisterFakeKernels(ops_, &launches_, kernels_);
   }
 
   void SetUp() override { ASSERT_OK_AND_ASSIGN(device_, Device::Open(&api_)); }
-
-  void Register(const char* op, LayoutRule rule) {
-    kernels_.Register(
-        {op, "", rule, false, [this](const KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
-           return std::make_unique<FakeKernel>(desc, *ops_.FindOrNull(desc.op), &launches_);
-         }});
-  }
 
   // A residual block between the borders that a network has.
   const ir::Graph& Network(GraphBuilder& g) {
