@@ -6,6 +6,8 @@
 #include <type_traits>
 
 #define FUSELAGE_DEVICE __device__ __forceinline__
+// Before a loop: what it indexes stays in registers.
+#define FUSELAGE_UNROLL _Pragma("unroll")
 
 namespace fuselage::cuda {
 

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 
 #define FUSELAGE_DEVICE inline
+#define FUSELAGE_UNROLL
 
 namespace fuselage::cuda {
 

@@ -220,6 +220,11 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc&
   });
 }
 
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateWith(
+    const KernelDesc& desc, absl::FunctionRef<absl::StatusOr<std::unique_ptr<kernels::Kernel>>(const Problem&)> make) {
+  return WithProblem(desc, make);
+}
+
 void Register(kernels::KernelRegistry& registry) {
   kernels::KernelEntry entry;
   entry.op = "int8.conv2d";

@@ -13,6 +13,7 @@
 
 #include <memory>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kernels/core/kernel.h"
@@ -31,6 +32,11 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
 
 // The same with the variant given, whatever desc.isa says. FailedPrecondition where it does not support the problem.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const kernels::KernelDesc& desc, const Variant& variant);
+
+// What `make` makes of the checked description, for variants that are not CPU code. The problem lives during the call.
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateWith(
+    const kernels::KernelDesc& desc,
+    absl::FunctionRef<absl::StatusOr<std::unique_ptr<kernels::Kernel>>(const Problem&)> make);
 
 void Register(kernels::KernelRegistry& registry);
 

@@ -1,0 +1,29 @@
+#include "kernels/int8/conv2d/cuda/kernels.h"
+#include "kernels/int8/conv2d/cuda/launch.h"
+
+namespace fuselage::int8::conv2d::cuda {
+namespace {
+
+template <typename Kernel>
+__global__ void __launch_bounds__(Kernel::kWarps* kWarpSize) Conv2d(const __grid_constant__ Params params) {
+  Block block;
+  Kernel::Run(block, params);
+}
+
+}  // namespace
+
+cudaError_t PrepareKernel(const KernelId& id, int shared_bytes) {
+  return WithKernel(id, [&](auto kernel) {
+    return cudaFuncSetAttribute(Conv2d<decltype(kernel)>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+  });
+}
+
+void LaunchKernel(const Launch& launch, cudaStream_t stream) {
+  const dim3 grid(launch.grid[0], launch.grid[1], launch.grid[2]);
+  WithKernel(launch.id, [&](auto kernel) {
+    constexpr int kThreads = decltype(kernel)::kWarps * kWarpSize;
+    Conv2d<decltype(kernel)><<<grid, kThreads, launch.shared_bytes, stream>>>(launch.params);
+  });
+}
+
+}  // namespace fuselage::int8::conv2d::cuda
