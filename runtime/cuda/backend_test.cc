@@ -7,9 +7,12 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "kernels/core/parallel.h"
 #include "runtime/cuda/backend.h"
+#include "runtime/cuda/cuda_executable.h"
+#include "runtime/cuda/testing.h"
 #include "runtime/reorder.h"
 
 #ifdef FUSELAGE_NO_CUDA
@@ -28,7 +31,8 @@ std::unique_ptr<Backend> BackendOrSkip() {
   EXPECT_EQ(backend.status().code(), absl::StatusCode::kFailedPrecondition) << backend.status();
   EXPECT_THAT(std::string(backend.status().message()),
               AnyOf(HasSubstr("no NVIDIA driver"), HasSubstr("no CUDA device"), HasSubstr("older than")));
-  EXPECT_EQ(std::getenv("FUSELAGE_REQUIRE_GPU"), nullptr) << backend.status();
+  const char* required = std::getenv("FUSELAGE_REQUIRE_GPU");
+  EXPECT_FALSE(required != nullptr && std::string(required) == "1") << backend.status();
   printf("SKIPPED: no CUDA device (%s)\n", std::string(backend.status().message()).c_str());
   return nullptr;
 }
@@ -56,6 +60,24 @@ TEST(Backend, TransposesOnTheDevice) {
         EXPECT_EQ(found, wanted) << batch << " x " << rows << " x " << columns << ", " << element_bytes << " bytes";
       }
     }
+  }
+}
+
+TEST(Backend, RunsANetwork) {
+  const auto backend = BackendOrSkip();
+  if (backend == nullptr) return;
+  ir::OpRegistry ops;
+  ops::RegisterAll(ops);
+  GraphBuilder g(ops);
+  const ir::Graph& graph = ResidualNetwork(g);
+  ASSERT_OK_AND_ASSIGN(const auto executable, CudaExecutable::Create(graph, backend->kernels(), &backend->device()));
+  for (uint64_t seed : {1, 2, 1}) ExpectMatchesInterpreter(graph, *executable, seed);
+  EXPECT_GT(executable->device_seconds(), 0);
+  executable->EnableProfile(true);
+  ExpectMatchesInterpreter(graph, *executable, 3);
+  for (const StepProfile& step : executable->profile()) {
+    ASSERT_EQ(step.seconds.size(), 1);
+    EXPECT_GT(step.seconds[0], 0) << step.node;
   }
 }
 

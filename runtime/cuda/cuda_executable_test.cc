@@ -11,17 +11,17 @@
 #include "ir/testing/matchers.h"
 #include "runtime/cuda/fake_api.h"
 #include "runtime/cuda/fake_kernels.h"
+#include "runtime/cuda/testing.h"
 #include "runtime/testing.h"
 
 namespace fuselage::runtime::cuda {
 namespace {
 
 using ::fuselage::testing::StatusIs;
+using ir::Node;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Ints = std::vector<int64_t>;
-using ir::Node;
 
 constexpr Error kMemoryAllocation = 2, kInvalidConfiguration = 9, kIllegalAddress = 700;
 
@@ -34,37 +34,8 @@ class CudaExecutableTest : public ::testing::Test {
 
   void SetUp() override { ASSERT_OK_AND_ASSIGN(device_, Device::Open(&api_)); }
 
-  // A residual block between the borders that a network has.
-  const ir::Graph& Network(GraphBuilder& g) {
-    const AttributeMap out = {{"out_dtype", DType::kU8}, {"out_scale", 0.05}, {"out_zero_point", 3}};
-    const auto with = [&](AttributeMap attributes) {
-      attributes.insert(out.begin(), out.end());
-      return attributes;
-    };
-    const auto weight = [](Shape shape) {
-      return SeededTensor({DType::kI8, shape, PerAxis(0, std::vector<float>(shape[0], 0.002f)), Layout::kRowMajor}, 1);
-    };
-    const AttributeMap padding = {{"padding", Ints{1, 1, 1, 1}}};
-    Node* x = g.Call("int8.quantize", {g.Input({2, 3, 9, 7})}, out);
-    Node* a = g.CallModule("int8.conv2d", {x}, with(padding), {{"weight", weight({8, 3, 3, 3})}});
-    Node* b = g.CallModule("int8.conv2d", {a, a}, with(padding), {{"weight", weight({8, 8, 3, 3})}});
-    Node* c = g.Call("int8.relu", {g.Call("int8.add", {a, b}, out)}, out);
-    Node* d = g.Call("int8.max_pool2d", {c}, {{"kernel_size", Ints{2, 2}}, {"stride", Ints{2, 2}}});
-    Node* logits = g.CallModule("int8.linear", {g.Call("flatten", {g.Call("int8.global_avg_pool", {d}, out)})},
-                                {{"out_dtype", DType::kF32}}, {{"weight", weight({10, 8})}});
-    return g.Output({logits, d, g.Call("int8.dequantize", {c})});
-  }
-
   absl::StatusOr<std::unique_ptr<CudaExecutable>> Compile(const ir::Graph& graph, int64_t max_memory_bytes = 0) {
     return CudaExecutable::Create(graph, kernels_, device_.get(), {max_memory_bytes});
-  }
-
-  static void ExpectMatchesInterpreter(const ir::Graph& graph, Executable& executable, uint64_t seed) {
-    const std::vector<Tensor> inputs = SeededInputs(graph, seed);
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> wanted, interpreter::Run(graph, inputs));
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> found, RunOnce(executable, inputs));
-    ASSERT_EQ(found.size(), wanted.size());
-    for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i].SameBytes(wanted[i])) << "output " << i;
   }
 
   FakeApi api_;
@@ -76,7 +47,7 @@ class CudaExecutableTest : public ::testing::Test {
 
 TEST_F(CudaExecutableTest, RunsEveryInputThroughOneGraph) {
   GraphBuilder g(ops_);
-  const ir::Graph& graph = Network(g);
+  const ir::Graph& graph = ResidualNetwork(g);
   ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
   EXPECT_EQ(launches_, 2 * 9) << "once to try, once to capture";
   for (uint64_t seed : {1, 2, 1}) ExpectMatchesInterpreter(graph, *executable, seed);
@@ -89,7 +60,7 @@ TEST_F(CudaExecutableTest, RunsEveryInputThroughOneGraph) {
 TEST_F(CudaExecutableTest, AllocatesArenaAndConstantsOnly) {
   GraphBuilder g(ops_);
   {
-    ASSERT_OK_AND_ASSIGN(auto executable, Compile(Network(g)));
+    ASSERT_OK_AND_ASSIGN(auto executable, Compile(ResidualNetwork(g)));
     EXPECT_EQ(api_.device_bytes(), executable->arena_bytes());
     const int64_t unplanned = 2 * (3 + 3 + 8 * 5) * 9 * 7;
     EXPECT_LT(executable->arena_bytes(), unplanned + 8 * 1000);
@@ -119,7 +90,7 @@ TEST_F(CudaExecutableTest, UnusedInputs) {
 
 TEST_F(CudaExecutableTest, ProfileTimesEachStepWithEvents) {
   GraphBuilder g(ops_);
-  const ir::Graph& graph = Network(g);
+  const ir::Graph& graph = ResidualNetwork(g);
   ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
   executable->EnableProfile(true);
   for (uint64_t seed : {1, 2}) ExpectMatchesInterpreter(graph, *executable, seed);
@@ -147,7 +118,7 @@ TEST_F(CudaExecutableTest, NodesWithoutAKernelAreAllNamed) {
 
 TEST_F(CudaExecutableTest, MemoryLimits) {
   GraphBuilder g(ops_);
-  const ir::Graph& graph = Network(g);
+  const ir::Graph& graph = ResidualNetwork(g);
   EXPECT_THAT(Compile(graph, 3000), StatusIs(absl::StatusCode::kResourceExhausted,
                                              AllOf(HasSubstr("device memory"), HasSubstr("the limit is 3000"))));
   api_.properties.memory_bytes = 3000;
@@ -159,7 +130,7 @@ TEST_F(CudaExecutableTest, MemoryLimits) {
 
 TEST_F(CudaExecutableTest, WrongTensors) {
   GraphBuilder g(ops_);
-  ASSERT_OK_AND_ASSIGN(auto executable, Compile(Network(g)));
+  ASSERT_OK_AND_ASSIGN(auto executable, Compile(ResidualNetwork(g)));
   Tensor small({DType::kF32, {2, 3, 9, 6}, std::nullopt, Layout::kRowMajor});
   EXPECT_THAT(RunOnce(*executable, absl::MakeConstSpan(&small, 1)),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("input 0 is f32[2,3,9,6], wanted f32[2,3,9,7]")));
@@ -168,7 +139,7 @@ TEST_F(CudaExecutableTest, WrongTensors) {
 
 TEST_F(CudaExecutableTest, ALaunchThatFailsNamesItsNode) {
   GraphBuilder g(ops_);
-  const ir::Graph& graph = Network(g);
+  const ir::Graph& graph = ResidualNetwork(g);
   api_.FailLaunch(kInvalidConfiguration);
   EXPECT_THAT(Compile(graph),
               StatusIs(absl::StatusCode::kInternal,
@@ -179,7 +150,7 @@ TEST_F(CudaExecutableTest, ALaunchThatFailsNamesItsNode) {
 // Whichever call fails, the error comes out, nothing leaks, and nothing is used that is not there.
 TEST_F(CudaExecutableTest, AnyCallMayFail) {
   GraphBuilder g(ops_);
-  const ir::Graph& graph = Network(g);
+  const ir::Graph& graph = ResidualNetwork(g);
   const std::vector<Tensor> inputs = SeededInputs(graph);
   for (bool profiling : {false, true}) {
     for (const auto& [error, lost, code] :
@@ -205,7 +176,7 @@ TEST_F(CudaExecutableTest, AnyCallMayFail) {
 
 TEST_F(CudaExecutableTest, RunsAgainAfterAnErrorThatPasses) {
   GraphBuilder g(ops_);
-  const ir::Graph& graph = Network(g);
+  const ir::Graph& graph = ResidualNetwork(g);
   ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
   const std::vector<Tensor> inputs = SeededInputs(graph, 7);
   for (int call = 0;; ++call) {
