@@ -11,9 +11,14 @@
 namespace fuselage::cuda {
 namespace {
 
-constexpr CodeOutput kOutputs[] = {{0, 0, 255}, {128, 128, 255}, {255, 0, 255}, {-128, -128, 127}, {5, -128, 127}};
+struct Codes {
+  int32_t zero_point;
+  kernels::CodeRange range;
 
-kernels::CodeRange RangeOf(const CodeOutput& output) { return {output.lo, output.hi}; }
+  CodeOutput output() const { return {zero_point, range.lo, range.hi}; }
+};
+constexpr Codes kCodes[] = {{0, {0, 255}},     {128, {128, 255}},   {255, {0, 255}},
+                            {255, {255, 255}}, {-128, {-128, 127}}, {5, {-128, 127}}};
 
 uint32_t Bits(float v) {
   uint32_t bits;
@@ -22,18 +27,18 @@ uint32_t Bits(float v) {
 }
 
 TEST(ArithmeticTest, CodesOfFloatsOfAllMagnitudes) {
-  for (const CodeOutput& output : kOutputs) {
+  for (const Codes& codes : kCodes) {
+    const CodeOutput output = codes.output();
     for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += 1021) {
       const auto narrow = static_cast<uint32_t>(bits);
       float v;
       std::memcpy(&v, &narrow, sizeof(v));
-      ASSERT_EQ(QuantizeValue(v, 0.37f, output), kernels::QuantizeValue(v, 0.37f, output.zero_point, RangeOf(output)))
-          << v;
+      ASSERT_EQ(QuantizeValue(v, 0.37f, output), kernels::QuantizeValue(v, 0.37f, codes.zero_point, codes.range)) << v;
       if (v != v) continue;
-      ASSERT_EQ(ToCode(v, output), kernels::ToCode(v, output.zero_point, RangeOf(output))) << v;
+      ASSERT_EQ(ToCode(v, output), kernels::ToCode(v, codes.zero_point, codes.range)) << v;
     }
     for (int half = -1200; half <= 1200; ++half) {  // Ties.
-      ASSERT_EQ(ToCode(half * 0.5f, output), kernels::ToCode(half * 0.5f, output.zero_point, RangeOf(output)));
+      ASSERT_EQ(ToCode(half * 0.5f, output), kernels::ToCode(half * 0.5f, codes.zero_point, codes.range));
     }
   }
 }
@@ -45,9 +50,10 @@ TEST(ArithmeticTest, Epilogues) {
   e.multiplier = e.float_scale = {0};
   e.float_bias = {0};
   for (int i = 0; i < 2000000; ++i) {
-    const CodeOutput& output = kOutputs[i % 5];
-    e.zero_point = output.zero_point;
-    e.range = RangeOf(output);
+    const Codes& codes = kCodes[i % 6];
+    const CodeOutput output = codes.output();
+    e.zero_point = codes.zero_point;
+    e.range = codes.range;
     // All magnitudes; the sums stay in 32 bits, the products finite.
     const auto acc = static_cast<int32_t>(random()) >> (random() % 31);
     e.bias[0] = e.offset[0] =

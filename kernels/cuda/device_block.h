@@ -3,6 +3,7 @@
 #define FUSELAGE_KERNELS_CUDA_DEVICE_BLOCK_H_
 
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #define FUSELAGE_DEVICE __device__ __forceinline__
@@ -45,9 +46,19 @@ class Thread {
   FUSELAGE_DEVICE int index() const { return static_cast<int>(threadIdx.x); }
   FUSELAGE_DEVICE int lane() const { return static_cast<int>(threadIdx.x) % kWarpSize; }
 
+  // By the path for memory that does not change while the kernel runs: the compiler may merge loads.
   template <typename T>
   FUSELAGE_DEVICE T Load(const T* pointer) const {
-    return *pointer;
+    using Word =
+        std::conditional_t<sizeof(T) == 1, uint8_t,
+                           std::conditional_t<sizeof(T) == 2, uint16_t,
+                                              std::conditional_t<sizeof(T) == 4, uint32_t,
+                                                                 std::conditional_t<sizeof(T) == 8, uint2, uint4>>>>;
+    static_assert(sizeof(T) == sizeof(Word));
+    const Word word = __ldg(reinterpret_cast<const Word*>(pointer));
+    T value;
+    memcpy(&value, &word, sizeof(T));
+    return value;
   }
   template <typename T>
   FUSELAGE_DEVICE void Store(T* pointer, const T& value) const {
@@ -89,12 +100,14 @@ class Warp {
     const uint32_t* x = a.value.values;
     int32_t* d = acc->value.values;
     if constexpr (std::is_same_v<X, uint8_t>) {
-      asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      asm volatile(
+          "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
           "{%0, %1, %2, %3};"
           : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
           : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(b0.value), "r"(b1.value));
     } else {
-      asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      asm volatile(
+          "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
           "{%0, %1, %2, %3};"
           : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
           : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(b0.value), "r"(b1.value));

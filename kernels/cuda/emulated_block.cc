@@ -176,8 +176,12 @@ void Block::StoreGlobal(void* to, uint32_t bytes, const void* from) {
 void Warp::LoadMatrices(const Lanes<uint32_t>& offsets, Lanes<Vector<uint32_t, 4>>* fragments) const {
   // Thread 8*i + r gives the address of row r of matrix i; each thread gets four bytes of each matrix, in row order.
   for (int i = 0; i < 4; ++i) {
+    bool taken[8] = {};  // The banks, sixteen bytes at once.
     for (int r = 0; r < 8; ++r) {
       const int lane = 8 * i + r;
+      bool& bank = taken[offsets.values()[lane] / 16 % 8];
+      block_.emulator_.matrix_conflicts_ += bank;
+      bank = true;
       uint32_t row[4];
       block_.LoadShared(index_ * kWarpSize + lane, offsets.values()[lane], sizeof(row), row);
       for (int t = 0; t < 4; ++t) fragments->values()[4 * r + t].values[i] = row[t];

@@ -32,9 +32,12 @@ class Emulator {
 
   // What the first mistake was; empty: none.
   const std::string& error() const { return error_; }
+  // How many rows ldmatrix loaded from banks that another row of the same matrix needs: each costs a pass.
+  int64_t matrix_conflicts() const { return matrix_conflicts_; }
 
  private:
   friend class Block;
+  friend class Warp;
   struct Range {
     std::string name;
     const uint8_t* data;
@@ -49,6 +52,7 @@ class Emulator {
 
   std::vector<Range> ranges_;
   std::string error_;
+  int64_t matrix_conflicts_ = 0;
 };
 
 class Thread {

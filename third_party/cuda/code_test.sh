@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# code_test.sh <.ptxas and .ptx files> [--has=REGEX] [--lacks=REGEX]: see cuda_code_test in cuda_library.bzl.
+# code_test.sh <.ptxas and .ptx files> [--fma-from=SOURCE] [--has=REGEX] [--lacks=REGEX]: see cuda_code_test in
+# cuda_library.bzl.
 set -uo pipefail
-logs=() ptx=() has=() lacks=('fma\.r[nzmp](\.ftz)?\.f32')
+fma='fma\.r[nzmp](\.ftz)?\.f32'
+logs=() ptx=() has=() lacks=() fma_from=''
 for argument in "$@"; do
   case "$argument" in
     *.ptxas) logs+=("$argument") ;;
     *.ptx) ptx+=("$argument") ;;
+    --fma-from=*) fma_from="${argument#*=}" ;;
     --has=*) has+=("${argument#*=}") ;;
     --lacks=*) lacks+=("${argument#*=}") ;;
     *) echo "code_test: unknown argument $argument" >&2; exit 2 ;;
@@ -20,6 +23,20 @@ functions=$(cat "${logs[@]}" | grep -c 'bytes spill stores')
 spills=$(grep -h -B 2 'bytes spill stores' "${logs[@]}" | grep -B 2 -E '[1-9][0-9]* bytes spill (stores|loads)')
 [ -z "$spills" ] || fail $'register spills:\n'"$spills"
 
+if [ -z "$fma_from" ]; then
+  lacks+=("$fma")
+else
+  # Each fma must come from a line that says so: the last .loc before it. The files' numbers are at the end of the PTX.
+  has+=("$fma")
+  lines=$(grep -n '__fmaf_rn' "$fma_from" | cut -d: -f1 | tr '\n' ' ')
+  for file in "${ptx[@]}"; do
+    strays=$(awk -v source="$fma_from" -v lines=" $lines" -v fma="$fma" '
+        FNR == NR { if ($1 == ".file" && index($3, source)) from = $2; next }
+        $1 == ".loc" { file = $2; line = $3 }
+        $0 ~ fma && !(file == from && index(lines, " " line " ")) { print FNR ": " $0 }' "$file" "$file" | head -3)
+    [ -z "$strays" ] || fail "$file has an fma that $fma_from does not ask for:"$'\n'"$strays"
+  done
+fi
 for pattern in "${has[@]}"; do
   grep -qhE "$pattern" "${ptx[@]}" || fail "no line of the PTX matches: $pattern"
 done

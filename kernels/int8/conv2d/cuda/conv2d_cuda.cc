@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/cuda/device.h"
 #include "kernels/int8/conv2d/conv2d.h"
 #include "kernels/int8/conv2d/cuda/launch.h"
+#include "kernels/int8/conv2d/cuda/pooled_conv.h"
 
 namespace fuselage::int8::conv2d::cuda {
 namespace {
@@ -12,6 +14,8 @@ namespace {
 using ::fuselage::cuda::CurrentDevice;
 using ::fuselage::cuda::DeviceBuffer;
 using ::fuselage::cuda::ToStatus;
+
+constexpr char kPooledOp[] = "int8.conv2d_max_pool2d";
 
 class Conv2dCuda : public kernels::Kernel {
  public:
@@ -43,16 +47,22 @@ class Conv2dCuda : public kernels::Kernel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc, const PlanOptions& options) {
-  return CreateWith(desc, [&](const Problem& problem) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
+  PooledConv parts;
+  const bool pooled = desc.op == kPooledOp;
+  if (pooled) {
+    ASSIGN_OR_RETURN(parts, SplitPool(desc));
+  }
+  const auto make = [&](const Problem& problem) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
     ASSIGN_OR_RETURN(const auto device, CurrentDevice());
-    ASSIGN_OR_RETURN(Plan plan, Plan::Make(problem, device, options));
+    ASSIGN_OR_RETURN(Plan plan, Plan::Make(problem, pooled ? &parts.pool : nullptr, device, options));
     for (const Launch& launch : plan.launches()) {
       RETURN_IF_ERROR(ToStatus(PrepareKernel(launch.id, launch.shared_bytes), plan.name()));
     }
     ASSIGN_OR_RETURN(DeviceBuffer constants, DeviceBuffer::Upload(plan.constants().data(), plan.constants().size(),
-                                                                  "the weights of int8.conv2d"));
+                                                                  absl::StrCat("the weights of ", desc.op)));
     return std::make_unique<Conv2dCuda>(desc, std::move(plan), std::move(constants), problem.geometry.macs());
-  });
+  };
+  return CreateWith(pooled ? parts.conv : desc, make);
 }
 
 void RegisterCuda(kernels::KernelRegistry& registry) {
@@ -62,6 +72,10 @@ void RegisterCuda(kernels::KernelRegistry& registry) {
   entry.layout = kernels::LayoutRule::kNhwc;
   entry.float_output = true;
   entry.create = [](const kernels::KernelDesc& desc) { return Create(desc); };
+  registry.Register(entry);
+  entry.op = kPooledOp;
+  entry.quantized_form_of.clear();
+  entry.float_output = false;
   registry.Register(std::move(entry));
 }
 

@@ -4,8 +4,10 @@
 namespace fuselage::int8::conv2d::cuda {
 namespace {
 
+// Up to 128 registers a thread; without a number of blocks ptxas rather spills than use more than some.
 template <typename Kernel>
-__global__ void __launch_bounds__(Kernel::kWarps* kWarpSize) Conv2d(const __grid_constant__ Params params) {
+__global__ void __launch_bounds__(Kernel::kWarps* kWarpSize, 16 / Kernel::kWarps)
+    Conv2d(const __grid_constant__ Params params) {
   Block block;
   Kernel::Run(block, params);
 }
@@ -13,6 +15,8 @@ __global__ void __launch_bounds__(Kernel::kWarps* kWarpSize) Conv2d(const __grid
 }  // namespace
 
 cudaError_t PrepareKernel(const KernelId& id, int shared_bytes) {
+  // What every kernel may have. To set less would take it from other plans.
+  if (shared_bytes <= 48 << 10) return cudaSuccess;
   return WithKernel(id, [&](auto kernel) {
     return cudaFuncSetAttribute(Conv2d<decltype(kernel)>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
   });

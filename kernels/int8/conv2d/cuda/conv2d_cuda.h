@@ -1,6 +1,7 @@
-// int8.conv2d on CUDA devices: the bytes of the scalar variant, for every convolution that the CPU runs.
+// int8.conv2d and int8.conv2d_max_pool2d on CUDA devices: the bytes of the scalar variants, for every convolution that
+// the CPU runs.
 //
-//   at most four input channels     stem.h
+//   at most four input channels     stem.h, a max pool of small windows included
 //   one group                       gemm.h: tensor cores, implicit GEMM
 //   groups                          direct.h: one thread per output
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_CONV2D_CUDA_H_
@@ -15,8 +16,8 @@
 
 namespace fuselage::int8::conv2d::cuda {
 
-// For the current device, with the constants in its memory; operands and scratch of a run must be there too. Compute
-// only launches, on RunContext::stream. Errors: those of conv2d::Create, and the device's.
+// Either op, for the current device, with the constants in its memory; operands and scratch of a run must be there too.
+// Compute only launches, on RunContext::stream. Errors: those of conv2d::Create, and the device's.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc,
                                                         const PlanOptions& options = {});
 

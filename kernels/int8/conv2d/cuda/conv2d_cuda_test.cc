@@ -26,8 +26,9 @@ bool HaveDevice() {
   return false;
 }
 
-absl::StatusOr<std::vector<uint8_t>> OnDevice(const Instance& instance, const PlanOptions& options) {
-  ASSIGN_OR_RETURN(const auto kernel, Create(instance.Desc(), options));
+absl::StatusOr<std::vector<uint8_t>> OnDevice(const kernels::KernelDesc& desc, const Instance& instance,
+                                              const PlanOptions& options) {
+  ASSIGN_OR_RETURN(const auto kernel, Create(desc, options));
   ASSIGN_OR_RETURN(const auto input, DeviceBuffer::Upload(instance.input.data(), instance.input.size(), "the input"));
   DeviceBuffer residual, scratch;
   if (!instance.residual.empty()) {
@@ -42,8 +43,9 @@ absl::StatusOr<std::vector<uint8_t>> OnDevice(const Instance& instance, const Pl
   kernels::RunContext context;
   context.parallel = &serial;
   context.scratch = {scratch.data(), scratch.bytes()};
-  RETURN_IF_ERROR(kernel->Run({{input.data(), input.bytes()}, {residual.data(), residual.bytes()}},
-                              {{output.data(), output.bytes()}}, context));
+  const kernels::ConstBuffer inputs[] = {{input.data(), input.bytes()}, {residual.data(), residual.bytes()}};
+  RETURN_IF_ERROR(
+      kernel->Run(absl::MakeConstSpan(inputs, desc.inputs.size()), {{output.data(), output.bytes()}}, context));
   RETURN_IF_ERROR(ToStatus(cudaGetLastError(), kernel->variant()));
   std::vector<uint8_t> bytes(output.bytes());
   RETURN_IF_ERROR(
@@ -51,11 +53,12 @@ absl::StatusOr<std::vector<uint8_t>> OnDevice(const Instance& instance, const Pl
   return bytes;
 }
 
-void ExpectEqualsCpu(const Case& c, uint64_t seed, const PlanOptions& options = {}) {
+void ExpectEqualsCpu(const Case& c, uint64_t seed, const PlanOptions& options = {},
+                     const kernels::PoolWindow* pool = nullptr) {
   const Instance instance(c, seed);
-  const auto bytes = OnDevice(instance, options);
+  const auto bytes = OnDevice(pool == nullptr ? instance.Desc() : PooledDesc(instance, *pool), instance, options);
   ASSERT_TRUE(bytes.ok()) << bytes.status() << " " << c.ToString();
-  EXPECT_TRUE(*bytes == OnCpu(instance)) << "differs: " << c.ToString();
+  EXPECT_TRUE(*bytes == OnCpu(instance, pool)) << "differs: " << c.ToString();
 }
 
 TEST(Conv2dCudaTest, CreateSaysThatThereIsNoDevice) {
@@ -95,6 +98,23 @@ TEST(Conv2dCudaTest, TheDirectKernelIsAnOracle) {
   PlanOptions direct;
   direct.family = Family::kDirect;
   for (int i = 0; i < 100; ++i) ExpectEqualsCpu(RandomCase(2000 + i, 1, /*groups=*/i % 2 == 0), i, direct);
+}
+
+TEST(Conv2dCudaTest, Pools) {
+  if (!HaveDevice()) return;
+  for (int batch : {1, 16}) {
+    kernels::PoolWindow pool;
+    for (auto& axis : pool.axes) axis = {112, 56, /*kernel=*/3, /*stride=*/2, /*dilation=*/1, 1, 1};
+    ExpectEqualsCpu(ResNet18(batch)[0], 1, {}, &pool);
+  }
+  for (int i = 0; i < 200; ++i) {
+    Case c = RandomCase(4000 + i, 1, /*groups=*/i % 8 == 0);
+    if (i % 2 == 1) c.in_channels = 1 + i / 2 % 4;
+    c.residual_type.reset();
+    if (c.output_type == DType::kF32) c.output_type = DType::kU8;
+    const kernels::PoolWindow pool = RandomPool(i, c);
+    ExpectEqualsCpu(c, i, {}, &pool);
+  }
 }
 
 }  // namespace

@@ -45,18 +45,18 @@ struct Direct {
     const int out_x = row % p.out_width, line = row / p.out_width;
     const int out_y = line % p.out_height, image = line / p.out_height;
     const int8_t* w = p.weight + int64_t{channel} * p.kernel_height * p.kernel_width * channels;
-    const auto zero_point = static_cast<X>(thread.Load(p.padding));
+    const int32_t zero_point = static_cast<X>(thread.Load(p.padding));
     int32_t sum = 0;
     for (int tap_y = 0; tap_y < p.kernel_height; ++tap_y) {
       const int64_t y = int64_t{out_y} * p.stride_y - p.pad_top + int64_t{tap_y} * p.dilation_y;
       for (int tap_x = 0; tap_x < p.kernel_width; ++tap_x, w += channels) {
         const int64_t x = int64_t{out_x} * p.stride_x - p.pad_left + int64_t{tap_x} * p.dilation_x;
-        const bool inside = y >= 0 && y < p.in_height && x >= 0 && x < p.in_width;
-        const uint8_t* from =
-            p.input + ((int64_t{image} * p.in_height + y) * p.in_width + x) * p.in_channels + first_channel;
-        for (int c = 0; c < channels; ++c) {
-          const X code = inside ? static_cast<X>(thread.Load(from + c)) : zero_point;
-          sum += static_cast<int32_t>(code) * thread.Load(w + c);
+        if (y < 0 || y >= p.in_height || x < 0 || x >= p.in_width) {
+          for (int c = 0; c < channels; ++c) sum += zero_point * thread.Load(w + c);
+        } else {
+          const uint8_t* from =
+              p.input + ((int64_t{image} * p.in_height + y) * p.in_width + x) * p.in_channels + first_channel;
+          for (int c = 0; c < channels; ++c) sum += static_cast<X>(thread.Load(from + c)) * thread.Load(w + c);
         }
       }
     }

@@ -10,15 +10,17 @@ namespace fuselage::int8::conv2d::cuda {
 namespace {
 
 // Returns the plan's name.
-std::string ExpectEqualsCpu(const Case& c, uint64_t seed, const PlanOptions& options = {}) {
+std::string ExpectEqualsCpu(const Case& c, uint64_t seed, const PlanOptions& options = {},
+                            const kernels::PoolWindow* pool = nullptr) {
   const Instance instance(c, seed);
-  const auto plan = PlanOf(instance, options);
+  const auto plan = PlanOf(pool == nullptr ? instance.Desc() : PooledDesc(instance, *pool), options);
   EXPECT_TRUE(plan.ok()) << plan.status() << " " << c.ToString();
   if (!plan.ok()) return "";
-  const auto bytes = Emulate(*plan, instance);
+  const std::vector<uint8_t> wanted = OnCpu(instance, pool);
+  const auto bytes = Emulate(*plan, instance, static_cast<int64_t>(wanted.size()));
   EXPECT_TRUE(bytes.ok()) << plan->name() << ": " << bytes.status() << " " << c.ToString();
   if (!bytes.ok()) return "";
-  EXPECT_TRUE(*bytes == OnCpu(instance)) << plan->name() << " differs: " << c.ToString();
+  EXPECT_TRUE(*bytes == wanted) << plan->name() << " differs: " << c.ToString();
   return plan->name();
 }
 
@@ -32,7 +34,7 @@ TEST(EmulationTest, ResNet18Batch3) {
 
 TEST(EmulationTest, EveryTileAndSplit) {
   std::set<std::string> names;
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 200; ++i) {
     const Case c = RandomCase(i, 16, /*groups=*/false);
     PlanOptions options;
     options.family = Family::kGemm;
@@ -45,7 +47,7 @@ TEST(EmulationTest, EveryTileAndSplit) {
 
 TEST(EmulationTest, AnyChannels) {
   std::set<std::string> names;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 100; ++i) {
     names.insert(ExpectEqualsCpu(RandomCase(1000 + i, 1, /*groups=*/false), i));
     if (HasFailure()) return;
   }
@@ -54,7 +56,7 @@ TEST(EmulationTest, AnyChannels) {
 }
 
 TEST(EmulationTest, FewChannels) {
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 100; ++i) {
     Case c = RandomCase(2000 + i, 1, /*groups=*/false);
     c.in_channels = 1 + i % 4;
     EXPECT_EQ(ExpectEqualsCpu(c, i), "cuda stem");
@@ -68,6 +70,29 @@ TEST(EmulationTest, Direct) {
     options.family = Family::kDirect;
     EXPECT_EQ(ExpectEqualsCpu(RandomCase(3000 + i, 1, /*groups=*/i % 2 == 0), i, options), "cuda direct");
     if (HasFailure()) return;
+  }
+}
+
+TEST(EmulationTest, ResNet18StemWithItsPool) {
+  const Case c = ResNet18(3)[0];
+  kernels::PoolWindow pool;
+  for (auto& axis : pool.axes) axis = {112, 56, /*kernel=*/3, /*stride=*/2, /*dilation=*/1, 1, 1};
+  EXPECT_EQ(ExpectEqualsCpu(c, 1, {}, &pool), "cuda pooled stem");
+}
+
+TEST(EmulationTest, Pools) {
+  std::set<std::string> names;
+  for (int i = 0; i < 200; ++i) {
+    Case c = RandomCase(4000 + i, 1, /*groups=*/i % 8 == 0);
+    if (i % 2 == 1) c.in_channels = 1 + i / 2 % 4;
+    c.residual_type.reset();
+    if (c.output_type == DType::kF32) c.output_type = DType::kU8;
+    const kernels::PoolWindow pool = RandomPool(i, c);
+    names.insert(ExpectEqualsCpu(c, i, {}, &pool));
+    if (HasFailure()) return;
+  }
+  for (const char* name : {"cuda pooled stem", "cuda gemm 64x64 unaligned, pool", "cuda direct, pool"}) {
+    EXPECT_EQ(names.count(name), 1) << name;
   }
 }
 

@@ -8,7 +8,7 @@
 
 namespace fuselage::int8::conv2d::cuda {
 
-enum class Family { kGemm, kReduce, kStem, kDirect };
+enum class Family { kGemm, kReduce, kStem, kPooledStem, kDirect, kPool };
 
 // Sizes of a Gemm's tiles, the same as in WithKernel.
 struct TileSize {
@@ -21,7 +21,7 @@ constexpr int kUnalignedTile = 2;
 
 struct KernelId {
   Family family = Family::kDirect;
-  bool is_signed = false;  // i8 input. False for kReduce.
+  bool is_signed = false;  // i8 input. False for kReduce and kPool.
   int tile = 0;            // In kTiles; of a Gemm.
   bool aligned = true;     // in_channels is a multiple of 16; of a Gemm.
 };

@@ -5,6 +5,7 @@
 #include "kernels/int8/conv2d/cuda/direct.h"
 #include "kernels/int8/conv2d/cuda/gemm.h"
 #include "kernels/int8/conv2d/cuda/kernel_id.h"
+#include "kernels/int8/conv2d/cuda/pool.h"
 #include "kernels/int8/conv2d/cuda/reduce.h"
 #include "kernels/int8/conv2d/cuda/stem.h"
 
@@ -33,7 +34,8 @@ template <typename X, typename F>
 auto WithKernelOf(const KernelId& id, F f) {
   switch (id.family) {
     case Family::kGemm: return WithGemm<X>(id, f);
-    case Family::kStem: return f(Stem<X>());
+    case Family::kStem: return f(Stem<X, false>());
+    case Family::kPooledStem: return f(Stem<X, true>());
     default: return f(Direct<X>());
   }
 }
@@ -42,6 +44,7 @@ auto WithKernelOf(const KernelId& id, F f) {
 template <typename F>
 auto WithKernel(const KernelId& id, F f) {
   if (id.family == Family::kReduce) return f(Reduce());
+  if (id.family == Family::kPool) return f(Pool());
   return id.is_signed ? WithKernelOf<int8_t>(id, f) : WithKernelOf<uint8_t>(id, f);
 }
 

@@ -51,10 +51,19 @@ struct Params {
   int steps_per_split;
   int splits;
 
-  // Output codes in unsigned form: i8 codes have their top bit flipped and the zero point moved by 128.
-  ::fuselage::cuda::CodeOutput codes;
-  uint8_t output_flip, residual_flip;
+  // A max pool of the output codes, which `output` then has instead. Padding loses against every code.
+  struct Pool {
+    int out_height, out_width;
+    int kernel_y, kernel_x;
+    int stride_y, stride_x;
+    int pad_top, pad_left;
+    int dilation_y, dilation_x;
+  } pool;
+
+  ::fuselage::cuda::CodeOutput codes;  // Their low bytes are the output.
   bool float_relu;
+  // i8 codes as u8 codes: with the top bit flipped, 0x80, and the zero point moved by 128.
+  uint8_t output_flip, residual_flip;
   int32_t residual_zero_point;
   float residual_multiplier;
 };

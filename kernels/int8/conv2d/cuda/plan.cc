@@ -47,12 +47,10 @@ Params ParamsOf(const Problem& problem) {
   p.groups = g.groups;
   p.splits = 1;
   p.float_relu = problem.relu;
-  const int32_t output_shift = problem.output_type == DType::kI8 ? 128 : 0;
-  p.codes = {e.zero_point + output_shift, e.range.lo + output_shift, e.range.hi + output_shift};
-  p.output_flip = static_cast<uint8_t>(output_shift);
-  const int32_t residual_shift = problem.residual_type == DType::kI8 ? 128 : 0;
-  p.residual_flip = static_cast<uint8_t>(residual_shift);
-  p.residual_zero_point = e.residual_zero_point + residual_shift;
+  p.codes = {e.zero_point, e.range.lo, e.range.hi};
+  p.output_flip = problem.output_type == DType::kI8 ? 0x80 : 0;
+  p.residual_flip = problem.residual_type == DType::kI8 ? 0x80 : 0;
+  p.residual_zero_point = e.residual_zero_point + p.residual_flip;
   p.residual_multiplier = e.residual_multiplier;
   return p;
 }
@@ -64,11 +62,33 @@ bool GemmRuns(const Problem& problem) {
          CeilDiv(g.out_channels, kTiles[kTileCount - 1].columns) <= kMaxGridY;
 }
 
-bool StemRuns(const Problem& problem) {
+bool StemRuns(const Problem& problem, const Params& params, bool pooled) {
   const Geometry& g = problem.geometry;
+  const StemLayout layout(params, pooled);
   return g.groups == 1 && g.in_channels <= 4 && g.kernel_width <= StemLayout::kTaps && g.kernel_height <= 256 &&
-         SmallCoordinates(g) && StemLayout(ParamsOf(problem)).bytes() <= kSharedBytesWithoutOptIn &&
+         SmallCoordinates(g) && layout.bytes() <= kSharedBytesWithoutOptIn && layout.step_y > 0 && layout.step_x > 0 &&
+         int64_t{g.batch} * layout.down * layout.across <= kIntMax &&
          CeilDiv(g.out_channels, StemLayout::kTileChannels) <= kMaxGridY;
+}
+
+// Does a tile have few pixels that others compute too?
+bool PooledStemWorthwhile(const Params& p) {
+  const StemLayout layout(p, /*pooled=*/true);
+  return 4 * layout.step_y * p.pool.stride_y * layout.step_x * p.pool.stride_x >=
+         StemLayout::TileHeight(true) * StemLayout::kTileWidth;
+}
+
+bool SetPool(const kernels::PoolWindow& window, Params& p) {
+  for (const auto& axis : window.axes) {
+    constexpr int64_t kLarge = 1 << 28;
+    if (axis.out * axis.stride + axis.kernel * axis.dilation + axis.pad_begin >= kLarge) return false;
+  }
+  const auto &y = window.axes[0], &x = window.axes[1];
+  p.pool = {static_cast<int>(y.out),       static_cast<int>(x.out),       static_cast<int>(y.kernel),
+            static_cast<int>(x.kernel),    static_cast<int>(y.stride),    static_cast<int>(x.stride),
+            static_cast<int>(y.pad_begin), static_cast<int>(x.pad_begin), static_cast<int>(y.dilation),
+            static_cast<int>(x.dilation)};
+  return true;
 }
 
 }  // namespace
@@ -132,14 +152,14 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
                        GemmSharedBytes(id),
                        p});
   if (p.splits == 1) return;
-  scratch_bytes_ = int64_t{4} * p.splits * p.rows * p.padded_channels;
+  partial_bytes_ = int64_t{4} * p.splits * p.rows * p.padded_channels;
   KernelId reduce;
   reduce.family = Family::kReduce;
   launches_.push_back(
       {reduce, {static_cast<int>(CeilDiv(int64_t{p.rows} * p.padded_channels, Reduce::kPerBlock)), 1, 1}, 0, p});
 }
 
-void Plan::PlanStem(const Problem& problem) {
+void Plan::PlanStem(const Problem& problem, bool pooled) {
   const Geometry& g = problem.geometry;
   Params& p = params_;
   p.padded_channels = static_cast<int>(RoundUp(g.out_channels, StemLayout::kTileChannels));
@@ -156,14 +176,16 @@ void Plan::PlanStem(const Problem& problem) {
   }
   AddConstants(problem, weight);
 
-  const int64_t tiles = CeilDiv(g.out_width, StemLayout::kTileWidth) * CeilDiv(g.out_height, StemLayout::kTileHeight);
+  const StemLayout layout(p, pooled);
   KernelId id;
-  id.family = Family::kStem;
+  id.family = pooled ? Family::kPooledStem : Family::kStem;
   id.is_signed = problem.input_type == DType::kI8;
   // The results replace weights and pixels.
-  const int64_t shared_bytes = std::max<int64_t>(StemLayout(p).bytes(), Stem<uint8_t>::Tile::kStagingBytes);
+  const int staging_bytes =
+      pooled ? Stem<uint8_t, true>::Tile::kStagingBytes : Stem<uint8_t, false>::Tile::kStagingBytes;
+  const int64_t shared_bytes = std::max<int64_t>(layout.bytes(), staging_bytes);
   launches_.push_back({id,
-                       {static_cast<int>(g.batch * tiles), p.padded_channels / StemLayout::kTileChannels, 1},
+                       {g.batch * layout.down * layout.across, p.padded_channels / StemLayout::kTileChannels, 1},
                        static_cast<int>(shared_bytes),
                        p});
 }
@@ -188,49 +210,80 @@ void Plan::PlanDirect(const Problem& problem) {
   launches_.push_back({id, {static_cast<int>(CeilDiv(outputs, Direct<uint8_t>::kPerBlock)), 1, 1}, 0, p});
 }
 
-absl::StatusOr<Plan> Plan::Make(const Problem& problem, const DeviceProperties& device, const PlanOptions& options) {
+void Plan::PlanPool() {
+  const Params& p = params_;
+  codes_bytes_ = RoundUp(int64_t{p.rows} * p.out_channels, kAlignment);
+  const int64_t batch = p.rows / p.out_height / p.out_width;
+  KernelId id;
+  id.family = Family::kPool;
+  const int64_t outputs = batch * p.pool.out_height * p.pool.out_width * p.out_channels;
+  launches_.push_back({id, {static_cast<int>(CeilDiv(outputs, Pool::kPerBlock)), 1, 1}, 0, p});
+}
+
+absl::StatusOr<Plan> Plan::Make(const Problem& problem, const kernels::PoolWindow* pool, const DeviceProperties& device,
+                                const PlanOptions& options) {
   const Geometry& g = problem.geometry;
-  const double outputs = 1.0 * g.batch * g.out_height * g.out_width * g.out_channels;
-  if (outputs / g.out_channels > kIntMax || outputs / Direct<uint8_t>::kPerBlock > kIntMax) {
+  const double rows = 1.0 * g.batch * g.out_height * g.out_width;
+  if (rows > kIntMax || rows * g.out_channels / Direct<uint8_t>::kPerBlock > kIntMax) {
     return absl::UnimplementedError("int8.conv2d: more than 2^31 output pixels");
   }
   Plan plan;
-  plan.params_ = ParamsOf(problem);
-  const Family family = options.family      ? *options.family
-                        : StemRuns(problem) ? Family::kStem
-                        : GemmRuns(problem) ? Family::kGemm
-                                            : Family::kDirect;
-  if ((family == Family::kStem && !StemRuns(problem)) || (family == Family::kGemm && !GemmRuns(problem))) {
+  Params& params = plan.params_;
+  params = ParamsOf(problem);
+  if (pool != nullptr) {
+    if (problem.has_residual || problem.output_type == DType::kF32) {
+      return absl::UnimplementedError("a max pool of a convolution with a residual or a float output");
+    }
+    if (!SetPool(*pool, params)) return absl::UnimplementedError("a max pool of more than 2^28 pixels in a line");
+  }
+  const bool pooled_stem = pool != nullptr && StemRuns(problem, params, /*pooled=*/true);
+  const bool stem = StemRuns(problem, params, /*pooled=*/false);
+  const Family family = options.family                                ? *options.family
+                        : pooled_stem && PooledStemWorthwhile(params) ? Family::kPooledStem
+                        : stem                                        ? Family::kStem
+                        : GemmRuns(problem)                           ? Family::kGemm
+                                                                      : Family::kDirect;
+  if ((family == Family::kPooledStem && !pooled_stem) || (family == Family::kStem && !stem) ||
+      (family == Family::kGemm && !GemmRuns(problem))) {
     return absl::FailedPreconditionError("int8.conv2d: the kernel asked for does not run this");
   }
   switch (family) {
     case Family::kGemm: plan.PlanGemm(problem, device, options); break;
-    case Family::kStem: plan.PlanStem(problem); break;
+    case Family::kStem: plan.PlanStem(problem, /*pooled=*/false); break;
+    case Family::kPooledStem: plan.PlanStem(problem, /*pooled=*/true); break;
     default: plan.PlanDirect(problem);
   }
+  if (pool != nullptr && family != Family::kPooledStem) plan.PlanPool();
   return plan;
 }
 
 std::string Plan::name() const {
   const KernelId& id = launches_[0].id;
+  std::string name;
   switch (id.family) {
-    case Family::kStem: return "cuda stem";
+    case Family::kStem: name = "cuda stem"; break;
+    case Family::kPooledStem: name = "cuda pooled stem"; break;
     case Family::kGemm:
-      return absl::StrCat("cuda gemm ", kTiles[id.tile].rows, "x", kTiles[id.tile].columns,
-                          id.aligned ? "" : " unaligned",
-                          params_.splits > 1 ? absl::StrCat(" split ", params_.splits) : "");
-    default: return "cuda direct";
+      name = absl::StrCat("cuda gemm ", kTiles[id.tile].rows, "x", kTiles[id.tile].columns,
+                          id.aligned ? "" : " unaligned");
+      break;
+    default: name = "cuda direct";
   }
+  if (partial_bytes_ > 0) absl::StrAppend(&name, " split ", params_.splits);
+  if (codes_bytes_ > 0) name += ", pool";
+  return name;
 }
 
 Launch Plan::Bind(const Launch& launch, const Arguments& arguments, const void* constants, void* scratch) const {
   const auto* base = static_cast<const uint8_t*>(constants);
+  auto* codes = static_cast<uint8_t*>(scratch);
+  const bool is_pool = launch.id.family == Family::kPool;
   Launch bound = launch;
   Params& p = bound.params;
-  p.input = static_cast<const uint8_t*>(arguments.input);
+  p.input = is_pool ? codes : static_cast<const uint8_t*>(arguments.input);
   p.residual = static_cast<const uint8_t*>(arguments.residual);
-  p.output = arguments.output;
-  p.partial = scratch_bytes_ > 0 ? static_cast<int32_t*>(scratch) : nullptr;
+  p.output = is_pool || codes_bytes_ == 0 ? arguments.output : codes;
+  p.partial = partial_bytes_ > 0 ? reinterpret_cast<int32_t*>(codes + codes_bytes_) : nullptr;
   p.weight = reinterpret_cast<const int8_t*>(base + offsets_.weight);
   p.padding = base + offsets_.padding;
   p.bias = reinterpret_cast<const int32_t*>(base + offsets_.bias);

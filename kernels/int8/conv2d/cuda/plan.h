@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "kernels/core/pool_window.h"
 #include "kernels/cuda/device_properties.h"
 #include "kernels/int8/conv2d/cuda/kernel_id.h"
 #include "kernels/int8/conv2d/cuda/tiling.h"
@@ -19,21 +20,22 @@ namespace fuselage::int8::conv2d::cuda {
 
 // What to use instead of the plan's own choice.
 struct PlanOptions {
-  std::optional<Family> family;  // kGemm, kStem or kDirect.
+  std::optional<Family> family;  // kGemm, kStem, kPooledStem or kDirect.
   std::optional<Tiling> tiling;  // Of a Gemm whose input is aligned.
 };
 
 class Plan {
  public:
-  // Unimplemented: too large; FailedPrecondition: options.family does not run it.
-  static absl::StatusOr<Plan> Make(const Problem& problem, const ::fuselage::cuda::DeviceProperties& device,
-                                   const PlanOptions& options = {});
+  // With the max pool `pool` of the result, unless that is null; the problem then has neither a residual nor a float
+  // output. Unimplemented: too large; FailedPrecondition: options.family does not run it.
+  static absl::StatusOr<Plan> Make(const Problem& problem, const kernels::PoolWindow* pool,
+                                   const ::fuselage::cuda::DeviceProperties& device, const PlanOptions& options = {});
 
-  // "gemm 64x64 split 4"
+  // "cuda gemm 64x64 split 4"
   std::string name() const;
   // To be in device memory, at a multiple of kAlignment.
   absl::Span<const uint8_t> constants() const { return constants_; }
-  int64_t scratch_bytes() const { return scratch_bytes_; }
+  int64_t scratch_bytes() const { return codes_bytes_ + partial_bytes_; }
 
   // In order; operands and constants are missing.
   absl::Span<const Launch> launches() const { return launches_; }
@@ -52,13 +54,15 @@ class Plan {
   int64_t Append(const std::vector<T>& values);
   void AddConstants(const Problem& problem, const std::vector<int8_t>& weight);
   void PlanGemm(const Problem& problem, const ::fuselage::cuda::DeviceProperties& device, const PlanOptions& options);
-  void PlanStem(const Problem& problem);
+  void PlanStem(const Problem& problem, bool pooled);
   void PlanDirect(const Problem& problem);
+  void PlanPool();
 
   Params params_ = {};
   Constants offsets_;
   std::vector<uint8_t> constants_;
-  int64_t scratch_bytes_ = 0;
+  // Scratch memory: the codes that a Pool takes, then the sums of splits.
+  int64_t codes_bytes_ = 0, partial_bytes_ = 0;
   std::vector<Launch> launches_;
 };
 

@@ -7,6 +7,7 @@
 #include "ir/base/check.h"
 #include "kernels/int8/conv2d/conv2d.h"
 #include "kernels/int8/conv2d/cuda/kernels.h"
+#include "kernels/int8/conv2d/cuda/pooled_conv.h"
 
 namespace fuselage::int8::conv2d::cuda {
 namespace {
@@ -34,30 +35,86 @@ class Memory {
   uint8_t* data_;
 };
 
-int64_t OutputBytes(const Instance& instance) {
-  const Case& c = instance.shape;
-  return int64_t{c.batch} * c.out_height() * c.out_width() * c.out_channels * ByteSize(c.output_type);
+// The largest code of each window, from convolved ones.
+std::vector<uint8_t> Pooled(const Case& c, const uint8_t* codes, const kernels::PoolWindow& pool) {
+  const auto &height = pool.axes[0], &width = pool.axes[1];
+  const int lowest = c.output_type == DType::kU8 ? 0 : -128;
+  std::vector<uint8_t> result;
+  for (int64_t n = 0; n < c.batch; ++n) {
+    for (int64_t out_y = 0; out_y < height.out; ++out_y) {
+      for (int64_t out_x = 0; out_x < width.out; ++out_x) {
+        for (int64_t channel = 0; channel < c.out_channels; ++channel) {
+          int largest = lowest;
+          for (int64_t tap_y = 0; tap_y < height.kernel; ++tap_y) {
+            for (int64_t tap_x = 0; tap_x < width.kernel; ++tap_x) {
+              const int64_t y = out_y * height.stride - height.pad_begin + tap_y * height.dilation;
+              const int64_t x = out_x * width.stride - width.pad_begin + tap_x * width.dilation;
+              if (y < 0 || y >= height.in || x < 0 || x >= width.in) continue;
+              const uint8_t code = codes[((n * height.in + y) * width.in + x) * c.out_channels + channel];
+              largest = std::max<int>(largest, c.output_type == DType::kU8 ? code : static_cast<int8_t>(code));
+            }
+          }
+          result.push_back(static_cast<uint8_t>(largest));
+        }
+      }
+    }
+  }
+  return result;
 }
+
+// Multiplicative congruential: shapes only.
+class Picker {
+ public:
+  explicit Picker(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x1234567) {}
+  int operator()(int count) {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<int>((state_ >> 33) % count);
+  }
+
+ private:
+  uint64_t state_;
+};
 
 }  // namespace
 
-absl::StatusOr<Plan> PlanOf(const Instance& instance, const PlanOptions& options,
+kernels::KernelDesc PooledDesc(const Instance& instance, const kernels::PoolWindow& pool) {
+  kernels::KernelDesc desc = instance.Desc();
+  desc.op = "int8.conv2d_max_pool2d";
+  desc.inputs.resize(1);
+  const auto &y = pool.axes[0], &x = pool.axes[1];
+  desc.attributes.emplace("pool_kernel_size", std::vector<int64_t>{y.kernel, x.kernel});
+  desc.attributes.emplace("pool_stride", std::vector<int64_t>{y.stride, x.stride});
+  desc.attributes.emplace("pool_padding", std::vector<int64_t>{y.pad_begin, x.pad_begin, y.pad_end, x.pad_end});
+  desc.attributes.emplace("pool_dilation", std::vector<int64_t>{y.dilation, x.dilation});
+  desc.attributes.emplace("pool_ceil_mode", false);
+  desc.outputs[0].shape[2] = y.out;
+  desc.outputs[0].shape[3] = x.out;
+  return desc;
+}
+
+absl::StatusOr<Plan> PlanOf(const kernels::KernelDesc& desc, const PlanOptions& options,
                             const ::fuselage::cuda::DeviceProperties& device) {
+  PooledConv parts;
+  parts.conv = desc;
+  const bool pooled = desc.op != "int8.conv2d";
+  if (pooled) {
+    ASSIGN_OR_RETURN(parts, SplitPool(desc));
+  }
   absl::StatusOr<Plan> plan = absl::UnknownError("");
   const auto kernel =
-      CreateWith(instance.Desc(), [&](const Problem& problem) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
-        plan = Plan::Make(problem, device, options);
+      CreateWith(parts.conv, [&](const Problem& problem) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
+        plan = Plan::Make(problem, pooled ? &parts.pool : nullptr, device, options);
         return absl::CancelledError("the plan is all that is wanted");
       });
   if (kernel.status().code() != absl::StatusCode::kCancelled) return kernel.status();
   return plan;
 }
 
-absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& instance) {
+absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& instance, int64_t bytes) {
   Memory input(instance.input.data(), instance.input.size());
   Memory residual(instance.residual.data(), instance.residual.size());
   Memory constants(plan.constants().data(), plan.constants().size());
-  Memory output(OutputBytes(instance)), scratch(plan.scratch_bytes());
+  Memory output(bytes), scratch(plan.scratch_bytes());
   ::fuselage::cuda::Emulator emulator;
   emulator.AllowReads("input", input.data(), input.bytes());
   emulator.AllowReads("residual", residual.data(), residual.bytes());
@@ -74,17 +131,18 @@ absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& i
                [&](auto kernel) { emulator.Launch<decltype(kernel)>(bound.grid, bound.shared_bytes, bound.params); });
   }
   if (!emulator.error().empty()) return absl::InternalError(emulator.error());
+  if (emulator.matrix_conflicts() > 0) return absl::InternalError("ldmatrix meets a bank twice");
   return std::vector<uint8_t>(output.data(), output.data() + output.bytes());
 }
 
-std::vector<uint8_t> OnCpu(const Instance& instance) {
+std::vector<uint8_t> OnCpu(const Instance& instance, const kernels::PoolWindow* pool) {
   kernels::KernelDesc desc = instance.Desc();
   desc.isa = kernels::BestIsa();
   const auto kernel = conv2d::Create(desc);
   FUSELAGE_CHECK(kernel.ok());
   Memory input(instance.input.data(), instance.input.size());
   Memory residual(instance.residual.data(), instance.residual.size());
-  Memory output(OutputBytes(instance)), scratch((*kernel)->scratch_bytes());
+  Memory output((*kernel)->outputs()[0].byte_size()), scratch((*kernel)->scratch_bytes());
   kernels::Serial serial;
   kernels::RunContext context;
   context.parallel = &serial;
@@ -92,15 +150,12 @@ std::vector<uint8_t> OnCpu(const Instance& instance) {
   const absl::Status status = (*kernel)->Run({{input.data(), input.bytes()}, {residual.data(), residual.bytes()}},
                                              {{output.data(), output.bytes()}}, context);
   FUSELAGE_CHECK(status.ok());
+  if (pool != nullptr) return Pooled(instance.shape, output.data(), *pool);
   return std::vector<uint8_t>(output.data(), output.data() + output.bytes());
 }
 
 Case RandomCase(uint64_t seed, int in_channels_multiple, bool groups) {
-  uint64_t state = seed * 0x9e3779b97f4a7c15u + 0x1234567;
-  const auto pick = [&](int count) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<int>((state >> 33) % count);
-  };
+  Picker pick(seed);
   const DType codes[] = {DType::kU8, DType::kI8};
   const auto zero_point = [&](DType dtype) {
     const int lo = dtype == DType::kU8 ? 0 : -128;
@@ -146,6 +201,25 @@ Case RandomCase(uint64_t seed, int in_channels_multiple, bool groups) {
   c.fill = fills[pick(5)];
   FUSELAGE_CHECK(c.valid());
   return c;
+}
+
+kernels::PoolWindow RandomPool(uint64_t seed, const Case& c) {
+  Picker pick(seed);
+  kernels::PoolWindow window;
+  window.batch = c.batch;
+  window.channels = c.out_channels;
+  for (int i = 0; i < 2; ++i) {
+    auto& axis = window.axes[i];
+    axis.in = i == 0 ? c.out_height() : c.out_width();
+    axis.kernel = 1 + pick(4);
+    axis.stride = 1 + pick(3);
+    axis.dilation = 1 + pick(5) / 4;
+    axis.pad_begin = pick(static_cast<int>(axis.kernel));
+    axis.pad_end = std::max<int64_t>(pick(static_cast<int>(axis.kernel)),
+                                     (axis.kernel - 1) * axis.dilation + 1 - axis.in - axis.pad_begin);
+    axis.out = (axis.in + axis.pad_begin + axis.pad_end - (axis.kernel - 1) * axis.dilation - 1) / axis.stride + 1;
+  }
+  return window;
 }
 
 std::vector<Case> ResNet18(int batch) {

@@ -28,25 +28,29 @@ int Resident(int tile, const DeviceProperties& device) {
 
 // Cycles. The constants are of the order of what is published for sm_80 to sm_90; only their ratios matter.
 double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperties& device) {
-  constexpr double kStepLatency = 300;    // Of a buffer's way through the pipeline, where few blocks hide it.
-  constexpr double kBlockLatency = 1500;  // Filling the pipeline, and the epilogue.
-  constexpr double kLaunch = 2500;        // Of Reduce.
-  constexpr double kBytesPerCycle = 32;   // Of a multiprocessor, to and from the L2 cache.
-  const double macs_per_cycle = device.sm >= 90 ? 2500 : device.sm == 80 ? 1600 : 800;
+  constexpr double kStep = 150;     // Barrier, ldmatrix and the chain of mma, where one block has no other beside it.
+  constexpr double kBlock = 1200;   // Filling the pipeline and emptying it.
+  constexpr double kOutputs = 16;   // Per cycle of a multiprocessor, in the epilogue.
+  constexpr double kReduce = 2500;  // A launch.
+  constexpr double kBytes = 32;     // Per cycle of a multiprocessor, from and to the L2 cache.
+  const double macs = device.sm >= 90 ? 2500 : device.sm == 80 ? 1600 : 800;  // Per cycle of a multiprocessor.
 
   const TileSize& tile = kTiles[tiling.tile];
   const int resident = Resident(tiling.tile, device);
   if (resident == 0) return std::numeric_limits<double>::infinity();
   const int64_t blocks = CeilDiv(size.rows, tile.rows) * CeilDiv(size.columns, tile.columns) * tiling.splits;
-  const int64_t busiest = CeilDiv(blocks, device.multiprocessors), waves = CeilDiv(busiest, resident);
   const double steps = static_cast<double>(CeilDiv(size.steps, tiling.splits));
-  const double multiply = busiest * steps * tile.rows * tile.columns * kStep / macs_per_cycle;
-  const double fetch = busiest * steps * (tile.rows + tile.columns) * kStep / kBytesPerCycle / 2;
-  const double latency = waves * (steps * kStepLatency + kBlockLatency);
-  double cycles = std::max({multiply, fetch, latency}) + kBlockLatency;
+  double cycles = 0;
+  // Of the busiest multiprocessor, one wave of blocks after the other.
+  for (int64_t left = CeilDiv(blocks, device.multiprocessors); left > 0; left -= resident) {
+    const auto beside = static_cast<double>(std::min<int64_t>(left, resident));
+    const double step = std::max(kStep + beside * tile.rows * tile.columns * cuda::kStep / macs,
+                                 beside * (tile.rows + tile.columns) * cuda::kStep / kBytes);
+    cycles += steps * step + kBlock + beside * tile.rows * tile.columns / kOutputs;
+  }
   if (tiling.splits > 1) {
     const double bytes = 8.0 * tiling.splits * size.rows * CeilDiv(size.columns, tile.columns) * tile.columns;
-    cycles += kLaunch + bytes / kBytesPerCycle / device.multiprocessors;
+    cycles += kReduce + bytes / kBytes / device.multiprocessors;
   }
   return cycles;
 }
