@@ -196,8 +196,10 @@ class Checker {
       ++missing_[c.desc.op];
       return std::unique_ptr<OnDevice>();
     }
+    const kernels::KernelEntry* cpu = cpu_.FindOrNull(c.desc.op);
+    if (cpu == nullptr) return absl::NotFoundError(absl::StrCat(c.desc.op, " has no CPU kernel to compare with"));
     ASSIGN_OR_RETURN(std::unique_ptr<OnDevice> on_device, OnDevice::Create(c, *entry));
-    ASSIGN_OR_RETURN(const Tensor wanted, RunOnCpu(c, *cpu_.FindOrNull(c.desc.op), on_device->kernel().macs(), &pool_));
+    ASSIGN_OR_RETURN(const Tensor wanted, RunOnCpu(c, *cpu, on_device->kernel().macs(), &pool_));
     RETURN_IF_ERROR(on_device->Launch(stream_));
     RETURN_IF_ERROR(ToStatus(cudaStreamSynchronize(stream_), on_device->kernel().variant()));
     ASSIGN_OR_RETURN(difference_, on_device->Difference(wanted));
