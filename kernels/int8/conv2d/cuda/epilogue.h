@@ -51,21 +51,38 @@ FUSELAGE_DEVICE float ToOutputFloat(const Params& p, int32_t acc, int32_t offset
   return p.float_relu && v < 0 ? 0.0f : v;
 }
 
-// Calls f(row, column, values) for each pair of neighbouring accumulators of a thread: int32_t[2].
-template <typename Tile, typename F>
-FUSELAGE_DEVICE void ForPairs(Warp warp, Thread thread, typename Tile::Accumulators& accumulators, F f) {
+// For each pair of neighbouring columns of a thread: constants = load(column); and for each of its rows
+// f(row, column, values, constants), with the accumulators int32_t values[2].
+template <typename Tile, typename Load, typename F>
+FUSELAGE_DEVICE void ForPairs(Warp warp, Thread thread, typename Tile::Accumulators& accumulators, Load load, F f) {
   FUSELAGE_UNROLL
-  for (int i = 0; i < Tile::kRowFragments; ++i) {
+  for (int j = 0; j < Tile::kColumnFragments; ++j) {
+    const int column = Tile::Column(warp) + 8 * j + 2 * (thread.lane() % 4);
+    const auto constants = load(column);
     FUSELAGE_UNROLL
-    for (int j = 0; j < Tile::kColumnFragments; ++j) {
+    for (int i = 0; i < Tile::kRowFragments; ++i) {
       FUSELAGE_UNROLL
       for (int half = 0; half < 2; ++half) {
         const int row = Tile::Row(warp) + 16 * i + 8 * half + thread.lane() / 4;
-        const int column = Tile::Column(warp) + 8 * j + 2 * (thread.lane() % 4);
-        f(row, column, accumulators.fragments[i][j][thread].values + 2 * half);
+        f(row, column, accumulators.fragments[i][j][thread].values + 2 * half, constants);
       }
     }
   }
+}
+
+// Of two neighbouring channels; padded channels have zeros.
+struct ChannelPair {
+  Vector<int32_t, 2> bias;
+  Vector<float, 2> multiplier, float_bias;
+};
+FUSELAGE_DEVICE ChannelPair LoadChannelPair(const Params& p, Thread thread, int channel) {
+  ChannelPair pair = {};
+  pair.bias = thread.Load(reinterpret_cast<const Vector<int32_t, 2>*>(p.bias + channel));
+  pair.multiplier = thread.Load(reinterpret_cast<const Vector<float, 2>*>(p.multiplier + channel));
+  if (p.float_bias != nullptr) {
+    pair.float_bias = thread.Load(reinterpret_cast<const Vector<float, 2>*>(p.float_bias + channel));
+  }
+  return pair;
 }
 
 // Calls f(row, column) for each 16 channels of the tile that are the thread's to copy.
@@ -86,11 +103,13 @@ FUSELAGE_DEVICE void StorePartial(Block& block, const Params& p, int32_t* partia
                                   PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators) {
   block.Phase([&](Warp warp) {
     warp.ForThreads([&](Thread thread) {
-      ForPairs<Tile>(warp, thread, accumulators[warp], [&](int row, int column, const int32_t* values) {
-        if (first_row + row >= p.rows) return;
-        int32_t* to = partial + int64_t{first_row + row} * p.padded_channels + first_channel + column;
-        thread.Store(reinterpret_cast<Vector<int32_t, 2>*>(to), Vector<int32_t, 2>{{values[0], values[1]}});
-      });
+      ForPairs<Tile>(
+          warp, thread, accumulators[warp], [&](int column) { return partial + first_channel + column; },
+          [&](int row, int, const int32_t* values, int32_t* to) {
+            if (first_row + row >= p.rows) return;
+            to += int64_t{first_row + row} * p.padded_channels;
+            thread.Store(reinterpret_cast<Vector<int32_t, 2>*>(to), Vector<int32_t, 2>{{values[0], values[1]}});
+          });
     });
   });
 }
@@ -101,19 +120,20 @@ FUSELAGE_DEVICE void StageCodes(Block& block, const Params& p, int first_channel
                                 PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators) {
   block.Phase([&](Warp warp) {
     warp.ForThreads([&](Thread thread) {
-      ForPairs<Tile>(warp, thread, accumulators[warp], [&](int row, int column, const int32_t* values) {
-        const uint32_t offset = row * Tile::kStagingPitch + column;
-        const int channel = first_channel + column;
-        const auto bias = thread.Load(reinterpret_cast<const Vector<int32_t, 2>*>(p.bias + channel));
-        const auto multiplier = thread.Load(reinterpret_cast<const Vector<float, 2>*>(p.multiplier + channel));
-        Vector<uint8_t, 2> codes = {};
-        if constexpr (kResidual) codes = thread.LoadShared<Vector<uint8_t, 2>>(offset);
-        for (int i = 0; i < 2; ++i) {
-          codes.values[i] =
-              ToOutputCode<kResidual>(p, values[i], bias.values[i], multiplier.values[i], codes.values[i]);
-        }
-        thread.StoreShared(offset, codes);
-      });
+      ForPairs<Tile>(
+          warp, thread, accumulators[warp],
+          [&](int column) { return LoadChannelPair(p, thread, first_channel + column); },
+          [&](int row, int column, const int32_t* values, const ChannelPair& pair) {
+            const uint32_t offset = row * Tile::kStagingPitch + column;
+            Vector<uint8_t, 2> codes = {};
+            if constexpr (kResidual) codes = thread.LoadShared<Vector<uint8_t, 2>>(offset);
+            FUSELAGE_UNROLL
+            for (int i = 0; i < 2; ++i) {
+              codes.values[i] = ToOutputCode<kResidual>(p, values[i], pair.bias.values[i], pair.multiplier.values[i],
+                                                        codes.values[i]);
+            }
+            thread.StoreShared(offset, codes);
+          });
     });
   });
 }
@@ -139,17 +159,20 @@ FUSELAGE_DEVICE void StoreOutput(Block& block, const Params& p, int first_channe
   if (p.float_bias != nullptr) {
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
-        ForPairs<Tile>(warp, thread, accumulators[warp], [&](int row, int column, const int32_t* values) {
-          const int64_t index = pixel(row);
-          if (index < 0) return;
-          for (int i = 0; i < 2; ++i) {
-            const int channel = first_channel + column + i;
-            if (channel >= p.out_channels) return;
-            thread.Store(static_cast<float*>(p.output) + index * p.out_channels + channel,
-                         ToOutputFloat(p, values[i], thread.Load(p.bias + channel), thread.Load(p.multiplier + channel),
-                                       thread.Load(p.float_bias + channel)));
-          }
-        });
+        ForPairs<Tile>(
+            warp, thread, accumulators[warp],
+            [&](int column) { return LoadChannelPair(p, thread, first_channel + column); },
+            [&](int row, int column, const int32_t* values, const ChannelPair& pair) {
+              const int64_t index = pixel(row);
+              if (index < 0) return;
+              for (int i = 0; i < 2; ++i) {
+                const int channel = first_channel + column + i;
+                if (channel >= p.out_channels) return;
+                thread.Store(static_cast<float*>(p.output) + index * p.out_channels + channel,
+                             ToOutputFloat(p, values[i], pair.bias.values[i], pair.multiplier.values[i],
+                                           pair.float_bias.values[i]));
+              }
+            });
       });
     });
     return;
