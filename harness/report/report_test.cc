@@ -165,6 +165,16 @@ TEST(Tables, LatencyShowsColdRunsAndTheRuntimesShareWhereMeasured) {
                                "int8 0.75 % on 2 threads\n"));
 }
 
+TEST(Tables, TimesOfADeviceStandBesideThoseOfTheHost) {
+  Results results = Example();
+  EXPECT_THAT(LatencyTable(results), Not(HasSubstr("device")));
+  auto* measurement = results.mutable_variants(1)->mutable_measurements(0);
+  measurement->mutable_device_ms()->set_median(0.0625);
+  measurement->set_device_images_per_second(16000);
+  EXPECT_THAT(LatencyTable(results), AllOf(HasSubstr("device median  device samples/s"),
+                                           HasSubstr("0.0625           16000.0"), HasSubstr("without the copies")));
+}
+
 TEST(Tables, RooflineStandsBesideTheMeasurement) {
   Results results = Example();
   EXPECT_EQ(RooflineTable(results), "") << "nothing was counted";

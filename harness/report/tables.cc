@@ -154,14 +154,20 @@ std::string OverheadLine(const std::vector<Row>& rows) {
 
 std::string LatencyTable(const Results& results) {
   const std::vector<Row> rows = MeasurementRows(results);
-  const bool cold =
-      std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.measurement->has_cold_ms(); });
+  const auto any = [&](auto has) { return std::any_of(rows.begin(), rows.end(), has); };
+  const bool cold = any([](const Row& row) { return row.measurement->has_cold_ms(); });
+  const bool on_device = any([](const Row& row) { return row.measurement->has_device_ms(); });
+  const std::string per_second = HasImages(results) ? "images/s" : "samples/s";
   std::vector<Column> columns = {
       {"batch"}, {"threads"}, {"variant", Align::kLeft}, {"runs"}, {"min"}, {"median"}, {"mean"}, {"p90"}, {"p99"}};
   if (cold) columns.push_back({"cold"});
-  for (const char* title : {HasImages(results) ? "images/s" : "samples/s", "memory", "speedup"}) {
-    columns.push_back({title});
+  columns.push_back({per_second});
+  if (on_device) {
+    columns.push_back({"device median"});
+    columns.push_back({absl::StrCat("device ", per_second)});
   }
+  columns.push_back({"memory"});
+  columns.push_back({"speedup"});
   Table table("Latency in ms", columns);
   for (const Row& row : rows) {
     const auto& m = *row.measurement;
@@ -172,11 +178,18 @@ std::string LatencyTable(const Results& results) {
         Milliseconds(latency.mean()),  Milliseconds(latency.p90()), Milliseconds(latency.p99())};
     if (cold) cells.push_back(Milliseconds(FUSELAGE_OPTIONAL(m, cold_ms)));
     cells.push_back(Number(m.images_per_second(), 1));
+    if (on_device) {
+      cells.push_back(m.has_device_ms() ? Milliseconds(m.device_ms().median()) : "-");
+      cells.push_back(Number(FUSELAGE_OPTIONAL(m, device_images_per_second), 1));
+    }
     cells.push_back(Megabytes(m.peak_memory_bytes()));
     cells.push_back(Times(FUSELAGE_OPTIONAL(m, speedup)));
     table.AddRow(std::move(cells));
   }
-  return table.empty() ? "" : table.ToString() + OverheadLine(rows);
+  if (table.empty()) return "";
+  return absl::StrCat(table.ToString(),
+                      on_device ? "device: by the GPU's events, without the copies from and to the host\n" : "",
+                      OverheadLine(rows));
 }
 
 std::string RooflineTable(const Results& results) {
@@ -275,6 +288,10 @@ std::string Report(const Results& results, int slowest_layers) {
   if (!results.title().empty()) absl::StrAppend(&out, Escaped(results.title()), "\n");
   absl::StrAppend(&out, Escaped(results.config()), " on ", Escaped(environment.cpu()), ", ", environment.cores(),
                   " cores, ", environment.isa(), "\n");
+  if (!environment.gpu_arch().empty()) {
+    absl::StrAppend(&out, Escaped(environment.gpu()), ", ", environment.gpu_arch(), ", driver for CUDA ",
+                    environment.cuda_driver(), "\n");
+  }
   if (environment.has_peaks()) absl::StrAppend(&out, PeaksLine(environment.peaks()));
   if (HasImages(results)) {
     absl::StrAppend(&out, "Images of ", Escaped(results.dataset().name()), " (", results.dataset().split(), ")");

@@ -59,7 +59,7 @@ def isa_library(name, isa, srcs, deps = [], copts = []):
             deps = deps + ["//kernels/core", "//third_party:simde"],
         )
 
-def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copts = [], deps = []):
+def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copts = [], deps = [], test_deps = []):
     """One kernel from <name>.{h,cc}, <name>_<isa>.cc, <name>_test.cc and <name>_bench.cc, which `bench` stands for.
 
     Args:
@@ -68,6 +68,7 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
       isa_hdrs: headers that the instruction sets' files share.
       isa_copts: further options for them.
       deps: more dependencies, of all.
+      test_deps: more dependencies, of the test.
     """
     for isa in isas:
         isa_library(
@@ -91,7 +92,7 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
             ":" + name,
             "//kernels/core/testing",
             "//third_party:gtest_main",
-        ] + [":%s_%s_emulated" % (name, isa) for isa in isas if isa in _EMULATED],
+        ] + test_deps + [":%s_%s_emulated" % (name, isa) for isa in isas if isa in _EMULATED],
     )
 
     # As a test it only shows that it runs; measure with: bazel run <folder>:bench -- --benchmark_min_time=1

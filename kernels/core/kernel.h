@@ -64,7 +64,8 @@ struct Buffer {
 
 struct RunContext {
   Parallel* parallel = nullptr;
-  Buffer scratch;  // At least scratch_bytes(), 64-byte aligned, contents undefined.
+  Buffer scratch;          // At least scratch_bytes(), 64-byte aligned, contents undefined.
+  void* stream = nullptr;  // cudaStream_t, for kernels whose operands are in device memory.
 };
 
 class Kernel {

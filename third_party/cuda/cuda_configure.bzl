@@ -2,7 +2,7 @@
 
 The repository it makes has
   //:cudart        headers and the static runtime; an empty library without a toolkit
-  //:defs.bzl      CUDA_IS_CONFIGURED (bool), CUDA_PATH and NVCC (strings, empty without a toolkit)
+  //:defs.bzl      CUDA_IS_CONFIGURED (bool); CUDA_PATH, CUDA_VERSION and NVCC (strings, empty without a toolkit)
 """
 
 _BUILD = """\
@@ -21,6 +21,7 @@ cc_library(
 _DEFS = """\
 CUDA_IS_CONFIGURED = {configured}
 CUDA_PATH = "{path}"
+CUDA_VERSION = "{version}"
 NVCC = "{nvcc}"
 """
 
@@ -33,6 +34,13 @@ def _toolkit(repository_ctx):
             return path
     return ""
 
+def _version(repository_ctx, path):
+    """The last line of nvcc --version: "Build cuda_13.0.r13.0/compiler.36424714_0"."""
+    result = repository_ctx.execute([path + "/bin/nvcc", "--version"])
+    if result.return_code != 0:
+        fail("%s/bin/nvcc --version failed: %s" % (path, result.stderr or result.stdout))
+    return result.stdout.strip().split("\n")[-1]
+
 def _cuda_configure_impl(repository_ctx):
     path = _toolkit(repository_ctx)
     linkopts = []
@@ -43,6 +51,7 @@ def _cuda_configure_impl(repository_ctx):
     repository_ctx.file("defs.bzl", _DEFS.format(
         configured = bool(path),
         path = path,
+        version = _version(repository_ctx, path) if path else "",
         nvcc = path + "/bin/nvcc" if path else "",
     ))
 

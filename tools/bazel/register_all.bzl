@@ -9,28 +9,49 @@
     )
 
 makes the library :ops with the header <package>/register_all.h. Folder, target and namespace agree, so
-"//ir/ops/conv" stands for ir/ops/conv/conv.h and fuselage::ops::conv::Register. `namespace` is what replaces
-the package's path in front of the folder's name.
+"//ir/ops/conv" stands for ir/ops/conv/conv.h and fuselage::ops::conv::Register; "//kernels/int8/add:add_cuda" for
+kernels/int8/add/add_cuda.h and a function of the namespace that //kernels/int8/add has.
 """
 
 load("@rules_cc//cc:defs.bzl", "cc_library")
 
-def register_all(name, function, argument, argument_header, libraries, namespace_of, visibility = None):
-    """namespace_of: {label prefix: C++ namespace}, such as {"//ir/ops/": "fuselage::ops::"}."""
+def register_all(
+        name,
+        function,
+        argument,
+        argument_header,
+        libraries,
+        namespace_of,
+        calls_function = "Register",
+        stem = "register_all",
+        visibility = None):
+    """Makes the library.
+
+    Args:
+      name: of the library.
+      function: qualified name of the function to generate.
+      argument: type of what it registers with.
+      argument_header: where that type is declared.
+      libraries: labels of those to register.
+      namespace_of: {label prefix: C++ namespace}, such as {"//ir/ops/": "fuselage::ops::"}.
+      calls_function: of each library.
+      stem: of the generated files' names.
+      visibility: as in cc_library.
+    """
     scope, _, short_name = function.rpartition("::")
     includes = []
     calls = []
     for label in sorted(libraries):
-        folder = label.lstrip("/").split(":")[0]
-        target = folder.split("/")[-1]
+        folder, _, target = label.lstrip("/").partition(":")
+        target = target or folder.split("/")[-1]
         prefix = [p for p in namespace_of if label.startswith(p)]
         if len(prefix) != 1:
             fail("%s: no namespace for it in namespace_of" % label)
-        namespace = namespace_of[prefix[0]] + label[len(prefix[0]):].replace("/", "::")
+        namespace = namespace_of[prefix[0]] + folder[len(prefix[0]) - len("//"):].replace("/", "::")
         includes.append('#include "%s/%s.h"' % (folder, target))
-        calls.append("  %s::Register(registry);" % namespace)
+        calls.append("  %s::%s(registry);" % (namespace, calls_function))
 
-    guard = "FUSELAGE_%s_REGISTER_ALL_H_" % native.package_name().upper().replace("/", "_")
+    guard = "FUSELAGE_%s_%s_H_" % (native.package_name().upper().replace("/", "_"), stem.upper())
     header = "\n".join([
         "// Generated from the list in %s/BUILD." % native.package_name(),
         "#ifndef " + guard,
@@ -43,18 +64,18 @@ def register_all(name, function, argument, argument_header, libraries, namespace
     ])
     source = "\n".join(
         ["// Generated from the list in %s/BUILD." % native.package_name()] +
-        ['#include "%s/register_all.h"' % native.package_name()] + includes +
-        ["namespace %s {" % scope, "void %s(%s& registry) {" % (short_name, argument)] + calls +
+        ['#include "%s/%s.h"' % (native.package_name(), stem)] + includes +
+        ["namespace %s {" % scope, "void %s([[maybe_unused]] %s& registry) {" % (short_name, argument)] + calls +
         ["}", "}  // namespace " + scope],
     )
-    _write(name + "_header", "register_all.h", header)
-    _write(name + "_source", "register_all.cc", source)
+    _write(name + "_header", stem + ".h", header)
+    _write(name + "_source", stem + ".cc", source)
     cc_library(
         name = name,
-        srcs = ["register_all.cc"],
-        hdrs = ["register_all.h"],
+        srcs = [stem + ".cc"],
+        hdrs = [stem + ".h"],
         visibility = visibility,
-        deps = libraries,
+        deps = libraries + ["//" + argument_header.rpartition("/")[0]],
     )
 
 def _write(name, out, text):

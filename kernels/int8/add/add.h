@@ -13,16 +13,9 @@
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
 #include "kernels/core/variant.h"
+#include "kernels/int8/add/add_params.h"
 
 namespace fuselage::int8::add {
-
-// Zero points and clamp are those of the unsigned form (see UnsignedForm).
-struct Params {
-  uint8_t flip_a = 0, flip_b = 0, flip_y = 0;
-  int32_t zero_point_a = 0, zero_point_b = 0, zero_point_y = 0;
-  float multiplier_a = 0, multiplier_b = 0;
-  int32_t lo = 0, hi = 255;
-};
 
 // n elements. `y` may be `a` or `b`.
 using Function = void(const Params& params, const uint8_t* a, const uint8_t* b, uint8_t* y, int64_t n);

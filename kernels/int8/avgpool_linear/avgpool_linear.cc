@@ -30,7 +30,8 @@ class AvgPoolLinear : public kernels::UnaryOps {
  private:
   void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
     uint8_t* pooled = static_cast<uint8_t*>(context.scratch.data);
-    const kernels::RunContext part = {context.parallel, {pooled + pooled_bytes_, part_scratch_bytes_}};
+    kernels::RunContext part = context;
+    part.scratch = {pooled + pooled_bytes_, part_scratch_bytes_};
     const absl::Status pool =
         pool_->Run({ConstBuffer{x, inputs()[0]->byte_size()}}, {Buffer{pooled, pooled_bytes_}}, part);
     const absl::Status linear =
@@ -44,7 +45,7 @@ class AvgPoolLinear : public kernels::UnaryOps {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc) {
+absl::StatusOr<Parts> PartsOf(const KernelDesc& desc) {
   if (!desc.has_input(0) || desc.input(0).rank() != 4 || desc.outputs.size() != 1) {
     return absl::UnimplementedError(
         absl::StrCat("global_avg_pool_linear: ", desc.has_input(0) ? ToString(desc.input(0)) : "no operand",
@@ -54,15 +55,24 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc) {
   const QuantParams quant = PerTensor(static_cast<float>(desc.GetFloat("pool_out_scale")),
                                       static_cast<int32_t>(desc.GetInt("pool_out_zero_point")));
   const TensorType rows = {desc.attribute("pool_out_dtype").as_dtype(), {shape[0], shape[1]}, quant, Layout::kRowMajor};
-  KernelDesc pool = desc;
-  pool.op = "int8.global_avg_pool";
-  pool.outputs = {{rows.dtype, {shape[0], shape[1], 1, 1}, quant, desc.input(0).layout}};
-  ASSIGN_OR_RETURN(std::unique_ptr<Kernel> pool_kernel, avgpool::Create(pool));
-  KernelDesc linear = desc;
-  linear.op = "int8.linear";
-  linear.inputs = {rows};
-  ASSIGN_OR_RETURN(std::unique_ptr<Kernel> linear_kernel, linear::Create(linear));
-  return std::make_unique<AvgPoolLinear>(desc, std::move(pool_kernel), std::move(linear_kernel));
+  Parts parts = {desc, desc};
+  parts.pool.op = "int8.global_avg_pool";
+  parts.pool.outputs = {{rows.dtype, {shape[0], shape[1], 1, 1}, quant, desc.input(0).layout}};
+  parts.linear.op = "int8.linear";
+  parts.linear.inputs = {rows};
+  return parts;
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateOfParts(const KernelDesc& desc, CreateFunction create_pool,
+                                                      CreateFunction create_linear) {
+  ASSIGN_OR_RETURN(const Parts parts, PartsOf(desc));
+  ASSIGN_OR_RETURN(std::unique_ptr<Kernel> pool, create_pool(parts.pool));
+  ASSIGN_OR_RETURN(std::unique_ptr<Kernel> linear, create_linear(parts.linear));
+  return std::make_unique<AvgPoolLinear>(desc, std::move(pool), std::move(linear));
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc) {
+  return CreateOfParts(desc, avgpool::Create, linear::Create);
 }
 
 void Register(kernels::KernelRegistry& registry) {

@@ -10,13 +10,25 @@
 
 #include <memory>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
 
 namespace fuselage::int8::avgpool_linear {
 
-// Errors are those of the two kernels.
+// What the two kernels are made for.
+struct Parts {
+  kernels::KernelDesc pool, linear;
+};
+absl::StatusOr<Parts> PartsOf(const kernels::KernelDesc& desc);
+
+// Composed of any device's kernels. Errors are theirs.
+using CreateFunction = absl::FunctionRef<absl::StatusOr<std::unique_ptr<kernels::Kernel>>(const kernels::KernelDesc&)>;
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateOfParts(const kernels::KernelDesc& desc,
+                                                               CreateFunction create_pool,
+                                                               CreateFunction create_linear);
+
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 
 void Register(kernels::KernelRegistry& registry);

@@ -290,6 +290,11 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc&
   });
 }
 
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateWith(
+    const KernelDesc& desc, absl::FunctionRef<absl::StatusOr<std::unique_ptr<kernels::Kernel>>(const Problem&)> make) {
+  return WithProblem<std::unique_ptr<kernels::Kernel>>(desc, make);
+}
+
 Placement WishedPlacement(const KernelDesc& desc, const Variant& variant) {
   const auto wish = WithProblem<Placement>(desc, [&](const Problem& problem) -> absl::StatusOr<Placement> {
     return variant.wish == nullptr ? Placement() : variant.wish(problem);

@@ -13,6 +13,7 @@
 
 #include <memory>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kernels/core/kernel.h"
@@ -34,6 +35,11 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateFrom(absl::Span<const Var
                                                             const kernels::KernelDesc& desc);
 // The same with the variant given, whatever desc.isa says. FailedPrecondition where it does not support the problem.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const kernels::KernelDesc& desc, const Variant& variant);
+
+// What `make` makes of the checked description, for variants that are not CPU code. The problem lives during the call.
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateWith(
+    const kernels::KernelDesc& desc,
+    absl::FunctionRef<absl::StatusOr<std::unique_ptr<kernels::Kernel>>(const Problem&)> make);
 
 // Does that variant read input 0 in place, and the padding from its halo? Then `desc` may be of some rows of a taller
 // image, whose other rows take the place of padding.

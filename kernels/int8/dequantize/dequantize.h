@@ -12,18 +12,9 @@
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
 #include "kernels/core/variant.h"
+#include "kernels/int8/dequantize/dequantize_params.h"
 
 namespace fuselage::int8::dequantize {
-
-// The zero point is that of the unsigned form (see UnsignedForm).
-struct Params {
-  // x is [images][pixels][channels], y is [images][channels][pixels]; a tensor that keeps its order has one channel and
-  // is one image.
-  int64_t images = 1, channels = 1, pixels = 0;
-  float scale = 1;
-  uint8_t flip = 0;
-  int32_t zero_point = 0;
-};
 
 // Dequantizes pixels [begin, end) of the images * pixels, all channels; x and y are whole tensors.
 using Function = void(const Params& params, const uint8_t* x, float* y, int64_t begin, int64_t end);

@@ -6,24 +6,14 @@
 #include "gtest/gtest.h"
 #include "kernels/core/testing/testing.h"
 #include "kernels/core/testing/variant_test.h"
+#include "kernels/int8/dequantize/dequantize_cases.h"
 
 namespace fuselage::int8::dequantize {
 namespace {
 
-using kernels::Codes;
-using kernels::Floats;
 using kernels::GuardedMemory;
 using kernels::Index;
 using kernels::Isa;
-using kernels::KernelDesc;
-
-KernelDesc Desc(TensorType x, TensorType y) {
-  KernelDesc desc;
-  desc.op = "int8.dequantize";
-  desc.inputs = {std::move(x)};
-  desc.outputs = {std::move(y)};
-  return desc;
-}
 
 TEST(Scalar, IsScaleTimesDistanceInEitherLayout) {
   const Shape shape = {2, 5, 3, 43};

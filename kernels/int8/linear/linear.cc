@@ -155,7 +155,11 @@ class Linear : public kernels::UnaryOps {
   std::vector<float> multiplier_, float_bias_;
 };
 
-absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
+}  // namespace
+
+absl::Span<const Variant> Variants() { return kVariants; }
+
+absl::StatusOr<Epilogue> MakeEpilogue(const KernelDesc& desc) {
   const Tensor* weight = desc.ParameterOrNull("weight");
   if (!desc.has_input(0) || weight == nullptr) {
     return absl::InvalidArgumentError("linear: wanted an operand and a constant weight");
@@ -184,10 +188,6 @@ absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
   return kernels::MakeEpilogue(params);
 }
 
-}  // namespace
-
-absl::Span<const Variant> Variants() { return kVariants; }
-
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
   RETURN_IF_ERROR(CheckedEpilogue(desc).status());
   Params params;
@@ -197,7 +197,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc& desc, const Variant& variant) {
-  ASSIGN_OR_RETURN(const Epilogue epilogue, CheckedEpilogue(desc));
+  ASSIGN_OR_RETURN(const Epilogue epilogue, MakeEpilogue(desc));
   return std::make_unique<Linear>(desc, epilogue, variant);
 }
 

@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
+#include "kernels/core/requantize.h"
 #include "kernels/core/variant.h"
 
 namespace fuselage::int8::linear {
@@ -59,6 +60,8 @@ struct Variant {
 
 absl::Span<const Variant> Variants();
 
+// What every variant computes with. Checks the description; errors are those of Create.
+absl::StatusOr<kernels::Epilogue> MakeEpilogue(const kernels::KernelDesc& desc);
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 // With this variant, whatever desc.isa says. For tests and benchmarks.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const kernels::KernelDesc& desc, const Variant& variant);

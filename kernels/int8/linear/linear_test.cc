@@ -7,46 +7,13 @@
 #include "gtest/gtest.h"
 #include "kernels/core/testing/testing.h"
 #include "kernels/core/testing/variant_test.h"
+#include "kernels/int8/linear/linear_cases.h"
 
 namespace fuselage::int8::linear {
 namespace {
 
-using kernels::Codes;
-using kernels::Floats;
 using kernels::Isa;
-using kernels::KernelDesc;
 using ::testing::HasSubstr;
-
-enum class Output { kU8, kI8, kF32 };
-
-// A layer with seeded operands.
-struct Layer {
-  KernelDesc desc;
-  Tensor weight, bias;
-
-  Layer(Shape input, int64_t channels, DType input_type, int32_t zero_point, Output output, const char* activation) {
-    const int64_t depth = input.back();
-    Shape result = input;
-    result.back() = channels;
-    std::vector<float> scales;
-    for (int64_t n = 0; n < channels; ++n) scales.push_back(0.001f + 0.0003f * static_cast<float>(n % 7));
-    weight = SeededTensor({DType::kI8, {channels, depth}, PerAxis(0, scales), Layout::kRowMajor}, 3);
-    bias = SeededTensor(Floats({channels}), 4);
-    desc.op = "int8.linear";
-    desc.inputs = {Codes(input_type, input, 0.02f, zero_point)};
-    // Results spread like sqrt(depth): about a third of the codes saturate.
-    const float scale = 0.0015f * std::sqrt(static_cast<float>(depth) + 1);
-    desc.outputs = {output == Output::kF32  ? Floats(result)
-                    : output == Output::kU8 ? Codes(DType::kU8, result, scale, 120)
-                                            : Codes(DType::kI8, result, scale, -17)};
-    desc.attributes = {{"activation", Attribute(activation)}};
-  }
-  // The parameters are borrowed: set when used, so that a Layer may be copied.
-  const KernelDesc& Describe() {
-    desc.parameters = {{"weight", &weight}, {"bias", &bias}};
-    return desc;
-  }
-};
 
 // arithmetic.md in int64 and double, rounded to float where it says float.
 double Wanted(Layer& layer, const Tensor& x, int64_t row, int64_t n) {
@@ -70,28 +37,6 @@ double Wanted(Layer& layer, const Tensor& x, int64_t row, int64_t n) {
   const int32_t zero_point = ty.quant->zero_point();
   const double lo = relu ? std::max<double>(double(range.min), zero_point) : double(range.min);
   return std::min(std::max(std::nearbyint(double{v}) + zero_point, lo), double(range.max));
-}
-
-std::vector<Layer> Layers() {
-  std::vector<Layer> layers;
-  const int64_t sizes[][3] = {{1, 10, 512}, {1, 1, 1},     {2, 3, 5},      {3, 7, 31},     {4, 8, 32},
-                              {5, 9, 33},   {1, 33, 64},   {1, 100, 17},   {7, 65, 66},    {65, 17, 12},
-                              {130, 70, 4}, {16, 64, 128}, {0, 5, 8},      {3, 0, 4},      {17, 64, 64},
-                              {31, 16, 65}, {48, 33, 200}, {64, 100, 512}, {300, 130, 192}};
-  int n = 0;
-  for (const auto& s : sizes) {
-    for (const Output output : {Output::kU8, Output::kI8, Output::kF32}) {
-      for (const DType input : {DType::kU8, DType::kI8}) {
-        const int zero_points[] = {0, 255, 128, 7};
-        const int zero_point = zero_points[n % 4] - (input == DType::kI8 ? 128 : 0);
-        layers.push_back(Layer({s[0], s[2]}, s[1], input, zero_point, output, n % 3 == 0 ? "relu" : "none"));
-        ++n;
-      }
-    }
-  }
-  layers.push_back(Layer({2, 3, 4, 6}, 5, DType::kU8, 3, Output::kU8, "none"));
-  layers.push_back(Layer({6}, 5, DType::kU8, 3, Output::kF32, "none"));
-  return layers;
 }
 
 TEST(Scalar, FollowsTheFormulas) {

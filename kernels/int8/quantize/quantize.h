@@ -13,19 +13,9 @@
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
 #include "kernels/core/variant.h"
+#include "kernels/int8/quantize/quantize_params.h"
 
 namespace fuselage::int8::quantize {
-
-// Zero point and clamp are those of the unsigned form (see UnsignedForm).
-struct Params {
-  // x is [images][channels][pixels], y is [images][pixels][channels]; a tensor that keeps its order has one channel
-  // and is one image.
-  int64_t images = 1, channels = 1, pixels = 0;
-  float scale = 1;
-  uint8_t flip = 0;
-  int32_t zero_point = 0;
-  int32_t lo = 0, hi = 255;
-};
 
 // Quantizes pixels [begin, end) of the images * pixels, all channels; x and y are whole tensors.
 using Function = void(const Params& params, const float* x, uint8_t* y, int64_t begin, int64_t end);

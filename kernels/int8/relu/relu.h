@@ -11,17 +11,9 @@
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
 #include "kernels/core/variant.h"
+#include "kernels/int8/relu/relu_params.h"
 
 namespace fuselage::int8::relu {
-
-// Zero points and clamp are those of the unsigned form (see UnsignedForm).
-struct Params {
-  bool same = false;  // The first form.
-  uint8_t flip_x = 0, flip_y = 0;
-  int32_t zero_point_x = 0, zero_point_y = 0;
-  float multiplier = 1;
-  int32_t lo = 0, hi = 255;
-};
 
 // n elements. `y` may be `x`.
 using Function = void(const Params& params, const uint8_t* x, uint8_t* y, int64_t n);

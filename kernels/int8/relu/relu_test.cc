@@ -6,39 +6,13 @@
 #include "gtest/gtest.h"
 #include "kernels/core/testing/testing.h"
 #include "kernels/core/testing/variant_test.h"
+#include "kernels/int8/relu/relu_cases.h"
 
 namespace fuselage::int8::relu {
 namespace {
 
-using kernels::Codes;
 using kernels::GuardedMemory;
 using kernels::Isa;
-using kernels::KernelDesc;
-
-KernelDesc Desc(TensorType x, TensorType y) {
-  KernelDesc desc;
-  desc.op = "int8.relu";
-  desc.inputs = {std::move(x)};
-  desc.outputs = {std::move(y)};
-  return desc;
-}
-
-std::vector<KernelDesc> Descs() {
-  std::vector<KernelDesc> descs;
-  for (const DType tx : {DType::kU8, DType::kI8}) {
-    for (const DType ty : {DType::kU8, DType::kI8}) {
-      for (const int zx : {0, 77, 255}) {
-        for (const int zy : {0, 130, 255}) {
-          for (const float sy : {0.5f, 0.25f, 1.0f, 0.031f, 1e-12f, 1e20f}) {
-            descs.push_back(Desc(Codes(tx, {256}, 0.5f, zx - (tx == DType::kI8 ? 128 : 0)),
-                                 Codes(ty, {256}, sy, zy - (ty == DType::kI8 ? 128 : 0))));
-          }
-        }
-      }
-    }
-  }
-  return descs;
-}
 
 int Value(uint8_t byte, DType dtype) { return dtype == DType::kI8 ? static_cast<int8_t>(byte) : byte; }
 

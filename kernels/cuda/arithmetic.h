@@ -1,0 +1,92 @@
+// The arithmetic of kernels/core/requantize.h for CUDA kernels, to the bit: on the device each operation is the
+// intrinsic that rounds once and that no compiler contracts, on the host the plain operation (built with
+// -ffp-contract=off).
+#ifndef FUSELAGE_KERNELS_CUDA_ARITHMETIC_H_
+#define FUSELAGE_KERNELS_CUDA_ARITHMETIC_H_
+
+#include <cmath>
+#include <cstdint>
+
+#if defined(__CUDACC__)
+#define FUSELAGE_HOST_DEVICE __host__ __device__ __forceinline__
+#else
+#define FUSELAGE_HOST_DEVICE inline
+#endif
+
+namespace fuselage::cuda {
+
+// Its first argument on the device, its second on the host.
+#if defined(__CUDA_ARCH__)
+#define FUSELAGE_DEVICE_OR_HOST(device, host) (device)
+#else
+#define FUSELAGE_DEVICE_OR_HOST(device, host) (host)
+#endif
+
+FUSELAGE_HOST_DEVICE float ToFloat(int32_t value) {
+  return FUSELAGE_DEVICE_OR_HOST(__int2float_rn(value), static_cast<float>(value));
+}
+FUSELAGE_HOST_DEVICE float Multiply(float a, float b) { return FUSELAGE_DEVICE_OR_HOST(__fmul_rn(a, b), a * b); }
+FUSELAGE_HOST_DEVICE float MultiplyAdd(float a, float b, float c) {
+  return FUSELAGE_DEVICE_OR_HOST(__fmaf_rn(a, b, c), std::fma(a, b, c));
+}
+FUSELAGE_HOST_DEVICE float Divide(float a, float b) { return FUSELAGE_DEVICE_OR_HOST(__fdiv_rn(a, b), a / b); }
+FUSELAGE_HOST_DEVICE float Max(float a, float b) { return FUSELAGE_DEVICE_OR_HOST(fmaxf(a, b), a < b ? b : a); }
+FUSELAGE_HOST_DEVICE float Min(float a, float b) { return FUSELAGE_DEVICE_OR_HOST(fminf(a, b), a < b ? a : b); }
+FUSELAGE_HOST_DEVICE int32_t RoundToInt(float v) {
+  return FUSELAGE_DEVICE_OR_HOST(__float2int_rn(v), static_cast<int32_t>(std::nearbyint(v)));
+}
+
+#undef FUSELAGE_DEVICE_OR_HOST
+
+// How values become output codes: the zero point, and the clamp in codes.
+struct CodeOutput {
+  FUSELAGE_HOST_DEVICE CodeOutput() {}
+  FUSELAGE_HOST_DEVICE CodeOutput(int32_t zero_point, int32_t lo, int32_t hi)
+      : zero_point(zero_point), lo(static_cast<float>(lo - zero_point)), hi(static_cast<float>(hi - zero_point)) {}
+
+  int32_t zero_point;
+  float lo, hi;  // Less the zero point.
+};
+
+// Half to even, then the zero point, then the clamp. Between whole numbers it may as well be clamped first, as a float,
+// where it is cheap and nothing overflows. Not for NaN.
+FUSELAGE_HOST_DEVICE int32_t ToCode(float v, const CodeOutput& output) {
+  return RoundToInt(Min(Max(v, output.lo), output.hi)) + output.zero_point;
+}
+
+// NaN becomes the zero point.
+FUSELAGE_HOST_DEVICE int32_t QuantizeValue(float x, float scale, const CodeOutput& output) {
+  const float v = Divide(x, scale);
+  return ToCode(v != v ? 0.0f : v, output);
+}
+
+// acc already has its bias.
+FUSELAGE_HOST_DEVICE float Rescale(int32_t acc, float multiplier) { return Multiply(ToFloat(acc), multiplier); }
+
+// `residual` is r - z_r.
+FUSELAGE_HOST_DEVICE float AddResidual(float v, int32_t residual, float residual_multiplier) {
+  return MultiplyAdd(ToFloat(residual), residual_multiplier, v);
+}
+
+// Where the output stays float; acc already has its offset.
+FUSELAGE_HOST_DEVICE float DequantizeAccumulator(int32_t acc, float scale, float bias) {
+  return MultiplyAdd(ToFloat(acc), scale, bias);
+}
+
+// The larger of each byte, unsigned.
+FUSELAGE_HOST_DEVICE uint32_t MaxOfBytes(uint32_t a, uint32_t b) {
+#if defined(__CUDA_ARCH__)
+  return __vmaxu4(a, b);
+#else
+  uint32_t result = 0;
+  for (int shift = 0; shift < 32; shift += 8) {
+    const uint32_t x = a >> shift & 0xff, y = b >> shift & 0xff;
+    result |= (x > y ? x : y) << shift;
+  }
+  return result;
+#endif
+}
+
+}  // namespace fuselage::cuda
+
+#endif  // FUSELAGE_KERNELS_CUDA_ARITHMETIC_H_

@@ -1,0 +1,55 @@
+// How CUDA kernels are written here, so that one source runs on a GPU and, in tests, on the host:
+//
+//   struct Scale {
+//     static constexpr int kWarps = 4;
+//     struct Params {...};                                         // plain data and pointers to global memory
+//     FUSELAGE_DEVICE static void Run(Block& block, const Params& params) {
+//       PerThread<int, kWarps> sums;                               // registers that outlive a phase
+//       block.Phase([&](Warp warp) {                               // phases end at a barrier
+//         warp.ForThreads([&](Thread thread) {...});               // plain SIMT code; memory is reached through
+//         `thread` warp.MultiplyCodes(...);                                 // what all threads of a warp do together
+//       });
+//     }
+//   };
+//
+// Under nvcc (device_block.h) all of this vanishes: Phase is its body and __syncthreads(), ForThreads its body.
+// Otherwise (emulated_block.h) it loops over warps and threads, and every access to memory is checked: bounds,
+// alignment, use before initialization, cp.async data used before it has been waited for, and races between barriers.
+//
+//   Block    x(), y(), z(): blockIdx; Phase(f)
+//   Warp     index(): in the block; ForThreads(f)
+//            LoadMatrices(offsets, &fragments)   ldmatrix.m8n8.x4.b16: offsets, 16-byte aligned, one per thread
+//            MultiplyCodes<X>(a, b0, b1, &acc)   mma.m16n8k32: X (uint8_t or int8_t) times int8_t, into int32
+//            CommitCopies(), WaitForCopies<n>()  cp.async.commit_group, cp.async.wait_group n
+//   Thread   index(): in the block; lane(): in the warp
+//            Load(pointer), Store(pointer, value)             global memory
+//            LoadShared<T>(offset), StoreShared(offset, value)
+//            CopyAsync16(offset, pointer)                     cp.async: 16 bytes from global to shared memory
+//   Lanes<T>, PerWarp<T, kWarps>, PerThread<T, kWarps>: a T of each thread of a warp, each warp, each thread of a
+//   block, indexed with the Thread or Warp itself.
+//
+// Shared memory is one dynamic array, addressed by byte offsets from its 128-byte aligned start.
+#ifndef FUSELAGE_KERNELS_CUDA_BLOCK_H_
+#define FUSELAGE_KERNELS_CUDA_BLOCK_H_
+
+#include <cstdint>
+
+namespace fuselage::cuda {
+
+constexpr int kWarpSize = 32;
+
+// N values that are loaded and stored at once.
+template <typename T, int N>
+struct alignas(sizeof(T) * N) Vector {
+  T values[N];
+};
+
+}  // namespace fuselage::cuda
+
+#if defined(__CUDACC__)
+#include "kernels/cuda/device_block.h"  // IWYU pragma: export
+#else
+#include "kernels/cuda/emulated_block.h"  // IWYU pragma: export
+#endif
+
+#endif  // FUSELAGE_KERNELS_CUDA_BLOCK_H_

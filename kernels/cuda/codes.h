@@ -1,0 +1,83 @@
+// Codes in registers, as CUDA kernels that move many of them hold them: four in a word, the first in its low byte.
+#ifndef FUSELAGE_KERNELS_CUDA_CODES_H_
+#define FUSELAGE_KERNELS_CUDA_CODES_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/arithmetic.h"
+#include "kernels/cuda/block.h"
+
+namespace fuselage::cuda {
+
+using Codes16 = Vector<uint32_t, 4>;
+using Floats4 = Vector<float, 4>;
+
+// The same byte four times.
+FUSELAGE_HOST_DEVICE uint32_t Splat(uint8_t code) { return code * 0x01010101u; }
+FUSELAGE_HOST_DEVICE int32_t CodeOf(uint32_t word, int i) { return static_cast<int32_t>((word >> (8 * i)) & 0xff); }
+FUSELAGE_HOST_DEVICE uint32_t CodeAt(int32_t code, int i) { return static_cast<uint32_t>(code & 0xff) << (8 * i); }
+
+FUSELAGE_HOST_DEVICE bool IsAligned(const void* p, int bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
+
+// The first `count` codes at p, at most four; zeros behind them.
+FUSELAGE_DEVICE uint32_t LoadWord(Thread thread, const uint8_t* p, int count) {
+  if (count >= 4 && IsAligned(p, 4)) return thread.Load(reinterpret_cast<const uint32_t*>(p));
+  uint32_t word = 0;
+  FUSELAGE_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    if (i < count) word |= CodeAt(thread.Load(p + i), i);
+  }
+  return word;
+}
+FUSELAGE_DEVICE void StoreWord(Thread thread, uint8_t* p, uint32_t word, int count) {
+  if (count >= 4 && IsAligned(p, 4)) {
+    thread.Store(reinterpret_cast<uint32_t*>(p), word);
+    return;
+  }
+  FUSELAGE_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    if (i < count) thread.Store(p + i, static_cast<uint8_t>(CodeOf(word, i)));
+  }
+}
+
+// The same for sixteen.
+FUSELAGE_DEVICE Codes16 LoadCodes(Thread thread, const uint8_t* p, int count) {
+  if (count >= 16 && IsAligned(p, 16)) return thread.Load(reinterpret_cast<const Codes16*>(p));
+  Codes16 codes;
+  FUSELAGE_UNROLL
+  for (int i = 0; i < 4; ++i) codes.values[i] = LoadWord(thread, p + 4 * i, count - 4 * i);
+  return codes;
+}
+FUSELAGE_DEVICE void StoreCodes(Thread thread, uint8_t* p, const Codes16& codes, int count) {
+  if (count >= 16 && IsAligned(p, 16)) {
+    thread.Store(reinterpret_cast<Codes16*>(p), codes);
+    return;
+  }
+  FUSELAGE_UNROLL
+  for (int i = 0; i < 4; ++i) StoreWord(thread, p + 4 * i, codes.values[i], count - 4 * i);
+}
+
+// The same for four floats.
+FUSELAGE_DEVICE Floats4 LoadFloats(Thread thread, const float* p, int count) {
+  if (count >= 4 && IsAligned(p, 16)) return thread.Load(reinterpret_cast<const Floats4*>(p));
+  Floats4 floats = {};
+  FUSELAGE_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    if (i < count) floats.values[i] = thread.Load(p + i);
+  }
+  return floats;
+}
+FUSELAGE_DEVICE void StoreFloats(Thread thread, float* p, const Floats4& floats, int count) {
+  if (count >= 4 && IsAligned(p, 16)) {
+    thread.Store(reinterpret_cast<Floats4*>(p), floats);
+    return;
+  }
+  FUSELAGE_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    if (i < count) thread.Store(p + i, floats.values[i]);
+  }
+}
+
+}  // namespace fuselage::cuda
+
+#endif  // FUSELAGE_KERNELS_CUDA_CODES_H_

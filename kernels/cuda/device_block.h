@@ -1,0 +1,139 @@
+// block.h on the device. Only block.h includes this.
+#ifndef FUSELAGE_KERNELS_CUDA_DEVICE_BLOCK_H_
+#define FUSELAGE_KERNELS_CUDA_DEVICE_BLOCK_H_
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#define FUSELAGE_DEVICE __device__ __forceinline__
+// Before a loop: what it indexes stays in registers.
+#define FUSELAGE_UNROLL _Pragma("unroll")
+
+namespace fuselage::cuda {
+
+class Thread;
+class Warp;
+
+FUSELAGE_DEVICE uint8_t* SharedMemory() {
+  extern __shared__ __align__(128) uint8_t fuselage_shared_memory[];
+  return fuselage_shared_memory;
+}
+FUSELAGE_DEVICE uint32_t SharedAddress(uint32_t offset) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(SharedMemory())) + offset;
+}
+
+// Each thread keeps its own.
+template <typename T>
+struct Lanes {
+  FUSELAGE_DEVICE T& operator[](const Thread&) { return value; }
+  FUSELAGE_DEVICE const T& operator[](const Thread&) const { return value; }
+  T value;
+};
+template <typename T, int kWarps>
+struct PerWarp {
+  FUSELAGE_DEVICE T& operator[](const Warp&) { return value; }
+  T value;
+};
+template <typename T, int kWarps>
+struct PerThread {
+  FUSELAGE_DEVICE T& operator[](const Thread&) { return value; }
+  T value;
+};
+
+class Thread {
+ public:
+  FUSELAGE_DEVICE int index() const { return static_cast<int>(threadIdx.x); }
+  FUSELAGE_DEVICE int lane() const { return static_cast<int>(threadIdx.x) % kWarpSize; }
+
+  // By the path for memory that does not change while the kernel runs: the compiler may merge loads.
+  template <typename T>
+  FUSELAGE_DEVICE T Load(const T* pointer) const {
+    using Word =
+        std::conditional_t<sizeof(T) == 1, uint8_t,
+                           std::conditional_t<sizeof(T) == 2, uint16_t,
+                                              std::conditional_t<sizeof(T) == 4, uint32_t,
+                                                                 std::conditional_t<sizeof(T) == 8, uint2, uint4>>>>;
+    static_assert(sizeof(T) == sizeof(Word));
+    const Word word = __ldg(reinterpret_cast<const Word*>(pointer));
+    T value;
+    memcpy(&value, &word, sizeof(T));
+    return value;
+  }
+  template <typename T>
+  FUSELAGE_DEVICE void Store(T* pointer, const T& value) const {
+    *pointer = value;
+  }
+  template <typename T>
+  FUSELAGE_DEVICE T LoadShared(uint32_t offset) const {
+    return *reinterpret_cast<const T*>(SharedMemory() + offset);
+  }
+  template <typename T>
+  FUSELAGE_DEVICE void StoreShared(uint32_t offset, const T& value) const {
+    *reinterpret_cast<T*>(SharedMemory() + offset) = value;
+  }
+  FUSELAGE_DEVICE void CopyAsync16(uint32_t offset, const void* from) const {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(SharedAddress(offset)), "l"(from) : "memory");
+  }
+};
+
+class Warp {
+ public:
+  FUSELAGE_DEVICE int index() const { return static_cast<int>(threadIdx.x) / kWarpSize; }
+
+  template <typename F>
+  FUSELAGE_DEVICE void ForThreads(F f) const {
+    f(Thread());
+  }
+
+  FUSELAGE_DEVICE void LoadMatrices(const Lanes<uint32_t>& offsets, Lanes<Vector<uint32_t, 4>>* fragments) const {
+    uint32_t* r = fragments->value.values;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(SharedAddress(offsets.value))
+                 : "memory");
+  }
+
+  template <typename X>
+  FUSELAGE_DEVICE void MultiplyCodes(const Lanes<Vector<uint32_t, 4>>& a, const Lanes<uint32_t>& b0,
+                                     const Lanes<uint32_t>& b1, Lanes<Vector<int32_t, 4>>* acc) const {
+    const uint32_t* x = a.value.values;
+    int32_t* d = acc->value.values;
+    if constexpr (std::is_same_v<X, uint8_t>) {
+      asm volatile(
+          "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+          "{%0, %1, %2, %3};"
+          : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+          : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(b0.value), "r"(b1.value));
+    } else {
+      asm volatile(
+          "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+          "{%0, %1, %2, %3};"
+          : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+          : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(b0.value), "r"(b1.value));
+    }
+  }
+
+  FUSELAGE_DEVICE void CommitCopies() const { asm volatile("cp.async.commit_group;" ::: "memory"); }
+  template <int kPending>
+  FUSELAGE_DEVICE void WaitForCopies() const {
+    asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+  }
+};
+
+class Block {
+ public:
+  FUSELAGE_DEVICE int x() const { return static_cast<int>(blockIdx.x); }
+  FUSELAGE_DEVICE int y() const { return static_cast<int>(blockIdx.y); }
+  FUSELAGE_DEVICE int z() const { return static_cast<int>(blockIdx.z); }
+
+  template <typename F>
+  FUSELAGE_DEVICE void Phase(F f) const {
+    f(Warp());
+    __syncthreads();
+  }
+};
+
+}  // namespace fuselage::cuda
+
+#endif  // FUSELAGE_KERNELS_CUDA_DEVICE_BLOCK_H_

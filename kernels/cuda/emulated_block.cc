@@ -1,0 +1,239 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/cuda/block.h"
+
+namespace fuselage::cuda {
+namespace {
+
+// C[16][8] += A[16][32] * B[8][32]^T
+template <typename X>
+void MultiplyTiles(const X (&a)[16][32], const int8_t (&b)[8][32], int32_t (&c)[16][8]) {
+  int16_t wide_a[16][32], wide_b[8][32];  // So that compilers see 16-bit products, which vectorize.
+  for (int m = 0; m < 16; ++m) {
+    for (int k = 0; k < 32; ++k) wide_a[m][k] = a[m][k];
+  }
+  for (int n = 0; n < 8; ++n) {
+    for (int k = 0; k < 32; ++k) wide_b[n][k] = b[n][k];
+  }
+  for (int m = 0; m < 16; ++m) {
+    for (int n = 0; n < 8; ++n) {
+      int32_t sum = 0;
+      for (int k = 0; k < 32; ++k) sum += static_cast<int32_t>(wide_a[m][k]) * wide_b[n][k];
+      c[m][n] += sum;
+    }
+  }
+}
+
+}  // namespace
+
+void Emulator::AllowReads(absl::string_view name, const void* data, int64_t bytes) {
+  ranges_.push_back({std::string(name), static_cast<const uint8_t*>(data), bytes, /*writable=*/false, {}});
+}
+
+void Emulator::AllowWrites(absl::string_view name, void* data, int64_t bytes) {
+  ranges_.push_back({std::string(name), static_cast<const uint8_t*>(data), bytes, /*writable=*/true, {}});
+}
+
+Emulator::Range* Emulator::FindOrNull(const void* data, int64_t bytes) {
+  const auto* p = static_cast<const uint8_t*>(data);
+  for (Range& range : ranges_) {
+    if (p >= range.data && p + bytes <= range.data + range.bytes) return &range;
+  }
+  return nullptr;
+}
+
+bool Emulator::MayLoad(const void* data, int64_t bytes) {
+  Range* range = FindOrNull(data, bytes);
+  if (range == nullptr) {
+    Fail(absl::StrCat("loads ", bytes, " bytes outside of global memory"));
+    return false;
+  }
+  const int64_t begin = static_cast<const uint8_t*>(data) - range->data;
+  if (reinterpret_cast<uintptr_t>(data) % bytes != 0) {
+    Fail(absl::StrCat("loads ", bytes, " bytes of ", range->name, " from byte ", begin, ", which is not aligned"));
+    return false;
+  }
+  if (!range->writable) return true;
+  if (std::find(range->stored.begin() + begin, range->stored.begin() + begin + bytes, true) ==
+      range->stored.begin() + begin + bytes) {
+    return true;
+  }
+  Fail(absl::StrCat("loads byte ", begin, " of ", range->name, ", which the same launch stores"));
+  return false;
+}
+
+bool Emulator::MayStore(void* data, int64_t bytes) {
+  Range* range = FindOrNull(data, bytes);
+  if (range == nullptr || !range->writable) {
+    Fail(absl::StrCat("stores ", bytes, " bytes ", range == nullptr ? "outside of global memory" : "to ",
+                      range == nullptr ? "" : range->name));
+    return false;
+  }
+  const int64_t begin = static_cast<const uint8_t*>(data) - range->data;
+  if (reinterpret_cast<uintptr_t>(data) % bytes != 0) {
+    Fail(absl::StrCat("stores ", bytes, " bytes of ", range->name, " to byte ", begin, ", which is not aligned"));
+    return false;
+  }
+  for (int64_t i = begin; i < begin + bytes; ++i) {
+    if (range->stored[i]) {
+      Fail(absl::StrCat("stores byte ", i, " of ", range->name, " twice"));
+      return false;
+    }
+    range->stored[i] = true;
+  }
+  return true;
+}
+
+void Emulator::Fail(std::string what) {
+  if (error_.empty()) error_ = std::move(what);
+}
+
+Block::Block(Emulator& emulator, std::array<int, 3> index, int warps, int shared_bytes)
+    : emulator_(emulator),
+      index_(index),
+      warps_(warps),
+      shared_(shared_bytes),
+      accesses_(shared_bytes / 2, Access{kNever, kNever}),
+      copies_(warps * kWarpSize) {}
+
+Block::~Block() {
+  for (const Copies& copies : copies_) {
+    if (!copies.pending.empty()) emulator_.Fail("a block ends with copies that were never waited for");
+  }
+}
+
+bool Block::InShared(uint32_t offset, uint32_t bytes, const char* what) {
+  if (offset % bytes == 0 && bytes % 2 == 0 && offset + bytes <= shared_.size()) return true;
+  emulator_.Fail(absl::StrCat(what, " ", bytes, " bytes of shared memory at ", offset, ": misaligned or outside of ",
+                              shared_.size()));
+  return false;
+}
+
+void Block::LoadShared(int thread, uint32_t offset, uint32_t bytes, void* to) {
+  std::memset(to, 0, bytes);
+  if (!InShared(offset, bytes, "loads")) return;
+  const uint64_t stamp = Stamp(thread), begin = Stamp(0);
+  for (uint32_t i = offset / 2; i < (offset + bytes) / 2; ++i) {
+    Access& access = accesses_[i];
+    if (access.stored <= kInFlight) {
+      emulator_.Fail(
+          absl::StrCat("loads shared memory at ", 2 * i,
+                       access.stored == kNever ? ", which nobody stored" : ", while a copy to it is pending"));
+      return;
+    }
+    if (access.stored >= begin && access.stored != stamp) {
+      emulator_.Fail(absl::StrCat("loads shared memory at ", 2 * i, ", which another thread stores in this phase"));
+      return;
+    }
+    access.loaded = access.loaded < begin || access.loaded == stamp ? stamp : Stamp(kSeveral);
+  }
+  std::memcpy(to, shared_.data() + offset, bytes);
+}
+
+bool Block::CheckStore(int thread, uint32_t offset, uint32_t bytes) {
+  if (!InShared(offset, bytes, "stores")) return false;
+  const uint64_t stamp = Stamp(thread), begin = Stamp(0);
+  for (uint32_t i = offset / 2; i < (offset + bytes) / 2; ++i) {
+    const Access& access = accesses_[i];
+    if (access.stored == kInFlight || (access.stored >= begin && access.stored != stamp) ||
+        (access.loaded >= begin && access.loaded != stamp)) {
+      emulator_.Fail(absl::StrCat(
+          "stores to shared memory at ", 2 * i, ", ",
+          access.stored == kInFlight ? "while a copy to it is pending" : "which another thread uses in this phase"));
+      return false;
+    }
+  }
+  return true;
+}
+
+void Block::StoreShared(int thread, uint32_t offset, uint32_t bytes, const void* from) {
+  if (!CheckStore(thread, offset, bytes)) return;
+  for (uint32_t i = offset / 2; i < (offset + bytes) / 2; ++i) accesses_[i].stored = Stamp(thread);
+  std::memcpy(shared_.data() + offset, from, bytes);
+}
+
+void Block::CopyAsync(int thread, uint32_t offset, const void* from) {
+  Copy copy;
+  copy.offset = offset;
+  copy.group = copies_[thread].group;
+  if (!CheckStore(thread, offset, copy.data.size()) || !LoadGlobal(from, copy.data.size(), copy.data.data())) return;
+  for (uint32_t i = offset / 2; i < (offset + copy.data.size()) / 2; ++i) accesses_[i].stored = kInFlight;
+  copies_[thread].pending.push_back(copy);
+}
+
+bool Block::LoadGlobal(const void* from, uint32_t bytes, void* to) {
+  if (!emulator_.MayLoad(from, bytes)) return false;
+  std::memcpy(to, from, bytes);
+  return true;
+}
+
+void Block::StoreGlobal(void* to, uint32_t bytes, const void* from) {
+  if (emulator_.MayStore(to, bytes)) std::memcpy(to, from, bytes);
+}
+
+void Warp::LoadMatrices(const Lanes<uint32_t>& offsets, Lanes<Vector<uint32_t, 4>>* fragments) const {
+  // Thread 8*i + r gives the address of row r of matrix i; each thread gets four bytes of each matrix, in row order.
+  for (int i = 0; i < 4; ++i) {
+    bool taken[8] = {};  // The banks, sixteen bytes at once.
+    for (int r = 0; r < 8; ++r) {
+      const int lane = 8 * i + r;
+      bool& bank = taken[offsets.values()[lane] / 16 % 8];
+      block_.emulator_.matrix_conflicts_ += bank;
+      bank = true;
+      uint32_t row[4];
+      block_.LoadShared(index_ * kWarpSize + lane, offsets.values()[lane], sizeof(row), row);
+      for (int t = 0; t < 4; ++t) fragments->values()[4 * r + t].values[i] = row[t];
+    }
+  }
+}
+
+// The fragments' layout: PTX ISA, "Matrix Fragments for mma.m16n8k32".
+template <typename X>
+void Warp::MultiplyCodes(const Lanes<Vector<uint32_t, 4>>& a, const Lanes<uint32_t>& b0, const Lanes<uint32_t>& b1,
+                         Lanes<Vector<int32_t, 4>>* acc) const {
+  X x[16][32];
+  int8_t w[8][32];
+  int32_t c[16][8];
+  for (int lane = 0; lane < kWarpSize; ++lane) {
+    const int group = lane / 4, in_group = lane % 4;
+    for (int i = 0; i < 4; ++i) {
+      std::memcpy(&x[group + 8 * (i % 2)][4 * in_group + 16 * (i / 2)], &a.values()[lane].values[i], 4);
+      c[group + 8 * (i / 2)][2 * in_group + i % 2] = acc->values()[lane].values[i];
+    }
+    std::memcpy(&w[group][4 * in_group], &b0.values()[lane], 4);
+    std::memcpy(&w[group][4 * in_group + 16], &b1.values()[lane], 4);
+  }
+  MultiplyTiles(x, w, c);
+  for (int lane = 0; lane < kWarpSize; ++lane) {
+    const int group = lane / 4, in_group = lane % 4;
+    for (int i = 0; i < 4; ++i) acc->values()[lane].values[i] = c[group + 8 * (i / 2)][2 * in_group + i % 2];
+  }
+}
+template void Warp::MultiplyCodes<uint8_t>(const Lanes<Vector<uint32_t, 4>>&, const Lanes<uint32_t>&,
+                                           const Lanes<uint32_t>&, Lanes<Vector<int32_t, 4>>*) const;
+template void Warp::MultiplyCodes<int8_t>(const Lanes<Vector<uint32_t, 4>>&, const Lanes<uint32_t>&,
+                                          const Lanes<uint32_t>&, Lanes<Vector<int32_t, 4>>*) const;
+
+void Warp::CommitCopies() const {
+  for (int lane = 0; lane < kWarpSize; ++lane) ++block_.copies_[index_ * kWarpSize + lane].group;
+}
+
+void Warp::WaitForAllBut(int pending) const {
+  for (int lane = 0; lane < kWarpSize; ++lane) {
+    const int thread = index_ * kWarpSize + lane;
+    Block::Copies& copies = block_.copies_[thread];
+    const auto arrived = [&](const Block::Copy& copy) { return copy.group < copies.group - pending; };
+    for (const Block::Copy& copy : copies.pending) {
+      if (!arrived(copy)) continue;
+      std::copy(copy.data.begin(), copy.data.end(), block_.shared_.begin() + copy.offset);
+      for (size_t i = copy.offset / 2; i < (copy.offset + copy.data.size()) / 2; ++i) {
+        block_.accesses_[i].stored = block_.Stamp(thread);
+      }
+    }
+    copies.pending.erase(std::remove_if(copies.pending.begin(), copies.pending.end(), arrived), copies.pending.end());
+  }
+}
+
+}  // namespace fuselage::cuda

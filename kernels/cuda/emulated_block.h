@@ -1,0 +1,229 @@
+// block.h on the host: the same kernel, one warp and one thread after the other, with every access checked. Only
+// block.h includes this.
+#ifndef FUSELAGE_KERNELS_CUDA_EMULATED_BLOCK_H_
+#define FUSELAGE_KERNELS_CUDA_EMULATED_BLOCK_H_
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+#define FUSELAGE_DEVICE inline
+#define FUSELAGE_UNROLL
+
+namespace fuselage::cuda {
+
+class Block;
+
+// Global memory and what was found wrong. One launch may load what it was given to read, and store each byte at most
+// once; what it stores it may not load, since other blocks could be first.
+class Emulator {
+ public:
+  void AllowReads(absl::string_view name, const void* data, int64_t bytes);
+  void AllowWrites(absl::string_view name, void* data, int64_t bytes);
+
+  // Runs all blocks of a grid.
+  template <typename Kernel>
+  void Launch(std::array<int, 3> grid, int shared_bytes, const typename Kernel::Params& params);
+
+  // What the first mistake was; empty: none.
+  const std::string& error() const { return error_; }
+  // How many rows ldmatrix loaded from banks that another row of the same matrix needs: each costs a pass.
+  int64_t matrix_conflicts() const { return matrix_conflicts_; }
+
+ private:
+  friend class Block;
+  friend class Warp;
+  struct Range {
+    std::string name;
+    const uint8_t* data;
+    int64_t bytes;
+    bool writable;
+    std::vector<bool> stored;  // In this launch.
+  };
+  Range* FindOrNull(const void* data, int64_t bytes);
+  bool MayLoad(const void* data, int64_t bytes);
+  bool MayStore(void* data, int64_t bytes);
+  void Fail(std::string what);
+
+  std::vector<Range> ranges_;
+  std::string error_;
+  int64_t matrix_conflicts_ = 0;
+};
+
+class Thread {
+ public:
+  Thread(Block& block, int index) : block_(block), index_(index) {}
+  int index() const { return index_; }
+  int lane() const { return index_ % kWarpSize; }
+
+  template <typename T>
+  T Load(const T* pointer) const;
+  template <typename T>
+  void Store(T* pointer, const T& value) const;
+  template <typename T>
+  T LoadShared(uint32_t offset) const;
+  template <typename T>
+  void StoreShared(uint32_t offset, const T& value) const;
+  void CopyAsync16(uint32_t offset, const void* from) const;
+
+ private:
+  Block& block_;
+  int index_;
+};
+
+template <typename T>
+class Lanes {
+ public:
+  T& operator[](const Thread& thread) { return values_[thread.lane()]; }
+  const T& operator[](const Thread& thread) const { return values_[thread.lane()]; }
+  const std::array<T, kWarpSize>& values() const { return values_; }
+  std::array<T, kWarpSize>& values() { return values_; }
+
+ private:
+  std::array<T, kWarpSize> values_;
+};
+
+class Warp {
+ public:
+  Warp(Block& block, int index) : block_(block), index_(index) {}
+  int index() const { return index_; }
+
+  template <typename F>
+  void ForThreads(F f) const {
+    for (int lane = 0; lane < kWarpSize; ++lane) f(Thread(block_, index_ * kWarpSize + lane));
+  }
+  void LoadMatrices(const Lanes<uint32_t>& offsets, Lanes<Vector<uint32_t, 4>>* fragments) const;
+  template <typename X>
+  void MultiplyCodes(const Lanes<Vector<uint32_t, 4>>& a, const Lanes<uint32_t>& b0, const Lanes<uint32_t>& b1,
+                     Lanes<Vector<int32_t, 4>>* acc) const;
+  void CommitCopies() const;
+  template <int kPending>
+  void WaitForCopies() const {
+    WaitForAllBut(kPending);
+  }
+
+ private:
+  void WaitForAllBut(int pending) const;
+
+  Block& block_;
+  int index_;
+};
+
+template <typename T, int kWarps>
+class PerWarp {
+ public:
+  T& operator[](const Warp& warp) { return values_[warp.index()]; }
+
+ private:
+  std::array<T, kWarps> values_;
+};
+template <typename T, int kWarps>
+class PerThread {
+ public:
+  T& operator[](const Thread& thread) { return values_[thread.index()]; }
+
+ private:
+  std::array<T, kWarps * kWarpSize> values_;
+};
+
+class Block {
+ public:
+  Block(Emulator& emulator, std::array<int, 3> index, int warps, int shared_bytes);
+  ~Block();
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  int x() const { return index_[0]; }
+  int y() const { return index_[1]; }
+  int z() const { return index_[2]; }
+
+  template <typename F>
+  void Phase(F f) {
+    ++phase_;
+    for (int warp = 0; warp < warps_; ++warp) f(Warp(*this, warp));
+  }
+
+ private:
+  friend class Thread;
+  friend class Warp;
+
+  // Who last touched two bytes of shared memory: phase * kThreads + thread. Accesses within a phase must agree in the
+  // thread, unless all are loads.
+  struct Access {
+    uint64_t stored, loaded;
+  };
+  static constexpr uint64_t kThreads = 2048;  // More than a block has.
+  static constexpr uint64_t kSeveral = kThreads - 1;
+  static constexpr uint64_t kNever = 0, kInFlight = 1;  // Phase 0 has no accesses.
+
+  struct Copy {
+    uint32_t offset;
+    std::array<uint8_t, 16> data;
+    int group;
+  };
+  struct Copies {
+    std::vector<Copy> pending;
+    int group = 0;  // That the next copy belongs to.
+  };
+
+  uint64_t Stamp(uint64_t thread) const { return phase_ * kThreads + thread; }
+  bool InShared(uint32_t offset, uint32_t bytes, const char* what);
+  void LoadShared(int thread, uint32_t offset, uint32_t bytes, void* to);
+  void StoreShared(int thread, uint32_t offset, uint32_t bytes, const void* from);
+  void CopyAsync(int thread, uint32_t offset, const void* from);
+  bool CheckStore(int thread, uint32_t offset, uint32_t bytes);
+  bool LoadGlobal(const void* from, uint32_t bytes, void* to);
+  void StoreGlobal(void* to, uint32_t bytes, const void* from);
+
+  Emulator& emulator_;
+  const std::array<int, 3> index_;
+  const int warps_;
+  uint64_t phase_ = 0;
+  std::vector<uint8_t> shared_;
+  std::vector<Access> accesses_;
+  std::vector<Copies> copies_;  // Of each thread.
+};
+
+template <typename T>
+T Thread::Load(const T* pointer) const {
+  T value;
+  if (!block_.LoadGlobal(pointer, sizeof(T), &value)) std::memset(&value, 0, sizeof(T));
+  return value;
+}
+template <typename T>
+void Thread::Store(T* pointer, const T& value) const {
+  block_.StoreGlobal(pointer, sizeof(T), &value);
+}
+template <typename T>
+T Thread::LoadShared(uint32_t offset) const {
+  T value;
+  block_.LoadShared(index_, offset, sizeof(T), &value);
+  return value;
+}
+template <typename T>
+void Thread::StoreShared(uint32_t offset, const T& value) const {
+  block_.StoreShared(index_, offset, sizeof(T), &value);
+}
+inline void Thread::CopyAsync16(uint32_t offset, const void* from) const { block_.CopyAsync(index_, offset, from); }
+
+template <typename Kernel>
+void Emulator::Launch(std::array<int, 3> grid, int shared_bytes, const typename Kernel::Params& params) {
+  for (Range& range : ranges_) range.stored.assign(range.writable ? range.bytes : 0, false);
+  for (int z = 0; z < grid[2]; ++z) {
+    for (int y = 0; y < grid[1]; ++y) {
+      for (int x = 0; x < grid[0] && error_.empty(); ++x) {
+        Block block(*this, {x, y, z}, Kernel::kWarps, shared_bytes);
+        Kernel::Run(block, params);
+      }
+    }
+  }
+}
+
+}  // namespace fuselage::cuda
+
+#endif  // FUSELAGE_KERNELS_CUDA_EMULATED_BLOCK_H_

@@ -1,0 +1,36 @@
+// Launch: a kernel of block.h over its grid. Only .cu files include this. As plain C++, for tests, the emulation runs
+// it.
+#ifndef FUSELAGE_KERNELS_CUDA_LAUNCH_H_
+#define FUSELAGE_KERNELS_CUDA_LAUNCH_H_
+
+#include <array>
+
+#include "kernels/cuda/block.h"
+
+namespace fuselage::cuda {
+
+#if defined(__CUDACC__)
+template <typename Kernel>
+__global__ void __launch_bounds__(Kernel::kWarps* kWarpSize)
+    RunKernel(const __grid_constant__ typename Kernel::Params params) {
+  Block block;
+  Kernel::Run(block, params);
+}
+#endif
+
+// An empty grid is no launch. Shared memory: at most 48 KiB. `stream` is a cudaStream_t, in tests an Emulator*. What
+// goes wrong is cudaGetLastError's to say, or Emulator::error's.
+template <typename Kernel>
+void Launch(std::array<int, 3> grid, int shared_bytes, const typename Kernel::Params& params, void* stream) {
+  if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return;
+#if defined(__CUDACC__)
+  RunKernel<Kernel><<<dim3(grid[0], grid[1], grid[2]), Kernel::kWarps * kWarpSize, shared_bytes,
+                      static_cast<cudaStream_t>(stream)>>>(params);
+#else
+  static_cast<Emulator*>(stream)->Launch<Kernel>(grid, shared_bytes, params);
+#endif
+}
+
+}  // namespace fuselage::cuda
+
+#endif  // FUSELAGE_KERNELS_CUDA_LAUNCH_H_

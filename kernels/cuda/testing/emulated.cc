@@ -1,0 +1,111 @@
+#include "kernels/cuda/testing/emulated.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+
+#include "ir/base/check.h"
+#include "kernels/core/testing/testing.h"
+#include "kernels/cuda/device_buffer.h"
+#include "kernels/cuda/int8_gemm.h"
+#include "kernels/cuda/testing/testing.h"
+
+namespace fuselage::cuda {
+namespace {
+
+std::map<void*, int64_t>& Uploads() {
+  static auto* const uploads = new std::map<void*, int64_t>();
+  return *uploads;
+}
+
+class EmulatedGemm final : public Int8Gemm {
+ public:
+  explicit EmulatedGemm(const Size& size) : size_(size) { workspace_bytes_ = 1000; }
+  absl::Status Run(const int8_t* x, const int8_t* w, int32_t* y, void* workspace, void*) const override {
+    for (const void* pointer : std::initializer_list<const void*>{x, w, y, workspace}) {
+      FUSELAGE_CHECK(reinterpret_cast<uintptr_t>(pointer) % kAlignment == 0);
+    }
+    std::memset(workspace, 0xcd, workspace_bytes_);
+    for (int64_t row = 0; row < size_.rows; ++row) {
+      for (int64_t n = 0; n < size_.columns; ++n) {
+        int32_t sum = 0;
+        for (int64_t k = 0; k < size_.depth; ++k) sum += x[row * size_.depth + k] * w[n * size_.depth + k];
+        y[row * size_.columns + n] = sum;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const Size size_;
+};
+
+}  // namespace
+
+// One small multiprocessor, so that threads have several items.
+absl::StatusOr<DeviceProperties> CurrentDevice() {
+  DeviceProperties device = kH100;
+  device.multiprocessors = 1;
+  device.threads_per_multiprocessor = 512;
+  return device;
+}
+
+DeviceBuffer::~DeviceBuffer() {
+  Uploads().erase(data_);
+  std::free(data_);
+}
+
+absl::StatusOr<DeviceBuffer> DeviceBuffer::Allocate(int64_t bytes, absl::string_view) {
+  DeviceBuffer buffer;
+  buffer.data_ = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  buffer.bytes_ = bytes;
+  Uploads()[buffer.data_] = bytes;
+  return buffer;
+}
+
+absl::StatusOr<DeviceBuffer> DeviceBuffer::Upload(const void* data, int64_t bytes, absl::string_view what) {
+  ASSIGN_OR_RETURN(DeviceBuffer buffer, Allocate(bytes, what));
+  std::memcpy(buffer.data_, data, bytes);
+  return buffer;
+}
+
+absl::StatusOr<std::unique_ptr<Int8Gemm>> Int8Gemm::Create(const Size& size) {
+  FUSELAGE_CHECK(size.columns % 4 == 0 && size.depth % 4 == 0);
+  return std::make_unique<EmulatedGemm>(size);
+}
+
+void AllowUploads(Emulator* emulator) {
+  for (const auto& [data, bytes] : Uploads()) emulator->AllowReads("uploaded memory", data, bytes);
+}
+
+absl::StatusOr<std::vector<uint8_t>> RunCudaKernel(const kernels::Kernel& kernel, const kernels::KernelDesc& desc,
+                                                   absl::Span<const Tensor* const> inputs) {
+  Emulator emulator;
+  std::vector<std::unique_ptr<kernels::GuardedMemory>> memory;
+  std::vector<kernels::ConstBuffer> in;
+  for (const Tensor* input : inputs) {
+    memory.push_back(std::make_unique<kernels::GuardedMemory>(input->byte_size()));
+    if (input->byte_size() > 0) std::memcpy(memory.back()->data(), input->raw_data(), input->byte_size());
+    emulator.AllowReads("an input", memory.back()->data(), memory.back()->size());
+    in.push_back({memory.back()->data(), memory.back()->size()});
+  }
+  kernels::GuardedMemory output(kernels::PlacedBytes(desc.output(), desc.output_placement));
+  kernels::GuardedMemory scratch(kernel.scratch_bytes());
+  output.FillRandom(1);
+  scratch.FillRandom(2);
+  emulator.AllowWrites("the output", output.data(), output.size());
+  emulator.AllowWrites("scratch memory", scratch.data(), scratch.size());
+  AllowUploads(&emulator);
+  kernels::Serial serial;
+  kernels::RunContext context;
+  context.parallel = &serial;
+  context.scratch = {scratch.data(), scratch.size()};
+  context.stream = &emulator;
+  RETURN_IF_ERROR(kernel.Run(in, {kernels::Buffer{output.data(), output.size()}}, context));
+  if (!emulator.error().empty()) return absl::InternalError(emulator.error());
+  if (!output.guards_intact() || !scratch.guards_intact()) return absl::InternalError("wrote beyond its memory");
+  return std::vector<uint8_t>(output.data(), output.data() + output.size());
+}
+
+}  // namespace fuselage::cuda

@@ -1,0 +1,67 @@
+#include "kernels/cuda/testing/testing.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "kernels/core/testing/testing.h"
+#include "kernels/cuda/device_buffer.h"
+
+namespace fuselage::cuda {
+
+void CudaTest::SetUp() {
+  const absl::Status status = CurrentDevice().status();
+  if (status.ok()) return;
+  const char* required = std::getenv("FUSELAGE_REQUIRE_GPU");
+  ASSERT_FALSE(required != nullptr && std::string(required) == "1") << status;
+  GTEST_SKIP() << "SKIPPED: no CUDA device (" << status.message() << ")";
+}
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateRegistered(RegisterFunction* f,
+                                                                  const kernels::KernelDesc& desc) {
+  kernels::KernelRegistry registry;
+  f(registry);
+  const kernels::KernelEntry* entry = registry.FindOrNull(desc.op);
+  if (entry == nullptr) return absl::NotFoundError(desc.op);
+  return entry->create(desc);
+}
+
+void ExpectBytesOf(CreateFunction* cpu, const absl::StatusOr<std::unique_ptr<kernels::Kernel>>& cuda,
+                   const kernels::KernelDesc& desc, absl::Span<const Tensor* const> inputs) {
+  const std::string what = ToString(desc.input(0)) + " to " + ToString(desc.output());
+  ASSERT_TRUE(cuda.ok()) << cuda.status() << " " << what;
+  const auto reference = cpu(desc);
+  ASSERT_TRUE(reference.ok()) << reference.status() << " " << what;
+  const absl::StatusOr<Tensor> wanted = kernels::RunKernel(**reference, inputs);
+  ASSERT_TRUE(wanted.ok()) << wanted.status();
+  const auto found = RunCudaKernel(**cuda, desc, inputs);
+  ASSERT_TRUE(found.ok()) << found.status() << " " << what;
+  const auto* bytes = static_cast<const uint8_t*>(wanted->raw_data());
+  ASSERT_EQ(static_cast<int64_t>(found->size()), wanted->byte_size());
+  const auto differs = std::mismatch(found->begin(), found->end(), bytes).first;
+  ASSERT_EQ(differs - found->begin(), found->end() - found->begin()) << "differs: " << what;
+}
+
+void ExpectBytesOf(CreateFunction* cpu, RegisterFunction* cuda, const kernels::KernelDesc& desc, uint64_t seed) {
+  std::vector<Tensor> inputs;
+  std::vector<const Tensor*> pointers;
+  for (const auto& type : desc.inputs) inputs.push_back(SeededTensor(*type, seed++));
+  for (const Tensor& input : inputs) pointers.push_back(&input);
+  ExpectBytesOf(cpu, CreateRegistered(cuda, desc), desc, pointers);
+}
+
+void ExpectSameEntries(RegisterFunction* cpu, RegisterFunction* cuda) {
+  kernels::KernelRegistry on_cpu, on_cuda;
+  cpu(on_cpu);
+  cuda(on_cuda);
+  ASSERT_EQ(on_cuda.Sorted().size(), on_cpu.Sorted().size());
+  for (const kernels::KernelEntry* entry : on_cpu.Sorted()) {
+    const kernels::KernelEntry* found = on_cuda.FindOrNull(entry->op);
+    ASSERT_NE(found, nullptr) << entry->op;
+    EXPECT_EQ(found->quantized_form_of, entry->quantized_form_of);
+    EXPECT_EQ(found->layout, entry->layout);
+    EXPECT_EQ(found->float_output, entry->float_output);
+  }
+}
+
+}  // namespace fuselage::cuda

@@ -1,0 +1,55 @@
+// Cases for the tests of int8.add, on all devices.
+#ifndef FUSELAGE_KERNELS_INT8_ADD_ADD_CASES_H_
+#define FUSELAGE_KERNELS_INT8_ADD_ADD_CASES_H_
+
+#include <utility>
+#include <vector>
+
+#include "kernels/core/testing/testing.h"
+
+namespace fuselage::int8::add {
+
+using kernels::Codes;
+using kernels::KernelDesc;
+
+inline KernelDesc Desc(TensorType a, TensorType b, TensorType y, const char* activation = "none") {
+  KernelDesc desc;
+  desc.op = "int8.add";
+  desc.inputs = {std::move(a), std::move(b)};
+  desc.outputs = {std::move(y)};
+  desc.attributes = {{"alpha", Attribute(1.0)}, {"activation", Attribute(activation)}};
+  return desc;
+}
+
+// All pairs of types, zero points at both ends and between, scales that saturate, tie, and hardly matter.
+inline std::vector<KernelDesc> Descs() {
+  const Shape shape = {256, 256};
+  std::vector<KernelDesc> descs;
+  const DType types[] = {DType::kU8, DType::kI8};
+  const float scales[][3] = {{0.5f, 0.25f, 0.5f},
+                             {0.031f, 0.047f, 0.059f},
+                             {1.0f, 1e-6f, 0.001f},
+                             {1e-7f, 2e-7f, 3e20f},
+                             {3e38f, 3e38f, 1.0f}};
+  int n = 0;
+  for (const DType a : types) {
+    for (const DType b : types) {
+      for (const DType y : types) {
+        for (const auto& s : scales) {
+          const auto zero_point = [&n](DType dtype, int step) {
+            const int points[] = {0, 255, 128, 3};
+            return points[(n + step) % 4] - (dtype == DType::kI8 ? 128 : 0);
+          };
+          descs.push_back(Desc(Codes(a, shape, s[0], zero_point(a, 0)), Codes(b, shape, s[1], zero_point(b, n / 4)),
+                               Codes(y, shape, s[2], zero_point(y, n / 2)), n % 3 == 0 ? "relu" : "none"));
+          ++n;
+        }
+      }
+    }
+  }
+  return descs;
+}
+
+}  // namespace fuselage::int8::add
+
+#endif  // FUSELAGE_KERNELS_INT8_ADD_ADD_CASES_H_

@@ -1,0 +1,101 @@
+#include "kernels/int8/avgpool_linear/cuda/avgpool_linear_cuda.h"
+
+#include <limits>
+#include <random>
+
+#include "gtest/gtest.h"
+#include "kernels/cuda/testing/testing.h"
+#include "kernels/int8/avgpool_linear/avgpool_linear.h"
+#include "kernels/int8/avgpool_linear/avgpool_linear_cases.h"
+#include "kernels/int8/avgpool_linear/cuda/create.h"
+
+namespace fuselage::int8::avgpool_linear::cuda {
+namespace {
+
+using AvgPoolLinearCuda = ::fuselage::cuda::CudaTest;
+
+// Both ways, whatever the number of images.
+const Options kFused = {std::numeric_limits<int64_t>::max()}, kParts = {-1};
+
+void ExpectBytesOfCpu(const Case& c, uint64_t seed = 1) {
+  Layer layer(c, seed);
+  const Tensor x = SeededTensor(layer.whole.input(0), seed + 7);
+  for (const Options& options : {kFused, kParts}) {
+    ::fuselage::cuda::ExpectBytesOf(avgpool_linear::Create, Create(layer.whole, options), layer.whole, {&x});
+    if (::testing::Test::HasFatalFailure()) FAIL() << ToString(c);
+  }
+}
+
+TEST_F(AvgPoolLinearCuda, ResNetHeads) {
+  Case c;
+  c.classes = 1000;
+  for (const int64_t channels : {512, 2048}) {
+    c.input = {1, channels, 7, 7};
+    ExpectBytesOfCpu(c);
+  }
+  c.input = {5, 512, 7, 7};
+  ExpectBytesOfCpu(c);
+}
+
+TEST_F(AvgPoolLinearCuda, AnyTypes) {
+  for (const DType input : {DType::kU8, DType::kI8}) {
+    for (const DType pooled : {DType::kU8, DType::kI8}) {
+      for (const DType output : {DType::kU8, DType::kI8, DType::kF32}) {
+        for (const bool relu : {false, true}) {
+          Case c;
+          c.input_type = input, c.pooled_type = pooled, c.output_type = output, c.relu = relu;
+          c.input_zero_point = input == DType::kU8 ? 255 : -128;
+          c.pooled_zero_point = pooled == DType::kU8 ? 131 : -9;
+          ExpectBytesOfCpu(c);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(AvgPoolLinearCuda, RandomShapes) {
+  std::mt19937 random(5);
+  const auto between = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random() % (high - low + 1));
+  };
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    Case c;
+    c.input = {between(0, 4), between(1, 150), between(1, 9), between(1, 9)};
+    c.classes = between(1, 80);
+    c.bias = between(0, 1) == 1;
+    ExpectBytesOfCpu(c, seed);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// More channels than threads take at once, and then more than shared memory holds.
+TEST_F(AvgPoolLinearCuda, ManyChannels) {
+  for (const int64_t channels : {4100, 9000, 12000}) {
+    Case c;
+    c.input = {1, channels, 2, 2};
+    c.classes = 9;
+    ExpectBytesOfCpu(c);
+  }
+}
+
+TEST_F(AvgPoolLinearCuda, FewImagesTakeOneKernel) {
+  const auto variant = [](int64_t images) {
+    Case c;
+    c.input = {images, 512, 7, 7};
+    c.classes = 1000;
+    return (*Create(Layer(c).whole))->variant();
+  };
+  EXPECT_EQ(variant(1), "cuda fused");
+  EXPECT_EQ(variant(64).substr(0, 8), "cuda mma");
+}
+
+TEST_F(AvgPoolLinearCuda, IsRegisteredAndDeclinesAsOnTheCpu) {
+  ::fuselage::cuda::ExpectSameEntries(avgpool_linear::Register, RegisterCuda);
+  Layer layer{Case()};
+  layer.whole.attributes.insert_or_assign("activation", "gelu");
+  EXPECT_EQ(Create(layer.whole).status(), avgpool_linear::Create(layer.whole).status());
+}
+
+}  // namespace
+}  // namespace fuselage::int8::avgpool_linear::cuda

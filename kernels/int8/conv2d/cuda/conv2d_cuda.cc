@@ -1,0 +1,82 @@
+#include "kernels/int8/conv2d/cuda/conv2d_cuda.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/cuda/device.h"
+#include "kernels/int8/conv2d/conv2d.h"
+#include "kernels/int8/conv2d/cuda/launch.h"
+#include "kernels/int8/conv2d/cuda/pooled_conv.h"
+
+namespace fuselage::int8::conv2d::cuda {
+namespace {
+
+using ::fuselage::cuda::CurrentDevice;
+using ::fuselage::cuda::DeviceBuffer;
+using ::fuselage::cuda::ToStatus;
+
+constexpr char kPooledOp[] = "int8.conv2d_max_pool2d";
+
+class Conv2dCuda : public kernels::Kernel {
+ public:
+  Conv2dCuda(const kernels::KernelDesc& desc, Plan plan, DeviceBuffer constants, int64_t macs)
+      : Kernel(desc), plan_(std::move(plan)), constants_(std::move(constants)) {
+    set_variant(plan_.name());
+    set_scratch_bytes(plan_.scratch_bytes());
+    set_weight_bytes(constants_.bytes());
+    set_macs(macs);
+  }
+
+ private:
+  void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
+               const kernels::RunContext& context) const override {
+    Arguments arguments;
+    arguments.input = inputs[0].data;
+    arguments.residual = inputs.size() > 1 ? inputs[1].data : nullptr;
+    arguments.output = outputs[0].data;
+    for (const Launch& launch : plan_.launches()) {
+      LaunchKernel(plan_.Bind(launch, arguments, constants_.data(), context.scratch.data),
+                   static_cast<cudaStream_t>(context.stream));
+    }
+  }
+
+  Plan plan_;
+  DeviceBuffer constants_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc, const PlanOptions& options) {
+  PooledConv parts;
+  const bool pooled = desc.op == kPooledOp;
+  if (pooled) {
+    ASSIGN_OR_RETURN(parts, SplitPool(desc));
+  }
+  const auto make = [&](const Problem& problem) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
+    ASSIGN_OR_RETURN(const auto device, CurrentDevice());
+    ASSIGN_OR_RETURN(Plan plan, Plan::Make(problem, pooled ? &parts.pool : nullptr, device, options));
+    for (const Launch& launch : plan.launches()) {
+      RETURN_IF_ERROR(ToStatus(PrepareKernel(launch.id, launch.shared_bytes), plan.name()));
+    }
+    ASSIGN_OR_RETURN(DeviceBuffer constants, DeviceBuffer::Upload(plan.constants().data(), plan.constants().size(),
+                                                                  absl::StrCat("the weights of ", desc.op)));
+    return std::make_unique<Conv2dCuda>(desc, std::move(plan), std::move(constants), problem.geometry.macs());
+  };
+  return CreateWith(pooled ? parts.conv : desc, make);
+}
+
+void RegisterCuda(kernels::KernelRegistry& registry) {
+  kernels::KernelEntry entry;
+  entry.op = "int8.conv2d";
+  entry.quantized_form_of = "conv2d";
+  entry.layout = kernels::LayoutRule::kNhwc;
+  entry.float_output = true;
+  entry.create = [](const kernels::KernelDesc& desc) { return Create(desc); };
+  registry.Register(entry);
+  entry.op = kPooledOp;
+  entry.quantized_form_of.clear();
+  entry.float_output = false;
+  registry.Register(std::move(entry));
+}
+
+}  // namespace fuselage::int8::conv2d::cuda

@@ -1,0 +1,33 @@
+#include "kernels/int8/conv2d/cuda/kernels.h"
+#include "kernels/int8/conv2d/cuda/launch.h"
+
+namespace fuselage::int8::conv2d::cuda {
+namespace {
+
+// Up to 128 registers a thread; without a number of blocks ptxas rather spills than use more than some.
+template <typename Kernel>
+__global__ void __launch_bounds__(Kernel::kWarps* kWarpSize, 16 / Kernel::kWarps)
+    Conv2d(const __grid_constant__ Params params) {
+  Block block;
+  Kernel::Run(block, params);
+}
+
+}  // namespace
+
+cudaError_t PrepareKernel(const KernelId& id, int shared_bytes) {
+  // What every kernel may have. To set less would take it from other plans.
+  if (shared_bytes <= 48 << 10) return cudaSuccess;
+  return WithKernel(id, [&](auto kernel) {
+    return cudaFuncSetAttribute(Conv2d<decltype(kernel)>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+  });
+}
+
+void LaunchKernel(const Launch& launch, cudaStream_t stream) {
+  const dim3 grid(launch.grid[0], launch.grid[1], launch.grid[2]);
+  WithKernel(launch.id, [&](auto kernel) {
+    constexpr int kThreads = decltype(kernel)::kWarps * kWarpSize;
+    Conv2d<decltype(kernel)><<<grid, kThreads, launch.shared_bytes, stream>>>(launch.params);
+  });
+}
+
+}  // namespace fuselage::int8::conv2d::cuda

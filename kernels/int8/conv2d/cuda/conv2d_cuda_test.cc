@@ -1,0 +1,124 @@
+// On a device: every kernel against the CPU's, byte for byte. Without one: Create says so.
+#include <cstdlib>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#if FUSELAGE_CUDA
+#include "kernels/cuda/device.h"
+#include "kernels/int8/conv2d/cuda/conv2d_cuda.h"
+#include "kernels/int8/conv2d/cuda/testing.h"
+
+namespace fuselage::int8::conv2d::cuda {
+namespace {
+
+using ::fuselage::cuda::CurrentDevice;
+using ::fuselage::cuda::DeviceBuffer;
+using ::fuselage::cuda::ToStatus;
+
+// False where there is no device, which FUSELAGE_REQUIRE_GPU=1 forbids.
+bool HaveDevice() {
+  const auto device = CurrentDevice();
+  if (device.ok()) return true;
+  const char* required = std::getenv("FUSELAGE_REQUIRE_GPU");
+  EXPECT_FALSE(required != nullptr && std::string(required) == "1") << device.status();
+  printf("SKIPPED: no CUDA device (%s)\n", std::string(device.status().message()).c_str());
+  return false;
+}
+
+absl::StatusOr<std::vector<uint8_t>> OnDevice(const kernels::KernelDesc& desc, const Instance& instance,
+                                              const PlanOptions& options) {
+  ASSIGN_OR_RETURN(const auto kernel, Create(desc, options));
+  ASSIGN_OR_RETURN(const auto input, DeviceBuffer::Upload(instance.input.data(), instance.input.size(), "the input"));
+  DeviceBuffer residual, scratch;
+  if (!instance.residual.empty()) {
+    ASSIGN_OR_RETURN(residual,
+                     DeviceBuffer::Upload(instance.residual.data(), instance.residual.size(), "the residual"));
+  }
+  if (kernel->scratch_bytes() > 0) {
+    ASSIGN_OR_RETURN(scratch, DeviceBuffer::Allocate(kernel->scratch_bytes(), "scratch"));
+  }
+  ASSIGN_OR_RETURN(const auto output, DeviceBuffer::Allocate(kernel->outputs()[0].byte_size(), "the output"));
+  kernels::Serial serial;
+  kernels::RunContext context;
+  context.parallel = &serial;
+  context.scratch = {scratch.data(), scratch.bytes()};
+  const kernels::ConstBuffer inputs[] = {{input.data(), input.bytes()}, {residual.data(), residual.bytes()}};
+  RETURN_IF_ERROR(
+      kernel->Run(absl::MakeConstSpan(inputs, desc.inputs.size()), {{output.data(), output.bytes()}}, context));
+  RETURN_IF_ERROR(ToStatus(cudaGetLastError(), kernel->variant()));
+  std::vector<uint8_t> bytes(output.bytes());
+  RETURN_IF_ERROR(
+      ToStatus(cudaMemcpy(bytes.data(), output.data(), bytes.size(), cudaMemcpyDeviceToHost), kernel->variant()));
+  return bytes;
+}
+
+void ExpectEqualsCpu(const Case& c, uint64_t seed, const PlanOptions& options = {},
+                     const kernels::PoolWindow* pool = nullptr) {
+  const Instance instance(c, seed);
+  const auto bytes = OnDevice(pool == nullptr ? instance.Desc() : PooledDesc(instance, *pool), instance, options);
+  ASSERT_TRUE(bytes.ok()) << bytes.status() << " " << c.ToString();
+  EXPECT_TRUE(*bytes == OnCpu(instance, pool)) << "differs: " << c.ToString();
+}
+
+TEST(Conv2dCudaTest, CreateSaysThatThereIsNoDevice) {
+  if (CurrentDevice().ok()) return;
+  const auto kernel = Create(Instance(Case(), 1).Desc());
+  EXPECT_EQ(kernel.status().code(), absl::StatusCode::kUnavailable) << kernel.status();
+}
+
+TEST(Conv2dCudaTest, ResNet18) {
+  if (!HaveDevice()) return;
+  for (int batch : {1, 3, 16}) {
+    for (const Case& c : ResNet18(batch)) ExpectEqualsCpu(c, batch);
+  }
+}
+
+TEST(Conv2dCudaTest, EveryTileAndSplit) {
+  if (!HaveDevice()) return;
+  for (int i = 0; i < 400; ++i) {
+    PlanOptions options;
+    options.family = Family::kGemm;
+    options.tiling = Tiling{i % kTileCount, 1 + i / kTileCount % 5};
+    ExpectEqualsCpu(RandomCase(i, 16, /*groups=*/false), i, options);
+  }
+}
+
+TEST(Conv2dCudaTest, RandomShapes) {
+  if (!HaveDevice()) return;
+  for (int i = 0; i < 400; ++i) {
+    Case c = RandomCase(1000 + i, 1, /*groups=*/i % 4 == 0);
+    if (i % 4 == 1) c.in_channels = 1 + i % 3;
+    ExpectEqualsCpu(c, i);
+  }
+}
+
+TEST(Conv2dCudaTest, TheDirectKernelIsAnOracle) {
+  if (!HaveDevice()) return;
+  PlanOptions direct;
+  direct.family = Family::kDirect;
+  for (int i = 0; i < 100; ++i) ExpectEqualsCpu(RandomCase(2000 + i, 1, /*groups=*/i % 2 == 0), i, direct);
+}
+
+TEST(Conv2dCudaTest, Pools) {
+  if (!HaveDevice()) return;
+  for (int batch : {1, 16}) {
+    kernels::PoolWindow pool;
+    for (auto& axis : pool.axes) axis = {112, 56, /*kernel=*/3, /*stride=*/2, /*dilation=*/1, 1, 1};
+    ExpectEqualsCpu(ResNet18(batch)[0], 1, {}, &pool);
+  }
+  for (int i = 0; i < 200; ++i) {
+    Case c = RandomCase(4000 + i, 1, /*groups=*/i % 8 == 0);
+    if (i % 2 == 1) c.in_channels = 1 + i / 2 % 4;
+    c.residual_type.reset();
+    if (c.output_type == DType::kF32) c.output_type = DType::kU8;
+    const kernels::PoolWindow pool = RandomPool(i, c);
+    ExpectEqualsCpu(c, i, {}, &pool);
+  }
+}
+
+}  // namespace
+}  // namespace fuselage::int8::conv2d::cuda
+#else
+TEST(Conv2dCudaTest, NeedsAToolkit) { printf("SKIPPED: no CUDA toolkit\n"); }
+#endif

@@ -1,0 +1,100 @@
+// Every kernel, run on the host, against the CPU's kernels, byte for byte: im2col, permutations, fragments, splits,
+// races and bounds, without a GPU.
+#include <set>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "kernels/int8/conv2d/cuda/testing.h"
+
+namespace fuselage::int8::conv2d::cuda {
+namespace {
+
+// Returns the plan's name.
+std::string ExpectEqualsCpu(const Case& c, uint64_t seed, const PlanOptions& options = {},
+                            const kernels::PoolWindow* pool = nullptr) {
+  const Instance instance(c, seed);
+  const auto plan = PlanOf(pool == nullptr ? instance.Desc() : PooledDesc(instance, *pool), options);
+  EXPECT_TRUE(plan.ok()) << plan.status() << " " << c.ToString();
+  if (!plan.ok()) return "";
+  const std::vector<uint8_t> wanted = OnCpu(instance, pool);
+  const auto bytes = Emulate(*plan, instance, static_cast<int64_t>(wanted.size()));
+  EXPECT_TRUE(bytes.ok()) << plan->name() << ": " << bytes.status() << " " << c.ToString();
+  if (!bytes.ok()) return "";
+  EXPECT_TRUE(*bytes == wanted) << plan->name() << " differs: " << c.ToString();
+  return plan->name();
+}
+
+TEST(EmulationTest, ResNet18Batch1) {
+  for (const Case& c : ResNet18(1)) ExpectEqualsCpu(c, 1);
+}
+
+TEST(EmulationTest, ResNet18Batch3) {
+  for (const Case& c : ResNet18(3)) ExpectEqualsCpu(c, 2);
+}
+
+TEST(EmulationTest, EveryTileAndSplit) {
+  std::set<std::string> names;
+  for (int i = 0; i < 200; ++i) {
+    const Case c = RandomCase(i, 16, /*groups=*/false);
+    PlanOptions options;
+    options.family = Family::kGemm;
+    options.tiling = Tiling{i % kTileCount, 1 + i / kTileCount % 5};
+    names.insert(ExpectEqualsCpu(c, i, options));
+    if (HasFailure()) return;
+  }
+  EXPECT_GE(names.size(), 4 * 4);  // Small convolutions have fewer steps than splits.
+}
+
+TEST(EmulationTest, AnyChannels) {
+  std::set<std::string> names;
+  for (int i = 0; i < 100; ++i) {
+    names.insert(ExpectEqualsCpu(RandomCase(1000 + i, 1, /*groups=*/false), i));
+    if (HasFailure()) return;
+  }
+  EXPECT_EQ(names.count("cuda gemm 64x64 unaligned"), 1);
+  EXPECT_EQ(names.count("cuda stem"), 1);
+}
+
+TEST(EmulationTest, FewChannels) {
+  for (int i = 0; i < 100; ++i) {
+    Case c = RandomCase(2000 + i, 1, /*groups=*/false);
+    c.in_channels = 1 + i % 4;
+    EXPECT_EQ(ExpectEqualsCpu(c, i), "cuda stem");
+    if (HasFailure()) return;
+  }
+}
+
+TEST(EmulationTest, Direct) {
+  for (int i = 0; i < 40; ++i) {
+    PlanOptions options;
+    options.family = Family::kDirect;
+    EXPECT_EQ(ExpectEqualsCpu(RandomCase(3000 + i, 1, /*groups=*/i % 2 == 0), i, options), "cuda direct");
+    if (HasFailure()) return;
+  }
+}
+
+TEST(EmulationTest, ResNet18StemWithItsPool) {
+  const Case c = ResNet18(3)[0];
+  kernels::PoolWindow pool;
+  for (auto& axis : pool.axes) axis = {112, 56, /*kernel=*/3, /*stride=*/2, /*dilation=*/1, 1, 1};
+  EXPECT_EQ(ExpectEqualsCpu(c, 1, {}, &pool), "cuda pooled stem");
+}
+
+TEST(EmulationTest, Pools) {
+  std::set<std::string> names;
+  for (int i = 0; i < 200; ++i) {
+    Case c = RandomCase(4000 + i, 1, /*groups=*/i % 8 == 0);
+    if (i % 2 == 1) c.in_channels = 1 + i / 2 % 4;
+    c.residual_type.reset();
+    if (c.output_type == DType::kF32) c.output_type = DType::kU8;
+    const kernels::PoolWindow pool = RandomPool(i, c);
+    names.insert(ExpectEqualsCpu(c, i, {}, &pool));
+    if (HasFailure()) return;
+  }
+  for (const char* name : {"cuda pooled stem", "cuda gemm 64x64 unaligned, pool", "cuda direct, pool"}) {
+    EXPECT_EQ(names.count(name), 1) << name;
+  }
+}
+
+}  // namespace
+}  // namespace fuselage::int8::conv2d::cuda

@@ -1,0 +1,225 @@
+// From accumulators in mma's layout to the output in memory.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_EPILOGUE_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_EPILOGUE_H_
+
+#include <cstdint>
+
+#include "kernels/int8/conv2d/cuda/params.h"
+
+namespace fuselage::int8::conv2d::cuda {
+
+// A block's tile of the result, kRows output pixels by kColumns output channels, split among its warps.
+template <int kTileRows, int kTileColumns, int kWarpsDown, int kWarpsAcross>
+struct Tile {
+  static constexpr int kRows = kTileRows, kColumns = kTileColumns;
+  static constexpr int kWarps = kWarpsDown * kWarpsAcross;
+  static constexpr int kThreads = kWarps * kWarpSize;
+  static constexpr int kRowFragments = kRows / kWarpsDown / 16;
+  static constexpr int kColumnFragments = kColumns / kWarpsAcross / 8;
+  static_assert(kColumnFragments % 2 == 0, "ldmatrix.x4 loads two at once");
+
+  // The first of a warp.
+  FUSELAGE_DEVICE static int Row(Warp warp) { return warp.index() % kWarpsDown * kRowFragments * 16; }
+  FUSELAGE_DEVICE static int Column(Warp warp) { return warp.index() / kWarpsDown * kColumnFragments * 8; }
+
+  struct Accumulators {
+    Lanes<Vector<int32_t, 4>> fragments[kRowFragments][kColumnFragments];
+  };
+
+  // The result's codes on their way to memory. Rows are a multiple of 16 bytes, and not of 128, apart: the pairs of
+  // codes that a warp stores at once lie in different banks.
+  static constexpr int kStagingPitch = kColumns + 16;
+  static constexpr int kStagingBytes = kRows * kStagingPitch;
+};
+
+// `residual` is there if kResidual, with its top bit as Params::residual_flip wants it.
+template <bool kResidual>
+FUSELAGE_DEVICE uint8_t ToOutputCode(const Params& p, int32_t acc, int32_t bias, float multiplier, uint8_t residual) {
+  float v = ::fuselage::cuda::Rescale(acc + bias, multiplier);
+  if constexpr (kResidual) {
+    v = ::fuselage::cuda::AddResidual(v, residual - p.residual_zero_point, p.residual_multiplier);
+  }
+  return static_cast<uint8_t>(::fuselage::cuda::ToCode(v, p.codes));
+}
+FUSELAGE_DEVICE uint8_t ToOutputCode(const Params& p, int32_t acc, int32_t bias, float multiplier, uint8_t residual) {
+  return p.residual != nullptr ? ToOutputCode<true>(p, acc, bias, multiplier, residual ^ p.residual_flip)
+                               : ToOutputCode<false>(p, acc, bias, multiplier, 0);
+}
+
+FUSELAGE_DEVICE float ToOutputFloat(const Params& p, int32_t acc, int32_t offset, float scale, float bias) {
+  const float v = ::fuselage::cuda::DequantizeAccumulator(acc + offset, scale, bias);
+  return p.float_relu && v < 0 ? 0.0f : v;
+}
+
+// For each pair of neighbouring columns of a thread: constants = load(column); and for each of its rows
+// f(row, column, values, constants), with the accumulators int32_t values[2].
+template <typename Tile, typename Load, typename F>
+FUSELAGE_DEVICE void ForPairs(Warp warp, Thread thread, typename Tile::Accumulators& accumulators, Load load, F f) {
+  FUSELAGE_UNROLL
+  for (int j = 0; j < Tile::kColumnFragments; ++j) {
+    const int column = Tile::Column(warp) + 8 * j + 2 * (thread.lane() % 4);
+    const auto constants = load(column);
+    FUSELAGE_UNROLL
+    for (int i = 0; i < Tile::kRowFragments; ++i) {
+      FUSELAGE_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        const int row = Tile::Row(warp) + 16 * i + 8 * half + thread.lane() / 4;
+        f(row, column, accumulators.fragments[i][j][thread].values + 2 * half, constants);
+      }
+    }
+  }
+}
+
+// Of two neighbouring channels; padded channels have zeros.
+struct ChannelPair {
+  Vector<int32_t, 2> bias;
+  Vector<float, 2> multiplier, float_bias;
+};
+FUSELAGE_DEVICE ChannelPair LoadChannelPair(const Params& p, Thread thread, int channel) {
+  ChannelPair pair = {};
+  pair.bias = thread.Load(reinterpret_cast<const Vector<int32_t, 2>*>(p.bias + channel));
+  pair.multiplier = thread.Load(reinterpret_cast<const Vector<float, 2>*>(p.multiplier + channel));
+  if (p.float_bias != nullptr) {
+    pair.float_bias = thread.Load(reinterpret_cast<const Vector<float, 2>*>(p.float_bias + channel));
+  }
+  return pair;
+}
+
+// Calls f(row, column) for each 16 channels of the tile that are the thread's to copy.
+template <typename Tile, typename F>
+FUSELAGE_DEVICE void ForChunks(Thread thread, F f) {
+  constexpr int kChunks = Tile::kColumns / 16;
+  static_assert(Tile::kRows * kChunks % Tile::kThreads == 0);
+  FUSELAGE_UNROLL
+  for (int i = 0; i < Tile::kRows * kChunks / Tile::kThreads; ++i) {
+    const int chunk = thread.index() + i * Tile::kThreads;
+    f(chunk / kChunks, chunk % kChunks * 16);
+  }
+}
+
+// Stores a block's sums as they are, for Reduce; `partial` is [rows, padded_channels] of its split.
+template <typename Tile>
+FUSELAGE_DEVICE void StorePartial(Block& block, const Params& p, int32_t* partial, int first_row, int first_channel,
+                                  PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators) {
+  block.Phase([&](Warp warp) {
+    warp.ForThreads([&](Thread thread) {
+      ForPairs<Tile>(
+          warp, thread, accumulators[warp], [&](int column) { return partial + first_channel + column; },
+          [&](int row, int, const int32_t* values, int32_t* to) {
+            if (first_row + row >= p.rows) return;
+            to += int64_t{first_row + row} * p.padded_channels;
+            thread.Store(reinterpret_cast<Vector<int32_t, 2>*>(to), Vector<int32_t, 2>{{values[0], values[1]}});
+          });
+    });
+  });
+}
+
+// The codes of a block, into shared memory at [row][kStagingPitch]. If kResidual, residuals are there before.
+template <typename Tile, bool kResidual>
+FUSELAGE_DEVICE void StageCodes(Block& block, const Params& p, int first_channel,
+                                PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators) {
+  block.Phase([&](Warp warp) {
+    warp.ForThreads([&](Thread thread) {
+      ForPairs<Tile>(
+          warp, thread, accumulators[warp],
+          [&](int column) { return LoadChannelPair(p, thread, first_channel + column); },
+          [&](int row, int column, const int32_t* values, const ChannelPair& pair) {
+            const uint32_t offset = row * Tile::kStagingPitch + column;
+            Vector<uint8_t, 2> codes = {};
+            if constexpr (kResidual) codes = thread.LoadShared<Vector<uint8_t, 2>>(offset);
+            FUSELAGE_UNROLL
+            for (int i = 0; i < 2; ++i) {
+              codes.values[i] = ToOutputCode<kResidual>(p, values[i], pair.bias.values[i], pair.multiplier.values[i],
+                                                        codes.values[i]);
+            }
+            thread.StoreShared(offset, codes);
+          });
+    });
+  });
+}
+
+// `codes` of the channels from `channel` on, of which there may be fewer, to `to`. `aligned`: out_channels is a
+// multiple of 16.
+FUSELAGE_DEVICE void StoreChannels(const Params& p, Thread thread, bool aligned, int channel,
+                                   const Vector<uint8_t, 16>& codes, uint8_t* to) {
+  if (aligned) {
+    thread.Store(reinterpret_cast<Vector<uint8_t, 16>*>(to), codes);
+  } else {
+    for (int i = 0; i < 16; ++i) {
+      if (channel + i < p.out_channels) thread.Store(to + i, codes.values[i]);
+    }
+  }
+}
+
+// Stores a block's results; pixel(row) is the output pixel of a row of the tile, negative where there is none. Uses
+// Tile::kStagingBytes of shared memory from its start.
+template <typename Tile, typename Pixel>
+FUSELAGE_DEVICE void StoreOutput(Block& block, const Params& p, int first_channel,
+                                 PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators, Pixel pixel) {
+  if (p.float_bias != nullptr) {
+    block.Phase([&](Warp warp) {
+      warp.ForThreads([&](Thread thread) {
+        ForPairs<Tile>(
+            warp, thread, accumulators[warp],
+            [&](int column) { return LoadChannelPair(p, thread, first_channel + column); },
+            [&](int row, int column, const int32_t* values, const ChannelPair& pair) {
+              const int64_t index = pixel(row);
+              if (index < 0) return;
+              for (int i = 0; i < 2; ++i) {
+                const int channel = first_channel + column + i;
+                if (channel >= p.out_channels) return;
+                thread.Store(static_cast<float*>(p.output) + index * p.out_channels + channel,
+                             ToOutputFloat(p, values[i], pair.bias.values[i], pair.multiplier.values[i],
+                                           pair.float_bias.values[i]));
+              }
+            });
+      });
+    });
+    return;
+  }
+
+  // Rows of whole 16-byte pieces move as such, the others byte by byte.
+  const bool aligned = p.out_channels % 16 == 0;
+  if (p.residual != nullptr) {
+    block.Phase([&](Warp warp) {
+      warp.ForThreads([&](Thread thread) {
+        ForChunks<Tile>(thread, [&](int row, int column) {
+          const int64_t index = pixel(row);
+          const int channel = first_channel + column;
+          Vector<uint8_t, 16> codes = {};
+          if (index >= 0 && channel < p.out_channels) {
+            const uint8_t* from = p.residual + index * p.out_channels + channel;
+            if (aligned) {
+              codes = thread.Load(reinterpret_cast<const Vector<uint8_t, 16>*>(from));
+            } else {
+              for (int i = 0; i < 16; ++i) {
+                if (channel + i < p.out_channels) codes.values[i] = thread.Load(from + i);
+              }
+            }
+          }
+          for (int i = 0; i < 16; ++i) codes.values[i] ^= p.residual_flip;
+          thread.StoreShared(row * Tile::kStagingPitch + column, codes);
+        });
+      });
+    });
+    StageCodes<Tile, true>(block, p, first_channel, accumulators);
+  } else {
+    StageCodes<Tile, false>(block, p, first_channel, accumulators);
+  }
+  block.Phase([&](Warp warp) {
+    warp.ForThreads([&](Thread thread) {
+      ForChunks<Tile>(thread, [&](int row, int column) {
+        const int64_t index = pixel(row);
+        const int channel = first_channel + column;
+        if (index < 0 || channel >= p.out_channels) return;
+        const auto codes = thread.LoadShared<Vector<uint8_t, 16>>(row * Tile::kStagingPitch + column);
+        StoreChannels(p, thread, aligned, channel, codes,
+                      static_cast<uint8_t*>(p.output) + index * p.out_channels + channel);
+      });
+    });
+  });
+}
+
+}  // namespace fuselage::int8::conv2d::cuda
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_CUDA_EPILOGUE_H_

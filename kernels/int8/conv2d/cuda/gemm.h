@@ -1,0 +1,196 @@
+// Implicit GEMM: rows are output pixels, columns output channels, the inner dimension runs over taps and channels.
+//
+// A block computes one tile, in steps of 64 bytes of the inner dimension that go through kStages buffers of shared
+// memory: cp.async fills them kStages - 1 steps ahead, ldmatrix and mma.m16n8k32 empty them. The buffers hold 16-byte
+// pieces, permuted so that neither cp.async nor ldmatrix meets a bank twice. Pixels outside the image come from
+// Params::padding. The grid is [row tiles, column tiles, splits of the inner dimension].
+//
+// Weights are packed [steps, padded_channels, kStep]: what a block fetches in a step is contiguous.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_GEMM_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_GEMM_H_
+
+#include <cstdint>
+
+#include "kernels/int8/conv2d/cuda/epilogue.h"
+#include "kernels/int8/conv2d/cuda/params.h"
+
+namespace fuselage::int8::conv2d::cuda {
+
+// X: uint8_t or int8_t, the input's codes. kAligned: in_channels is a multiple of 16; otherwise input bytes are loaded
+// one by one, which is slow.
+template <typename TileOfBlock, typename X, bool kAligned>
+struct Gemm {
+  using Params = cuda::Params;
+  using Tile = TileOfBlock;
+  static constexpr int kWarps = Tile::kWarps;
+  static constexpr int kStages = 4;
+  static constexpr int kStageBytes = (Tile::kRows + Tile::kColumns) * kStep;
+  static constexpr int kSharedBytes =
+      kStages * kStageBytes > Tile::kStagingBytes ? kStages* kStageBytes : Tile::kStagingBytes;
+
+  FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
+    const int first_row = block.x() * Tile::kRows, first_channel = block.y() * Tile::kColumns;
+    const int first_step = block.z() * p.steps_per_split;
+    const int steps = first_step + p.steps_per_split < p.steps ? p.steps_per_split : p.steps - first_step;
+    PerThread<Cursor, kWarps> cursors;
+    PerWarp<typename Tile::Accumulators, kWarps> accumulators;
+
+    block.Phase([&](Warp warp) {
+      warp.ForThreads([&](Thread thread) {
+        cursors[thread] = MakeCursor(p, thread, first_row, first_channel, first_step);
+        FUSELAGE_UNROLL
+        for (int i = 0; i < Tile::kRowFragments; ++i) {
+          FUSELAGE_UNROLL
+          for (int j = 0; j < Tile::kColumnFragments; ++j) accumulators[warp].fragments[i][j][thread] = {};
+        }
+      });
+      FUSELAGE_UNROLL
+      for (int step = 0; step < kStages - 1; ++step) {
+        if (step < steps)
+          warp.ForThreads([&](Thread thread) { Fetch(p, thread, step * kStageBytes, cursors[thread]); });
+        warp.CommitCopies();
+      }
+      warp.template WaitForCopies<kStages - 2>();
+    });
+    for (int step = 0; step < steps; ++step) {
+      // The buffer that is filled is the one that was emptied before the last barrier.
+      block.Phase([&](Warp warp) {
+        const int ahead = step + kStages - 1;
+        if (ahead < steps) {
+          warp.ForThreads([&](Thread thread) { Fetch(p, thread, ahead % kStages * kStageBytes, cursors[thread]); });
+        }
+        warp.CommitCopies();
+        Multiply(warp, step % kStages * kStageBytes, accumulators[warp]);
+        warp.template WaitForCopies<kStages - 2>();
+      });
+    }
+
+    if (p.partial != nullptr) {
+      int32_t* partial = p.partial + int64_t{block.z()} * p.rows * p.padded_channels;
+      StorePartial<Tile>(block, p, partial, first_row, first_channel, accumulators);
+    } else {
+      StoreOutput<Tile>(block, p, first_channel, accumulators,
+                        [&](int row) { return int64_t{first_row + row < p.rows ? first_row + row : -1}; });
+    }
+  }
+
+ private:
+  // What a thread fetches in each step: one 16-byte column of kFetchedRows rows of pixels, and pieces of weights.
+  static constexpr int kColumns = kStep / 16;
+  static constexpr int kRowsApart = Tile::kThreads / kColumns;
+  static constexpr int kFetchedRows = Tile::kRows / kRowsApart;
+  static constexpr int kFetchedWeights = Tile::kColumns * kColumns / Tile::kThreads;
+  static_assert(Tile::kRows % kRowsApart == 0 && Tile::kColumns * kColumns % Tile::kThreads == 0);
+
+  struct Cursor {
+    int image[kFetchedRows];               // Byte offset of its image.
+    int y[kFetchedRows], x[kFetchedRows];  // Of tap (0, 0), in input pixels.
+    int tap_y, tap_x, channel;             // The place in the inner dimension; tap_y may pass the last tap.
+    const int8_t* weight;
+  };
+
+  // Where piece `column` of a row lies in a buffer. ldmatrix takes eight rows at once, 512 bytes: the permutation
+  // spreads them over all banks.
+  FUSELAGE_DEVICE static uint32_t Place(int row, int column) { return row * kStep + ((column ^ (row >> 1 & 3)) << 4); }
+
+  FUSELAGE_DEVICE static Cursor MakeCursor(const Params& p, Thread thread, int first_row, int first_channel,
+                                           int first_step) {
+    Cursor c;
+    FUSELAGE_UNROLL
+    for (int i = 0; i < kFetchedRows; ++i) {
+      const int row = first_row + thread.index() / kColumns + i * kRowsApart;
+      const int x = row % p.out_width, line = row / p.out_width;
+      c.image[i] = line / p.out_height * (p.in_height * p.in_width * p.in_channels);
+      c.y[i] = line % p.out_height * p.stride_y - p.pad_top;
+      c.x[i] = x * p.stride_x - p.pad_left;
+      if (row >= p.rows) c.image[i] = 0, c.y[i] = -(1 << 30);  // Outside of any image.
+    }
+    const int inner = first_step * kStep + thread.index() % kColumns * 16;
+    const int tap = inner / p.tap_channels;
+    c.channel = inner % p.tap_channels;
+    c.tap_y = tap / p.kernel_width * p.dilation_y;
+    c.tap_x = tap % p.kernel_width * p.dilation_x;
+    c.weight = p.weight + (int64_t{first_step} * p.padded_channels + first_channel) * kStep + thread.index() * 16;
+    return c;
+  }
+
+  // Fetches the cursor's part of a step into the buffer at `stage`, and moves on to the next step.
+  FUSELAGE_DEVICE static void Fetch(const Params& p, Thread thread, uint32_t stage, Cursor& c) {
+    FUSELAGE_UNROLL
+    for (int i = 0; i < kFetchedRows; ++i) {
+      const int y = c.y[i] + c.tap_y, x = c.x[i] + c.tap_x;
+      const bool inside = static_cast<unsigned>(y) < static_cast<unsigned>(p.in_height) &&
+                          static_cast<unsigned>(x) < static_cast<unsigned>(p.in_width);
+      const uint8_t* from =
+          inside ? p.input + (c.image[i] + (y * p.in_width + x) * p.in_channels + c.channel) : p.padding;
+      const uint32_t to = stage + Place(thread.index() / kColumns + i * kRowsApart, thread.index() % kColumns);
+      if constexpr (kAligned) {
+        thread.CopyAsync16(to, from);
+      } else {
+        // Channels past the last, like taps past the last, meet weights of zero.
+        const int channels = inside ? p.in_channels - c.channel : 16;
+        Vector<uint8_t, 16> bytes;
+        FUSELAGE_UNROLL
+        for (int j = 0; j < 16; ++j) bytes.values[j] = j < channels ? thread.Load(from + j) : uint8_t{0};
+        thread.StoreShared(to, bytes);
+      }
+    }
+    FUSELAGE_UNROLL
+    for (int i = 0; i < kFetchedWeights; ++i) {
+      const int piece = thread.index() + i * Tile::kThreads;
+      thread.CopyAsync16(stage + Tile::kRows * kStep + Place(piece / kColumns, piece % kColumns),
+                         c.weight + i * Tile::kThreads * 16);
+    }
+    c.weight += int64_t{p.padded_channels} * kStep;
+    c.channel += kStep;
+    while (c.channel >= p.tap_channels) {
+      c.channel -= p.tap_channels;
+      c.tap_x += p.dilation_x;
+      if (c.tap_x >= p.kernel_width * p.dilation_x) {
+        c.tap_x = 0;
+        c.tap_y += p.dilation_y;
+      }
+    }
+  }
+
+  FUSELAGE_DEVICE static void Multiply(Warp warp, uint32_t stage, typename Tile::Accumulators& accumulators) {
+    FUSELAGE_UNROLL
+    for (int half = 0; half < kStep / 32; ++half) {
+      Lanes<Vector<uint32_t, 4>> a[Tile::kRowFragments];
+      Lanes<uint32_t> b[Tile::kColumnFragments][2];
+      FUSELAGE_UNROLL
+      for (int i = 0; i < Tile::kRowFragments; ++i) {
+        Lanes<uint32_t> offsets;
+        warp.ForThreads([&](Thread thread) {
+          const int row = Tile::Row(warp) + 16 * i + thread.lane() % 16;
+          offsets[thread] = stage + Place(row, 2 * half + thread.lane() / 16);
+        });
+        warp.LoadMatrices(offsets, &a[i]);
+      }
+      FUSELAGE_UNROLL
+      for (int j = 0; j < Tile::kColumnFragments; j += 2) {
+        Lanes<uint32_t> offsets;
+        Lanes<Vector<uint32_t, 4>> pair;
+        warp.ForThreads([&](Thread thread) {
+          const int row = Tile::Column(warp) + 8 * j + thread.lane() / 16 * 8 + thread.lane() % 8;
+          offsets[thread] = stage + Tile::kRows * kStep + Place(row, 2 * half + thread.lane() / 8 % 2);
+        });
+        warp.LoadMatrices(offsets, &pair);
+        warp.ForThreads([&](Thread thread) {
+          for (int i = 0; i < 4; ++i) b[j + i / 2][i % 2][thread] = pair[thread].values[i];
+        });
+      }
+      FUSELAGE_UNROLL
+      for (int i = 0; i < Tile::kRowFragments; ++i) {
+        FUSELAGE_UNROLL
+        for (int j = 0; j < Tile::kColumnFragments; ++j) {
+          warp.template MultiplyCodes<X>(a[i], b[j][0], b[j][1], &accumulators.fragments[i][j]);
+        }
+      }
+    }
+  }
+};
+
+}  // namespace fuselage::int8::conv2d::cuda
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_CUDA_GEMM_H_

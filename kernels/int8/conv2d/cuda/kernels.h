@@ -1,0 +1,53 @@
+// All compiled kernels, by KernelId.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_KERNELS_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_KERNELS_H_
+
+#include "kernels/int8/conv2d/cuda/direct.h"
+#include "kernels/int8/conv2d/cuda/gemm.h"
+#include "kernels/int8/conv2d/cuda/kernel_id.h"
+#include "kernels/int8/conv2d/cuda/pool.h"
+#include "kernels/int8/conv2d/cuda/reduce.h"
+#include "kernels/int8/conv2d/cuda/stem.h"
+
+namespace fuselage::int8::conv2d::cuda {
+
+// The tile of kTiles[i].
+template <int i, int kWarpsDown>
+using TileAt = Tile<kTiles[i].rows, kTiles[i].columns, kWarpsDown, kTiles[i].warps / kWarpsDown>;
+
+template <typename X, typename F>
+auto WithGemm(const KernelId& id, F f) {
+  if (!id.aligned) return f(Gemm<TileAt<kUnalignedTile, 2>, X, false>());
+  switch (id.tile) {
+    case 0: return f(Gemm<TileAt<0, 2>, X, true>());
+    case 1: return f(Gemm<TileAt<1, 2>, X, true>());
+    case 2: return f(Gemm<TileAt<2, 2>, X, true>());
+    default: return f(Gemm<TileAt<3, 1>, X, true>());
+  }
+}
+
+inline int GemmSharedBytes(const KernelId& id) {
+  return WithGemm<uint8_t>(id, [](auto kernel) { return decltype(kernel)::kSharedBytes; });
+}
+
+template <typename X, typename F>
+auto WithKernelOf(const KernelId& id, F f) {
+  switch (id.family) {
+    case Family::kGemm: return WithGemm<X>(id, f);
+    case Family::kStem: return f(Stem<X, false>());
+    case Family::kPooledStem: return f(Stem<X, true>());
+    default: return f(Direct<X>());
+  }
+}
+
+// f(kernel), with the kernel's struct.
+template <typename F>
+auto WithKernel(const KernelId& id, F f) {
+  if (id.family == Family::kReduce) return f(Reduce());
+  if (id.family == Family::kPool) return f(Pool());
+  return id.is_signed ? WithKernelOf<int8_t>(id, f) : WithKernelOf<uint8_t>(id, f);
+}
+
+}  // namespace fuselage::int8::conv2d::cuda
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_CUDA_KERNELS_H_

@@ -1,0 +1,73 @@
+// What the CUDA kernels of int8.conv2d are given: plain data, one struct for all of them.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_PARAMS_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_PARAMS_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/arithmetic.h"
+#include "kernels/cuda/block.h"
+
+namespace fuselage::int8::conv2d::cuda {
+
+using ::fuselage::cuda::Block;
+using ::fuselage::cuda::kWarpSize;
+using ::fuselage::cuda::Lanes;
+using ::fuselage::cuda::PerThread;
+using ::fuselage::cuda::PerWarp;
+using ::fuselage::cuda::Thread;
+using ::fuselage::cuda::Vector;
+using ::fuselage::cuda::Warp;
+
+// The bytes of the inner dimension that a block multiplies between two barriers.
+constexpr int kStep = 64;
+
+struct Params {
+  // Operands, NHWC.
+  const uint8_t* input;     // The bits of the codes.
+  const uint8_t* residual;  // Null: none.
+  void* output;             // Codes, or floats where float_bias is there.
+  int32_t* partial;         // [splits, rows, padded_channels]: sums that Reduce adds; null: none.
+
+  // Constants. Those by output channel have padded_channels values.
+  const int8_t* weight;     // Packed as each kernel says.
+  const uint8_t* padding;   // 16 times the input's zero point.
+  const int32_t* bias;      // b32, or -z_x * sum w where the output is float.
+  const float* multiplier;  // m, or s_x * s_w.
+  const float* float_bias;  // Null: the output is codes.
+  int padded_channels;      // Output channels, up to a whole number of tiles.
+
+  int rows;  // Output pixels: batch * out_height * out_width.
+  int in_channels, in_height, in_width;
+  int out_channels, out_height, out_width;
+  int kernel_height, kernel_width;
+  int stride_y, stride_x;
+  int pad_top, pad_left;
+  int dilation_y, dilation_x;
+  int groups;
+
+  // Gemm: the inner dimension is [kernel_height, kernel_width, tap_channels], and zeros up to `steps` of kStep.
+  int tap_channels;  // Input channels, up to a multiple of 16.
+  int steps;
+  int steps_per_split;
+  int splits;
+
+  // A max pool of the output codes, which `output` then has instead. Padding loses against every code.
+  struct Pool {
+    int out_height, out_width;
+    int kernel_y, kernel_x;
+    int stride_y, stride_x;
+    int pad_top, pad_left;
+    int dilation_y, dilation_x;
+  } pool;
+
+  ::fuselage::cuda::CodeOutput codes;  // Their low bytes are the output.
+  bool float_relu;
+  // i8 codes as u8 codes: with the top bit flipped, 0x80, and the zero point moved by 128.
+  uint8_t output_flip, residual_flip;
+  int32_t residual_zero_point;
+  float residual_multiplier;
+};
+
+}  // namespace fuselage::int8::conv2d::cuda
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_CUDA_PARAMS_H_

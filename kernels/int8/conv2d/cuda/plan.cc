@@ -1,0 +1,295 @@
+#include "kernels/int8/conv2d/cuda/plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/int8/conv2d/cuda/kernels.h"
+
+namespace fuselage::int8::conv2d::cuda {
+namespace {
+
+using ::fuselage::cuda::DeviceProperties;
+
+constexpr int64_t kIntMax = std::numeric_limits<int32_t>::max();
+constexpr int kSharedBytesWithoutOptIn = 48 << 10;
+constexpr int kMaxGridY = 65535;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t RoundUp(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
+
+// Pixel coordinates, outside of the image too, stay far from the ends of int.
+bool SmallCoordinates(const Geometry& g) {
+  constexpr int64_t kLarge = 1 << 28;
+  const auto last = [](int64_t out, int64_t stride, int64_t kernel, int64_t dilation) {
+    return (out + StemLayout::kTileWidth) * stride + (kernel + StemLayout::kTaps) * dilation;
+  };
+  return last(g.out_height, g.stride_y, g.kernel_height, g.dilation_y) < kLarge &&
+         last(g.out_width, g.stride_x, g.kernel_width, g.dilation_x) < kLarge && g.pad_top < kLarge &&
+         g.pad_left < kLarge;
+}
+
+int64_t TapChannels(const Geometry& g) { return RoundUp(g.in_channels, 16); }
+int64_t InnerBytes(const Geometry& g) { return TapChannels(g) * g.kernel_height * g.kernel_width; }
+
+Params ParamsOf(const Problem& problem) {
+  const Geometry& g = problem.geometry;
+  const kernels::Epilogue& e = *problem.epilogue;
+  Params p = {};
+  p.rows = g.batch * g.out_height * g.out_width;
+  p.in_channels = g.in_channels, p.in_height = g.in_height, p.in_width = g.in_width;
+  p.out_channels = g.out_channels, p.out_height = g.out_height, p.out_width = g.out_width;
+  p.kernel_height = g.kernel_height, p.kernel_width = g.kernel_width;
+  p.stride_y = g.stride_y, p.stride_x = g.stride_x;
+  p.pad_top = g.pad_top, p.pad_left = g.pad_left;
+  p.dilation_y = g.dilation_y, p.dilation_x = g.dilation_x;
+  p.groups = g.groups;
+  p.splits = 1;
+  p.float_relu = problem.relu;
+  p.codes = {e.zero_point, e.range.lo, e.range.hi};
+  p.output_flip = problem.output_type == DType::kI8 ? 0x80 : 0;
+  p.residual_flip = problem.residual_type == DType::kI8 ? 0x80 : 0;
+  p.residual_zero_point = e.residual_zero_point + p.residual_flip;
+  p.residual_multiplier = e.residual_multiplier;
+  return p;
+}
+
+bool GemmRuns(const Problem& problem) {
+  const Geometry& g = problem.geometry;
+  return g.groups == 1 && SmallCoordinates(g) && InnerBytes(g) < kIntMax / 2 &&
+         int64_t{g.batch} * g.in_height * g.in_width * g.in_channels <= kIntMax &&
+         CeilDiv(g.out_channels, kTiles[kTileCount - 1].columns) <= kMaxGridY;
+}
+
+bool StemRuns(const Problem& problem, const Params& params, bool pooled) {
+  const Geometry& g = problem.geometry;
+  const StemLayout layout(params, pooled);
+  return g.groups == 1 && g.in_channels <= 4 && g.kernel_width <= StemLayout::kTaps && g.kernel_height <= 256 &&
+         SmallCoordinates(g) && layout.bytes() <= kSharedBytesWithoutOptIn && layout.step_y > 0 && layout.step_x > 0 &&
+         int64_t{g.batch} * layout.down * layout.across <= kIntMax &&
+         CeilDiv(g.out_channels, StemLayout::kTileChannels) <= kMaxGridY;
+}
+
+// Does a tile have few pixels that others compute too?
+bool PooledStemWorthwhile(const Params& p) {
+  const StemLayout layout(p, /*pooled=*/true);
+  return 4 * layout.step_y * p.pool.stride_y * layout.step_x * p.pool.stride_x >=
+         StemLayout::TileHeight(true) * StemLayout::kTileWidth;
+}
+
+bool SetPool(const kernels::PoolWindow& window, Params& p) {
+  for (const auto& axis : window.axes) {
+    constexpr int64_t kLarge = 1 << 28;
+    if (axis.out * axis.stride + axis.kernel * axis.dilation + axis.pad_begin >= kLarge) return false;
+  }
+  const auto &y = window.axes[0], &x = window.axes[1];
+  p.pool = {static_cast<int>(y.out),       static_cast<int>(x.out),       static_cast<int>(y.kernel),
+            static_cast<int>(x.kernel),    static_cast<int>(y.stride),    static_cast<int>(x.stride),
+            static_cast<int>(y.pad_begin), static_cast<int>(x.pad_begin), static_cast<int>(y.dilation),
+            static_cast<int>(x.dilation)};
+  return true;
+}
+
+}  // namespace
+
+template <typename T>
+int64_t Plan::Append(const std::vector<T>& values) {
+  const int64_t offset = RoundUp(constants_.size(), kAlignment);
+  constants_.resize(offset + values.size() * sizeof(T));
+  std::memcpy(constants_.data() + offset, values.data(), values.size() * sizeof(T));
+  return offset;
+}
+
+void Plan::AddConstants(const Problem& problem, const std::vector<int8_t>& weight) {
+  const kernels::Epilogue& e = *problem.epilogue;
+  const bool is_float = problem.output_type == DType::kF32;
+  const auto padded = [&](auto values) {
+    values.resize(params_.padded_channels);
+    return values;
+  };
+  offsets_.weight = Append(weight);
+  offsets_.padding = Append(std::vector<uint8_t>(16, static_cast<uint8_t>(problem.input_zero_point)));
+  offsets_.bias = Append(padded(is_float ? e.offset : e.bias));
+  offsets_.multiplier = Append(padded(is_float ? e.float_scale : e.multiplier));
+  if (is_float) offsets_.float_bias = Append(padded(e.float_bias));
+}
+
+void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, const PlanOptions& options) {
+  const Geometry& g = problem.geometry;
+  Params& p = params_;
+  KernelId id;
+  id.family = Family::kGemm;
+  id.is_signed = problem.input_type == DType::kI8;
+  id.aligned = g.in_channels % 16 == 0;
+  p.tap_channels = static_cast<int>(TapChannels(g));
+  p.steps = static_cast<int>(CeilDiv(InnerBytes(g), kStep));
+  Tiling tiling = {kUnalignedTile, 1};
+  if (id.aligned) {
+    tiling = options.tiling ? *options.tiling : ChooseTiling({p.rows, p.out_channels, p.steps}, device, TunedTilings());
+  }
+  id.tile = tiling.tile;
+  const TileSize& tile = kTiles[tiling.tile];
+  p.padded_channels = static_cast<int>(RoundUp(g.out_channels, tile.columns));
+  p.steps_per_split = static_cast<int>(CeilDiv(p.steps, tiling.splits));
+  p.splits = static_cast<int>(CeilDiv(p.steps, p.steps_per_split));  // None is empty.
+
+  std::vector<int8_t> weight(int64_t{p.steps} * p.padded_channels * kStep);
+  const int taps = g.kernel_height * g.kernel_width;
+  for (int64_t oc = 0; oc < g.out_channels; ++oc) {
+    for (int64_t ic = 0; ic < g.in_channels; ++ic) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const int64_t inner = tap * p.tap_channels + ic;
+        weight[(inner / kStep * p.padded_channels + oc) * kStep + inner % kStep] =
+            problem.weight[(oc * g.in_channels + ic) * taps + tap];
+      }
+    }
+  }
+  AddConstants(problem, weight);
+
+  launches_.push_back({id,
+                       {static_cast<int>(CeilDiv(p.rows, tile.rows)), p.padded_channels / tile.columns, p.splits},
+                       GemmSharedBytes(id),
+                       p});
+  if (p.splits == 1) return;
+  partial_bytes_ = int64_t{4} * p.splits * p.rows * p.padded_channels;
+  KernelId reduce;
+  reduce.family = Family::kReduce;
+  launches_.push_back(
+      {reduce, {static_cast<int>(CeilDiv(int64_t{p.rows} * p.padded_channels, Reduce::kPerBlock)), 1, 1}, 0, p});
+}
+
+void Plan::PlanStem(const Problem& problem, bool pooled) {
+  const Geometry& g = problem.geometry;
+  Params& p = params_;
+  p.padded_channels = static_cast<int>(RoundUp(g.out_channels, StemLayout::kTileChannels));
+  std::vector<int8_t> weight(int64_t{p.padded_channels} * g.kernel_height * StemLayout::kRowBytes);
+  const int8_t* from = problem.weight;
+  for (int64_t oc = 0; oc < g.out_channels; ++oc) {
+    for (int64_t ic = 0; ic < g.in_channels; ++ic) {
+      for (int64_t y = 0; y < g.kernel_height; ++y) {
+        for (int64_t x = 0; x < g.kernel_width; ++x) {
+          weight[(oc * g.kernel_height + y) * StemLayout::kRowBytes + 4 * x + ic] = *from++;
+        }
+      }
+    }
+  }
+  AddConstants(problem, weight);
+
+  const StemLayout layout(p, pooled);
+  KernelId id;
+  id.family = pooled ? Family::kPooledStem : Family::kStem;
+  id.is_signed = problem.input_type == DType::kI8;
+  // The results replace weights and pixels.
+  const int staging_bytes =
+      pooled ? Stem<uint8_t, true>::Tile::kStagingBytes : Stem<uint8_t, false>::Tile::kStagingBytes;
+  const int64_t shared_bytes = std::max<int64_t>(layout.bytes(), staging_bytes);
+  launches_.push_back({id,
+                       {g.batch * layout.down * layout.across, p.padded_channels / StemLayout::kTileChannels, 1},
+                       static_cast<int>(shared_bytes),
+                       p});
+}
+
+void Plan::PlanDirect(const Problem& problem) {
+  const Geometry& g = problem.geometry;
+  Params& p = params_;
+  p.padded_channels = g.out_channels;
+  const int taps = g.kernel_height * g.kernel_width, channels = g.group_in_channels();
+  std::vector<int8_t> weight(int64_t{g.out_channels} * channels * taps);
+  for (int64_t oc = 0; oc < g.out_channels; ++oc) {
+    for (int64_t ic = 0; ic < channels; ++ic) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        weight[(oc * taps + tap) * channels + ic] = problem.weight[(oc * channels + ic) * taps + tap];
+      }
+    }
+  }
+  AddConstants(problem, weight);
+  KernelId id;
+  id.is_signed = problem.input_type == DType::kI8;
+  const int64_t outputs = int64_t{p.rows} * p.out_channels;
+  launches_.push_back({id, {static_cast<int>(CeilDiv(outputs, Direct<uint8_t>::kPerBlock)), 1, 1}, 0, p});
+}
+
+void Plan::PlanPool() {
+  const Params& p = params_;
+  codes_bytes_ = RoundUp(int64_t{p.rows} * p.out_channels, kAlignment);
+  const int64_t batch = p.rows / p.out_height / p.out_width;
+  KernelId id;
+  id.family = Family::kPool;
+  const int64_t outputs = batch * p.pool.out_height * p.pool.out_width * p.out_channels;
+  launches_.push_back({id, {static_cast<int>(CeilDiv(outputs, Pool::kPerBlock)), 1, 1}, 0, p});
+}
+
+absl::StatusOr<Plan> Plan::Make(const Problem& problem, const kernels::PoolWindow* pool, const DeviceProperties& device,
+                                const PlanOptions& options) {
+  const Geometry& g = problem.geometry;
+  const double rows = 1.0 * g.batch * g.out_height * g.out_width;
+  if (rows > kIntMax || rows * g.out_channels / Direct<uint8_t>::kPerBlock > kIntMax) {
+    return absl::UnimplementedError("int8.conv2d: more than 2^31 output pixels");
+  }
+  Plan plan;
+  Params& params = plan.params_;
+  params = ParamsOf(problem);
+  if (pool != nullptr) {
+    if (problem.has_residual || problem.output_type == DType::kF32) {
+      return absl::UnimplementedError("a max pool of a convolution with a residual or a float output");
+    }
+    if (!SetPool(*pool, params)) return absl::UnimplementedError("a max pool of more than 2^28 pixels in a line");
+  }
+  const bool pooled_stem = pool != nullptr && StemRuns(problem, params, /*pooled=*/true);
+  const bool stem = StemRuns(problem, params, /*pooled=*/false);
+  const Family family = options.family                                ? *options.family
+                        : pooled_stem && PooledStemWorthwhile(params) ? Family::kPooledStem
+                        : stem                                        ? Family::kStem
+                        : GemmRuns(problem)                           ? Family::kGemm
+                                                                      : Family::kDirect;
+  if ((family == Family::kPooledStem && !pooled_stem) || (family == Family::kStem && !stem) ||
+      (family == Family::kGemm && !GemmRuns(problem))) {
+    return absl::FailedPreconditionError("int8.conv2d: the kernel asked for does not run this");
+  }
+  switch (family) {
+    case Family::kGemm: plan.PlanGemm(problem, device, options); break;
+    case Family::kStem: plan.PlanStem(problem, /*pooled=*/false); break;
+    case Family::kPooledStem: plan.PlanStem(problem, /*pooled=*/true); break;
+    default: plan.PlanDirect(problem);
+  }
+  if (pool != nullptr && family != Family::kPooledStem) plan.PlanPool();
+  return plan;
+}
+
+std::string Plan::name() const {
+  const KernelId& id = launches_[0].id;
+  std::string name;
+  switch (id.family) {
+    case Family::kStem: name = "cuda stem"; break;
+    case Family::kPooledStem: name = "cuda pooled stem"; break;
+    case Family::kGemm:
+      name = absl::StrCat("cuda gemm ", kTiles[id.tile].rows, "x", kTiles[id.tile].columns,
+                          id.aligned ? "" : " unaligned");
+      break;
+    default: name = "cuda direct";
+  }
+  if (partial_bytes_ > 0) absl::StrAppend(&name, " split ", params_.splits);
+  if (codes_bytes_ > 0) name += ", pool";
+  return name;
+}
+
+Launch Plan::Bind(const Launch& launch, const Arguments& arguments, const void* constants, void* scratch) const {
+  const auto* base = static_cast<const uint8_t*>(constants);
+  auto* codes = static_cast<uint8_t*>(scratch);
+  const bool is_pool = launch.id.family == Family::kPool;
+  Launch bound = launch;
+  Params& p = bound.params;
+  p.input = is_pool ? codes : static_cast<const uint8_t*>(arguments.input);
+  p.residual = static_cast<const uint8_t*>(arguments.residual);
+  p.output = is_pool || codes_bytes_ == 0 ? arguments.output : codes;
+  p.partial = partial_bytes_ > 0 ? reinterpret_cast<int32_t*>(codes + codes_bytes_) : nullptr;
+  p.weight = reinterpret_cast<const int8_t*>(base + offsets_.weight);
+  p.padding = base + offsets_.padding;
+  p.bias = reinterpret_cast<const int32_t*>(base + offsets_.bias);
+  p.multiplier = reinterpret_cast<const float*>(base + offsets_.multiplier);
+  p.float_bias = offsets_.float_bias < 0 ? nullptr : reinterpret_cast<const float*>(base + offsets_.float_bias);
+  return bound;
+}
+
+}  // namespace fuselage::int8::conv2d::cuda

@@ -1,0 +1,255 @@
+#include "kernels/int8/conv2d/cuda/testing.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "ir/base/check.h"
+#include "kernels/int8/conv2d/conv2d.h"
+#include "kernels/int8/conv2d/cuda/kernels.h"
+#include "kernels/int8/conv2d/cuda/pooled_conv.h"
+
+namespace fuselage::int8::conv2d::cuda {
+namespace {
+
+// Aligned as device memory is, with bytes around it that nobody may touch.
+class Memory {
+ public:
+  explicit Memory(int64_t bytes, uint8_t fill = 0xa5) : bytes_(bytes), storage_(bytes + 3 * kAround, fill) {
+    const auto address = reinterpret_cast<uintptr_t>(storage_.data()) + kAround;
+    data_ = storage_.data() + kAround + (kAround - address % kAround) % kAround;
+  }
+  Memory(const void* data, int64_t bytes) : Memory(bytes) {
+    if (bytes > 0) std::memcpy(data_, data, bytes);
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  uint8_t* data() { return bytes_ == 0 ? nullptr : data_; }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr int64_t kAround = 256;
+  int64_t bytes_;
+  std::vector<uint8_t> storage_;
+  uint8_t* data_;
+};
+
+// The largest code of each window, from convolved ones.
+std::vector<uint8_t> Pooled(const Case& c, const uint8_t* codes, const kernels::PoolWindow& pool) {
+  const auto &height = pool.axes[0], &width = pool.axes[1];
+  const int lowest = c.output_type == DType::kU8 ? 0 : -128;
+  std::vector<uint8_t> result;
+  for (int64_t n = 0; n < c.batch; ++n) {
+    for (int64_t out_y = 0; out_y < height.out; ++out_y) {
+      for (int64_t out_x = 0; out_x < width.out; ++out_x) {
+        for (int64_t channel = 0; channel < c.out_channels; ++channel) {
+          int largest = lowest;
+          for (int64_t tap_y = 0; tap_y < height.kernel; ++tap_y) {
+            for (int64_t tap_x = 0; tap_x < width.kernel; ++tap_x) {
+              const int64_t y = out_y * height.stride - height.pad_begin + tap_y * height.dilation;
+              const int64_t x = out_x * width.stride - width.pad_begin + tap_x * width.dilation;
+              if (y < 0 || y >= height.in || x < 0 || x >= width.in) continue;
+              const uint8_t code = codes[((n * height.in + y) * width.in + x) * c.out_channels + channel];
+              largest = std::max<int>(largest, c.output_type == DType::kU8 ? code : static_cast<int8_t>(code));
+            }
+          }
+          result.push_back(static_cast<uint8_t>(largest));
+        }
+      }
+    }
+  }
+  return result;
+}
+
+// Multiplicative congruential: shapes only.
+class Picker {
+ public:
+  explicit Picker(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x1234567) {}
+  int operator()(int count) {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<int>((state_ >> 33) % count);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+}  // namespace
+
+kernels::KernelDesc PooledDesc(const Instance& instance, const kernels::PoolWindow& pool) {
+  kernels::KernelDesc desc = instance.Desc();
+  desc.op = "int8.conv2d_max_pool2d";
+  desc.inputs.resize(1);
+  const auto &y = pool.axes[0], &x = pool.axes[1];
+  desc.attributes.emplace("pool_kernel_size", std::vector<int64_t>{y.kernel, x.kernel});
+  desc.attributes.emplace("pool_stride", std::vector<int64_t>{y.stride, x.stride});
+  desc.attributes.emplace("pool_padding", std::vector<int64_t>{y.pad_begin, x.pad_begin, y.pad_end, x.pad_end});
+  desc.attributes.emplace("pool_dilation", std::vector<int64_t>{y.dilation, x.dilation});
+  desc.attributes.emplace("pool_ceil_mode", false);
+  desc.outputs[0].shape[2] = y.out;
+  desc.outputs[0].shape[3] = x.out;
+  return desc;
+}
+
+absl::StatusOr<Plan> PlanOf(const kernels::KernelDesc& desc, const PlanOptions& options,
+                            const ::fuselage::cuda::DeviceProperties& device) {
+  PooledConv parts;
+  parts.conv = desc;
+  const bool pooled = desc.op != "int8.conv2d";
+  if (pooled) {
+    ASSIGN_OR_RETURN(parts, SplitPool(desc));
+  }
+  absl::StatusOr<Plan> plan = absl::UnknownError("");
+  const auto kernel =
+      CreateWith(parts.conv, [&](const Problem& problem) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
+        plan = Plan::Make(problem, pooled ? &parts.pool : nullptr, device, options);
+        return absl::CancelledError("the plan is all that is wanted");
+      });
+  if (kernel.status().code() != absl::StatusCode::kCancelled) return kernel.status();
+  return plan;
+}
+
+absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& instance, int64_t bytes) {
+  Memory input(instance.input.data(), instance.input.size());
+  Memory residual(instance.residual.data(), instance.residual.size());
+  Memory constants(plan.constants().data(), plan.constants().size());
+  Memory output(bytes), scratch(plan.scratch_bytes());
+  ::fuselage::cuda::Emulator emulator;
+  emulator.AllowReads("input", input.data(), input.bytes());
+  emulator.AllowReads("residual", residual.data(), residual.bytes());
+  emulator.AllowReads("constants", constants.data(), constants.bytes());
+  emulator.AllowWrites("output", output.data(), output.bytes());
+  emulator.AllowWrites("scratch", scratch.data(), scratch.bytes());
+  Arguments arguments;
+  arguments.input = input.data();
+  arguments.residual = residual.data();
+  arguments.output = output.data();
+  for (const Launch& launch : plan.launches()) {
+    const Launch bound = plan.Bind(launch, arguments, constants.data(), scratch.data());
+    WithKernel(bound.id,
+               [&](auto kernel) { emulator.Launch<decltype(kernel)>(bound.grid, bound.shared_bytes, bound.params); });
+  }
+  if (!emulator.error().empty()) return absl::InternalError(emulator.error());
+  if (emulator.matrix_conflicts() > 0) return absl::InternalError("ldmatrix meets a bank twice");
+  return std::vector<uint8_t>(output.data(), output.data() + output.bytes());
+}
+
+std::vector<uint8_t> OnCpu(const Instance& instance, const kernels::PoolWindow* pool) {
+  kernels::KernelDesc desc = instance.Desc();
+  desc.isa = kernels::BestIsa();
+  const auto kernel = conv2d::Create(desc);
+  FUSELAGE_CHECK(kernel.ok());
+  Memory input(instance.input.data(), instance.input.size());
+  Memory residual(instance.residual.data(), instance.residual.size());
+  Memory output((*kernel)->outputs()[0].byte_size()), scratch((*kernel)->scratch_bytes());
+  kernels::Serial serial;
+  kernels::RunContext context;
+  context.parallel = &serial;
+  context.scratch = {scratch.data(), scratch.bytes()};
+  const absl::Status status = (*kernel)->Run({{input.data(), input.bytes()}, {residual.data(), residual.bytes()}},
+                                             {{output.data(), output.bytes()}}, context);
+  FUSELAGE_CHECK(status.ok());
+  if (pool != nullptr) return Pooled(instance.shape, output.data(), *pool);
+  return std::vector<uint8_t>(output.data(), output.data() + output.bytes());
+}
+
+Case RandomCase(uint64_t seed, int in_channels_multiple, bool groups) {
+  Picker pick(seed);
+  const DType codes[] = {DType::kU8, DType::kI8};
+  const auto zero_point = [&](DType dtype) {
+    const int lo = dtype == DType::kU8 ? 0 : -128;
+    const int choices[] = {lo, lo + 255, lo + 128, lo + 3};
+    return choices[pick(4)];
+  };
+  Case c;
+  c.batch = 1 + pick(3);
+  c.groups = groups ? 2 + pick(3) : 1;
+  c.in_channels = c.groups * in_channels_multiple * (1 + pick(in_channels_multiple >= 16 ? 6 : 20));
+  const int channels[] = {1 + pick(150), 16 * (1 + pick(12)), 4 * (1 + pick(40)), 64 << pick(2)};
+  c.out_channels = c.groups * (groups ? 1 + pick(20) : channels[pick(4)]);
+  c.height = 1 + pick(14);
+  c.width = 1 + pick(20);
+  const int kernel_sizes[] = {1, 1, 2, 3, 3, 3, 5, 7};
+  c.kernel_height = kernel_sizes[pick(8)];
+  c.kernel_width = pick(3) == 0 ? kernel_sizes[pick(8)] : c.kernel_height;
+  c.stride_y = 1 + pick(5) / 2;
+  c.stride_x = pick(4) == 0 ? 1 + pick(3) : c.stride_y;
+  c.dilation_y = 1 + pick(6) / 4;
+  c.dilation_x = 1 + pick(6) / 4;
+  c.height = std::max(c.height, c.dilation_y * (c.kernel_height - 1) + 1 - c.kernel_height);
+  c.width = std::max(c.width, c.dilation_x * (c.kernel_width - 1) + 1 - c.kernel_width);
+  c.top = pick(c.kernel_height + 1);
+  c.left = pick(c.kernel_width + 1);
+  c.bottom = std::max(pick(c.kernel_height + 1), c.dilation_y * (c.kernel_height - 1) + 1 - c.height - c.top);
+  c.right = std::max(pick(c.kernel_width + 1), c.dilation_x * (c.kernel_width - 1) + 1 - c.width - c.left);
+  c.relu = pick(2) == 0;
+  c.per_channel = pick(4) != 0;
+  const DType biases[] = {DType::kF32, DType::kI32, DType::kBool};
+  c.bias = biases[pick(3)];
+  c.input_type = codes[pick(2)];
+  c.input_zero_point = zero_point(c.input_type);
+  c.output_type = pick(6) == 0 ? DType::kF32 : codes[pick(2)];
+  if (c.output_type != DType::kF32) {
+    c.output_zero_point = zero_point(c.output_type);
+    if (pick(3) == 0) {
+      c.residual_type = codes[pick(2)];
+      c.residual_zero_point = zero_point(*c.residual_type);
+    }
+  }
+  const Fill fills[] = {Fill::kRandom, Fill::kRandom, Fill::kRandom, Fill::kSaturated, Fill::kAlternating};
+  c.fill = fills[pick(5)];
+  FUSELAGE_CHECK(c.valid());
+  return c;
+}
+
+kernels::PoolWindow RandomPool(uint64_t seed, const Case& c) {
+  Picker pick(seed);
+  kernels::PoolWindow window;
+  window.batch = c.batch;
+  window.channels = c.out_channels;
+  for (int i = 0; i < 2; ++i) {
+    auto& axis = window.axes[i];
+    axis.in = i == 0 ? c.out_height() : c.out_width();
+    axis.kernel = 1 + pick(4);
+    axis.stride = 1 + pick(3);
+    axis.dilation = 1 + pick(5) / 4;
+    axis.pad_begin = pick(static_cast<int>(axis.kernel));
+    axis.pad_end = std::max<int64_t>(pick(static_cast<int>(axis.kernel)),
+                                     (axis.kernel - 1) * axis.dilation + 1 - axis.in - axis.pad_begin);
+    axis.out = (axis.in + axis.pad_begin + axis.pad_end - (axis.kernel - 1) * axis.dilation - 1) / axis.stride + 1;
+  }
+  return window;
+}
+
+std::vector<Case> ResNet18(int batch) {
+  std::vector<Case> result;
+  const auto add = [&](int in, int size, int out, int kernel, int stride, bool relu, bool residual) {
+    Case c;
+    c.batch = batch;
+    c.in_channels = in, c.height = c.width = size, c.out_channels = out;
+    c.kernel_height = c.kernel_width = kernel;
+    c.stride_y = c.stride_x = stride;
+    c.top = c.left = c.bottom = c.right = kernel / 2;
+    c.relu = relu;
+    if (in == 3) c.input_zero_point = 114;
+    if (residual) c.residual_type = DType::kU8;
+    result.push_back(c);
+  };
+  add(3, 224, 64, 7, 2, true, false);
+  int in = 64, size = 56;
+  for (int out : {64, 128, 256, 512}) {
+    if (in != out) {
+      add(in, size, out, 3, 2, true, false);
+      add(in, size, out, 1, 2, false, false);
+      size /= 2;
+    } else {
+      add(in, size, out, 3, 1, true, false);
+    }
+    add(out, size, out, 3, 1, true, true);
+    in = out;
+  }
+  return result;
+}
+
+}  // namespace fuselage::int8::conv2d::cuda

@@ -1,0 +1,39 @@
+// Plans of random convolutions, run on the host by the emulation of kernels/cuda.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_TESTING_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_TESTING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/core/pool_window.h"
+#include "kernels/int8/conv2d/cuda/plan.h"
+#include "kernels/int8/conv2d/testing.h"
+
+namespace fuselage::int8::conv2d::cuda {
+
+// int8.conv2d_max_pool2d of the instance. Sizes of `pool` that the convolution implies need not be there.
+kernels::KernelDesc PooledDesc(const Instance& instance, const kernels::PoolWindow& pool);
+
+// Of either op.
+absl::StatusOr<Plan> PlanOf(const kernels::KernelDesc& desc, const PlanOptions& options,
+                            const ::fuselage::cuda::DeviceProperties& device = ::fuselage::cuda::kH100);
+
+// The output's bytes, of which there are `bytes`; Internal with what the emulation found, conflicts of ldmatrix too.
+absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& instance, int64_t bytes);
+
+// By the CPU's kernel, and pooled by the definition unless `pool` is null.
+std::vector<uint8_t> OnCpu(const Instance& instance, const kernels::PoolWindow* pool = nullptr);
+
+// Convolutions whose sizes, types and options all vary.
+Case RandomCase(uint64_t seed, int in_channels_multiple, bool groups);
+
+// A pool of the case's output.
+kernels::PoolWindow RandomPool(uint64_t seed, const Case& c);
+
+// The layers of ResNet18 on 224x224 images, in order, without repetitions.
+std::vector<Case> ResNet18(int batch);
+
+}  // namespace fuselage::int8::conv2d::cuda
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_CUDA_TESTING_H_

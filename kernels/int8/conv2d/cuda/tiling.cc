@@ -1,0 +1,80 @@
+#include "kernels/int8/conv2d/cuda/tiling.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "kernels/int8/conv2d/cuda/kernels.h"
+
+namespace fuselage::int8::conv2d::cuda {
+namespace {
+
+using ::fuselage::cuda::DeviceProperties;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Blocks of a tile that fit a multiprocessor at once; 0: none.
+int Resident(int tile, const DeviceProperties& device) {
+  KernelId id;
+  id.family = Family::kGemm;
+  id.tile = tile;
+  const int shared_bytes = GemmSharedBytes(id);
+  if (shared_bytes > device.shared_bytes_per_block) return 0;
+  // Each block also has 1 KiB of the system's; at most 128 registers a thread, of 64 Ki.
+  const int threads = kTiles[tile].warps * kWarpSize;
+  return std::min({device.shared_bytes_per_multiprocessor / (shared_bytes + 1024),
+                   device.threads_per_multiprocessor / threads, 65536 / (128 * threads)});
+}
+
+// Cycles. The constants are of the order of what is published for sm_80 to sm_90; only their ratios matter.
+double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperties& device) {
+  constexpr double kStep = 150;     // Barrier, ldmatrix and the chain of mma, where one block has no other beside it.
+  constexpr double kBlock = 1200;   // Filling the pipeline and emptying it.
+  constexpr double kOutputs = 16;   // Per cycle of a multiprocessor, in the epilogue.
+  constexpr double kReduce = 2500;  // A launch.
+  constexpr double kBytes = 32;     // Per cycle of a multiprocessor, from and to the L2 cache.
+  const double macs = device.sm >= 90 ? 2500 : device.sm == 80 ? 1600 : 800;  // Per cycle of a multiprocessor.
+
+  const TileSize& tile = kTiles[tiling.tile];
+  const int resident = Resident(tiling.tile, device);
+  if (resident == 0) return std::numeric_limits<double>::infinity();
+  const int64_t blocks = CeilDiv(size.rows, tile.rows) * CeilDiv(size.columns, tile.columns) * tiling.splits;
+  const double steps = static_cast<double>(CeilDiv(size.steps, tiling.splits));
+  double cycles = 0;
+  // Of the busiest multiprocessor, one wave of blocks after the other.
+  for (int64_t left = CeilDiv(blocks, device.multiprocessors); left > 0; left -= resident) {
+    const auto beside = static_cast<double>(std::min<int64_t>(left, resident));
+    const double step = std::max(kStep + beside * tile.rows * tile.columns * cuda::kStep / macs,
+                                 beside * (tile.rows + tile.columns) * cuda::kStep / kBytes);
+    cycles += steps * step + kBlock + beside * tile.rows * tile.columns / kOutputs;
+  }
+  if (tiling.splits > 1) {
+    const double bytes = 8.0 * tiling.splits * size.rows * CeilDiv(size.columns, tile.columns) * tile.columns;
+    cycles += kReduce + bytes / kBytes / device.multiprocessors;
+  }
+  return cycles;
+}
+
+}  // namespace
+
+absl::Span<const Tuned> TunedTilings() { return {}; }
+
+Tiling ChooseTiling(const GemmSize& size, const DeviceProperties& device, absl::Span<const Tuned> tuned) {
+  for (const Tuned& entry : tuned) {
+    if (entry.sm == device.sm && entry.size == size) return entry.tiling;
+  }
+  Tiling best;
+  double least = std::numeric_limits<double>::infinity();
+  for (int tile = 0; tile < kTileCount; ++tile) {
+    for (int splits = 1; splits <= 16 && (splits == 1 || size.steps / splits >= 2); ++splits) {
+      const double cycles = Estimate(size, {tile, splits}, device);
+      if (cycles < least) {
+        least = cycles;
+        best = {tile, splits};
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace fuselage::int8::conv2d::cuda

@@ -1,0 +1,40 @@
+// How a Gemm is cut into blocks.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_TILING_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_TILING_H_
+
+#include "absl/types/span.h"
+#include "kernels/cuda/device_properties.h"
+
+namespace fuselage::int8::conv2d::cuda {
+
+struct Tiling {
+  int tile = 0;    // In kTiles.
+  int splits = 1;  // Of the inner dimension.
+
+  friend bool operator==(const Tiling& a, const Tiling& b) { return a.tile == b.tile && a.splits == b.splits; }
+};
+
+struct GemmSize {
+  int rows, columns, steps;  // Output pixels, output channels, kStep bytes of the inner dimension.
+
+  friend bool operator==(const GemmSize& a, const GemmSize& b) {
+    return a.rows == b.rows && a.columns == b.columns && a.steps == b.steps;
+  }
+};
+
+// The fastest tiling of a size on a kind of device, by measurement.
+struct Tuned {
+  int sm;
+  GemmSize size;
+  Tiling tiling;
+};
+absl::Span<const Tuned> TunedTilings();
+
+// From `tuned` where it is there, otherwise the shortest by a model of the device: multiplications, waves of blocks,
+// latency of a step, and what a split costs.
+Tiling ChooseTiling(const GemmSize& size, const ::fuselage::cuda::DeviceProperties& device,
+                    absl::Span<const Tuned> tuned);
+
+}  // namespace fuselage::int8::conv2d::cuda
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_CUDA_TILING_H_

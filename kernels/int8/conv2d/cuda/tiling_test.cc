@@ -1,0 +1,43 @@
+#include "kernels/int8/conv2d/cuda/tiling.h"
+
+#include "gtest/gtest.h"
+#include "kernels/int8/conv2d/cuda/kernel_id.h"
+
+namespace fuselage::int8::conv2d::cuda {
+namespace {
+
+using ::fuselage::cuda::kA100;
+using ::fuselage::cuda::kH100;
+
+int64_t Blocks(const GemmSize& size, const Tiling& tiling) {
+  const TileSize& tile = kTiles[tiling.tile];
+  return int64_t{1} * ((size.rows + tile.rows - 1) / tile.rows) * ((size.columns + tile.columns - 1) / tile.columns) *
+         tiling.splits;
+}
+
+TEST(TilingTest, LargeProductsHaveLargeTilesAndNoSplits) {
+  const Tiling tiling = ChooseTiling({256 * 14 * 14, 256, 36}, kH100, {});
+  EXPECT_EQ(tiling, (Tiling{0, 1}));
+}
+
+TEST(TilingTest, SmallProductsFillTheDevice) {
+  const GemmSize layer4 = {49, 512, 72};
+  EXPECT_GE(Blocks(layer4, ChooseTiling(layer4, kH100, {})), 64);
+  EXPECT_GE(Blocks(layer4, ChooseTiling(layer4, kA100, {})), 54);
+}
+
+TEST(TilingTest, SplitsHaveSteps) {
+  for (int steps = 1; steps < 80; ++steps) {
+    EXPECT_LE(ChooseTiling({49, 64, steps}, kH100, {}).splits, steps);
+  }
+}
+
+TEST(TilingTest, MeasuredOnesComeFirst) {
+  const Tuned tuned[] = {{90, {49, 512, 72}, {1, 7}}};
+  EXPECT_EQ(ChooseTiling({49, 512, 72}, kH100, tuned), (Tiling{1, 7}));
+  EXPECT_EQ(ChooseTiling({49, 512, 72}, kA100, tuned), ChooseTiling({49, 512, 72}, kA100, {}));
+  EXPECT_EQ(ChooseTiling({49, 512, 71}, kH100, tuned), ChooseTiling({49, 512, 71}, kH100, {}));
+}
+
+}  // namespace
+}  // namespace fuselage::int8::conv2d::cuda
