@@ -14,9 +14,10 @@ __global__ void __launch_bounds__(Kernel::kWarps* kWarpSize, 16 / Kernel::kWarps
 
 }  // namespace
 
-cudaError_t PrepareKernel(const KernelId& id, int shared_bytes) {
-  // What every kernel may have. To set less would take it from other plans.
-  if (shared_bytes <= 48 << 10) return cudaSuccess;
+cudaError_t PrepareKernel(const KernelId& id) {
+  if (id.family != Family::kGemm) return cudaSuccess;
+  // The most that any plan wants: to set less later would take it from another.
+  const int shared_bytes = GemmSharedBytes(id, /*residual=*/true);
   return WithKernel(id, [&](auto kernel) {
     return cudaFuncSetAttribute(Conv2d<decltype(kernel)>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
   });

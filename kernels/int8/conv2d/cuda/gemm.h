@@ -3,7 +3,8 @@
 // A block computes one tile, in steps of 64 bytes of the inner dimension that go through kStages buffers of shared
 // memory: cp.async fills them kStages - 1 steps ahead, ldmatrix and mma.m16n8k32 empty them. The buffers hold 16-byte
 // pieces, permuted so that neither cp.async nor ldmatrix meets a bank twice. Pixels outside the image come from
-// Params::padding. The grid is [row tiles, column tiles, splits of the inner dimension].
+// Params::padding. The grid is [row tiles * column tiles, 1, splits of the inner dimension], with the blocks of the
+// same pixels next to each other: what the first fetches the others find in the L2 cache.
 //
 // Weights are packed [steps, padded_channels, kStep]: what a block fetches in a step is contiguous.
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_GEMM_H_
@@ -25,13 +26,19 @@ struct Gemm {
   static constexpr int kWarps = Tile::kWarps;
   static constexpr int kStages = 4;
   static constexpr int kStageBytes = (Tile::kRows + Tile::kColumns) * kStep;
-  static constexpr int kSharedBytes =
-      kStages * kStageBytes > Tile::kStagingBytes ? kStages* kStageBytes : Tile::kStagingBytes;
+  // The results take the place of the buffers. A residual is fetched meanwhile, to its own place.
+  static constexpr int kSharedBytes = kStages * kStageBytes;
+  static constexpr int kSharedBytesWithResidual = kSharedBytes + Tile::kStagingBytes;
+  static_assert(kSharedBytes >= Tile::kStagingBytes);
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
-    const int first_row = block.x() * Tile::kRows, first_channel = block.y() * Tile::kColumns;
+    const int column_tiles = p.padded_channels / Tile::kColumns;
+    const int first_row = block.x() / column_tiles * Tile::kRows;
+    const int first_channel = block.x() % column_tiles * Tile::kColumns;
     const int first_step = block.z() * p.steps_per_split;
     const int steps = first_step + p.steps_per_split < p.steps ? p.steps_per_split : p.steps - first_step;
+    const auto pixel = [&](int row) { return int64_t{first_row + row < p.rows ? first_row + row : -1}; };
+    const uint32_t staging = p.residual == nullptr ? 0 : kSharedBytes;
     PerThread<Cursor, kWarps> cursors;
     PerWarp<typename Tile::Accumulators, kWarps> accumulators;
 
@@ -44,6 +51,9 @@ struct Gemm {
           for (int j = 0; j < Tile::kColumnFragments; ++j) accumulators[warp].fragments[i][j][thread] = {};
         }
       });
+      if (p.residual != nullptr && p.partial == nullptr) {
+        warp.ForThreads([&](Thread thread) { FetchResidual<Tile>(p, thread, staging, first_channel, pixel); });
+      }
       FUSELAGE_UNROLL
       for (int step = 0; step < kStages - 1; ++step) {
         if (step < steps)
@@ -69,8 +79,7 @@ struct Gemm {
       int32_t* partial = p.partial + int64_t{block.z()} * p.rows * p.padded_channels;
       StorePartial<Tile>(block, p, partial, first_row, first_channel, accumulators);
     } else {
-      StoreOutput<Tile>(block, p, first_channel, accumulators,
-                        [&](int row) { return int64_t{first_row + row < p.rows ? first_row + row : -1}; });
+      StoreOutput<Tile>(block, p, staging, first_channel, accumulators, pixel);
     }
   }
 

@@ -26,8 +26,10 @@ auto WithGemm(const KernelId& id, F f) {
   }
 }
 
-inline int GemmSharedBytes(const KernelId& id) {
-  return WithGemm<uint8_t>(id, [](auto kernel) { return decltype(kernel)::kSharedBytes; });
+inline int GemmSharedBytes(const KernelId& id, bool residual) {
+  return WithGemm<uint8_t>(id, [&](auto kernel) {
+    return residual ? decltype(kernel)::kSharedBytesWithResidual : decltype(kernel)::kSharedBytes;
+  });
 }
 
 template <typename X, typename F>

@@ -59,7 +59,9 @@ bool GemmRuns(const Problem& problem) {
   const Geometry& g = problem.geometry;
   return g.groups == 1 && SmallCoordinates(g) && InnerBytes(g) < kIntMax / 2 &&
          int64_t{g.batch} * g.in_height * g.in_width * g.in_channels <= kIntMax &&
-         CeilDiv(g.out_channels, kTiles[kTileCount - 1].columns) <= kMaxGridY;
+         CeilDiv(g.batch * g.out_height * g.out_width, kTiles[kTileCount - 1].rows) *
+                 CeilDiv(g.out_channels, kTiles[kTileCount - 1].columns) <=
+             kIntMax;
 }
 
 bool StemRuns(const Problem& problem, const Params& params, bool pooled) {
@@ -148,8 +150,8 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   AddConstants(problem, weight);
 
   launches_.push_back({id,
-                       {static_cast<int>(CeilDiv(p.rows, tile.rows)), p.padded_channels / tile.columns, p.splits},
-                       GemmSharedBytes(id),
+                       {static_cast<int>(CeilDiv(p.rows, tile.rows) * (p.padded_channels / tile.columns)), 1, p.splits},
+                       GemmSharedBytes(id, problem.has_residual && p.splits == 1),
                        p});
   if (p.splits == 1) return;
   partial_bytes_ = int64_t{4} * p.splits * p.rows * p.padded_channels;

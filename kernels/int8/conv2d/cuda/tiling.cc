@@ -18,7 +18,7 @@ int Resident(int tile, const DeviceProperties& device) {
   KernelId id;
   id.family = Family::kGemm;
   id.tile = tile;
-  const int shared_bytes = GemmSharedBytes(id);
+  const int shared_bytes = GemmSharedBytes(id, /*residual=*/true);
   if (shared_bytes > device.shared_bytes_per_block) return 0;
   // Each block also has 1 KiB of the system's; at most 128 registers a thread, of 64 Ki.
   const int threads = kTiles[tile].warps * kWarpSize;
