@@ -134,7 +134,7 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   const TileSize& tile = kTiles[tiling.tile];
   p.padded_channels = static_cast<int>(RoundUp(g.out_channels, tile.columns));
   p.steps_per_split = static_cast<int>(CeilDiv(p.steps, tiling.splits));
-  p.splits = static_cast<int>(CeilDiv(p.steps, p.steps_per_split));  // None is empty.
+  p.splits = NonEmptySplits(p.steps, tiling.splits);
 
   std::vector<int8_t> weight(int64_t{p.steps} * p.padded_channels * kStep);
   const int taps = g.kernel_height * g.kernel_width;

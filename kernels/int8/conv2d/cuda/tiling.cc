@@ -67,6 +67,7 @@ Tiling ChooseTiling(const GemmSize& size, const DeviceProperties& device, absl::
   double least = std::numeric_limits<double>::infinity();
   for (int tile = 0; tile < kTileCount; ++tile) {
     for (int splits = 1; splits <= 16 && (splits == 1 || size.steps / splits >= 2); ++splits) {
+      if (NonEmptySplits(size.steps, splits) != splits) continue;
       const double cycles = Estimate(size, {tile, splits}, device);
       if (cycles < least) {
         least = cycles;
