@@ -4,9 +4,9 @@
 namespace fuselage::int8::conv2d::cuda {
 namespace {
 
-// Up to 128 registers a thread; without a number of blocks ptxas rather spills than use more than some.
+// Without a number of blocks ptxas rather spills than use more registers than it likes.
 template <typename Kernel>
-__global__ void __launch_bounds__(Kernel::kWarps* kWarpSize, 16 / Kernel::kWarps)
+__global__ void __launch_bounds__(Kernel::kWarps* kWarpSize, Kernel::kBlocks)
     Conv2d(const __grid_constant__ Params params) {
   Block block;
   Kernel::Run(block, params);

@@ -16,6 +16,8 @@ struct Tile {
   static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kRowFragments = kRows / kWarpsDown / 16;
   static constexpr int kColumnFragments = kColumns / kWarpsAcross / 8;
+  // Blocks that share a multiprocessor: at most 512 threads, or 256 with more than 128 registers each.
+  static constexpr int kBlocks = (kRowFragments * kColumnFragments > 16 ? 8 : 16) / kWarps;
   static_assert(kColumnFragments % 2 == 0, "ldmatrix.x4 loads two at once");
 
   // The first of a warp.
@@ -130,7 +132,7 @@ FUSELAGE_DEVICE void FetchResidual(const Params& p, Thread thread, uint32_t stag
     const uint8_t* from = inside ? p.residual + index * p.out_channels + channel : p.padding;
     const uint32_t to = staging + row * Tile::kStagingPitch + column;
     if (p.out_channels % 16 == 0) {
-      thread.CopyAsync16(to, from);
+      thread.CopyAsync<16>(to, from);
     } else {
       const int channels = inside ? p.out_channels - channel : 16;
       Vector<uint8_t, 16> codes;

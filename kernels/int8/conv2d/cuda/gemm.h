@@ -17,14 +17,15 @@
 
 namespace fuselage::int8::conv2d::cuda {
 
-// X: uint8_t or int8_t, the input's codes. kAligned: in_channels is a multiple of 16; otherwise input bytes are loaded
-// one by one, which is slow.
-template <typename TileOfBlock, typename X, bool kAligned>
+// X: uint8_t or int8_t, the input's codes. kPiece: bytes of the input that are fetched at once, in_channels is a
+// multiple of it; 1 is slow.
+template <typename TileOfBlock, typename X, int kPiece>
 struct Gemm {
   using Params = cuda::Params;
   using Tile = TileOfBlock;
   static constexpr int kWarps = Tile::kWarps;
-  static constexpr int kStages = 4;
+  static constexpr int kBlocks = Tile::kBlocks;
+  static constexpr int kStages = Tile::kRows * Tile::kColumns < 128 * 128 ? 4 : 3;
   static constexpr int kStageBytes = (Tile::kRows + Tile::kColumns) * kStep;
   // The results take the place of the buffers. A residual is fetched meanwhile, to its own place.
   static constexpr int kSharedBytes = kStages * kStageBytes;
@@ -133,10 +134,13 @@ struct Gemm {
       const uint8_t* from =
           inside ? p.input + (c.image[i] + (y * p.in_width + x) * p.in_channels + c.channel) : p.padding;
       const uint32_t to = stage + Place(thread.index() / kColumns + i * kRowsApart, thread.index() % kColumns);
-      if constexpr (kAligned) {
-        thread.CopyAsync16(to, from);
+      // Channels past the last, like taps past the last, meet weights of zero.
+      if constexpr (kPiece == 16) {
+        thread.CopyAsync<16>(to, from);
+      } else if constexpr (kPiece == 8) {
+        thread.CopyAsync<8>(to, from);
+        thread.CopyAsync<8>(to + 8, inside && c.channel + 8 >= p.in_channels ? p.padding : from + 8);
       } else {
-        // Channels past the last, like taps past the last, meet weights of zero.
         const int channels = inside ? p.in_channels - c.channel : 16;
         Vector<uint8_t, 16> bytes;
         FUSELAGE_UNROLL
@@ -147,8 +151,8 @@ struct Gemm {
     FUSELAGE_UNROLL
     for (int i = 0; i < kFetchedWeights; ++i) {
       const int piece = thread.index() + i * Tile::kThreads;
-      thread.CopyAsync16(stage + Tile::kRows * kStep + Place(piece / kColumns, piece % kColumns),
-                         c.weight + i * Tile::kThreads * 16);
+      thread.CopyAsync<16>(stage + Tile::kRows * kStep + Place(piece / kColumns, piece % kColumns),
+                           c.weight + i * Tile::kThreads * 16);
     }
     c.weight += int64_t{p.padded_channels} * kStep;
     c.channel += kStep;

@@ -123,11 +123,11 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   KernelId id;
   id.family = Family::kGemm;
   id.is_signed = problem.input_type == DType::kI8;
-  id.aligned = g.in_channels % 16 == 0;
+  id.piece = g.in_channels % 16 == 0 ? 16 : g.in_channels % 8 == 0 ? 8 : 1;
   p.tap_channels = static_cast<int>(TapChannels(g));
   p.steps = static_cast<int>(CeilDiv(InnerBytes(g), kStep));
   Tiling tiling = {kUnalignedTile, 1};
-  if (id.aligned) {
+  if (id.piece == 16) {
     tiling = options.tiling ? *options.tiling : ChooseTiling({p.rows, p.out_channels, p.steps}, device, TunedTilings());
   }
   id.tile = tiling.tile;
@@ -267,7 +267,7 @@ std::string Plan::name() const {
     case Family::kPooledStem: name = "cuda pooled stem"; break;
     case Family::kGemm:
       name = absl::StrCat("cuda gemm ", kTiles[id.tile].rows, "x", kTiles[id.tile].columns,
-                          id.aligned ? "" : " unaligned");
+                          id.piece == 16 ? "" : absl::StrCat(" by ", id.piece, " bytes"));
       break;
     default: name = "cuda direct";
   }

@@ -58,7 +58,7 @@ struct Stem {
   using Params = cuda::Params;
   static constexpr int kTileHeight = StemLayout::TileHeight(kPooled);
   using Tile = cuda::Tile<kTileHeight * StemLayout::kTileWidth, StemLayout::kTileChannels, kTileHeight / 2, 1>;
-  static constexpr int kWarps = Tile::kWarps;
+  static constexpr int kWarps = Tile::kWarps, kBlocks = Tile::kBlocks;
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
     const StemLayout layout(p, kPooled);
@@ -126,7 +126,7 @@ struct Stem {
     const int pieces = p.kernel_height * StemLayout::kRowBytes / 16;
     const int8_t* from = p.weight + int64_t{first_channel} * pieces * 16;
     for (int i = thread.index(); i < StemLayout::kTileChannels * pieces; i += Tile::kThreads) {
-      thread.CopyAsync16(i / pieces * layout.weight_pitch + i % pieces * 16, from + i * 16);
+      thread.CopyAsync<16>(i / pieces * layout.weight_pitch + i % pieces * 16, from + i * 16);
     }
   }
 
