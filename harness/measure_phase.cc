@@ -28,18 +28,28 @@ constexpr int kSnrImages = 4;
 constexpr int kReferenceImages = 4;
 constexpr int kReferenceRepetitions = 2;
 
-Results::Measurement ToResult(int64_t batch, int threads, Engine& engine, const std::vector<double>& ms) {
-  const Summary summary = Summarize(ms);
-  Results::Measurement measurement;
-  measurement.set_batch(static_cast<int32_t>(batch));
-  measurement.set_threads(threads);
-  measurement.set_repetitions(static_cast<int32_t>(ms.size()));
-  auto* latency = measurement.mutable_latency_ms();
+void SetLatency(const Summary& summary, Results::Latency* latency) {
   latency->set_min(summary.min);
   latency->set_median(summary.median);
   latency->set_mean(summary.mean);
   latency->set_p90(summary.p90);
   latency->set_p99(summary.p99);
+}
+
+// `device_ms`: without the copies from and to the host; empty where there is no device.
+Results::Measurement ToResult(int64_t batch, int threads, Engine& engine, const std::vector<double>& ms,
+                              const std::vector<double>& device_ms) {
+  const Summary summary = Summarize(ms);
+  Results::Measurement measurement;
+  measurement.set_batch(static_cast<int32_t>(batch));
+  measurement.set_threads(threads);
+  measurement.set_repetitions(static_cast<int32_t>(ms.size()));
+  SetLatency(summary, measurement.mutable_latency_ms());
+  if (!device_ms.empty()) {
+    const Summary on_device = Summarize(device_ms);
+    SetLatency(on_device, measurement.mutable_device_ms());
+    measurement.set_device_images_per_second(static_cast<double>(batch) / on_device.median * 1e3);
+  }
   measurement.set_images_per_second(static_cast<double>(batch) / summary.median * 1e3);
   measurement.set_peak_memory_bytes(engine.arena_bytes() + engine.weight_bytes());
   if (engine.executable() != nullptr) measurement.set_counted_bytes(CountedBytes(*engine.executable()));
@@ -76,9 +86,24 @@ Difference Compare(const std::vector<Tensor>& wanted, const std::vector<Tensor>&
 
 }  // namespace
 
-bool Session::uses_reference() const {
+bool Session::uses(absl::string_view backend) const {
   return std::any_of(variants_.begin(), variants_.end(),
-                     [](const Variant& variant) { return variant.engine.backend == "reference"; });
+                     [&](const Variant& variant) { return variant.engine.backend == backend; });
+}
+
+// --backend=cuda means every variant, but CUDA has kernels for quantized networks: an FP32 baseline stays on the CPU.
+absl::Status Session::PlaceBaseline() {
+  if (variants_.size() < 2 || variants_[0].engine.backend != "cuda") return absl::OkStatus();
+  Variant& baseline = variants_[0];
+  const auto engine = MakeVariantEngine(baseline, 1, pool_.get());
+  if (engine.ok() || !absl::IsUnimplemented(engine.status())) return engine.status();
+  baseline.engine.backend = "cpu";
+  Warn(absl::StrCat("variant ", baseline.config->name(), " runs on the CPU: it has operators without CUDA kernels"));
+  recorder_.Update([&](Results& results) {
+    results.mutable_variants(0)->set_backend(baseline.engine.backend);
+    results.mutable_variants(0)->set_isa(std::string(kernels::IsaName(baseline.engine.isa)));
+  });
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> Session::MakeVariantEngine(const Variant& variant, int64_t batch,
@@ -158,11 +183,12 @@ absl::Status Session::MeasureLatency() {
   std::vector<int> batches(config_.benchmark().batches().begin(), config_.benchmark().batches().end());
   if (batches.empty()) batches = {1};
   std::vector<int> threads = threads_;
-  if (uses_reference()) {
+  if (uses("reference")) {
     Warn("the reference backend is slow: only batch 1 is timed, on one thread, twice");
     batches = {1};
     threads = {1};
   }
+  if (!uses("cpu")) threads = {threads[0]};  // Nothing else depends on them.
   for (int batch : batches) {
     for (int count : threads) RETURN_IF_ERROR(MeasureBatch(batch, count));
   }
@@ -184,15 +210,21 @@ absl::Status Session::MeasureBatch(int64_t batch, int threads) {
   }
   ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, inputs_->Batch(0, engines[0]->input_types()));
   std::vector<Contestant> contestants;
-  for (const auto& engine : engines) {
-    contestants.push_back({[&inputs, &engine = *engine] { return engine.Run(inputs).status(); }, {}});
+  std::vector<std::vector<double>> device_ms(engines.size());
+  for (size_t i = 0; i < engines.size(); ++i) {
+    const auto run = [&inputs, &engine = *engines[i], &on_device = device_ms[i]]() -> absl::Status {
+      RETURN_IF_ERROR(engine.Run(inputs).status());
+      if (const std::optional<double> ms = engine.device_ms()) on_device.push_back(*ms);
+      return absl::OkStatus();
+    };
+    contestants.push_back({run, {}});
   }
   const auto& benchmark = config_.benchmark();
   MeasureOptions options;
   options.warmup = benchmark.warmup();
   options.repetitions = benchmark.repetitions() > 0 ? benchmark.repetitions() : kDefaultRepetitions;
   options.min_time_ms = benchmark.min_time_ms() > 0 ? benchmark.min_time_ms() : kDefaultMinTimeMs;
-  if (uses_reference()) {
+  if (uses("reference")) {
     options.warmup = 0;
     options.repetitions = kReferenceRepetitions;
     options.min_time_ms = 1;
@@ -211,7 +243,7 @@ absl::Status Session::MeasureBatch(int64_t batch, int threads) {
   if (threads == 1) {
     RETURN_IF_ERROR(MeasureMemory(engines, inputs, &bytes));
     for (size_t i = 0; i < engines.size(); ++i) {
-      if (engines[i]->executable() == nullptr) continue;
+      if (variants_[i].engine.backend != "cpu") continue;
       ASSIGN_OR_RETURN(const auto graph, AtBatch(*variants_[i].graph, batch));
       predicted[i] = 1e3 * passes::PredictedSeconds(*graph, *peaks_);
     }
@@ -220,7 +252,7 @@ absl::Status Session::MeasureBatch(int64_t batch, int threads) {
   recorder_.Update([&](Results& results) {
     const double baseline_ms = Summarize(contestants[0].ms).median;
     for (size_t i = 0; i < contestants.size(); ++i) {
-      Results::Measurement measurement = ToResult(batch, threads, *engines[i], contestants[i].ms);
+      Results::Measurement measurement = ToResult(batch, threads, *engines[i], contestants[i].ms, device_ms[i]);
       measurement.set_speedup(baseline_ms / measurement.latency_ms().median());
       if (others.has_value()) measurement.set_other_cores_busy(*others);
       if (bytes[i].has_value()) measurement.set_measured_bytes(*bytes[i]);
@@ -243,7 +275,7 @@ absl::Status Session::MeasureMemory(const std::vector<std::unique_ptr<Engine>>& 
   });
   if (!counter.ok()) return absl::OkStatus();
   for (size_t i = 0; i < engines.size(); ++i) {
-    if (engines[i]->executable() == nullptr) continue;
+    if (variants_[i].engine.backend != "cpu") continue;
     RETURN_IF_ERROR(engines[i]->Run(inputs).status());  // Brings in what the others drove out of the caches.
     (*counter)->Start();
     for (int run = 0; run < kCountedRuns; ++run) RETURN_IF_ERROR(engines[i]->Run(inputs).status());
@@ -271,7 +303,8 @@ absl::Status Session::MeasureLayers() {
       std::vector<TensorType> types = engine->input_types();
       for (TensorType& type : types) type.shape[0] = kSnrImages;
       ASSIGN_OR_RETURN(const std::vector<Tensor> samples, inputs_->Batch(0, types));
-      auto found = LayerSnrs(*variants_[0].graph, *variant.graph, samples, kernels_, pool_.get(), variant.engine);
+      auto found = LayerSnrs({*variants_[0].graph, variants_[0].engine}, {*variant.graph, variant.engine}, samples,
+                             kernels_, pool_.get());
       if (found.ok()) {
         snrs = *std::move(found);
       } else {

@@ -22,6 +22,7 @@ absl::Status RunHarness(const RunRequest& request, report::Progress& progress, R
     RETURN_IF_ERROR(session.FindPeaks());
     RETURN_IF_ERROR(session.RunPasses());
     if (request.explain) return session.ExplainPasses();
+    RETURN_IF_ERROR(session.PlaceBaseline());
     RETURN_IF_ERROR(session.MeasureAccuracy());
     RETURN_IF_ERROR(session.MeasureLatency());
     RETURN_IF_ERROR(session.MeasureLayers());

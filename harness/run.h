@@ -3,14 +3,18 @@
 #define FUSELAGE_HARNESS_RUN_H_
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "harness/base/files.h"
 #include "harness/config.pb.h"
 #include "harness/recorder.h"
 #include "harness/report/progress.h"
+#include "runtime/cuda/backend.h"
 
 namespace fuselage::harness {
 
@@ -22,6 +26,8 @@ struct RunRequest {
   bool allow_nonfinite = false;
   bool explain = false;      // Only the passes, and what they did.
   std::string cache_folder;  // Keeps the machine's peaks and what passes keep; empty: nothing is kept.
+  // Called where a variant runs on CUDA.
+  std::function<absl::StatusOr<std::unique_ptr<runtime::cuda::Backend>>()> open_cuda = runtime::cuda::OpenBackend;
 };
 
 // Fills the recorder as it goes; the caller finishes it. A missed gate is a gate error, after everything was measured.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "frontend/fx/fx.h"
 #include "frontend/onnx/onnx.h"
 #include "harness/base/exit_code.h"
@@ -82,14 +83,41 @@ absl::Status Session::CheckStepNames() const {
   return absl::OkStatus();
 }
 
+// Variants that cannot run for want of CUDA are left out, unless there are no others.
+absl::Status Session::OpenCuda() {
+  std::vector<std::string> on_cuda;
+  for (const auto& config : config_.variants()) {
+    if (config.backend() == "cuda") on_cuda.push_back(config.name());
+  }
+  if (on_cuda.empty() || request_.explain) return absl::OkStatus();
+  auto backend = request_.open_cuda();
+  if (!backend.ok()) {
+    const std::string what =
+        absl::StrCat(absl::StrJoin(on_cuda, ", "), " cannot run on cuda: ", backend.status().message());
+    if (static_cast<int>(on_cuda.size()) == config_.variants_size()) {
+      return UsageError(absl::StrCat(what, "; or use --backend=cpu"));
+    }
+    Warn(absl::StrCat(what, "; the other variants are measured"));
+    return absl::OkStatus();
+  }
+  cuda_ = *std::move(backend);
+  recorder_.Update([&](Results& results) {
+    results.mutable_environment()->set_gpu(cuda_->device().name());
+    results.mutable_environment()->set_gpu_arch(cuda_->device().arch());
+    results.mutable_environment()->set_cuda_driver(cuda_->device().driver());
+  });
+  return absl::OkStatus();
+}
+
 absl::Status Session::CheckVariants() {
   RETURN_IF_ERROR(CheckStepNames());
+  RETURN_IF_ERROR(OpenCuda());
   for (const auto& config : config_.variants()) {
     Variant variant;
     variant.config = &config;
-    if (config.backend() == "cuda") {
-      return UsageError(absl::StrCat("variant ", config.name(), ": this build has no CUDA kernels; use --backend=cpu"));
-    }
+    const bool on_cuda = config.backend() == "cuda" && !request_.explain;
+    if (on_cuda && cuda_ == nullptr) continue;
+    variant.engine.cuda = cuda_.get();
     if (!config.backend().empty()) variant.engine.backend = config.backend();
     if (!config.isa().empty()) {
       const auto isa = kernels::IsaFromName(config.isa());
@@ -106,7 +134,7 @@ absl::Status Session::CheckVariants() {
       auto* result = results.add_variants();
       result->set_name(config.name());
       result->set_backend(variants_.back().engine.backend);
-      result->set_isa(std::string(kernels::IsaName(variants_.back().engine.isa)));
+      result->set_isa(on_cuda ? cuda_->device().arch() : std::string(kernels::IsaName(variants_.back().engine.isa)));
     });
   }
   return absl::OkStatus();

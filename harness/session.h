@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "harness/datasets/open.h"
 #include "harness/datasets/preprocess.h"
 #include "harness/measure/accuracy.h"
@@ -19,6 +20,7 @@
 #include "kernels/core/registry.h"
 #include "passes/core/pass.h"
 #include "passes/core/registry.h"
+#include "runtime/cuda/backend.h"
 #include "runtime/thread_pool.h"
 
 namespace fuselage::harness {
@@ -41,6 +43,7 @@ class Session {
   absl::Status FindPeaks();
   absl::Status RunPasses();
   absl::Status ExplainPasses();
+  absl::Status PlaceBaseline();
   absl::Status MeasureAccuracy();
   absl::Status MeasureLatency();
   absl::Status MeasureLayers();
@@ -54,6 +57,7 @@ class Session {
   // --- session.cc
   void Warn(const std::string& text);
   absl::Status CheckStepNames() const;
+  absl::Status OpenCuda();
   absl::Status OpenImages();
   absl::StatusOr<std::unique_ptr<ir::Graph>> ReadModel(const std::string& path);
   absl::Status PrepareImages();
@@ -72,7 +76,7 @@ class Session {
   absl::Status MeasureBatch(int64_t batch, int threads);
   absl::Status MeasureMemory(const std::vector<std::unique_ptr<Engine>>& engines, absl::Span<const Tensor> inputs,
                              std::vector<std::optional<double>>* bytes);
-  bool uses_reference() const;
+  bool uses(absl::string_view backend) const;
 
   const RunRequest& request_;
   const HarnessConfig& config_;
@@ -81,6 +85,7 @@ class Session {
 
   ir::OpRegistry ops_;
   kernels::KernelRegistry kernels_;
+  std::unique_ptr<runtime::cuda::Backend> cuda_;  // Null where no variant can run on it.
   passes::PassRegistry passes_;
 
   std::vector<int> threads_;  // Of the benchmark, resolved, each once.

@@ -43,6 +43,7 @@ class RunReorder final : public Step {
     return absl::OkStatus();
   }
   std::string variant() const override { return type_.layout == Layout::kRowMajor ? "to nhwc" : "to row-major"; }
+  const TensorType* reordered_type() const override { return &type_; }
 
  private:
   const TensorType type_;

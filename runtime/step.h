@@ -24,6 +24,8 @@ class Step {
   virtual int64_t macs() const { return 0; }
   virtual int64_t scratch_bytes() const { return 0; }
   virtual int64_t weight_bytes() const { return 0; }
+  // What a ReorderStep reorders, for a device that does it in its own way; null for other steps.
+  virtual const TensorType* reordered_type() const { return nullptr; }
 };
 
 std::unique_ptr<Step> KernelStep(std::unique_ptr<kernels::Kernel> kernel);

@@ -9,7 +9,7 @@ fail() { echo "presubmit: $*" >&2; failures=$((failures + 1)); }
 
 mapfile -t changed < <( { git diff --name-only --diff-filter=ACMR HEAD; git ls-files --others --exclude-standard; } | sort -u)
 cpp=()
-for file in "${changed[@]}"; do case "$file" in *.cc|*.h) cpp+=("$file") ;; esac; done
+for file in "${changed[@]}"; do case "$file" in *.cc|*.h|*.cu) cpp+=("$file") ;; esac; done
 if command -v clang-format >/dev/null && [ ${#cpp[@]} -gt 0 ]; then
   if [ "${1:-}" = "--fix" ]; then clang-format -i "${cpp[@]}"; fi
   clang-format --dry-run -Werror "${cpp[@]}" 2>&1 | grep -m 20 'error:' && fail "formatting (tools/presubmit.sh --fix)"
@@ -19,8 +19,8 @@ fi
 
 while read -r lines file; do
   if [ "$lines" -gt 600 ]; then fail "$file has $lines lines: split it by idea"; fi
-done < <(git ls-files '*.cc' '*.h' '*BUILD' | xargs -r wc -l | awk '$2 != "total" {print $1, $2}')
-git grep -nE '\b(TODO|FIXME|XXX)\b' -- '*.cc' '*.h' '*.proto' '*.py' '*.sh' ':!tools/presubmit.sh' && fail "unfinished work (above)"
+done < <(git ls-files '*.cc' '*.h' '*.cu' '*BUILD' | xargs -r wc -l | awk '$2 != "total" {print $1, $2}')
+git grep -nE '\b(TODO|FIXME|XXX)\b' -- '*.cc' '*.h' '*.cu' '*.proto' '*.py' '*.sh' ':!tools/presubmit.sh' && fail "unfinished work (above)"
 git ls-files -s | awk '$1 == "120000"' | grep . && fail "symbolic links (above)"
 
 bazel test --test_size_filters=small,medium //... || fail "tests"

@@ -2,14 +2,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "interpreter/interpreter.h"
+#include "ir/base/check.h"
 #include "ir/base/status.h"
+#include "runtime/cuda/cuda_executable.h"
 
 namespace fuselage::harness {
 namespace {
 
-class CpuEngine : public Engine {
+class ExecutableEngine : public Engine {
  public:
-  explicit CpuEngine(std::unique_ptr<runtime::Executable> executable) : executable_(std::move(executable)) {
+  // `cuda`: the executable, where it is one of CUDA's.
+  explicit ExecutableEngine(std::unique_ptr<runtime::Executable> executable,
+                            const runtime::cuda::CudaExecutable* cuda = nullptr)
+      : executable_(std::move(executable)), cuda_(cuda) {
     for (const TensorType& type : executable_->output_types()) outputs_.emplace_back(type);
     for (Tensor& output : outputs_) pointers_.push_back(&output);
   }
@@ -25,9 +30,13 @@ class CpuEngine : public Engine {
   int64_t arena_bytes() const override { return executable_->arena_bytes(); }
   int64_t weight_bytes() const override { return executable_->weight_bytes(); }
   runtime::Executable* executable() override { return executable_.get(); }
+  std::optional<double> device_ms() const override {
+    return cuda_ == nullptr ? std::nullopt : std::optional<double>(1e3 * cuda_->device_seconds());
+  }
 
  private:
   std::unique_ptr<runtime::Executable> executable_;
+  const runtime::cuda::CudaExecutable* const cuda_;
   std::vector<Tensor> outputs_;
   std::vector<Tensor*> pointers_;
   std::vector<const Tensor*> inputs_;
@@ -70,11 +79,19 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const ir::Graph& graph, int64
     RETURN_IF_ERROR(Annotate(clone->SetBatch(batch), absl::StrCat("with a batch of ", batch)));
   }
   if (options.backend == "reference") return std::make_unique<ReferenceEngine>(std::move(clone));
+  if (options.backend == "cuda") {
+    FUSELAGE_CHECK(options.cuda != nullptr);
+    ASSIGN_OR_RETURN(auto executable,
+                     runtime::cuda::CudaExecutable::Create(*clone, options.cuda->kernels(), &options.cuda->device(),
+                                                           {options.max_memory_bytes}));
+    const runtime::cuda::CudaExecutable* cuda = executable.get();
+    return std::make_unique<ExecutableEngine>(std::move(executable), cuda);
+  }
   runtime::ExecutableOptions executable_options;
   executable_options.isa = options.isa;
   executable_options.max_memory_bytes = options.max_memory_bytes;
   ASSIGN_OR_RETURN(auto executable, runtime::Executable::Create(*clone, kernels, pool, executable_options));
-  return std::make_unique<CpuEngine>(std::move(executable));
+  return std::make_unique<ExecutableEngine>(std::move(executable));
 }
 
 absl::StatusOr<int64_t> BatchOf(const ir::Graph& graph) {

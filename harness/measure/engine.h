@@ -1,8 +1,9 @@
-// Engine: a graph ready to run, on whatever backend. The runtime's Executable, or the interpreter.
+// Engine: a graph ready to run, on whatever backend. One of the runtime's executables, or the interpreter.
 #ifndef FUSELAGE_HARNESS_MEASURE_ENGINE_H_
 #define FUSELAGE_HARNESS_MEASURE_ENGINE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "absl/types/span.h"
 #include "ir/graph.h"
 #include "kernels/core/registry.h"
+#include "runtime/cuda/backend.h"
 #include "runtime/executable.h"
 
 namespace fuselage::harness {
@@ -27,17 +29,21 @@ class Engine {
   virtual int64_t weight_bytes() const = 0;
   // Null where the backend has none.
   virtual runtime::Executable* executable() = 0;
+  // Of the last run: what the device took without the copies from and to the host. None where the host computes.
+  virtual std::optional<double> device_ms() const { return std::nullopt; }
 
   int64_t batch() const { return input_types()[0].shape[0]; }
 };
 
 struct EngineOptions {
-  std::string backend = "cpu";  // Or "reference".
+  std::string backend = "cpu";             // Or "reference", or "cuda":
+  runtime::cuda::Backend* cuda = nullptr;  // outlives the engine.
   kernels::Isa isa = kernels::BestIsa();
   int64_t max_memory_bytes = 0;
 };
 
-// The graph need not outlive the engine; `pool` must. `batch` > 0 changes the graph's batch size.
+// The graph need not outlive the engine; `pool` must. A CUDA engine uses its backend's kernels. `batch` > 0 changes the
+// graph's batch size.
 absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const ir::Graph& graph, int64_t batch,
                                                    const kernels::KernelRegistry& kernels, runtime::ThreadPool* pool,
                                                    const EngineOptions& options);

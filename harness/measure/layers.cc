@@ -21,36 +21,36 @@ ir::Node* CounterpartOrNull(const ir::Graph& baseline, const ir::Node& node) {
   return found->tensor_type().shape == node.tensor_type().shape ? found : nullptr;
 }
 
-// Runs `graph` with `taps` as further outputs; returns their values.
-absl::StatusOr<std::vector<Tensor>> RunTapped(const ir::Graph& graph, const std::vector<std::string>& taps,
+// Runs the graph with `taps` as further outputs; returns their values.
+absl::StatusOr<std::vector<Tensor>> RunTapped(const PlacedGraph& placed, const std::vector<std::string>& taps,
                                               absl::Span<const Tensor> inputs, const kernels::KernelRegistry& kernels,
-                                              runtime::ThreadPool* pool, const EngineOptions& options) {
-  const std::unique_ptr<ir::Graph> clone = graph.Clone();
+                                              runtime::ThreadPool* pool) {
+  const std::unique_ptr<ir::Graph> clone = placed.graph.Clone();
   const int outputs_before = clone->output()->num_operands();
   for (const std::string& tap : taps) clone->AppendOutput(clone->FindNodeOrNull(tap));
-  ASSIGN_OR_RETURN(const auto engine, MakeEngine(*clone, inputs[0].dim(0), kernels, pool, options));
+  ASSIGN_OR_RETURN(const auto engine, MakeEngine(*clone, inputs[0].dim(0), kernels, pool, placed.engine));
   ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine->Run(inputs));
   return std::vector<Tensor>(outputs->begin() + outputs_before, outputs->end());
 }
 
 }  // namespace
 
-absl::StatusOr<std::map<std::string, double>> LayerSnrs(const ir::Graph& baseline, const ir::Graph& quantized,
+absl::StatusOr<std::map<std::string, double>> LayerSnrs(const PlacedGraph& baseline, const PlacedGraph& quantized,
                                                         absl::Span<const Tensor> inputs,
                                                         const kernels::KernelRegistry& kernels,
-                                                        runtime::ThreadPool* pool, const EngineOptions& options) {
+                                                        runtime::ThreadPool* pool) {
   std::vector<std::string> layers, counterparts;
-  for (const ir::Node* node : quantized.Snapshot()) {
+  for (const ir::Node* node : quantized.graph.Snapshot()) {
     if (!IsQuantizedLayer(*node)) continue;
-    const ir::Node* counterpart = CounterpartOrNull(baseline, *node);
+    const ir::Node* counterpart = CounterpartOrNull(baseline.graph, *node);
     if (counterpart == nullptr) continue;
     layers.push_back(node->name());
     counterparts.push_back(counterpart->name());
   }
   std::map<std::string, double> snrs;
   if (layers.empty()) return snrs;
-  ASSIGN_OR_RETURN(const auto wanted, RunTapped(baseline, counterparts, inputs, kernels, pool, options));
-  ASSIGN_OR_RETURN(const auto found, RunTapped(quantized, layers, inputs, kernels, pool, options));
+  ASSIGN_OR_RETURN(const auto wanted, RunTapped(baseline, counterparts, inputs, kernels, pool));
+  ASSIGN_OR_RETURN(const auto found, RunTapped(quantized, layers, inputs, kernels, pool));
   for (size_t i = 0; i < layers.size(); ++i) {
     snrs[layers[i]] = passes::SnrDb(Dequantized(wanted[i]), Dequantized(found[i]));
   }

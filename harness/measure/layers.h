@@ -16,13 +16,19 @@
 
 namespace fuselage::harness {
 
+// A graph, and where it runs.
+struct PlacedGraph {
+  const ir::Graph& graph;
+  const EngineOptions& engine;
+};
+
 // SNR in dB of each quantized layer of `quantized` (an int8.* call other than quantize and dequantize) against the node
 // of `baseline` with the same name, or with the name of its last source: both graphs run `inputs` with every such node
 // as an output. A layer without a counterpart of its shape is left out.
-absl::StatusOr<std::map<std::string, double>> LayerSnrs(const ir::Graph& baseline, const ir::Graph& quantized,
+absl::StatusOr<std::map<std::string, double>> LayerSnrs(const PlacedGraph& baseline, const PlacedGraph& quantized,
                                                         absl::Span<const Tensor> inputs,
                                                         const kernels::KernelRegistry& kernels,
-                                                        runtime::ThreadPool* pool, const EngineOptions& options);
+                                                        runtime::ThreadPool* pool);
 
 // Runs with the profile on: every step of the schedule with its median time.
 absl::StatusOr<std::vector<Results::Layer>> ProfileLayers(runtime::Executable& executable,

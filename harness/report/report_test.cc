@@ -13,6 +13,7 @@
 namespace fuselage::report {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -143,6 +144,16 @@ TEST(Tables, WithoutADatasetVariantsAreComparedByTheirOutputs) {
   EXPECT_THAT(Report(results, 0), Not(HasSubstr("accuracy not measured")));
   EXPECT_THAT(AccuracyTable(results), HasSubstr("top-1"));
   EXPECT_THAT(LatencyTable(results), HasSubstr("images/s"));
+}
+
+TEST(Tables, TimesOfADeviceStandBesideThoseOfTheHost) {
+  Results results = Example();
+  EXPECT_THAT(LatencyTable(results), Not(HasSubstr("device")));
+  auto* measurement = results.mutable_variants(1)->mutable_measurements(0);
+  measurement->mutable_device_ms()->set_median(0.0625);
+  measurement->set_device_images_per_second(16000);
+  EXPECT_THAT(LatencyTable(results), AllOf(HasSubstr("device median  device samples/s"),
+                                           HasSubstr("0.0625           16000.0"), HasSubstr("without the copies")));
 }
 
 TEST(Tables, RooflineStandsBesideTheMeasurement) {

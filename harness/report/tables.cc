@@ -129,28 +129,38 @@ std::vector<Row> MeasurementRows(const Results& results) {
 }  // namespace
 
 std::string LatencyTable(const Results& results) {
-  Table table("Latency in ms", {{"batch"},
-                                {"threads"},
-                                {"variant", Align::kLeft},
-                                {"runs"},
-                                {"min"},
-                                {"median"},
-                                {"mean"},
-                                {"p90"},
-                                {"p99"},
-                                {HasImages(results) ? "images/s" : "samples/s"},
-                                {"memory"},
-                                {"speedup"}});
-  for (const Row& row : MeasurementRows(results)) {
+  const std::vector<Row> rows = MeasurementRows(results);
+  const bool on_device =
+      std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.measurement->has_device_ms(); });
+  const std::string per_second = HasImages(results) ? "images/s" : "samples/s";
+  std::vector<Column> columns = {
+      {"batch"}, {"threads"}, {"variant", Align::kLeft}, {"runs"}, {"min"}, {"median"}, {"mean"}, {"p90"},
+      {"p99"},   {per_second}};
+  if (on_device) {
+    columns.push_back({"device median"});
+    columns.push_back({absl::StrCat("device ", per_second)});
+  }
+  columns.push_back({"memory"});
+  columns.push_back({"speedup"});
+  Table table("Latency in ms", columns);
+  for (const Row& row : rows) {
     const auto& m = *row.measurement;
     const auto& latency = m.latency_ms();
-    table.AddRow({absl::StrCat(m.batch()), absl::StrCat(m.threads()), row.variant->name(),
-                  absl::StrCat(m.repetitions()), Milliseconds(latency.min()), Milliseconds(latency.median()),
-                  Milliseconds(latency.mean()), Milliseconds(latency.p90()), Milliseconds(latency.p99()),
-                  Number(m.images_per_second(), 1), Megabytes(m.peak_memory_bytes()),
-                  Times(FUSELAGE_OPTIONAL(m, speedup))});
+    std::vector<std::string> cells = {absl::StrCat(m.batch()),      absl::StrCat(m.threads()),
+                                      row.variant->name(),          absl::StrCat(m.repetitions()),
+                                      Milliseconds(latency.min()),  Milliseconds(latency.median()),
+                                      Milliseconds(latency.mean()), Milliseconds(latency.p90()),
+                                      Milliseconds(latency.p99()),  Number(m.images_per_second(), 1)};
+    if (on_device) {
+      cells.push_back(m.has_device_ms() ? Milliseconds(m.device_ms().median()) : "-");
+      cells.push_back(Number(FUSELAGE_OPTIONAL(m, device_images_per_second), 1));
+    }
+    cells.push_back(Megabytes(m.peak_memory_bytes()));
+    cells.push_back(Times(FUSELAGE_OPTIONAL(m, speedup)));
+    table.AddRow(std::move(cells));
   }
-  return table.empty() ? "" : table.ToString();
+  if (table.empty()) return "";
+  return table.ToString() + (on_device ? "device: by the GPU's events, without the copies from and to the host\n" : "");
 }
 
 std::string RooflineTable(const Results& results) {
@@ -249,6 +259,10 @@ std::string Report(const Results& results, int slowest_layers) {
   if (!results.title().empty()) absl::StrAppend(&out, Escaped(results.title()), "\n");
   absl::StrAppend(&out, Escaped(results.config()), " on ", Escaped(environment.cpu()), ", ", environment.cores(),
                   " cores, ", environment.isa(), "\n");
+  if (!environment.gpu_arch().empty()) {
+    absl::StrAppend(&out, Escaped(environment.gpu()), ", ", environment.gpu_arch(), ", driver for CUDA ",
+                    environment.cuda_driver(), "\n");
+  }
   if (environment.has_peaks()) absl::StrAppend(&out, PeaksLine(environment.peaks()));
   if (HasImages(results)) {
     absl::StrAppend(&out, "Images of ", Escaped(results.dataset().name()), " (", results.dataset().split(), ")");

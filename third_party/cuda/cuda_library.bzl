@@ -160,6 +160,11 @@ def cuda_library(name, srcs, hdrs = [], deps = [], archs = _ARCHS, local_defines
             visibility = visibility,
         )
 
+def with_cuda(rule, **attrs):
+    """rule(**attrs), only where there is a toolkit."""
+    if CUDA_IS_CONFIGURED:
+        rule(**attrs)
+
 def cuda_code_test(name, library, fma_from = None, ptx_has = [], ptx_lacks = []):
     """What the compiler made of a cuda_library, on any machine with a toolkit: no register spills, and its PTX.
 

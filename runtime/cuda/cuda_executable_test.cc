@@ -1,0 +1,193 @@
+#include "runtime/cuda/cuda_executable.h"
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "interpreter/interpreter.h"
+#include "ir/ops/register_all.h"
+#include "ir/testing/matchers.h"
+#include "runtime/cuda/fake_api.h"
+#include "runtime/cuda/fake_kernels.h"
+#include "runtime/cuda/testing.h"
+#include "runtime/testing.h"
+
+namespace fuselage::runtime::cuda {
+namespace {
+
+using ::fuselage::testing::StatusIs;
+using ir::Node;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr Error kMemoryAllocation = 2, kInvalidConfiguration = 9, kIllegalAddress = 700;
+
+class CudaExecutableTest : public ::testing::Test {
+ protected:
+  CudaExecutableTest() {
+    ops::RegisterAll(ops_);
+    RegisterFakeKernels(ops_, &launches_, kernels_);
+  }
+
+  void SetUp() override { ASSERT_OK_AND_ASSIGN(device_, Device::Open(&api_)); }
+
+  absl::StatusOr<std::unique_ptr<CudaExecutable>> Compile(const ir::Graph& graph, int64_t max_memory_bytes = 0) {
+    return CudaExecutable::Create(graph, kernels_, device_.get(), {max_memory_bytes});
+  }
+
+  FakeApi api_;
+  ir::OpRegistry ops_;
+  kernels::KernelRegistry kernels_;
+  int launches_ = 0;
+  std::unique_ptr<Device> device_;
+};
+
+TEST_F(CudaExecutableTest, RunsEveryInputThroughOneGraph) {
+  GraphBuilder g(ops_);
+  const ir::Graph& graph = ResidualNetwork(g);
+  ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
+  EXPECT_EQ(launches_, 2 * 9) << "once to try, once to capture";
+  for (uint64_t seed : {1, 2, 1}) ExpectMatchesInterpreter(graph, *executable, seed);
+  EXPECT_EQ(launches_, 2 * 9);
+  EXPECT_EQ(api_.launched_graphs(), 3);
+  EXPECT_GT(executable->device_seconds(), 0);
+  EXPECT_EQ(CountSteps(*executable, "reorder"), 1);  // Of the second output.
+}
+
+TEST_F(CudaExecutableTest, AllocatesArenaAndConstantsOnly) {
+  GraphBuilder g(ops_);
+  {
+    ASSERT_OK_AND_ASSIGN(auto executable, Compile(ResidualNetwork(g)));
+    EXPECT_EQ(api_.device_bytes(), executable->arena_bytes());
+    const int64_t unplanned = 2 * (3 + 3 + 8 * 5) * 9 * 7;
+    EXPECT_LT(executable->arena_bytes(), unplanned + 8 * 1000);
+  }
+  EXPECT_EQ(api_.live_handles(), 0);
+}
+
+TEST_F(CudaExecutableTest, InputsAndConstantsMayBeOutputs) {
+  GraphBuilder g(ops_);
+  Node* x = g.Input({2, 3, 4, 5});
+  Node* c = g.Constant({2, 7});
+  Node* q = g.Call("int8.quantize", {x}, {{"out_dtype", DType::kU8}, {"out_scale", 0.05}, {"out_zero_point", 3}});
+  Node* later = g.Call("clamp", {x}, {{"min", -0.5}, {"max", 0.5}});
+  const ir::Graph& graph = g.Output({x, c, q, later, g.Call("flatten", {x})});
+  ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
+  for (uint64_t seed : {1, 2}) ExpectMatchesInterpreter(graph, *executable, seed);
+}
+
+TEST_F(CudaExecutableTest, UnusedInputs) {
+  GraphBuilder g(ops_);
+  g.Input({4});
+  Node* x = g.Input({3});
+  const ir::Graph& graph = g.Output({g.Call("clamp", {x}, {{"min", -0.5}, {"max", 0.5}})});
+  ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
+  ExpectMatchesInterpreter(graph, *executable, 1);
+}
+
+TEST_F(CudaExecutableTest, ProfileTimesEachStepWithEvents) {
+  GraphBuilder g(ops_);
+  const ir::Graph& graph = ResidualNetwork(g);
+  ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
+  executable->EnableProfile(true);
+  for (uint64_t seed : {1, 2}) ExpectMatchesInterpreter(graph, *executable, seed);
+  EXPECT_EQ(api_.launched_graphs(), 0);
+  executable->EnableProfile(false);
+  ExpectMatchesInterpreter(graph, *executable, 3);
+  for (const StepProfile& step : executable->profile()) {
+    EXPECT_EQ(step.seconds, std::vector<double>({1e-3, 1e-3})) << step.node;
+    EXPECT_GT(step.bytes, 0) << step.node;
+  }
+  executable->ResetProfile();
+  EXPECT_TRUE(executable->profile()[0].seconds.empty());
+}
+
+TEST_F(CudaExecutableTest, NodesWithoutAKernelAreAllNamed) {
+  GraphBuilder g(ops_);
+  Node* x = g.Input({2, 3});
+  Node* y = g.Call("sigmoid", {g.Call("clamp", {x}, {{"min", -0.5}, {"max", 0.5}})});
+  EXPECT_THAT(Compile(g.Output({g.Call("tanh", {y})})),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       AllOf(HasSubstr("2 nodes have no CUDA kernel"), HasSubstr("%sigmoid (sigmoid)"),
+                             HasSubstr("%tanh (tanh)"), Not(HasSubstr("clamp")))));
+  EXPECT_EQ(api_.live_handles(), 0);
+}
+
+TEST_F(CudaExecutableTest, MemoryLimits) {
+  GraphBuilder g(ops_);
+  const ir::Graph& graph = ResidualNetwork(g);
+  EXPECT_THAT(Compile(graph, 3000), StatusIs(absl::StatusCode::kResourceExhausted,
+                                             AllOf(HasSubstr("device memory"), HasSubstr("the limit is 3000"))));
+  api_.properties.memory_bytes = 3000;
+  EXPECT_THAT(Compile(graph),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("cudaMalloc of "), HasSubstr(" bytes for the arena: out of memory (2)"))));
+  EXPECT_EQ(api_.live_handles(), 0);
+}
+
+TEST_F(CudaExecutableTest, WrongTensors) {
+  GraphBuilder g(ops_);
+  ASSERT_OK_AND_ASSIGN(auto executable, Compile(ResidualNetwork(g)));
+  Tensor small({DType::kF32, {2, 3, 9, 6}, std::nullopt, Layout::kRowMajor});
+  EXPECT_THAT(RunOnce(*executable, absl::MakeConstSpan(&small, 1)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("input 0 is f32[2,3,9,6], wanted f32[2,3,9,7]")));
+  EXPECT_THAT(RunOnce(*executable, {}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("0 inputs")));
+}
+
+TEST_F(CudaExecutableTest, ALaunchThatFailsNamesItsNode) {
+  GraphBuilder g(ops_);
+  const ir::Graph& graph = ResidualNetwork(g);
+  api_.FailLaunch(kInvalidConfiguration);
+  EXPECT_THAT(Compile(graph),
+              StatusIs(absl::StatusCode::kInternal,
+                       AllOf(HasSubstr("%int8.quantize (int8.quantize): kernel launch"), HasSubstr("(9)"))));
+  EXPECT_EQ(api_.live_handles(), 0);
+}
+
+// Whichever call fails, the error comes out, nothing leaks, and nothing is used that is not there.
+TEST_F(CudaExecutableTest, AnyCallMayFail) {
+  GraphBuilder g(ops_);
+  const ir::Graph& graph = ResidualNetwork(g);
+  const std::vector<Tensor> inputs = SeededInputs(graph);
+  for (bool profiling : {false, true}) {
+    for (const auto& [error, lost, code] :
+         {std::make_tuple(kMemoryAllocation, false, absl::StatusCode::kResourceExhausted),
+          std::make_tuple(kIllegalAddress, true, absl::StatusCode::kDataLoss)}) {
+      for (int call = 0; call == 0 || api_.failed(); ++call) {
+        ASSERT_LT(call, 1000);
+        api_.FailAt(call, error, lost);
+        {
+          auto executable = Compile(graph);
+          absl::Status status = executable.status();
+          if (status.ok()) {
+            (*executable)->EnableProfile(profiling);
+            status = RunOnce(**executable, inputs).status();
+          }
+          EXPECT_EQ(status.code(), api_.failed() ? code : absl::StatusCode::kOk) << "call " << call << ": " << status;
+        }  // The destructor waits for the stream: the last call.
+        EXPECT_EQ(api_.live_handles(), 0) << "call " << call;
+      }
+    }
+  }
+}
+
+TEST_F(CudaExecutableTest, RunsAgainAfterAnErrorThatPasses) {
+  GraphBuilder g(ops_);
+  const ir::Graph& graph = ResidualNetwork(g);
+  ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
+  const std::vector<Tensor> inputs = SeededInputs(graph, 7);
+  for (int call = 0;; ++call) {
+    api_.FailAt(call, kInvalidConfiguration, false);
+    const absl::Status status = RunOnce(*executable, inputs).status();
+    if (!api_.failed()) break;
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal, HasSubstr("(9)"))) << call;
+    api_.FailAt(-1, 0, false);
+    ExpectMatchesInterpreter(graph, *executable, 8);
+  }
+}
+
+}  // namespace
+}  // namespace fuselage::runtime::cuda

@@ -1,0 +1,169 @@
+#include "runtime/cuda/device.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "ir/base/status.h"
+
+namespace fuselage::runtime::cuda {
+namespace {
+
+// Of cudaError_t in driver_types.h: the values are part of CUDA's binary interface.
+constexpr Error kSuccess = 0, kMemoryAllocation = 2, kInsufficientDriver = 35, kNoDevice = 100,
+                kNoKernelImageForDevice = 209;
+
+// After these every later call fails: the context is gone ("inconsistent state" in CUDA's documentation).
+bool IsLost(Error error) {
+  switch (error) {
+    case 4:    // cudaErrorCudartUnloading
+    case 46:   // cudaErrorDevicesUnavailable
+    case 214:  // cudaErrorECCUncorrectable
+    case 220:  // cudaErrorNvlinkUncorrectable
+    case 226:  // cudaErrorContained
+    case 700:  // cudaErrorIllegalAddress
+    case 702:  // cudaErrorLaunchTimeout
+    case 709:  // cudaErrorContextIsDestroyed
+    case 710:  // cudaErrorAssert
+    case 714:  // cudaErrorHardwareStackError
+    case 715:  // cudaErrorIllegalInstruction
+    case 716:  // cudaErrorMisalignedAddress
+    case 717:  // cudaErrorInvalidAddressSpace
+    case 718:  // cudaErrorInvalidPc
+    case 719:  // cudaErrorLaunchFailure
+    case 911:  // cudaErrorExternalDevice
+    case 999:  // cudaErrorUnknown
+      return true;
+    default: return false;
+  }
+}
+
+std::string Size(int64_t bytes) {
+  return bytes < 1000000 ? absl::StrCat(bytes, " bytes") : absl::StrFormat("%.1f MB", static_cast<double>(bytes) / 1e6);
+}
+
+// "cudaMalloc of 44.7 MB for the arena: out of memory (2)"
+absl::Status ErrorStatus(Api& api, Error error, absl::string_view call) {
+  const std::string message = absl::StrCat(call, ": ", api.ErrorString(error), " (", error, ")");
+  if (error == kMemoryAllocation) return absl::ResourceExhaustedError(message);
+  if (error == kNoKernelImageForDevice) return absl::UnimplementedError(message);
+  if (IsLost(error)) return absl::DataLossError(absl::StrCat(message, "; the device is lost to this process"));
+  return absl::InternalError(message);
+}
+
+// Makes the text only where there is an error: a run checks many calls.
+template <typename... Text>
+absl::Status Check(Api& api, Error error, const Text&... text) {
+  return error == kSuccess ? absl::OkStatus() : ErrorStatus(api, error, absl::StrCat(text...));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Device>> Device::Open(Api* api) {
+  int version = 0;
+  RETURN_IF_ERROR(Check(*api, api->DriverVersion(&version), "cudaDriverGetVersion"));
+  if (version == 0) return absl::FailedPreconditionError("no NVIDIA driver on this machine");
+  const std::string driver = absl::StrCat(version / 1000, ".", version % 1000 / 10);
+  int devices = 0;
+  const Error error = api->GetDeviceCount(&devices);
+  if (error == kInsufficientDriver) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the NVIDIA driver supports CUDA ", driver, " only, older than this build's"));
+  }
+  if (error == kNoDevice || (error == kSuccess && devices == 0)) {
+    return absl::FailedPreconditionError("the NVIDIA driver finds no CUDA device (see CUDA_VISIBLE_DEVICES)");
+  }
+  RETURN_IF_ERROR(Check(*api, error, "cudaGetDeviceCount"));
+  DeviceProperties properties;
+  RETURN_IF_ERROR(Check(*api, api->GetProperties(0, &properties), "cudaGetDeviceProperties"));
+  auto device = std::unique_ptr<Device>(new Device(api, std::move(properties), driver));
+  if (device->properties_.major * 10 + device->properties_.minor < kLeastCapability) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(device->name(), " is ", device->arch(), ", the kernels want sm_", kLeastCapability, " or later"));
+  }
+  RETURN_IF_ERROR(Check(*api, api->SetDevice(0), "cudaSetDevice"));
+  return device;
+}
+
+std::string Device::arch() const { return absl::StrCat("sm_", properties_.major, properties_.minor); }
+
+absl::StatusOr<Handle> Device::Allocate(int64_t bytes, absl::string_view what) {
+  if (bytes == 0) return Handle();
+  void* data = nullptr;
+  RETURN_IF_ERROR(Check(*api_, api_->Malloc(&data, bytes), "cudaMalloc of ", Size(bytes), " for ", what));
+  return Handle(data, {api_, &Api::Free});
+}
+
+absl::StatusOr<Handle> Device::AllocateHost(int64_t bytes, absl::string_view what) {
+  if (bytes == 0) return Handle();
+  void* data = nullptr;
+  RETURN_IF_ERROR(Check(*api_, api_->MallocHost(&data, bytes), "cudaMallocHost of ", Size(bytes), " for ", what));
+  return Handle(data, {api_, &Api::FreeHost});
+}
+
+absl::StatusOr<Handle> Device::NewStream() {
+  Stream stream = nullptr;
+  RETURN_IF_ERROR(Check(*api_, api_->StreamCreate(&stream), "cudaStreamCreateWithFlags"));
+  return Handle(stream, {api_, &Api::StreamDestroy});
+}
+
+absl::StatusOr<Handle> Device::NewEvent() {
+  Event event = nullptr;
+  RETURN_IF_ERROR(Check(*api_, api_->EventCreate(&event), "cudaEventCreate"));
+  return Handle(event, {api_, &Api::EventDestroy});
+}
+
+absl::Status Device::Fill(void* data, int value, int64_t bytes, Stream stream) {
+  if (bytes == 0) return absl::OkStatus();
+  return Check(*api_, api_->MemsetAsync(data, value, bytes, stream), "cudaMemsetAsync");
+}
+
+absl::Status Device::Copy(void* to, const void* from, int64_t bytes, Direction direction, Stream stream) {
+  if (bytes == 0) return absl::OkStatus();
+  return Check(*api_, api_->MemcpyAsync(to, from, bytes, direction, stream), "cudaMemcpyAsync of ", bytes, " bytes");
+}
+
+absl::Status Device::Transpose(int64_t batch, int64_t rows, int64_t columns, int64_t element_bytes, const void* from,
+                               void* to, Stream stream) {
+  if (batch * rows * columns == 0) return absl::OkStatus();
+  return Check(*api_, api_->Transpose(batch, rows, columns, element_bytes, from, to, stream), "transposing ", batch,
+               " matrices of ", rows, " x ", columns);
+}
+
+absl::Status Device::Record(Event event, Stream stream) {
+  return Check(*api_, api_->EventRecord(event, stream), "cudaEventRecord");
+}
+
+absl::StatusOr<double> Device::SecondsBetween(Event start, Event end) {
+  float ms = 0;
+  RETURN_IF_ERROR(Check(*api_, api_->EventElapsedMs(&ms, start, end), "cudaEventElapsedTime"));
+  return ms * 1e-3;
+}
+
+absl::Status Device::BeginCapture(Stream stream) {
+  return Check(*api_, api_->BeginCapture(stream), "cudaStreamBeginCapture");
+}
+
+absl::StatusOr<Handle> Device::EndCapture(Stream stream) {
+  Graph graph = nullptr;
+  const Error error = api_->EndCapture(stream, &graph);
+  const Handle captured(graph, {api_, &Api::GraphDestroy});
+  RETURN_IF_ERROR(Check(*api_, error, "cudaStreamEndCapture"));
+  GraphExec exec = nullptr;
+  RETURN_IF_ERROR(Check(*api_, api_->GraphInstantiate(graph, &exec), "cudaGraphInstantiate"));
+  return Handle(exec, {api_, &Api::GraphExecDestroy});
+}
+
+absl::Status Device::Launch(GraphExec graph, Stream stream) {
+  return Check(*api_, api_->GraphLaunch(graph, stream), "cudaGraphLaunch");
+}
+
+absl::Status Device::Synchronize() { return Check(*api_, api_->DeviceSynchronize(), "cudaDeviceSynchronize"); }
+
+absl::Status Device::Synchronize(Stream stream) {
+  return Check(*api_, api_->StreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
+absl::Status Device::LaunchStatus() { return Check(*api_, api_->GetLastError(), "kernel launch"); }
+
+}  // namespace fuselage::runtime::cuda

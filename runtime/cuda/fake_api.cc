@@ -1,0 +1,195 @@
+#include "runtime/cuda/fake_api.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <typeinfo>
+#include <utility>
+
+#include "kernels/core/parallel.h"
+#include "runtime/reorder.h"
+
+namespace fuselage::runtime::cuda {
+namespace {
+
+constexpr Error kInvalidValue = 1, kMemoryAllocation = 2, kInvalidResourceHandle = 400, kNotReady = 600,
+                kStreamCaptureUnsupported = 900;
+// Of cudaMalloc.
+constexpr int64_t kAlignment = 256;
+
+struct FakeEvent {
+  int64_t ms = -1;  // -1: has not happened.
+};
+
+}  // namespace
+
+Error FakeApi::Next() {
+  const int call = calls_++;
+  if (fail_at_ < 0 || call < fail_at_ || (call > fail_at_ && !lost_)) return 0;
+  return error_;
+}
+
+template <typename T>
+Error FakeApi::Make(void** handle, T value) {
+  if (Error error = Next()) return error;
+  *handle = new T(std::move(value));
+  live_[*handle] = typeid(T).name();
+  return 0;
+}
+
+template <typename T>
+Error FakeApi::Destroy(void* handle) {
+  const auto it = live_.find(handle);
+  if (it == live_.end() || it->second != typeid(T).name()) return kInvalidResourceHandle;
+  live_.erase(it);
+  delete static_cast<T*>(handle);
+  return 0;
+}
+
+std::string FakeApi::ErrorString(Error error) { return error == kMemoryAllocation ? "out of memory" : "fake error"; }
+
+Error FakeApi::GetLastError() {
+  if (Error error = Next()) return error;
+  return std::exchange(last_error_, 0);
+}
+
+Error FakeApi::DriverVersion(int* version) {
+  *version = driver_version;
+  return Next();
+}
+
+Error FakeApi::GetDeviceCount(int* count) {
+  *count = device_count;
+  if (Error error = Next()) return error;
+  return device_count_error;
+}
+
+Error FakeApi::GetProperties(int device, DeviceProperties* result) {
+  if (device < 0 || device >= device_count) return kInvalidValue;
+  *result = properties;
+  return Next();
+}
+
+Error FakeApi::SetDevice(int device) { return device >= 0 && device < device_count ? Next() : kInvalidValue; }
+
+Error FakeApi::DeviceSynchronize() { return Next(); }
+
+int64_t FakeApi::device_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& [data, block] : memory_) bytes += block.device ? block.bytes : 0;
+  return bytes;
+}
+
+Error FakeApi::Allocate(void** data, int64_t bytes, bool device) {
+  if (Error error = Next()) return error;
+  if (device && device_bytes() + bytes > properties.memory_bytes) return kMemoryAllocation;
+  *data = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  std::memset(*data, 0xcd, bytes);
+  memory_[static_cast<uint8_t*>(*data)] = {bytes, device};
+  return 0;
+}
+
+Error FakeApi::Free(void* data) {
+  if (memory_.erase(static_cast<uint8_t*>(data)) == 0) return kInvalidValue;
+  std::free(data);
+  return 0;
+}
+
+bool FakeApi::Contains(const void* data, int64_t bytes, bool device) const {
+  const uint8_t* begin = static_cast<const uint8_t*>(data);
+  auto it = memory_.upper_bound(begin);
+  if (it == memory_.begin()) return false;
+  --it;
+  return it->second.device == device && begin + bytes <= it->first + it->second.bytes;
+}
+
+void FakeApi::Launch(Stream handle, std::function<void()> work) {
+  FakeStream& stream = *static_cast<FakeStream*>(handle);
+  (stream.capturing ? stream.captured : stream.pending).push_back(std::move(work));
+}
+
+Error FakeApi::MemsetAsync(void* data, int value, int64_t bytes, Stream stream) {
+  if (!Contains(data, bytes, true)) return kInvalidValue;
+  if (Error error = Next()) return error;
+  Launch(stream, [=] { std::memset(data, value, bytes); });
+  return 0;
+}
+
+Error FakeApi::MemcpyAsync(void* to, const void* from, int64_t bytes, Direction direction, Stream stream) {
+  if (Error error = Next()) return error;
+  if (Contains(to, bytes, true) != (direction != Direction::kDeviceToHost) ||
+      Contains(from, bytes, true) != (direction != Direction::kHostToDevice)) {
+    return kInvalidValue;
+  }
+  Launch(stream, [=] { std::memcpy(to, from, bytes); });
+  return 0;
+}
+
+Error FakeApi::StreamCreate(Stream* stream) { return Make(stream, FakeStream()); }
+Error FakeApi::StreamDestroy(Stream stream) { return Destroy<FakeStream>(stream); }
+
+Error FakeApi::StreamSynchronize(Stream handle) {
+  if (Error error = Next()) return error;
+  FakeStream& stream = *static_cast<FakeStream*>(handle);
+  if (stream.capturing) return kStreamCaptureUnsupported;
+  for (const auto& work : std::exchange(stream.pending, {})) work();
+  return 0;
+}
+
+Error FakeApi::BeginCapture(Stream handle) {
+  if (Error error = Next()) return error;
+  FakeStream& stream = *static_cast<FakeStream*>(handle);
+  if (stream.capturing) return kStreamCaptureUnsupported;
+  stream.capturing = true;
+  return 0;
+}
+
+Error FakeApi::EndCapture(Stream handle, Graph* graph) {
+  FakeStream& stream = *static_cast<FakeStream*>(handle);
+  stream.capturing = false;
+  return Make(graph, std::exchange(stream.captured, {}));
+}
+
+Error FakeApi::GraphDestroy(Graph graph) { return Destroy<Work>(graph); }
+
+Error FakeApi::GraphInstantiate(Graph graph, GraphExec* exec) { return Make(exec, *static_cast<Work*>(graph)); }
+
+Error FakeApi::GraphExecDestroy(GraphExec exec) { return Destroy<Work>(exec); }
+
+Error FakeApi::GraphLaunch(GraphExec exec, Stream stream) {
+  if (Error error = Next()) return error;
+  ++launched_graphs_;
+  for (const auto& work : *static_cast<Work*>(exec)) Launch(stream, work);
+  return 0;
+}
+
+Error FakeApi::EventCreate(Event* event) { return Make(event, FakeEvent()); }
+Error FakeApi::EventDestroy(Event event) { return Destroy<FakeEvent>(event); }
+
+Error FakeApi::EventRecord(Event event, Stream stream) {
+  if (Error error = Next()) return error;
+  static_cast<FakeEvent*>(event)->ms = -1;
+  Launch(stream, [this, event] { static_cast<FakeEvent*>(event)->ms = ++clock_ms_; });
+  return 0;
+}
+
+Error FakeApi::EventElapsedMs(float* ms, Event start, Event end) {
+  if (Error error = Next()) return error;
+  const int64_t from = static_cast<FakeEvent*>(start)->ms, to = static_cast<FakeEvent*>(end)->ms;
+  if (from < 0 || to < 0) return kNotReady;
+  *ms = static_cast<float>(to - from);
+  return 0;
+}
+
+Error FakeApi::Transpose(int64_t batch, int64_t rows, int64_t columns, int64_t element_bytes, const void* from,
+                         void* to, Stream stream) {
+  if (Error error = Next()) return error;
+  const int64_t bytes = batch * rows * columns * element_bytes;
+  if (!Contains(from, bytes, true) || !Contains(to, bytes, true)) return kInvalidValue;
+  Launch(stream, [=] {
+    kernels::Serial serial;
+    runtime::Transpose(batch, rows, columns, element_bytes, from, to, serial);
+  });
+  return 0;
+}
+
+}  // namespace fuselage::runtime::cuda

@@ -1,0 +1,183 @@
+#include "tools/gpu_check/cases.h"
+
+#include <cstring>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/int8/conv2d/cuda/testing.h"
+#include "kernels/int8/conv2d/testing.h"
+
+namespace fuselage::gpu_check {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+TensorType Codes(DType dtype, Shape shape, float scale, int zero_point, Layout layout = Layout::kNhwc) {
+  if (shape.size() != 4) layout = Layout::kRowMajor;
+  return {dtype, std::move(shape), PerTensor(scale, zero_point), layout};
+}
+
+TensorType Floats(Shape shape, Layout layout = Layout::kRowMajor) {
+  return {DType::kF32, std::move(shape), std::nullopt, layout};
+}
+
+Case Conv(std::string name, const int8::conv2d::Case& shape, uint64_t seed) {
+  auto instance = std::make_shared<const int8::conv2d::Instance>(shape, seed);
+  Case c;
+  c.name = std::move(name);
+  c.desc = instance->Desc();
+  const std::vector<uint8_t>* bytes[] = {&instance->input, &instance->residual};
+  for (int i = 0; i < 2; ++i) {
+    c.inputs.emplace_back();
+    if (!c.desc.has_input(i)) continue;
+    c.inputs[i].emplace(c.desc.input(i));
+    std::memcpy(c.inputs[i]->raw_data(), bytes[i]->data(), bytes[i]->size());
+  }
+  c.parameters = std::move(instance);
+  return c;
+}
+
+// An operator without parameters, on seeded inputs.
+Case Plain(std::string name, std::string op, std::vector<TensorType> inputs, TensorType output,
+           AttributeMap attributes = {}) {
+  Case c;
+  c.name = std::move(name);
+  c.desc.op = std::move(op);
+  c.desc.attributes = std::move(attributes);
+  uint64_t seed = 1;
+  for (TensorType& input : inputs) {
+    c.inputs.emplace_back(SeededTensor(input, ++seed));
+    c.desc.inputs.emplace_back(std::move(input));
+  }
+  c.desc.outputs.push_back(std::move(output));
+  return c;
+}
+
+Case Linear(std::string name, int64_t rows, int64_t depth, int64_t channels, DType output) {
+  const TensorType y = output == DType::kF32 ? Floats({rows, channels}) : Codes(output, {rows, channels}, 0.05f, 7);
+  Case c =
+      Plain(std::move(name), "int8.linear", {Codes(DType::kU8, {rows, depth}, 0.02f, 3)}, y, {{"activation", "none"}});
+  std::vector<float> scales;
+  for (int64_t n = 0; n < channels; ++n) scales.push_back(0.001f + 0.0003f * static_cast<float>(n % 7));
+  struct Parameters {
+    Tensor weight, bias;
+  };
+  auto parameters = std::make_shared<Parameters>();
+  parameters->weight =
+      SeededTensor({DType::kI8, {channels, depth}, PerAxis(0, std::move(scales)), Layout::kRowMajor}, 3);
+  parameters->bias = SeededTensor(Floats({channels}), 4);
+  c.desc.parameters = {{"weight", &parameters->weight}, {"bias", &parameters->bias}};
+  c.parameters = std::move(parameters);
+  return c;
+}
+
+AttributeMap Window(int64_t kernel, int64_t stride, int64_t padding) {
+  return {{"kernel_size", Ints{kernel, kernel}},
+          {"stride", Ints{stride, stride}},
+          {"padding", Ints(4, padding)},
+          {"ceil_mode", false}};
+}
+
+Case MaxPool(std::string name, const Shape& in, DType dtype, int64_t kernel, int64_t stride, int64_t padding) {
+  const auto size = [&](int64_t n) { return (n + 2 * padding - kernel) / stride + 1; };
+  AttributeMap attributes = Window(kernel, stride, padding);
+  attributes.emplace("dilation", Ints{1, 1});
+  return Plain(std::move(name), "int8.max_pool2d", {Codes(dtype, in, 0.1f, 3)},
+               Codes(dtype, {in[0], in[1], size(in[2]), size(in[3])}, 0.1f, 3), std::move(attributes));
+}
+
+Case AveragePool(std::string name, const Shape& in, int64_t kernel, int64_t stride, int64_t padding) {
+  const auto size = [&](int64_t n) { return (n + 2 * padding - kernel) / stride + 1; };
+  AttributeMap attributes = Window(kernel, stride, padding);
+  attributes.emplace("count_include_pad", kernel % 2 == 0);
+  return Plain(std::move(name), "int8.avg_pool2d", {Codes(DType::kU8, in, 0.1f, 3)},
+               Codes(DType::kI8, {in[0], in[1], size(in[2]), size(in[3])}, 0.05f, -3), std::move(attributes));
+}
+
+Case GlobalAveragePool(std::string name, const Shape& in) {
+  return Plain(std::move(name), "int8.global_avg_pool", {Codes(DType::kU8, in, 0.1f, 3)},
+               Codes(DType::kU8, {in[0], in[1], 1, 1}, 0.05f, 5));
+}
+
+Case Quantize(std::string name, const Shape& shape, DType dtype) {
+  return Plain(std::move(name), "int8.quantize", {Floats(shape)},
+               Codes(dtype, shape, 0.0078f, 114 - 128 * (dtype == DType::kI8)));
+}
+
+}  // namespace
+
+std::vector<Case> ResNet18(int batch) {
+  std::vector<Case> cases;
+  const auto add = [&](Case c, int repetitions = 1) {
+    c.repetitions = repetitions;
+    cases.push_back(std::move(c));
+  };
+  const auto conv = [&](int in, int size, int out, int kernel, int stride, bool relu, bool residual) {
+    int8::conv2d::Case c;
+    c.batch = batch;
+    c.in_channels = in, c.height = c.width = size, c.out_channels = out;
+    c.kernel_height = c.kernel_width = kernel;
+    c.stride_y = c.stride_x = stride;
+    c.top = c.left = c.bottom = c.right = kernel / 2;
+    c.relu = relu;
+    if (in == 3) c.input_zero_point = 114;
+    if (residual) c.residual_type = DType::kU8;
+    return Conv(absl::StrCat(in, "x", size, "x", size, " -> ", out, ", ", kernel, "x", kernel, "/", stride,
+                             residual ? " + residual" : "", relu ? ", relu" : ""),
+                c, 1);
+  };
+  add(Quantize("quantize", {batch, 3, 224, 224}, DType::kU8));
+  add(conv(3, 224, 64, 7, 2, true, false));
+  add(MaxPool("max pool 3x3/2", {batch, 64, 112, 112}, DType::kU8, 3, 2, 1));
+  add(conv(64, 56, 64, 3, 1, true, false), 2);
+  add(conv(64, 56, 64, 3, 1, true, true), 2);
+  int size = 56;
+  for (int out : {128, 256, 512}) {
+    add(conv(out / 2, size, out, 3, 2, true, false));
+    add(conv(out / 2, size, out, 1, 2, false, false));
+    size /= 2;
+    add(conv(out, size, out, 3, 1, true, false));
+    add(conv(out, size, out, 3, 1, true, true), 2);
+  }
+  add(GlobalAveragePool("global average pool", {batch, 512, 7, 7}));
+  add(Linear("linear 512 -> 1000", batch, 512, 1000, DType::kF32));
+  return cases;
+}
+
+std::vector<Case> RandomCases(int count) {
+  std::vector<Case> cases;
+  std::mt19937 random(1);
+  const auto pick = [&](int low, int high) { return low + static_cast<int>(random() % (high - low + 1)); };
+  for (int i = 0; i < count; ++i) {
+    int8::conv2d::Case conv = int8::conv2d::cuda::RandomCase(i, i % 2 ? 1 : 16, /*groups=*/i % 8 == 7);
+    if (i % 8 == 3) conv.in_channels = 1 + i / 8 % 4;
+    cases.push_back(Conv(conv.ToString(), conv, i));
+    const Shape shape = {pick(1, 3), pick(1, 130), pick(1, 20), pick(1, 20)};
+    const std::string text = absl::StrCat(shape[0], "x", shape[1], "x", shape[2], "x", shape[3]);
+    const DType dtype = i % 2 ? DType::kI8 : DType::kU8;
+    switch (i % 7) {
+      case 0: cases.push_back(Quantize("quantize " + text, shape, dtype)); break;
+      case 1: cases.push_back(MaxPool("max pool " + text, shape, dtype, 3, pick(1, 2), 1)); break;
+      case 2: cases.push_back(AveragePool("average pool " + text, shape, 3, pick(1, 2), 1)); break;
+      case 3: cases.push_back(GlobalAveragePool("global average pool " + text, shape)); break;
+      case 4:
+        cases.push_back(
+            Plain("add " + text, "int8.add", {Codes(dtype, shape, 0.03f, 5), Codes(DType::kU8, shape, 0.02f, 100)},
+                  Codes(dtype, shape, 0.04f, -3 * (i % 2)), {{"alpha", 1.0}, {"activation", i % 3 ? "relu" : "none"}}));
+        break;
+      case 5:
+        cases.push_back(
+            Plain("relu " + text, "int8.relu", {Codes(dtype, shape, 0.03f, 5)}, Codes(dtype, shape, 0.02f, 0)));
+        break;
+      default:
+        cases.push_back(Linear(absl::StrCat("linear ", text), shape[0] * shape[2], shape[1] * 4, shape[3] * 13,
+                               i % 3 ? DType::kI8 : DType::kF32));
+        cases.push_back(Plain("dequantize " + text, "int8.dequantize", {Codes(dtype, shape, 0.03f, 5)},
+                              Floats(shape, i % 2 ? Layout::kNhwc : Layout::kRowMajor)));
+    }
+  }
+  return cases;
+}
+
+}  // namespace fuselage::gpu_check
