@@ -72,8 +72,14 @@ class Thread {
   FUSELAGE_DEVICE void StoreShared(uint32_t offset, const T& value) const {
     *reinterpret_cast<T*>(SharedMemory() + offset) = value;
   }
-  FUSELAGE_DEVICE void CopyAsync16(uint32_t offset, const void* from) const {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(SharedAddress(offset)), "l"(from) : "memory");
+  template <int kBytes>
+  FUSELAGE_DEVICE void CopyAsync(uint32_t offset, const void* from) const {
+    static_assert(kBytes == 8 || kBytes == 16);
+    if constexpr (kBytes == 16) {
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(SharedAddress(offset)), "l"(from) : "memory");
+    } else {
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(SharedAddress(offset)), "l"(from) : "memory");
+    }
   }
 };
 

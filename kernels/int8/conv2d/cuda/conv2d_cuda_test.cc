@@ -89,6 +89,7 @@ TEST(Conv2dCudaTest, RandomShapes) {
   for (int i = 0; i < 400; ++i) {
     Case c = RandomCase(1000 + i, 1, /*groups=*/i % 4 == 0);
     if (i % 4 == 1) c.in_channels = 1 + i % 3;
+    if (i % 4 == 2) c.in_channels = (1 + i % 9) * 8;
     ExpectEqualsCpu(c, i);
   }
 }

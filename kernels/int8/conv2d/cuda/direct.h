@@ -15,7 +15,7 @@ template <typename X>
 struct Direct {
   using Params = cuda::Params;
   static constexpr int kWarps = 8;
-  static constexpr int kSharedBytes = 0;
+  static constexpr int kBlocks = 2;
   static constexpr int kPerBlock = kWarps * kWarpSize;
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {

@@ -59,7 +59,9 @@ bool GemmRuns(const Problem& problem) {
   const Geometry& g = problem.geometry;
   return g.groups == 1 && SmallCoordinates(g) && InnerBytes(g) < kIntMax / 2 &&
          int64_t{g.batch} * g.in_height * g.in_width * g.in_channels <= kIntMax &&
-         CeilDiv(g.out_channels, kTiles[kTileCount - 1].columns) <= kMaxGridY;
+         CeilDiv(g.batch * g.out_height * g.out_width, kTiles[kTileCount - 1].rows) *
+                 CeilDiv(g.out_channels, kTiles[kTileCount - 1].columns) <=
+             kIntMax;
 }
 
 bool StemRuns(const Problem& problem, const Params& params, bool pooled) {
@@ -121,18 +123,18 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   KernelId id;
   id.family = Family::kGemm;
   id.is_signed = problem.input_type == DType::kI8;
-  id.aligned = g.in_channels % 16 == 0;
+  id.piece = g.in_channels % 16 == 0 ? 16 : g.in_channels % 8 == 0 ? 8 : 1;
   p.tap_channels = static_cast<int>(TapChannels(g));
   p.steps = static_cast<int>(CeilDiv(InnerBytes(g), kStep));
   Tiling tiling = {kUnalignedTile, 1};
-  if (id.aligned) {
+  if (id.piece == 16) {
     tiling = options.tiling ? *options.tiling : ChooseTiling({p.rows, p.out_channels, p.steps}, device, TunedTilings());
   }
   id.tile = tiling.tile;
   const TileSize& tile = kTiles[tiling.tile];
   p.padded_channels = static_cast<int>(RoundUp(g.out_channels, tile.columns));
   p.steps_per_split = static_cast<int>(CeilDiv(p.steps, tiling.splits));
-  p.splits = static_cast<int>(CeilDiv(p.steps, p.steps_per_split));  // None is empty.
+  p.splits = NonEmptySplits(p.steps, tiling.splits);
 
   std::vector<int8_t> weight(int64_t{p.steps} * p.padded_channels * kStep);
   const int taps = g.kernel_height * g.kernel_width;
@@ -148,8 +150,8 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   AddConstants(problem, weight);
 
   launches_.push_back({id,
-                       {static_cast<int>(CeilDiv(p.rows, tile.rows)), p.padded_channels / tile.columns, p.splits},
-                       GemmSharedBytes(id),
+                       {static_cast<int>(CeilDiv(p.rows, tile.rows) * (p.padded_channels / tile.columns)), 1, p.splits},
+                       GemmSharedBytes(id, problem.has_residual && p.splits == 1),
                        p});
   if (p.splits == 1) return;
   partial_bytes_ = int64_t{4} * p.splits * p.rows * p.padded_channels;
@@ -265,7 +267,7 @@ std::string Plan::name() const {
     case Family::kPooledStem: name = "cuda pooled stem"; break;
     case Family::kGemm:
       name = absl::StrCat("cuda gemm ", kTiles[id.tile].rows, "x", kTiles[id.tile].columns,
-                          id.aligned ? "" : " unaligned");
+                          id.piece == 16 ? "" : absl::StrCat(" by ", id.piece, " bytes"));
       break;
     default: name = "cuda direct";
   }

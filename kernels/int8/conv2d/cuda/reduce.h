@@ -13,7 +13,7 @@ namespace fuselage::int8::conv2d::cuda {
 struct Reduce {
   using Params = cuda::Params;
   static constexpr int kWarps = 8;
-  static constexpr int kSharedBytes = 0;
+  static constexpr int kBlocks = 2;
   static constexpr int kPerBlock = kWarps * kWarpSize * 4;
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
