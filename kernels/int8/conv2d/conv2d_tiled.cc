@@ -216,12 +216,12 @@ class Tiled : public Algorithm {
 
     // Spreads the weights of the next panels over the steps of this pass.
     void PlanPrefetch(int group, int64_t panel, int64_t end, int64_t products) {
+      prefetch_lines_ = 0;
+      if (!prefetches_ || panel >= end || products == 0) return;
       prefetch_ = conv_.PanelWeight(group, panel);
       prefetch_end_ = conv_.PanelWeight(group, end);
-      prefetch_lines_ =
-          !prefetches_ || panel >= end || products == 0
-              ? 0
-              : static_cast<int>(CeilDiv((prefetch_end_ - prefetch_) / kTileRowBytes, products * conv_.steps_));
+      const int64_t lines = (prefetch_end_ - prefetch_) / kTileRowBytes;
+      prefetch_lines_ = static_cast<int>(CeilDiv(lines, products * conv_.steps_));
     }
 
     void Multiply(int group, int64_t tile, int tiles, int64_t panel, int panels) {
