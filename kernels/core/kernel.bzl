@@ -59,6 +59,19 @@ def isa_library(name, isa, srcs, deps = [], copts = []):
             deps = deps + ["//kernels/core", "//third_party:simde"],
         )
 
+def bench(actual):
+    """`bench`: what `bazel run <folder>:bench` runs in every kernel's folder.
+
+    Args:
+      actual: the benchmark.
+    """
+    native.alias(
+        name = "bench",
+        testonly = True,
+        actual = actual,
+        tags = ["manual"],
+    )
+
 def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copts = [], deps = [], test_deps = []):
     """One kernel from <name>.{h,cc}, <name>_<isa>.cc, <name>_test.cc and <name>_bench.cc, which `bench` stands for.
 
@@ -96,12 +109,7 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
     )
 
     # As a test it only shows that it runs; measure with: bazel run <folder>:bench -- --benchmark_min_time=1
-    native.alias(
-        name = "bench",
-        testonly = True,
-        tags = ["manual"],
-        actual = ":%s_bench" % name,
-    )
+    bench(":%s_bench" % name)
     cc_test(
         name = name + "_bench",
         size = "small",

@@ -9,13 +9,15 @@ namespace {
 namespace core = kernels::FUSELAGE_AVX512_VNNI;
 namespace tiles = kernels::FUSELAGE_AMX;
 
+using kernels::kTileBytes;
 using kernels::kTileSums;
 using kernels::TileProduct;
 
 enum class OutputKind { kCodes, kPlainCodes, kFloat };
 
-// The next four pixels of one panel to finish, and how many are left after them.
+// The next four pixels of `group` panels to finish, and how many are left with them.
 struct Cursor {
+  int group;
   int panel, tile, unit, left;
 };
 
@@ -44,12 +46,23 @@ inline __m128i LoadCodes(const uint8_t* from, int count) {
   memcpy(some, from, count);
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(some));
 }
-template <bool kWhole>
-inline void StoreCodes(uint8_t* to, __m128i codes, int count) {
-  if (kWhole) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), codes);
+// The codes of 4 / kGroup pixels, of kGroup panels each.
+template <int kGroup, bool kWhole>
+inline void StoreCodes(uint8_t* to, const int32_t* offsets, __m512i codes, int channels) {
+  if constexpr (!kWhole) {
+    uint8_t all[4][kPanel];
+    memcpy(all, &codes, sizeof(all));
+    for (int i = 0; i < 4; ++i) memcpy(to + offsets[i], all[i], channels);
+  } else if constexpr (kGroup == 4) {
+    _mm512_storeu_si512(to + offsets[0], codes);
+  } else if constexpr (kGroup == 2) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + offsets[0]), _mm512_castsi512_si256(codes));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + offsets[1]), _mm512_extracti64x4_epi64(codes, 1));
   } else {
-    memcpy(to, &codes, count);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + offsets[0]), _mm512_castsi512_si128(codes));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + offsets[1]), _mm512_extracti32x4_epi32(codes, 1));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + offsets[2]), _mm512_extracti32x4_epi32(codes, 2));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + offsets[3]), _mm512_extracti32x4_epi32(codes, 3));
   }
 }
 template <bool kWhole>
@@ -87,21 +100,27 @@ inline __m512i CodesOf(const __m512* v, const core::OutputCodes& codes) {
   return _mm512_permutexvar_epi32(codes.order, _mm512_packus_epi16(r01, r23));
 }
 
-// `units` times four pixels of one tile and panel. Pointers are at the panel's first channel.
+// `units` times four pixels of one tile. Pointers are at the first panel's first channel.
 struct Segment {
   const TilePixels* pixels;
   const ResidualPixels* residual_pixels;
-  int units, channels;
+  int units, channel, channels;
   const char* sums;
   uint8_t* output;
   const uint8_t* residual;
 };
-template <OutputKind kKind, bool kResidual, bool kWhole>
-inline void FinishSegment(const OutputStage& stage, const PanelConstants& panel, const Segment& segment) {
+
+// kGroup panels: the codes of a pixel's neighbouring channels are stored at once. kWhole: all the channels exist.
+template <OutputKind kKind, bool kResidual, int kGroup, bool kWhole>
+inline void FinishSegment(const OutputStage& stage, const Segment& segment) {
+  constexpr int kPixels = 4 / kGroup;
   const core::OutputCodes codes = core::MakeOutputCodes(stage.zero_point, stage.lo, stage.hi, stage.output_flip);
   const ResidualConstants residual = {_mm512_set1_epi32(stage.residual_zero_point),
                                       _mm512_set1_ps(stage.residual_multiplier),
                                       _mm_set1_epi8(static_cast<char>(stage.residual_flip))};
+  PanelConstants panels[kGroup];
+#pragma GCC unroll 4
+  for (int p = 0; p < kGroup; ++p) panels[p] = PanelConstantsOf(stage, segment.channel + p * kPanel);
   const bool relu = stage.relu;
   const int channels = segment.channels;
   const char* const sums = segment.sums;
@@ -110,29 +129,41 @@ inline void FinishSegment(const OutputStage& stage, const PanelConstants& panel,
   const ResidualPixels* residual_pixels = segment.residual_pixels;
   const TilePixels* const end = segment.pixels + segment.units;
   for (const TilePixels* pixels = segment.pixels; pixels != end; ++pixels) {
-    __m512 v[4];
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-      const __m512i sum = _mm512_loadu_si512(sums + pixels->sums[i]);
-      const __m512 a = _mm512_cvtepi32_ps(_mm512_add_epi32(sum, panel.bias));
-      if (kKind == OutputKind::kFloat) {
-        const __m512 y = _mm512_fmadd_ps(a, panel.multiplier, panel.float_bias);
-        StoreFloats<kWhole>(output + pixels->output[i], relu ? Relu(y) : y, channels);
-      } else {
-        v[i] = _mm512_mul_ps(a, panel.multiplier);
-        if (kResidual) {
-          v[i] =
-              AddResidual<kKind>(residual, LoadCodes<kWhole>(residuals + residual_pixels->offset[i], channels), v[i]);
+    for (int first = 0; first < 4; first += kPixels) {
+      __m512 v[4];
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) {
+        const int pixel = first + i / kGroup, p = i % kGroup;
+        const __m512i sum = _mm512_loadu_si512(sums + pixels->sums[pixel] + p * kTileBytes);
+        const __m512 a = _mm512_cvtepi32_ps(_mm512_add_epi32(sum, panels[p].bias));
+        if (kKind == OutputKind::kFloat) {
+          const __m512 y = _mm512_fmadd_ps(a, panels[p].multiplier, panels[p].float_bias);
+          StoreFloats<kWhole>(output + pixels->output[pixel], relu ? Relu(y) : y, channels);
+          continue;
         }
+        v[i] = _mm512_mul_ps(a, panels[p].multiplier);
+        if (!kResidual) continue;
+        const uint8_t* r = residuals + residual_pixels->offset[pixel] + p * kPanel;
+        v[i] = AddResidual<kKind>(residual, LoadCodes<kWhole>(r, channels), v[i]);
       }
+      if (kKind == OutputKind::kFloat) continue;
+      StoreCodes<kGroup, kWhole>(output, pixels->output + first, CodesOf<kKind>(v, codes), channels);
     }
     if (kResidual) ++residual_pixels;
-    if (kKind == OutputKind::kFloat) continue;
-    const __m512i q = CodesOf<kKind>(v, codes);
-    StoreCodes<kWhole>(output + pixels->output[0], _mm512_castsi512_si128(q), channels);
-    StoreCodes<kWhole>(output + pixels->output[1], _mm512_extracti32x4_epi32(q, 1), channels);
-    StoreCodes<kWhole>(output + pixels->output[2], _mm512_extracti32x4_epi32(q, 2), channels);
-    StoreCodes<kWhole>(output + pixels->output[3], _mm512_extracti32x4_epi32(q, 3), channels);
+  }
+}
+
+template <OutputKind kKind, bool kResidual>
+inline void FinishSegment(const OutputStage& stage, int group, const Segment& segment) {
+  if constexpr (kKind != OutputKind::kFloat) {
+    if (group == 4) return FinishSegment<kKind, kResidual, 4, true>(stage, segment);
+    if (group == 2) return FinishSegment<kKind, kResidual, 2, true>(stage, segment);
+  }
+  if (segment.channels >= kPanel) {
+    FinishSegment<kKind, kResidual, 1, true>(stage, segment);
+  } else {
+    FinishSegment<kKind, kResidual, 1, false>(stage, segment);
   }
 }
 
@@ -148,6 +179,7 @@ __attribute__((noinline)) void FinishUnits(const OutputStage& stage, const TileR
     segment.pixels = tile.pixels + cursor.unit;
     segment.residual_pixels = kResidual ? tile.residual_pixels + cursor.unit : nullptr;
     segment.units = units < left ? units : left;
+    segment.channel = results.channel + first;
     segment.channels = results.channels - first;
     segment.sums = reinterpret_cast<const char*>(results.c + (cursor.tile * results.panels + cursor.panel) * kTileSums);
     segment.output = tile.output + first * kOutputBytes;
@@ -155,17 +187,12 @@ __attribute__((noinline)) void FinishUnits(const OutputStage& stage, const TileR
     units -= segment.units;
     cursor.left -= segment.units;
     cursor.unit += segment.units;
-    const PanelConstants panel = PanelConstantsOf(stage, results.channel + first);
-    if (segment.channels >= kPanel) {
-      FinishSegment<kKind, kResidual, true>(stage, panel, segment);
-    } else {
-      FinishSegment<kKind, kResidual, false>(stage, panel, segment);
-    }
+    FinishSegment<kKind, kResidual>(stage, cursor.group, segment);
     if (cursor.unit < tile.count) continue;
     cursor.unit = 0;
     if (++cursor.tile < results.tile_count) continue;
     cursor.tile = 0;
-    ++cursor.panel;
+    cursor.panel += cursor.group;
   }
 }
 
@@ -182,16 +209,20 @@ FinishFunction* FinishFunctionOf(const OutputStage& stage) {
 
 void Run(const OutputStage& stage, const TileProduct* product, const TileResults* results) {
   FinishFunction* const finish = FinishFunctionOf(stage);
-  Cursor cursor = {0, 0, 0, 0};
+  Cursor cursor = {1, 0, 0, 0, 0};
   if (results != nullptr) {
+    // One panel at a time where not all of their channels exist.
+    const bool at_once = !stage.is_float && results->channels == results->panels * kPanel && results->panels != 3;
+    if (at_once) cursor.group = results->panels;
     for (int t = 0; t < results->tile_count; ++t) cursor.left += results->tiles[t].count;
-    cursor.left *= results->panels;
+    cursor.left *= results->panels / cursor.group;
   }
   if (product != nullptr) {
     // Not before the second step: the sums have only just been stored, and what waits for them would keep the products
-    // that come next out of the scheduler.
+    // that come next out of the scheduler. A tile's worth at a time: a call costs as much as one.
     const int64_t steps = product->steps > 1 ? product->steps - 1 : 1;
-    const int units = static_cast<int>((cursor.left + steps - 1) / steps);
+    const int share = static_cast<int>((cursor.left + steps - 1) / steps), least = 4 / cursor.group;
+    const int units = share < least ? least : share;
     bool stored = product->steps == 1;
     tiles::MultiplyTiles(*product, [&] {
       if (stored && cursor.left > 0) finish(stage, *results, cursor, units);

@@ -7,6 +7,7 @@
 // It may exceed 100 for Winograd, which multiplies less than the convolution that it counts.
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -102,16 +103,34 @@ constexpr Layer kDepthwise[] = {
     {"depthwise_14", 512, 14, 512, 3, 1, false, 1},
 };
 
+// 64-byte aligned.
+Tensor Memory(int64_t bytes) { return Tensor(DType::kU8, {bytes}); }
+Tensor Memory(const std::vector<uint8_t>& bytes) {
+  Tensor memory = Memory(static_cast<int64_t>(bytes.size()));
+  if (!bytes.empty()) std::memcpy(memory.raw_data(), bytes.data(), bytes.size());
+  return memory;
+}
+
+// A layer whose operands lie as in a graph: the input where the variant wishes it; if that is not dense, residual and
+// output with the halo that the next layer wishes for.
 struct Prepared {
   Prepared(const Layer& layer, int batch, int threads, bool depthwise, const Variant* variant)
       : instance(CaseOf(layer, batch, threads, depthwise), 1) {
     kernels::KernelDesc desc = instance.Desc();
     desc.isa = kernels::BestIsa();
+    const kernels::Placement wish =
+        variant == nullptr ? EntryOf(Variants()).wished_placement(desc) : WishedPlacement(desc, *variant);
+    kernels::Placement halo;
+    halo.halo = wish.dense() ? 0 : 1;
+    desc.input_placements = {wish, halo};
+    desc.output_placement = halo;
     auto made = variant == nullptr ? Create(desc) : CreateVariant(desc, *variant);
     if (!made.ok()) return;
     kernel = std::move(*made);
-    output.resize(kernel->outputs()[0].byte_size());
-    scratch.resize(kernel->scratch_bytes() + 64);
+    input = Memory(Place(instance.input, {desc.input(0).shape, wish}, 0, 0));
+    if (desc.has_input(1)) residual = Memory(Place(instance.residual, {desc.input(1).shape, halo}, 0, 0));
+    output = Memory(kernels::PlacedBytes(desc.output(), halo));
+    scratch = Memory(kernel->scratch_bytes());
   }
 
   static Case CaseOf(const Layer& layer, int batch, int threads, bool depthwise) {
@@ -130,18 +149,16 @@ struct Prepared {
   }
 
   void Run(kernels::Parallel* parallel) {
-    uint8_t* aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
-    const absl::Status status = kernel->Run({{instance.input.data(), static_cast<int64_t>(instance.input.size())},
-                                             {instance.residual.empty() ? nullptr : instance.residual.data(),
-                                              static_cast<int64_t>(instance.residual.size())}},
-                                            {{output.data(), static_cast<int64_t>(output.size())}},
-                                            {parallel, {aligned, kernel->scratch_bytes()}});
+    const absl::Status status = kernel->Run(
+        {{input.raw_data(), input.byte_size()},
+         {residual.byte_size() == 0 ? nullptr : residual.raw_data(), residual.byte_size()}},
+        {{output.raw_data(), output.byte_size()}}, {parallel, {scratch.raw_data(), kernel->scratch_bytes()}});
     FUSELAGE_CHECK(status.ok());
   }
 
   Instance instance;
   std::unique_ptr<kernels::Kernel> kernel;
-  std::vector<uint8_t> output, scratch;
+  Tensor input, residual, output, scratch;
 };
 
 void SetCounters(benchmark::State& state, kernels::Isa isa, int threads, int64_t macs, int64_t bytes) {
@@ -164,9 +181,8 @@ void BenchmarkLayer(benchmark::State& state, const Layer& layer, bool depthwise,
   }
   SpinningThreads parallel(threads);
   for (auto _ : state) prepared.Run(&parallel);
-  SetCounters(
-      state, variant->isa, threads, prepared.kernel->macs(),
-      static_cast<int64_t>(prepared.instance.input.size() + prepared.output.size()) + prepared.kernel->weight_bytes());
+  SetCounters(state, variant->isa, threads, prepared.kernel->macs(),
+              prepared.input.byte_size() + prepared.output.byte_size() + prepared.kernel->weight_bytes());
 }
 
 void BenchmarkNetwork(benchmark::State& state, int batch, int threads) {

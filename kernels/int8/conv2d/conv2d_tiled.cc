@@ -32,8 +32,8 @@ constexpr int64_t kInputBytes = 768 << 10;
 // and reading weights again costs 64 bytes / kFewTiles a cycle.
 constexpr int64_t kWeightBytes = 512 << 10;
 constexpr int64_t kFewTiles = 32;
-// Of the two panels of weights that 2 x 2 tiles of sums take: so they stay in the first-level cache.
-constexpr int64_t kPairBytes = 24 << 10;
+// Of the panels of weights that a product takes: so they stay in the first-level cache.
+constexpr int64_t kPanelsBytes = 24 << 10;
 constexpr int64_t kSumsBytes = kMaxTileSums * kTileSums * int64_t{sizeof(int32_t)};
 
 // The tensor that is read in tiles: the input itself, or some images of it at a time, copied.
@@ -166,11 +166,11 @@ class Tiled : public Algorithm {
         : conv_(conv), arguments_(arguments), images_(images), sums_(sums) {}
 
     void Run(int task) {
-      const int64_t tiles = images_.count * conv_.tiles_.size(), pairs = CeilDiv(conv_.panels_, 2);
+      const int64_t tiles = images_.count * conv_.tiles_.size(), parts = CeilDiv(conv_.panels_, conv_.panels_at_once_);
       int64_t first = 0, last = tiles, first_panel = 0, last_panel = conv_.panels_;
       if (conv_.split_panels_) {
-        first_panel = pairs * task / conv_.threads_ * 2;
-        last_panel = std::min(conv_.panels_, pairs * (task + 1) / conv_.threads_ * 2);
+        first_panel = parts * task / conv_.threads_ * conv_.panels_at_once_;
+        last_panel = std::min(conv_.panels_, parts * (task + 1) / conv_.threads_ * conv_.panels_at_once_);
       } else {
         first = tiles * task / conv_.threads_;
         last = tiles * (task + 1) / conv_.threads_;
@@ -182,8 +182,8 @@ class Tiled : public Algorithm {
         const int64_t end = std::min(last, tile + conv_.chunk_tiles_);
         prefetches_ = tile == first;
         for (int group = 0; group < conv_.geometry_.groups; ++group) {
-          for (int64_t panel = first_panel; panel < last_panel; panel += 2) {
-            RunPair(group, tile, end, panel, last_panel);
+          for (int64_t panel = first_panel; panel < last_panel; panel += conv_.panels_at_once_) {
+            RunPanels(group, tile, end, panel, last_panel);
           }
         }
       }
@@ -192,13 +192,15 @@ class Tiled : public Algorithm {
     }
 
    private:
-    // Two panels (or the last one) of the tiles [tile, end).
-    void RunPair(int group, int64_t tile, int64_t end, int64_t panel, int64_t last_panel) {
-      const int panels = static_cast<int>(std::min<int64_t>(2, last_panel - panel));
-      if (conv_.square_) {
-        PlanPrefetch(group, panel + panels, std::min<int64_t>(panel + 2 * panels, last_panel), CeilDiv(end - tile, 2));
-        for (; tile < end; tile += 2) {
-          Multiply(group, tile, static_cast<int>(std::min<int64_t>(2, end - tile)), panel, panels);
+    // Panels (or the last ones) by the tiles [tile, end).
+    void RunPanels(int group, int64_t tile, int64_t end, int64_t panel, int64_t last_panel) {
+      const int panels = static_cast<int>(std::min(conv_.panels_at_once_, last_panel - panel));
+      if (!conv_.by_columns_) {
+        const int64_t tiles = kMaxTileSums / conv_.panels_at_once_;
+        PlanPrefetch(group, panel + panels, std::min<int64_t>(panel + 2 * panels, last_panel),
+                     CeilDiv(end - tile, tiles));
+        for (; tile < end; tile += tiles) {
+          Multiply(group, tile, static_cast<int>(std::min(tiles, end - tile)), panel, panels);
         }
         return;
       }
@@ -216,12 +218,12 @@ class Tiled : public Algorithm {
 
     // Spreads the weights of the next panels over the steps of this pass.
     void PlanPrefetch(int group, int64_t panel, int64_t end, int64_t products) {
+      prefetch_lines_ = 0;
+      if (!prefetches_ || panel >= end || products == 0) return;
       prefetch_ = conv_.PanelWeight(group, panel);
       prefetch_end_ = conv_.PanelWeight(group, end);
-      prefetch_lines_ =
-          !prefetches_ || panel >= end || products == 0
-              ? 0
-              : static_cast<int>(CeilDiv((prefetch_end_ - prefetch_) / kTileRowBytes, products * conv_.steps_));
+      const int64_t lines = (prefetch_end_ - prefetch_) / kTileRowBytes;
+      prefetch_lines_ = static_cast<int>(CeilDiv(lines, products * conv_.steps_));
     }
 
     void Multiply(int group, int64_t tile, int tiles, int64_t panel, int panels) {
@@ -312,8 +314,13 @@ class Tiled : public Algorithm {
     const int64_t images = plan_.copied() ? plan_.input.batch : geometry_.batch;
     // Threads share out the output channels where the weights outweigh the input, else the pixels.
     const int64_t weight_bytes = geometry_.groups * panels_ * panel_bytes_;
-    split_panels_ = panels_ >= 2 * threads_ && weight_bytes > images * plan_.input.image_bytes;
-    square_ = panels_ % 2 == 0 && 2 * panel_bytes_ <= kPairBytes;
+    // One tile of pixels by four of channels, or two by two, where their weights stay close; else four by one.
+    const auto stay_close = [&](int64_t panels) {
+      return panels_ % panels == 0 && panels * panel_bytes_ <= kPanelsBytes;
+    };
+    by_columns_ = !stay_close(2);
+    panels_at_once_ = stay_close(4) ? 4 : 2;
+    split_panels_ = panels_ >= panels_at_once_ * threads_ && weight_bytes > images * plan_.input.image_bytes;
     const int64_t tiles =
         weight_bytes <= kWeightBytes ? kFewTiles : image_tiles * kInputBytes / plan_.input.image_bytes;
     chunk_tiles_ = std::max<int64_t>(kMaxTileSums, tiles / kMaxTileSums * kMaxTileSums);
@@ -351,7 +358,8 @@ class Tiled : public Algorithm {
   std::vector<TilePixels> pixels_;
   std::vector<ResidualPixels> residual_pixels_;
   Tensor weight_;
-  bool split_panels_, square_;
+  bool split_panels_, by_columns_;
+  int64_t panels_at_once_;
   int64_t chunk_tiles_;
 };
 
