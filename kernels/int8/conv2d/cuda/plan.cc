@@ -59,6 +59,7 @@ bool GemmRuns(const Problem& problem) {
   const Geometry& g = problem.geometry;
   return g.groups == 1 && SmallCoordinates(g) && InnerBytes(g) < kIntMax / 2 &&
          int64_t{g.batch} * g.in_height * g.in_width * g.in_channels <= kIntMax &&
+         int64_t{g.batch} * g.out_height * g.out_width <= kIntMax / 2 &&
          CeilDiv(g.batch * g.out_height * g.out_width, kTiles[kTileCount - 1].rows) *
                  CeilDiv(g.out_channels, kTiles[kTileCount - 1].columns) <=
              kIntMax;

@@ -12,8 +12,8 @@ namespace fuselage::int8::conv2d::cuda {
 // A thread has four channels of a pixel; the grid is [rows * padded_channels / (4 * threads), 1, 1], rounded up.
 struct Reduce {
   using Params = cuda::Params;
-  static constexpr int kWarps = 8;
-  static constexpr int kBlocks = 2;
+  static constexpr int kWarps = 2;  // Splits are many where outputs are few: small blocks reach all multiprocessors.
+  static constexpr int kBlocks = 8;
   static constexpr int kPerBlock = kWarps * kWarpSize * 4;
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {

@@ -93,7 +93,10 @@ absl::Status Tune(const Case& c, const ::fuselage::cuda::DeviceProperties& devic
   Tiling best;
   float least = 0, of_chosen = 0;
   for (int tile = 0; tile < kTileCount; ++tile) {
-    for (int splits = 1; splits <= std::min(16, size.steps / 2 + 1); ++splits) {
+    // Splits are for products that leave multiprocessors idle.
+    const int64_t blocks = int64_t{size.rows} * size.columns / kTiles[tile].rows / kTiles[tile].columns;
+    const int most = blocks > 2 * device.multiprocessors ? 1 : std::min(16, size.steps / 2 + 1);
+    for (int splits = 1; splits <= most; ++splits) {
       if (NonEmptySplits(size.steps, splits) != splits) continue;
       PlanOptions options;
       options.family = Family::kGemm;
