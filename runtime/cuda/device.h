@@ -24,8 +24,8 @@ struct Release {
 };
 using Handle = std::unique_ptr<void, Release>;
 
-// Errors of all calls: ResourceExhausted: out of memory. DataLoss: a kernel crashed or the device is gone, and no later
-// call will succeed. Unimplemented: no code for this device. Internal: the rest. Each names the call and the error.
+// Errors of all calls are ErrorStatus's (kernels/cuda/error_status.h): "cudaMalloc of 44.7 MB for the arena: out of
+// memory (2)".
 class Device {
  public:
   // The first device, made current. FailedPrecondition says what is missing: a driver, a device, a recent one.
@@ -48,6 +48,7 @@ class Device {
   absl::Status Transpose(int64_t batch, int64_t rows, int64_t columns, int64_t element_bytes, const void* from,
                          void* to, Stream stream);
   absl::Status Record(Event event, Stream stream);
+  absl::Status RecordInGraph(Event event, Stream stream);         // In what Capture calls.
   absl::StatusOr<double> SecondsBetween(Event start, Event end);  // Both have happened.
 
   // What `record` puts on the stream, as a graph to launch. `record` may not wait or allocate.
