@@ -9,6 +9,8 @@
 #define FUSELAGE_DEVICE __device__ __forceinline__
 // Before a loop: what it indexes stays in registers.
 #define FUSELAGE_UNROLL _Pragma("unroll")
+// Before a loop whose loads should not wait for each other.
+#define FUSELAGE_UNROLL_BY_4 _Pragma("unroll 4")
 
 namespace fuselage::cuda {
 

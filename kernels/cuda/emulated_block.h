@@ -14,6 +14,7 @@
 
 #define FUSELAGE_DEVICE inline
 #define FUSELAGE_UNROLL
+#define FUSELAGE_UNROLL_BY_4
 
 namespace fuselage::cuda {
 

@@ -94,6 +94,11 @@ TEST(Conv2dCudaTest, RandomShapes) {
   }
 }
 
+TEST(Conv2dCudaTest, Depthwise) {
+  if (!HaveDevice()) return;
+  for (int i = 0; i < 200; ++i) ExpectEqualsCpu(RandomDepthwiseCase(6000 + i), i);
+}
+
 TEST(Conv2dCudaTest, TheDirectKernelIsAnOracle) {
   if (!HaveDevice()) return;
   PlanOptions direct;

@@ -73,6 +73,14 @@ TEST(EmulationTest, FewChannels) {
   }
 }
 
+TEST(EmulationTest, Depthwise) {
+  for (int i = 0; i < 100; ++i) {
+    const Case c = RandomDepthwiseCase(6000 + i);
+    EXPECT_EQ(ExpectEqualsCpu(c, i), "cuda depthwise");
+    if (HasFailure()) return;
+  }
+}
+
 TEST(EmulationTest, Direct) {
   for (int i = 0; i < 40; ++i) {
     PlanOptions options;

@@ -224,6 +224,40 @@ FUSELAGE_DEVICE void StoreOutput(Block& block, const Params& p, uint32_t staging
   });
 }
 
+// Stores the results of `channels`, at most four, from `channel` on, a multiple of 4; `index` is that of the first
+// output.
+FUSELAGE_DEVICE void StoreFour(const Params& p, Thread thread, const Vector<int32_t, 4>& sums, int channel,
+                               int channels, int64_t index) {
+  if (p.float_bias != nullptr) {
+    for (int i = 0; i < channels; ++i) {
+      thread.Store(static_cast<float*>(p.output) + index + i,
+                   ToOutputFloat(p, sums.values[i], thread.Load(p.bias + channel + i),
+                                 thread.Load(p.multiplier + channel + i), thread.Load(p.float_bias + channel + i)));
+    }
+    return;
+  }
+  const bool aligned = p.out_channels % 4 == 0;
+  Vector<uint8_t, 4> codes = {};
+  if (p.residual != nullptr) {
+    if (aligned) {
+      codes = thread.Load(reinterpret_cast<const Vector<uint8_t, 4>*>(p.residual + index));
+    } else {
+      for (int i = 0; i < channels; ++i) codes.values[i] = thread.Load(p.residual + index + i);
+    }
+  }
+  const auto bias = thread.Load(reinterpret_cast<const Vector<int32_t, 4>*>(p.bias + channel));
+  const auto multiplier = thread.Load(reinterpret_cast<const Vector<float, 4>*>(p.multiplier + channel));
+  for (int i = 0; i < 4; ++i) {
+    codes.values[i] = ToOutputCode(p, sums.values[i], bias.values[i], multiplier.values[i], codes.values[i]);
+  }
+  uint8_t* to = static_cast<uint8_t*>(p.output) + index;
+  if (aligned) {
+    thread.Store(reinterpret_cast<Vector<uint8_t, 4>*>(to), codes);
+  } else {
+    for (int i = 0; i < channels; ++i) thread.Store(to + i, codes.values[i]);
+  }
+}
+
 }  // namespace fuselage::int8::conv2d::cuda
 
 #endif  // FUSELAGE_KERNELS_INT8_CONV2D_CUDA_EPILOGUE_H_

@@ -57,8 +57,9 @@ struct Gemm {
       }
       FUSELAGE_UNROLL
       for (int step = 0; step < kStages - 1; ++step) {
-        if (step < steps)
+        if (step < steps) {
           warp.ForThreads([&](Thread thread) { Fetch(p, thread, step * kStageBytes, cursors[thread]); });
+        }
         warp.CommitCopies();
       }
       warp.template WaitForCopies<kStages - 2>();

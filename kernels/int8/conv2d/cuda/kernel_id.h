@@ -8,7 +8,7 @@
 
 namespace fuselage::int8::conv2d::cuda {
 
-enum class Family { kGemm, kReduce, kStem, kPooledStem, kDirect, kPool };
+enum class Family { kGemm, kReduce, kStem, kPooledStem, kDepthwise, kDirect, kPool };
 
 // A Gemm's tiles. Shared memory feeds the tensor cores of sm_90 only where warps have 64 x 64 results: then each byte
 // that ldmatrix takes is used often enough. The smaller tiles are for products that leave multiprocessors idle.

@@ -2,6 +2,7 @@
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_KERNELS_H_
 #define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_KERNELS_H_
 
+#include "kernels/int8/conv2d/cuda/depthwise.h"
 #include "kernels/int8/conv2d/cuda/direct.h"
 #include "kernels/int8/conv2d/cuda/gemm.h"
 #include "kernels/int8/conv2d/cuda/kernel_id.h"
@@ -40,6 +41,7 @@ auto WithKernelOf(const KernelId& id, F f) {
     case Family::kGemm: return WithGemm<X>(id, f);
     case Family::kStem: return f(Stem<X, false>());
     case Family::kPooledStem: return f(Stem<X, true>());
+    case Family::kDepthwise: return f(Depthwise<X>());
     default: return f(Direct<X>());
   }
 }

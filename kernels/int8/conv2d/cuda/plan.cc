@@ -59,6 +59,7 @@ bool GemmRuns(const Problem& problem) {
   const Geometry& g = problem.geometry;
   return g.groups == 1 && SmallCoordinates(g) && InnerBytes(g) < kIntMax / 2 &&
          int64_t{g.batch} * g.in_height * g.in_width * g.in_channels <= kIntMax &&
+         int64_t{g.batch} * g.out_height * g.out_width <= kIntMax / 2 &&
          CeilDiv(g.batch * g.out_height * g.out_width, kTiles[kTileCount - 1].rows) *
                  CeilDiv(g.out_channels, kTiles[kTileCount - 1].columns) <=
              kIntMax;
@@ -71,6 +72,11 @@ bool StemRuns(const Problem& problem, const Params& params, bool pooled) {
          SmallCoordinates(g) && layout.bytes() <= kSharedBytesWithoutOptIn && layout.step_y > 0 && layout.step_x > 0 &&
          int64_t{g.batch} * layout.down * layout.across <= kIntMax &&
          CeilDiv(g.out_channels, StemLayout::kTileChannels) <= kMaxGridY;
+}
+
+bool DepthwiseRuns(const Problem& problem) {
+  const Geometry& g = problem.geometry;
+  return g.groups == g.in_channels && g.groups == g.out_channels && g.groups % 4 == 0 && SmallCoordinates(g);
 }
 
 // Does a tile have few pixels that others compute too?
@@ -192,6 +198,25 @@ void Plan::PlanStem(const Problem& problem, bool pooled) {
                        p});
 }
 
+void Plan::PlanDepthwise(const Problem& problem) {
+  const Geometry& g = problem.geometry;
+  Params& p = params_;
+  p.padded_channels = g.out_channels;
+  const int taps = g.kernel_height * g.kernel_width;
+  std::vector<int8_t> weight(int64_t{g.out_channels} * taps);
+  for (int64_t channel = 0; channel < g.out_channels; ++channel) {
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      weight[tap * g.out_channels + channel] = problem.weight[channel * taps + tap];
+    }
+  }
+  AddConstants(problem, weight);
+  KernelId id;
+  id.family = Family::kDepthwise;
+  id.is_signed = problem.input_type == DType::kI8;
+  const int64_t outputs = int64_t{p.rows} * p.out_channels;
+  launches_.push_back({id, {static_cast<int>(CeilDiv(outputs, Depthwise<uint8_t>::kPerBlock)), 1, 1}, 0, p});
+}
+
 void Plan::PlanDirect(const Problem& problem) {
   const Geometry& g = problem.geometry;
   Params& p = params_;
@@ -244,15 +269,17 @@ absl::StatusOr<Plan> Plan::Make(const Problem& problem, const kernels::PoolWindo
                         : pooled_stem && PooledStemWorthwhile(params) ? Family::kPooledStem
                         : stem                                        ? Family::kStem
                         : GemmRuns(problem)                           ? Family::kGemm
+                        : DepthwiseRuns(problem)                      ? Family::kDepthwise
                                                                       : Family::kDirect;
   if ((family == Family::kPooledStem && !pooled_stem) || (family == Family::kStem && !stem) ||
-      (family == Family::kGemm && !GemmRuns(problem))) {
+      (family == Family::kGemm && !GemmRuns(problem)) || (family == Family::kDepthwise && !DepthwiseRuns(problem))) {
     return absl::FailedPreconditionError("int8.conv2d: the kernel asked for does not run this");
   }
   switch (family) {
     case Family::kGemm: plan.PlanGemm(problem, device, options); break;
     case Family::kStem: plan.PlanStem(problem, /*pooled=*/false); break;
     case Family::kPooledStem: plan.PlanStem(problem, /*pooled=*/true); break;
+    case Family::kDepthwise: plan.PlanDepthwise(problem); break;
     default: plan.PlanDirect(problem);
   }
   if (pool != nullptr && family != Family::kPooledStem) plan.PlanPool();
@@ -269,6 +296,7 @@ std::string Plan::name() const {
       name = absl::StrCat("cuda gemm ", kTiles[id.tile].rows, "x", kTiles[id.tile].columns,
                           id.piece == 16 ? "" : absl::StrCat(" by ", id.piece, " bytes"));
       break;
+    case Family::kDepthwise: name = "cuda depthwise"; break;
     default: name = "cuda direct";
   }
   if (partial_bytes_ > 0) absl::StrAppend(&name, " split ", params_.splits);

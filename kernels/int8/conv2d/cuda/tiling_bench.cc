@@ -1,6 +1,6 @@
 // Times every tiling of ResNet18's layers on the current device and prints the best ones as rows of TunedTilings():
 //
-//   bazel run -c opt //kernels/int8/conv2d/cuda:tune -- 1 64 256          batches
+//   bazel run -c opt //kernels/int8/conv2d/cuda:tiling_bench -- 1 64 256          batches
 //
 // A time is the median over replays of a graph with kRuns launches of the kernel, its operands in the L2 cache as they
 // are in a network of small batches.
@@ -93,7 +93,10 @@ absl::Status Tune(const Case& c, const ::fuselage::cuda::DeviceProperties& devic
   Tiling best;
   float least = 0, of_chosen = 0;
   for (int tile = 0; tile < kTileCount; ++tile) {
-    for (int splits = 1; splits <= std::min(16, size.steps / 2 + 1); ++splits) {
+    // Splits are for products that leave multiprocessors idle.
+    const int64_t blocks = int64_t{size.rows} * size.columns / kTiles[tile].rows / kTiles[tile].columns;
+    const int most = blocks > 2 * device.multiprocessors ? 1 : std::min(16, size.steps / 2 + 1);
+    for (int splits = 1; splits <= most; ++splits) {
       if (NonEmptySplits(size.steps, splits) != splits) continue;
       PlanOptions options;
       options.family = Family::kGemm;
@@ -143,11 +146,11 @@ int main(int argc, char** argv) {
   if (batches.empty()) batches = {1};
   for (const int batch : batches) {
     if (batch < 1 || batch > 4096) {
-      std::fprintf(stderr, "tune: batches in [1, 4096] wanted\n");
+      std::fprintf(stderr, "tiling_bench: batches in [1, 4096] wanted\n");
       return 2;
     }
   }
   const absl::Status status = fuselage::int8::conv2d::cuda::Main(batches);
-  if (!status.ok()) std::fprintf(stderr, "tune: %s\n", status.ToString().c_str());
+  if (!status.ok()) std::fprintf(stderr, "tiling_bench: %s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;
 }
