@@ -24,7 +24,7 @@
 //   Thread   index(): in the block; lane(): in the warp
 //            Load(pointer), Store(pointer, value)             global memory
 //            LoadShared<T>(offset), StoreShared(offset, value)
-//            CopyAsync16(offset, pointer)                     cp.async: 16 bytes from global to shared memory
+//            CopyAsync<8 or 16>(offset, pointer)              cp.async: bytes from global to shared memory
 //   Lanes<T>, PerWarp<T, kWarps>, PerThread<T, kWarps>: a T of each thread of a warp, each warp, each thread of a
 //   block, indexed with the Thread or Warp itself.
 //

@@ -9,6 +9,8 @@
 #define FUSELAGE_DEVICE __device__ __forceinline__
 // Before a loop: what it indexes stays in registers.
 #define FUSELAGE_UNROLL _Pragma("unroll")
+// Before a loop whose loads should not wait for each other.
+#define FUSELAGE_UNROLL_BY_4 _Pragma("unroll 4")
 
 namespace fuselage::cuda {
 
@@ -72,8 +74,14 @@ class Thread {
   FUSELAGE_DEVICE void StoreShared(uint32_t offset, const T& value) const {
     *reinterpret_cast<T*>(SharedMemory() + offset) = value;
   }
-  FUSELAGE_DEVICE void CopyAsync16(uint32_t offset, const void* from) const {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(SharedAddress(offset)), "l"(from) : "memory");
+  template <int kBytes>
+  FUSELAGE_DEVICE void CopyAsync(uint32_t offset, const void* from) const {
+    static_assert(kBytes == 8 || kBytes == 16);
+    if constexpr (kBytes == 16) {
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(SharedAddress(offset)), "l"(from) : "memory");
+    } else {
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(SharedAddress(offset)), "l"(from) : "memory");
+    }
   }
 };
 

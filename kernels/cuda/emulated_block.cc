@@ -154,12 +154,13 @@ void Block::StoreShared(int thread, uint32_t offset, uint32_t bytes, const void*
   std::memcpy(shared_.data() + offset, from, bytes);
 }
 
-void Block::CopyAsync(int thread, uint32_t offset, const void* from) {
+void Block::CopyAsync(int thread, uint32_t offset, uint32_t bytes, const void* from) {
   Copy copy;
   copy.offset = offset;
+  copy.bytes = bytes;
   copy.group = copies_[thread].group;
-  if (!CheckStore(thread, offset, copy.data.size()) || !LoadGlobal(from, copy.data.size(), copy.data.data())) return;
-  for (uint32_t i = offset / 2; i < (offset + copy.data.size()) / 2; ++i) accesses_[i].stored = kInFlight;
+  if (!CheckStore(thread, offset, bytes) || !LoadGlobal(from, bytes, copy.data.data())) return;
+  for (uint32_t i = offset / 2; i < (offset + bytes) / 2; ++i) accesses_[i].stored = kInFlight;
   copies_[thread].pending.push_back(copy);
 }
 
@@ -227,8 +228,8 @@ void Warp::WaitForAllBut(int pending) const {
     const auto arrived = [&](const Block::Copy& copy) { return copy.group < copies.group - pending; };
     for (const Block::Copy& copy : copies.pending) {
       if (!arrived(copy)) continue;
-      std::copy(copy.data.begin(), copy.data.end(), block_.shared_.begin() + copy.offset);
-      for (size_t i = copy.offset / 2; i < (copy.offset + copy.data.size()) / 2; ++i) {
+      std::copy_n(copy.data.begin(), copy.bytes, block_.shared_.begin() + copy.offset);
+      for (size_t i = copy.offset / 2; i < (copy.offset + copy.bytes) / 2; ++i) {
         block_.accesses_[i].stored = block_.Stamp(thread);
       }
     }

@@ -14,6 +14,7 @@
 
 #define FUSELAGE_DEVICE inline
 #define FUSELAGE_UNROLL
+#define FUSELAGE_UNROLL_BY_4
 
 namespace fuselage::cuda {
 
@@ -69,7 +70,8 @@ class Thread {
   T LoadShared(uint32_t offset) const;
   template <typename T>
   void StoreShared(uint32_t offset, const T& value) const;
-  void CopyAsync16(uint32_t offset, const void* from) const;
+  template <int kBytes>
+  void CopyAsync(uint32_t offset, const void* from) const;
 
  private:
   Block& block_;
@@ -162,7 +164,7 @@ class Block {
   static constexpr uint64_t kNever = 0, kInFlight = 1;  // Phase 0 has no accesses.
 
   struct Copy {
-    uint32_t offset;
+    uint32_t offset, bytes;
     std::array<uint8_t, 16> data;
     int group;
   };
@@ -175,7 +177,7 @@ class Block {
   bool InShared(uint32_t offset, uint32_t bytes, const char* what);
   void LoadShared(int thread, uint32_t offset, uint32_t bytes, void* to);
   void StoreShared(int thread, uint32_t offset, uint32_t bytes, const void* from);
-  void CopyAsync(int thread, uint32_t offset, const void* from);
+  void CopyAsync(int thread, uint32_t offset, uint32_t bytes, const void* from);
   bool CheckStore(int thread, uint32_t offset, uint32_t bytes);
   bool LoadGlobal(const void* from, uint32_t bytes, void* to);
   void StoreGlobal(void* to, uint32_t bytes, const void* from);
@@ -209,7 +211,11 @@ template <typename T>
 void Thread::StoreShared(uint32_t offset, const T& value) const {
   block_.StoreShared(index_, offset, sizeof(T), &value);
 }
-inline void Thread::CopyAsync16(uint32_t offset, const void* from) const { block_.CopyAsync(index_, offset, from); }
+template <int kBytes>
+void Thread::CopyAsync(uint32_t offset, const void* from) const {
+  static_assert(kBytes == 8 || kBytes == 16);
+  block_.CopyAsync(index_, offset, kBytes, from);
+}
 
 template <typename Kernel>
 void Emulator::Launch(std::array<int, 3> grid, int shared_bytes, const typename Kernel::Params& params) {

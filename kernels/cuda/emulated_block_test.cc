@@ -26,8 +26,8 @@ struct Product {
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         acc[thread] = {};
-        thread.CopyAsync16(16 * thread.index(), params.a + 16 * thread.index());
-        if (thread.index() < 16) thread.CopyAsync16(512 + 16 * thread.index(), params.b + 16 * thread.index());
+        thread.CopyAsync<16>(16 * thread.index(), params.a + 16 * thread.index());
+        if (thread.index() < 16) thread.CopyAsync<16>(512 + 16 * thread.index(), params.b + 16 * thread.index());
       });
       warp.CommitCopies();
       warp.WaitForCopies<0>();
@@ -147,7 +147,7 @@ struct Mistaken {
     if (!is(Mistake::kNoWait) && !is(Mistake::kNeverWaited)) return;
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
-        if (thread.index() < 16) thread.CopyAsync16(16 * thread.index(), params.x + 4 * thread.index());
+        if (thread.index() < 16) thread.CopyAsync<16>(16 * thread.index(), params.x + 4 * thread.index());
       });
       warp.CommitCopies();
     });

@@ -4,9 +4,9 @@
 namespace fuselage::int8::conv2d::cuda {
 namespace {
 
-// Up to 128 registers a thread; without a number of blocks ptxas rather spills than use more than some.
+// Without a number of blocks ptxas rather spills than use more registers than it likes.
 template <typename Kernel>
-__global__ void __launch_bounds__(Kernel::kWarps* kWarpSize, 16 / Kernel::kWarps)
+__global__ void __launch_bounds__(Kernel::kWarps* kWarpSize, Kernel::kBlocks)
     Conv2d(const __grid_constant__ Params params) {
   Block block;
   Kernel::Run(block, params);
@@ -14,9 +14,10 @@ __global__ void __launch_bounds__(Kernel::kWarps* kWarpSize, 16 / Kernel::kWarps
 
 }  // namespace
 
-cudaError_t PrepareKernel(const KernelId& id, int shared_bytes) {
-  // What every kernel may have. To set less would take it from other plans.
-  if (shared_bytes <= 48 << 10) return cudaSuccess;
+cudaError_t PrepareKernel(const KernelId& id) {
+  if (id.family != Family::kGemm) return cudaSuccess;
+  // The most that any plan wants: to set less later would take it from another.
+  const int shared_bytes = GemmSharedBytes(id, /*residual=*/true);
   return WithKernel(id, [&](auto kernel) {
     return cudaFuncSetAttribute(Conv2d<decltype(kernel)>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
   });

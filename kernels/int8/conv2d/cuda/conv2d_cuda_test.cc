@@ -89,8 +89,14 @@ TEST(Conv2dCudaTest, RandomShapes) {
   for (int i = 0; i < 400; ++i) {
     Case c = RandomCase(1000 + i, 1, /*groups=*/i % 4 == 0);
     if (i % 4 == 1) c.in_channels = 1 + i % 3;
+    if (i % 4 == 2) c.in_channels = (1 + i % 9) * 8;
     ExpectEqualsCpu(c, i);
   }
+}
+
+TEST(Conv2dCudaTest, Depthwise) {
+  if (!HaveDevice()) return;
+  for (int i = 0; i < 200; ++i) ExpectEqualsCpu(RandomDepthwiseCase(6000 + i), i);
 }
 
 TEST(Conv2dCudaTest, TheDirectKernelIsAnOracle) {

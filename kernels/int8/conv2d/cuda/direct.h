@@ -1,4 +1,4 @@
-// One output per thread, by the definition: what runs groups, and the oracle of the other kernels on a device.
+// One output per thread, by the definition: what runs where no other kernel does, and their oracle on a device.
 // Weights are packed [out_channels, kernel_height, kernel_width, in_channels / groups]. The grid is [outputs /
 // threads], rounded up.
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_DIRECT_H_
@@ -15,7 +15,7 @@ template <typename X>
 struct Direct {
   using Params = cuda::Params;
   static constexpr int kWarps = 8;
-  static constexpr int kSharedBytes = 0;
+  static constexpr int kBlocks = 2;
   static constexpr int kPerBlock = kWarps * kWarpSize;
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {

@@ -42,7 +42,7 @@ TEST(EmulationTest, EveryTileAndSplit) {
     names.insert(ExpectEqualsCpu(c, i, options));
     if (HasFailure()) return;
   }
-  EXPECT_GE(names.size(), 4 * 4);  // Small convolutions have fewer steps than splits.
+  EXPECT_GE(names.size(), 4 * kTileCount);  // Small convolutions have fewer steps than splits.
 }
 
 TEST(EmulationTest, AnyChannels) {
@@ -51,8 +51,17 @@ TEST(EmulationTest, AnyChannels) {
     names.insert(ExpectEqualsCpu(RandomCase(1000 + i, 1, /*groups=*/false), i));
     if (HasFailure()) return;
   }
-  EXPECT_EQ(names.count("cuda gemm 64x64 unaligned"), 1);
+  EXPECT_EQ(names.count("cuda gemm 64x64 by 1 bytes"), 1);
   EXPECT_EQ(names.count("cuda stem"), 1);
+}
+
+TEST(EmulationTest, EightByteChannels) {
+  for (int i = 0; i < 60; ++i) {
+    Case c = RandomCase(5000 + i, 16, /*groups=*/false);
+    c.in_channels -= 8;
+    EXPECT_EQ(ExpectEqualsCpu(c, i), "cuda gemm 64x64 by 8 bytes");
+    if (HasFailure()) return;
+  }
 }
 
 TEST(EmulationTest, FewChannels) {
@@ -60,6 +69,14 @@ TEST(EmulationTest, FewChannels) {
     Case c = RandomCase(2000 + i, 1, /*groups=*/false);
     c.in_channels = 1 + i % 4;
     EXPECT_EQ(ExpectEqualsCpu(c, i), "cuda stem");
+    if (HasFailure()) return;
+  }
+}
+
+TEST(EmulationTest, Depthwise) {
+  for (int i = 0; i < 100; ++i) {
+    const Case c = RandomDepthwiseCase(6000 + i);
+    EXPECT_EQ(ExpectEqualsCpu(c, i), "cuda depthwise");
     if (HasFailure()) return;
   }
 }
@@ -91,9 +108,61 @@ TEST(EmulationTest, Pools) {
     names.insert(ExpectEqualsCpu(c, i, {}, &pool));
     if (HasFailure()) return;
   }
-  for (const char* name : {"cuda pooled stem", "cuda gemm 64x64 unaligned, pool", "cuda direct, pool"}) {
+  for (const char* name : {"cuda pooled stem", "cuda gemm 64x64 by 1 bytes, pool", "cuda direct, pool"}) {
     EXPECT_EQ(names.count(name), 1) << name;
   }
+}
+
+// Indices of 32 bits are for what they can reach.
+TEST(PlanTest, LargeTensorsHaveTheDirectKernel) {
+  Case c;
+  c.height = c.width = 64;
+  c.in_channels = 64;
+  const Instance instance(c, 1);
+  const auto name_of = [&](int64_t batch) {
+    kernels::KernelDesc desc = instance.Desc();
+    desc.inputs[0]->shape[0] = desc.outputs[0].shape[0] = batch;
+    const auto plan = PlanOf(desc, {});
+    return plan.ok() ? plan->name() : absl::StatusCodeToString(plan.status().code());
+  };
+  EXPECT_EQ(name_of(8191).substr(0, 9), "cuda gemm");  // 2^31 - 2^18 bytes of input.
+  EXPECT_EQ(name_of(8192), "cuda direct");
+  EXPECT_EQ(name_of(1 << 19), "UNIMPLEMENTED");  // 2^31 output pixels.
+}
+
+TEST(PlanTest, FamiliesThatDoNotFitAreErrors) {
+  Case c;
+  const Instance aligned(c, 1);
+  PlanOptions stem, gemm;
+  stem.family = Family::kStem;
+  gemm.family = Family::kGemm;
+  EXPECT_EQ(PlanOf(aligned.Desc(), stem).status().code(), absl::StatusCode::kFailedPrecondition);
+  c.groups = 2;
+  const Instance grouped(c, 1);
+  EXPECT_EQ(PlanOf(grouped.Desc(), gemm).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+// What int8.conv2d_max_pool2d must have.
+TEST(PooledConvTest, WrongDescriptionsAreErrors) {
+  const Instance instance(Case(), 1);
+  kernels::PoolWindow pool;
+  for (auto& axis : pool.axes) axis = {8, 4, /*kernel=*/2, /*stride=*/2, /*dilation=*/1, 0, 0};
+  const kernels::KernelDesc good = PooledDesc(instance, pool);
+  EXPECT_TRUE(PlanOf(good, {}).ok()) << PlanOf(good, {}).status();
+  const auto code = [&](auto change) {
+    kernels::KernelDesc desc = good;
+    change(desc);
+    return PlanOf(desc, {}).status().code();
+  };
+  using kernels::KernelDesc;
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_EQ(code([](KernelDesc& d) { d.outputs[0].shape[3] = 5; }), invalid);
+  EXPECT_EQ(code([](KernelDesc& d) { d.parameters.erase("weight"); }), invalid);
+  EXPECT_EQ(code([](KernelDesc& d) { d.inputs[0]->shape.pop_back(); }), invalid);
+  EXPECT_EQ(code([](KernelDesc& d) { d.attributes.at("stride") = std::vector<int64_t>{0, 1}; }), invalid);
+  EXPECT_EQ(code([](KernelDesc& d) { d.attributes.at("dilation") = std::vector<int64_t>{1LL << 40, 1}; }), invalid);
+  EXPECT_EQ(code([](KernelDesc& d) { d.attributes.at("pool_stride") = std::vector<int64_t>{0, 1}; }), invalid);
+  EXPECT_EQ(code([](KernelDesc& d) { d.outputs[0].dtype = DType::kF32; }), absl::StatusCode::kUnimplemented);
 }
 
 }  // namespace

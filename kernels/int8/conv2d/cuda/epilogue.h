@@ -16,6 +16,8 @@ struct Tile {
   static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kRowFragments = kRows / kWarpsDown / 16;
   static constexpr int kColumnFragments = kColumns / kWarpsAcross / 8;
+  // Blocks that share a multiprocessor: at most 512 threads, or 256 with more than 128 registers each.
+  static constexpr int kBlocks = (kRowFragments * kColumnFragments > 16 ? 8 : 16) / kWarps;
   static_assert(kColumnFragments % 2 == 0, "ldmatrix.x4 loads two at once");
 
   // The first of a warp.
@@ -85,6 +87,11 @@ FUSELAGE_DEVICE ChannelPair LoadChannelPair(const Params& p, Thread thread, int 
   return pair;
 }
 
+FUSELAGE_DEVICE Vector<uint8_t, 2> FlipCodes(uint16_t codes, uint8_t flip) {
+  const uint32_t flipped = codes ^ flip * 0x0101u;
+  return {{static_cast<uint8_t>(flipped), static_cast<uint8_t>(flipped >> 8)}};
+}
+
 // Calls f(row, column) for each 16 channels of the tile that are the thread's to copy.
 template <typename Tile, typename F>
 FUSELAGE_DEVICE void ForChunks(Thread thread, F f) {
@@ -114,9 +121,31 @@ FUSELAGE_DEVICE void StorePartial(Block& block, const Params& p, int32_t* partia
   });
 }
 
-// The codes of a block, into shared memory at [row][kStagingPitch]. If kResidual, residuals are there before.
+// Starts to fetch a block's residuals to shared memory at staging + [row][kStagingPitch]: the caller commits the
+// copies, waits for them, and has a barrier before StoreOutput.
+template <typename Tile, typename Pixel>
+FUSELAGE_DEVICE void FetchResidual(const Params& p, Thread thread, uint32_t staging, int first_channel, Pixel pixel) {
+  ForChunks<Tile>(thread, [&](int row, int column) {
+    const int64_t index = pixel(row);
+    const int channel = first_channel + column;
+    const bool inside = index >= 0 && channel < p.out_channels;
+    const uint8_t* from = inside ? p.residual + index * p.out_channels + channel : p.padding;
+    const uint32_t to = staging + row * Tile::kStagingPitch + column;
+    if (p.out_channels % 16 == 0) {
+      thread.CopyAsync<16>(to, from);
+    } else {
+      const int channels = inside ? p.out_channels - channel : 16;
+      Vector<uint8_t, 16> codes;
+      FUSELAGE_UNROLL
+      for (int i = 0; i < 16; ++i) codes.values[i] = i < channels ? thread.Load(from + i) : uint8_t{0};
+      thread.StoreShared(to, codes);
+    }
+  });
+}
+
+// The codes of a block, into shared memory at staging + [row][kStagingPitch]. If kResidual, residuals are there before.
 template <typename Tile, bool kResidual>
-FUSELAGE_DEVICE void StageCodes(Block& block, const Params& p, int first_channel,
+FUSELAGE_DEVICE void StageCodes(Block& block, const Params& p, uint32_t staging, int first_channel,
                                 PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators) {
   block.Phase([&](Warp warp) {
     warp.ForThreads([&](Thread thread) {
@@ -124,9 +153,9 @@ FUSELAGE_DEVICE void StageCodes(Block& block, const Params& p, int first_channel
           warp, thread, accumulators[warp],
           [&](int column) { return LoadChannelPair(p, thread, first_channel + column); },
           [&](int row, int column, const int32_t* values, const ChannelPair& pair) {
-            const uint32_t offset = row * Tile::kStagingPitch + column;
+            const uint32_t offset = staging + row * Tile::kStagingPitch + column;
             Vector<uint8_t, 2> codes = {};
-            if constexpr (kResidual) codes = thread.LoadShared<Vector<uint8_t, 2>>(offset);
+            if constexpr (kResidual) codes = FlipCodes(thread.LoadShared<uint16_t>(offset), p.residual_flip);
             FUSELAGE_UNROLL
             for (int i = 0; i < 2; ++i) {
               codes.values[i] = ToOutputCode<kResidual>(p, values[i], pair.bias.values[i], pair.multiplier.values[i],
@@ -138,11 +167,10 @@ FUSELAGE_DEVICE void StageCodes(Block& block, const Params& p, int first_channel
   });
 }
 
-// `codes` of the channels from `channel` on, of which there may be fewer, to `to`. `aligned`: out_channels is a
-// multiple of 16.
-FUSELAGE_DEVICE void StoreChannels(const Params& p, Thread thread, bool aligned, int channel,
-                                   const Vector<uint8_t, 16>& codes, uint8_t* to) {
-  if (aligned) {
+// `codes` of the channels from `channel` on, of which there may be fewer, to `to`.
+FUSELAGE_DEVICE void StoreChannels(const Params& p, Thread thread, int channel, const Vector<uint8_t, 16>& codes,
+                                   uint8_t* to) {
+  if (p.out_channels % 16 == 0) {
     thread.Store(reinterpret_cast<Vector<uint8_t, 16>*>(to), codes);
   } else {
     for (int i = 0; i < 16; ++i) {
@@ -152,9 +180,9 @@ FUSELAGE_DEVICE void StoreChannels(const Params& p, Thread thread, bool aligned,
 }
 
 // Stores a block's results; pixel(row) is the output pixel of a row of the tile, negative where there is none. Uses
-// Tile::kStagingBytes of shared memory from its start.
+// Tile::kStagingBytes of shared memory at `staging`, where FetchResidual left the residuals, if there are.
 template <typename Tile, typename Pixel>
-FUSELAGE_DEVICE void StoreOutput(Block& block, const Params& p, int first_channel,
+FUSELAGE_DEVICE void StoreOutput(Block& block, const Params& p, uint32_t staging, int first_channel,
                                  PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators, Pixel pixel) {
   if (p.float_bias != nullptr) {
     block.Phase([&](Warp warp) {
@@ -178,33 +206,10 @@ FUSELAGE_DEVICE void StoreOutput(Block& block, const Params& p, int first_channe
     return;
   }
 
-  // Rows of whole 16-byte pieces move as such, the others byte by byte.
-  const bool aligned = p.out_channels % 16 == 0;
   if (p.residual != nullptr) {
-    block.Phase([&](Warp warp) {
-      warp.ForThreads([&](Thread thread) {
-        ForChunks<Tile>(thread, [&](int row, int column) {
-          const int64_t index = pixel(row);
-          const int channel = first_channel + column;
-          Vector<uint8_t, 16> codes = {};
-          if (index >= 0 && channel < p.out_channels) {
-            const uint8_t* from = p.residual + index * p.out_channels + channel;
-            if (aligned) {
-              codes = thread.Load(reinterpret_cast<const Vector<uint8_t, 16>*>(from));
-            } else {
-              for (int i = 0; i < 16; ++i) {
-                if (channel + i < p.out_channels) codes.values[i] = thread.Load(from + i);
-              }
-            }
-          }
-          for (int i = 0; i < 16; ++i) codes.values[i] ^= p.residual_flip;
-          thread.StoreShared(row * Tile::kStagingPitch + column, codes);
-        });
-      });
-    });
-    StageCodes<Tile, true>(block, p, first_channel, accumulators);
+    StageCodes<Tile, true>(block, p, staging, first_channel, accumulators);
   } else {
-    StageCodes<Tile, false>(block, p, first_channel, accumulators);
+    StageCodes<Tile, false>(block, p, staging, first_channel, accumulators);
   }
   block.Phase([&](Warp warp) {
     warp.ForThreads([&](Thread thread) {
@@ -212,12 +217,45 @@ FUSELAGE_DEVICE void StoreOutput(Block& block, const Params& p, int first_channe
         const int64_t index = pixel(row);
         const int channel = first_channel + column;
         if (index < 0 || channel >= p.out_channels) return;
-        const auto codes = thread.LoadShared<Vector<uint8_t, 16>>(row * Tile::kStagingPitch + column);
-        StoreChannels(p, thread, aligned, channel, codes,
-                      static_cast<uint8_t*>(p.output) + index * p.out_channels + channel);
+        const auto codes = thread.LoadShared<Vector<uint8_t, 16>>(staging + row * Tile::kStagingPitch + column);
+        StoreChannels(p, thread, channel, codes, static_cast<uint8_t*>(p.output) + index * p.out_channels + channel);
       });
     });
   });
+}
+
+// Stores the results of `channels`, at most four, from `channel` on, a multiple of 4; `index` is that of the first
+// output.
+FUSELAGE_DEVICE void StoreFour(const Params& p, Thread thread, const Vector<int32_t, 4>& sums, int channel,
+                               int channels, int64_t index) {
+  if (p.float_bias != nullptr) {
+    for (int i = 0; i < channels; ++i) {
+      thread.Store(static_cast<float*>(p.output) + index + i,
+                   ToOutputFloat(p, sums.values[i], thread.Load(p.bias + channel + i),
+                                 thread.Load(p.multiplier + channel + i), thread.Load(p.float_bias + channel + i)));
+    }
+    return;
+  }
+  const bool aligned = p.out_channels % 4 == 0;
+  Vector<uint8_t, 4> codes = {};
+  if (p.residual != nullptr) {
+    if (aligned) {
+      codes = thread.Load(reinterpret_cast<const Vector<uint8_t, 4>*>(p.residual + index));
+    } else {
+      for (int i = 0; i < channels; ++i) codes.values[i] = thread.Load(p.residual + index + i);
+    }
+  }
+  const auto bias = thread.Load(reinterpret_cast<const Vector<int32_t, 4>*>(p.bias + channel));
+  const auto multiplier = thread.Load(reinterpret_cast<const Vector<float, 4>*>(p.multiplier + channel));
+  for (int i = 0; i < 4; ++i) {
+    codes.values[i] = ToOutputCode(p, sums.values[i], bias.values[i], multiplier.values[i], codes.values[i]);
+  }
+  uint8_t* to = static_cast<uint8_t*>(p.output) + index;
+  if (aligned) {
+    thread.Store(reinterpret_cast<Vector<uint8_t, 4>*>(to), codes);
+  } else {
+    for (int i = 0; i < channels; ++i) thread.Store(to + i, codes.values[i]);
+  }
 }
 
 }  // namespace fuselage::int8::conv2d::cuda

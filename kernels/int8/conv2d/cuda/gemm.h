@@ -3,7 +3,8 @@
 // A block computes one tile, in steps of 64 bytes of the inner dimension that go through kStages buffers of shared
 // memory: cp.async fills them kStages - 1 steps ahead, ldmatrix and mma.m16n8k32 empty them. The buffers hold 16-byte
 // pieces, permuted so that neither cp.async nor ldmatrix meets a bank twice. Pixels outside the image come from
-// Params::padding. The grid is [row tiles, column tiles, splits of the inner dimension].
+// Params::padding. The grid is [row tiles * column tiles, 1, splits of the inner dimension], with the blocks of the
+// same pixels next to each other: what the first fetches the others find in the L2 cache.
 //
 // Weights are packed [steps, padded_channels, kStep]: what a block fetches in a step is contiguous.
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_GEMM_H_
@@ -16,22 +17,29 @@
 
 namespace fuselage::int8::conv2d::cuda {
 
-// X: uint8_t or int8_t, the input's codes. kAligned: in_channels is a multiple of 16; otherwise input bytes are loaded
-// one by one, which is slow.
-template <typename TileOfBlock, typename X, bool kAligned>
+// X: uint8_t or int8_t, the input's codes. kPiece: bytes of the input that are fetched at once, in_channels is a
+// multiple of it; 1 is slow.
+template <typename TileOfBlock, typename X, int kPiece>
 struct Gemm {
   using Params = cuda::Params;
   using Tile = TileOfBlock;
   static constexpr int kWarps = Tile::kWarps;
-  static constexpr int kStages = 4;
+  static constexpr int kBlocks = Tile::kBlocks;
+  static constexpr int kStages = Tile::kRows * Tile::kColumns < 128 * 128 ? 4 : 3;
   static constexpr int kStageBytes = (Tile::kRows + Tile::kColumns) * kStep;
-  static constexpr int kSharedBytes =
-      kStages * kStageBytes > Tile::kStagingBytes ? kStages* kStageBytes : Tile::kStagingBytes;
+  // The results take the place of the buffers. A residual is fetched meanwhile, to its own place.
+  static constexpr int kSharedBytes = kStages * kStageBytes;
+  static constexpr int kSharedBytesWithResidual = kSharedBytes + Tile::kStagingBytes;
+  static_assert(kSharedBytes >= Tile::kStagingBytes);
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
-    const int first_row = block.x() * Tile::kRows, first_channel = block.y() * Tile::kColumns;
+    const int column_tiles = p.padded_channels / Tile::kColumns;
+    const int first_row = block.x() / column_tiles * Tile::kRows;
+    const int first_channel = block.x() % column_tiles * Tile::kColumns;
     const int first_step = block.z() * p.steps_per_split;
     const int steps = first_step + p.steps_per_split < p.steps ? p.steps_per_split : p.steps - first_step;
+    const auto pixel = [&](int row) { return int64_t{first_row + row < p.rows ? first_row + row : -1}; };
+    const uint32_t staging = p.residual == nullptr ? 0 : kSharedBytes;
     PerThread<Cursor, kWarps> cursors;
     PerWarp<typename Tile::Accumulators, kWarps> accumulators;
 
@@ -44,6 +52,9 @@ struct Gemm {
           for (int j = 0; j < Tile::kColumnFragments; ++j) accumulators[warp].fragments[i][j][thread] = {};
         }
       });
+      if (p.residual != nullptr && p.partial == nullptr) {
+        warp.ForThreads([&](Thread thread) { FetchResidual<Tile>(p, thread, staging, first_channel, pixel); });
+      }
       FUSELAGE_UNROLL
       for (int step = 0; step < kStages - 1; ++step) {
         if (step < steps)
@@ -69,8 +80,7 @@ struct Gemm {
       int32_t* partial = p.partial + int64_t{block.z()} * p.rows * p.padded_channels;
       StorePartial<Tile>(block, p, partial, first_row, first_channel, accumulators);
     } else {
-      StoreOutput<Tile>(block, p, first_channel, accumulators,
-                        [&](int row) { return int64_t{first_row + row < p.rows ? first_row + row : -1}; });
+      StoreOutput<Tile>(block, p, staging, first_channel, accumulators, pixel);
     }
   }
 
@@ -124,10 +134,13 @@ struct Gemm {
       const uint8_t* from =
           inside ? p.input + (c.image[i] + (y * p.in_width + x) * p.in_channels + c.channel) : p.padding;
       const uint32_t to = stage + Place(thread.index() / kColumns + i * kRowsApart, thread.index() % kColumns);
-      if constexpr (kAligned) {
-        thread.CopyAsync16(to, from);
+      // Channels past the last, like taps past the last, meet weights of zero.
+      if constexpr (kPiece == 16) {
+        thread.CopyAsync<16>(to, from);
+      } else if constexpr (kPiece == 8) {
+        thread.CopyAsync<8>(to, from);
+        thread.CopyAsync<8>(to + 8, inside && c.channel + 8 >= p.in_channels ? p.padding : from + 8);
       } else {
-        // Channels past the last, like taps past the last, meet weights of zero.
         const int channels = inside ? p.in_channels - c.channel : 16;
         Vector<uint8_t, 16> bytes;
         FUSELAGE_UNROLL
@@ -138,8 +151,8 @@ struct Gemm {
     FUSELAGE_UNROLL
     for (int i = 0; i < kFetchedWeights; ++i) {
       const int piece = thread.index() + i * Tile::kThreads;
-      thread.CopyAsync16(stage + Tile::kRows * kStep + Place(piece / kColumns, piece % kColumns),
-                         c.weight + i * Tile::kThreads * 16);
+      thread.CopyAsync<16>(stage + Tile::kRows * kStep + Place(piece / kColumns, piece % kColumns),
+                           c.weight + i * Tile::kThreads * 16);
     }
     c.weight += int64_t{p.padded_channels} * kStep;
     c.channel += kStep;

@@ -8,22 +8,25 @@
 
 namespace fuselage::int8::conv2d::cuda {
 
-enum class Family { kGemm, kReduce, kStem, kPooledStem, kDirect, kPool };
+enum class Family { kGemm, kReduce, kStem, kPooledStem, kDepthwise, kDirect, kPool };
 
-// Sizes of a Gemm's tiles, the same as in WithKernel.
+// A Gemm's tiles. Shared memory feeds the tensor cores of sm_90 only where warps have 64 x 64 results: then each byte
+// that ldmatrix takes is used often enough. The smaller tiles are for products that leave multiprocessors idle.
 struct TileSize {
-  int rows, columns, warps;
+  int rows, columns, warps_down, warps_across;
+
+  constexpr int warps() const { return warps_down * warps_across; }
 };
-constexpr TileSize kTiles[] = {{128, 128, 8}, {128, 64, 4}, {64, 64, 4}, {32, 64, 4}};
-constexpr int kTileCount = 4;
-// Of the Gemm whose input has rows that are not whole 16-byte pieces.
-constexpr int kUnalignedTile = 2;
+constexpr TileSize kTiles[] = {{128, 128, 2, 2}, {256, 64, 4, 1}, {128, 64, 2, 2}, {64, 64, 2, 2}, {32, 64, 1, 4}};
+constexpr int kTileCount = 5;
+// Of the Gemm whose input's pixels are not whole 16-byte pieces.
+constexpr int kUnalignedTile = 3;
 
 struct KernelId {
   Family family = Family::kDirect;
   bool is_signed = false;  // i8 input. False for kReduce and kPool.
   int tile = 0;            // In kTiles; of a Gemm.
-  bool aligned = true;     // in_channels is a multiple of 16; of a Gemm.
+  int piece = 16;          // Bytes of the input that are fetched at once, which divide a pixel: 16, 8 or 1; of a Gemm.
 };
 
 // One launch. `shared_bytes` is dynamic shared memory.

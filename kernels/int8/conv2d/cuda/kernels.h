@@ -2,6 +2,7 @@
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_KERNELS_H_
 #define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_KERNELS_H_
 
+#include "kernels/int8/conv2d/cuda/depthwise.h"
 #include "kernels/int8/conv2d/cuda/direct.h"
 #include "kernels/int8/conv2d/cuda/gemm.h"
 #include "kernels/int8/conv2d/cuda/kernel_id.h"
@@ -12,22 +13,26 @@
 namespace fuselage::int8::conv2d::cuda {
 
 // The tile of kTiles[i].
-template <int i, int kWarpsDown>
-using TileAt = Tile<kTiles[i].rows, kTiles[i].columns, kWarpsDown, kTiles[i].warps / kWarpsDown>;
+template <int i>
+using TileAt = Tile<kTiles[i].rows, kTiles[i].columns, kTiles[i].warps_down, kTiles[i].warps_across>;
 
 template <typename X, typename F>
 auto WithGemm(const KernelId& id, F f) {
-  if (!id.aligned) return f(Gemm<TileAt<kUnalignedTile, 2>, X, false>());
+  if (id.piece == 1) return f(Gemm<TileAt<kUnalignedTile>, X, 1>());
+  if (id.piece == 8) return f(Gemm<TileAt<kUnalignedTile>, X, 8>());
   switch (id.tile) {
-    case 0: return f(Gemm<TileAt<0, 2>, X, true>());
-    case 1: return f(Gemm<TileAt<1, 2>, X, true>());
-    case 2: return f(Gemm<TileAt<2, 2>, X, true>());
-    default: return f(Gemm<TileAt<3, 1>, X, true>());
+    case 0: return f(Gemm<TileAt<0>, X, 16>());
+    case 1: return f(Gemm<TileAt<1>, X, 16>());
+    case 2: return f(Gemm<TileAt<2>, X, 16>());
+    case 3: return f(Gemm<TileAt<3>, X, 16>());
+    default: return f(Gemm<TileAt<4>, X, 16>());
   }
 }
 
-inline int GemmSharedBytes(const KernelId& id) {
-  return WithGemm<uint8_t>(id, [](auto kernel) { return decltype(kernel)::kSharedBytes; });
+inline int GemmSharedBytes(const KernelId& id, bool residual) {
+  return WithGemm<uint8_t>(id, [&](auto kernel) {
+    return residual ? decltype(kernel)::kSharedBytesWithResidual : decltype(kernel)::kSharedBytes;
+  });
 }
 
 template <typename X, typename F>
@@ -36,6 +41,7 @@ auto WithKernelOf(const KernelId& id, F f) {
     case Family::kGemm: return WithGemm<X>(id, f);
     case Family::kStem: return f(Stem<X, false>());
     case Family::kPooledStem: return f(Stem<X, true>());
+    case Family::kDepthwise: return f(Depthwise<X>());
     default: return f(Direct<X>());
   }
 }

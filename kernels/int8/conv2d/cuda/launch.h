@@ -8,8 +8,8 @@
 
 namespace fuselage::int8::conv2d::cuda {
 
-// Lets the current device's kernel have `shared_bytes`: once, before the first launch.
-cudaError_t PrepareKernel(const KernelId& id, int shared_bytes);
+// Before the first launch: lets the current device's kernel have the shared memory that its plans ask for.
+cudaError_t PrepareKernel(const KernelId& id);
 
 // Errors stay for cudaGetLastError.
 void LaunchKernel(const Launch& launch, cudaStream_t stream);

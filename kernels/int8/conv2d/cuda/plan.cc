@@ -59,7 +59,9 @@ bool GemmRuns(const Problem& problem) {
   const Geometry& g = problem.geometry;
   return g.groups == 1 && SmallCoordinates(g) && InnerBytes(g) < kIntMax / 2 &&
          int64_t{g.batch} * g.in_height * g.in_width * g.in_channels <= kIntMax &&
-         CeilDiv(g.out_channels, kTiles[kTileCount - 1].columns) <= kMaxGridY;
+         CeilDiv(g.batch * g.out_height * g.out_width, kTiles[kTileCount - 1].rows) *
+                 CeilDiv(g.out_channels, kTiles[kTileCount - 1].columns) <=
+             kIntMax;
 }
 
 bool StemRuns(const Problem& problem, const Params& params, bool pooled) {
@@ -69,6 +71,11 @@ bool StemRuns(const Problem& problem, const Params& params, bool pooled) {
          SmallCoordinates(g) && layout.bytes() <= kSharedBytesWithoutOptIn && layout.step_y > 0 && layout.step_x > 0 &&
          int64_t{g.batch} * layout.down * layout.across <= kIntMax &&
          CeilDiv(g.out_channels, StemLayout::kTileChannels) <= kMaxGridY;
+}
+
+bool DepthwiseRuns(const Problem& problem) {
+  const Geometry& g = problem.geometry;
+  return g.groups == g.in_channels && g.groups == g.out_channels && g.groups % 4 == 0 && SmallCoordinates(g);
 }
 
 // Does a tile have few pixels that others compute too?
@@ -121,18 +128,18 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   KernelId id;
   id.family = Family::kGemm;
   id.is_signed = problem.input_type == DType::kI8;
-  id.aligned = g.in_channels % 16 == 0;
+  id.piece = g.in_channels % 16 == 0 ? 16 : g.in_channels % 8 == 0 ? 8 : 1;
   p.tap_channels = static_cast<int>(TapChannels(g));
   p.steps = static_cast<int>(CeilDiv(InnerBytes(g), kStep));
   Tiling tiling = {kUnalignedTile, 1};
-  if (id.aligned) {
+  if (id.piece == 16) {
     tiling = options.tiling ? *options.tiling : ChooseTiling({p.rows, p.out_channels, p.steps}, device, TunedTilings());
   }
   id.tile = tiling.tile;
   const TileSize& tile = kTiles[tiling.tile];
   p.padded_channels = static_cast<int>(RoundUp(g.out_channels, tile.columns));
   p.steps_per_split = static_cast<int>(CeilDiv(p.steps, tiling.splits));
-  p.splits = static_cast<int>(CeilDiv(p.steps, p.steps_per_split));  // None is empty.
+  p.splits = NonEmptySplits(p.steps, tiling.splits);
 
   std::vector<int8_t> weight(int64_t{p.steps} * p.padded_channels * kStep);
   const int taps = g.kernel_height * g.kernel_width;
@@ -148,8 +155,8 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   AddConstants(problem, weight);
 
   launches_.push_back({id,
-                       {static_cast<int>(CeilDiv(p.rows, tile.rows)), p.padded_channels / tile.columns, p.splits},
-                       GemmSharedBytes(id),
+                       {static_cast<int>(CeilDiv(p.rows, tile.rows) * (p.padded_channels / tile.columns)), 1, p.splits},
+                       GemmSharedBytes(id, problem.has_residual && p.splits == 1),
                        p});
   if (p.splits == 1) return;
   partial_bytes_ = int64_t{4} * p.splits * p.rows * p.padded_channels;
@@ -188,6 +195,25 @@ void Plan::PlanStem(const Problem& problem, bool pooled) {
                        {g.batch * layout.down * layout.across, p.padded_channels / StemLayout::kTileChannels, 1},
                        static_cast<int>(shared_bytes),
                        p});
+}
+
+void Plan::PlanDepthwise(const Problem& problem) {
+  const Geometry& g = problem.geometry;
+  Params& p = params_;
+  p.padded_channels = g.out_channels;
+  const int taps = g.kernel_height * g.kernel_width;
+  std::vector<int8_t> weight(int64_t{g.out_channels} * taps);
+  for (int64_t channel = 0; channel < g.out_channels; ++channel) {
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      weight[tap * g.out_channels + channel] = problem.weight[channel * taps + tap];
+    }
+  }
+  AddConstants(problem, weight);
+  KernelId id;
+  id.family = Family::kDepthwise;
+  id.is_signed = problem.input_type == DType::kI8;
+  const int64_t outputs = int64_t{p.rows} * p.out_channels;
+  launches_.push_back({id, {static_cast<int>(CeilDiv(outputs, Depthwise<uint8_t>::kPerBlock)), 1, 1}, 0, p});
 }
 
 void Plan::PlanDirect(const Problem& problem) {
@@ -242,15 +268,17 @@ absl::StatusOr<Plan> Plan::Make(const Problem& problem, const kernels::PoolWindo
                         : pooled_stem && PooledStemWorthwhile(params) ? Family::kPooledStem
                         : stem                                        ? Family::kStem
                         : GemmRuns(problem)                           ? Family::kGemm
+                        : DepthwiseRuns(problem)                      ? Family::kDepthwise
                                                                       : Family::kDirect;
   if ((family == Family::kPooledStem && !pooled_stem) || (family == Family::kStem && !stem) ||
-      (family == Family::kGemm && !GemmRuns(problem))) {
+      (family == Family::kGemm && !GemmRuns(problem)) || (family == Family::kDepthwise && !DepthwiseRuns(problem))) {
     return absl::FailedPreconditionError("int8.conv2d: the kernel asked for does not run this");
   }
   switch (family) {
     case Family::kGemm: plan.PlanGemm(problem, device, options); break;
     case Family::kStem: plan.PlanStem(problem, /*pooled=*/false); break;
     case Family::kPooledStem: plan.PlanStem(problem, /*pooled=*/true); break;
+    case Family::kDepthwise: plan.PlanDepthwise(problem); break;
     default: plan.PlanDirect(problem);
   }
   if (pool != nullptr && family != Family::kPooledStem) plan.PlanPool();
@@ -265,8 +293,9 @@ std::string Plan::name() const {
     case Family::kPooledStem: name = "cuda pooled stem"; break;
     case Family::kGemm:
       name = absl::StrCat("cuda gemm ", kTiles[id.tile].rows, "x", kTiles[id.tile].columns,
-                          id.aligned ? "" : " unaligned");
+                          id.piece == 16 ? "" : absl::StrCat(" by ", id.piece, " bytes"));
       break;
+    case Family::kDepthwise: name = "cuda depthwise"; break;
     default: name = "cuda direct";
   }
   if (partial_bytes_ > 0) absl::StrAppend(&name, " split ", params_.splits);

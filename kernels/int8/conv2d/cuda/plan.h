@@ -20,7 +20,7 @@ namespace fuselage::int8::conv2d::cuda {
 
 // What to use instead of the plan's own choice.
 struct PlanOptions {
-  std::optional<Family> family;  // kGemm, kStem, kPooledStem or kDirect.
+  std::optional<Family> family;  // kGemm, kStem, kPooledStem, kDepthwise or kDirect.
   std::optional<Tiling> tiling;  // Of a Gemm whose input is aligned.
 };
 
@@ -55,6 +55,7 @@ class Plan {
   void AddConstants(const Problem& problem, const std::vector<int8_t>& weight);
   void PlanGemm(const Problem& problem, const ::fuselage::cuda::DeviceProperties& device, const PlanOptions& options);
   void PlanStem(const Problem& problem, bool pooled);
+  void PlanDepthwise(const Problem& problem);
   void PlanDirect(const Problem& problem);
   void PlanPool();
 

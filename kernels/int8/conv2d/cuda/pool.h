@@ -12,6 +12,7 @@ namespace fuselage::int8::conv2d::cuda {
 struct Pool {
   using Params = cuda::Params;
   static constexpr int kWarps = 8;
+  static constexpr int kBlocks = 2;
   static constexpr int kPerBlock = kWarps * kWarpSize;
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {

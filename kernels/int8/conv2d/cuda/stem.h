@@ -58,7 +58,7 @@ struct Stem {
   using Params = cuda::Params;
   static constexpr int kTileHeight = StemLayout::TileHeight(kPooled);
   using Tile = cuda::Tile<kTileHeight * StemLayout::kTileWidth, StemLayout::kTileChannels, kTileHeight / 2, 1>;
-  static constexpr int kWarps = Tile::kWarps;
+  static constexpr int kWarps = Tile::kWarps, kBlocks = Tile::kBlocks;
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
     const StemLayout layout(p, kPooled);
@@ -88,7 +88,7 @@ struct Stem {
       for (int tap_y = 0; tap_y < p.kernel_height; ++tap_y) Multiply(p, layout, warp, tap_y, accumulators[warp]);
     });
     if constexpr (kPooled) {
-      StageCodes<Tile, false>(block, p, first_channel, accumulators);
+      StageCodes<Tile, false>(block, p, /*staging=*/0, first_channel, accumulators);
       block.Phase([&](Warp warp) {
         warp.ForThreads([&](Thread thread) {
           constexpr int kChunks = StemLayout::kTileChannels / 16;
@@ -98,17 +98,25 @@ struct Stem {
             if (first_channel + column >= p.out_channels) continue;
             const auto codes = MaxOfWindow(p, thread, origin_y, origin_x, y, x, column);
             const int64_t pixel = (int64_t{image} * p.pool.out_height + first_y + y) * p.pool.out_width + first_x + x;
-            StoreChannels(p, thread, p.out_channels % 16 == 0, first_channel + column, codes,
+            StoreChannels(p, thread, first_channel + column, codes,
                           static_cast<uint8_t*>(p.output) + pixel * p.out_channels + first_channel + column);
           }
         });
       });
     } else {
-      StoreOutput<Tile>(block, p, first_channel, accumulators, [&](int row) {
+      const auto pixel = [&](int row) {
         const int y = first_y + row / StemLayout::kTileWidth, x = first_x + row % StemLayout::kTileWidth;
         return y < p.out_height && x < p.out_width ? (int64_t{image} * p.out_height + y) * p.out_width + x
                                                    : int64_t{-1};
-      });
+      };
+      if (p.residual != nullptr) {
+        block.Phase([&](Warp warp) {
+          warp.ForThreads([&](Thread thread) { FetchResidual<Tile>(p, thread, /*staging=*/0, first_channel, pixel); });
+          warp.CommitCopies();
+          warp.template WaitForCopies<0>();
+        });
+      }
+      StoreOutput<Tile>(block, p, /*staging=*/0, first_channel, accumulators, pixel);
     }
   }
 
@@ -118,13 +126,14 @@ struct Stem {
     const int pieces = p.kernel_height * StemLayout::kRowBytes / 16;
     const int8_t* from = p.weight + int64_t{first_channel} * pieces * 16;
     for (int i = thread.index(); i < StemLayout::kTileChannels * pieces; i += Tile::kThreads) {
-      thread.CopyAsync16(i / pieces * layout.weight_pitch + i % pieces * 16, from + i * 16);
+      thread.CopyAsync<16>(i / pieces * layout.weight_pitch + i % pieces * 16, from + i * 16);
     }
   }
 
   FUSELAGE_DEVICE static void FetchPatch(const Params& p, const StemLayout& layout, Thread thread, int image,
                                          int origin_y, int origin_x) {
     const uint8_t zero_point = thread.Load(p.padding);
+    FUSELAGE_UNROLL_BY_4
     for (int i = thread.index(); i < layout.patch_height * layout.patch_width; i += Tile::kThreads) {
       const int y = origin_y * p.stride_y - p.pad_top + i / layout.patch_width;
       const int x = origin_x * p.stride_x - p.pad_left + i % layout.patch_width;

@@ -203,6 +203,12 @@ Case RandomCase(uint64_t seed, int in_channels_multiple, bool groups) {
   return c;
 }
 
+Case RandomDepthwiseCase(uint64_t seed) {
+  Case c = RandomCase(seed, 4, /*groups=*/false);
+  c.groups = c.out_channels = c.in_channels;
+  return c;
+}
+
 kernels::PoolWindow RandomPool(uint64_t seed, const Case& c) {
   Picker pick(seed);
   kernels::PoolWindow window;

@@ -28,6 +28,9 @@ std::vector<uint8_t> OnCpu(const Instance& instance, const kernels::PoolWindow* 
 // Convolutions whose sizes, types and options all vary.
 Case RandomCase(uint64_t seed, int in_channels_multiple, bool groups);
 
+// The same with as many groups as channels, a multiple of 4.
+Case RandomDepthwiseCase(uint64_t seed);
+
 // A pool of the case's output.
 kernels::PoolWindow RandomPool(uint64_t seed, const Case& c);
 

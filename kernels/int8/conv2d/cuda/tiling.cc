@@ -18,12 +18,13 @@ int Resident(int tile, const DeviceProperties& device) {
   KernelId id;
   id.family = Family::kGemm;
   id.tile = tile;
-  const int shared_bytes = GemmSharedBytes(id);
+  const int shared_bytes = GemmSharedBytes(id, /*residual=*/true);
   if (shared_bytes > device.shared_bytes_per_block) return 0;
-  // Each block also has 1 KiB of the system's; at most 128 registers a thread, of 64 Ki.
-  const int threads = kTiles[tile].warps * kWarpSize;
+  // Each block also has 1 KiB of the system's. Registers: what the kernels are compiled for.
+  const int threads = kTiles[tile].warps() * kWarpSize;
   return std::min({device.shared_bytes_per_multiprocessor / (shared_bytes + 1024),
-                   device.threads_per_multiprocessor / threads, 65536 / (128 * threads)});
+                   device.threads_per_multiprocessor / threads,
+                   WithGemm<uint8_t>(id, [](auto kernel) { return decltype(kernel)::kBlocks; })});
 }
 
 // Cycles. The constants are of the order of what is published for sm_80 to sm_90; only their ratios matter.
@@ -32,7 +33,8 @@ double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperti
   constexpr double kBlock = 1200;   // Filling the pipeline and emptying it.
   constexpr double kOutputs = 16;   // Per cycle of a multiprocessor, in the epilogue.
   constexpr double kReduce = 2500;  // A launch.
-  constexpr double kBytes = 32;     // Per cycle of a multiprocessor, from and to the L2 cache.
+  constexpr double kSharedBytes = 128;  // Per cycle of a multiprocessor, shared memory.
+  constexpr double kBytes = 32;         // Per cycle of a multiprocessor, from and to the L2 cache.
   const double macs = device.sm >= 90 ? 2500 : device.sm == 80 ? 1600 : 800;  // Per cycle of a multiprocessor.
 
   const TileSize& tile = kTiles[tiling.tile];
@@ -44,8 +46,11 @@ double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperti
   // Of the busiest multiprocessor, one wave of blocks after the other.
   for (int64_t left = CeilDiv(blocks, device.multiprocessors); left > 0; left -= resident) {
     const auto beside = static_cast<double>(std::min<int64_t>(left, resident));
-    const double step = std::max(kStep + beside * tile.rows * tile.columns * cuda::kStep / macs,
-                                 beside * (tile.rows + tile.columns) * cuda::kStep / kBytes);
+    const int fetched = (tile.rows + tile.columns) * cuda::kStep;
+    // Stored by cp.async, and loaded by each warp.
+    const int shared = fetched + (tile.rows * tile.warps_across + tile.columns * tile.warps_down) * cuda::kStep;
+    const double multiply = std::max(tile.rows * tile.columns * cuda::kStep / macs, shared / kSharedBytes);
+    const double step = std::max(kStep + beside * multiply, beside * fetched / kBytes);
     cycles += steps * step + kBlock + beside * tile.rows * tile.columns / kOutputs;
   }
   if (tiling.splits > 1) {
@@ -67,6 +72,7 @@ Tiling ChooseTiling(const GemmSize& size, const DeviceProperties& device, absl::
   double least = std::numeric_limits<double>::infinity();
   for (int tile = 0; tile < kTileCount; ++tile) {
     for (int splits = 1; splits <= 16 && (splits == 1 || size.steps / splits >= 2); ++splits) {
+      if (NonEmptySplits(size.steps, splits) != splits) continue;
       const double cycles = Estimate(size, {tile, splits}, device);
       if (cycles < least) {
         least = cycles;

@@ -22,6 +22,12 @@ struct GemmSize {
   }
 };
 
+// How many of `splits` have steps, where all but the last have the same number.
+constexpr int NonEmptySplits(int steps, int splits) {
+  const int each = (steps + splits - 1) / splits;
+  return (steps + each - 1) / each;
+}
+
 // The fastest tiling of a size on a kind of device, by measurement.
 struct Tuned {
   int sm;

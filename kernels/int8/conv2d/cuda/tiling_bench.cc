@@ -1,0 +1,153 @@
+// Times every tiling of ResNet18's layers on the current device and prints the best ones as rows of TunedTilings():
+//
+//   bazel run -c opt //kernels/int8/conv2d/cuda:tiling_bench -- 1 64 256          batches
+//
+// A time is the median over replays of a graph with kRuns launches of the kernel, its operands in the L2 cache as they
+// are in a network of small batches.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "kernels/cuda/device.h"
+#include "kernels/int8/conv2d/cuda/conv2d_cuda.h"
+#include "kernels/int8/conv2d/cuda/kernel_id.h"
+#include "kernels/int8/conv2d/cuda/testing.h"
+
+namespace fuselage::int8::conv2d::cuda {
+namespace {
+
+using ::fuselage::cuda::CurrentDevice;
+using ::fuselage::cuda::DeviceBuffer;
+using ::fuselage::cuda::ToStatus;
+
+constexpr int kRuns = 20, kReplays = 9;
+
+// Records `kernel` kRuns times; the graph owns nothing else.
+absl::StatusOr<cudaGraphExec_t> Record(const kernels::Kernel& kernel, absl::Span<const kernels::ConstBuffer> inputs,
+                                       const kernels::Buffer& output, const kernels::Buffer& scratch,
+                                       cudaStream_t stream) {
+  kernels::Serial serial;
+  kernels::RunContext context;
+  context.parallel = &serial;
+  context.scratch = scratch;
+  context.stream = stream;
+  RETURN_IF_ERROR(ToStatus(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture"));
+  absl::Status status;
+  for (int i = 0; i < kRuns && status.ok(); ++i) status = kernel.Run(inputs, {output}, context);
+  cudaGraph_t graph = nullptr;
+  const cudaError_t error = cudaStreamEndCapture(stream, &graph);
+  RETURN_IF_ERROR(status);
+  RETURN_IF_ERROR(ToStatus(error, "capture"));
+  cudaGraphExec_t exec = nullptr;
+  const absl::Status instantiated = ToStatus(cudaGraphInstantiate(&exec, graph, 0), "cudaGraphInstantiate");
+  cudaGraphDestroy(graph);
+  RETURN_IF_ERROR(instantiated);
+  return exec;
+}
+
+// Microseconds of one run.
+absl::StatusOr<float> Time(const Instance& instance, const PlanOptions& options, cudaStream_t stream) {
+  ASSIGN_OR_RETURN(const auto kernel, Create(instance.Desc(), options));
+  ASSIGN_OR_RETURN(const auto input, DeviceBuffer::Upload(instance.input.data(), instance.input.size(), "the input"));
+  DeviceBuffer residual;
+  if (!instance.residual.empty()) {
+    ASSIGN_OR_RETURN(residual,
+                     DeviceBuffer::Upload(instance.residual.data(), instance.residual.size(), "the residual"));
+  }
+  ASSIGN_OR_RETURN(const auto scratch,
+                   DeviceBuffer::Allocate(std::max<int64_t>(1, kernel->scratch_bytes()), "scratch"));
+  ASSIGN_OR_RETURN(const auto output, DeviceBuffer::Allocate(kernel->outputs()[0].byte_size(), "the output"));
+  const kernels::ConstBuffer inputs[] = {{input.data(), input.bytes()}, {residual.data(), residual.bytes()}};
+  ASSIGN_OR_RETURN(cudaGraphExec_t exec,
+                   Record(*kernel, inputs, {output.data(), output.bytes()}, {scratch.data(), scratch.bytes()}, stream));
+  cudaEvent_t begin, end;
+  RETURN_IF_ERROR(ToStatus(cudaEventCreate(&begin), "cudaEventCreate"));
+  RETURN_IF_ERROR(ToStatus(cudaEventCreate(&end), "cudaEventCreate"));
+  std::vector<float> times;
+  absl::Status status;
+  for (int i = 0; i <= kReplays && status.ok(); ++i) {
+    cudaEventRecord(begin, stream);
+    cudaGraphLaunch(exec, stream);
+    cudaEventRecord(end, stream);
+    status = ToStatus(cudaStreamSynchronize(stream), kernel->variant());
+    float ms = 0;
+    if (status.ok()) status = ToStatus(cudaEventElapsedTime(&ms, begin, end), kernel->variant());
+    if (i > 0) times.push_back(ms * 1000 / kRuns);  // The first warms up.
+  }
+  cudaEventDestroy(begin);
+  cudaEventDestroy(end);
+  cudaGraphExecDestroy(exec);
+  RETURN_IF_ERROR(status);
+  std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
+  return times[times.size() / 2];
+}
+
+absl::Status Tune(const Case& c, const ::fuselage::cuda::DeviceProperties& device, cudaStream_t stream) {
+  const Instance instance(c, 1);
+  const GemmSize size = {c.batch * c.out_height() * c.out_width(), c.out_channels,
+                         (c.in_channels * c.kernel_height * c.kernel_width + kStep - 1) / kStep};
+  const Tiling chosen = ChooseTiling(size, device, {});
+  Tiling best;
+  float least = 0, of_chosen = 0;
+  for (int tile = 0; tile < kTileCount; ++tile) {
+    for (int splits = 1; splits <= std::min(16, size.steps / 2 + 1); ++splits) {
+      if (NonEmptySplits(size.steps, splits) != splits) continue;
+      PlanOptions options;
+      options.family = Family::kGemm;
+      options.tiling = Tiling{tile, splits};
+      ASSIGN_OR_RETURN(const float time, Time(instance, options, stream));
+      if (least == 0 || time < least) least = time, best = *options.tiling;
+      if (*options.tiling == chosen) of_chosen = time;
+    }
+  }
+  std::printf("    {%d, {%d, %d, %d}, {%d, %d}},  // %.2f us; the model's choice {%d, %d}: %.2f us\n", device.sm,
+              size.rows, size.columns, size.steps, best.tile, best.splits, least, chosen.tile, chosen.splits,
+              of_chosen);
+  std::fflush(stdout);
+  return absl::OkStatus();
+}
+
+absl::Status Main(const std::vector<int>& batches) {
+  const auto device = CurrentDevice();
+  if (device.status().code() == absl::StatusCode::kUnavailable) {
+    std::printf("SKIPPED: no CUDA device\n");
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(device.status());
+  cudaStream_t stream;
+  RETURN_IF_ERROR(ToStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate"));
+  for (const int batch : batches) {
+    std::set<std::tuple<int, int, int>> seen;  // The residual does not distinguish entries; the last layer has it.
+    std::vector<Case> layers = ResNet18(batch);
+    std::reverse(layers.begin(), layers.end());
+    for (const Case& c : layers) {
+      if (c.in_channels % 16 != 0) continue;
+      if (!seen.insert({c.out_height(), c.out_channels, c.in_channels * c.kernel_height * c.kernel_width}).second) {
+        continue;
+      }
+      RETURN_IF_ERROR(Tune(c, *device, stream));
+    }
+  }
+  return ToStatus(cudaStreamDestroy(stream), "cudaStreamDestroy");
+}
+
+}  // namespace
+}  // namespace fuselage::int8::conv2d::cuda
+
+int main(int argc, char** argv) {
+  std::vector<int> batches;
+  for (int i = 1; i < argc; ++i) batches.push_back(std::atoi(argv[i]));
+  if (batches.empty()) batches = {1};
+  for (const int batch : batches) {
+    if (batch < 1 || batch > 4096) {
+      std::fprintf(stderr, "tiling_bench: batches in [1, 4096] wanted\n");
+      return 2;
+    }
+  }
+  const absl::Status status = fuselage::int8::conv2d::cuda::Main(batches);
+  if (!status.ok()) std::fprintf(stderr, "tiling_bench: %s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}
