@@ -91,14 +91,17 @@ bool Session::uses(absl::string_view backend) const {
                      [&](const Variant& variant) { return variant.engine.backend == backend; });
 }
 
-// --backend=cuda means every variant, but CUDA has kernels for quantized networks: an FP32 baseline stays on the CPU.
+// --backend=cuda means every variant, but FP32 has CUDA kernels only where cuDNN is, and not for every operator: there
+// the baseline stays on the CPU.
 absl::Status Session::PlaceBaseline() {
   if (variants_.size() < 2 || variants_[0].engine.backend != "cuda") return absl::OkStatus();
   Variant& baseline = variants_[0];
   const auto engine = MakeVariantEngine(baseline, 1, pool_.get());
   if (engine.ok() || !absl::IsUnimplemented(engine.status())) return engine.status();
   baseline.engine.backend = "cpu";
-  Warn(absl::StrCat("variant ", baseline.config->name(), " runs on the CPU: it has operators without CUDA kernels"));
+  Warn(absl::StrCat("variant ", baseline.config->name(),
+                    " runs on the CPU: it has operators without CUDA kernels (FP32 wants "
+                    "cuDNN)"));
   recorder_.Update([&](Results& results) {
     results.mutable_variants(0)->set_backend(baseline.engine.backend);
     results.mutable_variants(0)->set_isa(std::string(kernels::IsaName(baseline.engine.isa)));

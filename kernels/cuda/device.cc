@@ -2,18 +2,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/base/status.h"
+#include "kernels/cuda/error_status.h"
 
 namespace fuselage::cuda {
 
 absl::Status ToStatus(cudaError_t error, absl::string_view what) {
   if (error == cudaSuccess) return absl::OkStatus();
-  const std::string message = absl::StrCat(what, ": ", cudaGetErrorString(error));
-  switch (error) {
-    case cudaErrorMemoryAllocation: return absl::ResourceExhaustedError(message);
-    case cudaErrorNoDevice:
-    case cudaErrorInsufficientDriver: return absl::UnavailableError(message);
-    default: return absl::InternalError(message);
-  }
+  return ErrorStatus(error, what, cudaGetErrorString(error));
 }
 
 absl::StatusOr<DeviceProperties> CurrentDevice() {

@@ -10,7 +10,7 @@
 
 namespace fuselage::cuda {
 
-// "<what>: out of memory": ResourceExhausted for memory, Unavailable without a device or driver, Internal for the rest.
+// "<what>: out of memory (2)"; see ErrorStatus.
 absl::Status ToStatus(cudaError_t error, absl::string_view what);
 
 }  // namespace fuselage::cuda

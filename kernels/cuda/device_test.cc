@@ -32,7 +32,7 @@ TEST(DeviceTest, BuffersHoldBytesOrSayWhatWasAskedFor) {
 TEST(DeviceTest, ErrorsHaveCodes) {
   EXPECT_TRUE(ToStatus(cudaSuccess, "x").ok());
   EXPECT_EQ(ToStatus(cudaErrorMemoryAllocation, "x").code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(ToStatus(cudaErrorLaunchFailure, "x").code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(ToStatus(cudaErrorLaunchFailure, "x").code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(ToStatus(cudaErrorMemoryAllocation, "x").message(), HasSubstr("x: out of memory"));
 }
 

@@ -5,56 +5,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ir/base/status.h"
+#include "kernels/cuda/error_status.h"
 
 namespace fuselage::runtime::cuda {
 namespace {
 
-// Of cudaError_t in driver_types.h: the values are part of CUDA's binary interface.
-constexpr Error kSuccess = 0, kMemoryAllocation = 2, kInsufficientDriver = 35, kNoDevice = 100,
-                kNoKernelImageForDevice = 209;
-
-// After these every later call fails: the context is gone ("inconsistent state" in CUDA's documentation).
-bool IsLost(Error error) {
-  switch (error) {
-    case 4:    // cudaErrorCudartUnloading
-    case 46:   // cudaErrorDevicesUnavailable
-    case 214:  // cudaErrorECCUncorrectable
-    case 220:  // cudaErrorNvlinkUncorrectable
-    case 226:  // cudaErrorContained
-    case 700:  // cudaErrorIllegalAddress
-    case 702:  // cudaErrorLaunchTimeout
-    case 709:  // cudaErrorContextIsDestroyed
-    case 710:  // cudaErrorAssert
-    case 714:  // cudaErrorHardwareStackError
-    case 715:  // cudaErrorIllegalInstruction
-    case 716:  // cudaErrorMisalignedAddress
-    case 717:  // cudaErrorInvalidAddressSpace
-    case 718:  // cudaErrorInvalidPc
-    case 719:  // cudaErrorLaunchFailure
-    case 911:  // cudaErrorExternalDevice
-    case 999:  // cudaErrorUnknown
-      return true;
-    default: return false;
-  }
-}
+constexpr Error kSuccess = 0, kInsufficientDriver = 35, kNoDevice = 100;
 
 std::string Size(int64_t bytes) {
   return bytes < 1000000 ? absl::StrCat(bytes, " bytes") : absl::StrFormat("%.1f MB", static_cast<double>(bytes) / 1e6);
 }
 
-// "cudaMalloc of 44.7 MB for the arena: out of memory (2)"
-absl::Status ErrorStatus(Api& api, Error error, absl::string_view call) {
-  const std::string message = absl::StrCat(call, ": ", api.ErrorString(error), " (", error, ")");
-  if (error == kMemoryAllocation) return absl::ResourceExhaustedError(message);
-  if (error == kNoKernelImageForDevice) return absl::UnimplementedError(message);
-  if (IsLost(error)) return absl::DataLossError(absl::StrCat(message, "; the device is lost to this process"));
-  return absl::InternalError(message);
-}
-
 // Makes the text only where there is an error: a run checks many calls.
 template <typename... Text>
 absl::Status Check(Api& api, Error error, const Text&... text) {
-  return error == kSuccess ? absl::OkStatus() : ErrorStatus(api, error, absl::StrCat(text...));
+  if (error == kSuccess) return absl::OkStatus();
+  return fuselage::cuda::ErrorStatus(error, absl::StrCat(text...), api.ErrorString(error));
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ struct Release {
 };
 using Handle = std::unique_ptr<void, Release>;
 
-// Errors of all calls: ResourceExhausted: out of memory. DataLoss: a kernel crashed or the device is gone, and no later
-// call will succeed. Unimplemented: no code for this device. Internal: the rest. Each names the call and the error.
+// Errors of all calls are ErrorStatus's (kernels/cuda/error_status.h): "cudaMalloc of 44.7 MB for the arena: out of
+// memory (2)".
 class Device {
  public:
   // The first device, made current. FailedPrecondition says what is missing: a driver, a device, a recent one.

@@ -12,7 +12,7 @@ namespace fuselage::runtime::cuda {
 using Ints = std::vector<int64_t>;
 using ir::Node;
 
-const ir::Graph& ResidualNetwork(GraphBuilder& g) {
+const ir::Graph& ResidualNetwork(GraphBuilder& g, int64_t channels) {
   const AttributeMap out = {{"out_dtype", DType::kU8}, {"out_scale", 0.05}, {"out_zero_point", 3}};
   const auto with = [&](AttributeMap attributes) {
     attributes.insert(out.begin(), out.end());
@@ -23,12 +23,12 @@ const ir::Graph& ResidualNetwork(GraphBuilder& g) {
   };
   const AttributeMap padding = {{"padding", Ints{1, 1, 1, 1}}};
   Node* x = g.Call("int8.quantize", {g.Input({2, 3, 9, 7})}, out);
-  Node* a = g.CallModule("int8.conv2d", {x}, with(padding), {{"weight", weight({8, 3, 3, 3})}});
-  Node* b = g.CallModule("int8.conv2d", {a, a}, with(padding), {{"weight", weight({8, 8, 3, 3})}});
+  Node* a = g.CallModule("int8.conv2d", {x}, with(padding), {{"weight", weight({channels, 3, 3, 3})}});
+  Node* b = g.CallModule("int8.conv2d", {a, a}, with(padding), {{"weight", weight({channels, channels, 3, 3})}});
   Node* c = g.Call("int8.relu", {g.Call("int8.add", {a, b}, out)}, out);
   Node* d = g.Call("int8.max_pool2d", {c}, {{"kernel_size", Ints{2, 2}}, {"stride", Ints{2, 2}}});
   Node* logits = g.CallModule("int8.linear", {g.Call("flatten", {g.Call("int8.global_avg_pool", {d}, out)})},
-                              {{"out_dtype", DType::kF32}}, {{"weight", weight({10, 8})}});
+                              {{"out_dtype", DType::kF32}}, {{"weight", weight({10, channels})}});
   return g.Output({logits, d, g.Call("int8.dequantize", {c})});
 }
 

@@ -11,7 +11,7 @@
 namespace fuselage::runtime::cuda {
 
 // A residual block between quantize and linear, of 9 calls; outputs in f32, as codes of rank 4, and dequantized.
-const ir::Graph& ResidualNetwork(GraphBuilder& g);
+const ir::Graph& ResidualNetwork(GraphBuilder& g, int64_t channels = 8);
 
 // Byte for byte, on seeded inputs.
 void ExpectMatchesInterpreter(const ir::Graph& graph, Executable& executable, uint64_t seed);

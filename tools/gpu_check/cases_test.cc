@@ -1,0 +1,70 @@
+// The cases are ones that the CPU's kernels take, and the scalar kernel has the bytes of the best one.
+#include "tools/gpu_check/cases.h"
+
+#include <map>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "kernels/core/parallel.h"
+#include "kernels/core/registry.h"
+#include "kernels/register_all.h"
+
+namespace fuselage::gpu_check {
+namespace {
+
+class CasesTest : public ::testing::Test {
+ protected:
+  CasesTest() { kernels::RegisterAll(registry_); }
+
+  absl::StatusOr<Tensor> Run(const Case& c, kernels::Isa isa) {
+    const kernels::KernelEntry* entry = registry_.FindOrNull(c.desc.op);
+    if (entry == nullptr) return absl::NotFoundError(c.desc.op);
+    kernels::KernelDesc desc = c.desc;
+    desc.isa = isa;
+    ASSIGN_OR_RETURN(const auto kernel, entry->create(desc));
+    std::vector<kernels::ConstBuffer> inputs;
+    for (const auto& input : c.inputs) {
+      inputs.push_back(input ? kernels::ConstBuffer{input->raw_data(), input->byte_size()} : kernels::ConstBuffer());
+    }
+    Tensor output(desc.output()), scratch(DType::kU8, {kernel->scratch_bytes()});
+    const kernels::Buffer outputs[] = {{output.raw_data(), output.byte_size()}};
+    kernels::Serial serial;
+    RETURN_IF_ERROR(kernel->Run(inputs, outputs, {&serial, {scratch.raw_data(), scratch.byte_size()}}));
+    return output;
+  }
+
+  void Check(const Case& c) {
+    const auto scalar = Run(c, kernels::Isa::kScalar), best = Run(c, kernels::BestIsa());
+    ASSERT_TRUE(scalar.ok() && best.ok()) << c.name << ": " << scalar.status() << " " << best.status();
+    EXPECT_TRUE(scalar->SameBytes(*best)) << c.name;
+  }
+
+  kernels::KernelRegistry registry_;
+};
+
+TEST_F(CasesTest, OfEveryKernel) {
+  std::map<std::string, int> ops;
+  for (const Case& c : RandomCases(60)) {
+    Check(c);
+    ++ops[c.desc.op];
+  }
+  for (const char* op :
+       {"add", "avg_pool2d", "conv2d", "dequantize", "global_avg_pool", "linear", "max_pool2d", "quantize", "relu"}) {
+    EXPECT_GE(ops[std::string("int8.") + op], 3) << op;
+  }
+}
+
+TEST_F(CasesTest, ResNet18) {
+  int64_t convolutions = 0;
+  for (const Case& c : ResNet18(1)) {
+    const kernels::KernelEntry* entry = registry_.FindOrNull(c.desc.op);
+    ASSERT_NE(entry, nullptr) << c.desc.op;
+    const auto kernel = entry->create(c.desc);
+    ASSERT_TRUE(kernel.ok()) << c.name << ": " << kernel.status();
+    convolutions += c.desc.op == "int8.conv2d" ? c.repetitions * (*kernel)->macs() : 0;
+  }
+  EXPECT_EQ(convolutions, 1813561344);  // The paper's 1.8 GMAC (He et al. 2015, table 1).
+}
+
+}  // namespace
+}  // namespace fuselage::gpu_check
