@@ -178,31 +178,26 @@ void CopyElements(const StridedCopy& copy, int64_t element_bytes, const void* fr
 
 class Movement : public kernels::Kernel {
  public:
-  Movement(const KernelDesc& desc, Copies copies)
-      : Kernel(desc), copies_(std::move(copies)), element_bytes_(ByteSize(desc.output().dtype)) {
+  Movement(const KernelDesc& desc, Plan plan)
+      : Kernel(desc), plan_(std::move(plan)), element_bytes_(ByteSize(desc.output().dtype)) {
     set_variant("copy");
-    if (desc.op == "pad") {
-      fill_ = std::make_unique<Tensor>(desc.output().dtype, Shape{});
-      fill_->Set(0, desc.GetFloat("value"));
-    }
   }
 
  private:
   void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
                const kernels::RunContext& context) const override {
-    if (fill_ != nullptr && outputs[0].bytes > 0) {
+    if (plan_.fill && outputs[0].bytes > 0) {
       const int64_t elements = outputs[0].bytes / element_bytes_;
       const StridedCopy fill{{{elements, 0, 1}}, 0, 0, 0, 0};
-      CopyElements(fill, element_bytes_, fill_->raw_data(), outputs[0].data, *context.parallel);
+      CopyElements(fill, element_bytes_, plan_.fill->raw_data(), outputs[0].data, *context.parallel);
     }
-    for (const StridedCopy& copy : copies_) {
+    for (const StridedCopy& copy : plan_.copies) {
       CopyElements(copy, element_bytes_, inputs[copy.input].data, outputs[copy.output].data, *context.parallel);
     }
   }
 
-  const Copies copies_;
+  const Plan plan_;
   const int64_t element_bytes_;
-  std::unique_ptr<Tensor> fill_;  // One element, for pad.
 };
 
 }  // namespace
@@ -223,7 +218,7 @@ std::vector<StridedCopy::Axis> Simplified(std::vector<StridedCopy::Axis> axes) {
   return merged;
 }
 
-absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
+absl::StatusOr<Plan> MakePlan(const KernelDesc& desc) {
   const auto op =
       std::find_if(std::begin(kOps), std::end(kOps), [&](const MovementOp& o) { return desc.op == o.name; });
   if (op == std::end(kOps)) return absl::InvalidArgumentError(absl::StrCat(desc.op, " moves no elements"));
@@ -231,15 +226,24 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
     if (!desc.inputs[i]) return absl::InvalidArgumentError(absl::StrCat("operand ", i, " is absent"));
   }
   ASSIGN_OR_RETURN(Copies copies, op->copies(desc));
-  Copies real;
+  Plan plan;
+  if (desc.op == "pad") {
+    plan.fill.emplace(desc.output().dtype, Shape{});
+    plan.fill->Set(0, desc.GetFloat("value"));
+  }
   for (StridedCopy& copy : copies) {
     int64_t elements = 1;
     for (const StridedCopy::Axis& axis : copy.axes) elements *= axis.size;
     if (elements == 0) continue;
     copy.axes = Simplified(std::move(copy.axes));
-    real.push_back(std::move(copy));
+    plan.copies.push_back(std::move(copy));
   }
-  return std::make_unique<Movement>(desc, std::move(real));
+  return plan;
+}
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
+  ASSIGN_OR_RETURN(Plan plan, MakePlan(desc));
+  return std::make_unique<Movement>(desc, std::move(plan));
 }
 
 void Register(kernels::KernelRegistry& registry) {

@@ -7,6 +7,7 @@
 #define FUSELAGE_KERNELS_MOVEMENT_MOVEMENT_H_
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,6 +28,13 @@ struct StridedCopy {
 
 // The axes without those of size 1, by falling stride of `to`, neighbours merged where both sides allow it.
 std::vector<StridedCopy::Axis> Simplified(std::vector<StridedCopy::Axis> axes);
+
+// What a kernel does, on any device.
+struct Plan {
+  std::optional<Tensor> fill;  // One element, that all of output 0 is set to first.
+  std::vector<StridedCopy> copies;
+};
+absl::StatusOr<Plan> MakePlan(const kernels::KernelDesc& desc);
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 void Register(kernels::KernelRegistry& registry);

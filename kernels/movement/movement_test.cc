@@ -7,13 +7,10 @@
 #include "ir/op.h"
 #include "ir/ops/register_all.h"
 #include "kernels/core/testing/testing.h"
+#include "kernels/movement/movement_cases.h"
 
 namespace fuselage::movement {
 namespace {
-
-using Ints = std::vector<int64_t>;
-
-TensorType Of(DType dtype, Shape shape) { return {dtype, std::move(shape), std::nullopt, Layout::kRowMajor}; }
 
 // The same logical tensor in another layout.
 Tensor InLayout(const Tensor& tensor, Layout layout) {
@@ -29,34 +26,6 @@ Tensor InLayout(const Tensor& tensor, Layout layout) {
                 static_cast<const char*>(tensor.raw_data()) + kernels::Index(tensor.type(), n, c, h, w) * bytes, bytes);
   }
   return result;
-}
-
-struct Case {
-  const char* op;
-  std::vector<Shape> inputs;
-  AttributeMap attributes;
-};
-
-std::vector<Case> Cases() {
-  return {
-      {"permute", {{2, 3, 4}}, {{"dims", Ints{2, 0, 1}}}},
-      {"permute", {{2, 3, 4, 5}}, {{"dims", Ints{0, 2, 3, 1}}}},
-      {"permute", {{2, 1, 4, 5}}, {{"dims", Ints{-1, 1, 0, 2}}}},
-      {"permute", {{}}, {{"dims", Ints{}}}},
-      {"slice", {{5, 6}}, {{"starts", Ints{1, -2}}, {"ends", Ints{4, 100}}}},
-      {"slice", {{2, 5, 3, 3}}, {{"starts", Ints{4}}, {"ends", Ints{-100}}, {"axes", Ints{1}}, {"steps", Ints{-2}}}},
-      {"slice", {{4, 4}}, {{"starts", Ints{100}}, {"ends", Ints{0}}, {"axes", Ints{-1}}, {"steps", Ints{-1}}}},
-      {"slice", {{4, 4}}, {{"starts", Ints{2}}, {"ends", Ints{2}}, {"axes", Ints{0}}}},
-      {"slice", {{4}}, {{"starts", Ints{1}}, {"ends", Ints{4}}, {"axes", Ints{0}}, {"steps", Ints{1000}}}},
-      {"split", {{2, 7, 3, 2}}, {{"sizes", Ints{3, 0, 4}}, {"dim", 1}}},
-      {"split", {{7, 2}}, {{"sizes", Ints{1, 6}}, {"dim", -2}}},
-      {"cat", {{2, 1, 3, 2}, {2, 4, 3, 2}, {2, 0, 3, 2}}, {{"dim", 1}}},
-      {"cat", {{3, 2}, {3, 5}}, {{"dim", -1}}},
-      {"cat", {{100, 200}, {60, 200}}, {{"dim", 0}}},
-      {"pad", {{2, 3, 2, 2}}, {{"pads", Ints{0, 1, 2, 3, 1, 0, 0, 1}}, {"value", 7.0}}},
-      {"pad", {{3}}, {{"pads", Ints{0, 0}}}},
-      {"pad", {{0, 2}}, {{"pads", Ints{1, 0, 1, 0}}}},
-  };
 }
 
 // Bit for bit the reference, for elements of one to eight bytes, in both layouts, on one thread and three.
@@ -89,26 +58,16 @@ TEST(Movement, EqualsTheReference) {
       for (const Layout layout : {Layout::kRowMajor, Layout::kNhwc}) {
         if (layout == Layout::kNhwc && (!any_layout || test.inputs[0].size() != 4)) continue;
         for (const int threads : {1, 3}) {
-          kernels::KernelDesc desc;
-          desc.op = test.op;
+          kernels::KernelDesc desc = Desc(test, schema, dtype, layout);
           desc.threads = threads;
-          for (const ir::AttributeSpec& spec : schema.attributes) {
-            const auto it = test.attributes.find(spec.name);
-            desc.attributes.emplace(spec.name, it != test.attributes.end() ? it->second : *spec.default_value);
-          }
           std::vector<Tensor> inputs;
           std::vector<kernels::ConstBuffer> in;
-          for (const auto& value : values) {
-            inputs.push_back(InLayout(value[0], layout));
-            desc.inputs.push_back(inputs.back().type());
-          }
+          for (const auto& value : values) inputs.push_back(InLayout(value[0], layout));
           for (const Tensor& input : inputs) in.push_back({input.raw_data(), input.byte_size()});
           std::vector<kernels::GuardedMemory> memory;
-          memory.reserve(type->elements().size());
+          memory.reserve(desc.outputs.size());
           std::vector<kernels::Buffer> out;
-          for (TensorType output : type->elements()) {
-            if (output.rank() == 4) output.layout = layout;
-            desc.outputs.push_back(output);
+          for (const TensorType& output : desc.outputs) {
             memory.emplace_back(output.byte_size());
             out.push_back({memory.back().data(), output.byte_size()});
           }

@@ -79,33 +79,48 @@ void AllowUploads(Emulator* emulator) {
   for (const auto& [data, bytes] : Uploads()) emulator->AllowReads("uploaded memory", data, bytes);
 }
 
-absl::StatusOr<std::vector<uint8_t>> RunCudaKernel(const kernels::Kernel& kernel, const kernels::KernelDesc& desc,
-                                                   absl::Span<const Tensor* const> inputs) {
+absl::StatusOr<std::vector<Bytes>> RunCudaKernel(const kernels::Kernel& kernel, const kernels::KernelDesc& desc,
+                                                 absl::Span<const Tensor* const> inputs) {
   Emulator emulator;
   std::vector<std::unique_ptr<kernels::GuardedMemory>> memory;
+  const auto make = [&memory](int64_t bytes) {
+    memory.push_back(std::make_unique<kernels::GuardedMemory>(bytes));
+    memory.back()->FillRandom(static_cast<uint32_t>(memory.size()));
+    return memory.back().get();
+  };
   std::vector<kernels::ConstBuffer> in;
   for (const Tensor* input : inputs) {
-    memory.push_back(std::make_unique<kernels::GuardedMemory>(input->byte_size()));
-    if (input->byte_size() > 0) std::memcpy(memory.back()->data(), input->raw_data(), input->byte_size());
-    emulator.AllowReads("an input", memory.back()->data(), memory.back()->size());
-    in.push_back({memory.back()->data(), memory.back()->size()});
+    kernels::GuardedMemory* copy = make(input->byte_size());
+    if (copy->size() > 0) std::memcpy(copy->data(), input->raw_data(), copy->size());
+    emulator.AllowReads("an input", copy->data(), copy->size());
+    in.push_back({copy->data(), copy->size()});
   }
-  kernels::GuardedMemory output(kernels::PlacedBytes(desc.output(), desc.output_placement));
-  kernels::GuardedMemory scratch(kernel.scratch_bytes());
-  output.FillRandom(1);
-  scratch.FillRandom(2);
-  emulator.AllowWrites("the output", output.data(), output.size());
-  emulator.AllowWrites("scratch memory", scratch.data(), scratch.size());
+  std::vector<kernels::Buffer> out;
+  for (const TensorType& type : desc.outputs) {
+    kernels::GuardedMemory* output =
+        make(kernels::PlacedBytes(type, out.empty() ? desc.output_placement : kernels::Placement()));
+    emulator.AllowWrites("an output", output->data(), output->size());
+    out.push_back({output->data(), output->size()});
+  }
+  kernels::GuardedMemory* scratch = make(kernel.scratch_bytes());
+  emulator.AllowWrites("scratch memory", scratch->data(), scratch->size());
   AllowUploads(&emulator);
   kernels::Serial serial;
   kernels::RunContext context;
   context.parallel = &serial;
-  context.scratch = {scratch.data(), scratch.size()};
+  context.scratch = {scratch->data(), scratch->size()};
   context.stream = &emulator;
-  RETURN_IF_ERROR(kernel.Run(in, {kernels::Buffer{output.data(), output.size()}}, context));
+  RETURN_IF_ERROR(kernel.Run(in, out, context));
   if (!emulator.error().empty()) return absl::InternalError(emulator.error());
-  if (!output.guards_intact() || !scratch.guards_intact()) return absl::InternalError("wrote beyond its memory");
-  return std::vector<uint8_t>(output.data(), output.data() + output.size());
+  for (const auto& part : memory) {
+    if (!part->guards_intact()) return absl::InternalError("wrote beyond its memory");
+  }
+  std::vector<Bytes> results;
+  for (const kernels::Buffer& buffer : out) {
+    const auto* bytes = static_cast<const uint8_t*>(buffer.data);
+    results.emplace_back(bytes, bytes + buffer.bytes);
+  }
+  return results;
 }
 
 }  // namespace fuselage::cuda

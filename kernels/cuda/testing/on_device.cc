@@ -26,7 +26,7 @@ class Guarded {
   int64_t bytes() const { return bytes_; }
 
   // What is there now; Internal: the guards have changed.
-  absl::StatusOr<std::vector<uint8_t>> Download() const {
+  absl::StatusOr<Bytes> Download() const {
     std::vector<uint8_t> image(memory_.bytes());
     RETURN_IF_ERROR(
         ToStatus(cudaMemcpy(image.data(), memory_.data(), image.size(), cudaMemcpyDeviceToHost), "a test's download"));
@@ -35,7 +35,7 @@ class Guarded {
         return absl::InternalError("wrote beyond its memory");
       }
     }
-    return std::vector<uint8_t>(image.begin() + kGuard, image.end() - kGuard);
+    return Bytes(image.begin() + kGuard, image.end() - kGuard);
   }
 
  private:
@@ -48,27 +48,37 @@ class Guarded {
 
 }  // namespace
 
-absl::StatusOr<std::vector<uint8_t>> RunCudaKernel(const kernels::Kernel& kernel, const kernels::KernelDesc& desc,
-                                                   absl::Span<const Tensor* const> inputs) {
-  std::vector<Guarded> memory;
+absl::StatusOr<std::vector<Bytes>> RunCudaKernel(const kernels::Kernel& kernel, const kernels::KernelDesc& desc,
+                                                 absl::Span<const Tensor* const> inputs) {
+  std::vector<Guarded> in_memory, out_memory;
   std::vector<kernels::ConstBuffer> in;
   for (const Tensor* input : inputs) {
-    ASSIGN_OR_RETURN(Guarded guarded, Guarded::Make(input->raw_data(), input->byte_size(), 0));
-    in.push_back({guarded.data(), guarded.bytes()});
-    memory.push_back(std::move(guarded));
+    ASSIGN_OR_RETURN(Guarded copy, Guarded::Make(input->raw_data(), input->byte_size(), 0));
+    in.push_back({copy.data(), copy.bytes()});
+    in_memory.push_back(std::move(copy));
   }
-  ASSIGN_OR_RETURN(const Guarded output,
-                   Guarded::Make(nullptr, kernels::PlacedBytes(desc.output(), desc.output_placement), 0x3c));
+  std::vector<kernels::Buffer> out;
+  for (const TensorType& type : desc.outputs) {
+    const int64_t bytes = kernels::PlacedBytes(type, out.empty() ? desc.output_placement : kernels::Placement());
+    ASSIGN_OR_RETURN(Guarded output, Guarded::Make(nullptr, bytes, 0x3c));
+    out.push_back({output.data(), output.bytes()});
+    out_memory.push_back(std::move(output));
+  }
   ASSIGN_OR_RETURN(const Guarded scratch, Guarded::Make(nullptr, kernel.scratch_bytes(), 0xc3));
   kernels::Serial serial;
   kernels::RunContext context;
   context.parallel = &serial;
   context.scratch = {scratch.data(), scratch.bytes()};
-  RETURN_IF_ERROR(kernel.Run(in, {kernels::Buffer{output.data(), output.bytes()}}, context));
+  RETURN_IF_ERROR(kernel.Run(in, out, context));
   RETURN_IF_ERROR(ToStatus(cudaGetLastError(), kernel.variant()));
   RETURN_IF_ERROR(ToStatus(cudaDeviceSynchronize(), kernel.variant()));
   RETURN_IF_ERROR(scratch.Download().status());
-  return output.Download();
+  std::vector<Bytes> results;
+  for (const Guarded& output : out_memory) {
+    ASSIGN_OR_RETURN(Bytes bytes, output.Download());
+    results.push_back(std::move(bytes));
+  }
+  return results;
 }
 
 }  // namespace fuselage::cuda

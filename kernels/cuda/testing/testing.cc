@@ -30,16 +30,29 @@ void ExpectBytesOf(CreateFunction* cpu, const absl::StatusOr<std::unique_ptr<ker
                    const kernels::KernelDesc& desc, absl::Span<const Tensor* const> inputs) {
   const std::string what = ToString(desc.input(0)) + " to " + ToString(desc.output());
   ASSERT_TRUE(cuda.ok()) << cuda.status() << " " << what;
-  const auto reference = cpu(desc);
-  ASSERT_TRUE(reference.ok()) << reference.status() << " " << what;
-  const absl::StatusOr<Tensor> wanted = kernels::RunKernel(**reference, inputs);
-  ASSERT_TRUE(wanted.ok()) << wanted.status();
   const auto found = RunCudaKernel(**cuda, desc, inputs);
   ASSERT_TRUE(found.ok()) << found.status() << " " << what;
-  const auto* bytes = static_cast<const uint8_t*>(wanted->raw_data());
-  ASSERT_EQ(static_cast<int64_t>(found->size()), wanted->byte_size());
-  const auto differs = std::mismatch(found->begin(), found->end(), bytes).first;
-  ASSERT_EQ(differs - found->begin(), found->end() - found->begin()) << "differs: " << what;
+
+  const auto reference = cpu(desc);
+  ASSERT_TRUE(reference.ok()) << reference.status() << " " << what;
+  std::vector<kernels::ConstBuffer> in;
+  for (const Tensor* input : inputs) in.push_back({input->raw_data(), input->byte_size()});
+  std::vector<std::unique_ptr<kernels::GuardedMemory>> wanted;
+  std::vector<kernels::Buffer> out;
+  for (const TensorType& type : desc.outputs) {
+    wanted.push_back(std::make_unique<kernels::GuardedMemory>(type.byte_size()));
+    out.push_back({wanted.back()->data(), wanted.back()->size()});
+  }
+  kernels::GuardedMemory scratch((*reference)->scratch_bytes());
+  kernels::Serial serial;
+  ASSERT_TRUE((*reference)->Run(in, out, {&serial, {scratch.data(), scratch.size()}}).ok());
+  ASSERT_EQ(found->size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const Bytes& bytes = (*found)[i];
+    ASSERT_EQ(static_cast<int64_t>(bytes.size()), wanted[i]->size());
+    const auto differs = std::mismatch(bytes.begin(), bytes.end(), wanted[i]->data()).first;
+    ASSERT_EQ(differs - bytes.begin(), bytes.end() - bytes.begin()) << "differs: output " << i << " of " << what;
+  }
 }
 
 void ExpectBytesOf(CreateFunction* cpu, RegisterFunction* cuda, const kernels::KernelDesc& desc, uint64_t seed) {

@@ -21,10 +21,11 @@ class CudaTest : public ::testing::Test {
   void SetUp() override;
 };
 
-// Runs a kernel on copies of `inputs`. Returns output 0, as desc.output_placement says. Internal: what the emulation
-// found, or guard bytes that changed.
-absl::StatusOr<std::vector<uint8_t>> RunCudaKernel(const kernels::Kernel& kernel, const kernels::KernelDesc& desc,
-                                                   absl::Span<const Tensor* const> inputs);
+// Runs a kernel on copies of `inputs`. Returns its outputs, the first as desc.output_placement says. Internal: what the
+// emulation found, or guard bytes that changed.
+using Bytes = std::vector<uint8_t>;
+absl::StatusOr<std::vector<Bytes>> RunCudaKernel(const kernels::Kernel& kernel, const kernels::KernelDesc& desc,
+                                                 absl::Span<const Tensor* const> inputs);
 
 using RegisterFunction = void(kernels::KernelRegistry&);
 using CreateFunction = absl::StatusOr<std::unique_ptr<kernels::Kernel>>(const kernels::KernelDesc&);

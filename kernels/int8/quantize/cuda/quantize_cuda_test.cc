@@ -62,7 +62,7 @@ TEST_F(QuantizeCuda, PixelsWithGaps) {
         for (int64_t pixel = 0; pixel < 6 * width; ++pixel) {
           for (int c = 0; c < pixel_bytes; ++c) {
             const uint8_t code = c < channels ? dense[pixel * channels + c] : static_cast<uint8_t>(-9);
-            ASSERT_EQ((*found)[pixel * pixel_bytes + c], code) << ToString(shape) << pixel_bytes << " " << pixel;
+            ASSERT_EQ((*found)[0][pixel * pixel_bytes + c], code) << ToString(shape) << pixel_bytes << " " << pixel;
           }
         }
       }

@@ -1,0 +1,74 @@
+// Cases for the tests of the movement operators, on all devices.
+#ifndef FUSELAGE_KERNELS_MOVEMENT_MOVEMENT_CASES_H_
+#define FUSELAGE_KERNELS_MOVEMENT_MOVEMENT_CASES_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "ir/base/check.h"
+#include "ir/op.h"
+#include "kernels/core/kernel.h"
+
+namespace fuselage::movement {
+
+using Ints = std::vector<int64_t>;
+
+inline TensorType Of(DType dtype, Shape shape) { return {dtype, std::move(shape), std::nullopt, Layout::kRowMajor}; }
+
+struct Case {
+  const char* op;
+  std::vector<Shape> inputs;
+  AttributeMap attributes;
+};
+
+inline std::vector<Case> Cases() {
+  return {
+      {"permute", {{2, 3, 4}}, {{"dims", Ints{2, 0, 1}}}},
+      {"permute", {{2, 3, 4, 5}}, {{"dims", Ints{0, 2, 3, 1}}}},
+      {"permute", {{2, 1, 4, 5}}, {{"dims", Ints{-1, 1, 0, 2}}}},
+      {"permute", {{}}, {{"dims", Ints{}}}},
+      {"slice", {{5, 6}}, {{"starts", Ints{1, -2}}, {"ends", Ints{4, 100}}}},
+      {"slice", {{2, 5, 3, 3}}, {{"starts", Ints{4}}, {"ends", Ints{-100}}, {"axes", Ints{1}}, {"steps", Ints{-2}}}},
+      {"slice", {{4, 4}}, {{"starts", Ints{100}}, {"ends", Ints{0}}, {"axes", Ints{-1}}, {"steps", Ints{-1}}}},
+      {"slice", {{4, 4}}, {{"starts", Ints{2}}, {"ends", Ints{2}}, {"axes", Ints{0}}}},
+      {"slice", {{4}}, {{"starts", Ints{1}}, {"ends", Ints{4}}, {"axes", Ints{0}}, {"steps", Ints{1000}}}},
+      {"split", {{2, 7, 3, 2}}, {{"sizes", Ints{3, 0, 4}}, {"dim", 1}}},
+      {"split", {{7, 2}}, {{"sizes", Ints{1, 6}}, {"dim", -2}}},
+      {"cat", {{2, 1, 3, 2}, {2, 4, 3, 2}, {2, 0, 3, 2}}, {{"dim", 1}}},
+      {"cat", {{3, 2}, {3, 5}}, {{"dim", -1}}},
+      {"cat", {{100, 200}, {60, 200}}, {{"dim", 0}}},
+      {"pad", {{2, 3, 2, 2}}, {{"pads", Ints{0, 1, 2, 3, 1, 0, 0, 1}}, {"value", 7.0}}},
+      {"pad", {{3}}, {{"pads", Ints{0, 0}}}},
+      {"pad", {{0, 2}}, {{"pads", Ints{1, 0, 1, 0}}}},
+  };
+}
+
+// With operands and results of rank 4 in `layout`.
+inline kernels::KernelDesc Desc(const Case& test, const ir::OpSchema& schema, DType dtype, Layout layout) {
+  kernels::KernelDesc desc;
+  desc.op = test.op;
+  for (const ir::AttributeSpec& spec : schema.attributes) {
+    const auto it = test.attributes.find(spec.name);
+    desc.attributes.emplace(spec.name, it != test.attributes.end() ? it->second : *spec.default_value);
+  }
+  std::vector<ir::Type> types;
+  for (const Shape& shape : test.inputs) {
+    types.emplace_back(Of(dtype, shape));
+    desc.inputs.push_back(Of(dtype, shape));
+    if (shape.size() == 4) desc.inputs.back()->layout = layout;
+  }
+  std::vector<const ir::Type*> pointers;
+  for (const ir::Type& type : types) pointers.push_back(&type);
+  const auto result = ir::Infer(schema, test.attributes, pointers);
+  FUSELAGE_CHECK(result.ok());
+  for (TensorType output : result->elements()) {
+    if (output.rank() == 4) output.layout = layout;
+    desc.outputs.push_back(std::move(output));
+  }
+  return desc;
+}
+
+}  // namespace fuselage::movement
+
+#endif  // FUSELAGE_KERNELS_MOVEMENT_MOVEMENT_CASES_H_
