@@ -211,7 +211,7 @@ void Run(const OutputStage& stage, const TileProduct* product, const TileResults
   FinishFunction* const finish = FinishFunctionOf(stage);
   Cursor cursor = {1, 0, 0, 0, 0};
   if (results != nullptr) {
-    // One panel at a time where not all of their channels exist.
+    // All panels at once, where all their channels exist and they divide the four pixels' vectors.
     const bool at_once = !stage.is_float && results->channels == results->panels * kPanel && results->panels != 3;
     if (at_once) cursor.group = results->panels;
     for (int t = 0; t < results->tile_count; ++t) cursor.left += results->tiles[t].count;

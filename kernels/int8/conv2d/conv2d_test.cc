@@ -191,6 +191,19 @@ TEST(Conv2dTest, EveryChannelCountAndWidth) {
       }
     }
   }
+  // One, two and four panels of output channels at once, and what is left of them.
+  for (int channels : {16, 31, 32, 48, 64, 80, 112, 128}) {
+    for (int zero_point : {0, 3}) {
+      for (int residual = 0; residual < 4; ++residual) {
+        Case c;
+        c.out_channels = channels, c.height = 5, c.width = 11;
+        c.output_zero_point = zero_point;
+        if (residual > 0) c.residual_type = residual == 1 ? DType::kI8 : DType::kU8;
+        c.residual_zero_point = residual == 2 ? 3 : 0;
+        ExpectVariantsEqual(c, ++seed, &ran);
+      }
+    }
+  }
   for (int width = 1; width <= 34; ++width) {
     for (int stride = 1; stride <= 2; ++stride) {
       Case c;
