@@ -59,6 +59,8 @@ class Api {
   virtual Error EventCreate(Event* event) = 0;
   virtual Error EventDestroy(Event event) = 0;
   virtual Error EventRecord(Event event, Stream stream) = 0;
+  // During a capture: a node of the graph, so that each launch records the event.
+  virtual Error EventRecordInGraph(Event event, Stream stream) = 0;
   virtual Error EventElapsedMs(float* ms, Event start, Event end) = 0;
 
   // A kernel of the runtime's own: for each of `batch` matrices to[c][r] = from[r][c], elements of 1, 2, 4 or 8 bytes.

@@ -178,7 +178,7 @@ class CudaExecutableImpl final : public CudaExecutable {
       RETURN_IF_ERROR(device_->Copy(input.device, input.host, input.bytes, Direction::kHostToDevice, stream));
     }
     if (profiling_) {
-      RETURN_IF_ERROR(RunProfiled());
+      RETURN_IF_ERROR(LaunchProfiled());
     } else {
       RETURN_IF_ERROR(device_->Record(start_.get(), stream));
       RETURN_IF_ERROR(device_->Launch(graph_.get(), stream));
@@ -276,17 +276,24 @@ class CudaExecutableImpl final : public CudaExecutable {
     return absl::OkStatus();
   }
 
-  absl::Status RunProfiled() {
+  absl::Status LaunchStepsAndEvents() {
+    RETURN_IF_ERROR(device_->RecordInGraph(events_[0].get(), stream_.get()));
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      RETURN_IF_ERROR(LaunchStep(i));
+      RETURN_IF_ERROR(device_->RecordInGraph(events_[i + 1].get(), stream_.get()));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status LaunchProfiled() {
     while (events_.size() <= steps_.size()) {
       ASSIGN_OR_RETURN(Handle event, device_->NewEvent());
       events_.push_back(std::move(event));
     }
-    RETURN_IF_ERROR(device_->Record(events_[0].get(), stream_.get()));
-    for (size_t i = 0; i < steps_.size(); ++i) {
-      RETURN_IF_ERROR(LaunchStep(i));
-      RETURN_IF_ERROR(device_->Record(events_[i + 1].get(), stream_.get()));
+    if (profiled_graph_ == nullptr) {
+      ASSIGN_OR_RETURN(profiled_graph_, device_->Capture(stream_.get(), [&] { return LaunchStepsAndEvents(); }));
     }
-    return absl::OkStatus();
+    return device_->Launch(profiled_graph_.get(), stream_.get());
   }
 
   absl::Status ReadProfile() {
@@ -322,7 +329,9 @@ class CudaExecutableImpl final : public CudaExecutable {
   std::vector<StepProfile> profile_;  // One per step.
   Handle stream_, start_, end_;
   Handle graph_;
-  std::vector<Handle> events_;  // Before the first step and after each; made by the first profiled run.
+  // Of profiled runs, and made by the first: an event before the first step and after each.
+  std::vector<Handle> events_;
+  Handle profiled_graph_;
   bool profiling_ = false;
   double device_seconds_ = 0;
 };

@@ -20,8 +20,8 @@ struct CudaExecutableOptions {
   int64_t max_memory_bytes = 0;  // 0: no limit. Arena and weights above it: ResourceExhausted.
 };
 
-// Arena and weights are in device memory; the arena holds inputs and outputs too. While profiling, steps are launched
-// one by one with an event between them: a step shorter than its launch shows the time of the launch.
+// Arena and weights are in device memory; the arena holds inputs and outputs too. While profiling, another graph runs:
+// the same steps with an event between them.
 class CudaExecutable : public Executable {
  public:
   // Every call must have a kernel in `kernels`. Unimplemented: the list of all nodes that have none. Other errors: see

@@ -100,6 +100,10 @@ absl::Status Device::Record(Event event, Stream stream) {
   return Check(*api_, api_->EventRecord(event, stream), "cudaEventRecord");
 }
 
+absl::Status Device::RecordInGraph(Event event, Stream stream) {
+  return Check(*api_, api_->EventRecordInGraph(event, stream), "cudaEventRecordWithFlags");
+}
+
 absl::StatusOr<double> Device::SecondsBetween(Event start, Event end) {
   float ms = 0;
   RETURN_IF_ERROR(Check(*api_, api_->EventElapsedMs(&ms, start, end), "cudaEventElapsedTime"));

@@ -167,9 +167,12 @@ Error FakeApi::EventDestroy(Event event) { return Destroy<FakeEvent>(event); }
 
 Error FakeApi::EventRecord(Event event, Stream stream) {
   if (Error error = Next()) return error;
-  static_cast<FakeEvent*>(event)->ms = -1;
   Launch(stream, [this, event] { static_cast<FakeEvent*>(event)->ms = ++clock_ms_; });
   return 0;
+}
+
+Error FakeApi::EventRecordInGraph(Event event, Stream stream) {
+  return static_cast<FakeStream*>(stream)->capturing ? EventRecord(event, stream) : kInvalidValue;
 }
 
 Error FakeApi::EventElapsedMs(float* ms, Event start, Event end) {

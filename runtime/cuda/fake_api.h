@@ -66,6 +66,7 @@ class FakeApi final : public Api {
   Error EventCreate(Event* event) override;
   Error EventDestroy(Event event) override;
   Error EventRecord(Event event, Stream stream) override;
+  Error EventRecordInGraph(Event event, Stream stream) override;
   Error EventElapsedMs(float* ms, Event start, Event end) override;
   Error Transpose(int64_t batch, int64_t rows, int64_t columns, int64_t element_bytes, const void* from, void* to,
                   Stream stream) override;
