@@ -2,7 +2,7 @@
 
 load("@local_config_cuda//:defs.bzl", "CUDA_IS_CONFIGURED")
 load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
-load("//third_party/cuda:cuda_library.bzl", "cuda_code_test", "cuda_library")
+load("//third_party/cuda:cuda_library.bzl", "cuda_code_test", "cuda_library", "with_cuda")
 
 def cuda_kernel(
         name,
@@ -74,13 +74,13 @@ def cuda_kernel(
         srcs = [name + "_test.cc"],
         deps = [":%s_emulated" % name, "//third_party:gtest_main"] + test_deps,
     )
-    if CUDA_IS_CONFIGURED:
-        cc_test(
-            name = name + "_device_test",
-            size = "small",
-            srcs = [name + "_test.cc"],
-            deps = [":" + name, "//kernels/cuda/testing:on_device", "//third_party:gtest_main"] + test_deps,
-        )
+    with_cuda(
+        cc_test,
+        name = name + "_device_test",
+        size = "small",
+        srcs = [name + "_test.cc"],
+        deps = [":" + name, "//kernels/cuda/testing:on_device", "//third_party:gtest_main"] + test_deps,
+    )
     cuda_code_test(
         name = name + "_code_test",
         library = ":%s_code" % name,

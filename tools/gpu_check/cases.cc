@@ -100,6 +100,18 @@ Case GlobalAveragePool(std::string name, const Shape& in) {
                Codes(DType::kU8, {in[0], in[1], 1, 1}, 0.05f, 5));
 }
 
+// The head of a ResNet: x is [n, c, h, w].
+Case PoolLinear(std::string name, const Shape& x, int64_t channels, DType output) {
+  Case c = Linear(std::move(name), x[0], x[1], channels, output);
+  c.desc.op = "int8.global_avg_pool_linear";
+  c.desc.attributes.insert({{"pool_out_dtype", DType::kU8}, {"pool_out_scale", 0.02}, {"pool_out_zero_point", 3}});
+  const TensorType type = Codes(DType::kU8, x, 0.04f, 5);
+  c.desc.inputs = {type};
+  c.inputs.clear();
+  c.inputs.emplace_back(SeededTensor(type, 5));
+  return c;
+}
+
 Case Quantize(std::string name, const Shape& shape, DType dtype) {
   return Plain(std::move(name), "int8.quantize", {Floats(shape)},
                Codes(dtype, shape, 0.0078f, 114 - 128 * (dtype == DType::kI8)));
@@ -160,7 +172,11 @@ std::vector<Case> RandomCases(int count) {
       case 0: cases.push_back(Quantize("quantize " + text, shape, dtype)); break;
       case 1: cases.push_back(MaxPool("max pool " + text, shape, dtype, 3, pick(1, 2), 1)); break;
       case 2: cases.push_back(AveragePool("average pool " + text, shape, 3, pick(1, 2), 1)); break;
-      case 3: cases.push_back(GlobalAveragePool("global average pool " + text, shape)); break;
+      case 3:
+        cases.push_back(GlobalAveragePool("global average pool " + text, shape));
+        cases.push_back(PoolLinear(absl::StrCat("average pool and linear ", text), shape, 7 * i + 1,
+                                   i % 2 ? DType::kI8 : DType::kF32));
+        break;
       case 4:
         cases.push_back(
             Plain("add " + text, "int8.add", {Codes(dtype, shape, 0.03f, 5), Codes(DType::kU8, shape, 0.02f, 100)},

@@ -48,8 +48,8 @@ TEST_F(CasesTest, OfEveryKernel) {
     Check(c);
     ++ops[c.desc.op];
   }
-  for (const char* op :
-       {"add", "avg_pool2d", "conv2d", "dequantize", "global_avg_pool", "linear", "max_pool2d", "quantize", "relu"}) {
+  for (const char* op : {"add", "avg_pool2d", "conv2d", "dequantize", "global_avg_pool", "global_avg_pool_linear",
+                         "linear", "max_pool2d", "quantize", "relu"}) {
     EXPECT_GE(ops[std::string("int8.") + op], 3) << op;
   }
 }

@@ -1,5 +1,4 @@
-#include "kernels/cuda/testing/emulated.h"
-
+// The emulation's device: host memory, and kernels on it.
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -7,6 +6,7 @@
 
 #include "ir/base/check.h"
 #include "kernels/core/testing/testing.h"
+#include "kernels/cuda/block.h"
 #include "kernels/cuda/device_buffer.h"
 #include "kernels/cuda/int8_gemm.h"
 #include "kernels/cuda/testing/testing.h"
@@ -75,10 +75,6 @@ absl::StatusOr<std::unique_ptr<Int8Gemm>> Int8Gemm::Create(const Size& size) {
   return std::make_unique<EmulatedGemm>(size);
 }
 
-void AllowUploads(Emulator* emulator) {
-  for (const auto& [data, bytes] : Uploads()) emulator->AllowReads("uploaded memory", data, bytes);
-}
-
 absl::StatusOr<std::vector<Bytes>> RunCudaKernel(const kernels::Kernel& kernel, const kernels::KernelDesc& desc,
                                                  absl::Span<const Tensor* const> inputs) {
   Emulator emulator;
@@ -104,7 +100,7 @@ absl::StatusOr<std::vector<Bytes>> RunCudaKernel(const kernels::Kernel& kernel, 
   }
   kernels::GuardedMemory* scratch = make(kernel.scratch_bytes());
   emulator.AllowWrites("scratch memory", scratch->data(), scratch->size());
-  AllowUploads(&emulator);
+  for (const auto& [data, bytes] : Uploads()) emulator.AllowReads("uploaded memory", data, bytes);
   kernels::Serial serial;
   kernels::RunContext context;
   context.parallel = &serial;

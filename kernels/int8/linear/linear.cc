@@ -159,7 +159,7 @@ class Linear : public kernels::UnaryOps {
 
 absl::Span<const Variant> Variants() { return kVariants; }
 
-absl::StatusOr<Epilogue> MakeEpilogue(const KernelDesc& desc) {
+absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
   const Tensor* weight = desc.ParameterOrNull("weight");
   if (!desc.has_input(0) || weight == nullptr) {
     return absl::InvalidArgumentError("linear: wanted an operand and a constant weight");
@@ -197,7 +197,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc& desc, const Variant& variant) {
-  ASSIGN_OR_RETURN(const Epilogue epilogue, MakeEpilogue(desc));
+  ASSIGN_OR_RETURN(const Epilogue epilogue, CheckedEpilogue(desc));
   return std::make_unique<Linear>(desc, epilogue, variant);
 }
 

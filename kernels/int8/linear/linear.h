@@ -61,7 +61,7 @@ struct Variant {
 absl::Span<const Variant> Variants();
 
 // What every variant computes with. Checks the description; errors are those of Create.
-absl::StatusOr<kernels::Epilogue> MakeEpilogue(const kernels::KernelDesc& desc);
+absl::StatusOr<kernels::Epilogue> CheckedEpilogue(const kernels::KernelDesc& desc);
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 // With this variant, whatever desc.isa says. For tests and benchmarks.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const kernels::KernelDesc& desc, const Variant& variant);

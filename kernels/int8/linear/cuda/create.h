@@ -19,7 +19,7 @@ struct DeviceLayer {
   Layer layer;
   const int32_t* moved_addend = nullptr;  // For x less 128: u8 codes as i8.
 
-  // Errors: those of linear::MakeEpilogue, and the device's.
+  // Errors: those of linear::CheckedEpilogue, and the device's.
   static absl::StatusOr<DeviceLayer> Upload(const kernels::KernelDesc& desc);
 };
 

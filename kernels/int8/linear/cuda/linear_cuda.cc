@@ -118,7 +118,7 @@ class Image {
 }  // namespace
 
 absl::StatusOr<DeviceLayer> DeviceLayer::Upload(const kernels::KernelDesc& desc) {
-  ASSIGN_OR_RETURN(kernels::Epilogue epilogue, MakeEpilogue(desc));
+  ASSIGN_OR_RETURN(kernels::Epilogue epilogue, CheckedEpilogue(desc));
   const Tensor& weight = *desc.ParameterOrNull("weight");
   const int64_t channels = weight.dim(0), depth = weight.dim(1);
   const int64_t padded_channels = RoundUp(channels, kChannelPadding), pitch = RoundUp(depth, kChunk);
