@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "ir/base/check.h"
 #include "ir/base/status.h"
 #include "ir/ops/register_all.h"
@@ -97,17 +98,17 @@ class FakeKernel final : public kernels::Kernel {
 }  // namespace
 
 void RegisterFakeKernels(const ir::OpRegistry& ops, int* launches, kernels::KernelRegistry& registry) {
-  const std::pair<const char*, LayoutRule> rules[] = {
-      {"int8.quantize", LayoutRule::kAnyInput}, {"int8.conv2d", LayoutRule::kNhwc},
+  const std::map<std::string, LayoutRule> rules = {
+      {"int8.quantize", LayoutRule::kAnyInput}, {"int8.dequantize", LayoutRule::kAnyOutput},
       {"int8.add", LayoutRule::kSame},          {"int8.relu", LayoutRule::kSame},
-      {"int8.max_pool2d", LayoutRule::kNhwc},   {"int8.global_avg_pool", LayoutRule::kNhwc},
-      {"int8.linear", LayoutRule::kRowMajor},   {"int8.dequantize", LayoutRule::kAnyOutput},
-      {"clamp", LayoutRule::kRowMajor},
+      {"int8.linear", LayoutRule::kRowMajor},   {"clamp", LayoutRule::kRowMajor},
   };
-  for (const auto& [op, rule] : rules) {
-    registry.Register({op, "", rule, false,
-                       [&ops, launches](const KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
-                         return std::make_unique<FakeKernel>(desc, *ops.FindOrNull(desc.op), launches);
+  for (const ir::OpSchema* op : ops.SortedByName()) {
+    const auto rule = rules.find(op->name);
+    if (rule == rules.end() && !absl::StartsWith(op->name, "int8.")) continue;
+    registry.Register({op->name, "", rule == rules.end() ? LayoutRule::kNhwc : rule->second, false,
+                       [op, launches](const KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
+                         return std::make_unique<FakeKernel>(desc, *op, launches);
                        }});
   }
 }

@@ -12,7 +12,7 @@
 
 namespace fuselage::runtime::cuda {
 
-// Of what a quantized residual network has, and clamp. They count their launches, those that are captured included.
+// Of all int8 ops, and clamp. They count their launches, those that are captured included.
 // `ops` and `launches` must outlive the kernels.
 void RegisterFakeKernels(const ir::OpRegistry& ops, int* launches, kernels::KernelRegistry& registry);
 
