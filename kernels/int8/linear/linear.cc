@@ -189,7 +189,7 @@ absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
-  RETURN_IF_ERROR(MakeEpilogue(desc).status());
+  RETURN_IF_ERROR(CheckedEpilogue(desc).status());
   Params params;
   params.channels = desc.output().shape.back();
   params.rows = params.channels == 0 ? 0 : desc.output().num_elements() / params.channels;
