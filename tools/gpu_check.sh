@@ -90,6 +90,7 @@ register_all register_all_cuda RegisterAllCuda RegisterCuda $(grep : <<<"$labels
 # --- Compile. The flags are those of .bazelrc, kernels/core/kernel.bzl and third_party/cuda/cuda_library.bzl.
 avx2="-mavx2 -mfma"
 avx512="$avx2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni"
+amx="$avx512 -mamx-tile -mamx-int8"
 common="-std=c++17 -I. -I$build $include"
 compile() {  # compile SOURCE: makes $build/SOURCE.o, with / as _.
   local source=$1 object flags=""
@@ -97,6 +98,7 @@ compile() {  # compile SOURCE: makes $build/SOURCE.o, with / as _.
   case "$source" in
     *_avx2.cc) flags=$avx2 ;;
     *_avx512_vnni.cc) flags=$avx512 ;;
+    *_amx.cc) flags=$amx ;;
   esac
   case "$source" in
     *_sm90a.cu) "$nvcc" $common -O3 --fmad=false -Xcompiler=-ffp-contract=off -arch=sm_90a -c "$source" -o "$object" ;;
@@ -105,18 +107,21 @@ compile() {  # compile SOURCE: makes $build/SOURCE.o, with / as _.
   esac || { echo "gpu_check: $source does not compile" >&2; return 255; }
 }
 export -f compile
-export nvcc arch avx2 avx512 common toolkit build
+export nvcc arch avx2 avx512 amx common toolkit build
 
 sources=$(find -L ir/base kernels runtime/thread_pool.cc tools/gpu_check -name '*.cc' -o -name '*.cu' |
   grep -E '^(ir/base|kernels/(core|cuda)|kernels/int8/.*|runtime|tools/gpu_check)/[a-z0-9_]+\.c[cu]$' |
-  grep -vE '_(test|bench)\.cc$' | grep -vxFf <(grep -lRE '^int main\(' kernels))
+  grep -vE '_(test|bench)\.cc$')
 # CUDA sources first: they take longest.
 started=$SECONDS
 { grep '\.cu$' <<<"$sources"; grep '\.cc$' <<<"$sources"; ls "$build"/kernels/*.cc; } |
   xargs -P "$(nproc)" -I{} bash -c 'compile {}' || { echo "gpu_check: the build failed" >&2; exit 1; }
 libs="$toolkit/lib64"
 [ -d "$libs" ] || libs="$toolkit/lib"
-g++ -o "$build/gpu_check" "$build"/*.o -Wl,--start-group $libraries -Wl,--end-group \
+# From an archive, so that what only tests need stays out.
+rm -f "$build/objects.a"
+ar rc "$build/objects.a" "$build"/*.o
+g++ -o "$build/gpu_check" "$build/tools_gpu_check_gpu_check.cc.o" -Wl,--start-group "$build/objects.a" $libraries -Wl,--end-group \
   -L"$libs" -lcudart_static -ldl -lrt -lpthread || { echo "gpu_check: linking failed" >&2; exit 1; }
 echo "gpu_check: built for $arch in $((SECONDS - started)) s"
 
