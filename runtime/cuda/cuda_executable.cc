@@ -255,6 +255,7 @@ class CudaExecutableImpl final : public CudaExecutable {
     profile.node = spec.node;
     profile.op = spec.op;
     profile.variant = spec.step->variant();
+    profile.layout = spec.layout;
     profile.macs = spec.step->macs();
     profile.bytes += spec.step->weight_bytes();
     profile_.push_back(std::move(profile));
