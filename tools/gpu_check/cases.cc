@@ -126,12 +126,8 @@ std::vector<Case> ResNet18(int batch) {
     cases.push_back(std::move(c));
   };
   const auto conv = [&](int in, int size, int out, int kernel, int stride, bool relu, bool residual) {
-    int8::conv2d::Case c;
+    int8::conv2d::Case c = int8::conv2d::SquareCase(in, size, out, kernel, stride);
     c.batch = batch;
-    c.in_channels = in, c.height = c.width = size, c.out_channels = out;
-    c.kernel_height = c.kernel_width = kernel;
-    c.stride_y = c.stride_x = stride;
-    c.top = c.left = c.bottom = c.right = kernel / 2;
     c.relu = relu;
     if (in == 3) c.input_zero_point = 114;
     if (residual) c.residual_type = DType::kU8;

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -30,6 +32,39 @@ struct Case {
 inline std::string ToString(const Case& c) {
   return absl::StrCat(DTypeName(c.input_type), fuselage::ToString(c.input), " through ", DTypeName(c.pooled_type),
                       " to ", DTypeName(c.output_type), " ", c.classes);
+}
+
+// Every combination of types.
+inline std::vector<Case> TypeCases() {
+  std::vector<Case> cases;
+  for (const DType input : {DType::kU8, DType::kI8}) {
+    for (const DType pooled : {DType::kU8, DType::kI8}) {
+      for (const DType output : {DType::kU8, DType::kI8, DType::kF32}) {
+        for (const bool relu : {false, true}) {
+          Case c;
+          c.input_type = input, c.pooled_type = pooled, c.output_type = output, c.relu = relu;
+          c.input_zero_point = input == DType::kU8 ? 255 : -128;
+          c.pooled_zero_point = pooled == DType::kU8 ? 131 : -9;
+          cases.push_back(std::move(c));
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+inline std::vector<Case> RandomCases() {
+  std::mt19937 random(5);
+  const auto between = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random() % (high - low + 1));
+  };
+  std::vector<Case> cases(60);
+  for (Case& c : cases) {
+    c.input = {between(0, 4), between(1, 150), between(1, 9), between(1, 9)};
+    c.classes = between(1, 80);
+    c.bias = between(0, 1) == 1;
+  }
+  return cases;
 }
 
 struct Layer {

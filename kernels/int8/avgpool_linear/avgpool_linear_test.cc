@@ -1,8 +1,6 @@
 // Against the scalar kernels of int8.global_avg_pool and int8.linear, one after the other.
 #include "kernels/int8/avgpool_linear/avgpool_linear.h"
 
-#include <random>
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/core/testing/testing.h"
@@ -39,32 +37,16 @@ TEST(AvgPoolLinear, ResNetHead) {
 }
 
 TEST(AvgPoolLinear, AnyTypes) {
-  for (const DType input : {DType::kU8, DType::kI8}) {
-    for (const DType pooled : {DType::kU8, DType::kI8}) {
-      for (const DType output : {DType::kU8, DType::kI8, DType::kF32}) {
-        for (const bool relu : {false, true}) {
-          Case c;
-          c.input_type = input, c.pooled_type = pooled, c.output_type = output, c.relu = relu;
-          c.input_zero_point = input == DType::kU8 ? 255 : -128;
-          c.pooled_zero_point = pooled == DType::kU8 ? 131 : -9;
-          ExpectTheBitsOfTheParts(c);
-        }
-      }
-    }
+  for (const Case& c : TypeCases()) {
+    ExpectTheBitsOfTheParts(c);
+    if (HasFatalFailure()) return;
   }
 }
 
 TEST(AvgPoolLinear, RandomShapes) {
-  std::mt19937 random(5);
-  const auto between = [&](int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random() % (high - low + 1));
-  };
-  for (uint64_t seed = 0; seed < 60; ++seed) {
-    Case c;
-    c.input = {between(0, 4), between(1, 150), between(1, 9), between(1, 9)};
-    c.classes = between(1, 80);
-    c.bias = between(0, 1) == 1;
-    ExpectTheBitsOfTheParts(c, seed);
+  uint64_t seed = 0;
+  for (const Case& c : RandomCases()) {
+    ExpectTheBitsOfTheParts(c, seed++);
     if (HasFatalFailure()) return;
   }
 }

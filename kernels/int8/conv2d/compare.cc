@@ -224,14 +224,4 @@ Case RandomCase(uint64_t seed) {
   return c;
 }
 
-Case Layer(int in_channels, int size, int out_channels, int kernel, int stride) {
-  Case c;
-  c.in_channels = in_channels, c.out_channels = out_channels, c.height = c.width = size;
-  c.kernel_height = c.kernel_width = kernel;
-  c.stride_y = c.stride_x = stride;
-  c.top = c.left = c.bottom = c.right = kernel / 2;
-  c.relu = true;
-  return c;
-}
-
 }  // namespace fuselage::int8::conv2d

@@ -29,9 +29,6 @@ void ExpectRan(const std::map<std::string, int>& ran, int count);
 // A pseudo-random case: all the dimensions of the problem vary together.
 Case RandomCase(uint64_t seed);
 
-// A layer of ResNet18 (He et al., CVPR 2016, table 1).
-Case Layer(int in_channels, int size, int out_channels, int kernel, int stride);
-
 }  // namespace fuselage::int8::conv2d
 
 #endif  // FUSELAGE_KERNELS_INT8_CONV2D_COMPARE_H_

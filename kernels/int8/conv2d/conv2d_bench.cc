@@ -134,15 +134,9 @@ struct Prepared {
   }
 
   static Case CaseOf(const Layer& layer, int batch, int threads, bool depthwise) {
-    Case c;
+    Case c = SquareCase(layer.in_channels, layer.size, layer.out_channels, layer.kernel, layer.stride);
     c.batch = batch;
-    c.in_channels = layer.in_channels, c.out_channels = layer.out_channels;
-    c.height = c.width = layer.size;
-    c.kernel_height = c.kernel_width = layer.kernel;
-    c.stride_y = c.stride_x = layer.stride;
-    c.top = c.left = c.bottom = c.right = layer.kernel / 2;
     c.groups = depthwise ? layer.in_channels : 1;
-    c.relu = true;
     if (layer.residual) c.residual_type = DType::kU8;
     c.threads = threads;
     return c;

@@ -47,10 +47,11 @@ TEST(PlacementTest, VariantsEqualScalarOnPlacedOperands) {
   ExpectRan(ran, 300);
 }
 
-const Case kResNet18[] = {Layer(3, 224, 64, 7, 2),   Layer(64, 56, 64, 3, 1),   Layer(64, 56, 128, 3, 2),
-                          Layer(64, 56, 128, 1, 2),  Layer(128, 28, 128, 3, 1), Layer(128, 28, 256, 3, 2),
-                          Layer(128, 28, 256, 1, 2), Layer(256, 14, 256, 3, 1), Layer(256, 14, 512, 3, 2),
-                          Layer(256, 14, 512, 1, 2), Layer(512, 7, 512, 3, 1)};
+const Case kResNet18[] = {
+    SquareCase(3, 224, 64, 7, 2),   SquareCase(64, 56, 64, 3, 1),   SquareCase(64, 56, 128, 3, 2),
+    SquareCase(64, 56, 128, 1, 2),  SquareCase(128, 28, 128, 3, 1), SquareCase(128, 28, 256, 3, 2),
+    SquareCase(128, 28, 256, 1, 2), SquareCase(256, 14, 256, 3, 1), SquareCase(256, 14, 512, 3, 2),
+    SquareCase(256, 14, 512, 1, 2), SquareCase(512, 7, 512, 3, 1)};
 
 TEST(PlacementTest, ResNet18InItsPlacements) {
   uint64_t seed = 1;
@@ -71,7 +72,9 @@ TEST(PlacementTest, LargeBatchesAndImages) {
   std::map<std::string, int> ran;
   for (const int batch : {7, 20, 64}) {
     for (const int threads : {1, 3}) {
-      Case c = batch == 64 ? Layer(16, 6, 20, 3, 1) : batch == 20 ? Layer(64, 40, 8, 3, 1) : Layer(512, 5, 160, 3, 1);
+      Case c = batch == 64   ? SquareCase(16, 6, 20, 3, 1)
+               : batch == 20 ? SquareCase(64, 40, 8, 3, 1)
+                             : SquareCase(512, 5, 160, 3, 1);
       c.batch = batch;
       c.threads = threads;
       c.residual_type = DType::kI8;
@@ -80,20 +83,20 @@ TEST(PlacementTest, LargeBatchesAndImages) {
       ExpectVariantsEqual(c, ++seed, &ran);
     }
   }
-  ExpectVariantsEqual(Layer(64, 125, 4, 3, 1), ++seed, &ran);
+  ExpectVariantsEqual(SquareCase(64, 125, 4, 3, 1), ++seed, &ran);
   EXPECT_EQ(ran["amx_emulated"], 13);
 }
 
 TEST(PlacementTest, TilesWishForAHaloThatIsThere) {
   const auto wish = [](const Case& c) { return PlacementText(WishedPlacement(Instance(c, 1).Desc(), EmulatedAmx())); };
-  EXPECT_EQ(wish(Layer(3, 224, 64, 7, 2)), "space to depth, halo 2, 16 bytes a pixel");
-  EXPECT_EQ(wish(Layer(64, 56, 64, 3, 1)), "halo 1");
-  EXPECT_EQ(wish(Layer(64, 56, 128, 3, 2)), "phase planes, halo 1");
-  EXPECT_EQ(wish(Layer(64, 56, 128, 1, 2)), "phase planes, halo 1");
-  EXPECT_EQ(wish(Layer(512, 7, 512, 3, 1)), "halo 1, 576 bytes a pixel");
-  EXPECT_EQ(wish(Layer(512, 7, 512, 1, 1)), "dense");
-  EXPECT_EQ(wish(Layer(24, 7, 512, 1, 1)), "24 bytes a pixel");
-  Case wide = Layer(16, 8, 16, 3, 1);
+  EXPECT_EQ(wish(SquareCase(3, 224, 64, 7, 2)), "space to depth, halo 2, 16 bytes a pixel");
+  EXPECT_EQ(wish(SquareCase(64, 56, 64, 3, 1)), "halo 1");
+  EXPECT_EQ(wish(SquareCase(64, 56, 128, 3, 2)), "phase planes, halo 1");
+  EXPECT_EQ(wish(SquareCase(64, 56, 128, 1, 2)), "phase planes, halo 1");
+  EXPECT_EQ(wish(SquareCase(512, 7, 512, 3, 1)), "halo 1, 576 bytes a pixel");
+  EXPECT_EQ(wish(SquareCase(512, 7, 512, 1, 1)), "dense");
+  EXPECT_EQ(wish(SquareCase(24, 7, 512, 1, 1)), "24 bytes a pixel");
+  Case wide = SquareCase(16, 8, 16, 3, 1);
   wide.top = wide.bottom = 100;
   EXPECT_EQ(CreateVariant(Instance(wide, 1).Desc(), EmulatedAmx()).status().code(),
             absl::StatusCode::kFailedPrecondition);
@@ -103,7 +106,7 @@ TEST(PlacementTest, TakesPlacementsThatCostItNothing) {
   kernels::KernelRegistry registry;
   Register(registry);
   const kernels::KernelEntry* entry = registry.FindOrNull("int8.conv2d");
-  Case c = Layer(64, 8, 64, 3, 1);
+  Case c = SquareCase(64, 8, 64, 3, 1);
   const auto places = [&] {
     const Instance instance(c, 1);
     KernelDesc desc = instance.Desc();

@@ -46,6 +46,10 @@ struct Case {
   std::string ToString() const;
 };
 
+// A square image and kernel that keep their size but for the stride, with a ReLU: a layer of ResNet18 (He et al., "Deep
+// Residual Learning for Image Recognition", CVPR 2016, table 1).
+Case SquareCase(int in_channels, int size, int out_channels, int kernel, int stride);
+
 // A case with its data. Activations are dense NHWC, whatever the placements.
 struct Instance {
   Instance(const Case& c, uint64_t seed);

@@ -1,7 +1,6 @@
 #include "kernels/int8/avgpool_linear/cuda/avgpool_linear_cuda.h"
 
 #include <limits>
-#include <random>
 
 #include "gtest/gtest.h"
 #include "kernels/cuda/testing/testing.h"
@@ -38,33 +37,16 @@ TEST_F(AvgPoolLinearCuda, ResNetHeads) {
 }
 
 TEST_F(AvgPoolLinearCuda, AnyTypes) {
-  for (const DType input : {DType::kU8, DType::kI8}) {
-    for (const DType pooled : {DType::kU8, DType::kI8}) {
-      for (const DType output : {DType::kU8, DType::kI8, DType::kF32}) {
-        for (const bool relu : {false, true}) {
-          Case c;
-          c.input_type = input, c.pooled_type = pooled, c.output_type = output, c.relu = relu;
-          c.input_zero_point = input == DType::kU8 ? 255 : -128;
-          c.pooled_zero_point = pooled == DType::kU8 ? 131 : -9;
-          ExpectBytesOfCpu(c);
-          if (HasFatalFailure()) return;
-        }
-      }
-    }
+  for (const Case& c : TypeCases()) {
+    ExpectBytesOfCpu(c);
+    if (HasFatalFailure()) return;
   }
 }
 
 TEST_F(AvgPoolLinearCuda, RandomShapes) {
-  std::mt19937 random(5);
-  const auto between = [&](int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random() % (high - low + 1));
-  };
-  for (uint64_t seed = 0; seed < 60; ++seed) {
-    Case c;
-    c.input = {between(0, 4), between(1, 150), between(1, 9), between(1, 9)};
-    c.classes = between(1, 80);
-    c.bias = between(0, 1) == 1;
-    ExpectBytesOfCpu(c, seed);
+  uint64_t seed = 0;
+  for (const Case& c : RandomCases()) {
+    ExpectBytesOfCpu(c, seed++);
     if (HasFatalFailure()) return;
   }
 }

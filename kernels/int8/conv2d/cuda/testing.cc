@@ -231,12 +231,8 @@ kernels::PoolWindow RandomPool(uint64_t seed, const Case& c) {
 std::vector<Case> ResNet18(int batch) {
   std::vector<Case> result;
   const auto add = [&](int in, int size, int out, int kernel, int stride, bool relu, bool residual) {
-    Case c;
+    Case c = SquareCase(in, size, out, kernel, stride);
     c.batch = batch;
-    c.in_channels = in, c.height = c.width = size, c.out_channels = out;
-    c.kernel_height = c.kernel_width = kernel;
-    c.stride_y = c.stride_x = stride;
-    c.top = c.left = c.bottom = c.right = kernel / 2;
     c.relu = relu;
     if (in == 3) c.input_zero_point = 114;
     if (residual) c.residual_type = DType::kU8;
