@@ -59,6 +59,9 @@ class Api {
   virtual Error EventCreate(Event* event) = 0;
   virtual Error EventDestroy(Event event) = 0;
   virtual Error EventRecord(Event event, Stream stream) = 0;
+  // What follows on the stream waits for the event. During the capture of another stream, on which the event was
+  // recorded, this one becomes part of the capture, until that one waits for an event of this one.
+  virtual Error StreamWaitEvent(Stream stream, Event event) = 0;
   // During a capture: a node of the graph, so that each launch records the event.
   virtual Error EventRecordInGraph(Event event, Stream stream) = 0;
   virtual Error EventElapsedMs(float* ms, Event start, Event end) = 0;

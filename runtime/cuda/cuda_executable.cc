@@ -81,8 +81,26 @@ struct Placement {
   int64_t arena_bytes = 0, constant_bytes = 0;
 };
 
-// Inputs arrive before the first step, outputs leave after the last.
-Placement Place(const Schedule& schedule) {
+// Which steps run beside the next one: pairs of kernels that multiply, and do not need each other. So a convolution of
+// the shortcut fills the multiprocessors that the one beside it leaves idle.
+std::vector<bool> BesideNext(const Schedule& schedule) {
+  const std::vector<StepSpec>& steps = schedule.steps;
+  std::vector<bool> beside(steps.size(), false);
+  for (size_t i = 0; i + 1 < steps.size(); ++i) {
+    const StepSpec &step = steps[i], &next = steps[i + 1];
+    const bool needed = std::any_of(next.inputs.begin(), next.inputs.end(), [&](int input) {
+      return std::find(step.outputs.begin(), step.outputs.end(), input) != step.outputs.end();
+    });
+    if (needed || step.step->macs() == 0 || next.step->macs() == 0) continue;
+    beside[i] = true;
+    ++i;
+  }
+  return beside;
+}
+
+// Inputs arrive before the first step, outputs leave after the last. What one of two steps that run beside each other
+// uses, lives during both.
+Placement Place(const Schedule& schedule, const std::vector<bool>& beside_next) {
   const int last_step = std::max(0, static_cast<int>(schedule.steps.size()) - 1);
   Placement placement;
   placement.offsets.resize(schedule.buffers.size());
@@ -96,6 +114,8 @@ Placement Place(const Schedule& schedule) {
       continue;
     }
     Lifetime lifetime{buffer.bytes, std::max(0, buffer.first), std::max(0, buffer.last)};
+    if (lifetime.first > 0 && beside_next[lifetime.first - 1]) --lifetime.first;
+    if (!beside_next.empty() && beside_next[lifetime.last]) ++lifetime.last;
     if (buffer.home == Home::kInput) lifetime.first = 0;
     if (buffer.home == Home::kOutput) lifetime.last = last_step;
     lifetimes.push_back(lifetime);
@@ -131,7 +151,8 @@ class CudaExecutableImpl final : public CudaExecutable {
   }
 
   absl::Status Init(const CudaExecutableOptions& options, absl::string_view name) {
-    const Placement placement = Place(schedule_);
+    beside_next_ = BesideNext(schedule_);
+    const Placement placement = Place(schedule_, beside_next_);
     arena_bytes_ = placement.arena_bytes;
     const int64_t wanted = arena_bytes_ + schedule_.weight_bytes;
     if (options.max_memory_bytes > 0 && wanted > options.max_memory_bytes) {
@@ -140,6 +161,9 @@ class CudaExecutableImpl final : public CudaExecutable {
                                                        " for weights), the limit is ", options.max_memory_bytes));
     }
     ASSIGN_OR_RETURN(stream_, device_->NewStream());
+    ASSIGN_OR_RETURN(beside_, device_->NewStream());
+    ASSIGN_OR_RETURN(fork_, device_->NewEvent());
+    ASSIGN_OR_RETURN(join_, device_->NewEvent());
     ASSIGN_OR_RETURN(start_, device_->NewEvent());
     ASSIGN_OR_RETURN(end_, device_->NewEvent());
     ASSIGN_OR_RETURN(arena_, device_->Allocate(arena_bytes_, "the arena"));
@@ -151,7 +175,7 @@ class CudaExecutableImpl final : public CudaExecutable {
     // Kernels may have uploaded their weights on another stream.
     RETURN_IF_ERROR(device_->Synchronize());
     for (size_t i = 0; i < steps_.size(); ++i) {
-      RETURN_IF_ERROR(LaunchStep(i));
+      RETURN_IF_ERROR(LaunchStep(i, stream_.get()));
       RETURN_IF_ERROR(Annotate(device_->Synchronize(stream_.get()), StepName(i)));
     }
     ASSIGN_OR_RETURN(graph_, device_->Capture(stream_.get(), [&] { return LaunchSteps(); }));
@@ -265,22 +289,33 @@ class CudaExecutableImpl final : public CudaExecutable {
 
   std::string StepName(size_t i) const { return absl::StrCat("%", profile_[i].node, " (", profile_[i].op, ")"); }
 
-  absl::Status LaunchStep(size_t i) {
+  absl::Status LaunchStep(size_t i, Stream stream) {
     const BoundStep& step = steps_[i];
-    absl::Status status = step.step->Run(step.inputs, step.outputs, {&serial_, step.scratch, stream_.get()});
+    absl::Status status = step.step->Run(step.inputs, step.outputs, {&serial_, step.scratch, stream});
     if (status.ok()) status = device_->LaunchStatus();
     return status.ok() ? status : Annotate(status, StepName(i));
   }
 
   absl::Status LaunchSteps() {
-    for (size_t i = 0; i < steps_.size(); ++i) RETURN_IF_ERROR(LaunchStep(i));
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      if (!beside_next_[i]) {
+        RETURN_IF_ERROR(LaunchStep(i, stream_.get()));
+        continue;
+      }
+      RETURN_IF_ERROR(device_->Record(fork_.get(), stream_.get()));
+      RETURN_IF_ERROR(device_->Wait(beside_.get(), fork_.get()));
+      RETURN_IF_ERROR(LaunchStep(i, stream_.get()));
+      RETURN_IF_ERROR(LaunchStep(++i, beside_.get()));
+      RETURN_IF_ERROR(device_->Record(join_.get(), beside_.get()));
+      RETURN_IF_ERROR(device_->Wait(stream_.get(), join_.get()));
+    }
     return absl::OkStatus();
   }
 
   absl::Status LaunchStepsAndEvents() {
     RETURN_IF_ERROR(device_->RecordInGraph(events_[0].get(), stream_.get()));
     for (size_t i = 0; i < steps_.size(); ++i) {
-      RETURN_IF_ERROR(LaunchStep(i));
+      RETURN_IF_ERROR(LaunchStep(i, stream_.get()));
       RETURN_IF_ERROR(device_->RecordInGraph(events_[i + 1].get(), stream_.get()));
     }
     return absl::OkStatus();
@@ -328,7 +363,9 @@ class CudaExecutableImpl final : public CudaExecutable {
   std::vector<Border> inputs_, outputs_;
   std::vector<BoundStep> steps_;
   std::vector<StepProfile> profile_;  // One per step.
+  std::vector<bool> beside_next_;     // See BesideNext. Only captured so; profiled steps run one by one.
   Handle stream_, start_, end_;
+  Handle beside_, fork_, join_;  // The other stream of a capture, and its ends.
   Handle graph_;
   // Of profiled runs, and made by the first: an event before the first step and after each.
   std::vector<Handle> events_;

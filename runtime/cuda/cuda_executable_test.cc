@@ -57,6 +57,29 @@ TEST_F(CudaExecutableTest, RunsEveryInputThroughOneGraph) {
   EXPECT_EQ(CountSteps(*executable, "reorder"), 1);  // Of the second output.
 }
 
+// Two convolutions of one value, and what they use, in either order; their sum waits for both.
+TEST_F(CudaExecutableTest, StepsThatDoNotNeedEachOtherRunBesideEachOther) {
+  GraphBuilder g(ops_);
+  const AttributeMap out = {{"out_dtype", DType::kU8}, {"out_scale", 0.05}, {"out_zero_point", 3}};
+  const auto conv = [&](Node* x, int64_t channels) {
+    TensorType weight = {
+        DType::kI8, {channels, x->tensor_type().shape[1], 1, 1}, PerTensor(0.01f, 0), Layout::kRowMajor};
+    return g.CallModule("int8.conv2d", {x}, out, {{"weight", SeededTensor(weight, 3)}});
+  };
+  Node* x = conv(g.Call("int8.quantize", {g.Input({1, 3, 6, 5})}, out), 4);
+  for (int block = 0; block < 3; ++block) {
+    Node* left = conv(x, 5 + block);
+    x = conv(g.Call("int8.add", {left, conv(x, 5 + block)}, out), 4);
+  }
+  const ir::Graph& graph = g.Output({g.Call("int8.dequantize", {x})});
+  ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
+  EXPECT_EQ(api_.forks(), 3);
+  for (uint64_t seed : {1, 2}) ExpectMatchesInterpreter(graph, *executable, seed);
+  executable->EnableProfile(true);
+  ExpectMatchesInterpreter(graph, *executable, 3);
+  EXPECT_EQ(api_.forks(), 3) << "profiled steps run one by one";
+}
+
 TEST_F(CudaExecutableTest, AllocatesArenaAndConstantsOnly) {
   GraphBuilder g(ops_);
   {

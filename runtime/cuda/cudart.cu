@@ -96,6 +96,9 @@ class Cudart final : public Api {
   }
   Error EventDestroy(Event event) override { return cudaEventDestroy(AsEvent(event)); }
   Error EventRecord(Event event, Stream stream) override { return cudaEventRecord(AsEvent(event), AsStream(stream)); }
+  Error StreamWaitEvent(Stream stream, Event event) override {
+    return cudaStreamWaitEvent(AsStream(stream), AsEvent(event), 0);
+  }
   Error EventRecordInGraph(Event event, Stream stream) override {
     return cudaEventRecordWithFlags(AsEvent(event), AsStream(stream), cudaEventRecordExternal);
   }

@@ -96,6 +96,10 @@ absl::Status Device::Transpose(int64_t batch, int64_t rows, int64_t columns, int
                " matrices of ", rows, " x ", columns);
 }
 
+absl::Status Device::Wait(Stream stream, Event event) {
+  return Check(*api_, api_->StreamWaitEvent(stream, event), "cudaStreamWaitEvent");
+}
+
 absl::Status Device::Record(Event event, Stream stream) {
   return Check(*api_, api_->EventRecord(event, stream), "cudaEventRecord");
 }

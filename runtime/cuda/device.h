@@ -48,6 +48,7 @@ class Device {
   absl::Status Transpose(int64_t batch, int64_t rows, int64_t columns, int64_t element_bytes, const void* from,
                          void* to, Stream stream);
   absl::Status Record(Event event, Stream stream);
+  absl::Status Wait(Stream stream, Event event);                  // The stream for the event.
   absl::Status RecordInGraph(Event event, Stream stream);         // In what Capture calls.
   absl::StatusOr<double> SecondsBetween(Event start, Event end);  // Both have happened.
 

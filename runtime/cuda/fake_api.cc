@@ -12,12 +12,13 @@ namespace fuselage::runtime::cuda {
 namespace {
 
 constexpr Error kInvalidValue = 1, kMemoryAllocation = 2, kInvalidResourceHandle = 400, kNotReady = 600,
-                kStreamCaptureUnsupported = 900;
+                kStreamCaptureUnsupported = 900, kStreamCaptureUnjoined = 904;
 // Of cudaMalloc.
 constexpr int64_t kAlignment = 256;
 
 struct FakeEvent {
-  int64_t ms = -1;  // -1: has not happened.
+  int64_t ms = -1;               // -1: has not happened.
+  Stream captured_on = nullptr;  // Recorded in the capture of this stream.
 };
 
 }  // namespace
@@ -145,8 +146,10 @@ Error FakeApi::BeginCapture(Stream handle) {
 
 Error FakeApi::EndCapture(Stream handle, Graph* graph) {
   FakeStream& stream = *static_cast<FakeStream*>(handle);
+  const bool unjoined = std::exchange(stream.forks, 0) > 0;
   stream.capturing = false;
-  return Make(graph, std::exchange(stream.captured, {}));
+  Work captured = std::exchange(stream.captured, {});
+  return unjoined ? kStreamCaptureUnjoined : Make(graph, std::move(captured));
 }
 
 Error FakeApi::GraphDestroy(Graph graph) { return Destroy<Work>(graph); }
@@ -165,8 +168,33 @@ Error FakeApi::GraphLaunch(GraphExec exec, Stream stream) {
 Error FakeApi::EventCreate(Event* event) { return Make(event, FakeEvent()); }
 Error FakeApi::EventDestroy(Event event) { return Destroy<FakeEvent>(event); }
 
+// What a stream did between fork and join comes before what the other one did meanwhile: an order that the device may
+// choose, and the opposite of that of the calls.
+Error FakeApi::StreamWaitEvent(Stream handle, Event event) {
+  if (Error error = Next()) return error;
+  FakeStream& stream = *static_cast<FakeStream*>(handle);
+  FakeStream* other = static_cast<FakeStream*>(static_cast<FakeEvent*>(event)->captured_on);
+  if (other == nullptr) return kStreamCaptureUnsupported;  // Nothing else waits here.
+  if (other->origin == &stream) {
+    const auto at = stream.captured.begin() + static_cast<std::ptrdiff_t>(other->forked_at);
+    stream.captured.insert(at, other->captured.begin(), other->captured.end());
+    *other = FakeStream();
+    --stream.forks;
+    return 0;
+  }
+  if (!other->capturing || stream.capturing) return kStreamCaptureUnsupported;
+  stream.capturing = true;
+  stream.origin = other;
+  stream.forked_at = other->captured.size();
+  ++other->forks;
+  ++forks_;
+  return 0;
+}
+
 Error FakeApi::EventRecord(Event event, Stream stream) {
   if (Error error = Next()) return error;
+  const bool capturing = static_cast<FakeStream*>(stream)->capturing;
+  static_cast<FakeEvent*>(event)->captured_on = capturing ? stream : nullptr;
   Launch(stream, [this, event] { static_cast<FakeEvent*>(event)->ms = ++clock_ms_; });
   return 0;
 }

@@ -37,6 +37,7 @@ class FakeApi final : public Api {
   int live_handles() const { return static_cast<int>(live_.size() + memory_.size()); }
   int64_t device_bytes() const;  // Allocated now.
   int launched_graphs() const { return launched_graphs_; }
+  int forks() const { return forks_; }  // How often a stream joined another's capture.
 
   // A kernel launch: `work` runs when the stream gets to it, or becomes part of the graph that is being captured.
   static void Launch(Stream stream, std::function<void()> work);
@@ -66,6 +67,7 @@ class FakeApi final : public Api {
   Error EventCreate(Event* event) override;
   Error EventDestroy(Event event) override;
   Error EventRecord(Event event, Stream stream) override;
+  Error StreamWaitEvent(Stream stream, Event event) override;
   Error EventRecordInGraph(Event event, Stream stream) override;
   Error EventElapsedMs(float* ms, Event start, Event end) override;
   Error Transpose(int64_t batch, int64_t rows, int64_t columns, int64_t element_bytes, const void* from, void* to,
@@ -76,6 +78,9 @@ class FakeApi final : public Api {
   struct FakeStream {
     Work pending, captured;
     bool capturing = false;
+    FakeStream* origin = nullptr;  // Whose capture it is part of,
+    size_t forked_at = 0;          // from this of its works on.
+    int forks = 0;                 // Streams that are part of its capture.
   };
   struct Block {
     int64_t bytes;
@@ -93,7 +98,7 @@ class FakeApi final : public Api {
   int calls_ = 0, fail_at_ = -1;
   Error error_ = 0, last_error_ = 0;
   bool lost_ = false;
-  int launched_graphs_ = 0;
+  int launched_graphs_ = 0, forks_ = 0;
   int64_t clock_ms_ = 0;
   std::map<const uint8_t*, Block> memory_;
   std::map<void*, std::string> live_;  // What it is.
