@@ -145,6 +145,42 @@ TEST(Cuda, ALostDeviceLeavesAnIncompleteReport) {
   }
 }
 
+TEST(Cuda, Fp16BesideFp32) {
+  const Outcome outcome = RunWith(
+      MakeWorkplace("fp16",
+                    std::string(kBenchmark) +
+                        "variants { name: \"float\" after: \"fusion\" backend: \"reference\" }\n"
+                        "variants { name: \"half\" after: \"fusion\" backend: \"reference\" precision: \"fp16\" }\n"),
+      Missing());
+  ASSERT_OK(outcome.status);
+  const auto &wide = outcome.results.variants(2), &half = outcome.results.variants(3);
+  EXPECT_EQ(half.images(), wide.images());
+  EXPECT_GT(half.images(), 0);
+  EXPECT_NE(half.logits_fingerprint(), wide.logits_fingerprint());
+}
+
+TEST(Cuda, Fp16OnTheCpuIsAUsageError) {
+  const Outcome outcome = RunWith(
+      MakeWorkplace("fp16_cpu", "variants { name: \"half\" after: \"fusion\" precision: \"fp16\" }\n"), Missing());
+  EXPECT_EQ(ExitCodeOf(outcome.status), kUsage);
+  EXPECT_THAT(std::string(outcome.status.message()),
+              HasSubstr("variant half: precision fp16 runs on cuda or reference, not on cpu"));
+  EXPECT_EQ(outcome.results.passes_size(), 0) << "before any work";
+}
+
+// The fake has no float kernels, as a machine without cuDNN has none.
+TEST(Cuda, Fp16WithoutKernelsNamesTheNodes) {
+  FakeApi api;
+  const Outcome outcome =
+      RunWith(MakeWorkplace("fp16_cuda",
+                            "variants { name: \"half\" after: \"fusion\" backend: \"cuda\" precision: \"fp16\" }\n"),
+              On(&api));
+  EXPECT_EQ(ExitCodeOf(outcome.status), kUnsupported);
+  EXPECT_THAT(std::string(outcome.status.message()),
+              AllOf(HasSubstr("variant half: "), HasSubstr("nodes have no CUDA kernel"), HasSubstr("(conv2d)"),
+                    HasSubstr("(to)")));
+}
+
 TEST(Cuda, TooLittleMemoryIsAResourceLimit) {
   FakeApi api;
   api.properties.memory_bytes = 1000;

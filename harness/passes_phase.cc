@@ -164,6 +164,7 @@ absl::Status Session::ExplainPasses() {
   const ir::Graph& graph = variant == nullptr ? *graph_ : *variant->graph;
   EngineOptions engine = variant == nullptr ? EngineOptions() : variant->engine;
   engine.backend = "cpu";  // The interpreter has no schedule to explain, and CUDA's has the same ops.
+  engine.fp16 = false;
   runtime::ThreadPool pool(1);
   ASSIGN_OR_RETURN(const auto made, MakeEngine(graph, /*batch=*/1, kernels_, &pool, engine));
   recorder_.Update([&](Results& results) {
