@@ -145,7 +145,7 @@ TEST(Cuda, ALostDeviceLeavesAnIncompleteReport) {
   }
 }
 
-TEST(Cuda, Fp16BesideFp32) {
+TEST(Cuda, Fp16OnTheReference) {
   const Outcome outcome = RunWith(
       MakeWorkplace("fp16",
                     std::string(kBenchmark) +
@@ -159,6 +159,15 @@ TEST(Cuda, Fp16BesideFp32) {
   EXPECT_NE(half.logits_fingerprint(), wide.logits_fingerprint());
 }
 
+TEST(Cuda, Fp16IsOfAFloatGraph) {
+  const Outcome outcome =
+      RunWith(MakeWorkplace("fp16_codes", "variants { name: \"half\" backend: \"reference\" precision: \"fp16\" }\n"),
+              Missing());
+  EXPECT_EQ(ExitCodeOf(outcome.status), kUnsupported);
+  EXPECT_THAT(std::string(outcome.status.message()),
+              AllOf(HasSubstr("variant half: "), HasSubstr("wanted no codes in a network for FP16")));
+}
+
 TEST(Cuda, Fp16OnTheCpuIsAUsageError) {
   const Outcome outcome = RunWith(
       MakeWorkplace("fp16_cpu", "variants { name: \"half\" after: \"fusion\" precision: \"fp16\" }\n"), Missing());
@@ -168,7 +177,7 @@ TEST(Cuda, Fp16OnTheCpuIsAUsageError) {
   EXPECT_EQ(outcome.results.passes_size(), 0) << "before any work";
 }
 
-// The fake has no float kernels, as a machine without cuDNN has none.
+// The fake has no float kernels.
 TEST(Cuda, Fp16WithoutKernelsNamesTheNodes) {
   FakeApi api;
   const Outcome outcome =

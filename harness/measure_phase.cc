@@ -98,7 +98,7 @@ bool Session::uses(absl::string_view backend) const {
 absl::Status Session::PlaceBaseline() {
   if (variants_.size() < 2 || variants_[0].engine.backend != "cuda") return absl::OkStatus();
   Variant& baseline = variants_[0];
-  if (baseline.engine.fp16) return absl::OkStatus();
+  if (baseline.config->precision() == "fp16") return absl::OkStatus();
   const auto engine = MakeVariantEngine(baseline, 1, pool_.get());
   if (engine.ok() || !absl::IsUnimplemented(engine.status())) return engine.status();
   baseline.engine.backend = "cpu";

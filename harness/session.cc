@@ -119,8 +119,7 @@ absl::Status Session::CheckVariants() {
     if (on_cuda && cuda_ == nullptr) continue;
     variant.engine.cuda = cuda_.get();
     if (!config.backend().empty()) variant.engine.backend = config.backend();
-    variant.engine.fp16 = config.precision() == "fp16";
-    if (variant.engine.fp16 && variant.engine.backend == "cpu") {
+    if (config.precision() == "fp16" && variant.engine.backend == "cpu") {
       return UsageError(
           absl::StrCat("variant ", config.name(), ": precision fp16 runs on cuda or reference, not on cpu"));
     }

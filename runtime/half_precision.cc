@@ -75,7 +75,9 @@ absl::StatusOr<std::unique_ptr<Graph>> HalfPrecision(const Graph& graph) {
     RETURN_IF_ERROR(CheckNotQuantized(*node));
     std::vector<Node*> operands;
     for (const Node* operand : node->operands()) operands.push_back(operand == nullptr ? nullptr : copies[operand]);
-    ASSIGN_OR_RETURN(copies[node], AddNode(*half, *node, std::move(operands)));
+    ASSIGN_OR_RETURN(Node * copy, AddNode(*half, *node, std::move(operands)));
+    copy->AddSources(node->sources());
+    copies[node] = copy;
   }
   return half;
 }

@@ -11,7 +11,8 @@ namespace fuselage::runtime {
 
 // The same graph with each f32 value and parameter as f16, but for its inputs and outputs, which are cast:
 //   x -> conv(x; w)   =>   x -> to(x, f16) -> conv'(x; w as f16) -> to(f32)
-// Parameters are rounded half to even. Nodes keep their names. Unimplemented: a graph with quantized values.
+// Parameters are rounded half to even. Nodes keep their names and sources. Unimplemented: a graph with quantized
+// values.
 absl::StatusOr<std::unique_ptr<ir::Graph>> HalfPrecision(const ir::Graph& graph);
 
 }  // namespace fuselage::runtime

@@ -5,7 +5,6 @@
 #include "ir/base/check.h"
 #include "ir/base/status.h"
 #include "runtime/cuda/cuda_executable.h"
-#include "runtime/half_precision.h"
 
 namespace fuselage::harness {
 namespace {
@@ -78,10 +77,6 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const ir::Graph& graph, int64
   std::unique_ptr<ir::Graph> clone = graph.Clone();
   if (batch > 0 && own_batch != batch) {
     RETURN_IF_ERROR(Annotate(clone->SetBatch(batch), absl::StrCat("with a batch of ", batch)));
-  }
-  if (options.fp16) {
-    FUSELAGE_CHECK(options.backend != "cpu");
-    ASSIGN_OR_RETURN(clone, runtime::HalfPrecision(*clone));
   }
   if (options.backend == "reference") return std::make_unique<ReferenceEngine>(std::move(clone));
   if (options.backend == "cuda") {

@@ -39,7 +39,6 @@ struct EngineOptions {
   std::string backend = "cpu";             // Or "reference", or "cuda":
   runtime::cuda::Backend* cuda = nullptr;  // outlives the engine.
   kernels::Isa isa = kernels::BestIsa();
-  bool fp16 = false;  // Runs runtime::HalfPrecision of the graph; not on "cpu".
   int64_t max_memory_bytes = 0;
 };
 
