@@ -1,5 +1,6 @@
 // Runs with variants on CUDA: on a fake device (runtime/cuda/fake_api.h), and where there is none.
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <string>
 
@@ -43,7 +44,8 @@ OpenCuda Missing() {
   return [] { return absl::FailedPreconditionError("no GPU here"); };
 }
 
-Outcome RunWith(const Workplace& place, OpenCuda open_cuda, const std::string& backend = "") {
+Outcome RunWith(const Workplace& place, OpenCuda open_cuda, const std::string& backend = "",
+                std::optional<int> limit = std::nullopt) {
   const SearchPath search = SearchPath::FromEnvironment();
   auto loaded = LoadConfig(place.config, search, PassOptionTypes());
   EXPECT_OK(loaded);
@@ -53,6 +55,7 @@ Outcome RunWith(const Workplace& place, OpenCuda open_cuda, const std::string& b
   request.open_cuda = std::move(open_cuda);
   Flags flags;
   flags.backend = backend;
+  flags.limit = limit;
   ApplyFlags(flags, &request.config);
   EXPECT_OK(MakeWritableFolder(place.out));
   Recorder recorder(place.out);
@@ -145,18 +148,28 @@ TEST(Cuda, ALostDeviceLeavesAnIncompleteReport) {
   }
 }
 
-TEST(Cuda, Fp16OnTheReference) {
-  const Outcome outcome = RunWith(
-      MakeWorkplace("fp16",
-                    std::string(kBenchmark) +
-                        "variants { name: \"float\" after: \"fusion\" backend: \"reference\" }\n"
-                        "variants { name: \"half\" after: \"fusion\" backend: \"reference\" precision: \"fp16\" }\n"),
-      Missing());
+// The fake has the reference's bits.
+TEST(Cuda, Fp16BesideFp32) {
+  constexpr char kVariants[] = R"(
+    variants { name: "float" after: "fusion" backend: "reference" }
+    variants { name: "half" after: "fusion" backend: "reference" precision: "fp16" }
+    variants { name: "half_cuda" after: "fusion" backend: "cuda" precision: "fp16" }
+  )";
+  FakeApi api;
+  const Outcome outcome = RunWith(MakeWorkplace("fp16", std::string(kBenchmark) + kVariants), On(&api),
+                                  /*backend=*/"", /*limit=*/4);
   ASSERT_OK(outcome.status);
-  const auto &wide = outcome.results.variants(2), &half = outcome.results.variants(3);
-  EXPECT_EQ(half.images(), wide.images());
-  EXPECT_GT(half.images(), 0);
+  const auto &wide = outcome.results.variants(2), &half = outcome.results.variants(3),
+             &cuda = outcome.results.variants(4);
+  EXPECT_EQ(cuda.backend(), "cuda");
+  for (const auto& variant : {wide, half, cuda}) EXPECT_EQ(variant.images(), 4);
   EXPECT_NE(half.logits_fingerprint(), wide.logits_fingerprint());
+  EXPECT_EQ(cuda.logits_fingerprint(), half.logits_fingerprint());
+  ASSERT_GT(cuda.measurements_size(), 0);
+  EXPECT_TRUE(cuda.measurements(0).has_device_ms());
+  EXPECT_EQ(std::count_if(cuda.layers().begin(), cuda.layers().end(),
+                          [](const Results::Layer& layer) { return layer.op() == "to"; }),
+            2);
 }
 
 TEST(Cuda, Fp16IsOfAFloatGraph) {
@@ -177,17 +190,15 @@ TEST(Cuda, Fp16OnTheCpuIsAUsageError) {
   EXPECT_EQ(outcome.results.passes_size(), 0) << "before any work";
 }
 
-// The fake has no float kernels.
 TEST(Cuda, Fp16WithoutKernelsNamesTheNodes) {
   FakeApi api;
   const Outcome outcome =
       RunWith(MakeWorkplace("fp16_cuda",
-                            "variants { name: \"half\" after: \"fusion\" backend: \"cuda\" precision: \"fp16\" }\n"),
+                            "variants { name: \"half\" after: \"input\" backend: \"cuda\" precision: \"fp16\" }\n"),
               On(&api));
   EXPECT_EQ(ExitCodeOf(outcome.status), kUnsupported);
   EXPECT_THAT(std::string(outcome.status.message()),
-              AllOf(HasSubstr("variant half: "), HasSubstr("nodes have no CUDA kernel"), HasSubstr("(conv2d)"),
-                    HasSubstr("(to)")));
+              AllOf(HasSubstr("variant half: "), HasSubstr("nodes have no CUDA kernel"), HasSubstr("(batch_norm)")));
 }
 
 TEST(Cuda, TooLittleMemoryIsAResourceLimit) {
