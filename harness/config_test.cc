@@ -137,6 +137,8 @@ TEST(Config, ValuesAreChecked) {
   EXPECT_THAT(ConfigError(with("variants { name: \"int8\" }")), HasSubstr("variants[2].name is int8"));
   EXPECT_THAT(ConfigError(with("variants {}")), HasSubstr("variants[2].name is empty"));
   EXPECT_THAT(ConfigError(with("variants { name: \"x\" backend: \"gpu\" }")), HasSubstr("variants[2].backend"));
+  EXPECT_THAT(ConfigError(with("variants { name: \"x\" precision: \"half\" }")),
+              HasSubstr("variants[2].precision is \"half\", want fp16"));
   EXPECT_THAT(ConfigError(with("benchmark { batches: 0 }")), HasSubstr("benchmark.batches is 0, want at least 1"));
   EXPECT_THAT(ConfigError(with("benchmark { threads: -1 }")), HasSubstr("benchmark.threads is -1"));
   EXPECT_THAT(ConfigError(with("evaluation { limit: -5 }")), HasSubstr("evaluation.limit is -5"));

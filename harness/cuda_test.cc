@@ -1,5 +1,6 @@
 // Runs with variants on CUDA: on a fake device (runtime/cuda/fake_api.h), and where there is none.
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <string>
 
@@ -43,7 +44,8 @@ OpenCuda Missing() {
   return [] { return absl::FailedPreconditionError("no GPU here"); };
 }
 
-Outcome RunWith(const Workplace& place, OpenCuda open_cuda, const std::string& backend = "") {
+Outcome RunWith(const Workplace& place, OpenCuda open_cuda, const std::string& backend = "",
+                std::optional<int> limit = std::nullopt) {
   const SearchPath search = SearchPath::FromEnvironment();
   auto loaded = LoadConfig(place.config, search, PassOptionTypes());
   EXPECT_OK(loaded);
@@ -53,6 +55,7 @@ Outcome RunWith(const Workplace& place, OpenCuda open_cuda, const std::string& b
   request.open_cuda = std::move(open_cuda);
   Flags flags;
   flags.backend = backend;
+  flags.limit = limit;
   ApplyFlags(flags, &request.config);
   EXPECT_OK(MakeWritableFolder(place.out));
   Recorder recorder(place.out);
@@ -143,6 +146,59 @@ TEST(Cuda, ALostDeviceLeavesAnIncompleteReport) {
     EXPECT_EQ(outcome.results.variants(1).images(), 24) << call;
     EXPECT_EQ(api.live_handles(), 0);
   }
+}
+
+// The fake has the reference's bits.
+TEST(Cuda, Fp16BesideFp32) {
+  constexpr char kVariants[] = R"(
+    variants { name: "float" after: "fusion" backend: "reference" }
+    variants { name: "half" after: "fusion" backend: "reference" precision: "fp16" }
+    variants { name: "half_cuda" after: "fusion" backend: "cuda" precision: "fp16" }
+  )";
+  FakeApi api;
+  const Outcome outcome = RunWith(MakeWorkplace("fp16", std::string(kBenchmark) + kVariants), On(&api),
+                                  /*backend=*/"", /*limit=*/4);
+  ASSERT_OK(outcome.status);
+  const auto &wide = outcome.results.variants(2), &half = outcome.results.variants(3),
+             &cuda = outcome.results.variants(4);
+  EXPECT_EQ(cuda.backend(), "cuda");
+  for (const auto& variant : {wide, half, cuda}) EXPECT_EQ(variant.images(), 4);
+  EXPECT_NE(half.logits_fingerprint(), wide.logits_fingerprint());
+  EXPECT_EQ(cuda.logits_fingerprint(), half.logits_fingerprint());
+  ASSERT_GT(cuda.measurements_size(), 0);
+  EXPECT_TRUE(cuda.measurements(0).has_device_ms());
+  EXPECT_EQ(std::count_if(cuda.layers().begin(), cuda.layers().end(),
+                          [](const Results::Layer& layer) { return layer.op() == "to"; }),
+            2);
+}
+
+TEST(Cuda, Fp16IsOfAFloatGraph) {
+  const Outcome outcome =
+      RunWith(MakeWorkplace("fp16_codes", "variants { name: \"half\" backend: \"reference\" precision: \"fp16\" }\n"),
+              Missing());
+  EXPECT_EQ(ExitCodeOf(outcome.status), kUnsupported);
+  EXPECT_THAT(std::string(outcome.status.message()),
+              AllOf(HasSubstr("variant half: "), HasSubstr("wanted no codes in a network for FP16")));
+}
+
+TEST(Cuda, Fp16OnTheCpuIsAUsageError) {
+  const Outcome outcome = RunWith(
+      MakeWorkplace("fp16_cpu", "variants { name: \"half\" after: \"fusion\" precision: \"fp16\" }\n"), Missing());
+  EXPECT_EQ(ExitCodeOf(outcome.status), kUsage);
+  EXPECT_THAT(std::string(outcome.status.message()),
+              HasSubstr("variant half: precision fp16 runs on cuda or reference, not on cpu"));
+  EXPECT_EQ(outcome.results.passes_size(), 0) << "before any work";
+}
+
+TEST(Cuda, Fp16WithoutKernelsNamesTheNodes) {
+  FakeApi api;
+  const Outcome outcome =
+      RunWith(MakeWorkplace("fp16_cuda",
+                            "variants { name: \"half\" after: \"input\" backend: \"cuda\" precision: \"fp16\" }\n"),
+              On(&api));
+  EXPECT_EQ(ExitCodeOf(outcome.status), kUnsupported);
+  EXPECT_THAT(std::string(outcome.status.message()),
+              AllOf(HasSubstr("variant half: "), HasSubstr("nodes have no CUDA kernel"), HasSubstr("(batch_norm)")));
 }
 
 TEST(Cuda, TooLittleMemoryIsAResourceLimit) {

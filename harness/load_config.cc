@@ -207,6 +207,9 @@ absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file)
       return error(field + ".backend", absl::StrCat("\"", variant.backend(), "\""),
                    absl::StrCat("cpu, reference or cuda", DidYouMean(variant.backend(), backends)));
     }
+    if (!variant.precision().empty() && variant.precision() != "fp16") {
+      return error(field + ".precision", absl::StrCat("\"", variant.precision(), "\""), "fp16, or none");
+    }
   }
   const auto& benchmark = config.benchmark();
   for (int batch : benchmark.batches()) RETURN_IF_ERROR(at_least("benchmark.batches", batch, 1));

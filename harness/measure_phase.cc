@@ -94,10 +94,11 @@ bool Session::uses(absl::string_view backend) const {
 }
 
 // --backend=cuda means every variant, but FP32 has CUDA kernels only where cuDNN is, and not for every operator: there
-// the baseline stays on the CPU.
+// the baseline stays on the CPU, unless it is to be FP16.
 absl::Status Session::PlaceBaseline() {
   if (variants_.size() < 2 || variants_[0].engine.backend != "cuda") return absl::OkStatus();
   Variant& baseline = variants_[0];
+  if (baseline.config->precision() == "fp16") return absl::OkStatus();
   const auto engine = MakeVariantEngine(baseline, 1, pool_.get());
   if (engine.ok() || !absl::IsUnimplemented(engine.status())) return engine.status();
   baseline.engine.backend = "cpu";

@@ -18,6 +18,7 @@
 #include "ir/base/status.h"
 #include "ir/text.h"
 #include "passes/core/pipeline.h"
+#include "runtime/half_precision.h"
 
 namespace fuselage::harness {
 namespace {
@@ -154,6 +155,10 @@ absl::Status Session::RunPasses() {
   });
   for (Variant& variant : variants_) {
     if (variant.config->after().empty()) variant.graph = graph_->Clone();
+    if (variant.config->precision() != "fp16" || request_.explain) continue;  // The CPU's kernels are explained.
+    auto half = runtime::HalfPrecision(*variant.graph);
+    if (!half.ok()) return Annotate(half.status(), absl::StrCat("variant ", variant.config->name()));
+    variant.graph = *std::move(half);
   }
   return absl::OkStatus();
 }

@@ -119,6 +119,10 @@ absl::Status Session::CheckVariants() {
     if (on_cuda && cuda_ == nullptr) continue;
     variant.engine.cuda = cuda_.get();
     if (!config.backend().empty()) variant.engine.backend = config.backend();
+    if (config.precision() == "fp16" && variant.engine.backend == "cpu") {
+      return UsageError(
+          absl::StrCat("variant ", config.name(), ": precision fp16 runs on cuda or reference, not on cpu"));
+    }
     if (!config.isa().empty()) {
       const auto isa = kernels::IsaFromName(config.isa());
       if (!isa.ok()) return UsageError(absl::StrCat("variant ", config.name(), ": ", isa.status().message()));

@@ -100,17 +100,31 @@ class FakeKernel final : public kernels::Kernel {
 
 void RegisterFakeKernels(const ir::OpRegistry& ops, int* launches, kernels::KernelRegistry& registry) {
   const std::map<std::string, LayoutRule> rules = {
-      {"int8.quantize", LayoutRule::kAnyInput}, {"int8.dequantize", LayoutRule::kAnyOutput},
-      {"int8.add", LayoutRule::kSame},          {"int8.relu", LayoutRule::kSame},
-      {"int8.linear", LayoutRule::kRowMajor},   {"clamp", LayoutRule::kRowMajor},
+      {"int8.quantize", LayoutRule::kAnyInput},
+      {"int8.dequantize", LayoutRule::kAnyOutput},
+      {"int8.add", LayoutRule::kSame},
+      {"int8.relu", LayoutRule::kSame},
+      {"int8.linear", LayoutRule::kRowMajor},
+      {"clamp", LayoutRule::kRowMajor},
+      {"to", LayoutRule::kSame},
+      {"conv2d", LayoutRule::kNhwc},
+      {"linear", LayoutRule::kRowMajor},
+      {"max_pool2d", LayoutRule::kNhwc},
+      {"global_avg_pool", LayoutRule::kNhwc},
   };
   for (const ir::OpSchema* op : ops.SortedByName()) {
     const auto rule = rules.find(op->name);
-    if (rule == rules.end() && !absl::StartsWith(op->name, "int8.")) continue;
-    registry.Register({op->name, "", rule == rules.end() ? LayoutRule::kNhwc : rule->second, false,
-                       [op, launches](const KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
-                         return std::make_unique<FakeKernel>(desc, *op, launches);
-                       }});
+    const bool int8 = absl::StartsWith(op->name, "int8.");
+    if (rule == rules.end() && !int8) continue;
+    const bool only_f16 = !int8 && op->name != "clamp";
+    registry.Register(
+        {op->name, "", rule == rules.end() ? LayoutRule::kNhwc : rule->second, false,
+         [op, launches, only_f16](const KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
+           if (only_f16 && desc.input(0).dtype != DType::kF16 && desc.output().dtype != DType::kF16) {
+             return absl::UnimplementedError("wanted f16");
+           }
+           return std::make_unique<FakeKernel>(desc, *op, launches);
+         }});
   }
 }
 

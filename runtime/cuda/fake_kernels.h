@@ -12,8 +12,8 @@
 
 namespace fuselage::runtime::cuda {
 
-// Of all int8 ops, and clamp. They count their launches, those that are captured included.
-// `ops` and `launches` must outlive the kernels.
+// Of all int8 ops, clamp, and in f16 alone to, conv2d, linear and pools. They count their launches, those that are
+// captured included. `ops` and `launches` must outlive the kernels.
 void RegisterFakeKernels(const ir::OpRegistry& ops, int* launches, kernels::KernelRegistry& registry);
 
 class FakeBackend final : public Backend {

@@ -21,11 +21,13 @@ absl::Status CheckDims(const Dims4& found, const Dims4& wanted) {
                                                  absl::StrJoin(wanted, ","), "]"));
 }
 
+int DataType(DType dtype) { return dtype == DType::kF16 ? kHalf : kFloat; }
+
 }  // namespace
 
-absl::StatusOr<Dims4> DimsOf(const TensorType& type) {
-  if (type.dtype != DType::kF32 || (type.rank() != 2 && type.rank() != 4)) {
-    return absl::UnimplementedError(absl::StrCat(ToString(type), ", wanted f32 of rank 2 or 4"));
+absl::StatusOr<Dims4> DimsOf(const TensorType& type, DType dtype) {
+  if (type.dtype != dtype || (type.rank() != 2 && type.rank() != 4)) {
+    return absl::UnimplementedError(absl::StrCat(ToString(type), ", wanted ", DTypeName(dtype), " of rank 2 or 4"));
   }
   if (type.num_elements() < 1 || type.num_elements() > std::numeric_limits<int32_t>::max()) {
     return absl::UnimplementedError(absl::StrCat(ToString(type), " has ", type.num_elements(), " elements"));
@@ -35,21 +37,21 @@ absl::StatusOr<Dims4> DimsOf(const TensorType& type) {
   return dims;
 }
 
-absl::StatusOr<Descriptor> TensorOf(const Library& library, const Dims4& d) {
+absl::StatusOr<Descriptor> TensorOf(const Library& library, DType dtype, const Dims4& d) {
   ASSIGN_OR_RETURN(Descriptor made, Made(library, library.CreateTensorDescriptor, library.DestroyTensorDescriptor));
-  RETURN_IF_ERROR(
-      library.Check(library.SetTensor4dDescriptor(made.get(), kNhwc, kFloat, d[0], d[1], d[2], d[3]), "tensor"));
+  RETURN_IF_ERROR(library.Check(
+      library.SetTensor4dDescriptor(made.get(), kNhwc, DataType(dtype), d[0], d[1], d[2], d[3]), "tensor"));
   return made;
 }
 
-absl::StatusOr<Descriptor> FilterOf(const Library& library, const Dims4& d) {
+absl::StatusOr<Descriptor> FilterOf(const Library& library, DType dtype, const Dims4& d) {
   ASSIGN_OR_RETURN(Descriptor made, Made(library, library.CreateFilterDescriptor, library.DestroyFilterDescriptor));
-  RETURN_IF_ERROR(
-      library.Check(library.SetFilter4dDescriptor(made.get(), kFloat, kNhwc, d[0], d[1], d[2], d[3]), "filter"));
+  RETURN_IF_ERROR(library.Check(
+      library.SetFilter4dDescriptor(made.get(), DataType(dtype), kNhwc, d[0], d[1], d[2], d[3]), "filter"));
   return made;
 }
 
-absl::StatusOr<Descriptor> ConvolutionOf(const Library& library, const Convolution& c) {
+absl::StatusOr<Descriptor> ConvolutionOf(const Library& library, DType dtype, const Convolution& c) {
   ASSIGN_OR_RETURN(Descriptor made,
                    Made(library, library.CreateConvolutionDescriptor, library.DestroyConvolutionDescriptor));
   RETURN_IF_ERROR(
@@ -57,7 +59,8 @@ absl::StatusOr<Descriptor> ConvolutionOf(const Library& library, const Convoluti
                                                        c.dilation_y, c.dilation_x, kCrossCorrelation, kFloat),
                     "convolution"));
   RETURN_IF_ERROR(library.Check(library.SetConvolutionGroupCount(made.get(), c.groups), "groups"));
-  RETURN_IF_ERROR(library.Check(library.SetConvolutionMathType(made.get(), kFmaMath), "math type"));
+  const int math = dtype == DType::kF16 ? kTensorOpMath : kFmaMath;
+  RETURN_IF_ERROR(library.Check(library.SetConvolutionMathType(made.get(), math), "math type"));
   return made;
 }
 

@@ -106,6 +106,13 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc, MakeCall 
   return std::make_unique<CudnnKernel>(desc, *library, handle, std::move(call));
 }
 
+// Of all operands: f32 or f16.
+absl::StatusOr<DType> ElementsOf(const KernelDesc& desc) {
+  const DType dtype = desc.input(0).dtype;
+  if (dtype == DType::kF32 || dtype == DType::kF16) return dtype;
+  return absl::UnimplementedError(absl::StrCat("cuDNN: input ", ToString(desc.input(0)), ", wanted f32 or f16"));
+}
+
 absl::StatusOr<int> ActivationMode(const KernelDesc& desc) {
   const std::string& activation = desc.GetString("activation");
   if (activation == "none") return kIdentity;
@@ -131,13 +138,14 @@ absl::StatusOr<std::array<int, 2>> Padding(const KernelDesc& desc) {
 }
 
 // [oc, ic, kh, kw] to [oc, kh, kw, ic]; of rank 2 they are the same.
+template <typename T>
 Tensor ToFilter(const Tensor& weight) {
   Tensor filter(weight.type());
   const int64_t ic = weight.dim(1), taps = weight.num_elements() / (weight.dim(0) * ic);
   for (int64_t oc = 0; oc < weight.dim(0); ++oc) {
     for (int64_t c = 0; c < ic; ++c) {
       for (int64_t tap = 0; tap < taps; ++tap) {
-        filter.data<float>()[(oc * taps + tap) * ic + c] = weight.data<float>()[(oc * ic + c) * taps + tap];
+        filter.data<T>()[(oc * taps + tap) * ic + c] = weight.data<T>()[(oc * ic + c) * taps + tap];
       }
     }
   }
@@ -149,11 +157,12 @@ absl::StatusOr<Call> ConvolutionCall(const Library& library, void* handle, const
                                      const Convolution& convolution) {
   const Tensor* weight = desc.ParameterOrNull("weight");
   if (weight == nullptr) return absl::InvalidArgumentError("no weight");
-  ASSIGN_OR_RETURN(const Dims4 x_dims, DimsOf(desc.input(0)));
-  ASSIGN_OR_RETURN(const Dims4 y_dims, DimsOf(desc.output()));
-  ASSIGN_OR_RETURN(const Dims4 w_dims, DimsOf(weight->type()));
+  ASSIGN_OR_RETURN(const DType dtype, ElementsOf(desc));
+  ASSIGN_OR_RETURN(const Dims4 x_dims, DimsOf(desc.input(0), dtype));
+  ASSIGN_OR_RETURN(const Dims4 y_dims, DimsOf(desc.output(), dtype));
+  ASSIGN_OR_RETURN(const Dims4 w_dims, DimsOf(weight->type(), dtype));
   ASSIGN_OR_RETURN(const int mode, ActivationMode(desc));
-  Tensor bias(DType::kF32, {y_dims[1]});  // cuDNN wants one.
+  Tensor bias(dtype, {y_dims[1]});  // cuDNN wants one.
   if (const Tensor* given = desc.ParameterOrNull("bias")) {
     if (given->type() != bias.type()) {
       return absl::UnimplementedError(
@@ -161,23 +170,23 @@ absl::StatusOr<Call> ConvolutionCall(const Library& library, void* handle, const
     }
     bias = *given;
   } else {
-    for (int64_t i = 0; i < bias.num_elements(); ++i) bias.data<float>()[i] = 0;
+    for (int64_t i = 0; i < bias.num_elements(); ++i) bias.Set(i, 0);
   }
 
   Call call;
   call.name = "cudnn conv";
-  ASSIGN_OR_RETURN(Descriptor x_made, TensorOf(library, x_dims));
-  ASSIGN_OR_RETURN(Descriptor y_made, TensorOf(library, y_dims));
-  ASSIGN_OR_RETURN(Descriptor bias_made, TensorOf(library, {1, y_dims[1], 1, 1}));
-  ASSIGN_OR_RETURN(Descriptor w_made, FilterOf(library, w_dims));
-  ASSIGN_OR_RETURN(Descriptor conv_made, ConvolutionOf(library, convolution));
+  ASSIGN_OR_RETURN(Descriptor x_made, TensorOf(library, dtype, x_dims));
+  ASSIGN_OR_RETURN(Descriptor y_made, TensorOf(library, dtype, y_dims));
+  ASSIGN_OR_RETURN(Descriptor bias_made, TensorOf(library, dtype, {1, y_dims[1], 1, 1}));
+  ASSIGN_OR_RETURN(Descriptor w_made, FilterOf(library, dtype, w_dims));
+  ASSIGN_OR_RETURN(Descriptor conv_made, ConvolutionOf(library, dtype, convolution));
   ASSIGN_OR_RETURN(Descriptor act_made, ActivationOf(library, mode));
   RETURN_IF_ERROR(CheckConvolution(library, conv_made.get(), x_made.get(), w_made.get(), y_dims));
   RETURN_IF_ERROR(
       library.Check(library.GetConvolutionForwardWorkspaceSize(handle, x_made.get(), w_made.get(), conv_made.get(),
                                                                y_made.get(), kImplicitPrecompGemm, &call.scratch_bytes),
                     "the convolution's workspace"));
-  const Tensor filter = ToFilter(*weight);
+  const Tensor filter = dtype == DType::kF16 ? ToFilter<Half>(*weight) : ToFilter<float>(*weight);
   ASSIGN_OR_RETURN(call.weight, DeviceBuffer::Upload(filter.raw_data(), filter.byte_size(), "weights"));
   ASSIGN_OR_RETURN(call.bias, DeviceBuffer::Upload(bias.raw_data(), bias.byte_size(), "bias"));
   call.macs = desc.output().num_elements() * weight->num_elements() / weight->dim(0);
@@ -211,9 +220,10 @@ absl::StatusOr<Call> Linear(const Library& library, void* handle, const KernelDe
 
 absl::StatusOr<Call> PoolingCall(const Library& library, const KernelDesc& desc, const Pooling& pooling,
                                  const Dims4& y_dims) {
-  ASSIGN_OR_RETURN(const Dims4 x_dims, DimsOf(desc.input(0)));
-  ASSIGN_OR_RETURN(Descriptor x_made, TensorOf(library, x_dims));
-  ASSIGN_OR_RETURN(Descriptor y_made, TensorOf(library, y_dims));
+  ASSIGN_OR_RETURN(const DType dtype, ElementsOf(desc));
+  ASSIGN_OR_RETURN(const Dims4 x_dims, DimsOf(desc.input(0), dtype));
+  ASSIGN_OR_RETURN(Descriptor x_made, TensorOf(library, dtype, x_dims));
+  ASSIGN_OR_RETURN(Descriptor y_made, TensorOf(library, dtype, y_dims));
   ASSIGN_OR_RETURN(Descriptor pool_made, PoolingOf(library, pooling));
   RETURN_IF_ERROR(CheckPooling(library, pool_made.get(), x_made.get(), y_dims));
   Call call;
@@ -232,21 +242,24 @@ absl::StatusOr<Call> MaxPool2d(const Library& library, void*, const KernelDesc& 
   const bool strided = !desc.GetInts("stride").empty();
   ASSIGN_OR_RETURN(const auto stride, Pair(desc, strided ? "stride" : "kernel_size", 1));
   if (dilation[0] != 1 || dilation[1] != 1) return absl::UnimplementedError("cuDNN: a dilated pool");
-  ASSIGN_OR_RETURN(const Dims4 y_dims, DimsOf(desc.output()));
+  ASSIGN_OR_RETURN(const DType dtype, ElementsOf(desc));
+  ASSIGN_OR_RETURN(const Dims4 y_dims, DimsOf(desc.output(), dtype));
   return PoolingCall(library, desc, {kPoolingMax, kernel[0], kernel[1], padding[0], padding[1], stride[0], stride[1]},
                      y_dims);
 }
 
 absl::StatusOr<Call> GlobalAveragePool(const Library& library, void*, const KernelDesc& desc) {
-  ASSIGN_OR_RETURN(const Dims4 x_dims, DimsOf(desc.input(0)));
+  ASSIGN_OR_RETURN(const DType dtype, ElementsOf(desc));
+  ASSIGN_OR_RETURN(const Dims4 x_dims, DimsOf(desc.input(0), dtype));
   // With or without its dimensions of size 1 the result lies the same in memory.
   return PoolingCall(library, desc, {kPoolingAverageExcludePadding, x_dims[2], x_dims[3], 0, 0, x_dims[2], x_dims[3]},
                      {x_dims[0], x_dims[1], 1, 1});
 }
 
 absl::StatusOr<Call> Relu(const Library& library, void*, const KernelDesc& desc) {
-  ASSIGN_OR_RETURN(const Dims4 dims, DimsOf(desc.output()));
-  ASSIGN_OR_RETURN(Descriptor made, TensorOf(library, dims));
+  ASSIGN_OR_RETURN(const DType dtype, ElementsOf(desc));
+  ASSIGN_OR_RETURN(const Dims4 dims, DimsOf(desc.output(), dtype));
+  ASSIGN_OR_RETURN(Descriptor made, TensorOf(library, dtype, dims));
   ASSIGN_OR_RETURN(Descriptor act_made, ActivationOf(library, kRelu));
   Call call;
   call.name = "cudnn relu";
@@ -262,8 +275,9 @@ absl::StatusOr<Call> Add(const Library& library, void*, const KernelDesc& desc) 
   if (desc.GetFloat("alpha") != 1.0 || mode != kIdentity || desc.input(0).shape != desc.input(1).shape) {
     return absl::UnimplementedError("cuDNN: an add with alpha, an activation, or operands of different shapes");
   }
-  ASSIGN_OR_RETURN(const Dims4 dims, DimsOf(desc.output()));
-  ASSIGN_OR_RETURN(Descriptor made, TensorOf(library, dims));
+  ASSIGN_OR_RETURN(const DType dtype, ElementsOf(desc));
+  ASSIGN_OR_RETURN(const Dims4 dims, DimsOf(desc.output(), dtype));
+  ASSIGN_OR_RETURN(Descriptor made, TensorOf(library, dtype, dims));
   void* op = nullptr;
   RETURN_IF_ERROR(library.Check(library.CreateOpTensorDescriptor(&op), "descriptor"));
   Call call;

@@ -1,11 +1,14 @@
 // Without a GPU: our declarations are those of cuDNN's header, the library has them all, and its descriptors take what
-// they are given. With one: results near those of the CPU's FP32 kernels.
+// they are given. With one: results near those of the CPU's FP32 kernels, in FP16 too.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 #ifdef FUSELAGE_NO_CUDA
 TEST(Cudnn, NeedsAToolkit) { GTEST_SKIP() << "no CUDA toolkit on this machine"; }
 #else
+#include <dlfcn.h>
+
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -48,8 +51,9 @@ struct Erase<R(A...)> {
   static_assert(std::is_same_v<Erase<decltype(cudnn##name)>::type, decltype(Library::name)>, "cudnn" #name);
 FUSELAGE_CUDNN_FUNCTIONS(FUSELAGE_CUDNN_SAME)
 
-static_assert(kNhwc == CUDNN_TENSOR_NHWC && kFloat == CUDNN_DATA_FLOAT);
-static_assert(kCrossCorrelation == CUDNN_CROSS_CORRELATION && kFmaMath == CUDNN_FMA_MATH);
+static_assert(kNhwc == CUDNN_TENSOR_NHWC && kFloat == CUDNN_DATA_FLOAT && kHalf == CUDNN_DATA_HALF);
+static_assert(kCrossCorrelation == CUDNN_CROSS_CORRELATION);
+static_assert(kFmaMath == CUDNN_FMA_MATH && kTensorOpMath == CUDNN_TENSOR_OP_MATH);
 static_assert(kImplicitPrecompGemm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM);
 static_assert(kRelu == CUDNN_ACTIVATION_RELU && kIdentity == CUDNN_ACTIVATION_IDENTITY);
 static_assert(kPropagateNan == CUDNN_PROPAGATE_NAN && kOpTensorAdd == CUDNN_OP_TENSOR_ADD);
@@ -66,38 +70,87 @@ const Library* LibraryOrSkip() {
   return nullptr;
 }
 
+// A function of the opened library that only tests call: the size or the math type that a descriptor has.
+template <typename T>
+T PropertyOf(void* descriptor, const char* function) {
+  T value = {};
+  for (const char* name : {"libcudnn.so.9", "libcudnn.so.8"}) {
+    void* handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
+    if (handle == nullptr) continue;
+    const auto get = reinterpret_cast<int (*)(void*, T*)>(dlsym(handle, function));
+    EXPECT_TRUE(get != nullptr && get(descriptor, &value) == 0) << function;
+    break;
+  }
+  return value;
+}
+
+TEST(Cudnn, DescriptorsHaveTheirElementType) {
+  const Library* library = LibraryOrSkip();
+  if (library == nullptr) return;
+  for (const DType dtype : {DType::kF32, DType::kF16}) {
+    const auto x = TensorOf(*library, dtype, {2, 16, 20, 30});
+    const auto w = FilterOf(*library, dtype, {8, 16, 3, 5});
+    const auto conv = ConvolutionOf(*library, dtype, Convolution());
+    ASSERT_TRUE(x.ok() && w.ok() && conv.ok()) << x.status() << w.status() << conv.status();
+    const size_t bytes = static_cast<size_t>(ByteSize(dtype));
+    EXPECT_EQ(PropertyOf<size_t>(x->get(), "cudnnGetTensorSizeInBytes"), 2 * 16 * 20 * 30 * bytes);
+    EXPECT_EQ(PropertyOf<size_t>(w->get(), "cudnnGetFilterSizeInBytes"), 8 * 16 * 3 * 5 * bytes);
+    EXPECT_EQ(PropertyOf<int>(conv->get(), "cudnnGetConvolutionMathType"),
+              dtype == DType::kF16 ? kTensorOpMath : kFmaMath);
+  }
+}
+
 TEST(Cudnn, DescriptorsGiveTheSizesThatWeExpect) {
   const Library* library = LibraryOrSkip();
   if (library == nullptr) return;
   EXPECT_GE(library->GetVersion(), 8000);
-  for (const Convolution& c :
-       {Convolution{3, 3, 2, 2}, Convolution{1, 0, 1, 3, 2, 1}, Convolution{0, 2, 1, 1, 1, 1, 4}}) {
+  for (int i = 0; i < 6; ++i) {
+    const DType dtype = i < 3 ? DType::kF32 : DType::kF16;
+    const Convolution c =
+        std::array{Convolution{3, 3, 2, 2}, Convolution{1, 0, 1, 3, 2, 1}, Convolution{0, 2, 1, 1, 1, 1, 4}}[i % 3];
     const int kernel_y = 3, kernel_x = 5;
     const auto size = [](int in, int pad, int kernel, int dilation, int stride) {
       return (in + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1;
     };
     const Dims4 wanted = {2, 8, size(20, c.pad_y, kernel_y, c.dilation_y, c.stride_y),
                           size(30, c.pad_x, kernel_x, c.dilation_x, c.stride_x)};
-    const auto x = TensorOf(*library, {2, 16, 20, 30});
-    const auto w = FilterOf(*library, {8, 16 / c.groups, kernel_y, kernel_x});
-    const auto conv = ConvolutionOf(*library, c);
+    const auto x = TensorOf(*library, dtype, {2, 16, 20, 30});
+    const auto w = FilterOf(*library, dtype, {8, 16 / c.groups, kernel_y, kernel_x});
+    const auto conv = ConvolutionOf(*library, dtype, c);
     ASSERT_TRUE(x.ok() && w.ok() && conv.ok()) << x.status() << w.status() << conv.status();
     EXPECT_TRUE(CheckConvolution(*library, conv->get(), x->get(), w->get(), wanted).ok());
     const auto wrong = CheckConvolution(*library, conv->get(), x->get(), w->get(), {2, 8, 1, 1});
     EXPECT_EQ(wrong.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(wrong.message()), HasSubstr("wanted [2,8,1,1]"));
   }
-  const auto x = TensorOf(*library, {2, 16, 112, 110});
-  const auto pool = PoolingOf(*library, {kPoolingMax, 3, 2, 1, 0, 2, 1});
-  ASSERT_TRUE(x.ok() && pool.ok());
-  EXPECT_TRUE(CheckPooling(*library, pool->get(), x->get(), {2, 16, 56, 109}).ok());
+  for (const DType dtype : {DType::kF32, DType::kF16}) {
+    const auto x = TensorOf(*library, dtype, {2, 16, 112, 110});
+    const auto pool = PoolingOf(*library, {kPoolingMax, 3, 2, 1, 0, 2, 1});
+    ASSERT_TRUE(x.ok() && pool.ok());
+    EXPECT_TRUE(CheckPooling(*library, pool->get(), x->get(), {2, 16, 56, 109}).ok());
+    EXPECT_EQ(TensorOf(*library, dtype, {1, -1, 1, 1}).status().code(), absl::StatusCode::kUnimplemented);
+  }
   EXPECT_TRUE(ActivationOf(*library, kRelu).ok());
-  EXPECT_EQ(TensorOf(*library, {1, -1, 1, 1}).status().code(), absl::StatusCode::kUnimplemented);
 }
 
-TensorType Floats(Shape shape) {
+TensorType Floats(Shape shape, DType dtype = DType::kF32) {
   const Layout layout = shape.size() == 4 ? Layout::kNhwc : Layout::kRowMajor;
-  return {DType::kF32, std::move(shape), std::nullopt, layout};
+  return {dtype, std::move(shape), std::nullopt, layout};
+}
+
+TEST(Cudnn, DimsAreThoseOfOneElementType) {
+  for (const DType dtype : {DType::kF32, DType::kF16}) {
+    const auto dims = DimsOf(Floats({2, 3, 4, 5}, dtype), dtype);
+    ASSERT_TRUE(dims.ok()) << dims.status();
+    EXPECT_EQ(*dims, (Dims4{2, 3, 4, 5}));
+    const auto rows = DimsOf(Floats({2, 3}, dtype), dtype);
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    EXPECT_EQ(*rows, (Dims4{2, 3, 1, 1}));
+    EXPECT_EQ(DimsOf(Floats({2, 3, 4}, dtype), dtype).status().code(), absl::StatusCode::kUnimplemented);
+  }
+  const auto mixed = DimsOf(Floats({2, 3}), DType::kF16);
+  EXPECT_EQ(mixed.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(mixed.status().message()), HasSubstr("f32[2,3], wanted f16 of rank 2 or 4"));
 }
 
 struct Case {
@@ -158,6 +211,57 @@ absl::StatusOr<Tensor> OnDevice(const kernels::Kernel& kernel, const std::vector
   return output;
 }
 
+// `cuda` on values of `dtype`, against `cpu` on the same values as f32.
+void ExpectNear(const Case& c, DType dtype, const kernels::KernelEntry& cpu, const kernels::KernelEntry& cuda) {
+  KernelDesc desc, wide;
+  desc.op = wide.op = c.op;
+  desc.attributes = wide.attributes = c.attributes;
+  wide.isa = kernels::BestIsa();
+  desc.outputs = {Floats(c.output, dtype)};
+  wide.outputs = {Floats(c.output)};
+  std::vector<Tensor> inputs, wide_inputs;
+  for (const Shape& shape : c.inputs) {
+    desc.inputs.emplace_back(Floats(shape, dtype));
+    wide.inputs.emplace_back(Floats(shape));
+    inputs.push_back(SeededTensor(Floats(shape, dtype), inputs.size() + 1));
+    wide_inputs.push_back(Cast(inputs.back(), DType::kF32));
+  }
+  const bool absent = desc.op == "conv2d" && c.inputs.size() == 1;
+  if (absent) {
+    desc.inputs.emplace_back();
+    wide.inputs.emplace_back();
+  }
+  Tensor weight, bias, wide_weight, wide_bias;
+  if (!c.weight.empty()) {
+    weight = SeededTensor({dtype, c.weight, std::nullopt, Layout::kRowMajor}, 3);
+    bias = SeededTensor(Floats({c.weight[0]}, dtype), 4);
+    wide_weight = Cast(weight, DType::kF32);
+    wide_bias = Cast(bias, DType::kF32);
+    desc.parameters = {{"weight", &weight}, {"bias", &bias}};
+    wide.parameters = {{"weight", &wide_weight}, {"bias", &wide_bias}};
+  }
+  const auto ours = cuda.create(desc);
+  const auto reference = cpu.create(wide);
+  ASSERT_TRUE(ours.ok() && reference.ok()) << c.op << ": " << ours.status() << reference.status();
+  const auto found = OnDevice(**ours, inputs, absent);
+  ASSERT_TRUE(found.ok()) << c.op << ": " << found.status();
+
+  std::vector<kernels::ConstBuffer> buffers;
+  for (const Tensor& input : wide_inputs) buffers.push_back({input.raw_data(), input.byte_size()});
+  if (absent) buffers.emplace_back();
+  Tensor wanted(wide.output()), scratch(DType::kU8, {(*reference)->scratch_bytes()});
+  kernels::Serial serial;
+  const kernels::Buffer outputs[] = {{wanted.raw_data(), wanted.byte_size()}};
+  ASSERT_TRUE((*reference)->Run(buffers, outputs, {&serial, {scratch.raw_data(), scratch.byte_size()}}).ok());
+  const Tensor wide_found = Cast(*found, DType::kF32);
+  double largest = 0, error = 0;
+  for (int64_t i = 0; i < wanted.num_elements(); ++i) {
+    largest = std::max(largest, std::abs(double{wanted.data<float>()[i]}));
+    error = std::max(error, std::abs(double{wanted.data<float>()[i]} - wide_found.data<float>()[i]));
+  }
+  EXPECT_LE(error, (dtype == DType::kF32 ? 1e-5 : 1e-3) * largest) << c.op << " in " << DTypeName(dtype);
+}
+
 TEST(Cudnn, IsNearTheCpu) {
   if (LibraryOrSkip() == nullptr) return;
   const auto device = cuda::CurrentDevice();
@@ -170,44 +274,8 @@ TEST(Cudnn, IsNearTheCpu) {
   kernels::KernelRegistry cpu, cuda;
   fp32::Register(cpu);
   RegisterCuda(cuda);
-  for (const Case& c : Cases()) {
-    KernelDesc desc;
-    desc.op = c.op;
-    desc.attributes = c.attributes;
-    desc.isa = kernels::BestIsa();
-    desc.outputs = {Floats(c.output)};
-    std::vector<Tensor> inputs;
-    for (const Shape& shape : c.inputs) {
-      desc.inputs.emplace_back(Floats(shape));
-      inputs.push_back(SeededTensor(Floats(shape), inputs.size() + 1));
-    }
-    const bool absent = desc.op == "conv2d" && c.inputs.size() == 1;
-    if (absent) desc.inputs.emplace_back();
-    Tensor weight, bias;
-    if (!c.weight.empty()) {
-      weight = SeededTensor({DType::kF32, c.weight, std::nullopt, Layout::kRowMajor}, 3);
-      bias = SeededTensor(Floats({c.weight[0]}), 4);
-      desc.parameters = {{"weight", &weight}, {"bias", &bias}};
-    }
-    const auto ours = cuda.FindOrNull(c.op)->create(desc);
-    const auto reference = cpu.FindOrNull(c.op)->create(desc);
-    ASSERT_TRUE(ours.ok() && reference.ok()) << c.op << ": " << ours.status() << reference.status();
-    const auto found = OnDevice(**ours, inputs, absent);
-    ASSERT_TRUE(found.ok()) << c.op << ": " << found.status();
-
-    std::vector<kernels::ConstBuffer> buffers;
-    for (const Tensor& input : inputs) buffers.push_back({input.raw_data(), input.byte_size()});
-    if (absent) buffers.emplace_back();
-    Tensor wanted(desc.output()), scratch(DType::kU8, {(*reference)->scratch_bytes()});
-    kernels::Serial serial;
-    const kernels::Buffer outputs[] = {{wanted.raw_data(), wanted.byte_size()}};
-    ASSERT_TRUE((*reference)->Run(buffers, outputs, {&serial, {scratch.raw_data(), scratch.byte_size()}}).ok());
-    double largest = 0, error = 0;
-    for (int64_t i = 0; i < wanted.num_elements(); ++i) {
-      largest = std::max(largest, std::abs(double{wanted.data<float>()[i]}));
-      error = std::max(error, std::abs(double{wanted.data<float>()[i]} - found->data<float>()[i]));
-    }
-    EXPECT_LE(error, 1e-5 * largest) << c.op;
+  for (const DType dtype : {DType::kF32, DType::kF16}) {
+    for (const Case& c : Cases()) ExpectNear(c, dtype, *cpu.FindOrNull(c.op), *cuda.FindOrNull(c.op));
   }
 }
 

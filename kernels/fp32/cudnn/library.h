@@ -62,7 +62,8 @@ struct Library {
 };
 
 // Values of cuDNN's enumerations.
-constexpr int kNhwc = 1, kFloat = 0, kCrossCorrelation = 1, kFmaMath = 3, kImplicitPrecompGemm = 1;
+constexpr int kNhwc = 1, kFloat = 0, kHalf = 2, kCrossCorrelation = 1, kImplicitPrecompGemm = 1;
+constexpr int kTensorOpMath = 1, kFmaMath = 3;
 constexpr int kRelu = 1, kIdentity = 5, kPropagateNan = 1, kOpTensorAdd = 0;
 constexpr int kPoolingMax = 0, kPoolingAverageExcludePadding = 2;
 

@@ -1,0 +1,20 @@
+// The network in FP16: what a float graph is compared with where a device has half-precision kernels.
+#ifndef FUSELAGE_RUNTIME_HALF_PRECISION_H_
+#define FUSELAGE_RUNTIME_HALF_PRECISION_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "ir/graph.h"
+
+namespace fuselage::runtime {
+
+// The same graph with each f32 value and parameter as f16, but for its inputs and outputs, which are cast:
+//   x -> conv(x; w)   =>   x -> to(x, f16) -> conv'(x; w as f16) -> to(f32)
+// Parameters are rounded half to even. Nodes keep their names and sources. Unimplemented: a graph with quantized
+// values.
+absl::StatusOr<std::unique_ptr<ir::Graph>> HalfPrecision(const ir::Graph& graph);
+
+}  // namespace fuselage::runtime
+
+#endif  // FUSELAGE_RUNTIME_HALF_PRECISION_H_
