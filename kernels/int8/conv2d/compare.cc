@@ -165,17 +165,7 @@ void ExpectRan(const std::map<std::string, int>& ran, int count) {
 }
 
 Case RandomCase(uint64_t seed) {
-  uint64_t state = seed * 0x9e3779b97f4a7c15u + 0x1234567;
-  const auto pick = [&](int count) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<int>((state >> 33) % count);
-  };
-  const DType codes[] = {DType::kU8, DType::kI8};
-  const auto zero_point = [&](DType dtype) {
-    const int lo = dtype == DType::kU8 ? 0 : -128;
-    const int choices[] = {lo, lo + 255, lo + 128, lo + 3};
-    return choices[pick(4)];
-  };
+  Picker pick(seed);
   Case c;
   c.batch = 1 + pick(6) / 4 + pick(6) / 5;
   c.groups = pick(4) == 0 ? 2 + pick(3) : 1;
@@ -204,22 +194,7 @@ Case RandomCase(uint64_t seed) {
     c.kernel_height = c.kernel_width = 3;
     c.stride_y = c.stride_x = c.dilation_y = c.dilation_x = 1;
   }
-  c.relu = pick(2) == 0;
-  c.per_channel = pick(4) != 0;
-  const DType biases[] = {DType::kF32, DType::kI32, DType::kBool};
-  c.bias = biases[pick(3)];
-  c.input_type = codes[pick(2)];
-  c.input_zero_point = zero_point(c.input_type);
-  c.output_type = pick(6) == 0 ? DType::kF32 : codes[pick(2)];
-  if (c.output_type != DType::kF32) {
-    c.output_zero_point = zero_point(c.output_type);
-    if (pick(3) == 0) {
-      c.residual_type = codes[pick(2)];
-      c.residual_zero_point = zero_point(*c.residual_type);
-    }
-  }
-  const Fill fills[] = {Fill::kRandom, Fill::kRandom, Fill::kRandom, Fill::kSaturated, Fill::kAlternating};
-  c.fill = fills[pick(5)];
+  PickOperands(pick, &c);
   c.threads = 1 + (pick(8) == 0 ? 1 + pick(2) : 0);
   return c;
 }

@@ -142,4 +142,29 @@ Case SquareCase(int in_channels, int size, int out_channels, int kernel, int str
   return c;
 }
 
+void PickOperands(Picker& pick, Case* c) {
+  const DType codes[] = {DType::kU8, DType::kI8};
+  const auto zero_point = [&](DType dtype) {
+    const int lo = dtype == DType::kU8 ? 0 : -128;
+    const int choices[] = {lo, lo + 255, lo + 128, lo + 3};
+    return choices[pick(4)];
+  };
+  c->relu = pick(2) == 0;
+  c->per_channel = pick(4) != 0;
+  const DType biases[] = {DType::kF32, DType::kI32, DType::kBool};
+  c->bias = biases[pick(3)];
+  c->input_type = codes[pick(2)];
+  c->input_zero_point = zero_point(c->input_type);
+  c->output_type = pick(6) == 0 ? DType::kF32 : codes[pick(2)];
+  if (c->output_type != DType::kF32) {
+    c->output_zero_point = zero_point(c->output_type);
+    if (pick(3) == 0) {
+      c->residual_type = codes[pick(2)];
+      c->residual_zero_point = zero_point(*c->residual_type);
+    }
+  }
+  const Fill fills[] = {Fill::kRandom, Fill::kRandom, Fill::kRandom, Fill::kSaturated, Fill::kAlternating};
+  c->fill = fills[pick(5)];
+}
+
 }  // namespace fuselage::int8::conv2d

@@ -50,6 +50,22 @@ struct Case {
 // Residual Learning for Image Recognition", CVPR 2016, table 1).
 Case SquareCase(int in_channels, int size, int out_channels, int kernel, int stride);
 
+// Reproducible choices.
+class Picker {
+ public:
+  explicit Picker(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x1234567) {}
+  int operator()(int count) {  // In [0, count).
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<int>((state_ >> 33) % count);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+// Everything but the sizes: element types, zero points, bias, residual, ReLU, what the codes are.
+void PickOperands(Picker& pick, Case* c);
+
 // A case with its data. Activations are dense NHWC, whatever the placements.
 struct Instance {
   Instance(const Case& c, uint64_t seed);

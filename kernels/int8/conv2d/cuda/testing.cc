@@ -63,18 +63,6 @@ std::vector<uint8_t> Pooled(const Case& c, const uint8_t* codes, const kernels::
 }
 
 // Multiplicative congruential: shapes only.
-class Picker {
- public:
-  explicit Picker(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x1234567) {}
-  int operator()(int count) {
-    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<int>((state_ >> 33) % count);
-  }
-
- private:
-  uint64_t state_;
-};
-
 }  // namespace
 
 kernels::KernelDesc PooledDesc(const Instance& instance, const kernels::PoolWindow& pool) {
@@ -156,12 +144,6 @@ std::vector<uint8_t> OnCpu(const Instance& instance, const kernels::PoolWindow* 
 
 Case RandomCase(uint64_t seed, int in_channels_multiple, bool groups) {
   Picker pick(seed);
-  const DType codes[] = {DType::kU8, DType::kI8};
-  const auto zero_point = [&](DType dtype) {
-    const int lo = dtype == DType::kU8 ? 0 : -128;
-    const int choices[] = {lo, lo + 255, lo + 128, lo + 3};
-    return choices[pick(4)];
-  };
   Case c;
   c.batch = 1 + pick(3);
   c.groups = groups ? 2 + pick(3) : 1;
@@ -183,22 +165,7 @@ Case RandomCase(uint64_t seed, int in_channels_multiple, bool groups) {
   c.left = pick(c.kernel_width + 1);
   c.bottom = std::max(pick(c.kernel_height + 1), c.dilation_y * (c.kernel_height - 1) + 1 - c.height - c.top);
   c.right = std::max(pick(c.kernel_width + 1), c.dilation_x * (c.kernel_width - 1) + 1 - c.width - c.left);
-  c.relu = pick(2) == 0;
-  c.per_channel = pick(4) != 0;
-  const DType biases[] = {DType::kF32, DType::kI32, DType::kBool};
-  c.bias = biases[pick(3)];
-  c.input_type = codes[pick(2)];
-  c.input_zero_point = zero_point(c.input_type);
-  c.output_type = pick(6) == 0 ? DType::kF32 : codes[pick(2)];
-  if (c.output_type != DType::kF32) {
-    c.output_zero_point = zero_point(c.output_type);
-    if (pick(3) == 0) {
-      c.residual_type = codes[pick(2)];
-      c.residual_zero_point = zero_point(*c.residual_type);
-    }
-  }
-  const Fill fills[] = {Fill::kRandom, Fill::kRandom, Fill::kRandom, Fill::kSaturated, Fill::kAlternating};
-  c.fill = fills[pick(5)];
+  PickOperands(pick, &c);
   FUSELAGE_CHECK(c.valid());
   return c;
 }
