@@ -244,10 +244,16 @@ bool Places(absl::Span<const Variant> variants, const KernelDesc& desc) {
 }
 
 Placement Wish(absl::Span<const Variant> variants, const KernelDesc& desc) {
-  const auto variant = WithProblem<const Variant*>(desc, [&](const Problem& problem) -> absl::StatusOr<const Variant*> {
-    return Choose(variants, Dense(problem), desc.isa);
+  // Spares whoever compiles for other instruction sets the sums over all weights.
+  const bool any = std::any_of(variants.begin(), variants.end(), [&](const Variant& variant) {
+    return variant.wish != nullptr && variant.isa <= desc.isa && CpuSupports(variant.isa);
   });
-  return variant.ok() && *variant != nullptr ? WishedPlacement(desc, **variant) : Placement();
+  if (!any) return Placement();
+  const auto wish = WithProblem<Placement>(desc, [&](const Problem& problem) -> absl::StatusOr<Placement> {
+    const Variant* variant = Choose(variants, Dense(problem), desc.isa);
+    return variant == nullptr || variant->wish == nullptr ? Placement() : variant->wish(problem);
+  });
+  return wish.ok() ? *wish : Placement();
 }
 
 }  // namespace
