@@ -31,6 +31,17 @@ absl::StatusOr<Call> PoolCall(const KernelDesc& desc, const Window& w, const Mem
   return call;
 }
 
+// Whether each window has a tap in the input: taps `dilation` apart may step over all of it.
+bool EveryWindowHasATap(int64_t input, int64_t output, int64_t kernel, int64_t stride, int64_t dilation,
+                        int64_t pad_begin) {
+  for (int64_t o = 0; dilation > 1 && o < output; ++o) {
+    const int64_t first = o * stride - pad_begin;
+    const int64_t outside = first < 0 ? (-first + dilation - 1) / dilation : 0;  // Taps in front of the input.
+    if (outside >= kernel || first + outside * dilation >= input) return false;
+  }
+  return true;
+}
+
 absl::StatusOr<Window> WindowOf(const KernelDesc& desc, bool max) {
   const int n = desc.input(0).rank() - 2;
   Window w;
@@ -62,6 +73,11 @@ absl::StatusOr<Window> WindowOf(const KernelDesc& desc, bool max) {
     w.pad_end[i] = std::max(w.pad_end[i], beyond);
     if (w.pad_begin[i] >= extent || w.pad_end[i] >= extent) {
       return absl::UnimplementedError("windows that lie in the padding alone");
+    }
+    // The largest of no values is -inf, for which oneDNN has the lowest float.
+    if (!EveryWindowHasATap(desc.input(0).shape[i + 2], desc.output().shape[i + 2], w.kernel[i], w.stride[i],
+                            w.dilation[i], w.pad_begin[i])) {
+      return absl::UnimplementedError("windows without a tap in the input");
     }
   }
   return w;

@@ -7,8 +7,9 @@
 // drops a window that would start in the end padding.
 // Attributes: kernel_size, stride (one value an axis), padding (begins, then ends; less than the window's extent),
 // dilation (max only), ceil_mode, count_include_pad (avg only).
-// max: padding never wins; a window without an element gives the lowest value. Floats, integers, and codes, whose
-//   per-tensor quantization parameters the result keeps.
+// max: padding never wins; a window without an element gives minus infinity (as in PyTorch; onnxruntime gives the lowest
+//   float), or the lowest integer or code. Floats, integers, and codes, whose per-tensor quantization parameters the
+//   result keeps.
 // avg: the mean of the elements inside, or, if count_include_pad, of those inside the padded input, padding being 0.
 //   A window without an element gives 0. Floats only.
 #ifndef FUSELAGE_IR_OPS_POOL_POOL_H_

@@ -45,6 +45,9 @@ TEST_F(PoolTest, MaxIgnoresPadding) {
   const Tensor x = Tensor::Of<float>({1, 1, 2}, {-5, -7});
   EXPECT_THAT(ops_.Run("max_pool1d", {x}, Pool({2}, {1}, {{"padding", Ints{1, 1}}})).values<float>(),
               ElementsAre(-5, -5, -7));
+  // Taps 3 apart step over an input of 2.
+  EXPECT_EQ(ops_.Run("max_pool1d", {x}, Pool({2}, {1}, {{"padding", Ints{1, 1}}, {"dilation", Ints{3}}})).At(0),
+            -std::numeric_limits<double>::infinity());
   const Tensor nan = Tensor::Of<float>({1, 1, 2}, {std::nanf(""), 1});
   EXPECT_TRUE(std::isnan(ops_.Run("max_pool1d", {nan}, Pool({2}, {1})).At(0)));
 }
