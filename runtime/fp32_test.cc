@@ -166,6 +166,13 @@ std::vector<Case> PoolCases() {
          attributes.insert({"dilation", Ints{2, 2}});
          return g.Call("max_pool2d", {g.Input({1, 4, 9, 9})}, attributes);
        }},
+      {"max_pool_steps_over_the_input",
+       [](GraphBuilder& g) {
+         AttributeMap attributes = PoolAttributes({2, 2}, {1, 1}, {1, 0, 1, 0});
+         attributes.insert({"dilation", Ints{3, 1}});
+         return g.Call("max_pool2d", {g.Input({1, 4, 2, 5})}, attributes);
+       },
+       "reference"},
       {"max_pool1d",
        [](GraphBuilder& g) {
          return g.Call("max_pool1d", {g.Input({2, 3, 15})}, PoolAttributes({3}, {2}, {1, 1}));
@@ -319,6 +326,11 @@ std::vector<Case> NormalizeCases() {
          return g.Call("batch_norm", {g.Input({4, 3}), nullptr, nullptr, g.Constant({3}),
                                       g.Constant(Tensor::Of<float>({3}, {0.5f, 1.0f, 2.0f}))});
        }},
+      {"batch_norm_of_the_batch",
+       [](GraphBuilder& g) {
+         return g.Call("batch_norm", {g.Input({4, 3})});
+       },
+       "reference"},
   };
 }
 

@@ -78,7 +78,8 @@ absl::StatusOr<Call> GemmCall(const KernelDesc& desc) {
   dnnl::matmul::desc description(a, b, dst);
   if (desc.has_input(2)) {
     const int64_t columns = desc.output().shape[1];
-    if (desc.input(2).num_elements() != columns || desc.input(2).shape.back() != columns) {
+    const Shape& c = desc.input(2).shape;  // A scalar is the one value of one column.
+    if (desc.input(2).num_elements() != columns || (!c.empty() && c.back() != columns)) {
       return absl::UnimplementedError(absl::StrCat("c is ", ToString(desc.input(2)), ", wanted one value per column"));
     }
     const MemoryDesc bias = RowMajor({1, columns});

@@ -33,13 +33,15 @@ absl::StatusOr<Tensor> ParameterOr(const KernelDesc& desc, absl::string_view nam
 
 absl::StatusOr<Call> BatchNormCall(const KernelDesc& desc) {
   const TensorType& input = desc.input(0);
-  if (desc.GetBool("training")) return absl::UnimplementedError("training");
+  if (desc.GetBool("training") || desc.ParameterOrNull("running_mean") == nullptr) {
+    return absl::UnimplementedError("statistics of the batch");
+  }
   if (input.rank() < 2) return absl::UnimplementedError(absl::StrCat("input ", ToString(input)));
   const int64_t channels = input.shape[1];
   ASSIGN_OR_RETURN(const Tensor scale, ParameterOr(desc, "weight", channels, 1.0f));
   ASSIGN_OR_RETURN(const Tensor shift, ParameterOr(desc, "bias", channels, 0.0f));
-  ASSIGN_OR_RETURN(const Tensor mean, ParameterOr(desc, "running_mean", channels, 0.0f));
-  ASSIGN_OR_RETURN(const Tensor variance, ParameterOr(desc, "running_var", channels, 1.0f));
+  ASSIGN_OR_RETURN(const Tensor mean, FloatParameter(desc, "running_mean"));
+  ASSIGN_OR_RETURN(const Tensor variance, FloatParameter(desc, "running_var"));
 
   const MemoryDesc both = DescOf(input);
   using BatchNorm = dnnl::batch_normalization_forward;

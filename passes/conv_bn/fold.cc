@@ -6,7 +6,11 @@ namespace fuselage::conv_bn {
 namespace {
 
 // Elements of the kernel: weights of one pair of output and input channel lie together.
-int64_t KernelSize(const Tensor& weight) { return weight.num_elements() / (weight.dim(0) * weight.dim(1)); }
+int64_t KernelSize(const Tensor& weight) {
+  int64_t size = 1;
+  for (int axis = 2; axis < weight.rank(); ++axis) size *= weight.dim(axis);
+  return size;
+}
 
 }  // namespace
 

@@ -87,7 +87,7 @@ absl::Status CheckRank4(const TensorType& type, absl::string_view what) {
   }
   for (const int64_t dim : type.shape) {
     if (dim < 1 || dim > std::numeric_limits<int32_t>::max() / 2) {
-      return absl::InvalidArgumentError(absl::StrCat(what, ": a dimension is out of range in ", ToString(type.shape)));
+      return absl::UnimplementedError(absl::StrCat(what, ": a dimension is out of range in ", ToString(type.shape)));
     }
   }
   return CheckedNumElements(type.shape).status();
