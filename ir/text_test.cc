@@ -99,6 +99,8 @@ TEST_F(TextTest, ErrorsNameThePlace) {
   }
   EXPECT_THAT(Parse("graph @g {", ops_), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("wanted '%'")));
   EXPECT_THAT(Parse("graph @g {\n}\n", ops_), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no output")));
+  EXPECT_THAT(Parse("graph @g {\n  output()\n}\n", ops_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("%output: has no operand, wanted at least one")));
 }
 
 TEST_F(TextTest, EveryTruncationIsAnErrorAndNotACrash) {

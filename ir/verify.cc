@@ -36,6 +36,7 @@ class Verifier {
     }
     if (previous != graph_.last_ || nodes_ != graph_.num_nodes_) return Broken("the list of nodes is broken");
     if (graph_.output_ == nullptr) return Broken(absl::StrCat("graph @", graph_.name_, " has no output"));
+    if (graph_.output_->num_operands() == 0) return Broken(*graph_.output_, "has no operand, wanted at least one");
     RETURN_IF_ERROR(VisitUnreached());
     return CheckTables();
   }
