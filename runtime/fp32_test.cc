@@ -371,6 +371,17 @@ TEST_P(Fp32Test, Pool) { Check(PoolCases()); }
 TEST_P(Fp32Test, Elementwise) { Check(ElementwiseCases()); }
 TEST_P(Fp32Test, Normalize) { Check(NormalizeCases()); }
 
+// libdnnl.so finds its OpenMP runtime in kernels/fp32/openmp.h, not in libgomp.so, whose threads would fight the pool's.
+TEST_P(Fp32Test, OnednnRunsOnThePool) {
+  ThreadPool pool(GetParam());
+  GraphBuilder builder(ops_);
+  const ir::Graph& graph = builder.Output({builder.Call("relu", {builder.Input({1 << 20})})});
+  ASSERT_OK_AND_ASSIGN(auto executable, Executable::Create(graph, kernels_, &pool));
+  const int64_t joins = pool.joins();
+  ASSERT_OK(RunOnce(*executable, SeededInputs(graph)).status());
+  EXPECT_EQ(pool.joins() - joins, GetParam() > 1 ? 1 : 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Threads, Fp32Test, ::testing::Values(1, 2));
 
 }  // namespace

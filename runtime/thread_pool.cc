@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Longer than the serial part between two joins and than one thread usually waits for another. Who waits longer gives
-// its core up: to other programs, to OpenMP's threads in FP32 steps, to a worker that has lost its own.
+// its core up: to other programs, to a worker that has lost its own.
 constexpr auto kSpin = std::chrono::microseconds(200);
 constexpr int kPausesPerClockRead = 16;
 

@@ -1,12 +1,11 @@
 #include "kernels/fp32/onednn.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/fp32/openmp.h"
 
 namespace fuselage::fp32 {
 namespace {
@@ -59,7 +58,7 @@ class OnednnKernel final : public Kernel {
 
   void Compute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
                const kernels::RunContext& context) const override {
-    omp_set_num_threads(threads_);
+    const OpenMpScope scope(*context.parallel, threads_);
     for (const Bound& bound : inputs_) SetHandle(bound.memory, inputs[bound.index].data);
     for (const Bound& bound : outputs_) SetHandle(bound.memory, outputs[bound.index].data);
     if (scratch_bytes() > 0) SetHandle(scratchpad_, context.scratch.data);
@@ -112,8 +111,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelDesc& desc,
     if (input.has_value()) RETURN_IF_ERROR(CheckFloat(*input));
   }
   for (const TensorType& output : desc.outputs) RETURN_IF_ERROR(CheckFloat(output));
-  // oneDNN plans for the number of threads at creation.
-  omp_set_num_threads(desc.threads);
+  // oneDNN plans for the number of threads at creation. What it runs then (Reordered) runs on this one.
+  kernels::Serial serial;
+  const OpenMpScope scope(serial, desc.threads);
   try {
     ASSIGN_OR_RETURN(const Call call, make());
     return std::make_unique<OnednnKernel>(desc, call);
@@ -187,6 +187,8 @@ dnnl::memory Reordered(const Tensor& values, const MemoryDesc& from, const Memor
   dnnl::memory source(from, CpuEngine(), const_cast<void*>(values.raw_data()));
   dnnl::memory target(to, CpuEngine());
   dnnl::stream stream(CpuEngine());
+  kernels::Serial serial;
+  const OpenMpScope scope(serial, 1);
   dnnl::reorder(source, target).execute(stream, source, target);
   stream.wait();
   return target;
