@@ -132,12 +132,17 @@ TEST_F(PeersTest, WorkersSayWhatIsWrong) {
   expect("1 1 network", "run 0\n", "found \"run 0\"");
 }
 
-// oneDNN rounds in another order, so a code may differ by one; on machines without VNNI its 16-bit sums also saturate.
+// oneDNN rounds in another order, so a code may differ by one. Without VNNI its 16-bit sums saturate, and how many do
+// is up to the network: nothing follows for the outputs.
 TEST_F(PeersTest, OnednnComputesTheSameNetwork) {
   const Outcome ours = Work("fuselage_worker", "3 1 best", "outputs\n");
   const Outcome theirs = Work("onednn_worker", "3 1 network", "outputs\n");
   ASSERT_THAT(ours.lines, SizeIs(2));
   ASSERT_THAT(theirs.lines, SizeIs(2));
+  const std::vector<std::string> ready = absl::StrSplit(theirs.lines[0], ' ');
+  for (const char* saturating : {"sse41", "avx", "avx2", "avx512_core"}) {
+    if (ready.back() == saturating) GTEST_SKIP() << "oneDNN's " << saturating << " kernels saturate 16-bit sums";
+  }
   const std::vector<double> wanted = Numbers(ours.lines[1]), found = Numbers(theirs.lines[1]);
   ASSERT_EQ(found.size(), wanted.size());
   double error = 0, signal = 0;
