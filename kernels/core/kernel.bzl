@@ -16,11 +16,13 @@ ISA_COPTS = {
     "amx": _AVX512_VNNI + ["-mamx-tile", "-mamx-int8"],
 }
 
+# Products of SIMDe's mullo wrap, as the instruction's do.
+EMULATE = ["-DFUSELAGE_EMULATE_AVX512", "-Wno-psabi", "-fwrapv"]
+
 # The emulated tiles' loops vectorize at -O3.
-_EMULATE = ["-DFUSELAGE_EMULATE_AVX512", "-Wno-psabi"]
 _EMULATED = {
-    "avx512_vnni": _EMULATE,
-    "amx": _EMULATE + ["-O3"],
+    "avx512_vnni": EMULATE,
+    "amx": EMULATE + ["-O3"],
 }
 
 def isa_library(name, isa, srcs, deps = [], copts = []):
