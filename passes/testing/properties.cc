@@ -9,6 +9,7 @@
 #include "interpreter/interpreter.h"
 #include "ir/text.h"
 #include "passes/core/pipeline.h"
+#include "passes/testing/rounding.h"
 
 namespace fuselage::testing {
 namespace {
@@ -23,12 +24,10 @@ std::vector<Tensor> SeededInputs(const ir::Graph& graph, uint64_t seed) {
 
 class InterpreterRunner : public passes::Runner {
  public:
-  explicit InterpreterRunner(int samples) : samples_(samples) {}
-
   absl::Status ForEachSample(
       const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
       const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) override {
-    for (int sample = 0; sample < samples_; ++sample) {
+    for (int sample = 0; sample < kSamples; ++sample) {
       absl::flat_hash_map<const ir::Node*, std::vector<Tensor>> found;
       for (const ir::Node* node : nodes) found[node];
       const auto keep = [&](const ir::Node& node, absl::Span<const Tensor> value) {
@@ -45,7 +44,7 @@ class InterpreterRunner : public passes::Runner {
   }
 
  private:
-  int samples_;
+  static constexpr int kSamples = 3;
 };
 
 struct Difference {
@@ -112,7 +111,7 @@ absl::StatusOr<std::vector<Tensor>> OutputsOnSeededInputs(const ir::Graph& graph
   return interpreter::Run(graph, SeededInputs(graph, seed));
 }
 
-std::unique_ptr<passes::Runner> SeededRunner(int samples) { return std::make_unique<InterpreterRunner>(samples); }
+std::unique_ptr<passes::Runner> SeededRunner() { return std::make_unique<InterpreterRunner>(); }
 
 absl::StatusOr<PassOutcome> CheckPass(const passes::Pass& pass, bool rounded, ir::Graph& graph) {
   const auto fails = [&pass](absl::string_view property, absl::string_view what) {
@@ -120,6 +119,8 @@ absl::StatusOr<PassOutcome> CheckPass(const passes::Pass& pass, bool rounded, ir
   };
   ASSIGN_OR_RETURN(const std::vector<Tensor> wanted, OutputsOnSeededInputs(graph));
   const std::string before = ir::Print(graph);
+  const std::unique_ptr<ir::Graph> original = graph.Clone();
+  passes::RemoveDeadNodes(*original);
   const Bounds bounds{pass.numeric_contract(), rounded, CoarsestStep(graph)};
 
   PassOutcome outcome;
@@ -139,9 +140,15 @@ absl::StatusOr<PassOutcome> CheckPass(const passes::Pass& pass, bool rounded, ir
     absl::Status status = CheckOutput(bounds, wanted[i], (*found)[i]);
     if (!status.ok()) return fails("the outputs differ", absl::StrCat("output ", i, " ", status.message()));
     if (bounds.contract.kind == NumericContract::kQuantizes) {
-      outcome.worst_snr_db =
-          std::min(outcome.worst_snr_db, passes::SnrDb(Dequantized(wanted[i]), Dequantized((*found)[i])));
+      const double snr_db = passes::SnrDb(Dequantized(wanted[i]), Dequantized((*found)[i]));
+      if (std::isfinite(snr_db)) outcome.worst_snr_db = std::min(outcome.worst_snr_db, snr_db);
     }
+  }
+
+  if (bounds.contract.kind == NumericContract::kQuantizes && outcome.applied > 0) {
+    InterpreterRunner samples;
+    absl::Status status = CheckRounding(*original, graph, samples);
+    if (!status.ok()) return fails("it does more than round", status.message());
   }
 
   const absl::StatusOr<bool> again = pass.Run(graph, remarks);

@@ -2,6 +2,7 @@
 #ifndef FUSELAGE_PASSES_TESTING_PROPERTIES_H_
 #define FUSELAGE_PASSES_TESTING_PROPERTIES_H_
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,12 +18,13 @@ namespace fuselage::testing {
 absl::StatusOr<std::vector<Tensor>> OutputsOnSeededInputs(const ir::Graph& graph, uint64_t seed = 1);
 
 // Calibration samples through the interpreter, the first of them the inputs above.
-std::unique_ptr<passes::Runner> SeededRunner(int samples);
+std::unique_ptr<passes::Runner> SeededRunner();
 
 struct PassOutcome {
   bool changed = false;
-  int applied = 0;              // Remarks.
-  double worst_snr_db = 1e300;  // Of the outputs against those before; only of a pass that quantizes.
+  int applied = 0;  // Remarks.
+  // Of the outputs against those before; only of a pass that quantizes, and of outputs that moved and have a range.
+  double worst_snr_db = std::numeric_limits<double>::infinity();
 };
 
 // Runs `pass` and checks:
@@ -32,7 +34,7 @@ struct PassOutcome {
 //     kTolerance  max |difference| <= tolerance * max(|output|, 0.01), of each output
 //     kOneCode    a root mean square difference of at most 1/32 of max |output| (30 dB, as the pipeline has it), or of
 //                 at most a step of the coarsest codes in the graph: where they are few, one is more than that
-//     kQuantizes  nothing: how much rounding costs is the graph's matter. Finite values stay finite.
+//     kQuantizes  what rounding may do (rounding.h), for a graph calibrated by SeededRunner. Finite values stay finite.
 // `rounded`: the graph rounds what arithmetic computes (it holds codes behind it), so that a difference within the
 // tolerance may flip a code; then kTolerance is checked as kOneCode is.
 // Internal says what does not hold: "<pass>: <what>: ...".

@@ -1,0 +1,147 @@
+#include "passes/testing/rounding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "ir/text.h"
+
+namespace fuselage::testing {
+namespace {
+
+constexpr int kSteps = 255;  // Between the smallest and the largest code.
+// Scales are floats: what 255 of them may differ by from the extent, and half a step from half a step.
+constexpr double kRounding = 256 * std::numeric_limits<float>::epsilon();
+
+struct Extent {
+  double min = 0, max = 0;  // Of all samples, and zero.
+  double size() const { return max - min; }
+};
+
+bool IsPair(const ir::Node& node) { return node.IsOp("dequantize") && node.operand(0)->IsOp("quantize"); }
+
+// `after` with the values and parameters of `before` in the place of their codes.
+absl::StatusOr<std::string> UndoneText(const ir::Graph& before, const ir::Graph& after) {
+  const std::unique_ptr<ir::Graph> graph = after.Clone();
+  for (ir::Node* node : graph->Snapshot()) {
+    if (IsPair(*node)) node->ReplaceAllUsesWith(node->operand(0)->operand(0));
+  }
+  for (const auto& [path, module] : graph->modules()) {
+    const ir::Module* old = before.FindModuleOrNull(path);
+    if (old == nullptr) continue;
+    for (const auto& [operand, name] : old->parameters) {
+      const ir::Parameter& parameter = *before.FindParameterOrNull(name);
+      if (graph->FindParameterOrNull(name) == nullptr) graph->AddParameter(name, parameter.tensor, parameter.seed);
+    }
+    RETURN_IF_ERROR(graph->UpdateModule(module.get(), module->op->name, module->attributes, old->parameters));
+  }
+  passes::RemoveDeadNodes(*graph);
+  return ir::Print(*graph);
+}
+
+void Widen(const Tensor& tensor, Extent& extent) {
+  for (const double value : ToDoubles(tensor)) {
+    extent.min = std::min(extent.min, value);
+    extent.max = std::max(extent.max, value);
+  }
+}
+
+// Of all float values, by name.
+absl::StatusOr<std::map<std::string, Extent>> Extents(const ir::Graph& graph, passes::Runner& samples) {
+  std::map<std::string, Extent> extents;
+  std::vector<const ir::Node*> computed;
+  for (const ir::Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (!node->type().is_tensor() || node->tensor_type().dtype != DType::kF32) continue;
+    if (node->kind() == ir::NodeKind::kGetAttr) {
+      Widen(*graph.FindParameterOrNull(node->target())->tensor, extents[node->name()]);
+    } else {
+      computed.push_back(node);
+    }
+  }
+  RETURN_IF_ERROR(samples.ForEachSample(graph, computed, [&](int, absl::Span<const Tensor* const> values) {
+    for (size_t i = 0; i < computed.size(); ++i) Widen(*values[i], extents[computed[i]->name()]);
+    return absl::OkStatus();
+  }));
+  return extents;
+}
+
+absl::Status CheckStep(const ir::Node& quantize, const std::map<std::string, Extent>& extents) {
+  const std::string& name = quantize.operand(0)->name();
+  const auto it = extents.find(name);
+  if (it == extents.end()) return absl::InternalError(absl::StrCat("%", name, " is rounded, and was no float before"));
+  const Extent& extent = it->second;
+  const TensorType& type = quantize.tensor_type();
+  const double step = type.quant->scale(), zero_point = type.quant->zero_point();
+  const IntegerRange codes = RangeOf(type.dtype);
+  const double low = (codes.min - zero_point - 0.5 - kRounding) * step;
+  const double high = (codes.max - zero_point + 0.5 + kRounding) * step;
+  if (extent.min < low || extent.max > high) {
+    return absl::InternalError(
+        absl::StrFormat("%%%s is in [%g, %g], and its codes hold [%g, %g]", name, extent.min, extent.max, low, high));
+  }
+  if (extent.size() == 0) return absl::OkStatus();  // Zeros are exact in any step.
+  const bool some = std::any_of(extents.begin(), extents.end(), [&](const auto& value) {
+    return std::fabs(value.second.size() - kSteps * step) <= kRounding * value.second.size();
+  });
+  if (some) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrFormat("%%%s is in [%g, %g], and %d steps of its codes are %g, which is the "
+                      "extent of no value",
+                      name, extent.min, extent.max, kSteps, kSteps * step));
+}
+
+absl::Status CheckWeight(const Tensor& weight, const Tensor& codes) {
+  const QuantParams& params = *codes.type().quant;
+  const int64_t channels = static_cast<int64_t>(params.scales.size());
+  const int64_t inner = channels == 0 ? 0 : weight.num_elements() / channels;
+  const Tensor values = Dequantized(codes);
+  for (int64_t c = 0; c < channels; ++c) {
+    const double step = params.scales[c];
+    double largest = 0, largest_code = 0;
+    for (int64_t i = c * inner; i < (c + 1) * inner; ++i) {
+      largest = std::max(largest, std::fabs(weight.At(i)));
+      largest_code = std::max(largest_code, std::fabs(codes.At(i)));
+      if (!(std::fabs(values.At(i) - weight.At(i)) <= (0.5 + kRounding) * step)) {
+        return absl::InternalError(absl::StrFormat("channel %d has a weight %g for %g, and a step of %g", c,
+                                                   values.At(i), weight.At(i), step));
+      }
+    }
+    if (largest > 0 && largest_code != RangeOf(codes.dtype()).max) {
+      return absl::InternalError(absl::StrFormat("the largest code of channel %d is %g", c, largest_code));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWeights(const ir::Graph& before, const ir::Graph& after) {
+  for (const auto& [path, module] : after.modules()) {
+    for (const auto& [operand, name] : module->parameters) {
+      const Tensor& now = *after.FindParameterOrNull(name)->tensor;
+      const Tensor& old = *before.FindParameterOrNull(before.FindModuleOrNull(path)->parameters.at(operand))->tensor;
+      if (now.SameBytes(old)) continue;
+      if (!now.type().quant.has_value()) return absl::InternalError(absl::StrCat("@", name, " holds no codes"));
+      RETURN_IF_ERROR(Annotate(CheckWeight(old, now), absl::StrCat("@", name)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckRounding(const ir::Graph& before, const ir::Graph& after, passes::Runner& samples) {
+  ASSIGN_OR_RETURN(const std::string undone, UndoneText(before, after));
+  if (undone != ir::Print(before)) return absl::InternalError(absl::StrCat("undone, the graph is another:\n", undone));
+  ASSIGN_OR_RETURN(const auto extents, Extents(before, samples));
+  for (const ir::Node* node = after.first(); node != nullptr; node = node->next()) {
+    if (node->IsOp("quantize")) RETURN_IF_ERROR(CheckStep(*node, extents));
+  }
+  return CheckWeights(before, after);
+}
+
+}  // namespace fuselage::testing

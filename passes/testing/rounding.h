@@ -1,0 +1,23 @@
+// What NumericContract::kQuantizes means of a graph, checked without a bound that somebody chose.
+#ifndef FUSELAGE_PASSES_TESTING_ROUNDING_H_
+#define FUSELAGE_PASSES_TESTING_ROUNDING_H_
+
+#include "absl/status/status.h"
+#include "ir/graph.h"
+#include "passes/core/pass.h"
+
+namespace fuselage::testing {
+
+// A pass turned `before`, a float graph without dead nodes, into `after`, calibrated on `samples`, with affine codes by
+// the samples' extremes. It rounded, and did nothing else:
+//   undone, the text is what it was: every dequantize(quantize(x)) is x, every module has its old parameters;
+//   x, on all samples, is within half a step of a code's value: nothing saturates;
+//   no step is coarser than it must be: 255 of them are the extent of some value of `before`, zero included;
+//   a weight is within half a step of its code's value, and the largest of each channel has the largest code.
+// So the float graph, with an error of at most half a step added to each of these, has the outputs of `after`: how far
+// they move is up to the graph. Internal says what does not hold, and where.
+absl::Status CheckRounding(const ir::Graph& before, const ir::Graph& after, passes::Runner& samples);
+
+}  // namespace fuselage::testing
+
+#endif  // FUSELAGE_PASSES_TESTING_ROUNDING_H_
