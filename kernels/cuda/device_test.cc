@@ -1,6 +1,7 @@
 // With a toolkit and without a device: errors that say what was asked for. With a device: bytes come back.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "third_party/cuda/testing/no_gpu.h"
 
 #if FUSELAGE_CUDA
 #include <vector>
@@ -20,8 +21,7 @@ TEST(DeviceTest, BuffersHoldBytesOrSayWhatWasAskedFor) {
   if (!device.ok()) {
     EXPECT_EQ(buffer.status().code(), absl::StatusCode::kUnavailable);
     EXPECT_THAT(buffer.status().message(), HasSubstr("4 bytes for a test"));
-    printf("SKIPPED: no CUDA device\n");
-    return;
+    FUSELAGE_NO_GPU("no CUDA device");
   }
   EXPECT_GE(device->sm, 50);
   std::vector<uint8_t> back(bytes.size());
@@ -39,5 +39,5 @@ TEST(DeviceTest, ErrorsHaveCodes) {
 }  // namespace
 }  // namespace fuselage::cuda
 #else
-TEST(DeviceTest, NeedsAToolkit) { GTEST_SKIP() << "no CUDA toolkit"; }
+TEST(DeviceTest, NeedsAToolkit) { FUSELAGE_NO_GPU("no CUDA toolkit on this machine"); }
 #endif

@@ -1,6 +1,5 @@
 // On a GPU: a lowered network gives the interpreter's bits, and reorders of all element sizes are right. Without one:
 // an error that says what is missing.
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -14,9 +13,10 @@
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/cuda/testing.h"
 #include "runtime/reorder.h"
+#include "third_party/cuda/testing/no_gpu.h"
 
 #ifdef FUSELAGE_NO_CUDA
-TEST(Backend, NeedsAToolkit) { GTEST_SKIP() << "no CUDA toolkit on this machine"; }
+TEST(BackendTest, NeedsAToolkit) { FUSELAGE_NO_GPU("no CUDA toolkit on this machine"); }
 #else
 namespace fuselage::runtime::cuda {
 namespace {
@@ -24,23 +24,25 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-// Null on a machine without a GPU, of which the error must then speak.
-std::unique_ptr<Backend> BackendOrSkip() {
-  auto backend = OpenBackend();
-  if (backend.ok()) return *std::move(backend);
-  EXPECT_EQ(backend.status().code(), absl::StatusCode::kFailedPrecondition) << backend.status();
-  EXPECT_THAT(std::string(backend.status().message()),
-              AnyOf(HasSubstr("no NVIDIA driver"), HasSubstr("no CUDA device"), HasSubstr("older than")));
-  const char* required = std::getenv("FUSELAGE_REQUIRE_GPU");
-  EXPECT_FALSE(required != nullptr && std::string(required) == "1") << backend.status();
-  printf("SKIPPED: no CUDA device (%s)\n", std::string(backend.status().message()).c_str());
-  return nullptr;
-}
+class BackendTest : public ::testing::Test {
+ protected:
+  // On a machine without a GPU the error must speak of it.
+  void SetUp() override {
+    auto backend = OpenBackend();
+    if (!backend.ok()) {
+      EXPECT_EQ(backend.status().code(), absl::StatusCode::kFailedPrecondition) << backend.status();
+      EXPECT_THAT(std::string(backend.status().message()),
+                  AnyOf(HasSubstr("no NVIDIA driver"), HasSubstr("no CUDA device"), HasSubstr("older than")));
+      FUSELAGE_NO_GPU("no CUDA device");
+    }
+    backend_ = *std::move(backend);
+  }
 
-TEST(Backend, TransposesOnTheDevice) {
-  const auto backend = BackendOrSkip();
-  if (backend == nullptr) return;
-  Device& device = backend->device();
+  std::unique_ptr<Backend> backend_;
+};
+
+TEST_F(BackendTest, TransposesOnTheDevice) {
+  Device& device = backend_->device();
   ASSERT_OK_AND_ASSIGN(const Handle stream, device.NewStream());
   kernels::Serial serial;
   for (int64_t element_bytes : {1, 2, 4, 8}) {
@@ -63,14 +65,12 @@ TEST(Backend, TransposesOnTheDevice) {
   }
 }
 
-TEST(Backend, RunsANetwork) {
-  const auto backend = BackendOrSkip();
-  if (backend == nullptr) return;
+TEST_F(BackendTest, RunsANetwork) {
   ir::OpRegistry ops;
   ops::RegisterAll(ops);
   GraphBuilder g(ops);
   const ir::Graph& graph = ResidualNetwork(g);
-  ASSERT_OK_AND_ASSIGN(const auto executable, CudaExecutable::Create(graph, backend->kernels(), &backend->device()));
+  ASSERT_OK_AND_ASSIGN(const auto executable, CudaExecutable::Create(graph, backend_->kernels(), &backend_->device()));
   for (uint64_t seed : {1, 2, 1}) ExpectMatchesInterpreter(graph, *executable, seed);
   EXPECT_GT(executable->device_seconds(), 0);
   executable->EnableProfile(true);

@@ -1,20 +1,16 @@
 #include "kernels/cuda/testing/testing.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 
 #include "kernels/core/testing/testing.h"
 #include "kernels/cuda/device_buffer.h"
+#include "third_party/cuda/testing/no_gpu.h"
 
 namespace fuselage::cuda {
 
 void CudaTest::SetUp() {
-  const absl::Status status = CurrentDevice().status();
-  if (status.ok()) return;
-  const char* required = std::getenv("FUSELAGE_REQUIRE_GPU");
-  ASSERT_FALSE(required != nullptr && std::string(required) == "1") << status;
-  GTEST_SKIP() << "SKIPPED: no CUDA device (" << status.message() << ")";
+  if (!CurrentDevice().ok()) FUSELAGE_NO_GPU("no CUDA device");
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateRegistered(RegisterFunction* f,

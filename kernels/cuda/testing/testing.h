@@ -15,7 +15,7 @@
 
 namespace fuselage::cuda {
 
-// Skips without a device, and says so; FUSELAGE_REQUIRE_GPU=1 makes that a failure.
+// Without a device: FUSELAGE_NO_GPU.
 class CudaTest : public ::testing::Test {
  protected:
   void SetUp() override;

@@ -2,15 +2,15 @@
 // they are given. With one: results near those of the CPU's FP32 kernels, in FP16 too.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "third_party/cuda/testing/no_gpu.h"
 
 #ifdef FUSELAGE_NO_CUDA
-TEST(Cudnn, NeedsAToolkit) { GTEST_SKIP() << "no CUDA toolkit on this machine"; }
+TEST(Cudnn, NeedsAToolkit) { FUSELAGE_NO_GPU("no CUDA toolkit on this machine"); }
 #else
 #include <dlfcn.h>
 
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -62,13 +62,20 @@ static_assert(kPoolingAverageExcludePadding == CUDNN_POOLING_AVERAGE_COUNT_EXCLU
 static_assert(CUDNN_STATUS_SUCCESS == 0);
 #endif
 
-const Library* LibraryOrSkip() {
-  const auto library = Library::Open();
-  if (library.ok()) return *library;
-  EXPECT_EQ(library.status().code(), absl::StatusCode::kUnimplemented) << library.status();
-  printf("SKIPPED: %s\n", std::string(library.status().message()).c_str());
-  return nullptr;
-}
+// Skips where cuDNN is not installed.
+class CudnnTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto library = Library::Open();
+    if (!library.ok()) {
+      EXPECT_EQ(library.status().code(), absl::StatusCode::kUnimplemented) << library.status();
+      GTEST_SKIP() << library.status().message();
+    }
+    library_ = *library;
+  }
+
+  const Library* library_ = nullptr;
+};
 
 // A function of the opened library that only tests call: the size or the math type that a descriptor has.
 template <typename T>
@@ -84,13 +91,11 @@ T PropertyOf(void* descriptor, const char* function) {
   return value;
 }
 
-TEST(Cudnn, DescriptorsHaveTheirElementType) {
-  const Library* library = LibraryOrSkip();
-  if (library == nullptr) return;
+TEST_F(CudnnTest, DescriptorsHaveTheirElementType) {
   for (const DType dtype : {DType::kF32, DType::kF16}) {
-    const auto x = TensorOf(*library, dtype, {2, 16, 20, 30});
-    const auto w = FilterOf(*library, dtype, {8, 16, 3, 5});
-    const auto conv = ConvolutionOf(*library, dtype, Convolution());
+    const auto x = TensorOf(*library_, dtype, {2, 16, 20, 30});
+    const auto w = FilterOf(*library_, dtype, {8, 16, 3, 5});
+    const auto conv = ConvolutionOf(*library_, dtype, Convolution());
     ASSERT_TRUE(x.ok() && w.ok() && conv.ok()) << x.status() << w.status() << conv.status();
     const size_t bytes = static_cast<size_t>(ByteSize(dtype));
     EXPECT_EQ(PropertyOf<size_t>(x->get(), "cudnnGetTensorSizeInBytes"), 2 * 16 * 20 * 30 * bytes);
@@ -100,10 +105,8 @@ TEST(Cudnn, DescriptorsHaveTheirElementType) {
   }
 }
 
-TEST(Cudnn, DescriptorsGiveTheSizesThatWeExpect) {
-  const Library* library = LibraryOrSkip();
-  if (library == nullptr) return;
-  EXPECT_GE(library->GetVersion(), 8000);
+TEST_F(CudnnTest, DescriptorsGiveTheSizesThatWeExpect) {
+  EXPECT_GE(library_->GetVersion(), 8000);
   for (int i = 0; i < 6; ++i) {
     const DType dtype = i < 3 ? DType::kF32 : DType::kF16;
     const Convolution c =
@@ -114,23 +117,23 @@ TEST(Cudnn, DescriptorsGiveTheSizesThatWeExpect) {
     };
     const Dims4 wanted = {2, 8, size(20, c.pad_y, kernel_y, c.dilation_y, c.stride_y),
                           size(30, c.pad_x, kernel_x, c.dilation_x, c.stride_x)};
-    const auto x = TensorOf(*library, dtype, {2, 16, 20, 30});
-    const auto w = FilterOf(*library, dtype, {8, 16 / c.groups, kernel_y, kernel_x});
-    const auto conv = ConvolutionOf(*library, dtype, c);
+    const auto x = TensorOf(*library_, dtype, {2, 16, 20, 30});
+    const auto w = FilterOf(*library_, dtype, {8, 16 / c.groups, kernel_y, kernel_x});
+    const auto conv = ConvolutionOf(*library_, dtype, c);
     ASSERT_TRUE(x.ok() && w.ok() && conv.ok()) << x.status() << w.status() << conv.status();
-    EXPECT_TRUE(CheckConvolution(*library, conv->get(), x->get(), w->get(), wanted).ok());
-    const auto wrong = CheckConvolution(*library, conv->get(), x->get(), w->get(), {2, 8, 1, 1});
+    EXPECT_TRUE(CheckConvolution(*library_, conv->get(), x->get(), w->get(), wanted).ok());
+    const auto wrong = CheckConvolution(*library_, conv->get(), x->get(), w->get(), {2, 8, 1, 1});
     EXPECT_EQ(wrong.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(wrong.message()), HasSubstr("wanted [2,8,1,1]"));
   }
   for (const DType dtype : {DType::kF32, DType::kF16}) {
-    const auto x = TensorOf(*library, dtype, {2, 16, 112, 110});
-    const auto pool = PoolingOf(*library, {kPoolingMax, 3, 2, 1, 0, 2, 1});
+    const auto x = TensorOf(*library_, dtype, {2, 16, 112, 110});
+    const auto pool = PoolingOf(*library_, {kPoolingMax, 3, 2, 1, 0, 2, 1});
     ASSERT_TRUE(x.ok() && pool.ok());
-    EXPECT_TRUE(CheckPooling(*library, pool->get(), x->get(), {2, 16, 56, 109}).ok());
-    EXPECT_EQ(TensorOf(*library, dtype, {1, -1, 1, 1}).status().code(), absl::StatusCode::kUnimplemented);
+    EXPECT_TRUE(CheckPooling(*library_, pool->get(), x->get(), {2, 16, 56, 109}).ok());
+    EXPECT_EQ(TensorOf(*library_, dtype, {1, -1, 1, 1}).status().code(), absl::StatusCode::kUnimplemented);
   }
-  EXPECT_TRUE(ActivationOf(*library, kRelu).ok());
+  EXPECT_TRUE(ActivationOf(*library_, kRelu).ok());
 }
 
 TensorType Floats(Shape shape, DType dtype = DType::kF32) {
@@ -262,15 +265,15 @@ void ExpectNear(const Case& c, DType dtype, const kernels::KernelEntry& cpu, con
   EXPECT_LE(error, (dtype == DType::kF32 ? 1e-5 : 1e-3) * largest) << c.op << " in " << DTypeName(dtype);
 }
 
-TEST(Cudnn, IsNearTheCpu) {
-  if (LibraryOrSkip() == nullptr) return;
-  const auto device = cuda::CurrentDevice();
-  if (!device.ok()) {
-    const char* required = std::getenv("FUSELAGE_REQUIRE_GPU");
-    EXPECT_FALSE(required != nullptr && std::string(required) == "1") << device.status();
-    printf("SKIPPED: no CUDA device\n");
-    return;
+class CudnnDeviceTest : public CudnnTest {
+ protected:
+  void SetUp() override {
+    if (!cuda::CurrentDevice().ok()) FUSELAGE_NO_GPU("no CUDA device");
+    CudnnTest::SetUp();
   }
+};
+
+TEST_F(CudnnDeviceTest, IsNearTheCpu) {
   kernels::KernelRegistry cpu, cuda;
   fp32::Register(cpu);
   RegisterCuda(cuda);
@@ -280,7 +283,7 @@ TEST(Cudnn, IsNearTheCpu) {
 }
 
 TEST(Cudnn, WhereItCannotRunThereIsNoKernel) {
-  if (cuda::CurrentDevice().ok()) return;
+  if (cuda::CurrentDevice().ok()) GTEST_SKIP() << "there is a CUDA device";
   kernels::KernelRegistry registry;
   RegisterCuda(registry);
   KernelDesc desc;

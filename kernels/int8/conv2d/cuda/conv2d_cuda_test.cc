@@ -1,8 +1,8 @@
 // On a device: every kernel against the CPU's, byte for byte. Without one: Create says so.
-#include <cstdlib>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "third_party/cuda/testing/no_gpu.h"
 
 #if FUSELAGE_CUDA
 #include "kernels/cuda/device.h"
@@ -16,15 +16,12 @@ using ::fuselage::cuda::CurrentDevice;
 using ::fuselage::cuda::DeviceBuffer;
 using ::fuselage::cuda::ToStatus;
 
-// False where there is no device, which FUSELAGE_REQUIRE_GPU=1 forbids.
-bool HaveDevice() {
-  const auto device = CurrentDevice();
-  if (device.ok()) return true;
-  const char* required = std::getenv("FUSELAGE_REQUIRE_GPU");
-  EXPECT_FALSE(required != nullptr && std::string(required) == "1") << device.status();
-  printf("SKIPPED: no CUDA device (%s)\n", std::string(device.status().message()).c_str());
-  return false;
-}
+class Conv2dCudaTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!CurrentDevice().ok()) FUSELAGE_NO_GPU("no CUDA device");
+  }
+};
 
 absl::StatusOr<std::vector<uint8_t>> OnDevice(const kernels::KernelDesc& desc, const Instance& instance,
                                               const PlanOptions& options) {
@@ -61,21 +58,19 @@ void ExpectEqualsCpu(const Case& c, uint64_t seed, const PlanOptions& options = 
   EXPECT_TRUE(*bytes == OnCpu(instance, pool)) << "differs: " << c.ToString();
 }
 
-TEST(Conv2dCudaTest, CreateSaysThatThereIsNoDevice) {
-  if (CurrentDevice().ok()) return;
+TEST(Conv2dCudaCreateTest, SaysThatThereIsNoDevice) {
+  if (CurrentDevice().ok()) GTEST_SKIP() << "there is a CUDA device";
   const auto kernel = Create(Instance(Case(), 1).Desc());
   EXPECT_EQ(kernel.status().code(), absl::StatusCode::kUnavailable) << kernel.status();
 }
 
-TEST(Conv2dCudaTest, ResNet18) {
-  if (!HaveDevice()) return;
+TEST_F(Conv2dCudaTest, ResNet18) {
   for (int batch : {1, 3, 16}) {
     for (const Case& c : ResNet18(batch)) ExpectEqualsCpu(c, batch);
   }
 }
 
-TEST(Conv2dCudaTest, EveryTileAndSplit) {
-  if (!HaveDevice()) return;
+TEST_F(Conv2dCudaTest, EveryTileAndSplit) {
   for (int i = 0; i < 400; ++i) {
     PlanOptions options;
     options.family = Family::kGemm;
@@ -84,8 +79,7 @@ TEST(Conv2dCudaTest, EveryTileAndSplit) {
   }
 }
 
-TEST(Conv2dCudaTest, RandomShapes) {
-  if (!HaveDevice()) return;
+TEST_F(Conv2dCudaTest, RandomShapes) {
   for (int i = 0; i < 400; ++i) {
     Case c = RandomCase(1000 + i, 1, /*groups=*/i % 4 == 0);
     if (i % 4 == 1) c.in_channels = 1 + i % 3;
@@ -94,20 +88,17 @@ TEST(Conv2dCudaTest, RandomShapes) {
   }
 }
 
-TEST(Conv2dCudaTest, Depthwise) {
-  if (!HaveDevice()) return;
+TEST_F(Conv2dCudaTest, Depthwise) {
   for (int i = 0; i < 200; ++i) ExpectEqualsCpu(RandomDepthwiseCase(6000 + i), i);
 }
 
-TEST(Conv2dCudaTest, TheDirectKernelIsAnOracle) {
-  if (!HaveDevice()) return;
+TEST_F(Conv2dCudaTest, TheDirectKernelIsAnOracle) {
   PlanOptions direct;
   direct.family = Family::kDirect;
   for (int i = 0; i < 100; ++i) ExpectEqualsCpu(RandomCase(2000 + i, 1, /*groups=*/i % 2 == 0), i, direct);
 }
 
-TEST(Conv2dCudaTest, Pools) {
-  if (!HaveDevice()) return;
+TEST_F(Conv2dCudaTest, Pools) {
   for (int batch : {1, 16}) {
     kernels::PoolWindow pool;
     for (auto& axis : pool.axes) axis = {112, 56, /*kernel=*/3, /*stride=*/2, /*dilation=*/1, 1, 1};
@@ -126,5 +117,5 @@ TEST(Conv2dCudaTest, Pools) {
 }  // namespace
 }  // namespace fuselage::int8::conv2d::cuda
 #else
-TEST(Conv2dCudaTest, NeedsAToolkit) { printf("SKIPPED: no CUDA toolkit\n"); }
+TEST(Conv2dCudaTest, NeedsAToolkit) { FUSELAGE_NO_GPU("no CUDA toolkit on this machine"); }
 #endif
