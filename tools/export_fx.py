@@ -21,6 +21,7 @@ What has no expression is an ExportError, which names the node, its target and t
 """
 
 import argparse
+import dis
 import importlib.util
 import inspect
 import math
@@ -29,6 +30,7 @@ import pathlib
 import re
 import struct
 import sys
+import unittest.mock
 
 import torch
 import torch.fx
@@ -196,12 +198,16 @@ class Call:
     """A call of one of our ops: operands are Values, numbers or None, in the op's order; parameters are tensors, by
     operand, of a module."""
 
+    unbound = None  # Of a split into slices of one, whose elements are without it: the axis.
+
     def __init__(self, op, operands, parameters=None, **attributes):
         self.op, self.operands, self.parameters, self.attributes = op, list(operands), parameters or {}, attributes
 
 
 class Value:
     """What a node of the exported graph is: a tensor, or a tuple of tensors."""
+
+    unbound = None  # As Call.unbound.
 
     def __init__(self, name, result, parameter=None, storage=None, version=0):
         self.name, self.parameter, self.storage, self.version = name, parameter, storage, version
@@ -622,12 +628,21 @@ def chunk(input, chunks, dim=0):
     return Call("split", [input], sizes=split_sizes(input.shape[dim], -(-input.shape[dim] // chunks)), dim=dim)
 
 
+@converts("torch.unbind", "unbind")
+def unbind(input, dim=0):
+    dim = axis_of(dim, len(input.shape))
+    call = Call("split", [input], sizes=[1] * input.shape[dim], dim=dim)
+    call.unbound = dim
+    return call
+
+
 @converts("operator.getitem")
 def getitem(input, index):
     """An element of a tuple; of a tensor, slices and ints: a slice, then a squeeze, then an unsqueeze."""
     if input.is_tuple:
         require(isinstance(index, int), "index", index, "an int")
-        return Call("getitem", [input], index=int(index))
+        element = Call("getitem", [input], index=int(index))
+        return element if input.unbound is None else [element, Call("squeeze", [input], dims=[input.unbound])]
     index = list(index) if isinstance(index, tuple) else [index]
     if any(item is Ellipsis for item in index):
         at = [item is Ellipsis for item in index].index(True)
@@ -881,12 +896,18 @@ class Exporter:
                 call.operands[0] = value
             last = i + 1 == len(calls)
             here = result if last else self.run_between(call)
+            if call.unbound is not None:
+                here = tuple(element.unsqueeze(call.unbound) for element in here)
             shares = in_place or (call.op in VIEWS and spelling not in ("clone", "torch.clone"))
             value = self.emit_call(node, spelling, call, here, call.operands[0] if shares else None)
+            value.unbound = call.unbound
         return value
 
     def run_between(self, call):
         """The result of a call that is not the last of its node: only its type matters."""
+        if call.op == "getitem":
+            dtype, shape = call.operands[0].elements[call.attributes["index"]]
+            return torch.empty(shape, dtype=dtype, device="meta")
         source = torch.empty(call.operands[0].shape, dtype=call.operands[0].dtype, device="meta")
         if call.op == "slice":
             steps = call.attributes["steps"] or [1] * len(call.attributes["axes"])
@@ -960,11 +981,21 @@ class Exporter:
         results = results if isinstance(results, (tuple, list)) else [results]
         values = [self.values.get(result) if isinstance(result, torch.fx.Node) else None for result in results]
         for result, value in zip(results, values):
-            if not isinstance(value, Value):
+            if not isinstance(value, Value) or value.unbound is not None:
                 raise ExportError(f"%output: result {result!r} is not supported; supported: a tensor, or a tuple or "
                                   "list of tensors")
             self.check_read(node, value)
         self.lines.append(f"output({', '.join('%' + value.name for value in values)})")
+
+
+def unpacked(proxy):
+    """torch.fx.Proxy.__iter__: `a, b = x.chunk(2)` while tracing. PyTorch 1.13's takes all instructions of the caller for
+    two bytes long, which those of Python 3.11 are not."""
+    frame = sys._getframe(1)
+    instruction = next(i for i in dis.get_instructions(frame.f_code) if i.offset == frame.f_lasti)
+    if instruction.opname == "UNPACK_SEQUENCE":
+        return (proxy[i] for i in range(instruction.argval))
+    return proxy.tracer.iter(proxy)
 
 
 def export(model, example_inputs, stem, name=None):
@@ -975,7 +1006,8 @@ def export(model, example_inputs, stem, name=None):
         graph_module = model
     else:
         try:
-            graph_module = torch.fx.symbolic_trace(model)
+            with unittest.mock.patch.object(torch.fx.Proxy, "__iter__", unpacked):
+                graph_module = torch.fx.symbolic_trace(model)
         except Exception as error:
             raise ExportError(f"{type(model).__name__}: torch.fx cannot trace it: {error}") from error
     exporter = Exporter(graph_module, example_inputs, name or stem.name)

@@ -97,6 +97,42 @@ class ExportTest(unittest.TestCase):
         self.assertIn("shape=[1, 8]", self.export(lambda m, x: x.view(1, 8)))
         self.assertIn("shape=[-1, 0]", self.export(lambda m, x: x.view(-1, x.size(1))))
 
+    def test_tuples_are_unpacked(self):
+        for forward in (lambda m, x: torch.chunk(x, 2), lambda m, x: x.chunk(2, dim=1), lambda m, x: x.split([3, 1], 1),
+                        lambda m, x: torch.split(x, 1)):
+
+            def both(m, x, forward=forward):
+                a, b = forward(m, x)
+                return a.relu(), b
+
+            text = self.export(both)
+            self.assertEqual(text.count("= call_function operator.getitem(%split, index="), 2, text)
+            self.assertIn("output(%relu, %getitem_1)", text)
+
+        def sizes(m, x):
+            rows, columns = x.shape
+            return x.view(columns, rows)
+
+        self.assertIn("%reshape: f32[4,2]", self.export(sizes))
+
+        def rest(m, x):
+            first, *others = torch.split(x, 1)
+            return first
+
+        self.assertIn("cannot be iterated", self.error(rest))
+
+    def test_unbind_is_a_split(self):
+
+        def forward(m, x):
+            a, b = torch.unbind(x)
+            return a + b, x.unbind(-1)[2]
+
+        text = self.export(forward)
+        self.assertIn("%split: (f32[1,4], f32[1,4]) = call_function split(%x, sizes=[1, 1])", text)
+        self.assertIn("%squeeze: f32[4] = call_function squeeze(%getitem, dims=[0])", text)
+        self.assertIn("split(%x, dim=1, sizes=[1, 1, 1, 1])", text)
+        self.assertIn("result", self.error(lambda m, x: torch.unbind(x)))
+
     def test_a_traced_graph_module(self):
         traced = torch.fx.symbolic_trace(Model(lambda m, x: torch.relu(x)))
         self.assertIn("%relu: f32[2,4] = call_function torch.relu(%x)", self.export(traced))
