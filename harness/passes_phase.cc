@@ -104,7 +104,7 @@ std::unique_ptr<passes::Runner> Session::MakeRunner() {
   options.images = calibration_samples();
   options.max_memory_bytes = request_.max_memory_bytes;
   options.progress = [this](int done) { progress_.Update(done, calibration_samples(), "calibration samples"); };
-  return std::make_unique<CalibrationRunner>(*calibration_samples_, kernels_, pool_.get(), options);
+  return std::make_unique<CalibrationRunner>(*calibration_samples_, pool_.get(), options);
 }
 
 void Session::RecordGraph(absl::string_view step, const ir::Graph& graph) {

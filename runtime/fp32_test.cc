@@ -11,6 +11,9 @@
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "kernels/fused_elementwise/fused_elementwise.h"
+#include "kernels/register_all_reproducible.h"
+#include "kernels/reproducible/emulated.h"
+#include "kernels/reproducible/reproducible.h"
 #include "runtime/executable.h"
 #include "runtime/testing.h"
 
@@ -383,6 +386,69 @@ TEST_P(Fp32Test, OnednnRunsOnThePool) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, Fp32Test, ::testing::Values(1, 2));
+
+// The kernels that calibration runs on: near the interpreter, and the bits of the scalar ones whatever the instruction
+// set and the threads.
+class ReproducibleTest : public ::testing::Test {
+ protected:
+  ReproducibleTest() {
+    ops::RegisterAll(ops_);
+    kernels::RegisterAllReproducible(kernels_);
+    fused_elementwise::Register(emulated_);
+    reproducible::RegisterWith(emulated_table_, emulated_);
+  }
+
+  Tensor Run(const ir::Graph& graph, const kernels::KernelRegistry& kernels, kernels::Isa isa, int threads,
+             const std::vector<Tensor>& inputs, const std::string& node) {
+    ThreadPool pool(threads);
+    ExecutableOptions options;
+    options.isa = isa;
+    absl::StatusOr<std::unique_ptr<Executable>> executable = Executable::Create(graph, kernels, &pool, options);
+    EXPECT_OK(executable);
+    on_reference_ = VariantOf(**executable, node) == "reference";
+    absl::StatusOr<std::vector<Tensor>> outputs = RunOnce(**executable, inputs);
+    EXPECT_OK(outputs);
+    return (*outputs)[0];
+  }
+
+  // `references`: how many of the cases have no kernel.
+  void Check(const std::vector<Case>& cases, int references = 0) {
+    using kernels::Isa;
+    for (const Case& c : cases) {
+      SCOPED_TRACE(c.name);
+      GraphBuilder builder(ops_);
+      Node* result = c.build(builder);
+      if (emulated_.FindOrNull(result->op()->name) == nullptr) continue;  // A kernel without variants.
+      const ir::Graph& graph = builder.Output({result});
+      const std::vector<Tensor> inputs = SeededInputs(graph);
+      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> wanted, interpreter::Run(graph, inputs));
+      const Tensor scalar = Run(graph, kernels_, Isa::kScalar, 1, inputs, result->name());
+      EXPECT_LE(RelativeError(scalar, wanted[0]), kTolerance);
+      references -= on_reference_;
+      const Tensor emulated = Run(graph, emulated_, Isa::kScalar, 1, inputs, result->name());
+      EXPECT_TRUE(emulated.SameBytes(scalar)) << "emulated avx512_vnni";
+      for (const Isa isa : {Isa::kAvx2, Isa::kAvx512Vnni}) {
+        if (!kernels::CpuSupports(isa)) continue;  // AVX-512 was emulated.
+        for (const int threads : {1, 3}) {
+          EXPECT_TRUE(Run(graph, kernels_, isa, threads, inputs, result->name()).SameBytes(scalar))
+              << kernels::IsaName(isa) << ", " << threads << " threads";
+        }
+      }
+    }
+    EXPECT_EQ(references, 0);
+  }
+
+  const std::vector<reproducible::Primitives> emulated_table_ = {reproducible::EmulatedAvx512()};
+  ir::OpRegistry ops_;
+  kernels::KernelRegistry kernels_, emulated_;
+  bool on_reference_ = false;  // The result's step, in the last run.
+};
+
+TEST_F(ReproducibleTest, Conv) { Check(ConvCases()); }
+TEST_F(ReproducibleTest, Linear) { Check(LinearCases()); }
+TEST_F(ReproducibleTest, Pool) { Check(PoolCases()); }
+TEST_F(ReproducibleTest, Elementwise) { Check(ElementwiseCases()); }
+TEST_F(ReproducibleTest, Normalize) { Check(NormalizeCases(), /*references=*/1); }  // Of the batch's statistics.
 
 }  // namespace
 }  // namespace fuselage::runtime

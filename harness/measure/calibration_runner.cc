@@ -5,7 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "harness/base/exit_code.h"
 #include "ir/base/status.h"
-#include "kernels/core/isa.h"
+#include "kernels/register_all_reproducible.h"
+#include "kernels/reproducible/reproducible.h"
 #include "runtime/executable.h"
 
 namespace fuselage::harness {
@@ -46,6 +47,11 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Tapped(const ir::Graph& graph, absl::
 
 }  // namespace
 
+CalibrationRunner::CalibrationRunner(const Samples& samples, runtime::ThreadPool* pool, CalibrationOptions options)
+    : samples_(samples), pool_(pool), options_(std::move(options)) {
+  kernels::RegisterAllReproducible(kernels_);
+}
+
 int CalibrationRunner::NumImages() const {
   return static_cast<int>(std::min<int64_t>(options_.images, samples_.size()));
 }
@@ -53,7 +59,21 @@ int CalibrationRunner::NumImages() const {
 std::string CalibrationRunner::DataKey() const {
   const std::string key = samples_.Key(NumImages());
   if (key.empty()) return "";  // Calibration will say why.
-  return absl::StrCat(NumImages(), " ", key, ", ", kernels::IsaName(kernels::BestIsa()));
+  return absl::StrCat(NumImages(), " ", key, ", arithmetic ", reproducible::kArithmeticVersion);
+}
+
+absl::StatusOr<std::unique_ptr<runtime::Executable>> CalibrationRunner::MakeExecutable(
+    const ir::Graph& graph, runtime::ThreadPool* pool) const {
+  runtime::ExecutableOptions options;
+  options.isa = options_.isa;
+  options.max_memory_bytes = options_.max_memory_bytes;
+  auto executable =
+      runtime::Executable::Create(graph, options_.kernels == nullptr ? kernels_ : *options_.kernels, pool, options);
+  // An op that runs, but not with the same bits everywhere.
+  if (absl::IsFailedPrecondition(executable.status())) {
+    return absl::UnimplementedError(absl::StrCat("calibration: ", executable.status().message()));
+  }
+  return executable;
 }
 
 absl::Status CalibrationRunner::ForEachSample(
@@ -66,11 +86,9 @@ absl::Status CalibrationRunner::ForEachSample(
   }
   std::vector<int> slots;
   ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> tapped, Tapped(graph, nodes, &slots));
-  runtime::ExecutableOptions executable_options;
-  executable_options.max_memory_bytes = options_.max_memory_bytes;
   std::vector<Lane> lanes(std::min({pool_->threads(), images, kMaxLanes}));
   for (Lane& lane : lanes) {
-    ASSIGN_OR_RETURN(lane.executable, runtime::Executable::Create(*tapped, kernels_, &lane.pool, executable_options));
+    ASSIGN_OR_RETURN(lane.executable, MakeExecutable(*tapped, &lane.pool));
     lane.input = Tensor(lane.executable->input_types()[0]);
     for (const TensorType& type : lane.executable->output_types()) lane.outputs.emplace_back(type);
     for (Tensor& output : lane.outputs) lane.output_pointers.push_back(&output);

@@ -1,13 +1,16 @@
-// Calibration: the pipeline's Runner, on the runtime's FP32 kernels.
+// Calibration: the pipeline's Runner, on float kernels that give the same bits on every machine.
 #ifndef FUSELAGE_HARNESS_MEASURE_CALIBRATION_RUNNER_H_
 #define FUSELAGE_HARNESS_MEASURE_CALIBRATION_RUNNER_H_
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "harness/measure/samples.h"
+#include "kernels/core/isa.h"
 #include "kernels/core/registry.h"
 #include "passes/core/pass.h"
+#include "runtime/executable.h"
 #include "runtime/thread_pool.h"
 
 namespace fuselage::harness {
@@ -15,30 +18,34 @@ namespace fuselage::harness {
 struct CalibrationOptions {
   int images = 0;  // The first ones of `samples`.
   int64_t max_memory_bytes = 0;
+  // The values depend on neither; tests compare them.
+  kernels::Isa isa = kernels::BestIsa();
+  const kernels::KernelRegistry* kernels = nullptr;  // Borrowed; null: RegisterAllReproducible's.
   std::function<void(int done)> progress;
 };
 
 // Each image runs alone on one thread, several images at once: the values do not depend on the number of threads.
-// Borrows everything.
+// Borrows samples and pool.
 class CalibrationRunner : public passes::Runner {
  public:
-  CalibrationRunner(const Samples& samples, const kernels::KernelRegistry& kernels, runtime::ThreadPool* pool,
-                    CalibrationOptions options)
-      : samples_(samples), kernels_(kernels), pool_(pool), options_(std::move(options)) {}
+  CalibrationRunner(const Samples& samples, runtime::ThreadPool* pool, CalibrationOptions options);
 
-  // A usage error where there are no calibration images.
+  // A usage error where there are no calibration images; Unimplemented where an op cannot run with the same bits
+  // everywhere.
   absl::Status ForEachSample(
       const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
       const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) override;
 
-  // "256 images, inputs f32[3,224,224], sha256 ..., avx512_vnni": FP32 kernels round differently on other CPUs.
+  // "256 images, inputs f32[3,224,224], sha256 ..., arithmetic 1"; the last is kernels/reproducible's version.
   std::string DataKey() const override;
 
  private:
   int NumImages() const;
+  absl::StatusOr<std::unique_ptr<runtime::Executable>> MakeExecutable(const ir::Graph& graph,
+                                                                      runtime::ThreadPool* pool) const;
 
   const Samples& samples_;
-  const kernels::KernelRegistry& kernels_;
+  kernels::KernelRegistry kernels_;
   runtime::ThreadPool* const pool_;
   const CalibrationOptions options_;
 };

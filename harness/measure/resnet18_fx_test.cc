@@ -92,7 +92,7 @@ class ResNet18FxTest : public ::testing::Test {
     const ImageSamples samples(*train_, *preprocessor_, &pool_);
     CalibrationOptions options;
     options.images = kImages;
-    CalibrationRunner runner(samples, kernels_, &pool_, options);
+    CalibrationRunner runner(samples, &pool_, options);
     passes::PassEnvironment environment;
     environment.runner = &runner;
     environment.kernels = &kernels_;

@@ -67,7 +67,7 @@ class ResNet18Test : public ::testing::Test {
     const ImageSamples samples(*train_, *preprocessor_, &pool);
     CalibrationOptions options;
     options.images = 2;
-    CalibrationRunner runner(samples, kernels_, &pool, options);
+    CalibrationRunner runner(samples, &pool, options);
     passes::PassEnvironment environment;
     environment.runner = &runner;
     environment.kernels = &kernels_;

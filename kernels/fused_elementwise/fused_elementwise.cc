@@ -186,13 +186,27 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
   return std::make_unique<FusedElementwise>(desc, std::move(steps));
 }
 
+// Every operator that has no kernel of its own for codes.
+constexpr const char* kOps[] = {"clamp", "div",     "gelu", "hardsigmoid", "hardswish", "leaky_relu",
+                                "mul",   "sigmoid", "silu", "sub",         "tanh"};
+
+void RegisterSingle(kernels::KernelRegistry& registry) {
+  const auto add = [&](const char* op) {
+    registry.Register({op, "", kernels::LayoutRule::kSame, /*float_output=*/false, Create});
+  };
+  for (const char* op : kOps) add(op);
+  add("add");
+  add("relu");
+}
+
 void Register(kernels::KernelRegistry& registry) {
   using kernels::LayoutRule;
   registry.Register({"fused_elementwise", "", LayoutRule::kSame, /*float_output=*/false, Create});
-  for (const char* op : {"clamp", "div", "fused_elementwise", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "mul",
-                         "sigmoid", "silu", "sub", "tanh"}) {
+  const auto add = [&](const char* op) {
     registry.Register({absl::StrCat("int8.", op), op, LayoutRule::kSame, /*float_output=*/false, Create});
-  }
+  };
+  for (const char* op : kOps) add(op);
+  add("fused_elementwise");
 }
 
 void scalar::Run(const Params& params, const void* const* inputs, void* y, float* scratch, int64_t n) {

@@ -108,6 +108,10 @@ class EntropyObserver : public HistogramObserver {
   QuantizeOptions::Activations activations_;
 };
 
+// The natural logarithm of a finite x > 0, within 2^-51 of the larger of 1 and its magnitude. Unlike the C library's it
+// is the same on every machine.
+double NaturalLog(double x);
+
 // With the defaults that the .proto states in place of what is unset.
 QuantizeOptions::Observer WithDefaults(QuantizeOptions::Observer options);
 

@@ -256,6 +256,13 @@ double DivergenceOf(const std::vector<float>& values, Range range, QuantizeOptio
   return divergence;
 }
 
+TEST(NaturalLogTest, IsNearTheCLibrarys) {
+  for (double x = 1e-320; x < 1e308; x *= 1.0371) {
+    ASSERT_LE(std::fabs(NaturalLog(x) - std::log(x)), 0x1p-51 * std::max(1.0, std::fabs(std::log(x)))) << x;
+  }
+  EXPECT_EQ(NaturalLog(1), 0);
+}
+
 TEST(EntropyObserverTest, NoMagnitudeIsBetter) {
   std::vector<float> relu = Spread(20000, LaplaceQuantile);
   for (float& value : relu) value = std::max(value, 0.0f);

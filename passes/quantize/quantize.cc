@@ -36,7 +36,7 @@ bool IsQuantizedOp(const Node& node) {
 }
 
 // Of what the observers compute; a new one makes the files of the cache old.
-constexpr int kCacheVersion = 1;
+constexpr int kCacheVersion = 2;
 
 // Shows every calibration sample to observers of `nodes`.
 absl::StatusOr<Calibration> ObserveSamples(const QuantizeOptions& options, const ir::Graph& graph,

@@ -1,0 +1,66 @@
+// Matrix products in blocks, for everything that is a sum of products: convolutions too, whose left factor is gathered
+// row by row from the image (im2col), one block at a time.
+#ifndef FUSELAGE_KERNELS_REPRODUCIBLE_PRODUCT_H_
+#define FUSELAGE_KERNELS_REPRODUCIBLE_PRODUCT_H_
+
+#include <vector>
+
+#include "kernels/core/kernel.h"
+#include "kernels/reproducible/primitives.h"
+
+namespace fuselage::reproducible {
+
+// A right factor [depth, columns] where it lies: element (k, j) at
+// (k / inner) * outer_stride + (k % inner) * inner_stride + j * column_stride.
+struct RightFactor {
+  const float* data = nullptr;
+  int64_t inner = 1, outer_stride = 0, inner_stride = 0, column_stride = 0;
+};
+
+// `count` products of equal shape: sums [rows, columns] = bias + left [rows, depth] * right [depth, columns].
+struct ProductShape {
+  int64_t count = 1, rows = 0, depth = 0, columns = 0;
+};
+
+// A kernel says where its factors come from and where the sums go.
+class ProductKernel : public kernels::Kernel {
+ protected:
+  ProductKernel(const kernels::KernelDesc& desc, const Primitives& primitives, const ProductShape& shape);
+
+  using Inputs = absl::Span<const kernels::ConstBuffer>;
+
+  // A piece of the left factor: elements [begin, end) of rows [row, row + rows). Row i goes to `to` + i * kRowStride.
+  struct LeftPiece {
+    int64_t product, row, rows, begin, end;
+  };
+  virtual void FillLeft(Inputs inputs, const LeftPiece& piece, float* to) const = 0;
+  // The right factor, where it is an operand; PackRight's otherwise.
+  virtual RightFactor Right(Inputs, int64_t /*product*/) const { return {}; }
+  // A value for each column that the sums begin with; null: 0.
+  virtual const float* Bias(int64_t /*product*/) const { return nullptr; }
+  // Finishes elements [begin, end) of a row of the result.
+  virtual void Store(Inputs inputs, void* output, int64_t product, int64_t row, int64_t begin, int64_t end,
+                     const float* sums) const = 0;
+
+  // Packs constant right factors once: one for each product modulo their number.
+  void PackRight(const std::vector<RightFactor>& factors);
+
+ private:
+  struct Block;
+
+  void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
+               const kernels::RunContext& context) const final;
+  void ComputeBlock(const Block& block, Inputs inputs, void* output, float* scratch) const;
+  // Columns [first, first + columns) of rows [begin, end), panel by panel; the distance between panels.
+  int64_t Pack(const RightFactor& factor, int64_t first, int64_t columns, int64_t begin, int64_t end, float* to) const;
+
+  const Primitives& primitives_;
+  const ProductShape shape_;
+  const int64_t block_rows_, block_columns_;
+  int64_t thread_floats_ = 0;
+  std::vector<std::vector<float>> packed_;
+};
+
+}  // namespace fuselage::reproducible
+
+#endif  // FUSELAGE_KERNELS_REPRODUCIBLE_PRODUCT_H_

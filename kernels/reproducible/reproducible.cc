@@ -1,0 +1,35 @@
+#include "kernels/reproducible/reproducible.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/fused_elementwise/fused_elementwise.h"
+#include "kernels/reproducible/families.h"
+
+namespace fuselage::reproducible {
+
+kernels::KernelEntry WithoutReference(kernels::KernelEntry entry) {
+  entry.create = [create = std::move(entry.create)](const kernels::KernelDesc& desc) {
+    auto kernel = create(desc);
+    if (absl::IsUnimplemented(kernel.status()) && IsFloat(desc.output().dtype)) {
+      kernel = absl::FailedPreconditionError(absl::StrCat(kernel.status().message(), "; the reference evaluation of ",
+                                                          desc.op, " has other bits on other machines"));
+    }
+    return kernel;
+  };
+  return entry;
+}
+
+void RegisterWith(absl::Span<const Primitives> table, kernels::KernelRegistry& registry) {
+  RegisterConv(table, registry);
+  RegisterLinear(table, registry);
+  RegisterNormalize(table, registry);
+  RegisterPool(registry);
+  kernels::KernelRegistry elementwise;
+  fused_elementwise::RegisterSingle(elementwise);
+  for (const kernels::KernelEntry* entry : elementwise.Sorted()) registry.Register(WithoutReference(*entry));
+}
+
+void Register(kernels::KernelRegistry& registry) { RegisterWith(AllPrimitives(), registry); }
+
+}  // namespace fuselage::reproducible
