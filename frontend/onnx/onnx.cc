@@ -77,6 +77,7 @@ absl::Status AddInputs(const GraphProto& proto, const LoadOptions& options, ir::
       }
       ASSIGN_OR_RETURN(ir::Node * node, graph->AddPlaceholder(input.name(), it->second));
       values->Define(input.name(), {"", nullptr, node});
+      if (options.names != nullptr) options.names->inputs.push_back(input.name());
     } else if (const auto constant = options.constants.find(input.name()); constant != options.constants.end()) {
       ASSIGN_OR_RETURN(Value value, builder->ChargedConstant(input.name(), constant->second));
       values->Define(input.name(), std::move(value));
@@ -133,6 +134,7 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Import(const ModelProto& model, const
     absl::StatusOr<ir::Node*> node = builder.NodeOf(values.Get(output.name()));
     if (!node.ok()) return Annotate(node.status(), absl::StrCat("output ", Quote(output.name())));
     outputs.push_back(*node);
+    if (options.names != nullptr) options.names->outputs.push_back(output.name());
   }
   ASSIGN_OR_RETURN(ir::Node * output, graph->AddOutput(std::move(outputs)));
   static_cast<void>(output);

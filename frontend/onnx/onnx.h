@@ -24,6 +24,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "frontend/onnx/names.h"
 #include "ir/base/tensor.h"
 #include "ir/graph.h"
 #include "ir/op.h"
@@ -47,6 +48,8 @@ struct LoadOptions {
   bool allow_nonfinite = false;
   // Where not null, receives what the user should know though it is no error.
   std::vector<std::string>* warnings = nullptr;
+  // Where not null, receives the file's names.
+  Names* names = nullptr;
 };
 
 // `ops` must outlive the graph. External data is read from below the folder of `path`.

@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/model_builder.h"
+#include "ir/base/elementwise.h"
 #include "ir/base/status.h"
 
 namespace fuselage::onnx::writer {
@@ -19,7 +20,7 @@ namespace {
 
 constexpr int kOpset = 13;
 
-using Names = std::vector<std::string>;
+using Values = std::vector<std::string>;  // By their names.
 
 struct Operator {
   const char* op;
@@ -31,8 +32,8 @@ constexpr Operator kSame[] = {{"relu", "Relu"}, {"sigmoid", "Sigmoid"}, {"tanh",
 
 bool HasRelu(const ir::Node& node) { return node.attribute("activation").as_string() == "relu"; }
 
-absl::Status Declined(const ir::Node& node, absl::string_view why) {
-  return absl::UnimplementedError(absl::StrCat(node.op()->name, why, " has no operator in ONNX opset ", kOpset));
+absl::Status Declined(absl::string_view op, absl::string_view why) {
+  return absl::UnimplementedError(absl::StrCat(op, why, " has no operator in ONNX opset ", kOpset));
 }
 
 // What a quantize or dequantize call has as constants, in its attributes or in the type of its codes.
@@ -59,6 +60,7 @@ class Writer {
     for (const ir::Node* node = graph_.first(); node != nullptr; node = node->next()) {
       RETURN_IF_ERROR(Annotate(WriteNode(*node), absl::StrCat("%", node->name())));
     }
+    RenameInterface();
     return model_.Bytes();
   }
 
@@ -66,28 +68,31 @@ class Writer {
   absl::Status WriteNode(const ir::Node& node);
   absl::Status WriteCall(const ir::Node& node);
   void WriteOutputs(const ir::Node& node);
+  void RenameInterface();
 
-  void WriteConv(const ir::Node& node, const Names& in);
-  absl::Status WriteLinear(const ir::Node& node, const Names& in);
-  absl::Status WriteAdd(const ir::Node& node, const Names& in);
-  absl::Status WriteBatchNorm(const ir::Node& node, const Names& in);
-  void WritePool(const ir::Node& node, const std::string& op, const Names& in);
-  absl::Status WriteGlobalPool(const ir::Node& node, const Names& in);
-  absl::Status WriteFlatten(const ir::Node& node, const Names& in);
-  absl::Status WriteCodes(const ir::Node& node, const std::string& op, Names in);
+  void WriteConv(const ir::Node& node, const Values& in);
+  absl::Status WriteLinear(const ir::Node& node, const Values& in);
+  // Alone, or as a step of fused_elementwise.
+  absl::Status WriteElementwise(const ir::OpCall& call, const Values& in, const std::string& name);
+  absl::Status WriteSteps(const ir::Node& node, const Values& in);
+  absl::Status WriteBatchNorm(const ir::Node& node, const Values& in);
+  void WritePool(const ir::Node& node, const std::string& op, const Values& in);
+  absl::Status WriteGlobalPool(const ir::Node& node, const Values& in);
+  absl::Status WriteFlatten(const ir::Node& node, const Values& in);
+  absl::Status WriteCodes(const ir::Node& node, const std::string& op, Values in);
 
   // The operands in the schema's order, "" where one is absent.
-  Names Operands(const ir::Node& node);
+  Values Operands(const ir::Node& node);
   // A parameter as stored, and its real values where it is quantized.
   std::string Stored(const ir::Parameter& parameter);
   std::string Real(const ir::Parameter& parameter);
   // The bias of a layer of codes as int32 codes; empty where it stays as it is.
   std::string IntegerBias(const ir::Node& node);
   // An ONNX node with the name of its result; absent operands at the end are dropped.
-  ModelBuilder& Emit(const std::string& op, Names in, const std::string& result);
+  ModelBuilder& Emit(const std::string& op, Values in, const std::string& result);
   void Dequantize(const std::string& codes, const QuantParams& params, DType dtype, const std::string& result);
   // Initializers for scale and zero point.
-  Names Params(const std::string& name, const QuantParams& params, DType dtype);
+  Values Params(const std::string& name, const QuantParams& params, DType dtype);
   std::vector<Dim> Dims(const TensorType& type) const;
 
   const ir::Graph& graph_;
@@ -102,7 +107,7 @@ std::vector<Dim> Writer::Dims(const TensorType& type) const {
   return dims;
 }
 
-ModelBuilder& Writer::Emit(const std::string& op, Names in, const std::string& result) {
+ModelBuilder& Writer::Emit(const std::string& op, Values in, const std::string& result) {
   while (!in.empty() && in.back().empty()) in.pop_back();
   return model_.Node(op, std::move(in), {result}, result);
 }
@@ -130,7 +135,7 @@ std::string Writer::Real(const ir::Parameter& parameter) {
   return name;
 }
 
-Names Writer::Params(const std::string& name, const QuantParams& params, DType dtype) {
+Values Writer::Params(const std::string& name, const QuantParams& params, DType dtype) {
   const Shape shape = params.per_tensor() ? Shape{} : Shape{static_cast<int64_t>(params.scales.size())};
   Tensor zero_points(dtype, shape);
   for (int64_t i = 0; i < zero_points.num_elements(); ++i) zero_points.Set(i, params.zero_points[i]);
@@ -140,13 +145,13 @@ Names Writer::Params(const std::string& name, const QuantParams& params, DType d
 }
 
 void Writer::Dequantize(const std::string& codes, const QuantParams& params, DType dtype, const std::string& result) {
-  const Names names = Params(result, params, dtype);
+  const Values names = Params(result, params, dtype);
   Emit("DequantizeLinear", {codes, names[0], names[1]}, result);
   if (!params.per_tensor()) model_.Int("axis", params.axis);
 }
 
-Names Writer::Operands(const ir::Node& node) {
-  Names names;
+Values Writer::Operands(const ir::Node& node) {
+  Values names;
   int next = 0;
   const auto take = [&]() -> std::string {
     const ir::Node* operand = next < node.num_operands() ? node.operand(next) : nullptr;
@@ -195,7 +200,7 @@ std::string Writer::IntegerBias(const ir::Node& node) {
   return name;
 }
 
-void Writer::WriteConv(const ir::Node& node, const Names& in) {
+void Writer::WriteConv(const ir::Node& node, const Values& in) {
   const bool sum = in.size() > 3 && !in[3].empty(), relu = HasRelu(node);
   const Shape& weight = graph_.OperandTypes(node)[1]->tensor().shape;
   const std::string &name = node.name(), product = sum || relu ? name + ":conv" : name;
@@ -209,33 +214,84 @@ void Writer::WriteConv(const ir::Node& node, const Names& in) {
   if (relu) Emit("Relu", {sum ? name + ":sum" : product}, name);
 }
 
-absl::Status Writer::WriteLinear(const ir::Node& node, const Names& in) {
+absl::Status Writer::WriteLinear(const ir::Node& node, const Values& in) {
   const int rank = graph_.OperandTypes(node)[0]->tensor().rank();
-  if (rank != 2) return Declined(node, absl::StrCat(" of an input of rank ", rank));
+  if (rank != 2) return Declined(node.op()->name, absl::StrCat(" of an input of rank ", rank));
   const std::string &name = node.name(), product = HasRelu(node) ? name + ":gemm" : name;
   Emit("Gemm", in, product).Int("transB", 1);
   if (HasRelu(node)) Emit("Relu", {product}, name);
   return absl::OkStatus();
 }
 
-absl::Status Writer::WriteAdd(const ir::Node& node, const Names& in) {
-  if (node.attribute("alpha").as_float() != 1) return Declined(node, " with an alpha");
-  const std::string &name = node.name(), sum = HasRelu(node) ? name + ":sum" : name;
-  Emit("Add", in, sum);
-  if (HasRelu(node)) Emit("Relu", {sum}, name);
+absl::Status Writer::WriteElementwise(const ir::OpCall& call, const Values& in, const std::string& name) {
+  const std::string& op = call.schema().name;
+  const auto clip = [&](double min, double max) {
+    // An absent bound bounds nothing.
+    const auto bound = [&](const char* which, double value) {
+      if (std::isinf(value)) return std::string();
+      model_.Initializer(absl::StrCat(name, ":", which), Tensor::Scalar<float>(static_cast<float>(value)));
+      return absl::StrCat(name, ":", which);
+    };
+    Emit("Clip", {in[0], bound("min", min), bound("max", max)}, name);
+  };
+  const auto hard_sigmoid = [&](double alpha, double beta, const std::string& result) {
+    Emit("HardSigmoid", in, result).Float("alpha", static_cast<float>(alpha)).Float("beta", static_cast<float>(beta));
+  };
+  for (const Operator& same : kSame) {
+    if (op != same.op) continue;
+    Emit(same.onnx, in, name);
+    return absl::OkStatus();
+  }
+  if (op == "add") {
+    if (call.GetFloat("alpha") != 1) return Declined(op, " with an alpha");
+    const bool relu = call.GetString("activation") == "relu";
+    const std::string sum = relu ? name + ":sum" : name;
+    Emit("Add", in, sum);
+    if (relu) Emit("Relu", {sum}, name);
+  } else if (op == "clamp") {
+    clip(call.GetFloat("min"), call.GetFloat("max"));
+  } else if (op == "relu6") {
+    clip(0, 6);
+  } else if (op == "leaky_relu") {
+    Emit("LeakyRelu", in, name).Float("alpha", static_cast<float>(call.GetFloat("negative_slope")));
+  } else if (op == "hardsigmoid") {
+    hard_sigmoid(call.GetFloat("alpha"), call.GetFloat("beta"), name);
+  } else if (op == "hardswish") {
+    hard_sigmoid(1.0 / 6, 0.5, name + ":gate");
+    Emit("Mul", {in[0], name + ":gate"}, name);
+  } else if (op == "silu") {
+    Emit("Sigmoid", in, name + ":gate");
+    Emit("Mul", {in[0], name + ":gate"}, name);
+  } else {
+    return Declined(op, "");
+  }
   return absl::OkStatus();
 }
 
-absl::Status Writer::WriteBatchNorm(const ir::Node& node, const Names& in) {
-  if (node.attribute("training").as_bool()) return Declined(node, " in training");
+absl::Status Writer::WriteSteps(const ir::Node& node, const Values& in) {
+  ASSIGN_OR_RETURN(const std::vector<ElementwiseStep> steps,
+                   ParseElementwiseSteps(node.attribute("steps").as_strings(), node.num_operands()));
+  Values values = in;
+  for (const ElementwiseStep& step : steps) {
+    Values operands;
+    for (int operand : step.operands) operands.push_back(values[operand]);
+    values.push_back(&step == &steps.back() ? node.name() : absl::StrCat(node.name(), ":", values.size()));
+    RETURN_IF_ERROR(
+        WriteElementwise(ir::OpCall(*graph_.ops().FindOrNull(step.op), step.attributes), operands, values.back()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Writer::WriteBatchNorm(const ir::Node& node, const Values& in) {
+  if (node.attribute("training").as_bool()) return Declined(node.op()->name, " in training");
   if (in.size() != 5 || std::find(in.begin(), in.end(), "") != in.end()) {
-    return Declined(node, " without weight, bias, mean or variance");
+    return Declined(node.op()->name, " without weight, bias, mean or variance");
   }
   Emit("BatchNormalization", in, node.name()).Float("epsilon", static_cast<float>(node.attribute("eps").as_float()));
   return absl::OkStatus();
 }
 
-void Writer::WritePool(const ir::Node& node, const std::string& op, const Names& in) {
+void Writer::WritePool(const ir::Node& node, const std::string& op, const Values& in) {
   Emit(op, in, node.name())
       .Ints("kernel_shape", node.attribute("kernel_size").as_ints())
       .Ints("strides", node.attribute("stride").as_ints())
@@ -248,39 +304,39 @@ void Writer::WritePool(const ir::Node& node, const std::string& op, const Names&
   }
 }
 
-absl::Status Writer::WriteGlobalPool(const ir::Node& node, const Names& in) {
+absl::Status Writer::WriteGlobalPool(const ir::Node& node, const Values& in) {
   const Shape& shape = node.tensor_type().shape;
   if (std::any_of(shape.begin() + 2, shape.end(), [](int64_t size) { return size != 1; })) {
-    return Declined(node, absl::StrCat(" with the result ", ToString(shape)));
+    return Declined(node.op()->name, absl::StrCat(" with the result ", ToString(shape)));
   }
   Emit("GlobalAveragePool", in, node.name());
   return absl::OkStatus();
 }
 
-absl::Status Writer::WriteFlatten(const ir::Node& node, const Names& in) {
+absl::Status Writer::WriteFlatten(const ir::Node& node, const Values& in) {
   const int64_t start = node.attribute("start_dim").as_int(), end = node.attribute("end_dim").as_int();
   const int rank = node.operand(0)->tensor_type().rank();
   if (start != 1 || rank < 2 || (end != -1 && end != rank - 1)) {
-    return Declined(node, absl::StrCat(" of axes ", start, " to ", end));
+    return Declined(node.op()->name, absl::StrCat(" of axes ", start, " to ", end));
   }
   Emit("Flatten", in, node.name()).Int("axis", 1);
   return absl::OkStatus();
 }
 
-absl::Status Writer::WriteCodes(const ir::Node& node, const std::string& op, Names in) {
+absl::Status Writer::WriteCodes(const ir::Node& node, const std::string& op, Values in) {
   const DType dtype = (node.IsOp("quantize") ? &node : node.operand(0))->tensor_type().dtype;
   if (dtype != DType::kU8 && dtype != DType::kI8) {
-    return Declined(node, absl::StrCat(" with codes of type ", DTypeName(dtype)));
+    return Declined(node.op()->name, absl::StrCat(" with codes of type ", DTypeName(dtype)));
   }
   int64_t axis = node.attribute("axis").as_int();
   if (in.size() == 1 || in[1].empty()) {
     const std::optional<QuantParams> params = ConstantParams(node);
     if (!params.has_value()) return absl::InvalidArgumentError("found no scale, wanted one");
-    const Names names = Params(node.name(), *params, dtype);
+    const Values names = Params(node.name(), *params, dtype);
     in = {in[0], names[0], names[1]};
     axis = params->axis;
   } else if (dtype == DType::kI8 && (in.size() < 3 || in[2].empty())) {
-    return Declined(node, " to i8 without a zero point");
+    return Declined(node.op()->name, " to i8 without a zero point");
   }
   Emit(op, in, node.name());
   if (axis != QuantParams::kPerTensor) model_.Int("axis", axis);
@@ -288,22 +344,16 @@ absl::Status Writer::WriteCodes(const ir::Node& node, const std::string& op, Nam
 }
 
 absl::Status Writer::WriteCall(const ir::Node& node) {
-  if (!node.type().is_tensor()) return Declined(node, " with several results");
-  const Names in = Operands(node);
+  if (!node.type().is_tensor()) return Declined(node.op()->name, " with several results");
+  const Values in = Operands(node);
   const std::string& op = node.op()->name;
-  for (const Operator& same : kSame) {
-    if (op == same.op) {
-      Emit(same.onnx, in, node.name());
-      return absl::OkStatus();
-    }
-  }
   const auto any_of = [&](absl::string_view stem) {
     return op == absl::StrCat(stem, "1d") || op == absl::StrCat(stem, "2d") || op == absl::StrCat(stem, "3d");
   };
   if (op == "quantize") return WriteCodes(node, "QuantizeLinear", in);
   if (op == "dequantize") return WriteCodes(node, "DequantizeLinear", in);
   if (op == "linear") return WriteLinear(node, in);
-  if (op == "add") return WriteAdd(node, in);
+  if (op == "fused_elementwise") return WriteSteps(node, in);
   if (op == "batch_norm") return WriteBatchNorm(node, in);
   if (op == "flatten") return WriteFlatten(node, in);
   if (op == "global_avg_pool" || any_of("adaptive_avg_pool")) return WriteGlobalPool(node, in);
@@ -316,7 +366,7 @@ absl::Status Writer::WriteCall(const ir::Node& node) {
   } else if (op == "cat") {
     Emit("Concat", in, node.name()).Int("axis", node.attribute("dim").as_int());
   } else {
-    return Declined(node, "");
+    return WriteElementwise(ir::OpCall(*node.op(), node.attributes()), in, node.name());
   }
   return absl::OkStatus();
 }
@@ -333,6 +383,33 @@ void Writer::WriteOutputs(const ir::Node& node) {
       Emit("Identity", {parameter ? Stored(*graph_.FindParameterOrNull(value.target())) : value.name()}, name);
     }
     model_.Output(name, Dims(value.tensor_type()), value.tensor_type().dtype);
+  }
+}
+
+void Writer::RenameInterface() {
+  absl::flat_hash_map<std::string, std::string> renamed;
+  absl::flat_hash_set<std::string> taken;
+  const auto rename = [&](const auto& values, const Values& names) {
+    for (int i = 0; i < std::min<int>(values.size(), names.size()); ++i) {
+      renamed[values[i].name()] = names[i];
+      taken.insert(names[i]);
+    }
+  };
+  rename(model_.graph().input(), options_.names.inputs);
+  rename(model_.graph().output(), options_.names.outputs);
+  const auto apply = [&](std::string* name) {
+    if (const auto it = renamed.find(*name); it != renamed.end()) {
+      *name = it->second;
+    } else if (taken.contains(*name)) {
+      absl::StrAppend(name, ":value");  // A name with ':' is in no graph.
+    }
+  };
+  for (auto& input : *model_.graph().mutable_input()) apply(input.mutable_name());
+  for (auto& output : *model_.graph().mutable_output()) apply(output.mutable_name());
+  for (auto& initializer : *model_.graph().mutable_initializer()) apply(initializer.mutable_name());
+  for (auto& node : *model_.graph().mutable_node()) {
+    for (std::string& input : *node.mutable_input()) apply(&input);
+    for (std::string& output : *node.mutable_output()) apply(&output);
   }
 }
 

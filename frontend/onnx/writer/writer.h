@@ -2,6 +2,7 @@
 // (the "QDQ" form that other runtimes read): codes stay codes, i8 weights keep a scale for each channel.
 //
 //   conv2d(%x, %r; activation="relu") => Conv, Add, Relu
+//   fused_elementwise(%x, ...)        => an operator for each step
 //   a quantized parameter             => its codes, DequantizeLinear
 //
 // Declines (Unimplemented, naming node and op) what no single ONNX operator of opset 13 says, and graphs that are
@@ -12,6 +13,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "frontend/onnx/names.h"
 #include "ir/graph.h"
 
 namespace fuselage::onnx::writer {
@@ -22,9 +24,12 @@ struct WriteOptions {
   // How the bias of a conv or linear of codes is written. kInt32: as codes with the scale s_x*s_w[c], behind
   // DequantizeLinear, which onnxruntime wants before it runs the layer in integers; a bias that does not fit stays f32.
   enum class Bias { kFloat, kInt32 } bias = Bias::kFloat;
+  // What inputs and outputs are called, one for each and each once; empty: as their nodes.
+  Names names;
 };
 
-// The serialized model. Values keep the names of their nodes.
+// The serialized model. Values keep the names of their nodes, but for inputs and outputs, and what would share a name
+// with those.
 absl::StatusOr<std::string> Write(const ir::Graph& graph, const WriteOptions& options = {});
 
 }  // namespace fuselage::onnx::writer

@@ -145,12 +145,67 @@ TEST(Writer, ElementwiseAndCat) {
             "Mul Add Relu Sigmoid Sub Concat Identity Identity");
 }
 
+TEST(Writer, Activations) {
+  EXPECT_EQ(RoundTrip(R"(
+  %x: f32[2,40] = placeholder
+  %c: f32[2,40] = call_function clamp(%x, max=0.5, min=-0.25)
+  %u: f32[2,40] = call_function clamp(%x, max=0.5)
+  %r: f32[2,40] = call_function relu6(%x)
+  %l: f32[2,40] = call_function leaky_relu(%x, negative_slope=0.25)
+  %g: f32[2,40] = call_function hardsigmoid(%x, alpha=0.25)
+  %s: f32[2,40] = call_function silu(%x)
+  %h: f32[2,40] = call_function hardswish(%x)
+  output(%c, %u, %r, %l, %g, %s, %h)
+)",
+                      /*tolerance=*/1e-7),
+            "Clip Clip Clip LeakyRelu HardSigmoid Sigmoid Mul HardSigmoid Mul");
+}
+
+TEST(Writer, StepsOfAFusedChain) {
+  EXPECT_EQ(RoundTrip(R"ir(
+  %x: f32[2,40] = placeholder
+  %y: f32[2,1] = placeholder
+  %z: f32[2,40] = call_function fused_elementwise(%x, %y, steps=["add(0, 1)", "silu(2)", "mul(2, 3)", "clamp(4, max=1.5)"])
+  output(%z)
+)ir",
+                      /*tolerance=*/1e-6),
+            "Add Sigmoid Mul Mul Clip");
+}
+
+// A node that has the output's name gives it up.
+TEST(Writer, InputsAndOutputsHaveTheModelsNames) {
+  const std::unique_ptr<ir::Graph> graph = Graph(R"(
+  param @k: f32[4] = [1.0, 2.0, 3.0, 4.0]
+  %x: f32[2,4] = placeholder
+  %k: f32[4] = get_attr @k
+  %logits: f32[2,4] = call_function relu(%x)
+  %y: f32[2,4] = call_function mul(%logits, %k)
+  output(%y, %x, %y)
+)");
+  WriteOptions options;
+  options.names = {{"input:0"}, {"logits", "k", "again"}};
+  const auto bytes = Write(*graph, options);
+  ASSERT_OK(bytes);
+  Names names;
+  LoadOptions load;
+  load.names = &names;
+  const auto read = Parse(*bytes, "written.onnx", Ops(), load);
+  ASSERT_OK(read);
+  EXPECT_EQ(names.inputs, options.names.inputs);
+  EXPECT_EQ(names.outputs, options.names.outputs);
+  const std::vector<Tensor> wanted = OutputsOf(*graph), found = OutputsOf(**read);
+  ASSERT_EQ(found.size(), 3);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(found[i].SameBytes(wanted[i])) << i;
+}
+
 TEST(Writer, TheBatchIsASymbol) {
   WriteOptions options;
   options.batch = "N";
   const auto bytes = Write(*Graph(kQuantizedLayer), options);
   ASSERT_OK(bytes);
-  const auto graph = Parse(*bytes, "written.onnx", Ops(), {{{"x", {5, 2, 6, 5}}}});
+  LoadOptions load;
+  load.shapes["x"] = {5, 2, 6, 5};
+  const auto graph = Parse(*bytes, "written.onnx", Ops(), load);
   ASSERT_OK(graph);
   EXPECT_EQ((*graph)->output()->operand(0)->tensor_type().shape, (Shape{5, 3, 3, 5}));
 }
@@ -185,8 +240,7 @@ void ExpectDeclined(const std::string& body, const std::string& node, const std:
 }
 
 TEST(Writer, DeclinesWhatOnnxDoesNotSay) {
-  ExpectDeclined("%x: f32[2,4] = placeholder\n%y: f32[2,4] = call_function hardswish(%x)\noutput(%y)\n", "%y",
-                 "hardswish");
+  ExpectDeclined("%x: f32[2,4] = placeholder\n%y: f32[2,4] = call_function gelu(%x)\noutput(%y)\n", "%y", "gelu");
   ExpectDeclined("%x: f32[2,4] = placeholder\n%y: f32[2,4] = call_function add(%x, %x, alpha=2.0)\noutput(%y)\n", "%y",
                  "alpha");
   ExpectDeclined(
