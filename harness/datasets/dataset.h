@@ -1,4 +1,4 @@
-// Dataset: labelled u8 images, by index.
+// Dataset: u8 images, by index, with or without labels.
 #ifndef FUSELAGE_HARNESS_DATASETS_DATASET_H_
 #define FUSELAGE_HARNESS_DATASETS_DATASET_H_
 
@@ -22,9 +22,9 @@ class Dataset {
   virtual ~Dataset() = default;
 
   virtual int64_t size() const = 0;
-  virtual int num_classes() const = 0;
+  virtual int num_classes() const = 0;  // 0: the images have no labels.
 
-  // 0 <= i < size(). Labels are in [0, num_classes()).
+  // 0 <= i < size(). Labels are in [0, num_classes()); not to be asked for where there are none.
   virtual int label(int64_t i) const = 0;
   virtual absl::StatusOr<Image> image(int64_t i) const = 0;
 };

@@ -242,6 +242,52 @@ TEST(ImageFolderTest, LabelsByFolderName) {
   EXPECT_EQ(OpenImageFolder(folder + "/none").status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST(ImageFolderTest, ImagesWithoutLabelsAtAnyDepth) {
+  const std::string folder = Folder("unlabelled");
+  std::filesystem::create_directories(folder + "/a/b");
+  WritePlain(folder + "/top.jpg", JpegBytes(16, 8, 3));
+  WritePlain(folder + "/a/b/deep.PNG", PngBytes(4, 2, PNG_FORMAT_RGB));
+  WritePlain(folder + "/a/notes.txt", "not an image");
+  const auto opened = OpenImages(folder);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  ASSERT_EQ((*opened)->size(), 2);
+  EXPECT_EQ((*opened)->num_classes(), 0);
+  EXPECT_EQ((*opened)->image(0)->height + (*opened)->image(1)->height, 8 + 2);
+  EXPECT_THAT(std::string(OpenImages(Folder("empty")).status().message()), HasSubstr("has no images; want .jpg"));
+  EXPECT_EQ(OpenImages(folder + "/none").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(ImageFolderTest, LabelsFromAList) {
+  const std::string folder = Folder("list");
+  WritePlain(folder + "/a.jpg", JpegBytes(16, 8, 3));
+  WritePlain(folder + "/b c.png", PngBytes(4, 2, PNG_FORMAT_GRAY));
+  const auto open = [&](const std::string& text) {
+    WritePlain(folder + "/val.txt", text);
+    return OpenLabelledImages(folder + "/val.txt");
+  };
+  const auto opened = open("a.jpg 7\n\nb c.png\t999\r\n");
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  ASSERT_EQ((*opened)->size(), 2);
+  EXPECT_EQ((*opened)->num_classes(), 1000);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ((*opened)->label(i), (*opened)->image(i)->channels == 3 ? 7 : 999);
+
+  const auto error = [&](const std::string& text) { return std::string(open(text).status().message()); };
+  EXPECT_THAT(error("a.jpg 7\na.jpg\n"), HasSubstr("val.txt:2: found \"a.jpg\", wanted \"<path> <class>\""));
+  EXPECT_THAT(error("a.jpg -1\n"), HasSubstr("val.txt:1: found \"a.jpg -1\""));
+  EXPECT_THAT(error("a.jpg 1000000\n"), HasSubstr("from 0 to 999999"));
+  EXPECT_THAT(error("none.jpg 1\n"), AllOf(HasSubstr("val.txt:1: found no file "), HasSubstr("none.jpg")));
+  EXPECT_THAT(error("\n"), HasSubstr("val.txt: has no images"));
+  EXPECT_EQ(OpenLabelledImages(folder + "/none").status().code(), absl::StatusCode::kNotFound);
+}
+
+// ImageNet has PNG files named .JPEG.
+TEST(DecodeTest, TheBytesSayWhichKind) {
+  EXPECT_EQ(DecodeImage(JpegBytes(16, 8, 3), "x.png")->width, 16);
+  EXPECT_EQ(DecodeImage(PngBytes(4, 2, PNG_FORMAT_RGB), "x.jpg")->width, 4);
+  EXPECT_THAT(std::string(DecodeImage("GIF89a", "x.jpg").status().message()),
+              HasSubstr("x.jpg: found the first bytes"));
+}
+
 TEST(DecodeTest, JpegColoursAndGray) {
   const Image colour = *DecodeJpeg(JpegBytes(16, 8, 3), "c.jpg");
   EXPECT_EQ(colour.height, 8);
@@ -256,6 +302,13 @@ TEST(DecodeTest, PngIsExact) {
   const Image image = *DecodePng(PngBytes(4, 2, PNG_FORMAT_RGB), "a.png");
   EXPECT_EQ(image.channels, 3);
   for (int i = 0; i < 24; ++i) EXPECT_EQ(image.pixels[i], i);
+}
+
+TEST(DecodeTest, TransparencyLiesOnBlack) {
+  const Image image = *DecodePng(PngBytes(2, 1, PNG_FORMAT_RGBA), "a.png");
+  EXPECT_EQ(image.channels, 3);
+  EXPECT_EQ(image.pixels.size(), 6);
+  for (uint8_t value : image.pixels) EXPECT_LT(value, 2) << "an alpha of 3 and 7 of 255";
 }
 
 TEST(DecodeTest, DamageIsAnErrorThatNamesTheFile) {

@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "harness/datasets/image_folder.h"
 
@@ -67,6 +68,13 @@ bool FinishJpeg(jpeg_decompress_struct* info, JpegError* error, uint8_t* pixels)
 }
 
 }  // namespace
+
+absl::StatusOr<Image> DecodeImage(absl::string_view data, absl::string_view path) {
+  // ITU-T T.81: SOI, then the first byte of a marker. PNG 1.2, 3.1.
+  if (absl::StartsWith(data, "\xff\xd8\xff")) return DecodeJpeg(data, path);
+  if (absl::StartsWith(data, "\x89PNG\r\n\x1a\n")) return DecodePng(data, path);
+  return Invalid(path, "found the first bytes of no JPEG and no PNG file, wanted one of the two");
+}
 
 absl::StatusOr<Image> DecodeJpeg(absl::string_view data, absl::string_view path) {
   jpeg_decompress_struct info;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "harness/datasets/resample.h"
 #include "ir/base/check.h"
 #include "ir/base/status.h"
 
@@ -44,36 +45,16 @@ absl::Status Spread(std::vector<float>* values, int n, float fallback, absl::str
   return absl::OkStatus();
 }
 
-}  // namespace
+constexpr float kUnit = 255.0f;
 
-absl::StatusOr<Preprocessor> Preprocessor::Create(PreprocessOptions options) {
-  if (options.height <= 0 || options.width <= 0 || options.channels <= 0) {
-    return absl::InvalidArgumentError(absl::StrCat("preprocessing to ", options.channels, "x", options.height, "x",
-                                                   options.width, ", want positive sizes"));
-  }
-  RETURN_IF_ERROR(Spread(&options.mean, options.channels, 0.0f, "mean"));
-  RETURN_IF_ERROR(Spread(&options.std, options.channels, 1.0f, "std"));
-  for (float value : options.std) {
-    if (value <= 0) return absl::InvalidArgumentError(absl::StrCat("preprocessing.std is ", value, ", want > 0"));
-  }
-  return Preprocessor(std::move(options));
-}
-
-absl::Status Preprocessor::Run(const Image& image, absl::Span<float> out) const {
-  const int height = options_.height, width = options_.width;
+// The image's channels as planes of height x width values in [0, 1].
+void Resize(const Image& image, int height, int width, absl::Span<float> out) {
   const int64_t plane = int64_t{height} * width;
-  FUSELAGE_CHECK(static_cast<int64_t>(out.size()) == plane * options_.channels);
-  FUSELAGE_CHECK(static_cast<int64_t>(image.pixels.size()) == int64_t{image.height} * image.width * image.channels);
-  if (image.height <= 0 || image.width <= 0 || (image.channels != 1 && image.channels != options_.channels)) {
-    return absl::InvalidArgumentError(absl::StrCat("an image of ", image.height, "x", image.width, "x", image.channels,
-                                                   " (height, width, channels) does not fit a model with ",
-                                                   options_.channels, " input channels"));
-  }
   const std::vector<Tap> rows = Taps(image.height, height);
   const std::vector<Tap> columns = Taps(image.width, width);
 
   float unit[256];
-  for (int code = 0; code < 256; ++code) unit[code] = static_cast<float>(code) / 255.0f;
+  for (int code = 0; code < 256; ++code) unit[code] = static_cast<float>(code) / kUnit;
 
   // First along x, every source row once; then along y, whose inner loop is contiguous.
   std::vector<float> narrow(int64_t{image.height} * width);
@@ -96,6 +77,54 @@ absl::Status Preprocessor::Run(const Image& image, absl::Span<float> out) const 
       float* row = to + int64_t{y} * width;
       for (int x = 0; x < width; ++x) row[x] = tap.weight0 * a[x] + tap.weight1 * b[x];
     }
+  }
+}
+
+// The same of an image that has its size already.
+void Split(const Image& image, absl::Span<float> out) {
+  const int64_t plane = int64_t{image.height} * image.width;
+  for (int channel = 0; channel < image.channels; ++channel) {
+    const uint8_t* from = image.pixels.data() + channel;
+    float* to = out.data() + channel * plane;
+    for (int64_t i = 0; i < plane; ++i) to[i] = static_cast<float>(from[i * image.channels]) / kUnit;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Preprocessor> Preprocessor::Create(PreprocessOptions options) {
+  if (options.height <= 0 || options.width <= 0 || options.channels <= 0) {
+    return absl::InvalidArgumentError(absl::StrCat("preprocessing to ", options.channels, "x", options.height, "x",
+                                                   options.width, ", want positive sizes"));
+  }
+  const int larger = std::max(options.height, options.width);
+  if (options.shorter_side != 0 && options.shorter_side < larger) {
+    return absl::InvalidArgumentError(absl::StrCat("preprocessing.shorter_side is ", options.shorter_side,
+                                                   ", want at least ", larger, ": ", options.height, "x", options.width,
+                                                   " are cropped from it"));
+  }
+  RETURN_IF_ERROR(Spread(&options.mean, options.channels, 0.0f, "mean"));
+  RETURN_IF_ERROR(Spread(&options.std, options.channels, 1.0f, "std"));
+  for (float value : options.std) {
+    if (value <= 0) return absl::InvalidArgumentError(absl::StrCat("preprocessing.std is ", value, ", want > 0"));
+  }
+  return Preprocessor(std::move(options));
+}
+
+absl::Status Preprocessor::Run(const Image& image, absl::Span<float> out) const {
+  const int height = options_.height, width = options_.width;
+  const int64_t plane = int64_t{height} * width;
+  FUSELAGE_CHECK(static_cast<int64_t>(out.size()) == plane * options_.channels);
+  FUSELAGE_CHECK(static_cast<int64_t>(image.pixels.size()) == int64_t{image.height} * image.width * image.channels);
+  if (image.height <= 0 || image.width <= 0 || (image.channels != 1 && image.channels != options_.channels)) {
+    return absl::InvalidArgumentError(absl::StrCat("an image of ", image.height, "x", image.width, "x", image.channels,
+                                                   " (height, width, channels) does not fit a model with ",
+                                                   options_.channels, " input channels"));
+  }
+  if (options_.shorter_side > 0) {
+    Split(Resample(image, CenterOf(image, options_.shorter_side, height, width)), out);
+  } else {
+    Resize(image, height, width, out);
   }
   for (int channel = options_.channels - 1; channel >= 0; --channel) {
     // From the last to the first: a gray image's plane 0 is the source of all.

@@ -1,4 +1,4 @@
-// u8 images to the network's input: /255, bilinear resize, (x - mean) / std.
+// u8 images to the network's input: resize, /255, (x - mean) / std.
 #ifndef FUSELAGE_HARNESS_DATASETS_PREPROCESS_H_
 #define FUSELAGE_HARNESS_DATASETS_PREPROCESS_H_
 
@@ -13,6 +13,9 @@ namespace fuselage::datasets {
 struct PreprocessOptions {
   int height = 0, width = 0, channels = 0;  // Of the result.
   std::vector<float> mean, std;             // None (0 and 1), one for all channels, or one each.
+  // The shorter side is resized to so many pixels, at least the larger of height and width, and the centre is cropped
+  // (resample.h). 0: the image is resized to height x width.
+  int shorter_side = 0;
 };
 
 // Immutable: any thread may run it.
@@ -20,9 +23,10 @@ class Preprocessor {
  public:
   static absl::StatusOr<Preprocessor> Create(PreprocessOptions options);
 
-  // Writes channels x height x width floats. The resize samples at half-pixel centres, clamps at the edges and does not
-  // antialias: torch's interpolate(mode="bilinear", align_corners=False), in its order of float operations. A gray
-  // image is resized once and repeated over the channels; another number of channels than the result's is an error.
+  // Writes channels x height x width floats. Without a shorter_side the resize samples at half-pixel centres, clamps at
+  // the edges and does not antialias: torch's interpolate(mode="bilinear", align_corners=False), in its order of float
+  // operations. A gray image is resized once and repeated over the channels; another number of channels than the
+  // result's is an error.
   absl::Status Run(const Image& image, absl::Span<float> out) const;
 
   const PreprocessOptions& options() const { return options_; }

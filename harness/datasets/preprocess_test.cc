@@ -1,7 +1,11 @@
 #include "harness/datasets/preprocess.h"
 
+#include <fstream>
+#include <sstream>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "harness/datasets/resample.h"
 
 namespace fuselage::datasets {
 namespace {
@@ -75,6 +79,62 @@ TEST(Preprocess, RejectsWhatDoesNotFit) {
   options.std = {0};
   EXPECT_THAT(std::string(Preprocessor::Create(options).status().message()), HasSubstr("want > 0"));
   EXPECT_FALSE(Preprocessor::Create(Options(0, 1, 1)).ok());
+}
+
+// The same bytes as testdata/pillow.py makes.
+Image Pattern(int height, int width, int channels) {
+  Image image{height, width, channels, {}};
+  uint32_t state = 1;
+  for (int i = 0; i < height * width * channels; ++i) {
+    state = state * 1664525 + 1013904223;
+    image.pixels.push_back(state >> 24);
+  }
+  return image;
+}
+
+TEST(Preprocess, ResampleHasPillowsBits) {
+  std::ifstream file("harness/datasets/testdata/pillow.txt");
+  int cases = 0;
+  for (std::string line; std::getline(file, line); ++cases) {
+    std::istringstream numbers(line);
+    int height, width, channels, shorter_side, crop_height, crop_width, value;
+    numbers >> height >> width >> channels >> shorter_side >> crop_height >> crop_width;
+    std::vector<int> wanted;
+    while (numbers >> value) wanted.push_back(value);
+    const Image image = Pattern(height, width, channels);
+    const Image found = Resample(image, CenterOf(image, shorter_side, crop_height, crop_width));
+    EXPECT_EQ(found.height, crop_height);
+    EXPECT_EQ(found.width, crop_width);
+    EXPECT_EQ(std::vector<int>(found.pixels.begin(), found.pixels.end()), wanted) << line.substr(0, 30);
+  }
+  EXPECT_EQ(cases, 7);
+}
+
+TEST(Preprocess, ShorterSideCropsTheCenter) {
+  PreprocessOptions options = Options(2, 2, 3);
+  options.shorter_side = 2;
+  options.mean = {0.5f};
+  options.std = {0.25f};
+  // Two pixels become one; of the four columns that are left, the middle two are kept.
+  const Image gray{4, 8, 1, {0, 0, 10, 10, 30, 30, 0, 0, 0, 0, 10, 10, 30, 30, 0, 0,
+                             0, 0, 10, 10, 30, 30, 0, 0, 0, 0, 10, 10, 30, 30, 0, 0}};
+  const Image cropped = Resample(gray, CenterOf(gray, 2, 2, 2));
+  const std::vector<float> out = Preprocessed(options, gray);
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(out[i], (cropped.pixels[i % 4] / 255.0f - 0.5f) / 0.25f) << i;
+  EXPECT_LT(cropped.pixels[0], cropped.pixels[1]);
+
+  options.shorter_side = 1;
+  EXPECT_THAT(std::string(Preprocessor::Create(options).status().message()),
+              HasSubstr("preprocessing.shorter_side is 1, want at least 2: 2x2 are cropped from it"));
+}
+
+// A panorama whose resized size no int holds: only the window is computed.
+TEST(Preprocess, ALineOfPixels) {
+  PreprocessOptions options = Options(64, 64, 1);
+  options.shorter_side = 4096;
+  Image line{1, 1 << 20, 1, {}};
+  line.pixels.assign(1 << 20, 255);
+  EXPECT_THAT(Preprocessed(options, line), ::testing::Each(1.0f));
 }
 
 }  // namespace
