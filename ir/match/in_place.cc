@@ -6,17 +6,15 @@
 #include "absl/strings/str_cat.h"
 
 namespace fuselage::match {
-namespace {
 
 using ir::Node;
 using ir::NodeKind;
 
-// The result may share its memory with operand 0.
-bool Aliases(const Node& node) {
-  return node.is_call() && (node.op()->view || (node.kind() != NodeKind::kCallModule && IsInPlace(node.target())));
+bool MayShareMemory(const Node& node) {
+  if (!node.is_call() || node.num_operands() == 0 || node.operand(0) == nullptr) return false;
+  if (node.op()->view || (node.kind() != NodeKind::kCallModule && IsInPlace(node.target()))) return true;
+  return node.IsOp("slice") || node.IsOp("split") || node.IsOp("getitem") || node.IsOp("dropout");
 }
-
-}  // namespace
 
 bool IsInPlace(absl::string_view target) {
   for (absl::string_view spelling : {"operator.iadd", "operator.isub", "operator.imul", "operator.itruediv"}) {
@@ -29,7 +27,7 @@ std::string WhyMutationIsSeen(const Node& node, const std::function<bool(const N
   constexpr int kMostUses = 1000;
   const Node* root = node.operand(0);
   int steps = 0;
-  while (Aliases(*root)) {
+  while (MayShareMemory(*root)) {
     if (++steps > kMostUses) return "it has too many aliases";
     root = root->operand(0);
   }
@@ -47,7 +45,7 @@ std::string WhyMutationIsSeen(const Node& node, const std::function<bool(const N
       if (is_later(*use.user)) {
         return absl::StrCat("it changes %", alias->name(), ", which %", use.user->name(), " reads later");
       }
-      if (use.index == 0 && Aliases(*use.user)) aliases.push_back(use.user);
+      if (use.index == 0 && MayShareMemory(*use.user)) aliases.push_back(use.user);
     }
   }
   return "";

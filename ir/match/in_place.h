@@ -12,9 +12,13 @@ namespace fuselage::match {
 
 bool IsInPlace(absl::string_view target);
 
+// May the result of `node`, or an element of it, lie in the memory of operand 0? Views do, parts (slice, split,
+// getitem), dropout outside of training, and what is computed in place.
+bool MayShareMemory(const ir::Node& node);
+
 // Why the in-place call `node` is not its functional form: a node that `is_later` says runs after it reads the value
-// that it overwrites, directly or through a view. Empty where there is none. Looks at the first thousand uses, and
-// declines where there are more.
+// that it overwrites, directly or through what shares its memory. Empty where there is none. Looks at the first
+// thousand uses, and declines where there are more.
 std::string WhyMutationIsSeen(const ir::Node& node, const std::function<bool(const ir::Node&)>& is_later);
 
 }  // namespace fuselage::match

@@ -5,12 +5,10 @@
 namespace fuselage::quant_lift {
 
 void Mutations::Visit(const ir::Node& node) {
-  if (!node.is_call() || node.num_operands() == 0 || node.operand(0) == nullptr) return;
-  const bool in_place = node.kind() != ir::NodeKind::kCallModule && match::IsInPlace(node.target());
-  const bool shares = in_place || node.op()->view || node.IsOp("slice") || node.IsOp("split") || node.IsOp("getitem");
-  if (!shares) return;
+  if (!match::MayShareMemory(node)) return;
   const ir::Node* memory = MemoryOf(*node.operand(0));
   memory_[&node] = memory;
+  const bool in_place = node.kind() != ir::NodeKind::kCallModule && match::IsInPlace(node.target());
   if (in_place) last_change_[memory] = {++num_changes_, &node};
 }
 
