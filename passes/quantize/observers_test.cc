@@ -130,6 +130,13 @@ TEST(PercentileObserverTest, CutsOffOutliers) {
   EXPECT_NEAR(observer->range().max, 3, 0.5);
 }
 
+TEST(PercentileObserverTest, KeepsAllOfOneHundred) {
+  const std::unique_ptr<Observer> observer = Percentile(100);
+  EXPECT_OK(observer->Observe({-500, 1, 2, 3, 1000}));
+  EXPECT_EQ(observer->range().min, -500);
+  EXPECT_EQ(observer->range().max, 1000);
+}
+
 TEST(PercentileObserverTest, KeepsAConstant) {
   const std::unique_ptr<Observer> observer = Percentile(99.99);
   EXPECT_OK(observer->Observe(std::vector<float>(100, 2.5f)));

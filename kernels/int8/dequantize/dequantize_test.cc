@@ -91,6 +91,9 @@ TEST(Create, Declines) {
             absl::StatusCode::kUnimplemented);
   EXPECT_EQ(Create(Desc(Codes(DType::kU8, {2}, 1, 0), Floats({3}))).status().code(),
             absl::StatusCode::kInvalidArgument);
+  KernelDesc absent = Desc(Codes(DType::kU8, {2}, 1, 0), Floats({2}));
+  absent.inputs[0].reset();
+  EXPECT_EQ(Create(absent).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

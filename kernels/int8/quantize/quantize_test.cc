@@ -157,6 +157,9 @@ TEST(Create, Declines) {
   EXPECT_EQ(Create(Desc(Floats({2}), Floats({2}))).status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(Create(Desc(Floats({2}), Codes(DType::kU8, {3}, 1, 0))).status().code(),
             absl::StatusCode::kInvalidArgument);
+  KernelDesc absent = Desc(Floats({2}), Codes(DType::kU8, {2}, 1, 0));
+  absent.inputs[0].reset();
+  EXPECT_EQ(Create(absent).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -94,6 +94,9 @@ TEST(Create, Declines) {
   EXPECT_EQ(Create(Desc(x, kernels::Floats({2, 3}))).status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(Create(Desc(Codes(DType::kU8, {2}, 1e-20f, 0), Codes(DType::kU8, {2}, 1e20f, 0))).status().code(),
             absl::StatusCode::kFailedPrecondition);
+  KernelDesc absent = Desc(x, x);
+  absent.inputs[0].reset();
+  EXPECT_EQ(Create(absent).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace
