@@ -88,9 +88,13 @@ def start_workers(contestants, bundle, batch, cpus, python):
 
 
 def largest_difference(found, wanted):
-    if not found or len(found) != len(wanted):
+    """NaN, infinities and another number of values differ by infinity. None where there is nothing to compare."""
+    if not found or not wanted:
         return None
-    return max(abs(a - b) for a, b in zip(found, wanted))
+    if len(found) != len(wanted):
+        return math.inf
+    differences = [0 if a == b else abs(a - b) for a, b in zip(found, wanted)]
+    return max(math.inf if math.isnan(difference) else difference for difference in differences)
 
 
 class Table:
@@ -99,6 +103,7 @@ class Table:
     def __init__(self, template):
         self.template = template
         self.entries = {}
+        self.off = {}  # By contestant, what is wrong with its outputs.
 
     def entry(self, worker):
         contestant = worker.contestant
@@ -109,14 +114,26 @@ class Table:
                 compared_with="" if contestant.ours else contestant.compared_with)
         return self.entries[contestant.name]
 
+    def compare(self, worker, found, wanted):
+        """Keeps the largest difference of all batches, and remembers where it is beyond what is allowed."""
+        name, entry = worker.contestant.name, self.entry(worker)
+        difference = largest_difference(found, wanted)
+        if difference is None:
+            return
+        entry["max_abs_error"] = max(difference, entry["max_abs_error"] or 0)
+        allowed, largest = worker.contestant.allowed(worker.isa), max(map(abs, wanted))
+        if allowed is not None and not difference <= allowed * largest:
+            self.off[name] = f"{name}: outputs of up to {largest:.3g} are OFF by {difference:.3g}, " \
+                             f"allowed is {allowed:.2g} relative"
+
     def add(self, workers, times, batch, threads, others):
         medians = {worker.contestant.name: statistics.median(taken) for worker, taken in zip(workers, times)}
         outputs = {worker.contestant.name: worker.outputs() for worker in workers}
         for worker, taken in zip(workers, times):
             contestant, entry = worker.contestant, self.entry(worker)
             ours = "fuselage fp32" if contestant.model == "fp32" else "fuselage int8"
-            if not contestant.ours:
-                entry["max_abs_error"] = largest_difference(outputs[contestant.name], outputs.get(ours, []))
+            if contestant.name != ours:
+                self.compare(worker, outputs[contestant.name], outputs.get(ours, []))
             over = None if contestant.ours else medians.get(contestant.compared_with)
             entry["measurements"].append({
                 "batch": batch,
@@ -247,6 +264,8 @@ def main():
             if others > QUIET_CORES:
                 report[-1] += f"\nother programs kept {others:.1f} cores busy: not to be trusted"
     lines, well = check_codes(contestants, bundle, samples, python, table)
+    lines += table.off.values()
+    well = well and not table.off
 
     results["variants"] = [entry for name, entry in table.entries.items() if not entry["compared_with"]]
     results["peers"] = [entry for name, entry in table.entries.items() if entry["compared_with"]]

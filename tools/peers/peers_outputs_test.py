@@ -1,0 +1,50 @@
+"""What peers.py makes of the contestants' outputs."""
+
+import math
+import pathlib
+import sys
+import types
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).absolute().parent))
+import peers  # noqa: E402
+from contestants import ALL  # noqa: E402
+
+BY_NAME = {contestant.name: contestant for contestant in ALL}
+
+
+def table_of(name, *batches, isa="avx512_core_vnni"):
+    """The table after batches of (found, wanted)."""
+    table = peers.Table({"measurements": [], "max_abs_error": None})
+    for found, wanted in batches:
+        worker = types.SimpleNamespace(contestant=BY_NAME[name], version="1", isa=isa)
+        table.compare(worker, found, wanted)
+    return table
+
+
+class Outputs(unittest.TestCase):
+
+    def test_nan_is_seen_wherever_it_stands(self):
+        for found in ([math.nan, 2, 3], [1, math.nan, 3], [1, 2, math.nan], [1, math.inf, 3]):
+            self.assertEqual(peers.largest_difference(found, [1, 2, 3]), math.inf)
+        self.assertEqual(peers.largest_difference([1, 2], [1, 2, 3]), math.inf)
+        self.assertEqual(peers.largest_difference([1, 2.5], [1, 2]), 0.5)
+        self.assertIsNone(peers.largest_difference([], [1]))
+
+    def test_the_largest_difference_of_all_batches(self):
+        table = table_of("onnxruntime int8", ([7, 2.2], [7, 2]), ([7, 2], [7, 2]))
+        self.assertAlmostEqual(table.entries["onnxruntime int8"]["max_abs_error"], 0.2)
+        self.assertFalse(table.off)
+
+    def test_fp32_and_onednn_are_held_to_ours(self):
+        self.assertFalse(table_of("onnxruntime fp32", ([7.0005], [7])).off)
+        self.assertIn("onnxruntime fp32", table_of("onnxruntime fp32", ([7.01], [7]), ([7], [7])).off)
+        self.assertFalse(table_of("onednn network", ([7.03], [7])).off)
+        self.assertIn("OFF by 1", table_of("onednn network", ([8], [7])).off["onednn network"])
+        self.assertIn("OFF by inf", table_of("onednn network", ([math.nan], [7])).off["onednn network"])
+        self.assertFalse(table_of("onednn network", ([8], [7]), isa="avx2").off, "it saturates")
+        self.assertIn("fuselage int8 avx2", table_of("fuselage int8 avx2", ([7.0001], [7])).off)
+
+
+if __name__ == "__main__":
+    unittest.main()
