@@ -37,6 +37,9 @@ void PrintError(const absl::Status& status, std::ostream& err) {
     err << prefix << report::Escaped(line) << "\n";
     prefix = "  ";
   }
+  if (ExitCodeOf(status) == kInternalError) {
+    err << "  this is a bug in Fuselage; please report it with this message, the config and the model\n";
+  }
   err << std::flush;
 }
 
@@ -63,6 +66,7 @@ absl::Status Run(LoadedConfig loaded, const std::string& folder, const Flags& fl
 
   RETURN_IF_ERROR(MakeWritableFolder(folder));
   Recorder recorder(folder);
+  RETURN_IF_ERROR(recorder.MayWriteReports());
   report::Progress progress(terminal.err, terminal.err_is_terminal);
   const int slowest_layers = request.config.slowest_layers();
   absl::Status status;

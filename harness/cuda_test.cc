@@ -112,14 +112,50 @@ TEST(Cuda, AsTheFlagAsksButForTheBaseline) {
   EXPECT_EQ(outcome.results.variants(1).backend(), "cuda");
   EXPECT_THAT(outcome.report,
               HasSubstr("warning: variant fp32 runs on the CPU: it has operators without CUDA kernels"));
+  EXPECT_EQ(outcome.results.variants(1).measurements(0).baseline_backend(), "cpu");
+  EXPECT_THAT(outcome.report, HasSubstr("x over cpu"));
 }
 
 TEST(Cuda, WhereItIsMissingTheOthersAreMeasured) {
   const Outcome outcome = RunWith(MakeWorkplace("missing", std::string(kBenchmark) + kThirdOnCuda), Missing());
   ASSERT_OK(outcome.status);
-  EXPECT_EQ(outcome.results.variants_size(), 2);
+  ASSERT_EQ(outcome.results.variants_size(), 3);
+  EXPECT_EQ(outcome.results.variants(1).measurements_size(), 4);
+  EXPECT_EQ(outcome.results.variants(2).not_run(), "no GPU here");
+  EXPECT_EQ(outcome.results.variants(2).measurements_size(), 0);
   EXPECT_THAT(outcome.report, HasSubstr("warning: int8_cuda cannot run on cuda: no GPU here"));
   EXPECT_TRUE(outcome.results.environment().gpu_arch().empty());
+}
+
+TEST(Cuda, WhereItIsMissingItsGatesAreNotJudged) {
+  const std::string gated = std::string(kBenchmark) + "gates { min_top1: 0 }\n";
+  Outcome outcome = RunWith(MakeWorkplace("gated", gated + kThirdOnCuda), Missing());
+  EXPECT_EQ(ExitCodeOf(outcome.status), kGateFailed);
+  EXPECT_THAT(std::string(outcome.status.message()),
+              HasSubstr("min_top1 of int8_cuda is not judged, wanted 0 (not run: no GPU here)"));
+  EXPECT_THAT(outcome.report, HasSubstr("not judged"));
+
+  outcome = RunWith(MakeWorkplace("optional", gated + "variants { name: \"x\" backend: \"cuda\" optional: true }"),
+                    Missing());
+  EXPECT_OK(outcome.status);
+  EXPECT_TRUE(outcome.results.gates(2).excused());
+}
+
+// The first variant is the baseline even where it cannot run: no other takes its place.
+TEST(Cuda, AMissingBaselineHasNoHeir) {
+  const Workplace place = MakeWorkplace("heir", std::string(kBenchmark) + "gates { min_speedup: 0 }\n");
+  std::string text = *ReadFile(place.config);
+  const std::string baseline = "variants { name: \"fp32\"";
+  text.replace(text.find(baseline), baseline.size(), baseline + " backend: \"cuda\"");
+  ASSERT_OK(WriteFileAtomic(place.config, text));
+  const Outcome outcome = RunWith(place, Missing());
+  EXPECT_EQ(ExitCodeOf(outcome.status), kGateFailed);
+  EXPECT_THAT(std::string(outcome.status.message()), HasSubstr("the baseline fp32 was not run: no GPU here"));
+  const auto& int8 = outcome.results.variants(1);
+  EXPECT_TRUE(int8.has_top1());
+  EXPECT_FALSE(int8.has_agreement_with_fp32());
+  ASSERT_EQ(int8.measurements_size(), 4);
+  EXPECT_FALSE(int8.measurements(0).has_speedup());
 }
 
 TEST(Cuda, WhereNothingElseRunsItIsAUsageError) {

@@ -10,10 +10,18 @@
 
 namespace fuselage::harness {
 
-// One entry for each gate and variant, or pass; what was not measured does not pass.
-std::vector<Results::Gate> CheckGates(const HarnessConfig::Gates& gates, const Results& results);
+// The measurement that min_speedup judges.
+struct GatedMeasurement {
+  int batch = 1;
+  int threads = 1;
+};
 
-// A gate error that lists the failed ones, or OK.
+// One entry for each gate and variant, or pass: passed, failed, or not judged where what it wants was not measured. A
+// gate that no variant can be held to is an entry as well, which names none.
+std::vector<Results::Gate> CheckGates(const HarnessConfig::Gates& gates, const GatedMeasurement& measurement,
+                                      const Results& results);
+
+// A gate error that lists those that did not pass and are not excused, or OK.
 absl::Status GateStatus(const std::vector<Results::Gate>& gates);
 
 }  // namespace fuselage::harness

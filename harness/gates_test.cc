@@ -1,6 +1,8 @@
 // What passes a gate, and what does not.
 #include "harness/gates.h"
 
+#include <cmath>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "harness/base/exit_code.h"
@@ -10,13 +12,18 @@ namespace {
 
 using ::testing::HasSubstr;
 
+constexpr GatedMeasurement kFirst = {4, 2};
+
 Results Measured(double baseline_top1, double top1, double speedup) {
   Results results;
   for (double value : {baseline_top1, top1}) {
     auto* variant = results.add_variants();
     variant->set_name(results.variants_size() == 1 ? "fp32" : "int8");
     variant->set_top1(value);
-    variant->add_measurements()->set_speedup(results.variants_size() == 1 ? 1 : speedup);
+    auto* measurement = variant->add_measurements();
+    measurement->set_batch(kFirst.batch);
+    measurement->set_threads(kFirst.threads);
+    measurement->set_speedup(results.variants_size() == 1 ? 1 : speedup);
   }
   results.mutable_variants(1)->add_layers();
   results.mutable_variants(1)->add_layers()->set_snr_db(41);
@@ -30,14 +37,14 @@ TEST(Gates, PassAndFail) {
   gates.set_max_top1_drop(0.3);
   gates.set_min_speedup(3);
   gates.set_min_snr_db(35);
-  EXPECT_TRUE(GateStatus(CheckGates(gates, Measured(91.8, 91.6, 3.5))).ok());
-  EXPECT_EQ(CheckGates(gates, Measured(91.8, 91.6, 3.5)).size(), 5);
+  EXPECT_TRUE(GateStatus(CheckGates(gates, kFirst, Measured(91.8, 91.6, 3.5))).ok());
+  EXPECT_EQ(CheckGates(gates, kFirst, Measured(91.8, 91.6, 3.5)).size(), 5);
 
-  const absl::Status status = GateStatus(CheckGates(gates, Measured(91.8, 91.2, 2.5)));
+  const absl::Status status = GateStatus(CheckGates(gates, kFirst, Measured(91.8, 91.2, 2.5)));
   EXPECT_EQ(ExitCodeOf(status), kGateFailed);
   EXPECT_THAT(std::string(status.message()), HasSubstr("max_top1_drop of int8 is 0.60, wanted 0.30"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("min_speedup of int8 is 2.50, wanted 3.00"));
-  EXPECT_TRUE(GateStatus(CheckGates(HarnessConfig::Gates(), Measured(0, 0, 0))).ok()) << "no gates, none fails";
+  EXPECT_TRUE(GateStatus(CheckGates(HarnessConfig::Gates(), kFirst, Measured(0, 0, 0))).ok()) << "no gates, none fails";
 }
 
 TEST(Gates, EveryPassThatChangedTheGraphStaysWithinTheError) {
@@ -52,13 +59,25 @@ TEST(Gates, EveryPassThatChangedTheGraphStaysWithinTheError) {
     pass->set_changed(changed);
     if (error >= 0) pass->set_max_abs_error(error);
   }
-  const std::vector<Results::Gate> found = CheckGates(gates, results);
+  const std::vector<Results::Gate> found = CheckGates(gates, kFirst, results);
   ASSERT_EQ(found.size(), 3);
   EXPECT_EQ(found[0].pass(), "conv_bn");
   EXPECT_TRUE(found[0].passed());
   EXPECT_EQ(std::string(GateStatus(found).message()),
             "max_abs_error of pass fusion is 3e-05, wanted 1e-05; "
-            "max_abs_error of pass cleanup is not measured, wanted 1e-05");
+            "max_abs_error of pass cleanup is not judged, wanted 1e-05 (not measured)");
+}
+
+TEST(Gates, NanPassesNone) {
+  HarnessConfig::Gates gates;
+  gates.set_min_top1(0);
+  gates.set_max_top1_drop(100);
+  gates.set_min_speedup(0);
+  gates.set_min_snr_db(-1000);
+  Results results = Measured(NAN, NAN, NAN);
+  results.mutable_variants(0)->mutable_measurements(0)->set_speedup(NAN);
+  results.mutable_variants(1)->mutable_layers(1)->set_snr_db(NAN);
+  for (const Results::Gate& gate : CheckGates(gates, kFirst, results)) EXPECT_FALSE(gate.passed()) << gate.name();
 }
 
 TEST(Gates, WhatWasNotMeasuredDoesNotPass) {
@@ -66,7 +85,72 @@ TEST(Gates, WhatWasNotMeasuredDoesNotPass) {
   gates.set_min_top1(0);
   Results results;
   results.add_variants()->set_name("fp32");
-  EXPECT_THAT(std::string(GateStatus(CheckGates(gates, results)).message()), HasSubstr("not measured"));
+  EXPECT_THAT(std::string(GateStatus(CheckGates(gates, kFirst, results)).message()), HasSubstr("not measured"));
+}
+
+HarnessConfig::Gates Speedup(double wanted) {
+  HarnessConfig::Gates gates;
+  gates.set_min_speedup(wanted);
+  return gates;
+}
+
+std::string MessageOf(const HarnessConfig::Gates& gates, const Results& results) {
+  return std::string(GateStatus(CheckGates(gates, kFirst, results)).message());
+}
+
+TEST(Gates, SpeedupsThatDoNotCount) {
+  Results results = Measured(90, 90, 100);
+  EXPECT_EQ(MessageOf(Speedup(3), results), "");
+  results.mutable_variants(0)->set_reference_steps(12);
+  EXPECT_EQ(MessageOf(Speedup(3), results),
+            "min_speedup of int8 is failed, wanted 3.00 (reference evaluation runs 12 steps of fp32)");
+
+  results = Measured(90, 90, 100);
+  results.mutable_variants(1)->mutable_measurements(0)->set_baseline_backend("cpu");
+  EXPECT_EQ(MessageOf(Speedup(3), results),
+            "min_speedup of int8 is 100.00, wanted 3.00 (across devices: over fp32 on cpu)");
+
+  // Where the first batch size could not run, another one's speedup is no answer.
+  results = Measured(90, 90, 100);
+  results.mutable_variants(1)->mutable_measurements(0)->set_batch(1);
+  EXPECT_EQ(MessageOf(Speedup(3), results),
+            "min_speedup of int8 is not judged, wanted 3.00 (not measured at batch 4, threads 2)");
+}
+
+TEST(Gates, OfVariantsThatWereNotRun) {
+  HarnessConfig::Gates gates = Speedup(3);
+  gates.set_min_top1(80);
+  Results results = Measured(90, 90, 100);
+  auto* absent = results.add_variants();
+  absent->set_name("int8_cuda");
+  absent->set_not_run("no GPU here");
+  EXPECT_EQ(MessageOf(gates, results),
+            "min_top1 of int8_cuda is not judged, wanted 80.00 (not run: no GPU here); "
+            "min_speedup of int8_cuda is not judged, wanted 3.00 (not run: no GPU here)");
+  absent->set_optional(true);
+  EXPECT_EQ(MessageOf(gates, results), "");
+  const std::vector<Results::Gate> checked = CheckGates(gates, kFirst, results);
+  ASSERT_EQ(checked.size(), 5);
+  EXPECT_FALSE(checked[2].judged());
+  EXPECT_FALSE(checked[2].passed());
+  EXPECT_TRUE(checked[2].excused());
+
+  // The baseline: nothing takes its place.
+  results = Measured(90, 90, 100);
+  results.mutable_variants(0)->set_not_run("no GPU here");
+  EXPECT_EQ(MessageOf(Speedup(3), results),
+            "min_speedup of int8 is not judged, wanted 3.00 (the baseline fp32 was not run: no GPU here)");
+  results.mutable_variants(0)->set_optional(true);
+  EXPECT_EQ(MessageOf(Speedup(3), results), "");
+}
+
+TEST(Gates, WithNothingToJudge) {
+  Results results;
+  EXPECT_EQ(MessageOf(Speedup(3), results),
+            "min_speedup is not judged, wanted 3.00 (no variant beside the baseline)");
+  results.add_variants()->set_name("fp32");
+  EXPECT_EQ(MessageOf(Speedup(3), results),
+            "min_speedup is not judged, wanted 3.00 (no variant beside the baseline)");
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
-// Accuracy, latency and layers of every variant.
+// Latency and layers of every variant.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -11,24 +9,21 @@
 #include "harness/measure/layers.h"
 #include "harness/measure/measure.h"
 #include "harness/measure/memory_counter.h"
+#include "harness/measure/slower_threads.h"
 #include "harness/session.h"
 #include "ir/base/status.h"
-#include "passes/core/pipeline.h"
 #include "passes/core/roofline.h"
 
 namespace fuselage::harness {
 namespace {
 
-constexpr int kDefaultBatch = 16;
 constexpr int kDefaultRepetitions = 10;
 constexpr double kDefaultMinTimeMs = 500;
 constexpr int kProfileRuns = 20;
 constexpr int kCountedRuns = 10;
 constexpr int kColdRuns = 5;
 constexpr int kSnrImages = 4;
-// The interpreter takes seconds for an image.
-constexpr int kReferenceImages = 4;
-constexpr int kReferenceRepetitions = 2;
+constexpr int kReferenceRepetitions = 2;  // The interpreter takes seconds for an image.
 
 void SetLatency(const Summary& summary, Results::Latency* latency) {
   latency->set_min(summary.min);
@@ -38,24 +33,12 @@ void SetLatency(const Summary& summary, Results::Latency* latency) {
   latency->set_p99(summary.p99);
 }
 
-// `device_ms`: without the copies from and to the host; empty where there is no device.
-Results::Measurement ToResult(int64_t batch, int threads, Engine& engine, const std::vector<double>& ms,
-                              const std::vector<double>& device_ms) {
-  const Summary summary = Summarize(ms);
-  Results::Measurement measurement;
-  measurement.set_batch(static_cast<int32_t>(batch));
-  measurement.set_threads(threads);
-  measurement.set_repetitions(static_cast<int32_t>(ms.size()));
-  SetLatency(summary, measurement.mutable_latency_ms());
-  if (!device_ms.empty()) {
-    const Summary on_device = Summarize(device_ms);
-    SetLatency(on_device, measurement.mutable_device_ms());
-    measurement.set_device_images_per_second(static_cast<double>(batch) / on_device.median * 1e3);
+// 0: none.
+int64_t FirstMeasuredBatch(const Results& results) {
+  for (const auto& variant : results.variants()) {
+    if (variant.measurements_size() > 0) return variant.measurements(0).batch();
   }
-  measurement.set_images_per_second(static_cast<double>(batch) / summary.median * 1e3);
-  measurement.set_peak_memory_bytes(engine.arena_bytes() + engine.weight_bytes());
-  if (engine.executable() != nullptr) measurement.set_counted_bytes(CountedBytes(*engine.executable()));
-  return measurement;
+  return 0;
 }
 
 // The graph that a variant runs at this batch.
@@ -65,123 +48,52 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> AtBatch(const ir::Graph& graph, int64
   return clone;
 }
 
-struct Difference {
-  double max_abs_error = 0;
-  double snr_db = std::numeric_limits<double>::infinity();  // The smallest of any output.
-};
-
-// `wanted` and `found` are f32 of the same shapes; NaN differs from all but NaN by infinity.
-Difference Compare(const std::vector<Tensor>& wanted, const std::vector<Tensor>& found) {
-  Difference difference;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    difference.snr_db = std::min(difference.snr_db, passes::SnrDb(wanted[i], found[i]));
-    for (int64_t j = 0; j < wanted[i].num_elements(); ++j) {
-      const float a = wanted[i].data<float>()[j], b = found[i].data<float>()[j];
-      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-      const double error = std::abs(static_cast<double>(a) - b);
-      difference.max_abs_error =
-          std::max(difference.max_abs_error, std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
-    }
-  }
-  return difference;
-}
-
 }  // namespace
 
+// A variant in a measurement of all that run.
+struct Session::Measured {
+  size_t variant;
+  std::string backend;
+  std::unique_ptr<Engine> engine;
+  std::vector<double> ms;
+  std::vector<double> device_ms;  // Of the same runs, without the copies from and to the host; empty: no device.
+  std::optional<double> overhead_percent, cold_ms, bytes, predicted_ms;
+};
+
+// `first` is the baseline, if that is among those that run.
+Results::Measurement Session::MeasurementOf(int64_t batch, int threads, const Measured& first, const Measured& one) {
+  const Summary summary = Summarize(one.ms);
+  Results::Measurement measurement;
+  measurement.set_batch(static_cast<int32_t>(batch));
+  measurement.set_threads(threads);
+  measurement.set_repetitions(static_cast<int32_t>(one.ms.size()));
+  SetLatency(summary, measurement.mutable_latency_ms());
+  if (!one.device_ms.empty()) {
+    const Summary on_device = Summarize(one.device_ms);
+    SetLatency(on_device, measurement.mutable_device_ms());
+    measurement.set_device_images_per_second(static_cast<double>(batch) / on_device.median * 1e3);
+  }
+  measurement.set_images_per_second(static_cast<double>(batch) / summary.median * 1e3);
+  measurement.set_peak_memory_bytes(one.engine->arena_bytes() + one.engine->weight_bytes());
+  if (one.engine->executable() != nullptr) measurement.set_counted_bytes(CountedBytes(*one.engine->executable()));
+  if (one.overhead_percent.has_value()) measurement.set_runtime_overhead_percent(*one.overhead_percent);
+  if (one.cold_ms.has_value()) measurement.set_cold_ms(*one.cold_ms);
+  if (one.bytes.has_value()) measurement.set_measured_bytes(*one.bytes);
+  if (one.predicted_ms.has_value()) measurement.set_predicted_ms(*one.predicted_ms);
+  if (first.variant != 0) return measurement;
+  if (one.predicted_ms.has_value() && first.predicted_ms.has_value()) {
+    measurement.set_predicted_speedup(*first.predicted_ms / *one.predicted_ms);
+  }
+  if (!first.engine->ReferenceOps().empty()) return measurement;
+  measurement.set_speedup(Summarize(first.ms).median / summary.median);
+  if ((first.backend == "cuda") != (one.backend == "cuda")) measurement.set_baseline_backend(first.backend);
+  return measurement;
+}
+
 bool Session::uses(absl::string_view backend) const {
-  return std::any_of(variants_.begin(), variants_.end(),
-                     [&](const Variant& variant) { return variant.engine.backend == backend; });
-}
-
-// --backend=cuda means every variant, but FP32 has CUDA kernels only where cuDNN is, and not for every operator: there
-// the baseline stays on the CPU, unless it is to be FP16.
-absl::Status Session::PlaceBaseline() {
-  if (variants_.size() < 2 || variants_[0].engine.backend != "cuda") return absl::OkStatus();
-  Variant& baseline = variants_[0];
-  if (baseline.config->precision() == "fp16") return absl::OkStatus();
-  const auto engine = MakeVariantEngine(baseline, 1, pool_.get());
-  if (engine.ok() || !absl::IsUnimplemented(engine.status())) return engine.status();
-  baseline.engine.backend = "cpu";
-  Warn(absl::StrCat("variant ", baseline.config->name(),
-                    " runs on the CPU: it has operators without CUDA kernels (FP32 wants "
-                    "cuDNN)"));
-  recorder_.Update([&](Results& results) {
-    results.mutable_variants(0)->set_backend(baseline.engine.backend);
-    results.mutable_variants(0)->set_isa(std::string(kernels::IsaName(baseline.engine.isa)));
+  return std::any_of(variants_.begin(), variants_.end(), [&](const Variant& variant) {
+    return variant.not_run.empty() && variant.engine.backend == backend;
   });
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::unique_ptr<Engine>> Session::MakeVariantEngine(const Variant& variant, int64_t batch,
-                                                                   runtime::ThreadPool* pool) const {
-  auto engine = MakeEngine(*variant.graph, batch, kernels_, pool, variant.engine);
-  if (!engine.ok()) return Annotate(engine.status(), absl::StrCat("variant ", variant.config->name()));
-  return engine;
-}
-
-absl::Status Session::MeasureAccuracy() {
-  if (images_ == nullptr) return CompareVariants();
-  for (size_t i = 0; i < variants_.size(); ++i) RETURN_IF_ERROR(MeasureVariantAccuracy(i));
-  return absl::OkStatus();
-}
-
-absl::Status Session::MeasureVariantAccuracy(size_t i) {
-  const auto& evaluation = config_.evaluation();
-  Variant& variant = variants_[i];
-  progress_.Begin(absl::StrCat("accuracy ", variant.config->name()));
-  const bool reference = variant.engine.backend == "reference";
-  int64_t images = images_->size();
-  if (evaluation.limit() > 0) images = std::min<int64_t>(images, evaluation.limit());
-  if (reference && images > kReferenceImages) {
-    images = kReferenceImages;
-    Warn(absl::StrCat("the reference backend is slow: ", variant.config->name(), " sees only ", images, " images"));
-  }
-  int64_t batch = reference ? 1 : evaluation.batch() > 0 ? evaluation.batch() : kDefaultBatch;
-  auto engine = MakeVariantEngine(variant, batch, pool_.get());
-  if (!engine.ok() && batch > 1 && absl::IsInvalidArgument(engine.status())) {
-    // A Reshape to fixed sizes, for example: such a model runs one image at a time.
-    Warn(absl::StrCat("one image at a time: ", engine.status().message()));
-    batch = 1;
-    engine = MakeVariantEngine(variant, batch, pool_.get());
-  }
-  RETURN_IF_ERROR(engine.status());
-  ASSIGN_OR_RETURN(variant.predictions, Evaluate(**engine, *images_, images,
-                                                 [&](int64_t done) { progress_.Update(done, images, "images"); }));
-  const double count = static_cast<double>(variant.predictions.top1.size());
-  recorder_.Update([&](Results& results) {
-    auto* result = results.mutable_variants(static_cast<int>(i));
-    result->set_images(static_cast<int64_t>(count));
-    result->set_top1(100 * static_cast<double>(variant.predictions.correct1) / count);
-    result->set_top5(100 * static_cast<double>(variant.predictions.correct5) / count);
-    result->set_agreement_with_fp32(Agreement(variants_[0].predictions, variant.predictions));
-    result->set_logits_fingerprint(variant.predictions.fingerprint);
-    result->set_weight_bytes((*engine)->weight_bytes());
-  });
-  return absl::OkStatus();
-}
-
-// Without labels: how far the outputs are from the baseline's, sample by sample.
-absl::Status Session::CompareVariants() {
-  std::vector<Tensor> baseline;
-  for (size_t i = 0; i < variants_.size(); ++i) {
-    progress_.Begin(absl::StrCat("outputs of ", variants_[i].config->name()));
-    ASSIGN_OR_RETURN(const auto engine, MakeVariantEngine(variants_[i], 1, pool_.get()));
-    std::vector<Tensor> found;
-    for (int64_t sample = 0; sample < inputs_->size(); ++sample) {
-      ASSIGN_OR_RETURN(const std::vector<Tensor> batch, inputs_->Batch(sample, engine->input_types()));
-      ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine->Run(batch));
-      for (const Tensor& output : *outputs) found.push_back(Dequantized(output));
-    }
-    if (i == 0) baseline = found;
-    const Difference difference = Compare(baseline, found);
-    recorder_.Update([&](Results& results) {
-      auto* result = results.mutable_variants(static_cast<int>(i));
-      result->set_max_abs_error(difference.max_abs_error);
-      result->set_snr_db(difference.snr_db);
-      result->set_weight_bytes(engine->weight_bytes());
-    });
-  }
-  return absl::OkStatus();
 }
 
 absl::Status Session::MeasureLatency() {
@@ -198,33 +110,36 @@ absl::Status Session::MeasureLatency() {
   for (int batch : batches) {
     for (int count : threads) RETURN_IF_ERROR(MeasureBatch(batch, count));
   }
+  CompareThreads();
   return absl::OkStatus();
 }
 
-absl::Status Session::MeasureBatch(int64_t batch, int threads) {
-  progress_.Begin(absl::StrCat("latency, batch ", batch, ", threads ", threads));
-  runtime::ThreadPool pool(threads);
-  std::vector<std::unique_ptr<Engine>> engines;
-  for (const Variant& variant : variants_) {
-    auto engine = MakeVariantEngine(variant, batch, &pool);
+// More threads that make a network slower make the speedups over it, or its own, say nothing.
+void Session::CompareThreads() {
+  Results results = recorder_.Snapshot();
+  for (auto& variant : *results.mutable_variants()) {
+    for (const std::string& text : MarkSlowerThreads(&variant)) Warn(text);
+  }
+  recorder_.Update([&](Results& current) { current.mutable_variants()->Swap(results.mutable_variants()); });
+}
+
+// The engines at this batch; none where a variant cannot run it, which is a warning.
+absl::StatusOr<std::vector<Session::Measured>> Session::Contestants(int64_t batch, runtime::ThreadPool* pool) {
+  std::vector<Measured> all;
+  for (size_t i = 0; i < variants_.size(); ++i) {
+    if (!variants_[i].not_run.empty()) continue;
+    auto engine = MakeVariantEngine(variants_[i], batch, pool);
     if (!engine.ok() && batch > 1 && absl::IsInvalidArgument(engine.status())) {
       Warn(absl::StrCat("batch ", batch, " is not measured: ", engine.status().message()));
-      return absl::OkStatus();
+      return std::vector<Measured>();
     }
     RETURN_IF_ERROR(engine.status());
-    engines.push_back(*std::move(engine));
+    all.push_back({i, variants_[i].engine.backend, *std::move(engine), {}, {}, {}, {}, {}, {}});
   }
-  ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, inputs_->Batch(0, engines[0]->input_types()));
-  std::vector<Contestant> contestants;
-  std::vector<std::vector<double>> device_ms(engines.size());
-  for (size_t i = 0; i < engines.size(); ++i) {
-    const auto run = [&inputs, &engine = *engines[i], &on_device = device_ms[i]]() -> absl::Status {
-      RETURN_IF_ERROR(engine.Run(inputs).status());
-      if (const std::optional<double> ms = engine.device_ms()) on_device.push_back(*ms);
-      return absl::OkStatus();
-    };
-    contestants.push_back({run, {}});
-  }
+  return all;
+}
+
+MeasureOptions Session::TurnOptions() {
   const auto& benchmark = config_.benchmark();
   MeasureOptions options;
   options.warmup = benchmark.warmup();
@@ -235,9 +150,29 @@ absl::Status Session::MeasureBatch(int64_t batch, int threads) {
     options.repetitions = kReferenceRepetitions;
     options.min_time_ms = 1;
   }
-  options.progress = [&](double fraction) { progress_.Update(static_cast<int64_t>(100 * fraction), 100, "percent"); };
+  options.progress = [this](double fraction) {
+    progress_.Update(static_cast<int64_t>(100 * fraction), 100, "percent");
+  };
+  return options;
+}
+
+absl::Status Session::MeasureBatch(int64_t batch, int threads) {
+  progress_.Begin(absl::StrCat("latency, batch ", batch, ", threads ", threads));
+  runtime::ThreadPool pool(threads);
+  ASSIGN_OR_RETURN(std::vector<Measured> all, Contestants(batch, &pool));
+  if (all.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, inputs_->Batch(0, all[0].engine->input_types()));
+  std::vector<Contestant> contestants;
+  for (Measured& one : all) {
+    Contestant contestant;
+    contestant.run = [&one, &inputs] { return one.engine->Run(inputs).status(); };
+    contestant.timed = [&one] {
+      if (const std::optional<double> ms = one.engine->device_ms()) one.device_ms.push_back(*ms);
+    };
+    contestants.push_back(std::move(contestant));
+  }
   const MachineLoad load;
-  RETURN_IF_ERROR(MeasureInTurns(options, &contestants));
+  RETURN_IF_ERROR(MeasureInTurns(TurnOptions(), &contestants));
   const std::optional<double> others = load.OtherCores();
   if (others.value_or(0) > kQuietCores) {
     Warn(
@@ -245,79 +180,75 @@ absl::Status Session::MeasureBatch(int64_t batch, int threads) {
                         "not to be trusted",
                         batch, threads, *others));
   }
-  std::vector<std::optional<double>> overhead(engines.size()), cold(engines.size());
-  std::optional<CacheFlusher> flusher;
-  if (benchmark.cold_cache()) flusher.emplace(&pool);
-  for (size_t i = 0; i < engines.size(); ++i) {
-    if (variants_[i].engine.backend != "cpu") continue;
-    ASSIGN_OR_RETURN(overhead[i], RuntimeOverheadPercent(*engines[i]->executable(), pool, inputs, kProfileRuns));
-    if (!flusher.has_value()) continue;
-    ASSIGN_OR_RETURN(std::vector<double> ms, ColdRuns(contestants[i].run, kColdRuns, &*flusher));
-    cold[i] = Summarize(std::move(ms)).median;
+  for (size_t i = 0; i < all.size(); ++i) all[i].ms = std::move(contestants[i].ms);
+  RETURN_IF_ERROR(MeasureBeyondLatency(batch, inputs, &pool, &all));
+  for (const Measured& one : all) {
+    Results::Measurement measurement = MeasurementOf(batch, threads, all[0], one);
+    if (others.has_value()) measurement.set_other_cores_busy(*others);
+    recorder_.Update([&](Results& results) {
+      *results.mutable_variants(static_cast<int>(one.variant))->add_measurements() = measurement;
+    });
   }
-  std::vector<std::optional<double>> bytes(engines.size()), predicted(engines.size());
-  if (threads == 1) {
-    RETURN_IF_ERROR(MeasureMemory(engines, inputs, &bytes));
-    for (size_t i = 0; i < engines.size(); ++i) {
-      if (variants_[i].engine.backend != "cpu") continue;
-      ASSIGN_OR_RETURN(const auto graph, AtBatch(*variants_[i].graph, batch));
-      predicted[i] = 1e3 * passes::PredictedSeconds(*graph, *peaks_);
-    }
-  }
-
-  recorder_.Update([&](Results& results) {
-    const double baseline_ms = Summarize(contestants[0].ms).median;
-    for (size_t i = 0; i < contestants.size(); ++i) {
-      Results::Measurement measurement = ToResult(batch, threads, *engines[i], contestants[i].ms, device_ms[i]);
-      measurement.set_speedup(baseline_ms / measurement.latency_ms().median());
-      if (others.has_value()) measurement.set_other_cores_busy(*others);
-      if (overhead[i].has_value()) measurement.set_runtime_overhead_percent(*overhead[i]);
-      if (cold[i].has_value()) measurement.set_cold_ms(*cold[i]);
-      if (bytes[i].has_value()) measurement.set_measured_bytes(*bytes[i]);
-      if (predicted[i].has_value()) measurement.set_predicted_ms(*predicted[i]);
-      if (predicted[i].has_value() && predicted[0].has_value()) {
-        measurement.set_predicted_speedup(*predicted[0] / *predicted[i]);
-      }
-      *results.mutable_variants(static_cast<int>(i))->add_measurements() = measurement;
-    }
-  });
   return absl::OkStatus();
 }
 
-absl::Status Session::MeasureMemory(const std::vector<std::unique_ptr<Engine>>& engines,
-                                    absl::Span<const Tensor> inputs, std::vector<std::optional<double>>* bytes) {
+// Of the variants on the CPU: what a run costs outside the kernels, with cold caches, and in memory traffic.
+absl::Status Session::MeasureBeyondLatency(int64_t batch, absl::Span<const Tensor> inputs, runtime::ThreadPool* pool,
+                                           std::vector<Measured>* all) {
+  std::optional<CacheFlusher> flusher;
+  if (config_.benchmark().cold_cache()) flusher.emplace(pool);
+  for (Measured& one : *all) {
+    if (one.backend != "cpu") continue;
+    ASSIGN_OR_RETURN(one.overhead_percent,
+                     RuntimeOverheadPercent(*one.engine->executable(), *pool, inputs, kProfileRuns));
+    if (!flusher.has_value()) continue;
+    const auto run = [&] { return one.engine->Run(inputs).status(); };
+    ASSIGN_OR_RETURN(std::vector<double> ms, ColdRuns(run, kColdRuns, &*flusher));
+    one.cold_ms = Summarize(std::move(ms)).median;
+  }
+  if (pool->threads() != 1) return absl::OkStatus();  // The peaks are of one.
+  RETURN_IF_ERROR(MeasureMemory(inputs, all));
+  for (Measured& one : *all) {
+    if (one.backend != "cpu") continue;
+    ASSIGN_OR_RETURN(const auto graph, AtBatch(*variants_[one.variant].graph, batch));
+    one.predicted_ms = 1e3 * passes::PredictedSeconds(*graph, *peaks_);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::MeasureMemory(absl::Span<const Tensor> inputs, std::vector<Measured>* all) {
   const auto counter = MemoryCounter::Open();
   recorder_.Update([&](Results& results) {
     results.mutable_environment()->set_memory_counter(
         counter.ok() ? MemoryCounter::kSource : absl::StrCat("not available here: ", counter.status().message()));
   });
   if (!counter.ok()) return absl::OkStatus();
-  for (size_t i = 0; i < engines.size(); ++i) {
-    if (variants_[i].engine.backend != "cpu") continue;
-    RETURN_IF_ERROR(engines[i]->Run(inputs).status());  // Brings in what the others drove out of the caches.
+  for (Measured& one : *all) {
+    if (one.backend != "cpu") continue;
+    RETURN_IF_ERROR(one.engine->Run(inputs).status());  // Brings in what the others drove out of the caches.
     (*counter)->Start();
-    for (int run = 0; run < kCountedRuns; ++run) RETURN_IF_ERROR(engines[i]->Run(inputs).status());
+    for (int run = 0; run < kCountedRuns; ++run) RETURN_IF_ERROR(one.engine->Run(inputs).status());
     const auto counted = (*counter)->Stop();
-    if (counted.ok()) (*bytes)[i] = static_cast<double>(*counted) / kCountedRuns;
+    if (counted.ok()) one.bytes = static_cast<double>(*counted) / kCountedRuns;
   }
   return absl::OkStatus();
 }
 
 absl::Status Session::MeasureLayers() {
-  if (variants_.empty()) return absl::OkStatus();
+  const int64_t batch = FirstMeasuredBatch(recorder_.Snapshot());
+  if (batch == 0) return absl::OkStatus();
   progress_.Begin("layers");
-  const int64_t batch = config_.benchmark().batches_size() > 0 ? config_.benchmark().batches(0) : 1;
   runtime::ThreadPool pool(threads_[0]);
   for (size_t i = 0; i < variants_.size(); ++i) {
     const Variant& variant = variants_[i];
-    if (variant.engine.backend == "reference") continue;
+    if (!variant.not_run.empty() || variant.engine.backend == "reference") continue;
     progress_.Detail(variant.config->name());
     ASSIGN_OR_RETURN(const auto engine, MakeVariantEngine(variant, batch, &pool));
     ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, inputs_->Batch(0, engine->input_types()));
     ASSIGN_OR_RETURN(std::vector<Results::Layer> layers, ProfileLayers(*engine->executable(), inputs, kProfileRuns));
 
     std::map<std::string, double> snrs;
-    if (i > 0) {
+    if (i > 0 && BaselineRuns()) {
       std::vector<TensorType> types = engine->input_types();
       for (TensorType& type : types) type.shape[0] = kSnrImages;
       ASSIGN_OR_RETURN(const std::vector<Tensor> samples, inputs_->Batch(0, types));

@@ -1,11 +1,7 @@
 // The pipeline, with calibration, numeric checks, IR dumps and tables of the graph; and what came of it, explained.
 #include <algorithm>
-#include <filesystem>
 #include <functional>
-#include <system_error>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -28,20 +24,6 @@ constexpr int kGraphRows = 40;  // Of a printed graph at most.
 // "03.fusion.ir"
 std::string DumpName(int index, absl::string_view step) {
   return absl::StrFormat("%02d.%s.ir", index, absl::StrReplaceAll(ir::SanitizedName(step), {{"/", "_"}}));
-}
-
-// Dumps of an earlier run, which may have had more passes.
-void RemoveDumps(const std::string& folder) {
-  std::error_code error;
-  std::vector<std::filesystem::path> dumps;
-  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (name.size() > 6 && absl::ascii_isdigit(name[0]) && absl::ascii_isdigit(name[1]) && name[2] == '.' &&
-        absl::EndsWith(name, ".ir")) {
-      dumps.push_back(it->path());
-    }
-  }
-  for (const auto& dump : dumps) std::filesystem::remove(dump, error);
 }
 
 std::string RemarkText(const passes::Remark& remark) {
@@ -129,7 +111,7 @@ absl::Status Session::ObserveStep(int index, absl::string_view step, const ir::G
 }
 
 absl::Status Session::RunPasses() {
-  RemoveDumps(recorder_.folder());
+  recorder_.RemoveEarlierFiles();
   const std::unique_ptr<passes::Runner> runner = MakeRunner();
   passes::PassEnvironment environment;
   environment.runner = runner.get();
@@ -155,7 +137,8 @@ absl::Status Session::RunPasses() {
   });
   for (Variant& variant : variants_) {
     if (variant.config->after().empty()) variant.graph = graph_->Clone();
-    if (variant.config->precision() != "fp16" || request_.explain) continue;  // The CPU's kernels are explained.
+    // The CPU's kernels are explained.
+    if (variant.config->precision() != "fp16" || request_.explain || !variant.not_run.empty()) continue;
     auto half = runtime::HalfPrecision(*variant.graph);
     if (!half.ok()) return Annotate(half.status(), absl::StrCat("variant ", variant.config->name()));
     variant.graph = *std::move(half);

@@ -1,11 +1,16 @@
 #include "harness/recorder.h"
 
-#include "harness/base/files.h"
 #include "harness/environment.h"
 #include "harness/report/json.h"
 #include "harness/report/tables.h"
+#include "ir/base/status.h"
 
 namespace fuselage::harness {
+namespace {
+
+constexpr char kResults[] = "results.json", kReport[] = "report.txt";
+
+}  // namespace
 
 Recorder::Recorder(std::string folder) : folder_(std::move(folder)) { results_.set_status("INCOMPLETE"); }
 
@@ -19,10 +24,25 @@ Results Recorder::Snapshot() const {
   return results_;
 }
 
-void Recorder::WriteFile(const std::string& name, const std::string& contents) {
-  const absl::Status status = WriteFileAtomic(folder_ + "/" + name, contents);
+absl::Status Recorder::MayWriteReports() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  write_status_.Update(status);
+  RETURN_IF_ERROR(folder_.MayWrite(kResults));
+  return folder_.MayWrite(kReport);
+}
+
+absl::StatusOr<std::string> Recorder::Claim(const std::string& name) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return folder_.Claim(name);
+}
+
+void Recorder::RemoveEarlierFiles() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  folder_.RemoveListed({kResults, kReport});
+}
+
+void Recorder::WriteFile(const std::string& name, const std::string& contents) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  write_status_.Update(folder_.Write(name, contents));
 }
 
 absl::Status Recorder::write_status() const {
@@ -38,8 +58,8 @@ std::string Recorder::Finish(const absl::Status& error, int slowest_layers) {
   results_.set_error(std::string(error.message()));
   if (const auto peak = PeakRssBytes()) results_.mutable_environment()->set_process_peak_rss_bytes(*peak);
   const std::string report = report::Report(results_, slowest_layers);
-  write_status_.Update(WriteFileAtomic(folder_ + "/results.json", report::ToJson(results_)));
-  write_status_.Update(WriteFileAtomic(folder_ + "/report.txt", report));
+  write_status_.Update(folder_.Write(kResults, report::ToJson(results_)));
+  write_status_.Update(folder_.Write(kReport, report));
   return report;
 }
 

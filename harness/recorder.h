@@ -7,6 +7,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "harness/base/output_folder.h"
 #include "harness/results.pb.h"
 
 namespace fuselage::harness {
@@ -16,7 +18,14 @@ class Recorder {
  public:
   explicit Recorder(std::string folder);
 
-  const std::string& folder() const { return folder_; }
+  const std::string& folder() const { return folder_.path(); }
+
+  // AlreadyExists where the folder holds a results.json or a report.txt that no run wrote.
+  absl::Status MayWriteReports() const;
+  // The path of a file in the folder that the caller is about to write (OutputFolder::Claim).
+  absl::StatusOr<std::string> Claim(const std::string& name);
+  // Removes what earlier runs wrote, which may have had more passes; but the reports stay until there are new ones.
+  void RemoveEarlierFiles();
 
   void Update(const std::function<void(Results& results)>& change);
   Results Snapshot() const;
@@ -31,8 +40,8 @@ class Recorder {
   std::string Finish(const absl::Status& error, int slowest_layers);
 
  private:
-  const std::string folder_;
-  mutable std::mutex mutex_;  // Guards what follows.
+  mutable std::mutex mutex_;  // Guards what follows, but for the folder's path.
+  OutputFolder folder_;
   Results results_;
   bool finished_ = false;
   absl::Status write_status_;

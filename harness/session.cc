@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "frontend/fx/fx.h"
 #include "frontend/onnx/onnx.h"
 #include "harness/base/exit_code.h"
@@ -83,7 +84,7 @@ absl::Status Session::CheckStepNames() const {
   return absl::OkStatus();
 }
 
-// Variants that cannot run for want of CUDA are left out, unless there are no others.
+// Variants that cannot run for want of CUDA are not run, unless there are no others.
 absl::Status Session::OpenCuda() {
   std::vector<std::string> on_cuda;
   for (const auto& config : config_.variants()) {
@@ -98,6 +99,7 @@ absl::Status Session::OpenCuda() {
       return UsageError(absl::StrCat(what, "; or use --backend=cpu"));
     }
     Warn(absl::StrCat(what, "; the other variants are measured"));
+    no_cuda_ = std::string(backend.status().message());
     return absl::OkStatus();
   }
   cuda_ = *std::move(backend);
@@ -116,7 +118,7 @@ absl::Status Session::CheckVariants() {
     Variant variant;
     variant.config = &config;
     const bool on_cuda = config.backend() == "cuda" && !request_.explain;
-    if (on_cuda && cuda_ == nullptr) continue;
+    if (on_cuda) variant.not_run = no_cuda_;
     variant.engine.cuda = cuda_.get();
     if (!config.backend().empty()) variant.engine.backend = config.backend();
     if (config.precision() == "fp16" && variant.engine.backend == "cpu") {
@@ -138,6 +140,9 @@ absl::Status Session::CheckVariants() {
       auto* result = results.add_variants();
       result->set_name(config.name());
       result->set_backend(variants_.back().engine.backend);
+      result->set_not_run(variants_.back().not_run);
+      result->set_optional(config.optional());
+      if (!variants_.back().not_run.empty()) return;
       result->set_isa(on_cuda ? cuda_->device().arch() : std::string(kernels::IsaName(variants_.back().engine.isa)));
     });
   }
@@ -183,9 +188,12 @@ absl::Status Session::OpenImages() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<ir::Graph>> Session::ReadModel(const std::string& path) {
+// `external`: the other files that hold the model.
+absl::StatusOr<std::unique_ptr<ir::Graph>> Session::ReadModel(const std::string& path,
+                                                              std::vector<std::string>* external) {
   if (absl::EndsWith(path, ".ir")) {
     if (!config_.model().shapes().empty()) return UsageError("model.shapes and --shape are for .onnx files");
+    external->push_back(absl::StrCat(absl::StripSuffix(path, ".ir"), ".safetensors"));
     return fx::Load(path, ops_);
   }
   onnx::LoadOptions options;
@@ -198,21 +206,35 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Session::ReadModel(const std::string&
   options.allow_nonfinite = request_.allow_nonfinite;
   std::vector<std::string> warnings;
   options.warnings = &warnings;
+  options.external_files = external;
   ASSIGN_OR_RETURN(auto graph, onnx::Load(path, ops_, options));
   for (const std::string& warning : warnings) Warn(warning);
   return graph;
 }
 
+absl::Status Session::RecordModel(const std::string& path, std::vector<std::string> external) {
+  std::vector<std::string> files = {path};
+  for (std::string& file : external) {
+    if (FileExists(file)) files.push_back(std::move(file));
+  }
+  ASSIGN_OR_RETURN(const FileDigest digest, DigestFiles(files));
+  recorder_.Update([&](Results& results) {
+    auto* model = results.mutable_model();
+    model->set_path(path);
+    model->set_sha256(digest.sha256);
+    model->set_bytes(digest.bytes);
+    for (size_t i = 1; i < files.size(); ++i) model->add_external(files[i]);
+  });
+  return absl::OkStatus();
+}
+
 absl::Status Session::LoadModel() {
   progress_.Begin("read model");
   const std::string path = request_.search.Find(config_.model().path());
-  ASSIGN_OR_RETURN(const FileDigest digest, DigestFile(path));
-  recorder_.Update([&](Results& results) {
-    results.mutable_model()->set_path(path);
-    results.mutable_model()->set_sha256(digest.sha256);
-    results.mutable_model()->set_bytes(digest.bytes);
-  });
-  ASSIGN_OR_RETURN(graph_, ReadModel(path));
+  RETURN_IF_ERROR(RecordModel(path, {}));  // Before it is read: an incomplete report names it as well.
+  std::vector<std::string> external;
+  ASSIGN_OR_RETURN(graph_, ReadModel(path, &external));
+  if (!external.empty()) RETURN_IF_ERROR(RecordModel(path, std::move(external)));
   if (config_.has_dataset()) RETURN_IF_ERROR(ImageInputOf(*graph_).status());
   const auto batch = BatchOf(*graph_);
   if (!batch.ok()) return Annotate(batch.status(), path);
@@ -292,7 +314,8 @@ absl::Status Session::FindPeaks() {
 }
 
 absl::Status Session::ApplyGates() {
-  const std::vector<Results::Gate> gates = CheckGates(config_.gates(), recorder_.Snapshot());
+  const std::vector<Results::Gate> gates =
+      CheckGates(config_.gates(), {first_batch(), threads_[0]}, recorder_.Snapshot());
   recorder_.Update([&](Results& results) {
     for (const Results::Gate& gate : gates) *results.add_gates() = gate;
   });

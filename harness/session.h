@@ -14,6 +14,7 @@
 #include "harness/datasets/preprocess.h"
 #include "harness/measure/accuracy.h"
 #include "harness/measure/engine.h"
+#include "harness/measure/measure.h"
 #include "harness/measure/samples.h"
 #include "harness/run.h"
 #include "ir/graph.h"
@@ -30,6 +31,7 @@ struct Variant {
   EngineOptions engine;
   std::unique_ptr<ir::Graph> graph;  // Null until its step of the pipeline has run.
   Predictions predictions;
+  std::string not_run;  // Why it cannot run; empty: it can.
 };
 
 class Session {
@@ -59,24 +61,36 @@ class Session {
   absl::Status CheckStepNames() const;
   absl::Status OpenCuda();
   absl::Status OpenImages();
-  absl::StatusOr<std::unique_ptr<ir::Graph>> ReadModel(const std::string& path);
+  absl::Status RecordModel(const std::string& path, std::vector<std::string> external);
+  absl::StatusOr<std::unique_ptr<ir::Graph>> ReadModel(const std::string& path, std::vector<std::string>* external);
   absl::Status PrepareImages();
   void PrepareRandomInputs();
   int random_inputs() const;
   int calibration_samples() const;
+  int first_batch() const { return config_.benchmark().batches_size() > 0 ? config_.benchmark().batches(0) : 1; }
   // --- passes_phase.cc
   std::unique_ptr<passes::Runner> MakeRunner();
   void RecordGraph(absl::string_view step, const ir::Graph& graph);
   absl::Status ObserveStep(int index, absl::string_view step, const ir::Graph& graph);
-  // --- measure_phase.cc
+  // --- accuracy_phase.cc
+  bool BaselineRuns() const { return variants_[0].not_run.empty(); }
+  void RecordEngine(size_t i, const Engine& engine);
+  int64_t ImagesToSee();
   absl::StatusOr<std::unique_ptr<Engine>> MakeVariantEngine(const Variant& variant, int64_t batch,
                                                             runtime::ThreadPool* pool) const;
-  absl::Status MeasureVariantAccuracy(size_t i);
+  absl::Status MeasureVariantAccuracy(size_t i, int64_t images);
   absl::Status CompareVariants();
-  absl::Status MeasureBatch(int64_t batch, int threads);
-  absl::Status MeasureMemory(const std::vector<std::unique_ptr<Engine>>& engines, absl::Span<const Tensor> inputs,
-                             std::vector<std::optional<double>>* bytes);
+  // --- measure_phase.cc
+  struct Measured;
   bool uses(absl::string_view backend) const;
+  absl::StatusOr<std::vector<Measured>> Contestants(int64_t batch, runtime::ThreadPool* pool);
+  MeasureOptions TurnOptions();
+  absl::Status MeasureBatch(int64_t batch, int threads);
+  absl::Status MeasureBeyondLatency(int64_t batch, absl::Span<const Tensor> inputs, runtime::ThreadPool* pool,
+                                    std::vector<Measured>* all);
+  absl::Status MeasureMemory(absl::Span<const Tensor> inputs, std::vector<Measured>* all);
+  static Results::Measurement MeasurementOf(int64_t batch, int threads, const Measured& first, const Measured& one);
+  void CompareThreads();
 
   const RunRequest& request_;
   const HarnessConfig& config_;
@@ -85,7 +99,8 @@ class Session {
 
   ir::OpRegistry ops_;
   kernels::KernelRegistry kernels_;
-  std::unique_ptr<runtime::cuda::Backend> cuda_;  // Null where no variant can run on it.
+  std::unique_ptr<runtime::cuda::Backend> cuda_;  // Null where no variant can run on it,
+  std::string no_cuda_;                           // and why.
   passes::PassRegistry passes_;
 
   std::vector<int> threads_;  // Of the benchmark, resolved, each once.

@@ -1,11 +1,11 @@
 #include "runtime/half_precision.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "interpreter/interpreter.h"
+#include "ir/base/comparison.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "runtime/testing.h"
@@ -73,13 +73,9 @@ TEST_F(HalfPrecisionTest, ValuesAreNear) {
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> found, interpreter::Run(*half, {x}));
   for (size_t i = 0; i < wanted.size(); ++i) {
     ASSERT_EQ(found[i].type(), wanted[i].type());
-    double largest = 0, error = 0;
-    for (int64_t j = 0; j < wanted[i].num_elements(); ++j) {
-      largest = std::max(largest, std::abs(wanted[i].At(j)));
-      error = std::max(error, std::abs(wanted[i].At(j) - found[i].At(j)));
-    }
-    EXPECT_LE(error, std::ldexp(largest, -8));
-    EXPECT_GT(error, 0);
+    const Difference difference = Compare(wanted[i], found[i]);
+    EXPECT_LE(difference.max_abs_error, std::ldexp(difference.magnitude, -8));
+    EXPECT_GT(difference.max_abs_error, 0);
   }
 }
 

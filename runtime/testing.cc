@@ -1,11 +1,11 @@
 #include "runtime/testing.h"
 
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/comparison.h"
 
 namespace fuselage::runtime {
 namespace {
@@ -64,17 +64,8 @@ std::vector<Tensor> SeededInputs(const ir::Graph& graph, uint64_t seed) {
 
 double RelativeError(const Tensor& found, const Tensor& wanted) {
   if (found.type() != wanted.type()) return std::numeric_limits<double>::infinity();
-  double error = 0, magnitude = 0;
-  for (int64_t i = 0; i < wanted.num_elements(); ++i) {
-    const double a = found.At(i), b = wanted.At(i);
-    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-    if (!std::isfinite(a) || !std::isfinite(b)) return std::numeric_limits<double>::infinity();
-    error = std::max(error, std::abs(a - b));
-  }
-  for (int64_t i = 0; i < wanted.num_elements(); ++i) {
-    if (std::isfinite(wanted.At(i))) magnitude = std::max(magnitude, std::abs(wanted.At(i)));
-  }
-  return error == 0 ? 0 : error / magnitude;
+  const Difference difference = Compare(wanted, found);
+  return difference.max_abs_error == 0 ? 0 : difference.max_abs_error / difference.magnitude;
 }
 
 std::string VariantOf(const Executable& executable, absl::string_view node) {

@@ -1,11 +1,9 @@
 #include "frontend/fx/testing.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "frontend/fx/fx.h"
+#include "ir/base/comparison.h"
 #include "ir/safetensors.h"
 
 namespace fuselage::fx {
@@ -21,12 +19,6 @@ std::vector<Tensor> Numbered(const ir::TensorMap& tensors, absl::string_view pre
     found.push_back(*it->second);
   }
   return found;
-}
-
-double LargestMagnitude(const Tensor& tensor) {
-  double largest = 0;
-  for (double value : ToDoubles(tensor)) largest = std::max(largest, std::abs(value));
-  return largest;
 }
 
 }  // namespace
@@ -77,12 +69,10 @@ absl::Status CompareOutputs(absl::Span<const Tensor> found, absl::Span<const Ten
       return absl::InternalError(
           absl::StrCat("output ", i, ": ", ToString(found[i].type()), ", wanted ", ToString(wanted[i].type())));
     }
-    const double tolerance = kTolerance * LargestMagnitude(wanted[i]);
-    for (int64_t k = 0; k < wanted[i].num_elements(); ++k) {
-      if (std::abs(found[i].At(k) - wanted[i].At(k)) <= tolerance) continue;
-      return absl::InternalError(absl::StrCat("output ", i, ", element ", k, ": ", found[i].At(k), ", wanted ",
-                                              wanted[i].At(k), " within ", tolerance));
-    }
+    const Difference difference = Compare(wanted[i], found[i]);
+    if (difference.max_abs_error <= kTolerance * difference.magnitude) continue;
+    return absl::InternalError(absl::StrCat("output ", i, " of up to ", difference.magnitude, " is off by ",
+                                            difference.max_abs_error, ", allowed is ", kTolerance, " relative"));
   }
   return absl::OkStatus();
 }

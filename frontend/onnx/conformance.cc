@@ -1,7 +1,6 @@
 #include "frontend/onnx/conformance.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -10,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/onnx.h"
+#include "ir/base/comparison.h"
 #include "ir/ops/register_all.h"
 #include "onnx/onnx.pb.h"
 
@@ -99,9 +99,7 @@ std::string Difference(const Tensor& found, const Tensor& wanted) {
   }
   for (int64_t i = 0; i < wanted.num_elements(); ++i) {
     const double a = found.At(i), b = wanted.At(i);
-    const bool equal = IsFloat(wanted.dtype())
-                           ? a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1e-7 + 1e-3 * std::abs(b)
-                           : a == b;
+    const bool equal = IsFloat(wanted.dtype()) ? IsClose(a, b, 1e-3, 1e-7) : a == b;
     if (!equal) return absl::StrCat("element ", i, ": found ", a, ", wanted ", b);
   }
   return "";

@@ -1,8 +1,11 @@
 #include "frontend/onnx/onnx.h"
 
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/budget.h"
 #include "frontend/onnx/builder.h"
@@ -158,6 +161,26 @@ absl::Status CheckComplete(const ModelProto& model, size_t size) {
       absl::StrCat("truncated at byte ", size, ", or no ONNX model: found no ", missing, ", wanted one"));
 }
 
+void AddLocations(const ::onnx::TensorProto& tensor, std::set<std::string>* locations) {
+  if (tensor.data_location() != ::onnx::TensorProto::EXTERNAL) return;
+  for (const auto& entry : tensor.external_data()) {
+    if (entry.key() == "location") locations->insert(entry.value());
+  }
+}
+
+// Subgraphs are as shallow as the wire format's scan allows.
+void AddLocations(const GraphProto& graph, std::set<std::string>* locations) {
+  for (const auto& tensor : graph.initializer()) AddLocations(tensor, locations);
+  for (const NodeProto& node : graph.node()) {
+    for (const auto& attribute : node.attribute()) {
+      AddLocations(attribute.t(), locations);
+      for (const auto& tensor : attribute.tensors()) AddLocations(tensor, locations);
+      if (attribute.has_g()) AddLocations(attribute.g(), locations);
+      for (const GraphProto& subgraph : attribute.graphs()) AddLocations(subgraph, locations);
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ir::Graph>> Load(const std::string& path, const ir::OpRegistry& ops,
@@ -175,6 +198,13 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Load(const std::string& path, const i
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   absl::StatusOr<std::unique_ptr<ir::Graph>> graph = Import(model, folder, ops, options, &budget);
   if (!graph.ok()) return Annotate(graph.status(), path);
+  if (options.external_files != nullptr) {
+    std::set<std::string> locations;
+    AddLocations(model.graph(), &locations);
+    for (const std::string& location : locations) {
+      options.external_files->push_back(absl::StrCat(folder, absl::EndsWith(folder, "/") ? "" : "/", location));
+    }
+  }
   return graph;
 }
 

@@ -50,6 +50,9 @@ struct LoadOptions {
   std::vector<std::string>* warnings = nullptr;
   // Where not null, receives the file's names.
   Names* names = nullptr;
+  // Where not null, receives the files that the model names for external data, each once, in the order of their names.
+  // One that nothing reads need not be there.
+  std::vector<std::string>* external_files = nullptr;
 };
 
 // `ops` must outlive the graph. External data is read from below the folder of `path`.

@@ -185,7 +185,9 @@ class ExternalData : public ::testing::Test {
     add("offset", offset);
     add("length", length);
     Write(root_ / "model/model.onnx", model.Bytes());
-    return Load((root_ / "model/model.onnx").string(), ops_);
+    LoadOptions options;
+    options.external_files = &external_files_;
+    return Load((root_ / "model/model.onnx").string(), ops_, options);
   }
 
   void ExpectRefused(const absl::StatusOr<std::unique_ptr<ir::Graph>>& graph, const std::string& message,
@@ -198,12 +200,14 @@ class ExternalData : public ::testing::Test {
 
   fs::path root_;
   ir::OpRegistry ops_;
+  std::vector<std::string> external_files_;  // Of all loads.
 };
 
 TEST_F(ExternalData, IsReadFromBelowTheModelsFolder) {
   const auto graph = LoadWith("weights.bin", "8", "8");
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_EQ(ToDoubles(*(*graph)->FindParameterOrNull("w")->tensor), (std::vector<double>{3, -4}));
+  EXPECT_EQ(external_files_, std::vector<std::string>{(root_ / "model/weights.bin").string()});
   EXPECT_TRUE(LoadWith("./weights.bin").ok());
   fs::create_symlink("../weights.bin", root_ / "model/sub/link.bin");
   EXPECT_TRUE(LoadWith("sub/link.bin").ok());

@@ -1,5 +1,6 @@
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "harness/base/exit_code.h"
 #include "harness/base/files.h"
 #include "harness/base/machine_load.h"
+#include "harness/base/output_folder.h"
 #include "harness/base/sha256.h"
 #include "harness/base/statistics.h"
 #include "ir/base/suggest.h"
@@ -62,6 +64,8 @@ TEST(ExitCode, OfEachKindOfError) {
   EXPECT_EQ(ExitCodeOf(absl::PermissionDeniedError("file")), 6);
   EXPECT_EQ(ExitCodeOf(absl::UnavailableError("disk")), 6);
   EXPECT_EQ(ExitCodeOf(absl::CancelledError("signal")), 130);
+  EXPECT_EQ(ExitCodeOf(absl::InternalError("verifier")), 70);
+  EXPECT_EQ(ExitCodeOf(absl::UnknownError("?")), 70);
 }
 
 TEST(Suggest, FindsTheNearestName) {
@@ -115,8 +119,46 @@ TEST(Files, WriteReplacesAtOnce) {
   ASSERT_TRUE(WriteFileAtomic(path, "old").ok());
   ASSERT_TRUE(WriteFileAtomic(path, "new").ok());
   EXPECT_EQ(*ReadFile(path), "new");
-  EXPECT_EQ(DigestFile(path)->bytes, 3);
-  EXPECT_EQ(DigestFile(path)->sha256, Sha256Of("new"));
+  EXPECT_EQ(DigestFiles({path})->bytes, 3);
+  EXPECT_EQ(DigestFiles({path})->sha256, Sha256Of("new"));
+  EXPECT_EQ(DigestFiles({path, path})->bytes, 6);
+  EXPECT_EQ(DigestFiles({path, path})->sha256, Sha256Of("newnew"));
+}
+
+TEST(Files, OnlyRegularFilesAreRead) {
+  const std::string fifo = Temporary("fifo");
+  unlink(fifo.c_str());
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_THAT(std::string(ReadFile(fifo).status().message()), HasSubstr("it is a FIFO, wanted a regular file"));
+  EXPECT_TRUE(absl::IsUnavailable(DigestFiles({Temporary("")}).status())) << "a directory";
+  EXPECT_TRUE(absl::IsUnavailable(ReadFile("/dev/zero").status())) << "which never ends";
+}
+
+TEST(OutputFolder, WritesAndRemovesOnlyWhatItLists) {
+  const std::string path = Temporary("output_folder");
+  std::filesystem::remove_all(path);
+  ASSERT_TRUE(MakeWritableFolder(path).ok());
+  ASSERT_TRUE(WriteFileAtomic(path + "/mine", "mine").ok());
+  OutputFolder first(path);
+  EXPECT_TRUE(first.Write("a", "1").ok());
+  EXPECT_TRUE(first.Write("b", "1").ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(first.Write("mine", "1")));
+  EXPECT_EQ(*ReadFile(path + "/mine"), "mine");
+
+  OutputFolder second(path);
+  EXPECT_TRUE(second.Write("a", "2").ok()) << "of an earlier run";
+  EXPECT_EQ(*ReadFile(path + "/a"), "2");
+  second.RemoveListed({"a"});
+  EXPECT_TRUE(FileExists(path + "/a"));
+  EXPECT_TRUE(FileExists(path + "/mine"));
+  EXPECT_FALSE(FileExists(path + "/b"));
+
+  // What somebody wrote into the list is no way out of the folder.
+  const std::string outside = Temporary("outside");
+  ASSERT_TRUE(WriteFileAtomic(outside, "mine").ok());
+  ASSERT_TRUE(WriteFileAtomic(path + "/.fuselage", "../outside\n").ok());
+  OutputFolder(path).RemoveListed({});
+  EXPECT_TRUE(FileExists(outside));
 }
 
 TEST(Files, FullDiskKeepsTheOldFile) {

@@ -37,7 +37,10 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kAlreadyExists:
     case absl::StatusCode::kDataLoss: return kIo;
     case absl::StatusCode::kCancelled: return kInterrupted;
-    default: return kInvalidInput;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange: return kInvalidInput;
+    default: return kInternalError;
   }
 }
 

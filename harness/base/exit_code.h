@@ -15,6 +15,7 @@ enum ExitCode {
   kUnsupported = 4,
   kResourceLimit = 5,
   kIo = 6,
+  kInternalError = 70,  // EX_SOFTWARE of sysexits.h: a bug of ours.
   kInterrupted = 130,
 };
 
@@ -25,11 +26,12 @@ absl::Status UsageError(absl::string_view message);
 absl::Status GateError(absl::string_view message);
 
 // The usage and gate payloads first, then the code:
-//   InvalidArgument, FailedPrecondition, OutOfRange, Internal, ...   3
+//   InvalidArgument, FailedPrecondition, OutOfRange                  3
 //   Unimplemented                                                    4
 //   ResourceExhausted                                                5
 //   NotFound, PermissionDenied, Unavailable, AlreadyExists, DataLoss  6
 //   Cancelled                                                        130
+//   Internal, and all others                                         70
 ExitCode ExitCodeOf(const absl::Status& status);
 
 }  // namespace fuselage::harness

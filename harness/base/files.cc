@@ -39,13 +39,18 @@ class Descriptor {
   int fd_;
 };
 
+const char* KindOf(mode_t mode) {
+  return S_ISDIR(mode)    ? "directory"
+         : S_ISFIFO(mode) ? "FIFO"
+         : S_ISSOCK(mode) ? "socket"
+                          : "device";
+}
+
 // Calls take(piece) for the file's bytes, in order.
 template <typename Take>
 absl::Status ReadPieces(const std::string& path, Take take) {
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return ErrnoError(errno, "cannot open", path);
-  struct stat info;
-  if (fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) return ErrnoError(EISDIR, "cannot read", path);
+  ASSIGN_OR_RETURN(const int descriptor, OpenRegularFile(path));
+  const Descriptor file(descriptor);
   std::string buffer(1 << 20, '\0');
   while (true) {
     const ssize_t count = read(file.get(), &buffer[0], buffer.size());
@@ -98,19 +103,32 @@ absl::Status ErrnoError(int error, absl::string_view what, absl::string_view pat
   }
 }
 
+absl::StatusOr<int> OpenRegularFile(const std::string& path) {
+  // Non-blocking, so that a FIFO without a writer cannot hang the open.
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return ErrnoError(errno, "cannot open", path);
+  struct stat info;
+  if (fstat(file.get(), &info) != 0) return ErrnoError(errno, "cannot read", path);
+  if (S_ISREG(info.st_mode)) return file.Release();
+  return absl::UnavailableError(
+      absl::StrCat("cannot read ", path, ": it is a ", KindOf(info.st_mode), ", wanted a regular file"));
+}
+
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::string contents;
   RETURN_IF_ERROR(ReadPieces(path, [&](absl::string_view piece) { absl::StrAppend(&contents, piece); }));
   return contents;
 }
 
-absl::StatusOr<FileDigest> DigestFile(const std::string& path) {
+absl::StatusOr<FileDigest> DigestFiles(absl::Span<const std::string> paths) {
   Sha256 sha;
   FileDigest digest;
-  RETURN_IF_ERROR(ReadPieces(path, [&](absl::string_view piece) {
-    sha.Update(piece);
-    digest.bytes += static_cast<int64_t>(piece.size());
-  }));
+  for (const std::string& path : paths) {
+    RETURN_IF_ERROR(ReadPieces(path, [&](absl::string_view piece) {
+      sha.Update(piece);
+      digest.bytes += static_cast<int64_t>(piece.size());
+    }));
+  }
   digest.sha256 = sha.Finish();
   return digest;
 }

@@ -7,20 +7,25 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace fuselage::harness {
 
 // "<what> <path>: <text of errno>", with the code that errno means: NotFound, PermissionDenied, ... Unavailable.
 absl::Status ErrnoError(int error, absl::string_view what, absl::string_view path);
 
+// A descriptor to read from, which the caller closes. What is no regular file is Unavailable, at once.
+absl::StatusOr<int> OpenRegularFile(const std::string& path);
+
+// All of a regular file.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
-// The file's SHA-256, read in pieces, and its size.
+// The SHA-256 of regular files one behind the other, as `cat a b | sha256sum` has it, and their size together.
 struct FileDigest {
   std::string sha256;
   int64_t bytes = 0;
 };
-absl::StatusOr<FileDigest> DigestFile(const std::string& path);
+absl::StatusOr<FileDigest> DigestFiles(absl::Span<const std::string> paths);
 
 // Writes beside `path`, flushes to the disk, and renames: an old file stays whole until the new one is.
 absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents);

@@ -1,6 +1,7 @@
 #include "harness/datasets/fashion_mnist.h"
 
 #include <errno.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -26,9 +27,12 @@ class GzipReader {
   GzipReader& operator=(const GzipReader&) = delete;
 
   absl::Status Open() {
-    errno = 0;
-    file_ = gzopen(path_.c_str(), "rb");
-    if (file_ == nullptr) return harness::ErrnoError(errno != 0 ? errno : ENOMEM, "cannot open", path_);
+    ASSIGN_OR_RETURN(const int descriptor, harness::OpenRegularFile(path_));
+    file_ = gzdopen(descriptor, "rb");
+    if (file_ == nullptr) {
+      close(descriptor);
+      return harness::ErrnoError(ENOMEM, "cannot open", path_);
+    }
     gzbuffer(file_, 1 << 17);
     // zlib hands plain files through; here they are a mistake.
     if (gzdirect(file_)) return Invalid("not a gzip file");

@@ -48,7 +48,7 @@ absl::StatusOr<Predictions> Evaluate(Engine& engine, const ImageSamples& samples
                                                      ", classes] with at least the dataset's ", wanted_classes,
                                                      " classes"));
     }
-    const int64_t classes = type.shape[1];
+    const int64_t classes = predictions.classes = type.shape[1];
     for (int64_t row = 0; row < std::min(batch, images - first); ++row) {
       const auto logits = (*outputs)[0].values<float>().subspan(row * classes, classes);
       Hash(logits, &hash);
@@ -68,7 +68,7 @@ double Agreement(const Predictions& a, const Predictions& b) {
   const size_t images = std::min(a.top1.size(), b.top1.size());
   if (images == 0) return 0;
   int64_t same = 0;
-  for (size_t i = 0; i < images; ++i) same += a.top1[i] == b.top1[i];
+  for (size_t i = 0; i < images; ++i) same += a.top1[i] == b.top1[i] && a.top1[i] >= 0;
   return 100.0 * static_cast<double>(same) / static_cast<double>(images);
 }
 

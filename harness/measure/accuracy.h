@@ -14,6 +14,7 @@
 namespace fuselage::harness {
 
 struct Predictions {
+  int64_t classes = 0;      // Of the network; at least as many as the dataset has.
   std::vector<int> top1;    // The predicted class of each image; -1 where a logit is NaN.
   int64_t correct1 = 0;     // Images whose label is the predicted class,
   int64_t correct5 = 0;     // or among the five highest logits.
@@ -27,7 +28,7 @@ absl::StatusOr<Predictions> Evaluate(Engine& engine, const ImageSamples& samples
 // The place of `label` when logits are sorted from the highest down, equal ones by class; -1 where a logit is NaN.
 int RankOf(absl::Span<const float> logits, int label);
 
-// Percent of images for which both predict the same class.
+// Percent of images for which both predict the same class; NaN logits predict none.
 double Agreement(const Predictions& a, const Predictions& b);
 
 }  // namespace fuselage::harness

@@ -30,6 +30,13 @@ class ExecutableEngine : public Engine {
   int64_t arena_bytes() const override { return executable_->arena_bytes(); }
   int64_t weight_bytes() const override { return executable_->weight_bytes(); }
   runtime::Executable* executable() override { return executable_.get(); }
+  std::vector<std::string> ReferenceOps() const override {
+    std::vector<std::string> ops;
+    for (const runtime::StepProfile& step : executable_->profile()) {
+      if (step.variant == "reference") ops.push_back(step.op);
+    }
+    return ops;
+  }
   std::optional<double> device_ms() const override {
     return cuda_ == nullptr ? std::nullopt : std::optional<double>(1e3 * cuda_->device_seconds());
   }
@@ -61,6 +68,13 @@ class ReferenceEngine : public Engine {
     return bytes;
   }
   runtime::Executable* executable() override { return nullptr; }
+  std::vector<std::string> ReferenceOps() const override {
+    std::vector<std::string> ops;
+    for (const ir::Node* node : graph_->Snapshot()) {
+      if (node->is_call()) ops.push_back(node->op()->name);
+    }
+    return ops;
+  }
 
  private:
   std::unique_ptr<ir::Graph> graph_;

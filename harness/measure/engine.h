@@ -29,6 +29,8 @@ class Engine {
   virtual int64_t weight_bytes() const = 0;
   // Null where the backend has none.
   virtual runtime::Executable* executable() = 0;
+  // The op of each step that has no kernel and runs by reference evaluation, in order.
+  virtual std::vector<std::string> ReferenceOps() const = 0;
   // Of the last run: what the device took without the copies from and to the host. None where the host computes.
   virtual std::optional<double> device_ms() const { return std::nullopt; }
 

@@ -4,8 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "harness/base/statistics.h"
+#include "ir/base/comparison.h"
 #include "ir/base/status.h"
-#include "passes/core/pipeline.h"
 #include "runtime/executable.h"
 
 namespace fuselage::harness {
@@ -93,7 +93,7 @@ absl::StatusOr<std::map<std::string, double>> LayerSnrs(const PlacedGraph& basel
   ASSIGN_OR_RETURN(const auto wanted, RunTapped(baseline, counterparts, inputs, kernels, pool));
   ASSIGN_OR_RETURN(const auto found, RunTapped(quantized, layers, inputs, kernels, pool));
   for (size_t i = 0; i < layers.size(); ++i) {
-    snrs[layers[i]] = passes::SnrDb(Dequantized(wanted[i]), Dequantized(found[i]));
+    snrs[layers[i]] = Compare(wanted[i], found[i]).snr_db;
   }
   return snrs;
 }

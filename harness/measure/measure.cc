@@ -43,6 +43,7 @@ absl::Status MeasureInTurns(const MeasureOptions& options, std::vector<Contestan
       for (int run = 0; run < kTurnRuns || turn_ms < kTurnMs; ++run) {
         ASSIGN_OR_RETURN(const double ms, TimedRun(contestant));
         contestant.ms.push_back(ms);
+        if (contestant.timed) contestant.timed();
         turn_ms += ms;
       }
       fraction = std::min(fraction, Fraction(options, contestant.ms));

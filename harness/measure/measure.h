@@ -11,7 +11,8 @@ namespace fuselage::harness {
 
 struct Contestant {
   std::function<absl::Status()> run;
-  std::vector<double> ms;  // Filled: one entry for each timed run.
+  std::vector<double> ms;       // Filled: one entry for each timed run,
+  std::function<void()> timed;  // which this follows, where it is not null: for what else is known of a run.
 };
 
 struct MeasureOptions {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <thread>
 
@@ -16,6 +17,7 @@
 #include "harness/measure/memory_counter.h"
 #include "harness/measure/peaks.h"
 #include "harness/measure/samples.h"
+#include "harness/measure/slower_threads.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "ir/text.h"
@@ -42,17 +44,21 @@ TEST(Agreement, CountsEqualClasses) {
   b.top1 = {1, 2, 0};
   EXPECT_DOUBLE_EQ(Agreement(a, b), 100.0 * 2 / 3);
   EXPECT_EQ(Agreement(a, Predictions()), 0);
+  a.top1 = b.top1 = {1, -1};
+  EXPECT_EQ(Agreement(a, b), 50) << "NaN agrees with nothing";
 }
 
 TEST(MeasureInTurns, EveryoneGetsRepetitionsAndTime) {
   std::string order;
+  std::map<char, size_t> timed;
   const auto runner = [&](char name, int ms) {
     return Contestant{[&order, name, ms] {
                         order += name;
                         std::this_thread::sleep_for(std::chrono::milliseconds(ms));
                         return absl::OkStatus();
                       },
-                      {}};
+                      {},
+                      [&timed, name] { ++timed[name]; }};
   };
   std::vector<Contestant> contestants = {runner('a', 5), runner('b', 30)};
   MeasureOptions options;
@@ -65,6 +71,8 @@ TEST(MeasureInTurns, EveryoneGetsRepetitionsAndTime) {
   EXPECT_EQ(last_fraction, 1);
   EXPECT_EQ(order.substr(0, 2), "ab") << "warm-up first";
   EXPECT_NE(order.find("bba"), std::string::npos) << "b's turn ends and a's begins: " << order;
+  EXPECT_EQ(timed['a'], contestants[0].ms.size()) << "neither warm-up nor a turn's first run";
+  EXPECT_EQ(timed['b'], contestants[1].ms.size());
   for (const Contestant& contestant : contestants) {
     EXPECT_GE(contestant.ms.size(), 5);
     double total = 0;
@@ -75,7 +83,7 @@ TEST(MeasureInTurns, EveryoneGetsRepetitionsAndTime) {
 }
 
 TEST(MeasureInTurns, AnErrorEndsIt) {
-  std::vector<Contestant> contestants = {{[] { return absl::InternalError("broken"); }, {}}};
+  std::vector<Contestant> contestants = {{[] { return absl::InternalError("broken"); }, {}, {}}};
   EXPECT_EQ(MeasureInTurns(MeasureOptions(), &contestants).message(), "broken");
 }
 
@@ -207,6 +215,36 @@ TEST(Peaks, AFileThatIsNotOneIsRefused) {
   other.set_cpu("another CPU");
   ASSERT_OK(WritePeaks(file, other));
   EXPECT_THAT(ReadPeaks(file), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("of another CPU")));
+}
+
+TEST(SlowerThreads, BeyondNoiseAtOneBatchOnAQuietMachine) {
+  Results::Variant variant;
+  variant.set_name("fp32");
+  const auto add = [&variant](int batch, int threads, double ms, double others = 0) {
+    auto* measurement = variant.add_measurements();
+    measurement->set_batch(batch);
+    measurement->set_threads(threads);
+    measurement->mutable_latency_ms()->set_median(ms);
+    measurement->mutable_latency_ms()->set_p90(ms == 30 ? 70 : ms);
+    measurement->set_other_cores_busy(others);
+  };
+  add(1, 1, 6.5);
+  add(1, 2, 21);
+  add(1, 4, 6.6);  // Within noise.
+  add(16, 1, 100);
+  add(16, 2, 60);
+  add(16, 4, 70);
+  add(32, 1, 10);
+  add(32, 2, 20, 0.5);
+  add(64, 1, 30);  // Whose runs are up to 70.
+  add(64, 2, 60);
+  const std::vector<std::string> warnings = MarkSlowerThreads(&variant);
+  ASSERT_EQ(warnings.size(), 2);
+  EXPECT_EQ(warnings[0], "variant fp32, batch 1: 2 threads take 21 ms, 1 only 6.5");
+  EXPECT_EQ(warnings[1], "variant fp32, batch 16: 4 threads take 70 ms, 2 only 60");
+  EXPECT_EQ(variant.measurements(1).slower_than_threads(), 1);
+  EXPECT_EQ(variant.measurements(5).slower_than_threads(), 2);
+  for (int i : {0, 2, 3, 4, 6, 7, 8, 9}) EXPECT_EQ(variant.measurements(i).slower_than_threads(), 0) << i;
 }
 
 }  // namespace

@@ -17,7 +17,12 @@ using google::protobuf::Reflection;
 
 void AppendMessage(const Message& message, int indent, std::string* out);
 
-std::string JsonDouble(double value) { return std::isfinite(value) ? ShortestText(value) : "null"; }
+// JSON has no such numbers; protobuf's own mapping and Python's float() read these strings.
+std::string JsonDouble(double value) {
+  if (std::isnan(value)) return "\"NaN\"";
+  if (std::isinf(value)) return value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
+  return ShortestText(value);
+}
 
 // `index` >= 0: that element of a repeated field.
 void AppendValue(const Message& message, const FieldDescriptor* field, int index, int indent, std::string* out) {

@@ -9,8 +9,9 @@
 
 namespace fuselage::report {
 
-// Every field is printed. All numbers are JSON numbers (protobuf's own printer makes strings of 64-bit integers); an
-// `optional` field without a value, infinity and NaN are null; bytes that are not UTF-8 become U+FFFD.
+// Every field is printed. Finite numbers are JSON numbers (protobuf's own printer makes strings of 64-bit integers); an
+// `optional` field without a value is null; infinities and NaN are the strings "Infinity", "-Infinity" and "NaN"; bytes
+// that are not UTF-8 become U+FFFD.
 // Takes the field kinds that results.proto has: no maps, no bytes, no enums, no groups.
 std::string ToJson(const google::protobuf::Message& message);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <sstream>
 
@@ -62,7 +63,7 @@ TEST(Json, NumbersAreNumbersAndAllFieldsArePrinted) {
             "  \"matches\": 0,\n"
             "  \"wall_ms\": 0.25,\n"
             "  \"max_abs_error\": null,\n"
-            "  \"snr_db\": null,\n"
+            "  \"snr_db\": \"Infinity\",\n"
             "  \"remarks\": [\n"
             "    \"one\"\n"
             "  ],\n"
@@ -86,6 +87,16 @@ TEST(Json, ReadsBackThroughProtobuf) {
   EXPECT_EQ(read.variants(0).measurements(0).latency_ms().median(), 1e-9);
   EXPECT_EQ(read.variants(0).measurements(1).batch(), 16);
   EXPECT_FALSE(read.variants(0).has_top5());
+
+  // What is not finite, and what was not measured.
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const double value : {kInfinity, -kInfinity, std::nan("")}) {
+    results.mutable_variants(0)->set_snr_db(value);
+    ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(ToJson(results), &read).ok());
+    EXPECT_TRUE(read.variants(0).has_snr_db());
+    EXPECT_FALSE(read.variants(0).has_max_abs_error());
+    EXPECT_TRUE(read.variants(0).snr_db() == value || (std::isnan(read.variants(0).snr_db()) && std::isnan(value)));
+  }
 }
 
 TEST(Json, InvalidUtf8IsReplacedByteByByte) {
@@ -216,7 +227,26 @@ TEST(Tables, GatesOfPassesAndSmallBounds) {
   gate->set_pass("conv_bn");
   gate->set_wanted(1e-5);
   gate->set_found(0);
+  gate->set_judged(true);
   EXPECT_THAT(GatesTable(results), HasSubstr("max_abs_error  pass conv_bn   1e-05      0  FAILED"));
+  gate->clear_found();
+  gate->set_judged(false);
+  gate->set_reason("not measured");
+  EXPECT_THAT(GatesTable(results), HasSubstr("1e-05      -  not judged  not measured\n"));
+}
+
+TEST(Tables, WhatAReaderOfALineMustKnow) {
+  Results results = Example();
+  EXPECT_THAT(LatencyTable(results), Not(HasSubstr("note")));
+  auto* variant = results.mutable_variants(1);
+  variant->set_reference_steps(3);
+  variant->mutable_measurements(0)->set_speedup(12);
+  variant->mutable_measurements(0)->set_baseline_backend("cpu");
+  variant->mutable_measurements(0)->set_slower_than_threads(1);
+  EXPECT_THAT(LatencyTable(results),
+              HasSubstr("12.00x over cpu  reference steps: 3; slower than on 1 thread\n"));
+  variant->set_not_run("no GPU here");
+  EXPECT_THAT(AccuracyTable(results), HasSubstr("not run"));
 }
 
 Results::GraphTable::Row* AddRow(Results::GraphTable* table, const std::string& name, const std::string& kind,

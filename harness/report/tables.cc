@@ -48,6 +48,10 @@ std::string MegabytesMoved(const std::optional<double>& bytes) {
   return bytes.has_value() ? Number(*bytes / 1e6, *bytes < 1e6 ? 4 : 2) : "-";
 }
 
+std::string RunsOn(const Results::Variant& variant) {
+  return variant.not_run().empty() ? absl::StrCat(variant.backend(), " ", variant.isa()) : "not run";
+}
+
 bool HasImages(const Results& results) { return !results.dataset().name().empty(); }
 
 // Variants, then peers: they share every column.
@@ -84,7 +88,7 @@ std::string AccuracyTable(const Results& results) {
     Table table("Variants",
                 {{"variant", Align::kLeft}, {"runs on", Align::kLeft}, {"max difference"}, {"SNR dB"}, {"weights"}});
     for (const auto* variant : All(results)) {
-      table.AddRow({variant->name(), absl::StrCat(variant->backend(), " ", variant->isa()),
+      table.AddRow({variant->name(), RunsOn(*variant),
                     ErrorText(FUSELAGE_OPTIONAL(*variant, max_abs_error)),
                     Number(FUSELAGE_OPTIONAL(*variant, snr_db), 1), Megabytes(variant->weight_bytes())});
     }
@@ -98,7 +102,7 @@ std::string AccuracyTable(const Results& results) {
                            {"agreement"},
                            {"weights"}});
   for (const auto* variant : All(results)) {
-    table.AddRow({variant->name(), absl::StrCat(variant->backend(), " ", variant->isa()),
+    table.AddRow({variant->name(), RunsOn(*variant),
                   absl::StrCat(variant->images()), Percent(FUSELAGE_OPTIONAL(*variant, top1)),
                   Percent(FUSELAGE_OPTIONAL(*variant, top5)), Percent(FUSELAGE_OPTIONAL(*variant, agreement_with_fp32)),
                   Megabytes(variant->weight_bytes())});
@@ -132,6 +136,24 @@ std::vector<Row> MeasurementRows(const Results& results) {
 
 namespace {
 
+// "1.52x", or "12.00x over cpu" of a variant on another device.
+std::string SpeedupText(const Results::Measurement& measurement) {
+  const std::string text = Times(FUSELAGE_OPTIONAL(measurement, speedup));
+  return measurement.baseline_backend().empty() ? text : absl::StrCat(text, " over ", measurement.baseline_backend());
+}
+
+// What a reader of the line must know; mostly nothing.
+std::string NoteText(const Row& row) {
+  std::vector<std::string> notes;
+  if (row.variant->reference_steps() > 0) {
+    notes.push_back(absl::StrCat("reference steps: ", row.variant->reference_steps()));
+  }
+  if (const int fewer = row.measurement->slower_than_threads(); fewer > 0) {
+    notes.push_back(absl::StrCat("slower than on ", fewer, fewer == 1 ? " thread" : " threads"));
+  }
+  return absl::StrJoin(notes, "; ");
+}
+
 // "Runtime outside the kernels at batch 1: fp32 0.01 %, int8 0.03 % on 1 thread; fp32 0.01 %, int8 0.25 % on 2 threads"
 std::string OverheadLine(const std::vector<Row>& rows) {
   std::map<int, std::vector<std::string>> by_threads;
@@ -157,6 +179,7 @@ std::string LatencyTable(const Results& results) {
   const auto any = [&](auto has) { return std::any_of(rows.begin(), rows.end(), has); };
   const bool cold = any([](const Row& row) { return row.measurement->has_cold_ms(); });
   const bool on_device = any([](const Row& row) { return row.measurement->has_device_ms(); });
+  const bool notes = any([](const Row& row) { return !NoteText(row).empty(); });
   const std::string per_second = HasImages(results) ? "images/s" : "samples/s";
   std::vector<Column> columns = {
       {"batch"}, {"threads"}, {"variant", Align::kLeft}, {"runs"}, {"min"}, {"median"}, {"mean"}, {"p90"}, {"p99"}};
@@ -168,6 +191,7 @@ std::string LatencyTable(const Results& results) {
   }
   columns.push_back({"memory"});
   columns.push_back({"speedup"});
+  if (notes) columns.push_back({"note", Align::kLeft});
   Table table("Latency in ms", columns);
   for (const Row& row : rows) {
     const auto& m = *row.measurement;
@@ -183,7 +207,8 @@ std::string LatencyTable(const Results& results) {
       cells.push_back(Number(FUSELAGE_OPTIONAL(m, device_images_per_second), 1));
     }
     cells.push_back(Megabytes(m.peak_memory_bytes()));
-    cells.push_back(Times(FUSELAGE_OPTIONAL(m, speedup)));
+    cells.push_back(SpeedupText(m));
+    if (notes) cells.push_back(NoteText(row));
     table.AddRow(std::move(cells));
   }
   if (table.empty()) return "";
@@ -214,7 +239,7 @@ std::string RooflineTable(const Results& results) {
     cells.push_back(Milliseconds(FUSELAGE_OPTIONAL(m, predicted_ms)));
     cells.push_back(Milliseconds(m.latency_ms().median()));
     cells.push_back(Times(FUSELAGE_OPTIONAL(m, predicted_speedup)));
-    cells.push_back(Times(FUSELAGE_OPTIONAL(m, speedup)));
+    cells.push_back(SpeedupText(m));
     table.AddRow(std::move(cells));
   }
   if (table.empty()) return "";
@@ -255,10 +280,16 @@ std::string LayersTable(const Results& results, int count) {
 }
 
 std::string GatesTable(const Results& results) {
-  Table table("Gates", {{"gate", Align::kLeft}, {"of", Align::kLeft}, {"wanted"}, {"found"}, {"result", Align::kLeft}});
+  Table table("Gates", {{"gate", Align::kLeft},
+                        {"of", Align::kLeft},
+                        {"wanted"},
+                        {"found"},
+                        {"result", Align::kLeft},
+                        {"reason", Align::kLeft}});
   for (const auto& gate : results.gates()) {
+    const char* result = !gate.judged() ? "not judged" : gate.passed() ? "ok" : "FAILED";
     table.AddRow({gate.name(), gate.pass().empty() ? gate.variant() : absl::StrCat("pass ", gate.pass()),
-                  Bound(gate.wanted()), Bound(FUSELAGE_OPTIONAL(gate, found)), gate.passed() ? "ok" : "FAILED"});
+                  Bound(gate.wanted()), Bound(FUSELAGE_OPTIONAL(gate, found)), result, gate.reason()});
   }
   return table.empty() ? "" : table.ToString();
 }

@@ -87,13 +87,13 @@ slowest_layers: 3
 
 }  // namespace
 
-std::string TinyModel(const std::string& height) {
+std::string TinyModel(const std::string& height, int classes) {
   onnx::ModelBuilder model;
   model.Input("x", {"N", 3, height.empty() ? onnx::Dim(16) : onnx::Dim(height.c_str()), 16})
       .Initializer("w1", Seeded({8, 3, 3, 3}, 1, 0.4f))
       .Initializer("w2", Seeded({8, 8, 3, 3}, 2, 0.3f))
-      .Initializer("fc.weight", Seeded({10, 8}, 3, 2.0f))
-      .Initializer("fc.bias", Seeded({10}, 4, 0.1f));
+      .Initializer("fc.weight", Seeded({classes, 8}, 3, 2.0f))
+      .Initializer("fc.bias", Seeded({classes}, 4, 0.1f));
   model.Node("Conv", {"x", "w1"}, {"c1"}, "conv1").Ints("pads", {1, 1, 1, 1});
   AddBatchNorm(model, "bn1", "c1", "b1", 10);
   model.Node("Relu", {"b1"}, {"r1"}, "relu1");

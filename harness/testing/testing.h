@@ -6,9 +6,9 @@
 
 namespace fuselage::harness::testing {
 
-// A residual network of two convolutions on [N, 3, 16, 16], ten classes, with seeded weights; as an .onnx file.
+// A residual network of two convolutions on [N, 3, 16, 16], with seeded weights; as an .onnx file.
 // `height`: a symbol that leaves that dimension open; empty: 16.
-std::string TinyModel(const std::string& height = "");
+std::string TinyModel(const std::string& height = "", int classes = 10);
 
 // Writes Fashion-MNIST's four files with 8x8 images: 40 to train, 24 to test.
 void WriteTinyDataset(const std::string& folder);

@@ -2,11 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "absl/strings/str_format.h"
 #include "google/protobuf/text_format.h"
 #include "interpreter/interpreter.h"
+#include "ir/base/comparison.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/text_cases.h"
 #include "passes/core/pipeline.h"
@@ -44,14 +43,12 @@ absl::Status Compare(const NumericContract& contract, const ir::Graph& before, c
       if (!wanted[i].SameBytes(found[i])) return absl::InternalError(absl::StrCat("output ", i, " changed its bits"));
       continue;
     }
-    double error = 0, size = 0, code = 0;
-    if (found[i].type().quant) code = found[i].type().quant->scales[0];
-    const Tensor a = Dequantized(wanted[i]), b = Dequantized(found[i]);
-    if (a.shape() != b.shape()) return absl::InternalError(absl::StrCat("output ", i, " changed its shape"));
-    for (int64_t k = 0; k < a.num_elements(); ++k) {
-      error = std::fmax(error, std::fabs(a.At(k) - b.At(k)));
-      size = std::fmax(size, std::fabs(a.At(k)));
+    if (wanted[i].shape() != found[i].shape()) {
+      return absl::InternalError(absl::StrCat("output ", i, " changed its shape"));
     }
+    const Difference difference = fuselage::Compare(wanted[i], found[i]);
+    const double error = difference.max_abs_error, size = difference.magnitude;
+    const double code = found[i].type().quant ? found[i].type().quant->scales[0] : 0;
     double allowed = 0;
     switch (contract.kind) {
       case NumericContract::kTolerance: allowed = contract.tolerance * size; break;

@@ -1,8 +1,15 @@
 #include "passes/core/pass.h"
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 
 namespace fuselage::passes {
+
+absl::Status ConfigError(absl::string_view message) {
+  absl::Status status = absl::InvalidArgumentError(message);
+  status.SetPayload("fuselage.usage", absl::Cord(""));
+  return status;
+}
 
 absl::StatusOr<bool> Pass::Run(ir::Graph& graph, Remarks& remarks) const {
   remarks.set_pass(name());

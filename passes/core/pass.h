@@ -25,13 +25,17 @@ struct NumericContract {
   enum Kind {
     kBitExact,   // Not at all.
     kTolerance,  // max |difference| <= tolerance * max |output|.
-    kQuantizes,  // By rounding to codes; the pipeline reports the SNR and checks nothing.
+    kQuantizes,  // By rounding to codes; the pipeline reports the SNR, and checks that what was finite is.
     kOneCode,    // Where the output is quantized or comes from codes: lowered integer arithmetic against float QDQ,
                  // which rounds the bias to int32. Checked by SNR >= 30 dB against the graph before the pass.
   };
   Kind kind = kBitExact;
   double tolerance = 0;
+  bool of_config = false;  // What the pass does is written in the config, and so is the mistake where it breaks this.
 };
+
+// A mistake in the config, for those who tell it from a broken model: InvalidArgument with the payload "fuselage.usage".
+absl::Status ConfigError(absl::string_view message);
 
 class Pass {
  public:

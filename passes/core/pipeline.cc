@@ -1,13 +1,11 @@
 #include "passes/core/pipeline.h"
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "ir/base/comparison.h"
 
 namespace fuselage::passes {
 namespace {
@@ -54,7 +52,7 @@ class PipelineRun {
       if (!changed) return any_changed;
       any_changed = true;
     }
-    return absl::InternalError(absl::StrCat("pipeline: a fixed_point still changes after ", rounds, " rounds"));
+    return ConfigError(absl::StrCat("pipeline: a fixed_point still changes after ", rounds, " rounds (max_rounds)"));
   }
 
   absl::StatusOr<bool> RunPass(const PipelineConfig::Step& step) {
@@ -84,7 +82,9 @@ class PipelineRun {
     report.matches = remarks.CountApplied();
     report.remarks = remarks.Take();
     if (options_.evaluate && report.changed) {
-      absl::Status status = CheckNumerically(pass->numeric_contract(), report);
+      const NumericContract contract = pass->numeric_contract();
+      absl::Status status = CheckNumerically(contract, report);
+      if (absl::IsInternal(status) && contract.of_config) status = ConfigError(status.message());
       if (!status.ok()) return Annotate(status, name);
     }
     if (options_.observe) RETURN_IF_ERROR(options_.observe(index_++, name, graph_));
@@ -95,41 +95,42 @@ class PipelineRun {
   absl::Status CheckNumerically(const NumericContract& contract, PassReport& report) {
     ASSIGN_OR_RETURN(std::vector<Tensor> outputs, options_.evaluate(graph_));
     if (outputs.size() != outputs_.size()) return absl::InternalError("the number of outputs changed");
-    double max_error = 0, max_output = 0, snr_db = std::numeric_limits<double>::infinity();
     bool same_bits = true;
     for (size_t i = 0; i < outputs.size(); ++i) {
-      const Tensor before = Dequantized(outputs_[i]), after = Dequantized(outputs[i]);
-      if (before.shape() != after.shape()) return absl::InternalError(absl::StrCat("output ", i, " changed its shape"));
-      same_bits = same_bits && outputs_[i].SameBytes(outputs[i]);
-      for (int64_t k = 0; k < before.num_elements(); ++k) {
-        max_error = std::max(max_error, std::fabs(after.At(k) - before.At(k)));
-        max_output = std::max(max_output, std::fabs(before.At(k)));
+      if (outputs_[i].shape() != outputs[i].shape()) {
+        return absl::InternalError(absl::StrCat("output ", i, " changed its shape"));
       }
-      snr_db = std::min(snr_db, SnrDb(before, after));
+      same_bits = same_bits && outputs_[i].SameBytes(outputs[i]);
     }
-    report.max_abs_error = max_error;
-    report.snr_db = snr_db;
+    const Difference difference = Compare(outputs_, outputs);
+    report.max_abs_error = difference.max_abs_error;
+    report.snr_db = difference.snr_db;
     outputs_ = std::move(outputs);
     switch (contract.kind) {
       case NumericContract::kBitExact:
         if (!same_bits) {
           return absl::InternalError(
-              absl::StrFormat("must not change a bit, but outputs moved by up to %g", max_error));
+              absl::StrFormat("must not change a bit, but outputs moved by up to %g", difference.max_abs_error));
         }
         break;
       case NumericContract::kTolerance:
-        if (!(max_error <= contract.tolerance * max_output)) {
+        if (!(difference.max_abs_error <= contract.tolerance * difference.magnitude)) {
           return absl::InternalError(absl::StrFormat("outputs of up to %g moved by up to %g, allowed is %g relative",
-                                                     max_output, max_error, contract.tolerance));
+                                                     difference.magnitude, difference.max_abs_error,
+                                                     contract.tolerance));
         }
         break;
       case NumericContract::kOneCode:
-        if (!(snr_db >= kOneCodeSnrDb)) {
+        if (!(difference.snr_db >= kOneCodeSnrDb)) {
           return absl::InternalError(
-              absl::StrFormat("outputs have an SNR of %.1f dB, wanted at least %.0f", snr_db, kOneCodeSnrDb));
+              absl::StrFormat("outputs have an SNR of %.1f dB, wanted at least %.0f", difference.snr_db, kOneCodeSnrDb));
         }
         break;
-      case NumericContract::kQuantizes: break;
+      case NumericContract::kQuantizes:
+        if (difference.lost > 0) {
+          return absl::InternalError(absl::StrCat(difference.lost, " finite values became NaN or infinite"));
+        }
+        break;
     }
     return absl::OkStatus();
   }
@@ -153,19 +154,6 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(const PipelineConfig& config
   RETURN_IF_ERROR(run.Begin());
   RETURN_IF_ERROR(run.RunSteps(config.steps()).status());
   return run.TakeReports();
-}
-
-double SnrDb(const Tensor& reference, const Tensor& test) {
-  FUSELAGE_CHECK(reference.num_elements() == test.num_elements());
-  double squares = 0, low = std::numeric_limits<double>::infinity(), high = -low;
-  for (int64_t i = 0; i < reference.num_elements(); ++i) {
-    const double o = reference.At(i), difference = o - test.At(i);
-    squares += difference * difference;
-    low = std::min(low, o);
-    high = std::max(high, o);
-  }
-  if (squares == 0) return std::numeric_limits<double>::infinity();
-  return -20 * std::log10(std::sqrt(squares / static_cast<double>(reference.num_elements())) / (high - low));
 }
 
 }  // namespace fuselage::passes

@@ -43,10 +43,6 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(const PipelineConfig& config
                                                     const PassEnvironment& environment, ir::Graph& graph,
                                                     const PipelineOptions& options = {});
 
-// Signal-to-noise ratio in dB: -20 log10(sqrt(mean((o-t)^2)) / (max o - min o)), in double, o the reference.
-// +infinity where they are equal.
-double SnrDb(const Tensor& reference, const Tensor& test);
-
 }  // namespace fuselage::passes
 
 #endif  // FUSELAGE_PASSES_CORE_PIPELINE_H_

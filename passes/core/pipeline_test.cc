@@ -37,7 +37,7 @@ class DropOneRelu : public Pass {
  protected:
   absl::StatusOr<bool> RunImpl(ir::Graph& graph, Remarks& remarks) const override {
     if (mode_ == "fail") return absl::InvalidArgumentError("no luck");
-    if (mode_ == "slope") {
+    if (mode_ == "slope" || mode_ == "slope of config") {
       ir::Node* x = graph.FindNodeOrNull("x");
       ir::Node* y = *graph.AddFunction("y", "relu", {x}, {{"slope", 0.5}}, x->next());
       x->users()[0]->set_operand(0, y);
@@ -59,6 +59,13 @@ class DropOneRelu : public Pass {
       return mode_ != "lie";
     }
     return mode_ == "lie";
+  }
+  NumericContract numeric_contract() const override {
+    if (mode_ == "tolerance") return {NumericContract::kTolerance, 1e-5};
+    if (mode_ == "slope of config") return {NumericContract::kTolerance, 1e-5, /*of_config=*/true};
+    if (mode_ == "quantizes") return {NumericContract::kQuantizes};
+    if (mode_ == "one code") return {NumericContract::kOneCode};
+    return {};
   }
   absl::Status Ensures(const ir::Graph&) const override {
     return mode_ == "break" ? absl::InternalError("it does not hold") : absl::OkStatus();
@@ -135,7 +142,7 @@ TEST_F(PipelineTest, FixedPointIsCapped) {
   AddStep("", fixed_point->mutable_steps());
   fixed_point->set_max_rounds(2);
   EXPECT_THAT(RunPipeline(config, registry_, environment_, *graph_, options_),
-              StatusIs(absl::StatusCode::kInternal, HasSubstr("still changes after 2 rounds")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("still changes after 2 rounds")));
 }
 
 TEST_F(PipelineTest, CatchesPassesThatMisbehave) {
@@ -151,6 +158,30 @@ TEST_F(PipelineTest, CatchesPassesThatMisbehave) {
     absl::StatusOr<std::vector<PassReport>> reports = RunMode(mode);
     ASSERT_FALSE(reports.ok()) << mode;
     EXPECT_THAT(std::string(reports.status().message()), HasSubstr(message));
+  }
+}
+
+// A rule of the config that breaks its contract is no bug of ours.
+TEST_F(PipelineTest, TellsTheConfigsMistakesFromOurs) {
+  const absl::Status status = RunMode("slope of config").status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("moved by up to 1, allowed is 1e-05")));
+  EXPECT_TRUE(status.GetPayload("fuselage.usage").has_value());
+}
+
+// Whatever a pass may do by its contract, and wherever among the outputs the NaN stands.
+TEST_F(PipelineTest, CatchesPassesThatMakeNan) {
+  const std::string kModes[] = {"", "tolerance", "quantizes", "one code"};
+  for (const std::string& mode : kModes) {
+    for (int place = 0; place < 4; ++place) {
+      graph_ = *ir::Parse(kThreeRelus, ops_);
+      options_.evaluate = [&, nodes = graph_->num_nodes()](const ir::Graph& graph) {
+        std::vector<Tensor> outputs;
+        outputs.push_back(Tensor::Of<float>({4}, {-2, -1, 1, 2}));
+        if (graph.num_nodes() != nodes) outputs[0].Set(place, std::nan(""));
+        return outputs;
+      };
+      EXPECT_THAT(RunMode(mode), StatusIs(absl::StatusCode::kInternal, HasSubstr("drop_one_relu: "))) << mode << place;
+    }
   }
 }
 
@@ -180,13 +211,6 @@ TEST_F(PipelineTest, DeadNodesModulesAndParametersGo) {
   EXPECT_EQ(ir::Print(*graph),
             "graph @g {\n  %x: f32[4] = placeholder\n  %unused: f32[4] = placeholder\n  output(%x)\n}\n");
   EXPECT_OK(graph->Verify());
-}
-
-TEST(SnrTest, FollowsItsFormula) {
-  const Tensor o = Tensor::Of<float>({4}, {0, 1, 2, 10});
-  const Tensor t = Tensor::Of<float>({4}, {0.1f, 0.9f, 2.1f, 9.9f});
-  EXPECT_NEAR(SnrDb(o, t), 40, 1e-5);  // Errors of 0.1 in a range of 10.
-  EXPECT_TRUE(std::isinf(SnrDb(o, o)));
 }
 
 }  // namespace

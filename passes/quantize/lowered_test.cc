@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/base/comparison.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "ir/text.h"
@@ -38,7 +39,7 @@ class LoweredTest : public ::testing::Test {
       const auto wanted = interpreter::Run(*before, SeededInputs(*before, sample));
       const auto found = interpreter::Run(*graph, SeededInputs(*graph, sample));
       EXPECT_OK(found);
-      for (size_t i = 0; i < wanted->size(); ++i) EXPECT_GE(passes::SnrDb((*wanted)[i], (*found)[i]), 30) << i;
+      for (size_t i = 0; i < wanted->size(); ++i) EXPECT_GE(Compare((*wanted)[i], (*found)[i]).snr_db, 30) << i;
     }
     std::vector<std::string> called;
     for (const ir::Node* node = graph->first(); node != nullptr; node = node->next()) {

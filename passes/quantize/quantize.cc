@@ -23,13 +23,6 @@ using ir::Node;
 using ir::NodeKind;
 using passes::Remarks;
 
-// The caller's mistake: the harness exits with its code for usage, not with that for a broken model.
-absl::Status UsageError(absl::string_view message) {
-  absl::Status status = absl::InvalidArgumentError(message);
-  status.SetPayload("fuselage.usage", absl::Cord(""));
-  return status;
-}
-
 bool IsQuantizedOp(const Node& node) {
   return node.IsOp("quantize") || node.IsOp("dequantize") ||
          (node.op() != nullptr && absl::StartsWith(node.op()->name, "int8."));
@@ -63,7 +56,9 @@ absl::StatusOr<Calibration> ObserveSamples(const QuantizeOptions& options, const
     return absl::OkStatus();
   };
   RETURN_IF_ERROR(runner->ForEachSample(graph, nodes, visit));
-  if (calibration.samples == 0) return UsageError("quantize needs calibration data: the calibration set is empty");
+  if (calibration.samples == 0) {
+    return passes::ConfigError("quantize needs calibration data: the calibration set is empty");
+  }
   for (const std::unique_ptr<Observer>& observer : observers) calibration.ranges.push_back(observer->range());
   return calibration;
 }
@@ -89,7 +84,7 @@ absl::StatusOr<Calibration> Calibrate(const QuantizeOptions& options, const ir::
                                       const std::vector<const Node*>& nodes, passes::Runner* runner,
                                       const std::string& cache_folder, Remarks& remarks) {
   if (nodes.empty()) return Calibration();
-  if (runner == nullptr) return UsageError("quantize needs calibration data: the caller gives none");
+  if (runner == nullptr) return passes::ConfigError("quantize needs calibration data: the caller gives none");
   // Before the cache: what it holds must not hide a mistake in the options.
   RETURN_IF_ERROR(MakeObserver(options.observer(), options.activations()).status());
   const std::optional<CalibrationCache> cache = CacheOrNull(options, graph, nodes, *runner, cache_folder);

@@ -7,7 +7,6 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "passes/rewrite/matcher.h"
 #include "passes/rewrite/rule.h"
@@ -17,12 +16,6 @@ namespace {
 
 using ir::Node;
 using passes::Remarks;
-
-// The caller's mistake, for those who tell it from a broken model.
-absl::Status UsageError(absl::Status status) {
-  status.SetPayload("fuselage.usage", absl::Cord(""));
-  return status;
-}
 
 bool IsCall(const Pattern::Node& node) { return node.op != nullptr; }
 
@@ -165,7 +158,7 @@ absl::StatusOr<bool> Rewrite::RunImpl(ir::Graph& graph, Remarks& remarks) const 
   bool changed = false;
   for (const RewriteOptions::Rule& options : options_.rules()) {
     const absl::StatusOr<Rule> rule = ParseRule(options, graph.ops());
-    if (!rule.ok()) return UsageError(rule.status());
+    if (!rule.ok()) return passes::ConfigError(rule.status().message());
     const ir::OpSchema* op = rule->pattern.nodes[rule->pattern.result].op;
     absl::flat_hash_set<const Node*> gone;
     for (Node* node : graph.Snapshot()) {

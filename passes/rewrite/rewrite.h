@@ -22,7 +22,8 @@ class Rewrite : public passes::Pass {
 
   absl::string_view name() const override { return "rewrite"; }
   passes::NumericContract numeric_contract() const override {
-    return {passes::NumericContract::kTolerance, options_.tolerance() > 0 ? options_.tolerance() : 1e-5};
+    return {passes::NumericContract::kTolerance, options_.tolerance() > 0 ? options_.tolerance() : 1e-5,
+            /*of_config=*/true};
   }
 
  protected:

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "interpreter/interpreter.h"
+#include "ir/base/comparison.h"
 #include "ir/text.h"
 #include "passes/core/pipeline.h"
 #include "passes/testing/rounding.h"
@@ -47,25 +48,8 @@ class InterpreterRunner : public passes::Runner {
   static constexpr int kSamples = 3;
 };
 
-struct Difference {
-  double max = 0, mean_square = 0;
-  double largest = 0.01;  // Of what is wanted, or this: what cancels to nearly nothing has no relative accuracy.
-  bool finite = true;
-};
-
-Difference Compare(const Tensor& wanted, const Tensor& found) {
-  const Tensor a = Dequantized(wanted), b = Dequantized(found);
-  Difference difference;
-  const double count = static_cast<double>(std::max<int64_t>(a.num_elements(), 1));
-  for (int64_t i = 0; i < a.num_elements(); ++i) {
-    const double error = std::fabs(a.At(i) - b.At(i));
-    difference.finite = difference.finite && (std::isfinite(b.At(i)) || !std::isfinite(a.At(i)));
-    difference.max = std::fmax(difference.max, error);
-    difference.mean_square += error * error / count;
-    difference.largest = std::fmax(difference.largest, std::fabs(a.At(i)));
-  }
-  return difference;
-}
+// Of what is wanted: what cancels to nearly nothing has no relative accuracy.
+constexpr double kLeastMagnitude = 0.01;
 
 double CoarsestStep(const ir::Graph& graph) {
   float step = 0;
@@ -93,16 +77,17 @@ absl::Status CheckOutput(const Bounds& bounds, const Tensor& wanted, const Tenso
     return wanted.SameBytes(found) ? absl::OkStatus() : absl::InternalError("changed its bits");
   }
   const Difference difference = Compare(wanted, found);
-  if (!difference.finite) return absl::InternalError("is not finite any more");
+  if (difference.lost > 0) return absl::InternalError("is not finite any more");
   if (contract.kind == NumericContract::kQuantizes) return absl::OkStatus();
+  const double magnitude = std::max(difference.magnitude, kLeastMagnitude);
   if (contract.kind == NumericContract::kTolerance && !bounds.rounded) {
-    if (difference.max <= contract.tolerance * difference.largest) return absl::OkStatus();
-    return absl::InternalError(absl::StrFormat("of up to %g moved by %g, allowed is %g relative", difference.largest,
-                                               difference.max, contract.tolerance));
+    if (difference.max_abs_error <= contract.tolerance * magnitude) return absl::OkStatus();
+    return absl::InternalError(absl::StrFormat("of up to %g moved by %g, allowed is %g relative", magnitude,
+                                               difference.max_abs_error, contract.tolerance));
   }
-  const double error = std::sqrt(difference.mean_square);
-  if (error <= std::max(difference.largest / 32, 1.001 * bounds.step)) return absl::OkStatus();
-  return absl::InternalError(absl::StrFormat("of up to %g moved by %g (root mean square)", difference.largest, error));
+  if (difference.rms_error <= std::max(magnitude / 32, 1.001 * bounds.step)) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrFormat("of up to %g moved by %g (root mean square)", magnitude, difference.rms_error));
 }
 
 }  // namespace
@@ -140,7 +125,7 @@ absl::StatusOr<PassOutcome> CheckPass(const passes::Pass& pass, bool rounded, ir
     absl::Status status = CheckOutput(bounds, wanted[i], (*found)[i]);
     if (!status.ok()) return fails("the outputs differ", absl::StrCat("output ", i, " ", status.message()));
     if (bounds.contract.kind == NumericContract::kQuantizes) {
-      const double snr_db = passes::SnrDb(Dequantized(wanted[i]), Dequantized((*found)[i]));
+      const double snr_db = Compare(wanted[i], (*found)[i]).snr_db;
       if (std::isfinite(snr_db)) outcome.worst_snr_db = std::min(outcome.worst_snr_db, snr_db);
     }
   }

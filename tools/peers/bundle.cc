@@ -29,12 +29,20 @@ absl::Status RunPasses(Session& session) {
   return session.RunPasses();
 }
 
-absl::Status WriteOnnx(const ir::Graph& graph, const std::string& path) {
+absl::Status WriteOnnx(const ir::Graph& graph, const std::string& name, harness::Recorder& recorder) {
   onnx::writer::WriteOptions options;
   options.batch = "N";
   options.bias = onnx::writer::WriteOptions::Bias::kInt32;
   ASSIGN_OR_RETURN(const std::string bytes, onnx::writer::Write(graph, options));
+  ASSIGN_OR_RETURN(const std::string path, recorder.Claim(name));
   return harness::WriteFileAtomic(path, bytes);
+}
+
+absl::Status WriteIr(const ir::Graph& graph, const std::string& stem, harness::Recorder& recorder) {
+  for (const char* extension : {".ir", ".safetensors"}) {
+    RETURN_IF_ERROR(recorder.Claim(absl::StrCat(stem, extension)).status());
+  }
+  return ir::WriteGraph(absl::StrCat(recorder.folder(), "/", stem), graph);
 }
 
 // The value of the lowered graph that holds the codes of a quantize: the quantize itself, or the kernel that it went
@@ -49,7 +57,7 @@ const ir::Node* CodesOrNull(const ir::Graph& lowered, const ir::Node& quantize) 
 
 // int8_codes.onnx, and what our kernels compute for its outputs.
 absl::Status WriteCodes(const ir::Graph& quantized, const ir::Graph& lowered, const std::vector<Tensor>& inputs,
-                        const std::string& folder, ir::TensorMap* samples) {
+                        harness::Recorder& recorder, ir::TensorMap* samples) {
   const std::unique_ptr<ir::Graph> onnx = quantized.Clone(), ours = lowered.Clone();
   std::vector<std::string> names;
   for (const ir::Node* output : quantized.output()->operands()) names.push_back(output->name());
@@ -61,7 +69,7 @@ absl::Status WriteCodes(const ir::Graph& quantized, const ir::Graph& lowered, co
     ours->AppendOutput(ours->FindNodeOrNull(codes->name()));
     names.push_back(node->name());
   }
-  RETURN_IF_ERROR(WriteOnnx(*onnx, folder + "/int8_codes.onnx"));
+  RETURN_IF_ERROR(WriteOnnx(*onnx, "int8_codes.onnx", recorder));
   kernels::KernelRegistry kernels;
   kernels::RegisterAll(kernels);
   runtime::ThreadPool pool(harness::AvailableCores());
@@ -72,23 +80,23 @@ absl::Status WriteCodes(const ir::Graph& quantized, const ir::Graph& lowered, co
 }
 
 // The same pipeline with residuals left beside the convolutions, into a folder of its own.
-absl::Status WriteSums(harness::RunRequest request, const std::string& folder, report::Progress& progress) {
+absl::Status WriteSums(harness::RunRequest request, harness::Recorder& bundle, report::Progress& progress) {
   for (auto& step : *request.config.mutable_pipeline()->mutable_steps()) {
     FusionOptions options;
     if (!step.pass().UnpackTo(&options)) continue;
     options.add_disable(FusionOptions::CONV_ADD);
     step.mutable_pass()->PackFrom(options);
   }
-  RETURN_IF_ERROR(harness::MakeWritableFolder(folder + "/sums"));
-  harness::Recorder recorder(folder + "/sums");
+  const std::string folder = bundle.folder() + "/sums";
+  RETURN_IF_ERROR(harness::MakeWritableFolder(folder));
+  harness::Recorder recorder(folder);
   Session session(request, progress, recorder);
   RETURN_IF_ERROR(RunPasses(session));
-  return WriteOnnx(*session.variants().back().graph, folder + "/int8_sums.onnx");
+  return WriteOnnx(*session.variants().back().graph, "int8_sums.onnx", bundle);
 }
 
 absl::Status Write(const harness::RunRequest& request, int samples, report::Progress& progress,
                    harness::Recorder& recorder) {
-  const std::string& folder = recorder.folder();
   Session session(request, progress, recorder);
   RETURN_IF_ERROR(RunPasses(session));
   progress.Begin("write the models");
@@ -100,18 +108,19 @@ absl::Status Write(const harness::RunRequest& request, int samples, report::Prog
     return absl::UnimplementedError(
         absl::StrCat("peers want a model with one input, this one has ", lowered.placeholders().size()));
   }
-  RETURN_IF_ERROR(ir::WriteGraph(folder + "/fp32", fp32));
-  RETURN_IF_ERROR(ir::WriteGraph(folder + "/int8", int8));
-  RETURN_IF_ERROR(ir::WriteGraph(folder + "/int8_lowered", lowered));
-  RETURN_IF_ERROR(WriteOnnx(fp32, folder + "/fp32.onnx"));
-  RETURN_IF_ERROR(WriteOnnx(quantized, folder + "/int8.onnx"));
+  RETURN_IF_ERROR(WriteIr(fp32, "fp32", recorder));
+  RETURN_IF_ERROR(WriteIr(int8, "int8", recorder));
+  RETURN_IF_ERROR(WriteIr(lowered, "int8_lowered", recorder));
+  RETURN_IF_ERROR(WriteOnnx(fp32, "fp32.onnx", recorder));
+  RETURN_IF_ERROR(WriteOnnx(quantized, "int8.onnx", recorder));
   TensorType type = lowered.placeholders()[0]->tensor_type();
   type.shape[0] = samples;
   ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, session.inputs().Batch(0, {type}));
   ir::TensorMap tensors;
   tensors["input"] = std::make_shared<Tensor>(inputs[0]);
-  RETURN_IF_ERROR(WriteCodes(quantized, lowered, inputs, folder, &tensors));
-  return ir::WriteSafetensors(folder + "/samples.safetensors", tensors);
+  RETURN_IF_ERROR(WriteCodes(quantized, lowered, inputs, recorder, &tensors));
+  ASSIGN_OR_RETURN(const std::string path, recorder.Claim("samples.safetensors"));
+  return ir::WriteSafetensors(path, tensors);
 }
 
 }  // namespace
@@ -139,7 +148,7 @@ absl::Status WriteBundle(const harness::RunRequest& request, int samples, report
   });
   RETURN_IF_ERROR(Write(prepared, samples, progress, recorder));
   config.mutable_variants()->DeleteSubrange(0, 3);  // All but the quantized one.
-  return WriteSums(prepared, recorder.folder(), progress);
+  return WriteSums(prepared, recorder, progress);
 }
 
 }  // namespace fuselage::peers

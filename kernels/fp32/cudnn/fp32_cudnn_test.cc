@@ -10,12 +10,12 @@ TEST(Cudnn, NeedsAToolkit) { FUSELAGE_NO_GPU("no CUDA toolkit on this machine");
 #include <dlfcn.h>
 
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "ir/base/comparison.h"
 #include "ir/base/status.h"
 #include "kernels/core/parallel.h"
 #include "kernels/cuda/device.h"
@@ -256,13 +256,9 @@ void ExpectNear(const Case& c, DType dtype, const kernels::KernelEntry& cpu, con
   kernels::Serial serial;
   const kernels::Buffer outputs[] = {{wanted.raw_data(), wanted.byte_size()}};
   ASSERT_TRUE((*reference)->Run(buffers, outputs, {&serial, {scratch.raw_data(), scratch.byte_size()}}).ok());
-  const Tensor wide_found = Cast(*found, DType::kF32);
-  double largest = 0, error = 0;
-  for (int64_t i = 0; i < wanted.num_elements(); ++i) {
-    largest = std::max(largest, std::abs(double{wanted.data<float>()[i]}));
-    error = std::max(error, std::abs(double{wanted.data<float>()[i]} - wide_found.data<float>()[i]));
-  }
-  EXPECT_LE(error, (dtype == DType::kF32 ? 1e-5 : 1e-3) * largest) << c.op << " in " << DTypeName(dtype);
+  const Difference difference = Compare(wanted, *found);
+  EXPECT_LE(difference.max_abs_error, (dtype == DType::kF32 ? 1e-5 : 1e-3) * difference.magnitude)
+      << c.op << " in " << DTypeName(dtype);
 }
 
 class CudnnDeviceTest : public CudnnTest {

@@ -1,0 +1,212 @@
+// Whole runs: what variants are compared by, what is said where they cannot be, and which files a run reads and writes.
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "gmock/gmock.h"
+#include "google/protobuf/util/json_util.h"
+#include "gtest/gtest.h"
+#include "harness/base/exit_code.h"
+#include "harness/base/files.h"
+#include "harness/cli.h"
+#include "harness/results.pb.h"
+#include "harness/testing/testing.h"
+
+namespace fuselage::harness {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Workplace;
+
+struct Outcome {
+  int code;
+  std::string out, err;
+  Results results;
+};
+
+Outcome RunTiny(const Workplace& place, std::vector<std::string> args = {}) {
+  args.insert(args.begin(), {"--config=" + place.config, "--out=" + place.out});
+  std::ostringstream out, err;
+  Outcome outcome;
+  outcome.code = RunCommand(args, {out, err, false});
+  outcome.out = out.str();
+  outcome.err = err.str();
+  const auto text = ReadFile(place.out + "/results.json");
+  EXPECT_TRUE(text.ok()) << outcome.err;
+  const auto parsed = google::protobuf::util::JsonStringToMessage(text.value_or(""), &outcome.results);
+  EXPECT_TRUE(parsed.ok()) << parsed.ToString();
+  return outcome;
+}
+
+// An add with an alpha has no kernel of its own; the chain that fusion makes of all has one.
+constexpr char kInterpreted[] = R"(graph @g {
+  %x: f32[1,4] = placeholder
+  %twice: f32[1,4] = call_function add(%x, %x, alpha=2.0)
+  %sum: f32[1,4] = call_function add(%twice, %x)
+  %relu: f32[1,4] = call_function relu(%sum)
+  output(%relu)
+})";
+constexpr char kFused[] = R"(
+pipeline { steps { pass { [type.googleapis.com/fuselage.FusionOptions] {} } } }
+variants { name: "unfused" after: "input" }
+variants { name: "fused" }
+benchmark { batches: 1 threads: 1 repetitions: 3 min_time_ms: 1 }
+gates { min_speedup: 0 }
+)";
+
+TEST(Compared, NoSpeedupOverAnInterpreter) {
+  const Outcome outcome = RunTiny(testing::MakeIrWorkplace("interpreted", kInterpreted, kFused));
+  EXPECT_EQ(outcome.code, kGateFailed) << outcome.err;
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("min_speedup of fused is failed, wanted 0 (reference evaluation runs 1 steps of unfused)"),
+                    HasSubstr("warning: variant unfused: reference evaluation, which is slow, runs 1 of its steps for "
+                              "want of kernels (add); there are no speedups over it"),
+                    Not(HasSubstr("warning: variant fused"))));
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("reference steps: 1"), HasSubstr("FAILED")));
+  EXPECT_EQ(outcome.results.variants(0).reference_steps(), 1);
+  EXPECT_EQ(outcome.results.variants(1).reference_steps(), 0);
+  for (const auto& variant : outcome.results.variants()) EXPECT_FALSE(variant.measurements(0).has_speedup());
+}
+
+TEST(Compared, KernelsThroughoutHaveASpeedup) {
+  std::string graph = kInterpreted;
+  graph.replace(graph.find(", alpha=2.0"), 11, "");
+  const Outcome outcome = RunTiny(testing::MakeIrWorkplace("kernels", graph, kFused));
+  EXPECT_EQ(outcome.code, kOk) << outcome.err;
+  EXPECT_EQ(outcome.results.variants(0).reference_steps(), 0);
+  EXPECT_TRUE(outcome.results.variants(1).measurements(0).has_speedup());
+  EXPECT_THAT(outcome.out, Not(HasSubstr("reference steps")));
+}
+
+// Two samples at once do not fit this view: then the speedup at another batch size is no answer.
+TEST(Compared, TheFirstBatchSizeOrNone) {
+  const Outcome outcome = RunTiny(testing::MakeIrWorkplace("first_batch", R"(graph @g {
+  %x: f32[1,4] = placeholder
+  %flat: f32[4] = call_function reshape(%x, shape=[4])
+  %back: f32[1,4] = call_function reshape(%flat, shape=[1, 4])
+  %relu: f32[1,4] = call_function relu(%back)
+  output(%relu)
+})",
+                                                           R"(variants { name: "one" }
+variants { name: "two" }
+benchmark { batches: [2, 1] threads: 1 repetitions: 3 min_time_ms: 1 }
+gates { min_speedup: 0 })"));
+  EXPECT_EQ(outcome.code, kGateFailed) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("warning: batch 2 is not measured: "),
+                                 HasSubstr("not measured at batch 2, threads 1")));
+  ASSERT_EQ(outcome.results.variants(1).measurements_size(), 1);
+  EXPECT_EQ(outcome.results.variants(1).measurements(0).batch(), 1);
+  EXPECT_GT(outcome.results.variants(1).layers_size(), 0) << "of the batch that was measured";
+}
+
+TEST(Compared, AllVariantsSeeTheSameImages) {
+  const Outcome outcome = RunTiny(testing::MakeWorkplace(
+      "images", "variants { name: \"slow\" backend: \"reference\" } benchmark { repetitions: 2 min_time_ms: 1 }"));
+  ASSERT_EQ(outcome.code, kOk) << outcome.err;
+  for (const auto& variant : outcome.results.variants()) EXPECT_EQ(variant.images(), 4) << variant.name();
+  EXPECT_THAT(outcome.err, HasSubstr("every variant sees only 4 images"));
+}
+
+TEST(Compared, ClassesOfTheNetworkAndOfTheDataset) {
+  const Workplace place = testing::MakeWorkplace("classes", "benchmark { repetitions: 2 min_time_ms: 1 }");
+  const auto model_of = [&place](int classes) {
+    std::ofstream(place.folder + "/tiny.onnx", std::ios::binary | std::ios::trunc) << testing::TinyModel("", classes);
+  };
+  EXPECT_THAT(RunTiny(place).err, Not(HasSubstr("classes")));
+  model_of(12);
+  const Outcome more = RunTiny(place);
+  EXPECT_EQ(more.code, kOk) << more.err;
+  EXPECT_THAT(more.err, HasSubstr("warning: variant int8: the network tells 12 classes apart and the dataset has 10"));
+  model_of(9);
+  const Outcome fewer = RunTiny(place);
+  EXPECT_EQ(fewer.code, kInvalidInput);
+  EXPECT_THAT(fewer.err, HasSubstr("want f32 [5, classes] with at least the dataset's 10 classes"));
+}
+
+void Write(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+TEST(Files, WhatIsNotOfARunStays) {
+  const Workplace place = testing::MakeIrWorkplace("stays", kInterpreted, "print_graphs: true");
+  std::filesystem::create_directories(place.out);
+  Write(place.out + "/07.mine.ir", "mine");
+  Write(place.out + "/notes.txt", "mine");
+  ASSERT_EQ(RunTiny(place).code, kOk);
+  ASSERT_EQ(RunTiny(place).code, kOk) << "a second run replaces what the first wrote";
+  EXPECT_EQ(*ReadFile(place.out + "/07.mine.ir"), "mine");
+  EXPECT_EQ(*ReadFile(place.out + "/notes.txt"), "mine");
+  EXPECT_TRUE(FileExists(place.out + "/00.input.ir"));
+
+  // Dumps of a run with more passes go with the next.
+  std::string text = *ReadFile(place.config);
+  Write(place.config, text + " pipeline { steps { pass { [type.googleapis.com/fuselage.FusionOptions] {} } } }");
+  ASSERT_EQ(RunTiny(place).code, kOk);
+  EXPECT_TRUE(FileExists(place.out + "/01.fusion.ir"));
+  Write(place.config, text);
+  ASSERT_EQ(RunTiny(place).code, kOk);
+  EXPECT_FALSE(FileExists(place.out + "/01.fusion.ir"));
+}
+
+TEST(Files, WhatIsInTheWayIsAnError) {
+  const Workplace place = testing::MakeIrWorkplace("in_the_way", kInterpreted, "print_graphs: true");
+  std::filesystem::create_directories(place.out);
+  Write(place.out + "/results.json", "{}");
+  Outcome outcome = RunTiny(place);
+  EXPECT_EQ(outcome.code, kIo);
+  EXPECT_THAT(outcome.err, HasSubstr("/results.json is not of an earlier run"));
+  EXPECT_EQ(*ReadFile(place.out + "/results.json"), "{}");
+  EXPECT_FALSE(FileExists(place.out + "/00.input.ir")) << "before any work";
+
+  std::filesystem::remove(place.out + "/results.json");
+  Write(place.out + "/00.input.ir", "mine");
+  outcome = RunTiny(place);
+  EXPECT_EQ(outcome.code, kIo);
+  EXPECT_THAT(outcome.err, HasSubstr("/00.input.ir is not of an earlier run"));
+  EXPECT_EQ(*ReadFile(place.out + "/00.input.ir"), "mine");
+}
+
+TEST(Files, AModelThatIsNoRegularFile) {
+  const Workplace place = testing::MakeIrWorkplace("fifo", kInterpreted, "print_graphs: true");
+  for (const std::string name : {"/fifo.onnx", "/fifo.ir"}) {
+    const std::string fifo = place.folder + name;
+    ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+    const Outcome outcome = RunTiny(place, {"--model=" + fifo});
+    EXPECT_EQ(outcome.code, kIo);
+    EXPECT_THAT(outcome.err, HasSubstr("it is a FIFO, wanted a regular file"));
+  }
+  std::filesystem::create_directories(place.folder + "/folder.onnx");
+  const Outcome outcome = RunTiny(place, {"--model=" + place.folder + "/folder.onnx"});
+  EXPECT_EQ(outcome.code, kIo);
+  EXPECT_THAT(outcome.err, HasSubstr("it is a directory, wanted a regular file"));
+}
+
+// The weights are as much of the model as its text is.
+TEST(Files, TheDigestCoversWhatHoldsTheModel) {
+  const Workplace place = testing::MakeIrWorkplace("digest", R"(graph @g {
+  param @w: f32[8,64] = seed(1)
+  %x: f32[1,64] = placeholder
+  %w: f32[8,64] = get_attr @w
+  %y: f32[1,8] = call_function linear(%x, %w)
+  output(%y)
+})",
+                                                   "print_graphs: true");
+  const std::string data = place.folder + "/tiny.safetensors";
+  const auto model = RunTiny(place).results.model();
+  ASSERT_EQ(model.external_size(), 1);
+  EXPECT_EQ(model.external(0), data);
+  EXPECT_EQ(model.sha256(), DigestFiles({place.folder + "/tiny.ir", data})->sha256);
+  EXPECT_EQ(model.bytes(), DigestFiles({place.folder + "/tiny.ir", data})->bytes);
+
+  const Workplace onnx = testing::MakeWorkplace("digest_onnx", "benchmark { repetitions: 2 min_time_ms: 1 }");
+  const auto whole = RunTiny(onnx).results.model();
+  EXPECT_EQ(whole.external_size(), 0);
+  EXPECT_EQ(whole.sha256(), DigestFiles({onnx.folder + "/tiny.onnx"})->sha256);
+}
+
+}  // namespace
+}  // namespace fuselage::harness
