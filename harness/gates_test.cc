@@ -146,11 +146,9 @@ TEST(Gates, OfVariantsThatWereNotRun) {
 
 TEST(Gates, WithNothingToJudge) {
   Results results;
-  EXPECT_EQ(MessageOf(Speedup(3), results),
-            "min_speedup is not judged, wanted 3.00 (no variant beside the baseline)");
+  EXPECT_EQ(MessageOf(Speedup(3), results), "min_speedup is not judged, wanted 3.00 (no variant beside the baseline)");
   results.add_variants()->set_name("fp32");
-  EXPECT_EQ(MessageOf(Speedup(3), results),
-            "min_speedup is not judged, wanted 3.00 (no variant beside the baseline)");
+  EXPECT_EQ(MessageOf(Speedup(3), results), "min_speedup is not judged, wanted 3.00 (no variant beside the baseline)");
 }
 
 }  // namespace

@@ -61,11 +61,12 @@ gates { min_speedup: 0 }
 TEST(Compared, NoSpeedupOverAnInterpreter) {
   const Outcome outcome = RunTiny(testing::MakeIrWorkplace("interpreted", kInterpreted, kFused));
   EXPECT_EQ(outcome.code, kGateFailed) << outcome.err;
-  EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr("min_speedup of fused is failed, wanted 0 (reference evaluation runs 1 steps of unfused)"),
-                    HasSubstr("warning: variant unfused: reference evaluation, which is slow, runs 1 of its steps for "
-                              "want of kernels (add); there are no speedups over it"),
-                    Not(HasSubstr("warning: variant fused"))));
+  EXPECT_THAT(
+      outcome.err,
+      AllOf(HasSubstr("min_speedup of fused is failed, wanted 0 (reference evaluation runs 1 steps of unfused)"),
+            HasSubstr("warning: variant unfused: reference evaluation, which is slow, runs 1 of its steps for "
+                      "want of kernels (add); there are no speedups over it"),
+            Not(HasSubstr("warning: variant fused"))));
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("reference steps: 1"), HasSubstr("FAILED")));
   EXPECT_EQ(outcome.results.variants(0).reference_steps(), 1);
   EXPECT_EQ(outcome.results.variants(1).reference_steps(), 0);
@@ -96,8 +97,8 @@ variants { name: "two" }
 benchmark { batches: [2, 1] threads: 1 repetitions: 3 min_time_ms: 1 }
 gates { min_speedup: 0 })"));
   EXPECT_EQ(outcome.code, kGateFailed) << outcome.err;
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("warning: batch 2 is not measured: "),
-                                 HasSubstr("not measured at batch 2, threads 1")));
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("warning: batch 2 is not measured: "), HasSubstr("not measured at batch 2, threads 1")));
   ASSERT_EQ(outcome.results.variants(1).measurements_size(), 1);
   EXPECT_EQ(outcome.results.variants(1).measurements(0).batch(), 1);
   EXPECT_GT(outcome.results.variants(1).layers_size(), 0) << "of the batch that was measured";

@@ -40,10 +40,7 @@ class Descriptor {
 };
 
 const char* KindOf(mode_t mode) {
-  return S_ISDIR(mode)    ? "directory"
-         : S_ISFIFO(mode) ? "FIFO"
-         : S_ISSOCK(mode) ? "socket"
-                          : "device";
+  return S_ISDIR(mode) ? "directory" : S_ISFIFO(mode) ? "FIFO" : S_ISSOCK(mode) ? "socket" : "device";
 }
 
 // Calls take(piece) for the file's bytes, in order.

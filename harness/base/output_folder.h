@@ -1,5 +1,5 @@
-// OutputFolder: where runs write, without touching what is not theirs. A list in the folder, `.fuselage`, names the files
-// that runs wrote there, one a line; they overwrite and remove only what it names.
+// OutputFolder: where runs write, without touching what is not theirs. A list in the folder, `.fuselage`, names the
+// files that runs wrote there, one a line; they overwrite and remove only what it names.
 #ifndef FUSELAGE_HARNESS_BASE_OUTPUT_FOLDER_H_
 #define FUSELAGE_HARNESS_BASE_OUTPUT_FOLDER_H_
 

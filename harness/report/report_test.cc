@@ -243,8 +243,7 @@ TEST(Tables, WhatAReaderOfALineMustKnow) {
   variant->mutable_measurements(0)->set_speedup(12);
   variant->mutable_measurements(0)->set_baseline_backend("cpu");
   variant->mutable_measurements(0)->set_slower_than_threads(1);
-  EXPECT_THAT(LatencyTable(results),
-              HasSubstr("12.00x over cpu  reference steps: 3; slower than on 1 thread\n"));
+  EXPECT_THAT(LatencyTable(results), HasSubstr("12.00x over cpu  reference steps: 3; slower than on 1 thread\n"));
   variant->set_not_run("no GPU here");
   EXPECT_THAT(AccuracyTable(results), HasSubstr("not run"));
 }

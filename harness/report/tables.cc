@@ -88,8 +88,7 @@ std::string AccuracyTable(const Results& results) {
     Table table("Variants",
                 {{"variant", Align::kLeft}, {"runs on", Align::kLeft}, {"max difference"}, {"SNR dB"}, {"weights"}});
     for (const auto* variant : All(results)) {
-      table.AddRow({variant->name(), RunsOn(*variant),
-                    ErrorText(FUSELAGE_OPTIONAL(*variant, max_abs_error)),
+      table.AddRow({variant->name(), RunsOn(*variant), ErrorText(FUSELAGE_OPTIONAL(*variant, max_abs_error)),
                     Number(FUSELAGE_OPTIONAL(*variant, snr_db), 1), Megabytes(variant->weight_bytes())});
     }
     return table.empty() ? "" : table.ToString();
@@ -102,10 +101,9 @@ std::string AccuracyTable(const Results& results) {
                            {"agreement"},
                            {"weights"}});
   for (const auto* variant : All(results)) {
-    table.AddRow({variant->name(), RunsOn(*variant),
-                  absl::StrCat(variant->images()), Percent(FUSELAGE_OPTIONAL(*variant, top1)),
-                  Percent(FUSELAGE_OPTIONAL(*variant, top5)), Percent(FUSELAGE_OPTIONAL(*variant, agreement_with_fp32)),
-                  Megabytes(variant->weight_bytes())});
+    table.AddRow({variant->name(), RunsOn(*variant), absl::StrCat(variant->images()),
+                  Percent(FUSELAGE_OPTIONAL(*variant, top1)), Percent(FUSELAGE_OPTIONAL(*variant, top5)),
+                  Percent(FUSELAGE_OPTIONAL(*variant, agreement_with_fp32)), Megabytes(variant->weight_bytes())});
   }
   return table.empty() ? "" : table.ToString();
 }

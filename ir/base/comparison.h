@@ -1,5 +1,5 @@
-// Comparison: how far computed values are from those that they should equal. The one place that says what NaN, infinities
-// and shapes mean to a numeric check, since std::max(error, NaN) keeps `error`.
+// Comparison: how far computed values are from those that they should equal. The one place that says what NaN,
+// infinities and shapes mean to a numeric check, since std::max(error, NaN) keeps `error`.
 #ifndef FUSELAGE_IR_BASE_COMPARISON_H_
 #define FUSELAGE_IR_BASE_COMPARISON_H_
 
@@ -11,8 +11,8 @@
 
 namespace fuselage {
 
-// Of real values: codes are dequantized. Equal values differ by 0, and so do NaN and NaN. NaN or an infinity differs from
-// all else by infinity, and so does a tensor from one of another shape.
+// Of real values: codes are dequantized. Equal values differ by 0, and so do NaN and NaN. NaN or an infinity differs
+// from all else by infinity, and so does a tensor from one of another shape.
 struct Difference {
   double max_abs_error = 0;
   double rms_error = 0;

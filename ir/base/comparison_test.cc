@@ -52,7 +52,8 @@ TEST(Compare, WhatIsNotFinite) {
 TEST(Compare, Shapes) {
   EXPECT_EQ(Compare(Floats({1, 2}), Floats({1})).max_abs_error, kInf);
   EXPECT_EQ(Compare(Tensor::Of<float>({1, 2}, {1, 2}), Floats({1, 2})).snr_db, -kInf);
-  const std::vector<Tensor> one = {Floats({1})}, two = {Floats({1}), Floats({5})}, moved = {Floats({1}), Floats({5.5f})};
+  const std::vector<Tensor> one = {Floats({1})}, two = {Floats({1}), Floats({5})},
+                            moved = {Floats({1}), Floats({5.5f})};
   EXPECT_EQ(Compare(one, two).max_abs_error, kInf);
   EXPECT_EQ(Compare(two, two).max_abs_error, 0);
   EXPECT_EQ(Compare(two, moved).max_abs_error, 0.5);

@@ -122,8 +122,8 @@ class PipelineRun {
         break;
       case NumericContract::kOneCode:
         if (!(difference.snr_db >= kOneCodeSnrDb)) {
-          return absl::InternalError(
-              absl::StrFormat("outputs have an SNR of %.1f dB, wanted at least %.0f", difference.snr_db, kOneCodeSnrDb));
+          return absl::InternalError(absl::StrFormat("outputs have an SNR of %.1f dB, wanted at least %.0f",
+                                                     difference.snr_db, kOneCodeSnrDb));
         }
         break;
       case NumericContract::kQuantizes:
