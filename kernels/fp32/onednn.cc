@@ -77,14 +77,6 @@ class OnednnKernel final : public Kernel {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-absl::Status CheckFloat(const TensorType& type) {
-  if (type.dtype != DType::kF32 || type.quant.has_value()) {
-    return absl::UnimplementedError(absl::StrCat("operand of type ", ToString(type), ", want f32"));
-  }
-  if (type.num_elements() == 0) return absl::UnimplementedError(absl::StrCat("operand ", ToString(type), " is empty"));
-  return absl::OkStatus();
-}
-
 Dims DimsOf(const TensorType& type) { return type.shape.empty() ? Dims{1} : type.shape; }
 
 // Elements between neighbours along each dimension.
@@ -107,10 +99,7 @@ const dnnl::engine& CpuEngine() {
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelDesc& desc,
                                                    absl::FunctionRef<absl::StatusOr<Call>()> make) {
-  for (const auto& input : desc.inputs) {
-    if (input.has_value()) RETURN_IF_ERROR(CheckFloat(*input));
-  }
-  for (const TensorType& output : desc.outputs) RETURN_IF_ERROR(CheckFloat(output));
+  RETURN_IF_ERROR(kernels::CheckFloats(desc));
   // oneDNN plans for the number of threads at creation. What it runs then (Reordered) runs on this one.
   kernels::Serial serial;
   const OpenMpScope scope(serial, desc.threads);
@@ -165,21 +154,9 @@ dnnl::primitive_attr Attributes(const dnnl::post_ops& post_ops) {
 }
 
 absl::Status AppendActivation(const KernelDesc& desc, dnnl::post_ops& post_ops) {
-  const std::string& activation = desc.GetString("activation");
-  if (activation == "none") return absl::OkStatus();
-  if (activation != "relu") return absl::UnimplementedError(absl::StrCat("activation \"", activation, "\""));
-  post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+  ASSIGN_OR_RETURN(const bool relu, kernels::HasRelu(desc));
+  if (relu) post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
   return absl::OkStatus();
-}
-
-absl::StatusOr<Tensor> FloatParameter(const KernelDesc& desc, absl::string_view name) {
-  const Tensor* tensor = desc.ParameterOrNull(name);
-  if (tensor == nullptr) return absl::InvalidArgumentError(absl::StrCat("no parameter ", name));
-  if (tensor->type().quant.has_value()) return Dequantized(*tensor);
-  if (tensor->dtype() != DType::kF32) {
-    return absl::UnimplementedError(absl::StrCat(name, " of type ", ToString(tensor->type()), ", want f32"));
-  }
-  return *tensor;
 }
 
 dnnl::memory Reordered(const Tensor& values, const MemoryDesc& from, const MemoryDesc& to) {

@@ -8,11 +8,13 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "kernels/core/float_operands.h"
 #include "kernels/core/kernel.h"
 #include "oneapi/dnnl/dnnl.hpp"
 
 namespace fuselage::fp32 {
 
+using kernels::FloatParameter;
 using Dims = dnnl::memory::dims;
 using MemoryDesc = dnnl::memory::desc;
 
@@ -64,10 +66,6 @@ dnnl::primitive_attr Attributes(const dnnl::post_ops& post_ops = {});
 
 // post_ops += relu where the op's attribute `activation` says so; Unimplemented for an activation that is neither.
 absl::Status AppendActivation(const kernels::KernelDesc& desc, dnnl::post_ops& post_ops);
-
-// The f32 values of a parameter (dequantized where its type carries quantization parameters). InvalidArgument where
-// it is absent, Unimplemented where its element type is another.
-absl::StatusOr<Tensor> FloatParameter(const kernels::KernelDesc& desc, absl::string_view name);
 
 // Copies `values`, laid out as `from`, into new memory laid out as `to`.
 dnnl::memory Reordered(const Tensor& values, const MemoryDesc& from, const MemoryDesc& to);

@@ -27,7 +27,7 @@ struct Convolution {
 
 absl::StatusOr<Convolution> ConvolutionOf(const KernelDesc& desc, bool transposed) {
   RETURN_IF_ERROR(CheckFloats(desc));
-  ASSIGN_OR_RETURN(std::vector<float> weight, FloatParameter(desc, "weight"));
+  ASSIGN_OR_RETURN(std::vector<float> weight, FloatsOf(desc, "weight"));
   const Shape& shape = desc.ParameterOrNull("weight")->shape();
   if (shape.size() < 3) return absl::InvalidArgumentError(absl::StrCat("weight ", ToString(shape), ", want rank 3"));
   ASSIGN_OR_RETURN(const Window window, WindowOf(desc, {shape.begin() + 2, shape.end()}));
@@ -52,7 +52,7 @@ absl::StatusOr<Convolution> ConvolutionOf(const KernelDesc& desc, bool transpose
                                                    ToString(desc.input(0)), " to ", ToString(desc.output())));
   }
   if (desc.ParameterOrNull("bias") != nullptr) {
-    ASSIGN_OR_RETURN(c.bias, FloatParameter(desc, "bias"));
+    ASSIGN_OR_RETURN(c.bias, FloatsOf(desc, "bias"));
   }
   if (transposed) return c;
   ASSIGN_OR_RETURN(c.relu, HasRelu(desc));

@@ -64,7 +64,7 @@ class Linear final : public ProductKernel {
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateLinear(const KernelDesc& desc, Table table) {
   RETURN_IF_ERROR(CheckFloats(desc));
-  ASSIGN_OR_RETURN(const std::vector<float> weight, FloatParameter(desc, "weight"));
+  ASSIGN_OR_RETURN(const std::vector<float> weight, FloatsOf(desc, "weight"));
   const Shape& shape = desc.ParameterOrNull("weight")->shape();
   if (shape.size() != 2 || desc.input(0).rank() < 1 || desc.input(0).shape.back() != shape[1]) {
     return absl::InvalidArgumentError(
@@ -72,7 +72,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateLinear(const KernelDesc& desc, Tab
   }
   std::vector<float> bias;
   if (desc.ParameterOrNull("bias") != nullptr) {
-    ASSIGN_OR_RETURN(bias, FloatParameter(desc, "bias"));
+    ASSIGN_OR_RETURN(bias, FloatsOf(desc, "bias"));
   }
   ASSIGN_OR_RETURN(const bool relu, HasRelu(desc));
   return std::make_unique<Linear>(desc, BestPrimitives(table, desc.isa), shape[1], shape[0], weight, std::move(bias),

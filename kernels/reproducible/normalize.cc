@@ -107,8 +107,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateLayerNorm(const KernelDesc& desc) 
   RETURN_IF_ERROR(CheckFloats(desc));
   int64_t columns = 1;
   for (const int64_t size : desc.GetInts("normalized_shape")) columns *= size;
-  ASSIGN_OR_RETURN(std::vector<float> weight, FloatParameterOr(desc, "weight", columns, 1.0f));
-  ASSIGN_OR_RETURN(std::vector<float> bias, FloatParameterOr(desc, "bias", columns, 0.0f));
+  ASSIGN_OR_RETURN(std::vector<float> weight, FloatsOr(desc, "weight", columns, 1.0f));
+  ASSIGN_OR_RETURN(std::vector<float> bias, FloatsOr(desc, "bias", columns, 0.0f));
   return std::make_unique<LayerNorm>(desc, std::move(weight), std::move(bias));
 }
 
@@ -163,10 +163,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateBatchNorm(const KernelDesc& desc) 
   }
   if (desc.input(0).rank() < 2) return absl::UnimplementedError(absl::StrCat("input ", ToString(desc.input(0))));
   const int64_t n = desc.input(0).shape[1];
-  ASSIGN_OR_RETURN(const std::vector<float> weight, FloatParameterOr(desc, "weight", n, 1.0f));
-  ASSIGN_OR_RETURN(const std::vector<float> bias, FloatParameterOr(desc, "bias", n, 0.0f));
-  ASSIGN_OR_RETURN(const std::vector<float> mean, FloatParameter(desc, "running_mean"));
-  ASSIGN_OR_RETURN(const std::vector<float> variance, FloatParameter(desc, "running_var"));
+  ASSIGN_OR_RETURN(const std::vector<float> weight, FloatsOr(desc, "weight", n, 1.0f));
+  ASSIGN_OR_RETURN(const std::vector<float> bias, FloatsOr(desc, "bias", n, 0.0f));
+  ASSIGN_OR_RETURN(const std::vector<float> mean, FloatsOf(desc, "running_mean"));
+  ASSIGN_OR_RETURN(const std::vector<float> variance, FloatsOf(desc, "running_var"));
   std::vector<BatchNorm::Channel> channels;
   for (int64_t c = 0; c < n; ++c) {
     channels.push_back({mean[c], weight[c] / std::sqrt(variance[c] + desc.GetFloat("eps")), bias[c]});

@@ -7,14 +7,6 @@ namespace {
 
 using kernels::KernelDesc;
 
-absl::Status CheckFloat(const TensorType& type) {
-  if (type.dtype != DType::kF32 || type.quant.has_value()) {
-    return absl::UnimplementedError(absl::StrCat("operand of type ", ToString(type), ", want f32"));
-  }
-  if (type.num_elements() == 0) return absl::UnimplementedError(absl::StrCat("operand ", ToString(type), " is empty"));
-  return absl::OkStatus();
-}
-
 // A list attribute of n values; `fill` where the list is empty or the op has none of that name.
 absl::StatusOr<std::vector<int64_t>> IntsOr(const KernelDesc& desc, absl::string_view name, size_t n, int64_t fill) {
   const auto found = desc.attributes.find(std::string(name));
@@ -25,34 +17,14 @@ absl::StatusOr<std::vector<int64_t>> IntsOr(const KernelDesc& desc, absl::string
 
 }  // namespace
 
-absl::Status CheckFloats(const KernelDesc& desc) {
-  for (const auto& input : desc.inputs) {
-    if (input.has_value()) RETURN_IF_ERROR(CheckFloat(*input));
-  }
-  for (const TensorType& output : desc.outputs) RETURN_IF_ERROR(CheckFloat(output));
-  return absl::OkStatus();
+absl::StatusOr<std::vector<float>> FloatsOf(const KernelDesc& desc, absl::string_view name) {
+  ASSIGN_OR_RETURN(const Tensor tensor, kernels::FloatParameter(desc, name));
+  return std::vector<float>(tensor.values<float>().begin(), tensor.values<float>().end());
 }
 
-absl::StatusOr<std::vector<float>> FloatParameter(const KernelDesc& desc, absl::string_view name) {
-  const Tensor* tensor = desc.ParameterOrNull(name);
-  if (tensor == nullptr) return absl::InvalidArgumentError(absl::StrCat("no parameter ", name));
-  if (!tensor->type().quant.has_value() && tensor->dtype() != DType::kF32) {
-    return absl::UnimplementedError(absl::StrCat(name, " of type ", ToString(tensor->type()), ", want f32"));
-  }
-  const Tensor values = Dequantized(*tensor);
-  return std::vector<float>(values.values<float>().begin(), values.values<float>().end());
-}
-
-absl::StatusOr<std::vector<float>> FloatParameterOr(const KernelDesc& desc, absl::string_view name, int64_t size,
-                                                    float fill) {
+absl::StatusOr<std::vector<float>> FloatsOr(const KernelDesc& desc, absl::string_view name, int64_t size, float fill) {
   if (desc.ParameterOrNull(name) == nullptr) return std::vector<float>(size, fill);
-  return FloatParameter(desc, name);
-}
-
-absl::StatusOr<bool> HasRelu(const KernelDesc& desc) {
-  const std::string& activation = desc.GetString("activation");
-  if (activation == "none" || activation == "relu") return activation == "relu";
-  return absl::UnimplementedError(absl::StrCat("activation \"", activation, "\""));
+  return FloatsOf(desc, name);
 }
 
 ImageStrides::ImageStrides(const TensorType& type) {

@@ -6,21 +6,19 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/core/float_operands.h"
 #include "kernels/core/kernel.h"
 
 namespace fuselage::reproducible {
 
-// Unimplemented: an operand or a result that is not f32, or has no elements.
-absl::Status CheckFloats(const kernels::KernelDesc& desc);
+using kernels::CheckFloats;
+using kernels::HasRelu;
 
-// The f32 values of a parameter (dequantized where its type carries quantization parameters).
-absl::StatusOr<std::vector<float>> FloatParameter(const kernels::KernelDesc& desc, absl::string_view name);
+// The values of a parameter (kernels::FloatParameter).
+absl::StatusOr<std::vector<float>> FloatsOf(const kernels::KernelDesc& desc, absl::string_view name);
 // `size` times `fill` where it is absent.
-absl::StatusOr<std::vector<float>> FloatParameterOr(const kernels::KernelDesc& desc, absl::string_view name,
-                                                    int64_t size, float fill);
-
-// attribute activation="relu"; Unimplemented: another than that and "none".
-absl::StatusOr<bool> HasRelu(const kernels::KernelDesc& desc);
+absl::StatusOr<std::vector<float>> FloatsOr(const kernels::KernelDesc& desc, absl::string_view name, int64_t size,
+                                            float fill);
 
 // Where the elements of a [N, C, ...] tensor lie, in floats; the positions of an image count row-major.
 struct ImageStrides {

@@ -1,0 +1,23 @@
+// What float kernels check and read alike.
+#ifndef FUSELAGE_KERNELS_CORE_FLOAT_OPERANDS_H_
+#define FUSELAGE_KERNELS_CORE_FLOAT_OPERANDS_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "kernels/core/kernel.h"
+
+namespace fuselage::kernels {
+
+// Unimplemented: an operand or a result that is not f32, or has no elements.
+absl::Status CheckFloats(const KernelDesc& desc);
+
+// The f32 values of a parameter (dequantized where its type carries quantization parameters). InvalidArgument where
+// it is absent, Unimplemented where its element type is another.
+absl::StatusOr<Tensor> FloatParameter(const KernelDesc& desc, absl::string_view name);
+
+// The op's attribute `activation`: "relu" or "none"; Unimplemented where it is neither.
+absl::StatusOr<bool> HasRelu(const KernelDesc& desc);
+
+}  // namespace fuselage::kernels
+
+#endif  // FUSELAGE_KERNELS_CORE_FLOAT_OPERANDS_H_
