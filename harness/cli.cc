@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <new>
+#include <stdexcept>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -21,6 +23,8 @@
 
 namespace fuselage::harness {
 namespace {
+
+constexpr char kOutOfMemory[] = "out of memory";
 
 // Straight to the descriptor: the thread that owns the stream may be in the middle of a line.
 void WriteTo(int fd, absl::string_view text) {
@@ -43,12 +47,55 @@ void PrintError(const absl::Status& status, std::ostream& err) {
   err << std::flush;
 }
 
+// What the run throws, as an error of the run.
 absl::Status RunGuarded(const RunRequest& request, report::Progress& progress, Recorder& recorder) {
   try {
     return RunHarness(request, progress, recorder);
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("out of memory");
+    return absl::ResourceExhaustedError(kOutOfMemory);
+  } catch (const std::length_error&) {  // A container longer than any memory.
+    return absl::ResourceExhaustedError(kOutOfMemory);
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a thread could not be started: ", error.what(), "; --threads=N asks for fewer"));
   }
+}
+
+// Runs and reports. Throws std::bad_alloc where there is not even memory to report.
+absl::Status RunAndReport(const RunRequest& request, const Terminal& terminal, Recorder& recorder) {
+  report::Progress progress(terminal.err, terminal.err_is_terminal);
+  const int slowest_layers = request.config.slowest_layers();
+  const std::string folder = report::Escaped(recorder.folder());
+  absl::Status status;
+  {
+    InterruptScope scope([&](int signal) {
+      try {
+        const std::string report =
+            recorder.Finish(absl::CancelledError(absl::StrCat("interrupted by signal ", signal)), slowest_layers);
+        WriteTo(STDERR_FILENO, absl::StrCat("\ninterrupted: a partial report is in ", folder, "\n"));
+        WriteTo(STDOUT_FILENO, report);
+      } catch (const std::bad_alloc&) {
+        recorder.FinishWithoutMemory();
+      }
+    });
+    status = RunGuarded(request, progress, recorder);
+    progress.End();
+    // A mistake in flags or config is no run: an older report stays.
+    if (ExitCodeOf(status) == kUsage) return status;
+    bool has_tables = false;
+    recorder.Update([&](Results& results) { has_tables = results.passes_size() > 0 || results.graphs_size() > 0; });
+    // A missed gate does not make the results incomplete.
+    const bool complete = status.ok() || ExitCodeOf(status) == kGateFailed;
+    const std::string report = recorder.Finish(complete ? absl::OkStatus() : status, slowest_layers);
+    if (has_tables) terminal.out << report << std::flush;
+  }
+  const absl::Status written = recorder.write_status();
+  if (written.ok()) {
+    terminal.out << "\nresults: " << folder << (request.explain ? "/report.txt" : "/results.json") << "\n"
+                 << std::flush;
+  }
+  if (!written.ok() && !status.ok()) PrintError(written, terminal.err);
+  return status.ok() ? written : status;
 }
 
 // One config, into `folder`.
@@ -64,37 +111,14 @@ absl::Status Run(LoadedConfig loaded, const std::string& folder, const Flags& fl
   if (!flags.no_cache) request.cache_folder = CacheFolder();
   ApplyFlags(flags, &request.config);
 
-  RETURN_IF_ERROR(MakeWritableFolder(folder));
   Recorder recorder(folder);
-  RETURN_IF_ERROR(recorder.MayWriteReports());
-  report::Progress progress(terminal.err, terminal.err_is_terminal);
-  const int slowest_layers = request.config.slowest_layers();
-  absl::Status status;
-  {
-    InterruptScope scope([&](int signal) {
-      const std::string report =
-          recorder.Finish(absl::CancelledError(absl::StrCat("interrupted by signal ", signal)), slowest_layers);
-      WriteTo(STDERR_FILENO, absl::StrCat("\ninterrupted: a partial report is in ", report::Escaped(folder), "\n"));
-      WriteTo(STDOUT_FILENO, report);
-    });
-    status = RunGuarded(request, progress, recorder);
-    progress.End();
-    // A mistake in flags or config is no run: an older report stays.
-    if (ExitCodeOf(status) == kUsage) return status;
-    // A missed gate does not make the results incomplete.
-    const bool complete = status.ok() || ExitCodeOf(status) == kGateFailed;
-    const std::string report = recorder.Finish(complete ? absl::OkStatus() : status, slowest_layers);
-    const Results results = recorder.Snapshot();
-    if (results.passes_size() > 0 || results.graphs_size() > 0) terminal.out << report << std::flush;
+  try {
+    RETURN_IF_ERROR(recorder.ClaimReports());
+    return RunAndReport(request, terminal, recorder);
+  } catch (const std::bad_alloc&) {
+    recorder.FinishWithoutMemory();
+    throw;
   }
-  const absl::Status written = recorder.write_status();
-  if (written.ok()) {
-    terminal.out << "\nresults: " << report::Escaped(folder) << (flags.explain ? "/report.txt" : "/results.json")
-                 << "\n"
-                 << std::flush;
-  }
-  if (!written.ok() && !status.ok()) PrintError(written, terminal.err);
-  return status.ok() ? written : status;
 }
 
 // Every config of a sequence, whatever became of those before it. The worst exit code is the largest.
@@ -130,9 +154,7 @@ absl::StatusOr<int> RunConfig(const Flags& flags, const Terminal& terminal) {
   return RunSequence(std::move(members), folder, flags, search, terminal);
 }
 
-}  // namespace
-
-int RunCommand(const std::vector<std::string>& args, const Terminal& terminal) {
+int RunArgs(const std::vector<std::string>& args, const Terminal& terminal) {
   const absl::StatusOr<Flags> flags = ParseFlags(args);
   if (flags.ok() && flags->help) {
     terminal.out << FlagsHelp() << std::flush;
@@ -142,6 +164,17 @@ int RunCommand(const std::vector<std::string>& args, const Terminal& terminal) {
   if (code.ok()) return *code;
   PrintError(code.status(), terminal.err);
   return ExitCodeOf(code.status());
+}
+
+}  // namespace
+
+int RunCommand(const std::vector<std::string>& args, const Terminal& terminal) {
+  try {
+    return RunArgs(args, terminal);
+  } catch (const std::bad_alloc&) {
+    terminal.err << "error: " << kOutOfMemory << "\n" << std::flush;
+    return kResourceLimit;
+  }
 }
 
 }  // namespace fuselage::harness

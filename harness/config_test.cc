@@ -59,6 +59,9 @@ TEST(Flags, MistakesAreNamed) {
   EXPECT_THAT(FlagError({"--config"}), HasSubstr("--config wants a value"));
   EXPECT_THAT(FlagError({"--config=a", "--limit=ten"}), HasSubstr("--limit=ten: want a whole number of at least 0"));
   EXPECT_THAT(FlagError({"--config=a", "--batch=0"}), HasSubstr("at least 1"));
+  EXPECT_THAT(FlagError({"--config=a", "--threads=1025"}),
+              HasSubstr("--threads=1025: want a whole number of at least 0 and at most 1024"));
+  EXPECT_TRUE(ParseFlags({"--config=a", "--threads=1024"}).ok());
   EXPECT_THAT(FlagError({"--config=a", "--backend=cpuu"}), HasSubstr("did you mean \"cpu\"?"));
   EXPECT_THAT(FlagError({"--config=a", "--max_memory=9999999999G"}), HasSubstr("--max_memory"));
   EXPECT_THAT(FlagError({"--config=a", "--allow_nonfinite=1"}), HasSubstr("takes no value"));
@@ -141,6 +144,8 @@ TEST(Config, ValuesAreChecked) {
               HasSubstr("variants[2].precision is \"half\", want fp16"));
   EXPECT_THAT(ConfigError(with("benchmark { batches: 0 }")), HasSubstr("benchmark.batches is 0, want at least 1"));
   EXPECT_THAT(ConfigError(with("benchmark { threads: -1 }")), HasSubstr("benchmark.threads is -1"));
+  EXPECT_THAT(ConfigError(with("benchmark { threads: 1025 }")),
+              HasSubstr("benchmark.threads is 1025, want at most 1024"));
   EXPECT_THAT(ConfigError(with("evaluation { limit: -5 }")), HasSubstr("evaluation.limit is -5"));
   EXPECT_THAT(ConfigError(with("benchmark { min_time_ms: nan }")), HasSubstr("min_time_ms"));
 }

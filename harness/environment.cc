@@ -17,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "kernels/core/isa.h"
 #include "oneapi/dnnl/dnnl.h"
+#include "runtime/thread_pool.h"
 
 namespace fuselage::harness {
 namespace {
@@ -78,7 +79,7 @@ Results::Environment DescribeEnvironment(const SearchPath& search) {
 int AvailableCores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+  return std::clamp(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 1, runtime::ThreadPool::kMaxThreads);
 }
 
 std::string GitCommit(const std::string& workspace) {

@@ -10,6 +10,7 @@
 #include "harness/base/exit_code.h"
 #include "ir/base/status.h"
 #include "ir/base/suggest.h"
+#include "runtime/thread_pool.h"
 
 namespace fuselage::harness {
 namespace {
@@ -33,11 +34,15 @@ Flag Text(const std::string& name, const std::string& value, const std::string& 
           }};
 }
 
-Flag Integer(const std::string& name, const std::string& help, int least, std::optional<int> Flags::*field) {
-  return {name, "N", help, [name, least, field](const std::string& text, Flags* flags) {
+constexpr int kAny = std::numeric_limits<int>::max();
+
+Flag Integer(const std::string& name, const std::string& help, int least, int most, std::optional<int> Flags::*field) {
+  return {name, "N", help, [name, least, most, field](const std::string& text, Flags* flags) {
             int value = 0;
-            if (!absl::SimpleAtoi(text, &value) || value < least) {
-              return BadValue(name, text, absl::StrCat("a whole number of at least ", least));
+            if (!absl::SimpleAtoi(text, &value) || value < least || value > most) {
+              return BadValue(name, text,
+                              absl::StrCat("a whole number of at least ", least,
+                                           most == kAny ? "" : absl::StrCat(" and at most ", most)));
             }
             flags->*field = value;
             return absl::OkStatus();
@@ -91,9 +96,10 @@ const std::vector<Flag>& AllFlags() {
       Text("config", "FILE", "what to run; a bare name is looked for here, then in harness/configs", &Flags::config),
       OneOf("backend", {"cpu", "reference", "cuda"}, "where every variant runs", &Flags::backend),
       OneOf("isa", {"scalar", "avx2", "avx512_vnni", "amx"}, "the best instruction set to use", &Flags::isa),
-      Integer("threads", "threads of the benchmark and of everything else; 0: all cores", 0, &Flags::threads),
-      Integer("batch", "the benchmark's only batch size", 1, &Flags::batch),
-      Integer("limit", "measure accuracy on the first N images; 0: all", 0, &Flags::limit),
+      Integer("threads", "threads of the benchmark and of everything else; 0: all cores", 0,
+              runtime::ThreadPool::kMaxThreads, &Flags::threads),
+      Integer("batch", "the benchmark's only batch size", 1, kAny, &Flags::batch),
+      Integer("limit", "measure accuracy on the first N images; 0: all", 0, kAny, &Flags::limit),
       Text("out", "FOLDER", "results.json, reports and IR dumps; by default fuselage-out/<config>", &Flags::out),
       Text("model", "FILE", "another .onnx or .ir file than the config's", &Flags::model),
       {"shape", "INPUT:DIMS", "fixes an input's shape, as in input:1,3,224,224",

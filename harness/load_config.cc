@@ -13,6 +13,7 @@
 #include "harness/base/exit_code.h"
 #include "ir/base/status.h"
 #include "ir/base/suggest.h"
+#include "runtime/thread_pool.h"
 
 namespace fuselage::harness {
 namespace {
@@ -213,7 +214,11 @@ absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file)
   }
   const auto& benchmark = config.benchmark();
   for (int batch : benchmark.batches()) RETURN_IF_ERROR(at_least("benchmark.batches", batch, 1));
-  for (int threads : benchmark.threads()) RETURN_IF_ERROR(at_least("benchmark.threads", threads, 0));
+  for (int threads : benchmark.threads()) {
+    RETURN_IF_ERROR(at_least("benchmark.threads", threads, 0));
+    constexpr int kMost = runtime::ThreadPool::kMaxThreads;
+    if (threads > kMost) return error("benchmark.threads", absl::StrCat(threads), absl::StrCat("at most ", kMost));
+  }
   RETURN_IF_ERROR(at_least("benchmark.warmup", benchmark.warmup(), 0));
   RETURN_IF_ERROR(at_least("benchmark.repetitions", benchmark.repetitions(), 0));
   if (!(benchmark.min_time_ms() >= 0)) return error("benchmark.min_time_ms", "negative or NaN", "at least 0");

@@ -12,7 +12,14 @@ constexpr char kResults[] = "results.json", kReport[] = "report.txt";
 
 }  // namespace
 
-Recorder::Recorder(std::string folder) : folder_(std::move(folder)) { results_.set_status("INCOMPLETE"); }
+Recorder::Recorder(std::string folder)
+    : folder_(std::move(folder)),
+      json_path_(folder_.path() + "/" + kResults),
+      report_path_(folder_.path() + "/" + kReport),
+      temporary_json_(json_path_ + ".XXXXXX"),
+      temporary_report_(report_path_ + ".XXXXXX") {
+  results_.set_status("INCOMPLETE");
+}
 
 void Recorder::Update(const std::function<void(Results&)>& change) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -24,10 +31,10 @@ Results Recorder::Snapshot() const {
   return results_;
 }
 
-absl::Status Recorder::MayWriteReports() const {
+absl::Status Recorder::ClaimReports() {
   std::lock_guard<std::mutex> lock(mutex_);
-  RETURN_IF_ERROR(folder_.MayWrite(kResults));
-  return folder_.MayWrite(kReport);
+  RETURN_IF_ERROR(folder_.Claim(kResults).status());
+  return folder_.Claim(kReport).status();
 }
 
 absl::StatusOr<std::string> Recorder::Claim(const std::string& name) {
@@ -53,14 +60,23 @@ absl::Status Recorder::write_status() const {
 std::string Recorder::Finish(const absl::Status& error, int slowest_layers) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (finished_) return "";
-  finished_ = true;
   results_.set_status(error.ok() ? "complete" : "INCOMPLETE");
   results_.set_error(std::string(error.message()));
   if (const auto peak = PeakRssBytes()) results_.mutable_environment()->set_process_peak_rss_bytes(*peak);
-  const std::string report = report::Report(results_, slowest_layers);
+  std::string report = report::Report(results_, slowest_layers);
   write_status_.Update(folder_.Write(kResults, report::ToJson(results_)));
   write_status_.Update(folder_.Write(kReport, report));
+  finished_ = true;
   return report;
+}
+
+void Recorder::FinishWithoutMemory() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (finished_) return;
+  finished_ = true;
+  ReplaceFile(json_path_.c_str(), &temporary_json_[0],
+              "{\n  \"status\": \"INCOMPLETE\",\n  \"error\": \"out of memory\"\n}\n");
+  ReplaceFile(report_path_.c_str(), &temporary_report_[0], "INCOMPLETE: out of memory\n");
 }
 
 }  // namespace fuselage::harness

@@ -20,8 +20,8 @@ class Recorder {
 
   const std::string& folder() const { return folder_.path(); }
 
-  // AlreadyExists where the folder holds a results.json or a report.txt that no run wrote.
-  absl::Status MayWriteReports() const;
+  // Claims results.json and report.txt; AlreadyExists where the folder holds one that no run wrote.
+  absl::Status ClaimReports();
   // The path of a file in the folder that the caller is about to write (OutputFolder::Claim).
   absl::StatusOr<std::string> Claim(const std::string& name);
   // Removes what earlier runs wrote, which may have had more passes; but the reports stay until there are new ones.
@@ -39,9 +39,14 @@ class Recorder {
   // Returns the report, to be printed.
   std::string Finish(const absl::Status& error, int slowest_layers);
 
+  // In place of a Finish that threw std::bad_alloc: the least that both files can say, without any allocation.
+  void FinishWithoutMemory();
+
  private:
   mutable std::mutex mutex_;  // Guards what follows, but for the folder's path.
   OutputFolder folder_;
+  const std::string json_path_, report_path_;
+  std::string temporary_json_, temporary_report_;  // Of ReplaceFile.
   Results results_;
   bool finished_ = false;
   absl::Status write_status_;

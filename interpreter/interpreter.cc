@@ -1,7 +1,7 @@
 #include "interpreter/interpreter.h"
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
 
 namespace fuselage::interpreter {
 namespace {
@@ -84,8 +84,8 @@ class Evaluation {
   }
 
   const ir::Graph& graph_;
-  absl::flat_hash_map<const ir::Node*, Value> values_;
-  absl::flat_hash_map<const ir::Node*, int> reads_;
+  HashMap<const ir::Node*, Value> values_;
+  HashMap<const ir::Node*, int> reads_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
 #include "ir/fingerprint.h"
 
 namespace fuselage::ir {
@@ -103,6 +104,7 @@ absl::StatusOr<Node*> Graph::AddCall(NodeKind kind, absl::string_view name, absl
   node->type_ = *std::move(type);
   Node* inserted = Insert(std::move(node), name, before);
   if (module != nullptr) {
+    MakeRoom(module->call_sites);
     if (module->call_sites.empty()) --num_uncalled_modules_;
     module->call_sites.insert(inserted);
   }
@@ -135,17 +137,20 @@ std::unique_ptr<Node> Graph::NewNode(NodeKind kind, absl::string_view target, co
 }
 
 Node* Graph::Insert(std::unique_ptr<Node> owned, absl::string_view wish, Node* before) {
-  Node* node = owned.release();
+  Node* node = owned.get();
   node->name_ = SanitizedName(wish);
   if (nodes_by_name_.contains(node->name_)) {
-    int64_t& suffix = next_suffix_[node->name_];
+    MakeRoom(next_suffix_);
+    int64_t& suffix = next_suffix_[std::string(node->name_)];
     std::string unique;
     do {
       unique = absl::StrCat(node->name_, "_", ++suffix);
     } while (nodes_by_name_.contains(unique));
     node->name_ = std::move(unique);
   }
+  MakeRoom(nodes_by_name_);
   nodes_by_name_.emplace(node->name_, node);
+  owned.release();  // Nothing below allocates.
   if (before == nullptr) before = output_;
   node->next_ = before;
   node->previous_ = before != nullptr ? before->previous_ : last_;
@@ -185,6 +190,7 @@ void Graph::Replace(Node* node, Node* replacement) {
   Erase(node);
   nodes_by_name_.erase(replacement->name_);
   replacement->name_ = std::move(name);
+  MakeRoom(nodes_by_name_);
   nodes_by_name_.emplace(replacement->name_, replacement);
 }
 
@@ -236,6 +242,7 @@ absl::StatusOr<Module*> Graph::AddModule(absl::string_view path, absl::string_vi
   module->path = std::string(path);
   Module* added = module.get();
   const auto it = modules_.emplace(module->path, std::move(module)).first;
+  MakeRoom(modules_by_path_);
   modules_by_path_.emplace(it->first, added);
   ++num_uncalled_modules_;
   absl::Status status = UpdateModule(added, op, std::move(attributes), std::move(parameters));
@@ -256,6 +263,7 @@ Module* Graph::FindModuleOrNull(absl::string_view path) const {
 std::string Graph::UniqueModulePath(absl::string_view wish) const {
   const std::string path = SanitizedName(wish);
   if (FindModuleOrNull(path) == nullptr) return path;
+  MakeRoom(next_suffix_);
   int64_t& suffix = next_suffix_[absl::StrCat("@", path)];
   std::string unique;
   do {
@@ -349,6 +357,7 @@ std::string Graph::AddParameter(absl::string_view wish, std::shared_ptr<const Te
                                 std::optional<uint64_t> seed) {
   std::string name = SanitizedName(wish);
   if (FindParameterOrNull(name) != nullptr) {
+    MakeRoom(next_suffix_);
     int64_t& suffix = next_suffix_[absl::StrCat("#", name)];
     std::string unique;
     do {
@@ -360,6 +369,7 @@ std::string Graph::AddParameter(absl::string_view wish, std::shared_ptr<const Te
   parameter.type = Type(parameter.tensor->type());
   parameter.fingerprint = ValueFingerprint(*parameter.tensor);
   const auto it = parameters_.emplace(name, std::move(parameter)).first;
+  MakeRoom(parameters_by_name_);
   parameters_by_name_.emplace(it->first, &it->second);
   ++num_unused_parameters_;
   return name;
@@ -469,6 +479,7 @@ std::unique_ptr<Graph> Graph::Clone() const {
   for (const auto& [name, parameter] : parameters_) {
     const auto it = clone->parameters_.emplace(name, parameter).first;
     it->second.uses = 0;
+    MakeRoom(clone->parameters_by_name_);
     clone->parameters_by_name_.emplace(it->first, &it->second);
     ++clone->num_unused_parameters_;
   }
@@ -480,10 +491,11 @@ std::unique_ptr<Graph> Graph::Clone() const {
     }
     clone->CountParameters(copy->operands, 1);
     const auto it = clone->modules_.emplace(path, std::move(copy)).first;
+    MakeRoom(clone->modules_by_path_);
     clone->modules_by_path_.emplace(it->first, it->second.get());
     ++clone->num_uncalled_modules_;
   }
-  absl::flat_hash_map<const Node*, Node*> copies;
+  HashMap<const Node*, Node*> copies;
   for (const Node* node = first_; node != nullptr; node = node->next_) {
     std::vector<Node*> operands;
     for (const Use& use : node->operands_) operands.push_back(use.value == nullptr ? nullptr : copies[use.value]);
@@ -499,6 +511,7 @@ std::unique_ptr<Graph> Graph::Clone() const {
     }
     Node* copy = clone->Insert(std::move(owned), node->name_, nullptr);
     if (copy->module_ != nullptr) {
+      MakeRoom(copy->module_->call_sites);
       if (copy->module_->call_sites.empty()) --clone->num_uncalled_modules_;
       copy->module_->call_sites.insert(copy);
     }

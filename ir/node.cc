@@ -1,5 +1,7 @@
 #include "ir/graph.h"
 
+#include "ir/base/hash_map.h"
+
 namespace fuselage::ir {
 
 absl::string_view NodeKindName(NodeKind kind) {
@@ -58,7 +60,7 @@ std::vector<Use> Node::uses() const {
 
 std::vector<Node*> Node::users() const {
   std::vector<Node*> users;
-  absl::flat_hash_set<const Node*> seen;
+  HashSet<const Node*> seen;
   for (const Use* use = first_use_; use != nullptr; use = use->next) {
     if (seen.insert(use->user).second) users.push_back(use->user);
   }
@@ -90,7 +92,7 @@ std::vector<std::string> Node::SourcesOrSelf() const {
 
 void Node::AddSources(const std::vector<std::string>& sources) {
   sources_.reserve(sources_.size() + sources.size());  // The views below point into it.
-  absl::flat_hash_set<absl::string_view> known(sources_.begin(), sources_.end());
+  HashSet<absl::string_view> known(sources_.begin(), sources_.end());
   for (const std::string& source : sources) {
     if (known.insert(source).second) sources_.push_back(source);
   }

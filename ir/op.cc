@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/base/hash_map.h"
 
 namespace fuselage::ir {
 namespace {
@@ -87,12 +88,14 @@ void OpRegistry::Register(OpSchema schema) {
   FUSELAGE_CHECK(!schema.name.empty() && schema.infer != nullptr && schema.evaluate != nullptr);
   auto owned = std::make_unique<OpSchema>(std::move(schema));
   for (const std::string& alias : owned->aliases) {
-    const bool inserted = by_alias_.emplace(alias, owned.get()).second;
+    MakeRoom(by_alias_);
+    const bool inserted = by_alias_.emplace(std::string(alias), owned.get()).second;
     FUSELAGE_CHECK(inserted && !ops_.contains(alias));
   }
   FUSELAGE_CHECK(!by_alias_.contains(owned->name));
-  const std::string name = owned->name;
-  const bool inserted = ops_.emplace(name, std::move(owned)).second;
+  std::string name = owned->name;
+  MakeRoom(ops_);
+  const bool inserted = ops_.emplace(std::move(name), std::move(owned)).second;
   FUSELAGE_CHECK(inserted);
 }
 

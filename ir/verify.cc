@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
 #include "ir/graph.h"
 #include "ir/hasher.h"
 
@@ -187,6 +188,7 @@ class Verifier {
       absl::Status status = CheckQuantParams(*element.quant, element.dtype, element.shape);
       if (!status.ok()) return Broken(node, status.message());
     }
+    MakeRoom(graph_.consistent_calls_);
     graph_.consistent_calls_.insert(key.value());
     return absl::OkStatus();
   }

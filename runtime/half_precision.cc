@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
 
 namespace fuselage::runtime {
 namespace {
@@ -70,7 +70,7 @@ absl::StatusOr<std::unique_ptr<Graph>> HalfPrecision(const Graph& graph) {
     RETURN_IF_ERROR(
         half->AddModule(path, module->op->name, HalfAttributes(module->attributes), module->parameters).status());
   }
-  absl::flat_hash_map<const Node*, Node*> copies;
+  HashMap<const Node*, Node*> copies;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     RETURN_IF_ERROR(CheckNotQuantized(*node));
     std::vector<Node*> operands;

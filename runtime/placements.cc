@@ -113,7 +113,7 @@ class Chooser {
     return reads;
   }
 
-  absl::flat_hash_map<const Node*, Call> calls_;
+  HashMap<const Node*, Call> calls_;
 };
 
 }  // namespace

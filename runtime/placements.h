@@ -7,14 +7,14 @@
 #ifndef FUSELAGE_RUNTIME_PLACEMENTS_H_
 #define FUSELAGE_RUNTIME_PLACEMENTS_H_
 
-#include "absl/container/flat_hash_map.h"
+#include "ir/base/hash_map.h"
 #include "ir/graph.h"
 #include "kernels/core/placement.h"
 #include "kernels/core/registry.h"
 
 namespace fuselage::runtime {
 
-using Placements = absl::flat_hash_map<const ir::Node*, kernels::Placement>;
+using Placements = HashMap<const ir::Node*, kernels::Placement>;
 
 // Holds the values that are not dense: results of kernels in codes of rank 4.
 Placements ChoosePlacements(const ir::Graph& graph, const kernels::KernelRegistry& kernels, kernels::Isa isa,

@@ -4,11 +4,10 @@
 #include <map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/base/hash_map.h"
 #include "runtime/describe.h"
 #include "runtime/placements.h"
 #include "runtime/reorder.h"
@@ -355,8 +354,8 @@ class Scheduler {
   const ScheduleOptions& options_;
   Schedule schedule_;
   std::vector<Value> values_;
-  absl::flat_hash_map<const Node*, std::vector<int>> results_;  // Node -> a value per element.
-  absl::flat_hash_set<const Node*> live_;
+  HashMap<const Node*, std::vector<int>> results_;  // Node -> a value per element.
+  HashSet<const Node*> live_;
   Placements placements_;
   std::vector<std::string> missing_;
 };

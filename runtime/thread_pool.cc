@@ -11,7 +11,9 @@
 #include <chrono>
 #include <climits>
 #include <cstdint>
+#include <exception>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -89,15 +91,31 @@ struct ThreadPool::State {
 
   explicit State(int threads) : threads(threads), workers(std::make_unique<Worker[]>(threads - 1)) {
     own_cores = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && threads <= CPU_COUNT(&allowed);
-    for (int thread = 1; thread < threads; ++thread) {
-      workers[thread - 1].thread = std::thread([this, thread] { Work(thread, workers[thread - 1]); });
+    try {
+      for (int thread = 1; thread < threads; ++thread) {
+        workers[thread - 1].thread = std::thread([this, thread] { Work(thread, workers[thread - 1]); });
+      }
+    } catch (...) {
+      Stop();
+      throw;
     }
   }
 
-  void RunShare(int thread) const {
+  // The end of the workers that were started.
+  void Stop() {
+    Publish(0, nullptr);
+    for (int i = 0; i < threads - 1 && workers[i].thread.joinable(); ++i) workers[i].thread.join();
+  }
+
+  // Tasks that no thread has begun when one throws are skipped.
+  void RunShare(int thread) {
     const int begin = static_cast<int>(int64_t{job.tasks} * thread / threads);
     const int end = static_cast<int>(int64_t{job.tasks} * (thread + 1) / threads);
-    for (int task = begin; task < end; ++task) (*job.body)(task, thread);
+    try {
+      for (int task = begin; task < end && !failed.load(std::memory_order_relaxed); ++task) (*job.body)(task, thread);
+    } catch (...) {
+      if (!failed.exchange(true)) failure = std::current_exception();
+    }
   }
 
   void Work(int thread, Worker& self) {
@@ -137,9 +155,14 @@ struct ThreadPool::State {
     for (int i = 0; i < threads - 1; ++i) {
       workers[i].done.Await(own_cores, [number](uint32_t done) { return done == number; });
     }
+    if (!failed.load(std::memory_order_relaxed)) return;
+    failed = false;
+    std::rethrow_exception(std::exchange(failure, nullptr));
   }
 
   Job job;
+  std::atomic<bool> failed{false};  // A task of this job has thrown,
+  std::exception_ptr failure;       // the first of them this.
   const int threads;
   const std::unique_ptr<Worker[]> workers;
   bool own_cores = false;  // Else spinning does not help.
@@ -150,10 +173,7 @@ struct ThreadPool::State {
 
 ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>(std::max(1, threads))) {}
 
-ThreadPool::~ThreadPool() {
-  state_->Publish(0, nullptr);
-  for (int i = 0; i < state_->threads - 1; ++i) state_->workers[i].thread.join();
-}
+ThreadPool::~ThreadPool() { state_->Stop(); }
 
 int ThreadPool::threads() const { return state_->threads; }
 int64_t ThreadPool::joins() const { return state_->joins; }

@@ -13,10 +13,16 @@ namespace fuselage::runtime {
 // while before they sleep, and workers keep off the caller's core.
 class ThreadPool : public kernels::Parallel {
  public:
+  // CPU_SETSIZE: the cores that the affinity calls can name. More threads than cores only wait for one another.
+  static constexpr int kMaxThreads = 1024;
+
+  // Throws std::system_error where the system refuses a thread; none is left then.
   explicit ThreadPool(int threads);
   ~ThreadPool() override;
 
   int threads() const override;
+  // Where a body throws, tasks that have not begun are skipped, and once all others have ended For throws the first
+  // exception; the pool serves on.
   void For(int tasks, absl::FunctionRef<void(int task, int thread)> body) override;
 
   // Calls of For so far that more than one thread took part in.

@@ -1,10 +1,14 @@
 #include "runtime/thread_pool.h"
 
 #include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <numeric>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -120,6 +124,68 @@ TEST(ThreadPool, CallersOfDifferentThreadsInTurn) {
     }).join();
     EXPECT_EQ(sum, 1000);
   }
+}
+
+TEST(ThreadPool, AnExceptionOfATaskReachesTheCaller) {
+  for (int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    for (int thrower = 0; thrower < 24; ++thrower) {
+      std::atomic<int> running{0}, ended{0};
+      const auto run = [&] {
+        pool.For(24, [&](int task, int) {
+          ++running;
+          if (task == thrower) {
+            --running;
+            throw task;
+          }
+          std::this_thread::yield();
+          ++ended;
+          --running;
+        });
+      };
+      try {
+        run();
+        FAIL() << "no exception of task " << thrower << " on " << threads << " threads";
+      } catch (int task) {
+        EXPECT_EQ(task, thrower);
+      }
+      EXPECT_EQ(running, 0) << "a task still runs in the frame of a call that has returned";
+      EXPECT_LT(ended, 24);
+      std::atomic<int> sum{0};
+      pool.For(10, [&](int task, int) { sum += task; });
+      EXPECT_EQ(sum, 45) << "the pool serves on";
+    }
+  }
+}
+
+TEST(ThreadPool, WhereAllTasksThrowOneExceptionArrives) {
+  ThreadPool pool(4);
+  for (int round = 0; round < 200; ++round) {
+    EXPECT_THROW(pool.For(4, [](int, int) { throw std::bad_alloc(); }), std::bad_alloc);
+  }
+}
+
+// 0 where a pool that the system refuses threads throws, and one that it does not refuse any serves.
+int TryTooManyThreads() {
+  const rlimit limit = {1 << 30, 1 << 30};  // Room for the stacks of some threads, not of all.
+  if (setrlimit(RLIMIT_AS, &limit) != 0) return 2;
+  try {
+    ThreadPool pool(ThreadPool::kMaxThreads);
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::resource_unavailable_try_again) return 3;
+    ThreadPool small(2);
+    std::atomic<int> sum{0};
+    small.For(10, [&](int task, int) { sum += task; });
+    return sum == 45 ? 0 : 4;
+  }
+  return 5;
+}
+
+TEST(ThreadPool, ARefusedThreadIsAnExceptionAndLeavesNone) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer takes address space for itself";
+#endif
+  EXPECT_EXIT(_exit(TryTooManyThreads()), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(ThreadPool, StartsAndStopsWithoutWork) {

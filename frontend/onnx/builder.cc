@@ -70,7 +70,16 @@ absl::StatusOr<std::vector<Value>> Builder::Fold(const std::string& name, const 
   for (const TensorType& element : type.elements()) {
     RETURN_IF_ERROR(budget_->Charge(element.byte_size(), "its constant result"));
   }
+  // The reference evaluation copies operands as numbers of 8 bytes, stretched to the result's shape where they broadcast.
+  int64_t copies = 0;
+  for (const Value& operand : operands) {
+    if (!operand.present() || schema.view) continue;
+    const int64_t bytes = 8 * std::max(operand.type().num_elements(), type.elements()[0].num_elements());
+    RETURN_IF_ERROR(budget_->Charge(bytes, "a copy of its operand"));
+    copies += bytes;
+  }
   ASSIGN_OR_RETURN(std::vector<Tensor> results, ir::Evaluate(schema, attributes, tensors, type));
+  budget_->Release(copies);
   std::vector<Value> values;
   for (Tensor& result : results) {
     values.push_back(Constant(type.is_tuple() ? absl::StrCat(name, ".", values.size()) : name, std::move(result)));

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "frontend/onnx/budget.h"
 #include "frontend/onnx/onnx.h"
+#include "ir/base/hash_map.h"
 #include "ir/graph.h"
 
 namespace fuselage::onnx {
@@ -63,7 +63,7 @@ class Builder {
   Budget* budget_;
   const LoadOptions& options_;
   // The tensors are kept alive by the graph's parameters.
-  absl::flat_hash_map<const Tensor*, ir::Node*> get_attrs_;
+  HashMap<const Tensor*, ir::Node*> get_attrs_;
 };
 
 }  // namespace fuselage::onnx

@@ -29,7 +29,7 @@ using ::onnx::NodeProto;
 // What each ONNX name stands for, while someone still reads it.
 class Values {
  public:
-  Values(absl::flat_hash_map<absl::string_view, int> uses, Budget* budget)
+  Values(HashMap<absl::string_view, int> uses, Budget* budget)
       : remaining_(std::move(uses)), budget_(budget) {}
 
   bool IsRead(absl::string_view name) const { return !name.empty() && remaining_.contains(name); }
@@ -63,8 +63,8 @@ class Values {
     }
   }
 
-  absl::flat_hash_map<absl::string_view, int> remaining_;
-  absl::flat_hash_map<absl::string_view, Value> values_;
+  HashMap<absl::string_view, int> remaining_;
+  HashMap<absl::string_view, Value> values_;
   Budget* budget_;
 };
 

@@ -362,6 +362,15 @@ TEST(Limits, OverflowAndMemory) {
   value.Node("Reshape", {"x", "s"}, {"column"}).Node("Add", {"x", "column"}, {"y"}, "outer").Output("y");
   ExpectError(value, kExhausted, "node 'outer' (Add): its result f32[1024,1024] needs 4194304 bytes", small);
 
+  // 400 KB in the file, as many parsed and as a tensor; 800 KB as the doubles that are summed.
+  ModelBuilder fold;
+  fold.Initializer("w", Seeded({100000}, 1)).Node("ReduceMean", {"w"}, {"y"}, "mean").Output("y");
+  LoadOptions medium;
+  medium.max_memory_bytes = 1500000;
+  ExpectError(fold, kExhausted, "node 'mean' (ReduceMean): a copy of its operand needs 800000 bytes", medium);
+  medium.max_memory_bytes = 2000000;
+  EXPECT_OK(Parse(fold.Bytes(), "m.onnx", Ops(), medium).status());
+
   ModelBuilder file = OneRelu();
   file.Initializer("w", Seeded({1 << 15}, 1));
   ExpectError(file, kExhausted, "the parsed file needs ", small);

@@ -6,13 +6,13 @@
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/onnx/call.h"
 #include "frontend/onnx/converters.h"
 #include "frontend/onnx/tensors.h"
+#include "ir/base/hash_map.h"
 #include "ir/base/status.h"
 #include "onnx/onnx.pb.h"
 
@@ -27,7 +27,7 @@ bool IsDefaultDomain(absl::string_view domain) { return domain.empty() || domain
 
 // 0 where the model names no version of the default domain, which is legal for a model without nodes of it.
 absl::StatusOr<int> FindOpset(const ModelProto& model) {
-  absl::flat_hash_set<std::string> seen;
+  HashSet<std::string> seen;
   int64_t opset = 0;
   for (const auto& import : model.opset_import()) {
     const std::string domain = IsDefaultDomain(import.domain()) ? "" : import.domain();
@@ -107,7 +107,7 @@ absl::Status CheckNode(const NodeProto& node) {
 }
 
 // Who defines each name: a node's index, or -1 for an input or initializer.
-using Definitions = absl::flat_hash_map<absl::string_view, int>;
+using Definitions = HashMap<absl::string_view, int>;
 
 absl::StatusOr<Definitions> FindDefinitions(const GraphProto& graph) {
   Definitions definitions;
@@ -117,7 +117,7 @@ absl::StatusOr<Definitions> FindDefinitions(const GraphProto& graph) {
       return absl::InvalidArgumentError(absl::StrCat("found two graph inputs ", Quote(input.name()), ", wanted one"));
     }
   }
-  absl::flat_hash_set<absl::string_view> initializers;
+  HashSet<absl::string_view> initializers;
   for (const auto& initializer : graph.initializer()) {
     if (initializer.name().empty()) {
       return absl::InvalidArgumentError("found an initializer without a name, wanted a name");

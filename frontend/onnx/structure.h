@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "ir/base/hash_map.h"
 
 namespace onnx {
 class ModelProto;
@@ -18,7 +18,7 @@ namespace fuselage::onnx {
 struct Structure {
   int opset = 0;                                     // Of the default domain.
   std::vector<const ::onnx::NodeProto*> order;       // Topological; the file's, where that is one.
-  absl::flat_hash_map<absl::string_view, int> uses;  // Of each value, by nodes and graph outputs.
+  HashMap<absl::string_view, int> uses;  // Of each value, by nodes and graph outputs.
 };
 
 // Checks versions, that every operator is known (else one Unimplemented that lists all which are not, those in

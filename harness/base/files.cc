@@ -58,14 +58,15 @@ absl::Status ReadPieces(const std::string& path, Take take) {
   }
 }
 
-absl::Status WriteAll(int fd, absl::string_view contents, const std::string& path) {
+// errno; 0 where all was written.
+int WriteAll(int fd, absl::string_view contents) {
   while (!contents.empty()) {
     const ssize_t count = write(fd, contents.data(), contents.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return ErrnoError(errno, "cannot write", path);
+    if (count < 0) return errno;
     contents.remove_prefix(count);
   }
-  return absl::OkStatus();
+  return 0;
 }
 
 std::string Join(absl::string_view folder, absl::string_view path) {
@@ -130,18 +131,21 @@ absl::StatusOr<FileDigest> DigestFiles(absl::Span<const std::string> paths) {
   return digest;
 }
 
+int ReplaceFile(const char* path, char* temporary, absl::string_view contents) {
+  Descriptor file(mkostemp(temporary, O_CLOEXEC));
+  if (file.get() < 0) return errno;
+  int error = WriteAll(file.get(), contents);
+  if (error == 0 && (fchmod(file.get(), 0644) != 0 || fsync(file.get()) != 0)) error = errno;
+  if (close(file.Release()) != 0 && error == 0) error = errno;
+  if (error == 0 && rename(temporary, path) != 0) error = errno;
+  if (error != 0) unlink(temporary);
+  return error;
+}
+
 absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents) {
   std::string temporary = path + ".XXXXXX";
-  Descriptor file(mkostemp(&temporary[0], O_CLOEXEC));
-  if (file.get() < 0) return ErrnoError(errno, "cannot write", path);
-  absl::Status status = WriteAll(file.get(), contents, path);
-  if (status.ok() && (fchmod(file.get(), 0644) != 0 || fsync(file.get()) != 0)) {
-    status = ErrnoError(errno, "cannot write", path);
-  }
-  if (close(file.Release()) != 0 && status.ok()) status = ErrnoError(errno, "cannot write", path);
-  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) status = ErrnoError(errno, "cannot replace", path);
-  if (!status.ok()) unlink(temporary.c_str());
-  return status;
+  const int error = ReplaceFile(path.c_str(), &temporary[0], contents);
+  return error == 0 ? absl::OkStatus() : ErrnoError(error, "cannot write", path);
 }
 
 absl::Status MakeWritableFolder(const std::string& path) {

@@ -30,6 +30,10 @@ absl::StatusOr<FileDigest> DigestFiles(absl::Span<const std::string> paths);
 // Writes beside `path`, flushes to the disk, and renames: an old file stays whole until the new one is.
 absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents);
 
+// The same where there may be no memory: allocates nothing, and returns an errno, or 0. `temporary` is the path with
+// ".XXXXXX" behind it, which is overwritten.
+int ReplaceFile(const char* path, char* temporary, absl::string_view contents);
+
 // Makes the folder and its parents, and proves by a temporary file that it can be written.
 absl::Status MakeWritableFolder(const std::string& path);
 

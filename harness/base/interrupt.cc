@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <thread>
 
@@ -43,7 +44,7 @@ void Watch() {
   std::mutex mutex;
   std::condition_variable done_changed;
   bool done = false;
-  std::thread([&] {
+  const auto handle = [&] {
     {
       // Held while the handler runs: a scope that is about to end waits, and the report is whole.
       std::lock_guard<std::mutex> lock(TheState().mutex);
@@ -52,7 +53,12 @@ void Watch() {
     std::lock_guard<std::mutex> lock(mutex);
     done = true;
     done_changed.notify_one();
-  }).detach();
+  };
+  try {
+    std::thread(handle).detach();
+  } catch (const std::exception&) {
+    _exit(kInterrupted);  // No thread, or no memory, for a last word.
+  }
   std::unique_lock<std::mutex> lock(mutex);
   done_changed.wait_for(lock, kHandlerTime, [&] { return done; });
   _exit(kInterrupted);
@@ -63,7 +69,12 @@ void Watch() {
 void WatchInterrupts() {
   const sigset_t set = Interrupts();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  std::thread(Watch).detach();
+  try {
+    TheState();
+    std::thread(Watch).detach();
+  } catch (const std::exception&) {
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);  // A signal then ends the process, as it does without us.
+  }
 }
 
 InterruptScope::InterruptScope(std::function<void(int signal)> handler) {

@@ -3,10 +3,9 @@
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/base/hash_map.h"
 
 namespace fuselage::harness {
 namespace {
@@ -56,9 +55,9 @@ Results::GraphTable TableOf(const ir::Graph& graph, absl::string_view after) {
 }
 
 void MarkChanges(const Results::GraphTable& before, Results::GraphTable* after) {
-  absl::flat_hash_map<std::string, std::string> old;
+  HashMap<std::string, std::string> old;
   for (const auto& row : before.rows()) old[row.name()] = Essence(row);
-  absl::flat_hash_set<std::string> kept;
+  HashSet<std::string> kept;
   for (auto& row : *after->mutable_rows()) {
     kept.insert(row.name());
     const auto found = old.find(row.name());

@@ -2,14 +2,14 @@
 
 #include <string>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
 
 namespace fuselage::harness {
 namespace {
 
-using StepsByNode = absl::flat_hash_map<std::string, size_t>;
+using StepsByNode = HashMap<std::string, size_t>;
 
 bool IsCodes(const TensorType& type) { return type.quant.has_value(); }
 
@@ -54,7 +54,7 @@ std::string RunsIn(const ir::Node& node, const runtime::StepProfile* step) {
 }
 
 // The last reason that a pass gave for leaving the node, or one that it came from, alone.
-std::string WhyNot(const ir::Node& node, const absl::flat_hash_map<std::string, std::string>& reasons) {
+std::string WhyNot(const ir::Node& node, const HashMap<std::string, std::string>& reasons) {
   const auto own = reasons.find(node.name());
   if (own != reasons.end()) return own->second;
   for (const std::string& source : node.sources()) {
@@ -78,7 +78,7 @@ Results::Placement RowOf(const runtime::StepProfile& step) {
 
 Results::Explanation Explain(const ir::Graph& graph, absl::Span<const runtime::StepProfile> steps,
                              const google::protobuf::RepeatedPtrField<Results::Pass>& passes) {
-  absl::flat_hash_map<std::string, std::string> reasons;
+  HashMap<std::string, std::string> reasons;
   for (const auto& pass : passes) {
     for (const auto& decision : pass.decisions()) {
       if (decision.kind() != "missed") continue;

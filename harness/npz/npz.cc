@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <memory>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "harness/base/files.h"
+#include "ir/base/hash_map.h"
 #include "ir/base/status.h"
 
 namespace fuselage::npz {
@@ -115,7 +115,7 @@ absl::StatusOr<std::vector<Array>> ReadArchive(const std::string& bytes, int64_t
     return failure.Status("not a good .npz file: ");
   }
   std::vector<Array> arrays;
-  absl::flat_hash_set<std::string> names;
+  HashSet<std::string> names;
   for (int64_t i = 0; i < zip_get_num_entries(archive.get(), 0); ++i) {
     ASSIGN_OR_RETURN(Array array, ReadEntry(archive.get(), i, static_cast<int64_t>(bytes.size()), &max_bytes));
     if (!names.insert(array.name).second) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <new>
 
 #include "ir/base/attribute.h"
 #include "ir/base/status.h"
@@ -179,6 +180,18 @@ TEST(TensorTest, SeededIsReproducible) {
   EXPECT_GT(high, 0.9);
   EXPECT_GE(low, -1);
   EXPECT_LT(high, 1);
+}
+
+TEST(TensorTest, WithoutMemoryIsBadAlloc) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer ends the process";
+#endif
+  for (DType dtype : {DType::kU8, DType::kF64}) {
+    // The largest shapes that pass: rounded up, their bytes must not overflow either.
+    const Shape shape = {std::numeric_limits<int64_t>::max() / 8};
+    ASSERT_TRUE(CheckedNumElements(shape).ok());
+    EXPECT_THROW(Tensor(dtype, shape), std::bad_alloc);
+  }
 }
 
 }  // namespace

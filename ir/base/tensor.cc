@@ -1,9 +1,9 @@
 #include "ir/base/tensor.h"
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <new>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -11,7 +11,7 @@
 namespace fuselage {
 namespace {
 
-constexpr int64_t kAlignment = 64;
+constexpr size_t kAlignment = 64;
 
 // SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 uint64_t NextRandom(uint64_t* state) {
@@ -60,15 +60,14 @@ std::string ToString(const TensorType& type) {
                       type.quant ? ToString(*type.quant) : "");
 }
 
-void Tensor::Free::operator()(uint8_t* data) const { std::free(data); }
+void Tensor::Free::operator()(uint8_t* data) const { ::operator delete(data, std::align_val_t{kAlignment}); }
 
 Tensor::Tensor(TensorType type) : type_(std::move(type)) {
   absl::StatusOr<int64_t> count = CheckedNumElements(type_.shape);
   FUSELAGE_CHECK(count.ok());
   num_elements_ = *count;
-  const int64_t bytes = (byte_size() / kAlignment + 1) * kAlignment;
-  data_.reset(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, bytes)));
-  FUSELAGE_CHECK(data_ != nullptr);
+  const size_t bytes = (static_cast<size_t>(byte_size()) / kAlignment + 1) * kAlignment;
+  data_.reset(static_cast<uint8_t*>(::operator new(bytes, std::align_val_t{kAlignment})));
   std::memset(data_.get(), 0, bytes);
 }
 

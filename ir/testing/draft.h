@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "ir/base/hash_map.h"
 #include "ir/graph.h"
 #include "ir/testing/random.h"
 #include "ir/testing/random_graph.h"
@@ -71,8 +71,8 @@ class Draft {
   std::unique_ptr<ir::Graph> graph_;
   std::vector<ir::Node*> values_;
   int num_calls_ = 0;
-  absl::flat_hash_map<const ir::Node*, double> magnitude_;
-  absl::flat_hash_map<const ir::Node*, bool> exact_;
+  HashMap<const ir::Node*, double> magnitude_;
+  HashMap<const ir::Node*, bool> exact_;
 };
 
 // A reshape, flatten, squeeze, unsqueeze or permute; null where the one that was drawn does not fit.

@@ -62,10 +62,16 @@ class OnednnKernel final : public Kernel {
     for (const Bound& bound : inputs_) SetHandle(bound.memory, inputs[bound.index].data);
     for (const Bound& bound : outputs_) SetHandle(bound.memory, outputs[bound.index].data);
     if (scratch_bytes() > 0) SetHandle(scratchpad_, context.scratch.data);
-    // The C interface: no exceptions, and no argument map to build. The primitive was made for exactly these operands.
-    FUSELAGE_CHECK(dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()),
-                                          arguments_.data()) == dnnl_success);
-    FUSELAGE_CHECK(dnnl_stream_wait(stream_.get()) == dnnl_success);
+    // The C interface: no exceptions, and no argument map to build.
+    CheckDone(dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()),
+                                     arguments_.data()));
+    CheckDone(dnnl_stream_wait(stream_.get()));
+  }
+
+  // The primitive was made for exactly these operands: it lacks nothing but memory.
+  static void CheckDone(dnnl_status_t status) {
+    if (status == dnnl_out_of_memory) throw std::bad_alloc();
+    FUSELAGE_CHECK(status == dnnl_success);
   }
 
   const int threads_;

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
 #include "passes/cleanup/identities.h"
 
 namespace fuselage::cleanup {
@@ -82,7 +82,7 @@ bool HasUnusedModulesOrParameters(const ir::Graph& graph) {
 
 absl::StatusOr<bool> Cleanup::RunImpl(ir::Graph& graph, passes::Remarks& remarks) const {
   const int64_t max_bytes = options_.max_folded_bytes() > 0 ? options_.max_folded_bytes() : kDefaultFoldedBytes;
-  absl::flat_hash_map<std::string, Node*> get_attrs;   // By parameter: the first in order.
+  HashMap<std::string, Node*> get_attrs;   // By parameter: the first in order.
   bool changed = HasUnusedModulesOrParameters(graph);  // Pass::Run removes them, and dead nodes.
   for (Node* node : graph.Snapshot()) {
     const bool is_dead = (node->is_call() || node->kind() == NodeKind::kGetAttr) && node->num_uses() == 0;

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
 #include "ir/match/sharing.h"
 #include "passes/conv_bn/fold.h"
 
@@ -173,7 +173,7 @@ absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Nod
 
 absl::StatusOr<bool> ConvBn::RunImpl(ir::Graph& graph, Remarks& remarks) const {
   bool changed = false;
-  absl::flat_hash_set<const Node*> deferred;  // They wait for the batch norm behind them.
+  HashSet<const Node*> deferred;  // They wait for the batch norm behind them.
   for (Node* node : graph.Snapshot()) {
     if (!node->IsOp("batch_norm")) continue;
     for (Node* bn = node; bn != nullptr;) {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "ir/base/hash_map.h"
 
 namespace fuselage::passes {
 namespace {
@@ -30,7 +30,7 @@ absl::string_view BaseName(const ir::Node& node) {
 
 // Renames its operand's memory, or names a part of it.
 bool IsFree(absl::string_view op) {
-  static const auto& free = *new absl::flat_hash_map<absl::string_view, bool>{
+  static const auto& free = *new HashMap<absl::string_view, bool>{
       {"flatten", true}, {"reshape", true},  {"squeeze", true}, {"unsqueeze", true},
       {"getitem", true}, {"identity", true}, {"dropout", true}};
   return free.contains(op);
@@ -61,7 +61,7 @@ double Reduction(const ir::Node& node, absl::string_view op) {
 // polynomial of about this many.
 double OperationsPerElement(const ir::Node& node, absl::string_view op) {
   constexpr double kTranscendental = 20;
-  static const auto& costs = *new absl::flat_hash_map<absl::string_view, double>{{"sigmoid", kTranscendental},
+  static const auto& costs = *new HashMap<absl::string_view, double>{{"sigmoid", kTranscendental},
                                                                                  {"tanh", kTranscendental},
                                                                                  {"silu", kTranscendental},
                                                                                  {"gelu", kTranscendental},

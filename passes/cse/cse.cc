@@ -1,7 +1,7 @@
 #include "passes/cse/cse.h"
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
 #include "passes/cse/cse.pb.h"
 
 namespace fuselage::cse {
@@ -27,7 +27,7 @@ std::string Key(const ir::Node& node) {
 }  // namespace
 
 absl::StatusOr<bool> Cse::RunImpl(ir::Graph& graph, passes::Remarks& remarks) const {
-  absl::flat_hash_map<std::string, ir::Node*> first_with_key;
+  HashMap<std::string, ir::Node*> first_with_key;
   bool changed = false;
   for (ir::Node* node : graph.Snapshot()) {
     if (!node->is_call()) continue;

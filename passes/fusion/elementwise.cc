@@ -5,10 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "ir/base/elementwise.h"
+#include "ir/base/hash_map.h"
 #include "ir/match/sharing.h"
 
 namespace fuselage::fusion {
@@ -64,7 +63,7 @@ class Chains {
   std::vector<Node*> ChainBelow(Node* root) {
     std::vector<Node*> chain;
     std::vector<Node*> joining = {root};
-    absl::flat_hash_map<Node*, int> reads;  // Of each operand, by the chain.
+    HashMap<Node*, int> reads;  // Of each operand, by the chain.
     while (!joining.empty()) {
       Node* node = joining.back();
       joining.pop_back();
@@ -107,9 +106,9 @@ class Chains {
   absl::Status Fuse(std::vector<Node*> chain) {
     std::sort(chain.begin(), chain.end(),
               [this](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
-    const absl::flat_hash_set<const Node*> members(chain.begin(), chain.end());
+    const HashSet<const Node*> members(chain.begin(), chain.end());
     std::vector<Node*> operands;
-    absl::flat_hash_map<const Node*, int> values;
+    HashMap<const Node*, int> values;
     for (const Node* node : chain) {
       for (Node* operand : node->operands()) {
         if (members.contains(operand) || !values.emplace(operand, static_cast<int>(operands.size())).second) continue;
@@ -141,8 +140,8 @@ class Chains {
 
   ir::Graph& graph_;
   Remarks& remarks_;
-  absl::flat_hash_map<const Node*, int64_t> position_;  // Of each step.
-  absl::flat_hash_set<const Node*> steps_;              // Not in a chain yet.
+  HashMap<const Node*, int64_t> position_;  // Of each step.
+  HashSet<const Node*> steps_;              // Not in a chain yet.
   std::vector<Miss> missed_;
 };
 

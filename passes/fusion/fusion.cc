@@ -5,9 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
 #include "ir/match/match.h"
 #include "ir/match/sharing.h"
 #include "passes/core/roofline.h"
@@ -84,7 +83,7 @@ std::string WhyNoResidual(const Node& conv, const Node& add, const Node& residua
 }
 
 // Why `producer` cannot take `relu` in; empty where it can.
-std::string WhyNoActivation(const Node& producer, const Node& relu, const absl::flat_hash_set<int>& disabled) {
+std::string WhyNoActivation(const Node& producer, const Node& relu, const HashSet<int>& disabled) {
   if (producer.kind() == NodeKind::kCallMethod) return absl::StrCat("%", producer.name(), " is a call_method");
   if (disabled.contains(ReluRule(producer))) return "the options disable it";
   if (HasActivation(producer)) return absl::StrCat("%", producer.name(), " has an activation");
@@ -230,11 +229,11 @@ class Walk {
     graph_.Replace(node, replacement);
   }
 
-  absl::flat_hash_set<int> disabled_;
+  HashSet<int> disabled_;
   ir::Graph& graph_;
   Remarks& remarks_;
   int64_t position_ = 0;                             // Of the node that is being visited.
-  absl::flat_hash_map<const Node*, int64_t> order_;  // Positions of the nodes walked so far.
+  HashMap<const Node*, int64_t> order_;  // Positions of the nodes walked so far.
 };
 
 }  // namespace
@@ -259,7 +258,7 @@ absl::StatusOr<bool> Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) const {
 }
 
 absl::Status Fusion::Ensures(const ir::Graph& graph) const {
-  const absl::flat_hash_set<int> disabled(options_.disable().begin(), options_.disable().end());
+  const HashSet<int> disabled(options_.disable().begin(), options_.disable().end());
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (!node->IsOp("relu") || !IsFusable(*node->operand(0))) continue;
     if (!WhyNoActivation(*node->operand(0), *node, disabled).empty()) continue;

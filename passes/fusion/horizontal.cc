@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "ir/base/hash_map.h"
 #include "ir/match/sharing.h"
 #include "passes/core/roofline.h"
 
@@ -220,7 +220,7 @@ class Horizontal {
   const MachinePeaks& peaks_;
   ir::Graph& graph_;
   Remarks& remarks_;
-  absl::flat_hash_map<const Node*, int64_t> position_;  // Empty until it is needed.
+  HashMap<const Node*, int64_t> position_;  // Empty until it is needed.
 };
 
 }  // namespace

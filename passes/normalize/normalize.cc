@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
 #include "ir/match/in_place.h"
 #include "ir/match/sharing.h"
 #include "passes/normalize/constants.h"
@@ -89,7 +89,7 @@ class Walk {
 
   // A module without parameters that several nodes call => one for each.
   absl::StatusOr<bool> Unshare() {
-    absl::flat_hash_set<const ir::Module*> called;
+    HashSet<const ir::Module*> called;
     bool changed = false;
     for (Node* node : graph_.Snapshot()) {
       const ir::Module* module = node->module();
@@ -235,11 +235,11 @@ class Walk {
     graph_.Erase(node);
   }
 
-  const absl::flat_hash_set<std::string> skipped_;
+  const HashSet<std::string> skipped_;
   ir::Graph& graph_;
   Remarks& remarks_;
   ParameterTable parameters_;
-  absl::flat_hash_set<const Node*> visited_;  // And what replaced them: nodes in front of the walk are not in it.
+  HashSet<const Node*> visited_;  // And what replaced them: nodes in front of the walk are not in it.
 };
 
 }  // namespace
@@ -254,7 +254,7 @@ absl::StatusOr<bool> Normalize::RunImpl(ir::Graph& graph, Remarks& remarks) cons
 }
 
 absl::Status Normalize::Ensures(const ir::Graph& graph) const {
-  const absl::flat_hash_set<std::string> skipped(options_.skip_ops().begin(), options_.skip_ops().end());
+  const HashSet<std::string> skipped(options_.skip_ops().begin(), options_.skip_ops().end());
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (!node->is_call() || node->kind() == NodeKind::kCallModule || !node->op()->module_form) continue;
     if (skipped.contains(node->op()->name) || match::IsInPlace(node->target()) || !WhyNoModule(*node).empty()) continue;

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "ir/base/hash_map.h"
 #include "ir/graph.h"
 #include "passes/quant_lift/view_axes.h"
 
@@ -52,8 +52,8 @@ class Keys {
   }
   std::string OperandText(const ir::Node& quantize, int i);
 
-  absl::flat_hash_map<std::string, int> numbers_;
-  absl::flat_hash_map<std::string, int> constants_;  // By parameter: equal tensors have equal numbers.
+  HashMap<std::string, int> numbers_;
+  HashMap<std::string, int> constants_;  // By parameter: equal tensors have equal numbers.
 };
 
 }  // namespace fuselage::quant_lift

@@ -218,7 +218,7 @@ void Lifter::ReplaceReaders(Node* view) {
 // The first of equal quantizes serves all, and the first of equal getitems of it: in the graph's order, so it is
 // defined before their readers. Keys are made anew, for scales may have been combined before.
 bool Lifter::Combine() {
-  absl::flat_hash_map<std::tuple<const Node*, int, const Node*>, Node*> first;
+  HashMap<std::tuple<const Node*, int, const Node*>, Node*> first;
   bool changed = false;
   for (Node* node : graph_.Snapshot()) {
     int key;

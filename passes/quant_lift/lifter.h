@@ -8,9 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
+#include "ir/base/hash_map.h"
 #include "ir/graph.h"
 #include "passes/core/remarks.h"
 #include "passes/quant_lift/liftable.h"
@@ -61,13 +60,13 @@ class Lifter {
   ir::Graph& graph_;
   passes::Remarks& remarks_;
   Keys keys_;
-  mutable absl::flat_hash_map<const ir::Node*, int64_t> position_;  // Empty until it is needed.
-  absl::flat_hash_map<const ir::Node*, Reading> readings_;
-  absl::flat_hash_map<const ir::Node*, const ir::Node*> last_change_;  // Of what quantizes and views read: Mutations.
+  mutable HashMap<const ir::Node*, int64_t> position_;  // Empty until it is needed.
+  HashMap<const ir::Node*, Reading> readings_;
+  HashMap<const ir::Node*, const ir::Node*> last_change_;  // Of what quantizes and views read: Mutations.
   std::vector<ir::Node*> lifted_;                                      // Views, in reverse order.
-  absl::flat_hash_map<const ir::Node*, Results> results_;              // By lifted view.
-  absl::flat_hash_set<const ir::Node*> created_;
-  absl::flat_hash_map<ir::Node*, std::vector<std::string>> further_sources_;
+  HashMap<const ir::Node*, Results> results_;              // By lifted view.
+  HashSet<const ir::Node*> created_;
+  HashMap<ir::Node*, std::vector<std::string>> further_sources_;
   std::vector<std::pair<const ir::Node*, std::string>> missed_;
 };
 

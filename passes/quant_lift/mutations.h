@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "absl/container/flat_hash_map.h"
+#include "ir/base/hash_map.h"
 #include "ir/graph.h"
 
 namespace fuselage::quant_lift {
@@ -24,8 +24,8 @@ class Mutations {
     int64_t number = 0;
     const ir::Node* in_place = nullptr;
   };
-  absl::flat_hash_map<const ir::Node*, const ir::Node*> memory_;  // Of a value that shares another's: that value.
-  absl::flat_hash_map<const ir::Node*, Change> last_change_;      // By the value that owns the memory.
+  HashMap<const ir::Node*, const ir::Node*> memory_;  // Of a value that shares another's: that value.
+  HashMap<const ir::Node*, Change> last_change_;      // By the value that owns the memory.
   int64_t num_changes_ = 0;
 };
 

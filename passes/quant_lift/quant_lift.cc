@@ -3,8 +3,8 @@
 #include <memory>
 #include <tuple>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
 #include "passes/quant_lift/liftable.h"
 #include "passes/quant_lift/lifter.h"
 #include "passes/quant_lift/mutations.h"
@@ -28,7 +28,7 @@ absl::StatusOr<bool> QuantLift::RunImpl(ir::Graph& graph, passes::Remarks& remar
 absl::Status QuantLift::Ensures(const ir::Graph& graph) const {
   Keys keys;
   Mutations mutations;
-  absl::flat_hash_map<std::tuple<const Node*, int, const Node*>, const Node*> seen;
+  HashMap<std::tuple<const Node*, int, const Node*>, const Node*> seen;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (IsLiftable(*node)) {
       const Node* value = node->operand(0);

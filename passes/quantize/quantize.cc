@@ -107,7 +107,7 @@ absl::StatusOr<Calibration> Calibrate(const QuantizeOptions& options, const ir::
   return calibration;
 }
 
-using Ranges = absl::flat_hash_map<const Node*, Range>;
+using Ranges = HashMap<const Node*, Range>;
 
 // Of every source of a group that an edge needs.
 absl::StatusOr<Ranges> FindRanges(const QuantizeOptions& options, const ir::Graph& graph, const Selection& selection,
@@ -134,7 +134,7 @@ absl::StatusOr<Ranges> FindRanges(const QuantizeOptions& options, const ir::Grap
   return ranges;
 }
 
-using CodesOf = absl::flat_hash_map<int, Codes>;  // By group.
+using CodesOf = HashMap<int, Codes>;  // By group.
 
 CodesOf ChooseCodes(const QuantizeOptions& options, const Selection& selection, const Ranges& ranges,
                     Remarks& remarks) {
@@ -173,7 +173,7 @@ absl::Status QuantizeWeights(const QuantizeOptions& options, const Selection& se
                              ir::Graph& graph) {
   // Modules with the smallest scale that they are fed with, in the order of their first call.
   std::vector<std::pair<ir::Module*, float>> modules;
-  absl::flat_hash_map<const ir::Module*, size_t> index;
+  HashMap<const ir::Module*, size_t> index;
   for (const Node* node : selection.nodes) {
     if (node->op()->OperandIndex("weight") < 0) continue;
     const float scale = codes_of.at(selection.group_of.at(node->operand(0))).scale;

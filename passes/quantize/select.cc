@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/base/hash_map.h"
 #include "ir/base/suggest.h"
 #include "passes/quantize/observers.h"
 
@@ -223,7 +223,7 @@ class Selector {
 
   // Call sites of one module share its weight.
   void DropSharedModules() {
-    absl::flat_hash_map<const ir::Module*, bool> also_float;
+    HashMap<const ir::Module*, bool> also_float;
     for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
       if (node->module() != nullptr) also_float[node->module()] |= !selected_.contains(node);
     }
@@ -269,8 +269,8 @@ class Selector {
   const QuantizeOptions& options_;
   const ir::Graph& graph_;
   Remarks& remarks_;
-  absl::flat_hash_map<const Node*, Node*> view_root_;  // The value above a chain of views.
-  absl::flat_hash_set<const Node*> selected_;
+  HashMap<const Node*, Node*> view_root_;  // The value above a chain of views.
+  HashSet<const Node*> selected_;
 };
 
 }  // namespace

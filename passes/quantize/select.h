@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "ir/base/hash_map.h"
 #include "ir/graph.h"
 #include "passes/core/remarks.h"
 #include "passes/quantize/quantize.pb.h"
@@ -25,7 +25,7 @@ struct Selection {
   // Values of one group share their parameters: views and quantized max pools join their operand's, a quantized concat
   // joins all of its operands and its result. A group's range is the union of the ranges of its sources, the values
   // that the others are made of.
-  absl::flat_hash_map<const ir::Node*, int> group_of;
+  HashMap<const ir::Node*, int> group_of;
   std::vector<std::vector<ir::Node*>> sources;  // By group, in the graph's order.
 };
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
 #include "passes/rewrite/matcher.h"
 #include "passes/rewrite/rule.h"
 
@@ -21,7 +21,7 @@ bool IsCall(const Pattern::Node& node) { return node.op != nullptr; }
 
 // Why a value inside the match must stay; empty where all can go.
 std::string WhyItStays(const Pattern& pattern, const Match& match) {
-  absl::flat_hash_set<const Node*> inside;
+  HashSet<const Node*> inside;
   for (size_t i = 0; i < match.nodes.size(); ++i) {
     if (IsCall(pattern.nodes[i])) inside.insert(match.nodes[i]);
   }
@@ -107,7 +107,7 @@ class Draft {
 
 // True: the match was replaced. `gone` takes what was erased.
 absl::StatusOr<bool> Apply(const Rule& rule, const Match& match, ir::Graph& graph, Remarks& remarks,
-                           absl::flat_hash_set<const Node*>& gone) {
+                           HashSet<const Node*>& gone) {
   Node* result = match.nodes[rule.pattern.result];
   const auto miss = [&](absl::string_view why) {
     remarks.Missed(*result, absl::StrCat(rule.name, " does not apply: ", why));
@@ -160,7 +160,7 @@ absl::StatusOr<bool> Rewrite::RunImpl(ir::Graph& graph, Remarks& remarks) const 
     const absl::StatusOr<Rule> rule = ParseRule(options, graph.ops());
     if (!rule.ok()) return passes::ConfigError(rule.status().message());
     const ir::OpSchema* op = rule->pattern.nodes[rule->pattern.result].op;
-    absl::flat_hash_set<const Node*> gone;
+    HashSet<const Node*> gone;
     for (Node* node : graph.Snapshot()) {
       if (gone.contains(node) || node->op() != op) continue;
       const std::optional<Match> match = FindMatch(rule->pattern, node);

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
 #include "ir/scanner.h"
 
 namespace fuselage::rewrite {
@@ -116,7 +115,7 @@ class PatternParser {
   ir::Scanner in_;
   const ir::OpRegistry& ops_;
   Pattern pattern_;
-  absl::flat_hash_map<std::string, int> index_;
+  HashMap<std::string, int> index_;
 };
 
 bool IsCall(const Pattern::Node& node) {
@@ -150,7 +149,7 @@ absl::Status CheckPattern(const Pattern& pattern) {
 // What the replacement takes from the pattern is there.
 absl::Status CheckReplacement(const Pattern& pattern, const Pattern& replacement) {
   RETURN_IF_ERROR(CheckReachable(replacement, /*calls_only=*/true));
-  absl::flat_hash_set<std::string> inputs, captures;
+  HashSet<std::string> inputs, captures;
   for (const Pattern::Node& node : pattern.nodes) {
     if (!IsCall(node)) inputs.insert(node.name);
     for (const auto& [name, value] : node.values) captures.insert(value.capture);

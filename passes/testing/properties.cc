@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "interpreter/interpreter.h"
 #include "ir/base/comparison.h"
+#include "ir/base/hash_map.h"
 #include "ir/text.h"
 #include "passes/core/pipeline.h"
 #include "passes/testing/rounding.h"
@@ -29,7 +29,7 @@ class InterpreterRunner : public passes::Runner {
       const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
       const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) override {
     for (int sample = 0; sample < kSamples; ++sample) {
-      absl::flat_hash_map<const ir::Node*, std::vector<Tensor>> found;
+      HashMap<const ir::Node*, std::vector<Tensor>> found;
       for (const ir::Node* node : nodes) found[node];
       const auto keep = [&](const ir::Node& node, absl::Span<const Tensor> value) {
         const auto it = found.find(&node);

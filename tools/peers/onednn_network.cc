@@ -5,9 +5,8 @@
 #include <numeric>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
 #include "ir/base/status.h"
 
 namespace fuselage::peers {
@@ -118,7 +117,7 @@ class OnednnNetwork::Builder {
   // Lends the buffers of operands that nothing reads after `node`.
   void Release(const ir::Node& node) {
     const void* result = memories_.contains(&node) ? memories_.at(&node).get_data_handle() : nullptr;
-    absl::flat_hash_set<void*> released;
+    HashSet<void*> released;
     for (const ir::Node* operand : node.operands()) {
       if (operand == nullptr || last_use_.at(operand) != &node || !memories_.contains(operand)) continue;
       const dnnl::memory& memory = memories_.at(operand);
@@ -145,10 +144,10 @@ class OnednnNetwork::Builder {
   OnednnNetwork& network_;
   const Part part_;
   const dnnl::engine engine_;
-  absl::flat_hash_map<const ir::Node*, const ir::Node*> last_use_;
-  absl::flat_hash_map<const ir::Node*, dnnl::memory> memories_;
+  HashMap<const ir::Node*, const ir::Node*> last_use_;
+  HashMap<const ir::Node*, dnnl::memory> memories_;
   std::multimap<size_t, void*> free_;
-  absl::flat_hash_set<void*> viewed_;  // Buffers with several names: never lent.
+  HashSet<void*> viewed_;  // Buffers with several names: never lent.
 };
 
 absl::Status OnednnNetwork::Builder::Add(const ir::Node& node) {

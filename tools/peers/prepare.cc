@@ -29,7 +29,7 @@ absl::Status Prepare(int argc, char** argv) {
   const std::string folder = request.search.InCaller(argv[2]);
   RETURN_IF_ERROR(harness::MakeWritableFolder(folder));
   harness::Recorder recorder(folder);
-  RETURN_IF_ERROR(recorder.MayWriteReports());
+  RETURN_IF_ERROR(recorder.ClaimReports());
   report::Progress progress(std::cerr, isatty(STDERR_FILENO) == 1);
   const absl::Status status = WriteBundle(request, samples, progress, recorder);
   progress.End();

@@ -8,11 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/model_builder.h"
 #include "ir/base/elementwise.h"
+#include "ir/base/hash_map.h"
 #include "ir/base/status.h"
 
 namespace fuselage::onnx::writer {
@@ -98,7 +97,7 @@ class Writer {
   const ir::Graph& graph_;
   const WriteOptions& options_;
   ModelBuilder model_;
-  absl::flat_hash_map<std::string, std::string> stored_, real_;  // By parameter.
+  HashMap<std::string, std::string> stored_, real_;  // By parameter.
 };
 
 std::vector<Dim> Writer::Dims(const TensorType& type) const {
@@ -372,7 +371,7 @@ absl::Status Writer::WriteCall(const ir::Node& node) {
 }
 
 void Writer::WriteOutputs(const ir::Node& node) {
-  absl::flat_hash_set<const ir::Node*> written;
+  HashSet<const ir::Node*> written;
   for (int i = 0; i < node.num_operands(); ++i) {
     const ir::Node& value = *node.operand(i);
     std::string name = value.name();
@@ -387,8 +386,8 @@ void Writer::WriteOutputs(const ir::Node& node) {
 }
 
 void Writer::RenameInterface() {
-  absl::flat_hash_map<std::string, std::string> renamed;
-  absl::flat_hash_set<std::string> taken;
+  HashMap<std::string, std::string> renamed;
+  HashSet<std::string> taken;
   const auto rename = [&](const auto& values, const Values& names) {
     for (int i = 0; i < std::min<int>(values.size(), names.size()); ++i) {
       renamed[values[i].name()] = names[i];
