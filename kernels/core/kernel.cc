@@ -64,6 +64,15 @@ absl::Status Kernel::Run(absl::Span<const ConstBuffer> inputs, absl::Span<const 
                                                    context.scratch.data == nullptr ? 0 : context.scratch.bytes,
                                                    " bytes, wanted ", scratch_bytes_));
   }
+  return TryCompute(inputs, outputs, context);
+}
+
+void Kernel::Compute(absl::Span<const ConstBuffer>, absl::Span<const Buffer>, const RunContext&) const {
+  FUSELAGE_CHECK(false && "a kernel without Compute and TryCompute");
+}
+
+absl::Status Kernel::TryCompute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
+                                const RunContext& context) const {
   Compute(inputs, outputs, context);
   return absl::OkStatus();
 }

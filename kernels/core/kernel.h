@@ -31,7 +31,8 @@ struct KernelDesc {
   // Of operands of rank 4 in NHWC; none: dense. Only a kernel whose KernelEntry::places says so takes others.
   std::vector<Placement> input_placements;
   Placement output_placement;
-  std::map<std::string, const Tensor*> parameters;  // "weight", "bias"; alive during Create only.
+  // "weight", "bias"; also the operands among `inputs` that no run changes. Alive during Create only.
+  std::map<std::string, const Tensor*> parameters;
   Isa isa = Isa::kScalar;  // The best instruction set to use; Create takes the best variant at or below it.
   int threads = 1;         // The most threads that Run will have.
 
@@ -75,6 +76,7 @@ class Kernel {
   Kernel& operator=(const Kernel&) = delete;
 
   // Checks that operands and scratch are present and as large as their types say, then computes. Allocates nothing.
+  // An error also where the operands hold values that the operator does not take (a computed scale of 0).
   absl::Status Run(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
                    const RunContext& context) const;
 
@@ -104,8 +106,11 @@ class Kernel {
   void set_macs(int64_t macs) { macs_ = macs; }
 
  private:
+  // A kernel has one of the two: TryCompute where operands may hold values that it does not take.
   virtual void Compute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
-                       const RunContext& context) const = 0;
+                       const RunContext& context) const;
+  virtual absl::Status TryCompute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
+                                  const RunContext& context) const;
 
   std::vector<std::optional<TensorType>> inputs_;
   std::vector<TensorType> outputs_;
