@@ -6,21 +6,29 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "ir/base/hash_map.h"
 #include "ir/graph.h"
 #include "kernels/core/kernel.h"
 
 namespace fuselage::runtime {
 
+// The values that no run changes: get_attrs, and calls on nothing else.
+using Constants = HashMap<const ir::Node*, std::shared_ptr<const Tensor>>;
+
+// Those of the graph; calls are evaluated by their ops' reference, once and for all runs, so that no run dequantizes a
+// weight. ResourceExhausted where the results of calls take more than `max_bytes` bytes (0: no limit).
+absl::StatusOr<Constants> ConstantsOf(const ir::Graph& graph, int64_t max_bytes);
+
 // One operand of a call in schema order, wherever it comes from.
 struct Operand {
   const ir::OperandSpec* spec = nullptr;
   const ir::Node* value = nullptr;         // Null for a module's parameter, and where absent.
-  std::shared_ptr<const Tensor> constant;  // Of a module's parameter or a get_attr.
+  std::shared_ptr<const Tensor> constant;  // Of a module's parameter or a constant value.
 
   bool absent() const { return value == nullptr && constant == nullptr; }
 };
 
-std::vector<Operand> OperandsOf(const ir::Graph& graph, const ir::Node& node);
+std::vector<Operand> OperandsOf(const ir::Graph& graph, const ir::Node& node, const Constants& constants);
 
 // With defaults.
 AttributeMap CompleteAttributes(const ir::Node& node);
@@ -32,8 +40,9 @@ struct Description {
   std::vector<const ir::Node*> inputs;  // The values behind desc.inputs; null: absent.
 };
 
-// Points into the graph's parameters. Unimplemented: a parameter that is computed at run time, a tuple as operand.
-absl::StatusOr<Description> Describe(const ir::Graph& graph, const ir::Node& node);
+// Points into the graph's parameters and the constants. Unimplemented: a parameter that is computed at run time, a
+// tuple as operand.
+absl::StatusOr<Description> Describe(const ir::Graph& graph, const ir::Node& node, const Constants& constants);
 
 }  // namespace fuselage::runtime
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "runtime/describe.h"
 
 namespace fuselage::runtime {
 namespace {
@@ -31,11 +30,12 @@ bool MayBePlaced(const Node& value) {
 
 class Chooser {
  public:
-  Chooser(const ir::Graph& graph, const kernels::KernelRegistry& kernels, kernels::Isa isa, int threads) {
+  Chooser(const ir::Graph& graph, const Constants& constants, const kernels::KernelRegistry& kernels, kernels::Isa isa,
+          int threads) {
     for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
       const KernelEntry* entry = node->is_call() ? kernels.FindOrNull(node->op()->name) : nullptr;
-      if (entry == nullptr || entry->places == nullptr) continue;
-      auto description = Describe(graph, *node);
+      if (entry == nullptr || entry->places == nullptr || constants.contains(node)) continue;
+      auto description = Describe(graph, *node, constants);
       if (!description.ok()) continue;
       KernelDesc& desc = description->desc;
       desc.isa = isa;
@@ -118,9 +118,9 @@ class Chooser {
 
 }  // namespace
 
-Placements ChoosePlacements(const ir::Graph& graph, const kernels::KernelRegistry& kernels, kernels::Isa isa,
-                            int threads) {
-  Chooser chooser(graph, kernels, isa, threads);
+Placements ChoosePlacements(const ir::Graph& graph, const Constants& constants, const kernels::KernelRegistry& kernels,
+                            kernels::Isa isa, int threads) {
+  Chooser chooser(graph, constants, kernels, isa, threads);
   Placements placements;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     const Placement placement = chooser.Choose(*node);

@@ -11,14 +11,15 @@
 #include "ir/graph.h"
 #include "kernels/core/placement.h"
 #include "kernels/core/registry.h"
+#include "runtime/describe.h"
 
 namespace fuselage::runtime {
 
 using Placements = HashMap<const ir::Node*, kernels::Placement>;
 
 // Holds the values that are not dense: results of kernels in codes of rank 4.
-Placements ChoosePlacements(const ir::Graph& graph, const kernels::KernelRegistry& kernels, kernels::Isa isa,
-                            int threads);
+Placements ChoosePlacements(const ir::Graph& graph, const Constants& constants, const kernels::KernelRegistry& kernels,
+                            kernels::Isa isa, int threads);
 
 }  // namespace fuselage::runtime
 

@@ -50,7 +50,8 @@ class PlacementsTest : public ::testing::Test {
     EXPECT_OK(graph);
     std::map<std::string, std::string> chosen;
     if (!graph.ok()) return chosen;
-    for (const auto& [node, placement] : ChoosePlacements(**graph, kernels_, kernels::Isa::kScalar, 1)) {
+    for (const auto& [node, placement] :
+         ChoosePlacements(**graph, *ConstantsOf(**graph, 0), kernels_, kernels::Isa::kScalar, 1)) {
       chosen[node->name()] = kernels::PlacementText(placement);
     }
     return chosen;

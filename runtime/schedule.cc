@@ -41,14 +41,16 @@ class Scheduler {
     if (graph_.output() == nullptr) return absl::InvalidArgumentError("the graph has no output");
     MarkLive();
     RETURN_IF_ERROR(CheckTypes());
-    placements_ = ChoosePlacements(graph_, kernels_, options_.isa, options_.threads);
+    ASSIGN_OR_RETURN(constants_, ConstantsOf(graph_, options_.max_memory_bytes));
+    placements_ = ChoosePlacements(graph_, constants_, kernels_, options_.isa, options_.threads);
     for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
       switch (node->kind()) {
         case NodeKind::kPlaceholder: AddInput(*node); break;
-        case NodeKind::kGetAttr: break;  // Where an operand needs it in memory.
+        case NodeKind::kGetAttr: break;  // Where an operand needs it in memory, as other constants.
         case NodeKind::kOutput: AddOutputs(*node); break;
         default:
-          if (live_.contains(node)) RETURN_IF_ERROR(Annotate(AddCall(*node), absl::StrCat("%", node->name())));
+          if (!live_.contains(node) || constants_.contains(node)) break;
+          RETURN_IF_ERROR(Annotate(AddCall(*node), absl::StrCat("%", node->name())));
       }
     }
     if (!missing_.empty()) {
@@ -128,9 +130,9 @@ class Scheduler {
   // The value that holds element `element` of the node's result.
   int ValueOf(const Node& node, int element = 0) {
     std::vector<int>& elements = results_[&node];
-    if (elements.empty() && node.kind() == NodeKind::kGetAttr) {
+    if (elements.empty()) {
       elements = {NewValue(node.tensor_type())};
-      values_[elements[0]].buffers[0] = AddConstant(graph_.FindParameterOrNull(node.target())->tensor);
+      values_[elements[0]].buffers[0] = AddConstant(constants_.at(&node));
     }
     return elements[element];
   }
@@ -235,7 +237,7 @@ class Scheduler {
   absl::Status AddKernel(const Node& node) {
     const KernelEntry* entry = kernels_.FindOrNull(node.op()->name);
     if (entry == nullptr) return absl::UnimplementedError("no kernel");
-    ASSIGN_OR_RETURN(Description description, Describe(graph_, node));
+    ASSIGN_OR_RETURN(Description description, Describe(graph_, node, constants_));
     KernelDesc& desc = description.desc;
     desc.isa = options_.isa;
     desc.threads = options_.threads;
@@ -327,7 +329,7 @@ class Scheduler {
       return absl::OkStatus();
     }
     std::vector<ReferenceOperand> operands;
-    for (const Operand& operand : OperandsOf(graph_, node)) {
+    for (const Operand& operand : OperandsOf(graph_, node, constants_)) {
       ReferenceOperand reference;
       if (operand.constant != nullptr) {
         reference.constant = operand.constant;
@@ -356,6 +358,7 @@ class Scheduler {
   std::vector<Value> values_;
   HashMap<const Node*, std::vector<int>> results_;  // Node -> a value per element.
   HashSet<const Node*> live_;
+  Constants constants_;
   Placements placements_;
   std::vector<std::string> missing_;
 };
