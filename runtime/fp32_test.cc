@@ -205,19 +205,6 @@ std::vector<Case> PoolCases() {
        [](GraphBuilder& g) {
          return g.Call("global_avg_pool", {g.Input({2, 19, 7, 5})});
        }},
-      {"mean_spatial",
-       [](GraphBuilder& g) {
-         return g.Call("mean", {g.Input({2, 6, 4, 5})}, {{"dims", Ints{-1, 2}}});
-       }},
-      {"mean_keepdim",
-       [](GraphBuilder& g) {
-         return g.Call("mean", {g.Input({2, 6, 4, 5})}, {{"dims", Ints{2, 3}}, {"keepdim", true}});
-       }},
-      {"mean_channels",
-       [](GraphBuilder& g) {
-         return g.Call("mean", {g.Input({2, 6, 4, 5})}, {{"dims", Ints{1}}});
-       },
-       "reference"},
   };
 }
 

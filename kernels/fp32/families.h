@@ -10,7 +10,7 @@ void RegisterConv(kernels::KernelRegistry& registry);         // conv1d..3d, con
 void RegisterElementwise(kernels::KernelRegistry& registry);  // relu, ..., add, sub, mul, div
 void RegisterLinear(kernels::KernelRegistry& registry);       // linear, matmul, gemm
 void RegisterNormalize(kernels::KernelRegistry& registry);    // softmax, layer_norm, batch_norm
-void RegisterPool(kernels::KernelRegistry& registry);         // max_pool1d..3d, avg_pool1d..3d, global_avg_pool, mean
+void RegisterPool(kernels::KernelRegistry& registry);         // max_pool1d..3d, avg_pool1d..3d, global_avg_pool
 
 }  // namespace fuselage::fp32
 

@@ -1,4 +1,4 @@
-// max_pool1d..3d, avg_pool1d..3d, global_avg_pool, and mean over all spatial dimensions.
+// max_pool1d..3d, avg_pool1d..3d, global_avg_pool.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -111,20 +111,6 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGlobalAverage(const KernelDesc& de
   return MakeKernel(desc, [&] { return GlobalAverageCall(desc); });
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateMean(const KernelDesc& desc) {
-  return MakeKernel(desc, [&]() -> absl::StatusOr<Call> {
-    const int rank = desc.input(0).rank();
-    std::vector<int64_t> dims = desc.GetInts("dims"), spatial;
-    for (int64_t& dim : dims) {
-      ASSIGN_OR_RETURN(dim, NormalizeAxis(dim, rank));
-    }
-    std::sort(dims.begin(), dims.end());
-    for (int i = 2; i < rank; ++i) spatial.push_back(i);
-    if (dims != spatial) return absl::UnimplementedError("mean over other than all spatial dimensions");
-    return GlobalAverageCall(desc);
-  });
-}
-
 }  // namespace
 
 void RegisterPool(kernels::KernelRegistry& registry) {
@@ -135,7 +121,6 @@ void RegisterPool(kernels::KernelRegistry& registry) {
                        [](const KernelDesc& desc) { return CreatePool(desc, false); }});
   }
   registry.Register({"global_avg_pool", "", kernels::LayoutRule::kNhwc, false, CreateGlobalAverage});
-  registry.Register({"mean", "", kernels::LayoutRule::kNhwc, false, CreateMean});
 }
 
 }  // namespace fuselage::fp32

@@ -99,18 +99,63 @@ absl::StatusOr<Copies> Cat(const KernelDesc& desc) {
   return copies;
 }
 
+// Positions [to, to + size) of a padded axis, read from `from` on by `step`: 1, 0 (one element) or -1.
+struct Run {
+  int64_t to, size, from, step;
+};
+
+// An axis of `dim` elements after `before` others, as runs of what they are read from.
+std::vector<Run> PaddedAxis(absl::string_view mode, int64_t dim, int64_t before, int64_t after) {
+  const int64_t size = before + dim + after;
+  if (mode == "wrap") {
+    std::vector<Run> runs;
+    for (int64_t to = 0; to < size;) {
+      const int64_t from = ((to - before) % dim + dim) % dim;
+      runs.push_back({to, std::min(dim - from, size - to), from, 1});
+      to += runs.back().size;
+    }
+    return runs;
+  }
+  const int64_t first = std::max<int64_t>(before, 0), last = std::min(before + dim, size);  // Of its own elements.
+  std::vector<Run> runs = {{first, last - first, first - before, 1}};
+  if (mode == "edge") {
+    runs.push_back({0, before, 0, 0});
+    runs.push_back({before + dim, after, dim - 1, 0});
+  } else if (mode == "reflect") {
+    runs.push_back({0, before, before, -1});
+    runs.push_back({before + dim, after, dim - 2, -1});
+  }
+  runs.erase(std::remove_if(runs.begin(), runs.end(), [](const Run& run) { return run.size <= 0; }), runs.end());
+  return runs;
+}
+
+// A copy for each combination of runs.
 absl::StatusOr<Copies> Pad(const KernelDesc& desc) {
-  const std::vector<int64_t>& pads = desc.GetInts("pads");
-  if (desc.GetString("mode") != "constant") {
-    return absl::UnimplementedError(absl::StrCat("mode \"", desc.GetString("mode"), "\", wanted \"constant\""));
+  constexpr int64_t kMostCopies = 4096;
+  const std::vector<int64_t>&pads = desc.GetInts("pads"), from = StridesOf(desc.input(0)),
+        to = StridesOf(desc.output());
+  const int rank = desc.input(0).rank();
+  Copies copies(1);
+  for (int axis = 0; axis < rank; ++axis) {
+    const int64_t dim = desc.input(0).shape[axis];
+    const bool is_short = dim > 0 && desc.output().shape[axis] / dim > kMostCopies;
+    std::vector<Run> runs;
+    if (!is_short) runs = PaddedAxis(desc.GetString("mode"), dim, pads[axis], pads[rank + axis]);
+    if (is_short || static_cast<int64_t>(copies.size() * runs.size()) > kMostCopies) {
+      return absl::UnimplementedError(absl::StrCat("pads of more than ", kMostCopies, " pieces"));
+    }
+    Copies longer;
+    for (const StridedCopy& copy : copies) {
+      for (const Run& run : runs) {
+        longer.push_back(copy);
+        longer.back().axes.push_back({run.size, run.step * from[axis], to[axis]});
+        longer.back().from_offset += run.from * from[axis];
+        longer.back().to_offset += run.to * to[axis];
+      }
+    }
+    copies = std::move(longer);
   }
-  if (std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad < 0; })) {
-    return absl::UnimplementedError("pads that cut");
-  }
-  const std::vector<int64_t> to = StridesOf(desc.output());
-  StridedCopy copy = Whole(desc.input(0).shape, StridesOf(desc.input(0)), to);
-  for (int axis = 0; axis < desc.input(0).rank(); ++axis) copy.to_offset += pads[axis] * to[axis];
-  return Copies{std::move(copy)};
+  return copies;
 }
 
 struct MovementOp {
@@ -186,7 +231,7 @@ class Movement : public kernels::Kernel {
  private:
   void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
                const kernels::RunContext& context) const override {
-    if (plan_.fill && outputs[0].bytes > 0) {
+    if (plan_.fill) {
       const int64_t elements = outputs[0].bytes / element_bytes_;
       const StridedCopy fill{{{elements, 0, 1}}, 0, 0, 0, 0};
       CopyElements(fill, element_bytes_, plan_.fill->raw_data(), outputs[0].data, *context.parallel);
@@ -227,7 +272,7 @@ absl::StatusOr<Plan> MakePlan(const KernelDesc& desc) {
   }
   ASSIGN_OR_RETURN(Copies copies, op->copies(desc));
   Plan plan;
-  if (desc.op == "pad") {
+  if (desc.op == "pad" && desc.GetString("mode") == "constant" && desc.output().num_elements() > 0) {
     plan.fill.emplace(desc.output().dtype, Shape{});
     plan.fill->Set(0, desc.GetFloat("value"));
   }

@@ -41,6 +41,16 @@ inline std::vector<Case> Cases() {
       {"pad", {{2, 3, 2, 2}}, {{"pads", Ints{0, 1, 2, 3, 1, 0, 0, 1}}, {"value", 7.0}}},
       {"pad", {{3}}, {{"pads", Ints{0, 0}}}},
       {"pad", {{0, 2}}, {{"pads", Ints{1, 0, 1, 0}}}},
+      {"pad", {{5, 4, 3, 6}}, {{"pads", Ints{-1, 2, 0, -2, -1, -3, 1, 1}}, {"value", 3.0}}},
+      {"pad", {{5, 4}}, {{"pads", Ints{-3, -4, -2, 1}}, {"value", 3.0}}},
+      {"pad", {{6}}, {{"pads", Ints{2, -8}}, {"value", 3.0}}},
+      {"pad", {{6}}, {{"pads", Ints{-8, 3}}, {"value", 3.0}}},
+      {"pad", {{2, 3, 4, 5}}, {{"pads", Ints{0, 1, 3, 2, 0, 2, 1, 4}}, {"mode", "reflect"}}},
+      {"pad", {{2, 1, 4}}, {{"pads", Ints{1, 0, 0, 1, 0, 3}}, {"mode", "reflect"}}},
+      {"pad", {{2, 3, 4, 5}}, {{"pads", Ints{0, 1, 7, 2, 3, 0, 0, 9}}, {"mode", "edge"}}},
+      {"pad", {{2, 3, 4, 5}}, {{"pads", Ints{0, 1, 7, 2, 3, 0, 0, 13}}, {"mode", "wrap"}}},
+      {"pad", {{1}}, {{"pads", Ints{3, 4}}, {"mode", "wrap"}}},
+      {"pad", {{0, 3}}, {{"pads", Ints{0, 1, 0, 1}}, {"mode", "edge"}}},
   };
 }
 

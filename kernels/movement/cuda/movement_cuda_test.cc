@@ -47,8 +47,8 @@ TEST_F(MovementCuda, IsRegisteredAndDeclinesAsOnTheCpu) {
   kernels::KernelDesc desc;
   desc.op = "pad";
   desc.inputs = {Of(DType::kF32, {3})};
-  desc.outputs = {Of(DType::kF32, {5})};
-  desc.attributes = {{"pads", Attribute(Ints{1, 1})}, {"mode", Attribute("reflect")}, {"value", Attribute(0.0)}};
+  desc.outputs = {Of(DType::kF32, {100'003})};
+  desc.attributes = {{"pads", Attribute(Ints{0, 100'000})}, {"mode", Attribute("wrap")}, {"value", Attribute(0.0)}};
   EXPECT_EQ(::fuselage::cuda::CreateRegistered(RegisterCuda, desc).status(), movement::Create(desc).status());
 }
 
