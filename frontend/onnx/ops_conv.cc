@@ -70,15 +70,15 @@ absl::Status ConvertConv(Call& call) {
   return call.Result(conv.target, call.operands(), std::move(conv.attributes));
 }
 
-// conv(to(x, i32) - x_zero_point, to(w, i32) - w_zero_point), exact. Padding is zero after the subtraction, as in ONNX.
 absl::Status ConvertConvInteger(Call& call) {
   ASSIGN_OR_RETURN(ConvAttributes conv, ReadConv(call, call.shape(0), call.shape(1)));
   if (call.has(2) && call.operand(2).shape() != Shape{} && call.operand(2).shape() != Shape{1}) {
     return absl::InvalidArgumentError(absl::StrCat("found x_zero_point ", ToString(call.type(2)), ", wanted a scalar"));
   }
-  ASSIGN_OR_RETURN(const Value x, SubtractZeroPoint(call, "x", 0, 2, 0));
-  ASSIGN_OR_RETURN(const Value w, SubtractZeroPoint(call, "w", 1, 3, 0));
-  return call.Result(conv.target, {x, w}, std::move(conv.attributes));
+  ASSIGN_OR_RETURN(const Value x, ZeroPointOf(call, "x_zero_point", 0, 2, 0));
+  ASSIGN_OR_RETURN(const Value w, ZeroPointOf(call, "w_zero_point", 1, 3, 0));
+  return call.Result(SpatialTarget("conv_integer", call.rank(0) - 2), {call.operand(0), call.operand(1), x, w},
+                     std::move(conv.attributes));
 }
 
 // quantize(conv(dequantize(x), dequantize(w), dequantize(b))).

@@ -59,9 +59,9 @@ absl::Status ConvertQLinearMatMul(Call& call) {
 }
 
 absl::Status ConvertMatMulInteger(Call& call) {
-  ASSIGN_OR_RETURN(const Value a, SubtractZeroPoint(call, "a", 0, 2, call.rank(0) - 2));
-  ASSIGN_OR_RETURN(const Value b, SubtractZeroPoint(call, "b", 1, 3, call.rank(1) - 1));
-  return call.Result("matmul", {a, b});
+  ASSIGN_OR_RETURN(const Value a, ZeroPointOf(call, "a_zero_point", 0, 2, call.rank(0) - 2));
+  ASSIGN_OR_RETURN(const Value b, ZeroPointOf(call, "b_zero_point", 1, 3, call.rank(1) - 1));
+  return call.Result("matmul_integer", {call.operand(0), call.operand(1), a, b});
 }
 
 }  // namespace fuselage::onnx

@@ -130,36 +130,28 @@ absl::StatusOr<Value> Quantize(Call& call, const Value& real, QuantOperands oper
   return call.Emit("quantize", WithOperands(call, real, operands), std::move(attributes));
 }
 
-absl::StatusOr<Value> SubtractZeroPoint(Call& call, absl::string_view suffix, int codes, int zero_point, int axis) {
+absl::StatusOr<Value> ZeroPointOf(Call& call, absl::string_view suffix, int codes, int zero_point, int axis) {
   const DType dtype = call.type(codes).dtype;
   if (dtype != DType::kU8 && dtype != DType::kI8) {
     return absl::InvalidArgumentError(
         absl::StrCat("input ", codes, ": found ", ToString(call.type(codes)), ", wanted u8 or i8"));
   }
-  const AttributeMap to_i32 = {{"dtype", DType::kI32}};
-  ASSIGN_OR_RETURN(const Value wide,
-                   call.EmitHelper(absl::StrCat(suffix, "_i32"), "to", {call.operand(codes)}, to_i32));
-  if (!call.has(zero_point)) return wide;
+  if (!call.has(zero_point)) return Value();
   if (call.type(zero_point).dtype != dtype) {
     return absl::InvalidArgumentError(
         absl::StrCat("input ", zero_point, ": found ", ToString(call.type(zero_point)), ", wanted ", DTypeName(dtype)));
   }
-  ASSIGN_OR_RETURN(Value zero,
-                   call.EmitHelper(absl::StrCat(suffix, "_zero_point_i32"), "to", {call.operand(zero_point)}, to_i32));
-  const Shape& shape = call.shape(codes);
-  const Shape found = zero.shape();
-  if (found.size() == 1) {  // Along one axis: [n] -> [n, 1, 1, ...] to broadcast against it.
-    const int rank = static_cast<int>(shape.size());
-    if (found[0] != 1 && (axis < 0 || axis >= rank || found[0] != shape[axis])) {
-      return absl::InvalidArgumentError(absl::StrCat("input ", zero_point, ": found ", found[0],
-                                                     " zero points for codes ", ToString(shape), " along axis ", axis));
-    }
-    Shape wanted(found[0] == 1 ? 0 : rank - axis, 1);
-    if (!wanted.empty()) wanted[0] = found[0];
-    const std::string name = absl::StrCat(suffix, "_zero_point");
-    ASSIGN_OR_RETURN(zero, call.EmitHelper(name, "reshape", {zero}, {{"shape", wanted}}));
+  const Shape &shape = call.shape(codes), &found = call.shape(zero_point);
+  if (found.size() != 1) return call.operand(zero_point);
+  // Along one axis: [n] -> [n, 1, 1, ...] to broadcast against it.
+  const int rank = static_cast<int>(shape.size());
+  if (found[0] != 1 && (axis < 0 || axis >= rank || found[0] != shape[axis])) {
+    return absl::InvalidArgumentError(absl::StrCat("input ", zero_point, ": found ", found[0],
+                                                   " zero points for codes ", ToString(shape), " along axis ", axis));
   }
-  return call.EmitHelper(absl::StrCat(suffix, "_centered"), "sub", {wide, zero});
+  Shape wanted(found[0] == 1 ? 0 : rank - axis, 1);
+  if (!wanted.empty()) wanted[0] = found[0];
+  return call.EmitHelper(suffix, "reshape", {call.operand(zero_point)}, {{"shape", wanted}});
 }
 
 }  // namespace fuselage::onnx

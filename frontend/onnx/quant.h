@@ -31,8 +31,9 @@ absl::StatusOr<Value> DequantizeBy(Call& call, absl::string_view suffix, const V
 // Codes of `dtype` as a call of `quantize` with the node's name.
 absl::StatusOr<Value> Quantize(Call& call, const Value& real, QuantOperands operands, DType dtype, int64_t axis);
 
-// codes - zero_point as i32; `zero_point` may be absent. A zero point with several elements lies along `axis`.
-absl::StatusOr<Value> SubtractZeroPoint(Call& call, absl::string_view suffix, int codes, int zero_point, int axis);
+// The zero point of the u8 or i8 codes that are input `codes`, shaped to broadcast to them; an absent value where it is
+// absent. One with several elements lies along `axis`.
+absl::StatusOr<Value> ZeroPointOf(Call& call, absl::string_view suffix, int codes, int zero_point, int axis);
 
 }  // namespace fuselage::onnx
 

@@ -6,6 +6,7 @@
 #include "ir/ops/conv/convolution.h"
 #include "ir/ops/core/checks.h"
 #include "ir/ops/core/values.h"
+#include "ir/ops/core/zero_points.h"
 
 namespace fuselage::ops::conv {
 namespace {
@@ -56,10 +57,44 @@ absl::StatusOr<std::vector<Tensor>> EvaluateConv(const ir::EvaluateCall& call) {
   return One(OfReals(call.result(), values));
 }
 
+// --- conv_integer1d, 2d, 3d.
+
+enum ConvInteger { kInputZeroPoint = 2, kWeightZeroPoint };
+
+absl::StatusOr<ir::Type> InferConvInteger(const ir::InferCall& call, int n) {
+  ASSIGN_OR_RETURN(const Convolution convolution, CheckGeometry(call, n));
+  RETURN_IF_ERROR(CheckZeroPoint(call, kInput, kInputZeroPoint));
+  RETURN_IF_ERROR(CheckZeroPoint(call, kWeight, kWeightZeroPoint));
+  return ResultType(DType::kI32, convolution.ResultShape(n));
+}
+
+absl::StatusOr<std::vector<Tensor>> EvaluateConvInteger(const ir::EvaluateCall& call) {
+  const Convolution convolution = ConvolutionOf(call, call.tensor(kInput).shape(), call.tensor(kWeight).shape());
+  std::vector<int64_t> values(call.result().num_elements(), 0);
+  Convolve(convolution, LessZeroPoint(call, kInput, kInputZeroPoint).data(),
+           LessZeroPoint(call, kWeight, kWeightZeroPoint).data(), values.data());
+  return One(OfIntegers(call.result(), values));
+}
+
+ir::OpSchema ConvIntegerSchema(int n) {
+  ir::OpSchema schema;
+  schema.name = absl::StrCat("conv_integer", n, "d");
+  schema.operands = {{"input"},
+                     {"weight", /*optional=*/false, /*parameter=*/true},
+                     {"input_zero_point", /*optional=*/true},
+                     {"weight_zero_point", /*optional=*/true, /*parameter=*/true}};
+  schema.attributes = WindowAttributes(n);
+  schema.attributes.push_back({"groups", AttributeKind::kInt, 1});
+  schema.infer = [n](const ir::InferCall& call) { return InferConvInteger(call, n); };
+  schema.evaluate = EvaluateConvInteger;
+  return schema;
+}
+
 }  // namespace
 
 void Register(ir::OpRegistry& registry) {
   for (int n = 1; n <= 3; ++n) {
+    registry.Register(ConvIntegerSchema(n));
     ir::OpSchema schema = ConvolutionSchema(n);
     schema.name = absl::StrCat("conv", n, "d");
     schema.aliases = {absl::StrCat("torch.", schema.name), absl::StrCat("torch.nn.functional.", schema.name)};

@@ -10,6 +10,10 @@
 // Attributes: stride, dilation (one value an axis), padding (begins, then ends, as ONNX orders them), groups,
 // activation "none" or "relu".
 // Floats accumulate in double and are rounded once. i32 and i64 are exact modulo 2^bits, without an activation.
+//
+// conv_integer1d, 2d, 3d: the convolution of input - input_zero_point, zero in the padding, with weight -
+// weight_zero_point, in i32, modulo 2^32 (ONNX ConvInteger). Both are u8 or i8 without parameters; a zero point is
+// optional, of the operand's type, and broadcasts to it. stride, dilation, padding and groups as above.
 #ifndef FUSELAGE_IR_OPS_CONV_CONV_H_
 #define FUSELAGE_IR_OPS_CONV_CONV_H_
 

@@ -116,6 +116,22 @@ TEST_F(ConvTest, IntegersAreExact) {
               ElementsAre((int64_t{3} << 60) + 3));
 }
 
+TEST_F(ConvTest, CodesLessTheirZeroPoints) {
+  const Tensor x = Tensor::Of<uint8_t>({1, 1, 2}, {255, 3}), w = Tensor::Of<int8_t>({2, 1, 2}, {1, 2, -128, 127});
+  const Tensor x_zero = Tensor::Of<uint8_t>({1}, {3}), w_zero = Tensor::Of<int8_t>({2, 1, 1}, {0, -1});
+  // 252 and 0, and 0 in the padding on both sides.
+  EXPECT_THAT(
+      ops_.Run("conv_integer1d", {x, w, x_zero, w_zero}, {{"padding", std::vector<int64_t>{1, 1}}}).values<int32_t>(),
+      ElementsAre(504, 252, 0, 252 * 128, 252 * -127, 0));
+  EXPECT_THAT(ops_.Run("conv_integer1d", {x, w}).values<int32_t>(), ElementsAre(261, 255 * -128 + 3 * 127));
+  const TensorType codes{DType::kU8, {1, 1, 2}, std::nullopt, Layout::kRowMajor};
+  const TensorType floats{DType::kF32, {1, 1, 2}, std::nullopt, Layout::kRowMajor};
+  EXPECT_THAT(ops_.Infer("conv_integer1d", {floats, codes}), HasSubstr("wanted u8 or i8"));
+  EXPECT_THAT(ops_.Infer("conv_integer1d", {codes, codes, floats}), HasSubstr("wanted element type u8"));
+  EXPECT_THAT(ops_.Infer("conv_integer1d", {codes, codes, {{DType::kU8, {3}, std::nullopt, Layout::kRowMajor}}}),
+              HasSubstr("wanted what broadcasts to [1,1,2]"));
+}
+
 TEST_F(ConvTest, HalfAndDouble) {
   const Tensor x = Cast(Tensor::Of<float>({1, 1, 2}, {1.5, 2}), DType::kF16);
   EXPECT_EQ(ToDoubles(ops_.Run("conv1d", {x, Cast(Tensor::Of<float>({1, 1, 1}, {2}), DType::kF16)})),

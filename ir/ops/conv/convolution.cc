@@ -123,11 +123,10 @@ ir::OpSchema ConvolutionSchema(int n) {
   return schema;
 }
 
-absl::StatusOr<Convolution> CheckConvolution(const ir::InferCall& call, int n) {
+absl::StatusOr<Convolution> CheckGeometry(const ir::InferCall& call, int n) {
   RETURN_IF_ERROR(CheckRank(call, kInput, n + 2));
   RETURN_IF_ERROR(CheckRank(call, kWeight, n + 2));
   RETURN_IF_ERROR(CheckWindowAttributes(call, n));
-  RETURN_IF_ERROR(CheckOneOf(call, "activation", {"none", "relu"}));
   const Shape& input = call.tensor(kInput).shape;
   const Shape& weight = call.tensor(kWeight).shape;
   const int64_t groups = call.GetInt("groups");
@@ -144,8 +143,13 @@ absl::StatusOr<Convolution> CheckConvolution(const ir::InferCall& call, int n) {
                                      ") times groups=", groups));
   }
   ASSIGN_OR_RETURN(const Window window, WindowOf(call, input, weight));
-  const Convolution convolution = Assemble(window, groups, input, weight);
-  if (call.has(kBias)) RETURN_IF_ERROR(CheckShape(call, kBias, {weight[0]}));
+  return Assemble(window, groups, input, weight);
+}
+
+absl::StatusOr<Convolution> CheckConvolution(const ir::InferCall& call, int n) {
+  ASSIGN_OR_RETURN(const Convolution convolution, CheckGeometry(call, n));
+  RETURN_IF_ERROR(CheckOneOf(call, "activation", {"none", "relu"}));
+  if (call.has(kBias)) RETURN_IF_ERROR(CheckShape(call, kBias, {call.tensor(kWeight).shape[0]}));
   if (call.has(kResidual)) RETURN_IF_ERROR(CheckShape(call, kResidual, convolution.ResultShape(n)));
   return convolution;
 }

@@ -26,7 +26,9 @@ struct Convolution {
 // The schema of an n-dimensional convolution: operands, attributes, but no name and no functions.
 ir::OpSchema ConvolutionSchema(int n);
 
-// Ranks, channels, groups and the window, from operand types and attributes of that schema.
+// Ranks, channels, groups and the window, from input, weight and attributes.
+absl::StatusOr<Convolution> CheckGeometry(const ir::InferCall& call, int n);
+// These, and what else that schema has.
 absl::StatusOr<Convolution> CheckConvolution(const ir::InferCall& call, int n);
 // The same of a call that has passed inference.
 Convolution ConvolutionOf(const ir::OpCall& call, const Shape& input, const Shape& weight);

@@ -6,6 +6,7 @@
 #include "ir/ops/core/broadcast.h"
 #include "ir/ops/core/checks.h"
 #include "ir/ops/core/values.h"
+#include "ir/ops/core/zero_points.h"
 
 namespace fuselage::ops::matmul {
 namespace {
@@ -49,6 +50,13 @@ absl::StatusOr<Product> ProductOf(Shape a, Shape b) {
   return product;
 }
 
+absl::StatusOr<Shape> ResultShape(const ir::InferCall& call) {
+  absl::StatusOr<Product> product = ProductOf(call.tensor(0).shape, call.tensor(1).shape);
+  if (!product.ok())
+    return OperandError(call, 0, absl::StrCat("times ", ToString(call.tensor(1)), ": ", product.status().message()));
+  return product->result;
+}
+
 absl::StatusOr<ir::Type> InferMatmul(const ir::InferCall& call) {
   const DType dtype = call.tensor(0).dtype;
   for (int i = 0; i < 2; ++i) {
@@ -59,10 +67,8 @@ absl::StatusOr<ir::Type> InferMatmul(const ir::InferCall& call) {
   if (!IsFloat(dtype) && dtype != DType::kI32 && dtype != DType::kI64) {
     return OperandError(call, 0, "wanted f16, f32, f64, i32 or i64");
   }
-  absl::StatusOr<Product> product = ProductOf(call.tensor(0).shape, call.tensor(1).shape);
-  if (!product.ok())
-    return OperandError(call, 0, absl::StrCat("times ", ToString(call.tensor(1)), ": ", product.status().message()));
-  return ResultType(dtype, product->result);
+  ASSIGN_OR_RETURN(Shape shape, ResultShape(call));
+  return ResultType(dtype, std::move(shape));
 }
 
 template <typename T>
@@ -80,6 +86,14 @@ std::vector<T> Multiply(const Product& product, const T* a, const T* b, int64_t 
   return y;
 }
 
+Tensor MultiplyIntegers(const Product& product, const std::vector<int64_t>& a, const std::vector<int64_t>& b,
+                        const TensorType& type) {
+  // Unsigned: wraps without undefined behaviour.
+  const std::vector<uint64_t> y = Multiply(product, reinterpret_cast<const uint64_t*>(a.data()),
+                                           reinterpret_cast<const uint64_t*>(b.data()), type.num_elements());
+  return OfIntegers(type, std::vector<int64_t>(y.begin(), y.end()));
+}
+
 absl::StatusOr<std::vector<Tensor>> EvaluateMatmul(const ir::EvaluateCall& call) {
   const Tensor& a = call.tensor(0);
   const Tensor& b = call.tensor(1);
@@ -88,10 +102,26 @@ absl::StatusOr<std::vector<Tensor>> EvaluateMatmul(const ir::EvaluateCall& call)
   if (IsFloat(a.dtype())) {
     return One(OfReals(call.result(), Multiply(product, RealValues(a).data(), RealValues(b).data(), size)));
   }
-  const std::vector<int64_t> p = Integers(a), q = Integers(b);
-  const std::vector<uint64_t> y =
-      Multiply(product, reinterpret_cast<const uint64_t*>(p.data()), reinterpret_cast<const uint64_t*>(q.data()), size);
-  return One(OfIntegers(call.result(), std::vector<int64_t>(y.begin(), y.end())));
+  return One(MultiplyIntegers(product, Integers(a), Integers(b), call.result()));
+}
+
+// --- matmul_integer.
+
+enum MatmulInteger { kA, kB, kAZeroPoint, kBZeroPoint };
+
+absl::StatusOr<ir::Type> InferMatmulInteger(const ir::InferCall& call) {
+  RETURN_IF_ERROR(CheckMinRank(call, kA, 1));
+  RETURN_IF_ERROR(CheckMinRank(call, kB, 1));
+  RETURN_IF_ERROR(CheckZeroPoint(call, kA, kAZeroPoint));
+  RETURN_IF_ERROR(CheckZeroPoint(call, kB, kBZeroPoint));
+  ASSIGN_OR_RETURN(Shape shape, ResultShape(call));
+  return ResultType(DType::kI32, std::move(shape));
+}
+
+absl::StatusOr<std::vector<Tensor>> EvaluateMatmulInteger(const ir::EvaluateCall& call) {
+  ASSIGN_OR_RETURN(const Product product, ProductOf(call.tensor(kA).shape(), call.tensor(kB).shape()));
+  return One(MultiplyIntegers(product, LessZeroPoint(call, kA, kAZeroPoint), LessZeroPoint(call, kB, kBZeroPoint),
+                              call.result()));
 }
 
 // --- gemm.
@@ -171,6 +201,13 @@ void Register(ir::OpRegistry& registry) {
   matmul.infer = InferMatmul;
   matmul.evaluate = EvaluateMatmul;
   registry.Register(std::move(matmul));
+
+  ir::OpSchema integer;
+  integer.name = "matmul_integer";
+  integer.operands = {{"a"}, {"b"}, {"a_zero_point", /*optional=*/true}, {"b_zero_point", /*optional=*/true}};
+  integer.infer = InferMatmulInteger;
+  integer.evaluate = EvaluateMatmulInteger;
+  registry.Register(std::move(integer));
 
   ir::OpSchema gemm;
   gemm.name = "gemm";

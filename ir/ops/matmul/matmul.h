@@ -3,6 +3,9 @@
 //   or a column (other), and that axis is absent from the result.
 //   Floats accumulate in double; i32 and i64 are exact modulo 2^bits.
 //
+// matmul_integer: (a - a_zero_point) times (b - b_zero_point), as matmul, in i32, modulo 2^32 (ONNX MatMulInteger).
+//   a and b are u8 or i8 without parameters; a zero point is optional, of the operand's type, and broadcasts to it.
+//
 // gemm: alpha * a' * b' + beta * c (ONNX Gemm).
 //   a' is a [M,K], or its transpose if trans_a; b' [K,N] likewise; c is optional and broadcasts to [M,N]. Floats only.
 //

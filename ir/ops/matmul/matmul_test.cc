@@ -47,6 +47,15 @@ TEST_F(MatmulTest, Integers) {
   EXPECT_THAT(ops_.Run("matmul", {a, b}).values<int32_t>(), ElementsAre(-7));  // Modulo 2^32.
 }
 
+TEST_F(MatmulTest, CodesLessTheirZeroPoints) {
+  const Tensor a = Tensor::Of<uint8_t>({2, 2}, {255, 3, 0, 4}), b = Tensor::Of<int8_t>({2, 2}, {1, -128, 2, 127});
+  const Tensor rows = Tensor::Of<uint8_t>({2, 1}, {3, 4}), columns = Tensor::Of<int8_t>({2}, {0, -1});
+  EXPECT_THAT(ops_.Run("matmul_integer", {a, b, rows, columns}).values<int32_t>(),
+              ElementsAre(252, 252 * -127, -4, -4 * -127));
+  EXPECT_THAT(ops_.Run("matmul_integer", {a, b}).values<int32_t>(), ElementsAre(261, 255 * -128 + 3 * 127, 8, 508));
+  EXPECT_THAT(ops_.Infer("matmul_integer", {F32({2, 2}), F32({2, 2})}), HasSubstr("wanted u8 or i8"));
+}
+
 TEST_F(MatmulTest, Errors) {
   EXPECT_THAT(ops_.Infer("matmul", {F32({2, 3}), F32({2, 3})}), HasSubstr("inner dimensions 3 and 2 differ"));
   EXPECT_THAT(ops_.Infer("matmul", {F32({2, 2, 3}), F32({3, 3, 3})}), HasSubstr("do not broadcast: 2 against 3"));

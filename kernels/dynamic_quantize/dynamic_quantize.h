@@ -1,0 +1,49 @@
+// dynamic_quantize_asymmetric (ONNX DynamicQuantizeLinear) and dynamic_quantize_symmetric, to the bits of their
+// reference evaluation (ir/ops/dynamic_quantize): the range of each group of values, a scale from it, and codes by
+// int8.quantize. Least and greatest are found on the floats' bits as ordered integers, so in any order they are the
+// same. One group (dims = []) is spread over the threads in pieces, several are whole.
+//
+// Declines (Unimplemented) groups whose values do not follow each other in memory.
+#ifndef FUSELAGE_KERNELS_DYNAMIC_QUANTIZE_DYNAMIC_QUANTIZE_H_
+#define FUSELAGE_KERNELS_DYNAMIC_QUANTIZE_DYNAMIC_QUANTIZE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/types/span.h"
+#include "kernels/core/kernel.h"
+#include "kernels/core/registry.h"
+#include "kernels/core/variant.h"
+
+namespace fuselage::dynamic_quantize {
+
+// Of values and 0. Floats as integers of the same order: their bits, all but the sign flipped where it is set.
+struct Range {
+  int32_t least = 0, greatest = 0;
+};
+
+// n values.
+using Function = Range(const float* x, int64_t n);
+using Variant = kernels::Variant<kernels::KernelDesc, Function>;
+
+absl::Span<const Variant> Variants();
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
+void Register(kernels::KernelRegistry& registry);
+
+namespace scalar {
+Function FindRange;
+}
+namespace avx2 {
+Function FindRange;
+}
+namespace avx512_vnni {
+Function FindRange;
+}
+namespace avx512_vnni_emulated {  // Linked into tests only.
+Function FindRange;
+}
+
+}  // namespace fuselage::dynamic_quantize
+
+#endif  // FUSELAGE_KERNELS_DYNAMIC_QUANTIZE_DYNAMIC_QUANTIZE_H_

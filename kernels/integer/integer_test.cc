@@ -1,0 +1,176 @@
+#include "kernels/integer/integer.h"
+
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/core/testing/testing.h"
+#include "kernels/core/testing/variant_test.h"
+#include "kernels/integer/tile.h"
+#include "kernels/testing/reference.h"
+
+namespace fuselage::integer {
+namespace {
+
+using kernels::GuardedMemory;
+using kernels::OpCall;
+using Ints = std::vector<int64_t>;
+
+const kernels::KernelRegistry& Kernels() {
+  static const auto* registry = [] {
+    auto* created = new kernels::KernelRegistry;
+    Register(*created);
+    return created;
+  }();
+  return *registry;
+}
+
+Tensor Codes(DType dtype, Shape shape, uint64_t seed) {
+  return SeededTensor({dtype, std::move(shape), std::nullopt, Layout::kRowMajor}, seed);
+}
+
+// All codes at one end and all zero points at the other: the widest sums.
+Tensor AllOf(DType dtype, Shape shape, bool greatest) {
+  Tensor x = Codes(dtype, std::move(shape), 1);
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    x.Set(i, static_cast<double>(greatest ? RangeOf(dtype).max : RangeOf(dtype).min));
+  }
+  return x;
+}
+
+TEST(MatmulInteger, HasTheReferencesBits) {
+  for (const auto& [a, b] : std::vector<std::pair<Shape, Shape>>{{{1, 1}, {1, 1}},
+                                                                 {{2, 3}, {3, 33}},
+                                                                 {{1, 64}, {64, 100}},
+                                                                 {{9, 31}, {31, 32}},
+                                                                 {{70, 50}, {50, 65}},
+                                                                 {{2, 3, 17, 20}, {20, 31}},
+                                                                 {{0, 4}, {4, 5}},
+                                                                 {{3, 0}, {0, 5}},
+                                                                 {{3, 4}, {4, 0}}}) {
+    for (const DType a_type : {DType::kU8, DType::kI8}) {
+      for (const DType b_type : {DType::kU8, DType::kI8}) {
+        for (const std::optional<Shape>& zeros : {std::optional<Shape>(), {Shape{}}, {Shape{1}}, {Shape{b[1]}}}) {
+          OpCall call{"matmul_integer", {Codes(a_type, a, 1), Codes(b_type, b, 2), std::nullopt, std::nullopt}, {}};
+          if (zeros) {
+            call.operands[2] = Codes(a_type, {}, 3);
+            call.operands[3] = Codes(b_type, *zeros, 4);
+          }
+          EXPECT_EQ(DifferenceFromReference(Kernels(), call), "") << ToString(a) << ToString(b);
+        }
+      }
+    }
+  }
+}
+
+TEST(MatmulInteger, SumsOfTheWidestProductsAreExact) {
+  for (const bool greatest : {false, true}) {
+    const OpCall call{"matmul_integer",
+                      {AllOf(DType::kU8, {3, 1001}, greatest), AllOf(DType::kI8, {1001, 35}, !greatest),
+                       AllOf(DType::kU8, {}, !greatest), AllOf(DType::kI8, {35}, greatest)},
+                      {}};
+    EXPECT_EQ(DifferenceFromReference(Kernels(), call), "");
+  }
+}
+
+// A matrix that no run changes is packed once, and gives the same.
+TEST(MatmulInteger, PacksAKnownMatrixOnce) {
+  const OpCall call{"matmul_integer",
+                    {Codes(DType::kU8, {5, 70}, 1), Codes(DType::kI8, {70, 40}, 2), Codes(DType::kU8, {}, 3),
+                     Codes(DType::kI8, {40}, 4)},
+                    {}};
+  const kernels::KernelEntry& entry = *Kernels().FindOrNull("matmul_integer");
+  kernels::KernelDesc desc = DescOf(call, Layout::kRowMajor, Layout::kRowMajor);
+  desc.parameters.clear();
+  const auto wanted = RunCall(entry, call, desc);
+  EXPECT_EQ((*entry.create(desc))->weight_bytes(), 0);
+  desc.parameters = {{"b", &*call.operands[1]}, {"b_zero_point", &*call.operands[3]}};
+  const auto found = RunCall(entry, call, desc);
+  EXPECT_GT((*entry.create(desc))->weight_bytes(), 0);
+  ASSERT_TRUE(wanted.ok() && found.ok()) << wanted.status() << found.status();
+  EXPECT_TRUE((*found)[0].SameBytes((*wanted)[0]));
+}
+
+TEST(ConvInteger, HasTheReferencesBits) {
+  struct Case {
+    Shape input, weight;
+    Ints stride = {1, 1}, padding = {0, 0, 0, 0}, dilation = {1, 1};
+    int64_t groups = 1;
+  };
+  const Case cases[] = {{{1, 1, 1, 1}, {1, 1, 1, 1}},
+                        {{2, 5, 9, 7}, {6, 5, 3, 3}},
+                        {{1, 3, 17, 13}, {40, 3, 7, 5}, {2, 3}, {3, 2, 1, 4}},
+                        {{1, 8, 12, 12}, {12, 2, 3, 2}, {1, 2}, {2, 1, 2, 1}, {2, 1}, 4},
+                        {{2, 24, 10, 10}, {24, 1, 3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, 24},
+                        {{0, 3, 4, 4}, {2, 3, 3, 3}}};
+  for (const Case& c : cases) {
+    const AttributeMap attributes = {
+        {"stride", c.stride}, {"padding", c.padding}, {"dilation", c.dilation}, {"groups", c.groups}};
+    for (const DType x : {DType::kU8, DType::kI8}) {
+      for (const DType w : {DType::kU8, DType::kI8}) {
+        for (const std::optional<Shape>& zeros : {std::optional<Shape>(), {Shape{}}, {Shape{c.weight[0], 1, 1, 1}}}) {
+          OpCall call{
+              "conv_integer2d", {Codes(x, c.input, 1), Codes(w, c.weight, 2), std::nullopt, std::nullopt}, attributes};
+          if (zeros) {
+            call.operands[2] = Codes(x, {}, 3);
+            call.operands[3] = Codes(w, *zeros, 4);
+          }
+          EXPECT_EQ(DifferenceFromReference(Kernels(), call), "") << ToString(c.input) << ToString(c.weight);
+        }
+      }
+    }
+  }
+}
+
+TEST(Create, Declines) {
+  const auto status = [](const OpCall& call) {
+    const kernels::KernelDesc desc = DescOf(call, Layout::kNhwc, Layout::kNhwc);
+    return Kernels().FindOrNull(call.op)->create(desc).status().code();
+  };
+  constexpr DType kU8 = DType::kU8;
+  const Tensor matrix = Codes(kU8, {3, 3}, 1);
+  EXPECT_EQ(status({"matmul_integer", {matrix, matrix, Codes(kU8, {3, 1}, 1), std::nullopt}, {}}),
+            absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(status({"matmul_integer", {matrix, matrix, std::nullopt, Codes(kU8, {3, 1}, 1)}, {}}),
+            absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(status({"matmul_integer", {matrix, Codes(kU8, {2, 3, 3}, 1), std::nullopt, std::nullopt}, {}}),
+            absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(
+      status({"conv_integer2d",
+              {Codes(kU8, {1, 2, 3, 3}, 1), Codes(kU8, {2, 2, 1, 1}, 1), Codes(kU8, {1, 2, 1, 1}, 1), std::nullopt},
+              {}}),
+      absl::StatusCode::kUnimplemented);
+}
+
+using VariantTest = kernels::VariantTest<Variant>;
+
+TEST_P(VariantTest, HasTheBitsOfScalar) {
+  for (const int64_t pairs : {0, 1, 2, 9}) {
+    for (const int64_t rows : {0, 1, 2, 3, 7, 8, 9, 17}) {
+      for (const int columns : {1, 7, 8, 15, 16, 17, 31, 32}) {
+        GuardedMemory a(rows * pairs * 4, 2), b(pairs * kPanel * 4, 2);
+        a.FillRandom(static_cast<uint32_t>(rows));  // Any 16 bits: sums wrap.
+        b.FillRandom(static_cast<uint32_t>(columns));
+        const int64_t c_stride = columns + 3;
+        GuardedMemory wanted(rows * c_stride * 4), found(rows * c_stride * 4, 4);
+        wanted.FillRandom(5);
+        found.FillRandom(5);
+        Tile tile{a.as<int16_t>(), b.as<int16_t>(), wanted.as<int32_t>(), pairs, c_stride, rows, columns};
+        scalar::Run(tile);
+        tile.c = found.as<int32_t>();
+        GetParam().run(tile);
+        ASSERT_TRUE(rows == 0 || std::memcmp(wanted.data(), found.data(), wanted.size()) == 0)
+            << rows << " rows, " << columns << " columns, " << pairs << " pairs";
+        ASSERT_TRUE(found.guards_intact());
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, VariantTest,
+                         ::testing::ValuesIn(kernels::WithEmulated(Variants(), avx512_vnni_emulated::Run)),
+                         kernels::VariantName());
+
+}  // namespace
+}  // namespace fuselage::integer

@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/integer/integer.h"
+#include "kernels/integer/product.h"
+
+namespace fuselage::integer {
+namespace {
+
+using kernels::KernelDesc;
+
+enum Operand { kA, kB, kAZeroPoint, kBZeroPoint };
+
+using LessFunction = int16_t(const void* codes, int64_t i, int32_t zero_point);
+
+template <typename Code>
+int16_t Less(const void* codes, int64_t i, int32_t zero_point) {
+  return static_cast<int16_t>(static_cast<const Code*>(codes)[i] - zero_point);
+}
+
+class MatmulInteger : public kernels::Kernel {
+ public:
+  MatmulInteger(const KernelDesc& desc, const Product& product, const Variant& variant)
+      : Kernel(desc),
+        product_(product),
+        per_column_(desc.has_input(kBZeroPoint) && desc.input(kBZeroPoint).num_elements() != 1),
+        run_(variant.run) {
+    set_variant(variant.name);
+    set_macs(product.rows * product.depth * product.columns);
+    const Tensor* b = desc.ParameterOrNull("b");
+    const Tensor* zero_point = desc.ParameterOrNull("b_zero_point");
+    if (b != nullptr && (zero_point != nullptr || !desc.has_input(kBZeroPoint))) {
+      packed_b_.resize(product.packed_elements());
+      kernels::Serial serial;
+      std::vector<kernels::ConstBuffer> known(desc.inputs.size());
+      known[kB].data = b->raw_data();
+      if (zero_point != nullptr) known[kBZeroPoint].data = zero_point->raw_data();
+      PackB(known, packed_b_.data(), serial);
+      set_weight_bytes(product.packed_elements() * static_cast<int64_t>(sizeof(int16_t)));
+    }
+    rows_bytes_ = product.scratch_bytes(desc.threads);
+    set_scratch_bytes(rows_bytes_ + (packed_b_.empty() ? product.packed_elements() * sizeof(int16_t) : 0));
+  }
+
+ private:
+  void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
+               const kernels::RunContext& context) const override {
+    const int16_t* packed_b = packed_b_.data();
+    if (packed_b_.empty()) {
+      int16_t* packed = reinterpret_cast<int16_t*>(static_cast<char*>(context.scratch.data) + rows_bytes_);
+      PackB(inputs, packed, *context.parallel);
+      packed_b = packed;
+    }
+    const int32_t zero_point = ZeroPoint(*this, kAZeroPoint, inputs);
+    LessFunction* const less = this->inputs()[kA]->dtype == DType::kU8 ? Less<uint8_t> : Less<int8_t>;
+    const auto pack_rows = [&](int64_t row, int64_t n, int64_t, int16_t* to) {
+      for (int64_t r = row; r < row + n; ++r, to += 2 * product_.pairs()) {
+        for (int64_t k = 0; k < product_.depth; ++k) to[k] = less(inputs[kA].data, r * product_.depth + k, zero_point);
+        if (product_.depth % 2 != 0) to[product_.depth] = 0;
+      }
+    };
+    Multiply(product_, packed_b, pack_rows, run_, static_cast<int32_t*>(outputs[0].data), context.scratch.data,
+             *context.parallel);
+  }
+
+  void PackB(absl::Span<const kernels::ConstBuffer> inputs, int16_t* packed, kernels::Parallel& parallel) const {
+    LessFunction* const less = this->inputs()[kB]->dtype == DType::kU8 ? Less<uint8_t> : Less<int8_t>;
+    const auto element = [&](int64_t, int64_t k, int64_t n) {
+      return less(inputs[kB].data, k * product_.columns + n,
+                  ZeroPoint(*this, kBZeroPoint, inputs, per_column_ ? n : 0));
+    };
+    kernels::ForRanges(parallel, product_.panels(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t panel = begin; panel < end; ++panel) PackPanel(product_, panel, element, packed);
+    });
+  }
+
+  const Product product_;
+  const bool per_column_;  // A zero point of b for each.
+  Function* const run_;
+  std::vector<int16_t> packed_b_;  // Empty: b arrives at run time.
+  int64_t rows_bytes_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateMatmul(const KernelDesc& desc) {
+  if (!desc.has_input(kA) || !desc.has_input(kB)) return absl::InvalidArgumentError("matmul_integer: wanted a and b");
+  const TensorType &a = desc.input(kA), &b = desc.input(kB);
+  if (a.rank() < 2 || b.rank() != 2) {
+    return absl::UnimplementedError(absl::StrCat("matmul_integer of ", ToString(a), " and ", ToString(b)));
+  }
+  const Product product{a.shape.back() == 0 ? desc.output().num_elements() / std::max<int64_t>(1, b.shape[1])
+                                            : a.num_elements() / a.shape.back(),
+                        b.shape[0], b.shape[1]};
+  if (desc.has_input(kAZeroPoint) && desc.input(kAZeroPoint).num_elements() != 1) {
+    return absl::UnimplementedError(
+        absl::StrCat("a_zero_point is ", ToString(desc.input(kAZeroPoint)), ", wanted one element"));
+  }
+  if (desc.has_input(kBZeroPoint)) {
+    const TensorType& zero = desc.input(kBZeroPoint);
+    const bool columns = zero.rank() > 0 && zero.shape.back() == b.shape[1] && zero.num_elements() == b.shape[1];
+    if (zero.num_elements() != 1 && !columns) {
+      return absl::UnimplementedError(
+          absl::StrCat("b_zero_point is ", ToString(zero), ", wanted one element, or one per column"));
+    }
+  }
+  return std::make_unique<MatmulInteger>(desc, product, kernels::BestVariant(Variants(), desc.isa, Tile()));
+}
+
+void Register(kernels::KernelRegistry& registry) {
+  registry.Register({"matmul_integer", "", kernels::LayoutRule::kRowMajor, /*float_output=*/false, CreateMatmul});
+  registry.Register({"conv_integer2d", "", kernels::LayoutRule::kNhwc, /*float_output=*/false, CreateConv});
+}
+
+}  // namespace fuselage::integer

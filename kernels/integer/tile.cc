@@ -1,0 +1,30 @@
+#include "kernels/integer/tile.h"
+
+namespace fuselage::integer {
+namespace {
+
+using kernels::Isa;
+
+constexpr Variant kVariants[] = {
+    {"scalar", Isa::kScalar, nullptr, scalar::Run},
+    {"avx2", Isa::kAvx2, nullptr, avx2::Run},
+    {"avx512_vnni", Isa::kAvx512Vnni, nullptr, avx512_vnni::Run},
+};
+
+}  // namespace
+
+absl::Span<const Variant> Variants() { return kVariants; }
+
+void scalar::Run(const Tile& t) {
+  for (int64_t r = 0; r < t.rows; ++r) {
+    for (int n = 0; n < t.columns; ++n) {
+      uint32_t sum = 0;  // Wraps without undefined behaviour.
+      for (int64_t k = 0; k < 2 * t.pairs; ++k) {
+        sum += static_cast<uint32_t>(t.a[r * 2 * t.pairs + k] * t.b[(k / 2 * kPanel + n) * 2 + k % 2]);
+      }
+      t.c[r * t.c_stride + n] = static_cast<int32_t>(sum);
+    }
+  }
+}
+
+}  // namespace fuselage::integer

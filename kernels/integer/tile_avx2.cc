@@ -1,0 +1,52 @@
+#include <immintrin.h>
+
+#include <cstring>
+
+#include "kernels/integer/tile.h"
+
+namespace fuselage::integer {
+namespace {
+
+constexpr int kVectors = kPanel / 8;
+
+inline __m256i Pair(const int16_t* a) {
+  int32_t pair;
+  std::memcpy(&pair, a, sizeof(pair));
+  return _mm256_set1_epi32(pair);
+}
+
+template <int kRows>
+inline void Rows(const Tile& t, int64_t row) {
+  const int16_t* a = t.a + row * 2 * t.pairs;
+  __m256i sums[kRows][kVectors];
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = _mm256_setzero_si256();
+  }
+  for (int64_t pair = 0; pair < t.pairs; ++pair) {
+    const int16_t* b = t.b + pair * 2 * kPanel;
+    for (int v = 0; v < kVectors; ++v) {
+      const __m256i column = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b + 16 * v));
+      for (int r = 0; r < kRows; ++r) {
+        const __m256i product = _mm256_madd_epi16(Pair(a + (r * t.pairs + pair) * 2), column);
+        sums[r][v] = _mm256_add_epi32(sums[r][v], product);
+      }
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    int32_t* c = t.c + (row + r) * t.c_stride;
+    int32_t values[kPanel];
+    int32_t* to = t.columns == kPanel ? c : values;
+    for (int v = 0; v < kVectors; ++v) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 8 * v), sums[r][v]);
+    if (to == values) std::memcpy(c, values, t.columns * sizeof(int32_t));
+  }
+}
+
+}  // namespace
+
+void avx2::Run(const Tile& t) {
+  int64_t row = 0;
+  for (; row + 2 <= t.rows; row += 2) Rows<2>(t, row);
+  if (row < t.rows) Rows<1>(t, row);
+}
+
+}  // namespace fuselage::integer
