@@ -76,7 +76,8 @@ TEST_F(QuantizedTest, PairsAroundFloatLayers) {
   GraphBuilder g(ops_);
   Node* x = Rounded(g, g.Input({1, 3, 16, 16}), 0.01, 114, DType::kU8);
   x = Rounded(g, g.Call("relu", {QdqConv(g, x, 16, 1)}), 0.01, 0, DType::kU8);
-  x = Rounded(g, g.Call("max_pool2d", {x}, {{"kernel_size", Ints{2, 2}}}), 0.01, -128, DType::kI8);
+  x = Rounded(g, g.Call("max_pool2d", {x}, {{"kernel_size", Ints{2, 2}}, {"stride", Ints{2, 2}}}), 0.01, -128,
+              DType::kI8);
   Node* y = Rounded(g, QdqConv(g, x, 16, 16), 0.01, 3, DType::kI8);
   x = Rounded(g, g.Call("add", {x, y}), 0.02, 128, DType::kU8);
   x = Rounded(g, g.Call("pad", {x}, {{"pads", Ints{0, 0, 1, 1, 0, 0, 2, 2}}, {"mode", "reflect"}}), 0.02, 128,

@@ -30,7 +30,8 @@ bool IsConstantInput(const std::string& op, int i) {
 }
 
 bool IsWeight(const std::string& op, int i) {
-  return i > 0 && (op == "Conv" || op == "ConvTranspose" || op == "BatchNormalization" || op == "Gemm");
+  return i > 0 &&
+         (op == "Conv" || op == "ConvInteger" || op == "ConvTranspose" || op == "BatchNormalization" || op == "Gemm");
 }
 
 std::string ReadAll(const fs::path& path) {

@@ -53,7 +53,9 @@ TEST(KernelConformance, WhereAKernelExistsItAgrees) {
   std::cout << "passed " << passed << ", declined " << declined << "; models by kernel:";
   for (const auto& [op, count] : runner.models()) std::cout << " " << op << " " << count;
   std::cout << "\n";
-  for (const char* op : {"conv2d", "max_pool2d", "avg_pool2d", "global_avg_pool", "linear", "add", "relu"}) {
+  for (const char* op :
+       {"conv2d", "max_pool2d", "avg_pool2d", "global_avg_pool", "linear", "add", "relu", "quantize", "dequantize",
+        "dynamic_quantize_asymmetric", "conv_integer2d", "matmul_integer", "mean", "pad", "to"}) {
     EXPECT_GT(runner.models().count(op), 0) << op;
   }
 }

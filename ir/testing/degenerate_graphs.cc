@@ -16,7 +16,7 @@ using ir::OpSchema;
 
 using Types = std::vector<std::optional<ir::Type>>;
 
-enum class Values { kFloats, kCodes };
+enum class Values { kFloats, kCodes, kIntegers };  // The last: codes without parameters.
 
 const std::vector<Shape>& Shapes() {
   static const auto& shapes = *new std::vector<Shape>{
@@ -97,6 +97,7 @@ std::vector<AttributeMap> AttributeChoices(const OpSchema& op) {
 }
 
 TensorType TypeOf(const ir::OperandSpec& operand, Values values, const Shape& shape) {
+  if (values == Values::kIntegers) return {DType::kU8, shape, std::nullopt, Layout::kRowMajor};
   const bool bias = operand.name == "bias";
   if (values == Values::kFloats || bias) return {DType::kF32, shape, std::nullopt, Layout::kRowMajor};
   if (operand.parameter) return {DType::kI8, shape, PerTensor(0.25f, 0), Layout::kRowMajor};
@@ -189,7 +190,7 @@ class Enumeration {
 
 void ForEachDegenerateCall(const ir::OpRegistry& ops, const OpSchema& op,
                            const std::function<void(std::unique_ptr<ir::Graph> graph)>& visit) {
-  for (const Values values : {Values::kFloats, Values::kCodes}) {
+  for (const Values values : {Values::kFloats, Values::kCodes, Values::kIntegers}) {
     Enumeration(ops, op, values, visit).Extend({}, AttributeChoices(op));
   }
 }
