@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -90,9 +89,11 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateMatmul(const KernelDesc& 
   if (a.rank() < 2 || b.rank() != 2) {
     return absl::UnimplementedError(absl::StrCat("matmul_integer of ", ToString(a), " and ", ToString(b)));
   }
-  const Product product{a.shape.back() == 0 ? desc.output().num_elements() / std::max<int64_t>(1, b.shape[1])
-                                            : a.num_elements() / a.shape.back(),
-                        b.shape[0], b.shape[1]};
+  Product product;
+  product.rows = 1;
+  for (int axis = 0; axis + 1 < a.rank(); ++axis) product.rows *= a.shape[axis];
+  product.depth = b.shape[0];
+  product.columns = b.shape[1];
   if (desc.has_input(kAZeroPoint) && desc.input(kAZeroPoint).num_elements() != 1) {
     return absl::UnimplementedError(
         absl::StrCat("a_zero_point is ", ToString(desc.input(kAZeroPoint)), ", wanted one element"));
