@@ -108,7 +108,11 @@ class Enumeration {
  public:
   Enumeration(const ir::OpRegistry& ops, const OpSchema& op, Values values,
               const std::function<void(std::unique_ptr<ir::Graph> graph)>& visit)
-      : ops_(ops), op_(op), values_(values), visit_(visit) {}
+      : ops_(ops),
+        op_(op),
+        has_parameters_(std::any_of(op.operands.begin(), op.operands.end(), [](const auto& o) { return o.parameter; })),
+        values_(values),
+        visit_(visit) {}
 
   // Chooses the types of the operands from `types.size()` on.
   void Extend(Types types, const std::vector<AttributeMap>& attributes) {
@@ -119,9 +123,9 @@ class Enumeration {
       for (const AttributeMap& map : Fitting(types, attributes)) visit_(Build(types, map));
       return;
     }
-    // Where a call without parameters is wrong, none makes it right.
-    const bool first_parameter = Spec(i).parameter && Spec(i).optional && !Spec(i - 1).optional;
-    const std::vector<AttributeMap> left = first_parameter ? Fitting(types, attributes) : attributes;
+    // Where a layer is wrong without its optional operands, none makes it right.
+    const bool first_optional = has_parameters_ && Spec(i).optional && !Spec(i - 1).optional;
+    const std::vector<AttributeMap> left = first_optional ? Fitting(types, attributes) : attributes;
     if (left.empty()) return;
     types.emplace_back();
     if (may_end) Extend(types, left);
@@ -182,6 +186,7 @@ class Enumeration {
 
   const ir::OpRegistry& ops_;
   const OpSchema& op_;
+  const bool has_parameters_;
   const Values values_;
   const std::function<void(std::unique_ptr<ir::Graph> graph)>& visit_;
 };
