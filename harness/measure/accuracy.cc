@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "harness/measure/prefetch.h"
 #include "ir/base/status.h"
 
 namespace fuselage::harness {
@@ -35,12 +36,12 @@ absl::StatusOr<Predictions> Evaluate(Engine& engine, const ImageSamples& samples
                                      const std::function<void(int64_t done)>& progress) {
   images = std::min(images, samples.size());
   const int64_t batch = engine.batch();
-  Tensor input(engine.input_types()[0]);
+  Prefetcher batches(samples, engine.input_types()[0], images);
   Predictions predictions;
   uint64_t hash = 0xcbf29ce484222325u;
   for (int64_t first = 0; first < images; first += batch) {
-    RETURN_IF_ERROR(samples.Fill(first, images, &input));
-    ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine.Run(absl::MakeConstSpan(&input, 1)));
+    ASSIGN_OR_RETURN(const Tensor* input, batches.Next());
+    ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine.Run(absl::MakeConstSpan(input, 1)));
     const TensorType& type = (*outputs)[0].type();
     const int wanted_classes = samples.dataset().num_classes();
     if (type.dtype != DType::kF32 || type.rank() != 2 || type.shape[0] != batch || type.shape[1] < wanted_classes) {

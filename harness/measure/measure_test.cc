@@ -2,12 +2,14 @@
 
 #include <errno.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <map>
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "harness/base/files.h"
@@ -16,6 +18,7 @@
 #include "harness/measure/engine.h"
 #include "harness/measure/memory_counter.h"
 #include "harness/measure/peaks.h"
+#include "harness/measure/prefetch.h"
 #include "harness/measure/samples.h"
 #include "harness/measure/slower_threads.h"
 #include "ir/ops/register_all.h"
@@ -46,6 +49,59 @@ TEST(Agreement, CountsEqualClasses) {
   EXPECT_EQ(Agreement(a, Predictions()), 0);
   a.top1 = b.top1 = {1, -1};
   EXPECT_EQ(Agreement(a, b), 50) << "NaN agrees with nothing";
+}
+
+// Sample i is the value i, after a wait that lets later ones overtake; one may be broken.
+class CountedSamples : public Samples {
+ public:
+  CountedSamples(int64_t size, kernels::Parallel* parallel, int64_t broken = -1)
+      : Samples(parallel), size_(size), broken_(broken) {}
+  int64_t size() const override { return size_; }
+  std::string Key(int64_t) const override { return ""; }
+  int64_t begun() const { return begun_; }
+
+ private:
+  absl::Status FillRow(int64_t sample, int, Tensor* batch, int64_t row) const override {
+    ++begun_;
+    if (sample % 3 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    if (sample == broken_) return absl::InvalidArgumentError(absl::StrCat("sample ", sample));
+    batch->data<float>()[row] = static_cast<float>(sample);
+    return absl::OkStatus();
+  }
+  const int64_t size_, broken_;
+  mutable std::atomic<int64_t> begun_{0};
+};
+
+TEST(Prefetcher, BatchesComeInOrderForAnyNumberOfThreads) {
+  for (int threads : {1, 2, 5}) {
+    runtime::ThreadPool pool(threads);
+    const CountedSamples samples(10, &pool);
+    Prefetcher batches(samples, {DType::kF32, {4, 1}, std::nullopt, Layout::kRowMajor}, 10);
+    for (int64_t first = 0; first < 10; first += 4) {
+      const auto batch = batches.Next();
+      ASSERT_OK(batch);
+      for (int64_t i = 0; i < 4; ++i) EXPECT_EQ((*batch)->At(i), first + i < 10 ? first + i : 0) << threads;
+    }
+    EXPECT_EQ(samples.begun(), 10);
+  }
+}
+
+TEST(Prefetcher, ReadsOneBatchAheadAndNoMore) {
+  runtime::ThreadPool pool(2);
+  const CountedSamples samples(100, &pool);
+  Prefetcher batches(samples, {DType::kF32, {4, 1}, std::nullopt, Layout::kRowMajor}, 100);
+  ASSERT_OK(batches.Next());
+  while (samples.begun() < 8) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(samples.begun(), 8);
+}
+
+TEST(Prefetcher, AnErrorIsThatOfTheFirstRow) {
+  runtime::ThreadPool pool(3);
+  const CountedSamples samples(8, &pool, /*broken=*/5);
+  Prefetcher batches(samples, {DType::kF32, {4, 1}, std::nullopt, Layout::kRowMajor}, 8);
+  EXPECT_OK(batches.Next());
+  EXPECT_THAT(batches.Next(), StatusIs(absl::StatusCode::kInvalidArgument, "sample 5"));
 }
 
 TEST(MeasureInTurns, EveryoneGetsRepetitionsAndTime) {

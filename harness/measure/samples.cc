@@ -21,16 +21,16 @@ void AddArray(absl::Span<const T> values, Sha256& digest) {
 
 absl::Status Samples::Fill(int64_t first, int64_t end, Tensor* batch, int input) const {
   const int rows = static_cast<int>(batch->dim(0));
-  const int64_t row_bytes = batch->byte_size() / std::max<int64_t>(rows, 1);
   std::vector<absl::Status> statuses(rows);
-  parallel_->For(rows, [&](int row, int) {
-    if (first + row < end) {
-      statuses[row] = FillRow(first + row, input, batch, row);
-    } else {
-      std::memset(static_cast<uint8_t*>(batch->raw_data()) + row * row_bytes, 0, row_bytes);
-    }
-  });
+  parallel_->For(rows, [&](int row, int) { statuses[row] = FillOrClear(first + row, end, input, batch, row); });
   for (const absl::Status& status : statuses) RETURN_IF_ERROR(status);
+  return absl::OkStatus();
+}
+
+absl::Status Samples::FillOrClear(int64_t sample, int64_t end, int input, Tensor* batch, int64_t row) const {
+  if (sample < end) return FillRow(sample, input, batch, row);
+  const int64_t bytes = batch->byte_size() / batch->dim(0);
+  std::memset(static_cast<uint8_t*>(batch->raw_data()) + row * bytes, 0, bytes);
   return absl::OkStatus();
 }
 
@@ -50,6 +50,7 @@ std::string ImageSamples::Key(int64_t count) const {
   Sha256 digest;
   AddArray<float>(preprocess.mean, digest);
   AddArray<float>(preprocess.std, digest);
+  AddArray<int>({preprocess.shorter_side}, digest);
   for (int64_t i = 0; i < count; ++i) {
     const absl::StatusOr<datasets::Image> image = dataset_.image(i);
     if (!image.ok()) return "";
@@ -65,6 +66,25 @@ absl::Status ImageSamples::FillRow(int64_t sample, int, Tensor* batch, int64_t r
   ASSIGN_OR_RETURN(const datasets::Image pixels, dataset_.image(sample));
   return Annotate(preprocessor_.Run(pixels, absl::MakeSpan(batch->data<float>() + row * size, size)),
                   absl::StrCat("image ", sample));
+}
+
+std::string TensorSamples::Key(int64_t count) const {
+  Sha256 digest;
+  for (const Tensor& input : *inputs_) {
+    AddArray<int64_t>(input.shape(), digest);
+    AddArray<uint8_t>(
+        {static_cast<const uint8_t*>(input.raw_data()), static_cast<size_t>(input.byte_size() / input.dim(0) * count)},
+        digest);
+  }
+  return absl::StrCat("inputs, sha256 ", digest.Finish());
+}
+
+absl::Status TensorSamples::FillRow(int64_t sample, int input, Tensor* batch, int64_t row) const {
+  const Tensor& values = (*inputs_)[input];
+  const int64_t bytes = values.byte_size() / values.dim(0);
+  std::memcpy(static_cast<uint8_t*>(batch->raw_data()) + row * bytes,
+              static_cast<const uint8_t*>(values.raw_data()) + sample * bytes, bytes);
+  return absl::OkStatus();
 }
 
 std::string RandomSamples::Key(int64_t) const { return absl::StrCat("random inputs, seed ", seed_); }

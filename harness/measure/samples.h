@@ -1,8 +1,9 @@
-// Samples: numbered inputs of a network, as batches. The images of a dataset, or random values.
+// Samples: numbered inputs of a network, as batches. The images of a dataset, given tensors, or random values.
 #ifndef FUSELAGE_HARNESS_MEASURE_SAMPLES_H_
 #define FUSELAGE_HARNESS_MEASURE_SAMPLES_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,11 @@ class Samples {
   // Samples first, first + 1, ... into the rows of `batch`, which is the network's input number `input`; rows past
   // `end` become zeros. Spread over the threads, with the same result for any number of them.
   absl::Status Fill(int64_t first, int64_t end, Tensor* batch, int input = 0) const;
+
+  // One row of that. Any thread may call it.
+  absl::Status FillOrClear(int64_t sample, int64_t end, int input, Tensor* batch, int64_t row) const;
+
+  int threads() const { return parallel_->threads(); }  // That Fill is spread over.
 
   // A batch of samples from `first` on for each input, beginning again at 0 after the last.
   absl::StatusOr<std::vector<Tensor>> Batch(int64_t first, absl::Span<const TensorType> types) const;
@@ -58,6 +64,22 @@ class ImageSamples : public Samples {
 
   const datasets::Dataset& dataset_;
   const datasets::Preprocessor& preprocessor_;
+};
+
+// The rows of tensors, one tensor for each input. For any inputs of these types but for dimension 0, which they share.
+class TensorSamples : public Samples {
+ public:
+  TensorSamples(std::shared_ptr<const std::vector<Tensor>> inputs, kernels::Parallel* parallel)
+      : Samples(parallel), inputs_(std::move(inputs)) {}
+
+  int64_t size() const override { return (*inputs_)[0].dim(0); }
+  // "inputs, sha256 ...".
+  std::string Key(int64_t count) const override;
+
+ private:
+  absl::Status FillRow(int64_t sample, int input, Tensor* batch, int64_t row) const override;
+
+  const std::shared_ptr<const std::vector<Tensor>> inputs_;
 };
 
 // SeededTensor's values, by seed, sample and input. For any inputs.

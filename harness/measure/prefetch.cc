@@ -1,0 +1,74 @@
+#include "harness/measure/prefetch.h"
+
+#include <algorithm>
+#include <new>
+#include <system_error>
+
+#include "ir/base/status.h"
+
+namespace fuselage::harness {
+
+Prefetcher::Prefetcher(const Samples& samples, const TensorType& type, int64_t end)
+    : samples_(samples), end_(end), rows_(type.shape[0]), count_((end + rows_ - 1) / rows_) {
+  for (Batch& batch : batches_) {
+    batch.values = Tensor(type);
+    batch.statuses.resize(rows_);
+  }
+  for (int64_t i = 0; i < std::min<int64_t>(samples.threads(), rows_); ++i) {
+    try {
+      threads_.emplace_back([this] { Work(); });
+    } catch (const std::system_error&) {
+      break;  // No more threads here: those that are there, and the caller, read all.
+    }
+  }
+}
+
+Prefetcher::~Prefetcher() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Prefetcher::ReadRow(std::unique_lock<std::mutex>& lock) {
+  Batch& target = batch(reading_);
+  const int64_t row = row_, sample = reading_ * rows_ + row_;
+  if (row == 0) target.done = 0;
+  if (++row_ == rows_) row_ = 0, ++reading_;
+  lock.unlock();
+  absl::Status status;
+  try {
+    status = samples_.FillOrClear(sample, end_, /*input=*/0, &target.values, row);
+  } catch (const std::bad_alloc&) {
+    status = absl::ResourceExhaustedError("out of memory");
+  }
+  lock.lock();
+  target.statuses[row] = std::move(status);
+  if (++target.done == rows_) changed_.notify_all();
+}
+
+void Prefetcher::Work() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stop_) {
+    if (reading_ <= begun_ && reading_ < count_) {
+      ReadRow(lock);
+    } else {
+      changed_.wait(lock);
+    }
+  }
+}
+
+absl::StatusOr<const Tensor*> Prefetcher::Next() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const int64_t wanted = begun_++;
+  changed_.notify_all();
+  Batch& found = batch(wanted);
+  while (reading_ == wanted) ReadRow(lock);
+  while (found.done < rows_) changed_.wait(lock);
+  for (const absl::Status& status : found.statuses) RETURN_IF_ERROR(status);
+  return &found.values;
+}
+
+}  // namespace fuselage::harness

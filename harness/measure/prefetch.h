@@ -1,0 +1,56 @@
+// Batches of samples, read ahead: while the network runs on one, threads of their own read the next.
+#ifndef FUSELAGE_HARNESS_MEASURE_PREFETCH_H_
+#define FUSELAGE_HARNESS_MEASURE_PREFETCH_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "harness/measure/samples.h"
+
+namespace fuselage::harness {
+
+// Not for what is timed: the threads take the cores' time from the network where it leaves none.
+class Prefetcher {
+ public:
+  // Samples 0 ... end - 1 as batches of `type`, for the network's one input. Borrows the samples, and has as many
+  // threads as they are spread over. Two batches are held at most.
+  Prefetcher(const Samples& samples, const TensorType& type, int64_t end);
+  ~Prefetcher();
+  Prefetcher(const Prefetcher&) = delete;
+  Prefetcher& operator=(const Prefetcher&) = delete;
+
+  // The next batch, to be called once for each; valid until the next call. Rows past the last sample are zeros. An
+  // error is that of the first row that has one. The caller reads along while it waits.
+  absl::StatusOr<const Tensor*> Next();
+
+ private:
+  struct Batch {
+    Tensor values;
+    std::vector<absl::Status> statuses;  // Of the rows.
+    int64_t done = 0;                    // Rows.
+  };
+
+  void Work();
+  Batch& batch(int64_t i) { return batches_[i % 2]; }
+  // Reads the next row; the lock is not held meanwhile.
+  void ReadRow(std::unique_lock<std::mutex>& lock);
+
+  const Samples& samples_;
+  const int64_t end_, rows_, count_;  // Samples, rows of a batch, batches.
+  std::mutex mutex_;                  // Guards what follows, but for rows that a thread reads.
+  std::condition_variable changed_;
+  Batch batches_[2];
+  int64_t reading_ = 0, row_ = 0;  // The next row that nobody reads yet, and its batch.
+  int64_t begun_ = 0;              // Calls of Next: the last one's batch is in use, the one after it is read ahead.
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace fuselage::harness
+
+#endif  // FUSELAGE_HARNESS_MEASURE_PREFETCH_H_
