@@ -51,10 +51,14 @@ absl::Status Session::MeasureAccuracy() {
   return absl::OkStatus();
 }
 
+int64_t Session::evaluated_samples() const {
+  const int limit = config_.evaluation().limit();
+  return limit > 0 ? std::min<int64_t>(inputs_->size(), limit) : inputs_->size();
+}
+
 // The same of all variants: what one gets right of four images says nothing beside what another does of a thousand.
 int64_t Session::ImagesToSee() {
-  int64_t images = images_->size();
-  if (config_.evaluation().limit() > 0) images = std::min<int64_t>(images, config_.evaluation().limit());
+  const int64_t images = evaluated_samples();
   if (!uses("reference") || images <= kReferenceImages) return images;
   Warn(absl::StrCat("the reference backend is slow: every variant sees only ", kReferenceImages, " images"));
   return kReferenceImages;
@@ -120,7 +124,7 @@ absl::Status Session::CompareVariants() {
     RecordEngine(i, *engine);
     if (!BaselineRuns()) continue;
     std::vector<Tensor> found;
-    for (int64_t sample = 0; sample < inputs_->size(); ++sample) {
+    for (int64_t sample = 0; sample < evaluated_samples(); ++sample) {
       ASSIGN_OR_RETURN(const std::vector<Tensor> batch, inputs_->Batch(sample, engine->input_types()));
       ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine->Run(batch));
       for (const Tensor& output : *outputs) found.push_back(output);

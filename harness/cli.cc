@@ -67,6 +67,7 @@ absl::Status RunAndReport(const RunRequest& request, const Terminal& terminal, R
   const int slowest_layers = request.config.slowest_layers();
   const std::string folder = report::Escaped(recorder.folder());
   absl::Status status;
+  bool complete = false;
   {
     InterruptScope scope([&](int signal) {
       try {
@@ -85,7 +86,7 @@ absl::Status RunAndReport(const RunRequest& request, const Terminal& terminal, R
     bool has_tables = false;
     recorder.Update([&](Results& results) { has_tables = results.passes_size() > 0 || results.graphs_size() > 0; });
     // A missed gate does not make the results incomplete.
-    const bool complete = status.ok() || ExitCodeOf(status) == kGateFailed;
+    complete = status.ok() || ExitCodeOf(status) == kGateFailed;
     const std::string report = recorder.Finish(complete ? absl::OkStatus() : status, slowest_layers);
     if (has_tables) terminal.out << report << std::flush;
   }
@@ -94,11 +95,18 @@ absl::Status RunAndReport(const RunRequest& request, const Terminal& terminal, R
     terminal.out << "\nresults: " << folder << (request.explain ? "/report.txt" : "/results.json") << "\n"
                  << std::flush;
   }
+  const auto print = [&](absl::string_view what, const std::string& file) {
+    terminal.out << what << ": " << report::Escaped(request.search.InCaller(file)) << "\n" << std::flush;
+  };
+  if (complete && !request.config.save_onnx().empty()) print("quantized network", request.config.save_onnx());
+  if (complete && !request.config.save_outputs().empty() && !request.explain) {
+    print("outputs", request.config.save_outputs());
+  }
   if (!written.ok() && !status.ok()) PrintError(written, terminal.err);
   return status.ok() ? written : status;
 }
 
-// One config, into `folder`.
+// One config, with the flags applied, into `folder`.
 absl::Status Run(LoadedConfig loaded, const std::string& folder, const Flags& flags, const SearchPath& search,
                  const Terminal& terminal) {
   RunRequest request;
@@ -109,7 +117,6 @@ absl::Status Run(LoadedConfig loaded, const std::string& folder, const Flags& fl
   request.allow_nonfinite = flags.allow_nonfinite;
   request.explain = flags.explain;
   if (!flags.no_cache) request.cache_folder = CacheFolder();
-  ApplyFlags(flags, &request.config);
 
   Recorder recorder(folder);
   try {
@@ -141,7 +148,9 @@ absl::StatusOr<int> RunConfig(const Flags& flags, const Terminal& terminal) {
   // Once, however many configs follow: the first that wants peaks finds none.
   const std::string cache = flags.no_cache ? "" : CacheFolder();
   if (flags.remeasure_peaks && !cache.empty()) unlink(PeaksFile(cache).c_str());
-  ASSIGN_OR_RETURN(LoadedConfig loaded, LoadConfig(flags.config, search, PassOptionTypes()));
+  ASSIGN_OR_RETURN(LoadedConfig loaded,
+                   LoadConfig(flags.config.empty() ? kDefaultConfig : flags.config, search, PassOptionTypes(), flags));
+  if (flags.config.empty()) loaded.name = Stem(flags.model);
   std::string folder = flags.out.empty() ? absl::StrCat("fuselage-out/", loaded.name) : flags.out;
   // Beside the results of a whole run, not in their place.
   if (flags.explain && flags.out.empty()) folder += "-explain";
@@ -150,7 +159,10 @@ absl::StatusOr<int> RunConfig(const Flags& flags, const Terminal& terminal) {
     RETURN_IF_ERROR(Run(std::move(loaded), folder, flags, search, terminal));
     return kOk;
   }
-  ASSIGN_OR_RETURN(std::vector<LoadedConfig> members, LoadSequence(loaded, search, PassOptionTypes()));
+  if (!flags.save_outputs.empty() || !flags.save_onnx.empty()) {
+    return UsageError(absl::StrCat(loaded.path, ": --save_outputs and --save_onnx want one network, not a sequence"));
+  }
+  ASSIGN_OR_RETURN(std::vector<LoadedConfig> members, LoadSequence(loaded, search, PassOptionTypes(), flags));
   return RunSequence(std::move(members), folder, flags, search, terminal);
 }
 

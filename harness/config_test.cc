@@ -55,7 +55,7 @@ TEST(Flags, MistakesAreNamed) {
   EXPECT_THAT(FlagError({"--config=a", "--bacth=1"}), HasSubstr("unknown flag --bacth; did you mean --batch?"));
   EXPECT_THAT(FlagError({"--config=a", "--xyzzyx=1"}), HasSubstr("--help"));
   EXPECT_THAT(FlagError({"a.textproto"}), HasSubstr("--config=a.textproto"));
-  EXPECT_THAT(FlagError({}), HasSubstr("--config=FILE"));
+  EXPECT_THAT(FlagError({}), AllOf(HasSubstr("--model=FILE"), HasSubstr("--config=FILE")));
   EXPECT_THAT(FlagError({"--config"}), HasSubstr("--config wants a value"));
   EXPECT_THAT(FlagError({"--config=a", "--limit=ten"}), HasSubstr("--limit=ten: want a whole number of at least 0"));
   EXPECT_THAT(FlagError({"--config=a", "--batch=0"}), HasSubstr("at least 1"));
@@ -90,6 +90,20 @@ TEST(Flags, OverrideTheConfig) {
   EXPECT_THAT(config.benchmark().batches(), ElementsAre(4));
   EXPECT_EQ(config.evaluation().limit(), 0);
   EXPECT_EQ(config.model().path(), "other.onnx");
+}
+
+TEST(Flags, ImagesTakeThePlaceOfTheData) {
+  HarnessConfig config;
+  config.mutable_random_inputs()->set_seed(3);
+  Flags flags = *ParseFlags({"--model=a.onnx", "--calibrate=photos"});
+  ApplyFlags(flags, &config);
+  EXPECT_FALSE(config.has_random_inputs());
+  EXPECT_EQ(config.dataset().images().calibrate(), "photos");
+  config.mutable_dataset()->mutable_cifar10()->set_path("data");
+  flags = *ParseFlags({"--config=a", "--labels=val.txt"});
+  ApplyFlags(flags, &config);
+  EXPECT_EQ(config.dataset().images().labels(), "val.txt");
+  EXPECT_EQ(config.dataset().images().calibrate(), "");
 }
 
 // Any message that is linked in may stand in the Any: which ones are passes is the registry's matter.
@@ -155,11 +169,36 @@ TEST(Config, WithoutADatasetInputsAreRandom) {
   EXPECT_TRUE(ParseConfig(graphs, "my.textproto", {}).ok());
   EXPECT_TRUE(ParseConfig(graphs + "random_inputs { seed: 3 count: 4 }", "my.textproto", {}).ok());
   EXPECT_THAT(ConfigError(graphs + "random_inputs { count: -1 }"), HasSubstr("random_inputs.count is negative"));
-  EXPECT_THAT(ConfigError(graphs + "gates { min_top1: 90 }"), HasSubstr("random inputs have no accuracy"));
-  EXPECT_THAT(ConfigError(graphs + "gates { max_top1_drop: 1 }"), HasSubstr("random inputs have no accuracy"));
+  EXPECT_THAT(ConfigError(graphs + "gates { min_top1: 90 }"), HasSubstr("without them there is no accuracy"));
+  EXPECT_THAT(ConfigError(graphs + "gates { max_top1_drop: 1 }"), HasSubstr("without them there is no accuracy"));
   EXPECT_THAT(ConfigError(graphs + "preprocessing { mean: 1 }"),
-              HasSubstr("preprocessing and evaluation want a dataset"));
+              HasSubstr("preprocessing wants a dataset or --calibrate"));
+  EXPECT_THAT(ConfigError(graphs + "random_inputs {} inputs: \"x.npz\""),
+              HasSubstr("inputs and random_inputs: want one of the two"));
+  EXPECT_THAT(ConfigError(std::string(kGood) + "inputs: \"x.npz\""), HasSubstr("want save_outputs"));
   EXPECT_THAT(ConfigError(std::string(kGood) + "random_inputs {}"), HasSubstr("want one of the two"));
+}
+
+TEST(Config, FlagsComeBeforeTheCheck) {
+  const std::string graphs = "print_graphs: true ";
+  Flags flags;
+  flags.model = "a.onnx";
+  const auto config = ParseConfig(graphs, "my.textproto", {}, flags);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->model().path(), "a.onnx");
+  EXPECT_THAT(ConfigError(graphs), HasSubstr("model.path is empty, want an .onnx or .ir file, here or by --model"));
+  EXPECT_FALSE(ParseConfig(graphs + "preprocessing { mean: 1 }", "my.textproto", {}, flags).ok());
+  flags.calibrate = "photos";
+  EXPECT_TRUE(ParseConfig(graphs + "preprocessing { mean: 1 }", "my.textproto", {}, flags).ok());
+  EXPECT_TRUE(ParseConfig("sequence: \"a.textproto\"", "my.textproto", {}, flags).ok()) << "its members take the flags";
+}
+
+TEST(Config, Images) {
+  const std::string graphs = "model { path: \"a.ir\" } print_graphs: true ";
+  EXPECT_THAT(ConfigError(graphs + "dataset { images {} }"), HasSubstr("want calibrate, labels or both"));
+  EXPECT_THAT(ConfigError(graphs + "dataset { images { calibrate: \"a\" } } gates { min_top1: 1 }"),
+              HasSubstr("want a dataset with labels"));
+  EXPECT_TRUE(ParseConfig(graphs + "dataset { images { labels: \"a\" } } gates { min_top1: 1 }", "my", {}).ok());
 }
 
 TEST(Config, ASequenceHoldsNamesAlone) {

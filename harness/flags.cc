@@ -94,14 +94,25 @@ absl::Status SetMemory(const std::string& text, Flags* flags) {
 const std::vector<Flag>& AllFlags() {
   static const auto* flags = new std::vector<Flag>{
       Text("config", "FILE", "what to run; a bare name is looked for here, then in harness/configs", &Flags::config),
+      Text("model", "FILE", "an .onnx or .ir file, in place of the config's; without a config the default one runs it",
+           &Flags::model),
+      Text("calibrate", "FOLDER", "images to calibrate on, in place of the config's data", &Flags::calibrate),
+      Text("labels", "PATH",
+           "images with labels, for accuracy: a folder of a folder for each class, or a file of lines "
+           "\"<path> <class>\"",
+           &Flags::labels),
+      Text("inputs", "FILE.npz", "NumPy arrays to run on, an array for each input by its name", &Flags::inputs),
+      Text("save_outputs", "FILE.npz", "writes the outputs of every variant, as <variant>/<output>",
+           &Flags::save_outputs),
+      Text("save_onnx", "FILE.onnx", "writes the quantized network for other runtimes", &Flags::save_onnx),
       OneOf("backend", {"cpu", "reference", "cuda"}, "where every variant runs", &Flags::backend),
       OneOf("isa", {"scalar", "avx2", "avx512_vnni", "amx"}, "the best instruction set to use", &Flags::isa),
       Integer("threads", "threads of the benchmark and of everything else; 0: all cores", 0,
               runtime::ThreadPool::kMaxThreads, &Flags::threads),
       Integer("batch", "the benchmark's only batch size", 1, kAny, &Flags::batch),
       Integer("limit", "measure accuracy on the first N images; 0: all", 0, kAny, &Flags::limit),
-      Text("out", "FOLDER", "results.json, reports and IR dumps; by default fuselage-out/<config>", &Flags::out),
-      Text("model", "FILE", "another .onnx or .ir file than the config's", &Flags::model),
+      Text("out", "FOLDER", "results.json, reports and IR dumps; by default fuselage-out/<config or model>",
+           &Flags::out),
       {"shape", "INPUT:DIMS", "fixes an input's shape, as in input:1,3,224,224",
        [](const std::string& text, Flags* flags) {
          flags->shapes.push_back(text);
@@ -159,14 +170,19 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
     }
     RETURN_IF_ERROR(found->set(value, &flags));
   }
-  if (flags.config.empty() && !flags.help) return UsageError("want --config=FILE, such as --config=resnet18.textproto");
+  if (flags.config.empty() && flags.model.empty() && !flags.help) {
+    return UsageError("want --model=FILE.onnx, or --config=FILE, such as --config=resnet18.textproto");
+  }
   return flags;
 }
 
 std::string FlagsHelp() {
   std::string out =
+      "bazel run //harness -- --model=network.onnx [flags]\n"
       "bazel run //harness -- --config=resnet18.textproto [flags]\n"
       "bazel run //harness -- explain --config=resnet18.textproto [flags]\n\n"
+      "Without a config, harness/configs/default.textproto quantizes the model and measures it beside FP32, on random\n"
+      "inputs or on images of your own.\n"
       "explain runs only the passes, and says what each did, where each op runs, and what leaving INT8 costs.\n\n";
   for (const Flag& flag : AllFlags()) {
     const std::string name = absl::StrCat("--", flag.name, flag.value.empty() ? "" : "=", flag.value);
@@ -190,6 +206,18 @@ void ApplyFlags(const Flags& flags, HarnessConfig* config) {
   }
   if (flags.limit.has_value()) config->mutable_evaluation()->set_limit(*flags.limit);
   if (!flags.model.empty()) config->mutable_model()->set_path(flags.model);
+  if (!flags.calibrate.empty() || !flags.labels.empty()) {
+    config->clear_random_inputs();
+    auto* images = config->mutable_dataset()->mutable_images();
+    if (!flags.calibrate.empty()) images->set_calibrate(flags.calibrate);
+    if (!flags.labels.empty()) images->set_labels(flags.labels);
+  }
+  if (!flags.inputs.empty()) {
+    config->clear_random_inputs();
+    config->set_inputs(flags.inputs);
+  }
+  if (!flags.save_outputs.empty()) config->set_save_outputs(flags.save_outputs);
+  if (!flags.save_onnx.empty()) config->set_save_onnx(flags.save_onnx);
   for (const std::string& shape : flags.shapes) config->mutable_model()->add_shapes(shape);
 }
 

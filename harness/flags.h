@@ -14,7 +14,8 @@ namespace fuselage::harness {
 
 struct Flags {
   std::string config;
-  std::string backend, isa, out, model;  // Empty: as the config says.
+  std::string backend, isa, out, model, calibrate, labels, inputs, save_outputs,
+      save_onnx;  // Empty: as the config says.
   std::vector<std::string> shapes;
   std::optional<int> threads, batch, limit;
   int64_t max_memory_bytes = 0;  // 0: the default of each part.

@@ -96,23 +96,38 @@ std::vector<std::string> ShippedConfigs(const SearchPath& search) {
 
 namespace {
 
+// Where accuracy can be measured: on images with labels.
+bool HasLabels(const HarnessConfig& config) {
+  if (!config.has_dataset()) return false;
+  return !config.dataset().has_images() || !config.dataset().images().labels().empty();
+}
+
 // A dataset or random inputs, and what only one of them can give.
 absl::Status ValidateInputs(const HarnessConfig& config, absl::string_view file) {
   const auto error = [&](absl::string_view text) { return UsageError(absl::StrCat(file, ": ", text)); };
+  if (!HasLabels(config) && (config.gates().has_min_top1() || config.gates().has_max_top1_drop())) {
+    return error("gates.min_top1 and max_top1_drop want a dataset with labels: without them there is no accuracy");
+  }
   if (!config.has_dataset()) {
     if (config.random_inputs().count() < 0) return error("random_inputs.count is negative, want at least 0");
-    if (config.gates().has_min_top1() || config.gates().has_max_top1_drop()) {
-      return error("gates.min_top1 and max_top1_drop want a dataset: random inputs have no accuracy");
-    }
-    if (config.has_preprocessing() || config.has_evaluation()) {
-      return error("preprocessing and evaluation want a dataset: random inputs go as they are");
+    if (config.has_random_inputs() && !config.inputs().empty())
+      return error("inputs and random_inputs: want one of the two");
+    if (config.has_preprocessing()) {
+      return error("preprocessing wants a dataset or --calibrate: other inputs go as they are");
     }
     return absl::OkStatus();
+  }
+  if (!config.inputs().empty() && config.save_outputs().empty()) {
+    return error("inputs beside a dataset want save_outputs: nothing else reads them");
   }
   if (config.has_random_inputs()) return error("dataset and random_inputs: want one of the two");
   const auto& dataset = config.dataset();
   if (dataset.kind_case() == HarnessConfig::DatasetConfig::KIND_NOT_SET) {
-    return error("dataset is empty, want one of fashion_mnist, cifar10, image_folder");
+    return error("dataset is empty, want one of fashion_mnist, cifar10, image_folder, images");
+  }
+  if (dataset.has_images()) {
+    if (!dataset.images().calibrate().empty() || !dataset.images().labels().empty()) return absl::OkStatus();
+    return error("dataset.images is empty, want calibrate, labels or both");
   }
   if (dataset.fashion_mnist().path().empty() && dataset.cifar10().path().empty() &&
       dataset.image_folder().path().empty()) {
@@ -124,7 +139,7 @@ absl::Status ValidateInputs(const HarnessConfig& config, absl::string_view file)
 }  // namespace
 
 absl::StatusOr<LoadedConfig> LoadConfig(const std::string& name, const SearchPath& search,
-                                        const std::vector<std::string>& pass_options) {
+                                        const std::vector<std::string>& pass_options, const Flags& flags) {
   LoadedConfig loaded;
   loaded.path = FindConfig(name, search);
   loaded.name = Stem(loaded.path);
@@ -132,18 +147,19 @@ absl::StatusOr<LoadedConfig> LoadConfig(const std::string& name, const SearchPat
   if (!text.ok()) {
     return UsageError(absl::StrCat("--config: ", text.status().message(), DidYouMean(name, ShippedConfigs(search))));
   }
-  ASSIGN_OR_RETURN(loaded.config, ParseConfig(*text, loaded.path, pass_options));
+  ASSIGN_OR_RETURN(loaded.config, ParseConfig(*text, loaded.path, pass_options, flags));
   return loaded;
 }
 
 absl::StatusOr<std::vector<LoadedConfig>> LoadSequence(const LoadedConfig& sequence, const SearchPath& search,
-                                                       const std::vector<std::string>& pass_options) {
+                                                       const std::vector<std::string>& pass_options,
+                                                       const Flags& flags) {
   std::vector<LoadedConfig> members;
   std::set<std::string> names;
   const std::string folder = sequence.path.substr(0, sequence.path.rfind('/') + 1);
   for (const std::string& name : sequence.config.sequence()) {
     const std::string beside = folder + name;
-    auto member = LoadConfig(FileExists(beside) ? beside : name, search, pass_options);
+    auto member = LoadConfig(FileExists(beside) ? beside : name, search, pass_options, flags);
     if (!member.ok()) return UsageError(absl::StrCat(sequence.path, ": sequence: ", member.status().message()));
     if (!member->config.sequence().empty()) {
       return UsageError(
@@ -159,12 +175,13 @@ absl::StatusOr<std::vector<LoadedConfig>> LoadSequence(const LoadedConfig& seque
 }
 
 absl::StatusOr<HarnessConfig> ParseConfig(absl::string_view text, absl::string_view file,
-                                          const std::vector<std::string>& pass_options) {
+                                          const std::vector<std::string>& pass_options, const Flags& flags) {
   HarnessConfig config;
   FirstError first_error(file, pass_options);
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&first_error);
   if (!parser.ParseFromString(std::string(text), &config)) return UsageError(first_error.error());
+  if (config.sequence().empty()) ApplyFlags(flags, &config);
   RETURN_IF_ERROR(ValidateConfig(config, file));
   return config;
 }
@@ -184,10 +201,11 @@ absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file)
     return UsageError(
         absl::StrCat(file, ": sequence: want nothing beside it but a title: the configs that it names say the rest"));
   }
-  if (config.model().path().empty()) return error("model.path", "empty", "an .onnx or .ir file");
+  if (config.model().path().empty()) return error("model.path", "empty", "an .onnx or .ir file, here or by --model");
   RETURN_IF_ERROR(ValidateInputs(config, file));
   RETURN_IF_ERROR(at_least("preprocessing.height", config.preprocessing().height(), 0));
   RETURN_IF_ERROR(at_least("preprocessing.width", config.preprocessing().width(), 0));
+  RETURN_IF_ERROR(at_least("preprocessing.shorter_side", config.preprocessing().shorter_side(), 0));
   RETURN_IF_ERROR(at_least("calibration.images", config.calibration().images(), 0));
   RETURN_IF_ERROR(at_least("evaluation.limit", config.evaluation().limit(), 0));
   RETURN_IF_ERROR(at_least("evaluation.batch", config.evaluation().batch(), 0));

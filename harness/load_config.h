@@ -9,8 +9,12 @@
 #include "absl/strings/string_view.h"
 #include "harness/base/files.h"
 #include "harness/config.pb.h"
+#include "harness/flags.h"
 
 namespace fuselage::harness {
+
+// Runs any model: what --model means without a config.
+inline constexpr char kDefaultConfig[] = "harness/configs/default.textproto";
 
 struct LoadedConfig {
   HarnessConfig config;
@@ -19,18 +23,20 @@ struct LoadedConfig {
 };
 
 // A bare name ("resnet18.textproto") is looked for in the caller's directory, then in harness/configs of the workspace
-// and of the runfiles. `pass_options`: full names of the options messages that a pipeline may hold, for suggestions.
+// and of the runfiles. `flags` are applied before the config is checked; a sequence leaves them to its members.
+// `pass_options`: full names of the options messages that a pipeline may hold, for suggestions.
 absl::StatusOr<LoadedConfig> LoadConfig(const std::string& name, const SearchPath& search,
-                                        const std::vector<std::string>& pass_options);
+                                        const std::vector<std::string>& pass_options, const Flags& flags = {});
 
 // The configs of `sequence.config.sequence`, in order: each name is looked for beside the sequence's file, then as
 // LoadConfig does. A sequence in a sequence, and two configs of one name, are errors.
 absl::StatusOr<std::vector<LoadedConfig>> LoadSequence(const LoadedConfig& sequence, const SearchPath& search,
-                                                       const std::vector<std::string>& pass_options);
+                                                       const std::vector<std::string>& pass_options,
+                                                       const Flags& flags = {});
 
-// Parses and validates. All errors are usage errors.
+// Parses, applies the flags, and validates. All errors are usage errors.
 absl::StatusOr<HarnessConfig> ParseConfig(absl::string_view text, absl::string_view file,
-                                          const std::vector<std::string>& pass_options);
+                                          const std::vector<std::string>& pass_options, const Flags& flags = {});
 
 // What the message's types cannot say: required fields, ranges, unique names. Errors begin with "<file>: <field>".
 absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file);

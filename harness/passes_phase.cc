@@ -104,6 +104,7 @@ void Session::RecordGraph(absl::string_view step, const ir::Graph& graph) {
 absl::Status Session::ObserveStep(int index, absl::string_view step, const ir::Graph& graph) {
   recorder_.WriteFile(DumpName(index, step), ir::Print(graph));
   if (config_.print_graphs()) RecordGraph(step, graph);
+  KeepForOnnx(graph);
   for (Variant& variant : variants_) {
     if (variant.config->after() == step) variant.graph = graph.Clone();
   }

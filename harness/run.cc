@@ -21,9 +21,11 @@ absl::Status RunHarness(const RunRequest& request, report::Progress& progress, R
     RETURN_IF_ERROR(session.LoadModel());
     RETURN_IF_ERROR(session.FindPeaks());
     RETURN_IF_ERROR(session.RunPasses());
+    RETURN_IF_ERROR(session.SaveOnnx());
     if (request.explain) return session.ExplainPasses();
     RETURN_IF_ERROR(session.PlaceBaseline());
     RETURN_IF_ERROR(session.MeasureAccuracy());
+    RETURN_IF_ERROR(session.SaveOutputs());
     RETURN_IF_ERROR(session.MeasureLatency());
     RETURN_IF_ERROR(session.MeasureLayers());
     return session.ApplyGates();

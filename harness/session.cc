@@ -1,6 +1,7 @@
 #include "harness/session.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -55,6 +56,15 @@ absl::Status AppendStepNames(const google::protobuf::RepeatedPtrField<PipelineCo
     names->push_back(std::string((*pass)->name()));
   }
   return absl::OkStatus();
+}
+
+// Numbers names that are there already.
+void MakeUnique(std::vector<std::string>* names) {
+  std::set<std::string> seen;
+  for (std::string& name : *names) {
+    const std::string wish = name;
+    for (int i = 1; !seen.insert(name).second; ++i) name = absl::StrCat(wish, "_", i);
+  }
 }
 
 }  // namespace
@@ -149,14 +159,7 @@ absl::Status Session::CheckVariants() {
   return absl::OkStatus();
 }
 
-absl::Status Session::OpenDatasets() {
-  if (config_.has_dataset()) return OpenImages();
-  recorder_.Update([&](Results& results) {
-    results.mutable_calibration()->set_split("random");
-    results.mutable_calibration()->set_images(calibration_samples());
-  });
-  return absl::OkStatus();
-}
+absl::Status Session::OpenDatasets() { return config_.has_dataset() ? OpenImages() : absl::OkStatus(); }
 
 absl::Status Session::OpenImages() {
   progress_.Begin("open dataset");
@@ -170,8 +173,9 @@ absl::Status Session::OpenImages() {
     ASSIGN_OR_RETURN(calibration_, datasets::Open(config_.dataset(), calibration_split, request_.search));
     const int64_t images = std::min<int64_t>(config_.calibration().images(), calibration_.data->size());
     if (images == 1) Warn("calibration on a single image");
-    if (images > 0 && calibration_split == evaluation_split) {
-      Warn("calibration and evaluation use the same split: the accuracy is not an independent one");
+    const bool labelled = evaluation_.data->num_classes() > 0;
+    if (images > 0 && labelled && calibration_.path == evaluation_.path && calibration_.split == evaluation_.split) {
+      Warn("calibration and evaluation use the same images: the accuracy is not an independent one");
     }
     recorder_.Update([&](Results& results) {
       results.mutable_calibration()->set_split(calibration_.split);
@@ -184,6 +188,7 @@ absl::Status Session::OpenImages() {
     dataset->set_path(evaluation_.path);
     dataset->set_split(evaluation_.split);
     dataset->set_images(evaluation_.data->size());
+    dataset->set_unlabelled(evaluation_.data->num_classes() == 0);
   });
   return absl::OkStatus();
 }
@@ -194,7 +199,10 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Session::ReadModel(const std::string&
   if (absl::EndsWith(path, ".ir")) {
     if (!config_.model().shapes().empty()) return UsageError("model.shapes and --shape are for .onnx files");
     external->push_back(absl::StrCat(absl::StripSuffix(path, ".ir"), ".safetensors"));
-    return fx::Load(path, ops_);
+    ASSIGN_OR_RETURN(auto graph, fx::Load(path, ops_));
+    for (const ir::Node* input : graph->placeholders()) names_.inputs.push_back(input->name());
+    for (const ir::Node* output : graph->output()->operands()) names_.outputs.push_back(output->name());
+    return graph;
   }
   onnx::LoadOptions options;
   for (const std::string& text : config_.model().shapes()) {
@@ -207,6 +215,7 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Session::ReadModel(const std::string&
   std::vector<std::string> warnings;
   options.warnings = &warnings;
   options.external_files = external;
+  options.names = &names_;
   ASSIGN_OR_RETURN(auto graph, onnx::Load(path, ops_, options));
   for (const std::string& warning : warnings) Warn(warning);
   return graph;
@@ -241,8 +250,10 @@ absl::Status Session::LoadModel() {
   if (*batch != 1) {
     RETURN_IF_ERROR(Annotate(graph_->SetBatch(1), absl::StrCat(path, ": with a batch of 1 in place of ", *batch)));
   }
+  MakeUnique(&names_.outputs);
+  if (!config_.inputs().empty()) RETURN_IF_ERROR(ReadInputs());
   if (config_.has_dataset()) return PrepareImages();
-  PrepareRandomInputs();
+  PrepareInputs();
   return absl::OkStatus();
 }
 
@@ -259,12 +270,13 @@ absl::Status Session::PrepareImages() {
                                    ", but the model's input is ", ToString(input)));
   }
   preprocess.mean.assign(preprocessing.mean().begin(), preprocessing.mean().end());
+  preprocess.shorter_side = preprocessing.shorter_side();
   preprocess.std.assign(preprocessing.std().begin(), preprocessing.std().end());
   auto preprocessor = datasets::Preprocessor::Create(std::move(preprocess));
   if (!preprocessor.ok()) return UsageError(preprocessor.status().message());
   preprocessor_ = *std::move(preprocessor);
   auto images = std::make_unique<ImageSamples>(*evaluation_.data, *preprocessor_, pool_.get());
-  images_ = images.get();
+  if (evaluation_.data->num_classes() > 0) images_ = images.get();
   inputs_ = std::move(images);
   if (calibration_.data != nullptr) {
     calibration_samples_ = std::make_unique<ImageSamples>(*calibration_.data, *preprocessor_, pool_.get());
@@ -272,11 +284,20 @@ absl::Status Session::PrepareImages() {
   return absl::OkStatus();
 }
 
-void Session::PrepareRandomInputs() {
-  const uint64_t seed = config_.random_inputs().seed();
-  // Like two splits of a dataset: what calibration sees is not what variants are compared by.
-  calibration_samples_ = std::make_unique<RandomSamples>(2 * seed, random_inputs(), pool_.get());
-  inputs_ = std::make_unique<RandomSamples>(2 * seed + 1, random_inputs(), pool_.get());
+void Session::PrepareInputs() {
+  if (given_inputs_ != nullptr) {
+    calibration_samples_ = std::make_unique<TensorSamples>(given_inputs_, pool_.get());
+    inputs_ = std::make_unique<TensorSamples>(given_inputs_, pool_.get());
+  } else {
+    const uint64_t seed = config_.random_inputs().seed();
+    // Like two splits of a dataset: what calibration sees is not what variants are compared by.
+    calibration_samples_ = std::make_unique<RandomSamples>(2 * seed, random_inputs(), pool_.get());
+    inputs_ = std::make_unique<RandomSamples>(2 * seed + 1, random_inputs(), pool_.get());
+  }
+  recorder_.Update([&](Results& results) {
+    results.mutable_calibration()->set_split(given_inputs_ != nullptr ? "inputs" : "random");
+    results.mutable_calibration()->set_images(calibration_samples());
+  });
 }
 
 int Session::random_inputs() const {
@@ -286,7 +307,8 @@ int Session::random_inputs() const {
 int Session::calibration_samples() const {
   const int wanted = config_.calibration().images();
   if (config_.has_dataset()) return wanted;
-  return wanted > 0 ? std::min(wanted, random_inputs()) : random_inputs();
+  const int samples = static_cast<int>(std::min<int64_t>(calibration_samples_->size(), INT32_MAX));
+  return wanted > 0 ? std::min(wanted, samples) : samples;
 }
 
 absl::Status Session::FindPeaks() {

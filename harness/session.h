@@ -10,6 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "frontend/onnx/names.h"
+#include "frontend/onnx/writer/writer.h"
 #include "harness/datasets/open.h"
 #include "harness/datasets/preprocess.h"
 #include "harness/measure/accuracy.h"
@@ -44,9 +46,11 @@ class Session {
   absl::Status LoadModel();
   absl::Status FindPeaks();
   absl::Status RunPasses();
+  absl::Status SaveOnnx();
   absl::Status ExplainPasses();
   absl::Status PlaceBaseline();
   absl::Status MeasureAccuracy();
+  absl::Status SaveOutputs();
   absl::Status MeasureLatency();
   absl::Status MeasureLayers();
   absl::Status ApplyGates();
@@ -64,10 +68,13 @@ class Session {
   absl::Status RecordModel(const std::string& path, std::vector<std::string> external);
   absl::StatusOr<std::unique_ptr<ir::Graph>> ReadModel(const std::string& path, std::vector<std::string>* external);
   absl::Status PrepareImages();
-  void PrepareRandomInputs();
+  void PrepareInputs();
   int random_inputs() const;
   int calibration_samples() const;
   int first_batch() const { return config_.benchmark().batches_size() > 0 ? config_.benchmark().batches(0) : 1; }
+  // --- io_phase.cc
+  absl::Status ReadInputs();
+  void KeepForOnnx(const ir::Graph& graph);
   // --- passes_phase.cc
   std::unique_ptr<passes::Runner> MakeRunner();
   void RecordGraph(absl::string_view step, const ir::Graph& graph);
@@ -80,6 +87,7 @@ class Session {
                                                             runtime::ThreadPool* pool) const;
   absl::Status MeasureVariantAccuracy(size_t i, int64_t images);
   absl::Status CompareVariants();
+  int64_t evaluated_samples() const;
   // --- measure_phase.cc
   struct Measured;
   bool uses(absl::string_view backend) const;
@@ -107,14 +115,21 @@ class Session {
   std::unique_ptr<runtime::ThreadPool> pool_;
   datasets::OpenedDataset calibration_, evaluation_;  // Calibration's data may be null.
   std::unique_ptr<ir::Graph> graph_;
+  onnx::Names names_;                      // Of the model's inputs and outputs, each once.
+  std::unique_ptr<ir::Graph> onnx_graph_;  // The last before the first INT8 kernel, where save_onnx asks for it.
+  std::shared_ptr<const std::vector<Tensor>> given_inputs_;  // Of the config's `inputs`; else null.
   std::optional<datasets::Preprocessor> preprocessor_;
   std::unique_ptr<Samples> calibration_samples_;  // Null where nothing asks for them.
-  std::unique_ptr<Samples> inputs_;               // What variants run on: test images, or random values.
-  const ImageSamples* images_ = nullptr;          // The same, where they are images.
+  std::unique_ptr<Samples> inputs_;               // What variants run on: test images, given or random values.
+  const ImageSamples* images_ = nullptr;          // The same, where they are images with labels.
   std::optional<passes::MachinePeaks> peaks_;
   Results::GraphTable shown_graph_;  // The last that print_graphs recorded, whole.
   std::vector<Variant> variants_;
 };
+
+// The graph as a QDQ model for other runtimes, with a batch of any size whatever the options say. Errors name the file
+// and the node.
+absl::Status WriteOnnx(const ir::Graph& graph, onnx::writer::WriteOptions options, const std::string& path);
 
 }  // namespace fuselage::harness
 

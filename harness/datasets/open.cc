@@ -35,8 +35,18 @@ absl::StatusOr<OpenedDataset> Open(const HarnessConfig::DatasetConfig& config, H
       ASSIGN_OR_RETURN(opened.data, OpenImageFolder(opened.path));
       break;
     }
+    case HarnessConfig::DatasetConfig::kImages: {
+      // Where one of the two is not given, the other takes its place.
+      const auto& images = config.images();
+      const bool labelled = !images.labels().empty() && (!train || images.calibrate().empty());
+      opened.name = "images";
+      opened.path = search.Find(labelled ? images.labels() : images.calibrate());
+      opened.split = labelled ? "labels" : "calibrate";
+      ASSIGN_OR_RETURN(opened.data, labelled ? OpenLabelledImages(opened.path) : OpenImages(opened.path));
+      break;
+    }
     case HarnessConfig::DatasetConfig::KIND_NOT_SET:
-      return harness::UsageError("dataset: want one of fashion_mnist, cifar10, image_folder");
+      return harness::UsageError("dataset: want one of fashion_mnist, cifar10, image_folder, images");
   }
   return opened;
 }

@@ -15,7 +15,7 @@ namespace fuselage::datasets {
 struct OpenedDataset {
   std::string name;   // "fashion_mnist"
   std::string path;   // As found.
-  std::string split;  // "train", "test"
+  std::string split;  // "train", "test"; of `images`: "calibrate", "labels".
   std::unique_ptr<Dataset> data;
 };
 

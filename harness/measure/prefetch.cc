@@ -1,8 +1,7 @@
 #include "harness/measure/prefetch.h"
 
 #include <algorithm>
-#include <new>
-#include <system_error>
+#include <exception>
 
 #include "ir/base/status.h"
 
@@ -14,12 +13,12 @@ Prefetcher::Prefetcher(const Samples& samples, const TensorType& type, int64_t e
     batch.values = Tensor(type);
     batch.statuses.resize(rows_);
   }
-  for (int64_t i = 0; i < std::min<int64_t>(samples.threads(), rows_); ++i) {
-    try {
-      threads_.emplace_back([this] { Work(); });
-    } catch (const std::system_error&) {
-      break;  // No more threads here: those that are there, and the caller, read all.
-    }
+  const int64_t threads = std::min<int64_t>(samples.threads(), rows_);
+  threads_.reserve(threads);
+  try {
+    while (static_cast<int64_t>(threads_.size()) < threads) threads_.emplace_back([this] { Work(); });
+  } catch (const std::exception&) {
+    // No more threads here: those that are there, and the caller, read all.
   }
 }
 
@@ -39,12 +38,14 @@ void Prefetcher::ReadRow(std::unique_lock<std::mutex>& lock) {
   if (++row_ == rows_) row_ = 0, ++reading_;
   lock.unlock();
   absl::Status status;
+  std::exception_ptr thrown;
   try {
     status = samples_.FillOrClear(sample, end_, /*input=*/0, &target.values, row);
-  } catch (const std::bad_alloc&) {
-    status = absl::ResourceExhaustedError("out of memory");
+  } catch (...) {
+    thrown = std::current_exception();
   }
   lock.lock();
+  if (thrown != nullptr) thrown_ = thrown;
   target.statuses[row] = std::move(status);
   if (++target.done == rows_) changed_.notify_all();
 }
@@ -67,6 +68,7 @@ absl::StatusOr<const Tensor*> Prefetcher::Next() {
   Batch& found = batch(wanted);
   while (reading_ == wanted) ReadRow(lock);
   while (found.done < rows_) changed_.wait(lock);
+  if (thrown_ != nullptr) std::rethrow_exception(thrown_);
   for (const absl::Status& status : found.statuses) RETURN_IF_ERROR(status);
   return &found.values;
 }

@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -25,7 +26,7 @@ class Prefetcher {
   Prefetcher& operator=(const Prefetcher&) = delete;
 
   // The next batch, to be called once for each; valid until the next call. Rows past the last sample are zeros. An
-  // error is that of the first row that has one. The caller reads along while it waits.
+  // error is that of the first row that has one. The caller reads along while it waits, and gets what a reader throws.
   absl::StatusOr<const Tensor*> Next();
 
  private:
@@ -48,6 +49,7 @@ class Prefetcher {
   int64_t reading_ = 0, row_ = 0;  // The next row that nobody reads yet, and its batch.
   int64_t begun_ = 0;              // Calls of Next: the last one's batch is in use, the one after it is read ahead.
   bool stop_ = false;
+  std::exception_ptr thrown_;  // By a row's reader; the caller's to catch.
   std::vector<std::thread> threads_;
 };
 

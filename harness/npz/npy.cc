@@ -144,8 +144,7 @@ absl::StatusOr<TensorType> ParseDictionary(absl::string_view text) {
   }
   if (*fortran_order) return Error("Fortran order", "C order: numpy.ascontiguousarray(a)");
   TensorType type{*dtype, *std::move(shape), std::nullopt, Layout::kRowMajor};
-  ASSIGN_OR_RETURN(const int64_t elements, CheckedNumElements(type.shape));
-  static_cast<void>(elements);
+  RETURN_IF_ERROR(CheckedNumElements(type.shape).status());
   return type;
 }
 

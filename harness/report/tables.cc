@@ -54,6 +54,8 @@ std::string RunsOn(const Results::Variant& variant) {
 
 bool HasImages(const Results& results) { return !results.dataset().name().empty(); }
 
+bool HasAccuracy(const Results& results) { return HasImages(results) && !results.dataset().unlabelled(); }
+
 // Variants, then peers: they share every column.
 std::vector<const Results::Variant*> All(const Results& results) {
   std::vector<const Results::Variant*> all;
@@ -84,7 +86,7 @@ std::string PassesTable(const Results& results) {
 }
 
 std::string AccuracyTable(const Results& results) {
-  if (!HasImages(results)) {
+  if (!HasAccuracy(results)) {
     Table table("Variants",
                 {{"variant", Align::kLeft}, {"runs on", Align::kLeft}, {"max difference"}, {"SNR dB"}, {"weights"}});
     for (const auto* variant : All(results)) {
@@ -328,9 +330,10 @@ std::string Report(const Results& results, int slowest_layers) {
       absl::StrAppend(&out, ", calibrated on ", results.calibration().images(), " (", results.calibration().split(),
                       ")");
     }
-    absl::StrAppend(&out, "\n");
+    absl::StrAppend(&out, HasAccuracy(results) ? "\n" : "; no labels: accuracy not measured\n");
   } else if (results.variants_size() > 0) {
-    absl::StrAppend(&out, "Random inputs; no dataset: accuracy not measured\n");
+    absl::StrAppend(&out, results.inputs().empty() ? "Random inputs" : "Inputs of " + Escaped(results.inputs()),
+                    "; no dataset: accuracy not measured\n");
   }
   // `explain` measures no variant.
   return out +

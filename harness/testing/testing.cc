@@ -1,8 +1,10 @@
 #include "harness/testing/testing.h"
 
+#include <png.h>
 #include <zlib.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -112,6 +114,17 @@ std::string TinyModel(const std::string& height, int classes) {
 void WriteTinyDataset(const std::string& folder) {
   WriteSplit(folder + "/train", 40, 7);
   WriteSplit(folder + "/t10k", 24, 8);
+}
+
+void WritePng(const std::string& path, int width, int height, uint64_t seed) {
+  const Tensor pixels = SeededTensor({DType::kU8, {height, width, 3}, std::nullopt, Layout::kRowMajor}, seed);
+  png_image png;
+  std::memset(&png, 0, sizeof png);
+  png.version = PNG_IMAGE_VERSION;
+  png.width = width;
+  png.height = height;
+  png.format = PNG_FORMAT_RGB;
+  FUSELAGE_CHECK(png_image_write_to_file(&png, path.c_str(), 0, pixels.raw_data(), 0, nullptr));
 }
 
 Workplace MakeWorkplace(const std::string& name, const std::string& more) {

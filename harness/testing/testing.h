@@ -2,6 +2,7 @@
 #ifndef FUSELAGE_HARNESS_TESTING_TESTING_H_
 #define FUSELAGE_HARNESS_TESTING_TESTING_H_
 
+#include <cstdint>
 #include <string>
 
 namespace fuselage::harness::testing {
@@ -12,6 +13,9 @@ std::string TinyModel(const std::string& height = "", int classes = 10);
 
 // Writes Fashion-MNIST's four files with 8x8 images: 40 to train, 24 to test.
 void WriteTinyDataset(const std::string& folder);
+
+// An RGB image of seeded pixels.
+void WritePng(const std::string& path, int width, int height, uint64_t seed);
 
 // Keeps the runs of this test from measuring the machine, and from the user's cache: points XDG_CACHE_HOME at an empty
 // folder of the test's own, with peaks of a plausible machine in it. Returns the cache's folder.

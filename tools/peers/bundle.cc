@@ -29,13 +29,12 @@ absl::Status RunPasses(Session& session) {
   return session.RunPasses();
 }
 
+// Biases as integers: onnxruntime runs a layer in integers where its bias is one.
 absl::Status WriteOnnx(const ir::Graph& graph, const std::string& name, harness::Recorder& recorder) {
   onnx::writer::WriteOptions options;
-  options.batch = "N";
   options.bias = onnx::writer::WriteOptions::Bias::kInt32;
-  ASSIGN_OR_RETURN(const std::string bytes, onnx::writer::Write(graph, options));
   ASSIGN_OR_RETURN(const std::string path, recorder.Claim(name));
-  return harness::WriteFileAtomic(path, bytes);
+  return harness::WriteOnnx(graph, std::move(options), path);
 }
 
 absl::Status WriteIr(const ir::Graph& graph, const std::string& stem, harness::Recorder& recorder) {
