@@ -140,9 +140,11 @@ absl::Status Session::RunPasses() {
     if (variant.config->after().empty()) variant.graph = graph_->Clone();
     // The CPU's kernels are explained.
     if (variant.config->precision() != "fp16" || request_.explain || !variant.not_run.empty()) continue;
-    auto half = runtime::HalfPrecision(*variant.graph);
+    std::vector<std::string> warnings;
+    auto half = runtime::HalfPrecision(*variant.graph, &warnings);
     if (!half.ok()) return Annotate(half.status(), absl::StrCat("variant ", variant.config->name()));
     variant.graph = *std::move(half);
+    for (const std::string& warning : warnings) Warn(absl::StrCat("variant ", variant.config->name(), ": ", warning));
   }
   return absl::OkStatus();
 }

@@ -1,5 +1,6 @@
 #include "runtime/half_precision.h"
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,17 @@ absl::StatusOr<Node*> AddCast(Graph& graph, Node* value, DType dtype) {
   return graph.AddFunction(absl::StrCat(value->name(), "_", DTypeName(dtype)), "to", {value}, {{"dtype", dtype}});
 }
 
+void WarnOfOverflow(const std::string& name, const Tensor& from, const Tensor& to, std::vector<std::string>& warnings) {
+  int64_t count = 0, first = -1;
+  for (int64_t i = 0; i < from.num_elements(); ++i) {
+    if (std::isfinite(to.At(i)) || !std::isfinite(from.At(i))) continue;
+    if (count++ == 0) first = i;
+  }
+  if (count == 0) return;
+  warnings.push_back(absl::StrCat("@", name, ": ", count, " of ", from.num_elements(),
+                                  " values are infinite in FP16, element ", first, ", ", from.At(first), ", first"));
+}
+
 // The node that stands for `node`.
 absl::StatusOr<Node*> AddNode(Graph& half, const Node& node, std::vector<Node*> operands) {
   switch (node.kind()) {
@@ -59,12 +71,15 @@ absl::StatusOr<Node*> AddNode(Graph& half, const Node& node, std::vector<Node*> 
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Graph>> HalfPrecision(const Graph& graph) {
+absl::StatusOr<std::unique_ptr<Graph>> HalfPrecision(const Graph& graph, std::vector<std::string>* warnings) {
   auto half = std::make_unique<Graph>(graph.name(), graph.ops());
   for (const auto& [name, parameter] : graph.parameters()) {
-    const bool is_f32 = parameter.tensor->dtype() == DType::kF32;
-    half->AddParameter(name,
-                       is_f32 ? std::make_shared<Tensor>(Cast(*parameter.tensor, DType::kF16)) : parameter.tensor);
+    std::shared_ptr<const Tensor> tensor = parameter.tensor;
+    if (tensor->dtype() == DType::kF32) {
+      tensor = std::make_shared<Tensor>(Cast(*tensor, DType::kF16));
+      if (warnings != nullptr) WarnOfOverflow(name, *parameter.tensor, *tensor, *warnings);
+    }
+    half->AddParameter(name, std::move(tensor));
   }
   for (const auto& [path, module] : graph.modules()) {
     RETURN_IF_ERROR(

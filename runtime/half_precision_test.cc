@@ -79,6 +79,16 @@ TEST_F(HalfPrecisionTest, ValuesAreNear) {
   }
 }
 
+TEST_F(HalfPrecisionTest, SaysWhatBecomesInfinite) {
+  GraphBuilder g(ops_);
+  const Tensor large = Tensor::Of<float>({4}, {65519, -65520, INFINITY, 1e9f});
+  const ir::Graph& graph = g.Output(
+      {g.Call("add", {g.Input({4}), g.Constant(large)}), g.Call("mul", {g.Input({4}), g.Constant(Seeded({4}, 1))})});
+  std::vector<std::string> warnings;
+  ASSERT_OK(HalfPrecision(graph, &warnings));
+  EXPECT_THAT(warnings, ::testing::ElementsAre("@c: 2 of 4 values are infinite in FP16, element 1, -65520, first"));
+}
+
 TEST_F(HalfPrecisionTest, OtherTypesStay) {
   GraphBuilder g(ops_);
   Node* integers = g.Input({DType::kI32, {4}, std::nullopt, Layout::kRowMajor});
