@@ -196,14 +196,9 @@ absl::Status Session::OpenImages() {
 // `external`: the other files that hold the model.
 absl::StatusOr<std::unique_ptr<ir::Graph>> Session::ReadModel(const std::string& path,
                                                               std::vector<std::string>* external) {
-  if (absl::EndsWith(path, ".ir")) {
-    if (!config_.model().shapes().empty()) return UsageError("model.shapes and --shape are for .onnx files");
-    external->push_back(absl::StrCat(absl::StripSuffix(path, ".ir"), ".safetensors"));
-    ASSIGN_OR_RETURN(auto graph, fx::Load(path, ops_));
-    for (const ir::Node* input : graph->placeholders()) names_.inputs.push_back(input->name());
-    for (const ir::Node* output : graph->output()->operands()) names_.outputs.push_back(output->name());
-    return graph;
-  }
+  const bool is_fx = absl::EndsWith(path, ".ir");
+  if (is_fx && !config_.model().shapes().empty()) return UsageError("model.shapes and --shape are for .onnx files");
+  if (is_fx) external->push_back(absl::StrCat(absl::StripSuffix(path, ".ir"), ".safetensors"));
   onnx::LoadOptions options;
   for (const std::string& text : config_.model().shapes()) {
     const auto shape = onnx::ParseShapeFlag(text);
@@ -216,7 +211,11 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Session::ReadModel(const std::string&
   options.warnings = &warnings;
   options.external_files = external;
   options.names = &names_;
-  ASSIGN_OR_RETURN(auto graph, onnx::Load(path, ops_, options));
+  ASSIGN_OR_RETURN(auto graph, is_fx ? fx::Load(path, ops_, options) : onnx::Load(path, ops_, options));
+  if (is_fx) {
+    for (const ir::Node* input : graph->placeholders()) names_.inputs.push_back(input->name());
+    for (const ir::Node* output : graph->output()->operands()) names_.outputs.push_back(output->name());
+  }
   for (const std::string& warning : warnings) Warn(warning);
   return graph;
 }

@@ -10,10 +10,16 @@ namespace {
 
 class Parser {
  public:
-  Parser(absl::string_view text, const OpRegistry& ops, absl::string_view file, const ParameterSource& source)
-      : in_(text, file), ops_(ops), source_(source) {}
+  // `limits` may be null.
+  Parser(Scanner in, const OpRegistry& ops, const UntrustedText* limits, const ParameterSource& source)
+      : in_(std::move(in)), ops_(ops), limits_(limits), source_(source) {}
 
   absl::StatusOr<std::unique_ptr<Graph>> ParseGraph() {
+    // Generous: a line of 20 characters is a node, or a parameter, of less than a kilobyte.
+    constexpr int64_t kBytesPerCharacter = 64;
+    if (limits_ != nullptr) {
+      RETURN_IF_ERROR(limits_->budget.Charge(kBytesPerCharacter * in_.remaining(), "the parsed text"));
+    }
     RETURN_IF_ERROR(in_.Expect("graph"));
     RETURN_IF_ERROR(in_.Expect("@"));
     ASSIGN_OR_RETURN(std::string name, in_.Name());
@@ -23,7 +29,7 @@ class Parser {
       in_.SkipSpace();
       const size_t begin = in_.position();
       absl::Status status = ParseLine();
-      if (!status.ok()) return located_ ? status : in_.ErrorAt(begin, status.message());
+      if (!status.ok()) return located_ ? status : AtPlace(begin, status);
     }
     if (!in_.AtEnd()) return in_.Error("wanted the end of the text");
     absl::Status status = graph_->Verify();
@@ -32,6 +38,11 @@ class Parser {
   }
 
  private:
+  absl::Status AtPlace(size_t begin, const absl::Status& status) const {
+    const absl::Status placed = in_.ErrorAt(begin, status.message());
+    return absl::IsResourceExhausted(status) ? absl::ResourceExhaustedError(placed.message()) : placed;
+  }
+
   // Errors of the scanner carry their place; those of the graph get that of the line.
   absl::Status Located(absl::Status status) {
     located_ = located_ || !status.ok();
@@ -64,6 +75,7 @@ class Parser {
     if (graph_->FindParameterOrNull(name) != nullptr) {
       return absl::InvalidArgumentError(absl::StrCat("a second parameter @", name));
     }
+    const std::string what = absl::StrCat("parameter @", name);
     std::optional<uint64_t> seed;
     std::shared_ptr<const Tensor> tensor;
     if (in_.Accept("seed")) {
@@ -75,6 +87,7 @@ class Parser {
         return absl::InvalidArgumentError(absl::StrCat("seed(", *number, ") of ", type.num_elements(),
                                                        " elements, wanted at most ", kMostSeededElements));
       }
+      RETURN_IF_ERROR(Charge(type, what));
       seed = static_cast<uint64_t>(*number);
       tensor = std::make_shared<Tensor>(SeededTensor(type, *seed));
     } else if (in_.Accept("data")) {
@@ -85,6 +98,7 @@ class Parser {
       tensor = source_ ? source_(name) : nullptr;
       if (tensor == nullptr) return absl::InvalidArgumentError(absl::StrCat("no data for parameter @", name));
       if (tensor->dtype() == type.dtype && tensor->shape() == type.shape && tensor->type() != type) {
+        RETURN_IF_ERROR(Charge(type, what));
         auto typed = std::make_shared<Tensor>(*tensor);
         typed->set_type(type);
         tensor = std::move(typed);
@@ -98,11 +112,29 @@ class Parser {
         return absl::InvalidArgumentError(
             absl::StrCat("fewer values than the ", type.num_elements(), " elements of ", ToString(type)));
       }
+      RETURN_IF_ERROR(Charge(type, what));
       auto values = std::make_shared<Tensor>(type);
       RETURN_IF_ERROR(ParseValues(*values));
       tensor = std::move(values);
     }
+    if (limits_ != nullptr) RETURN_IF_ERROR(CheckFinite(*tensor, what, limits_->options));
     graph_->AddParameter(name, std::move(tensor), seed);
+    return absl::OkStatus();
+  }
+
+  // Before the allocation.
+  absl::Status Charge(const TensorType& type, absl::string_view what) {
+    return limits_ == nullptr ? absl::OkStatus() : limits_->budget.Charge(type.byte_size(), what);
+  }
+
+  absl::Status CheckNode(absl::string_view name, const Type& type) const {
+    if (limits_ == nullptr) return absl::OkStatus();
+    if (graph_->num_nodes() >= kMostImportedNodes) {
+      return absl::ResourceExhaustedError(absl::StrCat("found more than ", kMostImportedNodes, " nodes"));
+    }
+    for (const TensorType& element : type.elements()) {
+      RETURN_IF_ERROR(limits_->budget.CheckValue(element, absl::StrCat("%", name, ":")));
+    }
     return absl::OkStatus();
   }
 
@@ -161,6 +193,7 @@ class Parser {
     if (graph_->FindNodeOrNull(name) != nullptr) {
       return absl::InvalidArgumentError(absl::StrCat("a second node %", name));
     }
+    RETURN_IF_ERROR(CheckNode(name, type));
     absl::StatusOr<Node*> node = nullptr;
     if (in_.Accept("placeholder")) {
       if (!type.is_tensor()) return absl::InvalidArgumentError("a placeholder has a tensor type");
@@ -307,6 +340,7 @@ class Parser {
 
   Scanner in_;
   const OpRegistry& ops_;
+  const UntrustedText* const limits_;
   const ParameterSource& source_;
   std::unique_ptr<Graph> graph_;
   bool located_ = false;
@@ -316,7 +350,11 @@ class Parser {
 
 absl::StatusOr<std::unique_ptr<Graph>> Parse(absl::string_view text, const OpRegistry& ops, absl::string_view file,
                                              const ParameterSource& source) {
-  return Parser(text, ops, file, source).ParseGraph();
+  return Parser(Scanner(text, file), ops, nullptr, source).ParseGraph();
+}
+
+absl::StatusOr<std::unique_ptr<Graph>> ParseUntrusted(const UntrustedText& in, const OpRegistry& ops) {
+  return Parser(Scanner(in.text, in.file), ops, &in, in.source).ParseGraph();
 }
 
 }  // namespace fuselage::ir

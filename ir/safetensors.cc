@@ -140,7 +140,8 @@ class MappedFile {
 };
 
 // Copies each tensor once, from the mapped file into its own aligned memory.
-absl::StatusOr<TensorMap> Read(absl::string_view file) {
+absl::StatusOr<TensorMap> Read(absl::string_view file, Budget* budget) {
+  constexpr int64_t kParsedBytesPerByte = 64;  // Generous: "0," in a list is a protobuf message.
   if (file.size() < 8) {
     return absl::InvalidArgumentError(absl::StrCat("the file has ", file.size(), " bytes, its header size needs 8"));
   }
@@ -151,15 +152,21 @@ absl::StatusOr<TensorMap> Read(absl::string_view file) {
     return absl::InvalidArgumentError(
         absl::StrCat("a header of ", header_bytes, " bytes in a file of ", file.size() + 8));
   }
+  const int64_t parsed_bytes = kParsedBytesPerByte * static_cast<int64_t>(header_bytes);
+  if (budget != nullptr) RETURN_IF_ERROR(budget->Charge(parsed_bytes, "the parsed header"));
   const std::string json(file.substr(0, header_bytes));
   file.remove_prefix(header_bytes);
   ASSIGN_OR_RETURN(const std::vector<Entry> entries, ParseHeader(json, file.size()));
   TensorMap tensors;
   for (const Entry& entry : entries) {
+    if (budget != nullptr) {
+      RETURN_IF_ERROR(budget->Charge(entry.end - entry.begin, absl::StrCat("tensor '", entry.name, "'")));
+    }
     auto tensor = std::make_shared<Tensor>(entry.type);
     if (tensor->byte_size() > 0) std::memcpy(tensor->raw_data(), file.data() + entry.begin, tensor->byte_size());
     tensors[entry.name] = std::move(tensor);
   }
+  if (budget != nullptr) budget->Release(parsed_bytes);
   return tensors;
 }
 
@@ -174,10 +181,10 @@ std::string JsonString(absl::string_view text) {
 
 }  // namespace
 
-absl::StatusOr<TensorMap> ReadSafetensors(const std::string& path) {
+absl::StatusOr<TensorMap> ReadSafetensors(const std::string& path, Budget* budget) {
   MappedFile file;
   RETURN_IF_ERROR(Annotate(file.Open(path), path));
-  absl::StatusOr<TensorMap> tensors = Read(file.bytes());
+  absl::StatusOr<TensorMap> tensors = Read(file.bytes(), budget);
   if (!tensors.ok()) return Annotate(tensors.status(), path);
   return tensors;
 }

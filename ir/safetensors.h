@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "ir/base/budget.h"
 #include "ir/graph.h"
 #include "ir/text.h"
 
@@ -14,9 +15,9 @@ namespace fuselage::ir {
 
 using TensorMap = std::map<std::string, std::shared_ptr<const Tensor>, std::less<>>;
 
-// Header size, dtypes, shapes, overlaps, gaps and ranges are checked before anything is allocated. InvalidArgument
-// names the file and the tensor; NotFound: no such file.
-absl::StatusOr<TensorMap> ReadSafetensors(const std::string& path);
+// Header size, dtypes, shapes, overlaps, gaps and ranges are checked before anything is allocated, and the budget, where
+// there is one, is charged. InvalidArgument and ResourceExhausted name the file and the tensor; NotFound: no such file.
+absl::StatusOr<TensorMap> ReadSafetensors(const std::string& path, Budget* budget = nullptr);
 
 // Quantization parameters are not part of the format: they are in the IR's text.
 absl::Status WriteSafetensors(const std::string& path, const TensorMap& tensors);

@@ -22,6 +22,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "ir/base/budget.h"
 #include "ir/graph.h"
 
 namespace fuselage::ir {
@@ -42,6 +43,17 @@ using ParameterSource = std::function<std::shared_ptr<const Tensor>(absl::string
 absl::StatusOr<std::unique_ptr<Graph>> Parse(absl::string_view text, const OpRegistry& ops,
                                              absl::string_view file = "<text>",
                                              const ParameterSource& source = nullptr);
+
+// A text from outside.
+struct UntrustedText {
+  absl::string_view text, file;
+  ParameterSource source;  // May be null.
+  const ImportOptions& options;
+  Budget& budget;  // Charged with the graph and its parameters, but for those that the source holds.
+};
+
+// The same, within limits. ResourceExhausted: more than the budget, or than kMostImportedNodes.
+absl::StatusOr<std::unique_ptr<Graph>> ParseUntrusted(const UntrustedText& in, const OpRegistry& ops);
 
 }  // namespace fuselage::ir
 

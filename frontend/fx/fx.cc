@@ -1,7 +1,7 @@
 #include "frontend/fx/fx.h"
 
+#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 
 #include "absl/strings/match.h"
@@ -13,11 +13,17 @@
 namespace fuselage::fx {
 namespace {
 
-absl::StatusOr<std::string> ReadText(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
+absl::StatusOr<std::string> ReadText(const std::string& path, Budget& budget) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": found no regular file"));
+  }
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
   if (!in) return absl::NotFoundError(absl::StrCat(path, ": cannot be opened"));
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (in.bad()) return absl::UnavailableError(absl::StrCat(path, ": cannot be read"));
+  const int64_t size = in.tellg();
+  RETURN_IF_ERROR(budget.Charge(size, absl::StrCat(path, ": the file")));
+  std::string text(size, '\0');
+  if (!in.seekg(0).read(text.data(), size)) return absl::UnavailableError(absl::StrCat(path, ": cannot be read"));
   return text;
 }
 
@@ -25,10 +31,10 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
 // of files.
 class Data {
  public:
-  explicit Data(std::string path) : path_(std::move(path)) {}
+  Data(std::string path, Budget* budget) : path_(std::move(path)), budget_(budget) {}
 
   std::shared_ptr<const Tensor> FindOrNull(absl::string_view name) {
-    if (!tensors_) tensors_ = ir::ReadSafetensors(path_);
+    if (!tensors_) tensors_ = ir::ReadSafetensors(path_, budget_);
     if (!tensors_->ok()) return nullptr;
     const auto it = (*tensors_)->find(name);
     if (it != (*tensors_)->end()) return it->second;
@@ -49,20 +55,23 @@ class Data {
 
  private:
   const std::string path_;
+  Budget* const budget_;
   std::optional<absl::StatusOr<ir::TensorMap>> tensors_;
   std::string missing_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ir::Graph>> Load(const std::string& path, const ir::OpRegistry& ops) {
+absl::StatusOr<std::unique_ptr<ir::Graph>> Load(const std::string& path, const ir::OpRegistry& ops,
+                                                const ImportOptions& options) {
   if (!absl::EndsWith(path, ".ir")) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": wanted a file <stem>.ir, as tools/export_fx.py writes it"));
   }
-  ASSIGN_OR_RETURN(const std::string text, ReadText(path));
-  Data data(absl::StrCat(absl::StripSuffix(path, ".ir"), ".safetensors"));
-  absl::StatusOr<std::unique_ptr<ir::Graph>> graph =
-      ir::Parse(text, ops, path, [&data](absl::string_view name) { return data.FindOrNull(name); });
+  Budget budget(options.max_memory_bytes);
+  ASSIGN_OR_RETURN(const std::string text, ReadText(path, budget));
+  Data data(absl::StrCat(absl::StripSuffix(path, ".ir"), ".safetensors"), &budget);
+  absl::StatusOr<std::unique_ptr<ir::Graph>> graph = ir::ParseUntrusted(
+      {text, path, [&data](absl::string_view name) { return data.FindOrNull(name); }, options, budget}, ops);
   if (!graph.ok()) return data.Explain(graph.status(), path);
   return graph;
 }

@@ -176,6 +176,70 @@ TEST_F(FxTest, LargeParametersOfASmallTextAreNotAllocated) {
   }
 }
 
+// 2 GiB each, made up from a line of text: the limit stops before the machine's memory does.
+TEST_F(FxTest, SeededParametersAreWithinTheBudget) {
+  std::string text = "graph @g {\n";
+  for (int i = 0; i < 300; ++i) absl::StrAppend(&text, "  param @p", i, ": f64[268435456] = seed(1)\n");
+  std::ofstream(path()) << text << "}\n";
+  ImportOptions options;
+  options.max_memory_bytes = int64_t{1} << 30;
+  EXPECT_THAT(Load(path(), ops_, options),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr(path() + ":2:3: parameter @p0 needs 2147483648 bytes"), HasSubstr("in all"))));
+}
+
+TEST_F(FxTest, EachPartIsWithinTheBudget) {
+  struct Case {
+    std::string text;
+    int64_t limit;
+    std::string message;
+  };
+  const std::string sums =
+      "graph @g {\n  %x: f32[1024,1] = placeholder\n  %y: f32[1,1024] = placeholder\n"
+      "  %z: f32[1024,1024] = call_function add(%x, %y)\n  output(%z)\n}\n";
+  const Case kCases[] = {
+      {good_text_, 100, ": the file needs"},
+      {good_text_, 1000, "the parsed text needs"},
+      {good_text_, 64 * 300, data_path() + ": the parsed header needs"},
+      {sums, 1 << 20, ":4:3: %z: f32[1024,1024] needs 4194304 bytes"},
+      {"graph @g {\n  %x: f32[1048576] = placeholder\n  output(%x)\n}\n", 1 << 20, ":2:3: %x: f32[1048576] needs"},
+  };
+  for (const Case& test : kCases) {
+    std::ofstream(path()) << test.text;
+    ImportOptions options;
+    options.max_memory_bytes = test.limit;
+    EXPECT_THAT(Load(path(), ops_, options), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr(test.message)));
+  }
+  ASSERT_OK(ir::WriteSafetensors(data_path(), {{"fc.weight", std::make_shared<Tensor>(DType::kF32, Shape{1 << 18})}}));
+  std::ofstream(path()) << good_text_;
+  ImportOptions options;
+  options.max_memory_bytes = 1 << 20;
+  EXPECT_THAT(Load(path(), ops_, options),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("tensor 'fc.weight' needs 1048576 bytes")));
+}
+
+TEST_F(FxTest, NoMoreNodesThanTheLimit) {
+  std::string text = "graph @g {\n";
+  for (int64_t i = 0; i <= kMostImportedNodes; ++i) absl::StrAppend(&text, "%", i, ":u8[]=placeholder\n");
+  std::ofstream(path()) << text << "}\n";
+  EXPECT_THAT(Load(path(), ops_),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("found more than 1048576 nodes")));
+}
+
+TEST_F(FxTest, NonFiniteWeights) {
+  const std::string wrong = absl::StrReplaceAll(good_text_, {{"[0.5, 1, -2, 3]", "[0.5, inf, -2, 3]"}});
+  std::ofstream(path()) << wrong;
+  EXPECT_THAT(
+      Load(path(), ops_),
+      StatusIs(kInvalid, HasSubstr(path() + ":2:3: parameter @fc.bias: found inf as element 1, wanted finite")));
+  std::vector<std::string> warnings;
+  ImportOptions options;
+  options.allow_nonfinite = true;
+  options.warnings = &warnings;
+  EXPECT_OK(Load(path(), ops_, options));
+  EXPECT_THAT(warnings, ::testing::ElementsAre(HasSubstr("parameter @fc.bias: found inf")));
+}
+
 TEST_F(FxTest, ErrorsInTheTextNameTheLine) {
   std::ofstream(path()) << absl::StrReplaceAll(good_text_, {{"call_module @fc(%x)", "call_function fft(%x)"}});
   EXPECT_THAT(Load(path(), ops_),

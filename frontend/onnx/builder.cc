@@ -1,7 +1,6 @@
 #include "frontend/onnx/builder.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/tensors.h"
@@ -48,23 +47,21 @@ absl::StatusOr<std::vector<Value>> Builder::EmitTuple(const std::string& name, a
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (!wanted[i]) continue;
     const std::string element = absl::StrCat(name, ".", i);
-    ASSIGN_OR_RETURN(ir::Node * node,
-                     graph_->AddFunction(element, "getitem", {tuple}, {{"index", static_cast<int64_t>(i)}}));
+    ASSIGN_OR_RETURN(ir::Node * node, AddFunction(element, "getitem", {tuple}, {{"index", static_cast<int64_t>(i)}}));
     values[i] = {element, nullptr, node};
   }
   return values;
 }
 
-absl::StatusOr<std::vector<Value>> Builder::Fold(const std::string& name, const ir::OpSchema& schema,
-                                                 const std::vector<Value>& operands, const AttributeMap& attributes) {
+absl::StatusOr<std::vector<Tensor>> Builder::EvaluateConstants(const ir::OpSchema& schema,
+                                                               const std::vector<const std::vector<Tensor>*>& operands,
+                                                               const AttributeMap& attributes) {
   std::vector<ir::Type> types(operands.size());
   std::vector<const ir::Type*> type_pointers(operands.size());
-  std::vector<const std::vector<Tensor>*> tensors(operands.size());
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (!operands[i].present()) continue;
-    types[i] = ir::Type(operands[i].type());
+    if (operands[i] == nullptr) continue;
+    types[i] = ir::Type((*operands[i])[0].type());
     type_pointers[i] = &types[i];
-    tensors[i] = operands[i].constant.get();
   }
   ASSIGN_OR_RETURN(const ir::Type type, ir::Infer(schema, attributes, type_pointers));
   for (const TensorType& element : type.elements()) {
@@ -72,19 +69,43 @@ absl::StatusOr<std::vector<Value>> Builder::Fold(const std::string& name, const 
   }
   // The reference evaluation copies operands as numbers of 8 bytes, stretched to the result's shape where they broadcast.
   int64_t copies = 0;
-  for (const Value& operand : operands) {
-    if (!operand.present() || schema.view) continue;
-    const int64_t bytes = 8 * std::max(operand.type().num_elements(), type.elements()[0].num_elements());
+  for (const std::vector<Tensor>* operand : operands) {
+    if (operand == nullptr || schema.view) continue;
+    const int64_t bytes = 8 * std::max((*operand)[0].num_elements(), type.elements()[0].num_elements());
     RETURN_IF_ERROR(budget_->Charge(bytes, "a copy of its operand"));
     copies += bytes;
   }
-  ASSIGN_OR_RETURN(std::vector<Tensor> results, ir::Evaluate(schema, attributes, tensors, type));
+  ASSIGN_OR_RETURN(std::vector<Tensor> results, ir::Evaluate(schema, attributes, operands, type));
   budget_->Release(copies);
+  return results;
+}
+
+absl::StatusOr<std::vector<Value>> Builder::Fold(const std::string& name, const ir::OpSchema& schema,
+                                                 const std::vector<Value>& operands, const AttributeMap& attributes) {
+  std::vector<const std::vector<Tensor>*> now, next;
+  bool depends_on_batch = false;
+  for (const Value& operand : operands) {
+    const bool depends = operand.at_next_batch != nullptr;
+    now.push_back(operand.constant.get());
+    next.push_back(depends ? operand.at_next_batch.get() : now.back());
+    depends_on_batch = depends_on_batch || depends;
+  }
+  ASSIGN_OR_RETURN(std::vector<Tensor> results, EvaluateConstants(schema, now, attributes));
   std::vector<Value> values;
   for (Tensor& result : results) {
-    values.push_back(Constant(type.is_tuple() ? absl::StrCat(name, ".", values.size()) : name, std::move(result)));
+    values.push_back(Constant(results.size() > 1 ? absl::StrCat(name, ".", values.size()) : name, std::move(result)));
+  }
+  if (!depends_on_batch) return values;
+  absl::StatusOr<std::vector<Tensor>> others = EvaluateConstants(schema, next, attributes);
+  for (size_t i = 0; others.ok() && i < std::min(values.size(), others->size()); ++i) {
+    SetAtNextBatch(values[i], std::move((*others)[i]));
   }
   return values;
+}
+
+void Builder::SetAtNextBatch(Value& value, Tensor tensor) {
+  if (tensor.SameBytes(*value.TensorOrNull())) return budget_->Release(tensor.byte_size());
+  value.at_next_batch = Constant("", std::move(tensor)).constant;
 }
 
 absl::StatusOr<ir::Node*> Builder::Call(const std::string& name, absl::string_view target,
@@ -95,42 +116,58 @@ absl::StatusOr<ir::Node*> Builder::Call(const std::string& name, absl::string_vi
     ASSIGN_OR_RETURN(ir::Node * node, NodeOf(operand));
     nodes.push_back(node);
   }
-  ASSIGN_OR_RETURN(ir::Node * node, graph_->AddFunction(name, target, std::move(nodes), std::move(attributes)));
+  ASSIGN_OR_RETURN(ir::Node * node, AddFunction(name, target, std::move(nodes), std::move(attributes)));
   for (const TensorType& element : node->type().elements()) {
-    if (element.byte_size() > budget_->limit()) {
-      return absl::ResourceExhaustedError(absl::StrCat("its result ", ToString(element), " needs ", element.byte_size(),
-                                                       " bytes, wanted at most ", budget_->limit()));
-    }
+    RETURN_IF_ERROR(budget_->CheckValue(element, "its result"));
   }
   return node;
+}
+
+absl::StatusOr<ir::Node*> Builder::AddFunction(const std::string& name, absl::string_view target,
+                                               std::vector<ir::Node*> operands, AttributeMap attributes) {
+  ASSIGN_OR_RETURN(ir::Node * node, graph_->AddFunction(name, target, std::move(operands), std::move(attributes)));
+  std::vector<const ir::Type*> types;
+  bool depends_on_batch = false;
+  for (const ir::Node* operand : node->operands()) {
+    const auto it = at_next_batch_.find(operand);
+    types.push_back(it != at_next_batch_.end() ? &it->second : operand == nullptr ? nullptr : &operand->type());
+    depends_on_batch = depends_on_batch || it != at_next_batch_.end();
+  }
+  if (!depends_on_batch) return node;
+  absl::StatusOr<ir::Type> type = ir::Infer(*node->op(), node->attributes(), std::move(types));
+  if (type.ok() && *type != node->type()) at_next_batch_.emplace(node, *std::move(type));
+  return node;
+}
+
+void Builder::MarkBatch(const ir::Node* placeholder) {
+  TensorType type = placeholder->tensor_type();
+  ++type.shape[0];
+  if (CheckedNumElements(type.shape).ok()) at_next_batch_.emplace(placeholder, std::move(type));
+}
+
+const Shape& Builder::ShapeAtNextBatch(const Value& value) const {
+  if (value.at_next_batch != nullptr) return (*value.at_next_batch)[0].shape();
+  const auto it = at_next_batch_.find(value.node);
+  return it == at_next_batch_.end() ? value.shape() : it->second.tensor().shape;
+}
+
+void Builder::WarnOfFixedBatch(const Value& value) {
+  if (value.at_next_batch == nullptr || options_.warnings == nullptr) return;
+  options_.warnings->push_back(
+      absl::StrCat("tensor ", Quote(value.name), " follows from the batch: the graph holds for this batch alone"));
 }
 
 absl::StatusOr<ir::Node*> Builder::NodeOf(const Value& value) {
   if (value.constant == nullptr) return value.node;
   const Tensor* tensor = value.TensorOrNull();
   if (const auto it = get_attrs_.find(tensor); it != get_attrs_.end()) return it->second;
-  RETURN_IF_ERROR(CheckFinite(value.name, *tensor));
+  WarnOfFixedBatch(value);
+  RETURN_IF_ERROR(CheckFinite(*tensor, absl::StrCat("tensor ", Quote(value.name)), options_));
   const std::string parameter =
       graph_->AddParameter(ir::SanitizedName(value.name), std::shared_ptr<const Tensor>(value.constant, tensor));
   ASSIGN_OR_RETURN(ir::Node * node, graph_->AddGetAttr(parameter, parameter));
   get_attrs_.emplace(tensor, node);
   return node;
-}
-
-absl::Status Builder::CheckFinite(const std::string& name, const Tensor& tensor) {
-  if (!IsFloat(tensor.dtype())) return absl::OkStatus();
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    const double value = tensor.At(i);
-    if (std::isfinite(value)) continue;
-    const std::string message =
-        absl::StrCat("tensor ", Quote(name), ": found ", value, " as element ", i, ", wanted finite values");
-    if (!options_.allow_nonfinite) {
-      return absl::InvalidArgumentError(absl::StrCat(message, " (--allow_nonfinite accepts them)"));
-    }
-    if (options_.warnings != nullptr) options_.warnings->push_back(message);
-    return absl::OkStatus();
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace fuselage::onnx

@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "frontend/onnx/budget.h"
 #include "frontend/onnx/onnx.h"
+#include "ir/base/budget.h"
 #include "ir/base/hash_map.h"
 #include "ir/graph.h"
 
@@ -21,6 +21,8 @@ struct Value {
   std::string name;                                     // ONNX's: messages and the parameter of a constant carry it.
   std::shared_ptr<const std::vector<Tensor>> constant;  // One tensor.
   ir::Node* node = nullptr;
+  // What the constant were if the symbolic batch were one more; null where that is the same.
+  std::shared_ptr<const std::vector<Tensor>> at_next_batch = nullptr;
 
   bool present() const { return constant != nullptr || node != nullptr; }
   const Tensor* TensorOrNull() const { return constant == nullptr ? nullptr : &(*constant)[0]; }
@@ -49,21 +51,38 @@ class Builder {
                                                const std::vector<Value>& operands, AttributeMap attributes,
                                                const std::vector<bool>& wanted);
 
+  // Dimension 0 of the input is symbolic: whatever depends on it is known to (see ShapeAtNextBatch).
+  void MarkBatch(const ir::Node* placeholder);
+  // The shape of a value if the symbolic batch were one more. The value's own where that has no part in it, or where
+  // the graph so far holds for one batch only.
+  const Shape& ShapeAtNextBatch(const Value& value) const;
+  // `tensor`, which has been charged, is what the constant `value` were if the batch were one more.
+  void SetAtNextBatch(Value& value, Tensor tensor);
+  // Says that the constant's value, which depends on the batch, is in the graph as it is.
+  void WarnOfFixedBatch(const Value& value);
+
   // The node of a value; a constant becomes a parameter and a get_attr node on its first use. Null for an absent one.
   absl::StatusOr<ir::Node*> NodeOf(const Value& value);
 
  private:
+  // The results' bytes are charged.
+  absl::StatusOr<std::vector<Tensor>> EvaluateConstants(const ir::OpSchema& schema,
+                                                        const std::vector<const std::vector<Tensor>*>& operands,
+                                                        const AttributeMap& attributes);
   absl::StatusOr<std::vector<Value>> Fold(const std::string& name, const ir::OpSchema& schema,
                                           const std::vector<Value>& operands, const AttributeMap& attributes);
+  absl::StatusOr<ir::Node*> AddFunction(const std::string& name, absl::string_view target,
+                                        std::vector<ir::Node*> operands, AttributeMap attributes);
   absl::StatusOr<ir::Node*> Call(const std::string& name, absl::string_view target, const std::vector<Value>& operands,
                                  AttributeMap attributes);
-  absl::Status CheckFinite(const std::string& name, const Tensor& tensor);
 
   ir::Graph* graph_;
   Budget* budget_;
   const LoadOptions& options_;
   // The tensors are kept alive by the graph's parameters.
   HashMap<const Tensor*, ir::Node*> get_attrs_;
+  // The types of nodes that depend on the symbolic batch, were it one more.
+  HashMap<const ir::Node*, ir::Type> at_next_batch_;
 };
 
 }  // namespace fuselage::onnx

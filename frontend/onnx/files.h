@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "frontend/onnx/budget.h"
+#include "ir/base/budget.h"
 
 namespace onnx {
 class TensorProto;

@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/budget.h"
 #include "frontend/onnx/builder.h"
 #include "frontend/onnx/call.h"
 #include "frontend/onnx/converters.h"
@@ -16,6 +15,7 @@
 #include "frontend/onnx/structure.h"
 #include "frontend/onnx/tensors.h"
 #include "frontend/onnx/wire.h"
+#include "ir/base/budget.h"
 #include "ir/base/status.h"
 #include "onnx/onnx.pb.h"
 
@@ -58,8 +58,8 @@ class Values {
 
  private:
   void Release(const Value& value) {
-    if (value.constant != nullptr && value.constant.use_count() == 1) {
-      budget_->Release(value.TensorOrNull()->byte_size());
+    for (const auto& constant : {value.constant, value.at_next_batch}) {
+      if (constant != nullptr && constant.use_count() <= 2) budget_->Release((*constant)[0].byte_size());
     }
   }
 
@@ -73,12 +73,12 @@ absl::Status AddInputs(const GraphProto& proto, const LoadOptions& options, ir::
   ASSIGN_OR_RETURN(const auto types, BindInputs(proto, options));
   for (const auto& input : proto.input()) {
     if (const auto it = types.find(input.name()); it != types.end()) {
-      if (it->second.byte_size() > builder->budget().limit()) {
-        return absl::ResourceExhaustedError(absl::StrCat("input ", Quote(input.name()), ": ", ToString(it->second),
-                                                         " needs ", it->second.byte_size(), " bytes, wanted at most ",
-                                                         builder->budget().limit()));
-      }
+      RETURN_IF_ERROR(builder->budget().CheckValue(it->second, absl::StrCat("input ", Quote(input.name()), ":")));
       ASSIGN_OR_RETURN(ir::Node * node, graph->AddPlaceholder(input.name(), it->second));
+      const auto& stated = input.type().tensor_type();
+      const bool symbolic =
+          !stated.has_shape() || (stated.shape().dim_size() > 0 && !stated.shape().dim(0).has_dim_value());
+      if (symbolic && it->second.rank() > 0) builder->MarkBatch(node);
       values->Define(input.name(), {"", nullptr, node});
       if (options.names != nullptr) options.names->inputs.push_back(input.name());
     } else if (const auto constant = options.constants.find(input.name()); constant != options.constants.end()) {

@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "frontend/onnx/names.h"
+#include "ir/base/budget.h"
 #include "ir/base/tensor.h"
 #include "ir/graph.h"
 #include "ir/op.h"
@@ -33,7 +34,7 @@ namespace fuselage::onnx {
 
 inline constexpr char kUsagePayload[] = "fuselage.usage";
 
-struct LoadOptions {
+struct LoadOptions : ImportOptions {
   // The shape of an input by its name, as --shape=input:1,3,224,224 gives it. Dimensions that the file fixes must
   // agree; a symbol bound here is bound in the other inputs too. A symbolic first dimension that nothing binds is 1
   // (the batch: see Graph::SetBatch); any other is an error that names the --shape to add.
@@ -41,13 +42,6 @@ struct LoadOptions {
   // Inputs to treat as constants of these values: what a graph takes as an input but a compiler must know, such as the
   // target of a Reshape.
   std::map<std::string, Tensor> constants;
-  // Bound on what loading holds at once: the file, its parsed form, weights and folded constants, and on any one
-  // intermediate value of the graph. 0: no limit.
-  int64_t max_memory_bytes = int64_t{8} << 30;
-  // Accepts NaN and infinity in weights, with a warning each.
-  bool allow_nonfinite = false;
-  // Where not null, receives what the user should know though it is no error.
-  std::vector<std::string>* warnings = nullptr;
   // Where not null, receives the file's names.
   Names* names = nullptr;
   // Where not null, receives the files that the model names for external data, each once, in the order of their names.

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "frontend/onnx/budget.h"
+#include "ir/base/budget.h"
 #include "ir/base/tensor.h"
 
 namespace onnx {

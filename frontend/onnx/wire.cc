@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "ir/base/budget.h"
 #include "ir/base/status.h"
 
 namespace fuselage::onnx {
@@ -118,7 +119,8 @@ class Scanner {
     if (message == M::kGraph && ++graphs > kMaxSubgraphDepth + 1) {
       return TooMuch(absl::StrCat("subgraphs nested deeper than ", kMaxSubgraphDepth));
     }
-    if (message == M::kNode && ++nodes_ > kMaxNodes) return TooMuch(absl::StrCat("more than ", kMaxNodes, " nodes"));
+    if (message == M::kNode && ++nodes_ > kMostImportedNodes)
+      return TooMuch(absl::StrCat("more than ", kMostImportedNodes, " nodes"));
     int seen[std::size(kFields)] = {};
     while (position_ < end) {
       const size_t start = position_;

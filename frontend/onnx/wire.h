@@ -12,7 +12,6 @@
 
 namespace fuselage::onnx {
 
-inline constexpr int64_t kMaxNodes = 1 << 20;
 inline constexpr int kMaxSubgraphDepth = 8;
 
 // Messages of onnx.proto whose inside matters here; kOther holds no message.
