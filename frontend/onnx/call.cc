@@ -1,5 +1,6 @@
 #include "frontend/onnx/call.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -77,6 +78,11 @@ Call::Call(const ::onnx::NodeProto& node, int opset, std::vector<Value> operands
 
 const std::string& Call::operator_name() const { return node_.op_type(); }
 
+int Call::num_named_outputs() const {
+  return static_cast<int>(std::count_if(node_.output().begin(), node_.output().end(),
+                                        [](const std::string& name) { return !name.empty(); }));
+}
+
 const AttributeProto* Call::FindOrNull(absl::string_view name) const {
   for (const AttributeProto& attribute : node_.attribute()) {
     if (attribute.name() == name) return &attribute;
@@ -124,17 +130,18 @@ absl::StatusOr<bool> Call::Flag(absl::string_view name, bool otherwise) const {
   return value == 1;
 }
 
-absl::StatusOr<const Tensor*> Call::Constant(int i) const {
+absl::StatusOr<const Tensor*> Call::Constant(int i, Batch batch) const {
   const Tensor* tensor = operand(i).TensorOrNull();
   if (tensor == nullptr) {
     return absl::UnimplementedError(
         absl::StrCat("input ", i, ": found the computed value ", Quote(operand(i).name), ", wanted a constant"));
   }
+  if (batch == Batch::kFixed) builder_->WarnOfFixedBatch(operand(i));
   return tensor;
 }
 
-absl::StatusOr<std::vector<int64_t>> Call::ConstantInts(int i) const {
-  ASSIGN_OR_RETURN(const Tensor* tensor, Constant(i));
+absl::StatusOr<std::vector<int64_t>> Call::ConstantInts(int i, Batch batch) const {
+  ASSIGN_OR_RETURN(const Tensor* tensor, Constant(i, batch));
   if (tensor->rank() > 1 || (tensor->dtype() != DType::kI64 && tensor->dtype() != DType::kI32)) {
     return absl::InvalidArgumentError(absl::StrCat("input ", i, " ", Quote(operand(i).name), ": found ",
                                                    ToString(tensor->type()), ", wanted a list of i64"));

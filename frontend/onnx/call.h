@@ -55,13 +55,16 @@ class Call {
   const TensorType& type(int i) const { return operands_[i].type(); }
   const Shape& shape(int i) const { return type(i).shape; }
   int rank(int i) const { return type(i).rank(); }
-  // A constant operand's values; Unimplemented where it is computed.
-  absl::StatusOr<const Tensor*> Constant(int i) const;
-  absl::StatusOr<std::vector<int64_t>> ConstantInts(int i) const;  // Integers, rank 0 or 1.
-  absl::StatusOr<double> ConstantScalar(int i) const;              // One element.
+  // A constant operand's values; Unimplemented where it is computed. kFixed: where they depend on the batch, the graph
+  // will hold for this one alone, which is worth a warning; kFollowed: the caller looks after that.
+  enum class Batch { kFixed, kFollowed };
+  absl::StatusOr<const Tensor*> Constant(int i, Batch batch = Batch::kFixed) const;
+  absl::StatusOr<std::vector<int64_t>> ConstantInts(int i, Batch batch = Batch::kFixed) const;  // Rank 0 or 1.
+  absl::StatusOr<double> ConstantScalar(int i) const;                                           // One element.
 
   // --- Results.
   int num_outputs() const { return static_cast<int>(wanted_.size()); }
+  int num_named_outputs() const;  // Whether or not someone reads them.
   bool wants(int i) const { return i < num_outputs() && wanted_[i]; }
   const std::vector<bool>& wanted() const { return wanted_; }
   void Set(int i, Value value) { results_[i] = std::move(value); }

@@ -74,14 +74,20 @@ absl::Status ConvertShape(Call& call) {
   const auto clamp = [rank](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + rank : i, 0, rank); };
   const int64_t start = clamp(call.Int("start", 0));
   const int64_t end = std::max(start, clamp(call.Int("end", rank)));
-  const Shape part(shape.begin() + start, shape.begin() + end);
-  return SetConstant(call, Tensor::Of<int64_t>({end - start}, part));
+  const auto part = [&](const Shape& of) {
+    return Tensor::Of<int64_t>({end - start}, Shape(of.begin() + start, of.begin() + end));
+  };
+  Builder& builder = call.builder();
+  ASSIGN_OR_RETURN(Value value, builder.ChargedConstant(call.name(), part(shape)));
+  RETURN_IF_ERROR(builder.budget().Charge(value.type().byte_size(), "its constant result"));
+  builder.SetAtNextBatch(value, part(builder.ShapeAtNextBatch(call.operand(0))));
+  call.Set(0, std::move(value));
+  return absl::OkStatus();
 }
 
-// data[..., indices, ...] along an axis, on constants.
-absl::Status ConvertGather(Call& call) {
-  ASSIGN_OR_RETURN(const Tensor* data, call.Constant(0));
-  ASSIGN_OR_RETURN(const Tensor* indices, call.Constant(1));
+namespace {
+
+absl::StatusOr<Tensor> Gather(const Call& call, const Tensor* data, const Tensor* indices, Budget* budget) {
   if (indices->dtype() != DType::kI64 && indices->dtype() != DType::kI32) {
     return absl::InvalidArgumentError(absl::StrCat("found indices ", ToString(indices->type()), ", wanted i32 or i64"));
   }
@@ -91,7 +97,7 @@ absl::Status ConvertGather(Call& call) {
   shape.insert(shape.end(), data->shape().begin() + axis + 1, data->shape().end());
   ASSIGN_OR_RETURN(const int64_t count, CheckedNumElements(shape));
   const int64_t size = ByteSize(data->dtype()), rows = data->dim(axis);
-  RETURN_IF_ERROR(call.builder().budget().Charge(count * size, "its constant result"));
+  RETURN_IF_ERROR(budget->Charge(count * size, "its constant result"));
   Tensor result(data->dtype(), shape);
   int64_t outer = 1, inner = size;
   for (int i = 0; i < axis; ++i) outer *= data->dim(i);
@@ -108,7 +114,23 @@ absl::Status ConvertGather(Call& call) {
       std::memcpy(out, static_cast<const char*>(data->raw_data()) + (o * rows + index) * inner, inner);
     }
   }
-  call.Set(0, Builder::Constant(call.name(), std::move(result)));
+  return result;
+}
+
+}  // namespace
+
+// data[..., indices, ...] along an axis, on constants.
+absl::Status ConvertGather(Call& call) {
+  ASSIGN_OR_RETURN(const Tensor* data, call.Constant(0, Call::Batch::kFollowed));
+  ASSIGN_OR_RETURN(const Tensor* indices, call.Constant(1));
+  Budget* budget = &call.builder().budget();
+  ASSIGN_OR_RETURN(Tensor result, Gather(call, data, indices, budget));
+  Value value = Builder::Constant(call.name(), std::move(result));
+  if (const auto& next = call.operand(0).at_next_batch; next != nullptr) {
+    absl::StatusOr<Tensor> other = Gather(call, &(*next)[0], indices, budget);
+    if (other.ok()) call.builder().SetAtNextBatch(value, *std::move(other));
+  }
+  call.Set(0, std::move(value));
   return absl::OkStatus();
 }
 

@@ -38,6 +38,12 @@ absl::StatusOr<ConvAttributes> ReadConv(const Call& call, const Shape& input, co
                          {"groups", call.Int("group", 1)}}};
 }
 
+// One value, as scalars are, or lists of one that exporters write for them.
+absl::Status CheckScalar(const Call& call, int i, absl::string_view name) {
+  if (!call.has(i) || call.shape(i) == Shape{} || call.shape(i) == Shape{1}) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("found ", name, " ", ToString(call.type(i)), ", wanted a scalar"));
+}
+
 // The bias of QLinearConv: i32 codes of scale x_scale * w_scale.
 absl::StatusOr<Value> DequantizeBias(Call& call) {
   constexpr int kXScale = 1, kWScale = 4, kBias = 8;
@@ -72,9 +78,7 @@ absl::Status ConvertConv(Call& call) {
 
 absl::Status ConvertConvInteger(Call& call) {
   ASSIGN_OR_RETURN(ConvAttributes conv, ReadConv(call, call.shape(0), call.shape(1)));
-  if (call.has(2) && call.operand(2).shape() != Shape{} && call.operand(2).shape() != Shape{1}) {
-    return absl::InvalidArgumentError(absl::StrCat("found x_zero_point ", ToString(call.type(2)), ", wanted a scalar"));
-  }
+  RETURN_IF_ERROR(CheckScalar(call, 2, "x_zero_point"));
   ASSIGN_OR_RETURN(const Value x, ZeroPointOf(call, "x_zero_point", 0, 2, 0));
   ASSIGN_OR_RETURN(const Value w, ZeroPointOf(call, "w_zero_point", 1, 3, 0));
   return call.Result(SpatialTarget("conv_integer", call.rank(0) - 2), {call.operand(0), call.operand(1), x, w},
@@ -84,6 +88,8 @@ absl::Status ConvertConvInteger(Call& call) {
 // quantize(conv(dequantize(x), dequantize(w), dequantize(b))).
 absl::Status ConvertQLinearConv(Call& call) {
   ASSIGN_OR_RETURN(ConvAttributes conv, ReadConv(call, call.shape(0), call.shape(3)));
+  RETURN_IF_ERROR(CheckScalar(call, 1, "x_scale"));
+  RETURN_IF_ERROR(CheckScalar(call, 6, "y_scale"));
   ASSIGN_OR_RETURN(const Value x, Dequantize(call, "x_dequantize", call.operand(0), {1, 2}, 1));
   ASSIGN_OR_RETURN(const Value w, Dequantize(call, "w_dequantize", call.operand(3), {4, 5}, 0));
   Value bias;

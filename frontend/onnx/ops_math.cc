@@ -34,6 +34,10 @@ absl::Status ConvertBinary(Call& call) {
 absl::Status ConvertBatchNormalization(Call& call) {
   ASSIGN_OR_RETURN(const bool training, call.Flag("training_mode", false));
   ASSIGN_OR_RETURN(const bool spatial, call.Flag("spatial", true));
+  if (call.opset() < 14 && call.num_named_outputs() > 1) {
+    return absl::UnimplementedError(
+        absl::StrCat("found ", call.num_named_outputs(), " outputs, which before opset 14 says training, wanted one"));
+  }
   if (training) return absl::UnimplementedError("found training_mode = 1, wanted inference");
   if (!spatial) return absl::UnimplementedError("found spatial = 0, wanted statistics per channel");
   return call.Result("batch_norm", call.operands(), {{"eps", call.Float("epsilon", 1e-5f)}});
@@ -136,9 +140,10 @@ absl::Status ConvertSoftmax(Call& call) {
   }
   ASSIGN_OR_RETURN(const int axis, NormalizeAxis(stated, rank));
   if (call.opset() >= 13 || axis == rank - 1) return call.Result("softmax", call.operands(), {{"dim", axis}});
-  const Shape shape = call.shape(0);
+  Shape shape = call.shape(0);
   int64_t rows = 1, columns = 1;
   for (int i = 0; i < rank; ++i) (i < axis ? rows : columns) *= shape[i];
+  if (rows * columns > 0) shape[0] = (axis == 0 ? columns : rows) = -1;  // Inferred: there the batch is.
   ASSIGN_OR_RETURN(const Value flat,
                    call.EmitHelper("flat", "reshape", call.operands(),
                                    {{"shape", std::vector<int64_t>{rows, columns}}, {"allow_zero", true}}));

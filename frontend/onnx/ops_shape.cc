@@ -61,11 +61,62 @@ absl::Status ConvertFlatten(Call& call) {
                      {{"shape", std::vector<int64_t>{rows, columns}}, {"allow_zero", true}});
 }
 
+namespace {
+
+// What the -1 of a reshape to `target`, whose 0s copy, stands for; 0 where nothing fits.
+int64_t InferredSize(const Shape& input, Shape target) {
+  for (size_t i = 0; i < target.size(); ++i) {
+    if (target[i] == 0 && i < input.size()) target[i] = input[i];
+    if (target[i] == -1) target[i] = 1;
+  }
+  const absl::StatusOr<int64_t> elements = CheckedNumElements(input), others = CheckedNumElements(target);
+  if (!elements.ok() || !others.ok() || *others == 0 || *elements % *others != 0) return 0;
+  return *elements / *others;
+}
+
+// A target that follows from the batch (a folded Shape(x)) => one that holds for any: what repeats the input's
+// dimension is a 0, and one more size that follows from the batch is the one to infer. False where there is no such
+// target.
+bool FollowBatch(Call& call, std::vector<int64_t>& shape) {
+  const Shape &input = call.shape(0), &next_input = call.builder().ShapeAtNextBatch(call.operand(0));
+  const Tensor& target = (*call.operand(1).at_next_batch)[0];
+  if (target.num_elements() != static_cast<int64_t>(shape.size())) return false;
+  std::vector<int64_t> next(target.data<int64_t>(), target.data<int64_t>() + shape.size());
+  int follows = -1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == next[i]) continue;
+    if (i < input.size() && shape[i] == input[i] && next[i] == next_input[i]) {
+      shape[i] = 0;
+    } else if (follows >= 0) {
+      return false;
+    } else {
+      follows = static_cast<int>(i);
+    }
+  }
+  if (follows < 0) return true;
+  const auto inferred = std::find(shape.begin(), shape.end(), -1);
+  if (inferred != shape.end()) {  // Its size becomes a number, if that is the same for both batches.
+    const int64_t size = InferredSize(input, shape);
+    if (size < 1 || size != InferredSize(next_input, next)) return false;
+    *inferred = size;
+  }
+  shape[follows] = -1;
+  return true;
+}
+
+}  // namespace
+
 absl::Status ConvertReshape(Call& call) {
-  ASSIGN_OR_RETURN(std::vector<int64_t> shape, call.ConstantInts(1));
+  ASSIGN_OR_RETURN(std::vector<int64_t> shape, call.ConstantInts(1, Call::Batch::kFollowed));
   ASSIGN_OR_RETURN(const bool allow_zero, call.Flag("allowzero", false));
-  // A first dimension that repeats the input's is written as "copy": it may be a folded Shape(x)[0], the batch.
   const Shape& input = call.shape(0);
+  const Value& target = call.operand(1);
+  if (target.at_next_batch != nullptr &&
+      (allow_zero || target.type().dtype != DType::kI64 || !FollowBatch(call, shape))) {
+    call.builder().WarnOfFixedBatch(target);
+    ASSIGN_OR_RETURN(shape, call.ConstantInts(1, Call::Batch::kFollowed));
+  }
+  // A first dimension that repeats the input's is written as "copy": an exporter may have written a number for it.
   if (!allow_zero && !shape.empty() && !input.empty() && shape[0] == input[0]) shape[0] = 0;
   return call.Result("reshape", {call.operand(0)}, {{"shape", shape}, {"allow_zero", allow_zero}});
 }
@@ -73,12 +124,13 @@ absl::Status ConvertReshape(Call& call) {
 absl::Status ConvertSqueeze(Call& call) {
   ASSIGN_OR_RETURN(std::vector<int64_t> axes, ListByOpset(call, "axes", 1, 13));
   const Shape& shape = call.shape(0);
-  if (!call.has(1) && !call.HasAttribute("axes")) {
+  if (!call.has(1) && !call.HasAttribute("axes")) {  // Dimensions of 1, but for a batch that happens to be.
     for (int i = 0; i < call.rank(0); ++i) {
-      if (shape[i] == 1) axes.push_back(i);
+      if (shape[i] == 1 && call.builder().ShapeAtNextBatch(call.operand(0))[i] == 1) axes.push_back(i);
     }
   }
   ASSIGN_OR_RETURN(axes, NormalizeAxes(std::move(axes), call.rank(0)));
+  if (axes.empty()) return call.Result("identity", {call.operand(0)});  // Without dims, `squeeze` takes the batch too.
   return call.Result("squeeze", {call.operand(0)}, {{"dims", axes}});
 }
 

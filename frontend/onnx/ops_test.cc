@@ -93,6 +93,56 @@ TEST(Squeeze, AttributesThenInputs) {
   ExpectError(wrong, "found axes as an attribute, wanted an input from opset 13 on");
 }
 
+// The output's shape once the symbolic batch of 1 is 3.
+Shape ShapeAtBatch3(const ModelBuilder& model) {
+  const auto graph = Import(model);
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  if (!graph.ok()) return {};
+  const absl::Status status = (*graph)->SetBatch(3);
+  EXPECT_TRUE(status.ok()) << status;
+  return (*graph)->output()->operand(0)->tensor_type().shape;
+}
+
+TEST(SymbolicBatch, IsNotSqueezed) {
+  ModelBuilder model = Model(13, {"N", 2, 1});
+  model.Node("Relu", {"x"}, {"r"}).Node("Squeeze", {"r"}, {"y"});
+  ExpectOutput(model, {F32({1, 2, 1}, {1, 2})}, F32({1, 2}, {1, 2}));
+  EXPECT_EQ(ShapeAtBatch3(model), (Shape{3, 2}));
+  ModelBuilder moved = Model(13, {"N", 2, 1});
+  moved.Node("Transpose", {"x"}, {"t"}).Ints("perm", {2, 1, 0}).Node("Squeeze", {"t"}, {"y"});
+  EXPECT_EQ(ShapeAtBatch3(moved), (Shape{2, 3}));
+  ModelBuilder nothing = Model(13, {"N", 2, 2});
+  nothing.Node("Squeeze", {"x"}, {"y"});
+  EXPECT_EQ(ShapeAtBatch3(nothing), (Shape{3, 2, 2}));
+}
+
+TEST(SymbolicBatch, IsNoPartOfASoftmaxOfManyDimensions) {
+  ModelBuilder model = Model(11, {"N", 2, 2});
+  model.Node("Softmax", {"x"}, {"y"}).Int("axis", 1);
+  EXPECT_EQ(ShapeAtBatch3(model), (Shape{3, 2, 2}));
+}
+
+// x.reshape(n * c, h, -1), x.reshape(h, n * c, w): what an exporter makes of sizes.
+TEST(SymbolicBatch, GoesThroughTheArithmeticOfShapes) {
+  const auto model = [](std::vector<std::string> sizes) {
+    ModelBuilder made = Model(13, {"N", 2, 4, 5});
+    made.Initializer("i0", Tensor::Scalar<int64_t>(0)).Initializer("i1", Tensor::Scalar<int64_t>(1));
+    made.Initializer("rest", I64({-1})).Initializer("four", I64({4})).Initializer("five", I64({5}));
+    made.Initializer("first", I64({0}));
+    made.Node("Shape", {"x"}, {"s"}).Node("Gather", {"s", "i0"}, {"n"}).Node("Gather", {"s", "i1"}, {"c"});
+    made.Node("Mul", {"n", "c"}, {"nc"}).Node("Unsqueeze", {"nc", "first"}, {"nc1"});
+    made.Node("Concat", std::move(sizes), {"shape"}).Int("axis", 0).Node("Reshape", {"x", "shape"}, {"y"});
+    return made;
+  };
+  EXPECT_EQ(ShapeAtBatch3(model({"nc1", "four", "rest"})), (Shape{6, 4, 5}));
+  EXPECT_EQ(ShapeAtBatch3(model({"four", "nc1", "five"})), (Shape{4, 6, 5}));
+  std::vector<std::string> warnings;
+  LoadOptions options;
+  options.warnings = &warnings;
+  ASSERT_TRUE(Parse(model({"nc1", "nc1", "rest"}).Bytes(), "m.onnx", Ops(), options).ok());
+  EXPECT_THAT(warnings, ::testing::ElementsAre(HasSubstr("tensor 'shape' follows from the batch")));
+}
+
 TEST(Unsqueeze, AttributesThenInputs) {
   const Tensor x = F32({2}, {1, 2});
   ModelBuilder attribute = Model(11, {2});
@@ -197,6 +247,11 @@ TEST(BatchNormalization, OnlyInference) {
   ExpectOutput(model(7, "spatial", 1), {F32({1, 1, 1, 1}, {6})}, F32({1, 1, 1, 1}, {6}));  // (6-2)/sqrt(3+1)*2+2
   ExpectError(model(7, "spatial", 0), "found spatial = 0");
   ExpectError(model(15, "training_mode", 1), "found training_mode = 1");
+  ModelBuilder outputs = model(9, "spatial", 1);
+  outputs.last_node().add_output("");
+  ExpectOutput(outputs, {F32({1, 1, 1, 1}, {6})}, F32({1, 1, 1, 1}, {6}));
+  outputs.last_node().add_output("running");
+  ExpectError(outputs, "node 'bn' (BatchNormalization): found 2 outputs, which before opset 14 says training");
 }
 
 TEST(Gemm, AFullyConnectedLayerIsLinear) {
@@ -278,6 +333,8 @@ TEST(QLinearConv, SignedPerChannel) {
   ASSERT_TRUE(conv->operand(1)->IsOp("dequantize"));
   EXPECT_EQ(conv->operand(1)->operand(0)->tensor_type().quant->scales, (std::vector<float>{0.25, 0.125}));
   EXPECT_EQ(conv->operand(2)->operand(0)->tensor_type().quant->scales, (std::vector<float>{0.125, 0.0625}));
+  *model.graph().mutable_initializer(0) = ToProto("xs", F32({2}, {0.5, 0.25}));
+  ExpectError(model, "node 'qconv' (QLinearConv): found x_scale f32[2], wanted a scalar");
 }
 
 TEST(DequantizeLinear, OfAWeightIsAParameterWithQuantParams) {
