@@ -35,7 +35,7 @@ enum class WireMessage {
 };
 
 // Bytes that parsing `bytes` as `message` will allocate, from above. Errors: InvalidArgument with path and offset
-// ("graph.node[3].attribute[0]: at byte 120 ..."); ResourceExhausted above kMaxNodes or kMaxSubgraphDepth.
+// ("graph.node[3].attribute[0]: at byte 120 ..."); ResourceExhausted above kMostImportedNodes or kMaxSubgraphDepth.
 absl::StatusOr<int64_t> ScanWire(absl::string_view bytes, WireMessage message);
 
 // Protobuf's parser without its 64 MiB limit, on bytes that ScanWire has passed.
