@@ -60,7 +60,7 @@ Finding SmallestSnr(const Results::Variant&, const Results::Variant& variant) {
   std::optional<double> smallest;
   for (const auto& layer : variant.layers()) {
     if (!layer.has_snr_db()) continue;
-    if (std::isnan(layer.snr_db())) return {layer.snr_db()};  // Which passes no gate.
+    if (std::isnan(layer.snr_db())) return {layer.snr_db(), ""};  // Which passes no gate.
     smallest = std::min(smallest.value_or(layer.snr_db()), layer.snr_db());
   }
   return Measured(smallest.has_value(), smallest.value_or(0));

@@ -369,7 +369,7 @@ TEST(Limits, OverflowAndMemory) {
   medium.max_memory_bytes = 1500000;
   ExpectError(fold, kExhausted, "node 'mean' (ReduceMean): a copy of its operand needs 800000 bytes", medium);
   medium.max_memory_bytes = 2000000;
-  EXPECT_OK(Parse(fold.Bytes(), "m.onnx", Ops(), medium).status());
+  EXPECT_TRUE(Parse(fold.Bytes(), "m.onnx", Ops(), medium).ok());
 
   ModelBuilder file = OneRelu();
   file.Initializer("w", Seeded({1 << 15}, 1));
