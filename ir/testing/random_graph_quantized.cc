@@ -277,11 +277,33 @@ bool DynamicQuantize(Draft& draft) {
   return true;
 }
 
+// The codes of a dynamic quantize times codes of weights, less the zero point that was found. Of an exact value, as above.
+bool IntegerProduct(Draft& draft) {
+  Random& random = draft.random();
+  Node* x = draft.PickToRoundOrNull(2, 5);
+  if (x == nullptr || !draft.is_exact(*x) || x->tensor_type().num_elements() == 0) return false;
+  const Shape shape = x->tensor_type().shape;
+  Node* tuple = draft.AddFunction("dynamic_quantize_asymmetric", {x});
+  if (tuple == nullptr) return false;
+  Node* codes = draft.AddFunction("getitem", {tuple}, {{"index", 0}});
+  Node* zero_point = draft.AddFunction("getitem", {tuple}, {{"index", 2}});
+  const int n = static_cast<int>(shape.size()) - 2;
+  std::string op = "matmul_integer";
+  Shape weight = {shape.back(), random.Between(1, 5)};
+  if (n > 0 && !random.OneIn(4)) {
+    op = absl::StrCat("conv_integer", n, "d");
+    weight = {random.Between(1, 5), shape[1]};
+    weight.insert(weight.end(), n, 1);
+  }
+  Node* w = draft.AddGetAttr(draft.SeededParameter("w.integers", Of(DType::kI8, weight)));
+  return draft.AddFunction(op, {codes, w, zero_point}) != nullptr;
+}
+
 }  // namespace
 
 std::vector<Recipe> QuantizedRecipes() {
-  return {{2, Pair},    {1, QuantizeWithOperands}, {3, QuantizedViews}, {3, QuantizedLayer}, {3, QuantizedElementwise},
-          {3, Lowered}, {3, LoweredPools},         {3, DynamicQuantize}};
+  return {{2, Pair},    {1, QuantizeWithOperands}, {3, QuantizedViews},  {3, QuantizedLayer}, {3, QuantizedElementwise},
+          {3, Lowered}, {3, LoweredPools},         {3, DynamicQuantize}, {3, IntegerProduct}};
 }
 
 }  // namespace fuselage::testing
