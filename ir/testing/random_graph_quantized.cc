@@ -277,11 +277,15 @@ bool DynamicQuantize(Draft& draft) {
   return true;
 }
 
-// The codes of a dynamic quantize times codes of weights, less the zero point that was found. Of an exact value, as above.
+// The codes of a dynamic quantize times codes of weights, less the zero point that was found. Of an exact value, as
+// above.
 bool IntegerProduct(Draft& draft) {
   Random& random = draft.random();
   Node* x = draft.PickToRoundOrNull(2, 5);
   if (x == nullptr || !draft.is_exact(*x) || x->tensor_type().num_elements() == 0) return false;
+  for (int64_t i = random.Between(0, 5 - x->tensor_type().rank()); i > 0; --i) {
+    x = draft.AddFunction("unsqueeze", {x}, {{"dims", Ints{-1}}});
+  }
   const Shape shape = x->tensor_type().shape;
   Node* tuple = draft.AddFunction("dynamic_quantize_asymmetric", {x});
   if (tuple == nullptr) return false;
