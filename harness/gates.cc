@@ -18,7 +18,7 @@ enum class Bound { kAtLeast, kAtMost };
 // What there is to judge by.
 struct Finding {
   std::optional<double> value;
-  std::string reason;    // Why there is no value, or why it does not count.
+  std::string reason = {};    // Why there is no value, or why it does not count.
   bool fails = false;    // Whatever the value.
   bool excused = false;  // That there is none.
 };
@@ -60,7 +60,7 @@ Finding SmallestSnr(const Results::Variant&, const Results::Variant& variant) {
   std::optional<double> smallest;
   for (const auto& layer : variant.layers()) {
     if (!layer.has_snr_db()) continue;
-    if (std::isnan(layer.snr_db())) return {layer.snr_db(), ""};  // Which passes no gate.
+    if (std::isnan(layer.snr_db())) return {layer.snr_db()};  // Which passes no gate.
     smallest = std::min(smallest.value_or(layer.snr_db()), layer.snr_db());
   }
   return Measured(smallest.has_value(), smallest.value_or(0));
