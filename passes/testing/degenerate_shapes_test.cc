@@ -23,7 +23,7 @@ constexpr const char* kPasses[] = {"Normalize", "ConvBn",     "Fusion",  "Quanti
 
 class Pipeline {
  public:
-  Pipeline() : runner_(SeededRunner(2)) {
+  Pipeline() : runner_(SeededRunner()) {
     ops::RegisterAll(ops_);
     passes::PassRegistry registry;
     passes::RegisterAll(registry);
