@@ -118,9 +118,9 @@ absl::Status Run(LoadedConfig loaded, const std::string& folder, const Flags& fl
   request.explain = flags.explain;
   if (!flags.no_cache) request.cache_folder = CacheFolder();
 
-  RETURN_IF_ERROR(MakeWritableFolder(folder));
   Recorder recorder(folder);
   try {
+    RETURN_IF_ERROR(MakeWritableFolder(folder));
     RETURN_IF_ERROR(recorder.ClaimReports());
     return RunAndReport(request, terminal, recorder);
   } catch (const std::bad_alloc&) {

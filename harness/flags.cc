@@ -218,7 +218,7 @@ void ApplyFlags(const Flags& flags, HarnessConfig* config) {
   }
   if (!flags.save_outputs.empty()) config->set_save_outputs(flags.save_outputs);
   if (!flags.save_onnx.empty()) config->set_save_onnx(flags.save_onnx);
-  for (const std::string& shape : flags.shapes) config->mutable_model()->add_shapes(shape);
+  for (const std::string& shape : flags.shapes) *config->mutable_model()->add_shapes() = shape;
 }
 
 }  // namespace fuselage::harness

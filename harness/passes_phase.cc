@@ -31,6 +31,7 @@ std::string RemarkText(const passes::Remark& remark) {
                       remark.message);
 }
 
+// protobuf counts a string that it adds before it allocates it: added empty, then assigned, nothing half-made is destroyed.
 Results::Pass ToResult(const passes::PassReport& report) {
   Results::Pass pass;
   pass.set_name(report.name);
@@ -42,7 +43,7 @@ Results::Pass ToResult(const passes::PassReport& report) {
   if (report.max_abs_error.has_value()) pass.set_max_abs_error(*report.max_abs_error);
   if (report.snr_db.has_value()) pass.set_snr_db(*report.snr_db);
   for (const passes::Remark& remark : report.remarks) {
-    pass.add_remarks(RemarkText(remark));
+    *pass.add_remarks() = RemarkText(remark);
     auto* decision = pass.add_decisions();
     decision->set_kind(std::string(passes::RemarkKindName(remark.kind)));
     decision->set_node(remark.node);

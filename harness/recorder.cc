@@ -1,5 +1,7 @@
 #include "harness/recorder.h"
 
+#include <unistd.h>
+
 #include "harness/environment.h"
 #include "harness/report/json.h"
 #include "harness/report/tables.h"
@@ -33,8 +35,11 @@ Results Recorder::Snapshot() const {
 
 absl::Status Recorder::ClaimReports() {
   std::lock_guard<std::mutex> lock(mutex_);
+  folder_.ReadList();
   RETURN_IF_ERROR(folder_.Claim(kResults).status());
-  return folder_.Claim(kReport).status();
+  RETURN_IF_ERROR(folder_.Claim(kReport).status());
+  claimed_ = true;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> Recorder::Claim(const std::string& name) {
@@ -74,9 +79,12 @@ void Recorder::FinishWithoutMemory() {
   std::lock_guard<std::mutex> lock(mutex_);
   if (finished_) return;
   finished_ = true;
-  ReplaceFile(json_path_.c_str(), &temporary_json_[0],
-              "{\n  \"status\": \"INCOMPLETE\",\n  \"error\": \"out of memory\"\n}\n");
-  ReplaceFile(report_path_.c_str(), &temporary_report_[0], "INCOMPLETE: out of memory\n");
+  // Before they are claimed, files that are there may be somebody's.
+  const auto write = [this](const std::string& path, std::string& temporary, absl::string_view contents) {
+    if (claimed_ || access(path.c_str(), F_OK) != 0) ReplaceFile(path.c_str(), &temporary[0], contents);
+  };
+  write(json_path_, temporary_json_, "{\n  \"status\": \"INCOMPLETE\",\n  \"error\": \"out of memory\"\n}\n");
+  write(report_path_, temporary_report_, "INCOMPLETE: out of memory\n");
 }
 
 }  // namespace fuselage::harness

@@ -20,7 +20,7 @@ class Recorder {
 
   const std::string& folder() const { return folder_.path(); }
 
-  // Claims results.json and report.txt; AlreadyExists where the folder holds one that no run wrote.
+  // The folder is there: claims results.json and report.txt; AlreadyExists where the folder holds one that no run wrote.
   absl::Status ClaimReports();
   // The path of a file in the folder that the caller is about to write (OutputFolder::Claim).
   absl::StatusOr<std::string> Claim(const std::string& name);
@@ -48,7 +48,7 @@ class Recorder {
   const std::string json_path_, report_path_;
   std::string temporary_json_, temporary_report_;  // Of ReplaceFile.
   Results results_;
-  bool finished_ = false;
+  bool claimed_ = false, finished_ = false;
   absl::Status write_status_;
 };
 

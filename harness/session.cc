@@ -80,7 +80,7 @@ Session::Session(const RunRequest& request, report::Progress& progress, Recorder
 
 void Session::Warn(const std::string& text) {
   progress_.Warn(text);
-  recorder_.Update([&](Results& results) { results.add_warnings(text); });
+  recorder_.Update([&](Results& results) { *results.add_warnings() = text; });
 }
 
 absl::Status Session::CheckStepNames() const {
@@ -231,7 +231,7 @@ absl::Status Session::RecordModel(const std::string& path, std::vector<std::stri
     model->set_path(path);
     model->set_sha256(digest.sha256);
     model->set_bytes(digest.bytes);
-    for (size_t i = 1; i < files.size(); ++i) model->add_external(files[i]);
+    for (size_t i = 1; i < files.size(); ++i) *model->add_external() = files[i];
   });
   return absl::OkStatus();
 }

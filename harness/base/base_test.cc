@@ -146,6 +146,7 @@ TEST(OutputFolder, WritesAndRemovesOnlyWhatItLists) {
   EXPECT_EQ(*ReadFile(path + "/mine"), "mine");
 
   OutputFolder second(path);
+  second.ReadList();
   EXPECT_TRUE(second.Write("a", "2").ok()) << "of an earlier run";
   EXPECT_EQ(*ReadFile(path + "/a"), "2");
   second.RemoveListed({"a"});
@@ -157,7 +158,9 @@ TEST(OutputFolder, WritesAndRemovesOnlyWhatItLists) {
   const std::string outside = Temporary("outside");
   ASSERT_TRUE(WriteFileAtomic(outside, "mine").ok());
   ASSERT_TRUE(WriteFileAtomic(path + "/.fuselage", "../outside\n").ok());
-  OutputFolder(path).RemoveListed({});
+  OutputFolder later(path);
+  later.ReadList();
+  later.RemoveListed({});
   EXPECT_TRUE(FileExists(outside));
 }
 

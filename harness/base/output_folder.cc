@@ -18,7 +18,7 @@ constexpr char kList[] = ".fuselage";
 
 }  // namespace
 
-OutputFolder::OutputFolder(std::string path) : path_(std::move(path)) {
+void OutputFolder::ReadList() {
   const absl::StatusOr<std::string> list = ReadFile(absl::StrCat(path_, "/", kList));
   if (!list.ok()) return;
   for (absl::string_view name : absl::StrSplit(*list, '\n', absl::SkipEmpty())) {

@@ -14,8 +14,10 @@ namespace fuselage::harness {
 
 class OutputFolder {
  public:
-  // An existing folder. A list that cannot be read names nothing.
-  explicit OutputFolder(std::string path);
+  explicit OutputFolder(std::string path) : path_(std::move(path)) {}
+
+  // Before anything else. A list that cannot be read names nothing.
+  void ReadList();
 
   const std::string& path() const { return path_; }
 

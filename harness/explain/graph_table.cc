@@ -47,9 +47,9 @@ Results::GraphTable TableOf(const ir::Graph& graph, absl::string_view after) {
     row->set_name(node->name());
     row->set_kind(std::string(ir::NodeKindName(node->kind())));
     row->set_target(Target(*node));
-    for (const ir::Node* operand : node->operands()) row->add_inputs(operand == nullptr ? "none" : operand->name());
-    for (const ir::Node* user : node->users()) row->add_users(user->name());
-    for (const std::string& source : node->sources()) row->add_sources(source);
+    for (const ir::Node* operand : node->operands()) *row->add_inputs() = operand == nullptr ? "none" : operand->name();
+    for (const ir::Node* user : node->users()) *row->add_users() = user->name();
+    for (const std::string& source : node->sources()) *row->add_sources() = source;
   }
   return table;
 }
@@ -64,7 +64,7 @@ void MarkChanges(const Results::GraphTable& before, Results::GraphTable* after) 
     row.set_change(found == old.end() ? "new" : found->second != Essence(row) ? "changed" : "");
   }
   for (const auto& row : before.rows()) {
-    if (!kept.contains(row.name())) after->add_removed(row.name());
+    if (!kept.contains(row.name())) *after->add_removed() = row.name();
   }
 }
 

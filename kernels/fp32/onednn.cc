@@ -113,11 +113,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelDesc& desc,
     ASSIGN_OR_RETURN(const Call call, make());
     return std::make_unique<OnednnKernel>(desc, call);
   } catch (const dnnl::error& error) {
-    const std::string message = absl::StrCat("oneDNN: ", error.what());
-    if (error.status == dnnl_out_of_memory) return absl::ResourceExhaustedError(message);
-    return absl::UnimplementedError(message);
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("out of memory while creating a oneDNN primitive");
+    if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
+    return absl::UnimplementedError(absl::StrCat("oneDNN: ", error.what()));
   }
 }
 

@@ -122,7 +122,9 @@ class Walk {
         call.parameters.emplace_back(spec.name, std::move(constant));
       }
     }
-    return ReplaceBy(node, {std::move(call)});
+    std::vector<NewCall> calls;
+    calls.push_back(std::move(call));
+    return ReplaceBy(node, std::move(calls));
   }
 
   absl::StatusOr<bool> ToCanonicalFunction(Node* node) {

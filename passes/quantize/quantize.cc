@@ -205,7 +205,9 @@ absl::Status QuantizeWeights(const QuantizeOptions& options, const Selection& se
 }
 
 absl::Status InsertPair(const Edge& edge, const Codes& codes, ir::Graph& graph) {
-  AttributeMap attributes = {{"dtype", codes.dtype}, {"scales", std::vector<double>{Spelled(codes.scale)}}};
+  AttributeMap attributes;
+  attributes.emplace("dtype", codes.dtype);
+  attributes.emplace("scales", std::vector<double>{Spelled(codes.scale)});
   if (codes.zero_point != 0) attributes.emplace("zero_points", std::vector<int64_t>{codes.zero_point});
   ASSIGN_OR_RETURN(Node * quantize, graph.AddFunction(absl::StrCat(edge.value->name(), "_q"), "quantize", {edge.value},
                                                       std::move(attributes), edge.user));

@@ -135,7 +135,7 @@ def judge(mutant, batches, arguments):
             if failed:
                 mutant.update(verdict=CAUGHT, by=failed[1], timed_out=failed[2] == "TIMEOUT")
                 return
-            if re.search(r"^ERROR: .*compilation of rule", run.stdout, re.MULTILINE):
+            if re.search(r"^ERROR: .*(compilation of rule|Compiling .* failed)", run.stdout, re.MULTILINE):
                 mutant["verdict"] = NO_MUTANT
                 return
             if run.returncode != 0:
