@@ -4,9 +4,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "compiler/library.h"
 #include "google/protobuf/text_format.h"
 #include "harness/load_config.h"
-#include "harness/run.h"
 #include "ir/testing/matchers.h"
 #include "passes/quantize/observers.h"
 
@@ -35,7 +35,7 @@ TEST(CalibrationGuideTest, EveryBlockIsQuantizeOptions) {
 
 TEST(CalibrationGuideTest, TheConfigIsSound) {
   const std::string path = "harness/configs/calibration.textproto";
-  const auto config = harness::ParseConfig(Contents(path), path, harness::PassOptionTypes());
+  const auto config = harness::ParseConfig(Contents(path), path, compiler::BuiltIn().passes.OptionTypes());
   ASSERT_OK(config);
   EXPECT_OK(harness::ValidateConfig(*config, path));
 }

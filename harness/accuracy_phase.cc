@@ -35,9 +35,9 @@ absl::Status Session::PlaceBaseline() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Engine>> Session::MakeVariantEngine(const Variant& variant, int64_t batch,
+absl::StatusOr<std::unique_ptr<compiler::Engine>> Session::MakeVariantEngine(const Variant& variant, int64_t batch,
                                                                    runtime::ThreadPool* pool) const {
-  auto engine = MakeEngine(*variant.graph, batch, kernels_, pool, variant.engine);
+  auto engine = compiler::MakeEngine(*variant.graph, batch, library_.kernels, pool, variant.engine);
   if (!engine.ok()) return Annotate(engine.status(), absl::StrCat("variant ", variant.config->name()));
   return engine;
 }
@@ -65,7 +65,7 @@ int64_t Session::ImagesToSee() {
 }
 
 // What is known of an engine before it runs.
-void Session::RecordEngine(size_t i, const Engine& engine) {
+void Session::RecordEngine(size_t i, const compiler::Engine& engine) {
   const Variant& variant = variants_[i];
   const std::vector<std::string> steps = engine.ReferenceOps();
   recorder_.Update([&](Results& results) {

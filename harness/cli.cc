@@ -1,8 +1,10 @@
 #include "harness/cli.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <iostream>
 #include <new>
 #include <stdexcept>
 #include <system_error>
@@ -108,8 +110,9 @@ absl::Status RunAndReport(const RunRequest& request, const Terminal& terminal, R
 
 // One config, with the flags applied, into `folder`.
 absl::Status Run(LoadedConfig loaded, const std::string& folder, const Flags& flags, const SearchPath& search,
-                 const Terminal& terminal) {
+                 const compiler::Library& library, const Terminal& terminal) {
   RunRequest request;
+  request.library = &library;
   request.search = search;
   request.config = std::move(loaded.config);
   request.name = loaded.name;
@@ -131,49 +134,51 @@ absl::Status Run(LoadedConfig loaded, const std::string& folder, const Flags& fl
 
 // Every config of a sequence, whatever became of those before it. The worst exit code is the largest.
 int RunSequence(std::vector<LoadedConfig> members, const std::string& folder, const Flags& flags,
-                const SearchPath& search, const Terminal& terminal) {
+                const SearchPath& search, const compiler::Library& library, const Terminal& terminal) {
   int worst = kOk;
   for (size_t i = 0; i < members.size(); ++i) {
     const std::string name = members[i].name;
     const std::string heading = absl::StrCat("[", i + 1, "/", members.size(), "] ", report::Escaped(name));
     terminal.out << "\n" << heading << "\n" << std::string(heading.size(), '=') << "\n" << std::flush;
-    const absl::Status status = Run(std::move(members[i]), absl::StrCat(folder, "/", name), flags, search, terminal);
+    const absl::Status status =
+        Run(std::move(members[i]), absl::StrCat(folder, "/", name), flags, search, library, terminal);
     if (!status.ok()) PrintError(status, terminal.err);
     worst = std::max<int>(worst, ExitCodeOf(status));
   }
   return worst;
 }
 
-absl::StatusOr<int> RunConfig(const Flags& flags, const Terminal& terminal) {
+absl::StatusOr<int> RunConfig(const Flags& flags, const compiler::Library& library, const Terminal& terminal) {
   const SearchPath search = SearchPath::FromEnvironment();
   // Once, however many configs follow: the first that wants peaks finds none.
   const std::string cache = flags.no_cache ? "" : CacheFolder();
   if (flags.remeasure_peaks && !cache.empty()) unlink(PeaksFile(cache).c_str());
+  const std::vector<std::string> passes = library.passes.OptionTypes();
   ASSIGN_OR_RETURN(LoadedConfig loaded,
-                   LoadConfig(flags.config.empty() ? kDefaultConfig : flags.config, search, PassOptionTypes(), flags));
+                   LoadConfig(flags.config.empty() ? kDefaultConfig : flags.config, search, passes, flags));
   if (flags.config.empty()) loaded.name = Stem(flags.model);
   std::string folder = flags.out.empty() ? absl::StrCat("fuselage-out/", loaded.name) : flags.out;
   // Beside the results of a whole run, not in their place.
   if (flags.explain && flags.out.empty()) folder += "-explain";
   folder = search.InCaller(folder);
   if (loaded.config.sequence().empty()) {
-    RETURN_IF_ERROR(Run(std::move(loaded), folder, flags, search, terminal));
+    RETURN_IF_ERROR(Run(std::move(loaded), folder, flags, search, library, terminal));
     return kOk;
   }
   if (!flags.save_outputs.empty() || !flags.save_onnx.empty()) {
     return UsageError(absl::StrCat(loaded.path, ": --save_outputs and --save_onnx want one network, not a sequence"));
   }
-  ASSIGN_OR_RETURN(std::vector<LoadedConfig> members, LoadSequence(loaded, search, PassOptionTypes(), flags));
-  return RunSequence(std::move(members), folder, flags, search, terminal);
+  ASSIGN_OR_RETURN(std::vector<LoadedConfig> members, LoadSequence(loaded, search, passes, flags));
+  return RunSequence(std::move(members), folder, flags, search, library, terminal);
 }
 
-int RunArgs(const std::vector<std::string>& args, const Terminal& terminal) {
+int RunArgs(const std::vector<std::string>& args, const Terminal& terminal, const compiler::Library& library) {
   const absl::StatusOr<Flags> flags = ParseFlags(args);
   if (flags.ok() && flags->help) {
     terminal.out << FlagsHelp() << std::flush;
     return kOk;
   }
-  const absl::StatusOr<int> code = flags.ok() ? RunConfig(*flags, terminal) : flags.status();
+  const absl::StatusOr<int> code = flags.ok() ? RunConfig(*flags, library, terminal) : flags.status();
   if (code.ok()) return *code;
   PrintError(code.status(), terminal.err);
   return ExitCodeOf(code.status());
@@ -181,13 +186,23 @@ int RunArgs(const std::vector<std::string>& args, const Terminal& terminal) {
 
 }  // namespace
 
-int RunCommand(const std::vector<std::string>& args, const Terminal& terminal) {
+int RunCommand(const std::vector<std::string>& args, const Terminal& terminal, Extend extend) {
   try {
-    return RunArgs(args, terminal);
+    compiler::Library library;
+    if (extend != nullptr) extend(library);
+    return RunArgs(args, terminal, library);
   } catch (const std::bad_alloc&) {
     terminal.err << "error: " << kOutOfMemory << "\n" << std::flush;
     return kResourceLimit;
   }
+}
+
+int Main(int argc, char** argv, Extend extend) {
+  WatchInterrupts();
+  // A closed pipe or a full disk is an error of write(), which says so, not the end.
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+  return RunCommand({argv + 1, argv + argc}, {std::cout, std::cerr, isatty(STDERR_FILENO) == 1}, extend);
 }
 
 }  // namespace fuselage::harness

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "compiler/library.h"
+
 namespace fuselage::harness {
 
 struct Terminal {
@@ -14,8 +16,14 @@ struct Terminal {
   bool err_is_terminal = false;
 };
 
+// Adds ops, kernels and passes to those of this tree.
+using Extend = void (*)(compiler::Library& library);
+
 // `args` without the program's name. Returns an ExitCode.
-int RunCommand(const std::vector<std::string>& args, const Terminal& terminal);
+int RunCommand(const std::vector<std::string>& args, const Terminal& terminal, Extend extend = nullptr);
+
+// What main of a harness does: RunCommand on the process's terminal, with Ctrl-C and full disks taken care of.
+int Main(int argc, char** argv, Extend extend);
 
 }  // namespace fuselage::harness
 

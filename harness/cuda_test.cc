@@ -4,6 +4,7 @@
 #include <sstream>
 #include <string>
 
+#include "compiler/library.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "harness/base/exit_code.h"
@@ -47,7 +48,7 @@ OpenCuda Missing() {
 Outcome RunWith(const Workplace& place, OpenCuda open_cuda, const std::string& backend = "",
                 std::optional<int> limit = std::nullopt) {
   const SearchPath search = SearchPath::FromEnvironment();
-  auto loaded = LoadConfig(place.config, search, PassOptionTypes());
+  auto loaded = LoadConfig(place.config, search, compiler::BuiltIn().passes.OptionTypes());
   EXPECT_OK(loaded);
   RunRequest request;
   request.search = search;

@@ -15,49 +15,6 @@
 namespace fuselage::harness {
 namespace {
 
-// An input of the model for any number of samples: "f32[n,3,224,224]".
-std::string Wanted(const TensorType& type) {
-  std::string text = absl::StrCat(DTypeName(type.dtype), "[n");
-  for (int axis = 1; axis < type.rank(); ++axis) absl::StrAppend(&text, ",", type.shape[axis]);
-  return absl::StrCat(text, "], n samples");
-}
-
-absl::Status CheckInput(const npz::Array& array, const TensorType& type, int64_t samples) {
-  const TensorType& found = array.tensor.type();
-  TensorType wanted = type;
-  if (found.rank() > 0) wanted.shape[0] = found.shape[0];
-  wanted.quant.reset();
-  if (found == wanted && found.shape[0] == samples && samples > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("array \"", array.name, "\": found ", ToString(found), ", wanted ", Wanted(type),
-                   found == wanted && samples > 0 ? absl::StrCat(", and ", samples, " as in another input") : ""));
-}
-
-// One tensor for each of `names`, which are the graph's inputs at a batch of 1.
-absl::StatusOr<std::vector<Tensor>> SortInputs(std::vector<npz::Array> arrays, const std::vector<std::string>& names,
-                                               const ir::Graph& graph) {
-  const std::string all = absl::StrCat("\"", absl::StrJoin(names, "\", \""), "\"");
-  std::vector<Tensor> inputs(names.size());
-  std::vector<bool> given(names.size());
-  const int64_t samples = arrays.empty() || arrays[0].tensor.rank() == 0 ? 0 : arrays[0].tensor.dim(0);
-  for (npz::Array& array : arrays) {
-    const size_t i = std::find(names.begin(), names.end(), array.name) - names.begin();
-    if (i == names.size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("found the array \"", array.name, "\", wanted the model's inputs: ", all));
-    }
-    RETURN_IF_ERROR(CheckInput(array, graph.placeholders()[i]->tensor_type(), samples));
-    inputs[i] = std::move(array.tensor);
-    given[i] = true;
-  }
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (given[i]) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("found no array \"", names[i], "\", wanted the model's inputs: ", all));
-  }
-  return inputs;
-}
-
 // Collects one value for all samples, which come one at a time.
 class Stack {
  public:
@@ -90,7 +47,13 @@ absl::Status Session::ReadInputs() {
   const std::string path = request_.search.Find(config_.inputs());
   ASSIGN_OR_RETURN(std::vector<npz::Array> arrays,
                    request_.max_memory_bytes > 0 ? npz::Read(path, request_.max_memory_bytes) : npz::Read(path));
-  auto inputs = SortInputs(std::move(arrays), names_.inputs, *graph_);
+  std::map<std::string, Tensor> given;
+  for (npz::Array& array : arrays) {
+    if (!given.emplace(array.name, std::move(array.tensor)).second) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": found the array \"", array.name, "\" twice"));
+    }
+  }
+  auto inputs = compiler::SortInputs(std::move(given), names_.inputs, *graph_);
   if (!inputs.ok()) return Annotate(inputs.status(), path);
   given_inputs_ = std::make_shared<const std::vector<Tensor>>(*std::move(inputs));
   recorder_.Update([&](Results& results) { results.set_inputs(path); });
@@ -99,9 +62,9 @@ absl::Status Session::ReadInputs() {
 
 absl::Status Session::SaveOutputs() {
   if (config_.save_outputs().empty()) return absl::OkStatus();
-  std::unique_ptr<Samples> given;
-  if (given_inputs_ != nullptr) given = std::make_unique<TensorSamples>(given_inputs_, pool_.get());
-  const Samples& samples = given != nullptr ? *given : *inputs_;
+  std::unique_ptr<compiler::Samples> given;
+  if (given_inputs_ != nullptr) given = std::make_unique<compiler::TensorSamples>(given_inputs_, pool_.get());
+  const compiler::Samples& samples = given != nullptr ? *given : *inputs_;
   const int64_t count = given != nullptr ? given->size() : evaluated_samples();
   std::vector<npz::Array> arrays;
   for (size_t i = 0; i < variants_.size(); ++i) {

@@ -54,7 +54,7 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> AtBatch(const ir::Graph& graph, int64
 struct Session::Measured {
   size_t variant;
   std::string backend;
-  std::unique_ptr<Engine> engine;
+  std::unique_ptr<compiler::Engine> engine;
   std::vector<double> ms;
   std::vector<double> device_ms;  // Of the same runs, without the copies from and to the host; empty: no device.
   std::optional<double> overhead_percent, cold_ms, bytes, predicted_ms;
@@ -253,7 +253,7 @@ absl::Status Session::MeasureLayers() {
       for (TensorType& type : types) type.shape[0] = kSnrImages;
       ASSIGN_OR_RETURN(const std::vector<Tensor> samples, inputs_->Batch(0, types));
       auto found = LayerSnrs({*variants_[0].graph, variants_[0].engine}, {*variant.graph, variant.engine}, samples,
-                             kernels_, pool_.get());
+                             library_.kernels, pool_.get());
       if (found.ok()) {
         snrs = *std::move(found);
       } else {

@@ -8,7 +8,7 @@
 #include "harness/base/exit_code.h"
 #include "harness/explain/graph_table.h"
 #include "harness/explain/placement.h"
-#include "harness/measure/calibration_runner.h"
+#include "compiler/calibration_runner.h"
 #include "harness/session.h"
 #include "interpreter/interpreter.h"
 #include "ir/base/status.h"
@@ -68,26 +68,15 @@ std::vector<TensorType> InputTypes(const ir::Graph& graph) {
   return types;
 }
 
-// In place of a CalibrationRunner, which knows one input.
-class NoCalibration : public passes::Runner {
- public:
-  absl::Status ForEachSample(const ir::Graph& graph, absl::Span<const ir::Node* const>,
-                             const std::function<absl::Status(int, absl::Span<const Tensor* const>)>&) override {
-    return absl::UnimplementedError(
-        absl::StrCat("calibration wants a model with one input, this one has ", graph.placeholders().size()));
-  }
-};
-
 }  // namespace
 
 std::unique_ptr<passes::Runner> Session::MakeRunner() {
   if (calibration_samples_ == nullptr) return nullptr;
-  if (graph_->placeholders().size() != 1) return std::make_unique<NoCalibration>();
-  CalibrationOptions options;
-  options.images = calibration_samples();
+  compiler::CalibrationOptions options;
+  options.samples = calibration_samples();
   options.max_memory_bytes = request_.max_memory_bytes;
   options.progress = [this](int done) { progress_.Update(done, calibration_samples(), "calibration samples"); };
-  return std::make_unique<CalibrationRunner>(*calibration_samples_, pool_.get(), options);
+  return std::make_unique<compiler::CalibrationRunner>(*calibration_samples_, pool_.get(), options);
 }
 
 void Session::RecordGraph(absl::string_view step, const ir::Graph& graph) {
@@ -117,7 +106,7 @@ absl::Status Session::RunPasses() {
   const std::unique_ptr<passes::Runner> runner = MakeRunner();
   passes::PassEnvironment environment;
   environment.runner = runner.get();
-  environment.kernels = &kernels_;
+  environment.kernels = &library_.kernels;
   environment.peaks = peaks_.has_value() ? &*peaks_ : nullptr;
   environment.cache_folder = request_.cache_folder;
 
@@ -133,7 +122,7 @@ absl::Status Session::RunPasses() {
     return ObserveStep(index, step, graph);
   };
   ASSIGN_OR_RETURN(const std::vector<passes::PassReport> reports,
-                   passes::RunPipeline(config_.pipeline(), passes_, environment, *graph_, options));
+                   passes::RunPipeline(config_.pipeline(), library_.passes, environment, *graph_, options));
   recorder_.Update([&](Results& results) {
     for (const passes::PassReport& report : reports) *results.add_passes() = ToResult(report);
   });
@@ -154,10 +143,10 @@ absl::Status Session::ExplainPasses() {
   progress_.Begin("explain");
   const Variant* variant = variants_.empty() ? nullptr : &variants_.back();
   const ir::Graph& graph = variant == nullptr ? *graph_ : *variant->graph;
-  EngineOptions engine = variant == nullptr ? EngineOptions() : variant->engine;
+  compiler::EngineOptions engine = variant == nullptr ? compiler::EngineOptions() : variant->engine;
   engine.backend = "cpu";  // The interpreter has no schedule to explain, and CUDA's has the same ops.
   runtime::ThreadPool pool(1);
-  ASSIGN_OR_RETURN(const auto made, MakeEngine(graph, /*batch=*/1, kernels_, &pool, engine));
+  ASSIGN_OR_RETURN(const auto made, compiler::MakeEngine(graph, /*batch=*/1, library_.kernels, &pool, engine));
   recorder_.Update([&](Results& results) {
     Results::Explanation explanation = Explain(graph, made->executable()->profile(), results.passes());
     if (variant != nullptr) explanation.set_variant(variant->config->name());

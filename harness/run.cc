@@ -3,7 +3,6 @@
 #include "harness/environment.h"
 #include "harness/session.h"
 #include "ir/base/status.h"
-#include "passes/register_all.h"
 
 namespace fuselage::harness {
 
@@ -40,12 +39,6 @@ absl::Status RunHarness(const RunRequest& request, report::Progress& progress, R
     }
   });
   return status;
-}
-
-std::vector<std::string> PassOptionTypes() {
-  passes::PassRegistry registry;
-  passes::RegisterAll(registry);
-  return registry.OptionTypes();
 }
 
 }  // namespace fuselage::harness

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "compiler/library.h"
 #include "harness/base/files.h"
 #include "harness/config.pb.h"
 #include "harness/recorder.h"
@@ -26,15 +27,13 @@ struct RunRequest {
   bool allow_nonfinite = false;
   bool explain = false;      // Only the passes, and what they did.
   std::string cache_folder;  // Keeps the machine's peaks and what passes keep; empty: nothing is kept.
+  const compiler::Library* library = nullptr;  // Ops, passes and kernels; null: this tree's.
   // Called where a variant runs on CUDA.
   std::function<absl::StatusOr<std::unique_ptr<runtime::cuda::Backend>>()> open_cuda = runtime::cuda::OpenBackend;
 };
 
 // Fills the recorder as it goes; the caller finishes it. A missed gate is a gate error, after everything was measured.
 absl::Status RunHarness(const RunRequest& request, report::Progress& progress, Recorder& recorder);
-
-// Full names of the options messages that a pipeline may hold.
-std::vector<std::string> PassOptionTypes();
 
 }  // namespace fuselage::harness
 

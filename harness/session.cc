@@ -1,13 +1,10 @@
 #include "harness/session.h"
 
 #include <algorithm>
-#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
-#include "frontend/fx/fx.h"
 #include "frontend/onnx/onnx.h"
 #include "harness/base/exit_code.h"
 #include "harness/base/machine_load.h"
@@ -16,9 +13,6 @@
 #include "harness/measure/peaks.h"
 #include "ir/base/status.h"
 #include "ir/base/suggest.h"
-#include "ir/ops/register_all.h"
-#include "kernels/register_all.h"
-#include "passes/register_all.h"
 
 namespace fuselage::harness {
 namespace {
@@ -58,22 +52,14 @@ absl::Status AppendStepNames(const google::protobuf::RepeatedPtrField<PipelineCo
   return absl::OkStatus();
 }
 
-// Numbers names that are there already.
-void MakeUnique(std::vector<std::string>* names) {
-  std::set<std::string> seen;
-  for (std::string& name : *names) {
-    const std::string wish = name;
-    for (int i = 1; !seen.insert(name).second; ++i) name = absl::StrCat(wish, "_", i);
-  }
-}
-
 }  // namespace
 
 Session::Session(const RunRequest& request, report::Progress& progress, Recorder& recorder)
-    : request_(request), config_(request.config), progress_(progress), recorder_(recorder) {
-  ops::RegisterAll(ops_);
-  kernels::RegisterAll(kernels_);
-  passes::RegisterAll(passes_);
+    : request_(request),
+      config_(request.config),
+      progress_(progress),
+      recorder_(recorder),
+      library_(request.library != nullptr ? *request.library : compiler::BuiltIn()) {
   threads_ = ResolvedThreads(config_.benchmark(), AvailableCores());
   pool_ = std::make_unique<runtime::ThreadPool>(*std::max_element(threads_.begin(), threads_.end()));
 }
@@ -85,7 +71,7 @@ void Session::Warn(const std::string& text) {
 
 absl::Status Session::CheckStepNames() const {
   std::vector<std::string> names = {"input"};
-  RETURN_IF_ERROR(AppendStepNames(config_.pipeline().steps(), passes_, &names));
+  RETURN_IF_ERROR(AppendStepNames(config_.pipeline().steps(), library_.passes, &names));
   for (const auto& variant : config_.variants()) {
     if (variant.after().empty() || std::find(names.begin(), names.end(), variant.after()) != names.end()) continue;
     return UsageError(absl::StrCat("variant ", variant.name(), ": the pipeline has no step \"", variant.after(), "\"",
@@ -194,30 +180,24 @@ absl::Status Session::OpenImages() {
 }
 
 // `external`: the other files that hold the model.
-absl::StatusOr<std::unique_ptr<ir::Graph>> Session::ReadModel(const std::string& path,
-                                                              std::vector<std::string>* external) {
-  const bool is_fx = absl::EndsWith(path, ".ir");
-  if (is_fx && !config_.model().shapes().empty()) return UsageError("model.shapes and --shape are for .onnx files");
-  if (is_fx) external->push_back(absl::StrCat(absl::StripSuffix(path, ".ir"), ".safetensors"));
-  onnx::LoadOptions options;
+absl::Status Session::ReadModel(const std::string& path, std::vector<std::string>* external) {
+  LoadOptions options;
   for (const std::string& text : config_.model().shapes()) {
-    const auto shape = onnx::ParseShapeFlag(text);
-    if (!shape.ok()) return UsageError(shape.status().message());
-    options.shapes[shape->first] = shape->second;
+    ASSIGN_OR_RETURN(const auto shape, onnx::ParseShape(text));
+    options.shapes[shape.first] = shape.second;
   }
-  if (request_.max_memory_bytes > 0) options.max_memory_bytes = request_.max_memory_bytes;
+  options.max_memory_bytes = request_.max_memory_bytes;
   options.allow_nonfinite = request_.allow_nonfinite;
-  std::vector<std::string> warnings;
-  options.warnings = &warnings;
-  options.external_files = external;
-  options.names = &names_;
-  ASSIGN_OR_RETURN(auto graph, is_fx ? fx::Load(path, ops_, options) : onnx::Load(path, ops_, options));
-  if (is_fx) {
-    for (const ir::Node* input : graph->placeholders()) names_.inputs.push_back(input->name());
-    for (const ir::Node* output : graph->output()->operands()) names_.outputs.push_back(output->name());
+  auto loaded = compiler::LoadGraph(path, library_.ops, options, external);
+  if (IsUsageError(loaded.status())) {
+    return UsageError(
+        absl::StrCat(loaded.status().message(), "\nShapes are given by model.shapes, or by --shape=NAME:DIMENSIONS."));
   }
-  for (const std::string& warning : warnings) Warn(warning);
-  return graph;
+  RETURN_IF_ERROR(loaded.status());
+  graph_ = std::move(loaded->graph);
+  names_ = std::move(loaded->names);
+  for (const std::string& warning : loaded->warnings) Warn(warning);
+  return absl::OkStatus();
 }
 
 absl::Status Session::RecordModel(const std::string& path, std::vector<std::string> external) {
@@ -241,15 +221,9 @@ absl::Status Session::LoadModel() {
   const std::string path = request_.search.Find(config_.model().path());
   RETURN_IF_ERROR(RecordModel(path, {}));  // Before it is read: an incomplete report names it as well.
   std::vector<std::string> external;
-  ASSIGN_OR_RETURN(graph_, ReadModel(path, &external));
+  RETURN_IF_ERROR(ReadModel(path, &external));
   if (!external.empty()) RETURN_IF_ERROR(RecordModel(path, std::move(external)));
   if (config_.has_dataset()) RETURN_IF_ERROR(ImageInputOf(*graph_).status());
-  const auto batch = BatchOf(*graph_);
-  if (!batch.ok()) return Annotate(batch.status(), path);
-  if (*batch != 1) {
-    RETURN_IF_ERROR(Annotate(graph_->SetBatch(1), absl::StrCat(path, ": with a batch of 1 in place of ", *batch)));
-  }
-  MakeUnique(&names_.outputs);
   if (!config_.inputs().empty()) RETURN_IF_ERROR(ReadInputs());
   if (config_.has_dataset()) return PrepareImages();
   PrepareInputs();
@@ -285,13 +259,13 @@ absl::Status Session::PrepareImages() {
 
 void Session::PrepareInputs() {
   if (given_inputs_ != nullptr) {
-    calibration_samples_ = std::make_unique<TensorSamples>(given_inputs_, pool_.get());
-    inputs_ = std::make_unique<TensorSamples>(given_inputs_, pool_.get());
+    calibration_samples_ = std::make_unique<compiler::TensorSamples>(given_inputs_, pool_.get());
+    inputs_ = std::make_unique<compiler::TensorSamples>(given_inputs_, pool_.get());
   } else {
     const uint64_t seed = config_.random_inputs().seed();
     // Like two splits of a dataset: what calibration sees is not what variants are compared by.
-    calibration_samples_ = std::make_unique<RandomSamples>(2 * seed, random_inputs(), pool_.get());
-    inputs_ = std::make_unique<RandomSamples>(2 * seed + 1, random_inputs(), pool_.get());
+    calibration_samples_ = std::make_unique<compiler::RandomSamples>(2 * seed, random_inputs(), pool_.get());
+    inputs_ = std::make_unique<compiler::RandomSamples>(2 * seed + 1, random_inputs(), pool_.get());
   }
   recorder_.Update([&](Results& results) {
     results.mutable_calibration()->set_split(given_inputs_ != nullptr ? "inputs" : "random");
@@ -319,7 +293,7 @@ absl::Status Session::FindPeaks() {
   if (!file.empty()) peaks = ReadPeaks(file);
   if (!peaks.ok()) {
     const MachineLoad load;
-    ASSIGN_OR_RETURN(peaks, MeasurePeaks(ops_, kernels_));
+    ASSIGN_OR_RETURN(peaks, MeasurePeaks(library_.ops, library_.kernels));
     peaks->set_measured(UtcNow());
     if (load.OtherCores().value_or(0) > kQuietCores) {
       Warn("the machine's peaks were measured beside other programs; --remeasure_peaks when it is quiet");

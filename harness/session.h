@@ -10,19 +10,20 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "compiler/engine.h"
+#include "compiler/library.h"
+#include "compiler/load.h"
+#include "compiler/samples.h"
 #include "frontend/onnx/names.h"
 #include "frontend/onnx/writer/writer.h"
 #include "harness/datasets/open.h"
 #include "harness/datasets/preprocess.h"
 #include "harness/measure/accuracy.h"
-#include "harness/measure/engine.h"
 #include "harness/measure/measure.h"
-#include "harness/measure/samples.h"
+#include "harness/measure/image_samples.h"
 #include "harness/run.h"
 #include "ir/graph.h"
-#include "kernels/core/registry.h"
 #include "passes/core/pass.h"
-#include "passes/core/registry.h"
 #include "runtime/cuda/backend.h"
 #include "runtime/thread_pool.h"
 
@@ -30,7 +31,7 @@ namespace fuselage::harness {
 
 struct Variant {
   const HarnessConfig::VariantConfig* config = nullptr;
-  EngineOptions engine;
+  compiler::EngineOptions engine;
   std::unique_ptr<ir::Graph> graph;  // Null until its step of the pipeline has run.
   Predictions predictions;
   std::string not_run;  // Why it cannot run; empty: it can.
@@ -57,7 +58,7 @@ class Session {
 
   // After RunPasses.
   const std::vector<Variant>& variants() const { return variants_; }
-  const Samples& inputs() const { return *inputs_; }
+  const compiler::Samples& inputs() const { return *inputs_; }
 
  private:
   // --- session.cc
@@ -66,7 +67,7 @@ class Session {
   absl::Status OpenCuda();
   absl::Status OpenImages();
   absl::Status RecordModel(const std::string& path, std::vector<std::string> external);
-  absl::StatusOr<std::unique_ptr<ir::Graph>> ReadModel(const std::string& path, std::vector<std::string>* external);
+  absl::Status ReadModel(const std::string& path, std::vector<std::string>* external);
   absl::Status PrepareImages();
   void PrepareInputs();
   int random_inputs() const;
@@ -81,9 +82,9 @@ class Session {
   absl::Status ObserveStep(int index, absl::string_view step, const ir::Graph& graph);
   // --- accuracy_phase.cc
   bool BaselineRuns() const { return variants_[0].not_run.empty(); }
-  void RecordEngine(size_t i, const Engine& engine);
+  void RecordEngine(size_t i, const compiler::Engine& engine);
   int64_t ImagesToSee();
-  absl::StatusOr<std::unique_ptr<Engine>> MakeVariantEngine(const Variant& variant, int64_t batch,
+  absl::StatusOr<std::unique_ptr<compiler::Engine>> MakeVariantEngine(const Variant& variant, int64_t batch,
                                                             runtime::ThreadPool* pool) const;
   absl::Status MeasureVariantAccuracy(size_t i, int64_t images);
   absl::Status CompareVariants();
@@ -105,11 +106,9 @@ class Session {
   report::Progress& progress_;
   Recorder& recorder_;
 
-  ir::OpRegistry ops_;
-  kernels::KernelRegistry kernels_;
+  const compiler::Library& library_;
   std::unique_ptr<runtime::cuda::Backend> cuda_;  // Null where no variant can run on it,
   std::string no_cuda_;                           // and why.
-  passes::PassRegistry passes_;
 
   std::vector<int> threads_;  // Of the benchmark, resolved, each once.
   std::unique_ptr<runtime::ThreadPool> pool_;
@@ -119,8 +118,8 @@ class Session {
   std::unique_ptr<ir::Graph> onnx_graph_;  // The last before the first INT8 kernel, where save_onnx asks for it.
   std::shared_ptr<const std::vector<Tensor>> given_inputs_;  // Of the config's `inputs`; else null.
   std::optional<datasets::Preprocessor> preprocessor_;
-  std::unique_ptr<Samples> calibration_samples_;  // Null where nothing asks for them.
-  std::unique_ptr<Samples> inputs_;               // What variants run on: test images, given or random values.
+  std::unique_ptr<compiler::Samples> calibration_samples_;  // Null where nothing asks for them.
+  std::unique_ptr<compiler::Samples> inputs_;               // What variants run on: test images, given or random values.
   const ImageSamples* images_ = nullptr;          // The same, where they are images with labels.
   std::optional<passes::MachinePeaks> peaks_;
   Results::GraphTable shown_graph_;  // The last that print_graphs recorded, whole.

@@ -12,6 +12,15 @@
 #include "runtime/schedule.h"
 
 namespace fuselage::runtime {
+
+class Program {
+ public:
+  Schedule schedule;
+  int threads = 1;
+  std::vector<int> planned;  // The buffers that have a place in `plan`, in its order.
+  MemoryPlan plan;
+};
+
 namespace {
 
 using kernels::Buffer;
@@ -50,7 +59,7 @@ struct BoundStep {
     int index;
   };
 
-  std::unique_ptr<Step> step;
+  const Step* step = nullptr;
   std::vector<ConstBuffer> inputs;
   std::vector<Buffer> outputs;
   Buffer scratch;
@@ -70,17 +79,18 @@ absl::Status CheckType(absl::string_view kind, absl::string_view name, const Ten
 
 class ExecutableImpl final : public Executable {
  public:
-  ExecutableImpl(Schedule schedule, const MemoryPlan& plan, const std::vector<int>& planned, Arena arena,
-                 ThreadPool* pool)
-      : pool_(pool), schedule_(std::move(schedule)), arena_(std::move(arena)), arena_bytes_(plan.bytes) {
+  ExecutableImpl(std::shared_ptr<const Program> program, Arena arena, ThreadPool* pool)
+      : pool_(pool), program_(std::move(program)), schedule_(program_->schedule), arena_(std::move(arena)) {
     std::vector<uint8_t*> addresses(schedule_.buffers.size(), nullptr);
-    for (size_t i = 0; i < planned.size(); ++i) addresses[planned[i]] = arena_.data() + plan.offsets[i];
-    for (StepSpec& spec : schedule_.steps) Bind(spec, addresses);
+    for (size_t i = 0; i < program_->planned.size(); ++i) {
+      addresses[program_->planned[i]] = arena_.data() + program_->plan.offsets[i];
+    }
+    for (const StepSpec& spec : schedule_.steps) Bind(spec, addresses);
   }
 
   const std::vector<TensorType>& input_types() const override { return schedule_.input_types; }
   const std::vector<TensorType>& output_types() const override { return schedule_.output_types; }
-  int64_t arena_bytes() const override { return arena_bytes_; }
+  int64_t arena_bytes() const override { return program_->plan.bytes; }
   int64_t weight_bytes() const override { return schedule_.weight_bytes; }
   void EnableProfile(bool on) override { profiling_ = on; }
   const std::vector<StepProfile>& profile() const override { return profile_; }
@@ -109,7 +119,7 @@ class ExecutableImpl final : public Executable {
   using Clock = std::chrono::steady_clock;
   using Home = BufferSpec::Home;
 
-  void Bind(StepSpec& spec, const std::vector<uint8_t*>& addresses) {
+  void Bind(const StepSpec& spec, const std::vector<uint8_t*>& addresses) {
     BoundStep step;
     StepProfile profile;
     for (int id : spec.inputs) {
@@ -142,7 +152,7 @@ class ExecutableImpl final : public Executable {
     profile.macs = spec.step->macs();
     profile.bytes += spec.step->weight_bytes();
     profile_.push_back(std::move(profile));
-    step.step = std::move(spec.step);
+    step.step = spec.step.get();
     steps_.push_back(std::move(step));
   }
 
@@ -168,9 +178,9 @@ class ExecutableImpl final : public Executable {
   }
 
   ThreadPool* const pool_;
-  Schedule schedule_;
+  const std::shared_ptr<const Program> program_;
+  const Schedule& schedule_;  // The program's.
   const Arena arena_;
-  const int64_t arena_bytes_;
   std::vector<BoundStep> steps_;
   std::vector<StepProfile> profile_;  // One per step.
   bool profiling_ = false;
@@ -178,29 +188,43 @@ class ExecutableImpl final : public Executable {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Executable>> Executable::Create(const ir::Graph& graph,
-                                                               const kernels::KernelRegistry& kernels, ThreadPool* pool,
-                                                               const ExecutableOptions& options) {
-  FUSELAGE_CHECK(pool != nullptr);
-  ASSIGN_OR_RETURN(Schedule schedule,
-                   MakeSchedule(graph, kernels, {options.isa, pool->threads(), options.max_memory_bytes}));
+absl::StatusOr<std::shared_ptr<const Program>> MakeProgram(const ir::Graph& graph,
+                                                           const kernels::KernelRegistry& kernels, int threads,
+                                                           const ExecutableOptions& options) {
+  auto program = std::make_shared<Program>();
+  program->threads = threads;
+  Schedule& schedule = program->schedule;
+  ASSIGN_OR_RETURN(schedule, MakeSchedule(graph, kernels, {options.isa, threads, options.max_memory_bytes}));
   std::vector<Lifetime> lifetimes;
-  std::vector<int> planned;  // The buffer of each lifetime.
   for (size_t i = 0; i < schedule.buffers.size(); ++i) {
     const BufferSpec& buffer = schedule.buffers[i];
     if (buffer.home != BufferSpec::Home::kArena) continue;
     lifetimes.push_back({buffer.bytes, buffer.first, buffer.last});
-    planned.push_back(static_cast<int>(i));
+    program->planned.push_back(static_cast<int>(i));
   }
-  const MemoryPlan plan = PlanMemory(lifetimes);
-  const int64_t wanted = plan.bytes + schedule.weight_bytes;
+  program->plan = PlanMemory(lifetimes);
+  const int64_t activations = program->plan.bytes, wanted = activations + schedule.weight_bytes;
   if (options.max_memory_bytes > 0 && wanted > options.max_memory_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("graph @", graph.name(), " takes ", wanted, " bytes (", plan.bytes,
-                                                     " for activations, ", schedule.weight_bytes,
+    return absl::ResourceExhaustedError(absl::StrCat("graph @", graph.name(), " takes ", wanted, " bytes (",
+                                                     activations, " for activations, ", schedule.weight_bytes,
                                                      " for weights), the limit is ", options.max_memory_bytes));
   }
-  ASSIGN_OR_RETURN(Arena arena, Arena::Create(plan.bytes));
-  return std::make_unique<ExecutableImpl>(std::move(schedule), plan, planned, std::move(arena), pool);
+  return program;
+}
+
+absl::StatusOr<std::unique_ptr<Executable>> Executable::Create(std::shared_ptr<const Program> program,
+                                                               ThreadPool* pool) {
+  FUSELAGE_CHECK(pool != nullptr && pool->threads() <= program->threads);
+  ASSIGN_OR_RETURN(Arena arena, Arena::Create(program->plan.bytes));
+  return std::make_unique<ExecutableImpl>(std::move(program), std::move(arena), pool);
+}
+
+absl::StatusOr<std::unique_ptr<Executable>> Executable::Create(const ir::Graph& graph,
+                                                               const kernels::KernelRegistry& kernels, ThreadPool* pool,
+                                                               const ExecutableOptions& options) {
+  FUSELAGE_CHECK(pool != nullptr);
+  ASSIGN_OR_RETURN(std::shared_ptr<const Program> program, MakeProgram(graph, kernels, pool->threads(), options));
+  return Create(std::move(program), pool);
 }
 
 absl::StatusOr<std::vector<Tensor>> RunOnce(Executable& executable, absl::Span<const Tensor> inputs) {

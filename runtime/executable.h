@@ -32,11 +32,22 @@ struct StepProfile {
   std::vector<double> seconds;  // One entry per profiled run.
 };
 
+// What no run changes: the schedule of a graph, its kernels with their packed weights, the plan of its memory.
+class Program;
+
+// For pools of at most `threads` threads. Every call must have a kernel in `kernels`, or be a float op that its
+// reference evaluation can run (variant "reference"). Unimplemented: the list of all nodes that have neither.
+// The graph need not outlive the program; `kernels` is used here only.
+absl::StatusOr<std::shared_ptr<const Program>> MakeProgram(const ir::Graph& graph,
+                                                           const kernels::KernelRegistry& kernels, int threads,
+                                                           const ExecutableOptions& options = {});
+
 class Executable {
  public:
-  // Every call must have a kernel in `kernels`, or be a float op that its reference evaluation can run (variant
-  // "reference"). Unimplemented: the list of all nodes that have neither.
-  // The graph need not outlive the executable; `kernels` is used here only. `pool` must outlive it.
+  // An arena for the program, and what a run needs. Any number of executables share a program, and may run at once.
+  // `pool` must outlive it.
+  static absl::StatusOr<std::unique_ptr<Executable>> Create(std::shared_ptr<const Program> program, ThreadPool* pool);
+  // Of a program of its own, for all threads of the pool.
   static absl::StatusOr<std::unique_ptr<Executable>> Create(const ir::Graph& graph,
                                                             const kernels::KernelRegistry& kernels, ThreadPool* pool,
                                                             const ExecutableOptions& options = {});

@@ -21,7 +21,7 @@ class RunKernel final : public Step {
   explicit RunKernel(std::unique_ptr<kernels::Kernel> kernel) : kernel_(std::move(kernel)) {}
 
   absl::Status Run(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
-                   const RunContext& context) override {
+                   const RunContext& context) const override {
     return kernel_->Run(inputs, outputs, context);
   }
   std::string variant() const override { return kernel_->variant(); }
@@ -38,7 +38,7 @@ class RunReorder final : public Step {
   explicit RunReorder(TensorType type) : type_(std::move(type)) {}
 
   absl::Status Run(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
-                   const RunContext& context) override {
+                   const RunContext& context) const override {
     Reorder(type_, inputs[0].data, outputs[0].data, *context.parallel);
     return absl::OkStatus();
   }
@@ -51,7 +51,8 @@ class RunReorder final : public Step {
 
 class RunCopy final : public Step {
  public:
-  absl::Status Run(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs, const RunContext&) override {
+  absl::Status Run(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
+                   const RunContext&) const override {
     Copy(inputs[0].data, outputs[0].data, outputs[0].bytes);
     return absl::OkStatus();
   }
@@ -72,7 +73,8 @@ class RunReference final : public Step {
     }
   }
 
-  absl::Status Run(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs, const RunContext&) override {
+  absl::Status Run(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
+                   const RunContext&) const override {
     std::vector<std::vector<Tensor>> values(operands_.size());
     std::vector<const std::vector<Tensor>*> operands;
     size_t next = 0;

@@ -14,12 +14,13 @@
 
 namespace fuselage::runtime {
 
+// A run changes nothing in it: executables that run at once share it.
 class Step {
  public:
   virtual ~Step() = default;
 
   virtual absl::Status Run(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
-                           const kernels::RunContext& context) = 0;
+                           const kernels::RunContext& context) const = 0;
   virtual std::string variant() const = 0;
   virtual int64_t macs() const { return 0; }
   virtual int64_t scratch_bytes() const { return 0; }

@@ -12,6 +12,7 @@
 #include <climits>
 #include <cstdint>
 #include <exception>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -149,6 +150,7 @@ struct ThreadPool::State {
   }
 
   void Run(int tasks, const absl::FunctionRef<void(int task, int thread)>& body) {
+    const std::lock_guard<std::mutex> one_caller(callers);
     if (own_cores) KeepOffCallersCore();
     const uint32_t number = Publish(tasks, &body);
     RunShare(0);
@@ -160,6 +162,7 @@ struct ThreadPool::State {
     std::rethrow_exception(std::exchange(failure, nullptr));
   }
 
+  std::mutex callers;  // Held by the one whose job it is.
   Job job;
   std::atomic<bool> failed{false};  // A task of this job has thrown,
   std::exception_ptr failure;       // the first of them this.

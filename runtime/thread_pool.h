@@ -22,7 +22,7 @@ class ThreadPool : public kernels::Parallel {
 
   int threads() const override;
   // Where a body throws, tasks that have not begun are skipped, and once all others have ended For throws the first
-  // exception; the pool serves on.
+  // exception; the pool serves on. Calls from several threads take turns; a body must not call For of its own pool.
   void For(int tasks, absl::FunctionRef<void(int task, int thread)> body) override;
 
   // Calls of For so far that more than one thread took part in.

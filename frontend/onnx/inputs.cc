@@ -58,27 +58,27 @@ absl::Status BindShape(const ValueInfoProto& input, const Shape& shape, Symbols*
     if (dim.dim_param().empty() || dim.has_dim_value()) continue;
     const auto [it, inserted] = symbols->emplace(dim.dim_param(), shape[i]);
     if (it->second != shape[i]) {
-      return UsageError(absl::StrCat("found --shape with ", Quote(dim.dim_param()), " = ", shape[i], ", wanted ",
+      return UsageError(absl::StrCat("found the shape's ", Quote(dim.dim_param()), " = ", shape[i], ", wanted ",
                                      it->second, " as in another input"));
     }
   }
   if (agrees) return absl::OkStatus();
-  return UsageError(absl::StrCat("found --shape ", ToString(shape), ", wanted one that agrees with ", ShapeName(stated),
+  return UsageError(absl::StrCat("found the shape ", ToString(shape), ", wanted one that agrees with ", ShapeName(stated),
                                  " in the file"));
 }
 
-// "--shape=input:1,3,H,W", with what the user must put in left as its symbol.
-std::string ShapeFlag(const ValueInfoProto& input, const std::vector<int64_t>& known) {
+// "input:1,3,<H>,<W>", with what the user must put in left as its symbol.
+std::string WantedShape(const ValueInfoProto& input, const std::vector<int64_t>& known) {
   const TensorShapeProto& stated = input.type().tensor_type().shape();
   std::vector<std::string> dims;
   for (int i = 0; i < stated.dim_size(); ++i) {
     dims.push_back(known[i] >= 0 ? absl::StrCat(known[i]) : absl::StrCat("<", DimensionName(stated.dim(i)), ">"));
   }
   if (!input.type().tensor_type().has_shape()) dims = {"<dimensions>"};
-  return absl::StrCat("--shape=", input.name(), ":", absl::StrJoin(dims, ","));
+  return absl::StrCat(input.name(), ":", absl::StrJoin(dims, ","));
 }
 
-// Fixed dimensions, symbols that an input's --shape gave, and 1 for a symbolic first one; -1 where nothing says.
+// Fixed dimensions, symbols that an input's given shape bound, and 1 for a symbolic first one; -1 where nothing says.
 std::vector<int64_t> KnownDimensions(const TensorShapeProto& stated, const Symbols& symbols) {
   std::vector<int64_t> known;
   for (int i = 0; i < stated.dim_size(); ++i) {
@@ -96,12 +96,6 @@ std::vector<int64_t> KnownDimensions(const TensorShapeProto& stated, const Symbo
 }
 
 }  // namespace
-
-absl::Status UsageError(absl::string_view message) {
-  absl::Status status = absl::InvalidArgumentError(message);
-  status.SetPayload(kUsagePayload, absl::Cord("1"));
-  return status;
-}
 
 absl::StatusOr<std::map<std::string, TensorType>> BindInputs(const GraphProto& graph, const LoadOptions& options) {
   std::set<std::string> fixed;  // Inputs with a value known now.
@@ -122,7 +116,7 @@ absl::StatusOr<std::map<std::string, TensorType>> BindInputs(const GraphProto& g
   for (const auto& [name, shape] : options.shapes) {
     if (types.count(name) == 0) {
       return UsageError(absl::StrCat(
-          "found --shape of ", Quote(name), ", wanted one of the inputs ",
+          "found a shape of ", Quote(name), ", wanted one of the inputs ",
           absl::StrJoin(types, ", ", [](std::string* out, const auto& entry) { *out += Quote(entry.first); })));
     }
   }
@@ -144,18 +138,18 @@ absl::StatusOr<std::map<std::string, TensorType>> BindInputs(const GraphProto& g
     bool bound = input->type().tensor_type().has_shape();
     for (int64_t dim : known) bound = bound && dim >= 0;
     if (!bound) {
-      absl::StrAppend(&missing, "\n  ", ShapeFlag(*input, known));
+      absl::StrAppend(&missing, "\n  ", WantedShape(*input, known));
       continue;
     }
     absl::StatusOr<int64_t> count = CheckedNumElements(known);
     if (!count.ok()) return Annotate(count.status(), absl::StrCat("input ", Quote(input->name())));
     types[input->name()].shape = known;
   }
-  if (!missing.empty()) return UsageError(absl::StrCat("found dimensions that nothing binds, wanted", missing));
+  if (!missing.empty()) return UsageError(absl::StrCat("found dimensions that nothing binds, wanted the shapes", missing));
   return types;
 }
 
-absl::StatusOr<std::pair<std::string, Shape>> ParseShapeFlag(absl::string_view text) {
+absl::StatusOr<std::pair<std::string, Shape>> ParseShape(absl::string_view text) {
   const size_t colon = text.rfind(':');
   Shape shape;
   bool valid = colon != absl::string_view::npos && colon > 0;
@@ -167,7 +161,7 @@ absl::StatusOr<std::pair<std::string, Shape>> ParseShapeFlag(absl::string_view t
     }
   }
   if (!valid) {
-    return UsageError(absl::StrCat("--shape: found ", Quote(text), ", wanted name:dimensions, as input:1,3,224,224"));
+    return UsageError(absl::StrCat("found the shape ", Quote(text), ", wanted name:dimensions, as input:1,3,224,224"));
   }
   return std::make_pair(std::string(text.substr(0, colon)), shape);
 }

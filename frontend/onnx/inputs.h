@@ -14,9 +14,6 @@ class GraphProto;
 
 namespace fuselage::onnx {
 
-// An InvalidArgument with kUsagePayload.
-absl::Status UsageError(absl::string_view message);
-
 // For each graph input that is neither an initializer nor in options.constants, its type. See LoadOptions::shapes.
 absl::StatusOr<std::map<std::string, TensorType>> BindInputs(const ::onnx::GraphProto& graph,
                                                              const LoadOptions& options);

@@ -8,8 +8,7 @@
 //                      unknown operators are listed at once;
 //   ResourceExhausted  more than LoadOptions::max_memory_bytes, 1,048,576 nodes, or 8 nested subgraphs;
 //   NotFound, PermissionDenied, Unavailable  the file, or one with external data, could not be read.
-// A mistake of the caller rather than of the model (a dimension that needs a --shape) is an InvalidArgument with a
-// payload of type kUsagePayload.
+// A mistake of the caller rather than of the model (a dimension that no shape binds) is a UsageError.
 //
 // The schema's generated classes live in ::onnx; inside fuselage they need the leading colons.
 #ifndef FUSELAGE_FRONTEND_ONNX_ONNX_H_
@@ -32,12 +31,10 @@
 
 namespace fuselage::onnx {
 
-inline constexpr char kUsagePayload[] = "fuselage.usage";
-
 struct LoadOptions : ImportOptions {
-  // The shape of an input by its name, as --shape=input:1,3,224,224 gives it. Dimensions that the file fixes must
+  // The shape of an input by its name, as ParseShape reads it. Dimensions that the file fixes must
   // agree; a symbol bound here is bound in the other inputs too. A symbolic first dimension that nothing binds is 1
-  // (the batch: see Graph::SetBatch); any other is an error that names the --shape to add.
+  // (the batch: see Graph::SetBatch); any other is an error that says which shape to add.
   std::map<std::string, Shape> shapes;
   // Inputs to treat as constants of these values: what a graph takes as an input but a compiler must know, such as the
   // target of a Reshape.
@@ -62,7 +59,7 @@ absl::StatusOr<Tensor> ParseTensor(absl::string_view bytes, absl::string_view fi
                                    int64_t max_memory_bytes = int64_t{8} << 30);
 
 // "input:1,3,224,224" -> {"input", [1,3,224,224]}. The name may hold colons. Errors are InvalidArgument (usage).
-absl::StatusOr<std::pair<std::string, Shape>> ParseShapeFlag(absl::string_view text);
+absl::StatusOr<std::pair<std::string, Shape>> ParseShape(absl::string_view text);
 
 }  // namespace fuselage::onnx
 

@@ -46,7 +46,6 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
 constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
 
-bool IsUsage(const absl::Status& status) { return status.GetPayload(kUsagePayload).has_value(); }
 
 ModelBuilder OneRelu() {
   ModelBuilder model;
@@ -196,6 +195,10 @@ TEST(Structure, Arity) {
   ModelBuilder outputs;
   outputs.Input("x", {2}).Node("Relu", {"x"}, {"y", "z"}, "act").Output("y");
   ExpectError(outputs, kInvalid, "node 'act' (Relu): found 2 outputs, wanted 1");
+
+  ModelBuilder constants;
+  constants.Input("x", {2}).Node("Constant", {}, {"y", "z"}, "c").Value("value", Tensor::Scalar(1.0f)).Output("y");
+  ExpectError(constants, kInvalid, "node 'c' (Constant): found 2 outputs, wanted 1");
 }
 
 TEST(Structure, UnsupportedOperatorsAreAllListed) {
@@ -297,8 +300,8 @@ TEST(Shapes, ASymbolicBatchIsOneAndOthersAreAsked) {
   model.Input("image", {"N", 3, "H", "W"}).Node("Relu", {"image"}, {"y"}).Output("y");
   const auto unbound = Import(model);
   ASSERT_FALSE(unbound.ok());
-  EXPECT_TRUE(IsUsage(unbound.status()));
-  EXPECT_THAT(std::string(unbound.status().message()), HasSubstr("--shape=image:1,3,<H>,<W>"));
+  EXPECT_TRUE(IsUsageError(unbound.status()));
+  EXPECT_THAT(std::string(unbound.status().message()), HasSubstr("image:1,3,<H>,<W>"));
 
   LoadOptions options;
   options.shapes["image"] = {2, 3, 5, 6};
@@ -307,12 +310,12 @@ TEST(Shapes, ASymbolicBatchIsOneAndOthersAreAsked) {
   EXPECT_EQ((*bound)->placeholders()[0]->tensor_type().shape, (Shape{2, 3, 5, 6}));
 
   options.shapes["image"] = {2, 4, 5, 6};
-  EXPECT_TRUE(IsUsage(Import(model, options).status()));
+  EXPECT_TRUE(IsUsageError(Import(model, options).status()));
   options.shapes["image"] = {2, 3, 5};
-  EXPECT_TRUE(IsUsage(Import(model, options).status()));
+  EXPECT_TRUE(IsUsageError(Import(model, options).status()));
   options.shapes = {{"imge", {1}}};
   const auto misspelt = Import(model, options);
-  EXPECT_TRUE(IsUsage(misspelt.status()));
+  EXPECT_TRUE(IsUsageError(misspelt.status()));
   EXPECT_THAT(std::string(misspelt.status().message()), HasSubstr("wanted one of the inputs 'image'"));
 }
 
@@ -325,17 +328,17 @@ TEST(Shapes, ASymbolIsOneDimensionEverywhere) {
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_EQ((*graph)->placeholders()[1]->tensor_type().shape, (Shape{4, 7}));
   options.shapes["b"] = {4, 1};
-  EXPECT_TRUE(IsUsage(Import(model, options).status()));
+  EXPECT_TRUE(IsUsageError(Import(model, options).status()));
 }
 
-TEST(Shapes, ParseShapeFlag) {
-  const auto flag = ParseShapeFlag("a:b:1,3,224,224");
+TEST(Shapes, ParseShape) {
+  const auto flag = ParseShape("a:b:1,3,224,224");
   ASSERT_TRUE(flag.ok());
   EXPECT_EQ(flag->first, "a:b");
   EXPECT_EQ(flag->second, (Shape{1, 3, 224, 224}));
-  EXPECT_EQ(ParseShapeFlag("scalar:")->second, Shape{});
+  EXPECT_EQ(ParseShape("scalar:")->second, Shape{});
   for (const char* bad : {"", "x", ":1", "x:1,", "x:-1", "x:1,y", "x:99999999999999999999"}) {
-    EXPECT_TRUE(IsUsage(ParseShapeFlag(bad).status())) << bad;
+    EXPECT_TRUE(IsUsageError(ParseShape(bad).status())) << bad;
   }
 }
 
@@ -361,6 +364,11 @@ TEST(Limits, OverflowAndMemory) {
   value.Input("x", {1 << 10}).Initializer("s", Tensor::Of<int64_t>({2}, {1 << 10, 1}));
   value.Node("Reshape", {"x", "s"}, {"column"}).Node("Add", {"x", "column"}, {"y"}, "outer").Output("y");
   ExpectError(value, kExhausted, "node 'outer' (Add): its result f32[1024,1024] needs 4194304 bytes", small);
+
+  ModelBuilder rows;
+  rows.Initializer("w", Seeded({1, 1000}, 1)).Initializer("i", Tensor::Of<int64_t>({100}, std::vector<int64_t>(100)));
+  rows.Node("Gather", {"w", "i"}, {"y"}, "rows").Output("y");
+  ExpectError(rows, kExhausted, "node 'rows' (Gather): its constant result needs 400000 bytes", small);
 
   // 400 KB in the file, as many parsed and as a tensor; 800 KB as the doubles that are summed.
   ModelBuilder fold;

@@ -143,6 +143,19 @@ TEST(SymbolicBatch, GoesThroughTheArithmeticOfShapes) {
   EXPECT_THAT(warnings, ::testing::ElementsAre(HasSubstr("tensor 'shape' follows from the batch")));
 }
 
+// x.reshape(n * n, -1): what is inferred changes with the batch, too.
+TEST(SymbolicBatch, DecidesWhatIsInferred) {
+  ModelBuilder model = Model(13, {"N", 2});
+  model.Initializer("i0", I64({0})).Initializer("rest", I64({-1}));
+  model.Node("Shape", {"x"}, {"s"}).Node("Gather", {"s", "i0"}, {"n"}).Node("Mul", {"n", "n"}, {"nn"});
+  model.Node("Concat", {"nn", "rest"}, {"shape"}).Int("axis", 0).Node("Reshape", {"x", "shape"}, {"y"});
+  std::vector<std::string> warnings;
+  LoadOptions options;
+  options.warnings = &warnings;
+  ASSERT_TRUE(Parse(model.Bytes(), "m.onnx", Ops(), options).ok());
+  EXPECT_THAT(warnings, ::testing::ElementsAre(HasSubstr("tensor 'shape' follows from the batch")));
+}
+
 TEST(Unsqueeze, AttributesThenInputs) {
   const Tensor x = F32({2}, {1, 2});
   ModelBuilder attribute = Model(11, {2});
@@ -222,6 +235,9 @@ TEST(Softmax, FlattensBeforeOpset13) {
   ModelBuilder now = Model(13, {1, 2, 2});
   now.Node("Softmax", {"x"}, {"y"});
   ExpectOutput(now, {x}, F32({1, 2, 2}, {0.5, 0.5, 0.5, 0.5}));
+  ModelBuilder nothing = Model(11, {2, 0, 3, 4});
+  nothing.Node("Softmax", {"x"}, {"y"}).Int("axis", 2);
+  ExpectOutput(nothing, {F32({2, 0, 3, 4}, {})}, F32({2, 0, 3, 4}, {}));
 }
 
 TEST(Dropout, IsInference) {

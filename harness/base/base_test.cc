@@ -14,8 +14,8 @@
 #include "harness/base/files.h"
 #include "harness/base/machine_load.h"
 #include "harness/base/output_folder.h"
-#include "harness/base/sha256.h"
 #include "harness/base/statistics.h"
+#include "ir/base/sha256.h"
 #include "ir/base/suggest.h"
 
 namespace fuselage::harness {

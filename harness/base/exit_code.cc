@@ -5,28 +5,19 @@
 namespace fuselage::harness {
 namespace {
 
-// The frontends set the usage payload too (a dimension that a flag must bind).
-constexpr absl::string_view kUsagePayload = "fuselage.usage";
 constexpr absl::string_view kGatePayload = "fuselage.gate";
-
-absl::Status WithPayload(absl::Status status, absl::string_view payload) {
-  status.SetPayload(payload, absl::Cord("1"));
-  return status;
-}
 
 }  // namespace
 
-absl::Status UsageError(absl::string_view message) {
-  return WithPayload(absl::InvalidArgumentError(message), kUsagePayload);
-}
-
 absl::Status GateError(absl::string_view message) {
-  return WithPayload(absl::FailedPreconditionError(message), kGatePayload);
+  absl::Status status = absl::FailedPreconditionError(message);
+  status.SetPayload(kGatePayload, absl::Cord("1"));
+  return status;
 }
 
 ExitCode ExitCodeOf(const absl::Status& status) {
   if (status.ok()) return kOk;
-  if (status.GetPayload(kUsagePayload).has_value()) return kUsage;
+  if (IsUsageError(status)) return kUsage;
   if (status.GetPayload(kGatePayload).has_value()) return kGateFailed;
   switch (status.code()) {
     case absl::StatusCode::kUnimplemented: return kUnsupported;

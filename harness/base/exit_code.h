@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "ir/base/status.h"
 
 namespace fuselage::harness {
 
@@ -19,13 +20,10 @@ enum ExitCode {
   kInterrupted = 130,
 };
 
-// A mistake in flags or config: InvalidArgument with a payload, so that it can be told from a broken model.
-absl::Status UsageError(absl::string_view message);
-
 // A run that went through and missed a gate of its config.
 absl::Status GateError(absl::string_view message);
 
-// The usage and gate payloads first, then the code:
+// Usage and gate errors first, then the code:
 //   InvalidArgument, FailedPrecondition, OutOfRange                  3
 //   Unimplemented                                                    4
 //   ResourceExhausted                                                5

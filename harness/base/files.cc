@@ -13,7 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "harness/base/sha256.h"
+#include "ir/base/sha256.h"
 #include "ir/base/status.h"
 
 namespace fuselage::harness {

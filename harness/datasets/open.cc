@@ -46,7 +46,7 @@ absl::StatusOr<OpenedDataset> Open(const HarnessConfig::DatasetConfig& config, H
       break;
     }
     case HarnessConfig::DatasetConfig::KIND_NOT_SET:
-      return harness::UsageError("dataset: want one of fashion_mnist, cifar10, image_folder, images");
+      return UsageError("dataset: want one of fashion_mnist, cifar10, image_folder, images");
   }
   return opened;
 }

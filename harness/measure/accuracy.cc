@@ -32,7 +32,7 @@ int RankOf(absl::Span<const float> logits, int label) {
   return rank;
 }
 
-absl::StatusOr<Predictions> Evaluate(Engine& engine, const ImageSamples& samples, int64_t images,
+absl::StatusOr<Predictions> Evaluate(compiler::Engine& engine, const ImageSamples& samples, int64_t images,
                                      const std::function<void(int64_t done)>& progress) {
   images = std::min(images, samples.size());
   const int64_t batch = engine.batch();

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "harness/measure/engine.h"
-#include "harness/measure/samples.h"
+#include "compiler/engine.h"
+#include "harness/measure/image_samples.h"
 
 namespace fuselage::harness {
 
@@ -22,7 +22,7 @@ struct Predictions {
 };
 
 // InvalidArgument where the engine's first output is not f32 [batch, classes] with a class for each of the labels.
-absl::StatusOr<Predictions> Evaluate(Engine& engine, const ImageSamples& samples, int64_t images,
+absl::StatusOr<Predictions> Evaluate(compiler::Engine& engine, const ImageSamples& samples, int64_t images,
                                      const std::function<void(int64_t done)>& progress);
 
 // The place of `label` when logits are sorted from the highest down, equal ones by class; -1 where a logit is NaN.

@@ -6,8 +6,8 @@
 #include "benchmark/benchmark.h"
 #include "frontend/onnx/onnx.h"
 #include "google/protobuf/text_format.h"
-#include "harness/measure/calibration_runner.h"
-#include "harness/measure/samples.h"
+#include "compiler/calibration_runner.h"
+#include "compiler/samples.h"
 #include "ir/ops/register_all.h"
 #include "kernels/register_all.h"
 #include "passes/core/pipeline.h"
@@ -40,11 +40,11 @@ void Calibrate(benchmark::State& state, bool onednn) {
     if (node->is_call()) nodes.push_back(node);
   }
   runtime::ThreadPool pool(static_cast<int>(state.range(0)));
-  const RandomSamples samples(1, kImages, &pool);
-  CalibrationOptions options;
-  options.images = kImages;
+  const compiler::RandomSamples samples(1, kImages, &pool);
+  compiler::CalibrationOptions options;
+  options.samples = kImages;
   if (onednn) options.kernels = &all;
-  CalibrationRunner runner(samples, &pool, options);
+  compiler::CalibrationRunner runner(samples, &pool, options);
   for (auto _ : state) {
     const absl::Status status =
         runner.ForEachSample(*graph, nodes, [](int, absl::Span<const Tensor* const>) { return absl::OkStatus(); });

@@ -1,5 +1,5 @@
 // Calibration through the real runner on a small network: one result for any number of threads, one key for equal data.
-#include "harness/measure/calibration_runner.h"
+#include "compiler/calibration_runner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "harness/measure/image_samples.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "ir/text.h"
@@ -64,9 +65,9 @@ class CalibrationRunnerTest : public ::testing::Test {
     const datasets::Preprocessor preprocessor = MakePreprocessor(mean);
     runtime::ThreadPool pool(1);
     const ImageSamples samples(dataset, preprocessor, &pool);
-    CalibrationOptions options;
-    options.images = images;
-    return CalibrationRunner(samples, &pool, options).DataKey();
+    compiler::CalibrationOptions options;
+    options.samples = images;
+    return compiler::CalibrationRunner(samples, &pool, options).DataKey();
   }
 
   // The quantized network, calibrated with so many threads, and the remarks.
@@ -76,9 +77,9 @@ class CalibrationRunnerTest : public ::testing::Test {
     const datasets::Preprocessor preprocessor = MakePreprocessor(0.5f);
     runtime::ThreadPool pool(threads);
     const ImageSamples samples(dataset, preprocessor, &pool);
-    CalibrationOptions calibration;
-    calibration.images = 10;
-    CalibrationRunner runner(samples, &pool, calibration);
+    compiler::CalibrationOptions calibration;
+    calibration.samples = 10;
+    compiler::CalibrationRunner runner(samples, &pool, calibration);
     const std::unique_ptr<ir::Graph> graph = *ir::Parse(kNetwork, ops_);
     EXPECT_OK(quantize::Quantize(options, &runner, cache).Run(*graph, remarks));
     return ir::Print(*graph);
@@ -116,10 +117,10 @@ TEST_F(CalibrationRunnerTest, DeclinesWhatOtherMachinesComputeOtherwise) {
 )",
                                                       ops_);
   runtime::ThreadPool pool(1);
-  const RandomSamples samples(1, 2, &pool);
-  CalibrationOptions options;
-  options.images = 2;
-  CalibrationRunner runner(samples, &pool, options);
+  const compiler::RandomSamples samples(1, 2, &pool);
+  compiler::CalibrationOptions options;
+  options.samples = 2;
+  compiler::CalibrationRunner runner(samples, &pool, options);
   passes::Remarks remarks;
   const absl::Status status = quantize::Quantize({}, &runner).Run(*graph, remarks).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;

@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<Tensor>> RunTapped(const PlacedGraph& placed, const s
   const std::unique_ptr<ir::Graph> clone = placed.graph.Clone();
   const int outputs_before = clone->output()->num_operands();
   for (const std::string& tap : taps) clone->AppendOutput(clone->FindNodeOrNull(tap));
-  ASSIGN_OR_RETURN(const auto engine, MakeEngine(*clone, inputs[0].dim(0), kernels, pool, placed.engine));
+  ASSIGN_OR_RETURN(const auto engine, compiler::MakeEngine(*clone, inputs[0].dim(0), kernels, pool, placed.engine));
   ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine->Run(inputs));
   return std::vector<Tensor>(outputs->begin() + outputs_before, outputs->end());
 }

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "harness/measure/engine.h"
+#include "compiler/engine.h"
 #include "harness/results.pb.h"
 #include "ir/graph.h"
 #include "kernels/core/registry.h"
@@ -19,7 +19,7 @@ namespace fuselage::harness {
 // A graph, and where it runs.
 struct PlacedGraph {
   const ir::Graph& graph;
-  const EngineOptions& engine;
+  const compiler::EngineOptions& engine;
 };
 
 // SNR in dB of each quantized layer of `quantized` (an int8.* call other than quantize and dequantize) against the node

@@ -10,16 +10,17 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/engine.h"
+#include "compiler/load.h"
+#include "compiler/samples.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "harness/base/files.h"
 #include "harness/measure/accuracy.h"
 #include "harness/measure/cold_cache.h"
-#include "harness/measure/engine.h"
 #include "harness/measure/memory_counter.h"
 #include "harness/measure/peaks.h"
 #include "harness/measure/prefetch.h"
-#include "harness/measure/samples.h"
 #include "harness/measure/slower_threads.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
@@ -52,10 +53,10 @@ TEST(Agreement, CountsEqualClasses) {
 }
 
 // Sample i is the value i, after a wait that lets later ones overtake; one may be broken.
-class CountedSamples : public Samples {
+class CountedSamples : public compiler::Samples {
  public:
   CountedSamples(int64_t size, kernels::Parallel* parallel, int64_t broken = -1)
-      : Samples(parallel), size_(size), broken_(broken) {}
+      : compiler::Samples(parallel), size_(size), broken_(broken) {}
   int64_t size() const override { return size_; }
   std::string Key(int64_t) const override { return ""; }
   int64_t begun() const { return begun_; }
@@ -158,7 +159,7 @@ TensorType Floats(Shape shape) { return {DType::kF32, std::move(shape), std::nul
 
 TEST(RandomSamples, DependOnSeedSampleAndInputAlone) {
   runtime::ThreadPool one(1), three(3);
-  const RandomSamples samples(7, 5, &one), again(7, 5, &three), other(8, 5, &one);
+  const compiler::RandomSamples samples(7, 5, &one), again(7, 5, &three), other(8, 5, &one);
   const std::vector<TensorType> types = {Floats({2, 3}), Floats({2, 3})};
   ASSERT_OK_AND_ASSIGN(const auto batch, samples.Batch(3, types));
   ASSERT_EQ(batch.size(), 2);
@@ -198,9 +199,9 @@ class EngineTest : public ::testing::Test {
 TEST_F(EngineTest, SeveralInputsOnBothBackends) {
   const auto graph = Sum("f32[1,2]", "f32[1,2]");
   for (const char* backend : {"cpu", "reference"}) {
-    EngineOptions options;
+    compiler::EngineOptions options;
     options.backend = backend;
-    ASSERT_OK_AND_ASSIGN(const auto engine, MakeEngine(*graph, /*batch=*/2, kernels_, &pool_, options));
+    ASSERT_OK_AND_ASSIGN(const auto engine, compiler::MakeEngine(*graph, /*batch=*/2, kernels_, &pool_, options));
     EXPECT_EQ(engine->batch(), 2);
     ASSERT_EQ(engine->input_types().size(), 2);
     const std::vector<Tensor> inputs = {Tensor::Of<float>({2, 2}, {1, 2, 3, 4}),
@@ -211,13 +212,14 @@ TEST_F(EngineTest, SeveralInputsOnBothBackends) {
 }
 
 TEST_F(EngineTest, InputsMustShareTheirFirstDimension) {
-  EXPECT_THAT(BatchOf(*Sum("f32[2,2]", "f32[1,2]")),
+  EXPECT_THAT(compiler::BatchOf(*Sum("f32[2,2]", "f32[1,2]")),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("input %b is f32[1,2] and input %a f32[2,2]")));
-  EXPECT_THAT(BatchOf(*Sum("f32[2]", "f32[]")), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("input %b")));
-  EXPECT_EQ(*BatchOf(*Sum("f32[3,2]", "f32[3,1]")), 3);
+  EXPECT_THAT(compiler::BatchOf(*Sum("f32[2]", "f32[]")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("input %b")));
+  EXPECT_EQ(*compiler::BatchOf(*Sum("f32[3,2]", "f32[3,1]")), 3);
   const auto empty =
       *ir::Parse("graph @e {\n  param @p: f32[1] = [1]\n  %p: f32[1] = get_attr @p\n  output(%p)\n}", ops_);
-  EXPECT_THAT(BatchOf(*empty), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no inputs")));
+  EXPECT_THAT(compiler::BatchOf(*empty), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no inputs")));
 }
 
 TEST(MemoryCounter, CountsOrSaysWhyNot) {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "google/protobuf/text_format.h"
 #include "harness/base/files.h"
-#include "harness/base/sha256.h"
+#include "ir/base/sha256.h"
 #include "ir/base/status.h"
 #include "ir/text.h"
 #include "kernels/core/isa.h"

@@ -7,7 +7,7 @@
 
 namespace fuselage::harness {
 
-Prefetcher::Prefetcher(const Samples& samples, const TensorType& type, int64_t end)
+Prefetcher::Prefetcher(const compiler::Samples& samples, const TensorType& type, int64_t end)
     : samples_(samples), end_(end), rows_(type.shape[0]), count_((end + rows_ - 1) / rows_) {
   for (Batch& batch : batches_) {
     batch.values = Tensor(type);

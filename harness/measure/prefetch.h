@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "harness/measure/samples.h"
+#include "compiler/samples.h"
 
 namespace fuselage::harness {
 
@@ -20,7 +20,7 @@ class Prefetcher {
  public:
   // Samples 0 ... end - 1 as batches of `type`, for the network's one input. Borrows the samples, and has as many
   // threads as they are spread over. Two batches are held at most.
-  Prefetcher(const Samples& samples, const TensorType& type, int64_t end);
+  Prefetcher(const compiler::Samples& samples, const TensorType& type, int64_t end);
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
@@ -41,7 +41,7 @@ class Prefetcher {
   // Reads the next row; the lock is not held meanwhile.
   void ReadRow(std::unique_lock<std::mutex>& lock);
 
-  const Samples& samples_;
+  const compiler::Samples& samples_;
   const int64_t end_, rows_, count_;  // Samples, rows of a batch, batches.
   std::mutex mutex_;                  // Guards what follows, but for rows that a thread reads.
   std::condition_variable changed_;

@@ -15,11 +15,11 @@
 #include "frontend/onnx/onnx.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
-#include "harness/base/sha256.h"
 #include "harness/datasets/fashion_mnist.h"
 #include "harness/datasets/preprocess.h"
-#include "harness/measure/calibration_runner.h"
-#include "harness/measure/samples.h"
+#include "compiler/calibration_runner.h"
+#include "harness/measure/image_samples.h"
+#include "ir/base/sha256.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "kernels/fused_elementwise/fused_elementwise.h"
@@ -89,15 +89,15 @@ class QuantizedCodes : public ::testing::Test {
     absl::StatusOr<std::unique_ptr<ir::Graph>> graph =
         absl::EndsWith(path, ".onnx") ? onnx::Load(path, ops_) : fx::Load(path, ops_);
     EXPECT_OK(graph);
-    std::unique_ptr<Samples> samples = std::make_unique<RandomSamples>(7, 3, &pool);
+    std::unique_ptr<compiler::Samples> samples = std::make_unique<compiler::RandomSamples>(7, 3, &pool);
     std::unique_ptr<datasets::Dataset> train;
-    CalibrationOptions options{3, 0, isa, kernels, nullptr};
+    compiler::CalibrationOptions options{3, 0, isa, kernels, nullptr};
     if (absl::StrContains(path, "fashion_mnist")) {
       train = *datasets::OpenFashionMnist(kDataset, /*train=*/true);
       samples = std::make_unique<ImageSamples>(*train, *preprocessor_, &pool);
-      options.images = 1;  // In scalar code, an image takes seconds.
+      options.samples = 1;  // In scalar code, an image takes seconds.
     }
-    CalibrationRunner runner(*samples, &pool, options);
+    compiler::CalibrationRunner runner(*samples, &pool, options);
     passes::PassEnvironment environment;
     environment.runner = &runner;
     PipelineConfig pipeline;

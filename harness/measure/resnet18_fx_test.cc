@@ -15,9 +15,9 @@
 #include "harness/datasets/fashion_mnist.h"
 #include "harness/datasets/preprocess.h"
 #include "harness/load_config.h"
-#include "harness/measure/calibration_runner.h"
-#include "harness/measure/engine.h"
-#include "harness/measure/samples.h"
+#include "compiler/calibration_runner.h"
+#include "compiler/engine.h"
+#include "harness/measure/image_samples.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "kernels/register_all.h"
@@ -90,9 +90,9 @@ class ResNet18FxTest : public ::testing::Test {
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kPipeline, &all));
     for (int i = begin; i < std::min(end, all.steps_size()); ++i) *config.add_steps() = all.steps(i);
     const ImageSamples samples(*train_, *preprocessor_, &pool_);
-    CalibrationOptions options;
-    options.images = kImages;
-    CalibrationRunner runner(samples, &pool_, options);
+    compiler::CalibrationOptions options;
+    options.samples = kImages;
+    compiler::CalibrationRunner runner(samples, &pool_, options);
     passes::PassEnvironment environment;
     environment.runner = &runner;
     environment.kernels = &kernels_;
@@ -100,7 +100,7 @@ class ResNet18FxTest : public ::testing::Test {
   }
 
   Tensor Logits(const ir::Graph& graph) {
-    const auto engine = MakeEngine(graph, kImages, kernels_, &pool_, EngineOptions());
+    const auto engine = compiler::MakeEngine(graph, kImages, kernels_, &pool_, compiler::EngineOptions());
     EXPECT_OK(engine);
     const ImageSamples samples(*test_, *preprocessor_, &pool_);
     const auto outputs = (*engine)->Run(*samples.Batch(0, (*engine)->input_types()));

@@ -5,9 +5,9 @@
 #include "gtest/gtest.h"
 #include "harness/datasets/fashion_mnist.h"
 #include "harness/datasets/preprocess.h"
-#include "harness/measure/calibration_runner.h"
-#include "harness/measure/engine.h"
-#include "harness/measure/samples.h"
+#include "compiler/calibration_runner.h"
+#include "compiler/engine.h"
+#include "harness/measure/image_samples.h"
 #include "interpreter/interpreter.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
@@ -65,9 +65,9 @@ class ResNet18Test : public ::testing::Test {
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(pipeline, &config));
     runtime::ThreadPool pool(threads);
     const ImageSamples samples(*train_, *preprocessor_, &pool);
-    CalibrationOptions options;
-    options.images = 2;
-    CalibrationRunner runner(samples, &pool, options);
+    compiler::CalibrationOptions options;
+    options.samples = 2;
+    compiler::CalibrationRunner runner(samples, &pool, options);
     passes::PassEnvironment environment;
     environment.runner = &runner;
     environment.kernels = &kernels_;
@@ -92,9 +92,9 @@ class ResNet18Test : public ::testing::Test {
   Tensor LogitsOn(const kernels::KernelRegistry& kernels, const ir::Graph& graph, int first, int batch, int threads,
                   kernels::Isa isa = kernels::BestIsa()) {
     runtime::ThreadPool pool(threads);
-    EngineOptions options;
+    compiler::EngineOptions options;
     options.isa = isa;
-    const auto engine = MakeEngine(graph, batch, kernels, &pool, options);
+    const auto engine = compiler::MakeEngine(graph, batch, kernels, &pool, options);
     EXPECT_OK(engine);
     const ImageSamples samples(*test_, *preprocessor_, &pool);
     const auto outputs = (*engine)->Run(*samples.Batch(first, (*engine)->input_types()));

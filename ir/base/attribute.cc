@@ -15,6 +15,10 @@ std::string FloatText(double value) {
 }
 
 struct Printer {
+  template <typename Never>  // Attribute's.
+  std::string operator()(const Never&) const {
+    return "";
+  }
   std::string operator()(bool v) const { return v ? "true" : "false"; }
   std::string operator()(int64_t v) const { return absl::StrCat(v); }
   std::string operator()(double v) const { return FloatText(v); }

@@ -52,8 +52,15 @@ class Attribute {
   friend bool operator!=(const Attribute& a, const Attribute& b) { return !(a == b); }
 
  private:
+  // libstdc++ (<variant>, __never_valueless) holds a variant of the others alone for never empty, and runs into the
+  // index -1 of a copy whose allocation failed. With this one, which no attribute is, it looks first.
+  struct Never {
+    ~Never() {}
+    bool operator==(const Never&) const { return true; }
+  };
+
   std::variant<bool, int64_t, double, std::string, DType, std::vector<int64_t>, std::vector<double>,
-               std::vector<std::string>>
+               std::vector<std::string>, Never>
       value_;
 };
 

@@ -14,11 +14,13 @@ namespace {
 
 TEST(StatusTest, AnnotateKeepsCodeAndPayload) {
   absl::Status status = absl::UnimplementedError("what");
-  status.SetPayload("fuselage.usage", absl::Cord("x"));
+  status.SetPayload("a.type", absl::Cord("x"));
   const absl::Status annotated = Annotate(status, "where");
   EXPECT_EQ(annotated.code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(annotated.message(), "where: what");
-  EXPECT_TRUE(annotated.GetPayload("fuselage.usage").has_value());
+  EXPECT_TRUE(annotated.GetPayload("a.type").has_value());
+  EXPECT_FALSE(IsUsageError(annotated));
+  EXPECT_TRUE(IsUsageError(Annotate(UsageError("what"), "where")));
   EXPECT_TRUE(Annotate(absl::OkStatus(), "where").ok());
 }
 

@@ -31,7 +31,7 @@ absl::Status CheckFinite(const Tensor& tensor, absl::string_view what, const Imp
     if (std::isfinite(value)) continue;
     const std::string message = absl::StrCat(what, ": found ", value, " as element ", i, ", wanted finite values");
     if (!options.allow_nonfinite) {
-      return absl::InvalidArgumentError(absl::StrCat(message, " (--allow_nonfinite accepts them)"));
+      return absl::InvalidArgumentError(absl::StrCat(message, " (allow_nonfinite accepts them)"));
     }
     if (options.warnings != nullptr) options.warnings->push_back(message);
     return absl::OkStatus();

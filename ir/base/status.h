@@ -18,6 +18,11 @@ namespace fuselage {
 // The same error with `context` and ": " before its message; OK stays OK.
 absl::Status Annotate(const absl::Status& status, absl::string_view context);
 
+// A mistake of who asks (an option, a flag, a config) and not of the data: InvalidArgument, with a payload that tells
+// it from others.
+absl::Status UsageError(absl::string_view message);
+bool IsUsageError(const absl::Status& status);
+
 }  // namespace fuselage
 
 #define FUSELAGE_CONCAT_INNER(a, b) a##b

@@ -1,6 +1,7 @@
 #include "kernels/fp32/onednn.h"
 
 #include <algorithm>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -17,70 +18,97 @@ using kernels::KernelDesc;
 
 class OnednnKernel final : public Kernel {
  public:
-  OnednnKernel(const KernelDesc& desc, const Call& call)
-      : Kernel(desc), threads_(desc.threads), primitive_(call.primitive), stream_(CpuEngine()) {
+  OnednnKernel(const KernelDesc& desc, Call call) : Kernel(desc), threads_(desc.threads), call_(std::move(call)) {
     int64_t weight_bytes = 0;
-    for (const Call::Argument& argument : call.inputs)
-      inputs_.push_back(Bind(argument.name, argument.index, argument.desc));
-    for (const Call::Argument& argument : call.outputs) {
-      outputs_.push_back(Bind(argument.name, argument.index, argument.desc));
-    }
-    for (const Call::Constant& constant : call.constants) {
-      constants_.push_back(constant.memory);
-      weight_bytes += constant.memory.get_desc().get_size();
-      arguments_.push_back({constant.name, constant.memory.get()});
-    }
-    if (call.scratchpad.get_size() > 0) {
-      scratchpad_ = dnnl::memory(call.scratchpad, CpuEngine(), DNNL_MEMORY_NONE);
-      arguments_.push_back({DNNL_ARG_SCRATCHPAD, scratchpad_.get()});
-    }
-    set_variant(absl::StrCat("onednn ", call.implementation));
-    set_scratch_bytes(call.scratchpad.get_size());
+    for (const Call::Constant& constant : call_.constants) weight_bytes += constant.memory.get_desc().get_size();
+    set_variant(absl::StrCat("onednn ", call_.implementation));
+    set_scratch_bytes(call_.scratchpad.get_size());
     set_weight_bytes(weight_bytes);
-    set_macs(call.macs);
+    set_macs(call_.macs);
+    idle_.push_back(std::make_unique<Binding>(call_));
   }
 
  private:
-  struct Bound {
-    int index;
-    dnnl::memory memory;
+  // What oneDNN wants of one run: objects that know where its operands lie.
+  class Binding {
+   public:
+    explicit Binding(const Call& call) : stream_(CpuEngine()) {
+      for (const Call::Argument& argument : call.inputs) inputs_.push_back(Bind(argument));
+      for (const Call::Argument& argument : call.outputs) outputs_.push_back(Bind(argument));
+      for (const Call::Constant& constant : call.constants) {
+        arguments_.push_back({constant.name, constant.memory.get()});
+      }
+      if (call.scratchpad.get_size() > 0) {
+        scratchpad_ = dnnl::memory(call.scratchpad, CpuEngine(), DNNL_MEMORY_NONE);
+        arguments_.push_back({DNNL_ARG_SCRATCHPAD, scratchpad_.get()});
+      }
+    }
+
+    void Run(const dnnl::primitive& primitive, absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
+             void* scratch) const {
+      for (const Bound& bound : inputs_) SetHandle(bound.memory, inputs[bound.index].data);
+      for (const Bound& bound : outputs_) SetHandle(bound.memory, outputs[bound.index].data);
+      if (scratchpad_) SetHandle(scratchpad_, scratch);
+      // The C interface: no exceptions, and no argument map to build.
+      CheckDone(dnnl_primitive_execute(primitive.get(), stream_.get(), static_cast<int>(arguments_.size()),
+                                       arguments_.data()));
+      CheckDone(dnnl_stream_wait(stream_.get()));
+    }
+
+   private:
+    struct Bound {
+      int index;
+      dnnl::memory memory;
+    };
+
+    Bound Bind(const Call::Argument& argument) {
+      Bound bound{argument.index, dnnl::memory(argument.desc, CpuEngine(), DNNL_MEMORY_NONE)};
+      arguments_.push_back({argument.name, bound.memory.get()});
+      return bound;
+    }
+
+    static void SetHandle(const dnnl::memory& memory, const void* data) {
+      FUSELAGE_CHECK(dnnl_memory_set_data_handle(memory.get(), const_cast<void*>(data)) == dnnl_success);
+    }
+
+    // The primitive was made for exactly these operands: it lacks nothing but memory.
+    static void CheckDone(dnnl_status_t status) {
+      if (status == dnnl_out_of_memory) throw std::bad_alloc();
+      FUSELAGE_CHECK(status == dnnl_success);
+    }
+
+    dnnl::stream stream_;
+    std::vector<Bound> inputs_, outputs_;
+    dnnl::memory scratchpad_;
+    std::vector<dnnl_exec_arg_t> arguments_;
   };
-
-  Bound Bind(int name, int index, const MemoryDesc& desc) {
-    Bound bound{index, dnnl::memory(desc, CpuEngine(), DNNL_MEMORY_NONE)};
-    arguments_.push_back({name, bound.memory.get()});
-    return bound;
-  }
-
-  static void SetHandle(const dnnl::memory& memory, const void* data) {
-    FUSELAGE_CHECK(dnnl_memory_set_data_handle(memory.get(), const_cast<void*>(data)) == dnnl_success);
-  }
 
   void Compute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
                const kernels::RunContext& context) const override {
     const OpenMpScope scope(*context.parallel, threads_);
-    for (const Bound& bound : inputs_) SetHandle(bound.memory, inputs[bound.index].data);
-    for (const Bound& bound : outputs_) SetHandle(bound.memory, outputs[bound.index].data);
-    if (scratch_bytes() > 0) SetHandle(scratchpad_, context.scratch.data);
-    // The C interface: no exceptions, and no argument map to build.
-    CheckDone(dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()),
-                                     arguments_.data()));
-    CheckDone(dnnl_stream_wait(stream_.get()));
+    std::unique_ptr<Binding> binding = Take();
+    binding->Run(call_.primitive, inputs, outputs, context.scratch.data);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    idle_.push_back(std::move(binding));
   }
 
-  // The primitive was made for exactly these operands: it lacks nothing but memory.
-  static void CheckDone(dnnl_status_t status) {
-    if (status == dnnl_out_of_memory) throw std::bad_alloc();
-    FUSELAGE_CHECK(status == dnnl_success);
+  // An idle binding; a new one where as many runs as there are use them all at this moment.
+  std::unique_ptr<Binding> Take() const {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!idle_.empty()) {
+        std::unique_ptr<Binding> binding = std::move(idle_.back());
+        idle_.pop_back();
+        return binding;
+      }
+    }
+    return std::make_unique<Binding>(call_);
   }
 
   const int threads_;
-  dnnl::primitive primitive_;
-  dnnl::stream stream_;
-  std::vector<Bound> inputs_, outputs_;
-  std::vector<dnnl::memory> constants_;
-  dnnl::memory scratchpad_;
-  std::vector<dnnl_exec_arg_t> arguments_;
+  const Call call_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Binding>> idle_;
 };
 
 Dims DimsOf(const TensorType& type) { return type.shape.empty() ? Dims{1} : type.shape; }
@@ -110,8 +138,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeKernel(const KernelDesc& desc,
   kernels::Serial serial;
   const OpenMpScope scope(serial, desc.threads);
   try {
-    ASSIGN_OR_RETURN(const Call call, make());
-    return std::make_unique<OnednnKernel>(desc, call);
+    ASSIGN_OR_RETURN(Call call, make());
+    return std::make_unique<OnednnKernel>(desc, std::move(call));
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
     return absl::UnimplementedError(absl::StrCat("oneDNN: ", error.what()));

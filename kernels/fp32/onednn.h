@@ -48,7 +48,7 @@ struct Call {
 };
 
 // The kernel of the call that `make` describes. Declines (Unimplemented) operands that are not f32 or have no elements,
-// and what oneDNN declines; no exception leaves it.
+// and what oneDNN declines; of exceptions only std::bad_alloc leaves it.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> MakeKernel(const kernels::KernelDesc& desc,
                                                             absl::FunctionRef<absl::StatusOr<Call>()> make);
 

@@ -43,11 +43,11 @@ def pass_case_test(name, cases, deps, namespaces, kernels = None):
         srcs = [name + "_main.cc"],
         args = ["$(location %s)" % c for c in cases],
         data = cases,
-        deps = deps + ["//passes/core:case_runner"] + ([kernels] if kernels else []),
+        deps = deps + [Label("//passes/core:case_runner")] + ([kernels] if kernels else []),
         size = "small",
     )
 
 def _folder(label):
     if label.startswith(":"):
         return native.package_name()
-    return label.lstrip("/").split(":")[0]
+    return label.rpartition("//")[2].split(":")[0]

@@ -5,12 +5,6 @@
 
 namespace fuselage::passes {
 
-absl::Status ConfigError(absl::string_view message) {
-  absl::Status status = absl::InvalidArgumentError(message);
-  status.SetPayload("fuselage.usage", absl::Cord(""));
-  return status;
-}
-
 absl::StatusOr<bool> Pass::Run(ir::Graph& graph, Remarks& remarks) const {
   remarks.set_pass(name());
   // A dead reader would make a value look shared, and a later run, without it, find more.

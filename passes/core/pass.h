@@ -34,10 +34,6 @@ struct NumericContract {
   bool of_config = false;  // What the pass does is written in the config, and so is the mistake where it breaks this.
 };
 
-// A mistake in the config, for those who tell it from a broken model: InvalidArgument with the payload
-// "fuselage.usage".
-absl::Status ConfigError(absl::string_view message);
-
 class Pass {
  public:
   virtual ~Pass() = default;

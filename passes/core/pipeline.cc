@@ -52,7 +52,7 @@ class PipelineRun {
       if (!changed) return any_changed;
       any_changed = true;
     }
-    return ConfigError(absl::StrCat("pipeline: a fixed_point still changes after ", rounds, " rounds (max_rounds)"));
+    return UsageError(absl::StrCat("pipeline: a fixed_point still changes after ", rounds, " rounds (max_rounds)"));
   }
 
   absl::StatusOr<bool> RunPass(const PipelineConfig::Step& step) {
@@ -84,7 +84,7 @@ class PipelineRun {
     if (options_.evaluate && report.changed) {
       const NumericContract contract = pass->numeric_contract();
       absl::Status status = CheckNumerically(contract, report);
-      if (absl::IsInternal(status) && contract.of_config) status = ConfigError(status.message());
+      if (absl::IsInternal(status) && contract.of_config) status = UsageError(status.message());
       if (!status.ok()) return Annotate(status, name);
     }
     if (options_.observe) RETURN_IF_ERROR(options_.observe(index_++, name, graph_));

@@ -165,7 +165,7 @@ TEST_F(PipelineTest, CatchesPassesThatMisbehave) {
 TEST_F(PipelineTest, TellsTheConfigsMistakesFromOurs) {
   const absl::Status status = RunMode("slope of config").status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("moved by up to 1, allowed is 1e-05")));
-  EXPECT_TRUE(status.GetPayload("fuselage.usage").has_value());
+  EXPECT_TRUE(IsUsageError(status));
 }
 
 // Whatever a pass may do by its contract, and wherever among the outputs the NaN stands.

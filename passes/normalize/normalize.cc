@@ -122,9 +122,7 @@ class Walk {
         call.parameters.emplace_back(spec.name, std::move(constant));
       }
     }
-    std::vector<NewCall> calls;
-    calls.push_back(std::move(call));
-    return ReplaceBy(node, std::move(calls));
+    return ReplaceBy(node, {std::move(call)});
   }
 
   absl::StatusOr<bool> ToCanonicalFunction(Node* node) {

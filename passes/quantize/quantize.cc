@@ -57,7 +57,7 @@ absl::StatusOr<Calibration> ObserveSamples(const QuantizeOptions& options, const
   };
   RETURN_IF_ERROR(runner->ForEachSample(graph, nodes, visit));
   if (calibration.samples == 0) {
-    return passes::ConfigError("quantize needs calibration data: the calibration set is empty");
+    return UsageError("quantize needs calibration data: the calibration set is empty");
   }
   for (const std::unique_ptr<Observer>& observer : observers) calibration.ranges.push_back(observer->range());
   return calibration;
@@ -84,7 +84,7 @@ absl::StatusOr<Calibration> Calibrate(const QuantizeOptions& options, const ir::
                                       const std::vector<const Node*>& nodes, passes::Runner* runner,
                                       const std::string& cache_folder, Remarks& remarks) {
   if (nodes.empty()) return Calibration();
-  if (runner == nullptr) return passes::ConfigError("quantize needs calibration data: the caller gives none");
+  if (runner == nullptr) return UsageError("quantize needs calibration data: the caller gives none");
   // Before the cache: what it holds must not hide a mistake in the options.
   RETURN_IF_ERROR(MakeObserver(options.observer(), options.activations()).status());
   const std::optional<CalibrationCache> cache = CacheOrNull(options, graph, nodes, *runner, cache_folder);
@@ -205,9 +205,7 @@ absl::Status QuantizeWeights(const QuantizeOptions& options, const Selection& se
 }
 
 absl::Status InsertPair(const Edge& edge, const Codes& codes, ir::Graph& graph) {
-  AttributeMap attributes;
-  attributes.emplace("dtype", codes.dtype);
-  attributes.emplace("scales", std::vector<double>{Spelled(codes.scale)});
+  AttributeMap attributes = {{"dtype", codes.dtype}, {"scales", std::vector<double>{Spelled(codes.scale)}}};
   if (codes.zero_point != 0) attributes.emplace("zero_points", std::vector<int64_t>{codes.zero_point});
   ASSIGN_OR_RETURN(Node * quantize, graph.AddFunction(absl::StrCat(edge.value->name(), "_q"), "quantize", {edge.value},
                                                       std::move(attributes), edge.user));

@@ -83,7 +83,6 @@ class QuantizeTest : public ::testing::Test {
                        [&](const passes::Remark& remark) { return absl::StrContains(remark.message, text); });
   }
 
-  static bool IsUsage(const absl::Status& status) { return status.GetPayload("fuselage.usage").has_value(); }
 
   ir::OpRegistry ops_;
   std::unique_ptr<ir::Graph> graph_;
@@ -93,14 +92,14 @@ class QuantizeTest : public ::testing::Test {
 TEST_F(QuantizeTest, NeedsARunner) {
   const absl::Status status = Run(nullptr).status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("quantize needs calibration data")));
-  EXPECT_TRUE(IsUsage(status));
+  EXPECT_TRUE(IsUsageError(status));
 }
 
 TEST_F(QuantizeTest, NeedsSamples) {
   FakeRunner runner(0);
   const absl::Status status = Run(&runner).status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("the calibration set is empty")));
-  EXPECT_TRUE(IsUsage(status));
+  EXPECT_TRUE(IsUsageError(status));
 }
 
 TEST_F(QuantizeTest, WarnsAboutASingleSample) {
@@ -116,7 +115,7 @@ TEST_F(QuantizeTest, NamesTheSampleAndTheTensorThatIsNotFinite) {
   const absl::Status status = Run(&nan).status();
   EXPECT_THAT(status,
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("calibration sample 2: %r: element 1 is nan")));
-  EXPECT_FALSE(IsUsage(status));
+  EXPECT_FALSE(IsUsageError(status));
   EXPECT_THAT(Run(&inf), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("element 1 is inf")));
 }
 

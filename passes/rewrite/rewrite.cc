@@ -158,7 +158,7 @@ absl::StatusOr<bool> Rewrite::RunImpl(ir::Graph& graph, Remarks& remarks) const 
   bool changed = false;
   for (const RewriteOptions::Rule& options : options_.rules()) {
     const absl::StatusOr<Rule> rule = ParseRule(options, graph.ops());
-    if (!rule.ok()) return passes::ConfigError(rule.status().message());
+    if (!rule.ok()) return UsageError(rule.status().message());
     const ir::OpSchema* op = rule->pattern.nodes[rule->pattern.result].op;
     HashSet<const Node*> gone;
     for (Node* node : graph.Snapshot()) {

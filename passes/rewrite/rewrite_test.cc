@@ -61,7 +61,7 @@ TEST_F(RewriteTest, ABadRuleIsTheCallersMistake) {
   passes::Remarks remarks;
   const absl::Status status = Rewrite(options).Run(*graph, remarks).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_TRUE(status.GetPayload("fuselage.usage").has_value());
+  EXPECT_TRUE(IsUsageError(status));
   EXPECT_THAT(std::string(status.message()), HasSubstr("rule \"broken\" pattern:1:1"));
 }
 

@@ -26,7 +26,7 @@ class DeviceCopy final : public Step {
   explicit DeviceCopy(Device* device) : device_(device) {}
 
   absl::Status Run(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
-                   const RunContext& context) override {
+                   const RunContext& context) const override {
     return device_->Copy(outputs[0].data, inputs[0].data, outputs[0].bytes, Direction::kDeviceToDevice, context.stream);
   }
   std::string variant() const override { return "cuda copy"; }
@@ -41,7 +41,7 @@ class DeviceReorder final : public Step {
   DeviceReorder(Device* device, TensorType type) : device_(device), type_(std::move(type)) {}
 
   absl::Status Run(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
-                   const RunContext& context) override {
+                   const RunContext& context) const override {
     const int64_t channels = type_.shape[1], pixels = type_.shape[2] * type_.shape[3];
     const bool to_nhwc = type_.layout == Layout::kRowMajor;
     return device_->Transpose(type_.shape[0], to_nhwc ? channels : pixels, to_nhwc ? pixels : channels,

@@ -131,9 +131,9 @@ def judge(mutant, batches, arguments):
                        f"--test_timeout={arguments.test_timeout}",
                        f"--run_under=prlimit --as={arguments.test_memory << 30}", *batch]
             run = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            failed = re.search(r"^(//\S+) +(FAILED|TIMEOUT) in", run.stdout, re.MULTILINE)
+            failed = re.search(r"^(FAIL|TIMEOUT): (//\S+) \(", run.stdout, re.MULTILINE)  # Of a shard, too.
             if failed:
-                mutant.update(verdict=CAUGHT, by=failed[1], timed_out=failed[2] == "TIMEOUT")
+                mutant.update(verdict=CAUGHT, by=failed[2], timed_out=failed[1] == "TIMEOUT")
                 return
             if re.search(r"^ERROR: .*(compilation of rule|Compiling .* failed)", run.stdout, re.MULTILINE):
                 mutant["verdict"] = NO_MUTANT

@@ -72,7 +72,7 @@ absl::Status WriteCodes(const ir::Graph& quantized, const ir::Graph& lowered, co
   kernels::KernelRegistry kernels;
   kernels::RegisterAll(kernels);
   runtime::ThreadPool pool(harness::AvailableCores());
-  ASSIGN_OR_RETURN(const auto engine, harness::MakeEngine(*ours, inputs[0].dim(0), kernels, &pool, {}));
+  ASSIGN_OR_RETURN(const auto engine, compiler::MakeEngine(*ours, inputs[0].dim(0), kernels, &pool, {}));
   ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine->Run(inputs));
   for (size_t i = 0; i < names.size(); ++i) (*samples)[names[i]] = std::make_shared<Tensor>((*outputs)[i]);
   return absl::OkStatus();
@@ -129,7 +129,7 @@ absl::Status WriteBundle(const harness::RunRequest& request, int samples, report
   harness::RunRequest prepared = request;
   HarnessConfig& config = prepared.config;
   if (config.variants_size() < 2) {
-    return harness::UsageError(absl::StrCat(request.name, ": ", config.variants_size(),
+    return UsageError(absl::StrCat(request.name, ": ", config.variants_size(),
                                             " variants, want the float network first and the INT8 one last"));
   }
   if (config.variants_size() > 2) config.mutable_variants()->DeleteSubrange(1, config.variants_size() - 2);

@@ -1,6 +1,6 @@
 // This compiler as a contestant: Executable::Run, from the float input to the outputs. MODE is an instruction set
 // ("avx2"), or "best".
-#include "harness/measure/engine.h"
+#include "compiler/engine.h"
 #include "ir/base/status.h"
 #include "kernels/register_all.h"
 #include "runtime/thread_pool.h"
@@ -12,7 +12,7 @@ namespace {
 class Fuselage final : public Contestant {
  public:
   static absl::StatusOr<std::unique_ptr<Contestant>> Make(const Job& job) {
-    harness::EngineOptions options;
+    compiler::EngineOptions options;
     if (job.mode != "best") {
       ASSIGN_OR_RETURN(options.isa, kernels::IsaFromName(job.mode));
       if (!kernels::CpuSupports(options.isa)) {
@@ -22,7 +22,7 @@ class Fuselage final : public Contestant {
     auto made = std::make_unique<Fuselage>(job, options.isa);
     kernels::RegisterAll(made->kernels_);
     ASSIGN_OR_RETURN(made->engine_,
-                     harness::MakeEngine(*job.graph, job.input.dim(0), made->kernels_, &made->pool_, options));
+                     compiler::MakeEngine(*job.graph, job.input.dim(0), made->kernels_, &made->pool_, options));
     return made;
   }
 
@@ -40,7 +40,7 @@ class Fuselage final : public Contestant {
   const kernels::Isa isa_;
   runtime::ThreadPool pool_;
   kernels::KernelRegistry kernels_;
-  std::unique_ptr<harness::Engine> engine_;
+  std::unique_ptr<compiler::Engine> engine_;
   std::vector<Tensor> inputs_;
   const std::vector<Tensor>* outputs_ = nullptr;
 };

@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "compiler/library.h"
 #include "harness/base/exit_code.h"
 #include "harness/base/files.h"
 #include "harness/load_config.h"
@@ -17,12 +18,12 @@ namespace {
 absl::Status Prepare(int argc, char** argv) {
   int samples = 0;
   if (argc != 4 || !absl::SimpleAtoi(argv[3], &samples) || samples < 1) {
-    return harness::UsageError("usage: prepare CONFIG FOLDER SAMPLES");
+    return UsageError("usage: prepare CONFIG FOLDER SAMPLES");
   }
   harness::RunRequest request;
   request.search = harness::SearchPath::FromEnvironment();
   ASSIGN_OR_RETURN(harness::LoadedConfig loaded,
-                   harness::LoadConfig(argv[1], request.search, harness::PassOptionTypes()));
+                   harness::LoadConfig(argv[1], request.search, compiler::BuiltIn().passes.OptionTypes()));
   request.config = std::move(loaded.config);
   request.name = loaded.name;
   request.cache_folder = harness::CacheFolder();

@@ -47,5 +47,14 @@ TEST_F(AdaptiveAvgPoolTest, Errors) {
               HasSubstr("output_size"));
 }
 
+// torch.adaptive_avg_pool1d is a function of PyTorch's; the others are in torch.nn.functional alone.
+TEST(AdaptiveAvgPool, Spellings) {
+  ir::OpRegistry ops;
+  Register(ops);
+  EXPECT_NE(ops.FindOrNull("torch.adaptive_avg_pool1d"), nullptr);
+  EXPECT_EQ(ops.FindOrNull("torch.adaptive_avg_pool2d"), nullptr);
+  EXPECT_NE(ops.FindOrNull("torch.nn.functional.adaptive_avg_pool2d"), nullptr);
+}
+
 }  // namespace
 }  // namespace fuselage::ops::adaptive_avg_pool

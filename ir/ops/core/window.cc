@@ -57,11 +57,9 @@ int64_t PaddedTaps(const Window& window, int64_t output) {
 }
 
 std::vector<ir::AttributeSpec> WindowAttributes(int n) {
-  std::vector<ir::AttributeSpec> attributes;
-  attributes.push_back({"stride", AttributeKind::kInts, std::vector<int64_t>(n, 1)});
-  attributes.push_back({"padding", AttributeKind::kInts, std::vector<int64_t>(2 * n, 0)});
-  attributes.push_back({"dilation", AttributeKind::kInts, std::vector<int64_t>(n, 1)});
-  return attributes;
+  return {{"stride", AttributeKind::kInts, std::vector<int64_t>(n, 1)},
+          {"padding", AttributeKind::kInts, std::vector<int64_t>(2 * n, 0)},
+          {"dilation", AttributeKind::kInts, std::vector<int64_t>(n, 1)}};
 }
 
 absl::Status CheckWindowAttributes(const ir::OpCall& call, int n) {

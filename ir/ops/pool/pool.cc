@@ -56,12 +56,10 @@ absl::StatusOr<std::vector<Tensor>> EvaluateAvgPool(const ir::EvaluateCall& call
 }
 
 std::vector<ir::AttributeSpec> PoolAttributes(int n) {
-  std::vector<ir::AttributeSpec> attributes;
-  attributes.push_back({"kernel_size", AttributeKind::kInts, std::nullopt});
-  attributes.push_back({"stride", AttributeKind::kInts, std::nullopt});
-  attributes.push_back({"padding", AttributeKind::kInts, std::vector<int64_t>(2 * n, 0)});
-  attributes.push_back({"ceil_mode", AttributeKind::kBool, false});
-  return attributes;
+  return {{"kernel_size", AttributeKind::kInts, std::nullopt},
+          {"stride", AttributeKind::kInts, std::nullopt},
+          {"padding", AttributeKind::kInts, std::vector<int64_t>(2 * n, 0)},
+          {"ceil_mode", AttributeKind::kBool, false}};
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Samples: numbered inputs of a network, as batches. The images of a dataset, given tensors, or random values.
-#ifndef FUSELAGE_HARNESS_MEASURE_SAMPLES_H_
-#define FUSELAGE_HARNESS_MEASURE_SAMPLES_H_
+// Samples: numbered inputs of a network, as batches. Given tensors, random values, or what a caller reads.
+#ifndef FUSELAGE_COMPILER_SAMPLES_H_
+#define FUSELAGE_COMPILER_SAMPLES_H_
 
 #include <cstdint>
 #include <memory>
@@ -9,12 +9,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "harness/datasets/dataset.h"
-#include "harness/datasets/preprocess.h"
 #include "ir/base/tensor.h"
 #include "kernels/core/parallel.h"
 
-namespace fuselage::harness {
+namespace fuselage::compiler {
 
 class Samples {
  public:
@@ -44,26 +42,6 @@ class Samples {
   virtual absl::Status FillRow(int64_t sample, int input, Tensor* batch, int64_t row) const = 0;
 
   kernels::Parallel* const parallel_;
-};
-
-// Borrows all three. For networks of one input, f32 [n, c, h, w].
-class ImageSamples : public Samples {
- public:
-  ImageSamples(const datasets::Dataset& dataset, const datasets::Preprocessor& preprocessor,
-               kernels::Parallel* parallel)
-      : Samples(parallel), dataset_(dataset), preprocessor_(preprocessor) {}
-
-  int64_t size() const override { return dataset_.size(); }
-  // "images, inputs f32[3,224,224], sha256 ...", where the digest is of the images' pixels and of their preprocessing:
-  // wherever they lie, equal images have one key.
-  std::string Key(int64_t count) const override;
-  const datasets::Dataset& dataset() const { return dataset_; }
-
- private:
-  absl::Status FillRow(int64_t sample, int input, Tensor* batch, int64_t row) const override;
-
-  const datasets::Dataset& dataset_;
-  const datasets::Preprocessor& preprocessor_;
 };
 
 // The rows of tensors, one tensor for each input. For any inputs of these types but for dimension 0, which they share.
@@ -98,6 +76,6 @@ class RandomSamples : public Samples {
   const int64_t size_;
 };
 
-}  // namespace fuselage::harness
+}  // namespace fuselage::compiler
 
-#endif  // FUSELAGE_HARNESS_MEASURE_SAMPLES_H_
+#endif  // FUSELAGE_COMPILER_SAMPLES_H_

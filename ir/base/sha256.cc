@@ -1,11 +1,11 @@
-#include "harness/base/sha256.h"
+#include "ir/base/sha256.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "absl/strings/escaping.h"
 
-namespace fuselage::harness {
+namespace fuselage {
 namespace {
 
 // The first 32 bits of the fractional parts of the cube roots of the first 64 primes (FIPS 180-4, section 4.2.2).
@@ -71,4 +71,4 @@ std::string Sha256::Finish() {
   return absl::BytesToHexString(digest);
 }
 
-}  // namespace fuselage::harness
+}  // namespace fuselage

@@ -1,12 +1,13 @@
-#include "harness/measure/engine.h"
+#include "compiler/engine.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/load.h"
 #include "interpreter/interpreter.h"
 #include "ir/base/check.h"
 #include "ir/base/status.h"
 #include "runtime/cuda/cuda_executable.h"
 
-namespace fuselage::harness {
+namespace fuselage::compiler {
 namespace {
 
 class ExecutableEngine : public Engine {
@@ -14,19 +15,13 @@ class ExecutableEngine : public Engine {
   // `cuda`: the executable, where it is one of CUDA's.
   explicit ExecutableEngine(std::unique_ptr<runtime::Executable> executable,
                             const runtime::cuda::CudaExecutable* cuda = nullptr)
-      : executable_(std::move(executable)), cuda_(cuda) {
-    for (const TensorType& type : executable_->output_types()) outputs_.emplace_back(type);
-    for (Tensor& output : outputs_) pointers_.push_back(&output);
-  }
+      : executable_(std::move(executable)), cuda_(cuda) {}
 
-  absl::StatusOr<const std::vector<Tensor>*> Run(absl::Span<const Tensor> inputs) override {
-    inputs_.clear();
-    for (const Tensor& input : inputs) inputs_.push_back(&input);
-    RETURN_IF_ERROR(executable_->Run(inputs_, absl::MakeSpan(pointers_)));
-    return &outputs_;
+  absl::Status RunInto(absl::Span<const Tensor* const> inputs, absl::Span<Tensor* const> outputs) override {
+    return executable_->Run(inputs, outputs);
   }
-
   const std::vector<TensorType>& input_types() const override { return executable_->input_types(); }
+  const std::vector<TensorType>& output_types() const override { return executable_->output_types(); }
   int64_t arena_bytes() const override { return executable_->arena_bytes(); }
   int64_t weight_bytes() const override { return executable_->weight_bytes(); }
   runtime::Executable* executable() override { return executable_.get(); }
@@ -44,23 +39,24 @@ class ExecutableEngine : public Engine {
  private:
   std::unique_ptr<runtime::Executable> executable_;
   const runtime::cuda::CudaExecutable* const cuda_;
-  std::vector<Tensor> outputs_;
-  std::vector<Tensor*> pointers_;
-  std::vector<const Tensor*> inputs_;
 };
 
 class ReferenceEngine : public Engine {
  public:
   explicit ReferenceEngine(std::unique_ptr<ir::Graph> graph) : graph_(std::move(graph)) {
     for (const ir::Node* placeholder : graph_->placeholders()) input_types_.push_back(placeholder->tensor_type());
+    for (const ir::Node* output : graph_->output()->operands()) output_types_.push_back(output->tensor_type());
   }
 
-  absl::StatusOr<const std::vector<Tensor>*> Run(absl::Span<const Tensor> inputs) override {
-    ASSIGN_OR_RETURN(outputs_, interpreter::Run(*graph_, inputs));
-    return &outputs_;
+  absl::Status RunInto(absl::Span<const Tensor* const> inputs, absl::Span<Tensor* const> outputs) override {
+    std::vector<Tensor> given;
+    for (const Tensor* input : inputs) given.push_back(*input);
+    ASSIGN_OR_RETURN(std::vector<Tensor> found, interpreter::Run(*graph_, given));
+    for (size_t i = 0; i < found.size(); ++i) *outputs[i] = std::move(found[i]);
+    return absl::OkStatus();
   }
-
   const std::vector<TensorType>& input_types() const override { return input_types_; }
+  const std::vector<TensorType>& output_types() const override { return output_types_; }
   int64_t arena_bytes() const override { return 0; }
   int64_t weight_bytes() const override {
     int64_t bytes = 0;
@@ -78,20 +74,26 @@ class ReferenceEngine : public Engine {
 
  private:
   std::unique_ptr<ir::Graph> graph_;
-  std::vector<TensorType> input_types_;
-  std::vector<Tensor> outputs_;
+  std::vector<TensorType> input_types_, output_types_;
 };
 
 }  // namespace
 
+absl::StatusOr<const std::vector<Tensor>*> Engine::Run(absl::Span<const Tensor> inputs) {
+  if (outputs_.empty()) {
+    for (const TensorType& type : output_types()) outputs_.emplace_back(type);
+    for (Tensor& output : outputs_) output_pointers_.push_back(&output);
+  }
+  input_pointers_.clear();
+  for (const Tensor& input : inputs) input_pointers_.push_back(&input);
+  RETURN_IF_ERROR(RunInto(input_pointers_, output_pointers_));
+  return &outputs_;
+}
+
 absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const ir::Graph& graph, int64_t batch,
                                                    const kernels::KernelRegistry& kernels, runtime::ThreadPool* pool,
                                                    const EngineOptions& options) {
-  ASSIGN_OR_RETURN(const int64_t own_batch, BatchOf(graph));
-  std::unique_ptr<ir::Graph> clone = graph.Clone();
-  if (batch > 0 && own_batch != batch) {
-    RETURN_IF_ERROR(Annotate(clone->SetBatch(batch), absl::StrCat("with a batch of ", batch)));
-  }
+  ASSIGN_OR_RETURN(std::unique_ptr<ir::Graph> clone, WithBatch(graph, batch));
   if (options.backend == "reference") return std::make_unique<ReferenceEngine>(std::move(clone));
   if (options.backend == "cuda") {
     FUSELAGE_CHECK(options.cuda != nullptr);
@@ -108,34 +110,10 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const ir::Graph& graph, int64
   return std::make_unique<ExecutableEngine>(std::move(executable));
 }
 
-absl::StatusOr<int64_t> BatchOf(const ir::Graph& graph) {
-  const std::vector<ir::Node*> placeholders = graph.placeholders();
-  if (placeholders.empty()) return absl::InvalidArgumentError("the model has no inputs, want at least one");
-  const Shape& first = placeholders[0]->tensor_type().shape;
-  for (const ir::Node* placeholder : placeholders) {
-    const Shape& shape = placeholder->tensor_type().shape;
-    if (shape.empty() || shape[0] != first[0]) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("input %", placeholder->name(), " is ", ToString(placeholder->tensor_type()), " and input %",
-                       placeholders[0]->name(), " ", ToString(placeholders[0]->tensor_type()),
-                       ", want one batch size in dimension 0"));
-    }
-  }
-  return first[0];
+absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(std::shared_ptr<const runtime::Program> program,
+                                                   runtime::ThreadPool* pool) {
+  ASSIGN_OR_RETURN(auto executable, runtime::Executable::Create(std::move(program), pool));
+  return std::make_unique<ExecutableEngine>(std::move(executable));
 }
 
-absl::StatusOr<TensorType> ImageInputOf(const ir::Graph& graph) {
-  const std::vector<ir::Node*> placeholders = graph.placeholders();
-  if (placeholders.size() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the model has ", placeholders.size(), " inputs, want one image batch"));
-  }
-  const TensorType& type = placeholders[0]->tensor_type();
-  if (type.dtype != DType::kF32 || type.rank() != 4) {
-    return absl::InvalidArgumentError(absl::StrCat("input %", placeholders[0]->name(), " is ", ToString(type),
-                                                   ", want f32 [batch, channels, height, width]"));
-  }
-  return type;
-}
-
-}  // namespace fuselage::harness
+}  // namespace fuselage::compiler

@@ -1,24 +1,13 @@
-#include "harness/measure/samples.h"
+#include "compiler/samples.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "harness/base/sha256.h"
+#include "ir/base/sha256.h"
 #include "ir/base/status.h"
 
-namespace fuselage::harness {
-namespace {
-
-template <typename T>
-void AddArray(absl::Span<const T> values, Sha256& digest) {
-  const uint64_t size = values.size();  // Where one array ends and the next begins.
-  digest.Update({reinterpret_cast<const char*>(&size), sizeof(size)});
-  digest.Update({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
-}
-
-}  // namespace
-
+namespace fuselage::compiler {
 absl::Status Samples::Fill(int64_t first, int64_t end, Tensor* batch, int input) const {
   const int rows = static_cast<int>(batch->dim(0));
   std::vector<absl::Status> statuses(rows);
@@ -45,36 +34,12 @@ absl::StatusOr<std::vector<Tensor>> Samples::Batch(int64_t first, absl::Span<con
   return batch;
 }
 
-std::string ImageSamples::Key(int64_t count) const {
-  const datasets::PreprocessOptions& preprocess = preprocessor_.options();
-  Sha256 digest;
-  AddArray<float>(preprocess.mean, digest);
-  AddArray<float>(preprocess.std, digest);
-  AddArray<int>({preprocess.shorter_side}, digest);
-  for (int64_t i = 0; i < count; ++i) {
-    const absl::StatusOr<datasets::Image> image = dataset_.image(i);
-    if (!image.ok()) return "";
-    AddArray<int>({image->height, image->width, image->channels}, digest);
-    AddArray<uint8_t>(image->pixels, digest);
-  }
-  return absl::StrCat("images, inputs f32[", preprocess.channels, ",", preprocess.height, ",", preprocess.width,
-                      "], sha256 ", digest.Finish());
-}
-
-absl::Status ImageSamples::FillRow(int64_t sample, int, Tensor* batch, int64_t row) const {
-  const int64_t size = batch->num_elements() / batch->dim(0);
-  ASSIGN_OR_RETURN(const datasets::Image pixels, dataset_.image(sample));
-  return Annotate(preprocessor_.Run(pixels, absl::MakeSpan(batch->data<float>() + row * size, size)),
-                  absl::StrCat("image ", sample));
-}
-
 std::string TensorSamples::Key(int64_t count) const {
   Sha256 digest;
   for (const Tensor& input : *inputs_) {
-    AddArray<int64_t>(input.shape(), digest);
-    AddArray<uint8_t>(
-        {static_cast<const uint8_t*>(input.raw_data()), static_cast<size_t>(input.byte_size() / input.dim(0) * count)},
-        digest);
+    digest.UpdateArray<int64_t>(input.shape());
+    digest.UpdateArray<uint8_t>(
+        {static_cast<const uint8_t*>(input.raw_data()), static_cast<size_t>(input.byte_size() / input.dim(0) * count)});
   }
   return absl::StrCat("inputs, sha256 ", digest.Finish());
 }
@@ -101,4 +66,4 @@ absl::Status RandomSamples::FillRow(int64_t sample, int input, Tensor* batch, in
   return absl::OkStatus();
 }
 
-}  // namespace fuselage::harness
+}  // namespace fuselage::compiler

@@ -1,15 +1,14 @@
-#include "harness/measure/calibration_runner.h"
+#include "compiler/calibration_runner.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "harness/base/exit_code.h"
 #include "ir/base/status.h"
 #include "kernels/register_all_reproducible.h"
 #include "kernels/reproducible/reproducible.h"
 #include "runtime/executable.h"
 
-namespace fuselage::harness {
+namespace fuselage::compiler {
 namespace {
 
 // Each lane has weights and an arena of its own, in which no tapped value may be overwritten.
@@ -19,27 +18,34 @@ constexpr int kMaxLanes = 8;
 struct Lane {
   runtime::ThreadPool pool{1};
   std::unique_ptr<runtime::Executable> executable;
-  Tensor input;
-  std::vector<Tensor> outputs;
+  std::vector<Tensor> inputs, outputs;
+  std::vector<const Tensor*> input_pointers;
   std::vector<Tensor*> output_pointers;
   std::vector<const Tensor*> values;  // Of the requested nodes, in their order.
   absl::Status status;
 };
 
-// The graph with the requested nodes as its outputs; `slots[i]` is the output of nodes[i], or -1 for the placeholder.
+// Where a requested value is.
+struct Slot {
+  bool is_input;
+  int index;
+};
+
+// The graph with the requested nodes as its outputs, but for those that are its inputs.
 absl::StatusOr<std::unique_ptr<ir::Graph>> Tapped(const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
-                                                  std::vector<int>* slots) {
+                                                  std::vector<Slot>* slots) {
   std::unique_ptr<ir::Graph> clone = graph.Clone();
+  const std::vector<ir::Node*> inputs = clone->placeholders();
   for (const ir::Node* node : nodes) {
     ir::Node* copy = clone->FindNodeOrNull(node->name());
     if (copy == nullptr || !copy->type().is_tensor() || copy->tensor_type().dtype != DType::kF32) {
       return absl::InternalError(absl::StrCat("%", node->name(), " cannot be calibrated: it is not an f32 tensor"));
     }
     if (copy->kind() == ir::NodeKind::kPlaceholder) {
-      slots->push_back(-1);
+      slots->push_back({true, static_cast<int>(std::find(inputs.begin(), inputs.end(), copy) - inputs.begin())});
       continue;
     }
-    slots->push_back(clone->output()->num_operands());
+    slots->push_back({false, clone->output()->num_operands()});
     clone->AppendOutput(copy);
   }
   return clone;
@@ -52,14 +58,14 @@ CalibrationRunner::CalibrationRunner(const Samples& samples, runtime::ThreadPool
   kernels::RegisterAllReproducible(kernels_);
 }
 
-int CalibrationRunner::NumImages() const {
-  return static_cast<int>(std::min<int64_t>(options_.images, samples_.size()));
+int CalibrationRunner::NumSamples() const {
+  return static_cast<int>(std::min({options_.samples, samples_.size(), int64_t{INT32_MAX}}));
 }
 
 std::string CalibrationRunner::DataKey() const {
-  const std::string key = samples_.Key(NumImages());
+  const std::string key = samples_.Key(NumSamples());
   if (key.empty()) return "";  // Calibration will say why.
-  return absl::StrCat(NumImages(), " ", key, ", arithmetic ", reproducible::kArithmeticVersion);
+  return absl::StrCat(NumSamples(), " ", key, ", arithmetic ", reproducible::kArithmeticVersion);
 }
 
 absl::StatusOr<std::unique_ptr<runtime::Executable>> CalibrationRunner::MakeExecutable(
@@ -79,30 +85,31 @@ absl::StatusOr<std::unique_ptr<runtime::Executable>> CalibrationRunner::MakeExec
 absl::Status CalibrationRunner::ForEachSample(
     const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
     const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) {
-  const int images = NumImages();
-  if (images == 0) {
-    return UsageError(
-        "the calibration set is empty: a pipeline that calibrates wants calibration.images of at least 1");
+  const int samples = NumSamples();
+  if (samples == 0) {
+    return UsageError("the calibration set is empty: a pipeline that calibrates wants at least one sample");
   }
-  std::vector<int> slots;
+  std::vector<Slot> slots;
   ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> tapped, Tapped(graph, nodes, &slots));
-  std::vector<Lane> lanes(std::min({pool_->threads(), images, kMaxLanes}));
+  std::vector<Lane> lanes(std::min({pool_->threads(), samples, kMaxLanes}));
   for (Lane& lane : lanes) {
     ASSIGN_OR_RETURN(lane.executable, MakeExecutable(*tapped, &lane.pool));
-    lane.input = Tensor(lane.executable->input_types()[0]);
+    for (const TensorType& type : lane.executable->input_types()) lane.inputs.emplace_back(type);
     for (const TensorType& type : lane.executable->output_types()) lane.outputs.emplace_back(type);
+    for (const Tensor& input : lane.inputs) lane.input_pointers.push_back(&input);
     for (Tensor& output : lane.outputs) lane.output_pointers.push_back(&output);
-    for (int slot : slots) lane.values.push_back(slot < 0 ? &lane.input : &lane.outputs[slot]);
+    for (const Slot& slot : slots) lane.values.push_back(&(slot.is_input ? lane.inputs : lane.outputs)[slot.index]);
   }
 
-  for (int first = 0; first < images; first += static_cast<int>(lanes.size())) {
-    const int count = std::min<int>(lanes.size(), images - first);
+  for (int first = 0; first < samples; first += static_cast<int>(lanes.size())) {
+    const int count = std::min<int>(lanes.size(), samples - first);
     for (int i = 0; i < count; ++i) {
-      RETURN_IF_ERROR(samples_.Fill(first + i, first + i + 1, &lanes[i].input));
+      for (size_t input = 0; input < lanes[i].inputs.size(); ++input) {
+        RETURN_IF_ERROR(samples_.Fill(first + i, first + i + 1, &lanes[i].inputs[input], static_cast<int>(input)));
+      }
     }
     pool_->For(count, [&](int i, int) {
-      const Tensor* inputs[] = {&lanes[i].input};
-      lanes[i].status = lanes[i].executable->Run(inputs, absl::MakeSpan(lanes[i].output_pointers));
+      lanes[i].status = lanes[i].executable->Run(lanes[i].input_pointers, absl::MakeSpan(lanes[i].output_pointers));
     });
     for (int i = 0; i < count; ++i) {
       RETURN_IF_ERROR(lanes[i].status);
@@ -113,4 +120,4 @@ absl::Status CalibrationRunner::ForEachSample(
   return absl::OkStatus();
 }
 
-}  // namespace fuselage::harness
+}  // namespace fuselage::compiler

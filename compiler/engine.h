@@ -1,6 +1,6 @@
 // Engine: a graph ready to run, on whatever backend. One of the runtime's executables, or the interpreter.
-#ifndef FUSELAGE_HARNESS_MEASURE_ENGINE_H_
-#define FUSELAGE_HARNESS_MEASURE_ENGINE_H_
+#ifndef FUSELAGE_COMPILER_ENGINE_H_
+#define FUSELAGE_COMPILER_ENGINE_H_
 
 #include <memory>
 #include <optional>
@@ -14,17 +14,21 @@
 #include "runtime/cuda/backend.h"
 #include "runtime/executable.h"
 
-namespace fuselage::harness {
+namespace fuselage::compiler {
 
 class Engine {
  public:
   virtual ~Engine() = default;
 
-  // Allocates the outputs once; they are valid until the next Run. A batch for each placeholder in, the graph's outputs
-  // out.
-  virtual absl::StatusOr<const std::vector<Tensor>*> Run(absl::Span<const Tensor> inputs) = 0;
-
+  // A tensor for each placeholder in, one for each of the graph's outputs out, of exactly these types. One run at a
+  // time.
+  virtual absl::Status RunInto(absl::Span<const Tensor* const> inputs, absl::Span<Tensor* const> outputs) = 0;
   virtual const std::vector<TensorType>& input_types() const = 0;
+  virtual const std::vector<TensorType>& output_types() const = 0;
+
+  // Into tensors of the engine, which are valid until the next Run.
+  absl::StatusOr<const std::vector<Tensor>*> Run(absl::Span<const Tensor> inputs);
+
   virtual int64_t arena_bytes() const = 0;
   virtual int64_t weight_bytes() const = 0;
   // Null where the backend has none.
@@ -35,6 +39,11 @@ class Engine {
   virtual std::optional<double> device_ms() const { return std::nullopt; }
 
   int64_t batch() const { return input_types()[0].shape[0]; }
+
+ private:
+  std::vector<Tensor> outputs_;
+  std::vector<Tensor*> output_pointers_;
+  std::vector<const Tensor*> input_pointers_;
 };
 
 struct EngineOptions {
@@ -50,12 +59,10 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const ir::Graph& graph, int64
                                                    const kernels::KernelRegistry& kernels, runtime::ThreadPool* pool,
                                                    const EngineOptions& options);
 
-// The first dimension, which all inputs of the graph must share.
-absl::StatusOr<int64_t> BatchOf(const ir::Graph& graph);
+// The CPU's, of a program that it shares with others. `pool` must outlive it.
+absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(std::shared_ptr<const runtime::Program> program,
+                                                   runtime::ThreadPool* pool);
 
-// The graph's one input, f32 [batch, channels, height, width]; an error says what was found instead.
-absl::StatusOr<TensorType> ImageInputOf(const ir::Graph& graph);
+}  // namespace fuselage::compiler
 
-}  // namespace fuselage::harness
-
-#endif  // FUSELAGE_HARNESS_MEASURE_ENGINE_H_
+#endif  // FUSELAGE_COMPILER_ENGINE_H_

@@ -1,22 +1,22 @@
 // Calibration: the pipeline's Runner, on float kernels that give the same bits on every machine.
-#ifndef FUSELAGE_HARNESS_MEASURE_CALIBRATION_RUNNER_H_
-#define FUSELAGE_HARNESS_MEASURE_CALIBRATION_RUNNER_H_
+#ifndef FUSELAGE_COMPILER_CALIBRATION_RUNNER_H_
+#define FUSELAGE_COMPILER_CALIBRATION_RUNNER_H_
 
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "harness/measure/samples.h"
+#include "compiler/samples.h"
 #include "kernels/core/isa.h"
 #include "kernels/core/registry.h"
 #include "passes/core/pass.h"
 #include "runtime/executable.h"
 #include "runtime/thread_pool.h"
 
-namespace fuselage::harness {
+namespace fuselage::compiler {
 
 struct CalibrationOptions {
-  int images = 0;  // The first ones of `samples`.
+  int64_t samples = 0;  // The first ones.
   int64_t max_memory_bytes = 0;
   // The values depend on neither; tests compare them.
   kernels::Isa isa = kernels::BestIsa();
@@ -24,13 +24,13 @@ struct CalibrationOptions {
   std::function<void(int done)> progress;
 };
 
-// Each image runs alone on one thread, several images at once: the values do not depend on the number of threads.
+// Each sample runs alone on one thread, several at once: the values do not depend on the number of threads.
 // Borrows samples and pool.
 class CalibrationRunner : public passes::Runner {
  public:
   CalibrationRunner(const Samples& samples, runtime::ThreadPool* pool, CalibrationOptions options);
 
-  // A usage error where there are no calibration images; Unimplemented where an op cannot run with the same bits
+  // A usage error where there are no samples; Unimplemented where an op cannot run with the same bits
   // everywhere.
   absl::Status ForEachSample(
       const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
@@ -40,7 +40,7 @@ class CalibrationRunner : public passes::Runner {
   std::string DataKey() const override;
 
  private:
-  int NumImages() const;
+  int NumSamples() const;
   absl::StatusOr<std::unique_ptr<runtime::Executable>> MakeExecutable(const ir::Graph& graph,
                                                                       runtime::ThreadPool* pool) const;
 
@@ -50,6 +50,6 @@ class CalibrationRunner : public passes::Runner {
   const CalibrationOptions options_;
 };
 
-}  // namespace fuselage::harness
+}  // namespace fuselage::compiler
 
-#endif  // FUSELAGE_HARNESS_MEASURE_CALIBRATION_RUNNER_H_
+#endif  // FUSELAGE_COMPILER_CALIBRATION_RUNNER_H_

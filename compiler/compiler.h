@@ -1,0 +1,128 @@
+// Fuselage as a library: read a network, quantize it, run it. compiler/example.cc is a whole program.
+//
+//   Load     a file                 -> a Model: the network in floats
+//   Compile  a Model and samples    -> a Model in INT8, by the default pipeline or another
+//   Prepare  a Model                -> a Session: kernels, packed weights, memory
+//   Run      tensors by their names -> tensors by their names
+#ifndef FUSELAGE_COMPILER_COMPILER_H_
+#define FUSELAGE_COMPILER_COMPILER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "compiler/library.h"
+#include "compiler/load.h"
+#include "ir/base/tensor.h"
+#include "ir/graph.h"
+#include "kernels/core/isa.h"
+#include "passes/core/pipeline.h"
+#include "runtime/cuda/backend.h"
+#include "runtime/thread_pool.h"
+
+namespace fuselage {
+
+// An input or an output, by the name that the network's file gives it. Dimension 0 is the batch.
+struct Value {
+  std::string name;
+  TensorType type;
+};
+
+// A network. Never changes; copies are the same one.
+class Model {
+ public:
+  const std::vector<Value>& inputs() const;  // For one sample.
+  const std::vector<Value>& outputs() const;
+  const ir::Graph& graph() const;
+  // Of Load: what the file says and nobody may have meant.
+  const std::vector<std::string>& warnings() const;
+  // Of Compile: what each pass did, and what it did not and why; empty before.
+  const std::vector<passes::PassReport>& reports() const;
+
+  struct State;
+  explicit Model(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  const State& state() const { return *state_; }
+
+ private:
+  std::shared_ptr<const State> state_;
+};
+
+// An ONNX file, or an .ir file that tools/export_fx.py wrote. Errors begin with the file and say what was found and
+// what was wanted: frontend/onnx/onnx.h lists their codes. `library` must outlive the model.
+absl::StatusOr<Model> Load(const std::string& path, const LoadOptions& options = {},
+                           const compiler::Library& library = compiler::BuiltIn());
+
+// From floats to INT8: normalize, conv_bn, fusion, quantize, quant_lift, lower, int8_fusion, cleanup.
+PipelineConfig DefaultPipeline();
+
+struct CompileOptions {
+  PipelineConfig pipeline = DefaultPipeline();
+  int threads = 1;               // Of calibration; its result does not depend on them.
+  int64_t max_memory_bytes = 0;  // 0: no limit.
+  // What the machine can do, for passes that weigh one form against another; null: they keep the one they find. With
+  // it, graphs depend on the machine.
+  const passes::MachinePeaks* peaks = nullptr;
+  std::string cache_folder;  // Keeps calibrated ranges; empty: nothing is kept.
+};
+
+// `samples`: for each input its values for any number of samples, which dimension 0 counts. Activations are calibrated
+// on all of them. InvalidArgument where a name, a type or a number of samples is wrong; else a pass's error.
+absl::StatusOr<Model> Compile(const Model& model, std::map<std::string, Tensor> samples,
+                              const CompileOptions& options = {});
+
+struct SessionOptions {
+  int threads = 1;
+  int64_t batch = 1;
+  kernels::Isa isa = kernels::BestIsa();  // The best that kernels may use.
+  int64_t max_memory_bytes = 0;           // 0: no limit. Weights and activations above it: ResourceExhausted.
+  // Runs on these threads, several sessions in turns, in place of threads of its own; it must outlive the session.
+  runtime::ThreadPool* pool = nullptr;
+  std::string device = "cpu";              // Or "reference", the interpreter; or "cuda":
+  runtime::cuda::Backend* cuda = nullptr;  // outlives the session.
+};
+
+// A tensor to read.
+struct Input {
+  Input(const Tensor& tensor) : tensor(&tensor) {}  // NOLINT: {{"input", image}} is what callers mean.
+  const Tensor* tensor;
+};
+
+// Sessions on CPUs of one model with equal batch, isa and threads share its packed weights, and have memory for
+// activations of their own. Each runs one call at a time; different ones may run at once.
+class Session {
+ public:
+  Session(Session&&) = default;
+  Session& operator=(Session&&) = default;
+
+  // Reads all inputs, whose types must be these; gives the outputs that are asked for, in tensors of whatever type.
+  // NotFound where a name is none of the network's.
+  absl::Status Run(const std::map<std::string, Input>& inputs, const std::map<std::string, Tensor*>& outputs);
+
+  const std::vector<Value>& inputs() const { return inputs_; }
+  const std::vector<Value>& outputs() const { return outputs_; }
+  int64_t activation_bytes() const;
+  int64_t weight_bytes() const;  // Shared.
+
+ private:
+  friend absl::StatusOr<Session> Prepare(const Model& model, const SessionOptions& options);
+  struct Parts;
+  struct Delete {
+    void operator()(Parts* parts) const;
+  };
+
+  Session() = default;
+
+  std::vector<Value> inputs_, outputs_;
+  std::unique_ptr<Parts, Delete> parts_;
+};
+
+// Any thread may call it. The session need not be outlived by the model.
+absl::StatusOr<Session> Prepare(const Model& model, const SessionOptions& options = {});
+
+}  // namespace fuselage
+
+#endif  // FUSELAGE_COMPILER_COMPILER_H_

@@ -1,0 +1,226 @@
+#include "compiler/compiler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <thread>
+
+#include "frontend/onnx/model_builder.h"
+#include "interpreter/interpreter.h"
+#include "ir/base/status.h"
+#include "ir/testing/matchers.h"
+#include "runtime/thread_pool.h"
+
+namespace fuselage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::IsOk;
+using testing::StatusIs;
+using Tensors = std::map<std::string, Tensor>;
+
+Tensor Seeded(Shape shape, uint64_t seed) {
+  return SeededTensor({DType::kF32, std::move(shape), std::nullopt, Layout::kRowMajor}, seed);
+}
+
+// An image and a scale for its features in, logits and features out.
+std::string NetworkFile() {
+  onnx::ModelBuilder model;
+  model.Input("image", {"N", 3, 8, 8}).Input("scale", {"N", 4});
+  model.Initializer("w", Seeded({4, 3, 3, 3}, 1)).Initializer("v", Seeded({5, 4}, 2));
+  model.Node("Conv", {"image", "w"}, {"c"}, "conv").Ints("pads", {1, 1, 1, 1});
+  model.Node("Relu", {"c"}, {"r"}, "relu");
+  model.Node("GlobalAveragePool", {"r"}, {"g"}, "gap");
+  model.Node("Flatten", {"g"}, {"features"}, "flatten");
+  model.Node("Mul", {"features", "scale"}, {"m"}, "mul");
+  model.Node("Gemm", {"m", "v"}, {"logits"}, "fc").Int("transB", 1);
+  model.Output("logits").Output("features");
+  const std::string path = ::testing::TempDir() + "/network.onnx";
+  std::ofstream(path, std::ios::binary) << model.Bytes();
+  return path;
+}
+
+std::vector<std::string> NamesOf(const std::vector<Value>& values) {
+  std::vector<std::string> names;
+  for (const Value& value : values) names.push_back(value.name);
+  return names;
+}
+
+// What the interpreter makes of it.
+Tensors Interpreted(const Model& model, const Tensor& image, const Tensor& scale) {
+  const auto values = interpreter::Run(model.graph(), std::vector<Tensor>{image, scale});
+  EXPECT_THAT(values, IsOk());
+  Tensors outputs;
+  for (size_t i = 0; i < model.outputs().size(); ++i) outputs[model.outputs()[i].name] = (*values)[i];
+  return outputs;
+}
+
+class CompilerTest : public ::testing::Test {
+ protected:
+  CompilerTest() : network_(*Load(NetworkFile())), image_(Seeded({1, 3, 8, 8}, 7)), scale_(Seeded({1, 4}, 8)) {}
+
+  absl::StatusOr<Model> Quantized() const { return Compile(network_, Samples()); }
+  static Tensors Samples() { return {{"image", Seeded({8, 3, 8, 8}, 3)}, {"scale", Seeded({8, 4}, 4)}}; }
+
+  Model network_;
+  Tensor image_, scale_;
+};
+
+TEST_F(CompilerTest, FromAFileToInt8) {
+  EXPECT_THAT(NamesOf(network_.inputs()), ElementsAre("image", "scale"));
+  EXPECT_THAT(NamesOf(network_.outputs()), ElementsAre("logits", "features"));
+  ASSERT_OK_AND_ASSIGN(const Model model, Quantized());
+  EXPECT_EQ(model.reports().size(), 8);
+  EXPECT_TRUE(network_.reports().empty());
+  ASSERT_OK_AND_ASSIGN(Session session, Prepare(model));
+  Tensor logits, features;
+  ASSERT_THAT(session.Run({{"image", image_}, {"scale", scale_}}, {{"logits", &logits}, {"features", &features}}),
+              IsOk());
+  Tensors wanted = Interpreted(model, image_, scale_);
+  EXPECT_EQ(ToDoubles(logits), ToDoubles(wanted["logits"])) << "integers: the same bits";
+  for (int i = 0; i < 4; ++i) EXPECT_NEAR(features.At(i), wanted["features"].At(i), 1e-6) << "float sums";
+  const Tensors floats = Interpreted(network_, image_, scale_);
+  EXPECT_NE(ToDoubles(logits), ToDoubles(floats.at("logits")));
+  for (int i = 0; i < 5; ++i) EXPECT_NEAR(logits.At(i), floats.at("logits").At(i), 0.02);
+}
+
+TEST_F(CompilerTest, GivesWhatIsAskedForAndNoMore) {
+  ASSERT_OK_AND_ASSIGN(Session session, Prepare(network_));
+  Tensor logits, again, features;
+  ASSERT_THAT(session.Run({{"image", image_}, {"scale", scale_}}, {{"logits", &logits}}), IsOk());
+  ASSERT_THAT(session.Run({{"image", image_}, {"scale", scale_}}, {{"features", &features}, {"logits", &again}}),
+              IsOk());
+  EXPECT_EQ(ToDoubles(logits), ToDoubles(again));
+  EXPECT_EQ(features.shape(), Shape({1, 4}));
+}
+
+TEST_F(CompilerTest, MistakesAreNamed) {
+  ASSERT_OK_AND_ASSIGN(Session session, Prepare(network_));
+  Tensor out;
+  EXPECT_THAT(session.Run({{"image", image_}}, {{"logits", &out}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("found no input \"scale\", wanted f32[1,4]")));
+  EXPECT_THAT(session.Run({{"image", image_}, {"scale", image_}}, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"scale\" is f32[1,3,8,8], wanted f32[1,4]")));
+  EXPECT_THAT(session.Run({{"picture", image_}}, {}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("\"picture\", wanted one of \"image\", \"scale\"")));
+  EXPECT_THAT(session.Run({{"image", image_}, {"scale", scale_}}, {{"c", &out}}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("wanted one of \"logits\", \"features\"")));
+  EXPECT_THAT(Load("nowhere.onnx"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("nowhere.onnx")));
+  EXPECT_THAT(Compile(network_, {{"image", image_}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"scale\"")));
+  SessionOptions options;
+  options.device = "tpu";
+  EXPECT_TRUE(IsUsageError(Prepare(network_, options).status()));
+  options.device = "cuda";
+  EXPECT_TRUE(IsUsageError(Prepare(network_, options).status())) << "without a backend";
+}
+
+TEST_F(CompilerTest, AnyBatchAndEveryDevice) {
+  ASSERT_OK_AND_ASSIGN(const Model model, Quantized());
+  const Tensors wanted = Interpreted(model, image_, scale_);
+  SessionOptions options;
+  options.device = "reference";
+  ASSERT_OK_AND_ASSIGN(Session reference, Prepare(model, options));
+  Tensor logits;
+  ASSERT_THAT(reference.Run({{"image", image_}, {"scale", scale_}}, {{"logits", &logits}}), IsOk());
+  EXPECT_EQ(ToDoubles(logits), ToDoubles(wanted.at("logits")));
+
+  options.device = "cpu";
+  options.batch = 3;
+  options.threads = 2;
+  ASSERT_OK_AND_ASSIGN(Session session, Prepare(model, options));
+  EXPECT_EQ(session.inputs()[0].type.shape, Shape({3, 3, 8, 8}));
+  Tensor images = Seeded({3, 3, 8, 8}, 9), scales = Seeded({3, 4}, 10);
+  std::copy_n(image_.data<float>(), image_.num_elements(), images.data<float>() + image_.num_elements());
+  std::copy_n(scale_.data<float>(), 4, scales.data<float>() + 4);
+  ASSERT_THAT(session.Run({{"image", images}, {"scale", scales}}, {{"logits", &logits}}), IsOk());
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(logits.At(5 + i), wanted.at("logits").At(i)) << "the second of three";
+}
+
+// y = 2 x, an op and a kernel of somebody else.
+class Twice : public kernels::UnaryOps {
+ public:
+  explicit Twice(const kernels::KernelDesc& desc) : UnaryOps(desc) { set_variant("theirs"); }
+
+ private:
+  void ComputeUnary(const void* x, void* y, const kernels::RunContext&) const override {
+    for (int i = 0; i < 4; ++i) static_cast<float*>(y)[i] = 2 * static_cast<const float*>(x)[i];
+  }
+};
+
+TEST(Library, TakesOpsAndKernelsAndSessionsShareWhatIsMade) {
+  compiler::Library library;
+  ir::OpSchema twice;
+  twice.name = "twice";
+  twice.operands = {{"input"}};
+  twice.infer = [](const ir::InferCall& call) -> absl::StatusOr<ir::Type> { return ir::Type(call.tensor(0)); };
+  twice.evaluate = [](const ir::EvaluateCall& call) -> absl::StatusOr<std::vector<Tensor>> {
+    return std::vector<Tensor>{call.tensor(0)};  // Nothing asks for it here.
+  };
+  library.ops.Register(std::move(twice));
+  int made = 0;
+  library.kernels.Register(
+      {"twice", "", kernels::LayoutRule::kSame, false,
+       [&made](const kernels::KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
+         ++made;
+         return std::make_unique<Twice>(desc);
+       }});
+  const std::string path = ::testing::TempDir() + "/twice.ir";
+  std::ofstream(path) << "graph @g {\n  %x: f32[1,4] = placeholder\n  %y: f32[1,4] = call_function twice(%x)\n"
+                         "  output(%y)\n}\n";
+  EXPECT_FALSE(Load(path).ok()) << "the built-in ops lack it";
+  ASSERT_OK_AND_ASSIGN(const Model model, Load(path, {}, library));
+  ASSERT_OK_AND_ASSIGN(Session one, Prepare(model));
+  {
+    ASSERT_OK_AND_ASSIGN(const Session other, Prepare(model));
+    EXPECT_EQ(made, 1) << "one kernel for both";
+  }
+  const Tensor x = Seeded({1, 4}, 1);
+  Tensor y;
+  ASSERT_THAT(one.Run({{"x", x}}, {{"y", &y}}), IsOk());
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(y.At(i), 2 * x.At(i));
+  SessionOptions options;
+  options.threads = 2;
+  ASSERT_OK_AND_ASSIGN(const Session wider, Prepare(model, options));
+  EXPECT_EQ(made, 2) << "packed for the number of threads";
+}
+
+// Threads that share a model's packed weights, with a pool each and with one for all.
+TEST_F(CompilerTest, SessionsRunAtOnce) {
+  ASSERT_OK_AND_ASSIGN(const Model quantized, Quantized());
+  for (const Model& model : {network_, quantized}) {  // Floats run on oneDNN, which has state of its own.
+    SessionOptions alone;
+    ASSERT_OK_AND_ASSIGN(Session first, Prepare(model, alone));
+    std::vector<Tensor> wanted(4);
+    for (int i = 0; i < 4; ++i) {
+      const Tensor image = Seeded({1, 3, 8, 8}, 100 + i);
+      ASSERT_THAT(first.Run({{"image", image}, {"scale", scale_}}, {{"logits", &wanted[i]}}), IsOk());
+    }
+    runtime::ThreadPool pool(2);
+    for (runtime::ThreadPool* shared : {static_cast<runtime::ThreadPool*>(nullptr), &pool}) {
+      SessionOptions options;
+      options.pool = shared;
+      std::vector<std::thread> threads;
+      std::vector<int> wrong(4);
+      for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&, i] {
+          absl::StatusOr<Session> session = Prepare(model, options);
+          const Tensor image = Seeded({1, 3, 8, 8}, 100 + i);
+          for (int run = 0; run < 50; ++run) {
+            Tensor logits;
+            const bool ran =
+                session.ok() && session->Run({{"image", image}, {"scale", scale_}}, {{"logits", &logits}}).ok();
+            wrong[i] += !ran || ToDoubles(logits) != ToDoubles(wanted[i]);
+          }
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+      EXPECT_THAT(wrong, ElementsAre(0, 0, 0, 0));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fuselage

@@ -1,0 +1,125 @@
+#include "compiler/load.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "frontend/fx/fx.h"
+#include "frontend/onnx/onnx.h"
+#include "ir/base/status.h"
+
+namespace fuselage::compiler {
+namespace {
+
+// Numbers names that are there already.
+void MakeUnique(std::vector<std::string>* names) {
+  std::set<std::string> seen;
+  for (std::string& name : *names) {
+    const std::string wish = name;
+    for (int i = 1; !seen.insert(name).second; ++i) name = absl::StrCat(wish, "_", i);
+  }
+}
+
+// An input of the network for any number of samples: "f32[n,3,224,224]".
+std::string Wanted(const TensorType& type) {
+  std::string text = absl::StrCat(DTypeName(type.dtype), "[n");
+  for (int axis = 1; axis < type.rank(); ++axis) absl::StrAppend(&text, ",", type.shape[axis]);
+  return absl::StrCat(text, "], n samples");
+}
+
+absl::Status CheckInput(const std::string& name, const TensorType& found, const TensorType& type, int64_t samples) {
+  TensorType wanted = type;
+  if (found.rank() > 0 && type.rank() > 0) wanted.shape[0] = found.shape[0];
+  wanted.quant.reset();
+  if (found == wanted && found.rank() > 0 && found.shape[0] == samples && samples > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("array \"", name, "\": found ", ToString(found), ", wanted ", Wanted(type),
+                   found == wanted && samples > 0 ? absl::StrCat(", and ", samples, " as in another input") : ""));
+}
+
+}  // namespace
+
+absl::StatusOr<LoadedGraph> LoadGraph(const std::string& path, const ir::OpRegistry& ops, const LoadOptions& options,
+                                      std::vector<std::string>* external_files) {
+  LoadedGraph loaded;
+  onnx::LoadOptions onnx_options;
+  onnx_options.shapes = options.shapes;
+  if (options.max_memory_bytes > 0) onnx_options.max_memory_bytes = options.max_memory_bytes;
+  onnx_options.allow_nonfinite = options.allow_nonfinite;
+  onnx_options.warnings = &loaded.warnings;
+  onnx_options.external_files = external_files;
+  onnx_options.names = &loaded.names;
+  if (absl::EndsWith(path, ".ir")) {
+    if (!options.shapes.empty()) return UsageError(absl::StrCat(path, ": shapes are for .onnx files"));
+    if (external_files != nullptr) {
+      external_files->push_back(absl::StrCat(absl::StripSuffix(path, ".ir"), ".safetensors"));
+    }
+    ASSIGN_OR_RETURN(loaded.graph, fx::Load(path, ops, onnx_options));
+    for (const ir::Node* input : loaded.graph->placeholders()) loaded.names.inputs.push_back(input->name());
+    for (const ir::Node* output : loaded.graph->output()->operands()) loaded.names.outputs.push_back(output->name());
+  } else {
+    ASSIGN_OR_RETURN(loaded.graph, onnx::Load(path, ops, onnx_options));
+  }
+  const auto batch = BatchOf(*loaded.graph);
+  if (!batch.ok()) return Annotate(batch.status(), path);
+  if (*batch != 1) {
+    RETURN_IF_ERROR(
+        Annotate(loaded.graph->SetBatch(1), absl::StrCat(path, ": with a batch of 1 in place of ", *batch)));
+  }
+  MakeUnique(&loaded.names.outputs);
+  return loaded;
+}
+
+absl::StatusOr<int64_t> BatchOf(const ir::Graph& graph) {
+  const std::vector<ir::Node*> placeholders = graph.placeholders();
+  if (placeholders.empty()) return absl::InvalidArgumentError("the model has no inputs, want at least one");
+  const Shape& first = placeholders[0]->tensor_type().shape;
+  for (const ir::Node* placeholder : placeholders) {
+    const Shape& shape = placeholder->tensor_type().shape;
+    if (shape.empty() || shape[0] != first[0]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input %", placeholder->name(), " is ", ToString(placeholder->tensor_type()), " and input %",
+                       placeholders[0]->name(), " ", ToString(placeholders[0]->tensor_type()),
+                       ", want one batch size in dimension 0"));
+    }
+  }
+  return first[0];
+}
+
+absl::StatusOr<std::unique_ptr<ir::Graph>> WithBatch(const ir::Graph& graph, int64_t batch) {
+  std::unique_ptr<ir::Graph> copy = graph.Clone();
+  if (batch == 0) return copy;
+  ASSIGN_OR_RETURN(const int64_t own_batch, BatchOf(graph));
+  if (own_batch != batch) {
+    RETURN_IF_ERROR(Annotate(copy->SetBatch(batch), absl::StrCat("with a batch of ", batch)));
+  }
+  return copy;
+}
+
+absl::StatusOr<std::vector<Tensor>> SortInputs(std::map<std::string, Tensor> inputs,
+                                               const std::vector<std::string>& names, const ir::Graph& graph) {
+  const std::string all = absl::StrCat("\"", absl::StrJoin(names, "\", \""), "\"");
+  for (const auto& [name, tensor] : inputs) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("found the array \"", name, "\", wanted the model's inputs: ", all));
+  }
+  const std::vector<ir::Node*> placeholders = graph.placeholders();
+  std::vector<Tensor> sorted;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto it = inputs.find(names[i]);
+    if (it == inputs.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("found no array \"", names[i], "\", wanted the model's inputs: ", all));
+    }
+    const Tensor& first = sorted.empty() ? it->second : sorted[0];
+    const int64_t samples = first.rank() == 0 ? 0 : first.dim(0);
+    RETURN_IF_ERROR(CheckInput(names[i], it->second.type(), placeholders[i]->tensor_type(), samples));
+    sorted.push_back(std::move(it->second));
+  }
+  return sorted;
+}
+
+}  // namespace fuselage::compiler

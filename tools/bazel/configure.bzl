@@ -1,0 +1,10 @@
+"""fuselage_configure: what of this machine Fuselage builds with. After fuselage_repositories, whose rules it loads."""
+
+load("//third_party/cuda:cuda_configure.bzl", "cuda_configure")
+load("//third_party/onnx:onnx_configure.bzl", "onnx_configure")
+load("//third_party/protobuf:well_known_protos.bzl", "well_known_protos")
+
+def fuselage_configure():
+    cuda_configure(name = "local_config_cuda")
+    onnx_configure(name = "onnx_schema")
+    well_known_protos(name = "well_known_protos")
