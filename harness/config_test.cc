@@ -3,6 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "compiler/compiler.h"
 #include "harness/base/exit_code.h"
 #include "harness/flags.h"
 #include "harness/load_config.h"
@@ -259,6 +260,16 @@ TEST(Config, ABareNameIsTheCallersThenTheTrees) {
   const auto missing = LoadConfig("resnet81.textproto", search, {});
   EXPECT_EQ(ExitCodeOf(missing.status()), kUsage);
   EXPECT_THAT(std::string(missing.status().message()), HasSubstr("did you mean \"resnet18.textproto\"?"));
+}
+
+// One pipeline, which a C++ program gets by default and everybody else can read.
+TEST(Configs, TheDefaultIsTheCompilersPipeline) {
+  Flags flags;
+  flags.model = "any.onnx";
+  const auto loaded =
+      LoadConfig("default.textproto", SearchPath::FromEnvironment(), compiler::BuiltIn().passes.OptionTypes(), flags);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->config.pipeline().DebugString(), DefaultPipeline().DebugString());
 }
 
 }  // namespace
