@@ -264,6 +264,33 @@ TEST(Gemm, HasTheBitsOfItsDefinition) {
   }
 }
 
+TEST(Linear, HasTheBitsOfItsDefinition) {
+  constexpr int64_t kRows = 6, kDeep = 40, kColumns = 17;
+  Tensor x(Floats({2, 3, kDeep})), w(Floats({kColumns, kDeep})), b(Floats({kColumns}));
+  uint64_t seed = 5;
+  for (Tensor* tensor : {&x, &w, &b}) Fill(tensor->data<float>(), tensor->num_elements(), seed++, false);
+  KernelDesc desc;
+  desc.op = "linear";
+  desc.attributes = {{"activation", Attribute("relu")}};
+  desc.inputs = {x.type()};
+  desc.outputs = {Floats({2, 3, kColumns})};
+  desc.parameters = {{"weight", &w}, {"bias", &b}};
+  Tensor wanted(desc.output());
+  for (int64_t i = 0; i < kRows; ++i) {
+    for (int64_t j = 0; j < kColumns; ++j) {
+      float sum = b.data<float>()[j];
+      for (int64_t k = 0; k < kDeep; ++k) {
+        sum = std::fma(x.data<float>()[i * kDeep + k], w.data<float>()[j * kDeep + k], sum);
+      }
+      wanted.data<float>()[i * kColumns + j] = sum < 0 ? 0.0f : sum;
+    }
+  }
+  ExpectSame(desc, {&x}, wanted);
+  kernels::KernelRegistry registry;
+  Register(registry);
+  EXPECT_EQ((*registry.FindOrNull("linear")->create(desc))->macs(), kRows * kDeep * kColumns);
+}
+
 TEST(MaxPool, KeepsNanAndTakesMinusInfinityFromNothing) {
   KernelDesc desc;
   desc.op = "max_pool1d";
