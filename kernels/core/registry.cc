@@ -8,8 +8,6 @@ namespace fuselage::kernels {
 
 void KernelRegistry::Register(KernelEntry entry) {
   FUSELAGE_CHECK(!entry.op.empty() && entry.create != nullptr);
-  // Only lower asks, of quantized forms.
-  FUSELAGE_CHECK(!entry.float_output || !entry.quantized_form_of.empty());
   FUSELAGE_CHECK(entry.quantized_form_of.empty() || FindQuantizedFormOrNull(entry.quantized_form_of) == nullptr);
   std::string op = entry.op;
   const bool inserted = entries_.emplace(std::move(op), std::move(entry)).second;
