@@ -46,7 +46,6 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
 constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
 
-
 ModelBuilder OneRelu() {
   ModelBuilder model;
   model.Input("x", {2, 3}).Node("Relu", {"x"}, {"y"}, "act").Output("y");
@@ -462,6 +461,15 @@ TEST(File, MissingOrNotAModel) {
   const auto text = Parse("# just some text\n", "m.onnx", Ops());
   EXPECT_EQ(text.status().code(), kInvalid);
   EXPECT_THAT(std::string(text.status().message()), HasSubstr("at byte"));
+}
+
+// Field numbers are 1 to 2^29 - 1 (protobuf, "Encoding").
+TEST(Structure, FieldNumbersThatProtobufHasNot) {
+  const std::string zero("\x00\x00", 2), beyond("\x80\x80\x80\x80\x10\x00", 6);
+  EXPECT_THAT(std::string(Parse(zero, "m.onnx", Ops()).status().message()),
+              HasSubstr("found field number 0 at byte 0"));
+  EXPECT_THAT(std::string(Parse(beyond, "m.onnx", Ops()).status().message()),
+              HasSubstr("found field number 536870912 at byte 0"));
 }
 
 }  // namespace
