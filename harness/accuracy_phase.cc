@@ -36,7 +36,7 @@ absl::Status Session::PlaceBaseline() {
 }
 
 absl::StatusOr<std::unique_ptr<compiler::Engine>> Session::MakeVariantEngine(const Variant& variant, int64_t batch,
-                                                                   runtime::ThreadPool* pool) const {
+                                                                             runtime::ThreadPool* pool) const {
   auto engine = compiler::MakeEngine(*variant.graph, batch, library_.kernels, pool, variant.engine);
   if (!engine.ok()) return Annotate(engine.status(), absl::StrCat("variant ", variant.config->name()));
   return engine;

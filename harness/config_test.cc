@@ -1,9 +1,9 @@
 // Flags and config files, right and wrong.
 #include <filesystem>
 
+#include "compiler/compiler.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "compiler/compiler.h"
 #include "harness/base/exit_code.h"
 #include "harness/flags.h"
 #include "harness/load_config.h"

@@ -296,7 +296,9 @@ class Injector {
     if (WEXITSTATUS(status) == kOk) {
       ++recovered_;
       const bool complete = absl::StrContains(results, "\"status\": \"complete\"");
-      return complete && (rounds_differently || NumbersIn(results) == numbers_) ? "" : "exit code 0 with other results: " + results;
+      return complete && (rounds_differently || NumbersIn(results) == numbers_)
+                 ? ""
+                 : "exit code 0 with other results: " + results;
     }
     ++failed_;
     if (WEXITSTATUS(status) != kResourceLimit) return absl::StrCat("exit code ", WEXITSTATUS(status), " ", results);
@@ -342,7 +344,8 @@ TEST_P(OutOfMemory, AtAnyAllocation) {
   for (const std::string& complaint : injector.complaints()) ADD_FAILURE() << complaint;
   std::cout << injector.allocations() << " allocations, of which in this share " << injector.foreign()
             << " are left out; exit code 5: " << injector.failed() << ", recovered: " << injector.recovered() << "\n";
-  EXPECT_GT(injector.failed(), injector.allocations() / share.stride) << "most fail twice: once alone, once with the rest";
+  EXPECT_GT(injector.failed(), injector.allocations() / share.stride)
+      << "most fail twice: once alone, once with the rest";
 }
 
 INSTANTIATE_TEST_SUITE_P(Some, OutOfMemory, ::testing::Values(Share{5, 31}));

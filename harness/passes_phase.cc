@@ -5,10 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "compiler/calibration_runner.h"
 #include "harness/base/exit_code.h"
 #include "harness/explain/graph_table.h"
 #include "harness/explain/placement.h"
-#include "compiler/calibration_runner.h"
 #include "harness/session.h"
 #include "interpreter/interpreter.h"
 #include "ir/base/status.h"
@@ -31,7 +31,8 @@ std::string RemarkText(const passes::Remark& remark) {
                       remark.message);
 }
 
-// protobuf counts a string that it adds before it allocates it: added empty, then assigned, nothing half-made is destroyed.
+// protobuf counts a string that it adds before it allocates it: added empty, then assigned, nothing half-made is
+// destroyed.
 Results::Pass ToResult(const passes::PassReport& report) {
   Results::Pass pass;
   pass.set_name(report.name);

@@ -19,8 +19,8 @@
 #include "harness/datasets/open.h"
 #include "harness/datasets/preprocess.h"
 #include "harness/measure/accuracy.h"
-#include "harness/measure/measure.h"
 #include "harness/measure/image_samples.h"
+#include "harness/measure/measure.h"
 #include "harness/run.h"
 #include "ir/graph.h"
 #include "passes/core/pass.h"
@@ -85,7 +85,7 @@ class Session {
   void RecordEngine(size_t i, const compiler::Engine& engine);
   int64_t ImagesToSee();
   absl::StatusOr<std::unique_ptr<compiler::Engine>> MakeVariantEngine(const Variant& variant, int64_t batch,
-                                                            runtime::ThreadPool* pool) const;
+                                                                      runtime::ThreadPool* pool) const;
   absl::Status MeasureVariantAccuracy(size_t i, int64_t images);
   absl::Status CompareVariants();
   int64_t evaluated_samples() const;
@@ -119,8 +119,8 @@ class Session {
   std::shared_ptr<const std::vector<Tensor>> given_inputs_;  // Of the config's `inputs`; else null.
   std::optional<datasets::Preprocessor> preprocessor_;
   std::unique_ptr<compiler::Samples> calibration_samples_;  // Null where nothing asks for them.
-  std::unique_ptr<compiler::Samples> inputs_;               // What variants run on: test images, given or random values.
-  const ImageSamples* images_ = nullptr;          // The same, where they are images with labels.
+  std::unique_ptr<compiler::Samples> inputs_;  // What variants run on: test images, given or random values.
+  const ImageSamples* images_ = nullptr;       // The same, where they are images with labels.
   std::optional<passes::MachinePeaks> peaks_;
   Results::GraphTable shown_graph_;  // The last that print_graphs recorded, whole.
   std::vector<Variant> variants_;

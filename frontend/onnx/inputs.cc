@@ -63,8 +63,8 @@ absl::Status BindShape(const ValueInfoProto& input, const Shape& shape, Symbols*
     }
   }
   if (agrees) return absl::OkStatus();
-  return UsageError(absl::StrCat("found the shape ", ToString(shape), ", wanted one that agrees with ", ShapeName(stated),
-                                 " in the file"));
+  return UsageError(absl::StrCat("found the shape ", ToString(shape), ", wanted one that agrees with ",
+                                 ShapeName(stated), " in the file"));
 }
 
 // "input:1,3,<H>,<W>", with what the user must put in left as its symbol.
@@ -145,7 +145,8 @@ absl::StatusOr<std::map<std::string, TensorType>> BindInputs(const GraphProto& g
     if (!count.ok()) return Annotate(count.status(), absl::StrCat("input ", Quote(input->name())));
     types[input->name()].shape = known;
   }
-  if (!missing.empty()) return UsageError(absl::StrCat("found dimensions that nothing binds, wanted the shapes", missing));
+  if (!missing.empty())
+    return UsageError(absl::StrCat("found dimensions that nothing binds, wanted the shapes", missing));
   return types;
 }
 

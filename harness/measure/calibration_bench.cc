@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "benchmark/benchmark.h"
-#include "frontend/onnx/onnx.h"
-#include "google/protobuf/text_format.h"
 #include "compiler/calibration_runner.h"
 #include "compiler/samples.h"
+#include "frontend/onnx/onnx.h"
+#include "google/protobuf/text_format.h"
 #include "ir/ops/register_all.h"
 #include "kernels/register_all.h"
 #include "passes/core/pipeline.h"

@@ -8,6 +8,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/calibration_runner.h"
+#include "compiler/engine.h"
 #include "frontend/fx/fx.h"
 #include "frontend/onnx/onnx.h"
 #include "google/protobuf/text_format.h"
@@ -15,8 +17,6 @@
 #include "harness/datasets/fashion_mnist.h"
 #include "harness/datasets/preprocess.h"
 #include "harness/load_config.h"
-#include "compiler/calibration_runner.h"
-#include "compiler/engine.h"
 #include "harness/measure/image_samples.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"

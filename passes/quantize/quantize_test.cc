@@ -83,7 +83,6 @@ class QuantizeTest : public ::testing::Test {
                        [&](const passes::Remark& remark) { return absl::StrContains(remark.message, text); });
   }
 
-
   ir::OpRegistry ops_;
   std::unique_ptr<ir::Graph> graph_;
   passes::Remarks remarks_;

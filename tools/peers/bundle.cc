@@ -130,7 +130,7 @@ absl::Status WriteBundle(const harness::RunRequest& request, int samples, report
   HarnessConfig& config = prepared.config;
   if (config.variants_size() < 2) {
     return UsageError(absl::StrCat(request.name, ": ", config.variants_size(),
-                                            " variants, want the float network first and the INT8 one last"));
+                                   " variants, want the float network first and the INT8 one last"));
   }
   if (config.variants_size() > 2) config.mutable_variants()->DeleteSubrange(1, config.variants_size() - 2);
   for (const auto& [name, after] : {std::pair(kLowered, "lower"), std::pair(kQuantized, "quant_lift")}) {
