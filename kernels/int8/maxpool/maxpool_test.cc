@@ -134,6 +134,9 @@ TEST(Create, SaysWhatIsWrong) {
   c = kCases[0];
   c.stride = {2};
   EXPECT_THAT(message(Desc(c, DType::kU8)), HasSubstr("stride is [2], wanted 2 values"));
+  c = kCases[0];
+  c.stride[1] = int64_t{1} << 31;
+  EXPECT_THAT(message(Desc(c, DType::kU8)), HasSubstr("2147483648], wanted 2 values in [1, 2^31)"));
   KernelDesc desc = Desc(kCases[0], DType::kU8);
   desc.outputs[0].quant->scales[0] = 0.2f;
   EXPECT_THAT(message(desc), HasSubstr("wanted the same element type, scale and zero point"));
