@@ -60,7 +60,7 @@ class Tests:
             if edge:
                 self.readers[edge[2]].add(edge[1])
         # Benchmarks that run as tests only show that they run.
-        self.tests = set(query("kind('.*_test rule', //...) except filter('_bench$|_symbols_test$|cuda', //...)"
+        self.tests = set(query("kind('.*_test rule', //...) except filter('_bench$|_symbols_test$|cuda|gpu_check', //...)"
                                " except attr(tags, manual, //...)"))
 
     def batches(self, label):
