@@ -60,8 +60,8 @@ class Tests:
             if edge:
                 self.readers[edge[2]].add(edge[1])
         # Benchmarks that run as tests only show that they run.
-        self.tests = set(query("kind('.*_test rule', //...) except filter('_bench$|_symbols_test$|cuda|gpu_check', //...)"
-                               " except attr(tags, manual, //...)"))
+        self.tests = set(query("kind('.*_test rule', //...) except attr(tags, manual, //...)"
+                               " except filter('_bench$|_symbols_test$|cuda|gpu_check', //...)"))
 
     def batches(self, label):
         """Those that depend on a source: its own package's first, then its layer's, then others, each nearest first."""
