@@ -187,6 +187,13 @@ TEST(Structure, Arity) {
   few.Input("x", {2}).Node("Add", {"x"}, {"y"}, "sum").Output("y");
   ExpectError(few, kInvalid, "node 'sum' (Add): found 1 inputs, wanted 2");
 
+  ModelBuilder many;
+  many.Input("x", {2})
+      .Initializer("s", Tensor::Scalar(1.0f))
+      .Node("DequantizeLinear", {"x", "s", "", "s"}, {"y"}, "dq");
+  many.Output("y");
+  ExpectError(many, kInvalid, "node 'dq' (DequantizeLinear): found 4 inputs, wanted 2 to 3");
+
   ModelBuilder absent;
   absent.Input("x", {2}).Node("Add", {"x", ""}, {"y"}, "sum").Output("y");
   ExpectError(absent, kInvalid, "node 'sum' (Add): found input 1 absent");
