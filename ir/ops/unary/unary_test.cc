@@ -22,6 +22,15 @@ class UnaryTest : public ::testing::Test {
   const OpTester ops_{Register};
 };
 
+// What keeps integers integers takes them; an exponential does not.
+TEST_F(UnaryTest, Integers) {
+  const TensorType integers{DType::kI32, {2}, std::nullopt, Layout::kRowMajor};
+  for (const char* op : {"relu", "relu6"}) EXPECT_EQ(ops_.Infer(op, {integers}), "i32[2]") << op;
+  for (const char* op : {"sigmoid", "tanh", "silu", "gelu", "hardswish", "hardsigmoid", "leaky_relu"}) {
+    EXPECT_THAT(ops_.Infer(op, {integers}), HasSubstr("wanted")) << op;
+  }
+}
+
 TEST_F(UnaryTest, Values) {
   EXPECT_EQ(Map("relu", -1), 0);
   EXPECT_EQ(Map("relu", 2), 2);
