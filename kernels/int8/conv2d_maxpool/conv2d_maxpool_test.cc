@@ -303,6 +303,7 @@ TEST(Create, SaysWhatIsWrong) {
   };
   EXPECT_THAT(message(Case(), [](KernelDesc& d) { d.parameters.erase("weight"); }), HasSubstr("a constant weight"));
   EXPECT_THAT(message(Case(), [](KernelDesc& d) { d.inputs.push_back(d.inputs[0]); }), HasSubstr("one operand"));
+  EXPECT_THAT(message(Case(), [](KernelDesc& d) { d.inputs[0]->shape.pop_back(); }), HasSubstr("wanted rank 4"));
   EXPECT_THAT(message(Case(),
                       [](KernelDesc& d) {
                         d.attributes.insert_or_assign("stride", Ints{0, 1});
