@@ -192,5 +192,22 @@ TEST(ThreadPool, StartsAndStopsWithoutWork) {
   for (int i = 0; i < 20; ++i) ThreadPool pool(4);
 }
 
+TEST(ThreadPool, CallersTakeTurns) {
+  ThreadPool pool(3);
+  std::vector<int64_t> sums(4);
+  std::vector<std::thread> callers;
+  for (int64_t& sum : sums) {
+    callers.emplace_back([&pool, &sum] {
+      for (int call = 0; call < 200; ++call) {
+        std::vector<int> seen(50);  // Of this call alone.
+        pool.For(50, [&](int task, int) { seen[task] += task; });
+        for (int value : seen) sum += value;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(sums, std::vector<int64_t>(4, 200 * 50 * 49 / 2));
+}
+
 }  // namespace
 }  // namespace fuselage::runtime
