@@ -42,14 +42,14 @@ std::vector<TensorType> TypesOf(const std::vector<ir::Node*>& nodes) {
 // The compiled networks that sessions run: alive as long as one of them is.
 class Programs {
  public:
-  using Key = std::tuple<int64_t, kernels::Isa, int>;  // Batch, instruction set, threads.
+  using Key = std::tuple<int64_t, kernels::Isa, int, int64_t>;  // Batch, instruction set, threads, most memory.
 
   absl::StatusOr<std::shared_ptr<const runtime::Program>> Get(const ir::Graph& graph, const Library& library,
-                                                              const Key& key, int64_t max_memory_bytes) {
+                                                              const Key& key) {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::weak_ptr<const runtime::Program>& kept = programs_[key];
     if (std::shared_ptr<const runtime::Program> program = kept.lock()) return program;
-    const auto& [batch, isa, threads] = key;
+    const auto& [batch, isa, threads, max_memory_bytes] = key;
     ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> copy, compiler::WithBatch(graph, batch));
     runtime::ExecutableOptions options;
     options.isa = isa;
@@ -64,6 +64,11 @@ class Programs {
   std::mutex mutex_;
   std::map<Key, std::weak_ptr<const runtime::Program>> programs_;
 };
+
+absl::Status CheckThreads(int threads) {
+  if (threads >= 1 && threads <= runtime::ThreadPool::kMaxThreads) return absl::OkStatus();
+  return UsageError(absl::StrCat("threads is ", threads, ", wanted 1 to ", runtime::ThreadPool::kMaxThreads));
+}
 
 template <typename Options>
 void AddStep(PipelineConfig* pipeline) {
@@ -116,6 +121,7 @@ PipelineConfig DefaultPipeline() {
 
 absl::StatusOr<Model> Compile(const Model& model, std::map<std::string, Tensor> samples,
                               const CompileOptions& options) {
+  RETURN_IF_ERROR(CheckThreads(options.threads));
   const Model::State& state = model.state();
   ASSIGN_OR_RETURN(std::vector<Tensor> inputs,
                    compiler::SortInputs(std::move(samples), state.names.inputs, *state.graph));
@@ -184,6 +190,14 @@ absl::Status Session::Run(const std::map<std::string, Input>& inputs, const std:
     }
     parts_->input_pointers[i] = it->second.tensor;
   }
+  // Before any output is touched.
+  for (const auto& [name, output] : outputs) {
+    const std::vector<const Tensor*>& read = parts_->input_pointers;
+    if (output == nullptr || std::find(read.begin(), read.end(), output) != read.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "output \"", name, "\" is ", output == nullptr ? "null" : "also an input", ", wanted a tensor of its own"));
+    }
+  }
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const auto& [name, type] = outputs_[i];
     const auto it = outputs.find(name);
@@ -195,6 +209,12 @@ absl::Status Session::Run(const std::map<std::string, Input>& inputs, const std:
 }
 
 absl::StatusOr<Session> Prepare(const Model& model, const SessionOptions& options) {
+  RETURN_IF_ERROR(CheckThreads(options.threads));
+  if (options.batch < 1) return UsageError(absl::StrCat("batch is ", options.batch, ", wanted at least 1"));
+  if (!kernels::CpuSupports(options.isa)) {
+    return UsageError(absl::StrCat("this CPU does not run ", kernels::IsaName(options.isa),
+                                   "; the best that it has is ", kernels::IsaName(kernels::BestIsa())));
+  }
   const Model::State& state = model.state();
   Session session;
   session.parts_.reset(new Session::Parts());
@@ -206,8 +226,8 @@ absl::StatusOr<Session> Prepare(const Model& model, const SessionOptions& option
   }
   if (options.device == "cpu") {
     ASSIGN_OR_RETURN(const auto program,
-                     state.programs.Get(*state.graph, state.library, {options.batch, options.isa, pool->threads()},
-                                        options.max_memory_bytes));
+                     state.programs.Get(*state.graph, state.library,
+                                        {options.batch, options.isa, pool->threads(), options.max_memory_bytes}));
     ASSIGN_OR_RETURN(parts.engine, compiler::MakeEngine(program, pool));
   } else if (options.device == "reference" || (options.device == "cuda" && options.cuda != nullptr)) {
     compiler::EngineOptions engine;

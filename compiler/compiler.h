@@ -63,8 +63,8 @@ struct CompileOptions {
   PipelineConfig pipeline = DefaultPipeline();
   int threads = 1;               // Of calibration; its result does not depend on them.
   int64_t max_memory_bytes = 0;  // 0: no limit.
-  // What the machine can do, for passes that weigh one form against another; null: they keep the one they find. With
-  // it, graphs depend on the machine.
+  // What the machine can do, for passes that weigh one form against another: with it, graphs depend on the machine.
+  // Null: a typical one (passes::TypicalPeaks).
   const passes::MachinePeaks* peaks = nullptr;
   std::string cache_folder;  // Keeps calibrated ranges; empty: nothing is kept.
 };
@@ -91,7 +91,7 @@ struct Input {
   const Tensor* tensor;
 };
 
-// Sessions on CPUs of one model with equal batch, isa and threads share its packed weights, and have memory for
+// Sessions on CPUs of one model with equal batch, isa, threads and limit share its packed weights, and have memory for
 // activations of their own. Each runs one call at a time; different ones may run at once.
 class Session {
  public:

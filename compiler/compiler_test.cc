@@ -107,10 +107,29 @@ TEST_F(CompilerTest, MistakesAreNamed) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("\"picture\", wanted one of \"image\", \"scale\"")));
   EXPECT_THAT(session.Run({{"image", image_}, {"scale", scale_}}, {{"c", &out}}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("wanted one of \"logits\", \"features\"")));
+  Tensor both = image_;
+  EXPECT_THAT(session.Run({{"image", both}, {"scale", scale_}}, {{"logits", &both}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("output \"logits\" is also an input")));
+  EXPECT_EQ(both.type(), image_.type()) << "untouched";
+  EXPECT_THAT(session.Run({{"image", image_}, {"scale", scale_}}, {{"logits", nullptr}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is null")));
   EXPECT_THAT(Load("nowhere.onnx"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("nowhere.onnx")));
   EXPECT_THAT(Compile(network_, {{"image", image_}}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"scale\"")));
+  const auto rejected = [this](auto edit) {
+    SessionOptions options;
+    edit(options);
+    return IsUsageError(Prepare(network_, options).status());
+  };
+  EXPECT_TRUE(rejected([](SessionOptions& o) { o.threads = 0; }));
+  EXPECT_TRUE(rejected([](SessionOptions& o) { o.threads = 1025; }));
+  EXPECT_TRUE(rejected([](SessionOptions& o) { o.batch = 0; }));
+  if (!kernels::CpuSupports(kernels::Isa::kAmx)) {
+    EXPECT_TRUE(rejected([](SessionOptions& o) { o.isa = kernels::Isa::kAmx; }));
+  }
   SessionOptions options;
+  options.max_memory_bytes = 100;  // The session above, which has none, does not lift it.
+  EXPECT_EQ(Prepare(network_, options).status().code(), absl::StatusCode::kResourceExhausted);
   options.device = "tpu";
   EXPECT_TRUE(IsUsageError(Prepare(network_, options).status()));
   options.device = "cuda";
