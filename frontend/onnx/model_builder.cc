@@ -3,21 +3,6 @@
 namespace fuselage::onnx {
 namespace {
 
-int ElementType(DType dtype) {
-  switch (dtype) {
-    case DType::kBool: return ::onnx::TensorProto::BOOL;
-    case DType::kU8: return ::onnx::TensorProto::UINT8;
-    case DType::kI8: return ::onnx::TensorProto::INT8;
-    case DType::kI16: return ::onnx::TensorProto::INT16;
-    case DType::kI32: return ::onnx::TensorProto::INT32;
-    case DType::kI64: return ::onnx::TensorProto::INT64;
-    case DType::kF16: return ::onnx::TensorProto::FLOAT16;
-    case DType::kF32: return ::onnx::TensorProto::FLOAT;
-    case DType::kF64: return ::onnx::TensorProto::DOUBLE;
-  }
-  return 0;
-}
-
 void Describe(const std::string& name, const std::vector<Dim>& dims, DType dtype, ::onnx::ValueInfoProto* value) {
   value->set_name(name);
   auto* type = value->mutable_type()->mutable_tensor_type();
@@ -34,6 +19,21 @@ void Describe(const std::string& name, const std::vector<Dim>& dims, DType dtype
 }
 
 }  // namespace
+
+int ElementType(DType dtype) {
+  switch (dtype) {
+    case DType::kBool: return ::onnx::TensorProto::BOOL;
+    case DType::kU8: return ::onnx::TensorProto::UINT8;
+    case DType::kI8: return ::onnx::TensorProto::INT8;
+    case DType::kI16: return ::onnx::TensorProto::INT16;
+    case DType::kI32: return ::onnx::TensorProto::INT32;
+    case DType::kI64: return ::onnx::TensorProto::INT64;
+    case DType::kF16: return ::onnx::TensorProto::FLOAT16;
+    case DType::kF32: return ::onnx::TensorProto::FLOAT;
+    case DType::kF64: return ::onnx::TensorProto::DOUBLE;
+  }
+  return 0;
+}
 
 Tensor Seeded(Shape shape, uint64_t seed, DType dtype) {
   return SeededTensor({dtype, std::move(shape), std::nullopt, Layout::kRowMajor}, seed);

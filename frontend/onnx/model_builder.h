@@ -25,6 +25,9 @@ struct Dim {
 // SeededTensor of a plain type.
 Tensor Seeded(Shape shape, uint64_t seed, DType dtype = DType::kF32);
 
+// TensorProto::DataType of an element type.
+int ElementType(DType dtype);
+
 // The tensor as raw_data.
 ::onnx::TensorProto ToProto(const std::string& name, const Tensor& tensor);
 

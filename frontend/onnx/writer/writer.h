@@ -1,12 +1,13 @@
-// Graph => ONNX model, opset 13. A quantized graph becomes QuantizeLinear and DequantizeLinear around float operators
-// (the "QDQ" form that other runtimes read): codes stay codes, i8 weights keep a scale for each channel.
+// Graph => ONNX model, opset 13 or as new as its operators ask for (Gelu: 20). A quantized graph becomes QuantizeLinear
+// and DequantizeLinear around float operators (the "QDQ" form that other runtimes read): codes stay codes, i8 weights
+// keep a scale for each channel.
 //
 //   conv2d(%x, %r; activation="relu") => Conv, Add, Relu
 //   fused_elementwise(%x, ...)        => an operator for each step
 //   a quantized parameter             => its codes, DequantizeLinear
 //
-// Declines (Unimplemented, naming node and op) what no single ONNX operator of opset 13 says, and graphs that are
-// already lowered to int8.* kernels.
+// Declines (Unimplemented, naming node and op) what ONNX cannot say: operators.cc has a row for each op, with its ONNX
+// operator or the reason. Graphs that are already lowered to int8.* kernels are among them.
 #ifndef FUSELAGE_FRONTEND_ONNX_WRITER_WRITER_H_
 #define FUSELAGE_FRONTEND_ONNX_WRITER_WRITER_H_
 

@@ -1,0 +1,26 @@
+// Scales and zero points as ONNX has them: tensors beside the codes.
+#ifndef FUSELAGE_FRONTEND_ONNX_WRITER_QUANTIZATION_H_
+#define FUSELAGE_FRONTEND_ONNX_WRITER_QUANTIZATION_H_
+
+#include <optional>
+#include <string>
+
+#include "frontend/onnx/writer/operators.h"
+#include "ir/base/quant_params.h"
+
+namespace fuselage::onnx::writer {
+
+// What a call of quantize or dequantize has as constants, in its attributes or in the type of its codes; nullopt where
+// they are operands.
+std::optional<QuantParams> ConstantParams(const ir::OpCall& op, bool operands, const TensorType& codes);
+
+// QuantizeLinear and DequantizeLinear.
+absl::Status WriteQuantization(const Call& call);
+
+// Initializers of scale and zero point, and DequantizeLinear of the named codes.
+void Dequantize(const std::string& codes, const QuantParams& params, DType dtype, const std::string& result,
+                Emitter& to);
+
+}  // namespace fuselage::onnx::writer
+
+#endif  // FUSELAGE_FRONTEND_ONNX_WRITER_QUANTIZATION_H_
