@@ -4,14 +4,14 @@ The workspace of Fuselage calls it and then fuselage_configure (configure.bzl), 
 repository.
 """
 
-# Repositories that Debian's packages hold, and shims for two that Bazel 4 would otherwise download.
+# Repositories that Debian's packages hold, and shims for three that Bazel 4 would otherwise download.
 _SYSTEM = {
     "bazel_skylib": "/usr/share/bazel/tools/skylib",
     "platforms": "/usr/share/bazel/platforms",
     "rules_java": "/usr/share/bazel/rules/java",
     "rules_proto": "/usr/share/bazel/rules/proto",
 }
-_SHIMS = ["remote_coverage_tools", "rules_cc"]
+_SHIMS = ["com_google_protobuf", "remote_coverage_tools", "rules_cc"]
 
 def fuselage_repositories(path):
     """Declares them.
