@@ -23,6 +23,9 @@ done < <(git ls-files '*.cc' '*.h' '*.cu' '*BUILD' | xargs -r wc -l | awk '$2 !=
 git grep -nE '\b(TODO|FIXME|XXX)\b' -- '*.cc' '*.h' '*.cu' '*.proto' '*.py' '*.sh' ':!tools/presubmit.sh' && fail "unfinished work (above)"
 git ls-files -s | awk '$1 == "120000"' | grep . && fail "symbolic links (above)"
 
+git grep -n 'default_visibility = \["//visibility:public' -- frontend harness ir/ops kernels passes runtime tools \
+  ':!*/core/*' ':!*/testing/*' && fail "a layer that everybody sees (above): docs/architecture.md, who may see whom"
+
 bazel test --test_size_filters=small,medium //... || fail "tests"
 if [ "$failures" -gt 0 ]; then echo "presubmit: $failures failed" >&2; exit 1; fi
 echo "presubmit: all good"

@@ -10,7 +10,7 @@ def pass_case_test(name, cases, deps, namespaces, kernels = None):
       cases: the files.
       deps: the passes that the cases' steps name, such as ["//passes/conv_bn"].
       namespaces: their namespaces, such as ["fuselage::conv_bn"].
-      kernels: a label with RegisterAll(KernelRegistry&), for passes that ask for kernels: "//kernels".
+      kernels: a label with RegisterAll(KernelRegistry&), for passes that ask for kernels: "//kernels:for_tests".
     """
     headers = ["%s/%s.h" % (_folder(d), _folder(d).split("/")[-1]) for d in deps]
     lines = ['#include "%s"' % h for h in headers] + ['#include "passes/core/case_runner.h"']
