@@ -32,7 +32,7 @@ constexpr Converter kConverters[] = {
     {"Conv", 1, {2, 3}, {1, 1}, kConv, ConvertConv},
     {"ConvInteger", 10, {2, 4}, {1, 1}, kConv, ConvertConvInteger},
     {"ConvTranspose", 1, {2, 3}, {1, 1}, kConvTranspose, ConvertConvTranspose},
-    {"DequantizeLinear", 10, {2, 3}, {1, 1}, "axis=INT block_size=INT", ConvertDequantizeLinear},
+    {"DequantizeLinear", 10, {2, 3}, {1, 1}, "axis=INT block_size=INT output_dtype=INT", ConvertDequantizeLinear},
     {"Div", 7, {2, 2}, {1, 1}, "", ConvertBinary},
     {"Dropout", 7, {1, 3}, {1, 2}, "ratio=FLOAT seed=INT", ConvertDropout},
     {"DynamicQuantizeLinear", 11, {1, 1}, {3, 3}, "", ConvertDynamicQuantizeLinear},
@@ -69,8 +69,13 @@ constexpr Converter kConverters[] = {
 
 }  // namespace
 
-const Converter* FindConverterOrNull(absl::string_view name) {
-  for (const Converter& converter : kConverters) {
+bool IsDefaultDomain(absl::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
+
+const Converter* FindConverterOrNull(absl::string_view domain, absl::string_view name) {
+  absl::Span<const Converter> converters;
+  if (IsDefaultDomain(domain)) converters = kConverters;
+  if (domain == "com.microsoft") converters = MicrosoftConverters();
+  for (const Converter& converter : converters) {
     if (converter.name == name) return &converter;
   }
   return nullptr;

@@ -6,12 +6,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "frontend/onnx/call.h"
 
 namespace fuselage::onnx {
 
 inline constexpr int kOldestOpset = 7;
-inline constexpr int kNewestOpset = 21;
+inline constexpr int kNewestOpset = 23;
 inline constexpr int kAnyNumber = std::numeric_limits<int>::max();
 
 struct Arity {
@@ -28,7 +29,12 @@ struct Converter {
   absl::Status (*convert)(Call& call);
 };
 
-const Converter* FindConverterOrNull(absl::string_view name);
+// "" and "ai.onnx" are one domain.
+bool IsDefaultDomain(absl::string_view domain);
+const Converter* FindConverterOrNull(absl::string_view domain, absl::string_view name);
+
+// The operators of the domain com.microsoft, which have no opsets.
+absl::Span<const Converter> MicrosoftConverters();
 
 // ops_conv.cc
 absl::Status ConvertConv(Call& call);

@@ -1,5 +1,7 @@
 #include "frontend/onnx/model_builder.h"
 
+#include <algorithm>
+
 namespace fuselage::onnx {
 namespace {
 
@@ -96,6 +98,17 @@ ModelBuilder& ModelBuilder::Node(const std::string& op, std::vector<std::string>
   return attribute;
 }
 
+ModelBuilder& ModelBuilder::Domain(const std::string& domain) {
+  last_node().set_domain(domain);
+  const auto& imports = model_.opset_import();
+  if (std::none_of(imports.begin(), imports.end(), [&](const auto& known) { return known.domain() == domain; })) {
+    auto* import = model_.add_opset_import();
+    import->set_domain(domain);
+    import->set_version(1);
+  }
+  return *this;
+}
+
 ModelBuilder& ModelBuilder::Int(const std::string& name, int64_t value) {
   AddAttribute(name, ::onnx::AttributeProto::INT)->set_i(value);
   return *this;
@@ -114,6 +127,18 @@ ModelBuilder& ModelBuilder::String(const std::string& name, const std::string& v
 ModelBuilder& ModelBuilder::Ints(const std::string& name, std::vector<int64_t> values) {
   auto* attribute = AddAttribute(name, ::onnx::AttributeProto::INTS);
   for (int64_t value : values) attribute->add_ints(value);
+  return *this;
+}
+
+ModelBuilder& ModelBuilder::Floats(const std::string& name, const std::vector<float>& values) {
+  auto* attribute = AddAttribute(name, ::onnx::AttributeProto::FLOATS);
+  for (float value : values) attribute->add_floats(value);
+  return *this;
+}
+
+ModelBuilder& ModelBuilder::Strings(const std::string& name, const std::vector<std::string>& values) {
+  auto* attribute = AddAttribute(name, ::onnx::AttributeProto::STRINGS);
+  for (const std::string& value : values) attribute->add_strings(value);
   return *this;
 }
 

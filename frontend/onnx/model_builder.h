@@ -43,9 +43,12 @@ class ModelBuilder {
   // Its attributes follow: Node("Conv", ...).Ints("pads", {1, 1, 1, 1}).
   ModelBuilder& Node(const std::string& op, std::vector<std::string> inputs, std::vector<std::string> outputs,
                      const std::string& name = "");
+  ModelBuilder& Domain(const std::string& domain);
   ModelBuilder& Int(const std::string& name, int64_t value);
   ModelBuilder& Float(const std::string& name, float value);
   ModelBuilder& String(const std::string& name, const std::string& value);
+  ModelBuilder& Floats(const std::string& name, const std::vector<float>& values);
+  ModelBuilder& Strings(const std::string& name, const std::vector<std::string>& values);
   ModelBuilder& Ints(const std::string& name, std::vector<int64_t> values);
   ModelBuilder& Value(const std::string& name, const Tensor& tensor);
 

@@ -29,8 +29,7 @@ using ::onnx::NodeProto;
 // What each ONNX name stands for, while someone still reads it.
 class Values {
  public:
-  Values(HashMap<absl::string_view, int> uses, Budget* budget)
-      : remaining_(std::move(uses)), budget_(budget) {}
+  Values(HashMap<absl::string_view, int> uses, Budget* budget) : remaining_(std::move(uses)), budget_(budget) {}
 
   bool IsRead(absl::string_view name) const { return !name.empty() && remaining_.contains(name); }
 
@@ -106,7 +105,7 @@ absl::Status AddNode(const NodeProto& node, int opset, Builder* builder, Values*
     std::vector<bool> wanted;
     for (const std::string& output : node.output()) wanted.push_back(values->IsRead(output));
     Call call(node, opset, std::move(operands), std::move(wanted), builder);
-    RETURN_IF_ERROR(Annotate(FindConverterOrNull(node.op_type())->convert(call), NodePlace(node)));
+    RETURN_IF_ERROR(Annotate(FindConverterOrNull(node.domain(), node.op_type())->convert(call), NodePlace(node)));
     for (int i = 0; i < node.output_size(); ++i) {
       Value& result = call.results()[i];
       if (result.present()) {

@@ -9,75 +9,14 @@
 #include "ir/base/status.h"
 
 namespace fuselage::onnx {
-namespace {
-
-// The spatial dimensions of a weight [oc, ic, kernel...] that fits the input's rank.
-absl::StatusOr<std::vector<int64_t>> KernelOf(const Shape& input, const Shape& weight) {
-  if (weight.size() != input.size() || weight.size() < 3) {
-    return absl::InvalidArgumentError(absl::StrCat("found an input of shape ", ToString(input),
-                                                   " and a weight of shape ", ToString(weight),
-                                                   ", wanted the same rank, 3, 4 or 5"));
-  }
-  return std::vector<int64_t>(weight.begin() + 2, weight.end());
-}
-
-// Attributes of conv1d, conv2d or conv3d.
-struct ConvAttributes {
-  std::string target;
-  AttributeMap attributes;
-};
-
-absl::StatusOr<ConvAttributes> ReadConv(const Call& call, const Shape& input, const Shape& weight) {
-  ASSIGN_OR_RETURN(const std::vector<int64_t> kernel, KernelOf(input, weight));
-  ASSIGN_OR_RETURN(Spatial spatial, ReadSpatial(call, input, kernel));
-  ResolvePadding(input, &spatial);
-  return ConvAttributes{SpatialTarget("conv", spatial.dims),
-                        {{"stride", spatial.strides},
-                         {"padding", spatial.padding},
-                         {"dilation", spatial.dilations},
-                         {"groups", call.Int("group", 1)}}};
-}
-
-// One value, as scalars are, or lists of one that exporters write for them.
-absl::Status CheckScalar(const Call& call, int i, absl::string_view name) {
-  if (!call.has(i) || call.shape(i) == Shape{} || call.shape(i) == Shape{1}) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("found ", name, " ", ToString(call.type(i)), ", wanted a scalar"));
-}
-
-// The bias of QLinearConv: i32 codes of scale x_scale * w_scale.
-absl::StatusOr<Value> DequantizeBias(Call& call) {
-  constexpr int kXScale = 1, kWScale = 4, kBias = 8;
-  const TensorType& type = call.type(kBias);
-  if (type.dtype != DType::kI32 || type.rank() != 1) {
-    return absl::InvalidArgumentError(absl::StrCat("found a bias ", ToString(type), ", wanted i32 of rank 1"));
-  }
-  const Tensor* x_scale = call.operand(kXScale).TensorOrNull();
-  const Tensor* w_scale = call.operand(kWScale).TensorOrNull();
-  if (x_scale != nullptr && w_scale != nullptr) {
-    QuantParams params;
-    params.axis = w_scale->num_elements() == 1 ? QuantParams::kPerTensor : 0;
-    for (int64_t c = 0; c < w_scale->num_elements(); ++c) {
-      params.scales.push_back(static_cast<float>(x_scale->At(0)) * static_cast<float>(w_scale->At(c)));
-    }
-    params.zero_points.resize(params.scales.size());
-    RETURN_IF_ERROR(Annotate(CheckQuantParams(params, DType::kI32, type.shape), "x_scale * w_scale"));
-    return DequantizeBy(call, "b_dequantize", call.operand(kBias), params);
-  }
-  ASSIGN_OR_RETURN(const Value bias, call.EmitHelper("b_real", "to", {call.operand(kBias)}, {{"dtype", DType::kF32}}));
-  ASSIGN_OR_RETURN(const Value scale,
-                   call.EmitHelper("b_scale", "mul", {call.operand(kXScale), call.operand(kWScale)}));
-  return call.EmitHelper("b_dequantize", "mul", {bias, scale});
-}
-
-}  // namespace
 
 absl::Status ConvertConv(Call& call) {
-  ASSIGN_OR_RETURN(ConvAttributes conv, ReadConv(call, call.shape(0), call.shape(1)));
+  ASSIGN_OR_RETURN(WindowedCall conv, ReadConv(call, call.shape(0), call.shape(1)));
   return call.Result(conv.target, call.operands(), std::move(conv.attributes));
 }
 
 absl::Status ConvertConvInteger(Call& call) {
-  ASSIGN_OR_RETURN(ConvAttributes conv, ReadConv(call, call.shape(0), call.shape(1)));
+  ASSIGN_OR_RETURN(WindowedCall conv, ReadConv(call, call.shape(0), call.shape(1)));
   RETURN_IF_ERROR(CheckScalar(call, 2, "x_zero_point"));
   ASSIGN_OR_RETURN(const Value x, ZeroPointOf(call, "x_zero_point", 0, 2, 0));
   ASSIGN_OR_RETURN(const Value w, ZeroPointOf(call, "w_zero_point", 1, 3, 0));
@@ -87,14 +26,14 @@ absl::Status ConvertConvInteger(Call& call) {
 
 // quantize(conv(dequantize(x), dequantize(w), dequantize(b))).
 absl::Status ConvertQLinearConv(Call& call) {
-  ASSIGN_OR_RETURN(ConvAttributes conv, ReadConv(call, call.shape(0), call.shape(3)));
+  ASSIGN_OR_RETURN(WindowedCall conv, ReadConv(call, call.shape(0), call.shape(3)));
   RETURN_IF_ERROR(CheckScalar(call, 1, "x_scale"));
   RETURN_IF_ERROR(CheckScalar(call, 6, "y_scale"));
   ASSIGN_OR_RETURN(const Value x, Dequantize(call, "x_dequantize", call.operand(0), {1, 2}, 1));
   ASSIGN_OR_RETURN(const Value w, Dequantize(call, "w_dequantize", call.operand(3), {4, 5}, 0));
   Value bias;
   if (call.has(8)) {
-    ASSIGN_OR_RETURN(bias, DequantizeBias(call));
+    ASSIGN_OR_RETURN(bias, DequantizeBias(call, 8, 1, 4));
   }
   ASSIGN_OR_RETURN(const Value y, call.EmitHelper("conv", conv.target, {x, w, bias}, std::move(conv.attributes)));
   ASSIGN_OR_RETURN(Value codes, Quantize(call, y, {6, 7}, call.type(7).dtype, 1));
@@ -154,20 +93,8 @@ absl::Status ConvertMaxPool(Call& call) {
 }
 
 absl::Status ConvertAveragePool(Call& call) {
-  ASSIGN_OR_RETURN(Spatial spatial, ReadSpatial(call, call.shape(0), {}));
-  ResolvePadding(call.shape(0), &spatial);
-  if (spatial.dilations != std::vector<int64_t>(spatial.dims, 1)) {
-    return absl::UnimplementedError(
-        absl::StrCat("found dilations ", ToString(spatial.dilations), ", wanted 1 in each dimension"));
-  }
-  ASSIGN_OR_RETURN(const bool ceil_mode, call.Flag("ceil_mode", false));
-  ASSIGN_OR_RETURN(const bool count_include_pad, call.Flag("count_include_pad", false));
-  return call.Result(SpatialTarget("avg_pool", spatial.dims), call.operands(),
-                     {{"kernel_size", spatial.kernel},
-                      {"stride", spatial.strides},
-                      {"padding", spatial.padding},
-                      {"ceil_mode", ceil_mode},
-                      {"count_include_pad", count_include_pad}});
+  ASSIGN_OR_RETURN(WindowedCall pool, ReadAveragePool(call, call.shape(0)));
+  return call.Result(pool.target, call.operands(), std::move(pool.attributes));
 }
 
 }  // namespace fuselage::onnx

@@ -113,6 +113,34 @@ absl::StatusOr<Value> Dequantize(Call& call, absl::string_view suffix, const Val
                         : call.EmitHelper(suffix, "dequantize", values, attributes);
 }
 
+absl::Status CheckScalar(const Call& call, int i, absl::string_view name) {
+  if (!call.has(i) || call.shape(i) == Shape{} || call.shape(i) == Shape{1}) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("found ", name, " ", ToString(call.type(i)), ", wanted a scalar"));
+}
+
+absl::StatusOr<Value> DequantizeBias(Call& call, int bias, int x_scale, int w_scale) {
+  const TensorType& type = call.type(bias);
+  if (type.dtype != DType::kI32 || type.rank() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat("found a bias ", ToString(type), ", wanted i32 of rank 1"));
+  }
+  const Tensor* x = call.operand(x_scale).TensorOrNull();
+  const Tensor* w = call.operand(w_scale).TensorOrNull();
+  if (x != nullptr && w != nullptr) {
+    QuantParams params;
+    params.axis = w->num_elements() == 1 ? QuantParams::kPerTensor : 0;
+    for (int64_t c = 0; c < w->num_elements(); ++c) {
+      params.scales.push_back(static_cast<float>(x->At(0)) * static_cast<float>(w->At(c)));
+    }
+    params.zero_points.resize(params.scales.size());
+    RETURN_IF_ERROR(Annotate(CheckQuantParams(params, DType::kI32, type.shape), "x_scale * w_scale"));
+    return DequantizeBy(call, "b_dequantize", call.operand(bias), params);
+  }
+  ASSIGN_OR_RETURN(const Value real, call.EmitHelper("b_real", "to", {call.operand(bias)}, {{"dtype", DType::kF32}}));
+  ASSIGN_OR_RETURN(const Value scale,
+                   call.EmitHelper("b_scale", "mul", {call.operand(x_scale), call.operand(w_scale)}));
+  return call.EmitHelper("b_dequantize", "mul", {real, scale});
+}
+
 absl::StatusOr<Value> Quantize(Call& call, const Value& real, QuantOperands operands, DType dtype, int64_t axis) {
   if (dtype != DType::kU8 && dtype != DType::kI8 && dtype != DType::kI16) {
     return absl::UnimplementedError(absl::StrCat("found codes of type ", DTypeName(dtype), ", wanted u8, i8 or i16"));

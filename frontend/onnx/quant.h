@@ -28,6 +28,12 @@ absl::StatusOr<Value> Dequantize(Call& call, absl::string_view suffix, const Val
                                  int64_t axis);
 absl::StatusOr<Value> DequantizeBy(Call& call, absl::string_view suffix, const Value& codes, const QuantParams& params);
 
+// The bias of a layer: i32 codes of rank 1 whose scale is x_scale * w_scale.
+absl::StatusOr<Value> DequantizeBias(Call& call, int bias, int x_scale, int w_scale);
+
+// Operand i holds one value, as scalars do, or lists of one that exporters write for them.
+absl::Status CheckScalar(const Call& call, int i, absl::string_view name);
+
 // Codes of `dtype` as a call of `quantize` with the node's name.
 absl::StatusOr<Value> Quantize(Call& call, const Value& real, QuantOperands operands, DType dtype, int64_t axis);
 

@@ -81,4 +81,41 @@ void ResolvePadding(const Shape& input, Spatial* spatial) {
   }
 }
 
+absl::StatusOr<std::vector<int64_t>> KernelOf(const Shape& input, const Shape& weight) {
+  if (weight.size() != input.size() || weight.size() < 3) {
+    return absl::InvalidArgumentError(absl::StrCat("found an input of shape ", ToString(input),
+                                                   " and a weight of shape ", ToString(weight),
+                                                   ", wanted the same rank, 3, 4 or 5"));
+  }
+  return std::vector<int64_t>(weight.begin() + 2, weight.end());
+}
+
+absl::StatusOr<WindowedCall> ReadConv(const Call& call, const Shape& input, const Shape& weight) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> kernel, KernelOf(input, weight));
+  ASSIGN_OR_RETURN(Spatial spatial, ReadSpatial(call, input, kernel));
+  ResolvePadding(input, &spatial);
+  return WindowedCall{SpatialTarget("conv", spatial.dims),
+                      {{"stride", spatial.strides},
+                       {"padding", spatial.padding},
+                       {"dilation", spatial.dilations},
+                       {"groups", call.Int("group", 1)}}};
+}
+
+absl::StatusOr<WindowedCall> ReadAveragePool(const Call& call, const Shape& input) {
+  ASSIGN_OR_RETURN(Spatial spatial, ReadSpatial(call, input, {}));
+  ResolvePadding(input, &spatial);
+  if (spatial.dilations != std::vector<int64_t>(spatial.dims, 1)) {
+    return absl::UnimplementedError(
+        absl::StrCat("found dilations ", ToString(spatial.dilations), ", wanted 1 in each dimension"));
+  }
+  ASSIGN_OR_RETURN(const bool ceil_mode, call.Flag("ceil_mode", false));
+  ASSIGN_OR_RETURN(const bool count_include_pad, call.Flag("count_include_pad", false));
+  return WindowedCall{SpatialTarget("avg_pool", spatial.dims),
+                      {{"kernel_size", spatial.kernel},
+                       {"stride", spatial.strides},
+                       {"padding", spatial.padding},
+                       {"ceil_mode", ceil_mode},
+                       {"count_include_pad", count_include_pad}}};
+}
+
 }  // namespace fuselage::onnx

@@ -29,6 +29,19 @@ absl::StatusOr<Spatial> ReadSpatial(const Call& call, const Shape& input, std::v
 // Padding for auto_pad: SAME gives ceil(input / stride) outputs, the odd cell at the end (UPPER) or the begin (LOWER).
 void ResolvePadding(const Shape& input, Spatial* spatial);
 
+// A call of a windowed op: conv1d, avg_pool2d, ...
+struct WindowedCall {
+  std::string target;
+  AttributeMap attributes;
+};
+
+// The spatial dimensions of a weight [oc, ic, kernel...] that fits the input's rank.
+absl::StatusOr<std::vector<int64_t>> KernelOf(const Shape& input, const Shape& weight);
+// Conv of an input [N, C, spatial...] and such a weight.
+absl::StatusOr<WindowedCall> ReadConv(const Call& call, const Shape& input, const Shape& weight);
+// AveragePool of an input [N, C, spatial...].
+absl::StatusOr<WindowedCall> ReadAveragePool(const Call& call, const Shape& input);
+
 }  // namespace fuselage::onnx
 
 #endif  // FUSELAGE_FRONTEND_ONNX_SPATIAL_H_

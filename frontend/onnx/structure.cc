@@ -1,5 +1,6 @@
 #include "frontend/onnx/structure.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <queue>
@@ -22,8 +23,6 @@ namespace {
 using ::onnx::GraphProto;
 using ::onnx::ModelProto;
 using ::onnx::NodeProto;
-
-bool IsDefaultDomain(absl::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
 
 // 0 where the model names no version of the default domain, which is legal for a model without nodes of it.
 absl::StatusOr<int> FindOpset(const ModelProto& model) {
@@ -56,12 +55,12 @@ struct Unsupported {
 
 void FindUnsupported(const GraphProto& graph, int opset, std::map<std::string, Unsupported>* found) {
   for (const NodeProto& node : graph.node()) {
-    const Converter* converter = IsDefaultDomain(node.domain()) ? FindConverterOrNull(node.op_type()) : nullptr;
+    const Converter* converter = FindConverterOrNull(node.domain(), node.op_type());
     std::string what;
     if (converter == nullptr) {
       what = absl::StrCat(IsDefaultDomain(node.domain()) ? "" : node.domain() + ".",
                           node.op_type().empty() ? "(no operator)" : node.op_type());
-    } else if (opset < converter->since) {
+    } else if (IsDefaultDomain(node.domain()) && opset < converter->since) {
       what = absl::StrCat(node.op_type(), " of opset ", opset, " (supported from ", converter->since, " on)");
     }
     if (!what.empty()) {
@@ -97,7 +96,7 @@ absl::Status CheckArity(absl::string_view what, int found, Arity wanted) {
 }
 
 absl::Status CheckNode(const NodeProto& node) {
-  const Converter& converter = *FindConverterOrNull(node.op_type());
+  const Converter& converter = *FindConverterOrNull(node.domain(), node.op_type());
   RETURN_IF_ERROR(CheckArity("inputs", node.input_size(), converter.inputs));
   RETURN_IF_ERROR(CheckArity("outputs", node.output_size(), converter.outputs));
   for (int i = 0; i < converter.inputs.least; ++i) {
@@ -190,7 +189,8 @@ absl::StatusOr<Structure> CheckStructure(const ModelProto& model) {
   Structure structure;
   ASSIGN_OR_RETURN(structure.opset, FindOpset(model));
   RETURN_IF_ERROR(CheckOperators(graph, structure.opset));
-  if (structure.opset == 0 && graph.node_size() > 0) {
+  const auto is_default = [](const NodeProto& node) { return IsDefaultDomain(node.domain()); };
+  if (structure.opset == 0 && std::any_of(graph.node().begin(), graph.node().end(), is_default)) {
     return absl::InvalidArgumentError("found no opset_import of the default domain, wanted one");
   }
   if (graph.sparse_initializer_size() > 0) {

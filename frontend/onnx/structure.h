@@ -16,9 +16,9 @@ class NodeProto;
 namespace fuselage::onnx {
 
 struct Structure {
-  int opset = 0;                                     // Of the default domain.
-  std::vector<const ::onnx::NodeProto*> order;       // Topological; the file's, where that is one.
-  HashMap<absl::string_view, int> uses;  // Of each value, by nodes and graph outputs.
+  int opset = 0;                                // Of the default domain.
+  std::vector<const ::onnx::NodeProto*> order;  // Topological; the file's, where that is one.
+  HashMap<absl::string_view, int> uses;         // Of each value, by nodes and graph outputs.
 };
 
 // Checks versions, that every operator is known (else one Unimplemented that lists all which are not, those in
