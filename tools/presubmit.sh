@@ -26,6 +26,9 @@ git ls-files -s | awk '$1 == "120000"' | grep . && fail "symbolic links (above)"
 git grep -n 'default_visibility = \["//visibility:public' -- frontend harness ir/ops kernels passes runtime tools \
   ':!*/core/*' ':!*/testing/*' && fail "a layer that everybody sees (above): docs/architecture.md, who may see whom"
 
+bazel query "kind('_test rule', //...)" --output=build 2>/dev/null |
+  awk 'BEGIN {RS = ""} !/\n  size = / {print $2; found = 1} END {exit !found}' && fail "tests without a size (above)"
+
 bazel test --test_size_filters=small,medium //... || fail "tests"
 if [ "$failures" -gt 0 ]; then echo "presubmit: $failures failed" >&2; exit 1; fi
 echo "presubmit: all good"
