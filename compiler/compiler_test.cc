@@ -181,7 +181,7 @@ TEST(Library, TakesOpsAndKernelsAndSessionsShareWhatIsMade) {
   library.ops.Register(std::move(twice));
   int made = 0;
   library.kernels.Register(
-      {"twice", "", kernels::LayoutRule::kSame, false,
+      {"twice", kernels::LayoutRule::kSame,
        [&made](const kernels::KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
          ++made;
          return std::make_unique<Twice>(desc);

@@ -59,27 +59,18 @@ class Evaluation {
 
   // In schema order: a module's parameters, held by `parameters`, stand where the schema has them.
   std::vector<const Value*> Operands(const ir::Node& node, std::vector<Value>* parameters) const {
-    const std::vector<ir::OperandSpec>& specs = node.op()->operands;
-    parameters->reserve(specs.size());
+    const std::vector<ir::Argument> arguments = node.arguments();
+    parameters->reserve(arguments.size());
     std::vector<const Value*> operands;
-    int next = 0;
-    const auto take = [&]() -> const Value* {
-      const ir::Node* operand = next < node.num_operands() ? node.operand(next) : nullptr;
-      ++next;
-      return operand == nullptr ? nullptr : &values_.at(operand);
-    };
-    for (const ir::OperandSpec& spec : specs) {
-      if (spec.variadic) break;
-      if (node.module() == nullptr || !spec.parameter) {
-        operands.push_back(take());
-        continue;
+    for (const ir::Argument& argument : arguments) {
+      if (argument.value != nullptr) {
+        operands.push_back(&values_.at(argument.value));
+      } else if (argument.parameter != nullptr) {
+        operands.push_back(&parameters->emplace_back(Value{*argument.parameter->tensor}));
+      } else {
+        operands.push_back(nullptr);
       }
-      const auto it = node.module()->parameters.find(spec.name);
-      const bool present = it != node.module()->parameters.end();
-      if (present) parameters->push_back(ParameterValue(it->second));
-      operands.push_back(present ? &parameters->back() : nullptr);
     }
-    while (next < node.num_operands()) operands.push_back(take());
     return operands;
   }
 

@@ -417,25 +417,12 @@ const Tensor* Graph::ParameterOfOrNull(const Node& node, absl::string_view opera
 
 std::vector<const Type*> Graph::OperandTypes(const Node& node) const {
   std::vector<const Type*> types;
-  int next = 0;
-  const auto take = [&]() -> const Type* {
-    const Node* operand = next < node.num_operands() ? node.operand(next) : nullptr;
-    ++next;
-    return operand == nullptr ? nullptr : &operand->type_;
-  };
   if (node.op_ == nullptr) return types;
-  const std::vector<OperandSpec>& specs = node.op_->operands;
-  types.reserve(std::max<size_t>(specs.size(), node.num_operands()));
-  for (size_t i = 0; i < specs.size(); ++i) {
-    if (specs[i].variadic) break;
-    if (node.module_ != nullptr && specs[i].parameter) {
-      const Parameter* parameter = node.module_->operands[i];
-      types.push_back(parameter == nullptr ? nullptr : &parameter->type);
-    } else {
-      types.push_back(take());
-    }
+  for (const Argument& argument : node.arguments()) {
+    types.push_back(argument.value != nullptr       ? &argument.value->type_
+                    : argument.parameter != nullptr ? &argument.parameter->type
+                                                    : nullptr);
   }
-  while (next < node.num_operands()) types.push_back(take());
   while (!types.empty() && types.back() == nullptr) types.pop_back();
   return types;
 }

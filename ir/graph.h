@@ -73,6 +73,18 @@ struct Use {
   Use* next = nullptr;
 };
 
+// One operand of a call as its schema has it, wherever its value comes from.
+struct Argument {
+  const OperandSpec* spec = nullptr;
+  int index = -1;                        // Among the node's operands; -1: a parameter of its module, or absent.
+  Node* value = nullptr;                 // The node's operand; null: a parameter of its module, or absent.
+  const Parameter* parameter = nullptr;  // Of the module, or of the get_attr that `value` is.
+
+  bool absent() const { return value == nullptr && parameter == nullptr; }
+  // A weight or a bias that an operand of the node computes.
+  bool is_computed_parameter() const { return spec->parameter && value != nullptr && parameter == nullptr; }
+};
+
 class Node {
  public:
   Node(const Node&) = delete;
@@ -100,6 +112,8 @@ class Node {
   Node* operand(int i) const { return operands_[i].value; }  // Null where an optional operand is absent.
   std::vector<Node*> operands() const;
   void set_operand(int i, Node* value);
+  // A call's, in the order of its schema; a variadic operand is one for each value.
+  std::vector<Argument> arguments() const;
 
   // The attributes of the call: the node's own, or the module's.
   const AttributeMap& attributes() const;

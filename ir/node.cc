@@ -1,5 +1,7 @@
 #include "ir/graph.h"
 
+#include <algorithm>
+
 #include "ir/base/hash_map.h"
 
 namespace fuselage::ir {
@@ -15,6 +17,35 @@ std::vector<Node*> Node::operands() const {
   values.reserve(operands_.size());
   for (const Use& use : operands_) values.push_back(use.value);
   return values;
+}
+
+std::vector<Argument> Node::arguments() const {
+  std::vector<Argument> arguments;
+  if (op_ == nullptr) return arguments;
+  arguments.reserve(std::max(op_->operands.size(), operands_.size()));
+  int next = 0;
+  const auto take = [&](const OperandSpec* spec) {
+    Argument& argument = arguments.emplace_back();
+    argument.spec = spec;
+    if (next < num_operands() && operand(next) != nullptr) {
+      argument.index = next;
+      argument.value = operand(next);
+      argument.parameter = argument.value->parameter_;
+    }
+    ++next;
+  };
+  for (size_t i = 0; i < op_->operands.size(); ++i) {
+    const OperandSpec& spec = op_->operands[i];
+    if (spec.variadic) break;
+    if (module_ != nullptr && spec.parameter) {
+      arguments.push_back({&spec, -1, nullptr, module_->operands[i]});
+    } else {
+      take(&spec);
+    }
+  }
+  // Those of the variadic one, or more than a call may have: then Infer says so.
+  while (next < num_operands()) take(op_->operands.empty() ? nullptr : &op_->operands.back());
+  return arguments;
 }
 
 void Node::LinkOperand(Use* use, Node* value) {

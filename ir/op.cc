@@ -94,6 +94,10 @@ void OpRegistry::Register(OpSchema schema) {
   }
   FUSELAGE_CHECK(!by_alias_.contains(owned->name));
   std::string name = owned->name;
+  if (!owned->quantized_form_of.empty()) {
+    MakeRoom(quantized_forms_);
+    FUSELAGE_CHECK(quantized_forms_.emplace(owned->quantized_form_of, owned.get()).second);
+  }
   MakeRoom(ops_);
   const bool inserted = ops_.emplace(std::move(name), std::move(owned)).second;
   FUSELAGE_CHECK(inserted);
@@ -103,6 +107,11 @@ const OpSchema* OpRegistry::FindOrNull(absl::string_view name) const {
   if (const auto it = ops_.find(name); it != ops_.end()) return it->second.get();
   const auto it = by_alias_.find(name);
   return it == by_alias_.end() ? nullptr : it->second;
+}
+
+const OpSchema* OpRegistry::FindQuantizedFormOrNull(absl::string_view name) const {
+  const auto it = quantized_forms_.find(name);
+  return it == quantized_forms_.end() ? nullptr : it->second;
 }
 
 std::vector<const OpSchema*> OpRegistry::SortedByName() const {

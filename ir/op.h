@@ -78,6 +78,14 @@ struct EvaluateCall : OpCall {
   const TensorType& result() const { return result_type->tensor(); }
 };
 
+// What the elements of an op's result are to those of its operand 0, where it computes none.
+enum class View {
+  kNone,       // It computes them.
+  kSameOrder,  // All of them in the same row-major order, under another shape: reshape.
+  kMoves,      // All of them, elsewhere: permute.
+  kSelects,    // Some of them, or some repeatedly: slice, expand.
+};
+
 struct OpSchema {
   std::string name;                  // "conv2d"
   std::vector<std::string> aliases;  // Other spellings of the target: "torch.relu", "relu_".
@@ -86,10 +94,19 @@ struct OpSchema {
 
   bool module_form = false;  // normalize turns function and method calls into call_module.
   bool elementwise = false;  // Output element i depends on element i of the operands alone (after broadcasting).
-  bool view = false;         // Moves or renames elements of operand 0, changes none.
   bool takes_tuple = false;  // Operand 0 may be a tuple (getitem).
+  View view = View::kNone;
+  // Each element of the result is one of a float operand's (cat, max_pool2d): codes pass through as they are, and share
+  // their parameters.
+  bool keeps_range = false;
   // A relu on the result may become the attribute activation="relu" (see passes/fusion).
   bool fusable_activation = false;
+  // Of "int8.conv2d": "conv2d", whose quantized form it is. lower makes quantize(conv2d(dequantize(x))) one.
+  std::string quantized_form_of;
+  // Of a quantized form: its result may stay f32 (out_dtype): linear(dequantize(x)) is one too.
+  bool float_result = false;
+  // Of a quantized form: quantize does not choose it, since no scale bounds the error (of a quotient by codes near 0).
+  bool unbounded_error = false;
 
   // Operand types -> result type. InvalidArgument says what was found and what was wanted; the caller names the node.
   std::function<absl::StatusOr<Type>(const InferCall&)> infer;
@@ -106,16 +123,18 @@ class OpRegistry {
   OpRegistry(const OpRegistry&) = delete;
   OpRegistry& operator=(const OpRegistry&) = delete;
 
-  // Aborts on a name or alias that is taken.
+  // Aborts on a name or alias that is taken, and on a second quantized form of an op.
   void Register(OpSchema schema);
 
   // By name or alias.
   const OpSchema* FindOrNull(absl::string_view name) const;
+  // The op whose `quantized_form_of` is `name`.
+  const OpSchema* FindQuantizedFormOrNull(absl::string_view name) const;
   std::vector<const OpSchema*> SortedByName() const;
 
  private:
   absl::flat_hash_map<std::string, std::unique_ptr<OpSchema>> ops_;
-  absl::flat_hash_map<std::string, const OpSchema*> by_alias_;
+  absl::flat_hash_map<std::string, const OpSchema*> by_alias_, quantized_forms_;
 };
 
 // Checks arity and attribute kinds against the schema, then infers. `operands` in schema order.

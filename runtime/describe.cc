@@ -12,12 +12,15 @@ using ir::NodeKind;
 
 namespace {
 
-absl::StatusOr<Tensor> Evaluated(const Node& node, const std::vector<Operand>& operands) {
+// Null: absent.
+using Values = std::vector<std::shared_ptr<const Tensor>>;
+
+absl::StatusOr<Tensor> Evaluated(const Node& node, const Values& operands) {
   std::vector<std::vector<Tensor>> values(operands.size());
   std::vector<const std::vector<Tensor>*> pointers;
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (!operands[i].absent()) values[i].push_back(*operands[i].constant);
-    pointers.push_back(operands[i].absent() ? nullptr : &values[i]);
+    if (operands[i] != nullptr) values[i].push_back(*operands[i]);
+    pointers.push_back(operands[i] == nullptr ? nullptr : &values[i]);
   }
   ASSIGN_OR_RETURN(std::vector<Tensor> results,
                    ir::Evaluate(*node.op(), CompleteAttributes(node), std::move(pointers), node.type()));
@@ -34,9 +37,12 @@ absl::StatusOr<Constants> ConstantsOf(const ir::Graph& graph, int64_t max_bytes)
       constants.emplace(node, graph.FindParameterOrNull(node->target())->tensor);
     }
     if (!node->is_call() || node->num_uses() == 0 || !node->type().is_tensor()) continue;
-    const std::vector<Operand> operands = OperandsOf(graph, *node, constants);
-    const bool all_known = std::all_of(operands.begin(), operands.end(),
-                                       [](const Operand& o) { return o.absent() || o.constant != nullptr; });
+    Values operands;
+    bool all_known = true;
+    for (const ir::Argument& argument : node->arguments()) {
+      operands.push_back(ConstantOrNull(argument, constants));
+      all_known = all_known && (argument.absent() || operands.back() != nullptr);
+    }
     if (!all_known) continue;
     bytes += node->tensor_type().byte_size();
     if (max_bytes > 0 && bytes > max_bytes) {
@@ -51,28 +57,10 @@ absl::StatusOr<Constants> ConstantsOf(const ir::Graph& graph, int64_t max_bytes)
   return constants;
 }
 
-std::vector<Operand> OperandsOf(const ir::Graph& graph, const Node& node, const Constants& constants) {
-  std::vector<Operand> operands;
-  int next = 0;
-  const auto take = [&](const ir::OperandSpec& spec) {
-    Operand operand{&spec, next < node.num_operands() ? node.operand(next) : nullptr, nullptr};
-    ++next;
-    const auto constant = constants.find(operand.value);
-    if (constant != constants.end()) operand.constant = constant->second;
-    operands.push_back(std::move(operand));
-  };
-  for (const ir::OperandSpec& spec : node.op()->operands) {
-    if (spec.variadic) {
-      while (next < node.num_operands()) take(spec);
-    } else if (spec.parameter && node.module() != nullptr) {
-      const auto it = node.module()->parameters.find(spec.name);
-      const bool found = it != node.module()->parameters.end();
-      operands.push_back({&spec, nullptr, found ? graph.FindParameterOrNull(it->second)->tensor : nullptr});
-    } else {
-      take(spec);
-    }
-  }
-  return operands;
+std::shared_ptr<const Tensor> ConstantOrNull(const ir::Argument& argument, const Constants& constants) {
+  if (argument.value == nullptr) return argument.parameter == nullptr ? nullptr : argument.parameter->tensor;
+  const auto found = constants.find(argument.value);
+  return found == constants.end() ? nullptr : found->second;
 }
 
 AttributeMap CompleteAttributes(const Node& node) {
@@ -86,23 +74,24 @@ TensorType RowMajorType(TensorType type) {
   return type;
 }
 
-absl::StatusOr<Description> Describe(const ir::Graph& graph, const Node& node, const Constants& constants) {
+absl::StatusOr<Description> Describe(const Node& node, const Constants& constants) {
   Description result;
   kernels::KernelDesc& desc = result.desc;
   desc.op = node.op()->name;
   desc.attributes = CompleteAttributes(node);
-  for (const Operand& operand : OperandsOf(graph, node, constants)) {
-    if (operand.constant != nullptr) desc.parameters[operand.spec->name] = operand.constant.get();
-    if (operand.spec->parameter) {
-      if (operand.constant == nullptr && !operand.absent()) {
-        return absl::UnimplementedError(absl::StrCat(operand.spec->name, " is computed at run time"));
+  for (const ir::Argument& argument : node.arguments()) {
+    const std::shared_ptr<const Tensor> constant = ConstantOrNull(argument, constants);
+    if (constant != nullptr) desc.parameters[argument.spec->name] = constant.get();
+    if (argument.spec->parameter) {
+      if (constant == nullptr && !argument.absent()) {
+        return absl::UnimplementedError(absl::StrCat(argument.spec->name, " is computed at run time"));
       }
       continue;
     }
-    if (!operand.absent() && !operand.value->type().is_tensor()) return absl::UnimplementedError("tuple operand");
-    result.inputs.push_back(operand.value);
-    desc.inputs.push_back(operand.absent() ? std::nullopt
-                                           : std::make_optional(RowMajorType(operand.value->tensor_type())));
+    if (!argument.absent() && !argument.value->type().is_tensor()) return absl::UnimplementedError("tuple operand");
+    result.inputs.push_back(argument.value);
+    desc.inputs.push_back(argument.absent() ? std::nullopt
+                                            : std::make_optional(RowMajorType(argument.value->tensor_type())));
   }
   for (const TensorType& type : node.type().elements()) desc.outputs.push_back(RowMajorType(type));
   return result;

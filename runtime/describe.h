@@ -19,16 +19,8 @@ using Constants = HashMap<const ir::Node*, std::shared_ptr<const Tensor>>;
 // weight. ResourceExhausted where the results of calls take more than `max_bytes` bytes (0: no limit).
 absl::StatusOr<Constants> ConstantsOf(const ir::Graph& graph, int64_t max_bytes);
 
-// One operand of a call in schema order, wherever it comes from.
-struct Operand {
-  const ir::OperandSpec* spec = nullptr;
-  const ir::Node* value = nullptr;         // Null for a module's parameter, and where absent.
-  std::shared_ptr<const Tensor> constant;  // Of a module's parameter or a constant value.
-
-  bool absent() const { return value == nullptr && constant == nullptr; }
-};
-
-std::vector<Operand> OperandsOf(const ir::Graph& graph, const ir::Node& node, const Constants& constants);
+// The value of an argument that no run changes: a parameter, or one of the constants.
+std::shared_ptr<const Tensor> ConstantOrNull(const ir::Argument& argument, const Constants& constants);
 
 // With defaults.
 AttributeMap CompleteAttributes(const ir::Node& node);
@@ -42,7 +34,7 @@ struct Description {
 
 // Points into the graph's parameters and the constants. Unimplemented: a parameter that is computed at run time, a
 // tuple as operand.
-absl::StatusOr<Description> Describe(const ir::Graph& graph, const ir::Node& node, const Constants& constants);
+absl::StatusOr<Description> Describe(const ir::Node& node, const Constants& constants);
 
 }  // namespace fuselage::runtime
 

@@ -86,14 +86,14 @@ class ExecutableTest : public ::testing::Test {
   }
 
   void Register(const char* op, LayoutRule rule) {
-    kernels_.Register(
-        {op, "", rule, false, [this](const KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
-           if (desc.op == "add" && desc.GetFloat("alpha") != 1.0) return absl::UnimplementedError("alpha");
-           if (desc.op == "clamp" && desc.GetFloat("min") > desc.GetFloat("max")) {
-             return absl::InvalidArgumentError("min above max");
-           }
-           return std::make_unique<FakeKernel>(desc, *ops_.FindOrNull(desc.op));
-         }});
+    kernels_.Register({op, rule, [this](const KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
+                         if (desc.op == "add" && desc.GetFloat("alpha") != 1.0)
+                           return absl::UnimplementedError("alpha");
+                         if (desc.op == "clamp" && desc.GetFloat("min") > desc.GetFloat("max")) {
+                           return absl::InvalidArgumentError("min above max");
+                         }
+                         return std::make_unique<FakeKernel>(desc, *ops_.FindOrNull(desc.op));
+                       }});
   }
 
   std::unique_ptr<Executable> Compile(const ir::Graph& graph) {
@@ -384,7 +384,7 @@ TEST_F(ExecutableTest, ListsAllNodesWithoutKernel) {
     };
     ops_.Register(std::move(schema));
   }
-  kernels_.Register({"int8.declined", "", LayoutRule::kNhwc, false, [](const KernelDesc&) {
+  kernels_.Register({"int8.declined", LayoutRule::kNhwc, [](const KernelDesc&) {
                        return absl::StatusOr<std::unique_ptr<kernels::Kernel>>(absl::UnimplementedError("too odd"));
                      }});
   GraphBuilder g(ops_);

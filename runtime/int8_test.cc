@@ -20,10 +20,6 @@ namespace {
 using Ints = std::vector<int64_t>;
 using ir::Node;
 
-TensorType Codes(DType dtype, Shape shape, float scale, int zero_point) {
-  return {dtype, std::move(shape), PerTensor(scale, zero_point), Layout::kRowMajor};
-}
-
 struct Case {
   std::string name;
   std::function<std::vector<Node*>(CodeBuilder&)> build;

@@ -35,7 +35,7 @@ class Chooser {
     for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
       const KernelEntry* entry = node->is_call() ? kernels.FindOrNull(node->op()->name) : nullptr;
       if (entry == nullptr || entry->places == nullptr || constants.contains(node)) continue;
-      auto description = Describe(graph, *node, constants);
+      auto description = Describe(*node, constants);
       if (!description.ok()) continue;
       KernelDesc& desc = description->desc;
       desc.isa = isa;

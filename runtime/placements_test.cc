@@ -32,16 +32,16 @@ class PlacementsTest : public ::testing::Test {
     const auto never = [](const KernelDesc&) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
       return absl::UnimplementedError("placements are chosen before kernels are made");
     };
-    kernels::KernelEntry conv = {"int8.conv2d", "", kernels::LayoutRule::kNhwc, false, never};
+    kernels::KernelEntry conv = {"int8.conv2d", kernels::LayoutRule::kNhwc, never};
     conv.places = [](const KernelDesc& desc) { return desc.output_placement.blocking == Blocking::kNone; };
     conv.wished_placement = [](const KernelDesc& desc) {
       if (desc.GetInts("stride")[0] == 2) return kPlanes;
       return desc.GetInts("padding")[0] > 0 ? kHalo : Placement();
     };
     kernels_.Register(conv);
-    kernels_.Register({"int8.max_pool2d", "", kernels::LayoutRule::kNhwc, false, never, any});
-    kernels_.Register({"int8.quantize", "", kernels::LayoutRule::kAnyInput, false, never, any});
-    kernels_.Register({"int8.add", "", kernels::LayoutRule::kSame, false, never});
+    kernels_.Register({"int8.max_pool2d", kernels::LayoutRule::kNhwc, never, any});
+    kernels_.Register({"int8.quantize", kernels::LayoutRule::kAnyInput, never, any});
+    kernels_.Register({"int8.add", kernels::LayoutRule::kSame, never});
   }
 
   // By name of the value.

@@ -24,12 +24,8 @@ using kernels::Placement;
 
 // Is the result the operand itself?
 bool IsIdentity(const Node& node) {
-  return node.IsOp("identity") || (node.IsOp("dropout") && !node.attribute("training").as_bool());
-}
-
-// Does the result have the operand's bytes, in row-major order, under another shape?
-bool IsReshape(const Node& node) {
-  return node.IsOp("flatten") || node.IsOp("reshape") || node.IsOp("squeeze") || node.IsOp("unsqueeze");
+  if (node.IsOp("dropout")) return !node.attribute("training").as_bool();
+  return node.op()->view == ir::View::kSameOrder && node.type() == node.operand(0)->type();
 }
 
 class Scheduler {
@@ -216,7 +212,7 @@ class Scheduler {
       results_[&node] = {ValueOf(*node.operand(0))};
       return absl::OkStatus();
     }
-    if (IsReshape(node)) {
+    if (node.op()->view == ir::View::kSameOrder) {
       const int buffer = InLayout(ValueOf(*node.operand(0)), Layout::kRowMajor);
       const int value = NewValue(node.tensor_type());
       values_[value].buffers[0] = buffer;
@@ -237,7 +233,7 @@ class Scheduler {
   absl::Status AddKernel(const Node& node) {
     const KernelEntry* entry = kernels_.FindOrNull(node.op()->name);
     if (entry == nullptr) return absl::UnimplementedError("no kernel");
-    ASSIGN_OR_RETURN(Description description, Describe(graph_, node, constants_));
+    ASSIGN_OR_RETURN(Description description, Describe(node, constants_));
     KernelDesc& desc = description.desc;
     desc.isa = options_.isa;
     desc.threads = options_.threads;
@@ -329,14 +325,13 @@ class Scheduler {
       return absl::OkStatus();
     }
     std::vector<ReferenceOperand> operands;
-    for (const Operand& operand : OperandsOf(graph_, node, constants_)) {
+    for (const ir::Argument& argument : node.arguments()) {
       ReferenceOperand reference;
-      if (operand.constant != nullptr) {
-        reference.constant = operand.constant;
-      } else if (!operand.absent()) {
-        const int elements = static_cast<int>(operand.value->type().elements().size());
+      reference.constant = ConstantOrNull(argument, constants_);
+      if (reference.constant == nullptr && !argument.absent()) {
+        const int elements = static_cast<int>(argument.value->type().elements().size());
         for (int i = 0; i < elements; ++i) {
-          const int value = ValueOf(*operand.value, i);
+          const int value = ValueOf(*argument.value, i);
           reference.types.push_back(values_[value].type);
           step.inputs.push_back(InLayout(value, Layout::kRowMajor));
         }

@@ -67,10 +67,11 @@ absl::StatusOr<std::vector<Tensor>> Builder::EvaluateConstants(const ir::OpSchem
   for (const TensorType& element : type.elements()) {
     RETURN_IF_ERROR(budget_->Charge(element.byte_size(), "its constant result"));
   }
-  // The reference evaluation copies operands as numbers of 8 bytes, stretched to the result's shape where they broadcast.
+  // The reference evaluation copies operands as numbers of 8 bytes, stretched to the result's shape where they
+  // broadcast.
   int64_t copies = 0;
   for (const std::vector<Tensor>* operand : operands) {
-    if (operand == nullptr || schema.view) continue;
+    if (operand == nullptr || schema.view != ir::View::kNone) continue;
     const int64_t bytes = 8 * std::max((*operand)[0].num_elements(), type.elements()[0].num_elements());
     RETURN_IF_ERROR(budget_->Charge(bytes, "a copy of its operand"));
     copies += bytes;

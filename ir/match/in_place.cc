@@ -12,8 +12,9 @@ using ir::NodeKind;
 
 bool MayShareMemory(const Node& node) {
   if (!node.is_call() || node.num_operands() == 0 || node.operand(0) == nullptr) return false;
-  if (node.op()->view || (node.kind() != NodeKind::kCallModule && IsInPlace(node.target()))) return true;
-  return node.IsOp("slice") || node.IsOp("split") || node.IsOp("getitem") || node.IsOp("dropout");
+  if (node.op()->view != ir::View::kNone) return true;
+  if (node.kind() != NodeKind::kCallModule && IsInPlace(node.target())) return true;
+  return node.IsOp("split") || node.IsOp("getitem") || node.IsOp("dropout");
 }
 
 bool IsInPlace(absl::string_view target) {

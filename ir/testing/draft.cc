@@ -21,10 +21,9 @@ bool OneOf(absl::string_view text, std::initializer_list<absl::string_view> choi
 
 // Ops that select, move or compare: they add no rounding of their own.
 bool KeepsExact(const ir::OpSchema& op) {
-  return op.view || absl::StartsWith(op.name, "max_pool") || absl::StartsWith(op.name, "int8.") ||
-         op.name == "dequantize_mxfp4" ||
-         OneOf(op.name, {"relu", "clamp", "cat", "slice", "split", "getitem", "pad", "dropout", "quantize",
-                         "dequantize", "to"}) ||
+  return op.view != ir::View::kNone || op.keeps_range || absl::StartsWith(op.name, "int8.") ||
+         OneOf(op.name, {"relu", "clamp", "split", "getitem", "pad", "dropout", "quantize", "dequantize",
+                         "dequantize_mxfp4", "to"}) ||
          absl::StartsWith(op.name, "dynamic_quantize");
 }
 

@@ -112,7 +112,8 @@ TEST_F(RandomGraphTest, ShapesThatPassesMustMind) {
       if (node->is_call() && node->num_uses() == 0) found.insert("a dead call");
       if (node->is_call() && node->num_uses() > 1) found.insert("a call with several uses");
       if (node->IsOp("add") && node->operand(0)->IsOp("batch_norm")) found.insert("a residual add");
-      if (node->IsOp("quantize") && node->operand(0)->op() != nullptr && node->operand(0)->op()->view) {
+      if (node->IsOp("quantize") && node->operand(0)->op() != nullptr &&
+          node->operand(0)->op()->view != ir::View::kNone) {
         found.insert("a view under a quantize");
       }
       if (node->kind() == NodeKind::kCallMethod) found.insert("a method");

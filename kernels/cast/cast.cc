@@ -58,9 +58,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
   return std::make_unique<Cast>(desc, params, kernels::BestVariant(Variants(), desc.isa, params));
 }
 
-void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"to", "", kernels::LayoutRule::kSame, /*float_output=*/false, Create});
-}
+void Register(kernels::KernelRegistry& registry) { registry.Register({"to", kernels::LayoutRule::kSame, Create}); }
 
 void scalar::Run(const Params& params, const void* x, void* y, int64_t n) { CastAll(params, x, y, n); }
 

@@ -145,20 +145,24 @@ TEST(Kernel, ChecksCodes) {
   EXPECT_EQ(CheckCodes(type, "x").code(), absl::StatusCode::kUnimplemented);
 }
 
-TEST(Registry, FindsByOpAndByFloatForm) {
+TEST(Registry, FindsByOpAndSaysWhatItSupports) {
   KernelRegistry registry;
   const auto create = [](const KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<Kernel>> {
     return std::make_unique<Copy>(desc);
   };
-  registry.Register({"int8.b", "b", LayoutRule::kSame, false, create});
-  registry.Register({"a", "", LayoutRule::kSame, false, create});
-  EXPECT_EQ(registry.FindOrNull("int8.b")->quantized_form_of, "b");
-  EXPECT_EQ(registry.FindQuantizedFormOrNull("b")->op, "int8.b");
+  registry.Register({"int8.b", LayoutRule::kSame, create});
+  registry.Register({"a", LayoutRule::kSame, create});
   EXPECT_EQ(registry.FindOrNull("b"), nullptr);
-  EXPECT_EQ(registry.FindQuantizedFormOrNull(""), nullptr);
+  KernelDesc desc;
+  desc.outputs = {{DType::kF32, {2}, std::nullopt, Layout::kRowMajor}};
+  desc.inputs = {desc.outputs[0]};
+  KernelEntry entry = *registry.FindOrNull("a");
+  EXPECT_EQ(entry.Supports(desc).value(), (*entry.create(desc))->variant());
+  entry.variant = [](const KernelDesc&) -> absl::StatusOr<std::string> { return absl::UnimplementedError("no"); };
+  EXPECT_EQ(entry.Supports(desc).status().message(), "no");
   ASSERT_EQ(registry.Sorted().size(), 2);
   EXPECT_EQ(registry.Sorted()[0]->op, "a");
-  EXPECT_DEATH(registry.Register({"a", "", LayoutRule::kSame, false, create}), "inserted");
+  EXPECT_DEATH(registry.Register({"a", LayoutRule::kSame, create}), "inserted");
 }
 
 }  // namespace

@@ -6,9 +6,14 @@
 
 namespace fuselage::kernels {
 
+absl::StatusOr<std::string> KernelEntry::Supports(const KernelDesc& desc) const {
+  if (variant != nullptr) return variant(desc);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Kernel> kernel, create(desc));
+  return kernel->variant();
+}
+
 void KernelRegistry::Register(KernelEntry entry) {
   FUSELAGE_CHECK(!entry.op.empty() && entry.create != nullptr);
-  FUSELAGE_CHECK(entry.quantized_form_of.empty() || FindQuantizedFormOrNull(entry.quantized_form_of) == nullptr);
   std::string op = entry.op;
   const bool inserted = entries_.emplace(std::move(op), std::move(entry)).second;
   FUSELAGE_CHECK(inserted);
@@ -17,14 +22,6 @@ void KernelRegistry::Register(KernelEntry entry) {
 const KernelEntry* KernelRegistry::FindOrNull(absl::string_view op) const {
   const auto it = entries_.find(std::string(op));
   return it == entries_.end() ? nullptr : &it->second;
-}
-
-const KernelEntry* KernelRegistry::FindQuantizedFormOrNull(absl::string_view op) const {
-  if (op.empty()) return nullptr;
-  for (const auto& [name, entry] : entries_) {
-    if (entry.quantized_form_of == op) return &entry;
-  }
-  return nullptr;
 }
 
 std::vector<const KernelEntry*> KernelRegistry::Sorted() const {

@@ -26,18 +26,18 @@ enum class LayoutRule {
 
 struct KernelEntry {
   std::string op;  // The IR op that it runs: "conv2d" (float), "int8.conv2d" (quantized).
-  // The float op of which `op` is the quantized form: lower rewrites quantize(conv2d(dequantize(x))) to int8.conv2d(x),
-  // whatever the op, when Create accepts the description. Empty for float kernels.
-  std::string quantized_form_of;
   LayoutRule layout = LayoutRule::kNhwc;
-  // May the output stay f32 (logits)? Then lower also rewrites conv2d(dequantize(x)) that nobody quantizes.
-  bool float_output = false;
   // Unimplemented: a form that it does not run; InvalidArgument: a description that is wrong. Both say why.
   std::function<absl::StatusOr<std::unique_ptr<Kernel>>(const KernelDesc&)> create;
   // Does create take a description with these placements? Null: dense ones only.
   std::function<bool(const KernelDesc&)> places = nullptr;
   // The placement of input 0 that makes it fastest, whatever the description's says. Null: it has no wish.
   std::function<Placement(const KernelDesc&)> wished_placement = nullptr;
+  // Where create packs weights: Kernel::variant() of what it would make, or its error, without packing any.
+  std::function<absl::StatusOr<std::string>(const KernelDesc&)> variant = nullptr;
+
+  // The variant that would run `desc`, or why none does.
+  absl::StatusOr<std::string> Supports(const KernelDesc& desc) const;
 };
 
 class KernelRegistry {
@@ -50,7 +50,6 @@ class KernelRegistry {
   void Register(KernelEntry entry);
 
   const KernelEntry* FindOrNull(absl::string_view op) const;
-  const KernelEntry* FindQuantizedFormOrNull(absl::string_view op) const;
   std::vector<const KernelEntry*> Sorted() const;
 
  private:

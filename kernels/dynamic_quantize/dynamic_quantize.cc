@@ -150,7 +150,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 
 void Register(kernels::KernelRegistry& registry) {
   for (const char* op : {"dynamic_quantize_asymmetric", "dynamic_quantize_symmetric"}) {
-    registry.Register({op, "", kernels::LayoutRule::kSame, /*float_output=*/false, Create});
+    registry.Register({op, kernels::LayoutRule::kSame, Create});
   }
 }
 

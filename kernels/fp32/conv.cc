@@ -146,9 +146,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConvTranspose(const KernelDesc& de
 
 void RegisterConv(kernels::KernelRegistry& registry) {
   for (const char* suffix : {"1d", "2d", "3d"}) {
-    registry.Register({absl::StrCat("conv", suffix), "", kernels::LayoutRule::kNhwc, false, CreateConv});
-    registry.Register(
-        {absl::StrCat("conv_transpose", suffix), "", kernels::LayoutRule::kNhwc, false, CreateConvTranspose});
+    registry.Register({absl::StrCat("conv", suffix), kernels::LayoutRule::kNhwc, CreateConv});
+    registry.Register({absl::StrCat("conv_transpose", suffix), kernels::LayoutRule::kNhwc, CreateConvTranspose});
   }
 }
 

@@ -109,7 +109,7 @@ absl::StatusOr<Call> BinaryCall(const KernelDesc& desc, algorithm kind) {
 void RegisterElementwise(kernels::KernelRegistry& registry) {
   const auto add = [&](const char* op,
                        std::function<absl::StatusOr<std::unique_ptr<Kernel>>(const KernelDesc&)> create) {
-    registry.Register({op, "", kernels::LayoutRule::kSame, false, std::move(create)});
+    registry.Register({op, kernels::LayoutRule::kSame, std::move(create)});
   };
   const std::pair<const char*, Function> functions[] = {
       {"relu", {algorithm::eltwise_relu}},        {"sigmoid", {algorithm::eltwise_logistic}},

@@ -107,9 +107,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGemm(const KernelDesc& desc) {
 }  // namespace
 
 void RegisterLinear(kernels::KernelRegistry& registry) {
-  registry.Register({"linear", "", kernels::LayoutRule::kRowMajor, false, CreateLinear});
-  registry.Register({"gemm", "", kernels::LayoutRule::kRowMajor, false, CreateGemm});
-  registry.Register({"matmul", "", kernels::LayoutRule::kRowMajor, false, CreateMatmul});
+  registry.Register({"linear", kernels::LayoutRule::kRowMajor, CreateLinear});
+  registry.Register({"gemm", kernels::LayoutRule::kRowMajor, CreateGemm});
+  registry.Register({"matmul", kernels::LayoutRule::kRowMajor, CreateMatmul});
 }
 
 }  // namespace fuselage::fp32

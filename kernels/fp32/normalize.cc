@@ -102,9 +102,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateBatchNorm(const KernelDesc& desc) 
 }  // namespace
 
 void RegisterNormalize(kernels::KernelRegistry& registry) {
-  registry.Register({"softmax", "", kernels::LayoutRule::kRowMajor, false, CreateSoftmax});
-  registry.Register({"layer_norm", "", kernels::LayoutRule::kRowMajor, false, CreateLayerNorm});
-  registry.Register({"batch_norm", "", kernels::LayoutRule::kNhwc, false, CreateBatchNorm});
+  registry.Register({"softmax", kernels::LayoutRule::kRowMajor, CreateSoftmax});
+  registry.Register({"layer_norm", kernels::LayoutRule::kRowMajor, CreateLayerNorm});
+  registry.Register({"batch_norm", kernels::LayoutRule::kNhwc, CreateBatchNorm});
 }
 
 }  // namespace fuselage::fp32

@@ -115,12 +115,12 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGlobalAverage(const KernelDesc& de
 
 void RegisterPool(kernels::KernelRegistry& registry) {
   for (const char* suffix : {"1d", "2d", "3d"}) {
-    registry.Register({absl::StrCat("max_pool", suffix), "", kernels::LayoutRule::kNhwc, false,
+    registry.Register({absl::StrCat("max_pool", suffix), kernels::LayoutRule::kNhwc,
                        [](const KernelDesc& desc) { return CreatePool(desc, true); }});
-    registry.Register({absl::StrCat("avg_pool", suffix), "", kernels::LayoutRule::kNhwc, false,
+    registry.Register({absl::StrCat("avg_pool", suffix), kernels::LayoutRule::kNhwc,
                        [](const KernelDesc& desc) { return CreatePool(desc, false); }});
   }
-  registry.Register({"global_avg_pool", "", kernels::LayoutRule::kNhwc, false, CreateGlobalAverage});
+  registry.Register({"global_avg_pool", kernels::LayoutRule::kNhwc, CreateGlobalAverage});
 }
 
 }  // namespace fuselage::fp32

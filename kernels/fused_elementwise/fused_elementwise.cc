@@ -191,9 +191,7 @@ constexpr const char* kOps[] = {"clamp", "div",     "gelu", "hardsigmoid", "hard
                                 "mul",   "sigmoid", "silu", "sub",         "tanh"};
 
 void RegisterSingle(kernels::KernelRegistry& registry) {
-  const auto add = [&](const char* op) {
-    registry.Register({op, "", kernels::LayoutRule::kSame, /*float_output=*/false, Create});
-  };
+  const auto add = [&](const char* op) { registry.Register({op, kernels::LayoutRule::kSame, Create}); };
   for (const char* op : kOps) add(op);
   add("add");
   add("relu");
@@ -201,10 +199,8 @@ void RegisterSingle(kernels::KernelRegistry& registry) {
 
 void Register(kernels::KernelRegistry& registry) {
   using kernels::LayoutRule;
-  registry.Register({"fused_elementwise", "", LayoutRule::kSame, /*float_output=*/false, Create});
-  const auto add = [&](const char* op) {
-    registry.Register({absl::StrCat("int8.", op), op, LayoutRule::kSame, /*float_output=*/false, Create});
-  };
+  registry.Register({"fused_elementwise", LayoutRule::kSame, Create});
+  const auto add = [&](const char* op) { registry.Register({absl::StrCat("int8.", op), LayoutRule::kSame, Create}); };
   for (const char* op : kOps) add(op);
   add("fused_elementwise");
 }

@@ -193,7 +193,7 @@ TEST(Kernel, RunsSingleOperators) {
                      {"out_dtype", Attribute(DType::kU8)},
                      {"out_scale", Attribute(1.0)},
                      {"out_zero_point", Attribute(0)}};
-  const auto kernel = registry.FindQuantizedFormOrNull("clamp")->create(desc);
+  const auto kernel = registry.FindOrNull("int8.clamp")->create(desc);
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   const Tensor x = SeededTensor(type, 1);
   const absl::StatusOr<Tensor> y = kernels::RunKernel(**kernel, {&x});

@@ -110,8 +110,8 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateMatmul(const KernelDesc& 
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"matmul_integer", "", kernels::LayoutRule::kRowMajor, /*float_output=*/false, CreateMatmul});
-  registry.Register({"conv_integer2d", "", kernels::LayoutRule::kNhwc, /*float_output=*/false, CreateConv});
+  registry.Register({"matmul_integer", kernels::LayoutRule::kRowMajor, CreateMatmul});
+  registry.Register({"conv_integer2d", kernels::LayoutRule::kNhwc, CreateConv});
 }
 
 }  // namespace fuselage::integer

@@ -140,9 +140,9 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"mean", "", kernels::LayoutRule::kSame, /*float_output=*/false, Create});
+  registry.Register({"mean", kernels::LayoutRule::kSame, Create});
   for (const char* op : {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"}) {
-    registry.Register({op, "", kernels::LayoutRule::kSame, /*float_output=*/false, CreateAdaptive});
+    registry.Register({op, kernels::LayoutRule::kSame, CreateAdaptive});
   }
 }
 

@@ -292,7 +292,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  for (const MovementOp& op : kOps) registry.Register({op.name, "", op.layout, /*float_output=*/false, Create});
+  for (const MovementOp& op : kOps) registry.Register({op.name, op.layout, Create});
 }
 
 }  // namespace fuselage::movement

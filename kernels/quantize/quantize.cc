@@ -190,8 +190,8 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"quantize", "", kernels::LayoutRule::kAnyInput, /*float_output=*/false, Create});
-  registry.Register({"dequantize", "", kernels::LayoutRule::kAnyOutput, /*float_output=*/false, Create});
+  registry.Register({"quantize", kernels::LayoutRule::kAnyInput, Create});
+  registry.Register({"dequantize", kernels::LayoutRule::kAnyOutput, Create});
 }
 
 void scalar::Run(const Form& form, const Row& row) { RunRow(form, row); }

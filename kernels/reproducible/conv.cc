@@ -287,8 +287,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc, Table tab
 void RegisterConv(Table table, kernels::KernelRegistry& registry) {
   for (const char* suffix : {"1d", "2d", "3d"}) {
     for (const bool transposed : {false, true}) {
-      registry.Register({absl::StrCat(transposed ? "conv_transpose" : "conv", suffix), "", kernels::LayoutRule::kNhwc,
-                         /*float_output=*/false,
+      registry.Register({absl::StrCat(transposed ? "conv_transpose" : "conv", suffix), kernels::LayoutRule::kNhwc,
                          [=](const KernelDesc& desc) { return Create(desc, table, transposed); }});
     }
   }

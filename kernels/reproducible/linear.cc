@@ -181,8 +181,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGemm(const KernelDesc& desc, Table
 
 void RegisterLinear(Table table, kernels::KernelRegistry& registry) {
   const auto add = [&](const char* op, auto create) {
-    registry.Register({op, "", kernels::LayoutRule::kRowMajor, /*float_output=*/false,
-                       [=](const KernelDesc& desc) { return create(desc, table); }});
+    registry.Register(
+        {op, kernels::LayoutRule::kRowMajor, [=](const KernelDesc& desc) { return create(desc, table); }});
   };
   add("linear", CreateLinear);
   add("matmul", CreateMatmul);

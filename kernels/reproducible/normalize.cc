@@ -177,10 +177,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateBatchNorm(const KernelDesc& desc) 
 }  // namespace
 
 void RegisterNormalize(Table table, kernels::KernelRegistry& registry) {
-  registry.Register(WithoutReference({"softmax", "", kernels::LayoutRule::kRowMajor, /*float_output=*/false,
-                                      [=](const KernelDesc& desc) { return CreateSoftmax(desc, table); }}));
-  registry.Register({"layer_norm", "", kernels::LayoutRule::kRowMajor, /*float_output=*/false, CreateLayerNorm});
-  registry.Register({"batch_norm", "", kernels::LayoutRule::kSame, /*float_output=*/false, CreateBatchNorm});
+  registry.Register(WithoutReference(
+      {"softmax", kernels::LayoutRule::kRowMajor, [=](const KernelDesc& desc) { return CreateSoftmax(desc, table); }}));
+  registry.Register({"layer_norm", kernels::LayoutRule::kRowMajor, CreateLayerNorm});
+  registry.Register({"batch_norm", kernels::LayoutRule::kSame, CreateBatchNorm});
 }
 
 }  // namespace fuselage::reproducible

@@ -148,11 +148,11 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGlobalAverage(const KernelDesc& de
 void RegisterPool(kernels::KernelRegistry& registry) {
   for (const char* suffix : {"1d", "2d", "3d"}) {
     for (const bool max : {true, false}) {
-      registry.Register({absl::StrCat(max ? "max_pool" : "avg_pool", suffix), "", kernels::LayoutRule::kNhwc,
-                         /*float_output=*/false, [=](const KernelDesc& desc) { return CreatePool(desc, max); }});
+      registry.Register({absl::StrCat(max ? "max_pool" : "avg_pool", suffix), kernels::LayoutRule::kNhwc,
+                         [=](const KernelDesc& desc) { return CreatePool(desc, max); }});
     }
   }
-  registry.Register({"global_avg_pool", "", kernels::LayoutRule::kNhwc, /*float_output=*/false, CreateGlobalAverage});
+  registry.Register({"global_avg_pool", kernels::LayoutRule::kNhwc, CreateGlobalAverage});
 }
 
 }  // namespace fuselage::reproducible

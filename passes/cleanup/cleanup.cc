@@ -28,19 +28,10 @@ bool IsCallOnConstants(const Node& node) {
 
 // Operand values in the schema's order; null where absent.
 std::vector<const Tensor*> OperandValues(const Node& node) {
-  const ir::Graph& graph = node.graph();
   std::vector<const Tensor*> values;
-  int next = 0;
-  const auto take = [&]() -> const Tensor* {
-    const Node* operand = next < node.num_operands() ? node.operand(next) : nullptr;
-    ++next;
-    return operand == nullptr ? nullptr : graph.FindParameterOrNull(operand->target())->tensor.get();
-  };
-  for (const ir::OperandSpec& spec : node.op()->operands) {
-    if (spec.variadic) break;
-    values.push_back(node.module() != nullptr && spec.parameter ? graph.ParameterOfOrNull(node, spec.name) : take());
+  for (const ir::Argument& argument : node.arguments()) {
+    values.push_back(argument.absent() ? nullptr : argument.parameter->tensor.get());
   }
-  while (next < node.num_operands()) values.push_back(take());
   while (!values.empty() && values.back() == nullptr) values.pop_back();
   return values;
 }
@@ -82,7 +73,7 @@ bool HasUnusedModulesOrParameters(const ir::Graph& graph) {
 
 absl::StatusOr<bool> Cleanup::RunImpl(ir::Graph& graph, passes::Remarks& remarks) const {
   const int64_t max_bytes = options_.max_folded_bytes() > 0 ? options_.max_folded_bytes() : kDefaultFoldedBytes;
-  HashMap<std::string, Node*> get_attrs;   // By parameter: the first in order.
+  HashMap<std::string, Node*> get_attrs;               // By parameter: the first in order.
   bool changed = HasUnusedModulesOrParameters(graph);  // Pass::Run removes them, and dead nodes.
   for (Node* node : graph.Snapshot()) {
     const bool is_dead = (node->is_call() || node->kind() == NodeKind::kGetAttr) && node->num_uses() == 0;

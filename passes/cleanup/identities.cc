@@ -40,9 +40,8 @@ bool IsConstantOf(const Node& node, double value) {
 bool ReturnsOperand0(const Node& node) {
   const ir::OpSchema& op = *node.op();
   const Node& input = *node.operand(0);
-  if (op.name == "identity" || op.name == "to") return true;  // The caller compares the types.
+  if (op.view == ir::View::kSameOrder || op.name == "to") return true;  // The caller compares the types.
   if (op.name == "dropout") return !node.attribute("training").as_bool();
-  if (op.name == "reshape" || op.name == "flatten" || op.name == "squeeze" || op.name == "unsqueeze") return true;
   if (op.name == "expand") return true;
   if (op.name == "permute") return IsSorted(node.attribute("dims").as_ints(), input.tensor_type().rank());
   if (op.name == "transpose") return SameAxis(node, "dim0", "dim1");

@@ -27,9 +27,7 @@ struct Candidate {
 };
 
 // The same elements in the same order, under another shape.
-bool IsReshape(const Node& node) {
-  return node.IsOp("flatten") || node.IsOp("reshape") || node.IsOp("squeeze") || node.IsOp("unsqueeze");
-}
+bool IsReshape(const Node& node) { return node.op() != nullptr && node.op()->view == ir::View::kSameOrder; }
 
 bool IsGlobalAvgPool(const Node& node) {
   if (node.IsOp("int8.global_avg_pool")) return true;
@@ -132,8 +130,7 @@ absl::StatusOr<std::string> VariantOf(const Candidate& candidate, const kernels:
     return absl::InternalError(
         absl::StrCat(candidate.op, " gives ", ToString(type), ", wanted ", ToString(last.type())));
   }
-  ASSIGN_OR_RETURN(const std::unique_ptr<kernels::Kernel> kernel, entry->create(desc));
-  return kernel->variant();
+  return entry->Supports(desc);
 }
 
 // The new node takes name, place and readers of the last, and the module path of the layer.

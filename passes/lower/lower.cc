@@ -53,35 +53,6 @@ bool IsRoundTrip(const Node& dequantize, const Node& quantize) {
   return codes != nullptr && SameCodes(*codes, quantize) && std::isfinite(codes->tensor_type().quant->scale() * 256.0f);
 }
 
-// One operand of the schema, whatever the kind of call.
-struct Slot {
-  const ir::OperandSpec* spec;
-  Node* value = nullptr;  // Of an operand that is no parameter; null: absent.
-  std::string parameter;  // The name of the parameter; empty: absent.
-  bool computed = false;  // A parameter that is no constant.
-};
-
-std::vector<Slot> SlotsOf(const Node& node) {
-  std::vector<Slot> slots;
-  int next = 0;
-  const auto take = [&]() { return next < node.num_operands() ? node.operand(next++) : nullptr; };
-  for (const ir::OperandSpec& spec : node.op()->operands) {
-    Slot slot{&spec, nullptr, "", false};
-    if (!spec.parameter) {
-      slot.value = take();
-    } else if (node.module() != nullptr) {
-      const auto it = node.module()->parameters.find(spec.name);
-      if (it != node.module()->parameters.end()) slot.parameter = it->second;
-    } else if (const Node* value = take(); value != nullptr) {
-      slot.computed = value->kind() != ir::NodeKind::kGetAttr;
-      if (!slot.computed) slot.parameter = value->target();
-    }
-    slots.push_back(std::move(slot));
-  }
-  while (next < node.num_operands()) slots.push_back({&node.op()->operands.back(), take(), "", false});
-  return slots;
-}
-
 // Kernels take tensors of rank 4 as NHWC; the runtime arranges it.
 TensorType AtRunTime(TensorType type, kernels::LayoutRule rule) {
   if (type.rank() == 4 && rule != kernels::LayoutRule::kRowMajor) type.layout = Layout::kNhwc;
@@ -97,11 +68,12 @@ double SpelledScale(const Node& quantize) {
 
 // Everything about one rewrite, before the first edit.
 struct Plan {
-  const kernels::KernelEntry* entry = nullptr;
-  Node* node = nullptr;            // The float op, or a quantize or dequantize that is left.
-  std::vector<Slot> slots;         // With codes in place of their dequantizes.
-  std::vector<Node*> dequantizes;  // Each once.
-  std::vector<Node*> quantizes;    // Readers that become the op's own rounding.
+  const ir::OpSchema* schema = nullptr;         // Of what it becomes; null where it only moves to codes.
+  const kernels::KernelEntry* entry = nullptr;  // That runs it.
+  Node* node = nullptr;                         // The float op, or a quantize or dequantize that is left.
+  std::vector<ir::Argument> arguments;          // With codes in place of their dequantizes.
+  std::vector<Node*> dequantizes;               // Each once.
+  std::vector<Node*> quantizes;                 // Readers that become the op's own rounding.
   TensorType result;
   double out_scale = 1;  // Of codes, as the quantize spells it.
 };
@@ -137,7 +109,7 @@ class Lowering {
   absl::StatusOr<Node*> FoldRoundTrip(Node* quantize) {
     std::vector<Node*> views;  // From the quantize upwards.
     Node* top = quantize->operand(0);
-    while (top->op() != nullptr && top->op()->view && top->has_one_use()) {
+    while (top->op() != nullptr && top->op()->view != ir::View::kNone && top->has_one_use()) {
       views.push_back(top);
       top = top->operand(0);
     }
@@ -188,19 +160,21 @@ class Lowering {
   absl::StatusOr<Node*> LowerOp(Node* node) {
     Plan plan;
     plan.node = node;
-    plan.slots = SlotsOf(*node);
-    for (const Slot& slot : plan.slots) {
-      if (slot.value == nullptr || !IsDequantize(*slot.value)) continue;
+    plan.arguments = node->arguments();
+    for (const ir::Argument& argument : plan.arguments) {
+      if (argument.spec->parameter || argument.absent() || !IsDequantize(*argument.value)) continue;
       std::vector<Node*>& found = plan.dequantizes;
-      if (std::find(found.begin(), found.end(), slot.value) == found.end()) found.push_back(slot.value);
+      if (std::find(found.begin(), found.end(), argument.value) == found.end()) found.push_back(argument.value);
     }
     if (plan.dequantizes.empty()) return node;  // A float op among float values.
-    plan.entry = kernels_.FindQuantizedFormOrNull(node->op()->name);
-    if (plan.entry == nullptr) {
-      if (node->op()->view) return node;
-      if (node->IsOp("cat")) return MoveToCodes(plan);
-      return Miss(node, absl::StrCat("no kernel has a quantized form of ", node->op()->name));
+    plan.schema = graph_.ops().FindQuantizedFormOrNull(node->op()->name);
+    if (plan.schema == nullptr) {
+      if (node->op()->keeps_range) return MoveToCodes(plan);
+      if (node->op()->view != ir::View::kNone) return node;
+      return Miss(node, absl::StrCat("there is no quantized form of ", node->op()->name));
     }
+    plan.entry = kernels_.FindOrNull(plan.schema->name);
+    if (plan.entry == nullptr) return Miss(node, absl::StrCat("no kernel for ", plan.schema->name));
     std::string reason = TakeCodes(plan);
     if (reason.empty()) reason = ChooseResult(plan);
     return reason.empty() ? Finish(plan) : Miss(node, reason);
@@ -213,9 +187,9 @@ class Lowering {
     if (!reason.empty()) return Miss(plan.node, reason);
     std::vector<Node*> operands;
     std::vector<const ir::Type*> types;
-    for (const Slot& slot : plan.slots) {
-      operands.push_back(slot.value);
-      types.push_back(&slot.value->type());
+    for (const ir::Argument& argument : plan.arguments) {
+      operands.push_back(argument.value);
+      types.push_back(argument.absent() ? nullptr : &argument.value->type());
     }
     const absl::StatusOr<ir::Type> type = ir::Infer(*plan.node->op(), plan.node->attributes(), types);
     if (!type.ok()) return Miss(plan.node, type.status().message());
@@ -250,32 +224,36 @@ class Lowering {
   absl::StatusOr<Node*> LowerConversion(Node* node, absl::string_view op) {
     Plan plan;
     plan.node = node;
-    plan.slots = SlotsOf(*node);
+    plan.arguments = node->arguments();
     plan.result = node->tensor_type();
+    plan.schema = graph_.ops().FindOrNull(op);
     plan.entry = kernels_.FindOrNull(op);
-    if (plan.entry == nullptr) return Miss(node, absl::StrCat("no kernel for ", op));
+    if (plan.schema == nullptr || plan.entry == nullptr) {
+      return Miss(node, absl::StrCat("no ", plan.schema == nullptr ? "operator " : "kernel for ", op));
+    }
     if (node->IsOp("quantize") ? !HasCodes(*node) : CodesOrNull(*node) == nullptr) {
       return Miss(node, "parameters that are per axis, computed, or not those of the codes");
     }
-    plan.slots.resize(1);
+    plan.arguments.resize(1);
     if (node->IsOp("quantize")) plan.out_scale = SpelledScale(*node);
     return Finish(plan);
   }
 
   static std::string TakeCodes(Plan& plan) {
-    for (Slot& slot : plan.slots) {
-      if (slot.computed) return absl::StrCat(slot.spec->name, " is computed, wanted a constant");
-      if (slot.value == nullptr) continue;
-      if (!IsDequantize(*slot.value)) {
-        return absl::StrCat("operand %", slot.value->name(), " is not quantized");
-      }
-      Node* codes = CodesOrNull(*slot.value);
+    for (ir::Argument& argument : plan.arguments) {
+      if (argument.is_computed_parameter()) return absl::StrCat(argument.spec->name, " is computed, wanted a constant");
+      if (argument.spec->parameter || argument.absent()) continue;
+      const Node& value = *argument.value;
+      const bool is_index = plan.schema == nullptr && value.type().is_tensor() && !IsFloat(value.tensor_type().dtype);
+      if (is_index) continue;
+      if (!IsDequantize(value)) return absl::StrCat("operand %", value.name(), " is not quantized");
+      Node* codes = CodesOrNull(value);
       if (codes == nullptr) {
-        const Node& source = *slot.value->operand(0);
-        return absl::StrCat("%", slot.value->name(), " reads %", source.name(), " of type ", ToString(source.type()),
+        const Node& source = *value.operand(0);
+        return absl::StrCat("%", value.name(), " reads %", source.name(), " of type ", ToString(source.type()),
                             ", wanted codes with its own per-tensor parameters");
       }
-      slot.value = codes;
+      argument.value = codes;
     }
     return "";
   }
@@ -301,8 +279,8 @@ class Lowering {
       plan.quantizes = plan.node->users();
       return "";
     }
-    if (plan.entry == nullptr) return misfit;
-    if (!plan.entry->float_output) return absl::StrCat(misfit, ", and ", plan.entry->op, " has no float result");
+    if (plan.schema == nullptr) return misfit;
+    if (!plan.schema->float_result) return absl::StrCat(misfit, ", and ", plan.schema->name, " has no float result");
     if (!plan.node->type().is_tensor() || plan.node->tensor_type().dtype != DType::kF32) {
       return absl::StrCat("result is ", ToString(plan.node->type()), ", wanted f32");
     }
@@ -312,16 +290,14 @@ class Lowering {
 
   // Asks op and kernel, and then, where both agree, rewrites.
   absl::StatusOr<Node*> Finish(const Plan& plan) {
-    const ir::OpSchema* schema = graph_.ops().FindOrNull(plan.entry->op);
-    if (schema == nullptr) return Miss(plan.node, absl::StrCat("unknown operator ", plan.entry->op));
     kernels::KernelDesc desc;
-    desc.op = plan.entry->op;
+    desc.op = plan.schema->name;
     desc.isa = kernels::BestIsa();
     const bool codes = plan.result.quant.has_value();
     desc.attributes = {{"out_dtype", plan.result.dtype},
                        {"out_scale", plan.out_scale},
                        {"out_zero_point", int64_t{codes ? plan.result.quant->zero_point() : 0}}};
-    for (const ir::AttributeSpec& spec : schema->attributes) {
+    for (const ir::AttributeSpec& spec : plan.schema->attributes) {
       if (desc.attributes.count(spec.name) > 0) continue;
       if (plan.node->op()->FindAttributeOrNull(spec.name) != nullptr) {
         desc.attributes.emplace(spec.name, plan.node->attribute(spec.name));
@@ -330,52 +306,41 @@ class Lowering {
       }
     }
     for (const absl::string_view name : {"out_dtype", "out_scale", "out_zero_point"}) {
-      if (schema->FindAttributeOrNull(name) == nullptr) desc.attributes.erase(desc.attributes.find(name));
+      if (plan.schema->FindAttributeOrNull(name) == nullptr) desc.attributes.erase(desc.attributes.find(name));
     }
 
     std::vector<Node*> values;
     std::vector<const ir::Type*> operand_types;
-    std::vector<ir::Type> parameter_types;
-    parameter_types.reserve(plan.slots.size());
     std::map<std::string, std::string> parameters;
-    for (const Slot& slot : plan.slots) {
-      if (!slot.spec->parameter) {
-        values.push_back(slot.value);
-        operand_types.push_back(slot.value == nullptr ? nullptr : &slot.value->type());
-        desc.inputs.push_back(slot.value == nullptr
-                                  ? std::nullopt
-                                  : std::make_optional(AtRunTime(slot.value->tensor_type(), plan.entry->layout)));
-      } else if (slot.parameter.empty()) {
+    for (const auto& [spec, index, value, parameter] : plan.arguments) {
+      if (!spec->parameter) {
+        values.push_back(value);
+        operand_types.push_back(value == nullptr ? nullptr : &value->type());
+        desc.inputs.push_back(
+            value == nullptr ? std::nullopt : std::make_optional(AtRunTime(value->tensor_type(), plan.entry->layout)));
+      } else if (parameter == nullptr) {
         operand_types.push_back(nullptr);
       } else {
-        const Tensor* tensor = graph_.FindParameterOrNull(slot.parameter)->tensor.get();
-        operand_types.push_back(&parameter_types.emplace_back(tensor->type()));
-        desc.parameters[slot.spec->name] = tensor;
-        parameters[slot.spec->name] = slot.parameter;
+        operand_types.push_back(&parameter->type);
+        desc.parameters[spec->name] = parameter->tensor.get();
+        parameters[spec->name] = parameter->name;
       }
     }
     while (!operand_types.empty() && operand_types.back() == nullptr) operand_types.pop_back();
 
-    const absl::StatusOr<ir::Type> type = ir::Infer(*schema, desc.attributes, operand_types);
+    const absl::StatusOr<ir::Type> type = ir::Infer(*plan.schema, desc.attributes, operand_types);
     if (!type.ok()) return Miss(plan.node, type.status().message());
     if (*type != ir::Type(plan.result)) {
       return Miss(plan.node,
                   absl::StrCat("its readers want ", ToString(plan.result), ", ", desc.op, " gives ", ToString(*type)));
     }
     desc.outputs = {AtRunTime(plan.result, plan.entry->layout)};
-    const absl::StatusOr<std::unique_ptr<kernels::Kernel>> kernel = plan.entry->create(desc);
-    if (!kernel.ok()) return Miss(plan.node, kernel.status().message());
-    if (codes && ((*kernel)->output_scale() != plan.result.quant->scale() ||
-                  (*kernel)->output_zero_point() != plan.result.quant->zero_point())) {
-      return Miss(plan.node,
-                  absl::StrCat("its readers want ", ToString(*plan.result.quant), ", the kernel gives ",
-                               ToString(PerTensor((*kernel)->output_scale(), (*kernel)->output_zero_point()))));
-    }
-    const std::string variant = (*kernel)->variant();
+    const absl::StatusOr<std::string> variant = plan.entry->Supports(desc);
+    if (!variant.ok()) return Miss(plan.node, variant.status().message());
     ASSIGN_OR_RETURN(Node * lowered,
                      Rewrite(plan, std::move(desc.attributes), std::move(parameters), std::move(values)));
     const bool float_result = !codes && !lowered->IsOp("int8.dequantize");
-    remarks_.Applied(*lowered, absl::StrCat(desc.op, float_result ? " with float result" : "", ", kernel ", variant));
+    remarks_.Applied(*lowered, absl::StrCat(desc.op, float_result ? " with float result" : "", ", kernel ", *variant));
     return lowered;
   }
 
@@ -399,7 +364,7 @@ class Lowering {
     if (module != nullptr && module->call_sites.empty()) graph_.EraseModule(module);
 
     path = graph_.UniqueModulePath(path);
-    RETURN_IF_ERROR(graph_.AddModule(path, plan.entry->op, std::move(attributes), std::move(parameters)).status());
+    RETURN_IF_ERROR(graph_.AddModule(path, plan.schema->name, std::move(attributes), std::move(parameters)).status());
     ASSIGN_OR_RETURN(Node * lowered, graph_.AddModuleCall(name, path, std::move(values), before));
     for (const ir::Use& use : uses) use.user->set_operand(use.index, lowered);
     lowered->AddSources(sources);

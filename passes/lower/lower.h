@@ -4,12 +4,13 @@
 //   linear(dequantize(x), w)            =>  int8.linear(x, w, out_dtype=f32)   where nobody quantizes the result
 //   quantize(x), dequantize(x)          =>  int8.quantize(x), int8.dequantize(x)   those that are left
 //   quantize(view(dequantize(x)))       =>  view(x)                            with equal parameters
-//   quantize(cat(dequantize(x)...))     =>  cat(x...)                          with equal parameters
+//   quantize(cat(dequantize(x)...))     =>  cat(x...)                          with equal parameters; any op that
+//                                                                              hands elements on
 //
-// Which op has a quantized form, and whether it can run this call, is for the KernelRegistry and the kernel's Create to
-// say. Types carry the parameters, so a neighbour may be lowered already. The lowered node keeps the float node's name.
-// Declines: an operand that is not dequantized codes; readers that quantize differently, where the kernel has no
-// float result; a max pool whose result has other parameters than its operand; whatever Create refuses.
+// Which op has a quantized form, the OpRegistry says; whether a kernel runs this call, its KernelEntry::Supports. Types
+// carry the parameters, so a neighbour may be lowered already. The lowered node keeps the float node's name. Declines:
+// an operand that is not dequantized codes; readers that quantize differently, where the kernel has no float result; a
+// max pool whose result has other parameters than its operand; whatever the kernel refuses.
 #ifndef FUSELAGE_PASSES_LOWER_LOWER_H_
 #define FUSELAGE_PASSES_LOWER_LOWER_H_
 

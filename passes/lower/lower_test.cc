@@ -30,17 +30,12 @@ class LowerTest : public ::testing::Test {
  protected:
   LowerTest() {
     ops::RegisterAll(ops_);
-    AddKernel("int8.conv2d", "conv2d", true);
-    AddKernel("int8.relu", "relu", false);
-    AddKernel("int8.quantize", "", false);
-    AddKernel("int8.dequantize", "", false);
+    for (const char* op : {"int8.conv2d", "int8.relu", "int8.quantize", "int8.dequantize"}) AddKernel(op);
   }
 
-  void AddKernel(const std::string& op, const std::string& form_of, bool float_output) {
+  void AddKernel(const std::string& op) {
     kernels::KernelEntry entry;
     entry.op = op;
-    entry.quantized_form_of = form_of;
-    entry.float_output = float_output;
     entry.create = [this](const kernels::KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
       if (desc.op == refused_) return absl::FailedPreconditionError("output channel 3: the accumulator may overflow");
       descs_.push_back(desc);

@@ -11,7 +11,7 @@ using ir::NodeKind;
 constexpr absl::string_view kResultNames[kMostResults] = {"_q", "_scale", "_offset"};
 
 // Views that are no View: they are worth a remark.
-bool LosesOrRepeats(const Node& node) { return node.IsOp("slice") || node.IsOp("expand"); }
+bool LosesOrRepeats(const Node& node) { return node.op() != nullptr && node.op()->view == ir::View::kSelects; }
 
 }  // namespace
 
@@ -31,7 +31,7 @@ void Lifter::ReportMissed() {
 void Lifter::FindQuantizes() {
   Mutations mutations;
   for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
-    const bool is_view = node->op() != nullptr && node->op()->view && node->num_operands() > 0;
+    const bool is_view = node->op() != nullptr && node->op()->view != ir::View::kNone && node->num_operands() > 0;
     if (is_view || IsLiftable(*node)) last_change_[node] = mutations.LastChangeOrNull(*node);
     if (IsLiftable(*node)) {
       Reading reading;

@@ -10,8 +10,6 @@
 namespace fuselage::quant_lift {
 namespace {
 
-constexpr absl::string_view kKeepOrder[] = {"flatten", "identity", "reshape", "squeeze", "unsqueeze"};
-
 int64_t Product(const Shape& shape, int64_t end) {
   return std::accumulate(shape.begin(), shape.begin() + end, int64_t{1}, std::multiplies<int64_t>());
 }
@@ -65,7 +63,7 @@ absl::StatusOr<Axes> RunsInFront(const View& view, const Axes& axes) {
 }  // namespace
 
 std::optional<View> ViewOf(const ir::Node& node) {
-  if (node.op() == nullptr || !node.op()->view || node.num_operands() == 0) return std::nullopt;
+  if (node.op() == nullptr || node.op()->view == ir::View::kNone || node.num_operands() == 0) return std::nullopt;
   View view{node.operand(0)->tensor_type().shape, node.tensor_type().shape, std::nullopt};
   const auto rank = static_cast<int64_t>(view.from.size());
   const auto own = [rank](int64_t axis) { return axis < 0 ? axis + rank : axis; };
@@ -77,7 +75,7 @@ std::optional<View> ViewOf(const ir::Node& node) {
     absl::c_iota(*view.permutation, 0);
     std::swap((*view.permutation)[own(node.attribute("dim0").as_int())],
               (*view.permutation)[own(node.attribute("dim1").as_int())]);
-  } else if (!absl::c_linear_search(kKeepOrder, node.op()->name)) {
+  } else if (node.op()->view != ir::View::kSameOrder) {
     return std::nullopt;
   }
   return view;

@@ -17,55 +17,48 @@ using ir::Node;
 using ir::NodeKind;
 using passes::Remarks;
 
-struct OpRule {
-  absl::string_view op;
-  bool float_result;  // The quantized form can leave its result in f32: accumulators need no codes behind them.
-  bool keeps_range;   // Each element of the result is one of the operands': all share one range.
-};
-constexpr OpRule kOps[] = {
-    {"add", false, false},
-    {"avg_pool2d", false, false},
-    {"cat", false, true},
-    {"clamp", false, false},
-    {"conv2d", true, false},
-    {"fused_elementwise", false, false},
-    {"gelu", false, false},
-    {"global_avg_pool", false, false},
-    {"hardsigmoid", false, false},
-    {"hardswish", false, false},
-    {"leaky_relu", false, false},
-    {"linear", true, false},
-    {"max_pool2d", false, true},
-    {"mul", false, false},
-    {"relu", false, false},
-    {"sigmoid", false, false},
-    {"silu", false, false},
-    {"sub", false, false},
-    {"tanh", false, false},
-};
-
-const OpRule* FindRuleOrNull(absl::string_view op) {
-  for (const OpRule& rule : kOps) {
-    if (rule.op == op) return &rule;
-  }
-  return nullptr;
+// An op that computes on codes, or hands them on.
+bool HasRule(const ir::OpRegistry& ops, const ir::OpSchema& op) {
+  const ir::OpSchema* form = ops.FindQuantizedFormOrNull(op.name);
+  return form != nullptr ? !form->unbounded_error : op.keeps_range;
 }
 
 bool IsF32(const Node* node) { return node->type().is_tensor() && node->tensor_type().dtype == DType::kF32; }
 
 // Moves elements, and loses or repeats none.
 bool IsView(const Node* node) {
-  if (node->op() == nullptr || !node->op()->view || node->num_operands() == 0) return false;
+  if (node->op() == nullptr || node->op()->view == ir::View::kNone || node->num_operands() == 0) return false;
   const Node* source = node->operand(0);
   return IsF32(node) && IsF32(source) && node->tensor_type().num_elements() == source->tensor_type().num_elements();
 }
 
 // A residual is added in codes, so there must be an output scale.
 bool HasFloatResult(const Node& node) {
-  return FindRuleOrNull(node.op()->name)->float_result && DataOperands(node).size() == 1;
+  const ir::OpSchema* form = node.graph().ops().FindQuantizedFormOrNull(node.op()->name);
+  return form != nullptr && form->float_result && DataOperands(node).size() == 1;
 }
 
-bool Contains(const google::protobuf::RepeatedPtrField<std::string>& list, absl::string_view text) {
+// Hands on what it is given, codes or floats.
+bool OnlyMoves(const Node& node) {
+  return node.op()->keeps_range && node.graph().ops().FindQuantizedFormOrNull(node.op()->name) == nullptr;
+}
+
+// Why an op that hands codes on cannot take these operands as codes; empty where it can.
+std::string WhyNoCodes(const Node& node) {
+  const ir::Graph& graph = node.graph();
+  if (!OnlyMoves(node)) return "";
+  std::vector<const ir::Type*> types = graph.OperandTypes(node);
+  std::vector<ir::Type> codes;
+  codes.reserve(types.size());
+  for (const ir::Type*& type : types) {
+    if (type == nullptr || !type->is_tensor() || type->tensor().dtype != DType::kF32) continue;
+    type = &codes.emplace_back(TensorType{DType::kU8, type->tensor().shape, PerTensor(1, 0), Layout::kRowMajor});
+  }
+  return std::string(ir::Infer(*node.op(), node.attributes(), types).status().message());
+}
+
+template <typename List>
+bool Contains(const List& list, absl::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
@@ -132,10 +125,12 @@ class Selector {
  private:
   absl::Status CheckOptions() const {
     std::vector<std::string> known;
-    for (const OpRule& rule : kOps) known.push_back(std::string(rule.op));
+    for (const ir::OpSchema* op : graph_.ops().SortedByName()) {
+      if (HasRule(graph_.ops(), *op)) known.push_back(op->name);
+    }
     for (const auto* ops : {&options_.ops(), &options_.skip_ops()}) {
       for (const std::string& op : *ops) {
-        if (FindRuleOrNull(op) != nullptr) continue;
+        if (Contains(known, op)) continue;
         return absl::InvalidArgumentError(absl::StrCat(ops == &options_.ops() ? "ops" : "skip_ops", ": '", op,
                                                        "' has no quantized form, wanted one of ",
                                                        absl::StrJoin(known, ", "), DidYouMean(op, known)));
@@ -166,8 +161,9 @@ class Selector {
     return GlobMatches(glob, node.name()) || (node.module() != nullptr && GlobMatches(glob, node.module()->path));
   }
 
-  static bool IsCandidate(const Node& node) {
-    return node.op() != nullptr && FindRuleOrNull(node.op()->name) != nullptr;
+  bool IsCandidate(const Node& node) const {
+    if (node.op() == nullptr || IsView(&node) || !HasRule(graph_.ops(), *node.op())) return false;
+    return IsF32(&node) || !OnlyMoves(node);  // Sizes and indices are no candidates.
   }
 
   // Why a candidate stays in FP32 whatever its neighbours do; empty where nothing speaks against it.
@@ -185,7 +181,7 @@ class Selector {
       const Node& operand = *node.operand(i);
       if (!IsF32(&operand)) return absl::StrCat("%", operand.name(), " is ", ToString(operand.type()), ", wanted f32");
     }
-    if (node.op()->OperandIndex("weight") < 0) return "";
+    if (node.op()->OperandIndex("weight") < 0) return WhyNoCodes(node);
     if (node.module() == nullptr) return "its weight is an operand, wanted a module's parameter (see normalize)";
     const Tensor* weight = graph_.ParameterOfOrNull(node, "weight");
     if (weight->dtype() != DType::kF32) return absl::StrCat("weight is ", ToString(weight->type()), ", wanted f32");
@@ -249,7 +245,7 @@ class Selector {
     Groups groups;
     std::vector<Node*> members;  // By group, before they are joined: the value that it began with.
     for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
-      const bool keeps = selected_.contains(node) && FindRuleOrNull(node->op()->name)->keeps_range;
+      const bool keeps = selected_.contains(node) && node->op()->keeps_range;
       if (!keeps && !IsView(node)) {
         selection.group_of[node] = groups.Add();
         members.push_back(node);
@@ -277,13 +273,9 @@ class Selector {
 
 std::vector<int> DataOperands(const ir::Node& node) {
   std::vector<int> indices;
-  int next = 0;
-  for (const ir::OperandSpec& spec : node.op()->operands) {
-    if (spec.parameter && node.module() != nullptr) continue;
-    const int end = spec.variadic ? node.num_operands() : next + 1;
-    for (; next < end; ++next) {
-      if (!spec.parameter && next < node.num_operands() && node.operand(next) != nullptr) indices.push_back(next);
-    }
+  for (const ir::Argument& argument : node.arguments()) {
+    const bool moved_by = node.op()->keeps_range && argument.value != nullptr && !IsF32(argument.value);
+    if (!argument.spec->parameter && argument.value != nullptr && !moved_by) indices.push_back(argument.index);
   }
   return indices;
 }

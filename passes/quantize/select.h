@@ -29,7 +29,8 @@ struct Selection {
   std::vector<std::vector<ir::Node*>> sources;  // By group, in the graph's order.
 };
 
-// The operands that are no parameters and are present, as indices for Node::operand.
+// The operands that are no parameters and are present, as indices for Node::operand; of an op that hands elements on,
+// those that it takes them from.
 std::vector<int> DataOperands(const ir::Node& node);
 
 // A text with '*' for any characters and '?' for one.

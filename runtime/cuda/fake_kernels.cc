@@ -118,7 +118,7 @@ void RegisterFakeKernels(const ir::OpRegistry& ops, int* launches, kernels::Kern
     if (rule == rules.end() && !int8) continue;
     const bool only_f16 = !int8 && op->name != "clamp";
     registry.Register(
-        {op->name, "", rule == rules.end() ? LayoutRule::kNhwc : rule->second, false,
+        {op->name, rule == rules.end() ? LayoutRule::kNhwc : rule->second,
          [op, launches, only_f16](const KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
            if (only_f16 && desc.input(0).dtype != DType::kF16 && desc.output().dtype != DType::kF16) {
              return absl::UnimplementedError("wanted f16");

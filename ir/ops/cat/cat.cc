@@ -57,6 +57,7 @@ void Register(ir::OpRegistry& registry) {
   schema.aliases = {"torch.cat", "torch.concat"};
   schema.operands = {{"inputs", /*optional=*/false, /*parameter=*/false, /*variadic=*/true}};
   schema.attributes = {{"dim", AttributeKind::kInt, 0}};
+  schema.keeps_range = true;
   schema.infer = InferCat;
   schema.evaluate = EvaluateCat;
   registry.Register(std::move(schema));

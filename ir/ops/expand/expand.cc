@@ -37,7 +37,7 @@ void Register(ir::OpRegistry& registry) {
   schema.name = "expand";
   schema.operands = {{"input"}};
   schema.attributes = {{"shape", AttributeKind::kInts, std::nullopt}};
-  schema.view = true;
+  schema.view = ir::View::kSelects;
   schema.infer = InferExpand;
   schema.evaluate = [](const ir::EvaluateCall& call) -> absl::StatusOr<std::vector<Tensor>> {
     const Tensor& input = call.tensor(0);

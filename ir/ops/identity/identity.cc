@@ -29,7 +29,7 @@ void Register(ir::OpRegistry& registry) {
   identity.aliases = {"contiguous", "detach", "torch.detach"};
   identity.operands = {{"input"}};
   identity.elementwise = true;
-  identity.view = true;
+  identity.view = ir::View::kSameOrder;
   identity.infer = [](const ir::InferCall& call) -> absl::StatusOr<ir::Type> { return *call.operands[0]; };
   identity.evaluate = Same;
   registry.Register(std::move(identity));

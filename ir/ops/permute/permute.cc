@@ -56,7 +56,7 @@ void RegisterPermutation(ir::OpRegistry& registry, const char* name, const char*
   schema.aliases = {alias};
   schema.operands = {{"input"}};
   schema.attributes = std::move(attributes);
-  schema.view = true;
+  schema.view = ir::View::kMoves;
   schema.infer = [axes_of](const ir::InferCall& call) { return Infer(call, axes_of); };
   schema.evaluate = [axes_of](const ir::EvaluateCall& call) { return Evaluate(call, axes_of); };
   registry.Register(std::move(schema));

@@ -132,6 +132,7 @@ void Register(ir::OpRegistry& registry) {
     max.operands = {{"input"}};
     max.attributes = MaxPoolAttributes(n);
     max.module_form = true;
+    max.keeps_range = true;
     max.infer = [n](const ir::InferCall& call) { return InferMaxPool(call, n); };
     max.evaluate = [](const ir::EvaluateCall& call) -> absl::StatusOr<std::vector<Tensor>> {
       return One(MaxPool(WindowOf(call, call.tensor(0).shape()), call.tensor(0), call.result()));

@@ -149,6 +149,7 @@ void Register(ir::OpRegistry& registry) {
                       {"ends", AttributeKind::kInts, std::nullopt},
                       {"axes", AttributeKind::kInts, none},
                       {"steps", AttributeKind::kInts, none}};
+  slice.view = ir::View::kSelects;
   slice.infer = InferSlice;
   slice.evaluate = EvaluateSlice;
   registry.Register(std::move(slice));

@@ -130,7 +130,7 @@ void RegisterView(ir::OpRegistry& registry, const char* name, std::vector<std::s
   schema.aliases = std::move(aliases);
   schema.operands = {{"input"}};
   schema.attributes = std::move(attributes);
-  schema.view = true;
+  schema.view = ir::View::kSameOrder;
   schema.infer = [infer_shape](const ir::InferCall& call) { return InferView(call, infer_shape); };
   schema.evaluate = [](const ir::EvaluateCall& call) -> absl::StatusOr<std::vector<Tensor>> {
     return One(WithType(call.tensor(0), call.result()));

@@ -33,8 +33,6 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
 
 }  // namespace
 
-void RegisterCuda(kernels::KernelRegistry& registry) {
-  registry.Register({"to", "", kernels::LayoutRule::kSame, /*float_output=*/false, Create});
-}
+void RegisterCuda(kernels::KernelRegistry& registry) { registry.Register({"to", kernels::LayoutRule::kSame, Create}); }
 
 }  // namespace fuselage::cast::cuda

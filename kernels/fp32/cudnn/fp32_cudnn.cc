@@ -308,8 +308,8 @@ void RegisterCuda(kernels::KernelRegistry& registry) {
       {"add", LayoutRule::kSame, Add},
   };
   for (const auto& kernel : kernels) {
-    registry.Register({kernel.op, "", kernel.layout, false,
-                       [make = kernel.make](const KernelDesc& desc) { return Create(desc, make); }});
+    registry.Register(
+        {kernel.op, kernel.layout, [make = kernel.make](const KernelDesc& desc) { return Create(desc, make); }});
   }
 }
 

@@ -98,9 +98,8 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 
 void Register(kernels::KernelRegistry& registry) {
   const auto places = [](const KernelDesc& desc) { return MakeParams(desc).ok(); };
-  registry.Register(
-      {"int8.avg_pool2d", "avg_pool2d", kernels::LayoutRule::kNhwc, /*float_output=*/false, Create, places});
-  registry.Register({kGlobalOp, "global_avg_pool", kernels::LayoutRule::kNhwc, /*float_output=*/false, Create, places});
+  registry.Register({"int8.avg_pool2d", kernels::LayoutRule::kNhwc, Create, places});
+  registry.Register({kGlobalOp, kernels::LayoutRule::kNhwc, Create, places});
 }
 
 void scalar::Run(const Params& p, const uint8_t* x, uint8_t* y, int64_t row_begin, int64_t row_end) {

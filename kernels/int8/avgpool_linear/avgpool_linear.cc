@@ -75,9 +75,15 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc) {
   return CreateOfParts(desc, avgpool::Create, linear::Create);
 }
 
+absl::StatusOr<std::string> VariantName(const KernelDesc& desc) {
+  ASSIGN_OR_RETURN(const Parts parts, PartsOf(desc));
+  RETURN_IF_ERROR(avgpool::Create(parts.pool).status());
+  return linear::VariantName(parts.linear);
+}
+
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.global_avg_pool_linear", /*quantized_form_of=*/"", kernels::LayoutRule::kNhwc,
-                     /*float_output=*/true, Create});
+  registry.Register({"int8.global_avg_pool_linear", kernels::LayoutRule::kNhwc, Create, /*places=*/nullptr,
+                     /*wished_placement=*/nullptr, VariantName});
 }
 
 }  // namespace fuselage::int8::avgpool_linear

@@ -30,6 +30,8 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateOfParts(const kernels::Ke
                                                                CreateFunction create_linear);
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
+// Of what Create would make, or its error.
+absl::StatusOr<std::string> VariantName(const kernels::KernelDesc& desc);
 
 void Register(kernels::KernelRegistry& registry);
 

@@ -234,6 +234,14 @@ const Variant* Choose(absl::Span<const Variant> variants, const Problem& problem
   return nullptr;
 }
 
+absl::StatusOr<std::string> VariantOf(absl::Span<const Variant> variants, const KernelDesc& desc) {
+  return WithProblem<std::string>(desc, [&](const Problem& problem) -> absl::StatusOr<std::string> {
+    const Variant* variant = Choose(variants, problem, desc.isa);
+    if (variant == nullptr) return absl::UnimplementedError("int8.conv2d: no variant");
+    return variant->name;
+  });
+}
+
 // No placement makes it choose another variant than it would for dense operands.
 bool Places(absl::Span<const Variant> variants, const KernelDesc& desc) {
   const absl::StatusOr<bool> places = WithProblem<bool>(desc, [&](const Problem& problem) -> absl::StatusOr<bool> {
@@ -311,12 +319,11 @@ Placement WishedPlacement(const KernelDesc& desc, const Variant& variant) {
 kernels::KernelEntry EntryOf(absl::Span<const Variant> variants) {
   kernels::KernelEntry entry;
   entry.op = "int8.conv2d";
-  entry.quantized_form_of = "conv2d";
   entry.layout = kernels::LayoutRule::kNhwc;
-  entry.float_output = true;
   entry.create = [variants](const KernelDesc& desc) { return CreateFrom(variants, desc); };
   entry.places = [variants](const KernelDesc& desc) { return Places(variants, desc); };
   entry.wished_placement = [variants](const KernelDesc& desc) { return Wish(variants, desc); };
+  entry.variant = [variants](const KernelDesc& desc) { return VariantOf(variants, desc); };
   return entry;
 }
 

@@ -76,7 +76,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.dequantize", "", kernels::LayoutRule::kAnyOutput, /*float_output=*/true, Create});
+  registry.Register({"int8.dequantize", kernels::LayoutRule::kAnyOutput, Create});
 }
 
 void scalar::Run(const Params& p, const uint8_t* x, float* y, int64_t begin, int64_t end) {

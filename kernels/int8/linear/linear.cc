@@ -155,6 +155,13 @@ class Linear : public kernels::UnaryOps {
   std::vector<float> multiplier_, float_bias_;
 };
 
+const Variant& VariantFor(const KernelDesc& desc) {
+  Params params;
+  params.channels = desc.output().shape.back();
+  params.rows = params.channels == 0 ? 0 : desc.output().num_elements() / params.channels;
+  return kernels::BestVariant(Variants(), desc.isa, params);
+}
+
 }  // namespace
 
 absl::Span<const Variant> Variants() { return kVariants; }
@@ -190,10 +197,12 @@ absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
   RETURN_IF_ERROR(CheckedEpilogue(desc).status());
-  Params params;
-  params.channels = desc.output().shape.back();
-  params.rows = params.channels == 0 ? 0 : desc.output().num_elements() / params.channels;
-  return CreateVariant(desc, kernels::BestVariant(Variants(), desc.isa, params));
+  return CreateVariant(desc, VariantFor(desc));
+}
+
+absl::StatusOr<std::string> VariantName(const KernelDesc& desc) {
+  RETURN_IF_ERROR(CheckedEpilogue(desc).status());
+  return VariantFor(desc).name;
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc& desc, const Variant& variant) {
@@ -202,7 +211,8 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc&
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.linear", "linear", kernels::LayoutRule::kRowMajor, /*float_output=*/true, Create});
+  registry.Register({"int8.linear", kernels::LayoutRule::kRowMajor, Create, /*places=*/nullptr,
+                     /*wished_placement=*/nullptr, VariantName});
 }
 
 void scalar::Run(const Params& p, const void* x, void* y, const Range& range) {

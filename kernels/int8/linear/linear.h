@@ -63,6 +63,8 @@ absl::Span<const Variant> Variants();
 // What every variant computes with. Checks the description; errors are those of Create.
 absl::StatusOr<kernels::Epilogue> CheckedEpilogue(const kernels::KernelDesc& desc);
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
+// Of what Create would make, or its error.
+absl::StatusOr<std::string> VariantName(const kernels::KernelDesc& desc);
 // With this variant, whatever desc.isa says. For tests and benchmarks.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const kernels::KernelDesc& desc, const Variant& variant);
 void Register(kernels::KernelRegistry& registry);

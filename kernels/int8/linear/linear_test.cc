@@ -109,8 +109,13 @@ TEST(Create, TakesNoBias) {
 }
 
 TEST(Create, Declines) {
-  const auto message = [](Layer layer) { return std::string(Create(layer.Describe()).status().message()); };
+  const auto message = [](Layer layer) {
+    const absl::Status status = Create(layer.Describe()).status();
+    EXPECT_EQ(VariantName(layer.Describe()).status(), status);
+    return std::string(status.message());
+  };
   Layer layer({2, 8}, 4, DType::kU8, 3, Output::kU8, "none");
+  EXPECT_EQ(VariantName(layer.Describe()).value(), (*Create(layer.Describe()))->variant());
   layer.desc.outputs[0].shape = {2, 5};
   EXPECT_THAT(message(layer), HasSubstr("wanted shape [2,4]"));
   layer = Layer({2, 8}, 4, DType::kU8, 3, Output::kU8, "gelu");

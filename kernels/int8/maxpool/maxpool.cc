@@ -77,7 +77,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.max_pool2d", "max_pool2d", kernels::LayoutRule::kNhwc, /*float_output=*/false, Create,
+  registry.Register({"int8.max_pool2d", kernels::LayoutRule::kNhwc, Create,
                      /*places=*/[](const KernelDesc& desc) { return MakeParams(desc).ok(); }});
 }
 

@@ -157,7 +157,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.quantize", "", kernels::LayoutRule::kAnyInput, /*float_output=*/false, Create,
+  registry.Register({"int8.quantize", kernels::LayoutRule::kAnyInput, Create,
                      /*places=*/[](const KernelDesc& desc) { return CheckPlacement(desc).ok(); }});
 }
 

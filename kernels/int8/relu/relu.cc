@@ -77,7 +77,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.relu", "relu", kernels::LayoutRule::kSame, /*float_output=*/false, Create});
+  registry.Register({"int8.relu", kernels::LayoutRule::kSame, Create});
 }
 
 void scalar::Run(const Params& p, const uint8_t* x, uint8_t* y, int64_t n) {

@@ -16,7 +16,7 @@ absl::StatusOr<ir::Type> InferConv2d(const ir::InferCall& call) {
     RETURN_IF_ERROR(CheckCodes(call, conv::kResidual));
     if (call.GetDType("out_dtype") == DType::kF32) return AttributeError(call, "out_dtype", "u8 or i8 with a residual");
   }
-  return OutputType(call, convolution.ResultShape(2), FloatOutput::kYes);
+  return OutputType(call, convolution.ResultShape(2));
 }
 
 absl::StatusOr<std::vector<Tensor>> EvaluateConv2d(const ir::EvaluateCall& call) {
@@ -35,6 +35,8 @@ absl::StatusOr<std::vector<Tensor>> EvaluateConv2d(const ir::EvaluateCall& call)
 void Register(ir::OpRegistry& registry) {
   ir::OpSchema schema = conv::ConvolutionSchema(2);
   schema.name = "int8.conv2d";
+  schema.quantized_form_of = "conv2d";
+  schema.float_result = true;
   for (ir::AttributeSpec& attribute : OutputAttributes()) schema.attributes.push_back(std::move(attribute));
   schema.infer = InferConv2d;
   schema.evaluate = EvaluateConv2d;

@@ -85,11 +85,11 @@ std::vector<ir::AttributeSpec> OutputAttributes() {
           {"out_zero_point", AttributeKind::kInt, 0}};
 }
 
-absl::StatusOr<ir::Type> OutputType(const ir::OpCall& call, Shape shape, FloatOutput float_output) {
+absl::StatusOr<ir::Type> OutputType(const ir::OpCall& call, Shape shape) {
   const DType dtype = call.GetDType("out_dtype");
-  if (dtype == DType::kF32 && float_output == FloatOutput::kYes) return ResultType(dtype, std::move(shape));
+  if (dtype == DType::kF32 && call.schema().float_result) return ResultType(dtype, std::move(shape));
   if (dtype != DType::kU8 && dtype != DType::kI8) {
-    return AttributeError(call, "out_dtype", float_output == FloatOutput::kYes ? "u8, i8 or f32" : "u8 or i8");
+    return AttributeError(call, "out_dtype", call.schema().float_result ? "u8, i8 or f32" : "u8 or i8");
   }
   const float scale = static_cast<float>(call.GetFloat("out_scale"));
   if (!std::isnormal(scale) || scale < 0) return AttributeError(call, "out_scale", "a normal float > 0");

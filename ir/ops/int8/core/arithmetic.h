@@ -20,8 +20,7 @@ namespace fuselage::ops::int8 {
 // out_dtype (u8, i8, or f32 where the op can), out_scale, out_zero_point: what the result's type is made of.
 std::vector<ir::AttributeSpec> OutputAttributes();
 // The result that they ask for.
-enum class FloatOutput { kNo, kYes };
-absl::StatusOr<ir::Type> OutputType(const ir::OpCall& call, Shape shape, FloatOutput float_output);
+absl::StatusOr<ir::Type> OutputType(const ir::OpCall& call, Shape shape);
 
 // u8 or i8 with per-tensor parameters.
 absl::Status CheckCodes(const ir::InferCall& call, int i);

@@ -16,7 +16,7 @@ absl::StatusOr<ir::Type> InferAdd(const ir::InferCall& call) {
   RETURN_IF_ERROR(CheckOneOf(call, "activation", {"none", "relu"}));
   if (call.GetFloat("alpha") != 1) return AttributeError(call, "alpha", "1 on codes");
   ASSIGN_OR_RETURN(Shape shape, BroadcastShapes(call.tensor(0).shape, call.tensor(1).shape));
-  return OutputType(call, std::move(shape), FloatOutput::kNo);
+  return OutputType(call, std::move(shape));
 }
 
 absl::StatusOr<std::vector<Tensor>> EvaluateAdd(const ir::EvaluateCall& call) {
@@ -39,7 +39,7 @@ absl::StatusOr<std::vector<Tensor>> EvaluateAdd(const ir::EvaluateCall& call) {
 
 absl::StatusOr<ir::Type> InferRelu(const ir::InferCall& call) {
   RETURN_IF_ERROR(CheckCodes(call, 0));
-  return OutputType(call, call.tensor(0).shape, FloatOutput::kNo);
+  return OutputType(call, call.tensor(0).shape);
 }
 
 absl::StatusOr<std::vector<Tensor>> EvaluateRelu(const ir::EvaluateCall& call) {
@@ -58,6 +58,7 @@ absl::StatusOr<std::vector<Tensor>> EvaluateRelu(const ir::EvaluateCall& call) {
 void Register(ir::OpRegistry& registry) {
   ir::OpSchema add;
   add.name = "int8.add";
+  add.quantized_form_of = "add";
   add.operands = {{"input"}, {"other"}};
   add.attributes = OutputAttributes();
   add.attributes.push_back({"alpha", AttributeKind::kFloat, 1.0});
@@ -70,6 +71,7 @@ void Register(ir::OpRegistry& registry) {
 
   ir::OpSchema relu;
   relu.name = "int8.relu";
+  relu.quantized_form_of = "relu";
   relu.operands = {{"input"}};
   relu.attributes = OutputAttributes();
   relu.module_form = true;

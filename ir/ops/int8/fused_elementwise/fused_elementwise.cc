@@ -39,7 +39,7 @@ absl::StatusOr<ir::Type> Infer(const ir::InferCall& call, MakeProgram make_progr
     RETURN_IF_ERROR(CheckCodes(call, i));
     ASSIGN_OR_RETURN(shape, BroadcastShapes(shape, call.tensor(i).shape));
   }
-  return OutputType(call, std::move(shape), FloatOutput::kNo);
+  return OutputType(call, std::move(shape));
 }
 
 absl::StatusOr<std::vector<Tensor>> Evaluate(const ir::EvaluateCall& call, MakeProgram make_program) {
@@ -98,6 +98,7 @@ std::vector<SingleOp> SingleOps() {
 
 void Add(ir::OpRegistry& registry, ir::OpSchema schema, MakeProgram make_program) {
   for (ir::AttributeSpec& spec : OutputAttributes()) schema.attributes.push_back(std::move(spec));
+  schema.quantized_form_of = schema.name.substr(sizeof("int8.") - 1);
   schema.module_form = true;
   schema.elementwise = true;
   schema.infer = [=](const ir::InferCall& call) { return Infer(call, make_program); };
@@ -118,6 +119,7 @@ void Register(ir::OpRegistry& registry) {
     schema.name = op.name;
     schema.operands = {{"input"}};
     if (op.operands == 2) schema.operands.push_back({"other"});
+    schema.unbounded_error = schema.name == "int8.div";
     schema.attributes = std::move(op.attributes);
     Add(registry, std::move(schema), FromOp);
   }

@@ -12,7 +12,7 @@ absl::StatusOr<ir::Type> InferLinear(const ir::InferCall& call) {
   RETURN_IF_ERROR(CheckCodes(call, ops::linear::kInput));
   ASSIGN_OR_RETURN(Shape shape, ops::linear::CheckLinear(call));
   RETURN_IF_ERROR(CheckWeightAndBias(call));
-  return OutputType(call, std::move(shape), FloatOutput::kYes);
+  return OutputType(call, std::move(shape));
 }
 
 absl::StatusOr<std::vector<Tensor>> EvaluateLinear(const ir::EvaluateCall& call) {
@@ -34,6 +34,8 @@ absl::StatusOr<std::vector<Tensor>> EvaluateLinear(const ir::EvaluateCall& call)
 void Register(ir::OpRegistry& registry) {
   ir::OpSchema schema = ops::linear::LinearSchema();
   schema.name = "int8.linear";
+  schema.quantized_form_of = "linear";
+  schema.float_result = true;
   for (ir::AttributeSpec& attribute : OutputAttributes()) schema.attributes.push_back(std::move(attribute));
   schema.infer = InferLinear;
   schema.evaluate = EvaluateLinear;

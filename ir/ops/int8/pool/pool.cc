@@ -24,7 +24,7 @@ absl::StatusOr<ir::Type> InferMaxPool(const ir::InferCall& call) {
 absl::StatusOr<ir::Type> InferAvgPool(const ir::InferCall& call) {
   RETURN_IF_ERROR(CheckCodes(call, 0));
   ASSIGN_OR_RETURN(const Window window, ops::pool::CheckPool(call, 2));
-  return OutputType(call, ops::pool::ResultShape(window, call.tensor(0).shape), FloatOutput::kNo);
+  return OutputType(call, ops::pool::ResultShape(window, call.tensor(0).shape));
 }
 
 absl::StatusOr<ir::Type> InferGlobalAvgPool(const ir::InferCall& call) {
@@ -33,7 +33,7 @@ absl::StatusOr<ir::Type> InferGlobalAvgPool(const ir::InferCall& call) {
   Shape shape = call.tensor(0).shape;
   if (std::count(shape.begin() + 2, shape.end(), 0) > 0) return OperandError(call, 0, "the mean of no elements");
   std::fill(shape.begin() + 2, shape.end(), 1);
-  return OutputType(call, std::move(shape), FloatOutput::kNo);
+  return OutputType(call, std::move(shape));
 }
 
 // The code of a mean of `count` elements with the given sum of x - z_x.
@@ -83,6 +83,8 @@ absl::StatusOr<std::vector<Tensor>> EvaluateGlobalAvgPool(const ir::EvaluateCall
 void Register(ir::OpRegistry& registry) {
   ir::OpSchema max;
   max.name = "int8.max_pool2d";
+  max.quantized_form_of = "max_pool2d";
+  max.keeps_range = true;
   max.operands = {{"input"}};
   max.attributes = ops::pool::MaxPoolAttributes(2);
   max.module_form = true;
@@ -95,6 +97,7 @@ void Register(ir::OpRegistry& registry) {
 
   ir::OpSchema avg;
   avg.name = "int8.avg_pool2d";
+  avg.quantized_form_of = "avg_pool2d";
   avg.operands = {{"input"}};
   avg.attributes = ops::pool::AvgPoolAttributes(2);
   for (ir::AttributeSpec& attribute : OutputAttributes()) avg.attributes.push_back(std::move(attribute));
@@ -105,6 +108,7 @@ void Register(ir::OpRegistry& registry) {
 
   ir::OpSchema global;
   global.name = "int8.global_avg_pool";
+  global.quantized_form_of = "global_avg_pool";
   global.operands = {{"input"}};
   global.attributes = OutputAttributes();
   global.module_form = true;

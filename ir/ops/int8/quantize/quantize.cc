@@ -11,7 +11,7 @@ namespace {
 
 absl::StatusOr<ir::Type> InferQuantize(const ir::InferCall& call) {
   RETURN_IF_ERROR(CheckDType(call, 0, DType::kF32));
-  return OutputType(call, call.tensor(0).shape, FloatOutput::kNo);
+  return OutputType(call, call.tensor(0).shape);
 }
 
 absl::StatusOr<std::vector<Tensor>> EvaluateQuantize(const ir::EvaluateCall& call) {

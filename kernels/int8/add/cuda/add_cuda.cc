@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
 }  // namespace
 
 void RegisterCuda(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.add", "add", kernels::LayoutRule::kSame, /*float_output=*/false, Create});
+  registry.Register({"int8.add", kernels::LayoutRule::kSame, Create});
 }
 
 }  // namespace fuselage::int8::add::cuda

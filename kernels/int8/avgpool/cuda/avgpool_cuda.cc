@@ -55,9 +55,8 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
 }
 
 void RegisterCuda(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.avg_pool2d", "avg_pool2d", kernels::LayoutRule::kNhwc, /*float_output=*/false, Create});
-  registry.Register(
-      {"int8.global_avg_pool", "global_avg_pool", kernels::LayoutRule::kNhwc, /*float_output=*/false, Create});
+  registry.Register({"int8.avg_pool2d", kernels::LayoutRule::kNhwc, Create});
+  registry.Register({"int8.global_avg_pool", kernels::LayoutRule::kNhwc, Create});
 }
 
 }  // namespace fuselage::int8::avgpool::cuda

@@ -70,8 +70,8 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
 }
 
 void RegisterCuda(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.global_avg_pool_linear", /*quantized_form_of=*/"", kernels::LayoutRule::kNhwc,
-                     /*float_output=*/true, [](const kernels::KernelDesc& desc) { return Create(desc); }});
+  registry.Register({"int8.global_avg_pool_linear", kernels::LayoutRule::kNhwc,
+                     [](const kernels::KernelDesc& desc) { return Create(desc); }});
 }
 
 }  // namespace fuselage::int8::avgpool_linear::cuda

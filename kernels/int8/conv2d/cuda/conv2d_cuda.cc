@@ -68,14 +68,10 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
 void RegisterCuda(kernels::KernelRegistry& registry) {
   kernels::KernelEntry entry;
   entry.op = "int8.conv2d";
-  entry.quantized_form_of = "conv2d";
   entry.layout = kernels::LayoutRule::kNhwc;
-  entry.float_output = true;
   entry.create = [](const kernels::KernelDesc& desc) { return Create(desc); };
   registry.Register(entry);
   entry.op = kPooledOp;
-  entry.quantized_form_of.clear();
-  entry.float_output = false;
   registry.Register(std::move(entry));
 }
 

@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
 }  // namespace
 
 void RegisterCuda(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.dequantize", "", kernels::LayoutRule::kAnyOutput, /*float_output=*/true, Create});
+  registry.Register({"int8.dequantize", kernels::LayoutRule::kAnyOutput, Create});
 }
 
 }  // namespace fuselage::int8::dequantize::cuda

@@ -190,8 +190,8 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
 }
 
 void RegisterCuda(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.linear", "linear", kernels::LayoutRule::kRowMajor, /*float_output=*/true,
-                     [](const kernels::KernelDesc& desc) { return Create(desc); }});
+  registry.Register(
+      {"int8.linear", kernels::LayoutRule::kRowMajor, [](const kernels::KernelDesc& desc) { return Create(desc); }});
 }
 
 }  // namespace fuselage::int8::linear::cuda

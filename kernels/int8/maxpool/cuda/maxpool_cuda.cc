@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
 }  // namespace
 
 void RegisterCuda(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.max_pool2d", "max_pool2d", kernels::LayoutRule::kNhwc, /*float_output=*/false, Create});
+  registry.Register({"int8.max_pool2d", kernels::LayoutRule::kNhwc, Create});
 }
 
 }  // namespace fuselage::int8::maxpool::cuda

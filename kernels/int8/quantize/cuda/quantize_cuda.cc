@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
 }  // namespace
 
 void RegisterCuda(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.quantize", "", kernels::LayoutRule::kAnyInput, /*float_output=*/false, Create, Places});
+  registry.Register({"int8.quantize", kernels::LayoutRule::kAnyInput, Create, Places});
 }
 
 }  // namespace fuselage::int8::quantize::cuda

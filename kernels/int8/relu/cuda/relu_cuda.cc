@@ -28,7 +28,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
 }  // namespace
 
 void RegisterCuda(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.relu", "relu", kernels::LayoutRule::kSame, /*float_output=*/false, Create});
+  registry.Register({"int8.relu", kernels::LayoutRule::kSame, Create});
 }
 
 }  // namespace fuselage::int8::relu::cuda

@@ -1,0 +1,247 @@
+"""The zoo's networks: how each is built, with seeded weights, and what it is fed.
+
+A network is a row of TABLE: its name, the package that defines it, a function without arguments that returns the module, and
+the shapes of its inputs, batch included. Weights are random, so depth and width are the real ones where that is quick, and
+small configurations of the same code elsewhere.
+"""
+
+import dataclasses
+import typing
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+IMAGE = ((1, 3, 64, 64),)
+TOKENS = ((1, 32),)
+
+
+@dataclasses.dataclass
+class Network:
+    name: str
+    package: str  # "torch", "torchvision", "timm" or "transformers".
+    build: typing.Callable[[], nn.Module]
+    shapes: tuple = IMAGE
+    vocabulary: int = 0  # Inputs are tokens below it; 0: floats of a normal distribution.
+    small: bool = False  # Among those that a test runs.
+
+
+class Output(nn.Module):
+    """One tensor, or a tuple of them, of a module that returns a dictionary or an object."""
+
+    def __init__(self, module, pick):
+        super().__init__()
+        self.module, self.pick = module, pick
+
+    def forward(self, *inputs):
+        return self.pick(self.module(*inputs))
+
+
+# --- Our own, of families that no package here defines.
+
+
+def conv_block(inputs, outputs, kernel=3, stride=1, act=nn.SiLU):
+    return nn.Sequential(nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(outputs), act())
+
+
+class UNet(nn.Module):
+    """Ronneberger et al., 2015, with batch norms; the decoder is upsampled by ConvTranspose or bilinearly."""
+
+    def __init__(self, transposed):
+        super().__init__()
+        widths = (16, 32, 64, 128)
+        pair = lambda i, o: nn.Sequential(conv_block(i, o, act=nn.ReLU), conv_block(o, o, act=nn.ReLU))
+        self.down = nn.ModuleList(pair(i, o) for i, o in zip((3,) + widths, widths))
+        self.up = nn.ModuleList(
+            nn.ConvTranspose2d(o, i, 2, 2) if transposed else nn.Sequential(
+                nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False), nn.Conv2d(o, i, 1))
+            for i, o in zip(widths, widths[1:]))
+        self.merge = nn.ModuleList(pair(2 * w, w) for w in widths[:-1])
+        self.head = nn.Conv2d(widths[0], 2, 1)
+
+    def forward(self, x):
+        skips = []
+        for i, down in enumerate(self.down):
+            x = down(x if i == 0 else F.max_pool2d(x, 2))
+            skips.append(x)
+        for i in reversed(range(len(self.up))):
+            x = self.merge[i](torch.cat([self.up[i](x), skips[i]], 1))
+        return self.head(x)
+
+
+class C2f(nn.Module):
+    """Splits the channels, runs bottlenecks on one half after the other, and joins all of them (YOLOv8)."""
+
+    def __init__(self, channels, depth):
+        super().__init__()
+        half = channels // 2
+        self.first = conv_block(channels, channels, 1)
+        self.blocks = nn.ModuleList(nn.Sequential(conv_block(half, half), conv_block(half, half)) for _ in range(depth))
+        self.last = conv_block((2 + depth) * half, channels, 1)
+
+    def forward(self, x):
+        parts = list(self.first(x).chunk(2, 1))
+        for block in self.blocks:
+            parts.append(parts[-1] + block(parts[-1]))
+        return self.last(torch.cat(parts, 1))
+
+
+class Sppf(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.first, self.last = conv_block(channels, channels // 2, 1), conv_block(2 * channels, channels, 1)
+
+    def forward(self, x):
+        x = self.first(x)
+        y = F.max_pool2d(x, 5, 1, 2)
+        z = F.max_pool2d(y, 5, 1, 2)
+        return self.last(torch.cat([x, y, z, F.max_pool2d(z, 5, 1, 2)], 1))
+
+
+class Yolo(nn.Module):
+    """The shape of a YOLOv8: SiLU, C2f, SPPF, an upsampling neck, a head whose boxes are expectations (DFL)."""
+
+    BINS = 16
+
+    def __init__(self, classes=8):
+        super().__init__()
+        self.stem = nn.Sequential(conv_block(3, 16, 3, 2), conv_block(16, 32, 3, 2), C2f(32, 1))
+        self.deep = nn.Sequential(conv_block(32, 64, 3, 2), C2f(64, 2), Sppf(64))
+        self.neck = nn.Sequential(conv_block(96, 32, 1), C2f(32, 1))
+        self.boxes = nn.ModuleList(nn.Conv2d(c, 4 * self.BINS, 1) for c in (32, 64))
+        self.classes = nn.ModuleList(nn.Conv2d(c, classes, 1) for c in (32, 64))
+        self.register_buffer("bins", torch.arange(self.BINS, dtype=torch.float).view(1, -1, 1, 1))
+
+    def forward(self, x):
+        fine = self.stem(x)
+        deep = self.deep(fine)
+        fine = self.neck(torch.cat([fine, F.interpolate(deep, scale_factor=2.0, mode="nearest")], 1))
+        features = (fine, deep)
+        boxes = torch.cat([head(f).flatten(2) for head, f in zip(self.boxes, features)], 2)
+        scores = torch.cat([head(f).flatten(2) for head, f in zip(self.classes, features)], 2).sigmoid()
+        batch, _, anchors = boxes.shape
+        chances = boxes.view(batch, 4, self.BINS, anchors).transpose(1, 2).softmax(1)
+        return torch.cat([(chances * self.bins).sum(1), scores], 1)
+
+
+class Lstm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(24, 32, num_layers=2, batch_first=True, bidirectional=True)
+        self.head = nn.Linear(64, 10)
+
+    def forward(self, x):
+        return self.head(self.lstm(x)[0][:, -1])
+
+
+# --- The table.
+
+
+def vision(name, **options):
+    def build():
+        import torchvision.models
+        return getattr(torchvision.models, name)(weights=None, **options)
+
+    return build
+
+
+def segmentation(name):
+    def build():
+        import torchvision.models.segmentation as models
+        return Output(getattr(models, name)(weights=None, weights_backbone=None, num_classes=5), lambda y: y["out"])
+
+    return build
+
+
+def pyramid():
+    from torchvision.models.detection.backbone_utils import resnet_fpn_backbone
+    return Output(resnet_fpn_backbone("resnet18", weights=None), lambda y: tuple(y.values()))
+
+
+def timm(name):
+    def build():
+        import timm as models
+        return models.create_model(name, pretrained=False)
+
+    return build
+
+
+def transformer(model, config, pick=lambda y: y[0], **options):
+    def build():
+        import transformers
+        return Output(getattr(transformers, model)(getattr(transformers, config)(return_dict=False, **options)), pick)
+
+    return build
+
+
+def whisper_encoder():
+    import transformers
+    config = transformers.WhisperConfig(
+        return_dict=False, d_model=64, encoder_layers=2, encoder_attention_heads=4, encoder_ffn_dim=128,
+        decoder_layers=1, decoder_attention_heads=4, decoder_ffn_dim=64, vocab_size=100, pad_token_id=0, bos_token_id=1,
+        eos_token_id=2, decoder_start_token_id=1, max_source_positions=50)
+    return Output(transformers.WhisperModel(config).get_encoder(), lambda y: y[0])
+
+
+SMALL_TEXT = dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128, vocab_size=100)
+LARGE_IMAGE = ((1, 3, 224, 224),)
+
+TABLE = [
+    Network("alexnet", "torchvision", vision("alexnet")),
+    Network("vgg11_bn", "torchvision", vision("vgg11_bn")),
+    Network("resnet18", "torchvision", vision("resnet18"), small=True),
+    Network("resnet50", "torchvision", vision("resnet50")),
+    Network("resnext50_32x4d", "torchvision", vision("resnext50_32x4d")),
+    Network("wide_resnet50_2", "torchvision", vision("wide_resnet50_2")),
+    Network("densenet121", "torchvision", vision("densenet121")),
+    Network("googlenet", "torchvision", vision("googlenet", aux_logits=False, init_weights=False)),
+    Network("inception_v3", "torchvision", vision("inception_v3", aux_logits=False, init_weights=False), ((1, 3, 96, 96),)),
+    Network("squeezenet1_1", "torchvision", vision("squeezenet1_1"), small=True),
+    Network("mobilenet_v2", "torchvision", vision("mobilenet_v2"), small=True),
+    Network("mobilenet_v3_small", "torchvision", vision("mobilenet_v3_small"), small=True),
+    Network("mobilenet_v3_large", "torchvision", vision("mobilenet_v3_large")),
+    Network("mnasnet0_5", "torchvision", vision("mnasnet0_5")),
+    Network("shufflenet_v2_x0_5", "torchvision", vision("shufflenet_v2_x0_5"), small=True),
+    Network("efficientnet_b0", "torchvision", vision("efficientnet_b0")),
+    Network("efficientnet_v2_s", "torchvision", vision("efficientnet_v2_s")),
+    Network("regnet_y_400mf", "torchvision", vision("regnet_y_400mf")),
+    Network("convnext_tiny", "torchvision", vision("convnext_tiny")),
+    Network("vit_b_16", "torchvision", vision("vit_b_16", image_size=64)),
+    Network("swin_t", "torchvision", vision("swin_t"), LARGE_IMAGE),
+    Network("swin_v2_t", "torchvision", vision("swin_v2_t"), ((1, 3, 256, 256),)),
+    Network("maxvit_t", "torchvision", vision("maxvit_t"), LARGE_IMAGE),
+    Network("fcn_resnet50", "torchvision", segmentation("fcn_resnet50")),
+    Network("deeplabv3_mobilenet_v3_large", "torchvision", segmentation("deeplabv3_mobilenet_v3_large")),
+    Network("lraspp_mobilenet_v3_large", "torchvision", segmentation("lraspp_mobilenet_v3_large")),
+    Network("resnet18_fpn", "torchvision", pyramid),
+    Network("unet_transposed", "torch", lambda: UNet(True), small=True),
+    Network("unet_bilinear", "torch", lambda: UNet(False), small=True),
+    Network("yolo_shaped", "torch", Yolo, small=True),
+    Network("lstm", "torch", Lstm, ((1, 12, 24),), small=True),
+    Network("mixer_s16_224", "timm", timm("mixer_s16_224"), LARGE_IMAGE),
+    Network("levit_128s", "timm", timm("levit_128s"), LARGE_IMAGE),
+    Network("ghostnet_100", "timm", timm("ghostnet_100")),
+    Network("repvgg_a2", "timm", timm("repvgg_a2")),
+    Network("res2net50_26w_4s", "timm", timm("res2net50_26w_4s")),
+    Network("resnest14d", "timm", timm("resnest14d")),
+    Network("mobilevit_s", "timm", timm("mobilevit_s"), ((1, 3, 128, 128),)),
+    Network("efficientformer_l1", "timm", timm("efficientformer_l1"), LARGE_IMAGE),
+    Network("hrnet_w18_small", "timm", timm("hrnet_w18_small")),
+    Network("pvt_v2_b0", "timm", timm("pvt_v2_b0")),
+    Network("twins_svt_small", "timm", timm("twins_svt_small"), LARGE_IMAGE),
+    Network("xcit_nano_12_p16_224", "timm", timm("xcit_nano_12_p16_224"), LARGE_IMAGE),
+    Network("coatnet_0_rw_224", "timm", timm("coatnet_0_rw_224"), LARGE_IMAGE),
+    Network("convnext_atto", "timm", timm("convnext_atto")),
+    Network("volo_d1_224", "timm", timm("volo_d1_224"), LARGE_IMAGE),
+    Network("bert", "transformers", transformer("BertModel", "BertConfig", **SMALL_TEXT), TOKENS, 100),
+    Network("gpt2", "transformers",
+            transformer("GPT2LMHeadModel", "GPT2Config", n_embd=64, n_layer=2, n_head=4, vocab_size=100, use_cache=False),
+            TOKENS, 100),
+    Network("t5_encoder", "transformers",
+            transformer("T5EncoderModel", "T5Config", d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4,
+                        vocab_size=100), TOKENS, 100),
+    Network("whisper_encoder", "transformers", whisper_encoder, ((1, 80, 100),)),
+    Network("segformer", "transformers",
+            transformer("SegformerForSemanticSegmentation", "SegformerConfig", depths=[1, 1, 1, 1],
+                        hidden_sizes=[16, 32, 64, 64], decoder_hidden_size=32, num_labels=5)),
+]
