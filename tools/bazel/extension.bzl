@@ -1,0 +1,5 @@
+"""What of this machine Fuselage builds with, for MODULE.bazel."""
+
+load(":configure.bzl", "fuselage_configure")
+
+system = module_extension(implementation = lambda _: fuselage_configure())
