@@ -33,10 +33,4 @@ absl::StatusOr<Tensor> FloatParameter(const KernelDesc& desc, absl::string_view 
   return *tensor;
 }
 
-absl::StatusOr<bool> HasRelu(const KernelDesc& desc) {
-  const std::string& activation = desc.GetString("activation");
-  if (activation == "none" || activation == "relu") return activation == "relu";
-  return absl::UnimplementedError(absl::StrCat("activation \"", activation, "\""));
-}
-
 }  // namespace fuselage::kernels

@@ -15,9 +15,6 @@ absl::Status CheckFloats(const KernelDesc& desc);
 // it is absent, Unimplemented where its element type is another.
 absl::StatusOr<Tensor> FloatParameter(const KernelDesc& desc, absl::string_view name);
 
-// The op's attribute `activation`: "relu" or "none"; Unimplemented where it is neither.
-absl::StatusOr<bool> HasRelu(const KernelDesc& desc);
-
 }  // namespace fuselage::kernels
 
 #endif  // FUSELAGE_KERNELS_CORE_FLOAT_OPERANDS_H_

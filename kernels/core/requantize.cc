@@ -81,11 +81,10 @@ absl::StatusOr<int64_t> BiasSteps(const Tensor* bias, int64_t c, float step) {
 
 }  // namespace
 
-CodeRange CodeRangeOf(DType dtype, int32_t zero_point, bool relu) {
+CodeRange CodeRangeOf(DType dtype, int32_t zero_point, float scale, const Activation& activation) {
   const IntegerRange range = RangeOf(dtype);
-  CodeRange result{static_cast<int32_t>(range.min), static_cast<int32_t>(range.max)};
-  if (relu && result.lo < zero_point) result.lo = zero_point;
-  return result;
+  const CodeRange all{static_cast<int32_t>(range.min), static_cast<int32_t>(range.max)};
+  return {QuantizeValue(activation.min, scale, zero_point, all), QuantizeValue(activation.max, scale, zero_point, all)};
 }
 
 UnsignedForm UnsignedFormOf(const TensorType& codes) {
@@ -101,6 +100,9 @@ absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
   if (params.bias != nullptr) RETURN_IF_ERROR(CheckBias(*params.bias, channels));
   const bool float_output = params.output->dtype == DType::kF32;
   if (!float_output) RETURN_IF_ERROR(CheckCodes(*params.output, "output"));
+  if (float_output && !params.activation.is_none() && !params.activation.is_relu()) {
+    return absl::UnimplementedError(absl::StrCat(ToString(params.activation), " of a float result"));
+  }
   if (params.residual != nullptr) {
     if (float_output) return absl::UnimplementedError("a residual needs quantized output, found f32");
     RETURN_IF_ERROR(CheckCodes(*params.residual, "residual"));
@@ -146,7 +148,8 @@ absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
   }
   if (float_output) return epilogue;
   epilogue.zero_point = params.output->quant->zero_point();
-  epilogue.range = CodeRangeOf(params.output->dtype, epilogue.zero_point, params.relu);
+  epilogue.range =
+      CodeRangeOf(params.output->dtype, epilogue.zero_point, params.output->quant->scale(), params.activation);
   if (params.residual != nullptr) {
     epilogue.residual_multiplier = params.residual->quant->scale() / params.output->quant->scale();
     epilogue.residual_zero_point = params.residual->quant->zero_point();

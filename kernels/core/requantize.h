@@ -5,11 +5,12 @@
 //   a   = acc + b32[c]                                b32 = rne(bias / (s_x*s_w[c])) - z_x * sum w
 //   v   = float(a) * m[c]                             m = (s_x * s_w[c]) / s_y
 //   v   = fma(float(r - z_r), m_r, v)                 only with a fused residual r;  m_r = s_r / s_y
-//   q   = clamp(rne(v) + z_y, lo, hi)                 fused ReLU: lo = max(lo, z_y)
+//   q   = clamp(rne(v) + z_y, lo, hi)                 lo, hi: the codes of the activation's bounds
 //   y   = fma(float(acc - z_x * sum w), s_x * s_w[c], bias[c])        where the output stays float
 //
 // rne rounds half to even. Nothing is contracted: fma only where it is written. Products and quotients of scales, and
-// bias / (s_x*s_w[c]), are float32. A ReLU fused where the output stays float is y > 0 ? y : +0.
+// bias / (s_x*s_w[c]), are float32. A ReLU fused where the output stays float is y > 0 ? y : +0; another activation has
+// a quantized output.
 #ifndef FUSELAGE_KERNELS_CORE_REQUANTIZE_H_
 #define FUSELAGE_KERNELS_CORE_REQUANTIZE_H_
 
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "ir/base/activation.h"
 #include "ir/base/tensor.h"
 
 namespace fuselage::kernels {
@@ -26,7 +28,7 @@ namespace fuselage::kernels {
 struct CodeRange {
   int32_t lo = 0, hi = 255;
 };
-CodeRange CodeRangeOf(DType dtype, int32_t zero_point, bool relu);
+CodeRange CodeRangeOf(DType dtype, int32_t zero_point, float scale, const Activation& activation = {});
 
 // i8 codes are u8 codes with the top bit flipped and the zero point moved by 128: q - z stays. So kernels that map
 // single elements need only one form of arithmetic: flip what they load and store, with these parameters.
@@ -74,7 +76,7 @@ struct EpilogueParams {
   const Tensor* bias = nullptr;
   const TensorType* output = nullptr;    // Codes y, or f32.
   const TensorType* residual = nullptr;  // Codes r, or null.
-  bool relu = false;
+  Activation activation;
 };
 
 // Proves that no accumulator overflows, max|x| * sum|w| + |b32| < 2^31, and that every multiplier is a normal float.

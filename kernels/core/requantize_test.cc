@@ -38,7 +38,7 @@ TEST(ToCode, IsExactOverAllExponents) {
     int32_t zero_point;
   } cases[] = {{DType::kU8, 0}, {DType::kU8, 255}, {DType::kU8, 37}, {DType::kI8, -128}, {DType::kI8, 127}};
   for (const auto& c : cases) {
-    const CodeRange range = CodeRangeOf(c.dtype, c.zero_point, false);
+    const CodeRange range = CodeRangeOf(c.dtype, c.zero_point, 1);
     // Every 2,003rd float: a prime, so that mantissas vary from exponent to exponent.
     for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += 2003) {
       const float v = FromBits(static_cast<uint32_t>(bits));
@@ -62,7 +62,7 @@ TEST(ToCode, IsExactAroundEveryHalf) {
 }
 
 TEST(QuantizeValue, DividesAndMapsNanToTheZeroPoint) {
-  const CodeRange range = CodeRangeOf(DType::kU8, 7, false);
+  const CodeRange range = CodeRangeOf(DType::kU8, 7, 1);
   EXPECT_EQ(QuantizeValue(std::nanf(""), 0.1f, 7, range), 7);
   EXPECT_EQ(QuantizeValue(std::numeric_limits<float>::infinity(), 0.1f, 7, range), 255);
   // 0.555f / 0.03f is 18.5, a tie, which goes to 18; 0.555f * (1 / 0.03f) is 18.500002.
@@ -72,10 +72,19 @@ TEST(QuantizeValue, DividesAndMapsNanToTheZeroPoint) {
 }
 
 TEST(CodeRangeOf, ReluRaisesTheLowerEnd) {
-  EXPECT_EQ(CodeRangeOf(DType::kU8, 10, false).lo, 0);
-  EXPECT_EQ(CodeRangeOf(DType::kU8, 10, true).lo, 10);
-  EXPECT_EQ(CodeRangeOf(DType::kI8, -128, true).lo, -128);
-  EXPECT_EQ(CodeRangeOf(DType::kI8, 4, true).hi, 127);
+  EXPECT_EQ(CodeRangeOf(DType::kU8, 10, 0.5f).lo, 0);
+  EXPECT_EQ(CodeRangeOf(DType::kU8, 10, 0.5f, Activation::Relu()).lo, 10);
+  EXPECT_EQ(CodeRangeOf(DType::kI8, -128, 0.5f, Activation::Relu()).lo, -128);
+  EXPECT_EQ(CodeRangeOf(DType::kI8, 4, 0.5f, Activation::Relu()).hi, 127);
+}
+
+TEST(CodeRangeOf, AClampsBoundsAreRoundedAsOtherValues) {
+  const CodeRange range = CodeRangeOf(DType::kU8, 10, 0.4f, {-1, 6});
+  EXPECT_EQ(range.lo, 10 - 2);  // -2.5, to even.
+  EXPECT_EQ(range.hi, 10 + 15);
+  const CodeRange beyond = CodeRangeOf(DType::kI8, 0, 0.001f, {-1, 6});
+  EXPECT_EQ(beyond.lo, -128);
+  EXPECT_EQ(beyond.hi, 127);
 }
 
 TEST(UnsignedFormOf, KeepsDistances) {
@@ -102,14 +111,14 @@ struct Layer {
     bias = Tensor::Of<int32_t>({static_cast<int64_t>(codes.size())}, codes);
     bias.set_type({DType::kI32, bias.shape(), quant, Layout::kRowMajor});
   }
-  absl::StatusOr<Epilogue> Make(const TensorType* residual = nullptr, bool relu = false) const {
+  absl::StatusOr<Epilogue> Make(const TensorType* residual = nullptr, Activation activation = {}) const {
     EpilogueParams params;
     params.input = &input;
     params.weight = &weight;
     params.bias = &bias;
     params.output = &output;
     params.residual = residual;
-    params.relu = relu;
+    params.activation = activation;
     return MakeEpilogue(params);
   }
 };
@@ -117,7 +126,7 @@ struct Layer {
 TEST(MakeEpilogue, FollowsTheFormulas) {
   const Layer layer;
   const TensorType residual{DType::kI8, {1, 2}, PerTensor(0.13f, -5), Layout::kRowMajor};
-  const absl::StatusOr<Epilogue> e = layer.Make(&residual, /*relu=*/true);
+  const absl::StatusOr<Epilogue> e = layer.Make(&residual, Activation::Relu());
   ASSERT_TRUE(e.ok()) << e.status();
   const int32_t sums[] = {126, -121};
   const float scales[] = {0.011f, 0.3f}, biases[] = {0.33f, -1.7f};

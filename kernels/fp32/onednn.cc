@@ -1,11 +1,13 @@
 #include "kernels/fp32/onednn.h"
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/activation.h"
 #include "kernels/fp32/openmp.h"
 
 namespace fuselage::fp32 {
@@ -185,8 +187,14 @@ dnnl::primitive_attr Attributes(const dnnl::post_ops& post_ops) {
 }
 
 absl::Status AppendActivation(const KernelDesc& desc, dnnl::post_ops& post_ops) {
-  ASSIGN_OR_RETURN(const bool relu, kernels::HasRelu(desc));
-  if (relu) post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+  ASSIGN_OR_RETURN(const Activation activation, ParseActivation(desc.GetString("activation")));
+  if (activation.is_relu()) {
+    post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+  } else if (!activation.is_none()) {
+    constexpr float kMost = std::numeric_limits<float>::max();
+    post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_clip, std::max(activation.min, -kMost),
+                            std::min(activation.max, kMost));
+  }
   return absl::OkStatus();
 }
 

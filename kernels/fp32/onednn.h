@@ -64,7 +64,7 @@ MemoryDesc BroadcastDesc(const TensorType& type, int rank);
 // Attributes that every primitive here has: scratch memory comes from the caller.
 dnnl::primitive_attr Attributes(const dnnl::post_ops& post_ops = {});
 
-// post_ops += relu where the op's attribute `activation` says so; Unimplemented for an activation that is neither.
+// post_ops += the op's attribute `activation`.
 absl::Status AppendActivation(const kernels::KernelDesc& desc, dnnl::post_ops& post_ops);
 
 // Copies `values`, laid out as `from`, into new memory laid out as `to`.

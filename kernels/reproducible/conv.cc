@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/activation.h"
 #include "ir/base/elementwise_math.h"
 #include "kernels/reproducible/families.h"
 #include "kernels/reproducible/operands.h"
@@ -19,7 +20,8 @@ using kernels::KernelDesc;
 
 struct Convolution {
   Window window;  // Of a transposed one too: output o has its taps at (o + begin - t * dilation) / stride.
-  bool transposed = false, relu = false, residual = false;
+  bool transposed = false, residual = false;
+  Activation activation;
   int64_t groups = 1, in_channels = 0, out_channels = 0;  // Channels of one group.
   ImageStrides x, y;
   std::vector<float> weight, bias;  // bias: empty where there is none.
@@ -33,8 +35,8 @@ absl::StatusOr<Convolution> ConvolutionOf(const KernelDesc& desc, bool transpose
   ASSIGN_OR_RETURN(const Window window, WindowOf(desc, {shape.begin() + 2, shape.end()}));
   Convolution c{window,
                 transposed,
-                false,
-                false,
+                /*residual=*/false,
+                Activation(),
                 desc.GetInt("groups"),
                 0,
                 0,
@@ -55,7 +57,7 @@ absl::StatusOr<Convolution> ConvolutionOf(const KernelDesc& desc, bool transpose
     ASSIGN_OR_RETURN(c.bias, FloatsOf(desc, "bias"));
   }
   if (transposed) return c;
-  ASSIGN_OR_RETURN(c.relu, HasRelu(desc));
+  ASSIGN_OR_RETURN(c.activation, ParseActivation(desc.GetString("activation")));
   c.residual = desc.has_input(1);
   return c;
 }
@@ -68,7 +70,7 @@ void StorePosition(const Convolution& c, const float* sums, const float* residua
       const int64_t at = offset + i * step;
       float value = sums[i];
       if (residual != nullptr) value += residual[at];
-      y[at] = c.relu ? elementwise::Relu(value) : value;
+      y[at] = c.activation(value);
     }
   };
   if (c.y.channel == 1) return store(1);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/activation.h"
 #include "ir/base/elementwise_math.h"
 #include "kernels/core/strides.h"
 #include "kernels/reproducible/families.h"
@@ -37,12 +38,12 @@ struct Matrix {
 class Linear final : public ProductKernel {
  public:
   Linear(const KernelDesc& desc, const Primitives& primitives, int64_t in, int64_t out,
-         const std::vector<float>& weight, std::vector<float> bias, bool relu)
+         const std::vector<float>& weight, std::vector<float> bias, const Activation& activation)
       : ProductKernel(desc, primitives, {1, desc.input(0).num_elements() / in, in, out}),
         in_(in),
         out_(out),
         bias_(std::move(bias)),
-        relu_(relu) {
+        activation_(activation) {
     PackRight({{weight.data(), in, 0, 1, in}});
   }
 
@@ -54,12 +55,12 @@ class Linear final : public ProductKernel {
   const float* Bias(int64_t) const override { return bias_.empty() ? nullptr : bias_.data(); }
   void Store(Inputs, void* output, int64_t, int64_t row, int64_t begin, int64_t end, const float* sums) const override {
     float* y = static_cast<float*>(output) + row * out_ + begin;
-    for (int64_t i = 0; i < end - begin; ++i) y[i] = relu_ ? elementwise::Relu(sums[i]) : sums[i];
+    for (int64_t i = 0; i < end - begin; ++i) y[i] = activation_(sums[i]);
   }
 
   const int64_t in_, out_;
   const std::vector<float> bias_;
-  const bool relu_;
+  const Activation activation_;
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateLinear(const KernelDesc& desc, Table table) {
@@ -74,19 +75,20 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateLinear(const KernelDesc& desc, Tab
   if (desc.ParameterOrNull("bias") != nullptr) {
     ASSIGN_OR_RETURN(bias, FloatsOf(desc, "bias"));
   }
-  ASSIGN_OR_RETURN(const bool relu, HasRelu(desc));
+  ASSIGN_OR_RETURN(const Activation activation, ParseActivation(desc.GetString("activation")));
   return std::make_unique<Linear>(desc, BestPrimitives(table, desc.isa), shape[1], shape[0], weight, std::move(bias),
-                                  relu);
+                                  activation);
 }
 
-// Products of matrices that are both operands: relu?(alpha * a * b + beta * c).
+// Products of matrices that are both operands: activation(alpha * a * b + beta * c).
 class Multiply final : public ProductKernel {
  public:
   struct Operands {
     ProductShape shape;
     Matrix a, b, c;
     std::vector<int64_t> a_offsets, b_offsets;  // Of each product's.
-    bool has_c = false, relu = false;
+    bool has_c = false;
+    Activation activation;
     float alpha = 1, beta = 1;
   };
 
@@ -109,7 +111,7 @@ class Multiply final : public ProductKernel {
     for (int64_t j = begin; j < end; ++j) {
       float value = o_.alpha * sums[j - begin];
       if (c != nullptr) value += o_.beta * c[j * o_.c.column];
-      y[j] = o_.relu ? elementwise::Relu(value) : value;
+      y[j] = o_.activation(value);
     }
   }
 
@@ -173,7 +175,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGemm(const KernelDesc& desc, Table
     c.insert(c.begin(), 2 - c.size(), 1);
     o.c = {c[0] == 1 ? 0 : c[1], c[1] == 1 ? 0 : 1};
   }
-  ASSIGN_OR_RETURN(o.relu, HasRelu(desc));
+  ASSIGN_OR_RETURN(o.activation, ParseActivation(desc.GetString("activation")));
   return std::make_unique<Multiply>(desc, BestPrimitives(table, desc.isa), std::move(o));
 }
 

@@ -12,7 +12,6 @@
 namespace fuselage::reproducible {
 
 using kernels::CheckFloats;
-using kernels::HasRelu;
 
 // The values of a parameter (kernels::FloatParameter).
 absl::StatusOr<std::vector<float>> FloatsOf(const kernels::KernelDesc& desc, absl::string_view name);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/activation.h"
 #include "ir/base/hash_map.h"
 #include "ir/match/match.h"
 #include "ir/match/sharing.h"
@@ -33,7 +34,7 @@ const Node* BehindQuantizeOrNull(Node* value) {
   return pattern.Match(value) ? value->operand(0)->operand(0) : nullptr;
 }
 
-FusionOptions::Rule ReluRule(const Node& producer) {
+FusionOptions::Rule RuleOf(const Node& producer) {
   if (IsConv(producer)) return FusionOptions::CONV_RELU;
   if (producer.IsOp("linear")) return FusionOptions::LINEAR_RELU;
   if (producer.IsOp("add")) return FusionOptions::ADD_RELU;
@@ -82,10 +83,24 @@ std::string WhyNoResidual(const Node& conv, const Node& add, const Node& residua
   return "";
 }
 
+// What `node` is as the last step of another op; none where it is no such step.
+Activation ActivationOf(const Node& node) {
+  if (node.IsOp("relu")) return Activation::Relu();
+  if (!node.IsOp("clamp") || node.tensor_type().dtype == DType::kF64) return {};
+  const Activation clamp = {static_cast<float>(node.attribute("min").as_float()),
+                            static_cast<float>(node.attribute("max").as_float())};
+  return clamp.min <= clamp.max ? clamp : Activation();
+}
+
+// Chains of elementwise ops become one op of their own, where an add has no clamp.
+bool TakesIn(const Node& producer, const Node& activation) {
+  return IsFusable(producer) && (activation.IsOp("relu") || !producer.op()->elementwise);
+}
+
 // Why `producer` cannot take `relu` in; empty where it can.
 std::string WhyNoActivation(const Node& producer, const Node& relu, const HashSet<int>& disabled) {
   if (producer.kind() == NodeKind::kCallMethod) return absl::StrCat("%", producer.name(), " is a call_method");
-  if (disabled.contains(ReluRule(producer))) return "the options disable it";
+  if (disabled.contains(RuleOf(producer))) return "the options disable it";
   if (HasActivation(producer)) return absl::StrCat("%", producer.name(), " has an activation");
   return match::SharedBesides(producer, relu);
 }
@@ -101,8 +116,8 @@ class Walk {
     for (Node* node : graph_.Snapshot()) {
       order_[node] = ++position_;
       bool fused = false;
-      if (node->IsOp("relu")) {
-        ASSIGN_OR_RETURN(fused, FuseRelu(node));
+      if (!ActivationOf(*node).is_none()) {
+        ASSIGN_OR_RETURN(fused, FuseActivation(node));
       } else if (node->IsOp("add")) {
         ASSIGN_OR_RETURN(fused, FuseBias(node));
         if (!fused) {
@@ -115,13 +130,13 @@ class Walk {
   }
 
  private:
-  absl::StatusOr<bool> FuseRelu(Node* relu) {
+  absl::StatusOr<bool> FuseActivation(Node* relu) {
     Node* producer = relu->operand(0);
     if (const Node* behind = BehindQuantizeOrNull(producer); behind != nullptr) {
       remarks_.Missed(*relu, absl::StrCat("not fused: a quantize stands between %", behind->name(), " and it"));
       return false;
     }
-    if (!IsFusable(*producer)) return false;
+    if (!TakesIn(*producer, *relu)) return false;
     const std::string why = WhyNoActivation(*producer, *relu, disabled_);
     if (!why.empty()) {
       remarks_.Missed(*relu, absl::StrCat("not fused: ", why));
@@ -129,7 +144,7 @@ class Walk {
     }
     remarks_.Applied(*relu, absl::StrCat("fused into %", producer->name(), " (", producer->op()->name, ")"));
     AttributeMap attributes = producer->attributes();
-    attributes.insert_or_assign("activation", Attribute("relu"));
+    attributes.insert_or_assign("activation", Attribute(ToString(ActivationOf(*relu))));
     if (ir::Module* module = producer->module(); module != nullptr) {
       RETURN_IF_ERROR(graph_.UpdateModule(module, module->op->name, std::move(attributes), module->parameters));
     } else {
@@ -232,7 +247,7 @@ class Walk {
   HashSet<int> disabled_;
   ir::Graph& graph_;
   Remarks& remarks_;
-  int64_t position_ = 0;                             // Of the node that is being visited.
+  int64_t position_ = 0;                 // Of the node that is being visited.
   HashMap<const Node*, int64_t> order_;  // Positions of the nodes walked so far.
 };
 
@@ -260,7 +275,7 @@ absl::StatusOr<bool> Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) const {
 absl::Status Fusion::Ensures(const ir::Graph& graph) const {
   const HashSet<int> disabled(options_.disable().begin(), options_.disable().end());
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
-    if (!node->IsOp("relu") || !IsFusable(*node->operand(0))) continue;
+    if (ActivationOf(*node).is_none() || !TakesIn(*node->operand(0), *node)) continue;
     if (!WhyNoActivation(*node->operand(0), *node, disabled).empty()) continue;
     return absl::InternalError(absl::StrCat("%", node->name(), " could be part of %", node->operand(0)->name()));
   }

@@ -1,6 +1,6 @@
 // fusion: an op and what follows it become one node, so that the value between them never reaches memory.
 //
-//   relu(conv(x))      =>  conv(x; activation="relu")       CONV_RELU
+//   relu(conv(x))      =>  conv(x; activation="relu")       CONV_RELU; a clamp (ReLU6) likewise
 //   add(conv(x), r)    =>  conv(x, residual r)              CONV_ADD, and then a relu behind it by CONV_RELU
 //   relu(linear(x))    =>  linear(x; activation="relu")     LINEAR_RELU
 //   relu(add(a, b))    =>  add(a, b; activation="relu")     ADD_RELU
@@ -8,15 +8,16 @@
 //   a chain of elementwise ops          =>  fused_elementwise       ELEMENTWISE   (elementwise.h)
 //   linears or 1x1 convs of one input   =>  one, and a split        HORIZONTAL    (horizontal.h)
 //
-// Any op whose schema says `fusable_activation` takes a relu. The fused conv stands where the add stood and keeps the
-// conv's name. Where both operands of the add are convolutions that could take it (the downsampling block of a ResNet),
-// the one with the larger reduction (kernel area times input channels per group) takes it, for it costs more by itself;
-// of equal ones the later in order.
+// Any op whose schema says `fusable_activation` takes a relu, and a clamp where it is not elementwise. The fused conv
+// stands where the add stood and keeps the conv's name. Where both operands of the add are convolutions that could take
+// it (the downsampling block of a ResNet), the one with the larger reduction (kernel area times input channels per
+// group) takes it, for it costs more by itself; of equal ones the later in order.
 //
 // Declines: the value between is also read by another node or is a graph output; the module has a second call site; a
 // quantize stands between the two; the residual would have to be broadcast; alpha is not 1; the conv has an activation
 // or a residual already. All but HORIZONTAL save memory traffic and cost nothing, so they pay on any machine; a
-// HORIZONTAL one that would not pay by the roofline of the machine's peaks declines. It changes no code of an INT8 result.
+// HORIZONTAL one that would not pay by the roofline of the machine's peaks declines. It changes no code of an INT8
+// result.
 //
 // Numeric contract: 1e-6 of the largest output, for a residual is added before the convolution's sum is rounded to f32.
 #ifndef FUSELAGE_PASSES_FUSION_FUSION_H_

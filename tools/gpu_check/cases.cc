@@ -128,7 +128,7 @@ std::vector<Case> ResNet18(int batch) {
   const auto conv = [&](int in, int size, int out, int kernel, int stride, bool relu, bool residual) {
     int8::conv2d::Case c = int8::conv2d::SquareCase(in, size, out, kernel, stride);
     c.batch = batch;
-    c.relu = relu;
+    if (relu) c.activation = Activation::Relu();
     if (in == 3) c.input_zero_point = 114;
     if (residual) c.residual_type = DType::kU8;
     return Conv(absl::StrCat(in, "x", size, "x", size, " -> ", out, ", ", kernel, "x", kernel, "/", stride,

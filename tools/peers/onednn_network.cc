@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/activation.h"
 #include "ir/base/hash_map.h"
 #include "ir/base/status.h"
 
@@ -29,7 +30,15 @@ Desc DescOf(const TensorType& type) {
 float ScaleOf(const TensorType& type) { return type.quant.has_value() ? type.quant->scale() : 1.0f; }
 int32_t ZeroPointOf(const TensorType& type) { return type.quant.has_value() ? type.quant->zero_point() : 0; }
 
-bool HasRelu(const ir::Node& node) { return node.attribute("activation").as_string() == "relu"; }
+// On the result in steps of its scale.
+void AppendActivation(const ir::Node& node, dnnl::post_ops& post_ops) {
+  const Activation activation = ParseActivation(node.attribute("activation").as_string()).value();
+  if (activation.is_none()) return;
+  if (activation.is_relu()) return post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+  const float scale = ScaleOf(node.tensor_type()), most = std::numeric_limits<float>::max();
+  post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_clip, std::max(activation.min / scale, -most),
+                          std::min(activation.max / scale, most));
+}
 
 Dims Ints(const ir::Node& node, absl::string_view name) { return node.attribute(name).as_ints(); }
 
@@ -202,7 +211,7 @@ absl::Status OnednnNetwork::Builder::AddConvolution(const ir::Node& node) {
       layer.addends[c] -= ScaleOf(type) / ScaleOf(layer.output) * ZeroPointOf(type) / layer.scales[c];
     }
   }
-  if (HasRelu(node)) post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+  AppendActivation(node, post_ops);
   attributes.set_post_ops(post_ops);
   attributes.set_output_scales(kPerChannel, layer.scales);
   if (ZeroPointOf(layer.input) != 0) attributes.set_zero_points(DNNL_ARG_SRC, 0, {ZeroPointOf(layer.input)});
@@ -263,7 +272,7 @@ absl::Status OnednnNetwork::Builder::AddLinear(const ir::Node& node) {
   }
   dnnl::primitive_attr attributes;
   dnnl::post_ops post_ops;
-  if (HasRelu(node)) post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+  AppendActivation(node, post_ops);
   // It has no zero point of its own for the result.
   if (ZeroPointOf(layer.output) != 0) {
     post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_linear, 1.0f, ZeroPointOf(layer.output));

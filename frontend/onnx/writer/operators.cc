@@ -28,15 +28,26 @@ absl::Status WriteRelu(const Call& c) {
   return WriteSame(c);
 }
 
+absl::Status Clip(const Call& c, const std::string& x, double min, double max) {
+  // An absent bound bounds nothing.
+  const auto bound = [&](const char* which, double value) {
+    return std::isinf(value) ? std::string() : c.Number(which, value, c.dtype());
+  };
+  c.Emit("Clip", {x, bound("min", min), bound("max", max)});
+  return absl::OkStatus();
+}
+
 // `emit` writes the value in front of the call's activation under the name that it is given.
 template <typename F>
 absl::Status BeforeActivation(const Call& c, F emit) {
-  if (!c.relu()) {
+  const Activation activation = c.activation();
+  if (activation.is_none()) {
     emit(c.name);
     return absl::OkStatus();
   }
   if (!IsFloat(c.dtype())) c.to.Require(14);
   emit(c.Suffixed("sum"));
+  if (!activation.is_relu()) return Clip(c, c.Suffixed("sum"), activation.min, activation.max);
   c.Emit("Relu", {c.Suffixed("sum")});
   return absl::OkStatus();
 }
@@ -51,16 +62,8 @@ absl::Status WriteAdd(const Call& c) {
   return BeforeActivation(c, [&](const std::string& sum) { c.to.Emit("Add", {c.in[0], other}, sum); });
 }
 
-absl::Status Clip(const Call& c, double min, double max) {
-  // An absent bound bounds nothing.
-  const auto bound = [&](const char* which, double value) {
-    return std::isinf(value) ? std::string() : c.Number(which, value, c.dtype());
-  };
-  c.Emit("Clip", {c.in[0], bound("min", min), bound("max", max)});
-  return absl::OkStatus();
-}
-absl::Status WriteClamp(const Call& c) { return Clip(c, c.op.GetFloat("min"), c.op.GetFloat("max")); }
-absl::Status WriteRelu6(const Call& c) { return Clip(c, 0, 6); }
+absl::Status WriteClamp(const Call& c) { return Clip(c, c.in[0], c.op.GetFloat("min"), c.op.GetFloat("max")); }
+absl::Status WriteRelu6(const Call& c) { return Clip(c, c.in[0], 0, 6); }
 
 absl::Status WriteLeakyRelu(const Call& c) {
   c.Emit("LeakyRelu", c.in).Float("alpha", static_cast<float>(c.op.GetFloat("negative_slope")));

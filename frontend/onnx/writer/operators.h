@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "frontend/onnx/model_builder.h"
+#include "ir/base/activation.h"
 #include "ir/op.h"
 #include "ir/type.h"
 
@@ -54,7 +55,7 @@ struct Call {
   DType dtype() const { return result.tensor().dtype; }
   const TensorType& type(int i) const { return types[i]->tensor(); }
   bool has(size_t i) const { return i < in.size() && !in[i].empty(); }
-  bool relu() const { return op.GetString("activation") == "relu"; }
+  Activation activation() const { return ParseActivation(op.GetString("activation")).value(); }
 
   std::string Suffixed(absl::string_view suffix) const;  // "y:scale": a name with ':' is in no graph.
   std::string Element(int64_t i) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/activation.h"
 #include "ir/ops/conv/convolution.h"
 #include "ir/ops/core/checks.h"
 #include "ir/ops/core/values.h"
@@ -53,7 +54,8 @@ absl::StatusOr<std::vector<Tensor>> EvaluateConv(const ir::EvaluateCall& call) {
   };
   if (!IsFloat(input.dtype())) return One(OfIntegers(call.result(), compute(Integers)));
   std::vector<double> values = compute(RealValues);
-  if (call.GetString("activation") == "relu") std::transform(values.begin(), values.end(), values.begin(), Relu);
+  const Activation activation = ParseActivation(call.GetString("activation")).value();
+  if (!activation.is_none()) std::transform(values.begin(), values.end(), values.begin(), activation);
   return One(OfReals(call.result(), values));
 }
 

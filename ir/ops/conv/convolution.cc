@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/activation.h"
 #include "ir/ops/core/checks.h"
 
 namespace fuselage::ops::conv {
@@ -148,7 +149,7 @@ absl::StatusOr<Convolution> CheckGeometry(const ir::InferCall& call, int n) {
 
 absl::StatusOr<Convolution> CheckConvolution(const ir::InferCall& call, int n) {
   ASSIGN_OR_RETURN(const Convolution convolution, CheckGeometry(call, n));
-  RETURN_IF_ERROR(CheckOneOf(call, "activation", {"none", "relu"}));
+  RETURN_IF_ERROR(ParseActivation(call.GetString("activation")).status());
   if (call.has(kBias)) RETURN_IF_ERROR(CheckShape(call, kBias, {call.tensor(kWeight).shape[0]}));
   if (call.has(kResidual)) RETURN_IF_ERROR(CheckShape(call, kResidual, convolution.ResultShape(n)));
   return convolution;

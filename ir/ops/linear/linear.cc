@@ -1,6 +1,7 @@
 #include "ir/ops/linear/linear.h"
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/activation.h"
 #include "ir/ops/core/checks.h"
 #include "ir/ops/core/values.h"
 
@@ -23,7 +24,7 @@ absl::StatusOr<std::vector<Tensor>> EvaluateLinear(const ir::EvaluateCall& call)
   const Tensor& w = weight.type().quant ? dequantized : weight;
   const std::vector<double> x = RealValues(call.tensor(kInput));
   const std::vector<double> bias = call.has(kBias) ? RealValues(call.tensor(kBias)) : std::vector<double>(out, 0.0);
-  const bool relu = call.GetString("activation") == "relu";
+  const Activation activation = ParseActivation(call.GetString("activation")).value();
   Tensor result(call.result());
   const int64_t rows = out == 0 ? 0 : result.num_elements() / out;
   std::vector<double> column(in);  // One output's weights: the whole matrix as double could be large.
@@ -32,7 +33,7 @@ absl::StatusOr<std::vector<Tensor>> EvaluateLinear(const ir::EvaluateCall& call)
     for (int64_t row = 0; row < rows; ++row) {
       double sum = bias[o];
       for (int64_t i = 0; i < in; ++i) sum += x[row * in + i] * column[i];
-      result.Set(row * out + o, relu ? Relu(sum) : sum);
+      result.Set(row * out + o, activation(sum));
     }
   }
   return One(std::move(result));
@@ -52,7 +53,7 @@ ir::OpSchema LinearSchema() {
 absl::StatusOr<Shape> CheckLinear(const ir::InferCall& call) {
   RETURN_IF_ERROR(CheckMinRank(call, kInput, 1));
   RETURN_IF_ERROR(CheckRank(call, kWeight, 2));
-  RETURN_IF_ERROR(CheckOneOf(call, "activation", {"none", "relu"}));
+  RETURN_IF_ERROR(ParseActivation(call.GetString("activation")).status());
   Shape shape = call.tensor(kInput).shape;
   const Shape& weight = call.tensor(kWeight).shape;
   if (shape.back() != weight[1]) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/activation.h"
 #include "ir/ops/core/broadcast.h"
 #include "ir/ops/core/checks.h"
 #include "ir/ops/core/values.h"
@@ -134,11 +135,13 @@ Shape Transposed(Shape shape, bool transpose) {
 // alpha * a' * b' + beta * c, for gemm and addmm: which operands these are, and what becomes of them.
 struct Gemm {
   int a, b, c;
-  bool trans_a = false, trans_b = false, relu = false;
+  bool trans_a = false, trans_b = false;
+  Activation activation;
 };
 
 Gemm GemmOf(const ir::OpCall& call) {
-  return {0, 1, 2, call.GetBool("trans_a"), call.GetBool("trans_b"), call.GetString("activation") == "relu"};
+  return {
+      0, 1, 2, call.GetBool("trans_a"), call.GetBool("trans_b"), ParseActivation(call.GetString("activation")).value()};
 }
 Gemm AddmmOf(const ir::OpCall&) { return {1, 2, 0}; }
 
@@ -187,7 +190,7 @@ absl::StatusOr<std::vector<Tensor>> EvaluateGemm(const ir::EvaluateCall& call, c
     ForEachOffset(call.result().shape, BroadcastStrides(call.tensor(gemm.c).shape(), call.result().shape), 0,
                   [&](int64_t i, int64_t offset) { y[i] += beta * c[offset]; });
   }
-  if (gemm.relu) std::transform(y.begin(), y.end(), y.begin(), Relu);
+  if (!gemm.activation.is_none()) std::transform(y.begin(), y.end(), y.begin(), gemm.activation);
   return One(OfReals(call.result(), y));
 }
 
@@ -219,7 +222,7 @@ void Register(ir::OpRegistry& registry) {
                      {"activation", AttributeKind::kString, "none"}};
   gemm.fusable_activation = true;
   gemm.infer = [](const ir::InferCall& call) -> absl::StatusOr<ir::Type> {
-    RETURN_IF_ERROR(CheckOneOf(call, "activation", {"none", "relu"}));
+    RETURN_IF_ERROR(ParseActivation(call.GetString("activation")).status());
     return InferGemm(call, GemmOf(call));
   };
   gemm.evaluate = [](const ir::EvaluateCall& call) { return EvaluateGemm(call, GemmOf(call)); };

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/activation.h"
 #include "kernels/core/requantize.h"
 
 namespace fuselage::int8::add {
@@ -67,13 +68,10 @@ absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
   if (desc.GetFloat("alpha") != 1.0) {
     return absl::UnimplementedError(absl::StrCat("add: alpha ", ShortestText(desc.GetFloat("alpha")), ", wanted 1"));
   }
-  const std::string& activation = desc.GetString("activation");
-  if (activation != "none" && activation != "relu") {
-    return absl::UnimplementedError(absl::StrCat("add: activation '", activation, "', wanted none or relu"));
-  }
+  ASSIGN_OR_RETURN(const Activation activation, ParseActivation(desc.GetString("activation")));
   const kernels::UnsignedForm form_a = kernels::UnsignedFormOf(a), form_b = kernels::UnsignedFormOf(b),
                               form_y = kernels::UnsignedFormOf(y);
-  const kernels::CodeRange range = kernels::CodeRangeOf(DType::kU8, form_y.zero_point, activation == "relu");
+  const kernels::CodeRange range = kernels::CodeRangeOf(DType::kU8, form_y.zero_point, y.quant->scale(), activation);
   Params params;
   params.flip_a = form_a.flip;
   params.flip_b = form_b.flip;

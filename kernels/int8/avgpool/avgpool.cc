@@ -64,7 +64,7 @@ absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
   RETURN_IF_ERROR(kernels::CheckCodes(x, "input"));
   RETURN_IF_ERROR(kernels::CheckCodes(y, "output"));
   const kernels::UnsignedForm form_x = kernels::UnsignedFormOf(x), form_y = kernels::UnsignedFormOf(y);
-  const kernels::CodeRange range = kernels::CodeRangeOf(DType::kU8, form_y.zero_point, /*relu=*/false);
+  const kernels::CodeRange range = kernels::CodeRangeOf(DType::kU8, form_y.zero_point, /*scale=*/1);
   params.flip_x = form_x.flip;
   params.flip_y = form_y.flip;
   params.zero_point_x = form_x.zero_point;

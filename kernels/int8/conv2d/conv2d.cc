@@ -181,11 +181,7 @@ absl::StatusOr<Result> WithProblem(const KernelDesc& desc, Use use) {
   params.weight = weight;
   params.bias = desc.ParameterOrNull("bias");
   params.output = &desc.output();
-  const std::string& activation = desc.GetString("activation");
-  if (activation != "none" && activation != "relu") {
-    return absl::UnimplementedError(absl::StrCat("activation \"", activation, "\": none or relu wanted"));
-  }
-  params.relu = activation == "relu";
+  ASSIGN_OR_RETURN(params.activation, ParseActivation(desc.GetString("activation")));
   if (desc.output().dtype != DType::kF32) RETURN_IF_ERROR(kernels::CheckCodes(desc.output(), "output"));
   if (desc.has_input(1)) {
     RETURN_IF_ERROR(kernels::CheckCodes(desc.input(1), "residual"));
@@ -212,7 +208,7 @@ absl::StatusOr<Result> WithProblem(const KernelDesc& desc, Use use) {
   problem.input_type = desc.input(0).dtype;
   problem.input_zero_point = desc.input(0).quant->zero_point();
   problem.output_type = desc.output().dtype;
-  problem.relu = params.relu;
+  problem.relu = params.activation.is_relu();
   problem.epilogue = &epilogue;
   problem.threads = std::max(1, desc.threads);
   problem.input_placement = desc.input_placement(0);

@@ -59,8 +59,7 @@ void ExpectScalarExact(const Case& c, uint64_t seed) {
           if (c.output_type == DType::kF32) {
             float found;
             std::memcpy(&found, out.data() + index * sizeof(float), sizeof(float));
-            float wanted = std::fma(static_cast<float>(sum), step, static_cast<float>(real_bias));
-            if (c.relu && wanted < 0) wanted = 0;
+            const float wanted = c.activation(std::fma(static_cast<float>(sum), step, static_cast<float>(real_bias)));
             ASSERT_EQ(found, wanted) << c.ToString() << " at " << index;
             continue;
           }
@@ -77,12 +76,16 @@ void ExpectScalarExact(const Case& c, uint64_t seed) {
             real += r * double{instance.residual_scale};
           }
           const IntegerRange range = RangeOf(c.output_type);
-          const int64_t lo = c.relu ? std::max<int64_t>(range.min, c.output_zero_point) : range.min;
-          const int64_t wanted =
-              std::min(std::max(static_cast<int64_t>(std::nearbyint(v)) + c.output_zero_point, lo), range.max);
+          const auto code = [&](float steps, int64_t lo, int64_t hi) {
+            const float bounded = std::min(std::max(steps, -1e6f), 1e6f);
+            return std::min(std::max(static_cast<int64_t>(std::nearbyint(bounded)) + c.output_zero_point, lo), hi);
+          };
+          const int64_t lo = code(c.activation.min / instance.output_scale, range.min, range.max);
+          const int64_t hi = code(c.activation.max / instance.output_scale, range.min, range.max);
+          const int64_t wanted = code(v, lo, hi);
           ASSERT_EQ(found, wanted) << c.ToString() << " at " << index;
           const double ideal =
-              std::min<double>(std::max<double>(real / instance.output_scale + c.output_zero_point, lo), range.max);
+              std::min<double>(std::max<double>(real / instance.output_scale + c.output_zero_point, lo), hi);
           // Half a step of rounding, and the bias's own rounding to steps of s_x*s_w.
           ASSERT_NEAR(found, ideal, 0.501 + 0.51 * step / instance.output_scale) << c.ToString() << " at " << index;
         }
@@ -171,7 +174,7 @@ TEST(Conv2dTest, EveryChannelCountAndWidth) {
         c.height = 6, c.width = 7;
         c.kernel_height = c.kernel_width = kernel;
         c.input_zero_point = 128;
-        c.relu = true;
+        c.activation = Activation::Relu();
         c.residual_type = channels % 2 ? DType::kU8 : DType::kI8;
         ExpectVariantsEqual(c, ++seed, &ran);
       }
@@ -254,7 +257,7 @@ TEST(Conv2dTest, NetworkShapesOnSeveralThreads) {
         c.stride_y = c.stride_x = layer.stride;
         c.top = c.left = c.bottom = c.right = layer.pad;
         c.threads = threads;
-        c.relu = true;
+        c.activation = Activation::Relu();
         if (layer.stride == 1) c.residual_type = DType::kU8;
         ExpectVariantsEqual(c, ++seed, &ran);
       }
@@ -322,7 +325,13 @@ TEST(Conv2dTest, DeclinesWhatIsWrong) {
               d.attributes.at("dilation") = std::vector<int64_t>{9, 9};
             }),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(code([](KernelDesc& d) { d.attributes.at("activation") = "gelu"; }), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(code([](KernelDesc& d) {
+              d.attributes.at("activation") = "clamp(min=0, max=6)";
+              d.outputs[0].dtype = DType::kF32;
+              d.outputs[0].quant.reset();
+            }),
+            absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(code([](KernelDesc& d) { d.attributes.at("activation") = "gelu"; }), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code([](KernelDesc& d) { d.inputs[0]->quant.reset(); }), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code([](KernelDesc& d) { d.inputs[0]->dtype = DType::kF32; }), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(code([](KernelDesc& d) { d.parameters.erase("weight"); }), absl::StatusCode::kUnimplemented);

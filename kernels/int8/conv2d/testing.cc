@@ -34,8 +34,9 @@ std::string Case::ToString() const {
   return absl::StrCat("batch ", batch, " ic ", in_channels, " ", height, "x", width, " oc ", out_channels, " kernel ",
                       kernel_height, "x", kernel_width, " stride ", stride_y, ",", stride_x, " pad ", top, ",", left,
                       ",", bottom) +
-         absl::StrCat(",", right, " dilation ", dilation_y, ",", dilation_x, " groups ", groups, relu ? " relu" : "",
-                      per_channel ? "" : " per-tensor", " bias ", DTypeName(bias), " in ", DTypeName(input_type)) +
+         absl::StrCat(",", right, " dilation ", dilation_y, ",", dilation_x, " groups ", groups, " ",
+                      fuselage::ToString(activation), per_channel ? "" : " per-tensor", " bias ", DTypeName(bias),
+                      " in ", DTypeName(input_type)) +
          absl::StrCat(" zp ", input_zero_point, " out ", DTypeName(output_type), " zp ", output_zero_point) +
          (residual_type ? absl::StrCat(" residual ", DTypeName(*residual_type), " zp ", residual_zero_point) : "") +
          absl::StrCat(" fill ", static_cast<int>(fill), " gain ", gain, " threads ", threads, ", input ",
@@ -99,7 +100,7 @@ kernels::KernelDesc Instance::Desc() const {
   desc.attributes.emplace("padding", std::vector<int64_t>{c.top, c.left, c.bottom, c.right});
   desc.attributes.emplace("dilation", std::vector<int64_t>{c.dilation_y, c.dilation_x});
   desc.attributes.emplace("groups", c.groups);
-  desc.attributes.emplace("activation", c.relu ? "relu" : "none");
+  desc.attributes.emplace("activation", ToString(c.activation));
   desc.inputs.push_back(
       Codes(c.input_type, {c.batch, c.in_channels, c.height, c.width}, input_scale, c.input_zero_point));
   const Shape out = {c.batch, c.out_channels, c.out_height(), c.out_width()};
@@ -138,7 +139,7 @@ Case SquareCase(int in_channels, int size, int out_channels, int kernel, int str
   c.kernel_height = c.kernel_width = kernel;
   c.stride_y = c.stride_x = stride;
   c.top = c.left = c.bottom = c.right = kernel / 2;
-  c.relu = true;
+  c.activation = Activation::Relu();
   return c;
 }
 
@@ -149,7 +150,7 @@ void PickOperands(Picker& pick, Case* c) {
     const int choices[] = {lo, lo + 255, lo + 128, lo + 3};
     return choices[pick(4)];
   };
-  c->relu = pick(2) == 0;
+  c->activation = pick(2) == 0 ? Activation::Relu() : Activation();
   c->per_channel = pick(4) != 0;
   const DType biases[] = {DType::kF32, DType::kI32, DType::kBool};
   c->bias = biases[pick(3)];
@@ -158,6 +159,7 @@ void PickOperands(Picker& pick, Case* c) {
   c->output_type = pick(6) == 0 ? DType::kF32 : codes[pick(2)];
   if (c->output_type != DType::kF32) {
     c->output_zero_point = zero_point(c->output_type);
+    if (pick(4) == 0) c->activation = {pick(2) == 0 ? 0.0f : -0.7f, 1.3f};
     if (pick(3) == 0) {
       c->residual_type = codes[pick(2)];
       c->residual_zero_point = zero_point(*c->residual_type);

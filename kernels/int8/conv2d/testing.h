@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/base/activation.h"
 #include "kernels/core/kernel.h"
 
 namespace fuselage::int8::conv2d {
@@ -25,7 +26,7 @@ struct Case {
   int top = 1, left = 1, bottom = 1, right = 1;
   int dilation_y = 1, dilation_x = 1;
   int groups = 1;
-  bool relu = false;
+  Activation activation;
   bool per_channel = true;
   DType bias = DType::kF32;  // kBool: none.
   DType input_type = DType::kU8, output_type = DType::kU8;

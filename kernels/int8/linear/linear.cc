@@ -48,14 +48,15 @@ class Linear : public kernels::UnaryOps {
     params_.rows = channels == 0 ? 0 : y.num_elements() / channels;
     params_.depth = RoundUp(input_depth_, variant.packing.step);
     params_.float_output = y.dtype == DType::kF32;
-    params_.relu = desc.GetString("activation") == "relu";
+    const Activation activation = ParseActivation(desc.GetString("activation")).value();
+    params_.relu = activation.is_relu();
     const int64_t padded = RoundUp(channels, variant.packing.block);
     addend_ = Padded(params_.float_output ? epilogue.offset : epilogue.bias, padded);
     multiplier_ = Padded(params_.float_output ? epilogue.float_scale : epilogue.multiplier, padded);
     float_bias_ = Padded(epilogue.float_bias, padded);
     if (!params_.float_output) {
       const kernels::UnsignedForm form = kernels::UnsignedFormOf(y);
-      const kernels::CodeRange range = kernels::CodeRangeOf(DType::kU8, form.zero_point, params_.relu);
+      const kernels::CodeRange range = kernels::CodeRangeOf(DType::kU8, form.zero_point, y.quant->scale(), activation);
       params_.flip = form.flip;
       params_.zero_point = form.zero_point;
       params_.lo = range.lo;
@@ -182,16 +183,12 @@ absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
     return absl::InvalidArgumentError(
         absl::StrCat("linear: output ", ToString(y), ", wanted shape ", ToString(wanted)));
   }
-  const std::string& activation = desc.GetString("activation");
-  if (activation != "none" && activation != "relu") {
-    return absl::UnimplementedError(absl::StrCat("linear: activation '", activation, "', wanted none or relu"));
-  }
   kernels::EpilogueParams params;
   params.input = &x;
   params.weight = weight;
   params.bias = desc.ParameterOrNull("bias");
   params.output = &y;
-  params.relu = activation == "relu";
+  ASSIGN_OR_RETURN(params.activation, ParseActivation(desc.GetString("activation")));
   return kernels::MakeEpilogue(params);
 }
 

@@ -57,7 +57,9 @@ inline std::vector<Layer> Layers() {
       for (const DType input : {DType::kU8, DType::kI8}) {
         const int zero_points[] = {0, 255, 128, 7};
         const int zero_point = zero_points[n % 4] - (input == DType::kI8 ? 128 : 0);
-        layers.push_back(Layer({s[0], s[2]}, s[1], input, zero_point, output, n % 3 == 0 ? "relu" : "none"));
+        const char* bounded = output == Output::kF32 ? "none" : "clamp(min=-0.5, max=1.5)";
+        const char* activation = n % 3 == 0 ? "relu" : n % 3 == 1 ? bounded : "none";
+        layers.push_back(Layer({s[0], s[2]}, s[1], input, zero_point, output, activation));
         ++n;
       }
     }

@@ -26,17 +26,19 @@ double Wanted(Layer& layer, const Tensor& x, int64_t row, int64_t n) {
   }
   const float step = tx.quant->scale() * layer.weight.type().quant->scales[n];
   const float bias = layer.bias.data<float>()[n];
-  const bool relu = layer.desc.GetString("activation") == "relu";
-  if (ty.dtype == DType::kF32) {
-    const float y = std::fma(static_cast<float>(acc), step, bias);
-    return relu ? std::max(0.0f, y) : y;
-  }
+  const Activation activation = ParseActivation(layer.desc.GetString("activation")).value();
+  if (ty.dtype == DType::kF32) return activation(std::fma(static_cast<float>(acc), step, bias));
   acc += static_cast<int64_t>(std::nearbyint(double{bias / step}));
   const float v = static_cast<float>(acc) * (step / ty.quant->scale());
   const IntegerRange range = RangeOf(ty.dtype);
   const int32_t zero_point = ty.quant->zero_point();
-  const double lo = relu ? std::max<double>(double(range.min), zero_point) : double(range.min);
-  return std::min(std::max(std::nearbyint(double{v}) + zero_point, lo), double(range.max));
+  const auto code = [&](float steps, double lo, double hi) {
+    return std::min(std::max(std::nearbyint(double{steps}) + zero_point, lo), hi);
+  };
+  const auto bound = [&](float value) {
+    return code(value / ty.quant->scale(), static_cast<double>(range.min), static_cast<double>(range.max));
+  };
+  return code(v, bound(activation.min), bound(activation.max));
 }
 
 TEST(Scalar, FollowsTheFormulas) {
@@ -119,7 +121,7 @@ TEST(Create, Declines) {
   layer.desc.outputs[0].shape = {2, 5};
   EXPECT_THAT(message(layer), HasSubstr("wanted shape [2,4]"));
   layer = Layer({2, 8}, 4, DType::kU8, 3, Output::kU8, "gelu");
-  EXPECT_THAT(message(layer), HasSubstr("activation 'gelu'"));
+  EXPECT_THAT(message(layer), HasSubstr("activation=\"gelu\": wanted one of"));
   layer = Layer({2, 8}, 4, DType::kU8, 3, Output::kU8, "none");
   layer.desc.inputs[0]->shape = {2, 9};
   EXPECT_THAT(message(layer), HasSubstr("wanted [..., K] and [N, K]"));

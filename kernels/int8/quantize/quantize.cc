@@ -132,7 +132,7 @@ absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
         absl::StrCat("quantize: ", ToString(x), " to ", ToString(y), ", wanted one shape"));
   }
   const kernels::UnsignedForm form = kernels::UnsignedFormOf(y);
-  const kernels::CodeRange range = kernels::CodeRangeOf(DType::kU8, form.zero_point, /*relu=*/false);
+  const kernels::CodeRange range = kernels::CodeRangeOf(DType::kU8, form.zero_point, /*scale=*/1);
   Params params;
   params.pixels = x.num_elements();
   if (x.rank() == 4 && x.layout == Layout::kRowMajor && x.shape[1] > 1 && x.shape[2] * x.shape[3] > 1) {

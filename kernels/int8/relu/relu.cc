@@ -54,7 +54,7 @@ absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
         absl::StrCat("relu: ", ToString(x), " to ", ToString(y), ", wanted one shape and layout"));
   }
   const kernels::UnsignedForm form_x = kernels::UnsignedFormOf(x), form_y = kernels::UnsignedFormOf(y);
-  const kernels::CodeRange range = kernels::CodeRangeOf(DType::kU8, form_y.zero_point, /*relu=*/true);
+  const kernels::CodeRange range = kernels::CodeRangeOf(DType::kU8, form_y.zero_point, /*scale=*/1, Activation::Relu());
   Params params;
   params.same = x.dtype == y.dtype && x.quant == y.quant;
   params.flip_x = form_x.flip;

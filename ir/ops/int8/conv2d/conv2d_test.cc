@@ -180,6 +180,18 @@ TEST_F(Int8Conv2dTest, FloatOutput) {
               ElementsAre(4.25, 0));
 }
 
+TEST_F(Int8Conv2dTest, AClampIsOneOfCodes) {
+  const Tensor x = Quantized(Tensor::Of<uint8_t>({1, 1, 1, 4}, {0, 1, 2, 255}), PerTensor(0.5f));
+  const Tensor w = Quantized(Tensor::Of<int8_t>({1, 1, 1, 1}, {4}), PerTensor(0.5f));
+  // 0, 1, 2, 255 in the result's steps of 0.25 are 0, 4, 8, 1020.
+  EXPECT_THAT(ops_.Run("int8.conv2d", {x, w},
+                       {{"out_scale", Attribute(0.25)},
+                        {"out_zero_point", Attribute(3)},
+                        {"activation", "clamp(min=0.4, max=1.9)"}})
+                  .values<uint8_t>(),
+              ElementsAre(3 + 2, 3 + 4, 3 + 8, 3 + 8));
+}
+
 TEST_F(Int8Conv2dTest, IntegerBias) {
   const Tensor x = Quantized(Tensor::Of<uint8_t>({1, 1, 1, 1}, {2}), PerTensor(0.5f));
   const Tensor w = Quantized(Tensor::Of<int8_t>({1, 1, 1, 1}, {3}), PerTensor(0.5f));

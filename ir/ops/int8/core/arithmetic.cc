@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/activation.h"
 #include "ir/ops/core/checks.h"
 #include "ir/ops/core/values.h"
 
@@ -131,10 +132,13 @@ int32_t Rounding::operator()(float v) const {
   return std::clamp(q, lo, hi);
 }
 
-Rounding RoundingOf(const TensorType& codes, bool relu) {
+Rounding RoundingOf(const TensorType& codes, const Activation& activation) {
   const IntegerRange range = RangeOf(codes.dtype);
   Rounding rounding{codes.quant->zero_point(), static_cast<int32_t>(range.min), static_cast<int32_t>(range.max)};
-  if (relu) rounding.lo = std::max(rounding.lo, rounding.zero_point);
+  const int32_t lo = rounding(activation.min / codes.quant->scale()),
+                hi = rounding(activation.max / codes.quant->scale());
+  rounding.lo = lo;
+  rounding.hi = hi;
   return rounding;
 }
 
@@ -152,9 +156,9 @@ std::vector<double> Centered(const Tensor& codes) {
 
 absl::StatusOr<Tensor> Requantized(const ir::EvaluateCall& call, const std::vector<double>& sums, int64_t channels) {
   Tensor result(call.result());
-  const bool relu = call.GetString("activation") == "relu";
+  const Activation activation = ParseActivation(call.GetString("activation")).value();
   const bool float_output = result.dtype() == DType::kF32;
-  const Rounding round = float_output ? Rounding{} : RoundingOf(result.type(), relu);
+  const Rounding round = float_output ? Rounding{} : RoundingOf(result.type(), activation);
   std::vector<double> residual;
   float residual_multiplier = 0;
   if (call.has(kResidual)) {
@@ -178,7 +182,7 @@ absl::StatusOr<Tensor> Requantized(const ir::EvaluateCall& call, const std::vect
         const int64_t i = (n * channels + c) * pixels + p;
         if (float_output) {
           const float y = std::fma(static_cast<float>(sums[i]), channel.step, channel.real_bias);
-          result.data<float>()[i] = relu && y < 0 ? 0 : y;
+          result.data<float>()[i] = activation(y);
           continue;
         }
         float v = static_cast<float>(sums[i] + channel.steps) * multiplier;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "ir/base/activation.h"
 #include "ir/op.h"
 
 namespace fuselage::ops::int8 {
@@ -35,7 +36,7 @@ struct Rounding {
   // v is clamped to +-2^30 as a float, so that it fits an integer.
   int32_t operator()(float v) const;
 };
-Rounding RoundingOf(const TensorType& codes, bool relu);
+Rounding RoundingOf(const TensorType& codes, const Activation& activation = {});
 
 // numerator / denominator, a multiplier of the arithmetic: FailedPrecondition where it is no normal float.
 absl::StatusOr<float> Multiplier(float numerator, float denominator, absl::string_view what);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ir/base/activation.h"
 #include "ir/ops/core/broadcast.h"
 #include "ir/ops/core/checks.h"
 #include "ir/ops/core/values.h"
@@ -13,7 +14,7 @@ namespace {
 absl::StatusOr<ir::Type> InferAdd(const ir::InferCall& call) {
   RETURN_IF_ERROR(CheckCodes(call, 0));
   RETURN_IF_ERROR(CheckCodes(call, 1));
-  RETURN_IF_ERROR(CheckOneOf(call, "activation", {"none", "relu"}));
+  RETURN_IF_ERROR(ParseActivation(call.GetString("activation")).status());
   if (call.GetFloat("alpha") != 1) return AttributeError(call, "alpha", "1 on codes");
   ASSIGN_OR_RETURN(Shape shape, BroadcastShapes(call.tensor(0).shape, call.tensor(1).shape));
   return OutputType(call, std::move(shape));
@@ -25,7 +26,7 @@ absl::StatusOr<std::vector<Tensor>> EvaluateAdd(const ir::EvaluateCall& call) {
   const float scale = call.result().quant->scale();
   ASSIGN_OR_RETURN(const float m_a, Multiplier(input.type().quant->scale(), scale, "input's multiplier"));
   ASSIGN_OR_RETURN(const float m_b, Multiplier(other.type().quant->scale(), scale, "other's multiplier"));
-  const Rounding round = RoundingOf(call.result(), call.GetString("activation") == "relu");
+  const Rounding round = RoundingOf(call.result(), ParseActivation(call.GetString("activation")).value());
   const std::vector<double> a = Centered(input), b = Centered(other);
   Tensor result(call.result());
   std::vector<float> products(result.num_elements());
@@ -46,7 +47,7 @@ absl::StatusOr<std::vector<Tensor>> EvaluateRelu(const ir::EvaluateCall& call) {
   const Tensor& input = call.tensor(0);
   ASSIGN_OR_RETURN(const float multiplier,
                    Multiplier(input.type().quant->scale(), call.result().quant->scale(), "the multiplier"));
-  const Rounding round = RoundingOf(call.result(), /*relu=*/true);
+  const Rounding round = RoundingOf(call.result(), Activation::Relu());
   const std::vector<double> x = Centered(input);
   Tensor result(call.result());
   for (int64_t i = 0; i < result.num_elements(); ++i) result.Set(i, round(static_cast<float>(x[i]) * multiplier));

@@ -60,7 +60,7 @@ absl::StatusOr<std::vector<Tensor>> Evaluate(const ir::EvaluateCall& call, MakeP
     elementwise::Apply(step, values[step.a].data(), values[step.b].data(), value.data(), n);
     values.push_back(std::move(value));
   }
-  const Rounding round = RoundingOf(call.result(), /*relu=*/false);
+  const Rounding round = RoundingOf(call.result());
   const float scale = call.result().quant->scale();
   for (int64_t k = 0; k < n; ++k) {
     const float v = values.back()[k] / scale;

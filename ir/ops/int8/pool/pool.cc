@@ -46,7 +46,7 @@ absl::StatusOr<double> MeanCode(const ir::EvaluateCall& call, double sum, int64_
   ASSIGN_OR_RETURN(const float multiplier,
                    Multiplier(call.tensor(0).type().quant->scale(),
                               call.result().quant->scale() * static_cast<float>(count), "the multiplier"));
-  return RoundingOf(call.result(), /*relu=*/false)(static_cast<float>(sum) * multiplier);
+  return RoundingOf(call.result())(static_cast<float>(sum) * multiplier);
 }
 
 absl::StatusOr<std::vector<Tensor>> EvaluateAvgPool(const ir::EvaluateCall& call) {

@@ -17,7 +17,7 @@ absl::StatusOr<ir::Type> InferQuantize(const ir::InferCall& call) {
 absl::StatusOr<std::vector<Tensor>> EvaluateQuantize(const ir::EvaluateCall& call) {
   const float* x = call.tensor(0).data<float>();
   const float scale = call.result().quant->scale();
-  const Rounding round = RoundingOf(call.result(), /*relu=*/false);
+  const Rounding round = RoundingOf(call.result());
   Tensor result(call.result());
   for (int64_t i = 0; i < result.num_elements(); ++i) {
     const float v = x[i] / scale;

@@ -200,7 +200,7 @@ std::vector<Case> ResNet18(int batch) {
   const auto add = [&](int in, int size, int out, int kernel, int stride, bool relu, bool residual) {
     Case c = SquareCase(in, size, out, kernel, stride);
     c.batch = batch;
-    c.relu = relu;
+    if (relu) c.activation = Activation::Relu();
     if (in == 3) c.input_zero_point = 114;
     if (residual) c.residual_type = DType::kU8;
     result.push_back(c);
