@@ -168,10 +168,32 @@ absl::StatusOr<Value> Call::EmitHelper(absl::string_view suffix, absl::string_vi
   return builder_->Emit(absl::StrCat(name_, ".", suffix), target, operands, std::move(attributes));
 }
 
+absl::StatusOr<Value> Call::Scalar(absl::string_view suffix, DType dtype, double value) {
+  Tensor tensor(dtype, Shape{});
+  tensor.Set(0, value);
+  return builder_->ChargedConstant(absl::StrCat(name_, ".", suffix), std::move(tensor));
+}
+
 absl::Status Call::Result(absl::string_view target, const std::vector<Value>& operands, AttributeMap attributes) {
   ASSIGN_OR_RETURN(Value value, Emit(target, operands, std::move(attributes)));
   Set(0, std::move(value));
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<int64_t>> ListByOpset(const Call& call, absl::string_view name, int i, int opset) {
+  if (call.opset() < opset) {
+    if (call.has(i)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("found ", name, " as an input, wanted an attribute before opset ", opset));
+    }
+    return call.Ints(name);
+  }
+  if (call.HasAttribute(name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("found ", name, " as an attribute, wanted an input from opset ", opset, " on"));
+  }
+  if (!call.has(i)) return std::vector<int64_t>();
+  return call.ConstantInts(i);
 }
 
 }  // namespace fuselage::onnx

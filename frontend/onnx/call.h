@@ -77,6 +77,8 @@ class Call {
   }
   absl::StatusOr<Value> EmitHelper(absl::string_view suffix, absl::string_view target,
                                    const std::vector<Value>& operands, AttributeMap attributes = {});
+  // A constant of rank 0 for a helper to read.
+  absl::StatusOr<Value> Scalar(absl::string_view suffix, DType dtype, double value);
   // Emit, as result 0.
   absl::Status Result(absl::string_view target, const std::vector<Value>& operands, AttributeMap attributes = {});
 
@@ -92,6 +94,9 @@ class Call {
   Builder* builder_;
   Value absent_;
 };
+
+// A list that is attribute `name` before `opset`, and constant input `i` from then on. Empty where absent.
+absl::StatusOr<std::vector<int64_t>> ListByOpset(const Call& call, absl::string_view name, int i, int opset);
 
 }  // namespace fuselage::onnx
 

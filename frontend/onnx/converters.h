@@ -44,19 +44,44 @@ absl::Status ConvertConvTranspose(Call& call);
 absl::Status ConvertMaxPool(Call& call);
 absl::Status ConvertAveragePool(Call& call);
 
+// ops_elementwise.cc
+absl::Status ConvertElementwise(Call& call);  // The operands in their order, no attributes: Relu, Add, Identity, ...
+absl::Status ConvertNary(Call& call);         // Max, Mean, Min, Sum
+absl::Status ConvertBitShift(Call& call);
+absl::Status ConvertClip(Call& call);
+absl::Status ConvertElu(Call& call);  // Celu, Elu
+absl::Status ConvertGelu(Call& call);
+absl::Status ConvertHardSigmoid(Call& call);
+absl::Status ConvertIsInf(Call& call);
+absl::Status ConvertLeakyRelu(Call& call);
+absl::Status ConvertMod(Call& call);
+absl::Status ConvertPow(Call& call);
+absl::Status ConvertSelu(Call& call);
+absl::Status ConvertThresholdedRelu(Call& call);
+
 // ops_math.cc
 absl::Status ConvertBatchNormalization(Call& call);
-absl::Status ConvertUnary(Call& call);   // Relu, Sigmoid, Tanh, HardSwish, GlobalAveragePool, Identity
-absl::Status ConvertBinary(Call& call);  // Add, Sub, Mul, Div
-absl::Status ConvertClip(Call& call);
-absl::Status ConvertLeakyRelu(Call& call);
-absl::Status ConvertHardSigmoid(Call& call);
-absl::Status ConvertReduceMean(Call& call);
 absl::Status ConvertGemm(Call& call);
 absl::Status ConvertMatMul(Call& call);
-absl::Status ConvertSoftmax(Call& call);
 absl::Status ConvertDropout(Call& call);
 absl::Status ConvertCast(Call& call);
+
+// ops_norm.cc
+absl::Status ConvertGlobalLpPool(Call& call);
+absl::Status ConvertGlobalMaxPool(Call& call);
+absl::Status ConvertGroupNormalization(Call& call);
+absl::Status ConvertInstanceNormalization(Call& call);
+absl::Status ConvertLayerNormalization(Call& call);  // LayerNormalization, RMSNormalization
+absl::Status ConvertLpNormalization(Call& call);
+absl::Status ConvertLpPool(Call& call);
+absl::Status ConvertLrn(Call& call);
+absl::Status ConvertMeanVarianceNormalization(Call& call);
+
+// ops_reduce.cc
+absl::Status ConvertArgMax(Call& call);  // ArgMax, ArgMin
+absl::Status ConvertCumSum(Call& call);
+absl::Status ConvertReduce(Call& call);   // ReduceL1, ..., ReduceSumSquare
+absl::Status ConvertSoftmax(Call& call);  // Hardmax, LogSoftmax, Softmax
 
 // ops_shape.cc
 absl::Status ConvertFlatten(Call& call);

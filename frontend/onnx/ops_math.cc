@@ -1,9 +1,4 @@
-#include <algorithm>
-#include <limits>
-#include <numeric>
-
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/converters.h"
 #include "frontend/onnx/tensors.h"
@@ -17,20 +12,6 @@ bool IsRow(const Shape& shape, int64_t n) { return shape == Shape{n} || (shape =
 
 }  // namespace
 
-absl::Status ConvertUnary(Call& call) {
-  if (call.operator_name() == "Identity" && call.operand(0).constant != nullptr) {
-    call.Set(0, call.operand(0));  // Tied weights stay one parameter.
-    return absl::OkStatus();
-  }
-  const std::string target =
-      call.operator_name() == "GlobalAveragePool" ? "global_avg_pool" : absl::AsciiStrToLower(call.operator_name());
-  return call.Result(target, call.operands());
-}
-
-absl::Status ConvertBinary(Call& call) {
-  return call.Result(absl::AsciiStrToLower(call.operator_name()), call.operands());
-}
-
 absl::Status ConvertBatchNormalization(Call& call) {
   ASSIGN_OR_RETURN(const bool training, call.Flag("training_mode", false));
   ASSIGN_OR_RETURN(const bool spatial, call.Flag("spatial", true));
@@ -41,59 +22,6 @@ absl::Status ConvertBatchNormalization(Call& call) {
   if (training) return absl::UnimplementedError("found training_mode = 1, wanted inference");
   if (!spatial) return absl::UnimplementedError("found spatial = 0, wanted statistics per channel");
   return call.Result("batch_norm", call.operands(), {{"eps", call.Float("epsilon", 1e-5f)}});
-}
-
-// Bounds are attributes before opset 11, inputs from then on.
-absl::Status ConvertClip(Call& call) {
-  double min = -std::numeric_limits<double>::infinity(), max = -min;
-  if (call.opset() < 11) {
-    if (call.num_operands() > 1) return absl::InvalidArgumentError("found bounds as inputs, wanted attributes");
-    min = call.Float("min", min);
-    max = call.Float("max", max);
-  } else {
-    if (call.HasAttribute("min") || call.HasAttribute("max")) {
-      return absl::InvalidArgumentError("found bounds as attributes, wanted inputs from opset 11 on");
-    }
-    if (call.has(1)) {
-      ASSIGN_OR_RETURN(min, call.ConstantScalar(1));
-    }
-    if (call.has(2)) {
-      ASSIGN_OR_RETURN(max, call.ConstantScalar(2));
-    }
-  }
-  return call.Result("clamp", {call.operand(0)}, {{"min", min}, {"max", max}});
-}
-
-absl::Status ConvertLeakyRelu(Call& call) {
-  return call.Result("leaky_relu", call.operands(), {{"negative_slope", call.Float("alpha", 0.01f)}});
-}
-
-absl::Status ConvertHardSigmoid(Call& call) {
-  return call.Result("hardsigmoid", call.operands(),
-                     {{"alpha", call.Float("alpha", 0.2f)}, {"beta", call.Float("beta", 0.5f)}});
-}
-
-// Axes are an attribute before opset 18, an input from then on.
-absl::Status ConvertReduceMean(Call& call) {
-  std::vector<int64_t> axes = call.Ints("axes");
-  if (call.opset() >= 18) {
-    if (call.HasAttribute("axes")) {
-      return absl::InvalidArgumentError("found axes as an attribute, wanted an input from opset 18 on");
-    }
-    if (call.has(1)) {
-      ASSIGN_OR_RETURN(axes, call.ConstantInts(1));
-    }
-  } else if (call.num_operands() > 1) {
-    return absl::InvalidArgumentError("found axes as an input, wanted an attribute before opset 18");
-  }
-  ASSIGN_OR_RETURN(const bool keepdims, call.Flag("keepdims", true));
-  ASSIGN_OR_RETURN(const bool noop, call.Flag("noop_with_empty_axes", false));
-  if (axes.empty() && noop) return call.Result("identity", {call.operand(0)});
-  if (axes.empty()) {
-    axes.resize(call.rank(0));
-    std::iota(axes.begin(), axes.end(), 0);
-  }
-  return call.Result("mean", {call.operand(0)}, {{"dims", axes}, {"keepdim", keepdims}});
 }
 
 // A fully connected layer in the form that torch and Keras export becomes `linear`; any other a `gemm`.
@@ -130,26 +58,6 @@ absl::Status ConvertGemm(Call& call) {
 }
 
 absl::Status ConvertMatMul(Call& call) { return call.Result("matmul", call.operands()); }
-
-// Before opset 13 a softmax is over all dimensions from `axis` on: reshape to two dimensions, and back.
-absl::Status ConvertSoftmax(Call& call) {
-  const int rank = call.rank(0);
-  const int64_t stated = call.Int("axis", call.opset() < 13 ? 1 : -1);
-  if (call.opset() < 13 && stated == rank) {
-    return absl::UnimplementedError(absl::StrCat("found axis ", stated, ", wanted one below the rank ", rank));
-  }
-  ASSIGN_OR_RETURN(const int axis, NormalizeAxis(stated, rank));
-  if (call.opset() >= 13 || axis == rank - 1) return call.Result("softmax", call.operands(), {{"dim", axis}});
-  Shape shape = call.shape(0);
-  int64_t rows = 1, columns = 1;
-  for (int i = 0; i < rank; ++i) (i < axis ? rows : columns) *= shape[i];
-  if (rows * columns > 0) shape[0] = (axis == 0 ? columns : rows) = -1;  // Inferred: there the batch is.
-  ASSIGN_OR_RETURN(const Value flat,
-                   call.EmitHelper("flat", "reshape", call.operands(),
-                                   {{"shape", std::vector<int64_t>{rows, columns}}, {"allow_zero", true}}));
-  ASSIGN_OR_RETURN(const Value soft, call.EmitHelper("softmax", "softmax", {flat}, {{"dim", 1}}));
-  return call.Result("reshape", {soft}, {{"shape", shape}, {"allow_zero", true}});
-}
 
 absl::Status ConvertDropout(Call& call) {
   if (call.opset() >= 12 && call.HasAttribute("ratio")) {

@@ -10,23 +10,6 @@
 namespace fuselage::onnx {
 namespace {
 
-// A list that is attribute `name` before `opset`, and input `i` from then on. Empty where absent.
-absl::StatusOr<std::vector<int64_t>> ListByOpset(const Call& call, absl::string_view name, int i, int opset) {
-  if (call.opset() < opset) {
-    if (call.has(i)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("found ", name, " as an input, wanted an attribute before opset ", opset));
-    }
-    return call.Ints(name);
-  }
-  if (call.HasAttribute(name)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("found ", name, " as an attribute, wanted an input from opset ", opset, " on"));
-  }
-  if (!call.has(i)) return std::vector<int64_t>();
-  return call.ConstantInts(i);
-}
-
 // Each axis in [0, rank), once.
 absl::StatusOr<std::vector<int64_t>> NormalizeAxes(std::vector<int64_t> axes, int rank) {
   for (int64_t& axis : axes) {

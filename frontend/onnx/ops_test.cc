@@ -2,61 +2,14 @@
 #include <string>
 #include <vector>
 
-#include "frontend/onnx/model_builder.h"
-#include "frontend/onnx/onnx.h"
+#include "frontend/onnx/ops_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "interpreter/interpreter.h"
-#include "ir/ops/register_all.h"
 
 namespace fuselage::onnx {
 namespace {
 
 using ::testing::HasSubstr;
-
-const ir::OpRegistry& Ops() {
-  static const auto* registry = [] {
-    auto* created = new ir::OpRegistry;
-    ops::RegisterAll(*created);
-    return created;
-  }();
-  return *registry;
-}
-
-absl::StatusOr<std::unique_ptr<ir::Graph>> Import(const ModelBuilder& model) {
-  return Parse(model.Bytes(), "m.onnx", Ops());
-}
-
-std::vector<Tensor> Outputs(const ModelBuilder& model, const std::vector<Tensor>& inputs) {
-  const auto graph = Import(model);
-  EXPECT_TRUE(graph.ok()) << graph.status();
-  if (!graph.ok()) return {Tensor()};
-  auto outputs = interpreter::Run(**graph, inputs);
-  EXPECT_TRUE(outputs.ok()) << outputs.status();
-  return outputs.ok() ? *std::move(outputs) : std::vector<Tensor>{Tensor()};
-}
-
-void ExpectOutput(const ModelBuilder& model, const std::vector<Tensor>& inputs, const Tensor& wanted) {
-  const Tensor found = Outputs(model, inputs)[0];
-  EXPECT_EQ(found.shape(), wanted.shape());
-  EXPECT_EQ(found.dtype(), wanted.dtype());
-  EXPECT_EQ(ToDoubles(found), ToDoubles(wanted));
-}
-
-void ExpectError(const ModelBuilder& model, const std::string& message) {
-  const auto graph = Import(model);
-  ASSERT_FALSE(graph.ok());
-  EXPECT_THAT(std::string(graph.status().message()), HasSubstr(message));
-}
-
-Tensor F32(Shape shape, std::vector<float> values) { return Tensor::Of<float>(std::move(shape), values); }
-Tensor I64(std::vector<int64_t> values) { return Tensor::Of<int64_t>({static_cast<int64_t>(values.size())}, values); }
-
-ModelBuilder Model(int opset, std::vector<Dim> dims) {
-  ModelBuilder model(opset);
-  model.Input("x", std::move(dims)).Output("y");
-  return model;
-}
 
 TEST(Clip, AttributesThenInputs) {
   const Tensor x = F32({3}, {-5, 1, 5}), wanted = F32({3}, {-1, 1, 2});

@@ -6,10 +6,13 @@ namespace fuselage::testing {
 
 std::unique_ptr<ir::Graph> RandomGraph(uint64_t seed, const ir::OpRegistry& ops, const RandomGraphOptions& options) {
   Draft draft(seed, ops, options);
+  std::vector<std::vector<Recipe>> lists = {LayerRecipes(), ElementRecipes()};
+  if (options.quantized) lists.push_back(QuantizedRecipes());
+  // Not in every graph: what passes match stays frequent.
+  if (draft.random().OneIn(3)) lists.push_back(MathRecipes());
   std::vector<Recipe> recipes;
   int total = 0;
-  for (const std::vector<Recipe>& list :
-       {LayerRecipes(), ElementRecipes(), options.quantized ? QuantizedRecipes() : std::vector<Recipe>()}) {
+  for (const std::vector<Recipe>& list : lists) {
     for (const Recipe& recipe : list) {
       recipes.push_back(recipe);
       total += recipe.weight;

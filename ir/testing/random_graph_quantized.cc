@@ -307,7 +307,7 @@ bool IntegerProduct(Draft& draft) {
 
 std::vector<Recipe> QuantizedRecipes() {
   return {{2, Pair},    {1, QuantizeWithOperands}, {3, QuantizedViews},  {3, QuantizedLayer}, {3, QuantizedElementwise},
-          {3, Lowered}, {3, LoweredPools},         {3, DynamicQuantize}, {3, IntegerProduct}};
+          {5, Lowered}, {5, LoweredPools},         {3, DynamicQuantize}, {3, IntegerProduct}};
 }
 
 }  // namespace fuselage::testing

@@ -18,6 +18,7 @@ using ir::Node;
 using ir::NodeKind;
 
 constexpr int kSeeds = 200;
+constexpr int kManySeeds = 1000;  // Where each of some two hundred ops must show up.
 
 class RandomGraphTest : public ::testing::Test {
  protected:
@@ -65,7 +66,7 @@ TEST_F(RandomGraphTest, ComputesFiniteValues) {
 
 TEST_F(RandomGraphTest, EveryOpOccursInSeveralGraphs) {
   std::map<std::string, std::set<uint64_t>> seeds;
-  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+  for (uint64_t seed = 0; seed < kManySeeds; ++seed) {
     const std::unique_ptr<ir::Graph> graph = MakeGraph(seed);
     for (const Node* node = graph->first(); node != nullptr; node = node->next()) {
       if (node->op() != nullptr) seeds[node->op()->name].insert(seed);
@@ -78,7 +79,7 @@ TEST_F(RandomGraphTest, EveryOpOccursInSeveralGraphs) {
 
 TEST_F(RandomGraphTest, EverySpellingOccurs) {
   std::set<std::string> targets;
-  for (uint64_t seed = 0; seed < 2 * kSeeds; ++seed) {
+  for (uint64_t seed = 0; seed < kManySeeds; ++seed) {
     const std::unique_ptr<ir::Graph> graph = MakeGraph(seed);
     for (const Node* node = graph->first(); node != nullptr; node = node->next()) {
       if (node->op() != nullptr && node->module() == nullptr) targets.insert(node->target());

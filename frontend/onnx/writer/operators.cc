@@ -109,7 +109,69 @@ absl::Status WriteTo(const Call& c) {
 }
 
 absl::Status WriteSoftmax(const Call& c) {
-  c.Emit("Softmax", c.in).Int("axis", c.op.GetInt("dim"));
+  c.Emit(c.onnx, c.in).Int("axis", c.op.GetInt("dim"));
+  return absl::OkStatus();
+}
+
+// Elu, Celu, Selu
+absl::Status WriteElu(const Call& c) {
+  ModelBuilder& node = c.Emit(c.onnx, c.in).Float("alpha", static_cast<float>(c.op.GetFloat("alpha")));
+  if (c.op.schema().FindAttributeOrNull("gamma") != nullptr) {
+    node.Float("gamma", static_cast<float>(c.op.GetFloat("gamma")));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteThreshold(const Call& c) {
+  if (c.op.GetFloat("value") != 0) return c.Declined(" with a value other than 0");
+  c.Emit(c.onnx, c.in).Float("alpha", static_cast<float>(c.op.GetFloat("threshold")));
+  return absl::OkStatus();
+}
+
+// Operators of opset 18.
+absl::Status WriteSameOf18(const Call& c) {
+  c.to.Require(18);
+  return WriteSame(c);
+}
+
+absl::Status WriteNe(const Call& c) {
+  c.to.Emit("Equal", c.in, c.Suffixed("equal"));
+  c.Emit("Not", {c.Suffixed("equal")});
+  return absl::OkStatus();
+}
+
+absl::Status WriteIsInf(const Call& c) {
+  c.Emit(c.onnx, c.in)
+      .Int("detect_negative", c.op.GetBool("detect_negative"))
+      .Int("detect_positive", c.op.GetBool("detect_positive"));
+  return absl::OkStatus();
+}
+
+absl::Status WriteMod(const Call& c) {
+  const bool fmod = c.op.schema().name == "fmod";
+  if (!fmod && IsFloat(c.dtype())) return c.Declined(" of floats");
+  c.Emit(c.onnx, c.in).Int("fmod", fmod);
+  return absl::OkStatus();
+}
+
+absl::Status WriteShift(const Call& c) {
+  if (c.dtype() != DType::kU8) return c.Declined(" of signed integers");
+  c.Emit(c.onnx, c.in).String("direction", c.op.schema().name == "bitwise_left_shift" ? "LEFT" : "RIGHT");
+  return absl::OkStatus();
+}
+
+absl::Status WriteArgMax(const Call& c) {
+  c.Emit(c.onnx, c.in)
+      .Int("axis", c.op.GetInt("dim"))
+      .Int("keepdims", c.op.GetBool("keepdim"))
+      .Int("select_last_index", c.op.GetBool("select_last_index"));
+  return absl::OkStatus();
+}
+
+absl::Status WriteCumSum(const Call& c) {
+  c.Emit(c.onnx, {c.in[0], c.Number("axis", static_cast<double>(c.op.GetInt("dim")), DType::kI64)})
+      .Int("exclusive", c.op.GetBool("exclusive"))
+      .Int("reverse", c.op.GetBool("reverse"));
   return absl::OkStatus();
 }
 
@@ -229,12 +291,24 @@ absl::Status WriteBatchNorm(const Call& c) {
   return absl::OkStatus();
 }
 
-absl::Status WriteLayerNorm(const Call& c) {
+absl::Status WriteTrailingNorm(const Call& c) {
   const Shape& shape = c.op.GetInts("normalized_shape");
-  c.to.Require(17);
-  c.Emit("LayerNormalization", {c.in[0], OrFilled(c, 1, "weight", shape, 1), c.has(2) ? c.in[2] : ""})
+  c.to.Require(c.op.schema().name == "rms_norm" ? 23 : 17);
+  c.Emit(c.onnx, {c.in[0], OrFilled(c, 1, "weight", shape, 1), c.has(2) ? c.in[2] : ""})
       .Int("axis", -static_cast<int64_t>(shape.size()))
       .Float("epsilon", static_cast<float>(c.op.GetFloat("eps")));
+  return absl::OkStatus();
+}
+
+absl::Status WriteChannelNorm(const Call& c) {
+  const Shape channels = {c.type(0).shape[1]};
+  const bool grouped = c.op.schema().FindAttributeOrNull("num_groups") != nullptr;
+  if (grouped) c.to.Require(21);
+  if (c.type(0).rank() < 3) return c.Declined(absl::StrCat(" of rank ", c.type(0).rank()));
+  ModelBuilder& node =
+      c.Emit(c.onnx, {c.in[0], OrFilled(c, 1, "weight", channels, 1), OrFilled(c, 2, "bias", channels, 0)})
+          .Float("epsilon", static_cast<float>(c.op.GetFloat("eps")));
+  if (grouped) node.Int("num_groups", c.op.GetInt("num_groups"));
   return absl::OkStatus();
 }
 
@@ -273,14 +347,14 @@ absl::Status WriteAdaptivePool(const Call& c) {
   return absl::OkStatus();
 }
 
-// Axes are an attribute before opset 18, an input from then on.
+// Axes are an attribute before opset 18 (13 for sums), an input from then on.
 absl::Status WriteReduce(const Call& c) {
   Ints axes = c.op.GetInts("dims");
   if (axes.empty()) {
     axes.resize(c.type(0).rank());
     std::iota(axes.begin(), axes.end(), 0);
   }
-  const bool input = c.to.opset() >= 18;
+  const bool input = c.to.opset() >= (c.op.schema().name == "sum" ? 13 : 18);
   ModelBuilder& node = c.Emit(c.onnx, {c.in[0], input ? c.Ints("axes", axes) : ""});
   if (!input) node.Ints("axes", axes);
   node.Int("keepdims", c.op.GetBool("keepdim"));
@@ -407,16 +481,38 @@ struct Row {
   const char* onnx;
 };
 constexpr Row kRows[] = {
+    {"abs", WriteSame, "Abs"},
+    {"acos", WriteSame, "Acos"},
+    {"acosh", WriteSame, "Acosh"},
     {"adaptive_avg_pool", WriteAdaptivePool, "AveragePool"},
     {"add", WriteAdd, "Add"},
     {"addmm", WriteAddmm, "Gemm"},
+    {"amax", WriteReduce, "ReduceMax"},
+    {"amin", WriteReduce, "ReduceMin"},
+    {"argmax", WriteArgMax, "ArgMax"},
+    {"argmin", WriteArgMax, "ArgMin"},
+    {"asin", WriteSame, "Asin"},
+    {"asinh", WriteSame, "Asinh"},
+    {"atan", WriteSame, "Atan"},
+    {"atanh", WriteSame, "Atanh"},
     {"avg_pool", WritePool, "AveragePool"},
     {"batch_norm", WriteBatchNorm, "BatchNormalization"},
+    {"bitwise_and", WriteSameOf18, "BitwiseAnd"},
+    {"bitwise_left_shift", WriteShift, "BitShift"},
+    {"bitwise_not", WriteSameOf18, "BitwiseNot"},
+    {"bitwise_or", WriteSameOf18, "BitwiseOr"},
+    {"bitwise_right_shift", WriteShift, "BitShift"},
+    {"bitwise_xor", WriteSameOf18, "BitwiseXor"},
     {"cat", WriteCat, "Concat"},
+    {"ceil", WriteSame, "Ceil"},
+    {"celu", WriteElu, "Celu"},
     {"clamp", WriteClamp, "Clip"},
     {"conv", WriteConv, "Conv"},
     {"conv_integer", WriteConvInteger, "ConvInteger"},
     {"conv_transpose", WriteConvTranspose, "ConvTranspose"},
+    {"cos", WriteSame, "Cos"},
+    {"cosh", WriteSame, "Cosh"},
+    {"cumsum", WriteCumSum, "CumSum"},
     {"dequantize", WriteQuantization, "DequantizeLinear"},
     {"dequantize_mxfp4", nullptr, "ONNX has no codes with a scale for each group of 32"},
     {"div", WriteSame, "Div"},
@@ -424,40 +520,85 @@ constexpr Row kRows[] = {
     {"dynamic_quantize_asymmetric", WriteDynamicQuantize, "DynamicQuantizeLinear"},
     {"dynamic_quantize_mxfp4", nullptr, "ONNX has no codes with a scale for each group of 32"},
     {"dynamic_quantize_symmetric", nullptr, "ONNX's dynamic quantization has a zero point"},
+    {"elu", WriteElu, "Elu"},
+    {"eq", WriteSame, "Equal"},
+    {"erf", WriteSame, "Erf"},
+    {"exp", WriteSame, "Exp"},
     {"expand", WriteExpand, "Expand"},
     {"flatten", WriteFlatten, "Flatten"},
+    {"floor", WriteSame, "Floor"},
+    {"fmod", WriteMod, "Mod"},
+    {"ge", WriteSame, "GreaterOrEqual"},
     {"gelu", WriteGelu, "Gelu"},
     {"gemm", WriteGemm, "Gemm"},
     {"getitem", WriteGetItem, "Identity"},
     {"global_avg_pool", WriteSame, "GlobalAveragePool"},
+    {"group_norm", WriteChannelNorm, "GroupNormalization"},
+    {"gt", WriteSame, "Greater"},
+    {"hardmax", WriteSoftmax, "Hardmax"},
     {"hardsigmoid", WriteHardSigmoid, "HardSigmoid"},
     {"hardswish", WriteHardSwish, "HardSigmoid"},
     {"identity", WriteSame, "Identity"},
-    {"layer_norm", WriteLayerNorm, "LayerNormalization"},
+    {"instance_norm", WriteChannelNorm, "InstanceNormalization"},
+    {"isinf", WriteIsInf, "IsInf"},
+    {"isnan", WriteSame, "IsNaN"},
+    {"layer_norm", WriteTrailingNorm, "LayerNormalization"},
+    {"le", WriteSame, "LessOrEqual"},
     {"leaky_relu", WriteLeakyRelu, "LeakyRelu"},
     {"linear", WriteLinear, "Gemm"},
+    {"log", WriteSame, "Log"},
+    {"log_softmax", WriteSoftmax, "LogSoftmax"},
+    {"logical_and", WriteSame, "And"},
+    {"logical_not", WriteSame, "Not"},
+    {"logical_or", WriteSame, "Or"},
+    {"logical_xor", WriteSame, "Xor"},
+    {"logsumexp", WriteReduce, "ReduceLogSumExp"},
+    {"lt", WriteSame, "Less"},
     {"matmul", WriteSame, "MatMul"},
     {"matmul_integer", WriteMatmulInteger, "MatMulInteger"},
     {"max_pool", WritePool, "MaxPool"},
+    {"maximum", WriteSame, "Max"},
     {"mean", WriteReduce, "ReduceMean"},
+    {"minimum", WriteSame, "Min"},
+    {"mish", WriteSameOf18, "Mish"},
     {"mul", WriteSame, "Mul"},
+    {"ne", WriteNe, "Equal"},
+    {"neg", WriteSame, "Neg"},
     {"pad", WritePad, "Pad"},
     {"permute", WritePermute, "Transpose"},
+    {"pow", WriteSame, "Pow"},
+    {"prelu", WriteSame, "PRelu"},
+    {"prod", WriteReduce, "ReduceProd"},
     {"quantize", WriteQuantization, "QuantizeLinear"},
+    {"reciprocal", WriteSame, "Reciprocal"},
     {"relu", WriteRelu, "Relu"},
     {"relu6", WriteRelu6, "Clip"},
+    {"remainder", WriteMod, "Mod"},
     {"reshape", WriteReshape, "Reshape"},
+    {"rms_norm", WriteTrailingNorm, "RMSNormalization"},
+    {"round", WriteSame, "Round"},
+    {"selu", WriteElu, "Selu"},
     {"sigmoid", WriteSame, "Sigmoid"},
+    {"sign", WriteSame, "Sign"},
     {"silu", WriteSilu, "Sigmoid"},
+    {"sin", WriteSame, "Sin"},
+    {"sinh", WriteSame, "Sinh"},
     {"slice", WriteSlice, "Slice"},
     {"softmax", WriteSoftmax, "Softmax"},
+    {"softplus", WriteSame, "Softplus"},
+    {"softsign", WriteSame, "Softsign"},
     {"split", WriteSplit, "Split"},
+    {"sqrt", WriteSame, "Sqrt"},
     {"squeeze", WriteSqueeze, "Squeeze"},
     {"sub", WriteSame, "Sub"},
+    {"sum", WriteReduce, "ReduceSum"},
+    {"tan", WriteSame, "Tan"},
     {"tanh", WriteSame, "Tanh"},
+    {"threshold", WriteThreshold, "ThresholdedRelu"},
     {"to", WriteTo, "Cast"},
     {"transpose", WriteTranspose, "Transpose"},
     {"unsqueeze", WriteUnsqueeze, "Unsqueeze"},
+    {"where", WriteSame, "Where"},
 };
 
 constexpr Row kLowered = {"int8.", nullptr, "a lowered graph is written before it is lowered"};

@@ -333,9 +333,16 @@ TEST(Writer, EveryOpHasARow) {
 // Random graphs say the same after writing and reading; what is not written names an op whose row says why, or the form
 // of it that ONNX does not have.
 TEST(Writer, RandomGraphsRoundTrip) {
-  const std::vector<std::string> forms = {
-      "batch_norm with the statistics of the batch", "batch_norm in training",         "max_pool", "adaptive_avg_pool",
-      "dynamic_quantize_asymmetric along axes",      "matmul_integer with zero points"};
+  const std::vector<std::string> forms = {"batch_norm with the statistics of the batch",
+                                          "batch_norm in training",
+                                          "max_pool",
+                                          "adaptive_avg_pool",
+                                          "dynamic_quantize_asymmetric along axes",
+                                          "matmul_integer with zero points",
+                                          "remainder of floats",
+                                          "bitwise_left_shift of signed integers",
+                                          "bitwise_right_shift of signed integers",
+                                          "threshold with a value other than 0"};
   int written = 0;
   std::map<std::string, int> declined;
   for (uint64_t seed = 0; seed < 400; ++seed) {

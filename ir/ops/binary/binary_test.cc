@@ -53,6 +53,70 @@ TEST_F(BinaryTest, Integers) {
               HasSubstr("division of the integer 7 by zero at element 0"));
 }
 
+TEST_F(BinaryTest, MoreFloats) {
+  const Tensor a = Tensor::Of<float>({4}, {5, -5, 5, -5}), b = Tensor::Of<float>({4}, {3, 3, -3, -3});
+  EXPECT_THAT(ops_.Run("fmod", {a, b}).values<float>(), ElementsAre(2, -2, 2, -2));
+  EXPECT_THAT(ops_.Run("remainder", {a, b}).values<float>(), ElementsAre(2, 1, -1, -2));
+  EXPECT_THAT(ops_.Run("maximum", {a, b}).values<float>(), ElementsAre(5, 3, 5, -3));
+  EXPECT_THAT(ops_.Run("minimum", {a, b}).values<float>(), ElementsAre(3, -5, -3, -5));
+  EXPECT_THAT(ops_.Run("prelu", {a, Tensor::Scalar(0.5f)}).values<float>(), ElementsAre(5, -2.5, 5, -2.5));
+  EXPECT_THAT(
+      ops_.Run("pow", {Tensor::Of<float>({3}, {2, 9, 2}), Tensor::Of<float>({3}, {3, 0.5, -1})}).values<float>(),
+      ElementsAre(8, 3, 0.5));
+  for (const char* op : {"maximum", "minimum"}) {
+    EXPECT_TRUE(std::isnan(ops_.Run(op, {Tensor::Scalar(NAN), Tensor::Scalar(1.0f)}).At(0))) << op;
+    EXPECT_TRUE(std::isnan(ops_.Run(op, {Tensor::Scalar(1.0f), Tensor::Scalar(NAN)}).At(0))) << op;
+  }
+}
+
+TEST_F(BinaryTest, Comparisons) {
+  const Tensor a = Tensor::Of<float>({4}, {1, 2, 3, NAN}), b = Tensor::Of<float>({4}, {2, 2, 2, NAN});
+  const auto run = [&](const char* op) {
+    const Tensor y = ops_.Run(op, {a, b});
+    return std::vector<bool>(y.values<bool>().begin(), y.values<bool>().end());
+  };
+  EXPECT_THAT(run("eq"), ElementsAre(false, true, false, false));
+  EXPECT_THAT(run("ne"), ElementsAre(true, false, true, true));
+  EXPECT_THAT(run("gt"), ElementsAre(false, false, true, false));
+  EXPECT_THAT(run("ge"), ElementsAre(false, true, true, false));
+  EXPECT_THAT(run("lt"), ElementsAre(true, false, false, false));
+  EXPECT_THAT(run("le"), ElementsAre(true, true, false, false));
+  const int64_t big = int64_t{1} << 60;
+  EXPECT_THAT(ops_.Run("eq", {Tensor::Scalar(big), Tensor::Scalar(big + 1)}).values<bool>(), ElementsAre(false));
+}
+
+TEST_F(BinaryTest, BoolsAndBits) {
+  const Tensor a = Tensor::Of<bool>({4}, {false, false, true, true}),
+               b = Tensor::Of<bool>({4}, {false, true, false, true});
+  EXPECT_THAT(ops_.Run("logical_and", {a, b}).values<bool>(), ElementsAre(false, false, false, true));
+  EXPECT_THAT(ops_.Run("logical_or", {a, b}).values<bool>(), ElementsAre(false, true, true, true));
+  EXPECT_THAT(ops_.Run("logical_xor", {a, b}).values<bool>(), ElementsAre(false, true, true, false));
+  EXPECT_THAT(ops_.Run("eq", {a, b}).values<bool>(), ElementsAre(true, false, false, true));
+  const Tensor x = Tensor::Of<uint8_t>({3}, {12, 200, 255}), y = Tensor::Of<uint8_t>({3}, {10, 1, 64});
+  EXPECT_THAT(ops_.Run("bitwise_and", {x, y}).values<uint8_t>(), ElementsAre(8, 0, 64));
+  EXPECT_THAT(ops_.Run("bitwise_or", {x, y}).values<uint8_t>(), ElementsAre(14, 201, 255));
+  EXPECT_THAT(ops_.Run("bitwise_xor", {x, y}).values<uint8_t>(), ElementsAre(6, 201, 191));
+  EXPECT_THAT(ops_.Run("bitwise_left_shift", {x, y}).values<uint8_t>(), ElementsAre(0, 144, 0));
+  EXPECT_THAT(ops_.Run("bitwise_right_shift", {x, y}).values<uint8_t>(), ElementsAre(0, 100, 0));
+}
+
+TEST_F(BinaryTest, MoreIntegers) {
+  const Tensor a = Tensor::Of<int32_t>({4}, {5, -5, 5, -5}), b = Tensor::Of<int32_t>({4}, {3, 3, -3, -3});
+  EXPECT_THAT(ops_.Run("fmod", {a, b}).values<int32_t>(), ElementsAre(2, -2, 2, -2));
+  EXPECT_THAT(ops_.Run("remainder", {a, b}).values<int32_t>(), ElementsAre(2, 1, -1, -2));
+  EXPECT_THAT(ops_.Run("remainder", {Tensor::Scalar(INT64_MIN), Tensor::Scalar(int64_t{-1})}).values<int64_t>(),
+              ElementsAre(0));
+  EXPECT_THAT(ops_.Run("pow", {a, b}).values<int32_t>(), ElementsAre(125, -125, 0, 0));
+  EXPECT_THAT(ops_.Run("pow", {Tensor::Scalar(int64_t{3}), Tensor::Scalar(int64_t{39})}).values<int64_t>(),
+              ElementsAre(4052555153018976267));
+  for (const char* op : {"div", "fmod", "remainder"}) {
+    EXPECT_THAT(ops_.RunAll(op, {a, Tensor::Scalar<int32_t>(0)}).status().ToString(), HasSubstr("by zero")) << op;
+  }
+  EXPECT_THAT(ops_.RunAll("pow", {Tensor::Scalar(0), Tensor::Scalar(-1)}).status().ToString(), HasSubstr("by zero"));
+  EXPECT_THAT(ops_.Infer("logical_and", {a.type(), b.type()}), HasSubstr("wanted element type bool"));
+  EXPECT_THAT(ops_.Infer("bitwise_and", {F32({2}), F32({2})}), HasSubstr("wanted integers"));
+}
+
 TEST_F(BinaryTest, Errors) {
   EXPECT_THAT(ops_.Infer("add", {F32({2}), F32({3})}), HasSubstr("shapes [2] and [3] do not broadcast"));
   EXPECT_THAT(ops_.Infer("mul", {F32({2}), {{DType::kF16, {2}, std::nullopt, Layout::kRowMajor}}}),

@@ -12,17 +12,11 @@ namespace {
 
 enum Operand { kInput, kWeight, kBias };
 
-absl::StatusOr<ir::Type> InferLayerNorm(const ir::InferCall& call) {
-  RETURN_IF_ERROR(CheckFloat(call, kInput));
+absl::StatusOr<ir::Type> InferParameters(const ir::InferCall& call, const Shape& parameters) {
   const TensorType& input = call.tensor(kInput);
-  const Shape& normalized = call.GetInts("normalized_shape");
-  if (normalized.empty() || normalized.size() > input.shape.size() ||
-      !std::equal(normalized.rbegin(), normalized.rend(), input.shape.rbegin())) {
-    return AttributeError(call, "normalized_shape", absl::StrCat("one or more trailing sizes of ", ToString(input)));
-  }
-  for (int i = kWeight; i <= kBias; ++i) {
+  for (int i = kWeight; i < call.size(); ++i) {
     if (!call.has(i)) continue;
-    RETURN_IF_ERROR(CheckShape(call, i, normalized));
+    RETURN_IF_ERROR(CheckShape(call, i, parameters));
     RETURN_IF_ERROR(CheckParameterDType(call, i, input.dtype));
   }
   const double eps = call.GetFloat("eps");
@@ -30,39 +24,104 @@ absl::StatusOr<ir::Type> InferLayerNorm(const ir::InferCall& call) {
   return ResultType(input.dtype, input.shape);
 }
 
-absl::StatusOr<std::vector<Tensor>> EvaluateLayerNorm(const ir::EvaluateCall& call) {
+// layer_norm, rms_norm: parameters by the trailing axes.
+absl::StatusOr<ir::Type> InferTrailing(const ir::InferCall& call) {
+  RETURN_IF_ERROR(CheckFloat(call, kInput));
+  const TensorType& input = call.tensor(kInput);
+  const Shape& normalized = call.GetInts("normalized_shape");
+  if (normalized.empty() || normalized.size() > input.shape.size() ||
+      !std::equal(normalized.rbegin(), normalized.rend(), input.shape.rbegin())) {
+    return AttributeError(call, "normalized_shape", absl::StrCat("one or more trailing sizes of ", ToString(input)));
+  }
+  return InferParameters(call, normalized);
+}
+
+// group_norm, instance_norm: parameters by channel.
+absl::StatusOr<ir::Type> InferChannels(const ir::InferCall& call) {
+  RETURN_IF_ERROR(CheckFloat(call, kInput));
+  RETURN_IF_ERROR(CheckMinRank(call, kInput, 2));
+  const int64_t channels = call.tensor(kInput).shape[1];
+  if (call.schema().FindAttributeOrNull("num_groups") != nullptr) {
+    const int64_t groups = call.GetInt("num_groups");
+    if (groups < 1 || channels % groups != 0) {
+      return AttributeError(call, "num_groups", absl::StrCat("a divisor of the ", channels, " channels"));
+    }
+  }
+  return InferParameters(call, {channels});
+}
+
+// Rows of `columns` elements have statistics of their own. Element i has the parameters at i / inner, modulo their
+// number.
+struct Rows {
+  int64_t columns, inner;
+  bool centered;  // Otherwise the mean stays, and the variance is the mean square.
+};
+
+absl::StatusOr<std::vector<Tensor>> Normalize(const ir::EvaluateCall& call, const Rows& rows) {
   std::vector<double> x = RealValues(call.tensor(kInput));
-  int64_t columns = 1;
-  for (int64_t size : call.GetInts("normalized_shape")) columns *= size;
-  const std::vector<double> weight =
-      call.has(kWeight) ? RealValues(call.tensor(kWeight)) : std::vector<double>(columns, 1.0);
-  const std::vector<double> bias = call.has(kBias) ? RealValues(call.tensor(kBias)) : std::vector<double>(columns, 0.0);
-  for (size_t begin = 0; begin < x.size(); begin += columns) {
+  const auto parameter = [&](int operand, double otherwise) {
+    return call.has(operand) ? RealValues(call.tensor(operand)) : std::vector<double>(1, otherwise);
+  };
+  const std::vector<double> weight = parameter(kWeight, 1), bias = parameter(kBias, 0);
+  for (size_t begin = 0; begin < x.size(); begin += rows.columns) {
     double* row = x.data() + begin;
     double mean = 0, variance = 0;
-    for (int64_t i = 0; i < columns; ++i) mean += row[i] / static_cast<double>(columns);
-    for (int64_t i = 0; i < columns; ++i) {
-      variance += (row[i] - mean) * (row[i] - mean) / static_cast<double>(columns);
+    for (int64_t i = 0; rows.centered && i < rows.columns; ++i) mean += row[i] / static_cast<double>(rows.columns);
+    for (int64_t i = 0; i < rows.columns; ++i) {
+      variance += (row[i] - mean) * (row[i] - mean) / static_cast<double>(rows.columns);
     }
     const double factor = 1 / std::sqrt(variance + call.GetFloat("eps"));
-    for (int64_t i = 0; i < columns; ++i) row[i] = (row[i] - mean) * factor * weight[i] + bias[i];
+    for (int64_t i = 0; i < rows.columns; ++i) {
+      const size_t at = (begin + i) / rows.inner;
+      row[i] = (row[i] - mean) * factor * weight[at % weight.size()] + bias[at % bias.size()];
+    }
   }
   return One(OfReals(call.result(), x));
+}
+
+absl::StatusOr<std::vector<Tensor>> EvaluateTrailing(const ir::EvaluateCall& call, bool centered) {
+  int64_t columns = 1;
+  for (int64_t size : call.GetInts("normalized_shape")) columns *= size;
+  return Normalize(call, {columns, 1, centered});
+}
+
+absl::StatusOr<std::vector<Tensor>> EvaluateChannels(const ir::EvaluateCall& call) {
+  const Shape& shape = call.tensor(kInput).shape();
+  int64_t inner = 1;
+  for (size_t axis = 2; axis < shape.size(); ++axis) inner *= shape[axis];
+  const bool grouped = call.schema().FindAttributeOrNull("num_groups") != nullptr;
+  return Normalize(call, {(grouped ? shape[1] / call.GetInt("num_groups") : 1) * inner, inner, true});
+}
+
+ir::OpSchema Schema(const char* name, std::vector<std::string> aliases, bool has_bias) {
+  ir::OpSchema schema;
+  schema.name = name;
+  schema.aliases = std::move(aliases);
+  schema.operands = {{"input"}, {"weight", /*optional=*/true, /*parameter=*/true}};
+  if (has_bias) schema.operands.push_back({"bias", /*optional=*/true, /*parameter=*/true});
+  schema.attributes = {{"eps", AttributeKind::kFloat, 1e-5}};
+  schema.module_form = true;
+  schema.infer = InferChannels;
+  schema.evaluate = EvaluateChannels;
+  return schema;
 }
 
 }  // namespace
 
 void Register(ir::OpRegistry& registry) {
-  ir::OpSchema schema;
-  schema.name = "layer_norm";
-  schema.aliases = {"torch.layer_norm", "torch.nn.functional.layer_norm"};
-  schema.operands = {
-      {"input"}, {"weight", /*optional=*/true, /*parameter=*/true}, {"bias", /*optional=*/true, /*parameter=*/true}};
-  schema.attributes = {{"normalized_shape", AttributeKind::kInts, std::nullopt}, {"eps", AttributeKind::kFloat, 1e-5}};
-  schema.module_form = true;
-  schema.infer = InferLayerNorm;
-  schema.evaluate = EvaluateLayerNorm;
-  registry.Register(std::move(schema));
+  for (const bool centered : {true, false}) {
+    ir::OpSchema schema =
+        centered ? Schema("layer_norm", {"torch.layer_norm", "torch.nn.functional.layer_norm"}, /*has_bias=*/true)
+                 : Schema("rms_norm", {"torch.rms_norm", "torch.nn.functional.rms_norm"}, /*has_bias=*/false);
+    schema.attributes.insert(schema.attributes.begin(), {"normalized_shape", AttributeKind::kInts, std::nullopt});
+    schema.infer = InferTrailing;
+    schema.evaluate = [centered](const ir::EvaluateCall& call) { return EvaluateTrailing(call, centered); };
+    registry.Register(std::move(schema));
+  }
+  ir::OpSchema group = Schema("group_norm", {"torch.group_norm", "torch.nn.functional.group_norm"}, /*has_bias=*/true);
+  group.attributes.insert(group.attributes.begin(), {"num_groups", AttributeKind::kInt, std::nullopt});
+  registry.Register(std::move(group));
+  registry.Register(Schema("instance_norm", {"torch.nn.functional.instance_norm"}, /*has_bias=*/true));
 }
 
 }  // namespace fuselage::ops::layer_norm

@@ -1,11 +1,15 @@
-// layer_norm: normalization over the trailing axes (torch.nn.functional.layer_norm, torch.nn.LayerNorm; ONNX
-// LayerNormalization).
+// Normalization by statistics of the input itself (torch.nn.functional and torch.nn of the same names; ONNX
+// LayerNormalization, RMSNormalization, GroupNormalization, InstanceNormalization):
 //
-//   input [..., normalized_shape...]; weight, bias: [normalized_shape...], parameters, optional
 //   result = (input - mean) / sqrt(var + eps) * weight + bias, of the input's shape
 //
-// Mean and biased variance are those of the trailing axes that normalized_shape names, one for each index of the
-// others. Attributes: normalized_shape, eps. Floats only; computes in double.
+//   layer_norm(normalized_shape, eps)   over the trailing axes, of these sizes; weight, bias: [normalized_shape...]
+//   rms_norm(normalized_shape, eps)     the same with mean = 0, var the mean square, and no bias
+//   group_norm(num_groups, eps)         [N, C, spatial...], over each group of C / num_groups channels; weight, bias:
+//   [C] instance_norm(eps)                  the same over each channel
+//
+// Mean and biased variance are those of the axes named, one for each index of the others. weight and bias are
+// parameters, optional. Floats only; computes in double.
 #ifndef FUSELAGE_IR_OPS_LAYER_NORM_LAYER_NORM_H_
 #define FUSELAGE_IR_OPS_LAYER_NORM_LAYER_NORM_H_
 

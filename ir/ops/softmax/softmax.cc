@@ -15,34 +15,76 @@ absl::StatusOr<ir::Type> InferSoftmax(const ir::InferCall& call) {
   return ResultType(call.tensor(0).dtype, call.tensor(0).shape);
 }
 
-absl::StatusOr<std::vector<Tensor>> EvaluateSoftmax(const ir::EvaluateCall& call) {
+// What becomes of `count` elements, `stride` apart.
+using Function = void (*)(double* line, int64_t count, int64_t stride);
+
+double Largest(const double* line, int64_t count, int64_t stride) {
+  double largest = line[0];
+  for (int64_t k = 1; k < count; ++k) largest = std::max(largest, line[k * stride]);
+  return largest;
+}
+
+void Softmax(double* line, int64_t count, int64_t stride) {
+  const double largest = Largest(line, count, stride);
+  double sum = 0;
+  for (int64_t k = 0; k < count; ++k) sum += line[k * stride] = std::exp(line[k * stride] - largest);
+  for (int64_t k = 0; k < count; ++k) line[k * stride] /= sum;
+}
+
+void LogSoftmax(double* line, int64_t count, int64_t stride) {
+  const double largest = Largest(line, count, stride);
+  double sum = 0;
+  for (int64_t k = 0; k < count; ++k) sum += std::exp(line[k * stride] - largest);
+  for (int64_t k = 0; k < count; ++k) line[k * stride] -= largest + std::log(sum);
+}
+
+void Hardmax(double* line, int64_t count, int64_t stride) {
+  int64_t best = 0;
+  for (int64_t k = 1; k < count; ++k) {
+    if (line[k * stride] > line[best * stride]) best = k;
+  }
+  for (int64_t k = 0; k < count; ++k) line[k * stride] = k == best;
+}
+
+absl::StatusOr<std::vector<Tensor>> EvaluateSoftmax(const ir::EvaluateCall& call, Function function) {
   const Tensor& input = call.tensor(0);
   ASSIGN_OR_RETURN(const int axis, AxisOf(call, "dim", input.rank()));
   std::vector<double> x = RealValues(input);
   const int64_t count = input.dim(axis), stride = RowMajorStrides(input.shape())[axis];
   for (size_t i = 0; i < x.size(); ++i) {
     if (static_cast<int64_t>(i) / stride % count != 0) continue;  // The first element of each line along the axis.
-    double* line = x.data() + i;
-    double largest = line[0], sum = 0;
-    for (int64_t k = 1; k < count; ++k) largest = std::max(largest, line[k * stride]);
-    for (int64_t k = 0; k < count; ++k) sum += line[k * stride] = std::exp(line[k * stride] - largest);
-    for (int64_t k = 0; k < count; ++k) line[k * stride] /= sum;
+    function(x.data() + i, count, stride);
   }
   return One(OfReals(call.result(), x));
 }
 
+struct SoftmaxOp {
+  const char* name;
+  std::vector<std::string> aliases;
+  Function function;
+};
+
 }  // namespace
 
 void Register(ir::OpRegistry& registry) {
-  ir::OpSchema schema;
-  schema.name = "softmax";
-  schema.aliases = {"torch.softmax", "torch.nn.functional.softmax"};
-  schema.operands = {{"input"}};
-  schema.attributes = {{"dim", AttributeKind::kInt, -1}};
-  schema.module_form = true;
-  schema.infer = InferSoftmax;
-  schema.evaluate = EvaluateSoftmax;
-  registry.Register(std::move(schema));
+  const SoftmaxOp ops[] = {
+      {"softmax", {"torch.softmax", "torch.nn.functional.softmax"}, Softmax},
+      {"log_softmax", {"torch.log_softmax", "torch.nn.functional.log_softmax"}, LogSoftmax},
+      {"hardmax", {}, Hardmax},
+  };
+  for (const SoftmaxOp& op : ops) {
+    ir::OpSchema schema;
+    schema.name = op.name;
+    schema.aliases = op.aliases;
+    schema.operands = {{"input"}};
+    schema.attributes = {{"dim", AttributeKind::kInt, -1}};
+    schema.module_form = true;
+    schema.infer = InferSoftmax;
+    schema.evaluate = [function = op.function](const ir::EvaluateCall& call) {
+      return EvaluateSoftmax(call, function);
+    };
+    registry.Register(std::move(schema));
+  }
 }
 
 }  // namespace fuselage::ops::softmax

@@ -50,6 +50,73 @@ TEST_F(UnaryTest, Values) {
   EXPECT_EQ(Map("clamp", 0, {{"min", 5.0}, {"max", 1.0}}), 1);  // As ONNX and PyTorch: the maximum wins.
 }
 
+TEST_F(UnaryTest, MoreActivations) {
+  EXPECT_FLOAT_EQ(Map("elu", -1), std::expm1(-1.0f));
+  EXPECT_FLOAT_EQ(Map("elu", -1, {{"alpha", 2.0}}), 2 * std::expm1(-1.0f));
+  EXPECT_EQ(Map("elu", 3), 3);
+  EXPECT_FLOAT_EQ(Map("selu", -1), -1.1113307f);
+  EXPECT_FLOAT_EQ(Map("selu", 2, {{"gamma", 3.0}}), 6);
+  EXPECT_FLOAT_EQ(Map("celu", -1, {{"alpha", 2.0}}), 2 * std::expm1(-0.5f));
+  EXPECT_FLOAT_EQ(Map("softplus", 1), 1.3132616f);
+  EXPECT_EQ(Map("softplus", 1000), 1000);
+  EXPECT_EQ(Map("softplus", -1000), 0);
+  EXPECT_FLOAT_EQ(Map("softsign", -3), -0.75f);
+  EXPECT_FLOAT_EQ(Map("mish", 1), 0.86509836f);
+  EXPECT_EQ(Map("threshold", 1, {{"threshold", 1.0}, {"value", 9.0}}), 9);
+  EXPECT_EQ(Map("threshold", 2, {{"threshold", 1.0}, {"value", 9.0}}), 2);
+}
+
+TEST_F(UnaryTest, Functions) {
+  const struct {
+    const char* op;
+    float x, y;
+  } cases[] = {{"abs", -2, 2},
+               {"neg", 2, -2},
+               {"sign", -3, -1},
+               {"sign", 0, 0},
+               {"floor", -1.5f, -2},
+               {"ceil", -1.5f, -1},
+               {"round", 2.5f, 2},
+               {"round", -1.5f, -2},
+               {"sqrt", 9, 3},
+               {"reciprocal", 4, 0.25f},
+               {"exp", 1, 2.7182818f},
+               {"log", 2, 0.6931472f},
+               {"erf", 0.5f, 0.5204999f},
+               {"sin", 1, 0.84147098f},
+               {"cos", 1, 0.54030231f},
+               {"tan", 1, 1.5574077f},
+               {"asin", 0.5f, 0.5235988f},
+               {"acos", 0.5f, 1.0471976f},
+               {"atan", 2, 1.1071487f},
+               {"sinh", 1, 1.1752012f},
+               {"cosh", 1, 1.5430806f},
+               {"asinh", 1, 0.8813736f},
+               {"acosh", 2, 1.3169579f},
+               {"atanh", 0.5f, 0.5493061f}};
+  for (const auto& c : cases) EXPECT_FLOAT_EQ(Map(c.op, c.x), c.y) << c.op << " of " << c.x;
+  EXPECT_TRUE(std::signbit(Map("neg", 0)));
+}
+
+TEST_F(UnaryTest, Predicates) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Tensor x = Tensor::Of<float>({4}, {1, NAN, infinity, -infinity});
+  EXPECT_THAT(ops_.Run("isnan", {x}).values<bool>(), ElementsAre(false, true, false, false));
+  EXPECT_THAT(ops_.Run("isinf", {x}).values<bool>(), ElementsAre(false, false, true, true));
+  EXPECT_THAT(ops_.Run("isinf", {x}, {{"detect_negative", false}}).values<bool>(),
+              ElementsAre(false, false, true, false));
+  EXPECT_THAT(ops_.Run("logical_not", {Tensor::Of<bool>({2}, {true, false})}).values<bool>(), ElementsAre(false, true));
+}
+
+TEST_F(UnaryTest, IntegersWrap) {
+  const int64_t big = (int64_t{1} << 62) + 1;
+  EXPECT_THAT(ops_.Run("abs", {Tensor::Of<int64_t>({2}, {-big, INT64_MIN})}).values<int64_t>(),
+              ElementsAre(big, INT64_MIN));
+  EXPECT_THAT(ops_.Run("neg", {Tensor::Of<int8_t>({2}, {-128, 5})}).values<int8_t>(), ElementsAre(-128, -5));
+  EXPECT_THAT(ops_.Run("sign", {Tensor::Of<int32_t>({3}, {-7, 0, 7})}).values<int32_t>(), ElementsAre(-1, 0, 1));
+  EXPECT_THAT(ops_.Run("bitwise_not", {Tensor::Of<uint8_t>({1}, {5})}).values<uint8_t>(), ElementsAre(250));
+}
+
 TEST_F(UnaryTest, NanStays) {
   for (const char* op :
        {"relu", "relu6", "sigmoid", "tanh", "silu", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "clamp"}) {

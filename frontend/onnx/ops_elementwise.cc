@@ -1,0 +1,174 @@
+// Operators that compute each element of the result from one element of each operand.
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/converters.h"
+#include "frontend/onnx/tensors.h"
+#include "ir/base/status.h"
+
+namespace fuselage::onnx {
+namespace {
+
+// Operators whose IR op is called otherwise: all others have the operator's name in lower case.
+constexpr struct {
+  absl::string_view name, target;
+} kTargets[] = {
+    {"And", "logical_and"},
+    {"BitwiseAnd", "bitwise_and"},
+    {"BitwiseNot", "bitwise_not"},
+    {"BitwiseOr", "bitwise_or"},
+    {"BitwiseXor", "bitwise_xor"},
+    {"Equal", "eq"},
+    {"GlobalAveragePool", "global_avg_pool"},
+    {"Greater", "gt"},
+    {"GreaterOrEqual", "ge"},
+    {"Less", "lt"},
+    {"LessOrEqual", "le"},
+    {"Max", "maximum"},
+    {"Mean", "add"},
+    {"Min", "minimum"},
+    {"Not", "logical_not"},
+    {"Or", "logical_or"},
+    {"Sum", "add"},
+    {"Xor", "logical_xor"},
+};
+
+std::string TargetOf(const Call& call) {
+  const auto it = std::find_if(std::begin(kTargets), std::end(kTargets),
+                               [&](const auto& target) { return target.name == call.operator_name(); });
+  return it == std::end(kTargets) ? absl::AsciiStrToLower(call.operator_name()) : std::string(it->target);
+}
+
+absl::StatusOr<Value> CastHelper(Call& call, absl::string_view suffix, const Value& value, DType dtype) {
+  if (value.type().dtype == dtype) return value;
+  return call.EmitHelper(suffix, "to", {value}, {{"dtype", dtype}});
+}
+
+}  // namespace
+
+absl::Status ConvertElementwise(Call& call) {
+  if (call.operator_name() == "Identity" && call.operand(0).constant != nullptr) {
+    call.Set(0, call.operand(0));  // Tied weights stay one parameter.
+    return absl::OkStatus();
+  }
+  return call.Result(TargetOf(call), call.operands());
+}
+
+// A chain of binary calls; the mean then divides by their number.
+absl::Status ConvertNary(Call& call) {
+  const std::string target = TargetOf(call);
+  const int n = call.num_operands();
+  for (int i = 0; i < n; ++i) {
+    if (!call.has(i)) return absl::InvalidArgumentError(absl::StrCat("found input ", i, " absent, wanted it"));
+  }
+  if (n == 1) return call.Result("identity", call.operands());
+  const bool mean = call.operator_name() == "Mean";
+  Value chain = call.operand(0);
+  for (int i = 1; i < n; ++i) {
+    if (i + 1 == n && !mean) return call.Result(target, {chain, call.operand(i)});
+    ASSIGN_OR_RETURN(chain, call.EmitHelper(absl::StrCat(target, i), target, {chain, call.operand(i)}));
+  }
+  ASSIGN_OR_RETURN(const Value count, call.Scalar("count", chain.type().dtype, n));
+  return call.Result("div", {chain, count});
+}
+
+// Bounds are attributes before opset 11, inputs from then on; computed ones are a maximum and a minimum.
+absl::Status ConvertClip(Call& call) {
+  double min = -std::numeric_limits<double>::infinity(), max = -min;
+  if (call.opset() < 11) {
+    if (call.num_operands() > 1) return absl::InvalidArgumentError("found bounds as inputs, wanted attributes");
+    min = call.Float("min", min);
+    max = call.Float("max", max);
+    return call.Result("clamp", {call.operand(0)}, {{"min", min}, {"max", max}});
+  }
+  if (call.HasAttribute("min") || call.HasAttribute("max")) {
+    return absl::InvalidArgumentError("found bounds as attributes, wanted inputs from opset 11 on");
+  }
+  const auto is_computed = [&](int i) { return call.has(i) && call.operand(i).constant == nullptr; };
+  if (is_computed(1) || is_computed(2)) {
+    if (!call.has(2)) return call.Result("maximum", {call.operand(0), call.operand(1)});
+    Value low = call.operand(0);
+    if (call.has(1)) {
+      ASSIGN_OR_RETURN(low, call.EmitHelper("maximum", "maximum", {low, call.operand(1)}));
+    }
+    return call.Result("minimum", {low, call.operand(2)});
+  }
+  if (call.has(1)) {
+    ASSIGN_OR_RETURN(min, call.ConstantScalar(1));
+  }
+  if (call.has(2)) {
+    ASSIGN_OR_RETURN(max, call.ConstantScalar(2));
+  }
+  return call.Result("clamp", {call.operand(0)}, {{"min", min}, {"max", max}});
+}
+
+absl::Status ConvertLeakyRelu(Call& call) {
+  return call.Result("leaky_relu", call.operands(), {{"negative_slope", call.Float("alpha", 0.01f)}});
+}
+
+absl::Status ConvertHardSigmoid(Call& call) {
+  return call.Result("hardsigmoid", call.operands(),
+                     {{"alpha", call.Float("alpha", 0.2f)}, {"beta", call.Float("beta", 0.5f)}});
+}
+
+// Elu, Celu
+absl::Status ConvertElu(Call& call) {
+  return call.Result(TargetOf(call), call.operands(), {{"alpha", call.Float("alpha", 1)}});
+}
+
+absl::Status ConvertSelu(Call& call) {
+  const double alpha = call.Float("alpha", 1.67326319217681884765625);
+  return call.Result("selu", call.operands(),
+                     {{"alpha", alpha}, {"gamma", call.Float("gamma", 1.05070102214813232421875)}});
+}
+
+absl::Status ConvertThresholdedRelu(Call& call) {
+  return call.Result("threshold", call.operands(), {{"threshold", call.Float("alpha", 1)}});
+}
+
+absl::Status ConvertGelu(Call& call) {
+  return call.Result("gelu", call.operands(), {{"approximate", call.String("approximate", "none")}});
+}
+
+absl::Status ConvertIsInf(Call& call) {
+  ASSIGN_OR_RETURN(const bool negative, call.Flag("detect_negative", true));
+  ASSIGN_OR_RETURN(const bool positive, call.Flag("detect_positive", true));
+  return call.Result("isinf", call.operands(), {{"detect_negative", negative}, {"detect_positive", positive}});
+}
+
+// The exponent's element type is its own, the result's the base's.
+absl::Status ConvertPow(Call& call) {
+  const DType base = call.type(0).dtype, exponent = call.type(1).dtype;
+  if (IsFloat(base) || !IsFloat(exponent)) {
+    ASSIGN_OR_RETURN(const Value power, CastHelper(call, "exponent", call.operand(1), base));
+    return call.Result("pow", {call.operand(0), power});
+  }
+  ASSIGN_OR_RETURN(const Value x, CastHelper(call, "base", call.operand(0), DType::kF64));
+  ASSIGN_OR_RETURN(const Value y, CastHelper(call, "exponent", call.operand(1), DType::kF64));
+  ASSIGN_OR_RETURN(const Value power, call.EmitHelper("power", "pow", {x, y}));
+  return call.Result("to", {power}, {{"dtype", base}});
+}
+
+absl::Status ConvertMod(Call& call) {
+  ASSIGN_OR_RETURN(const bool fmod, call.Flag("fmod", false));
+  if (!fmod && IsFloat(call.type(0).dtype)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("found fmod = 0 on ", ToString(call.type(0)), ", wanted integers or fmod = 1"));
+  }
+  return call.Result(fmod ? "fmod" : "remainder", call.operands());
+}
+
+absl::Status ConvertBitShift(Call& call) {
+  const std::string direction = call.String("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("attribute 'direction': found ", Quote(direction), ", wanted LEFT or RIGHT"));
+  }
+  return call.Result(direction == "LEFT" ? "bitwise_left_shift" : "bitwise_right_shift", call.operands());
+}
+
+}  // namespace fuselage::onnx
