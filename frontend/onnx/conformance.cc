@@ -21,17 +21,24 @@ namespace fs = std::filesystem;
 // Operands that must be constants, by operator.
 bool IsConstantInput(const std::string& op, int i) {
   static const auto* inputs = new std::map<std::string, std::set<int>>{
-      {"Clip", {1, 2}},   {"ConstantOfShape", {0}},  {"CumSum", {1}},  {"Dropout", {1, 2}}, {"Gather", {0, 1}},
-      {"Pad", {1, 2, 3}}, {"ReduceSum", {1}},        {"Reshape", {1}}, {"Slice", {1, 2, 3, 4}},
-      {"Split", {1}},     {"Squeeze", {1}},          {"Unsqueeze", {1}},
+      {"Clip", {1, 2}},        {"ConstantOfShape", {0}}, {"CumSum", {1}},    {"Dropout", {1, 2}},
+      {"Gather", {0, 1}},      {"Pad", {1, 2, 3}},       {"ReduceSum", {1}}, {"Reshape", {1}},
+      {"Slice", {1, 2, 3, 4}}, {"Split", {1}},           {"Squeeze", {1}},   {"Unsqueeze", {1}},
   };
   const auto it = inputs->find(op);
   return it != inputs->end() && it->second.count(i) > 0;
 }
 
 bool IsWeight(const std::string& op, int i) {
-  return i > 0 &&
-         (op == "Conv" || op == "ConvInteger" || op == "ConvTranspose" || op == "BatchNormalization" || op == "Gemm");
+  static const auto* ops = new std::set<std::string>{"BatchNormalization",
+                                                     "Conv",
+                                                     "ConvInteger",
+                                                     "ConvTranspose",
+                                                     "Gemm",
+                                                     "GroupNormalization",
+                                                     "InstanceNormalization",
+                                                     "LayerNormalization"};
+  return i > 0 && ops->count(op) > 0;
 }
 
 std::string ReadAll(const fs::path& path) {

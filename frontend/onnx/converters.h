@@ -44,6 +44,9 @@ absl::Status ConvertConvTranspose(Call& call);
 absl::Status ConvertMaxPool(Call& call);
 absl::Status ConvertAveragePool(Call& call);
 
+// ops_einsum.cc
+absl::Status ConvertEinsum(Call& call);
+
 // ops_elementwise.cc
 absl::Status ConvertElementwise(Call& call);  // The operands in their order, no attributes: Relu, Add, Identity, ...
 absl::Status ConvertNary(Call& call);         // Max, Mean, Min, Sum
@@ -57,6 +60,7 @@ absl::Status ConvertLeakyRelu(Call& call);
 absl::Status ConvertMod(Call& call);
 absl::Status ConvertPow(Call& call);
 absl::Status ConvertSelu(Call& call);
+absl::Status ConvertShrink(Call& call);
 absl::Status ConvertThresholdedRelu(Call& call);
 
 // ops_math.cc
@@ -65,6 +69,7 @@ absl::Status ConvertGemm(Call& call);
 absl::Status ConvertMatMul(Call& call);
 absl::Status ConvertDropout(Call& call);
 absl::Status ConvertCast(Call& call);
+absl::Status ConvertCastLike(Call& call);
 
 // ops_norm.cc
 absl::Status ConvertGlobalLpPool(Call& call);

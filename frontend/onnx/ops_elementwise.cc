@@ -140,9 +140,16 @@ absl::Status ConvertIsInf(Call& call) {
   return call.Result("isinf", call.operands(), {{"detect_negative", negative}, {"detect_positive", positive}});
 }
 
-// The exponent's element type is its own, the result's the base's.
+// The exponent's element type is its own, the result's the base's. Squares and roots are what they are.
 absl::Status ConvertPow(Call& call) {
   const DType base = call.type(0).dtype, exponent = call.type(1).dtype;
+  const Tensor* constant = call.operand(1).TensorOrNull();
+  if (IsFloat(base) && constant != nullptr && constant->num_elements() == 1 && constant->rank() <= call.rank(0)) {
+    const Value& x = call.operand(0);
+    if (constant->At(0) == 2) return call.Result("mul", {x, x});
+    if (constant->At(0) == 0.5) return call.Result("sqrt", {x});
+    if (constant->At(0) == -1) return call.Result("reciprocal", {x});
+  }
   if (IsFloat(base) || !IsFloat(exponent)) {
     ASSIGN_OR_RETURN(const Value power, CastHelper(call, "exponent", call.operand(1), base));
     return call.Result("pow", {call.operand(0), power});
@@ -169,6 +176,23 @@ absl::Status ConvertBitShift(Call& call) {
         absl::StrCat("attribute 'direction': found ", Quote(direction), ", wanted LEFT or RIGHT"));
   }
   return call.Result(direction == "LEFT" ? "bitwise_left_shift" : "bitwise_right_shift", call.operands());
+}
+
+// x + bias below -lambd, x - bias above lambd, 0 in between.
+absl::Status ConvertShrink(Call& call) {
+  const Value& x = call.operand(0);
+  const DType dtype = call.type(0).dtype;
+  const double lambd = call.Float("lambd", 0.5), bias = call.Float("bias", 0);
+  ASSIGN_OR_RETURN(const Value low, call.Scalar("low", dtype, -lambd));
+  ASSIGN_OR_RETURN(const Value high, call.Scalar("high", dtype, lambd));
+  ASSIGN_OR_RETURN(const Value shift, call.Scalar("bias", dtype, bias));
+  ASSIGN_OR_RETURN(const Value zero, call.Scalar("zero", dtype, 0));
+  ASSIGN_OR_RETURN(const Value is_below, call.EmitHelper("is_below", "lt", {x, low}));
+  ASSIGN_OR_RETURN(const Value is_above, call.EmitHelper("is_above", "gt", {x, high}));
+  ASSIGN_OR_RETURN(const Value raised, call.EmitHelper("raised", "add", {x, shift}));
+  ASSIGN_OR_RETURN(const Value lowered, call.EmitHelper("lowered", "sub", {x, shift}));
+  ASSIGN_OR_RETURN(const Value above, call.EmitHelper("above", "where", {is_above, lowered, zero}));
+  return call.Result("where", {is_below, raised, above});
 }
 
 }  // namespace fuselage::onnx

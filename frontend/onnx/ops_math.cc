@@ -90,4 +90,8 @@ absl::Status ConvertCast(Call& call) {
   return call.Result("to", call.operands(), {{"dtype", *dtype}});
 }
 
+absl::Status ConvertCastLike(Call& call) {
+  return call.Result("to", {call.operand(0)}, {{"dtype", call.type(1).dtype}});
+}
+
 }  // namespace fuselage::onnx

@@ -74,6 +74,20 @@ TEST(Pow, TheResultHasTheBasesType) {
   ExpectOutput(whole, {F32({2}, {-2, 3}), Tensor::Scalar<int32_t>(3)}, F32({2}, {-8, 27}));
 }
 
+TEST(Pow, SquaresAndRoots) {
+  const auto steps = [](float exponent) {
+    ModelBuilder model = Model(15, {2});
+    model.Initializer("p", Tensor::Scalar(exponent)).Node("Pow", {"x", "p"}, {"y"});
+    const auto graph = Import(model);
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    return graph.ok() ? (*graph)->output()->operand(0)->op()->name : "";
+  };
+  EXPECT_EQ(steps(2), "mul");
+  EXPECT_EQ(steps(0.5), "sqrt");
+  EXPECT_EQ(steps(-1), "reciprocal");
+  EXPECT_EQ(steps(3), "pow");
+}
+
 TEST(Mod, FloatsNeedFmod) {
   ModelBuilder model = Model(13, {2});
   model.Initializer("k", Tensor::Scalar(3.0f)).Node("Mod", {"x", "k"}, {"y"}, "m");
@@ -211,6 +225,55 @@ TEST(Norms, LpAndLrnAndPools) {
   ModelBuilder global = Model(13, {1, 1, 2, 2});
   global.Node("GlobalLpPool", {"x"}, {"y"}).Int("p", 3);
   ExpectOutput(global, {F32({1, 1, 2, 2}, {1, -2, 2, 2})}, F32({1, 1, 1, 1}, {2.9240177f}), 1e-5);
+}
+
+TEST(Einsum, Forms) {
+  const Tensor a = F32({2, 3}, {1, 2, 3, 4, 5, 6}), b = F32({3, 2}, {1, -1, 2, 0, 0, 3}), v = F32({3}, {1, 2, 3});
+  const auto expect = [](const std::string& equation, std::vector<Tensor> inputs, const Tensor& wanted) {
+    SCOPED_TRACE(equation);
+    ModelBuilder model(12);
+    std::vector<std::string> names;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      names.push_back("x" + std::to_string(i));
+      model.Input(names.back(), std::vector<Dim>(inputs[i].shape().begin(), inputs[i].shape().end()));
+    }
+    model.Output("y").Node("Einsum", names, {"y"}).String("equation", equation);
+    ExpectOutput(model, inputs, wanted);
+  };
+  expect("ij->ji", {a}, F32({3, 2}, {1, 4, 2, 5, 3, 6}));
+  expect("ij", {a}, a);
+  expect("ba", {a}, F32({3, 2}, {1, 4, 2, 5, 3, 6}));  // In alphabetical order.
+  expect("ij->", {a}, F32({}, {21}));
+  expect("ij -> i", {a}, F32({2}, {6, 15}));
+  expect("ij,jk->ik", {a, b}, F32({2, 2}, {5, 8, 14, 14}));
+  expect("ij,jk", {a, b}, F32({2, 2}, {5, 8, 14, 14}));
+  expect("ij,jk->ki", {a, b}, F32({2, 2}, {5, 14, 8, 14}));
+  expect("ij,j->i", {a, v}, F32({2}, {14, 32}));
+  expect("ij,j->ij", {a, v}, F32({2, 3}, {1, 4, 9, 4, 10, 18}));
+  expect("i,j->ij", {F32({2}, {1, 2}), v}, F32({2, 3}, {1, 2, 3, 2, 4, 6}));
+  expect("i,i->", {v, v}, F32({}, {14}));
+  expect("ij,jk,k->i", {a, b, F32({2}, {1, 10})}, F32({2}, {85, 154}));
+  expect("bij,bjk->bik", {F32({2, 1, 2}, {1, 2, 3, 4}), F32({2, 2, 1}, {1, 1, 2, -1})}, F32({2, 1, 1}, {3, 2}));
+  expect("...ij,...jk->...ik", {F32({2, 1, 2}, {1, 2, 3, 4}), F32({2, 1}, {1, -1})}, F32({2, 1, 1}, {-1, -1}));
+  expect("...i,...i->...", {a, F32({1, 3}, {1, 0, 1})}, F32({2}, {4, 10}));
+  expect("ii->i", {F32({2, 2}, {1, 2, 3, 4})}, F32({2}, {1, 4}));
+  expect("ii", {F32({2, 2}, {1, 2, 3, 4})}, F32({}, {5}));
+  expect("iji->j", {F32({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8})}, F32({2}, {7, 11}));
+  expect("ik,jk->ij", {a, a}, F32({2, 2}, {14, 32, 32, 77}));
+  expect("bhwc,hkc->bhwk", {F32({1, 1, 2, 2}, {1, 2, 3, 4}), F32({1, 1, 2}, {1, 10})}, F32({1, 1, 2, 1}, {21, 43}));
+}
+
+TEST(Einsum, Errors) {
+  const auto expect = [](const std::string& equation, const std::string& error) {
+    ModelBuilder model = Model(12, {2, 3});
+    model.Node("Einsum", {"x"}, {"y"}, "e").String("equation", equation);
+    ExpectError(model, "node 'e' (Einsum): attribute 'equation' '" + equation + "': " + error);
+  };
+  expect("ijk->i", "found 'ijk' for a tensor of rank 2");
+  expect("ij,jk->ik", "found 2 terms for 1 operands, wanted as many");
+  expect("i1->i", "found 'i1', wanted letters and at most one '...'");
+  expect("ij->ik", "found the output 'ik', wanted labels of the operands, each once");
+  expect("ii->i", "found a label with the sizes 2 and 3, wanted one");
 }
 
 }  // namespace
