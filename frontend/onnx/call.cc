@@ -117,6 +117,12 @@ std::vector<float> Call::Floats(absl::string_view name) const {
   return {attribute->floats().begin(), attribute->floats().end()};
 }
 
+std::vector<std::string> Call::Strings(absl::string_view name) const {
+  const AttributeProto* attribute = FindOrNull(name);
+  if (attribute == nullptr) return {};
+  return {attribute->strings().begin(), attribute->strings().end()};
+}
+
 const ::onnx::TensorProto* Call::TensorOrNull(absl::string_view name) const {
   const AttributeProto* attribute = FindOrNull(name);
   return attribute == nullptr ? nullptr : &attribute->t();

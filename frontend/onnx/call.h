@@ -41,6 +41,7 @@ class Call {
   std::string String(absl::string_view name, absl::string_view otherwise) const;
   std::vector<int64_t> Ints(absl::string_view name) const;  // Empty where absent.
   std::vector<float> Floats(absl::string_view name) const;
+  std::vector<std::string> Strings(absl::string_view name) const;
   // Null where absent.
   const ::onnx::TensorProto* TensorOrNull(absl::string_view name) const;
   // 0 or 1.

@@ -30,6 +30,7 @@ bool IsConstantInput(const std::string& op, int i) {
 }
 
 bool IsWeight(const std::string& op, int i) {
+  if (op == "GRU" || op == "LSTM" || op == "RNN") return (i >= 1 && i <= 3) || i == 7;
   static const auto* ops = new std::set<std::string>{"BatchNormalization",
                                                      "Conv",
                                                      "ConvInteger",

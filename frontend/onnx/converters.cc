@@ -23,6 +23,15 @@ constexpr char kLpPool[] =
     "auto_pad=STRING ceil_mode=INT dilations=INTS kernel_shape=INTS p=INT pads=INTS strides=INTS";
 constexpr char kReduce[] = "axes=INTS keepdims=INT noop_with_empty_axes=INT";
 constexpr char kQuantize[] = "axis=INT block_size=INT output_dtype=INT precision=INT saturate=INT";
+constexpr char kGru[] =
+    "activation_alpha=FLOATS activation_beta=FLOATS activations=STRINGS clip=FLOAT direction=STRING hidden_size=INT "
+    "layout=INT linear_before_reset=INT";
+constexpr char kLstm[] =
+    "activation_alpha=FLOATS activation_beta=FLOATS activations=STRINGS clip=FLOAT direction=STRING hidden_size=INT "
+    "input_forget=INT layout=INT";
+constexpr char kRnn[] =
+    "activation_alpha=FLOATS activation_beta=FLOATS activations=STRINGS clip=FLOAT direction=STRING hidden_size=INT "
+    "layout=INT";
 constexpr char kBatchNormalization[] = "epsilon=FLOAT momentum=FLOAT spatial=INT training_mode=INT";
 
 constexpr Converter kConverters[] = {
@@ -69,6 +78,7 @@ constexpr Converter kConverters[] = {
     {"Exp", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Flatten", 1, {1, 1}, {1, 1}, "axis=INT", ConvertFlatten},
     {"Floor", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
+    {"GRU", 7, {3, 6}, {0, 2}, kGru, ConvertRecurrent},
     {"Gather", 1, {2, 2}, {1, 1}, "axis=INT", ConvertGather},
     {"Gelu", 20, {1, 1}, {1, 1}, "approximate=STRING", ConvertGelu},
     {"Gemm", 7, {2, 3}, {1, 1}, "alpha=FLOAT beta=FLOAT transA=INT transB=INT", ConvertGemm},
@@ -91,6 +101,7 @@ constexpr Converter kConverters[] = {
     {"IsInf", 10, {1, 1}, {1, 1}, "detect_negative=INT detect_positive=INT", ConvertIsInf},
     {"IsNaN", 9, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"LayerNormalization", 17, {2, 3}, {1, 3}, kLayerNormalization, ConvertLayerNormalization},
+    {"LSTM", 7, {3, 8}, {0, 3}, kLstm, ConvertRecurrent},
     {"LeakyRelu", 6, {1, 1}, {1, 1}, "alpha=FLOAT", ConvertLeakyRelu},
     {"Less", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
     {"LessOrEqual", 12, {2, 2}, {1, 1}, "", ConvertElementwise},
@@ -130,6 +141,7 @@ constexpr Converter kConverters[] = {
     {"ReduceSum", 1, {1, 2}, {1, 1}, kReduce, ConvertReduce},
     {"ReduceSumSquare", 1, {1, 2}, {1, 1}, kReduce, ConvertReduce},
     {"Relu", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
+    {"RNN", 7, {3, 6}, {0, 2}, kRnn, ConvertRecurrent},
     {"Reshape", 5, {2, 2}, {1, 1}, "allowzero=INT", ConvertReshape},
     {"RMSNormalization", 23, {2, 2}, {1, 1}, kLayerNormalization, ConvertLayerNormalization},
     {"Round", 11, {1, 1}, {1, 1}, "", ConvertElementwise},

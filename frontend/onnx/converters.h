@@ -88,6 +88,9 @@ absl::Status ConvertCumSum(Call& call);
 absl::Status ConvertReduce(Call& call);   // ReduceL1, ..., ReduceSumSquare
 absl::Status ConvertSoftmax(Call& call);  // Hardmax, LogSoftmax, Softmax
 
+// ops_recurrent.cc
+absl::Status ConvertRecurrent(Call& call);  // GRU, LSTM, RNN
+
 // ops_shape.cc
 absl::Status ConvertFlatten(Call& call);
 absl::Status ConvertReshape(Call& call);

@@ -350,6 +350,42 @@ TEST(ConvInteger, WeightZeroPointPerChannel) {
   ExpectOutput(model, {Tensor::Of<uint8_t>({1, 1, 1, 1}, {5})}, Tensor::Of<int32_t>({1, 2, 1, 1}, {12, -20}));
 }
 
+// y = x + 10 y, whatever comes first: steps or sequences.
+TEST(Recurrent, LayoutsAndActivations) {
+  for (const int layout : {0, 1}) {
+    ModelBuilder model = Model(14, layout == 0 ? std::vector<Dim>{3, 2, 1} : std::vector<Dim>{2, 3, 1});
+    model.Initializer("w", F32({1, 1, 1}, {1})).Initializer("r", F32({1, 1, 1}, {10}));
+    model.Initializer("h", F32(layout == 0 ? Shape{1, 2, 1} : Shape{2, 1, 1}, {0, 1}));
+    model.Node("RNN", {"x", "w", "r", "", "", "h"}, {"y", "last"}, "rnn").Output("last").Int("layout", layout);
+    model.Int("hidden_size", 1).Strings("activations", {"affine"}).Floats("activation_alpha", {2});
+    const Tensor x = layout == 0 ? F32({3, 2, 1}, {1, 4, 2, 5, 3, 6}) : F32({2, 3, 1}, {1, 2, 3, 4, 5, 6});
+    const std::vector<Tensor> found = Outputs(model, {x});
+    ASSERT_EQ(found.size(), 2);
+    EXPECT_EQ(found[0].shape(), layout == 0 ? (Shape{3, 1, 2, 1}) : (Shape{2, 3, 1, 1}));
+    // Doubled in each step: 2, 2*(2 + 20), 2*(3 + 440); 2*(4 + 10), 2*(5 + 280), 2*(6 + 5700).
+    EXPECT_EQ(ToDoubles(found[0]), layout == 0 ? (std::vector<double>{2, 28, 44, 570, 886, 11412})
+                                               : (std::vector<double>{2, 44, 886, 28, 570, 11412}));
+    EXPECT_EQ(found[1].shape(), layout == 0 ? (Shape{1, 2, 1}) : (Shape{2, 1, 1}));
+    EXPECT_EQ(ToDoubles(found[1]), (std::vector<double>{886, 11412}));
+    model.last_node().mutable_attribute(0)->set_i(1 - layout);
+    EXPECT_FALSE(Import(model).ok());
+  }
+}
+
+TEST(Recurrent, WhatIsDeclined) {
+  const auto model = [] {
+    ModelBuilder made = Model(14, {3, 2, 1});
+    made.Initializer("w", F32({1, 1, 1}, {1})).Initializer("r", F32({1, 1, 1}, {10}));
+    made.Node("RNN", {"x", "w", "r"}, {"y"}, "rnn");
+    return made;
+  };
+  ExpectError(model().Strings("activations", {"Softplus"}),
+              "node 'rnn' (RNN): attribute 'activations': found 'Softplus', wanted Affine");
+  ExpectError(model().Int("hidden_size", 2), "found hidden_size 2 and weights f32[1,1,1]");
+  ExpectError(model().Strings("activations", {"Tanh"}).Floats("activation_alpha", {1}),
+              "found 1 activation_alpha and 0 activation_beta, wanted 0 and 0");
+}
+
 TEST(Reshape, ByConstantTarget) {
   ModelBuilder model = Model(14, {2, 0});
   model.Initializer("s", I64({0, 3})).Node("Reshape", {"x", "s"}, {"y"}).Int("allowzero", 1);

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/writer/quantization.h"
+#include "ir/base/recurrent.h"
 #include "ir/base/status.h"
 
 namespace fuselage::onnx::writer {
@@ -270,6 +271,34 @@ absl::Status WriteAddmm(const Call& c) {
   c.Emit("Gemm", {c.in[1], c.in[2], beta == 0 ? "" : c.in[0]})
       .Float("alpha", static_cast<float>(c.op.GetFloat("alpha")))
       .Float("beta", static_cast<float>(beta));
+  return absl::OkStatus();
+}
+
+// ONNX lists alpha and beta of the activations that take one.
+absl::Status WriteRecurrent(const Call& c) {
+  Values results;
+  for (size_t i = 0; i < c.result.elements().size(); ++i) results.push_back(c.Element(i));
+  const std::string& direction = c.op.GetString("direction");
+  ModelBuilder& node =
+      c.to.Emit(c.onnx, c.in, results).String("direction", direction).Int("hidden_size", c.type(2).shape[2]);
+  ASSIGN_OR_RETURN(const auto activations,
+                   recurrent::ReadActivations(c.op.schema().name, direction == "bidirectional" ? 2 : 1,
+                                              c.op.attribute("activations").as_strings(), c.op.GetFloats("alpha"),
+                                              c.op.GetFloats("beta")));
+  Values names;
+  std::vector<float> alpha, beta;
+  for (const recurrent::ActivationCall& call : activations) {
+    names.push_back(recurrent::OnnxName(call.activation));
+    if (recurrent::DefaultAlpha(call.activation)) alpha.push_back(static_cast<float>(call.alpha));
+    if (recurrent::DefaultBeta(call.activation)) beta.push_back(static_cast<float>(call.beta));
+  }
+  node.Strings("activations", names);
+  if (!alpha.empty()) node.Floats("activation_alpha", alpha);
+  if (!beta.empty()) node.Floats("activation_beta", beta);
+  if (c.op.GetFloat("clip") > 0) node.Float("clip", static_cast<float>(c.op.GetFloat("clip")));
+  for (const char* flag : {"linear_before_reset", "input_forget"}) {
+    if (c.op.schema().FindAttributeOrNull(flag) != nullptr) node.Int(flag, c.op.GetBool(flag));
+  }
   return absl::OkStatus();
 }
 
@@ -536,6 +565,7 @@ constexpr Row kRows[] = {
     {"group_norm", WriteChannelNorm, "GroupNormalization"},
     {"gt", WriteSame, "Greater"},
     {"hardmax", WriteSoftmax, "Hardmax"},
+    {"gru", WriteRecurrent, "GRU"},
     {"hardsigmoid", WriteHardSigmoid, "HardSigmoid"},
     {"hardswish", WriteHardSwish, "HardSigmoid"},
     {"identity", WriteSame, "Identity"},
@@ -554,6 +584,7 @@ constexpr Row kRows[] = {
     {"logical_xor", WriteSame, "Xor"},
     {"logsumexp", WriteReduce, "ReduceLogSumExp"},
     {"lt", WriteSame, "Less"},
+    {"lstm", WriteRecurrent, "LSTM"},
     {"matmul", WriteSame, "MatMul"},
     {"matmul_integer", WriteMatmulInteger, "MatMulInteger"},
     {"max_pool", WritePool, "MaxPool"},
@@ -578,6 +609,7 @@ constexpr Row kRows[] = {
     {"rms_norm", WriteTrailingNorm, "RMSNormalization"},
     {"round", WriteSame, "Round"},
     {"selu", WriteElu, "Selu"},
+    {"rnn", WriteRecurrent, "RNN"},
     {"sigmoid", WriteSame, "Sigmoid"},
     {"sign", WriteSame, "Sign"},
     {"silu", WriteSilu, "Sigmoid"},

@@ -1,0 +1,13 @@
+#include "kernels/recurrent/loops.h"
+
+namespace fuselage::recurrent {
+
+void avx2::Multiply(const float* x, int64_t stride, int64_t rows, const float* panel, int64_t depth, float* sums) {
+  MultiplyLoop<2>(x, stride, rows, panel, depth, sums);
+}
+
+void avx2::Activate(Activation activation, float alpha, float beta, float* x, int64_t n) {
+  ActivateLoop(activation, alpha, beta, x, n);
+}
+
+}  // namespace fuselage::recurrent
