@@ -24,6 +24,9 @@ struct Value {
   // What the constant were if the symbolic batch were one more; null where that is the same.
   std::shared_ptr<const std::vector<Tensor>> at_next_batch = nullptr;
 
+  // The file stores the constant in a narrower type than the IR has (widened.h).
+  bool widened = false;
+
   bool present() const { return constant != nullptr || node != nullptr; }
   const Tensor* TensorOrNull() const { return constant == nullptr ? nullptr : &(*constant)[0]; }
   const TensorType& type() const { return constant != nullptr ? (*constant)[0].type() : node->tensor_type(); }

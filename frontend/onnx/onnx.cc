@@ -14,6 +14,7 @@
 #include "frontend/onnx/inputs.h"
 #include "frontend/onnx/structure.h"
 #include "frontend/onnx/tensors.h"
+#include "frontend/onnx/widened.h"
 #include "frontend/onnx/wire.h"
 #include "ir/base/budget.h"
 #include "ir/base/status.h"
@@ -93,7 +94,9 @@ absl::Status AddInitializers(const GraphProto& proto, const LoadOptions& options
   for (const auto& initializer : proto.initializer()) {
     if (options.constants.count(initializer.name()) > 0) continue;
     ASSIGN_OR_RETURN(Tensor tensor, ToTensor(initializer, folder, budget));
-    values->Define(initializer.name(), Builder::Constant("", std::move(tensor)));
+    Value value = Builder::Constant("", std::move(tensor));
+    value.widened = FindWidenedOrNull(initializer.data_type()) != nullptr;
+    values->Define(initializer.name(), std::move(value));
   }
   return absl::OkStatus();
 }

@@ -54,7 +54,7 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Load(const std::string& path, const i
 absl::StatusOr<std::unique_ptr<ir::Graph>> Parse(absl::string_view bytes, absl::string_view file,
                                                  const ir::OpRegistry& ops, const LoadOptions& options = {});
 
-// One serialized TensorProto, such as the input_0.pb files beside ONNX test models. BFLOAT16 becomes f32.
+// One serialized TensorProto, such as the input_0.pb files beside ONNX test models. What the IR lacks, such as BFLOAT16 and INT4, becomes the next wider type.
 absl::StatusOr<Tensor> ParseTensor(absl::string_view bytes, absl::string_view file,
                                    int64_t max_memory_bytes = int64_t{8} << 30);
 

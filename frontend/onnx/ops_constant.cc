@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/converters.h"
 #include "frontend/onnx/tensors.h"
+#include "frontend/onnx/widened.h"
 #include "ir/base/status.h"
+#include "onnx/onnx.pb.h"
 
 namespace fuselage::onnx {
 namespace {
@@ -28,7 +30,9 @@ absl::Status ConvertConstant(Call& call) {
   if (found != 1) return absl::InvalidArgumentError(absl::StrCat("found ", found, " values, wanted one"));
   if (const ::onnx::TensorProto* proto = call.TensorOrNull("value"); proto != nullptr) {
     ASSIGN_OR_RETURN(Tensor tensor, ToTensor(*proto, "", &call.builder().budget()));
-    call.Set(0, Builder::Constant(call.name(), std::move(tensor)));
+    Value value = Builder::Constant(call.name(), std::move(tensor));
+    value.widened = FindWidenedOrNull(proto->data_type()) != nullptr;
+    call.Set(0, std::move(value));
     return absl::OkStatus();
   }
   if (call.HasAttribute("value_float")) {

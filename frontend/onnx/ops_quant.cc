@@ -8,16 +8,55 @@
 namespace fuselage::onnx {
 namespace {
 
-absl::Status DeclineBlocks(const Call& call) {
-  if (call.Int("block_size", 0) == 0) return absl::OkStatus();
-  return absl::UnimplementedError(
-      absl::StrCat("attribute 'block_size': found ", call.Int("block_size", 0), ", wanted 0"));
+// A scale and zero point for each block of `size` values along an axis: [..., blocks * size, ...] as [..., blocks,
+// size,
+// ...], less the zero points, times the scales.
+absl::Status DequantizeBlocks(Call& call, int64_t size) {
+  const Shape &shape = call.shape(0), &scales = call.shape(1);
+  ASSIGN_OR_RETURN(const int axis, NormalizeAxis(call.Int("axis", 1), call.rank(0)));
+  Shape wanted = shape;
+  if (size < 1 || shape[axis] % size != 0) {
+    return absl::UnimplementedError(absl::StrCat("attribute 'block_size': found ", size, ", wanted a divisor of ",
+                                                 shape[axis], ", axis ", axis, " of ", ToString(call.type(0))));
+  }
+  wanted[axis] /= size;
+  if (scales != wanted || (call.has(2) && call.shape(2) != wanted)) {
+    return absl::InvalidArgumentError(absl::StrCat("found scales ", ToString(call.type(1)),
+                                                   call.has(2) ? " and zero points " + ToString(call.type(2)) : "",
+                                                   ", wanted shape ", ToString(wanted)));
+  }
+  const DType dtype = call.type(1).dtype;
+  Shape blocks = wanted;
+  blocks.insert(blocks.begin() + axis + 1, size);
+  const auto real = [&](int i, const char* suffix) {
+    return call.EmitHelper(absl::StrCat(suffix, "_real"), "to", {call.operand(i)}, {{"dtype", dtype}});
+  };
+  const auto along = [&](const char* suffix, const Value& value) {
+    return call.EmitHelper(suffix, "unsqueeze", {value}, {{"dims", std::vector<int64_t>{axis + 1}}});
+  };
+  ASSIGN_OR_RETURN(const Value x, real(0, "x"));
+  ASSIGN_OR_RETURN(Value y, call.EmitHelper("blocks", "reshape", {x}, {{"shape", blocks}, {"allow_zero", true}}));
+  if (call.has(2)) {
+    ASSIGN_OR_RETURN(const Value zero_point, real(2, "zero_point"));
+    ASSIGN_OR_RETURN(const Value each, along("zero_points", zero_point));
+    ASSIGN_OR_RETURN(y, call.EmitHelper("centred", "sub", {y, each}));
+  }
+  ASSIGN_OR_RETURN(const Value each, along("scales", call.operand(1)));
+  ASSIGN_OR_RETURN(y, call.EmitHelper("scaled", "mul", {y, each}));
+  return call.Result("reshape", {y}, {{"shape", shape}, {"allow_zero", true}});
 }
 
 }  // namespace
 
 absl::Status ConvertQuantizeLinear(Call& call) {
-  RETURN_IF_ERROR(DeclineBlocks(call));
+  if (const int64_t size = call.Int("block_size", 0); size != 0) {
+    return absl::UnimplementedError(absl::StrCat("attribute 'block_size': found ", size, ", wanted 0"));
+  }
+  if (call.operand(2).widened) {
+    return absl::UnimplementedError(absl::StrCat("input 2 ", Quote(call.operand(2).name),
+                                                 ": found a zero point of a type that is read as ",
+                                                 ToString(call.type(2)), ", wanted UINT8, INT8 or INT16"));
+  }
   DType dtype = DType::kU8;
   if (call.has(2)) {
     dtype = call.type(2).dtype;
@@ -31,7 +70,7 @@ absl::Status ConvertQuantizeLinear(Call& call) {
 }
 
 absl::Status ConvertDequantizeLinear(Call& call) {
-  RETURN_IF_ERROR(DeclineBlocks(call));
+  if (const int64_t size = call.Int("block_size", 0); size != 0) return DequantizeBlocks(call, size);
   ASSIGN_OR_RETURN(Value real, Dequantize(call, "", call.operand(0), {1, 2}, call.Int("axis", 1)));
   call.Set(0, std::move(real));
   return absl::OkStatus();

@@ -321,6 +321,57 @@ TEST(DequantizeLinear, OfAWeightIsAParameterWithQuantParams) {
   EXPECT_EQ((*graph)->parameters().size(), 1);
 }
 
+TEST(DequantizeLinear, Blocks) {
+  ModelBuilder model(21);
+  model.Output("y").Initializer("w", Tensor::Of<int8_t>({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}));
+  model.Initializer("s", F32({2, 2}, {1, 10, 0.5, 2})).Initializer("z", Tensor::Of<int8_t>({2, 2}, {1, 0, 5, 6}));
+  model.Node("DequantizeLinear", {"w", "s", "z"}, {"y"}, "dq").Int("axis", 1).Int("block_size", 2);
+  ExpectOutput(model, {}, F32({2, 4}, {0, 1, 30, 40, 0, 0.5, 2, 4}));
+  model.last_node().mutable_attribute(1)->set_i(3);
+  ExpectError(model, "node 'dq' (DequantizeLinear): attribute 'block_size': found 3, wanted a divisor of 4");
+  model.last_node().mutable_attribute(1)->set_i(4);
+  ExpectError(model, "found scales f32[2,2] and zero points i8[2,2], wanted shape [2,1]");
+}
+
+// Of types that the IR lacks: packed int4 weights, and float8 values that a scale multiplies.
+TEST(DequantizeLinear, NarrowTypes) {
+  const auto model = [](int type, Shape shape, const std::string& bytes, const Tensor& scale) {
+    ModelBuilder made(21);
+    made.Output("y").Initializer("s", scale);
+    auto* codes = made.graph().add_initializer();
+    codes->set_name("w");
+    codes->set_data_type(type);
+    for (int64_t dim : shape) codes->add_dims(dim);
+    codes->set_raw_data(bytes);
+    made.Node("DequantizeLinear", {"w", "s"}, {"y"}, "dq").Int("axis", 0);
+    return made;
+  };
+  ExpectOutput(model(22, {3}, std::string("\xf1\x08", 2), Tensor::Scalar(0.5f)), {}, F32({3}, {0.5, -0.5, -4}));
+  ExpectOutput(model(17, {2, 1}, "\x38\xb8", F32({2}, {3, 5})), {}, F32({2, 1}, {3, -5}));
+  ModelBuilder quantize = Model(21, {2});
+  quantize.Initializer("s", Tensor::Scalar(0.5f)).Node("QuantizeLinear", {"x", "s", "z"}, {"y"}, "q");
+  auto* zero_point = quantize.graph().add_initializer();
+  zero_point->set_name("z");
+  zero_point->set_data_type(22);
+  zero_point->set_raw_data(std::string(1, 0));
+  ExpectError(quantize, "node 'q' (QuantizeLinear): input 2 'z': found a zero point of a type that is read as i8[]");
+}
+
+// The codes of symmetric weights are signed, whichever way the file has them.
+TEST(DequantizeLinear, UnsignedCodesAround128) {
+  ModelBuilder model = Model(13, {1, 2});
+  model.Initializer("w", Tensor::Of<uint8_t>({2, 2}, {0, 255, 128, 130}));
+  model.Initializer("s", F32({2}, {0.5, 2})).Initializer("z", Tensor::Of<uint8_t>({2}, {128, 128}));
+  model.Node("DequantizeLinear", {"w", "s", "z"}, {"wf"}, "dq").Int("axis", 0).Node("Gemm", {"x", "wf"}, {"y"}, "fc");
+  model.Int("transB", 1);
+  const auto graph = Import(model);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const TensorType& codes = (*graph)->FindNodeOrNull("fc")->operand(1)->operand(0)->tensor_type();
+  EXPECT_EQ(codes.dtype, DType::kI8);
+  EXPECT_EQ(codes.quant, PerAxis(0, {0.5, 2}));
+  ExpectOutput(model, {F32({1, 2}, {1, 10})}, F32({1, 2}, {-64 + 635, 40}));
+}
+
 TEST(QuantizeLinear, ThenDequantizeRepeatsNoParameters) {
   ModelBuilder model = Model(13, {2});
   model.Initializer("s", Tensor::Scalar(0.5f)).Initializer("z", Tensor::Scalar<uint8_t>(7));

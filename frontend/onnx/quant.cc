@@ -1,5 +1,7 @@
 #include "frontend/onnx/quant.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/tensors.h"
@@ -39,6 +41,18 @@ absl::Status CheckZeroPointType(const Call& call, QuantOperands operands, DType 
   if (!call.has(operands.zero_point) || call.type(operands.zero_point).dtype == dtype) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("found a zero point ", ToString(call.type(operands.zero_point)),
                                                  ", wanted the codes' type ", DTypeName(dtype)));
+}
+
+// u8 codes around 128 are i8 codes around 0, which is how kernels have symmetric weights.
+bool IsMiddle(const QuantParams& params) {
+  return std::all_of(params.zero_points.begin(), params.zero_points.end(), [](int32_t zero) { return zero == 128; });
+}
+Tensor Recentred(const Tensor& codes) {
+  Tensor centred(DType::kI8, codes.shape());
+  for (int64_t i = 0; i < codes.num_elements(); ++i) {
+    centred.data<int8_t>()[i] = static_cast<int8_t>(codes.data<uint8_t>()[i] ^ 0x80);
+  }
+  return centred;
 }
 
 // Attributes of quantize and dequantize.
@@ -92,13 +106,30 @@ absl::StatusOr<Value> DequantizeBy(Call& call, absl::string_view suffix, const V
   Tensor tensor = *codes.TensorOrNull();
   TensorType type = tensor.type();
   type.quant = params;
+  if (type.dtype == DType::kU8 && IsMiddle(params)) {
+    tensor = Recentred(tensor);
+    type.dtype = DType::kI8;
+    type.quant->zero_points.assign(params.zero_points.size(), 0);
+  }
   tensor.set_type(std::move(type));
   return emit(Builder::Constant(codes.name, std::move(tensor)), {});
+}
+
+// FLOAT8 and FLOAT4 codes are values to scale; their zero point is 0.
+static absl::StatusOr<Value> Scaled(Call& call, absl::string_view suffix, const Value& codes, QuantOperands operands,
+                                    int64_t axis) {
+  ASSIGN_OR_RETURN(const int along, AxisOf(call, operands, codes.shape(), axis));
+  Shape shape(along < 0 ? 0 : codes.type().rank() - along, 1);
+  if (!shape.empty()) shape[0] = codes.shape()[along];
+  ASSIGN_OR_RETURN(const Value scale, call.EmitHelper(absl::StrCat(suffix, "scale"), "reshape",
+                                                      {call.operand(operands.scale)}, {{"shape", shape}}));
+  return suffix.empty() ? call.Emit("mul", {codes, scale}) : call.EmitHelper(suffix, "mul", {codes, scale});
 }
 
 absl::StatusOr<Value> Dequantize(Call& call, absl::string_view suffix, const Value& codes, QuantOperands operands,
                                  int64_t axis) {
   const DType dtype = codes.type().dtype;
+  if (codes.widened && IsFloat(dtype)) return Scaled(call, suffix, codes, operands, axis);
   if (dtype != DType::kU8 && dtype != DType::kI8 && dtype != DType::kI16 && dtype != DType::kI32) {
     return absl::InvalidArgumentError(
         absl::StrCat("found codes ", ToString(codes.type()), ", wanted u8, i8, i16 or i32"));

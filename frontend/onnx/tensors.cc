@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/files.h"
+#include "frontend/onnx/widened.h"
 #include "ir/base/status.h"
 #include "onnx/onnx.pb.h"
 
@@ -17,47 +18,79 @@ using ::onnx::TensorProto;
 
 constexpr absl::string_view kTypedFields = "float_data, int32_data, int64_data, double_data or uint64_data";
 
-// Bytes of one stored element; ToDType has passed the type, or it is BFLOAT16.
-int64_t StoredSize(int element_type, DType dtype) {
-  return element_type == TensorProto::BFLOAT16 ? 2 : ByteSize(dtype);
+// Of a type that the IR has, or that is read as one of these.
+struct Stored {
+  DType dtype;
+  const Widened* widened;  // Null: stored as the IR has it.
+
+  int64_t Bytes(int64_t count) const { return widened == nullptr ? count * ByteSize(dtype) : Packed(count, 8); }
+  // How many of int32_data's numbers.
+  int64_t Entries(int64_t count) const { return widened == nullptr ? count : Packed(count, Width()); }
+  // Bits of one such number that hold elements.
+  int Width() const { return widened->bits < 8 ? 8 : widened->bits; }
+
+ private:
+  int64_t Packed(int64_t count, int width) const {
+    return widened->bits >= width ? count * (widened->bits / width) : count / 2 + count % 2;
+  }
+};
+
+absl::StatusOr<Stored> StoredAs(int element_type) {
+  const Widened* widened = FindWidenedOrNull(element_type);
+  if (widened != nullptr) return Stored{widened->dtype, widened};
+  ASSIGN_OR_RETURN(const DType dtype, ToDType(element_type));
+  return Stored{dtype, nullptr};
+}
+
+// Element i's value, where `entry(k)` is the k-th number of `width` bits.
+template <typename F>
+double ElementOf(const Widened& widened, int width, int64_t i, F entry) {
+  if (widened.bits >= width) return widened.value(entry(i));
+  return widened.value(entry(i / 2) >> (i % 2 * 4) & 15);
 }
 
 // The payload's little-endian bytes -> elements.
-void FromBytes(const char* bytes, int element_type, Tensor* tensor) {
+void FromBytes(const char* bytes, const Stored& stored, Tensor* tensor) {
   const int64_t count = tensor->num_elements();
-  if (element_type == TensorProto::BFLOAT16) {
-    for (int64_t i = 0; i < count; ++i) {
-      uint16_t half;
-      std::memcpy(&half, bytes + 2 * i, 2);
-      const uint32_t bits = uint32_t{half} << 16;
-      std::memcpy(tensor->data<float>() + i, &bits, 4);
-    }
-  } else if (element_type == TensorProto::BOOL) {
+  if (stored.widened != nullptr) {
+    const auto entry = [&](int64_t k) -> uint32_t {
+      uint16_t bits = static_cast<uint8_t>(bytes[k]);
+      if (stored.widened->bits == 16) std::memcpy(&bits, bytes + 2 * k, 2);
+      return bits;
+    };
+    for (int64_t i = 0; i < count; ++i) tensor->Set(i, ElementOf(*stored.widened, stored.Width(), i, entry));
+  } else if (stored.dtype == DType::kBool) {
     for (int64_t i = 0; i < count; ++i) tensor->data<bool>()[i] = bytes[i] != 0;
   } else if (count > 0) {
     std::memcpy(tensor->raw_data(), bytes, tensor->byte_size());
   }
 }
 
-absl::Status FromInt32(const TensorProto& proto, Tensor* tensor) {
+absl::Status FromInt32(const TensorProto& proto, const Stored& stored, Tensor* tensor) {
   const bool half = proto.data_type() == TensorProto::FLOAT16;
-  const bool bfloat = proto.data_type() == TensorProto::BFLOAT16;
   IntegerRange range{0, 65535};
-  if (proto.data_type() == TensorProto::BOOL) range = {0, 1};
-  if (!half && !bfloat && proto.data_type() != TensorProto::BOOL) range = RangeOf(tensor->dtype());
-  for (int64_t i = 0; i < tensor->num_elements(); ++i) {
-    const int32_t value = proto.int32_data(static_cast<int>(i));
+  if (proto.data_type() == TensorProto::BOOL) {
+    range = {0, 1};
+  } else if (stored.widened != nullptr) {
+    range = {0, (1 << stored.Width()) - 1};
+  } else if (!half) {
+    range = RangeOf(tensor->dtype());
+  }
+  for (int i = 0; i < proto.int32_data_size(); ++i) {
+    const int32_t value = proto.int32_data(i);
     if (value < range.min || value > range.max) {
       return absl::InvalidArgumentError(
           absl::StrCat("found ", value, " as element ", i, ", wanted a value in [", range.min, ", ", range.max, "]"));
     }
-    if (half) {
-      tensor->data<Half>()[i].bits = static_cast<uint16_t>(value);
-    } else if (bfloat) {
-      const uint32_t bits = static_cast<uint32_t>(value) << 16;
-      std::memcpy(tensor->data<float>() + i, &bits, 4);
+  }
+  const auto entry = [&](int64_t k) { return static_cast<uint32_t>(proto.int32_data(static_cast<int>(k))); };
+  for (int64_t i = 0; i < tensor->num_elements(); ++i) {
+    if (stored.widened != nullptr) {
+      tensor->Set(i, ElementOf(*stored.widened, stored.Width(), i, entry));
+    } else if (half) {
+      tensor->data<Half>()[i].bits = static_cast<uint16_t>(entry(i));
     } else {
-      tensor->Set(i, value);
+      tensor->Set(i, proto.int32_data(static_cast<int>(i)));
     }
   }
   return absl::OkStatus();
@@ -78,7 +111,7 @@ TypedCount CountTyped(const TensorProto& proto) {
   }
 }
 
-absl::Status FromTyped(const TensorProto& proto, Tensor* tensor) {
+absl::Status FromTyped(const TensorProto& proto, const Stored& stored, Tensor* tensor) {
   const auto copy = [tensor](const void* from) {
     if (tensor->num_elements() > 0) std::memcpy(tensor->raw_data(), from, tensor->byte_size());
     return absl::OkStatus();
@@ -87,19 +120,17 @@ absl::Status FromTyped(const TensorProto& proto, Tensor* tensor) {
     case TensorProto::FLOAT: return copy(proto.float_data().data());
     case TensorProto::DOUBLE: return copy(proto.double_data().data());
     case TensorProto::INT64: return copy(proto.int64_data().data());
-    default: return FromInt32(proto, tensor);
+    default: return FromInt32(proto, stored, tensor);
   }
 }
 
 absl::StatusOr<Tensor> ToTensorUnnamed(const TensorProto& proto, const std::string& folder, Budget* budget) {
   if (proto.has_segment()) return absl::UnimplementedError("found a segment of a tensor, wanted a whole one");
-  DType dtype = DType::kF32;
-  if (proto.data_type() != TensorProto::BFLOAT16) {
-    ASSIGN_OR_RETURN(dtype, ToDType(proto.data_type()));
-  }
+  ASSIGN_OR_RETURN(const Stored storage, StoredAs(proto.data_type()));
+  const DType dtype = storage.dtype;
   const Shape shape(proto.dims().begin(), proto.dims().end());
   ASSIGN_OR_RETURN(const int64_t count, CheckedNumElements(shape));
-  const int64_t stored = count * StoredSize(proto.data_type(), dtype);  // CheckedNumElements leaves room for 8 bytes.
+  const int64_t stored = storage.Bytes(count);  // CheckedNumElements leaves room for 8 bytes an element.
 
   const TypedCount typed = CountTyped(proto);
   const bool external = proto.data_location() == TensorProto::EXTERNAL;
@@ -116,9 +147,9 @@ absl::StatusOr<Tensor> ToTensorUnnamed(const TensorProto& proto, const std::stri
                                                      stored, " for ", ElementTypeName(proto.data_type()),
                                                      ToString(shape)));
     }
-  } else if (typed.own != count || typed.all != typed.own) {
-    return absl::InvalidArgumentError(absl::StrCat("found ", typed.all, " values, wanted ", count, " for ",
-                                                   ElementTypeName(proto.data_type()), ToString(shape)));
+  } else if (typed.own != storage.Entries(count) || typed.all != typed.own) {
+    return absl::InvalidArgumentError(absl::StrCat("found ", typed.all, " values, wanted ", storage.Entries(count),
+                                                   " for ", ElementTypeName(proto.data_type()), ToString(shape)));
   }
 
   RETURN_IF_ERROR(budget->Charge(count * ByteSize(dtype), "its data"));
@@ -127,12 +158,12 @@ absl::StatusOr<Tensor> ToTensorUnnamed(const TensorProto& proto, const std::stri
     RETURN_IF_ERROR(budget->Charge(stored, "its external data"));
     std::string bytes(stored, '\0');
     RETURN_IF_ERROR(file.Read(bytes.data()));
-    FromBytes(bytes.data(), proto.data_type(), &tensor);
+    FromBytes(bytes.data(), storage, &tensor);
     budget->Release(stored);
   } else if (proto.has_raw_data()) {
-    FromBytes(proto.raw_data().data(), proto.data_type(), &tensor);
+    FromBytes(proto.raw_data().data(), storage, &tensor);
   } else {
-    RETURN_IF_ERROR(FromTyped(proto, &tensor));
+    RETURN_IF_ERROR(FromTyped(proto, storage, &tensor));
   }
   return tensor;
 }
@@ -146,6 +177,7 @@ std::string Quote(absl::string_view name) {
 }
 
 std::string ElementTypeName(int element_type) {
+  if (const Widened* widened = FindWidenedOrNull(element_type)) return widened->name;
   if (!::onnx::TensorProto_DataType_IsValid(element_type)) return absl::StrCat("element type ", element_type);
   return ::onnx::TensorProto_DataType_Name(static_cast<::onnx::TensorProto_DataType>(element_type));
 }

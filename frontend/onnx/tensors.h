@@ -22,7 +22,7 @@ std::string Quote(absl::string_view name);
 std::string ElementTypeName(int element_type);
 
 // Unimplemented for the types that the IR does not have (strings, complex numbers, unsigned 16, 32 and 64 bits, ...).
-// BFLOAT16 is among them: only a stored tensor of it can be read, as f32.
+// Stored tensors of some of them can be read all the same: see widened.h.
 absl::StatusOr<DType> ToDType(int element_type);
 
 // Checks dimensions, type and payload size before it allocates. `folder` holds the external data: a path relative to

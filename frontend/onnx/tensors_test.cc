@@ -1,10 +1,13 @@
 // Every form in which a tensor's payload is stored, and what is refused before anything is allocated or read.
 #include "frontend/onnx/tensors.h"
+#include "absl/strings/str_cat.h"
 
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -108,6 +111,52 @@ TEST(Raw, EachType) {
   EXPECT_EQ(Values(boolean), (std::vector<double>{1}));
 }
 
+// Types of newer schemas, by their numbers: raw, and as int32_data.
+TEST(Widened, EachType) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  struct Case {
+    int type;
+    DType dtype;
+    std::string bytes;
+    std::vector<double> values;
+  };
+  const Case cases[] = {
+      {4, DType::kI32, std::string("\x01\x00\xff\xff", 4), {1, 65535}},                                  // UINT16
+      {17, DType::kF32, std::string("\x38\x01\xfe\x08", 4), {1, 0.001953125, -448, 0.015625}},           // E4M3FN
+      {18, DType::kF32, std::string("\x40\x7f\x00", 3), {1, 240, 0}},                                    // E4M3FNUZ
+      {19, DType::kF32, std::string("\x3c\x7b\xfc\x01", 4), {1, 57344, -kInfinity, 1.52587890625e-05}},  // E5M2
+      {20, DType::kF32, std::string("\x40\x7f", 2), {1, 57344}},                                         // E5M2FNUZ
+      {21, DType::kU8, std::string("\xf1\x08", 2), {1, 15, 8}},                                          // UINT4
+      {22, DType::kI8, std::string("\xf1\x08", 2), {1, -1, -8}},                                         // INT4
+      {23, DType::kF32, std::string("\x21\x0f", 2), {0.5, 1, -6}},                                       // FLOAT4E2M1
+  };
+  for (const Case& c : cases) {
+    TensorProto raw = Proto(c.type, {static_cast<int64_t>(c.values.size())});
+    raw.set_raw_data(c.bytes);
+    const auto read = Read(raw);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->dtype(), c.dtype) << c.type;
+    EXPECT_EQ(ToDoubles(*read), c.values) << c.type;
+    TensorProto typed = Proto(c.type, {static_cast<int64_t>(c.values.size())});
+    for (size_t i = 0; i < c.bytes.size(); ++i) {
+      int entry = static_cast<uint8_t>(c.bytes[i]);
+      if (c.type == 4) entry += static_cast<uint8_t>(c.bytes[++i]) << 8;
+      typed.add_int32_data(entry);
+    }
+    EXPECT_EQ(Values(typed), c.values) << c.type;
+    raw.mutable_raw_data()->push_back(0);
+    ExpectError(raw, kInvalid, absl::StrCat("found ", c.bytes.size() + 1, " bytes of raw_data, wanted"));
+  }
+  for (const auto& [type, bits] : {std::pair(17, 0x7f), {17, 0xff}, {18, 0x80}, {19, 0x7d}, {20, 0x80}}) {
+    TensorProto nan = Proto(type, {1});
+    nan.add_int32_data(bits);
+    EXPECT_TRUE(std::isnan(Values(nan)[0])) << type;
+  }
+  TensorProto range = Proto(21, {1});
+  range.add_int32_data(256);
+  ExpectError(range, kInvalid, "found 256 as element 0, wanted a value in [0, 255]");
+}
+
 TEST(Payload, MustFitTypeAndShape) {
   TensorProto raw = Proto(TensorProto::FLOAT, {2, 3});
   raw.set_raw_data(std::string(20, 'a'));
@@ -140,11 +189,10 @@ TEST(Payload, MustFitTypeAndShape) {
 }
 
 TEST(Types, WithoutAPlaceInTheIr) {
-  for (int type :
-       {TensorProto::STRING, TensorProto::UINT64, TensorProto::UINT32, TensorProto::UINT16, TensorProto::COMPLEX64}) {
+  for (int type : {TensorProto::STRING, TensorProto::UINT64, TensorProto::UINT32, TensorProto::COMPLEX64}) {
     ExpectError(Proto(type, {1}), absl::StatusCode::kUnimplemented, "found " + ElementTypeName(type));
   }
-  ExpectError(Proto(23, {1}), absl::StatusCode::kUnimplemented, "found element type 23");
+  ExpectError(Proto(24, {1}), absl::StatusCode::kUnimplemented, "found element type 24");
   ExpectError(Proto(0, {1}), kInvalid, "found no element type");
 }
 
