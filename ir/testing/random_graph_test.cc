@@ -18,7 +18,7 @@ using ir::Node;
 using ir::NodeKind;
 
 constexpr int kSeeds = 200;
-constexpr int kManySeeds = 1000;  // Where each of some two hundred ops must show up.
+constexpr int kManySeeds = 2500;  // Where each of some two hundred ops must show up.
 
 class RandomGraphTest : public ::testing::Test {
  protected:
