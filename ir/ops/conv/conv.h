@@ -8,7 +8,7 @@
 //
 // spatial' = floor((spatial + begin + end - dilation*(kernel - 1) - 1) / stride) + 1
 // Attributes: stride, dilation (one value an axis), padding (begins, then ends, as ONNX orders them), groups,
-// activation "none" or "relu".
+// activation (ir/base/activation.h).
 // Floats accumulate in double and are rounded once. i32 and i64 are exact modulo 2^bits, without an activation.
 //
 // conv_integer1d, 2d, 3d: the convolution of input - input_zero_point, zero in the padding, with weight -

@@ -5,7 +5,7 @@
 //   bias   [out]       parameter, optional
 //   result [..., out] = activation(input * weight^T + bias)
 //
-// Attribute: activation "none" or "relu". Floats only; accumulates in double, in the order of `in`.
+// Attribute: activation (ir/base/activation.h). Floats only; accumulates in double, in the order of `in`.
 #ifndef FUSELAGE_IR_OPS_LINEAR_LINEAR_H_
 #define FUSELAGE_IR_OPS_LINEAR_LINEAR_H_
 

@@ -4,7 +4,7 @@
 //
 // Operands: input u8|i8 [n, ic, h, w], residual u8|i8 of the output's shape (optional). Parameters: weight i8
 // [oc, ic/groups, kh, kw], symmetric, per tensor or per axis 0; bias f32 or i32 [oc] (optional). Attributes: stride,
-// padding (top, left, bottom, right), dilation, groups, activation ("none" or "relu"). Output: u8, i8, or f32 (then
+// padding (top, left, bottom, right), dilation, groups, activation (ir/base/activation.h). Output: u8, i8, or f32 (then
 // without a residual). Padding is the input's zero point, so it means real zero.
 //
 // Every variant returns the bytes of the scalar one.
