@@ -209,6 +209,8 @@ std::vector<Case> PoolCases() {
 }
 
 std::vector<Case> ElementwiseCases() {
+  // Of the kernels that run what oneDNN does not.
+  const std::string own(kernels::IsaName(std::min(kernels::BestIsa(), kernels::Isa::kAvx512Vnni)));
   std::vector<Case> cases;
   for (const char* op : {"relu", "sigmoid", "tanh", "hardswish", "silu", "gelu", "leaky_relu"}) {
     cases.push_back({op, [op](GraphBuilder& g) {
@@ -217,7 +219,8 @@ std::vector<Case> ElementwiseCases() {
                        return g.Call(op, {x});
                      }});
   }
-  const auto unary = [&](const char* name, const char* op, AttributeMap attributes, const char* variant = "onednn") {
+  const auto unary = [&](const char* name, const char* op, AttributeMap attributes,
+                         const std::string& variant = "onednn") {
     cases.push_back({name,
                      [op, attributes](GraphBuilder& g) {
                        Node* x = g.Call("mul", {g.Input({3, 65}), g.Constant(Tensor::Scalar(8.0f))});
@@ -230,8 +233,8 @@ std::vector<Case> ElementwiseCases() {
   unary("relu6", "clamp", {{"min", 0.0}, {"max", 6.0}});
   unary("clamp_min", "clamp", {{"min", -0.5}});
   unary("clamp_all", "clamp", {});
-  unary("hardsigmoid", "hardsigmoid", {}, "scalar");
-  unary("hardsigmoid_steep", "hardsigmoid", {{"alpha", 0.5}, {"beta", 0.25}}, "scalar");
+  unary("hardsigmoid", "hardsigmoid", {}, own);
+  unary("hardsigmoid_steep", "hardsigmoid", {{"alpha", 0.5}, {"beta", 0.25}}, own);
 
   for (const char* op : {"add", "sub", "mul", "div"}) {
     const auto divisor = [](GraphBuilder& g, Node* x) {  // Away from 0.
@@ -261,7 +264,7 @@ std::vector<Case> ElementwiseCases() {
                      [=](GraphBuilder& g) {
                        return g.Call(op, {g.Input({3, 1, 1}), divisor(g, g.Input({2, 3, 4, 5}))});
                      },
-                     commutes ? "onednn" : "reference"});
+                     commutes ? "onednn" : own});
   }
   cases.push_back({"add_relu", [](GraphBuilder& g) {
                      return g.Call("add", {g.Input({4, 9}), g.Input({4, 9})}, {{"activation", "relu"}});
@@ -270,7 +273,7 @@ std::vector<Case> ElementwiseCases() {
                    [](GraphBuilder& g) {
                      return g.Call("add", {g.Input({4, 9}), g.Input({4, 9})}, {{"alpha", 0.5}});
                    },
-                   "reference"});
+                   own});
   cases.push_back(
       {"fused",
        [](GraphBuilder& g) {
@@ -279,7 +282,7 @@ std::vector<Case> ElementwiseCases() {
              "add(0, 1, alpha=0.5)", "sigmoid(2)", "mul(2, 3)", "gelu(4)", "sub(5, 0)", "hardswish(6)"};
          return g.Call("fused_elementwise", {x, g.Input({8, 1, 1})}, {{"steps", steps}});
        },
-       std::string(kernels::IsaName(std::min(kernels::BestIsa(), kernels::Isa::kAvx512Vnni)))});
+       own});
   cases.push_back({"scalars", [](GraphBuilder& g) { return g.Call("add", {g.Input(Shape{}), g.Input(Shape{})}); }});
   return cases;
 }
@@ -361,7 +364,8 @@ TEST_P(Fp32Test, Pool) { Check(PoolCases()); }
 TEST_P(Fp32Test, Elementwise) { Check(ElementwiseCases()); }
 TEST_P(Fp32Test, Normalize) { Check(NormalizeCases()); }
 
-// libdnnl.so finds its OpenMP runtime in kernels/fp32/openmp.h, not in libgomp.so, whose threads would fight the pool's.
+// libdnnl.so finds its OpenMP runtime in kernels/fp32/openmp.h, not in libgomp.so, whose threads would fight the
+// pool's.
 TEST_P(Fp32Test, OnednnRunsOnThePool) {
   ThreadPool pool(GetParam());
   GraphBuilder builder(ops_);

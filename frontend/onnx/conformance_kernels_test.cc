@@ -64,6 +64,10 @@ TEST(KernelConformance, WhereAKernelExistsItAgrees) {
         "dynamic_quantize_asymmetric", "conv_integer2d", "matmul_integer", "mean", "pad"}) {
     EXPECT_GT(runner.models().count(op), 0) << op;
   }
+  for (const char* op : {"abs", "amax", "argmax", "eq", "exp", "instance_norm", "layer_norm", "log_softmax",
+                         "logical_and", "maximum", "pow", "sqrt", "sum", "where"}) {
+    EXPECT_GT(runner.models().count(op), 0) << op;
+  }
 }
 
 }  // namespace

@@ -29,19 +29,54 @@ const std::vector<StepRule>& Rules() {
   constexpr auto p = &ElementwiseInstruction::p, q = &ElementwiseInstruction::q;
   const double infinity = std::numeric_limits<double>::infinity();
   static const auto& rules = *new std::vector<StepRule>{
+      {"abs", ElementwiseOp::kAbs, 1, {}},
+      {"acos", ElementwiseOp::kAcos, 1, {}},
+      {"acosh", ElementwiseOp::kAcosh, 1, {}},
       {"add", ElementwiseOp::kAdd, 2, {{"alpha", p, 1}}},
+      {"asin", ElementwiseOp::kAsin, 1, {}},
+      {"asinh", ElementwiseOp::kAsinh, 1, {}},
+      {"atan", ElementwiseOp::kAtan, 1, {}},
+      {"atanh", ElementwiseOp::kAtanh, 1, {}},
+      {"ceil", ElementwiseOp::kCeil, 1, {}},
+      {"celu", ElementwiseOp::kCelu, 1, {{"alpha", p, 1}}},
       {"clamp", ElementwiseOp::kClamp, 1, {{"min", p, -infinity}, {"max", q, infinity}}},
+      {"cos", ElementwiseOp::kCos, 1, {}},
+      {"cosh", ElementwiseOp::kCosh, 1, {}},
       {"div", ElementwiseOp::kDiv, 2, {}},
+      {"elu", ElementwiseOp::kElu, 1, {{"alpha", p, 1}}},
+      {"erf", ElementwiseOp::kErf, 1, {}},
+      {"exp", ElementwiseOp::kExp, 1, {}},
+      {"floor", ElementwiseOp::kFloor, 1, {}},
+      {"fmod", ElementwiseOp::kFmod, 2, {}},
       {"gelu", ElementwiseOp::kGelu, 1, {}},
       {"hardsigmoid", ElementwiseOp::kHardsigmoid, 1, {{"alpha", p, 1.0 / 6}, {"beta", q, 0.5}}},
       {"hardswish", ElementwiseOp::kHardswish, 1, {}},
       {"leaky_relu", ElementwiseOp::kLeakyRelu, 1, {{"negative_slope", p, 0.01}}},
+      {"log", ElementwiseOp::kLog, 1, {}},
+      {"maximum", ElementwiseOp::kMaximum, 2, {}},
+      {"minimum", ElementwiseOp::kMinimum, 2, {}},
+      {"mish", ElementwiseOp::kMish, 1, {}},
       {"mul", ElementwiseOp::kMul, 2, {}},
+      {"neg", ElementwiseOp::kNeg, 1, {}},
+      {"pow", ElementwiseOp::kPow, 2, {}},
+      {"prelu", ElementwiseOp::kPrelu, 2, {}},
+      {"reciprocal", ElementwiseOp::kReciprocal, 1, {}},
       {"relu", ElementwiseOp::kRelu, 1, {}},
+      {"remainder", ElementwiseOp::kRemainder, 2, {}},
+      {"round", ElementwiseOp::kRound, 1, {}},
+      {"selu", ElementwiseOp::kSelu, 1, {{"alpha", p, 1.6732632423543772}, {"gamma", q, 1.0507009873554805}}},
       {"sigmoid", ElementwiseOp::kSigmoid, 1, {}},
+      {"sign", ElementwiseOp::kSign, 1, {}},
       {"silu", ElementwiseOp::kSilu, 1, {}},
+      {"sin", ElementwiseOp::kSin, 1, {}},
+      {"sinh", ElementwiseOp::kSinh, 1, {}},
+      {"softplus", ElementwiseOp::kSoftplus, 1, {}},
+      {"softsign", ElementwiseOp::kSoftsign, 1, {}},
+      {"sqrt", ElementwiseOp::kSqrt, 1, {}},
       {"sub", ElementwiseOp::kSub, 2, {}},
+      {"tan", ElementwiseOp::kTan, 1, {}},
       {"tanh", ElementwiseOp::kTanh, 1, {}},
+      {"threshold", ElementwiseOp::kThreshold, 1, {{"threshold", p, 0}, {"value", q, 0}}},
   };
   return rules;
 }
@@ -148,6 +183,12 @@ absl::StatusOr<std::vector<ElementwiseStep>> ParseElementwiseSteps(absl::Span<co
   }
   if (parsed.empty()) return absl::InvalidArgumentError("no steps");
   return parsed;
+}
+
+std::vector<absl::string_view> ElementwiseSteps() {
+  std::vector<absl::string_view> names;
+  for (const StepRule& rule : Rules()) names.push_back(rule.name);
+  return names;
 }
 
 bool IsElementwiseStep(absl::string_view op) { return FindRuleOrNull(op) != nullptr; }

@@ -30,6 +30,9 @@ std::string ToString(const ElementwiseStep& step);  // "add(0, 1, alpha=2.0)"
 absl::StatusOr<std::vector<ElementwiseStep>> ParseElementwiseSteps(absl::Span<const std::string> steps,
                                                                    int num_operands);
 
+// The operators that can be steps, by their canonical names.
+std::vector<absl::string_view> ElementwiseSteps();
+
 // Can `op` be a step?
 bool IsElementwiseStep(absl::string_view op);
 

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "ir/base/wide_math.h"
+
 namespace fuselage {
 
 enum class ElementwiseOp : uint8_t {
@@ -24,12 +26,48 @@ enum class ElementwiseOp : uint8_t {
   kTanh,
   kGelu,
   kGeluTanh,
+  kMaximum,
+  kMinimum,
+  kPow,
+  kFmod,
+  kRemainder,
+  kPrelu,
+  kAbs,
+  kAcos,
+  kAcosh,
+  kAsin,
+  kAsinh,
+  kAtan,
+  kAtanh,
+  kCeil,
+  kCelu,
+  kCos,
+  kCosh,
+  kElu,
+  kErf,
+  kExp,
+  kFloor,
+  kLog,
+  kMish,
+  kNeg,
+  kReciprocal,
+  kRound,
+  kSelu,
+  kSign,
+  kSin,
+  kSinh,
+  kSoftplus,
+  kSoftsign,
+  kSqrt,
+  kTan,
+  kThreshold,
 };
 
 struct ElementwiseInstruction {
   ElementwiseOp op;
   int32_t a = 0, b = 0;  // Values; b of binary ops only.
-  // add: alpha, and 1 for a relu behind it. clamp: min, max. leaky_relu: slope. hardsigmoid: alpha, beta.
+  // add: alpha, and 1 for a relu behind it. clamp: min, max. leaky_relu: slope. hardsigmoid: alpha, beta. elu, celu:
+  // alpha. selu: alpha, gamma. threshold: threshold, value.
   float p = 0, q = 0;
 };
 
@@ -109,6 +147,23 @@ static inline float Hardsigmoid(float x, float alpha, float beta) {
 }
 static inline float Hardswish(float x) { return x * Hardsigmoid(x, 1.0f / 6.0f, 0.5f); }
 
+static inline float Maximum(float a, float b) { return a >= b || a != a ? a : b; }
+static inline float Minimum(float a, float b) { return a <= b || a != a ? a : b; }
+static inline float Remainder(float a, float b) {
+  const float r = __builtin_fmodf(a, b);
+  const bool other_sign = (r < 0) != (b < 0);
+  return r != 0 && other_sign ? r + b : r;
+}
+static inline float Sign(float x) {
+  const float y = x > 0 ? 1.0f : x;
+  return x < 0 ? -1.0f : y;
+}
+// gamma * (x < 0 ? alpha * (e^(x / divisor) - 1) : x)
+static inline float Elu(float x, float alpha, float divisor, float gamma) {
+  const double negative = alpha * wide::Expm1(static_cast<double>(x) / divisor);
+  return static_cast<float>(gamma * (x < 0 ? negative : static_cast<double>(x)));
+}
+
 // y = f(x), y = f(a, b) for n elements; `y` may be an operand.
 template <typename F>
 static inline void Map(const float* x, float* y, int64_t n, F f) {
@@ -117,6 +172,12 @@ static inline void Map(const float* x, float* y, int64_t n, F f) {
 template <typename F>
 static inline void Map(const float* a, const float* b, float* y, int64_t n, F f) {
   for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
+}
+
+// f takes and gives double.
+template <typename F>
+static inline void MapWide(const float* x, float* y, int64_t n, F f) {
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(f(static_cast<double>(x[i])));
 }
 
 // One instruction on n elements.
@@ -139,6 +200,42 @@ static inline void Apply(const ElementwiseInstruction& step, const float* a, con
     case ElementwiseOp::kTanh: return Map(a, y, n, [](float x) { return Tanh(x); });
     case ElementwiseOp::kGelu: return Map(a, y, n, [](float x) { return Gelu(x); });
     case ElementwiseOp::kGeluTanh: return Map(a, y, n, [](float x) { return GeluTanh(x); });
+    case ElementwiseOp::kMaximum: return Map(a, b, y, n, [](float u, float v) { return Maximum(u, v); });
+    case ElementwiseOp::kMinimum: return Map(a, b, y, n, [](float u, float v) { return Minimum(u, v); });
+    case ElementwiseOp::kPow:
+      return Map(a, b, y, n, [](float u, float v) { return static_cast<float>(wide::Pow(u, v)); });
+    case ElementwiseOp::kFmod: return Map(a, b, y, n, [](float u, float v) { return __builtin_fmodf(u, v); });
+    case ElementwiseOp::kRemainder: return Map(a, b, y, n, [](float u, float v) { return Remainder(u, v); });
+    case ElementwiseOp::kPrelu: return Map(a, b, y, n, [](float u, float v) { return u < 0 ? u * v : u; });
+    case ElementwiseOp::kAbs: return Map(a, y, n, [](float x) { return Magnitude(x); });
+    case ElementwiseOp::kNeg: return Map(a, y, n, [](float x) { return -x; });
+    case ElementwiseOp::kSign: return Map(a, y, n, [](float x) { return Sign(x); });
+    case ElementwiseOp::kCeil: return Map(a, y, n, [](float x) { return __builtin_ceilf(x); });
+    case ElementwiseOp::kFloor: return Map(a, y, n, [](float x) { return __builtin_floorf(x); });
+    case ElementwiseOp::kRound: return Map(a, y, n, [](float x) { return __builtin_rintf(x); });
+    case ElementwiseOp::kReciprocal: return Map(a, y, n, [](float x) { return 1.0f / x; });
+    case ElementwiseOp::kSqrt: return Map(a, y, n, [](float x) { return __builtin_sqrtf(x); });
+    case ElementwiseOp::kSoftsign: return Map(a, y, n, [](float x) { return x / (1.0f + Magnitude(x)); });
+    case ElementwiseOp::kThreshold: return Map(a, y, n, [p, q](float x) { return x <= p ? q : x; });
+    case ElementwiseOp::kElu: return Map(a, y, n, [p](float x) { return Elu(x, p, 1.0f, 1.0f); });
+    case ElementwiseOp::kCelu: return Map(a, y, n, [p](float x) { return Elu(x, p, p, 1.0f); });
+    case ElementwiseOp::kSelu: return Map(a, y, n, [p, q](float x) { return Elu(x, p, 1.0f, q); });
+    case ElementwiseOp::kAcos: return MapWide(a, y, n, [](double x) { return wide::Acos(x); });
+    case ElementwiseOp::kAcosh: return MapWide(a, y, n, [](double x) { return wide::Acosh(x); });
+    case ElementwiseOp::kAsin: return MapWide(a, y, n, [](double x) { return wide::Asin(x); });
+    case ElementwiseOp::kAsinh: return MapWide(a, y, n, [](double x) { return wide::Asinh(x); });
+    case ElementwiseOp::kAtan: return MapWide(a, y, n, [](double x) { return wide::Atan(x); });
+    case ElementwiseOp::kAtanh: return MapWide(a, y, n, [](double x) { return wide::Atanh(x); });
+    case ElementwiseOp::kCos: return MapWide(a, y, n, [](double x) { return wide::Cos(x); });
+    case ElementwiseOp::kCosh: return MapWide(a, y, n, [](double x) { return wide::Cosh(x); });
+    case ElementwiseOp::kErf: return MapWide(a, y, n, [](double x) { return wide::Erf(x); });
+    case ElementwiseOp::kExp: return MapWide(a, y, n, [](double x) { return wide::Exp(x); });
+    case ElementwiseOp::kLog: return MapWide(a, y, n, [](double x) { return wide::Log(x); });
+    case ElementwiseOp::kMish: return MapWide(a, y, n, [](double x) { return wide::Mish(x); });
+    case ElementwiseOp::kSin: return MapWide(a, y, n, [](double x) { return wide::Sin(x); });
+    case ElementwiseOp::kSinh: return MapWide(a, y, n, [](double x) { return wide::Sinh(x); });
+    case ElementwiseOp::kSoftplus: return MapWide(a, y, n, [](double x) { return wide::Softplus(x); });
+    case ElementwiseOp::kTan: return MapWide(a, y, n, [](double x) { return wide::Tan(x); });
   }
 }
 

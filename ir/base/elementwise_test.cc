@@ -82,7 +82,98 @@ TEST(Math, FollowsTheFunctions) {
   }
 }
 
+// What is computed in double and rounded once, over all magnitudes of float32: to one unit in the last place.
+TEST(Math, WideOnesAreWithinOneUlp) {
+  const struct {
+    const char* step;
+    double (*function)(double);
+  } cases[] = {
+      {"exp(0)", std::exp},
+      {"log(0)", std::log},
+      {"sin(0)", std::sin},
+      {"cos(0)", std::cos},
+      {"tan(0)", std::tan},
+      {"asin(0)", std::asin},
+      {"acos(0)", std::acos},
+      {"atan(0)", std::atan},
+      {"sinh(0)", std::sinh},
+      {"cosh(0)", std::cosh},
+      {"asinh(0)", std::asinh},
+      {"acosh(0)", std::acosh},
+      {"atanh(0)", std::atanh},
+      {"erf(0)", std::erf},
+      {"elu(0)", [](double x) { return x < 0 ? std::expm1(x) : x; }},
+      {"celu(0, alpha=2.0)", [](double x) { return x < 0 ? 2 * std::expm1(x / 2) : x; }},
+      {"selu(0, alpha=0.5, gamma=3.0)", [](double x) { return 3 * (x < 0 ? 0.5 * std::expm1(x) : x); }},
+      {"softplus(0)", [](double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }},
+      {"mish(0)", [](double x) { return x * std::tanh(std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x)))); }},
+  };
+  const auto expect_near = [](const char* step, float x, float found, double wanted) {
+    const float rounded = static_cast<float>(wanted);
+    if (std::isnan(rounded) || std::isinf(rounded)) {
+      ASSERT_TRUE(std::isnan(rounded) ? std::isnan(found) : found == rounded) << step << " of " << x << ": " << found;
+    } else {
+      const float above = std::nextafter(rounded, INFINITY), below = std::nextafter(rounded, -INFINITY);
+      ASSERT_TRUE(found >= below && found <= above) << step << " of " << x << ": " << found << ", wanted " << wanted;
+    }
+  };
+  for (const auto& c : cases) {
+    for (int k = -1490; k <= 490; ++k) {  // To 2^49: beyond 2^50 there is no sine.
+      for (const double sign : {-1.0, 1.0}) {
+        const float x = static_cast<float>(sign * std::exp2(k / 10.0));
+        expect_near(c.step, x, Evaluate(c.step, x), c.function(x));
+      }
+    }
+    for (const float x : {0.0f, 1.0f, -1.0f, INFINITY}) expect_near(c.step, x, Evaluate(c.step, x), c.function(x));
+    EXPECT_TRUE(std::isnan(Evaluate(c.step, NAN))) << c.step;
+  }
+  EXPECT_EQ(Evaluate("sin(0)", 1e30f), 0);
+  EXPECT_EQ(Evaluate("cos(0)", 1e30f), 1);
+}
+
+TEST(Math, PowIsIeees) {
+  const ElementwiseInstruction pow = (*CompileElementwise(*ParseElementwiseSteps({"pow(0, 1)"}, 2)))[0];
+  const float values[] = {0.0f,  -0.0f,      1.0f,  -1.0f,  INFINITY,   -INFINITY,   NAN,    2.0f,
+                          -2.0f, 0.5f,       -0.5f, 3.0f,   -3.0f,      1e30f,       -1e30f, 1e-30f,
+                          0.1f,  1.0000001f, -7.5f, 12.25f, 8388609.0f, -16777216.0f};
+  for (const float x : values) {
+    for (const float y : values) {
+      float found = 0;
+      elementwise::Apply(pow, &x, &y, &found, 1);
+      const float wanted = static_cast<float>(std::pow(static_cast<double>(x), static_cast<double>(y)));
+      if (std::isnan(wanted)) {
+        EXPECT_TRUE(std::isnan(found)) << x << " to the " << y;
+      } else if (wanted == 0 || std::isinf(wanted)) {
+        EXPECT_TRUE(found == wanted && std::signbit(found) == std::signbit(wanted)) << x << " to the " << y;
+      } else {
+        EXPECT_NEAR(found, wanted, 1.2e-7 * std::fabs(wanted)) << x << " to the " << y;
+      }
+    }
+  }
+}
+
+TEST(Steps, AllHaveNames) {
+  for (const absl::string_view step : ElementwiseSteps()) EXPECT_TRUE(IsElementwiseStep(step)) << step;
+  EXPECT_THAT(ElementwiseSteps(), ::testing::Contains("pow"));
+}
+
 TEST(Math, SimpleOnesAreExact) {
+  EXPECT_EQ(Evaluate("round(0)", 2.5f), 2);
+  EXPECT_EQ(Evaluate("round(0)", -1.5f), -2);
+  EXPECT_EQ(Evaluate("floor(0)", -1.5f), -2);
+  EXPECT_EQ(Evaluate("ceil(0)", -1.5f), -1);
+  EXPECT_EQ(Evaluate("sign(0)", -1.5f), -1);
+  EXPECT_EQ(Evaluate("abs(0)", -1.5f), 1.5f);
+  EXPECT_EQ(Evaluate("neg(0)", -1.5f), 1.5f);
+  EXPECT_EQ(Evaluate("sqrt(0)", 9), 3);
+  EXPECT_EQ(Evaluate("reciprocal(0)", 4), 0.25f);
+  EXPECT_EQ(Evaluate("softsign(0)", -3), -0.75f);
+  EXPECT_EQ(Evaluate("threshold(0, threshold=1.0, value=9.0)", 1), 9);
+  EXPECT_EQ(Evaluate("threshold(0, threshold=1.0, value=9.0)", 1.5f), 1.5f);
+  EXPECT_EQ(Evaluate("prelu(0, 0)", -3), 9);
+  EXPECT_TRUE(std::isnan(Evaluate("maximum(0, 0)", NAN)));
+  EXPECT_TRUE(std::isnan(Evaluate("fmod(0, 0)", 0)));
+  EXPECT_EQ(Evaluate("remainder(0, 0)", 5), 0);
   EXPECT_EQ(Evaluate("relu(0)", -3), 0);
   EXPECT_EQ(Evaluate("relu(0)", 3), 3);
   EXPECT_EQ(Evaluate("clamp(0, max=6.0, min=0.0)", 7), 6);

@@ -1,10 +1,12 @@
-// Elementwise operators: one operand through oneDNN's eltwise, two (with numpy's broadcasting) through its binary.
+// Elementwise operators: one operand through oneDNN's eltwise, two (with numpy's broadcasting) through its binary. What
+// oneDNN does not have, runs on kernels/pointwise.
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/fp32/families.h"
 #include "kernels/fp32/onednn.h"
+#include "kernels/pointwise/pointwise.h"
 
 namespace fuselage::fp32 {
 namespace {
@@ -31,40 +33,6 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateUnary(const KernelDesc& desc, cons
     call.SetPrimitive(primitive, dnnl::eltwise_forward(primitive));
     return call;
   });
-}
-
-// hardsigmoid(x) = clamp(alpha * x + beta, 0, 1), which oneDNN 2.6 does not have.
-class HardSigmoid final : public kernels::UnaryOps {
- public:
-  explicit HardSigmoid(const KernelDesc& desc)
-      : UnaryOps(desc),
-        alpha_(static_cast<float>(desc.GetFloat("alpha"))),
-        beta_(static_cast<float>(desc.GetFloat("beta"))),
-        elements_(desc.output().num_elements()) {
-    set_variant("scalar");
-  }
-
- private:
-  static constexpr int64_t kBlock = 4096;
-
-  void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
-    const float* in = static_cast<const float*>(x);
-    float* out = static_cast<float*>(y);
-    context.parallel->For(static_cast<int>((elements_ + kBlock - 1) / kBlock), [&](int task, int) {
-      const int64_t begin = task * kBlock, end = std::min(elements_, begin + kBlock);
-      for (int64_t i = begin; i < end; ++i) out[i] = std::min(std::max(alpha_ * in[i] + beta_, 0.0f), 1.0f);
-    });
-  }
-
-  const float alpha_, beta_;
-  const int64_t elements_;
-};
-
-absl::StatusOr<std::unique_ptr<Kernel>> CreateHardSigmoid(const KernelDesc& desc) {
-  if (desc.input(0).dtype != DType::kF32 || desc.output().dtype != DType::kF32) {
-    return absl::UnimplementedError(absl::StrCat("operand of type ", ToString(desc.input(0)), ", want f32"));
-  }
-  return std::make_unique<HardSigmoid>(desc);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGelu(const KernelDesc& desc) {
@@ -109,7 +77,11 @@ absl::StatusOr<Call> BinaryCall(const KernelDesc& desc, algorithm kind) {
 void RegisterElementwise(kernels::KernelRegistry& registry) {
   const auto add = [&](const char* op,
                        std::function<absl::StatusOr<std::unique_ptr<Kernel>>(const KernelDesc&)> create) {
-    registry.Register({op, kernels::LayoutRule::kSame, std::move(create)});
+    const auto or_own = [create = std::move(create)](const KernelDesc& desc) {
+      auto kernel = create(desc);
+      return absl::IsUnimplemented(kernel.status()) ? pointwise::Create(desc) : std::move(kernel);
+    };
+    registry.Register({op, kernels::LayoutRule::kSame, or_own});
   };
   const std::pair<const char*, Function> functions[] = {
       {"relu", {algorithm::eltwise_relu}},        {"sigmoid", {algorithm::eltwise_logistic}},
@@ -127,7 +99,6 @@ void RegisterElementwise(kernels::KernelRegistry& registry) {
     return CreateUnary(desc, {algorithm::eltwise_relu, static_cast<float>(desc.GetFloat("negative_slope"))});
   });
   add("gelu", CreateGelu);
-  add("hardsigmoid", CreateHardSigmoid);
 
   const std::pair<const char*, algorithm> binaries[] = {{"add", algorithm::binary_add},
                                                         {"sub", algorithm::binary_sub},
@@ -135,6 +106,12 @@ void RegisterElementwise(kernels::KernelRegistry& registry) {
                                                         {"div", algorithm::binary_div}};
   for (const auto& [op, kind] : binaries) {
     add(op, [kind = kind](const KernelDesc& desc) { return MakeKernel(desc, [&] { return BinaryCall(desc, kind); }); });
+  }
+
+  kernels::KernelRegistry own;
+  pointwise::RegisterAll(own);
+  for (const kernels::KernelEntry* entry : own.Sorted()) {
+    if (registry.FindOrNull(entry->op) == nullptr) registry.Register(*entry);
   }
 }
 

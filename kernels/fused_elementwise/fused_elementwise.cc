@@ -8,8 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/base/elementwise.h"
+#include "kernels/core/broadcast.h"
 #include "kernels/core/requantize.h"
-#include "kernels/core/strides.h"
 #include "kernels/fused_elementwise/block.h"
 
 namespace fuselage::fused_elementwise {
@@ -26,49 +26,6 @@ constexpr Variant kVariants[] = {
 
 constexpr int64_t kTask = 16 * kBlock;  // Elements that are worth a thread's while.
 
-// --- Broadcasting: the elements of an operand in the order of the result's memory.
-
-Shape InMemoryOrder(const Shape& shape, Layout layout) {
-  if (shape.size() != 4 || layout != Layout::kNhwc) return shape;
-  return {shape[0], shape[2], shape[3], shape[1]};
-}
-
-// An operand that is smaller than the result. Strides are in elements, 0 along stretched axes.
-struct Broadcast {
-  Shape shape;  // Of the result, in memory order.
-  std::vector<int64_t> strides;
-
-  Broadcast(const TensorType& from, const TensorType& to) : shape(InMemoryOrder(to.shape, to.layout)) {
-    const std::vector<int64_t> own = kernels::StridesOf(from);
-    std::vector<int64_t> aligned(to.shape.size(), 0);  // By the result's axes, as numpy aligns them.
-    const size_t lead = to.shape.size() - from.shape.size();
-    for (size_t axis = 0; axis < own.size(); ++axis) aligned[lead + axis] = from.shape[axis] == 1 ? 0 : own[axis];
-    strides = InMemoryOrder(aligned, to.layout);
-  }
-
-  template <typename T>
-  void Gather(const T* x, int64_t begin, int64_t n, T* y) const {
-    const size_t rank = shape.size();
-    int64_t index[8] = {}, offset = 0, rest = begin;
-    for (size_t axis = rank; axis-- > 0;) {
-      index[axis] = rest % shape[axis];
-      rest /= shape[axis];
-      offset += index[axis] * strides[axis];
-    }
-    for (int64_t i = 0; i < n; ++i) {
-      y[i] = x[offset];
-      for (size_t axis = rank; axis-- > 0;) {
-        offset += strides[axis];
-        if (++index[axis] < shape[axis]) break;
-        offset -= strides[axis] * shape[axis];
-        index[axis] = 0;
-      }
-    }
-  }
-};
-
-// --- The kernel.
-
 Encoding EncodingOf(const TensorType& type) {
   if (!type.quant) return {};
   const kernels::UnsignedForm form = kernels::UnsignedFormOf(type);
@@ -81,8 +38,8 @@ class FusedElementwise : public kernels::Kernel {
       : Kernel(desc), steps_(std::move(steps)), elements_(desc.output().num_elements()) {
     for (const auto& input : desc.inputs) {
       encodings_.push_back(EncodingOf(*input));
-      broadcasts_.push_back(input->shape == desc.output().shape ? nullptr
-                                                                : std::make_unique<Broadcast>(*input, desc.output()));
+      broadcasts_.push_back(
+          input->shape == desc.output().shape ? nullptr : std::make_unique<kernels::Broadcast>(*input, desc.output()));
     }
     params_ = {encodings_.data(), static_cast<int32_t>(encodings_.size()), steps_.data(),
                static_cast<int32_t>(steps_.size()), EncodingOf(desc.output())};
@@ -130,7 +87,7 @@ class FusedElementwise : public kernels::Kernel {
   const std::vector<ElementwiseInstruction> steps_;
   const int64_t elements_;
   std::vector<Encoding> encodings_;
-  std::vector<std::unique_ptr<Broadcast>> broadcasts_;  // Null: as large as the result.
+  std::vector<std::unique_ptr<kernels::Broadcast>> broadcasts_;  // Null: as large as the result.
   Params params_;
   Function* run_ = nullptr;
   int64_t thread_floats_ = 0;
@@ -177,7 +134,8 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
           absl::StrCat("operand ", i, ": ", ToString(input), " with an output ", ToString(desc.output())));
     }
   }
-  if (desc.output().rank() > 8) return absl::UnimplementedError(absl::StrCat("rank ", desc.output().rank()));
+  if (desc.output().rank() > kernels::kMostBroadcastAxes)
+    return absl::UnimplementedError(absl::StrCat("rank ", desc.output().rank()));
   ASSIGN_OR_RETURN(std::vector<ElementwiseInstruction> steps, StepsOf(desc));
   if (desc.inputs.size() + steps.size() > kMostValues) {
     return absl::UnimplementedError(
@@ -189,13 +147,6 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 // Every operator that has no kernel of its own for codes.
 constexpr const char* kOps[] = {"clamp", "div",     "gelu", "hardsigmoid", "hardswish", "leaky_relu",
                                 "mul",   "sigmoid", "silu", "sub",         "tanh"};
-
-void RegisterSingle(kernels::KernelRegistry& registry) {
-  const auto add = [&](const char* op) { registry.Register({op, kernels::LayoutRule::kSame, Create}); };
-  for (const char* op : kOps) add(op);
-  add("add");
-  add("relu");
-}
 
 void Register(kernels::KernelRegistry& registry) {
   using kernels::LayoutRule;

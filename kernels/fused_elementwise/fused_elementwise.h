@@ -48,9 +48,6 @@ absl::Span<const Variant> Variants();
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 void Register(kernels::KernelRegistry& registry);
-// relu(x), add(a, b), ...: each operator alone, f32 -> f32, for a registry whose float kernels are to give the same
-// bits on every machine. Elsewhere kernels/fp32 runs them.
-void RegisterSingle(kernels::KernelRegistry& registry);
 
 namespace scalar {
 Function Run;

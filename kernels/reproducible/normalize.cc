@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/core/strides.h"
+#include "kernels/norm/norm.h"
 #include "kernels/reproducible/families.h"
 #include "kernels/reproducible/operands.h"
 
@@ -65,51 +66,6 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateSoftmax(const KernelDesc& desc, Ta
   RETURN_IF_ERROR(CheckFloats(desc));
   ASSIGN_OR_RETURN(const int axis, NormalizeAxis(desc.GetInt("dim"), desc.input(0).rank()));
   return std::make_unique<Softmax>(desc, BestPrimitives(table, desc.isa), axis);
-}
-
-// The normalized axes are the columns of a matrix, all others its rows.
-class LayerNorm final : public kernels::UnaryOps {
- public:
-  LayerNorm(const KernelDesc& desc, std::vector<float> weight, std::vector<float> bias)
-      : UnaryOps(desc),
-        columns_(static_cast<int64_t>(weight.size())),
-        rows_(desc.input(0).num_elements() / columns_),
-        eps_(desc.GetFloat("eps")),
-        weight_(std::move(weight)),
-        bias_(std::move(bias)) {
-    set_variant("double");
-  }
-
- private:
-  void ComputeUnary(const void* x, void* y, const RunContext& context) const override {
-    kernels::ForRanges(*context.parallel, rows_, Grain(columns_), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        ComputeRow(static_cast<const float*>(x) + row * columns_, static_cast<float*>(y) + row * columns_);
-      }
-    });
-  }
-
-  void ComputeRow(const float* x, float* y) const {
-    double sum = 0, squares = 0;
-    for (int64_t i = 0; i < columns_; ++i) sum += x[i];
-    const double mean = sum / static_cast<double>(columns_);
-    for (int64_t i = 0; i < columns_; ++i) squares += (x[i] - mean) * (x[i] - mean);
-    const double factor = 1 / std::sqrt(squares / static_cast<double>(columns_) + eps_);
-    for (int64_t i = 0; i < columns_; ++i) y[i] = static_cast<float>((x[i] - mean) * factor * weight_[i] + bias_[i]);
-  }
-
-  const int64_t columns_, rows_;
-  const double eps_;
-  const std::vector<float> weight_, bias_;
-};
-
-absl::StatusOr<std::unique_ptr<Kernel>> CreateLayerNorm(const KernelDesc& desc) {
-  RETURN_IF_ERROR(CheckFloats(desc));
-  int64_t columns = 1;
-  for (const int64_t size : desc.GetInts("normalized_shape")) columns *= size;
-  ASSIGN_OR_RETURN(std::vector<float> weight, FloatsOr(desc, "weight", columns, 1.0f));
-  ASSIGN_OR_RETURN(std::vector<float> bias, FloatsOr(desc, "bias", columns, 0.0f));
-  return std::make_unique<LayerNorm>(desc, std::move(weight), std::move(bias));
 }
 
 // y = (x - mean) * factor + bias by channels.
@@ -179,7 +135,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateBatchNorm(const KernelDesc& desc) 
 void RegisterNormalize(Table table, kernels::KernelRegistry& registry) {
   registry.Register(WithoutReference(
       {"softmax", kernels::LayoutRule::kRowMajor, [=](const KernelDesc& desc) { return CreateSoftmax(desc, table); }}));
-  registry.Register({"layer_norm", kernels::LayoutRule::kRowMajor, CreateLayerNorm});
+  registry.Register({"layer_norm", kernels::LayoutRule::kRowMajor, norm::Create});
   registry.Register({"batch_norm", kernels::LayoutRule::kSame, CreateBatchNorm});
 }
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/fused_elementwise/fused_elementwise.h"
+#include "kernels/pointwise/pointwise.h"
 #include "kernels/reproducible/families.h"
 
 namespace fuselage::reproducible {
@@ -26,7 +26,7 @@ void RegisterWith(absl::Span<const Primitives> table, kernels::KernelRegistry& r
   RegisterNormalize(table, registry);
   RegisterPool(registry);
   kernels::KernelRegistry elementwise;
-  fused_elementwise::RegisterSingle(elementwise);
+  pointwise::RegisterAll(elementwise);
   for (const kernels::KernelEntry* entry : elementwise.Sorted()) registry.Register(WithoutReference(*entry));
 }
 

@@ -1,4 +1,4 @@
-#include "kernels/mean/adaptive.h"
+#include "kernels/reduce/adaptive.h"
 
 #include <algorithm>
 #include <vector>
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/core/strides.h"
 
-namespace fuselage::mean {
+namespace fuselage::reduce {
 namespace {
 
 using kernels::KernelDesc;
@@ -95,4 +95,4 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateAdaptive(const KernelDesc
   return std::make_unique<AdaptiveAveragePool>(desc);
 }
 
-}  // namespace fuselage::mean
+}  // namespace fuselage::reduce

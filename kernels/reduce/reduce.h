@@ -1,10 +1,10 @@
-// mean over any axes, and adaptive_avg_pool1d..3d (adaptive.h), of f32 in either layout.
+// mean, sum, prod, amax and amin over any axes, and adaptive_avg_pool1d..3d (adaptive.h), of f32 in either layout.
 //
-// A mean is the sum in double, in the row-major order of the elements that it is of, divided by their number and
-// rounded once: the reference's bits (ir/ops/reduce), on every instruction set and number of threads. Vectors and
-// independent sums run across results, never within one.
-#ifndef FUSELAGE_KERNELS_MEAN_MEAN_H_
-#define FUSELAGE_KERNELS_MEAN_MEAN_H_
+// A result is folded in double, in the row-major order of the elements that it is of, and rounded once; a mean is the
+// sum divided by their number: the reference's bits (ir/ops/reduce), on every instruction set and number of threads.
+// Vectors and independent folds run across results, never within one.
+#ifndef FUSELAGE_KERNELS_REDUCE_REDUCE_H_
+#define FUSELAGE_KERNELS_REDUCE_REDUCE_H_
 
 #include <cstdint>
 #include <memory>
@@ -14,7 +14,7 @@
 #include "kernels/core/registry.h"
 #include "kernels/core/variant.h"
 
-namespace fuselage::mean {
+namespace fuselage::reduce {
 
 constexpr int kMostAxes = 8;
 
@@ -22,8 +22,11 @@ struct Loop {
   int64_t size, stride;  // In elements.
 };
 
-// Result i of a row of them is the mean over the loops, outermost first, from x[i * result_stride].
+enum class Fold { kMean, kSum, kProd, kAmax, kAmin };
+
+// Result i of a row of them is the fold over the loops, outermost first, from x[i * result_stride].
 struct Params {
+  Fold fold = Fold::kMean;
   Loop loops[kMostAxes];
   int32_t num_loops = 0;
   int64_t count = 0;  // The product of their sizes.
@@ -52,6 +55,6 @@ namespace avx512_vnni_emulated {  // Linked into tests only.
 Function Run;
 }
 
-}  // namespace fuselage::mean
+}  // namespace fuselage::reduce
 
-#endif  // FUSELAGE_KERNELS_MEAN_MEAN_H_
+#endif  // FUSELAGE_KERNELS_REDUCE_REDUCE_H_

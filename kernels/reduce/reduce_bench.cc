@@ -1,9 +1,9 @@
 #include "absl/strings/str_cat.h"
 #include "benchmark/benchmark.h"
 #include "kernels/core/testing/testing.h"
-#include "kernels/mean/mean.h"
+#include "kernels/reduce/reduce.h"
 
-namespace fuselage::mean {
+namespace fuselage::reduce {
 namespace {
 
 // rows: the mean of each of 197 rows of 768, as in a layer normalization; pixels: of 49 pixels of 1280 channels.
@@ -35,4 +35,4 @@ const bool kRegistered = [] {
 }();
 
 }  // namespace
-}  // namespace fuselage::mean
+}  // namespace fuselage::reduce

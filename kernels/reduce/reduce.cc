@@ -1,15 +1,16 @@
-#include "kernels/mean/mean.h"
+#include "kernels/reduce/reduce.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/core/strides.h"
-#include "kernels/mean/adaptive.h"
-#include "kernels/mean/columns.h"
+#include "kernels/reduce/adaptive.h"
+#include "kernels/reduce/columns.h"
 
-namespace fuselage::mean {
+namespace fuselage::reduce {
 namespace {
 
 using kernels::Isa;
@@ -20,6 +21,12 @@ constexpr Variant kVariants[] = {
     {"avx2", Isa::kAvx2, nullptr, avx2::Run},
     {"avx512_vnni", Isa::kAvx512Vnni, nullptr, avx512_vnni::Run},
 };
+
+constexpr struct {
+  const char* op;
+  Fold fold;
+} kFolds[] = {
+    {"amax", Fold::kAmax}, {"amin", Fold::kAmin}, {"mean", Fold::kMean}, {"prod", Fold::kProd}, {"sum", Fold::kSum}};
 
 constexpr int64_t kGrain = 1 << 13;  // Elements read that are worth a thread's while.
 constexpr int64_t kColumns = 64;     // Results of one call.
@@ -45,9 +52,9 @@ std::vector<Axis> Simplified(std::vector<Axis> axes) {
   return merged;
 }
 
-class Mean : public kernels::UnaryOps {
+class Reduce : public kernels::UnaryOps {
  public:
-  Mean(const KernelDesc& desc, const Params& params, std::vector<Axis> kept, const Variant& variant)
+  Reduce(const KernelDesc& desc, const Params& params, std::vector<Axis> kept, const Variant& variant)
       : UnaryOps(desc),
         params_(params),
         kept_(std::move(kept)),
@@ -113,11 +120,14 @@ Params ParamsOf(const TensorType& x, const std::vector<bool>& reduced) {
 absl::Span<const Variant> Variants() { return kVariants; }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
-  if (!desc.has_input(0)) return absl::InvalidArgumentError("mean: wanted an operand");
+  const auto fold = std::find_if(std::begin(kFolds), std::end(kFolds), [&](const auto& f) { return f.op == desc.op; });
+  if (fold == std::end(kFolds) || !desc.has_input(0)) {
+    return absl::InvalidArgumentError(absl::StrCat(desc.op, ": no reduction, or no operand"));
+  }
   const TensorType &x = desc.input(0), &y = desc.output();
   if (x.dtype != DType::kF32 || x.rank() > kMostAxes) {
     return absl::UnimplementedError(
-        absl::StrCat("mean of ", ToString(x), ", wanted f32 of at most ", kMostAxes, " dimensions"));
+        absl::StrCat(desc.op, " of ", ToString(x), ", wanted f32 of at most ", kMostAxes, " dimensions"));
   }
   const std::vector<int64_t>& dims = desc.GetInts("dims");
   std::vector<bool> reduced(x.rank(), dims.empty());
@@ -134,18 +144,21 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
   }
   kept = Simplified(std::move(kept));
   Params params = ParamsOf(x, reduced);
+  params.fold = fold->fold;
   params.result_stride = kept.back().x;
   const Variant& variant = kernels::BestVariant(Variants(), desc.isa, params);
-  return std::make_unique<Mean>(desc, params, std::move(kept), variant);
+  return std::make_unique<Reduce>(desc, params, std::move(kept), variant);
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"mean", kernels::LayoutRule::kSame, Create});
+  for (const auto& fold : kFolds) {
+    registry.Register({fold.op, kernels::LayoutRule::kSame, Create});
+  }
   for (const char* op : {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"}) {
     registry.Register({op, kernels::LayoutRule::kSame, CreateAdaptive});
   }
 }
 
-void scalar::Run(const Params& params, const float* x, float* y, int64_t n) { Means(params, x, y, n); }
+void scalar::Run(const Params& params, const float* x, float* y, int64_t n) { Folds(params, x, y, n); }
 
-}  // namespace fuselage::mean
+}  // namespace fuselage::reduce

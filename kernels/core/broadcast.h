@@ -1,0 +1,76 @@
+// NumPy broadcasting: the elements of an operand in the order of the result's memory.
+#ifndef FUSELAGE_KERNELS_CORE_BROADCAST_H_
+#define FUSELAGE_KERNELS_CORE_BROADCAST_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "ir/base/tensor.h"
+#include "kernels/core/strides.h"
+
+namespace fuselage::kernels {
+
+constexpr int kMostBroadcastAxes = 8;
+
+// An operand that is smaller than the result. Strides are in elements, 0 along stretched axes.
+class Broadcast {
+ public:
+  // `from` must broadcast to `to`, of rank 1 to kMostBroadcastAxes; both in one layout where they are of rank 4.
+  Broadcast(const TensorType& from, const TensorType& to) : shape_(InMemoryOrder(to.shape, to.layout)) {
+    const std::vector<int64_t> own = StridesOf(from);
+    std::vector<int64_t> aligned(to.shape.size(), 0);  // By the result's axes, as numpy aligns them.
+    const size_t lead = to.shape.size() - from.shape.size();
+    for (size_t axis = 0; axis < own.size(); ++axis) aligned[lead + axis] = from.shape[axis] == 1 ? 0 : own[axis];
+    strides_ = InMemoryOrder(aligned, to.layout);
+  }
+
+  // The n elements of x that meet those of the result from `begin` on.
+  template <typename T>
+  void Gather(const T* x, int64_t begin, int64_t n, T* y) const {
+    const size_t last = shape_.size() - 1;
+    int64_t index[kMostBroadcastAxes] = {}, offset = 0, rest = begin;
+    for (size_t axis = shape_.size(); axis-- > 0; rest /= shape_[axis]) {
+      index[axis] = rest % shape_[axis];
+      offset += index[axis] * strides_[axis];
+    }
+    while (n > 0) {
+      const int64_t run = std::min(n, shape_[last] - index[last]);  // Along the innermost axis.
+      CopyRun(x + offset, strides_[last], run, y);
+      y += run;
+      n -= run;
+      offset -= index[last] * strides_[last];
+      index[last] = 0;
+      for (size_t axis = last; axis-- > 0;) {
+        offset += strides_[axis];
+        if (++index[axis] < shape_[axis]) break;
+        offset -= strides_[axis] * shape_[axis];
+        index[axis] = 0;
+      }
+    }
+  }
+
+ private:
+  template <typename T>
+  static void CopyRun(const T* x, int64_t stride, int64_t n, T* y) {
+    if (stride == 1) {
+      std::copy_n(x, n, y);
+    } else if (stride == 0) {
+      std::fill_n(y, n, *x);
+    } else {
+      for (int64_t i = 0; i < n; ++i) y[i] = x[i * stride];
+    }
+  }
+
+  static Shape InMemoryOrder(const Shape& shape, Layout layout) {
+    if (shape.size() != 4 || layout != Layout::kNhwc) return shape;
+    return {shape[0], shape[2], shape[3], shape[1]};
+  }
+
+  Shape shape_;  // Of the result, in memory order.
+  std::vector<int64_t> strides_;
+};
+
+}  // namespace fuselage::kernels
+
+#endif  // FUSELAGE_KERNELS_CORE_BROADCAST_H_
