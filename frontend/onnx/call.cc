@@ -20,6 +20,7 @@ AttributeProto::AttributeType TypeOf(const AttributeProto& attribute) {
   if (attribute.has_i()) return AttributeProto::INT;
   if (attribute.has_s()) return AttributeProto::STRING;
   if (attribute.has_t()) return AttributeProto::TENSOR;
+  if (attribute.has_g()) return AttributeProto::GRAPH;
   if (attribute.floats_size() > 0) return AttributeProto::FLOATS;
   if (attribute.ints_size() > 0) return AttributeProto::INTS;
   return AttributeProto::UNDEFINED;
@@ -67,14 +68,15 @@ absl::Status CheckAttributes(const ::onnx::NodeProto& node, absl::string_view sp
 }
 
 Call::Call(const ::onnx::NodeProto& node, int opset, std::vector<Value> operands, std::vector<bool> wanted,
-           Builder* builder)
+           Builder* builder, Inliner* inliner)
     : node_(node),
       opset_(opset),
       name_(NameOf(node)),
       operands_(std::move(operands)),
       wanted_(std::move(wanted)),
       results_(wanted_.size()),
-      builder_(builder) {}
+      builder_(builder),
+      inliner_(inliner) {}
 
 const std::string& Call::operator_name() const { return node_.op_type(); }
 
@@ -128,6 +130,14 @@ const ::onnx::TensorProto* Call::TensorOrNull(absl::string_view name) const {
   return attribute == nullptr ? nullptr : &attribute->t();
 }
 
+absl::StatusOr<std::vector<Value>> Call::Inline(absl::string_view name, std::vector<Value> inputs) {
+  const AttributeProto* attribute = FindOrNull(name);
+  if (attribute == nullptr || !attribute->has_g()) {
+    return absl::InvalidArgumentError(absl::StrCat("found no subgraph '", name, "', wanted it"));
+  }
+  return inliner_->Inline(attribute->g(), std::move(inputs));
+}
+
 absl::StatusOr<bool> Call::Flag(absl::string_view name, bool otherwise) const {
   const int64_t value = Int(name, otherwise);
   if (value != 0 && value != 1) {
@@ -148,13 +158,17 @@ absl::StatusOr<const Tensor*> Call::Constant(int i, Batch batch) const {
 
 absl::StatusOr<std::vector<int64_t>> Call::ConstantInts(int i, Batch batch) const {
   ASSIGN_OR_RETURN(const Tensor* tensor, Constant(i, batch));
-  if (tensor->rank() > 1 || (tensor->dtype() != DType::kI64 && tensor->dtype() != DType::kI32)) {
-    return absl::InvalidArgumentError(absl::StrCat("input ", i, " ", Quote(operand(i).name), ": found ",
-                                                   ToString(tensor->type()), ", wanted a list of i64"));
+  return IntsOf(*tensor, absl::StrCat("input ", i, " ", Quote(operand(i).name)));
+}
+
+absl::StatusOr<std::vector<int64_t>> IntsOf(const Tensor& tensor, absl::string_view what) {
+  if (tensor.rank() > 1 || (tensor.dtype() != DType::kI64 && tensor.dtype() != DType::kI32)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": found ", ToString(tensor.type()), ", wanted a list of i64"));
   }
-  std::vector<int64_t> values(tensor->num_elements());
+  std::vector<int64_t> values(tensor.num_elements());
   for (size_t k = 0; k < values.size(); ++k) {
-    values[k] = tensor->dtype() == DType::kI64 ? tensor->data<int64_t>()[k] : tensor->data<int32_t>()[k];
+    values[k] = tensor.dtype() == DType::kI64 ? tensor.data<int64_t>()[k] : tensor.data<int32_t>()[k];
   }
   return values;
 }

@@ -11,6 +11,7 @@
 
 namespace onnx {
 class AttributeProto;
+class GraphProto;
 class NodeProto;
 class TensorProto;
 }  // namespace onnx
@@ -23,11 +24,23 @@ std::string NodeLabel(const ::onnx::NodeProto& node);
 // Each attribute is among `specs` ("auto_pad=STRING kernel_shape=INTS"), once, and of that type.
 absl::Status CheckAttributes(const ::onnx::NodeProto& node, absl::string_view specs);
 
+// The numbers of a list: i32 or i64 of rank 0 or 1. `what` names it in an error.
+absl::StatusOr<std::vector<int64_t>> IntsOf(const Tensor& tensor, absl::string_view what);
+
+// Puts a node's subgraph in its place.
+class Inliner {
+ public:
+  virtual ~Inliner() = default;
+  // The subgraph's outputs, given its inputs; what else it reads comes from
+  // around the node.
+  virtual absl::StatusOr<std::vector<Value>> Inline(const ::onnx::GraphProto& subgraph, std::vector<Value> inputs) = 0;
+};
+
 class Call {
  public:
   // `wanted[i]`: someone reads output i. Attributes have passed CheckAttributes.
   Call(const ::onnx::NodeProto& node, int opset, std::vector<Value> operands, std::vector<bool> wanted,
-       Builder* builder);
+       Builder* builder, Inliner* inliner);
 
   int opset() const { return opset_; }
   Builder& builder() { return *builder_; }
@@ -44,6 +57,8 @@ class Call {
   std::vector<std::string> Strings(absl::string_view name) const;
   // Null where absent.
   const ::onnx::TensorProto* TensorOrNull(absl::string_view name) const;
+  // The outputs of the subgraph that is attribute `name`.
+  absl::StatusOr<std::vector<Value>> Inline(absl::string_view name, std::vector<Value> inputs);
   // 0 or 1.
   absl::StatusOr<bool> Flag(absl::string_view name, bool otherwise) const;
 
@@ -93,6 +108,7 @@ class Call {
   std::vector<bool> wanted_;
   std::vector<Value> results_;
   Builder* builder_;
+  Inliner* inliner_;
   Value absent_;
 };
 

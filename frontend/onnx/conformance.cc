@@ -21,9 +21,11 @@ namespace fs = std::filesystem;
 // Operands that must be constants, by operator.
 bool IsConstantInput(const std::string& op, int i) {
   static const auto* inputs = new std::map<std::string, std::set<int>>{
-      {"Clip", {1, 2}},        {"ConstantOfShape", {0}}, {"CumSum", {1}},    {"Dropout", {1, 2}},
-      {"Gather", {0, 1}},      {"Pad", {1, 2, 3}},       {"ReduceSum", {1}}, {"Reshape", {1}},
-      {"Slice", {1, 2, 3, 4}}, {"Split", {1}},           {"Squeeze", {1}},   {"Unsqueeze", {1}},
+      {"Clip", {1, 2}},        {"Compress", {1}},    {"ConstantOfShape", {0}}, {"CumSum", {1}},  {"Dropout", {1, 2}},
+      {"Expand", {1}},         {"If", {0}},          {"Loop", {0, 1}},         {"NonZero", {0}}, {"OneHot", {1}},
+      {"Pad", {1, 2, 3}},      {"Range", {0, 1, 2}}, {"ReduceSum", {1}},       {"Reshape", {1}}, {"Resize", {1, 2, 3}},
+      {"Slice", {1, 2, 3, 4}}, {"Split", {1}},       {"Squeeze", {1}},         {"Tile", {1}},    {"TopK", {1}},
+      {"Trilu", {1}},          {"Unsqueeze", {1}},   {"Upsample", {1}},
   };
   const auto it = inputs->find(op);
   return it != inputs->end() && it->second.count(i) > 0;

@@ -32,6 +32,12 @@ constexpr char kLstm[] =
 constexpr char kRnn[] =
     "activation_alpha=FLOATS activation_beta=FLOATS activations=STRINGS clip=FLOAT direction=STRING hidden_size=INT "
     "layout=INT";
+constexpr char kResize[] =
+    "antialias=INT axes=INTS coordinate_transformation_mode=STRING cubic_coeff_a=FLOAT exclude_outside=INT "
+    "extrapolation_value=FLOAT keep_aspect_ratio_policy=STRING mode=STRING nearest_mode=STRING";
+constexpr char kScan[] =
+    "body=GRAPH num_scan_inputs=INT scan_input_axes=INTS scan_input_directions=INTS scan_output_axes=INTS "
+    "scan_output_directions=INTS";
 constexpr char kBatchNormalization[] = "epsilon=FLOAT momentum=FLOAT spatial=INT training_mode=INT";
 
 constexpr Converter kConverters[] = {
@@ -57,7 +63,9 @@ constexpr Converter kConverters[] = {
     {"CastLike", 15, {2, 2}, {1, 1}, "saturate=INT", ConvertCastLike},
     {"Ceil", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Celu", 12, {1, 1}, {1, 1}, "alpha=FLOAT", ConvertElu},
+    {"CenterCropPad", 18, {2, 2}, {1, 1}, "axes=INTS", ConvertCenterCropPad},
     {"Clip", 6, {1, 3}, {1, 1}, "max=FLOAT min=FLOAT", ConvertClip},
+    {"Compress", 9, {2, 2}, {1, 1}, "axis=INT", ConvertCompress},
     {"Concat", 4, {1, kAnyNumber}, {1, 1}, "axis=INT", ConvertConcat},
     {"Constant", 1, {0, 0}, {1, 1}, kConstant, ConvertConstant},
     {"ConstantOfShape", 9, {1, 1}, {1, 1}, "value=TENSOR", ConvertConstantOfShape},
@@ -67,6 +75,7 @@ constexpr Converter kConverters[] = {
     {"Cos", 7, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Cosh", 9, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"CumSum", 11, {2, 2}, {1, 1}, "exclusive=INT reverse=INT", ConvertCumSum},
+    {"DepthToSpace", 1, {1, 1}, {1, 1}, "blocksize=INT mode=STRING", ConvertDepthToSpace},
     {"DequantizeLinear", 10, {2, 3}, {1, 1}, "axis=INT block_size=INT output_dtype=INT", ConvertDequantizeLinear},
     {"Div", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
     {"Dropout", 7, {1, 3}, {1, 2}, "ratio=FLOAT seed=INT", ConvertDropout},
@@ -76,8 +85,12 @@ constexpr Converter kConverters[] = {
     {"Equal", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
     {"Erf", 9, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Exp", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
+    {"Expand", 8, {2, 2}, {1, 1}, "", ConvertExpand},
+    {"EyeLike", 9, {1, 1}, {1, 1}, "dtype=INT k=INT", ConvertEyeLike},
     {"Flatten", 1, {1, 1}, {1, 1}, "axis=INT", ConvertFlatten},
     {"Floor", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
+    {"GatherElements", 11, {2, 2}, {1, 1}, "axis=INT", ConvertGatherElements},
+    {"GatherND", 11, {2, 2}, {1, 1}, "batch_dims=INT", ConvertGatherNd},
     {"GRU", 7, {3, 6}, {0, 2}, kGru, ConvertRecurrent},
     {"Gather", 1, {2, 2}, {1, 1}, "axis=INT", ConvertGather},
     {"Gelu", 20, {1, 1}, {1, 1}, "approximate=STRING", ConvertGelu},
@@ -97,10 +110,12 @@ constexpr Converter kConverters[] = {
     {"HardSigmoid", 6, {1, 1}, {1, 1}, "alpha=FLOAT beta=FLOAT", ConvertHardSigmoid},
     {"HardSwish", 14, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Identity", 1, {1, 1}, {1, 1}, "", ConvertElementwise},
+    {"If", 1, {1, 1}, {1, kAnyNumber}, "else_branch=GRAPH then_branch=GRAPH", ConvertIf},
     {"InstanceNormalization", 6, {3, 3}, {1, 1}, "epsilon=FLOAT", ConvertInstanceNormalization},
     {"IsInf", 10, {1, 1}, {1, 1}, "detect_negative=INT detect_positive=INT", ConvertIsInf},
     {"IsNaN", 9, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"LayerNormalization", 17, {2, 3}, {1, 3}, kLayerNormalization, ConvertLayerNormalization},
+    {"Loop", 1, {0, kAnyNumber}, {1, kAnyNumber}, "body=GRAPH", ConvertLoop},
     {"LSTM", 7, {3, 8}, {0, 3}, kLstm, ConvertRecurrent},
     {"LeakyRelu", 6, {1, 1}, {1, 1}, "alpha=FLOAT", ConvertLeakyRelu},
     {"Less", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
@@ -121,7 +136,9 @@ constexpr Converter kConverters[] = {
     {"Mod", 10, {2, 2}, {1, 1}, "fmod=INT", ConvertMod},
     {"Mul", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
     {"Neg", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
+    {"NonZero", 9, {1, 1}, {1, 1}, "", ConvertNonZero},
     {"Not", 1, {1, 1}, {1, 1}, "", ConvertElementwise},
+    {"OneHot", 9, {3, 3}, {1, 1}, "axis=INT", ConvertOneHot},
     {"Or", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
     {"Pad", 2, {1, 4}, {1, 1}, "mode=STRING pads=INTS value=FLOAT", ConvertPad},
     {"Pow", 7, {2, 2}, {1, 1}, "", ConvertPow},
@@ -129,6 +146,7 @@ constexpr Converter kConverters[] = {
     {"QLinearConv", 10, {8, 9}, {1, 1}, kConv, ConvertQLinearConv},
     {"QLinearMatMul", 10, {8, 8}, {1, 1}, "", ConvertQLinearMatMul},
     {"QuantizeLinear", 10, {2, 3}, {1, 1}, kQuantize, ConvertQuantizeLinear},
+    {"Range", 11, {3, 3}, {1, 1}, "", ConvertRange},
     {"Reciprocal", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"ReduceL1", 1, {1, 2}, {1, 1}, kReduce, ConvertReduce},
     {"ReduceL2", 1, {1, 2}, {1, 1}, kReduce, ConvertReduce},
@@ -141,10 +159,16 @@ constexpr Converter kConverters[] = {
     {"ReduceSum", 1, {1, 2}, {1, 1}, kReduce, ConvertReduce},
     {"ReduceSumSquare", 1, {1, 2}, {1, 1}, kReduce, ConvertReduce},
     {"Relu", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
+    {"Resize", 10, {1, 4}, {1, 1}, kResize, ConvertResize},
+    {"ReverseSequence", 10, {2, 2}, {1, 1}, "batch_axis=INT time_axis=INT", ConvertReverseSequence},
     {"RNN", 7, {3, 6}, {0, 2}, kRnn, ConvertRecurrent},
     {"Reshape", 5, {2, 2}, {1, 1}, "allowzero=INT", ConvertReshape},
     {"RMSNormalization", 23, {2, 2}, {1, 1}, kLayerNormalization, ConvertLayerNormalization},
     {"Round", 11, {1, 1}, {1, 1}, "", ConvertElementwise},
+    {"Scan", 9, {1, kAnyNumber}, {1, kAnyNumber}, kScan, ConvertScan},
+    {"Scatter", 9, {3, 3}, {1, 1}, "axis=INT", ConvertScatterElements},
+    {"ScatterElements", 11, {3, 3}, {1, 1}, "axis=INT reduction=STRING", ConvertScatterElements},
+    {"ScatterND", 11, {3, 3}, {1, 1}, "reduction=STRING", ConvertScatterNd},
     {"Selu", 6, {1, 1}, {1, 1}, "alpha=FLOAT gamma=FLOAT", ConvertSelu},
     {"Shape", 1, {1, 1}, {1, 1}, "end=INT start=INT", ConvertShape},
     {"Shrink", 9, {1, 1}, {1, 1}, "bias=FLOAT lambd=FLOAT", ConvertShrink},
@@ -152,10 +176,12 @@ constexpr Converter kConverters[] = {
     {"Sign", 9, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Sin", 7, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Sinh", 9, {1, 1}, {1, 1}, "", ConvertElementwise},
+    {"Size", 1, {1, 1}, {1, 1}, "", ConvertSize},
     {"Slice", 1, {1, 5}, {1, 1}, "axes=INTS ends=INTS starts=INTS", ConvertSlice},
     {"Softmax", 1, {1, 1}, {1, 1}, "axis=INT", ConvertSoftmax},
     {"Softplus", 1, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Softsign", 1, {1, 1}, {1, 1}, "", ConvertElementwise},
+    {"SpaceToDepth", 1, {1, 1}, {1, 1}, "blocksize=INT", ConvertSpaceToDepth},
     {"Split", 2, {1, 2}, {1, kAnyNumber}, "axis=INT num_outputs=INT split=INTS", ConvertSplit},
     {"Sqrt", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Squeeze", 1, {1, 2}, {1, 1}, "axes=INTS", ConvertSqueeze},
@@ -164,8 +190,12 @@ constexpr Converter kConverters[] = {
     {"Tan", 7, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Tanh", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"ThresholdedRelu", 10, {1, 1}, {1, 1}, "alpha=FLOAT", ConvertThresholdedRelu},
+    {"Tile", 6, {2, 2}, {1, 1}, "", ConvertTile},
+    {"TopK", 1, {1, 2}, {2, 2}, "axis=INT k=INT largest=INT sorted=INT", ConvertTopK},
     {"Transpose", 1, {1, 1}, {1, 1}, "perm=INTS", ConvertTranspose},
+    {"Trilu", 14, {1, 2}, {1, 1}, "upper=INT", ConvertTrilu},
     {"Unsqueeze", 1, {1, 2}, {1, 1}, "axes=INTS", ConvertUnsqueeze},
+    {"Upsample", 7, {1, 2}, {1, 1}, "mode=STRING scales=FLOATS", ConvertUpsample},
     {"Where", 9, {3, 3}, {1, 1}, "", ConvertElementwise},
     {"Xor", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
 };

@@ -105,8 +105,39 @@ absl::Status ConvertPad(Call& call);
 // ops_constant.cc
 absl::Status ConvertConstant(Call& call);
 absl::Status ConvertConstantOfShape(Call& call);
+absl::Status ConvertRange(Call& call);
+absl::Status ConvertEyeLike(Call& call);
+absl::Status ConvertSize(Call& call);
 absl::Status ConvertShape(Call& call);
+
+// ops_control.cc
+absl::Status ConvertIf(Call& call);
+absl::Status ConvertLoop(Call& call);
+absl::Status ConvertScan(Call& call);
+
+// ops_indexing.cc
 absl::Status ConvertGather(Call& call);
+absl::Status ConvertGatherElements(Call& call);
+absl::Status ConvertGatherNd(Call& call);
+absl::Status ConvertScatterElements(Call& call);
+absl::Status ConvertScatterNd(Call& call);
+absl::Status ConvertOneHot(Call& call);
+absl::Status ConvertTopK(Call& call);
+absl::Status ConvertCompress(Call& call);
+absl::Status ConvertReverseSequence(Call& call);
+absl::Status ConvertTrilu(Call& call);
+absl::Status ConvertNonZero(Call& call);
+
+// ops_layout.cc
+absl::Status ConvertExpand(Call& call);
+absl::Status ConvertTile(Call& call);
+absl::Status ConvertDepthToSpace(Call& call);
+absl::Status ConvertSpaceToDepth(Call& call);
+absl::Status ConvertCenterCropPad(Call& call);
+
+// ops_resize.cc
+absl::Status ConvertResize(Call& call);
+absl::Status ConvertUpsample(Call& call);
 
 // ops_quant.cc
 absl::Status ConvertQuantizeLinear(Call& call);

@@ -8,13 +8,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/builder.h"
-#include "frontend/onnx/call.h"
-#include "frontend/onnx/converters.h"
 #include "frontend/onnx/files.h"
+#include "frontend/onnx/importer.h"
 #include "frontend/onnx/inputs.h"
 #include "frontend/onnx/structure.h"
 #include "frontend/onnx/tensors.h"
-#include "frontend/onnx/widened.h"
 #include "frontend/onnx/wire.h"
 #include "ir/base/budget.h"
 #include "ir/base/status.h"
@@ -26,47 +24,6 @@ namespace {
 using ::onnx::GraphProto;
 using ::onnx::ModelProto;
 using ::onnx::NodeProto;
-
-// What each ONNX name stands for, while someone still reads it.
-class Values {
- public:
-  Values(HashMap<absl::string_view, int> uses, Budget* budget) : remaining_(std::move(uses)), budget_(budget) {}
-
-  bool IsRead(absl::string_view name) const { return !name.empty() && remaining_.contains(name); }
-
-  // `name` must outlive this.
-  void Define(absl::string_view name, Value value) {
-    value.name = std::string(name);
-    if (IsRead(name)) {
-      values_[name] = std::move(value);
-    } else {
-      Release(value);
-    }
-  }
-
-  const Value& Get(absl::string_view name) const { return values_.find(name)->second; }
-
-  // One reader is done. The memory of a constant that became no parameter is free after its last reader.
-  void Done(absl::string_view name) {
-    const auto it = remaining_.find(name);
-    if (it == remaining_.end() || --it->second > 0) return;
-    remaining_.erase(it);
-    const auto value = values_.find(name);
-    Release(value->second);
-    values_.erase(value);
-  }
-
- private:
-  void Release(const Value& value) {
-    for (const auto& constant : {value.constant, value.at_next_batch}) {
-      if (constant != nullptr && constant.use_count() <= 2) budget_->Release((*constant)[0].byte_size());
-    }
-  }
-
-  HashMap<absl::string_view, int> remaining_;
-  HashMap<absl::string_view, Value> values_;
-  Budget* budget_;
-};
 
 absl::Status AddInputs(const GraphProto& proto, const LoadOptions& options, ir::Graph* graph, Builder* builder,
                        Values* values) {
@@ -89,57 +46,23 @@ absl::Status AddInputs(const GraphProto& proto, const LoadOptions& options, ir::
   return absl::OkStatus();
 }
 
-absl::Status AddInitializers(const GraphProto& proto, const LoadOptions& options, const std::string& folder,
-                             Budget* budget, Values* values) {
-  for (const auto& initializer : proto.initializer()) {
-    if (options.constants.count(initializer.name()) > 0) continue;
-    ASSIGN_OR_RETURN(Tensor tensor, ToTensor(initializer, folder, budget));
-    Value value = Builder::Constant("", std::move(tensor));
-    value.widened = FindWidenedOrNull(initializer.data_type()) != nullptr;
-    values->Define(initializer.name(), std::move(value));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status AddNode(const NodeProto& node, int opset, Builder* builder, Values* values) {
-  {
-    std::vector<Value> operands;
-    for (const std::string& input : node.input()) operands.push_back(input.empty() ? Value() : values->Get(input));
-    std::vector<bool> wanted;
-    for (const std::string& output : node.output()) wanted.push_back(values->IsRead(output));
-    Call call(node, opset, std::move(operands), std::move(wanted), builder);
-    RETURN_IF_ERROR(Annotate(FindConverterOrNull(node.domain(), node.op_type())->convert(call), NodePlace(node)));
-    for (int i = 0; i < node.output_size(); ++i) {
-      Value& result = call.results()[i];
-      if (result.present()) {
-        values->Define(node.output(i), std::move(result));
-      } else if (values->IsRead(node.output(i))) {
-        return absl::UnimplementedError(absl::StrCat(NodePlace(node), ": found output ", i, " ", Quote(node.output(i)),
-                                                     " in use, wanted it unused"));
-      }
-    }
-  }
-  for (const std::string& input : node.input()) values->Done(input);
-  return absl::OkStatus();
-}
-
 absl::StatusOr<std::unique_ptr<ir::Graph>> Import(const ModelProto& model, const std::string& folder,
                                                   const ir::OpRegistry& ops, const LoadOptions& options,
                                                   Budget* budget) {
-  ASSIGN_OR_RETURN(Structure structure, CheckStructure(model));
+  ASSIGN_OR_RETURN(const Structure structure, CheckStructure(model));
   const GraphProto& proto = model.graph();
   auto graph = std::make_unique<ir::Graph>(proto.name(), ops);
   Builder builder(graph.get(), budget, options);
-  Values values(std::move(structure.uses), budget);
-  RETURN_IF_ERROR(AddInputs(proto, options, graph.get(), &builder, &values));
-  RETURN_IF_ERROR(AddInitializers(proto, options, folder, budget, &values));
-  for (const NodeProto* node : structure.order) RETURN_IF_ERROR(AddNode(*node, structure.opset, &builder, &values));
+  Importer importer(structure, options, folder, &builder);
+  ASSIGN_OR_RETURN(const std::vector<Value> values, importer.Import(proto, [&](Values& defined) {
+    return AddInputs(proto, options, graph.get(), &builder, &defined);
+  }));
   std::vector<ir::Node*> outputs;
-  for (const auto& output : proto.output()) {
-    absl::StatusOr<ir::Node*> node = builder.NodeOf(values.Get(output.name()));
-    if (!node.ok()) return Annotate(node.status(), absl::StrCat("output ", Quote(output.name())));
+  for (int i = 0; i < proto.output_size(); ++i) {
+    absl::StatusOr<ir::Node*> node = builder.NodeOf(values[i]);
+    if (!node.ok()) return Annotate(node.status(), absl::StrCat("output ", Quote(proto.output(i).name())));
     outputs.push_back(*node);
-    if (options.names != nullptr) options.names->outputs.push_back(output.name());
+    if (options.names != nullptr) options.names->outputs.push_back(proto.output(i).name());
   }
   ASSIGN_OR_RETURN(ir::Node * output, graph->AddOutput(std::move(outputs)));
   static_cast<void>(output);

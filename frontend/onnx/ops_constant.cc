@@ -1,10 +1,12 @@
 // Operators that exist at import only: their results are constants.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/converters.h"
+#include "frontend/onnx/fold.h"
 #include "frontend/onnx/tensors.h"
 #include "frontend/onnx/widened.h"
 #include "ir/base/status.h"
@@ -51,7 +53,6 @@ absl::Status ConvertConstant(Call& call) {
 }
 
 absl::Status ConvertConstantOfShape(Call& call) {
-  ASSIGN_OR_RETURN(const Shape shape, call.ConstantInts(0));
   Tensor fill = Tensor::Of<float>({1}, {0});
   if (const ::onnx::TensorProto* proto = call.TensorOrNull("value"); proto != nullptr) {
     ASSIGN_OR_RETURN(fill, ToTensor(*proto, "", &call.builder().budget()));
@@ -60,14 +61,69 @@ absl::Status ConvertConstantOfShape(Call& call) {
     return absl::InvalidArgumentError(
         absl::StrCat("attribute 'value': found ", ToString(fill.type()), ", wanted one element"));
   }
-  ASSIGN_OR_RETURN(const int64_t count, CheckedNumElements(shape));
-  const int64_t size = ByteSize(fill.dtype());
-  RETURN_IF_ERROR(call.builder().budget().Charge(count * size, "its constant result"));
-  Tensor tensor(fill.dtype(), shape);
-  for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(static_cast<char*>(tensor.raw_data()) + i * size, fill.raw_data(), size);
+  return FoldResult(call, {0}, [&](absl::Span<const Tensor* const> operands) -> absl::StatusOr<Tensor> {
+    ASSIGN_OR_RETURN(const std::vector<int64_t> shape, IntsOf(*operands[0], "input 0"));
+    ASSIGN_OR_RETURN(Tensor tensor, ChargedTensor(call, fill.dtype(), shape));
+    const int64_t size = ByteSize(fill.dtype());
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+      std::memcpy(static_cast<char*>(tensor.raw_data()) + i * size, fill.raw_data(), size);
+    }
+    return tensor;
+  });
+}
+
+// start, start + delta, ... before the limit.
+absl::Status ConvertRange(Call& call) {
+  for (int i = 0; i < 3; ++i) {
+    if (call.type(i).dtype != call.type(0).dtype || call.type(i).num_elements() != 1) {
+      return absl::InvalidArgumentError(absl::StrCat("input ", i, ": found ", ToString(call.type(i)),
+                                                     ", wanted one element, of one type in all inputs"));
+    }
   }
-  call.Set(0, Builder::Constant(call.name(), std::move(tensor)));
+  return FoldResult(call, {0, 1, 2}, [&](absl::Span<const Tensor* const> operands) -> absl::StatusOr<Tensor> {
+    const double start = operands[0]->At(0), limit = operands[1]->At(0), delta = operands[2]->At(0);
+    const double count = std::max(0.0, std::ceil((limit - start) / delta));
+    if (!(delta != 0 && count < 1e18)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("found the range from ", start, " to ", limit, " by ", delta, ", wanted a finite one"));
+    }
+    ASSIGN_OR_RETURN(Tensor tensor, ChargedTensor(call, operands[0]->dtype(), {static_cast<int64_t>(count)}));
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) tensor.Set(i, start + static_cast<double>(i) * delta);
+    return tensor;
+  });
+}
+
+// 1 on a diagonal, as many rows and columns as the input has; the rest is 0.
+absl::Status ConvertEyeLike(Call& call) {
+  DType dtype = call.type(0).dtype;
+  if (call.HasAttribute("dtype")) {
+    const int64_t stated = call.Int("dtype", 0);
+    absl::StatusOr<DType> wanted = ToDType(stated < 0 || stated > 255 ? -1 : static_cast<int>(stated));
+    if (!wanted.ok()) return Annotate(wanted.status(), "attribute 'dtype'");
+    dtype = *wanted;
+  }
+  if (call.rank(0) != 2) return absl::InvalidArgumentError(absl::StrCat("found rank ", call.rank(0), ", wanted 2"));
+  const int64_t rows = call.shape(0)[0], columns = call.shape(0)[1], diagonal = call.Int("k", 0);
+  return FoldResult(call, {}, [&](absl::Span<const Tensor* const>) -> absl::StatusOr<Tensor> {
+    ASSIGN_OR_RETURN(Tensor tensor, ChargedTensor(call, dtype, {rows, columns}));
+    for (int64_t row = std::max<int64_t>(0, diagonal < -rows ? rows : -diagonal); row < rows; ++row) {
+      if (diagonal >= columns - row) break;
+      tensor.Set(row * columns + row + diagonal, 1);
+    }
+    return tensor;
+  });
+}
+
+absl::Status ConvertSize(Call& call) {
+  Builder& builder = call.builder();
+  const auto size = [](const Shape& shape) {
+    const absl::StatusOr<int64_t> count = CheckedNumElements(shape);
+    return Tensor::Scalar<int64_t>(count.ok() ? *count : 0);
+  };
+  ASSIGN_OR_RETURN(Value value, builder.ChargedConstant(call.name(), size(call.shape(0))));
+  RETURN_IF_ERROR(builder.budget().Charge(value.type().byte_size(), "its constant result"));
+  builder.SetAtNextBatch(value, size(builder.ShapeAtNextBatch(call.operand(0))));
+  call.Set(0, std::move(value));
   return absl::OkStatus();
 }
 
@@ -85,55 +141,6 @@ absl::Status ConvertShape(Call& call) {
   ASSIGN_OR_RETURN(Value value, builder.ChargedConstant(call.name(), part(shape)));
   RETURN_IF_ERROR(builder.budget().Charge(value.type().byte_size(), "its constant result"));
   builder.SetAtNextBatch(value, part(builder.ShapeAtNextBatch(call.operand(0))));
-  call.Set(0, std::move(value));
-  return absl::OkStatus();
-}
-
-namespace {
-
-absl::StatusOr<Tensor> Gather(const Call& call, const Tensor* data, const Tensor* indices, Budget* budget) {
-  if (indices->dtype() != DType::kI64 && indices->dtype() != DType::kI32) {
-    return absl::InvalidArgumentError(absl::StrCat("found indices ", ToString(indices->type()), ", wanted i32 or i64"));
-  }
-  ASSIGN_OR_RETURN(const int axis, NormalizeAxis(call.Int("axis", 0), data->rank()));
-  Shape shape(data->shape().begin(), data->shape().begin() + axis);
-  shape.insert(shape.end(), indices->shape().begin(), indices->shape().end());
-  shape.insert(shape.end(), data->shape().begin() + axis + 1, data->shape().end());
-  ASSIGN_OR_RETURN(const int64_t count, CheckedNumElements(shape));
-  const int64_t size = ByteSize(data->dtype()), rows = data->dim(axis);
-  RETURN_IF_ERROR(budget->Charge(count * size, "its constant result"));
-  Tensor result(data->dtype(), shape);
-  int64_t outer = 1, inner = size;
-  for (int i = 0; i < axis; ++i) outer *= data->dim(i);
-  for (int i = axis + 1; i < data->rank(); ++i) inner *= data->dim(i);
-  auto* out = static_cast<char*>(result.raw_data());
-  for (int64_t o = 0; o < outer && count > 0; ++o) {
-    for (int64_t i = 0; i < indices->num_elements(); ++i, out += inner) {
-      int64_t index = indices->dtype() == DType::kI64 ? indices->data<int64_t>()[i] : indices->data<int32_t>()[i];
-      if (index < -rows || index >= rows) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("found index ", index, ", wanted one in [", -rows, ", ", rows, ")"));
-      }
-      if (index < 0) index += rows;
-      std::memcpy(out, static_cast<const char*>(data->raw_data()) + (o * rows + index) * inner, inner);
-    }
-  }
-  return result;
-}
-
-}  // namespace
-
-// data[..., indices, ...] along an axis, on constants.
-absl::Status ConvertGather(Call& call) {
-  ASSIGN_OR_RETURN(const Tensor* data, call.Constant(0, Call::Batch::kFollowed));
-  ASSIGN_OR_RETURN(const Tensor* indices, call.Constant(1));
-  Budget* budget = &call.builder().budget();
-  ASSIGN_OR_RETURN(Tensor result, Gather(call, data, indices, budget));
-  Value value = Builder::Constant(call.name(), std::move(result));
-  if (const auto& next = call.operand(0).at_next_batch; next != nullptr) {
-    absl::StatusOr<Tensor> other = Gather(call, &(*next)[0], indices, budget);
-    if (other.ok()) call.builder().SetAtNextBatch(value, *std::move(other));
-  }
   call.Set(0, std::move(value));
   return absl::OkStatus();
 }

@@ -454,7 +454,7 @@ TEST(Constants, GatherShapeAndConstantOfShape) {
   ExpectOutput(model, {Tensor(DType::kF32, {2, 3, 5})}, Tensor::Of<int32_t>({3, 1, 2}, {9, 9, 9, 9, 9, 9}));
   ModelBuilder range(13);
   range.Initializer("d", I64({1, 2})).Initializer("i", I64({2})).Node("Gather", {"d", "i"}, {"y"}, "g").Output("y");
-  ExpectError(range, "node 'g' (Gather): found index 2, wanted one in [-2, 2)");
+  ExpectError(range, "node 'g' (Gather): index_select: found index 2, wanted one in [-2, 2)");
 }
 
 }  // namespace

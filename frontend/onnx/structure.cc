@@ -24,11 +24,15 @@ using ::onnx::GraphProto;
 using ::onnx::ModelProto;
 using ::onnx::NodeProto;
 
-// 0 where the model names no version of the default domain, which is legal for a model without nodes of it.
-absl::StatusOr<int> FindOpset(const ModelProto& model) {
+using Imports = google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>;
+using Nodes = google::protobuf::RepeatedPtrField<NodeProto>;
+
+// 0 where no version of the default domain is named, which is legal for a model
+// without nodes of it.
+absl::StatusOr<int> FindOpset(const Imports& imports) {
   HashSet<std::string> seen;
   int64_t opset = 0;
-  for (const auto& import : model.opset_import()) {
+  for (const auto& import : imports) {
     const std::string domain = IsDefaultDomain(import.domain()) ? "" : import.domain();
     if (!seen.insert(domain).second) {
       return absl::InvalidArgumentError(
@@ -53,8 +57,38 @@ struct Unsupported {
   std::string first;
 };
 
-void FindUnsupported(const GraphProto& graph, int opset, std::map<std::string, Unsupported>* found) {
-  for (const NodeProto& node : graph.node()) {
+// Finds the operators that are unknown, by name; looks into each function once.
+class OperatorCheck {
+ public:
+  explicit OperatorCheck(const Functions& functions) : functions_(functions) {}
+
+  void Visit(const Nodes& nodes, int opset) {
+    for (const NodeProto& node : nodes) {
+      if (const Function* function = FindFunctionOrNull(functions_, node); function != nullptr) {
+        if (visited_.insert(function).second) Visit(function->proto->node(), function->opset);
+      } else {
+        VisitOperator(node, opset);
+      }
+      for (const auto& attribute : node.attribute()) {
+        if (attribute.has_g()) Visit(attribute.g().node(), opset);
+        for (const GraphProto& subgraph : attribute.graphs()) Visit(subgraph.node(), opset);
+      }
+    }
+  }
+
+  absl::Status status() const {
+    if (found_.empty()) return absl::OkStatus();
+    std::vector<std::string> lines;
+    for (const auto& [what, entry] : found_) {
+      lines.push_back(absl::StrCat(Quote(what), ": ", entry.count,
+                                   entry.count == 1 ? " node, first " : " nodes, first ", entry.first));
+    }
+    return absl::UnimplementedError(absl::StrCat("found ", found_.size(), " unsupported operator",
+                                                 lines.size() == 1 ? "" : "s", ":\n  ", absl::StrJoin(lines, "\n  ")));
+  }
+
+ private:
+  void VisitOperator(const NodeProto& node, int opset) {
     const Converter* converter = FindConverterOrNull(node.domain(), node.op_type());
     std::string what;
     if (converter == nullptr) {
@@ -63,29 +97,15 @@ void FindUnsupported(const GraphProto& graph, int opset, std::map<std::string, U
     } else if (IsDefaultDomain(node.domain()) && opset < converter->since) {
       what = absl::StrCat(node.op_type(), " of opset ", opset, " (supported from ", converter->since, " on)");
     }
-    if (!what.empty()) {
-      Unsupported& entry = (*found)[what];
-      if (++entry.count == 1) entry.first = NodeLabel(node);
-    }
-    for (const auto& attribute : node.attribute()) {
-      if (attribute.has_g()) FindUnsupported(attribute.g(), opset, found);
-      for (const GraphProto& subgraph : attribute.graphs()) FindUnsupported(subgraph, opset, found);
-    }
+    if (what.empty()) return;
+    Unsupported& entry = found_[what];
+    if (++entry.count == 1) entry.first = NodeLabel(node);
   }
-}
 
-absl::Status CheckOperators(const GraphProto& graph, int opset) {
-  std::map<std::string, Unsupported> unsupported;
-  FindUnsupported(graph, opset, &unsupported);
-  if (unsupported.empty()) return absl::OkStatus();
-  std::vector<std::string> lines;
-  for (const auto& [what, entry] : unsupported) {
-    lines.push_back(absl::StrCat(Quote(what), ": ", entry.count, entry.count == 1 ? " node, first " : " nodes, first ",
-                                 entry.first));
-  }
-  return absl::UnimplementedError(absl::StrCat("found ", unsupported.size(), " unsupported operator",
-                                               lines.size() == 1 ? "" : "s", ":\n  ", absl::StrJoin(lines, "\n  ")));
-}
+  const Functions& functions_;
+  HashSet<const Function*> visited_;
+  std::map<std::string, Unsupported> found_;
+};
 
 absl::Status CheckArity(absl::string_view what, int found, Arity wanted) {
   if (found >= wanted.least && found <= wanted.most) return absl::OkStatus();
@@ -95,7 +115,11 @@ absl::Status CheckArity(absl::string_view what, int found, Arity wanted) {
   return absl::InvalidArgumentError(absl::StrCat("found ", found, " ", what, ", wanted ", limits));
 }
 
-absl::Status CheckNode(const NodeProto& node) {
+absl::Status CheckNode(const NodeProto& node, const Functions& functions) {
+  if (const Function* function = FindFunctionOrNull(functions, node); function != nullptr) {
+    RETURN_IF_ERROR(CheckArity("inputs", node.input_size(), {0, function->proto->input_size()}));
+    return CheckArity("outputs", node.output_size(), {0, function->proto->output_size()});
+  }
   const Converter& converter = *FindConverterOrNull(node.domain(), node.op_type());
   RETURN_IF_ERROR(CheckArity("inputs", node.input_size(), converter.inputs));
   RETURN_IF_ERROR(CheckArity("outputs", node.output_size(), converter.outputs));
@@ -139,15 +163,17 @@ absl::StatusOr<Definitions> FindDefinitions(const GraphProto& graph) {
   return definitions;
 }
 
-// Kahn's algorithm; among the nodes that are ready, the first of the file goes first.
-absl::StatusOr<std::vector<const NodeProto*>> Sort(const GraphProto& graph, const Definitions& definitions) {
+// Kahn's algorithm; among the nodes that are ready, the first of the file goes
+// first.
+absl::StatusOr<std::vector<const NodeProto*>> Sort(const GraphProto& graph, const Definitions& definitions,
+                                                   bool nested) {
   std::vector<int> pending(graph.node_size());
   std::vector<std::vector<int>> readers(graph.node_size());
   std::priority_queue<int, std::vector<int>, std::greater<int>> ready;
   for (int i = 0; i < graph.node_size(); ++i) {
-    for (const std::string& input : graph.node(i).input()) {
-      if (input.empty()) continue;
+    for (const absl::string_view input : NamesRead(graph.node(i))) {
       const auto it = definitions.find(input);
+      if (it == definitions.end() && nested) continue;
       if (it == definitions.end()) {
         return absl::InvalidArgumentError(absl::StrCat(NodePlace(graph.node(i)), ": found the undefined input ",
                                                        Quote(input),
@@ -177,43 +203,100 @@ absl::StatusOr<std::vector<const NodeProto*>> Sort(const GraphProto& graph, cons
   return order;
 }
 
+// What a subgraph reads and does not define.
+void AddFreeNames(const GraphProto& graph, std::vector<absl::string_view>* names) {
+  HashSet<absl::string_view> own;
+  for (const auto& input : graph.input()) own.insert(input.name());
+  for (const auto& initializer : graph.initializer()) own.insert(initializer.name());
+  for (const NodeProto& node : graph.node())
+    for (const std::string& output : node.output()) own.insert(output);
+  const auto add = [&](absl::string_view name) {
+    if (!own.contains(name)) names->push_back(name);
+  };
+  for (const NodeProto& node : graph.node()) {
+    for (const absl::string_view name : NamesRead(node)) add(name);
+  }
+  for (const auto& output : graph.output()) add(output.name());
+}
+
+// Each function with its opset, which is the model's where it names none.
+absl::StatusOr<Functions> FindFunctions(const ModelProto& model, int opset) {
+  Functions functions;
+  for (const auto& proto : model.functions()) {
+    Function function{&proto, opset};
+    if (proto.opset_import_size() > 0) {
+      ASSIGN_OR_RETURN(function.opset, FindOpset(proto.opset_import()));
+    }
+    const std::string domain = IsDefaultDomain(proto.domain()) ? "" : proto.domain();
+    if (!functions.emplace(std::make_pair(domain, proto.name()), function).second) {
+      return absl::InvalidArgumentError(absl::StrCat("found two functions ", Quote(proto.name()), ", wanted one"));
+    }
+  }
+  return functions;
+}
+
 }  // namespace
 
 std::string NodePlace(const NodeProto& node) {
   return absl::StrCat("node ", NodeLabel(node), " (", node.op_type().empty() ? "no operator" : node.op_type(), ")");
 }
 
+const Function* FindFunctionOrNull(const Functions& functions, const NodeProto& node) {
+  if (functions.empty()) return nullptr;
+  const auto it = functions.find({IsDefaultDomain(node.domain()) ? "" : node.domain(), node.op_type()});
+  return it == functions.end() ? nullptr : &it->second;
+}
+
+std::vector<absl::string_view> NamesRead(const NodeProto& node) {
+  std::vector<absl::string_view> names;
+  for (const std::string& input : node.input()) {
+    if (!input.empty()) names.push_back(input);
+  }
+  for (const auto& attribute : node.attribute()) {
+    if (attribute.has_g()) AddFreeNames(attribute.g(), &names);
+  }
+  return names;
+}
+
 absl::StatusOr<Structure> CheckStructure(const ModelProto& model) {
   if (!model.has_graph()) return absl::InvalidArgumentError("found no graph, wanted one");
   const GraphProto& graph = model.graph();
   Structure structure;
-  ASSIGN_OR_RETURN(structure.opset, FindOpset(model));
-  RETURN_IF_ERROR(CheckOperators(graph, structure.opset));
-  const auto is_default = [](const NodeProto& node) { return IsDefaultDomain(node.domain()); };
+  ASSIGN_OR_RETURN(structure.opset, FindOpset(model.opset_import()));
+  ASSIGN_OR_RETURN(structure.functions, FindFunctions(model, structure.opset));
+  OperatorCheck operators(structure.functions);
+  operators.Visit(graph.node(), structure.opset);
+  RETURN_IF_ERROR(operators.status());
+  const auto is_default = [&](const NodeProto& node) {
+    return IsDefaultDomain(node.domain()) && FindFunctionOrNull(structure.functions, node) == nullptr;
+  };
   if (structure.opset == 0 && std::any_of(graph.node().begin(), graph.node().end(), is_default)) {
     return absl::InvalidArgumentError("found no opset_import of the default domain, wanted one");
   }
+  if (graph.output_size() == 0) return absl::InvalidArgumentError("found no graph output, wanted at least one");
+  return structure;
+}
+
+absl::StatusOr<Body> CheckBody(const GraphProto& graph, const Functions& functions, bool nested) {
   if (graph.sparse_initializer_size() > 0) {
     return absl::UnimplementedError(absl::StrCat(
         "found the sparse initializer ", Quote(graph.sparse_initializer(0).values().name()), ", wanted dense ones"));
   }
-  for (const NodeProto& node : graph.node()) RETURN_IF_ERROR(Annotate(CheckNode(node), NodePlace(node)));
+  for (const NodeProto& node : graph.node()) RETURN_IF_ERROR(Annotate(CheckNode(node, functions), NodePlace(node)));
   ASSIGN_OR_RETURN(const Definitions definitions, FindDefinitions(graph));
-  ASSIGN_OR_RETURN(structure.order, Sort(graph, definitions));
+  Body body;
+  ASSIGN_OR_RETURN(body.order, Sort(graph, definitions, nested));
   for (const NodeProto& node : graph.node()) {
-    for (const std::string& input : node.input()) {
-      if (!input.empty()) ++structure.uses[input];
-    }
+    for (const absl::string_view name : NamesRead(node)) ++body.uses[name];
   }
-  if (graph.output_size() == 0) return absl::InvalidArgumentError("found no graph output, wanted at least one");
   for (const auto& output : graph.output()) {
-    if (definitions.find(output.name()) == definitions.end()) {
+    if (!nested && definitions.find(output.name()) == definitions.end()) {
       return absl::InvalidArgumentError(
           absl::StrCat("found the undefined graph output ", Quote(output.name()), ", wanted a node's output"));
     }
-    ++structure.uses[output.name()];
+    ++body.uses[output.name()];
   }
-  return structure;
+  return body;
 }
 
 }  // namespace fuselage::onnx

@@ -2,6 +2,9 @@
 #ifndef FUSELAGE_FRONTEND_ONNX_STRUCTURE_H_
 #define FUSELAGE_FRONTEND_ONNX_STRUCTURE_H_
 
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -9,22 +12,49 @@
 #include "ir/base/hash_map.h"
 
 namespace onnx {
+class FunctionProto;
+class GraphProto;
 class ModelProto;
 class NodeProto;
 }  // namespace onnx
 
 namespace fuselage::onnx {
 
+// A model's local functions with the opset that their bodies are in, by domain
+// ("" for the default one) and name.
+struct Function {
+  const ::onnx::FunctionProto* proto = nullptr;
+  int opset = 0;
+};
+using Functions = std::map<std::pair<std::string, std::string>, Function>;
+
+const Function* FindFunctionOrNull(const Functions& functions, const ::onnx::NodeProto& node);
+
 struct Structure {
-  int opset = 0;                                // Of the default domain.
-  std::vector<const ::onnx::NodeProto*> order;  // Topological; the file's, where that is one.
-  HashMap<absl::string_view, int> uses;         // Of each value, by nodes and graph outputs.
+  int opset = 0;  // Of the default domain.
+  Functions functions;
 };
 
-// Checks versions, that every operator is known (else one Unimplemented that lists all which are not, those in
-// subgraphs included), arity, attribute names and types, that names are defined, once, and that there is no cycle.
-// The result points into `model`. Errors about a node begin with "node 'name' (Operator): ".
+// Checks versions, and that every operator is known: it is the model's
+// function, or we have a converter; else one Unimplemented that lists all which
+// are not, those in subgraphs and functions included. The result points into
+// `model`.
 absl::StatusOr<Structure> CheckStructure(const ::onnx::ModelProto& model);
+
+// The nodes of the model's graph, of a subgraph or of a function's body.
+struct Body {
+  std::vector<const ::onnx::NodeProto*> order;  // Topological; the file's, where that is one.
+  HashMap<absl::string_view, int> uses;         // Of each value, by nodes and outputs.
+};
+
+// Checks arity, attribute names and types, that names are defined, once, and
+// that there is no cycle. `nested`: what is defined nowhere comes from the
+// graph around it. Errors about a node begin with "node 'name' (Operator): ".
+absl::StatusOr<Body> CheckBody(const ::onnx::GraphProto& graph, const Functions& functions, bool nested);
+
+// The values that a node reads: its inputs, and what its subgraphs take from
+// around them; a name may repeat.
+std::vector<absl::string_view> NamesRead(const ::onnx::NodeProto& node);
 
 // "node 'name' (Conv)".
 std::string NodePlace(const ::onnx::NodeProto& node);

@@ -10,6 +10,7 @@ std::unique_ptr<ir::Graph> RandomGraph(uint64_t seed, const ir::OpRegistry& ops,
   if (options.quantized) lists.push_back(QuantizedRecipes());
   // Not in every graph: what passes match stays frequent.
   if (draft.random().OneIn(3)) lists.push_back(MathRecipes());
+  if (draft.random().OneIn(3)) lists.push_back(IndexingRecipes());
   std::vector<Recipe> recipes;
   int total = 0;
   for (const std::vector<Recipe>& list : lists) {

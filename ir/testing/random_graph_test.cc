@@ -17,8 +17,8 @@ namespace {
 using ir::Node;
 using ir::NodeKind;
 
-constexpr int kSeeds = 200;
-constexpr int kManySeeds = 2500;  // Where each of some two hundred ops must show up.
+constexpr int kSeeds = 400;
+constexpr int kManySeeds = 4000;  // Where each of some two hundred ops must show up.
 
 class RandomGraphTest : public ::testing::Test {
  protected:

@@ -1,3 +1,4 @@
+#include "frontend/onnx/writer/indexing.h"
 #include "frontend/onnx/writer/operators.h"
 
 #include <algorithm>
@@ -557,6 +558,8 @@ constexpr Row kRows[] = {
     {"flatten", WriteFlatten, "Flatten"},
     {"floor", WriteSame, "Floor"},
     {"fmod", WriteMod, "Mod"},
+    {"gather", WriteAlongDim, "GatherElements"},
+    {"gather_nd", WriteGatherNd, "GatherND"},
     {"ge", WriteSame, "GreaterOrEqual"},
     {"gelu", WriteGelu, "Gelu"},
     {"gemm", WriteGemm, "Gemm"},
@@ -569,6 +572,7 @@ constexpr Row kRows[] = {
     {"hardsigmoid", WriteHardSigmoid, "HardSigmoid"},
     {"hardswish", WriteHardSwish, "HardSigmoid"},
     {"identity", WriteSame, "Identity"},
+    {"index_select", WriteAlongDim, "Gather"},
     {"instance_norm", WriteChannelNorm, "InstanceNormalization"},
     {"isinf", WriteIsInf, "IsInf"},
     {"isnan", WriteSame, "IsNaN"},
@@ -595,6 +599,7 @@ constexpr Row kRows[] = {
     {"mul", WriteSame, "Mul"},
     {"ne", WriteNe, "Equal"},
     {"neg", WriteSame, "Neg"},
+    {"one_hot", WriteOneHot, "OneHot"},
     {"pad", WritePad, "Pad"},
     {"permute", WritePermute, "Transpose"},
     {"pow", WriteSame, "Pow"},
@@ -606,8 +611,12 @@ constexpr Row kRows[] = {
     {"relu6", WriteRelu6, "Clip"},
     {"remainder", WriteMod, "Mod"},
     {"reshape", WriteReshape, "Reshape"},
+    {"resize", WriteResize, "Resize"},
+    {"reverse_sequence", WriteReverseSequence, "ReverseSequence"},
     {"rms_norm", WriteTrailingNorm, "RMSNormalization"},
     {"round", WriteSame, "Round"},
+    {"scatter", WriteScatter, "ScatterElements"},
+    {"scatter_nd", WriteScatter, "ScatterND"},
     {"selu", WriteElu, "Selu"},
     {"rnn", WriteRecurrent, "RNN"},
     {"sigmoid", WriteSame, "Sigmoid"},
@@ -628,7 +637,10 @@ constexpr Row kRows[] = {
     {"tanh", WriteSame, "Tanh"},
     {"threshold", WriteThreshold, "ThresholdedRelu"},
     {"to", WriteTo, "Cast"},
+    {"topk", WriteTopk, "TopK"},
     {"transpose", WriteTranspose, "Transpose"},
+    {"tril", WriteTriangle, "Trilu"},
+    {"triu", WriteTriangle, "Trilu"},
     {"unsqueeze", WriteUnsqueeze, "Unsqueeze"},
     {"where", WriteSame, "Where"},
 };

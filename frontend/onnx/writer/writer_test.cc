@@ -284,6 +284,39 @@ TEST(Writer, ViewsAndMoves) {
             "Reshape Reshape Squeeze Unsqueeze Transpose Transpose Slice Split Identity Pad Pad Cast ReduceMean");
 }
 
+TEST(Writer, IndexingAndResizes) {
+  EXPECT_EQ(RoundTrip(R"(
+  param @i: i64[2] = [2, -4]
+  param @g: i64[1,2] = [1, 0]
+  param @n: i64[2,1] = [1, 1]
+  param @len: i64[2] = [3, 2]
+  param @v: f32[2] = [-1, 4]
+  %x: f32[2,4] = placeholder
+  %src: f32[2,4] = placeholder
+  %i: i64[2] = get_attr @i
+  %gi: i64[1,2] = get_attr @g
+  %n: i64[2,1] = get_attr @n
+  %len: i64[2] = get_attr @len
+  %v: f32[2] = get_attr @v
+  %a: f32[2,2] = call_function index_select(%x, %i, dim=1)
+  %b: f32[1,2] = call_function gather(%x, %gi, dim=-1)
+  %c: f32[2,4] = call_function gather_nd(%x, %n)
+  %d: f32[2,4] = call_function scatter_nd(%x, %n, %src, reduce="max")
+  %e: f32[2,4] = call_function scatter(%x, %gi, %b, dim=1, reduce="add")
+  %t: (f32[2,3], i64[2,3]) = call_function topk(%x, k=3, largest=false)
+  %f: i64[2,3] = call_function getitem(%t, index=1)
+  %g: f32[2,3,5] = call_function one_hot(%f, %v, num_classes=5)
+  %h: f32[2,4] = call_function reverse_sequence(%x, %len, batch_dim=0, time_dim=1)
+  %l: f32[2,4] = call_function tril(%x, diagonal=-1)
+  %u: f32[2,4] = call_function triu(%x, diagonal=2)
+  %r: f32[2,7] = call_function resize(%x, dims=[-1], mode="cubic", sizes=[7])
+  %s: f32[2,6] = call_function resize(%x, coordinates="tf_crop_and_resize", dims=[1], extrapolation_value=3.0, mode="linear", roi=[0.5, 1.5], scales=[1.5], sizes=[6])
+  output(%a, %c, %d, %e, %g, %h, %l, %u, %r, %s)
+)"),
+            "Gather GatherElements GatherND ScatterND ScatterElements TopK Identity OneHot ReverseSequence Trilu "
+            "Trilu Resize Resize");
+}
+
 TEST(Writer, IntegerProducts) {
   EXPECT_EQ(RoundTrip(R"(
   param @b: i8[4,3] = seed(1)
@@ -397,6 +430,10 @@ TEST(Writer, DeclinesWhatOnnxDoesNotSay) {
       "%x: f32[1,2,4,4] = placeholder\n"
       "%y: f32[1,2,3,3] = call_function adaptive_avg_pool2d(%x, output_size=[3, 3])\noutput(%y)\n",
       "%y", "[1,2,3,3]");
+  ExpectDeclined(
+      "%x: f32[4] = placeholder\n%y: f32[5] = call_function resize(%x, dims=[0], scales=[1.5], "
+      "sizes=[5])\noutput(%y)\n",
+      "%y", "of 4 elements to 5 by the scale 1.5");
   ExpectDeclined("%x: f32[2,4] = placeholder\n%y: f32[2,4] = call_function batch_norm(%x, training=true)\noutput(%y)\n",
                  "%y", "statistics of the batch");
   ExpectDeclined(

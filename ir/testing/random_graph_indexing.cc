@@ -1,0 +1,163 @@
+#include <algorithm>
+
+#include "ir/testing/draft.h"
+
+namespace fuselage::testing {
+namespace {
+
+using ir::Node;
+using Ints = std::vector<int64_t>;
+
+bool Done(const Node* node) { return node != nullptr; }
+
+Node* PickTensorOrNull(Draft& draft, int low, int high) {
+  return draft.PickOrNull([&](const Node& node) {
+    if (!node.type().is_tensor()) return false;
+    const TensorType& type = node.tensor_type();
+    return type.rank() >= low && type.rank() <= high && type.num_elements() <= 200 && type.num_elements() > 0;
+  });
+}
+
+// Constant positions on an axis of `dim` elements, of `shape` (at most 16 in all).
+Node* Positions(Draft& draft, int64_t dim, const Shape& shape) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  std::vector<double> values;
+  for (int i = 0; i < 3; ++i) values.push_back(static_cast<double>(draft.random().Between(-dim, dim - 1)));
+  Node* list = draft.AddGetAttr(draft.VectorParameter("index", DType::kI64, count, values));
+  return shape.size() == 1 ? list : draft.AddFunction("reshape", {list}, {{"shape", shape}});
+}
+
+bool IndexSelect(Draft& draft) {
+  Node* x = PickTensorOrNull(draft, 1, 4);
+  if (x == nullptr) return false;
+  const int64_t axis = draft.random().Between(0, x->tensor_type().rank() - 1);
+  const Shape shape = draft.random().OneIn(3) ? Shape{1, 2} : Shape{draft.random().Between(1, 3)};
+  Node* index = Positions(draft, x->tensor_type().shape[axis], shape);
+  return Done(draft.AddInRandomSpelling({"index_select", {x, index}, {}, {{"dim", axis}}}));
+}
+
+// One position on an axis for each element of the others, or of their first ones.
+Shape LineShape(Draft& draft, const Shape& shape, int64_t axis) {
+  Shape lines(shape.size(), 1);
+  lines[axis] = draft.random().Between(1, 3);
+  const int64_t other = draft.random().Between(0, static_cast<int64_t>(shape.size()) - 1);
+  if (other != axis) lines[other] = std::min<int64_t>(shape[other], 4);
+  return lines;
+}
+
+bool Gather(Draft& draft) {
+  Node* x = PickTensorOrNull(draft, 1, 4);
+  if (x == nullptr) return false;
+  const Shape shape = x->tensor_type().shape;
+  const int64_t axis = draft.random().Between(0, x->tensor_type().rank() - 1);
+  Node* index = Positions(draft, shape[axis], LineShape(draft, shape, axis));
+  return Done(draft.AddInRandomSpelling({"gather", {x, index}, {}, {{"dim", axis}}}));
+}
+
+bool GatherNd(Draft& draft) {
+  Node* x = PickTensorOrNull(draft, 1, 4);
+  if (x == nullptr) return false;
+  Node* indices = Positions(draft, x->tensor_type().shape[0], {draft.random().Between(1, 4), 1});
+  return Done(draft.AddInRandomSpelling({"gather_nd", {x, indices}, {}, {}}));
+}
+
+bool Scatter(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(1, 4);
+  if (x == nullptr || x->tensor_type().num_elements() == 0) return false;
+  Random& random = draft.random();
+  const TensorType type = x->tensor_type();
+  const std::string reduce = random.From(std::vector<std::string>{"none", "add", "mul", "max", "min"});
+  const bool nd = random.OneIn(3);
+  const int64_t axis = nd ? 0 : random.Between(0, type.rank() - 1);
+  Shape shape = LineShape(draft, type.shape, axis);
+  if (nd) shape = {shape[0], 1};
+  Node* index = Positions(draft, type.shape[axis], shape);
+  if (nd) {
+    shape = type.shape;
+    shape[0] = index->tensor_type().shape[0];
+  }
+  Node* src =
+      draft.AddGetAttr(draft.SeededParameter("src", {type.dtype, std::move(shape), std::nullopt, Layout::kRowMajor}));
+  AttributeMap attributes = {{"reduce", reduce}};
+  if (!nd) attributes.emplace("dim", axis);
+  return Done(draft.AddInRandomSpelling({nd ? "scatter_nd" : "scatter", {x, index, src}, {}, attributes}));
+}
+
+bool OneHot(Draft& draft) {
+  Node* index = Positions(draft, 5, {draft.random().Between(1, 3)});
+  Node* values = draft.AddGetAttr(draft.VectorParameter("values", DType::kF32, 2, {0, 1}));
+  return Done(draft.AddInRandomSpelling(
+      {"one_hot", {index, values}, {}, {{"num_classes", 4}, {"dim", draft.random().Between(-2, 1)}}}));
+}
+
+bool ReverseSequence(Draft& draft) {
+  Node* x = PickTensorOrNull(draft, 2, 4);
+  if (x == nullptr) return false;
+  const Shape shape = x->tensor_type().shape;
+  const bool batch_first = draft.random().OneIn(2);
+  if (shape[!batch_first] > 16) return false;
+  const double length = static_cast<double>(draft.random().Between(0, shape[batch_first]));
+  Node* lengths = draft.AddGetAttr(draft.VectorParameter("lengths", DType::kI64, shape[!batch_first], {length}));
+  return Done(draft.AddInRandomSpelling({"reverse_sequence",
+                                         {x, lengths},
+                                         {},
+                                         {{"batch_dim", int64_t{!batch_first}}, {"time_dim", int64_t{batch_first}}}}));
+}
+
+bool Triangle(Draft& draft) {
+  Node* x = PickTensorOrNull(draft, 2, 4);
+  return x != nullptr &&
+         Done(draft.AddInRandomSpelling(
+             {draft.random().OneIn(2) ? "tril" : "triu", {x}, {}, {{"diagonal", draft.random().Between(-2, 2)}}}));
+}
+
+// Positions follow from comparisons: only of what may be rounded.
+bool Topk(Draft& draft) {
+  Node* x = draft.PickToRoundOrNull(1, 4);
+  if (x == nullptr) return false;
+  Random& random = draft.random();
+  const int64_t axis = random.Between(0, x->tensor_type().rank() - 1), dim = x->tensor_type().shape[axis];
+  if (dim < 1) return false;
+  Node* found = draft.AddInRandomSpelling(
+      {"topk",
+       {x},
+       {},
+       {{"k", random.Between(1, std::min<int64_t>(dim, 3))}, {"dim", axis}, {"largest", random.OneIn(2)}}});
+  if (found == nullptr) return false;
+  draft.AddInRandomSpelling({"getitem", {found}, {}, {{"index", random.OneIn(3) ? 1 : 0}}});
+  return true;
+}
+
+bool Resize(Draft& draft) {
+  Random& random = draft.random();
+  const std::string mode = random.From(std::vector<std::string>{"nearest", "nearest", "linear", "cubic"});
+  Node* x = mode == "nearest" ? PickTensorOrNull(draft, 2, 4) : draft.PickFloatOrNull(2, 4);
+  if (x == nullptr || x->tensor_type().num_elements() == 0 || x->tensor_type().num_elements() > 200) return false;
+  const int rank = x->tensor_type().rank();
+  const Ints dims = {rank - 1, rank - 2};
+  AttributeMap attributes = {
+      {"dims", dims}, {"sizes", Ints{random.Between(1, 6), random.Between(1, 6)}}, {"mode", mode}};
+  if (random.OneIn(2)) {
+    attributes.emplace("coordinates", random.From(std::vector<std::string>{"align_corners", "asymmetric"}));
+  }
+  if (random.OneIn(3)) attributes.emplace("antialias", true);
+  Node* y = draft.AddInRandomSpelling({"resize", {x}, {}, std::move(attributes)});
+  if (y == nullptr) return false;
+  if (mode == "cubic") draft.set_magnitude(*y, 2 * draft.magnitude(*x));
+  return true;
+}
+
+template <size_t n>
+bool AnyOf(Draft& draft, bool (*const (&cooks)[n])(Draft&)) {
+  return cooks[draft.random().Between(0, n - 1)](draft);
+}
+bool AnyGather(Draft& draft) { return AnyOf(draft, {IndexSelect, Gather, GatherNd}); }
+bool AnyFill(Draft& draft) { return AnyOf(draft, {OneHot, ReverseSequence, Triangle}); }
+
+}  // namespace
+
+// Few and light: most of a graph is for what passes match.
+std::vector<Recipe> IndexingRecipes() { return {{1, AnyGather}, {1, AnyFill}, {1, Scatter}, {1, Topk}, {1, Resize}}; }
+
+}  // namespace fuselage::testing
