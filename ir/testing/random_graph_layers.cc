@@ -397,7 +397,7 @@ bool GlobalPool(Draft& draft) {
 
 std::vector<Recipe> LayerRecipes() {
   return {{6, Conv},           {2, ConvTranspose}, {2, BatchNorm},   {5, ConvBnRelu}, {2, BnConv},
-          {3, ResidualBlock},  {3, SharedModule},  {3, TiedWeights}, {4, Linear},     {3, MatmulChain},
+          {3, ResidualBlock},  {3, SharedModule},  {5, TiedWeights}, {4, Linear},     {3, MatmulChain},
           {2, MatmulOfValues}, {3, Gemm},          {5, Pool},        {2, GlobalPool}, {2, AdaptivePool},
           {2, LayerNorm},      {6, Recurrent},     {2, Addmm},       {2, Neighbours}};
 }
