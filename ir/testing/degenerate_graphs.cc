@@ -16,7 +16,8 @@ using ir::OpSchema;
 
 using Types = std::vector<std::optional<ir::Type>>;
 
-enum class Values { kFloats, kCodes, kIntegers };  // The last: codes without parameters.
+// kIntegers: codes without parameters.
+enum class Values { kFloats, kCodes, kIntegers, kBooleans };
 
 const std::vector<Shape>& Shapes() {
   static const auto& shapes = *new std::vector<Shape>{
@@ -30,6 +31,8 @@ const std::vector<Shape>& Shapes() {
       {2, 2},
       {1, 0, 2},
       {1, 1, 1},
+      {1, 3, 1},  // The weight of a gru of one unit.
+      {1, 4, 1},  // Of an lstm.
       {0, 1, 1},
       {1, 2, 2},
       {1, 1, 1, 1},
@@ -98,6 +101,12 @@ std::vector<AttributeMap> AttributeChoices(const OpSchema& op) {
 
 TensorType TypeOf(const ir::OperandSpec& operand, Values values, const Shape& shape) {
   if (values == Values::kIntegers) return {DType::kU8, shape, std::nullopt, Layout::kRowMajor};
+  const auto is = [&](std::initializer_list<absl::string_view> names) {
+    return std::find(names.begin(), names.end(), operand.name) != names.end();
+  };
+  if (values == Values::kBooleans || is({"condition"})) return {DType::kBool, shape, std::nullopt, Layout::kRowMajor};
+  if (is({"index", "indices", "lengths", "sequence_lens"}))
+    return {DType::kI64, shape, std::nullopt, Layout::kRowMajor};
   const bool bias = operand.name == "bias";
   if (values == Values::kFloats || bias) return {DType::kF32, shape, std::nullopt, Layout::kRowMajor};
   if (operand.parameter) return {DType::kI8, shape, PerTensor(0.25f, 0), Layout::kRowMajor};
@@ -195,7 +204,7 @@ class Enumeration {
 
 void ForEachDegenerateCall(const ir::OpRegistry& ops, const OpSchema& op,
                            const std::function<void(std::unique_ptr<ir::Graph> graph)>& visit) {
-  for (const Values values : {Values::kFloats, Values::kCodes, Values::kIntegers}) {
+  for (const Values values : {Values::kFloats, Values::kCodes, Values::kIntegers, Values::kBooleans}) {
     Enumeration(ops, op, values, visit).Extend({}, AttributeChoices(op));
   }
 }

@@ -10,7 +10,7 @@
 namespace fuselage::testing {
 
 // Calls `visit` with a graph of one call of `op` for each choice of operand shapes (rank 0 to 5, dimensions 0 to 2) of
-// floats, of codes or of integers, and each choice of small attributes that the op's inference takes. A parameter is a
+// floats (indices and conditions aside), of codes, of integers or of booleans, and each choice of small attributes that the op's inference takes. A parameter is a
 // constant. The call's results are the outputs.
 void ForEachDegenerateCall(const ir::OpRegistry& ops, const ir::OpSchema& op,
                            const std::function<void(std::unique_ptr<ir::Graph> graph)>& visit);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/base/elementwise.h"
 #include "ir/base/hash_map.h"
 #include "ir/base/suggest.h"
 #include "passes/quantize/observers.h"
@@ -36,6 +37,20 @@ bool IsView(const Node* node) {
 bool HasFloatResult(const Node& node) {
   const ir::OpSchema* form = node.graph().ops().FindQuantizedFormOrNull(node.op()->name);
   return form != nullptr && form->float_result && DataOperands(node).size() == 1;
+}
+
+// Why a chain of elementwise steps stays in FP32: one of them would. Empty where none would, and for other ops.
+std::string WhyNotSteps(const Node& node) {
+  if (node.op()->FindAttributeOrNull("steps") == nullptr) return "";
+  const absl::StatusOr<std::vector<ElementwiseStep>> steps =
+      ParseElementwiseSteps(node.attribute("steps").as_strings(), node.num_operands());
+  if (!steps.ok()) return std::string(steps.status().message());
+  const ir::OpRegistry& ops = node.graph().ops();
+  for (const ElementwiseStep& step : *steps) {
+    const ir::OpSchema* op = ops.FindOrNull(step.op);
+    if (op == nullptr || !HasRule(ops, *op)) return absl::StrCat("its step ", step.op, " has no quantized form");
+  }
+  return "";
 }
 
 // Hands on what it is given, codes or floats.
@@ -181,6 +196,7 @@ class Selector {
       const Node& operand = *node.operand(i);
       if (!IsF32(&operand)) return absl::StrCat("%", operand.name(), " is ", ToString(operand.type()), ", wanted f32");
     }
+    if (const std::string reason = WhyNotSteps(node); !reason.empty()) return reason;
     if (node.op()->OperandIndex("weight") < 0) return WhyNoCodes(node);
     if (node.module() == nullptr) return "its weight is an operand, wanted a module's parameter (see normalize)";
     const Tensor* weight = graph_.ParameterOfOrNull(node, "weight");

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/onnx.h"
 #include "frontend/onnx/writer/operators.h"
@@ -397,7 +398,8 @@ TEST(Writer, RandomGraphsRoundTrip) {
       continue;
     }
     const auto read = Parse(*bytes, "written.onnx", Ops());
-    if (!read.ok() && read.status().message().find("unsupported operator") != std::string::npos) {
+    // The reader knows a QuantizeLinear's result as codes, which nothing computes with as with other integers.
+    if (!read.ok() && absl::StrContains(read.status().message(), "found quantized codes")) {
       ++declined["not read"];
       continue;
     }
