@@ -41,6 +41,20 @@ void ExpectError(const ModelBuilder& model, absl::StatusCode code, const std::st
 
 Tensor F32(Shape shape, std::vector<float> values) { return Tensor::Of<float>(std::move(shape), values); }
 
+// torchvision's Swin is exported so.
+TEST(Dropout, OfNothingInTrainingIsTheInput) {
+  for (const float ratio : {0.0f, 0.5f}) {
+    ModelBuilder model(13);
+    model.Input("x", {2}).Output("y").Initializer("r", Tensor::Scalar(ratio)).Initializer("t", Tensor::Scalar(true));
+    model.Node("Dropout", {"x", "r", "t"}, {"y"});
+    if (ratio == 0) {
+      ExpectOutput(model, {F32({2}, {-1, 2})}, F32({2}, {-1, 2}));
+    } else {
+      ExpectError(model, absl::StatusCode::kUnimplemented, "found training_mode = true, wanted inference");
+    }
+  }
+}
+
 // The last node's attribute `name` is the graph of `body`.
 void SetBody(ModelBuilder& model, const std::string& name, ModelBuilder& body) {
   auto* attribute = model.last_node().add_attribute();

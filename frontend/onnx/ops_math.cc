@@ -69,7 +69,7 @@ absl::Status ConvertDropout(Call& call) {
   }
   if (call.has(2)) {
     ASSIGN_OR_RETURN(const double training, call.ConstantScalar(2));
-    if (training != 0) return absl::UnimplementedError("found training_mode = true, wanted inference");
+    if (training != 0 && ratio != 0) return absl::UnimplementedError("found training_mode = true, wanted inference");
   }
   if (call.wants(1)) {  // Everything passes.
     const TensorType type{call.opset() < 10 ? call.type(0).dtype : DType::kBool, call.shape(0), std::nullopt,
