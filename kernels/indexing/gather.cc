@@ -13,12 +13,14 @@ using kernels::KernelDesc;
 // A result of rows, each copied from the place in the input that positions name.
 class RowGather : public kernels::Kernel {
  protected:
-  RowGather(const KernelDesc& desc, int64_t rows, int64_t row)
+  // `lookups`: rows that have a place of their own in the second operand; the others repeat them.
+  RowGather(const KernelDesc& desc, int64_t rows, int64_t row, int64_t lookups)
       : Kernel(desc),
         element_bytes_(ByteSize(desc.output().dtype)),
         wide_(desc.input(1).dtype == DType::kI64),
         rows_(rows),
-        row_(row) {
+        row_(row),
+        lookups_(lookups) {
     set_variant("copy");
   }
 
@@ -28,8 +30,8 @@ class RowGather : public kernels::Kernel {
 
   absl::Status TryCompute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
                           const kernels::RunContext& context) const override {
-    if (outputs[0].bytes == 0) return absl::OkStatus();
     const Positions positions{inputs[1].data, wide_};
+    if (outputs[0].bytes == 0) return Check(positions);
     const char* from = static_cast<const char*>(inputs[0].data);
     char* to = static_cast<char*>(outputs[0].data);
     const int64_t bytes = row_ * element_bytes_;
@@ -53,16 +55,22 @@ class RowGather : public kernels::Kernel {
     return status;
   }
 
+  absl::Status Check(Positions positions) const {
+    absl::Status status;
+    for (int64_t i = 0; i < lookups_ && status.ok(); ++i) Offset(positions, i, &status);
+    return status;
+  }
+
   const int64_t element_bytes_;
   const bool wide_;
-  const int64_t rows_, row_;
+  const int64_t rows_, row_, lookups_;
 };
 
 class IndexSelect : public RowGather {
  public:
   IndexSelect(const KernelDesc& desc, int axis)
       : RowGather(desc, SizeOf(desc.input(0).shape, 0, axis) * desc.input(1).num_elements(),
-                  SizeOf(desc.input(0).shape, axis + 1, desc.input(0).rank())),
+                  SizeOf(desc.input(0).shape, axis + 1, desc.input(0).rank()), desc.input(1).num_elements()),
         count_(desc.input(1).num_elements()),
         dim_(desc.input(0).shape[axis]),
         inner_(SizeOf(desc.input(0).shape, axis + 1, desc.input(0).rank())) {}
@@ -83,7 +91,7 @@ class IndexSelect : public RowGather {
 class Gather : public RowGather {
  public:
   Gather(const KernelDesc& desc, int axis)
-      : RowGather(desc, desc.output().num_elements(), 1),
+      : RowGather(desc, desc.output().num_elements(), 1, desc.output().num_elements()),
         dim_(desc.input(0).shape[axis]),
         stride_(kernels::StridesOf(desc.input(0))[axis]),
         shape_(desc.output().shape),
@@ -113,7 +121,8 @@ class GatherNd : public RowGather {
   GatherNd(const KernelDesc& desc, int batch_dims)
       : RowGather(desc, desc.input(1).num_elements() / desc.input(1).shape.back(),
                   SizeOf(desc.input(0).shape, batch_dims + static_cast<int>(desc.input(1).shape.back()),
-                         desc.input(0).rank())),
+                         desc.input(0).rank()),
+                  desc.input(1).num_elements() / desc.input(1).shape.back()),
         per_batch_(SizeOf(desc.input(1).shape, batch_dims, desc.input(1).rank() - 1)),
         batch_size_(SizeOf(desc.input(0).shape, batch_dims, desc.input(0).rank())),
         dims_(desc.input(0).shape.begin() + batch_dims, desc.input(0).shape.end()) {

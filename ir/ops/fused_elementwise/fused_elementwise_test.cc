@@ -48,7 +48,8 @@ TEST_F(FusedElementwiseTest, Broadcasts) {
 }
 
 TEST_F(FusedElementwiseTest, Errors) {
-  EXPECT_THAT(ops_.Infer("fused_elementwise", {F32({2})}, Steps({"softmax(0)"})), HasSubstr("'softmax' is no elementwise"));
+  EXPECT_THAT(ops_.Infer("fused_elementwise", {F32({2})}, Steps({"softmax(0)"})),
+              HasSubstr("'softmax' is no elementwise"));
   EXPECT_THAT(ops_.Infer("fused_elementwise", {F32({2}), F32({2})}, Steps({"relu(0)"})),
               HasSubstr("steps that read value 1"));
   EXPECT_THAT(ops_.Infer("fused_elementwise", {F32({2})}, Steps({"relu(0)", "tanh(0)"})),
