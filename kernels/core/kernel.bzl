@@ -43,12 +43,12 @@ def isa_library(name, isa, srcs, deps = [], copts = []):
         name = name,
         srcs = srcs,
         copts = ISA_COPTS[isa] + copts,
-        deps = deps + ["//kernels/core"],
+        deps = deps + [Label("//kernels/core")],
     )
     native.sh_test(
         name = name + "_symbols_test",
         size = "small",
-        srcs = ["//kernels/core/testing:isa_symbols_test.sh"],
+        srcs = [Label("//kernels/core/testing:isa_symbols_test.sh")],
         args = ["$(locations :%s)" % name],
         data = [":" + name],
     )
@@ -58,7 +58,7 @@ def isa_library(name, isa, srcs, deps = [], copts = []):
             testonly = True,
             srcs = srcs,
             copts = _EMULATED[isa],
-            deps = deps + ["//kernels/core", "//third_party:simde"],
+            deps = deps + [Label("//kernels/core"), Label("//third_party:simde")],
         )
 
 def bench(actual):
@@ -97,7 +97,11 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
         name = name,
         srcs = [name + ".cc"] + isa_hdrs,
         hdrs = [name + ".h"],
-        deps = deps + ["//ir/base", "//kernels/core", "//third_party:absl"] + [":%s_%s" % (name, isa) for isa in isas],
+        deps = deps + [
+            Label("//ir/base"),
+            Label("//kernels/core"),
+            Label("//third_party:absl"),
+        ] + [":%s_%s" % (name, isa) for isa in isas],
     )
     cc_test(
         name = name + "_test",
@@ -105,8 +109,8 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
         srcs = [name + "_test.cc"],
         deps = [
             ":" + name,
-            "//kernels/core/testing",
-            "//third_party:gtest_main",
+            Label("//kernels/core/testing"),
+            Label("//third_party:gtest_main"),
         ] + test_deps + [":%s_%s_emulated" % (name, isa) for isa in isas if isa in _EMULATED],
     )
 
@@ -119,8 +123,8 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
         args = ["--benchmark_min_time=0.001"],
         deps = [
             ":" + name,
-            "//kernels/core/testing",
-            "//kernels/core/testing:peak",
-            "//third_party:benchmark_main",
+            Label("//kernels/core/testing"),
+            Label("//kernels/core/testing:peak"),
+            Label("//third_party:benchmark_main"),
         ],
     )

@@ -187,8 +187,8 @@ SMALL_TEXT = dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, in
 LARGE_IMAGE = ((1, 3, 224, 224),)
 
 TABLE = [
-    Network("alexnet", "torchvision", vision("alexnet")),
-    Network("vgg11_bn", "torchvision", vision("vgg11_bn")),
+    Network("alexnet", "torchvision", vision("alexnet"), LARGE_IMAGE),
+    Network("vgg11_bn", "torchvision", vision("vgg11_bn"), LARGE_IMAGE),
     Network("resnet18", "torchvision", vision("resnet18"), small=True),
     Network("resnet50", "torchvision", vision("resnet50")),
     Network("resnext50_32x4d", "torchvision", vision("resnext50_32x4d")),
