@@ -243,5 +243,6 @@ TABLE = [
     Network("whisper_encoder", "transformers", whisper_encoder, ((1, 80, 100),)),
     Network("segformer", "transformers",
             transformer("SegformerForSemanticSegmentation", "SegformerConfig", depths=[1, 1, 1, 1],
-                        hidden_sizes=[16, 32, 64, 64], decoder_hidden_size=32, num_labels=5)),
+                        hidden_sizes=[16, 32, 64, 64], num_attention_heads=[1, 2, 4, 4],
+                        decoder_hidden_size=32, num_labels=5)),
 ]

@@ -136,7 +136,7 @@ def judge(network, harness, folder, limit):
             warnings.simplefilter("ignore")
             row["parameters"] = export(network, folder)
     except Exception as error:
-        row["declined"] = f"PyTorch does not export it: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        row["declined"] = f"PyTorch does not export it: {str(error).split('. ')[0].strip() or type(error).__name__}"
         return row
     (folder / "run.textproto").write_text(config(network, folder))
     started = time.monotonic()
