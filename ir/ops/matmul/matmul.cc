@@ -143,7 +143,7 @@ Gemm GemmOf(const ir::OpCall& call) {
   return {
       0, 1, 2, call.GetBool("trans_a"), call.GetBool("trans_b"), ParseActivation(call.GetString("activation")).value()};
 }
-Gemm AddmmOf(const ir::OpCall&) { return {1, 2, 0}; }
+Gemm AddmmOf(const ir::OpCall&) { return {1, 2, 0, false, false, Activation()}; }
 
 absl::StatusOr<ir::Type> InferGemm(const ir::InferCall& call, const Gemm& gemm) {
   RETURN_IF_ERROR(CheckFloat(call, gemm.a));
