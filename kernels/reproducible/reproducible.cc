@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/along_axis/along_axis.h"
 #include "kernels/pointwise/pointwise.h"
+#include "kernels/recurrent/recurrent.h"
 #include "kernels/reproducible/families.h"
 
 namespace fuselage::reproducible {
@@ -25,9 +27,11 @@ void RegisterWith(absl::Span<const Primitives> table, kernels::KernelRegistry& r
   RegisterLinear(table, registry);
   RegisterNormalize(table, registry);
   RegisterPool(registry);
-  kernels::KernelRegistry elementwise;
-  pointwise::RegisterAll(elementwise);
-  for (const kernels::KernelEntry* entry : elementwise.Sorted()) registry.Register(WithoutReference(*entry));
+  kernels::KernelRegistry others;  // Whose reference evaluations have the machine's exponentials and logarithms.
+  along_axis::Register(others);
+  pointwise::RegisterAll(others);
+  recurrent::Register(others);
+  for (const kernels::KernelEntry* entry : others.Sorted()) registry.Register(WithoutReference(*entry));
 }
 
 void Register(kernels::KernelRegistry& registry) { RegisterWith(AllPrimitives(), registry); }

@@ -315,6 +315,8 @@ TEST(Create, Declines) {
   desc.outputs = {*desc.inputs[0]};
   // Its reference evaluation would be another on another machine.
   EXPECT_EQ(registry.FindOrNull("softmax")->create(desc).status().code(), absl::StatusCode::kFailedPrecondition);
+  desc.op = "log_softmax";
+  EXPECT_EQ(registry.FindOrNull("log_softmax")->create(desc).status().code(), absl::StatusCode::kFailedPrecondition);
   desc.op = "tanh";
   desc.attributes = {};
   EXPECT_THAT(std::string(registry.FindOrNull("tanh")->create(desc).status().message()),
