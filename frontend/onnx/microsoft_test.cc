@@ -3,42 +3,19 @@
 #include <string>
 #include <vector>
 
-#include "frontend/onnx/model_builder.h"
-#include "frontend/onnx/onnx.h"
+#include "frontend/onnx/ops_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "interpreter/interpreter.h"
-#include "ir/ops/register_all.h"
 
 namespace fuselage::onnx {
 namespace {
 
 using ::testing::DoubleNear;
-using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
 constexpr char kMicrosoft[] = "com.microsoft";
 
-const ir::OpRegistry& Ops() {
-  static const auto* registry = [] {
-    auto* created = new ir::OpRegistry;
-    ops::RegisterAll(*created);
-    return created;
-  }();
-  return *registry;
-}
-
-Tensor F32(Shape shape, std::vector<float> values) { return Tensor::Of<float>(std::move(shape), values); }
 Tensor U8(Shape shape, std::vector<uint8_t> values) { return Tensor::Of<uint8_t>(std::move(shape), values); }
-
-std::vector<Tensor> Outputs(const ModelBuilder& model, const std::vector<Tensor>& inputs) {
-  const auto graph = Parse(model.Bytes(), "m.onnx", Ops());
-  EXPECT_TRUE(graph.ok()) << graph.status();
-  if (!graph.ok()) return {};
-  auto outputs = interpreter::Run(**graph, inputs);
-  EXPECT_TRUE(outputs.ok()) << outputs.status();
-  return outputs.ok() ? *std::move(outputs) : std::vector<Tensor>();
-}
 
 // Seeded values for the models' inputs.
 void ExpectSame(const ModelBuilder& model, const ModelBuilder& wanted, double tolerance = 0) {
@@ -54,12 +31,6 @@ void ExpectSame(const ModelBuilder& model, const ModelBuilder& wanted, double to
     EXPECT_EQ(a[i].type(), b[i].type());
     EXPECT_THAT(ToDoubles(a[i]), Pointwise(DoubleNear(tolerance), ToDoubles(b[i]))) << "output " << i;
   }
-}
-
-void ExpectError(const ModelBuilder& model, const std::string& message) {
-  const auto graph = Parse(model.Bytes(), "m.onnx", Ops());
-  ASSERT_FALSE(graph.ok());
-  EXPECT_THAT(std::string(graph.status().message()), HasSubstr(message));
 }
 
 // Inputs x and y in codes, with scales and zero points: x_scale, x_zero_point, ..., and those of the result z.

@@ -3,43 +3,20 @@
 #include <string>
 #include <vector>
 
-#include "frontend/onnx/model_builder.h"
-#include "frontend/onnx/onnx.h"
+#include "frontend/onnx/ops_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "interpreter/interpreter.h"
-#include "ir/ops/register_all.h"
 
 namespace fuselage::onnx {
 namespace {
 
 using ::testing::HasSubstr;
 
-const ir::OpRegistry& Ops() {
-  static const auto* registry = [] {
-    auto* created = new ir::OpRegistry;
-    ops::RegisterAll(*created);
-    return created;
-  }();
-  return *registry;
-}
-
-void ExpectOutput(const ModelBuilder& model, const std::vector<Tensor>& inputs, const Tensor& wanted) {
-  const auto graph = Parse(model.Bytes(), "m.onnx", Ops());
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  const auto outputs = interpreter::Run(**graph, inputs);
-  ASSERT_TRUE(outputs.ok()) << outputs.status();
-  EXPECT_EQ(ToString((*outputs)[0].type()), ToString(wanted.type()));
-  EXPECT_EQ(ToDoubles((*outputs)[0]), ToDoubles(wanted));
-}
-
 void ExpectError(const ModelBuilder& model, absl::StatusCode code, const std::string& message) {
   const auto graph = Parse(model.Bytes(), "m.onnx", Ops());
   EXPECT_EQ(graph.status().code(), code) << graph.status();
   EXPECT_THAT(std::string(graph.status().message()), HasSubstr(message));
 }
-
-Tensor F32(Shape shape, std::vector<float> values) { return Tensor::Of<float>(std::move(shape), values); }
 
 // torchvision's Swin is exported so.
 TEST(Dropout, OfNothingInTrainingIsTheInput) {

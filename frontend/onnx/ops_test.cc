@@ -295,7 +295,9 @@ TEST(QLinearConv, SignedPerChannel) {
   // Channel 0: (10+2)*0.5 * (3-1)*0.25 + 8*0.125 = 4, code 8.
   // Channel 1: (6+2)*0.5 * -5*0.125 - 16*0.0625 = -3.5, half to even -4, code 0.
   const Tensor x = Tensor::Of<int8_t>({1, 2, 2, 2}, {10, 0, 0, 0, 6, 0, 0, 0});
-  ExpectOutput(model, {x}, Tensor::Of<int8_t>({1, 2, 1, 1}, {8, 0}));
+  Tensor wanted = Tensor::Of<int8_t>({1, 2, 1, 1}, {8, 0});
+  wanted.set_type({DType::kI8, {1, 2, 1, 1}, PerTensor(1, 4), Layout::kRowMajor});
+  ExpectOutput(model, {x}, wanted);
   const auto graph = Import(model);
   const ir::Node* conv = (*graph)->FindNodeOrNull("qconv.conv");
   ASSERT_NE(conv, nullptr);

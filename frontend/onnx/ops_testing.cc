@@ -16,8 +16,10 @@ const ir::OpRegistry& Ops() {
   return *registry;
 }
 
-absl::StatusOr<std::unique_ptr<ir::Graph>> Import(const ModelBuilder& model) {
-  return Parse(model.Bytes(), "m.onnx", Ops());
+absl::StatusOr<std::unique_ptr<ir::Graph>> Import(const ModelBuilder& model, std::vector<std::string>* warnings) {
+  LoadOptions options;
+  options.warnings = warnings;
+  return Parse(model.Bytes(), "m.onnx", Ops(), options);
 }
 
 std::vector<Tensor> Outputs(const ModelBuilder& model, const std::vector<Tensor>& inputs) {
@@ -32,8 +34,7 @@ std::vector<Tensor> Outputs(const ModelBuilder& model, const std::vector<Tensor>
 void ExpectOutput(const ModelBuilder& model, const std::vector<Tensor>& inputs, const Tensor& wanted,
                   double tolerance) {
   const Tensor found = Outputs(model, inputs)[0];
-  EXPECT_EQ(found.shape(), wanted.shape());
-  EXPECT_EQ(found.dtype(), wanted.dtype());
+  EXPECT_EQ(ToString(found.type()), ToString(wanted.type()));
   if (tolerance == 0) {
     EXPECT_EQ(ToDoubles(found), ToDoubles(wanted));
   } else {
@@ -50,9 +51,9 @@ void ExpectError(const ModelBuilder& model, const std::string& message) {
 Tensor F32(Shape shape, std::vector<float> values) { return Tensor::Of<float>(std::move(shape), values); }
 Tensor I64(std::vector<int64_t> values) { return Tensor::Of<int64_t>({static_cast<int64_t>(values.size())}, values); }
 
-ModelBuilder Model(int opset, std::vector<Dim> dims) {
+ModelBuilder Model(int opset, std::vector<Dim> dims, DType dtype) {
   ModelBuilder model(opset);
-  model.Input("x", std::move(dims)).Output("y");
+  model.Input("x", std::move(dims), dtype).Output("y");
   return model;
 }
 

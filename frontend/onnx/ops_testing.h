@@ -13,7 +13,8 @@
 namespace fuselage::onnx {
 
 const ir::OpRegistry& Ops();  // All operators, registered once.
-absl::StatusOr<std::unique_ptr<ir::Graph>> Import(const ModelBuilder& model);
+absl::StatusOr<std::unique_ptr<ir::Graph>> Import(const ModelBuilder& model,
+                                                  std::vector<std::string>* warnings = nullptr);
 
 // What the model computes; a test that meets an error here fails with its message.
 std::vector<Tensor> Outputs(const ModelBuilder& model, const std::vector<Tensor>& inputs);
@@ -26,8 +27,8 @@ void ExpectError(const ModelBuilder& model, const std::string& message);
 Tensor F32(Shape shape, std::vector<float> values);
 Tensor I64(std::vector<int64_t> values);
 
-// With the f32 input x and the output y.
-ModelBuilder Model(int opset, std::vector<Dim> dims);
+// With the input x and the f32 output y.
+ModelBuilder Model(int opset, std::vector<Dim> dims, DType dtype = DType::kF32);
 
 }  // namespace fuselage::onnx
 
