@@ -65,4 +65,10 @@ void Dequantize(const std::string& codes, const QuantParams& params, DType dtype
   if (!params.per_tensor()) node.Int("axis", params.axis);
 }
 
+absl::Status WriteDynamicQuantize(const Call& c) {
+  if (!c.op.GetInts("dims").empty()) return c.Declined(" along axes");
+  c.to.Emit("DynamicQuantizeLinear", c.in, {c.Element(0), c.Element(1), c.Element(2)});
+  return absl::OkStatus();
+}
+
 }  // namespace fuselage::onnx::writer

@@ -1,4 +1,4 @@
-// Scales and zero points as ONNX has them: tensors beside the codes.
+// Scales and zero points as ONNX has them: tensors beside the quantized values.
 #ifndef FUSELAGE_FRONTEND_ONNX_WRITER_QUANTIZATION_H_
 #define FUSELAGE_FRONTEND_ONNX_WRITER_QUANTIZATION_H_
 
@@ -16,6 +16,7 @@ std::optional<QuantParams> ConstantParams(const ir::OpCall& op, bool operands, c
 
 // QuantizeLinear and DequantizeLinear.
 absl::Status WriteQuantization(const Call& call);
+absl::Status WriteDynamicQuantize(const Call& c);  // dynamic_quantize_asymmetric
 
 // Initializers of scale and zero point, and DequantizeLinear of the named codes.
 void Dequantize(const std::string& codes, const QuantParams& params, DType dtype, const std::string& result,
