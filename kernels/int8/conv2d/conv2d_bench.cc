@@ -75,6 +75,7 @@ struct Layer {
   int in_channels, size, out_channels, kernel, stride;
   bool residual;
   int count;  // In the network.
+  int groups = 1;
 };
 
 // He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, table 1.
@@ -96,11 +97,37 @@ constexpr Layer kLayers[] = {
     {"layer4_residual", 512, 7, 512, 3, 1, true, 2},
 };
 
-// Beyond ResNet18: depthwise as in MobileNet.
+// Depthwise: MobileNetV2 (Sandler et al., CVPR 2018, table 2), MobileNetV3-Large (Howard et al., ICCV 2019, table 1),
+// EfficientNet-B0 (Tan and Le, ICML 2019, table 1).
 constexpr Layer kDepthwise[] = {
-    {"depthwise_112", 32, 112, 32, 3, 1, false, 1},
-    {"depthwise_56_s2", 128, 56, 128, 3, 2, false, 1},
-    {"depthwise_14", 512, 14, 512, 3, 1, false, 1},
+    {"mobilenet_v2_112", 32, 112, 32, 3, 1, false, 1, 32},
+    {"mobilenet_v2_112_s2", 96, 112, 96, 3, 2, false, 1, 96},
+    {"mobilenet_v2_56", 144, 56, 144, 3, 1, false, 1, 144},
+    {"mobilenet_v2_56_s2", 144, 56, 144, 3, 2, false, 1, 144},
+    {"mobilenet_v2_28", 192, 28, 192, 3, 1, false, 2, 192},
+    {"mobilenet_v2_28_s2", 192, 28, 192, 3, 2, false, 1, 192},
+    {"mobilenet_v2_14", 384, 14, 384, 3, 1, false, 4, 384},
+    {"mobilenet_v2_14_wide", 576, 14, 576, 3, 1, false, 2, 576},
+    {"mobilenet_v2_14_s2", 576, 14, 576, 3, 2, false, 1, 576},
+    {"mobilenet_v2_7", 960, 7, 960, 3, 1, false, 3, 960},
+    {"mobilenet_v3_56_5x5_s2", 72, 56, 72, 5, 2, false, 1, 72},
+    {"mobilenet_v3_28_5x5", 120, 28, 120, 5, 1, false, 2, 120},
+    {"mobilenet_v3_7_5x5", 960, 7, 960, 5, 1, false, 2, 960},
+    {"efficientnet_b0_56_5x5_s2", 144, 56, 144, 5, 2, false, 1, 144},
+    {"efficientnet_b0_28_5x5", 240, 28, 240, 5, 1, false, 1, 240},
+    {"efficientnet_b0_14_5x5", 672, 14, 672, 5, 1, false, 2, 672},
+    {"efficientnet_b0_14_5x5_s2", 672, 14, 672, 5, 2, false, 1, 672},
+    {"efficientnet_b0_7_5x5", 1152, 7, 1152, 5, 1, false, 3, 1152},
+};
+
+// Groups: ResNeXt50 32x4d (Xie et al., CVPR 2017, table 1), RegNetY-400MF (Radosavovic et al., CVPR 2020, table 2).
+constexpr Layer kGrouped[] = {
+    {"resnext50_56_4", 128, 56, 128, 3, 1, false, 3, 32},   {"resnext50_56_8_s2", 256, 56, 256, 3, 2, false, 1, 32},
+    {"resnext50_28_8", 256, 28, 256, 3, 1, false, 3, 32},   {"resnext50_28_16_s2", 512, 28, 512, 3, 2, false, 1, 32},
+    {"resnext50_14_16", 512, 14, 512, 3, 1, false, 5, 32},  {"resnext50_14_32_s2", 1024, 14, 1024, 3, 2, false, 1, 32},
+    {"resnext50_7_32", 1024, 7, 1024, 3, 1, false, 2, 32},  {"regnet_y_112_8_s2", 48, 112, 48, 3, 2, false, 1, 6},
+    {"regnet_y_56_8_s2", 104, 56, 104, 3, 2, false, 1, 13}, {"regnet_y_28_8", 104, 28, 104, 3, 1, false, 2, 13},
+    {"regnet_y_14_8", 208, 14, 208, 3, 1, false, 5, 26},    {"regnet_y_7_8", 440, 7, 440, 3, 1, false, 5, 55},
 };
 
 // 64-byte aligned.
@@ -114,8 +141,8 @@ Tensor Memory(const std::vector<uint8_t>& bytes) {
 // A layer whose operands lie as in a graph: the input where the variant wishes it; if that is not dense, residual and
 // output with the halo that the next layer wishes for.
 struct Prepared {
-  Prepared(const Layer& layer, int batch, int threads, bool depthwise, const Variant* variant)
-      : instance(CaseOf(layer, batch, threads, depthwise), 1) {
+  Prepared(const Layer& layer, int batch, int threads, const Variant* variant)
+      : instance(CaseOf(layer, batch, threads), 1) {
     kernels::KernelDesc desc = instance.Desc();
     desc.isa = kernels::BestIsa();
     const kernels::Placement wish =
@@ -133,10 +160,10 @@ struct Prepared {
     scratch = Memory(kernel->scratch_bytes());
   }
 
-  static Case CaseOf(const Layer& layer, int batch, int threads, bool depthwise) {
+  static Case CaseOf(const Layer& layer, int batch, int threads) {
     Case c = SquareCase(layer.in_channels, layer.size, layer.out_channels, layer.kernel, layer.stride);
     c.batch = batch;
-    c.groups = depthwise ? layer.in_channels : 1;
+    c.groups = layer.groups;
     if (layer.residual) c.residual_type = DType::kU8;
     c.threads = threads;
     return c;
@@ -166,9 +193,8 @@ void SetCounters(benchmark::State& state, kernels::Isa isa, int threads, int64_t
   }
 }
 
-void BenchmarkLayer(benchmark::State& state, const Layer& layer, bool depthwise, const Variant* variant, int batch,
-                    int threads) {
-  Prepared prepared(layer, batch, threads, depthwise, variant);
+void BenchmarkLayer(benchmark::State& state, const Layer& layer, const Variant* variant, int batch, int threads) {
+  Prepared prepared(layer, batch, threads, variant);
   if (prepared.kernel == nullptr) {
     state.SkipWithError("the variant does not support this problem");
     return;
@@ -184,7 +210,7 @@ void BenchmarkNetwork(benchmark::State& state, int batch, int threads) {
   int64_t macs = 0, weights = 0;
   for (const Layer& layer : kLayers) {
     for (int i = 0; i < layer.count; ++i) {
-      network.push_back(std::make_unique<Prepared>(layer, batch, threads, false, nullptr));
+      network.push_back(std::make_unique<Prepared>(layer, batch, threads, nullptr));
       macs += network.back()->kernel->macs();
       weights += network.back()->kernel->weight_bytes();
     }
@@ -197,21 +223,21 @@ void BenchmarkNetwork(benchmark::State& state, int batch, int threads) {
   state.counters["weight_MB"] = static_cast<double>(weights) * 1e-6;
 }
 
-bool Supported(const Layer& layer, bool depthwise, const Variant& variant) {
-  return kernels::CpuSupports(variant.isa) && Prepared(layer, 1, 1, depthwise, &variant).kernel != nullptr;
+bool Supported(const Layer& layer, const Variant& variant) {
+  return kernels::CpuSupports(variant.isa) && Prepared(layer, 1, 1, &variant).kernel != nullptr;
 }
 
-void RegisterLayers(absl::Span<const Layer> layers, bool depthwise) {
+void RegisterLayers(absl::Span<const Layer> layers) {
   for (const Layer& layer : layers) {
     for (const Variant& variant : Variants()) {
-      if (!Supported(layer, depthwise, variant)) continue;
+      if (!Supported(layer, variant)) continue;
       for (int batch : {1, 16}) {
         for (int threads : {1, 2}) {
           if (variant.isa == kernels::Isa::kScalar && (batch > 1 || threads > 1)) continue;
           benchmark::RegisterBenchmark(
               absl::StrCat(variant.name, "/", layer.name, "/batch:", batch, "/threads:", threads).c_str(),
-              [&layer, &variant, depthwise, batch, threads](benchmark::State& state) {
-                BenchmarkLayer(state, layer, depthwise, &variant, batch, threads);
+              [&layer, &variant, batch, threads](benchmark::State& state) {
+                BenchmarkLayer(state, layer, &variant, batch, threads);
               })
               ->Unit(benchmark::kMicrosecond)
               ->UseRealTime();
@@ -222,8 +248,9 @@ void RegisterLayers(absl::Span<const Layer> layers, bool depthwise) {
 }
 
 void RegisterAll() {
-  RegisterLayers(kLayers, false);
-  RegisterLayers(kDepthwise, true);
+  RegisterLayers(kLayers);
+  RegisterLayers(kDepthwise);
+  RegisterLayers(kGrouped);
   for (int batch : {1, 16}) {
     for (int threads : {1, 2}) {
       benchmark::RegisterBenchmark(

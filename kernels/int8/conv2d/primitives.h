@@ -98,17 +98,32 @@ struct WinogradPrimitives {
                            int columns);
 };
 
-// One row of outputs of a depthwise convolution with as many output as input channels.
-struct DepthwiseRow {
-  const uint8_t* const* pixels;  // [pixel][tap]: the input pixel under each tap, by output pixel.
-  int taps;
-  int pixel_count;
-  int channels;
-  const int16_t* weight;  // [channels/16][(taps+1)/2][16][2]; the weight of a missing last tap is 0.
+// Depthwise convolution, see conv2d_depthwise.cc. A block is the channels that are taken at once, and a dword of a
+// channel holds its taps of some input rows of one column: four u8, or two int16.
+struct DepthwiseColumns {
+  const uint8_t* rows[4];  // The first column's pixel in each of a dword's rows.
+  int64_t steps[4];        // Bytes from column to column; 0: the row is padding.
+  int64_t count;
+  int channels;  // At most a block's.
   uint8_t flip;
+  void* to;         // [column][block's channels] dwords,
+  int64_t to_step;  // bytes from column to column.
+};
+// Consecutive outputs of a row: sums over d of  columns[pixel*pixel_step + offsets[d]] * weight[d], channel by channel.
+struct DepthwiseProduct {
+  const uint8_t* columns;  // What `interleave` wrote.
+  int64_t pixel_step;      // Bytes.
+  const int64_t* offsets;  // [depth]
+  int64_t depth;           // Dwords.
+  const void* weight;      // [depth][block's channels] dwords.
+  int64_t pixels;
 };
 struct DepthwisePrimitives {
-  void (*row)(const OutputStage&, const Destination&, const DepthwiseRow&);
+  int dword_rows;        // 4: u8, input codes as unsigned; 2: int16, as signed.
+  int block_panels;      // Channels of a block, in panels.
+  int interleave_steps;  // How many steps of a product's depth take as long as one column of `interleave`.
+  void (*interleave)(const DepthwiseColumns&);
+  void (*multiply)(const OutputStage&, const Destination&, const DepthwiseProduct&);
 };
 
 // Four pixels of a tile of sums that exist; the last one repeats where there are fewer.
@@ -149,10 +164,12 @@ const WinogradPrimitives& WinogradAvx2();
 const DepthwisePrimitives& DepthwiseAvx2();
 const DirectPrimitives& DirectAvx512Vnni();
 const WinogradPrimitives& WinogradAvx512Vnni();
+const DepthwisePrimitives& DepthwiseAvx512Vnni();
 const TiledPrimitives& TiledAmx();
 // The same sources emulated, for tests.
 const DirectPrimitives& DirectAvx512VnniEmulated();
 const WinogradPrimitives& WinogradAvx512VnniEmulated();
+const DepthwisePrimitives& DepthwiseAvx512VnniEmulated();
 const TiledPrimitives& TiledAmxEmulated();
 
 }  // namespace fuselage::int8::conv2d
