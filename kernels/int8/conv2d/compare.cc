@@ -113,7 +113,10 @@ constexpr Variant kEmulatedVnni[] = {
      /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvx512VnniEmulated()); }},
     {/*name=*/"avx512_vnni_emulated depthwise", /*isa=*/kernels::Isa::kAvx2, /*supports=*/DepthwiseSupports,
      /*worthwhile=*/[](const Problem&) { return true; },
-     /*make=*/[](const Problem& problem) { return MakeDepthwise(problem, DepthwiseAvx512VnniEmulated()); }},
+     /*make=*/
+     [](const Problem& problem) {
+       return MakeDepthwise(problem, DepthwiseAvx512VnniEmulated(), DirectAvx512VnniEmulated());
+     }},
     {/*name=*/"avx512_vnni_emulated winograd", /*isa=*/kernels::Isa::kAvx2, /*supports=*/WinogradSupports,
      /*worthwhile=*/[](const Problem&) { return true; },
      /*make=*/[](const Problem& problem) { return MakeWinograd(problem, WinogradAvx512VnniEmulated()); }}};

@@ -21,17 +21,15 @@ namespace {
 // Of the interleaved columns: they share the first-level cache with weights and pixels.
 constexpr int64_t kColumnBytes = 20 << 10;
 constexpr int kMostRows = 4;  // Output rows that are computed from the same columns.
+// Pixels that are worth a call of `finish`, where rows that follow each other in memory are narrower.
+constexpr int64_t kFinishedPixels = 32;
 
 // Which input rows serve `count` consecutive output rows.
 struct RowPlan {
   int count;
-  std::vector<int64_t> inputs;  // Ascending, from the first output row's first tap on.
-  struct Step {
-    int64_t dword;  // Of a column.
-    int64_t kx;
-  };
-  std::vector<std::vector<Step>> steps;  // Of each output row's depth.
-  int64_t dwords;                        // Of a column.
+  std::vector<int64_t> inputs;              // Ascending, from the first output row's first tap on.
+  int64_t dwords;                           // Of a channel in a column.
+  std::vector<std::vector<int64_t>> reads;  // The dwords in which each output row has taps.
 };
 
 RowPlan PlanRows(const Geometry& g, int dword_rows, int count) {
@@ -44,26 +42,25 @@ RowPlan PlanRows(const Geometry& g, int dword_rows, int count) {
   plan.inputs.erase(std::unique(plan.inputs.begin(), plan.inputs.end()), plan.inputs.end());
   plan.dwords = CeilDiv(plan.inputs.size(), dword_rows);
   for (int64_t row = 0; row < count; ++row) {
-    std::vector<bool> read(plan.dwords);
+    std::vector<int64_t> reads;
     for (int64_t ky = 0; ky < g.kernel_height; ++ky) {
       const int64_t input = row * g.stride_y + ky * g.dilation_y;
       const auto at = std::lower_bound(plan.inputs.begin(), plan.inputs.end(), input);
-      read[(at - plan.inputs.begin()) / dword_rows] = true;
+      const int64_t dword = (at - plan.inputs.begin()) / dword_rows;
+      if (reads.empty() || reads.back() != dword) reads.push_back(dword);
     }
-    plan.steps.emplace_back();
-    for (int64_t dword = 0; dword < plan.dwords; ++dword) {
-      for (int64_t kx = 0; read[dword] && kx < g.kernel_width; ++kx) plan.steps.back().push_back({dword, kx});
-    }
+    plan.reads.push_back(std::move(reads));
   }
   return plan;
 }
 
-// The number of output rows for which a row takes the least time.
+// The number of output rows for which an image takes the least time.
 RowPlan BestRows(const Geometry& g, const DepthwisePrimitives& primitives) {
   const auto time = [&](const RowPlan& plan) {
-    int64_t steps = plan.dwords * std::min(g.stride_x, g.kernel_width) * primitives.interleave_steps;
-    for (const auto& row : plan.steps) steps += static_cast<int64_t>(row.size());
-    return static_cast<double>(steps) / plan.count;
+    double steps = 0;
+    for (const auto& reads : plan.reads) steps += static_cast<double>(reads.size()) * g.kernel_width;
+    const double interleaved = plan.dwords * std::min(g.stride_x, g.kernel_width) * primitives.interleave_steps;
+    return steps * g.out_height / plan.count + interleaved * CeilDiv(g.out_height, plan.count);
   };
   RowPlan best = PlanRows(g, primitives.dword_rows, 1);
   for (int count = 2; count <= std::min(kMostRows, g.out_height); ++count) {
@@ -75,19 +72,20 @@ RowPlan BestRows(const Geometry& g, const DepthwisePrimitives& primitives) {
 
 class Depthwise : public Algorithm {
  public:
-  Depthwise(const Problem& problem, const DepthwisePrimitives& primitives)
+  Depthwise(const Problem& problem, const DepthwisePrimitives& primitives, const DirectPrimitives& direct)
       : geometry_(problem.geometry),
         primitives_(primitives),
+        finish_(direct.finish),
+        finished_channels_(direct.max_panels * kPanel),
         constants_(ForWholeTensor(problem), primitives.dword_rows == 4 ? CodeForm::kUnsigned : CodeForm::kSigned),
         operands_(problem),
         rows_(BestRows(problem.geometry, primitives)),
-        block_channels_(primitives.block_panels * kPanel),
         threads_(problem.threads) {
     const Geometry& g = geometry_;
     // A pixel of zero points.
-    padding_ = Tensor(DType::kU8, {block_channels_});
+    padding_ = Tensor(DType::kU8, {kDepthwiseBlock});
     std::memset(padding_.raw_data(), static_cast<uint8_t>(problem.input_zero_point), padding_.byte_size());
-    blocks_ = CeilDiv(g.in_channels, block_channels_);
+    blocks_ = CeilDiv(g.in_channels, kDepthwiseBlock);
     row_groups_ = CeilDiv(g.out_height, rows_.count);
     // Each thread has rows of all channels where there are fewer images than threads.
     row_parts_ = g.batch < threads_ ? std::min<int64_t>(threads_, row_groups_) : 1;
@@ -101,14 +99,7 @@ class Depthwise : public Algorithm {
   void Run(const Arguments& arguments, const kernels::RunContext& context) const override {
     const int64_t tasks = geometry_.batch * row_parts_ * blocks_;
     context.parallel->For(static_cast<int>(tasks), [&](int task, int thread) {
-      const int64_t block = task % blocks_, part = task / blocks_ % row_parts_, image = task / blocks_ / row_parts_;
-      uint8_t* columns = static_cast<uint8_t*>(context.scratch.data) + thread * scratch_per_thread_;
-      const int64_t end = row_groups_ * (part + 1) / row_parts_;
-      for (int64_t group = row_groups_ * part / row_parts_; group < end; ++group) {
-        for (int64_t x = 0; x < geometry_.out_width; x += tile_width_) {
-          RunTile(arguments, image, group * rows_.count, x, block, columns);
-        }
-      }
+      RunTask(arguments, task, static_cast<uint8_t*>(context.scratch.data) + thread * scratch_per_thread_);
     });
   }
 
@@ -120,15 +111,14 @@ class Depthwise : public Algorithm {
     return problem;
   }
 
-  int64_t Channels(int64_t block) const {
-    return std::min(block_channels_, geometry_.in_channels - block * block_channels_);
+  int Channels(int64_t block) const {
+    return static_cast<int>(std::min<int64_t>(kDepthwiseBlock, geometry_.in_channels - block * kDepthwiseBlock));
   }
-  int64_t DwordBytes() const { return block_channels_ * kDwordBytes; }
 
   // The columns under a tile's outputs: one run of all of them, or, where that is less, a run for each tap.
   void PlanColumns() {
     const Geometry& g = geometry_;
-    const int64_t column_bytes = rows_.dwords * DwordBytes();
+    const int64_t column_bytes = rows_.dwords * kDepthwiseStepBytes;
     const auto joined = [&](int64_t width) {
       return (width - 1) * g.stride_x + (g.kernel_width - 1) * g.dilation_x + 1;
     };
@@ -144,120 +134,195 @@ class Depthwise : public Algorithm {
     run_columns_ = one_run ? joined(tile_width_) : tile_width_;
     column_step_ = one_run ? 1 : g.stride_x;
     pixel_step_ = (one_run ? g.stride_x : 1) * column_bytes;
-    scratch_per_thread_ = runs_ * run_columns_ * column_bytes;
-    for (const auto& steps : rows_.steps) {
+    tap_step_ = (one_run ? g.dilation_x : run_columns_) * column_bytes;
+    const bool joined_rows =
+        tile_width_ == g.out_width && operands_.output.placement.dense() && operands_.residual.placement.dense();
+    finished_rows_ = joined_rows ? CeilDiv(kFinishedPixels, g.out_width) : 1;
+    columns_bytes_ = runs_ * run_columns_ * column_bytes;
+    scratch_per_thread_ = columns_bytes_ + finished_rows_ * tile_width_ * kDepthwiseStepBytes;
+    for (const auto& reads : rows_.reads) {
       offsets_.emplace_back();
-      for (const RowPlan::Step& step : steps) {
-        const int64_t column = step.kx * (one_run ? g.dilation_x : run_columns_);
-        offsets_.back().push_back(column * column_bytes + step.dword * DwordBytes());
-      }
+      for (const int64_t dword : reads) offsets_.back().push_back(dword * kDepthwiseStepBytes);
     }
   }
 
-  // [block][output row][step][channel of the block][row of a dword]
+  // [block][output row][dword][kx][channel of the block][input row of the dword]
   void Pack(const int8_t* weight) {
     const Geometry& g = geometry_;
     block_steps_ = 0;
-    for (const auto& steps : rows_.steps) block_steps_ += static_cast<int64_t>(steps.size());
-    weight_ = Tensor(DType::kU8, {blocks_ * block_steps_ * DwordBytes()});
-    for (int64_t c = 0; c < g.in_channels; ++c) {
-      uint8_t* to = weight_.data<uint8_t>() + c / block_channels_ * block_steps_ * DwordBytes();
-      to += c % block_channels_ * kDwordBytes;
+    for (const auto& reads : rows_.reads) block_steps_ += static_cast<int64_t>(reads.size()) * g.kernel_width;
+    weight_ = Tensor(DType::kU8, {blocks_ * block_steps_ * kDepthwiseStepBytes});
+    for (int64_t c = 0; c < g.in_channels; ++c, weight += g.kernel_height * g.kernel_width) {
+      uint8_t* to = weight_.data<uint8_t>() + c / kDepthwiseBlock * block_steps_ * kDepthwiseStepBytes;
+      to += c % kDepthwiseBlock * kDwordBytes;
       for (int64_t row = 0; row < rows_.count; ++row) {
-        for (const RowPlan::Step& step : rows_.steps[row]) {
-          PackDword(weight + c * g.kernel_height * g.kernel_width, row, step, to);
-          to += DwordBytes();
+        for (const int64_t dword : rows_.reads[row]) {
+          for (int64_t kx = 0; kx < g.kernel_width; ++kx, to += kDepthwiseStepBytes) {
+            PackDword(weight + kx, row, dword, to);
+          }
         }
       }
     }
   }
 
-  void PackDword(const int8_t* weight, int64_t row, const RowPlan::Step& step, uint8_t* to) const {
+  // The taps of a dword that an output row has; the others stay 0.
+  void PackDword(const int8_t* column, int64_t row, int64_t dword, uint8_t* to) const {
     const Geometry& g = geometry_;
     for (int i = 0; i < primitives_.dword_rows; ++i) {
-      const size_t input = step.dword * primitives_.dword_rows + i;
+      const size_t input = dword * primitives_.dword_rows + i;
       if (input >= rows_.inputs.size()) return;
       const int64_t offset = rows_.inputs[input] - row * g.stride_y, ky = offset / g.dilation_y;
       if (offset < 0 || offset % g.dilation_y != 0 || ky >= g.kernel_height) continue;
-      const int8_t w = weight[ky * g.kernel_width + step.kx];
+      const int8_t w = column[ky * g.kernel_width];
       const int16_t wide = w;
       if (primitives_.dword_rows == 4) std::memcpy(to + i, &w, sizeof(w));
       if (primitives_.dword_rows == 2) std::memcpy(to + 2 * i, &wide, sizeof(wide));
     }
   }
 
-  // Some output rows from `out_y` on, a tile's outputs from `out_x` on, one block of channels.
-  void RunTile(const Arguments& arguments, int64_t image, int64_t out_y, int64_t out_x, int64_t block,
-               uint8_t* columns) const {
+  // One block of channels, some rows of one image.
+  void RunTask(const Arguments& arguments, int64_t task, uint8_t* scratch) const {
     const Geometry& g = geometry_;
-    for (int64_t run = 0; run < runs_; ++run) {
-      Interleave(arguments, image, out_y * g.stride_y - g.pad_top, out_x * g.stride_x - g.pad_left + run * g.dilation_x,
-                 block, columns + run * run_columns_ * rows_.dwords * DwordBytes());
-    }
-    DepthwiseProduct product;
-    product.columns = columns;
-    product.pixel_step = pixel_step_;
-    product.pixels = std::min<int64_t>(tile_width_, g.out_width - out_x);
-    const uint8_t* weight = weight_.data<uint8_t>() + block * block_steps_ * DwordBytes();
-    for (int64_t row = 0; row < std::min<int64_t>(rows_.count, g.out_height - out_y); ++row) {
-      Destination to = operands_.To(arguments, image, out_y + row, out_x, block * block_channels_);
-      to.channel = static_cast<int>(block * block_channels_);
-      to.channels = static_cast<int>(Channels(block));
-      product.offsets = offsets_[row].data();
-      product.depth = static_cast<int64_t>(offsets_[row].size());
-      product.weight = weight;
-      primitives_.multiply(constants_.stage(), to, product);
-      weight += product.depth * DwordBytes();
+    Tile tile;
+    tile.block = task % blocks_, tile.image = task / blocks_ / row_parts_;
+    const int64_t part = task / blocks_ % row_parts_;
+    tile.first_row = row_groups_ * part / row_parts_ * rows_.count;
+    tile.end_row = std::min<int64_t>(row_groups_ * (part + 1) / row_parts_ * rows_.count, g.out_height);
+    tile.columns = scratch;
+    tile.sums = reinterpret_cast<int32_t*>(scratch + columns_bytes_);
+    for (int64_t x = 0; x < g.out_width; x += tile_width_) {
+      tile.x = x;
+      tile.width = std::min<int64_t>(tile_width_, g.out_width - x);
+      RunTile(arguments, tile);
     }
   }
 
-  // A run of columns from x on, of the input rows from y on.
-  void Interleave(const Arguments& arguments, int64_t image, int64_t y, int64_t x, int64_t block, uint8_t* to) const {
+  struct Tile {
+    int64_t image, block;
+    int64_t first_row, end_row, x, width;  // Of outputs.
+    uint8_t* columns;
+    int32_t* sums;
+  };
+
+  void RunTile(const Arguments& arguments, const Tile& tile) const {
+    DepthwiseProduct product;
+    product.columns = tile.columns;
+    product.pixel_step = pixel_step_;
+    product.tap_step = tap_step_;
+    product.taps = geometry_.kernel_width;
+    product.pixels = tile.width;
+    product.channels = Channels(tile.block);
+    int64_t unfinished = 0;
+    InterleavePadding(tile);
+    for (int64_t y = tile.first_row; y < tile.end_row; y += rows_.count) {
+      InterleaveImage(arguments, tile, y);
+      product.weight = weight_.data<uint8_t>() + tile.block * block_steps_ * kDepthwiseStepBytes;
+      for (int64_t row = 0; row < std::min<int64_t>(rows_.count, tile.end_row - y); ++row) {
+        product.offsets = offsets_[row].data();
+        product.runs = static_cast<int64_t>(offsets_[row].size());
+        product.sums = tile.sums + unfinished * tile.width * kDepthwiseBlock;
+        primitives_.multiply(product);
+        product.weight += product.runs * product.taps * kDepthwiseStepBytes;
+        if (++unfinished < finished_rows_ && y + row + 1 < tile.end_row) continue;
+        Finish(arguments, tile, y + row + 1 - unfinished, unfinished);
+        unfinished = 0;
+      }
+    }
+  }
+
+  void Finish(const Arguments& arguments, const Tile& tile, int64_t row, int64_t rows) const {
+    const int channels = Channels(tile.block);
+    for (int channel = 0; channel < channels; channel += finished_channels_) {
+      const int64_t first = tile.block * kDepthwiseBlock + channel;
+      Destination to = operands_.To(arguments, tile.image, row, tile.x, first);
+      to.channel = static_cast<int>(first);
+      to.channels = std::min(finished_channels_, channels - channel);
+      finish_(constants_.stage(), to, tile.sums + channel, kDepthwiseBlock, static_cast<int>(rows * tile.width));
+    }
+  }
+
+  // Columns [begin, end) of a run lie inside the image.
+  struct Inside {
+    int64_t x;  // Of the run's first column, in the input.
+    int64_t begin, end;
+  };
+  Inside InsideOf(const Tile& tile, int64_t run) const {
     const Geometry& g = geometry_;
-    // The columns that lie inside the image.
-    const int64_t begin = std::min(run_columns_, x < 0 ? CeilDiv(-x, column_step_) : 0);
-    const int64_t end = std::clamp(CeilDiv(g.in_width - x, column_step_), begin, run_columns_);
-    const uint8_t* input = static_cast<const uint8_t*>(arguments.input) + block * block_channels_;
-    DepthwiseColumns columns;
-    columns.channels = static_cast<int>(Channels(block));
+    Inside inside;
+    inside.x = tile.x * g.stride_x - g.pad_left + run * g.dilation_x;
+    inside.begin = std::min(run_columns_, inside.x < 0 ? CeilDiv(-inside.x, column_step_) : 0);
+    inside.end = std::clamp(CeilDiv(g.in_width - inside.x, column_step_), inside.begin, run_columns_);
+    return inside;
+  }
+
+  DepthwiseColumns ColumnsFor(const Tile& tile) const {
+    DepthwiseColumns columns = {};
+    columns.channels = Channels(tile.block);
     columns.flip = constants_.input_flip();
-    columns.to_step = rows_.dwords * DwordBytes();
-    for (int64_t dword = 0; dword < rows_.dwords; ++dword, to += DwordBytes()) {
-      const auto interleave = [&](int64_t from, int64_t until, bool inside) {
-        if (from == until) return;
-        for (int64_t i = 0; i < primitives_.dword_rows; ++i) {
-          const int64_t last = static_cast<int64_t>(rows_.inputs.size()) - 1;
-          const int64_t row = y + rows_.inputs[std::min(dword * primitives_.dword_rows + i, last)];
-          const bool pixels = inside && row >= 0 && row < g.in_height;
-          columns.rows[i] =
-              pixels ? input + operands_.input.Offset(image, row, x + from * column_step_) : padding_.data<uint8_t>();
-          columns.steps[i] = pixels ? column_step_ * operands_.input.pixel_bytes : 0;
-        }
-        columns.count = until - from;
-        columns.to = to + from * columns.to_step;
+    columns.to_step = rows_.dwords * kDepthwiseStepBytes;
+    std::fill(std::begin(columns.rows), std::end(columns.rows), padding_.data<uint8_t>());
+    return columns;
+  }
+
+  // The columns beside the image, which are the same for all rows.
+  void InterleavePadding(const Tile& tile) const {
+    DepthwiseColumns columns = ColumnsFor(tile);
+    for (int64_t run = 0; run < runs_; ++run) {
+      const Inside inside = InsideOf(tile, run);
+      for (int64_t dword = 0; dword < rows_.dwords; ++dword) {
+        uint8_t* to = tile.columns + run * run_columns_ * columns.to_step + dword * kDepthwiseStepBytes;
+        columns.to = to;
+        columns.count = inside.begin;
         primitives_.interleave(columns);
-      };
-      interleave(0, begin, false);
-      interleave(begin, end, true);
-      interleave(end, run_columns_, false);
+        columns.to = to + inside.end * columns.to_step;
+        columns.count = run_columns_ - inside.end;
+        primitives_.interleave(columns);
+      }
+    }
+  }
+
+  // The columns inside the image, for the output rows from out_y on.
+  void InterleaveImage(const Arguments& arguments, const Tile& tile, int64_t out_y) const {
+    const Geometry& g = geometry_;
+    const uint8_t* input = static_cast<const uint8_t*>(arguments.input) + tile.block * kDepthwiseBlock;
+    const int64_t first_y = out_y * g.stride_y - g.pad_top, inputs = static_cast<int64_t>(rows_.inputs.size());
+    DepthwiseColumns columns = ColumnsFor(tile);
+    for (int64_t run = 0; run < runs_; ++run) {
+      const Inside inside = InsideOf(tile, run);
+      columns.count = inside.end - inside.begin;
+      if (columns.count == 0) continue;
+      const int64_t x = inside.x + inside.begin * column_step_;
+      for (int64_t dword = 0; dword < rows_.dwords; ++dword) {
+        for (int64_t i = 0; i < primitives_.dword_rows; ++i) {
+          // The weights of a row that is missing are 0.
+          const int64_t y = first_y + rows_.inputs[std::min(dword * primitives_.dword_rows + i, inputs - 1)];
+          const bool exists = y >= 0 && y < g.in_height;
+          columns.rows[i] = exists ? input + operands_.input.Offset(tile.image, y, x) : padding_.data<uint8_t>();
+          columns.steps[i] = exists ? column_step_ * operands_.input.pixel_bytes : 0;
+        }
+        columns.to = tile.columns + (run * run_columns_ + inside.begin) * columns.to_step + dword * kDepthwiseStepBytes;
+        primitives_.interleave(columns);
+      }
     }
   }
 
   const Geometry geometry_;
   const DepthwisePrimitives& primitives_;
+  void (*const finish_)(const OutputStage&, const Destination&, const int32_t* c, int64_t c_stride, int pixels);
+  const int finished_channels_;  // At once.
   const OutputConstants constants_;
   const Operands operands_;
   const RowPlan rows_;
-  const int64_t block_channels_;
   const int threads_;
   Tensor weight_, padding_;
-  int64_t blocks_, block_steps_;  // Blocks of channels, and of each one the steps of all output rows.
+  int64_t blocks_, block_steps_;  // Of channels; and taps' dwords of all output rows, in each.
   int64_t row_groups_, row_parts_;
-  int64_t tile_width_;                         // Outputs of a row.
-  int64_t runs_, run_columns_;                 // Of interleaved columns.
-  int64_t column_step_;                        // From column to column, in the input,
-  int64_t pixel_step_;                         // and from output to output, in bytes of columns.
-  std::vector<std::vector<int64_t>> offsets_;  // Of the steps of each output row.
+  int64_t tile_width_;          // Outputs of a row.
+  int64_t runs_, run_columns_;  // Of interleaved columns.
+  int64_t column_step_;         // In the input.
+  int64_t pixel_step_, tap_step_, columns_bytes_;
+  int64_t finished_rows_;
+  std::vector<std::vector<int64_t>> offsets_;  // Of the dwords that each output row reads.
   int64_t scratch_per_thread_;
 };
 
@@ -268,8 +333,9 @@ bool DepthwiseSupports(const Problem& problem) {
   return g.groups == g.in_channels && g.out_channels == g.in_channels && problem.by_rows();
 }
 
-std::unique_ptr<Algorithm> MakeDepthwise(const Problem& problem, const DepthwisePrimitives& primitives) {
-  return std::make_unique<Depthwise>(problem, primitives);
+std::unique_ptr<Algorithm> MakeDepthwise(const Problem& problem, const DepthwisePrimitives& primitives,
+                                         const DirectPrimitives& direct) {
+  return std::make_unique<Depthwise>(problem, primitives, direct);
 }
 
 }  // namespace fuselage::int8::conv2d

@@ -216,6 +216,69 @@ TEST(Conv2dTest, EveryChannelCountAndWidth) {
   }
 }
 
+// A channel that is its own group. Every width of a row of sums, every begun block of channels, images without an
+// inside, taps that lie only beside the image.
+Case DepthwiseCase(Picker& pick) {
+  Case c;
+  const int channels[] = {1, 2, 15, 16, 17, 33, 48, 63, 64, 65, 80, 130};
+  c.in_channels = c.out_channels = c.groups = channels[pick(12)];
+  const int kernels[] = {1, 2, 3, 3, 3, 4, 5, 5, 6, 7, 9};
+  c.kernel_height = kernels[pick(11)];
+  c.kernel_width = pick(3) == 0 ? kernels[pick(11)] : c.kernel_height;
+  c.height = 1 + pick(6);
+  c.width = 1 + pick(18);
+  c.stride_y = 1 + pick(6) / 2;
+  c.stride_x = pick(3) == 0 ? 1 + pick(4) : c.stride_y;
+  const auto dilation = [&] { return pick(4) == 0 ? 1 + pick(9) : 1; };
+  c.dilation_y = dilation(), c.dilation_x = dilation();
+  // Beside an image that the taps just span, a little more on either side.
+  const int tall = c.dilation_y * (c.kernel_height - 1), wide = c.dilation_x * (c.kernel_width - 1);
+  c.top = pick(tall + 1), c.bottom = tall - c.top + pick(2);
+  c.left = pick(wide + 1), c.right = wide - c.left + pick(2);
+  c.batch = 1 + pick(4) / 3;
+  c.threads = 1 + pick(8) / 5;
+  PickOperands(pick, &c);
+  return c;
+}
+
+TEST(Conv2dTest, Depthwise) {
+  std::map<std::string, int> ran;
+  int cases = 0;
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    Picker pick(seed);
+    const Case c = DepthwiseCase(pick);
+    ExpectVariantsEqual(c, seed, &ran);
+    if (HasFailure()) return;
+    ++cases;
+  }
+  EXPECT_EQ(ran["avx512_vnni_emulated depthwise"], cases);
+}
+
+// Wider than the columns that are interleaved at once, and rows in several parts.
+TEST(Conv2dTest, DepthwiseNetworkShapes) {
+  struct Layer {
+    int channels, height, width, kernel, stride;
+  };
+  const Layer layers[] = {{32, 5, 112, 3, 1}, {96, 4, 113, 3, 2}, {72, 5, 57, 5, 2},
+                          {20, 2, 250, 7, 1}, {24, 9, 28, 5, 1},  {80, 7, 7, 3, 1}};
+  uint64_t seed = 1;
+  std::map<std::string, int> ran;
+  for (const Layer& layer : layers) {
+    for (int dilation : {1, 3, 40}) {
+      for (int threads : {1, 3}) {
+        Case c = SquareCase(layer.channels, layer.width, layer.channels, layer.kernel, layer.stride);
+        c.groups = layer.channels;
+        c.height = layer.height;
+        c.dilation_x = dilation;
+        c.left = c.right = layer.kernel / 2 * dilation;
+        c.threads = threads;
+        ExpectVariantsEqual(c, ++seed, &ran);
+      }
+    }
+  }
+  EXPECT_EQ(ran["avx512_vnni_emulated depthwise"], 36);
+}
+
 // The proof in conv2d_winograd.cc holds up to sum|w| < 2^18, and at the last channel count below it the extreme values
 // still come out right.
 TEST(Conv2dTest, WinogradUpToItsBound) {

@@ -98,8 +98,10 @@ struct WinogradPrimitives {
                            int columns);
 };
 
-// Depthwise convolution, see conv2d_depthwise.cc. A block is the channels that are taken at once, and a dword of a
-// channel holds its taps of some input rows of one column: four u8, or two int16.
+// Depthwise convolution, see conv2d_depthwise.cc, in blocks of channels. A dword of a channel holds its taps of some
+// input rows in one column: four u8, or two int16.
+constexpr int kDepthwiseBlock = 64;                                 // Channels.
+constexpr int kDepthwiseStepBytes = kDepthwiseBlock * kDwordBytes;  // Of a block's dwords.
 struct DepthwiseColumns {
   const uint8_t* rows[4];  // The first column's pixel in each of a dword's rows.
   int64_t steps[4];        // Bytes from column to column; 0: the row is padding.
@@ -109,21 +111,24 @@ struct DepthwiseColumns {
   void* to;         // [column][block's channels] dwords,
   int64_t to_step;  // bytes from column to column.
 };
-// Consecutive outputs of a row: sums over d of  columns[pixel*pixel_step + offsets[d]] * weight[d], channel by channel.
+// sums[pixel][channel] = sum over run, tap of
+//     columns[pixel*pixel_step + offsets[run] + tap*tap_step][channel] . weight[run][tap][channel]
 struct DepthwiseProduct {
-  const uint8_t* columns;  // What `interleave` wrote.
-  int64_t pixel_step;      // Bytes.
-  const int64_t* offsets;  // [depth]
-  int64_t depth;           // Dwords.
-  const void* weight;      // [depth][block's channels] dwords.
+  const uint8_t* columns;  // What `interleave` wrote. Steps and offsets are bytes.
+  int64_t pixel_step, tap_step;
+  const int64_t* offsets;
+  int64_t runs;
+  int taps;
+  const uint8_t* weight;  // [run][tap][block's channels] dwords.
+  int32_t* sums;          // [pixel][block's channels]
   int64_t pixels;
+  int channels;
 };
 struct DepthwisePrimitives {
-  int dword_rows;        // 4: u8, input codes as unsigned; 2: int16, as signed.
-  int block_panels;      // Channels of a block, in panels.
-  int interleave_steps;  // How many steps of a product's depth take as long as one column of `interleave`.
+  int dword_rows;           // 4: u8, input codes as unsigned; 2: int16, as signed.
+  double interleave_steps;  // How many taps' products take as long as a column of `interleave`.
   void (*interleave)(const DepthwiseColumns&);
-  void (*multiply)(const OutputStage&, const Destination&, const DepthwiseProduct&);
+  void (*multiply)(const DepthwiseProduct&);
 };
 
 // Four pixels of a tile of sums that exist; the last one repeats where there are fewer.

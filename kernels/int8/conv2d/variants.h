@@ -30,7 +30,8 @@ std::unique_ptr<Algorithm> MakeTiled(const Problem& problem, const TiledPrimitiv
 
 // One input and one output channel per group; operands by rows.
 bool DepthwiseSupports(const Problem& problem);
-std::unique_ptr<Algorithm> MakeDepthwise(const Problem& problem, const DepthwisePrimitives& primitives);
+std::unique_ptr<Algorithm> MakeDepthwise(const Problem& problem, const DepthwisePrimitives& primitives,
+                                         const DirectPrimitives& direct);
 
 }  // namespace fuselage::int8::conv2d
 
