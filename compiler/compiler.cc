@@ -213,7 +213,7 @@ absl::StatusOr<Session> Prepare(const Model& model, const SessionOptions& option
   if (options.batch < 1) return UsageError(absl::StrCat("batch is ", options.batch, ", wanted at least 1"));
   if (!kernels::CpuSupports(options.isa)) {
     return UsageError(absl::StrCat("this CPU does not run ", kernels::IsaName(options.isa),
-                                   "; the best that it has is ", kernels::IsaName(kernels::BestIsa())));
+                                   "; it runs ", kernels::IsaName(kernels::BestIsa())));
   }
   const Model::State& state = model.state();
   Session session;

@@ -126,7 +126,7 @@ absl::Status Session::CheckVariants() {
       if (!isa.ok()) return UsageError(absl::StrCat("variant ", config.name(), ": ", isa.status().message()));
       if (!kernels::CpuSupports(*isa)) {
         return UsageError(absl::StrCat("variant ", config.name(), ": this CPU does not run ", config.isa(),
-                                       "; the best that it has is ", kernels::IsaName(kernels::BestIsa())));
+                                       "; it runs ", kernels::IsaName(kernels::BestIsa())));
       }
       variant.engine.isa = *isa;
     }

@@ -60,8 +60,7 @@ TEST_F(MemoryTest, WithinItsLimitOnResNet18) {
     // 11.7 M parameters in one byte each; the stem's output, 64 x 112 x 112 codes, beside its input or what is pooled.
     EXPECT_EQ(weights, 11678912 + 4 * (4800 + 1000));
     EXPECT_EQ(activations, batch * (64 * 112 * 112 + 64 * 56 * 56));
-    for (kernels::Isa isa : {kernels::Isa::kAvx2, kernels::Isa::kAvx512Vnni, kernels::Isa::kAmx}) {
-      if (!kernels::CpuSupports(isa)) continue;
+    for (const kernels::Isa isa : kernels::SupportedIsas()) {
       for (int threads : {1, 2}) {
         ThreadPool pool(threads);
         ExecutableOptions options;

@@ -90,6 +90,7 @@ register_all register_all_cuda RegisterAllCuda RegisterCuda $(grep : <<<"$labels
 # --- Compile. The flags are those of .bazelrc, kernels/core/kernel.bzl and third_party/cuda/cuda_library.bzl.
 avx2="-mavx2 -mfma"
 avx512="$avx2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni"
+avx_vnni="$avx2 -mavxvnni"
 amx="$avx512 -mamx-tile -mamx-int8"
 common="-std=c++17 -I. -I$build $include"
 compile() {  # compile SOURCE: makes $build/SOURCE.o, with / as _.
@@ -97,6 +98,7 @@ compile() {  # compile SOURCE: makes $build/SOURCE.o, with / as _.
   object=$build/$(tr '/' '_' <<<"${source#"$build/"}").o
   case "$source" in
     *_avx2.cc) flags=$avx2 ;;
+    *_avx_vnni.cc) flags=$avx_vnni ;;
     *_avx512_vnni.cc) flags=$avx512 ;;
     *_amx.cc) flags=$amx ;;
   esac
@@ -107,7 +109,7 @@ compile() {  # compile SOURCE: makes $build/SOURCE.o, with / as _.
   esac || { echo "gpu_check: $source does not compile" >&2; return 255; }
 }
 export -f compile
-export nvcc arch avx2 avx512 amx common toolkit build
+export nvcc arch avx2 avx_vnni avx512 amx common toolkit build
 
 sources=$(find -L ir/base kernels runtime/thread_pool.cc tools/gpu_check -name '*.cc' -o -name '*.cu' |
   grep -E '^(ir/base|kernels/(core|cuda)|kernels/int8/.*|runtime|tools/gpu_check)/[a-z0-9_]+\.c[cu]$' |

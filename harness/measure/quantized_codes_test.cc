@@ -118,9 +118,9 @@ TEST_P(QuantizedCodesTest, AreTheSameOnEveryInstructionSet) {
   const std::string wanted = Calibrated(GetParam(), kernels::BestIsa());
   EXPECT_GE(std::count(wanted.begin(), wanted.end(), '\n'), 2) << "an activation and a weight, of\n" << wanted;
   EXPECT_EQ(FingerprintOf(wanted), GetParam().fingerprint) << "of\n" << wanted.substr(0, 2000);
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512Vnni}) {
-    if (!kernels::CpuSupports(isa) || isa == kernels::BestIsa()) continue;
-    EXPECT_EQ(Calibrated(GetParam(), isa), wanted) << kernels::IsaName(isa);
+  for (const reproducible::Primitives& primitives : reproducible::AllPrimitives()) {
+    if (!kernels::CpuSupports(primitives.isa)) continue;
+    EXPECT_EQ(Calibrated(GetParam(), primitives.isa), wanted) << primitives.name;
   }
 }
 

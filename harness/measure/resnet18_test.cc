@@ -150,12 +150,14 @@ TEST_F(ResNet18Test, Int8HasTheSameBitsOnEveryIsaForAnyThreadsAndInTheInterprete
   const std::unique_ptr<ir::Graph> graph = Compile(/*int8=*/true);
   const Tensor wanted = Logits(*graph, 0, 1, /*threads=*/1, kernels::Isa::kScalar);
   EXPECT_TRUE(InterpreterLogits(*graph, 0).SameBytes(wanted)) << "interpreter";
-  for (kernels::Isa isa : {kernels::Isa::kScalar, kernels::Isa::kAvx2, kernels::Isa::kAvx512Vnni, kernels::Isa::kAmx}) {
-    // The rest of this test; its kernels are tested by emulation in kernels/int8.
-    if (!kernels::CpuSupports(isa)) GTEST_SKIP() << "this CPU has no " << kernels::IsaName(isa);
+  for (const kernels::Isa isa : kernels::SupportedIsas()) {
     for (int threads : {1, 2, 3}) {
       EXPECT_TRUE(Logits(*graph, 0, 1, threads, isa).SameBytes(wanted)) << kernels::IsaName(isa) << ", " << threads;
     }
+  }
+  // Their kernels are tested by emulation in kernels/int8.
+  for (const kernels::Isa isa : kernels::AllIsas()) {
+    if (!kernels::CpuSupports(isa)) GTEST_SKIP() << "this CPU has no " << kernels::IsaName(isa);
   }
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -14,14 +15,27 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(Isa, NamesRoundTrip) {
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512Vnni, Isa::kAmx}) {
+  std::vector<Isa> sets = {Isa::kAvxVnni | Isa::kAvx512Vnni, Isa::kAvxVnni | Isa::kAmx};
+  sets.insert(sets.end(), AllIsas().begin(), AllIsas().end());
+  for (const Isa isa : sets) {
     const absl::StatusOr<Isa> parsed = IsaFromName(IsaName(isa));
     ASSERT_TRUE(parsed.ok());
     EXPECT_EQ(*parsed, isa);
   }
-  const absl::StatusOr<Isa> unknown = IsaFromName("sse9");
-  EXPECT_EQ(unknown.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("sse9"));
+  EXPECT_EQ(IsaName(Isa::kAvxVnni | Isa::kAmx), "avx_vnni+amx");
+  EXPECT_EQ(IsaFromName("avx2+amx").value(), Isa::kAmx);
+  for (const char* name : {"sse9", "", "avx2+", "avx2+sse9"}) {
+    EXPECT_EQ(IsaFromName(name).status().code(), absl::StatusCode::kInvalidArgument) << name;
+  }
+  EXPECT_THAT(std::string(IsaFromName("avx2+sse9").status().message()), HasSubstr("'sse9'"));
+}
+
+TEST(Isa, IsASetOfFeatures) {
+  EXPECT_TRUE(Isa::kAmx.Includes(Isa::kAvx512Vnni));
+  EXPECT_TRUE(Isa::kAvx512Vnni.Includes(Isa::kAvx2));
+  EXPECT_FALSE(Isa::kAvx512Vnni.Includes(Isa::kAvxVnni));
+  EXPECT_FALSE(Isa::kAvxVnni.Includes(Isa::kAvx512Vnni));
+  EXPECT_TRUE((Isa::kAvxVnni | Isa::kAvx512Vnni).Includes(Isa::kAvxVnni));
 }
 
 TEST(Isa, AgreesWithTheCompilersDetection) {

@@ -1,110 +1,57 @@
 #include "kernels/core/isa.h"
 
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <cstdint>
-#include <cstring>
+#include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 namespace fuselage::kernels {
 namespace {
 
-constexpr absl::string_view kNames[] = {"scalar", "avx2", "avx512_vnni", "amx"};
-constexpr int kCount = sizeof(kNames) / sizeof(kNames[0]);
+constexpr Isa kIsas[] = {Isa::kScalar, Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512Vnni, Isa::kAmx};
+constexpr absl::string_view kNames[] = {"scalar", "avx2", "avx_vnni", "avx512_vnni", "amx"};
+constexpr int kCount = sizeof(kIsas) / sizeof(kIsas[0]);
 
-struct Registers {
-  uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
-};
-
-// All zeros where the CPU has no such leaf.
-Registers CpuId(uint32_t leaf, uint32_t subleaf = 0) {
-  Registers r;
-  if (!__get_cpuid_count(leaf, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx)) r = Registers();
-  return r;
-}
-
-bool Bit(uint32_t word, int bit) { return (word >> bit) & 1; }
-
-// Which register state the operating system saves. XGETBV faults unless CPUID says that it is there.
-uint64_t Xcr0() {
-  if (!Bit(CpuId(1).ecx, 27)) return 0;
-  uint32_t low, high;
-  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return (uint64_t{high} << 32) | low;
-}
-
-constexpr uint64_t kYmmState = 0x6;        // XMM and upper halves of YMM.
-constexpr uint64_t kZmmState = 0xe6;       // Also opmask, upper halves of ZMM0-15, ZMM16-31.
-constexpr uint64_t kTileState = 3u << 17;  // TILECFG and TILEDATA.
-
-bool HasAvx2() { return (Xcr0() & kYmmState) == kYmmState && Bit(CpuId(1).ecx, 12) /* FMA */ && Bit(CpuId(7).ebx, 5); }
-
-bool HasAvx512Vnni() {
-  const Registers seven = CpuId(7);
-  return HasAvx2() && (Xcr0() & kZmmState) == kZmmState && Bit(seven.ebx, 16) /* F */ && Bit(seven.ebx, 17) /* DQ */ &&
-         Bit(seven.ebx, 30) /* BW */ && Bit(seven.ebx, 31) /* VL */ && Bit(seven.ecx, 11) /* VNNI */;
-}
-
-bool HasAmx() {
-  const Registers seven = CpuId(7);
-  if (!HasAvx512Vnni() || !Bit(seven.edx, 24) /* TILE */ || !Bit(seven.edx, 25) /* INT8 */) return false;
-  if ((Xcr0() & kTileState) != kTileState) return false;
-  if (CpuId(0x1d).eax < 1) return false;  // No tile palette.
-  // Linux gives a process the tile state on request (ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA); without it tiles fault.
-  return syscall(SYS_arch_prctl, 0x1023, 18) == 0;
-}
-
-bool Detect(Isa isa) {
-  switch (isa) {
-    case Isa::kScalar: return true;
-    case Isa::kAvx2: return HasAvx2();
-    case Isa::kAvx512Vnni: return HasAvx512Vnni();
-    case Isa::kAmx: return HasAmx();
+// Does another name within `isa` say more than this one?
+bool Implied(Isa named, Isa isa) {
+  for (const Isa other : kIsas) {
+    if (other != named && isa.Includes(other) && other.Includes(named)) return true;
   }
   return false;
 }
 
 }  // namespace
 
-absl::string_view IsaName(Isa isa) { return kNames[static_cast<int>(isa)]; }
+absl::Span<const Isa> AllIsas() { return kIsas; }
+
+std::vector<Isa> SupportedIsas() {
+  std::vector<Isa> supported;
+  std::copy_if(std::begin(kIsas), std::end(kIsas), std::back_inserter(supported), CpuSupports);
+  return supported;
+}
+
+std::string IsaName(Isa isa) {
+  std::vector<absl::string_view> names;
+  for (int i = 0; i < kCount; ++i) {
+    if (isa.Includes(kIsas[i]) && !Implied(kIsas[i], isa)) names.push_back(kNames[i]);
+  }
+  return absl::StrJoin(names, "+");
+}
 
 absl::StatusOr<Isa> IsaFromName(absl::string_view name) {
-  for (int i = 0; i < kCount; ++i) {
-    if (kNames[i] == name) return static_cast<Isa>(i);
+  Isa isa = Isa::kScalar;
+  for (const absl::string_view part : absl::StrSplit(name, '+')) {
+    const auto found = std::find(std::begin(kNames), std::end(kNames), part);
+    if (found == std::end(kNames)) {
+      return absl::InvalidArgumentError(absl::StrCat("unknown instruction set '", part, "', wanted ",
+                                                     absl::StrJoin(kNames, ", "), ", or several joined by '+'"));
+    }
+    isa = isa | kIsas[found - std::begin(kNames)];
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown instruction set '", name, "', wanted scalar, avx2, avx512_vnni or amx"));
-}
-
-bool CpuSupports(Isa isa) {
-  static const uint32_t supported = [] {
-    uint32_t bits = 0;
-    for (int i = 0; i < kCount; ++i) bits |= static_cast<uint32_t>(Detect(static_cast<Isa>(i))) << i;
-    return bits;
-  }();
-  return Bit(supported, static_cast<int>(isa));
-}
-
-Isa BestIsa() {
-  int best = kCount - 1;
-  while (!CpuSupports(static_cast<Isa>(best))) --best;
-  return static_cast<Isa>(best);
-}
-
-std::string CpuName() {
-  if (CpuId(0x80000000).eax < 0x80000004) return "unknown";
-  char brand[49] = {};
-  for (uint32_t i = 0; i < 3; ++i) {
-    const Registers r = CpuId(0x80000002 + i);
-    std::memcpy(brand + 16 * i, &r, 16);
-  }
-  std::string name = brand;
-  const size_t first = name.find_first_not_of(' ');
-  if (first == std::string::npos) return "unknown";
-  return name.substr(first, name.find_last_not_of(' ') + 1 - first);
+  return isa;
 }
 
 }  // namespace fuselage::kernels

@@ -12,6 +12,7 @@ _AVX512_VNNI = _AVX2 + ["-mavx512" + part for part in ["f", "bw", "vl", "dq", "v
 
 ISA_COPTS = {
     "avx2": _AVX2,
+    "avx_vnni": _AVX2 + ["-mavxvnni"],
     "avx512_vnni": _AVX512_VNNI,
     "amx": _AVX512_VNNI + ["-mamx-tile", "-mamx-int8"],
 }
@@ -21,6 +22,7 @@ EMULATE = ["-DFUSELAGE_EMULATE_AVX512", "-Wno-psabi", "-fwrapv"]
 
 # The emulated tiles' loops vectorize at -O3.
 _EMULATED = {
+    "avx_vnni": _AVX2 + EMULATE,
     "avx512_vnni": EMULATE,
     "amx": EMULATE + ["-O3"],
 }
@@ -29,8 +31,8 @@ def isa_library(name, isa, srcs, deps = [], copts = []):
     """Sources for one instruction set.
 
     <name>: compiled with the set's options. <name>_symbols_test: it defines no weak function, since the linker may
-    choose that copy for code that runs on every machine. For avx512_vnni and amx also <name>_emulated, for tests: the
-    same sources through SIMDe (avx512.h) and with emulated tiles (amx.h).
+    choose that copy for code that runs on every machine. For all but avx2 also <name>_emulated, for tests: the same
+    sources through SIMDe (avx512.h) and with emulated tiles (amx.h).
 
     Args:
       name: of the library.

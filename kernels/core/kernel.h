@@ -33,7 +33,7 @@ struct KernelDesc {
   Placement output_placement;
   // "weight", "bias"; also the operands among `inputs` that no run changes. Alive during Create only.
   std::map<std::string, const Tensor*> parameters;
-  Isa isa = Isa::kScalar;  // The best instruction set to use; Create takes the best variant at or below it.
+  Isa isa = Isa::kScalar;  // What may be used; Create takes the best variant that needs no more.
   int threads = 1;         // The most threads that Run will have.
 
   const Tensor* ParameterOrNull(absl::string_view name) const;

@@ -17,16 +17,29 @@ struct Variant {
   Function* run;
 };
 
-// The last of the highest instruction set among those that are not above `isa`, run on this machine and accept
-// `params`. A table has a scalar variant that accepts everything.
-template <typename Variant, typename Params>
-const Variant& BestVariant(absl::Span<const Variant> table, Isa isa, const Params& params) {
-  const Variant* best = nullptr;
-  for (const Variant& variant : table) {
-    if (variant.isa > isa || !CpuSupports(variant.isa)) continue;
-    if (variant.accepts != nullptr && !variant.accepts(params)) continue;
-    if (best == nullptr || best->isa <= variant.isa) best = &variant;
+// The last row of `table`, which goes from the slowest to the fastest, whose features are among `isa` and this
+// machine's and which accepts(row). Null: none.
+template <typename Row, typename Accepts>
+const Row* LastVariantOrNull(absl::Span<const Row> table, Isa isa, Accepts accepts) {
+  for (auto row = table.rbegin(); row != table.rend(); ++row) {
+    if (isa.Includes(row->isa) && CpuSupports(row->isa) && accepts(*row)) return &*row;
   }
+  return nullptr;
+}
+
+// A table has a scalar row that accepts everything.
+template <typename Row, typename Params>
+const Row& BestVariant(absl::Span<const Row> table, Isa isa, const Params& params) {
+  const Row* best = LastVariantOrNull(
+      table, isa, [&](const Row& row) { return row.accepts == nullptr || row.accepts(params); });
+  FUSELAGE_CHECK(best != nullptr);
+  return *best;
+}
+
+// Of rows without a constraint.
+template <typename Row>
+const Row& BestVariant(absl::Span<const Row> table, Isa isa) {
+  const Row* best = LastVariantOrNull(table, isa, [](const Row&) { return true; });
   FUSELAGE_CHECK(best != nullptr);
   return *best;
 }

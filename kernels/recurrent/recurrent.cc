@@ -24,14 +24,6 @@ constexpr Variant kVariants[] = {
     {"avx512_vnni", kernels::Isa::kAvx512Vnni, avx512_vnni::Multiply, avx512_vnni::Activate},
 };
 
-const Variant& BestVariant(kernels::Isa isa) {
-  const Variant* best = &kVariants[0];
-  for (const Variant& variant : kVariants) {
-    if (variant.isa <= isa && kernels::CpuSupports(variant.isa)) best = &variant;
-  }
-  return *best;
-}
-
 enum Input { kX, kLengths, kInitialH, kInitialC };
 enum class Cell { kRnn, kGru, kLstm };
 
@@ -397,7 +389,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
                    ReadActivations(desc.op, directions, desc.attribute("activations").as_strings(),
                                    desc.attribute("alpha").as_floats(), desc.attribute("beta").as_floats()));
   options.weights = PackWeights(desc, options.sizes, options.cell, options.resets_first);
-  return std::make_unique<Recurrent>(desc, std::move(options), BestVariant(desc.isa));
+  return std::make_unique<Recurrent>(desc, std::move(options), kernels::BestVariant(Variants(), desc.isa));
 }
 
 void Register(kernels::KernelRegistry& registry) {

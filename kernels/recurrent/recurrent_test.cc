@@ -98,8 +98,7 @@ void Check(const kernels::OpCall& call, const std::string& what) {
       ASSERT_NEAR((*scalar)[i].At(k), wanted[i].At(k), 2e-6) << what << ": result " << i << " element " << k;
     }
   }
-  for (const kernels::Isa isa : {kernels::Isa::kScalar, kernels::Isa::kAvx2, kernels::Isa::kAvx512Vnni}) {
-    if (!kernels::CpuSupports(isa)) continue;
+  for (const kernels::Isa isa : kernels::SupportedIsas()) {
     for (const int threads : {1, 3}) {
       const auto found = Results(call, isa, threads);
       ASSERT_TRUE(found.ok()) << what << ": " << found.status();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/base/activation.h"
 #include "ir/base/elementwise_math.h"
+#include "kernels/core/variant.h"
 #include "kernels/reproducible/families.h"
 #include "kernels/reproducible/operands.h"
 #include "kernels/reproducible/product.h"
@@ -277,7 +278,7 @@ class DepthwiseKernel final : public Kernel {
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc, Table table, bool transposed) {
   ASSIGN_OR_RETURN(Convolution c, ConvolutionOf(desc, transposed));
-  const Primitives& primitives = BestPrimitives(table, desc.isa);
+  const Primitives& primitives = kernels::BestVariant(table, desc.isa);
   const bool depthwise =
       !transposed && c.in_channels == 1 && c.out_channels == 1 && c.x.channel == 1 && c.y.channel == 1;
   if (depthwise) return std::make_unique<DepthwiseKernel>(desc, primitives, std::move(c));

@@ -8,6 +8,7 @@
 #include "ir/base/activation.h"
 #include "ir/base/elementwise_math.h"
 #include "kernels/core/strides.h"
+#include "kernels/core/variant.h"
 #include "kernels/reproducible/families.h"
 #include "kernels/reproducible/operands.h"
 #include "kernels/reproducible/product.h"
@@ -76,7 +77,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateLinear(const KernelDesc& desc, Tab
     ASSIGN_OR_RETURN(bias, FloatsOf(desc, "bias"));
   }
   ASSIGN_OR_RETURN(const Activation activation, ParseActivation(desc.GetString("activation")));
-  return std::make_unique<Linear>(desc, BestPrimitives(table, desc.isa), shape[1], shape[0], weight, std::move(bias),
+  return std::make_unique<Linear>(desc, kernels::BestVariant(table, desc.isa), shape[1], shape[0], weight, std::move(bias),
                                   activation);
 }
 
@@ -153,7 +154,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelDesc& desc, Tab
   o.shape = {static_cast<int64_t>(o.a_offsets.size()), m, k, n};
   o.a = {k, 1};
   o.b = {n, 1};
-  return std::make_unique<Multiply>(desc, BestPrimitives(table, desc.isa), std::move(o));
+  return std::make_unique<Multiply>(desc, kernels::BestVariant(table, desc.isa), std::move(o));
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGemm(const KernelDesc& desc, Table table) {
@@ -176,7 +177,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGemm(const KernelDesc& desc, Table
     o.c = {c[0] == 1 ? 0 : c[1], c[1] == 1 ? 0 : 1};
   }
   ASSIGN_OR_RETURN(o.activation, ParseActivation(desc.GetString("activation")));
-  return std::make_unique<Multiply>(desc, BestPrimitives(table, desc.isa), std::move(o));
+  return std::make_unique<Multiply>(desc, kernels::BestVariant(table, desc.isa), std::move(o));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/core/strides.h"
+#include "kernels/core/variant.h"
 #include "kernels/norm/norm.h"
 #include "kernels/reproducible/families.h"
 #include "kernels/reproducible/operands.h"
@@ -65,7 +66,7 @@ class Softmax final : public kernels::UnaryOps {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateSoftmax(const KernelDesc& desc, Table table) {
   RETURN_IF_ERROR(CheckFloats(desc));
   ASSIGN_OR_RETURN(const int axis, NormalizeAxis(desc.GetInt("dim"), desc.input(0).rank()));
-  return std::make_unique<Softmax>(desc, BestPrimitives(table, desc.isa), axis);
+  return std::make_unique<Softmax>(desc, kernels::BestVariant(table, desc.isa), axis);
 }
 
 // y = (x - mean) * factor + bias by channels.

@@ -1,6 +1,5 @@
 #include "kernels/reproducible/primitives.h"
 
-#include "ir/base/check.h"
 #include "kernels/reproducible/loops.h"
 
 namespace fuselage::reproducible {
@@ -18,15 +17,6 @@ constexpr Primitives kTable[] = {
 }  // namespace
 
 absl::Span<const Primitives> AllPrimitives() { return kTable; }
-
-const Primitives& BestPrimitives(absl::Span<const Primitives> table, Isa isa) {
-  const Primitives* best = nullptr;
-  for (const Primitives& primitives : table) {
-    if (primitives.isa <= isa && kernels::CpuSupports(primitives.isa)) best = &primitives;
-  }
-  FUSELAGE_CHECK(best != nullptr);
-  return *best;
-}
 
 // The definition. __builtin_fmaf is the C library's here, exact with and without hardware for it.
 void scalar::Tile(const float* a, const float* b, int64_t depth, float* sums, int64_t stride) {

@@ -33,9 +33,6 @@ struct Primitives {
 
 absl::Span<const Primitives> AllPrimitives();
 
-// The last of the table that is not above `isa` and that this machine runs.
-const Primitives& BestPrimitives(absl::Span<const Primitives> table, kernels::Isa isa);
-
 constexpr int64_t kScalarRows = 4, kScalarColumns = 4;
 constexpr int64_t kAvx2Rows = 6, kAvx2Columns = 16;
 constexpr int64_t kAvx512Rows = 14, kAvx512Columns = 32;

@@ -159,8 +159,7 @@ std::string DifferenceFromReference(const KernelRegistry& kernels, const OpCall&
   if (!wanted.ok()) return absl::StrCat("reference: ", wanted.status().message());
   const KernelEntry& entry = *kernels.FindOrNull(Ops().FindOrNull(call.op)->name);
   for (const auto& [in, out] : LayoutsOf(entry.layout)) {
-    for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512Vnni}) {
-      if (!CpuSupports(isa)) continue;
+    for (const Isa isa : SupportedIsas()) {
       for (const int threads : {1, 3}) {
         KernelDesc desc = DescOf(call, in, out);
         desc.isa = isa;

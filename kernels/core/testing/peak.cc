@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
 namespace fuselage::kernels {
 namespace {
@@ -26,26 +27,28 @@ double Measure(PeakLoop* loop) {
   return best;
 }
 
+struct Peak {
+  Isa isa;
+  PeakLoop* loop;
+};
+constexpr Peak kPeaks[] = {{Isa::kAvx2, avx2::MultiplyAtPeak},
+                           {Isa::kAvxVnni, avx_vnni::MultiplyAtPeak},
+                           {Isa::kAvx512Vnni, avx512_vnni::MultiplyAtPeak},
+                           {Isa::kAmx, amx::MultiplyAtPeak}};
+
 }  // namespace
 
 double PeakMacsPerSecond(Isa isa) {
-  if (!CpuSupports(isa)) return 0;
-  switch (isa) {
-    case Isa::kScalar: return 0;
-    case Isa::kAvx2: {
-      static const double peak = Measure(avx2::MultiplyAtPeak);
-      return peak;
-    }
-    case Isa::kAvx512Vnni: {
-      static const double peak = Measure(avx512_vnni::MultiplyAtPeak);
-      return peak;
-    }
-    case Isa::kAmx: {
-      static const double peak = Measure(amx::MultiplyAtPeak);
-      return peak;
-    }
+  static const std::vector<double> measured = [] {
+    std::vector<double> peaks;
+    for (const Peak& peak : kPeaks) peaks.push_back(CpuSupports(peak.isa) ? Measure(peak.loop) : 0);
+    return peaks;
+  }();
+  double best = 0;
+  for (size_t i = 0; i < measured.size(); ++i) {
+    if (isa.Includes(kPeaks[i].isa)) best = std::max(best, measured[i]);
   }
-  return 0;
+  return best;
 }
 
 }  // namespace fuselage::kernels

@@ -9,13 +9,16 @@
 namespace fuselage::kernels {
 
 // Exact u8 x i8 multiply-accumulates per second on one thread, measured once, in about 20 ms: vpmaddwd and vpaddd
-// (AVX2) or vpdpbusd (AVX-512 VNNI) on registers; TDPBUSD on 2 x 2 tiles of sums, its factors in the first-level cache
-// (AMX). 0 for scalar code, and where the CPU lacks the instruction set.
+// (AVX2) or vpdpbusd (AVX-VNNI, AVX-512 VNNI) on registers; TDPBUSD on 2 x 2 tiles of sums, its factors in the first-level cache
+// (AMX). The most that `isa` includes; 0 for scalar code, and where the CPU lacks the instruction set.
 double PeakMacsPerSecond(Isa isa);
 
 // `repetitions` of the loop; the multiply-accumulates of them all.
 using PeakLoop = int64_t(int64_t repetitions);
 namespace avx2 {
+PeakLoop MultiplyAtPeak;
+}
+namespace avx_vnni {
 PeakLoop MultiplyAtPeak;
 }
 namespace avx512_vnni {
@@ -25,6 +28,9 @@ namespace avx512_vnni_emulated {
 PeakLoop MultiplyAtPeak;
 }
 namespace amx {
+PeakLoop MultiplyAtPeak;
+}
+namespace avx_vnni_emulated {
 PeakLoop MultiplyAtPeak;
 }
 namespace amx_emulated {

@@ -22,22 +22,33 @@ class VariantTest : public ::testing::TestWithParam<Variant> {
   }
 };
 
-// The table, and its AVX-512 row (AMX row) again with the emulated function, which runs everywhere.
+// A source of one instruction set, built so that every machine runs it.
+template <typename Function>
+struct Emulated {
+  const char* name;
+  Isa isa;  // Of the rows that it stands for.
+  Function* run;
+};
+
+// The table, and its rows of those instruction sets again with the emulated functions.
 template <typename Variant, typename Function>
-std::vector<Variant> WithEmulated(absl::Span<const Variant> table, Function* emulated,
-                                  Function* emulated_amx = nullptr) {
+std::vector<Variant> WithEmulated(absl::Span<const Variant> table, const std::vector<Emulated<Function>>& emulated) {
   std::vector<Variant> variants(table.begin(), table.end());
   for (const Variant& variant : table) {
-    Function* const run = variant.isa == Isa::kAvx512Vnni ? emulated
-                          : variant.isa == Isa::kAmx      ? emulated_amx
-                                                          : nullptr;
-    if (run == nullptr) continue;
-    variants.push_back(variant);
-    variants.back().name = variant.isa == Isa::kAmx ? "emulated amx" : "emulated avx512_vnni";
-    variants.back().isa = Isa::kScalar;
-    variants.back().run = run;
+    for (const Emulated<Function>& source : emulated) {
+      if (variant.isa != source.isa) continue;
+      variants.push_back(variant);
+      variants.back().name = source.name;
+      variants.back().isa = Isa::kScalar;
+      variants.back().run = source.run;
+    }
   }
   return variants;
+}
+
+template <typename Variant, typename Function>
+std::vector<Variant> WithEmulated(absl::Span<const Variant> table, Function* avx512_vnni) {
+  return WithEmulated<Variant, Function>(table, {{"emulated avx512_vnni", Isa::kAvx512Vnni, avx512_vnni}});
 }
 
 struct VariantName {

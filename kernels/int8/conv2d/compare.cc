@@ -106,8 +106,14 @@ std::vector<uint8_t> Run(const Kernel& kernel, const Instance& instance) {
   return dense;
 }
 
-// The AVX-512 VNNI sources, emulated: the test of machines without them.
+// The VNNI sources, emulated: the test of machines without them.
 constexpr Variant kEmulatedVnni[] = {
+    {/*name=*/"avx_vnni_emulated", /*isa=*/kernels::Isa::kAvx2, /*supports=*/DirectSupports,
+     /*worthwhile=*/[](const Problem&) { return true; },
+     /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvxVnniEmulated()); }},
+    {/*name=*/"avx_vnni_emulated winograd", /*isa=*/kernels::Isa::kAvx2, /*supports=*/WinogradSupports,
+     /*worthwhile=*/[](const Problem&) { return true; },
+     /*make=*/[](const Problem& problem) { return MakeWinograd(problem, WinogradAvxVnniEmulated()); }},
     {/*name=*/"avx512_vnni_emulated", /*isa=*/kernels::Isa::kAvx2, /*supports=*/DirectSupports,
      /*worthwhile=*/[](const Problem&) { return true; },
      /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvx512VnniEmulated()); }},
@@ -136,9 +142,9 @@ std::vector<const Variant*> VectorVariants() {
 
 }  // namespace
 
-const Variant& Scalar() { return Variants().back(); }
+const Variant& Scalar() { return Variants().front(); }
 
-const Variant& EmulatedAmx() { return EmulatedAmxVariants().front(); }
+const Variant& EmulatedAmx() { return EmulatedAmxVariants().back(); }
 
 std::vector<uint8_t> RunVariant(const Variant& variant, const Instance& instance) {
   auto kernel = CreateVariant(instance.Desc(), variant);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/core/variant.h"
 #include "kernels/int8/conv2d/variants.h"
 
 namespace fuselage::int8::conv2d {
@@ -27,31 +28,37 @@ Problem Dense(Problem problem) {
 bool NotDepthwise(const Problem& problem) { return !DepthwiseSupports(Dense(problem)); }
 
 constexpr Variant kVariants[] = {
-    {/*name=*/"amx", /*isa=*/Isa::kAmx, /*supports=*/TiledSupports,
-     /*worthwhile=*/[](const Problem& problem) { return NotDepthwise(problem) && TiledWorthwhile(problem); },
-     /*make=*/[](const Problem& problem) { return MakeTiled(problem, TiledAmx()); }, /*wish=*/TiledWish,
-     /*reads_halo=*/TiledReadsHalo},
-    {/*name=*/"avx512_vnni depthwise", /*isa=*/Isa::kAvx512Vnni,
-     /*supports=*/DepthwiseSupports,
-     /*worthwhile=*/Always,
-     /*make=*/[](const Problem& problem) { return MakeDepthwise(problem, DepthwiseAvx512Vnni(), DirectAvx512Vnni()); }},
-    {/*name=*/"avx512_vnni winograd", /*isa=*/Isa::kAvx512Vnni,
-     /*supports=*/WinogradSupports,
-     /*worthwhile=*/[](const Problem& problem) { return WinogradWorthwhile(problem, WinogradAvx512Vnni()); },
-     /*make=*/[](const Problem& problem) { return MakeWinograd(problem, WinogradAvx512Vnni()); }},
-    {/*name=*/"avx512_vnni", /*isa=*/Isa::kAvx512Vnni, /*supports=*/DirectSupports, /*worthwhile=*/Always,
-     /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvx512Vnni()); }},
-    {/*name=*/"avx2 depthwise", /*isa=*/Isa::kAvx2,
-     /*supports=*/DepthwiseSupports,
-     /*worthwhile=*/Always,
-     /*make=*/[](const Problem& problem) { return MakeDepthwise(problem, DepthwiseAvx2(), DirectAvx2()); }},
+    {/*name=*/"scalar", /*isa=*/Isa::kScalar, /*supports=*/Always, /*worthwhile=*/Always, /*make=*/MakeReference},
+    {/*name=*/"avx2", /*isa=*/Isa::kAvx2, /*supports=*/DirectSupports, /*worthwhile=*/Always,
+     /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvx2()); }},
     {/*name=*/"avx2 winograd", /*isa=*/Isa::kAvx2,
      /*supports=*/WinogradSupports,
      /*worthwhile=*/[](const Problem& problem) { return WinogradWorthwhile(problem, WinogradAvx2()); },
      /*make=*/[](const Problem& problem) { return MakeWinograd(problem, WinogradAvx2()); }},
-    {/*name=*/"avx2", /*isa=*/Isa::kAvx2, /*supports=*/DirectSupports, /*worthwhile=*/Always,
-     /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvx2()); }},
-    {/*name=*/"scalar", /*isa=*/Isa::kScalar, /*supports=*/Always, /*worthwhile=*/Always, /*make=*/MakeReference},
+    {/*name=*/"avx_vnni", /*isa=*/Isa::kAvxVnni, /*supports=*/DirectSupports, /*worthwhile=*/Always,
+     /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvxVnni()); }},
+    {/*name=*/"avx_vnni winograd", /*isa=*/Isa::kAvxVnni,
+     /*supports=*/WinogradSupports,
+     /*worthwhile=*/[](const Problem& problem) { return WinogradWorthwhile(problem, WinogradAvxVnni()); },
+     /*make=*/[](const Problem& problem) { return MakeWinograd(problem, WinogradAvxVnni()); }},
+    {/*name=*/"avx2 depthwise", /*isa=*/Isa::kAvx2,
+     /*supports=*/DepthwiseSupports,
+     /*worthwhile=*/Always,
+     /*make=*/[](const Problem& problem) { return MakeDepthwise(problem, DepthwiseAvx2(), DirectAvx2()); }},
+    {/*name=*/"avx512_vnni", /*isa=*/Isa::kAvx512Vnni, /*supports=*/DirectSupports, /*worthwhile=*/Always,
+     /*make=*/[](const Problem& problem) { return MakeDirect(problem, DirectAvx512Vnni()); }},
+    {/*name=*/"avx512_vnni winograd", /*isa=*/Isa::kAvx512Vnni,
+     /*supports=*/WinogradSupports,
+     /*worthwhile=*/[](const Problem& problem) { return WinogradWorthwhile(problem, WinogradAvx512Vnni()); },
+     /*make=*/[](const Problem& problem) { return MakeWinograd(problem, WinogradAvx512Vnni()); }},
+    {/*name=*/"avx512_vnni depthwise", /*isa=*/Isa::kAvx512Vnni,
+     /*supports=*/DepthwiseSupports,
+     /*worthwhile=*/Always,
+     /*make=*/[](const Problem& problem) { return MakeDepthwise(problem, DepthwiseAvx512Vnni(), DirectAvx512Vnni()); }},
+    {/*name=*/"amx", /*isa=*/Isa::kAmx, /*supports=*/TiledSupports,
+     /*worthwhile=*/[](const Problem& problem) { return NotDepthwise(problem) && TiledWorthwhile(problem); },
+     /*make=*/[](const Problem& problem) { return MakeTiled(problem, TiledAmx()); }, /*wish=*/TiledWish,
+     /*reads_halo=*/TiledReadsHalo},
 };
 
 class Conv2d : public kernels::Kernel {
@@ -226,12 +233,9 @@ absl::StatusOr<Result> WithProblem(const KernelDesc& desc, Use use) {
 
 // Null: none.
 const Variant* Choose(absl::Span<const Variant> variants, const Problem& problem, Isa isa) {
-  for (const Variant& variant : variants) {
-    if (variant.isa <= isa && CpuSupports(variant.isa) && variant.supports(problem) && variant.worthwhile(problem)) {
-      return &variant;
-    }
-  }
-  return nullptr;
+  return kernels::LastVariantOrNull(variants, isa, [&](const Variant& variant) {
+    return variant.supports(problem) && variant.worthwhile(problem);
+  });
 }
 
 absl::StatusOr<std::string> VariantOf(absl::Span<const Variant> variants, const KernelDesc& desc) {
@@ -254,7 +258,7 @@ bool Places(absl::Span<const Variant> variants, const KernelDesc& desc) {
 Placement Wish(absl::Span<const Variant> variants, const KernelDesc& desc) {
   // Spares whoever compiles for other instruction sets the sums over all weights.
   const bool any = std::any_of(variants.begin(), variants.end(), [&](const Variant& variant) {
-    return variant.wish != nullptr && variant.isa <= desc.isa && CpuSupports(variant.isa);
+    return variant.wish != nullptr && desc.isa.Includes(variant.isa) && CpuSupports(variant.isa);
   });
   if (!any) return Placement();
   const auto wish = WithProblem<Placement>(desc, [&](const Problem& problem) -> absl::StatusOr<Placement> {

@@ -22,10 +22,10 @@
 
 namespace fuselage::int8::conv2d {
 
-// All variants, the preferred one first: dispatch, tests and benchmarks iterate this table.
+// All variants, the preferred one last: dispatch, tests and benchmarks iterate this table.
 absl::Span<const Variant> Variants();
 
-// The first variant at or below desc.isa that this CPU runs, that supports the problem and is worthwhile for it.
+// The last variant that needs no more than desc.isa and this CPU have, supports the problem and is worthwhile for it.
 // InvalidArgument: operands that contradict each other; Unimplemented: a form that no variant runs;
 // FailedPrecondition: the accumulator cannot be proven to fit 32 bits.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);

@@ -3,6 +3,7 @@
 // The epilogue is AVX2's.
 //
 // Tests build this source a second time with FUSELAGE_EMULATE_AVX512: portable forms of the AVX-512 intrinsics.
+#include "kernels/int8/conv2d/load_bytes.h"
 #include "kernels/int8/conv2d/multiply_avx512.h"
 #include "kernels/int8/conv2d/output_avx2.h"
 #include "kernels/int8/conv2d/output_avx512.h"
@@ -28,17 +29,6 @@ void MultiplyPanels(const Multiply& m) {
 }
 
 void MultiplyVnni(const Multiply& m) { m.row_offsets != nullptr ? MultiplyPanels<true>(m) : MultiplyPanels<false>(m); }
-
-void Load(const uint8_t* x, int64_t count, uint8_t flip, void* out) {
-  uint8_t* to = static_cast<uint8_t*>(out);
-  const __m256i flips = _mm256_set1_epi8(static_cast<char>(flip));
-  int64_t i = 0;
-  for (; i + 32 <= count; i += 32) {
-    const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), _mm256_xor_si256(codes, flips));
-  }
-  for (; i < count; ++i) to[i] = x[i] ^ flip;
-}
 
 // Four whole panels: the codes of a pixel are one vector.
 template <bool kResidual>
@@ -91,7 +81,7 @@ void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, i
 // Four panels of 96 dwords take 24 KB.
 constexpr DirectPrimitives kDirect = {
     /*element_bytes=*/1, /*scattered_rows=*/true,   /*max_panels=*/4, /*chunk_depth=*/96,
-    /*load=*/Load,       /*multiply=*/MultiplyVnni,
+    /*load=*/LoadBytes,  /*multiply=*/MultiplyVnni,
     /*finish=*/Finish};
 
 }  // namespace

@@ -115,7 +115,7 @@ constexpr WinogradPrimitives kWinograd = {
     /*least_tiles_late=*/0,
     /*transform_input=*/TransformInput,
     /*transform_weight=*/TransformWeight,
-    /*multiply=*/MultiplyAvx2,
+    /*multiply=*/MultiplyRows<WordProduct>,
     /*transform_output=*/TransformOutput};
 
 }  // namespace

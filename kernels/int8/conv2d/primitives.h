@@ -167,11 +167,15 @@ struct TiledPrimitives {
 const DirectPrimitives& DirectAvx2();
 const WinogradPrimitives& WinogradAvx2();
 const DepthwisePrimitives& DepthwiseAvx2();
+const DirectPrimitives& DirectAvxVnni();
+const WinogradPrimitives& WinogradAvxVnni();
 const DirectPrimitives& DirectAvx512Vnni();
 const WinogradPrimitives& WinogradAvx512Vnni();
 const DepthwisePrimitives& DepthwiseAvx512Vnni();
 const TiledPrimitives& TiledAmx();
 // The same sources emulated, for tests.
+const DirectPrimitives& DirectAvxVnniEmulated();
+const WinogradPrimitives& WinogradAvxVnniEmulated();
 const DirectPrimitives& DirectAvx512VnniEmulated();
 const WinogradPrimitives& WinogradAvx512VnniEmulated();
 const DepthwisePrimitives& DepthwiseAvx512VnniEmulated();

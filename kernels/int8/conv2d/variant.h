@@ -82,7 +82,7 @@ struct Variant {
   const char* name;
   kernels::Isa isa;
   bool (*supports)(const Problem&);    // Correct for it, proven.
-  bool (*worthwhile)(const Problem&);  // Faster than the variants after it in the table, by measurement.
+  bool (*worthwhile)(const Problem&);  // Faster than the variants before it in the table, by measurement.
   std::unique_ptr<Algorithm> (*make)(const Problem&);
   kernels::Placement (*wish)(const Problem&) = nullptr;  // Of the input; null: any is as good.
   bool (*reads_halo)(const Problem&) = nullptr;          // See ReadsHalo in conv2d.h; null: never.

@@ -115,8 +115,7 @@ void ExpectTheBitsOfTheParts(const Case& c, uint64_t seed = 1) {
   Layer layer(c, seed);
   const Tensor x = SeededTensor(layer.whole.input(0), seed + 7);
   const Tensor wanted = layer.Reference(x);
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512Vnni, Isa::kAmx}) {
-    if (!kernels::CpuSupports(isa)) continue;
+  for (const Isa isa : kernels::SupportedIsas()) {
     layer.whole.isa = isa;
     for (const int threads : {1, 2, 3}) {
       layer.whole.threads = threads;
