@@ -48,8 +48,8 @@ absl::Span<const Isa> AllIsas();
 // Those of them that this machine runs, for tests.
 std::vector<Isa> SupportedIsas();
 
-// All that this machine runs. x86: by CPUID and XCR0 (Intel SDM vol. 1, ch. 13 and 14); AMX also by asking the operating
-// system for the tile state.
+// All that this machine runs. x86: by CPUID and XCR0 (Intel SDM vol. 1, ch. 13 and 14); AMX also by asking the
+// operating system for the tile state.
 Isa BestIsa();
 inline bool CpuSupports(Isa isa) { return BestIsa().Includes(isa); }
 

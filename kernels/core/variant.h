@@ -30,8 +30,8 @@ const Row* LastVariantOrNull(absl::Span<const Row> table, Isa isa, Accepts accep
 // A table has a scalar row that accepts everything.
 template <typename Row, typename Params>
 const Row& BestVariant(absl::Span<const Row> table, Isa isa, const Params& params) {
-  const Row* best = LastVariantOrNull(
-      table, isa, [&](const Row& row) { return row.accepts == nullptr || row.accepts(params); });
+  const Row* best =
+      LastVariantOrNull(table, isa, [&](const Row& row) { return row.accepts == nullptr || row.accepts(params); });
   FUSELAGE_CHECK(best != nullptr);
   return *best;
 }

@@ -9,8 +9,9 @@
 namespace fuselage::kernels {
 
 // Exact u8 x i8 multiply-accumulates per second on one thread, measured once, in about 20 ms: vpmaddwd and vpaddd
-// (AVX2) or vpdpbusd (AVX-VNNI, AVX-512 VNNI) on registers; TDPBUSD on 2 x 2 tiles of sums, its factors in the first-level cache
-// (AMX). The most that `isa` includes; 0 for scalar code, and where the CPU lacks the instruction set.
+// (AVX2) or vpdpbusd (AVX-VNNI, AVX-512 VNNI) on registers; TDPBUSD on 2 x 2 tiles of sums, its factors in the
+// first-level cache (AMX). The most that `isa` includes; 0 for scalar code, and where the CPU lacks the instruction
+// set.
 double PeakMacsPerSecond(Isa isa);
 
 // `repetitions` of the loop; the multiply-accumulates of them all.

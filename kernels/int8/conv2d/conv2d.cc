@@ -233,9 +233,8 @@ absl::StatusOr<Result> WithProblem(const KernelDesc& desc, Use use) {
 
 // Null: none.
 const Variant* Choose(absl::Span<const Variant> variants, const Problem& problem, Isa isa) {
-  return kernels::LastVariantOrNull(variants, isa, [&](const Variant& variant) {
-    return variant.supports(problem) && variant.worthwhile(problem);
-  });
+  return kernels::LastVariantOrNull(
+      variants, isa, [&](const Variant& variant) { return variant.supports(problem) && variant.worthwhile(problem); });
 }
 
 absl::StatusOr<std::string> VariantOf(absl::Span<const Variant> variants, const KernelDesc& desc) {

@@ -38,7 +38,8 @@ void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, i
 }
 
 constexpr DirectPrimitives kDirect = {
-    /*element_bytes=*/2, /*scattered_rows=*/false,  /*max_panels=*/1, /*chunk_depth=*/512,
+    /*element_bytes=*/2, /*scattered_rows=*/false,
+    /*max_panels=*/1,    /*chunk_depth=*/512,
     /*load=*/Load,       /*multiply=*/MultiplyRows<WordProduct>,
     /*finish=*/Finish};
 

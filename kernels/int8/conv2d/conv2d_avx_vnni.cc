@@ -32,6 +32,8 @@ DirectPrimitives MakeDirectAvxVnni() {
 WinogradPrimitives MakeWinogradAvxVnni() {
   WinogradPrimitives winograd = WinogradAvx2();
   winograd.multiply = MultiplyRows<FusedWordProduct>;
+  // With 4 tiles (7x7, batch 1) the direct product is 1.1 times as fast as late transforms, with 16 (14x14) 0.8 times.
+  winograd.least_tiles_late = 8;
   return winograd;
 }
 

@@ -1,4 +1,5 @@
-// How the variants that multiply bytes fetch their input. Everything is local to the including source: see primitives.h.
+// How the variants that multiply bytes fetch their input. Everything is local to the including source: see
+// primitives.h.
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_LOAD_BYTES_H_
 #define FUSELAGE_KERNELS_INT8_CONV2D_LOAD_BYTES_H_
 

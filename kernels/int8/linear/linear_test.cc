@@ -96,8 +96,9 @@ TEST_P(VariantTest, DoesNotSaturate) {
 
 INSTANTIATE_TEST_SUITE_P(All, VariantTest,
                          ::testing::ValuesIn(kernels::WithEmulated<Variant, Function>(
-                             Variants(), {{"emulated avx512_vnni", kernels::Isa::kAvx512Vnni, avx512_vnni_emulated::Run},
-                                          {"emulated amx", kernels::Isa::kAmx, amx_emulated::Run}})),
+                             Variants(),
+                             {{"emulated avx512_vnni", kernels::Isa::kAvx512Vnni, avx512_vnni_emulated::Run},
+                              {"emulated amx", kernels::Isa::kAmx, amx_emulated::Run}})),
                          kernels::VariantName());
 
 TEST(Create, TakesNoBias) {
