@@ -18,14 +18,43 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Operands that must be constants, by operator.
+// Operands that must be constants, by operator, and so what they follow from.
 bool IsConstantInput(const std::string& op, int i) {
   static const auto* inputs = new std::map<std::string, std::set<int>>{
-      {"Clip", {1, 2}},        {"Compress", {1}},    {"ConstantOfShape", {0}}, {"CumSum", {1}},  {"Dropout", {1, 2}},
-      {"Expand", {1}},         {"If", {0}},          {"Loop", {0, 1}},         {"NonZero", {0}}, {"OneHot", {1}},
-      {"Pad", {1, 2, 3}},      {"Range", {0, 1, 2}}, {"ReduceSum", {1}},       {"Reshape", {1}}, {"Resize", {1, 2, 3}},
-      {"Slice", {1, 2, 3, 4}}, {"Split", {1}},       {"Squeeze", {1}},         {"Tile", {1}},    {"TopK", {1}},
-      {"Trilu", {1}},          {"Unsqueeze", {1}},   {"Upsample", {1}},
+      {"AffineGrid", {1}},
+      {"BlackmanWindow", {0}},
+      {"CenterCropPad", {1}},
+      {"Clip", {1, 2}},
+      {"Col2Im", {1, 2}},
+      {"Compress", {1}},
+      {"ConstantOfShape", {0}},
+      {"CumSum", {1}},
+      {"DFT", {1, 2}},
+      {"Dropout", {1, 2}},
+      {"Expand", {1}},
+      {"HammingWindow", {0}},
+      {"HannWindow", {0}},
+      {"If", {0}},
+      {"Loop", {0, 1}},
+      {"MaxUnpool", {2}},
+      {"MelWeightMatrix", {0, 1, 2, 3, 4}},
+      {"NonMaxSuppression", {0, 1, 2, 3, 4}},
+      {"NonZero", {0}},
+      {"OneHot", {1}},
+      {"Pad", {1, 2, 3}},
+      {"Range", {0, 1, 2}},
+      {"ReduceSum", {1}},
+      {"Reshape", {1}},
+      {"Resize", {1, 2, 3}},
+      {"STFT", {1, 3}},
+      {"Slice", {1, 2, 3, 4}},
+      {"Split", {1}},
+      {"Squeeze", {1}},
+      {"Tile", {1}},
+      {"TopK", {1}},
+      {"Trilu", {1}},
+      {"Unsqueeze", {1}},
+      {"Upsample", {1}},
   };
   const auto it = inputs->find(op);
   return it != inputs->end() && it->second.count(i) > 0;
@@ -77,10 +106,15 @@ absl::StatusOr<Feed> ReadFeed(const fs::path& model_path, const fs::path& data_s
   ::onnx::ModelProto model;
   if (!model.ParseFromString(ReadAll(model_path))) return absl::InternalError("the test's own parser failed");
   std::set<std::string> constant;
-  for (const auto& node : model.graph().node()) {
-    for (int i = 0; i < node.input_size(); ++i) {
-      if (IsConstantInput(node.op_type(), i) || (weights == Weights::kConstants && IsWeight(node.op_type(), i))) {
-        constant.insert(node.input(i));
+  const auto& nodes = model.graph().node();
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    const bool follows = node->op_type() != "Shape" && node->op_type() != "Size" &&
+                         std::any_of(node->output().begin(), node->output().end(),
+                                     [&](const std::string& output) { return constant.count(output) > 0; });
+    for (int i = 0; i < node->input_size(); ++i) {
+      const std::string& op = node->op_type();
+      if (follows || IsConstantInput(op, i) || (weights == Weights::kConstants && IsWeight(op, i))) {
+        constant.insert(node->input(i));
       }
     }
   }
@@ -198,8 +232,6 @@ const std::map<std::string, const char*>& Exclusions() {
   static const auto* exclusions = new std::map<std::string, const char*>{
       {"batchnorm_epsilon_training_mode", "batch statistics: training mode"},
       {"batchnorm_example_training_mode", "batch statistics: training mode"},
-      {"maxpool_with_argmax_2d_precomputed_pads", "reads the indices of the maxima"},
-      {"maxpool_with_argmax_2d_precomputed_strides", "reads the indices of the maxima"},
   };
   return *exclusions;
 }

@@ -7,6 +7,7 @@ namespace {
 constexpr char kAveragePool[] =
     "auto_pad=STRING ceil_mode=INT count_include_pad=INT dilations=INTS kernel_shape=INTS pads=INTS "
     "strides=INTS";
+constexpr char kBroadcast[] = "axis=INT broadcast=INT";
 constexpr char kConstant[] =
     "sparse_value=SPARSE_TENSOR value=TENSOR value_float=FLOAT value_floats=FLOATS value_int=INT "
     "value_ints=INTS value_string=STRING value_strings=STRINGS";
@@ -14,11 +15,13 @@ constexpr char kConv[] = "auto_pad=STRING dilations=INTS group=INT kernel_shape=
 constexpr char kConvTranspose[] =
     "auto_pad=STRING dilations=INTS group=INT kernel_shape=INTS output_padding=INTS output_shape=INTS "
     "pads=INTS strides=INTS";
+constexpr char kGemm[] = "alpha=FLOAT beta=FLOAT broadcast=INT transA=INT transB=INT";
 constexpr char kMaxPool[] =
     "auto_pad=STRING ceil_mode=INT dilations=INTS kernel_shape=INTS pads=INTS storage_order=INT "
     "strides=INTS";
 constexpr char kArgMax[] = "axis=INT keepdims=INT select_last_index=INT";
 constexpr char kLayerNormalization[] = "axis=INT epsilon=FLOAT stash_type=INT";
+constexpr char kLoss[] = "ignore_index=INT reduction=STRING";
 constexpr char kLpPool[] =
     "auto_pad=STRING ceil_mode=INT dilations=INTS kernel_shape=INTS p=INT pads=INTS strides=INTS";
 constexpr char kReduce[] = "axes=INTS keepdims=INT noop_with_empty_axes=INT";
@@ -35,17 +38,22 @@ constexpr char kRnn[] =
 constexpr char kResize[] =
     "antialias=INT axes=INTS coordinate_transformation_mode=STRING cubic_coeff_a=FLOAT exclude_outside=INT "
     "extrapolation_value=FLOAT keep_aspect_ratio_policy=STRING mode=STRING nearest_mode=STRING";
+constexpr char kRoiAlign[] =
+    "coordinate_transformation_mode=STRING mode=STRING output_height=INT output_width=INT sampling_ratio=INT "
+    "spatial_scale=FLOAT";
 constexpr char kScan[] =
     "body=GRAPH num_scan_inputs=INT scan_input_axes=INTS scan_input_directions=INTS scan_output_axes=INTS "
     "scan_output_directions=INTS";
-constexpr char kBatchNormalization[] = "epsilon=FLOAT momentum=FLOAT spatial=INT training_mode=INT";
+constexpr char kWindow[] = "output_datatype=INT periodic=INT";
+constexpr char kBatchNormalization[] = "epsilon=FLOAT is_test=INT momentum=FLOAT spatial=INT training_mode=INT";
 
 constexpr Converter kConverters[] = {
     {"Abs", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Acos", 7, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Acosh", 9, {1, 1}, {1, 1}, "", ConvertElementwise},
-    {"Add", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
-    {"And", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
+    {"Add", 6, {2, 2}, {1, 1}, kBroadcast, ConvertBinary},
+    {"AffineGrid", 20, {2, 2}, {1, 1}, "align_corners=INT", ConvertAffineGrid},
+    {"And", 1, {2, 2}, {1, 1}, kBroadcast, ConvertBinary},
     {"ArgMax", 1, {1, 1}, {1, 1}, kArgMax, ConvertArgMax},
     {"ArgMin", 1, {1, 1}, {1, 1}, kArgMax, ConvertArgMax},
     {"Asin", 7, {1, 1}, {1, 1}, "", ConvertElementwise},
@@ -53,18 +61,20 @@ constexpr Converter kConverters[] = {
     {"Atan", 7, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Atanh", 9, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"AveragePool", 1, {1, 1}, {1, 1}, kAveragePool, ConvertAveragePool},
-    {"BatchNormalization", 7, {5, 5}, {1, 5}, kBatchNormalization, ConvertBatchNormalization},
+    {"BatchNormalization", 6, {5, 5}, {1, 5}, kBatchNormalization, ConvertBatchNormalization},
     {"BitShift", 11, {2, 2}, {1, 1}, "direction=STRING", ConvertBitShift},
     {"BitwiseAnd", 18, {2, 2}, {1, 1}, "", ConvertElementwise},
     {"BitwiseNot", 18, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"BitwiseOr", 18, {2, 2}, {1, 1}, "", ConvertElementwise},
     {"BitwiseXor", 18, {2, 2}, {1, 1}, "", ConvertElementwise},
+    {"BlackmanWindow", 17, {1, 1}, {1, 1}, kWindow, ConvertWindow},
     {"Cast", 6, {1, 1}, {1, 1}, "saturate=INT to=INT", ConvertCast},
     {"CastLike", 15, {2, 2}, {1, 1}, "saturate=INT", ConvertCastLike},
     {"Ceil", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Celu", 12, {1, 1}, {1, 1}, "alpha=FLOAT", ConvertElu},
     {"CenterCropPad", 18, {2, 2}, {1, 1}, "axes=INTS", ConvertCenterCropPad},
     {"Clip", 6, {1, 3}, {1, 1}, "max=FLOAT min=FLOAT", ConvertClip},
+    {"Col2Im", 18, {3, 3}, {1, 1}, "dilations=INTS pads=INTS strides=INTS", ConvertCol2Im},
     {"Compress", 9, {2, 2}, {1, 1}, "axis=INT", ConvertCompress},
     {"Concat", 4, {1, kAnyNumber}, {1, 1}, "axis=INT", ConvertConcat},
     {"Constant", 1, {0, 0}, {1, 1}, kConstant, ConvertConstant},
@@ -77,12 +87,13 @@ constexpr Converter kConverters[] = {
     {"CumSum", 11, {2, 2}, {1, 1}, "exclusive=INT reverse=INT", ConvertCumSum},
     {"DepthToSpace", 1, {1, 1}, {1, 1}, "blocksize=INT mode=STRING", ConvertDepthToSpace},
     {"DequantizeLinear", 10, {2, 3}, {1, 1}, "axis=INT block_size=INT output_dtype=INT", ConvertDequantizeLinear},
-    {"Div", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
+    {"DFT", 17, {1, 3}, {1, 1}, "axis=INT inverse=INT onesided=INT", ConvertDft},
+    {"Div", 6, {2, 2}, {1, 1}, kBroadcast, ConvertBinary},
     {"Dropout", 7, {1, 3}, {1, 2}, "ratio=FLOAT seed=INT", ConvertDropout},
     {"DynamicQuantizeLinear", 11, {1, 1}, {3, 3}, "", ConvertDynamicQuantizeLinear},
     {"Einsum", 12, {1, kAnyNumber}, {1, 1}, "equation=STRING", ConvertEinsum},
     {"Elu", 6, {1, 1}, {1, 1}, "alpha=FLOAT", ConvertElu},
-    {"Equal", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
+    {"Equal", 1, {2, 2}, {1, 1}, kBroadcast, ConvertBinary},
     {"Erf", 9, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Exp", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Expand", 8, {2, 2}, {1, 1}, "", ConvertExpand},
@@ -91,14 +102,15 @@ constexpr Converter kConverters[] = {
     {"Floor", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"GatherElements", 11, {2, 2}, {1, 1}, "axis=INT", ConvertGatherElements},
     {"GatherND", 11, {2, 2}, {1, 1}, "batch_dims=INT", ConvertGatherNd},
+    {"GridSample", 16, {2, 2}, {1, 1}, "align_corners=INT mode=STRING padding_mode=STRING", ConvertGridSample},
     {"GRU", 7, {3, 6}, {0, 2}, kGru, ConvertRecurrent},
     {"Gather", 1, {2, 2}, {1, 1}, "axis=INT", ConvertGather},
     {"Gelu", 20, {1, 1}, {1, 1}, "approximate=STRING", ConvertGelu},
-    {"Gemm", 7, {2, 3}, {1, 1}, "alpha=FLOAT beta=FLOAT transA=INT transB=INT", ConvertGemm},
+    {"Gemm", 6, {2, 3}, {1, 1}, kGemm, ConvertGemm},
     {"GlobalAveragePool", 1, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"GlobalLpPool", 2, {1, 1}, {1, 1}, "p=INT", ConvertGlobalLpPool},
     {"GlobalMaxPool", 1, {1, 1}, {1, 1}, "", ConvertGlobalMaxPool},
-    {"Greater", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
+    {"Greater", 1, {2, 2}, {1, 1}, kBroadcast, ConvertBinary},
     {"GreaterOrEqual", 12, {2, 2}, {1, 1}, "", ConvertElementwise},
     {"GroupNormalization",
      18,
@@ -106,6 +118,8 @@ constexpr Converter kConverters[] = {
      {1, 1},
      "epsilon=FLOAT num_groups=INT stash_type=INT",
      ConvertGroupNormalization},
+    {"HammingWindow", 17, {1, 1}, {1, 1}, kWindow, ConvertWindow},
+    {"HannWindow", 17, {1, 1}, {1, 1}, kWindow, ConvertWindow},
     {"Hardmax", 1, {1, 1}, {1, 1}, "axis=INT", ConvertSoftmax},
     {"HardSigmoid", 6, {1, 1}, {1, 1}, "alpha=FLOAT beta=FLOAT", ConvertHardSigmoid},
     {"HardSwish", 14, {1, 1}, {1, 1}, "", ConvertElementwise},
@@ -118,7 +132,7 @@ constexpr Converter kConverters[] = {
     {"Loop", 1, {0, kAnyNumber}, {1, kAnyNumber}, "body=GRAPH", ConvertLoop},
     {"LSTM", 7, {3, 8}, {0, 3}, kLstm, ConvertRecurrent},
     {"LeakyRelu", 6, {1, 1}, {1, 1}, "alpha=FLOAT", ConvertLeakyRelu},
-    {"Less", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
+    {"Less", 1, {2, 2}, {1, 1}, kBroadcast, ConvertBinary},
     {"LessOrEqual", 12, {2, 2}, {1, 1}, "", ConvertElementwise},
     {"Log", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"LogSoftmax", 1, {1, 1}, {1, 1}, "axis=INT", ConvertSoftmax},
@@ -129,20 +143,23 @@ constexpr Converter kConverters[] = {
     {"MatMulInteger", 10, {2, 4}, {1, 1}, "", ConvertMatMulInteger},
     {"Max", 6, {1, kAnyNumber}, {1, 1}, "", ConvertNary},
     {"MaxPool", 1, {1, 1}, {1, 2}, kMaxPool, ConvertMaxPool},
+    {"MaxUnpool", 9, {2, 3}, {1, 1}, "kernel_shape=INTS pads=INTS strides=INTS", ConvertMaxUnpool},
     {"Mean", 6, {1, kAnyNumber}, {1, 1}, "", ConvertNary},
     {"MeanVarianceNormalization", 9, {1, 1}, {1, 1}, "axes=INTS", ConvertMeanVarianceNormalization},
+    {"MelWeightMatrix", 17, {5, 5}, {1, 1}, "output_datatype=INT", ConvertMelWeightMatrix},
     {"Min", 6, {1, kAnyNumber}, {1, 1}, "", ConvertNary},
     {"Mish", 18, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Mod", 10, {2, 2}, {1, 1}, "fmod=INT", ConvertMod},
-    {"Mul", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
+    {"Mul", 6, {2, 2}, {1, 1}, kBroadcast, ConvertBinary},
     {"Neg", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
+    {"NegativeLogLikelihoodLoss", 12, {2, 3}, {1, 1}, kLoss, ConvertNegativeLogLikelihoodLoss},
     {"NonZero", 9, {1, 1}, {1, 1}, "", ConvertNonZero},
     {"Not", 1, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"OneHot", 9, {3, 3}, {1, 1}, "axis=INT", ConvertOneHot},
-    {"Or", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
+    {"Or", 1, {2, 2}, {1, 1}, kBroadcast, ConvertBinary},
     {"Pad", 2, {1, 4}, {1, 1}, "mode=STRING pads=INTS value=FLOAT", ConvertPad},
-    {"Pow", 7, {2, 2}, {1, 1}, "", ConvertPow},
-    {"PRelu", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
+    {"Pow", 1, {2, 2}, {1, 1}, kBroadcast, ConvertPow},
+    {"PRelu", 6, {2, 2}, {1, 1}, "", ConvertPRelu},
     {"QLinearConv", 10, {8, 9}, {1, 1}, kConv, ConvertQLinearConv},
     {"QLinearMatMul", 10, {8, 8}, {1, 1}, "", ConvertQLinearMatMul},
     {"QuantizeLinear", 10, {2, 3}, {1, 1}, kQuantize, ConvertQuantizeLinear},
@@ -164,6 +181,7 @@ constexpr Converter kConverters[] = {
     {"RNN", 7, {3, 6}, {0, 2}, kRnn, ConvertRecurrent},
     {"Reshape", 5, {2, 2}, {1, 1}, "allowzero=INT", ConvertReshape},
     {"RMSNormalization", 23, {2, 2}, {1, 1}, kLayerNormalization, ConvertLayerNormalization},
+    {"RoiAlign", 10, {3, 3}, {1, 1}, kRoiAlign, ConvertRoiAlign},
     {"Round", 11, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Scan", 9, {1, kAnyNumber}, {1, kAnyNumber}, kScan, ConvertScan},
     {"Scatter", 9, {3, 3}, {1, 1}, "axis=INT", ConvertScatterElements},
@@ -179,13 +197,15 @@ constexpr Converter kConverters[] = {
     {"Size", 1, {1, 1}, {1, 1}, "", ConvertSize},
     {"Slice", 1, {1, 5}, {1, 1}, "axes=INTS ends=INTS starts=INTS", ConvertSlice},
     {"Softmax", 1, {1, 1}, {1, 1}, "axis=INT", ConvertSoftmax},
+    {"SoftmaxCrossEntropyLoss", 12, {2, 3}, {1, 2}, kLoss, ConvertSoftmaxCrossEntropyLoss},
     {"Softplus", 1, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Softsign", 1, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"SpaceToDepth", 1, {1, 1}, {1, 1}, "blocksize=INT", ConvertSpaceToDepth},
     {"Split", 2, {1, 2}, {1, kAnyNumber}, "axis=INT num_outputs=INT split=INTS", ConvertSplit},
     {"Sqrt", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Squeeze", 1, {1, 2}, {1, 1}, "axes=INTS", ConvertSqueeze},
-    {"Sub", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
+    {"STFT", 17, {2, 4}, {1, 1}, "onesided=INT", ConvertStft},
+    {"Sub", 6, {2, 2}, {1, 1}, kBroadcast, ConvertBinary},
     {"Sum", 6, {1, kAnyNumber}, {1, 1}, "", ConvertNary},
     {"Tan", 7, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Tanh", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
@@ -197,7 +217,7 @@ constexpr Converter kConverters[] = {
     {"Unsqueeze", 1, {1, 2}, {1, 1}, "axes=INTS", ConvertUnsqueeze},
     {"Upsample", 7, {1, 2}, {1, 1}, "mode=STRING scales=FLOATS", ConvertUpsample},
     {"Where", 9, {3, 3}, {1, 1}, "", ConvertElementwise},
-    {"Xor", 7, {2, 2}, {1, 1}, "", ConvertElementwise},
+    {"Xor", 1, {2, 2}, {1, 1}, kBroadcast, ConvertBinary},
 };
 
 }  // namespace

@@ -41,14 +41,13 @@ absl::Status ConvertConv(Call& call);
 absl::Status ConvertConvInteger(Call& call);
 absl::Status ConvertQLinearConv(Call& call);
 absl::Status ConvertConvTranspose(Call& call);
-absl::Status ConvertMaxPool(Call& call);
-absl::Status ConvertAveragePool(Call& call);
 
 // ops_einsum.cc
 absl::Status ConvertEinsum(Call& call);
 
 // ops_elementwise.cc
 absl::Status ConvertElementwise(Call& call);  // The operands in their order, no attributes: Relu, Add, Identity, ...
+absl::Status ConvertBinary(Call& call);       // Those that broadcast by attributes before opset 7: Add, Less, ...
 absl::Status ConvertNary(Call& call);         // Max, Mean, Min, Sum
 absl::Status ConvertBitShift(Call& call);
 absl::Status ConvertClip(Call& call);
@@ -59,9 +58,14 @@ absl::Status ConvertIsInf(Call& call);
 absl::Status ConvertLeakyRelu(Call& call);
 absl::Status ConvertMod(Call& call);
 absl::Status ConvertPow(Call& call);
+absl::Status ConvertPRelu(Call& call);
 absl::Status ConvertSelu(Call& call);
 absl::Status ConvertShrink(Call& call);
 absl::Status ConvertThresholdedRelu(Call& call);
+
+// ops_loss.cc
+absl::Status ConvertNegativeLogLikelihoodLoss(Call& call);
+absl::Status ConvertSoftmaxCrossEntropyLoss(Call& call);
 
 // ops_math.cc
 absl::Status ConvertBatchNormalization(Call& call);
@@ -88,8 +92,25 @@ absl::Status ConvertCumSum(Call& call);
 absl::Status ConvertReduce(Call& call);   // ReduceL1, ..., ReduceSumSquare
 absl::Status ConvertSoftmax(Call& call);  // Hardmax, LogSoftmax, Softmax
 
+// ops_pool.cc
+absl::Status ConvertAveragePool(Call& call);
+absl::Status ConvertMaxPool(Call& call);
+absl::Status ConvertMaxUnpool(Call& call);
+
 // ops_recurrent.cc
 absl::Status ConvertRecurrent(Call& call);  // GRU, LSTM, RNN
+
+// ops_sampling.cc
+absl::Status ConvertAffineGrid(Call& call);
+absl::Status ConvertCol2Im(Call& call);
+absl::Status ConvertGridSample(Call& call);
+absl::Status ConvertRoiAlign(Call& call);
+
+// ops_signal.cc
+absl::Status ConvertDft(Call& call);
+absl::Status ConvertMelWeightMatrix(Call& call);
+absl::Status ConvertStft(Call& call);
+absl::Status ConvertWindow(Call& call);  // BlackmanWindow, HammingWindow, HannWindow
 
 // ops_shape.cc
 absl::Status ConvertFlatten(Call& call);

@@ -80,21 +80,4 @@ absl::Status ConvertConvTranspose(Call& call) {
                       {"groups", call.Int("group", 1)}});
 }
 
-absl::Status ConvertMaxPool(Call& call) {
-  ASSIGN_OR_RETURN(Spatial spatial, ReadSpatial(call, call.shape(0), {}));
-  ResolvePadding(call.shape(0), &spatial);
-  ASSIGN_OR_RETURN(const bool ceil_mode, call.Flag("ceil_mode", false));
-  return call.Result(SpatialTarget("max_pool", spatial.dims), call.operands(),
-                     {{"kernel_size", spatial.kernel},
-                      {"stride", spatial.strides},
-                      {"padding", spatial.padding},
-                      {"dilation", spatial.dilations},
-                      {"ceil_mode", ceil_mode}});
-}
-
-absl::Status ConvertAveragePool(Call& call) {
-  ASSIGN_OR_RETURN(WindowedCall pool, ReadAveragePool(call, call.shape(0)));
-  return call.Result(pool.target, call.operands(), std::move(pool.attributes));
-}
-
 }  // namespace fuselage::onnx

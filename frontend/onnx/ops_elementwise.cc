@@ -48,6 +48,32 @@ absl::StatusOr<Value> CastHelper(Call& call, absl::string_view suffix, const Val
   return call.EmitHelper(suffix, "to", {value}, {{"dtype", dtype}});
 }
 
+// Operand 1 with axes of size 1 behind, so that its first one is operand 0's `axis`.
+absl::StatusOr<Value> AlignedAt(Call& call, int64_t axis) {
+  const Value& other = call.operand(1);
+  const int64_t behind = call.rank(0) - axis - other.type().rank();
+  if (axis < 0 || behind < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("found ", ToString(other.type()), " at axis ", axis, " of ",
+                                                   ToString(call.type(0)), ", wanted it to fit"));
+  }
+  if (behind == 0 || other.type().rank() == 0) return other;
+  Shape shape = other.shape();
+  shape.insert(shape.end(), behind, 1);
+  return call.EmitHelper("aligned", "reshape", {other}, {{"shape", shape}, {"allow_zero", true}});
+}
+
+// Operand 1 as NumPy broadcasts it. Before opset 7 attributes say how: its axes are the last ones of operand 0, or
+// those from `axis` on.
+absl::StatusOr<Value> BroadcastOperand(Call& call) {
+  const bool stated = call.HasAttribute("axis") || call.HasAttribute("broadcast");
+  if (call.opset() >= 7 && stated) {
+    return absl::InvalidArgumentError("found attributes 'axis' or 'broadcast', wanted none from opset 7 on");
+  }
+  if (!call.HasAttribute("axis")) return call.operand(1);
+  const int64_t axis = call.Int("axis", 0);
+  return AlignedAt(call, axis < 0 ? axis + call.rank(0) : axis);
+}
+
 }  // namespace
 
 absl::Status ConvertElementwise(Call& call) {
@@ -56,6 +82,20 @@ absl::Status ConvertElementwise(Call& call) {
     return absl::OkStatus();
   }
   return call.Result(TargetOf(call), call.operands());
+}
+
+absl::Status ConvertBinary(Call& call) {
+  ASSIGN_OR_RETURN(const Value other, BroadcastOperand(call));
+  return call.Result(TargetOf(call), {call.operand(0), other});
+}
+
+// A slope for each channel before opset 7, one that broadcasts from then on.
+absl::Status ConvertPRelu(Call& call) {
+  Value slope = call.operand(1);
+  if (call.opset() < 7 && call.rank(1) == 1 && call.rank(0) > 1) {
+    ASSIGN_OR_RETURN(slope, AlignedAt(call, 1));
+  }
+  return call.Result("prelu", {call.operand(0), slope});
 }
 
 // A chain of binary calls; the mean then divides by their number.
@@ -142,8 +182,9 @@ absl::Status ConvertIsInf(Call& call) {
 
 // The exponent's element type is its own, the result's the base's. Squares and roots are what they are.
 absl::Status ConvertPow(Call& call) {
-  const DType base = call.type(0).dtype, exponent = call.type(1).dtype;
-  const Tensor* constant = call.operand(1).TensorOrNull();
+  ASSIGN_OR_RETURN(const Value other, BroadcastOperand(call));
+  const DType base = call.type(0).dtype, exponent = other.type().dtype;
+  const Tensor* constant = other.TensorOrNull();
   if (IsFloat(base) && constant != nullptr && constant->num_elements() == 1 && constant->rank() <= call.rank(0)) {
     const Value& x = call.operand(0);
     if (constant->At(0) == 2) return call.Result("mul", {x, x});
@@ -151,11 +192,11 @@ absl::Status ConvertPow(Call& call) {
     if (constant->At(0) == -1) return call.Result("reciprocal", {x});
   }
   if (IsFloat(base) || !IsFloat(exponent)) {
-    ASSIGN_OR_RETURN(const Value power, CastHelper(call, "exponent", call.operand(1), base));
+    ASSIGN_OR_RETURN(const Value power, CastHelper(call, "exponent", other, base));
     return call.Result("pow", {call.operand(0), power});
   }
   ASSIGN_OR_RETURN(const Value x, CastHelper(call, "base", call.operand(0), DType::kF64));
-  ASSIGN_OR_RETURN(const Value y, CastHelper(call, "exponent", call.operand(1), DType::kF64));
+  ASSIGN_OR_RETURN(const Value y, CastHelper(call, "exponent", other, DType::kF64));
   ASSIGN_OR_RETURN(const Value power, call.EmitHelper("power", "pow", {x, y}));
   return call.Result("to", {power}, {{"dtype", base}});
 }

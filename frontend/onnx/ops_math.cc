@@ -19,7 +19,9 @@ absl::Status ConvertBatchNormalization(Call& call) {
     return absl::UnimplementedError(
         absl::StrCat("found ", call.num_named_outputs(), " outputs, which before opset 14 says training, wanted one"));
   }
+  ASSIGN_OR_RETURN(const bool is_test, call.Flag("is_test", call.opset() >= 7));
   if (training) return absl::UnimplementedError("found training_mode = 1, wanted inference");
+  if (!is_test) return absl::UnimplementedError("found is_test = 0, wanted inference");
   if (!spatial) return absl::UnimplementedError("found spatial = 0, wanted statistics per channel");
   return call.Result("batch_norm", call.operands(), {{"eps", call.Float("epsilon", 1e-5f)}});
 }

@@ -25,6 +25,7 @@ const std::vector<Shape>& Shapes() {
       {0},
       {1},
       {2},
+      {0, 4},  // No box of roi_align.
       {0, 1},
       {1, 0},
       {1, 1},

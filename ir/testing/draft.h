@@ -86,7 +86,7 @@ struct Recipe {
 std::vector<Recipe> LayerRecipes();      // random_graph_layers.cc: convolutions, linears, norms, pools.
 std::vector<Recipe> ElementRecipes();    // random_graph_elements.cc: elementwise, views, moves, integers.
 std::vector<Recipe> MathRecipes();       // random_graph_math.cc: functions, comparisons, reductions, norms.
-std::vector<Recipe> IndexingRecipes();   // random_graph_indexing.cc: gathers, scatters, topk, resizes.
+std::vector<Recipe> IndexingRecipes();   // random_graph_indexing.cc: gathers, scatters, topk, sampling.
 std::vector<Recipe> QuantizedRecipes();  // random_graph_quantized.cc
 
 }  // namespace fuselage::testing

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "ir/testing/draft.h"
 
 namespace fuselage::testing {
@@ -148,16 +149,81 @@ bool Resize(Draft& draft) {
   return true;
 }
 
+// Positions follow from comparisons here too.
+bool MaxPoolWithIndices(Draft& draft) {
+  Node* x = draft.PickToRoundOrNull(3, 5);
+  if (x == nullptr || x->tensor_type().num_elements() == 0) return false;
+  Random& random = draft.random();
+  const int n = x->tensor_type().rank() - 2;
+  Ints kernel, stride, padding(2 * n, 0);
+  for (int i = 0; i < n; ++i) {
+    kernel.push_back(random.Between(1, std::min<int64_t>(3, x->tensor_type().shape[2 + i])));
+    stride.push_back(random.Between(1, 2));
+    if (kernel.back() > 1) padding[i] = random.Between(0, 1);
+  }
+  Node* found = draft.AddInRandomSpelling({absl::StrCat("max_pool", n, "d_with_indices"),
+                                           {x},
+                                           {},
+                                           {{"kernel_size", kernel}, {"stride", stride}, {"padding", padding}}});
+  if (found == nullptr) return false;
+  draft.AddInRandomSpelling({"getitem", {found}, {}, {{"index", random.OneIn(3) ? 1 : 0}}});
+  return true;
+}
+
+bool GridSample(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(4, 5);
+  if (x == nullptr || x->tensor_type().num_elements() == 0) return false;
+  Random& random = draft.random();
+  const int rank = x->tensor_type().rank();
+  Shape places(rank, 2);
+  places[0] = x->tensor_type().shape[0];
+  places.back() = rank - 2;
+  Node* grid = draft.AddGetAttr(
+      draft.SeededParameter("grid", {DType::kF32, std::move(places), std::nullopt, Layout::kRowMajor}));
+  const std::string mode = random.From(std::vector<std::string>{"nearest", "bilinear", "bicubic"});
+  Node* y = draft.AddInRandomSpelling(
+      {"grid_sample",
+       {x, grid},
+       {},
+       {{"mode", mode},
+        {"padding_mode", random.From(std::vector<std::string>{"zeros", "border", "reflection"})},
+        {"align_corners", random.OneIn(2)}}});
+  if (y == nullptr) return false;
+  if (mode == "bicubic") draft.set_magnitude(*y, 3 * draft.magnitude(*x));
+  return true;
+}
+
+bool RoiAlign(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(4, 4);
+  if (x == nullptr || x->tensor_type().num_elements() == 0) return false;
+  Random& random = draft.random();
+  Node* edges = draft.AddGetAttr(draft.VectorParameter("boxes", DType::kF32, 8, {0, 0.5, 2.5, 1.75, -1, 1, 3, 2}));
+  Node* boxes = draft.AddFunction("reshape", {edges}, {{"shape", Shape{2, 4}}});
+  Node* batch = draft.AddGetAttr(draft.VectorParameter("batch", DType::kI64, 2, {0}));
+  return Done(draft.AddInRandomSpelling({"roi_align",
+                                         {x, boxes, batch},
+                                         {},
+                                         {{"output_height", random.Between(1, 3)},
+                                          {"output_width", random.Between(1, 3)},
+                                          {"sampling_ratio", random.Between(0, 2)},
+                                          {"aligned", random.OneIn(2)},
+                                          {"mode", random.OneIn(4) ? "max" : "avg"}}}));
+}
+
 template <size_t n>
 bool AnyOf(Draft& draft, bool (*const (&cooks)[n])(Draft&)) {
   return cooks[draft.random().Between(0, n - 1)](draft);
 }
 bool AnyGather(Draft& draft) { return AnyOf(draft, {IndexSelect, Gather, GatherNd}); }
+bool AnyPlace(Draft& draft) { return AnyOf(draft, {Topk, MaxPoolWithIndices}); }
+bool AnyResampling(Draft& draft) { return AnyOf(draft, {Resize, Resize, GridSample, RoiAlign}); }
 bool AnyFill(Draft& draft) { return AnyOf(draft, {OneHot, ReverseSequence, Triangle}); }
 
 }  // namespace
 
 // Few and light: most of a graph is for what passes match.
-std::vector<Recipe> IndexingRecipes() { return {{1, AnyGather}, {1, AnyFill}, {1, Scatter}, {1, Topk}, {1, Resize}}; }
+std::vector<Recipe> IndexingRecipes() {
+  return {{1, AnyGather}, {1, AnyFill}, {1, Scatter}, {1, AnyPlace}, {1, AnyResampling}};
+}
 
 }  // namespace fuselage::testing

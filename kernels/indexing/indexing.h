@@ -1,9 +1,10 @@
 // Operators that pick, put or order elements by computed positions: index_select, gather, gather_nd, scatter,
-// scatter_nd, one_hot, reverse_sequence, topk, tril, triu (ir/ops/indexing, ir/ops/topk, ir/ops/triangle). All operands
-// are row-major.
+// scatter_nd, one_hot, reverse_sequence, topk, max_pool1d_with_indices, 2d, 3d, tril, triu (ir/ops/indexing,
+// ir/ops/pool, ir/ops/topk, ir/ops/triangle). All operands are row-major.
 //
 // Elements are of any type; codes keep their parameters. scatter with a reduction takes f32, i64, i32, u8 and i8, topk
-// these; other types are declined (Unimplemented). A position beyond its axis is an error of the run, which names it.
+// these, max_pool these but i64; other types are declined (Unimplemented). A position beyond its axis is an error of
+// the run, which names it.
 #ifndef FUSELAGE_KERNELS_INDEXING_INDEXING_H_
 #define FUSELAGE_KERNELS_INDEXING_INDEXING_H_
 
@@ -19,6 +20,7 @@ using KernelOr = absl::StatusOr<std::unique_ptr<kernels::Kernel>>;
 
 KernelOr CreateGather(const kernels::KernelDesc& desc);   // index_select, gather, gather_nd
 KernelOr CreateScatter(const kernels::KernelDesc& desc);  // scatter, scatter_nd
+KernelOr CreateMaxPool(const kernels::KernelDesc& desc);  // max_pool1d_with_indices, 2d, 3d
 KernelOr CreateOneHot(const kernels::KernelDesc& desc);
 KernelOr CreateReverseSequence(const kernels::KernelDesc& desc);
 KernelOr CreateTopk(const kernels::KernelDesc& desc);

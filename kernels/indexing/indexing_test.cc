@@ -246,6 +246,36 @@ TEST(Indexing, Topk) {
   for (const bool largest : {true, false}) ExpectReference({"topk", {x}, {{"k", 5}, {"largest", largest}}});
 }
 
+TEST(Indexing, MaxPoolWithIndices) {
+  using Ints = std::vector<int64_t>;
+  for (const DType dtype : {DType::kF32, DType::kI32, DType::kU8, DType::kI8}) {
+    // Whole numbers: many are equal.
+    ExpectReference(
+        {"max_pool1d_with_indices", {Whole(dtype, {2, 3, 9}, 1)}, {{"kernel_size", Ints{3}}, {"stride", Ints{2}}}});
+    ExpectReference({"max_pool2d_with_indices",
+                     {Whole(dtype, {2, 5, 6, 7}, 2)},
+                     {{"kernel_size", Ints{3, 2}},
+                      {"stride", Ints{1, 2}},
+                      {"padding", Ints{1, 0, 2, 1}},
+                      {"dilation", Ints{1, 2}},
+                      {"ceil_mode", true}}});
+    ExpectReference({"max_pool3d_with_indices",
+                     {Values(dtype, {1, 2, 4, 3, 5}, 3)},
+                     {{"kernel_size", Ints{2, 2, 3}}, {"stride", Ints{2, 1, 1}}, {"padding", Ints{0, 1, 0, 0, 0, 1}}}});
+  }
+  // A window of taps three apart steps over the whole input; a NaN wins.
+  ExpectReference({"max_pool1d_with_indices",
+                   {Tensor::Of<float>({1, 1, 2}, {1, 2})},
+                   {{"kernel_size", Ints{2}}, {"stride", Ints{1}}, {"padding", Ints{1, 2}}, {"dilation", Ints{3}}}});
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  ExpectReference({"max_pool1d_with_indices",
+                   {Tensor::Of<float>({1, 1, 4}, {3, nan, 5, 1})},
+                   {{"kernel_size", Ints{3}}, {"stride", Ints{1}}}});
+  const Case half{
+      "max_pool1d_with_indices", {Values(DType::kF16, {1, 1, 4})}, {{"kernel_size", Ints{3}}, {"stride", Ints{1}}}};
+  EXPECT_EQ(Create(Desc(half, RunReference(half), 1)).status().code(), absl::StatusCode::kUnimplemented);
+}
+
 TEST(Indexing, Declines) {
   const Case half{"scatter", {Values(DType::kF16, {4}), Index({2}, 4), Values(DType::kF16, {2})}, {{"reduce", "add"}}};
   EXPECT_EQ(Create(Desc(half, RunReference(half), 1)).status().code(), absl::StatusCode::kUnimplemented);

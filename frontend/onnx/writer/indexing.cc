@@ -69,6 +69,50 @@ absl::Status WriteResize(const Call& c) {
   return absl::OkStatus();
 }
 
+// ONNX counts indices through all planes.
+absl::Status WriteMaxPoolWithIndices(const Call& c) {
+  const Shape& shape = c.type(0).shape;
+  int64_t plane = 1;
+  for (size_t axis = 2; axis < shape.size(); ++axis) plane *= shape[axis];
+  const DType dtype = c.type(0).dtype;
+  if (!IsFloat(dtype) && dtype != DType::kU8 && dtype != DType::kI8) {
+    return c.Declined(absl::StrCat(" of ", DTypeName(dtype)));
+  }
+  c.to.Emit(c.onnx, c.in, {c.Element(0), c.Suffixed("all")})
+      .Ints("kernel_shape", c.op.GetInts("kernel_size"))
+      .Ints("strides", c.op.GetInts("stride"))
+      .Ints("pads", c.op.GetInts("padding"))
+      .Ints("dilations", c.op.GetInts("dilation"))
+      .Int("ceil_mode", c.op.GetBool("ceil_mode"));
+  c.to.Emit("Mod", {c.Suffixed("all"), c.Ints("plane", {plane})}, c.Element(1));
+  return absl::OkStatus();
+}
+
+// Images came with opset 16, volumes with 20, when the modes were renamed.
+absl::Status WriteGridSample(const Call& c) {
+  c.to.Require(c.type(0).rank() == 4 ? 16 : 20);
+  std::string mode = c.op.GetString("mode");
+  if (c.to.opset() >= 20 && mode != "nearest") mode = mode.substr(2);
+  c.Emit(c.onnx, c.in)
+      .String("mode", mode)
+      .String("padding_mode", c.op.GetString("padding_mode"))
+      .Int("align_corners", c.op.GetBool("align_corners"));
+  return absl::OkStatus();
+}
+
+absl::Status WriteRoiAlign(const Call& c) {
+  c.to.Require(16);
+  if (c.type(2).dtype != DType::kI64) return c.Declined(" of i32 indices");
+  c.Emit(c.onnx, c.in)
+      .Int("output_height", c.op.GetInt("output_height"))
+      .Int("output_width", c.op.GetInt("output_width"))
+      .Float("spatial_scale", static_cast<float>(c.op.GetFloat("spatial_scale")))
+      .Int("sampling_ratio", c.op.GetInt("sampling_ratio"))
+      .String("coordinate_transformation_mode", c.op.GetBool("aligned") ? "half_pixel" : "output_half_pixel")
+      .String("mode", c.op.GetString("mode"));
+  return absl::OkStatus();
+}
+
 absl::Status WriteReverseSequence(const Call& c) {
   c.Emit(c.onnx, c.in).Int("batch_axis", c.op.GetInt("batch_dim")).Int("time_axis", c.op.GetInt("time_dim"));
   return absl::OkStatus();

@@ -9,6 +9,9 @@ namespace fuselage::onnx::writer {
 absl::Status WriteAlongDim(const Call& c);  // index_select, gather
 absl::Status WriteGatherNd(const Call& c);
 absl::Status WriteScatter(const Call& c);  // scatter, scatter_nd
+absl::Status WriteMaxPoolWithIndices(const Call& c);
+absl::Status WriteGridSample(const Call& c);
+absl::Status WriteRoiAlign(const Call& c);
 absl::Status WriteOneHot(const Call& c);
 absl::Status WriteResize(const Call& c);
 absl::Status WriteReverseSequence(const Call& c);

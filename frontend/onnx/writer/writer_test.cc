@@ -318,6 +318,30 @@ TEST(Writer, IndexingAndResizes) {
             "Trilu Resize Resize");
 }
 
+TEST(Writer, Sampling) {
+  EXPECT_EQ(RoundTrip(R"(
+  param @batch: i64[3] = [1, 0, -1]
+  %x: f32[2,3,6,5] = placeholder
+  %grid: f32[2,4,3,2] = placeholder
+  %boxes: f32[3,4] = placeholder
+  %batch: i64[3] = get_attr @batch
+  %g: f32[2,3,4,3] = call_function grid_sample(%x, %grid, mode="bicubic", padding_mode="reflection")
+  %r: f32[3,3,2,1] = call_function roi_align(%x, %boxes, %batch, aligned=true, output_height=2, sampling_ratio=2, spatial_scale=0.5)
+  %p: (f32[2,3,3,2], i64[2,3,3,2]) = call_function max_pool2d_with_indices(%x, kernel_size=[2, 3], padding=[0, 1, 0, 0], stride=[2, 2])
+  %v: f32[2,3,3,2] = call_function getitem(%p, index=0)
+  %i: i64[2,3,3,2] = call_function getitem(%p, index=1)
+  output(%g, %r, %v, %i)
+)"),
+            "GridSample RoiAlign MaxPool Mod Identity Identity");
+  EXPECT_EQ(RoundTrip(R"(
+  %x: f32[1,2,3,6,5] = placeholder
+  %grid: f32[1,4,3,2,3] = placeholder
+  %g: f32[1,2,4,3,2] = call_function grid_sample(%x, %grid, align_corners=true)
+  output(%g)
+)"),
+            "GridSample");
+}
+
 TEST(Writer, IntegerProducts) {
   EXPECT_EQ(RoundTrip(R"(
   param @b: i8[4,3] = seed(1)

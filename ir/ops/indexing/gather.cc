@@ -8,13 +8,6 @@
 namespace fuselage::ops::indexing {
 namespace {
 
-absl::StatusOr<int64_t> Position(int64_t index, int64_t dim) {
-  if (index < -dim || index >= dim) {
-    return absl::InvalidArgumentError(absl::StrCat("found index ", index, ", wanted one in [", -dim, ", ", dim, ")"));
-  }
-  return index < 0 ? index + dim : index;
-}
-
 // A tensor of `type` whose rows of `row` elements begin at `offsets` in `input`.
 Tensor CopyRows(const Tensor& input, const TensorType& type, const std::vector<int64_t>& offsets, int64_t row) {
   Tensor result(type);
@@ -106,6 +99,13 @@ absl::Status CheckIndex(const ir::InferCall& call, int i) {
   const DType dtype = call.tensor(i).dtype;
   if ((dtype == DType::kI32 || dtype == DType::kI64) && !call.tensor(i).quant) return absl::OkStatus();
   return OperandError(call, i, "wanted i32 or i64");
+}
+
+absl::StatusOr<int64_t> Position(int64_t index, int64_t dim) {
+  if (index < -dim || index >= dim) {
+    return absl::InvalidArgumentError(absl::StrCat("found index ", index, ", wanted one in [", -dim, ", ", dim, ")"));
+  }
+  return index < 0 ? index + dim : index;
 }
 
 int64_t SizeOf(const Shape& shape, int begin, int end) {

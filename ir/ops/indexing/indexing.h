@@ -35,6 +35,8 @@ namespace fuselage::ops::indexing {
 
 // i32 or i64 without codes.
 absl::Status CheckIndex(const ir::InferCall& call, int i);
+// An index of an axis of `dim` elements, counted from the front.
+absl::StatusOr<int64_t> Position(int64_t index, int64_t dim);
 // The product of shape[begin, end).
 int64_t SizeOf(const Shape& shape, int begin, int end);
 // Where in `input` each element of `index` points, in elements: what gather reads. `axis` is normalized.

@@ -1,5 +1,6 @@
 #include "ir/ops/pool/pool.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -31,6 +32,34 @@ absl::StatusOr<ir::Type> InferMaxPool(const ir::InferCall& call, int n) {
     return OperandError(call, 0, "wanted floats or integers of at most 32 bits");
   }
   return ResultType(input.dtype, ResultShape(window, input.shape), input.quant);
+}
+
+absl::StatusOr<ir::Type> InferMaxPoolWithIndices(const ir::InferCall& call, int n) {
+  ASSIGN_OR_RETURN(const ir::Type values, InferMaxPool(call, n));
+  return ir::Type::Tuple({values.tensor(), {DType::kI64, values.tensor().shape, std::nullopt, Layout::kRowMajor}});
+}
+
+// The first largest element, or a NaN, among the taps of the window at `output`; -1 where it has none.
+int64_t LargestTap(const Window& window, const double* plane, int64_t output) {
+  int64_t best = -1;
+  ForEachTap(window, output, [&](int64_t offset) {
+    if (best < 0 || plane[offset] > plane[best] || std::isnan(plane[offset])) best = offset;
+  });
+  return best;
+}
+
+absl::StatusOr<std::vector<Tensor>> EvaluateMaxPoolWithIndices(const ir::EvaluateCall& call) {
+  const Tensor& input = call.tensor(0);
+  const Window window = WindowOf(call, input.shape());
+  const std::vector<double> x = ToDoubles(input);
+  std::vector<Tensor> results;
+  results.push_back(MaxPool(window, input, call.result_type->elements()[0]));
+  results.emplace_back(call.result_type->elements()[1]);
+  for (int64_t i = 0; i < results[1].num_elements(); ++i) {
+    const double* plane = x.data() + i / window.outputs() * window.inputs();
+    results[1].data<int64_t>()[i] = std::max<int64_t>(LargestTap(window, plane, i % window.outputs()), 0);
+  }
+  return results;
 }
 
 absl::StatusOr<ir::Type> InferAvgPool(const ir::InferCall& call, int n) {
@@ -108,11 +137,9 @@ Tensor MaxPool(const Window& window, const Tensor& input, const TensorType& resu
   Tensor result(result_type);
   for (int64_t i = 0; i < result.num_elements(); ++i) {
     const double* plane = x.data() + i / window.outputs() * window.inputs();
-    double best = -std::numeric_limits<double>::infinity();
-    ForEachTap(window, i % window.outputs(), [&](int64_t offset) {
-      if (plane[offset] > best || std::isnan(plane[offset])) best = plane[offset];
-    });
-    result.Set(i, best);  // Integers: the lowest stands for minus infinity.
+    const int64_t offset = LargestTap(window, plane, i % window.outputs());
+    // Integers: the lowest stands for minus infinity.
+    result.Set(i, offset < 0 ? -std::numeric_limits<double>::infinity() : plane[offset]);
   }
   return result;
 }
@@ -138,6 +165,15 @@ void Register(ir::OpRegistry& registry) {
       return One(MaxPool(WindowOf(call, call.tensor(0).shape()), call.tensor(0), call.result()));
     };
     registry.Register(std::move(max));
+
+    ir::OpSchema with_indices;
+    with_indices.name = absl::StrCat("max_pool", n, "d_with_indices");
+    with_indices.aliases = {absl::StrCat("torch.nn.functional.", with_indices.name)};
+    with_indices.operands = {{"input"}};
+    with_indices.attributes = MaxPoolAttributes(n);
+    with_indices.infer = [n](const ir::InferCall& call) { return InferMaxPoolWithIndices(call, n); };
+    with_indices.evaluate = EvaluateMaxPoolWithIndices;
+    registry.Register(std::move(with_indices));
 
     // No alias: in PyTorch count_include_pad is true by default.
     ir::OpSchema avg;

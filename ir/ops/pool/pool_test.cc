@@ -62,6 +62,21 @@ TEST_F(PoolTest, MaxOfCodesKeepsTheirParameters) {
   EXPECT_THAT(ops_.Infer("max_pool1d", {per_axis}, Pool({2}, {2})), HasSubstr("one scale for the whole tensor"));
 }
 
+TEST_F(PoolTest, MaximaAndTheirPlaces) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x = Tensor::Of<float>({1, 2, 2, 3}, {1, 5, 5, 2, 0, 3, -1, -2, -3, -4, nan, -6});
+  const auto found = *ops_.RunAll("max_pool2d_with_indices", {x}, Pool({2, 2}, {1, 1}));
+  EXPECT_THAT(found[0].values<float>(), ElementsAre(5, 5, ::testing::IsNan(), ::testing::IsNan()));
+  EXPECT_THAT(found[1].values<int64_t>(), ElementsAre(1, 1, 4, 4));
+  const auto padded = *ops_.RunAll("max_pool1d_with_indices", {Iota({1, 1, 2}, -2)},
+                                   Pool({2}, {1}, {{"padding", Ints{1, 2}}, {"dilation", Ints{3}}}));
+  EXPECT_THAT(padded[1].values<int64_t>(), ElementsAre(0, 0));  // Taps -1 and 2, then 0 and 3: no element, then one.
+  EXPECT_EQ(padded[0].At(0), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(padded[0].At(1), -2);
+  EXPECT_EQ(ops_.Infer("max_pool3d_with_indices", {F32({1, 2, 3, 4, 5})}, Pool({2, 2, 2}, {1, 1, 1})),
+            "(f32[1,2,2,3,4], i64[1,2,2,3,4])");
+}
+
 TEST_F(PoolTest, MeanOfWindows) {
   const Tensor x = Iota({1, 1, 4, 4}, 1);
   EXPECT_THAT(ops_.Run("avg_pool2d", {x}, Pool({2, 2}, {2, 2})).values<float>(), ElementsAre(3.5, 5.5, 11.5, 13.5));
