@@ -249,9 +249,11 @@ const ir::OpRegistry& Ops() {
   return *registry;
 }
 
-std::vector<fs::path> AllModels() {
+std::vector<fs::path> AllModels() { return ModelsBelow(kData); }
+
+std::vector<fs::path> ModelsBelow(const fs::path& folder) {
   std::vector<fs::path> models;
-  for (const auto& entry : fs::recursive_directory_iterator(kData)) {
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.path().extension() == ".onnx") models.push_back(entry.path());
   }
   std::sort(models.begin(), models.end());

@@ -31,7 +31,9 @@ const std::vector<Tier>& FirstTier();
 const std::map<std::string, const char*>& Exclusions();
 
 std::filesystem::path NodeTest(const std::string& test);
-std::vector<std::filesystem::path> AllModels();  // Sorted.
+// Sorted.
+std::vector<std::filesystem::path> ModelsBelow(const std::filesystem::path& folder);
+std::vector<std::filesystem::path> AllModels();
 
 // All operators, registered once.
 const ir::OpRegistry& Ops();

@@ -4,6 +4,9 @@ namespace fuselage::onnx {
 namespace {
 
 // Attributes of those that have many.
+constexpr char kAttention[] =
+    "is_causal=INT kv_num_heads=INT q_num_heads=INT qk_matmul_output_mode=INT scale=FLOAT softcap=FLOAT "
+    "softmax_precision=INT";
 constexpr char kAveragePool[] =
     "auto_pad=STRING ceil_mode=INT count_include_pad=INT dilations=INTS kernel_shape=INTS pads=INTS "
     "strides=INTS";
@@ -60,6 +63,7 @@ constexpr Converter kConverters[] = {
     {"Asinh", 9, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Atan", 7, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Atanh", 9, {1, 1}, {1, 1}, "", ConvertElementwise},
+    {"Attention", 23, {3, 7}, {1, 4}, kAttention, ConvertAttention},
     {"AveragePool", 1, {1, 1}, {1, 1}, kAveragePool, ConvertAveragePool},
     {"BatchNormalization", 6, {5, 5}, {1, 5}, kBatchNormalization, ConvertBatchNormalization},
     {"BitShift", 11, {2, 2}, {1, 1}, "direction=STRING", ConvertBitShift},
@@ -182,6 +186,12 @@ constexpr Converter kConverters[] = {
     {"Reshape", 5, {2, 2}, {1, 1}, "allowzero=INT", ConvertReshape},
     {"RMSNormalization", 23, {2, 2}, {1, 1}, kLayerNormalization, ConvertLayerNormalization},
     {"RoiAlign", 10, {3, 3}, {1, 1}, kRoiAlign, ConvertRoiAlign},
+    {"RotaryEmbedding",
+     23,
+     {3, 4},
+     {1, 1},
+     "interleaved=INT num_heads=INT rotary_embedding_dim=INT",
+     ConvertRotaryEmbedding},
     {"Round", 11, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Scan", 9, {1, kAnyNumber}, {1, kAnyNumber}, kScan, ConvertScan},
     {"Scatter", 9, {3, 3}, {1, 1}, "axis=INT", ConvertScatterElements},

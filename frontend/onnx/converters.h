@@ -36,6 +36,10 @@ const Converter* FindConverterOrNull(absl::string_view domain, absl::string_view
 // The operators of the domain com.microsoft, which have no opsets.
 absl::Span<const Converter> MicrosoftConverters();
 
+// ops_attention.cc
+absl::Status ConvertAttention(Call& call);
+absl::Status ConvertRotaryEmbedding(Call& call);
+
 // ops_conv.cc
 absl::Status ConvertConv(Call& call);
 absl::Status ConvertConvInteger(Call& call);

@@ -7,6 +7,12 @@
 
 namespace fuselage::onnx {
 
+// ops_microsoft_attention.cc
+absl::Status ConvertMicrosoftAttention(Call& call);
+absl::Status ConvertMultiHeadAttention(Call& call);
+absl::Status ConvertMicrosoftRotaryEmbedding(Call& call);
+absl::Status ConvertEmbedLayerNormalization(Call& call);
+
 // ops_microsoft_quant.cc
 absl::Status ConvertQLinearBinary(Call& call);  // QLinearAdd, QLinearMul
 absl::Status ConvertQLinearUnary(Call& call);   // QLinearSigmoid, QLinearLeakyRelu

@@ -146,6 +146,9 @@ absl::Status ConvertSkipLayerNormalization(Call& call) {
                      {{"normalized_shape", normalized}, {"eps", call.Float("epsilon", 1e-12f)}});
 }
 
+constexpr char kAttention[] =
+    "do_rotary=INT mask_filter_value=FLOAT num_heads=INT past_present_share_buffer=INT qkv_hidden_sizes=INTS "
+    "rotary_embedding_dim=INT scale=FLOAT unidirectional=INT";
 constexpr char kFusedConv[] =
     "activation=STRING activation_params=FLOATS auto_pad=STRING dilations=INTS group=INT kernel_shape=INTS pads=INTS "
     "strides=INTS";
@@ -154,13 +157,18 @@ constexpr char kFusedGemm[] =
     "transA=INT transB=INT";
 constexpr char kFusedMatMul[] = "alpha=FLOAT transA=INT transB=INT transBatchA=INT transBatchB=INT";
 constexpr char kMatMulNBits[] = "K=INT N=INT accuracy_level=INT bits=INT block_size=INT";
+constexpr char kMultiHeadAttention[] = "mask_filter_value=FLOAT num_heads=INT scale=FLOAT unidirectional=INT";
+constexpr char kRotaryEmbedding[] =
+    "interleaved=INT is_packed_batching=INT num_heads=INT rotary_embedding_dim=INT scale=FLOAT";
 constexpr char kPool[] =
     "auto_pad=STRING ceil_mode=INT channels_last=INT count_include_pad=INT kernel_shape=INTS pads=INTS strides=INTS";
 
 constexpr Converter kConverters[] = {
+    {"Attention", 0, {2, 7}, {1, 1}, kAttention, ConvertMicrosoftAttention},
     {"BiasGelu", 0, {2, 2}, {1, 1}, "", ConvertMicrosoftGelu},
     {"DequantizeLinear", 0, {2, 3}, {1, 1}, "axis=INT block_size=INT", ConvertDequantizeLinear},
     {"DynamicQuantizeMatMul", 0, {3, 5}, {1, 1}, "", ConvertDynamicQuantizeMatMul},
+    {"EmbedLayerNormalization", 0, {7, 9}, {1, 3}, "epsilon=FLOAT mask_index_type=INT", ConvertEmbedLayerNormalization},
     {"FastGelu", 0, {1, 2}, {1, 1}, "", ConvertMicrosoftGelu},
     {"FusedConv", 0, {2, 4}, {1, 1}, kFusedConv, ConvertFusedConv},
     {"FusedGemm", 0, {2, 3}, {1, 1}, kFusedGemm, ConvertFusedGemm},
@@ -168,6 +176,7 @@ constexpr Converter kConverters[] = {
     {"Gelu", 0, {1, 1}, {1, 1}, "", ConvertMicrosoftGelu},
     {"MatMulIntegerToFloat", 0, {4, 7}, {1, 1}, "", ConvertMatMulIntegerToFloat},
     {"MatMulNBits", 0, {3, 6}, {1, 1}, kMatMulNBits, ConvertMatMulNBits},
+    {"MultiHeadAttention", 0, {1, 10}, {1, 3}, kMultiHeadAttention, ConvertMultiHeadAttention},
     {"QGemm", 0, {1, 9}, {1, 1}, "alpha=FLOAT transA=INT transB=INT", ConvertQGemm},
     {"QLinearAdd", 0, {1, 8}, {1, 1}, "", ConvertQLinearBinary},
     {"QLinearAveragePool", 0, {1, 5}, {1, 1}, kPool, ConvertQLinearAveragePool},
@@ -179,6 +188,7 @@ constexpr Converter kConverters[] = {
     {"QLinearSoftmax", 0, {1, 5}, {1, 1}, "axis=INT opset=INT", ConvertQLinearSoftmax},
     {"QuantizeLinear", 0, {2, 3}, {1, 1}, "axis=INT block_size=INT", ConvertQuantizeLinear},
     {"QuickGelu", 0, {1, 1}, {1, 1}, "alpha=FLOAT", ConvertQuickGelu},
+    {"RotaryEmbedding", 0, {4, 4}, {1, 1}, kRotaryEmbedding, ConvertMicrosoftRotaryEmbedding},
     {"SkipLayerNormalization", 0, {3, 5}, {1, 4}, "epsilon=FLOAT", ConvertSkipLayerNormalization},
     {"TransposeMatMul", 0, {2, 2}, {1, 1}, kFusedMatMul, ConvertFusedMatMul},
 };

@@ -1,0 +1,54 @@
+// Attention and what goes with it, composed of the IR's ops: what ai.onnx's and com.microsoft's operators share.
+#ifndef FUSELAGE_FRONTEND_ONNX_ATTENTION_H_
+#define FUSELAGE_FRONTEND_ONNX_ATTENTION_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "frontend/onnx/call.h"
+
+namespace fuselage::onnx {
+
+// [N, S, heads * D] to [N, heads, S, D], and back.
+absl::StatusOr<Value> SplitHeads(Call& call, absl::string_view name, const Value& x, int64_t heads);
+absl::StatusOr<Value> MergeHeads(Call& call, const Value& x);
+
+struct Attention {
+  // [N, heads, S, D], [N, key heads, T, D], [N, key heads, T, E]. A key's head serves as many consecutive heads as
+  // there are for each.
+  Value query, key, value;
+  double scale = 1;    // Of the products of queries and keys.
+  double softcap = 0;  // c tanh(scores / c); 0: none.
+  // Each broadcasts to [N, heads, S, T], or is absent.
+  Value allowed;                   // bool: a query that may look at no key gives 0.
+  Value bias;                      // Added to the scores.
+  std::optional<DType> precision;  // Of the softmax; the query's where it has no value.
+};
+
+// The steps of the computation, each [N, heads, S, T] but the result, [N, heads, S, E].
+struct AttentionSteps {
+  Value products, capped, biased, weights, result;
+};
+absl::StatusOr<AttentionSteps> EmitAttention(Call& call, const Attention& attention);
+
+// Where query i may look at key j, which is up to the past and its own place: a constant of bools [queries, keys].
+absl::StatusOr<Value> CausalMask(Call& call, int64_t queries, int64_t keys, int64_t past);
+// Both; either may be absent.
+absl::StatusOr<Value> BothAllowed(Call& call, absl::string_view name, const Value& a, const Value& b);
+// Where key j of `keys` is one of the first lengths[n]: [N, 1, 1, keys] of the i32 or i64 [N].
+absl::StatusOr<Value> PaddingMask(Call& call, const Value& lengths, int64_t keys);
+// past followed by x on the axis of positions; x where there is no past.
+absl::StatusOr<Value> WithPast(Call& call, absl::string_view name, const Value& past, const Value& x);
+
+// Pairs of elements turned by the angle of their position. x [..., D], of which the first 2 * R elements are turned;
+// cosines and sines [..., R] broadcast to it. A pair is two neighbours, or else two elements R apart.
+struct Rotation {
+  Value x, cosines, sines;
+  bool interleaved = false;
+};
+absl::StatusOr<Value> EmitRotation(Call& call, const Rotation& rotation);
+
+}  // namespace fuselage::onnx
+
+#endif  // FUSELAGE_FRONTEND_ONNX_ATTENTION_H_
