@@ -7,9 +7,9 @@
 // drops a window that would start in the end padding.
 // Attributes: kernel_size, stride (one value an axis), padding (begins, then ends; less than the window's extent),
 // dilation (max only), ceil_mode, count_include_pad (avg only).
-// max: padding never wins; a window without an element gives minus infinity (as in PyTorch; onnxruntime gives the lowest
-//   float), or the lowest integer or code. A NaN wins. Floats, integers, and codes, whose per-tensor quantization
-//   parameters the result keeps.
+// max: padding never wins; a window without an element gives minus infinity (as in PyTorch; onnxruntime gives the
+//   lowest float), or the lowest integer or code. A NaN wins. Floats, integers, and codes, whose per-tensor
+//   quantization parameters the result keeps.
 // max_pool1d_with_indices, 2d, 3d: the same, and for each window the place of its maximum in the plane [spatial...]
 //   (i64): the first of equal ones; 0 for a window without an element (torch.nn.functional.max_pool2d_with_indices).
 // avg: the mean of the elements inside, or, if count_include_pad, of those inside the padded input, padding being 0.
