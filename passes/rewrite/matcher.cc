@@ -1,6 +1,11 @@
 #include "passes/rewrite/matcher.h"
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
+
+#include "absl/algorithm/container.h"
+#include "passes/rewrite/product.h"
 
 namespace fuselage::rewrite {
 namespace {
@@ -14,14 +19,21 @@ bool KindFits(Pattern::Kind kind, const Node& node) {
     case Pattern::Kind::kFunction:
       return node.kind() == ir::NodeKind::kCallFunction || node.kind() == ir::NodeKind::kCallMethod;
     case Pattern::Kind::kModule: return node.kind() == ir::NodeKind::kCallModule;
-    case Pattern::Kind::kAnyCall: return node.is_call();
+    case Pattern::Kind::kAnyCall:
+    case Pattern::Kind::kProduct: return node.is_call();
   }
   return false;
 }
 
 bool Commutes(const Node& node) {
-  return node.num_operands() == 2 &&
-         (node.IsOp("mul") || (node.IsOp("add") && node.attribute("alpha").as_float() == 1));
+  if (node.num_operands() != 2) return false;
+  if (node.IsOp("add")) return node.attribute("alpha").as_float() == 1;
+  return node.IsOp("mul") || node.IsOp("maximum") || node.IsOp("minimum");
+}
+
+bool IsSame(const Attribute& a, const Attribute& b) {
+  if (a.kind() != AttributeKind::kFloat || b.kind() != AttributeKind::kFloat) return a == b;
+  return IsClose(a.as_float(), b.as_float());
 }
 
 class Search {
@@ -33,6 +45,11 @@ class Search {
     state.match.nodes.assign(pattern_.nodes.size(), nullptr);
     state.pending = {{pattern_.result, result}};
     if (!Solve(state)) return std::nullopt;
+    for (size_t i = 0; i < pattern_.nodes.size(); ++i) {  // An input is not part of what goes.
+      if (!pattern_.nodes[i].is_call() && absl::c_linear_search(state.match.calls, state.match.nodes[i])) {
+        return std::nullopt;
+      }
+    }
     return std::move(state.match);
   }
 
@@ -55,9 +72,14 @@ class Search {
       if (bound == node) continue;
       if (bound != nullptr) return false;
       const Pattern::Node& wanted = pattern_.nodes[index];
-      if (!KindFits(wanted.kind, *node) || (wanted.op != nullptr && IsTaken(*node, state.match))) return false;
+      if (!KindFits(wanted.kind, *node)) return false;
       bound = node;
-      if (wanted.op == nullptr) continue;
+      if (wanted.kind == Pattern::Kind::kProduct) return SolveProduct(wanted, node, state);
+      if (!wanted.is_call()) {
+        if (wanted.number && !TakeNumber(*wanted.number, NumberOf(*node), state.match)) return false;
+        continue;
+      }
+      if (!Cover(node, state.match)) return false;
       if (node->op() != wanted.op || !TakeValues(wanted, *node, state.match)) return false;
       if (node->num_operands() != static_cast<int>(wanted.operands.size())) return false;
       if (Commutes(*node)) {
@@ -77,12 +99,41 @@ class Search {
     return true;
   }
 
-  // Two calls of the pattern are two calls of the graph.
-  bool IsTaken(const Node& node, const Match& match) const {
-    for (size_t i = 0; i < match.nodes.size(); ++i) {
-      if (match.nodes[i] == &node && pattern_.nodes[i].op != nullptr) return true;
+  // `node` computes the wanted product, in some order of the factors, and all that is pending matches.
+  bool SolveProduct(const Pattern::Node& wanted, Node* node, State& state) const {
+    const Product product = ProductOf(node);
+    if (product.calls.empty() || product.factors.size() != wanted.operands.size()) return false;
+    if (!TakeNumber(*wanted.number, product.coefficient, state.match)) return false;
+    for (Node* call : product.calls) {
+      if (!Cover(call, state.match)) return false;
     }
+    std::vector<int> order(product.factors.size());  // The wanted factor that each of the found ones is.
+    std::iota(order.begin(), order.end(), 0);
+    do {
+      const auto fits = [&](int i) { return IsClose(product.factors[i].second, wanted.exponents[order[i]]); };
+      std::vector<int> found(order.size());
+      std::iota(found.begin(), found.end(), 0);
+      if (!absl::c_all_of(found, fits)) continue;
+      State attempt = state;
+      for (int i : found) attempt.pending.emplace_back(wanted.operands[order[i]], product.factors[i].first);
+      if (!Solve(attempt)) continue;
+      state = std::move(attempt);
+      return true;
+    } while (std::next_permutation(order.begin(), order.end()));
     return false;
+  }
+
+  // Two calls of the pattern are two calls of the graph.
+  static bool Cover(Node* node, Match& match) {
+    if (absl::c_linear_search(match.calls, node)) return false;
+    match.calls.push_back(node);
+    return true;
+  }
+
+  static bool TakeNumber(const Pattern::Value& wanted, std::optional<double> found, Match& match) {
+    if (!found) return false;
+    if (wanted.literal) return IsClose(*found, wanted.literal->as_float());
+    return Capture(wanted, Attribute(*found), match);
   }
 
   static void Push(const Pattern::Node& wanted, const Node& node, bool swap, State& state) {
@@ -96,10 +147,10 @@ class Search {
       const Attribute& found = node.attribute(spec.name);
       const auto it = wanted.values.find(spec.name);
       if (it == wanted.values.end()) {
-        if (!spec.default_value || found != *spec.default_value) return false;
+        if (!spec.default_value || !IsSame(found, *spec.default_value)) return false;
       } else if (it->second.literal) {
-        if (found != *it->second.literal) return false;
-      } else if (!Capture(it->second.capture, found, match)) {
+        if (!IsSame(found, *it->second.literal)) return false;
+      } else if (!Capture(it->second, found, match)) {
         return false;
       }
     }
@@ -109,15 +160,18 @@ class Search {
       const auto it = wanted.values.find(spec.name);
       const bool present = found != node.module()->parameters.end();
       if (it == wanted.values.end() ? present : !present && !it->second.optional) return false;
-      if (it != wanted.values.end() && present && !Capture(it->second.capture, Attribute(found->second), match)) {
+      if (it != wanted.values.end() && present && !Capture(it->second, Attribute(found->second), match)) {
         return false;
       }
     }
     return true;
   }
 
-  static bool Capture(const std::string& name, const Attribute& value, Match& match) {
-    return match.captures.emplace(name, value).first->second == value;
+  static bool Capture(const Pattern::Value& wanted, const Attribute& value, Match& match) {
+    if (value.kind() == AttributeKind::kFloat && !(value.as_float() >= wanted.min && value.as_float() <= wanted.max)) {
+      return false;
+    }
+    return IsSame(match.captures.emplace(wanted.capture, value).first->second, value);
   }
 
   const Pattern& pattern_;
@@ -125,6 +179,10 @@ class Search {
 
 }  // namespace
 
-std::optional<Match> FindMatch(const Pattern& pattern, Node* result) { return Search(pattern).Run(result); }
+std::optional<Match> FindMatch(const Pattern& pattern, Node* result) {
+  const Pattern::Node& wanted = pattern.nodes[pattern.result];
+  if (wanted.op != nullptr && result->op() != wanted.op) return std::nullopt;
+  return Search(pattern).Run(result);
+}
 
 }  // namespace fuselage::rewrite

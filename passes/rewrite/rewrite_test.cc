@@ -54,6 +54,24 @@ TEST_F(RewriteTest, ErrorsSayWhere) {
   EXPECT_EQ(Error(pattern), "");
 }
 
+TEST_F(RewriteTest, ErrorsOfNumbersAndProducts) {
+  const char* product = "graph @p { %x = placeholder %y = product(%x^2, $c in [0, 1]) output(%y) }";
+  EXPECT_EQ(Error(product), "");
+  EXPECT_THAT(Error("graph @p { %x = placeholder %y = product(%x, 2, 3) output(%y) }"), HasSubstr("a second number"));
+  EXPECT_THAT(Error("graph @p { %x = placeholder %y = product(2) output(%y) }"), HasSubstr("0 factors, wanted 1 to 4"));
+  EXPECT_THAT(Error("graph @p { %x = placeholder %y = product(%x, %x) output(%y) }"),
+              HasSubstr("a second factor %x, wanted its power"));
+  EXPECT_THAT(Error("graph @p { %x = placeholder %c = get_attr half %y = call mul(%x, %c) output(%y) }"),
+              HasSubstr("wanted '%'"));
+  EXPECT_THAT(Error("graph @p { %x = placeholder %y = call softmax(%x, dim=only($d)) output(%y) }"),
+              HasSubstr("dim=only(...), which only a replacement has"));
+  EXPECT_THAT(Error(product, "graph @r { %x = placeholder %y = product(%x) output(%y) }"),
+              HasSubstr("%y: wanted call_function or call_module"));
+  EXPECT_THAT(Error("graph @p { %x = placeholder %c = get_attr $c %y = call mul(%x, %c) output(%y) }",
+                    "graph @r { %x = placeholder %c = get_attr 2 %y = call_function mul(%x, %c) output(%y) }"),
+              HasSubstr("%c has a number, which only a pattern's has"));
+}
+
 TEST_F(RewriteTest, ABadRuleIsTheCallersMistake) {
   ASSERT_OK_AND_ASSIGN(auto graph, ir::Parse("graph @g { %x: f32[1] = placeholder output(%x) }", ops_));
   RewriteOptions options;

@@ -1,14 +1,18 @@
 #include "passes/rewrite/rule.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "ir/base/hash_map.h"
 #include "ir/scanner.h"
 
 namespace fuselage::rewrite {
 namespace {
+
+constexpr int kMostFactors = 4;  // A match tries them in every order.
 
 class PatternParser {
  public:
@@ -56,6 +60,10 @@ class PatternParser {
       node.kind = Pattern::Kind::kPlaceholder;
     } else if (in_.Accept("get_attr")) {
       node.kind = Pattern::Kind::kConstant;
+      if (AtNumber()) RETURN_IF_ERROR(ParseNumber(node));
+    } else if (in_.Accept("product")) {
+      node.kind = Pattern::Kind::kProduct;
+      RETURN_IF_ERROR(ParseProduct(node));
     } else {
       if (in_.Accept("call_module")) {
         node.kind = Pattern::Kind::kModule;
@@ -72,6 +80,67 @@ class PatternParser {
     }
     pattern_.nodes.push_back(std::move(node));
     return absl::OkStatus();
+  }
+
+  bool AtNumber() {
+    const char next = in_.Peek();
+    return next == '$' || next == '-' || next == '.' || (next >= '0' && next <= '9');
+  }
+
+  // 0.5, $number, or $number in [0, 1]
+  absl::Status ParseNumber(Pattern::Node& node) {
+    if (node.number) return in_.Error("a second number");
+    node.number.emplace();
+    if (!in_.Accept("$")) {
+      ASSIGN_OR_RETURN(const double number, in_.Float());
+      node.number->literal = Attribute(number);
+      return absl::OkStatus();
+    }
+    return ParseCapture(*node.number);
+  }
+
+  absl::Status ParseCapture(Pattern::Value& value) {
+    ASSIGN_OR_RETURN(value.capture, in_.Name());
+    value.optional = in_.Accept("?");
+    if (!in_.Accept("in")) return absl::OkStatus();
+    RETURN_IF_ERROR(in_.Expect("["));
+    ASSIGN_OR_RETURN(value.min, in_.Float());
+    RETURN_IF_ERROR(in_.Expect(","));
+    ASSIGN_OR_RETURN(value.max, in_.Float());
+    return in_.Expect("]");
+  }
+
+  // (%a, %b^-0.5, 2.0)
+  absl::Status ParseProduct(Pattern::Node& node) {
+    RETURN_IF_ERROR(in_.List("(", ")", [&]() -> absl::Status {
+      if (in_.Peek() != '%') return ParseNumber(node);
+      ASSIGN_OR_RETURN(const int operand, Operand());
+      if (absl::c_linear_search(node.operands, operand)) {
+        return in_.Error(absl::StrCat("a second factor %", pattern_.nodes[operand].name, ", wanted its power"));
+      }
+      node.operands.push_back(operand);
+      node.exponents.push_back(1);
+      if (!in_.Accept("^")) return absl::OkStatus();
+      ASSIGN_OR_RETURN(node.exponents.back(), in_.Float());
+      return absl::OkStatus();
+    }));
+    if (node.operands.empty() || node.operands.size() > kMostFactors) {
+      return in_.Error(absl::StrCat(node.operands.size(), " factors, wanted 1 to ", kMostFactors));
+    }
+    if (!node.number) node.number = Pattern::Value{Attribute(1.0)};
+    return absl::OkStatus();
+  }
+
+  // trailing(%x, $dims), only($dims)
+  absl::Status ParseFunction(Pattern::Value& value) {
+    RETURN_IF_ERROR(in_.Expect("("));
+    if (value.function == "trailing") {
+      ASSIGN_OR_RETURN(value.of, Operand());
+      RETURN_IF_ERROR(in_.Expect(","));
+    }
+    RETURN_IF_ERROR(in_.Expect("$"));
+    ASSIGN_OR_RETURN(value.capture, in_.Name());
+    return in_.Expect(")");
   }
 
   absl::Status ParseCall(Pattern::Node& node) {
@@ -100,10 +169,15 @@ class PatternParser {
       RETURN_IF_ERROR(in_.Expect("="));
       Pattern::Value value;
       if (in_.Accept("$")) {
-        ASSIGN_OR_RETURN(value.capture, in_.Name());
-        value.optional = in_.Accept("?");
+        RETURN_IF_ERROR(ParseCapture(value));
       } else if (is_parameter) {
         return in_.Error(absl::StrCat("parameter '", name, "' takes a capture: $name"));
+      } else if (in_.Accept("trailing")) {
+        value.function = "trailing";
+        RETURN_IF_ERROR(ParseFunction(value));
+      } else if (in_.Accept("only")) {
+        value.function = "only";
+        RETURN_IF_ERROR(ParseFunction(value));
       } else {
         ASSIGN_OR_RETURN(value.literal, ir::ParseAttribute(in_, spec));
       }
@@ -118,10 +192,6 @@ class PatternParser {
   HashMap<std::string, int> index_;
 };
 
-bool IsCall(const Pattern::Node& node) {
-  return node.kind != Pattern::Kind::kPlaceholder && node.kind != Pattern::Kind::kConstant;
-}
-
 // Every call, and in a pattern every node, is above the result.
 absl::Status CheckReachable(const Pattern& pattern, bool calls_only) {
   std::vector<bool> reached(pattern.nodes.size(), false);
@@ -133,7 +203,7 @@ absl::Status CheckReachable(const Pattern& pattern, bool calls_only) {
     }
   }
   for (size_t i = 0; i < reached.size(); ++i) {
-    if (!reached[i] && (!calls_only || IsCall(pattern.nodes[i]))) {
+    if (!reached[i] && (!calls_only || pattern.nodes[i].is_call())) {
       return absl::InvalidArgumentError(absl::StrCat("%", pattern.nodes[i].name, " is not above the output"));
     }
   }
@@ -142,7 +212,14 @@ absl::Status CheckReachable(const Pattern& pattern, bool calls_only) {
 
 absl::Status CheckPattern(const Pattern& pattern) {
   const Pattern::Node& result = pattern.nodes[pattern.result];
-  if (!IsCall(result)) return absl::InvalidArgumentError(absl::StrCat("the output %", result.name, ", wanted a call"));
+  if (!result.is_call())
+    return absl::InvalidArgumentError(absl::StrCat("the output %", result.name, ", wanted a call"));
+  for (const Pattern::Node& node : pattern.nodes) {
+    for (const auto& [name, value] : node.values) {
+      if (value.function.empty()) continue;
+      return absl::InvalidArgumentError(absl::StrCat(name, "=", value.function, "(...), which only a replacement has"));
+    }
+  }
   return CheckReachable(pattern, /*calls_only=*/false);
 }
 
@@ -151,14 +228,18 @@ absl::Status CheckReplacement(const Pattern& pattern, const Pattern& replacement
   RETURN_IF_ERROR(CheckReachable(replacement, /*calls_only=*/true));
   HashSet<std::string> inputs, captures;
   for (const Pattern::Node& node : pattern.nodes) {
-    if (!IsCall(node)) inputs.insert(node.name);
+    if (!node.is_call()) inputs.insert(node.name);
     for (const auto& [name, value] : node.values) captures.insert(value.capture);
+    if (node.number) captures.insert(node.number->capture);
   }
   for (const Pattern::Node& node : replacement.nodes) {
-    if (!IsCall(node) && !inputs.contains(node.name)) {
+    if (!node.is_call() && !inputs.contains(node.name)) {
       return absl::InvalidArgumentError(absl::StrCat("%", node.name, " is no placeholder or get_attr of the pattern"));
     }
-    if (node.kind == Pattern::Kind::kAnyCall) {
+    if (node.number && !node.is_call()) {
+      return absl::InvalidArgumentError(absl::StrCat("%", node.name, " has a number, which only a pattern's has"));
+    }
+    if (node.kind == Pattern::Kind::kAnyCall || node.kind == Pattern::Kind::kProduct) {
       return absl::InvalidArgumentError(absl::StrCat("%", node.name, ": wanted call_function or call_module"));
     }
     for (const auto& [name, value] : node.values) {
@@ -171,6 +252,11 @@ absl::Status CheckReplacement(const Pattern& pattern, const Pattern& replacement
 }
 
 }  // namespace
+
+bool IsClose(double a, double b) {
+  if (a == b || !std::isfinite(a) || !std::isfinite(b)) return a == b;
+  return std::fabs(a - b) <= 1e-6 * std::max(std::fabs(a), std::fabs(b));
+}
 
 absl::StatusOr<Rule> ParseRule(const RewriteOptions::Rule& rule, const ir::OpRegistry& ops) {
   const std::string label = absl::StrCat("rule \"", rule.name(), "\"");

@@ -6,15 +6,25 @@
 //     %m = call_function matmul(%x, %w)       // a function or method call, under any spelling
 //     %y = call_module relu(%m)               // a call of a module of this op
 //     %z = call clamp(%y, max=$max, min=0.0)  // a call of any kind; $max takes whatever value stands there
-//     output(%z)
+//     %h = get_attr 0.5                       // a constant that is 0.5 in every element
+//     %e = get_attr $e in [0, 1]              // one that is the same number in every element, between 0 and 1
+//     %p = product(%z, %w^-0.5, 2)            // 2 * z / sqrt(w) from mul, div, pow, sqrt, reciprocal, neg (product.h)
+//     output(%p)
 //   }
 //
 // An attribute that a pattern leaves out must have the schema's default. Parameters of a module are named like
-// attributes: `weight=$w` must be there, `bias=$b?` may, others must not. A replacement reads the pattern's
-// placeholders, get_attrs and captures; one that took nothing leaves its attribute or parameter out.
+// attributes: `weight=$w` must be there, `bias=$b?` may, others must not. Numbers are equal where they differ by no
+// more than exporters round them (IsClose).
+//
+// A replacement reads the pattern's placeholders, get_attrs and captures; one that took nothing leaves its attribute or
+// parameter out. An attribute of it may follow from the match:
+//
+//   normalized_shape=trailing(%x, $dims)      // the sizes of %x along $dims, which must be its last axes
+//   dim=only($dims)                           // the one element of $dims
 #ifndef FUSELAGE_PASSES_REWRITE_RULE_H_
 #define FUSELAGE_PASSES_REWRITE_RULE_H_
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,23 +38,32 @@
 namespace fuselage::rewrite {
 
 struct Pattern {
-  enum class Kind { kPlaceholder, kConstant, kFunction, kModule, kAnyCall };
+  enum class Kind { kPlaceholder, kConstant, kFunction, kModule, kAnyCall, kProduct };
 
-  // The value of an attribute or parameter: a literal, or a capture.
+  // The value of an attribute or parameter, the elements of a constant, the coefficient of a product: a literal, a
+  // capture, or in a replacement a function of a capture.
   struct Value {
     std::optional<Attribute> literal;
     std::string capture;  // Without the "$"; empty for a literal.
     bool optional = false;
+    double min = -std::numeric_limits<double>::infinity();  // Of a captured number.
+    double max = std::numeric_limits<double>::infinity();
+    std::string function;  // "trailing", "only"; empty: the capture as it is.
+    int of = kAbsent;      // Index of the node whose sizes `trailing` takes.
   };
+  static constexpr int kAbsent = -1;
 
   struct Node {
     std::string name;  // Without the "%".
     Kind kind = Kind::kPlaceholder;
     const ir::OpSchema* op = nullptr;  // Of calls.
     std::vector<int> operands;         // Indices of nodes; kAbsent.
+    std::vector<double> exponents;     // Of a product's operands.
     std::map<std::string, Value> values;
+    std::optional<Value> number;  // Of a constant's elements, or a product's coefficient.
+
+    bool is_call() const { return kind != Kind::kPlaceholder && kind != Kind::kConstant; }
   };
-  static constexpr int kAbsent = -1;
 
   std::vector<Node> nodes;  // In topological order.
   int result = 0;           // The one output.
@@ -54,6 +73,9 @@ struct Rule {
   std::string name;
   Pattern pattern, replacement;
 };
+
+// Equal but for a rounding to f32.
+bool IsClose(double a, double b);
 
 // InvalidArgument names rule, text, line and column, what was found and what was wanted.
 absl::StatusOr<Rule> ParseRule(const RewriteOptions::Rule& rule, const ir::OpRegistry& ops);
