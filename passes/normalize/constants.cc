@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace fuselage::normalize {
 namespace {
@@ -60,15 +62,34 @@ absl::StatusOr<Constant> Quantized(const Node& quantize) {
   return result;
 }
 
+// u8 codes around 128 are i8 codes around 0, which is what weights are to the kernels.
+bool IsOffBy128(const TensorType& type) {
+  return type.dtype == DType::kU8 && absl::c_all_of(type.quant->zero_points, [](int32_t z) { return z == 128; });
+}
+
+Tensor Recentred(const Tensor& codes) {
+  TensorType type = codes.type();
+  type.dtype = DType::kI8;
+  for (int32_t& zero_point : type.quant->zero_points) zero_point = 0;
+  Tensor recentred(std::move(type));
+  for (int64_t i = 0; i < codes.num_elements(); ++i) {
+    recentred.data<int8_t>()[i] = static_cast<int8_t>(codes.data<uint8_t>()[i] - 128);
+  }
+  return recentred;
+}
+
 absl::StatusOr<Constant> Dequantize(const Node& dequantize) {
   ASSIGN_OR_RETURN(Constant codes, ConstantOf(*dequantize.operand(0)));
   ASSIGN_OR_RETURN(QuantParams params, ParamsOf(dequantize, *codes.tensor));
-  if (codes.tensor->type().quant == params) return codes;
   TensorType type = codes.tensor->type();
+  const bool as_stored = type.quant == params;
   type.quant = std::move(params);
-  auto tensor = std::make_shared<Tensor>(*codes.tensor);
   const std::string key = absl::StrCat("dequantize(", codes.key, ToString(*type.quant), ")");
+  const bool off = IsOffBy128(type);
+  if (as_stored && !off) return codes;
+  auto tensor = std::make_shared<Tensor>(*codes.tensor);
   tensor->set_type(std::move(type));
+  if (off) *tensor = Recentred(*tensor);
   return Constant{std::move(tensor), key, codes.origin, /*as_stored=*/false};
 }
 
@@ -116,12 +137,15 @@ Constant Scaled(const Constant& constant, double factor) {
                   constant.origin};
 }
 
-Constant AsVector(const Constant& constant, int64_t size) {
-  if (constant.tensor->shape() == Shape{size}) return constant;
-  auto vector = std::make_shared<Tensor>(DType::kF32, Shape{size});
+Constant Reshaped(const Constant& constant, const Shape& shape) {
+  if (constant.tensor->shape() == shape) return constant;
+  auto reshaped = std::make_shared<Tensor>(DType::kF32, shape);
   const bool repeated = constant.tensor->num_elements() == 1;
-  for (int64_t i = 0; i < size; ++i) vector->data<float>()[i] = constant.tensor->data<float>()[repeated ? 0 : i];
-  return Constant{std::move(vector), absl::StrCat("vector(", constant.key, ",", size, ")"), constant.origin};
+  for (int64_t i = 0; i < reshaped->num_elements(); ++i) {
+    reshaped->data<float>()[i] = constant.tensor->data<float>()[repeated ? 0 : i];
+  }
+  return Constant{std::move(reshaped), absl::StrCat("reshaped(", constant.key, ",", absl::StrJoin(shape, "x"), ")"),
+                  constant.origin};
 }
 
 std::string ParameterTable::Intern(const Constant& constant, const std::string& wish) {

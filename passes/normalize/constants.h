@@ -21,15 +21,16 @@ struct Constant {
   bool as_stored = false;                // The tensor is the parameter `origin` itself.
 };
 
-// The value of a constant node. InvalidArgument where its quantization parameters are no valid ones.
+// The value of a constant node. u8 codes around 128 become i8 codes around 0. InvalidArgument where its quantization
+// parameters are no valid ones.
 absl::StatusOr<Constant> ConstantOf(const ir::Node& node);
 
 // [a, b] -> [b, a]; the axis of quantization parameters follows.
 Constant Transposed(const Constant& matrix);
 // Every value times `factor`; of an f32 constant.
 Constant Scaled(const Constant& constant, double factor);
-// `size` values: those of a constant of as many elements, or its only one repeated. Of an f32 constant.
-Constant AsVector(const Constant& constant, int64_t size);
+// Those of a constant of as many elements as `shape`, or its only one repeated. Of an f32 constant.
+Constant Reshaped(const Constant& constant, const Shape& shape);
 
 // Gives each constant one parameter of the graph, however often it is asked for.
 class ParameterTable {

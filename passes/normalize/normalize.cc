@@ -1,6 +1,8 @@
 #include "passes/normalize/normalize.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,7 +13,11 @@
 #include "ir/match/in_place.h"
 #include "ir/match/sharing.h"
 #include "passes/normalize/constants.h"
+#include "passes/normalize/padding.h"
+#include "passes/normalize/patterns.h"
 #include "passes/normalize/rules.h"
+#include "passes/rewrite/apply.h"
+#include "passes/rewrite/matcher.h"
 
 namespace fuselage::normalize {
 namespace {
@@ -43,11 +49,30 @@ std::string PathFromWeight(absl::string_view parameter) {
   return std::string(parameter);
 }
 
+// What a constant that follows an op becomes: a parameter of the op.
+struct Merge {
+  absl::string_view user, op, parameter;
+};
+constexpr Merge kMerges[] = {{"add", "linear", "bias"},
+                             {"add", "layer_norm", "bias"},
+                             {"mul", "layer_norm", "weight"},
+                             {"mul", "rms_norm", "weight"}};
+
+// Does the constant have one value for each of the parameter's, and leave the shape of `call` as it is?
+bool FitsParameter(const TensorType& constant, const Shape& parameter) {
+  const int leading = constant.rank() - static_cast<int>(parameter.size());
+  if (constant.dtype != DType::kF32 || leading < 0) return false;
+  const auto own = constant.shape.begin() + leading;
+  return std::equal(parameter.begin(), parameter.end(), own) &&
+         std::all_of(constant.shape.begin(), own, [](int64_t size) { return size == 1; });
+}
+
 // One walk over a graph.
 class Walk {
  public:
-  Walk(const NormalizeOptions& options, ir::Graph& graph, Remarks& remarks)
+  Walk(const NormalizeOptions& options, std::vector<rewrite::Rule> patterns, ir::Graph& graph, Remarks& remarks)
       : skipped_(options.skip_ops().begin(), options.skip_ops().end()),
+        patterns_(std::move(patterns)),
         graph_(graph),
         remarks_(remarks),
         parameters_(graph) {}
@@ -58,6 +83,13 @@ class Walk {
       visited_.insert(node);
       ASSIGN_OR_RETURN(const bool rewritten, Visit(node));
       changed |= rewritten;
+    }
+    for (Node* node : graph_.Snapshot()) {  // Those means that no norm has taken.
+      if (!node->IsOp("mean") || skipped_.contains("mean")) continue;
+      ASSIGN_OR_RETURN(std::vector<NewCall> calls, MeanToPool(*node));
+      if (calls.empty()) continue;
+      RETURN_IF_ERROR(ReplaceBy(node, std::move(calls)).status());
+      changed = true;
     }
     return changed;
   }
@@ -80,11 +112,22 @@ class Walk {
     }
     if (node->IsOp("dropout")) remarks_.Missed(*node, "stays: dropout in training mode");
     ASSIGN_OR_RETURN(std::vector<NewCall> calls, Simplified(*node, remarks_));
-    if (!calls.empty()) return ReplaceBy(node, std::move(calls));
-    ASSIGN_OR_RETURN(const bool merged, MergeBias(node));
-    if (merged) return true;
+    if (!calls.empty()) {
+      ASSIGN_OR_RETURN(Node * simple, ReplaceBy(node, std::move(calls)));
+      return Visited(simple);
+    }
+    for (const auto rewrite : {&Walk::MergeConstant, &Walk::FoldPad, &Walk::ReplacePattern}) {
+      ASSIGN_OR_RETURN(const bool rewritten, (this->*rewrite)(node));
+      if (rewritten) return true;
+    }
     if (!node->op()->module_form) return ToCanonicalFunction(node);
     return node->kind() == NodeKind::kCallModule ? false : ToModule(node);
+  }
+
+  // True, once the new `node` is as the pass wants it too.
+  absl::StatusOr<bool> Visited(Node* node) {
+    RETURN_IF_ERROR(Visit(node).status());
+    return true;
   }
 
   // A module without parameters that several nodes call => one for each.
@@ -122,7 +165,8 @@ class Walk {
         call.parameters.emplace_back(spec.name, std::move(constant));
       }
     }
-    return ReplaceBy(node, {std::move(call)});
+    RETURN_IF_ERROR(ReplaceBy(node, {std::move(call)}).status());
+    return true;
   }
 
   absl::StatusOr<bool> ToCanonicalFunction(Node* node) {
@@ -142,11 +186,12 @@ class Walk {
            graph_.ops().FindOrNull(calls[0].op)->module_form;
   }
 
-  absl::StatusOr<bool> ReplaceBy(Node* node, std::vector<NewCall> calls) {
+  // Returns what computes the result now.
+  absl::StatusOr<Node*> ReplaceBy(Node* node, std::vector<NewCall> calls) {
     if (CanUpdate(*node, calls)) {
       RETURN_IF_ERROR(graph_.UpdateModule(node->module(), calls[0].op, calls[0].attributes, {}));
       remarks_.Applied(*node, absl::StrCat("becomes ", calls[0].op, " (module @", node->module()->path, ")"));
-      return true;
+      return node;
     }
     Node* last = nullptr;
     for (NewCall& call : calls) {
@@ -160,7 +205,7 @@ class Walk {
     const std::string as = last->module() != nullptr ? absl::StrCat(" (module @", last->module()->path, ")") : "";
     remarks_.Applied(*node, absl::StrCat("becomes ", calls[0].op, as));
     Replace(node, last);
-    return true;
+    return last;
   }
 
   // A call in front of `node`; of a new module where the op has that form.
@@ -185,44 +230,110 @@ class Walk {
     return graph_.UniqueModulePath(node.name());
   }
 
-  // add(linear(x), constant [out]) => linear(x) with a bias. The constant may have leading dimensions of 1.
-  absl::StatusOr<bool> MergeBias(Node* node) {
-    if (!node->IsOp("add") || node->attribute("activation").as_string() != "none") return false;
-    const auto is_linear = [](const Node* n) { return n->IsOp("linear") && n->kind() == NodeKind::kCallModule; };
-    const int side = is_linear(node->operand(0)) ? 0 : 1;
-    Node* linear = node->operand(side);
-    const Node& other = *node->operand(1 - side);
-    if (!is_linear(linear) || !IsConstant(other) || node->type() != linear->type()) return false;
+  // add(linear(x), constant [out]) => linear(x) with a bias, and the like (kMerges). The constant may have leading
+  // dimensions of 1.
+  absl::StatusOr<bool> MergeConstant(Node* node) {
+    for (const Merge& merge : kMerges) {
+      if (!node->IsOp(merge.user)) continue;
+      for (const int side : {0, 1}) {
+        Node* call = node->operand(side);
+        const Node& constant = *node->operand(1 - side);
+        if (!call->IsOp(merge.op) || call->kind() != NodeKind::kCallModule || !IsConstant(constant)) continue;
+        if (node->type() != call->type()) continue;
+        if (node->IsOp("add") && node->attribute("activation").as_string() != "none") continue;
+        const std::string why = WhyNoParameter(*node, *call, constant, merge);
+        if (why.empty()) return MergeInto(node, call, constant, merge);
+        remarks_.Missed(*node, absl::StrCat("no ", merge.parameter, " of %", call->name(), ": ", why));
+        return false;
+      }
+    }
+    return false;
+  }
 
-    const int64_t columns = linear->tensor_type().shape.back();
-    const TensorType& type = other.tensor_type();
-    const double alpha = node->attribute("alpha").as_float();
-    std::string why = match::SharedBesides(*linear, *node);
-    if (alpha != 1) why = absl::StrCat("alpha=", alpha);
-    if (linear->module()->parameters.count("bias") > 0) why = absl::StrCat("%", linear->name(), " has a bias already");
-    if (linear->attribute("activation").as_string() != "none") {
-      why = absl::StrCat("%", linear->name(), " has an activation");
+  static Shape ShapeOfParameter(const Node& call) {
+    if (call.IsOp("linear")) return {call.tensor_type().shape.back()};
+    return call.attribute("normalized_shape").as_ints();
+  }
+
+  static std::string WhyNoParameter(const Node& node, const Node& call, const Node& constant, const Merge& merge) {
+    const std::map<std::string, std::string>& parameters = call.module()->parameters;
+    const bool one_dimensional = ShapeOfParameter(call).size() == 1;
+    if (!FitsParameter(constant.tensor_type(), ShapeOfParameter(call))) {
+      return absl::StrCat("%", constant.name(), " is not one value per ", one_dimensional ? "column" : "element");
     }
-    if (type.dtype != DType::kF32 || type.shape.empty() || type.shape.back() != columns ||
-        type.num_elements() != columns) {
-      why = absl::StrCat("%", other.name(), " is not one value per column");
+    if (call.IsOp("linear") && call.attribute("activation").as_string() != "none") {
+      return absl::StrCat("%", call.name(), " has an activation");
     }
-    if (!why.empty()) {
-      remarks_.Missed(*node, absl::StrCat("no bias of %", linear->name(), ": ", why));
-      return false;
+    for (absl::string_view later : {merge.parameter, absl::string_view("bias")}) {  // The weight comes before the bias.
+      if (parameters.count(std::string(later)) > 0) return absl::StrCat("%", call.name(), " has a ", later, " already");
     }
-    ASSIGN_OR_RETURN(Constant bias, ConstantOf(other));
-    if (bias.tensor->dtype() == DType::kF32) bias = AsVector(bias, columns);
-    ir::Module* module = linear->module();
+    if (node.IsOp("add") && node.attribute("alpha").as_float() != 1) {
+      return absl::StrCat("alpha=", node.attribute("alpha").as_float());
+    }
+    return match::SharedBesides(call, node);
+  }
+
+  absl::StatusOr<bool> MergeInto(Node* node, Node* call, const Node& operand, const Merge& merge) {
+    ASSIGN_OR_RETURN(Constant constant, ConstantOf(operand));
+    if (constant.tensor->dtype() == DType::kF32) constant = Reshaped(constant, ShapeOfParameter(*call));
+    ir::Module* module = call->module();
     std::map<std::string, std::string> parameters = module->parameters;
-    parameters["bias"] = parameters_.Intern(bias, absl::StrCat(module->path, ".bias"));
-    RETURN_IF_ERROR(graph_.UpdateModule(module, "linear", module->attributes, std::move(parameters)));
-    remarks_.Applied(*node, absl::StrCat("becomes the bias of %", linear->name()));
-    linear->AddSources(linear->SourcesOrSelf());
-    linear->AddSources(node->SourcesOrSelf());
-    node->ReplaceAllUsesWith(linear);
+    parameters[std::string(merge.parameter)] =
+        parameters_.Intern(constant, absl::StrCat(module->path, ".", merge.parameter));
+    RETURN_IF_ERROR(graph_.UpdateModule(module, module->op->name, module->attributes, std::move(parameters)));
+    remarks_.Applied(*node, absl::StrCat("becomes the ", merge.parameter, " of %", call->name()));
+    call->AddSources(call->SourcesOrSelf());
+    call->AddSources(node->SourcesOrSelf());
+    node->ReplaceAllUsesWith(call);
     Erase(node);
     return true;
+  }
+
+  // conv2d(pad(x)) => conv2d(x) that pads itself; pools too.
+  absl::StatusOr<bool> FoldPad(Node* node) {
+    const std::optional<AttributeMap> padded = WithPadding(*node, remarks_);
+    if (!padded) return false;
+    const Node* pad = node->operand(0);
+    std::vector<Node*> operands = node->operands();
+    operands[0] = pad->operand(0);
+    if (node->module() == nullptr) {
+      ASSIGN_OR_RETURN(Node * call, graph_.AddFunction(node->name(), node->op()->name, operands, *padded, node));
+      call->AddSources(node->SourcesOrSelf());
+      call->AddSources(pad->SourcesOrSelf());
+      remarks_.Applied(*node, absl::StrCat("pads itself, in place of %", pad->name()));
+      Replace(node, call);
+      return Visited(call);
+    }
+    node->set_operand(0, operands[0]);
+    ir::Module* module = node->module();
+    RETURN_IF_ERROR(graph_.UpdateModule(module, module->op->name, *padded, module->parameters));
+    remarks_.Applied(*node, absl::StrCat("pads itself, in place of %", pad->name()));
+    node->AddSources(node->SourcesOrSelf());
+    node->AddSources(pad->SourcesOrSelf());
+    return Visited(node);
+  }
+
+  // What exporters wrote out (patterns.h) => one op.
+  absl::StatusOr<bool> ReplacePattern(Node* node) {
+    for (const rewrite::Rule& pattern : patterns_) {
+      const std::optional<rewrite::Match> match = rewrite::FindMatch(pattern.pattern, node);
+      if (!match || StaysInPlace(*match)) continue;
+      ASSIGN_OR_RETURN(const std::optional<rewrite::Replacement> replacement,
+                       rewrite::Apply(pattern, *match, graph_, remarks_));
+      if (!replacement) continue;
+      for (const Node* erased : replacement->erased) visited_.erase(erased);
+      for (Node* added : replacement->added) visited_.insert(added);
+      for (Node* added : replacement->added) RETURN_IF_ERROR(Visit(added).status());
+      return true;
+    }
+    return false;
+  }
+
+  // An in-place call that this walk has left as it is changes a value that others read.
+  static bool StaysInPlace(const rewrite::Match& match) {
+    return std::any_of(match.calls.begin(), match.calls.end(), [](const Node* call) {
+      return call->kind() != NodeKind::kCallModule && match::IsInPlace(call->target());
+    });
   }
 
   void Replace(Node* node, Node* replacement) {
@@ -236,6 +347,7 @@ class Walk {
   }
 
   const HashSet<std::string> skipped_;
+  const std::vector<rewrite::Rule> patterns_;
   ir::Graph& graph_;
   Remarks& remarks_;
   ParameterTable parameters_;
@@ -250,7 +362,8 @@ absl::StatusOr<bool> Normalize::RunImpl(ir::Graph& graph, Remarks& remarks) cons
       return absl::InvalidArgumentError(absl::StrCat("skip_ops: there is no op '", op, "'"));
     }
   }
-  return Walk(options_, graph, remarks).Run();
+  ASSIGN_OR_RETURN(std::vector<rewrite::Rule> patterns, Patterns(graph.ops()));
+  return Walk(options_, std::move(patterns), graph, remarks).Run();
 }
 
 absl::Status Normalize::Ensures(const ir::Graph& graph) const {

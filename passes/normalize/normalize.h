@@ -6,22 +6,28 @@
 //   a module without parameters called n times       =>  n modules, so that each call can change alone
 //   gemm(a, constant b, constant c), addmm(c, a, b)  =>  linear(a), b transposed, alpha and beta folded in
 //   matmul(x, constant [in, out])                    =>  linear(x)
-//   add(linear(x), constant [out])                   =>  linear(x) with a bias
+//   add(linear(x), constant [out])                   =>  linear(x) with a bias; layer_norm's and rms_norm's weight too
 //   mean over all spatial dimensions, avg_pool over the whole input  =>  global_avg_pool
 //   reshape that merges neighbouring dimensions      =>  flatten
 //   adaptive_avg_pool to 1; to sizes that divide     =>  global_avg_pool; avg_pool
 //   clamp(x, 0, inf); relu6(x)                       =>  relu(x); clamp(x, 0, 6)
 //   identity(x), dropout(x) in evaluation            =>  x
+//   conv2d(pad(x)), pools of pad(x)                  =>  conv2d(x) that pads itself (padding.h)
+//   layer_norm, rms_norm, gelu, silu, hardswish, hardsigmoid, sigmoid, mish, softplus, softmax, leaky_relu and clamp,
+//   written out in smaller ops                       =>  one op (patterns.h)
 //
 // A constant is a get_attr, or quantize and dequantize over constants: dequantize(codes) becomes a parameter that keeps
-// its codes, with the quantization parameters in its type. Tied weights stay tied: one parameter, several modules.
-// A module's path is its weight's name without ".weight" where that is free, else the node's name.
+// its codes, with the quantization parameters in its type, and u8 codes around 128 are i8 codes around 0. Tied weights
+// stay tied: one parameter, several modules. A module's path is its weight's name without ".weight" where that is free,
+// else the node's name.
 //
 // Declines: a computed weight or bias; adaptive pooling whose windows differ in size; gemm with a transposed `a` or
 // with a bias that is not one value per column; arithmetic on integer tensors (shapes, indices), which is no layer; an
-// in-place spelling ("relu_", "operator.iadd") where a later node reads what it overwrites; dropout in training mode.
+// in-place spelling ("relu_", "operator.iadd") where a later node reads what it overwrites; dropout in training mode; a
+// pattern one of whose values is read elsewhere too, or whose constants are others.
 //
-// Numeric contract: 1e-5 of the largest output (folded alpha and beta round once more, a merged bias once less).
+// Numeric contract: 1e-5 of the largest output (folded alpha and beta round once more; a merged bias, and each value
+// inside of a pattern, once less).
 #ifndef FUSELAGE_PASSES_NORMALIZE_NORMALIZE_H_
 #define FUSELAGE_PASSES_NORMALIZE_NORMALIZE_H_
 

@@ -42,7 +42,7 @@ absl::StatusOr<std::optional<Constant>> GemmBias(const Node& c, int64_t columns,
   const bool as_it_is = shape == Shape{columns} && beta == 1;
   if (as_it_is) return std::optional<Constant>(std::move(bias));
   if (bias.tensor->dtype() != DType::kF32) return std::optional<Constant>();
-  bias = AsVector(bias, columns);
+  bias = Reshaped(bias, {columns});
   if (beta != 1) bias = Scaled(bias, beta);
   return std::optional<Constant>(std::move(bias));
 }
@@ -95,23 +95,6 @@ absl::StatusOr<std::vector<NewCall>> GemmToLinear(const Node& node, Remarks& rem
   linear.parameters.emplace_back("weight", std::move(weight));
   if (bias) linear.parameters.emplace_back("bias", *std::move(bias));
   return std::vector<NewCall>{std::move(linear)};
-}
-
-// mean over all dimensions behind the channels => global_avg_pool, and a flatten where they do not stay as 1
-absl::StatusOr<std::vector<NewCall>> MeanToPool(const Node& node) {
-  const int rank = node.operand(0)->tensor_type().rank();
-  std::vector<int64_t> dims;
-  for (int64_t dim : node.attribute("dims").as_ints()) {
-    ASSIGN_OR_RETURN(const int axis, NormalizeAxis(dim, rank));
-    dims.push_back(axis);
-  }
-  std::sort(dims.begin(), dims.end());
-  std::vector<int64_t> spatial;
-  for (int axis = 2; axis < rank; ++axis) spatial.push_back(axis);
-  if (rank < 3 || dims != spatial || !IsF32(node)) return std::vector<NewCall>();
-  std::vector<NewCall> calls = {{"global_avg_pool", {node.operand(0)}, {}, {}}};
-  if (!node.attribute("keepdim").as_bool()) calls.push_back({"flatten", {}, {}, {}});
-  return calls;
 }
 
 // avg_pool whose one window is the whole input => global_avg_pool
@@ -174,7 +157,6 @@ absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remar
   const std::string& op = node.op()->name;
   if (op == "matmul") return MatmulToLinear(node, remarks);
   if (op == "gemm" || op == "addmm") return GemmToLinear(node, remarks);
-  if (op == "mean") return MeanToPool(node);
   if (op == "avg_pool1d" || op == "avg_pool2d" || op == "avg_pool3d") return PoolToGlobal(node);
   if (absl::StartsWith(op, "adaptive_avg_pool")) return AdaptiveToPool(node, remarks);
   if (op == "relu6") return std::vector<NewCall>{{"clamp", {node.operand(0)}, {}, {{"min", 0.0}, {"max", 6.0}}}};
@@ -186,7 +168,24 @@ absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remar
   return std::vector<NewCall>();
 }
 
+absl::StatusOr<std::vector<NewCall>> MeanToPool(const Node& node) {
+  const int rank = node.operand(0)->tensor_type().rank();
+  std::vector<int64_t> dims;
+  for (int64_t dim : node.attribute("dims").as_ints()) {
+    ASSIGN_OR_RETURN(const int axis, NormalizeAxis(dim, rank));
+    dims.push_back(axis);
+  }
+  std::sort(dims.begin(), dims.end());
+  std::vector<int64_t> spatial;
+  for (int axis = 2; axis < rank; ++axis) spatial.push_back(axis);
+  if (rank < 3 || dims != spatial || !IsF32(node)) return std::vector<NewCall>();
+  std::vector<NewCall> calls = {{"global_avg_pool", {node.operand(0)}, {}, {}}};
+  if (!node.attribute("keepdim").as_bool()) calls.push_back({"flatten", {}, {}, {}});
+  return calls;
+}
+
 bool IsNoOp(const Node& node) {
+  if (node.IsOp("to")) return node.type() == node.operand(0)->type();
   return node.IsOp("identity") || (node.IsOp("dropout") && !node.attribute("training").as_bool());
 }
 

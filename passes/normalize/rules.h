@@ -25,7 +25,10 @@ struct NewCall {
 // matches. A near miss leaves a remark.
 absl::StatusOr<std::vector<NewCall>> Simplified(const ir::Node& node, passes::Remarks& remarks);
 
-// node is x: identity, or dropout in evaluation.
+// mean over all dimensions behind the channels => global_avg_pool, and a flatten where they do not stay as 1. As above.
+absl::StatusOr<std::vector<NewCall>> MeanToPool(const ir::Node& node);
+
+// node is x: identity, a cast to its own type, or dropout in evaluation.
 bool IsNoOp(const ir::Node& node);
 
 }  // namespace fuselage::normalize

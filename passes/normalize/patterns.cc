@@ -1,0 +1,130 @@
+#include "passes/normalize/patterns.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace fuselage::normalize {
+namespace {
+
+// Graphs in the text of passes/rewrite/rule.h, without "graph @name { }".
+struct Row {
+  const char *name, *pattern, *replacement;
+};
+
+constexpr Row kRows[] = {
+    // --- Bounds.
+    {"clamp from below", R"(%x = placeholder %c = get_attr $min %y = call maximum(%x, %c) output(%y))",
+     R"(%x = placeholder %y = call_function clamp(%x, min=$min) output(%y))"},
+    {"clamp from above", R"(%x = placeholder %c = get_attr $max %y = call minimum(%x, %c) output(%y))",
+     R"(%x = placeholder %y = call_function clamp(%x, max=$max) output(%y))"},
+    {"clamp from below, then from above",
+     R"(%x = placeholder %a = call clamp(%x, min=$min) %y = call clamp(%a, max=$max) output(%y))",
+     R"(%x = placeholder %y = call_function clamp(%x, min=$min, max=$max) output(%y))"},
+    {"relu, then clamp from above", R"(%x = placeholder %a = call relu(%x) %y = call clamp(%a, max=$max) output(%y))",
+     R"(%x = placeholder %y = call_function clamp(%x, min=0.0, max=$max) output(%y))"},
+    {"clamp from above, then relu",
+     R"(%x = placeholder %a = call clamp(%x, max=$max in [0, inf]) %y = call relu(%a) output(%y))",
+     R"(%x = placeholder %y = call_function clamp(%x, min=0.0, max=$max) output(%y))"},
+    {"leaky_relu as a maximum",
+     R"(%x = placeholder %a = product(%x, $slope in [0, 1]) %y = call maximum(%x, %a) output(%y))",
+     R"(%x = placeholder %y = call_function leaky_relu(%x, negative_slope=$slope) output(%y))"},
+    {"leaky_relu as a prelu of one slope",
+     R"(%x = placeholder %a = get_attr $slope %y = call prelu(%x, %a) output(%y))",
+     R"(%x = placeholder %y = call_function leaky_relu(%x, negative_slope=$slope) output(%y))"},
+
+    // --- Sigmoids and what is gated by them.
+    {"sigmoid",
+     R"(%x = placeholder %n = product(%x, -1) %e = call exp(%n) %one = get_attr 1 %s = call add(%e, %one)
+        %y = product(%s^-1) output(%y))",
+     R"(%x = placeholder %y = call_function sigmoid(%x) output(%y))"},
+    {"silu as a quotient",
+     R"(%x = placeholder %n = product(%x, -1) %e = call exp(%n) %one = get_attr 1 %s = call add(%e, %one)
+        %y = product(%x, %s^-1) output(%y))",
+     R"(%x = placeholder %y = call_function silu(%x) output(%y))"},
+    {"silu", R"(%x = placeholder %s = call sigmoid(%x) %y = product(%x, %s) output(%y))",
+     R"(%x = placeholder %y = call_function silu(%x) output(%y))"},
+    {"hardsigmoid of a relu6",
+     R"(%x = placeholder %three = get_attr 3 %t = call add(%x, %three) %c = call clamp(%t, min=0.0, max=6.0)
+        %y = product(%c, 0.16666666666666666) output(%y))",
+     R"(%x = placeholder %y = call_function hardsigmoid(%x) output(%y))"},
+    {"hardsigmoid of a clamp",
+     R"(%x = placeholder %a = product(%x, $alpha) %b = get_attr $beta %t = call add(%a, %b)
+        %y = call clamp(%t, min=0.0, max=1.0) output(%y))",
+     R"(%x = placeholder %y = call_function hardsigmoid(%x, alpha=$alpha, beta=$beta) output(%y))"},
+    {"hardswish", R"(%x = placeholder %s = call hardsigmoid(%x) %y = product(%x, %s) output(%y))",
+     R"(%x = placeholder %y = call_function hardswish(%x) output(%y))"},
+    {"hardswish of a relu6",
+     R"(%x = placeholder %three = get_attr 3 %t = call add(%x, %three) %c = call clamp(%t, min=0.0, max=6.0)
+        %y = product(%x, %c, 0.16666666666666666) output(%y))",
+     R"(%x = placeholder %y = call_function hardswish(%x) output(%y))"},
+
+    // --- gelu: x * 0.5 * (1 + erf(x / sqrt(2))), and 1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)) in its place. Of
+    // the
+    // latter the half is also sigmoid(2 * sqrt(2 / pi) * ...).
+    {"gelu",
+     R"(%x = placeholder %d = product(%x, 0.7071067811865476) %e = call erf(%d) %one = get_attr 1
+        %t = call add(%e, %one) %y = product(%x, %t, 0.5) output(%y))",
+     R"(%x = placeholder %y = call_function gelu(%x) output(%y))"},
+    {"gelu by tanh",
+     R"(%x = placeholder %c = product(%x^3, 0.044715) %s = call add(%x, %c) %i = product(%s, 0.7978845608028654)
+        %h = call tanh(%i) %one = get_attr 1 %t = call add(%h, %one) %y = product(%x, %t, 0.5) output(%y))",
+     R"(%x = placeholder %y = call_function gelu(%x, approximate="tanh") output(%y))"},
+    {"gelu by tanh of x * (1 + x^2)",
+     R"(%x = placeholder %c = product(%x^2, 0.044715) %one = get_attr 1 %s = call add(%c, %one)
+        %i = product(%x, %s, 0.7978845608028654) %h = call tanh(%i) %one_more = get_attr 1
+        %t = call add(%h, %one_more) %y = product(%x, %t, 0.5) output(%y))",
+     R"(%x = placeholder %y = call_function gelu(%x, approximate="tanh") output(%y))"},
+    {"gelu by sigmoid",
+     R"(%x = placeholder %c = product(%x^3, 0.044715) %s = call add(%x, %c) %i = product(%s, 1.5957691216057308)
+        %g = call sigmoid(%i) %y = product(%x, %g) output(%y))",
+     R"(%x = placeholder %y = call_function gelu(%x, approximate="tanh") output(%y))"},
+
+    // --- Logarithms of sums.
+    {"softplus",
+     R"(%x = placeholder %e = call exp(%x) %one = get_attr 1 %s = call add(%e, %one) %y = call log(%s) output(%y))",
+     R"(%x = placeholder %y = call_function softplus(%x) output(%y))"},
+    {"mish", R"(%x = placeholder %s = call softplus(%x) %t = call tanh(%s) %y = product(%x, %t) output(%y))",
+     R"(%x = placeholder %y = call_function mish(%x) output(%y))"},
+    {"softmax",
+     R"(%x = placeholder %m = call amax(%x, dims=$dims, keepdim=true) %d = call sub(%x, %m) %e = call exp(%d)
+        %s = call sum(%e, dims=$dims, keepdim=true) %y = product(%e, %s^-1) output(%y))",
+     R"(%x = placeholder %y = call_function softmax(%x, dim=only($dims)) output(%y))"},
+    {"softmax without a maximum",
+     R"(%x = placeholder %e = call exp(%x) %s = call sum(%e, dims=$dims, keepdim=true) %y = product(%e, %s^-1)
+        output(%y))",
+     R"(%x = placeholder %y = call_function softmax(%x, dim=only($dims)) output(%y))"},
+
+    // --- Norms. Weight and bias join what these find (normalize.cc), but for TensorFlow's, which multiplies them into
+    // scale and shift: x * f + (bias - mean * f), f = weight / sqrt(variance + eps).
+    {"layer_norm of a scale and a shift",
+     R"(%x = placeholder %weight = get_attr %bias = get_attr %m = call mean(%x, dims=$dims, keepdim=true)
+        %d = call sub(%x, %m) %q = product(%d^2) %v = call mean(%q, dims=$dims, keepdim=true) %eps = get_attr $eps
+        %s = call add(%v, %eps) %r = product(%s^-0.5) %f = call mul(%r, %weight) %a = call mul(%x, %f)
+        %b = call mul(%m, %f) %t = call sub(%bias, %b) %y = call add(%a, %t) output(%y))",
+     R"(%x = placeholder %weight = get_attr %bias = get_attr
+        %y = call_function layer_norm(%x, %weight, %bias, eps=$eps, normalized_shape=trailing(%x, $dims)) output(%y))"},
+    {"layer_norm",
+     R"(%x = placeholder %m = call mean(%x, dims=$dims, keepdim=true) %d = call sub(%x, %m) %q = product(%d^2)
+        %v = call mean(%q, dims=$dims, keepdim=true) %eps = get_attr $eps in [0, inf] %s = call add(%v, %eps)
+        %y = product(%d, %s^-0.5) output(%y))",
+     R"(%x = placeholder %y = call_function layer_norm(%x, eps=$eps, normalized_shape=trailing(%x, $dims)) output(%y))"},
+    {"rms_norm",
+     R"(%x = placeholder %q = product(%x^2) %v = call mean(%q, dims=$dims, keepdim=true)
+        %eps = get_attr $eps in [0, inf] %s = call add(%v, %eps) %y = product(%x, %s^-0.5) output(%y))",
+     R"(%x = placeholder %y = call_function rms_norm(%x, eps=$eps, normalized_shape=trailing(%x, $dims)) output(%y))"},
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<rewrite::Rule>> Patterns(const ir::OpRegistry& ops) {
+  std::vector<rewrite::Rule> rules;
+  for (const Row& row : kRows) {
+    RewriteOptions::Rule text;
+    text.set_name(row.name);
+    text.set_pattern(absl::StrCat("graph @pattern {", row.pattern, "}"));
+    text.set_replacement(absl::StrCat("graph @replacement {", row.replacement, "}"));
+    ASSIGN_OR_RETURN(rules.emplace_back(), rewrite::ParseRule(text, ops));
+  }
+  return rules;
+}
+
+}  // namespace fuselage::normalize
