@@ -261,6 +261,8 @@ class Walk {
     if (!FitsParameter(constant.tensor_type(), ShapeOfParameter(call))) {
       return absl::StrCat("%", constant.name(), " is not one value per ", one_dimensional ? "column" : "element");
     }
+    const bool as_it_is = call.IsOp("linear") && constant.tensor_type().rank() == 1;
+    if (constant.kind() != NodeKind::kGetAttr && !as_it_is) return absl::StrCat("%", constant.name(), " has codes");
     if (call.IsOp("linear") && call.attribute("activation").as_string() != "none") {
       return absl::StrCat("%", call.name(), " has an activation");
     }
