@@ -123,6 +123,12 @@ constexpr Variant kEmulatedVnni[] = {
      [](const Problem& problem) {
        return MakeDepthwise(problem, DepthwiseAvx512VnniEmulated(), DirectAvx512VnniEmulated());
      }},
+    {/*name=*/"avx512_vnni_emulated groups", /*isa=*/kernels::Isa::kAvx2, /*supports=*/SmallGroupsSupports,
+     /*worthwhile=*/[](const Problem&) { return true; },
+     /*make=*/
+     [](const Problem& problem) {
+       return MakeDepthwise(problem, DepthwiseAvx512VnniEmulated(), DirectAvx512VnniEmulated());
+     }},
     {/*name=*/"avx512_vnni_emulated winograd", /*isa=*/kernels::Isa::kAvx2, /*supports=*/WinogradSupports,
      /*worthwhile=*/[](const Problem&) { return true; },
      /*make=*/[](const Problem& problem) { return MakeWinograd(problem, WinogradAvx512VnniEmulated()); }}};
@@ -201,6 +207,11 @@ Case RandomCase(uint64_t seed) {
   c.right = pick(c.kernel_width + 1);
   c.dilation_y = 1 + pick(6) / 4;
   c.dilation_x = 1 + pick(6) / 4;
+  if (pick(6) == 0) {  // Small groups.
+    const int channels = 4 << pick(3);
+    c.groups = 2 + pick(10);
+    c.in_channels = c.out_channels = c.groups * channels;
+  }
   if (pick(6) == 0) {  // What Winograd takes.
     c.groups = 1;
     c.kernel_height = c.kernel_width = 3;

@@ -1,10 +1,15 @@
-// Depthwise convolution: each channel has its own kernel, so there is no sum over channels, and channels are the lanes.
+// Depthwise convolution, and groups of few channels. Output channels are the lanes, and a lane's dword has what one
+// instruction adds within it.
 //
+// Depthwise, each channel has its own kernel, and there is no sum over channels.
 // What one instruction adds within a lane are the taps of several input rows in one column. So the pixels of as many
 // rows are interleaved first, channel by channel, into a buffer that stays in the first-level cache. A column of it
 // serves all outputs that read it: kernel_width of a row, and of several rows, where the weights of taps that a row has
 // not are 0. With 3x3, stride 1 and dwords of four rows, a column of four rows serves two output rows, and an output
 // takes three steps of the depth. Padding is interleaved as pixels are: nothing is copied for it.
+//
+// In groups of 4, 8 or 16 channels a dword has four channels of the lane's group instead, in one row. A column has so
+// many of them as there are in a group, spread to the group's lanes: no product is wasted on another group.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -20,7 +25,8 @@ namespace {
 
 // Of the interleaved columns: they share the first-level cache with weights and pixels.
 constexpr int64_t kColumnBytes = 20 << 10;
-constexpr int kMostRows = 4;  // Output rows that are computed from the same columns.
+constexpr int kMostRows = 4;         // Output rows that are computed from the same columns,
+constexpr int64_t kMostDwords = 12;  // unless these have more dwords of a channel.
 // Pixels that are worth a call of `finish`, where rows that follow each other in memory are narrower.
 constexpr int64_t kFinishedPixels = 32;
 
@@ -32,7 +38,19 @@ struct RowPlan {
   std::vector<std::vector<int64_t>> reads;  // The dwords in which each output row has taps.
 };
 
-RowPlan PlanRows(const Geometry& g, int dword_rows, int count) {
+// What the dwords of a column hold.
+struct DwordForm {
+  int rows;          // The input rows of one dword,
+  int channels;      // or its channels of the group; the other is 1.
+  int64_t per_rows;  // Dwords of the same rows.
+};
+
+DwordForm FormOf(const Geometry& g, const DepthwisePrimitives& primitives) {
+  if (g.group_in_channels() == 1) return {primitives.dword_rows, 1, 1};
+  return {1, kDwordBytes, g.group_in_channels() / kDwordBytes};
+}
+
+RowPlan PlanRows(const Geometry& g, const DwordForm& form, int count) {
   RowPlan plan;
   plan.count = count;
   for (int64_t row = 0; row < count; ++row) {
@@ -40,14 +58,15 @@ RowPlan PlanRows(const Geometry& g, int dword_rows, int count) {
   }
   std::sort(plan.inputs.begin(), plan.inputs.end());
   plan.inputs.erase(std::unique(plan.inputs.begin(), plan.inputs.end()), plan.inputs.end());
-  plan.dwords = CeilDiv(plan.inputs.size(), dword_rows);
+  plan.dwords = CeilDiv(plan.inputs.size(), form.rows) * form.per_rows;
   for (int64_t row = 0; row < count; ++row) {
     std::vector<int64_t> reads;
     for (int64_t ky = 0; ky < g.kernel_height; ++ky) {
       const int64_t input = row * g.stride_y + ky * g.dilation_y;
       const auto at = std::lower_bound(plan.inputs.begin(), plan.inputs.end(), input);
-      const int64_t dword = (at - plan.inputs.begin()) / dword_rows;
-      if (reads.empty() || reads.back() != dword) reads.push_back(dword);
+      const int64_t first = (at - plan.inputs.begin()) / form.rows * form.per_rows;
+      if (!reads.empty() && reads.back() >= first) continue;
+      for (int64_t i = 0; i < form.per_rows; ++i) reads.push_back(first + i);
     }
     plan.reads.push_back(std::move(reads));
   }
@@ -62,10 +81,11 @@ RowPlan BestRows(const Geometry& g, const DepthwisePrimitives& primitives) {
     const double interleaved = plan.dwords * std::min(g.stride_x, g.kernel_width) * primitives.interleave_steps;
     return steps * g.out_height / plan.count + interleaved * CeilDiv(g.out_height, plan.count);
   };
-  RowPlan best = PlanRows(g, primitives.dword_rows, 1);
+  const DwordForm form = FormOf(g, primitives);
+  RowPlan best = PlanRows(g, form, 1);
   for (int count = 2; count <= std::min(kMostRows, g.out_height); ++count) {
-    RowPlan plan = PlanRows(g, primitives.dword_rows, count);
-    if (time(plan) < time(best)) best = std::move(plan);
+    RowPlan plan = PlanRows(g, form, count);
+    if (plan.dwords <= kMostDwords && time(plan) < time(best)) best = std::move(plan);
   }
   return best;
 }
@@ -75,10 +95,12 @@ class Depthwise : public Algorithm {
   Depthwise(const Problem& problem, const DepthwisePrimitives& primitives, const DirectPrimitives& direct)
       : geometry_(problem.geometry),
         primitives_(primitives),
+        interleave_(problem.geometry.group_in_channels() == 1 ? primitives.interleave : primitives.spread),
         finish_(direct.finish),
         finished_channels_(direct.max_panels * kPanel),
         constants_(ForWholeTensor(problem), primitives.dword_rows == 4 ? CodeForm::kUnsigned : CodeForm::kSigned),
         operands_(problem),
+        form_(FormOf(problem.geometry, primitives)),
         rows_(BestRows(problem.geometry, primitives)),
         threads_(problem.threads) {
     const Geometry& g = geometry_;
@@ -106,8 +128,8 @@ class Depthwise : public Algorithm {
  private:
   // The output constants are laid out by group; here all channels are one group of lanes.
   static Problem ForWholeTensor(Problem problem) {
+    problem.geometry.in_channels = problem.geometry.group_in_channels();
     problem.geometry.groups = 1;
-    problem.geometry.in_channels = 1;
     return problem;
   }
 
@@ -146,37 +168,38 @@ class Depthwise : public Algorithm {
     }
   }
 
-  // [block][output row][dword][kx][channel of the block][input row of the dword]
+  // [block][output row][dword][kx][channel of the block][tap of the dword]
   void Pack(const int8_t* weight) {
     const Geometry& g = geometry_;
     block_steps_ = 0;
     for (const auto& reads : rows_.reads) block_steps_ += static_cast<int64_t>(reads.size()) * g.kernel_width;
     weight_ = Tensor(DType::kU8, {blocks_ * block_steps_ * kDepthwiseStepBytes});
-    for (int64_t c = 0; c < g.in_channels; ++c, weight += g.kernel_height * g.kernel_width) {
+    for (int64_t c = 0; c < g.out_channels; ++c) {
       uint8_t* to = weight_.data<uint8_t>() + c / kDepthwiseBlock * block_steps_ * kDepthwiseStepBytes;
       to += c % kDepthwiseBlock * kDwordBytes;
+      const int8_t* kernel = weight + c * g.group_in_channels() * g.kernel_height * g.kernel_width;
       for (int64_t row = 0; row < rows_.count; ++row) {
         for (const int64_t dword : rows_.reads[row]) {
           for (int64_t kx = 0; kx < g.kernel_width; ++kx, to += kDepthwiseStepBytes) {
-            PackDword(weight + kx, row, dword, to);
+            PackDword(kernel + kx, row, dword, to);
           }
         }
       }
     }
   }
 
-  // The taps of a dword that an output row has; the others stay 0.
-  void PackDword(const int8_t* column, int64_t row, int64_t dword, uint8_t* to) const {
+  // The taps of a dword that an output row has; the others stay 0. `kernel`: of one output channel, from a column on.
+  void PackDword(const int8_t* kernel, int64_t row, int64_t dword, uint8_t* to) const {
     const Geometry& g = geometry_;
-    for (int i = 0; i < primitives_.dword_rows; ++i) {
-      const size_t input = dword * primitives_.dword_rows + i;
+    const int64_t elements = form_.rows * form_.channels, bytes = kDwordBytes / elements;
+    for (int64_t i = 0; i < elements; ++i, to += bytes) {
+      const size_t input = dword / form_.per_rows * form_.rows + i % form_.rows;
       if (input >= rows_.inputs.size()) return;
       const int64_t offset = rows_.inputs[input] - row * g.stride_y, ky = offset / g.dilation_y;
       if (offset < 0 || offset % g.dilation_y != 0 || ky >= g.kernel_height) continue;
-      const int8_t w = column[ky * g.kernel_width];
-      const int16_t wide = w;
-      if (primitives_.dword_rows == 4) std::memcpy(to + i, &w, sizeof(w));
-      if (primitives_.dword_rows == 2) std::memcpy(to + 2 * i, &wide, sizeof(wide));
+      const int64_t channel = dword % form_.per_rows * form_.channels + i / form_.rows;
+      const int16_t w = kernel[(channel * g.kernel_height + ky) * g.kernel_width];
+      std::memcpy(to, &w, bytes);  // Little-endian.
     }
   }
 
@@ -258,6 +281,7 @@ class Depthwise : public Algorithm {
   DepthwiseColumns ColumnsFor(const Tile& tile) const {
     DepthwiseColumns columns = {};
     columns.channels = Channels(tile.block);
+    columns.group_channels = geometry_.group_in_channels();
     columns.flip = constants_.input_flip();
     columns.to_step = rows_.dwords * kDepthwiseStepBytes;
     std::fill(std::begin(columns.rows), std::end(columns.rows), padding_.data<uint8_t>());
@@ -269,14 +293,14 @@ class Depthwise : public Algorithm {
     DepthwiseColumns columns = ColumnsFor(tile);
     for (int64_t run = 0; run < runs_; ++run) {
       const Inside inside = InsideOf(tile, run);
-      for (int64_t dword = 0; dword < rows_.dwords; ++dword) {
+      for (int64_t dword = 0; dword < rows_.dwords; dword += form_.per_rows) {
         uint8_t* to = tile.columns + run * run_columns_ * columns.to_step + dword * kDepthwiseStepBytes;
         columns.to = to;
         columns.count = inside.begin;
-        primitives_.interleave(columns);
+        interleave_(columns);
         columns.to = to + inside.end * columns.to_step;
         columns.count = run_columns_ - inside.end;
-        primitives_.interleave(columns);
+        interleave_(columns);
       }
     }
   }
@@ -292,26 +316,28 @@ class Depthwise : public Algorithm {
       columns.count = inside.end - inside.begin;
       if (columns.count == 0) continue;
       const int64_t x = inside.x + inside.begin * column_step_;
-      for (int64_t dword = 0; dword < rows_.dwords; ++dword) {
-        for (int64_t i = 0; i < primitives_.dword_rows; ++i) {
+      for (int64_t dword = 0; dword < rows_.dwords; dword += form_.per_rows) {
+        for (int64_t i = 0; i < form_.rows; ++i) {
           // The weights of a row that is missing are 0.
-          const int64_t y = first_y + rows_.inputs[std::min(dword * primitives_.dword_rows + i, inputs - 1)];
+          const int64_t y = first_y + rows_.inputs[std::min(dword / form_.per_rows * form_.rows + i, inputs - 1)];
           const bool exists = y >= 0 && y < g.in_height;
           columns.rows[i] = exists ? input + operands_.input.Offset(tile.image, y, x) : padding_.data<uint8_t>();
           columns.steps[i] = exists ? column_step_ * operands_.input.pixel_bytes : 0;
         }
         columns.to = tile.columns + (run * run_columns_ + inside.begin) * columns.to_step + dword * kDepthwiseStepBytes;
-        primitives_.interleave(columns);
+        interleave_(columns);
       }
     }
   }
 
   const Geometry geometry_;
   const DepthwisePrimitives& primitives_;
+  void (*const interleave_)(const DepthwiseColumns&);
   void (*const finish_)(const OutputStage&, const Destination&, const int32_t* c, int64_t c_stride, int pixels);
   const int finished_channels_;  // At once.
   const OutputConstants constants_;
   const Operands operands_;
+  const DwordForm form_;
   const RowPlan rows_;
   const int threads_;
   Tensor weight_, padding_;
@@ -331,6 +357,13 @@ class Depthwise : public Algorithm {
 bool DepthwiseSupports(const Problem& problem) {
   const Geometry& g = problem.geometry;
   return g.groups == g.in_channels && g.out_channels == g.in_channels && problem.by_rows();
+}
+
+bool SmallGroupsSupports(const Problem& problem) {
+  const Geometry& g = problem.geometry;
+  const int channels = g.group_in_channels();
+  return (channels == 4 || channels == 8 || channels == 16) && g.group_out_channels() == channels && g.groups > 1 &&
+         problem.by_rows();
 }
 
 std::unique_ptr<Algorithm> MakeDepthwise(const Problem& problem, const DepthwisePrimitives& primitives,

@@ -51,6 +51,7 @@ void Interleave(const DepthwiseColumns& columns) {
 }
 
 constexpr DepthwisePrimitives kDepthwise = {/*dword_rows=*/2, /*interleave_steps=*/2, /*interleave=*/Interleave,
+                                            /*spread=*/nullptr,
                                             /*multiply=*/MultiplyColumns<Avx2>};
 
 }  // namespace

@@ -62,7 +62,45 @@ void Interleave(const DepthwiseColumns& columns) {
   return columns.flip == 0 ? InterleaveBlock<false>(columns) : InterleaveBlock<true>(columns);
 }
 
+// kLogDwords: of a group's number of dwords.
+template <int kLogDwords>
+void SpreadColumns(const DepthwiseColumns& columns) {
+  constexpr int kDwords = 1 << kLogDwords;
+  const __mmask64 existing = ~uint64_t{0} >> (kDepthwiseBlock - columns.channels);
+  const __m512i flips = _mm512_set1_epi8(static_cast<char>(columns.flip));
+  const __m512i order = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  __m512i dwords[kDwords][kBlockPanels];  // Of a pixel, for each lane: lane / (4 * kDwords) * kDwords + d.
+  for (int p = 0; p < kBlockPanels; ++p) {
+    const __m512i lanes = _mm512_add_epi32(order, _mm512_set1_epi32(p * kPanel));
+    const __m512i first = _mm512_slli_epi32(_mm512_srai_epi32(lanes, kLogDwords + 2), kLogDwords);
+    for (int d = 0; d < kDwords; ++d) dwords[d][p] = _mm512_add_epi32(first, _mm512_set1_epi32(d));
+  }
+  const uint8_t* row = columns.rows[0];
+  char* to = static_cast<char*>(columns.to);
+  const int64_t count = columns.count, step = columns.steps[0], to_step = columns.to_step;
+  for (int64_t column = 0; column < count; ++column, row += step, to += to_step) {
+    const __m512i codes = _mm512_xor_si512(_mm512_maskz_loadu_epi8(existing, row), flips);
+#pragma GCC unroll 4
+    for (int d = 0; d < kDwords; ++d) {
+#pragma GCC unroll 4
+      for (int p = 0; p < kBlockPanels; ++p) {
+        _mm512_storeu_si512(to + d * kDepthwiseStepBytes + p * kPanelBytes,
+                            _mm512_permutexvar_epi32(dwords[d][p], codes));
+      }
+    }
+  }
+}
+
+void Spread(const DepthwiseColumns& columns) {
+  switch (columns.group_channels) {
+    case 4: return SpreadColumns<0>(columns);
+    case 8: return SpreadColumns<1>(columns);
+    default: return SpreadColumns<2>(columns);
+  }
+}
+
 constexpr DepthwisePrimitives kDepthwise = {/*dword_rows=*/4, /*interleave_steps=*/2.5, /*interleave=*/Interleave,
+                                            /*spread=*/Spread,
                                             /*multiply=*/MultiplyColumns<Avx512Vnni>};
 
 }  // namespace

@@ -216,12 +216,13 @@ TEST(Conv2dTest, EveryChannelCountAndWidth) {
   }
 }
 
-// A channel that is its own group. Every width of a row of sums, every begun block of channels, images without an
+// Groups of one channel, or of few. Every width of a row of sums, every begun block of channels, images without an
 // inside, taps that lie only beside the image.
-Case DepthwiseCase(Picker& pick) {
+Case GroupsCase(Picker& pick, int group_channels) {
   Case c;
   const int channels[] = {1, 2, 15, 16, 17, 33, 48, 63, 64, 65, 80, 130};
-  c.in_channels = c.out_channels = c.groups = channels[pick(12)];
+  c.groups = group_channels == 1 ? channels[pick(12)] : 2 + pick(130 / group_channels);
+  c.in_channels = c.out_channels = c.groups * group_channels;
   const int kernels[] = {1, 2, 3, 3, 3, 4, 5, 5, 6, 7, 9};
   c.kernel_height = kernels[pick(11)];
   c.kernel_width = pick(3) == 0 ? kernels[pick(11)] : c.kernel_height;
@@ -246,12 +247,23 @@ TEST(Conv2dTest, Depthwise) {
   int cases = 0;
   for (uint64_t seed = 0; seed < 500; ++seed) {
     Picker pick(seed);
-    const Case c = DepthwiseCase(pick);
+    const Case c = GroupsCase(pick, 1);
     ExpectVariantsEqual(c, seed, &ran);
     if (HasFailure()) return;
     ++cases;
   }
   EXPECT_EQ(ran["avx512_vnni_emulated depthwise"], cases);
+}
+
+TEST(Conv2dTest, SmallGroups) {
+  std::map<std::string, int> ran;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    Picker pick(seed);
+    const Case c = GroupsCase(pick, 4 << seed % 3);
+    ExpectVariantsEqual(c, seed, &ran);
+    if (HasFailure()) return;
+  }
+  EXPECT_EQ(ran["avx512_vnni_emulated groups"], 300);
 }
 
 // Wider than the columns that are interleaved at once, and rows in several parts.

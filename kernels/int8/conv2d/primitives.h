@@ -107,6 +107,7 @@ struct DepthwiseColumns {
   int64_t steps[4];        // Bytes from column to column; 0: the row is padding.
   int64_t count;
   int channels;  // At most a block's.
+  int group_channels;
   uint8_t flip;
   void* to;         // [column][block's channels] dwords,
   int64_t to_step;  // bytes from column to column.
@@ -128,6 +129,9 @@ struct DepthwisePrimitives {
   int dword_rows;           // 4: u8, input codes as unsigned; 2: int16, as signed.
   double interleave_steps;  // How many taps' products take as long as a column of `interleave`.
   void (*interleave)(const DepthwiseColumns&);
+  // Of rows[0], for groups of 4, 8 or 16 channels: to [column][dword of a group][block's channels], the dword of the
+  // channel's group. Null: not for this instruction set.
+  void (*spread)(const DepthwiseColumns&);
   void (*multiply)(const DepthwiseProduct&);
 };
 

@@ -30,6 +30,9 @@ std::unique_ptr<Algorithm> MakeTiled(const Problem& problem, const TiledPrimitiv
 
 // One input and one output channel per group; operands by rows.
 bool DepthwiseSupports(const Problem& problem);
+// Groups of 4, 8 or 16 input and as many output channels; operands by rows, primitives that spread.
+bool SmallGroupsSupports(const Problem& problem);
+// Either.
 std::unique_ptr<Algorithm> MakeDepthwise(const Problem& problem, const DepthwisePrimitives& primitives,
                                          const DirectPrimitives& direct);
 
