@@ -1,13 +1,11 @@
 // The practice phases, as shipped: what each reaches, from its results.
-#include <sstream>
 
 #include "gmock/gmock.h"
-#include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
 #include "harness/base/exit_code.h"
 #include "harness/base/files.h"
-#include "harness/cli.h"
 #include "harness/results.pb.h"
+#include "harness/testing/runs.h"
 #include "harness/testing/testing.h"
 
 namespace fuselage::harness {
@@ -26,14 +24,9 @@ Phase RunPhase(const std::string& name, std::vector<std::string> args = {}) {
   testing::UseFixedPeaks();
   const std::string folder = ::testing::TempDir() + "/" + name;
   args.insert(args.begin(), {"--config=" + name + ".textproto", "--out=" + folder});
-  std::ostringstream out, err;
-  EXPECT_EQ(RunCommand(args, {out, err, false}), kOk) << err.str();
-  Phase phase;
-  phase.out = out.str();
-  const auto text = ReadFile(folder + "/results.json");
-  EXPECT_TRUE(text.ok()) << text.status();
-  const auto parsed = google::protobuf::util::JsonStringToMessage(text.value_or(""), &phase.results);
-  EXPECT_TRUE(parsed.ok()) << parsed.ToString();
+  const testing::Outcome outcome = testing::RunWithArgs(args);
+  EXPECT_EQ(outcome.code, kOk) << outcome.err;
+  Phase phase = {outcome.out, testing::ReadResults(folder)};
   EXPECT_EQ(phase.results.status(), "complete");
   return phase;
 }

@@ -4,7 +4,7 @@
 
 #include "harness/environment.h"
 #include "harness/report/json.h"
-#include "harness/report/tables.h"
+#include "harness/report/report.h"
 #include "ir/base/status.h"
 
 namespace fuselage::harness {
@@ -68,7 +68,7 @@ std::string Recorder::Finish(const absl::Status& error, int slowest_layers) {
   results_.set_status(error.ok() ? "complete" : "INCOMPLETE");
   results_.set_error(std::string(error.message()));
   if (const auto peak = PeakRssBytes()) results_.mutable_environment()->set_process_peak_rss_bytes(*peak);
-  std::string report = report::Report(results_, slowest_layers);
+  std::string report = report::Report(results_, {slowest_layers});
   write_status_.Update(folder_.Write(kResults, report::ToJson(results_)));
   write_status_.Update(folder_.Write(kReport, report));
   finished_ = true;

@@ -1,10 +1,19 @@
 #include "harness/run.h"
 
 #include "harness/environment.h"
-#include "harness/session.h"
+#include "harness/phases/phases.h"
+#include "harness/phases/run_state.h"
 #include "ir/base/status.h"
 
 namespace fuselage::harness {
+namespace {
+
+absl::Status RunPhases(RunState& run) {
+  RETURN_IF_ERROR(phases::Run(phases::kCompile, run));
+  return run.request.explain ? phases::Run(phases::kExplain, run) : phases::Run(phases::kMeasure, run);
+}
+
+}  // namespace
 
 absl::Status RunHarness(const RunRequest& request, report::Progress& progress, Recorder& recorder) {
   recorder.Update([&](Results& results) {
@@ -13,23 +22,8 @@ absl::Status RunHarness(const RunRequest& request, report::Progress& progress, R
     results.set_config_text(request.config.DebugString());
     *results.mutable_environment() = DescribeEnvironment(request.search);
   });
-  Session session(request, progress, recorder);
-  const auto run = [&]() -> absl::Status {
-    RETURN_IF_ERROR(session.CheckVariants());
-    RETURN_IF_ERROR(session.OpenDatasets());
-    RETURN_IF_ERROR(session.LoadModel());
-    RETURN_IF_ERROR(session.FindPeaks());
-    RETURN_IF_ERROR(session.RunPasses());
-    RETURN_IF_ERROR(session.SaveOnnx());
-    if (request.explain) return session.ExplainPasses();
-    RETURN_IF_ERROR(session.PlaceBaseline());
-    RETURN_IF_ERROR(session.MeasureAccuracy());
-    RETURN_IF_ERROR(session.SaveOutputs());
-    RETURN_IF_ERROR(session.MeasureLatency());
-    RETURN_IF_ERROR(session.MeasureLayers());
-    return session.ApplyGates();
-  };
-  const absl::Status status = run();
+  RunState run(request, progress, recorder);
+  const absl::Status status = RunPhases(run);
   progress.End();
   recorder.Update([&](Results& results) {
     for (const auto& [name, seconds] : progress.phases()) {

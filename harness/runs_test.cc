@@ -2,16 +2,13 @@
 #include <sys/stat.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "gmock/gmock.h"
-#include "google/protobuf/util/json_util.h"
 #include "gtest/gtest.h"
 #include "harness/base/exit_code.h"
 #include "harness/base/files.h"
-#include "harness/cli.h"
 #include "harness/results.pb.h"
+#include "harness/testing/runs.h"
 #include "harness/testing/testing.h"
 
 namespace fuselage::harness {
@@ -22,24 +19,13 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::Workplace;
 
-struct Outcome {
-  int code;
-  std::string out, err;
+struct Outcome : testing::Outcome {
   Results results;
 };
 
-Outcome RunTiny(const Workplace& place, std::vector<std::string> args = {}) {
-  args.insert(args.begin(), {"--config=" + place.config, "--out=" + place.out});
-  std::ostringstream out, err;
-  Outcome outcome;
-  outcome.code = RunCommand(args, {out, err, false});
-  outcome.out = out.str();
-  outcome.err = err.str();
-  const auto text = ReadFile(place.out + "/results.json");
-  EXPECT_TRUE(text.ok()) << outcome.err;
-  const auto parsed = google::protobuf::util::JsonStringToMessage(text.value_or(""), &outcome.results);
-  EXPECT_TRUE(parsed.ok()) << parsed.ToString();
-  return outcome;
+Outcome RunAndRead(const Workplace& place, std::vector<std::string> args = {}) {
+  testing::Outcome outcome = testing::RunTiny(place, std::move(args));
+  return {std::move(outcome), testing::ReadResults(place.out)};
 }
 
 // An addmm has no kernel of its own; the linear layer that normalize makes of it has one.
@@ -61,7 +47,7 @@ gates { min_speedup: 0 }
 )";
 
 TEST(Compared, NoSpeedupOverAnInterpreter) {
-  const Outcome outcome = RunTiny(testing::MakeIrWorkplace("interpreted", kInterpreted, kFused));
+  const Outcome outcome = RunAndRead(testing::MakeIrWorkplace("interpreted", kInterpreted, kFused));
   EXPECT_EQ(outcome.code, kGateFailed) << outcome.err;
   EXPECT_THAT(outcome.err,
               AllOf(HasSubstr("min_speedup of layers is failed, wanted 0 (reference evaluation runs 1 steps of plain)"),
@@ -78,7 +64,7 @@ TEST(Compared, KernelsThroughoutHaveASpeedup) {
   std::string graph = kInterpreted;
   const std::string interpreted = "addmm(%b, %x, %w)";
   graph.replace(graph.find(interpreted), interpreted.size(), "matmul(%x, %w)");
-  const Outcome outcome = RunTiny(testing::MakeIrWorkplace("kernels", graph, kFused));
+  const Outcome outcome = RunAndRead(testing::MakeIrWorkplace("kernels", graph, kFused));
   EXPECT_EQ(outcome.code, kOk) << outcome.err;
   EXPECT_EQ(outcome.results.variants(0).reference_steps(), 0);
   EXPECT_TRUE(outcome.results.variants(1).measurements(0).has_speedup());
@@ -87,14 +73,14 @@ TEST(Compared, KernelsThroughoutHaveASpeedup) {
 
 // Two samples at once do not fit this view: then the speedup at another batch size is no answer.
 TEST(Compared, TheFirstBatchSizeOrNone) {
-  const Outcome outcome = RunTiny(testing::MakeIrWorkplace("first_batch", R"(graph @g {
+  const Outcome outcome = RunAndRead(testing::MakeIrWorkplace("first_batch", R"(graph @g {
   %x: f32[1,4] = placeholder
   %flat: f32[4] = call_function reshape(%x, shape=[4])
   %back: f32[1,4] = call_function reshape(%flat, shape=[1, 4])
   %relu: f32[1,4] = call_function relu(%back)
   output(%relu)
 })",
-                                                           R"(variants { name: "one" }
+                                                              R"(variants { name: "one" }
 variants { name: "two" }
 benchmark { batches: [2, 1] threads: 1 repetitions: 3 min_time_ms: 1 }
 gates { min_speedup: 0 })"));
@@ -107,7 +93,7 @@ gates { min_speedup: 0 })"));
 }
 
 TEST(Compared, AllVariantsSeeTheSameImages) {
-  const Outcome outcome = RunTiny(testing::MakeWorkplace(
+  const Outcome outcome = RunAndRead(testing::MakeWorkplace(
       "images", "variants { name: \"slow\" backend: \"reference\" } benchmark { repetitions: 2 min_time_ms: 1 }"));
   ASSERT_EQ(outcome.code, kOk) << outcome.err;
   for (const auto& variant : outcome.results.variants()) EXPECT_EQ(variant.images(), 4) << variant.name();
@@ -117,57 +103,54 @@ TEST(Compared, AllVariantsSeeTheSameImages) {
 TEST(Compared, ClassesOfTheNetworkAndOfTheDataset) {
   const Workplace place = testing::MakeWorkplace("classes", "benchmark { repetitions: 2 min_time_ms: 1 }");
   const auto model_of = [&place](int classes) {
-    std::ofstream(place.folder + "/tiny.onnx", std::ios::binary | std::ios::trunc) << testing::TinyModel("", classes);
+    testing::Overwrite(place.folder + "/tiny.onnx", testing::TinyModel("", classes));
   };
-  EXPECT_THAT(RunTiny(place).err, Not(HasSubstr("classes")));
+  EXPECT_THAT(RunAndRead(place).err, Not(HasSubstr("classes")));
   model_of(12);
-  const Outcome more = RunTiny(place);
+  const Outcome more = RunAndRead(place);
   EXPECT_EQ(more.code, kOk) << more.err;
   EXPECT_THAT(more.err, HasSubstr("warning: variant int8: the network tells 12 classes apart and the dataset has 10"));
   model_of(9);
-  const Outcome fewer = RunTiny(place);
+  const Outcome fewer = RunAndRead(place);
   EXPECT_EQ(fewer.code, kInvalidInput);
   EXPECT_THAT(fewer.err, HasSubstr("want f32 [5, classes] with at least the dataset's 10 classes"));
-}
-
-void Write(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
 TEST(Files, WhatIsNotOfARunStays) {
   const Workplace place = testing::MakeIrWorkplace("stays", kInterpreted, "print_graphs: true");
   std::filesystem::create_directories(place.out);
-  Write(place.out + "/07.mine.ir", "mine");
-  Write(place.out + "/notes.txt", "mine");
-  ASSERT_EQ(RunTiny(place).code, kOk);
-  ASSERT_EQ(RunTiny(place).code, kOk) << "a second run replaces what the first wrote";
+  testing::Overwrite(place.out + "/07.mine.ir", "mine");
+  testing::Overwrite(place.out + "/notes.txt", "mine");
+  ASSERT_EQ(RunAndRead(place).code, kOk);
+  ASSERT_EQ(RunAndRead(place).code, kOk) << "a second run replaces what the first wrote";
   EXPECT_EQ(*ReadFile(place.out + "/07.mine.ir"), "mine");
   EXPECT_EQ(*ReadFile(place.out + "/notes.txt"), "mine");
   EXPECT_TRUE(FileExists(place.out + "/00.input.ir"));
 
   // Dumps of a run with more passes go with the next.
   std::string text = *ReadFile(place.config);
-  Write(place.config, text + " pipeline { steps { pass { [type.googleapis.com/fuselage.FusionOptions] {} } } }");
-  ASSERT_EQ(RunTiny(place).code, kOk);
+  testing::Overwrite(place.config,
+                     text + " pipeline { steps { pass { [type.googleapis.com/fuselage.FusionOptions] {} } } }");
+  ASSERT_EQ(RunAndRead(place).code, kOk);
   EXPECT_TRUE(FileExists(place.out + "/01.fusion.ir"));
-  Write(place.config, text);
-  ASSERT_EQ(RunTiny(place).code, kOk);
+  testing::Overwrite(place.config, text);
+  ASSERT_EQ(RunAndRead(place).code, kOk);
   EXPECT_FALSE(FileExists(place.out + "/01.fusion.ir"));
 }
 
 TEST(Files, WhatIsInTheWayIsAnError) {
   const Workplace place = testing::MakeIrWorkplace("in_the_way", kInterpreted, "print_graphs: true");
   std::filesystem::create_directories(place.out);
-  Write(place.out + "/results.json", "{}");
-  Outcome outcome = RunTiny(place);
+  testing::Overwrite(place.out + "/results.json", "{}");
+  Outcome outcome = RunAndRead(place);
   EXPECT_EQ(outcome.code, kIo);
   EXPECT_THAT(outcome.err, HasSubstr("/results.json is not of an earlier run"));
   EXPECT_EQ(*ReadFile(place.out + "/results.json"), "{}");
   EXPECT_FALSE(FileExists(place.out + "/00.input.ir")) << "before any work";
 
   std::filesystem::remove(place.out + "/results.json");
-  Write(place.out + "/00.input.ir", "mine");
-  outcome = RunTiny(place);
+  testing::Overwrite(place.out + "/00.input.ir", "mine");
+  outcome = RunAndRead(place);
   EXPECT_EQ(outcome.code, kIo);
   EXPECT_THAT(outcome.err, HasSubstr("/00.input.ir is not of an earlier run"));
   EXPECT_EQ(*ReadFile(place.out + "/00.input.ir"), "mine");
@@ -178,12 +161,12 @@ TEST(Files, AModelThatIsNoRegularFile) {
   for (const std::string name : {"/fifo.onnx", "/fifo.ir"}) {
     const std::string fifo = place.folder + name;
     ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-    const Outcome outcome = RunTiny(place, {"--model=" + fifo});
+    const Outcome outcome = RunAndRead(place, {"--model=" + fifo});
     EXPECT_EQ(outcome.code, kIo);
     EXPECT_THAT(outcome.err, HasSubstr("it is a FIFO, wanted a regular file"));
   }
   std::filesystem::create_directories(place.folder + "/folder.onnx");
-  const Outcome outcome = RunTiny(place, {"--model=" + place.folder + "/folder.onnx"});
+  const Outcome outcome = RunAndRead(place, {"--model=" + place.folder + "/folder.onnx"});
   EXPECT_EQ(outcome.code, kIo);
   EXPECT_THAT(outcome.err, HasSubstr("it is a directory, wanted a regular file"));
 }
@@ -199,14 +182,14 @@ TEST(Files, TheDigestCoversWhatHoldsTheModel) {
 })",
                                                    "print_graphs: true");
   const std::string data = place.folder + "/tiny.safetensors";
-  const auto model = RunTiny(place).results.model();
+  const auto model = RunAndRead(place).results.model();
   ASSERT_EQ(model.external_size(), 1);
   EXPECT_EQ(model.external(0), data);
   EXPECT_EQ(model.sha256(), DigestFiles({place.folder + "/tiny.ir", data})->sha256);
   EXPECT_EQ(model.bytes(), DigestFiles({place.folder + "/tiny.ir", data})->bytes);
 
   const Workplace onnx = testing::MakeWorkplace("digest_onnx", "benchmark { repetitions: 2 min_time_ms: 1 }");
-  const auto whole = RunTiny(onnx).results.model();
+  const auto whole = RunAndRead(onnx).results.model();
   EXPECT_EQ(whole.external_size(), 0);
   EXPECT_EQ(whole.sha256(), DigestFiles({onnx.folder + "/tiny.onnx"})->sha256);
 }

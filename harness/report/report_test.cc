@@ -8,8 +8,9 @@
 #include "gtest/gtest.h"
 #include "harness/report/json.h"
 #include "harness/report/progress.h"
+#include "harness/report/report.h"
+#include "harness/report/sections.h"
 #include "harness/report/table.h"
-#include "harness/report/tables.h"
 
 namespace fuselage::report {
 namespace {
@@ -134,7 +135,7 @@ Results Example() {
 }
 
 TEST(Tables, ShowWhatTheResultsHold) {
-  const std::string report = Report(Example(), 2);
+  const std::string report = Report(Example(), {2});
   EXPECT_THAT(report, HasSubstr("conv_bn      90     70"));
   EXPECT_THAT(report, HasSubstr("1.2e-05"));
   EXPECT_THAT(report, HasSubstr("Slowest layers of int8"));
@@ -146,21 +147,21 @@ TEST(Tables, ShowWhatTheResultsHold) {
 
 TEST(Tables, WithoutADatasetVariantsAreComparedByTheirOutputs) {
   Results results = Example();
-  EXPECT_THAT(Report(results, 0), HasSubstr("no dataset: accuracy not measured\n"));
+  EXPECT_THAT(Report(results, {0}), HasSubstr("no dataset: accuracy not measured\n"));
   results.mutable_variants(1)->set_max_abs_error(2.5e-7);
   results.mutable_variants(1)->set_snr_db(43.25);
-  EXPECT_THAT(AccuracyTable(results), HasSubstr("max difference"));
-  EXPECT_THAT(AccuracyTable(results), HasSubstr("2.5e-07    43.2"));
-  EXPECT_THAT(LatencyTable(results), HasSubstr("samples/s"));
+  EXPECT_THAT(sections::Variants(results, {}), HasSubstr("max difference"));
+  EXPECT_THAT(sections::Variants(results, {}), HasSubstr("2.5e-07    43.2"));
+  EXPECT_THAT(sections::Latency(results, {}), HasSubstr("samples/s"));
   results.mutable_dataset()->set_name("cifar10");
-  EXPECT_THAT(Report(results, 0), Not(HasSubstr("accuracy not measured")));
-  EXPECT_THAT(AccuracyTable(results), HasSubstr("top-1"));
-  EXPECT_THAT(LatencyTable(results), HasSubstr("images/s"));
+  EXPECT_THAT(Report(results, {0}), Not(HasSubstr("accuracy not measured")));
+  EXPECT_THAT(sections::Variants(results, {}), HasSubstr("top-1"));
+  EXPECT_THAT(sections::Latency(results, {}), HasSubstr("images/s"));
 }
 
 TEST(Tables, LatencyShowsColdRunsAndTheRuntimesShareWhereMeasured) {
   Results results = Example();
-  EXPECT_THAT(LatencyTable(results), Not(AnyOf(HasSubstr("cold"), HasSubstr("Runtime"))));
+  EXPECT_THAT(sections::Latency(results, {}), Not(AnyOf(HasSubstr("cold"), HasSubstr("Runtime"))));
   for (auto& variant : *results.mutable_variants()) {
     variant.mutable_measurements(0)->set_runtime_overhead_percent(variant.name() == "int8" ? 0.25 : 1.5);
   }
@@ -170,7 +171,7 @@ TEST(Tables, LatencyShowsColdRunsAndTheRuntimesShareWhereMeasured) {
   auto* large_batch = results.mutable_variants(1)->add_measurements();
   large_batch->set_batch(16);
   large_batch->set_runtime_overhead_percent(50);
-  const std::string table = LatencyTable(results);
+  const std::string table = sections::Latency(results, {});
   EXPECT_THAT(table, AllOf(HasSubstr("p99   cold"), HasSubstr("12.50")));
   EXPECT_THAT(table, HasSubstr("Runtime outside the kernels at batch 1: fp32 1.50 %, int8 0.25 % on 1 thread; "
                                "int8 0.75 % on 2 threads\n"));
@@ -178,17 +179,18 @@ TEST(Tables, LatencyShowsColdRunsAndTheRuntimesShareWhereMeasured) {
 
 TEST(Tables, TimesOfADeviceStandBesideThoseOfTheHost) {
   Results results = Example();
-  EXPECT_THAT(LatencyTable(results), Not(HasSubstr("device")));
+  EXPECT_THAT(sections::Latency(results, {}), Not(HasSubstr("device")));
   auto* measurement = results.mutable_variants(1)->mutable_measurements(0);
   measurement->mutable_device_ms()->set_median(0.0625);
   measurement->set_device_images_per_second(16000);
-  EXPECT_THAT(LatencyTable(results), AllOf(HasSubstr("device median  device samples/s"),
-                                           HasSubstr("0.0625           16000.0"), HasSubstr("without the copies")));
+  EXPECT_THAT(sections::Latency(results, {}),
+              AllOf(HasSubstr("device median  device samples/s"), HasSubstr("0.0625           16000.0"),
+                    HasSubstr("without the copies")));
 }
 
 TEST(Tables, RooflineStandsBesideTheMeasurement) {
   Results results = Example();
-  EXPECT_EQ(RooflineTable(results), "") << "nothing was counted";
+  EXPECT_EQ(sections::Roofline(results, {}), "") << "nothing was counted";
   for (int i = 0; i < 2; ++i) {
     auto* measurement = results.mutable_variants(i)->mutable_measurements(0);
     measurement->set_counted_bytes(i == 0 ? 4'837'000 : 3'225'000);
@@ -197,7 +199,7 @@ TEST(Tables, RooflineStandsBesideTheMeasurement) {
     measurement->set_speedup(i == 0 ? 1 : 1.5);
   }
   results.mutable_environment()->set_memory_counter("not available here: no counter");
-  EXPECT_EQ(RooflineTable(results),
+  EXPECT_EQ(sections::Roofline(results, {}),
             "Bytes moved a run, and the roofline's prediction; threads: 1\n"
             "batch  variant  MB counted  ms predicted  ms measured  gain predicted  gain measured\n"
             "-----  -------  ----------  ------------  -----------  --------------  -------------\n"
@@ -205,8 +207,8 @@ TEST(Tables, RooflineStandsBesideTheMeasurement) {
             "    1  int8           3.23        0.0500        10.00         240.00x          1.50x\n"
             "MB measured: not available here: no counter\n");
   results.mutable_variants(1)->mutable_measurements(0)->set_measured_bytes(512);
-  EXPECT_THAT(RooflineTable(results), HasSubstr("MB measured  ms predicted"));
-  EXPECT_THAT(RooflineTable(results), HasSubstr("0.0005"));
+  EXPECT_THAT(sections::Roofline(results, {}), HasSubstr("MB measured  ms predicted"));
+  EXPECT_THAT(sections::Roofline(results, {}), HasSubstr("0.0005"));
 }
 
 TEST(Tables, PeaksOfTheMachineAreALine) {
@@ -216,7 +218,7 @@ TEST(Tables, PeaksOfTheMachineAreALine) {
   peaks->set_int8_ops_per_second(310e9);
   peaks->set_bytes_per_second(11.24e9);
   peaks->set_seconds_per_call(0.9e-6);
-  EXPECT_THAT(Report(results, 0),
+  EXPECT_THAT(Report(results, {0}),
               HasSubstr("\nPeaks of one thread: 95 GFLOP/s FP32, 310 GOP/s INT8, 11.2 GB/s, 0.90 us a call\n"));
 }
 
@@ -228,24 +230,25 @@ TEST(Tables, GatesOfPassesAndSmallBounds) {
   gate->set_wanted(1e-5);
   gate->set_found(0);
   gate->set_judged(true);
-  EXPECT_THAT(GatesTable(results), HasSubstr("max_abs_error  pass conv_bn   1e-05      0  FAILED"));
+  EXPECT_THAT(sections::Gates(results, {}), HasSubstr("max_abs_error  pass conv_bn   1e-05      0  FAILED"));
   gate->clear_found();
   gate->set_judged(false);
   gate->set_reason("not measured");
-  EXPECT_THAT(GatesTable(results), HasSubstr("1e-05      -  not judged  not measured\n"));
+  EXPECT_THAT(sections::Gates(results, {}), HasSubstr("1e-05      -  not judged  not measured\n"));
 }
 
 TEST(Tables, WhatAReaderOfALineMustKnow) {
   Results results = Example();
-  EXPECT_THAT(LatencyTable(results), Not(HasSubstr("note")));
+  EXPECT_THAT(sections::Latency(results, {}), Not(HasSubstr("note")));
   auto* variant = results.mutable_variants(1);
   variant->set_reference_steps(3);
   variant->mutable_measurements(0)->set_speedup(12);
   variant->mutable_measurements(0)->set_baseline_backend("cpu");
   variant->mutable_measurements(0)->set_slower_than_threads(1);
-  EXPECT_THAT(LatencyTable(results), HasSubstr("12.00x over cpu  reference steps: 3; slower than on 1 thread\n"));
+  EXPECT_THAT(sections::Latency(results, {}),
+              HasSubstr("12.00x over cpu  reference steps: 3; slower than on 1 thread\n"));
   variant->set_not_run("no GPU here");
-  EXPECT_THAT(AccuracyTable(results), HasSubstr("not run"));
+  EXPECT_THAT(sections::Variants(results, {}), HasSubstr("not run"));
 }
 
 Results::GraphTable::Row* AddRow(Results::GraphTable* table, const std::string& name, const std::string& kind,
@@ -259,7 +262,7 @@ Results::GraphTable::Row* AddRow(Results::GraphTable* table, const std::string& 
 
 TEST(Tables, GraphsAsReadAndAsChanged) {
   Results results;
-  EXPECT_EQ(GraphTables(results), "");
+  EXPECT_EQ(sections::Graphs(results, {}), "");
   auto* read = results.add_graphs();
   read->set_after("input");
   read->set_nodes(3);
@@ -278,7 +281,7 @@ TEST(Tables, GraphsAsReadAndAsChanged) {
   row->add_sources("x");
   row->add_sources("y");
   AddRow(after, "output", "output", "output")->set_change("new");
-  EXPECT_EQ(GraphTables(results),
+  EXPECT_EQ(sections::Graphs(results, {}),
             "Graph as read: 3 nodes\n"
             "name    kind           target  inputs  users\n"
             "------  -------------  ------  ------  ------\n"
@@ -297,7 +300,7 @@ TEST(Tables, GraphsAsReadAndAsChanged) {
 TEST(Tables, ExplanationSaysWhatWasLeftAloneAndWhatLeavingInt8Costs) {
   Results results;
   results.set_status("complete");
-  EXPECT_EQ(ExplanationTables(results), "");
+  EXPECT_EQ(sections::Explanation(results, {}), "");
   auto* pass = results.add_passes();
   pass->set_name("fusion");
   const auto decide = [&](const std::string& kind, const std::string& node, const std::string& message) {
@@ -337,7 +340,7 @@ TEST(Tables, ExplanationSaysWhatWasLeftAloneAndWhatLeavingInt8Costs) {
   place("flat", "flatten", "INT8");
   place("sm", "softmax", "FP32")->set_why("quantize: no INT8 kernel");
 
-  const std::string report = Report(results, 0);
+  const std::string report = Report(results, {0});
   EXPECT_THAT(report, HasSubstr("fusion: 6 applied, 5 left alone, notes: 1\n"));
   EXPECT_THAT(report, HasSubstr("r0 and 4 more  applied     fused into %.. (conv2d)\n"));
   EXPECT_THAT(report, HasSubstr("r9             applied     fused into %fc (linear)\n"));
@@ -357,15 +360,15 @@ TEST(Tables, ExplanationSaysWhatWasLeftAloneAndWhatLeavingInt8Costs) {
                                 "Crossings move 125 of 1000 bytes a run (12.5 %).\n"));
 
   explanation->mutable_placements(3)->clear_why();
-  EXPECT_THAT(ExplanationTables(results), Not(HasSubstr("why not INT8"))) << "no reasons, no column";
+  EXPECT_THAT(sections::Explanation(results, {}), Not(HasSubstr("why not INT8"))) << "no reasons, no column";
   results.clear_passes();
-  EXPECT_THAT(ExplanationTables(results), ::testing::StartsWith("Where each op of int8 runs"));
+  EXPECT_THAT(sections::Explanation(results, {}), ::testing::StartsWith("Where each op of int8 runs"));
 }
 
 TEST(Tables, WarningsStandBelowTheNumbersTheyAreAbout) {
   Results results = Example();
   results.add_warnings("other programs \x1b kept 1.0 cores busy");
-  const std::string report = Report(results, 2);
+  const std::string report = Report(results, {2});
   EXPECT_THAT(report, HasSubstr("\nwarning: other programs \\x1b kept 1.0 cores busy\n"));
   EXPECT_GT(report.find("warning:"), report.find("Latency"));
 }
@@ -374,8 +377,8 @@ TEST(Tables, ABrokenOffRunSaysSo) {
   Results results = Example();
   results.set_status("INCOMPLETE");
   results.set_error("interrupted by signal 2");
-  EXPECT_THAT(Report(results, 0), HasSubstr("INCOMPLETE: interrupted by signal 2"));
-  EXPECT_NE(Report(Results(), 10), "");
+  EXPECT_THAT(Report(results, {0}), HasSubstr("INCOMPLETE: interrupted by signal 2"));
+  EXPECT_NE(Report(Results(), {10}), "");
 }
 
 int Lines(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }

@@ -8,7 +8,9 @@
 #include "harness/base/exit_code.h"
 #include "harness/base/files.h"
 #include "harness/environment.h"
-#include "harness/session.h"
+#include "harness/phases/phases.h"
+#include "harness/phases/run_state.h"
+#include "harness/phases/save_onnx.h"
 #include "ir/base/status.h"
 #include "ir/safetensors.h"
 #include "kernels/register_all.h"
@@ -17,24 +19,17 @@
 namespace fuselage::peers {
 namespace {
 
-using harness::Session;
+namespace phases = harness::phases;
+using harness::RunState;
 
 constexpr char kLowered[] = "lowered", kQuantized[] = "quantized";
-
-absl::Status RunPasses(Session& session) {
-  RETURN_IF_ERROR(session.CheckVariants());
-  RETURN_IF_ERROR(session.OpenDatasets());
-  RETURN_IF_ERROR(session.LoadModel());
-  RETURN_IF_ERROR(session.FindPeaks());
-  return session.RunPasses();
-}
 
 // Biases as integers: onnxruntime runs a layer in integers where its bias is one.
 absl::Status WriteOnnx(const ir::Graph& graph, const std::string& name, harness::Recorder& recorder) {
   onnx::writer::WriteOptions options;
   options.bias = onnx::writer::WriteOptions::Bias::kInt32;
   ASSIGN_OR_RETURN(const std::string path, recorder.Claim(name));
-  return harness::WriteOnnx(graph, std::move(options), path);
+  return phases::WriteOnnx(graph, std::move(options), path);
 }
 
 absl::Status WriteIr(const ir::Graph& graph, const std::string& stem, harness::Recorder& recorder) {
@@ -89,20 +84,20 @@ absl::Status WriteSums(harness::RunRequest request, harness::Recorder& bundle, r
   const std::string folder = bundle.folder() + "/sums";
   RETURN_IF_ERROR(harness::MakeWritableFolder(folder));
   harness::Recorder recorder(folder);
-  Session session(request, progress, recorder);
-  RETURN_IF_ERROR(RunPasses(session));
-  return WriteOnnx(*session.variants().back().graph, "int8_sums.onnx", bundle);
+  RunState run(request, progress, recorder);
+  RETURN_IF_ERROR(phases::Run(phases::kCompile, run));
+  return WriteOnnx(*run.variants.back().graph, "int8_sums.onnx", bundle);
 }
 
 absl::Status Write(const harness::RunRequest& request, int samples, report::Progress& progress,
                    harness::Recorder& recorder) {
-  Session session(request, progress, recorder);
-  RETURN_IF_ERROR(RunPasses(session));
+  RunState run(request, progress, recorder);
+  RETURN_IF_ERROR(phases::Run(phases::kCompile, run));
   progress.Begin("write the models");
-  const ir::Graph& fp32 = *session.variants()[0].graph;
-  const ir::Graph& int8 = *session.variants()[1].graph;
-  const ir::Graph& lowered = *session.variants()[2].graph;
-  const ir::Graph& quantized = *session.variants()[3].graph;
+  const ir::Graph& fp32 = *run.variants[0].graph;
+  const ir::Graph& int8 = *run.variants[1].graph;
+  const ir::Graph& lowered = *run.variants[2].graph;
+  const ir::Graph& quantized = *run.variants[3].graph;
   if (lowered.placeholders().size() != 1) {
     return absl::UnimplementedError(
         absl::StrCat("peers want a model with one input, this one has ", lowered.placeholders().size()));
@@ -114,7 +109,7 @@ absl::Status Write(const harness::RunRequest& request, int samples, report::Prog
   RETURN_IF_ERROR(WriteOnnx(quantized, "int8.onnx", recorder));
   TensorType type = lowered.placeholders()[0]->tensor_type();
   type.shape[0] = samples;
-  ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, session.inputs().Batch(0, {type}));
+  ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, run.inputs->Batch(0, {type}));
   ir::TensorMap tensors;
   tensors["input"] = std::make_shared<Tensor>(inputs[0]);
   RETURN_IF_ERROR(WriteCodes(quantized, lowered, inputs, recorder, &tensors));

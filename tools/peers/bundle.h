@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "harness/recorder.h"
 #include "harness/report/progress.h"
-#include "harness/run.h"
+#include "harness/request.h"
 
 namespace fuselage::peers {
 

@@ -1,41 +1,17 @@
-// Tables of graphs and of explanations.
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
+#include "harness/report/sections.h"
 #include "harness/report/table.h"
-#include "harness/report/tables.h"
 
-namespace fuselage::report {
+namespace fuselage::report::sections {
 namespace {
 
 constexpr int kNameWidth = 28;
-constexpr int kTargetWidth = 56;
-constexpr int kListWidth = 36;
-
-std::string ListText(const google::protobuf::RepeatedPtrField<std::string>& names) {
-  return Shortened(absl::StrJoin(names, ", "), kListWidth);
-}
-
-// "changed", "new", "made of conv1, bn1"
-std::string ChangeText(const Results::GraphTable::Row& row) {
-  if (row.change().empty() || row.sources().empty()) return row.change();
-  return absl::StrCat("made of ", ListText(row.sources()));
-}
-
-std::string GraphTitle(const Results::GraphTable& table) {
-  std::string title = table.after() == "input" ? "Graph as read" : absl::StrCat("Graph after ", Escaped(table.after()));
-  absl::StrAppend(&title, ": ", table.nodes(), " nodes");
-  if (table.removed_size() > 0) {
-    absl::StrAppend(&title, "; gone: ", Escaped(Shortened(absl::StrJoin(table.removed(), ", "), 2 * kListWidth)));
-  }
-  return title;
-}
 
 std::string Share(int64_t part, int64_t all) {
   return absl::StrFormat("%.1f %%", all > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(all) : 0);
@@ -98,38 +74,8 @@ std::string DecisionTable(const Results::Pass& pass) {
 
 }  // namespace
 
-std::string GraphTables(const Results& results) {
-  std::string out;
-  for (const auto& graph : results.graphs()) {
-    bool marked = false;
-    for (const auto& row : graph.rows()) marked = marked || !row.change().empty();
-    std::vector<Column> columns = {{"name", Align::kLeft},
-                                   {"kind", Align::kLeft},
-                                   {"target", Align::kLeft},
-                                   {"inputs", Align::kLeft},
-                                   {"users", Align::kLeft}};
-    if (marked) columns.push_back({"change", Align::kLeft});
-    Table table(GraphTitle(graph), columns);
-    const int head = graph.rows_size() - graph.rows_size() / 2;
-    for (int i = 0; i < graph.rows_size(); ++i) {
-      const auto& row = graph.rows(i);
-      if (graph.left_out() > 0 && i == head) {
-        std::vector<std::string> cells(columns.size());
-        cells[0] = absl::StrCat("... ", graph.left_out(), " more");
-        table.AddRow(std::move(cells));
-      }
-      std::vector<std::string> cells = {Shortened(row.name(), kNameWidth), row.kind(),
-                                        Shortened(row.target(), kTargetWidth), ListText(row.inputs()),
-                                        ListText(row.users())};
-      if (marked) cells.push_back(ChangeText(row));
-      table.AddRow(std::move(cells));
-    }
-    absl::StrAppend(&out, out.empty() ? "" : "\n", table.ToString());
-  }
-  return out;
-}
-
-std::string ExplanationTables(const Results& results) {
+// Remarks and placements of the command `explain`.
+std::string Explanation(const Results& results, const Options&) {
   if (!results.has_explanation()) return "";
   const auto& explanation = results.explanation();
   std::string out;
@@ -170,4 +116,4 @@ std::string ExplanationTables(const Results& results) {
   return out;
 }
 
-}  // namespace fuselage::report
+}  // namespace fuselage::report::sections

@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/load.h"
+#include "frontend/onnx/onnx.h"
+#include "harness/base/exit_code.h"
+#include "harness/npz/npz.h"
+#include "harness/phases/phases.h"
+#include "ir/base/status.h"
+
+namespace fuselage::harness::phases {
+namespace {
+
+constexpr int kDefaultRandomInputs = 16;
+
+// `external`: the other files that hold the model.
+absl::Status ReadModel(RunState& run, const std::string& path, std::vector<std::string>* external) {
+  LoadOptions options;
+  for (const std::string& text : run.config.model().shapes()) {
+    ASSIGN_OR_RETURN(const auto shape, onnx::ParseShape(text));
+    options.shapes[shape.first] = shape.second;
+  }
+  options.max_memory_bytes = run.request.max_memory_bytes;
+  options.allow_nonfinite = run.request.allow_nonfinite;
+  auto loaded = compiler::LoadGraph(path, run.library.ops, options, external);
+  if (IsUsageError(loaded.status())) {
+    return UsageError(
+        absl::StrCat(loaded.status().message(), "\nShapes are given by model.shapes, or by --shape=NAME:DIMENSIONS."));
+  }
+  RETURN_IF_ERROR(loaded.status());
+  run.graph = std::move(loaded->graph);
+  run.names = std::move(loaded->names);
+  for (const std::string& warning : loaded->warnings) run.Warn(warning);
+  return absl::OkStatus();
+}
+
+absl::Status RecordModel(RunState& run, const std::string& path, std::vector<std::string> external) {
+  std::vector<std::string> files = {path};
+  for (std::string& file : external) {
+    if (FileExists(file)) files.push_back(std::move(file));
+  }
+  ASSIGN_OR_RETURN(const FileDigest digest, DigestFiles(files));
+  run.recorder.Update([&](Results& results) {
+    auto* model = results.mutable_model();
+    model->set_path(path);
+    model->set_sha256(digest.sha256);
+    model->set_bytes(digest.bytes);
+    for (size_t i = 1; i < files.size(); ++i) *model->add_external() = files[i];
+  });
+  return absl::OkStatus();
+}
+
+absl::Status ReadInputs(RunState& run) {
+  const std::string path = run.request.search.Find(run.config.inputs());
+  ASSIGN_OR_RETURN(std::vector<npz::Array> arrays,
+                   run.request.max_memory_bytes > 0 ? npz::Read(path, run.request.max_memory_bytes) : npz::Read(path));
+  std::map<std::string, Tensor> given;
+  for (npz::Array& array : arrays) {
+    if (!given.emplace(array.name, std::move(array.tensor)).second) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": found the array \"", array.name, "\" twice"));
+    }
+  }
+  auto inputs = compiler::SortInputs(std::move(given), run.names.inputs, *run.graph);
+  if (!inputs.ok()) return Annotate(inputs.status(), path);
+  run.given_inputs = std::make_shared<const std::vector<Tensor>>(*std::move(inputs));
+  run.recorder.Update([&](Results& results) { results.set_inputs(path); });
+  return absl::OkStatus();
+}
+
+absl::Status PrepareImages(RunState& run) {
+  const TensorType& input = run.graph->placeholders()[0]->tensor_type();
+  const auto& preprocessing = run.config.preprocessing();
+  datasets::PreprocessOptions preprocess;
+  preprocess.channels = static_cast<int>(input.shape[1]);
+  preprocess.height = static_cast<int>(input.shape[2]);
+  preprocess.width = static_cast<int>(input.shape[3]);
+  if ((preprocessing.height() > 0 && preprocessing.height() != preprocess.height) ||
+      (preprocessing.width() > 0 && preprocessing.width() != preprocess.width)) {
+    return UsageError(absl::StrCat("preprocessing: ", preprocessing.height(), "x", preprocessing.width(),
+                                   ", but the model's input is ", ToString(input)));
+  }
+  preprocess.mean.assign(preprocessing.mean().begin(), preprocessing.mean().end());
+  preprocess.shorter_side = preprocessing.shorter_side();
+  preprocess.std.assign(preprocessing.std().begin(), preprocessing.std().end());
+  auto preprocessor = datasets::Preprocessor::Create(std::move(preprocess));
+  if (!preprocessor.ok()) return UsageError(preprocessor.status().message());
+  run.preprocessor = *std::move(preprocessor);
+  auto images = std::make_unique<ImageSamples>(*run.evaluation.data, *run.preprocessor, run.pool.get());
+  if (run.evaluation.data->num_classes() > 0) run.images = images.get();
+  run.inputs = std::move(images);
+  if (run.calibration.data != nullptr) {
+    run.calibration_samples = std::make_unique<ImageSamples>(*run.calibration.data, *run.preprocessor, run.pool.get());
+  }
+  return absl::OkStatus();
+}
+
+int RandomInputs(const HarnessConfig& config) {
+  return config.random_inputs().count() > 0 ? config.random_inputs().count() : kDefaultRandomInputs;
+}
+
+void PrepareInputs(RunState& run) {
+  if (run.given_inputs != nullptr) {
+    run.calibration_samples = std::make_unique<compiler::TensorSamples>(run.given_inputs, run.pool.get());
+    run.inputs = std::make_unique<compiler::TensorSamples>(run.given_inputs, run.pool.get());
+  } else {
+    const uint64_t seed = run.config.random_inputs().seed();
+    const int count = RandomInputs(run.config);
+    // Like two splits of a dataset: what calibration sees is not what variants are compared by.
+    run.calibration_samples = std::make_unique<compiler::RandomSamples>(2 * seed, count, run.pool.get());
+    run.inputs = std::make_unique<compiler::RandomSamples>(2 * seed + 1, count, run.pool.get());
+  }
+  run.recorder.Update([&](Results& results) {
+    results.mutable_calibration()->set_split(run.given_inputs != nullptr ? "inputs" : "random");
+    results.mutable_calibration()->set_images(run.CalibrationSamples());
+  });
+}
+
+}  // namespace
+
+absl::Status LoadModel(RunState& run) {
+  run.progress.Begin("read model");
+  const std::string path = run.request.search.Find(run.config.model().path());
+  RETURN_IF_ERROR(RecordModel(run, path, {}));  // Before it is read: an incomplete report names it as well.
+  std::vector<std::string> external;
+  RETURN_IF_ERROR(ReadModel(run, path, &external));
+  if (!external.empty()) RETURN_IF_ERROR(RecordModel(run, path, std::move(external)));
+  if (run.config.has_dataset()) RETURN_IF_ERROR(ImageInputOf(*run.graph).status());
+  if (!run.config.inputs().empty()) RETURN_IF_ERROR(ReadInputs(run));
+  if (run.config.has_dataset()) return PrepareImages(run);
+  PrepareInputs(run);
+  return absl::OkStatus();
+}
+
+}  // namespace fuselage::harness::phases

@@ -1,0 +1,72 @@
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "harness/measure/layers.h"
+#include "harness/phases/phases.h"
+#include "ir/base/status.h"
+#include "passes/core/roofline.h"
+#include "runtime/thread_pool.h"
+
+namespace fuselage::harness::phases {
+namespace {
+
+constexpr int kProfileRuns = 20;
+constexpr int kSnrImages = 4;
+
+// 0: none.
+int64_t FirstMeasuredBatch(const Results& results) {
+  for (const auto& variant : results.variants()) {
+    if (variant.measurements_size() > 0) return variant.measurements(0).batch();
+  }
+  return 0;
+}
+
+}  // namespace
+
+absl::Status MeasureLayers(RunState& run) {
+  const int64_t batch = FirstMeasuredBatch(run.recorder.Snapshot());
+  if (batch == 0) return absl::OkStatus();
+  run.progress.Begin("layers");
+  runtime::ThreadPool pool(run.threads[0]);
+  for (size_t i = 0; i < run.variants.size(); ++i) {
+    const Variant& variant = run.variants[i];
+    if (!variant.runs() || variant.engine.backend == "reference") continue;
+    run.progress.Detail(variant.name());
+    ASSIGN_OR_RETURN(const auto engine, run.MakeEngine(variant, batch, &pool));
+    ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, run.inputs->Batch(0, engine->input_types()));
+    ASSIGN_OR_RETURN(std::vector<Results::Layer> layers, ProfileLayers(*engine->executable(), inputs, kProfileRuns));
+
+    std::map<std::string, double> snrs;
+    if (i > 0 && run.BaselineRuns()) {
+      std::vector<TensorType> types = engine->input_types();
+      for (TensorType& type : types) type.shape[0] = kSnrImages;
+      ASSIGN_OR_RETURN(const std::vector<Tensor> samples, run.inputs->Batch(0, types));
+      auto found = LayerSnrs({*run.variants[0].graph, run.variants[0].engine}, {*variant.graph, variant.engine},
+                             samples, run.library.kernels, run.pool.get());
+      if (found.ok()) {
+        snrs = *std::move(found);
+      } else {
+        run.Warn(absl::StrCat("no SNR of the layers of ", variant.name(), ": ", found.status().message()));
+      }
+    }
+    ASSIGN_OR_RETURN(const auto graph, variant.GraphAt(batch));
+    run.recorder.Update([&](Results& results) {
+      for (Results::Layer& layer : layers) {
+        const auto snr = snrs.find(layer.name());
+        if (snr != snrs.end()) layer.set_snr_db(snr->second);
+        if (const ir::Node* node = graph->FindNodeOrNull(layer.name())) {
+          const passes::Work work = passes::WorkOf(*node);
+          layer.set_operations(work.operations);
+          layer.set_operations_per_byte(passes::ArithmeticIntensity(work));
+        }
+        *results.mutable_variants(static_cast<int>(i))->add_layers() = std::move(layer);
+      }
+    });
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fuselage::harness::phases

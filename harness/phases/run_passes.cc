@@ -1,0 +1,178 @@
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "compiler/calibration_runner.h"
+#include "harness/explain/graph_table.h"
+#include "harness/phases/phases.h"
+#include "interpreter/interpreter.h"
+#include "ir/base/status.h"
+#include "ir/text.h"
+#include "passes/core/pipeline.h"
+#include "runtime/half_precision.h"
+
+namespace fuselage::harness::phases {
+namespace {
+
+constexpr int kGraphRows = 40;  // A longer graph is printed without its middle.
+
+// "03.fusion.ir"
+std::string DumpName(int index, absl::string_view step) {
+  return absl::StrFormat("%02d.%s.ir", index, absl::StrReplaceAll(ir::SanitizedName(step), {{"/", "_"}}));
+}
+
+std::string RemarkText(const passes::Remark& remark) {
+  return absl::StrCat(passes::RemarkKindName(remark.kind), remark.node.empty() ? "" : " %", remark.node, ": ",
+                      remark.message);
+}
+
+// protobuf counts a string that it adds before it allocates it: added empty, then assigned, nothing half-made is
+// destroyed.
+Results::Pass ToResult(const passes::PassReport& report) {
+  Results::Pass pass;
+  pass.set_name(report.name);
+  pass.set_changed(report.changed);
+  pass.set_nodes_before(report.nodes_before);
+  pass.set_nodes_after(report.nodes_after);
+  pass.set_matches(report.matches);
+  pass.set_wall_ms(report.wall_ms);
+  if (report.max_abs_error.has_value()) pass.set_max_abs_error(*report.max_abs_error);
+  if (report.snr_db.has_value()) pass.set_snr_db(*report.snr_db);
+  for (const passes::Remark& remark : report.remarks) {
+    *pass.add_remarks() = RemarkText(remark);
+    auto* decision = pass.add_decisions();
+    decision->set_kind(std::string(passes::RemarkKindName(remark.kind)));
+    decision->set_node(remark.node);
+    decision->set_message(remark.message);
+  }
+  return pass;
+}
+
+// The outputs for each of the batches, one after another.
+absl::StatusOr<std::vector<Tensor>> Interpret(const ir::Graph& graph, const std::vector<std::vector<Tensor>>& batches) {
+  std::vector<Tensor> outputs;
+  for (const std::vector<Tensor>& inputs : batches) {
+    ASSIGN_OR_RETURN(std::vector<Tensor> values, interpreter::Run(graph, inputs));
+    for (Tensor& value : values) outputs.push_back(std::move(value));
+  }
+  return outputs;
+}
+
+std::vector<TensorType> InputTypes(const ir::Graph& graph) {
+  std::vector<TensorType> types;
+  for (const ir::Node* placeholder : graph.placeholders()) types.push_back(placeholder->tensor_type());
+  return types;
+}
+
+// One run of the pipeline over the graph.
+class PassRun {
+ public:
+  explicit PassRun(RunState& run) : run_(run) {}
+  absl::Status Run();
+
+ private:
+  std::unique_ptr<passes::Runner> MakeRunner();
+  // What follows each step.
+  absl::Status ObserveStep(int index, absl::string_view step, const ir::Graph& graph);
+  void RecordGraph(absl::string_view step, const ir::Graph& graph);
+  void KeepForOnnx(const ir::Graph& graph);
+  absl::Status FinishVariants();
+
+  RunState& run_;
+  Results::GraphTable shown_graph_;  // The last that print_graphs recorded, whole.
+};
+
+std::unique_ptr<passes::Runner> PassRun::MakeRunner() {
+  if (run_.calibration_samples == nullptr) return nullptr;
+  compiler::CalibrationOptions options;
+  options.samples = run_.CalibrationSamples();
+  options.max_memory_bytes = run_.request.max_memory_bytes;
+  options.progress = [this](int done) { run_.progress.Update(done, run_.CalibrationSamples(), "calibration samples"); };
+  return std::make_unique<compiler::CalibrationRunner>(*run_.calibration_samples, run_.pool.get(), options);
+}
+
+void PassRun::RecordGraph(absl::string_view step, const ir::Graph& graph) {
+  Results::GraphTable table = TableOf(graph, step);
+  if (shown_graph_.nodes() > 0) {
+    MarkChanges(shown_graph_, &table);
+    const bool changed = table.removed_size() > 0 || std::any_of(table.rows().begin(), table.rows().end(),
+                                                                 [](const auto& row) { return !row.change().empty(); });
+    if (!changed) return;
+  }
+  shown_graph_ = table;
+  run_.recorder.Update([&](Results& results) { *results.add_graphs() = Abridged(std::move(table), kGraphRows); });
+}
+
+// The last graph without INT8 kernels is what save_onnx writes.
+void PassRun::KeepForOnnx(const ir::Graph& graph) {
+  if (run_.config.save_onnx().empty()) return;
+  for (const ir::Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (node->op() != nullptr && absl::StartsWith(node->op()->name, "int8.")) return;
+  }
+  run_.onnx_graph = graph.Clone();
+}
+
+absl::Status PassRun::ObserveStep(int index, absl::string_view step, const ir::Graph& graph) {
+  run_.recorder.WriteFile(DumpName(index, step), ir::Print(graph));
+  if (run_.config.print_graphs()) RecordGraph(step, graph);
+  KeepForOnnx(graph);
+  for (Variant& variant : run_.variants) {
+    if (variant.config->after() == step) variant.graph = graph.Clone();
+  }
+  return absl::OkStatus();
+}
+
+// Variants of the last graph get it; those of half precision become what runs.
+absl::Status PassRun::FinishVariants() {
+  for (Variant& variant : run_.variants) {
+    if (variant.config->after().empty()) variant.graph = run_.graph->Clone();
+    // The CPU's kernels are explained.
+    if (variant.config->precision() != "fp16" || run_.request.explain || !variant.runs()) continue;
+    std::vector<std::string> warnings;
+    auto half = runtime::HalfPrecision(*variant.graph, &warnings);
+    if (!half.ok()) return Annotate(half.status(), absl::StrCat("variant ", variant.name()));
+    variant.graph = *std::move(half);
+    for (const std::string& warning : warnings) run_.Warn(absl::StrCat("variant ", variant.name(), ": ", warning));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PassRun::Run() {
+  run_.recorder.RemoveEarlierFiles();
+  const std::unique_ptr<passes::Runner> runner = MakeRunner();
+  passes::PassEnvironment environment;
+  environment.runner = runner.get();
+  environment.kernels = &run_.library.kernels;
+  environment.peaks = run_.peaks.has_value() ? &*run_.peaks : nullptr;
+  environment.cache_folder = run_.request.cache_folder;
+
+  passes::PipelineOptions options;
+  std::vector<std::vector<Tensor>> batches;
+  const int samples = run_.config.numeric_check().samples();
+  for (int i = 0; i < samples; ++i) {
+    ASSIGN_OR_RETURN(batches.emplace_back(), run_.calibration_samples->Batch(i, InputTypes(*run_.graph)));
+  }
+  if (samples > 0) options.evaluate = [&](const ir::Graph& graph) { return Interpret(graph, batches); };
+  options.progress = [&](absl::string_view step) { run_.progress.Begin(absl::StrCat("pass ", step)); };
+  options.observe = [&](int index, absl::string_view step, const ir::Graph& graph) {
+    return ObserveStep(index, step, graph);
+  };
+  ASSIGN_OR_RETURN(const std::vector<passes::PassReport> reports,
+                   passes::RunPipeline(run_.config.pipeline(), run_.library.passes, environment, *run_.graph, options));
+  run_.recorder.Update([&](Results& results) {
+    for (const passes::PassReport& report : reports) *results.add_passes() = ToResult(report);
+  });
+  return FinishVariants();
+}
+
+}  // namespace
+
+absl::Status RunPasses(RunState& run) { return PassRun(run).Run(); }
+
+}  // namespace fuselage::harness::phases

@@ -1,0 +1,89 @@
+// What the phases of a run share: the request, the report, and what each phase leaves to those after it.
+#ifndef FUSELAGE_HARNESS_PHASES_RUN_STATE_H_
+#define FUSELAGE_HARNESS_PHASES_RUN_STATE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "compiler/engine.h"
+#include "compiler/library.h"
+#include "compiler/samples.h"
+#include "frontend/onnx/names.h"
+#include "harness/datasets/open.h"
+#include "harness/datasets/preprocess.h"
+#include "harness/measure/image_samples.h"
+#include "harness/recorder.h"
+#include "harness/report/progress.h"
+#include "harness/request.h"
+#include "ir/graph.h"
+#include "passes/core/pass.h"
+#include "runtime/cuda/backend.h"
+#include "runtime/thread_pool.h"
+
+namespace fuselage::harness {
+
+struct Variant {
+  const HarnessConfig::VariantConfig* config = nullptr;
+  compiler::EngineOptions engine;
+  std::unique_ptr<ir::Graph> graph;  // Null until its step of the pipeline has run.
+  std::string not_run;               // Why it cannot run; empty: it can.
+
+  const std::string& name() const { return config->name(); }
+  bool runs() const { return not_run.empty(); }
+  // The graph with this batch size.
+  absl::StatusOr<std::unique_ptr<ir::Graph>> GraphAt(int64_t batch) const;
+};
+
+struct RunState {
+  RunState(const RunRequest& request, report::Progress& progress, Recorder& recorder);
+
+  void Warn(const std::string& text);
+  // An error names the variant.
+  absl::StatusOr<std::unique_ptr<compiler::Engine>> MakeEngine(const Variant& variant, int64_t batch,
+                                                               runtime::ThreadPool* pool) const;
+  // The first variant is what the others are compared with.
+  bool BaselineRuns() const { return variants[0].runs(); }
+  // Some variant runs on this backend.
+  bool Uses(absl::string_view backend) const;
+  int CalibrationSamples() const;
+  int64_t EvaluatedSamples() const;
+
+  const RunRequest& request;
+  const HarnessConfig& config;
+  report::Progress& progress;
+  Recorder& recorder;
+  const compiler::Library& library;
+  const std::vector<int> threads;                   // The benchmark's: cores for 0, and each number once.
+  const std::unique_ptr<runtime::ThreadPool> pool;  // Has as many threads as the largest of them.
+
+  // CheckVariants.
+  std::unique_ptr<runtime::cuda::Backend> cuda;  // Null where no variant can run on it.
+  std::vector<Variant> variants;
+
+  // OpenDatasets.
+  datasets::OpenedDataset calibration, evaluation;  // Calibration's data may be null.
+
+  // LoadModel.
+  std::unique_ptr<ir::Graph> graph;                         // RunPasses rewrites it.
+  onnx::Names names;                                        // The model's inputs and outputs, each once.
+  std::shared_ptr<const std::vector<Tensor>> given_inputs;  // What the config's `inputs` holds; else null.
+  std::optional<datasets::Preprocessor> preprocessor;
+  std::unique_ptr<compiler::Samples> calibration_samples;  // Null where nothing asks for them.
+  std::unique_ptr<compiler::Samples> inputs;               // What variants run on: test images, given or random values.
+  const ImageSamples* images = nullptr;                    // The same, where they are images with labels.
+
+  // FindPeaks.
+  std::optional<passes::MachinePeaks> peaks;
+
+  // RunPasses.
+  std::unique_ptr<ir::Graph> onnx_graph;  // The last before the first INT8 kernel, where save_onnx asks for it.
+};
+
+}  // namespace fuselage::harness
+
+#endif  // FUSELAGE_HARNESS_PHASES_RUN_STATE_H_

@@ -1,0 +1,32 @@
+#include "harness/report/cells.h"
+
+#include "absl/strings/str_format.h"
+#include "harness/report/table.h"
+
+namespace fuselage::report {
+
+std::string ErrorText(const std::optional<double>& value) {
+  if (!value.has_value()) return "-";
+  return *value == 0 ? "0" : absl::StrFormat("%.2g", *value);
+}
+
+std::string Times(const std::optional<double>& value) {
+  return value.has_value() ? absl::StrFormat("%.2fx", *value) : "-";
+}
+
+std::string Milliseconds(const std::optional<double>& value) {
+  return value.has_value() ? Number(*value, *value < 0.1 ? 4 : *value < 1 ? 3 : 2) : "-";
+}
+
+bool HasImages(const Results& results) { return !results.dataset().name().empty(); }
+
+bool HasAccuracy(const Results& results) { return HasImages(results) && !results.dataset().unlabelled(); }
+
+std::vector<const Results::Variant*> All(const Results& results) {
+  std::vector<const Results::Variant*> all;
+  for (const auto& variant : results.variants()) all.push_back(&variant);
+  for (const auto& peer : results.peers()) all.push_back(&peer);
+  return all;
+}
+
+}  // namespace fuselage::report

@@ -1,0 +1,30 @@
+// The text of cells that several sections have.
+#ifndef FUSELAGE_HARNESS_REPORT_CELLS_H_
+#define FUSELAGE_HARNESS_REPORT_CELLS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/results.pb.h"
+
+namespace fuselage::report {
+
+// Protobuf's presence as std::optional.
+#define FUSELAGE_OPTIONAL(message, field) \
+  ((message).has_##field() ? std::optional<double>((message).field()) : std::nullopt)
+
+// "-" where there is none, in all of these.
+std::string ErrorText(const std::optional<double>& value);     // "2.5e-07", or "0".
+std::string Times(const std::optional<double>& value);         // "1.52x"
+std::string Milliseconds(const std::optional<double>& value);  // Three digits where a run takes microseconds.
+
+bool HasImages(const Results& results);
+bool HasAccuracy(const Results& results);
+
+// Variants, then peers: they share every column.
+std::vector<const Results::Variant*> All(const Results& results);
+
+}  // namespace fuselage::report
+
+#endif  // FUSELAGE_HARNESS_REPORT_CELLS_H_
