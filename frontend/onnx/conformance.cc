@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 // Operands that must be constants, by operator, and so what they follow from.
 bool IsConstantInput(const std::string& op, int i) {
+  if (absl::StartsWith(op, "Reduce")) return i == 1;
   static const auto* inputs = new std::map<std::string, std::set<int>>{
       {"AffineGrid", {1}},
       {"BlackmanWindow", {0}},
@@ -43,7 +44,6 @@ bool IsConstantInput(const std::string& op, int i) {
       {"OneHot", {1}},
       {"Pad", {1, 2, 3}},
       {"Range", {0, 1, 2}},
-      {"ReduceSum", {1}},
       {"Reshape", {1}},
       {"Resize", {1, 2, 3}},
       {"STFT", {1, 3}},

@@ -217,6 +217,7 @@ constexpr Converter kConverters[] = {
     {"STFT", 17, {2, 4}, {1, 1}, "onesided=INT", ConvertStft},
     {"Sub", 6, {2, 2}, {1, 1}, kBroadcast, ConvertBinary},
     {"Sum", 6, {1, kAnyNumber}, {1, 1}, "", ConvertNary},
+    {"Swish", 24, {1, 1}, {1, 1}, "alpha=FLOAT", ConvertSwish},
     {"Tan", 7, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"Tanh", 6, {1, 1}, {1, 1}, "", ConvertElementwise},
     {"ThresholdedRelu", 10, {1, 1}, {1, 1}, "alpha=FLOAT", ConvertThresholdedRelu},

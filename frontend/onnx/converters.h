@@ -12,7 +12,7 @@
 namespace fuselage::onnx {
 
 inline constexpr int kOldestOpset = 7;
-inline constexpr int kNewestOpset = 23;
+inline constexpr int kNewestOpset = 25;
 inline constexpr int kAnyNumber = std::numeric_limits<int>::max();
 
 struct Arity {
@@ -65,6 +65,7 @@ absl::Status ConvertPow(Call& call);
 absl::Status ConvertPRelu(Call& call);
 absl::Status ConvertSelu(Call& call);
 absl::Status ConvertShrink(Call& call);
+absl::Status ConvertSwish(Call& call);
 absl::Status ConvertThresholdedRelu(Call& call);
 
 // ops_loss.cc

@@ -1,4 +1,4 @@
-// Reads an ONNX model, opset 7 to 23, into a Graph: call_function nodes, weights as parameters behind get_attr, and
+// Reads an ONNX model, opset 7 to 25, into a Graph: call_function nodes, weights as parameters behind get_attr, and
 // everything that depends on constants alone (FP16 weights behind Cast, shape arithmetic) computed here.
 //
 // A model file is untrusted. Every error begins with "<file>: ", names the node or tensor, and says what was found and

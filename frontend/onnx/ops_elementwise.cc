@@ -170,6 +170,17 @@ absl::Status ConvertThresholdedRelu(Call& call) {
   return call.Result("threshold", call.operands(), {{"threshold", call.Float("alpha", 1)}});
 }
 
+// x * sigmoid(alpha * x)
+absl::Status ConvertSwish(Call& call) {
+  const Value& x = call.operand(0);
+  const double alpha = call.Float("alpha", 1);
+  if (alpha == 1) return call.Result("silu", {x});
+  ASSIGN_OR_RETURN(const Value factor, call.Scalar("alpha", x.type().dtype, alpha));
+  ASSIGN_OR_RETURN(const Value scaled, call.EmitHelper("scaled", "mul", {x, factor}));
+  ASSIGN_OR_RETURN(const Value gate, call.EmitHelper("gate", "sigmoid", {scaled}));
+  return call.Result("mul", {x, gate});
+}
+
 absl::Status ConvertGelu(Call& call) {
   return call.Result("gelu", call.operands(), {{"approximate", call.String("approximate", "none")}});
 }

@@ -30,6 +30,14 @@ TEST(Elementwise, GeluHasTwoForms) {
   ExpectOutput(model, {F32({1}, {1})}, F32({1}, {0.8411920f}), 1e-7);
 }
 
+// 1 / (1 + e^-1), and 1 / (1 + e^-2).
+TEST(Elementwise, SwishOfAnyAlpha) {
+  ModelBuilder model = Model(24, {1});
+  model.Node("Swish", {"x"}, {"y"});
+  ExpectOutput(model, {F32({1}, {1})}, F32({1}, {0.7310586f}), 1e-7);
+  ExpectOutput(model.Float("alpha", 2), {F32({1}, {1})}, F32({1}, {0.8807971f}), 1e-7);
+}
+
 TEST(Nary, OneTwoThree) {
   const Tensor x = F32({2}, {3, -6});
   for (const char* op : {"Max", "Mean", "Min", "Sum"}) {
