@@ -23,8 +23,6 @@
 namespace fuselage::int8::conv2d {
 namespace {
 
-// Of the interleaved columns: they share the first-level cache with weights and pixels.
-constexpr int64_t kColumnBytes = 20 << 10;
 constexpr int kMostRows = 4;         // Output rows that are computed from the same columns,
 constexpr int64_t kMostDwords = 12;  // unless these have more dwords of a channel.
 // Pixels that are worth a call of `finish`, where rows that follow each other in memory are narrower.
@@ -146,7 +144,7 @@ class Depthwise : public Algorithm {
     };
     const auto apart = [&](int64_t width) { return width * g.kernel_width; };
     const auto fits = [&](int64_t width) {
-      return std::min(joined(width), apart(width)) * column_bytes <= kColumnBytes;
+      return std::min(joined(width), apart(width)) * column_bytes <= primitives_.column_bytes;
     };
     tile_width_ = 1;
     while (tile_width_ < g.out_width && (tile_width_ < 8 || fits(tile_width_ + 1))) ++tile_width_;

@@ -50,7 +50,10 @@ void Interleave(const DepthwiseColumns& columns) {
   }
 }
 
-constexpr DepthwisePrimitives kDepthwise = {/*dword_rows=*/2, /*interleave_steps=*/2, /*interleave=*/Interleave,
+constexpr DepthwisePrimitives kDepthwise = {/*dword_rows=*/2,
+                                            /*column_bytes=*/32 << 10,
+                                            /*interleave_steps=*/2,
+                                            /*interleave=*/Interleave,
                                             /*spread=*/nullptr,
                                             /*multiply=*/MultiplyColumns<Avx2>};
 

@@ -99,7 +99,10 @@ void Spread(const DepthwiseColumns& columns) {
   }
 }
 
-constexpr DepthwisePrimitives kDepthwise = {/*dword_rows=*/4, /*interleave_steps=*/2.5, /*interleave=*/Interleave,
+constexpr DepthwisePrimitives kDepthwise = {/*dword_rows=*/4,
+                                            /*column_bytes=*/20 << 10,
+                                            /*interleave_steps=*/2.5,
+                                            /*interleave=*/Interleave,
                                             /*spread=*/Spread,
                                             /*multiply=*/MultiplyColumns<Avx512Vnni>};
 

@@ -127,6 +127,7 @@ struct DepthwiseProduct {
 };
 struct DepthwisePrimitives {
   int dword_rows;           // 4: u8, input codes as unsigned; 2: int16, as signed.
+  int64_t column_bytes;     // Of the columns at once: they share the first-level cache with weights, pixels and sums.
   double interleave_steps;  // How many taps' products take as long as a column of `interleave`.
   void (*interleave)(const DepthwiseColumns&);
   // Of rows[0], for groups of 4, 8 or 16 channels: to [column][dword of a group][block's channels], the dword of the
