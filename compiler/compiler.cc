@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "compiler/calibration_runner.h"
 #include "compiler/engine.h"
+#include "compiler/profiler.h"
 #include "compiler/samples.h"
 #include "ir/base/status.h"
 #include "passes/cleanup/cleanup.pb.h"
@@ -136,6 +137,8 @@ absl::StatusOr<Model> Compile(const Model& model, std::map<std::string, Tensor> 
   environment.kernels = &state.library.kernels;
   environment.peaks = options.peaks;
   environment.cache_folder = options.cache_folder;
+  compiler::Profiler profiler(state.library.kernels);
+  environment.profiler = &profiler;
   compiler::LoadedGraph compiled{state.graph->Clone(), state.names, state.warnings};
   ASSIGN_OR_RETURN(std::vector<passes::PassReport> reports,
                    passes::RunPipeline(options.pipeline, state.library.passes, environment, *compiled.graph));

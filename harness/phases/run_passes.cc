@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "compiler/calibration_runner.h"
+#include "compiler/profiler.h"
 #include "harness/explain/graph_table.h"
 #include "harness/phases/phases.h"
 #include "interpreter/interpreter.h"
@@ -151,6 +152,10 @@ absl::Status PassRun::Run() {
   environment.kernels = &run_.library.kernels;
   environment.peaks = run_.peaks.has_value() ? &*run_.peaks : nullptr;
   environment.cache_folder = run_.request.cache_folder;
+  compiler::ProfilerOptions profiling;
+  profiling.cache_folder = run_.request.cache_folder;
+  compiler::Profiler profiler(run_.library.kernels, profiling);
+  environment.profiler = &profiler;
 
   passes::PipelineOptions options;
   std::vector<std::vector<Tensor>> batches;

@@ -69,6 +69,22 @@ class Runner {
   virtual std::string DataKey() const { return ""; }
 };
 
+// Times a graph on the machine that it is to run on.
+class Profiler {
+ public:
+  struct Call {
+    std::string op;                    // "int8.conv2d"; "reorder" where the runtime changes a layout.
+    std::vector<std::string> sources;  // Node::SourcesOrSelf of the call; none of what the runtime inserted.
+    int64_t bytes = 0;                 // Operands, results and weights, each once.
+    double seconds = 0;                // The median of several runs on one thread.
+  };
+  virtual ~Profiler() = default;
+
+  // The calls of a run, in order. A pipeline's profiler runs the passes that are still to come on a copy first, so that
+  // what is timed is what will run.
+  virtual absl::StatusOr<std::vector<Call>> Profile(const ir::Graph& graph) = 0;
+};
+
 // What the machine that the graph is to run on can do, measured: the roofline's two roofs (Williams, Waterman and
 // Patterson, "Roofline", CACM 2009) for one thread, and what a kernel call costs by itself.
 struct MachinePeaks {
@@ -83,6 +99,7 @@ struct PassEnvironment {
   Runner* runner = nullptr;
   const kernels::KernelRegistry* kernels = nullptr;
   const MachinePeaks* peaks = nullptr;  // For cost models.
+  Profiler* profiler = nullptr;         // For choices by time.
   std::string cache_folder;             // For what may be kept between runs (calibration); empty: nothing is.
 };
 

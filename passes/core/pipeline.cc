@@ -13,6 +13,30 @@ namespace {
 constexpr int kDefaultMaxRounds = 10;
 constexpr double kOneCodeSnrDb = 30;
 
+using Steps = google::protobuf::RepeatedPtrField<PipelineConfig::Step>;
+
+// Profiles what the steps that are still to come make of a graph.
+class RestOfPipeline : public Profiler {
+ public:
+  RestOfPipeline(const Steps& steps, const PassRegistry& registry, const PassEnvironment& environment)
+      : registry_(registry), environment_(environment), profiler_(environment.profiler) {
+    *config_.mutable_steps() = steps;
+    environment_.profiler = nullptr;
+  }
+
+  absl::StatusOr<std::vector<Call>> Profile(const ir::Graph& graph) override {
+    const std::unique_ptr<ir::Graph> copy = graph.Clone();
+    RETURN_IF_ERROR(RunPipeline(config_, registry_, environment_, *copy).status());
+    return profiler_->Profile(*copy);
+  }
+
+ private:
+  PipelineConfig config_;
+  const PassRegistry& registry_;
+  PassEnvironment environment_;
+  Profiler* const profiler_;
+};
+
 class PipelineRun {
  public:
   PipelineRun(const PassRegistry& registry, const PassEnvironment& environment, ir::Graph& graph,
@@ -25,14 +49,17 @@ class PipelineRun {
     return absl::OkStatus();
   }
 
-  // True: one of the steps changed the graph.
-  absl::StatusOr<bool> RunSteps(const google::protobuf::RepeatedPtrField<PipelineConfig::Step>& steps) {
+  // True: one of the steps changed the graph. `after`: what follows them.
+  absl::StatusOr<bool> RunSteps(const Steps& steps, const Steps& after) {
     bool any_changed = false;
-    for (const PipelineConfig::Step& step : steps) {
+    for (int i = 0; i < steps.size(); ++i) {
+      const PipelineConfig::Step& step = steps[i];
+      Steps rest(steps.begin() + i + 1, steps.end());
+      rest.MergeFrom(after);
       absl::StatusOr<bool> changed = false;
       switch (step.kind_case()) {
-        case PipelineConfig::Step::kPass: changed = RunPass(step); break;
-        case PipelineConfig::Step::kFixedPoint: changed = RunFixedPoint(step.fixed_point()); break;
+        case PipelineConfig::Step::kPass: changed = RunPass(step, rest); break;
+        case PipelineConfig::Step::kFixedPoint: changed = RunFixedPoint(step.fixed_point(), rest); break;
         default: return absl::InvalidArgumentError("pipeline: a step holds neither a pass nor a fixed_point");
       }
       RETURN_IF_ERROR(changed.status());
@@ -44,19 +71,22 @@ class PipelineRun {
   std::vector<PassReport> TakeReports() { return std::move(reports_); }
 
  private:
-  absl::StatusOr<bool> RunFixedPoint(const PipelineConfig::FixedPoint& config) {
+  absl::StatusOr<bool> RunFixedPoint(const PipelineConfig::FixedPoint& config, const Steps& after) {
     const int rounds = config.max_rounds() > 0 ? config.max_rounds() : kDefaultMaxRounds;
     bool any_changed = false;
     for (int round = 0; round < rounds; ++round) {
-      ASSIGN_OR_RETURN(const bool changed, RunSteps(config.steps()));
+      ASSIGN_OR_RETURN(const bool changed, RunSteps(config.steps(), after));
       if (!changed) return any_changed;
       any_changed = true;
     }
     return UsageError(absl::StrCat("pipeline: a fixed_point still changes after ", rounds, " rounds (max_rounds)"));
   }
 
-  absl::StatusOr<bool> RunPass(const PipelineConfig::Step& step) {
-    ASSIGN_OR_RETURN(const std::unique_ptr<Pass> pass, registry_.Create(step.pass(), environment_));
+  absl::StatusOr<bool> RunPass(const PipelineConfig::Step& step, const Steps& after) {
+    RestOfPipeline rest(after, registry_, environment_);
+    PassEnvironment environment = environment_;
+    if (environment.profiler != nullptr) environment.profiler = &rest;
+    ASSIGN_OR_RETURN(const std::unique_ptr<Pass> pass, registry_.Create(step.pass(), environment));
     const std::string name = step.name().empty() ? std::string(pass->name()) : step.name();
     if (options_.progress) options_.progress(name);
     if (options_.evaluate && outputs_.empty()) {
@@ -152,7 +182,7 @@ absl::StatusOr<std::vector<PassReport>> RunPipeline(const PipelineConfig& config
                                                     const PipelineOptions& options) {
   PipelineRun run(registry, environment, graph, options);
   RETURN_IF_ERROR(run.Begin());
-  RETURN_IF_ERROR(run.RunSteps(config.steps()).status());
+  RETURN_IF_ERROR(run.RunSteps(config.steps(), {}).status());
   return run.TakeReports();
 }
 

@@ -13,6 +13,7 @@
 #include "ir/text.h"
 #include "passes/quantize/calibration_cache.h"
 #include "passes/quantize/observers.h"
+#include "passes/quantize/precision.h"
 #include "passes/quantize/scales.h"
 #include "passes/quantize/select.h"
 
@@ -107,7 +108,7 @@ absl::StatusOr<Calibration> Calibrate(const QuantizeOptions& options, const ir::
   return calibration;
 }
 
-using Ranges = HashMap<const Node*, Range>;
+using Ranges = HashMap<std::string, Range>;  // By name of the value.
 
 // Of every source of a group that an edge needs.
 absl::StatusOr<Ranges> FindRanges(const QuantizeOptions& options, const ir::Graph& graph, const Selection& selection,
@@ -116,7 +117,7 @@ absl::StatusOr<Ranges> FindRanges(const QuantizeOptions& options, const ir::Grap
   std::vector<const Node*> sampled;
   for (const Edge& edge : selection.edges) {
     for (const Node* source : selection.sources[selection.group_of.at(edge.value)]) {
-      if (!ranges.emplace(source, Range()).second) continue;
+      if (!ranges.emplace(source->name(), Range()).second) continue;
       if (source->kind() != NodeKind::kGetAttr) {
         sampled.push_back(source);
         continue;
@@ -125,12 +126,12 @@ absl::StatusOr<Ranges> FindRanges(const QuantizeOptions& options, const ir::Grap
                        MakeObserver(options.observer(), options.activations()));
       const Tensor& constant = *graph.FindParameterOrNull(source->target())->tensor;
       RETURN_IF_ERROR(Annotate(observer->Observe(constant.values<float>()), absl::StrCat("%", source->name())));
-      ranges[source] = observer->range();
+      ranges[source->name()] = observer->range();
     }
   }
   ASSIGN_OR_RETURN(const Calibration calibration, Calibrate(options, graph, sampled, runner, cache_folder, remarks));
   if (calibration.samples == 1) remarks.Note("warning: calibrated on a single sample");
-  for (size_t i = 0; i < sampled.size(); ++i) ranges[sampled[i]] = calibration.ranges[i];
+  for (size_t i = 0; i < sampled.size(); ++i) ranges[sampled[i]->name()] = calibration.ranges[i];
   return ranges;
 }
 
@@ -143,8 +144,8 @@ CodesOf ChooseCodes(const QuantizeOptions& options, const Selection& selection, 
     const int group = selection.group_of.at(edge.value);
     if (chosen.contains(group)) continue;
     const std::vector<Node*>& sources = selection.sources[group];
-    Range range = ranges.at(sources[0]);
-    for (const Node* source : sources) range = Union(range, ranges.at(source));
+    Range range = ranges.at(sources[0]->name());
+    for (const Node* source : sources) range = Union(range, ranges.at(source->name()));
     const Codes codes = ActivationCodes(range, options.activations());
     chosen[group] = codes;
     if (range.min == range.max && sources[0]->kind() != NodeKind::kGetAttr) {
@@ -218,6 +219,19 @@ absl::Status InsertPair(const Edge& edge, const Codes& codes, ir::Graph& graph) 
   return absl::OkStatus();
 }
 
+absl::Status Apply(const QuantizeOptions& options, const Selection& selection, const Ranges& ranges, ir::Graph& graph,
+                   Remarks& remarks) {
+  const CodesOf codes_of = ChooseCodes(options, selection, ranges, remarks);
+  for (const Node* node : selection.nodes) {
+    remarks.Applied(*node, Describe(*node, selection, codes_of, options.weights() == QuantizeOptions::PER_CHANNEL));
+  }
+  RETURN_IF_ERROR(QuantizeWeights(options, selection, codes_of, graph));
+  for (const Edge& edge : selection.edges) {
+    RETURN_IF_ERROR(InsertPair(edge, codes_of.at(selection.group_of.at(edge.value)), graph));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const {
@@ -226,23 +240,32 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
     remarks.Note(*node, "the graph is quantized already: taken as it is, not calibrated");
     return false;
   }
-  ASSIGN_OR_RETURN(const Selection selection, Select(options_, graph, remarks));
+  Remarks tentative;  // Of a selection that times may change.
+  const bool fastest = options_.precision() == QuantizeOptions::FASTEST;
+  ASSIGN_OR_RETURN(Selection selection, Select(options_, graph, fastest ? tentative : remarks));
   if (selection.edges.empty()) return false;
   ASSIGN_OR_RETURN(const Ranges ranges, FindRanges(options_, graph, selection, runner_, cache_folder_, remarks));
-  const CodesOf codes_of = ChooseCodes(options_, selection, ranges, remarks);
-  for (const Node* node : selection.nodes) {
-    remarks.Applied(*node, Describe(*node, selection, codes_of, options_.weights() == QuantizeOptions::PER_CHANNEL));
+  if (fastest) {
+    if (profiler_ == nullptr) {
+      return UsageError("precision FASTEST needs a profiler of the CPU, and the caller gives none");
+    }
+    const auto quantized = [&](const KeptInFloat& kept) -> absl::StatusOr<std::unique_ptr<ir::Graph>> {
+      std::unique_ptr<ir::Graph> copy = graph.Clone();
+      ASSIGN_OR_RETURN(const Selection some, Select(options_, *copy, tentative, kept));
+      RETURN_IF_ERROR(Apply(options_, some, ranges, *copy, tentative));
+      return copy;
+    };
+    ASSIGN_OR_RETURN(const KeptInFloat kept, FasterInFloat(graph, selection, quantized, *profiler_, remarks));
+    ASSIGN_OR_RETURN(selection, Select(options_, graph, remarks, kept));
+    if (selection.edges.empty()) return false;
   }
-  RETURN_IF_ERROR(QuantizeWeights(options_, selection, codes_of, graph));
-  for (const Edge& edge : selection.edges) {
-    RETURN_IF_ERROR(InsertPair(edge, codes_of.at(selection.group_of.at(edge.value)), graph));
-  }
+  RETURN_IF_ERROR(Apply(options_, selection, ranges, graph, remarks));
   return true;
 }
 
 void Register(passes::PassRegistry& registry) {
   registry.Register<QuantizeOptions>([](const QuantizeOptions& options, const passes::PassEnvironment& environment) {
-    return std::make_unique<Quantize>(options, environment.runner, environment.cache_folder);
+    return std::make_unique<Quantize>(options, environment.runner, environment.cache_folder, environment.profiler);
   });
 }
 

@@ -10,6 +10,8 @@
 // Ranges come from the runner's samples, or from the environment's cache folder where it has those of the same graph,
 // samples (Runner::DataKey) and method; a file there that cannot be believed is calibrated anew.
 //
+// With precision FASTEST, what is faster in FP32 stays there (precision.h).
+//
 // Declines: a layer that the options keep in FP32; operands that are not f32; weights that are computed, not finite,
 // or shared with a layer that stays in FP32; a graph output that only codes could feed (unless quantize_outputs).
 // Errors: no calibration data (payload "fuselage.usage": the caller's mistake); NaN or infinity in a sample.
@@ -27,9 +29,10 @@ namespace fuselage::quantize {
 class Quantize : public passes::Pass {
  public:
   // `runner` gives the calibration samples; null: Run fails where there is something to calibrate. `cache_folder`
-  // empty: nothing is kept.
-  Quantize(QuantizeOptions options, passes::Runner* runner, std::string cache_folder = "")
-      : options_(std::move(options)), runner_(runner), cache_folder_(std::move(cache_folder)) {}
+  // empty: nothing is kept. `profiler`: for precision FASTEST.
+  Quantize(QuantizeOptions options, passes::Runner* runner, std::string cache_folder = "",
+           passes::Profiler* profiler = nullptr)
+      : options_(std::move(options)), runner_(runner), cache_folder_(std::move(cache_folder)), profiler_(profiler) {}
 
   absl::string_view name() const override { return "quantize"; }
   passes::NumericContract numeric_contract() const override { return {passes::NumericContract::kQuantizes, 0}; }
@@ -41,6 +44,7 @@ class Quantize : public passes::Pass {
   QuantizeOptions options_;
   passes::Runner* runner_;
   std::string cache_folder_;
+  passes::Profiler* profiler_;
 };
 
 void Register(passes::PassRegistry& registry);

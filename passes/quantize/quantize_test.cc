@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <sstream>
 
 #include "absl/strings/match.h"
@@ -325,6 +326,94 @@ TEST_F(QuantizeTest, KeepsALayerWithNonFiniteWeightsInFp32) {
   ASSERT_OK(Quantize(QuantizeOptions(), &runner).Run(*graph_, remarks_));
   EXPECT_THAT(remarks_.list(), Contains(Field(&passes::Remark::message, "weight: element 3 is inf")));
   EXPECT_EQ(graph_->FindModuleOrNull("fc")->parameters.at("weight"), name);
+}
+
+constexpr char kChain[] = R"(graph @g {
+  param @w: f32[2,2] = [1, 0.5, 0.25, -1]
+  module @a = linear(weight=@w)
+  module @b = linear(weight=@w)
+  module @c = linear(weight=@w)
+  %x: f32[1,2] = placeholder
+  %a: f32[1,2] = call_module @a(%x)
+  %b: f32[1,2] = call_module @b(%a)
+  %c: f32[1,2] = call_module @c(%b)
+  output(%c)
+}
+)";
+
+// Plays `lower`: what reads a dequantize runs in INT8.
+class FakeProfiler : public passes::Profiler {
+ public:
+  FakeProfiler(std::map<std::string, double> f32, std::map<std::string, double> int8, double conversion)
+      : f32_(std::move(f32)), int8_(std::move(int8)), conversion_(conversion) {}
+
+  absl::StatusOr<std::vector<Call>> Profile(const ir::Graph& graph) override {
+    std::vector<Call> calls;
+    for (const ir::Node* node = graph.first(); node != nullptr; node = node->next()) {
+      if (!node->is_call()) continue;
+      const std::vector<std::string> sources = node->SourcesOrSelf();
+      const bool within = node->IsOp("dequantize") && node->users()[0]->is_call();
+      const bool joined = node->IsOp("quantize") && int8_.count(node->operand(0)->name()) > 0 &&
+                          node->operand(0)->operand(0)->IsOp("dequantize");
+      if (within || joined) continue;
+      if (node->IsOp("quantize") || node->IsOp("dequantize")) {
+        calls.push_back({"int8." + node->op()->name, sources, /*bytes=*/10, conversion_});
+      } else if (node->operand(0)->IsOp("dequantize")) {
+        calls.push_back({"int8." + node->op()->name, sources, 10, int8_.at(node->name())});
+      } else {
+        calls.push_back({node->op()->name, sources, 10, f32_.at(node->name())});
+      }
+    }
+    return calls;
+  }
+
+ private:
+  const std::map<std::string, double> f32_, int8_;
+  const double conversion_;
+};
+
+// The nodes that `quantize` keeps in FP32, in order.
+std::string KeptOf(passes::Profiler* profiler, const ir::OpRegistry& ops, passes::Remarks* remarks) {
+  const std::unique_ptr<ir::Graph> graph = *ir::Parse(kChain, ops);
+  QuantizeOptions options;
+  options.set_precision(QuantizeOptions::FASTEST);
+  FakeRunner runner(2);
+  EXPECT_OK(Quantize(options, &runner, "", profiler).Run(*graph, *remarks));
+  EXPECT_OK(graph->Verify());
+  std::string kept;
+  for (const char* name : {"a", "b", "c"}) {
+    if (!graph->FindNodeOrNull(name)->operand(0)->IsOp("dequantize")) kept += name;
+  }
+  return kept;
+}
+
+TEST_F(QuantizeTest, KeepsInFloatWhatIsFasterThere) {
+  FakeProfiler everywhere({{"a", 4}, {"b", 4}, {"c", 4}}, {{"a", 1}, {"b", 1}, {"c", 1}}, 0.1);
+  EXPECT_EQ(KeptOf(&everywhere, ops_, &remarks_), "");
+  EXPECT_TRUE(HasRemark("fastest is INT8; one run on one thread: INT8 3.1e+03 ms, FP32 1.2e+04 ms"));
+
+  FakeProfiler nowhere({{"a", 1}, {"b", 1}, {"c", 1}}, {{"a", 4}, {"b", 4}, {"c", 4}}, 0.1);
+  EXPECT_EQ(KeptOf(&nowhere, ops_, &remarks_), "abc");
+
+  FakeProfiler two({{"a", 4}, {"b", 1}, {"c", 4}}, {{"a", 1}, {"b", 4}, {"c", 1}}, 0.1);
+  EXPECT_EQ(KeptOf(&two, ops_, &remarks_), "b");
+  EXPECT_TRUE(HasRemark("kept in FP32: faster on the whole (1e+03 ms in FP32, 4e+03 ms in INT8, beside conversions)"));
+}
+
+TEST_F(QuantizeTest, CountsTheConversionsThatAChoiceNeeds) {
+  FakeProfiler dear({{"a", 4}, {"b", 1}, {"c", 4}}, {{"a", 1}, {"b", 2}, {"c", 1}}, 2);
+  EXPECT_EQ(KeptOf(&dear, ops_, &remarks_), "") << "one saved, two spent on the way into %b";
+  FakeProfiler first({{"a", 1}, {"b", 4}, {"c", 4}}, {{"a", 3}, {"b", 1}, {"c", 1}}, 2);
+  EXPECT_EQ(KeptOf(&first, ops_, &remarks_), "a") << "one conversion either way";
+}
+
+TEST_F(QuantizeTest, WhatIsFasterNeedsAProfiler) {
+  QuantizeOptions options;
+  options.set_precision(QuantizeOptions::FASTEST);
+  FakeRunner runner(2);
+  const absl::Status status = Run(&runner, options).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("needs a profiler")));
+  EXPECT_TRUE(IsUsageError(status));
 }
 
 }  // namespace

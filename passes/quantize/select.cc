@@ -33,12 +33,6 @@ bool IsView(const Node* node) {
   return IsF32(node) && IsF32(source) && node->tensor_type().num_elements() == source->tensor_type().num_elements();
 }
 
-// A residual is added in codes, so there must be an output scale.
-bool HasFloatResult(const Node& node) {
-  const ir::OpSchema* form = node.graph().ops().FindQuantizedFormOrNull(node.op()->name);
-  return form != nullptr && form->float_result && DataOperands(node).size() == 1;
-}
-
 // Why a chain of elementwise steps stays in FP32: one of them would. Empty where none would, and for other ops.
 std::string WhyNotSteps(const Node& node) {
   if (node.op()->FindAttributeOrNull("steps") == nullptr) return "";
@@ -104,8 +98,8 @@ class Groups {
 
 class Selector {
  public:
-  Selector(const QuantizeOptions& options, const ir::Graph& graph, Remarks& remarks)
-      : options_(options), graph_(graph), remarks_(remarks) {}
+  Selector(const QuantizeOptions& options, const ir::Graph& graph, Remarks& remarks, const KeptInFloat& kept)
+      : options_(options), graph_(graph), remarks_(remarks), kept_(kept) {}
 
   absl::StatusOr<Selection> Run() {
     RETURN_IF_ERROR(CheckOptions());
@@ -183,6 +177,7 @@ class Selector {
 
   // Why a candidate stays in FP32 whatever its neighbours do; empty where nothing speaks against it.
   std::string WhyNot(const Node& node) const {
+    if (const auto it = kept_.find(node.name()); it != kept_.end()) return it->second;
     for (const std::string& glob : options_.skip()) {
       if (Fits(glob, node)) return absl::StrCat("kept in FP32: skip '", glob, "'");
     }
@@ -281,11 +276,18 @@ class Selector {
   const QuantizeOptions& options_;
   const ir::Graph& graph_;
   Remarks& remarks_;
+  const KeptInFloat& kept_;
   HashMap<const Node*, Node*> view_root_;  // The value above a chain of views.
   HashSet<const Node*> selected_;
 };
 
 }  // namespace
+
+// A residual is added in codes, so there must be an output scale.
+bool HasFloatResult(const ir::Node& node) {
+  const ir::OpSchema* form = node.graph().ops().FindQuantizedFormOrNull(node.op()->name);
+  return form != nullptr && form->float_result && DataOperands(node).size() == 1;
+}
 
 std::vector<int> DataOperands(const ir::Node& node) {
   std::vector<int> indices;
@@ -316,8 +318,9 @@ bool GlobMatches(absl::string_view glob, absl::string_view text) {
   return g == glob.size();
 }
 
-absl::StatusOr<Selection> Select(const QuantizeOptions& options, const ir::Graph& graph, Remarks& remarks) {
-  return Selector(options, graph, remarks).Run();
+absl::StatusOr<Selection> Select(const QuantizeOptions& options, const ir::Graph& graph, Remarks& remarks,
+                                 const KeptInFloat& kept) {
+  return Selector(options, graph, remarks, kept).Run();
 }
 
 }  // namespace fuselage::quantize

@@ -2,6 +2,7 @@
 #ifndef FUSELAGE_PASSES_QUANTIZE_SELECT_H_
 #define FUSELAGE_PASSES_QUANTIZE_SELECT_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -36,8 +37,16 @@ std::vector<int> DataOperands(const ir::Node& node);
 // A text with '*' for any characters and '?' for one.
 bool GlobMatches(absl::string_view glob, absl::string_view text);
 
-// Remarks say which candidates stay in FP32, and why. InvalidArgument: options that fit nothing.
-absl::StatusOr<Selection> Select(const QuantizeOptions& options, const ir::Graph& graph, passes::Remarks& remarks);
+// A quantized op that can leave a float result; what adds a residual in codes cannot.
+bool HasFloatResult(const ir::Node& node);
+
+// By name of the node: what a remark says of it.
+using KeptInFloat = HashMap<std::string, std::string>;
+
+// Remarks say which candidates stay in FP32, and why; those of `kept` do besides what the options say. InvalidArgument:
+// options that fit nothing.
+absl::StatusOr<Selection> Select(const QuantizeOptions& options, const ir::Graph& graph, passes::Remarks& remarks,
+                                 const KeptInFloat& kept = {});
 
 }  // namespace fuselage::quantize
 

@@ -1,0 +1,187 @@
+#include "passes/quantize/precision.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "passes/quantize/min_cut.h"
+
+namespace fuselage::quantize {
+namespace {
+
+using ir::Node;
+using passes::Profiler;
+
+// Measurements differ by about as much from one to the next: what is not faster by more stays in INT8.
+constexpr double kNoise = 0.02;
+
+// An element is read as a code and written as a float, or the other way around.
+constexpr double kConversionBytes = 5;
+
+struct Seconds {
+  double f32 = 0, int8 = 0;
+  bool on_codes = true;  // In the quantized graph.
+};
+
+double Total(const std::vector<Profiler::Call>& calls) {
+  double total = 0;
+  for (const Profiler::Call& call : calls) total += call.seconds;
+  return total;
+}
+
+bool IsConversion(const Profiler::Call& call) {
+  return absl::EndsWith(call.op, "quantize") && !absl::StartsWith(call.op, "dynamic");
+}
+
+// The selected nodes by their first source, which names what computes them in both graphs.
+class Owners {
+ public:
+  explicit Owners(const Selection& selection) {
+    for (const Node* node : selection.nodes) by_source_[node->SourcesOrSelf()[0]].push_back(node);
+  }
+
+  // Those that `call` computes.
+  std::vector<const Node*> Of(const Profiler::Call& call) const {
+    std::vector<const Node*> owners;
+    for (const std::string& source : call.sources) {
+      const auto it = by_source_.find(source);
+      if (it == by_source_.end()) continue;
+      for (const Node* node : it->second) {
+        if (std::find(owners.begin(), owners.end(), node) == owners.end()) owners.push_back(node);
+      }
+    }
+    return owners;
+  }
+
+ private:
+  HashMap<std::string, std::vector<const Node*>> by_source_;
+};
+
+using SecondsOf = HashMap<const Node*, Seconds>;
+
+// A call that computes several nodes counts for each by what it takes in FP32.
+SecondsOf Attribute(const Selection& selection, const std::vector<Profiler::Call>& f32,
+                    const std::vector<Profiler::Call>& int8) {
+  SecondsOf seconds;
+  for (const Node* node : selection.nodes) seconds[node] = {};
+  const Owners owners(selection);
+  for (const Profiler::Call& call : f32) {
+    const std::vector<const Node*> nodes = owners.Of(call);
+    for (const Node* node : nodes) seconds[node].f32 += call.seconds / static_cast<double>(nodes.size());
+  }
+  for (const Profiler::Call& call : int8) {
+    if (IsConversion(call)) continue;
+    const std::vector<const Node*> nodes = owners.Of(call);
+    double together = 0;
+    for (const Node* node : nodes) together += seconds[node].f32;
+    for (const Node* node : nodes) {
+      Seconds& s = seconds[node];
+      s.int8 += call.seconds * (together > 0 ? s.f32 / together : 1 / static_cast<double>(nodes.size()));
+      // `lower` left it as it was, between conversions.
+      if (call.op == node->op()->name && !node->op()->keeps_range) s.on_codes = false;
+    }
+  }
+  return seconds;
+}
+
+// What a conversion takes for each byte; 0 where there is none.
+double SecondsPerByte(const std::vector<Profiler::Call>& calls) {
+  double seconds = 0, bytes = 0;
+  for (const Profiler::Call& call : calls) {
+    if (!IsConversion(call)) continue;
+    seconds += call.seconds;
+    bytes += static_cast<double>(call.bytes);
+  }
+  return bytes > 0 ? seconds / bytes : 0;
+}
+
+bool IsFree(const Node& node) { return node.op() != nullptr && node.op()->view != ir::View::kNone; }
+
+// The selected nodes that are on the FP32 side of the cheapest division.
+std::vector<const Node*> CheapestInFloat(const ir::Graph& graph, const SecondsOf& seconds, double seconds_per_byte) {
+  MinCut cut;  // The first side is INT8.
+  HashMap<const Node*, int> index;
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    const int i = index[node] = cut.AddNode();
+    const auto it = seconds.find(node);
+    if (it != seconds.end()) {
+      cut.AddCost(i, it->second.on_codes ? it->second.int8 : MinCut::kInfinite, it->second.f32);
+    } else if (!IsFree(*node)) {
+      cut.AddCost(i, MinCut::kInfinite, 0);
+    }
+  }
+  for (const Node* value = graph.first(); value != nullptr; value = value->next()) {
+    const bool constant = value->kind() == ir::NodeKind::kGetAttr;
+    if (constant || !value->type().is_tensor() || value->tensor_type().dtype != DType::kF32) continue;
+    const double conversion =
+        seconds_per_byte * kConversionBytes * static_cast<double>(value->tensor_type().num_elements());
+    const bool makes_floats = seconds.contains(value) && HasFloatResult(*value) && value->has_one_use();
+    // However many read it on the other side, it is converted once.
+    const int dequantize = cut.AddNode(), quantize = cut.AddNode();
+    cut.AddCost(index.at(value), dequantize, makes_floats ? 0 : conversion);
+    cut.AddCost(quantize, index.at(value), conversion);
+    for (const ir::Use& use : value->uses()) {
+      cut.AddCost(dequantize, index.at(use.user), MinCut::kInfinite);
+      cut.AddCost(index.at(use.user), quantize, MinCut::kInfinite);
+    }
+  }
+  const std::vector<bool> int8 = cut.FirstSide();
+  std::vector<const Node*> kept;
+  for (const auto& [node, times] : seconds) {
+    if (!int8[index.at(node)]) kept.push_back(node);
+  }
+  return kept;
+}
+
+KeptInFloat WithReasons(const std::vector<const Node*>& nodes, const SecondsOf& seconds) {
+  KeptInFloat kept;
+  for (const Node* node : nodes) {
+    const Seconds& s = seconds.at(node);
+    kept[node->name()] =
+        absl::StrFormat("kept in FP32: faster on the whole (%.3g ms in FP32, %.3g ms in INT8, beside conversions)",
+                        1e3 * s.f32, 1e3 * s.int8);
+  }
+  return kept;
+}
+
+}  // namespace
+
+absl::StatusOr<KeptInFloat> FasterInFloat(const ir::Graph& graph, const Selection& selection,
+                                          const MakeQuantized& make_quantized, Profiler& profiler,
+                                          passes::Remarks& remarks) {
+  ASSIGN_OR_RETURN(const std::vector<Profiler::Call> f32, profiler.Profile(graph));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> quantized, make_quantized({}));
+  ASSIGN_OR_RETURN(const std::vector<Profiler::Call> int8, profiler.Profile(*quantized));
+  const SecondsOf seconds = Attribute(selection, f32, int8);
+
+  struct Choice {
+    std::string name;
+    KeptInFloat kept;
+    double seconds;
+  };
+  std::vector<Choice> choices = {
+      {"INT8", {}, Total(int8)},
+      {"FP32", WithReasons({selection.nodes.begin(), selection.nodes.end()}, seconds), Total(f32)}};
+  const std::vector<const Node*> some = CheapestInFloat(graph, seconds, SecondsPerByte(int8));
+  if (!some.empty() && some.size() < selection.nodes.size()) {
+    KeptInFloat kept = WithReasons(some, seconds);
+    ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> mixed, make_quantized(kept));
+    ASSIGN_OR_RETURN(const std::vector<Profiler::Call> calls, profiler.Profile(*mixed));
+    choices.push_back({absl::StrCat("both (", some.size(), " of ", selection.nodes.size(), " in FP32)"),
+                       std::move(kept), Total(calls)});
+  }
+  const Choice* best = &choices[0];
+  std::string timed;
+  for (const Choice& choice : choices) {
+    if (choice.seconds < best->seconds * (1 - kNoise)) best = &choice;
+    absl::StrAppend(&timed, timed.empty() ? "" : ", ", choice.name, " ",
+                    absl::StrFormat("%.3g ms", 1e3 * choice.seconds));
+  }
+  remarks.Note(absl::StrCat("fastest is ", best->name, "; one run on one thread: ", timed));
+  return best->kept;
+}
+
+}  // namespace fuselage::quantize

@@ -1,0 +1,31 @@
+// Which of the ops that could be quantized are faster in FP32.
+//
+// An op in INT8 among ops in FP32 pays for conversions, and so does one in FP32 among ops in INT8: the choice is one
+// for the whole graph. Both graphs are timed, call by call; the division of the ops with the least time, what crosses
+// it included, is a minimum cut; and what it promises is timed as well. The fastest of the three is chosen.
+#ifndef FUSELAGE_PASSES_QUANTIZE_PRECISION_H_
+#define FUSELAGE_PASSES_QUANTIZE_PRECISION_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "ir/graph.h"
+#include "passes/core/pass.h"
+#include "passes/core/remarks.h"
+#include "passes/quantize/select.h"
+
+namespace fuselage::quantize {
+
+// The graph with all that `selection` selects in INT8, but for `kept`.
+using MakeQuantized = std::function<absl::StatusOr<std::unique_ptr<ir::Graph>>(const KeptInFloat& kept)>;
+
+// What Select should keep in FP32 to make the graph fast. Remarks say what was timed.
+absl::StatusOr<KeptInFloat> FasterInFloat(const ir::Graph& graph, const Selection& selection,
+                                          const MakeQuantized& make_quantized, passes::Profiler& profiler,
+                                          passes::Remarks& remarks);
+
+}  // namespace fuselage::quantize
+
+#endif  // FUSELAGE_PASSES_QUANTIZE_PRECISION_H_
