@@ -137,7 +137,9 @@ absl::StatusOr<Model> Compile(const Model& model, std::map<std::string, Tensor> 
   environment.kernels = &state.library.kernels;
   environment.peaks = options.peaks;
   environment.cache_folder = options.cache_folder;
-  compiler::Profiler profiler(state.library.kernels);
+  compiler::ProfilerOptions profiling;
+  profiling.cache_folder = options.cache_folder;
+  compiler::Profiler profiler(state.library.kernels, profiling);
   environment.profiler = &profiler;
   compiler::LoadedGraph compiled{state.graph->Clone(), state.names, state.warnings};
   ASSIGN_OR_RETURN(std::vector<passes::PassReport> reports,

@@ -6,10 +6,13 @@
 #include <fstream>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "frontend/onnx/model_builder.h"
 #include "interpreter/interpreter.h"
 #include "ir/base/status.h"
 #include "ir/testing/matchers.h"
+#include "ir/text.h"
+#include "passes/quantize/quantize.pb.h"
 #include "runtime/thread_pool.h"
 
 namespace fuselage {
@@ -207,6 +210,30 @@ TEST(Library, TakesOpsAndKernelsAndSessionsShareWhatIsMade) {
 }
 
 // Threads that share a model's packed weights, with a pool each and with one for all.
+// Whatever the times are: with those of the first compilation the second chooses the same.
+TEST_F(CompilerTest, ChoosesThePrecisionOnceForAMachine) {
+  CompileOptions options;
+  QuantizeOptions quantize;
+  quantize.set_precision(QuantizeOptions::FASTEST);
+  for (auto& step : *options.pipeline.mutable_steps()) {
+    if (step.pass().Is<QuantizeOptions>()) step.mutable_pass()->PackFrom(quantize);
+  }
+  options.cache_folder = ::testing::TempDir() + "/timings";
+  const auto note = [](const Model& model) {
+    for (const passes::PassReport& report : model.reports()) {
+      for (const passes::Remark& remark : report.remarks) {
+        if (absl::StrContains(remark.message, "fastest is")) return remark.message;
+      }
+    }
+    return std::string();
+  };
+  ASSERT_OK_AND_ASSIGN(const Model first, Compile(network_, Samples(), options));
+  ASSERT_OK_AND_ASSIGN(const Model second, Compile(network_, Samples(), options));
+  EXPECT_THAT(note(first), HasSubstr("one run on one thread: INT8 "));
+  EXPECT_EQ(note(first), note(second)) << "to the digit";
+  EXPECT_EQ(ir::Print(first.graph()), ir::Print(second.graph()));
+}
+
 TEST_F(CompilerTest, SessionsRunAtOnce) {
   ASSERT_OK_AND_ASSIGN(const Model quantized, Quantized());
   for (const Model& model : {network_, quantized}) {  // Floats run on oneDNN, which has state of its own.

@@ -33,11 +33,8 @@ class CalibrationCache {
  private:
   CalibrationCacheFile::Key key_;
   std::vector<std::string> nodes_;
-  std::string folder_, path_;
+  std::string path_;
 };
-
-// 16 hexadecimal digits (see Fingerprint of a tensor).
-std::string TextFingerprint(const std::string& text);
 
 }  // namespace fuselage::quantize
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/text.h"
+#include "passes/core/kept_message.h"
 #include "passes/quantize/calibration_cache.h"
 #include "passes/quantize/observers.h"
 #include "passes/quantize/precision.h"
@@ -72,7 +73,7 @@ std::optional<CalibrationCache> CacheOrNull(const QuantizeOptions& options, cons
   key.set_data(runner.DataKey());
   if (key.data().empty()) return std::nullopt;
   key.set_version(kCacheVersion);
-  key.set_graph(TextFingerprint(ir::Print(graph)));
+  key.set_graph(passes::TextFingerprint(ir::Print(graph)));
   *key.mutable_observer() = WithDefaults(options.observer());
   key.set_activations(options.activations());
   std::vector<std::string> names;
