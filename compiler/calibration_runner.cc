@@ -21,7 +21,7 @@ struct Lane {
   std::vector<Tensor> inputs, outputs;
   std::vector<const Tensor*> input_pointers;
   std::vector<Tensor*> output_pointers;
-  std::vector<const Tensor*> values;  // Of the requested nodes, in their order.
+  std::vector<const Tensor*> values;  // One for each requested node, in their order.
   absl::Status status;
 };
 

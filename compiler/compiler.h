@@ -38,9 +38,9 @@ class Model {
   const std::vector<Value>& inputs() const;  // For one sample.
   const std::vector<Value>& outputs() const;
   const ir::Graph& graph() const;
-  // Of Load: what the file says and nobody may have meant.
+  // What Load found in the file that nobody may have meant.
   const std::vector<std::string>& warnings() const;
-  // Of Compile: what each pass did, and what it did not and why; empty before.
+  // What each pass of Compile did, and what it did not and why; empty before.
   const std::vector<passes::PassReport>& reports() const;
 
   struct State;
@@ -61,7 +61,7 @@ PipelineConfig DefaultPipeline();
 
 struct CompileOptions {
   PipelineConfig pipeline = DefaultPipeline();
-  int threads = 1;               // Of calibration; its result does not depend on them.
+  int threads = 1;               // For calibration; its result does not depend on them.
   int64_t max_memory_bytes = 0;  // 0: no limit.
   // What the machine can do, for passes that weigh one form against another: with it, graphs depend on the machine.
   // Null: a typical one (passes::TypicalPeaks).

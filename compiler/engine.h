@@ -35,7 +35,7 @@ class Engine {
   virtual runtime::Executable* executable() = 0;
   // The op of each step that has no kernel and runs by reference evaluation, in order.
   virtual std::vector<std::string> ReferenceOps() const = 0;
-  // Of the last run: what the device took without the copies from and to the host. None where the host computes.
+  // What the device took for the last run, without the copies from and to the host. None where the host computes.
   virtual std::optional<double> device_ms() const { return std::nullopt; }
 
   int64_t batch() const { return input_types()[0].shape[0]; }

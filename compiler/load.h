@@ -27,7 +27,7 @@ namespace compiler {
 
 struct LoadedGraph {
   std::unique_ptr<ir::Graph> graph;
-  onnx::Names names;  // Of inputs and outputs as the file has them, each once.
+  onnx::Names names;  // Inputs and outputs as the file names them, each once.
   std::vector<std::string> warnings;
 };
 

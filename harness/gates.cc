@@ -100,7 +100,7 @@ std::vector<VariantGate> GatesOfVariants(const HarnessConfig::Gates& gates, cons
   };
 }
 
-// Of what a gate compares: the first that was not run leaves it without a finding.
+// The first of those that a gate compares and that was not run leaves it without a finding.
 Finding Find(const VariantGate& gate, const Results::Variant& baseline, const Results::Variant& variant) {
   if (gate.against_baseline && !baseline.not_run().empty()) {
     return {std::nullopt, absl::StrCat("the baseline ", baseline.name(), " was not run: ", baseline.not_run()), false,

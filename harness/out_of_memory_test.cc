@@ -217,7 +217,7 @@ struct Stack {
 };
 
 // --- The run that forks before its allocations.
-// Of every `stride` allocations the one with the index `first`.
+// One of every `stride` allocations: the one with the index `first`.
 struct Share {
   int first, stride;
 };

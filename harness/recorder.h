@@ -47,7 +47,7 @@ class Recorder {
   mutable std::mutex mutex_;  // Guards what follows, but for the folder's path.
   OutputFolder folder_;
   const std::string json_path_, report_path_;
-  std::string temporary_json_, temporary_report_;  // Of ReplaceFile.
+  std::string temporary_json_, temporary_report_;  // ReplaceFile's.
   Results results_;
   bool claimed_ = false, finished_ = false;
   absl::Status write_status_;

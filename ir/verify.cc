@@ -256,7 +256,7 @@ class Verifier {
 
   const Graph& graph_;
   const int64_t first_visit_;
-  Hasher hasher_;        // Of the nodes, in order.
+  Hasher hasher_;        // Has seen the nodes so far, in order.
   uint64_t tables_ = 0;  // The sum of the modules' and parameters' hashes: of no order.
   int64_t nodes_ = 0, dead_ = 0, uncalled_ = 0, unused_ = 0, found_uses_ = 0, counted_uses_ = 0;
   size_t modules_ = 0, parameters_ = 0, calls_ = 0, call_sites_ = 0;

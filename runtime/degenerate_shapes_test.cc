@@ -41,7 +41,7 @@ class DegenerateShapesTest : public ::testing::TestWithParam<std::string> {
     const absl::StatusOr<std::vector<Tensor>> wanted = interpreter::Run(graph, inputs);
     const absl::StatusOr<std::unique_ptr<Executable>> executable = Executable::Create(graph, kernels, &pool_);
     if (!executable.ok()) {
-      // Of the reproducible ones some forbid the reference evaluation.
+      // Some of the reproducible kernels forbid the reference evaluation.
       const bool forbidden = &kernels == &reproducible_ && absl::IsFailedPrecondition(executable.status());
       EXPECT_TRUE(absl::IsUnimplemented(executable.status()) || forbidden) << executable.status();
       return false;

@@ -10,8 +10,8 @@
 #include "ir/testing/matchers.h"
 #include "kernels/register_all.h"
 #include "kernels/testing/emulated_amx.h"
-#include "runtime/code_builder.h"
 #include "runtime/executable.h"
+#include "runtime/int8_graph_builder.h"
 #include "runtime/testing.h"
 
 namespace fuselage::runtime {
@@ -22,13 +22,13 @@ using ir::Node;
 
 struct Case {
   std::string name;
-  std::function<std::vector<Node*>(CodeBuilder&)> build;
+  std::function<std::vector<Node*>(Int8GraphBuilder&)> build;
 };
 
 std::vector<Case> Cases() {
   return {
       {"residual_network",
-       [](CodeBuilder& g) -> std::vector<Node*> {
+       [](Int8GraphBuilder& g) -> std::vector<Node*> {
          Node* x = g.Conv(g.Quantized({2, 3, 21, 19}),
                           {.channels = 16, .kernel = 7, .stride = 2, .padding = 3, .relu = true});
          x = g.MaxPool(x);
@@ -40,7 +40,7 @@ std::vector<Case> Cases() {
          return {g.Linear(g.Call("flatten", {g.GlobalAveragePool(x)}), 10, true)};
        }},
       {"layers_with_their_pools",
-       [](CodeBuilder& g) -> std::vector<Node*> {
+       [](Int8GraphBuilder& g) -> std::vector<Node*> {
          Node* x = g.ConvMaxPool(g.Quantized({2, 3, 41, 19}),
                                  {.channels = 16, .kernel = 7, .stride = 2, .padding = 3, .relu = true});
          return {g.GlobalAveragePoolLinear(x, 10, true),
@@ -48,13 +48,13 @@ std::vector<Case> Cases() {
                  g.ConvMaxPool(x, {.channels = 6, .dilation = 2, .groups = 2})};
        }},
       {"add_and_pools",
-       [](CodeBuilder& g) -> std::vector<Node*> {
+       [](Int8GraphBuilder& g) -> std::vector<Node*> {
          Node* x = g.Quantized({1, 5, 12, 10});
          Node* sum = g.Add(g.Conv(x, {.channels = 5}), x, true);
          return {g.Dequantize(g.AveragePool(sum)), g.MaxPool(sum), g.Relu(g.Add(sum, x))};
        }},
       {"convolutions",
-       [](CodeBuilder& g) -> std::vector<Node*> {
+       [](Int8GraphBuilder& g) -> std::vector<Node*> {
          Node* x = g.Quantized({1, 24, 11, 13});
          return {g.Conv(x, {.channels = 24, .groups = 24, .relu = true}),
                  g.Conv(x, {.channels = 12, .padding = 2, .dilation = 2, .groups = 3}),
@@ -62,29 +62,29 @@ std::vector<Case> Cases() {
                  g.Conv(x, {.channels = 33, .kernel = 5, .stride = 3, .padding = 0, .float_output = true})};
        }},
       {"flatten_of_pictures",  // NHWC codes must become row-major before a linear layer reads them.
-       [](CodeBuilder& g) -> std::vector<Node*> {
+       [](Int8GraphBuilder& g) -> std::vector<Node*> {
          Node* x = g.Conv(g.Quantized({3, 3, 6, 5}), {.channels = 9});
          return {g.Linear(g.Call("flatten", {x}), 13, true), g.Linear(g.Call("flatten", {x}), 6, false)};
        }},
       {"views_between_convolutions",
-       [](CodeBuilder& g) -> std::vector<Node*> {
+       [](Int8GraphBuilder& g) -> std::vector<Node*> {
          Node* x = g.Conv(g.Quantized({1, 3, 8, 6}), {.channels = 4});
          x = g.Call("reshape", {x}, {{"shape", Ints{1, 8, 4, 6}}});
          return {g.Conv(g.Call("identity", {x}), {.channels = 4}), x};
        }},
       {"codes_as_inputs_and_outputs",
-       [](CodeBuilder& g) -> std::vector<Node*> {
+       [](Int8GraphBuilder& g) -> std::vector<Node*> {
          Node* x = g.Input({g.dtype(), {2, 6, 5, 7}, PerTensor(0.02f, 11), Layout::kRowMajor});
          return {x, g.MaxPool(x), g.Conv(x, {.channels = 6}, x), g.Dequantize(x)};
        }},
       {"reference_steps_on_codes",
-       [](CodeBuilder& g) -> std::vector<Node*> {
+       [](Int8GraphBuilder& g) -> std::vector<Node*> {
          Node* x = g.Quantized({1, 4, 6, 6});
          Node* joined = g.Call("cat", {x, g.Quantized({1, 2, 6, 6})}, {{"dim", 1}});
          return {g.Conv(joined, {.channels = 5}), g.Call("permute", {g.MaxPool(x)}, {{"dims", Ints{0, 2, 3, 1}}})};
        }},
       {"elementwise",  // One pass over codes, in whichever layout they lie; a gate for each channel.
-       [](CodeBuilder& g) -> std::vector<Node*> {
+       [](Int8GraphBuilder& g) -> std::vector<Node*> {
          Node* x = g.Conv(g.Quantized({2, 3, 6, 7}), {.channels = 5});
          AttributeMap steps = g.Out(0.03f);
          steps.insert({"steps", std::vector<std::string>{"sigmoid(0)", "mul(1, 2)", "add(3, 1)", "tanh(4)"}});
@@ -93,12 +93,12 @@ std::vector<Case> Cases() {
                  g.Call("int8.mul", {x, g.Quantized({2, 5, 6, 7})}, g.Out(0.02f))};
        }},
       {"other_ranks",
-       [](CodeBuilder& g) -> std::vector<Node*> {
+       [](Int8GraphBuilder& g) -> std::vector<Node*> {
          Node* x = g.Quantized({5, 37});
          return {g.Dequantize(g.Relu(g.Add(x, g.Quantized({5, 37})))), g.Linear(x, 3, false)};
        }},
       {"requantize_float_in_nhwc",
-       [](CodeBuilder& g) -> std::vector<Node*> {
+       [](Int8GraphBuilder& g) -> std::vector<Node*> {
          Node* x = g.Conv(g.Quantized({1, 3, 9, 9}), {.channels = 10, .float_output = true});
          return {g.Conv(g.Quantize(x), {.channels = 4}), x};
        }},
@@ -115,7 +115,7 @@ TEST_P(Int8Test, BitIdenticalToTheInterpreter) {
   kernels::RegisterAllOnEmulatedAmx(amx);
   int convolutions_in_tiles = 0, placed = 0;
   for (const Case& c : Cases()) {
-    CodeBuilder builder(ops, GetParam());
+    Int8GraphBuilder builder(ops, GetParam());
     const ir::Graph& graph = builder.Output(c.build(builder));
     const std::vector<Tensor> inputs = SeededInputs(graph);
     ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> wanted, interpreter::Run(graph, inputs));

@@ -23,7 +23,7 @@ MemoryPlan PlanMemory(absl::Span<const Lifetime> buffers) {
   for (int buffer : order) {
     const int64_t bytes = Aligned(buffers[buffer].bytes);
     if (bytes == 0) continue;
-    int64_t end = 0;  // Of the neighbours seen so far.
+    int64_t end = 0;  // Where the neighbours seen so far end.
     int64_t best = -1, best_gap = std::numeric_limits<int64_t>::max();
     for (int other : placed) {
       if (buffers[other].last < buffers[buffer].first || buffers[buffer].last < buffers[other].first) continue;
@@ -45,7 +45,7 @@ MemoryPlan PlanMemory(absl::Span<const Lifetime> buffers) {
 }
 
 int64_t LargestLiveSet(absl::Span<const Lifetime> buffers) {
-  std::map<int, int64_t> change;  // Of the live bytes, at the start of a step.
+  std::map<int, int64_t> change;  // How the live bytes change at the start of a step.
   for (const Lifetime& buffer : buffers) {
     change[buffer.first] += Aligned(buffer.bytes);
     change[buffer.last + 1] -= Aligned(buffer.bytes);

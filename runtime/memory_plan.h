@@ -23,7 +23,7 @@ struct Lifetime {
 
 struct MemoryPlan {
   std::vector<int64_t> offsets;  // One per buffer, multiples of kArenaAlignment.
-  int64_t bytes = 0;             // Of the arena.
+  int64_t bytes = 0;             // The arena's.
 };
 
 // Takes O(n^2) time in the number of buffers, at worst.

@@ -13,8 +13,8 @@
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "kernels/register_all.h"
-#include "runtime/code_builder.h"
 #include "runtime/executable.h"
+#include "runtime/int8_graph_builder.h"
 
 namespace fuselage::runtime {
 namespace {
@@ -54,7 +54,7 @@ class MemoryTest : public ::testing::Test {
 
 TEST_F(MemoryTest, WithinItsLimitOnResNet18) {
   for (int batch : {1, 4}) {
-    CodeBuilder builder(ops_, DType::kU8);
+    Int8GraphBuilder builder(ops_, DType::kU8);
     const ir::Graph& graph = builder.Output({builder.ResNet18(batch, 1000)});
     const int64_t weights = ParameterBytes(graph), activations = LargestLiveActivations(graph);
     // 11.7 M parameters in one byte each; the stem's output, 64 x 112 x 112 codes, beside its input or what is pooled.
@@ -88,7 +88,7 @@ TEST_F(MemoryTest, TheProcessTakesWhatTheExecutableSays) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer takes memory for itself";
 #endif
-  CodeBuilder builder(ops_, DType::kU8);
+  Int8GraphBuilder builder(ops_, DType::kU8);
   const ir::Graph& graph = builder.Output({builder.ResNet18(1, 1000)});
   const std::vector<Tensor> inputs = SeededInputs(graph);
   ThreadPool pool(1);

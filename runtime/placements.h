@@ -1,9 +1,9 @@
 // ChoosePlacements: decides, once and for the whole graph, where the codes of each value lie
 // (kernels/core/placement.h).
 //
-// A value gets the placement that the kernels which read it as their first operand wish for, where whoever writes it
-// and all who read it take that placement; otherwise it stays dense. So nothing is moved at run time for its layout.
-// Where wishes differ, the widest halo without blocks serves all of them.
+// Kernels prefer a placement of their first operand. A value gets the one that its readers prefer if the kernel that
+// writes it and all kernels that read it support that placement; otherwise it stays dense. So nothing is moved at run
+// time for its layout. Readers that prefer different ones share the widest halo without blocks.
 #ifndef FUSELAGE_RUNTIME_PLACEMENTS_H_
 #define FUSELAGE_RUNTIME_PLACEMENTS_H_
 

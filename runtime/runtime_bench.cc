@@ -10,8 +10,8 @@
 #include "benchmark/benchmark.h"
 #include "ir/ops/register_all.h"
 #include "kernels/register_all.h"
-#include "runtime/code_builder.h"
 #include "runtime/executable.h"
+#include "runtime/int8_graph_builder.h"
 #include "runtime/thread_pool.h"
 
 namespace fuselage::runtime {
@@ -53,10 +53,10 @@ void EmptyFor(benchmark::State& state) {
 BENCHMARK(EmptyFor)->Arg(1)->Arg(2)->UseRealTime();
 
 struct Network {
-  Network(const std::function<ir::Node*(CodeBuilder&)>& build, int threads) : pool(threads) {
+  Network(const std::function<ir::Node*(Int8GraphBuilder&)>& build, int threads) : pool(threads) {
     ops::RegisterAll(ops);
     kernels::RegisterAll(kernels);
-    CodeBuilder builder(ops, DType::kU8);
+    Int8GraphBuilder builder(ops, DType::kU8);
     ir::Node* result = build(builder);
     const ir::Graph& graph = builder.Output({result});
     inputs = SeededInputs(graph);
@@ -80,7 +80,7 @@ struct Network {
 void TrivialStep(benchmark::State& state) {
   constexpr int kSteps = 1000;
   Network network(
-      [](CodeBuilder& g) {
+      [](Int8GraphBuilder& g) {
         ir::Node* x = g.Quantized({1, 64});
         for (int i = 0; i < kSteps; ++i) x = g.Relu(x);
         return x;
@@ -92,7 +92,7 @@ void TrivialStep(benchmark::State& state) {
 BENCHMARK(TrivialStep)->Arg(1)->Arg(2)->UseRealTime();
 
 void ResNet18(benchmark::State& state) {
-  Network network([](CodeBuilder& g) { return g.ResNet18(1, 1000); }, static_cast<int>(state.range(0)));
+  Network network([](Int8GraphBuilder& g) { return g.ResNet18(1, 1000); }, static_cast<int>(state.range(0)));
   network.Run();
   Percentiles percentiles;
   for (auto _ : state) percentiles.Time([&] { network.Run(); });

@@ -23,7 +23,7 @@ class GraphBuilder {
 
   // A get_attr of these values.
   ir::Node* Constant(Tensor tensor);
-  // Of seeded values in [-1, 1).
+  // Holds seeded values in [-1, 1).
   ir::Node* Constant(Shape shape);
 
   ir::Node* Call(absl::string_view op, std::vector<ir::Node*> operands, AttributeMap attributes = {});

@@ -199,7 +199,7 @@ TEST(ThreadPool, CallersTakeTurns) {
   for (int64_t& sum : sums) {
     callers.emplace_back([&pool, &sum] {
       for (int call = 0; call < 200; ++call) {
-        std::vector<int> seen(50);  // Of this call alone.
+        std::vector<int> seen(50);  // This call's alone.
         pool.For(50, [&](int task, int) { seen[task] += task; });
         for (int value : seen) sum += value;
       }

@@ -75,7 +75,7 @@ class Importer : public Inliner {
   const LoadOptions& options_;
   const std::string& folder_;
   Builder* builder_;
-  const Scope* scope_ = nullptr;  // Of the node that is being converted.
+  const Scope* scope_ = nullptr;  // Where the node that is being converted stands.
   int depth_ = 0;
   int64_t bodies_ = 0, nodes_ = 0;
 };

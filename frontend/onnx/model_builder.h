@@ -37,7 +37,7 @@ class ModelBuilder {
 
   ModelBuilder& Input(const std::string& name, std::vector<Dim> dims, DType dtype = DType::kF32);
   ModelBuilder& Initializer(const std::string& name, const Tensor& tensor);
-  ModelBuilder& Output(const std::string& name, DType dtype = DType::kF32);  // Of unstated shape.
+  ModelBuilder& Output(const std::string& name, DType dtype = DType::kF32);  // Its shape is not stated.
   ModelBuilder& Output(const std::string& name, std::vector<Dim> dims, DType dtype);
 
   // Its attributes follow: Node("Conv", ...).Ints("pads", {1, 1, 1, 1}).

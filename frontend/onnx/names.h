@@ -8,8 +8,8 @@
 namespace fuselage::onnx {
 
 struct Names {
-  std::vector<std::string> inputs;   // Of the graph's placeholders, in their order.
-  std::vector<std::string> outputs;  // Of the output's operands.
+  std::vector<std::string> inputs;   // One for each placeholder of the graph, in their order.
+  std::vector<std::string> outputs;  // One for each operand of the output.
 };
 
 }  // namespace fuselage::onnx

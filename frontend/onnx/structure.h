@@ -31,7 +31,7 @@ using Functions = std::map<std::pair<std::string, std::string>, Function>;
 const Function* FindFunctionOrNull(const Functions& functions, const ::onnx::NodeProto& node);
 
 struct Structure {
-  int opset = 0;  // Of the default domain.
+  int opset = 0;  // The default domain's.
   Functions functions;
 };
 
@@ -44,7 +44,7 @@ absl::StatusOr<Structure> CheckStructure(const ::onnx::ModelProto& model);
 // The nodes of the model's graph, of a subgraph or of a function's body.
 struct Body {
   std::vector<const ::onnx::NodeProto*> order;  // Topological; the file's, where that is one.
-  HashMap<absl::string_view, int> uses;         // Of each value, by nodes and outputs.
+  HashMap<absl::string_view, int> uses;         // How often nodes and outputs use each value.
 };
 
 // Checks arity, attribute names and types, that names are defined, once, and

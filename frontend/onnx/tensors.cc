@@ -18,7 +18,7 @@ using ::onnx::TensorProto;
 
 constexpr absl::string_view kTypedFields = "float_data, int32_data, int64_data, double_data or uint64_data";
 
-// Of a type that the IR has, or that is read as one of these.
+// How the elements of a type that the IR has, or that is read as one of these, are stored.
 struct Stored {
   DType dtype;
   const Widened* widened;  // Null: stored as the IR has it.

@@ -248,7 +248,7 @@ class ExternalData : public ::testing::Test {
 
   fs::path root_;
   ir::OpRegistry ops_;
-  std::vector<std::string> external_files_;  // Of all loads.
+  std::vector<std::string> external_files_;  // Those of all loads.
 };
 
 TEST_F(ExternalData, IsReadFromBelowTheModelsFolder) {

@@ -14,7 +14,7 @@ struct Widened {
   const char* name;
   DType dtype;                // What it is read as.
   int bits;                   // Stored, 4 bits two to a byte, the first in the low ones.
-  double (*value)(uint32_t);  // Of the stored bits.
+  double (*value)(uint32_t);  // What the stored bits mean.
 };
 
 // Null for a type that the IR has, or that nothing reads.

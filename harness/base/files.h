@@ -50,7 +50,7 @@ std::string Stem(absl::string_view path);
 struct SearchPath {
   std::string caller;     // BUILD_WORKING_DIRECTORY, where `bazel run` was typed; otherwise the working directory.
   std::string workspace;  // BUILD_WORKSPACE_DIRECTORY; may be empty.
-  std::string runfiles;   // Of this program, up to and including the workspace's name; may be empty.
+  std::string runfiles;   // This program's, up to and including the workspace's name; may be empty.
 
   static SearchPath FromEnvironment();
 

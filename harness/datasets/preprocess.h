@@ -11,7 +11,7 @@
 namespace fuselage::datasets {
 
 struct PreprocessOptions {
-  int height = 0, width = 0, channels = 0;  // Of the result.
+  int height = 0, width = 0, channels = 0;  // The result's.
   std::vector<float> mean, std;             // None (0 and 1), one for all channels, or one each.
   // The shorter side is resized to so many pixels, at least the larger of height and width, and the centre is cropped
   // (resample.h). 0: the image is resized to height x width.

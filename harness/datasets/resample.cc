@@ -16,8 +16,8 @@ struct Taps {
   std::vector<int32_t> weights;
 };
 
-// Of the outputs begin ... begin + count - 1 of `out`, over `in` source pixels. Positions and weights are doubles in
-// Pillow's order of operations; their sum is rounded half up, as no weight is negative.
+// The taps of the outputs begin ... begin + count - 1 of `out`, over `in` source pixels. Positions and weights are
+// doubles in Pillow's order of operations; their sum is rounded half up, as no weight is negative.
 std::vector<Taps> TapsOf(int in, int64_t out, int64_t begin, int count) {
   const double scale = static_cast<double>(in) / static_cast<double>(out);
   const double support = std::max(scale, 1.0);  // Half the triangle's base, in source pixels.

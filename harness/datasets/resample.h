@@ -10,7 +10,7 @@ namespace fuselage::datasets {
 
 // A part of the resized image, in its pixels.
 struct Window {
-  int64_t resized_height = 0, resized_width = 0;  // Of the whole.
+  int64_t resized_height = 0, resized_width = 0;  // What the whole image is resized to.
   int64_t top = 0, left = 0;
   int height = 0, width = 0;
 };

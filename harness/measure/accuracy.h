@@ -14,11 +14,11 @@
 namespace fuselage::harness {
 
 struct Predictions {
-  int64_t classes = 0;      // Of the network; at least as many as the dataset has.
+  int64_t classes = 0;      // The network's; at least as many as the dataset has.
   std::vector<int> top1;    // The predicted class of each image; -1 where a logit is NaN.
   int64_t correct1 = 0;     // Images whose label is the predicted class,
   int64_t correct5 = 0;     // or among the five highest logits.
-  std::string fingerprint;  // Of the bits of all logits, in order of the images, whatever the batch: 16 hex digits.
+  std::string fingerprint;  // All logits' bits in order of the images, whatever the batch, as 16 hex digits.
 };
 
 // InvalidArgument where the engine's first output is not f32 [batch, classes] with a class for each of the labels.

@@ -32,7 +32,7 @@ class Prefetcher {
  private:
   struct Batch {
     Tensor values;
-    std::vector<absl::Status> statuses;  // Of the rows.
+    std::vector<absl::Status> statuses;  // One for each row.
     int64_t done = 0;                    // Rows.
   };
 

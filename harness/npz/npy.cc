@@ -14,7 +14,7 @@ namespace fuselage::npz {
 namespace {
 
 constexpr absl::string_view kMagic("\x93NUMPY", 6);
-constexpr int kPrefix = 10;  // Of version 1.0: magic, version, the length as u16.
+constexpr int kPrefix = 10;  // Version 1.0 has magic, version, and the length as u16.
 constexpr int kAlignment = 64;
 constexpr int kMostDimensions = 32;  // NumPy's NPY_MAXDIMS.
 

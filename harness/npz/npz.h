@@ -16,7 +16,7 @@
 namespace fuselage::npz {
 
 struct Array {
-  std::string name;  // Of the archive's file without ".npy"; may hold '/'.
+  std::string name;  // The archive's file without ".npy"; may hold '/'.
   Tensor tensor;
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 struct TextCase {
   std::string file;
-  int line = 0;  // Of its first line, from 1.
+  int line = 0;  // Its first line, from 1.
   std::string comment;
   std::string step, input, expected, error;
   bool unchanged = false;

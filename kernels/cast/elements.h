@@ -11,7 +11,7 @@ namespace {
 template <typename To>
 inline To FromFloat(float x) {
   constexpr bool kSigned = static_cast<To>(-1) < 0;
-  constexpr int kBits = 8 * sizeof(To) - kSigned;  // Of the greatest value, 2^kBits - 1.
+  constexpr int kBits = 8 * sizeof(To) - kSigned;  // The greatest value is 2^kBits - 1.
   constexpr float kEnd = 2.0f * static_cast<float>(uint64_t{1} << (kBits - 1));
   constexpr To kGreatest = static_cast<To>((uint64_t{1} << (kBits - 1)) - 1 + (uint64_t{1} << (kBits - 1)));
   constexpr float kLeast = kSigned ? -kEnd : 0.0f;

@@ -5,9 +5,9 @@
 //     struct Params {...};                                         // plain data and pointers to global memory
 //     FUSELAGE_DEVICE static void Run(Block& block, const Params& params) {
 //       PerThread<int, kWarps> sums;                               // registers that outlive a phase
-//       block.Phase([&](Warp warp) {                               // phases end at a barrier
-//         warp.ForThreads([&](Thread thread) {...});               // plain SIMT code; memory is reached through
-//         `thread` warp.MultiplyCodes(...);                                 // what all threads of a warp do together
+//       block.Phase([&](Warp warp) {                               // a phase ends at a barrier
+//         warp.ForThreads([&](Thread thread) {...});               // plain SIMT code; loads and stores by `thread`
+//         warp.MultiplyCodes(...);                                 // what all threads of a warp do together
 //       });
 //     }
 //   };

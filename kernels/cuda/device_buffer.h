@@ -12,7 +12,7 @@
 
 namespace fuselage::cuda {
 
-// Of the current device; an error where there is none.
+// On the current device; an error where there is none.
 absl::StatusOr<DeviceProperties> CurrentDevice();
 
 // Owned memory on the current device, 256-byte aligned.

@@ -188,7 +188,7 @@ class Block {
   uint64_t phase_ = 0;
   std::vector<uint8_t> shared_;
   std::vector<Access> accesses_;
-  std::vector<Copies> copies_;  // Of each thread.
+  std::vector<Copies> copies_;  // One for each thread.
 };
 
 template <typename T>

@@ -17,7 +17,7 @@ class Int8Gemm {
   struct Size {
     int64_t rows, columns, depth;  // Columns and depth are multiples of 4, as cuBLASLt wants them.
   };
-  static constexpr int kAlignment = 64;  // Of all pointers.
+  static constexpr int kAlignment = 64;  // In bytes, for all pointers.
 
   // For the current device. Unavailable: no library, or one that does not start; NotFound: it has no algorithm.
   static absl::StatusOr<std::unique_ptr<Int8Gemm>> Create(const Size& size);

@@ -111,7 +111,7 @@ class DynamicQuantize : public kernels::Kernel {
 
   const bool asymmetric_;
   const int64_t groups_, size_;  // Elements of a group.
-  const int64_t pieces_;         // Of a group.
+  const int64_t pieces_;         // How many pieces a group is cut into.
   Function* const find_range_;
   int8::quantize::Function* const quantize_;
 };

@@ -17,7 +17,7 @@
 
 namespace fuselage::dynamic_quantize {
 
-// Of values and 0. Floats as integers of the same order: their bits, all but the sign flipped where it is set.
+// Holds the values and 0. Floats as integers of the same order: their bits, all but the sign flipped where it is set.
 struct Range {
   int32_t least = 0, greatest = 0;
 };

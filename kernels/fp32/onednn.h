@@ -24,7 +24,7 @@ const dnnl::engine& CpuEngine();
 struct Call {
   struct Argument {
     int name;   // DNNL_ARG_SRC, ...
-    int index;  // Of the kernel's input or output.
+    int index;  // The kernel's input or output with this index.
     MemoryDesc desc;
   };
   struct Constant {
@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> MakeKernel(const kernels::Kerne
 MemoryDesc DescOf(const TensorType& type);
 // Row-major, of any rank from 1 to 5.
 MemoryDesc RowMajor(const Dims& dims);
-// Of the layout that the primitive prefers.
+// In the layout that the primitive prefers.
 MemoryDesc AnyLayout(const Dims& dims);
 // DescOf with leading dimensions of size 1, as numpy broadcasts.
 MemoryDesc BroadcastDesc(const TensorType& type, int rank);

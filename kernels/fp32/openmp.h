@@ -36,7 +36,7 @@ void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned f
 // than its scope's `parallel`.
 void GOMP_barrier();
 int omp_get_max_threads();
-int omp_get_num_threads();  // Of the team; 1 outside.
+int omp_get_num_threads();  // The team's; 1 outside.
 int omp_get_thread_num();
 int omp_in_parallel();
 }

@@ -138,7 +138,7 @@ class Scatter : public kernels::Kernel {
 
   struct Part {
     int64_t begin, end;                // Rows.
-    int64_t first_column, end_column;  // Of each.
+    int64_t first_column, end_column;  // In each of them.
   };
   void PutRows(Positions positions, const char* source, char* to, const Part& part) const {
     for (int64_t i = part.begin; i < part.end; ++i) {
@@ -164,8 +164,8 @@ class Scatter : public kernels::Kernel {
   const int64_t element_bytes_;
   const bool wide_;
   const int axis_;
-  const Shape shape_;  // Of the positions.
-  Shape dims_;         // Of the axes that they are on.
+  const Shape shape_;  // The positions'.
+  Shape dims_;         // The sizes of the axes that they are on.
   const std::vector<int64_t> strides_;
   int64_t rows_, row_ = 1;
 };

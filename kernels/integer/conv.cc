@@ -10,7 +10,7 @@ namespace {
 
 using kernels::KernelDesc;
 
-enum Operand { kInput, kInputZeroPoint };  // Of those that arrive at run time.
+enum Operand { kInput, kInputZeroPoint };  // Those that arrive at run time.
 
 struct Axis {
   int64_t input, output, kernel, stride, dilation, begin;
@@ -97,7 +97,7 @@ class ConvInteger : public kernels::Kernel {
   }
 
   Axis axes_[2];          // Rows, columns.
-  int64_t channels_ = 0;  // Of a group.
+  int64_t channels_ = 0;  // A group's.
   Product product_;
   Function* const run_;
   std::vector<int16_t> packed_;

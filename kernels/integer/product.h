@@ -18,7 +18,7 @@ struct Product {
 
   int64_t pairs() const { return (depth + 1) / 2; }
   int64_t panels() const { return (columns + kPanel - 1) / kPanel; }
-  int64_t packed_elements() const { return groups * panels() * pairs() * 2 * kPanel; }  // Of b.
+  int64_t packed_elements() const { return groups * panels() * pairs() * 2 * kPanel; }  // The elements of b.
   int64_t scratch_bytes(int threads) const;                                             // For rows of a.
 };
 

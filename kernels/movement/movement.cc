@@ -116,7 +116,7 @@ std::vector<Run> PaddedAxis(absl::string_view mode, int64_t dim, int64_t before,
     }
     return runs;
   }
-  const int64_t first = std::max<int64_t>(before, 0), last = std::min(before + dim, size);  // Of its own elements.
+  const int64_t first = std::max<int64_t>(before, 0), last = std::min(before + dim, size);  // The input's own elements.
   std::vector<Run> runs = {{first, last - first, first - before, 1}};
   if (mode == "edge") {
     runs.push_back({0, before, 0, 0});

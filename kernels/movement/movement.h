@@ -23,7 +23,7 @@ struct StridedCopy {
   };
   std::vector<Axis> axes;
   int64_t from_offset = 0, to_offset = 0;
-  int input = 0, output = 0;  // Of the kernel.
+  int input = 0, output = 0;  // The kernel's input and output with these indices.
 };
 
 // The axes without those of size 1, by falling stride of `to`, neighbours merged where both sides allow it.

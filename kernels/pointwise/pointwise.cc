@@ -193,7 +193,7 @@ class Pointwise final : public Kernel {
   static constexpr int64_t kThreadBytes = kMostOperands * kBlock * kMostElementBytes;
 
   struct Operand {
-    int64_t bytes;                                  // Of an element.
+    int64_t bytes;                                  // An element's.
     std::unique_ptr<kernels::Broadcast> broadcast;  // Null: as large as the result.
   };
 

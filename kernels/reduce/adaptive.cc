@@ -33,7 +33,7 @@ class AdaptiveAveragePool : public kernels::UnaryOps {
  private:
   void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
     const Shape& shape = outputs()[0].shape;
-    int64_t positions = shape[0];  // Of all images.
+    int64_t positions = shape[0];  // Counted through all images.
     for (int axis = 0; axis < axes_; ++axis) positions *= shape[2 + axis];
     const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, shape[1]));
     kernels::ForRanges(*context.parallel, positions, grain, [&](int64_t begin, int64_t end) {

@@ -137,7 +137,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
   }
   const std::vector<int64_t> from = kernels::StridesOf(x), to = kernels::StridesOf(y);
   std::vector<Axis> kept;
-  int next = 0;  // Of y's axes.
+  int next = 0;  // The next of y's axes.
   for (int axis = 0; axis < x.rank(); ++axis) {
     if (!reduced[axis]) kept.push_back({x.shape[axis], from[axis], to[next]});
     if (!reduced[axis] || desc.GetBool("keepdim")) ++next;

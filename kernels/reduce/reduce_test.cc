@@ -25,7 +25,7 @@ const kernels::KernelRegistry& Kernels() {
   return *registry;
 }
 
-// Of magnitudes so different that another order of sums is another sum.
+// Values of magnitudes so different that another order of sums is another sum.
 Tensor Values(Shape shape) {
   Tensor x = SeededTensor(kernels::Floats(std::move(shape)), 5);
   for (int64_t i = 0; i < x.num_elements(); ++i) {

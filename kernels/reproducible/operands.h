@@ -38,7 +38,7 @@ struct Window {
   Coordinates Position(int64_t output) const {
     return {output / axes[2].out / axes[1].out, output / axes[2].out % axes[1].out, output % axes[2].out};
   }
-  // Of the next output in row-major order.
+  // Goes to the next output in row-major order.
   void Advance(Coordinates& position) const {
     for (int i = 2; i >= 0; --i) {
       if (++position[i] < axes[i].out) return;
@@ -49,8 +49,8 @@ struct Window {
   int64_t At(int64_t d, int64_t h, int64_t w) const { return (d * axes[1].in + h) * axes[2].in + w; }
 };
 
-// Of stride, padding and, where there is one, dilation, for a kernel of these sizes over input 0. InvalidArgument where
-// their lengths do not fit.
+// From stride, padding and, where there is one, dilation, for a kernel of these sizes over input 0. InvalidArgument
+// where their lengths do not fit.
 absl::StatusOr<Window> WindowOf(const kernels::KernelDesc& desc, const std::vector<int64_t>& kernel);
 
 }  // namespace fuselage::reproducible

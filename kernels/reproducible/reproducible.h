@@ -20,7 +20,7 @@
 
 namespace fuselage::reproducible {
 
-// Of the arithmetic above: what was computed with another one is not comparable to the bit.
+// Counts changes of the arithmetic above: what was computed with another one is not comparable to the bit.
 constexpr int kArithmeticVersion = 1;
 
 void Register(kernels::KernelRegistry& registry);

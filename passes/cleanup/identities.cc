@@ -45,7 +45,7 @@ bool ReturnsOperand0(const Node& node) {
   if (op.name == "expand") return true;
   if (op.name == "permute") return IsSorted(node.attribute("dims").as_ints(), input.tensor_type().rank());
   if (op.name == "transpose") return SameAxis(node, "dim0", "dim1");
-  // Of the input's shape it takes every element; a negative step would turn their order.
+  // With the input's shape it takes every element; a negative step would turn their order.
   if (op.name == "slice") {
     const std::vector<int64_t>& steps = node.attribute("steps").as_ints();
     return std::all_of(steps.begin(), steps.end(), [](int64_t step) { return step > 0; });

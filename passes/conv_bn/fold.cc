@@ -31,7 +31,7 @@ Folded FoldAfter(const Layer& layer, const Affine& affine) {
   const int64_t channels = static_cast<int64_t>(affine.scale.size());
   Folded folded{Tensor(DType::kF32, weight.shape()), Tensor(DType::kF32, Shape{channels})};
   for (int64_t i = 0; i < outer; ++i) {
-    // Of a transposed convolution, dimension 0 is the input channel; its group holds `inner` output channels.
+    // In a transposed convolution dimension 0 is the input channel; its group holds `inner` output channels.
     const int64_t first_of_group = layer.transposed ? i / (outer / layer.groups) * inner : 0;
     for (int64_t j = 0; j < inner; ++j) {
       const int64_t channel = layer.transposed ? first_of_group + j : i;

@@ -23,7 +23,7 @@ struct PassReport {
   int64_t nodes_before = 0, nodes_after = 0;
   int64_t matches = 0;  // Applied remarks.
   double wall_ms = 0;
-  // Of the outputs against those before the pass; only with PipelineOptions::evaluate, and only where it changed.
+  // The outputs against those before the pass; only with PipelineOptions::evaluate, and only where it changed.
   std::optional<double> max_abs_error, snr_db;
   std::vector<Remark> remarks;
 };
@@ -37,8 +37,9 @@ struct PipelineOptions {
   std::function<void(absl::string_view step)> progress;
 };
 
-// Fails with the pass's name in front on: a pass's error, a broken invariant, a changed bit that lies, outputs beyond
-// the pass's numeric contract, a fixed point that does not settle.
+// Runs the steps over the graph. After each pass it verifies the graph, compares the `changed` bit with what happened
+// and, where it can evaluate, the outputs with the pass's numeric contract. An error begins with the pass's name: its
+// own, one of these checks, or a fixed point that does not settle.
 absl::StatusOr<std::vector<PassReport>> RunPipeline(const PipelineConfig& config, const PassRegistry& registry,
                                                     const PassEnvironment& environment, ir::Graph& graph,
                                                     const PipelineOptions& options = {});

@@ -11,15 +11,15 @@ namespace fuselage::passes {
 struct Work {
   double operations = 0;  // A multiply-accumulate is two.
   double bytes = 0;       // Operands, results and parameters, each once.
-  int calls = 0;          // Of kernels; 0 for views, which cost nothing at run time.
+  int calls = 0;          // Calls of kernels; 0 for views, which cost nothing at run time.
   bool on_codes = false;  // The operations are those of int8 codes.
 };
 
-// Of one node.
+// The work of one node.
 Work WorkOf(const ir::Node& node);
 
 double PredictedSeconds(const Work& work, const MachinePeaks& peaks);
-// Of all calls of the graph, one after the other, on one thread.
+// The work of all calls of the graph, one after the other, on one thread.
 double PredictedSeconds(const ir::Graph& graph, const MachinePeaks& peaks);
 // Operations a byte; 0 where nothing moves.
 double ArithmeticIntensity(const Work& work);

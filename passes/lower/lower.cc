@@ -68,14 +68,14 @@ double SpelledScale(const Node& quantize) {
 
 // Everything about one rewrite, before the first edit.
 struct Plan {
-  const ir::OpSchema* schema = nullptr;         // Of what it becomes; null where it only moves to codes.
+  const ir::OpSchema* schema = nullptr;         // What it becomes; null where it only moves to codes.
   const kernels::KernelEntry* entry = nullptr;  // That runs it.
   Node* node = nullptr;                         // The float op, or a quantize or dequantize that is left.
   std::vector<ir::Argument> arguments;          // With codes in place of their dequantizes.
   std::vector<Node*> dequantizes;               // Each once.
   std::vector<Node*> quantizes;                 // Readers that become the op's own rounding.
   TensorType result;
-  double out_scale = 1;  // Of codes, as the quantize spells it.
+  double out_scale = 1;  // The codes' scale, as the quantize spells it.
 };
 
 class Lowering {

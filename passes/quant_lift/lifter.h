@@ -30,9 +30,9 @@ class Lifter {
  private:
   // What a node does with its operand 0: a quantize; or a view, once all that read it do the same.
   struct Reading {
-    Quantizing quantizing;               // Of the operand.
-    Axes axes_behind;                    // Of a view: the axes of the quantizing of its result.
-    int key = -1;                        // Of the quantizing.
+    Quantizing quantizing;               // The operand's.
+    Axes axes_behind;                    // For a view: the axes of the quantizing of its result.
+    int key = -1;                        // The quantizing's.
     unsigned used_results = 1;           // Bit i: result i of the quantize is read.
     const ir::Node* together = nullptr;  // Reads the results of the quantize as one tuple.
   };
@@ -62,8 +62,8 @@ class Lifter {
   Keys keys_;
   mutable HashMap<const ir::Node*, int64_t> position_;  // Empty until it is needed.
   HashMap<const ir::Node*, Reading> readings_;
-  HashMap<const ir::Node*, const ir::Node*> last_change_;  // Of what quantizes and views read: Mutations.
-  std::vector<ir::Node*> lifted_;                                      // Views, in reverse order.
+  HashMap<const ir::Node*, const ir::Node*> last_change_;  // What quantizes and views read: see Mutations.
+  std::vector<ir::Node*> lifted_;                          // Views, in reverse order.
   HashMap<const ir::Node*, Results> results_;              // By lifted view.
   HashSet<const ir::Node*> created_;
   HashMap<ir::Node*, std::vector<std::string>> further_sources_;

@@ -24,7 +24,7 @@ class Mutations {
     int64_t number = 0;
     const ir::Node* in_place = nullptr;
   };
-  HashMap<const ir::Node*, const ir::Node*> memory_;  // Of a value that shares another's: that value.
+  HashMap<const ir::Node*, const ir::Node*> memory_;  // From a value that shares another's to that value.
   HashMap<const ir::Node*, Change> last_change_;      // By the value that owns the memory.
   int64_t num_changes_ = 0;
 };

@@ -26,7 +26,7 @@ class Histogram {
   void Add(absl::Span<const float> values, Range range);
 
   int64_t total() const { return total_; }
-  Range range() const { return range_; }  // Of all values: exact.
+  Range range() const { return range_; }  // All values lie in it: exact.
   double bin_width() const;
 
   // Those that are not empty, in order. Exact zeros are left out: every code has them for free.

@@ -40,7 +40,7 @@ double SquaredError(const Bins& bins, const Grid& grid) {
 double Divergence(const Bins& bins, const Grid& grid) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   struct Level {
-    double count = 0;  // Of Q.
+    double count = 0;  // What Q counts here.
     int bins = 0;
   };
   std::array<Level, 256> levels;
@@ -86,7 +86,7 @@ double BestFraction(Cost cost) {
   return best;
 }
 
-// Of ranges with 0 inside.
+// For ranges with 0 inside.
 double Magnitude(Range range) { return std::max(-range.min, range.max); }
 Range Clipped(Range range, double magnitude) {
   return {std::max(range.min, -magnitude), std::min(range.max, magnitude)};

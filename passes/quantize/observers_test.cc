@@ -76,7 +76,7 @@ std::vector<float> Spread(int count, Inverse inverse) {
   return values;
 }
 
-// Of a Laplace distribution with mean 0 and scale 1.
+// Draws from a Laplace distribution with mean 0 and scale 1.
 double LaplaceQuantile(double u) { return u < 0.5 ? std::log(2 * u) : -std::log(2 * (1 - u)); }
 
 TEST(FiniteRangeTest, FindsBothEndsInEveryLane) {

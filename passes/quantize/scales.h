@@ -35,7 +35,7 @@ Codes ActivationCodes(Range range, QuantizeOptions::Activations activations);
 struct WeightRequest {
   const Tensor* weight = nullptr;  // f32 [output channels, ...], finite.
   const Tensor* bias = nullptr;    // f32 [output channels], or null.
-  float input_scale = 0;           // Of the activation that the weight meets; the smallest where there are several.
+  float input_scale = 0;           // The activation's that the weight meets; the smallest where there are several.
   QuantizeOptions::Weights mode = QuantizeOptions::PER_CHANNEL;
 };
 

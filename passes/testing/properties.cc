@@ -48,7 +48,7 @@ class InterpreterRunner : public passes::Runner {
   static constexpr int kSamples = 3;
 };
 
-// Of what is wanted: what cancels to nearly nothing has no relative accuracy.
+// The magnitude of what is wanted: what cancels to nearly nothing has no relative accuracy.
 constexpr double kLeastMagnitude = 0.01;
 
 double CoarsestStep(const ir::Graph& graph) {
@@ -64,7 +64,7 @@ double CoarsestStep(const ir::Graph& graph) {
 struct Bounds {
   NumericContract contract;
   bool rounded = false;
-  double step = 0;  // Of the coarsest codes.
+  double step = 0;  // The step of the coarsest codes.
 };
 
 absl::Status CheckOutput(const Bounds& bounds, const Tensor& wanted, const Tensor& found) {

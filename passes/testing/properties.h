@@ -23,7 +23,7 @@ std::unique_ptr<passes::Runner> SeededRunner();
 struct PassOutcome {
   bool changed = false;
   int applied = 0;  // Remarks.
-  // Of the outputs against those before; only of a pass that quantizes, and of outputs that moved and have a range.
+  // The outputs against those before; only for a pass that quantizes, and outputs that moved and have a range.
   double worst_snr_db = std::numeric_limits<double>::infinity();
 };
 

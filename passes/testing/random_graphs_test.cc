@@ -110,7 +110,8 @@ const AllPasses& All() {
   return all;
 }
 
-// Of "fusion: the outputs differ: output 0 ...": the pass and what does not hold, which a smaller graph must share.
+// The start of "fusion: the outputs differ: output 0 ...", which a smaller graph must share: the pass and what does not
+// hold.
 std::string Kind(const absl::Status& status) {
   const std::string message(status.message());
   const size_t first = message.find(": ");

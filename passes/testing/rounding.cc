@@ -20,7 +20,7 @@ constexpr int kSteps = 255;  // Between the smallest and the largest code.
 constexpr double kRounding = 256 * std::numeric_limits<float>::epsilon();
 
 struct Extent {
-  double min = 0, max = 0;  // Of all samples, and zero.
+  double min = 0, max = 0;  // Over all samples, and zero.
   double size() const { return max - min; }
 };
 
@@ -52,7 +52,7 @@ void Widen(const Tensor& tensor, Extent& extent) {
   }
 }
 
-// Of all float values, by name.
+// The ranges of all float values, by name.
 absl::StatusOr<std::map<std::string, Extent>> Extents(const ir::Graph& graph, passes::Runner& samples) {
   std::map<std::string, Extent> extents;
   std::vector<const ir::Node*> computed;

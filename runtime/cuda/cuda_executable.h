@@ -30,7 +30,7 @@ class CudaExecutable : public Executable {
                                                                 const kernels::KernelRegistry& kernels, Device* device,
                                                                 const CudaExecutableOptions& options = {});
 
-  // Of the last run, between events before and after the graph: without the copies of inputs and outputs. 0 while
+  // The last run's time between events before and after the graph: without the copies of inputs and outputs. 0 while
   // profiling.
   virtual double device_seconds() const = 0;
 };

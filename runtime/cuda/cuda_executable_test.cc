@@ -54,7 +54,7 @@ TEST_F(CudaExecutableTest, RunsEveryInputThroughOneGraph) {
   EXPECT_EQ(launches_, 2 * 9);
   EXPECT_EQ(api_.launched_graphs(), 3);
   EXPECT_GT(executable->device_seconds(), 0);
-  EXPECT_EQ(CountSteps(*executable, "reorder"), 1);  // Of the second output.
+  EXPECT_EQ(CountSteps(*executable, "reorder"), 1);  // The second output's.
 }
 
 // Two convolutions of one value, and what they use, in either order; their sum waits for both.

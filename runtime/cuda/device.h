@@ -66,7 +66,7 @@ class Device {
 
   absl::Status Synchronize();
   absl::Status Synchronize(Stream stream);
-  // Of launches since the last call.
+  // The error of a launch since the last call.
   absl::Status LaunchStatus();
 
  private:

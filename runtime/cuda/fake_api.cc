@@ -13,7 +13,7 @@ namespace {
 
 constexpr Error kInvalidValue = 1, kMemoryAllocation = 2, kInvalidResourceHandle = 400, kNotReady = 600,
                 kStreamCaptureUnsupported = 900, kStreamCaptureUnjoined = 904;
-// Of cudaMalloc.
+// What cudaMalloc aligns to, in bytes.
 constexpr int64_t kAlignment = 256;
 
 struct FakeEvent {

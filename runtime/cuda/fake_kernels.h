@@ -12,7 +12,7 @@
 
 namespace fuselage::runtime::cuda {
 
-// Of all int8 ops, clamp, and in f16 alone to, conv2d, linear and pools. They count their launches, those that are
+// For all int8 ops, clamp, and in f16 alone to, conv2d, linear and pools. They count their launches, those that are
 // captured included. `ops` and `launches` must outlive the kernels.
 void RegisterFakeKernels(const ir::OpRegistry& ops, int* launches, kernels::KernelRegistry& registry);
 

@@ -272,7 +272,7 @@ class Checker {
   cudaStream_t stream_ = nullptr;
   double peak_tops_ = 0;
   int checked_ = 0, mismatches_ = 0;
-  std::string difference_;  // Of the last check.
+  std::string difference_;  // What the last check found.
   std::map<std::string, int> missing_;
 };
 

@@ -131,7 +131,7 @@ def judge(mutant, batches, arguments):
                        f"--test_timeout={arguments.test_timeout}",
                        f"--run_under=prlimit --as={arguments.test_memory << 30}", *batch]
             run = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            failed = re.search(r"^(FAIL|TIMEOUT): (//\S+) \(", run.stdout, re.MULTILINE)  # Of a shard, too.
+            failed = re.search(r"^(FAIL|TIMEOUT): (//\S+) \(", run.stdout, re.MULTILINE)  # A shard's, too.
             if failed:
                 mutant.update(verdict=CAUGHT, by=failed[2], timed_out=failed[1] == "TIMEOUT")
                 return

@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).absolute().parent
 class Contestant:
     name: str
     program: str  # "fuselage", "onednn", or a package that python_worker.py knows.
-    model: str  # Of the bundle.
+    model: str  # The bundle's file.
     mode: str = ""
     compared_with: str = "fuselage int8"
     isa_bound: str = ""  # ONEDNN_MAX_CPU_ISA

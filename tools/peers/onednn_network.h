@@ -34,10 +34,10 @@ class OnednnNetwork {
   // whole network: its convolutions alone need no other op).
   static absl::StatusOr<std::unique_ptr<OnednnNetwork>> Create(const ir::Graph& graph, Part part);
 
-  // Of a whole network; of convolutions alone it does nothing. The tensor has the type of the graph's placeholder.
+  // For a whole network; with convolutions alone it does nothing. The tensor has the type of the graph's placeholder.
   void SetInput(const Tensor& input);
   absl::Status Run();
-  // Of a whole network whose output is a matrix.
+  // For a whole network whose output is a matrix.
   std::optional<Tensor> Output() const;
 
  private:
@@ -53,7 +53,7 @@ class OnednnNetwork {
   dnnl::engine engine_;
   dnnl::stream stream_;
   std::vector<Step> steps_;
-  std::vector<dnnl::memory> buffers_;  // Of activations, which several steps share.
+  std::vector<dnnl::memory> buffers_;  // They hold activations, which several steps share.
   dnnl::memory input_, output_;
   TensorType output_type_;
 };

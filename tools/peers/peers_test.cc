@@ -37,7 +37,7 @@ using ::testing::StartsWith;
 
 struct Outcome {
   int code;
-  std::vector<std::string> lines;  // Of both streams.
+  std::vector<std::string> lines;  // What both streams hold.
 };
 
 Outcome RunShell(const std::string& command, const std::string& input = "") {
@@ -173,7 +173,7 @@ TEST_F(PeersTest, TheExportedModelHasOurCodes) {
       within_one += std::abs(found[i].At(j) - wanted.At(j)) <= 1;
     }
   }
-  EXPECT_GE(codes, (3 + 8 + 8) * 16 * 16);  // Of the input and of both convolutions.
+  EXPECT_GE(codes, (3 + 8 + 8) * 16 * 16);  // The input and both convolutions have so many.
   EXPECT_GE(within_one, codes * 0.999);
 }
 

@@ -33,7 +33,7 @@ class Contestant {
   virtual std::string version() const = 0;
   virtual std::string isa() const = 0;
   virtual absl::Status Run() = 0;
-  // Of the last run; empty where it computes no whole network.
+  // The last run's; empty where it computes no whole network.
   virtual std::vector<double> Outputs() const = 0;
 };
 

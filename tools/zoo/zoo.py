@@ -192,7 +192,7 @@ def main():
     flags = parser.parse_args()
     where = pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))
     out = (where / flags.out).absolute()
-    kept = out / "rows.json"  # Of earlier runs: what is not run again stays in the table.
+    kept = out / "rows.json"  # What earlier runs left: a network that is not run again stays in the table.
     known = {row["name"]: row for row in json.loads(kept.read_text())} if kept.exists() else {}
     rows, missing = [], set()
     for network in networks.TABLE:

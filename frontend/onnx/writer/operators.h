@@ -46,10 +46,10 @@ class Emitter {
 struct Call {
   const ir::OpCall& op;
   const char* onnx;                    // The row's operator.
-  std::string name;                    // Of the result; a tuple's are Element(0), Element(1), ...
+  std::string name;                    // The result's; a tuple's are Element(0), Element(1), ...
   Values in;                           // In the schema's order.
-  std::vector<const ir::Type*> types;  // Of the operands, null where absent; a step has none.
-  const ir::Type& result;              // Of a step: of the whole chain, whose element type it shares.
+  std::vector<const ir::Type*> types;  // The operands', null where absent; a step has none.
+  const ir::Type& result;              // A step's is the whole chain's, whose element type it shares.
   Emitter& to;
 
   DType dtype() const { return result.tensor().dtype; }

@@ -16,7 +16,8 @@ using Descriptor = std::unique_ptr<void, int (*)(void*)>;
 
 // [n, c, h, w] in NHWC.
 using Dims4 = std::array<int, 4>;
-// Of a tensor of rank 4, or of rank 2 as [n, c, 1, 1]. Unimplemented: other ranks and types, no elements, 2^31 or more.
+// For a tensor of rank 4, or of rank 2 as [n, c, 1, 1]. Unimplemented: other ranks and types, no elements, 2^31 or
+// more.
 absl::StatusOr<Dims4> DimsOf(const TensorType& type, DType dtype);
 absl::StatusOr<Descriptor> TensorOf(const Library& library, DType dtype, const Dims4& dims);
 absl::StatusOr<Descriptor> FilterOf(const Library& library, DType dtype, const Dims4& dims);

@@ -106,7 +106,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc, MakeCall 
   return std::make_unique<CudnnKernel>(desc, *library, handle, std::move(call));
 }
 
-// Of all operands: f32 or f16.
+// All operands have it: f32 or f16.
 absl::StatusOr<DType> ElementsOf(const KernelDesc& desc) {
   const DType dtype = desc.input(0).dtype;
   if (dtype == DType::kF32 || dtype == DType::kF16) return dtype;

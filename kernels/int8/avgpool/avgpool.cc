@@ -22,7 +22,7 @@ constexpr Variant kVariants[] = {
     {"avx512_vnni", Isa::kAvx512Vnni, nullptr, avx512_vnni::Run},
 };
 
-constexpr int64_t kGrainBytes = 1 << 14;  // Of input, per thread at least.
+constexpr int64_t kGrainBytes = 1 << 14;  // A thread gets at least so many bytes of input.
 
 class AvgPool : public kernels::UnaryOps {
  public:

@@ -33,7 +33,7 @@ using Variant = kernels::Variant<Params, Function>;
 
 absl::Span<const Variant> Variants();
 
-absl::StatusOr<Params> MakeParams(const kernels::KernelDesc& desc);  // Of either op.
+absl::StatusOr<Params> MakeParams(const kernels::KernelDesc& desc);  // For either op.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 void Register(kernels::KernelRegistry& registry);
 

@@ -24,7 +24,7 @@ using kernels::KernelDesc;
 using kernels::Placement;
 using Axis = kernels::PoolWindow::Axis;
 
-constexpr int64_t kBandBytes = 128 << 10;  // Of convolved rows: a part of the second-level cache.
+constexpr int64_t kBandBytes = 128 << 10;  // Convolved rows take so much: a part of the second-level cache.
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t RoundUp(int64_t n, int64_t multiple) { return CeilDiv(n, multiple) * multiple; }
@@ -65,7 +65,7 @@ struct Layers {
   KernelDesc conv;
   Axis conv_height;
   maxpool::Params pool;
-  absl::Span<const conv2d::Variant> variants;  // Of the convolution.
+  absl::Span<const conv2d::Variant> variants;  // The convolution's.
 };
 
 absl::StatusOr<Layers> LayersOf(absl::Span<const conv2d::Variant> variants, const KernelDesc& desc) {
@@ -150,7 +150,7 @@ class Conv2dMaxPool : public kernels::UnaryOps {
     int64_t bands = 0, most_rows = 0, conv_scratch = 0, weight_bytes = 0;
     for (int64_t i = 0; i < sections; ++i) {
       const Rows section = {pooled_rows_ * i / sections, pooled_rows_ * (i + 1) / sections};
-      // Of one height but for the last: each height is a kernel of its own.
+      // All but the last have one height: each height is a kernel of its own.
       const int64_t height = whole ? section.size() : CeilDiv(section.size(), CeilDiv(section.size(), band_rows));
       Rows before;
       for (int64_t row = section.begin; row < section.end; row += height) {
@@ -199,7 +199,7 @@ class Conv2dMaxPool : public kernels::UnaryOps {
     return band;
   }
 
-  // Of a placed input the rows from the one on that the first output of the image would start at: what lies around
+  // The rows of a placed input from the one on that the first output of the image would start at: what lies around
   // them is read as padding, be it other rows or the halo.
   static Rows RowsInPlace(const Axis& axis, Rows fresh) {
     const int64_t begin = fresh.begin * axis.stride;
@@ -277,7 +277,7 @@ class Conv2dMaxPool : public kernels::UnaryOps {
   const int64_t batch_;
   const int64_t convolved_row_bytes_, pooled_rows_;
   std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, std::unique_ptr<Kernel>> convs_;  // See ConvOf.
-  std::vector<std::vector<Band>> sections_;                                                  // Of an image.
+  std::vector<std::vector<Band>> sections_;                                                  // An image's.
   int64_t convolved_bytes_ = 0, thread_bytes_ = 0;
 };
 

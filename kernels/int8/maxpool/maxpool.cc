@@ -18,7 +18,7 @@ constexpr Variant kVariants[] = {
     {"avx512_vnni", Isa::kAvx512Vnni, nullptr, avx512_vnni::Run},
 };
 
-constexpr int64_t kGrainBytes = 1 << 15;  // Of input, per thread at least.
+constexpr int64_t kGrainBytes = 1 << 15;  // A thread gets at least so many bytes of input.
 
 class MaxPool : public kernels::UnaryOps {
  public:

@@ -26,12 +26,12 @@ struct AvgPool {
   struct Item {
     TapGrid taps;
     int32_t count;  // What the sum is divided by.
-    int channels;   // Of 16, at most.
+    int channels;   // 16 at most.
     uint8_t* y;
   };
   FUSELAGE_DEVICE static Item Find(const Params& p, uint32_t index) {
     const PoolWindow::Axis &height = p.window.axes[0], &width = p.window.axes[1];
-    const uint32_t pixel = index / p.channel_groups;  // Of all images.
+    const uint32_t pixel = index / p.channel_groups;  // Counted through all images.
     const int channel = 16 * static_cast<int>(index % p.channel_groups);
     const int32_t out_x = static_cast<int32_t>(pixel % width.out);
     const int32_t out_y = static_cast<int32_t>(pixel / width.out % height.out);

@@ -15,7 +15,7 @@ class KernelRegistry;
 namespace fuselage::int8::avgpool_linear::cuda {
 
 constexpr int kBlockWarps = 8;
-constexpr int kBlockChannels = 8;  // Of the layer.
+constexpr int kBlockChannels = 8;  // The layer's channels in a block.
 
 struct LaunchParams {
   avgpool::cuda::Mean mean;

@@ -32,7 +32,7 @@ struct Dequantize {
       const int channels = static_cast<int>(channels_left < 4 ? channels_left : 4);
 
       const uint8_t* x = p.x + (image * p.dequantize.pixels + pixel) * p.dequantize.channels + channel;
-      uint32_t words[4] = {};  // Of each pixel; with one channel the first has all pixels.
+      uint32_t words[4] = {};  // One for each pixel; with one channel the first has all pixels.
       if constexpr (kOneChannel) {
         words[0] = LoadWord(thread, x, pixels);
       } else {

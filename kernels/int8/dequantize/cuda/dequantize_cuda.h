@@ -16,7 +16,7 @@ namespace fuselage::int8::dequantize::cuda {
 struct LaunchParams {
   dequantize::Params dequantize;
   fuselage::cuda::Items items;                    // [images][channel_groups][pixel_groups]
-  uint32_t pixel_groups = 0, channel_groups = 0;  // Of four, of an image.
+  uint32_t pixel_groups = 0, channel_groups = 0;  // An image's groups of four.
   const uint8_t* x = nullptr;                     // 16-byte aligned, as y.
   float* y = nullptr;
 };

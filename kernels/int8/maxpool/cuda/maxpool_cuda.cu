@@ -26,7 +26,7 @@ struct MaxPool {
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
     const PoolWindow::Axis &height = p.window.axes[0], &width = p.window.axes[1];
     ForEach(block, p.items, [&](Thread thread, uint32_t item) {
-      const uint32_t pixel = item / p.channel_groups;  // Of all images.
+      const uint32_t pixel = item / p.channel_groups;  // Counted through all images.
       const int channel = 16 * static_cast<int>(item % p.channel_groups);
       const int count = p.window.channels - channel;
       const Taps taps_x = ValidTaps(width, static_cast<int32_t>(pixel % width.out));

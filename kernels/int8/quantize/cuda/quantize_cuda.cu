@@ -35,7 +35,7 @@ struct Quantize {
       const int64_t left = p.quantize.pixels - pixel;
       const int pixels = static_cast<int>(left < 4 ? left : 4);
 
-      uint32_t words[4] = {};  // Of each pixel.
+      uint32_t words[4] = {};  // One for each pixel.
       FUSELAGE_UNROLL
       for (int c = 0; c < (kPixelBytes > 0 ? kPixelBytes : 4); ++c) {
         if (channel + c >= p.quantize.channels) {

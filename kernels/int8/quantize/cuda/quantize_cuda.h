@@ -19,7 +19,7 @@ namespace fuselage::int8::quantize::cuda {
 struct LaunchParams {
   quantize::Params quantize;
   fuselage::cuda::Items items;                 // [images][code_groups][pixel_groups]
-  uint32_t pixel_groups = 0, code_groups = 0;  // Of four, of an image and of a pixel.
+  uint32_t pixel_groups = 0, code_groups = 0;  // An image's groups of four pixels, a pixel's of four codes.
   int32_t pixel_bytes = 1;                     // From pixel to pixel of y.
   const float* x = nullptr;                    // 16-byte aligned, as y.
   uint8_t* y = nullptr;

@@ -1,4 +1,4 @@
-#include "runtime/code_builder.h"
+#include "runtime/int8_graph_builder.h"
 
 #include <algorithm>
 
@@ -7,13 +7,13 @@ namespace fuselage::runtime {
 using Ints = std::vector<int64_t>;
 using ir::Node;
 
-AttributeMap CodeBuilder::Out(float scale, bool relu) const {
+AttributeMap Int8GraphBuilder::Out(float scale, bool relu) const {
   const bool is_signed = dtype_ == DType::kI8;
   const int zero_point = relu ? (is_signed ? -128 : 0) : (is_signed ? -3 : 128);
   return {{"out_dtype", dtype_}, {"out_scale", double{scale}}, {"out_zero_point", zero_point}};
 }
 
-AttributeMap CodeBuilder::ConvAttributes(const ConvParams& p) const {
+AttributeMap Int8GraphBuilder::ConvAttributes(const ConvParams& p) const {
   AttributeMap attributes = p.float_output ? FloatOut() : Out(0.05f, p.relu);
   attributes.insert({{"stride", Ints{p.stride, p.stride}},
                      {"padding", Ints(4, p.padding)},
@@ -23,52 +23,52 @@ AttributeMap CodeBuilder::ConvAttributes(const ConvParams& p) const {
   return attributes;
 }
 
-std::vector<std::pair<std::string, Tensor>> CodeBuilder::ConvParameters(Node* x, const ConvParams& p) {
+std::vector<std::pair<std::string, Tensor>> Int8GraphBuilder::ConvParameters(Node* x, const ConvParams& p) {
   return Parameters({p.channels, x->tensor_type().shape[1] / p.groups, p.kernel, p.kernel}, p.bias);
 }
 
-Node* CodeBuilder::Conv(Node* x, const ConvParams& p, Node* residual) {
+Node* Int8GraphBuilder::Conv(Node* x, const ConvParams& p, Node* residual) {
   std::vector<Node*> operands = {x};
   if (residual != nullptr) operands.push_back(residual);
   return CallModule("int8.conv2d", operands, ConvAttributes(p), ConvParameters(x, p));
 }
 
-Node* CodeBuilder::ConvMaxPool(Node* x, const ConvParams& p) {
+Node* Int8GraphBuilder::ConvMaxPool(Node* x, const ConvParams& p) {
   AttributeMap attributes = ConvAttributes(p);
   attributes.insert({{"pool_kernel_size", Ints{3, 3}}, {"pool_stride", Ints{2, 2}}, {"pool_padding", Ints(4, 1)}});
   return CallModule("int8.conv2d_max_pool2d", {x}, std::move(attributes), ConvParameters(x, p));
 }
 
-Node* CodeBuilder::GlobalAveragePoolLinear(Node* x, int64_t outputs, bool float_output) {
+Node* Int8GraphBuilder::GlobalAveragePoolLinear(Node* x, int64_t outputs, bool float_output) {
   AttributeMap attributes = float_output ? FloatOut() : Out(0.1f);
   for (const auto& [name, value] : Out(0.02f)) attributes.emplace("pool_" + name, value);
   return CallModule("int8.global_avg_pool_linear", {x}, std::move(attributes),
                     Parameters({outputs, x->tensor_type().shape[1]}, true));
 }
 
-Node* CodeBuilder::Linear(Node* x, int64_t outputs, bool float_output) {
+Node* Int8GraphBuilder::Linear(Node* x, int64_t outputs, bool float_output) {
   return CallModule("int8.linear", {x}, float_output ? FloatOut() : Out(0.1f),
                     Parameters({outputs, x->tensor_type().shape.back()}, true));
 }
 
-Node* CodeBuilder::Add(Node* a, Node* b, bool relu) {
+Node* Int8GraphBuilder::Add(Node* a, Node* b, bool relu) {
   AttributeMap attributes = Out(0.08f, relu);
   attributes.insert({"activation", relu ? "relu" : "none"});
   return Call("int8.add", {a, b}, std::move(attributes));
 }
 
-Node* CodeBuilder::MaxPool(Node* x) {
+Node* Int8GraphBuilder::MaxPool(Node* x) {
   return Call("int8.max_pool2d", {x},
               {{"kernel_size", Ints{3, 3}}, {"stride", Ints{2, 2}}, {"padding", Ints{1, 1, 1, 1}}});
 }
 
-Node* CodeBuilder::AveragePool(Node* x) {
+Node* Int8GraphBuilder::AveragePool(Node* x) {
   AttributeMap attributes = Out(0.04f);
   attributes.insert({{"kernel_size", Ints{2, 2}}, {"stride", Ints{2, 2}}, {"padding", Ints{0, 0, 0, 0}}});
   return Call("int8.avg_pool2d", {x}, std::move(attributes));
 }
 
-Node* CodeBuilder::ResNet18(int64_t batch, int64_t classes) {
+Node* Int8GraphBuilder::ResNet18(int64_t batch, int64_t classes) {
   Node* x = Quantized({batch, 3, 224, 224});
   x = MaxPool(Conv(x, {.channels = 64, .kernel = 7, .stride = 2, .padding = 3, .relu = true}));
   for (const int64_t channels : {64, 128, 256, 512}) {
@@ -82,7 +82,7 @@ Node* CodeBuilder::ResNet18(int64_t batch, int64_t classes) {
   return Linear(Call("flatten", {GlobalAveragePool(x)}), classes, true);
 }
 
-std::vector<std::pair<std::string, Tensor>> CodeBuilder::Parameters(Shape shape, bool bias) {
+std::vector<std::pair<std::string, Tensor>> Int8GraphBuilder::Parameters(Shape shape, bool bias) {
   const int64_t channels = shape[0];
   std::vector<float> scales;
   for (int64_t i = 0; i < channels; ++i) scales.push_back(0.002f + 0.0003f * (i % 7));

@@ -1,6 +1,6 @@
 // For tests: builds graphs of INT8 operators.
-#ifndef FUSELAGE_RUNTIME_CODE_BUILDER_H_
-#define FUSELAGE_RUNTIME_CODE_BUILDER_H_
+#ifndef FUSELAGE_RUNTIME_INT8_GRAPH_BUILDER_H_
+#define FUSELAGE_RUNTIME_INT8_GRAPH_BUILDER_H_
 
 #include <string>
 #include <utility>
@@ -12,9 +12,9 @@ namespace fuselage::runtime {
 
 // Operators on codes of one element type. Unsigned codes have zero point 128 before a ReLU and 0 after; signed codes
 // -3 and -128. Weights are seeded.
-class CodeBuilder : public GraphBuilder {
+class Int8GraphBuilder : public GraphBuilder {
  public:
-  CodeBuilder(const ir::OpRegistry& ops, DType dtype) : GraphBuilder(ops), dtype_(dtype) {}
+  Int8GraphBuilder(const ir::OpRegistry& ops, DType dtype) : GraphBuilder(ops), dtype_(dtype) {}
 
   AttributeMap Out(float scale, bool relu = false) const;
   static AttributeMap FloatOut() { return {{"out_dtype", DType::kF32}}; }
@@ -54,4 +54,4 @@ class CodeBuilder : public GraphBuilder {
 
 }  // namespace fuselage::runtime
 
-#endif  // FUSELAGE_RUNTIME_CODE_BUILDER_H_
+#endif  // FUSELAGE_RUNTIME_INT8_GRAPH_BUILDER_H_
