@@ -209,7 +209,7 @@ std::vector<Case> PoolCases() {
 }
 
 std::vector<Case> ElementwiseCases() {
-  // Of the kernels that run what oneDNN does not.
+  // Runs on the kernels that do what oneDNN does not.
   const std::string own = kernels::IsaName(kernels::CpuSupports(kernels::Isa::kAvx512Vnni) ? kernels::Isa::kAvx512Vnni
                                            : kernels::CpuSupports(kernels::Isa::kAvx2)     ? kernels::Isa::kAvx2
                                                                                            : kernels::Isa::kScalar);
@@ -440,7 +440,7 @@ TEST_F(ReproducibleTest, Conv) { Check(ConvCases()); }
 TEST_F(ReproducibleTest, Linear) { Check(LinearCases()); }
 TEST_F(ReproducibleTest, Pool) { Check(PoolCases()); }
 TEST_F(ReproducibleTest, Elementwise) { Check(ElementwiseCases()); }
-TEST_F(ReproducibleTest, Normalize) { Check(NormalizeCases(), /*references=*/1); }  // Of the batch's statistics.
+TEST_F(ReproducibleTest, Normalize) { Check(NormalizeCases(), /*references=*/1); }  // Takes the batch's statistics.
 
 }  // namespace
 }  // namespace fuselage::runtime

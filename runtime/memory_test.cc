@@ -25,8 +25,8 @@ int64_t ParameterBytes(const ir::Graph& graph) {
   return bytes;
 }
 
-// Of the values between the graph's inputs and outputs, each alive from its node to its last user; counted on the
-// graph, so that nothing of the runtime's own plan is taken for granted.
+// The most bytes of the values between the graph's inputs and outputs, each alive from its node to its last user;
+// counted on the graph, so that nothing of the runtime's own plan is taken for granted.
 int64_t LargestLiveActivations(const ir::Graph& graph) {
   std::map<const ir::Node*, int> position;
   for (const ir::Node* node = graph.first(); node != nullptr; node = node->next()) {
@@ -75,7 +75,7 @@ TEST_F(MemoryTest, WithinItsLimitOnResNet18) {
   }
 }
 
-// Of /proc/self/status, in bytes.
+// In bytes, from /proc/self/status.
 int64_t ProcessBytes(const std::string& field) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {

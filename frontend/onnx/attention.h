@@ -18,12 +18,12 @@ struct Attention {
   // [N, heads, S, D], [N, key heads, T, D], [N, key heads, T, E]. A key's head serves as many consecutive heads as
   // there are for each.
   Value query, key, value;
-  double scale = 1;    // Of the products of queries and keys.
+  double scale = 1;    // Multiplies the products of queries and keys.
   double softcap = 0;  // c tanh(scores / c); 0: none.
   // Each broadcasts to [N, heads, S, T], or is absent.
   Value allowed;                   // bool: a query that may look at no key gives 0.
   Value bias;                      // Added to the scores.
-  std::optional<DType> precision;  // Of the softmax; the query's where it has no value.
+  std::optional<DType> precision;  // The softmax's; without a value, the query's.
 };
 
 // The steps of the computation, each [N, heads, S, T] but the result, [N, heads, S, E].

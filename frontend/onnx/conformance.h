@@ -27,7 +27,7 @@ struct Tier {
   std::vector<std::string> tests;
 };
 const std::vector<Tier>& FirstTier();
-// Of the first tier, what a compiler of inference has no use for, and why.
+// What a compiler of inference has no use for in the first tier, and why.
 const std::map<std::string, const char*>& Exclusions();
 
 std::filesystem::path NodeTest(const std::string& test);

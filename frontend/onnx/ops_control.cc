@@ -37,7 +37,7 @@ absl::StatusOr<Value> Stack(Call& call, int output, const std::vector<Value>& va
 // State after state, and what each iteration puts out beside it.
 struct Iterations {
   std::vector<Value> state;
-  std::vector<std::vector<Value>> rows;  // Of each output beyond the state.
+  std::vector<std::vector<Value>> rows;  // One list for each output beyond the state.
 
   // `results`: the state, then a row for each further output; the first `skip`
   // are something else.

@@ -197,12 +197,12 @@ absl::Status ConvertMatMulIntegerToFloat(Call& call) {
 namespace {
 
 struct Blocks {
-  int64_t rows, columns;  // Of the weight, [N, K].
+  int64_t rows, columns;  // The weight's, [N, K].
   int64_t size, count;    // Values in a block, blocks in a row.
   int bits;
 
-  int64_t bytes() const { return (size * bits + 7) / 8; }       // Of a block.
-  int64_t row_bytes() const { return (count * bits + 7) / 8; }  // Of a row's zero points.
+  int64_t bytes() const { return (size * bits + 7) / 8; }       // A block's.
+  int64_t row_bytes() const { return (count * bits + 7) / 8; }  // A row's zero points.
   int Code(const uint8_t* packed, int64_t i) const {            // The low bits come first.
     return packed[i * bits / 8] >> (i * bits % 8) & ((1 << bits) - 1);
   }

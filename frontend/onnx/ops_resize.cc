@@ -87,7 +87,7 @@ absl::Status ScalesFromSizes(const Call& call, Request& request) {
 absl::Status EmitResize(Call& call, Request request, const ResizeMode& mode) {
   Ints dims, sizes;
   Reals scales, starts, ends;
-  bool own_scales = true;  // Of sizes over the input's.
+  bool own_scales = true;  // The scales are the sizes over the input's.
   for (size_t i = 0; i < request.axes.size(); ++i) {
     const int64_t input = call.shape(0)[request.axes[i]], size = request.sizes[i];
     ResizeAxis axis{input, size, request.scales[i]};

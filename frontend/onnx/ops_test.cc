@@ -335,7 +335,7 @@ TEST(DequantizeLinear, Blocks) {
   ExpectError(model, "found scales f32[2,2] and zero points i8[2,2], wanted shape [2,1]");
 }
 
-// Of types that the IR lacks: packed int4 weights, and float8 values that a scale multiplies.
+// Types that the IR lacks: packed int4 weights, and float8 values that a scale multiplies.
 TEST(DequantizeLinear, NarrowTypes) {
   const auto model = [](int type, Shape shape, const std::string& bytes, const Tensor& scale) {
     ModelBuilder made(21);

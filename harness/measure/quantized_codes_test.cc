@@ -45,8 +45,9 @@ constexpr char kMinMax[] = "observer { min_max {} }", kEntropy[] = "observer { e
 struct Network {
   std::string path;
   const char* observer;
-  // Of Codes() after calibration on the first training images, or on random inputs. Differs from what another machine
-  // finds: one of them calibrates wrongly. Differs from what the last commit found: arithmetic or pipeline changed.
+  // The digest of Codes() after calibration on the first training images, or on random inputs. Differs from what
+  // another machine finds: one of them calibrates wrongly. Differs from what the last commit found: arithmetic or
+  // pipeline changed.
   std::string fingerprint;
 };
 void PrintTo(const Network& network, std::ostream* os) { *os << network.path; }

@@ -33,7 +33,7 @@ const std::vector<Shape>& Shapes() {
       {1, 0, 2},
       {1, 1, 1},
       {1, 3, 1},  // The weight of a gru of one unit.
-      {1, 4, 1},  // Of an lstm.
+      {1, 4, 1},  // An lstm's.
       {0, 1, 1},
       {1, 2, 2},
       {1, 1, 1, 1},

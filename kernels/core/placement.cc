@@ -47,7 +47,7 @@ void PlacedTensor::FillHalo(void* tensor, uint8_t code, int64_t n, int64_t begin
   const int planes = placement.blocking == Blocking::kPhasePlanes ? 4 : 1;
   for (int p = 0; p < planes; ++p) {
     uint8_t* plane = image + p * plane_bytes;
-    const int64_t first_y = p / 2, first_x = p % 2;  // Of the tensor's rows and columns in the plane.
+    const int64_t first_y = p / 2, first_x = p % 2;  // The first of the tensor's rows and columns in the plane.
     const int64_t rows = (height - first_y + step - 1) / step, columns = (width - first_x + step - 1) / step;
     const int64_t row_end = (end - first_y + step - 1) / step;
     const int64_t row_begin = std::max<int64_t>(0, (begin - first_y + step - 1) / step);

@@ -81,7 +81,7 @@ class GridSample : public kernels::BinaryOps {
   const int dims_;
   const int64_t channels_;
   SampleAxis axes_[3];  // Depth, height, width.
-  int64_t places_;      // Of each image.
+  int64_t places_;      // How many each image has.
 };
 
 }  // namespace

@@ -170,8 +170,8 @@ class PipelineRun {
   ir::Graph& graph_;
   const PipelineOptions& options_;
   int index_ = 0;
-  uint64_t fingerprint_ = 0;     // Of the graph as the last pass left it.
-  std::vector<Tensor> outputs_;  // Of the graph before the current pass.
+  uint64_t fingerprint_ = 0;     // The graph's, as the last pass left it.
+  std::vector<Tensor> outputs_;  // What the graph before the current pass computes.
   std::vector<PassReport> reports_;
 };
 

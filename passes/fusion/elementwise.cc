@@ -63,7 +63,7 @@ class Chains {
   std::vector<Node*> ChainBelow(Node* root) {
     std::vector<Node*> chain;
     std::vector<Node*> joining = {root};
-    HashMap<Node*, int> reads;  // Of each operand, by the chain.
+    HashMap<Node*, int> reads;  // How often the chain reads each operand.
     while (!joining.empty()) {
       Node* node = joining.back();
       joining.pop_back();
@@ -140,7 +140,7 @@ class Chains {
 
   ir::Graph& graph_;
   Remarks& remarks_;
-  HashMap<const Node*, int64_t> position_;  // Of each step.
+  HashMap<const Node*, int64_t> position_;  // Where each step stands.
   HashSet<const Node*> steps_;              // Not in a chain yet.
   std::vector<Miss> missed_;
 };

@@ -30,7 +30,7 @@ bool IsQuantizedOp(const Node& node) {
          (node.op() != nullptr && absl::StartsWith(node.op()->name, "int8."));
 }
 
-// Of what the observers compute; a new one makes the files of the cache old.
+// Counts changes of what the observers compute; a new one makes the files of the cache old.
 constexpr int kCacheVersion = 2;
 
 // Shows every calibration sample to observers of `nodes`.
@@ -111,7 +111,7 @@ absl::StatusOr<Calibration> Calibrate(const QuantizeOptions& options, const ir::
 
 using Ranges = HashMap<std::string, Range>;  // By name of the value.
 
-// Of every source of a group that an edge needs.
+// For every source of a group that an edge needs.
 absl::StatusOr<Ranges> FindRanges(const QuantizeOptions& options, const ir::Graph& graph, const Selection& selection,
                                   passes::Runner* runner, const std::string& cache_folder, Remarks& remarks) {
   Ranges ranges;
@@ -241,7 +241,7 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
     remarks.Note(*node, "the graph is quantized already: taken as it is, not calibrated");
     return false;
   }
-  Remarks tentative;  // Of a selection that times may change.
+  Remarks tentative;  // What is said of a selection that times may change.
   const bool fastest = options_.precision() == QuantizeOptions::FASTEST;
   ASSIGN_OR_RETURN(Selection selection, Select(options_, graph, fastest ? tentative : remarks));
   if (selection.edges.empty()) return false;

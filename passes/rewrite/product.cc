@@ -47,7 +47,7 @@ class Expansion {
     }
   }
 
-  // Of sqrt, and of pow by a constant.
+  // The exponent of sqrt, and of pow by a constant.
   static std::optional<double> PowerOf(const Node& node) {
     if (node.IsOp("sqrt")) return 0.5;
     return node.IsOp("pow") ? NumberOf(*node.operand(1)) : std::nullopt;

@@ -56,7 +56,7 @@ struct Pattern {
   struct Node {
     std::string name;  // Without the "%".
     Kind kind = Kind::kPlaceholder;
-    const ir::OpSchema* op = nullptr;  // Of calls.
+    const ir::OpSchema* op = nullptr;  // A call's.
     std::vector<int> operands;         // Indices of nodes; kAbsent.
     std::vector<double> exponents;     // Of a product's operands.
     std::map<std::string, Value> values;

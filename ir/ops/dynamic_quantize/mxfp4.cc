@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kMagnitudes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
 constexpr int kSign = 8;
-constexpr int kLargestExponent = 2;  // Of E2M1.
+constexpr int kLargestExponent = 2;  // E2M1's.
 
 }  // namespace
 

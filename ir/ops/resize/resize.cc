@@ -18,7 +18,7 @@ ResizeMode ModeOf(const ir::OpCall& call) {
           call.GetFloat("cubic_coeff_a"), call.GetBool("antialias"),     call.GetBool("exclude_outside")};
 }
 
-// Of dims[i]; the attributes have been checked.
+// The axis that dims[i] is resized along; the attributes have been checked.
 ResizeAxis AxisAt(const ir::OpCall& call, const Shape& input, int axis, size_t i) {
   const std::vector<double>&scales = call.GetFloats("scales"), &roi = call.GetFloats("roi");
   ResizeAxis result;
@@ -145,7 +145,7 @@ void Register(ir::OpRegistry& registry) {
                        {"antialias", AttributeKind::kBool, false},
                        {"exclude_outside", AttributeKind::kBool, false},
                        {"extrapolation_value", AttributeKind::kFloat, 0.0}};
-  schema.keeps_range = true;  // Of nearest, which alone takes codes.
+  schema.keeps_range = true;  // Nearest does, and it alone takes codes.
   schema.infer = InferResize;
   schema.evaluate = EvaluateResize;
   registry.Register(std::move(schema));

@@ -32,7 +32,7 @@ constexpr int64_t kFinishedPixels = 32;
 struct RowPlan {
   int count;
   std::vector<int64_t> inputs;              // Ascending, from the first output row's first tap on.
-  int64_t dwords;                           // Of a channel in a column.
+  int64_t dwords;                           // How many a channel has in a column.
   std::vector<std::vector<int64_t>> reads;  // The dwords in which each output row has taps.
 };
 
@@ -220,7 +220,7 @@ class Depthwise : public Algorithm {
 
   struct Tile {
     int64_t image, block;
-    int64_t first_row, end_row, x, width;  // Of outputs.
+    int64_t first_row, end_row, x, width;  // All in outputs.
     uint8_t* columns;
     int32_t* sums;
   };
@@ -264,7 +264,7 @@ class Depthwise : public Algorithm {
 
   // Columns [begin, end) of a run lie inside the image.
   struct Inside {
-    int64_t x;  // Of the run's first column, in the input.
+    int64_t x;  // Where the run's first column is in the input.
     int64_t begin, end;
   };
   Inside InsideOf(const Tile& tile, int64_t run) const {
@@ -339,14 +339,14 @@ class Depthwise : public Algorithm {
   const RowPlan rows_;
   const int threads_;
   Tensor weight_, padding_;
-  int64_t blocks_, block_steps_;  // Of channels; and taps' dwords of all output rows, in each.
+  int64_t blocks_, block_steps_;  // Channels' blocks; taps' dwords of all output rows in each.
   int64_t row_groups_, row_parts_;
   int64_t tile_width_;          // Outputs of a row.
-  int64_t runs_, run_columns_;  // Of interleaved columns.
+  int64_t runs_, run_columns_;  // Runs of interleaved columns.
   int64_t column_step_;         // In the input.
   int64_t pixel_step_, tap_step_, columns_bytes_;
   int64_t finished_rows_;
-  std::vector<std::vector<int64_t>> offsets_;  // Of the dwords that each output row reads.
+  std::vector<std::vector<int64_t>> offsets_;  // Where the dwords lie that each output row reads.
   int64_t scratch_per_thread_;
 };
 

@@ -69,7 +69,7 @@ void SpreadColumns(const DepthwiseColumns& columns) {
   const __mmask64 existing = ~uint64_t{0} >> (kDepthwiseBlock - columns.channels);
   const __m512i flips = _mm512_set1_epi8(static_cast<char>(columns.flip));
   const __m512i order = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  __m512i dwords[kDwords][kBlockPanels];  // Of a pixel, for each lane: lane / (4 * kDwords) * kDwords + d.
+  __m512i dwords[kDwords][kBlockPanels];  // A pixel's, for each lane: lane / (4 * kDwords) * kDwords + d.
   for (int p = 0; p < kBlockPanels; ++p) {
     const __m512i lanes = _mm512_add_epi32(order, _mm512_set1_epi32(p * kPanel));
     const __m512i first = _mm512_slli_epi32(_mm512_srai_epi32(lanes, kLogDwords + 2), kLogDwords);

@@ -259,10 +259,10 @@ class Direct : public Algorithm {
   uint8_t pad_;  // The zero point in the form that is multiplied.
   Tensor weight_;
 
-  int64_t row_step_, column_step_;  // Of consecutive output pixels, in the copy.
+  int64_t row_step_, column_step_;  // Between consecutive output pixels, in the copy.
   int64_t columns_, pixel_bytes_, row_bytes_, rows_bytes_;
   int64_t run_dwords_, depth_, chunk_depth_;
-  std::vector<int64_t> offsets_;  // Of the depth's dwords, from an output pixel's first tap.
+  std::vector<int64_t> offsets_;  // Where the depth's dwords lie, from an output pixel's first tap.
   int64_t block_rows_, row_blocks_, panel_splits_, joined_rows_;
   std::vector<int64_t> pixel_offsets_;  // Where the pixels of a block of rows are in the copy; empty: row by row.
   int64_t accumulator_stride_, scratch_per_thread_;

@@ -32,7 +32,7 @@ constexpr int64_t kInputBytes = 768 << 10;
 // and reading weights again costs 64 bytes / kFewTiles a cycle.
 constexpr int64_t kWeightBytes = 512 << 10;
 constexpr int64_t kFewTiles = 32;
-// Of the panels of weights that a product takes: so they stay in the first-level cache.
+// Bytes of the panels of weights that a product takes: so they stay in the first-level cache.
 constexpr int64_t kPanelsBytes = 24 << 10;
 constexpr int64_t kSumsBytes = kMaxTileSums * kTileSums * int64_t{sizeof(int32_t)};
 
@@ -154,10 +154,10 @@ class Tiled : public Algorithm {
     const uint8_t* input;  // The first one's.
     int64_t first, count;
   };
-  // Of an image.
+  // An image's.
   struct Tile {
     int64_t source;
-    int first, count;  // Of `pixels_`.
+    int first, count;  // A range of `pixels_`.
   };
 
   class Task {
@@ -274,9 +274,9 @@ class Tiled : public Algorithm {
     const Tiled& conv_;
     const Arguments& arguments_;
     const Images& images_;
-    int32_t* const sums_;  // Of two products.
+    int32_t* const sums_;  // The sums of two products.
     TileResults results_[2];
-    int next_ = 0;             // Of the two.
+    int next_ = 0;             // Which of the two is next.
     bool pending_ = false;     // Results of the other one are to be computed.
     bool prefetches_ = false;  // Weights come from beyond the second-level cache.
     const int8_t *prefetch_ = nullptr, *prefetch_end_ = nullptr;

@@ -47,7 +47,7 @@ constexpr int64_t kPairBytes = 2 * kPanel;  // Two input channels of a panel, on
 // takes longer than to transform the int8 weights anew for each block, right before they are used; then blocks are
 // large, to spread that cost. Zen 3, 512 KB: F(4x4) of 256 channels at 14x14 takes 0.69 ms so, and 0.79 ms otherwise.
 struct BlockLimits {
-  int64_t tiles, bytes;  // Of transformed inputs.
+  int64_t tiles, bytes;  // Transformed inputs in a block at most.
 };
 constexpr BlockLimits kWeightsMadeOnce = {24, 320 << 10}, kWeightsMadeLate = {96, 1280 << 10};
 
@@ -58,7 +58,7 @@ int64_t PairsAtOnce(int64_t tiles) { return tiles <= 8 ? 48 : 128; }
 // An odd number of cache lines, so that the 36 positions fall into different sets.
 int64_t OddLines(int64_t bytes) { return (CeilDiv(bytes, 64) | 1) * 64; }
 
-// Of all weights, transformed.
+// The bytes of all weights, transformed.
 int64_t TransformedBytes(const Geometry& g) {
   return CeilDiv(g.out_channels, kPanel) * kPositions * RoundUp(g.in_channels, kPanel) / 2 * kPanelBytes;
 }
@@ -165,7 +165,7 @@ class Winograd : public Algorithm {
   }
 
   struct TilePlace {
-    int64_t image, y, x;  // Of the first output.
+    int64_t image, y, x;  // The first output's.
   };
   TilePlace PlaceOf(int64_t tile) const {
     const int64_t in_image = tile % (tiles_y_ * tiles_x_);
@@ -264,11 +264,11 @@ class Winograd : public Algorithm {
   const OutputConstants constants_;
   const Operands operands_;
   const int64_t channels_;  // Input channels, rounded up.
-  const int64_t pairs_;     // Of input channels.
+  const int64_t pairs_;     // Pairs of input channels.
   const int64_t panels_;
   Tensor weight_;
   Tensor padding_;                // A pixel of zero points.
-  std::vector<int64_t> offsets_;  // Of a chunk's pairs: they are contiguous.
+  std::vector<int64_t> offsets_;  // Where a chunk's pairs lie: they are contiguous.
 
   int64_t tiles_y_, tiles_x_, tiles_, blocks_;
   bool transform_late_;

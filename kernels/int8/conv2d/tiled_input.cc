@@ -17,7 +17,7 @@ using kernels::Placement;
 
 constexpr int kMaxHalo = 32, kMaxStride = 64;
 
-// Of input rows or columns that an axis of the convolution reads, padding included.
+// The input rows or columns that an axis of the convolution reads, padding included.
 struct Interval {
   int64_t first, last;
 };
@@ -66,7 +66,7 @@ void PlanSteps(const std::vector<Byte>& bytes, TiledInput* tiled) {
   struct Step {
     int32_t channels;  // The first one's 64.
     int64_t offset;
-    size_t begin, end;  // Of its bytes.
+    size_t begin, end;  // Its bytes.
   };
   std::vector<Step> steps;
   // The last step does not read beyond the last byte where there are bytes before it instead.

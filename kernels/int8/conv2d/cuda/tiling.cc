@@ -43,7 +43,7 @@ double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperti
   const int64_t blocks = CeilDiv(size.rows, tile.rows) * CeilDiv(size.columns, tile.columns) * tiling.splits;
   const double steps = static_cast<double>(CeilDiv(size.steps, tiling.splits));
   double cycles = 0;
-  // Of the busiest multiprocessor, one wave of blocks after the other.
+  // The busiest multiprocessor's time, one wave of blocks after the other.
   for (int64_t left = CeilDiv(blocks, device.multiprocessors); left > 0; left -= resident) {
     const auto beside = static_cast<double>(std::min<int64_t>(left, resident));
     const int fetched = (tile.rows + tile.columns) * cuda::kStep;
