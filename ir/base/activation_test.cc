@@ -11,19 +11,42 @@ namespace {
 
 TEST(Activation, IsReadAndWritten) {
   for (const char* text :
-       {"none", "relu", "clamp(min=0, max=6)", "clamp(min=-0.5, max=inf)", "clamp(min=-inf, max=0.1)"}) {
+       {"none", "relu", "clamp(min=0, max=6)", "clamp(min=-0.5, max=inf)", "clamp(min=-inf, max=0.1)", "hardswish",
+        "hardsigmoid", "hardsigmoid(alpha=0.2)", "hardsigmoid(alpha=0.2, beta=0.25)", "leaky_relu",
+        "leaky_relu(negative_slope=0.1)", "sigmoid", "silu", "tanh", "gelu", "gelu(approximate=tanh)", "mish"}) {
     const absl::StatusOr<Activation> activation = ParseActivation(text);
     ASSERT_TRUE(activation.ok()) << activation.status();
     EXPECT_EQ(ToString(*activation), text);
   }
   EXPECT_TRUE(ParseActivation("clamp(min=0, max=inf)")->is_relu());
   EXPECT_TRUE(ParseActivation("clamp(min=-inf, max=inf)")->is_none());
+  EXPECT_EQ(ToString(*ParseActivation("leaky_relu(negative_slope=0.01)")), "leaky_relu");
 }
 
 TEST(Activation, SaysWhatIsWanted) {
-  for (const char* text :
-       {"", "gelu", "relu(", "clamp", "clamp()", "clamp(min=0, max=6", "clamp(min=0, max=6) ", "clamp(min=, max=6)",
-        "clamp(min=nan, max=6)", "clamp(min=7, max=6)", "clamp(max=6, min=0)"}) {
+  for (const char* text : {"",
+                           "elu",
+                           "add",
+                           "sqrt",
+                           "silu(",
+                           "silu()",
+                           "silu(x=1)",
+                           "gelu(approximate=erf)",
+                           "leaky_relu(negative_slope=)",
+                           "leaky_relu(negative_slope=nan)",
+                           "leaky_relu(negative_slope=inf)",
+                           "leaky_relu(0.1)",
+                           "leaky_relu(negative_slope=1, negative_slope=1)",
+                           "relu(",
+                           "relu()",
+                           "clamp",
+                           "clamp()",
+                           "clamp(min=0, max=6",
+                           "clamp(min=0, max=6) ",
+                           "clamp(min=, max=6)",
+                           "clamp(min=nan, max=6)",
+                           "clamp(min=7, max=6)",
+                           "clamp(max=6, min=0)"}) {
     EXPECT_THAT(std::string(ParseActivation(text).status().message()), ::testing::HasSubstr("wanted one of")) << text;
   }
 }
@@ -36,6 +59,41 @@ TEST(Activation, Clamps) {
   EXPECT_TRUE(std::isnan(six(std::numeric_limits<float>::quiet_NaN())));
   EXPECT_EQ(Activation()(-1e30f), -1e30f);
   EXPECT_TRUE(std::signbit(Activation::Relu()(-0.0f)));
+}
+
+TEST(Activation, NamesTheFunctions) {
+  EXPECT_THAT(std::string(ParseActivation("swish").status().message()),
+              ::testing::EndsWith("of gelu, hardsigmoid, hardswish, leaky_relu, mish, sigmoid, silu, tanh"));
+}
+
+// In float and in double the same function, and of no finite value NaN.
+TEST(Activation, AppliesFunctions) {
+  for (const ElementwiseOp op : elementwise::kActivations) {
+    for (const float p : {0.2f, -3.0f}) {
+      Activation activation;
+      activation.function = ElementwiseInstruction{op, 0, 0, p, 0.5f};
+      for (int i = -40; i <= 40; ++i) {
+        const float x = static_cast<float>(i) / 4;
+        EXPECT_NEAR(activation(x), activation(double{x}), 1e-6 * (1 + std::fabs(x))) << ToString(activation) << x;
+      }
+      for (const float x : {-std::numeric_limits<float>::max(), -1e20f, -100.0f, -0.0f, 1e-40f, 100.0f, 1e20f,
+                            std::numeric_limits<float>::max()}) {
+        EXPECT_FALSE(std::isnan(activation(x))) << ToString(activation) << " " << x;
+      }
+      EXPECT_TRUE(std::isnan(activation(std::numeric_limits<float>::quiet_NaN()))) << ToString(activation);
+    }
+  }
+  EXPECT_EQ((*ParseActivation("leaky_relu(negative_slope=0.25)"))(-2.0f), -0.5f);
+  EXPECT_EQ((*ParseActivation("hardswish"))(-4.0f), 0.0f);
+  EXPECT_EQ((*ParseActivation("hardswish"))(4.0f), 4.0f);
+}
+
+TEST(Activation, OfAnOperator) {
+  EXPECT_EQ(ToString(FunctionOf("leaky_relu", {{"negative_slope", Attribute(0.25)}})),
+            "leaky_relu(negative_slope=0.25)");
+  EXPECT_TRUE(FunctionOf("relu", {}).is_none());
+  EXPECT_TRUE(FunctionOf("sin", {}).is_none());
+  EXPECT_TRUE(FunctionOf("conv2d", {}).is_none());
 }
 
 }  // namespace

@@ -203,4 +203,26 @@ absl::StatusOr<std::vector<ElementwiseInstruction>> CompileElementwise(const std
   return program;
 }
 
+ElementwiseStep StepOf(const ElementwiseInstruction& instruction) {
+  ElementwiseStep step;
+  ElementwiseOp op = instruction.op;
+  if (op == ElementwiseOp::kGeluTanh) {
+    op = ElementwiseOp::kGelu;
+    step.attributes.emplace("approximate", Attribute("tanh"));
+  }
+  for (const StepRule& rule : Rules()) {
+    if (rule.op != op) continue;
+    step.op = rule.name;
+    step.operands.push_back(instruction.a);
+    if (rule.operands == 2) step.operands.push_back(instruction.b);
+    for (const Parameter& parameter : rule.parameters) {
+      const float value = instruction.*parameter.field;
+      if (value == static_cast<float>(parameter.default_value)) continue;
+      step.attributes.emplace(parameter.name, Attribute(double{value}));
+    }
+  }
+  if (op == ElementwiseOp::kAdd && instruction.q != 0) step.attributes.emplace("activation", Attribute("relu"));
+  return step;
+}
+
 }  // namespace fuselage

@@ -39,6 +39,9 @@ bool IsElementwiseStep(absl::string_view op);
 // The steps as instructions. Parameters are rounded to float32; InvalidArgument: an op or attribute that no step has.
 absl::StatusOr<std::vector<ElementwiseInstruction>> CompileElementwise(const std::vector<ElementwiseStep>& steps);
 
+// The step of which CompileElementwise makes such an instruction; attributes that repeat a default are absent.
+ElementwiseStep StepOf(const ElementwiseInstruction& instruction);
+
 }  // namespace fuselage
 
 #endif  // FUSELAGE_IR_BASE_ELEMENTWISE_H_

@@ -1,6 +1,7 @@
 // The float32 arithmetic of elementwise operators, to the bit: each operation written here rounds once, std::fma is one
-// operation, nothing else is contracted. Functions are `static inline`, without branches on values: a source for one
-// instruction set includes this header, and the compiler turns loops over them into vector code with the same bits.
+// operation, nothing else is contracted. Functions are `static inline` (FUSELAGE_ELEMENTWISE), without branches on
+// values: a source for one instruction set includes this header, and the compiler turns loops over them into vector
+// code with the same bits.
 #ifndef FUSELAGE_IR_BASE_ELEMENTWISE_MATH_H_
 #define FUSELAGE_IR_BASE_ELEMENTWISE_MATH_H_
 
@@ -69,20 +70,24 @@ struct ElementwiseInstruction {
   // add: alpha, and 1 for a relu behind it. clamp: min, max. leaky_relu: slope. hardsigmoid: alpha, beta. elu, celu:
   // alpha. selu: alpha, gamma. threshold: threshold, value.
   float p = 0, q = 0;
+
+  bool operator==(const ElementwiseInstruction& other) const {
+    return op == other.op && a == other.a && b == other.b && p == other.p && q == other.q;
+  }
 };
 
 namespace elementwise {
 
-static inline float Relu(float x) { return x < 0 ? 0.0f : x; }  // NaN stays NaN.
-static inline float Clamp(float x, float low, float high) {
+FUSELAGE_ELEMENTWISE float Relu(float x) { return x < 0 ? 0.0f : x; }  // NaN stays NaN.
+FUSELAGE_ELEMENTWISE float Clamp(float x, float low, float high) {
   x = x < low ? low : x;
   return x > high ? high : x;
 }
-static inline float Magnitude(float x) { return __builtin_fabsf(x); }
+FUSELAGE_ELEMENTWISE float Magnitude(float x) { return __builtin_fabsf(x); }
 
 // e^x, for x <= 0 to within 2 units in the last place (Cephes' expf: Cody and Waite's reduction, a polynomial of degree
 // 5); below -87 it stays at e^-87, the smallest power that scales by a normal float.
-static inline float ExpOfNegative(float x) {
+FUSELAGE_ELEMENTWISE float ExpOfNegative(float x) {
   x = x < -87.0f ? -87.0f : x;
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, half to even.
   const float n = (x * 1.44269504088896341f + kRound) - kRound;
@@ -101,15 +106,15 @@ static inline float ExpOfNegative(float x) {
   return y * power;
 }
 
-static inline float Sigmoid(float x) {
+FUSELAGE_ELEMENTWISE float Sigmoid(float x) {
   const float e = ExpOfNegative(-Magnitude(x));
   const float numerator = x < 0 ? e : 1.0f;
   return numerator / (1.0f + e);
 }
-static inline float Silu(float x) { return x * Sigmoid(x); }
+FUSELAGE_ELEMENTWISE float Silu(float x) { return x * Sigmoid(x); }
 
 // Near 0 Cephes' tanhf polynomial, else (1 - e^-2|x|) / (1 + e^-2|x|).
-static inline float Tanh(float x) {
+FUSELAGE_ELEMENTWISE float Tanh(float x) {
   const float e = ExpOfNegative(-2.0f * Magnitude(x));
   const float far = (1.0f - e) / (1.0f + e);
   const float z = x * x;
@@ -124,7 +129,7 @@ static inline float Tanh(float x) {
 }
 
 // erf(|x|), within 1.5e-7 (Abramowitz and Stegun, 7.1.26).
-static inline float ErfOfMagnitude(float x) {
+FUSELAGE_ELEMENTWISE float ErfOfMagnitude(float x) {
   x = Magnitude(x);
   const float t = 1.0f / __builtin_fmaf(0.3275911f, x, 1.0f);
   float p = 1.061405429f;
@@ -134,34 +139,57 @@ static inline float ErfOfMagnitude(float x) {
   p = __builtin_fmaf(p, t, 0.254829592f);
   return 1.0f - p * t * ExpOfNegative(-x * x);
 }
-static inline float Gelu(float x) {
+FUSELAGE_ELEMENTWISE float Gelu(float x) {
   const float erf = ErfOfMagnitude(x * 0.707106781186547524f);
   return 0.5f * x * (1.0f + (x < 0 ? -erf : erf));
 }
-static inline float GeluTanh(float x) {
+FUSELAGE_ELEMENTWISE float GeluTanh(float x) {
   return 0.5f * x * (1.0f + Tanh(0.797884560802865356f * __builtin_fmaf(0.044715f * x * x, x, x)));
 }
 
-static inline float Hardsigmoid(float x, float alpha, float beta) {
+FUSELAGE_ELEMENTWISE float Hardsigmoid(float x, float alpha, float beta) {
   return Clamp(__builtin_fmaf(alpha, x, beta), 0.0f, 1.0f);
 }
-static inline float Hardswish(float x) { return x * Hardsigmoid(x, 1.0f / 6.0f, 0.5f); }
+FUSELAGE_ELEMENTWISE float Hardswish(float x) { return x * Hardsigmoid(x, 1.0f / 6.0f, 0.5f); }
 
-static inline float Maximum(float a, float b) { return a >= b || a != a ? a : b; }
-static inline float Minimum(float a, float b) { return a <= b || a != a ? a : b; }
-static inline float Remainder(float a, float b) {
+FUSELAGE_ELEMENTWISE float Maximum(float a, float b) { return a >= b || a != a ? a : b; }
+FUSELAGE_ELEMENTWISE float Minimum(float a, float b) { return a <= b || a != a ? a : b; }
+FUSELAGE_ELEMENTWISE float Remainder(float a, float b) {
   const float r = __builtin_fmodf(a, b);
   const bool other_sign = (r < 0) != (b < 0);
   return r != 0 && other_sign ? r + b : r;
 }
-static inline float Sign(float x) {
+FUSELAGE_ELEMENTWISE float Sign(float x) {
   const float y = x > 0 ? 1.0f : x;
   return x < 0 ? -1.0f : y;
 }
 // gamma * (x < 0 ? alpha * (e^(x / divisor) - 1) : x)
-static inline float Elu(float x, float alpha, float divisor, float gamma) {
+FUSELAGE_ELEMENTWISE float Elu(float x, float alpha, float divisor, float gamma) {
   const double negative = alpha * wide::Expm1(static_cast<double>(x) / divisor);
   return static_cast<float>(gamma * (x < 0 ? negative : static_cast<double>(x)));
+}
+
+// The activations that are no clamp (ir/base/activation.h). Of a finite value none is NaN.
+constexpr ElementwiseOp kActivations[] = {
+    ElementwiseOp::kLeakyRelu, ElementwiseOp::kHardsigmoid, ElementwiseOp::kHardswish,
+    ElementwiseOp::kSigmoid,   ElementwiseOp::kSilu,        ElementwiseOp::kTanh,
+    ElementwiseOp::kGelu,      ElementwiseOp::kGeluTanh,    ElementwiseOp::kMish,
+};
+constexpr int kActivationCount = sizeof(kActivations) / sizeof(kActivations[0]);
+
+FUSELAGE_ELEMENTWISE float Activated(const ElementwiseInstruction& step, float x) {
+  switch (step.op) {
+    case ElementwiseOp::kLeakyRelu: return x < 0 ? x * step.p : x;
+    case ElementwiseOp::kHardsigmoid: return Hardsigmoid(x, step.p, step.q);
+    case ElementwiseOp::kHardswish: return Hardswish(x);
+    case ElementwiseOp::kSigmoid: return Sigmoid(x);
+    case ElementwiseOp::kSilu: return Silu(x);
+    case ElementwiseOp::kTanh: return Tanh(x);
+    case ElementwiseOp::kGelu: return Gelu(x);
+    case ElementwiseOp::kGeluTanh: return GeluTanh(x);
+    case ElementwiseOp::kMish: return static_cast<float>(wide::Mish(x));
+    default: return x;
+  }
 }
 
 // y = f(x), y = f(a, b) for n elements; `y` may be an operand.
@@ -172,6 +200,17 @@ static inline void Map(const float* x, float* y, int64_t n, F f) {
 template <typename F>
 static inline void Map(const float* a, const float* b, float* y, int64_t n, F f) {
   for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
+}
+
+// y = Activated(step, x) for n elements, the step known where the loop is compiled.
+template <int kIndex = 0>
+static inline void Activate(const ElementwiseInstruction& step, const float* x, float* y, int64_t n) {
+  if constexpr (kIndex < kActivationCount) {
+    constexpr ElementwiseOp kOp = kActivations[kIndex];
+    if (step.op != kOp) return Activate<kIndex + 1>(step, x, y, n);
+    const float p = step.p, q = step.q;
+    Map(x, y, n, [p, q](float v) { return Activated({kOp, 0, 0, p, q}, v); });
+  }
 }
 
 // f takes and gives double.
@@ -192,14 +231,6 @@ static inline void Apply(const ElementwiseInstruction& step, const float* a, con
     case ElementwiseOp::kDiv: return Map(a, b, y, n, [](float u, float v) { return u / v; });
     case ElementwiseOp::kRelu: return Map(a, y, n, [](float x) { return Relu(x); });
     case ElementwiseOp::kClamp: return Map(a, y, n, [p, q](float x) { return Clamp(x, p, q); });
-    case ElementwiseOp::kLeakyRelu: return Map(a, y, n, [p](float x) { return x < 0 ? x * p : x; });
-    case ElementwiseOp::kHardsigmoid: return Map(a, y, n, [p, q](float x) { return Hardsigmoid(x, p, q); });
-    case ElementwiseOp::kHardswish: return Map(a, y, n, [](float x) { return Hardswish(x); });
-    case ElementwiseOp::kSigmoid: return Map(a, y, n, [](float x) { return Sigmoid(x); });
-    case ElementwiseOp::kSilu: return Map(a, y, n, [](float x) { return Silu(x); });
-    case ElementwiseOp::kTanh: return Map(a, y, n, [](float x) { return Tanh(x); });
-    case ElementwiseOp::kGelu: return Map(a, y, n, [](float x) { return Gelu(x); });
-    case ElementwiseOp::kGeluTanh: return Map(a, y, n, [](float x) { return GeluTanh(x); });
     case ElementwiseOp::kMaximum: return Map(a, b, y, n, [](float u, float v) { return Maximum(u, v); });
     case ElementwiseOp::kMinimum: return Map(a, b, y, n, [](float u, float v) { return Minimum(u, v); });
     case ElementwiseOp::kPow:
@@ -231,11 +262,11 @@ static inline void Apply(const ElementwiseInstruction& step, const float* a, con
     case ElementwiseOp::kErf: return MapWide(a, y, n, [](double x) { return wide::Erf(x); });
     case ElementwiseOp::kExp: return MapWide(a, y, n, [](double x) { return wide::Exp(x); });
     case ElementwiseOp::kLog: return MapWide(a, y, n, [](double x) { return wide::Log(x); });
-    case ElementwiseOp::kMish: return MapWide(a, y, n, [](double x) { return wide::Mish(x); });
     case ElementwiseOp::kSin: return MapWide(a, y, n, [](double x) { return wide::Sin(x); });
     case ElementwiseOp::kSinh: return MapWide(a, y, n, [](double x) { return wide::Sinh(x); });
     case ElementwiseOp::kSoftplus: return MapWide(a, y, n, [](double x) { return wide::Softplus(x); });
     case ElementwiseOp::kTan: return MapWide(a, y, n, [](double x) { return wide::Tan(x); });
+    default: return Activate(step, a, y, n);
   }
 }
 

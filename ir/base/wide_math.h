@@ -1,27 +1,37 @@
 // Functions of float32 that are computed in double: to a relative error of 1e-9 or less, so that the result, rounded
 // to float32, is within one unit in the last place. Each operation written here rounds once, std::fma is one operation,
 // nothing else is contracted, and no function of the C library is called: the bits are the same on every machine.
-// `static inline` and without branches on values, for the vectorizer (see elementwise_math.h).
+// FUSELAGE_ELEMENTWISE and without branches on values, for the vectorizer (see elementwise_math.h).
 #ifndef FUSELAGE_IR_BASE_WIDE_MATH_H_
 #define FUSELAGE_IR_BASE_WIDE_MATH_H_
 
 #include <cstdint>
 #include <cstring>
 
+// CUDA's device code has these functions too. GCC would keep the loop of a polynomial, and then vectorize no loop
+// around it.
+#if defined(__CUDACC__)
+#define FUSELAGE_ELEMENTWISE __host__ __device__ static inline
+#define FUSELAGE_UNROLL_POLYNOMIAL _Pragma("unroll")
+#else
+#define FUSELAGE_ELEMENTWISE static inline
+#define FUSELAGE_UNROLL_POLYNOMIAL _Pragma("GCC unroll 16")
+#endif
+
 namespace fuselage::wide {
 
-static inline int64_t BitsOf(double x) {
+FUSELAGE_ELEMENTWISE int64_t BitsOf(double x) {
   int64_t bits;
   std::memcpy(&bits, &x, sizeof(bits));
   return bits;
 }
-static inline double OfBits(int64_t bits) {
+FUSELAGE_ELEMENTWISE double OfBits(int64_t bits) {
   double x;
   std::memcpy(&x, &bits, sizeof(x));
   return x;
 }
-static inline double Magnitude(double x) { return __builtin_fabs(x); }
-static inline double WithSign(double magnitude, double sign) { return __builtin_copysign(magnitude, sign); }
+FUSELAGE_ELEMENTWISE double Magnitude(double x) { return __builtin_fabs(x); }
+FUSELAGE_ELEMENTWISE double WithSign(double magnitude, double sign) { return __builtin_copysign(magnitude, sign); }
 
 constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer, half to even.
 constexpr double kInfinity = __builtin_inf();
@@ -30,8 +40,9 @@ constexpr double kHalfPi = 1.5707963267948966, kQuarterPi = 0.7853981633974483;
 
 // c[n-1] + c[n-2] x + ... + c[0] x^(n-1).
 template <int n>
-static inline double Polynomial(double x, const double (&c)[n]) {
+FUSELAGE_ELEMENTWISE double Polynomial(double x, const double (&c)[n]) {
   double y = c[0];
+  FUSELAGE_UNROLL_POLYNOMIAL
   for (int i = 1; i < n; ++i) y = __builtin_fma(y, x, c[i]);
   return y;
 }
@@ -41,7 +52,7 @@ static inline double Polynomial(double x, const double (&c)[n]) {
 struct Exponential {
   double power, rest;
 };
-static inline Exponential Exponentiate(double x) {
+FUSELAGE_ELEMENTWISE Exponential Exponentiate(double x) {
   x = x < -700.0 ? -700.0 : x;
   x = x > 700.0 ? 700.0 : x;
   const double n = __builtin_fma(x, 1.4426950408889634, kRound);
@@ -53,12 +64,12 @@ static inline Exponential Exponentiate(double x) {
   const uint64_t exponent = (static_cast<uint64_t>(BitsOf(n)) + 1023) << 52;  // The low bits are n's.
   return {OfBits(static_cast<int64_t>(exponent)), rest};
 }
-static inline double Exp(double x) {
+FUSELAGE_ELEMENTWISE double Exp(double x) {
   const Exponential e = Exponentiate(x);
   const double y = __builtin_fma(e.power, e.rest, e.power);
   return x == x ? y : x;
 }
-static inline double Expm1(double x) {
+FUSELAGE_ELEMENTWISE double Expm1(double x) {
   const Exponential e = Exponentiate(x);
   const double y = __builtin_fma(e.power, e.rest, e.power - 1.0);
   return x == x ? y : x;
@@ -66,7 +77,7 @@ static inline double Expm1(double x) {
 
 // x = 2^k * m with m in [sqrt(1/2), sqrt(2)); log m = 2 artanh((m - 1) / (m + 1)). Of normal doubles, which all
 // positive float32 are.
-static inline double Log(double x) {
+FUSELAGE_ELEMENTWISE double Log(double x) {
   const uint64_t shifted = static_cast<uint64_t>(BitsOf(x)) + (0x3ff0000000000000u - 0x3fe6a09e667f3bcdu);
   const uint64_t biased = shifted >> 52;  // k + 1023
   const double m = OfBits(BitsOf(x) - static_cast<int64_t>((biased - 1023) << 52));
@@ -79,7 +90,7 @@ static inline double Log(double x) {
   return x < 0 ? kNan : y;
 }
 // Kahan's: the rounding of 1 + x is made good by the quotient.
-static inline double Log1p(double x) {
+FUSELAGE_ELEMENTWISE double Log1p(double x) {
   const double w = 1.0 + x, d = w - 1.0;
   const double quotient = Log(w) * (x / (d == 0 ? 1.0 : d));
   double y = d == 0 ? x : quotient;
@@ -92,7 +103,7 @@ static inline double Log1p(double x) {
 struct SinAndCos {
   double sin, cos;
 };
-static inline SinAndCos SinCos(double x) {
+FUSELAGE_ELEMENTWISE SinAndCos SinCos(double x) {
   x = Magnitude(x) < 1125899906842624.0 ? x : x * 0.0;
   const double n = __builtin_fma(x, 0.63661977236758138, kRound);
   double r = __builtin_fma(n - kRound, -1.5707963267948966, x);
@@ -105,15 +116,15 @@ static inline SinAndCos SinCos(double x) {
   const double sine = (quadrant & 1) != 0 ? c : s, cosine = (quadrant & 1) != 0 ? s : c;
   return {(quadrant & 2) != 0 ? -sine : sine, ((quadrant + 1) & 2) != 0 ? -cosine : cosine};
 }
-static inline double Sin(double x) { return SinCos(x).sin; }
-static inline double Cos(double x) { return SinCos(x).cos; }
-static inline double Tan(double x) {
+FUSELAGE_ELEMENTWISE double Sin(double x) { return SinCos(x).sin; }
+FUSELAGE_ELEMENTWISE double Cos(double x) { return SinCos(x).cos; }
+FUSELAGE_ELEMENTWISE double Tan(double x) {
   const SinAndCos both = SinCos(x);
   return both.sin / both.cos;
 }
 
 // Cephes' atan: three ranges, a rational function.
-static inline double Atan(double x) {
+FUSELAGE_ELEMENTWISE double Atan(double x) {
   const double a = Magnitude(x);
   const bool far = a > 2.414213562373095, middle = a > 0.66;
   const double t = (far ? -1.0 : middle ? a - 1.0 : a) / (far ? a : middle ? a + 1.0 : 1.0);
@@ -130,34 +141,34 @@ static inline double Atan(double x) {
   const double q = z * (Polynomial(z, kNumerator) / Polynomial(z, kDenominator));
   return WithSign(start + __builtin_fma(t, q, t), x);
 }
-static inline double Asin(double x) { return Atan(x / __builtin_sqrt((1.0 - x) * (1.0 + x))); }
-static inline double Acos(double x) { return kHalfPi - Asin(x); }
+FUSELAGE_ELEMENTWISE double Asin(double x) { return Atan(x / __builtin_sqrt((1.0 - x) * (1.0 + x))); }
+FUSELAGE_ELEMENTWISE double Acos(double x) { return kHalfPi - Asin(x); }
 
-static inline double Sinh(double x) {
+FUSELAGE_ELEMENTWISE double Sinh(double x) {
   const double t = Expm1(Magnitude(x));
   return WithSign(0.5 * (t + t / (t + 1.0)), x);
 }
-static inline double Cosh(double x) {
+FUSELAGE_ELEMENTWISE double Cosh(double x) {
   const double e = Exp(Magnitude(x));
   return 0.5 * (e + 1.0 / e);
 }
-static inline double Asinh(double x) {
+FUSELAGE_ELEMENTWISE double Asinh(double x) {
   const double a = Magnitude(x);
   const double y = Log1p(a + a * a / (1.0 + __builtin_sqrt(__builtin_fma(a, a, 1.0))));
   return WithSign(a < kInfinity ? y : a, x);
 }
-static inline double Acosh(double x) {
+FUSELAGE_ELEMENTWISE double Acosh(double x) {
   const double t = x - 1.0;
   const double y = Log1p(t + __builtin_sqrt(t * (x + 1.0)));
   return t < 0 ? kNan : y;
 }
-static inline double Atanh(double x) {
+FUSELAGE_ELEMENTWISE double Atanh(double x) {
   const double a = Magnitude(x);
   return WithSign(0.5 * Log1p(2.0 * a / (1.0 - a)), x);
 }
 
 // Chebyshev's interpolants: of erf(x) / x in x^2 below 1, and of erfc(x) e^(x^2) in 1 / (1 + x/2) above.
-static inline double Erf(double x) {
+FUSELAGE_ELEMENTWISE double Erf(double x) {
   const double a = Magnitude(x) < 6.0 ? Magnitude(x) : 6.0, z = a * a;
   constexpr double kNear[] = {-9.6670442947392742e-06, 0.00011265958924531086, -0.00084840803909046344,
                               0.0052210318067973781,   -0.026865430727272425,  0.11283782495229802,
@@ -171,15 +182,15 @@ static inline double Erf(double x) {
 }
 
 // ln(1 + e^x)
-static inline double Softplus(double x) { return (x < 0 ? 0.0 : x) + Log1p(Exp(-Magnitude(x))); }
+FUSELAGE_ELEMENTWISE double Softplus(double x) { return (x < 0 ? 0.0 : x) + Log1p(Exp(-Magnitude(x))); }
 // x * tanh(softplus(x)), which is a quotient of powers of e.
-static inline double Mish(double x) {
+FUSELAGE_ELEMENTWISE double Mish(double x) {
   const double e = Exp(x > 300.0 ? 300.0 : x), t = e * (e + 2.0);
   return x * (t / (t + 2.0));
 }
 
 // IEEE 754's pow: of a negative base with a whole exponent, of zeros, ones and infinities as it says.
-static inline double Pow(double x, double y) {
+FUSELAGE_ELEMENTWISE double Pow(double x, double y) {
   const double a = Magnitude(x);
   const bool is_zero = y == 0;
   double power = Exp(y * Log(a));

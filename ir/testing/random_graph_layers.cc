@@ -118,15 +118,31 @@ bool BatchNorm(Draft& draft) {
   return x != nullptr && AddBatchNorm(draft, x) != nullptr;
 }
 
-Node* AddRelu(Draft& draft, Node* x) { return draft.AddInRandomSpelling({"relu", {x}, {}, {}}); }
+// A relu, or another function that a layer can end in (ir/base/activation.h), some of them as x * gate(x).
+Node* AddActivation(Draft& draft, Node* x) {
+  Random& random = draft.random();
+  if (random.OneIn(2)) return draft.AddInRandomSpelling({"relu", {x}, {}, {}});
+  if (random.OneIn(3)) {
+    Node* gate = draft.AddInRandomSpelling({random.OneIn(2) ? "sigmoid" : "hardsigmoid", {x}, {}, {}});
+    return gate == nullptr ? nullptr : draft.AddInRandomSpelling({"mul", {x, gate}, {}, {}});
+  }
+  RandomCall call{random.From(std::vector<std::string>{"hardswish", "hardsigmoid", "leaky_relu", "sigmoid", "silu",
+                                                       "tanh", "gelu", "mish"}),
+                  {x},
+                  {},
+                  {}};
+  if (call.op == "gelu" && random.OneIn(2)) call.attributes.emplace("approximate", "tanh");
+  if (call.op == "leaky_relu" && random.OneIn(2)) call.attributes.emplace("negative_slope", 0.25);
+  return draft.AddInRandomSpelling(call);
+}
 
-bool ConvBnRelu(Draft& draft) {
+bool ConvBnActivation(Draft& draft) {
   Node* x = draft.PickFloatOrNull(3, 4);
   if (x == nullptr) return false;
   Node* y = AddConv(draft, x, {draft.random().Between(1, 6), 1, draft.random().OneIn(2)});
   if (y == nullptr) return false;
   y = AddBatchNorm(draft, y);
-  return y != nullptr && (draft.random().OneIn(3) || AddRelu(draft, y) != nullptr);
+  return y != nullptr && (draft.random().OneIn(3) || AddActivation(draft, y) != nullptr);
 }
 
 bool BnConv(Draft& draft) {
@@ -147,13 +163,13 @@ bool ResidualBlock(Draft& draft) {
     if (y == nullptr) return false;
     y = AddBatchNorm(draft, y);
     if (y == nullptr) return false;
-    if (i == 0) y = AddRelu(draft, y);
+    if (i == 0) y = AddActivation(draft, y);
   }
   Node* skip = draft.random().OneIn(3) ? AddConv(draft, x, {channels, 1, true}) : x;
   if (skip == nullptr) return false;
   y = draft.AddInRandomSpelling(
       {"add", draft.random().OneIn(2) ? std::vector<Node*>{y, skip} : std::vector<Node*>{skip, y}, {}, {}});
-  return y != nullptr && AddRelu(draft, y) != nullptr;
+  return y != nullptr && AddActivation(draft, y) != nullptr;
 }
 
 // --- Shared weights.
@@ -207,7 +223,7 @@ bool Linear(Draft& draft) {
   Node* y = draft.AddInRandomSpelling(call);
   if (y == nullptr) return false;
   draft.set_magnitude(*y, Grown(draft.magnitude(*x), type.shape.back()));
-  return draft.random().OneIn(2) || AddRelu(draft, y) != nullptr;
+  return draft.random().OneIn(2) || AddActivation(draft, y) != nullptr;
 }
 
 // relu(matmul(x, w) + b), as a hand-written layer has it.
@@ -224,7 +240,7 @@ bool MatmulChain(Draft& draft) {
   Node* b = draft.AddGetAttr(draft.SeededParameter("b", Of(type.dtype, {out})));
   y = draft.AddInRandomSpelling(
       {"add", draft.random().OneIn(4) ? std::vector<Node*>{b, y} : std::vector<Node*>{y, b}, {}, {}});
-  return y != nullptr && (draft.random().OneIn(2) || AddRelu(draft, y) != nullptr);
+  return y != nullptr && (draft.random().OneIn(2) || AddActivation(draft, y) != nullptr);
 }
 
 bool MatmulOfValues(Draft& draft) {
@@ -396,9 +412,9 @@ bool GlobalPool(Draft& draft) {
 }  // namespace
 
 std::vector<Recipe> LayerRecipes() {
-  return {{6, Conv},           {2, ConvTranspose}, {2, BatchNorm},   {5, ConvBnRelu}, {2, BnConv},
-          {3, ResidualBlock},  {3, SharedModule},  {5, TiedWeights}, {4, Linear},     {3, MatmulChain},
-          {2, MatmulOfValues}, {3, Gemm},          {5, Pool},        {2, GlobalPool}, {2, AdaptivePool},
+  return {{6, Conv},           {2, ConvTranspose}, {2, BatchNorm},   {5, ConvBnActivation}, {2, BnConv},
+          {3, ResidualBlock},  {3, SharedModule},  {5, TiedWeights}, {4, Linear},           {3, MatmulChain},
+          {2, MatmulOfValues}, {3, Gemm},          {5, Pool},        {2, GlobalPool},       {2, AdaptivePool},
           {2, LayerNorm},      {6, Recurrent},     {2, Addmm},       {2, Neighbours}};
 }
 

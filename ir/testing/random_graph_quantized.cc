@@ -158,6 +158,12 @@ bool QuantizedElementwise(Draft& draft) {
   return true;
 }
 
+std::string RandomActivation(Random& random) {
+  return random.From(std::vector<std::string>{"none", "relu", "clamp(min=-0.5, max=6)", "hardswish", "hardsigmoid",
+                                              "leaky_relu(negative_slope=0.1)", "sigmoid", "silu", "tanh", "gelu",
+                                              "gelu(approximate=tanh)", "mish"});
+}
+
 // What lower makes, as the input: a graph that is lowered in part.
 bool Lowered(Draft& draft) {
   Random& random = draft.random();
@@ -181,7 +187,7 @@ bool Lowered(Draft& draft) {
                     output(step)};
     if (call.op == "int8.conv2d" || call.op == "int8.conv2d_max_pool2d") {
       call.parameters["weight"] = CodesParameter(draft, {random.Between(1, 4), type.shape[1], 1, 1});
-      if (random.OneIn(2)) call.attributes.emplace("activation", "relu");
+      call.attributes.emplace("activation", RandomActivation(random));
     }
     if (call.op == "int8.add" || call.op == "int8.mul" || call.op == "int8.sub" || call.op == "int8.div") {
       call.operands.push_back(x);
@@ -205,6 +211,7 @@ bool Lowered(Draft& draft) {
     const TensorType type = x->tensor_type();
     RandomCall call{"int8.linear", {x}, {}, output(step)};
     call.parameters["weight"] = CodesParameter(draft, {3, type.shape.back()});
+    call.attributes.emplace("activation", RandomActivation(random));
     if (type.rank() == 4 && random.OneIn(2)) {
       call.op = "int8.global_avg_pool_linear";
       call.parameters["weight"] = CodesParameter(draft, {3, type.shape[1]});

@@ -27,7 +27,7 @@ _EMULATED = {
     "amx": EMULATE + ["-O3"],
 }
 
-def isa_library(name, isa, srcs, deps = [], copts = []):
+def isa_library(name, isa, srcs, deps = [], copts = [], emulated_deps = []):
     """Sources for one instruction set.
 
     <name>: compiled with the set's options. <name>_symbols_test: it defines no weak function, since the linker may
@@ -40,6 +40,7 @@ def isa_library(name, isa, srcs, deps = [], copts = []):
       srcs: sources, and headers that they share with the kernel's library.
       deps: headers may come from here; see above what must not.
       copts: further options.
+      emulated_deps: more dependencies of <name>_emulated.
     """
     cc_library(
         name = name,
@@ -60,7 +61,7 @@ def isa_library(name, isa, srcs, deps = [], copts = []):
             testonly = True,
             srcs = srcs,
             copts = _EMULATED[isa],
-            deps = deps + [Label("//kernels/core"), Label("//third_party:simde")],
+            deps = deps + emulated_deps + [Label("//kernels/core"), Label("//third_party:simde")],
         )
 
 def bench(actual):
@@ -76,7 +77,7 @@ def bench(actual):
         tags = ["manual"],
     )
 
-def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copts = [], deps = [], test_deps = []):
+def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copts = [], deps = [], emulated_deps = [], test_deps = []):
     """One kernel from <name>.{h,cc}, <name>_<isa>.cc, <name>_test.cc and <name>_bench.cc, which `bench` stands for.
 
     Args:
@@ -85,6 +86,7 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
       isa_hdrs: headers that the instruction sets' files share.
       isa_copts: further options for them.
       deps: more dependencies, of all.
+      emulated_deps: more dependencies of what is emulated.
       test_deps: more dependencies, of the test.
     """
     for isa in isas:
@@ -93,6 +95,7 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
             isa = isa,
             srcs = [name + ".h", name + "_" + isa + ".cc"] + isa_hdrs,
             copts = isa_copts,
+            emulated_deps = emulated_deps,
             deps = deps,
         )
     cc_library(

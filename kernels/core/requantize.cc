@@ -18,6 +18,13 @@ absl::Status CheckNormal(float value, int64_t channel, absl::string_view what) {
   return NotProven(channel, absl::StrCat(what, " is ", ShortestText(value), ", wanted a normal float"));
 }
 
+// An accumulator times such a scale, or a residual, is finite, and so is their sum.
+absl::Status CheckFinite(float scale, absl::string_view what) {
+  if (scale < 0x1p96f) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(what, " is ", ShortestText(scale), ", wanted less than 2^96: the activation's operand overflows"));
+}
+
 absl::Status CheckWeight(const Tensor& weight) {
   if (weight.dtype() != DType::kI8) {
     return absl::UnimplementedError(absl::StrCat("weight is ", ToString(weight.type()), ", wanted i8"));
@@ -100,7 +107,7 @@ absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
   if (params.bias != nullptr) RETURN_IF_ERROR(CheckBias(*params.bias, channels));
   const bool float_output = params.output->dtype == DType::kF32;
   if (!float_output) RETURN_IF_ERROR(CheckCodes(*params.output, "output"));
-  if (float_output && !params.activation.is_none() && !params.activation.is_relu()) {
+  if (float_output && params.activation.is_clamp() && !params.activation.is_none() && !params.activation.is_relu()) {
     return absl::UnimplementedError(absl::StrCat(ToString(params.activation), " of a float result"));
   }
   if (params.residual != nullptr) {
@@ -116,6 +123,8 @@ absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
   const int8_t* weights = params.weight->data<int8_t>();
 
   Epilogue epilogue;
+  epilogue.function = params.activation.function;
+  const float output_scale = float_output ? 1 : params.output->quant->scale();
   for (int64_t c = 0; c < channels; ++c) {
     int64_t sum = 0, magnitude = 0;
     for (int64_t i = 0; i < inner; ++i) {
@@ -124,6 +133,7 @@ absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
     }
     const float step = input_scale * weight_quant.scales[weight_quant.per_tensor() ? 0 : c];
     RETURN_IF_ERROR(CheckNormal(step, c, "input scale times weight scale"));
+    if (epilogue.function) RETURN_IF_ERROR(CheckFinite(step, "input scale times weight scale"));
     int64_t addend = -input_zero_point * sum;
     if (!float_output) {  // A float output adds its bias after the conversion.
       ASSIGN_OR_RETURN(const int64_t steps, BiasSteps(params.bias, c, step));
@@ -140,7 +150,7 @@ absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
       epilogue.float_scale.push_back(step);
       epilogue.float_bias.push_back(bias);
     } else {
-      const float multiplier = step / params.output->quant->scale();
+      const float multiplier = epilogue.function ? step : step / output_scale;
       RETURN_IF_ERROR(CheckNormal(multiplier, c, "the multiplier"));
       epilogue.bias.push_back(static_cast<int32_t>(addend));
       epilogue.multiplier.push_back(multiplier);
@@ -148,10 +158,18 @@ absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
   }
   if (float_output) return epilogue;
   epilogue.zero_point = params.output->quant->zero_point();
-  epilogue.range =
-      CodeRangeOf(params.output->dtype, epilogue.zero_point, params.output->quant->scale(), params.activation);
+  epilogue.range = CodeRangeOf(params.output->dtype, epilogue.zero_point, output_scale, params.activation);
+  if (epilogue.function) {
+    epilogue.function_multiplier = 1 / output_scale;
+    if (!std::isnormal(epilogue.function_multiplier)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "one over the output's scale is ", ShortestText(epilogue.function_multiplier), ", wanted a normal float"));
+    }
+  }
   if (params.residual != nullptr) {
-    epilogue.residual_multiplier = params.residual->quant->scale() / params.output->quant->scale();
+    const float residual_scale = params.residual->quant->scale();
+    if (epilogue.function) RETURN_IF_ERROR(CheckFinite(residual_scale, "the residual's scale"));
+    epilogue.residual_multiplier = epilogue.function ? residual_scale : residual_scale / output_scale;
     epilogue.residual_zero_point = params.residual->quant->zero_point();
     if (!std::isnormal(epilogue.residual_multiplier)) {
       return absl::FailedPreconditionError(absl::StrCat(

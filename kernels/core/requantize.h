@@ -8,14 +8,22 @@
 //   q   = clamp(rne(v) + z_y, lo, hi)                 lo, hi: the codes of the activation's bounds
 //   y   = fma(float(acc - z_x * sum w), s_x * s_w[c], bias[c])        where the output stays float
 //
+// An activation f that is no clamp is of the real value, before it is rounded:
+//
+//   v   = float(a) * (s_x * s_w[c])
+//   v   = fma(float(r - z_r), s_r, v)
+//   q   = clamp(rne(f(v) * u) + z_y, lo, hi)          u = 1 / s_y;  lo, hi: all codes
+//   y   = f(y)                                        where the output stays float
+//
 // rne rounds half to even. Nothing is contracted: fma only where it is written. Products and quotients of scales, and
-// bias / (s_x*s_w[c]), are float32. A ReLU fused where the output stays float is y > 0 ? y : +0; another activation has
-// a quantized output.
+// bias / (s_x*s_w[c]), are float32. A ReLU fused where the output stays float is y > 0 ? y : +0; another clamp has a
+// quantized output.
 #ifndef FUSELAGE_KERNELS_CORE_REQUANTIZE_H_
 #define FUSELAGE_KERNELS_CORE_REQUANTIZE_H_
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,7 +32,7 @@
 
 namespace fuselage::kernels {
 
-// The clamp of an output in codes, zero point included.
+// The clamp of an output in codes, zero point included: of an activation's bounds, or all codes.
 struct CodeRange {
   int32_t lo = 0, hi = 255;
 };
@@ -55,9 +63,12 @@ inline int32_t QuantizeValue(float x, float scale, int32_t zero_point, CodeRange
 
 // The constants of one convolution's or linear's epilogue, a value per output channel. Computed once, stored as bits.
 struct Epilogue {
-  std::vector<int32_t> bias;        // b32, with the input's zero point folded in.
-  std::vector<float> multiplier;    // m; bias and multiplier are empty where the output is float.
-  float residual_multiplier = 0;    // m_r
+  std::vector<int32_t> bias;      // b32, with the input's zero point folded in.
+  std::vector<float> multiplier;  // m; bias and multiplier are empty where the output is float.
+  float residual_multiplier = 0;  // m_r
+  // An activation that is no clamp. Then `multiplier` is s_x * s_w[c] and residual_multiplier s_r.
+  std::optional<ElementwiseInstruction> function;
+  float function_multiplier = 1;    // u
   int32_t residual_zero_point = 0;  // z_r
   int32_t zero_point = 0;           // z_y
   CodeRange range;
@@ -79,22 +90,30 @@ struct EpilogueParams {
   Activation activation;
 };
 
-// Proves that no accumulator overflows, max|x| * sum|w| + |b32| < 2^31, and that every multiplier is a normal float.
+// Proves that no accumulator overflows, max|x| * sum|w| + |b32| < 2^31, that every multiplier is a normal float, and
+// that what a function is of is finite.
 // max|x| is 255 for u8 codes and 128 for i8. Where it cannot be proven the error (FailedPrecondition) names the
 // channel, and the layer stays FP32.
 absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params);
 
+// The code of a value that lacks only its activation.
+inline int32_t ActivatedCode(float v, const Epilogue& e) {
+  if (e.function) v = elementwise::Activated(*e.function, v) * e.function_multiplier;
+  return ToCode(v, e.zero_point, e.range);
+}
+
 // One output code from its accumulator; `residual` is ignored where there is none.
 inline int32_t Requantize(int32_t acc, int channel, const Epilogue& e) {
-  return ToCode(static_cast<float>(acc + e.bias[channel]) * e.multiplier[channel], e.zero_point, e.range);
+  return ActivatedCode(static_cast<float>(acc + e.bias[channel]) * e.multiplier[channel], e);
 }
 inline int32_t RequantizeWithResidual(int32_t acc, int channel, int32_t residual, const Epilogue& e) {
   const float v = static_cast<float>(acc + e.bias[channel]) * e.multiplier[channel];
-  return ToCode(std::fma(static_cast<float>(residual - e.residual_zero_point), e.residual_multiplier, v), e.zero_point,
-                e.range);
+  return ActivatedCode(std::fma(static_cast<float>(residual - e.residual_zero_point), e.residual_multiplier, v), e);
 }
+// A clamp is the caller's.
 inline float DequantizeAccumulator(int32_t acc, int channel, const Epilogue& e) {
-  return std::fma(static_cast<float>(acc + e.offset[channel]), e.float_scale[channel], e.float_bias[channel]);
+  const float y = std::fma(static_cast<float>(acc + e.offset[channel]), e.float_scale[channel], e.float_bias[channel]);
+  return e.function ? elementwise::Activated(*e.function, y) : y;
 }
 
 }  // namespace fuselage::kernels

@@ -259,5 +259,47 @@ TEST(MakeEpilogue, RejectsWrongOperands) {
   EXPECT_EQ(layer.Make().status().code(), absl::StatusCode::kUnimplemented);
 }
 
+// An activation that is no clamp is of the real value: multipliers lack the output's scale, which comes last.
+TEST(MakeEpilogue, OfAFunction) {
+  const TensorType input{DType::kU8, {1, 2}, PerTensor(0.5f, 3), Layout::kRowMajor};
+  const TensorType output{DType::kI8, {1, 1}, PerTensor(0.125f, -7), Layout::kRowMajor};
+  const TensorType residual{DType::kU8, {1, 1}, PerTensor(0.25f, 1), Layout::kRowMajor};
+  Tensor weight = Tensor::Of<int8_t>({1, 2}, {5, -2});
+  TensorType weight_type = weight.type();
+  weight_type.quant = PerTensor(0.25f);
+  weight.set_type(weight_type);
+  EpilogueParams params;
+  params.input = &input;
+  params.weight = &weight;
+  params.output = &output;
+  params.residual = &residual;
+  params.activation = ParseActivation("leaky_relu(negative_slope=0.25)").value();
+  const absl::StatusOr<Epilogue> e = MakeEpilogue(params);
+  ASSERT_TRUE(e.ok()) << e.status();
+  EXPECT_EQ(e->multiplier[0], 0.125f);
+  EXPECT_EQ(e->residual_multiplier, 0.25f);
+  EXPECT_EQ(e->function_multiplier, 8);
+  EXPECT_EQ(e->range.lo, -128);
+  EXPECT_EQ(e->range.hi, 127);
+  // (5 * 10 - 2 * 3 - 3 * 3) / 8 = 4.375, and 2 * 0.25 more or 100 * 0.25 less.
+  EXPECT_EQ(RequantizeWithResidual(5 * 10 - 2 * 3, 0, 3, *e), -7 + 39);
+  EXPECT_EQ(Requantize(5 * 10 - 2 * 3, 0, *e), -7 + 35);
+  EXPECT_EQ(Requantize(9 - 16, 0, *e), -7 - 4);  // -2 becomes -0.5.
+  TensorType tiny = output;
+  tiny.quant = PerTensor(0x1p-126f);
+  params.output = &tiny;
+  EXPECT_TRUE(MakeEpilogue(params).ok());
+  TensorType huge = residual;
+  huge.quant = PerTensor(0x1p97f);
+  params.residual = &huge;
+  EXPECT_THAT(std::string(MakeEpilogue(params).status().message()), HasSubstr("the residual's scale is"));
+  params.residual = nullptr;
+  const TensorType floats{DType::kF32, {1, 1}, std::nullopt, Layout::kRowMajor};
+  params.output = &floats;
+  const absl::StatusOr<Epilogue> f = MakeEpilogue(params);
+  ASSERT_TRUE(f.ok()) << f.status();
+  EXPECT_EQ(DequantizeAccumulator(9 - 16, 0, *f), -0.5f);
+}
+
 }  // namespace
 }  // namespace fuselage::kernels

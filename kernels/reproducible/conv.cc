@@ -64,18 +64,16 @@ absl::StatusOr<Convolution> ConvolutionOf(const KernelDesc& desc, bool transpose
 }
 
 // y = activation(sums + residual), of `n` channels from `offset` on.
-void StorePosition(const Convolution& c, const float* sums, const float* residual, int64_t offset, int64_t n,
-                   float* y) {
-  const auto store = [&](int64_t step) {
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t at = offset + i * step;
-      float value = sums[i];
-      if (residual != nullptr) value += residual[at];
-      y[at] = c.activation(value);
-    }
-  };
-  if (c.y.channel == 1) return store(1);
-  store(c.y.channel);
+void StorePosition(const Convolution& c, const Primitives& primitives, const float* sums, const float* residual,
+                   int64_t offset, int64_t n, float* y) {
+  const int64_t step = c.y.channel;
+  const auto value = [&](int64_t i, int64_t at) { return residual != nullptr ? sums[i] + residual[at] : sums[i]; };
+  if (step != 1) {
+    for (int64_t i = 0; i < n; ++i) y[offset + i * step] = c.activation(value(i, offset + i * step));
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) y[offset + i] = value(i, offset + i);
+  Activate(primitives, c.activation, y + offset, n);
 }
 
 // Where the input lies under the taps of an output: At(tap) along each axis, negative in the padding.
@@ -204,8 +202,8 @@ class ConvKernel final : public ProductKernel {
              const float* sums) const override {
     const int64_t channel = product % c_.groups * c_.out_channels + begin;
     const int64_t offset = product / c_.groups * c_.y.image + row * c_.y.position + channel * c_.y.channel;
-    StorePosition(c_, sums, c_.residual ? static_cast<const float*>(inputs[1].data) : nullptr, offset, end - begin,
-                  static_cast<float*>(output));
+    StorePosition(c_, primitives(), sums, c_.residual ? static_cast<const float*>(inputs[1].data) : nullptr, offset,
+                  end - begin, static_cast<float*>(output));
   }
 
   Convolution c_;
@@ -262,7 +260,7 @@ class DepthwiseKernel final : public Kernel {
           std::copy_n(c_.bias.data(), channels_, sums);
         }
         primitives_.depthwise(from, c_.weight.data(), num_taps_, channels_, sums);
-        StorePosition(c_, sums, residual, n * c_.y.image + position * c_.y.position, channels_,
+        StorePosition(c_, primitives_, sums, residual, n * c_.y.image + position * c_.y.position, channels_,
                       static_cast<float*>(outputs[0].data));
       }
     });

@@ -9,8 +9,14 @@ namespace fuselage::reproducible {
 // For RegisterWith: as a scalar row, which every machine runs.
 inline Primitives EmulatedAvx512() {
   namespace emulated = avx512_vnni_emulated;
-  return {"emulated avx512_vnni", kernels::Isa::kScalar, kAvx512Rows,           kAvx512Columns,
-          emulated::Tile,         emulated::Depthwise,   emulated::Exponentials};
+  return {"emulated avx512_vnni",
+          kernels::Isa::kScalar,
+          kAvx512Rows,
+          kAvx512Columns,
+          emulated::Tile,
+          emulated::Depthwise,
+          emulated::Exponentials,
+          kernels::avx512_vnni_emulated::Activate};
 }
 
 }  // namespace fuselage::reproducible

@@ -56,7 +56,8 @@ class Linear final : public ProductKernel {
   const float* Bias(int64_t) const override { return bias_.empty() ? nullptr : bias_.data(); }
   void Store(Inputs, void* output, int64_t, int64_t row, int64_t begin, int64_t end, const float* sums) const override {
     float* y = static_cast<float*>(output) + row * out_ + begin;
-    for (int64_t i = 0; i < end - begin; ++i) y[i] = activation_(sums[i]);
+    std::copy(sums, sums + (end - begin), y);
+    Activate(primitives(), activation_, y, end - begin);
   }
 
   const int64_t in_, out_;
@@ -112,8 +113,9 @@ class Multiply final : public ProductKernel {
     for (int64_t j = begin; j < end; ++j) {
       float value = o_.alpha * sums[j - begin];
       if (c != nullptr) value += o_.beta * c[j * o_.c.column];
-      y[j] = o_.activation(value);
+      y[j] = value;
     }
+    Activate(primitives(), o_.activation, y + begin, end - begin);
   }
 
   const Operands o_;

@@ -8,15 +8,28 @@ namespace {
 using kernels::Isa;
 
 constexpr Primitives kTable[] = {
-    {"scalar", Isa::kScalar, kScalarRows, kScalarColumns, scalar::Tile, scalar::Depthwise, scalar::Exponentials},
-    {"avx2", Isa::kAvx2, kAvx2Rows, kAvx2Columns, avx2::Tile, avx2::Depthwise, avx2::Exponentials},
+    {"scalar", Isa::kScalar, kScalarRows, kScalarColumns, scalar::Tile, scalar::Depthwise, scalar::Exponentials,
+     scalar::Activate},
+    {"avx2", Isa::kAvx2, kAvx2Rows, kAvx2Columns, avx2::Tile, avx2::Depthwise, avx2::Exponentials,
+     kernels::avx2::Activate},
     {"avx512_vnni", Isa::kAvx512Vnni, kAvx512Rows, kAvx512Columns, avx512_vnni::Tile, avx512_vnni::Depthwise,
-     avx512_vnni::Exponentials},
+     avx512_vnni::Exponentials, kernels::avx512_vnni::Activate},
 };
 
 }  // namespace
 
 absl::Span<const Primitives> AllPrimitives() { return kTable; }
+
+void Activate(const Primitives& primitives, const Activation& activation, float* values, int64_t n) {
+  if (activation.is_clamp()) {
+    const Activation clamp{activation.min, activation.max, std::nullopt};
+    for (int64_t i = 0; i < n; ++i) values[i] = clamp(values[i]);
+    return;
+  }
+  const int64_t whole = n & -kernels::kActivatedTogether;
+  primitives.activate(*activation.function, values, whole);
+  scalar::Activate(*activation.function, values + whole, n - whole);
+}
 
 // The definition. __builtin_fmaf is the C library's here, exact with and without hardware for it.
 void scalar::Tile(const float* a, const float* b, int64_t depth, float* sums, int64_t stride) {
@@ -33,6 +46,10 @@ void scalar::Tile(const float* a, const float* b, int64_t depth, float* sums, in
 
 void scalar::Depthwise(const float* const* x, const float* w, int64_t taps, int64_t channels, float* sums) {
   DepthwiseLoop(x, w, taps, channels, sums);
+}
+
+void scalar::Activate(const ElementwiseInstruction& function, float* values, int64_t size) {
+  for (int64_t i = 0; i < size; ++i) values[i] = elementwise::Activated(function, values[i]);
 }
 
 void scalar::Exponentials(const float* x, float largest, int64_t n, float* y) { ExponentialsLoop(x, largest, n, y); }

@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "ir/base/activation.h"
+#include "kernels/core/activate.h"
 #include "kernels/core/isa.h"
 
 namespace fuselage::reproducible {
@@ -29,9 +31,13 @@ struct Primitives {
   TileFunction* tile;
   DepthwiseFunction* depthwise;
   ExponentialsFunction* exponentials;
+  kernels::ActivateFunction* activate;
 };
 
 absl::Span<const Primitives> AllPrimitives();
+
+// values[i] = activation(values[i])
+void Activate(const Primitives& primitives, const Activation& activation, float* values, int64_t n);
 
 constexpr int64_t kScalarRows = 4, kScalarColumns = 4;
 constexpr int64_t kAvx2Rows = 6, kAvx2Columns = 16;
@@ -41,6 +47,7 @@ namespace scalar {
 TileFunction Tile;
 DepthwiseFunction Depthwise;
 ExponentialsFunction Exponentials;
+kernels::ActivateFunction Activate;
 }  // namespace scalar
 namespace avx2 {
 TileFunction Tile;

@@ -25,6 +25,8 @@ struct ProductShape {
 // A kernel says where its factors come from and where the sums go.
 class ProductKernel : public kernels::Kernel {
  protected:
+  const Primitives& primitives() const { return primitives_; }
+
   ProductKernel(const kernels::KernelDesc& desc, const Primitives& primitives, const ProductShape& shape);
 
   using Inputs = absl::Span<const kernels::ConstBuffer>;

@@ -227,6 +227,17 @@ TEST(Conv, HasTheBitsOfItsDefinition) {
       if (c.bias) desc.parameters["bias"] = &bias;
       const Tensor* added = c.residual ? &residual : nullptr;
       ExpectSame(desc, {&x, added}, Convolve(c, x, w, bias, added, residual.type()));
+      ConvCase plain = c;
+      plain.relu = false;
+      for (const char* function : {"hardswish", "leaky_relu(negative_slope=0.1)", "silu", "gelu", "mish"}) {
+        desc.attributes.insert_or_assign("activation", Attribute(function));
+        Tensor wanted = Convolve(plain, x, w, bias, added, residual.type());
+        const Activation activation = ParseActivation(function).value();
+        for (int64_t i = 0; i < wanted.num_elements(); ++i) {
+          wanted.data<float>()[i] = activation(wanted.data<float>()[i]);
+        }
+        ExpectSame(desc, {&x, added}, wanted);
+      }
     }
   }
 }
@@ -271,21 +282,24 @@ TEST(Linear, HasTheBitsOfItsDefinition) {
   for (Tensor* tensor : {&x, &w, &b}) Fill(tensor->data<float>(), tensor->num_elements(), seed++, false);
   KernelDesc desc;
   desc.op = "linear";
-  desc.attributes = {{"activation", Attribute("relu")}};
   desc.inputs = {x.type()};
   desc.outputs = {Floats({2, 3, kColumns})};
   desc.parameters = {{"weight", &w}, {"bias", &b}};
   Tensor wanted(desc.output());
-  for (int64_t i = 0; i < kRows; ++i) {
-    for (int64_t j = 0; j < kColumns; ++j) {
-      float sum = b.data<float>()[j];
-      for (int64_t k = 0; k < kDeep; ++k) {
-        sum = std::fma(x.data<float>()[i * kDeep + k], w.data<float>()[j * kDeep + k], sum);
+  for (const char* function : {"tanh", "relu"}) {
+    desc.attributes = {{"activation", Attribute(function)}};
+    const Activation activation = ParseActivation(function).value();
+    for (int64_t i = 0; i < kRows; ++i) {
+      for (int64_t j = 0; j < kColumns; ++j) {
+        float sum = b.data<float>()[j];
+        for (int64_t k = 0; k < kDeep; ++k) {
+          sum = std::fma(x.data<float>()[i * kDeep + k], w.data<float>()[j * kDeep + k], sum);
+        }
+        wanted.data<float>()[i * kColumns + j] = activation(sum);
       }
-      wanted.data<float>()[i * kColumns + j] = sum < 0 ? 0.0f : sum;
     }
+    ExpectSame(desc, {&x}, wanted);
   }
-  ExpectSame(desc, {&x}, wanted);
   kernels::KernelRegistry registry;
   Register(registry);
   EXPECT_EQ((*registry.FindOrNull("linear")->create(desc))->macs(), kRows * kDeep * kColumns);

@@ -85,14 +85,17 @@ std::string WhyNoResidual(const Node& conv, const Node& add, const Node& residua
 
 // What `node` is as the last step of another op; none where it is no such step.
 Activation ActivationOf(const Node& node) {
+  if (!node.is_call() || node.op() == nullptr || !node.type().is_tensor()) return {};
   if (node.IsOp("relu")) return Activation::Relu();
-  if (!node.IsOp("clamp") || node.tensor_type().dtype == DType::kF64) return {};
+  const DType dtype = node.tensor_type().dtype;
+  if (!node.IsOp("clamp")) return dtype == DType::kF32 ? FunctionOf(node.op()->name, node.attributes()) : Activation();
+  if (dtype == DType::kF64) return {};
   const Activation clamp = {static_cast<float>(node.attribute("min").as_float()),
                             static_cast<float>(node.attribute("max").as_float())};
   return clamp.min <= clamp.max ? clamp : Activation();
 }
 
-// Chains of elementwise ops become one op of their own, where an add has no clamp.
+// Chains of elementwise ops become one op of their own, where an add has a relu at most.
 bool TakesIn(const Node& producer, const Node& activation) {
   return IsFusable(producer) && (activation.IsOp("relu") || !producer.op()->elementwise);
 }

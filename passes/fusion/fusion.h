@@ -1,6 +1,6 @@
 // fusion: an op and what follows it become one node, so that the value between them never reaches memory.
 //
-//   relu(conv(x))      =>  conv(x; activation="relu")       CONV_RELU; a clamp (ReLU6) likewise
+//   relu(conv(x))      =>  conv(x; activation="relu")       CONV_RELU; every activation of activation.h likewise
 //   add(conv(x), r)    =>  conv(x, residual r)              CONV_ADD, and then a relu behind it by CONV_RELU
 //   relu(linear(x))    =>  linear(x; activation="relu")     LINEAR_RELU
 //   relu(add(a, b))    =>  add(a, b; activation="relu")     ADD_RELU
@@ -8,7 +8,8 @@
 //   a chain of elementwise ops          =>  fused_elementwise       ELEMENTWISE   (elementwise.h)
 //   linears or 1x1 convs of one input   =>  one, and a split        HORIZONTAL    (horizontal.h)
 //
-// Any op whose schema says `fusable_activation` takes a relu, and a clamp where it is not elementwise. The fused conv
+// Any op whose schema says `fusable_activation` takes a relu, and other activations where it is not elementwise, of f32
+// where they are no clamp. The fused conv
 // stands where the add stood and keeps the conv's name. Where both operands of the add are convolutions that could take
 // it (the downsampling block of a ResNet), the one with the larger reduction (kernel area times input channels per
 // group) takes it, for it costs more by itself; of equal ones the later in order.

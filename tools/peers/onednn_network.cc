@@ -31,13 +31,20 @@ float ScaleOf(const TensorType& type) { return type.quant.has_value() ? type.qua
 int32_t ZeroPointOf(const TensorType& type) { return type.quant.has_value() ? type.quant->zero_point() : 0; }
 
 // On the result in steps of its scale.
-void AppendActivation(const ir::Node& node, dnnl::post_ops& post_ops) {
-  const Activation activation = ParseActivation(node.attribute("activation").as_string()).value();
-  if (activation.is_none()) return;
-  if (activation.is_relu()) return post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+absl::Status AppendActivation(const ir::Node& node, dnnl::post_ops& post_ops) {
+  ASSIGN_OR_RETURN(const Activation activation, ParseActivation(node.attribute("activation").as_string()));
+  if (activation.is_none()) return absl::OkStatus();
+  if (!activation.is_clamp()) {
+    return absl::UnimplementedError(absl::StrCat("activation ", ToString(activation), ", wanted a clamp"));
+  }
+  if (activation.is_relu()) {
+    post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+    return absl::OkStatus();
+  }
   const float scale = ScaleOf(node.tensor_type()), most = std::numeric_limits<float>::max();
   post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_clip, std::max(activation.min / scale, -most),
                           std::min(activation.max / scale, most));
+  return absl::OkStatus();
 }
 
 Dims Ints(const ir::Node& node, absl::string_view name) { return node.attribute(name).as_ints(); }
@@ -211,7 +218,7 @@ absl::Status OnednnNetwork::Builder::AddConvolution(const ir::Node& node) {
       layer.addends[c] -= ScaleOf(type) / ScaleOf(layer.output) * ZeroPointOf(type) / layer.scales[c];
     }
   }
-  AppendActivation(node, post_ops);
+  RETURN_IF_ERROR(AppendActivation(node, post_ops));
   attributes.set_post_ops(post_ops);
   attributes.set_output_scales(kPerChannel, layer.scales);
   if (ZeroPointOf(layer.input) != 0) attributes.set_zero_points(DNNL_ARG_SRC, 0, {ZeroPointOf(layer.input)});
@@ -272,7 +279,7 @@ absl::Status OnednnNetwork::Builder::AddLinear(const ir::Node& node) {
   }
   dnnl::primitive_attr attributes;
   dnnl::post_ops post_ops;
-  AppendActivation(node, post_ops);
+  RETURN_IF_ERROR(AppendActivation(node, post_ops));
   // It has no zero point of its own for the result.
   if (ZeroPointOf(layer.output) != 0) {
     post_ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_linear, 1.0f, ZeroPointOf(layer.output));

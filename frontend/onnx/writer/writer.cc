@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/writer/operators.h"
 #include "frontend/onnx/writer/quantization.h"
+#include "ir/base/activation.h"
 #include "ir/base/elementwise.h"
 #include "ir/base/hash_map.h"
 #include "ir/base/status.h"
@@ -41,6 +42,7 @@ class Writer {
  private:
   absl::Status WriteNode(const ir::Node& node);
   absl::Status WriteSteps(const ir::Node& node, const Values& in);
+  absl::Status WriteActivated(const ir::Node& node, Values in, const ElementwiseInstruction& function);
   void WriteOutputs(const ir::Node& node);
   void RenameInterface();
 
@@ -158,6 +160,18 @@ absl::Status Writer::WriteSteps(const ir::Node& node, const Values& in) {
   return absl::OkStatus();
 }
 
+// The call without its activation, and behind it the operator that this is.
+absl::Status Writer::WriteActivated(const ir::Node& node, Values in, const ElementwiseInstruction& function) {
+  AttributeMap attributes = node.attributes();
+  attributes.insert_or_assign("activation", Attribute("none"));
+  const std::string sum = node.name() + ":sum";
+  RETURN_IF_ERROR(WriteOperator(ir::OpCall(*node.op(), attributes), std::move(in), graph_.OperandTypes(node),
+                                node.type(), sum, to_));
+  const ElementwiseStep step = StepOf(function);
+  return WriteOperator(ir::OpCall(*graph_.ops().FindOrNull(step.op), step.attributes), {sum}, {}, node.type(),
+                       node.name(), to_);
+}
+
 void Writer::WriteOutputs(const ir::Node& node) {
   HashSet<const ir::Node*> written;
   for (int i = 0; i < node.num_operands(); ++i) {
@@ -211,6 +225,10 @@ absl::Status Writer::WriteNode(const ir::Node& node) {
   }
   Values in = Operands(node);
   if (node.IsOp("fused_elementwise")) return WriteSteps(node, in);
+  if (node.op()->fusable_activation) {
+    const Activation activation = ParseActivation(node.attribute("activation").as_string()).value();
+    if (!activation.is_clamp()) return WriteActivated(node, std::move(in), *activation.function);
+  }
   const ir::OpCall op(*node.op(), node.attributes());
   return WriteOperator(op, std::move(in), graph_.OperandTypes(node), node.type(), node.name(), to_);
 }

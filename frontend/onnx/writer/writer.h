@@ -2,7 +2,7 @@
 // and DequantizeLinear around float operators (the "QDQ" form that other runtimes read): codes stay codes, i8 weights
 // keep a scale for each channel.
 //
-//   conv2d(%x, %r; activation="relu") => Conv, Add, Relu
+//   conv2d(%x, %r; activation="relu") => Conv, Add, Relu       another activation likewise
 //   fused_elementwise(%x, ...)        => an operator for each step
 //   a quantized parameter             => its codes, DequantizeLinear
 //

@@ -168,6 +168,22 @@ TEST(Writer, Activations) {
             "Clip Clip Clip LeakyRelu HardSigmoid Sigmoid Mul HardSigmoid Mul");
 }
 
+TEST(Writer, FunctionsBehindALayer) {
+  EXPECT_EQ(RoundTrip(R"ir(
+  param @w: f32[4,4] = seed(1)
+  module @a = linear(activation="hardswish", weight=@w)
+  module @b = linear(activation="leaky_relu(negative_slope=0.25)", weight=@w)
+  module @c = linear(activation="tanh", weight=@w)
+  %x: f32[2,4] = placeholder
+  %a: f32[2,4] = call_module @a(%x)
+  %b: f32[2,4] = call_module @b(%a)
+  %c: f32[2,4] = call_module @c(%b)
+  output(%c)
+)ir",
+                      /*tolerance=*/1e-6),
+            "Gemm HardSigmoid Mul Gemm LeakyRelu Gemm Tanh");
+}
+
 TEST(Writer, StepsOfAFusedChain) {
   EXPECT_EQ(RoundTrip(R"ir(
   %x: f32[2,40] = placeholder

@@ -164,7 +164,7 @@ TEST_F(ConvTest, Errors) {
   EXPECT_THAT(error({x, w, F32({5})}), HasSubstr("bias f32[5]: wanted shape [6]"));
   EXPECT_THAT(error({x, w, std::nullopt, F32({1, 6, 8, 8})}),
               HasSubstr("residual f32[1,6,8,8]: wanted shape [1,6,6,6]"));
-  EXPECT_THAT(error({x, w}, {{"activation", "gelu"}}), HasSubstr("wanted one of \"none\", \"relu\""));
+  EXPECT_THAT(error({x, w}, {{"activation", "elu"}}), HasSubstr("wanted one of \"none\", \"relu\""));
   EXPECT_THAT(error({x, {{DType::kF16, {6, 4, 3, 3}, std::nullopt, Layout::kRowMajor}}}),
               HasSubstr("weight f16[6,4,3,3]: wanted element type f32"));
   EXPECT_THAT(error({{{DType::kU8, {1, 4, 8, 8}, PerTensor(0.5f), Layout::kRowMajor}}, w}),

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/exact_functions.h"
 #include "ir/ops/core/checks.h"
 #include "ir/ops/core/elements.h"
 #include "ir/ops/core/values.h"
@@ -14,54 +15,33 @@ namespace {
 
 using Map = std::function<double(double)>;
 
-double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-double HardSigmoid(double x, double alpha, double beta) {
-  const double y = alpha * x + beta;
-  return y < 0 ? 0 : y > 1 ? 1 : y;
-}
-// ln(1 + e^x), which for large x e^x would overflow.
-double Softplus(double x) { return Relu(x) + std::log1p(std::exp(-std::fabs(x))); }
-
 // --- Activations: the torch.nn modules among them. Each makes its function from the call's attributes.
 
 Map MakeRelu(const ir::OpCall&) { return Relu; }
 Map MakeRelu6(const ir::OpCall&) {
   return [](double x) { return x > 6 ? 6 : Relu(x); };
 }
-Map MakeSigmoid(const ir::OpCall&) { return Sigmoid; }
+Map MakeSigmoid(const ir::OpCall&) { return exact::Sigmoid; }
 Map MakeTanh(const ir::OpCall&) {
   return [](double x) { return std::tanh(x); };
 }
-Map MakeSilu(const ir::OpCall&) {
-  return [](double x) { return x * Sigmoid(x); };
-}
-Map MakeHardSwish(const ir::OpCall&) {
-  return [](double x) { return x * HardSigmoid(x, 1.0 / 6, 0.5); };
-}
-Map MakeSoftplus(const ir::OpCall&) { return Softplus; }
+Map MakeSilu(const ir::OpCall&) { return exact::Silu; }
+Map MakeHardSwish(const ir::OpCall&) { return exact::HardSwish; }
+Map MakeSoftplus(const ir::OpCall&) { return exact::Softplus; }
 Map MakeSoftsign(const ir::OpCall&) {
   return [](double x) { return x / (1 + std::fabs(x)); };
 }
-// Misra, "Mish: A Self Regularized Non-Monotonic Activation Function", 2019.
-Map MakeMish(const ir::OpCall&) {
-  return [](double x) { return x * std::tanh(Softplus(x)); };
-}
-
-// Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
-Map MakeGelu(const ir::OpCall& call) {
-  if (call.GetString("approximate") == "tanh") {
-    return [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); };
-  }
-  return [](double x) { return 0.5 * x * (1 + std::erf(x / M_SQRT2)); };
-}
+Map MakeMish(const ir::OpCall&) { return exact::Mish; }
+Map MakeGelu(const ir::OpCall& call) { return call.GetString("approximate") == "tanh" ? exact::GeluTanh : exact::Gelu; }
 
 Map MakeHardSigmoid(const ir::OpCall& call) {
-  return
-      [alpha = call.GetFloat("alpha"), beta = call.GetFloat("beta")](double x) { return HardSigmoid(x, alpha, beta); };
+  return [alpha = call.GetFloat("alpha"), beta = call.GetFloat("beta")](double x) {
+    return exact::HardSigmoid(x, alpha, beta);
+  };
 }
 
 Map MakeLeakyRelu(const ir::OpCall& call) {
-  return [slope = call.GetFloat("negative_slope")](double x) { return x < 0 ? slope * x : x; };
+  return [slope = call.GetFloat("negative_slope")](double x) { return exact::LeakyRelu(x, slope); };
 }
 
 // Clevert, Unterthiner and Hochreiter, "Fast and Accurate Deep Network Learning by Exponential Linear Units", 2015.

@@ -69,6 +69,7 @@ absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
     return absl::UnimplementedError(absl::StrCat("add: alpha ", ShortestText(desc.GetFloat("alpha")), ", wanted 1"));
   }
   ASSIGN_OR_RETURN(const Activation activation, ParseActivation(desc.GetString("activation")));
+  if (!activation.is_clamp()) return absl::UnimplementedError(absl::StrCat("add: ", ToString(activation)));
   const kernels::UnsignedForm form_a = kernels::UnsignedFormOf(a), form_b = kernels::UnsignedFormOf(b),
                               form_y = kernels::UnsignedFormOf(y);
   const kernels::CodeRange range = kernels::CodeRangeOf(DType::kU8, form_y.zero_point, y.quant->scale(), activation);

@@ -61,7 +61,7 @@ TEST(Create, SaysWhatIsWrong) {
   EXPECT_THAT(message([](KernelDesc& d) { d.inputs[0]->shape[1] = 23; }), HasSubstr("wanted [..., K] and [N, K]"));
   EXPECT_THAT(message([](KernelDesc& d) { d.attributes.insert_or_assign("pool_out_zero_point", 300); }),
               HasSubstr("300"));
-  EXPECT_THAT(message([](KernelDesc& d) { d.attributes.insert_or_assign("activation", "gelu"); }), HasSubstr("gelu"));
+  EXPECT_THAT(message([](KernelDesc& d) { d.attributes.insert_or_assign("activation", "elu"); }), HasSubstr("elu"));
 }
 
 }  // namespace

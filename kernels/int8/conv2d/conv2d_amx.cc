@@ -1,5 +1,6 @@
 // The tiles of AMX: TDPBUSD adds 16 x 64 codes times 64 x 16 weights to 16 x 16 sums, exactly, and while it does the
 // vector units turn the sums of the product before into codes.
+#include "kernels/core/activate_avx512.h"
 #include "kernels/core/amx.h"
 #include "kernels/int8/conv2d/primitives.h"
 
@@ -13,7 +14,7 @@ using kernels::kTileBytes;
 using kernels::kTileSums;
 using kernels::TileProduct;
 
-enum class OutputKind { kCodes, kPlainCodes, kFloat };
+enum class OutputKind { kCodes, kPlainCodes, kActivatedCodes, kFloat };
 
 // The next four pixels of `group` panels to finish, and how many are left with them.
 struct Cursor {
@@ -94,7 +95,7 @@ inline __m512 Relu(__m512 y) {
 // Four times sixteen codes, those of a pixel next to each other.
 template <OutputKind kKind>
 inline __m512i CodesOf(const __m512* v, const core::OutputCodes& codes) {
-  if (kKind == OutputKind::kCodes) return core::ToCodes(v[0], v[1], v[2], v[3], codes);
+  if (kKind != OutputKind::kPlainCodes) return core::ToCodes(v[0], v[1], v[2], v[3], codes);
   const __m512i r01 = _mm512_packs_epi32(_mm512_cvtps_epi32(v[0]), _mm512_cvtps_epi32(v[1]));
   const __m512i r23 = _mm512_packs_epi32(_mm512_cvtps_epi32(v[2]), _mm512_cvtps_epi32(v[3]));
   return _mm512_permutexvar_epi32(codes.order, _mm512_packus_epi16(r01, r23));
@@ -122,6 +123,8 @@ inline void FinishSegment(const OutputStage& stage, const Segment& segment) {
 #pragma GCC unroll 4
   for (int p = 0; p < kGroup; ++p) panels[p] = PanelConstantsOf(stage, segment.channel + p * kPanel);
   const bool relu = stage.relu;
+  const ElementwiseInstruction* const function = stage.function;
+  const float function_multiplier = stage.function_multiplier;
   const int channels = segment.channels;
   const char* const sums = segment.sums;
   uint8_t* const output = segment.output;
@@ -138,7 +141,8 @@ inline void FinishSegment(const OutputStage& stage, const Segment& segment) {
         const __m512i sum = _mm512_loadu_si512(sums + pixels->sums[pixel] + p * kTileBytes);
         const __m512 a = _mm512_cvtepi32_ps(_mm512_add_epi32(sum, panels[p].bias));
         if (kKind == OutputKind::kFloat) {
-          const __m512 y = _mm512_fmadd_ps(a, panels[p].multiplier, panels[p].float_bias);
+          __m512 y = _mm512_fmadd_ps(a, panels[p].multiplier, panels[p].float_bias);
+          if (function != nullptr) core::ActivateVectors<1>(*function, function_multiplier, &y);
           StoreFloats<kWhole>(output + pixels->output[pixel], relu ? Relu(y) : y, channels);
           continue;
         }
@@ -148,6 +152,7 @@ inline void FinishSegment(const OutputStage& stage, const Segment& segment) {
         v[i] = AddResidual<kKind>(residual, LoadCodes<kWhole>(r, channels), v[i]);
       }
       if (kKind == OutputKind::kFloat) continue;
+      if (kKind == OutputKind::kActivatedCodes) core::ActivateVectors<4>(*function, function_multiplier, v);
       StoreCodes<kGroup, kWhole>(output, pixels->output + first, CodesOf<kKind>(v, codes), channels);
     }
     if (kResidual) ++residual_pixels;
@@ -203,6 +208,10 @@ FinishFunction* FinishFunctionOf(const OutputStage& stage) {
   if (stage.plain) {
     return stage.has_residual ? FinishUnits<OutputKind::kPlainCodes, true>
                               : FinishUnits<OutputKind::kPlainCodes, false>;
+  }
+  if (stage.function != nullptr) {
+    return stage.has_residual ? FinishUnits<OutputKind::kActivatedCodes, true>
+                              : FinishUnits<OutputKind::kActivatedCodes, false>;
   }
   return stage.has_residual ? FinishUnits<OutputKind::kCodes, true> : FinishUnits<OutputKind::kCodes, false>;
 }

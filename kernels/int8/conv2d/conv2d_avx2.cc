@@ -29,12 +29,7 @@ void FinishPixels(const OutputStage& stage, const Destination& to, const int32_t
 }
 
 void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
-  switch (OutputKindOf(stage)) {
-    case OutputKind::kCodes: return FinishPixels<OutputKind::kCodes>(stage, to, c, c_stride, pixels);
-    case OutputKind::kCodesWithResidual:
-      return FinishPixels<OutputKind::kCodesWithResidual>(stage, to, c, c_stride, pixels);
-    case OutputKind::kFloat: return FinishPixels<OutputKind::kFloat>(stage, to, c, c_stride, pixels);
-  }
+  WithOutputKind(stage, [&](auto kind) { FinishPixels<kind.value>(stage, to, c, c_stride, pixels); });
 }
 
 constexpr DirectPrimitives kDirect = {

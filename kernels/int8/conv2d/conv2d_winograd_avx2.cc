@@ -100,12 +100,7 @@ void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* c
 
 void TransformOutput(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t position_stride,
                      int rows, int columns) {
-  switch (OutputKindOf(stage)) {
-    case OutputKind::kCodes: return StoreTile<OutputKind::kCodes>(stage, to, c, position_stride, rows, columns);
-    case OutputKind::kCodesWithResidual:
-      return StoreTile<OutputKind::kCodesWithResidual>(stage, to, c, position_stride, rows, columns);
-    case OutputKind::kFloat: return StoreTile<OutputKind::kFloat>(stage, to, c, position_stride, rows, columns);
-  }
+  WithOutputKind(stage, [&](auto kind) { StoreTile<kind.value>(stage, to, c, position_stride, rows, columns); });
 }
 
 constexpr WinogradPrimitives kWinograd = {

@@ -93,7 +93,7 @@ void MultiplyTiles(const Multiply& m) {
 }
 
 // A whole panel.
-template <bool kResidual>
+template <bool kResidual, bool kActivated>
 void StoreWholeTile(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t position_stride,
                     int rows, int columns) {
   const WideConstants constants = WideConstantsOf(stage);
@@ -112,7 +112,7 @@ void StoreWholeTile(const OutputStage& stage, const Destination& to, const int32
       const int64_t at = s < columns ? s * residual_pixel_stride : 0;
       v[s] = WideValues<kResidual>(constants, panel, sums[4 * r + s], residual + at);
     }
-    const __m512i codes = core::ToCodes(v[0], v[1], v[2], v[3], constants.codes);
+    const __m512i codes = WideCodes<kActivated>(constants, v);
     const __m128i pixels[4] = {_mm512_castsi512_si128(codes), _mm512_extracti32x4_epi32(codes, 1),
                                _mm512_extracti32x4_epi32(codes, 2), _mm512_extracti32x4_epi32(codes, 3)};
     for (int s = 0; s < columns; ++s) _mm_storeu_si128(reinterpret_cast<__m128i*>(out + s * pixel_stride), pixels[s]);
@@ -141,15 +141,11 @@ void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* c
 void TransformOutput(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t position_stride,
                      int rows, int columns) {
   if (!stage.is_float && to.channels >= kPanel) {
-    return stage.has_residual ? StoreWholeTile<true>(stage, to, c, position_stride, rows, columns)
-                              : StoreWholeTile<false>(stage, to, c, position_stride, rows, columns);
+    return WithCodesKind(stage, [&](auto residual, auto activated) {
+      StoreWholeTile<residual.value, activated.value>(stage, to, c, position_stride, rows, columns);
+    });
   }
-  switch (OutputKindOf(stage)) {
-    case OutputKind::kCodes: return StoreTile<OutputKind::kCodes>(stage, to, c, position_stride, rows, columns);
-    case OutputKind::kCodesWithResidual:
-      return StoreTile<OutputKind::kCodesWithResidual>(stage, to, c, position_stride, rows, columns);
-    case OutputKind::kFloat: return StoreTile<OutputKind::kFloat>(stage, to, c, position_stride, rows, columns);
-  }
+  WithOutputKind(stage, [&](auto kind) { StoreTile<kind.value>(stage, to, c, position_stride, rows, columns); });
 }
 
 // More than half of a second-level cache of 2 MB. With 16 tiles (14x14, batch 1) the direct product is 1.4 times as

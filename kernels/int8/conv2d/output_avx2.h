@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "kernels/core/activate_avx2.h"
 #include "kernels/int8/conv2d/primitives.h"
 #include "kernels/int8/conv2d/simd.h"
 
@@ -18,6 +19,8 @@ struct PanelConstants {
   __m256 residual_multiplier, negative_to_zero;
   __m256i residual_zero_point, zero_point;
   __m128i lo, hi, residual_flip, output_flip;
+  const ElementwiseInstruction* function;
+  float function_multiplier;
 };
 
 inline PanelConstants PanelConstantsOf(const OutputStage& stage, int channel) {
@@ -35,6 +38,8 @@ inline PanelConstants PanelConstantsOf(const OutputStage& stage, int channel) {
   c.hi = _mm_set1_epi8(static_cast<char>(stage.hi));
   c.residual_flip = _mm_set1_epi8(static_cast<char>(stage.residual_flip));
   c.output_flip = _mm_set1_epi8(static_cast<char>(stage.output_flip));
+  c.function = stage.function;
+  c.function_multiplier = stage.function_multiplier;
   return c;
 }
 
@@ -47,19 +52,20 @@ inline __m256 ScaledAvx2(const PanelConstants& c, int i, __m256i acc) {
 }
 
 // The codes of the panel's 16 channels, in order.
-template <bool kResidual>
+template <bool kResidual, bool kActivated>
 inline __m128i CodesAvx2(const PanelConstants& c, __m256i acc0, __m256i acc1, __m128i residual) {
-  __m256 v0 = ScaledAvx2(c, 0, acc0), v1 = ScaledAvx2(c, 1, acc1);
+  __m256 v[2] = {ScaledAvx2(c, 0, acc0), ScaledAvx2(c, 1, acc1)};
   if (kResidual) {
     residual = _mm_xor_si128(residual, c.residual_flip);
     const __m256i r0 = _mm256_sub_epi32(_mm256_cvtepu8_epi32(residual), c.residual_zero_point);
     const __m256i r1 = _mm256_sub_epi32(_mm256_cvtepu8_epi32(_mm_srli_si128(residual, 8)), c.residual_zero_point);
-    v0 = _mm256_fmadd_ps(_mm256_cvtepi32_ps(r0), c.residual_multiplier, v0);
-    v1 = _mm256_fmadd_ps(_mm256_cvtepi32_ps(r1), c.residual_multiplier, v1);
+    v[0] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(r0), c.residual_multiplier, v[0]);
+    v[1] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(r1), c.residual_multiplier, v[1]);
   }
+  if (kActivated) kernels::avx2::ActivateVectors<2>(*c.function, c.function_multiplier, v);
   // Both packs saturate, and so does the addition between them: the clamp to [lo, hi], which lies within, still sees
   // on which side of it a value was.
-  const __m256i words = _mm256_adds_epi16(_mm256_packs_epi32(RoundedAvx2(v0), RoundedAvx2(v1)), c.zero_point);
+  const __m256i words = _mm256_adds_epi16(_mm256_packs_epi32(RoundedAvx2(v[0]), RoundedAvx2(v[1])), c.zero_point);
   // words = 0..3 8..11 | 4..7 12..15
   const __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
   const __m128i codes = _mm_shuffle_epi32(bytes, _MM_SHUFFLE(3, 1, 2, 0));
@@ -74,10 +80,31 @@ inline __m256 FloatsAvx2(const PanelConstants& c, int i, __m256i acc) {
   return _mm256_andnot_ps(_mm256_and_ps(negative, c.negative_to_zero), y);
 }
 
-enum class OutputKind { kCodes, kCodesWithResidual, kFloat };
+// Activated: by a function that is no clamp.
+enum class OutputKind { kCodes, kCodesWithResidual, kActivated, kActivatedWithResidual, kFloat };
 
 inline OutputKind OutputKindOf(const OutputStage& stage) {
-  return stage.is_float ? OutputKind::kFloat : stage.has_residual ? OutputKind::kCodesWithResidual : OutputKind::kCodes;
+  if (stage.is_float) return OutputKind::kFloat;
+  if (stage.function != nullptr) {
+    return stage.has_residual ? OutputKind::kActivatedWithResidual : OutputKind::kActivated;
+  }
+  return stage.has_residual ? OutputKind::kCodesWithResidual : OutputKind::kCodes;
+}
+
+// use(kind) with the kind as a constant.
+template <OutputKind kKind>
+struct KindConstant {
+  static constexpr OutputKind value = kKind;
+};
+template <typename Use>
+inline void WithOutputKind(const OutputStage& stage, Use use) {
+  switch (OutputKindOf(stage)) {
+    case OutputKind::kCodes: return use(KindConstant<OutputKind::kCodes>());
+    case OutputKind::kCodesWithResidual: return use(KindConstant<OutputKind::kCodesWithResidual>());
+    case OutputKind::kActivated: return use(KindConstant<OutputKind::kActivated>());
+    case OutputKind::kActivatedWithResidual: return use(KindConstant<OutputKind::kActivatedWithResidual>());
+    case OutputKind::kFloat: return use(KindConstant<OutputKind::kFloat>());
+  }
 }
 
 // One pixel's channels of the panel, `count` of them; Offsets in elements from the destination's first.
@@ -86,31 +113,37 @@ inline void StoreAvx2(const PanelConstants& constants, const Destination& to, in
                       int count, __m256i acc0, __m256i acc1) {
   if (kKind == OutputKind::kFloat) {
     float* out = static_cast<float*>(to.output) + offset;
-    const __m256 y0 = FloatsAvx2(constants, 0, acc0), y1 = FloatsAvx2(constants, 1, acc1);
+    __m256 y[2] = {FloatsAvx2(constants, 0, acc0), FloatsAvx2(constants, 1, acc1)};
+    if (constants.function != nullptr) {
+      kernels::avx2::ActivateVectors<2>(*constants.function, constants.function_multiplier, y);
+    }
     if (count >= kPanel) {
-      _mm256_storeu_ps(out, y0);
-      _mm256_storeu_ps(out + 8, y1);
+      _mm256_storeu_ps(out, y[0]);
+      _mm256_storeu_ps(out + 8, y[1]);
     } else {
       float values[kPanel];
-      _mm256_storeu_ps(values, y0);
-      _mm256_storeu_ps(values + 8, y1);
+      _mm256_storeu_ps(values, y[0]);
+      _mm256_storeu_ps(values + 8, y[1]);
       memcpy(out, values, count * sizeof(float));
     }
     return;
   }
-  constexpr bool kResidual = kKind == OutputKind::kCodesWithResidual;
+  constexpr bool kActivated = kKind == OutputKind::kActivated || kKind == OutputKind::kActivatedWithResidual;
+  constexpr bool kResidual = kKind == OutputKind::kCodesWithResidual || kKind == OutputKind::kActivatedWithResidual;
   uint8_t* out = static_cast<uint8_t*>(to.output) + offset;
   __m128i residual = _mm_setzero_si128();
   if (count >= kPanel) {
     if (kResidual) residual = _mm_loadu_si128(reinterpret_cast<const __m128i*>(to.residual + residual_offset));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), CodesAvx2<kResidual>(constants, acc0, acc1, residual));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out),
+                     CodesAvx2<kResidual, kActivated>(constants, acc0, acc1, residual));
   } else {
     uint8_t values[kPanel] = {};
     if (kResidual) {
       memcpy(values, to.residual + residual_offset, count);
       residual = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
     }
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(values), CodesAvx2<kResidual>(constants, acc0, acc1, residual));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(values),
+                     CodesAvx2<kResidual, kActivated>(constants, acc0, acc1, residual));
     memcpy(out, values, count);
   }
 }

@@ -3,6 +3,7 @@
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_OUTPUT_AVX512_H_
 #define FUSELAGE_KERNELS_INT8_CONV2D_OUTPUT_AVX512_H_
 
+#include "kernels/core/activate_avx512.h"
 #include "kernels/core/avx512.h"
 #include "kernels/int8/conv2d/primitives.h"
 
@@ -27,12 +28,17 @@ struct WideConstants {
   __m512 residual_multiplier;
   __m128i residual_flip;
   core::OutputCodes codes;
+  const ElementwiseInstruction* function;
+  float function_multiplier;
 };
 
 inline WideConstants WideConstantsOf(const OutputStage& stage) {
-  return {_mm512_set1_epi32(stage.residual_zero_point), _mm512_set1_ps(stage.residual_multiplier),
+  return {_mm512_set1_epi32(stage.residual_zero_point),
+          _mm512_set1_ps(stage.residual_multiplier),
           _mm_set1_epi8(static_cast<char>(stage.residual_flip)),
-          core::MakeOutputCodes(stage.zero_point, stage.lo, stage.hi, stage.output_flip)};
+          core::MakeOutputCodes(stage.zero_point, stage.lo, stage.hi, stage.output_flip),
+          stage.function,
+          stage.function_multiplier};
 }
 
 // One pixel of one panel before it is rounded. `residual`: its sixteen codes.
@@ -44,6 +50,28 @@ inline __m512 WideValues(const WideConstants& c, const WidePanel& panel, __m512i
   const __m512i r =
       _mm512_sub_epi32(_mm512_cvtepu8_epi32(_mm_xor_si128(codes, c.residual_flip)), c.residual_zero_point);
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(r), c.residual_multiplier, v);
+}
+
+// The codes of four vectors of values.
+template <bool kActivated>
+inline __m512i WideCodes(const WideConstants& c, __m512* v) {
+  if (kActivated) core::ActivateVectors<4>(*c.function, c.function_multiplier, v);
+  return core::ToCodes(v[0], v[1], v[2], v[3], c.codes);
+}
+
+// use(residual, activated) as constants.
+template <bool kValue>
+struct BoolConstant {
+  static constexpr bool value = kValue;
+};
+template <typename Use>
+inline void WithCodesKind(const OutputStage& stage, Use use) {
+  if (stage.function != nullptr) {
+    return stage.has_residual ? use(BoolConstant<true>(), BoolConstant<true>())
+                              : use(BoolConstant<false>(), BoolConstant<true>());
+  }
+  return stage.has_residual ? use(BoolConstant<true>(), BoolConstant<false>())
+                            : use(BoolConstant<false>(), BoolConstant<false>());
 }
 
 }  // namespace

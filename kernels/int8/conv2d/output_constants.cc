@@ -31,6 +31,9 @@ OutputConstants::OutputConstants(const Problem& problem, CodeForm form) {
   stage_.bias = bias_.data();
   stage_.multiplier = multiplier_.data();
   stage_.float_bias = float_bias_.data();
+  function_ = e.function;
+  stage_.function = function_ ? &*function_ : nullptr;
+  stage_.function_multiplier = is_float ? 1 : e.function_multiplier;
   stage_.is_float = is_float;
   stage_.relu = problem.relu;
   if (is_float) return;
@@ -41,7 +44,7 @@ OutputConstants::OutputConstants(const Problem& problem, CodeForm form) {
   stage_.hi = static_cast<uint8_t>(e.range.hi + output_shift);
   stage_.has_residual = problem.has_residual;
   // Sums are below 2^31, so |v| < 2^30 + 2^28.
-  stage_.plain = output_shift == 0 && e.zero_point == 0 && e.range.lo == 0 && e.range.hi == 255 &&
+  stage_.plain = !function_ && output_shift == 0 && e.zero_point == 0 && e.range.lo == 0 && e.range.hi == 255 &&
                  std::all_of(multiplier_.begin(), multiplier_.end(), [](float m) { return m < 0.5f; }) &&
                  (!problem.has_residual || (problem.residual_type == DType::kU8 && e.residual_zero_point == 0 &&
                                             e.residual_multiplier < 0x1p20f));

@@ -3,6 +3,7 @@
 #define FUSELAGE_KERNELS_INT8_CONV2D_OUTPUT_CONSTANTS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/int8/conv2d/primitives.h"
@@ -32,6 +33,7 @@ class OutputConstants {
  private:
   std::vector<int32_t> bias_;
   std::vector<float> multiplier_, float_bias_;
+  std::optional<ElementwiseInstruction> function_;
   OutputStage stage_ = {};
   uint8_t input_flip_;
 };

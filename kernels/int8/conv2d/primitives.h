@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include "ir/base/elementwise_math.h"
 #include "kernels/core/tiles.h"
 
 namespace fuselage::int8::conv2d {
@@ -41,6 +42,10 @@ struct OutputStage {
   const int32_t* bias;
   const float* multiplier;
   const float* float_bias;  // Float output only; then the multiplier is s_x * s_w.
+  // An activation that is no clamp, null: none. Then values before it are real, and codes are those of
+  // function(v) * function_multiplier.
+  const ElementwiseInstruction* function;
+  float function_multiplier;
   float residual_multiplier;
   int32_t residual_zero_point;
   int32_t zero_point;
@@ -50,7 +55,7 @@ struct OutputStage {
   bool is_float;
   bool relu;  // Of a float output; codes have it in `lo`.
   // u8 codes of the whole range with zero point 0, the residual's too, and |v| < 2^31 whatever the sums: nothing to
-  // add, clamp or flip.
+  // add, clamp or flip, and no function.
   bool plain;
 };
 

@@ -167,6 +167,12 @@ void PickOperands(Picker& pick, Case* c) {
   }
   const Fill fills[] = {Fill::kRandom, Fill::kRandom, Fill::kRandom, Fill::kSaturated, Fill::kAlternating};
   c->fill = fills[pick(5)];
+  if (pick(3) == 0) {
+    const char* functions[] = {"hardswish", "hardsigmoid", "leaky_relu(negative_slope=0.1)", "sigmoid", "silu", "tanh",
+                               "gelu",      "mish",        "gelu(approximate=tanh)"};
+    c->activation = ParseActivation(functions[pick(9)]).value();
+    if (pick(2) == 0) c->gain = 50;  // Of values near 0 too.
+  }
 }
 
 }  // namespace fuselage::int8::conv2d

@@ -313,8 +313,8 @@ TEST(Create, SaysWhatIsWrong) {
   EXPECT_THAT(message(Case(), [](KernelDesc& d) { d.outputs[0].shape[2] += 1; }), HasSubstr("wanted 10"));
   EXPECT_THAT(message(Case(), [](KernelDesc& d) { d.outputs[0] = kernels::Floats(d.outputs[0].shape); }),
               HasSubstr("f32"));
-  EXPECT_THAT(message(Case(), [](KernelDesc& d) { d.attributes.insert_or_assign("activation", "gelu"); }),
-              HasSubstr("gelu"));
+  EXPECT_THAT(message(Case(), [](KernelDesc& d) { d.attributes.insert_or_assign("activation", "elu"); }),
+              HasSubstr("elu"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/core/requantize.h"
@@ -50,6 +51,9 @@ class Linear : public kernels::UnaryOps {
     params_.float_output = y.dtype == DType::kF32;
     const Activation activation = ParseActivation(desc.GetString("activation")).value();
     params_.relu = activation.is_relu();
+    function_ = epilogue.function;
+    if (function_) params_.function = &*function_;
+    params_.function_multiplier = epilogue.function_multiplier;
     const int64_t padded = RoundUp(channels, variant.packing.block);
     addend_ = Padded(params_.float_output ? epilogue.offset : epilogue.bias, padded);
     multiplier_ = Padded(params_.float_output ? epilogue.float_scale : epilogue.multiplier, padded);
@@ -154,6 +158,7 @@ class Linear : public kernels::UnaryOps {
   std::vector<int64_t> tile_offsets_;
   std::vector<int32_t> addend_;
   std::vector<float> multiplier_, float_bias_;
+  std::optional<ElementwiseInstruction> function_;
 };
 
 const Variant& VariantFor(const KernelDesc& desc) {
@@ -219,11 +224,12 @@ void scalar::Run(const Params& p, const void* x, void* y, const Range& range) {
       int32_t sum = p.addend[n];
       for (int64_t k = 0; k < p.depth; ++k) sum += codes[k] * p.weight[n * p.depth + k];
       const int64_t i = row * p.channels + n;
+      float v = p.float_output ? std::fma(static_cast<float>(sum), p.multiplier[n], p.float_bias[n])
+                               : static_cast<float>(sum) * p.multiplier[n];
+      if (p.function != nullptr) v = elementwise::Activated(*p.function, v) * p.function_multiplier;
       if (p.float_output) {
-        const float v = std::fma(static_cast<float>(sum), p.multiplier[n], p.float_bias[n]);
         static_cast<float*>(y)[i] = !p.relu || v > 0 ? v : 0.0f;
       } else {
-        const float v = static_cast<float>(sum) * p.multiplier[n];
         static_cast<uint8_t*>(y)[i] = static_cast<uint8_t>(kernels::ToCode(v, p.zero_point, {p.lo, p.hi})) ^ p.flip;
       }
     }

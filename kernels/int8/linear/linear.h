@@ -39,6 +39,9 @@ struct Params {
   bool relu = false;                  // Of a float output; for codes it is in `lo`.
   uint8_t flip = 0;                   // Of the output; zero point and clamp are its unsigned form's (see UnsignedForm).
   int32_t zero_point = 0, lo = 0, hi = 255;
+  // An activation that is no clamp, null: none. Then codes are those of function(v) * function_multiplier.
+  const ElementwiseInstruction* function = nullptr;
+  float function_multiplier = 1;
 };
 
 // A part of the result. Channels begin at a multiple of the block and end at one or at the last channel.

@@ -2,6 +2,7 @@
 // of a block are computed during the next one's products.
 #include <cstring>
 
+#include "kernels/core/activate_avx512.h"
 #include "kernels/core/amx.h"
 #include "kernels/int8/linear/linear.h"
 
@@ -51,10 +52,12 @@ inline void FinishUnit(const Params& p, const core::OutputCodes& codes, Block& b
     for (int64_t i = 0; i < rows; ++i, to += p.channels) {
       __m512 result = _mm512_fmadd_ps(v[i], multiplier, bias);
       if (p.relu) result = _mm512_max_ps(result, _mm512_setzero_ps());
+      if (p.function != nullptr) core::ActivateVectors<1>(*p.function, p.function_multiplier, &result);
       std::memcpy(static_cast<float*>(y) + to, &result, count * sizeof(float));
     }
     return;
   }
+  if (p.function != nullptr) core::ActivateVectors<4>(*p.function, p.function_multiplier, v);
   const __m512i q = core::ToCodes(v[0], v[1], v[2], v[3], codes);
   uint8_t bytes[kTileBytes / kTileRows];
   _mm512_storeu_si512(bytes, q);

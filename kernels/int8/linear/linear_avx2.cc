@@ -1,6 +1,7 @@
 // Weights stay i8 in memory and are widened on the way: vpmaddwd is exact where vpmaddubsw saturates.
 #include <cstring>
 
+#include "kernels/core/activate_avx2.h"
 #include "kernels/core/avx2.h"
 #include "kernels/int8/linear/linear.h"
 
@@ -32,6 +33,7 @@ inline void Store(const Params& p, const kernels::avx2::OutputCodes& codes, cons
       v[j] = _mm256_mul_ps(sum, multiplier);
     }
   }
+  if (p.function != nullptr) kernels::avx2::ActivateVectors<4>(*p.function, p.function_multiplier, v);
   if (p.float_output) {
     std::memcpy(static_cast<float*>(y) + row * p.channels + n, v, count * sizeof(float));
   } else {

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "kernels/core/activate_avx512.h"
 #include "kernels/core/avx512.h"
 #include "kernels/int8/linear/linear.h"
 
@@ -35,6 +36,7 @@ inline void Store(const Params& p, const core::OutputCodes& codes, const __m512i
       v[j] = _mm512_mul_ps(sum, multiplier);
     }
   }
+  if (p.function != nullptr) core::ActivateVectors<4>(*p.function, p.function_multiplier, v);
   if (p.float_output) {
     std::memcpy(static_cast<float*>(y) + row * p.channels + n, v, count * sizeof(float));
   } else {

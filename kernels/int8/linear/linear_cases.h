@@ -51,6 +51,8 @@ inline std::vector<Layer> Layers() {
                               {5, 9, 33},   {1, 33, 64},   {1, 100, 17},   {7, 65, 66},    {65, 17, 12},
                               {130, 70, 4}, {16, 64, 128}, {0, 5, 8},      {3, 0, 4},      {17, 64, 64},
                               {31, 16, 65}, {48, 33, 200}, {64, 100, 512}, {300, 130, 192}};
+  const char* functions[] = {"hardswish", "hardsigmoid", "leaky_relu(negative_slope=0.1)", "sigmoid", "silu", "tanh",
+                             "gelu",      "mish",        "gelu(approximate=tanh)"};
   int n = 0;
   for (const auto& s : sizes) {
     for (const Output output : {Output::kU8, Output::kI8, Output::kF32}) {
@@ -60,6 +62,7 @@ inline std::vector<Layer> Layers() {
         const char* bounded = output == Output::kF32 ? "none" : "clamp(min=-0.5, max=1.5)";
         const char* activation = n % 3 == 0 ? "relu" : n % 3 == 1 ? bounded : "none";
         layers.push_back(Layer({s[0], s[2]}, s[1], input, zero_point, output, activation));
+        layers.push_back(Layer({s[0], s[2]}, s[1], input, zero_point, output, functions[n % 9]));
         ++n;
       }
     }

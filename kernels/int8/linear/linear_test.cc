@@ -29,7 +29,9 @@ double Wanted(Layer& layer, const Tensor& x, int64_t row, int64_t n) {
   const Activation activation = ParseActivation(layer.desc.GetString("activation")).value();
   if (ty.dtype == DType::kF32) return activation(std::fma(static_cast<float>(acc), step, bias));
   acc += static_cast<int64_t>(std::nearbyint(double{bias / step}));
-  const float v = static_cast<float>(acc) * (step / ty.quant->scale());
+  const float scale = ty.quant->scale();
+  const float v = activation.is_clamp() ? static_cast<float>(acc) * (step / scale)
+                                        : activation(static_cast<float>(acc) * step) * (1 / scale);
   const IntegerRange range = RangeOf(ty.dtype);
   const int32_t zero_point = ty.quant->zero_point();
   const auto code = [&](float steps, double lo, double hi) {
@@ -122,8 +124,8 @@ TEST(Create, Declines) {
   EXPECT_EQ(VariantName(layer.Describe()).value(), (*Create(layer.Describe()))->variant());
   layer.desc.outputs[0].shape = {2, 5};
   EXPECT_THAT(message(layer), HasSubstr("wanted shape [2,4]"));
-  layer = Layer({2, 8}, 4, DType::kU8, 3, Output::kU8, "gelu");
-  EXPECT_THAT(message(layer), HasSubstr("activation=\"gelu\": wanted one of"));
+  layer = Layer({2, 8}, 4, DType::kU8, 3, Output::kU8, "elu");
+  EXPECT_THAT(message(layer), HasSubstr("activation=\"elu\": wanted one of"));
   layer = Layer({2, 8}, 4, DType::kU8, 3, Output::kU8, "none");
   layer.desc.inputs[0]->shape = {2, 9};
   EXPECT_THAT(message(layer), HasSubstr("wanted [..., K] and [N, K]"));

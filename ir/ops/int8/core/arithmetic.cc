@@ -78,6 +78,12 @@ absl::StatusOr<Channel> ChannelOf(const ir::EvaluateCall& call, int64_t c) {
   return channel;
 }
 
+// Whatever the sum, it is finite times such a scale.
+absl::Status CheckFinite(float scale, absl::string_view what) {
+  if (scale < 0x1p96f) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(what, " is ", ShortestText(scale), ", wanted less than 2^96"));
+}
+
 }  // namespace
 
 std::vector<ir::AttributeSpec> OutputAttributes() {
@@ -159,21 +165,29 @@ absl::StatusOr<Tensor> Requantized(const ir::EvaluateCall& call, const std::vect
   const Activation activation = ParseActivation(call.GetString("activation")).value();
   const bool float_output = result.dtype() == DType::kF32;
   const Rounding round = float_output ? Rounding{} : RoundingOf(result.type(), activation);
+  // What values are in steps of before the activation: a function's are real.
+  const float unit = float_output || !activation.is_clamp() ? 1 : result.type().quant->scale();
+  float function_multiplier = 1;
+  if (!float_output && !activation.is_clamp()) {
+    ASSIGN_OR_RETURN(function_multiplier, Multiplier(1, result.type().quant->scale(), "one over the output's scale"));
+  }
   std::vector<double> residual;
   float residual_multiplier = 0;
   if (call.has(kResidual)) {
     residual = Centered(call.tensor(kResidual));
-    ASSIGN_OR_RETURN(residual_multiplier, Multiplier(call.tensor(kResidual).type().quant->scale(),
-                                                     result.type().quant->scale(), "the residual's multiplier"));
+    const float scale = call.tensor(kResidual).type().quant->scale();
+    ASSIGN_OR_RETURN(residual_multiplier, Multiplier(scale, unit, "the residual's multiplier"));
+    if (!activation.is_clamp()) RETURN_IF_ERROR(CheckFinite(scale, "the residual's scale"));
   }
   const bool channels_last = call.tensor(kWeight).rank() == 2;  // Of a linear layer, whatever the rank.
   const int64_t batch = !channels_last ? result.dim(0) : channels == 0 ? 0 : result.num_elements() / channels;
   const int64_t pixels = batch * channels == 0 ? 0 : result.num_elements() / (batch * channels);
   for (int64_t c = 0; c < channels; ++c) {
     ASSIGN_OR_RETURN(const Channel channel, ChannelOf(call, c));
+    if (!activation.is_clamp()) RETURN_IF_ERROR(CheckFinite(channel.step, "input scale times weight scale"));
     float multiplier = 0;
     if (!float_output) {
-      absl::StatusOr<float> m = Multiplier(channel.step, result.type().quant->scale(), "the multiplier");
+      absl::StatusOr<float> m = Multiplier(channel.step, unit, "the multiplier");
       if (!m.ok()) return NotProven(c, m.status().message());
       multiplier = *m;
     }
@@ -187,7 +201,7 @@ absl::StatusOr<Tensor> Requantized(const ir::EvaluateCall& call, const std::vect
         }
         float v = static_cast<float>(sums[i] + channel.steps) * multiplier;
         if (!residual.empty()) v = std::fma(static_cast<float>(residual[i]), residual_multiplier, v);
-        result.Set(i, round(v));
+        result.Set(i, round(activation.is_clamp() ? v : activation(v) * function_multiplier));
       }
     }
   }

@@ -14,7 +14,8 @@ namespace {
 absl::StatusOr<ir::Type> InferAdd(const ir::InferCall& call) {
   RETURN_IF_ERROR(CheckCodes(call, 0));
   RETURN_IF_ERROR(CheckCodes(call, 1));
-  RETURN_IF_ERROR(ParseActivation(call.GetString("activation")).status());
+  ASSIGN_OR_RETURN(const Activation activation, ParseActivation(call.GetString("activation")));
+  if (!activation.is_clamp()) return AttributeError(call, "activation", "a clamp");
   if (call.GetFloat("alpha") != 1) return AttributeError(call, "alpha", "1 on codes");
   ASSIGN_OR_RETURN(Shape shape, BroadcastShapes(call.tensor(0).shape, call.tensor(1).shape));
   return OutputType(call, std::move(shape));

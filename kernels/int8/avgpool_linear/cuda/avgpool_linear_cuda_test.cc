@@ -75,7 +75,7 @@ TEST_F(AvgPoolLinearCuda, FewImagesTakeOneKernel) {
 TEST_F(AvgPoolLinearCuda, IsRegisteredAndDeclinesAsOnTheCpu) {
   ::fuselage::cuda::ExpectSameEntries(avgpool_linear::Register, RegisterCuda);
   Layer layer{Case()};
-  layer.whole.attributes.insert_or_assign("activation", "gelu");
+  layer.whole.attributes.insert_or_assign("activation", "elu");
   EXPECT_EQ(Create(layer.whole).status(), avgpool_linear::Create(layer.whole).status());
 }
 

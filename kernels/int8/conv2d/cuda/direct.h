@@ -29,10 +29,10 @@ struct Direct {
         const float multiplier = thread.Load(p.multiplier + channel);
         if (p.float_bias != nullptr) {
           thread.Store(static_cast<float*>(p.output) + index,
-                       ToOutputFloat(p, sum, bias, multiplier, thread.Load(p.float_bias + channel)));
+                       Activated(p, ToOutputFloat(p, sum, bias, multiplier, thread.Load(p.float_bias + channel))));
         } else {
           const uint8_t residual = p.residual == nullptr ? uint8_t{0} : thread.Load(p.residual + index);
-          thread.Store(static_cast<uint8_t*>(p.output) + index, ToOutputCode(p, sum, bias, multiplier, residual));
+          thread.Store(static_cast<uint8_t*>(p.output) + index, ToActivatedCode(p, sum, bias, multiplier, residual));
         }
       });
     });

@@ -36,18 +36,29 @@ struct Tile {
 
 // `residual` is there if kResidual, with its top bit as Params::residual_flip wants it.
 template <bool kResidual>
+FUSELAGE_DEVICE float ToOutputValue(const Params& p, int32_t acc, int32_t bias, float multiplier, uint8_t residual) {
+  const float v = ::fuselage::cuda::Rescale(acc + bias, multiplier);
+  if constexpr (!kResidual) return v;
+  return ::fuselage::cuda::AddResidual(v, residual - p.residual_zero_point, p.residual_multiplier);
+}
+// Without the function of an activation.
+template <bool kResidual>
 FUSELAGE_DEVICE uint8_t ToOutputCode(const Params& p, int32_t acc, int32_t bias, float multiplier, uint8_t residual) {
-  float v = ::fuselage::cuda::Rescale(acc + bias, multiplier);
-  if constexpr (kResidual) {
-    v = ::fuselage::cuda::AddResidual(v, residual - p.residual_zero_point, p.residual_multiplier);
-  }
+  const float v = ToOutputValue<kResidual>(p, acc, bias, multiplier, residual);
   return static_cast<uint8_t>(::fuselage::cuda::ToCode(v, p.codes));
 }
-FUSELAGE_DEVICE uint8_t ToOutputCode(const Params& p, int32_t acc, int32_t bias, float multiplier, uint8_t residual) {
-  return p.residual != nullptr ? ToOutputCode<true>(p, acc, bias, multiplier, residual ^ p.residual_flip)
-                               : ToOutputCode<false>(p, acc, bias, multiplier, 0);
+
+FUSELAGE_DEVICE float Activated(const Params& p, float v) {
+  return p.activated ? ::fuselage::cuda::Multiply(elementwise::Activated(p.function, v), p.function_multiplier) : v;
+}
+FUSELAGE_DEVICE uint8_t ToActivatedCode(const Params& p, int32_t acc, int32_t bias, float multiplier,
+                                        uint8_t residual) {
+  const float v = p.residual != nullptr ? ToOutputValue<true>(p, acc, bias, multiplier, residual ^ p.residual_flip)
+                                        : ToOutputValue<false>(p, acc, bias, multiplier, 0);
+  return static_cast<uint8_t>(::fuselage::cuda::ToCode(Activated(p, v), p.codes));
 }
 
+// Without the function of an activation.
 FUSELAGE_DEVICE float ToOutputFloat(const Params& p, int32_t acc, int32_t offset, float scale, float bias) {
   const float v = ::fuselage::cuda::DequantizeAccumulator(acc + offset, scale, bias);
   return p.float_relu && v < 0 ? 0.0f : v;
@@ -231,8 +242,9 @@ FUSELAGE_DEVICE void StoreFour(const Params& p, Thread thread, const Vector<int3
   if (p.float_bias != nullptr) {
     for (int i = 0; i < channels; ++i) {
       thread.Store(static_cast<float*>(p.output) + index + i,
-                   ToOutputFloat(p, sums.values[i], thread.Load(p.bias + channel + i),
-                                 thread.Load(p.multiplier + channel + i), thread.Load(p.float_bias + channel + i)));
+                   Activated(p, ToOutputFloat(p, sums.values[i], thread.Load(p.bias + channel + i),
+                                              thread.Load(p.multiplier + channel + i),
+                                              thread.Load(p.float_bias + channel + i))));
     }
     return;
   }
@@ -248,7 +260,7 @@ FUSELAGE_DEVICE void StoreFour(const Params& p, Thread thread, const Vector<int3
   const auto bias = thread.Load(reinterpret_cast<const Vector<int32_t, 4>*>(p.bias + channel));
   const auto multiplier = thread.Load(reinterpret_cast<const Vector<float, 4>*>(p.multiplier + channel));
   for (int i = 0; i < 4; ++i) {
-    codes.values[i] = ToOutputCode(p, sums.values[i], bias.values[i], multiplier.values[i], codes.values[i]);
+    codes.values[i] = ToActivatedCode(p, sums.values[i], bias.values[i], multiplier.values[i], codes.values[i]);
   }
   uint8_t* to = static_cast<uint8_t*>(p.output) + index;
   if (aligned) {

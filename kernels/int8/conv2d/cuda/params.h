@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "ir/base/elementwise_math.h"
 #include "kernels/cuda/arithmetic.h"
 #include "kernels/cuda/block.h"
 
@@ -66,6 +67,12 @@ struct Params {
   uint8_t output_flip, residual_flip;
   int32_t residual_zero_point;
   float residual_multiplier;
+  // An activation that is no clamp: codes are those of function(v) * function_multiplier. It is the business of the
+  // kernels that finish four outputs at a time; Gemm leaves its sums to Reduce, for an epilogue of many outputs would
+  // hold the function many times, and Stem does not run.
+  bool activated;
+  ElementwiseInstruction function;
+  float function_multiplier;
 };
 
 }  // namespace fuselage::int8::conv2d::cuda

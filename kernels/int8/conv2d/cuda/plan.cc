@@ -52,6 +52,9 @@ Params ParamsOf(const Problem& problem) {
   p.residual_flip = problem.residual_type == DType::kI8 ? 0x80 : 0;
   p.residual_zero_point = e.residual_zero_point + p.residual_flip;
   p.residual_multiplier = e.residual_multiplier;
+  p.activated = e.function.has_value();
+  if (p.activated) p.function = *e.function;
+  p.function_multiplier = e.function_multiplier;
   return p;
 }
 
@@ -68,9 +71,9 @@ bool GemmRuns(const Problem& problem) {
 bool StemRuns(const Problem& problem, const Params& params, bool pooled) {
   const Geometry& g = problem.geometry;
   const StemLayout layout(params, pooled);
-  return g.groups == 1 && g.in_channels <= 4 && g.kernel_width <= StemLayout::kTaps && g.kernel_height <= 256 &&
-         SmallCoordinates(g) && layout.bytes() <= kSharedBytesWithoutOptIn && layout.step_y > 0 && layout.step_x > 0 &&
-         int64_t{g.batch} * layout.down * layout.across <= kIntMax &&
+  return !params.activated && g.groups == 1 && g.in_channels <= 4 && g.kernel_width <= StemLayout::kTaps &&
+         g.kernel_height <= 256 && SmallCoordinates(g) && layout.bytes() <= kSharedBytesWithoutOptIn &&
+         layout.step_y > 0 && layout.step_x > 0 && int64_t{g.batch} * layout.down * layout.across <= kIntMax &&
          CeilDiv(g.out_channels, StemLayout::kTileChannels) <= kMaxGridY;
 }
 
@@ -141,6 +144,7 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   p.padded_channels = static_cast<int>(RoundUp(g.out_channels, tile.columns));
   p.steps_per_split = static_cast<int>(CeilDiv(p.steps, tiling.splits));
   p.splits = NonEmptySplits(p.steps, tiling.splits);
+  const bool finishes = p.splits == 1 && !p.activated;
 
   std::vector<int8_t> weight(int64_t{p.steps} * p.padded_channels * kStep);
   const int taps = g.kernel_height * g.kernel_width;
@@ -157,9 +161,9 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
 
   launches_.push_back({id,
                        {static_cast<int>(CeilDiv(p.rows, tile.rows) * (p.padded_channels / tile.columns)), 1, p.splits},
-                       GemmSharedBytes(id, problem.has_residual && p.splits == 1),
+                       GemmSharedBytes(id, problem.has_residual && finishes),
                        p});
-  if (p.splits == 1) return;
+  if (finishes) return;
   partial_bytes_ = int64_t{4} * p.splits * p.rows * p.padded_channels;
   KernelId reduce;
   reduce.family = Family::kReduce;

@@ -1,4 +1,5 @@
-// Adds what the splits of a Gemm left, and finishes the outputs. Integer sums: the order does not matter.
+// Adds what the splits of a Gemm left, and finishes the outputs, which of a Gemm with a function (Params::activated) it
+// always does. Integer sums: the order does not matter.
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_REDUCE_H_
 #define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_REDUCE_H_
 

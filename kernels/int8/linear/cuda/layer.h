@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "ir/base/elementwise_math.h"
 #include "kernels/cuda/arithmetic.h"
 #include "kernels/cuda/codes.h"
 
@@ -26,7 +27,16 @@ struct Layer {
   bool float_output = false;
   bool relu = false;  // Of a float output; for codes it is in `lo`.
   int32_t zero_point = 0, lo = 0, hi = 255;
+  // An activation that is no clamp: codes are those of function(v) * function_multiplier.
+  bool activated = false;
+  ElementwiseInstruction function = {};
+  float function_multiplier = 1;
 };
+
+FUSELAGE_DEVICE float Activated(const Layer& layer, float v) {
+  if (!layer.activated) return v;
+  return fuselage::cuda::Multiply(elementwise::Activated(layer.function, v), layer.function_multiplier);
+}
 
 // A sum of products becomes an output; y: [rows][channels], codes or float.
 FUSELAGE_DEVICE void StoreOutput(fuselage::cuda::Thread thread, const Layer& layer, int32_t sum, int64_t row,
@@ -37,11 +47,12 @@ FUSELAGE_DEVICE void StoreOutput(fuselage::cuda::Thread thread, const Layer& lay
   const float multiplier = thread.Load(layer.multiplier + channel);
   const int64_t i = row * layer.channels + channel;
   if (layer.float_output) {
-    const float v = fuselage::cuda::DequantizeAccumulator(acc, multiplier, thread.Load(layer.float_bias + channel));
+    const float v = Activated(
+        layer, fuselage::cuda::DequantizeAccumulator(acc, multiplier, thread.Load(layer.float_bias + channel)));
     thread.Store(static_cast<float*>(y) + i, !layer.relu || v > 0 ? v : 0.0f);
   } else {
-    const int32_t code =
-        fuselage::cuda::ToCode(fuselage::cuda::Rescale(acc, multiplier), {layer.zero_point, layer.lo, layer.hi});
+    const int32_t code = fuselage::cuda::ToCode(Activated(layer, fuselage::cuda::Rescale(acc, multiplier)),
+                                                {layer.zero_point, layer.lo, layer.hi});
     thread.Store(static_cast<uint8_t*>(y) + i, static_cast<uint8_t>(code));
   }
 }

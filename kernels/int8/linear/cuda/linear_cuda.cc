@@ -134,6 +134,9 @@ absl::StatusOr<DeviceLayer> DeviceLayer::Upload(const kernels::KernelDesc& desc)
   layer.pitch = static_cast<int32_t>(pitch);
   layer.float_output = desc.output().dtype == DType::kF32;
   layer.relu = desc.GetString("activation") == "relu";
+  layer.activated = epilogue.function.has_value();
+  if (layer.activated) layer.function = *epilogue.function;
+  layer.function_multiplier = epilogue.function_multiplier;
   layer.zero_point = epilogue.zero_point;
   layer.lo = epilogue.range.lo;
   layer.hi = epilogue.range.hi;

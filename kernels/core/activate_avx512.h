@@ -1,0 +1,23 @@
+// Activations of vectors, native or emulated (see avx512.h).
+#ifndef FUSELAGE_KERNELS_CORE_ACTIVATE_AVX512_H_
+#define FUSELAGE_KERNELS_CORE_ACTIVATE_AVX512_H_
+
+#include "kernels/core/activate.h"
+#include "kernels/core/avx512.h"
+
+namespace fuselage::kernels {
+namespace FUSELAGE_AVX512_VNNI {
+
+// v[i] = Activated(function, v[i]) * multiplier.
+template <int kVectors>
+static inline void ActivateVectors(const ElementwiseInstruction& function, float multiplier, __m512* v) {
+  alignas(64) float values[16 * kVectors];
+  for (int i = 0; i < kVectors; ++i) _mm512_storeu_ps(values + 16 * i, v[i]);
+  Activate(function, values, 16 * kVectors);
+  for (int i = 0; i < kVectors; ++i) v[i] = _mm512_mul_ps(_mm512_loadu_ps(values + 16 * i), _mm512_set1_ps(multiplier));
+}
+
+}  // namespace FUSELAGE_AVX512_VNNI
+}  // namespace fuselage::kernels
+
+#endif  // FUSELAGE_KERNELS_CORE_ACTIVATE_AVX512_H_
