@@ -15,6 +15,7 @@
 #include "ir/safetensors.h"
 #include "kernels/register_all.h"
 #include "passes/fusion/fusion.pb.h"
+#include "passes/quantize/quantize.pb.h"
 
 namespace fuselage::peers {
 namespace {
@@ -73,20 +74,41 @@ absl::Status WriteCodes(const ir::Graph& quantized, const ir::Graph& lowered, co
   return absl::OkStatus();
 }
 
-// The same pipeline with residuals left beside the convolutions, into a folder of its own.
-absl::Status WriteSums(harness::RunRequest request, harness::Recorder& bundle, report::Progress& progress) {
+// Runs the request's passes with other options of one of them, set by `change`, into a folder of its own.
+template <typename Options, typename Change>
+absl::StatusOr<std::unique_ptr<ir::Graph>> WithOptions(harness::RunRequest request, const std::string& name,
+                                                       const harness::Recorder& bundle, report::Progress& progress,
+                                                       Change change) {
   for (auto& step : *request.config.mutable_pipeline()->mutable_steps()) {
-    FusionOptions options;
+    Options options;
     if (!step.pass().UnpackTo(&options)) continue;
-    options.add_disable(FusionOptions::CONV_ADD);
+    change(options);
     step.mutable_pass()->PackFrom(options);
   }
-  const std::string folder = bundle.folder() + "/sums";
+  const std::string folder = absl::StrCat(bundle.folder(), "/", name);
   RETURN_IF_ERROR(harness::MakeWritableFolder(folder));
   harness::Recorder recorder(folder);
   RunState run(request, progress, recorder);
   RETURN_IF_ERROR(phases::Run(phases::kCompile, run));
-  return WriteOnnx(*run.variants.back().graph, "int8_sums.onnx", bundle);
+  return run.variants.back().graph->Clone();
+}
+
+// The same network with residuals left beside the convolutions; the request's last variant is the quantized one.
+absl::Status WriteSums(const harness::RunRequest& request, harness::Recorder& bundle, report::Progress& progress) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> graph,
+                   WithOptions<FusionOptions>(request, "sums", bundle, progress, [](FusionOptions& options) {
+                     options.add_disable(FusionOptions::CONV_ADD);
+                   }));
+  return WriteOnnx(*graph, "int8_sums.onnx", bundle);
+}
+
+// The end of the pipeline where each op is in the precision that is faster here.
+absl::Status WriteFastest(const harness::RunRequest& request, harness::Recorder& bundle, report::Progress& progress) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> graph,
+                   WithOptions<QuantizeOptions>(request, "fastest", bundle, progress, [](QuantizeOptions& options) {
+                     options.set_precision(QuantizeOptions::FASTEST);
+                   }));
+  return WriteIr(*graph, "fastest", bundle);
 }
 
 absl::Status Write(const harness::RunRequest& request, int samples, report::Progress& progress,
@@ -141,7 +163,11 @@ absl::Status WriteBundle(const harness::RunRequest& request, int samples, report
     *results.mutable_environment() = harness::DescribeEnvironment(request.search);
   });
   RETURN_IF_ERROR(Write(prepared, samples, progress, recorder));
-  config.mutable_variants()->DeleteSubrange(0, 3);  // All but the quantized one.
+  config.mutable_variants()->DeleteSubrange(2, 2);  // All but float and INT8.
+  RETURN_IF_ERROR(WriteFastest(prepared, recorder, progress));
+  auto* quantized = config.mutable_variants(1);
+  quantized->set_name(kQuantized);
+  quantized->set_after("quant_lift");
   return WriteSums(prepared, recorder, progress);
 }
 

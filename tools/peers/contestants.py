@@ -29,6 +29,8 @@ class Contestant:
             return 0 if self.model == "int8" else None  # One arithmetic; FP32 is what others are compared with.
         if self.model == "fp32":
             return 1e-4  # Sums in another order.
+        if self.model == "own_int8":
+            return None  # Another quantization.
         if self.program == "onednn" and ("AVX2" in self.isa_bound or isa in ("avx", "avx2", "avx512_core")):
             return None  # Without VNNI its sums saturate in 16 bits.
         return 1 / 32  # Codes that differ by one, as passes/core/pass.h has it.
@@ -37,6 +39,7 @@ class Contestant:
 ALL = [
     Contestant("fuselage int8", "fuselage", "int8", "best"),
     Contestant("fuselage int8 avx2", "fuselage", "int8", "avx2"),
+    Contestant("fuselage fastest", "fuselage", "fastest", "best"),
     Contestant("fuselage fp32", "fuselage", "fp32", "best"),
     Contestant("onednn convolutions", "onednn", "int8_lowered", "convolutions"),
     Contestant("onednn convolutions vnni", "onednn", "int8_lowered", "convolutions", isa_bound="AVX512_CORE_VNNI"),
@@ -46,8 +49,11 @@ ALL = [
     Contestant("onednn network avx2", "onednn", "int8_lowered", "network", "fuselage int8 avx2", isa_bound="AVX2"),
     Contestant("onnxruntime int8", "onnxruntime", "int8"),
     Contestant("onnxruntime int8 sums", "onnxruntime", "int8_sums"),
+    Contestant("onnxruntime own int8", "onnxruntime", "own_int8"),
     Contestant("onnxruntime fp32", "onnxruntime", "fp32"),
     Contestant("openvino int8", "openvino", "int8"),
+    Contestant("openvino own int8", "openvino", "own_int8"),
+    Contestant("openvino fp32", "openvino", "fp32"),
 ]
 
 

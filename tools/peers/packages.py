@@ -16,7 +16,7 @@ def folder():
     return pathlib.Path(cache) / "fuselage" / f"peers-{hashlib.sha256(key).hexdigest()[:12]}"
 
 
-def _last_line(completed):
+def last_line(completed):
     lines = [line for line in completed.stderr.splitlines() + completed.stdout.splitlines() if line.strip()]
     errors = [line for line in lines if "ERROR" in line or "Error" in line]
     return (errors or lines or [f"exit code {completed.returncode}"])[-1].strip()
@@ -28,11 +28,11 @@ def install(wanted, say):
     if not python.exists():
         made = subprocess.run([sys.executable, "-m", "venv", str(folder())], capture_output=True, text=True)
         if made.returncode != 0:
-            say(f"no virtual environment, so no {', '.join(wanted)}: {_last_line(made)} (Debian: python3-venv)")
+            say(f"no virtual environment, so no {', '.join(wanted)}: {last_line(made)} (Debian: python3-venv)")
             return python, []
     pins = (HERE / "requirements.txt").read_text().split()
     had = []
-    for package in ["numpy", *wanted]:
+    for package in ["numpy", *(["onnx"] if "onnxruntime" in wanted else []), *wanted]:  # onnx: for its quantizer.
         pin = next(pin for pin in pins if pin.startswith(package + "=="))
         mark = folder() / f"{pin}.installed"
         if not mark.exists():
@@ -40,7 +40,7 @@ def install(wanted, say):
             done = subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
                                    "--only-binary=:all:", pin], capture_output=True, text=True)
             if done.returncode != 0:
-                say(f"{pin} could not be had: {_last_line(done)}")
+                say(f"{pin} could not be had: {last_line(done)}")
                 if package == "numpy":
                     say(f"without numpy there is no {', '.join(wanted)}")
                     return python, []

@@ -1,6 +1,7 @@
 """This compiler beside its peers, in one run on one machine: docs/peers.md.
 
     bazel run //tools/peers -- --config=resnet18.textproto
+    bazel run //tools/peers -- --model=networks/     a table, a network a line
 """
 
 import argparse
@@ -211,10 +212,21 @@ def numbers(text):
     return values
 
 
+def quantize_their_way(bundle, python):
+    """own_int8.onnx, by onnxruntime's quantizer."""
+    command = [str(python), "-B", str(HERE / "own_quantizer.py"), *(str(bundle / name) for name in
+               ("fp32.onnx", "samples.safetensors", "own_int8.onnx"))]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        say(f"onnxruntime does not quantize it: {packages.last_line(done)}")
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="peers", description="Measures this compiler beside its peers.")
-    parser.add_argument("--config", required=True, help="a config of //harness, found as it finds it")
-    parser.add_argument("--out", help="folder of the results; default: fuselage-out/<config>-peers")
+    parser.add_argument("--config", default="default.textproto", help="a config of //harness, found as it finds it")
+    parser.add_argument("--model", help="an .onnx file in the place of the config's, or a folder of them")
+    parser.add_argument("--out", help="folder of the results; default: fuselage-out/<config or model>-peers")
+    parser.add_argument("--table", help="a file in which a folder's table stands, between the comments that begin and end it")
     parser.add_argument("--batches", type=numbers, default=[1, 16])
     parser.add_argument("--threads", type=numbers, default=[1, 2])
     parser.add_argument("--repetitions", type=int, default=20, help="timed runs of each, at least,")
@@ -228,18 +240,20 @@ def chosen(prefixes):
     return [contestant for contestant in ALL if not wanted or any(map(contestant.name.startswith, wanted))]
 
 
-def main():
-    arguments = parse_arguments()
-    caller = pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", os.getcwd()))
-    bundle = caller / (arguments.out or f"fuselage-out/{pathlib.Path(arguments.config).stem}-peers")
-    samples = max(arguments.batches)
-    code = subprocess.run([str(HERE / "prepare"), arguments.config, str(bundle), str(samples)]).returncode
+def measure(arguments, model, bundle):
+    """One network. Returns its table, or None and the exit code of what did not work."""
+    command = [str(HERE / "prepare"), arguments.config, str(bundle), str(max(arguments.batches)), *([str(model)] * bool(model))]
+    code = subprocess.run(command).returncode
     if code != 0:
-        return code
+        return None, code
     contestants = chosen(arguments.contestants)
     wanted = sorted({contestant.program for contestant in contestants} - {"fuselage", "onednn"})
     python, had = packages.install(wanted, say) if wanted else (None, [])
     contestants = [contestant for contestant in contestants if contestant.program in ("fuselage", "onednn", *had)]
+    if "onnxruntime" in had and any(contestant.model == "own_int8" for contestant in contestants):
+        quantize_their_way(bundle, python)
+    contestants = [contestant for contestant in contestants
+                   if contestant.model != "own_int8" or (bundle / "own_int8.onnx").exists()]
 
     results = json.loads((bundle / "results.json").read_text())
     table = Table(results["variants"][0])
@@ -263,17 +277,83 @@ def main():
             report.append(markdown(table.rows(batch, threads)))
             if others > QUIET_CORES:
                 report[-1] += f"\nother programs kept {others:.1f} cores busy: not to be trusted"
-    lines, well = check_codes(contestants, bundle, samples, python, table)
+    lines, well = check_codes(contestants, bundle, max(arguments.batches), python, table)
     lines += table.off.values()
-    well = well and not table.off
+    write_results(bundle, results, table, [*report, markdown(table.overview()), "\n".join(lines)])
+    return table, 0 if well and not table.off else 1
 
+
+def write_results(bundle, results, table, report):
     results["variants"] = [entry for name, entry in table.entries.items() if not entry["compared_with"]]
     results["peers"] = [entry for name, entry in table.entries.items() if entry["compared_with"]]
     (bundle / "results.json").write_text(json.dumps(results, indent=2) + "\n")
-    text = "Milliseconds. Ratio: a peer's median over ours. Off by: largest difference of outputs to ours.\n\n" + "\n\n".join([*report, markdown(table.overview()), "\n".join(lines)]) + "\n"
+    text = "Milliseconds. Ratio: a peer's median over ours. Off by: largest difference of outputs to ours.\n\n" + "\n\n".join(report) + "\n"
     (bundle / "report.txt").write_text(text)
     print(f"\n{text}\nresults: {bundle}/results.json")
-    return 0 if well else 1
+
+
+def network_row(name, table, batch, threads):
+    """One line of a folder's table; the best INT8 time of each program, whoever quantized the network."""
+    def best(program, models):
+        medians = [measurement["latency_ms"]["median"]
+                   for contestant in ALL if contestant.program == program and contestant.model in models
+                   and not contestant.isa_bound and contestant.mode in ("", "best") and contestant.name in table.entries
+                   for measurement in table.entries[contestant.name]["measurements"]
+                   if (measurement["batch"], measurement["threads"]) == (batch, threads)]
+        return min(medians, default=None)
+
+    ours = {model: best("fuselage", [model]) for model in ("fp32", "int8", "fastest")}
+    peers = [best(program, models) for program in ("onnxruntime", "openvino")
+             for models in (["fp32"], ["int8", "int8_sums", "own_int8"])]
+    fastest = min([time for time in peers if time], default=None)
+    ratio = fastest and ours["fastest"] and fastest / ours["fastest"]
+    times = [f"{time:#.3g}".rstrip(".") if time else "" for time in (*ours.values(), *peers)]
+    return [name, *times, f"{ratio:.2f}" if ratio else ""], ratio
+
+
+def folder_table(tables, batch, threads):
+    rows = [[f"batch {batch}, threads {threads}: ms", "our FP32", "our INT8", "our fastest", "onnxruntime FP32", "INT8",
+             "OpenVINO FP32", "INT8", "best peer / our fastest"]]
+    ratios = []
+    for name, table in tables.items():
+        row, ratio = network_row(name, table, batch, threads)
+        rows.append(row)
+        ratios += [ratio] if ratio else []
+    if ratios:
+        mean = math.exp(statistics.fmean(map(math.log, ratios)))
+        rows.append(["geometric mean", *[""] * 7, f"{mean:.2f}"])
+    return markdown(rows)
+
+
+def replace_table(path, text):
+    """What stands between the two comments."""
+    before, begin, rest = path.read_text().partition("<!-- written by tools/peers: the table -->\n")
+    _, end, after = rest.partition("<!-- the table ends -->")
+    if not begin or not end:
+        raise SystemExit(f"{path}: want the comments that begin and end the table")
+    path.write_text(before + begin + text + "\n" + end + after)
+
+
+def main():
+    arguments = parse_arguments()
+    caller = pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", os.getcwd()))
+    model = caller / arguments.model if arguments.model else None
+    stem = (model or pathlib.Path(arguments.config)).stem
+    out = caller / (arguments.out or f"fuselage-out/{stem}-peers")
+    if model is None or not model.is_dir():
+        return measure(arguments, model, out)[1]
+    tables, worst = {}, 0
+    for network in sorted(model.glob("*.onnx")):
+        say(f"--- {network.stem}")
+        table, code = measure(arguments, network, out / network.stem)
+        worst = max(worst, code)
+        if table is not None:
+            tables[network.stem] = table
+    text = "\n\n".join(folder_table(tables, batch, threads) for batch in arguments.batches for threads in arguments.threads)
+    print(f"\n{text}")
+    if arguments.table:
+        replace_table(caller / arguments.table, text)
+    return worst
 
 
 if __name__ == "__main__":

@@ -46,5 +46,33 @@ class Outputs(unittest.TestCase):
         self.assertIn("fuselage int8 avx2", table_of("fuselage int8 avx2", ([7.0001], [7])).off)
 
 
+class Folder(unittest.TestCase):
+
+    @staticmethod
+    def timed(medians):
+        table = peers.Table({"measurements": []})
+        for name, median in medians.items():
+            worker = types.SimpleNamespace(contestant=BY_NAME[name], version="1", isa="-")
+            table.entry(worker)["measurements"].append(
+                {"batch": 1, "threads": 1, "latency_ms": {"median": median}})
+        return table
+
+    def test_a_line_takes_the_best_of_each_peer(self):
+        table = self.timed({"fuselage int8": 2.0, "fuselage int8 avx2": 0.1, "fuselage fastest": 1.0,
+                            "fuselage fp32": 4.0, "onnxruntime int8": 9.0, "onnxruntime own int8": 3.0,
+                            "openvino int8": 5.0, "openvino fp32": 6.0})
+        row, ratio = peers.network_row("net", table, 1, 1)
+        self.assertEqual(row, ["net", "4.00", "2.00", "1.00", "", "3.00", "6.00", "5.00", "3.00"])
+        self.assertEqual(ratio, 3)
+
+    def test_the_mean_is_geometric(self):
+        tables = {name: self.timed({"fuselage fastest": 1.0, "openvino int8": median})
+                  for name, median in (("a", 0.5), ("b", 8.0))}
+        self.assertIn("| 2.00 ", peers.folder_table(tables, 1, 1).splitlines()[-1])
+
+    def test_what_did_not_run_has_no_ratio(self):
+        self.assertEqual(peers.network_row("net", self.timed({"fuselage fastest": 1.0}), 1, 1)[1], None)
+
+
 if __name__ == "__main__":
     unittest.main()

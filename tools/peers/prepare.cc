@@ -1,4 +1,5 @@
-// Writes what the contestants read: prepare CONFIG FOLDER SAMPLES. CONFIG is found as //harness finds it.
+// Writes what the contestants read: prepare CONFIG FOLDER SAMPLES [MODEL]. CONFIG is found as //harness finds it; a
+// model takes the place of its own.
 #include <unistd.h>
 
 #include <iostream>
@@ -8,6 +9,7 @@
 #include "compiler/library.h"
 #include "harness/base/exit_code.h"
 #include "harness/base/files.h"
+#include "harness/flags.h"
 #include "harness/load_config.h"
 #include "ir/base/status.h"
 #include "tools/peers/bundle.h"
@@ -17,15 +19,17 @@ namespace {
 
 absl::Status Prepare(int argc, char** argv) {
   int samples = 0;
-  if (argc != 4 || !absl::SimpleAtoi(argv[3], &samples) || samples < 1) {
-    return UsageError("usage: prepare CONFIG FOLDER SAMPLES");
+  if (argc < 4 || argc > 5 || !absl::SimpleAtoi(argv[3], &samples) || samples < 1) {
+    return UsageError("usage: prepare CONFIG FOLDER SAMPLES [MODEL]");
   }
   harness::RunRequest request;
   request.search = harness::SearchPath::FromEnvironment();
+  harness::Flags flags;
+  if (argc == 5) flags.model = request.search.InCaller(argv[4]);
   ASSIGN_OR_RETURN(harness::LoadedConfig loaded,
-                   harness::LoadConfig(argv[1], request.search, compiler::BuiltIn().passes.OptionTypes()));
+                   harness::LoadConfig(argv[1], request.search, compiler::BuiltIn().passes.OptionTypes(), flags));
   request.config = std::move(loaded.config);
-  request.name = loaded.name;
+  request.name = flags.model.empty() ? loaded.name : harness::Stem(flags.model);
   request.cache_folder = harness::CacheFolder();
   const std::string folder = request.search.InCaller(argv[2]);
   RETURN_IF_ERROR(harness::MakeWritableFolder(folder));
