@@ -78,6 +78,12 @@ Function Run;
 namespace avx2 {
 Function Run;
 }
+namespace avx_vnni {
+Function Run;
+}
+namespace avx_vnni_emulated {  // Linked into tests only.
+Function Run;
+}
 namespace avx512_vnni {
 Function Run;
 }

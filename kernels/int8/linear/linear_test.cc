@@ -99,7 +99,8 @@ TEST_P(VariantTest, DoesNotSaturate) {
 INSTANTIATE_TEST_SUITE_P(All, VariantTest,
                          ::testing::ValuesIn(kernels::WithEmulated<Variant, Function>(
                              Variants(),
-                             {{"emulated avx512_vnni", kernels::Isa::kAvx512Vnni, avx512_vnni_emulated::Run},
+                             {{"emulated avx_vnni", kernels::Isa::kAvxVnni, avx_vnni_emulated::Run},
+                              {"emulated avx512_vnni", kernels::Isa::kAvx512Vnni, avx512_vnni_emulated::Run},
                               {"emulated amx", kernels::Isa::kAmx, amx_emulated::Run}})),
                          kernels::VariantName());
 
