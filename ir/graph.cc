@@ -427,6 +427,10 @@ std::vector<const Type*> Graph::OperandTypes(const Node& node) const {
   return types;
 }
 
+Cost Graph::CostOf(const Node& node) const {
+  return ops_->CostOf(*node.op_, node.attributes(), OperandTypes(node), node.type_);
+}
+
 absl::StatusOr<Type> Graph::InferType(const Node& node) const {
   switch (node.kind_) {
     case NodeKind::kPlaceholder: return node.type_;

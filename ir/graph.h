@@ -248,6 +248,9 @@ class Graph {
   // Types of all operands in schema order, as Infer takes them. The pointers live as long as the graph is not changed.
   std::vector<const Type*> OperandTypes(const Node& node) const;
 
+  // What a call computes.
+  Cost CostOf(const Node& node) const;
+
   // The type that the node's operands now imply.
   absl::StatusOr<Type> InferType(const Node& node) const;
   // Infers every type again, in order; stops at the first node that does not fit.

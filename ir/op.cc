@@ -86,6 +86,8 @@ int OpSchema::OperandIndex(absl::string_view operand) const {
 
 void OpRegistry::Register(OpSchema schema) {
   FUSELAGE_CHECK(!schema.name.empty() && schema.infer != nullptr && schema.evaluate != nullptr);
+  const bool computes = schema.elementwise && schema.view == View::kNone;
+  if (computes && schema.operations_per_element == 0) schema.operations_per_element = 1;
   auto owned = std::make_unique<OpSchema>(std::move(schema));
   for (const std::string& alias : owned->aliases) {
     MakeRoom(by_alias_);
@@ -112,6 +114,18 @@ const OpSchema* OpRegistry::FindOrNull(absl::string_view name) const {
 const OpSchema* OpRegistry::FindQuantizedFormOrNull(absl::string_view name) const {
   const auto it = quantized_forms_.find(name);
   return it == quantized_forms_.end() ? nullptr : it->second;
+}
+
+Cost OpRegistry::CostOf(const OpSchema& schema, const AttributeMap& attributes, std::vector<const Type*> operands,
+                        const Type& result) const {
+  const OpSchema* op = &schema;
+  if (op->cost == nullptr && !op->quantized_form_of.empty()) {
+    if (const OpSchema* float_op = FindOrNull(op->quantized_form_of)) op = float_op;
+  }
+  if (op->cost == nullptr) return {0, op->operations_per_element * NumElements(result)};
+  InferCall call(schema, attributes);
+  call.operands = std::move(operands);
+  return op->cost(call, result);
 }
 
 std::vector<const OpSchema*> OpRegistry::SortedByName() const {

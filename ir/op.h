@@ -86,6 +86,14 @@ enum class View {
   kSelects,    // Some of them, or some repeatedly: slice, expand.
 };
 
+// What a call computes. What it moves follows from its types.
+struct Cost {
+  double macs = 0;        // Multiply-accumulates.
+  double operations = 0;  // All other arithmetic.
+
+  Cost operator+(const Cost& other) const { return {macs + other.macs, operations + other.operations}; }
+};
+
 struct OpSchema {
   std::string name;                  // "conv2d"
   std::vector<std::string> aliases;  // Other spellings of the target: "torch.relu", "relu_".
@@ -113,6 +121,11 @@ struct OpSchema {
   // Operand values -> one tensor per element of the result type. The reference: exact or in double, never fast.
   std::function<absl::StatusOr<std::vector<Tensor>>(const EvaluateCall&)> evaluate;
 
+  // What a call that has passed inference computes. Where it is null: that of the float op for a quantized form, else
+  // operations_per_element for each element of the result, which Register sets to 1 for elementwise ops.
+  std::function<Cost(const InferCall&, const Type& result)> cost;
+  double operations_per_element = 0;
+
   const AttributeSpec* FindAttributeOrNull(absl::string_view attribute) const;
   int OperandIndex(absl::string_view operand) const;  // -1 where there is none.
 };
@@ -130,6 +143,9 @@ class OpRegistry {
   const OpSchema* FindOrNull(absl::string_view name) const;
   // The op whose `quantized_form_of` is `name`.
   const OpSchema* FindQuantizedFormOrNull(absl::string_view name) const;
+  // Of a call that has passed inference, with its operands in schema order.
+  Cost CostOf(const OpSchema& schema, const AttributeMap& attributes, std::vector<const Type*> operands,
+              const Type& result) const;
   std::vector<const OpSchema*> SortedByName() const;
 
  private:

@@ -14,4 +14,10 @@ std::string ToString(const Type& type) {
                       ")");
 }
 
+double NumElements(const Type& type) {
+  double elements = 0;
+  for (const TensorType& tensor : type.elements()) elements += static_cast<double>(tensor.num_elements());
+  return elements;
+}
+
 }  // namespace fuselage::ir

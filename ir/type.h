@@ -41,6 +41,9 @@ class Type {
   std::vector<TensorType> elements_;
 };
 
+// Of all tensors. A double: their sum may overflow 64 bits.
+double NumElements(const Type& type);
+
 // "f32[2,3]", "(f32[2], i64[1])", "none".
 std::string ToString(const Type& type);
 

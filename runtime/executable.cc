@@ -149,7 +149,7 @@ class ExecutableImpl final : public Executable {
     profile.op = spec.op;
     profile.variant = spec.step->variant();
     profile.layout = spec.layout;
-    profile.macs = spec.step->macs();
+    profile.macs = spec.macs;
     profile.bytes += spec.step->weight_bytes();
     profile_.push_back(std::move(profile));
     step.step = spec.step.get();

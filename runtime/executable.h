@@ -27,7 +27,7 @@ struct StepProfile {
   std::string op;       // "int8.conv2d", or "reorder".
   std::string variant;  // Kernel::variant(), or "reference" for an op that only its reference evaluation runs.
   std::string layout;   // Of the result, where it has rank 4: "row-major", "nhwc", "nhwc, halo 1".
-  int64_t macs = 0;
+  double macs = 0;
   int64_t bytes = 0;            // Operands, results and weights, each once.
   std::vector<double> seconds;  // One entry per profiled run.
 };

@@ -35,7 +35,6 @@ class FakeKernel final : public kernels::Kernel {
     set_variant("fake");
     set_scratch_bytes(1000);
     set_weight_bytes(10);
-    set_macs(7);
   }
 
  private:
@@ -327,11 +326,20 @@ TEST_F(ExecutableTest, ProfileCountsRuns) {
   EXPECT_EQ(step.node, y->name());
   EXPECT_EQ(step.op, "relu");
   EXPECT_EQ(step.variant, "fake");
-  EXPECT_EQ(step.macs, 7);
+  EXPECT_EQ(step.macs, 0);
   EXPECT_EQ(step.bytes, 2 * 24 * 4 + 10);
   EXPECT_EQ(step.seconds.size(), 2);
   executable->ResetProfile();
   EXPECT_TRUE(executable->profile()[1].seconds.empty());
+}
+
+TEST_F(ExecutableTest, ProfileHasTheMultiplyAccumulatesOfTheCalls) {
+  GraphBuilder g(ops_);
+  Node* product = g.Call("matmul", {g.Input({4, 2, 3}), g.Input({3, 5})});
+  auto executable = Compile(g.Output({g.Call("tanh", {product})}));
+  ASSERT_EQ(executable->profile().size(), 2);
+  EXPECT_EQ(executable->profile()[0].macs, 4 * 2 * 3 * 5);
+  EXPECT_EQ(executable->profile()[1].macs, 0);
 }
 
 TEST_F(ExecutableTest, InputsAndOutputsAreChecked) {

@@ -247,6 +247,7 @@ class Scheduler {
 
     ASSIGN_OR_RETURN(std::unique_ptr<kernels::Kernel> kernel, entry->create(desc));
     StepSpec step{KernelStep(std::move(kernel)), node.name(), node.op()->name};
+    step.macs = graph_.CostOf(node).macs;
     for (size_t i = 0; i < inputs.size(); ++i) {
       step.inputs.push_back(inputs[i] < 0 ? StepSpec::kAbsent : InLayout(inputs[i], desc.inputs[i]->layout));
     }
@@ -338,6 +339,7 @@ class Scheduler {
       }
       operands.push_back(std::move(reference));
     }
+    step.macs = graph_.CostOf(node).macs;
     step.step = ReferenceStep(*node.op(), CompleteAttributes(node), std::move(operands), node.type());
     std::vector<int> results;
     for (const TensorType& type : node.type().elements()) results.push_back(NewResult(type, Layout::kRowMajor, step));

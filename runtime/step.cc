@@ -25,7 +25,6 @@ class RunKernel final : public Step {
     return kernel_->Run(inputs, outputs, context);
   }
   std::string variant() const override { return kernel_->variant(); }
-  int64_t macs() const override { return kernel_->macs(); }
   int64_t scratch_bytes() const override { return kernel_->scratch_bytes(); }
   int64_t weight_bytes() const override { return kernel_->weight_bytes(); }
 

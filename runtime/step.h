@@ -22,7 +22,6 @@ class Step {
   virtual absl::Status Run(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
                            const kernels::RunContext& context) const = 0;
   virtual std::string variant() const = 0;
-  virtual int64_t macs() const { return 0; }
   virtual int64_t scratch_bytes() const { return 0; }
   virtual int64_t weight_bytes() const { return 0; }
   // What a ReorderStep reorders, for a device that does it in its own way; null for other steps.

@@ -108,7 +108,7 @@ absl::StatusOr<std::vector<Results::Layer>> ProfileLayers(runtime::Executable& e
     layer.set_op(step.op);
     layer.set_variant(step.variant);
     layer.set_ms(Summarize(step.seconds).median * 1e3);
-    layer.set_macs(step.macs);
+    layer.set_macs(static_cast<int64_t>(step.macs));
     layer.set_bytes(step.bytes);
     layers.push_back(std::move(layer));
   }

@@ -84,7 +84,7 @@ absl::StatusOr<double> OperationsPerSecond(const std::string& text, const ir::Op
   RETURN_IF_ERROR(BestSecondsOf(*executable).status());
   for (const runtime::StepProfile& step : executable->profile()) {
     if (step.macs == 0) continue;
-    return 2.0 * static_cast<double>(step.macs) / *std::min_element(step.seconds.begin(), step.seconds.end());
+    return 2 * step.macs / *std::min_element(step.seconds.begin(), step.seconds.end());
   }
   return absl::InternalError("machine peaks: no step computes");
 }

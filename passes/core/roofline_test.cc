@@ -55,6 +55,52 @@ TEST_F(RooflineTest, CountsOperationsAndBytes) {
   EXPECT_EQ(WorkOf(*graph->first()).bytes, 0);
 }
 
+// An op says what it computes; a quantized form does what its float op does.
+TEST_F(RooflineTest, CountsWhatEachOpComputes) {
+  const auto graph = Parse(R"text(graph @g {
+  param @r: f32[1,16,4] = seed(1)
+  param @t: f32[3,5,2,2] = seed(2)
+  param @u: f32[1,16,6] = seed(3)
+  param @w: i8[8,3,3,3]<scale=0.01> = seed(4)
+  param @v: i8[10,3]<scale=0.01> = seed(5)
+  module @head = int8.global_avg_pool_linear(weight=@v)
+  module @lstm = lstm(recurrent_weight=@r, weight=@u)
+  module @stem = int8.conv2d_max_pool2d(padding=[1, 1, 1, 1], pool_kernel_size=[2, 2], pool_stride=[2, 2], weight=@w)
+  module @up = conv_transpose2d(stride=[2, 2], weight=@t)
+  %x: f32[1,3,4,4] = placeholder
+  %s: f32[5,2,6] = placeholder
+  %q: u8[1,3,4,4]<scale=0.1, zp=3> = placeholder
+  %up: f32[1,5,8,8] = call_module @up(%x)
+  %mean: f32[1,3] = call_function mean(%x, dims=[2, 3])
+  %pool: f32[1,3,2,2] = call_function max_pool2d(%x, kernel_size=[2, 2], stride=[2, 2])
+  %lstm: (f32[5,1,2,4], f32[1,2,4], f32[1,2,4]) = call_module @lstm(%s)
+  %states: f32[5,1,2,4] = call_function getitem(%lstm, index=0)
+  %gelu: u8[1,3,4,4]<scale=1> = call_function int8.gelu(%q)
+  %chain: u8[1,3,4,4]<scale=1> = call_function int8.fused_elementwise(%q, steps=["tanh(0)", "mul(0, 1)"])
+  %average: u8[1,3,1,1]<scale=1> = call_function int8.global_avg_pool(%q)
+  %stem: u8[1,8,2,2]<scale=1> = call_module @stem(%q)
+  %head: u8[1,10]<scale=1> = call_module @head(%q)
+  output(%up, %mean, %pool, %states, %gelu, %chain, %average, %stem, %head)
+})text");
+  ASSERT_NE(graph, nullptr);
+  const auto cost = [&](absl::string_view name) { return graph->CostOf(*graph->FindNodeOrNull(name)); };
+  EXPECT_EQ(cost("up").macs, 48 * (5 * 2 * 2));
+  EXPECT_EQ(Of(*graph, "up").operations, 2 * 48 * (5 * 2 * 2));
+  EXPECT_EQ(Of(*graph, "mean").operations, 48);
+  EXPECT_EQ(Of(*graph, "pool").operations, 12 * 4);
+  EXPECT_EQ(cost("pool").macs, 0);
+  EXPECT_EQ(cost("lstm").macs, 5 * 2 * 16 * (6 + 4));
+  EXPECT_EQ(Of(*graph, "states").calls, 0);
+  EXPECT_EQ(Of(*graph, "gelu").operations, 48 * 20);
+  EXPECT_EQ(Of(*graph, "chain").operations, 48 * 21);
+  EXPECT_TRUE(Of(*graph, "chain").on_codes);
+  EXPECT_EQ(Of(*graph, "average").operations, 48);
+  EXPECT_EQ(cost("stem").macs, 8 * 16 * 27) << "of all pixels, before the pool takes some";
+  EXPECT_EQ(Of(*graph, "stem").operations, 2 * 8 * 16 * 27 + 8 * 4 * 4);
+  EXPECT_EQ(cost("head").macs, 30);
+  EXPECT_EQ(Of(*graph, "head").operations, 2 * 30 + 48);
+}
+
 TEST_F(RooflineTest, TheLongerRoofDecides) {
   const MachinePeaks peaks = {10, 40, 5, 100};
   EXPECT_DOUBLE_EQ(PredictedSeconds(Work{30, 5, 1, false}, peaks), 100 + 3);

@@ -91,7 +91,7 @@ std::vector<bool> BesideNext(const Schedule& schedule) {
     const bool needed = std::any_of(next.inputs.begin(), next.inputs.end(), [&](int input) {
       return std::find(step.outputs.begin(), step.outputs.end(), input) != step.outputs.end();
     });
-    if (needed || step.step->macs() == 0 || next.step->macs() == 0) continue;
+    if (needed || step.macs == 0 || next.macs == 0) continue;
     beside[i] = true;
     ++i;
   }
@@ -280,7 +280,7 @@ class CudaExecutableImpl final : public CudaExecutable {
     profile.op = spec.op;
     profile.variant = spec.step->variant();
     profile.layout = spec.layout;
-    profile.macs = spec.step->macs();
+    profile.macs = spec.macs;
     profile.bytes += spec.step->weight_bytes();
     profile_.push_back(std::move(profile));
     step.step = std::move(spec.step);

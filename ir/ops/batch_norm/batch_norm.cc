@@ -72,6 +72,7 @@ void Register(ir::OpRegistry& registry) {
   schema.module_form = true;
   schema.infer = InferBatchNorm;
   schema.evaluate = EvaluateBatchNorm;
+  schema.operations_per_element = 2;
   registry.Register(std::move(schema));
 }
 

@@ -89,6 +89,7 @@ ir::OpSchema ConvIntegerSchema(int n) {
   schema.attributes.push_back({"groups", AttributeKind::kInt, 1});
   schema.infer = [n](const ir::InferCall& call) { return InferConvInteger(call, n); };
   schema.evaluate = EvaluateConvInteger;
+  schema.cost = CostOfConvolution;
   return schema;
 }
 

@@ -121,7 +121,13 @@ ir::OpSchema ConvolutionSchema(int n) {
   schema.attributes.push_back({"groups", AttributeKind::kInt, 1});
   schema.attributes.push_back({"activation", AttributeKind::kString, "none"});
   schema.module_form = true;
+  schema.cost = CostOfConvolution;
   return schema;
+}
+
+ir::Cost CostOfConvolution(const ir::InferCall& call, const ir::Type& result) {
+  const TensorType& weight = call.tensor(kWeight);
+  return {ir::NumElements(result) * static_cast<double>(weight.num_elements() / weight.shape[0])};
 }
 
 absl::StatusOr<Convolution> CheckGeometry(const ir::InferCall& call, int n) {

@@ -26,6 +26,9 @@ struct Convolution {
 // The schema of an n-dimensional convolution: operands, attributes, but no name and no functions.
 ir::OpSchema ConvolutionSchema(int n);
 
+// The schemas' cost: each element of the result is the sum of as many products as a channel's filter has weights.
+ir::Cost CostOfConvolution(const ir::InferCall& call, const ir::Type& result);
+
 // Ranks, channels, groups and the window, from input, weight and attributes.
 absl::StatusOr<Convolution> CheckGeometry(const ir::InferCall& call, int n);
 // These, and what else that schema has.

@@ -129,6 +129,12 @@ absl::StatusOr<std::vector<Tensor>> EvaluateConvTranspose(const ir::EvaluateCall
   return One(OfReals(call.result(), y));
 }
 
+// Each element of the input is multiplied by its channel's weights.
+ir::Cost CostOfConvTranspose(const ir::InferCall& call, const ir::Type&) {
+  const TensorType& weight = call.tensor(kWeight);
+  return {ir::NumElements(call.tensor(kInput)) * static_cast<double>(weight.num_elements() / weight.shape[0])};
+}
+
 }  // namespace
 
 void Register(ir::OpRegistry& registry) {
@@ -144,6 +150,7 @@ void Register(ir::OpRegistry& registry) {
     schema.module_form = true;
     schema.infer = [n](const ir::InferCall& call) { return InferConvTranspose(call, n); };
     schema.evaluate = EvaluateConvTranspose;
+    schema.cost = CostOfConvTranspose;
     registry.Register(std::move(schema));
   }
 }

@@ -52,6 +52,16 @@ absl::StatusOr<ir::Type> Infer(const ir::OpRegistry& registry, const ir::InferCa
   return types.back();
 }
 
+ir::Cost CostOf(const ir::OpRegistry& registry, const ir::InferCall& call, const ir::Type& result) {
+  double operations = 0;
+  const Steps steps = ParseElementwiseSteps(call.attribute("steps").as_strings(), call.size()).value();
+  for (const ElementwiseStep& step : steps) {
+    const ir::OpSchema* op = registry.FindOrNull(step.op);
+    operations += op == nullptr ? 1 : op->operations_per_element;
+  }
+  return {0, operations * ir::NumElements(result)};
+}
+
 absl::StatusOr<std::vector<Tensor>> Evaluate(const ir::OpRegistry& registry, const ir::EvaluateCall& call) {
   ASSIGN_OR_RETURN(const Steps steps, StepsOf(call, call.size()));
   std::vector<ir::Type> types;
@@ -81,6 +91,9 @@ void Register(ir::OpRegistry& registry) {
   schema.elementwise = true;
   schema.infer = [&registry](const ir::InferCall& call) { return Infer(registry, call); };
   schema.evaluate = [&registry](const ir::EvaluateCall& call) { return Evaluate(registry, call); };
+  schema.cost = [&registry](const ir::InferCall& call, const ir::Type& result) {
+    return CostOf(registry, call, result);
+  };
   registry.Register(std::move(schema));
 }
 

@@ -47,6 +47,9 @@ ir::OpSchema LinearSchema() {
       {"input"}, {"weight", /*optional=*/false, /*parameter=*/true}, {"bias", /*optional=*/true, /*parameter=*/true}};
   schema.attributes = {{"activation", AttributeKind::kString, "none"}};
   schema.module_form = true;
+  schema.cost = [](const ir::InferCall& call, const ir::Type& result) -> ir::Cost {
+    return {ir::NumElements(result) * static_cast<double>(call.tensor(kWeight).shape[1])};
+  };
   return schema;
 }
 

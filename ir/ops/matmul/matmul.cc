@@ -72,6 +72,10 @@ absl::StatusOr<ir::Type> InferMatmul(const ir::InferCall& call) {
   return ResultType(dtype, std::move(shape));
 }
 
+ir::Cost CostOfMatmul(const ir::InferCall& call, const ir::Type& result) {
+  return {ir::NumElements(result) * static_cast<double>(call.tensor(0).shape.back())};
+}
+
 template <typename T>
 std::vector<T> Multiply(const Product& product, const T* a, const T* b, int64_t size) {
   std::vector<T> y(size, T{0});
@@ -170,6 +174,10 @@ absl::StatusOr<ir::Type> InferGemm(const ir::InferCall& call, const Gemm& gemm) 
   return ResultType(dtype, shape);
 }
 
+ir::Cost CostOfGemm(const ir::InferCall& call, const ir::Type& result, const Gemm& gemm) {
+  return {ir::NumElements(result) * static_cast<double>(call.tensor(gemm.a).shape[gemm.trans_a ? 0 : 1])};
+}
+
 std::vector<double> Matrix(const Tensor& tensor, bool transpose) {
   if (!transpose) return RealValues(tensor);
   const TensorType type{tensor.dtype(), Transposed(tensor.shape(), true), std::nullopt, Layout::kRowMajor};
@@ -203,6 +211,7 @@ void Register(ir::OpRegistry& registry) {
   matmul.operands = {{"input"}, {"other"}};
   matmul.infer = InferMatmul;
   matmul.evaluate = EvaluateMatmul;
+  matmul.cost = CostOfMatmul;
   registry.Register(std::move(matmul));
 
   ir::OpSchema integer;
@@ -210,6 +219,7 @@ void Register(ir::OpRegistry& registry) {
   integer.operands = {{"a"}, {"b"}, {"a_zero_point", /*optional=*/true}, {"b_zero_point", /*optional=*/true}};
   integer.infer = InferMatmulInteger;
   integer.evaluate = EvaluateMatmulInteger;
+  integer.cost = CostOfMatmul;
   registry.Register(std::move(integer));
 
   ir::OpSchema gemm;
@@ -226,6 +236,7 @@ void Register(ir::OpRegistry& registry) {
     return InferGemm(call, GemmOf(call));
   };
   gemm.evaluate = [](const ir::EvaluateCall& call) { return EvaluateGemm(call, GemmOf(call)); };
+  gemm.cost = [](const ir::InferCall& call, const ir::Type& result) { return CostOfGemm(call, result, GemmOf(call)); };
   registry.Register(std::move(gemm));
 
   ir::OpSchema addmm;
@@ -235,6 +246,9 @@ void Register(ir::OpRegistry& registry) {
   addmm.attributes = {{"beta", AttributeKind::kFloat, 1.0}, {"alpha", AttributeKind::kFloat, 1.0}};
   addmm.infer = [](const ir::InferCall& call) { return InferGemm(call, AddmmOf(call)); };
   addmm.evaluate = [](const ir::EvaluateCall& call) { return EvaluateGemm(call, AddmmOf(call)); };
+  addmm.cost = [](const ir::InferCall& call, const ir::Type& result) {
+    return CostOfGemm(call, result, AddmmOf(call));
+  };
   registry.Register(std::move(addmm));
 }
 

@@ -84,6 +84,12 @@ absl::StatusOr<std::vector<Tensor>> EvaluateAvgPool(const ir::EvaluateCall& call
   return One(std::move(result));
 }
 
+ir::Cost CostOfPool(const ir::InferCall& call, const ir::Type& result) {
+  double window = 1;
+  for (const int64_t size : call.GetInts("kernel_size")) window *= static_cast<double>(size);
+  return {0, window * ir::NumElements(result)};
+}
+
 std::vector<ir::AttributeSpec> PoolAttributes(int n) {
   return {{"kernel_size", AttributeKind::kInts, std::nullopt},
           {"stride", AttributeKind::kInts, std::nullopt},
@@ -164,6 +170,7 @@ void Register(ir::OpRegistry& registry) {
     max.evaluate = [](const ir::EvaluateCall& call) -> absl::StatusOr<std::vector<Tensor>> {
       return One(MaxPool(WindowOf(call, call.tensor(0).shape()), call.tensor(0), call.result()));
     };
+    max.cost = CostOfPool;
     registry.Register(std::move(max));
 
     ir::OpSchema with_indices;
@@ -183,6 +190,7 @@ void Register(ir::OpRegistry& registry) {
     avg.module_form = true;
     avg.infer = [n](const ir::InferCall& call) { return InferAvgPool(call, n); };
     avg.evaluate = EvaluateAvgPool;
+    avg.cost = CostOfPool;
     registry.Register(std::move(avg));
   }
 }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/ops/core/checks.h"
+#include "ir/ops/core/cost.h"
 #include "ir/ops/core/values.h"
 
 namespace fuselage::ops::quantize {
@@ -174,6 +175,7 @@ void Register(ir::OpRegistry& registry) {
   quantize.attributes.push_back({"dtype", AttributeKind::kDType, DType::kU8});
   quantize.infer = InferQuantize;
   quantize.evaluate = EvaluateQuantize;
+  quantize.operations_per_element = kQuantizeOperations;
   registry.Register(std::move(quantize));
 
   ir::OpSchema dequantize;
@@ -182,6 +184,7 @@ void Register(ir::OpRegistry& registry) {
   dequantize.attributes = attributes;
   dequantize.infer = InferDequantize;
   dequantize.evaluate = EvaluateDequantize;
+  dequantize.operations_per_element = kDequantizeOperations;
   registry.Register(std::move(dequantize));
 }
 

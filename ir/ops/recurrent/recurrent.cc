@@ -65,6 +65,13 @@ absl::StatusOr<ir::Type> InferRecurrent(const ir::InferCall& call) {
   return ir::Type::Tuple(std::move(results));
 }
 
+// Each state that the layer gives (the result's element 0) is made of `gates` products with input and state.
+ir::Cost CostOfRecurrent(const ir::InferCall& call, const ir::Type& result) {
+  const int64_t inputs = call.tensor(kInput).shape[2], units = call.tensor(kRecurrentWeight).shape[2];
+  return {ir::NumElements(result.elements()[0]) * static_cast<double>(GatesOf(call.schema().name)) *
+          (static_cast<double>(inputs) + static_cast<double>(units))};
+}
+
 double Apply(const ActivationCall& call, double x) {
   const double alpha = call.alpha, beta = call.beta;
   switch (call.activation) {
@@ -226,6 +233,7 @@ ir::OpSchema Schema(const char* name) {
   schema.module_form = true;
   schema.infer = InferRecurrent;
   schema.evaluate = EvaluateRecurrent;
+  schema.cost = CostOfRecurrent;
   return schema;
 }
 

@@ -152,6 +152,8 @@ absl::StatusOr<std::vector<Tensor>> EvaluateGlobalAvgPool(const ir::EvaluateCall
   return One(OfReals(call.result(), Mean(groups, RealValues(call.tensor(0)))));
 }
 
+ir::Cost CostOfReduction(const ir::InferCall& call, const ir::Type&) { return {0, ir::NumElements(call.tensor(0))}; }
+
 }  // namespace
 
 void Register(ir::OpRegistry& registry) {
@@ -164,6 +166,7 @@ void Register(ir::OpRegistry& registry) {
                          {"keepdim", AttributeKind::kBool, false}};
     schema.infer = [&reduction](const ir::InferCall& call) { return InferReduction(call, reduction); };
     schema.evaluate = [&reduction](const ir::EvaluateCall& call) { return EvaluateReduction(call, reduction); };
+    schema.cost = CostOfReduction;
     registry.Register(std::move(schema));
   }
 
@@ -173,6 +176,7 @@ void Register(ir::OpRegistry& registry) {
   pool.module_form = true;
   pool.infer = InferGlobalAvgPool;
   pool.evaluate = EvaluateGlobalAvgPool;
+  pool.cost = CostOfReduction;
   registry.Register(std::move(pool));
 }
 

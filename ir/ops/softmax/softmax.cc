@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/ops/core/checks.h"
+#include "ir/ops/core/cost.h"
 #include "ir/ops/core/values.h"
 
 namespace fuselage::ops::softmax {
@@ -62,15 +63,16 @@ struct SoftmaxOp {
   const char* name;
   std::vector<std::string> aliases;
   Function function;
+  double operations_per_element;
 };
 
 }  // namespace
 
 void Register(ir::OpRegistry& registry) {
   const SoftmaxOp ops[] = {
-      {"softmax", {"torch.softmax", "torch.nn.functional.softmax"}, Softmax},
-      {"log_softmax", {"torch.log_softmax", "torch.nn.functional.log_softmax"}, LogSoftmax},
-      {"hardmax", {}, Hardmax},
+      {"softmax", {"torch.softmax", "torch.nn.functional.softmax"}, Softmax, kTranscendental},
+      {"log_softmax", {"torch.log_softmax", "torch.nn.functional.log_softmax"}, LogSoftmax, kTranscendental},
+      {"hardmax", {}, Hardmax, 1},
   };
   for (const SoftmaxOp& op : ops) {
     ir::OpSchema schema;
@@ -83,6 +85,7 @@ void Register(ir::OpRegistry& registry) {
     schema.evaluate = [function = op.function](const ir::EvaluateCall& call) {
       return EvaluateSoftmax(call, function);
     };
+    schema.operations_per_element = op.operations_per_element;
     registry.Register(std::move(schema));
   }
 }

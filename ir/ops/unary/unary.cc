@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/base/exact_functions.h"
 #include "ir/ops/core/checks.h"
+#include "ir/ops/core/cost.h"
 #include "ir/ops/core/elements.h"
 #include "ir/ops/core/values.h"
 
@@ -78,6 +79,7 @@ struct Activation {
   std::vector<ir::AttributeSpec> attributes;
   bool integers;
   Map (*make)(const ir::OpCall&);
+  double operations = 1;
 };
 
 std::vector<Activation> Activations() {
@@ -96,16 +98,28 @@ std::vector<Activation> Activations() {
        {"torch.sigmoid", "torch.sigmoid_", "torch.nn.functional.sigmoid", "sigmoid_"},
        {},
        false,
-       MakeSigmoid},
-      {"tanh", {"torch.tanh", "torch.tanh_", "torch.nn.functional.tanh", "tanh_"}, {}, false, MakeTanh},
-      {"silu", {"torch.nn.functional.silu"}, {}, false, MakeSilu},
-      {"gelu", {"torch.nn.functional.gelu"}, {{"approximate", AttributeKind::kString, "none"}}, false, MakeGelu},
-      {"hardswish", {"torch.nn.functional.hardswish"}, {}, false, MakeHardSwish},
+       MakeSigmoid,
+       kTranscendental},
+      {"tanh",
+       {"torch.tanh", "torch.tanh_", "torch.nn.functional.tanh", "tanh_"},
+       {},
+       false,
+       MakeTanh,
+       kTranscendental},
+      {"silu", {"torch.nn.functional.silu"}, {}, false, MakeSilu, kTranscendental},
+      {"gelu",
+       {"torch.nn.functional.gelu"},
+       {{"approximate", AttributeKind::kString, "none"}},
+       false,
+       MakeGelu,
+       kTranscendental},
+      {"hardswish", {"torch.nn.functional.hardswish"}, {}, false, MakeHardSwish, 4},
       {"hardsigmoid",
        {"torch.nn.functional.hardsigmoid"},
        {number("alpha", 1.0 / 6), number("beta", 0.5)},
        false,
-       MakeHardSigmoid},
+       MakeHardSigmoid,
+       3},
       {"leaky_relu",
        {"torch.nn.functional.leaky_relu", "torch.nn.functional.leaky_relu_"},
        {number("negative_slope", 0.01)},
@@ -255,6 +269,7 @@ void Register(ir::OpRegistry& registry) {
     schema.attributes = op.attributes;
     schema.module_form = true;
     schema.elementwise = true;
+    schema.operations_per_element = op.operations;
     const Elements elements = op.integers ? Elements::kNumbers : Elements::kFloats;
     schema.infer = [elements](const ir::InferCall& call) -> absl::StatusOr<ir::Type> {
       RETURN_IF_ERROR(CheckElements(call, 0, elements));

@@ -26,6 +26,10 @@ void Register(ir::OpRegistry& registry) {
     ASSIGN_OR_RETURN(const std::vector<Tensor> between, conv.Evaluate(call, call.operands));
     return pool.Evaluate(call, {&between});
   };
+  schema.cost = [conv, pool, &registry](const ir::InferCall& call, const ir::Type& result) {
+    const ir::Type between = conv.Infer(call, call.operands).value();
+    return conv.CostOf(registry, call, call.operands, between) + pool.CostOf(registry, call, {&between}, result);
+  };
   registry.Register(std::move(schema));
 }
 

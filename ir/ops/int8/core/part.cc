@@ -32,6 +32,11 @@ absl::StatusOr<ir::Type> Part::Infer(const ir::OpCall& whole, const std::vector<
   return ir::Infer(*schema_, AttributesOf(whole), operands);
 }
 
+ir::Cost Part::CostOf(const ir::OpRegistry& ops, const ir::OpCall& whole, const std::vector<const ir::Type*>& operands,
+                      const ir::Type& result) const {
+  return ops.CostOf(*schema_, AttributesOf(whole), operands, result);
+}
+
 absl::StatusOr<std::vector<Tensor>> Part::Evaluate(const ir::OpCall& whole,
                                                    const std::vector<const std::vector<Tensor>*>& operands) const {
   std::vector<ir::Type> types(operands.size());

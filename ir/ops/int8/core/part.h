@@ -26,6 +26,9 @@ class Part {
   absl::StatusOr<ir::Type> Infer(const ir::OpCall& whole, const std::vector<const ir::Type*>& operands) const;
   absl::StatusOr<std::vector<Tensor>> Evaluate(const ir::OpCall& whole,
                                                const std::vector<const std::vector<Tensor>*>& operands) const;
+  // `ops` has the part and the float op whose form it is.
+  ir::Cost CostOf(const ir::OpRegistry& ops, const ir::OpCall& whole, const std::vector<const ir::Type*>& operands,
+                  const ir::Type& result) const;
 
  private:
   AttributeMap AttributesOf(const ir::OpCall& whole) const;

@@ -41,6 +41,11 @@ void Register(ir::OpRegistry& registry) {
     operands[0] = &pooled;
     return linear.Evaluate(call, operands);
   };
+  schema.cost = [pool, linear, &registry](const ir::InferCall& call, const ir::Type& result) {
+    const ir::Type pooled = pool.Infer(call, {call.operands[0]}).value();
+    return pool.CostOf(registry, call, {call.operands[0]}, pooled) +
+           linear.CostOf(registry, call, call.operands, result);
+  };
   registry.Register(std::move(schema));
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ir/ops/core/checks.h"
+#include "ir/ops/core/cost.h"
 #include "ir/ops/core/values.h"
 #include "ir/ops/int8/core/arithmetic.h"
 
@@ -49,6 +50,7 @@ void Register(ir::OpRegistry& registry) {
   quantize.module_form = true;
   quantize.infer = InferQuantize;
   quantize.evaluate = EvaluateQuantize;
+  quantize.operations_per_element = kQuantizeOperations;
   registry.Register(std::move(quantize));
 
   ir::OpSchema dequantize;
@@ -57,6 +59,7 @@ void Register(ir::OpRegistry& registry) {
   dequantize.module_form = true;
   dequantize.infer = InferDequantize;
   dequantize.evaluate = EvaluateDequantize;
+  dequantize.operations_per_element = kDequantizeOperations;
   registry.Register(std::move(dequantize));
 }
 
