@@ -22,8 +22,10 @@ What has no expression is an ExportError, which names the node, its target and t
 
 import argparse
 import dis
+import functools
 import importlib.util
 import inspect
+import json
 import math
 import operator
 import pathlib
@@ -142,56 +144,31 @@ def write_safetensors(path, tensors):
             out.write(tensor_bytes(tensors[name]))
 
 
-# --- Our ops, as ir/ops has them: operands in order ("*": a parameter where a module is called); attributes with their
-# defaults, but for the required ones; aliases. What is spelled in another way is spelled as the op.
+# --- Our ops.
 
-F_ = "torch.nn.functional."
-OPS = {
-    "add": ("input other", {"alpha": 1.0}, "torch.add operator.add"),
-    "addmm": ("input mat1 mat2", {"beta": 1.0, "alpha": 1.0}, "torch.addmm"),
-    "batch_norm": ("input weight* bias* running_mean* running_var*", {"eps": 1e-5}, ""),
-    "cat": ("inputs", {"dim": 0}, "torch.cat torch.concat"),
-    "clamp": ("input", {"min": -math.inf, "max": math.inf}, "torch.clamp torch.clip clip"),
-    "div": ("input other", {}, ""),
-    "dropout": ("input", {"p": 0.5}, ""),
-    "flatten": ("input", {"start_dim": 1, "end_dim": -1}, "torch.flatten"),
-    "gelu": ("input", {"approximate": "none"}, F_ + "gelu"),
-    "getitem": ("tuple", {}, "operator.getitem"),
-    "hardsigmoid": ("input", {}, F_ + "hardsigmoid"),
-    "hardswish": ("input", {}, F_ + "hardswish"),
-    "identity": ("input", {}, "contiguous detach torch.detach"),
-    "layer_norm": ("input weight* bias*", {"eps": 1e-5}, "torch.layer_norm " + F_ + "layer_norm"),
-    "leaky_relu": ("input", {"negative_slope": 0.01}, F_ + "leaky_relu"),
-    "linear": ("input weight* bias*", {}, F_ + "linear"),
-    "matmul": ("input other", {}, "torch.matmul operator.matmul torch.mm mm torch.bmm bmm"),
-    "mean": ("input", {"dims": [], "keepdim": False}, "torch.mean"),
-    "mul": ("input other", {}, "torch.mul operator.mul"),
-    "pad": ("input", {"mode": "constant", "value": 0.0}, ""),
-    "permute": ("input", {}, "torch.permute"),
-    "relu": ("input", {}, "torch.relu " + F_ + "relu"),
-    "relu6": ("input", {}, F_ + "relu6"),
-    "reshape": ("input", {}, "torch.reshape view"),
-    "sigmoid": ("input", {}, "torch.sigmoid " + F_ + "sigmoid"),
-    "silu": ("input", {}, F_ + "silu"),
-    "slice": ("input", {"axes": [], "steps": []}, ""),
-    "softmax": ("input", {"dim": -1}, "torch.softmax " + F_ + "softmax"),
-    "split": ("input", {"dim": 0}, "torch.split"),
-    "squeeze": ("input", {"dims": []}, ""),
-    "sub": ("input other", {}, "torch.sub operator.sub"),
-    "tanh": ("input", {}, "torch.tanh " + F_ + "tanh"),
-    "to": ("input", {}, ""),
-    "unsqueeze": ("input", {}, "torch.unsqueeze"),
-}
-for rank in (1, 2, 3):
-    window = {"stride": [1] * rank, "padding": [0] * (2 * rank), "dilation": [1] * rank}
-    pool = {"padding": [0] * (2 * rank), "ceil_mode": False}
-    for op, operands, defaults in (
-        (f"conv{rank}d", "input weight* bias*", {**window, "groups": 1}),
-        (f"conv_transpose{rank}d", "input weight* bias*", {**window, "groups": 1, "output_padding": [0] * rank}),
-        (f"max_pool{rank}d", "input", {**pool, "dilation": [1] * rank}),
-        (f"adaptive_avg_pool{rank}d", "input", {})):
-        OPS[op] = (operands, defaults, f"torch.{op} {F_}{op}")
-    OPS[f"avg_pool{rank}d"] = ("input", {**pool, "count_include_pad": False}, "")
+
+class Op:
+    """An op as its schema has it (ir/op.h)."""
+
+    def __init__(self, aliases, operands, attributes):
+        self.aliases = set(aliases)
+        self.operands = [operand["name"] for operand in operands]
+        self.parameters = {operand["name"] for operand in operands if operand["parameter"]}
+        self.defaults = {a["name"]: a["default"] for a in attributes if "default" in a}  # As text.
+
+    def operand(self, i):
+        """The name of operand i: the last may take all the remaining ones."""
+        return self.operands[min(i, len(self.operands) - 1)]
+
+
+@functools.lru_cache(maxsize=None)
+def our_ops():
+    """By name. What //tools:ops.json says: beside this script where Bazel runs it, or where Bazel builds it."""
+    tools = pathlib.Path(__file__).absolute().parent
+    for path in (tools / "ops.json", tools.parent / "bazel-bin/tools/ops.json"):
+        if path.exists():
+            return {name: Op(**schema) for name, schema in json.loads(path.read_text()).items()}
+    raise ExportError(f"{path} is missing: bazel build //tools:ops.json writes it")
 
 
 class Call:
@@ -920,13 +897,11 @@ class Exporter:
         return source
 
     def emit_call(self, node, spelling, call, result, alias_of):
-        names, defaults, aliases = OPS[call.op]
-        names = names.split()
-        attributes = {key: value for key, value in call.attributes.items()
-                      if key not in defaults or attribute_text(defaults[key]) != attribute_text(value)}
-        arguments = [f"{key}={attribute_text(attributes[key])}" for key in sorted(attributes)]
-        owner = self.owner(node, call, names)
-        operands = [self.operand(node, operand, call, owner or call.op, names[min(i, len(names) - 1)])
+        op = our_ops()[call.op]
+        arguments = [f"{key}={attribute_text(value)}" for key, value in sorted(call.attributes.items())
+                     if attribute_text(value) != op.defaults.get(key)]
+        owner = self.owner(node, call)
+        operands = [self.operand(node, operand, call, owner or call.op, op.operand(i))
                     for i, operand in enumerate(call.operands)]
         while operands and operands[-1] is None:
             operands.pop()
@@ -935,16 +910,18 @@ class Exporter:
             path = self.module(node.target, call, arguments)
             return self.emit(owner or call.op, result, f"call_module @{path}({', '.join(texts)})", alias_of=alias_of)
         functional = spelling[:-1] if spelling.endswith("_") else spelling.replace("operator.i", "operator.")
-        target = functional if functional in aliases.split() else call.op
+        target = functional if functional in op.aliases else call.op
         text = f"{node.op} {target}({', '.join(texts + arguments)})"
         return self.emit(owner or call.op, result, text, alias_of=alias_of)
 
-    def owner(self, node, call, names):
+    def owner(self, node, call):
         """The module that the call's weight belongs to, as a name: "layer1.0.conv1"."""
         if any(tensor is not None for tensor in call.parameters.values()):
             return node.target
-        for name, operand in zip(names, call.operands):
-            if name.endswith("*") and isinstance(operand, Value) and operand.parameter and "." in operand.parameter:
+        op = our_ops()[call.op]
+        for name, operand in zip(op.operands, call.operands):
+            if (name in op.parameters and isinstance(operand, Value) and operand.parameter
+                    and "." in operand.parameter):
                 return operand.parameter.rpartition(".")[0]
         return None
 
