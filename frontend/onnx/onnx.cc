@@ -71,9 +71,8 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Import(const ModelProto& model, const
 }
 
 // Parses `bytes` within the budget. On failure the message says where.
-absl::Status ParseMessage(absl::string_view bytes, WireMessage kind, google::protobuf::MessageLite* message,
-                          Budget* budget) {
-  ASSIGN_OR_RETURN(const int64_t cost, ScanWire(bytes, kind));
+absl::Status ParseMessage(absl::string_view bytes, google::protobuf::Message* message, Budget* budget) {
+  ASSIGN_OR_RETURN(const int64_t cost, ScanWire(bytes, *message->GetDescriptor()));
   RETURN_IF_ERROR(budget->Charge(cost, "the parsed file"));
   return ParseWire(bytes, message);
 }
@@ -115,7 +114,7 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Load(const std::string& path, const i
   {
     absl::StatusOr<std::string> bytes = ReadFile(path, &budget);
     if (!bytes.ok()) return Annotate(bytes.status(), path);
-    RETURN_IF_ERROR(Annotate(ParseMessage(*bytes, WireMessage::kModel, &model, &budget), path));
+    RETURN_IF_ERROR(Annotate(ParseMessage(*bytes, &model, &budget), path));
     RETURN_IF_ERROR(Annotate(CheckComplete(model, bytes->size()), path));
     budget.Release(static_cast<int64_t>(bytes->size()));
   }
@@ -137,7 +136,7 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Parse(absl::string_view bytes, absl::
                                                  const ir::OpRegistry& ops, const LoadOptions& options) {
   Budget budget(options.max_memory_bytes);
   ModelProto model;
-  RETURN_IF_ERROR(Annotate(ParseMessage(bytes, WireMessage::kModel, &model, &budget), file));
+  RETURN_IF_ERROR(Annotate(ParseMessage(bytes, &model, &budget), file));
   RETURN_IF_ERROR(Annotate(CheckComplete(model, bytes.size()), file));
   absl::StatusOr<std::unique_ptr<ir::Graph>> graph = Import(model, "", ops, options, &budget);
   if (!graph.ok()) return Annotate(graph.status(), file);
@@ -147,7 +146,7 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Parse(absl::string_view bytes, absl::
 absl::StatusOr<Tensor> ParseTensor(absl::string_view bytes, absl::string_view file, int64_t max_memory_bytes) {
   Budget budget(max_memory_bytes);
   ::onnx::TensorProto proto;
-  RETURN_IF_ERROR(Annotate(ParseMessage(bytes, WireMessage::kTensor, &proto, &budget), file));
+  RETURN_IF_ERROR(Annotate(ParseMessage(bytes, &proto, &budget), file));
   absl::StatusOr<Tensor> tensor = ToTensor(proto, "", &budget);
   if (!tensor.ok()) return Annotate(tensor.status(), file);
   return tensor;

@@ -1,103 +1,23 @@
 #include "frontend/onnx/wire.h"
 
-#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "ir/base/budget.h"
 #include "ir/base/status.h"
+#include "onnx/onnx.pb.h"
 
 namespace fuselage::onnx {
 namespace {
 
-// The fields of onnx.proto that hold messages, packed numbers or much data. The schema is compiled without descriptors.
-enum class Kind { kMessage, kVarints, kFixed32, kFixed64, kBytes };
-
-struct Field {
-  WireMessage parent;
-  int number;
-  const char* name;
-  bool repeated;
-  Kind kind;
-  WireMessage child = WireMessage::kOther;
-};
-
-using M = WireMessage;
-constexpr Field kFields[] = {
-    {M::kModel, 7, "graph", false, Kind::kMessage, M::kGraph},
-    {M::kModel, 8, "opset_import", true, Kind::kMessage, M::kOther},
-    {M::kModel, 14, "metadata_props", true, Kind::kMessage, M::kOther},
-    {M::kModel, 20, "training_info", true, Kind::kMessage, M::kTraining},
-    {M::kModel, 25, "functions", true, Kind::kMessage, M::kFunction},
-    {M::kTraining, 1, "initialization", false, Kind::kMessage, M::kGraph},
-    {M::kTraining, 2, "algorithm", false, Kind::kMessage, M::kGraph},
-    {M::kTraining, 3, "initialization_binding", true, Kind::kMessage, M::kOther},
-    {M::kTraining, 4, "update_binding", true, Kind::kMessage, M::kOther},
-    {M::kFunction, 7, "node", true, Kind::kMessage, M::kNode},
-    {M::kFunction, 9, "opset_import", true, Kind::kMessage, M::kOther},
-    {M::kGraph, 1, "node", true, Kind::kMessage, M::kNode},
-    {M::kGraph, 2, "name", false, Kind::kBytes},
-    {M::kGraph, 5, "initializer", true, Kind::kMessage, M::kTensor},
-    {M::kGraph, 11, "input", true, Kind::kMessage, M::kValueInfo},
-    {M::kGraph, 12, "output", true, Kind::kMessage, M::kValueInfo},
-    {M::kGraph, 13, "value_info", true, Kind::kMessage, M::kValueInfo},
-    {M::kGraph, 14, "quantization_annotation", true, Kind::kMessage, M::kAnnotation},
-    {M::kGraph, 15, "sparse_initializer", true, Kind::kMessage, M::kSparse},
-    {M::kAnnotation, 2, "quant_parameter_tensor_names", true, Kind::kMessage, M::kOther},
-    {M::kNode, 1, "input", true, Kind::kBytes},
-    {M::kNode, 2, "output", true, Kind::kBytes},
-    {M::kNode, 3, "name", false, Kind::kBytes},
-    {M::kNode, 4, "op_type", false, Kind::kBytes},
-    {M::kNode, 5, "attribute", true, Kind::kMessage, M::kAttribute},
-    {M::kAttribute, 1, "name", false, Kind::kBytes},
-    {M::kAttribute, 4, "s", false, Kind::kBytes},
-    {M::kAttribute, 5, "t", false, Kind::kMessage, M::kTensor},
-    {M::kAttribute, 6, "g", false, Kind::kMessage, M::kGraph},
-    {M::kAttribute, 7, "floats", true, Kind::kFixed32},
-    {M::kAttribute, 8, "ints", true, Kind::kVarints},
-    {M::kAttribute, 10, "tensors", true, Kind::kMessage, M::kTensor},
-    {M::kAttribute, 11, "graphs", true, Kind::kMessage, M::kGraph},
-    {M::kAttribute, 14, "tp", false, Kind::kMessage, M::kType},
-    {M::kAttribute, 15, "type_protos", true, Kind::kMessage, M::kType},
-    {M::kAttribute, 22, "sparse_tensor", false, Kind::kMessage, M::kSparse},
-    {M::kAttribute, 23, "sparse_tensors", true, Kind::kMessage, M::kSparse},
-    {M::kTensor, 1, "dims", true, Kind::kVarints},
-    {M::kTensor, 3, "segment", false, Kind::kMessage, M::kOther},
-    {M::kTensor, 4, "float_data", true, Kind::kFixed32},
-    {M::kTensor, 5, "int32_data", true, Kind::kVarints},
-    {M::kTensor, 7, "int64_data", true, Kind::kVarints},
-    {M::kTensor, 8, "name", false, Kind::kBytes},
-    {M::kTensor, 9, "raw_data", false, Kind::kBytes},
-    {M::kTensor, 10, "double_data", true, Kind::kFixed64},
-    {M::kTensor, 11, "uint64_data", true, Kind::kVarints},
-    {M::kTensor, 13, "external_data", true, Kind::kMessage, M::kOther},
-    {M::kSparse, 1, "values", false, Kind::kMessage, M::kTensor},
-    {M::kSparse, 2, "indices", false, Kind::kMessage, M::kTensor},
-    {M::kSparse, 3, "dims", true, Kind::kVarints},
-    {M::kValueInfo, 1, "name", false, Kind::kBytes},
-    {M::kValueInfo, 2, "type", false, Kind::kMessage, M::kType},
-    {M::kType, 1, "tensor_type", false, Kind::kMessage, M::kTensorType},
-    {M::kType, 4, "sequence_type", false, Kind::kMessage, M::kElementType},
-    {M::kType, 5, "map_type", false, Kind::kMessage, M::kMapType},
-    {M::kType, 8, "sparse_tensor_type", false, Kind::kMessage, M::kTensorType},
-    {M::kType, 9, "optional_type", false, Kind::kMessage, M::kElementType},
-    {M::kElementType, 1, "elem_type", false, Kind::kMessage, M::kType},
-    {M::kMapType, 2, "value_type", false, Kind::kMessage, M::kType},
-    {M::kTensorType, 2, "shape", false, Kind::kMessage, M::kShape},
-    {M::kShape, 1, "dim", true, Kind::kMessage, M::kOther},
-};
-
-const Field* FindFieldOrNull(WireMessage parent, uint64_t number) {
-  for (const Field& field : kFields) {
-    if (field.parent == parent && static_cast<uint64_t>(field.number) == number) return &field;
-  }
-  return nullptr;
-}
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
 
 // ONNX nests four messages for each subgraph; a TypeProto may nest too.
 constexpr int kMaxDepth = 80;
@@ -113,23 +33,23 @@ class Scanner {
  public:
   explicit Scanner(absl::string_view bytes) : bytes_(bytes) {}
 
-  absl::Status Message(WireMessage message, size_t end, int depth, int graphs) {
+  absl::Status Message(const Descriptor& message, size_t end, int depth, int graphs) {
     cost_ += kMessageBytes;
     if (depth > kMaxDepth) return TooMuch(absl::StrCat("messages nested deeper than ", kMaxDepth));
-    if (message == M::kGraph && ++graphs > kMaxSubgraphDepth + 1) {
+    if (&message == ::onnx::GraphProto::descriptor() && ++graphs > kMaxSubgraphDepth + 1) {
       return TooMuch(absl::StrCat("subgraphs nested deeper than ", kMaxSubgraphDepth));
     }
-    if (message == M::kNode && ++nodes_ > kMostImportedNodes)
+    if (&message == ::onnx::NodeProto::descriptor() && ++nodes_ > kMostImportedNodes)
       return TooMuch(absl::StrCat("more than ", kMostImportedNodes, " nodes"));
-    int seen[std::size(kFields)] = {};
+    absl::InlinedVector<int, 32> seen(message.field_count(), 0);
     while (position_ < end) {
       const size_t start = position_;
       uint64_t tag;
       RETURN_IF_ERROR(Varint(end, &tag));
       const uint64_t number = tag >> 3;
       if (number == 0 || number > kLargestFieldNumber) return Bad(start, absl::StrCat("field number ", number));
-      const Field* field = FindFieldOrNull(message, number);
-      path_.push_back({field, static_cast<int>(number), field == nullptr ? 0 : seen[field - kFields]++});
+      const FieldDescriptor* field = message.FindFieldByNumber(static_cast<int>(number));
+      path_.push_back({field, static_cast<int>(number), field == nullptr ? 0 : seen[field->index()]++});
       RETURN_IF_ERROR(Value(field, static_cast<int>(tag & 7), start, end, depth, graphs));
       path_.pop_back();
     }
@@ -139,7 +59,7 @@ class Scanner {
   int64_t cost() const { return cost_; }
 
  private:
-  absl::Status Value(const Field* field, int wire_type, size_t start, size_t end, int depth, int graphs) {
+  absl::Status Value(const FieldDescriptor* field, int wire_type, size_t start, size_t end, int depth, int graphs) {
     uint64_t value;
     switch (wire_type) {
       case 0: cost_ += kNumberBytes; return Varint(end, &value);
@@ -151,13 +71,15 @@ class Scanner {
     RETURN_IF_ERROR(Varint(end, &value));
     if (value > end - position_) return Truncated(value, end);
     const size_t field_end = position_ + value;
-    const Kind kind = field == nullptr ? Kind::kBytes : field->kind;
-    switch (kind) {
-      case Kind::kMessage: return Message(field->child, field_end, depth + 1, graphs);
-      case Kind::kVarints: return Varints(field_end);
-      case Kind::kFixed32: return Fixed(4, field_end);
-      case Kind::kFixed64: return Fixed(8, field_end);
-      case Kind::kBytes: break;
+    if (field != nullptr && field->message_type() != nullptr) {
+      return Message(*field->message_type(), field_end, depth + 1, graphs);
+    }
+    if (field != nullptr && field->is_packable()) {
+      switch (field->type()) {
+        case FieldDescriptor::TYPE_FLOAT: return Fixed(4, field_end);
+        case FieldDescriptor::TYPE_DOUBLE: return Fixed(8, field_end);
+        default: return Varints(field_end);
+      }
     }
     cost_ += kStringBytes + static_cast<int64_t>(value);
     position_ = field_end;
@@ -221,8 +143,8 @@ class Scanner {
       if (step.field == nullptr) {
         absl::StrAppend(&place, "field ", step.number);
       } else {
-        absl::StrAppend(&place, step.field->name);
-        if (step.field->repeated) absl::StrAppend(&place, "[", step.index, "]");
+        absl::StrAppend(&place, step.field->name());
+        if (step.field->is_repeated()) absl::StrAppend(&place, "[", step.index, "]");
       }
     }
     return place.empty() ? place : place + ": ";
@@ -233,7 +155,7 @@ class Scanner {
   int64_t cost_ = 0;
   int64_t nodes_ = 0;
   struct Step {
-    const Field* field;
+    const FieldDescriptor* field;
     int number, index;
   };
   std::vector<Step> path_;
@@ -241,7 +163,7 @@ class Scanner {
 
 }  // namespace
 
-absl::StatusOr<int64_t> ScanWire(absl::string_view bytes, WireMessage message) {
+absl::StatusOr<int64_t> ScanWire(absl::string_view bytes, const Descriptor& message) {
   if (bytes.size() > std::numeric_limits<int32_t>::max()) {
     return absl::InvalidArgumentError(absl::StrCat("found ", bytes.size(),
                                                    " bytes, wanted less than 2 GiB, the limit of protobuf: store the "
@@ -252,7 +174,7 @@ absl::StatusOr<int64_t> ScanWire(absl::string_view bytes, WireMessage message) {
   return scanner.cost();
 }
 
-absl::Status ParseWire(absl::string_view bytes, google::protobuf::MessageLite* message) {
+absl::Status ParseWire(absl::string_view bytes, google::protobuf::Message* message) {
   google::protobuf::io::ArrayInputStream array(bytes.data(), static_cast<int>(bytes.size()));
   google::protobuf::io::CodedInputStream input(&array);
   input.SetTotalBytesLimit(std::numeric_limits<int32_t>::max());

@@ -8,38 +8,18 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "google/protobuf/message_lite.h"
+#include "google/protobuf/message.h"
 
 namespace fuselage::onnx {
 
 inline constexpr int kMaxSubgraphDepth = 8;
 
-// Messages of onnx.proto whose inside matters here; kOther holds no message.
-enum class WireMessage {
-  kModel,
-  kTraining,
-  kFunction,
-  kGraph,
-  kAnnotation,
-  kNode,
-  kAttribute,
-  kTensor,
-  kSparse,
-  kValueInfo,
-  kType,
-  kElementType,
-  kMapType,
-  kTensorType,
-  kShape,
-  kOther
-};
-
 // Bytes that parsing `bytes` as `message` will allocate, from above. Errors: InvalidArgument with path and offset
 // ("graph.node[3].attribute[0]: at byte 120 ..."); ResourceExhausted above kMostImportedNodes or kMaxSubgraphDepth.
-absl::StatusOr<int64_t> ScanWire(absl::string_view bytes, WireMessage message);
+absl::StatusOr<int64_t> ScanWire(absl::string_view bytes, const google::protobuf::Descriptor& message);
 
 // Protobuf's parser without its 64 MiB limit, on bytes that ScanWire has passed.
-absl::Status ParseWire(absl::string_view bytes, google::protobuf::MessageLite* message);
+absl::Status ParseWire(absl::string_view bytes, google::protobuf::Message* message);
 
 }  // namespace fuselage::onnx
 

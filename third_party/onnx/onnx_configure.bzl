@@ -1,10 +1,14 @@
-"""Brings the system's onnx.proto (Debian's libonnx-dev) in as a source file; only the schema is used, never libonnx."""
+"""Brings the system's onnx.proto (Debian's libonnx-dev) in as a source file; only the schema is used, never libonnx.
+
+Without its option LITE_RUNTIME: frontend/onnx/wire.cc asks the messages' descriptors.
+"""
 
 def _onnx_configure_impl(repository_ctx):
     schema = "/usr/include/onnx/onnx.proto"
     if not repository_ctx.path(schema).exists:
         fail("%s not found: install libonnx-dev (./bazelw does)" % schema)
-    repository_ctx.symlink(schema, "onnx/onnx.proto")
+    text = repository_ctx.read(schema).replace("option optimize_for = LITE_RUNTIME;", "")
+    repository_ctx.file("onnx/onnx.proto", text, executable = False)
     repository_ctx.file("BUILD", """\
 load("@rules_cc//cc:defs.bzl", "cc_proto_library")
 load("@rules_proto//proto:defs.bzl", "proto_library")
