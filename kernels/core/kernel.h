@@ -94,8 +94,6 @@ class Kernel {
   int64_t scratch_bytes() const { return scratch_bytes_; }
   // Packed weights and tables that the kernel owns.
   int64_t weight_bytes() const { return weight_bytes_; }
-  // Multiply-accumulates of one run; 0 for kernels that only move or map elements.
-  int64_t macs() const { return macs_; }
 
  protected:
   explicit Kernel(const KernelDesc& desc);
@@ -103,7 +101,6 @@ class Kernel {
   void set_variant(std::string variant) { variant_ = std::move(variant); }
   void set_scratch_bytes(int64_t bytes) { scratch_bytes_ = bytes; }
   void set_weight_bytes(int64_t bytes) { weight_bytes_ = bytes; }
-  void set_macs(int64_t macs) { macs_ = macs; }
 
  private:
   // A kernel has one of the two: TryCompute where operands may hold values that it does not take.
@@ -118,7 +115,6 @@ class Kernel {
   std::string variant_;
   int64_t scratch_bytes_ = 0;
   int64_t weight_bytes_ = 0;
-  int64_t macs_ = 0;
 };
 
 // One tensor in, one out.

@@ -90,7 +90,6 @@ absl::StatusOr<Call> ConvCall(const KernelDesc& desc) {
       Attributes(post_ops), CpuEngine());
   call.SetPrimitive(primitive, dnnl::convolution_forward(primitive));
   call.constants.push_back({DNNL_ARG_WEIGHTS, Reordered(weight, RowMajor(weight_dims), primitive.weights_desc())});
-  call.macs = desc.output().num_elements() * weight.dim(1) * Product(g.kernel);
   return call;
 }
 
@@ -130,7 +129,6 @@ absl::StatusOr<Call> ConvTransposeCall(const KernelDesc& desc) {
       Attributes(), CpuEngine());
   call.SetPrimitive(primitive, Deconvolution(primitive));
   call.constants.push_back({DNNL_ARG_WEIGHTS, Reordered(weight, weight_desc, primitive.weights_desc())});
-  call.macs = desc.input(0).num_elements() * weight.dim(1) * Product(g.kernel);
   return call;
 }
 

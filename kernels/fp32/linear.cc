@@ -38,7 +38,6 @@ absl::StatusOr<Call> LinearCall(const KernelDesc& desc) {
   const InnerProduct::primitive_desc primitive(description, Attributes(post_ops), CpuEngine());
   call.SetPrimitive(primitive, InnerProduct(primitive));
   call.constants.push_back({DNNL_ARG_WEIGHTS, Reordered(weight, RowMajor(weight.shape()), primitive.weights_desc())});
-  call.macs = rows * weight.num_elements();
   return call;
 }
 
@@ -54,7 +53,6 @@ absl::StatusOr<Call> MatmulCall(const KernelDesc& desc) {
   call.outputs = {{DNNL_ARG_DST, 0, dst}};
   const dnnl::matmul::primitive_desc primitive(dnnl::matmul::desc(a_desc, b_desc, dst), Attributes(), CpuEngine());
   call.SetPrimitive(primitive, dnnl::matmul(primitive));
-  call.macs = desc.output().num_elements() * a.shape.back();
   return call;
 }
 
@@ -88,7 +86,6 @@ absl::StatusOr<Call> GemmCall(const KernelDesc& desc) {
   }
   const dnnl::matmul::primitive_desc primitive(description, Attributes(post_ops), CpuEngine());
   call.SetPrimitive(primitive, dnnl::matmul(primitive));
-  call.macs = desc.output().num_elements() * a.dims()[1];
   return call;
 }
 

@@ -26,7 +26,6 @@ class OnednnKernel final : public Kernel {
     set_variant(absl::StrCat("onednn ", call_.implementation));
     set_scratch_bytes(call_.scratchpad.get_size());
     set_weight_bytes(weight_bytes);
-    set_macs(call_.macs);
     idle_.push_back(std::make_unique<Binding>(call_));
   }
 

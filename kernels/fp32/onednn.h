@@ -37,7 +37,6 @@ struct Call {
   std::string implementation;  // oneDNN's name of it: "jit:avx2".
   std::vector<Argument> inputs, outputs;
   std::vector<Constant> constants;
-  int64_t macs = 0;
 
   template <typename PrimitiveDesc>
   void SetPrimitive(const PrimitiveDesc& desc, dnnl::primitive made) {

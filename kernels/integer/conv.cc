@@ -38,7 +38,6 @@ class ConvInteger : public kernels::Kernel {
     product_.columns = out[1] / product_.groups;
     PackWeight(weight, zero_point);
     set_variant(variant.name);
-    set_macs(product_.rows * product_.depth * out[1]);
     set_weight_bytes(product_.packed_elements() * static_cast<int64_t>(sizeof(int16_t)));
     set_scratch_bytes(product_.scratch_bytes(desc.threads));
   }

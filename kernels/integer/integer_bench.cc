@@ -31,7 +31,7 @@ void Matmul(benchmark::State& state, kernels::Isa isa) {
     if (!status.ok()) return state.SkipWithError(std::string(status.message()).c_str());
     benchmark::ClobberMemory();
   }
-  state.SetItemsProcessed(state.iterations() * (*kernel)->macs());
+  state.SetItemsProcessed(state.iterations() * a.num_elements() * 768);
   state.SetBytesProcessed(state.iterations() * (a.byte_size() + (*kernel)->weight_bytes() + c.byte_size()));
 }
 

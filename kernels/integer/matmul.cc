@@ -26,7 +26,6 @@ class MatmulInteger : public kernels::Kernel {
         per_column_(desc.has_input(kBZeroPoint) && desc.input(kBZeroPoint).num_elements() != 1),
         run_(variant.run) {
     set_variant(variant.name);
-    set_macs(product.rows * product.depth * product.columns);
     const Tensor* b = desc.ParameterOrNull("b");
     const Tensor* zero_point = desc.ParameterOrNull("b_zero_point");
     if (b != nullptr && (zero_point != nullptr || !desc.has_input(kBZeroPoint))) {

@@ -88,7 +88,6 @@ class Recurrent : public kernels::Kernel {
     const size_t packed = w.input.size() + w.state.size() + w.bias.size() + w.reset_state.size() + w.reset_bias.size() +
                           w.peepholes.size();
     set_weight_bytes(static_cast<int64_t>(packed * sizeof(float)));
-    set_macs(s_.directions * s_.rows() * s_.gates * s_.units * (s_.inputs + s_.units));
   }
 
  private:

@@ -232,7 +232,6 @@ class DepthwiseKernel final : public Kernel {
     thread_bytes_ = (num_taps_ * static_cast<int64_t>(sizeof(float*)) + channels_ * 4 + 63) / 64 * 64;
     set_scratch_bytes(std::max(desc.threads, 1) * thread_bytes_);
     set_weight_bytes(static_cast<int64_t>(c_.weight.size()) * 4);
-    set_macs(desc.output().num_elements() * num_taps_);
     set_variant(absl::StrCat(primitives.name, " depthwise"));
   }
 

@@ -29,7 +29,6 @@ ProductKernel::ProductKernel(const kernels::KernelDesc& desc, const Primitives& 
   thread_floats_ = block_rows_ * kRowStride + block_columns_ * (block_rows_ + std::min(shape.depth, kDepth));
   thread_floats_ = RoundUp(thread_floats_, 16);
   set_scratch_bytes(std::max(desc.threads, 1) * thread_floats_ * static_cast<int64_t>(sizeof(float)));
-  set_macs(shape.count * shape.rows * shape.depth * shape.columns);
   set_variant(primitives.name);
 }
 

@@ -55,7 +55,7 @@ void Run(benchmark::State& state, const Case& c, bool onednn, kernels::Isa isa) 
     if (!status.ok()) return state.SkipWithError(std::string(status.message()).c_str());
     benchmark::ClobberMemory();
   }
-  state.SetItemsProcessed(state.iterations() * (*kernel)->macs());
+  state.SetItemsProcessed(state.iterations() * desc.output().num_elements() * weight.num_elements() / c.filters);
   state.SetLabel((*kernel)->variant());
 }
 

@@ -35,7 +35,6 @@ class FakeKernel final : public kernels::Kernel {
     set_variant("fake");
     set_scratch_bytes(1000);
     set_weight_bytes(10);
-    set_macs(1);
   }
 
  private:

@@ -26,6 +26,7 @@ Case Conv(std::string name, const int8::conv2d::Case& shape, uint64_t seed) {
   auto instance = std::make_shared<const int8::conv2d::Instance>(shape, seed);
   Case c;
   c.name = std::move(name);
+  c.macs = shape.macs();
   c.desc = instance->Desc();
   const std::vector<uint8_t>* bytes[] = {&instance->input, &instance->residual};
   for (int i = 0; i < 2; ++i) {
@@ -58,6 +59,7 @@ Case Linear(std::string name, int64_t rows, int64_t depth, int64_t channels, DTy
   const TensorType y = output == DType::kF32 ? Floats({rows, channels}) : Codes(output, {rows, channels}, 0.05f, 7);
   Case c =
       Plain(std::move(name), "int8.linear", {Codes(DType::kU8, {rows, depth}, 0.02f, 3)}, y, {{"activation", "none"}});
+  c.macs = rows * depth * channels;
   std::vector<float> scales;
   for (int64_t n = 0; n < channels; ++n) scales.push_back(0.001f + 0.0003f * static_cast<float>(n % 7));
   struct Parameters {

@@ -16,6 +16,7 @@ namespace fuselage::gpu_check {
 struct Case {
   std::string name;
   int repetitions = 1;  // In the network.
+  int64_t macs = 0;     // Multiply-accumulates.
   kernels::KernelDesc desc;
   std::vector<std::optional<Tensor>> inputs;
   std::shared_ptr<const void> parameters;  // Owns what desc.parameters points to.

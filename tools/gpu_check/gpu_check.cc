@@ -65,10 +65,9 @@ double PeakTops(const cuda::DeviceProperties& device) {
   return OperationsPerCycle(device.sm) * device.multiprocessors * kilohertz * 1e3 / 1e12;
 }
 
-absl::StatusOr<Tensor> RunOnCpu(const Case& c, const kernels::KernelEntry& entry, int64_t macs,
-                                runtime::ThreadPool* pool) {
+absl::StatusOr<Tensor> RunOnCpu(const Case& c, const kernels::KernelEntry& entry, runtime::ThreadPool* pool) {
   kernels::KernelDesc desc = c.desc;
-  desc.isa = macs > kScalarMacs ? kernels::BestIsa() : kernels::Isa::kScalar;
+  desc.isa = c.macs > kScalarMacs ? kernels::BestIsa() : kernels::Isa::kScalar;
   desc.threads = pool->threads();
   ASSIGN_OR_RETURN(const std::unique_ptr<Kernel> kernel, entry.create(desc));
   std::vector<ConstBuffer> inputs;
@@ -199,7 +198,7 @@ class Checker {
     const kernels::KernelEntry* cpu = cpu_.FindOrNull(c.desc.op);
     if (cpu == nullptr) return absl::NotFoundError(absl::StrCat(c.desc.op, " has no CPU kernel to compare with"));
     ASSIGN_OR_RETURN(std::unique_ptr<OnDevice> on_device, OnDevice::Create(c, *entry));
-    ASSIGN_OR_RETURN(const Tensor wanted, RunOnCpu(c, *cpu, on_device->kernel().macs(), &pool_));
+    ASSIGN_OR_RETURN(const Tensor wanted, RunOnCpu(c, *cpu, &pool_));
     RETURN_IF_ERROR(on_device->Launch(stream_));
     RETURN_IF_ERROR(ToStatus(cudaStreamSynchronize(stream_), on_device->kernel().variant()));
     ASSIGN_OR_RETURN(difference_, on_device->Difference(wanted));
@@ -239,7 +238,7 @@ class Checker {
       OnDevice& layer = **checked;
       ASSIGN_OR_RETURN(const double us, Microseconds(stream_, kInner, [&] { return layer.Launch(stream_); }));
       total += us * c.repetitions;
-      const double tops = 2e-6 * static_cast<double>(layer.kernel().macs()) / us;
+      const double tops = 2e-6 * static_cast<double>(c.macs) / us;
       std::printf("%-40s %-28s %9.2f %8.1f %7.1f %s%s\n", c.name.c_str(), layer.kernel().variant().c_str(), us, tops,
                   peak_tops_ > 0 ? 100 * tops / peak_tops_ : 0.0, difference_.empty() ? "ok" : "MISMATCH",
                   c.repetitions > 1 ? absl::StrCat("  x ", c.repetitions).c_str() : "");

@@ -34,7 +34,6 @@ struct Call {
   std::vector<Descriptor> descriptors;
   DeviceBuffer weight, bias;
   size_t scratch_bytes = 0;
-  int64_t macs = 0;
   std::function<int(void* handle, const Operands& operands)> run;
 
   void* Keep(Descriptor descriptor) {
@@ -57,7 +56,6 @@ class CudnnKernel final : public Kernel {
     set_variant(call_.name);
     set_scratch_bytes(static_cast<int64_t>(call_.scratch_bytes));
     set_weight_bytes(call_.weight.bytes() + call_.bias.bytes());
-    set_macs(call_.macs);
   }
 
  private:
@@ -189,7 +187,6 @@ absl::StatusOr<Call> ConvolutionCall(const Library& library, void* handle, const
   const Tensor filter = dtype == DType::kF16 ? ToFilter<Half>(*weight) : ToFilter<float>(*weight);
   ASSIGN_OR_RETURN(call.weight, DeviceBuffer::Upload(filter.raw_data(), filter.byte_size(), "weights"));
   ASSIGN_OR_RETURN(call.bias, DeviceBuffer::Upload(bias.raw_data(), bias.byte_size(), "bias"));
-  call.macs = desc.output().num_elements() * weight->num_elements() / weight->dim(0);
 
   void *x = call.Keep(std::move(x_made)), *y = call.Keep(std::move(y_made)), *b = call.Keep(std::move(bias_made));
   void *w = call.Keep(std::move(w_made)), *conv = call.Keep(std::move(conv_made)),

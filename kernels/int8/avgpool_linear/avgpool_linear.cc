@@ -24,7 +24,6 @@ class AvgPoolLinear : public kernels::UnaryOps {
     set_variant(linear_->variant());
     set_scratch_bytes(pooled_bytes_ + part_scratch_bytes_);
     set_weight_bytes(linear_->weight_bytes());
-    set_macs(linear_->macs());
   }
 
  private:

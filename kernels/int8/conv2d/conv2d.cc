@@ -75,7 +75,6 @@ class Conv2d : public kernels::Kernel {
     set_variant(variant.name);
     set_scratch_bytes(algorithm_->scratch_bytes());
     set_weight_bytes(algorithm_->weight_bytes());
-    set_macs(problem.geometry.macs());
   }
 
  private:

@@ -201,7 +201,7 @@ void BenchmarkLayer(benchmark::State& state, const Layer& layer, const Variant* 
   }
   SpinningThreads parallel(threads);
   for (auto _ : state) prepared.Run(&parallel);
-  SetCounters(state, variant->isa, threads, prepared.kernel->macs(),
+  SetCounters(state, variant->isa, threads, prepared.instance.shape.macs(),
               prepared.input.byte_size() + prepared.output.byte_size() + prepared.kernel->weight_bytes());
 }
 
@@ -211,7 +211,7 @@ void BenchmarkNetwork(benchmark::State& state, int batch, int threads) {
   for (const Layer& layer : kLayers) {
     for (int i = 0; i < layer.count; ++i) {
       network.push_back(std::make_unique<Prepared>(layer, batch, threads, nullptr));
-      macs += network.back()->kernel->macs();
+      macs += network.back()->instance.shape.macs();
       weights += network.back()->kernel->weight_bytes();
     }
   }

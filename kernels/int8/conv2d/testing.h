@@ -40,6 +40,10 @@ struct Case {
 
   int out_height() const { return (height + top + bottom - dilation_y * (kernel_height - 1) - 1) / stride_y + 1; }
   int out_width() const { return (width + left + right - dilation_x * (kernel_width - 1) - 1) / stride_x + 1; }
+  int64_t macs() const {  // Multiply-accumulates.
+    return int64_t{batch} * out_channels * out_height() * out_width() * (in_channels / groups) * kernel_height *
+           kernel_width;
+  }
   bool valid() const {
     return height + top + bottom > dilation_y * (kernel_height - 1) &&
            width + left + right > dilation_x * (kernel_width - 1);

@@ -169,8 +169,6 @@ class Conv2dMaxPool : public kernels::UnaryOps {
     thread_bytes_ = RoundUp(convolved_bytes_ + conv_scratch, 64);
     set_scratch_bytes(thread_bytes_ * threads);
     set_weight_bytes(weight_bytes);
-    const Tensor& weight = *layers.conv.ParameterOrNull("weight");
-    set_macs(layers.conv.output().num_elements() * weight.num_elements() / std::max<int64_t>(1, weight.dim(0)));
     set_variant(absl::StrCat(convs_.begin()->second->variant(), ", ", bands, bands == 1 ? " band" : " bands"));
     return absl::OkStatus();
   }

@@ -81,7 +81,6 @@ class Linear : public kernels::UnaryOps {
     const int64_t packed_rows = RoundUp(params_.rows, std::max(1, variant.packing.tile_rows));
     set_scratch_bytes(packed_rows * params_.depth * variant.packing.x_bytes);
     set_weight_bytes(weight_.byte_size() + padded * int64_t{3 * sizeof(float)});
-    set_macs(params_.rows * channels * input_depth_);
   }
 
  private:

@@ -30,8 +30,8 @@ void Run(benchmark::State& state, const Variant& variant) {
     if (!status.ok()) return state.SkipWithError("the kernel failed");
     benchmark::ClobberMemory();
   }
-  state.SetItemsProcessed(state.iterations() * kernel->macs());
-  const double macs = static_cast<double>(state.iterations() * kernel->macs());
+  state.SetItemsProcessed(state.iterations() * rows * channels * depth);
+  const double macs = static_cast<double>(state.iterations() * rows * channels * depth);
   state.counters["GMAC/s"] = benchmark::Counter(macs * 1e-9, benchmark::Counter::kIsRate);
   if (const double peak = kernels::PeakMacsPerSecond(variant.isa); peak > 0) {
     state.counters["peak_%"] = benchmark::Counter(macs / peak * 100, benchmark::Counter::kIsRate);

@@ -27,7 +27,6 @@ class Fused final : public kernels::UnaryOps {
       : UnaryOps(desc), layer_(std::move(layer)), params_(params) {
     set_variant("cuda fused");
     set_weight_bytes(layer_.memory.bytes());
-    set_macs(int64_t{params.images} * params.layer.channels * params.layer.depth);
   }
 
  private:

@@ -19,12 +19,11 @@ constexpr char kPooledOp[] = "int8.conv2d_max_pool2d";
 
 class Conv2dCuda : public kernels::Kernel {
  public:
-  Conv2dCuda(const kernels::KernelDesc& desc, Plan plan, DeviceBuffer constants, int64_t macs)
+  Conv2dCuda(const kernels::KernelDesc& desc, Plan plan, DeviceBuffer constants)
       : Kernel(desc), plan_(std::move(plan)), constants_(std::move(constants)) {
     set_variant(plan_.name());
     set_scratch_bytes(plan_.scratch_bytes());
     set_weight_bytes(constants_.bytes());
-    set_macs(macs);
   }
 
  private:
@@ -60,7 +59,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
     }
     ASSIGN_OR_RETURN(DeviceBuffer constants, DeviceBuffer::Upload(plan.constants().data(), plan.constants().size(),
                                                                   absl::StrCat("the weights of ", desc.op)));
-    return std::make_unique<Conv2dCuda>(desc, std::move(plan), std::move(constants), problem.geometry.macs());
+    return std::make_unique<Conv2dCuda>(desc, std::move(plan), std::move(constants));
   };
   return CreateWith(pooled ? parts.conv : desc, make);
 }

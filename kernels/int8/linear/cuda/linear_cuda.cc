@@ -33,7 +33,6 @@ class LinearCuda final : public kernels::UnaryOps {
     params_.rows = static_cast<int32_t>(rows);
     params_.x_is_signed = desc.input(0).dtype == DType::kI8;
     set_weight_bytes(layer_.memory.bytes());
-    set_macs(rows * layer_.layer.channels * layer_.layer.depth);
   }
 
   void UseTiles(bool wide) {
@@ -177,7 +176,7 @@ absl::StatusOr<DeviceLayer> DeviceLayer::Upload(const kernels::KernelDesc& desc)
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc, const Options& options) {
   ASSIGN_OR_RETURN(const DeviceProperties device, CurrentDevice());
   ASSIGN_OR_RETURN(DeviceLayer layer, DeviceLayer::Upload(desc));
-  const int64_t channels = layer.layer.channels;
+  const int64_t channels = layer.layer.channels, depth = layer.layer.depth;
   const int64_t rows = channels == 0 ? 0 : desc.output().num_elements() / channels;
   const bool fills = int64_t{RowBlocks(true, rows)} * ChannelBlocks(true, channels) >= int64_t{device.multiprocessors};
   const bool wide = options.wide.value_or(fills);
@@ -188,7 +187,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   auto kernel = std::make_unique<LinearCuda>(desc, std::move(layer), rows);
   kernel->UseTiles(wide);
   // Without the library, or where it has no algorithm, the tiles remain.
-  if (kernel->macs() >= options.cublaslt_macs) kernel->UseCublasLt(device).IgnoreError();
+  if (rows * channels * depth >= options.cublaslt_macs) kernel->UseCublasLt(device).IgnoreError();
   return kernel;
 }
 
