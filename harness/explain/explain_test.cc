@@ -1,8 +1,8 @@
 // Tables of graphs, and where ops run, on graphs of a few nodes.
+#include "harness/explain/explain.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "harness/explain/graph_table.h"
-#include "harness/explain/placement.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "ir/text.h"

@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "compiler/engine.h"
-#include "harness/explain/placement.h"
+#include "harness/explain/explain.h"
 #include "harness/phases/phases.h"
 #include "ir/base/status.h"
 #include "runtime/thread_pool.h"

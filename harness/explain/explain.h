@@ -1,6 +1,6 @@
 // Where each op of a graph runs, and what its crossings between INT8 and float cost.
-#ifndef FUSELAGE_HARNESS_EXPLAIN_PLACEMENT_H_
-#define FUSELAGE_HARNESS_EXPLAIN_PLACEMENT_H_
+#ifndef FUSELAGE_HARNESS_EXPLAIN_EXPLAIN_H_
+#define FUSELAGE_HARNESS_EXPLAIN_EXPLAIN_H_
 
 #include "absl/types/span.h"
 #include "harness/results.pb.h"
@@ -16,4 +16,4 @@ Results::Explanation Explain(const ir::Graph& graph, absl::Span<const runtime::S
 
 }  // namespace fuselage::harness
 
-#endif  // FUSELAGE_HARNESS_EXPLAIN_PLACEMENT_H_
+#endif  // FUSELAGE_HARNESS_EXPLAIN_EXPLAIN_H_

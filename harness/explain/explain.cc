@@ -1,4 +1,4 @@
-#include "harness/explain/placement.h"
+#include "harness/explain/explain.h"
 
 #include <string>
 
@@ -36,7 +36,7 @@ int64_t RunTimeBytes(const ir::Node& node) {
   return bytes;
 }
 
-void AddCrossing(const ir::Node& node, Results::Placement* row) {
+void AddCrossing(const ir::Node& node, Results::ExplainedOp* row) {
   const TensorType* input = InputOrNull(node);
   if (input == nullptr || node.type().elements().empty()) return;
   const TensorType& output = node.type().elements()[0];
@@ -64,8 +64,8 @@ std::string WhyNot(const ir::Node& node, const HashMap<std::string, std::string>
   return "";
 }
 
-Results::Placement RowOf(const runtime::StepProfile& step) {
-  Results::Placement row;
+Results::ExplainedOp RowOf(const runtime::StepProfile& step) {
+  Results::ExplainedOp row;
   row.set_node(step.node);
   row.set_op(step.op);
   row.set_kernel(step.variant);
