@@ -8,13 +8,13 @@
 
 namespace fuselage::ir {
 
-// Of all that the canonical text (ir/text.h) shows, parameter values included: equal texts have equal fingerprints, and
+// Covers all that the canonical text (ir/text.h) shows, parameter values too: equal texts have equal fingerprints, and
 // different texts have different ones but for a chance of 2^-64. The same on every machine of one byte order; guards
 // against no adversary. Of a graph that verifies: Graph::Verify computes it on the way, without building the text.
 uint64_t Fingerprint(const Graph& graph);
 
-// Of a tensor's type and values; what Parameter::fingerprint holds. fuselage::Fingerprint, which texts and files show,
-// takes longer.
+// Covers a tensor's type and values; what Parameter::fingerprint holds. fuselage::Fingerprint, which texts and files
+// show, takes longer.
 uint64_t ValueFingerprint(const Tensor& tensor);
 
 }  // namespace fuselage::ir

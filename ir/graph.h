@@ -42,7 +42,7 @@ struct Module {
   // The nodes that call it. A pass that changes a module must see exactly one: a shared module serves others too.
   absl::flat_hash_set<Node*> call_sites;
 
-  mutable int64_t visit = 0;  // Of the last walk of the verifier that came here.
+  mutable int64_t visit = 0;  // The last walk of the verifier that came here.
 };
 
 // A constant tensor of the graph. `uses` counts the modules and get_attr nodes that name it (tied weights have
@@ -52,10 +52,10 @@ struct Parameter {
   std::shared_ptr<const Tensor> tensor;
   std::optional<uint64_t> seed;  // Printed as seed(n): the tensor is SeededTensor(type, n).
   int uses = 0;
-  Type type;                 // Of the tensor.
-  uint64_t fingerprint = 0;  // Of the tensor (ir/fingerprint.h).
+  Type type;                 // The tensor's.
+  uint64_t fingerprint = 0;  // The tensor's (ir/fingerprint.h).
 
-  mutable int64_t visit = 0;  // Of the last walk of the verifier that came here, and the uses that it found.
+  mutable int64_t visit = 0;  // The last walk of the verifier that came here, and the uses that it found.
   mutable int found_uses = 0;
 };
 
@@ -78,7 +78,7 @@ struct Argument {
   const OperandSpec* spec = nullptr;
   int index = -1;                        // Among the node's operands; -1: a parameter of its module, or absent.
   Node* value = nullptr;                 // The node's operand; null: a parameter of its module, or absent.
-  const Parameter* parameter = nullptr;  // Of the module, or of the get_attr that `value` is.
+  const Parameter* parameter = nullptr;  // The module's, or that of the get_attr which `value` is.
 
   bool absent() const { return value == nullptr && parameter == nullptr; }
   // A weight or a bias that an operand of the node computes.
@@ -162,14 +162,14 @@ class Node {
   Module* module_ = nullptr;
   Use* first_use_ = nullptr;
   Use* last_use_ = nullptr;
-  // Of the last walk of the verifier that came here: its number, and what its users need of this node.
+  // The last walk of the verifier that came here: its number, and what its users need of this node.
   mutable int64_t visit_ = 0;
   mutable uint64_t name_hash_ = 0, type_hash_ = 0;
   std::vector<Use> operands_;  // Linked into lists: only Graph::AppendOutput moves them.
   Type type_;
   std::string name_, target_;
   AttributeMap attributes_;
-  Parameter* parameter_ = nullptr;  // Of a get_attr.
+  Parameter* parameter_ = nullptr;  // A get_attr's.
   std::vector<std::string> sources_;
 };
 
@@ -290,7 +290,7 @@ class Graph {
   mutable absl::flat_hash_map<std::string, int64_t> next_suffix_;
   std::map<std::string, std::unique_ptr<Module>, std::less<>> modules_;
   std::map<std::string, Parameter, std::less<>> parameters_;
-  mutable int64_t last_visit_ = 0;                          // Of a walk of the verifier.
+  mutable int64_t last_visit_ = 0;                          // The number of the verifier's last walk.
   mutable absl::flat_hash_set<uint64_t> consistent_calls_;  // Hashes of calls whose types fit (verify.cc).
 };
 

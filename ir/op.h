@@ -109,11 +109,11 @@ struct OpSchema {
   bool keeps_range = false;
   // A relu on the result may become the attribute activation="relu" (see passes/fusion).
   bool fusable_activation = false;
-  // Of "int8.conv2d": "conv2d", whose quantized form it is. lower makes quantize(conv2d(dequantize(x))) one.
+  // For "int8.conv2d": "conv2d", whose quantized form it is. lower makes quantize(conv2d(dequantize(x))) one.
   std::string quantized_form_of;
-  // Of a quantized form: its result may stay f32 (out_dtype): linear(dequantize(x)) is one too.
+  // For a quantized form: its result may stay f32 (out_dtype): linear(dequantize(x)) is one too.
   bool float_result = false;
-  // Of a quantized form: quantize does not choose it, since no scale bounds the error (of a quotient by codes near 0).
+  // For a quantized form: quantize does not choose it, since no scale bounds the error (of a quotient by codes near 0).
   bool unbounded_error = false;
 
   // Operand types -> result type. InvalidArgument says what was found and what was wanted; the caller names the node.

@@ -26,7 +26,7 @@ struct StepProfile {
   std::string node;     // "" for a layout change that the runtime inserted.
   std::string op;       // "int8.conv2d", or "reorder".
   std::string variant;  // Kernel::variant(), or "reference" for an op that only its reference evaluation runs.
-  std::string layout;   // Of the result, where it has rank 4: "row-major", "nhwc", "nhwc, halo 1".
+  std::string layout;   // How the result lies, where it has rank 4: "row-major", "nhwc", "nhwc, halo 1".
   double macs = 0;
   int64_t bytes = 0;            // Operands, results and weights, each once.
   std::vector<double> seconds;  // One entry per profiled run.
@@ -47,7 +47,7 @@ class Executable {
   // An arena for the program, and what a run needs. Any number of executables share a program, and may run at once.
   // `pool` must outlive it.
   static absl::StatusOr<std::unique_ptr<Executable>> Create(std::shared_ptr<const Program> program, ThreadPool* pool);
-  // Of a program of its own, for all threads of the pool.
+  // Makes a program of its own, for all threads of the pool.
   static absl::StatusOr<std::unique_ptr<Executable>> Create(const ir::Graph& graph,
                                                             const kernels::KernelRegistry& kernels, ThreadPool* pool,
                                                             const ExecutableOptions& options = {});

@@ -24,7 +24,7 @@ struct BufferSpec {
 
   Home home = Home::kArena;
   int64_t bytes = 0;
-  int index = -1;                          // Of the executable's input or output.
+  int index = -1;                          // The executable's input or output with this index.
   std::shared_ptr<const Tensor> constant;  // Its bytes, in whichever layout the buffer has.
   int first = -1, last = -1;               // The steps from the one that writes it to the last that reads it.
 };
@@ -37,7 +37,7 @@ struct StepSpec {
   std::string op;
   std::vector<int> inputs = {}, outputs = {};  // Buffers; an absent optional operand is kAbsent.
   int scratch = kAbsent;
-  std::string layout = "";  // Of the first output, for people: "nhwc, halo 1".
+  std::string layout = "";  // The first output's, for people: "nhwc, halo 1".
   double macs = 0;          // Of the call that it runs (ir::Cost).
 };
 
@@ -46,7 +46,7 @@ struct Schedule {
   std::vector<TensorType> input_types, output_types;
   std::vector<BufferSpec> buffers;
   std::vector<StepSpec> steps;
-  int64_t weight_bytes = 0;  // Of kernels, reference steps and constants.
+  int64_t weight_bytes = 0;  // Those of kernels, reference steps and constants.
 };
 
 struct ScheduleOptions {

@@ -175,7 +175,7 @@ class Call:
     """A call of one of our ops: operands are Values, numbers or None, in the op's order; parameters are tensors, by
     operand, of a module."""
 
-    unbound = None  # Of a split into slices of one, whose elements are without it: the axis.
+    unbound = None  # The axis of a split into slices of one, which its elements are without.
 
     def __init__(self, op, operands, parameters=None, **attributes):
         self.op, self.operands, self.parameters, self.attributes = op, list(operands), parameters or {}, attributes

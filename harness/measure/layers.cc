@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<double>> ProfiledRuns(runtime::Executable& executable
   return seconds;
 }
 
-// Of a loop whose body is empty.
+// The time of a loop whose body is empty.
 double SecondsPerJoin(runtime::ThreadPool& pool) {
   constexpr int kLoops = 1000;
   constexpr int kRounds = 5;

@@ -75,7 +75,7 @@ absl::StatusOr<double> BestSecondsOf(runtime::Executable& executable) {
   return BestSeconds([&] { return executable.Run(inputs, outputs); });
 }
 
-// Of the graph's one arithmetic step at its best: changes of layout around it do not count.
+// The time of the graph's one arithmetic step at its best: changes of layout around it do not count.
 absl::StatusOr<double> OperationsPerSecond(const std::string& text, const ir::OpRegistry& ops,
                                            const kernels::KernelRegistry& kernels) {
   runtime::ThreadPool pool(1);

@@ -32,7 +32,7 @@ class Budget {
   // Call before the allocation. ResourceExhausted names `what`.
   absl::Status Charge(int64_t bytes, absl::string_view what);
   void Release(int64_t bytes) { used_ -= bytes; }
-  // Of a value that a run will hold, and loading does not. ResourceExhausted names `what`.
+  // For a value that a run will hold, and loading does not. ResourceExhausted names `what`.
   absl::Status CheckValue(const TensorType& type, absl::string_view what) const;
 
   int64_t limit() const { return limit_; }

@@ -11,8 +11,8 @@
 
 namespace fuselage {
 
-// Of real values: codes are dequantized. Equal values differ by 0, and so do NaN and NaN. NaN or an infinity differs
-// from all else by infinity, and so does a tensor from one of another shape.
+// Compares real values: codes are dequantized. Equal values differ by 0, and so do NaN and NaN. NaN or an infinity
+// differs from all else by infinity, and so does a tensor from one of another shape.
 struct Difference {
   double max_abs_error = 0;
   double rms_error = 0;

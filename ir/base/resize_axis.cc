@@ -45,7 +45,7 @@ double Cubic(double a, double distance) {
 
 // The filter at scale 1 has its support on (-radius, radius); an antialiased one on that divided by the scale.
 struct Filter {
-  int first, taps;  // Of its taps, relative to the floor of the coordinate.
+  int first, taps;  // Its taps, relative to the floor of the coordinate.
   double scale;
 };
 

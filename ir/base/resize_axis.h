@@ -23,7 +23,7 @@ struct ResizeMode {
 struct ResizeAxis {
   int64_t input = 0, output = 0;
   double scale = 1;                   // About output / input: what coordinates are computed with.
-  double roi_start = 0, roi_end = 1;  // Of "tf_crop_and_resize": in units of the axis.
+  double roi_start = 0, roi_end = 1;  // For "tf_crop_and_resize": in units of the axis.
 
   // Every output is the input: the axis need not be touched.
   bool IsIdentity(const ResizeMode& mode) const;

@@ -38,7 +38,7 @@ struct TensorType {
   Layout layout = Layout::kRowMajor;
 
   int rank() const { return static_cast<int>(shape.size()); }
-  int64_t num_elements() const;  // Of a checked shape.
+  int64_t num_elements() const;  // The shape has been checked.
   int64_t byte_size() const { return num_elements() * ByteSize(dtype); }
 
   friend bool operator==(const TensorType& a, const TensorType& b) {

@@ -19,7 +19,7 @@ AttributeMap PerTensorAttributes(Draft& draft, const Node& x) {
   AttributeMap attributes = {{"scales", Floats{static_cast<float>(step)}}};
   switch (random.Between(0, 3)) {
     case 0: attributes.emplace("dtype", DType::kI8); break;
-    case 1: attributes.emplace("zero_points", Ints{0}); break;  // Of what a relu leaves.
+    case 1: attributes.emplace("zero_points", Ints{0}); break;  // What a relu leaves has it.
     default: attributes.emplace("zero_points", Ints{128}); break;
   }
   return attributes;

@@ -67,7 +67,7 @@ class Broadcast {
     return {shape[0], shape[2], shape[3], shape[1]};
   }
 
-  Shape shape_;  // Of the result, in memory order.
+  Shape shape_;  // The result's, in memory order.
   std::vector<int64_t> strides_;
 };
 

@@ -28,7 +28,7 @@ struct KernelDesc {
   // The operands that arrive at run time, in schema order without the parameters; nullopt: absent (no residual).
   std::vector<std::optional<TensorType>> inputs;
   std::vector<TensorType> outputs;
-  // Of operands of rank 4 in NHWC; none: dense. Only a kernel whose KernelEntry::places says so takes others.
+  // Where operands of rank 4 in NHWC lie; none: dense. Only a kernel whose KernelEntry::places says so takes others.
   std::vector<Placement> input_placements;
   Placement output_placement;
   // "weight", "bias"; also the operands among `inputs` that no run changes. Alive during Create only.
@@ -83,7 +83,7 @@ class Kernel {
   const std::vector<std::optional<TensorType>>& inputs() const { return inputs_; }
   const std::vector<TensorType>& outputs() const { return outputs_; }
 
-  // Of the first output: what lowering reads and the next kernel is made with. 1 and 0 where the output is float.
+  // The first output's: what lowering reads and the next kernel is made with. 1 and 0 where the output is float.
   float output_scale() const;
   int32_t output_zero_point() const;
 

@@ -70,9 +70,9 @@ struct PlacedTensor {
   int64_t row_bytes;                  // from row to row,
   int64_t plane_bytes;                // from plane to plane,
   int64_t image_bytes;                // from image to image.
-  int64_t first;                      // Of pixel (block) (0, 0) in its plane.
-  // Of all images. Where not dense, kSlackPixels pixels more may be read (their values are undefined), so that a kernel
-  // may load pixels in groups of that many.
+  int64_t first;                      // Where pixel (block) (0, 0) is in its plane.
+  // The bytes of all images. Where not dense, kSlackPixels pixels more may be read (their values are undefined), so
+  // that a kernel may load pixels in groups of that many.
   int64_t bytes;
 
   static constexpr int kSlackPixels = 16;

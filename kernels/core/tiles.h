@@ -9,7 +9,7 @@
 
 namespace fuselage::kernels {
 
-constexpr int kTileRows = 16;  // Of A, B and C; also C's columns.
+constexpr int kTileRows = 16;  // A, B and C have so many; C as many columns.
 constexpr int kTileRowBytes = 64;
 constexpr int kTileBytes = kTileRows * kTileRowBytes;
 constexpr int kTileSums = kTileRows * kTileRows;

@@ -36,7 +36,7 @@ const Row& BestVariant(absl::Span<const Row> table, Isa isa, const Params& param
   return *best;
 }
 
-// Of rows without a constraint.
+// For rows without a constraint.
 template <typename Row>
 const Row& BestVariant(absl::Span<const Row> table, Isa isa) {
   const Row* best = LastVariantOrNull(table, isa, [](const Row&) { return true; });

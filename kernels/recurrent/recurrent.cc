@@ -27,14 +27,14 @@ constexpr Variant kVariants[] = {
 enum Input { kX, kLengths, kInitialH, kInitialC };
 enum class Cell { kRnn, kGru, kLstm };
 
-constexpr int64_t kRowBlock = 48;    // Of the inputs' product: rows that stay in the first caches.
+constexpr int64_t kRowBlock = 48;    // Rows of the inputs' product that stay in the first caches.
 constexpr int64_t kGrain = 1 << 15;  // Multiplications that are worth a thread's while.
 
 int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 struct Sizes {
   int64_t steps, sequences, inputs, directions, units, gates;
-  int64_t slots;  // Of a panel: a gate's share of each unit (of gru's third gate, two).
+  int64_t slots;  // A panel's: a gate's share of each unit (gru's third gate has two).
 
   int64_t panel_units() const { return kPanel / slots; }
   int64_t panels() const { return (units + panel_units() - 1) / panel_units(); }
@@ -61,7 +61,7 @@ void Pack(const Sizes& sizes, const Slots& slots, const float* from, int64_t dep
 // The weights of all directions, packed.
 struct Weights {
   std::vector<float> input, state, bias;
-  std::vector<float> reset_state;  // Of a GRU that resets first: the third gate's, 32 units a panel.
+  std::vector<float> reset_state;  // For a GRU that resets first: the third gate's, 32 units a panel.
   std::vector<float> reset_bias;   // [D, H]
   std::vector<float> peepholes;    // [D, 3*H]; empty where there are none.
 };
@@ -91,7 +91,7 @@ class Recurrent : public kernels::Kernel {
   }
 
  private:
-  // Of one direction: [N, H].
+  // One direction's: [N, H].
   int64_t StateSize() const { return s_.sequences * s_.units; }
 
   // The memory of one run.
@@ -99,9 +99,9 @@ class Recurrent : public kernels::Kernel {
     const float* x;
     const int32_t* lengths;  // Null: all steps of all.
     float *y, *c;            // c: of lstm, in place.
-    float* products;         // Of the inputs: [D, panels, rows, kPanel].
-    float* sums;             // Of a step: [D, panels, N, kPanel].
-    float* resets;           // Of a step: [D, panels of 32 units, N, kPanel].
+    float* products;         // The inputs': [D, panels, rows, kPanel].
+    float* sums;             // One step's: [D, panels, N, kPanel].
+    float* resets;           // One step's: [D, panels of 32 units, N, kPanel].
     float *h, *next_h;       // [D, N, H]
     float* kept;             // r*h: [D, N, H].
     kernels::Parallel* parallel;

@@ -20,7 +20,7 @@ using kernels::Kernel;
 using kernels::KernelDesc;
 
 struct Convolution {
-  Window window;  // Of a transposed one too: output o has its taps at (o + begin - t * dilation) / stride.
+  Window window;  // A transposed one has it too: output o has its taps at (o + begin - t * dilation) / stride.
   bool transposed = false, residual = false;
   Activation activation;
   int64_t groups = 1, in_channels = 0, out_channels = 0;  // Channels of one group.
@@ -145,7 +145,7 @@ class ConvKernel final : public ProductKernel {
   }
 
  private:
-  // Of one tap, or of a row of them, elements [first, last) are at `data`, the others zero.
+  // For one tap, or a row of them: elements [first, last) are at `data`, the others zero.
   struct Run {
     const float* data = nullptr;
     int64_t first = 0, last = 0;

@@ -88,7 +88,7 @@ class Multiply final : public ProductKernel {
   struct Operands {
     ProductShape shape;
     Matrix a, b, c;
-    std::vector<int64_t> a_offsets, b_offsets;  // Of each product's.
+    std::vector<int64_t> a_offsets, b_offsets;  // One for each product.
     bool has_c = false;
     Activation activation;
     float alpha = 1, beta = 1;

@@ -27,7 +27,7 @@ using ExponentialsFunction = void(const float* x, float largest, int64_t n, floa
 struct Primitives {
   const char* name;
   kernels::Isa isa;
-  int64_t rows, columns;  // Of a tile.
+  int64_t rows, columns;  // A tile's.
   TileFunction* tile;
   DepthwiseFunction* depthwise;
   ExponentialsFunction* exponentials;

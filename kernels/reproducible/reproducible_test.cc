@@ -38,7 +38,7 @@ struct RowName {
   }
 };
 
-// Of many magnitudes, denormals too; with `special`, infinities, NaNs and zeros of both signs among them.
+// Values of many magnitudes, denormals too; with `special`, infinities, NaNs and zeros of both signs among them.
 void Fill(float* values, int64_t n, uint64_t seed, bool special) {
   const Tensor random = SeededTensor(Floats({n}), seed);
   for (int64_t i = 0; i < n; ++i) {

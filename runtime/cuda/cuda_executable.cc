@@ -367,7 +367,7 @@ class CudaExecutableImpl final : public CudaExecutable {
   Handle stream_, start_, end_;
   Handle beside_, fork_, join_;  // The other stream of a capture, and its ends.
   Handle graph_;
-  // Of profiled runs, and made by the first: an event before the first step and after each.
+  // The first profiled run makes them: an event before the first step and after each.
   std::vector<Handle> events_;
   Handle profiled_graph_;
   bool profiling_ = false;
