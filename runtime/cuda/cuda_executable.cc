@@ -76,7 +76,7 @@ absl::Status MoveToDevice(Device* device, Schedule* schedule) {
 int64_t Aligned(int64_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
 
 // Where every buffer lies: offsets in the arena, or for constants in a block of their own.
-struct Placement {
+struct BufferPlan {
   std::vector<int64_t> offsets;
   int64_t arena_bytes = 0, constant_bytes = 0;
 };
@@ -100,17 +100,17 @@ std::vector<bool> BesideNext(const Schedule& schedule) {
 
 // Inputs arrive before the first step, outputs leave after the last. What one of two steps that run beside each other
 // uses, lives during both.
-Placement Place(const Schedule& schedule, const std::vector<bool>& beside_next) {
+BufferPlan PlanBuffers(const Schedule& schedule, const std::vector<bool>& beside_next) {
   const int last_step = std::max(0, static_cast<int>(schedule.steps.size()) - 1);
-  Placement placement;
-  placement.offsets.resize(schedule.buffers.size());
+  BufferPlan plan;
+  plan.offsets.resize(schedule.buffers.size());
   std::vector<Lifetime> lifetimes;
   std::vector<int> planned;  // The buffer of each lifetime.
   for (size_t i = 0; i < schedule.buffers.size(); ++i) {
     const BufferSpec& buffer = schedule.buffers[i];
     if (buffer.home == Home::kConstant) {
-      placement.offsets[i] = placement.constant_bytes;
-      if (buffer.last >= 0) placement.constant_bytes += Aligned(buffer.bytes);
+      plan.offsets[i] = plan.constant_bytes;
+      if (buffer.last >= 0) plan.constant_bytes += Aligned(buffer.bytes);
       continue;
     }
     Lifetime lifetime{buffer.bytes, std::max(0, buffer.first), std::max(0, buffer.last)};
@@ -121,10 +121,10 @@ Placement Place(const Schedule& schedule, const std::vector<bool>& beside_next) 
     lifetimes.push_back(lifetime);
     planned.push_back(static_cast<int>(i));
   }
-  const MemoryPlan plan = PlanMemory(lifetimes);
-  for (size_t i = 0; i < planned.size(); ++i) placement.offsets[planned[i]] = plan.offsets[i];
-  placement.arena_bytes = plan.bytes;
-  return placement;
+  const MemoryPlan arena = PlanMemory(lifetimes);
+  for (size_t i = 0; i < planned.size(); ++i) plan.offsets[planned[i]] = arena.offsets[i];
+  plan.arena_bytes = arena.bytes;
+  return plan;
 }
 
 struct BoundStep {
@@ -135,7 +135,7 @@ struct BoundStep {
 };
 
 // A graph's input or output: its place in the arena and in pinned host memory.
-struct Border {
+struct HostBuffer {
   void* device = nullptr;
   uint8_t* host = nullptr;
   int64_t bytes = 0;
@@ -152,8 +152,8 @@ class CudaExecutableImpl final : public CudaExecutable {
 
   absl::Status Init(const CudaExecutableOptions& options, absl::string_view name) {
     beside_next_ = BesideNext(schedule_);
-    const Placement placement = Place(schedule_, beside_next_);
-    arena_bytes_ = placement.arena_bytes;
+    const BufferPlan plan = PlanBuffers(schedule_, beside_next_);
+    arena_bytes_ = plan.arena_bytes;
     const int64_t wanted = arena_bytes_ + schedule_.weight_bytes;
     if (options.max_memory_bytes > 0 && wanted > options.max_memory_bytes) {
       return absl::ResourceExhaustedError(absl::StrCat("graph @", name, " takes ", wanted, " bytes of device memory (",
@@ -167,11 +167,11 @@ class CudaExecutableImpl final : public CudaExecutable {
     ASSIGN_OR_RETURN(start_, device_->NewEvent());
     ASSIGN_OR_RETURN(end_, device_->NewEvent());
     ASSIGN_OR_RETURN(arena_, device_->Allocate(arena_bytes_, "the arena"));
-    ASSIGN_OR_RETURN(constants_, device_->Allocate(placement.constant_bytes, "constants"));
+    ASSIGN_OR_RETURN(constants_, device_->Allocate(plan.constant_bytes, "constants"));
     RETURN_IF_ERROR(device_->Fill(arena_.get(), 0, arena_bytes_, stream_.get()));
-    RETURN_IF_ERROR(UploadConstants(placement));
-    RETURN_IF_ERROR(MakeBorders(placement));
-    for (StepSpec& spec : schedule_.steps) Bind(spec, placement);
+    RETURN_IF_ERROR(UploadConstants(plan));
+    RETURN_IF_ERROR(MakeHostBuffers(plan));
+    for (StepSpec& spec : schedule_.steps) Bind(spec, plan);
     // Kernels may have uploaded their weights on another stream.
     RETURN_IF_ERROR(device_->Synchronize());
     for (size_t i = 0; i < steps_.size(); ++i) {
@@ -197,7 +197,7 @@ class CudaExecutableImpl final : public CudaExecutable {
     RETURN_IF_ERROR(Check(inputs, outputs));
     Stream stream = stream_.get();
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const Border& input = inputs_[i];
+      const HostBuffer& input = inputs_[i];
       if (input.bytes > 0) std::memcpy(input.host, inputs[i]->raw_data(), input.bytes);
       RETURN_IF_ERROR(device_->Copy(input.device, input.host, input.bytes, Direction::kHostToDevice, stream));
     }
@@ -208,7 +208,7 @@ class CudaExecutableImpl final : public CudaExecutable {
       RETURN_IF_ERROR(device_->Launch(graph_.get(), stream));
       RETURN_IF_ERROR(device_->Record(end_.get(), stream));
     }
-    for (const Border& output : outputs_) {
+    for (const HostBuffer& output : outputs_) {
       RETURN_IF_ERROR(device_->Copy(output.host, output.device, output.bytes, Direction::kDeviceToHost, stream));
     }
     RETURN_IF_ERROR(device_->Synchronize(stream));
@@ -224,22 +224,22 @@ class CudaExecutableImpl final : public CudaExecutable {
  private:
   uint8_t* InArena(int64_t offset) const { return static_cast<uint8_t*>(arena_.get()) + offset; }
 
-  uint8_t* AddressOf(int id, const Placement& placement) const {
-    if (schedule_.buffers[id].home != Home::kConstant) return InArena(placement.offsets[id]);
-    return static_cast<uint8_t*>(constants_.get()) + placement.offsets[id];
+  uint8_t* AddressOf(int id, const BufferPlan& plan) const {
+    if (schedule_.buffers[id].home != Home::kConstant) return InArena(plan.offsets[id]);
+    return static_cast<uint8_t*>(constants_.get()) + plan.offsets[id];
   }
 
-  absl::Status UploadConstants(const Placement& placement) {
+  absl::Status UploadConstants(const BufferPlan& plan) {
     for (size_t i = 0; i < schedule_.buffers.size(); ++i) {
       const BufferSpec& buffer = schedule_.buffers[i];
       if (buffer.home != Home::kConstant || buffer.last < 0) continue;
-      RETURN_IF_ERROR(device_->Copy(AddressOf(static_cast<int>(i), placement), buffer.constant->raw_data(),
-                                    buffer.bytes, Direction::kHostToDevice, stream_.get()));
+      RETURN_IF_ERROR(device_->Copy(AddressOf(static_cast<int>(i), plan), buffer.constant->raw_data(), buffer.bytes,
+                                    Direction::kHostToDevice, stream_.get()));
     }
     return absl::OkStatus();
   }
 
-  absl::Status MakeBorders(const Placement& placement) {
+  absl::Status MakeHostBuffers(const BufferPlan& plan) {
     inputs_.resize(schedule_.input_types.size());
     outputs_.resize(schedule_.output_types.size());
     int64_t bytes = 0;
@@ -250,31 +250,31 @@ class CudaExecutableImpl final : public CudaExecutable {
         if (buffer.home == Home::kOutput) visit(outputs_[buffer.index], static_cast<int>(i));
       }
     };
-    for_each([&](Border&, int id) { bytes += Aligned(schedule_.buffers[id].bytes); });
+    for_each([&](HostBuffer&, int id) { bytes += Aligned(schedule_.buffers[id].bytes); });
     ASSIGN_OR_RETURN(host_, device_->AllocateHost(bytes, "inputs and outputs"));
     uint8_t* next = static_cast<uint8_t*>(host_.get());
-    for_each([&](Border& border, int id) {
-      border = {AddressOf(id, placement), next, schedule_.buffers[id].bytes};
-      next += Aligned(border.bytes);
+    for_each([&](HostBuffer& buffer, int id) {
+      buffer = {AddressOf(id, plan), next, schedule_.buffers[id].bytes};
+      next += Aligned(buffer.bytes);
     });
     return absl::OkStatus();
   }
 
-  void Bind(StepSpec& spec, const Placement& placement) {
+  void Bind(StepSpec& spec, const BufferPlan& plan) {
     BoundStep step;
     StepProfile profile;
     for (int id : spec.inputs) {
       ConstBuffer buffer;
-      if (id != StepSpec::kAbsent) buffer = {AddressOf(id, placement), schedule_.buffers[id].bytes};
+      if (id != StepSpec::kAbsent) buffer = {AddressOf(id, plan), schedule_.buffers[id].bytes};
       profile.bytes += buffer.bytes;
       step.inputs.push_back(buffer);
     }
     for (int id : spec.outputs) {
-      step.outputs.push_back({AddressOf(id, placement), schedule_.buffers[id].bytes});
+      step.outputs.push_back({AddressOf(id, plan), schedule_.buffers[id].bytes});
       profile.bytes += schedule_.buffers[id].bytes;
     }
     if (spec.scratch != StepSpec::kAbsent) {
-      step.scratch = {AddressOf(spec.scratch, placement), schedule_.buffers[spec.scratch].bytes};
+      step.scratch = {AddressOf(spec.scratch, plan), schedule_.buffers[spec.scratch].bytes};
     }
     profile.node = spec.node;
     profile.op = spec.op;
@@ -360,7 +360,7 @@ class CudaExecutableImpl final : public CudaExecutable {
   kernels::Serial serial_;
   int64_t arena_bytes_ = 0;
   Handle arena_, constants_, host_;
-  std::vector<Border> inputs_, outputs_;
+  std::vector<HostBuffer> inputs_, outputs_;
   std::vector<BoundStep> steps_;
   std::vector<StepProfile> profile_;  // One per step.
   std::vector<bool> beside_next_;     // See BesideNext. Only captured so; profiled steps run one by one.
