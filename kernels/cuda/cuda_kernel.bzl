@@ -4,6 +4,12 @@ load("@local_config_cuda//:defs.bzl", "CUDA_IS_CONFIGURED")
 load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
 load("//third_party/cuda:cuda_library.bzl", "cuda_code_test", "cuda_library", "with_cuda")
 
+# The sources whose fused multiply-adds compiled kernels have.
+FMA_FROM = [
+    "//ir/base:elementwise_math.h",
+    "//kernels/cuda:arithmetic.h",
+]
+
 def cuda_kernel(
         name,
         hdrs = [],
@@ -84,7 +90,7 @@ def cuda_kernel(
     cuda_code_test(
         name = name + "_code_test",
         library = ":%s_code" % name,
-        fma_from = "//kernels/cuda:arithmetic.h" if fma else None,
+        fma_from = FMA_FROM if fma else [],
         ptx_has = ptx_has,
         ptx_lacks = [
             "\\.satfinite",

@@ -165,7 +165,7 @@ def with_cuda(rule, **attrs):
     if CUDA_IS_CONFIGURED:
         rule(**attrs)
 
-def cuda_code_test(name, library, fma_from = None, ptx_has = [], ptx_lacks = []):
+def cuda_code_test(name, library, fma_from = [], ptx_has = [], ptx_lacks = []):
     """What the compiler made of a cuda_library, on any machine with a toolkit: no register spills, and its PTX.
 
     Args:
@@ -173,8 +173,8 @@ def cuda_code_test(name, library, fma_from = None, ptx_has = [], ptx_lacks = [])
       library: a cuda_library.
       ptx_has: extended regular expressions, each of which some line of the PTX must match.
       ptx_lacks: those that no line may match.
-      fma_from: the source whose lines with __fmaf_rn every fma of f32 must come from; None: there is none. See
-        docs/arithmetic.md.
+      fma_from: the sources whose lines with __fmaf_rn or __builtin_fmaf every fma of f32 must come from; without them
+        there is none. See docs/arithmetic.md.
     """
     if not CUDA_IS_CONFIGURED:
         return
@@ -183,10 +183,10 @@ def cuda_code_test(name, library, fma_from = None, ptx_has = [], ptx_lacks = [])
         size = "small",
         srcs = ["//third_party/cuda:code_test.sh"],
         args = ["$(rootpaths %s_ptxas)" % library, "$(rootpaths %s_ptx)" % library] +
-               (["--fma-from=$(rootpath %s)" % fma_from] if fma_from else []) +
+               ["--fma-from=$(rootpath %s)" % source for source in fma_from] +
                ["'--has=%s'" % pattern for pattern in ptx_has] +
                ["'--lacks=%s'" % pattern for pattern in ptx_lacks],
-        data = [library + "_ptxas", library + "_ptx"] + ([fma_from] if fma_from else []),
+        data = [library + "_ptxas", library + "_ptx"] + fma_from,
     )
 
 def _require_cuda_impl(ctx):
