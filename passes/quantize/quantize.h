@@ -3,7 +3,7 @@
 //   y = conv2d(x, w)   =>   y = conv2d(dequantize(quantize(x)), w')      w' i8 with a scale for each output channel
 //
 // One pair for each edge into a quantized op. An op without a float result of its own (kOps in select.cc says which)
-// gets pairs on the edges to its float readers too. Values that only move or select (views, max pools) share the
+// gets pairs on the edges to its float readers too. Values that only move or select (views, slices of codes, max pools) share the
 // parameters of where they come from, and what a concat joins shares one range, so that all of them run on codes.
 // A graph that has quantizes already is taken as it is.
 //

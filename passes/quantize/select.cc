@@ -252,12 +252,21 @@ class Selector {
     }
   }
 
+  // A slice of what can only be codes is one of the codes, and shares their parameters.
+  bool SelectsFromCodes(const Node* node, const HashSet<const Node*>& codes) const {
+    if (node->op() == nullptr || node->op()->view != ir::View::kSelects || !IsF32(node)) return false;
+    return codes.contains(view_root_.at(node->operand(0)));
+  }
+
   void Group(Selection& selection) const {
     Groups groups;
     std::vector<Node*> members;  // By group, before they are joined: the value that it began with.
+    HashSet<const Node*> codes;  // Selected without a float result, or slices of such.
     for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
       const bool keeps = selected_.contains(node) && node->op()->keeps_range;
-      if (!keeps && !IsView(node)) {
+      const bool selects = SelectsFromCodes(node, codes);
+      if (selects || (selected_.contains(node) && !HasFloatResult(*node))) codes.insert(node);
+      if (!keeps && !selects && !IsView(node)) {
         selection.group_of[node] = groups.Add();
         members.push_back(node);
         continue;
