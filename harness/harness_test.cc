@@ -209,17 +209,19 @@ TEST(Harness, ExplainRunsThePassesAlone) {
   const Outcome outcome = RunWithArgs({"explain", "--config=" + place.config, "--out=" + place.out});
   ASSERT_EQ(outcome.code, kOk) << outcome.err;
   EXPECT_THAT(outcome.out,
-              AllOf(HasSubstr("fusion: 1 applied, 0 left alone\n"), HasSubstr("Where each op of int8 runs"),
+              AllOf(HasSubstr("fusion: 1 applied, 1 left alone\n"), HasSubstr("Where each op of int8 runs"),
                     HasSubstr("Crossings between INT8 and float"), HasSubstr("1 of 2 ops in INT8, 1 in FP32"),
                     HasSubstr(place.out + "/report.txt"), Not(HasSubstr("Latency"))));
   EXPECT_THAT(ReadFile(place.out + "/report.txt").value_or(""), HasSubstr("1 of 2 ops in INT8, 1 in FP32"));
   const Results results = ReadResults(place.out);
   EXPECT_EQ(results.status(), "complete");
   EXPECT_EQ(results.variants(1).measurements_size(), 0);
-  ASSERT_EQ(results.passes(1).decisions_size(), 1);
-  EXPECT_EQ(results.passes(1).decisions(0).kind(), "applied");
-  EXPECT_EQ(results.passes(1).decisions(0).node(), "relu");
-  EXPECT_EQ(results.passes(1).remarks_size(), 1);
+  ASSERT_EQ(results.passes(1).decisions_size(), 2);
+  EXPECT_EQ(results.passes(1).decisions(0).kind(), "left alone");
+  EXPECT_EQ(results.passes(1).decisions(0).node(), "tanh");
+  EXPECT_EQ(results.passes(1).decisions(1).kind(), "applied");
+  EXPECT_EQ(results.passes(1).decisions(1).node(), "relu");
+  EXPECT_EQ(results.passes(1).remarks_size(), 2);
   const auto& explanation = results.explanation();
   EXPECT_EQ(explanation.variant(), "int8");
   EXPECT_EQ(explanation.int8_ops(), 1);

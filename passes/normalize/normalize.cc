@@ -176,7 +176,7 @@ class Walk {
     ASSIGN_OR_RETURN(Node * function,
                      graph_.AddFunction(node->name(), node->op()->name, node->operands(), node->attributes(), node));
     Replace(node, function);
-    return true;
+    return Visited(function);  // Patterns take no call in place.
   }
 
   // `node` calls a module of its own, which can become what it is replaced by.
