@@ -217,10 +217,10 @@ TEST(Harness, ExplainRunsThePassesAlone) {
   EXPECT_EQ(results.status(), "complete");
   EXPECT_EQ(results.variants(1).measurements_size(), 0);
   ASSERT_EQ(results.passes(1).decisions_size(), 2);
-  EXPECT_EQ(results.passes(1).decisions(0).kind(), "left alone");
-  EXPECT_EQ(results.passes(1).decisions(0).node(), "tanh");
-  EXPECT_EQ(results.passes(1).decisions(1).kind(), "applied");
-  EXPECT_EQ(results.passes(1).decisions(1).node(), "relu");
+  EXPECT_EQ(results.passes(1).decisions(0).kind(), "applied");
+  EXPECT_EQ(results.passes(1).decisions(0).node(), "relu");
+  EXPECT_EQ(results.passes(1).decisions(1).kind(), "missed");
+  EXPECT_EQ(results.passes(1).decisions(1).node(), "tanh");
   EXPECT_EQ(results.passes(1).remarks_size(), 2);
   const auto& explanation = results.explanation();
   EXPECT_EQ(explanation.variant(), "int8");

@@ -145,11 +145,11 @@ TEST_F(QuantizedCodes, OfTheFxFormAreThoseOfOnnx) {
 const Network kNetworks[] = {
     {"models/resnet18_fashion_mnist.onnx", kMinMax, kResNet18},
     {"harness/configs/models/gated_block.ir", kEntropy, "4c8bc7b72e6fa029"},
-    {"frontend/fx/examples/cnn.ir", kEntropy, "e7c3ff10c2a3e37d"},
+    {"frontend/fx/examples/cnn.ir", kEntropy, "cfde411fef74aace"},
     {"frontend/fx/examples/layers.ir", kEntropy, "abdf72ae8df25646"},
-    {"frontend/fx/examples/mobile.ir", kEntropy, "99b7ba28c7add53c"},
+    {"frontend/fx/examples/mobile.ir", kEntropy, "91e130837c7e3cc2"},
     {"frontend/fx/examples/resnet_block_functional.ir", kEntropy, "08dea815a5da1715"},
-    {"frontend/fx/examples/transformer.ir", kEntropy, "f85c37f8f41b952e"},
+    {"frontend/fx/examples/transformer.ir", kEntropy, "a76f7e4f4e6d3fa1"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Networks, QuantizedCodesTest, ::testing::ValuesIn(kNetworks), [](const auto& info) {

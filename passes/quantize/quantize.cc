@@ -136,6 +136,28 @@ absl::StatusOr<Ranges> FindRanges(const QuantizeOptions& options, const ir::Grap
   return ranges;
 }
 
+// Of the sources of a group. Nothing where there are no ranges of theirs.
+std::optional<Range> RangeOf(const std::vector<Node*>& sources, const Ranges& ranges) {
+  std::optional<Range> range;
+  for (const Node* source : sources) {
+    const auto it = ranges.find(source->name());
+    if (it == ranges.end()) return std::nullopt;
+    range = range ? Union(*range, it->second) : it->second;
+  }
+  return range;
+}
+
+// Each value of a group gets the group's range as its own: where some of the group stay in FP32, the others are
+// sources.
+Ranges WithShared(const Selection& selection, Ranges ranges) {
+  Ranges all = ranges;
+  for (const auto& [node, group] : selection.group_of) {
+    const std::optional<Range> range = RangeOf(selection.sources[group], ranges);
+    if (range) all.emplace(node->name(), *range);
+  }
+  return all;
+}
+
 using CodesOf = HashMap<int, Codes>;  // By group.
 
 CodesOf ChooseCodes(const QuantizeOptions& options, const Selection& selection, const Ranges& ranges,
@@ -145,8 +167,7 @@ CodesOf ChooseCodes(const QuantizeOptions& options, const Selection& selection, 
     const int group = selection.group_of.at(edge.value);
     if (chosen.contains(group)) continue;
     const std::vector<Node*>& sources = selection.sources[group];
-    Range range = ranges.at(sources[0]->name());
-    for (const Node* source : sources) range = Union(range, ranges.at(source->name()));
+    const Range range = RangeOf(sources, ranges).value();
     const Codes codes = ActivationCodes(range, options.activations());
     chosen[group] = codes;
     if (range.min == range.max && sources[0]->kind() != NodeKind::kGetAttr) {
@@ -245,8 +266,9 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
   const bool fastest = options_.precision() == QuantizeOptions::FASTEST;
   ASSIGN_OR_RETURN(Selection selection, Select(options_, graph, fastest ? tentative : remarks));
   if (selection.edges.empty()) return false;
-  ASSIGN_OR_RETURN(const Ranges ranges, FindRanges(options_, graph, selection, runner_, cache_folder_, remarks));
+  ASSIGN_OR_RETURN(Ranges ranges, FindRanges(options_, graph, selection, runner_, cache_folder_, remarks));
   if (fastest) {
+    ranges = WithShared(selection, std::move(ranges));
     if (profiler_ == nullptr) {
       return UsageError("precision FASTEST needs a profiler of the CPU, and the caller gives none");
     }

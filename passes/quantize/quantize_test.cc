@@ -407,6 +407,33 @@ TEST_F(QuantizeTest, CountsTheConversionsThatAChoiceNeeds) {
   EXPECT_EQ(KeptOf(&first, ops_, &remarks_), "a") << "one conversion either way";
 }
 
+// In INT8 the pool shares the parameters of %a; in FP32 its result needs some of its own.
+TEST_F(QuantizeTest, WhatSharesARangeMayStayInFloat) {
+  const std::unique_ptr<ir::Graph> graph = *ir::Parse(R"(graph @g {
+  param @w: f32[1,1,1,1] = [1]
+  module @a = conv2d(weight=@w)
+  module @p = max_pool2d(kernel_size=[1, 1], stride=[1, 1])
+  module @b = conv2d(weight=@w)
+  %x: f32[1,1,1,2] = placeholder
+  %a: f32[1,1,1,2] = call_module @a(%x)
+  %p: f32[1,1,1,2] = call_module @p(%a)
+  %b: f32[1,1,1,2] = call_module @b(%p)
+  output(%b)
+}
+)",
+                                                      ops_);
+  FakeProfiler profiler({{"a", 4}, {"p", 1}, {"b", 4}}, {{"a", 1}, {"p", 4}, {"b", 1}}, 0.1);
+  QuantizeOptions options;
+  options.set_precision(QuantizeOptions::FASTEST);
+  FakeRunner runner(2);
+  EXPECT_OK(Quantize(options, &runner, "", &profiler).Run(*graph, remarks_));
+  EXPECT_OK(graph->Verify());
+  EXPECT_FALSE(graph->FindNodeOrNull("p")->operand(0)->IsOp("dequantize"));
+  const ir::Node* codes = graph->FindNodeOrNull("p_q");
+  ASSERT_NE(codes, nullptr);
+  EXPECT_EQ(codes->tensor_type().quant, graph->FindNodeOrNull("x_q")->tensor_type().quant) << "of the same samples";
+}
+
 TEST_F(QuantizeTest, WhatIsFasterNeedsAProfiler) {
   QuantizeOptions options;
   options.set_precision(QuantizeOptions::FASTEST);
