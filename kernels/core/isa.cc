@@ -11,32 +11,45 @@
 namespace fuselage::kernels {
 namespace {
 
-constexpr Isa kIsas[] = {Isa::kScalar, Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512Vnni, Isa::kAmx};
-constexpr absl::string_view kNames[] = {"scalar", "avx2", "avx_vnni", "avx512_vnni", "amx"};
-constexpr int kCount = sizeof(kIsas) / sizeof(kIsas[0]);
+struct NamedIsa {
+  absl::string_view name;
+  Isa isa;
+};
+constexpr NamedIsa kNames[] = {{"scalar", Isa::kScalar},
+                               {"avx2", Isa::kAvx2},
+                               {"avx_vnni", Isa::kAvxVnni},
+                               {"avx512_vnni", Isa::kAvx512Vnni},
+                               {"amx", Isa::kAmx}};
 
 // Does another name within `isa` say more than this one?
 bool Implied(Isa named, Isa isa) {
-  for (const Isa other : kIsas) {
-    if (other != named && isa.Includes(other) && other.Includes(named)) return true;
+  for (const NamedIsa& other : kNames) {
+    if (other.isa != named && isa.Includes(other.isa) && other.isa.Includes(named)) return true;
   }
   return false;
 }
 
 }  // namespace
 
-absl::Span<const Isa> AllIsas() { return kIsas; }
+absl::Span<const Isa> AllIsas() {
+  static const auto& isas = *new std::vector<Isa>([] {
+    std::vector<Isa> all;
+    for (const NamedIsa& named : kNames) all.push_back(named.isa);
+    return all;
+  }());
+  return isas;
+}
 
 std::vector<Isa> SupportedIsas() {
   std::vector<Isa> supported;
-  std::copy_if(std::begin(kIsas), std::end(kIsas), std::back_inserter(supported), CpuSupports);
+  std::copy_if(AllIsas().begin(), AllIsas().end(), std::back_inserter(supported), CpuSupports);
   return supported;
 }
 
 std::string IsaName(Isa isa) {
   std::vector<absl::string_view> names;
-  for (int i = 0; i < kCount; ++i) {
-    if (isa.Includes(kIsas[i]) && !Implied(kIsas[i], isa)) names.push_back(kNames[i]);
+  for (const NamedIsa& named : kNames) {
+    if (isa.Includes(named.isa) && !Implied(named.isa, isa)) names.push_back(named.name);
   }
   return absl::StrJoin(names, "+");
 }
@@ -44,12 +57,15 @@ std::string IsaName(Isa isa) {
 absl::StatusOr<Isa> IsaFromName(absl::string_view name) {
   Isa isa = Isa::kScalar;
   for (const absl::string_view part : absl::StrSplit(name, '+')) {
-    const auto found = std::find(std::begin(kNames), std::end(kNames), part);
+    const auto found =
+        std::find_if(std::begin(kNames), std::end(kNames), [&](const NamedIsa& named) { return named.name == part; });
     if (found == std::end(kNames)) {
+      const auto append = [](std::string* out, const NamedIsa& named) { absl::StrAppend(out, named.name); };
       return absl::InvalidArgumentError(absl::StrCat("unknown instruction set '", part, "', wanted ",
-                                                     absl::StrJoin(kNames, ", "), ", or several joined by '+'"));
+                                                     absl::StrJoin(kNames, ", ", append),
+                                                     ", or several joined by '+'"));
     }
-    isa = isa | kIsas[found - std::begin(kNames)];
+    isa = isa | found->isa;
   }
   return isa;
 }

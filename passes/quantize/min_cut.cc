@@ -19,7 +19,7 @@ void MinCut::AddCost(int node, double first, double second) {
   AddEdge(kSource, node + kFirstNode, second);
 }
 
-void MinCut::AddCost(int a, int b, double cost) { AddEdge(a + kFirstNode, b + kFirstNode, cost); }
+void MinCut::AddCrossing(int a, int b, double cost) { AddEdge(a + kFirstNode, b + kFirstNode, cost); }
 
 void MinCut::AddEdge(int from, int to, double capacity) {
   if (!(capacity > 0)) return;

@@ -19,7 +19,7 @@ class MinCut {
   // What it costs to have `node` on the first side, and on the second.
   void AddCost(int node, double first, double second);
   // What it costs to have `a` on the first side and `b` on the second; not the other way around.
-  void AddCost(int a, int b, double cost);
+  void AddCrossing(int a, int b, double cost);
 
   // By node: is it on the first side? Not to be called twice. The costs of some division must be finite.
   std::vector<bool> FirstSide();

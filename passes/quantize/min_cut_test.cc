@@ -29,7 +29,7 @@ struct Problem {
   std::vector<bool> Solved() const {
     MinCut cut;
     for (const auto& [first, second] : nodes) cut.AddCost(cut.AddNode(), first, second);
-    for (const Pair& pair : pairs) cut.AddCost(pair.a, pair.b, pair.cost);
+    for (const Pair& pair : pairs) cut.AddCrossing(pair.a, pair.b, pair.cost);
     return cut.FirstSide();
   }
 };

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "passes/quantize/min_cut.h"
 
 namespace fuselage::quantize {
@@ -33,7 +33,9 @@ double Total(const std::vector<Profiler::Call>& calls) {
 }
 
 bool IsConversion(const Profiler::Call& call) {
-  return absl::EndsWith(call.op, "quantize") && !absl::StartsWith(call.op, "dynamic");
+  absl::string_view op = call.op;
+  absl::ConsumePrefix(&op, "int8.");
+  return op == "quantize" || op == "dequantize";
 }
 
 // The selected nodes by their first source, which names what computes them in both graphs.
@@ -121,11 +123,11 @@ std::vector<const Node*> CheapestInFloat(const ir::Graph& graph, const SecondsOf
     const bool makes_floats = seconds.contains(value) && HasFloatResult(*value) && value->has_one_use();
     // However many read it on the other side, it is converted once.
     const int dequantize = cut.AddNode(), quantize = cut.AddNode();
-    cut.AddCost(index.at(value), dequantize, makes_floats ? 0 : conversion);
-    cut.AddCost(quantize, index.at(value), conversion);
+    cut.AddCrossing(index.at(value), dequantize, makes_floats ? 0 : conversion);
+    cut.AddCrossing(quantize, index.at(value), conversion);
     for (const ir::Use& use : value->uses()) {
-      cut.AddCost(dequantize, index.at(use.user), MinCut::kInfinite);
-      cut.AddCost(index.at(use.user), quantize, MinCut::kInfinite);
+      cut.AddCrossing(dequantize, index.at(use.user), MinCut::kInfinite);
+      cut.AddCrossing(index.at(use.user), quantize, MinCut::kInfinite);
     }
   }
   const std::vector<bool> int8 = cut.FirstSide();

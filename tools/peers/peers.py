@@ -343,7 +343,11 @@ def main():
     if model is None or not model.is_dir():
         return measure(arguments, model, out)[1]
     tables, worst = {}, 0
-    for network in sorted(model.glob("*.onnx")):
+    networks = sorted(model.glob("*.onnx"))
+    if not networks:
+        say(f"error: {model} has no .onnx file")
+        return 2
+    for network in networks:
         say(f"--- {network.stem}")
         table, code = measure(arguments, network, out / network.stem)
         worst = max(worst, code)
