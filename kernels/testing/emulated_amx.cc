@@ -2,7 +2,7 @@
 
 #include "kernels/int8/conv2d/conv2d.h"
 #include "kernels/int8/conv2d/emulated.h"
-#include "kernels/int8/conv2d_maxpool/conv2d_maxpool.h"
+#include "kernels/int8/conv2d_max_pool2d/conv2d_max_pool2d.h"
 #include "kernels/register_all.h"
 
 namespace fuselage::kernels {
@@ -15,7 +15,7 @@ void RegisterAllOnEmulatedAmx(KernelRegistry& registry) {
     if (entry->op == "int8.conv2d") {
       registry.Register(int8::conv2d::EntryOf(variants));
     } else if (entry->op == "int8.conv2d_max_pool2d") {
-      registry.Register(int8::conv2d_maxpool::EntryWith(variants));
+      registry.Register(int8::conv2d_max_pool2d::EntryWith(variants));
     } else {
       registry.Register(*entry);
     }

@@ -1,0 +1,84 @@
+// The walk over windows that the vector variants share: each compiles its own copy (internal linkage), with its own
+// vector types. `Ops` names a vector's Type and width, Load, Store and Max.
+#ifndef FUSELAGE_KERNELS_INT8_MAX_POOL2D_MAX_POOL2D_ROWS_H_
+#define FUSELAGE_KERNELS_INT8_MAX_POOL2D_MAX_POOL2D_ROWS_H_
+
+#include "kernels/int8/max_pool2d/max_pool2d.h"
+
+namespace fuselage::int8::max_pool2d {
+namespace {
+
+// One window of one pixel: `first` is its first valid tap. Steps are in bytes.
+struct PixelWindow {
+  const uint8_t* first;
+  int64_t taps_y, taps_x, step_y, step_x;
+};
+
+struct Byte {
+  uint8_t flip;
+  uint8_t Max(const PixelWindow& w, int64_t c) const {
+    uint8_t largest = 0;
+    for (int64_t i = 0; i < w.taps_y; ++i) {
+      const uint8_t* tap = w.first + i * w.step_y + c;
+      for (int64_t j = 0; j < w.taps_x; ++j, tap += w.step_x) {
+        const uint8_t value = *tap ^ flip;
+        if (value > largest) largest = value;
+      }
+    }
+    return largest ^ flip;
+  }
+};
+
+// Channels [c, channels) in steps of Ops::kWidth, two vectors at once where they fit; returns the next channel.
+template <typename Ops>
+inline int64_t MaxChannels(const Ops& ops, const PixelWindow& w, int64_t c, int64_t channels, uint8_t* y) {
+  constexpr int64_t kWidth = Ops::kWidth;
+  for (; c + 2 * kWidth <= channels; c += 2 * kWidth) {
+    typename Ops::Type largest0 = ops.lowest, largest1 = ops.lowest;
+    for (int64_t i = 0; i < w.taps_y; ++i) {
+      const uint8_t* tap = w.first + i * w.step_y + c;
+      for (int64_t j = 0; j < w.taps_x; ++j, tap += w.step_x) {
+        largest0 = ops.Max(largest0, Ops::Load(tap));
+        largest1 = ops.Max(largest1, Ops::Load(tap + kWidth));
+      }
+    }
+    Ops::Store(y + c, largest0);
+    Ops::Store(y + c + kWidth, largest1);
+  }
+  for (; c + kWidth <= channels; c += kWidth) {
+    typename Ops::Type largest = ops.lowest;
+    for (int64_t i = 0; i < w.taps_y; ++i) {
+      const uint8_t* tap = w.first + i * w.step_y + c;
+      for (int64_t j = 0; j < w.taps_x; ++j, tap += w.step_x) largest = ops.Max(largest, Ops::Load(tap));
+    }
+    Ops::Store(y + c, largest);
+  }
+  return c;
+}
+
+// `channels_of(window, y)` computes one pixel's channels.
+template <typename PixelFunction>
+inline void MaxRows(const Params& p, const uint8_t* x, uint8_t* y, int64_t row_begin, int64_t row_end,
+                    PixelFunction pixel) {
+  const kernels::PoolWindow::Axis &height = p.window.axes[0], &width = p.window.axes[1];
+  for (int64_t row = row_begin; row < row_end; ++row) {
+    const uint8_t* image = x + p.window.x.first + row / height.out * p.window.x.image;
+    uint8_t* to = y + p.window.y.first + row / height.out * p.window.y.image + row % height.out * p.window.y.row;
+    const kernels::Taps taps_y = kernels::ValidTaps(height, row % height.out);
+    for (int64_t column = 0; column < width.out; ++column) {
+      const kernels::Taps taps_x = kernels::ValidTaps(width, column);
+      PixelWindow w = {image, taps_y.end - taps_y.begin, taps_x.end - taps_x.begin, height.dilation * p.window.x.row,
+                       width.dilation * p.window.x.pixel};
+      if (w.taps_y > 0 && w.taps_x > 0) {
+        w.first += (taps_y.start + taps_y.begin * height.dilation) * p.window.x.row +
+                   (taps_x.start + taps_x.begin * width.dilation) * p.window.x.pixel;
+      }
+      pixel(w, to + column * p.window.y.pixel);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fuselage::int8::max_pool2d
+
+#endif  // FUSELAGE_KERNELS_INT8_MAX_POOL2D_MAX_POOL2D_ROWS_H_
