@@ -162,9 +162,9 @@ TEST_F(CompilerTest, AnyBatchAndEveryDevice) {
 }
 
 // y = 2 x, an op and a kernel of somebody else.
-class Twice : public kernels::UnaryOps {
+class Twice : public kernels::UnaryKernel {
  public:
-  explicit Twice(const kernels::KernelDesc& desc) : UnaryOps(desc) { set_variant("theirs"); }
+  explicit Twice(const kernels::KernelDesc& desc) : UnaryKernel(desc) { set_variant("theirs"); }
 
  private:
   void ComputeUnary(const void* x, void* y, const kernels::RunContext&) const override {

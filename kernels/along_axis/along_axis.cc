@@ -109,10 +109,10 @@ constexpr Row kRows[] = {
     {"logsumexp", true, Logsumexp, nullptr, nullptr},
 };
 
-class AlongAxis final : public kernels::UnaryOps {
+class AlongAxis final : public kernels::UnaryKernel {
  public:
   AlongAxis(const KernelDesc& desc, const Line& line, Function* function, bool to_one)
-      : UnaryOps(desc),
+      : UnaryKernel(desc),
         line_(line),
         function_(function),
         to_one_(to_one),

@@ -19,10 +19,10 @@ constexpr Variant kVariants[] = {
 
 constexpr int64_t kGrain = 1 << 14;  // Elements that are worth a thread's while.
 
-class Cast : public kernels::UnaryOps {
+class Cast : public kernels::UnaryKernel {
  public:
   Cast(const KernelDesc& desc, const Params& params, const Variant& variant)
-      : UnaryOps(desc), params_(params), run_(variant.run), elements_(desc.output().num_elements()) {
+      : UnaryKernel(desc), params_(params), run_(variant.run), elements_(desc.output().num_elements()) {
     set_variant(variant.name);
   }
 

@@ -92,9 +92,9 @@ TEST(ForRanges, CoversEverythingOnceInMultiplesOfTheGrain) {
   }
 }
 
-class Copy : public UnaryOps {
+class Copy : public UnaryKernel {
  public:
-  explicit Copy(const KernelDesc& desc, int64_t scratch = 0) : UnaryOps(desc) { set_scratch_bytes(scratch); }
+  explicit Copy(const KernelDesc& desc, int64_t scratch = 0) : UnaryKernel(desc) { set_scratch_bytes(scratch); }
 
  private:
   void ComputeUnary(const void* x, void* y, const RunContext&) const override {

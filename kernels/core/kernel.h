@@ -118,9 +118,9 @@ class Kernel {
 };
 
 // One tensor in, one out.
-class UnaryOps : public Kernel {
+class UnaryKernel : public Kernel {
  protected:
-  explicit UnaryOps(const KernelDesc& desc) : Kernel(desc) {}
+  explicit UnaryKernel(const KernelDesc& desc) : Kernel(desc) {}
 
  private:
   void Compute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
@@ -131,9 +131,9 @@ class UnaryOps : public Kernel {
 };
 
 // Two tensors in, one out.
-class BinaryOps : public Kernel {
+class BinaryKernel : public Kernel {
  protected:
-  explicit BinaryOps(const KernelDesc& desc) : Kernel(desc) {}
+  explicit BinaryKernel(const KernelDesc& desc) : Kernel(desc) {}
 
  private:
   void Compute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,

@@ -25,12 +25,12 @@ absl::StatusOr<PoolWindow> NarrowWindow(const kernels::PoolWindow& window);
 
 // A kernel of one operand that is one call of `launch`. Params has members x and y, pointers to operand and result.
 template <typename Params>
-class UnaryKernel final : public kernels::UnaryOps {
+class UnaryLaunch final : public kernels::UnaryKernel {
  public:
   using Function = void(const Params& params, void* stream);
 
-  UnaryKernel(const kernels::KernelDesc& desc, const Params& params, Function* launch)
-      : UnaryOps(desc), params_(params), launch_(launch) {
+  UnaryLaunch(const kernels::KernelDesc& desc, const Params& params, Function* launch)
+      : UnaryKernel(desc), params_(params), launch_(launch) {
     set_variant("cuda");
   }
 

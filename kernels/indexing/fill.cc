@@ -11,10 +11,10 @@ namespace {
 
 using kernels::KernelDesc;
 
-class OneHot : public kernels::BinaryOps {
+class OneHot : public kernels::BinaryKernel {
  public:
   OneHot(const KernelDesc& desc, int axis)
-      : BinaryOps(desc),
+      : BinaryKernel(desc),
         element_bytes_(ByteSize(desc.output().dtype)),
         wide_(desc.input(0).dtype == DType::kI64),
         outer_(SizeOf(desc.output().shape, 0, axis)),
@@ -96,10 +96,10 @@ class ReverseSequence : public kernels::Kernel {
   int64_t rows_, row_bytes_, batch_stride_, time_stride_;  // Strides in rows.
 };
 
-class Triangle : public kernels::UnaryOps {
+class Triangle : public kernels::UnaryKernel {
  public:
   explicit Triangle(const KernelDesc& desc)
-      : UnaryOps(desc),
+      : UnaryKernel(desc),
         element_bytes_(ByteSize(desc.output().dtype)),
         rows_(desc.output().shape[desc.output().rank() - 2]),
         columns_(desc.output().shape.back()),

@@ -26,10 +26,10 @@ struct Parameters {
   std::vector<float> weight, bias;  // As many of both.
 };
 
-class Norm final : public kernels::UnaryOps {
+class Norm final : public kernels::UnaryKernel {
  public:
   Norm(const KernelDesc& desc, const Rows& rows, Parameters parameters)
-      : UnaryOps(desc),
+      : UnaryKernel(desc),
         rows_(rows),
         count_(desc.input(0).num_elements() / rows.columns),
         eps_(desc.GetFloat("eps")),

@@ -163,7 +163,7 @@ TEST(Kernel, KnowsWhereOthersAreFaster) {
     const OpCall call = Call("quantize", Reals({4, 4}, 1), codes, axis, computed);
     const auto kernel = Create(DescOf(call, Layout::kRowMajor, Layout::kRowMajor));
     EXPECT_TRUE(kernel.ok()) << kernel.status();
-    return dynamic_cast<const kernels::UnaryOps*>(kernel->get()) == nullptr;
+    return dynamic_cast<const kernels::UnaryKernel*>(kernel->get()) == nullptr;
   };
   EXPECT_FALSE(is_rows(DType::kU8, -1, false));
   EXPECT_TRUE(is_rows(DType::kU8, 1, false));

@@ -20,10 +20,10 @@ struct Window {
   int64_t stride = 0;          // In elements.
 };
 
-class AdaptiveAveragePool : public kernels::UnaryOps {
+class AdaptiveAveragePool : public kernels::UnaryKernel {
  public:
   explicit AdaptiveAveragePool(const KernelDesc& desc)
-      : UnaryOps(desc),
+      : UnaryKernel(desc),
         axes_(desc.input(0).rank() - 2),
         x_strides_(kernels::StridesOf(desc.input(0))),
         y_strides_(kernels::StridesOf(desc.output())) {

@@ -52,10 +52,10 @@ std::vector<Axis> Simplified(std::vector<Axis> axes) {
   return merged;
 }
 
-class Reduce : public kernels::UnaryOps {
+class Reduce : public kernels::UnaryKernel {
  public:
   Reduce(const KernelDesc& desc, const Params& params, std::vector<Axis> kept, const Variant& variant)
-      : UnaryOps(desc),
+      : UnaryKernel(desc),
         params_(params),
         kept_(std::move(kept)),
         results_(desc.output().num_elements()),

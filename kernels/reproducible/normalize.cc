@@ -22,10 +22,10 @@ constexpr int64_t kGrain = 1 << 13;  // Elements that are worth a thread's while
 
 int64_t Grain(int64_t line) { return std::max<int64_t>(1, kGrain / line); }
 
-class Softmax final : public kernels::UnaryOps {
+class Softmax final : public kernels::UnaryKernel {
  public:
   Softmax(const KernelDesc& desc, const Primitives& primitives, int axis)
-      : UnaryOps(desc),
+      : UnaryKernel(desc),
         primitives_(primitives),
         length_(desc.input(0).shape[axis]),
         stride_(kernels::StridesOf(desc.input(0))[axis]),
@@ -70,14 +70,14 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateSoftmax(const KernelDesc& desc, Ta
 }
 
 // y = (x - mean) * factor + bias by channels.
-class BatchNorm final : public kernels::UnaryOps {
+class BatchNorm final : public kernels::UnaryKernel {
  public:
   struct Channel {
     double mean, factor, bias;
   };
 
   BatchNorm(const KernelDesc& desc, std::vector<Channel> channels)
-      : UnaryOps(desc), channels_(std::move(channels)), strides_(desc.input(0)) {
+      : UnaryKernel(desc), channels_(std::move(channels)), strides_(desc.input(0)) {
     elements_ = desc.input(0).num_elements();
     set_variant("double");
   }

@@ -28,10 +28,10 @@ struct Taps {
   int64_t padded;  // How many lie inside the padded input.
 };
 
-class Pool : public kernels::UnaryOps {
+class Pool : public kernels::UnaryKernel {
  public:
   Pool(const KernelDesc& desc, const Window& window)
-      : UnaryOps(desc),
+      : UnaryKernel(desc),
         window_(window),
         images_(desc.input(0).shape[0]),
         channels_(desc.input(0).shape[1]),

@@ -96,10 +96,10 @@ void CombinePass(const Pass& pass, const void* x, void* y, const Values& values,
                      });
 }
 
-class Resize : public kernels::UnaryOps {
+class Resize : public kernels::UnaryKernel {
  public:
   Resize(const KernelDesc& desc, std::vector<Pass> passes, Values values)
-      : UnaryOps(desc), passes_(std::move(passes)), values_(std::move(values)) {
+      : UnaryKernel(desc), passes_(std::move(passes)), values_(std::move(values)) {
     set_variant(values_.moves ? "copy" : "scalar");
     int64_t tables = 0;
     for (size_t i = 0; i < passes_.size(); ++i) {
@@ -203,8 +203,6 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
   return std::make_unique<Resize>(desc, std::move(passes), std::move(values));
 }
 
-void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"resize", kernels::LayoutRule::kSame, Create});
-}
+void Register(kernels::KernelRegistry& registry) { registry.Register({"resize", kernels::LayoutRule::kSame, Create}); }
 
 }  // namespace fuselage::resize

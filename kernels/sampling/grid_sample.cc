@@ -20,10 +20,10 @@ struct PlaceTaps {
   float weight[kMostTaps];
 };
 
-class GridSample : public kernels::BinaryOps {
+class GridSample : public kernels::BinaryKernel {
  public:
   explicit GridSample(const KernelDesc& desc)
-      : BinaryOps(desc), dims_(desc.input(0).rank() - 2), channels_(desc.input(0).shape[1]) {
+      : BinaryKernel(desc), dims_(desc.input(0).rank() - 2), channels_(desc.input(0).shape[1]) {
     const Shape& shape = desc.input(0).shape;
     for (int axis = 0; axis < 3; ++axis) {
       axes_[axis] = {axis < 3 - dims_ ? 1 : shape[axis + shape.size() - 3], SampleModeOf(desc.GetString("mode")),

@@ -21,10 +21,10 @@ constexpr Variant kVariants[] = {
 
 constexpr int64_t kGrain = 1 << 14;
 
-class Add : public kernels::BinaryOps {
+class Add : public kernels::BinaryKernel {
  public:
   Add(const KernelDesc& desc, const Params& params, const Variant& variant)
-      : BinaryOps(desc), params_(params), run_(variant.run), elements_(desc.output().num_elements()) {
+      : BinaryKernel(desc), params_(params), run_(variant.run), elements_(desc.output().num_elements()) {
     set_variant(variant.name);
   }
 

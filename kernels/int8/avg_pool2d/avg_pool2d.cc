@@ -24,10 +24,10 @@ constexpr Variant kVariants[] = {
 
 constexpr int64_t kGrainBytes = 1 << 14;  // A thread gets at least so many bytes of input.
 
-class AvgPool2d : public kernels::UnaryOps {
+class AvgPool2d : public kernels::UnaryKernel {
  public:
   AvgPool2d(const KernelDesc& desc, const Params& params, const Variant& variant)
-      : UnaryOps(desc), params_(params), run_(variant.run) {
+      : UnaryKernel(desc), params_(params), run_(variant.run) {
     set_variant(variant.name);
     const kernels::PoolWindow& w = params.window;
     const int64_t taps = w.axes[0].kernel * w.axes[1].kernel;

@@ -121,7 +121,7 @@ struct Band {
   max_pool2d::Params pool;
 };
 
-class Conv2dMaxPool2d : public kernels::UnaryOps {
+class Conv2dMaxPool2d : public kernels::UnaryKernel {
  public:
   static absl::StatusOr<std::unique_ptr<Kernel>> Make(const KernelDesc& desc, const Layers& layers, int64_t band_rows) {
     std::unique_ptr<Conv2dMaxPool2d> kernel(new Conv2dMaxPool2d(desc, layers));
@@ -131,7 +131,7 @@ class Conv2dMaxPool2d : public kernels::UnaryOps {
 
  private:
   Conv2dMaxPool2d(const KernelDesc& desc, const Layers& layers)
-      : UnaryOps(desc),
+      : UnaryKernel(desc),
         pool_(kernels::BestVariant(max_pool2d::Variants(), desc.isa, layers.pool)),
         input_(desc.input(0).shape, desc.input_placement(0)),
         output_(desc.output().shape, desc.output_placement),

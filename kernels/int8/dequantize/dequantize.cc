@@ -20,10 +20,10 @@ constexpr Variant kVariants[] = {
 
 constexpr int64_t kGrain = 1 << 13;  // Elements.
 
-class Dequantize : public kernels::UnaryOps {
+class Dequantize : public kernels::UnaryKernel {
  public:
   Dequantize(const KernelDesc& desc, const Params& params, const Variant& variant)
-      : UnaryOps(desc), params_(params), run_(variant.run) {
+      : UnaryKernel(desc), params_(params), run_(variant.run) {
     set_variant(variant.name);
     grain_pixels_ = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, params.channels) / 64) * 64;
   }

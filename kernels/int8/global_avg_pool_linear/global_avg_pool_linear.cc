@@ -15,10 +15,10 @@ using kernels::ConstBuffer;
 using kernels::Kernel;
 using kernels::KernelDesc;
 
-class GlobalAvgPoolLinear : public kernels::UnaryOps {
+class GlobalAvgPoolLinear : public kernels::UnaryKernel {
  public:
   GlobalAvgPoolLinear(const KernelDesc& desc, std::unique_ptr<Kernel> pool, std::unique_ptr<Kernel> linear)
-      : UnaryOps(desc), pool_(std::move(pool)), linear_(std::move(linear)) {
+      : UnaryKernel(desc), pool_(std::move(pool)), linear_(std::move(linear)) {
     pooled_bytes_ = (pool_->outputs()[0].byte_size() + 63) / 64 * 64;
     part_scratch_bytes_ = std::max(pool_->scratch_bytes(), linear_->scratch_bytes());
     set_variant(linear_->variant());

@@ -38,10 +38,10 @@ std::vector<T> Padded(std::vector<T> values, int64_t size) {
   return values;
 }
 
-class Linear : public kernels::UnaryOps {
+class Linear : public kernels::UnaryKernel {
  public:
   Linear(const KernelDesc& desc, const Epilogue& epilogue, const Variant& variant)
-      : UnaryOps(desc), variant_(variant), input_type_(desc.input(0).dtype) {
+      : UnaryKernel(desc), variant_(variant), input_type_(desc.input(0).dtype) {
     const Tensor& weight = *desc.ParameterOrNull("weight");
     const TensorType& y = desc.output();
     const int64_t channels = weight.dim(0);

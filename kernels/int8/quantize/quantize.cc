@@ -21,10 +21,10 @@ constexpr Variant kVariants[] = {
 
 constexpr int64_t kGrain = 1 << 13;  // Elements.
 
-class Quantize : public kernels::UnaryOps {
+class Quantize : public kernels::UnaryKernel {
  public:
   Quantize(const KernelDesc& desc, const Params& params, const Variant& variant)
-      : UnaryOps(desc), params_(params), run_(variant.run) {
+      : UnaryKernel(desc), params_(params), run_(variant.run) {
     set_variant(variant.name);
     // A multiple of 64 pixels: vectors do not straddle threads.
     grain_pixels_ = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, params.channels) / 64) * 64;
@@ -45,10 +45,10 @@ class Quantize : public kernels::UnaryOps {
 
 // To an output that is not dense: row by row, through a row of scratch memory where its pixels do not follow each
 // other.
-class QuantizePlaced : public kernels::UnaryOps {
+class QuantizePlaced : public kernels::UnaryKernel {
  public:
   QuantizePlaced(const KernelDesc& desc, const Params& params, const Variant& variant)
-      : UnaryOps(desc),
+      : UnaryKernel(desc),
         params_(params),
         run_(variant.run),
         placed_(desc.output().shape, desc.output_placement),

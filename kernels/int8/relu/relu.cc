@@ -21,10 +21,10 @@ constexpr Variant kVariants[] = {
 
 constexpr int64_t kGrain = 1 << 15;
 
-class Relu : public kernels::UnaryOps {
+class Relu : public kernels::UnaryKernel {
  public:
   Relu(const KernelDesc& desc, const Params& params, const Variant& variant)
-      : UnaryOps(desc), params_(params), run_(variant.run), elements_(desc.output().num_elements()) {
+      : UnaryKernel(desc), params_(params), run_(variant.run), elements_(desc.output().num_elements()) {
     set_variant(variant.name);
   }
 

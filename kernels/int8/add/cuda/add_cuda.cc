@@ -15,9 +15,9 @@ using ::fuselage::cuda::CurrentDevice;
 using ::fuselage::cuda::DeviceProperties;
 using ::fuselage::cuda::Spread;
 
-class AddCuda final : public kernels::BinaryOps {
+class AddCuda final : public kernels::BinaryKernel {
  public:
-  AddCuda(const kernels::KernelDesc& desc, const LaunchParams& params) : BinaryOps(desc), params_(params) {
+  AddCuda(const kernels::KernelDesc& desc, const LaunchParams& params) : BinaryKernel(desc), params_(params) {
     set_variant("cuda");
   }
 

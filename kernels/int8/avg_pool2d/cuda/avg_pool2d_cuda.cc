@@ -18,7 +18,7 @@ using ::fuselage::cuda::kItemWarps;
 using ::fuselage::cuda::kWarpSize;
 using ::fuselage::cuda::NarrowWindow;
 using ::fuselage::cuda::Spread;
-using ::fuselage::cuda::UnaryKernel;
+using ::fuselage::cuda::UnaryLaunch;
 
 // So that a thread has four taps at least.
 int Slices(const kernels::PoolWindow& window) {
@@ -51,7 +51,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   params.items = static_cast<uint32_t>(items);
   params.channel_groups = static_cast<uint32_t>(groups);
   params.blocks = spread.blocks * (kItemWarps / kBlockWarps);
-  return std::make_unique<UnaryKernel<LaunchParams>>(desc, params, Launch);
+  return std::make_unique<UnaryLaunch<LaunchParams>>(desc, params, Launch);
 }
 
 void RegisterCuda(kernels::KernelRegistry& registry) {

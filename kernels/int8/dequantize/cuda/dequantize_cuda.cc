@@ -14,7 +14,7 @@ using ::fuselage::cuda::CeilDiv;
 using ::fuselage::cuda::CurrentDevice;
 using ::fuselage::cuda::DeviceProperties;
 using ::fuselage::cuda::Spread;
-using ::fuselage::cuda::UnaryKernel;
+using ::fuselage::cuda::UnaryLaunch;
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc) {
   LaunchParams params;
@@ -25,7 +25,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   ASSIGN_OR_RETURN(params.items, Spread(dequantize.images * channel_groups * pixel_groups, device, "dequantize"));
   params.pixel_groups = static_cast<uint32_t>(pixel_groups);
   params.channel_groups = static_cast<uint32_t>(channel_groups);
-  return std::make_unique<UnaryKernel<LaunchParams>>(desc, params, Launch);
+  return std::make_unique<UnaryLaunch<LaunchParams>>(desc, params, Launch);
 }
 
 }  // namespace

@@ -21,10 +21,10 @@ using ::fuselage::cuda::kWarpSize;
 constexpr int64_t kMostSharedBytes = 48 << 10;
 constexpr int64_t kMostImages = 65535;  // CUDA's limit of a grid's y.
 
-class Fused final : public kernels::UnaryOps {
+class Fused final : public kernels::UnaryKernel {
  public:
   Fused(const kernels::KernelDesc& desc, linear::cuda::DeviceLayer layer, const LaunchParams& params)
-      : UnaryOps(desc), layer_(std::move(layer)), params_(params) {
+      : UnaryKernel(desc), layer_(std::move(layer)), params_(params) {
     set_variant("cuda fused");
     set_weight_bytes(layer_.memory.bytes());
   }

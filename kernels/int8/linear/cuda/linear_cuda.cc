@@ -25,10 +25,10 @@ using ::fuselage::cuda::Spread;
 
 constexpr int64_t kMostBlocks = 65535;  // In y, CUDA's limit.
 
-class LinearCuda final : public kernels::UnaryOps {
+class LinearCuda final : public kernels::UnaryKernel {
  public:
   LinearCuda(const kernels::KernelDesc& desc, DeviceLayer layer, int64_t rows)
-      : UnaryOps(desc), layer_(std::move(layer)) {
+      : UnaryKernel(desc), layer_(std::move(layer)) {
     params_.layer = layer_.layer;
     params_.rows = static_cast<int32_t>(rows);
     params_.x_is_signed = desc.input(0).dtype == DType::kI8;

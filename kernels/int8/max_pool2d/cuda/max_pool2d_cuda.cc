@@ -16,7 +16,7 @@ using ::fuselage::cuda::CurrentDevice;
 using ::fuselage::cuda::DeviceProperties;
 using ::fuselage::cuda::NarrowWindow;
 using ::fuselage::cuda::Spread;
-using ::fuselage::cuda::UnaryKernel;
+using ::fuselage::cuda::UnaryLaunch;
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc) {
   ASSIGN_OR_RETURN(const max_pool2d::Params pool, MakeParams(desc));
@@ -32,7 +32,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
                                         device, "max pool"));
   params.channel_groups = static_cast<uint32_t>(groups);
   params.flip = pool.is_signed ? 0x80 : 0;
-  return std::make_unique<UnaryKernel<LaunchParams>>(desc, params, Launch);
+  return std::make_unique<UnaryLaunch<LaunchParams>>(desc, params, Launch);
 }
 
 }  // namespace

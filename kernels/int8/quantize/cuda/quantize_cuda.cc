@@ -15,7 +15,7 @@ using ::fuselage::cuda::CeilDiv;
 using ::fuselage::cuda::CurrentDevice;
 using ::fuselage::cuda::DeviceProperties;
 using ::fuselage::cuda::Spread;
-using ::fuselage::cuda::UnaryKernel;
+using ::fuselage::cuda::UnaryLaunch;
 
 // Pixel distances only, and for images whose channels become a pixel's here.
 absl::Status CheckPlacement(const kernels::KernelDesc& desc, const quantize::Params& params) {
@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   params.pixel_groups = static_cast<uint32_t>(pixel_groups);
   params.code_groups = static_cast<uint32_t>(code_groups);
   params.pixel_bytes = static_cast<int32_t>(pixel_bytes);
-  return std::make_unique<UnaryKernel<LaunchParams>>(desc, params, Launch);
+  return std::make_unique<UnaryLaunch<LaunchParams>>(desc, params, Launch);
 }
 
 }  // namespace

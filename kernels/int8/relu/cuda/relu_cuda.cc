@@ -14,7 +14,7 @@ using ::fuselage::cuda::CeilDiv;
 using ::fuselage::cuda::CurrentDevice;
 using ::fuselage::cuda::DeviceProperties;
 using ::fuselage::cuda::Spread;
-using ::fuselage::cuda::UnaryKernel;
+using ::fuselage::cuda::UnaryLaunch;
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc) {
   LaunchParams params;
@@ -22,7 +22,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   params.codes = desc.output().num_elements();
   ASSIGN_OR_RETURN(const DeviceProperties device, CurrentDevice());
   ASSIGN_OR_RETURN(params.items, Spread(CeilDiv(params.codes, 16), device, "relu"));
-  return std::make_unique<UnaryKernel<LaunchParams>>(desc, params, Launch);
+  return std::make_unique<UnaryLaunch<LaunchParams>>(desc, params, Launch);
 }
 
 }  // namespace
