@@ -1,5 +1,5 @@
-// Executable: a graph bound to kernels and one planned arena. Nothing is allocated during a run, but for what steps
-// need that only a reference evaluation runs, and oneDNN's own bookkeeping in FP32 steps (kernels/fp32/fp32.h).
+// Executable: a graph bound to kernels and one planned arena. A run allocates nothing, except in steps that run an op's
+// reference evaluation, and for oneDNN's own bookkeeping in FP32 steps (kernels/fp32/fp32.h).
 #ifndef FUSELAGE_RUNTIME_EXECUTABLE_H_
 #define FUSELAGE_RUNTIME_EXECUTABLE_H_
 

@@ -38,7 +38,7 @@ struct StepSpec {
   std::vector<int> inputs = {}, outputs = {};  // Buffers; an absent optional operand is kAbsent.
   int scratch = kAbsent;
   std::string layout = "";  // The first output's, for people: "nhwc, halo 1".
-  double macs = 0;          // Of the call that it runs (ir::Cost).
+  double macs = 0;          // What the call takes that it runs (ir::Cost).
 };
 
 struct Schedule {

@@ -135,7 +135,8 @@ absl::Status ConvertAttention(Call& call) {
   return absl::OkStatus();
 }
 
-// Of [N, S, heads * D] or [N, heads, S, D]; the caches hold a row for each position, or for each place of the input.
+// The input is [N, S, heads * D] or [N, heads, S, D]; the caches hold a row for each position, or for each place of the
+// input.
 absl::Status ConvertRotaryEmbedding(Call& call) {
   ASSIGN_OR_RETURN(const bool interleaved, call.Flag("interleaved", false));
   const int rank = call.rank(0);

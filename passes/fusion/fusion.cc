@@ -250,7 +250,7 @@ class Walk {
   HashSet<int> disabled_;
   ir::Graph& graph_;
   Remarks& remarks_;
-  int64_t position_ = 0;                 // Of the node that is being visited.
+  int64_t position_ = 0;                 // Where the node that is being visited stands.
   HashMap<const Node*, int64_t> order_;  // Positions of the nodes walked so far.
 };
 

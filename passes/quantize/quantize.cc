@@ -136,7 +136,7 @@ absl::StatusOr<Ranges> FindRanges(const QuantizeOptions& options, const ir::Grap
   return ranges;
 }
 
-// Of the sources of a group. Nothing where there are no ranges of theirs.
+// The range of a group's sources together; nothing where one of them has none.
 std::optional<Range> RangeOf(const std::vector<Node*>& sources, const Ranges& ranges) {
   std::optional<Range> range;
   for (const Node* source : sources) {

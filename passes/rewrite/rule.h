@@ -46,7 +46,7 @@ struct Pattern {
     std::optional<Attribute> literal;
     std::string capture;  // Without the "$"; empty for a literal.
     bool optional = false;
-    double min = -std::numeric_limits<double>::infinity();  // Of a captured number.
+    double min = -std::numeric_limits<double>::infinity();  // Bounds of a captured number.
     double max = std::numeric_limits<double>::infinity();
     std::string function;  // "trailing", "only"; empty: the capture as it is.
     int of = kAbsent;      // Index of the node whose sizes `trailing` takes.
@@ -58,9 +58,9 @@ struct Pattern {
     Kind kind = Kind::kPlaceholder;
     const ir::OpSchema* op = nullptr;  // A call's.
     std::vector<int> operands;         // Indices of nodes; kAbsent.
-    std::vector<double> exponents;     // Of a product's operands.
+    std::vector<double> exponents;     // One for each operand of a product.
     std::map<std::string, Value> values;
-    std::optional<Value> number;  // Of a constant's elements, or a product's coefficient.
+    std::optional<Value> number;  // What a constant's elements are, or a product's coefficient.
 
     bool is_call() const { return kind != Kind::kPlaceholder && kind != Kind::kConstant; }
   };

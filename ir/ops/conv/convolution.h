@@ -17,7 +17,7 @@ enum Operand { kInput, kWeight, kBias, kResidual };
 struct Convolution {
   Window window;
   int64_t batch = 0, groups = 1;
-  int64_t in_channels = 0, out_channels = 0;  // Of one group.
+  int64_t in_channels = 0, out_channels = 0;  // One group's.
 
   // The result's shape, with n spatial axes.
   Shape ResultShape(int n) const;

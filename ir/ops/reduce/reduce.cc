@@ -14,8 +14,8 @@ namespace {
 
 // Which elements of the input meet in an element of the result.
 struct Groups {
-  const Shape& shape;                // Of the input.
-  std::vector<int64_t> strides;      // Of the result, 0 along the axes that vanish.
+  const Shape& shape;                // The input's.
+  std::vector<int64_t> strides;      // The result's, 0 along the axes that vanish.
   int64_t results = 1, members = 1;  // Elements of the result, and of the input for each.
 
   // `kept` has 1 in place of the dimensions that vanish.
@@ -92,7 +92,7 @@ struct Reduction {
   Elements elements;
   Reals (*real)(const Groups&, const Reals&);
   Whole (*whole)(const Groups&, const Whole&);
-  bool has_start;  // Of no elements it has a value.
+  bool has_start;  // It has a value where there are no elements.
 };
 
 constexpr Reduction kReductions[] = {

@@ -26,7 +26,7 @@ class VariantTest : public ::testing::TestWithParam<Variant> {
 template <typename Function>
 struct Emulated {
   const char* name;
-  Isa isa;  // Of the rows that it stands for.
+  Isa isa;  // The one of the rows that it stands for.
   Function* run;
 };
 

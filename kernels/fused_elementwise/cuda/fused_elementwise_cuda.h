@@ -32,7 +32,7 @@ struct LaunchParams {
   };
   Operand operands[kMostOperands];
   int num_operands = 1;
-  fuselage::cuda::Items items;     // Of 16 codes.
+  fuselage::cuda::Items items;     // 16 codes each.
   uint32_t codes = 0;              // Below 2^31.
   const uint8_t* table = nullptr;  // [256], or [256][256] by the first operand's code, then the second's; bytes.
   uint8_t* y = nullptr;

@@ -30,7 +30,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateOfParts(const kernels::Ke
                                                                CreateFunction create_linear);
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
-// The type of what Create would make, or its error.
+// The variant() of what Create would make, or its error.
 absl::StatusOr<std::string> VariantName(const kernels::KernelDesc& desc);
 
 void Register(kernels::KernelRegistry& registry);

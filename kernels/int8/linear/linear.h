@@ -35,9 +35,9 @@ struct Params {
   const int32_t* addend = nullptr;
   const float* multiplier = nullptr;  // m, or s_x * s_w[c].
   bool float_output = false;
-  const float* float_bias = nullptr;  // Of a float output.
-  bool relu = false;                  // Of a float output; for codes it is in `lo`.
-  uint8_t flip = 0;                   // Of the output; zero point and clamp are its unsigned form's (see UnsignedForm).
+  const float* float_bias = nullptr;  // Added to a float output.
+  bool relu = false;                  // Applied to a float output; for codes it is in `lo`.
+  uint8_t flip = 0;                   // The output's; zero point and clamp are its unsigned form's (see UnsignedForm).
   int32_t zero_point = 0, lo = 0, hi = 255;
   // An activation that is no clamp, null: none. Then codes are those of function(v) * function_multiplier.
   const ElementwiseInstruction* function = nullptr;
@@ -66,7 +66,7 @@ absl::Span<const Variant> Variants();
 // What every variant computes with. Checks the description; errors are those of Create.
 absl::StatusOr<kernels::Epilogue> CheckedEpilogue(const kernels::KernelDesc& desc);
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
-// Of what Create would make, or its error.
+// The variant() of what Create would make, or its error.
 absl::StatusOr<std::string> VariantName(const kernels::KernelDesc& desc);
 // With this variant, whatever desc.isa says. For tests and benchmarks.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const kernels::KernelDesc& desc, const Variant& variant);

@@ -179,7 +179,7 @@ absl::StatusOr<Tensor> Requantized(const ir::EvaluateCall& call, const std::vect
     ASSIGN_OR_RETURN(residual_multiplier, Multiplier(scale, unit, "the residual's multiplier"));
     if (!activation.is_clamp()) RETURN_IF_ERROR(CheckFinite(scale, "the residual's scale"));
   }
-  const bool channels_last = call.tensor(kWeight).rank() == 2;  // Of a linear layer, whatever the rank.
+  const bool channels_last = call.tensor(kWeight).rank() == 2;  // A linear layer, whatever its rank.
   const int64_t batch = !channels_last ? result.dim(0) : channels == 0 ? 0 : result.num_elements() / channels;
   const int64_t pixels = batch * channels == 0 ? 0 : result.num_elements() / (batch * channels);
   for (int64_t c = 0; c < channels; ++c) {

@@ -15,7 +15,7 @@ namespace fuselage::int8::add::cuda {
 
 struct LaunchParams {
   add::Params add;
-  fuselage::cuda::Items items;  // Of 16 codes.
+  fuselage::cuda::Items items;  // 16 codes each.
   int64_t codes = 0;
   const uint8_t *a = nullptr, *b = nullptr;  // 16-byte aligned, as y.
   uint8_t* y = nullptr;

@@ -20,7 +20,7 @@ struct LaunchParams {
   Mean mean;
   bool count_include_pad = false;
   uint32_t items = 0;           // [batch][out height][out width][channel_groups], below 2^31
-  uint32_t channel_groups = 0;  // Of 16 channels each.
+  uint32_t channel_groups = 0;  // 16 channels each.
   int slices = 1;               // Threads of an item: a power of two, at most 32.
   int blocks = 0;
   const uint8_t* x = nullptr;  // NHWC, 16-byte aligned, as y.

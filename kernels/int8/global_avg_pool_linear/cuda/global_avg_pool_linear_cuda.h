@@ -22,7 +22,7 @@ struct LaunchParams {
   linear::cuda::Layer layer;
   bool means_are_signed = false;
   int32_t images = 0, pixels = 0;  // At most 65535 images.
-  int32_t groups = 0, slices = 1;  // Of 16 channels; of the pixels: see mean.h.
+  int32_t groups = 0, slices = 1;  // Groups of 16 channels, slices of the pixels: mean.h.
   const uint8_t* x = nullptr;      // [images][pixels][layer.depth], 16-byte aligned.
   void* y = nullptr;               // [images][layer.channels]
 };

@@ -23,9 +23,9 @@ struct Layer {
   const int8_t* weight = nullptr;     // [padded_channels][pitch], zeros where there is padding; 16-byte aligned.
   const int32_t* addend = nullptr;    // [padded_channels]: b32, or -z_x * sum w for a float output.
   const float* multiplier = nullptr;  // m, or s_x * s_w[c].
-  const float* float_bias = nullptr;  // Of a float output.
+  const float* float_bias = nullptr;  // Added to a float output.
   bool float_output = false;
-  bool relu = false;  // Of a float output; for codes it is in `lo`.
+  bool relu = false;  // Applied to a float output; for codes it is in `lo`.
   int32_t zero_point = 0, lo = 0, hi = 255;
   // An activation that is no clamp: codes are those of function(v) * function_multiplier.
   bool activated = false;

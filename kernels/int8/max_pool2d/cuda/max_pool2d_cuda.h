@@ -16,7 +16,7 @@ namespace fuselage::int8::max_pool2d::cuda {
 struct LaunchParams {
   fuselage::cuda::PoolWindow window;
   fuselage::cuda::Items items;  // [batch][out height][out width][channel_groups]
-  uint32_t channel_groups = 0;  // Of 16 channels each.
+  uint32_t channel_groups = 0;  // 16 channels each.
   uint8_t flip = 0;             // What makes codes unsigned.
   const uint8_t* x = nullptr;   // NHWC, 16-byte aligned, as y.
   uint8_t* y = nullptr;

@@ -15,7 +15,7 @@ namespace fuselage::int8::relu::cuda {
 
 struct LaunchParams {
   relu::Params relu;
-  fuselage::cuda::Items items;  // Of 16 codes each.
+  fuselage::cuda::Items items;  // 16 codes each.
   int64_t codes = 0;
   const uint8_t* x = nullptr;  // 16-byte aligned, as y.
   uint8_t* y = nullptr;
