@@ -12,10 +12,7 @@ namespace {
 
 class ExecutableEngine : public Engine {
  public:
-  // `cuda`: the executable, where it is one of CUDA's.
-  explicit ExecutableEngine(std::unique_ptr<runtime::Executable> executable,
-                            const runtime::cuda::CudaExecutable* cuda = nullptr)
-      : executable_(std::move(executable)), cuda_(cuda) {}
+  explicit ExecutableEngine(std::unique_ptr<runtime::Executable> executable) : executable_(std::move(executable)) {}
 
   absl::Status RunInto(absl::Span<const Tensor* const> inputs, absl::Span<Tensor* const> outputs) override {
     return executable_->Run(inputs, outputs);
@@ -28,17 +25,17 @@ class ExecutableEngine : public Engine {
   std::vector<std::string> ReferenceOps() const override {
     std::vector<std::string> ops;
     for (const runtime::StepProfile& step : executable_->profile()) {
-      if (step.variant == "reference") ops.push_back(step.op);
+      if (step.kind == runtime::StepKind::kReference) ops.push_back(step.op);
     }
     return ops;
   }
   std::optional<double> device_ms() const override {
-    return cuda_ == nullptr ? std::nullopt : std::optional<double>(1e3 * cuda_->device_seconds());
+    const std::optional<double> seconds = executable_->device_seconds();
+    return seconds ? std::make_optional(1e3 * *seconds) : std::nullopt;
   }
 
  private:
   std::unique_ptr<runtime::Executable> executable_;
-  const runtime::cuda::CudaExecutable* const cuda_;
 };
 
 class ReferenceEngine : public Engine {
@@ -98,10 +95,9 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const ir::Graph& graph, int64
   if (options.backend == "cuda") {
     FUSELAGE_CHECK(options.cuda != nullptr);
     ASSIGN_OR_RETURN(auto executable,
-                     runtime::cuda::CudaExecutable::Create(*clone, options.cuda->kernels(), &options.cuda->device(),
-                                                           {options.max_memory_bytes}));
-    const runtime::cuda::CudaExecutable* cuda = executable.get();
-    return std::make_unique<ExecutableEngine>(std::move(executable), cuda);
+                     runtime::cuda::CreateExecutable(*clone, options.cuda->kernels(), &options.cuda->device(),
+                                                     options.max_memory_bytes));
+    return std::make_unique<ExecutableEngine>(std::move(executable));
   }
   runtime::ExecutableOptions executable_options;
   executable_options.isa = options.isa;

@@ -7,8 +7,10 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/memory_plan.h"
+#include "runtime/reorder.h"
 #include "runtime/schedule.h"
 
 namespace fuselage::runtime {
@@ -17,81 +19,110 @@ class Program {
  public:
   Schedule schedule;
   int threads = 1;
-  std::vector<int> planned;  // The buffers that have a place in `plan`, in its order.
-  MemoryPlan plan;
+  // Of each buffer, in the arena; of a constant, in a block of their own. What the host has in place has none.
+  std::vector<int64_t> offsets;
+  int64_t arena_bytes = 0, constant_bytes = 0;
 };
 
 namespace {
 
 using kernels::Buffer;
 using kernels::ConstBuffer;
+using Home = BufferSpec::Home;
 
-struct Unmap {
-  int64_t bytes = 0;
-  void operator()(uint8_t* data) const { munmap(data, bytes); }
-};
+int64_t Aligned(int64_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
 
-// Zeroed pages, touched once so that no run pays for it; huge pages where the system gives them.
-class Arena {
- public:
-  static absl::StatusOr<Arena> Create(int64_t bytes) {
-    Arena arena;
-    if (bytes == 0) return arena;
-    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data == MAP_FAILED) {
-      return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes, " bytes for the arena"));
+// Inputs arrive before the first step, outputs leave after the last. What one of two steps that run beside each other
+// uses, lives during both.
+void PlanBuffers(bool on_host, Program* program) {
+  const Schedule& schedule = program->schedule;
+  const int last_step = std::max(0, static_cast<int>(schedule.steps.size()) - 1);
+  const auto beside_next = [&](int step) { return step >= 0 && step < last_step && schedule.steps[step].beside_next; };
+  std::vector<Lifetime> lifetimes;
+  std::vector<int> planned;  // The buffer of each lifetime.
+  program->offsets.resize(schedule.buffers.size());
+  for (size_t i = 0; i < schedule.buffers.size(); ++i) {
+    const BufferSpec& buffer = schedule.buffers[i];
+    if (on_host && buffer.home != Home::kArena) continue;
+    if (buffer.home == Home::kConstant) {
+      program->offsets[i] = program->constant_bytes;
+      if (buffer.last >= 0) program->constant_bytes += Aligned(buffer.bytes);
+      continue;
     }
-    arena.data_ = {static_cast<uint8_t*>(data), Unmap{bytes}};
-    madvise(data, bytes, MADV_HUGEPAGE);  // Advice: any outcome will do.
-    std::memset(data, 0, bytes);
-    return arena;
+    Lifetime lifetime{buffer.bytes, std::max(0, buffer.first), std::max(0, buffer.last)};
+    if (beside_next(lifetime.first - 1)) --lifetime.first;
+    if (beside_next(lifetime.last)) ++lifetime.last;
+    if (buffer.home == Home::kInput) lifetime.first = 0;
+    if (buffer.home == Home::kOutput) lifetime.last = last_step;
+    lifetimes.push_back(lifetime);
+    planned.push_back(static_cast<int>(i));
   }
-  uint8_t* data() const { return data_.get(); }
+  const MemoryPlan arena = PlanMemory(lifetimes);
+  for (size_t i = 0; i < planned.size(); ++i) program->offsets[planned[i]] = arena.offsets[i];
+  program->arena_bytes = arena.bytes;
+}
 
- private:
-  std::unique_ptr<uint8_t, Unmap> data_;
-};
-
-// A step with its addresses. Those of the graph's inputs and outputs are filled in by each run.
-struct BoundStep {
-  struct External {
-    int operand;
-    int index;
-  };
-
-  const Step* step = nullptr;
-  std::vector<ConstBuffer> inputs;
-  std::vector<Buffer> outputs;
-  Buffer scratch;
-  std::vector<External> inputs_from_inputs, inputs_from_outputs, outputs_to_outputs;
-};
-
-absl::Status CheckType(absl::string_view kind, absl::string_view name, const Tensor* tensor, const TensorType& wanted) {
-  if (tensor == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(kind, " ", name, " is null, wanted ", ToString(wanted)));
+absl::StatusOr<std::shared_ptr<const Program>> Compile(const ir::Graph& graph, const kernels::KernelRegistry& kernels,
+                                                       const Executor& executor, int threads,
+                                                       const ExecutableOptions& options) {
+  auto program = std::make_shared<Program>();
+  program->threads = threads;
+  ASSIGN_OR_RETURN(program->schedule,
+                   MakeSchedule(graph, kernels, executor, {options.isa, threads, options.max_memory_bytes}));
+  PlanBuffers(executor.on_host(), program.get());
+  const int64_t weights = program->schedule.weight_bytes, wanted = program->arena_bytes + weights;
+  if (options.max_memory_bytes > 0 && wanted > options.max_memory_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "graph @", graph.name(), " takes ", wanted, " bytes", executor.on_host() ? "" : " of device memory", " (",
+        program->arena_bytes, " for activations, ", weights, " for weights), the limit is ", options.max_memory_bytes));
   }
-  if (tensor->type() != wanted) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(kind, " ", name, " is ", ToString(tensor->type()), ", wanted ", ToString(wanted)));
-  }
-  return absl::OkStatus();
+  return program;
+}
+
+absl::Status CheckType(absl::string_view what, const absl::AlphaNum& name, const Tensor* tensor,
+                       const TensorType& wanted) {
+  if (tensor != nullptr && tensor->type() == wanted) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, name, " is ", tensor == nullptr ? "null" : ToString(tensor->type()), ", wanted ", ToString(wanted)));
+}
+
+// The kernel's; of what a device does itself with its name before it: "cuda to nhwc".
+std::string VariantOf(const StepSpec& spec, const Executor& executor) {
+  if (spec.kernel != nullptr) return spec.kernel->variant();
+  const char* what = spec.kind == StepKind::kCopy                 ? "copy"
+                     : spec.reordered.layout == Layout::kRowMajor ? "to nhwc"
+                                                                  : "to row-major";
+  return executor.on_host() ? what : absl::StrCat(absl::AsciiStrToLower(executor.name()), " ", what);
 }
 
 class ExecutableImpl final : public Executable {
  public:
-  ExecutableImpl(std::shared_ptr<const Program> program, Arena arena, ThreadPool* pool)
-      : pool_(pool), program_(std::move(program)), schedule_(program_->schedule), arena_(std::move(arena)) {
-    std::vector<uint8_t*> addresses(schedule_.buffers.size(), nullptr);
-    for (size_t i = 0; i < program_->planned.size(); ++i) {
-      addresses[program_->planned[i]] = arena_.data() + program_->plan.offsets[i];
+  ExecutableImpl(std::shared_ptr<const Program> program, std::unique_ptr<Executor> executor)
+      : program_(std::move(program)), schedule_(program_->schedule), executor_(std::move(executor)) {}
+
+  absl::Status Init() {
+    ASSIGN_OR_RETURN(arena_, executor_->Allocate(program_->arena_bytes, "the arena"));
+    ASSIGN_OR_RETURN(constants_, executor_->Allocate(program_->constant_bytes, "constants"));
+    bound_.inputs.resize(schedule_.input_types.size());
+    bound_.outputs.resize(schedule_.output_types.size());
+    for (size_t i = 0; i < schedule_.buffers.size(); ++i) {
+      const BufferSpec& buffer = schedule_.buffers[i];
+      uint8_t* const address = AddressOf(static_cast<int>(i));
+      if (buffer.home == Home::kInput) bound_.inputs[buffer.index] = {address, buffer.bytes};
+      if (buffer.home == Home::kOutput) bound_.outputs[buffer.index] = {address, buffer.bytes};
+      if (buffer.home != Home::kConstant || executor_->on_host() || buffer.last < 0) continue;
+      RETURN_IF_ERROR(executor_->Upload(address, buffer.constant->raw_data(), buffer.bytes));
     }
-    for (const StepSpec& spec : schedule_.steps) Bind(spec, addresses);
+    bound_.steps.reserve(schedule_.steps.size());
+    for (const StepSpec& spec : schedule_.steps) Bind(spec);
+    return executor_->Prepare(bound_);
   }
 
   const std::vector<TensorType>& input_types() const override { return schedule_.input_types; }
   const std::vector<TensorType>& output_types() const override { return schedule_.output_types; }
-  int64_t arena_bytes() const override { return program_->plan.bytes; }
+  int64_t arena_bytes() const override { return program_->arena_bytes; }
   int64_t weight_bytes() const override { return schedule_.weight_bytes; }
+  std::optional<double> device_seconds() const override { return executor_->device_seconds(); }
   void EnableProfile(bool on) override { profiling_ = on; }
   const std::vector<StepProfile>& profile() const override { return profile_; }
   void ResetProfile() override {
@@ -100,60 +131,64 @@ class ExecutableImpl final : public Executable {
 
   absl::Status Run(absl::Span<const Tensor* const> inputs, absl::Span<Tensor* const> outputs) override {
     RETURN_IF_ERROR(Check(inputs, outputs));
-    for (size_t i = 0; i < steps_.size(); ++i) {
-      BoundStep& step = steps_[i];
-      for (const auto& e : step.inputs_from_inputs) step.inputs[e.operand].data = inputs[e.index]->raw_data();
-      for (const auto& e : step.inputs_from_outputs) step.inputs[e.operand].data = outputs[e.index]->raw_data();
-      for (const auto& e : step.outputs_to_outputs) step.outputs[e.operand].data = outputs[e.index]->raw_data();
-      const auto start = profiling_ ? Clock::now() : Clock::time_point();
-      absl::Status status = step.step->Run(step.inputs, step.outputs, {pool_, step.scratch});
-      if (!status.ok()) return Annotate(status, absl::StrCat("%", profile_[i].node, " (", profile_[i].op, ")"));
-      if (profiling_) {
-        profile_[i].seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-      }
-    }
+    for (const auto& e : inputs_from_inputs_) e.buffer->data = inputs[e.index]->raw_data();
+    for (const auto& e : inputs_from_outputs_) e.buffer->data = outputs[e.index]->raw_data();
+    for (const auto& e : outputs_to_outputs_) e.buffer->data = outputs[e.index]->raw_data();
+    if (!profiling_) return executor_->Run(bound_, inputs, outputs, nullptr);
+    seconds_.resize(profile_.size());
+    RETURN_IF_ERROR(executor_->Run(bound_, inputs, outputs, &seconds_));
+    for (size_t i = 0; i < profile_.size(); ++i) profile_[i].seconds.push_back(seconds_[i]);
     return absl::OkStatus();
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  using Home = BufferSpec::Home;
+  // A step's buffer that is the caller's tensor, filled in by each run.
+  template <typename B>
+  struct External {
+    B* buffer;
+    int index;
+  };
 
-  void Bind(const StepSpec& spec, const std::vector<uint8_t*>& addresses) {
-    BoundStep step;
+  // Null where the caller has it.
+  uint8_t* AddressOf(int id) const {
+    const BufferSpec& buffer = schedule_.buffers[id];
+    if (buffer.home != Home::kArena && executor_->on_host()) return nullptr;
+    return (buffer.home == Home::kConstant ? constants_ : arena_) + program_->offsets[id];
+  }
+
+  void Bind(const StepSpec& spec) {
+    const bool on_host = executor_->on_host();
     StepProfile profile;
-    for (int id : spec.inputs) {
-      ConstBuffer buffer;
-      if (id != StepSpec::kAbsent) {
-        const BufferSpec& from = schedule_.buffers[id];
-        const int operand = static_cast<int>(step.inputs.size());
-        buffer = {from.home == Home::kConstant ? from.constant->raw_data() : addresses[id], from.bytes};
-        if (from.home == Home::kInput) step.inputs_from_inputs.push_back({operand, from.index});
-        if (from.home == Home::kOutput) step.inputs_from_outputs.push_back({operand, from.index});
-      }
-      profile.bytes += buffer.bytes;
-      step.inputs.push_back(buffer);
+    BoundStep& step = bound_.steps.emplace_back();
+    step.inputs.resize(spec.inputs.size());
+    step.outputs.resize(spec.outputs.size());
+    for (size_t i = 0; i < spec.inputs.size(); ++i) {
+      if (spec.inputs[i] == StepSpec::kAbsent) continue;
+      const BufferSpec& from = schedule_.buffers[spec.inputs[i]];
+      const bool in_place = on_host && from.home == Home::kConstant;
+      step.inputs[i] = {in_place ? from.constant->raw_data() : AddressOf(spec.inputs[i]), from.bytes};
+      if (on_host && from.home == Home::kInput) inputs_from_inputs_.push_back({&step.inputs[i], from.index});
+      if (on_host && from.home == Home::kOutput) inputs_from_outputs_.push_back({&step.inputs[i], from.index});
+      profile.bytes += from.bytes;
     }
-    for (int id : spec.outputs) {
-      const BufferSpec& to = schedule_.buffers[id];
-      if (to.home == Home::kOutput) {
-        step.outputs_to_outputs.push_back({static_cast<int>(step.outputs.size()), to.index});
-      }
+    for (size_t i = 0; i < spec.outputs.size(); ++i) {
+      const BufferSpec& to = schedule_.buffers[spec.outputs[i]];
+      step.outputs[i] = {AddressOf(spec.outputs[i]), to.bytes};
+      if (on_host && to.home == Home::kOutput) outputs_to_outputs_.push_back({&step.outputs[i], to.index});
       profile.bytes += to.bytes;
-      step.outputs.push_back({addresses[id], to.bytes});
     }
     if (spec.scratch != StepSpec::kAbsent) {
-      step.scratch = {addresses[spec.scratch], schedule_.buffers[spec.scratch].bytes};
+      step.scratch = {AddressOf(spec.scratch), schedule_.buffers[spec.scratch].bytes};
     }
+    step.spec = &spec;
     profile.node = spec.node;
     profile.op = spec.op;
-    profile.variant = spec.step->variant();
+    profile.kind = spec.kind;
+    profile.variant = VariantOf(spec, *executor_);
     profile.layout = spec.layout;
     profile.macs = spec.macs;
-    profile.bytes += spec.step->weight_bytes();
+    if (spec.kernel != nullptr) profile.bytes += spec.kernel->weight_bytes();
     profile_.push_back(std::move(profile));
-    step.step = spec.step.get();
-    steps_.push_back(std::move(step));
   }
 
   absl::Status Check(absl::Span<const Tensor* const> inputs, absl::Span<Tensor* const> outputs) const {
@@ -162,13 +197,10 @@ class ExecutableImpl final : public Executable {
                                                      input_types().size(), " and ", output_types().size()));
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i] != nullptr && inputs[i]->type() == input_types()[i]) continue;
-      return CheckType("input", absl::StrCat("%", schedule_.input_names[i]), inputs[i], input_types()[i]);
+      RETURN_IF_ERROR(CheckType("input %", schedule_.input_names[i], inputs[i], input_types()[i]));
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
-      if (outputs[i] == nullptr || outputs[i]->type() != output_types()[i]) {
-        return CheckType("output", absl::StrCat(i), outputs[i], output_types()[i]);
-      }
+      RETURN_IF_ERROR(CheckType("output ", i, outputs[i], output_types()[i]));
       if (std::find(inputs.begin(), inputs.end(), outputs[i]) != inputs.end() ||
           std::find(outputs.begin(), outputs.begin() + i, outputs[i]) != outputs.begin() + i) {
         return absl::InvalidArgumentError(absl::StrCat("output ", i, " is also another input or output"));
@@ -177,46 +209,98 @@ class ExecutableImpl final : public Executable {
     return absl::OkStatus();
   }
 
-  ThreadPool* const pool_;
   const std::shared_ptr<const Program> program_;
   const Schedule& schedule_;  // The program's.
-  const Arena arena_;
-  std::vector<BoundStep> steps_;
+  const std::unique_ptr<Executor> executor_;
+  uint8_t *arena_ = nullptr, *constants_ = nullptr;
+  BoundProgram bound_;
+  std::vector<External<ConstBuffer>> inputs_from_inputs_, inputs_from_outputs_;
+  std::vector<External<Buffer>> outputs_to_outputs_;
   std::vector<StepProfile> profile_;  // One per step.
+  std::vector<double> seconds_;       // Of the steps, in the last run that was profiled.
   bool profiling_ = false;
 };
 
+struct Unmap {
+  int64_t bytes = 0;
+  void operator()(uint8_t* data) const { munmap(data, bytes); }
+};
+
+// The CPU. `pool` is null where nothing will run.
+class HostExecutor final : public Executor {
+ public:
+  explicit HostExecutor(ThreadPool* pool) : pool_(pool) {}
+
+  absl::string_view name() const override { return "CPU"; }
+  bool on_host() const override { return true; }
+
+  // Pages touched once so that no run pays for it; huge pages where the system gives them.
+  absl::StatusOr<uint8_t*> Allocate(int64_t bytes, absl::string_view what) override {
+    if (bytes == 0) return nullptr;
+    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) {
+      return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes, " bytes for ", what));
+    }
+    memory_.push_back(std::unique_ptr<uint8_t, Unmap>(static_cast<uint8_t*>(data), Unmap{bytes}));
+    madvise(data, bytes, MADV_HUGEPAGE);  // Advice: any outcome will do.
+    std::memset(data, 0, bytes);
+    return memory_.back().get();
+  }
+  absl::Status Upload(void* to, const void* from, int64_t bytes) override { return Copy(from, to, bytes); }
+
+  absl::Status Run(const BoundProgram& program, absl::Span<const Tensor* const>, absl::Span<Tensor* const>,
+                   std::vector<double>* seconds) override {
+    using Clock = std::chrono::steady_clock;
+    for (size_t i = 0; i < program.steps.size(); ++i) {
+      const auto start = seconds == nullptr ? Clock::time_point() : Clock::now();
+      RETURN_IF_ERROR(RunStep(program.steps[i], pool_));
+      if (seconds != nullptr) (*seconds)[i] = std::chrono::duration<double>(Clock::now() - start).count();
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Copy(const void* from, void* to, int64_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+    return absl::OkStatus();
+  }
+  absl::Status Reorder(const TensorType& type, const void* from, void* to) override {
+    runtime::Reorder(type, from, to, *pool_);
+    return absl::OkStatus();
+  }
+
+  ThreadPool* const pool_;
+  std::vector<std::unique_ptr<uint8_t, Unmap>> memory_;
+};
+
+absl::StatusOr<std::unique_ptr<Executable>> Bound(std::shared_ptr<const Program> program,
+                                                  std::unique_ptr<Executor> executor) {
+  auto executable = std::make_unique<ExecutableImpl>(std::move(program), std::move(executor));
+  RETURN_IF_ERROR(executable->Init());
+  return executable;
+}
+
 }  // namespace
+
+absl::Status Executor::RunStep(const BoundStep& step, kernels::Parallel* parallel, void* stream) {
+  const StepSpec& spec = *step.spec;
+  const absl::Status status =
+      spec.kernel != nullptr         ? spec.kernel->Run(step.inputs, step.outputs, {parallel, step.scratch, stream})
+      : spec.kind == StepKind::kCopy ? Copy(step.inputs[0].data, step.outputs[0].data, step.outputs[0].bytes)
+                                     : Reorder(spec.reordered, step.inputs[0].data, step.outputs[0].data);
+  return status.ok() ? status : Annotate(status, step.name());
+}
 
 absl::StatusOr<std::shared_ptr<const Program>> MakeProgram(const ir::Graph& graph,
                                                            const kernels::KernelRegistry& kernels, int threads,
                                                            const ExecutableOptions& options) {
-  auto program = std::make_shared<Program>();
-  program->threads = threads;
-  Schedule& schedule = program->schedule;
-  ASSIGN_OR_RETURN(schedule, MakeSchedule(graph, kernels, {options.isa, threads, options.max_memory_bytes}));
-  std::vector<Lifetime> lifetimes;
-  for (size_t i = 0; i < schedule.buffers.size(); ++i) {
-    const BufferSpec& buffer = schedule.buffers[i];
-    if (buffer.home != BufferSpec::Home::kArena) continue;
-    lifetimes.push_back({buffer.bytes, buffer.first, buffer.last});
-    program->planned.push_back(static_cast<int>(i));
-  }
-  program->plan = PlanMemory(lifetimes);
-  const int64_t activations = program->plan.bytes, wanted = activations + schedule.weight_bytes;
-  if (options.max_memory_bytes > 0 && wanted > options.max_memory_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("graph @", graph.name(), " takes ", wanted, " bytes (",
-                                                     activations, " for activations, ", schedule.weight_bytes,
-                                                     " for weights), the limit is ", options.max_memory_bytes));
-  }
-  return program;
+  return Compile(graph, kernels, HostExecutor(nullptr), threads, options);
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> Executable::Create(std::shared_ptr<const Program> program,
                                                                ThreadPool* pool) {
   FUSELAGE_CHECK(pool != nullptr && pool->threads() <= program->threads);
-  ASSIGN_OR_RETURN(Arena arena, Arena::Create(program->plan.bytes));
-  return std::make_unique<ExecutableImpl>(std::move(program), std::move(arena), pool);
+  return Bound(std::move(program), std::make_unique<HostExecutor>(pool));
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> Executable::Create(const ir::Graph& graph,
@@ -225,6 +309,14 @@ absl::StatusOr<std::unique_ptr<Executable>> Executable::Create(const ir::Graph& 
   FUSELAGE_CHECK(pool != nullptr);
   ASSIGN_OR_RETURN(std::shared_ptr<const Program> program, MakeProgram(graph, kernels, pool->threads(), options));
   return Create(std::move(program), pool);
+}
+
+absl::StatusOr<std::unique_ptr<Executable>> Executable::Create(const ir::Graph& graph,
+                                                               const kernels::KernelRegistry& kernels,
+                                                               std::unique_ptr<Executor> executor,
+                                                               const ExecutableOptions& options) {
+  ASSIGN_OR_RETURN(std::shared_ptr<const Program> program, Compile(graph, kernels, *executor, /*threads=*/1, options));
+  return Bound(std::move(program), std::move(executor));
 }
 
 absl::StatusOr<std::vector<Tensor>> RunOnce(Executable& executable, absl::Span<const Tensor> inputs) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "absl/types/span.h"
 #include "ir/graph.h"
 #include "kernels/core/registry.h"
+#include "runtime/executor.h"
 #include "runtime/thread_pool.h"
 
 namespace fuselage::runtime {
@@ -23,8 +25,9 @@ struct ExecutableOptions {
 
 // What one step of the schedule is, and what it cost in the runs since ResetProfile.
 struct StepProfile {
-  std::string node;     // "" for a layout change that the runtime inserted.
-  std::string op;       // "int8.conv2d", or "reorder".
+  std::string node;  // "" for a layout change that the runtime inserted.
+  std::string op;    // "int8.conv2d", or "reorder".
+  StepKind kind = StepKind::kKernel;
   std::string variant;  // Kernel::variant(), or "reference" for an op that only its reference evaluation runs.
   std::string layout;   // How the result lies, where it has rank 4: "row-major", "nhwc", "nhwc, halo 1".
   double macs = 0;
@@ -35,8 +38,8 @@ struct StepProfile {
 // What no run changes: the schedule of a graph, its kernels with their packed weights, the plan of its memory.
 class Program;
 
-// For pools of at most `threads` threads. Every call must have a kernel in `kernels`, or be a float op that its
-// reference evaluation can run (variant "reference"). Unimplemented: the list of all nodes that have neither.
+// For the CPU and pools of at most `threads` threads. Every call must have a kernel in `kernels`, or be a float op that
+// its reference evaluation can run (variant "reference"). Unimplemented: the list of all nodes that have neither.
 // The graph need not outlive the program; `kernels` is used here only.
 absl::StatusOr<std::shared_ptr<const Program>> MakeProgram(const ir::Graph& graph,
                                                            const kernels::KernelRegistry& kernels, int threads,
@@ -51,6 +54,11 @@ class Executable {
   static absl::StatusOr<std::unique_ptr<Executable>> Create(const ir::Graph& graph,
                                                             const kernels::KernelRegistry& kernels, ThreadPool* pool,
                                                             const ExecutableOptions& options = {});
+  // On another device. Every call must have a kernel in `kernels`. An error of the executor is returned as it is.
+  static absl::StatusOr<std::unique_ptr<Executable>> Create(const ir::Graph& graph,
+                                                            const kernels::KernelRegistry& kernels,
+                                                            std::unique_ptr<Executor> executor,
+                                                            const ExecutableOptions& options = {});
   virtual ~Executable() = default;
 
   virtual const std::vector<TensorType>& input_types() const = 0;   // Row-major.
@@ -62,6 +70,8 @@ class Executable {
 
   virtual int64_t arena_bytes() const = 0;
   virtual int64_t weight_bytes() const = 0;
+  // What the last run took on a device, without the copies of inputs and outputs: 0 while profiling. None on the CPU.
+  virtual std::optional<double> device_seconds() const = 0;
 
   // Times each step while on; off by default, since two clock reads a step are not free.
   virtual void EnableProfile(bool on) = 0;

@@ -401,7 +401,7 @@ TEST_F(ExecutableTest, ListsAllNodesWithoutKernel) {
   Node* c = g.Call("int8.unknown", {b});
   EXPECT_THAT(Executable::Create(g.Output({c}), kernels_, &pool_),
               StatusIs(absl::StatusCode::kUnimplemented,
-                       AllOf(HasSubstr("3 nodes have no kernel"), HasSubstr("%" + a->name() + " (int8.unknown)"),
+                       AllOf(HasSubstr("3 nodes have no CPU kernel"), HasSubstr("%" + a->name() + " (int8.unknown)"),
                              HasSubstr("%" + b->name() + " (int8.declined): too odd"),
                              HasSubstr("%" + c->name() + " (int8.unknown)"), Not(HasSubstr("relu")))));
 }

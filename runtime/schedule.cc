@@ -9,7 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "ir/base/hash_map.h"
 #include "runtime/describe.h"
+#include "runtime/executor.h"
 #include "runtime/placements.h"
+#include "runtime/reference_kernel.h"
 #include "runtime/reorder.h"
 
 namespace fuselage::runtime {
@@ -30,8 +32,9 @@ bool IsIdentity(const Node& node) {
 
 class Scheduler {
  public:
-  Scheduler(const ir::Graph& graph, const kernels::KernelRegistry& kernels, const ScheduleOptions& options)
-      : graph_(graph), kernels_(kernels), options_(options) {}
+  Scheduler(const ir::Graph& graph, const kernels::KernelRegistry& kernels, const Executor& executor,
+            const ScheduleOptions& options)
+      : graph_(graph), kernels_(kernels), executor_(executor), options_(options) {}
 
   absl::StatusOr<Schedule> Make() {
     if (graph_.output() == nullptr) return absl::InvalidArgumentError("the graph has no output");
@@ -50,9 +53,10 @@ class Scheduler {
       }
     }
     if (!missing_.empty()) {
-      return absl::UnimplementedError(
-          absl::StrCat(missing_.size(), " nodes have no kernel:\n  ", absl::StrJoin(missing_, "\n  ")));
+      return absl::UnimplementedError(absl::StrCat(missing_.size(), " nodes have no ", executor_.name(), " kernel:\n  ",
+                                                   absl::StrJoin(missing_, "\n  ")));
     }
+    executor_.PairSteps(absl::MakeSpan(schedule_.steps));
     return std::move(schedule_);
   }
 
@@ -152,14 +156,16 @@ class Scheduler {
       return wanted = AddConstant(std::move(tensor));
     }
     wanted = AddArenaBuffer(type.byte_size());
-    AddStep({ReorderStep(from), "", "reorder", {source}, {wanted}});
+    StepSpec step{StepKind::kReorder, nullptr, "", "reorder", {source}, {wanted}};
+    step.reordered = std::move(from);
+    AddStep(std::move(step));
     return wanted;
   }
 
   void AddStep(StepSpec step) {
     const int index = static_cast<int>(schedule_.steps.size());
-    if (step.step->scratch_bytes() > 0) {
-      step.scratch = AddArenaBuffer(step.step->scratch_bytes());
+    if (step.kernel != nullptr && step.kernel->scratch_bytes() > 0) {
+      step.scratch = AddArenaBuffer(step.kernel->scratch_bytes());
       schedule_.buffers[step.scratch].first = schedule_.buffers[step.scratch].last = index;
     }
     for (int input : step.inputs) {
@@ -169,7 +175,7 @@ class Scheduler {
       buffer.last = index;
     }
     for (int output : step.outputs) schedule_.buffers[output].first = schedule_.buffers[output].last = index;
-    schedule_.weight_bytes += step.step->weight_bytes();
+    if (step.kernel != nullptr) schedule_.weight_bytes += step.kernel->weight_bytes();
     schedule_.steps.push_back(std::move(step));
   }
 
@@ -192,7 +198,7 @@ class Scheduler {
       int buffer = InLayout(value, Layout::kRowMajor);
       if (schedule_.buffers[buffer].home != BufferSpec::Home::kArena) {
         const int copy = AddArenaBuffer(schedule_.buffers[buffer].bytes);
-        AddStep({CopyStep(), "", "copy", {buffer}, {copy}});
+        AddStep({StepKind::kCopy, nullptr, "", "copy", {buffer}, {copy}});
         buffer = copy;
       }
       schedule_.buffers[buffer].home = BufferSpec::Home::kOutput;
@@ -246,7 +252,7 @@ class Scheduler {
     ChooseLayouts(*entry, node, inputs, desc);
 
     ASSIGN_OR_RETURN(std::unique_ptr<kernels::Kernel> kernel, entry->create(desc));
-    StepSpec step{KernelStep(std::move(kernel)), node.name(), node.op()->name};
+    StepSpec step{StepKind::kKernel, std::move(kernel), node.name(), node.op()->name};
     step.macs = graph_.CostOf(node).macs;
     for (size_t i = 0; i < inputs.size(); ++i) {
       step.inputs.push_back(inputs[i] < 0 ? StepSpec::kAbsent : InLayout(inputs[i], desc.inputs[i]->layout));
@@ -312,11 +318,11 @@ class Scheduler {
     return Layout::kRowMajor;
   }
 
-  // Falls back to the op's reference evaluation; int8 ops have a kernel or do not run. `reason`: why there is no
-  // kernel.
+  // Falls back to the op's reference evaluation, on the host; int8 ops have a kernel or do not run. `reason`: why there
+  // is no kernel.
   absl::Status AddReference(const Node& node, const absl::Status& reason) {
-    StepSpec step{nullptr, node.name(), node.op()->name};
-    if (absl::StartsWith(node.op()->name, "int8.")) {
+    StepSpec step{StepKind::kReference, nullptr, node.name(), node.op()->name};
+    if (!executor_.on_host() || absl::StartsWith(node.op()->name, "int8.")) {
       missing_.push_back(absl::StrCat("%", node.name(), " (", node.op()->name, "): ", reason.message()));
       // So that the nodes behind it are looked at too.
       for (const TensorType& type : node.type().elements()) {
@@ -340,7 +346,7 @@ class Scheduler {
       operands.push_back(std::move(reference));
     }
     step.macs = graph_.CostOf(node).macs;
-    step.step = ReferenceStep(*node.op(), CompleteAttributes(node), std::move(operands), node.type());
+    step.kernel = MakeReferenceKernel(*node.op(), CompleteAttributes(node), std::move(operands), node.type());
     std::vector<int> results;
     for (const TensorType& type : node.type().elements()) results.push_back(NewResult(type, Layout::kRowMajor, step));
     results_[&node] = std::move(results);
@@ -350,6 +356,7 @@ class Scheduler {
 
   const ir::Graph& graph_;
   const kernels::KernelRegistry& kernels_;
+  const Executor& executor_;
   const ScheduleOptions& options_;
   Schedule schedule_;
   std::vector<Value> values_;
@@ -363,8 +370,8 @@ class Scheduler {
 }  // namespace
 
 absl::StatusOr<Schedule> MakeSchedule(const ir::Graph& graph, const kernels::KernelRegistry& kernels,
-                                      const ScheduleOptions& options) {
-  return Scheduler(graph, kernels, options).Make();
+                                      const Executor& executor, const ScheduleOptions& options) {
+  return Scheduler(graph, kernels, executor, options).Make();
 }
 
 }  // namespace fuselage::runtime

@@ -15,7 +15,6 @@
 #include "ir/graph.h"
 #include "kernels/core/registry.h"
 #include "runtime/memory_plan.h"
-#include "runtime/step.h"
 
 namespace fuselage::runtime {
 
@@ -29,16 +28,22 @@ struct BufferSpec {
   int first = -1, last = -1;               // The steps from the one that writes it to the last that reads it.
 };
 
+// What runs a step; a reorder or a copy is one that the runtime inserted.
+enum class StepKind { kKernel, kReference, kReorder, kCopy };
+
 struct StepSpec {
   static constexpr int kAbsent = -1;
 
-  std::unique_ptr<Step> step;
-  std::string node;  // "" where the runtime inserted it.
+  StepKind kind;
+  std::unique_ptr<kernels::Kernel> kernel;  // Null: a reorder or a copy.
+  std::string node;                         // "" where the runtime inserted it.
   std::string op;
   std::vector<int> inputs = {}, outputs = {};  // Buffers; an absent optional operand is kAbsent.
   int scratch = kAbsent;
-  std::string layout = "";  // The first output's, for people: "nhwc, halo 1".
-  double macs = 0;          // What the call takes that it runs (ir::Cost).
+  std::string layout = "";    // The first output's, for people: "nhwc, halo 1".
+  double macs = 0;            // What the call takes that it runs (ir::Cost).
+  TensorType reordered = {};  // A reorder's input, which goes to the other layout.
+  bool beside_next = false;   // It and the next one may run at once: neither writes what the other uses.
 };
 
 struct Schedule {
@@ -49,15 +54,18 @@ struct Schedule {
   int64_t weight_bytes = 0;  // Those of kernels, reference steps and constants.
 };
 
+class Executor;
+
 struct ScheduleOptions {
   kernels::Isa isa = kernels::Isa::kScalar;
   int threads = 1;
   int64_t max_memory_bytes = 0;  // 0: no limit. Creation stops once weights alone are above it.
 };
 
-// Unimplemented lists every int8 call that no kernel runs; for other ops the reference evaluation stands in.
+// Unimplemented lists every call that no kernel runs; but on the host the reference evaluation stands in for what is no
+// int8 op.
 absl::StatusOr<Schedule> MakeSchedule(const ir::Graph& graph, const kernels::KernelRegistry& kernels,
-                                      const ScheduleOptions& options);
+                                      const Executor& executor, const ScheduleOptions& options);
 
 }  // namespace fuselage::runtime
 

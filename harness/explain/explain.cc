@@ -48,7 +48,7 @@ void AddCrossing(const ir::Node& node, Results::ExplainedOp* row) {
 
 std::string RunsIn(const ir::Node& node, const runtime::StepProfile* step) {
   if (IsConversion(node)) return "crossing";
-  if (step != nullptr && step->variant == "reference") return "reference";
+  if (step != nullptr && step->kind == runtime::StepKind::kReference) return "reference";
   const TensorType* input = InputOrNull(node);
   return input != nullptr && IsCodes(*input) ? "INT8" : "FP32";
 }

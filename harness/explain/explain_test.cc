@@ -113,6 +113,7 @@ runtime::StepProfile Step(const std::string& node, const std::string& op, const 
   runtime::StepProfile step;
   step.node = node;
   step.op = op;
+  if (variant == "reference") step.kind = runtime::StepKind::kReference;
   step.variant = variant;
   step.bytes = bytes;
   return step;

@@ -70,7 +70,7 @@ TEST_F(BackendTest, RunsANetwork) {
   ops::RegisterAll(ops);
   GraphBuilder g(ops);
   const ir::Graph& graph = ResidualNetwork(g);
-  ASSERT_OK_AND_ASSIGN(const auto executable, CudaExecutable::Create(graph, backend_->kernels(), &backend_->device()));
+  ASSERT_OK_AND_ASSIGN(const auto executable, CreateExecutable(graph, backend_->kernels(), &backend_->device()));
   for (uint64_t seed : {1, 2, 1}) ExpectMatchesInterpreter(graph, *executable, seed);
   EXPECT_GT(executable->device_seconds(), 0);
   executable->EnableProfile(true);

@@ -1,7 +1,8 @@
-// CudaExecutable: a graph bound to CUDA kernels, one planned arena on the device, and one CUDA graph that runs it.
+// An executable on a CUDA device: one planned arena there, and one CUDA graph that runs the steps.
 //
-// Create plans as the CPU's executable does, runs the steps once one by one, so that an error names its node, then
-// captures them. A run copies the inputs to the device from pinned memory, launches the graph, and copies back.
+// Creation runs the steps once one by one, so that an error names its node, then captures them. A run copies the inputs
+// to the device from pinned memory, launches the graph, and copies back. While profiling, another graph runs: the same
+// steps with an event between them.
 #ifndef FUSELAGE_RUNTIME_CUDA_CUDA_EXECUTABLE_H_
 #define FUSELAGE_RUNTIME_CUDA_CUDA_EXECUTABLE_H_
 
@@ -16,24 +17,12 @@
 
 namespace fuselage::runtime::cuda {
 
-struct CudaExecutableOptions {
-  int64_t max_memory_bytes = 0;  // 0: no limit. Arena and weights above it: ResourceExhausted.
-};
-
-// Arena and weights are in device memory; the arena holds inputs and outputs too. While profiling, another graph runs:
-// the same steps with an event between them.
-class CudaExecutable : public Executable {
- public:
-  // Every call must have a kernel in `kernels`. Unimplemented: the list of all nodes that have none. Other errors: see
-  // Device. `device` must outlive the executable; graph and kernels need not.
-  static absl::StatusOr<std::unique_ptr<CudaExecutable>> Create(const ir::Graph& graph,
-                                                                const kernels::KernelRegistry& kernels, Device* device,
-                                                                const CudaExecutableOptions& options = {});
-
-  // The last run's time between events before and after the graph: without the copies of inputs and outputs. 0 while
-  // profiling.
-  virtual double device_seconds() const = 0;
-};
+// Every call must have a kernel in `kernels`. Unimplemented: the list of all nodes that have none. ResourceExhausted:
+// arena, which holds inputs and outputs too, and weights take more than `max_memory_bytes` of device memory (0: no
+// limit). Other errors: see Device. `device` must outlive the executable; graph and kernels need not.
+absl::StatusOr<std::unique_ptr<Executable>> CreateExecutable(const ir::Graph& graph,
+                                                             const kernels::KernelRegistry& kernels, Device* device,
+                                                             int64_t max_memory_bytes = 0);
 
 }  // namespace fuselage::runtime::cuda
 

@@ -34,8 +34,8 @@ class CudaExecutableTest : public ::testing::Test {
 
   void SetUp() override { ASSERT_OK_AND_ASSIGN(device_, Device::Open(&api_)); }
 
-  absl::StatusOr<std::unique_ptr<CudaExecutable>> Compile(const ir::Graph& graph, int64_t max_memory_bytes = 0) {
-    return CudaExecutable::Create(graph, kernels_, device_.get(), {max_memory_bytes});
+  absl::StatusOr<std::unique_ptr<Executable>> Compile(const ir::Graph& graph, int64_t max_memory_bytes = 0) {
+    return CreateExecutable(graph, kernels_, device_.get(), max_memory_bytes);
   }
 
   FakeApi api_;
@@ -157,7 +157,7 @@ TEST_F(CudaExecutableTest, WrongTensors) {
   ASSERT_OK_AND_ASSIGN(auto executable, Compile(ResidualNetwork(g)));
   Tensor small({DType::kF32, {2, 3, 9, 6}, std::nullopt, Layout::kRowMajor});
   EXPECT_THAT(RunOnce(*executable, absl::MakeConstSpan(&small, 1)),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("input 0 is f32[2,3,9,6], wanted f32[2,3,9,7]")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("input %x is f32[2,3,9,6], wanted f32[2,3,9,7]")));
   EXPECT_THAT(RunOnce(*executable, {}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("0 inputs")));
 }
 

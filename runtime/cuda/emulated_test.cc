@@ -95,7 +95,7 @@ TEST(Emulated, ANetworkOfTheGpusConvolutions) {
   for (int channels : {8, 32, 80}) {
     GraphBuilder g(ops);
     const ir::Graph& graph = ResidualNetwork(g, channels);
-    ASSERT_OK_AND_ASSIGN(const auto executable, CudaExecutable::Create(graph, kernels, device.get()));
+    ASSERT_OK_AND_ASSIGN(const auto executable, CreateExecutable(graph, kernels, device.get()));
     for (uint64_t seed : {1, 2}) ExpectMatchesInterpreter(graph, *executable, seed);
     for (const StepProfile& step : executable->profile()) variants.insert(step.variant);
   }
