@@ -11,6 +11,7 @@
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "harness/base/exit_code.h"
+#include "harness/datasets/open.h"
 #include "ir/base/status.h"
 #include "ir/base/suggest.h"
 #include "runtime/thread_pool.h"
@@ -121,19 +122,8 @@ absl::Status ValidateInputs(const HarnessConfig& config, absl::string_view file)
     return error("inputs beside a dataset want save_outputs: nothing else reads them");
   }
   if (config.has_random_inputs()) return error("dataset and random_inputs: want one of the two");
-  const auto& dataset = config.dataset();
-  if (dataset.kind_case() == HarnessConfig::DatasetConfig::KIND_NOT_SET) {
-    return error("dataset is empty, want one of fashion_mnist, cifar10, image_folder, images");
-  }
-  if (dataset.has_images()) {
-    if (!dataset.images().calibrate().empty() || !dataset.images().labels().empty()) return absl::OkStatus();
-    return error("dataset.images is empty, want calibrate, labels or both");
-  }
-  if (dataset.fashion_mnist().path().empty() && dataset.cifar10().path().empty() &&
-      dataset.image_folder().path().empty()) {
-    return error("the dataset's path is empty, want a folder");
-  }
-  return absl::OkStatus();
+  const std::string fault = datasets::FaultOf(config.dataset());
+  return fault.empty() ? absl::OkStatus() : error(fault);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "harness/base/exit_code.h"
@@ -50,6 +51,16 @@ TEST(CacheFolder, FollowsTheXdgSpecification) {
   EXPECT_EQ(CacheFolder(), "/home/me/.cache/fuselage");
   unsetenv("HOME");
   EXPECT_EQ(CacheFolder(), "");
+}
+
+TEST(SharedData, FollowsTheXdgSpecification) {
+  const std::string folder = ::testing::TempDir() + "/shared";
+  ASSERT_TRUE(MakeWritableFolder(folder + "/second/data").ok());
+  setenv("XDG_DATA_DIRS", absl::StrCat(folder, "/first:", folder, "/second:", folder, "/third").c_str(), 1);
+  EXPECT_EQ(SharedData("data"), folder + "/second/data");
+  EXPECT_EQ(SharedData("other"), folder + "/third/other");
+  unsetenv("XDG_DATA_DIRS");
+  EXPECT_EQ(SharedData("fuselage-has-none"), "/usr/share/fuselage-has-none");
 }
 
 TEST(ExitCode, OfEachKindOfError) {

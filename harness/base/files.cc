@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "ir/base/sha256.h"
 #include "ir/base/status.h"
 
@@ -164,6 +165,17 @@ std::string CacheFolder() {
   if (cache != nullptr && cache[0] == '/') return absl::StrCat(cache, "/fuselage");
   const char* home = getenv("HOME");
   return home != nullptr && home[0] == '/' ? absl::StrCat(home, "/.cache/fuselage") : "";
+}
+
+std::string SharedData(absl::string_view path) {
+  const char* folders = getenv("XDG_DATA_DIRS");
+  if (folders == nullptr || folders[0] == '\0') folders = "/usr/local/share:/usr/share";
+  std::string found;
+  for (const absl::string_view folder : absl::StrSplit(folders, ':')) {
+    found = absl::StrCat(folder, "/", path);
+    if (FileExists(found)) break;
+  }
+  return found;
 }
 
 bool FileExists(const std::string& path) {

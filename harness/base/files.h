@@ -41,6 +41,10 @@ absl::Status MakeWritableFolder(const std::string& path);
 // Specification 0.8); empty where neither variable holds an absolute path.
 std::string CacheFolder();
 
+// Where installed packages keep data that programs share: `path` in the first of the folders of $XDG_DATA_DIRS, by
+// default /usr/local/share:/usr/share (the same specification), that has it; in the last one where none does.
+std::string SharedData(absl::string_view path);
+
 bool FileExists(const std::string& path);
 
 // The last part of a path without its extension: "a/resnet18.textproto" -> "resnet18".

@@ -17,6 +17,7 @@
 #include "harness/datasets/cifar10.h"
 #include "harness/datasets/fashion_mnist.h"
 #include "harness/datasets/image_folder.h"
+#include "harness/datasets/open.h"
 
 namespace fuselage::datasets {
 namespace {
@@ -93,6 +94,22 @@ TEST_F(FashionMnistTest, ReadsImagesAndLabels) {
   EXPECT_EQ(image.width, 4);
   EXPECT_EQ(image.channels, 1);
   EXPECT_THAT(image.pixels, ::testing::ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
+}
+
+TEST_F(FashionMnistTest, WithoutAPathItIsWhereThePackagePutsIt) {
+  const std::string shared = Folder("share");
+  std::filesystem::create_directories(shared + "/datasets");
+  std::filesystem::rename(folder_, shared + "/datasets/fashion-mnist");
+  setenv("XDG_DATA_DIRS", shared.c_str(), 1);
+  HarnessConfig::DatasetConfig config;
+  config.mutable_fashion_mnist();
+  EXPECT_EQ(FaultOf(config), "");
+  const auto opened = Open(config, HarnessConfig::TEST, harness::SearchPath());
+  unsetenv("XDG_DATA_DIRS");
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->name, "fashion_mnist");
+  EXPECT_EQ(opened->path, shared + "/datasets/fashion-mnist");
+  EXPECT_EQ(opened->data->size(), 3);
 }
 
 TEST_F(FashionMnistTest, MissingDatasetNamesPathAndPackage) {

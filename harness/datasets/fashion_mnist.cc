@@ -136,6 +136,8 @@ absl::StatusOr<Idx> ReadIdx(const std::string& path, int rank) {
   return idx;
 }
 
+std::string FashionMnistFolder() { return harness::SharedData("datasets/fashion-mnist"); }
+
 absl::StatusOr<std::unique_ptr<Dataset>> OpenFashionMnist(const std::string& folder, bool train) {
   const std::string prefix = absl::StrCat(folder, "/", train ? "train" : "t10k");
   const std::string images_path = prefix + "-images-idx3-ubyte.gz";

@@ -12,6 +12,9 @@
 
 namespace fuselage::datasets {
 
+// Where Debian's package puts it.
+std::string FashionMnistFolder();
+
 // Reads {train or t10k}-{images-idx3,labels-idx1}-ubyte.gz below `folder`. NotFound names the package to install.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenFashionMnist(const std::string& folder, bool train);
 

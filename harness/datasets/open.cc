@@ -1,6 +1,9 @@
 #include "harness/datasets/open.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "harness/base/exit_code.h"
 #include "harness/datasets/cifar10.h"
 #include "harness/datasets/fashion_mnist.h"
@@ -8,21 +11,47 @@
 #include "ir/base/status.h"
 
 namespace fuselage::datasets {
+namespace {
+
+const google::protobuf::OneofDescriptor& Kinds() {
+  return *HarnessConfig::DatasetConfig::descriptor()->FindOneofByName("kind");
+}
+
+}  // namespace
+
+std::string FaultOf(const HarnessConfig::DatasetConfig& config) {
+  const auto want_folder = [](const std::string& path) {
+    return path.empty() ? "the dataset's path is empty, want a folder" : "";
+  };
+  switch (config.kind_case()) {
+    case HarnessConfig::DatasetConfig::kFashionMnist: return "";
+    case HarnessConfig::DatasetConfig::kCifar10: return want_folder(config.cifar10().path());
+    case HarnessConfig::DatasetConfig::kImageFolder: return want_folder(config.image_folder().path());
+    case HarnessConfig::DatasetConfig::kImages:
+      if (!config.images().calibrate().empty() || !config.images().labels().empty()) return "";
+      return "dataset.images is empty, want calibrate, labels or both";
+    case HarnessConfig::DatasetConfig::KIND_NOT_SET: break;
+  }
+  std::vector<std::string> names;
+  for (int i = 0; i < Kinds().field_count(); ++i) names.emplace_back(Kinds().field(i)->name());
+  return absl::StrCat("dataset is empty, want one of ", absl::StrJoin(names, ", "));
+}
 
 absl::StatusOr<OpenedDataset> Open(const HarnessConfig::DatasetConfig& config, HarnessConfig::Split split,
                                    const harness::SearchPath& search) {
+  if (const std::string fault = FaultOf(config); !fault.empty()) return UsageError(fault);
   const bool train = split == HarnessConfig::TRAIN;
   OpenedDataset opened;
+  opened.name = config.GetReflection()->GetOneofFieldDescriptor(config, &Kinds())->name();
   opened.split = train ? "train" : "test";
   switch (config.kind_case()) {
     case HarnessConfig::DatasetConfig::kFashionMnist: {
-      opened.name = "fashion_mnist";
-      opened.path = search.Find(config.fashion_mnist().path());
+      const std::string& path = config.fashion_mnist().path();
+      opened.path = path.empty() ? FashionMnistFolder() : search.Find(path);
       ASSIGN_OR_RETURN(opened.data, OpenFashionMnist(opened.path, train));
       break;
     }
     case HarnessConfig::DatasetConfig::kCifar10: {
-      opened.name = "cifar10";
       opened.path = search.Find(config.cifar10().path());
       ASSIGN_OR_RETURN(opened.data, OpenCifar10(opened.path, train));
       break;
@@ -30,7 +59,6 @@ absl::StatusOr<OpenedDataset> Open(const HarnessConfig::DatasetConfig& config, H
     case HarnessConfig::DatasetConfig::kImageFolder: {
       const auto& folder = config.image_folder();
       const std::string& name = train ? folder.train() : folder.test();
-      opened.name = "image_folder";
       opened.path = absl::StrCat(search.Find(folder.path()), "/", name.empty() ? opened.split : name);
       ASSIGN_OR_RETURN(opened.data, OpenImageFolder(opened.path));
       break;
@@ -39,14 +67,12 @@ absl::StatusOr<OpenedDataset> Open(const HarnessConfig::DatasetConfig& config, H
       // Where one of the two is not given, the other takes its place.
       const auto& images = config.images();
       const bool labelled = !images.labels().empty() && (!train || images.calibrate().empty());
-      opened.name = "images";
       opened.path = search.Find(labelled ? images.labels() : images.calibrate());
       opened.split = labelled ? "labels" : "calibrate";
       ASSIGN_OR_RETURN(opened.data, labelled ? OpenLabelledImages(opened.path) : OpenImages(opened.path));
       break;
     }
-    case HarnessConfig::DatasetConfig::KIND_NOT_SET:
-      return UsageError("dataset: want one of fashion_mnist, cifar10, image_folder, images");
+    case HarnessConfig::DatasetConfig::KIND_NOT_SET: break;
   }
   return opened;
 }

@@ -13,11 +13,14 @@
 namespace fuselage::datasets {
 
 struct OpenedDataset {
-  std::string name;   // "fashion_mnist"
+  std::string name;   // The config's field: "fashion_mnist".
   std::string path;   // As found.
   std::string split;  // "train", "test"; of `images`: "calibrate", "labels".
   std::unique_ptr<Dataset> data;
 };
+
+// What keeps Open from knowing what to open; "" where nothing does.
+std::string FaultOf(const HarnessConfig::DatasetConfig& config);
 
 absl::StatusOr<OpenedDataset> Open(const HarnessConfig::DatasetConfig& config, HarnessConfig::Split split,
                                    const harness::SearchPath& search);

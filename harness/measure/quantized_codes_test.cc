@@ -34,7 +34,6 @@ namespace {
 
 using kernels::Isa;
 
-constexpr char kDataset[] = "/usr/share/datasets/fashion-mnist";
 constexpr char kPipeline[] = R"(
   steps { pass { [type.googleapis.com/fuselage.NormalizeOptions] {} } }
   steps { pass { [type.googleapis.com/fuselage.ConvBnOptions] {} } }
@@ -94,7 +93,7 @@ class QuantizedCodes : public ::testing::Test {
     std::unique_ptr<datasets::Dataset> train;
     compiler::CalibrationOptions options{3, 0, isa, kernels, nullptr};
     if (absl::StrContains(path, "fashion_mnist")) {
-      train = *datasets::OpenFashionMnist(kDataset, /*train=*/true);
+      train = *datasets::OpenFashionMnist(datasets::FashionMnistFolder(), /*train=*/true);
       samples = std::make_unique<ImageSamples>(*train, *preprocessor_, &pool);
       options.samples = 1;  // In scalar code, an image takes seconds.
     }

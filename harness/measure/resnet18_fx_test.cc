@@ -27,7 +27,6 @@
 namespace fuselage::harness {
 namespace {
 
-constexpr char kDataset[] = "/usr/share/datasets/fashion-mnist";
 constexpr char kOnnx[] = "models/resnet18_fashion_mnist.onnx";
 constexpr char kFx[] = "models/fx/resnet18_fashion_mnist.ir";
 constexpr char kPipeline[] = R"(
@@ -78,8 +77,8 @@ class ResNet18FxTest : public ::testing::Test {
     options.mean = {0.2860f};
     options.std = {0.3530f};
     ASSERT_OK_AND_ASSIGN(preprocessor_, datasets::Preprocessor::Create(options));
-    ASSERT_OK_AND_ASSIGN(train_, datasets::OpenFashionMnist(kDataset, /*train=*/true));
-    ASSERT_OK_AND_ASSIGN(test_, datasets::OpenFashionMnist(kDataset, /*train=*/false));
+    ASSERT_OK_AND_ASSIGN(train_, datasets::OpenFashionMnist(datasets::FashionMnistFolder(), /*train=*/true));
+    ASSERT_OK_AND_ASSIGN(test_, datasets::OpenFashionMnist(datasets::FashionMnistFolder(), /*train=*/false));
     ASSERT_OK_AND_ASSIGN(onnx_, onnx::Load(kOnnx, ops_));
     ASSERT_OK_AND_ASSIGN(fx_, fx::Load(kFx, ops_));
   }

@@ -21,7 +21,6 @@
 namespace fuselage::harness {
 namespace {
 
-constexpr char kDataset[] = "/usr/share/datasets/fashion-mnist";
 constexpr char kModel[] = "models/resnet18_fashion_mnist.onnx";
 constexpr char kFloatPipeline[] = R"(
   steps { pass { [type.googleapis.com/fuselage.NormalizeOptions] {} } }
@@ -56,8 +55,8 @@ class ResNet18Test : public ::testing::Test {
     options.mean = {0.2860f};
     options.std = {0.3530f};
     ASSERT_OK_AND_ASSIGN(preprocessor_, datasets::Preprocessor::Create(options));
-    ASSERT_OK_AND_ASSIGN(train_, datasets::OpenFashionMnist(kDataset, /*train=*/true));
-    ASSERT_OK_AND_ASSIGN(test_, datasets::OpenFashionMnist(kDataset, /*train=*/false));
+    ASSERT_OK_AND_ASSIGN(train_, datasets::OpenFashionMnist(datasets::FashionMnistFolder(), /*train=*/true));
+    ASSERT_OK_AND_ASSIGN(test_, datasets::OpenFashionMnist(datasets::FashionMnistFolder(), /*train=*/false));
   }
 
   void RunPasses(const char* pipeline, ir::Graph& graph, int threads) {
