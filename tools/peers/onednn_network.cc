@@ -130,6 +130,9 @@ class OnednnNetwork::Builder {
     free_.erase(free);
     return memories_[&node] = memory;
   }
+  // Memory for a result that is added to the residual, which lies in it before: the residual's own if nothing else
+  // reads that, or else a copy.
+  dnnl::memory ResultOver(const ir::Node& node, const ir::Node& residual);
   // Lends the buffers of operands that nothing reads after `node`.
   void Release(const ir::Node& node) {
     const void* result = memories_.contains(&node) ? memories_.at(&node).get_data_handle() : nullptr;
@@ -205,6 +208,20 @@ absl::Status OnednnNetwork::Builder::AddCall(const ir::Node& node) {
   return absl::UnimplementedError(absl::StrCat(node.op()->name, " has no oneDNN primitive here"));
 }
 
+dnnl::memory OnednnNetwork::Builder::ResultOver(const ir::Node& node, const ir::Node& residual) {
+  const TensorType &type = node.tensor_type(), &added = residual.tensor_type();
+  if (&residual != node.operand(0) && last_use_.at(&residual) == &node && added.shape == type.shape &&
+      added.byte_size() == type.byte_size() && !viewed_.contains(Of(&residual).get_data_handle())) {
+    return memories_[&node] = dnnl::memory(DescOf(type), engine_, Of(&residual).get_data_handle());
+  }
+  const dnnl::memory output = Result(node);
+  if (part_ == Part::kNetwork) {
+    const dnnl::memory from = Of(&residual), to(from.get_desc(), engine_, output.get_data_handle());
+    Step(dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+  }
+  return output;
+}
+
 absl::Status OnednnNetwork::Builder::AddConvolution(const ir::Node& node) {
   ASSIGN_OR_RETURN(Layer layer, Layer::Of(node));
   const ir::Node* residual = node.num_operands() > 1 ? node.operand(1) : nullptr;
@@ -247,20 +264,7 @@ absl::Status OnednnNetwork::Builder::AddConvolution(const ir::Node& node) {
                                                               attributes, engine_);
   const dnnl::memory weights = Packed(Desc(weight_dims, Type::s8, groups > 1 ? Tag::goihw : Tag::oihw),
                                       layer.weight->raw_data(), description.weights_desc());
-  const dnnl::memory input = Of(node.operand(0));
-  dnnl::memory output;
-  if (residual != nullptr && residual != node.operand(0) && last_use_.at(residual) == &node &&
-      residual->tensor_type().shape == layer.output.shape &&
-      residual->tensor_type().byte_size() == layer.output.byte_size() &&
-      !viewed_.contains(Of(residual).get_data_handle())) {
-    output = memories_[&node] = dnnl::memory(target, engine_, Of(residual).get_data_handle());
-  } else {
-    output = Result(node);
-    if (residual != nullptr && part_ == Part::kNetwork) {
-      const dnnl::memory from = Of(residual), to(from.get_desc(), engine_, output.get_data_handle());
-      Step(dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
-    }
-  }
+  const dnnl::memory input = Of(node.operand(0)), output = residual ? ResultOver(node, *residual) : Result(node);
   Step(dnnl::convolution_forward(description), {{DNNL_ARG_SRC, input},
                                                 {DNNL_ARG_WEIGHTS, weights},
                                                 {DNNL_ARG_BIAS, Vector(layer.addends)},

@@ -75,76 +75,62 @@ Map MakeClamp(const ir::OpCall& call) {
 
 struct Activation {
   const char* name;
-  std::vector<std::string> aliases;
-  std::vector<ir::AttributeSpec> attributes;
-  bool integers;
   Map (*make)(const ir::OpCall&);
+  Elements elements;
   double operations = 1;
+  std::vector<ir::AttributeSpec> attributes = {};
+  std::vector<std::string> aliases = {};  // None: torch.nn.functional.<name>.
 };
 
 std::vector<Activation> Activations() {
+  constexpr Elements kNumbers = Elements::kNumbers, kFloats = Elements::kFloats;
   const double infinity = std::numeric_limits<double>::infinity();
   const auto number = [](const char* name, double value) {
     return ir::AttributeSpec{name, AttributeKind::kFloat, value};
   };
   return {
       {"relu",
-       {"torch.relu", "torch.relu_", "torch.nn.functional.relu", "torch.nn.functional.relu_", "relu_"},
+       MakeRelu,
+       kNumbers,
+       1,
        {},
-       true,
-       MakeRelu},
-      {"relu6", {"torch.nn.functional.relu6"}, {}, true, MakeRelu6},
+       {"torch.relu", "torch.relu_", "torch.nn.functional.relu", "torch.nn.functional.relu_", "relu_"}},
+      {"relu6", MakeRelu6, kNumbers},
       {"sigmoid",
-       {"torch.sigmoid", "torch.sigmoid_", "torch.nn.functional.sigmoid", "sigmoid_"},
-       {},
-       false,
        MakeSigmoid,
-       kTranscendental},
-      {"tanh",
-       {"torch.tanh", "torch.tanh_", "torch.nn.functional.tanh", "tanh_"},
+       kFloats,
+       kTranscendental,
        {},
-       false,
+       {"torch.sigmoid", "torch.sigmoid_", "torch.nn.functional.sigmoid", "sigmoid_"}},
+      {"tanh",
        MakeTanh,
-       kTranscendental},
-      {"silu", {"torch.nn.functional.silu"}, {}, false, MakeSilu, kTranscendental},
-      {"gelu",
-       {"torch.nn.functional.gelu"},
-       {{"approximate", AttributeKind::kString, "none"}},
-       false,
-       MakeGelu,
-       kTranscendental},
-      {"hardswish", {"torch.nn.functional.hardswish"}, {}, false, MakeHardSwish, 4},
-      {"hardsigmoid",
-       {"torch.nn.functional.hardsigmoid"},
-       {number("alpha", 1.0 / 6), number("beta", 0.5)},
-       false,
-       MakeHardSigmoid,
-       3},
+       kFloats,
+       kTranscendental,
+       {},
+       {"torch.tanh", "torch.tanh_", "torch.nn.functional.tanh", "tanh_"}},
+      {"silu", MakeSilu, kFloats, kTranscendental},
+      {"gelu", MakeGelu, kFloats, kTranscendental, {{"approximate", AttributeKind::kString, "none"}}},
+      {"hardswish", MakeHardSwish, kFloats, 4},
+      {"hardsigmoid", MakeHardSigmoid, kFloats, 3, {number("alpha", 1.0 / 6), number("beta", 0.5)}},
       {"leaky_relu",
-       {"torch.nn.functional.leaky_relu", "torch.nn.functional.leaky_relu_"},
+       MakeLeakyRelu,
+       kFloats,
+       1,
        {number("negative_slope", 0.01)},
-       false,
-       MakeLeakyRelu},
-      {"elu", {"torch.nn.functional.elu"}, {number("alpha", 1)}, false, MakeElu},
-      {"selu",
-       {"torch.nn.functional.selu"},
-       {number("alpha", 1.6732632423543772), number("gamma", 1.0507009873554805)},
-       false,
-       MakeSelu},
-      {"celu", {"torch.nn.functional.celu"}, {number("alpha", 1)}, false, MakeCelu},
-      {"softplus", {"torch.nn.functional.softplus"}, {}, false, MakeSoftplus},
-      {"softsign", {"torch.nn.functional.softsign"}, {}, false, MakeSoftsign},
-      {"mish", {"torch.nn.functional.mish"}, {}, false, MakeMish},
-      {"threshold",
-       {"torch.nn.functional.threshold"},
-       {number("threshold", 0), number("value", 0)},
-       true,
-       MakeThreshold},
+       {"torch.nn.functional.leaky_relu", "torch.nn.functional.leaky_relu_"}},
+      {"elu", MakeElu, kFloats, 1, {number("alpha", 1)}},
+      {"selu", MakeSelu, kFloats, 1, {number("alpha", 1.6732632423543772), number("gamma", 1.0507009873554805)}},
+      {"celu", MakeCelu, kFloats, 1, {number("alpha", 1)}},
+      {"softplus", MakeSoftplus, kFloats},
+      {"softsign", MakeSoftsign, kFloats},
+      {"mish", MakeMish, kFloats},
+      {"threshold", MakeThreshold, kNumbers, 1, {number("threshold", 0), number("value", 0)}},
       {"clamp",
-       {"torch.clamp", "torch.clamp_", "torch.clip", "torch.clip_", "clip", "clamp_", "clip_"},
+       MakeClamp,
+       kNumbers,
+       1,
        {number("min", -infinity), number("max", infinity)},
-       true,
-       MakeClamp},
+       {"torch.clamp", "torch.clamp_", "torch.clip", "torch.clip_", "clip", "clamp_", "clip_"}},
   };
 }
 
@@ -265,13 +251,13 @@ void Register(ir::OpRegistry& registry) {
     ir::OpSchema schema;
     schema.name = op.name;
     schema.aliases = op.aliases;
+    if (op.aliases.empty()) schema.aliases = {absl::StrCat("torch.nn.functional.", op.name)};
     schema.operands = {{"input"}};
     schema.attributes = op.attributes;
     schema.module_form = true;
     schema.elementwise = true;
     schema.operations_per_element = op.operations;
-    const Elements elements = op.integers ? Elements::kNumbers : Elements::kFloats;
-    schema.infer = [elements](const ir::InferCall& call) -> absl::StatusOr<ir::Type> {
+    schema.infer = [elements = op.elements](const ir::InferCall& call) -> absl::StatusOr<ir::Type> {
       RETURN_IF_ERROR(CheckElements(call, 0, elements));
       RETURN_IF_ERROR(CheckParameters(call));
       return ResultType(call.tensor(0).dtype, call.tensor(0).shape);
