@@ -4,12 +4,14 @@ The workspace of Fuselage calls it and then fuselage_configure (configure.bzl), 
 repository.
 """
 
+load(":shared_repository.bzl", "shared_repository")
+
 # Repositories that Debian's packages hold, and shims for three that Bazel 4 would otherwise download.
 _SYSTEM = {
-    "bazel_skylib": "/usr/share/bazel/tools/skylib",
-    "platforms": "/usr/share/bazel/platforms",
-    "rules_java": "/usr/share/bazel/rules/java",
-    "rules_proto": "/usr/share/bazel/rules/proto",
+    "bazel_skylib": ("bazel/tools/skylib", "bazel-skylib"),
+    "platforms": ("bazel/platforms", "bazel-platforms"),
+    "rules_java": ("bazel/rules/java", "bazel-rules-java"),
+    "rules_proto": ("bazel/rules/proto", "bazel-rules-proto"),
 }
 _SHIMS = ["com_google_protobuf", "remote_coverage_tools", "rules_cc"]
 
@@ -19,7 +21,7 @@ def fuselage_repositories(path):
     Args:
       path: to Fuselage's folder, from the workspace that calls; "." in its own.
     """
-    for name, folder in _SYSTEM.items():
-        native.local_repository(name = name, path = folder)
+    for name, (folder, package) in _SYSTEM.items():
+        shared_repository(name = name, path = folder, package = package)
     for name in _SHIMS:
         native.local_repository(name = name, path = path + "/third_party/shims/" + name)
