@@ -4,7 +4,7 @@
 
 #include "benchmark/benchmark.h"
 #include "ir/ops/register_all.h"
-#include "passes/quant_lift/synthetic.h"
+#include "passes/quant_lift/testing/synthetic.h"
 
 namespace fuselage::quant_lift {
 namespace {

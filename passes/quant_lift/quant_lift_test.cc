@@ -11,7 +11,7 @@
 #include "ir/testing/matchers.h"
 #include "ir/testing/scaling.h"
 #include "ir/text.h"
-#include "passes/quant_lift/synthetic.h"
+#include "passes/quant_lift/testing/synthetic.h"
 #include "passes/quant_lift/view_axes.h"
 
 namespace fuselage::quant_lift {

@@ -1,4 +1,4 @@
-#include "passes/quant_lift/synthetic.h"
+#include "passes/quant_lift/testing/synthetic.h"
 
 #include <string>
 #include <utility>

@@ -1,6 +1,6 @@
 // Graphs of any size for test and benchmark.
-#ifndef FUSELAGE_PASSES_QUANT_LIFT_SYNTHETIC_H_
-#define FUSELAGE_PASSES_QUANT_LIFT_SYNTHETIC_H_
+#ifndef FUSELAGE_PASSES_QUANT_LIFT_TESTING_SYNTHETIC_H_
+#define FUSELAGE_PASSES_QUANT_LIFT_TESTING_SYNTHETIC_H_
 
 #include <memory>
 
@@ -21,4 +21,4 @@ extern const Synthetic kSynthetics[4];
 
 }  // namespace fuselage::quant_lift
 
-#endif  // FUSELAGE_PASSES_QUANT_LIFT_SYNTHETIC_H_
+#endif  // FUSELAGE_PASSES_QUANT_LIFT_TESTING_SYNTHETIC_H_
