@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# On a machine with a GPU: are the CUDA kernels right, and how fast? Needs nvcc, g++ and Abseil; no Bazel, no network.
+# On a machine with a GPU: are the CUDA kernels right, and how fast? Needs nvcc, g++, Python 3 and Abseil; no Bazel, no network.
 #   tools/gpu_check.sh                     random shapes and ResNet18's layers against the scalar kernels, bit for bit;
 #                                          a table of times; ResNet18 as one CUDA graph
 #   tools/gpu_check.sh --batches=1,64      of these batch sizes
@@ -35,6 +35,7 @@ nvcc=${CUDA_PATH:-/usr/local/cuda}/bin/nvcc
 [ -x "$nvcc" ] || nvcc=$(command -v nvcc) || die "no nvcc: set CUDA_PATH to the CUDA toolkit"
 toolkit=$(dirname "$(dirname "$(realpath "$nvcc")")")
 command -v g++ >/dev/null || die "no g++"
+command -v python3 >/dev/null || die "no python3"
 if [ -n "$absl" ]; then
   config=$(find "$absl" -path '*/absl/base/config.h' -print -quit)
   [ -n "$config" ] || die "no Abseil headers below $absl"
@@ -87,21 +88,17 @@ labels=$(grep -oE '"//kernels/int8/[^"]*"' kernels/BUILD | tr -d '"' | sed 's|^/
 register_all register_all RegisterAll Register $(grep -v : <<<"$labels")
 register_all register_all_cuda RegisterAllCuda RegisterCuda $(grep : <<<"$labels")
 
-# --- Compile. The flags are those of .bazelrc, kernels/core/kernel.bzl and third_party/cuda/cuda_library.bzl.
-avx2="-mavx2 -mfma"
-avx512="$avx2 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni"
-avx_vnni="$avx2 -mavxvnni"
-amx="$avx512 -mamx-tile -mamx-int8"
+# --- Compile. The flags are those of .bazelrc and third_party/cuda/cuda_library.bzl; kernel.bzl has the instruction sets'.
+isa_flags=$(python3 -c 'scope = {"load": lambda *names: None, "Label": str}
+exec(open("kernels/core/kernel.bzl").read(), scope)
+for isa, options in scope["ISA_COPTS"].items(): print(isa, *options)')
 common="-std=c++17 -I. -I$build $include"
 compile() {  # compile SOURCE: makes $build/SOURCE.o, with / as _.
-  local source=$1 object flags=""
+  local source=$1 object isa options flags=""
   object=$build/$(tr '/' '_' <<<"${source#"$build/"}").o
-  case "$source" in
-    *_avx2.cc) flags=$avx2 ;;
-    *_avx_vnni.cc) flags=$avx_vnni ;;
-    *_avx512_vnni.cc) flags=$avx512 ;;
-    *_amx.cc) flags=$amx ;;
-  esac
+  while read -r isa options; do
+    if [[ "$source" == *_"$isa".cc ]]; then flags=$options; fi
+  done <<<"$isa_flags"
   case "$source" in
     *_sm90a.cu) "$nvcc" $common -O3 --fmad=false -Xcompiler=-ffp-contract=off -arch=sm_90a -c "$source" -o "$object" ;;
     *.cu) "$nvcc" $common -O3 --fmad=false -Xcompiler=-ffp-contract=off -arch="$arch" -lineinfo -c "$source" -o "$object" ;;
@@ -109,7 +106,7 @@ compile() {  # compile SOURCE: makes $build/SOURCE.o, with / as _.
   esac || { echo "gpu_check: $source does not compile" >&2; return 255; }
 }
 export -f compile
-export nvcc arch avx2 avx_vnni avx512 amx common toolkit build
+export nvcc arch isa_flags common toolkit build
 
 sources=$(find -L ir/base kernels runtime/thread_pool.cc tools/gpu_check -name '*.cc' -o -name '*.cu' |
   grep -E '^(ir/base|kernels/(core|cuda)|kernels/int8/.*|runtime|tools/gpu_check)/[a-z0-9_]+\.c[cu]$' |
