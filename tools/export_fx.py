@@ -154,6 +154,7 @@ class Op:
         self.aliases = set(aliases)
         self.operands = [operand["name"] for operand in operands]
         self.parameters = {operand["name"] for operand in operands if operand["parameter"]}
+        self.kinds = {a["name"]: a["kind"] for a in attributes}
         self.defaults = {a["name"]: a["default"] for a in attributes if "default" in a}  # As text.
 
     def operand(self, i):
@@ -219,7 +220,7 @@ FUNCTIONS, METHODS, MODULES = {}, {}, {}
 
 def resolve(path):
     """The object of "torch.nn.functional.relu"; None where this PyTorch has none."""
-    found = {"torch": torch, "operator": operator}[path.split(".")[0]]
+    found = {"torch": torch, "operator": operator}.get(path.split(".")[0])
     for part in path.split(".")[1:]:
         found = getattr(found, part, None)
     return found
@@ -239,6 +240,50 @@ def converts(*spellings):
         return conversion
 
     return register
+
+
+KINDS = {"bool": (bool,), "float": (float, int), "int": (int,), "string": (str,)}
+
+
+@functools.lru_cache(maxsize=None)
+def aliases():
+    """Of each function of PyTorch that an op is the same as: its spelling, the op's name. Not where an op takes lists,
+    which PyTorch writes in other forms."""
+    return {resolve(alias): (alias, name) for name, op in our_ops().items() if set(op.kinds.values()) <= KINDS.keys()
+            for alias in sorted(op.aliases) if resolve(alias) is not None}
+
+
+def by_schema(function):
+    """(spelling, conversion) of a function that takes what an op of ours takes, by the names in the op's schema."""
+    if function not in aliases():
+        return None
+    spelling, name = aliases()[function]
+    op = our_ops()[name]
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        signature = inspect.Signature()
+    if not signature.parameters.keys() >= set(op.operands):  # A builtin, which does not say: operands come first.
+        kind, required = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+        signature = inspect.Signature(
+            [inspect.Parameter(operand, kind) for operand in op.operands] +
+            [inspect.Parameter(key, kind, default=... if key in op.defaults else required) for key in op.kinds])
+
+    def conversion(*args, **kwargs):
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        attributes = {}
+        for argument, value in bound.arguments.items():
+            if argument in op.kinds and value is not ...:
+                require(isinstance(value, KINDS[op.kinds[argument]]), argument, value, f"one {op.kinds[argument]}")
+                attributes[argument] = float(value) if op.kinds[argument] == "float" else value
+            elif argument not in [*op.kinds, *op.operands, "inplace"]:
+                default = signature.parameters[argument].default
+                require(value is default or value == default, argument, value, default)
+        return Call(name, [bound.arguments.get(operand) for operand in op.operands], **attributes)
+
+    conversion.__signature__ = signature
+    return spelling, conversion
 
 
 def both(name):
@@ -825,10 +870,12 @@ class Exporter:
         if node.op == "call_module":
             return node.target, MODULES.get(type(self.graph_module.get_submodule(node.target)))
         if node.op == "call_method":
-            return METHODS.get(node.target, (node.target, None))
+            if node.target in METHODS:
+                return METHODS[node.target]
+            return node.target, (by_schema(getattr(torch, node.target, None)) or (None, None))[1]
         name = getattr(node.target, "__name__", str(node.target))
         place = (getattr(node.target, "__module__", None) or "torch").replace("_operator", "operator")
-        return FUNCTIONS.get(node.target, (f"{place}.{name}", None))
+        return FUNCTIONS.get(node.target) or by_schema(node.target) or (f"{place}.{name}", None)
 
     def check_read(self, node, value):
         if self.versions.get(value.storage, 0) != value.version:
@@ -841,6 +888,8 @@ class Exporter:
             table = {"call_module": MODULES, "call_method": METHODS, "call_function": FUNCTIONS}[node.op]
             names = [f"{key.__module__}.{key.__name__}" for key in MODULES] if table is MODULES else [
                 entry[0] for entry in table.values()]
+            if table is FUNCTIONS:
+                names += [alias for alias, _ in aliases().values()]
             raise ExportError(f"{self.describe(node)} is not supported; supported: {', '.join(sorted(set(names)))}")
         arguments = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: self.values[n])
         module = [self.graph_module.get_submodule(node.target)] if node.op == "call_module" else []

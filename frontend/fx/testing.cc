@@ -40,6 +40,7 @@ const std::vector<std::string>& ExampleNames() {
       "activations",
       "shapes",
       "layers",
+      "functions",
   };
   return *names;
 }

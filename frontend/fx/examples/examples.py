@@ -277,6 +277,23 @@ class Layers(nn.Module):
                 self.even(planes), F.conv_transpose1d(x, self.conv1d.weight.reshape(4, 6, 4), stride=3))
 
 
+class Functions(nn.Module):
+    """What is exported by the schema of the op that it is an alias of."""
+
+    def forward(self, x):
+        positive = x.abs() + 0.5
+        y = torch.cumsum(x, 1)
+        return (torch.sin(x), x.cos(), torch.tan(x), torch.asin(x), torch.acos(x), torch.atan(x), torch.sinh(x), x.cosh(),
+                torch.asinh(x), torch.acosh(positive + 1), torch.atanh(x * 0.5), x.exp(), torch.log(positive),
+                positive.sqrt(), torch.reciprocal(positive), torch.erf(x), torch.floor(x * 4), torch.ceil(x * 4),
+                torch.round(x * 4), torch.sign(x), torch.neg(x), torch.isnan(x), x > 0, torch.eq(x, y), x.ge(y),
+                torch.maximum(x, y), torch.minimum(x, y), x ** 2, torch.pow(positive, x), torch.fmod(y, positive),
+                torch.remainder(y, positive), F.elu(x, 0.5), F.selu(x), F.celu(x, alpha=2), F.softplus(x), F.softsign(x),
+                F.mish(x), F.threshold(x, 0.25, -3), F.log_softmax(x, dim=1), x.cumsum(dim=-1), torch.tril(x),
+                torch.triu(x, diagonal=1), x.argmax(1), torch.argmin(x, 0, keepdim=True), torch.topk(x, 2)[0],
+                F.group_norm(x, 3), torch.logical_and(x > 0, y > 0))
+
+
 EXAMPLES = {
     "mlp": (Mlp, [(2, 64)]),
     "linear_relu": (LinearRelu, [(2, 16)]),
@@ -293,6 +310,7 @@ EXAMPLES = {
     "activations": (Activations, [(3, 5)]),
     "shapes": (Shapes, [(2, 4, 4, 6)]),
     "layers": (Layers, [(2, 4, 12)]),
+    "functions": (Functions, [(4, 6)]),
 }
 
 
