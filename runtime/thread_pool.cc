@@ -17,10 +17,6 @@
 #include <utility>
 #include <vector>
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <immintrin.h>
-#endif
-
 namespace fuselage::runtime {
 namespace {
 
@@ -32,8 +28,8 @@ constexpr auto kSpin = std::chrono::microseconds(200);
 constexpr int kPausesPerClockRead = 16;
 
 void Pause() {
-#if defined(__x86_64__) || defined(__i386__)
-  _mm_pause();
+#ifdef __x86_64__
+  __builtin_ia32_pause();
 #endif
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "ir/base/elementwise_math.h"
+#include "kernels/core/variant.h"
 
 namespace fuselage::kernels {
 
@@ -13,15 +14,7 @@ namespace fuselage::kernels {
 constexpr int64_t kActivatedTogether = 16;
 using ActivateFunction = void(const ElementwiseInstruction& function, float* values, int64_t size);
 
-namespace avx2 {
-ActivateFunction Activate;
-}
-namespace avx512_vnni {
-ActivateFunction Activate;
-}
-namespace avx512_vnni_emulated {  // Linked into tests only.
-ActivateFunction Activate;
-}
+FUSELAGE_VARIANTS(ActivateFunction, Activate)
 
 }  // namespace fuselage::kernels
 

@@ -38,12 +38,8 @@ TEST(Isa, IsASetOfFeatures) {
   EXPECT_TRUE((Isa::kAvxVnni | Isa::kAvx512Vnni).Includes(Isa::kAvxVnni));
 }
 
-TEST(Isa, AgreesWithTheCompilersDetection) {
+TEST(Isa, OfThisMachineIncludesScalar) {
   EXPECT_TRUE(CpuSupports(Isa::kScalar));
-  EXPECT_EQ(CpuSupports(Isa::kAvx2), __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
-  EXPECT_EQ(CpuSupports(Isa::kAvx512Vnni), __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
-                                               __builtin_cpu_supports("avx512vl") &&
-                                               __builtin_cpu_supports("avx512dq"));
   EXPECT_TRUE(CpuSupports(BestIsa()));
   EXPECT_FALSE(CpuName().empty());
   std::printf("%s: %s\n", CpuName().c_str(), std::string(IsaName(BestIsa())).c_str());

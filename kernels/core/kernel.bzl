@@ -27,8 +27,14 @@ _EMULATED = {
     "amx": EMULATE + ["-O3"],
 }
 
+_X86 = "@platforms//cpu:x86_64"
+
+def x86_only(sources):
+    """Sources for x86: none where another architecture is built for."""
+    return select({_X86: sources, "//conditions:default": []})
+
 def isa_library(name, isa, srcs, deps = [], copts = [], emulated_deps = []):
-    """Sources for one instruction set.
+    """Sources for one instruction set of x86; on other architectures an empty library.
 
     <name>: compiled with the set's options. <name>_symbols_test: it defines no weak function, since the linker may
     choose that copy for code that runs on every machine. For all but avx2 also <name>_emulated, for tests: the same
@@ -44,7 +50,7 @@ def isa_library(name, isa, srcs, deps = [], copts = [], emulated_deps = []):
     """
     cc_library(
         name = name,
-        srcs = srcs,
+        srcs = x86_only(srcs),
         copts = ISA_COPTS[isa] + copts,
         deps = deps + [Label("//kernels/core")],
     )
@@ -54,12 +60,13 @@ def isa_library(name, isa, srcs, deps = [], copts = [], emulated_deps = []):
         srcs = [Label("//kernels/core/testing:isa_symbols_test.sh")],
         args = ["$(locations :%s)" % name],
         data = [":" + name],
+        target_compatible_with = [_X86],
     )
     if isa in _EMULATED:
         cc_library(
             name = name + "_emulated",
             testonly = True,
-            srcs = srcs,
+            srcs = x86_only(srcs) if "-mavx2" in _EMULATED[isa] else srcs,
             copts = _EMULATED[isa],
             deps = deps + emulated_deps + [Label("//kernels/core"), Label("//third_party:simde")],
         )

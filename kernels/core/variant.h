@@ -17,6 +17,42 @@ struct Variant {
   Function* run;
 };
 
+// Before the declaration of what x86's sources define. Elsewhere its address is null: the rows that name it stay in
+// their tables, and no machine runs them.
+#ifdef __x86_64__
+#define FUSELAGE_X86
+#else
+#define FUSELAGE_X86 __attribute__((weak))
+#endif
+
+// Declares a kernel's function in a namespace for each set, avx2::Run. A kernel defines those that its table names; its
+// test also those that run without the set (with AVX2 alone: avx_vnni_emulated).
+#define FUSELAGE_VARIANTS(Function, name) \
+  namespace scalar {                      \
+  Function name;                          \
+  }                                       \
+  namespace avx2 {                        \
+  FUSELAGE_X86 Function name;             \
+  }                                       \
+  namespace avx_vnni {                    \
+  FUSELAGE_X86 Function name;             \
+  }                                       \
+  namespace avx_vnni_emulated {           \
+  FUSELAGE_X86 Function name;             \
+  }                                       \
+  namespace avx512_vnni {                 \
+  FUSELAGE_X86 Function name;             \
+  }                                       \
+  namespace avx512_vnni_emulated {        \
+  Function name;                          \
+  }                                       \
+  namespace amx {                         \
+  FUSELAGE_X86 Function name;             \
+  }                                       \
+  namespace amx_emulated {                \
+  Function name;                          \
+  }
+
 // The last row of `table`, which goes from the slowest to the fastest, whose features are among `isa` and this
 // machine's and which accepts(row). Null: none.
 template <typename Row, typename Accepts>

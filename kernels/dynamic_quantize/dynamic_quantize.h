@@ -31,18 +31,7 @@ absl::Span<const Variant> Variants();
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 void Register(kernels::KernelRegistry& registry);
 
-namespace scalar {
-Function FindRange;
-}
-namespace avx2 {
-Function FindRange;
-}
-namespace avx512_vnni {
-Function FindRange;
-}
-namespace avx512_vnni_emulated {  // Linked into tests only.
-Function FindRange;
-}
+FUSELAGE_VARIANTS(Function, FindRange)
 
 }  // namespace fuselage::dynamic_quantize
 

@@ -26,18 +26,7 @@ using Variant = kernels::Variant<Tile, Function>;
 
 absl::Span<const Variant> Variants();
 
-namespace scalar {
-Function Run;
-}
-namespace avx2 {
-Function Run;
-}
-namespace avx512_vnni {
-Function Run;
-}
-namespace avx512_vnni_emulated {  // Linked into tests only.
-Function Run;
-}
+FUSELAGE_VARIANTS(Function, Run)
 
 }  // namespace fuselage::integer
 

@@ -41,18 +41,7 @@ absl::Span<const Variant> Variants();
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 void Register(kernels::KernelRegistry& registry);
 
-namespace scalar {
-Function Run;
-}
-namespace avx2 {
-Function Run;
-}
-namespace avx512_vnni {
-Function Run;
-}
-namespace avx512_vnni_emulated {  // Linked into tests only.
-Function Run;
-}
+FUSELAGE_VARIANTS(Function, Run)
 
 }  // namespace fuselage::quantize
 

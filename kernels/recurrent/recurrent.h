@@ -19,6 +19,7 @@
 #include "ir/base/recurrent.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
+#include "kernels/core/variant.h"
 
 namespace fuselage::recurrent {
 
@@ -42,22 +43,8 @@ absl::Span<const Variant> Variants();
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 void Register(kernels::KernelRegistry& registry);
 
-namespace scalar {
-MultiplyFunction Multiply;
-ActivateFunction Activate;
-}  // namespace scalar
-namespace avx2 {
-MultiplyFunction Multiply;
-ActivateFunction Activate;
-}  // namespace avx2
-namespace avx512_vnni {
-MultiplyFunction Multiply;
-ActivateFunction Activate;
-}  // namespace avx512_vnni
-namespace avx512_vnni_emulated {  // Linked into tests only.
-MultiplyFunction Multiply;
-ActivateFunction Activate;
-}  // namespace avx512_vnni_emulated
+FUSELAGE_VARIANTS(MultiplyFunction, Multiply)
+FUSELAGE_VARIANTS(ActivateFunction, Activate)
 
 }  // namespace fuselage::recurrent
 

@@ -7,7 +7,7 @@
 #include "absl/types/span.h"
 #include "ir/base/activation.h"
 #include "kernels/core/activate.h"
-#include "kernels/core/isa.h"
+#include "kernels/core/variant.h"
 
 namespace fuselage::reproducible {
 
@@ -43,27 +43,12 @@ constexpr int64_t kScalarRows = 4, kScalarColumns = 4;
 constexpr int64_t kAvx2Rows = 6, kAvx2Columns = 16;
 constexpr int64_t kAvx512Rows = 14, kAvx512Columns = 32;
 
+FUSELAGE_VARIANTS(TileFunction, Tile)
+FUSELAGE_VARIANTS(DepthwiseFunction, Depthwise)
+FUSELAGE_VARIANTS(ExponentialsFunction, Exponentials)
 namespace scalar {
-TileFunction Tile;
-DepthwiseFunction Depthwise;
-ExponentialsFunction Exponentials;
 kernels::ActivateFunction Activate;
-}  // namespace scalar
-namespace avx2 {
-TileFunction Tile;
-DepthwiseFunction Depthwise;
-ExponentialsFunction Exponentials;
-}  // namespace avx2
-namespace avx512_vnni {
-TileFunction Tile;
-DepthwiseFunction Depthwise;
-ExponentialsFunction Exponentials;
-}  // namespace avx512_vnni
-namespace avx512_vnni_emulated {  // Linked into tests only.
-TileFunction Tile;
-DepthwiseFunction Depthwise;
-ExponentialsFunction Exponentials;
-}  // namespace avx512_vnni_emulated
+}
 
 }  // namespace fuselage::reproducible
 

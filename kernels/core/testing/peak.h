@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/core/isa.h"
+#include "kernels/core/variant.h"
 
 namespace fuselage::kernels {
 
@@ -16,27 +16,7 @@ double PeakMacsPerSecond(Isa isa);
 
 // `repetitions` of the loop; the multiply-accumulates of them all.
 using PeakLoop = int64_t(int64_t repetitions);
-namespace avx2 {
-PeakLoop MultiplyAtPeak;
-}
-namespace avx_vnni {
-PeakLoop MultiplyAtPeak;
-}
-namespace avx512_vnni {
-PeakLoop MultiplyAtPeak;
-}
-namespace avx512_vnni_emulated {
-PeakLoop MultiplyAtPeak;
-}
-namespace amx {
-PeakLoop MultiplyAtPeak;
-}
-namespace avx_vnni_emulated {
-PeakLoop MultiplyAtPeak;
-}
-namespace amx_emulated {
-PeakLoop MultiplyAtPeak;
-}
+FUSELAGE_VARIANTS(PeakLoop, MultiplyAtPeak)
 
 }  // namespace fuselage::kernels
 

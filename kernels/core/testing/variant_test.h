@@ -36,7 +36,7 @@ std::vector<Variant> WithEmulated(absl::Span<const Variant> table, const std::ve
   std::vector<Variant> variants(table.begin(), table.end());
   for (const Variant& variant : table) {
     for (const Emulated<Function>& source : emulated) {
-      if (variant.isa != source.isa) continue;
+      if (variant.isa != source.isa || source.run == nullptr) continue;
       variants.push_back(variant);
       variants.back().name = source.name;
       variants.back().isa = Isa::kScalar;

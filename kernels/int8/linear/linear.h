@@ -72,30 +72,7 @@ absl::StatusOr<std::string> VariantName(const kernels::KernelDesc& desc);
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const kernels::KernelDesc& desc, const Variant& variant);
 void Register(kernels::KernelRegistry& registry);
 
-namespace scalar {
-Function Run;
-}
-namespace avx2 {
-Function Run;
-}
-namespace avx_vnni {
-Function Run;
-}
-namespace avx_vnni_emulated {  // Linked into tests only.
-Function Run;
-}
-namespace avx512_vnni {
-Function Run;
-}
-namespace avx512_vnni_emulated {  // Linked into tests only.
-Function Run;
-}
-namespace amx {
-Function Run;
-}
-namespace amx_emulated {  // Linked into tests only.
-Function Run;
-}
+FUSELAGE_VARIANTS(Function, Run)
 
 }  // namespace fuselage::int8::linear
 
