@@ -64,6 +64,21 @@ static inline simde__m512 FusedMultiplyAdd(simde__m512 a, simde__m512 b, simde__
   return a;
 }
 
+static inline simde__m512i ShiftRight32(simde__m512i x, int count) {
+  return MapLanes<16, int32_t, int32_t, simde__m512i>(x, [count](int32_t v) { return v >> count; });
+}
+static inline simde__m512i Unpack16(simde__m512i a, simde__m512i b) {
+  const simde__m256i low = simde_mm256_unpacklo_epi16(simde_mm512_castsi512_si256(a), simde_mm512_castsi512_si256(b));
+  const simde__m256i high =
+      simde_mm256_unpacklo_epi16(simde_mm512_extracti64x4_epi64(a, 1), simde_mm512_extracti64x4_epi64(b, 1));
+  return simde_mm512_inserti64x4(simde_mm512_castsi256_si512(low), high, 1);
+}
+static inline simde__m512i LoadBytes(uint64_t mask, const void* from) {
+  uint8_t bytes[64];
+  for (int i = 0; i < 64; ++i) bytes[i] = mask >> i & 1 ? static_cast<const uint8_t*>(from)[i] : 0;
+  return simde_mm512_loadu_si512(bytes);
+}
+
 }  // namespace fuselage::simde_more
 
 #undef _mm512_cvtepu8_epi32
@@ -72,12 +87,18 @@ static inline simde__m512 FusedMultiplyAdd(simde__m512 a, simde__m512 b, simde__
 #undef _mm512_cvtps_epi32
 #undef _mm512_cvtepi32_epi8
 #undef _mm512_fmadd_ps
+#undef _mm512_srai_epi32
+#undef _mm512_unpacklo_epi16
+#undef _mm512_maskz_loadu_epi8
 #define _mm512_cvtepu8_epi32(x) ::fuselage::simde_more::Convert8To32(x, false)
 #define _mm512_cvtepi8_epi32(x) ::fuselage::simde_more::Convert8To32(x, true)
 #define _mm512_cvtepi32_ps(x) ::fuselage::simde_more::ToFloat(x)
 #define _mm512_cvtps_epi32(x) ::fuselage::simde_more::ToInt(x)
 #define _mm512_cvtepi32_epi8(x) ::fuselage::simde_more::Truncate32To8(x)
 #define _mm512_fmadd_ps(a, b, c) ::fuselage::simde_more::FusedMultiplyAdd(a, b, c)
+#define _mm512_srai_epi32(x, count) ::fuselage::simde_more::ShiftRight32(x, count)
+#define _mm512_unpacklo_epi16(a, b) ::fuselage::simde_more::Unpack16(a, b)
+#define _mm512_maskz_loadu_epi8(mask, from) ::fuselage::simde_more::LoadBytes(mask, from)
 
 #endif  // FUSELAGE_EMULATE_AVX512
 

@@ -1,7 +1,7 @@
 #include "kernels/testing/emulated_amx.h"
 
 #include "kernels/int8/conv2d/conv2d.h"
-#include "kernels/int8/conv2d/emulated.h"
+#include "kernels/int8/conv2d/testing/emulated.h"
 #include "kernels/int8/conv2d_max_pool2d/conv2d_max_pool2d.h"
 #include "kernels/register_all.h"
 

@@ -71,11 +71,9 @@ class EmulatedConv final : public kernels::Kernel {
 };
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateEmulated(const kernels::KernelDesc& desc) {
-  return conv2d::CreateWith(desc,
-                            [&](const conv2d::Problem& problem) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
-                              ASSIGN_OR_RETURN(Plan plan, Plan::Make(problem, nullptr, fuselage::cuda::kH100));
-                              return std::make_unique<EmulatedConv>(desc, std::move(plan));
-                            });
+  ASSIGN_OR_RETURN(const conv2d::Problem problem, conv2d::ProblemOf(desc));
+  ASSIGN_OR_RETURN(Plan plan, Plan::Make(problem, nullptr, fuselage::cuda::kH100));
+  return std::make_unique<EmulatedConv>(desc, std::move(plan));
 }
 
 TEST(Emulated, ANetworkOfTheGpusConvolutions) {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/int8/conv2d/cuda/testing.h"
-#include "kernels/int8/conv2d/testing.h"
+#include "kernels/int8/conv2d/testing/testing.h"
 
 namespace fuselage::gpu_check {
 namespace {

@@ -16,7 +16,7 @@
 #include "benchmark/benchmark.h"
 #include "kernels/core/testing/peak.h"
 #include "kernels/int8/conv2d/conv2d.h"
-#include "kernels/int8/conv2d/testing.h"
+#include "kernels/int8/conv2d/testing/testing.h"
 
 namespace fuselage::int8::conv2d {
 namespace {
@@ -138,23 +138,23 @@ Tensor Memory(const std::vector<uint8_t>& bytes) {
   return memory;
 }
 
-// A layer whose operands lie as in a graph: the input where the variant wishes it; if that is not dense, residual and
-// output with the halo that the next layer wishes for.
+// A layer whose operands lie as in a graph: the input where the variant prefers it; if that is not dense, residual and
+// output with the halo that the next layer prefers.
 struct Prepared {
   Prepared(const Layer& layer, int batch, int threads, const Variant* variant)
       : instance(CaseOf(layer, batch, threads), 1) {
     kernels::KernelDesc desc = instance.Desc();
     desc.isa = kernels::BestIsa();
-    const kernels::Placement wish =
-        variant == nullptr ? EntryOf(Variants()).wished_placement(desc) : WishedPlacement(desc, *variant);
+    const kernels::Placement placement = variant == nullptr ? EntryOf(Variants()).wished_placement(desc)
+                                                            : PreferredInputPlacement(*variant, desc);
     kernels::Placement halo;
-    halo.halo = wish.dense() ? 0 : 1;
-    desc.input_placements = {wish, halo};
+    halo.halo = placement.dense() ? 0 : 1;
+    desc.input_placements = {placement, halo};
     desc.output_placement = halo;
     auto made = variant == nullptr ? Create(desc) : CreateVariant(desc, *variant);
     if (!made.ok()) return;
     kernel = std::move(*made);
-    input = Memory(Place(instance.input, {desc.input(0).shape, wish}, 0, 0));
+    input = Memory(Place(instance.input, {desc.input(0).shape, placement}, 0, 0));
     if (desc.has_input(1)) residual = Memory(Place(instance.residual, {desc.input(1).shape, halo}, 0, 0));
     output = Memory(kernels::PlacedBytes(desc.output(), halo));
     scratch = Memory(kernel->scratch_bytes());

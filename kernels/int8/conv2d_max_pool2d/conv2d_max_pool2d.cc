@@ -204,16 +204,11 @@ class Conv2dMaxPool2d : public kernels::UnaryKernel {
     return {begin, std::min({Taps(axis, fresh).end, begin + fresh.size() * axis.stride, axis.in})};
   }
 
-  // By the variant that the whole convolution would choose, if it reads every band in place.
-  absl::StatusOr<std::unique_ptr<Kernel>> ConvInPlace(const Layers& layers, Rows input, const KernelDesc& desc) const {
-    const conv2d::Variant* variant = conv2d::HaloReaderOrNull(layers.variants, layers.conv);
+  // Do these rows of the placed input lie as those of an image of their own?
+  bool IsImage(Rows rows) const {
     const Blocking blocking = input_.placement.blocking;
-    const bool addressable =
-        blocking == Blocking::kNone || (blocking == Blocking::kSpaceToDepth && input.begin % 2 == 0);
-    if (variant == nullptr || !addressable || input.size() < 1 || !conv2d::ReadsHalo(desc, *variant)) {
-      return absl::UnimplementedError(absl::StrCat("bands of an input with ", PlacementText(input_.placement)));
-    }
-    return conv2d::CreateVariant(desc, *variant);
+    return rows.size() >= 1 &&
+           (blocking == Blocking::kNone || (blocking == Blocking::kSpaceToDepth && rows.begin % 2 == 0));
   }
 
   // The kernel that computes the rows `fresh` from the rows `input`, as an image of its own.
@@ -229,15 +224,16 @@ class Conv2dMaxPool2d : public kernels::UnaryKernel {
       const std::vector<int64_t>& padding = layers.conv.GetInts("padding");
       desc.attributes.insert_or_assign("padding", std::vector<int64_t>{top, padding[1], bottom, padding[3]});
       if (input_.placement.dense()) {
-        ASSIGN_OR_RETURN(conv, conv2d::CreateFrom(layers.variants, desc));
+        ASSIGN_OR_RETURN(conv, conv2d::EntryOf(layers.variants).create(desc));
+      } else if (IsImage(input)) {
+        ASSIGN_OR_RETURN(conv, conv2d::CreateBand(layers.variants, layers.conv, desc));
       } else {
-        ASSIGN_OR_RETURN(conv, ConvInPlace(layers, input, desc));
+        return absl::UnimplementedError(absl::StrCat("bands of an input with ", PlacementText(input_.placement)));
       }
     }
     return conv.get();
   }
 
-  // Where the rows that a kernel of ConvOf reads begin; as in the whole image, one follows the other.
   // Where an image of the rows from `row` on begins, with the halo above it.
   const uint8_t* InputRow(const void* x, int64_t image, int64_t row) const {
     return static_cast<const uint8_t*>(x) + input_.Offset(image, row, 0) - input_.first;
@@ -294,11 +290,11 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateInBands(absl::Span<const conv2d::V
 }
 
 // Every band must be able to read in place; their weights are few.
-bool Places(absl::Span<const conv2d::Variant> variants, const KernelDesc& desc) {
+bool TakesPlacements(absl::Span<const conv2d::Variant> variants, const KernelDesc& desc) {
   return CreateInBands(variants, desc).ok();
 }
 
-Placement Wish(absl::Span<const conv2d::Variant> variants, const KernelDesc& desc) {
+Placement PreferredInputPlacement(absl::Span<const conv2d::Variant> variants, const KernelDesc& desc) {
   const absl::StatusOr<Layers> layers = LayersOf(variants, desc);
   return layers.ok() ? conv2d::EntryOf(variants).wished_placement(layers->conv) : Placement();
 }
@@ -319,8 +315,10 @@ kernels::KernelEntry EntryWith(absl::Span<const conv2d::Variant> variants) {
   kernels::KernelEntry entry;
   entry.op = "int8.conv2d_max_pool2d";
   entry.create = [variants](const KernelDesc& desc) { return CreateInBands(variants, desc); };
-  entry.places = [variants](const KernelDesc& desc) { return Places(variants, desc); };
-  entry.wished_placement = [variants](const KernelDesc& desc) { return Wish(variants, desc); };
+  entry.places = [variants](const KernelDesc& desc) { return TakesPlacements(variants, desc); };
+  entry.wished_placement = [variants](const KernelDesc& desc) {
+    return PreferredInputPlacement(variants, desc);
+  };
   return entry;
 }
 

@@ -21,7 +21,7 @@
 #include "absl/types/span.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
-#include "kernels/int8/conv2d/variant.h"
+#include "kernels/int8/conv2d/conv2d.h"
 
 namespace fuselage::int8::conv2d_max_pool2d {
 

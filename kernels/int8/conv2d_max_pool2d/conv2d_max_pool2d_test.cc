@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "kernels/core/testing/testing.h"
 #include "kernels/int8/conv2d/conv2d.h"
-#include "kernels/int8/conv2d/emulated.h"
+#include "kernels/int8/conv2d/testing/emulated.h"
 #include "kernels/int8/max_pool2d/max_pool2d.h"
 
 namespace fuselage::int8::conv2d_max_pool2d {

@@ -15,33 +15,10 @@ struct Ymm {
   static Type Max(Type a, Type b) { return kSigned ? _mm256_max_epi8(a, b) : _mm256_max_epu8(a, b); }
 };
 
-template <bool kSigned>
-struct Xmm {
-  using Type = __m128i;
-  static constexpr int64_t kWidth = 16;
-  Type lowest = _mm_set1_epi8(kSigned ? -128 : 0);
-  static Type Load(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const Type*>(p)); }
-  static void Store(uint8_t* p, Type v) { _mm_storeu_si128(reinterpret_cast<Type*>(p), v); }
-  static Type Max(Type a, Type b) { return kSigned ? _mm_max_epi8(a, b) : _mm_max_epu8(a, b); }
-};
-
-template <bool kSigned>
-inline void Rows(const Params& p, const uint8_t* x, uint8_t* y, int64_t row_begin, int64_t row_end) {
-  const int64_t channels = p.window.channels;
-  const Ymm<kSigned> ymm;
-  const Xmm<kSigned> xmm;
-  const Byte byte = {kSigned ? 0x80 : 0};
-  MaxRows(p, x, y, row_begin, row_end, [&](const PixelWindow& w, uint8_t* out) {
-    int64_t c = MaxChannels(ymm, w, 0, channels, out);
-    c = MaxChannels(xmm, w, c, channels, out);
-    for (; c < channels; ++c) out[c] = byte.Max(w, c);
-  });
-}
-
 }  // namespace
 
 void avx2::Run(const Params& p, const uint8_t* x, uint8_t* y, int64_t row_begin, int64_t row_end) {
-  p.is_signed ? Rows<true>(p, x, y, row_begin, row_end) : Rows<false>(p, x, y, row_begin, row_end);
+  MaxRowsOf<Ymm>(p, x, y, row_begin, row_end);
 }
 
 }  // namespace fuselage::int8::max_pool2d

@@ -1,5 +1,5 @@
 // The walk over windows that the vector variants share: each compiles its own copy (internal linkage), with its own
-// vector types. `Ops` names a vector's Type and width, Load, Store and Max.
+// vector types, and includes the intrinsics before this. `Ops` names a vector's Type and width, Load, Store and Max.
 #ifndef FUSELAGE_KERNELS_INT8_MAX_POOL2D_MAX_POOL2D_ROWS_H_
 #define FUSELAGE_KERNELS_INT8_MAX_POOL2D_MAX_POOL2D_ROWS_H_
 
@@ -76,6 +76,36 @@ inline void MaxRows(const Params& p, const uint8_t* x, uint8_t* y, int64_t row_b
       pixel(w, to + column * p.window.y.pixel);
     }
   }
+}
+
+template <bool kSigned>
+struct Xmm {
+  using Type = __m128i;
+  static constexpr int64_t kWidth = 16;
+  Type lowest = _mm_set1_epi8(kSigned ? -128 : 0);
+  static Type Load(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const Type*>(p)); }
+  static void Store(uint8_t* p, Type v) { _mm_storeu_si128(reinterpret_cast<Type*>(p), v); }
+  static Type Max(Type a, Type b) { return kSigned ? _mm_max_epi8(a, b) : _mm_max_epu8(a, b); }
+};
+
+template <typename Wide, bool kSigned>
+inline void WideRows(const Params& p, const uint8_t* x, uint8_t* y, int64_t row_begin, int64_t row_end) {
+  const int64_t channels = p.window.channels;
+  const Wide wide;
+  const Xmm<kSigned> xmm;
+  const Byte byte = {kSigned ? 0x80 : 0};
+  MaxRows(p, x, y, row_begin, row_end, [&](const PixelWindow& w, uint8_t* out) {
+    int64_t c = MaxChannels(wide, w, 0, channels, out);
+    c = MaxChannels(xmm, w, c, channels, out);
+    for (; c < channels; ++c) out[c] = byte.Max(w, c);
+  });
+}
+
+// Rows of either type of codes; Wide<is signed> are the Ops of the widest vectors.
+template <template <bool> class Wide>
+inline void MaxRowsOf(const Params& p, const uint8_t* x, uint8_t* y, int64_t row_begin, int64_t row_end) {
+  p.is_signed ? WideRows<Wide<true>, true>(p, x, y, row_begin, row_end)
+              : WideRows<Wide<false>, false>(p, x, y, row_begin, row_end);
 }
 
 }  // namespace

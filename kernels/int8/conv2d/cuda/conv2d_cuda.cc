@@ -51,17 +51,13 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   if (pooled) {
     ASSIGN_OR_RETURN(parts, SplitPool(desc));
   }
-  const auto make = [&](const Problem& problem) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
-    ASSIGN_OR_RETURN(const auto device, CurrentDevice());
-    ASSIGN_OR_RETURN(Plan plan, Plan::Make(problem, pooled ? &parts.pool : nullptr, device, options));
-    for (const Launch& launch : plan.launches()) {
-      RETURN_IF_ERROR(ToStatus(PrepareKernel(launch.id), plan.name()));
-    }
-    ASSIGN_OR_RETURN(DeviceBuffer constants, DeviceBuffer::Upload(plan.constants().data(), plan.constants().size(),
-                                                                  absl::StrCat("the weights of ", desc.op)));
-    return std::make_unique<Conv2dCuda>(desc, std::move(plan), std::move(constants));
-  };
-  return CreateWith(pooled ? parts.conv : desc, make);
+  ASSIGN_OR_RETURN(const Problem problem, ProblemOf(pooled ? parts.conv : desc));
+  ASSIGN_OR_RETURN(const auto device, CurrentDevice());
+  ASSIGN_OR_RETURN(Plan plan, Plan::Make(problem, pooled ? &parts.pool : nullptr, device, options));
+  for (const Launch& launch : plan.launches()) RETURN_IF_ERROR(ToStatus(PrepareKernel(launch.id), plan.name()));
+  ASSIGN_OR_RETURN(DeviceBuffer constants, DeviceBuffer::Upload(plan.constants().data(), plan.constants().size(),
+                                                                absl::StrCat("the weights of ", desc.op)));
+  return std::make_unique<Conv2dCuda>(desc, std::move(plan), std::move(constants));
 }
 
 void RegisterCuda(kernels::KernelRegistry& registry) {

@@ -35,7 +35,7 @@ int64_t InnerBytes(const Geometry& g) { return TapChannels(g) * g.kernel_height 
 
 Params ParamsOf(const Problem& problem) {
   const Geometry& g = problem.geometry;
-  const kernels::Epilogue& e = *problem.epilogue;
+  const kernels::Epilogue& e = problem.epilogue;
   Params p = {};
   p.rows = g.batch * g.out_height * g.out_width;
   p.in_channels = g.in_channels, p.in_height = g.in_height, p.in_width = g.in_width;
@@ -113,7 +113,7 @@ int64_t Plan::Append(const std::vector<T>& values) {
 }
 
 void Plan::AddConstants(const Problem& problem, const std::vector<int8_t>& weight) {
-  const kernels::Epilogue& e = *problem.epilogue;
+  const kernels::Epilogue& e = problem.epilogue;
   const bool is_float = problem.output_type == DType::kF32;
   const auto padded = [&](auto values) {
     values.resize(params_.padded_channels);

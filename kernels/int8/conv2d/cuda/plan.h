@@ -14,7 +14,7 @@
 #include "kernels/cuda/device_properties.h"
 #include "kernels/int8/conv2d/cuda/kernel_id.h"
 #include "kernels/int8/conv2d/cuda/tiling.h"
-#include "kernels/int8/conv2d/variant.h"
+#include "kernels/int8/conv2d/core/problem.h"
 
 namespace fuselage::int8::conv2d::cuda {
 

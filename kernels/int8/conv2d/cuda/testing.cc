@@ -88,14 +88,8 @@ absl::StatusOr<Plan> PlanOf(const kernels::KernelDesc& desc, const PlanOptions& 
   if (pooled) {
     ASSIGN_OR_RETURN(parts, SplitPool(desc));
   }
-  absl::StatusOr<Plan> plan = absl::UnknownError("");
-  const auto kernel =
-      CreateWith(parts.conv, [&](const Problem& problem) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
-        plan = Plan::Make(problem, pooled ? &parts.pool : nullptr, device, options);
-        return absl::CancelledError("the plan is all that is wanted");
-      });
-  if (kernel.status().code() != absl::StatusCode::kCancelled) return kernel.status();
-  return plan;
+  ASSIGN_OR_RETURN(const Problem problem, ProblemOf(parts.conv));
+  return Plan::Make(problem, pooled ? &parts.pool : nullptr, device, options);
 }
 
 absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& instance, int64_t bytes) {

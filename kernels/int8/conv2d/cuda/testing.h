@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/core/pool_window.h"
 #include "kernels/int8/conv2d/cuda/plan.h"
-#include "kernels/int8/conv2d/testing.h"
+#include "kernels/int8/conv2d/testing/testing.h"
 
 namespace fuselage::int8::conv2d::cuda {
 

@@ -1,0 +1,77 @@
+// The matrix product of the variants with 8 lanes of int32: up to 6 rows by one panel of 16 output channels, all in
+// registers. Everything is local to the including source: see loops.h.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_CORE_MULTIPLY_AVX2_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_CORE_MULTIPLY_AVX2_H_
+
+#include <string.h>
+
+#include "kernels/core/avx2.h"
+#include "kernels/int8/conv2d/core/loops.h"
+
+namespace fuselage::int8::conv2d {
+namespace {
+
+// Two products of int16, which vpmaddwd adds exactly. (vpmaddubsw takes u8 by i8 at twice the rate, but saturates its
+// sums at 16 bits.)
+struct WordProduct {
+  static inline __m256i Add(__m256i sum, __m256i x, __m256i weights) {
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(x, weights));
+  }
+};
+
+inline __m256i LoadVector(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+inline void StoreVector(void* p, __m256i v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
+inline int LoadDword(const void* p) {
+  int v;
+  memcpy(&v, p, sizeof(v));
+  return v;
+}
+
+// kRows x 16 sums in 2*kRows <= 12 registers, two of weights, one broadcast dword and one product: all 16. A step of
+// six rows is 12 products and 8 loads: six cycles where two multiplications start per cycle.
+template <typename Product, int kRows>
+void MultiplyTile(const Multiply& m) {
+  __m256i sum[kRows][2];
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r) {
+    sum[r][0] = m.accumulate ? LoadVector(m.c + r * m.c_stride) : _mm256_setzero_si256();
+    sum[r][1] = m.accumulate ? LoadVector(m.c + r * m.c_stride + 8) : _mm256_setzero_si256();
+  }
+  const char* b = static_cast<const char*>(m.b);
+  const int64_t stride = m.a_stride;
+#pragma GCC unroll 2
+  for (int64_t d = 0; d < m.depth; ++d) {
+    const char* a = static_cast<const char*>(m.a) + m.offsets[d];
+    const char* a3 = a + 3 * stride;
+    const __m256i b0 = LoadVector(b), b1 = LoadVector(b + 32);
+#pragma GCC unroll 6
+    for (int r = 0; r < kRows; ++r) {
+      const __m256i x = _mm256_set1_epi32(LoadDword(r < 3 ? a + r * stride : a3 + (r - 3) * stride));
+      sum[r][0] = Product::Add(sum[r][0], x, b0);
+      sum[r][1] = Product::Add(sum[r][1], x, b1);
+    }
+    b += kPanelBytes;
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r) {
+    StoreVector(m.c + r * m.c_stride, sum[r][0]);
+    StoreVector(m.c + r * m.c_stride + 8, sum[r][1]);
+  }
+}
+
+template <typename Product>
+void MultiplyRows(const Multiply& m) {
+  switch (m.rows) {
+    case 1: return MultiplyTile<Product, 1>(m);
+    case 2: return MultiplyTile<Product, 2>(m);
+    case 3: return MultiplyTile<Product, 3>(m);
+    case 4: return MultiplyTile<Product, 4>(m);
+    case 5: return MultiplyTile<Product, 5>(m);
+    default: return MultiplyTile<Product, 6>(m);
+  }
+}
+
+}  // namespace
+}  // namespace fuselage::int8::conv2d
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_CORE_MULTIPLY_AVX2_H_

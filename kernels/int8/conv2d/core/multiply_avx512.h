@@ -1,0 +1,75 @@
+// The matrix product of the AVX-512 variants: up to 6 rows by 4 panels of 16 output channels, all in registers.
+// Everything is local to the including source: see loops.h.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_CORE_MULTIPLY_AVX512_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_CORE_MULTIPLY_AVX512_H_
+
+#include <string.h>
+
+#include "kernels/core/avx512.h"
+#include "kernels/int8/conv2d/core/loops.h"
+
+namespace fuselage::int8::conv2d {
+namespace {
+
+inline int LoadDword(const void* p) {
+  int v;
+  memcpy(&v, p, sizeof(v));
+  return v;
+}
+
+// Product::Add(sum, a, b) adds the products of four bytes of a and of b, to each lane. kScattered: m.row_offsets says
+// where rows are, which costs a few percent.
+template <typename Product, int kRows, int kPanels, bool kScattered>
+void MultiplyTile(const Multiply& m) {
+  __m512i sum[kRows][kPanels];
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) {
+      sum[r][p] = m.accumulate ? _mm512_loadu_si512(m.c + r * m.c_stride + p * kPanel) : _mm512_setzero_si512();
+    }
+  }
+  const char* b = static_cast<const char*>(m.b);
+  const int64_t stride = m.a_stride, b_stride = m.b_stride;
+  const char* scattered[kRows];
+  if (kScattered) {
+#pragma GCC unroll 6
+    for (int r = 0; r < kRows; ++r) scattered[r] = static_cast<const char*>(m.a) + m.row_offsets[r];
+  }
+  for (int64_t d = 0; d < m.depth; ++d, b += kPanelBytes) {
+    const char* a = static_cast<const char*>(m.a) + m.offsets[d];
+    const char* a3 = a + 3 * stride;
+    __m512i weights[kPanels];
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) weights[p] = _mm512_loadu_si512(b + p * b_stride);
+#pragma GCC unroll 6
+    for (int r = 0; r < kRows; ++r) {
+      const char* even = r < 3 ? a + r * stride : a3 + (r - 3) * stride;
+      const __m512i x = _mm512_set1_epi32(LoadDword(kScattered ? scattered[r] + m.offsets[d] : even));
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) sum[r][p] = Product::Add(sum[r][p], x, weights[p]);
+    }
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) _mm512_storeu_si512(m.c + r * m.c_stride + p * kPanel, sum[r][p]);
+  }
+}
+
+template <typename Product, int kPanels, bool kScattered = false>
+void MultiplyRows(const Multiply& m) {
+  switch (m.rows) {
+    case 1: return MultiplyTile<Product, 1, kPanels, kScattered>(m);
+    case 2: return MultiplyTile<Product, 2, kPanels, kScattered>(m);
+    case 3: return MultiplyTile<Product, 3, kPanels, kScattered>(m);
+    case 4: return MultiplyTile<Product, 4, kPanels, kScattered>(m);
+    case 5: return MultiplyTile<Product, 5, kPanels, kScattered>(m);
+    default: return MultiplyTile<Product, 6, kPanels, kScattered>(m);
+  }
+}
+
+}  // namespace
+}  // namespace fuselage::int8::conv2d
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_CORE_MULTIPLY_AVX512_H_

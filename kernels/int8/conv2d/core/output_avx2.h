@@ -1,0 +1,114 @@
+// Accumulators to outputs, a pixel's sixteen channels in two vectors: kernels/core/requantize.h in AVX2. Everything is
+// local to the including source: see loops.h.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_CORE_OUTPUT_AVX2_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_CORE_OUTPUT_AVX2_H_
+
+#include <string.h>
+
+#include "kernels/core/activate_avx2.h"
+#include "kernels/core/avx2.h"
+#include "kernels/int8/conv2d/core/output_form.h"
+
+namespace fuselage::int8::conv2d {
+namespace {
+
+// The constants of a panel, in registers or on the stack: stores of codes may alias what OutputStage points to.
+struct PanelConstants {
+  __m256i bias[2];
+  __m256 multiplier[2], float_bias[2];
+  __m256i residual_zero_point;
+  __m256 residual_multiplier, negative_to_zero;
+  __m128i residual_flip;
+  kernels::avx2::OutputCodes codes;
+  const ElementwiseInstruction* function;
+  float function_multiplier;
+};
+
+inline PanelConstants PanelConstantsOf(const OutputStage& stage, int channel) {
+  PanelConstants c;
+  for (int i = 0; i < 2; ++i) {
+    c.bias[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(stage.bias + channel + 8 * i));
+    c.multiplier[i] = _mm256_loadu_ps(stage.multiplier + channel + 8 * i);
+    c.float_bias[i] = stage.is_float ? _mm256_loadu_ps(stage.float_bias + channel + 8 * i) : _mm256_setzero_ps();
+  }
+  c.residual_zero_point = _mm256_set1_epi32(stage.residual_zero_point);
+  c.residual_multiplier = _mm256_set1_ps(stage.residual_multiplier);
+  c.negative_to_zero = _mm256_castsi256_ps(_mm256_set1_epi32(stage.relu ? -1 : 0));
+  c.residual_flip = _mm_set1_epi8(static_cast<char>(stage.residual_flip));
+  c.codes = kernels::avx2::MakeOutputCodes(stage.zero_point, stage.lo, stage.hi, stage.output_flip);
+  c.function = stage.function;
+  c.function_multiplier = stage.function_multiplier;
+  return c;
+}
+
+// The first `count` channels of a pixel; all sixteen where kWhole.
+template <bool kWhole>
+inline __m128i LoadCodes(const uint8_t* from, int count) {
+  if (kWhole) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  uint8_t some[kPanel] = {};
+  memcpy(some, from, count);
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(some));
+}
+template <bool kWhole>
+inline void StoreCodes(__m128i codes, int count, uint8_t* to) {
+  if (kWhole) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), codes);
+  } else {
+    memcpy(to, &codes, count);
+  }
+}
+
+// A pixel before it is rounded, in v[0] and v[1]. `residual`: where its codes are.
+template <typename Form, bool kWhole>
+inline void PixelOf(const PanelConstants& c, __m256i sum0, __m256i sum1, const uint8_t* residual, int count,
+                    __m256* v) {
+  constexpr bool kPlain = Form::kind == OutputKind::kPlainCodes;
+  v[0] = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(sum0, c.bias[0])), c.multiplier[0]);
+  v[1] = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(sum1, c.bias[1])), c.multiplier[1]);
+  if (!Form::residual) return;
+  __m128i codes = LoadCodes<kWhole>(residual, count);
+  if (!kPlain) codes = _mm_xor_si128(codes, c.residual_flip);
+  for (int i = 0; i < 2; ++i, codes = _mm_srli_si128(codes, 8)) {
+    __m256i r = _mm256_cvtepu8_epi32(codes);
+    if (!kPlain) r = _mm256_sub_epi32(r, c.residual_zero_point);
+    v[i] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(r), c.residual_multiplier, v[i]);
+  }
+}
+
+// The codes of two pixels, one after the other.
+template <typename Form>
+inline __m256i CodesOf(const PanelConstants& c, __m256* v) {
+  if (Form::kind == OutputKind::kActivatedCodes) {
+    kernels::avx2::ActivateVectors<4>(*c.function, c.function_multiplier, v);
+  }
+  if (Form::kind != OutputKind::kPlainCodes) return kernels::avx2::ToCodes(v[0], v[1], v[2], v[3], c.codes);
+  const __m256i r01 = _mm256_packs_epi32(_mm256_cvtps_epi32(v[0]), _mm256_cvtps_epi32(v[1]));
+  const __m256i r23 = _mm256_packs_epi32(_mm256_cvtps_epi32(v[2]), _mm256_cvtps_epi32(v[3]));
+  return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(r01, r23), c.codes.order);
+}
+
+inline __m256 FloatsOf(const PanelConstants& c, int i, __m256i sum) {
+  const __m256 a = _mm256_cvtepi32_ps(_mm256_add_epi32(sum, c.bias[i]));
+  const __m256 y = _mm256_fmadd_ps(a, c.multiplier[i], c.float_bias[i]);
+  // As `y < 0 ? 0 : y` where there is a ReLU: -0 stays.
+  const __m256 negative = _mm256_cmp_ps(y, _mm256_setzero_ps(), _CMP_LT_OQ);
+  return _mm256_andnot_ps(_mm256_and_ps(negative, c.negative_to_zero), y);
+}
+
+// The first `count` channels of a pixel as floats; all sixteen where kWhole.
+template <bool kWhole>
+inline void StoreFloats(const PanelConstants& c, __m256i sum0, __m256i sum1, int count, float* to) {
+  __m256 y[2] = {FloatsOf(c, 0, sum0), FloatsOf(c, 1, sum1)};
+  if (c.function != nullptr) kernels::avx2::ActivateVectors<2>(*c.function, c.function_multiplier, y);
+  if (kWhole) {
+    _mm256_storeu_ps(to, y[0]);
+    _mm256_storeu_ps(to + 8, y[1]);
+  } else {
+    memcpy(to, y, count * sizeof(float));
+  }
+}
+
+}  // namespace
+}  // namespace fuselage::int8::conv2d
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_CORE_OUTPUT_AVX2_H_

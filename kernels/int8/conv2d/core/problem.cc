@@ -1,0 +1,154 @@
+#include "kernels/int8/conv2d/core/problem.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace fuselage::int8::conv2d {
+namespace {
+
+using kernels::KernelDesc;
+
+absl::Status CheckRank4(const TensorType& type, absl::string_view what) {
+  if (type.rank() != 4) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ": rank 4 wanted, found ", ToString(type.shape)));
+  }
+  for (const int64_t dim : type.shape) {
+    if (dim < 1 || dim > std::numeric_limits<int32_t>::max() / 2) {
+      return absl::UnimplementedError(absl::StrCat(what, ": a dimension is out of range in ", ToString(type.shape)));
+    }
+  }
+  return CheckedNumElements(type.shape).status();
+}
+
+// `count` values within [min, 2^20]: wide enough for any network, and nothing that is computed from them overflows.
+absl::StatusOr<std::vector<int>> SmallInts(const KernelDesc& desc, absl::string_view name, size_t count, int min) {
+  const std::vector<int64_t>& values = desc.GetInts(name);
+  std::vector<int> result(values.begin(), values.end());
+  if (values.size() != count ||
+      std::any_of(values.begin(), values.end(), [&](int64_t v) { return v < min || v > (1 << 20); })) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " = ", desc.attribute(name).ToString(), ": ", count, " values in [", min, ", 2^20] wanted"));
+  }
+  return result;
+}
+
+absl::StatusOr<Geometry> GeometryOf(const KernelDesc& desc, const Tensor& weight) {
+  const TensorType& input = desc.input(0);
+  RETURN_IF_ERROR(CheckRank4(input, "input"));
+  RETURN_IF_ERROR(CheckRank4(weight.type(), "weight"));
+  RETURN_IF_ERROR(CheckRank4(desc.output(), "output"));
+  ASSIGN_OR_RETURN(const std::vector<int> stride, SmallInts(desc, "stride", 2, 1));
+  ASSIGN_OR_RETURN(const std::vector<int> padding, SmallInts(desc, "padding", 4, 0));
+  ASSIGN_OR_RETURN(const std::vector<int> dilation, SmallInts(desc, "dilation", 2, 1));
+  const int64_t groups = desc.GetInt("groups");
+
+  Geometry g;
+  g.batch = static_cast<int>(input.shape[0]);
+  g.in_channels = static_cast<int>(input.shape[1]);
+  g.in_height = static_cast<int>(input.shape[2]);
+  g.in_width = static_cast<int>(input.shape[3]);
+  g.out_channels = static_cast<int>(weight.dim(0));
+  g.kernel_height = static_cast<int>(weight.dim(2));
+  g.kernel_width = static_cast<int>(weight.dim(3));
+  g.stride_y = stride[0], g.stride_x = stride[1];
+  g.pad_top = padding[0], g.pad_left = padding[1];
+  g.dilation_y = dilation[0], g.dilation_x = dilation[1];
+  if (groups < 1 || g.in_channels % groups != 0 || g.out_channels % groups != 0 ||
+      weight.dim(1) != g.in_channels / groups) {
+    return absl::InvalidArgumentError(absl::StrCat("weight ", ToString(weight.shape()), " does not fit ", groups,
+                                                   " groups of input ", ToString(input.shape)));
+  }
+  g.groups = static_cast<int>(groups);
+
+  const int64_t span_y = int64_t{g.in_height} + padding[0] + padding[2] - int64_t{g.dilation_y} * (g.kernel_height - 1);
+  const int64_t span_x = int64_t{g.in_width} + padding[1] + padding[3] - int64_t{g.dilation_x} * (g.kernel_width - 1);
+  if (span_y < 1 || span_x < 1) return absl::InvalidArgumentError("the kernel is larger than the padded input");
+  const Shape wanted = {g.batch, g.out_channels, (span_y - 1) / g.stride_y + 1, (span_x - 1) / g.stride_x + 1};
+  if (desc.output().shape != wanted) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("output: ", ToString(wanted), " wanted, found ", ToString(desc.output().shape)));
+  }
+  g.out_height = static_cast<int>(wanted[2]);
+  g.out_width = static_cast<int>(wanted[3]);
+  if (int64_t{g.batch} * g.out_height > std::numeric_limits<int32_t>::max()) {
+    return absl::UnimplementedError("more than 2^31 output rows");
+  }
+  return g;
+}
+
+int64_t MaxAbsWeightSum(const Tensor& weight) {
+  const int64_t per_channel = weight.num_elements() / weight.dim(0);
+  const int8_t* w = weight.data<int8_t>();
+  int64_t max = 0;
+  for (int64_t oc = 0; oc < weight.dim(0); ++oc) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < per_channel; ++i) sum += std::abs(static_cast<int>(*w++));
+    max = std::max(max, sum);
+  }
+  return max;
+}
+
+}  // namespace
+
+absl::StatusOr<Problem> ProblemOf(const KernelDesc& desc) {
+  if (!desc.has_input(0) || desc.outputs.size() != 1) {
+    return absl::InvalidArgumentError("int8.conv2d: one input and one output wanted");
+  }
+  RETURN_IF_ERROR(kernels::CheckCodes(desc.input(0), "input"));
+  const Tensor* weight = desc.ParameterOrNull("weight");
+  if (weight == nullptr) return absl::UnimplementedError("int8.conv2d: the weight is not a constant");
+  if (weight->dtype() != DType::kI8) {
+    return absl::UnimplementedError(absl::StrCat("weight: i8 wanted, found ", DTypeName(weight->dtype())));
+  }
+  Problem problem;
+  ASSIGN_OR_RETURN(problem.geometry, GeometryOf(desc, *weight));
+
+  kernels::EpilogueParams params;
+  params.input = &desc.input(0);
+  params.weight = weight;
+  params.bias = desc.ParameterOrNull("bias");
+  params.output = &desc.output();
+  ASSIGN_OR_RETURN(params.activation, ParseActivation(desc.GetString("activation")));
+  if (desc.output().dtype != DType::kF32) RETURN_IF_ERROR(kernels::CheckCodes(desc.output(), "output"));
+  if (desc.has_input(1)) {
+    RETURN_IF_ERROR(kernels::CheckCodes(desc.input(1), "residual"));
+    if (desc.output().dtype == DType::kF32) return absl::UnimplementedError("a residual with a float output");
+    if (desc.input(1).shape != desc.output().shape) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("residual: ", ToString(desc.output().shape), " wanted, found ", ToString(desc.input(1).shape)));
+    }
+    params.residual = &desc.input(1);
+    problem.has_residual = true;
+    problem.residual_type = desc.input(1).dtype;
+  }
+  ASSIGN_OR_RETURN(problem.epilogue, kernels::MakeEpilogue(params));
+  const kernels::Epilogue& epilogue = problem.epilogue;
+  // |a| * m and |r - z_r| * m_r stay finite, so their sum is never NaN.
+  const auto finite = [](float m, float largest) { return m < std::numeric_limits<float>::max() / largest; };
+  if (!std::all_of(epilogue.multiplier.begin(), epilogue.multiplier.end(),
+                   [&](float m) { return finite(m, 0x1p31f); }) ||
+      !finite(epilogue.residual_multiplier, 256.0f)) {
+    return absl::FailedPreconditionError("the output's scale is too small for the input's: the result overflows");
+  }
+
+  problem.weight = weight->data<int8_t>();
+  problem.max_abs_weight_sum = MaxAbsWeightSum(*weight);
+  problem.input_type = desc.input(0).dtype;
+  problem.input_zero_point = desc.input(0).quant->zero_point();
+  problem.output_type = desc.output().dtype;
+  problem.relu = params.activation.is_relu();
+  problem.threads = std::max(1, desc.threads);
+  problem.input_placement = desc.input_placement(0);
+  problem.residual_placement = desc.input_placement(1);
+  problem.output_placement = desc.output_placement;
+  if (problem.output_type == DType::kF32 && !problem.output_placement.dense()) {
+    return absl::UnimplementedError("a float output is dense");
+  }
+  return problem;
+}
+
+}  // namespace fuselage::int8::conv2d

@@ -1,0 +1,93 @@
+// What every algorithm is made from, and what it is: a checked description, and a convolution with packed weights.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_CORE_PROBLEM_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_CORE_PROBLEM_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "kernels/core/kernel.h"
+#include "kernels/core/requantize.h"
+#include "kernels/core/placement.h"
+
+namespace fuselage::int8::conv2d {
+
+// Sizes of a convolution. Channels are of the whole tensor, not of a group.
+struct Geometry {
+  int batch, in_channels, in_height, in_width;
+  int out_channels, out_height, out_width;
+  int kernel_height, kernel_width;
+  int stride_y, stride_x;
+  int pad_top, pad_left;
+  int dilation_y, dilation_x;
+  int groups;
+
+  int group_in_channels() const { return in_channels / groups; }
+  int group_out_channels() const { return out_channels / groups; }
+  int64_t macs() const {
+    return int64_t{1} * batch * out_height * out_width * out_channels * group_in_channels() * kernel_height *
+           kernel_width;
+  }
+};
+
+// A checked description. The weight is its tensor's.
+struct Problem {
+  Geometry geometry;
+  const int8_t* weight = nullptr;  // [oc, ic/groups, kh, kw], row-major.
+  int64_t max_abs_weight_sum = 0;  // The largest sum |w| of an output channel.
+  DType input_type = DType::kU8;
+  int32_t input_zero_point = 0;
+  DType output_type = DType::kU8;
+  bool has_residual = false;
+  DType residual_type = DType::kU8;
+  bool relu = false;
+  kernels::Epilogue epilogue;
+  int threads = 1;
+  kernels::Placement input_placement, residual_placement, output_placement;
+
+  // The same on dense operands.
+  Problem Dense() const {
+    Problem dense = *this;
+    dense.input_placement = dense.residual_placement = dense.output_placement = kernels::Placement();
+    return dense;
+  }
+
+  // No operand lies in blocks or planes: what goes by rows and pixels takes no others.
+  bool by_rows() const {
+    return input_placement.blocking == kernels::Blocking::kNone &&
+           residual_placement.blocking == kernels::Blocking::kNone &&
+           output_placement.blocking == kernels::Blocking::kNone;
+  }
+
+  kernels::PlacedTensor PlacedInput() const {
+    return {{geometry.batch, geometry.in_channels, geometry.in_height, geometry.in_width}, input_placement};
+  }
+  kernels::PlacedTensor PlacedResidual() const { return {OutputShape(), residual_placement}; }
+  kernels::PlacedTensor PlacedOutput() const { return {OutputShape(), output_placement}; }
+
+ private:
+  Shape OutputShape() const { return {geometry.batch, geometry.out_channels, geometry.out_height, geometry.out_width}; }
+};
+
+// InvalidArgument: operands that contradict each other; Unimplemented: a form that no variant runs; FailedPrecondition:
+// the accumulator cannot be proven to fit 32 bits, or the result overflows.
+absl::StatusOr<Problem> ProblemOf(const kernels::KernelDesc& desc);
+
+// Operands of one run.
+struct Arguments {
+  const void* input = nullptr;
+  const void* residual = nullptr;  // Null: none.
+  void* output = nullptr;
+};
+
+// A convolution with its weights packed for one variant.
+class Algorithm {
+ public:
+  virtual ~Algorithm() = default;
+  virtual int64_t scratch_bytes() const = 0;
+  virtual int64_t weight_bytes() const = 0;
+  virtual void Run(const Arguments& arguments, const kernels::RunContext& context) const = 0;
+};
+
+}  // namespace fuselage::int8::conv2d
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_CORE_PROBLEM_H_

@@ -1,0 +1,372 @@
+// Depthwise convolution, and groups of few channels. Output channels are the lanes, and a lane's dword has what one
+// instruction adds within it.
+//
+// Depthwise, each channel has its own kernel, and there is no sum over channels.
+// What one instruction adds within a lane are the taps of several input rows in one column. So the pixels of as many
+// rows are interleaved first, channel by channel, into a buffer that stays in the first-level cache. A column of it
+// serves all outputs that read it: kernel_width of a row, and of several rows, where the weights of taps that a row has
+// not are 0. With 3x3, stride 1 and dwords of four rows, a column of four rows serves two output rows, and an output
+// takes three steps of the depth. Padding is interleaved as pixels are: nothing is copied for it.
+//
+// In groups of 4, 8 or 16 channels a dword has four channels of the lane's group instead, in one row. A column has so
+// many of them as there are in a group, spread to the group's lanes: no product is wasted on another group.
+#include "kernels/int8/conv2d/depthwise/depthwise.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "ir/base/tensor.h"
+#include "kernels/int8/conv2d/core/operands.h"
+#include "kernels/int8/conv2d/core/output_constants.h"
+
+namespace fuselage::int8::conv2d::depthwise {
+namespace {
+
+constexpr int kMostRows = 4;         // Output rows that are computed from the same columns,
+constexpr int64_t kMostDwords = 12;  // unless these have more dwords of a channel.
+// Pixels that are worth a call of `finish`, where rows that follow each other in memory are narrower.
+constexpr int64_t kFinishedPixels = 32;
+
+// Which input rows serve `count` consecutive output rows.
+struct RowPlan {
+  int count;
+  std::vector<int64_t> inputs;              // Ascending, from the first output row's first tap on.
+  int64_t dwords;                           // How many a channel has in a column.
+  std::vector<std::vector<int64_t>> reads;  // The dwords in which each output row has taps.
+};
+
+// What the dwords of a column hold.
+struct DwordForm {
+  int rows;          // The input rows of one dword,
+  int channels;      // or its channels of the group; the other is 1.
+  int64_t per_rows;  // Dwords of the same rows.
+};
+
+DwordForm FormOf(const Geometry& g, const Loops& loops) {
+  if (g.group_in_channels() == 1) return {loops.dword_rows, 1, 1};
+  return {1, kDwordBytes, g.group_in_channels() / kDwordBytes};
+}
+
+RowPlan PlanRows(const Geometry& g, const DwordForm& form, int count) {
+  RowPlan plan;
+  plan.count = count;
+  for (int64_t row = 0; row < count; ++row) {
+    for (int64_t ky = 0; ky < g.kernel_height; ++ky) plan.inputs.push_back(row * g.stride_y + ky * g.dilation_y);
+  }
+  std::sort(plan.inputs.begin(), plan.inputs.end());
+  plan.inputs.erase(std::unique(plan.inputs.begin(), plan.inputs.end()), plan.inputs.end());
+  plan.dwords = CeilDiv(plan.inputs.size(), form.rows) * form.per_rows;
+  for (int64_t row = 0; row < count; ++row) {
+    std::vector<int64_t> reads;
+    for (int64_t ky = 0; ky < g.kernel_height; ++ky) {
+      const int64_t input = row * g.stride_y + ky * g.dilation_y;
+      const auto at = std::lower_bound(plan.inputs.begin(), plan.inputs.end(), input);
+      const int64_t first = (at - plan.inputs.begin()) / form.rows * form.per_rows;
+      if (!reads.empty() && reads.back() >= first) continue;
+      for (int64_t i = 0; i < form.per_rows; ++i) reads.push_back(first + i);
+    }
+    plan.reads.push_back(std::move(reads));
+  }
+  return plan;
+}
+
+// The number of output rows for which an image takes the least time.
+RowPlan BestRows(const Geometry& g, const Loops& loops) {
+  const auto time = [&](const RowPlan& plan) {
+    double steps = 0;
+    for (const auto& reads : plan.reads) steps += static_cast<double>(reads.size()) * g.kernel_width;
+    const double interleaved = plan.dwords * std::min(g.stride_x, g.kernel_width) * loops.interleave_steps;
+    return steps * g.out_height / plan.count + interleaved * CeilDiv(g.out_height, plan.count);
+  };
+  const DwordForm form = FormOf(g, loops);
+  RowPlan best = PlanRows(g, form, 1);
+  for (int count = 2; count <= std::min(kMostRows, g.out_height); ++count) {
+    RowPlan plan = PlanRows(g, form, count);
+    if (plan.dwords <= kMostDwords && time(plan) < time(best)) best = std::move(plan);
+  }
+  return best;
+}
+
+class Depthwise : public Algorithm {
+ public:
+  Depthwise(const Problem& problem, const Loops& loops, const direct::Loops& direct)
+      : geometry_(problem.geometry),
+        loops_(loops),
+        interleave_(problem.geometry.group_in_channels() == 1 ? loops.interleave : loops.spread),
+        finish_(direct.finish),
+        finished_channels_(direct.max_panels * kPanel),
+        constants_(ForWholeTensor(problem), loops.dword_rows == 4 ? CodeForm::kUnsigned : CodeForm::kSigned),
+        operands_(problem),
+        form_(FormOf(problem.geometry, loops)),
+        rows_(BestRows(problem.geometry, loops)),
+        threads_(problem.threads) {
+    const Geometry& g = geometry_;
+    // A pixel of zero points.
+    padding_ = Tensor(DType::kU8, {kBlock});
+    std::memset(padding_.raw_data(), static_cast<uint8_t>(problem.input_zero_point), padding_.byte_size());
+    blocks_ = CeilDiv(g.in_channels, kBlock);
+    row_groups_ = CeilDiv(g.out_height, rows_.count);
+    // Each thread has rows of all channels where there are fewer images than threads.
+    row_parts_ = g.batch < threads_ ? std::min<int64_t>(threads_, row_groups_) : 1;
+    PlanColumns();
+    Pack(problem.weight);
+  }
+
+  int64_t scratch_bytes() const override { return scratch_per_thread_ * threads_; }
+  int64_t weight_bytes() const override { return weight_.byte_size() + constants_.bytes() + padding_.byte_size(); }
+
+  void Run(const Arguments& arguments, const kernels::RunContext& context) const override {
+    const int64_t tasks = geometry_.batch * row_parts_ * blocks_;
+    context.parallel->For(static_cast<int>(tasks), [&](int task, int thread) {
+      RunTask(arguments, task, static_cast<uint8_t*>(context.scratch.data) + thread * scratch_per_thread_);
+    });
+  }
+
+ private:
+  // The output constants are laid out by group; here all channels are one group of lanes.
+  static Problem ForWholeTensor(Problem problem) {
+    problem.geometry.in_channels = problem.geometry.group_in_channels();
+    problem.geometry.groups = 1;
+    return problem;
+  }
+
+  int Channels(int64_t block) const {
+    return static_cast<int>(std::min<int64_t>(kBlock, geometry_.in_channels - block * kBlock));
+  }
+
+  // The columns under a tile's outputs: one run of all of them, or, where that is less, a run for each tap.
+  void PlanColumns() {
+    const Geometry& g = geometry_;
+    const int64_t column_bytes = rows_.dwords * kStepBytes;
+    const auto joined = [&](int64_t width) {
+      return (width - 1) * g.stride_x + (g.kernel_width - 1) * g.dilation_x + 1;
+    };
+    const auto apart = [&](int64_t width) { return width * g.kernel_width; };
+    const auto fits = [&](int64_t width) {
+      return std::min(joined(width), apart(width)) * column_bytes <= loops_.column_bytes;
+    };
+    tile_width_ = 1;
+    while (tile_width_ < g.out_width && (tile_width_ < 8 || fits(tile_width_ + 1))) ++tile_width_;
+    tile_width_ = CeilDiv(g.out_width, CeilDiv(g.out_width, tile_width_));
+    const bool one_run = joined(tile_width_) <= apart(tile_width_);
+    runs_ = one_run ? 1 : g.kernel_width;
+    run_columns_ = one_run ? joined(tile_width_) : tile_width_;
+    column_step_ = one_run ? 1 : g.stride_x;
+    pixel_step_ = (one_run ? g.stride_x : 1) * column_bytes;
+    tap_step_ = (one_run ? g.dilation_x : run_columns_) * column_bytes;
+    const bool joined_rows =
+        tile_width_ == g.out_width && operands_.output.placement.dense() && operands_.residual.placement.dense();
+    finished_rows_ = joined_rows ? CeilDiv(kFinishedPixels, g.out_width) : 1;
+    columns_bytes_ = runs_ * run_columns_ * column_bytes;
+    scratch_per_thread_ = columns_bytes_ + finished_rows_ * tile_width_ * kStepBytes;
+    for (const auto& reads : rows_.reads) {
+      offsets_.emplace_back();
+      for (const int64_t dword : reads) offsets_.back().push_back(dword * kStepBytes);
+    }
+  }
+
+  // [block][output row][dword][kx][channel of the block][tap of the dword]
+  void Pack(const int8_t* weight) {
+    const Geometry& g = geometry_;
+    block_steps_ = 0;
+    for (const auto& reads : rows_.reads) block_steps_ += static_cast<int64_t>(reads.size()) * g.kernel_width;
+    weight_ = Tensor(DType::kU8, {blocks_ * block_steps_ * kStepBytes});
+    for (int64_t c = 0; c < g.out_channels; ++c) {
+      uint8_t* to = weight_.data<uint8_t>() + c / kBlock * block_steps_ * kStepBytes;
+      to += c % kBlock * kDwordBytes;
+      const int8_t* kernel = weight + c * g.group_in_channels() * g.kernel_height * g.kernel_width;
+      for (int64_t row = 0; row < rows_.count; ++row) {
+        for (const int64_t dword : rows_.reads[row]) {
+          for (int64_t kx = 0; kx < g.kernel_width; ++kx, to += kStepBytes) {
+            PackDword(kernel + kx, row, dword, to);
+          }
+        }
+      }
+    }
+  }
+
+  // The taps of a dword that an output row has; the others stay 0. `kernel`: of one output channel, from a column on.
+  void PackDword(const int8_t* kernel, int64_t row, int64_t dword, uint8_t* to) const {
+    const Geometry& g = geometry_;
+    const int64_t elements = form_.rows * form_.channels, bytes = kDwordBytes / elements;
+    for (int64_t i = 0; i < elements; ++i, to += bytes) {
+      const size_t input = dword / form_.per_rows * form_.rows + i % form_.rows;
+      if (input >= rows_.inputs.size()) return;
+      const int64_t offset = rows_.inputs[input] - row * g.stride_y, ky = offset / g.dilation_y;
+      if (offset < 0 || offset % g.dilation_y != 0 || ky >= g.kernel_height) continue;
+      const int64_t channel = dword % form_.per_rows * form_.channels + i / form_.rows;
+      const int16_t w = kernel[(channel * g.kernel_height + ky) * g.kernel_width];
+      std::memcpy(to, &w, bytes);  // Little-endian.
+    }
+  }
+
+  // One block of channels, some rows of one image.
+  void RunTask(const Arguments& arguments, int64_t task, uint8_t* scratch) const {
+    const Geometry& g = geometry_;
+    Tile tile;
+    tile.block = task % blocks_, tile.image = task / blocks_ / row_parts_;
+    const int64_t part = task / blocks_ % row_parts_;
+    tile.first_row = row_groups_ * part / row_parts_ * rows_.count;
+    tile.end_row = std::min<int64_t>(row_groups_ * (part + 1) / row_parts_ * rows_.count, g.out_height);
+    tile.columns = scratch;
+    tile.sums = reinterpret_cast<int32_t*>(scratch + columns_bytes_);
+    for (int64_t x = 0; x < g.out_width; x += tile_width_) {
+      tile.x = x;
+      tile.width = std::min<int64_t>(tile_width_, g.out_width - x);
+      RunTile(arguments, tile);
+    }
+  }
+
+  struct Tile {
+    int64_t image, block;
+    int64_t first_row, end_row, x, width;  // All in outputs.
+    uint8_t* columns;
+    int32_t* sums;
+  };
+
+  void RunTile(const Arguments& arguments, const Tile& tile) const {
+    Product product;
+    product.columns = tile.columns;
+    product.pixel_step = pixel_step_;
+    product.tap_step = tap_step_;
+    product.taps = geometry_.kernel_width;
+    product.pixels = tile.width;
+    product.channels = Channels(tile.block);
+    int64_t unfinished = 0;
+    InterleavePadding(tile);
+    for (int64_t y = tile.first_row; y < tile.end_row; y += rows_.count) {
+      InterleaveImage(arguments, tile, y);
+      product.weight = weight_.data<uint8_t>() + tile.block * block_steps_ * kStepBytes;
+      for (int64_t row = 0; row < std::min<int64_t>(rows_.count, tile.end_row - y); ++row) {
+        product.offsets = offsets_[row].data();
+        product.runs = static_cast<int64_t>(offsets_[row].size());
+        product.sums = tile.sums + unfinished * tile.width * kBlock;
+        loops_.multiply(product);
+        product.weight += product.runs * product.taps * kStepBytes;
+        if (++unfinished < finished_rows_ && y + row + 1 < tile.end_row) continue;
+        Finish(arguments, tile, y + row + 1 - unfinished, unfinished);
+        unfinished = 0;
+      }
+    }
+  }
+
+  void Finish(const Arguments& arguments, const Tile& tile, int64_t row, int64_t rows) const {
+    const int channels = Channels(tile.block);
+    for (int channel = 0; channel < channels; channel += finished_channels_) {
+      const int64_t first = tile.block * kBlock + channel;
+      Destination to = operands_.To(arguments, tile.image, row, tile.x, first);
+      to.channel = static_cast<int>(first);
+      to.channels = std::min(finished_channels_, channels - channel);
+      finish_(constants_.stage(), to, tile.sums + channel, kBlock, static_cast<int>(rows * tile.width));
+    }
+  }
+
+  // Columns [begin, end) of a run lie inside the image.
+  struct Inside {
+    int64_t x;  // Where the run's first column is in the input.
+    int64_t begin, end;
+  };
+  Inside InsideOf(const Tile& tile, int64_t run) const {
+    const Geometry& g = geometry_;
+    Inside inside;
+    inside.x = tile.x * g.stride_x - g.pad_left + run * g.dilation_x;
+    inside.begin = std::min(run_columns_, inside.x < 0 ? CeilDiv(-inside.x, column_step_) : 0);
+    inside.end = std::clamp(CeilDiv(g.in_width - inside.x, column_step_), inside.begin, run_columns_);
+    return inside;
+  }
+
+  Columns ColumnsFor(const Tile& tile) const {
+    Columns columns = {};
+    columns.channels = Channels(tile.block);
+    columns.group_channels = geometry_.group_in_channels();
+    columns.flip = constants_.input_flip();
+    columns.to_step = rows_.dwords * kStepBytes;
+    std::fill(std::begin(columns.rows), std::end(columns.rows), padding_.data<uint8_t>());
+    return columns;
+  }
+
+  // The columns beside the image, which are the same for all rows.
+  void InterleavePadding(const Tile& tile) const {
+    Columns columns = ColumnsFor(tile);
+    for (int64_t run = 0; run < runs_; ++run) {
+      const Inside inside = InsideOf(tile, run);
+      for (int64_t dword = 0; dword < rows_.dwords; dword += form_.per_rows) {
+        uint8_t* to = tile.columns + run * run_columns_ * columns.to_step + dword * kStepBytes;
+        columns.to = to;
+        columns.count = inside.begin;
+        interleave_(columns);
+        columns.to = to + inside.end * columns.to_step;
+        columns.count = run_columns_ - inside.end;
+        interleave_(columns);
+      }
+    }
+  }
+
+  // The columns inside the image, for the output rows from out_y on.
+  void InterleaveImage(const Arguments& arguments, const Tile& tile, int64_t out_y) const {
+    const Geometry& g = geometry_;
+    const uint8_t* input = static_cast<const uint8_t*>(arguments.input) + tile.block * kBlock;
+    const int64_t first_y = out_y * g.stride_y - g.pad_top, inputs = static_cast<int64_t>(rows_.inputs.size());
+    Columns columns = ColumnsFor(tile);
+    for (int64_t run = 0; run < runs_; ++run) {
+      const Inside inside = InsideOf(tile, run);
+      columns.count = inside.end - inside.begin;
+      if (columns.count == 0) continue;
+      const int64_t x = inside.x + inside.begin * column_step_;
+      for (int64_t dword = 0; dword < rows_.dwords; dword += form_.per_rows) {
+        for (int64_t i = 0; i < form_.rows; ++i) {
+          // The weights of a row that is missing are 0.
+          const int64_t y = first_y + rows_.inputs[std::min(dword / form_.per_rows * form_.rows + i, inputs - 1)];
+          const bool exists = y >= 0 && y < g.in_height;
+          columns.rows[i] = exists ? input + operands_.input.Offset(tile.image, y, x) : padding_.data<uint8_t>();
+          columns.steps[i] = exists ? column_step_ * operands_.input.pixel_bytes : 0;
+        }
+        columns.to = tile.columns + (run * run_columns_ + inside.begin) * columns.to_step + dword * kStepBytes;
+        interleave_(columns);
+      }
+    }
+  }
+
+  const Geometry geometry_;
+  const Loops loops_;
+  void (*const interleave_)(const Columns&);
+  FinishPixels* const finish_;
+  const int finished_channels_;  // At once.
+  const OutputConstants constants_;
+  const Operands operands_;
+  const DwordForm form_;
+  const RowPlan rows_;
+  const int threads_;
+  Tensor weight_, padding_;
+  int64_t blocks_, block_steps_;  // Channels' blocks; taps' dwords of all output rows in each.
+  int64_t row_groups_, row_parts_;
+  int64_t tile_width_;          // Outputs of a row.
+  int64_t runs_, run_columns_;  // Runs of interleaved columns.
+  int64_t column_step_;         // In the input.
+  int64_t pixel_step_, tap_step_, columns_bytes_;
+  int64_t finished_rows_;
+  std::vector<std::vector<int64_t>> offsets_;  // Where the dwords lie that each output row reads.
+  int64_t scratch_per_thread_;
+};
+
+}  // namespace
+
+bool Supports(const Problem& problem) {
+  const Geometry& g = problem.geometry;
+  return g.groups == g.in_channels && g.out_channels == g.in_channels && problem.by_rows();
+}
+
+bool SupportsSmallGroups(const Problem& problem) {
+  const Geometry& g = problem.geometry;
+  const int channels = g.group_in_channels();
+  return (channels == 4 || channels == 8 || channels == 16) && g.group_out_channels() == channels && g.groups > 1 &&
+         problem.by_rows();
+}
+
+std::unique_ptr<Algorithm> Make(const Problem& problem, const Loops& loops, const direct::Loops& direct) {
+  return std::make_unique<Depthwise>(problem, loops, direct);
+}
+
+}  // namespace fuselage::int8::conv2d::depthwise

@@ -1,0 +1,64 @@
+// AVX2's depthwise convolution: two taps, widened to int16, for vpmaddwd to multiply and add. (vpmaddubsw, which takes
+// bytes, saturates.)
+#include <string.h>
+
+#include "kernels/core/avx2.h"
+#include "kernels/int8/conv2d/depthwise/loops.h"
+#include "kernels/int8/conv2d/depthwise/product.h"
+
+namespace fuselage::int8::conv2d::depthwise::avx2 {
+namespace {
+
+struct Avx2 {
+  using Vector = __m256i;
+  static inline Vector Zero() { return _mm256_setzero_si256(); }
+  static inline Vector Load(const void* p) { return _mm256_loadu_si256(static_cast<const Vector*>(p)); }
+  static inline void Store(void* p, Vector v) { _mm256_storeu_si256(static_cast<Vector*>(p), v); }
+  static inline Vector Add(Vector sum, Vector taps, Vector weights) {
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(taps, weights));
+  }
+};
+
+inline __m128i LoadCodes(const uint8_t* pixel, __m128i flips) {
+  return _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(pixel)), flips);
+}
+
+// The taps of sixteen channels in two rows.
+inline void InterleavePanel(const uint8_t* row0, const uint8_t* row1, __m128i flips, char* to) {
+  const __m128i a = LoadCodes(row0, flips), b = LoadCodes(row1, flips);
+  Avx2::Store(to, _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(a, b)));
+  Avx2::Store(to + sizeof(__m256i), _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(a, b)));
+}
+
+void Interleave(const Columns& columns) {
+  const __m128i flips = _mm_set1_epi8(static_cast<char>(columns.flip));
+  const uint8_t *row0 = columns.rows[0], *row1 = columns.rows[1];
+  const int64_t step0 = columns.steps[0], step1 = columns.steps[1], to_step = columns.to_step, count = columns.count;
+  const int channels = columns.channels;
+  char* to = static_cast<char*>(columns.to);
+  for (int64_t column = 0; column < count; ++column, row0 += step0, row1 += step1, to += to_step) {
+    int channel = 0;
+    for (; channel + kPanel <= channels; channel += kPanel) {
+      InterleavePanel(row0 + channel, row1 + channel, flips, to + channel * kDwordBytes);
+    }
+    if (channel == channels) continue;
+    // The last channels are copied, so that nothing is read past the tensor's end.
+    uint8_t copies[2][kPanel] = {};
+    memcpy(copies[0], row0 + channel, channels - channel);
+    memcpy(copies[1], row1 + channel, channels - channel);
+    InterleavePanel(copies[0], copies[1], flips, to + channel * kDwordBytes);
+  }
+}
+
+}  // namespace
+
+Loops GetLoops() {
+  return {/*dword_rows=*/2,
+          /*column_bytes=*/32 << 10,
+          /*interleave_steps=*/2,
+          /*interleave=*/Interleave,
+          /*spread=*/nullptr,
+          /*multiply=*/MultiplyColumns<Avx2>};
+}
+
+}  // namespace fuselage::int8::conv2d::depthwise::avx2

@@ -1,0 +1,110 @@
+// AVX-512 VNNI's depthwise convolution: four taps for vpdpbusd to multiply and add, exactly.
+#include "kernels/core/avx512.h"
+#include "kernels/int8/conv2d/depthwise/loops.h"
+#include "kernels/int8/conv2d/depthwise/product.h"
+
+namespace fuselage::int8::conv2d::depthwise::FUSELAGE_AVX512_VNNI {
+namespace {
+
+constexpr int kBlockPanels = kBlock / kPanel;
+static_assert(kBlockPanels == 4, "a pixel's block is one vector, four panels when its taps are interleaved");
+
+struct Avx512Vnni {
+  using Vector = __m512i;
+  static inline Vector Zero() { return _mm512_setzero_si512(); }
+  static inline Vector Load(const void* p) { return _mm512_loadu_si512(p); }
+  static inline void Store(void* p, Vector v) { _mm512_storeu_si512(p, v); }
+  static inline Vector Add(Vector sum, Vector taps, Vector weights) { return _mm512_dpbusd_epi32(sum, taps, weights); }
+};
+
+// kPanels: how many of the block's exist; kWhole: all of its channels do.
+template <int kPanels, bool kWhole, bool kFlip>
+void InterleaveColumns(const Columns& columns) {
+  // Lane i of a permuted pixel has channels 4*i to 4*i + 3 of each panel: what the unpacks leave are panels.
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i flips = _mm512_set1_epi8(static_cast<char>(columns.flip));
+  const uint64_t existing = ~uint64_t{0} >> (kBlock - columns.channels);
+  const uint8_t *row0 = columns.rows[0], *row1 = columns.rows[1], *row2 = columns.rows[2], *row3 = columns.rows[3];
+  const int64_t step0 = columns.steps[0], step1 = columns.steps[1], step2 = columns.steps[2], step3 = columns.steps[3];
+  const int64_t count = columns.count, to_step = columns.to_step;
+  const auto load = [&](const uint8_t* pixel) {
+    const __m512i codes = kWhole ? _mm512_loadu_si512(pixel) : _mm512_maskz_loadu_epi8(existing, pixel);
+    const __m512i permuted = _mm512_permutexvar_epi32(order, codes);
+    return kFlip ? _mm512_xor_si512(permuted, flips) : permuted;
+  };
+  char* to = static_cast<char*>(columns.to);
+  for (int64_t column = 0; column < count; ++column, to += to_step) {
+    const __m512i a = load(row0), b = load(row1), c = load(row2), d = load(row3);
+    const __m512i low_ab = _mm512_unpacklo_epi8(a, b), low_cd = _mm512_unpacklo_epi8(c, d);
+    _mm512_storeu_si512(to, _mm512_unpacklo_epi16(low_ab, low_cd));
+    if (kPanels > 1) _mm512_storeu_si512(to + kPanelBytes, _mm512_unpackhi_epi16(low_ab, low_cd));
+    const __m512i high_ab = _mm512_unpackhi_epi8(a, b), high_cd = _mm512_unpackhi_epi8(c, d);
+    if (kPanels > 2) _mm512_storeu_si512(to + 2 * kPanelBytes, _mm512_unpacklo_epi16(high_ab, high_cd));
+    if (kPanels > 3) _mm512_storeu_si512(to + 3 * kPanelBytes, _mm512_unpackhi_epi16(high_ab, high_cd));
+    row0 += step0, row1 += step1, row2 += step2, row3 += step3;
+  }
+}
+
+template <bool kFlip>
+void InterleaveBlock(const Columns& columns) {
+  if (columns.channels == kBlock) return InterleaveColumns<kBlockPanels, true, kFlip>(columns);
+  switch ((columns.channels + kPanel - 1) / kPanel) {
+    case 1: return InterleaveColumns<1, false, kFlip>(columns);
+    case 2: return InterleaveColumns<2, false, kFlip>(columns);
+    case 3: return InterleaveColumns<3, false, kFlip>(columns);
+    default: return InterleaveColumns<4, false, kFlip>(columns);
+  }
+}
+
+void Interleave(const Columns& columns) {
+  return columns.flip == 0 ? InterleaveBlock<false>(columns) : InterleaveBlock<true>(columns);
+}
+
+// kLogDwords: of a group's number of dwords.
+template <int kLogDwords>
+void SpreadColumns(const Columns& columns) {
+  constexpr int kDwords = 1 << kLogDwords;
+  const uint64_t existing = ~uint64_t{0} >> (kBlock - columns.channels);
+  const __m512i flips = _mm512_set1_epi8(static_cast<char>(columns.flip));
+  const __m512i order = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  __m512i dwords[kDwords][kBlockPanels];  // A pixel's, for each lane: lane / (4 * kDwords) * kDwords + d.
+  for (int p = 0; p < kBlockPanels; ++p) {
+    const __m512i lanes = _mm512_add_epi32(order, _mm512_set1_epi32(p * kPanel));
+    const __m512i first = _mm512_slli_epi32(_mm512_srai_epi32(lanes, kLogDwords + 2), kLogDwords);
+    for (int d = 0; d < kDwords; ++d) dwords[d][p] = _mm512_add_epi32(first, _mm512_set1_epi32(d));
+  }
+  const uint8_t* row = columns.rows[0];
+  char* to = static_cast<char*>(columns.to);
+  const int64_t count = columns.count, step = columns.steps[0], to_step = columns.to_step;
+  for (int64_t column = 0; column < count; ++column, row += step, to += to_step) {
+    const __m512i codes = _mm512_xor_si512(_mm512_maskz_loadu_epi8(existing, row), flips);
+#pragma GCC unroll 4
+    for (int d = 0; d < kDwords; ++d) {
+#pragma GCC unroll 4
+      for (int p = 0; p < kBlockPanels; ++p) {
+        _mm512_storeu_si512(to + d * kStepBytes + p * kPanelBytes, _mm512_permutexvar_epi32(dwords[d][p], codes));
+      }
+    }
+  }
+}
+
+void Spread(const Columns& columns) {
+  switch (columns.group_channels) {
+    case 4: return SpreadColumns<0>(columns);
+    case 8: return SpreadColumns<1>(columns);
+    default: return SpreadColumns<2>(columns);
+  }
+}
+
+}  // namespace
+
+Loops GetLoops() {
+  return {/*dword_rows=*/4,
+          /*column_bytes=*/20 << 10,
+          /*interleave_steps=*/2.5,
+          /*interleave=*/Interleave,
+          /*spread=*/Spread,
+          /*multiply=*/MultiplyColumns<Avx512Vnni>};
+}
+
+}  // namespace fuselage::int8::conv2d::depthwise::FUSELAGE_AVX512_VNNI

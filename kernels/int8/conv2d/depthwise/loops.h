@@ -1,0 +1,60 @@
+// The inner loops of depthwise.cc, by instruction set.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_DEPTHWISE_LOOPS_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_DEPTHWISE_LOOPS_H_
+
+#include <stdint.h>
+
+#include "kernels/int8/conv2d/core/loops.h"
+
+namespace fuselage::int8::conv2d::depthwise {
+
+// Channels go in blocks. A dword of a channel holds its taps of some input rows in one column: four u8, or two int16.
+constexpr int kBlock = 64;                        // Channels.
+constexpr int kStepBytes = kBlock * kDwordBytes;  // Of a block's dwords.
+struct Columns {
+  const uint8_t* rows[4];  // The first column's pixel in each of a dword's rows.
+  int64_t steps[4];        // Bytes from column to column; 0: the row is padding.
+  int64_t count;
+  int channels;  // At most a block's.
+  int group_channels;
+  uint8_t flip;
+  void* to;         // [column][block's channels] dwords,
+  int64_t to_step;  // bytes from column to column.
+};
+// sums[pixel][channel] = sum over run, tap of
+//     columns[pixel*pixel_step + offsets[run] + tap*tap_step][channel] . weight[run][tap][channel]
+struct Product {
+  const uint8_t* columns;  // What `interleave` wrote. Steps and offsets are bytes.
+  int64_t pixel_step, tap_step;
+  const int64_t* offsets;
+  int64_t runs;
+  int taps;
+  const uint8_t* weight;  // [run][tap][block's channels] dwords.
+  int32_t* sums;          // [pixel][block's channels]
+  int64_t pixels;
+  int channels;
+};
+struct Loops {
+  int dword_rows;           // 4: u8, input codes as unsigned; 2: int16, as signed.
+  int64_t column_bytes;     // Of the columns at once: they share the first-level cache with weights, pixels and sums.
+  double interleave_steps;  // How many taps' products take as long as a column of `interleave`.
+  void (*interleave)(const Columns&);
+  // Of rows[0], for groups of 4, 8 or 16 channels: to [column][dword of a group][block's channels], the dword of the
+  // channel's group. Null: not for this instruction set.
+  void (*spread)(const Columns&);
+  void (*multiply)(const Product&);
+};
+
+namespace avx2 {
+Loops GetLoops();
+}
+namespace avx512_vnni {
+Loops GetLoops();
+}
+namespace avx512_vnni_emulated {
+Loops GetLoops();
+}
+
+}  // namespace fuselage::int8::conv2d::depthwise
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_DEPTHWISE_LOOPS_H_

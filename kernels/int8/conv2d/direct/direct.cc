@@ -1,0 +1,278 @@
+// Direct convolution: no im2col. The input rows that a block of output rows needs are copied once, with their padding,
+// as the elements that the instruction set multiplies. In NHWC the taps of a kernel row lie next to each other there,
+// so each kernel row is one contiguous run of dwords (one per tap where dilated), and consecutive output pixels start
+// at a constant distance: a matrix product whose left operand has overlapping rows.
+#include "kernels/int8/conv2d/direct/direct.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "ir/base/tensor.h"
+#include "kernels/int8/conv2d/core/operands.h"
+#include "kernels/int8/conv2d/core/output_constants.h"
+
+namespace fuselage::int8::conv2d::direct {
+namespace {
+
+// What the copied rows and the accumulators of a block may take: they share the second-level cache with the weights,
+// and the accumulators are read and written once per chunk of the depth.
+constexpr int64_t kMaxRowsBytes = 160 << 10;
+constexpr int64_t kMaxAccumulatorBytes = 48 << 10;
+
+class Direct : public Algorithm {
+ public:
+  Direct(const Problem& problem, const Loops& loops)
+      : geometry_(problem.geometry),
+        loops_(loops),
+        constants_(problem, loops.element_bytes == 2 ? CodeForm::kSigned : CodeForm::kUnsigned),
+        operands_(problem) {
+    const int32_t zero_point = problem.input_zero_point;
+    pad_ = static_cast<uint8_t>(static_cast<uint8_t>(zero_point) ^ constants_.input_flip());
+    PlanRows();
+    PlanDepth();
+    PlanTasks(problem.threads);
+    Pack(problem.weight);
+  }
+
+  int64_t scratch_bytes() const override { return scratch_per_thread_ * threads_; }
+  int64_t weight_bytes() const override { return weight_.byte_size() + constants_.bytes(); }
+
+  void Run(const Arguments& arguments, const kernels::RunContext& context) const override {
+    context.parallel->For(static_cast<int>(geometry_.batch * row_blocks_ * panel_splits_), [&](int task, int thread) {
+      RunTask(arguments, task, static_cast<uint8_t*>(context.scratch.data) + thread * scratch_per_thread_);
+    });
+  }
+
+ private:
+  int64_t panels() const { return CeilDiv(geometry_.group_out_channels(), kPanel); }
+
+  // The copied rows: [row][column][channel of the group]. Where the kernel has one row (or column), only the rows
+  // (columns) under an output are copied and the stride in the copy is 1.
+  void PlanRows() {
+    const Geometry& g = geometry_;
+    row_step_ = g.kernel_height == 1 ? 1 : g.stride_y;
+    column_step_ = g.kernel_width == 1 ? 1 : g.stride_x;
+    columns_ = (int64_t{g.out_width} - 1) * column_step_ + int64_t{g.kernel_width - 1} * g.dilation_x + 1;
+    pixel_bytes_ = int64_t{g.group_in_channels()} * loops_.element_bytes;
+    row_bytes_ = RoundUp(columns_ * pixel_bytes_, 64);
+  }
+
+  int64_t RowsFor(int64_t out_rows) const {
+    return (out_rows - 1) * row_step_ + int64_t{geometry_.kernel_height - 1} * geometry_.dilation_y + 1;
+  }
+
+  // A run of contiguous dwords for each kernel row; for each tap where dilated.
+  void PlanDepth() {
+    const Geometry& g = geometry_;
+    const bool contiguous = g.dilation_x == 1;
+    run_dwords_ = CeilDiv(contiguous ? g.kernel_width * pixel_bytes_ : pixel_bytes_, kDwordBytes);
+    for (int ky = 0; ky < g.kernel_height; ++ky) {
+      for (int kx = 0; kx < (contiguous ? 1 : g.kernel_width); ++kx) {
+        const int64_t run = int64_t{ky} * g.dilation_y * row_bytes_ + int64_t{kx} * g.dilation_x * pixel_bytes_;
+        for (int64_t dword = 0; dword < run_dwords_; ++dword) offsets_.push_back(run + dword * kDwordBytes);
+      }
+    }
+    depth_ = static_cast<int64_t>(offsets_.size());
+    chunk_depth_ = CeilDiv(depth_, CeilDiv(depth_, loops_.chunk_depth));
+  }
+
+  void PlanTasks(int threads) {
+    const Geometry& g = geometry_;
+    threads_ = threads;
+    accumulator_stride_ = kPanel * std::min<int64_t>(loops_.max_panels, panels());
+    block_rows_ = 1;
+    while (block_rows_ < g.out_height && RowsFor(block_rows_ + 1) * row_bytes_ <= kMaxRowsBytes &&
+           (block_rows_ + 1) * g.out_width * kPanelBytes <= kMaxAccumulatorBytes) {
+      ++block_rows_;
+    }
+    row_blocks_ = CeilDiv(g.out_height, block_rows_);
+    // Threads share out the output channels where the weights outweigh the input, else the rows.
+    const int64_t input_bytes = int64_t{1} * g.in_height * g.in_width * g.in_channels;
+    const int64_t weight_bytes = int64_t{1} * g.out_channels * depth_ * kDwordBytes;
+    panel_splits_ = 1;
+    if (threads > 1 && g.batch < threads && weight_bytes > input_bytes) {
+      panel_splits_ = std::min<int64_t>(threads, CeilDiv(panels(), loops_.max_panels));
+    } else if (threads > 1) {
+      row_blocks_ = std::min<int64_t>(RoundUp(row_blocks_, threads), g.out_height);
+    }
+    block_rows_ = CeilDiv(g.out_height, row_blocks_);
+    row_blocks_ = CeilDiv(g.out_height, block_rows_);
+    PlanPixels();
+    // Dense rows follow each other in memory, and one call finishes them all.
+    joined_rows_ = operands_.output.placement.dense() && operands_.residual.placement.dense() ? block_rows_ : 1;
+    // The last dword of a run may reach past the last row.
+    rows_bytes_ = RoundUp(RowsFor(block_rows_) * row_bytes_ + kDwordBytes, 64);
+    scratch_per_thread_ =
+        rows_bytes_ + RoundUp(block_rows_ * g.out_width * accumulator_stride_ * int64_t{sizeof(int32_t)}, 64);
+  }
+
+  // Rows of outputs that fill the products badly are taken as one.
+  void PlanPixels() {
+    const int64_t width = geometry_.out_width, pixels = block_rows_ * width;
+    if (!loops_.scattered_rows) return;
+    if (CeilDiv(pixels, kMaxRows) * 4 > block_rows_ * CeilDiv(width, kMaxRows) * 3) return;
+    for (int64_t pixel = 0; pixel < pixels; ++pixel) {
+      pixel_offsets_.push_back(pixel / width * row_step_ * row_bytes_ + pixel % width * column_step_ * pixel_bytes_);
+    }
+  }
+
+  // [group][panel][dword][16][elements of a dword]
+  void Pack(const int8_t* weight) {
+    const Geometry& g = geometry_;
+    const int64_t channels = g.group_in_channels(), taps = int64_t{1} * g.kernel_height * g.kernel_width;
+    const int64_t runs = depth_ / run_dwords_, taps_per_run = taps / runs;
+    const int64_t elements = kDwordBytes / loops_.element_bytes;
+    weight_ = Tensor(DType::kU8, {g.groups * panels() * depth_ * kPanelBytes});
+    for (int64_t oc = 0; oc < g.out_channels; ++oc) {
+      const int64_t group = oc / g.group_out_channels(), in_group = oc % g.group_out_channels();
+      uint8_t* panel = weight_.data<uint8_t>() + (group * panels() + in_group / kPanel) * depth_ * kPanelBytes;
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        for (int64_t c = 0; c < channels; ++c) {
+          const int8_t w = weight[(oc * channels + c) * taps + tap];
+          const int64_t element = tap % taps_per_run * channels + c;
+          const int64_t dword = tap / taps_per_run * run_dwords_ + element / elements;
+          uint8_t* to =
+              panel + (dword * kPanel + in_group % kPanel) * kDwordBytes + element % elements * loops_.element_bytes;
+          const int16_t wide = w;
+          std::memcpy(to, loops_.element_bytes == 2 ? static_cast<const void*>(&wide) : &w, loops_.element_bytes);
+        }
+      }
+    }
+  }
+
+  void RunTask(const Arguments& arguments, int64_t task, uint8_t* scratch) const {
+    const Geometry& g = geometry_;
+    const int64_t split = task % panel_splits_, block = task / panel_splits_ % row_blocks_;
+    const int64_t image = task / panel_splits_ / row_blocks_;
+    const int64_t first_row = block * block_rows_;
+    const int64_t rows = std::min<int64_t>(block_rows_, g.out_height - first_row);
+    const int64_t wide_panels = CeilDiv(panels(), loops_.max_panels);
+    const int64_t begin = wide_panels * split / panel_splits_ * loops_.max_panels;
+    const int64_t end = std::min<int64_t>(panels(), wide_panels * (split + 1) / panel_splits_ * loops_.max_panels);
+    int32_t* accumulators = reinterpret_cast<int32_t*>(scratch + rows_bytes_);
+    for (int group = 0; group < g.groups; ++group) {
+      CopyRows(static_cast<const uint8_t*>(arguments.input), image, group, first_row, rows, scratch);
+      for (int64_t panel = begin; panel < end; panel += loops_.max_panels) {
+        const int64_t count = std::min<int64_t>(loops_.max_panels, end - panel);
+        for (int64_t dword = 0; dword < depth_; dword += chunk_depth_) {
+          MultiplyRows(scratch, group, panel, count, dword, rows, accumulators);
+        }
+        const int64_t channel = int64_t{group} * g.group_out_channels() + panel * kPanel;
+        for (int64_t row = 0; row < rows; row += joined_rows_) {
+          Destination to = operands_.To(arguments, image, first_row + row, 0, channel);
+          to.channel = static_cast<int>((group * panels() + panel) * kPanel);
+          to.channels = static_cast<int>(std::min<int64_t>(count * kPanel, g.group_out_channels() - panel * kPanel));
+          loops_.finish(constants_.stage(), to, accumulators + row * g.out_width * accumulator_stride_,
+                        accumulator_stride_, static_cast<int>(std::min(joined_rows_, rows - row) * g.out_width));
+        }
+      }
+    }
+  }
+
+  void Fill(uint8_t* to, int64_t elements) const {
+    if (loops_.element_bytes == 1) {
+      std::memset(to, pad_, elements);
+    } else {
+      const int16_t value = static_cast<int8_t>(pad_);
+      int16_t* out = reinterpret_cast<int16_t*>(to);
+      std::fill(out, out + elements, value);
+    }
+  }
+
+  void CopyRows(const uint8_t* input, int64_t image, int group, int64_t first_row, int64_t out_rows,
+                uint8_t* to) const {
+    const Geometry& g = geometry_;
+    const int64_t channels = g.group_in_channels();
+    const int64_t source_step_y = g.kernel_height == 1 ? g.stride_y : 1;
+    const int64_t source_step_x = g.kernel_width == 1 ? g.stride_x : 1;
+    const int64_t first_y = first_row * g.stride_y - g.pad_top;
+    // The columns of the copy that lie inside the image.
+    const int64_t inside_begin = std::min(columns_, CeilDiv(g.pad_left, source_step_x));
+    const int64_t inside_end =
+        std::max(inside_begin, std::min(columns_, CeilDiv(int64_t{g.in_width} + g.pad_left, source_step_x)));
+    const int64_t rows = RowsFor(out_rows);
+    for (int64_t row = 0; row < rows; ++row, to += row_bytes_) {
+      const int64_t y = first_y + row * source_step_y;
+      if (y < 0 || y >= g.in_height) {
+        Fill(to, columns_ * channels);
+        continue;
+      }
+      Fill(to, inside_begin * channels);
+      const uint8_t* from =
+          input + operands_.input.Offset(image, y, inside_begin * source_step_x - g.pad_left) + group * channels;
+      uint8_t* inside = to + inside_begin * pixel_bytes_;
+      if (operands_.input.pixel_bytes == channels && source_step_x == 1) {
+        loops_.load(from, (inside_end - inside_begin) * channels, constants_.input_flip(), inside);
+      } else {
+        for (int64_t x = inside_begin; x < inside_end; ++x) {
+          loops_.load(from, channels, constants_.input_flip(), inside);
+          from += source_step_x * operands_.input.pixel_bytes;
+          inside += pixel_bytes_;
+        }
+      }
+      Fill(to + inside_end * pixel_bytes_, (columns_ - inside_end) * channels);
+    }
+  }
+
+  // One chunk of the depth, whose weights stay in the first-level cache for all rows.
+  void MultiplyRows(const uint8_t* rows, int group, int64_t panel, int64_t panel_count, int64_t first_dword,
+                    int64_t out_rows, int32_t* accumulators) const {
+    const Geometry& g = geometry_;
+    Multiply m = {};
+    m.a_stride = column_step_ * pixel_bytes_;
+    m.offsets = offsets_.data() + first_dword;
+    m.depth = std::min(chunk_depth_, depth_ - first_dword);
+    m.b_stride = depth_ * kPanelBytes;
+    m.b = weight_.data<uint8_t>() + (group * panels() + panel) * m.b_stride + first_dword * kPanelBytes;
+    m.c_stride = accumulator_stride_;
+    m.panels = static_cast<int>(panel_count);
+    m.accumulate = first_dword > 0;
+    if (!pixel_offsets_.empty()) {
+      const int64_t pixels = out_rows * g.out_width, parts = CeilDiv(pixels, kMaxRows);
+      m.a = rows;
+      for (int64_t part = 0; part < parts; ++part) {
+        const int64_t pixel = pixels * part / parts;
+        m.rows = static_cast<int>(pixels * (part + 1) / parts - pixel);
+        m.row_offsets = pixel_offsets_.data() + pixel;
+        m.c = accumulators + pixel * m.c_stride;
+        loops_.multiply(m);
+      }
+      return;
+    }
+    const int64_t parts = CeilDiv(g.out_width, kMaxRows);
+    for (int64_t row = 0; row < out_rows; ++row) {
+      for (int64_t part = 0; part < parts; ++part) {
+        const int64_t x = g.out_width * part / parts;
+        m.rows = static_cast<int>(g.out_width * (part + 1) / parts - x);
+        m.a = rows + row * row_step_ * row_bytes_ + x * m.a_stride;
+        m.c = accumulators + (row * g.out_width + x) * m.c_stride;
+        loops_.multiply(m);
+      }
+    }
+  }
+
+  const Geometry geometry_;
+  const Loops loops_;
+  const OutputConstants constants_;
+  const Operands operands_;
+  uint8_t pad_;  // The zero point in the form that is multiplied.
+  Tensor weight_;
+
+  int64_t row_step_, column_step_;  // Between consecutive output pixels, in the copy.
+  int64_t columns_, pixel_bytes_, row_bytes_, rows_bytes_;
+  int64_t run_dwords_, depth_, chunk_depth_;
+  std::vector<int64_t> offsets_;  // Where the depth's dwords lie, from an output pixel's first tap.
+  int64_t block_rows_, row_blocks_, panel_splits_, joined_rows_;
+  std::vector<int64_t> pixel_offsets_;  // Where the pixels of a block of rows are in the copy; empty: row by row.
+  int64_t accumulator_stride_, scratch_per_thread_;
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Algorithm> Make(const Problem& problem, const Loops& loops) {
+  return std::make_unique<Direct>(problem, loops);
+}
+
+}  // namespace fuselage::int8::conv2d::direct

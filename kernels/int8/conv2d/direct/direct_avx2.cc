@@ -1,0 +1,80 @@
+// AVX2's direct convolution.
+#include "kernels/int8/conv2d/core/multiply_avx2.h"
+#include "kernels/int8/conv2d/core/output_avx2.h"
+#include "kernels/int8/conv2d/direct/loops.h"
+
+namespace fuselage::int8::conv2d::direct::avx2 {
+namespace {
+
+void Load(const uint8_t* x, int64_t count, uint8_t flip, void* out) {
+  int16_t* to = static_cast<int16_t*>(out);
+  const __m128i flips = _mm_set1_epi8(static_cast<char>(flip));
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    const __m128i codes = _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i)), flips);
+    StoreVector(to + i, _mm256_cvtepi8_epi16(codes));
+  }
+  for (; i < count; ++i) to[i] = static_cast<int8_t>(x[i] ^ flip);
+}
+
+// kWhole: all the panel's channels exist.
+template <bool kWhole>
+void FinishFloats(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  const PanelConstants constants = PanelConstantsOf(stage, to.channel);
+  float* out = static_cast<float*>(to.output);
+  for (int pixel = 0; pixel < pixels; ++pixel, c += c_stride, out += to.pixel_stride) {
+    StoreFloats<kWhole>(constants, LoadVector(c), LoadVector(c + 8), to.channels, out);
+  }
+}
+
+// Two pixels at a time: their codes are one vector.
+template <typename Form, bool kWhole>
+void FinishCodes(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  const PanelConstants constants = PanelConstantsOf(stage, to.channel);
+  const int channels = to.channels;
+  const int64_t stride = to.pixel_stride, residual_stride = to.residual_pixel_stride;
+  uint8_t* out = static_cast<uint8_t*>(to.output);
+  const uint8_t* residual = to.residual;
+  for (; pixels > 0; pixels -= 2) {
+    // A pixel that does not exist repeats the last.
+    const int32_t* next = pixels > 1 ? c + c_stride : c;
+    const uint8_t* next_residual = pixels > 1 ? residual + residual_stride : residual;
+    __m256 v[4];
+    PixelOf<Form, kWhole>(constants, LoadVector(c), LoadVector(c + 8), residual, channels, v);
+    PixelOf<Form, kWhole>(constants, LoadVector(next), LoadVector(next + 8), next_residual, channels, v + 2);
+    const __m256i codes = CodesOf<Form>(constants, v);
+    StoreCodes<kWhole>(_mm256_castsi256_si128(codes), channels, out);
+    if (pixels > 1) StoreCodes<kWhole>(_mm256_extracti128_si256(codes, 1), channels, out + stride);
+    c += 2 * c_stride;
+    out += 2 * stride;
+    if (Form::residual) residual += 2 * residual_stride;
+  }
+}
+
+void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  WithOutputForm(stage, [&](auto form) {
+    using Form = decltype(form);
+    const bool whole = to.channels >= kPanel;
+    FinishPixels* finish;
+    if constexpr (Form::kind == OutputKind::kFloat) {
+      finish = whole ? FinishFloats<true> : FinishFloats<false>;
+    } else {
+      finish = whole ? FinishCodes<Form, true> : FinishCodes<Form, false>;
+    }
+    finish(stage, to, c, c_stride, pixels);
+  });
+}
+
+}  // namespace
+
+Loops GetLoops() {
+  return {/*element_bytes=*/2,
+          /*scattered_rows=*/false,
+          /*max_panels=*/1,
+          /*chunk_depth=*/512,
+          /*load=*/Load,
+          /*multiply=*/MultiplyRows<WordProduct>,
+          /*finish=*/Finish};
+}
+
+}  // namespace fuselage::int8::conv2d::direct::avx2

@@ -1,0 +1,127 @@
+// AVX-512 VNNI's matrix product: vpdpbusd adds four products u8 * i8 to each of 16 int32 lanes, exactly (vpdpbusds
+// would saturate). Up to 6 pixels by 64 output channels: 24 registers of sums, four of weights, one broadcast dword.
+// Codes leave by fours of panels or pixels.
+#include <string.h>
+
+#include "kernels/core/avx512.h"
+#include "kernels/int8/conv2d/core/load_bytes.h"
+#include "kernels/int8/conv2d/core/multiply_avx512.h"
+#include "kernels/int8/conv2d/core/output_avx512.h"
+#include "kernels/int8/conv2d/direct/loops.h"
+
+namespace fuselage::int8::conv2d::direct::FUSELAGE_AVX512_VNNI {
+namespace {
+
+// Four products u8 * i8.
+struct Product {
+  static inline __m512i Add(__m512i sum, __m512i x, __m512i weights) { return _mm512_dpbusd_epi32(sum, x, weights); }
+};
+
+template <bool kScattered>
+void MultiplyPanels(const Multiply& m) {
+  switch (m.panels) {
+    case 1: return MultiplyRows<Product, 1, kScattered>(m);
+    case 2: return MultiplyRows<Product, 2, kScattered>(m);
+    case 3: return MultiplyRows<Product, 3, kScattered>(m);
+    default: return MultiplyRows<Product, 4, kScattered>(m);
+  }
+}
+
+void MultiplyVnni(const Multiply& m) { m.row_offsets != nullptr ? MultiplyPanels<true>(m) : MultiplyPanels<false>(m); }
+
+// Four whole panels: the codes of a pixel are one vector.
+template <typename Form>
+void FinishWhole(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  const StageConstants constants = StageConstantsOf(stage);
+  PanelConstants panels[4];
+  for (int p = 0; p < 4; ++p) panels[p] = PanelConstantsOf(stage, to.channel + p * kPanel);
+  uint8_t* out = static_cast<uint8_t*>(to.output);
+  const uint8_t* residual = to.residual;
+  const int64_t pixel_stride = to.pixel_stride, residual_stride = to.residual_pixel_stride;
+  for (int pixel = 0; pixel < pixels; ++pixel, c += c_stride, out += pixel_stride) {
+    __m512 v[4];
+#pragma GCC unroll 4
+    for (int p = 0; p < 4; ++p) {
+      v[p] = ValuesOf(panels[p], _mm512_loadu_si512(c + p * kPanel));
+      if (Form::residual) v[p] = AddResidual<Form>(constants, LoadCodes<true>(residual + p * kPanel, kPanel), v[p]);
+    }
+    _mm512_storeu_si512(out, CodesOf<Form>(constants, v));
+    if (Form::residual) residual += residual_stride;
+  }
+}
+
+// Four pixels of one panel: their codes are one vector. kWhole: all the panel's channels exist.
+template <typename Form, bool kWhole>
+void FinishCodes(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  const StageConstants constants = StageConstantsOf(stage);
+  const PanelConstants panel = PanelConstantsOf(stage, to.channel);
+  const int channels = kWhole ? kPanel : to.channels;
+  uint8_t* out = static_cast<uint8_t*>(to.output);
+  const uint8_t* const residuals = to.residual;
+  const int64_t pixel_stride = to.pixel_stride, residual_stride = to.residual_pixel_stride;
+  for (int pixel = 0; pixel < pixels; pixel += 4) {
+    const int count = pixels - pixel < 4 ? pixels - pixel : 4;
+    __m512 v[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      // A pixel that does not exist repeats the last.
+      const int64_t from = i < count ? pixel + i : pixels - 1;
+      v[i] = ValuesOf(panel, _mm512_loadu_si512(c + from * c_stride));
+      if (!Form::residual) continue;
+      const uint8_t* residual = residuals + from * residual_stride;
+      v[i] = AddResidual<Form>(constants, LoadCodes<kWhole>(residual, channels), v[i]);
+    }
+    uint8_t codes[4][kPanel];
+    _mm512_storeu_si512(codes, CodesOf<Form>(constants, v));
+    for (int i = 0; i < count; ++i, out += pixel_stride) memcpy(out, codes[i], channels);
+  }
+}
+
+template <bool kWhole>
+void FinishFloats(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  const StageConstants constants = StageConstantsOf(stage);
+  const PanelConstants panel = PanelConstantsOf(stage, to.channel);
+  float* out = static_cast<float*>(to.output);
+  for (int pixel = 0; pixel < pixels; ++pixel, c += c_stride, out += to.pixel_stride) {
+    StoreFloats<kWhole>(constants, panel, _mm512_loadu_si512(c), to.channels, out);
+  }
+}
+
+// The panel of the channels from `first` on.
+Destination PanelOf(Destination to, int first, int64_t element_bytes) {
+  to.output = static_cast<uint8_t*>(to.output) + first * element_bytes;
+  if (to.residual != nullptr) to.residual += first;
+  to.channel += first;
+  to.channels -= first;
+  return to;
+}
+
+void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  WithOutputForm(stage, [&](auto form) {
+    using Form = decltype(form);
+    int64_t element_bytes = 1;
+    FinishPixels *whole, *begun;
+    if constexpr (Form::kind == OutputKind::kFloat) {
+      element_bytes = sizeof(float);
+      whole = FinishFloats<true>, begun = FinishFloats<false>;
+    } else {
+      if (to.channels == 4 * kPanel) return FinishWhole<Form>(stage, to, c, c_stride, pixels);
+      whole = FinishCodes<Form, true>, begun = FinishCodes<Form, false>;
+    }
+    for (int first = 0; first < to.channels; first += kPanel) {
+      const Destination panel = PanelOf(to, first, element_bytes);
+      (panel.channels >= kPanel ? whole : begun)(stage, panel, c + first, c_stride, pixels);
+    }
+  });
+}
+
+}  // namespace
+
+// Four panels of 96 dwords take 24 KB.
+Loops GetLoops() {
+  return {/*element_bytes=*/1, /*scattered_rows=*/true, /*max_panels=*/4,
+          /*chunk_depth=*/96,  /*load=*/LoadBytes,      /*multiply=*/MultiplyVnni,
+          /*finish=*/Finish};
+}
+
+}  // namespace fuselage::int8::conv2d::direct::FUSELAGE_AVX512_VNNI

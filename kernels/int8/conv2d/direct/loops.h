@@ -1,0 +1,40 @@
+// The inner loops of direct.cc, by instruction set.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_DIRECT_LOOPS_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_DIRECT_LOOPS_H_
+
+#include <stdint.h>
+
+#include "kernels/int8/conv2d/core/loops.h"
+
+namespace fuselage::int8::conv2d::direct {
+
+struct Loops {
+  int element_bytes;    // 2: int16, input codes as signed; 1: u8, input codes as unsigned.
+  bool scattered_rows;  // Does multiply take row_offsets?
+  int max_panels;
+  int chunk_depth;  // Dwords whose weights (of max_panels panels) fit the first-level cache.
+  // out[i] = x[i] ^ flip, as the element type (int16: sign-extended).
+  void (*load)(const uint8_t* x, int64_t count, uint8_t flip, void* out);
+  void (*multiply)(const Multiply&);
+  FinishPixels* finish;
+};
+
+namespace avx2 {
+Loops GetLoops();
+}
+namespace avx_vnni {
+Loops GetLoops();
+}
+namespace avx_vnni_emulated {
+Loops GetLoops();
+}
+namespace avx512_vnni {
+Loops GetLoops();
+}
+namespace avx512_vnni_emulated {
+Loops GetLoops();
+}
+
+}  // namespace fuselage::int8::conv2d::direct
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_DIRECT_LOOPS_H_

@@ -1,0 +1,50 @@
+// The inner loops of winograd.cc, by instruction set.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_WINOGRAD_LOOPS_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_WINOGRAD_LOOPS_H_
+
+#include <stdint.h>
+
+#include "kernels/int8/conv2d/core/loops.h"
+
+namespace fuselage::int8::conv2d::winograd {
+
+constexpr int kWeightRowPairs[3][2] = {{0, 5}, {1, 2}, {3, 4}};
+
+// Position p = 6*i + j of a transformed tile.
+struct Loops {
+  int max_rows, max_panels;  // Of one multiply: tiles, and panels.
+  int64_t max_weight_bytes;  // Transformed weights that stay in the second-level cache.
+  int64_t least_tiles_late;  // For which it is worthwhile to transform weights that do not stay there.
+  // v[p*position_stride + c] = (B'^T d B')[p] of channel c, for `channels` rounded up to 16, where
+  // d[p] = pixels[p][c] ^ flip.
+  void (*transform_input)(const uint8_t* const pixels[36], int channels, uint8_t flip, int16_t* v,
+                          int64_t position_stride);
+  // Rows i of (H g H^T), a pair of them that has its sums in common: kWeightRowPairs[row_pair]. Position j of the first
+  // row goes to first + j*position_stride (bytes), as [depth][16][2]; so does the second row. g is [depth][9][16][2].
+  void (*transform_weight)(const int8_t* g, int64_t depth, int row_pair, void* first, void* second,
+                           int64_t position_stride);
+  void (*multiply)(const Multiply&);
+  // The 4x4 outputs (`rows` x `columns` of them exist) of one tile and panel from its 36 accumulators.
+  void (*transform_output)(const OutputStage&, const Destination&, const int32_t* c, int64_t position_stride, int rows,
+                           int columns);
+};
+
+namespace avx2 {
+Loops GetLoops();
+}
+namespace avx_vnni {
+Loops GetLoops();
+}
+namespace avx_vnni_emulated {
+Loops GetLoops();
+}
+namespace avx512_vnni {
+Loops GetLoops();
+}
+namespace avx512_vnni_emulated {
+Loops GetLoops();
+}
+
+}  // namespace fuselage::int8::conv2d::winograd
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_WINOGRAD_LOOPS_H_
