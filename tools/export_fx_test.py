@@ -135,6 +135,16 @@ class ExportTest(unittest.TestCase):
         self.assertIn("split(%x, dim=1, sizes=[1, 1, 1, 1])", text)
         self.assertIn("result", self.error(lambda m, x: torch.unbind(x)))
 
+    @unittest.skipUnless(hasattr(F, "scaled_dot_product_attention"), "this PyTorch has no scaled_dot_product_attention")
+    def test_attention(self):
+        attend = lambda m, x: F.scaled_dot_product_attention(x, x, x, torch.ones(3, 3).tril().bool()) + \
+            F.scaled_dot_product_attention(x, x, x, is_causal=True, scale=0.25)
+        text = self.export(attend, (torch.ones(1, 2, 3, 4),))
+        self.assertIn("call_function torch.nn.functional.scaled_dot_product_attention(%x, %x, %x, %", text)
+        self.assertIn("scale=0.5)", text)
+        self.assertIn("(%x, %x, %x, is_causal=true, scale=0.25)", text)
+        self.assertIn("dropout_p=0.1", self.error(lambda m, x: F.scaled_dot_product_attention(x, x, x, dropout_p=0.1)))
+
     def test_a_traced_graph_module(self):
         traced = torch.fx.symbolic_trace(Model(lambda m, x: torch.relu(x)))
         self.assertIn("%relu: f32[2,4] = call_function torch.relu(%x)", self.export(traced))

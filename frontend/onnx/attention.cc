@@ -60,8 +60,32 @@ absl::StatusOr<Value> MergeHeads(Call& call, const Value& x) {
   return call.Emit("reshape", {rows}, {{"shape", Ints{0, 0, x.shape()[1] * x.shape()[3]}}});
 }
 
-absl::StatusOr<AttentionSteps> EmitAttention(Call& call, const Attention& attention) {
+absl::StatusOr<Value> EmitAttention(Call& call, const Attention& attention) {
   RETURN_IF_ERROR(CheckAttention(attention));
+  const DType dtype = attention.query.type().dtype;
+  if (attention.precision && ByteSize(*attention.precision) < ByteSize(dtype)) {
+    ASSIGN_OR_RETURN(const AttentionSteps steps, EmitAttentionSteps(call, attention));
+    return steps.result;
+  }
+  Value mask = attention.allowed.present() ? attention.allowed : attention.bias;
+  if (attention.allowed.present() && attention.bias.present()) {
+    ASSIGN_OR_RETURN(const Value never, call.Scalar("never", dtype, -std::numeric_limits<double>::infinity()));
+    ASSIGN_OR_RETURN(mask, call.EmitHelper("mask", "where", {attention.allowed, attention.bias, never}));
+  }
+  std::vector<Value> operands = {attention.query, attention.key, attention.value};
+  if (mask.present()) operands.push_back(mask);
+  return call.EmitHelper(
+      "attended", "scaled_dot_product_attention", operands,
+      {{"scale", attention.scale}, {"is_causal", attention.is_causal}, {"softcap", attention.softcap}});
+}
+
+absl::StatusOr<AttentionSteps> EmitAttentionSteps(Call& call, Attention attention) {
+  RETURN_IF_ERROR(CheckAttention(attention));
+  if (attention.is_causal) {
+    ASSIGN_OR_RETURN(const Value causal,
+                     CausalMask(call, attention.query.shape()[2], attention.key.shape()[2], /*past=*/0));
+    ASSIGN_OR_RETURN(attention.allowed, BothAllowed(call, "allowed_keys", attention.allowed, causal));
+  }
   const Shape q = attention.query.shape();
   const int64_t heads = q[1], queries = q[2], key_heads = attention.key.shape()[1];
   const int64_t rows = heads / key_heads * queries;  // The queries of one key's head, side by side.

@@ -1,4 +1,4 @@
-// Attention and what goes with it, composed of the IR's ops: what ai.onnx's and com.microsoft's operators share.
+// Attention and what goes with it: what ai.onnx's and com.microsoft's operators share.
 #ifndef FUSELAGE_FRONTEND_ONNX_ATTENTION_H_
 #define FUSELAGE_FRONTEND_ONNX_ATTENTION_H_
 
@@ -18,19 +18,23 @@ struct Attention {
   // [N, heads, S, D], [N, key heads, T, D], [N, key heads, T, E]. A key's head serves as many consecutive heads as
   // there are for each.
   Value query, key, value;
-  double scale = 1;    // Multiplies the products of queries and keys.
-  double softcap = 0;  // c tanh(scores / c); 0: none.
+  double scale = 1;        // Multiplies the products of queries and keys.
+  double softcap = 0;      // c tanh(scores / c); 0: none.
+  bool is_causal = false;  // Query i may look at keys 0 to i.
   // Each broadcasts to [N, heads, S, T], or is absent.
   Value allowed;                   // bool: a query that may look at no key gives 0.
   Value bias;                      // Added to the scores.
   std::optional<DType> precision;  // The softmax's; without a value, the query's.
 };
 
-// The steps of the computation, each [N, heads, S, T] but the result, [N, heads, S, E].
+// [N, heads, S, E], by one op.
+absl::StatusOr<Value> EmitAttention(Call& call, const Attention& attention);
+
+// The same by the steps of the computation, each [N, heads, S, T] but the result.
 struct AttentionSteps {
   Value products, capped, biased, weights, result;
 };
-absl::StatusOr<AttentionSteps> EmitAttention(Call& call, const Attention& attention);
+absl::StatusOr<AttentionSteps> EmitAttentionSteps(Call& call, Attention attention);
 
 // Where query i may look at key j, which is up to the past and its own place: a constant of bools [queries, keys].
 absl::StatusOr<Value> CausalMask(Call& call, int64_t queries, int64_t keys, int64_t past);

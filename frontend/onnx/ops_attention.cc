@@ -88,12 +88,13 @@ absl::Status ReadPrecision(const Call& call, Attention* attention) {
 
 // Output 3: the step that the mode names.
 absl::Status SetStep(Call& call, const Attention& attention, const AttentionSteps& steps) {
+  const bool masked = attention.allowed.present() || attention.is_causal;
   const int64_t mode = call.Int("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3) {
     return absl::InvalidArgumentError(
         absl::StrCat("attribute 'qk_matmul_output_mode': found ", mode, ", wanted 0, 1, 2 or 3"));
   }
-  if (mode == 2 && attention.allowed.present()) {
+  if (mode == 2 && masked) {
     return absl::UnimplementedError("found qk_matmul_output_mode = 2 with keys that are masked, wanted 0, 1 or 3");
   }
   const Value* const values[] = {&steps.products, &steps.capped, &steps.biased, &steps.weights};
@@ -121,16 +122,24 @@ absl::Status ConvertAttention(Call& call) {
   Value valid;
   if (call.has(kLengths)) {
     ASSIGN_OR_RETURN(valid, ValidKeys(call, queries, keys, causal));
-  } else if (causal) {
-    ASSIGN_OR_RETURN(valid, CausalMask(call, queries, keys, call.has(kPastKey) ? call.shape(kPastKey)[2] : 0));
+  } else if (causal && call.has(kPastKey)) {
+    ASSIGN_OR_RETURN(valid, CausalMask(call, queries, keys, call.shape(kPastKey)[2]));
+  } else {
+    attention.is_causal = causal;
   }
   ASSIGN_OR_RETURN(attention.allowed, BothAllowed(call, "allowed", attention.allowed, valid));
-  ASSIGN_OR_RETURN(const AttentionSteps steps, EmitAttention(call, attention));
+  Value result;
+  if (call.wants(3)) {
+    ASSIGN_OR_RETURN(const AttentionSteps steps, EmitAttentionSteps(call, attention));
+    RETURN_IF_ERROR(SetStep(call, attention, steps));
+    result = steps.result;
+  } else {
+    ASSIGN_OR_RETURN(result, EmitAttention(call, attention));
+  }
   if (call.wants(1)) call.Set(1, attention.key);
   if (call.wants(2)) call.Set(2, attention.value);
-  if (call.wants(3)) RETURN_IF_ERROR(SetStep(call, attention, steps));
-  if (call.rank(kQuery) == 4) return call.Result("identity", {steps.result});
-  ASSIGN_OR_RETURN(Value rows, MergeHeads(call, steps.result));
+  if (call.rank(kQuery) == 4) return call.Result("identity", {result});
+  ASSIGN_OR_RETURN(Value rows, MergeHeads(call, result));
   call.Set(0, std::move(rows));
   return absl::OkStatus();
 }

@@ -78,10 +78,13 @@ absl::Status AttentionResult(Call& call, Attention attention) {
   ASSIGN_OR_RETURN(const bool causal, call.Flag("unidirectional", false));
   if (causal) {
     const int64_t queries = attention.query.shape()[2], keys = attention.key.shape()[2];
-    ASSIGN_OR_RETURN(attention.allowed, CausalMask(call, queries, keys, keys - queries));
+    attention.is_causal = queries == keys;
+    if (!attention.is_causal) {
+      ASSIGN_OR_RETURN(attention.allowed, CausalMask(call, queries, keys, keys - queries));
+    }
   }
-  ASSIGN_OR_RETURN(const AttentionSteps steps, EmitAttention(call, attention));
-  ASSIGN_OR_RETURN(Value rows, MergeHeads(call, steps.result));
+  ASSIGN_OR_RETURN(const Value result, EmitAttention(call, attention));
+  ASSIGN_OR_RETURN(Value rows, MergeHeads(call, result));
   call.Set(0, std::move(rows));
   return absl::OkStatus();
 }

@@ -259,6 +259,63 @@ bool MatmulOfValues(Draft& draft) {
   return true;
 }
 
+// What attends to itself, as one op or as exporters write it: scaled somewhere, masked somehow. Of small values: no
+// tolerance survives an exponential of large ones.
+bool Attention(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(2, 4);
+  if (x == nullptr || x->tensor_type().num_elements() > 200 || x->tensor_type().num_elements() == 0) return false;
+  const TensorType type = x->tensor_type();
+  const int64_t length = type.shape[type.rank() - 2];
+  if (length > 4 || type.shape.back() > 16) return false;
+  x = draft.AddInRandomSpelling({"tanh", {x}, {}, {}});
+  if (x == nullptr) return false;
+  draft.set_magnitude(*x, 1);
+  Random& random = draft.random();
+  const double scale = random.From(std::vector<double>{0.5, 0.125, 1});
+  Node* mask = nullptr;
+  const int64_t kind = random.Between(0, 3);
+  if (kind == 1) mask = draft.AddGetAttr(draft.SeededParameter("mask", Of(type.dtype, {length, length})));
+  if (kind == 2) {  // The first key is allowed.
+    Node* scores = draft.AddGetAttr(draft.VectorParameter("allowed", DType::kI64, length, {1, 0, 1}));
+    mask = draft.AddFunction("to", {scores}, {{"dtype", DType::kBool}});
+  }
+  if (random.OneIn(3)) {
+    std::vector<Node*> operands = {x, x, x};
+    if (mask != nullptr) operands.push_back(mask);
+    return draft.AddInRandomSpelling({"scaled_dot_product_attention",
+                                      std::move(operands),
+                                      {},
+                                      {{"scale", scale}, {"is_causal", kind == 3}}}) != nullptr;
+  }
+  const auto number = [&](double value) {
+    Node* c = draft.AddGetAttr(draft.VectorParameter("c", type.dtype, 1, {value}));
+    draft.set_magnitude(*c, std::max(1.0, std::abs(value)));
+    return c;
+  };
+  const auto call = [&](const char* op, std::vector<Node*> operands, AttributeMap attributes = {}) {
+    for (const Node* operand : operands) {
+      if (operand == nullptr) return static_cast<Node*>(nullptr);
+    }
+    return draft.AddInRandomSpelling({op, std::move(operands), {}, std::move(attributes)});
+  };
+  Node* q = random.OneIn(2) ? call("mul", {x, number(scale)}) : x;
+  Node* k = call("transpose", {x}, {{"dim0", -1}, {"dim1", -2}});
+  Node* scores = call("matmul", {q, k});
+  if (scores != nullptr) draft.set_magnitude(*scores, 16);
+  if (q == x) scores = random.OneIn(2) ? call("mul", {scores, number(scale)}) : call("div", {scores, number(4)});
+  if (kind == 1) scores = call("add", {scores, mask});
+  if (kind == 2) scores = call("where", {mask, scores, number(-1e9)});
+  if (kind == 3) {  // Causal.
+    Node* ones = draft.AddGetAttr(draft.VectorParameter("ones", type.dtype, length * length, {1}));
+    ones = call("reshape", {ones}, {{"shape", Ints{length, length}}});
+    Node* future = call("triu", {call("mul", {ones, number(-1e9)})}, {{"diagonal", 1}});
+    scores = call("add", {scores, future});
+  }
+  Node* y = call("matmul", {call("softmax", {scores}), x});
+  if (y != nullptr) draft.set_magnitude(*y, 1);
+  return y != nullptr;
+}
+
 bool Gemm(Draft& draft) {
   Node* a = draft.PickFloatOrNull(2, 2);
   if (a == nullptr) return false;
@@ -412,10 +469,11 @@ bool GlobalPool(Draft& draft) {
 }  // namespace
 
 std::vector<Recipe> LayerRecipes() {
-  return {{6, Conv},           {2, ConvTranspose}, {2, BatchNorm},   {5, ConvBnActivation}, {2, BnConv},
-          {3, ResidualBlock},  {3, SharedModule},  {5, TiedWeights}, {4, Linear},           {3, MatmulChain},
-          {2, MatmulOfValues}, {3, Gemm},          {5, Pool},        {2, GlobalPool},       {2, AdaptivePool},
-          {2, LayerNorm},      {6, Recurrent},     {2, Addmm},       {2, Neighbours}};
+  return {{6, Conv},      {2, ConvTranspose}, {2, BatchNorm},      {5, ConvBnActivation},
+          {2, BnConv},    {3, ResidualBlock}, {3, SharedModule},   {5, TiedWeights},
+          {4, Linear},    {3, MatmulChain},   {2, MatmulOfValues}, {3, Attention},
+          {3, Gemm},      {5, Pool},          {2, GlobalPool},     {2, AdaptivePool},
+          {2, LayerNorm}, {6, Recurrent},     {2, Addmm},          {2, Neighbours}};
 }
 
 }  // namespace fuselage::testing

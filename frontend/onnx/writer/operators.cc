@@ -133,6 +133,7 @@ constexpr Row kRows[] = {
     {"round", WriteSame, "Round"},
     {"scatter", WriteScatter, "ScatterElements"},
     {"scatter_nd", WriteScatter, "ScatterND"},
+    {"scaled_dot_product_attention", WriteAttention, "Attention"},
     {"selu", WriteElu, "Selu"},
     {"rnn", WriteRecurrent, "RNN"},
     {"sigmoid", WriteSame, "Sigmoid"},

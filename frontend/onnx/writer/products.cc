@@ -1,5 +1,8 @@
 #include "frontend/onnx/writer/products.h"
 
+#include <limits>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -132,6 +135,93 @@ absl::Status WriteRecurrent(const Call& c) {
   if (c.op.GetFloat("clip") > 0) node.Float("clip", static_cast<float>(c.op.GetFloat("clip")));
   for (const char* flag : {"linear_before_reset", "input_forget"}) {
     if (c.op.schema().FindAttributeOrNull(flag) != nullptr) node.Int(flag, c.op.GetBool(flag));
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+// Chains of operators, each with the name of the call and its own suffix.
+class Steps {
+ public:
+  explicit Steps(const Call& c) : c_(c) {}
+
+  std::string Of(const char* op, const char* suffix, Values in) const {
+    const std::string name = c_.Suffixed(suffix);
+    c_.to.Emit(op, std::move(in), name);
+    return name;
+  }
+  std::string WithNumber(const char* op, const char* suffix, const std::string& x, double number) const {
+    return Of(op, suffix, {x, c_.Number(absl::StrCat(suffix, ":number"), number, c_.dtype())});
+  }
+  // x as heads of `rows` rows of `size` elements.
+  std::string Regrouped(const char* suffix, const std::string& x, int64_t heads, int64_t rows, int64_t size) const {
+    Shape shape = c_.type(0).shape;
+    if (shape.size() == 2 || shape[shape.size() - 3] == c_.type(1).shape[shape.size() - 3]) return x;
+    shape[shape.size() - 3] = heads;
+    shape[shape.size() - 2] = rows;
+    shape.back() = size;
+    return Of("Reshape", suffix, {x, c_.Ints(absl::StrCat(suffix, ":shape"), shape)});
+  }
+
+ private:
+  const Call& c_;
+};
+
+// Where query i may look at key j <= i, and where the mask of bools lets it; "" where all is allowed.
+std::string Allowed(const Call& c, const Steps& steps, int64_t queries, int64_t keys) {
+  const std::string mask = c.has(3) && c.type(3).dtype == DType::kBool ? c.in[3] : "";
+  if (!c.op.GetBool("is_causal")) return mask;
+  Tensor causal(DType::kBool, {queries, keys});
+  for (int64_t i = 0; i < causal.num_elements(); ++i) causal.Set(i, i % keys <= i / keys);
+  const std::string constant = c.Constant("causal", causal);
+  return mask.empty() ? constant : steps.Of("And", "allowed", {mask, constant});
+}
+
+}  // namespace
+
+// One operator from opset 23 on; before that, and where there is no axis of batches, the products and the softmax.
+absl::Status WriteAttention(const Call& c) {
+  const double scale = c.op.GetFloat("scale"), cap = c.op.GetFloat("softcap");
+  const Shape &q = c.type(0).shape, &v = c.type(2).shape;
+  if (c.to.opset() >= 23 && q.size() == 4) {
+    c.Emit(c.onnx, c.in)
+        .Float("scale", static_cast<float>(scale))
+        .Float("softcap", static_cast<float>(cap))
+        .Int("is_causal", c.op.GetBool("is_causal"));
+    return absl::OkStatus();
+  }
+  const Steps steps(c);
+  const int64_t rank = static_cast<int64_t>(q.size()), queries = q[rank - 2], keys = v[rank - 2];
+  const int64_t heads = rank == 2 ? 1 : q[rank - 3], key_heads = rank == 2 ? 1 : v[rank - 3];
+  const int64_t rows = key_heads == 0 ? 0 : heads / key_heads * queries;  // Of all heads that one of keys serves.
+  std::vector<int64_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  std::swap(axes[rank - 1], axes[rank - 2]);
+  const std::string keys_across = c.Suffixed("keys");
+  c.to.Emit("Transpose", {c.in[1]}, keys_across).Ints("perm", axes);
+  std::string x = steps.Regrouped("queries", c.in[0], key_heads, rows, q[rank - 1]);
+  x = steps.Of("MatMul", "products", {x, keys_across});
+  x = steps.WithNumber("Mul", "scaled", steps.Regrouped("by_head", x, heads, queries, keys), scale);
+  if (cap != 0) {
+    x = steps.Of("Tanh", "tanh", {steps.WithNumber("Div", "share", x, cap)});
+    x = steps.WithNumber("Mul", "capped", x, cap);
+  }
+  if (c.has(3) && c.type(3).dtype != DType::kBool) x = steps.Of("Add", "biased", {x, c.in[3]});
+  const std::string allowed = Allowed(c, steps, queries, keys);
+  if (!allowed.empty()) {  // Finite: a difference of two is no NaN.
+    const double lowest = c.dtype() == DType::kF16 ? -65504.0 : -std::numeric_limits<float>::max();
+    x = steps.Of("Where", "masked", {allowed, x, c.Number("lowest", lowest, c.dtype())});
+  }
+  const std::string weights = c.Suffixed("weights");
+  c.to.Emit("Softmax", {x}, weights).Int("axis", -1);
+  x = weights;
+  if (!allowed.empty()) x = steps.Of("Where", "allowed_weights", {allowed, x, c.Number("none", 0, c.dtype())});
+  x = steps.Regrouped("by_key_head", x, key_heads, rows, keys);
+  if (heads == key_heads) {
+    c.Emit("MatMul", {x, c.in[2]});
+  } else {
+    c.Emit("Reshape", {steps.Of("MatMul", "mixed", {x, c.in[2]}), c.Ints("shape", c.result.tensor().shape)});
   }
   return absl::OkStatus();
 }

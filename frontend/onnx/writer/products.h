@@ -14,6 +14,7 @@ absl::Status WriteLinear(const Call& c);
 absl::Status WriteGemm(const Call& c);
 absl::Status WriteAddmm(const Call& c);
 absl::Status WriteRecurrent(const Call& c);  // rnn, gru, lstm
+absl::Status WriteAttention(const Call& c);
 
 }  // namespace fuselage::onnx::writer
 

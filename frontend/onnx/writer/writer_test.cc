@@ -380,6 +380,35 @@ TEST(Writer, IntegerProducts) {
             "DynamicQuantizeLinear Identity Identity MatMulInteger Reshape ConvInteger");
 }
 
+// One operator where another one (rms_norm) has made the model one of opset 23 anyway.
+TEST(Writer, Attention) {
+  const std::string operands = R"(
+  %q: f32[2,4,3,8] = placeholder
+  %k: f32[2,2,5,8] = placeholder
+  %v: f32[2,2,5,6] = placeholder
+)";
+  const std::string call = "  %y: f32[2,4,3,6] = call_function scaled_dot_product_attention(%q, %k, %v";
+  EXPECT_EQ(RoundTrip(operands + call + ", scale=0.3)\n  output(%y)\n", 1e-6),
+            "Transpose Reshape MatMul Reshape Mul Softmax Reshape MatMul Reshape");
+  const std::string masked = operands + "  %m: f32[3,5] = placeholder\n" + call + ", %m, scale=0.3, softcap=2.0";
+  EXPECT_EQ(RoundTrip(masked + ", is_causal=true)\n  output(%y)\n", 1e-6),
+            "Transpose Reshape MatMul Reshape Mul Div Tanh Mul Add Where Softmax Where Reshape MatMul Reshape");
+  EXPECT_EQ(RoundTrip(masked + ", is_causal=true)\n"
+                               "  %z: f32[2,4,3,6] = call_function rms_norm(%y, normalized_shape=[6])\n  output(%z)\n",
+                      1e-6),
+            "Attention RMSNormalization");
+  EXPECT_EQ(RoundTrip(R"(
+  %q: f32[3,8] = placeholder
+  %k: f32[5,8] = placeholder
+  %v: f32[5,6] = placeholder
+  %m: bool[5] = placeholder
+  %y: f32[3,6] = call_function scaled_dot_product_attention(%q, %k, %v, %m, scale=0.3)
+  output(%y)
+)",
+                      1e-6),
+            "Transpose MatMul Mul Where Softmax Where MatMul");
+}
+
 // An operator of a newer opset takes the others along.
 TEST(Writer, TheOpsetIsTheNewestThatAnOperatorAsksFor) {
   const std::string tail = "%m: f32[2] = call_function mean(%y, dims=[1])\noutput(%m)\n";
