@@ -84,7 +84,7 @@ def bench(actual):
         tags = ["manual"],
     )
 
-def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copts = [], deps = [], emulated_deps = [], test_deps = []):
+def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copts = [], deps = [], emulated_deps = [], test_deps = [], bench_deps = []):
     """One kernel from <name>.{h,cc}, <name>_<isa>.cc, <name>_test.cc and <name>_bench.cc, which `bench` stands for.
 
     Args:
@@ -95,6 +95,7 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
       deps: more dependencies, of all.
       emulated_deps: more dependencies of what is emulated.
       test_deps: more dependencies, of the test.
+      bench_deps: more dependencies, of the benchmark.
     """
     for isa in isas:
         isa_library(
@@ -138,5 +139,5 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
             Label("//kernels/core/testing"),
             Label("//kernels/core/testing:peak"),
             Label("//third_party:benchmark_main"),
-        ],
+        ] + bench_deps,
     )

@@ -32,26 +32,10 @@ ProductKernel::ProductKernel(const kernels::KernelDesc& desc, const Primitives& 
   set_variant(primitives.name);
 }
 
-int64_t ProductKernel::Pack(const RightFactor& factor, int64_t first, int64_t columns, int64_t begin, int64_t end,
-                            float* to) const {
-  const int64_t width = primitives_.columns, panel_floats = (end - begin) * width;
-  for (int64_t panel = 0; panel < Blocks(columns, width); ++panel) {
-    const int64_t column = panel * width, filled = std::min(width, columns - column);
-    for (int64_t k = begin; k < end; ++k) {
-      const float* from = factor.data + k / factor.inner * factor.outer_stride +
-                          k % factor.inner * factor.inner_stride + (first + column) * factor.column_stride;
-      float* row = to + panel * panel_floats + (k - begin) * width;
-      for (int64_t j = 0; j < filled; ++j) row[j] = from[j * factor.column_stride];
-      std::fill(row + filled, row + width, 0.0f);
-    }
-  }
-  return panel_floats;
-}
-
 void ProductKernel::PackRight(const std::vector<RightFactor>& factors) {
   const int64_t floats = RoundUp(shape_.columns, primitives_.columns) * shape_.depth;
   for (const RightFactor& factor : factors) {
-    Pack(factor, 0, shape_.columns, 0, shape_.depth, packed_.emplace_back(floats).data());
+    PackPanels(factor, {0, shape_.columns, 0, shape_.depth}, primitives_.columns, packed_.emplace_back(floats).data());
   }
   set_weight_bytes(static_cast<int64_t>(factors.size()) * floats * static_cast<int64_t>(sizeof(float)));
 }
@@ -90,7 +74,8 @@ void ProductKernel::ComputeBlock(const Block& block, Inputs inputs, void* output
     const float* panels = right;
     int64_t panel_floats = shape_.depth * width;
     if (packed_.empty()) {
-      panel_floats = Pack(Right(inputs, block.product), block.column, block.columns, begin, begin + depth, right);
+      panel_floats =
+          PackPanels(Right(inputs, block.product), {block.column, block.columns, begin, begin + depth}, width, right);
     } else {
       panels = packed_[block.product % packed_.size()].data() + block.column * shape_.depth + begin * width;
     }

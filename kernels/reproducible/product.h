@@ -6,16 +6,10 @@
 #include <vector>
 
 #include "kernels/core/kernel.h"
+#include "kernels/reproducible/panels.h"
 #include "kernels/reproducible/primitives.h"
 
 namespace fuselage::reproducible {
-
-// A right factor [depth, columns] where it lies: element (k, j) at
-// (k / inner) * outer_stride + (k % inner) * inner_stride + j * column_stride.
-struct RightFactor {
-  const float* data = nullptr;
-  int64_t inner = 1, outer_stride = 0, inner_stride = 0, column_stride = 0;
-};
 
 // `count` products of equal shape: sums [rows, columns] = bias + left [rows, depth] * right [depth, columns].
 struct ProductShape {
@@ -53,8 +47,6 @@ class ProductKernel : public kernels::Kernel {
   void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
                const kernels::RunContext& context) const final;
   void ComputeBlock(const Block& block, Inputs inputs, void* output, float* scratch) const;
-  // Columns [first, first + columns) of rows [begin, end), panel by panel; the distance between panels.
-  int64_t Pack(const RightFactor& factor, int64_t first, int64_t columns, int64_t begin, int64_t end, float* to) const;
 
   const Primitives& primitives_;
   const ProductShape shape_;

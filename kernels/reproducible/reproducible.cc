@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/along_axis/along_axis.h"
+#include "kernels/attention/attention.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/recurrent/recurrent.h"
 #include "kernels/reproducible/families.h"
@@ -29,6 +30,7 @@ void RegisterWith(absl::Span<const Primitives> table, kernels::KernelRegistry& r
   RegisterPool(registry);
   kernels::KernelRegistry others;  // Whose reference evaluations have the machine's exponentials and logarithms.
   along_axis::Register(others);
+  attention::Register(others);
   pointwise::RegisterAll(others);
   recurrent::Register(others);
   for (const kernels::KernelEntry* entry : others.Sorted()) registry.Register(WithoutReference(*entry));
