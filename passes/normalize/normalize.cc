@@ -197,14 +197,16 @@ class Walk {
     for (NewCall& call : calls) {
       if (last != nullptr) {
         last->AddSources(node->SourcesOrSelf());
-        call.operands = {last};
+        call.operands.insert(call.operands.begin(), last);
       }
       ASSIGN_OR_RETURN(last, Add(*node, call));
       visited_.insert(last);
     }
     const std::string as = last->module() != nullptr ? absl::StrCat(" (module @", last->module()->path, ")") : "";
     remarks_.Applied(*node, absl::StrCat("becomes ", calls[0].op, as));
+    const std::vector<Node*> operands = node->operands();
     Replace(node, last);
+    for (Node* operand : operands) EraseUnused(operand);
     return last;
   }
 
@@ -342,6 +344,15 @@ class Walk {
     visited_.erase(node);
     visited_.insert(replacement);
     graph_.Replace(node, replacement);
+  }
+  // Calls that nobody reads any more: to the patterns they would be readers of what they read.
+  void EraseUnused(Node* node) {
+    if (!visited_.contains(node)) return;  // Erased as another one's operand.
+    const bool in_place = node->module() == nullptr && match::IsInPlace(node->target());
+    if (!node->is_call() || node->num_uses() > 0 || in_place) return;
+    const std::vector<Node*> operands = node->operands();
+    Erase(node);
+    for (Node* operand : operands) EraseUnused(operand);
   }
   void Erase(Node* node) {
     visited_.erase(node);

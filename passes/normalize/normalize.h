@@ -12,7 +12,9 @@
 //   adaptive_avg_pool to 1; to sizes that divide     =>  global_avg_pool; avg_pool
 //   clamp(x, 0, inf); relu6(x)                       =>  relu(x); clamp(x, 0, 6)
 //   identity(x), dropout(x) in evaluation            =>  x
+//   permute(permute(x)), transposes too              =>  permute(x), or x
 //   conv2d(pad(x)), pools of pad(x)                  =>  conv2d(x) that pads itself (padding.h)
+//   attention in products and a softmax, however scaled and masked  =>  scaled_dot_product_attention (attention.h)
 //   layer_norm, rms_norm, gelu, silu, hardswish, hardsigmoid, sigmoid, mish, softplus, softmax, leaky_relu and clamp,
 //   written out in smaller ops                       =>  one op (patterns.h)
 //

@@ -93,6 +93,24 @@ constexpr Row kRows[] = {
         output(%y))",
      R"(%x = placeholder %y = call_function softmax(%x, dim=only($dims)) output(%y))"},
 
+    // --- Attention. Scores are scaled on either side of the product, what is added to them comes before what replaces
+    // some of them, or after it. What replaces them is so low that adding it to a score gives it itself.
+    {"scaled_dot_product_attention",
+     R"(%q = placeholder %k = placeholder %v = placeholder %bias = placeholder %mask = placeholder
+        %allowed = placeholder %low = get_attr $low in [-inf, -1e8]
+        %masked = placeholder %lower = get_attr $lower in [-inf, -1e8]
+        %a = maybe product(%q, $query_scale) %b = maybe product(%k, $key_scale) %p = call matmul(%a, %b)
+        %s = maybe product(%p, $scale) %d = maybe call add(%s, %bias) %e = maybe call where(%allowed, %d, %low)
+        %f = maybe call where(%masked, %lower, %e) %g = maybe call add(%f, %mask) %w = call softmax(%g)
+        %y = call matmul(%w, %v) output(%y))",
+     R"(%q = placeholder %k = placeholder %v = placeholder %bias = placeholder %mask = placeholder
+        %allowed = placeholder %low = get_attr %masked = placeholder %lower = get_attr %zero = get_attr 0
+        %d = maybe call_function add(%bias, %mask) %e = maybe call_function where(%allowed, %zero, %low)
+        %f = maybe call_function where(%masked, %lower, %zero) %g = maybe call_function add(%e, %f)
+        %added = maybe call_function add(%d, %g) %keys = call_function transpose(%k, dim0=-2, dim1=-1)
+        %y = call_function scaled_dot_product_attention(%q, %keys, %v, %added,
+                                                        scale=product($scale, $query_scale, $key_scale)) output(%y))"},
+
     // --- Norms. Weight and bias join what these find (normalize.cc), but for TensorFlow's, which multiplies them into
     // scale and shift: x * f + (bias - mean * f), f = weight / sqrt(variance + eps).
     {"layer_norm of a scale and a shift",

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "passes/normalize/attention.h"
 
 namespace fuselage::normalize {
 namespace {
@@ -151,6 +153,41 @@ std::vector<NewCall> ReshapeToFlatten(const Node& node) {
   return {};
 }
 
+// Axis i of the result is axis dims[i] of operand 0; nullopt: `node` is no permute or transpose.
+absl::StatusOr<std::optional<std::vector<int64_t>>> AxesOf(const Node& node) {
+  std::optional<std::vector<int64_t>> dims;
+  if (!node.is_call() || (!node.IsOp("permute") && !node.IsOp("transpose"))) return dims;
+  const int rank = node.tensor_type().rank();
+  dims.emplace(rank);
+  if (node.IsOp("permute")) {
+    for (int i = 0; i < rank; ++i) {
+      ASSIGN_OR_RETURN((*dims)[i], NormalizeAxis(node.attribute("dims").as_ints()[i], rank));
+    }
+    return dims;
+  }
+  std::iota(dims->begin(), dims->end(), 0);
+  ASSIGN_OR_RETURN(const int dim0, NormalizeAxis(node.attribute("dim0").as_int(), rank));
+  ASSIGN_OR_RETURN(const int dim1, NormalizeAxis(node.attribute("dim1").as_int(), rank));
+  std::swap((*dims)[dim0], (*dims)[dim1]);
+  return dims;
+}
+
+// permute(permute(x)) => permute(x); transpose is one too
+absl::StatusOr<std::vector<NewCall>> PermutesToOne(const Node& node) {
+  ASSIGN_OR_RETURN(const auto inner, AxesOf(*node.operand(0)));
+  if (!inner) return std::vector<NewCall>();
+  ASSIGN_OR_RETURN(auto dims, AxesOf(node));
+  for (int64_t& axis : *dims) axis = (*inner)[axis];
+  return std::vector<NewCall>{{"permute", {node.operand(0)->operand(0)}, {}, {{"dims", *std::move(dims)}}}};
+}
+
+bool IsInOrder(const std::vector<int64_t>& axes) {
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] != static_cast<int64_t>(i)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remarks) {
@@ -160,7 +197,15 @@ absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remar
   if (op == "avg_pool1d" || op == "avg_pool2d" || op == "avg_pool3d") return PoolToGlobal(node);
   if (absl::StartsWith(op, "adaptive_avg_pool")) return AdaptiveToPool(node, remarks);
   if (op == "relu6") return std::vector<NewCall>{{"clamp", {node.operand(0)}, {}, {{"min", 0.0}, {"max", 6.0}}}};
-  if (op == "reshape") return ReshapeToFlatten(node);
+  if (op == "permute" || op == "transpose") return PermutesToOne(node);
+  if (op == "scaled_dot_product_attention") return SimplifiedAttention(node);
+  if (op == "softmax" && node.attribute("dim").as_int() == node.tensor_type().rank() - 1) {
+    return std::vector<NewCall>{{"softmax", {node.operand(0)}, {}, {}}};
+  }
+  if (op == "reshape") {
+    std::vector<NewCall> add = AddInPlaceOfViews(node);
+    return add.empty() ? ReshapeToFlatten(node) : add;
+  }
   if (op == "clamp" && IsF32(node) && node.attribute("min").as_float() == 0 &&
       node.attribute("max").as_float() == std::numeric_limits<double>::infinity()) {
     return std::vector<NewCall>{{"relu", {node.operand(0)}, {}, {}}};
@@ -186,6 +231,7 @@ absl::StatusOr<std::vector<NewCall>> MeanToPool(const Node& node) {
 
 bool IsNoOp(const Node& node) {
   if (node.IsOp("to")) return node.type() == node.operand(0)->type();
+  if (node.IsOp("permute")) return IsInOrder(node.attribute("dims").as_ints());
   return node.IsOp("identity") || (node.IsOp("dropout") && !node.attribute("training").as_bool());
 }
 

@@ -21,14 +21,14 @@ struct NewCall {
   AttributeMap attributes;
 };
 
-// What `node` becomes: a chain, in which each further call reads the one before it as operand 0. Empty: no rule
-// matches. A near miss leaves a remark.
+// What `node` becomes: a chain, in which each further call reads the one before it as operand 0, in front of its own.
+// Empty: no rule matches. A near miss leaves a remark.
 absl::StatusOr<std::vector<NewCall>> Simplified(const ir::Node& node, passes::Remarks& remarks);
 
 // mean over all dimensions behind the channels => global_avg_pool, and a flatten where they do not stay as 1. As above.
 absl::StatusOr<std::vector<NewCall>> MeanToPool(const ir::Node& node);
 
-// node is x: identity, a cast to its own type, or dropout in evaluation.
+// node is x: identity, a cast to its own type, axes in their own order, or dropout in evaluation.
 bool IsNoOp(const ir::Node& node);
 
 }  // namespace fuselage::normalize

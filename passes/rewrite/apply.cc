@@ -36,11 +36,20 @@ class Draft {
   absl::StatusOr<Node*> Build() {
     for (const Pattern::Node& node : rule_.replacement.nodes) {
       if (!node.is_call()) {
-        values_.push_back(FromPattern(node.name));
+        values_.push_back(node.is_new_constant() ? nullptr : FromPattern(node.name));
+        continue;
+      }
+      if (const auto others = OthersWhereSomeAreAbsent(node)) {
+        if (others->size() > 1)
+          return absl::InvalidArgumentError(absl::StrCat("an operand of %", node.name, " is absent"));
+        values_.push_back(others->empty() ? nullptr : others->front());
         continue;
       }
       std::vector<Node*> operands;
       for (const int operand : node.operands) {
+        if (operand != Pattern::kAbsent && rule_.replacement.nodes[operand].is_new_constant()) {
+          RETURN_IF_ERROR(MakeConstant(operand));
+        }
         operands.push_back(operand == Pattern::kAbsent ? nullptr : values_[operand]);
       }
       ASSIGN_OR_RETURN(Node * call, Add(node, std::move(operands)));
@@ -58,6 +67,11 @@ class Draft {
       calls_.pop_back();
     }
     for (ir::Module* module : modules_) graph_.EraseModule(module);
+    for (Node* constant : constants_) {
+      const std::string parameter = constant->target();
+      graph_.Erase(constant);
+      graph_.EraseParameter(parameter);
+    }
   }
 
  private:
@@ -68,14 +82,44 @@ class Draft {
     return nullptr;  // ParseRule has checked that it is there.
   }
 
+  // For a `maybe` of which the match has left out operands: those that are there, but for new constants.
+  std::optional<std::vector<Node*>> OthersWhereSomeAreAbsent(const Pattern::Node& node) const {
+    if (!node.maybe) return std::nullopt;
+    std::vector<Node*> there;
+    bool all = true;
+    for (const int operand : node.operands) {
+      if (operand == Pattern::kAbsent || rule_.replacement.nodes[operand].is_new_constant()) continue;
+      if (values_[operand] == nullptr) {
+        all = false;
+      } else {
+        there.push_back(values_[operand]);
+      }
+    }
+    if (all) return std::nullopt;
+    return there;
+  }
+
+  absl::Status MakeConstant(int index) {
+    if (values_[index] != nullptr) return absl::OkStatus();
+    const Pattern::Node& node = rule_.replacement.nodes[index];
+    if (!before_->type().is_tensor()) return absl::InvalidArgumentError("found a tuple, wanted a tensor");
+    auto number = std::make_shared<Tensor>(before_->tensor_type().dtype, Shape{});
+    number->Set(0, node.number->literal->as_float());
+    const std::string name = graph_.AddParameter(absl::StrCat(before_->name(), ".", node.name), std::move(number));
+    ASSIGN_OR_RETURN(values_[index], graph_.AddGetAttr(node.name, name, before_));
+    constants_.push_back(values_[index]);
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<Node*> Add(const Pattern::Node& node, std::vector<Node*> operands) {
     AttributeMap attributes;
     std::map<std::string, std::string> parameters;
     for (const auto& [name, value] : node.values) {
       const auto captured = match_.captures.find(value.capture);
-      if (!value.literal && captured == match_.captures.end()) continue;
-      ASSIGN_OR_RETURN(const Attribute attribute,
-                       value.literal ? absl::StatusOr<Attribute>(*value.literal) : Computed(value, captured->second));
+      if (!value.literal && value.factors.empty() && captured == match_.captures.end()) continue;
+      ASSIGN_OR_RETURN(const Attribute attribute, value.literal            ? absl::StatusOr<Attribute>(*value.literal)
+                                                  : !value.factors.empty() ? ProductOfCaptures(value.factors)
+                                                                           : Computed(value, captured->second));
       if (node.op->FindAttributeOrNull(name) != nullptr) {
         attributes.emplace(name, attribute);
       } else {
@@ -92,6 +136,20 @@ class Draft {
     return graph_.AddModuleCall(name, module->path, std::move(operands), before_);
   }
 
+  absl::StatusOr<Attribute> ProductOfCaptures(const std::vector<std::string>& factors) const {
+    double product = 1;
+    for (const std::string& factor : factors) {
+      const auto captured = match_.captures.find(factor);
+      if (captured == match_.captures.end()) continue;
+      if (captured->second.kind() != AttributeKind::kFloat) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("$", factor, "=", captured->second.ToString(), ", wanted a float"));
+      }
+      product *= captured->second.as_float();
+    }
+    return Attribute(product);
+  }
+
   // What the function of `value` makes of its capture.
   absl::StatusOr<Attribute> Computed(const Pattern::Value& value, const Attribute& captured) const {
     if (value.function.empty()) return captured;
@@ -105,6 +163,7 @@ class Draft {
       return absl::InvalidArgumentError(
           absl::StrCat("found ", ints.size(), " axes ", captured.ToString(), ", wanted one"));
     }
+    if (values_[value.of] == nullptr) return absl::InvalidArgumentError("found no operand, wanted a tensor");
     if (!values_[value.of]->type().is_tensor()) return absl::InvalidArgumentError("found a tuple, wanted a tensor");
     const TensorType& type = values_[value.of]->tensor_type();
     std::vector<int> axes;
@@ -125,7 +184,7 @@ class Draft {
   const Match& match_;
   ir::Graph& graph_;
   Node* before_;
-  std::vector<Node*> values_, calls_;
+  std::vector<Node*> values_, calls_, constants_;
   std::vector<ir::Module*> modules_;
 };
 
@@ -142,6 +201,10 @@ absl::StatusOr<std::optional<Replacement>> Apply(const Rule& rule, const Match& 
   if (!why.empty()) return miss(why);
   Draft draft(rule, match, graph);
   const absl::StatusOr<Node*> value = draft.Build();
+  if (value.ok() && *value == nullptr) {
+    draft.Discard();
+    return miss("what it returns is absent");
+  }
   if (!value.ok()) {
     draft.Discard();
     return miss(value.status().message());

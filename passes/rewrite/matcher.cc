@@ -43,7 +43,7 @@ class Search {
   std::optional<Match> Run(Node* result) {
     State state;
     state.match.nodes.assign(pattern_.nodes.size(), nullptr);
-    state.pending = {{pattern_.result, result}};
+    state.pending = {{pattern_.result, result, false}};
     if (!Solve(state)) return std::nullopt;
     for (size_t i = 0; i < pattern_.nodes.size(); ++i) {  // An input is not part of what goes.
       if (!pattern_.nodes[i].is_call() && absl::c_linear_search(state.match.calls, state.match.nodes[i])) {
@@ -56,13 +56,18 @@ class Search {
  private:
   struct State {
     Match match;
-    std::vector<std::pair<int, Node*>> pending;  // Pairs that must match as well.
+    struct Pair {
+      int index;
+      Node* node;
+      bool surely = false;  // Not passed over.
+    };
+    std::vector<Pair> pending;  // That must match as well.
   };
 
   // True, with `state` solved: all pending pairs match.
   bool Solve(State& state) const {
     while (!state.pending.empty()) {
-      const auto [index, node] = state.pending.back();
+      const auto [index, node, surely] = state.pending.back();
       state.pending.pop_back();
       if (index == Pattern::kAbsent || node == nullptr) {
         if (index == Pattern::kAbsent && node == nullptr) continue;
@@ -72,6 +77,17 @@ class Search {
       if (bound == node) continue;
       if (bound != nullptr) return false;
       const Pattern::Node& wanted = pattern_.nodes[index];
+      if (wanted.maybe && !surely) {
+        State taken = state;
+        taken.pending.push_back({index, node, true});
+        if (node->has_one_use() && Solve(taken)) {
+          state = std::move(taken);
+          return true;
+        }
+        bound = node;
+        state.pending.push_back({PassedOverFor(wanted), node});
+        continue;
+      }
       if (!KindFits(wanted.kind, *node)) return false;
       bound = node;
       if (wanted.kind == Pattern::Kind::kProduct) return SolveProduct(wanted, node, state);
@@ -115,7 +131,7 @@ class Search {
       std::iota(found.begin(), found.end(), 0);
       if (!absl::c_all_of(found, fits)) continue;
       State attempt = state;
-      for (int i : found) attempt.pending.emplace_back(wanted.operands[order[i]], product.factors[i].first);
+      for (int i : found) attempt.pending.push_back({wanted.operands[order[i]], product.factors[i].first});
       if (!Solve(attempt)) continue;
       state = std::move(attempt);
       return true;
@@ -138,7 +154,14 @@ class Search {
 
   static void Push(const Pattern::Node& wanted, const Node& node, bool swap, State& state) {
     const int n = node.num_operands();
-    for (int i = n - 1; i >= 0; --i) state.pending.emplace_back(wanted.operands[i], node.operand(swap ? n - 1 - i : i));
+    for (int i = n - 1; i >= 0; --i) state.pending.push_back({wanted.operands[i], node.operand(swap ? n - 1 - i : i)});
+  }
+
+  // What a node that is passed over stands for.
+  int PassedOverFor(const Pattern::Node& wanted) const {
+    const auto is_call = [&](int i) { return i != Pattern::kAbsent && pattern_.nodes[i].is_call(); };
+    const auto it = absl::c_find_if(wanted.operands, is_call);
+    return it == wanted.operands.end() ? wanted.operands[0] : *it;
   }
 
   // Attributes and parameters, by literal or capture.

@@ -50,12 +50,13 @@ class Expansion {
   // The exponent of sqrt, and of pow by a constant.
   static std::optional<double> PowerOf(const Node& node) {
     if (node.IsOp("sqrt")) return 0.5;
-    return node.IsOp("pow") ? NumberOf(*node.operand(1)) : std::nullopt;
+    const std::optional<double> power = node.IsOp("pow") ? NumberOf(*node.operand(1)) : std::nullopt;
+    return power && std::isfinite(*power) ? power : std::nullopt;
   }
 
   void Take(Node* node, double exponent) {
     const std::optional<double> number = NumberOf(*node);
-    if (number && *number != 0 && (*number > 0 || IsWhole(exponent))) {
+    if (number && std::isfinite(*number) && *number != 0 && (*number > 0 || IsWhole(exponent))) {
       product_.coefficient *= std::pow(*number, exponent);
       return;
     }
@@ -80,7 +81,7 @@ std::optional<double> NumberOf(const Node& node) {
   const Tensor& tensor = *node.graph().FindParameterOrNull(node.target())->tensor;
   if (!IsFloat(tensor.dtype()) || tensor.num_elements() == 0) return std::nullopt;
   const double number = tensor.At(0);
-  if (!std::isfinite(number)) return std::nullopt;
+  if (std::isnan(number)) return std::nullopt;
   for (int64_t i = 1; i < tensor.num_elements(); ++i) {
     if (tensor.At(i) != number) return std::nullopt;
   }

@@ -22,7 +22,7 @@ struct Product {
 // calls.
 Product ProductOf(ir::Node* result);
 
-// The number that a constant of floats is in every element. nullopt: it is none, or has none that is finite.
+// The number that a constant of floats is in every element; infinite maybe. nullopt: it is none, or NaN.
 std::optional<double> NumberOf(const ir::Node& node);
 
 }  // namespace fuselage::rewrite

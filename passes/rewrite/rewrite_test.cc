@@ -69,7 +69,17 @@ TEST_F(RewriteTest, ErrorsOfNumbersAndProducts) {
               HasSubstr("%y: wanted call_function or call_module"));
   EXPECT_THAT(Error("graph @p { %x = placeholder %c = get_attr $c %y = call mul(%x, %c) output(%y) }",
                     "graph @r { %x = placeholder %c = get_attr 2 %y = call_function mul(%x, %c) output(%y) }"),
-              HasSubstr("%c has a number, which only a pattern's has"));
+              HasSubstr("%c has a number, and is the pattern's too"));
+  EXPECT_THAT(
+      Error(product, "graph @r { %x = placeholder %n = get_attr $c %y = call_function mul(%x, %n) output(%y) }"),
+      HasSubstr("%n: a new constant is a number"));
+  EXPECT_THAT(
+      Error(product, "graph @r { %x = placeholder %y = call_function clamp(%x, min=product($c, $d)) output(%y) }"),
+      HasSubstr("$d is no capture of the pattern"));
+  EXPECT_THAT(Error("graph @p { %x = placeholder %y = maybe call relu(%x) output(%y) }"),
+              HasSubstr("the output %y, wanted a call"));
+  EXPECT_THAT(Error("graph @p { %x = placeholder %a = maybe call add(none, %x) %y = call relu(%a) output(%y) }"),
+              HasSubstr("%a has no operand that could stand in its place"));
 }
 
 TEST_F(RewriteTest, ABadRuleIsTheCallersMistake) {

@@ -61,10 +61,14 @@ class PatternParser {
     } else if (in_.Accept("get_attr")) {
       node.kind = Pattern::Kind::kConstant;
       if (AtNumber()) RETURN_IF_ERROR(ParseNumber(node));
-    } else if (in_.Accept("product")) {
-      node.kind = Pattern::Kind::kProduct;
-      RETURN_IF_ERROR(ParseProduct(node));
     } else {
+      node.maybe = in_.Accept("maybe");
+      if (in_.Accept("product")) {
+        node.kind = Pattern::Kind::kProduct;
+        RETURN_IF_ERROR(ParseProduct(node));
+        pattern_.nodes.push_back(std::move(node));
+        return absl::OkStatus();
+      }
       if (in_.Accept("call_module")) {
         node.kind = Pattern::Kind::kModule;
       } else if (in_.Accept("call_function")) {
@@ -72,7 +76,7 @@ class PatternParser {
       } else {
         absl::Status status = in_.Expect("call");
         if (!status.ok()) {
-          return in_.Error("wanted placeholder, get_attr, call_function, call_module, call, or output");
+          return in_.Error("wanted placeholder, get_attr, call_function, call_module, call, product, or output");
         }
         node.kind = Pattern::Kind::kAnyCall;
       }
@@ -131,8 +135,15 @@ class PatternParser {
     return absl::OkStatus();
   }
 
-  // trailing(%x, $dims), only($dims)
+  // trailing(%x, $dims), only($dims), product($a, $b)
   absl::Status ParseFunction(Pattern::Value& value) {
+    if (value.function == "product") {
+      return in_.List("(", ")", [&]() -> absl::Status {
+        RETURN_IF_ERROR(in_.Expect("$"));
+        ASSIGN_OR_RETURN(value.factors.emplace_back(), in_.Name());
+        return absl::OkStatus();
+      });
+    }
     RETURN_IF_ERROR(in_.Expect("("));
     if (value.function == "trailing") {
       ASSIGN_OR_RETURN(value.of, Operand());
@@ -172,14 +183,16 @@ class PatternParser {
         RETURN_IF_ERROR(ParseCapture(value));
       } else if (is_parameter) {
         return in_.Error(absl::StrCat("parameter '", name, "' takes a capture: $name"));
-      } else if (in_.Accept("trailing")) {
-        value.function = "trailing";
-        RETURN_IF_ERROR(ParseFunction(value));
-      } else if (in_.Accept("only")) {
-        value.function = "only";
-        RETURN_IF_ERROR(ParseFunction(value));
       } else {
-        ASSIGN_OR_RETURN(value.literal, ir::ParseAttribute(in_, spec));
+        for (const char* function : {"trailing", "only", "product"}) {
+          if (!in_.Accept(function)) continue;
+          value.function = function;
+          RETURN_IF_ERROR(ParseFunction(value));
+          break;
+        }
+        if (value.function.empty()) {
+          ASSIGN_OR_RETURN(value.literal, ir::ParseAttribute(in_, spec));
+        }
       }
       if (!node.values.emplace(name, std::move(value)).second) return in_.Error(absl::StrCat("a second '", name, "'"));
       return absl::OkStatus();
@@ -212,9 +225,13 @@ absl::Status CheckReachable(const Pattern& pattern, bool calls_only) {
 
 absl::Status CheckPattern(const Pattern& pattern) {
   const Pattern::Node& result = pattern.nodes[pattern.result];
-  if (!result.is_call())
+  if (!result.is_call() || result.maybe) {
     return absl::InvalidArgumentError(absl::StrCat("the output %", result.name, ", wanted a call"));
+  }
   for (const Pattern::Node& node : pattern.nodes) {
+    if (node.maybe && (node.operands.empty() || node.operands[0] == Pattern::kAbsent)) {
+      return absl::InvalidArgumentError(absl::StrCat("%", node.name, " has no operand that could stand in its place"));
+    }
     for (const auto& [name, value] : node.values) {
       if (value.function.empty()) continue;
       return absl::InvalidArgumentError(absl::StrCat(name, "=", value.function, "(...), which only a replacement has"));
@@ -233,18 +250,26 @@ absl::Status CheckReplacement(const Pattern& pattern, const Pattern& replacement
     if (node.number) captures.insert(node.number->capture);
   }
   for (const Pattern::Node& node : replacement.nodes) {
-    if (!node.is_call() && !inputs.contains(node.name)) {
+    if (node.is_new_constant()) {
+      if (!node.number->literal) {
+        return absl::InvalidArgumentError(absl::StrCat("%", node.name, ": a new constant is a number"));
+      }
+      if (inputs.contains(node.name)) {
+        return absl::InvalidArgumentError(absl::StrCat("%", node.name, " has a number, and is the pattern's too"));
+      }
+    } else if (!node.is_call() && !inputs.contains(node.name)) {
       return absl::InvalidArgumentError(absl::StrCat("%", node.name, " is no placeholder or get_attr of the pattern"));
-    }
-    if (node.number && !node.is_call()) {
-      return absl::InvalidArgumentError(absl::StrCat("%", node.name, " has a number, which only a pattern's has"));
     }
     if (node.kind == Pattern::Kind::kAnyCall || node.kind == Pattern::Kind::kProduct) {
       return absl::InvalidArgumentError(absl::StrCat("%", node.name, ": wanted call_function or call_module"));
     }
     for (const auto& [name, value] : node.values) {
-      if (!value.literal && !captures.contains(value.capture)) {
-        return absl::InvalidArgumentError(absl::StrCat("$", value.capture, " is no capture of the pattern"));
+      if (value.literal) continue;
+      std::vector<std::string> read = value.factors;
+      if (read.empty()) read.push_back(value.capture);
+      for (const std::string& capture : read) {
+        if (captures.contains(capture)) continue;
+        return absl::InvalidArgumentError(absl::StrCat("$", capture, " is no capture of the pattern"));
       }
     }
   }
