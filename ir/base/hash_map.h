@@ -19,10 +19,10 @@ namespace fuselage {
 // std::bad_alloc, with `table` as it was.
 template <typename Table>
 void MakeRoom(Table& table) {
-  // A table of up to 16 slots (a group) leaves no tombstones and is full at 7/8; a larger one is rid of its tombstones
-  // in place where it is filled to 25/32 at most.
-  const size_t size = table.size(), capacity = table.capacity();
-  if (capacity > 16 ? size * 32 < capacity * 25 : (size + 1) * 8 <= capacity * 7) return;
+  // A table of up to a group of slots leaves no tombstones and is full at 7/8; a larger one is rid of its tombstones in
+  // place where it is filled to 25/32 at most. How many slots are probed as a group is the instruction set's choice.
+  const size_t size = table.size(), capacity = table.capacity(), group = absl::container_internal::Group::kWidth;
+  if (capacity > group ? size * 32 < capacity * 25 : (size + 1) * 8 <= capacity * 7) return;
   // A table that fails to get its first memory owns none, but must not be destroyed: it lies in bytes.
   alignas(Table) unsigned char bytes[sizeof(Table)];
   Table* larger = new (bytes) Table();
