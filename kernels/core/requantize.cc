@@ -86,6 +86,59 @@ absl::StatusOr<int64_t> BiasSteps(const Tensor* bias, int64_t c, float step) {
                                    ", wanted less than 2^31 of them"));
 }
 
+absl::Status CheckOperands(const EpilogueParams& params) {
+  FUSELAGE_CHECK(params.input != nullptr && params.weight != nullptr && params.output != nullptr);
+  RETURN_IF_ERROR(CheckCodes(*params.input, "input"));
+  RETURN_IF_ERROR(CheckWeight(*params.weight));
+  if (params.bias != nullptr) RETURN_IF_ERROR(CheckBias(*params.bias, params.weight->dim(0)));
+  const bool float_output = params.output->dtype == DType::kF32;
+  if (!float_output) RETURN_IF_ERROR(CheckCodes(*params.output, "output"));
+  if (float_output && params.activation.is_clamp() && !params.activation.is_none() && !params.activation.is_relu()) {
+    return absl::UnimplementedError(absl::StrCat(ToString(params.activation), " of a float result"));
+  }
+  if (params.residual == nullptr) return absl::OkStatus();
+  if (float_output) return absl::UnimplementedError("a residual needs quantized output, found f32");
+  return CheckCodes(*params.residual, "residual");
+}
+
+// Channel `c` of `weights`, its `inner` values.
+absl::Status AddChannel(const EpilogueParams& params, int64_t c, const int8_t* weights, int64_t inner,
+                        Epilogue* epilogue) {
+  const bool float_output = params.output->dtype == DType::kF32;
+  const int64_t largest_input = params.input->dtype == DType::kU8 ? 255 : 128;
+  const QuantParams& weight_quant = *params.weight->type().quant;
+  int64_t sum = 0, magnitude = 0;
+  for (int64_t i = 0; i < inner; ++i) {
+    sum += weights[i];
+    magnitude += std::abs(weights[i]);
+  }
+  const float step = params.input->quant->scale() * weight_quant.scales[weight_quant.per_tensor() ? 0 : c];
+  RETURN_IF_ERROR(CheckNormal(step, c, "input scale times weight scale"));
+  if (epilogue->function) RETURN_IF_ERROR(CheckFinite(step, "input scale times weight scale"));
+  int64_t addend = -int64_t{params.input->quant->zero_point()} * sum;
+  if (!float_output) {  // A float output adds its bias after the conversion.
+    ASSIGN_OR_RETURN(const int64_t steps, BiasSteps(params.bias, c, step));
+    addend += steps;
+  }
+  if (largest_input * magnitude + std::abs(addend) >= (int64_t{1} << 31)) {
+    return NotProven(c, absl::StrCat("the accumulator may overflow 32 bits: ", largest_input, " * sum|w| ", magnitude,
+                                     " + |b| ", std::abs(addend), ", wanted less than 2^31"));
+  }
+  if (float_output) {
+    const float bias = RealBias(params.bias, c, step);
+    if (!std::isfinite(bias)) return NotProven(c, absl::StrCat("bias is ", ShortestText(bias)));
+    epilogue->offset.push_back(static_cast<int32_t>(addend));
+    epilogue->float_scale.push_back(step);
+    epilogue->float_bias.push_back(bias);
+    return absl::OkStatus();
+  }
+  const float multiplier = epilogue->function ? step : step / params.output->quant->scale();
+  RETURN_IF_ERROR(CheckNormal(multiplier, c, "the multiplier"));
+  epilogue->bias.push_back(static_cast<int32_t>(addend));
+  epilogue->multiplier.push_back(multiplier);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 CodeRange CodeRangeOf(DType dtype, int32_t zero_point, float scale, const Activation& activation) {
@@ -100,63 +153,16 @@ UnsignedForm UnsignedFormOf(const TensorType& codes) {
 }
 
 absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
-  FUSELAGE_CHECK(params.input != nullptr && params.weight != nullptr && params.output != nullptr);
-  RETURN_IF_ERROR(CheckCodes(*params.input, "input"));
-  RETURN_IF_ERROR(CheckWeight(*params.weight));
+  RETURN_IF_ERROR(CheckOperands(params));
   const int64_t channels = params.weight->dim(0);
-  if (params.bias != nullptr) RETURN_IF_ERROR(CheckBias(*params.bias, channels));
-  const bool float_output = params.output->dtype == DType::kF32;
-  if (!float_output) RETURN_IF_ERROR(CheckCodes(*params.output, "output"));
-  if (float_output && params.activation.is_clamp() && !params.activation.is_none() && !params.activation.is_relu()) {
-    return absl::UnimplementedError(absl::StrCat(ToString(params.activation), " of a float result"));
-  }
-  if (params.residual != nullptr) {
-    if (float_output) return absl::UnimplementedError("a residual needs quantized output, found f32");
-    RETURN_IF_ERROR(CheckCodes(*params.residual, "residual"));
-  }
-
-  const QuantParams& weight_quant = *params.weight->type().quant;
-  const float input_scale = params.input->quant->scale();
-  const int64_t input_zero_point = params.input->quant->zero_point();
-  const int64_t largest_input = params.input->dtype == DType::kU8 ? 255 : 128;
   const int64_t inner = channels == 0 ? 0 : params.weight->num_elements() / channels;
-  const int8_t* weights = params.weight->data<int8_t>();
-
   Epilogue epilogue;
   epilogue.function = params.activation.function;
-  const float output_scale = float_output ? 1 : params.output->quant->scale();
   for (int64_t c = 0; c < channels; ++c) {
-    int64_t sum = 0, magnitude = 0;
-    for (int64_t i = 0; i < inner; ++i) {
-      sum += weights[c * inner + i];
-      magnitude += std::abs(weights[c * inner + i]);
-    }
-    const float step = input_scale * weight_quant.scales[weight_quant.per_tensor() ? 0 : c];
-    RETURN_IF_ERROR(CheckNormal(step, c, "input scale times weight scale"));
-    if (epilogue.function) RETURN_IF_ERROR(CheckFinite(step, "input scale times weight scale"));
-    int64_t addend = -input_zero_point * sum;
-    if (!float_output) {  // A float output adds its bias after the conversion.
-      ASSIGN_OR_RETURN(const int64_t steps, BiasSteps(params.bias, c, step));
-      addend += steps;
-    }
-    if (largest_input * magnitude + std::abs(addend) >= (int64_t{1} << 31)) {
-      return NotProven(c, absl::StrCat("the accumulator may overflow 32 bits: ", largest_input, " * sum|w| ", magnitude,
-                                       " + |b| ", std::abs(addend), ", wanted less than 2^31"));
-    }
-    if (float_output) {
-      const float bias = RealBias(params.bias, c, step);
-      if (!std::isfinite(bias)) return NotProven(c, absl::StrCat("bias is ", ShortestText(bias)));
-      epilogue.offset.push_back(static_cast<int32_t>(addend));
-      epilogue.float_scale.push_back(step);
-      epilogue.float_bias.push_back(bias);
-    } else {
-      const float multiplier = epilogue.function ? step : step / output_scale;
-      RETURN_IF_ERROR(CheckNormal(multiplier, c, "the multiplier"));
-      epilogue.bias.push_back(static_cast<int32_t>(addend));
-      epilogue.multiplier.push_back(multiplier);
-    }
+    RETURN_IF_ERROR(AddChannel(params, c, params.weight->data<int8_t>() + c * inner, inner, &epilogue));
   }
-  if (float_output) return epilogue;
+  if (params.output->dtype == DType::kF32) return epilogue;
+  const float output_scale = params.output->quant->scale();
   epilogue.zero_point = params.output->quant->zero_point();
   epilogue.range = CodeRangeOf(params.output->dtype, epilogue.zero_point, output_scale, params.activation);
   if (epilogue.function) {
