@@ -107,6 +107,9 @@ struct OpSchema {
   // Each element of the result is one of a float operand's (cat, max_pool2d): codes pass through as they are, and share
   // their parameters.
   bool keeps_range = false;
+  // f(s * x) = s * f(x) for s > 0, all operands that are no parameters scaled alike and without an activation (relu, add,
+  // avg_pool2d): so does each batch item and channel by itself, where the result has as many.
+  bool homogeneous = false;
   // A relu on the result may become the attribute activation="relu" (see passes/fusion).
   bool fusable_activation = false;
   // For "int8.conv2d": "conv2d", whose quantized form it is. lower makes quantize(conv2d(dequantize(x))) one.

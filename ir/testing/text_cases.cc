@@ -87,12 +87,14 @@ std::vector<TextCase> ParseCases(const std::string& file) {
 
 bool Updating() { return std::getenv("FUSELAGE_UPDATE_CASES") != nullptr; }
 
-// Rewrites the case's expected text in the file of the workspace.
+// Rewrites the case's expected text in the file of the workspace; a new case has none yet.
 void UpdateCase(const TextCase& test, const std::string& printed) {
   const std::string path = absl::StrCat(std::getenv("FUSELAGE_UPDATE_CASES"), "/", test.file);
   const std::string text = ReadFile(path);
-  const size_t at = text.find(test.expected);
-  ASSERT_NE(at, std::string::npos) << "the expected text is not in " << path << " as parsed; remove blank lines in it";
+  const std::string bar = "// ----\n";
+  const size_t input = text.find(test.input), below = text.find(bar, input);
+  const size_t at = below == std::string::npos ? below : text.find(test.expected, below + bar.size());
+  ASSERT_NE(at, std::string::npos) << "the case is not in " << path << " as parsed; remove blank lines in it";
   std::ofstream(path) << text.substr(0, at) << printed << text.substr(at + test.expected.size());
 }
 

@@ -2,7 +2,7 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_test")
 
-def pass_case_test(name, cases, deps, namespaces, kernels = None):
+def pass_case_test(name, cases, deps, namespaces, kernels = None, calibrated = False):
     """One gtest for each case of the files.
 
     Args:
@@ -11,11 +11,14 @@ def pass_case_test(name, cases, deps, namespaces, kernels = None):
       deps: the passes that the cases' steps name, such as ["//passes/conv_bn"].
       namespaces: their namespaces, such as ["fuselage::conv_bn"].
       kernels: a label with RegisterAll(KernelRegistry&), for passes that ask for kernels: "//kernels:for_tests".
+      calibrated: whether the passes ask for a runner: it gives seeded samples.
     """
     headers = ["%s/%s.h" % (_folder(d), _folder(d).split("/")[-1]) for d in deps]
     lines = ['#include "%s"' % h for h in headers] + ['#include "passes/core/case_runner.h"']
     if kernels:
         lines.append('#include "kernels/register_all.h"')
+    if calibrated:
+        lines.append('#include "passes/quantize/seeded_runner.h"')
     lines += [
         "int main(int argc, char** argv) {",
         "  fuselage::passes::PassRegistry passes;",
@@ -27,6 +30,11 @@ def pass_case_test(name, cases, deps, namespaces, kernels = None):
             "  fuselage::kernels::KernelRegistry kernels;",
             "  fuselage::kernels::RegisterAll(kernels);",
             "  environment.kernels = &kernels;",
+        ]
+    if calibrated:
+        lines += [
+            "  fuselage::quantize::SeededRunner runner;",
+            "  environment.runner = &runner;",
         ]
     lines += [
         "  return fuselage::passes::RunCases(argc, argv, passes, environment);",
@@ -43,7 +51,8 @@ def pass_case_test(name, cases, deps, namespaces, kernels = None):
         srcs = [name + "_main.cc"],
         args = ["$(location %s)" % c for c in cases],
         data = cases,
-        deps = deps + [Label("//passes/core:case_runner")] + ([kernels] if kernels else []),
+        deps = deps + [Label("//passes/core:case_runner")] + ([kernels] if kernels else []) +
+               ([Label("//passes/quantize:seeded_runner")] if calibrated else []),
         size = "small",
     )
 

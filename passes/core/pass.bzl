@@ -4,11 +4,12 @@ load("@rules_cc//cc:defs.bzl", "cc_library", "cc_proto_library", "cc_test")
 load("@rules_proto//proto:defs.bzl", "proto_library")
 load(":cases.bzl", "pass_case_test")
 
-def pass_library(name, deps = [], kernels = None, namespace = None, test_deps = [], test_size = "small"):
+def pass_library(name, calibrated = False, deps = [], kernels = None, namespace = None, test_deps = [], test_size = "small"):
     """A pass from its folder's sources and headers, its options <name>.proto, cases/*.ir and a test for each *_test.cc.
 
     Args:
       name: of the folder, the library and the proto; <name>_cc_proto are the options in C++.
+      calibrated: as in pass_case_test.
       deps: more dependencies, of all.
       kernels: as in pass_case_test.
       namespace: where Register is; fuselage::<name> by default.
@@ -39,6 +40,7 @@ def pass_library(name, deps = [], kernels = None, namespace = None, test_deps = 
     pass_case_test(
         name = "cases_test",
         cases = native.glob(["cases/*.ir"]),
+        calibrated = calibrated,
         kernels = kernels,
         namespaces = [namespace or "fuselage::" + name],
         deps = [":" + name],

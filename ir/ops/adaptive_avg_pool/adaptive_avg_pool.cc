@@ -58,6 +58,7 @@ void Register(ir::OpRegistry& registry) {
     schema.operands = {{"input"}};
     schema.attributes = {{"output_size", AttributeKind::kInts, std::nullopt}};
     schema.module_form = true;
+    schema.homogeneous = true;
     schema.infer = [n](const ir::InferCall& call) { return InferAdaptive(call, n); };
     schema.evaluate = EvaluateAdaptive;
     registry.Register(std::move(schema));

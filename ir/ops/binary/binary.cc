@@ -181,6 +181,7 @@ void Register(ir::OpRegistry& registry) {
     schema.aliases = op.aliases;
     schema.operands = {{"input"}, {"other"}};
     schema.elementwise = true;
+    schema.homogeneous = schema.name == "add" || schema.name == "sub";
     schema.infer = [elements = op.elements, to_bool = op.to_bool](const ir::InferCall& call) {
       return InferBinary(call, elements, to_bool);
     };

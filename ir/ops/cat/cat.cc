@@ -58,6 +58,7 @@ void Register(ir::OpRegistry& registry) {
   schema.operands = {{"inputs", /*optional=*/false, /*parameter=*/false, /*variadic=*/true}};
   schema.attributes = {{"dim", AttributeKind::kInt, 0}};
   schema.keeps_range = true;
+  schema.homogeneous = true;
   schema.infer = InferCat;
   schema.evaluate = EvaluateCat;
   registry.Register(std::move(schema));

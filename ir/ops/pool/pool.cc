@@ -166,6 +166,7 @@ void Register(ir::OpRegistry& registry) {
     max.attributes = MaxPoolAttributes(n);
     max.module_form = true;
     max.keeps_range = true;
+    max.homogeneous = true;
     max.infer = [n](const ir::InferCall& call) { return InferMaxPool(call, n); };
     max.evaluate = [](const ir::EvaluateCall& call) -> absl::StatusOr<std::vector<Tensor>> {
       return One(MaxPool(WindowOf(call, call.tensor(0).shape()), call.tensor(0), call.result()));
@@ -188,6 +189,7 @@ void Register(ir::OpRegistry& registry) {
     avg.operands = {{"input"}};
     avg.attributes = AvgPoolAttributes(n);
     avg.module_form = true;
+    avg.homogeneous = true;
     avg.infer = [n](const ir::InferCall& call) { return InferAvgPool(call, n); };
     avg.evaluate = EvaluateAvgPool;
     avg.cost = CostOfPool;

@@ -166,6 +166,7 @@ void Register(ir::OpRegistry& registry) {
                          {"keepdim", AttributeKind::kBool, false}};
     schema.infer = [&reduction](const ir::InferCall& call) { return InferReduction(call, reduction); };
     schema.evaluate = [&reduction](const ir::EvaluateCall& call) { return EvaluateReduction(call, reduction); };
+    schema.homogeneous = schema.name == "mean";
     schema.cost = CostOfReduction;
     registry.Register(std::move(schema));
   }
@@ -174,6 +175,7 @@ void Register(ir::OpRegistry& registry) {
   pool.name = "global_avg_pool";
   pool.operands = {{"input"}};
   pool.module_form = true;
+  pool.homogeneous = true;
   pool.infer = InferGlobalAvgPool;
   pool.evaluate = EvaluateGlobalAvgPool;
   pool.cost = CostOfReduction;

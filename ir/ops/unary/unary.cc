@@ -256,6 +256,7 @@ void Register(ir::OpRegistry& registry) {
     schema.attributes = op.attributes;
     schema.module_form = true;
     schema.elementwise = true;
+    schema.homogeneous = schema.name == "relu" || schema.name == "leaky_relu";
     schema.operations_per_element = op.operations;
     schema.infer = [elements = op.elements](const ir::InferCall& call) -> absl::StatusOr<ir::Type> {
       RETURN_IF_ERROR(CheckElements(call, 0, elements));

@@ -1,0 +1,211 @@
+#include "passes/equalization/channel_groups.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
+#include "ir/match/sharing.h"
+
+namespace fuselage::equalization {
+namespace {
+
+using ir::Node;
+
+bool IsConvolution(const Node& node) { return node.IsOp("conv1d") || node.IsOp("conv2d") || node.IsOp("conv3d"); }
+
+bool IsF32(const Node& node) {
+  return node.type().is_tensor() && node.tensor_type().dtype == DType::kF32 && !node.tensor_type().quant;
+}
+
+// Why the weights of `layer` cannot be scaled; empty where they can.
+std::string WhyFixed(const Node& layer) {
+  if (layer.module() == nullptr) return absl::StrCat("%", layer.name(), " is no call_module (run normalize first)");
+  const std::string shared = match::SharedModule(layer);
+  if (!shared.empty()) return shared;
+  const int64_t outputs = layer.graph().ParameterOfOrNull(layer, "weight")->dim(0);
+  for (const char* name : {"weight", "bias"}) {
+    const Tensor* tensor = layer.graph().ParameterOfOrNull(layer, name);
+    if (tensor == nullptr) continue;
+    if (tensor->dtype() != DType::kF32) return absl::StrCat("the ", name, " of %", layer.name(), " is not f32");
+    if (tensor->dim(0) != outputs) return absl::StrCat("the bias of %", layer.name(), " is no value a channel");
+  }
+  return "";
+}
+
+// Why a positive factor of an operand's channel is none of the result's; empty where it is.
+std::string WhyNotHomogeneous(const Node& node) {
+  const std::string name = absl::StrCat("%", node.name());
+  if (node.op()->FindAttributeOrNull("activation") != nullptr) {
+    const std::string& activation = node.attribute("activation").as_string();
+    if (activation != "none" && activation != "relu") return absl::StrCat(name, " has the activation ", activation);
+  }
+  if (node.op()->homogeneous || node.op()->view == ir::View::kSameOrder || node.IsOp("permute")) return "";
+  return absl::StrCat(name, " is no multiple of it");
+}
+
+bool IsClampFromZero(const Node& node) {
+  if (!node.IsOp("clamp")) return false;
+  const double max = node.attribute("max").as_float();
+  return node.attribute("min").as_float() == 0 && max > 0 && std::isfinite(max);
+}
+
+// Where the channels on `axis` of an operand of type `from` are in the result of `node`; nothing where they are not.
+std::optional<int> AxisInResult(const Node& node, const TensorType& from, int axis) {
+  const Shape& to = node.tensor_type().shape;
+  if (node.IsOp("permute")) {
+    const std::vector<int64_t>& dims = node.attribute("dims").as_ints();
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if ((dims[i] + from.rank()) % from.rank() == axis) return static_cast<int>(i);
+    }
+    return std::nullopt;
+  }
+  if (node.op()->view != ir::View::kSameOrder) {
+    // Pools and the like mix neighbours on the axes behind the channels.
+    const bool stays = from.shape.size() == to.size() && to[axis] == from.shape[axis];
+    return stays && (node.op()->elementwise || axis <= 1) ? std::optional<int>(axis) : std::nullopt;
+  }
+  const auto product = [](const Shape& shape, int end) {
+    return std::accumulate(shape.begin(), shape.begin() + end, int64_t{1}, std::multiplies<int64_t>());
+  };
+  for (int i = 0; i < static_cast<int>(to.size()); ++i) {
+    if (to[i] == from.shape[axis] && product(to, i) == product(from.shape, axis)) return i;
+  }
+  return std::nullopt;
+}
+
+class Finder {
+ public:
+  std::vector<ChannelGroup> Run(const ir::Graph& graph) {
+    for (Node* node = graph.first(); node != nullptr; node = node->next()) Visit(node);
+    std::vector<ChannelGroup> found;
+    for (ChannelGroup& group : groups_) {
+      if (!group.writers.empty() && !group.readers.empty()) found.push_back(std::move(group));
+    }
+    return found;
+  }
+
+ private:
+  struct Channels {
+    int group, axis;
+  };
+
+  void Visit(Node* node) {
+    if (node->op() != nullptr && (IsConvolution(*node) || node->IsOp("linear"))) {
+      VisitLayer(node);
+    } else if (node->op() != nullptr && IsF32(*node)) {
+      Follow(node);
+    } else {
+      BlockOperands(*node, node->is_call() ? absl::StrCat("%", node->name(), " reads it")
+                                           : absl::StrCat("it is a graph ", NodeKindName(node->kind())));
+    }
+  }
+
+  void VisitLayer(Node* layer) {
+    std::string why = IsF32(*layer) && IsF32(*layer->operand(0)) ? WhyFixed(*layer) : "it is quantized";
+    const auto input = channels_.find(layer->operand(0));
+    if (why.empty() && input != channels_.end() &&
+        input->second.axis == ChannelAxis(*layer, layer->operand(0)->tensor_type())) {
+      groups_[Find(input->second.group)].readers.push_back(layer);
+    } else {
+      Block(layer->operand(0), why.empty() ? absl::StrCat("%", layer->name(), " reads it by another axis") : why);
+    }
+    if (!why.empty()) return BlockOperands(*layer, why);
+    ChannelGroup group;
+    group.channels = ShapeOf(*layer).outputs;
+    group.writers = {layer};
+    if (layer->num_operands() > 1) {
+      BlockOperands(*layer, absl::StrCat("%", layer->name(), " adds a residual"), /*first=*/1);
+      group.why_not = absl::StrCat("%", layer->name(), " adds a residual");
+    } else if (layer->op()->FindAttributeOrNull("activation") != nullptr) {
+      const std::string& activation = layer->attribute("activation").as_string();
+      if (activation != "none" && activation != "relu") {
+        group.why_not = absl::StrCat("%", layer->name(), " has the activation ", activation);
+      }
+    }
+    channels_[layer] = {static_cast<int>(groups_.size()), ChannelAxis(*layer, layer->tensor_type())};
+    parents_.push_back(static_cast<int>(groups_.size()));
+    groups_.push_back(std::move(group));
+  }
+
+  // The result has the channels of its operands.
+  void Follow(Node* node) {
+    std::string why = IsClampFromZero(*node) ? "" : WhyNotHomogeneous(*node);
+    std::optional<Channels> result;
+    for (const ir::Argument& argument : node->arguments()) {
+      if (!why.empty() || argument.spec->parameter || argument.value == nullptr) continue;
+      const auto it = channels_.find(argument.value);
+      const std::optional<int> axis =
+          it == channels_.end() ? std::nullopt
+                                : AxisInResult(*node, argument.value->tensor_type(), it->second.axis);
+      if (!axis.has_value() || (result.has_value() && result->axis != *axis)) {
+        why = absl::StrCat("%", node->name(), " mixes it with others");
+      } else if (!result.has_value()) {
+        result = Channels{it->second.group, *axis};
+      } else {
+        Join(result->group, it->second.group);
+      }
+    }
+    if (!why.empty() || !result.has_value()) return BlockOperands(*node, why);
+    if (IsClampFromZero(*node)) groups_[Find(result->group)].clamps.push_back({node, result->axis});
+    channels_[node] = *result;
+  }
+
+  void BlockOperands(const Node& node, const std::string& why, int first = 0) {
+    for (int i = first; i < node.num_operands(); ++i) {
+      if (node.operand(i) != nullptr) Block(node.operand(i), why);
+    }
+  }
+
+  void Block(const Node* value, const std::string& why) {
+    const auto it = channels_.find(value);
+    if (it == channels_.end()) return;
+    ChannelGroup& group = groups_[Find(it->second.group)];
+    if (group.why_not.empty()) group.why_not = why;
+  }
+
+  int Find(int group) {
+    while (parents_[group] != group) group = parents_[group] = parents_[parents_[group]];
+    return group;
+  }
+
+  // The lower one stands for both.
+  void Join(int a, int b) {
+    a = Find(a);
+    b = Find(b);
+    if (a == b) return;
+    if (a > b) std::swap(a, b);
+    parents_[b] = a;
+    ChannelGroup from = std::move(groups_[b]);
+    groups_[b] = ChannelGroup();
+    ChannelGroup& to = groups_[a];
+    to.writers.insert(to.writers.end(), from.writers.begin(), from.writers.end());
+    to.readers.insert(to.readers.end(), from.readers.begin(), from.readers.end());
+    to.clamps.insert(to.clamps.end(), from.clamps.begin(), from.clamps.end());
+    if (to.why_not.empty()) to.why_not = from.why_not;
+  }
+
+  HashMap<const Node*, Channels> channels_;
+  std::vector<ChannelGroup> groups_;
+  std::vector<int> parents_;  // Disjoint sets of groups.
+};
+
+}  // namespace
+
+LayerShape ShapeOf(const Node& layer) {
+  const Tensor& weight = *layer.graph().ParameterOfOrNull(layer, "weight");
+  const int64_t outputs = weight.dim(0), inputs = weight.dim(1);
+  const bool grouped = layer.op()->FindAttributeOrNull("groups") != nullptr;
+  const int64_t pairs = outputs * inputs;
+  return {outputs, inputs, pairs == 0 ? 0 : weight.num_elements() / pairs,
+          grouped ? layer.attribute("groups").as_int() : 1};
+}
+
+int ChannelAxis(const Node& layer, const TensorType& value) { return layer.IsOp("linear") ? value.rank() - 1 : 1; }
+
+std::vector<ChannelGroup> FindChannelGroups(const ir::Graph& graph) { return Finder().Run(graph); }
+
+}  // namespace fuselage::equalization

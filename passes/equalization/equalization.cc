@@ -1,0 +1,167 @@
+#include "passes/equalization/equalization.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "ir/base/hash_map.h"
+#include "passes/equalization/channel_groups.h"
+#include "passes/equalization/channel_scales.h"
+
+namespace fuselage::equalization {
+namespace {
+
+using ir::Node;
+using passes::Remarks;
+
+// A decibel: what is scaled loses its plain weights, which should gain something.
+constexpr double kLeastGain = 1;
+
+using Statistics = HashMap<const Node*, ChannelStatistics>;
+
+// Of what the readers read and the clamps leave.
+absl::StatusOr<Statistics> Sample(const std::vector<ChannelGroup>& groups, const ir::Graph& graph,
+                                  passes::Runner* runner) {
+  if (runner == nullptr) return UsageError("equalization needs calibration data: the caller gives none");
+  std::vector<const Node*> nodes;
+  std::vector<ChannelStatistics> statistics;
+  HashSet<const Node*> seen;
+  const auto add = [&](const Node* node, int64_t channels, int axis) {
+    if (!seen.insert(node).second) return;
+    nodes.push_back(node);
+    statistics.emplace_back(channels, axis);
+  };
+  for (const ChannelGroup& group : groups) {
+    for (const Node* reader : group.readers) {
+      const Node* value = reader->operand(0);
+      add(value, group.channels, ChannelAxis(*reader, value->tensor_type()));
+    }
+    for (const auto& [clamp, axis] : group.clamps) add(clamp, group.channels, axis);
+  }
+  int samples = 0;
+  RETURN_IF_ERROR(runner->ForEachSample(
+      graph, nodes, [&](int sample, absl::Span<const Tensor* const> values) -> absl::Status {
+        ++samples;
+        for (size_t i = 0; i < nodes.size(); ++i) {
+          const absl::Status status = statistics[i].Add(*values[i]);
+          if (!status.ok()) return Annotate(status, absl::StrCat("sample ", sample, ": %", nodes[i]->name()));
+        }
+        return absl::OkStatus();
+      }));
+  if (samples == 0) return UsageError("equalization needs calibration data: the calibration set is empty");
+  Statistics by_node;
+  for (size_t i = 0; i < nodes.size(); ++i) by_node.emplace(nodes[i], std::move(statistics[i]));
+  return by_node;
+}
+
+// Where a clamp cuts a channel in the samples it stays; elsewhere its bound may come down to what they reach. Empty:
+// no clamps.
+std::vector<int> LimitsOf(const ChannelGroup& group, const Statistics& statistics) {
+  if (group.clamps.empty()) return {};
+  std::vector<int> limits(group.channels, -kLargestExponent);
+  for (const auto& [clamp, axis] : group.clamps) {
+    const ChannelStatistics& values = statistics.at(clamp);
+    const double max = clamp->attribute("max").as_float();
+    for (int64_t c = 0; c < group.channels; ++c) {
+      if (values.max(c) > 0) limits[c] = std::max(limits[c], std::min(0, CeilingExponent(values.max(c) / max)));
+    }
+  }
+  return limits;
+}
+
+// By layer: the exponents that its rows are divided by and its columns multiplied by; empty: all 0.
+struct LayerScales {
+  std::vector<int> rows, columns;
+};
+
+absl::Status ScaleLayer(Node* layer, const LayerScales& scales, ir::Graph& graph) {
+  const auto [outputs, inputs, kernel, groups] = ShapeOf(*layer);
+  const auto row = [&](int64_t o) { return scales.rows.empty() ? 0 : -scales.rows[o]; };
+  Tensor weight = *graph.ParameterOfOrNull(*layer, "weight");
+  float* w = weight.data<float>();
+  for (int64_t o = 0; o < outputs; ++o) {
+    for (int64_t i = 0; i < inputs; ++i) {
+      const int64_t c = o / (outputs / groups) * inputs + i;
+      const int exponent = row(o) + (scales.columns.empty() ? 0 : scales.columns[c]);
+      for (int64_t k = 0; k < kernel; ++k, ++w) *w = std::ldexp(*w, exponent);
+    }
+  }
+  ir::Module* module = layer->module();
+  std::map<std::string, std::string> parameters = module->parameters;
+  const auto add = [&](const char* name, Tensor tensor) {
+    parameters[name] = graph.AddParameter(absl::StrCat(module->path, ".equalized_", name),
+                                          std::make_shared<const Tensor>(std::move(tensor)));
+  };
+  add("weight", std::move(weight));
+  if (const Tensor* bias = graph.ParameterOfOrNull(*layer, "bias"); bias != nullptr && !scales.rows.empty()) {
+    Tensor scaled = *bias;
+    for (int64_t o = 0; o < outputs; ++o) scaled.data<float>()[o] = std::ldexp(scaled.data<float>()[o], row(o));
+    add("bias", std::move(scaled));
+  }
+  return graph.UpdateModule(module, module->op->name, module->attributes, std::move(parameters));
+}
+
+std::string Names(const std::vector<Node*>& nodes) {
+  return absl::StrJoin(nodes, ", ", [](std::string* out, const Node* node) {
+    absl::StrAppend(out, "%", node->name());
+  });
+}
+
+std::string WhyNot(const ChannelGroup& group, bool narrow_clamps) {
+  if (!group.why_not.empty()) return group.why_not;
+  if (!group.clamps.empty() && !narrow_clamps) {
+    return absl::StrCat("%", group.clamps[0].node->name(), " bounds all channels alike (see narrow_clamps)");
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<bool> Equalization::RunImpl(ir::Graph& graph, Remarks& remarks) const {
+  std::vector<ChannelGroup> groups;
+  for (ChannelGroup& group : FindChannelGroups(graph)) {
+    const std::string why = WhyNot(group, options_.narrow_clamps());
+    if (why.empty()) {
+      groups.push_back(std::move(group));
+    } else {
+      remarks.Missed(*group.writers[0], absl::StrCat("its channels are not scaled: ", why));
+    }
+  }
+  if (groups.empty()) return false;
+  ASSIGN_OR_RETURN(const Statistics statistics, Sample(groups, graph, runner_));
+  HashMap<const Node*, LayerScales> scales;
+  for (const ChannelGroup& group : groups) {
+    std::vector<Reader> readers;
+    for (const Node* reader : group.readers) {
+      readers.push_back({graph.ParameterOfOrNull(*reader, "weight"), ShapeOf(*reader).groups,
+                         &statistics.at(reader->operand(0))});
+    }
+    const ChannelScales chosen = ChooseScales(readers, LimitsOf(group, statistics));
+    if (chosen.gain_db < kLeastGain) continue;
+    for (const Node* writer : group.writers) scales[writer].rows = chosen.exponents;
+    for (const Node* reader : group.readers) scales[reader].columns = chosen.exponents;
+    const auto [least, largest] = std::minmax_element(chosen.exponents.begin(), chosen.exponents.end());
+    remarks.Applied(*group.writers[0],
+                    absl::StrFormat("channels of %s into %s scaled by 2^%d to 2^%d: %.1f dB less noise expected",
+                                    Names(group.writers), Names(group.readers), -*largest, -*least, chosen.gain_db));
+  }
+  for (Node* node : graph.Snapshot()) {
+    if (const auto it = scales.find(node); it != scales.end()) RETURN_IF_ERROR(ScaleLayer(node, it->second, graph));
+  }
+  return !scales.empty();
+}
+
+void Register(passes::PassRegistry& registry) {
+  registry.Register<EqualizationOptions>(
+      [](const EqualizationOptions& options, const passes::PassEnvironment& environment) {
+        return std::make_unique<Equalization>(options, environment.runner);
+      });
+}
+
+}  // namespace fuselage::equalization
