@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "kernels/core/variant.h"
 #include "kernels/int8/conv2d/core/loops.h"
 
 namespace fuselage::int8::conv2d::depthwise {
@@ -45,15 +46,8 @@ struct Loops {
   void (*multiply)(const Product&);
 };
 
-namespace avx2 {
-Loops GetLoops();
-}
-namespace avx512_vnni {
-Loops GetLoops();
-}
-namespace avx512_vnni_emulated {
-Loops GetLoops();
-}
+using GetLoopsFunction = Loops();
+FUSELAGE_VARIANTS(GetLoopsFunction, GetLoops)
 
 }  // namespace fuselage::int8::conv2d::depthwise
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "kernels/core/tiles.h"
+#include "kernels/core/variant.h"
 #include "kernels/int8/conv2d/core/loops.h"
 
 namespace fuselage::int8::conv2d::tiled {
@@ -42,12 +43,8 @@ struct Loops {
   void (*run)(const OutputStage&, const kernels::TileProduct*, const TileResults*);
 };
 
-namespace amx {
-Loops GetLoops();
-}
-namespace amx_emulated {
-Loops GetLoops();
-}
+using GetLoopsFunction = Loops();
+FUSELAGE_VARIANTS(GetLoopsFunction, GetLoops)
 
 }  // namespace fuselage::int8::conv2d::tiled
 

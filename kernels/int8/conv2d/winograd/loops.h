@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "kernels/core/variant.h"
 #include "kernels/int8/conv2d/core/loops.h"
 
 namespace fuselage::int8::conv2d::winograd {
@@ -29,21 +30,8 @@ struct Loops {
                            int columns);
 };
 
-namespace avx2 {
-Loops GetLoops();
-}
-namespace avx_vnni {
-Loops GetLoops();
-}
-namespace avx_vnni_emulated {
-Loops GetLoops();
-}
-namespace avx512_vnni {
-Loops GetLoops();
-}
-namespace avx512_vnni_emulated {
-Loops GetLoops();
-}
+using GetLoopsFunction = Loops();
+FUSELAGE_VARIANTS(GetLoopsFunction, GetLoops)
 
 }  // namespace fuselage::int8::conv2d::winograd
 
