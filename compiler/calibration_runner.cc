@@ -11,7 +11,7 @@
 namespace fuselage::compiler {
 namespace {
 
-// Each lane has weights and an arena of its own, in which no tapped value may be overwritten.
+// Each lane has an arena of its own, in which no tapped value may be overwritten.
 constexpr int kMaxLanes = 8;
 
 // One image at a time on one thread.
@@ -68,18 +68,17 @@ std::string CalibrationRunner::DataKey() const {
   return absl::StrCat(NumSamples(), " ", key, ", arithmetic ", reproducible::kArithmeticVersion);
 }
 
-absl::StatusOr<std::unique_ptr<runtime::Executable>> CalibrationRunner::MakeExecutable(
-    const ir::Graph& graph, runtime::ThreadPool* pool) const {
+absl::StatusOr<std::shared_ptr<const runtime::Program>> CalibrationRunner::MakeProgram(const ir::Graph& graph) const {
   runtime::ExecutableOptions options;
   options.isa = options_.isa;
   options.max_memory_bytes = options_.max_memory_bytes;
-  auto executable =
-      runtime::Executable::Create(graph, options_.kernels == nullptr ? kernels_ : *options_.kernels, pool, options);
+  auto program = runtime::MakeProgram(graph, options_.kernels == nullptr ? kernels_ : *options_.kernels,
+                                      /*threads=*/1, options);
   // An op that runs, but not with the same bits everywhere.
-  if (absl::IsFailedPrecondition(executable.status())) {
-    return absl::UnimplementedError(absl::StrCat("calibration: ", executable.status().message()));
+  if (absl::IsFailedPrecondition(program.status())) {
+    return absl::UnimplementedError(absl::StrCat("calibration: ", program.status().message()));
   }
-  return executable;
+  return program;
 }
 
 absl::Status CalibrationRunner::ForEachSample(
@@ -91,9 +90,10 @@ absl::Status CalibrationRunner::ForEachSample(
   }
   std::vector<Slot> slots;
   ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> tapped, Tapped(graph, nodes, &slots));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Program> program, MakeProgram(*tapped));
   std::vector<Lane> lanes(std::min({pool_->threads(), samples, kMaxLanes}));
   for (Lane& lane : lanes) {
-    ASSIGN_OR_RETURN(lane.executable, MakeExecutable(*tapped, &lane.pool));
+    ASSIGN_OR_RETURN(lane.executable, runtime::Executable::Create(program, &lane.pool));
     for (const TensorType& type : lane.executable->input_types()) lane.inputs.emplace_back(type);
     for (const TensorType& type : lane.executable->output_types()) lane.outputs.emplace_back(type);
     for (const Tensor& input : lane.inputs) lane.input_pointers.push_back(&input);

@@ -41,8 +41,7 @@ class CalibrationRunner : public passes::Runner {
 
  private:
   int NumSamples() const;
-  absl::StatusOr<std::unique_ptr<runtime::Executable>> MakeExecutable(const ir::Graph& graph,
-                                                                      runtime::ThreadPool* pool) const;
+  absl::StatusOr<std::shared_ptr<const runtime::Program>> MakeProgram(const ir::Graph& graph) const;
 
   const Samples& samples_;
   kernels::KernelRegistry kernels_;

@@ -40,7 +40,7 @@ std::vector<TensorType> TypesOf(const std::vector<ir::Node*>& nodes) {
   return types;
 }
 
-// The compiled networks that sessions run: alive as long as one of them is.
+// The compiled networks that sessions run: alive as long as one of them is. Their weights stay packed for later ones.
 class Programs {
  public:
   using Key = std::tuple<int64_t, kernels::Isa, int, int64_t>;  // Batch, instruction set, threads, most memory.
@@ -55,6 +55,7 @@ class Programs {
     runtime::ExecutableOptions options;
     options.isa = isa;
     options.max_memory_bytes = max_memory_bytes;
+    options.weights = &weights_;
     ASSIGN_OR_RETURN(std::shared_ptr<const runtime::Program> program,
                      runtime::MakeProgram(*copy, library.kernels, threads, options));
     kept = program;
@@ -64,6 +65,7 @@ class Programs {
  private:
   std::mutex mutex_;
   std::map<Key, std::weak_ptr<const runtime::Program>> programs_;
+  kernels::PackedWeights weights_;
 };
 
 absl::Status CheckThreads(int threads) {
@@ -217,8 +219,8 @@ absl::StatusOr<Session> Prepare(const Model& model, const SessionOptions& option
   RETURN_IF_ERROR(CheckThreads(options.threads));
   if (options.batch < 1) return UsageError(absl::StrCat("batch is ", options.batch, ", wanted at least 1"));
   if (!kernels::CpuSupports(options.isa)) {
-    return UsageError(absl::StrCat("this CPU does not run ", kernels::IsaName(options.isa),
-                                   "; it runs ", kernels::IsaName(kernels::BestIsa())));
+    return UsageError(absl::StrCat("this CPU does not run ", kernels::IsaName(options.isa), "; it runs ",
+                                   kernels::IsaName(kernels::BestIsa())));
   }
   const Model::State& state = model.state();
   Session session;

@@ -91,8 +91,8 @@ struct Input {
   const Tensor* tensor;
 };
 
-// Sessions on CPUs of one model with equal batch, isa, threads and limit share its packed weights, and have memory for
-// activations of their own. Each runs one call at a time; different ones may run at once.
+// Sessions on CPUs of one model share its packed weights, which it keeps, and have memory for activations of their own.
+// Each runs one call at a time; different ones may run at once.
 class Session {
  public:
   Session(Session&&) = default;

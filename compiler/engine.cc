@@ -102,6 +102,7 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const ir::Graph& graph, int64
   runtime::ExecutableOptions executable_options;
   executable_options.isa = options.isa;
   executable_options.max_memory_bytes = options.max_memory_bytes;
+  executable_options.weights = options.weights;
   ASSIGN_OR_RETURN(auto executable, runtime::Executable::Create(*clone, kernels, pool, executable_options));
   return std::make_unique<ExecutableEngine>(std::move(executable));
 }

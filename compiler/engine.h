@@ -51,6 +51,7 @@ struct EngineOptions {
   runtime::cuda::Backend* cuda = nullptr;  // outlives the engine.
   kernels::Isa isa = kernels::BestIsa();
   int64_t max_memory_bytes = 0;
+  kernels::PackedWeights* weights = nullptr;  // See runtime::ExecutableOptions.
 };
 
 // The graph need not outlive the engine; `pool` must. A CUDA engine uses its backend's kernels. `batch` > 0 changes the

@@ -81,7 +81,7 @@ absl::StatusOr<Description> Describe(const Node& node, const Constants& constant
   desc.attributes = CompleteAttributes(node);
   for (const ir::Argument& argument : node.arguments()) {
     const std::shared_ptr<const Tensor> constant = ConstantOrNull(argument, constants);
-    if (constant != nullptr) desc.parameters[argument.spec->name] = constant.get();
+    if (constant != nullptr) desc.parameters[argument.spec->name] = constant;
     if (argument.spec->parameter) {
       if (constant == nullptr && !argument.absent()) {
         return absl::UnimplementedError(absl::StrCat(argument.spec->name, " is computed at run time"));

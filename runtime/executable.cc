@@ -67,8 +67,8 @@ absl::StatusOr<std::shared_ptr<const Program>> Compile(const ir::Graph& graph, c
                                                        const ExecutableOptions& options) {
   auto program = std::make_shared<Program>();
   program->threads = threads;
-  ASSIGN_OR_RETURN(program->schedule,
-                   MakeSchedule(graph, kernels, executor, {options.isa, threads, options.max_memory_bytes}));
+  ASSIGN_OR_RETURN(program->schedule, MakeSchedule(graph, kernels, executor,
+                                                   {options.isa, threads, options.max_memory_bytes, options.weights}));
   PlanBuffers(executor.on_host(), program.get());
   const int64_t weights = program->schedule.weight_bytes, wanted = program->arena_bytes + weights;
   if (options.max_memory_bytes > 0 && wanted > options.max_memory_bytes) {

@@ -21,6 +21,8 @@ namespace fuselage::runtime {
 struct ExecutableOptions {
   kernels::Isa isa = kernels::BestIsa();
   int64_t max_memory_bytes = 0;  // 0: no limit. Arena and weights above it: ResourceExhausted.
+  // Where programs share what their kernels pack; null: they do not. Need not outlive them.
+  kernels::PackedWeights* weights = nullptr;
 };
 
 // What one step of the schedule is, and what it cost in the runs since ResetProfile.

@@ -175,7 +175,12 @@ class Scheduler {
       buffer.last = index;
     }
     for (int output : step.outputs) schedule_.buffers[output].first = schedule_.buffers[output].last = index;
-    if (step.kernel != nullptr) schedule_.weight_bytes += step.kernel->weight_bytes();
+    if (step.kernel != nullptr) {
+      schedule_.weight_bytes += step.kernel->own_weight_bytes();
+      for (const auto& packed : step.kernel->packed()) {
+        if (packed_.insert(packed.get()).second) schedule_.weight_bytes += packed->byte_size();
+      }
+    }
     schedule_.steps.push_back(std::move(step));
   }
 
@@ -243,6 +248,7 @@ class Scheduler {
     KernelDesc& desc = description.desc;
     desc.isa = options_.isa;
     desc.threads = options_.threads;
+    desc.weights = options_.weights;
     std::vector<int> inputs;  // Values.
     for (const Node* input : description.inputs) {
       inputs.push_back(input == nullptr ? StepSpec::kAbsent : ValueOf(*input));
@@ -362,6 +368,7 @@ class Scheduler {
   std::vector<Value> values_;
   HashMap<const Node*, std::vector<int>> results_;  // Node -> a value per element.
   HashSet<const Node*> live_;
+  HashSet<const Tensor*> packed_;  // Of the steps so far.
   Constants constants_;
   Placements placements_;
   std::vector<std::string> missing_;

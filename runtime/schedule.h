@@ -51,7 +51,7 @@ struct Schedule {
   std::vector<TensorType> input_types, output_types;
   std::vector<BufferSpec> buffers;
   std::vector<StepSpec> steps;
-  int64_t weight_bytes = 0;  // Those of kernels, reference steps and constants.
+  int64_t weight_bytes = 0;  // Those of kernels, each packed weight once, and constants.
 };
 
 class Executor;
@@ -60,6 +60,7 @@ struct ScheduleOptions {
   kernels::Isa isa = kernels::Isa::kScalar;
   int threads = 1;
   int64_t max_memory_bytes = 0;  // 0: no limit. Creation stops once weights alone are above it.
+  kernels::PackedWeights* weights = nullptr;
 };
 
 // Unimplemented lists every call that no kernel runs; but on the host the reference evaluation stands in for what is no

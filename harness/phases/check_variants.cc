@@ -98,6 +98,7 @@ absl::Status CheckVariants(RunState& run) {
       variant.engine.isa = *isa;
     }
     variant.engine.max_memory_bytes = run.request.max_memory_bytes;
+    variant.engine.weights = &run.weights;
     run.variants.push_back(std::move(variant));
     run.recorder.Update([&](Results& results) {
       auto* result = results.add_variants();

@@ -61,6 +61,8 @@ struct RunState {
   const std::vector<int> threads;                   // The benchmark's: cores for 0, and each number once.
   const std::unique_ptr<runtime::ThreadPool> pool;  // Has as many threads as the largest of them.
 
+  kernels::PackedWeights weights;  // Of all engines.
+
   // CheckVariants.
   std::unique_ptr<runtime::cuda::Backend> cuda;  // Null where no variant can run on it.
   std::vector<Variant> variants;

@@ -155,6 +155,35 @@ TEST(Kernel, ChecksCodes) {
   EXPECT_EQ(CheckCodes(type, "x").code(), absl::StatusCode::kUnimplemented);
 }
 
+TEST(PackedWeights, PacksOncePerOperandAndLayout) {
+  PackedWeights weights;
+  KernelDesc desc = CopyDesc();
+  desc.weights = &weights;
+  auto w = std::make_shared<const Tensor>(SeededTensor({DType::kI8, {8}, std::nullopt, Layout::kRowMajor}, 1));
+  desc.parameters = {{"weight", w}, {"bias", std::make_shared<const Tensor>(*w)}};
+  const auto get = [&](const char* name, const char* layout) {
+    return desc.Packed(name, layout, [&] { return *desc.ParameterOrNull(name); });
+  };
+  const auto packed = get("weight", "a");
+  EXPECT_EQ(get("weight", "a"), packed);
+  EXPECT_EQ(weights.packings(), 1);
+  EXPECT_NE(get("weight", "b"), packed);
+  EXPECT_NE(get("bias", "a"), packed) << "equal values of another owner";
+  EXPECT_EQ(weights.packings(), 3);
+  // Gone with its operand, once something else is packed.
+  const std::weak_ptr<const Tensor> bias = get("bias", "a");
+  desc.parameters.erase("bias");
+  get("weight", "c");
+  EXPECT_TRUE(bias.expired());
+  EXPECT_EQ(get("weight", "a"), packed);
+
+  desc.parameters = {{"weight", w.get()}};
+  EXPECT_NE(get("weight", "a"), get("weight", "a")) << "borrowed";
+  desc.parameters = {{"weight", w}};
+  desc.weights = nullptr;
+  EXPECT_NE(get("weight", "a"), get("weight", "a")) << "shared with nobody";
+}
+
 TEST(Registry, FindsByOpAndSaysWhatItSupports) {
   KernelRegistry registry;
   const auto create = [](const KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<Kernel>> {

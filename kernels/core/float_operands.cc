@@ -23,14 +23,18 @@ absl::Status CheckFloats(const KernelDesc& desc) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Tensor> FloatParameter(const KernelDesc& desc, absl::string_view name) {
+absl::StatusOr<const Tensor*> CheckedFloatParameter(const KernelDesc& desc, absl::string_view name) {
   const Tensor* tensor = desc.ParameterOrNull(name);
   if (tensor == nullptr) return absl::InvalidArgumentError(absl::StrCat("no parameter ", name));
-  if (tensor->type().quant.has_value()) return Dequantized(*tensor);
-  if (tensor->dtype() != DType::kF32) {
+  if (tensor->dtype() != DType::kF32 && !tensor->type().quant.has_value()) {
     return absl::UnimplementedError(absl::StrCat(name, " of type ", ToString(tensor->type()), ", want f32"));
   }
-  return *tensor;
+  return tensor;
+}
+
+absl::StatusOr<Tensor> FloatParameter(const KernelDesc& desc, absl::string_view name) {
+  ASSIGN_OR_RETURN(const Tensor* tensor, CheckedFloatParameter(desc, name));
+  return tensor->type().quant.has_value() ? Dequantized(*tensor) : *tensor;
 }
 
 }  // namespace fuselage::kernels

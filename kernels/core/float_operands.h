@@ -11,8 +11,10 @@ namespace fuselage::kernels {
 // Unimplemented: an operand or a result that is not f32, or has no elements.
 absl::Status CheckFloats(const KernelDesc& desc);
 
-// The f32 values of a parameter (dequantized where its type carries quantization parameters). InvalidArgument where
-// it is absent, Unimplemented where its element type is another.
+// A parameter whose values are f32, or dequantize to them. InvalidArgument where it is absent, Unimplemented where its
+// element type is another.
+absl::StatusOr<const Tensor*> CheckedFloatParameter(const KernelDesc& desc, absl::string_view name);
+// Its f32 values.
 absl::StatusOr<Tensor> FloatParameter(const KernelDesc& desc, absl::string_view name);
 
 }  // namespace fuselage::kernels

@@ -18,7 +18,13 @@ absl::Status CheckBuffer(const void* data, int64_t bytes, int64_t wanted, const 
 
 const Tensor* KernelDesc::ParameterOrNull(absl::string_view name) const {
   const auto it = parameters.find(std::string(name));
-  return it == parameters.end() ? nullptr : it->second;
+  return it == parameters.end() ? nullptr : it->second.get();
+}
+
+std::shared_ptr<const Tensor> KernelDesc::Packed(absl::string_view name, const std::string& layout,
+                                                 absl::FunctionRef<Tensor()> pack) const {
+  if (weights == nullptr) return std::make_shared<const Tensor>(pack());
+  return weights->Get(parameters.at(std::string(name)), layout, pack);
 }
 
 const Attribute& KernelDesc::attribute(absl::string_view name) const {
@@ -75,6 +81,12 @@ absl::Status Kernel::TryCompute(absl::Span<const ConstBuffer> inputs, absl::Span
                                 const RunContext& context) const {
   Compute(inputs, outputs, context);
   return absl::OkStatus();
+}
+
+int64_t Kernel::weight_bytes() const {
+  int64_t bytes = own_weight_bytes_;
+  for (const auto& packed : packed_) bytes += packed->byte_size();
+  return bytes;
 }
 
 float Kernel::output_scale() const {

@@ -7,8 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -16,6 +18,7 @@
 #include "ir/base/status.h"
 #include "ir/base/tensor.h"
 #include "kernels/core/isa.h"
+#include "kernels/core/packed_weights.h"
 #include "kernels/core/parallel.h"
 #include "kernels/core/placement.h"
 
@@ -32,11 +35,15 @@ struct KernelDesc {
   std::vector<Placement> input_placements;
   Placement output_placement;
   // "weight", "bias"; also the operands among `inputs` that no run changes. Alive during Create only.
-  std::map<std::string, const Tensor*> parameters;
-  Isa isa = Isa::kScalar;  // What may be used; Create takes the best variant that needs no more.
-  int threads = 1;         // The most threads that Run will have.
+  std::map<std::string, Parameter> parameters;
+  PackedWeights* weights = nullptr;  // Where kernels share what they pack; null: they do not. Alive during Create only.
+  Isa isa = Isa::kScalar;            // What may be used; Create takes the best variant that needs no more.
+  int threads = 1;                   // The most threads that Run will have.
 
   const Tensor* ParameterOrNull(absl::string_view name) const;
+  // What `pack` makes of a parameter (PackedWeights::Get).
+  std::shared_ptr<const Tensor> Packed(absl::string_view name, const std::string& layout,
+                                       absl::FunctionRef<Tensor()> pack) const;
   bool has_input(int i) const { return i < static_cast<int>(inputs.size()) && inputs[i].has_value(); }
   const TensorType& input(int i) const { return *inputs[i]; }
   const TensorType& output() const { return outputs[0]; }
@@ -92,15 +99,20 @@ class Kernel {
 
   // Scratch memory that Run needs, for KernelDesc::threads threads.
   int64_t scratch_bytes() const { return scratch_bytes_; }
-  // Packed weights and tables that the kernel owns.
-  int64_t weight_bytes() const { return weight_bytes_; }
+  // Packed weights and tables: `packed`, which other kernels may have too (KernelDesc::Packed), and its own.
+  int64_t weight_bytes() const;
+  int64_t own_weight_bytes() const { return own_weight_bytes_; }
+  const std::vector<std::shared_ptr<const Tensor>>& packed() const { return packed_; }
 
  protected:
   explicit Kernel(const KernelDesc& desc);
 
   void set_variant(std::string variant) { variant_ = std::move(variant); }
   void set_scratch_bytes(int64_t bytes) { scratch_bytes_ = bytes; }
-  void set_weight_bytes(int64_t bytes) { weight_bytes_ = bytes; }
+  void set_weight_bytes(int64_t own, std::vector<std::shared_ptr<const Tensor>> packed = {}) {
+    own_weight_bytes_ = own;
+    packed_ = std::move(packed);
+  }
 
  private:
   // A kernel has one of the two: TryCompute where operands may hold values that it does not take.
@@ -114,7 +126,8 @@ class Kernel {
   std::vector<int64_t> input_bytes_, output_bytes_;
   std::string variant_;
   int64_t scratch_bytes_ = 0;
-  int64_t weight_bytes_ = 0;
+  int64_t own_weight_bytes_ = 0;
+  std::vector<std::shared_ptr<const Tensor>> packed_;
 };
 
 // One tensor in, one out.

@@ -61,8 +61,8 @@ absl::StatusOr<MemoryDesc> AddBias(const KernelDesc& desc, Call& call) {
 }
 
 absl::StatusOr<Call> ConvCall(const KernelDesc& desc) {
-  ASSIGN_OR_RETURN(const Tensor weight, FloatParameter(desc, "weight"));
-  ASSIGN_OR_RETURN(const Geometry g, GeometryOf(desc, weight));
+  ASSIGN_OR_RETURN(const Tensor* weight, CheckedFloatParameter(desc, "weight"));
+  ASSIGN_OR_RETURN(const Geometry g, GeometryOf(desc, *weight));
   Call call;
   ASSIGN_OR_RETURN(const MemoryDesc bias, AddBias(desc, call));
 
@@ -77,9 +77,9 @@ absl::StatusOr<Call> ConvCall(const KernelDesc& desc) {
   }
   RETURN_IF_ERROR(AppendActivation(desc, post_ops));
 
-  const Dims weight_dims = g.groups == 1 ? weight.shape()
-                                         : Concat({g.groups, weight.dim(0) / g.groups},
-                                                  Dims(weight.shape().begin() + 1, weight.shape().end()));
+  const Dims weight_dims = g.groups == 1 ? weight->shape()
+                                         : Concat({g.groups, weight->dim(0) / g.groups},
+                                                  Dims(weight->shape().begin() + 1, weight->shape().end()));
   const dnnl::convolution_forward::primitive_desc primitive(
       bias.is_zero() ? dnnl::convolution_forward::desc(dnnl::prop_kind::forward_inference,
                                                        dnnl::algorithm::convolution_direct, src, AnyLayout(weight_dims),
@@ -89,7 +89,7 @@ absl::StatusOr<Call> ConvCall(const KernelDesc& desc) {
                            AnyLayout(weight_dims), bias, dst, g.stride, MinusOne(g.dilation), g.pad_begin, g.pad_end),
       Attributes(post_ops), CpuEngine());
   call.SetPrimitive(primitive, dnnl::convolution_forward(primitive));
-  call.constants.push_back({DNNL_ARG_WEIGHTS, Reordered(weight, RowMajor(weight_dims), primitive.weights_desc())});
+  call.SetWeight(desc, RowMajor(weight_dims), primitive.weights_desc());
   return call;
 }
 
@@ -103,8 +103,8 @@ MemoryDesc TransposedWeight(const Tensor& weight, const Geometry& g, Dims& dims)
 }
 
 absl::StatusOr<Call> ConvTransposeCall(const KernelDesc& desc) {
-  ASSIGN_OR_RETURN(const Tensor weight, FloatParameter(desc, "weight"));
-  ASSIGN_OR_RETURN(Geometry g, GeometryOf(desc, weight));
+  ASSIGN_OR_RETURN(const Tensor* weight, CheckedFloatParameter(desc, "weight"));
+  ASSIGN_OR_RETURN(Geometry g, GeometryOf(desc, *weight));
   // The end padding that gives the output its size, output_padding included.
   for (size_t i = 0; i < g.kernel.size(); ++i) {
     g.pad_end[i] = (desc.input(0).shape[i + 2] - 1) * g.stride[i] + (g.kernel[i] - 1) * g.dilation[i] + 1 -
@@ -117,7 +117,7 @@ absl::StatusOr<Call> ConvTransposeCall(const KernelDesc& desc) {
   call.outputs = {{DNNL_ARG_DST, 0, dst}};
 
   Dims weight_dims;
-  const MemoryDesc weight_desc = TransposedWeight(weight, g, weight_dims);
+  const MemoryDesc weight_desc = TransposedWeight(*weight, g, weight_dims);
   using Deconvolution = dnnl::deconvolution_forward;
   const Deconvolution::primitive_desc primitive(
       bias.is_zero()
@@ -128,7 +128,7 @@ absl::StatusOr<Call> ConvTransposeCall(const KernelDesc& desc) {
                                 g.pad_end),
       Attributes(), CpuEngine());
   call.SetPrimitive(primitive, Deconvolution(primitive));
-  call.constants.push_back({DNNL_ARG_WEIGHTS, Reordered(weight, weight_desc, primitive.weights_desc())});
+  call.SetWeight(desc, weight_desc, primitive.weights_desc());
   return call;
 }
 

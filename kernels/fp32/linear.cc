@@ -13,13 +13,14 @@ using kernels::KernelDesc;
 
 // [..., in] times [out, in] transposed: all leading dimensions are rows.
 absl::StatusOr<Call> LinearCall(const KernelDesc& desc) {
-  ASSIGN_OR_RETURN(const Tensor weight, FloatParameter(desc, "weight"));
-  if (weight.rank() != 2 || desc.input(0).rank() < 1 || desc.input(0).shape.back() != weight.dim(1)) {
+  ASSIGN_OR_RETURN(const Tensor* weight, CheckedFloatParameter(desc, "weight"));
+  const Shape& shape = weight->shape();
+  if (weight->rank() != 2 || desc.input(0).rank() < 1 || desc.input(0).shape.back() != shape[1]) {
     return absl::InvalidArgumentError(
-        absl::StrCat("input ", ToString(desc.input(0)), " with weight ", ToString(weight.type())));
+        absl::StrCat("input ", ToString(desc.input(0)), " with weight ", ToString(weight->type())));
   }
-  const int64_t rows = desc.input(0).num_elements() / weight.dim(1);
-  const MemoryDesc src = RowMajor({rows, weight.dim(1)}), dst = RowMajor({rows, weight.dim(0)});
+  const int64_t rows = desc.input(0).num_elements() / shape[1];
+  const MemoryDesc src = RowMajor({rows, shape[1]}), dst = RowMajor({rows, shape[0]});
   Call call;
   call.inputs = {{DNNL_ARG_SRC, 0, src}};
   call.outputs = {{DNNL_ARG_DST, 0, dst}};
@@ -27,17 +28,16 @@ absl::StatusOr<Call> LinearCall(const KernelDesc& desc) {
   dnnl::post_ops post_ops;
   RETURN_IF_ERROR(AppendActivation(desc, post_ops));
   using InnerProduct = dnnl::inner_product_forward;
-  InnerProduct::desc description(dnnl::prop_kind::forward_inference, src, AnyLayout(weight.shape()), dst);
+  InnerProduct::desc description(dnnl::prop_kind::forward_inference, src, AnyLayout(shape), dst);
   if (desc.ParameterOrNull("bias") != nullptr) {
     ASSIGN_OR_RETURN(const Tensor bias, FloatParameter(desc, "bias"));
     const MemoryDesc bias_desc = RowMajor(bias.shape());
     call.constants.push_back({DNNL_ARG_BIAS, Reordered(bias, bias_desc, bias_desc)});
-    description =
-        InnerProduct::desc(dnnl::prop_kind::forward_inference, src, AnyLayout(weight.shape()), bias_desc, dst);
+    description = InnerProduct::desc(dnnl::prop_kind::forward_inference, src, AnyLayout(shape), bias_desc, dst);
   }
   const InnerProduct::primitive_desc primitive(description, Attributes(post_ops), CpuEngine());
   call.SetPrimitive(primitive, InnerProduct(primitive));
-  call.constants.push_back({DNNL_ARG_WEIGHTS, Reordered(weight, RowMajor(weight.shape()), primitive.weights_desc())});
+  call.SetWeight(desc, RowMajor(shape), primitive.weights_desc());
   return call;
 }
 

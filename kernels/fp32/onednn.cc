@@ -21,11 +21,15 @@ using kernels::KernelDesc;
 class OnednnKernel final : public Kernel {
  public:
   OnednnKernel(const KernelDesc& desc, Call call) : Kernel(desc), threads_(desc.threads), call_(std::move(call)) {
-    int64_t weight_bytes = 0;
-    for (const Call::Constant& constant : call_.constants) weight_bytes += constant.memory.get_desc().get_size();
+    int64_t constant_bytes = 0;
+    for (const Call::Constant& constant : call_.constants) constant_bytes += constant.memory.get_desc().get_size();
     set_variant(absl::StrCat("onednn ", call_.implementation));
     set_scratch_bytes(call_.scratchpad.get_size());
-    set_weight_bytes(weight_bytes);
+    if (call_.weight == nullptr) {
+      set_weight_bytes(constant_bytes);
+    } else {
+      set_weight_bytes(constant_bytes - call_.weight->byte_size(), {call_.weight});
+    }
     idle_.push_back(std::make_unique<Binding>(call_));
   }
 
@@ -125,6 +129,30 @@ Dims StridesOf(const TensorType& type) {
   return strides;
 }
 
+// Dimensions, strides and blocks: all that two descriptions of floats can differ in.
+std::string LayoutText(const MemoryDesc& desc) {
+  const dnnl_memory_desc_t& d = desc.data;
+  FUSELAGE_CHECK(d.format_kind == dnnl_blocked && d.extra.flags == dnnl_memory_extra_flag_none);
+  const dnnl_blocking_desc_t& blocks = d.format_desc.blocking;
+  std::string text;
+  for (int i = 0; i < d.ndims; ++i)
+    absl::StrAppend(&text, d.dims[i], "/", d.padded_dims[i], ":", blocks.strides[i], " ");
+  for (int i = 0; i < blocks.inner_nblks; ++i) {
+    absl::StrAppend(&text, "block ", blocks.inner_blks[i], " of ", blocks.inner_idxs[i], " ");
+  }
+  return text;
+}
+
+void Reorder(const Tensor& values, const MemoryDesc& from, dnnl::memory& target) {
+  FUSELAGE_CHECK(static_cast<int64_t>(from.get_size()) == values.byte_size());
+  dnnl::memory source(from, CpuEngine(), const_cast<void*>(values.raw_data()));
+  dnnl::stream stream(CpuEngine());
+  kernels::Serial serial;
+  const OpenMpScope scope(serial, 1);
+  dnnl::reorder(source, target).execute(stream, source, target);
+  stream.wait();
+}
+
 }  // namespace
 
 const dnnl::engine& CpuEngine() {
@@ -216,15 +244,24 @@ absl::Status AppendActivation(const KernelDesc& desc, dnnl::post_ops& post_ops) 
 }
 
 dnnl::memory Reordered(const Tensor& values, const MemoryDesc& from, const MemoryDesc& to) {
-  FUSELAGE_CHECK(static_cast<int64_t>(from.get_size()) == values.byte_size());
-  dnnl::memory source(from, CpuEngine(), const_cast<void*>(values.raw_data()));
   dnnl::memory target(to, CpuEngine());
-  dnnl::stream stream(CpuEngine());
-  kernels::Serial serial;
-  const OpenMpScope scope(serial, 1);
-  dnnl::reorder(source, target).execute(stream, source, target);
-  stream.wait();
+  Reorder(values, from, target);
   return target;
+}
+
+void Call::SetWeight(const KernelDesc& desc, const MemoryDesc& from, const MemoryDesc& to) {
+  weight = desc.Packed("weight", absl::StrCat("onednn ", LayoutText(from), " to ", LayoutText(to)), [&] {
+    const Tensor& values = *desc.ParameterOrNull("weight");
+    Tensor packed(DType::kU8, {static_cast<int64_t>(to.get_size())});
+    dnnl::memory target(to, CpuEngine(), packed.raw_data());
+    if (values.type().quant.has_value()) {
+      Reorder(Dequantized(values), from, target);
+    } else {
+      Reorder(values, from, target);
+    }
+    return packed;
+  });
+  constants.push_back({DNNL_ARG_WEIGHTS, dnnl::memory(to, CpuEngine(), const_cast<void*>(weight->raw_data()))});
 }
 
 absl::StatusOr<Dims> IntsOr(const KernelDesc& desc, absl::string_view name, int n, int64_t fill) {

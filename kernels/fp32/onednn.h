@@ -14,6 +14,7 @@
 
 namespace fuselage::fp32 {
 
+using kernels::CheckedFloatParameter;
 using kernels::FloatParameter;
 using Dims = dnnl::memory::dims;
 using MemoryDesc = dnnl::memory::desc;
@@ -37,6 +38,7 @@ struct Call {
   std::string implementation;  // oneDNN's name of it: "jit:avx2".
   std::vector<Argument> inputs, outputs;
   std::vector<Constant> constants;
+  std::shared_ptr<const Tensor> weight;  // What SetWeight packed.
 
   template <typename PrimitiveDesc>
   void SetPrimitive(const PrimitiveDesc& desc, dnnl::primitive made) {
@@ -44,6 +46,8 @@ struct Call {
     scratchpad = desc.scratchpad_desc();
     implementation = desc.impl_info_str();
   }
+  // DNNL_ARG_WEIGHTS: the parameter "weight", which lies as `from`, in the layout `to`.
+  void SetWeight(const kernels::KernelDesc& desc, const MemoryDesc& from, const MemoryDesc& to);
 };
 
 // The kernel of the call that `make` describes. Declines (Unimplemented) operands that are not f32 or have no elements,

@@ -41,7 +41,7 @@ class Conv2d : public Kernel {
         output_zero_point_(static_cast<uint8_t>(problem.epilogue.zero_point)) {
     set_variant(variant.name);
     set_scratch_bytes(algorithm_->scratch_bytes());
-    set_weight_bytes(algorithm_->weight_bytes());
+    set_weight_bytes(algorithm_->constant_bytes(), {algorithm_->weight()});
   }
 
  private:

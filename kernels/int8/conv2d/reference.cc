@@ -1,7 +1,6 @@
 #include "kernels/int8/conv2d/reference.h"
 
 #include <cstring>
-#include <vector>
 
 #include "kernels/int8/conv2d/core/operands.h"
 
@@ -15,21 +14,25 @@ class Reference : public Algorithm {
   explicit Reference(const Problem& problem)
       : problem_(problem), geometry_(problem.geometry), epilogue_(problem.epilogue), operands_(problem) {
     problem_.weight = nullptr;
+    problem_.desc = nullptr;
     // [oc, kh, kw, ic/groups]: the channels of a pixel are contiguous, as in the input.
     const int taps = geometry_.kernel_height * geometry_.kernel_width;
     const int channels = geometry_.group_in_channels();
-    weight_.resize(int64_t{1} * geometry_.out_channels * channels * taps);
-    for (int64_t oc = 0; oc < geometry_.out_channels; ++oc) {
-      for (int64_t ic = 0; ic < channels; ++ic) {
-        for (int64_t tap = 0; tap < taps; ++tap) {
-          weight_[(oc * taps + tap) * channels + ic] = problem.weight[(oc * channels + ic) * taps + tap];
+    SetWeight(problem, "conv2d scalar", [&] {
+      Tensor packed(DType::kI8, {geometry_.out_channels, taps, channels});
+      int8_t* to = packed.data<int8_t>();
+      for (int64_t oc = 0; oc < geometry_.out_channels; ++oc) {
+        for (int64_t ic = 0; ic < channels; ++ic) {
+          for (int64_t tap = 0; tap < taps; ++tap) {
+            to[(oc * taps + tap) * channels + ic] = problem.weight[(oc * channels + ic) * taps + tap];
+          }
         }
       }
-    }
+      return packed;
+    });
   }
 
   int64_t scratch_bytes() const override { return 0; }
-  int64_t weight_bytes() const override { return static_cast<int64_t>(weight_.size()); }
 
   void Run(const Arguments& arguments, const kernels::RunContext& context) const override {
     context.parallel->For(geometry_.batch * geometry_.out_height, [&](int row, int) {
@@ -59,7 +62,7 @@ class Reference : public Algorithm {
     const Geometry& g = geometry_;
     const int channels = g.group_in_channels();
     const int first_channel = oc / g.group_out_channels() * channels;
-    const int8_t* w = weight_.data() + int64_t{1} * oc * g.kernel_height * g.kernel_width * channels;
+    const int8_t* w = weight_->data<int8_t>() + int64_t{1} * oc * g.kernel_height * g.kernel_width * channels;
     int32_t sum = 0;
     for (int ky = 0; ky < g.kernel_height; ++ky) {
       const int64_t iy = int64_t{y} * g.stride_y - g.pad_top + int64_t{ky} * g.dilation_y;
@@ -97,7 +100,6 @@ class Reference : public Algorithm {
   Geometry geometry_;
   Epilogue epilogue_;
   Operands operands_;
-  std::vector<int8_t> weight_;
 };
 
 }  // namespace

@@ -148,6 +148,7 @@ class Conv2dMaxPool2d : public kernels::UnaryKernel {
     sections_.resize(whole ? 1 : std::min(shares, pooled_rows_));
     const int64_t sections = static_cast<int64_t>(sections_.size());
     int64_t bands = 0, most_rows = 0, conv_scratch = 0, weight_bytes = 0;
+    std::vector<std::shared_ptr<const Tensor>> packed;
     for (int64_t i = 0; i < sections; ++i) {
       const Rows section = {pooled_rows_ * i / sections, pooled_rows_ * (i + 1) / sections};
       // All but the last have one height: each height is a kernel of its own.
@@ -163,12 +164,15 @@ class Conv2dMaxPool2d : public kernels::UnaryKernel {
     }
     for (const auto& [key, conv] : convs_) {
       conv_scratch = std::max(conv_scratch, conv->scratch_bytes());
-      weight_bytes += conv->weight_bytes();
+      weight_bytes += conv->own_weight_bytes();
+      for (const auto& weight : conv->packed()) {
+        if (std::find(packed.begin(), packed.end(), weight) == packed.end()) packed.push_back(weight);
+      }
     }
     convolved_bytes_ = RoundUp(most_rows * convolved_row_bytes_, 64);
     thread_bytes_ = RoundUp(convolved_bytes_ + conv_scratch, 64);
     set_scratch_bytes(thread_bytes_ * threads);
-    set_weight_bytes(weight_bytes);
+    set_weight_bytes(weight_bytes, std::move(packed));
     set_variant(absl::StrCat(convs_.begin()->second->variant(), ", ", bands, bands == 1 ? " band" : " bands"));
     return absl::OkStatus();
   }

@@ -23,7 +23,7 @@ class GlobalAvgPoolLinear : public kernels::UnaryKernel {
     part_scratch_bytes_ = std::max(pool_->scratch_bytes(), linear_->scratch_bytes());
     set_variant(linear_->variant());
     set_scratch_bytes(pooled_bytes_ + part_scratch_bytes_);
-    set_weight_bytes(linear_->weight_bytes());
+    set_weight_bytes(linear_->own_weight_bytes(), linear_->packed());
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -67,8 +68,11 @@ class Linear : public kernels::UnaryKernel {
       params_.lo = range.lo;
       params_.hi = range.hi;
     }
-    Pack(weight, padded);
-    params_.weight = weight_.data<int8_t>();
+    const Packing& packing = variant.packing;
+    weight_ = desc.Packed("weight", absl::StrCat("linear ", packing.block, " ", packing.group, " ", packing.step),
+                          [&] { return Packed(weight, padded); });
+    params_.weight = weight_->data<int8_t>();
+    if (packing.x_bytes == 1 && input_type_ == DType::kI8) MoveInput(weight);
     const int64_t tile_bytes = variant.packing.tile_rows * variant.packing.step;
     for (int64_t k = 0; k < params_.depth && tile_bytes > 0; k += variant.packing.step) {
       tile_offsets_.push_back(k / variant.packing.step * tile_bytes);
@@ -80,27 +84,29 @@ class Linear : public kernels::UnaryKernel {
     set_variant(variant.name);
     const int64_t packed_rows = RoundUp(params_.rows, std::max(1, variant.packing.tile_rows));
     set_scratch_bytes(packed_rows * params_.depth * variant.packing.x_bytes);
-    set_weight_bytes(weight_.byte_size() + padded * int64_t{3 * sizeof(float)});
+    set_weight_bytes(padded * int64_t{3 * sizeof(float)}, {weight_});
   }
 
  private:
-  void Pack(const Tensor& weight, int64_t padded_channels) {
+  Tensor Packed(const Tensor& weight, int64_t padded_channels) const {
     const Packing& packing = variant_.packing;
-    weight_ = Tensor(DType::kI8, {padded_channels * params_.depth});
+    Tensor packed(DType::kI8, {padded_channels * params_.depth});
     const int8_t* from = weight.data<int8_t>();
-    int8_t* to = weight_.data<int8_t>();
-    const bool moved = packing.x_bytes == 1 && input_type_ == DType::kI8;
     for (int64_t n = 0; n < params_.channels; ++n) {
-      int32_t sum = 0;
+      int8_t* block = packed.data<int8_t>() + n / packing.block * params_.depth * packing.block;
       for (int64_t k = 0; k < input_depth_; ++k) {
-        const int8_t w = from[n * input_depth_ + k];
-        const int64_t block = n / packing.block * params_.depth * packing.block;
-        to[block + (k / packing.group * packing.block + n % packing.block) * packing.group + k % packing.group] = w;
-        sum += w;
+        block[(k / packing.group * packing.block + n % packing.block) * packing.group + k % packing.group] = *from++;
       }
-      // Modulo 2^32, as the accumulator that it corrects.
-      if (moved)
-        addend_[n] = static_cast<int32_t>(static_cast<uint32_t>(addend_[n]) - 128u * static_cast<uint32_t>(sum));
+    }
+    return packed;
+  }
+
+  // For codes that are packed as code + 128. Modulo 2^32, as the accumulator that it corrects.
+  void MoveInput(const Tensor& weight) {
+    const int8_t* w = weight.data<int8_t>();
+    for (int64_t n = 0; n < params_.channels; ++n, w += input_depth_) {
+      const uint32_t sum = static_cast<uint32_t>(std::accumulate(w, w + input_depth_, int32_t{0}));
+      addend_[n] = static_cast<int32_t>(static_cast<uint32_t>(addend_[n]) - 128u * sum);
     }
   }
 
@@ -154,7 +160,7 @@ class Linear : public kernels::UnaryKernel {
   DType input_type_;
   int64_t input_depth_ = 0;
   Params params_;
-  Tensor weight_;
+  std::shared_ptr<const Tensor> weight_;
   std::vector<int64_t> tile_offsets_;
   std::vector<int32_t> addend_;
   std::vector<float> multiplier_, float_bias_;

@@ -141,6 +141,7 @@ absl::StatusOr<Problem> ProblemOf(const KernelDesc& desc) {
   problem.input_zero_point = desc.input(0).quant->zero_point();
   problem.output_type = desc.output().dtype;
   problem.relu = params.activation.is_relu();
+  problem.desc = &desc;
   problem.threads = std::max(1, desc.threads);
   problem.input_placement = desc.input_placement(0);
   problem.residual_placement = desc.input_placement(1);

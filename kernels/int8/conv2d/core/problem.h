@@ -3,7 +3,10 @@
 #define FUSELAGE_KERNELS_INT8_CONV2D_CORE_PROBLEM_H_
 
 #include <cstdint>
+#include <memory>
+#include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/requantize.h"
@@ -41,6 +44,7 @@ struct Problem {
   DType residual_type = DType::kU8;
   bool relu = false;
   kernels::Epilogue epilogue;
+  const kernels::KernelDesc* desc = nullptr;  // What it is the problem of.
   int threads = 1;
   kernels::Placement input_placement, residual_placement, output_placement;
 
@@ -84,8 +88,18 @@ class Algorithm {
  public:
   virtual ~Algorithm() = default;
   virtual int64_t scratch_bytes() const = 0;
-  virtual int64_t weight_bytes() const = 0;
+  virtual int64_t constant_bytes() const { return 0; }  // Without the weight's.
   virtual void Run(const Arguments& arguments, const kernels::RunContext& context) const = 0;
+
+  const std::shared_ptr<const Tensor>& weight() const { return weight_; }
+
+ protected:
+  // `layout`: see PackedWeights.
+  void SetWeight(const Problem& problem, const std::string& layout, absl::FunctionRef<Tensor()> pack) {
+    weight_ = problem.desc->Packed("weight", layout, pack);
+  }
+
+  std::shared_ptr<const Tensor> weight_;
 };
 
 }  // namespace fuselage::int8::conv2d

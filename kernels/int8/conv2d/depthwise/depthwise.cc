@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "ir/base/tensor.h"
 #include "kernels/int8/conv2d/core/operands.h"
 #include "kernels/int8/conv2d/core/output_constants.h"
@@ -111,11 +112,15 @@ class Depthwise : public Algorithm {
     // Each thread has rows of all channels where there are fewer images than threads.
     row_parts_ = g.batch < threads_ ? std::min<int64_t>(threads_, row_groups_) : 1;
     PlanColumns();
-    Pack(problem.weight);
+    for (const auto& reads : rows_.reads) block_steps_ += static_cast<int64_t>(reads.size()) * g.kernel_width;
+    SetWeight(problem,
+              absl::StrCat("conv2d depthwise ", g.groups, " ", form_.rows, " ", form_.channels, " ", rows_.count, " ",
+                           g.stride_y, " ", g.dilation_y),
+              [&] { return Packed(problem.weight); });
   }
 
   int64_t scratch_bytes() const override { return scratch_per_thread_ * threads_; }
-  int64_t weight_bytes() const override { return weight_.byte_size() + constants_.bytes() + padding_.byte_size(); }
+  int64_t constant_bytes() const override { return constants_.bytes() + padding_.byte_size(); }
 
   void Run(const Arguments& arguments, const kernels::RunContext& context) const override {
     const int64_t tasks = geometry_.batch * row_parts_ * blocks_;
@@ -168,13 +173,11 @@ class Depthwise : public Algorithm {
   }
 
   // [block][output row][dword][kx][channel of the block][tap of the dword]
-  void Pack(const int8_t* weight) {
+  Tensor Packed(const int8_t* weight) const {
     const Geometry& g = geometry_;
-    block_steps_ = 0;
-    for (const auto& reads : rows_.reads) block_steps_ += static_cast<int64_t>(reads.size()) * g.kernel_width;
-    weight_ = Tensor(DType::kU8, {blocks_ * block_steps_ * kStepBytes});
+    Tensor packed(DType::kU8, {blocks_ * block_steps_ * kStepBytes});
     for (int64_t c = 0; c < g.out_channels; ++c) {
-      uint8_t* to = weight_.data<uint8_t>() + c / kBlock * block_steps_ * kStepBytes;
+      uint8_t* to = packed.data<uint8_t>() + c / kBlock * block_steps_ * kStepBytes;
       to += c % kBlock * kDwordBytes;
       const int8_t* kernel = weight + c * g.group_in_channels() * g.kernel_height * g.kernel_width;
       for (int64_t row = 0; row < rows_.count; ++row) {
@@ -185,6 +188,7 @@ class Depthwise : public Algorithm {
         }
       }
     }
+    return packed;
   }
 
   // The taps of a dword that an output row has; the others stay 0. `kernel`: of one output channel, from a column on.
@@ -238,7 +242,7 @@ class Depthwise : public Algorithm {
     InterleavePadding(tile);
     for (int64_t y = tile.first_row; y < tile.end_row; y += rows_.count) {
       InterleaveImage(arguments, tile, y);
-      product.weight = weight_.data<uint8_t>() + tile.block * block_steps_ * kStepBytes;
+      product.weight = weight_->data<uint8_t>() + tile.block * block_steps_ * kStepBytes;
       for (int64_t row = 0; row < std::min<int64_t>(rows_.count, tile.end_row - y); ++row) {
         product.offsets = offsets_[row].data();
         product.runs = static_cast<int64_t>(offsets_[row].size());
@@ -339,8 +343,8 @@ class Depthwise : public Algorithm {
   const DwordForm form_;
   const RowPlan rows_;
   const int threads_;
-  Tensor weight_, padding_;
-  int64_t blocks_, block_steps_;  // Channels' blocks; taps' dwords of all output rows in each.
+  Tensor padding_;
+  int64_t blocks_, block_steps_ = 0;  // Channels' blocks; taps' dwords of all output rows in each.
   int64_t row_groups_, row_parts_;
   int64_t tile_width_;          // Outputs of a row.
   int64_t runs_, run_columns_;  // Runs of interleaved columns.

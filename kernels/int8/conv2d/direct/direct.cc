@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "ir/base/tensor.h"
 #include "kernels/int8/conv2d/core/operands.h"
 #include "kernels/int8/conv2d/core/output_constants.h"
@@ -32,11 +33,13 @@ class Direct : public Algorithm {
     PlanRows();
     PlanDepth();
     PlanTasks(problem.threads);
-    Pack(problem.weight);
+    SetWeight(problem,
+              absl::StrCat("conv2d ", geometry_.groups, " ", depth_, " ", run_dwords_, " ", loops.element_bytes),
+              [&] { return Packed(problem.weight); });
   }
 
   int64_t scratch_bytes() const override { return scratch_per_thread_ * threads_; }
-  int64_t weight_bytes() const override { return weight_.byte_size() + constants_.bytes(); }
+  int64_t constant_bytes() const override { return constants_.bytes(); }
 
   void Run(const Arguments& arguments, const kernels::RunContext& context) const override {
     context.parallel->For(static_cast<int>(geometry_.batch * row_blocks_ * panel_splits_), [&](int task, int thread) {
@@ -118,15 +121,15 @@ class Direct : public Algorithm {
   }
 
   // [group][panel][dword][16][elements of a dword]
-  void Pack(const int8_t* weight) {
+  Tensor Packed(const int8_t* weight) const {
     const Geometry& g = geometry_;
     const int64_t channels = g.group_in_channels(), taps = int64_t{1} * g.kernel_height * g.kernel_width;
     const int64_t runs = depth_ / run_dwords_, taps_per_run = taps / runs;
     const int64_t elements = kDwordBytes / loops_.element_bytes;
-    weight_ = Tensor(DType::kU8, {g.groups * panels() * depth_ * kPanelBytes});
+    Tensor packed(DType::kU8, {g.groups * panels() * depth_ * kPanelBytes});
     for (int64_t oc = 0; oc < g.out_channels; ++oc) {
       const int64_t group = oc / g.group_out_channels(), in_group = oc % g.group_out_channels();
-      uint8_t* panel = weight_.data<uint8_t>() + (group * panels() + in_group / kPanel) * depth_ * kPanelBytes;
+      uint8_t* panel = packed.data<uint8_t>() + (group * panels() + in_group / kPanel) * depth_ * kPanelBytes;
       for (int64_t tap = 0; tap < taps; ++tap) {
         for (int64_t c = 0; c < channels; ++c) {
           const int8_t w = weight[(oc * channels + c) * taps + tap];
@@ -139,6 +142,7 @@ class Direct : public Algorithm {
         }
       }
     }
+    return packed;
   }
 
   void RunTask(const Arguments& arguments, int64_t task, uint8_t* scratch) const {
@@ -224,7 +228,7 @@ class Direct : public Algorithm {
     m.offsets = offsets_.data() + first_dword;
     m.depth = std::min(chunk_depth_, depth_ - first_dword);
     m.b_stride = depth_ * kPanelBytes;
-    m.b = weight_.data<uint8_t>() + (group * panels() + panel) * m.b_stride + first_dword * kPanelBytes;
+    m.b = weight_->data<uint8_t>() + (group * panels() + panel) * m.b_stride + first_dword * kPanelBytes;
     m.c_stride = accumulator_stride_;
     m.panels = static_cast<int>(panel_count);
     m.accumulate = first_dword > 0;
@@ -257,7 +261,6 @@ class Direct : public Algorithm {
   const OutputConstants constants_;
   const Operands operands_;
   uint8_t pad_;  // The zero point in the form that is multiplied.
-  Tensor weight_;
 
   int64_t row_step_, column_step_;  // Between consecutive output pixels, in the copy.
   int64_t columns_, pixel_bytes_, row_bytes_, rows_bytes_;

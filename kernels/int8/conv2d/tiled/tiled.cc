@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ir/base/check.h"
 #include "ir/base/tensor.h"
 #include "kernels/int8/conv2d/core/output_constants.h"
@@ -118,12 +120,16 @@ class Tiled : public Algorithm {
         panel_bytes_(steps_ * kTileBytes) {
     PlanPixels();
     PlanTasks();
-    Pack(problem.weight);
+    SetWeight(
+        problem,
+        absl::StrCat("conv2d tiled ", geometry_.groups, " ", steps_, " ", absl::StrJoin(plan_.tiled.positions, " ")),
+        [&] { return Packed(problem.weight); });
+    plan_.tiled.positions.clear();
   }
 
   int64_t scratch_bytes() const override { return threads_ * 2 * kSumsBytes + plan_.copy_bytes; }
-  int64_t weight_bytes() const override {
-    return weight_.byte_size() + constants_.bytes() +
+  int64_t constant_bytes() const override {
+    return constants_.bytes() +
            static_cast<int64_t>(pixels_.size() * sizeof(TilePixels) + residual_pixels_.size() * sizeof(ResidualPixels));
   }
 
@@ -285,7 +291,7 @@ class Tiled : public Algorithm {
   };
 
   const int8_t* PanelWeight(int group, int64_t panel) const {
-    return weight_.data<int8_t>() + (group * panels_ + panel) * panel_bytes_;
+    return weight_->data<int8_t>() + (group * panels_ + panel) * panel_bytes_;
   }
 
   void PlanPixels() {
@@ -328,13 +334,13 @@ class Tiled : public Algorithm {
   }
 
   // [group][panel][step][16][16 channels][4]
-  void Pack(const int8_t* weight) {
+  Tensor Packed(const int8_t* weight) const {
     const Geometry& g = geometry_;
     const int64_t channels = g.group_in_channels(), taps = int64_t{1} * g.kernel_height * g.kernel_width;
-    weight_ = Tensor(DType::kI8, {g.groups * panels_ * panel_bytes_});
+    Tensor packed(DType::kI8, {g.groups * panels_ * panel_bytes_});
     for (int64_t oc = 0; oc < g.out_channels; ++oc) {
       const int64_t group = oc / g.group_out_channels(), in_group = oc % g.group_out_channels();
-      int8_t* panel = weight_.data<int8_t>() + (group * panels_ + in_group / kPanel) * panel_bytes_;
+      int8_t* panel = packed.data<int8_t>() + (group * panels_ + in_group / kPanel) * panel_bytes_;
       for (int64_t tap = 0; tap < taps; ++tap) {
         for (int64_t c = 0; c < channels; ++c) {
           const int64_t at = plan_.tiled.positions[tap * channels + c];
@@ -342,7 +348,7 @@ class Tiled : public Algorithm {
         }
       }
     }
-    plan_.tiled.positions.clear();
+    return packed;
   }
 
   const Geometry geometry_;
@@ -358,7 +364,6 @@ class Tiled : public Algorithm {
   std::vector<Tile> tiles_;
   std::vector<TilePixels> pixels_;
   std::vector<ResidualPixels> residual_pixels_;
-  Tensor weight_;
   bool split_panels_, by_columns_;
   int64_t panels_at_once_;
   int64_t chunk_tiles_;

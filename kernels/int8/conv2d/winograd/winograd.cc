@@ -77,11 +77,12 @@ class Winograd : public Algorithm {
     padding_ = Tensor(DType::kU8, {channels_});
     std::memset(padding_.raw_data(), static_cast<uint8_t>(problem.input_zero_point), channels_);
     Plan(problem.threads);
-    Pack(problem.weight);
+    SetWeight(problem, transform_late_ ? "conv2d winograd late" : "conv2d winograd",
+              [&] { return Packed(problem.weight); });
   }
 
   int64_t scratch_bytes() const override { return shared_bytes_ + thread_bytes_ * threads_; }
-  int64_t weight_bytes() const override { return weight_.byte_size() + constants_.bytes() + padding_.byte_size(); }
+  int64_t constant_bytes() const override { return constants_.bytes() + padding_.byte_size(); }
 
   void Run(const Arguments& arguments, const kernels::RunContext& context) const override {
     uint8_t* shared = static_cast<uint8_t*>(context.scratch.data);
@@ -136,7 +137,7 @@ class Winograd : public Algorithm {
   }
 
   // As the weight's transform wants it, [panel][pair][tap][16][2]; or transformed, [panel][position][pair][16][2].
-  void Pack(const int8_t* weight) {
+  Tensor Packed(const int8_t* weight) const {
     const Geometry& g = geometry_;
     const int64_t panel_bytes = pairs_ * kTaps * kPairBytes;
     Tensor packed(DType::kI8, {panels_ * panel_bytes});
@@ -148,20 +149,18 @@ class Winograd : public Algorithm {
         }
       }
     }
-    if (!transform_late_) {
-      Tensor transformed(DType::kU8, {panels_ * kPositions * weight_stride_});
-      for (int64_t panel = 0; panel < panels_; ++panel) {
-        uint8_t* to = transformed.data<uint8_t>() + panel * kPositions * weight_stride_;
-        for (int row_pair = 0; row_pair < 3; ++row_pair) {
-          const int* rows = kWeightRowPairs[row_pair];
-          loops_.transform_weight(packed.data<int8_t>() + panel * panel_bytes, pairs_, row_pair,
-                                  to + rows[0] * kPatch * weight_stride_, to + rows[1] * kPatch * weight_stride_,
-                                  weight_stride_);
-        }
+    if (transform_late_) return packed;
+    Tensor transformed(DType::kU8, {panels_ * kPositions * weight_stride_});
+    for (int64_t panel = 0; panel < panels_; ++panel) {
+      uint8_t* to = transformed.data<uint8_t>() + panel * kPositions * weight_stride_;
+      for (int row_pair = 0; row_pair < 3; ++row_pair) {
+        const int* rows = kWeightRowPairs[row_pair];
+        loops_.transform_weight(packed.data<int8_t>() + panel * panel_bytes, pairs_, row_pair,
+                                     to + rows[0] * kPatch * weight_stride_, to + rows[1] * kPatch * weight_stride_,
+                                     weight_stride_);
       }
-      packed = std::move(transformed);
     }
-    weight_ = std::move(packed);
+    return transformed;
   }
 
   struct TilePlace {
@@ -212,14 +211,14 @@ class Winograd : public Algorithm {
       for (int row_pair = 0; row_pair < 3; ++row_pair) {
         for (int64_t p = 0; transform_late_ && p < panels; ++p) {
           uint8_t* to = late + p * late_stride;
-          loops_.transform_weight(weight_.data<int8_t>() + ((panel + p) * pairs_ + pair) * kTaps * kPairBytes, m.depth,
-                                  row_pair, to, to + kPatch * weight_stride_, weight_stride_);
+          loops_.transform_weight(weight_->data<int8_t>() + ((panel + p) * pairs_ + pair) * kTaps * kPairBytes,
+                                       m.depth, row_pair, to, to + kPatch * weight_stride_, weight_stride_);
         }
         for (int row = 0; row < 2; ++row) {
           const int64_t position = kWeightRowPairs[row_pair][row] * kPatch;
           const uint8_t* weight = transform_late_
                                       ? late + row * kPatch * weight_stride_
-                                      : weight_.data<uint8_t>() + (panel * kPositions + position) * weight_stride_;
+                                      : weight_->data<uint8_t>() + (panel * kPositions + position) * weight_stride_;
           MultiplyRow(m, weight, input + position * input_stride_ + pair * 2, tiles,
                       accumulators + position * accumulator_stride_);
         }
@@ -266,7 +265,6 @@ class Winograd : public Algorithm {
   const int64_t channels_;  // Input channels, rounded up.
   const int64_t pairs_;     // Pairs of input channels.
   const int64_t panels_;
-  Tensor weight_;
   Tensor padding_;                // A pixel of zero points.
   std::vector<int64_t> offsets_;  // Where a chunk's pairs lie: they are contiguous.
 

@@ -1,0 +1,139 @@
+// Programs of one network at other batch sizes, with other threads, share what their kernels pack.
+#include "kernels/core/packed_weights.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "ir/ops/register_all.h"
+#include "ir/testing/matchers.h"
+#include "ir/text.h"
+#include "kernels/register_all.h"
+#include "kernels/testing/emulated_amx.h"
+#include "runtime/int8_graph_builder.h"
+
+namespace fuselage::runtime {
+namespace {
+
+using ir::Node;
+
+// Packs again at every call: what is shared must be what the caller would have packed, or a layout's name says too
+// little.
+class CheckedWeights final : public kernels::PackedWeights {
+ public:
+  std::shared_ptr<const Tensor> Get(const kernels::Parameter& parameter, const std::string& layout,
+                                    absl::FunctionRef<Tensor()> pack) override {
+    const Tensor wanted = pack();
+    auto found = PackedWeights::Get(parameter, layout, pack);
+    EXPECT_TRUE(found->SameBytes(wanted)) << layout;
+    return found;
+  }
+};
+
+class PackedWeightsTest : public ::testing::Test {
+ protected:
+  PackedWeightsTest() {
+    ops::RegisterAll(ops_);
+    kernels::RegisterAll(native_);
+    kernels::RegisterAllOnEmulatedAmx(amx_);
+  }
+
+  // The bytes of the program's weights.
+  static int64_t Compile(const ir::Graph& graph, int64_t batch, const kernels::KernelRegistry& kernels, int threads,
+                         kernels::Isa isa, kernels::PackedWeights* weights) {
+    const std::unique_ptr<ir::Graph> clone = graph.Clone();
+    EXPECT_OK(clone->SetBatch(batch));
+    ThreadPool pool(threads);
+    ExecutableOptions options;
+    options.isa = isa;
+    options.weights = weights;
+    const auto executable = Executable::Create(*clone, kernels, &pool, options);
+    EXPECT_OK(executable);
+    return executable.ok() ? (*executable)->weight_bytes() : 0;
+  }
+
+  ir::OpRegistry ops_;
+  kernels::KernelRegistry native_, amx_;
+};
+
+// Of every kind that packs: as panels, transformed, by channels, by groups, in tiles.
+const ir::Graph& Network(Int8GraphBuilder& g) {
+  Node* x = g.ConvMaxPool(g.Quantized({1, 3, 64, 60}), {.channels = 32, .kernel = 7, .stride = 2, .padding = 3});
+  x = g.Conv(x, {.channels = 64}, g.Conv(x, {.channels = 64, .kernel = 1, .padding = 0}));
+  x = g.Conv(g.Conv(x, {.channels = 64, .groups = 64}), {.channels = 64, .stride = 2, .groups = 16});
+  x = g.Conv(x, {.channels = 48, .padding = 2, .dilation = 2, .groups = 2});
+  Node* floats = g.Conv(g.Conv(x, {.channels = 64}), {.channels = 40, .float_output = true});
+  Node* logits = g.Linear(g.Call("flatten", {g.GlobalAveragePool(x)}), 37, false);
+  return g.Output({floats, g.GlobalAveragePoolLinear(x, 24, true), g.Linear(logits, 10, true)});
+}
+
+TEST_F(PackedWeightsTest, AreWhatEachKernelWouldPack) {
+  for (DType dtype : {DType::kU8, DType::kI8}) {
+    Int8GraphBuilder g(ops_, dtype);
+    const ir::Graph& graph = Network(g);
+    CheckedWeights weights;  // Of all instruction sets.
+    for (int64_t batch : {1, 2, 16}) {
+      for (int threads : {1, 4}) {
+        for (kernels::Isa isa : kernels::SupportedIsas()) Compile(graph, batch, native_, threads, isa, &weights);
+        Compile(graph, batch, amx_, threads, kernels::BestIsa(), &weights);
+      }
+    }
+  }
+}
+
+TEST_F(PackedWeightsTest, ArePackedOncePerInstructionSet) {
+  Int8GraphBuilder g(ops_, DType::kU8);
+  const ir::Graph& graph = g.Output({g.ResNet18(1, 10)});
+  constexpr int kLayers = 21;
+  for (kernels::Isa isa : kernels::SupportedIsas()) {
+    kernels::PackedWeights weights;
+    const int64_t bytes = Compile(graph, 1, native_, 1, isa, &weights);
+    EXPECT_EQ(weights.packings(), kLayers) << kernels::IsaName(isa);
+    for (int64_t batch : {1, 16}) {
+      for (int threads : {1, 2}) {
+        EXPECT_EQ(Compile(graph, batch, native_, threads, isa, &weights), bytes) << "each once";
+        EXPECT_EQ(weights.packings(), kLayers) << kernels::IsaName(isa) << ", batch " << batch;
+      }
+    }
+  }
+}
+
+TEST_F(PackedWeightsTest, OfFloats) {
+  GraphBuilder g(ops_);
+  const auto weight = [](Shape shape) {
+    return SeededTensor({DType::kF32, std::move(shape), std::nullopt, Layout::kRowMajor}, 1);
+  };
+  Node* x = g.CallModule("conv2d", {g.Input({1, 16, 12, 12})}, {}, {{"weight", weight({32, 16, 3, 3})}});
+  x = g.CallModule("linear", {g.Call("flatten", {x}, {{"start_dim", 1}})}, {}, {{"weight", weight({10, 3200})}});
+  const ir::Graph& graph = g.Output({x});
+  CheckedWeights weights;
+  const auto compile = [&] {
+    for (int64_t batch : {1, 16}) {
+      for (int threads : {1, 2}) Compile(graph, batch, native_, threads, kernels::BestIsa(), &weights);
+    }
+    return weights.packings();
+  };
+  const int64_t packings = compile();
+  EXPECT_LT(packings, 2 * 4) << "oneDNN may choose other layouts for another batch";
+  EXPECT_EQ(compile(), packings);
+}
+
+TEST_F(PackedWeightsTest, CountOnceInAProgram) {
+  ASSERT_OK_AND_ASSIGN(const auto graph, ir::Parse(R"(graph @twice {
+  param @w: i8[16,16]<scale=0.01> = seed(1)
+  module @fc = int8.linear(out_dtype=f32, weight=@w)
+  %x: u8[2,16]<scale=0.5> = placeholder
+  %a: f32[2,16] = call_module @fc(%x)
+  %b: f32[2,16] = call_module @fc(%x)
+  output(%a, %b)
+})",
+                                                   ops_));
+  kernels::PackedWeights weights;
+  const int64_t alone = Compile(*graph, 2, native_, 1, kernels::Isa::kScalar, nullptr);
+  EXPECT_EQ(alone - Compile(*graph, 2, native_, 1, kernels::Isa::kScalar, &weights), 16 * 16);
+  EXPECT_EQ(weights.packings(), 1);
+}
+
+}  // namespace
+}  // namespace fuselage::runtime
