@@ -60,6 +60,11 @@ absl::Status CheckLocation(absl::string_view location) {
 
 }  // namespace
 
+absl::Status MemoryBytes::Read(int64_t offset, int64_t count, void* out) const {
+  if (count > 0) memcpy(out, bytes_.data() + offset, count);
+  return absl::OkStatus();
+}
+
 FileRange& FileRange::operator=(FileRange&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(descriptor_, other.descriptor_);
@@ -126,23 +131,15 @@ absl::StatusOr<FileRange> FileRange::Open(const ::onnx::TensorProto& proto, cons
   return file;
 }
 
-absl::Status FileRange::Read(char* out) const {
-  for (int64_t done = 0; done < size_;) {
-    const ssize_t count = pread(descriptor_, out + done, size_ - done, offset_ + done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return SystemError(Quote(path_), errno);
-    if (count == 0) return absl::UnavailableError(absl::StrCat(Quote(path_), " became shorter while it was read"));
-    done += count;
+absl::Status FileRange::Read(int64_t offset, int64_t count, void* out) const {
+  for (int64_t done = 0; done < count;) {
+    const ssize_t read = pread(descriptor_, static_cast<char*>(out) + done, count - done, offset_ + offset + done);
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0) return SystemError(Quote(path_), errno);
+    if (read == 0) return absl::UnavailableError(absl::StrCat(Quote(path_), " became shorter while it was read"));
+    done += read;
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> ReadFile(const std::string& path, Budget* budget) {
-  ASSIGN_OR_RETURN(const FileRange file, FileRange::OpenWhole(path));
-  RETURN_IF_ERROR(budget->Charge(file.size(), "the file"));
-  std::string bytes(file.size(), '\0');
-  RETURN_IF_ERROR(file.Read(bytes.data()));
-  return bytes;
 }
 
 }  // namespace fuselage::onnx

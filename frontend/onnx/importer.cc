@@ -4,7 +4,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/converters.h"
-#include "frontend/onnx/tensors.h"
 #include "frontend/onnx/widened.h"
 #include "ir/base/status.h"
 #include "onnx/onnx.pb.h"
@@ -155,7 +154,7 @@ absl::StatusOr<std::vector<Value>> Importer::Run(const GraphProto& graph, int op
 absl::Status Importer::AddInitializers(const GraphProto& graph, bool nested, Values& values) {
   for (const auto& initializer : graph.initializer()) {
     if (!nested && options_.constants.count(initializer.name()) > 0) continue;
-    ASSIGN_OR_RETURN(Tensor tensor, ToTensor(initializer, folder_, &builder_->budget()));
+    ASSIGN_OR_RETURN(Tensor tensor, ToTensor(initializer, payloads_, &builder_->budget()));
     Value value = Builder::Constant("", std::move(tensor));
     value.widened = FindWidenedOrNull(initializer.data_type()) != nullptr;
     values.Define(initializer.name(), std::move(value));

@@ -13,6 +13,7 @@
 #include "frontend/onnx/call.h"
 #include "frontend/onnx/onnx.h"
 #include "frontend/onnx/structure.h"
+#include "frontend/onnx/tensors.h"
 #include "ir/base/hash_map.h"
 
 namespace fuselage::onnx {
@@ -44,9 +45,9 @@ class Values {
 
 class Importer : public Inliner {
  public:
-  // `folder`: of external data. All must outlive this.
-  Importer(const Structure& structure, const LoadOptions& options, const std::string& folder, Builder* builder)
-      : structure_(structure), options_(options), folder_(folder), builder_(builder) {}
+  // All must outlive this.
+  Importer(const Structure& structure, const LoadOptions& options, const Payloads& payloads, Builder* builder)
+      : structure_(structure), options_(options), payloads_(payloads), builder_(builder) {}
 
   // The values of the model's outputs; `define` defines the inputs that are no
   // initializers.
@@ -73,7 +74,7 @@ class Importer : public Inliner {
 
   const Structure& structure_;
   const LoadOptions& options_;
-  const std::string& folder_;
+  const Payloads& payloads_;
   Builder* builder_;
   const Scope* scope_ = nullptr;  // Where the node that is being converted stands.
   int depth_ = 0;

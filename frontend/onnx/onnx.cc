@@ -46,14 +46,14 @@ absl::Status AddInputs(const GraphProto& proto, const LoadOptions& options, ir::
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<ir::Graph>> Import(const ModelProto& model, const std::string& folder,
+absl::StatusOr<std::unique_ptr<ir::Graph>> Import(const ModelProto& model, const Payloads& payloads,
                                                   const ir::OpRegistry& ops, const LoadOptions& options,
                                                   Budget* budget) {
   ASSIGN_OR_RETURN(const Structure structure, CheckStructure(model));
   const GraphProto& proto = model.graph();
   auto graph = std::make_unique<ir::Graph>(proto.name(), ops);
   Builder builder(graph.get(), budget, options);
-  Importer importer(structure, options, folder, &builder);
+  Importer importer(structure, options, payloads, &builder);
   ASSIGN_OR_RETURN(const std::vector<Value> values, importer.Import(proto, [&](Values& defined) {
     return AddInputs(proto, options, graph.get(), &builder, &defined);
   }));
@@ -70,19 +70,30 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Import(const ModelProto& model, const
   return graph;
 }
 
-// Parses `bytes` within the budget. On failure the message says where.
-absl::Status ParseMessage(absl::string_view bytes, google::protobuf::Message* message, Budget* budget) {
-  ASSIGN_OR_RETURN(const int64_t cost, ScanWire(bytes, *message->GetDescriptor()));
-  RETURN_IF_ERROR(budget->Charge(cost, "the parsed file"));
-  return ParseWire(bytes, message);
+// Parses `bytes`, which must outlive the result, within the budget. On failure the message says where.
+absl::StatusOr<Payloads> ParseMessage(const ByteSource& bytes, google::protobuf::Message* message, Budget* budget) {
+  ASSIGN_OR_RETURN(const WirePlan plan, ScanWire(bytes, *message->GetDescriptor()));
+  ASSIGN_OR_RETURN(RawData raw_data, ParseWire(bytes, plan, message, budget));
+  return Payloads{&bytes, std::move(raw_data), ""};
 }
 
 // The file ends before its graph, or before the opset that follows it, where it is cut between two fields.
-absl::Status CheckComplete(const ModelProto& model, size_t size) {
+absl::Status CheckComplete(const ModelProto& model, int64_t size) {
   if (model.has_graph() && model.opset_import_size() > 0 && model.has_ir_version()) return absl::OkStatus();
   const char* missing = !model.has_graph() ? "graph" : model.has_ir_version() ? "opset_import" : "ir_version";
   return absl::InvalidArgumentError(
       absl::StrCat("truncated at byte ", size, ", or no ONNX model: found no ", missing, ", wanted one"));
+}
+
+// `folder`: of external data; see Payloads.
+absl::StatusOr<std::unique_ptr<ir::Graph>> ParseAndImport(const ByteSource& bytes, const std::string& folder,
+                                                          const ir::OpRegistry& ops, const LoadOptions& options,
+                                                          ModelProto* model) {
+  Budget budget(options.max_memory_bytes);
+  ASSIGN_OR_RETURN(Payloads payloads, ParseMessage(bytes, model, &budget));
+  RETURN_IF_ERROR(CheckComplete(*model, bytes.size()));
+  payloads.folder = folder;
+  return Import(*model, payloads, ops, options, &budget);
 }
 
 void AddLocations(const ::onnx::TensorProto& tensor, std::set<std::string>* locations) {
@@ -109,18 +120,12 @@ void AddLocations(const GraphProto& graph, std::set<std::string>* locations) {
 
 absl::StatusOr<std::unique_ptr<ir::Graph>> Load(const std::string& path, const ir::OpRegistry& ops,
                                                 const LoadOptions& options) {
-  Budget budget(options.max_memory_bytes);
-  ModelProto model;
-  {
-    absl::StatusOr<std::string> bytes = ReadFile(path, &budget);
-    if (!bytes.ok()) return Annotate(bytes.status(), path);
-    RETURN_IF_ERROR(Annotate(ParseMessage(*bytes, &model, &budget), path));
-    RETURN_IF_ERROR(Annotate(CheckComplete(model, bytes->size()), path));
-    budget.Release(static_cast<int64_t>(bytes->size()));
-  }
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  absl::StatusOr<std::unique_ptr<ir::Graph>> graph = Import(model, folder, ops, options, &budget);
+  const absl::StatusOr<FileRange> file = FileRange::OpenWhole(path);
+  if (!file.ok()) return Annotate(file.status(), path);
+  ModelProto model;
+  absl::StatusOr<std::unique_ptr<ir::Graph>> graph = ParseAndImport(*file, folder, ops, options, &model);
   if (!graph.ok()) return Annotate(graph.status(), path);
   if (options.external_files != nullptr) {
     std::set<std::string> locations;
@@ -134,20 +139,19 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Load(const std::string& path, const i
 
 absl::StatusOr<std::unique_ptr<ir::Graph>> Parse(absl::string_view bytes, absl::string_view file,
                                                  const ir::OpRegistry& ops, const LoadOptions& options) {
-  Budget budget(options.max_memory_bytes);
   ModelProto model;
-  RETURN_IF_ERROR(Annotate(ParseMessage(bytes, &model, &budget), file));
-  RETURN_IF_ERROR(Annotate(CheckComplete(model, bytes.size()), file));
-  absl::StatusOr<std::unique_ptr<ir::Graph>> graph = Import(model, "", ops, options, &budget);
+  absl::StatusOr<std::unique_ptr<ir::Graph>> graph = ParseAndImport(MemoryBytes(bytes), "", ops, options, &model);
   if (!graph.ok()) return Annotate(graph.status(), file);
   return graph;
 }
 
 absl::StatusOr<Tensor> ParseTensor(absl::string_view bytes, absl::string_view file, int64_t max_memory_bytes) {
   Budget budget(max_memory_bytes);
+  const MemoryBytes source(bytes);
   ::onnx::TensorProto proto;
-  RETURN_IF_ERROR(Annotate(ParseMessage(bytes, &proto, &budget), file));
-  absl::StatusOr<Tensor> tensor = ToTensor(proto, "", &budget);
+  const absl::StatusOr<Payloads> payloads = ParseMessage(source, &proto, &budget);
+  if (!payloads.ok()) return Annotate(payloads.status(), file);
+  absl::StatusOr<Tensor> tensor = ToTensor(proto, *payloads, &budget);
   if (!tensor.ok()) return Annotate(tensor.status(), file);
   return tensor;
 }

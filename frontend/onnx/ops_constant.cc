@@ -31,7 +31,7 @@ absl::Status ConvertConstant(Call& call) {
   }
   if (found != 1) return absl::InvalidArgumentError(absl::StrCat("found ", found, " values, wanted one"));
   if (const ::onnx::TensorProto* proto = call.TensorOrNull("value"); proto != nullptr) {
-    ASSIGN_OR_RETURN(Tensor tensor, ToTensor(*proto, "", &call.builder().budget()));
+    ASSIGN_OR_RETURN(Tensor tensor, ToTensor(*proto, {}, &call.builder().budget()));
     Value value = Builder::Constant(call.name(), std::move(tensor));
     value.widened = FindWidenedOrNull(proto->data_type()) != nullptr;
     call.Set(0, std::move(value));
@@ -55,7 +55,7 @@ absl::Status ConvertConstant(Call& call) {
 absl::Status ConvertConstantOfShape(Call& call) {
   Tensor fill = Tensor::Of<float>({1}, {0});
   if (const ::onnx::TensorProto* proto = call.TensorOrNull("value"); proto != nullptr) {
-    ASSIGN_OR_RETURN(fill, ToTensor(*proto, "", &call.builder().budget()));
+    ASSIGN_OR_RETURN(fill, ToTensor(*proto, {}, &call.builder().budget()));
   }
   if (fill.num_elements() != 1) {
     return absl::InvalidArgumentError(

@@ -1,12 +1,13 @@
 #include "frontend/onnx/tensors.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/files.h"
 #include "frontend/onnx/widened.h"
 #include "ir/base/status.h"
 #include "onnx/onnx.pb.h"
@@ -49,21 +50,30 @@ double ElementOf(const Widened& widened, int width, int64_t i, F entry) {
   return widened.value(entry(i / 2) >> (i % 2 * 4) & 15);
 }
 
-// The payload's little-endian bytes -> elements.
-void FromBytes(const char* bytes, const Stored& stored, Tensor* tensor) {
+// Little-endian bytes from `offset` on -> elements, straight into the tensor where they are stored as the IR has them.
+absl::Status FromBytes(const ByteSource& bytes, int64_t offset, const Stored& stored, Tensor* tensor) {
   const int64_t count = tensor->num_elements();
-  if (stored.widened != nullptr) {
-    const auto entry = [&](int64_t k) -> uint32_t {
-      uint16_t bits = static_cast<uint8_t>(bytes[k]);
-      if (stored.widened->bits == 16) std::memcpy(&bits, bytes + 2 * k, 2);
-      return bits;
-    };
-    for (int64_t i = 0; i < count; ++i) tensor->Set(i, ElementOf(*stored.widened, stored.Width(), i, entry));
-  } else if (stored.dtype == DType::kBool) {
-    for (int64_t i = 0; i < count; ++i) tensor->data<bool>()[i] = bytes[i] != 0;
-  } else if (count > 0) {
-    std::memcpy(tensor->raw_data(), bytes, tensor->byte_size());
+  if (stored.widened == nullptr) {
+    RETURN_IF_ERROR(bytes.Read(offset, tensor->byte_size(), tensor->raw_data()));
+    auto* data = static_cast<uint8_t*>(tensor->raw_data());
+    for (int64_t i = 0; stored.dtype == DType::kBool && i < count; ++i) data[i] = data[i] != 0;
+    return absl::OkStatus();
   }
+  constexpr int64_t kAtOnce = 1 << 16;  // Even: two elements of 4 bits share a byte.
+  std::vector<uint8_t> piece(stored.Bytes(std::min(count, kAtOnce)));
+  const auto entry = [&](int64_t k) -> uint32_t {
+    uint16_t bits = piece[k];
+    if (stored.widened->bits == 16) std::memcpy(&bits, &piece[2 * k], 2);
+    return bits;
+  };
+  for (int64_t begin = 0; begin < count; begin += kAtOnce) {
+    const int64_t end = std::min(begin + kAtOnce, count);
+    RETURN_IF_ERROR(bytes.Read(offset + stored.Bytes(begin), stored.Bytes(end - begin), piece.data()));
+    for (int64_t i = begin; i < end; ++i) {
+      tensor->Set(i, ElementOf(*stored.widened, stored.Width(), i - begin, entry));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status FromInt32(const TensorProto& proto, const Stored& stored, Tensor* tensor) {
@@ -124,7 +134,7 @@ absl::Status FromTyped(const TensorProto& proto, const Stored& stored, Tensor* t
   }
 }
 
-absl::StatusOr<Tensor> ToTensorUnnamed(const TensorProto& proto, const std::string& folder, Budget* budget) {
+absl::StatusOr<Tensor> ToTensorUnnamed(const TensorProto& proto, const Payloads& payloads, Budget* budget) {
   if (proto.has_segment()) return absl::UnimplementedError("found a segment of a tensor, wanted a whole one");
   ASSIGN_OR_RETURN(const Stored storage, StoredAs(proto.data_type()));
   const DType dtype = storage.dtype;
@@ -134,18 +144,20 @@ absl::StatusOr<Tensor> ToTensorUnnamed(const TensorProto& proto, const std::stri
 
   const TypedCount typed = CountTyped(proto);
   const bool external = proto.data_location() == TensorProto::EXTERNAL;
-  if (external + proto.has_raw_data() + (typed.all > 0) > 1) {
+  const auto left = payloads.raw_data.find(&proto);
+  const bool in_place = left != payloads.raw_data.end(), raw = in_place || proto.has_raw_data();
+  if (external + raw + (typed.all > 0) > 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("found more than one payload, wanted one of raw_data, ", kTypedFields, ", external data"));
   }
   FileRange file;
   if (external) {
-    ASSIGN_OR_RETURN(file, FileRange::Open(proto, folder, stored));
-  } else if (proto.has_raw_data()) {
-    if (static_cast<int64_t>(proto.raw_data().size()) != stored) {
-      return absl::InvalidArgumentError(absl::StrCat("found ", proto.raw_data().size(), " bytes of raw_data, wanted ",
-                                                     stored, " for ", ElementTypeName(proto.data_type()),
-                                                     ToString(shape)));
+    ASSIGN_OR_RETURN(file, FileRange::Open(proto, payloads.folder, stored));
+  } else if (raw) {
+    const int64_t found = in_place ? left->second.size : static_cast<int64_t>(proto.raw_data().size());
+    if (found != stored) {
+      return absl::InvalidArgumentError(absl::StrCat("found ", found, " bytes of raw_data, wanted ", stored, " for ",
+                                                     ElementTypeName(proto.data_type()), ToString(shape)));
     }
   } else if (typed.own != storage.Entries(count) || typed.all != typed.own) {
     return absl::InvalidArgumentError(absl::StrCat("found ", typed.all, " values, wanted ", storage.Entries(count),
@@ -155,13 +167,11 @@ absl::StatusOr<Tensor> ToTensorUnnamed(const TensorProto& proto, const std::stri
   RETURN_IF_ERROR(budget->Charge(count * ByteSize(dtype), "its data"));
   Tensor tensor(dtype, shape);
   if (external) {
-    RETURN_IF_ERROR(budget->Charge(stored, "its external data"));
-    std::string bytes(stored, '\0');
-    RETURN_IF_ERROR(file.Read(bytes.data()));
-    FromBytes(bytes.data(), storage, &tensor);
-    budget->Release(stored);
-  } else if (proto.has_raw_data()) {
-    FromBytes(proto.raw_data().data(), storage, &tensor);
+    RETURN_IF_ERROR(FromBytes(file, 0, storage, &tensor));
+  } else if (in_place) {
+    RETURN_IF_ERROR(FromBytes(*payloads.bytes, left->second.offset, storage, &tensor));
+  } else if (raw) {
+    RETURN_IF_ERROR(FromBytes(MemoryBytes(proto.raw_data()), 0, storage, &tensor));
   } else {
     RETURN_IF_ERROR(FromTyped(proto, storage, &tensor));
   }
@@ -201,8 +211,8 @@ absl::StatusOr<DType> ToDType(int element_type) {
   }
 }
 
-absl::StatusOr<Tensor> ToTensor(const TensorProto& proto, const std::string& folder, Budget* budget) {
-  absl::StatusOr<Tensor> tensor = ToTensorUnnamed(proto, folder, budget);
+absl::StatusOr<Tensor> ToTensor(const TensorProto& proto, const Payloads& payloads, Budget* budget) {
+  absl::StatusOr<Tensor> tensor = ToTensorUnnamed(proto, payloads, budget);
   if (!tensor.ok()) return Annotate(tensor.status(), absl::StrCat("tensor ", Quote(proto.name())));
   return tensor;
 }

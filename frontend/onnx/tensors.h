@@ -1,4 +1,5 @@
-// TensorProto -> Tensor, with its payload in the message (raw or typed) or in an external file.
+// TensorProto -> Tensor, with its payload in the message (raw or typed), where the message was parsed from, or in an
+// external file.
 #ifndef FUSELAGE_FRONTEND_ONNX_TENSORS_H_
 #define FUSELAGE_FRONTEND_ONNX_TENSORS_H_
 
@@ -6,6 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "frontend/onnx/files.h"
+#include "frontend/onnx/wire.h"
 #include "ir/base/budget.h"
 #include "ir/base/tensor.h"
 
@@ -25,9 +28,17 @@ std::string ElementTypeName(int element_type);
 // Stored tensors of some of them can be read all the same: see widened.h.
 absl::StatusOr<DType> ToDType(int element_type);
 
-// Checks dimensions, type and payload size before it allocates. `folder` holds the external data: a path relative to
-// it, without "..", whose file, symbolic links resolved, lies below it; empty: external data is an error.
-absl::StatusOr<Tensor> ToTensor(const ::onnx::TensorProto& proto, const std::string& folder, Budget* budget);
+// The payloads that are in no message.
+struct Payloads {
+  const ByteSource* bytes = nullptr;  // What ParseWire parsed; it left `raw_data` there.
+  RawData raw_data;
+  // Of external data: a path relative to it, without "..", whose file, symbolic links resolved, lies below it. Empty:
+  // external data is an error.
+  std::string folder;
+};
+
+// Checks dimensions, type and payload size before it allocates.
+absl::StatusOr<Tensor> ToTensor(const ::onnx::TensorProto& proto, const Payloads& payloads, Budget* budget);
 
 }  // namespace fuselage::onnx
 

@@ -37,7 +37,7 @@ TensorProto Proto(int type, std::vector<int64_t> dims) {
 
 absl::StatusOr<Tensor> Read(const TensorProto& proto, int64_t limit = 1 << 20) {
   Budget budget(limit);
-  return ToTensor(proto, "", &budget);
+  return ToTensor(proto, {}, &budget);
 }
 
 std::vector<double> Values(const TensorProto& proto) {
@@ -200,6 +200,63 @@ TEST(Limit, IsChecked) {
   const auto tensor = Read(ToProto("w", Tensor(DType::kF32, {100})), 399);
   EXPECT_EQ(tensor.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(Read(ToProto("w", Tensor(DType::kF32, {100})), 400).ok());
+}
+
+// Weights go from where the model is into tensors, once.
+TEST(Weights, AreNotParsed) {
+  constexpr int64_t kWeights = 1 << 20;
+  ModelBuilder model;
+  model.Input("x", {kWeights / 4})
+      .Initializer("w", Seeded({kWeights / 4}, 1))
+      .Node("Add", {"x", "w"}, {"y"})
+      .Output("y");
+  const std::string bytes = model.Bytes();
+  const std::string path = absl::StrCat(::testing::TempDir(), "/weights.", getpid(), ".onnx");
+  std::ofstream(path, std::ios::binary) << bytes;
+  ir::OpRegistry ops;
+  ops::RegisterAll(ops);
+  LoadOptions options;
+  options.max_memory_bytes = kWeights + kWeights / 10;
+  for (const auto& graph : {Parse(bytes, "m.onnx", ops, options), Load(path, ops, options)}) {
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    EXPECT_TRUE((*graph)->FindParameterOrNull("w")->tensor->SameBytes(Seeded({kWeights / 4}, 1)));
+  }
+
+  // A file that becomes shorter: before it is parsed, or before its weights are read.
+  const auto file = FileRange::OpenWhole(path);
+  ASSERT_TRUE(file.ok());
+  const auto plan = ScanWire(*file, *::onnx::ModelProto::descriptor());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  Budget budget(0);
+  ::onnx::ModelProto proto;
+  const auto raw_data = ParseWire(*file, *plan, &proto, &budget);
+  ASSERT_TRUE(raw_data.ok()) << raw_data.status();
+  EXPECT_LT(proto.ByteSizeLong(), 1000);
+  fs::resize_file(path, 10);
+  const std::string message = "weights." + absl::StrCat(getpid()) + ".onnx' became shorter while it was read";
+  const auto tensor = ToTensor(proto.graph().initializer(0), {&*file, *raw_data, ""}, &budget);
+  EXPECT_EQ(tensor.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(tensor.status().message()), HasSubstr(message));
+  const auto again = ParseWire(*file, *plan, &proto, &budget);
+  EXPECT_EQ(again.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(again.status().message()), HasSubstr(message));
+  const auto scan = ScanWire(*file, *::onnx::ModelProto::descriptor());
+  EXPECT_EQ(scan.status().code(), absl::StatusCode::kUnavailable);
+  fs::remove(path);
+}
+
+TEST(Weights, FitTypeAndShapeWhereverTheyAre) {
+  ModelBuilder model;
+  model.Input("x", {2}).Initializer("w", Seeded({2}, 1)).Node("Add", {"x", "w"}, {"y"}).Output("y");
+  ir::OpRegistry ops;
+  ops::RegisterAll(ops);
+  model.graph().mutable_initializer(0)->add_float_data(1);
+  EXPECT_THAT(std::string(Parse(model.Bytes(), "m.onnx", ops).status().message()),
+              HasSubstr("tensor 'w': found more than one payload"));
+  model.graph().mutable_initializer(0)->clear_float_data();
+  model.graph().mutable_initializer(0)->mutable_raw_data()->push_back(0);
+  EXPECT_THAT(std::string(Parse(model.Bytes(), "m.onnx", ops).status().message()),
+              HasSubstr("tensor 'w': found 9 bytes of raw_data, wanted 8 for FLOAT[2]"));
 }
 
 // A model `model.onnx` with an external weight, in a folder of its own beside a file that it must not read.

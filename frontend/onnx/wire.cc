@@ -1,5 +1,6 @@
 #include "frontend/onnx/wire.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -29,12 +30,24 @@ constexpr int64_t kMessageBytes = 256;
 constexpr int64_t kStringBytes = 64;
 constexpr int64_t kNumberBytes = 16;
 
+// Where steps of their own parse the message around it, they parse this one: it is on the way from a model to its
+// weights.
+bool IsApart(const Descriptor& message) {
+  return &message == ::onnx::GraphProto::descriptor() || &message == ::onnx::TensorProto::descriptor();
+}
+
+bool IsRawData(const FieldDescriptor& field) {
+  return field.number() == ::onnx::TensorProto::kRawDataFieldNumber &&
+         field.containing_type() == ::onnx::TensorProto::descriptor();
+}
+
 class Scanner {
  public:
-  explicit Scanner(absl::string_view bytes) : bytes_(bytes) {}
+  explicit Scanner(const ByteSource& bytes) : bytes_(bytes), window_(kWindow) {}
 
-  absl::Status Message(const Descriptor& message, size_t end, int depth, int graphs) {
-    cost_ += kMessageBytes;
+  // `apart`: steps of its own parse the message.
+  absl::Status Message(const Descriptor& message, int64_t end, int depth, int graphs, bool apart) {
+    plan_.cost += kMessageBytes;
     if (depth > kMaxDepth) return TooMuch(absl::StrCat("messages nested deeper than ", kMaxDepth));
     if (&message == ::onnx::GraphProto::descriptor() && ++graphs > kMaxSubgraphDepth + 1) {
       return TooMuch(absl::StrCat("subgraphs nested deeper than ", kMaxSubgraphDepth));
@@ -42,37 +55,55 @@ class Scanner {
     if (&message == ::onnx::NodeProto::descriptor() && ++nodes_ > kMostImportedNodes)
       return TooMuch(absl::StrCat("more than ", kMostImportedNodes, " nodes"));
     absl::InlinedVector<int, 32> seen(message.field_count(), 0);
+    if (apart) fields_ = position_;
     while (position_ < end) {
-      const size_t start = position_;
+      const int64_t start = position_;
       uint64_t tag;
       RETURN_IF_ERROR(Varint(end, &tag));
       const uint64_t number = tag >> 3;
       if (number == 0 || number > kLargestFieldNumber) return Bad(start, absl::StrCat("field number ", number));
       const FieldDescriptor* field = message.FindFieldByNumber(static_cast<int>(number));
       path_.push_back({field, static_cast<int>(number), field == nullptr ? 0 : seen[field->index()]++});
-      RETURN_IF_ERROR(Value(field, static_cast<int>(tag & 7), start, end, depth, graphs));
+      RETURN_IF_ERROR(Value(field, static_cast<int>(tag & 7), start, end, depth, graphs, apart));
       path_.pop_back();
     }
+    if (apart) AddFields(end);
     return absl::OkStatus();
   }
 
-  int64_t cost() const { return cost_; }
+  WirePlan TakePlan() { return std::move(plan_); }
 
  private:
-  absl::Status Value(const FieldDescriptor* field, int wire_type, size_t start, size_t end, int depth, int graphs) {
+  static constexpr int64_t kWindow = 1 << 16;
+
+  absl::Status Value(const FieldDescriptor* field, int wire_type, int64_t start, int64_t end, int depth, int graphs,
+                     bool apart) {
     uint64_t value;
     switch (wire_type) {
-      case 0: cost_ += kNumberBytes; return Varint(end, &value);
-      case 1: cost_ += kNumberBytes; return Skip(8, end);
-      case 5: cost_ += kNumberBytes; return Skip(4, end);
+      case 0: plan_.cost += kNumberBytes; return Varint(end, &value);
+      case 1: plan_.cost += kNumberBytes; return Skip(8, end);
+      case 5: plan_.cost += kNumberBytes; return Skip(4, end);
       case 2: break;
       default: return Bad(start, absl::StrCat("wire type ", wire_type));
     }
     RETURN_IF_ERROR(Varint(end, &value));
-    if (value > end - position_) return Truncated(value, end);
-    const size_t field_end = position_ + value;
+    if (value > static_cast<uint64_t>(end - position_)) return Truncated(value, end);
+    const int64_t field_end = position_ + static_cast<int64_t>(value);
     if (field != nullptr && field->message_type() != nullptr) {
-      return Message(*field->message_type(), field_end, depth + 1, graphs);
+      const Descriptor& message = *field->message_type();
+      if (!apart || !IsApart(message)) return Message(message, field_end, depth + 1, graphs, false);
+      AddFields(start);
+      plan_.steps.push_back({WirePlan::kEnter, {}, field});
+      RETURN_IF_ERROR(Message(message, field_end, depth + 1, graphs, true));
+      plan_.steps.push_back({WirePlan::kLeave, {}, nullptr});
+      fields_ = position_;
+      return absl::OkStatus();
+    }
+    if (apart && field != nullptr && IsRawData(*field)) {
+      AddFields(start);
+      plan_.steps.push_back({WirePlan::kRawData, {position_, field_end - position_}, nullptr});
+      fields_ = position_ = field_end;
+      return absl::OkStatus();
     }
     if (field != nullptr && field->is_packable()) {
       switch (field->type()) {
@@ -81,52 +112,65 @@ class Scanner {
         default: return Varints(field_end);
       }
     }
-    cost_ += kStringBytes + static_cast<int64_t>(value);
+    plan_.cost += kStringBytes + static_cast<int64_t>(value);
     position_ = field_end;
     return absl::OkStatus();
   }
 
-  absl::Status Varints(size_t end) {
+  // The fields of the message that is parsed apart, up to `end`, that no step parses yet.
+  void AddFields(int64_t end) {
+    if (end > fields_) plan_.steps.push_back({WirePlan::kFields, {fields_, end - fields_}, nullptr});
+  }
+
+  absl::Status Varints(int64_t end) {
     while (position_ < end) {
       uint64_t value;
-      cost_ += kNumberBytes;
+      plan_.cost += kNumberBytes;
       RETURN_IF_ERROR(Varint(end, &value));
     }
     return absl::OkStatus();
   }
 
-  absl::Status Fixed(size_t size, size_t end) {
+  absl::Status Fixed(int64_t size, int64_t end) {
     if ((end - position_) % size != 0) {
       return Bad(position_, absl::StrCat(end - position_, " bytes of numbers of ", size, " bytes"));
     }
-    cost_ += static_cast<int64_t>(end - position_) * 2;
+    plan_.cost += (end - position_) * 2;
     position_ = end;
     return absl::OkStatus();
   }
 
-  absl::Status Varint(size_t end, uint64_t* value) {
-    const size_t start = position_;
+  absl::Status Varint(int64_t end, uint64_t* value) {
+    const int64_t start = position_;
     *value = 0;
     for (int shift = 0; shift < 70; shift += 7) {
       if (position_ >= end) return Truncated(1, end);
-      const uint8_t byte = static_cast<uint8_t>(bytes_[position_++]);
+      if (position_ < begin_ || position_ >= filled_) RETURN_IF_ERROR(Fill());
+      const uint8_t byte = window_[position_++ - begin_];
       if (shift < 64) *value |= static_cast<uint64_t>(byte & 127) << shift;
       if ((byte & 128) == 0) return absl::OkStatus();
     }
     return Bad(start, "a varint of more than 10 bytes");
   }
 
-  absl::Status Skip(size_t size, size_t end) {
+  // The window, from the position on.
+  absl::Status Fill() {
+    begin_ = position_;
+    filled_ = std::min(begin_ + kWindow, bytes_.size());
+    return bytes_.Read(begin_, filled_ - begin_, window_.data());
+  }
+
+  absl::Status Skip(int64_t size, int64_t end) {
     if (size > end - position_) return Truncated(size, end);
     position_ += size;
     return absl::OkStatus();
   }
 
-  absl::Status Truncated(uint64_t wanted, size_t end) const {
+  absl::Status Truncated(uint64_t wanted, int64_t end) const {
     return absl::InvalidArgumentError(absl::StrCat(Place(), "truncated at byte ", end, ": found ", end - position_,
                                                    " bytes from byte ", position_, " on, wanted ", wanted));
   }
-  absl::Status Bad(size_t at, absl::string_view found) const {
+  absl::Status Bad(int64_t at, absl::string_view found) const {
     return absl::InvalidArgumentError(
         absl::StrCat(Place(), "found ", found, " at byte ", at, ", wanted a protobuf field"));
   }
@@ -150,10 +194,13 @@ class Scanner {
     return place.empty() ? place : place + ": ";
   }
 
-  absl::string_view bytes_;
-  size_t position_ = 0;
-  int64_t cost_ = 0;
+  const ByteSource& bytes_;
+  std::vector<uint8_t> window_;  // What lies from begin_ to filled_.
+  int64_t begin_ = 0, filled_ = 0;
+  int64_t position_ = 0;
+  int64_t fields_ = 0;  // See AddFields.
   int64_t nodes_ = 0;
+  WirePlan plan_;
   struct Step {
     const FieldDescriptor* field;
     int number, index;
@@ -161,29 +208,53 @@ class Scanner {
   std::vector<Step> path_;
 };
 
+absl::Status MergeFields(const ByteSource& bytes, ByteRange range, google::protobuf::Message* message, Budget* budget) {
+  RETURN_IF_ERROR(budget->Charge(range.size, "a part of the file"));
+  std::string part(range.size, '\0');
+  RETURN_IF_ERROR(bytes.Read(range.offset, range.size, part.data()));
+  google::protobuf::io::ArrayInputStream array(part.data(), static_cast<int>(part.size()));
+  google::protobuf::io::CodedInputStream input(&array);
+  input.SetTotalBytesLimit(std::numeric_limits<int32_t>::max());
+  input.SetRecursionLimit(kMaxDepth + 8);
+  if (!message->MergePartialFromCodedStream(&input) || !input.ConsumedEntireMessage()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("protobuf stopped at byte ", range.offset + input.CurrentPosition(), " of ", bytes.size()));
+  }
+  budget->Release(range.size);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<int64_t> ScanWire(absl::string_view bytes, const Descriptor& message) {
+absl::StatusOr<WirePlan> ScanWire(const ByteSource& bytes, const Descriptor& message) {
   if (bytes.size() > std::numeric_limits<int32_t>::max()) {
     return absl::InvalidArgumentError(absl::StrCat("found ", bytes.size(),
                                                    " bytes, wanted less than 2 GiB, the limit of protobuf: store the "
                                                    "weights as external data"));
   }
   Scanner scanner(bytes);
-  RETURN_IF_ERROR(scanner.Message(message, bytes.size(), 0, 0));
-  return scanner.cost();
+  RETURN_IF_ERROR(scanner.Message(message, bytes.size(), 0, 0, true));
+  return scanner.TakePlan();
 }
 
-absl::Status ParseWire(absl::string_view bytes, google::protobuf::Message* message) {
-  google::protobuf::io::ArrayInputStream array(bytes.data(), static_cast<int>(bytes.size()));
-  google::protobuf::io::CodedInputStream input(&array);
-  input.SetTotalBytesLimit(std::numeric_limits<int32_t>::max());
-  input.SetRecursionLimit(kMaxDepth + 8);
-  if (!message->ParsePartialFromCodedStream(&input) || !input.ConsumedEntireMessage()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("protobuf stopped at byte ", input.CurrentPosition(), " of ", bytes.size()));
+absl::StatusOr<RawData> ParseWire(const ByteSource& bytes, const WirePlan& plan, google::protobuf::Message* message,
+                                  Budget* budget) {
+  RETURN_IF_ERROR(budget->Charge(plan.cost, "the parsed file"));
+  RawData raw_data;
+  std::vector<google::protobuf::Message*> open = {message};
+  for (const auto& [kind, range, field] : plan.steps) {
+    google::protobuf::Message* top = open.back();
+    switch (kind) {
+      case WirePlan::kEnter:
+        open.push_back(field->is_repeated() ? top->GetReflection()->AddMessage(top, field)
+                                            : top->GetReflection()->MutableMessage(top, field));
+        break;
+      case WirePlan::kLeave: open.pop_back(); break;
+      case WirePlan::kRawData: raw_data[top] = range; break;
+      case WirePlan::kFields: RETURN_IF_ERROR(MergeFields(bytes, range, top, budget)); break;
+    }
   }
-  return absl::OkStatus();
+  return raw_data;
 }
 
 }  // namespace fuselage::onnx
