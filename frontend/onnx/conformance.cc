@@ -39,7 +39,6 @@ bool IsConstantInput(const std::string& op, int i) {
       {"Loop", {0, 1}},
       {"MaxUnpool", {2}},
       {"MelWeightMatrix", {0, 1, 2, 3, 4}},
-      {"NonMaxSuppression", {0, 1, 2, 3, 4}},
       {"NonZero", {0}},
       {"OneHot", {1}},
       {"Pad", {1, 2, 3}},

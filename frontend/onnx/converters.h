@@ -153,6 +153,7 @@ absl::Status ConvertCompress(Call& call);
 absl::Status ConvertReverseSequence(Call& call);
 absl::Status ConvertTrilu(Call& call);
 absl::Status ConvertNonZero(Call& call);
+absl::Status ConvertDataDependent(Call& call);  // Declines.
 
 // ops_layout.cc
 absl::Status ConvertExpand(Call& call);

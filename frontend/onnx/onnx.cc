@@ -15,7 +15,9 @@
 #include "frontend/onnx/tensors.h"
 #include "frontend/onnx/wire.h"
 #include "ir/base/budget.h"
+#include "ir/base/hash_map.h"
 #include "ir/base/status.h"
+#include "ir/base/suggest.h"
 #include "onnx/onnx.pb.h"
 
 namespace fuselage::onnx {
@@ -85,6 +87,41 @@ absl::Status CheckComplete(const ModelProto& model, int64_t size) {
       absl::StrCat("truncated at byte ", size, ", or no ONNX model: found no ", missing, ", wanted one"));
 }
 
+// Makes these values the graph's outputs, and removes the nodes that none of them needs.
+absl::Status SelectOutputs(const std::vector<std::string>& outputs, GraphProto* graph) {
+  auto* nodes = graph->mutable_node();
+  HashMap<absl::string_view, int> definitions;
+  std::vector<std::string> names;
+  for (int i = 0; i < nodes->size(); ++i) {
+    for (const std::string& name : nodes->Get(i).output()) {
+      definitions.emplace(name, i);
+      names.push_back(name);
+    }
+  }
+  std::vector<absl::string_view> reached(outputs.begin(), outputs.end());
+  for (const absl::string_view output : reached) {
+    if (definitions.contains(output)) continue;
+    return UsageError(
+        absl::StrCat("output ", Quote(output), ": found no node that computes it", DidYouMean(output, names)));
+  }
+  std::vector<bool> needed(nodes->size());
+  while (!reached.empty()) {
+    const auto it = definitions.find(reached.back());
+    reached.pop_back();
+    if (it == definitions.end() || needed[it->second]) continue;
+    needed[it->second] = true;
+    for (const absl::string_view name : NamesRead(nodes->Get(it->second))) reached.push_back(name);
+  }
+  int kept = 0;
+  for (int i = 0; i < nodes->size(); ++i) {
+    if (needed[i]) nodes->SwapElements(kept++, i);
+  }
+  nodes->DeleteSubrange(kept, nodes->size() - kept);
+  graph->clear_output();
+  for (const std::string& output : outputs) graph->add_output()->set_name(output);
+  return absl::OkStatus();
+}
+
 // `folder`: of external data; see Payloads.
 absl::StatusOr<std::unique_ptr<ir::Graph>> ParseAndImport(const ByteSource& bytes, const std::string& folder,
                                                           const ir::OpRegistry& ops, const LoadOptions& options,
@@ -93,6 +130,7 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> ParseAndImport(const ByteSource& byte
   ASSIGN_OR_RETURN(Payloads payloads, ParseMessage(bytes, model, &budget));
   RETURN_IF_ERROR(CheckComplete(*model, bytes.size()));
   payloads.folder = folder;
+  if (!options.outputs.empty()) RETURN_IF_ERROR(SelectOutputs(options.outputs, model->mutable_graph()));
   return Import(*model, payloads, ops, options, &budget);
 }
 

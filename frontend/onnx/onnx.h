@@ -8,7 +8,8 @@
 //                      unknown operators are listed at once;
 //   ResourceExhausted  more than LoadOptions::max_memory_bytes, 1,048,576 nodes, or 8 nested subgraphs;
 //   NotFound, PermissionDenied, Unavailable  the file, or one with external data, could not be read.
-// A mistake of the caller rather than of the model (a dimension that no shape binds) is a UsageError.
+// A mistake of the caller rather than of the model (a dimension that no shape binds, an output that it has not) is a
+// UsageError.
 //
 // The schema's generated classes live in ::onnx; inside fuselage they need the leading colons.
 #ifndef FUSELAGE_FRONTEND_ONNX_ONNX_H_
@@ -36,6 +37,9 @@ struct LoadOptions : ImportOptions {
   // agree; a symbol bound here is bound in the other inputs too. A symbolic first dimension that nothing binds is 1
   // (the batch: see Graph::SetBatch); any other is an error that says which shape to add.
   std::map<std::string, Shape> shapes;
+  // Values that are the outputs in place of the file's, by name: what none of them needs is left out, and need not be
+  // supported. Empty: the file's.
+  std::vector<std::string> outputs;
   // Inputs to treat as constants of these values: what a graph takes as an input but a compiler must know, such as the
   // target of a Reshape.
   std::map<std::string, Tensor> constants;
@@ -54,7 +58,8 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Load(const std::string& path, const i
 absl::StatusOr<std::unique_ptr<ir::Graph>> Parse(absl::string_view bytes, absl::string_view file,
                                                  const ir::OpRegistry& ops, const LoadOptions& options = {});
 
-// One serialized TensorProto, such as the input_0.pb files beside ONNX test models. What the IR lacks, such as BFLOAT16 and INT4, becomes the next wider type.
+// One serialized TensorProto, such as the input_0.pb files beside ONNX test models. What the IR lacks, such as BFLOAT16
+// and INT4, becomes the next wider type.
 absl::StatusOr<Tensor> ParseTensor(absl::string_view bytes, absl::string_view file,
                                    int64_t max_memory_bytes = int64_t{8} << 30);
 

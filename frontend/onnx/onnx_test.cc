@@ -390,6 +390,32 @@ TEST(Limits, OverflowAndMemory) {
   ExpectError(file, kExhausted, "the parsed file needs ", small);
 }
 
+TEST(Outputs, AreChosen) {
+  ModelBuilder model;
+  model.Input("x", {1, 2, 4}).Node("Relu", {"x"}, {"boxes"}, "act").Node("Sigmoid", {"x"}, {"scores"}, "soft");
+  model.Node("NonMaxSuppression", {"boxes", "scores"}, {"kept"}, "nms").Node("Det", {"kept"}, {"y"}, "det").Output("y");
+  LoadOptions options;
+  options.outputs = {"kept"};
+  ExpectError(model, kUnimplemented,
+              "node 'nms' (NonMaxSuppression): found a result whose shape depends on data, wanted shapes", options);
+  Names names;
+  options.names = &names;
+  options.outputs = {"scores", "boxes"};
+  const auto graph = Import(model, options);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(names.outputs, options.outputs);
+  ASSERT_EQ((*graph)->output()->operands().size(), 2);
+  EXPECT_EQ((*graph)->output()->operands()[0]->name(), "soft");
+  options.outputs = {"scores"};
+  ASSERT_TRUE(Import(model, options).ok());
+  EXPECT_EQ((*Import(model, options))->FindNodeOrNull("act"), nullptr);
+  options.outputs = {"boxs"};
+  const absl::Status misspelt = Import(model, options).status();
+  EXPECT_TRUE(IsUsageError(misspelt));
+  EXPECT_THAT(std::string(misspelt.message()),
+              HasSubstr("output 'boxs': found no node that computes it; did you mean \"boxes\"?"));
+}
+
 TEST(Values, NonFiniteWeights) {
   ModelBuilder model;
   model.Input("x", {2}).Initializer("w", Tensor::Of<float>({2}, {1, std::nanf("")}));

@@ -165,4 +165,10 @@ absl::Status ConvertNonZero(Call& call) {
   });
 }
 
+absl::Status ConvertDataDependent(Call&) {
+  return absl::UnimplementedError(
+      "found a result whose shape depends on data, wanted shapes that are known at import: take values before it as the "
+      "network's outputs");
+}
+
 }  // namespace fuselage::onnx

@@ -15,7 +15,16 @@ bool IsRow(const Shape& shape, int64_t n) { return shape == Shape{n} || (shape =
 absl::Status ConvertBatchNormalization(Call& call) {
   ASSIGN_OR_RETURN(const bool training, call.Flag("training_mode", false));
   ASSIGN_OR_RETURN(const bool spatial, call.Flag("spatial", true));
-  if (call.opset() < 14 && call.num_named_outputs() > 1) {
+  const Value& input = call.operand(0);
+  const bool outputs_say_so = call.opset() < 14 && call.num_named_outputs() > 1;
+  // A convolution's weights that are standardized in every call (Qiao et al., "Micro-Batch Training with Batch-Channel
+  // Normalization and Weight Standardization", 2019): as constants they have statistics of their own, of no batch.
+  if ((training || outputs_say_so) && input.constant != nullptr && input.at_next_batch == nullptr && call.rank(0) > 2 &&
+      call.shape(0)[0] == 1) {
+    return call.Result("instance_norm", {input, call.operand(1), call.operand(2)},
+                       {{"eps", call.Float("epsilon", 1e-5f)}});
+  }
+  if (outputs_say_so) {
     return absl::UnimplementedError(
         absl::StrCat("found ", call.num_named_outputs(), " outputs, which before opset 14 says training, wanted one"));
   }

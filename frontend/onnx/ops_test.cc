@@ -223,6 +223,16 @@ TEST(BatchNormalization, OnlyInference) {
   ExpectError(outputs, "node 'bn' (BatchNormalization): found 2 outputs, which before opset 14 says training");
 }
 
+// PyTorch's function of that name with training=True, on a constant.
+TEST(BatchNormalization, StandardizesWeights) {
+  ModelBuilder model = Model(13, {1, 2, 2});
+  model.Initializer("w", F32({1, 2, 2}, {1, 3, 7, 5})).Initializer("s", F32({2}, {2, 4}));
+  model.Initializer("b", F32({2}, {0, 1})).Initializer("m", F32({2}, {0, 0})).Initializer("v", F32({2}, {1, 1}));
+  model.Node("BatchNormalization", {"w", "s", "b", "m", "v"}, {"z", "m1", "v1", "m2", "v2"}).Float("epsilon", 3);
+  model.Node("Add", {"x", "z"}, {"y"});
+  ExpectOutput(model, {Tensor(DType::kF32, {1, 2, 2})}, F32({1, 2, 2}, {-1, 1, 3, -1}));
+}
+
 TEST(Gemm, AFullyConnectedLayerIsLinear) {
   ModelBuilder model = Model(13, {1, 2});
   model.Initializer("w", F32({2, 3}, {1, 2, 3, 4, 5, 6})).Initializer("b", F32({1, 3}, {10, 20, 30}));
