@@ -47,6 +47,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const std::string& path, const ir::OpRegis
   LoadedGraph loaded;
   onnx::LoadOptions onnx_options;
   onnx_options.shapes = options.shapes;
+  onnx_options.outputs = options.outputs;
   if (options.max_memory_bytes > 0) onnx_options.max_memory_bytes = options.max_memory_bytes;
   onnx_options.allow_nonfinite = options.allow_nonfinite;
   onnx_options.warnings = &loaded.warnings;
@@ -54,6 +55,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const std::string& path, const ir::OpRegis
   onnx_options.names = &loaded.names;
   if (absl::EndsWith(path, ".ir")) {
     if (!options.shapes.empty()) return UsageError(absl::StrCat(path, ": shapes are for .onnx files"));
+    if (!options.outputs.empty()) return UsageError(absl::StrCat(path, ": chosen outputs are for .onnx files"));
     if (external_files != nullptr) {
       external_files->push_back(absl::StrCat(absl::StripSuffix(path, ".ir"), ".safetensors"));
     }

@@ -19,6 +19,8 @@ namespace fuselage {
 struct LoadOptions {
   // The shapes of inputs, by their names, where an ONNX file leaves dimensions open.
   std::map<std::string, Shape> shapes;
+  // Values that are the outputs in place of an ONNX file's, which then loads without what follows them.
+  std::vector<std::string> outputs;
   int64_t max_memory_bytes = 0;  // 0: the frontend's limit.
   bool allow_nonfinite = false;  // Else a weight that is infinite or not a number is an error.
 };

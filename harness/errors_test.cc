@@ -82,6 +82,7 @@ TEST_F(HarnessErrors, IrModels) {
   Overwrite(place_.folder + "/m.safetensors", std::string("\2\0\0\0\0\0\0\0{}", 10));
   Expect(kInvalidInput, "m.ir:3:", {"--model=" + ir});
   Expect(kUsage, "shapes are for .onnx files", {"--model=" + ir, "--shape=x:1,3"});
+  Expect(kUsage, "chosen outputs are for .onnx files", {"--model=" + ir, "--output=x"});
   Overwrite(ir, "graph @g {\n  %x: f32[1,3] = placeholder\n  output(%x)\n}");
   Expect(kInvalidInput, "input %x is f32[1,3], want f32 [batch, channels, height, width]", {"--model=" + ir});
   Overwrite(place_.config, "model { path: \"" + ir + "\" } print_graphs: true");
@@ -102,6 +103,10 @@ TEST_F(HarnessErrors, UnknownOperator) {
   bytes.replace(bytes.find("GlobalAveragePool"), 17, "GlobalAveragePoof");
   Overwrite(model(), bytes);
   Expect(kUnsupported, "GlobalAveragePoof");
+  Expect(kUnsupported, "by model.outputs, or by --output=NAME");
+  Expect(kUsage, "found no node that computes it; did you mean \"logits\"?", {"--output=logit"});
+  const Outcome outcome = RunTiny(place_, {"--explain", "--output=r2"});
+  EXPECT_EQ(outcome.code, kOk) << outcome.err;
 }
 
 TEST_F(HarnessErrors, AnOpenDimensionNeedsAShapeFlag) {

@@ -34,6 +34,16 @@ Flag Text(const std::string& name, const std::string& value, const std::string& 
           }};
 }
 
+// A flag that may be given several times.
+Flag Texts(const std::string& name, const std::string& value, const std::string& help,
+           std::vector<std::string> Flags::*field) {
+  return {name, value, help, [name, field](const std::string& text, Flags* flags) {
+            if (text.empty()) return BadValue(name, text, "a value");
+            (flags->*field).push_back(text);
+            return absl::OkStatus();
+          }};
+}
+
 constexpr int kAny = std::numeric_limits<int>::max();
 
 Flag Integer(const std::string& name, const std::string& help, int least, int most, std::optional<int> Flags::*field) {
@@ -113,11 +123,8 @@ const std::vector<Flag>& AllFlags() {
       Integer("limit", "measure accuracy on the first N images; 0: all", 0, kAny, &Flags::limit),
       Text("out", "FOLDER", "results.json, reports and IR dumps; by default fuselage-out/<config or model>",
            &Flags::out),
-      {"shape", "INPUT:DIMS", "fixes an input's shape, as in input:1,3,224,224",
-       [](const std::string& text, Flags* flags) {
-         flags->shapes.push_back(text);
-         return absl::OkStatus();
-       }},
+      Texts("shape", "INPUT:DIMS", "fixes an input's shape, as in input:1,3,224,224", &Flags::shapes),
+      Texts("output", "NAME", "a value of the .onnx file that is an output, in place of the file's", &Flags::outputs),
       {"max_memory", "BYTES", "bound on loading a model, and on an executable's weights and arena; K, M, G", SetMemory},
       Switch("allow_nonfinite", "layers with NaN or infinite weights stay in FP32, with a warning",
              &Flags::allow_nonfinite),
@@ -218,7 +225,8 @@ void ApplyFlags(const Flags& flags, HarnessConfig* config) {
   }
   if (!flags.save_outputs.empty()) config->set_save_outputs(flags.save_outputs);
   if (!flags.save_onnx.empty()) config->set_save_onnx(flags.save_onnx);
-  for (const std::string& shape : flags.shapes) *config->mutable_model()->add_shapes() = shape;
+  for (const std::string& shape : flags.shapes) config->mutable_model()->add_shapes(shape);
+  for (const std::string& output : flags.outputs) config->mutable_model()->add_outputs(output);
 }
 
 }  // namespace fuselage::harness

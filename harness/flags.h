@@ -17,6 +17,7 @@ struct Flags {
   std::string backend, isa, out, model, calibrate, labels, inputs, save_outputs,
       save_onnx;  // Empty: as the config says.
   std::vector<std::string> shapes;
+  std::vector<std::string> outputs;
   std::optional<int> threads, batch, limit;
   int64_t max_memory_bytes = 0;  // 0: the default of each part.
   bool allow_nonfinite = false;
