@@ -44,6 +44,7 @@ class Draft {
 
   // Each returns the new node, or null where the op refuses the operands: then nothing has changed.
   ir::Node* AddInRandomSpelling(const RandomCall& call);
+  ir::Node* AddAsModule(const RandomCall& call);
   ir::Node* AddFunction(absl::string_view op, std::vector<ir::Node*> operands, AttributeMap attributes = {});
   ir::Node* AddSharedCall(const ir::Module& module, std::vector<ir::Node*> operands);
   ir::Node* AddGetAttr(const std::string& parameter);
@@ -61,7 +62,6 @@ class Draft {
   std::unique_ptr<ir::Graph> Finish();
 
  private:
-  ir::Node* AddAsModule(const RandomCall& call);
   ir::Node* AddAsFunctionOrMethod(const RandomCall& call, const ir::OpSchema& op);
   ir::Node* Take(absl::StatusOr<ir::Node*> node);
   bool IsExact(const ir::Node& node) const;

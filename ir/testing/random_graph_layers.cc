@@ -172,6 +172,24 @@ bool ResidualBlock(Draft& draft) {
   return y != nullptr && AddActivation(draft, y) != nullptr;
 }
 
+// Layers with nothing but a relu between them, whose channels may be scaled.
+bool LayerPair(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(4, 4);
+  if (x == nullptr) return false;
+  const auto add = [&](Node* input, int64_t outputs) -> Node* {
+    if (input == nullptr) return nullptr;
+    const TensorType& type = input->tensor_type();
+    RandomCall call{"conv2d", {input}, {}, {}};
+    call.parameters["weight"] = draft.SeededParameter("pair.weight", Of(type.dtype, {outputs, type.shape[1], 1, 1}));
+    Node* conv = draft.AddAsModule(call);
+    if (conv != nullptr) draft.set_magnitude(*conv, Grown(draft.magnitude(*input), type.shape[1]));
+    return conv;
+  };
+  Node* y = add(x, draft.random().Between(3, 6));
+  if (y != nullptr && draft.random().OneIn(2)) y = draft.AddInRandomSpelling({"relu", {y}, {}, {}});
+  return add(y, draft.random().Between(1, 3)) != nullptr;
+}
+
 // --- Shared weights.
 
 const ir::Module* PickModuleOrNull(Draft& draft) {
@@ -473,7 +491,8 @@ std::vector<Recipe> LayerRecipes() {
           {2, BnConv},    {3, ResidualBlock}, {3, SharedModule},   {5, TiedWeights},
           {4, Linear},    {3, MatmulChain},   {2, MatmulOfValues}, {3, Attention},
           {3, Gemm},      {5, Pool},          {2, GlobalPool},     {2, AdaptivePool},
-          {2, LayerNorm}, {6, Recurrent},     {2, Addmm},          {2, Neighbours}};
+          {2, LayerNorm}, {6, Recurrent},     {2, Addmm},          {2, Neighbours},
+          {8, LayerPair}};
 }
 
 }  // namespace fuselage::testing
