@@ -47,7 +47,8 @@ TEST(ChannelStatisticsTest, ReadsChannelsOnAnyAxis) {
 TEST(ChooseScalesTest, UndoesWhatWasPlanted) {
   const int planted[] = {0, 5, -4, 7};
   ChannelStatistics statistics(4, 1);
-  Tensor input = SeededTensor({DType::kF32, {1, 4, 64}}, 1), weight = SeededTensor({DType::kF32, {16, 4, 3}}, 2);
+  Tensor input = SeededTensor(Tensor(DType::kF32, {1, 4, 64}).type(), 1);
+  Tensor weight = SeededTensor(Tensor(DType::kF32, {16, 4, 3}).type(), 2);
   for (int c = 0; c < 4; ++c) {
     for (int i = 0; i < 64; ++i) input.data<float>()[c * 64 + i] *= std::ldexp(1.0f, planted[c]);
     for (int o = 0; o < 16; ++o) {
