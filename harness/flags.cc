@@ -10,6 +10,7 @@
 #include "harness/base/exit_code.h"
 #include "ir/base/status.h"
 #include "ir/base/suggest.h"
+#include "kernels/core/isa.h"
 #include "runtime/thread_pool.h"
 
 namespace fuselage::harness {
@@ -57,6 +58,12 @@ Flag Integer(const std::string& name, const std::string& help, int least, int mo
             flags->*field = value;
             return absl::OkStatus();
           }};
+}
+
+std::vector<std::string> IsaNames() {
+  std::vector<std::string> names;
+  for (const kernels::Isa isa : kernels::AllIsas()) names.push_back(kernels::IsaName(isa));
+  return names;
 }
 
 Flag OneOf(const std::string& name, const std::vector<std::string>& values, const std::string& help,
@@ -116,7 +123,7 @@ const std::vector<Flag>& AllFlags() {
            &Flags::save_outputs),
       Text("save_onnx", "FILE.onnx", "writes the quantized network for other runtimes", &Flags::save_onnx),
       OneOf("backend", {"cpu", "reference", "cuda"}, "where every variant runs", &Flags::backend),
-      OneOf("isa", {"scalar", "avx2", "avx512_vnni", "amx"}, "the best instruction set to use", &Flags::isa),
+      OneOf("isa", IsaNames(), "the best instruction set to use", &Flags::isa),
       Integer("threads", "threads of the benchmark and of everything else; 0: all cores", 0,
               runtime::ThreadPool::kMaxThreads, &Flags::threads),
       Integer("batch", "the benchmark's only batch size", 1, kAny, &Flags::batch),

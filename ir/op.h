@@ -146,7 +146,7 @@ class OpRegistry {
   const OpSchema* FindOrNull(absl::string_view name) const;
   // The op whose `quantized_form_of` is `name`.
   const OpSchema* FindQuantizedFormOrNull(absl::string_view name) const;
-  // Of a call that has passed inference, with its operands in schema order.
+  // What a call costs that has passed inference. `operands` in schema order.
   Cost CostOf(const OpSchema& schema, const AttributeMap& attributes, std::vector<const Type*> operands,
               const Type& result) const;
   std::vector<const OpSchema*> SortedByName() const;

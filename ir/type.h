@@ -41,7 +41,7 @@ class Type {
   std::vector<TensorType> elements_;
 };
 
-// Of all tensors. A double: their sum may overflow 64 bits.
+// How many elements all tensors of `type` have together. A double: the sum may overflow 64 bits.
 double NumElements(const Type& type);
 
 // "f32[2,3]", "(f32[2], i64[1])", "none".

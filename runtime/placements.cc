@@ -34,7 +34,7 @@ class Chooser {
           int threads) {
     for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
       const KernelEntry* entry = node->is_call() ? kernels.FindOrNull(node->op()->name) : nullptr;
-      if (entry == nullptr || entry->places == nullptr || constants.contains(node)) continue;
+      if (entry == nullptr || entry->takes_placements == nullptr || constants.contains(node)) continue;
       auto description = Describe(*node, constants);
       if (!description.ok()) continue;
       KernelDesc& desc = description->desc;
@@ -80,8 +80,8 @@ class Chooser {
     std::vector<Placement> wishes;
     for (const Node* user : value.users()) {
       Call& call = calls_.at(user);
-      if (call.entry->wished_placement == nullptr || call.description.inputs[0] != &value) continue;
-      wishes.push_back(call.entry->wished_placement(call.description.desc));
+      if (call.entry->preferred_placement == nullptr || call.description.inputs[0] != &value) continue;
+      wishes.push_back(call.entry->preferred_placement(call.description.desc));
     }
     const bool agree = std::all_of(wishes.begin(), wishes.end(), [&](const Placement& p) { return p == wishes[0]; });
     std::vector<Placement> candidates;
@@ -95,7 +95,7 @@ class Chooser {
     Call& writer = calls_.at(&value);
     KernelDesc& desc = writer.description.desc;
     desc.output_placement = placement;
-    const bool written = writer.entry->places(desc);
+    const bool written = writer.entry->takes_placements(desc);
     desc.output_placement = Placement();
     if (!written) return false;
     const auto users = value.users();
@@ -108,7 +108,7 @@ class Chooser {
     for (size_t i = 0; i < call.description.inputs.size(); ++i) {
       if (call.description.inputs[i] == &value) desc.input_placements[i] = placement;
     }
-    const bool reads = call.entry->places(desc);
+    const bool reads = call.entry->takes_placements(desc);
     std::fill(desc.input_placements.begin(), desc.input_placements.end(), Placement());
     return reads;
   }

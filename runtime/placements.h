@@ -1,5 +1,5 @@
 // ChoosePlacements: decides, once and for the whole graph, where the codes of each value lie
-// (kernels/core/placement.h).
+// (kernels/core/placement/placement.h).
 //
 // Kernels prefer a placement of their first operand. A value gets the one that its readers prefer if the kernel that
 // writes it and all kernels that read it support that placement; otherwise it stays dense. So nothing is moved at run
@@ -9,7 +9,7 @@
 
 #include "ir/base/hash_map.h"
 #include "ir/graph.h"
-#include "kernels/core/placement.h"
+#include "kernels/core/placement/placement.h"
 #include "kernels/core/registry.h"
 #include "runtime/describe.h"
 

@@ -33,8 +33,8 @@ class PlacementsTest : public ::testing::Test {
       return absl::UnimplementedError("placements are chosen before kernels are made");
     };
     kernels::KernelEntry conv = {"int8.conv2d", kernels::LayoutRule::kNhwc, never};
-    conv.places = [](const KernelDesc& desc) { return desc.output_placement.blocking == Blocking::kNone; };
-    conv.wished_placement = [](const KernelDesc& desc) {
+    conv.takes_placements = [](const KernelDesc& desc) { return desc.output_placement.blocking == Blocking::kNone; };
+    conv.preferred_placement = [](const KernelDesc& desc) {
       if (desc.GetInts("stride")[0] == 2) return kPlanes;
       return desc.GetInts("padding")[0] > 0 ? kHalo : Placement();
     };

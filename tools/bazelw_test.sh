@@ -4,7 +4,7 @@ set -euo pipefail
 commands=$TEST_TMPDIR/commands
 mkdir "$commands"
 stand_in() { printf '#!/bin/bash\n%s\n' "$2" > "$commands/$1"; chmod +x "$commands/$1"; }
-stand_in dpkg-query 'case "$3" in g++|zlib1g-dev) exit 1 ;; *) echo -n "install ok installed" ;; esac'
+stand_in dpkg-query 'case "$3" in g++|zlib1g-dev) exit 1 ;; *) printf "install ok installed\\ninstall ok not-installed\\n" ;; esac'
 stand_in rpm 'case "$3" in gcc-c++) exit 1 ;; esac'
 stand_in id 'echo 0'
 for name in apt-get dnf bazel; do stand_in $name "echo $name \"\$@\" >> $TEST_TMPDIR/calls"; done

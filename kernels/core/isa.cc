@@ -15,11 +15,9 @@ struct NamedIsa {
   absl::string_view name;
   Isa isa;
 };
-constexpr NamedIsa kNames[] = {{"scalar", Isa::kScalar},
-                               {"avx2", Isa::kAvx2},
-                               {"avx_vnni", Isa::kAvxVnni},
-                               {"avx512_vnni", Isa::kAvx512Vnni},
-                               {"amx", Isa::kAmx}};
+#define FUSELAGE_ISA(Name, name, ...) {#name, Isa::k##Name},
+constexpr NamedIsa kNames[] = {{"scalar", Isa::kScalar}, FUSELAGE_ISAS(FUSELAGE_ISA)};
+#undef FUSELAGE_ISA
 
 // Does another name within `isa` say more than this one?
 bool Implied(Isa named, Isa isa) {

@@ -1,4 +1,4 @@
-// The instruction sets that kernels are written for, and which of them this machine runs.
+// The instruction sets that kernels are written for (isas.bzl), and which of them this machine runs.
 #ifndef FUSELAGE_KERNELS_CORE_ISA_H_
 #define FUSELAGE_KERNELS_CORE_ISA_H_
 
@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "kernels/core/isas.h"
 
 namespace fuselage::kernels {
 
@@ -16,9 +17,10 @@ namespace fuselage::kernels {
 // allowed. Sets are no order: a CPU may have AVX-VNNI without AVX-512, or AVX-512 without AVX-VNNI.
 class Isa {
  public:
-  // No feature. AVX2 with FMA. vpdpbusd on YMM registers, in its VEX encoding. AVX-512 F, BW, VL, DQ, VNNI. AMX's tiles
-  // of int8. Each includes what its sources use besides.
-  static const Isa kScalar, kAvx2, kAvxVnni, kAvx512Vnni, kAmx;
+  static const Isa kScalar;  // No feature.
+#define FUSELAGE_ISA(Name, ...) static const Isa k##Name;
+  FUSELAGE_ISAS(FUSELAGE_ISA)
+#undef FUSELAGE_ISA
 
   constexpr bool Includes(Isa other) const { return (features_ & other.features_) == other.features_; }
   friend constexpr Isa operator|(Isa a, Isa b) { return Isa(a.features_ | b.features_); }
@@ -33,13 +35,12 @@ class Isa {
 };
 
 inline constexpr Isa Isa::kScalar{0};
-inline constexpr Isa Isa::kAvx2{1};
-inline constexpr Isa Isa::kAvxVnni{2 | kAvx2.features_};
-inline constexpr Isa Isa::kAvx512Vnni{4 | kAvx2.features_};
-inline constexpr Isa Isa::kAmx{8 | kAvx512Vnni.features_};
+#define FUSELAGE_ISA(Name, name, bit, includes, ...) \
+  inline constexpr Isa Isa::k##Name{1u << (bit) | (includes).features_};
+FUSELAGE_ISAS(FUSELAGE_ISA)
+#undef FUSELAGE_ISA
 
-// "scalar", "avx2", "avx_vnni", "avx512_vnni", "amx", or several that do not include each other:
-// "avx_vnni+avx512_vnni".
+// "scalar", a name of isas.bzl, or several that do not include each other: "avx_vnni+avx512_vnni".
 std::string IsaName(Isa isa);
 absl::StatusOr<Isa> IsaFromName(absl::string_view name);
 

@@ -59,10 +59,10 @@ bool HasAmx() {
 Isa BestIsa() {
   static const Isa best = [] {
     Isa isa = Isa::kScalar;
-    if (HasAvx2()) isa = isa | Isa::kAvx2;
-    if (HasAvxVnni()) isa = isa | Isa::kAvxVnni;
-    if (HasAvx512Vnni()) isa = isa | Isa::kAvx512Vnni;
-    if (HasAmx()) isa = isa | Isa::kAmx;
+#define FUSELAGE_ISA(Name, ...) \
+  if (Has##Name()) isa = isa | Isa::k##Name;
+    FUSELAGE_ISAS(FUSELAGE_ISA)
+#undef FUSELAGE_ISA
     return isa;
   }();
   return best;

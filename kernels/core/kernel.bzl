@@ -1,31 +1,7 @@
 """The targets of a kernel's folder: library, variants by instruction set, test, benchmark."""
 
 load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
-
-_AVX2 = ["-mavx2", "-mfma"]
-
-# GCC 12 warns of its own AVX-512 headers (GCC bug 105593).
-_AVX512_VNNI = _AVX2 + ["-mavx512" + part for part in ["f", "bw", "vl", "dq", "vnni"]] + [
-    "-Wno-uninitialized",
-    "-Wno-maybe-uninitialized",
-]
-
-ISA_COPTS = {
-    "avx2": _AVX2,
-    "avx_vnni": _AVX2 + ["-mavxvnni"],
-    "avx512_vnni": _AVX512_VNNI,
-    "amx": _AVX512_VNNI + ["-mamx-tile", "-mamx-int8"],
-}
-
-# Products of SIMDe's mullo wrap, as the instruction's do.
-EMULATE = ["-DFUSELAGE_EMULATE_AVX512", "-Wno-psabi", "-fwrapv"]
-
-# The emulated tiles' loops vectorize at -O3.
-_EMULATED = {
-    "avx_vnni": _AVX2 + EMULATE,
-    "avx512_vnni": EMULATE,
-    "amx": EMULATE + ["-O3"],
-}
+load(":isas.bzl", "AVX2", "ISAS")
 
 _X86 = "@platforms//cpu:x86_64"
 
@@ -42,7 +18,7 @@ def isa_library(name, isa, srcs, deps = [], copts = [], emulated_deps = []):
 
     Args:
       name: of the library.
-      isa: a key of ISA_COPTS.
+      isa: a key of ISAS.
       srcs: sources, and headers that they share with the kernel's library.
       deps: headers may come from here; see above what must not.
       copts: further options.
@@ -51,7 +27,7 @@ def isa_library(name, isa, srcs, deps = [], copts = [], emulated_deps = []):
     cc_library(
         name = name,
         srcs = x86_only(srcs),
-        copts = ISA_COPTS[isa] + copts,
+        copts = ISAS[isa].copts + copts,
         deps = deps + [Label("//kernels/core")],
     )
     native.sh_test(
@@ -62,12 +38,13 @@ def isa_library(name, isa, srcs, deps = [], copts = [], emulated_deps = []):
         data = [":" + name],
         target_compatible_with = [_X86],
     )
-    if isa in _EMULATED:
+    if ISAS[isa].emulated:
         cc_library(
             name = name + "_emulated",
             testonly = True,
-            srcs = x86_only(srcs) if "-mavx2" in _EMULATED[isa] else srcs,
-            copts = _EMULATED[isa],
+            srcs = srcs if ISAS[isa].emulated_anywhere else x86_only(srcs),
+            # With AVX2 SIMDe's loops become a few instructions each, which compile four times as fast.
+            copts = ISAS[isa].emulated + x86_only(AVX2),
             deps = deps + emulated_deps + [Label("//kernels/core"), Label("//third_party:simde")],
         )
 
@@ -124,7 +101,7 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
             ":" + name,
             Label("//kernels/core/testing"),
             Label("//third_party:gtest_main"),
-        ] + test_deps + [":%s_%s_emulated" % (name, isa) for isa in isas if isa in _EMULATED],
+        ] + test_deps + [":%s_%s_emulated" % (name, isa) for isa in isas if ISAS[isa].emulated],
     )
 
     # As a test it only shows that it runs; measure with: bazel run <folder>:bench -- --benchmark_min_time=1

@@ -20,7 +20,7 @@
 #include "kernels/core/isa.h"
 #include "kernels/core/packed_weights.h"
 #include "kernels/core/parallel.h"
-#include "kernels/core/placement.h"
+#include "kernels/core/placement/placement.h"
 
 namespace fuselage::kernels {
 
@@ -31,7 +31,7 @@ struct KernelDesc {
   // The operands that arrive at run time, in schema order without the parameters; nullopt: absent (no residual).
   std::vector<std::optional<TensorType>> inputs;
   std::vector<TensorType> outputs;
-  // Where operands of rank 4 in NHWC lie; none: dense. Only a kernel whose KernelEntry::places says so takes others.
+  // Where operands of rank 4 in NHWC lie; none: dense. Only a kernel whose KernelEntry::takes_placements says so takes others.
   std::vector<Placement> input_placements;
   Placement output_placement;
   // "weight", "bias"; also the operands among `inputs` that no run changes. Alive during Create only.

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/core/kernel.h"
-#include "kernels/core/placement.h"
+#include "kernels/core/placement/placement.h"
 
 namespace fuselage::kernels {
 
@@ -23,7 +23,7 @@ struct PoolWindow {
 
 // From kernel_size, stride, padding (begins, then ends), ceil_mode and, where it is there, dilation. Checks that input
 // and output have rank 4 and that the output has the shape that these imply. Not their layout: the LayoutRule does.
-// Unimplemented: an operand in blocks (kernels/core/placement.h).
+// Unimplemented: an operand in blocks (kernels/core/placement/placement.h).
 absl::StatusOr<PoolWindow> MakePoolWindow(const KernelDesc& desc);
 
 // The window is the whole image, the output [N, C, 1, 1].

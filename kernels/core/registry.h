@@ -30,9 +30,9 @@ struct KernelEntry {
   // Unimplemented: a form that it does not run; InvalidArgument: a description that is wrong. Both say why.
   std::function<absl::StatusOr<std::unique_ptr<Kernel>>(const KernelDesc&)> create;
   // Does create take a description with these placements? Null: dense ones only.
-  std::function<bool(const KernelDesc&)> places = nullptr;
+  std::function<bool(const KernelDesc&)> takes_placements = nullptr;
   // The placement of input 0 that makes it fastest, whatever the description's says. Null: it has no wish.
-  std::function<Placement(const KernelDesc&)> wished_placement = nullptr;
+  std::function<Placement(const KernelDesc&)> preferred_placement = nullptr;
   // Where create packs weights: Kernel::variant() of what it would make, or its error, without packing any.
   std::function<absl::StatusOr<std::string>(const KernelDesc&)> variant = nullptr;
 

@@ -31,26 +31,13 @@ struct Variant {
   namespace scalar {                      \
   Function name;                          \
   }                                       \
-  namespace avx2 {                        \
-  FUSELAGE_X86 Function name;             \
-  }                                       \
-  namespace avx_vnni {                    \
-  FUSELAGE_X86 Function name;             \
-  }                                       \
-  namespace avx_vnni_emulated {           \
-  FUSELAGE_X86 Function name;             \
-  }                                       \
-  namespace avx512_vnni {                 \
-  FUSELAGE_X86 Function name;             \
-  }                                       \
-  namespace avx512_vnni_emulated {        \
-  Function name;                          \
-  }                                       \
-  namespace amx {                         \
-  FUSELAGE_X86 Function name;             \
-  }                                       \
-  namespace amx_emulated {                \
-  Function name;                          \
+  FUSELAGE_ISAS(FUSELAGE_VARIANT, Function, name)
+#define FUSELAGE_VARIANT(Isa, isa, bit, includes, emulated_linkage, Function, name) \
+  namespace isa {                                                                    \
+  FUSELAGE_X86 Function name;                                                        \
+  }                                                                                  \
+  namespace isa##_emulated {                                                         \
+  emulated_linkage Function name;                                                    \
   }
 
 // The last row of `table`, which goes from the slowest to the fastest, whose features are among `isa` and this

@@ -135,8 +135,8 @@ kernels::KernelEntry EntryOf(absl::Span<const Variant> variants) {
   entry.op = "int8.conv2d";
   entry.layout = kernels::LayoutRule::kNhwc;
   entry.create = [variants](const KernelDesc& desc) { return CreateFrom(variants, desc); };
-  entry.places = [variants](const KernelDesc& desc) { return TakesPlacements(variants, desc); };
-  entry.wished_placement = [variants](const KernelDesc& desc) {
+  entry.takes_placements = [variants](const KernelDesc& desc) { return TakesPlacements(variants, desc); };
+  entry.preferred_placement = [variants](const KernelDesc& desc) {
     return PreferredInputPlacement(variants, desc);
   };
   entry.variant = [variants](const KernelDesc& desc) -> absl::StatusOr<std::string> {

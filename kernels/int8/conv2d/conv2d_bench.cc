@@ -145,7 +145,7 @@ struct Prepared {
       : instance(CaseOf(layer, batch, threads), 1) {
     kernels::KernelDesc desc = instance.Desc();
     desc.isa = kernels::BestIsa();
-    const kernels::Placement placement = variant == nullptr ? EntryOf(Variants()).wished_placement(desc)
+    const kernels::Placement placement = variant == nullptr ? EntryOf(Variants()).preferred_placement(desc)
                                                             : PreferredInputPlacement(*variant, desc);
     kernels::Placement halo;
     halo.halo = placement.dense() ? 0 : 1;

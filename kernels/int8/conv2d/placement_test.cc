@@ -112,7 +112,7 @@ TEST(PlacementTest, TakesPlacementsThatCostItNothing) {
     const Instance instance(c, 1);
     KernelDesc desc = instance.Desc();
     desc.isa = kernels::Isa::kAvx2;
-    return entry->places(desc);
+    return entry->takes_placements(desc);
   };
   EXPECT_TRUE(takes());
   c.input_placement.halo = c.output_placement.halo = 1;
@@ -122,7 +122,7 @@ TEST(PlacementTest, TakesPlacementsThatCostItNothing) {
   const Instance instance(c, 1);
   KernelDesc desc = instance.Desc();
   desc.isa = kernels::Isa::kAvx2;
-  EXPECT_TRUE(entry->wished_placement(desc).dense());
+  EXPECT_TRUE(entry->preferred_placement(desc).dense());
 }
 
 }  // namespace

@@ -300,7 +300,7 @@ bool TakesPlacements(absl::Span<const conv2d::Variant> variants, const KernelDes
 
 Placement PreferredInputPlacement(absl::Span<const conv2d::Variant> variants, const KernelDesc& desc) {
   const absl::StatusOr<Layers> layers = LayersOf(variants, desc);
-  return layers.ok() ? conv2d::EntryOf(variants).wished_placement(layers->conv) : Placement();
+  return layers.ok() ? conv2d::EntryOf(variants).preferred_placement(layers->conv) : Placement();
 }
 
 }  // namespace
@@ -319,8 +319,8 @@ kernels::KernelEntry EntryWith(absl::Span<const conv2d::Variant> variants) {
   kernels::KernelEntry entry;
   entry.op = "int8.conv2d_max_pool2d";
   entry.create = [variants](const KernelDesc& desc) { return CreateInBands(variants, desc); };
-  entry.places = [variants](const KernelDesc& desc) { return TakesPlacements(variants, desc); };
-  entry.wished_placement = [variants](const KernelDesc& desc) {
+  entry.takes_placements = [variants](const KernelDesc& desc) { return TakesPlacements(variants, desc); };
+  entry.preferred_placement = [variants](const KernelDesc& desc) {
     return PreferredInputPlacement(variants, desc);
   };
   return entry;

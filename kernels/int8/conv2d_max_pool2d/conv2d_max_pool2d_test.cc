@@ -163,10 +163,10 @@ TEST(Conv2dMaxPool2d, PlacedOperandsOnEmulatedAmx) {
         const Tensor x = SeededTensor(layer.whole.input(0), 3);
         const Tensor wanted = layer.Reference(x);
         KernelDesc desc = layer.whole;
-        desc.input_placements = {EntryWith(variants).wished_placement(desc)};
+        desc.input_placements = {EntryWith(variants).preferred_placement(desc)};
         desc.output_placement.halo = 1;
         if (desc.input_placements[0].dense()) continue;  // Too small an image for tiles.
-        ASSERT_TRUE(EntryWith(variants).places(desc));
+        ASSERT_TRUE(EntryWith(variants).takes_placements(desc));
         ++placed;
         for (const int threads : {1, 2}) {
           for (const int64_t rows : {1, 3, 100}) {
@@ -189,9 +189,9 @@ TEST(Create, DeclinesPlacementsThatItCannotReadInBands) {
   const Layer layer(VggLayer());
   KernelDesc desc = layer.whole;
   desc.isa = Isa::kScalar;
-  EXPECT_TRUE(EntryWith(conv2d::Variants()).wished_placement(desc).dense());
+  EXPECT_TRUE(EntryWith(conv2d::Variants()).preferred_placement(desc).dense());
   desc.input_placements = {{kernels::Blocking::kNone, 1, 0}};
-  EXPECT_FALSE(EntryWith(conv2d::Variants()).places(desc));
+  EXPECT_FALSE(EntryWith(conv2d::Variants()).takes_placements(desc));
   EXPECT_THAT(std::string(Create(desc).status().message()), HasSubstr("bands of an input with halo 1"));
 }
 

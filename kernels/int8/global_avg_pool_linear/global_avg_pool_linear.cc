@@ -81,8 +81,8 @@ absl::StatusOr<std::string> VariantName(const KernelDesc& desc) {
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.global_avg_pool_linear", kernels::LayoutRule::kNhwc, Create, /*places=*/nullptr,
-                     /*wished_placement=*/nullptr, VariantName});
+  registry.Register({"int8.global_avg_pool_linear", kernels::LayoutRule::kNhwc, Create, /*takes_placements=*/nullptr,
+                     /*preferred_placement=*/nullptr, VariantName});
 }
 
 }  // namespace fuselage::int8::global_avg_pool_linear

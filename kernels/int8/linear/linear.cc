@@ -219,8 +219,8 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc&
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.linear", kernels::LayoutRule::kRowMajor, Create, /*places=*/nullptr,
-                     /*wished_placement=*/nullptr, VariantName});
+  registry.Register({"int8.linear", kernels::LayoutRule::kRowMajor, Create, /*takes_placements=*/nullptr,
+                     /*preferred_placement=*/nullptr, VariantName});
 }
 
 void scalar::Run(const Params& p, const void* x, void* y, const Range& range) {

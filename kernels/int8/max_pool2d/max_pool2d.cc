@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 
 void Register(kernels::KernelRegistry& registry) {
   registry.Register({"int8.max_pool2d", kernels::LayoutRule::kNhwc, Create,
-                     /*places=*/[](const KernelDesc& desc) { return MakeParams(desc).ok(); }});
+                     /*takes_placements=*/[](const KernelDesc& desc) { return MakeParams(desc).ok(); }});
 }
 
 void scalar::Run(const Params& p, const uint8_t* x, uint8_t* y, int64_t row_begin, int64_t row_end) {

@@ -158,7 +158,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 
 void Register(kernels::KernelRegistry& registry) {
   registry.Register({"int8.quantize", kernels::LayoutRule::kAnyInput, Create,
-                     /*places=*/[](const KernelDesc& desc) { return CheckPlacement(desc).ok(); }});
+                     /*takes_placements=*/[](const KernelDesc& desc) { return CheckPlacement(desc).ok(); }});
 }
 
 void scalar::Run(const Params& p, const float* x, uint8_t* y, int64_t begin, int64_t end) {

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/requantize.h"
-#include "kernels/core/placement.h"
+#include "kernels/core/placement/placement.h"
 
 namespace fuselage::int8::conv2d {
 

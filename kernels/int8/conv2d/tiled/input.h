@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/int8/conv2d/core/problem.h"
-#include "kernels/core/placement.h"
+#include "kernels/core/placement/placement.h"
 
 namespace fuselage::int8::conv2d::tiled {
 

@@ -6,7 +6,7 @@
 
 #include "kernels/int8/conv2d/core/problem.h"
 #include "kernels/int8/conv2d/tiled/loops.h"
-#include "kernels/core/placement.h"
+#include "kernels/core/placement/placement.h"
 
 namespace fuselage::int8::conv2d::tiled {
 

@@ -3,8 +3,8 @@
 // A convolution reads its input in place, without a copy for its padding, where there is room around every image that
 // holds the zero point. Which tensor gets which placement is decided once, when the graph is compiled
 // (runtime/placements.h); whoever writes a tensor also fills its halo.
-#ifndef FUSELAGE_KERNELS_CORE_PLACEMENT_H_
-#define FUSELAGE_KERNELS_CORE_PLACEMENT_H_
+#ifndef FUSELAGE_KERNELS_CORE_PLACEMENT_PLACEMENT_H_
+#define FUSELAGE_KERNELS_CORE_PLACEMENT_PLACEMENT_H_
 
 #include <cstdint>
 #include <string>
@@ -80,4 +80,4 @@ struct PlacedTensor {
 
 }  // namespace fuselage::kernels
 
-#endif  // FUSELAGE_KERNELS_CORE_PLACEMENT_H_
+#endif  // FUSELAGE_KERNELS_CORE_PLACEMENT_PLACEMENT_H_

@@ -1,4 +1,4 @@
-#include "kernels/core/placement.h"
+#include "kernels/core/placement/placement.h"
 
 #include <set>
 #include <vector>
