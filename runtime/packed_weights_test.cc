@@ -10,6 +10,7 @@
 #include "ir/testing/matchers.h"
 #include "ir/text.h"
 #include "kernels/register_all.h"
+#include "kernels/register_all_reproducible.h"
 #include "kernels/testing/emulated_amx.h"
 #include "runtime/int8_graph_builder.h"
 
@@ -117,6 +118,56 @@ TEST_F(PackedWeightsTest, OfFloats) {
   const int64_t packings = compile();
   EXPECT_LT(packings, 2 * 4) << "oneDNN may choose other layouts for another batch";
   EXPECT_EQ(compile(), packings);
+}
+
+// The kernels whose weights are no INT8 layer's, some with the same weight and another form of the layer.
+TEST_F(PackedWeightsTest, OfOtherKernels) {
+  ASSERT_OK_AND_ASSIGN(const auto graph, ir::Parse(R"(graph @others {
+  param @b: i8[9,5] = seed(1)
+  param @f: f32[8,2,3,3] = seed(2)
+  param @r: f32[2,12,4] = seed(3)
+  param @u: f32[2,12,6] = seed(4)
+  param @v: f32[8,8] = seed(5)
+  param @w: i8[4,2,3,3] = seed(6)
+  param @z: i8[5] = [1, 2, 3, 4, 5]
+  param @z1: i8[] = [7]
+  module @conv = conv2d(groups=2, weight=@f)
+  module @gru = gru(direction="bidirectional", recurrent_weight=@r, weight=@u)
+  module @linear = linear(weight=@v)
+  module @resets_last = gru(direction="bidirectional", linear_before_reset=true, recurrent_weight=@r, weight=@u)
+  %x: u8[1,4,8,8] = placeholder
+  %c: u8[1,9] = placeholder
+  %s: f32[5,1,6] = placeholder
+  %i: f32[1,4,8,8] = placeholder
+  %b: i8[9,5] = get_attr @b
+  %w: i8[4,2,3,3] = get_attr @w
+  %z: i8[5] = get_attr @z
+  %z1: i8[] = get_attr @z1
+  %plain: i32[1,5] = call_function matmul_integer(%c, %b)
+  %columns: i32[1,5] = call_function matmul_integer(%c, %b, none, %z)
+  %one: i32[1,5] = call_function matmul_integer(%c, %b, none, %z1)
+  %integers: i32[1,4,6,6] = call_function conv_integer2d(%x, %w, none, %z1, groups=2)
+  %gru: (f32[5,2,1,4], f32[2,1,4]) = call_module @gru(%s)
+  %last: (f32[5,2,1,4], f32[2,1,4]) = call_module @resets_last(%s)
+  %y: f32[5,2,1,4] = call_function getitem(%gru, index=0)
+  %h: f32[2,1,4] = call_function getitem(%last, index=1)
+  %floats: f32[1,8,6,6] = call_module @conv(%i)
+  %linear: f32[1,4,8,8] = call_module @linear(%i)
+  output(%plain, %columns, %one, %integers, %y, %h, %floats, %linear)
+})",
+                                                             ops_));
+  kernels::KernelRegistry reproducible;
+  kernels::RegisterAllReproducible(reproducible);
+  for (const kernels::KernelRegistry* kernels : {&native_, &reproducible}) {
+    for (kernels::Isa isa : kernels::SupportedIsas()) {
+      CheckedWeights weights;
+      const int64_t bytes = Compile(*graph, 1, *kernels, 1, isa, &weights);
+      const int64_t packings = weights.packings();
+      EXPECT_GT(packings, 0);
+      EXPECT_EQ(Compile(*graph, 1, *kernels, 2, isa, &weights), bytes);
+      EXPECT_EQ(weights.packings(), packings) << kernels::IsaName(isa);
+    }
+  }
 }
 
 TEST_F(PackedWeightsTest, CountOnceInAProgram) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -36,16 +37,17 @@ class ConvInteger : public kernels::Kernel {
     product_.rows = out[0] * out[2] * out[3];
     product_.depth = channels_ * axes_[0].kernel * axes_[1].kernel;
     product_.columns = out[1] / product_.groups;
-    PackWeight(weight, zero_point);
+    packed_ = desc.Packed("weight", absl::StrCat("conv_integer ", product_.groups, " ", TextOf(zero_point)),
+                          [&] { return Packed(weight, zero_point); });
     set_variant(variant.name);
-    set_weight_bytes(product_.packed_elements() * static_cast<int64_t>(sizeof(int16_t)));
+    set_weight_bytes(0, {packed_});
     set_scratch_bytes(product_.scratch_bytes(desc.threads));
   }
 
  private:
   // Depth is (row, column, channel), as im2col of NHWC has it.
-  void PackWeight(const Tensor& weight, const Tensor* zero_point) {
-    packed_.resize(product_.packed_elements());
+  Tensor Packed(const Tensor& weight, const Tensor* zero_point) const {
+    Tensor packed(DType::kI16, {product_.packed_elements()});
     const int64_t taps = axes_[0].kernel * axes_[1].kernel;
     const auto element = [&](int64_t group, int64_t k, int64_t n) {
       const int64_t oc = group * product_.columns + n;
@@ -53,8 +55,9 @@ class ConvInteger : public kernels::Kernel {
       return static_cast<int16_t>(weight.At((oc * channels_ + k % channels_) * taps + k / channels_) - zero);
     };
     for (int64_t panel = 0; panel < product_.groups * product_.panels(); ++panel) {
-      PackPanel(product_, panel, element, packed_.data());
+      PackPanel(product_, panel, element, packed.data<int16_t>());
     }
+    return packed;
   }
 
   void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
@@ -70,7 +73,7 @@ class ConvInteger : public kernels::Kernel {
         if (product_.depth % 2 != 0) to[product_.depth] = 0;
       }
     };
-    Multiply(product_, packed_.data(), pack_rows, run_, static_cast<int32_t*>(outputs[0].data), context.scratch.data,
+    Multiply(product_, packed_->data<int16_t>(), pack_rows, run_, static_cast<int32_t*>(outputs[0].data), context.scratch.data,
              *context.parallel);
   }
 
@@ -99,7 +102,7 @@ class ConvInteger : public kernels::Kernel {
   int64_t channels_ = 0;  // A group's.
   Product product_;
   Function* const run_;
-  std::vector<int16_t> packed_;
+  std::shared_ptr<const Tensor> packed_;
 };
 
 }  // namespace

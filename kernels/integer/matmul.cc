@@ -1,3 +1,4 @@
+#include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -29,23 +30,26 @@ class MatmulInteger : public kernels::Kernel {
     const Tensor* b = desc.ParameterOrNull("b");
     const Tensor* zero_point = desc.ParameterOrNull("b_zero_point");
     if (b != nullptr && (zero_point != nullptr || !desc.has_input(kBZeroPoint))) {
-      packed_b_.resize(product.packed_elements());
-      kernels::Serial serial;
-      std::vector<kernels::ConstBuffer> known(desc.inputs.size());
-      known[kB].data = b->raw_data();
-      if (zero_point != nullptr) known[kBZeroPoint].data = zero_point->raw_data();
-      PackB(known, packed_b_.data(), serial);
-      set_weight_bytes(product.packed_elements() * static_cast<int64_t>(sizeof(int16_t)));
+      packed_b_ = desc.Packed("b", absl::StrCat("matmul_integer ", TextOf(zero_point)), [&] {
+        kernels::Serial serial;
+        std::vector<kernels::ConstBuffer> known(desc.inputs.size());
+        known[kB].data = b->raw_data();
+        if (zero_point != nullptr) known[kBZeroPoint].data = zero_point->raw_data();
+        Tensor packed(DType::kI16, {product.packed_elements()});
+        PackB(known, packed.data<int16_t>(), serial);
+        return packed;
+      });
+      set_weight_bytes(0, {packed_b_});
     }
     rows_bytes_ = product.scratch_bytes(desc.threads);
-    set_scratch_bytes(rows_bytes_ + (packed_b_.empty() ? product.packed_elements() * sizeof(int16_t) : 0));
+    set_scratch_bytes(rows_bytes_ + (packed_b_ == nullptr ? product.packed_elements() * sizeof(int16_t) : 0));
   }
 
  private:
   void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
                const kernels::RunContext& context) const override {
-    const int16_t* packed_b = packed_b_.data();
-    if (packed_b_.empty()) {
+    const int16_t* packed_b = packed_b_ == nullptr ? nullptr : packed_b_->data<int16_t>();
+    if (packed_b == nullptr) {
       int16_t* packed = reinterpret_cast<int16_t*>(static_cast<char*>(context.scratch.data) + rows_bytes_);
       PackB(inputs, packed, *context.parallel);
       packed_b = packed;
@@ -76,7 +80,7 @@ class MatmulInteger : public kernels::Kernel {
   const Product product_;
   const bool per_column_;  // A zero point of b for each.
   Function* const run_;
-  std::vector<int16_t> packed_b_;  // Empty: b arrives at run time.
+  std::shared_ptr<const Tensor> packed_b_;  // Null: b arrives at run time.
   int64_t rows_bytes_ = 0;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace fuselage::integer {
 namespace {
 
@@ -50,6 +52,14 @@ int32_t ZeroPoint(const kernels::Kernel& kernel, size_t operand, absl::Span<cons
   const void* data = inputs[operand].data;
   return kernel.inputs()[operand]->dtype == DType::kU8 ? static_cast<const uint8_t*>(data)[i]
                                                        : static_cast<const int8_t*>(data)[i];
+}
+
+std::string TextOf(const Tensor* zero_point) {
+  std::string text;
+  for (int64_t i = 0; zero_point != nullptr && i < zero_point->num_elements(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ",", zero_point->At(i));
+  }
+  return text;
 }
 
 }  // namespace fuselage::integer

@@ -3,6 +3,7 @@
 #define FUSELAGE_KERNELS_INTEGER_PRODUCT_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
@@ -34,6 +35,9 @@ void Multiply(const Product& product, const int16_t* packed_b, PackRows pack_row
 // Element `i` of operand `operand`, a zero point of u8 or i8; 0 where it is absent.
 int32_t ZeroPoint(const kernels::Kernel& kernel, size_t operand, absl::Span<const kernels::ConstBuffer> inputs,
                   int64_t i = 0);
+
+// The values of a constant zero point, which packed codes depend on; "" where it is absent.
+std::string TextOf(const Tensor* zero_point);
 
 }  // namespace fuselage::integer
 

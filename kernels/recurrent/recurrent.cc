@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kernels/core/parallel.h"
 #include "kernels/core/variant.h"
 #include "kernels/recurrent/loops.h"
@@ -60,10 +63,11 @@ void Pack(const Sizes& sizes, const Slots& slots, const float* from, int64_t dep
 
 // The weights of all directions, packed.
 struct Weights {
-  std::vector<float> input, state, bias;
-  std::vector<float> reset_state;  // For a GRU that resets first: the third gate's, 32 units a panel.
-  std::vector<float> reset_bias;   // [D, H]
-  std::vector<float> peepholes;    // [D, 3*H]; empty where there are none.
+  std::shared_ptr<const Tensor> input, state;
+  std::shared_ptr<const Tensor> reset_state;  // For a GRU that resets first: the third gate's, 32 units a panel.
+  std::vector<float> bias;
+  std::vector<float> reset_bias;  // [D, H]
+  std::vector<float> peepholes;   // [D, 3*H]; empty where there are none.
 };
 
 class Recurrent : public kernels::Kernel {
@@ -85,9 +89,10 @@ class Recurrent : public kernels::Kernel {
                                             RoundUp(s_.units, kPanel) * s_.sequences);
     set_scratch_bytes(floats * static_cast<int64_t>(sizeof(float)));
     const Weights& w = o_.weights;
-    const size_t packed = w.input.size() + w.state.size() + w.bias.size() + w.reset_state.size() + w.reset_bias.size() +
-                          w.peepholes.size();
-    set_weight_bytes(static_cast<int64_t>(packed * sizeof(float)));
+    std::vector<std::shared_ptr<const Tensor>> packed = {w.input, w.state};
+    if (w.reset_state != nullptr) packed.push_back(w.reset_state);
+    const size_t own = w.bias.size() + w.reset_bias.size() + w.peepholes.size();
+    set_weight_bytes(static_cast<int64_t>(own * sizeof(float)), std::move(packed));
   }
 
  private:
@@ -166,7 +171,7 @@ class Recurrent : public kernels::Kernel {
         const int64_t rows = std::min(kRowBlock, s_.rows() - row);
         float* sums = run.products + (panel * s_.rows() + row) * kPanel;
         for (int64_t i = 0; i < rows; ++i) std::copy_n(&o_.weights.bias[panel * kPanel], kPanel, sums + i * kPanel);
-        variant_.multiply(run.x + row * s_.inputs, s_.inputs, rows, &o_.weights.input[panel * s_.inputs * kPanel],
+        variant_.multiply(run.x + row * s_.inputs, s_.inputs, rows, o_.weights.input->data<float>() + panel * s_.inputs * kPanel,
                           s_.inputs, sums);
       }
     });
@@ -191,7 +196,7 @@ class Recurrent : public kernels::Kernel {
         std::copy_n(run.products + ((d * panels + panel) * s_.rows() + row) * kPanel, kPanel, sums + n * kPanel);
       }
       variant_.multiply(run.h + d * StateSize(), s_.units, s_.sequences,
-                        &o_.weights.state[(d * panels + panel) * s_.units * kPanel], s_.units, sums);
+                        o_.weights.state->data<float>() + (d * panels + panel) * s_.units * kPanel, s_.units, sums);
       for (int64_t n = 0; n < s_.sequences; ++n) FinishPanel(run, d, panel, n, step);
     });
     if (!o_.resets_first) return;
@@ -202,7 +207,7 @@ class Recurrent : public kernels::Kernel {
         std::copy_n(&o_.weights.reset_bias[(d * wide + panel) * kPanel], kPanel, sums + n * kPanel);
       }
       variant_.multiply(run.kept + d * StateSize(), s_.units, s_.sequences,
-                        &o_.weights.reset_state[(d * wide + panel) * s_.units * kPanel], s_.units, sums);
+                        o_.weights.reset_state->data<float>() + (d * wide + panel) * s_.units * kPanel, s_.units, sums);
       for (int64_t part = panel * each; part < std::min(panels, (panel + 1) * each); ++part) {
         for (int64_t n = 0; n < s_.sequences; ++n) {
           float* gates = SumsOf(run, d, part) + n * kPanel;
@@ -327,20 +332,24 @@ Weights PackWeights(const KernelDesc& desc, const Sizes& sizes, Cell cell, bool 
   if (cell == Cell::kGru) state = {0, 1, -1, resets_first ? -1 : 2};
   const int64_t panels = sizes.panels(), rows = sizes.gates * sizes.units, wide = RoundUp(sizes.units, kPanel);
   Weights weights;
-  weights.input.resize(sizes.directions * panels * sizes.inputs * kPanel);
-  weights.state.resize(sizes.directions * panels * sizes.units * kPanel);
+  // Of each direction `gates` matrices [units, depth] of a parameter.
+  const auto packed = [&](const char* name, const Slots& slots, int64_t depth, int64_t floats) {
+    const std::string layout = absl::StrCat("recurrent ", absl::StrJoin(slots, " "));
+    return desc.Packed(name, layout, [&] {
+      Tensor to(DType::kF32, {sizes.directions, floats});
+      for (int64_t d = 0; d < sizes.directions; ++d) {
+        Pack(sizes, slots, data(name) + d * rows * depth, depth, to.data<float>() + d * floats);
+      }
+      return to;
+    });
+  };
+  weights.input = packed("weight", input, sizes.inputs, panels * sizes.inputs * kPanel);
+  weights.state = packed("recurrent_weight", state, sizes.units, panels * sizes.units * kPanel);
+  if (resets_first) weights.reset_state = packed("recurrent_weight", {2}, sizes.units, wide * sizes.units);
   weights.bias.resize(sizes.directions * panels * kPanel);
-  if (resets_first) {
-    weights.reset_state.resize(sizes.directions * wide * sizes.units);
-    weights.reset_bias.resize(sizes.directions * wide);
-  }
+  if (resets_first) weights.reset_bias.resize(sizes.directions * wide);
   std::vector<float> part(panels * kPanel);
   for (int64_t d = 0; d < sizes.directions; ++d) {
-    const float* recurrent = data("recurrent_weight") + d * rows * sizes.units;
-    Pack(sizes, input, data("weight") + d * rows * sizes.inputs, sizes.inputs,
-         weights.input.data() + d * panels * sizes.inputs * kPanel);
-    Pack(sizes, state, recurrent, sizes.units, weights.state.data() + d * panels * sizes.units * kPanel);
-    if (resets_first) Pack(sizes, {2}, recurrent, sizes.units, weights.reset_state.data() + d * wide * sizes.units);
     if (data("bias") == nullptr) continue;
     const float* bias = data("bias") + 2 * d * rows;
     float* to = weights.bias.data() + d * panels * kPanel;

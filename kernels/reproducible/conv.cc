@@ -140,7 +140,7 @@ class ConvKernel final : public ProductKernel {
       factors.push_back(c_.transposed ? RightFactor{weight, c_.in_channels, 1, c_.out_channels * taps, taps}
                                       : RightFactor{weight, c_.in_channels, 1, taps, filter});
     }
-    PackRight(factors);
+    PackRight(desc, absl::StrCat(c_.transposed ? "conv_transpose " : "conv ", c_.groups), factors);
     c_.weight = {};
   }
 

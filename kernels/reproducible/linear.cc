@@ -45,7 +45,7 @@ class Linear final : public ProductKernel {
         out_(out),
         bias_(std::move(bias)),
         activation_(activation) {
-    PackRight({{weight.data(), in, 0, 1, in}});
+    PackRight(desc, "linear", {{weight.data(), in, 0, 1, in}});
   }
 
  private:

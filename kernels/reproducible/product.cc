@@ -1,6 +1,9 @@
 #include "kernels/reproducible/product.h"
 
 #include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 
 namespace fuselage::reproducible {
 namespace {
@@ -32,12 +35,20 @@ ProductKernel::ProductKernel(const kernels::KernelDesc& desc, const Primitives& 
   set_variant(primitives.name);
 }
 
-void ProductKernel::PackRight(const std::vector<RightFactor>& factors) {
-  const int64_t floats = RoundUp(shape_.columns, primitives_.columns) * shape_.depth;
-  for (const RightFactor& factor : factors) {
-    PackPanels(factor, {0, shape_.columns, 0, shape_.depth}, primitives_.columns, packed_.emplace_back(floats).data());
-  }
-  set_weight_bytes(static_cast<int64_t>(factors.size()) * floats * static_cast<int64_t>(sizeof(float)));
+void ProductKernel::PackRight(const kernels::KernelDesc& desc, absl::string_view layout,
+                              const std::vector<RightFactor>& factors) {
+  const auto pack = [&] {
+    const int64_t floats = RoundUp(shape_.columns, primitives_.columns) * shape_.depth;
+    Tensor packed(DType::kF32, {static_cast<int64_t>(factors.size()), floats});
+    float* to = packed.data<float>();
+    for (const RightFactor& factor : factors) {
+      PackPanels(factor, {0, shape_.columns, 0, shape_.depth}, primitives_.columns, to);
+      to += floats;
+    }
+    return packed;
+  };
+  packed_ = desc.Packed("weight", absl::StrCat("reproducible ", layout, " ", primitives_.columns), pack);
+  set_weight_bytes(0, {packed_});
 }
 
 void ProductKernel::Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
@@ -73,11 +84,12 @@ void ProductKernel::ComputeBlock(const Block& block, Inputs inputs, void* output
 
     const float* panels = right;
     int64_t panel_floats = shape_.depth * width;
-    if (packed_.empty()) {
+    if (packed_ == nullptr) {
       panel_floats =
           PackPanels(Right(inputs, block.product), {block.column, block.columns, begin, begin + depth}, width, right);
     } else {
-      panels = packed_[block.product % packed_.size()].data() + block.column * shape_.depth + begin * width;
+      panels = packed_->data<float>() + block.product % packed_->dim(0) * packed_->dim(1) +
+               block.column * shape_.depth + begin * width;
     }
     for (int64_t j = 0; j < columns; j += width) {
       const float* panel = panels + j / width * panel_floats;

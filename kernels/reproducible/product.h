@@ -3,8 +3,10 @@
 #ifndef FUSELAGE_KERNELS_REPRODUCIBLE_PRODUCT_H_
 #define FUSELAGE_KERNELS_REPRODUCIBLE_PRODUCT_H_
 
+#include <memory>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "kernels/core/kernel.h"
 #include "kernels/reproducible/panels.h"
 #include "kernels/reproducible/primitives.h"
@@ -38,8 +40,9 @@ class ProductKernel : public kernels::Kernel {
   virtual void Store(Inputs inputs, void* output, int64_t product, int64_t row, int64_t begin, int64_t end,
                      const float* sums) const = 0;
 
-  // Packs constant right factors once: one for each product modulo their number.
-  void PackRight(const std::vector<RightFactor>& factors);
+  // Packs constant right factors once, one for each product modulo their number. They are the parameter "weight" as
+  // `layout` and its shape say.
+  void PackRight(const kernels::KernelDesc& desc, absl::string_view layout, const std::vector<RightFactor>& factors);
 
  private:
   struct Block;
@@ -52,7 +55,7 @@ class ProductKernel : public kernels::Kernel {
   const ProductShape shape_;
   const int64_t block_rows_, block_columns_;
   int64_t thread_floats_ = 0;
-  std::vector<std::vector<float>> packed_;
+  std::shared_ptr<const Tensor> packed_;  // [factors, floats of a factor]; null: none is constant.
 };
 
 }  // namespace fuselage::reproducible
