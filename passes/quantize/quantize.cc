@@ -6,12 +6,14 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/text.h"
 #include "passes/core/kept_message.h"
+#include "passes/quantize/bias_correction.h"
 #include "passes/quantize/calibration_cache.h"
 #include "passes/quantize/observers.h"
 #include "passes/quantize/precision.h"
@@ -191,37 +193,75 @@ std::string Describe(const Node& node, const Selection& selection, const CodesOf
   return text;
 }
 
-// Gives the modules of `nodes` their int8 weights.
-absl::Status QuantizeWeights(const QuantizeOptions& options, const Selection& selection, const CodesOf& codes_of,
-                             ir::Graph& graph) {
-  // Modules with the smallest scale that they are fed with, in the order of their first call.
-  std::vector<std::pair<ir::Module*, float>> modules;
+// A module's weight in codes.
+struct QuantizedModule {
+  ir::Module* module;
+  float input_scale;  // The smallest that it is fed with.
+  std::vector<float> scales;
+  std::shared_ptr<const Tensor> codes;
+};
+
+// The modules of `nodes` that have a weight, in the order of their first call.
+std::vector<QuantizedModule> QuantizeWeights(const QuantizeOptions& options, const Selection& selection,
+                                             const CodesOf& codes_of, const ir::Graph& graph) {
+  std::vector<QuantizedModule> modules;
   HashMap<const ir::Module*, size_t> index;
   for (const Node* node : selection.nodes) {
     if (node->op()->OperandIndex("weight") < 0) continue;
     const float scale = codes_of.at(selection.group_of.at(node->operand(0))).scale;
     const auto [it, added] = index.emplace(node->module(), modules.size());
-    if (added) modules.emplace_back(node->module(), scale);
-    modules[it->second].second = std::min(modules[it->second].second, scale);
+    if (added) modules.push_back({node->module(), scale, {}, nullptr});
+    modules[it->second].input_scale = std::min(modules[it->second].input_scale, scale);
   }
+  for (QuantizedModule& quantized : modules) {
+    const auto parameter = [&](const char* name) {
+      const auto it = quantized.module->parameters.find(name);
+      return it == quantized.module->parameters.end() ? nullptr : graph.FindParameterOrNull(it->second)->tensor.get();
+    };
+    const Tensor &weight = *parameter("weight"), *bias = parameter("bias");
+    const bool plain_bias = bias != nullptr && bias->dtype() == DType::kF32 && bias->num_elements() == weight.dim(0);
+    quantized.scales =
+        WeightScales({&weight, plain_bias ? bias : nullptr, quantized.input_scale, options.weights()});
+    quantized.codes = std::make_shared<const Tensor>(QuantizeWeight(weight, quantized.scales, options.weights()));
+  }
+  return modules;
+}
+
+// By module, its bias less the mean error of its codes.
+absl::StatusOr<std::vector<Tensor>> CorrectedBiases(const std::vector<QuantizedModule>& modules, const ir::Graph& graph,
+                                                    passes::Runner& runner) {
+  std::vector<RoundedWeight> weights;
+  for (const QuantizedModule& quantized : modules) weights.push_back({quantized.module->path, quantized.codes.get()});
+  ASSIGN_OR_RETURN(const std::vector<std::vector<double>> errors, MeanErrors(graph, weights, runner));
+  std::vector<Tensor> biases;
+  for (size_t i = 0; i < modules.size(); ++i) {
+    const auto& parameters = modules[i].module->parameters;
+    const auto it = parameters.find("bias");
+    Tensor bias = it == parameters.end() ? Tensor(DType::kF32, {static_cast<int64_t>(errors[i].size())})
+                                         : Dequantized(*graph.FindParameterOrNull(it->second)->tensor);
+    for (size_t c = 0; c < errors[i].size(); ++c) {
+      bias.data<float>()[c] = static_cast<float>(bias.data<float>()[c] - errors[i][c]);
+    }
+    biases.push_back(std::move(bias));
+  }
+  return biases;
+}
+
+// Gives modules their codes, and `biases` where there are some.
+absl::Status SetWeights(const std::vector<QuantizedModule>& modules, std::vector<Tensor> biases, ir::Graph& graph) {
   // Tied weights stay tied where their scales come out equal.
   std::map<std::pair<std::string, std::vector<float>>, std::string> names;
-  for (const auto& [module, input_scale] : modules) {
+  for (size_t i = 0; i < modules.size(); ++i) {
+    ir::Module* const module = modules[i].module;
     std::map<std::string, std::string> parameters = module->parameters;
     std::string& weight_name = parameters.at("weight");
-    const Tensor& weight = *graph.FindParameterOrNull(weight_name)->tensor;
-    const auto bias_name = parameters.find("bias");
-    const Tensor* bias =
-        bias_name == parameters.end() ? nullptr : graph.FindParameterOrNull(bias_name->second)->tensor.get();
-    const bool plain_bias = bias != nullptr && bias->dtype() == DType::kF32 && bias->num_elements() == weight.dim(0);
-    const std::vector<float> scales =
-        WeightScales({&weight, plain_bias ? bias : nullptr, input_scale, options.weights()});
-    std::string& name = names[{weight_name, scales}];
-    if (name.empty()) {
-      name = graph.AddParameter(absl::StrCat(weight_name, ".i8"),
-                                std::make_shared<const Tensor>(QuantizeWeight(weight, scales, options.weights())));
-    }
+    std::string& name = names[{weight_name, modules[i].scales}];
+    if (name.empty()) name = graph.AddParameter(absl::StrCat(weight_name, ".i8"), modules[i].codes);
     weight_name = name;
+    if (!biases.empty()) {
+      parameters["bias"] = graph.AddParameter(absl::StrCat(module->path, ".corrected_bias"),
+                                              std::make_shared<const Tensor>(std::move(biases[i])));
+    }
     RETURN_IF_ERROR(graph.UpdateModule(module, module->op->name, module->attributes, std::move(parameters)));
   }
   return absl::OkStatus();
@@ -241,13 +281,19 @@ absl::Status InsertPair(const Edge& edge, const Codes& codes, ir::Graph& graph) 
   return absl::OkStatus();
 }
 
-absl::Status Apply(const QuantizeOptions& options, const Selection& selection, const Ranges& ranges, ir::Graph& graph,
-                   Remarks& remarks) {
+absl::Status Apply(const QuantizeOptions& options, const Selection& selection, const Ranges& ranges,
+                   passes::Runner* runner, ir::Graph& graph, Remarks& remarks) {
   const CodesOf codes_of = ChooseCodes(options, selection, ranges, remarks);
   for (const Node* node : selection.nodes) {
     remarks.Applied(*node, Describe(*node, selection, codes_of, options.weights() == QuantizeOptions::PER_CHANNEL));
   }
-  RETURN_IF_ERROR(QuantizeWeights(options, selection, codes_of, graph));
+  const std::vector<QuantizedModule> modules = QuantizeWeights(options, selection, codes_of, graph);
+  std::vector<Tensor> biases;
+  if (options.correct_bias() && !modules.empty()) {
+    if (runner == nullptr) return UsageError("correct_bias needs calibration data: the caller gives none");
+    ASSIGN_OR_RETURN(biases, CorrectedBiases(modules, graph, *runner));
+  }
+  RETURN_IF_ERROR(SetWeights(modules, std::move(biases), graph));
   for (const Edge& edge : selection.edges) {
     RETURN_IF_ERROR(InsertPair(edge, codes_of.at(selection.group_of.at(edge.value)), graph));
   }
@@ -275,14 +321,14 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
     const auto quantized = [&](const KeptInFloat& kept) -> absl::StatusOr<std::unique_ptr<ir::Graph>> {
       std::unique_ptr<ir::Graph> copy = graph.Clone();
       ASSIGN_OR_RETURN(const Selection some, Select(options_, *copy, tentative, kept));
-      RETURN_IF_ERROR(Apply(options_, some, ranges, *copy, tentative));
+      RETURN_IF_ERROR(Apply(options_, some, ranges, runner_, *copy, tentative));
       return copy;
     };
     ASSIGN_OR_RETURN(const KeptInFloat kept, FasterInFloat(graph, selection, quantized, *profiler_, remarks));
     ASSIGN_OR_RETURN(selection, Select(options_, graph, remarks, kept));
     if (selection.edges.empty()) return false;
   }
-  RETURN_IF_ERROR(Apply(options_, selection, ranges, graph, remarks));
+  RETURN_IF_ERROR(Apply(options_, selection, ranges, runner_, graph, remarks));
   return true;
 }
 
