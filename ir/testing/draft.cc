@@ -11,6 +11,7 @@ namespace {
 
 using ir::Node;
 using ir::NodeKind;
+using Ints = std::vector<int64_t>;
 
 constexpr int64_t kMostElements = 600;
 constexpr double kLargestMagnitude = 1e3;
@@ -188,6 +189,61 @@ std::unique_ptr<ir::Graph> Draft::Finish() {
   }
   FUSELAGE_CHECK(graph_->Verify().ok());
   return std::move(graph_);
+}
+
+Node* AddRandomView(Draft& draft, Node* x) {
+  Random& random = draft.random();
+  const Shape shape = x->tensor_type().shape;
+  const int rank = static_cast<int>(shape.size());
+  if (rank == 0) return nullptr;
+  switch (random.Between(0, 6)) {
+    case 0: {  // Two neighbours become one.
+      if (rank < 2) return nullptr;
+      const int64_t axis = random.Between(0, rank - 2);
+      Shape merged = shape;
+      merged[axis] *= merged[axis + 1];
+      merged.erase(merged.begin() + axis + 1);
+      if (random.OneIn(3)) merged[random.Between(0, merged.size() - 1)] = -1;
+      return draft.AddInRandomSpelling({"reshape", {x}, {}, {{"shape", merged}}});
+    }
+    case 1: {  // One becomes two.
+      const int64_t axis = random.Between(0, rank - 1);
+      if (rank > 4 || shape[axis] % 2 != 0) return nullptr;
+      Shape halved = shape;
+      halved[axis] /= 2;
+      halved.insert(halved.begin() + axis + random.Between(0, 1), 2);
+      return draft.AddInRandomSpelling({"reshape", {x}, {}, {{"shape", halved}}});
+    }
+    case 2: {
+      const int64_t start = random.Between(0, rank - 1);
+      return draft.AddInRandomSpelling(
+          {"flatten",
+           {x},
+           {},
+           {{"start_dim", start}, {"end_dim", random.OneIn(2) ? -1 : random.Between(start, rank - 1)}}});
+    }
+    case 3: {
+      if (rank > 4) return nullptr;
+      return draft.AddInRandomSpelling({"unsqueeze", {x}, {}, {{"dims", Ints{random.Between(-1, rank)}}}});
+    }
+    case 4: {
+      Ints ones;
+      for (int axis = 0; axis < rank; ++axis) {
+        if (shape[axis] == 1 && random.OneIn(2)) ones.push_back(axis);
+      }
+      return draft.AddInRandomSpelling({"squeeze", {x}, {}, {{"dims", ones}}});
+    }
+    case 5: {
+      const int64_t dim0 = random.Between(-rank, rank - 1), dim1 = random.Between(0, rank - 1);
+      return draft.AddInRandomSpelling({"transpose", {x}, {}, {{"dim0", dim0}, {"dim1", dim1}}});
+    }
+    default: {
+      Ints dims;
+      for (int axis = 0; axis < rank; ++axis) dims.push_back(axis);
+      if (!random.OneIn(6)) random.Shuffle(dims);
+      return draft.AddInRandomSpelling({"permute", {x}, {}, {{"dims", dims}}});
+    }
+  }
 }
 
 }  // namespace fuselage::testing

@@ -5,7 +5,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/base/hash_map.h"
@@ -75,6 +77,12 @@ class Draft {
   HashMap<const ir::Node*, bool> exact_;
 };
 
+// What recipes write often.
+inline TensorType Of(DType dtype, Shape shape, std::optional<QuantParams> quant = std::nullopt) {
+  return {dtype, std::move(shape), std::move(quant), Layout::kRowMajor};
+}
+inline bool Done(const ir::Node* node) { return node != nullptr; }
+
 // A reshape, flatten, squeeze, unsqueeze or permute; null where the one that was drawn does not fit.
 ir::Node* AddRandomView(Draft& draft, ir::Node* x);
 
@@ -83,11 +91,22 @@ struct Recipe {
   int weight;
   bool (*cook)(Draft& draft);
 };
-std::vector<Recipe> LayerRecipes();      // random_graph_layers.cc: convolutions, linears, norms, pools.
-std::vector<Recipe> ElementRecipes();    // random_graph_elements.cc: elementwise, views, moves, integers.
-std::vector<Recipe> MathRecipes();       // random_graph_math.cc: functions, comparisons, reductions, norms.
-std::vector<Recipe> IndexingRecipes();   // random_graph_indexing.cc: gathers, scatters, topk, sampling.
-std::vector<Recipe> QuantizedRecipes();  // random_graph_quantized.cc
+
+enum class Graphs { kEvery, kQuantized, kSome };  // kSome: one in three, so that what passes match stays frequent.
+
+// By the graphs that they are for. A file of recipes/ registers its own; a new one needs no more than to be there.
+struct Recipes {
+  struct List {
+    Graphs graphs;
+    std::vector<Recipe> recipes;
+  };
+  std::vector<List> lists;
+
+  void Add(Graphs graphs, std::vector<Recipe> recipes) { lists.push_back({graphs, std::move(recipes)}); }
+};
+
+// Those of all files of recipes/, by their names.
+void RegisterAll(Recipes& recipes);
 
 }  // namespace fuselage::testing
 

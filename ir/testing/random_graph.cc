@@ -6,15 +6,14 @@ namespace fuselage::testing {
 
 std::unique_ptr<ir::Graph> RandomGraph(uint64_t seed, const ir::OpRegistry& ops, const RandomGraphOptions& options) {
   Draft draft(seed, ops, options);
-  std::vector<std::vector<Recipe>> lists = {LayerRecipes(), ElementRecipes()};
-  if (options.quantized) lists.push_back(QuantizedRecipes());
-  // Not in every graph: what passes match stays frequent.
-  if (draft.random().OneIn(3)) lists.push_back(MathRecipes());
-  if (draft.random().OneIn(3)) lists.push_back(IndexingRecipes());
+  Recipes all;
+  RegisterAll(all);
   std::vector<Recipe> recipes;
   int total = 0;
-  for (const std::vector<Recipe>& list : lists) {
-    for (const Recipe& recipe : list) {
+  for (const Recipes::List& list : all.lists) {
+    if (list.graphs == Graphs::kQuantized && !options.quantized) continue;
+    if (list.graphs == Graphs::kSome && !draft.random().OneIn(3)) continue;
+    for (const Recipe& recipe : list.recipes) {
       recipes.push_back(recipe);
       total += recipe.weight;
     }

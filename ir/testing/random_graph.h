@@ -21,8 +21,7 @@ struct RandomGraphOptions {
 //
 // Holds every op of ir/ops in its spellings (function, method, module, aliases, in place), shared modules, tied
 // weights, values with several users, residual blocks, linear chains, views above quantizes, quantized layers, integer
-// arithmetic, equal calls, dead nodes, several placeholders and outputs. A new op gets its recipe in
-// random_graph_*.cc.
+// arithmetic, equal calls, dead nodes, several placeholders and outputs. A new op gets a file of recipes/.
 std::unique_ptr<ir::Graph> RandomGraph(uint64_t seed, const ir::OpRegistry& ops,
                                        const RandomGraphOptions& options = {});
 

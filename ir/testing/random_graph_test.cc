@@ -73,7 +73,7 @@ TEST_F(RandomGraphTest, EveryOpOccursInSeveralGraphs) {
     }
   }
   for (const ir::OpSchema* op : ops_.SortedByName()) {
-    EXPECT_GE(seeds[op->name].size(), 2) << op->name << ": give it a recipe in ir/testing/random_graph_*.cc";
+    EXPECT_GE(seeds[op->name].size(), 2) << op->name << ": give it a recipe in ir/testing/recipes";
   }
 }
 

@@ -194,7 +194,7 @@ TEST(RandomGraphsTest, EachPassAppliesOften) {
   for (const passes::Pass* pass : All().passes()) {
     const int graphs = applied[std::string(pass->name())];
     RecordProperty(std::string(pass->name()), graphs);
-    EXPECT_GE(graphs, kSeeds / 10) << pass->name() << ": give ir/testing/random_graph_*.cc what it matches";
+    EXPECT_GE(graphs, kSeeds / 10) << pass->name() << ": give ir/testing/recipes what it matches";
   }
   // No bound: what half a step does to an output is up to the graph. rounding.h bounds the steps.
   std::cout << "The lowest SNR of a quantized graph is " << lowest_snr_db << " dB, of seed " << lowest_seed << "\n";

@@ -1,15 +1,14 @@
+// Elementwise ops, views, moves, integers.
 #include <algorithm>
 #include <limits>
 
 #include "ir/testing/draft.h"
 
-namespace fuselage::testing {
+namespace fuselage::testing::recipes::elements {
 namespace {
 
 using ir::Node;
 using Ints = std::vector<int64_t>;
-
-TensorType Of(DType dtype, Shape shape) { return {dtype, std::move(shape), std::nullopt, Layout::kRowMajor}; }
 
 Node* PickTensorOrNull(Draft& draft, int low, int high) {
   return draft.PickOrNull([&](const Node& node) {
@@ -17,8 +16,6 @@ Node* PickTensorOrNull(Draft& draft, int low, int high) {
            node.tensor_type().num_elements() <= 600;
   });
 }
-
-bool Done(const Node* node) { return node != nullptr; }
 
 // --- Elementwise.
 
@@ -239,77 +236,22 @@ bool Repeat(Draft& draft) {
 
 }  // namespace
 
-Node* AddRandomView(Draft& draft, Node* x) {
-  Random& random = draft.random();
-  const Shape shape = x->tensor_type().shape;
-  const int rank = static_cast<int>(shape.size());
-  if (rank == 0) return nullptr;
-  switch (random.Between(0, 6)) {
-    case 0: {  // Two neighbours become one.
-      if (rank < 2) return nullptr;
-      const int64_t axis = random.Between(0, rank - 2);
-      Shape merged = shape;
-      merged[axis] *= merged[axis + 1];
-      merged.erase(merged.begin() + axis + 1);
-      if (random.OneIn(3)) merged[random.Between(0, merged.size() - 1)] = -1;
-      return draft.AddInRandomSpelling({"reshape", {x}, {}, {{"shape", merged}}});
-    }
-    case 1: {  // One becomes two.
-      const int64_t axis = random.Between(0, rank - 1);
-      if (rank > 4 || shape[axis] % 2 != 0) return nullptr;
-      Shape halved = shape;
-      halved[axis] /= 2;
-      halved.insert(halved.begin() + axis + random.Between(0, 1), 2);
-      return draft.AddInRandomSpelling({"reshape", {x}, {}, {{"shape", halved}}});
-    }
-    case 2: {
-      const int64_t start = random.Between(0, rank - 1);
-      return draft.AddInRandomSpelling(
-          {"flatten",
-           {x},
-           {},
-           {{"start_dim", start}, {"end_dim", random.OneIn(2) ? -1 : random.Between(start, rank - 1)}}});
-    }
-    case 3: {
-      if (rank > 4) return nullptr;
-      return draft.AddInRandomSpelling({"unsqueeze", {x}, {}, {{"dims", Ints{random.Between(-1, rank)}}}});
-    }
-    case 4: {
-      Ints ones;
-      for (int axis = 0; axis < rank; ++axis) {
-        if (shape[axis] == 1 && random.OneIn(2)) ones.push_back(axis);
-      }
-      return draft.AddInRandomSpelling({"squeeze", {x}, {}, {{"dims", ones}}});
-    }
-    case 5: {
-      const int64_t dim0 = random.Between(-rank, rank - 1), dim1 = random.Between(0, rank - 1);
-      return draft.AddInRandomSpelling({"transpose", {x}, {}, {{"dim0", dim0}, {"dim1", dim1}}});
-    }
-    default: {
-      Ints dims;
-      for (int axis = 0; axis < rank; ++axis) dims.push_back(axis);
-      if (!random.OneIn(6)) random.Shuffle(dims);
-      return draft.AddInRandomSpelling({"permute", {x}, {}, {{"dims", dims}}});
-    }
-  }
+void Register(Recipes& recipes) {
+  recipes.Add(Graphs::kEvery, {{7, Activation},
+                               {6, Binary},
+                               {3, ElementwiseChain},
+                               {2, FusedElementwise},
+                               {1, Expand},
+                               {3, Integers},
+                               {2, CastFloat},
+                               {2, NoOp},
+                               {4, View},
+                               {2, Slice},
+                               {2, Cat},
+                               {2, Split},
+                               {2, Pad},
+                               {2, Mean},
+                               {3, Repeat}});
 }
 
-std::vector<Recipe> ElementRecipes() {
-  return {{7, Activation},
-          {6, Binary},
-          {3, ElementwiseChain},
-          {2, FusedElementwise},
-          {1, Expand},
-          {3, Integers},
-          {2, CastFloat},
-          {2, NoOp},
-          {4, View},
-          {2, Slice},
-          {2, Cat},
-          {2, Split},
-          {2, Pad},
-          {2, Mean},
-          {3, Repeat}};
-}
-
-}  // namespace fuselage::testing
+}  // namespace fuselage::testing::recipes::elements

@@ -1,18 +1,15 @@
+// Functions, comparisons, reductions, norms.
 #include <algorithm>
 
 #include "absl/strings/match.h"
 #include "ir/testing/draft.h"
 
-namespace fuselage::testing {
+namespace fuselage::testing::recipes::math {
 namespace {
 
 using ir::Node;
 using Ints = std::vector<int64_t>;
 using Names = std::vector<std::string>;
-
-TensorType Of(DType dtype, Shape shape) { return {dtype, std::move(shape), std::nullopt, Layout::kRowMajor}; }
-
-bool Done(const Node* node) { return node != nullptr; }
 
 bool IsSmall(const Node& node, DType dtype) {
   return node.type().is_tensor() && node.tensor_type().dtype == dtype && !node.tensor_type().quant &&
@@ -219,9 +216,18 @@ bool Norm(Draft& draft) {
 
 }  // namespace
 
-std::vector<Recipe> MathRecipes() {
-  return {{5, Function}, {2, Step},         {1, Compare}, {2, Bools},  {1, Where}, {1, Extremum},
-          {1, Power},    {4, WholeNumbers}, {2, Reduce},  {1, Cumsum}, {1, Norm}};
+void Register(Recipes& recipes) {
+  recipes.Add(Graphs::kSome, {{5, Function},
+                              {2, Step},
+                              {1, Compare},
+                              {2, Bools},
+                              {1, Where},
+                              {1, Extremum},
+                              {1, Power},
+                              {4, WholeNumbers},
+                              {2, Reduce},
+                              {1, Cumsum},
+                              {1, Norm}});
 }
 
-}  // namespace fuselage::testing
+}  // namespace fuselage::testing::recipes::math

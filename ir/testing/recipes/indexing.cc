@@ -1,15 +1,14 @@
+// Gathers, scatters, topk, sampling. Few and light: most of a graph is for what passes match.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "ir/testing/draft.h"
 
-namespace fuselage::testing {
+namespace fuselage::testing::recipes::indexing {
 namespace {
 
 using ir::Node;
 using Ints = std::vector<int64_t>;
-
-bool Done(const Node* node) { return node != nullptr; }
 
 Node* PickTensorOrNull(Draft& draft, int low, int high) {
   return draft.PickOrNull([&](const Node& node) {
@@ -221,9 +220,8 @@ bool AnyFill(Draft& draft) { return AnyOf(draft, {OneHot, ReverseSequence, Trian
 
 }  // namespace
 
-// Few and light: most of a graph is for what passes match.
-std::vector<Recipe> IndexingRecipes() {
-  return {{1, AnyGather}, {1, AnyFill}, {1, Scatter}, {1, AnyPlace}, {1, AnyResampling}};
+void Register(Recipes& recipes) {
+  recipes.Add(Graphs::kSome, {{1, AnyGather}, {1, AnyFill}, {1, Scatter}, {1, AnyPlace}, {1, AnyResampling}});
 }
 
-}  // namespace fuselage::testing
+}  // namespace fuselage::testing::recipes::indexing

@@ -1,16 +1,15 @@
+// Convolutions, products of matrices, attention, recurrent layers, norms, pools, and blocks of them.
 #include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "ir/testing/draft.h"
 
-namespace fuselage::testing {
+namespace fuselage::testing::recipes::layers {
 namespace {
 
 using ir::Node;
 using Ints = std::vector<int64_t>;
-
-TensorType Of(DType dtype, Shape shape) { return {dtype, std::move(shape), std::nullopt, Layout::kRowMajor}; }
 
 // Sums of n products with weights in [-1, 1).
 double Grown(double magnitude, int64_t n) { return magnitude * std::sqrt(static_cast<double>(n)); }
@@ -486,13 +485,13 @@ bool GlobalPool(Draft& draft) {
 
 }  // namespace
 
-std::vector<Recipe> LayerRecipes() {
-  return {{6, Conv},      {2, ConvTranspose}, {2, BatchNorm},      {5, ConvBnActivation},
-          {2, BnConv},    {3, ResidualBlock}, {3, SharedModule},   {5, TiedWeights},
-          {4, Linear},    {3, MatmulChain},   {2, MatmulOfValues}, {3, Attention},
-          {3, Gemm},      {5, Pool},          {2, GlobalPool},     {2, AdaptivePool},
-          {2, LayerNorm}, {6, Recurrent},     {2, Addmm},          {2, Neighbours},
-          {8, LayerPair}};
+void Register(Recipes& recipes) {
+  recipes.Add(Graphs::kEvery, {{6, Conv},      {2, ConvTranspose}, {2, BatchNorm},      {5, ConvBnActivation},
+                               {2, BnConv},    {3, ResidualBlock}, {3, SharedModule},   {5, TiedWeights},
+                               {4, Linear},    {3, MatmulChain},   {2, MatmulOfValues}, {3, Attention},
+                               {3, Gemm},      {5, Pool},          {2, GlobalPool},     {2, AdaptivePool},
+                               {2, LayerNorm}, {6, Recurrent},     {2, Addmm},          {2, Neighbours},
+                               {8, LayerPair}});
 }
 
-}  // namespace fuselage::testing
+}  // namespace fuselage::testing::recipes::layers

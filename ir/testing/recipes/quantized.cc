@@ -1,16 +1,13 @@
+// Quantizes, dequantizes, what lies between them, and lowered layers.
 #include "absl/strings/str_cat.h"
 #include "ir/testing/draft.h"
 
-namespace fuselage::testing {
+namespace fuselage::testing::recipes::quantized {
 namespace {
 
 using ir::Node;
 using Ints = std::vector<int64_t>;
 using Floats = std::vector<double>;
-
-TensorType Of(DType dtype, Shape shape, std::optional<QuantParams> quant = std::nullopt) {
-  return {dtype, std::move(shape), std::move(quant), Layout::kRowMajor};
-}
 
 // Attributes of a per-tensor quantize that covers about what x holds: 64 codes or more.
 AttributeMap PerTensorAttributes(Draft& draft, const Node& x) {
@@ -312,9 +309,16 @@ bool IntegerProduct(Draft& draft) {
 
 }  // namespace
 
-std::vector<Recipe> QuantizedRecipes() {
-  return {{2, Pair},    {1, QuantizeWithOperands}, {3, QuantizedViews},  {3, QuantizedLayer}, {3, QuantizedElementwise},
-          {5, Lowered}, {5, LoweredPools},         {3, DynamicQuantize}, {3, IntegerProduct}};
+void Register(Recipes& recipes) {
+  recipes.Add(Graphs::kQuantized, {{2, Pair},
+                                   {1, QuantizeWithOperands},
+                                   {3, QuantizedViews},
+                                   {3, QuantizedLayer},
+                                   {3, QuantizedElementwise},
+                                   {5, Lowered},
+                                   {5, LoweredPools},
+                                   {3, DynamicQuantize},
+                                   {3, IntegerProduct}});
 }
 
-}  // namespace fuselage::testing
+}  // namespace fuselage::testing::recipes::quantized
