@@ -67,9 +67,10 @@ absl::Status CheckAttributes(const ::onnx::NodeProto& node, absl::string_view sp
   return absl::OkStatus();
 }
 
-Call::Call(const ::onnx::NodeProto& node, int opset, std::vector<Value> operands, std::vector<bool> wanted,
-           Builder* builder, Inliner* inliner)
+Call::Call(const ::onnx::NodeProto& node, std::string target, int opset, std::vector<Value> operands,
+           std::vector<bool> wanted, Builder* builder, Inliner* inliner)
     : node_(node),
+      target_(std::move(target)),
       opset_(opset),
       name_(NameOf(node)),
       operands_(std::move(operands)),

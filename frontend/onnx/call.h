@@ -38,14 +38,16 @@ class Inliner {
 
 class Call {
  public:
-  // `wanted[i]`: someone reads output i. Attributes have passed CheckAttributes.
-  Call(const ::onnx::NodeProto& node, int opset, std::vector<Value> operands, std::vector<bool> wanted,
-       Builder* builder, Inliner* inliner);
+  // `target`: see below. `wanted[i]`: someone reads output i. Attributes have passed CheckAttributes.
+  Call(const ::onnx::NodeProto& node, std::string target, int opset, std::vector<Value> operands,
+       std::vector<bool> wanted, Builder* builder, Inliner* inliner);
 
   int opset() const { return opset_; }
   Builder& builder() { return *builder_; }
   const std::string& name() const { return name_; }
   const std::string& operator_name() const;
+  // The op that the operator becomes, by its converter's row.
+  const std::string& target() const { return target_; }
 
   // --- Attributes.
   bool HasAttribute(absl::string_view name) const { return FindOrNull(name) != nullptr; }
@@ -102,6 +104,7 @@ class Call {
   const ::onnx::AttributeProto* FindOrNull(absl::string_view name) const;
 
   const ::onnx::NodeProto& node_;
+  std::string target_;
   int opset_;
   std::string name_;
   std::vector<Value> operands_;

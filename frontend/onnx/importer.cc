@@ -193,8 +193,9 @@ absl::Status Importer::Convert(const NodeProto& node, Scope& scope, std::vector<
   }
   std::vector<bool> wanted;
   for (const std::string& output : node.output()) wanted.push_back(scope.values.IsRead(output));
-  Call call(node, scope.opset, std::move(operands), std::move(wanted), builder_, this);
-  RETURN_IF_ERROR(FindConverterOrNull(node.domain(), node.op_type())->convert(call));
+  const Converter& converter = *FindConverterOrNull(node.domain(), node.op_type());
+  Call call(node, converter.target, scope.opset, std::move(operands), std::move(wanted), builder_, this);
+  RETURN_IF_ERROR(converter.convert(call));
   *results = std::move(call.results());
   return absl::OkStatus();
 }

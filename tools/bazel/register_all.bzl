@@ -11,6 +11,20 @@
 makes the library :ops with the header <package>/register_all.h. Folder, target and namespace agree, so
 "//ir/ops/conv" stands for ir/ops/conv/conv.h and fuselage::ops::conv::Register; "//kernels/int8/add:add_cuda" for
 kernels/int8/add/add_cuda.h and a function of the namespace that //kernels/int8/add has.
+
+register_files: the same of every file of a folder, within one library.
+
+    register_files(
+        name = "register_converters",
+        function = "fuselage::onnx::RegisterAll",
+        argument = "fuselage::onnx::Converters",
+        argument_header = "frontend/onnx/converters.h",
+        files = glob(["converters/*.cc"]),
+        namespace = "fuselage::onnx::converters",
+    )
+
+makes register_converters.cc; "converters/conv.cc" stands for fuselage::onnx::converters::conv::Register, which that file
+defines and nobody else calls. The library has both among its sources, and argument_header declares the function.
 """
 
 load("@rules_cc//cc:defs.bzl", "cc_library")
@@ -65,8 +79,7 @@ def register_all(
     source = "\n".join(
         ["// Generated from the list in %s/BUILD." % native.package_name()] +
         ['#include "%s/%s.h"' % (native.package_name(), stem)] + includes +
-        ["namespace %s {" % scope, "void %s([[maybe_unused]] %s& registry) {" % (short_name, argument)] + calls +
-        ["}", "}  // namespace " + scope],
+        _definition(function, argument, calls),
     )
     _write(name + "_header", stem + ".h", header)
     _write(name + "_source", stem + ".cc", source)
@@ -77,6 +90,29 @@ def register_all(
         visibility = visibility,
         deps = libraries + ["//" + argument_header.rpartition("/")[0]],
     )
+
+def register_files(name, function, argument, argument_header, files, namespace):
+    """Makes <name>.cc.
+
+    Args:
+      name: of the source.
+      function: qualified name of the function to generate.
+      argument: type of what it registers with.
+      argument_header: where that type and the function are declared.
+      files: those to register, from the package.
+      namespace: of which each file's is a part.
+    """
+    namespaces = [namespace + "::" + file.rpartition("/")[2][:-len(".cc")] for file in sorted(files)]
+    _write(name + "_source", name + ".cc", "\n".join(
+        ["// Generated from the files that %s/BUILD finds." % native.package_name(), '#include "%s"' % argument_header] +
+        ["namespace %s { void Register(%s& registry); }" % (n, argument) for n in namespaces] +
+        _definition(function, argument, ["  %s::Register(registry);" % n for n in namespaces]),
+    ))
+
+def _definition(function, argument, calls):
+    scope, _, short_name = function.rpartition("::")
+    return (["namespace %s {" % scope, "void %s([[maybe_unused]] %s& registry) {" % (short_name, argument)] + calls +
+            ["}", "}  // namespace " + scope])
 
 def _write(name, out, text):
     native.genrule(

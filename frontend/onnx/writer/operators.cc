@@ -1,185 +1,50 @@
 #include "frontend/onnx/writer/operators.h"
 
-#include <algorithm>
-#include <iterator>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/writer/elementwise.h"
-#include "frontend/onnx/writer/indexing.h"
-#include "frontend/onnx/writer/products.h"
-#include "frontend/onnx/writer/quantization.h"
-#include "frontend/onnx/writer/reductions.h"
-#include "frontend/onnx/writer/views.h"
+#include "ir/base/check.h"
 
 namespace fuselage::onnx::writer {
 namespace {
 
-// `onnx`: the operator; where there is none to write, why.
-struct Row {
-  const char* op;  // Without "1d", "2d", "3d", where it comes in several ranks.
-  absl::Status (*write)(const Call&);
-  const char* onnx;
-};
-constexpr Row kRows[] = {
-    {"abs", WriteSame, "Abs"},
-    {"acos", WriteSame, "Acos"},
-    {"acosh", WriteSame, "Acosh"},
-    {"adaptive_avg_pool", WriteAdaptivePool, "AveragePool"},
-    {"add", WriteAdd, "Add"},
-    {"addmm", WriteAddmm, "Gemm"},
-    {"amax", WriteReduce, "ReduceMax"},
-    {"amin", WriteReduce, "ReduceMin"},
-    {"argmax", WriteArgMax, "ArgMax"},
-    {"argmin", WriteArgMax, "ArgMin"},
-    {"asin", WriteSame, "Asin"},
-    {"asinh", WriteSame, "Asinh"},
-    {"atan", WriteSame, "Atan"},
-    {"atanh", WriteSame, "Atanh"},
-    {"avg_pool", WritePool, "AveragePool"},
-    {"batch_norm", WriteBatchNorm, "BatchNormalization"},
-    {"bitwise_and", WriteSameOf18, "BitwiseAnd"},
-    {"bitwise_left_shift", WriteShift, "BitShift"},
-    {"bitwise_not", WriteSameOf18, "BitwiseNot"},
-    {"bitwise_or", WriteSameOf18, "BitwiseOr"},
-    {"bitwise_right_shift", WriteShift, "BitShift"},
-    {"bitwise_xor", WriteSameOf18, "BitwiseXor"},
-    {"cat", WriteCat, "Concat"},
-    {"ceil", WriteSame, "Ceil"},
-    {"celu", WriteElu, "Celu"},
-    {"clamp", WriteClamp, "Clip"},
-    {"conv", WriteConv, "Conv"},
-    {"conv_integer", WriteConvInteger, "ConvInteger"},
-    {"conv_transpose", WriteConvTranspose, "ConvTranspose"},
-    {"cos", WriteSame, "Cos"},
-    {"cosh", WriteSame, "Cosh"},
-    {"cumsum", WriteCumSum, "CumSum"},
-    {"dequantize", WriteQuantization, "DequantizeLinear"},
-    {"dequantize_mxfp4", nullptr, "ONNX has no codes with a scale for each group of 32"},
-    {"div", WriteSame, "Div"},
-    {"dropout", WriteDropout, "Identity"},
-    {"dynamic_quantize_asymmetric", WriteDynamicQuantize, "DynamicQuantizeLinear"},
-    {"dynamic_quantize_mxfp4", nullptr, "ONNX has no codes with a scale for each group of 32"},
-    {"dynamic_quantize_symmetric", nullptr, "ONNX's dynamic quantization has a zero point"},
-    {"elu", WriteElu, "Elu"},
-    {"eq", WriteSame, "Equal"},
-    {"erf", WriteSame, "Erf"},
-    {"exp", WriteSame, "Exp"},
-    {"expand", WriteExpand, "Expand"},
-    {"flatten", WriteFlatten, "Flatten"},
-    {"floor", WriteSame, "Floor"},
-    {"fmod", WriteMod, "Mod"},
-    {"gather", WriteAlongDim, "GatherElements"},
-    {"gather_nd", WriteGatherNd, "GatherND"},
-    {"ge", WriteSame, "GreaterOrEqual"},
-    {"gelu", WriteGelu, "Gelu"},
-    {"gemm", WriteGemm, "Gemm"},
-    {"getitem", WriteGetItem, "Identity"},
-    {"global_avg_pool", WriteSame, "GlobalAveragePool"},
-    {"grid_sample", WriteGridSample, "GridSample"},
-    {"group_norm", WriteChannelNorm, "GroupNormalization"},
-    {"gt", WriteSame, "Greater"},
-    {"hardmax", WriteSoftmax, "Hardmax"},
-    {"gru", WriteRecurrent, "GRU"},
-    {"hardsigmoid", WriteHardSigmoid, "HardSigmoid"},
-    {"hardswish", WriteHardSwish, "HardSigmoid"},
-    {"identity", WriteSame, "Identity"},
-    {"index_select", WriteAlongDim, "Gather"},
-    {"instance_norm", WriteChannelNorm, "InstanceNormalization"},
-    {"isinf", WriteIsInf, "IsInf"},
-    {"isnan", WriteSame, "IsNaN"},
-    {"layer_norm", WriteTrailingNorm, "LayerNormalization"},
-    {"le", WriteSame, "LessOrEqual"},
-    {"leaky_relu", WriteLeakyRelu, "LeakyRelu"},
-    {"linear", WriteLinear, "Gemm"},
-    {"log", WriteSame, "Log"},
-    {"log_softmax", WriteSoftmax, "LogSoftmax"},
-    {"logical_and", WriteSame, "And"},
-    {"logical_not", WriteSame, "Not"},
-    {"logical_or", WriteSame, "Or"},
-    {"logical_xor", WriteSame, "Xor"},
-    {"logsumexp", WriteReduce, "ReduceLogSumExp"},
-    {"lt", WriteSame, "Less"},
-    {"lstm", WriteRecurrent, "LSTM"},
-    {"matmul", WriteSame, "MatMul"},
-    {"matmul_integer", WriteMatmulInteger, "MatMulInteger"},
-    {"max_pool", WritePool, "MaxPool"},
-    {"max_pool1d_with_indices", WriteMaxPoolWithIndices, "MaxPool"},
-    {"max_pool2d_with_indices", WriteMaxPoolWithIndices, "MaxPool"},
-    {"max_pool3d_with_indices", WriteMaxPoolWithIndices, "MaxPool"},
-    {"maximum", WriteSame, "Max"},
-    {"mean", WriteReduce, "ReduceMean"},
-    {"minimum", WriteSame, "Min"},
-    {"mish", WriteSameOf18, "Mish"},
-    {"mul", WriteSame, "Mul"},
-    {"ne", WriteNe, "Equal"},
-    {"neg", WriteSame, "Neg"},
-    {"one_hot", WriteOneHot, "OneHot"},
-    {"pad", WritePad, "Pad"},
-    {"permute", WritePermute, "Transpose"},
-    {"pow", WriteSame, "Pow"},
-    {"prelu", WriteSame, "PRelu"},
-    {"prod", WriteReduce, "ReduceProd"},
-    {"quantize", WriteQuantization, "QuantizeLinear"},
-    {"reciprocal", WriteSame, "Reciprocal"},
-    {"relu", WriteRelu, "Relu"},
-    {"relu6", WriteRelu6, "Clip"},
-    {"remainder", WriteMod, "Mod"},
-    {"reshape", WriteReshape, "Reshape"},
-    {"resize", WriteResize, "Resize"},
-    {"reverse_sequence", WriteReverseSequence, "ReverseSequence"},
-    {"rms_norm", WriteTrailingNorm, "RMSNormalization"},
-    {"roi_align", WriteRoiAlign, "RoiAlign"},
-    {"round", WriteSame, "Round"},
-    {"scatter", WriteScatter, "ScatterElements"},
-    {"scatter_nd", WriteScatter, "ScatterND"},
-    {"scaled_dot_product_attention", WriteAttention, "Attention"},
-    {"selu", WriteElu, "Selu"},
-    {"rnn", WriteRecurrent, "RNN"},
-    {"sigmoid", WriteSame, "Sigmoid"},
-    {"sign", WriteSame, "Sign"},
-    {"silu", WriteSilu, "Sigmoid"},
-    {"sin", WriteSame, "Sin"},
-    {"sinh", WriteSame, "Sinh"},
-    {"slice", WriteSlice, "Slice"},
-    {"softmax", WriteSoftmax, "Softmax"},
-    {"softplus", WriteSame, "Softplus"},
-    {"softsign", WriteSame, "Softsign"},
-    {"split", WriteSplit, "Split"},
-    {"sqrt", WriteSame, "Sqrt"},
-    {"squeeze", WriteSqueeze, "Squeeze"},
-    {"sub", WriteSame, "Sub"},
-    {"sum", WriteReduce, "ReduceSum"},
-    {"tan", WriteSame, "Tan"},
-    {"tanh", WriteSame, "Tanh"},
-    {"threshold", WriteThreshold, "ThresholdedRelu"},
-    {"to", WriteTo, "Cast"},
-    {"topk", WriteTopk, "TopK"},
-    {"transpose", WriteTranspose, "Transpose"},
-    {"tril", WriteTriangle, "Trilu"},
-    {"triu", WriteTriangle, "Trilu"},
-    {"unsqueeze", WriteUnsqueeze, "Unsqueeze"},
-    {"where", WriteSame, "Where"},
-};
-
-constexpr Row kLowered = {"int8.", nullptr, "a lowered graph is written before it is lowered"};
+constexpr Operator kLowered = {"int8.", nullptr, "a lowered graph is written before it is lowered"};
 // The steps are written, each by its own row (see Writer).
-constexpr Row kFused = {"fused_elementwise", nullptr, ""};
+constexpr Operator kFused = {"fused_elementwise", nullptr, ""};
 
-const Row* FindRowOrNull(absl::string_view op) {
+const Operator* FindOperatorOrNull(absl::string_view op) {
   if (op.substr(0, 5) == kLowered.op) return &kLowered;
   if (op == kFused.op) return &kFused;
-  const auto find = [](absl::string_view name) {
-    const Row* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op == name; });
-    return row == std::end(kRows) ? nullptr : row;
-  };
-  const Row* row = find(op);
+  static const Operators& all = *[] {
+    auto operators = std::make_unique<Operators>();
+    RegisterAll(*operators);
+    return operators.release();
+  }();
+  const Operator* row = all.FindOrNull(op);
   if (row != nullptr || op.size() < 3) return row;
   const absl::string_view rank = op.substr(op.size() - 2);
-  return rank == "1d" || rank == "2d" || rank == "3d" ? find(op.substr(0, op.size() - 2)) : nullptr;
+  return rank == "1d" || rank == "2d" || rank == "3d" ? all.FindOrNull(op.substr(0, op.size() - 2)) : nullptr;
 }
 
 }  // namespace
+
+void Operators::Add(std::initializer_list<Operator> operators) {
+  for (const Operator& row : operators) {
+    const bool inserted = by_op_.try_emplace(row.op, row).second;
+    FUSELAGE_CHECK(inserted);
+  }
+}
+
+const Operator* Operators::FindOrNull(absl::string_view op) const {
+  const auto it = by_op_.find(op);
+  return it == by_op_.end() ? nullptr : &it->second;
+}
+
+absl::Status WriteSame(const Call& c) {
+  c.Emit(c.onnx, c.in);
+  return absl::OkStatus();
+}
 
 ModelBuilder& Emitter::Emit(const std::string& op, Values in, Values results) {
   while (!in.empty() && in.back().empty()) in.pop_back();
@@ -209,7 +74,7 @@ absl::Status Call::Declined(absl::string_view why) const {
 
 absl::Status WriteOperator(const ir::OpCall& op, Values in, std::vector<const ir::Type*> types, const ir::Type& result,
                            const std::string& name, Emitter& to) {
-  const Row* row = FindRowOrNull(op.schema().name);
+  const Operator* row = FindOperatorOrNull(op.schema().name);
   if (row == nullptr) return absl::UnimplementedError(absl::StrCat(op.schema().name, " has no operator in ONNX"));
   if (row->write == nullptr) {
     return absl::UnimplementedError(absl::StrCat(op.schema().name, " has no operator in ONNX: ", row->onnx));
@@ -218,7 +83,7 @@ absl::Status WriteOperator(const ir::OpCall& op, Values in, std::vector<const ir
 }
 
 const char* WhyNotOrNull(absl::string_view op) {
-  const Row* row = FindRowOrNull(op);
+  const Operator* row = FindOperatorOrNull(op);
   return row == nullptr ? nullptr : row->write == nullptr ? row->onnx : "";
 }
 

@@ -1,8 +1,10 @@
-// How calls of the IR become ONNX operators: one table, keyed by op. A new op's row says how it is written, or why it
-// cannot be.
+// How calls of the IR become ONNX operators. A file of operators/ has those of one family: a row for each op, which
+// says how it is written, or why it cannot be, and the functions that write them. A new file needs no more than to be
+// there.
 #ifndef FUSELAGE_FRONTEND_ONNX_WRITER_OPERATORS_H_
 #define FUSELAGE_FRONTEND_ONNX_WRITER_OPERATORS_H_
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "frontend/onnx/model_builder.h"
 #include "ir/base/activation.h"
+#include "ir/base/hash_map.h"
 #include "ir/op.h"
 #include "ir/type.h"
 
@@ -68,6 +71,29 @@ struct Call {
   ModelBuilder& Emit(const std::string& op, Values operands) const { return to.Emit(op, std::move(operands), name); }
   absl::Status Declined(absl::string_view why) const;
 };
+
+// How calls of one op are written.
+struct Operator {
+  absl::string_view op;  // Without "1d", "2d", "3d", where it comes in several ranks.
+  absl::Status (*write)(const Call& c);
+  const char* onnx;  // The operator; where there is none to write, why.
+};
+
+class Operators {
+ public:
+  // Aborts on an op that has a row already.
+  void Add(std::initializer_list<Operator> operators);
+  const Operator* FindOrNull(absl::string_view op) const;
+
+ private:
+  HashMap<absl::string_view, Operator> by_op_;
+};
+
+// Those of all files of operators/.
+void RegisterAll(Operators& operators);
+
+// One operator with the same operands and no attributes, for ops that need no function of their own.
+absl::Status WriteSame(const Call& c);
 
 // Unimplemented, naming the op and what it cannot say: of an op without a row, of one whose row says why, or of this
 // call.

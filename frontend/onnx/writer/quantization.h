@@ -14,11 +14,10 @@ namespace fuselage::onnx::writer {
 // they are operands.
 std::optional<QuantParams> ConstantParams(const ir::OpCall& op, bool operands, const TensorType& codes);
 
-// QuantizeLinear and DequantizeLinear.
-absl::Status WriteQuantization(const Call& call);
-absl::Status WriteDynamicQuantize(const Call& c);  // dynamic_quantize_asymmetric
+// Initializers of scale and zero point; their names.
+Values QuantInitializers(const std::string& name, const QuantParams& params, DType dtype, Emitter& to);
 
-// Initializers of scale and zero point, and DequantizeLinear of the named codes.
+// These, and DequantizeLinear of the named codes.
 void Dequantize(const std::string& codes, const QuantParams& params, DType dtype, const std::string& result,
                 Emitter& to);
 

@@ -6,7 +6,7 @@
 //   fused_elementwise(%x, ...)        => an operator for each step
 //   a quantized parameter             => its codes, DequantizeLinear
 //
-// Declines (Unimplemented, naming node and op) what ONNX cannot say: operators.cc has a row for each op, with its ONNX
+// Declines (Unimplemented, naming node and op) what ONNX cannot say: operators/ has a row for each op, with its ONNX
 // operator or the reason. Graphs that are already lowered to int8.* kernels are among them.
 #ifndef FUSELAGE_FRONTEND_ONNX_WRITER_WRITER_H_
 #define FUSELAGE_FRONTEND_ONNX_WRITER_WRITER_H_

@@ -425,12 +425,17 @@ TEST(Writer, TheOpsetIsTheNewestThatAnOperatorAsksFor) {
 TEST(Writer, EveryOpHasARow) {
   for (const ir::OpSchema* op : Ops().SortedByName()) {
     EXPECT_NE(WhyNotOrNull(op->name), nullptr)
-        << op->name
-        << ": give it a row in frontend/onnx/writer/operators.cc, with its ONNX operator or why it has none";
+        << op->name << ": give it a row in frontend/onnx/writer/operators, with its ONNX operator or why it has none";
   }
   EXPECT_STREQ(WhyNotOrNull("conv2d"), "");
   EXPECT_THAT(WhyNotOrNull("int8.conv2d"), HasSubstr("lowered"));
   EXPECT_EQ(WhyNotOrNull("no_such_op"), nullptr);
+}
+
+TEST(Writer, AnOpHasOneRow) {
+  Operators operators;
+  operators.Add({{"add", WriteSame, "Add"}});
+  EXPECT_DEATH(operators.Add({{"add", WriteSame, "Sum"}}), "inserted");
 }
 
 // Random graphs say the same after writing and reading; what is not written names an op whose row says why, or the form

@@ -1,0 +1,161 @@
+// Operators that pick, put or resample elements.
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/writer/operators.h"
+
+namespace fuselage::onnx::writer::operators::indexing {
+namespace {
+
+// index_select, gather
+absl::Status WriteAlongDim(const Call& c) {
+  c.Emit(c.onnx, c.in).Int("axis", c.op.GetInt("dim"));
+  return absl::OkStatus();
+}
+
+absl::Status WriteGatherNd(const Call& c) {
+  c.Emit(c.onnx, c.in).Int("batch_dims", c.op.GetInt("batch_dims"));
+  return absl::OkStatus();
+}
+
+// Sums and products came with opset 16, extremes with 18.
+absl::Status WriteScatter(const Call& c) {
+  const std::string& reduce = c.op.GetString("reduce");
+  if (reduce != "none") c.to.Require(reduce == "max" || reduce == "min" ? 18 : 16);
+  ModelBuilder& node = c.Emit(c.onnx, c.in);
+  if (reduce != "none") node.String("reduction", reduce);
+  if (c.op.schema().name == "scatter") node.Int("axis", c.op.GetInt("dim"));
+  return absl::OkStatus();
+}
+
+absl::Status WriteOneHot(const Call& c) {
+  c.Emit(c.onnx, {c.in[0], c.Ints("depth", {c.op.GetInt("num_classes")}), c.in[1]}).Int("axis", c.op.GetInt("dim"));
+  return absl::OkStatus();
+}
+
+// With opset 18's `axes`: a size for the batch would fix it.
+absl::Status WriteResize(const Call& c) {
+  const std::string &mode = c.op.GetString("mode"), &coordinates = c.op.GetString("coordinates");
+  if (coordinates == "tf_half_pixel_for_nn") return c.Declined(" of coordinates=\"tf_half_pixel_for_nn\" in opset 18");
+  c.to.Require(coordinates == "half_pixel_symmetric" ? 19 : 18);
+  const std::vector<int64_t>&dims = c.op.GetInts("dims"), &sizes = c.op.GetInts("sizes");
+  const auto floats = [&](const char* name) {
+    const std::vector<double>& values = c.op.GetFloats(name);
+    if (values.empty()) return std::string();
+    return c.Constant(name, Tensor::Of<float>({static_cast<int64_t>(values.size())}, {values.begin(), values.end()}));
+  };
+  const std::vector<double>& scales = c.op.GetFloats("scales");
+  for (size_t i = 0; i < scales.size(); ++i) {
+    const auto scale = static_cast<double>(static_cast<float>(scales[i]));
+    const int64_t dim = c.type(0).shape[*NormalizeAxis(dims[i], c.type(0).rank())];
+    if (std::floor(static_cast<double>(dim) * scale) != static_cast<double>(sizes[i])) {
+      return c.Declined(absl::StrCat(" of ", dim, " elements to ", sizes[i], " by the scale ", scale));
+    }
+  }
+  std::string roi;
+  if (coordinates == "tf_crop_and_resize") {
+    std::vector<float> whole(2 * dims.size(), 1);
+    std::fill(whole.begin(), whole.begin() + dims.size(), 0.0f);
+    roi = floats("roi");
+    if (roi.empty()) roi = c.Constant("roi", Tensor::Of<float>({static_cast<int64_t>(whole.size())}, whole));
+  }
+  c.Emit("Resize", {c.in[0], roi, floats("scales"), scales.empty() ? c.Ints("sizes", sizes) : ""})
+      .Ints("axes", dims)
+      .String("mode", mode)
+      .String("coordinate_transformation_mode", coordinates)
+      .String("nearest_mode", c.op.GetString("nearest_mode"))
+      .Float("cubic_coeff_a", static_cast<float>(c.op.GetFloat("cubic_coeff_a")))
+      .Int("antialias", c.op.GetBool("antialias"))
+      .Int("exclude_outside", c.op.GetBool("exclude_outside"))
+      .Float("extrapolation_value", static_cast<float>(c.op.GetFloat("extrapolation_value")));
+  return absl::OkStatus();
+}
+
+// ONNX counts indices through all planes.
+absl::Status WriteMaxPoolWithIndices(const Call& c) {
+  const Shape& shape = c.type(0).shape;
+  int64_t plane = 1;
+  for (size_t axis = 2; axis < shape.size(); ++axis) plane *= shape[axis];
+  const DType dtype = c.type(0).dtype;
+  if (!IsFloat(dtype) && dtype != DType::kU8 && dtype != DType::kI8) {
+    return c.Declined(absl::StrCat(" of ", DTypeName(dtype)));
+  }
+  c.to.Emit(c.onnx, c.in, {c.Element(0), c.Suffixed("all")})
+      .Ints("kernel_shape", c.op.GetInts("kernel_size"))
+      .Ints("strides", c.op.GetInts("stride"))
+      .Ints("pads", c.op.GetInts("padding"))
+      .Ints("dilations", c.op.GetInts("dilation"))
+      .Int("ceil_mode", c.op.GetBool("ceil_mode"));
+  c.to.Emit("Mod", {c.Suffixed("all"), c.Ints("plane", {plane})}, c.Element(1));
+  return absl::OkStatus();
+}
+
+// Images came with opset 16, volumes with 20, when the modes were renamed.
+absl::Status WriteGridSample(const Call& c) {
+  c.to.Require(c.type(0).rank() == 4 ? 16 : 20);
+  std::string mode = c.op.GetString("mode");
+  if (c.to.opset() >= 20 && mode != "nearest") mode = mode.substr(2);
+  c.Emit(c.onnx, c.in)
+      .String("mode", mode)
+      .String("padding_mode", c.op.GetString("padding_mode"))
+      .Int("align_corners", c.op.GetBool("align_corners"));
+  return absl::OkStatus();
+}
+
+absl::Status WriteRoiAlign(const Call& c) {
+  c.to.Require(16);
+  if (c.type(2).dtype != DType::kI64) return c.Declined(" of i32 indices");
+  c.Emit(c.onnx, c.in)
+      .Int("output_height", c.op.GetInt("output_height"))
+      .Int("output_width", c.op.GetInt("output_width"))
+      .Float("spatial_scale", static_cast<float>(c.op.GetFloat("spatial_scale")))
+      .Int("sampling_ratio", c.op.GetInt("sampling_ratio"))
+      .String("coordinate_transformation_mode", c.op.GetBool("aligned") ? "half_pixel" : "output_half_pixel")
+      .String("mode", c.op.GetString("mode"));
+  return absl::OkStatus();
+}
+
+absl::Status WriteReverseSequence(const Call& c) {
+  c.Emit(c.onnx, c.in).Int("batch_axis", c.op.GetInt("batch_dim")).Int("time_axis", c.op.GetInt("time_dim"));
+  return absl::OkStatus();
+}
+
+absl::Status WriteTopk(const Call& c) {
+  c.to.Emit(c.onnx, {c.in[0], c.Ints("k", {c.op.GetInt("k")})}, {c.Element(0), c.Element(1)})
+      .Int("axis", c.op.GetInt("dim"))
+      .Int("largest", c.op.GetBool("largest"))
+      .Int("sorted", c.op.GetBool("sorted"));
+  return absl::OkStatus();
+}
+
+// tril, triu
+absl::Status WriteTriangle(const Call& c) {
+  c.to.Require(14);
+  c.Emit(c.onnx, {c.in[0], c.Ints("k", {c.op.GetInt("diagonal")})}).Int("upper", c.op.schema().name == "triu");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void Register(Operators& operators) {
+  operators.Add({
+      {"gather", WriteAlongDim, "GatherElements"},
+      {"gather_nd", WriteGatherNd, "GatherND"},
+      {"grid_sample", WriteGridSample, "GridSample"},
+      {"index_select", WriteAlongDim, "Gather"},
+      {"max_pool1d_with_indices", WriteMaxPoolWithIndices, "MaxPool"},
+      {"max_pool2d_with_indices", WriteMaxPoolWithIndices, "MaxPool"},
+      {"max_pool3d_with_indices", WriteMaxPoolWithIndices, "MaxPool"},
+      {"one_hot", WriteOneHot, "OneHot"},
+      {"resize", WriteResize, "Resize"},
+      {"reverse_sequence", WriteReverseSequence, "ReverseSequence"},
+      {"roi_align", WriteRoiAlign, "RoiAlign"},
+      {"scatter", WriteScatter, "ScatterElements"},
+      {"scatter_nd", WriteScatter, "ScatterND"},
+      {"topk", WriteTopk, "TopK"},
+      {"tril", WriteTriangle, "Trilu"},
+      {"triu", WriteTriangle, "Trilu"},
+  });
+}
+
+}  // namespace fuselage::onnx::writer::operators::indexing

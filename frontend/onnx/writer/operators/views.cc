@@ -1,0 +1,138 @@
+// Operators that only move elements.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/writer/operators.h"
+
+namespace fuselage::onnx::writer::operators::views {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+// A 0 copies the input's dimension, unless zeros mean themselves.
+absl::Status Reshape(const Call& c, const Shape& shape, bool allow_zero) {
+  const bool zeros = allow_zero && std::find(shape.begin(), shape.end(), 0) != shape.end();
+  if (zeros) c.to.Require(14);
+  ModelBuilder& node = c.Emit("Reshape", {c.in[0], c.Ints("shape", shape)});
+  if (zeros) node.Int("allowzero", 1);
+  return absl::OkStatus();
+}
+
+absl::Status WriteReshape(const Call& c) { return Reshape(c, c.op.GetInts("shape"), c.op.GetBool("allow_zero")); }
+
+absl::Status WriteFlatten(const Call& c) {
+  const int rank = c.type(0).rank();
+  if (rank == 0) return Reshape(c, {1}, false);
+  const auto axis = [&](const char* name) { return *NormalizeAxis(c.op.GetInt(name), rank); };
+  const int start = axis("start_dim"), end = axis("end_dim");
+  if (start == 1 && end == rank - 1) {
+    c.Emit("Flatten", c.in).Int("axis", 1);
+    return absl::OkStatus();
+  }
+  if (c.type(0).num_elements() == 0) return Reshape(c, c.result.tensor().shape, true);
+  Shape shape(start, 0);
+  shape.push_back(-1);
+  shape.insert(shape.end(), c.type(0).shape.begin() + end + 1, c.type(0).shape.end());
+  return Reshape(c, shape, false);
+}
+
+absl::Status WriteSqueeze(const Call& c) {
+  Ints axes = c.op.GetInts("dims");
+  for (int axis = 0; c.op.GetInts("dims").empty() && axis < c.type(0).rank(); ++axis) {
+    if (c.type(0).shape[axis] == 1) axes.push_back(axis);
+  }
+  if (axes.empty()) {
+    c.Emit("Identity", c.in);
+  } else {
+    c.Emit("Squeeze", {c.in[0], c.Ints("axes", axes)});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteUnsqueeze(const Call& c) {
+  c.Emit("Unsqueeze", {c.in[0], c.Ints("axes", c.op.GetInts("dims"))});
+  return absl::OkStatus();
+}
+
+absl::Status WriteExpand(const Call& c) {
+  Shape shape = c.op.GetInts("shape");
+  std::replace(shape.begin(), shape.end(), int64_t{-1}, int64_t{1});  // Which broadcasts to what there is.
+  c.Emit("Expand", {c.in[0], c.Ints("shape", shape)});
+  return absl::OkStatus();
+}
+
+absl::Status WritePermute(const Call& c) {
+  Ints dims = c.op.GetInts("dims");
+  for (int64_t& dim : dims) dim = *NormalizeAxis(dim, c.type(0).rank());
+  c.Emit("Transpose", c.in).Ints("perm", dims);
+  return absl::OkStatus();
+}
+
+absl::Status WriteTranspose(const Call& c) {
+  Ints dims(c.type(0).rank());
+  std::iota(dims.begin(), dims.end(), 0);
+  const int rank = c.type(0).rank();
+  std::swap(dims[*NormalizeAxis(c.op.GetInt("dim0"), rank)], dims[*NormalizeAxis(c.op.GetInt("dim1"), rank)]);
+  c.Emit("Transpose", c.in).Ints("perm", dims);
+  return absl::OkStatus();
+}
+
+absl::Status WriteCat(const Call& c) {
+  c.Emit("Concat", c.in).Int("axis", c.op.GetInt("dim"));
+  return absl::OkStatus();
+}
+
+absl::Status WriteSlice(const Call& c) {
+  const auto list = [&](const char* name, bool present) {
+    return present ? c.Ints(name, c.op.GetInts(name)) : std::string();
+  };
+  c.Emit("Slice", {c.in[0], list("starts", true), list("ends", true), list("axes", !c.op.GetInts("axes").empty()),
+                   list("steps", !c.op.GetInts("steps").empty())});
+  return absl::OkStatus();
+}
+
+absl::Status WriteSplit(const Call& c) {
+  Values parts;
+  for (size_t i = 0; i < c.result.elements().size(); ++i) parts.push_back(c.Element(i));
+  c.to.Emit("Split", {c.in[0], c.Ints("sizes", c.op.GetInts("sizes"))}, parts).Int("axis", c.op.GetInt("dim"));
+  return absl::OkStatus();
+}
+
+absl::Status WriteGetItem(const Call& c) {
+  const int64_t index = c.op.GetInt("index"), size = static_cast<int64_t>(c.types[0]->elements().size());
+  c.Emit("Identity", {absl::StrCat(c.in[0], ":", index < 0 ? index + size : index)});
+  return absl::OkStatus();
+}
+
+absl::Status WritePad(const Call& c) {
+  const std::string& mode = c.op.GetString("mode");
+  if (mode == "wrap") c.to.Require(19);
+  const double value = c.op.GetFloat("value");
+  c.Emit("Pad", {c.in[0], c.Ints("pads", c.op.GetInts("pads")), value == 0 ? "" : c.Number("value", value, c.dtype())})
+      .String("mode", mode);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void Register(Operators& operators) {
+  operators.Add({
+      {"cat", WriteCat, "Concat"},
+      {"expand", WriteExpand, "Expand"},
+      {"flatten", WriteFlatten, "Flatten"},
+      {"getitem", WriteGetItem, "Identity"},
+      {"pad", WritePad, "Pad"},
+      {"permute", WritePermute, "Transpose"},
+      {"reshape", WriteReshape, "Reshape"},
+      {"slice", WriteSlice, "Slice"},
+      {"split", WriteSplit, "Split"},
+      {"squeeze", WriteSqueeze, "Squeeze"},
+      {"transpose", WriteTranspose, "Transpose"},
+      {"unsqueeze", WriteUnsqueeze, "Unsqueeze"},
+  });
+}
+
+}  // namespace fuselage::onnx::writer::operators::views
