@@ -61,19 +61,31 @@ def bench(actual):
         tags = ["manual"],
     )
 
-def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copts = [], deps = [], emulated_deps = [], test_deps = [], bench_deps = []):
-    """One kernel from <name>.{h,cc}, <name>_<isa>.cc, <name>_test.cc and <name>_bench.cc, which `bench` stands for.
+def kernel_library(
+        name,
+        srcs = [],
+        copts = [],
+        isa_hdrs = [],
+        isa_copts = [],
+        deps = [],
+        emulated_deps = [],
+        test_deps = [],
+        bench_deps = []):
+    """One kernel from the files of its folder: <name>.h, <name>_test.cc and what there is of <name>.cc,
+    <name>_<isa>.cc for the instruction sets, and <name>_bench.cc, which `bench` stands for.
 
     Args:
       name: of the folder, the library and the files.
-      isas: the instruction sets with a file of their own.
-      isa_hdrs: headers that the instruction sets' files share.
-      isa_copts: further options for them.
+      srcs: more sources of the library.
+      copts: options for the library, which the instruction sets' files do not have.
+      isa_hdrs: headers that the library and the instruction sets' files share.
+      isa_copts: further options for the latter.
       deps: more dependencies, of all.
       emulated_deps: more dependencies of what is emulated.
       test_deps: more dependencies, of the test.
       bench_deps: more dependencies, of the benchmark.
     """
+    isas = [isa for isa in ISAS if native.glob(["%s_%s.cc" % (name, isa)])]
     for isa in isas:
         isa_library(
             name = name + "_" + isa,
@@ -85,8 +97,9 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
         )
     cc_library(
         name = name,
-        srcs = [name + ".cc"] + isa_hdrs,
+        srcs = native.glob([name + ".cc"]) + srcs + isa_hdrs,
         hdrs = [name + ".h"],
+        copts = copts,
         deps = deps + [
             Label("//ir/base"),
             Label("//kernels/core"),
@@ -104,17 +117,18 @@ def kernel_library(name, isas = ["avx2", "avx512_vnni"], isa_hdrs = [], isa_copt
         ] + test_deps + [":%s_%s_emulated" % (name, isa) for isa in isas if ISAS[isa].emulated],
     )
 
-    # As a test it only shows that it runs; measure with: bazel run <folder>:bench -- --benchmark_min_time=1
-    bench(":%s_bench" % name)
-    cc_test(
-        name = name + "_bench",
-        size = "small",
-        srcs = [name + "_bench.cc"],
-        args = ["--benchmark_min_time=0.001"],
-        deps = [
-            ":" + name,
-            Label("//kernels/core/testing"),
-            Label("//kernels/core/testing:peak"),
-            Label("//third_party:benchmark_main"),
-        ] + bench_deps,
-    )
+    if native.glob([name + "_bench.cc"]):
+        # As a test it only shows that it runs; measure with: bazel run <folder>:bench -- --benchmark_min_time=1
+        bench(":%s_bench" % name)
+        cc_test(
+            name = name + "_bench",
+            size = "small",
+            srcs = [name + "_bench.cc"],
+            args = ["--benchmark_min_time=0.001"],
+            deps = [
+                ":" + name,
+                Label("//kernels/core/testing"),
+                Label("//kernels/core/testing:peak"),
+                Label("//third_party:benchmark_main"),
+            ] + bench_deps,
+        )
