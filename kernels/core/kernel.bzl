@@ -3,6 +3,9 @@
 load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
 load(":isas.bzl", "AVX2", "ISAS")
 
+# Options for sources that leave loops to the vectorizer: no result depends on traps or errno.
+VECTORIZE = ["-O3", "-fno-math-errno", "-fno-trapping-math"]
+
 _X86 = "@platforms//cpu:x86_64"
 
 def x86_only(sources):
