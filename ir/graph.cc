@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/base/hash_map.h"
+#include "ir/batch.h"
 #include "ir/fingerprint.h"
 
 namespace fuselage::ir {
@@ -451,6 +452,7 @@ absl::Status Graph::InferAllTypes() {
 
 absl::Status Graph::SetBatch(int64_t batch) {
   for (Node* node = first_; node != nullptr; node = node->next_) {
+    if (const auto it = node->attributes_.find(kBatchAttribute); it != node->attributes_.end()) it->second = batch;
     if (node->kind_ != NodeKind::kPlaceholder) continue;
     TensorType type = node->tensor_type();
     if (type.shape.empty()) {

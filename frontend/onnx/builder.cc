@@ -1,9 +1,12 @@
 #include "frontend/onnx/builder.h"
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/tensors.h"
+#include "ir/batch.h"
 
 namespace fuselage::onnx {
 namespace {
@@ -11,6 +14,35 @@ namespace {
 bool AllConstant(const std::vector<Value>& operands) {
   return std::all_of(operands.begin(), operands.end(),
                      [](const Value& value) { return !value.present() || value.constant != nullptr; });
+}
+
+// Whether a call has the batch in its own attributes.
+bool HasBatch(const AttributeMap& attributes) {
+  const auto it = attributes.find(ir::kBatchAttribute);
+  return it != attributes.end() && it->second.as_int() > 0;
+}
+
+AttributeMap AtNextBatch(AttributeMap attributes) {
+  if (HasBatch(attributes)) attributes.at(ir::kBatchAttribute) = attributes.at(ir::kBatchAttribute).as_int() + 1;
+  return attributes;
+}
+
+// Row 0, where all rows of `now` and of `next`, which has one more, are the same.
+std::optional<Tensor> RepeatedRow(const Tensor& now, const Tensor& next) {
+  if (now.rank() == 0 || now.type().quant || now.dim(0) < 1) return std::nullopt;
+  TensorType type = now.type();
+  ++type.shape[0];
+  if (next.type() != type) return std::nullopt;
+  type.shape[0] = 1;
+  Tensor row(type);
+  std::memcpy(row.raw_data(), now.raw_data(), row.byte_size());
+  for (const Tensor* rows : {&now, &next}) {
+    const char* from = static_cast<const char*>(rows->raw_data());
+    for (int64_t i = 0; i < rows->dim(0); ++i, from += row.byte_size()) {
+      if (std::memcmp(from, row.raw_data(), row.byte_size()) != 0) return std::nullopt;
+    }
+  }
+  return row;
 }
 
 }  // namespace
@@ -84,7 +116,7 @@ absl::StatusOr<std::vector<Tensor>> Builder::EvaluateConstants(const ir::OpSchem
 absl::StatusOr<std::vector<Value>> Builder::Fold(const std::string& name, const ir::OpSchema& schema,
                                                  const std::vector<Value>& operands, const AttributeMap& attributes) {
   std::vector<const std::vector<Tensor>*> now, next;
-  bool depends_on_batch = false;
+  bool depends_on_batch = HasBatch(attributes);
   for (const Value& operand : operands) {
     const bool depends = operand.at_next_batch != nullptr;
     now.push_back(operand.constant.get());
@@ -97,7 +129,7 @@ absl::StatusOr<std::vector<Value>> Builder::Fold(const std::string& name, const 
     values.push_back(Constant(results.size() > 1 ? absl::StrCat(name, ".", values.size()) : name, std::move(result)));
   }
   if (!depends_on_batch) return values;
-  absl::StatusOr<std::vector<Tensor>> others = EvaluateConstants(schema, next, attributes);
+  absl::StatusOr<std::vector<Tensor>> others = EvaluateConstants(schema, next, AtNextBatch(attributes));
   for (size_t i = 0; others.ok() && i < std::min(values.size(), others->size()); ++i) {
     SetAtNextBatch(values[i], std::move((*others)[i]));
   }
@@ -128,14 +160,14 @@ absl::StatusOr<ir::Node*> Builder::AddFunction(const std::string& name, absl::st
                                                std::vector<ir::Node*> operands, AttributeMap attributes) {
   ASSIGN_OR_RETURN(ir::Node * node, graph_->AddFunction(name, target, std::move(operands), std::move(attributes)));
   std::vector<const ir::Type*> types;
-  bool depends_on_batch = false;
+  bool depends_on_batch = HasBatch(node->attributes());
   for (const ir::Node* operand : node->operands()) {
     const auto it = at_next_batch_.find(operand);
     types.push_back(it != at_next_batch_.end() ? &it->second : operand == nullptr ? nullptr : &operand->type());
     depends_on_batch = depends_on_batch || it != at_next_batch_.end();
   }
   if (!depends_on_batch) return node;
-  absl::StatusOr<ir::Type> type = ir::Infer(*node->op(), node->attributes(), std::move(types));
+  absl::StatusOr<ir::Type> type = ir::Infer(*node->op(), AtNextBatch(node->attributes()), std::move(types));
   if (type.ok() && *type != node->type()) at_next_batch_.emplace(node, *std::move(type));
   return node;
 }
@@ -162,6 +194,18 @@ absl::StatusOr<ir::Node*> Builder::NodeOf(const Value& value) {
   if (value.constant == nullptr) return value.node;
   const Tensor* tensor = value.TensorOrNull();
   if (const auto it = get_attrs_.find(tensor); it != get_attrs_.end()) return it->second;
+  if (value.at_next_batch != nullptr) {
+    if (std::optional<Tensor> row = RepeatedRow(*tensor, (*value.at_next_batch)[0])) {
+      std::vector<int64_t> shape(row->rank(), -1);
+      ASSIGN_OR_RETURN(const Value charged, ChargedConstant(value.name, *std::move(row)));
+      ASSIGN_OR_RETURN(ir::Node * parameter, NodeOf(charged));
+      ASSIGN_OR_RETURN(ir::Node * rows,
+                       AddFunction(absl::StrCat(value.name, ".rows"), "expand", {parameter},
+                                   {{"shape", std::move(shape)}, {ir::kBatchAttribute, tensor->dim(0)}}));
+      get_attrs_.emplace(tensor, rows);
+      return rows;
+    }
+  }
   WarnOfFixedBatch(value);
   RETURN_IF_ERROR(CheckFinite(*tensor, absl::StrCat("tensor ", Quote(value.name)), options_));
   const std::string parameter =

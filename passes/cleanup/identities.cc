@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "ir/batch.h"
+
 namespace fuselage::cleanup {
 namespace {
 
@@ -42,7 +44,7 @@ bool ReturnsOperand0(const Node& node) {
   const Node& input = *node.operand(0);
   if (op.view == ir::View::kSameOrder || op.name == "to") return true;  // The caller compares the types.
   if (op.name == "dropout") return !node.attribute("training").as_bool();
-  if (op.name == "expand") return true;
+  if (op.name == "expand") return node.attribute(ir::kBatchAttribute).as_int() == 0;
   if (op.name == "permute") return IsSorted(node.attribute("dims").as_ints(), input.tensor_type().rank());
   if (op.name == "transpose") return SameAxis(node, "dim0", "dim1");
   // With the input's shape it takes every element; a negative step would turn their order.

@@ -96,6 +96,45 @@ TEST(SymbolicBatch, GoesThroughTheArithmeticOfShapes) {
   EXPECT_THAT(warnings, ::testing::ElementsAre(HasSubstr("tensor 'shape' follows from the batch")));
 }
 
+// cat((token.expand(n, -1, -1), x), 1), as ViT has it; the sizes from Shape, by Where as PyTorch writes them.
+TEST(SymbolicBatch, ConstantsAreRepeatedForIt) {
+  const auto model = [](Shape token, bool new_axis) {
+    ModelBuilder made = Model(13, {"N", 2, 3});
+    made.Initializer("token", F32(std::move(token), {7, 8, 9})).Initializer("i0", I64({0})).Initializer("keep", I64({-1, -1}));
+    made.Initializer("ones", I64({1, 1, 1})).Initializer("none", I64({-1, -1, -1}));
+    made.Initializer("known", I64({1, 3})).Node("Shape", {"x"}, {"s"}).Node("Gather", {"s", "i0"}, {"n"});
+    if (new_axis) {
+      made.Node("Concat", {"n", "known"}, {"sizes"}).Int("axis", 0);
+    } else {
+      made.Node("Concat", {"n", "keep"}, {"wish"}).Int("axis", 0).Node("Equal", {"wish", "none"}, {"any"});
+      made.Node("Where", {"any", "ones", "wish"}, {"sizes"});
+    }
+    made.Node("Expand", {"token", "sizes"}, {"tokens"});
+    made.Node("Concat", {"tokens", "x"}, {"y"}).Int("axis", 1);
+    return made;
+  };
+  for (const bool new_axis : {false, true}) {
+    const ModelBuilder made = model(new_axis ? Shape{1, 3} : Shape{1, 1, 3}, new_axis);
+    ExpectOutput(made, {F32({1, 2, 3}, {1, 2, 3, 4, 5, 6})}, F32({1, 3, 3}, {7, 8, 9, 1, 2, 3, 4, 5, 6}));
+    EXPECT_EQ(ShapeAtBatch3(made), (Shape{3, 3, 3}));
+    std::vector<std::string> warnings;
+    LoadOptions options;
+    options.warnings = &warnings;
+    ASSERT_TRUE(Parse(made.Bytes(), "m.onnx", Ops(), options).ok());
+    EXPECT_THAT(warnings, ::testing::IsEmpty());
+  }
+  // Rows that differ follow from the batch, and no expand says so: arange(n).
+  ModelBuilder range = Model(13, {"N", 3});
+  range.Initializer("i0", I64({0})).Initializer("zero", Tensor::Scalar<int64_t>(0)).Initializer("one", Tensor::Scalar<int64_t>(1));
+  range.Node("Shape", {"x"}, {"s"}).Node("Gather", {"s", "zero"}, {"n"}).Node("Range", {"zero", "n", "one"}, {"r"});
+  range.Node("Unsqueeze", {"r", "one"}, {"rows"}).Node("Cast", {"rows"}, {"f"}).Int("to", 1).Node("Add", {"x", "f"}, {"y"});
+  std::vector<std::string> warnings;
+  LoadOptions options;
+  options.warnings = &warnings;
+  ASSERT_TRUE(Parse(range.Bytes(), "m.onnx", Ops(), options).ok());
+  EXPECT_EQ(warnings.size(), 1u);
+}
+
 // x.reshape(n * n, -1): what is inferred changes with the batch, too.
 TEST(SymbolicBatch, DecidesWhatIsInferred) {
   ModelBuilder model = Model(13, {"N", 2});

@@ -8,6 +8,7 @@
 #include "frontend/onnx/fold.h"
 #include "frontend/onnx/tensors.h"
 #include "ir/base/status.h"
+#include "ir/batch.h"
 
 namespace fuselage::onnx::converters::layout {
 namespace {
@@ -35,6 +36,16 @@ absl::StatusOr<int64_t> BlockSize(const Call& call) {
   return absl::InvalidArgumentError(absl::StrCat("found ", ToString(call.type(0)), ", wanted rank 4"));
 }
 
+// The size of axis 0 that a folded target says, where it is the batch and the input's is 1 or none; else 0.
+int64_t BatchInFront(const Call& call, int64_t lead) {
+  const auto& at_next_batch = call.operand(1).at_next_batch;
+  if (at_next_batch == nullptr || lead < 0 || (lead == 0 && call.shape(0)[0] != 1)) return 0;
+  const Tensor &now = *call.operand(1).TensorOrNull(), &next = (*at_next_batch)[0];
+  bool others_stay = next.num_elements() == now.num_elements();
+  for (int64_t i = 1; others_stay && i < now.num_elements(); ++i) others_stay = now.At(i) == next.At(i);
+  return others_stay && now.At(0) >= 1 && next.At(0) == now.At(0) + 1 ? static_cast<int64_t>(now.At(0)) : 0;
+}
+
 // Broadcasts both ways: a 1 of the target keeps the input's size.
 absl::Status ConvertExpand(Call& call) {
   const int rank = call.rank(0);
@@ -43,7 +54,9 @@ absl::Status ConvertExpand(Call& call) {
   Ints axes(count);  // Below 0: new ones.
   std::iota(axes.begin(), axes.end(), -lead);
   for (int64_t& axis : axes) axis = std::max<int64_t>(axis, -1);
-  ASSIGN_OR_RETURN(Ints shape, ConstantSizes(call, 1, axes));
+  const int64_t batch = count == 0 ? 0 : BatchInFront(call, lead);
+  ASSIGN_OR_RETURN(Ints shape,
+                   batch > 0 ? call.ConstantInts(1, Call::Batch::kFollowed) : ConstantSizes(call, 1, axes));
   for (int64_t i = 0; i < count; ++i) {
     if (shape[i] < 0)
       return absl::InvalidArgumentError(absl::StrCat("input 1: found ", ToString(shape), ", wanted sizes >= 0"));
@@ -51,7 +64,7 @@ absl::Status ConvertExpand(Call& call) {
     if (axes[i] >= 0 && (shape[i] == 1 || shape[i] == call.shape(0)[axes[i]])) shape[i] = -1;
   }
   if (lead < 0) shape.insert(shape.begin(), -lead, -1);
-  return call.Result("expand", {call.operand(0)}, {{"shape", shape}});
+  return call.Result("expand", {call.operand(0)}, {{"shape", shape}, {ir::kBatchAttribute, batch}});
 }
 
 // Each axis becomes two, of which the first is new and repeats.

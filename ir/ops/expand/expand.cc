@@ -1,6 +1,7 @@
 #include "ir/ops/expand/expand.h"
 
 #include "absl/strings/str_cat.h"
+#include "ir/batch.h"
 #include "ir/ops/core/broadcast.h"
 #include "ir/ops/core/checks.h"
 #include "ir/ops/core/values.h"
@@ -15,6 +16,10 @@ absl::StatusOr<ir::Type> InferExpand(const ir::InferCall& call) {
   if (shape.size() < input.size()) {
     return AttributeError(call, "shape", absl::StrCat("at least ", input.size(), " dimensions, the input's"));
   }
+  const int64_t batch = call.GetInt(ir::kBatchAttribute);
+  if (batch < 0) return AttributeError(call, ir::kBatchAttribute, "a size >= 0");
+  if (batch > 0 && shape.empty()) return AttributeError(call, "shape", "an axis for the batch");
+  if (batch > 0) shape[0] = batch;
   const size_t lead = shape.size() - input.size();
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     if (axis < lead) {
@@ -36,7 +41,7 @@ void Register(ir::OpRegistry& registry) {
   ir::OpSchema schema;
   schema.name = "expand";
   schema.operands = {{"input"}};
-  schema.attributes = {{"shape", AttributeKind::kInts, std::nullopt}};
+  schema.attributes = {{"shape", AttributeKind::kInts, std::nullopt}, {ir::kBatchAttribute, AttributeKind::kInt, 0}};
   schema.view = ir::View::kSelects;
   schema.infer = InferExpand;
   schema.evaluate = [](const ir::EvaluateCall& call) -> absl::StatusOr<std::vector<Tensor>> {

@@ -25,6 +25,15 @@ TEST_F(ExpandTest, RepeatsElements) {
   EXPECT_EQ(ops_.Run("expand", {x}, {{"shape", Ints{0, 2, 1}}}).num_elements(), 0);
 }
 
+TEST_F(ExpandTest, BatchIsTheSizeOfAxis0) {
+  const TensorType token{DType::kF32, {1, 3}, std::nullopt, Layout::kRowMajor};
+  EXPECT_EQ(ops_.Infer("expand", {token}, {{"shape", Ints{-1, 3}}, {"batch", 4}}), "f32[4,3]");
+  EXPECT_EQ(ops_.Infer("expand", {token}, {{"shape", Ints{2, 1, 3}}, {"batch", 5}}), "f32[5,1,3]");
+  EXPECT_THAT(ops_.Infer("expand", {token}, {{"shape", Ints{-1, 3}}, {"batch", -1}}), HasSubstr("a size >= 0"));
+  const TensorType two{DType::kF32, {2, 3}, std::nullopt, Layout::kRowMajor};
+  EXPECT_THAT(ops_.Infer("expand", {two}, {{"shape", Ints{-1, 3}}, {"batch", 4}}), HasSubstr("wanted 2 or -1 on axis 0"));
+}
+
 TEST_F(ExpandTest, TypesAndErrors) {
   const TensorType codes{DType::kU8, {1, 3}, PerTensor(0.5f), Layout::kRowMajor};
   EXPECT_EQ(ops_.Infer("expand", {codes}, {{"shape", Ints{4, -1}}}), "u8[4,3]<scale=0.5>");

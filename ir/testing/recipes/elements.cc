@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/batch.h"
 #include "ir/testing/draft.h"
 
 namespace fuselage::testing::recipes::elements {
@@ -150,16 +151,20 @@ bool View(Draft& draft) {
   return x != nullptr && Done(AddRandomView(draft, x));
 }
 
-// A new leading axis, or one that repeats.
+// A new leading axis, or one that repeats, which may be the batch.
 bool Expand(Draft& draft) {
   Node* x = PickTensorOrNull(draft, 0, 4);
   if (x == nullptr || x->tensor_type().num_elements() > 200) return false;
-  Shape shape = x->tensor_type().shape;
+  const Shape& own = x->tensor_type().shape;
+  Shape shape = own;
   for (int64_t& dim : shape) {
     if (dim == 1 && draft.random().OneIn(2)) dim = 2;
   }
   if (draft.random().OneIn(3)) shape.insert(shape.begin(), draft.random().Between(1, 2));
-  return Done(draft.AddInRandomSpelling({"expand", {x}, {}, {{"shape", shape}}}));
+  AttributeMap attributes = {{"shape", shape}};
+  const bool may_repeat = shape.size() > own.size() || (!own.empty() && own[0] == 1);
+  if (may_repeat && draft.random().OneIn(3)) attributes.emplace(ir::kBatchAttribute, 2);
+  return Done(draft.AddInRandomSpelling({"expand", {x}, {}, std::move(attributes)}));
 }
 
 bool Slice(Draft& draft) {
