@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/base/hash_map.h"
+#include "ir/batch.h"
 #include "passes/cleanup/identities.h"
 
 namespace fuselage::cleanup {
@@ -17,9 +18,10 @@ using ir::NodeKind;
 
 constexpr int64_t kDefaultFoldedBytes = int64_t{64} << 20;
 
-// A call all of whose operands, its module's parameters aside, are constants of the graph.
+// A call all of whose operands, its module's parameters aside, are constants of the graph, whatever the batch.
 bool IsCallOnConstants(const Node& node) {
   if (!node.is_call() || !node.type().is_tensor() || node.num_operands() == 0) return false;
+  if (node.attributes().count(ir::kBatchAttribute) > 0) return false;
   for (const Node* operand : node.operands()) {
     if (operand != nullptr && operand->kind() != NodeKind::kGetAttr) return false;
   }

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "ir/batch.h"
+
 namespace fuselage::normalize {
 namespace {
 
@@ -22,6 +24,7 @@ const Shape& ShapeOf(const Node& node) { return node.tensor_type().shape; }
 Node* RepeatedOrNull(Node* node) {
   if ((!node->IsOp("reshape") && !node->IsOp("flatten")) || !node->operand(0)->IsOp("expand")) return nullptr;
   const Node* expand = node->operand(0);
+  if (expand->attribute(ir::kBatchAttribute).as_int() > 0) return nullptr;
   const Node* apart = expand->operand(0);
   if ((!apart->IsOp("unsqueeze") && !apart->IsOp("reshape")) || ShapeOf(*apart).size() != 5) return nullptr;
   Node* x = apart->operand(0);
