@@ -1,5 +1,6 @@
 #include "kernels/int8/add/add.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -21,24 +22,45 @@ constexpr Variant kVariants[] = {
 
 constexpr int64_t kGrain = 1 << 14;
 
+// Whether the operand's elements in their order, over and over, are what the result's meet: it has only 1s in front of
+// the result's last dimensions, and in NHWC all but the batch.
+bool Repeats(const TensorType& operand, const TensorType& result) {
+  if (operand.layout != result.layout || operand.rank() > result.rank()) return false;
+  const int lead = result.rank() - operand.rank();
+  int axis = 0;
+  while (axis < operand.rank() && operand.shape[axis] == 1 && result.shape[lead + axis] != 1) ++axis;
+  if (result.layout != Layout::kRowMajor && axis > 1) return false;
+  return std::equal(operand.shape.begin() + axis, operand.shape.end(), result.shape.begin() + lead + axis);
+}
+
 class Add : public kernels::BinaryKernel {
  public:
   Add(const KernelDesc& desc, const Params& params, const Variant& variant)
-      : BinaryKernel(desc), params_(params), run_(variant.run), elements_(desc.output().num_elements()) {
+      : BinaryKernel(desc),
+        params_(params),
+        run_(variant.run),
+        elements_(desc.output().num_elements()),
+        period_a_(desc.input(0).num_elements()),
+        period_b_(desc.input(1).num_elements()) {
     set_variant(variant.name);
   }
 
  private:
   void ComputeBinary(const void* a, const void* b, void* y, const kernels::RunContext& context) const override {
     kernels::ForRanges(*context.parallel, elements_, kGrain, [&](int64_t begin, int64_t end) {
-      run_(params_, static_cast<const uint8_t*>(a) + begin, static_cast<const uint8_t*>(b) + begin,
-           static_cast<uint8_t*>(y) + begin, end - begin);
+      while (begin < end) {
+        const int64_t at_a = begin % period_a_, at_b = begin % period_b_;
+        const int64_t n = std::min({end - begin, period_a_ - at_a, period_b_ - at_b});
+        run_(params_, static_cast<const uint8_t*>(a) + at_a, static_cast<const uint8_t*>(b) + at_b,
+             static_cast<uint8_t*>(y) + begin, n);
+        begin += n;
+      }
     });
   }
 
   Params params_;
   Function* run_;
-  int64_t elements_;
+  int64_t elements_, period_a_, period_b_;
 };
 
 absl::Status CheckMultiplier(float multiplier, absl::string_view what) {
@@ -57,13 +79,9 @@ absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
   RETURN_IF_ERROR(kernels::CheckCodes(a, "input"));
   RETURN_IF_ERROR(kernels::CheckCodes(b, "other"));
   RETURN_IF_ERROR(kernels::CheckCodes(y, "output"));
-  if (a.shape != b.shape) {
-    return absl::UnimplementedError(
-        absl::StrCat("add: shapes ", ToString(a.shape), " and ", ToString(b.shape), ", wanted the same"));
-  }
-  if (a.shape != y.shape || a.layout != b.layout || a.layout != y.layout) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("add: ", ToString(a), " and ", ToString(b), " to ", ToString(y), ", wanted one shape and layout"));
+  if (!Repeats(a, y) || !Repeats(b, y)) {
+    return absl::UnimplementedError(absl::StrCat("add: ", ToString(a), " and ", ToString(b), " to ", ToString(y),
+                                                 ", wanted one shape and layout, or a smaller operand that repeats whole"));
   }
   if (desc.GetFloat("alpha") != 1.0) {
     return absl::UnimplementedError(absl::StrCat("add: alpha ", ShortestText(desc.GetFloat("alpha")), ", wanted 1"));

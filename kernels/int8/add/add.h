@@ -1,9 +1,11 @@
-// int8.add: y = a + b on codes of one shape, each operand with its own scale and zero point, ReLU fused.
+// int8.add: y = a + b on codes, each operand with its own scale and zero point, ReLU fused.
 //
 //   v = fma(float(b - z_b), s_b / s_y, float(a - z_a) * (s_a / s_y))
 //   q = clamp(rne(v) + z_y, lo, hi)                                     ReLU: lo = max(lo, z_y)
 //
-// Declines: operands of different shapes (broadcasting); alpha other than 1; float operands or result.
+// An operand may repeat whole along the result's first dimensions (a position embedding beside a batch).
+//
+// Declines: operands that broadcast otherwise; alpha other than 1; float operands or result.
 #ifndef FUSELAGE_KERNELS_INT8_ADD_ADD_H_
 #define FUSELAGE_KERNELS_INT8_ADD_ADD_H_
 

@@ -108,10 +108,37 @@ TEST(Kernel, IsTheSameOnAnyNumberOfThreads) {
   }
 }
 
+TEST(Kernel, RepeatsASmallerOperand) {
+  const Shape whole = {4, 3, 70};
+  const TensorType y = Codes(DType::kU8, whole, 0.04f, 7);
+  const Tensor x = SeededTensor(Codes(DType::kU8, whole, 0.02f, 3), 1);
+  for (const Shape& shape : {Shape{1, 3, 70}, Shape{3, 70}, Shape{1, 1, 70}, Shape{70}}) {
+    const Tensor small = SeededTensor(Codes(DType::kI8, shape, 0.03f, -5), 2);
+    Tensor expanded(Codes(DType::kI8, whole, 0.03f, -5));
+    for (int64_t i = 0; i < expanded.num_elements(); ++i) {
+      expanded.data<int8_t>()[i] = small.data<int8_t>()[i % small.num_elements()];
+    }
+    for (const bool first : {false, true}) {
+      const auto run = [&](const Tensor& other) {
+        const Tensor &a = first ? other : x, &b = first ? x : other;
+        KernelDesc desc = Desc(a.type(), b.type(), y);
+        desc.isa = kernels::BestIsa();
+        kernels::TestThreads parallel(3);
+        return *kernels::RunKernel(**Create(desc), {&a, &b}, &parallel);
+      };
+      EXPECT_TRUE(run(small).SameBytes(run(expanded))) << ToString(shape);
+    }
+  }
+}
+
 TEST(Create, Declines) {
   const TensorType x = Codes(DType::kU8, {2, 3}, 0.5f, 1);
   const auto error = [](const KernelDesc& desc) { return Create(desc).status(); };
-  EXPECT_EQ(error(Desc(x, Codes(DType::kU8, {1, 3}, 0.5f, 1), x)).code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(error(Desc(x, Codes(DType::kU8, {2, 1}, 0.5f, 1), x)).code(), absl::StatusCode::kUnimplemented);
+  const auto nhwc = [](Shape shape) { return Codes(DType::kU8, std::move(shape), 0.5f, 1, Layout::kNhwc); };
+  const TensorType image = nhwc({2, 3, 4, 5});
+  EXPECT_TRUE(error(Desc(image, nhwc({1, 3, 4, 5}), image)).ok());
+  EXPECT_EQ(error(Desc(image, nhwc({1, 1, 4, 5}), image)).code(), absl::StatusCode::kUnimplemented);
   KernelDesc desc = Desc(x, x, x);
   desc.attributes.find("alpha")->second = Attribute(2.0);
   EXPECT_EQ(error(desc).code(), absl::StatusCode::kUnimplemented);
