@@ -173,10 +173,11 @@ def our_ops():
 
 
 class Call:
-    """A call of one of our ops: operands are Values, numbers or None, in the op's order; parameters are tensors, by
-    operand, of a module."""
+    """A call of one of our ops: operands are Values, numbers, tensors of a module or None, in the op's order; parameters
+    are tensors, by operand, of a module."""
 
     unbound = None  # The axis of a split into slices of one, which its elements are without.
+    other_types = ()  # Operands whose element types need not be that of the others.
 
     def __init__(self, op, operands, parameters=None, **attributes):
         self.op, self.operands, self.parameters, self.attributes = op, list(operands), parameters or {}, attributes
@@ -368,6 +369,25 @@ converts(nn.GELU)(lambda module, input: gelu(input, getattr(module, "approximate
 converts(nn.LeakyReLU)(lambda module, input: leaky_relu(input, module.negative_slope))
 converts(nn.Hardtanh)(lambda module, input: clamp(input, module.min_val, module.max_val))
 converts(nn.Softmax)(lambda module, input: softmax(input, module.dim))
+converts(nn.LogSoftmax)(lambda module, input: Call("log_softmax", [input], dim=int(module.dim)))
+converts(nn.Mish)(lambda module, input: Call("mish", [input]))
+converts(nn.SELU)(lambda module, input: Call("selu", [input]))
+converts(nn.Softsign)(lambda module, input: Call("softsign", [input]))
+converts(nn.ELU)(lambda module, input: Call("elu", [input], alpha=float(module.alpha)))
+converts(nn.CELU)(lambda module, input: Call("celu", [input], alpha=float(module.alpha)))
+
+
+@converts(nn.Softplus)
+def softplus(module, input):
+    require(module.beta == 1, "beta", module.beta, "1")
+    require(module.threshold >= 20, "threshold", module.threshold, "20 or more, where it makes no difference")
+    return Call("softplus", [input])
+
+
+@converts(nn.PReLU)
+def prelu(module, input):
+    weight = module.weight.detach()
+    return Call("prelu", [input, weight.reshape(-1, *[1] * (len(input.shape) - 2)) if weight.numel() > 1 else weight])
 
 
 @converts("torch.nn.functional.dropout", "torch.nn.functional.dropout1d", "torch.nn.functional.dropout2d",
@@ -402,6 +422,9 @@ def to(input, dtype):
 converts("float")(lambda input: to_dtype(input, torch.float32))
 converts("double")(lambda input: to_dtype(input, torch.float64))
 converts("half")(lambda input: to_dtype(input, torch.float16))
+converts("bool")(lambda input: to_dtype(input, torch.bool))
+converts("int")(lambda input: to_dtype(input, torch.int32))
+converts("long")(lambda input: to_dtype(input, torch.int64))
 
 
 @converts("torch.add", "operator.add", "operator.iadd", "add", "add_")
@@ -559,11 +582,108 @@ def layer_norm_module(module, input):
                 normalized_shape=list(module.normalized_shape), eps=float(module.eps))
 
 
-@converts("torch.mean", "mean")
-def mean(input, dim=None, keepdim=False, dtype=None):
-    require(dtype is None, "dtype", dtype, "None")
-    dims = [] if dim is None else list(dim) if isinstance(dim, (list, tuple)) else [dim]
-    return Call("mean", [input], dims=[int(d) for d in dims], keepdim=keepdim)
+converts(nn.GroupNorm)(lambda module, input: Call(
+    "group_norm", [input], {"weight": module.weight, "bias": module.bias}, num_groups=module.num_groups,
+    eps=float(module.eps)))
+
+
+@converts(nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
+def instance_norm(module, input):
+    require(not module.track_running_stats, "track_running_stats", True, "False")
+    return Call("instance_norm", [input], {"weight": module.weight, "bias": module.bias}, eps=float(module.eps))
+
+
+def register_reduction(op):
+
+    @converts(f"torch.{op}", op)
+    def reduction(input, dim=None, keepdim=False, dtype=None):
+        require(dtype is None, "dtype", dtype, "None")
+        require(op in ("amax", "amin") or input.dtype.is_floating_point or input.dtype == torch.int64, "input",
+                type_text(input.dtype, input.shape), "floats or i64, whose sums are of their type")
+        dims = [] if dim is None else list(dim) if isinstance(dim, (list, tuple)) else [dim]
+        return Call(op, [input], dims=[int(d) for d in dims], keepdim=keepdim)
+
+
+for op in ("mean", "sum", "prod", "amax", "amin", "logsumexp"):
+    register_reduction(op)
+
+
+def by_index(op, input, index, *operands, dim):
+    call = Call(op, [input, index, *operands], dim=int(dim))
+    call.other_types = ("index",)
+    return call
+
+
+@converts("torch.index_select", "index_select")
+def index_select(input, dim, index):
+    return by_index("index_select", input, index, dim=dim)
+
+
+@converts("torch.gather", "gather")
+def gather(input, dim, index, sparse_grad=False):
+    return by_index("gather", input, index, dim=dim)
+
+
+@converts("torch.scatter", "scatter")
+def scatter(input, dim, index, src):
+    require(isinstance(src, Value), "src", src, "a tensor")
+    return by_index("scatter", input, index, src, dim=dim)
+
+
+@converts("torch.nn.functional.embedding")
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    require(max_norm is None, "max_norm", max_norm, "None")
+    return by_index("index_select", weight, input, dim=0)
+
+
+converts(nn.Embedding)(lambda module, input: embedding(input, module.weight.detach(), max_norm=module.max_norm))
+
+
+@converts("torch.where")
+def where(condition, input, other):
+    require(any(isinstance(operand, Value) for operand in (input, other)), "input", input, "a tensor, here or as other")
+    call = Call("where", [condition, input, other])
+    call.other_types = ("condition",)
+    return call
+
+
+converts("where")(lambda input, condition, other: where(condition, input, other))
+converts("masked_fill", "torch.masked_fill")(lambda input, mask, value: where(mask, value, input))
+
+
+@converts("expand")
+def expand(input, *sizes):
+    sizes = list(sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (list, tuple)) else sizes)
+    for i, own in enumerate(reversed(input.shape), 1):
+        if sizes[-i] == own:
+            sizes[-i] = -1  # Whatever it is: the batch can change.
+    return Call("expand", [input], shape=[int(size) for size in sizes])
+
+
+@converts("torch.nn.functional.interpolate")
+def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
+                antialias=False):
+    kinds = {"nearest": "nearest", "nearest-exact": "nearest", "linear": "linear", "bilinear": "linear",
+             "trilinear": "linear", "bicubic": "cubic"}
+    require(mode in kinds, "mode", mode, ", ".join(kinds))
+    require(not antialias, "antialias", antialias, "False")
+    rank = len(input.shape) - 2
+    attributes = {"dims": list(range(2, 2 + rank)), "mode": kinds[mode]}
+    if size is None:
+        scales = [float(s) for s in (scale_factor if isinstance(scale_factor, (list, tuple)) else [scale_factor] * rank)]
+        exact = [own * scale for own, scale in zip(input.shape[2:], scales)]
+        size = [math.floor(value) for value in exact]
+        if not recompute_scale_factor and size != exact:
+            attributes["scales"] = scales
+    attributes["coordinates"] = "align_corners" if align_corners else "asymmetric" if mode == "nearest" else "half_pixel"
+    if kinds[mode] == "nearest":
+        attributes["nearest_mode"] = "floor" if mode == "nearest" else "round_prefer_ceil"
+    return Call("resize", [input], sizes=ints(size, rank, "size"), **attributes)
+
+
+converts(nn.Upsample)(lambda module, input: interpolate(
+    input, module.size, module.scale_factor, module.mode, module.align_corners,
+    getattr(module, "recompute_scale_factor", None)))
 
 
 @converts("torch.flatten", "flatten")
@@ -984,16 +1104,21 @@ class Exporter:
 
     def operand(self, node, operand, call, wish, name):
         """The operand as a Value: a number becomes a parameter of the other operands' element type."""
-        if operand is None or isinstance(operand, Value):
-            tensors = [o for o in call.operands if isinstance(o, Value)]
-            if isinstance(operand, Value) and not operand.is_tuple and operand.dtype != tensors[0].dtype:
-                raise ExportError(f"{self.describe(node)}: operands of element types {DTYPES[tensors[0].dtype]} and "
+        if isinstance(operand, torch.Tensor):
+            return self.get_attr(operand, f"{wish}.{name}")
+        if operand is None or name in call.other_types:
+            return operand
+        op = our_ops()[call.op]
+        dtype = next(o.dtype for i, o in enumerate(call.operands)
+                     if isinstance(o, (Value, torch.Tensor)) and op.operand(i) not in call.other_types)
+        if isinstance(operand, Value):
+            if not operand.is_tuple and operand.dtype != dtype:
+                raise ExportError(f"{self.describe(node)}: operands of element types {DTYPES[dtype]} and "
                                   f"{DTYPES[operand.dtype]} are not supported; supported: one type")
             return operand
         if not isinstance(operand, (int, float)):
             raise ExportError(f"{self.describe(node)}: argument {name}={operand!r} is not supported; supported: a "
                               "tensor or a number")
-        dtype = next(o.dtype for o in call.operands if isinstance(o, Value))
         if isinstance(operand, float) and not dtype.is_floating_point:
             raise ExportError(f"{self.describe(node)}: argument {name}={operand!r} with an integer tensor is not "
                               "supported; supported: a float tensor")

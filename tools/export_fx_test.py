@@ -192,6 +192,7 @@ class ExportTest(unittest.TestCase):
 
     def test_unknown_arguments(self):
         planes = (torch.ones(1, 2, 4, 4),)
+        index = nn.Parameter(torch.zeros(1, 2, 4, 4, dtype=torch.int64), requires_grad=False)
         for forward, modules, message in (
             (lambda m, x: m.conv(x), {"conv": nn.Conv2d(2, 2, 3, padding=1, padding_mode="reflect")},
              "%conv: call_module 'conv' (torch.nn.modules.conv.Conv2d): argument padding_mode='reflect' is not supported; "
@@ -206,8 +207,10 @@ class ExportTest(unittest.TestCase):
             (lambda m, x: x[x > 0], {}, "argument index=%gt is not supported; supported: ints, slices"),
             (lambda m, x: F.log_softmax(x), {}, "argument dim=None is not supported; supported: one int"),
             (lambda m, x: F.softplus(x, 2), {}, "too many positional arguments; supported: (input)"),
-            (lambda m, x: torch.gather(x, 1, torch.zeros_like(planes[0], dtype=torch.int64)), {},
-             "argument dim=%_tensor_constant0 is not supported; supported: one int"),
+            (lambda m, x: x.scatter(1, m.index, 2.0), {"index": index}, "argument src=2.0 is not supported; supported: a tensor"),
+            (lambda m, x: torch.where(x > 0, 1.0, 0.0), {}, "argument input=1.0 is not supported; supported: a tensor, here"),
+            (lambda m, x: F.interpolate(x, 2, mode="area"), {}, "argument mode='area' is not supported; supported: nearest"),
+            (lambda m, x: torch.sum(x > 0), {}, "argument input='bool[1,2,4,4]' is not supported; supported: floats or i64"),
             (lambda m, x: x.argmax(), {}, "missing a required argument: 'dim'"),
             (lambda m, x: F.instance_norm(x, momentum=0.5), {}, "argument momentum=0.5 is not supported; supported: 0.1"),
             (lambda m, x: m.conv(x[0]), {"conv": nn.Conv2d(2, 2, 3)}, "supported: a batch, of rank 4"),

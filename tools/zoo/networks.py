@@ -2,10 +2,11 @@
 
 A network is a row of TABLE: its name, the package that defines it, a function without arguments that returns the module, and
 the shapes of its inputs, batch included. Weights are random, so depth and width are the real ones where that is quick, and
-small configurations of the same code elsewhere.
+small configurations of the same code elsewhere. sample() draws others.
 """
 
 import dataclasses
+import random
 import typing
 
 import torch
@@ -21,9 +22,10 @@ class Network:
     name: str
     package: str  # "torch", "torchvision", "timm" or "transformers".
     build: typing.Callable[[], nn.Module]
-    shapes: tuple = IMAGE
+    shapes: tuple = IMAGE  # Empty: shapes_of(the module).
     vocabulary: int = 0  # Inputs are tokens below it; 0: floats of a normal distribution.
     small: bool = False  # Among those that a test runs.
+    only_fp32: bool = False
 
 
 class Output(nn.Module):
@@ -246,3 +248,25 @@ TABLE = [
                         hidden_sizes=[16, 32, 64, 64], num_attention_heads=[1, 2, 4, 4],
                         decoder_hidden_size=32, num_labels=5)),
 ]
+
+
+# --- Networks that nobody chose.
+
+
+def sample(seed):
+    """timm's networks without those of TABLE, in a random order that the seed gives."""
+    import timm as models
+    names = sorted(set(models.list_models()) - {network.name for network in TABLE})
+    random.Random(seed).shuffle(names)
+    return [Network(name, "timm", timm(name), shapes=(), only_fp32=True) for name in names]
+
+
+def shapes_of(module):
+    """One image of 64x64 where a network of timm takes it, else of the network's own size."""
+    own = ((1, *module.default_cfg["input_size"]),)
+    try:
+        with torch.no_grad():
+            module(torch.zeros(IMAGE[0]))
+        return IMAGE
+    except Exception:
+        return own

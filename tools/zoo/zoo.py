@@ -1,19 +1,24 @@
 """Exports networks from PyTorch, runs each through the harness, and writes what came out as a table.
 
     bazel run //tools/zoo -- [--only=GLOB] [--small] [--out=FOLDER] [--table=docs/models.md]
+    bazel run //tools/zoo -- --sample=70 [--seed=1] [--out=FOLDER] [--table=docs/models.md]
 
 For each network of networks.py whose package can be imported: seeded weights, batch norms with statistics that are not
 trivial, seeded inputs; PyTorch's outputs for them; the ONNX file of torch.onnx.export. The harness loads it, runs FP32 and
-INT8 (calibrated on these inputs and more), and checks every pass with the interpreter where inputs are small.
+INT8 (calibrated on these inputs and more), and checks every pass with the interpreter where inputs are small. A sample of
+timm's other networks runs in FP32 alone. What a run that was broken off left in FOLDER is kept where it is newer than what
+it was made from.
 """
 
 import argparse
 import fnmatch
+import functools
 import importlib
 import json
 import math
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -21,15 +26,36 @@ import warnings
 
 import numpy
 import torch
+from torch._subclasses import FakeTensorMode
 
 import networks
 
 SAMPLES, CALIBRATION = 2, 6
 FIRST_OPSET, LAST_OPSET = 13, 16
+MOST_DIFFERENCE = 1e-4  # From PyTorch, of the largest output.
+MOST_PARAMETERS = 30_000_000  # Of networks that are drawn.
 MOST_CHECKED = 3 * 128 * 128  # Elements of an input with which every pass is checked.
 PIPELINE = ("Normalize", "ConvBn", "Fusion", "Quantize", "QuantLift", "Lower", "Int8Fusion", "Cleanup")
-START = "<!-- written by tools/zoo: the table -->\n"
-END = "<!-- the table ends -->\n"
+EXPORTED, MEASURED = "export.json", "row.json"  # What is kept in a network's folder.
+NOT_EXPORTED = "PyTorch does not export it:"
+PLACE = "<!-- written by tools/zoo: the {0} -->\n", "<!-- the {0} ends -->\n"
+
+
+class TookTooLong(BaseException):
+    """No Exception: what tries another way after one would catch it."""
+
+
+def size(module):
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def size_without_memory(network):
+    """Of the module; 0 where its constructor looks at values."""
+    try:
+        with FakeTensorMode():
+            return size(network.build())
+    except Exception:
+        return 0
 
 
 def seeded(network):
@@ -57,14 +83,24 @@ def inputs_of(network, seed):
     return [torch.randn(shape, generator=generator) for shape in network.shapes]
 
 
+def samples_of(network):
+    return SAMPLES + (0 if network.only_fp32 else CALIBRATION)
+
+
 def tensors(outputs):
     return [outputs] if isinstance(outputs, torch.Tensor) else list(outputs)
 
 
 def export(network, folder):
-    """Writes model.onnx, inputs.npz and outputs.npz; returns the number of parameters."""
+    """Writes model.onnx, inputs.npz and outputs.npz; returns the number of parameters. None: too many for a drawn one."""
+    if network.only_fp32 and size_without_memory(network) > MOST_PARAMETERS:
+        return None
     module = seeded(network)
-    samples = [inputs_of(network, seed) for seed in range(SAMPLES + CALIBRATION)]
+    parameters = size(module)
+    if network.only_fp32 and parameters > MOST_PARAMETERS:
+        return None
+    network.shapes = network.shapes or networks.shapes_of(module)
+    samples = [inputs_of(network, seed) for seed in range(samples_of(network))]
     with torch.no_grad():
         outputs = [tensors(module(*sample)) for sample in samples[:SAMPLES]]
     names = [f"input{i}" for i in range(len(network.shapes))]
@@ -80,7 +116,7 @@ def export(network, folder):
     stack = lambda rows, i: numpy.concatenate([row[i].numpy() for row in rows])
     numpy.savez(folder / "inputs.npz", **{name: stack(samples, i) for i, name in enumerate(names)})
     numpy.savez(folder / "outputs.npz", **{name: stack(outputs, i) for i, name in enumerate(results)})
-    return sum(parameter.numel() for parameter in module.parameters())
+    return parameters
 
 
 def is_large(network):
@@ -89,19 +125,21 @@ def is_large(network):
 
 
 def config(network, folder):
-    check = "" if is_large(network) else "numeric_check { samples: 1 }"
-    steps = "\n".join(f"  steps {{ pass {{ [type.googleapis.com/fuselage.{name}Options] {{}} }} }}" for name in PIPELINE)
+    check = "" if is_large(network) or network.only_fp32 else "numeric_check { samples: 1 }"
+    passes = PIPELINE[:PIPELINE.index("Quantize")] if network.only_fp32 else PIPELINE
+    steps = "\n".join(f"  steps {{ pass {{ [type.googleapis.com/fuselage.{name}Options] {{}} }} }}" for name in passes)
+    int8 = "" if network.only_fp32 else 'variants { name: "int8" }'
     return f"""model {{ path: "{folder}/model.onnx" }}
 inputs: "{folder}/inputs.npz"
 save_outputs: "{folder}/found.npz"
-calibration {{ images: {SAMPLES + CALIBRATION} }}
+calibration {{ images: {samples_of(network)} }}
 evaluation {{ batch: 1 }}
 pipeline {{
 {steps}
 }}
 {check}
 variants {{ name: "fp32" after: "fusion" }}
-variants {{ name: "int8" }}
+{int8}
 benchmark {{ batches: [1] threads: [1] warmup: 1 repetitions: 3 min_time_ms: 1 }}
 """
 
@@ -127,21 +165,32 @@ def run(harness, arguments, limit):
         return None, f"took more than {limit} s"
 
 
-def judge(network, harness, folder, limit):
-    """One row of the table, as a dictionary; 'declined' says why where the network does not load or run."""
-    row = {"name": network.name, "package": network.package}
-    folder.mkdir(parents=True, exist_ok=True)
+def exported(network, folder, limit):
+    """{"parameters"}; or {"declined"}, why PyTorch does not export it, or {"skipped"}, why a drawn one is passed over."""
+
+    def too_long(*_):
+        raise TookTooLong(f"took more than {limit:.0f} s")
+
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(math.ceil(limit))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            row["parameters"] = export(network, folder)
-    except Exception as error:
-        row["declined"] = f"PyTorch does not export it: {str(error).split('. ')[0].strip() or type(error).__name__}"
-        return row
+            parameters = export(network, folder)
+    except (Exception, TookTooLong) as error:
+        return {"declined": f"{NOT_EXPORTED} {str(error).split('. ')[0].strip() or type(error).__name__}"}
+    finally:
+        signal.alarm(0)
+    return {"parameters": parameters} if parameters is not None else {
+        "skipped": f"more than {MOST_PARAMETERS // 10**6} million parameters"}
+
+
+def measured(harness, network, folder, limit):
+    """What the harness finds; "declined" says why where the network does not load or run."""
     (folder / "run.textproto").write_text(config(network, folder))
     started = time.monotonic()
     code, text = run(harness, [f"--config={folder}/run.textproto", f"--out={folder}/out"], limit)
-    row["seconds"] = time.monotonic() - started
+    row = {"seconds": time.monotonic() - started}
     (folder / "log.txt").write_text(text)
     results_path = folder / "out" / "results.json"
     if code != 0 or not results_path.exists():
@@ -152,13 +201,46 @@ def judge(network, harness, folder, limit):
     results = json.loads(results_path.read_text())
     variants = {variant["name"]: variant for variant in results["variants"]}
     row["fp32_error"] = relative_error(folder, "fp32")
-    row["int8_snr"] = variants["int8"].get("snr_db")
+    row["int8_snr"] = variants.get("int8", {}).get("snr_db")
     row["ms"] = {name: variant["measurements"][0]["latency_ms"]["median"] for name, variant in variants.items()}
+    if network.only_fp32:
+        return row
     code, text = run(harness, ["explain", f"--config={folder}/run.textproto", f"--out={folder}/explained"], limit)
     if code == 0:
         explanation = json.loads((folder / "explained" / "results.json").read_text())["explanation"]
         row["ops"] = [int(explanation.get(f"{kind}_ops", 0)) for kind in ("int8", "fp32", "reference")]
         row["by_reference"] = sorted({p["op"] for p in explanation.get("placements", []) if p["runs_in"] == "reference"})
+    return row
+
+
+def row_or_none(network, folder):
+    """The network's row, as the files in its folder have it; "skipped" where it was drawn and is too large."""
+    row = {"name": network.name, "package": network.package}
+    for name in (EXPORTED, MEASURED):
+        if not (folder / name).exists():
+            return None
+        row.update(json.loads((folder / name).read_text()))
+        if "declined" in row or "skipped" in row:
+            break
+    return row
+
+
+def judge(network, harness, folder, limit):
+    """Brings the files in the network's folder up to date, says its row and returns it."""
+
+    def update(path, sources, make):
+        if not path.exists() or any(path.stat().st_mtime < os.stat(source).st_mtime for source in sources):
+            path.write_text(json.dumps(make(network, folder, limit)))
+        return json.loads(path.read_text())
+
+    folder.mkdir(parents=True, exist_ok=True)
+    export_row = update(folder / EXPORTED, [__file__, networks.__file__], exported)
+    if not export_row.keys() & {"declined", "skipped"}:
+        update(folder / MEASURED, [folder / EXPORTED, harness], functools.partial(measured, harness))
+    row = row_or_none(network, folder)
+    print(f"{row['name']}:", row.get("declined") or row.get("skipped") or
+          f"FP32 {row['fp32_error']:.1e}, INT8 {row['int8_snr']} dB, ops {row.get('ops')} "
+          f"{' '.join(row.get('by_reference', []))} [{row['seconds']:.0f} s]", flush=True)
     return row
 
 
@@ -176,9 +258,40 @@ def table(rows):
     head = ("| network | from | parameters, M | FP32 against PyTorch | INT8 SNR, dB | ops in INT8/FP32/reference | notes |\n"
             "| --- | --- | --- | --- | --- | --- | --- |\n")
     loaded = [row for row in rows if "declined" not in row]
-    agree = [row for row in loaded if row["fp32_error"] <= 1e-4]
-    summary = f"\n{len(loaded)} of {len(rows)} load, {len(agree)} of them agree with PyTorch to 1e-4 of the largest output.\n"
+    agree = [row for row in loaded if row["fp32_error"] <= MOST_DIFFERENCE]
+    summary = (f"\n{len(loaded)} of {len(rows)} load, {len(agree)} of them agree with PyTorch to {MOST_DIFFERENCE:g} of the "
+               "largest output.\n")
     return head + "".join(cell(row) + "\n" for row in rows) + summary
+
+
+def sample_text(rows, seed):
+    """What became of a sample, in words."""
+    tried = [row for row in rows if "skipped" not in row]
+    exported = [row for row in tried if not row.get("declined", "").startswith(NOT_EXPORTED)]
+    loaded = [row for row in exported if "declined" not in row]
+    differ = [row for row in loaded if not row["fp32_error"] <= MOST_DIFFERENCE]
+    lines = [f"Of {len(tried)} networks (seed {seed}) PyTorch exports {len(exported)}; {len(loaded)} of these load, and "
+             f"{len(loaded) - len(differ)} agree with PyTorch to {MOST_DIFFERENCE:g} of the largest output. "
+             f"{len(rows) - len(tried)} more were drawn and passed over: more than {MOST_PARAMETERS // 10**6} million parameters."]
+    lines += [f"- {row['name']}: {row['declined']}" for row in tried if "declined" in row]
+    lines += [f"- {row['name']}: differs by {row['fp32_error']:.1e}" for row in differ]
+    return "\n".join(lines) + "\n"
+
+
+def rewrite(path, what, text):
+    start, end = (mark.format(what) for mark in PLACE)
+    before, rest = path.read_text().split(start)
+    path.write_text(before + start + text + end + rest.split(end)[1])
+
+
+def judge_sample(count, seed, harness, out, limit):
+    """Rows of networks that are drawn until `count` are not too large."""
+    rows = []
+    for network in networks.sample(seed):
+        if sum("skipped" not in row for row in rows) == count:
+            break
+        rows.append(judge(network, harness, out / network.name, limit))
+    return rows
 
 
 def main():
@@ -189,11 +302,19 @@ def main():
     parser.add_argument("--out", default="fuselage-out/zoo")
     parser.add_argument("--table", help="the Markdown file whose table is rewritten")
     parser.add_argument("--limit", type=float, default=900, help="seconds for one network")
+    parser.add_argument("--sample", type=int, default=0, help="that many of timm's networks that the table has not")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample")
     flags = parser.parse_args()
     where = pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))
     out = (where / flags.out).absolute()
-    kept = out / "rows.json"  # What earlier runs left: a network that is not run again stays in the table.
-    known = {row["name"]: row for row in json.loads(kept.read_text())} if kept.exists() else {}
+    harness = os.path.abspath(flags.harness)
+    path = flags.table and where / flags.table
+    if flags.sample:
+        text = sample_text(judge_sample(flags.sample, flags.seed, harness, out / "sample", flags.limit), flags.seed)
+        print(text, end="")
+        if path:
+            rewrite(path, "sample", text)
+        return 0
     rows, missing = [], set()
     for network in networks.TABLE:
         if not fnmatch.fnmatch(network.name, flags.only) or (flags.small and not network.small):
@@ -203,21 +324,13 @@ def main():
         except ImportError:
             missing.add(network.package)
             continue
-        row = judge(network, os.path.abspath(flags.harness), out / network.name, flags.limit)
-        rows.append(row)
-        print(row.get("declined") and f"{row['name']}: {row['declined']}" or
-              f"{row['name']}: FP32 {row['fp32_error']:.1e}, INT8 {row['int8_snr']} dB, ops {row.get('ops')} "
-              f"{' '.join(row.get('by_reference', []))} [{row['seconds']:.0f} s]", flush=True)
+        rows.append(judge(network, harness, out / network.name, flags.limit))
     for package in sorted(missing):
         print(f"SKIPPED: {package} cannot be imported")
-    known.update((row["name"], row) for row in rows)
-    everything = [known[network.name] for network in networks.TABLE if network.name in known]
-    kept.write_text(json.dumps(everything, indent=1))
-    if flags.table:
-        path = where / flags.table
-        before, rest = path.read_text().split(START)
-        path.write_text(before + START + table(everything) + END + rest.split(END)[1])
-    bad = [row["name"] for row in rows if "declined" in row or not row["fp32_error"] <= 1e-4]
+    if path:  # What earlier runs left is kept: a network that is not run again stays in the table.
+        known = [row_or_none(network, out / network.name) for network in networks.TABLE]
+        rewrite(path, "table", table([row for row in known if row]))
+    bad = [row["name"] for row in rows if "declined" in row or not row["fp32_error"] <= MOST_DIFFERENCE]
     print(f"{len(rows) - len(bad)} of {len(rows)} load and agree" + (f"; not: {', '.join(bad)}" if bad else ""))
     return 1 if bad or not rows else 0
 

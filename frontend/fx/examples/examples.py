@@ -294,6 +294,32 @@ class Functions(nn.Module):
                 F.group_norm(x, 3), torch.logical_and(x > 0, y > 0))
 
 
+class Selections(nn.Module):
+    """Reductions, what is picked by positions and conditions, resampling, and modules whose op is a function's too."""
+
+    def __init__(self):
+        super().__init__()
+        self.act = nn.ModuleList([nn.ELU(0.5), nn.CELU(2.0), nn.SELU(), nn.Mish(), nn.Softplus(), nn.Softsign(),
+                                  nn.LogSoftmax(1), nn.PReLU(), nn.PReLU(4)])
+        self.groups, self.instances = nn.GroupNorm(2, 4), nn.InstanceNorm2d(4, affine=True)
+        self.embedding = nn.Embedding(7, 3)
+        self.up, self.up_sharp = nn.Upsample(scale_factor=2), nn.Upsample((5, 7), mode="bilinear", align_corners=True)
+        self.register_buffer("order", torch.tensor([2, 0, 1]))
+
+    def forward(self, x):
+        values, index = torch.topk(x, 2, dim=-1)
+        grid = torch.tanh(x.reshape(x.shape[0], 4, -1, 2))
+        return (sum(act(x) for act in self.act), self.groups(x), self.instances(x), torch.sum(x, (2, 3)), x.sum(),
+                x.amax(1, keepdim=True), torch.amin(x, -1), torch.prod(x, 1), torch.logsumexp(x, (1, 2)),
+                torch.gather(x, -1, index), torch.index_select(x, 1, self.order), self.embedding(index),
+                F.embedding(self.order, self.embedding.weight), x.scatter(3, index, values * 2),
+                torch.where(x > 0, x, x * 2), x.masked_fill(x > 0.25, 0.5), x[:, :1].expand(-1, 3, -1, -1), self.up(x),
+                self.up_sharp(x), F.interpolate(x, scale_factor=1.7, mode="bilinear"),
+                F.interpolate(x, (7, 5), mode="bicubic"), F.interpolate(x, (3, 9), mode="nearest-exact"),
+                F.grid_sample(x, grid, align_corners=False),
+                F.grid_sample(x, grid, "nearest", "border", align_corners=True))
+
+
 EXAMPLES = {
     "mlp": (Mlp, [(2, 64)]),
     "linear_relu": (LinearRelu, [(2, 16)]),
@@ -311,6 +337,7 @@ EXAMPLES = {
     "shapes": (Shapes, [(2, 4, 4, 6)]),
     "layers": (Layers, [(2, 4, 12)]),
     "functions": (Functions, [(4, 6)]),
+    "selections": (Selections, [(2, 4, 4, 6)]),
 }
 
 
