@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/base/hash_map.h"
+#include "ir/match/in_place.h"
 #include "ir/match/sharing.h"
 #include "passes/conv_bn/fold.h"
 
@@ -18,12 +19,62 @@ namespace {
 using ir::Node;
 using passes::Remarks;
 
+constexpr int kEveryAxis = -1;
+
+// A node that is affine along an axis of its input; along every axis, where `affine` is one number's.
+struct ChannelMap {
+  Node* input = nullptr;
+  int axis = 1;
+  Affine affine;
+
+  // Of so many channels along the layer's axis.
+  Affine Over(int64_t channels) const {
+    if (axis != kEveryAxis) return affine;
+    return {std::vector<double>(channels, affine.scale[0]), std::vector<double>(channels, affine.shift[0])};
+  }
+};
+
 bool IsTransposed(const Node& layer) { return absl::StartsWith(layer.op()->name, "conv_transpose"); }
 
 bool IsLayer(const Node& node) {
   if (node.op() == nullptr) return false;
   const std::string& op = node.op()->name;
   return op == "linear" || op == "conv1d" || op == "conv2d" || op == "conv3d" || IsTransposed(node);
+}
+
+// Of its input and of its result.
+int ChannelAxis(const Node& layer) { return layer.IsOp("linear") ? layer.tensor_type().rank() - 1 : 1; }
+
+bool IsPlainF32(const TensorType& type) { return type.dtype == DType::kF32 && !type.quant; }
+
+// x, where `node` is x times a constant and has x's type; null elsewhere.
+Node* FactorOrNull(const Node& node) {
+  if (!node.IsOp("mul") || !IsPlainF32(node.tensor_type())) return nullptr;
+  if (node.kind() != ir::NodeKind::kCallModule && match::IsInPlace(node.target())) return nullptr;
+  for (const int side : {0, 1}) {
+    Node* x = node.operand(side);
+    const Node& constant = *node.operand(1 - side);
+    if (constant.kind() == ir::NodeKind::kGetAttr && x->type() == node.type()) return x;
+  }
+  return nullptr;
+}
+
+// What is folded, or left with a remark: batch norms, and products with a constant. Null for others.
+Node* InputOrNull(const Node& node) { return node.IsOp("batch_norm") ? node.operand(0) : FactorOrNull(node); }
+
+// The constant that the product of `x` is with; why it is none for each channel, or empty.
+std::string WhyNotByChannel(const Node& mul, const Node& x, ChannelMap* map) {
+  const Node& constant = *mul.operand(mul.operand(0) == &x ? 1 : 0);
+  const Tensor& factors = *mul.graph().FindParameterOrNull(constant.target())->tensor;
+  if (factors.type().quant) return absl::StrCat("%", constant.name(), " is quantized");
+  map->axis = kEveryAxis;
+  for (int i = 0; i < factors.rank(); ++i) {
+    if (factors.dim(i) == 1) continue;
+    if (map->axis != kEveryAxis) return absl::StrCat("%", constant.name(), " varies along more than one axis");
+    map->axis = i + mul.tensor_type().rank() - factors.rank();
+  }
+  map->affine = {ToDoubles(factors), std::vector<double>(factors.num_elements(), 0)};
+  return "";
 }
 
 // Why `bn` is not a constant affine map; empty where it is.
@@ -51,8 +102,8 @@ std::string WhyNotConstant(const Node& bn, BatchNormStatistics* statistics) {
   return "";
 }
 
-// Why `layer`'s weights cannot change; empty where they can.
-std::string WhyNotFoldable(const Node& layer, Layer* parts) {
+// Why `layer`'s weights cannot change by a map along `axis`; empty where they can.
+std::string WhyNotFoldable(const Node& layer, int axis, Layer* parts) {
   const ir::Graph& graph = layer.graph();
   const std::string name = absl::StrCat("%", layer.name());
   if (layer.module() == nullptr) return absl::StrCat(name, " is no call_module (run normalize first)");
@@ -61,33 +112,36 @@ std::string WhyNotFoldable(const Node& layer, Layer* parts) {
   parts->weight = graph.ParameterOfOrNull(layer, "weight");
   parts->bias = graph.ParameterOfOrNull(layer, "bias");
   for (const Tensor* t : {parts->weight, parts->bias}) {
-    if (t == nullptr || (t->dtype() == DType::kF32 && !t->type().quant)) continue;
+    if (t == nullptr || IsPlainF32(t->type())) continue;
     const absl::string_view kind = t->type().quant ? "quantized" : DTypeName(t->dtype());
     return absl::StrCat("the parameters of ", name, " are ", kind);
   }
-  if (layer.IsOp("linear")) {
-    if (layer.tensor_type().rank() != 2) return absl::StrCat(name, " is of rank ", layer.tensor_type().rank());
-  } else {
+  if (axis != kEveryAxis && axis != ChannelAxis(layer)) {
+    return absl::StrCat("it is along axis ", axis, ", where ", name, " has channels along axis ", ChannelAxis(layer));
+  }
+  if (!layer.IsOp("linear")) {
     parts->groups = layer.attribute("groups").as_int();
     parts->transposed = IsTransposed(layer);
   }
   return "";
 }
 
-// Gives the layer's module its new weights, and takes the batch norm out of the graph. Nothing here can fail but for
-// the module's own check, which keeps types: the shapes are those of before.
-absl::Status Apply(ir::Graph& graph, Node* layer, Node* bn, Folded folded) {
+// Gives the layer's module its new weights, and takes `node` out of the graph. Nothing here can fail but for the
+// module's own check, which keeps types: the shapes are those of before.
+absl::Status Apply(ir::Graph& graph, Node* layer, Node* node, Node* input, Folded folded) {
   ir::Module* module = layer->module();
   std::map<std::string, std::string> parameters = module->parameters;
   parameters["weight"] = graph.AddParameter(absl::StrCat(module->path, ".folded_weight"),
                                             std::make_shared<const Tensor>(std::move(folded.weight)));
-  parameters["bias"] = graph.AddParameter(absl::StrCat(module->path, ".folded_bias"),
-                                          std::make_shared<const Tensor>(std::move(folded.bias)));
+  if (parameters.count("bias") > 0 || node->IsOp("batch_norm")) {
+    parameters["bias"] = graph.AddParameter(absl::StrCat(module->path, ".folded_bias"),
+                                            std::make_shared<const Tensor>(std::move(folded.bias)));
+  }
   RETURN_IF_ERROR(graph.UpdateModule(module, module->op->name, module->attributes, std::move(parameters)));
   layer->AddSources(layer->SourcesOrSelf());
-  layer->AddSources(bn->SourcesOrSelf());
-  bn->ReplaceAllUsesWith(bn->operand(0));
-  graph.Erase(bn);
+  layer->AddSources(node->SourcesOrSelf());
+  node->ReplaceAllUsesWith(input);
+  graph.Erase(node);
   return absl::OkStatus();
 }
 
@@ -97,29 +151,42 @@ bool IsPadded(const Node& conv) {
   return std::any_of(padding.begin(), padding.end(), [](int64_t p) { return p != 0; });
 }
 
-// bn(layer(x)) => layer'(x). Why not, where it declines; on success `*folded` holds the weights.
-std::string MatchAfter(const Node& bn, const Affine& affine, Folded* folded) {
-  const Node& layer = *bn.operand(0);
-  Layer parts;
-  std::string why = match::SharedBesides(layer, bn);
-  if (why.empty()) why = WhyNotFoldable(layer, &parts);
-  if (!why.empty()) return why;
-  const ir::OpSchema& op = *layer.op();
-  if (op.FindAttributeOrNull("activation") != nullptr && layer.attribute("activation").as_string() != "none") {
-    return absl::StrCat("%", layer.name(), " has an activation");
+// map(layer(x)) => layer'(x), map(permute(layer(x))) => permute(layer'(x)). Why not, where it declines; on success
+// `*layer` and `*folded` are that layer and its weights.
+std::string MatchAfter(const Node& node, ChannelMap map, Node** layer, Folded* folded) {
+  const Node* user = &node;
+  Node* producer = map.input;
+  if (producer->IsOp("permute") && producer->has_one_use() && IsLayer(*producer->operand(0))) {
+    const std::vector<int64_t>& dims = producer->attribute("dims").as_ints();
+    const int rank = static_cast<int>(dims.size());
+    if (map.axis != kEveryAxis) map.axis = static_cast<int>((dims[map.axis] + rank) % rank);
+    user = producer;
+    producer = producer->operand(0);
   }
-  if (layer.num_operands() > 1) return absl::StrCat("%", layer.name(), " has a residual");
-  *folded = FoldAfter(parts, affine);
+  const std::string name = absl::StrCat("%", producer->name());
+  if (!IsLayer(*producer)) return absl::StrCat(name, " is no convolution or linear");
+  Layer parts;
+  std::string why = match::SharedBesides(*producer, *user);
+  if (why.empty()) why = WhyNotFoldable(*producer, map.axis, &parts);
+  if (!why.empty()) return why;
+  const ir::OpSchema& op = *producer->op();
+  if (op.FindAttributeOrNull("activation") != nullptr && producer->attribute("activation").as_string() != "none") {
+    return absl::StrCat(name, " has an activation");
+  }
+  if (producer->num_operands() > 1) return absl::StrCat(name, " has a residual");
+  *folded = FoldAfter(parts, map.Over(producer->tensor_type().shape[ChannelAxis(*producer)]));
   if (!AllFinite(folded->weight) || !AllFinite(folded->bias)) return "the folded weights are not finite";
+  *layer = producer;
   return "";
 }
 
-// layer(bn(x)) => layer'(x).
-std::string MatchBefore(const Node& bn, const Affine& affine, const Node& layer, Folded* folded) {
+// layer(map(x)) => layer'(x).
+std::string MatchBefore(const Node& node, const ChannelMap& map, const Node& layer, Folded* folded) {
   Layer parts;
-  const std::string why = WhyNotFoldable(layer, &parts);
+  const std::string why = WhyNotFoldable(layer, map.axis, &parts);
   if (!why.empty()) return why;
-  if (layer.operand(0) != &bn || parts.transposed) return absl::StrCat("%", layer.name(), " takes no scaled input");
+  if (layer.operand(0) != &node || parts.transposed) return absl::StrCat("%", layer.name(), " takes no scaled input");
+  const Affine affine = map.Over(node.tensor_type().shape[ChannelAxis(layer)]);
   const bool shifted = std::any_of(affine.shift.begin(), affine.shift.end(), [](double s) { return s != 0; });
   if (shifted && IsPadded(layer)) {
     return absl::StrCat("%", layer.name(), " pads with zeros behind the batch norm, whose shift is not 0");
@@ -131,31 +198,33 @@ std::string MatchBefore(const Node& bn, const Affine& affine, const Node& layer,
 
 enum class Outcome { kFolded, kDeclined, kDeferred };
 
-// Deferred: what follows is a batch norm too, which may vanish into a layer behind it; `again` says that it had its
-// turn.
-absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Node* bn, bool again, Remarks& remarks) {
+// Deferred: what follows can be folded too, and may vanish into a layer behind it; `again` says that it had its turn.
+absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Node* node, bool again, Remarks& remarks) {
   const auto declined = [&](absl::string_view why) {
-    remarks.Missed(*bn, absl::StrCat("not folded: ", why));
+    remarks.Missed(*node, absl::StrCat("not folded: ", why));
     return Outcome::kDeclined;
   };
-  BatchNormStatistics statistics;
-  const std::string why_not_constant = WhyNotConstant(*bn, &statistics);
-  if (!why_not_constant.empty()) return declined(why_not_constant);
-  const Affine affine = AffineOf(statistics);
+  ChannelMap map;
+  map.input = InputOrNull(*node);
   std::string why;
+  if (node->IsOp("batch_norm")) {
+    BatchNormStatistics statistics;
+    why = WhyNotConstant(*node, &statistics);
+    if (why.empty()) map.affine = AffineOf(statistics);
+  } else {
+    why = WhyNotByChannel(*node, *map.input, &map);
+  }
+  if (!why.empty()) return declined(why);
+  bool near = node->IsOp("batch_norm") || IsLayer(*map.input);
   Node* layer = nullptr;
   Folded folded;
-  if (Node* producer = bn->operand(0); IsLayer(*producer)) {
-    why = MatchAfter(*bn, affine, &folded);
-    if (why.empty()) layer = producer;
-  } else {
-    why = absl::StrCat("%", producer->name(), " is no convolution or linear");
-  }
-  if (layer == nullptr && !options.only_after_conv() && bn->has_one_use()) {
-    Node* user = bn->only_user();
-    if (user->IsOp("batch_norm") && !again) return Outcome::kDeferred;
+  why = MatchAfter(*node, map, &layer, &folded);
+  if (layer == nullptr && !options.only_after_conv() && node->has_one_use()) {
+    Node* user = node->only_user();
+    if (InputOrNull(*user) != nullptr && !again) return Outcome::kDeferred;
     if (IsLayer(*user)) {
-      const std::string why_before = MatchBefore(*bn, affine, *user, &folded);
+      near = true;
+      const std::string why_before = MatchBefore(*node, map, *user, &folded);
       if (why_before.empty()) {
         layer = user;
       } else {
@@ -163,9 +232,9 @@ absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Nod
       }
     }
   }
-  if (layer == nullptr) return declined(why);
-  remarks.Applied(*bn, absl::StrCat("folded into %", layer->name(), " (module @", layer->module()->path, ")"));
-  RETURN_IF_ERROR(Apply(graph, layer, bn, std::move(folded)));
+  if (layer == nullptr) return near ? declined(why) : Outcome::kDeclined;
+  remarks.Applied(*node, absl::StrCat("folded into %", layer->name(), " (module @", layer->module()->path, ")"));
+  RETURN_IF_ERROR(Apply(graph, layer, node, map.input, std::move(folded)));
   return Outcome::kFolded;
 }
 
@@ -173,15 +242,15 @@ absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Nod
 
 absl::StatusOr<bool> ConvBn::RunImpl(ir::Graph& graph, Remarks& remarks) const {
   bool changed = false;
-  HashSet<const Node*> deferred;  // They wait for the batch norm behind them.
-  for (Node* node : graph.Snapshot()) {
-    if (!node->IsOp("batch_norm")) continue;
-    for (Node* bn = node; bn != nullptr;) {
-      Node* before = bn->operand(0);
-      ASSIGN_OR_RETURN(const Outcome outcome, Fold(options_, graph, bn, deferred.erase(bn) > 0, remarks));
+  HashSet<const Node*> deferred;  // They wait for what can be folded behind them.
+  for (Node* first : graph.Snapshot()) {
+    if (!first->is_call() || InputOrNull(*first) == nullptr) continue;
+    for (Node* node = first; node != nullptr;) {
+      Node* before = InputOrNull(*node);
+      ASSIGN_OR_RETURN(const Outcome outcome, Fold(options_, graph, node, deferred.erase(node) > 0, remarks));
       changed |= outcome == Outcome::kFolded;
-      if (outcome == Outcome::kDeferred) deferred.insert(bn);
-      bn = outcome != Outcome::kDeferred && deferred.contains(before) ? before : nullptr;
+      if (outcome == Outcome::kDeferred) deferred.insert(node);
+      node = outcome != Outcome::kDeferred && deferred.contains(before) ? before : nullptr;
     }
   }
   return changed;

@@ -1,17 +1,20 @@
-// conv_bn: folds batch norms, which are affine per channel in evaluation, into the weights beside them.
+// conv_bn: folds what is affine per channel into the weights beside it: batch norms in evaluation, and products with a
+// constant that is one number, or one for each channel (a layer scale, the gain of an activation, pixels in 255ths).
 //
 //   bn(conv(x))  =>  conv'(x)    W' = W * g,  b' = (b - mean) * g + beta,  g = gamma / sqrt(variance + eps)
 //   conv(bn(x))  =>  conv'(x)    W' = W * g of the input channel,  b' = b + sum W * (beta - mean * g)
+//   conv(x) * g, conv(x * g)     the same, with mean and beta 0
+//   permute(linear(x)) * g  =>  permute(linear'(x))
 //
-// for conv1d/2d/3d (any stride, groups and dilation) and linear of rank 2; the first form also for
-// conv_transpose1d/2d/3d. An absent gamma is 1; an absent beta or bias is 0. Computed in double, stored as f32 in new
-// parameters: a weight that other modules share stays as it is for them.
+// for conv1d/2d/3d (any stride, groups and dilation) and linear; the first form also for conv_transpose1d/2d/3d. An
+// absent gamma is 1; an absent beta or bias is 0. Computed in double, stored as f32 in new parameters: a weight that
+// other modules share stays as it is for them.
 //
 // Declines: the value between the two has a second user or is a graph output; the convolution's module has a second
 // call site (folding would change both); batch norm in training mode or without running statistics; a weight that is
-// computed or quantized; variance + eps <= 0, or a result that is not finite; in the first form a convolution with an
-// activation or a residual; in the second one padding, unless beta - mean * g is 0, for padding is zero only behind
-// the batch norm.
+// computed or quantized; a constant along another axis than the channels'; variance + eps <= 0, or a result that is not
+// finite; in the first form a convolution with an activation or a residual; in the second one padding, unless
+// beta - mean * g is 0, for padding is zero only behind the batch norm.
 //
 // Numeric contract: 1e-5 of the largest output.
 #ifndef FUSELAGE_PASSES_CONV_BN_CONV_BN_H_

@@ -8,7 +8,7 @@
 
 namespace fuselage::conv_bn {
 
-// Batch norm in evaluation: y = scale[c] * x + shift[c].
+// y = scale[c] * x + shift[c].
 struct Affine {
   std::vector<double> scale, shift;
 };
@@ -20,7 +20,7 @@ struct BatchNormStatistics {
   const Tensor* variance = nullptr;
   double eps = 0;
 };
-// A variance + eps <= 0 gives a scale that is not finite.
+// Batch norm in evaluation. A variance + eps <= 0 gives a scale that is not finite.
 Affine AffineOf(const BatchNormStatistics& statistics);
 
 // A convolution or linear: weight [oc, ic/groups, kernel...], or of a transposed one [ic, oc/groups, kernel...].

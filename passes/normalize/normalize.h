@@ -17,6 +17,8 @@
 //   attention in products and a softmax, however scaled and masked  =>  scaled_dot_product_attention (attention.h)
 //   layer_norm, rms_norm, gelu, silu, hardswish, hardsigmoid, sigmoid, mish, softplus, softmax, leaky_relu and clamp,
 //   written out in smaller ops                       =>  one op (patterns.h)
+//   x * sigmoid(1.702 * x)                           =>  silu(x * 1.702) / 1.702
+//   x / expand(y), x * expand(y)                     =>  x / y, x * y
 //
 // A constant is a get_attr, or quantize and dequantize over constants: dequantize(codes) becomes a parameter that keeps
 // its codes, with the quantization parameters in its type, and u8 codes around 128 are i8 codes around 0. Tied weights

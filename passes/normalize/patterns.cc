@@ -1,11 +1,18 @@
 #include "passes/normalize/patterns.h"
 
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 
 namespace fuselage::normalize {
 namespace {
 
-// Graphs in the text of passes/rewrite/rule.h, without "graph @name { }".
+// Graphs in the text of passes/rewrite/rule.h, without "graph @name { }". A row with "{this|that}" is two: one has this
+// in all places, the other that.
 struct Row {
   const char *name, *pattern, *replacement;
 };
@@ -57,9 +64,9 @@ constexpr Row kRows[] = {
         %y = product(%x, %c, 0.16666666666666666) output(%y))",
      R"(%x = placeholder %y = call_function hardswish(%x) output(%y))"},
 
-    // --- gelu: x * 0.5 * (1 + erf(x / sqrt(2))), and 1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)) in its place. Of
-    // the
-    // latter the half is also sigmoid(2 * sqrt(2 / pi) * ...).
+    // --- gelu: x * 0.5 * (1 + erf(x / sqrt(2))), and 1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)) in its place. Half
+    // of the latter is also sigmoid(2 * sqrt(2 / pi) * ...). x * sigmoid(1.702 * x) is a silu between two factors,
+    // which vanish into the layers before and behind it (conv_bn): it has all that a silu has, and needs no kernel.
     {"gelu",
      R"(%x = placeholder %d = product(%x, 0.7071067811865476) %e = call erf(%d) %one = get_attr 1
         %t = call add(%e, %one) %y = product(%x, %t, 0.5) output(%y))",
@@ -77,6 +84,19 @@ constexpr Row kRows[] = {
      R"(%x = placeholder %c = product(%x^3, 0.044715) %s = call add(%x, %c) %i = product(%s, 1.5957691216057308)
         %g = call sigmoid(%i) %y = product(%x, %g) output(%y))",
      R"(%x = placeholder %y = call_function gelu(%x, approximate="tanh") output(%y))"},
+    {"quick gelu", R"(%x = placeholder %i = product(%x, 1.702) %g = call sigmoid(%i) %y = product(%x, %g) output(%y))",
+     R"(%x = placeholder %in = get_attr 1.702 %out = get_attr 0.5875440658049353 %i = call_function mul(%x, %in)
+        %s = call_function silu(%i) %y = call_function mul(%s, %out) output(%y))"},
+
+    // --- What div and mul do by themselves: vectors brought to length 1 are divided by a length that is expanded to
+    // theirs, squeeze and excitation expands its gates. (The former stays a quotient: rms_norm has no such maximum as
+    // x / max(length, eps).)
+    {"quotient by an expanded value",
+     R"(%x = placeholder %z = placeholder %e = call expand(%z, shape=$shape) %y = call div(%x, %e) output(%y))",
+     R"(%x = placeholder %z = placeholder %y = call_function div(%x, %z) output(%y))"},
+    {"product with an expanded value",
+     R"(%x = placeholder %z = placeholder %e = call expand(%z, shape=$shape) %y = call mul(%x, %e) output(%y))",
+     R"(%x = placeholder %z = placeholder %y = call_function mul(%x, %z) output(%y))"},
 
     // --- Logarithms of sums.
     {"softplus",
@@ -93,14 +113,17 @@ constexpr Row kRows[] = {
         output(%y))",
      R"(%x = placeholder %y = call_function softmax(%x, dim=only($dims)) output(%y))"},
 
-    // --- Attention. Scores are scaled on either side of the product, what is added to them comes before what replaces
-    // some of them, or after it. What replaces them is so low that adding it to a score gives it itself.
-    {"scaled_dot_product_attention",
+    // --- Attention. Scores are scaled on either side of the product, and may be capped: cap * tanh(scores / cap). What
+    // is added to them comes before what replaces some of them, or after it. What replaces them is so low that adding
+    // it to a score gives it itself.
+    {"scaled_dot_product_attention{ with a softcap|}",
      R"(%q = placeholder %k = placeholder %v = placeholder %bias = placeholder %mask = placeholder
         %allowed = placeholder %low = get_attr $low in [-inf, -1e8]
         %masked = placeholder %lower = get_attr $lower in [-inf, -1e8]
         %a = maybe product(%q, $query_scale) %b = maybe product(%k, $key_scale) %p = call matmul(%a, %b)
-        %s = maybe product(%p, $scale) %d = maybe call add(%s, %bias) %e = maybe call where(%allowed, %d, %low)
+        {%r = maybe product(%p, $scale) %t = call tanh(%r) %s = product(%t, $cap in [1e-9, inf])|
+         %s = maybe product(%p, $scale)}
+        %d = maybe call add(%s, %bias) %e = maybe call where(%allowed, %d, %low)
         %f = maybe call where(%masked, %lower, %e) %g = maybe call add(%f, %mask) %w = call softmax(%g)
         %y = call matmul(%w, %v) output(%y))",
      R"(%q = placeholder %k = placeholder %v = placeholder %bias = placeholder %mask = placeholder
@@ -108,8 +131,9 @@ constexpr Row kRows[] = {
         %d = maybe call_function add(%bias, %mask) %e = maybe call_function where(%allowed, %zero, %low)
         %f = maybe call_function where(%masked, %lower, %zero) %g = maybe call_function add(%e, %f)
         %added = maybe call_function add(%d, %g) %keys = call_function transpose(%k, dim0=-2, dim1=-1)
-        %y = call_function scaled_dot_product_attention(%q, %keys, %v, %added,
-                                                        scale=product($scale, $query_scale, $key_scale)) output(%y))"},
+        %y = call_function scaled_dot_product_attention(%q, %keys, %v, %added{, softcap=$cap|},
+                                                        scale=product($scale, $query_scale, $key_scale{, $cap|}))
+        output(%y))"},
 
     // --- Norms. Weight and bias join what these find (normalize.cc), but for TensorFlow's, which multiplies them into
     // scale and shift: x * f + (bias - mean * f), f = weight / sqrt(variance + eps).
@@ -131,16 +155,34 @@ constexpr Row kRows[] = {
      R"(%x = placeholder %y = call_function rms_norm(%x, eps=$eps, normalized_shape=trailing(%x, $dims)) output(%y))"},
 };
 
+// Of each "{this|that}" the one that `side` says.
+std::string Chosen(absl::string_view text, int side) {
+  std::string chosen;
+  for (const absl::string_view part : absl::StrSplit(text, '{')) {
+    const std::vector<absl::string_view> choice_and_rest = absl::StrSplit(part, absl::MaxSplits('}', 1));
+    if (choice_and_rest.size() == 1) {
+      absl::StrAppend(&chosen, part);
+      continue;
+    }
+    const std::vector<absl::string_view> choice = absl::StrSplit(choice_and_rest[0], '|');
+    absl::StrAppend(&chosen, choice[side], choice_and_rest[1]);
+  }
+  return chosen;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<rewrite::Rule>> Patterns(const ir::OpRegistry& ops) {
   std::vector<rewrite::Rule> rules;
   for (const Row& row : kRows) {
-    RewriteOptions::Rule text;
-    text.set_name(row.name);
-    text.set_pattern(absl::StrCat("graph @pattern {", row.pattern, "}"));
-    text.set_replacement(absl::StrCat("graph @replacement {", row.replacement, "}"));
-    ASSIGN_OR_RETURN(rules.emplace_back(), rewrite::ParseRule(text, ops));
+    for (const int side : {0, 1}) {
+      if (side == 1 && !absl::StrContains(row.pattern, '{')) continue;
+      RewriteOptions::Rule text;
+      text.set_name(Chosen(row.name, side));
+      text.set_pattern(absl::StrCat("graph @pattern {", Chosen(row.pattern, side), "}"));
+      text.set_replacement(absl::StrCat("graph @replacement {", Chosen(row.replacement, side), "}"));
+      ASSIGN_OR_RETURN(rules.emplace_back(), rewrite::ParseRule(text, ops));
+    }
   }
   return rules;
 }
