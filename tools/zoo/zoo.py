@@ -259,7 +259,7 @@ def table(rows):
             "| --- | --- | --- | --- | --- | --- | --- |\n")
     loaded = [row for row in rows if "declined" not in row]
     agree = [row for row in loaded if row["fp32_error"] <= MOST_DIFFERENCE]
-    summary = (f"\n{len(loaded)} of {len(rows)} load, {len(agree)} of them agree with PyTorch to {MOST_DIFFERENCE:g} of the "
+    summary = (f"\n{len(loaded)} of {len(rows)} load, {len(agree)} of them agree with PyTorch to {MOST_DIFFERENCE:.0e} of the "
                "largest output.\n")
     return head + "".join(cell(row) + "\n" for row in rows) + summary
 
@@ -271,7 +271,7 @@ def sample_text(rows, seed):
     loaded = [row for row in exported if "declined" not in row]
     differ = [row for row in loaded if not row["fp32_error"] <= MOST_DIFFERENCE]
     lines = [f"Of {len(tried)} networks (seed {seed}) PyTorch exports {len(exported)}; {len(loaded)} of these load, and "
-             f"{len(loaded) - len(differ)} agree with PyTorch to {MOST_DIFFERENCE:g} of the largest output. "
+             f"{len(loaded) - len(differ)} agree with PyTorch to {MOST_DIFFERENCE:.0e} of the largest output. "
              f"{len(rows) - len(tried)} more were drawn and passed over: more than {MOST_PARAMETERS // 10**6} million parameters."]
     lines += [f"- {row['name']}: {row['declined']}" for row in tried if "declined" in row]
     lines += [f"- {row['name']}: differs by {row['fp32_error']:.1e}" for row in differ]
