@@ -88,10 +88,15 @@ labels=$(grep -oE '"//kernels/int8/[^"]*"' kernels/BUILD | tr -d '"' | sed 's|^/
 register_all register_all RegisterAll Register $(grep -v : <<<"$labels")
 register_all register_all_cuda RegisterAllCuda RegisterCuda $(grep : <<<"$labels")
 
-# --- Compile. The flags are those of .bazelrc and third_party/cuda/cuda_library.bzl; kernel.bzl has the instruction sets'.
-isa_flags=$(python3 -c 'scope = {"load": lambda *names: None, "Label": str}
-exec(open("kernels/core/kernel.bzl").read(), scope)
-for isa, options in scope["ISA_COPTS"].items(): print(isa, *options)')
+# --- And from the instruction sets of isas.bzl.
+mkdir -p "$build/kernels/core"
+isa_flags=$(python3 -c 'import sys, types
+scope = {"struct": types.SimpleNamespace}
+exec(open("kernels/core/isas.bzl").read(), scope)
+open(sys.argv[1], "w").write(scope["isas_text"]())
+for isa, row in scope["ISAS"].items(): print(isa, *row.copts)' "$build/kernels/core/isas.h")
+
+# --- Compile. The other flags are those of .bazelrc and third_party/cuda/cuda_library.bzl.
 common="-std=c++17 -I. -I$build $include"
 compile() {  # compile SOURCE: makes $build/SOURCE.o, with / as _.
   local source=$1 object isa options flags=""
@@ -109,7 +114,7 @@ export -f compile
 export nvcc arch isa_flags common toolkit build
 
 sources=$(find -L ir/base kernels runtime/thread_pool.cc tools/gpu_check -name '*.cc' -o -name '*.cu' |
-  grep -E '^(ir/base|kernels/(core|cuda)|kernels/int8/.*|runtime|tools/gpu_check)/[a-z0-9_]+\.c[cu]$' |
+  grep -E '^(ir/base|kernels/(core(/placement)?|cuda)|kernels/int8/.*|runtime|tools/gpu_check)/[a-z0-9_]+\.c[cu]$' |
   grep -vE '_(test|bench)\.cc$')
 # CUDA sources first: they take longest.
 started=$SECONDS

@@ -35,14 +35,10 @@ ISAS = {
 def _camel(name):
     return "".join([word.capitalize() for word in name.split("_")])
 
-def isas_header(name):
-    """<name>.h: FUSELAGE_ISAS(Row, ...) is Row(Name, name, bit, includes, emulated_linkage, ...) for each row.
-
-    Args:
-      name: of the header and its target.
-    """
+def isas_text():
+    """The header: FUSELAGE_ISAS(Row, ...) is Row(Name, name, bit, includes, emulated_linkage, ...) for each row."""
     lines = [
-        "// Generated from %s/isas.bzl." % native.package_name(),
+        "// Generated from kernels/core/isas.bzl.",
         "#define FUSELAGE_ISAS(Row, ...) \\",
     ]
     for bit, (isa, row) in enumerate(ISAS.items()):
@@ -53,8 +49,16 @@ def isas_header(name):
             " | ".join(["Isa::k" + _camel(included) for included in row.includes] or ["Isa::kScalar"]),
             "" if row.emulated_anywhere else "FUSELAGE_X86",
         ))
+    return "\n".join(lines) + "\n"
+
+def isas_header(name):
+    """<name>.h with that text.
+
+    Args:
+      name: of the header and its target.
+    """
     native.genrule(
         name = name,
         outs = [name + ".h"],
-        cmd = "cat > $@ <<'END_OF_TEXT'\n%s\n\nEND_OF_TEXT" % "\n".join(lines),
+        cmd = "cat > $@ <<'END_OF_TEXT'\n%s\nEND_OF_TEXT" % isas_text(),
     )
