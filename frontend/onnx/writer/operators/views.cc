@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/writer/operators.h"
+#include "ir/batch.h"
 
 namespace fuselage::onnx::writer::operators::views {
 namespace {
@@ -60,6 +61,7 @@ absl::Status WriteUnsqueeze(const Call& c) {
 absl::Status WriteExpand(const Call& c) {
   Shape shape = c.op.GetInts("shape");
   std::replace(shape.begin(), shape.end(), int64_t{-1}, int64_t{1});  // Which broadcasts to what there is.
+  if (const int64_t batch = c.op.GetInt(ir::kBatchAttribute); batch > 0) shape[0] = batch;
   c.Emit("Expand", {c.in[0], c.Ints("shape", shape)});
   return absl::OkStatus();
 }
