@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/base/activation.h"
 #include "ir/base/elementwise_math.h"
-#include "kernels/core/strides.h"
+#include "kernels/core/matmul_shape.h"
 #include "kernels/core/variant.h"
 #include "kernels/reproducible/families.h"
 #include "kernels/reproducible/operands.h"
@@ -78,8 +78,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateLinear(const KernelDesc& desc, Tab
     ASSIGN_OR_RETURN(bias, FloatsOf(desc, "bias"));
   }
   ASSIGN_OR_RETURN(const Activation activation, ParseActivation(desc.GetString("activation")));
-  return std::make_unique<Linear>(desc, kernels::BestVariant(table, desc.isa), shape[1], shape[0], weight, std::move(bias),
-                                  activation);
+  return std::make_unique<Linear>(desc, kernels::BestVariant(table, desc.isa), shape[1], shape[0], weight,
+                                  std::move(bias), activation);
 }
 
 // Products of matrices that are both operands: activation(alpha * a * b + beta * c).
@@ -121,41 +121,15 @@ class Multiply final : public ProductKernel {
   const Operands o_;
 };
 
-// The offset of each matrix of a stack `own`, broadcast to `batch`.
-std::vector<int64_t> MatrixOffsets(const Shape& own, const Shape& batch, int64_t matrix) {
-  std::vector<int64_t> offsets = {0}, strides(batch.size(), 0);
-  for (size_t i = 1; i <= own.size(); ++i) {
-    if (own[own.size() - i] != 1) strides[batch.size() - i] = matrix;
-    matrix *= own[own.size() - i];
-  }
-  for (size_t axis = 0; axis < batch.size(); ++axis) {
-    std::vector<int64_t> next;
-    for (const int64_t offset : offsets) {
-      for (int64_t i = 0; i < batch[axis]; ++i) next.push_back(offset + i * strides[axis]);
-    }
-    offsets = std::move(next);
-  }
-  return offsets;
-}
-
-// As numpy's: vectors are a row or a column, leading dimensions broadcast.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelDesc& desc, Table table) {
   RETURN_IF_ERROR(CheckFloats(desc));
-  Shape a = desc.input(0).shape, b = desc.input(1).shape, batch = desc.output().shape;
-  if (a.empty() || b.empty()) {
-    return absl::UnimplementedError(
-        absl::StrCat("matmul of ", ToString(desc.input(0)), " and ", ToString(desc.input(1))));
-  }
-  batch.resize(batch.size() - (a.size() > 1) - (b.size() > 1));
-  if (a.size() == 1) a.insert(a.begin(), 1);
-  if (b.size() == 1) b.push_back(1);
+  ASSIGN_OR_RETURN(const kernels::MatmulShape shape, kernels::MatmulShapeOf(desc));
   Multiply::Operands o;
-  const int64_t m = a[a.size() - 2], k = a.back(), n = b.back();
-  o.a_offsets = MatrixOffsets({a.begin(), a.end() - 2}, batch, m * k);
-  o.b_offsets = MatrixOffsets({b.begin(), b.end() - 2}, batch, k * n);
-  o.shape = {static_cast<int64_t>(o.a_offsets.size()), m, k, n};
-  o.a = {k, 1};
-  o.b = {n, 1};
+  for (const int64_t matrix : shape.a) o.a_offsets.push_back(matrix * shape.rows * shape.depth);
+  for (const int64_t matrix : shape.b) o.b_offsets.push_back(matrix * shape.depth * shape.columns);
+  o.shape = {static_cast<int64_t>(shape.a.size()), shape.rows, shape.depth, shape.columns};
+  o.a = {shape.depth, 1};
+  o.b = {shape.columns, 1};
   return std::make_unique<Multiply>(desc, kernels::BestVariant(table, desc.isa), std::move(o));
 }
 

@@ -138,6 +138,24 @@ TEST_F(LoweredTest, ASkippedOpBetweenOthers) {
                           "int8.dequantize", "sigmoid"));
 }
 
+// Attention as two products of computed values: the scores stay floats for the softmax.
+TEST_F(LoweredTest, ProductsOfComputedValues) {
+  EXPECT_THAT(Lowered(R"(graph @products {
+  %q: f32[2,5,8] = placeholder
+  %k: f32[2,6,8] = placeholder
+  %v: f32[2,6,4] = placeholder
+  %t: f32[2,8,6] = call_function permute(%k, dims=[0, 2, 1])
+  %scores: f32[2,5,6] = call_function matmul(%q, %t)
+  %w: f32[2,5,6] = call_function softmax(%scores)
+  %mixed: f32[2,5,4] = call_function matmul(%w, %v)
+  output(%mixed)
+}
+)",
+                      {}),
+              ElementsAre("int8.quantize", "permute", "int8.quantize", "int8.matmul", "softmax", "int8.quantize",
+                          "int8.quantize", "int8.matmul"));
+}
+
 constexpr char kEverything[] = R"(graph @everything {
   param @a.weight: f32[8,3,3,3] = seed(1)
   param @b.weight: f32[4,3,3,3] = seed(2)

@@ -292,10 +292,14 @@ class Selector {
 
 }  // namespace
 
-// A residual is added in codes, so there must be an output scale.
+// A residual, which is optional, is added in codes, so there must be an output scale.
 bool HasFloatResult(const ir::Node& node) {
   const ir::OpSchema* form = node.graph().ops().FindQuantizedFormOrNull(node.op()->name);
-  return form != nullptr && form->float_result && DataOperands(node).size() == 1;
+  if (form == nullptr || !form->float_result) return false;
+  const std::vector<ir::Argument> arguments = node.arguments();
+  return std::none_of(arguments.begin(), arguments.end(), [](const ir::Argument& argument) {
+    return argument.spec->optional && !argument.spec->parameter && argument.value != nullptr;
+  });
 }
 
 std::vector<int> DataOperands(const ir::Node& node) {

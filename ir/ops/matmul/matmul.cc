@@ -51,13 +51,6 @@ absl::StatusOr<Product> ProductOf(Shape a, Shape b) {
   return product;
 }
 
-absl::StatusOr<Shape> ResultShape(const ir::InferCall& call) {
-  absl::StatusOr<Product> product = ProductOf(call.tensor(0).shape, call.tensor(1).shape);
-  if (!product.ok())
-    return OperandError(call, 0, absl::StrCat("times ", ToString(call.tensor(1)), ": ", product.status().message()));
-  return product->result;
-}
-
 absl::StatusOr<ir::Type> InferMatmul(const ir::InferCall& call) {
   const DType dtype = call.tensor(0).dtype;
   for (int i = 0; i < 2; ++i) {
@@ -68,7 +61,7 @@ absl::StatusOr<ir::Type> InferMatmul(const ir::InferCall& call) {
   if (!IsFloat(dtype) && dtype != DType::kI32 && dtype != DType::kI64) {
     return OperandError(call, 0, "wanted f16, f32, f64, i32 or i64");
   }
-  ASSIGN_OR_RETURN(Shape shape, ResultShape(call));
+  ASSIGN_OR_RETURN(Shape shape, CheckMatmul(call));
   return ResultType(dtype, std::move(shape));
 }
 
@@ -102,11 +95,10 @@ Tensor MultiplyIntegers(const Product& product, const std::vector<int64_t>& a, c
 absl::StatusOr<std::vector<Tensor>> EvaluateMatmul(const ir::EvaluateCall& call) {
   const Tensor& a = call.tensor(0);
   const Tensor& b = call.tensor(1);
-  ASSIGN_OR_RETURN(const Product product, ProductOf(a.shape(), b.shape()));
-  const int64_t size = call.result().num_elements();
   if (IsFloat(a.dtype())) {
-    return One(OfReals(call.result(), Multiply(product, RealValues(a).data(), RealValues(b).data(), size)));
+    return One(OfReals(call.result(), MultiplyReals(a.shape(), RealValues(a), b.shape(), RealValues(b))));
   }
+  ASSIGN_OR_RETURN(const Product product, ProductOf(a.shape(), b.shape()));
   return One(MultiplyIntegers(product, Integers(a), Integers(b), call.result()));
 }
 
@@ -119,7 +111,7 @@ absl::StatusOr<ir::Type> InferMatmulInteger(const ir::InferCall& call) {
   RETURN_IF_ERROR(CheckMinRank(call, kB, 1));
   RETURN_IF_ERROR(CheckZeroPoint(call, kA, kAZeroPoint));
   RETURN_IF_ERROR(CheckZeroPoint(call, kB, kBZeroPoint));
-  ASSIGN_OR_RETURN(Shape shape, ResultShape(call));
+  ASSIGN_OR_RETURN(Shape shape, CheckMatmul(call));
   return ResultType(DType::kI32, std::move(shape));
 }
 
@@ -203,6 +195,20 @@ absl::StatusOr<std::vector<Tensor>> EvaluateGemm(const ir::EvaluateCall& call, c
 }
 
 }  // namespace
+
+absl::StatusOr<Shape> CheckMatmul(const ir::InferCall& call) {
+  absl::StatusOr<Product> product = ProductOf(call.tensor(0).shape, call.tensor(1).shape);
+  if (!product.ok())
+    return OperandError(call, 0, absl::StrCat("times ", ToString(call.tensor(1)), ": ", product.status().message()));
+  return product->result;
+}
+
+std::vector<double> MultiplyReals(const Shape& a_shape, const std::vector<double>& a, const Shape& b_shape,
+                                  const std::vector<double>& b) {
+  const Product product = ProductOf(a_shape, b_shape).value();
+  const TensorType result{DType::kF64, product.result, std::nullopt, Layout::kRowMajor};
+  return Multiply(product, a.data(), b.data(), result.num_elements());
+}
 
 void Register(ir::OpRegistry& registry) {
   ir::OpSchema matmul;

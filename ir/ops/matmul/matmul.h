@@ -14,9 +14,18 @@
 #ifndef FUSELAGE_IR_OPS_MATMUL_MATMUL_H_
 #define FUSELAGE_IR_OPS_MATMUL_MATMUL_H_
 
+#include <vector>
+
 #include "ir/op.h"
 
 namespace fuselage::ops::matmul {
+
+// The result's shape, from the shapes of operands 0 and 1, whose ranks are at least 1.
+absl::StatusOr<Shape> CheckMatmul(const ir::InferCall& call);
+
+// a times b, row-major, of shapes that CheckMatmul takes; each sum in double in the order of K.
+std::vector<double> MultiplyReals(const Shape& a_shape, const std::vector<double>& a, const Shape& b_shape,
+                                  const std::vector<double>& b);
 
 void Register(ir::OpRegistry& registry);
 

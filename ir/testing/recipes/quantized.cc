@@ -249,6 +249,38 @@ bool LoweredPools(Draft& draft) {
   return x != nullptr && draft.AddInRandomSpelling({"int8.dequantize", {x}, {}, {}}) != nullptr;
 }
 
+// A value times its transpose: matmul between pairs, or what lower makes of it.
+bool QuantizedProduct(Draft& draft) {
+  Random& random = draft.random();
+  Node* x = draft.PickToRoundOrNull(2, 4);
+  if (x == nullptr) return false;
+  const double magnitude = draft.magnitude(*x);
+  const double product = magnitude * magnitude * static_cast<double>(x->tensor_type().shape.back() + 1);
+  const bool lowered = random.OneIn(2);
+  const AttributeMap codes = {{"out_scale", static_cast<float>(magnitude / 100)}, {"out_zero_point", 128}};
+  Node* a = lowered ? draft.AddInRandomSpelling({"int8.quantize", {x}, {}, codes})
+                    : Quantize(draft, x, PerTensorAttributes(draft, *x));
+  if (a == nullptr) return false;
+  Node* b = draft.AddFunction("transpose", {a}, {{"dim0", -1}, {"dim1", -2}});
+  if (!lowered) {
+    a = Dequantize(draft, a);
+    b = b == nullptr ? nullptr : Dequantize(draft, b);
+  }
+  if (a == nullptr || b == nullptr) return false;
+  RandomCall call{lowered ? "int8.matmul" : "matmul", {a, b}, {}, {}};
+  const bool float_result = random.OneIn(3);
+  if (lowered && float_result) call.attributes = {{"out_dtype", DType::kF32}};
+  if (lowered && !float_result) {
+    call.attributes = {{"out_scale", static_cast<float>(product / 100)}, {"out_zero_point", 128}};
+  }
+  Node* y = draft.AddInRandomSpelling(call);
+  if (y == nullptr) return false;
+  draft.set_magnitude(*y, product);
+  if (lowered && !float_result) return draft.AddInRandomSpelling({"int8.dequantize", {y}, {}, {}}) != nullptr;
+  if (!float_result && draft.MayRound(*y)) Dequantize(draft, Quantize(draft, y, PerTensorAttributes(draft, *y)));
+  return true;
+}
+
 // The codes of a dynamic quantize behind a view or two, dequantized by its own scale. Of an exact value: what cancels
 // to nearly nothing would become large codes of noise.
 bool DynamicQuantize(Draft& draft) {
@@ -316,7 +348,8 @@ void Register(Recipes& recipes) {
                                    {3, QuantizedLayer},
                                    {3, QuantizedElementwise},
                                    {5, Lowered},
-                                   {5, LoweredPools},
+                                   {6, LoweredPools},
+                                   {2, QuantizedProduct},
                                    {3, DynamicQuantize},
                                    {3, IntegerProduct}});
 }

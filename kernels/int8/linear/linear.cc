@@ -33,6 +33,30 @@ constexpr int64_t kTaskChannels = 64;
 
 int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
+// to[i] = (from[i] ^ flip) - less. Blocks of constant size become vectors.
+template <typename T>
+void CopyCodes(const uint8_t* from, uint8_t flip, T less, int64_t n, T* to) {
+  constexpr int64_t kBlock = 64;
+  int64_t i = 0;
+  for (; i + kBlock <= n; i += kBlock) {
+    T block[kBlock];
+    for (int64_t j = 0; j < kBlock; ++j) block[j] = static_cast<T>((from[i + j] ^ flip) - less);
+    std::memcpy(to + i, block, sizeof(block));
+  }
+  for (; i < n; ++i) to[i] = static_cast<T>((from[i] ^ flip) - less);
+}
+
+void PackTileRow(const Packing& packing, const uint8_t* from, uint8_t flip, int64_t features, int64_t row,
+                 uint8_t* packed) {
+  const int64_t rows = packing.tile_rows, step = packing.step;
+  uint8_t* to = packed + row / rows * rows * RoundUp(features, step) + row % rows * step;
+  for (int64_t k = 0; k < features; k += step, to += rows * step) {
+    const int64_t count = std::min(step, features - k);
+    CopyCodes<uint8_t>(from + k, flip, 0, count, to);
+    std::memset(to + count, 0, step - count);
+  }
+}
+
 template <typename T>
 std::vector<T> Padded(std::vector<T> values, int64_t size) {
   values.resize(size);
@@ -50,9 +74,7 @@ class Linear : public kernels::UnaryKernel {
     params_.channels = channels;
     params_.rows = channels == 0 ? 0 : y.num_elements() / channels;
     params_.depth = RoundUp(input_depth_, variant.packing.step);
-    params_.float_output = y.dtype == DType::kF32;
-    const Activation activation = ParseActivation(desc.GetString("activation")).value();
-    params_.relu = activation.is_relu();
+    SetOutput(y, ParseActivation(desc.GetString("activation")).value(), &params_);
     function_ = epilogue.function;
     if (function_) params_.function = &*function_;
     params_.function_multiplier = epilogue.function_multiplier;
@@ -60,30 +82,18 @@ class Linear : public kernels::UnaryKernel {
     addend_ = Padded(params_.float_output ? epilogue.offset : epilogue.bias, padded);
     multiplier_ = Padded(params_.float_output ? epilogue.float_scale : epilogue.multiplier, padded);
     float_bias_ = Padded(epilogue.float_bias, padded);
-    if (!params_.float_output) {
-      const kernels::UnsignedForm form = kernels::UnsignedFormOf(y);
-      const kernels::CodeRange range = kernels::CodeRangeOf(DType::kU8, form.zero_point, y.quant->scale(), activation);
-      params_.flip = form.flip;
-      params_.zero_point = form.zero_point;
-      params_.lo = range.lo;
-      params_.hi = range.hi;
-    }
     const Packing& packing = variant.packing;
     weight_ = desc.Packed("weight", absl::StrCat("linear ", packing.block, " ", packing.group, " ", packing.step),
                           [&] { return Packed(weight, padded); });
     params_.weight = weight_->data<int8_t>();
     if (packing.x_bytes == 1 && input_type_ == DType::kI8) MoveInput(weight);
-    const int64_t tile_bytes = variant.packing.tile_rows * variant.packing.step;
-    for (int64_t k = 0; k < params_.depth && tile_bytes > 0; k += variant.packing.step) {
-      tile_offsets_.push_back(k / variant.packing.step * tile_bytes);
-    }
+    tile_offsets_ = TileOffsets(packing, params_.depth);
     params_.tile_offsets = tile_offsets_.data();
     params_.addend = addend_.data();
     params_.multiplier = multiplier_.data();
     params_.float_bias = float_bias_.data();
     set_variant(variant.name);
-    const int64_t packed_rows = RoundUp(params_.rows, std::max(1, variant.packing.tile_rows));
-    set_scratch_bytes(packed_rows * params_.depth * variant.packing.x_bytes);
+    set_scratch_bytes(PackedRowsBytes(packing, params_.rows, input_depth_));
     set_weight_bytes(padded * int64_t{3 * sizeof(float)}, {weight_});
   }
 
@@ -110,43 +120,13 @@ class Linear : public kernels::UnaryKernel {
     }
   }
 
-  // Fills rows [begin, end) of the packed x.
-  void PackRows(const void* x, void* packed, int64_t begin, int64_t end) const {
-    const int64_t depth = params_.depth, tail = depth - input_depth_;
-    const uint8_t flip = input_type_ == DType::kI8 ? 0x80 : 0;
-    for (int64_t row = begin; row < end; ++row) {
-      const uint8_t* from = static_cast<const uint8_t*>(x) + row * input_depth_;
-      if (variant_.packing.tile_rows > 0) {
-        PackTileRow(from, flip, row, static_cast<uint8_t*>(packed));
-      } else if (variant_.packing.x_bytes == 1) {
-        uint8_t* to = static_cast<uint8_t*>(packed) + row * depth;
-        for (int64_t k = 0; k < input_depth_; ++k) to[k] = from[k] ^ flip;
-        std::memset(to + input_depth_, 0, tail);
-      } else {
-        int16_t* to = static_cast<int16_t*>(packed) + row * depth;
-        const int16_t move = input_type_ == DType::kI8 ? 128 : 0;
-        for (int64_t k = 0; k < input_depth_; ++k) to[k] = static_cast<int16_t>((from[k] ^ flip) - move);
-        std::memset(to + input_depth_, 0, tail * sizeof(int16_t));
-      }
-    }
-  }
-
-  void PackTileRow(const uint8_t* from, uint8_t flip, int64_t row, uint8_t* packed) const {
-    const int64_t rows = variant_.packing.tile_rows, step = variant_.packing.step;
-    uint8_t* to = packed + row / rows * rows * params_.depth + row % rows * step;
-    for (int64_t k = 0; k < input_depth_; k += step, to += rows * step) {
-      const int64_t count = std::min(step, input_depth_ - k);
-      for (int64_t i = 0; i < count; ++i) to[i] = from[k + i] ^ flip;
-      std::memset(to + count, 0, step - count);
-    }
-  }
-
   void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
     void* packed = context.scratch.data;
     const int64_t rows = params_.rows, channels = params_.channels;
     const int64_t most_rows = variant_.task_rows;
-    kernels::ForRanges(*context.parallel, rows, most_rows,
-                       [&](int64_t begin, int64_t end) { PackRows(x, packed, begin, end); });
+    kernels::ForRanges(*context.parallel, rows, most_rows, [&](int64_t begin, int64_t end) {
+      PackRows(variant_.packing, input_type_, input_depth_, x, packed, begin, end);
+    });
     const int64_t row_tasks = (rows + most_rows - 1) / most_rows;
     const int64_t channel_tasks = (channels + kTaskChannels - 1) / kTaskChannels;
     context.parallel->For(static_cast<int>(row_tasks * channel_tasks), [&](int task, int) {
@@ -168,15 +148,62 @@ class Linear : public kernels::UnaryKernel {
 };
 
 const Variant& VariantFor(const KernelDesc& desc) {
-  Params params;
-  params.channels = desc.output().shape.back();
-  params.rows = params.channels == 0 ? 0 : desc.output().num_elements() / params.channels;
-  return kernels::BestVariant(Variants(), desc.isa, params);
+  const int64_t channels = desc.output().shape.back();
+  return linear::VariantFor(desc.isa, channels == 0 ? 0 : desc.output().num_elements() / channels);
 }
 
 }  // namespace
 
 absl::Span<const Variant> Variants() { return kVariants; }
+
+const Variant& VariantFor(Isa isa, int64_t rows) {
+  Params params;
+  params.rows = rows;
+  return kernels::BestVariant(Variants(), isa, params);
+}
+
+int64_t PackedRowsBytes(const Packing& packing, int64_t rows, int64_t features) {
+  return RoundUp(rows, std::max(1, packing.tile_rows)) * RoundUp(features, packing.step) * packing.x_bytes;
+}
+
+void PackRows(const Packing& packing, DType type, int64_t features, const void* x, void* packed, int64_t begin,
+              int64_t end) {
+  const int64_t depth = RoundUp(features, packing.step), tail = depth - features;
+  const uint8_t flip = type == DType::kI8 ? 0x80 : 0;
+  for (int64_t row = begin; row < end; ++row) {
+    const uint8_t* from = static_cast<const uint8_t*>(x) + row * features;
+    if (packing.tile_rows > 0) {
+      PackTileRow(packing, from, flip, features, row, static_cast<uint8_t*>(packed));
+    } else if (packing.x_bytes == 1) {
+      uint8_t* to = static_cast<uint8_t*>(packed) + row * depth;
+      CopyCodes<uint8_t>(from, flip, 0, features, to);
+      std::memset(to + features, 0, tail);
+    } else {
+      int16_t* to = static_cast<int16_t*>(packed) + row * depth;
+      CopyCodes<int16_t>(from, flip, type == DType::kI8 ? 128 : 0, features, to);
+      std::memset(to + features, 0, tail * sizeof(int16_t));
+    }
+  }
+}
+
+std::vector<int64_t> TileOffsets(const Packing& packing, int64_t depth) {
+  std::vector<int64_t> offsets;
+  if (packing.tile_rows == 0) return offsets;
+  for (int64_t k = 0; k < depth; k += packing.step) offsets.push_back(k * packing.tile_rows);
+  return offsets;
+}
+
+void SetOutput(const TensorType& y, const Activation& activation, Params* params) {
+  params->float_output = y.dtype == DType::kF32;
+  params->relu = activation.is_relu();
+  if (params->float_output) return;
+  const kernels::UnsignedForm form = kernels::UnsignedFormOf(y);
+  const kernels::CodeRange range = kernels::CodeRangeOf(DType::kU8, form.zero_point, y.quant->scale(), activation);
+  params->flip = form.flip;
+  params->zero_point = form.zero_point;
+  params->lo = range.lo;
+  params->hi = range.hi;
+}
 
 absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
   const Tensor* weight = desc.ParameterOrNull("weight");
@@ -223,12 +250,16 @@ void Register(kernels::KernelRegistry& registry) {
                      /*preferred_placement=*/nullptr, VariantName});
 }
 
+// Addends may leave 32 bits where the sum does not.
 void scalar::Run(const Params& p, const void* x, void* y, const Range& range) {
   for (int64_t row = range.row_begin; row < range.row_end; ++row) {
     const int16_t* codes = static_cast<const int16_t*>(x) + row * p.depth;
     for (int64_t n = range.channel_begin; n < range.channel_end; ++n) {
-      int32_t sum = p.addend[n];
-      for (int64_t k = 0; k < p.depth; ++k) sum += codes[k] * p.weight[n * p.depth + k];
+      int32_t products = 0;
+      for (int64_t k = 0; k < p.depth; ++k) products += codes[k] * p.weight[n * p.depth + k];
+      const uint32_t addend =
+          static_cast<uint32_t>(p.addend[n]) + static_cast<uint32_t>(p.row_addend == nullptr ? 0 : p.row_addend[row]);
+      const int32_t sum = static_cast<int32_t>(static_cast<uint32_t>(products) + addend);
       const int64_t i = row * p.channels + n;
       float v = p.float_output ? std::fma(static_cast<float>(sum), p.multiplier[n], p.float_bias[n])
                                : static_cast<float>(sum) * p.multiplier[n];

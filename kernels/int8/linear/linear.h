@@ -6,6 +6,7 @@
 #define FUSELAGE_KERNELS_INT8_LINEAR_LINEAR_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "kernels/core/kernel.h"
@@ -33,7 +34,8 @@ struct Params {
   const int64_t* tile_offsets = nullptr;  // [depth / step], bytes: where the steps of a packed x's row are; for tiles.
   // What is added to the accumulator: b32, or -z_x * sum w for a float output; less 128 * sum w where x is code + 128.
   const int32_t* addend = nullptr;
-  const float* multiplier = nullptr;  // m, or s_x * s_w[c].
+  const int32_t* row_addend = nullptr;  // [rows], added too; null: zeros.
+  const float* multiplier = nullptr;    // m, or s_x * s_w[c].
   bool float_output = false;
   const float* float_bias = nullptr;  // Added to a float output.
   bool relu = false;                  // Applied to a float output; for codes it is in `lo`.
@@ -62,6 +64,17 @@ struct Variant {
 };
 
 absl::Span<const Variant> Variants();
+const Variant& VariantFor(kernels::Isa isa, int64_t rows);
+
+// What int8.linear shares with int8.matmul (kernels/int8/matmul).
+// Left: x [rows, features], u8 or i8, as the packing wants it.
+int64_t PackedRowsBytes(const Packing& packing, int64_t rows, int64_t features);
+void PackRows(const Packing& packing, DType type, int64_t features, const void* x, void* packed, int64_t begin,
+              int64_t end);
+std::vector<int64_t> TileOffsets(const Packing& packing, int64_t depth);
+
+// Fills what follows from the result's type and its activation.
+void SetOutput(const TensorType& y, const Activation& activation, Params* params);
 
 // What every variant computes with. Checks the description; errors are those of Create.
 absl::StatusOr<kernels::Epilogue> CheckedEpilogue(const kernels::KernelDesc& desc);

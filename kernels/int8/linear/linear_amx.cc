@@ -44,7 +44,10 @@ inline void FinishUnit(const Params& p, const core::OutputCodes& codes, Block& b
   __m512 v[kUnitRows];
 #pragma GCC unroll 4
   for (int i = 0; i < kUnitRows; ++i) {
-    v[i] = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_loadu_si512(sums + i * kTileRows), addend));
+    const bool adds = p.row_addend != nullptr && i < rows;
+    const __m512i row_addend = _mm512_set1_epi32(adds ? p.row_addend[block.row + row + i] : 0);
+    const __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums + i * kTileRows), addend);
+    v[i] = _mm512_cvtepi32_ps(_mm512_add_epi32(sum, row_addend));
     if (!p.float_output) v[i] = _mm512_mul_ps(v[i], multiplier);
   }
   if (p.float_output) {

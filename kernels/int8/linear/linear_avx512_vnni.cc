@@ -17,6 +17,16 @@ inline __m512i BroadcastGroup(const uint8_t* x) {
   return _mm512_set1_epi32(group);
 }
 
+// Of kFull bytes or, at the last channels, fewer: no call where all are copied.
+template <int kFull>
+inline void CopyFull(const void* from, int64_t bytes, void* to) {
+  if (bytes == kFull) {
+    std::memcpy(to, from, kFull);
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
 // One row's 16 * kVectors channels from `n`, of which `count` are stored.
 template <int kVectors>
 inline void Store(const Params& p, const core::OutputCodes& codes, const __m512i* sums, int64_t row, int64_t n,
@@ -24,10 +34,11 @@ inline void Store(const Params& p, const core::OutputCodes& codes, const __m512i
   __m512 v[4];
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) v[j] = _mm512_setzero_ps();
+  const __m512i row_addend = _mm512_set1_epi32(p.row_addend == nullptr ? 0 : p.row_addend[row]);
 #pragma GCC unroll 4
   for (int j = 0; j < kVectors; ++j) {
     const __m512i addend = _mm512_loadu_si512(p.addend + n + kBlock * j);
-    const __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(sums[j], addend));
+    const __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(sums[j], _mm512_add_epi32(addend, row_addend)));
     const __m512 multiplier = _mm512_loadu_ps(p.multiplier + n + kBlock * j);
     if (p.float_output) {
       v[j] = _mm512_fmadd_ps(sum, multiplier, _mm512_loadu_ps(p.float_bias + n + kBlock * j));
@@ -38,10 +49,11 @@ inline void Store(const Params& p, const core::OutputCodes& codes, const __m512i
   }
   if (p.function != nullptr) core::ActivateVectors<4>(*p.function, p.function_multiplier, v);
   if (p.float_output) {
-    std::memcpy(static_cast<float*>(y) + row * p.channels + n, v, count * sizeof(float));
+    CopyFull<kBlock * kVectors * sizeof(float)>(v, count * sizeof(float),
+                                                static_cast<float*>(y) + row * p.channels + n);
   } else {
     const __m512i q = core::ToCodes(v[0], v[1], v[2], v[3], codes);
-    std::memcpy(static_cast<uint8_t*>(y) + row * p.channels + n, &q, count);
+    CopyFull<kBlock * kVectors>(&q, count, static_cast<uint8_t*>(y) + row * p.channels + n);
   }
 }
 

@@ -22,15 +22,26 @@ inline __m256i BroadcastDword(const void* x) {
   return _mm256_set1_epi32(dword);
 }
 
+// Of kFull bytes or, at the last channels, fewer: no call where all are copied.
+template <int kFull>
+inline void CopyFull(const void* from, int64_t bytes, void* to) {
+  if (bytes == kFull) {
+    std::memcpy(to, from, kFull);
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
 // One row's 8 * kVectors channels from `n`, of which `count` are stored.
 template <int kVectors>
 inline void Store(const Params& p, const kernels::avx2::OutputCodes& codes, const __m256i* sums, int64_t row, int64_t n,
                   int64_t count, void* y) {
   __m256 v[4] = {};
+  const __m256i row_addend = _mm256_set1_epi32(p.row_addend == nullptr ? 0 : p.row_addend[row]);
 #pragma GCC unroll 4
   for (int j = 0; j < kVectors; ++j) {
     const __m256i addend = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p.addend + n + kBlock * j));
-    const __m256 sum = _mm256_cvtepi32_ps(_mm256_add_epi32(sums[j], addend));
+    const __m256 sum = _mm256_cvtepi32_ps(_mm256_add_epi32(sums[j], _mm256_add_epi32(addend, row_addend)));
     const __m256 multiplier = _mm256_loadu_ps(p.multiplier + n + kBlock * j);
     if (p.float_output) {
       v[j] = _mm256_fmadd_ps(sum, multiplier, _mm256_loadu_ps(p.float_bias + n + kBlock * j));
@@ -41,10 +52,11 @@ inline void Store(const Params& p, const kernels::avx2::OutputCodes& codes, cons
   }
   if (p.function != nullptr) kernels::avx2::ActivateVectors<4>(*p.function, p.function_multiplier, v);
   if (p.float_output) {
-    std::memcpy(static_cast<float*>(y) + row * p.channels + n, v, count * sizeof(float));
+    CopyFull<kBlock * kVectors * sizeof(float)>(v, count * sizeof(float),
+                                                static_cast<float*>(y) + row * p.channels + n);
   } else {
     const __m256i q = kernels::avx2::ToCodes(v[0], v[1], v[2], v[3], codes);
-    std::memcpy(static_cast<uint8_t*>(y) + row * p.channels + n, &q, count);
+    CopyFull<kBlock * kVectors>(&q, count, static_cast<uint8_t*>(y) + row * p.channels + n);
   }
 }
 
