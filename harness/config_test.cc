@@ -7,6 +7,7 @@
 #include "harness/base/exit_code.h"
 #include "harness/flags.h"
 #include "harness/load_config.h"
+#include "kernels/core/isa.h"
 
 namespace fuselage::harness {
 namespace {
@@ -36,6 +37,15 @@ TEST(Flags, BothSpellings) {
   EXPECT_TRUE(flags->allow_nonfinite);
   EXPECT_FALSE(flags->explain || flags->no_cache || flags->remeasure_peaks);
   EXPECT_EQ(flags->isa, "avx2");
+}
+
+TEST(Flags, IsaTakesEveryInstructionSet) {
+  for (const kernels::Isa isa : kernels::AllIsas()) {
+    const auto flags = ParseFlags({"--config=a", "--isa", kernels::IsaName(isa)});
+    ASSERT_TRUE(flags.ok()) << flags.status();
+    EXPECT_EQ(flags->isa, kernels::IsaName(isa));
+  }
+  EXPECT_THAT(FlagError({"--config=a", "--isa=avx"}), HasSubstr("one of scalar, avx2, avx_vnni, avx512_vnni, amx"));
 }
 
 TEST(Flags, ExplainIsACommandAndAFlag) {
