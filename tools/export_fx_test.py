@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).absolute().parents[1]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "frontend/fx/examples")]
 import examples  # noqa: E402
 import export_fx  # noqa: E402
+from fx.text import DTYPES, attribute_text, shortest  # noqa: E402
 
 
 class Model(nn.Module):
@@ -155,11 +156,15 @@ class ExportTest(unittest.TestCase):
         self.assertIn("call_function torch.nn.functional.relu(%silu)", text)
         self.assertIn("call_method sigmoid(%relu)", text)
 
+    def test_a_copy_keeps_what_is_overwritten(self):
+        text = self.export(lambda m, x: (x.t().reshape(8), x.clone(), x.relu_())[0])
+        self.assertIn("output(%reshape)", text)
+
     def test_numbers(self):
         for value, text in ((0.0, "0"), (-0.0, "-0"), (0.1, "0.1"), (1e6, "1e+06"), (1 / 3, "0.3333333333333333")):
-            self.assertEqual(export_fx.shortest(value), text)
-        self.assertEqual(export_fx.shortest(struct.unpack("f", struct.pack("f", 0.1))[0], is_double=False), "0.1")
-        self.assertEqual([export_fx.attribute_text(v) for v in (1, 1.0, True, "a", [1, 2], [0.5], float("inf"), 1e-5)],
+            self.assertEqual(shortest(value), text)
+        self.assertEqual(shortest(struct.unpack("f", struct.pack("f", 0.1))[0], is_double=False), "0.1")
+        self.assertEqual([attribute_text(v) for v in (1, 1.0, True, "a", [1, 2], [0.5], float("inf"), 1e-5)],
                          ["1", "1.0", "true", '"a"', "[1, 2]", "[0.5]", "inf", "1e-05"])
 
     def test_command_line(self):
@@ -268,7 +273,7 @@ class ExportTest(unittest.TestCase):
 def read_safetensors(path):
     data = path.read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
-    dtypes = {text.upper(): dtype for dtype, text in export_fx.DTYPES.items()}
+    dtypes = {text.upper(): dtype for dtype, text in DTYPES.items()}
     entries = re.findall(rb'"([^"]+)":\{"dtype":"(\w+)","shape":\[([\d,]*)\],"data_offsets":\[(\d+),(\d+)\]',
                          data[8:8 + size])
     tensors = {}
