@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,20 @@ Node* CodesOrNull(const Node& dequantize) {
   return same ? codes : nullptr;
 }
 
+// Plain i8 codes times a scale for each row, mul(to(codes, f32), scale), as quantize's per_token leaves them.
+struct RowCodes {
+  Node *codes = nullptr, *scale = nullptr;
+};
+std::optional<RowCodes> RowCodesOf(const Node& node) {
+  if (!node.IsOp("mul") || !node.operand(0)->IsOp("to") || !node.operand(1)->type().is_tensor()) return std::nullopt;
+  Node *codes = node.operand(0)->operand(0), *scale = node.operand(1);
+  const TensorType &type = codes->tensor_type(), &scales = scale->tensor_type();
+  if (type.dtype != DType::kI8 || type.quant || type.rank() == 0 || scales.dtype != DType::kF32) return std::nullopt;
+  Shape wanted = type.shape;
+  wanted.back() = 1;
+  return scales.shape == wanted ? std::make_optional(RowCodes{codes, scale}) : std::nullopt;
+}
+
 // quantize(dequantize(x)) is x: the quotient is within half a code, unless the product overflowed.
 bool IsRoundTrip(const Node& dequantize, const Node& quantize) {
   const Node* codes = CodesOrNull(dequantize);
@@ -76,6 +91,9 @@ struct Plan {
   std::vector<Node*> quantizes;                 // Readers that become the op's own rounding.
   TensorType result;
   double out_scale = 1;  // The codes' scale, as the quantize spells it.
+  bool has_row_scales = false;  // Then the result is float.
+
+  bool takes_row_scales() const { return schema != nullptr && schema->OperandIndex("input_scale") >= 0; }
 };
 
 class Lowering {
@@ -161,13 +179,18 @@ class Lowering {
     Plan plan;
     plan.node = node;
     plan.arguments = node->arguments();
+    plan.schema = graph_.ops().FindQuantizedFormOrNull(node->op()->name);
     for (const ir::Argument& argument : plan.arguments) {
-      if (argument.spec->parameter || argument.absent() || !IsDequantize(*argument.value)) continue;
+      if (argument.spec->parameter || argument.absent()) continue;
       std::vector<Node*>& found = plan.dequantizes;
-      if (std::find(found.begin(), found.end(), argument.value) == found.end()) found.push_back(argument.value);
+      if (std::find(found.begin(), found.end(), argument.value) != found.end()) continue;
+      if (IsDequantize(*argument.value)) {
+        found.push_back(argument.value);
+      } else if (plan.takes_row_scales() && RowCodesOf(*argument.value)) {
+        found.insert(found.end(), {argument.value, argument.value->operand(0)});
+      }
     }
     if (plan.dequantizes.empty()) return node;  // A float op among float values.
-    plan.schema = graph_.ops().FindQuantizedFormOrNull(node->op()->name);
     if (plan.schema == nullptr) {
       if (node->op()->keeps_range) return MoveToCodes(plan);
       if (node->op()->view != ir::View::kNone) return node;
@@ -240,12 +263,17 @@ class Lowering {
   }
 
   static std::string TakeCodes(Plan& plan) {
+    std::optional<RowCodes> rows;
     for (ir::Argument& argument : plan.arguments) {
       if (argument.is_computed_parameter()) return absl::StrCat(argument.spec->name, " is computed, wanted a constant");
       if (argument.spec->parameter || argument.absent()) continue;
       const Node& value = *argument.value;
       const bool is_index = plan.schema == nullptr && value.type().is_tensor() && !IsFloat(value.tensor_type().dtype);
       if (is_index) continue;
+      if (plan.takes_row_scales() && (rows = RowCodesOf(value))) {
+        argument.value = rows->codes;
+        continue;
+      }
       if (!IsDequantize(value)) return absl::StrCat("operand %", value.name(), " is not quantized");
       Node* codes = CodesOrNull(value);
       if (codes == nullptr) {
@@ -255,13 +283,19 @@ class Lowering {
       }
       argument.value = codes;
     }
+    if (rows) {
+      plan.has_row_scales = true;
+      plan.arguments.emplace_back();
+      plan.arguments.back().spec = &plan.schema->operands[plan.schema->OperandIndex("input_scale")];
+      plan.arguments.back().value = rows->scale;
+    }
     return "";
   }
 
   // Codes where all readers quantize alike, floats where the kernel can.
   static std::string ChooseResult(Plan& plan) {
     const Node* first = nullptr;
-    std::string misfit;
+    std::string misfit = plan.has_row_scales ? "each row has a scale" : "";
     for (const ir::Use& use : plan.node->uses()) {
       if (!IsQuantize(*use.user) || use.index != 0 || !HasCodes(*use.user)) {
         misfit = use.user->kind() == ir::NodeKind::kOutput

@@ -156,6 +156,30 @@ TEST_F(LoweredTest, ProductsOfComputedValues) {
                           "int8.quantize", "int8.matmul"));
 }
 
+// Three layers share the rows' codes, two of them behind a view.
+TEST_F(LoweredTest, ScalesOfRows) {
+  QuantizeOptions options;
+  options.add_per_token("*");
+  EXPECT_THAT(Lowered(R"(graph @rows {
+  param @a.weight: f32[6,8] = seed(1)
+  param @b.weight: f32[6,8] = seed(2)
+  param @c.weight: f32[6,8] = seed(3)
+  module @a = linear(weight=@a.weight)
+  module @b = linear(activation="gelu", weight=@b.weight)
+  module @c = linear(weight=@c.weight)
+  %x: f32[2,5,8] = placeholder
+  %a: f32[2,5,6] = call_module @a(%x)
+  %rows: f32[10,8] = call_function reshape(%x, shape=[10, 8])
+  %b: f32[10,6] = call_module @b(%rows)
+  %c: f32[10,6] = call_module @c(%rows)
+  output(%a, %b, %c)
+}
+)",
+                      options),
+              ElementsAre("dynamic_quantize_symmetric", "getitem", "getitem", "int8.linear", "reshape", "reshape",
+                          "int8.linear", "int8.linear"));
+}
+
 constexpr char kEverything[] = R"(graph @everything {
   param @a.weight: f32[8,3,3,3] = seed(1)
   param @b.weight: f32[4,3,3,3] = seed(2)

@@ -180,11 +180,19 @@ CodesOf ChooseCodes(const QuantizeOptions& options, const Selection& selection, 
   return chosen;
 }
 
+bool IsPerToken(const Node& node, const Selection& selection) {
+  return std::any_of(selection.rows.begin(), selection.rows.end(), [&](const Edge& edge) { return edge.user == &node; });
+}
+
 std::string Describe(const Node& node, const Selection& selection, const CodesOf& codes_of, bool per_channel) {
   std::vector<std::string> parts;
-  for (const int i : DataOperands(node)) {
-    const Codes& codes = codes_of.at(selection.group_of.at(node.operand(i)));
-    parts.push_back(absl::StrCat(DTypeName(codes.dtype), ToString(PerTensor(codes.scale, codes.zero_point))));
+  if (IsPerToken(node, selection)) {
+    parts.push_back("i8 with a scale for each row");
+  } else {
+    for (const int i : DataOperands(node)) {
+      const Codes& codes = codes_of.at(selection.group_of.at(node.operand(i)));
+      parts.push_back(absl::StrCat(DTypeName(codes.dtype), ToString(PerTensor(codes.scale, codes.zero_point))));
+    }
   }
   std::string text = absl::StrCat("from ", absl::StrJoin(parts, ", "));
   if (node.op()->OperandIndex("weight") >= 0) {
@@ -196,7 +204,7 @@ std::string Describe(const Node& node, const Selection& selection, const CodesOf
 // A module's weight in codes.
 struct QuantizedModule {
   ir::Module* module;
-  float input_scale;  // The smallest that it is fed with.
+  float input_scale;  // The smallest that it is fed with; 0 where only runs know it.
   std::vector<float> scales;
   std::shared_ptr<const Tensor> codes;
 };
@@ -208,7 +216,8 @@ std::vector<QuantizedModule> QuantizeWeights(const QuantizeOptions& options, con
   HashMap<const ir::Module*, size_t> index;
   for (const Node* node : selection.nodes) {
     if (node->op()->OperandIndex("weight") < 0) continue;
-    const float scale = codes_of.at(selection.group_of.at(node->operand(0))).scale;
+    const bool per_token = IsPerToken(*node, selection);
+    const float scale = per_token ? 0 : codes_of.at(selection.group_of.at(node->operand(0))).scale;
     const auto [it, added] = index.emplace(node->module(), modules.size());
     if (added) modules.push_back({node->module(), scale, {}, nullptr});
     modules[it->second].input_scale = std::min(modules[it->second].input_scale, scale);
@@ -220,8 +229,8 @@ std::vector<QuantizedModule> QuantizeWeights(const QuantizeOptions& options, con
     };
     const Tensor &weight = *parameter("weight"), *bias = parameter("bias");
     const bool plain_bias = bias != nullptr && bias->dtype() == DType::kF32 && bias->num_elements() == weight.dim(0);
-    quantized.scales =
-        WeightScales({&weight, plain_bias ? bias : nullptr, quantized.input_scale, options.weights()});
+    const bool in_steps = plain_bias && quantized.input_scale > 0;
+    quantized.scales = WeightScales({&weight, in_steps ? bias : nullptr, quantized.input_scale, options.weights()});
     quantized.codes = std::make_shared<const Tensor>(QuantizeWeight(weight, quantized.scales, options.weights()));
   }
   return modules;
@@ -281,6 +290,30 @@ absl::Status InsertPair(const Edge& edge, const Codes& codes, ir::Graph& graph) 
   return absl::OkStatus();
 }
 
+// The codes of each row and their real values: q, s = dynamic_quantize_symmetric(x); q * s. `done` has those of each
+// value once.
+absl::Status InsertRowScales(const Edge& edge, HashMap<const Node*, Node*>& done, ir::Graph& graph) {
+  Node* const value = edge.user->operand(edge.operand);
+  Node*& rows = done[value];
+  if (rows == nullptr) {
+    const auto add = [&](absl::string_view suffix, const char* op, std::vector<Node*> operands,
+                         AttributeMap attributes) -> absl::StatusOr<Node*> {
+      ASSIGN_OR_RETURN(Node * node, graph.AddFunction(absl::StrCat(edge.value->name(), suffix), op, std::move(operands),
+                                                      std::move(attributes), edge.user));
+      node->AddSources(edge.user->SourcesOrSelf());
+      return node;
+    };
+    ASSIGN_OR_RETURN(Node * quantized,
+                     add("_rows", "dynamic_quantize_symmetric", {value}, {{"dims", std::vector<int64_t>{-1}}}));
+    ASSIGN_OR_RETURN(Node * codes, add("_q", "getitem", {quantized}, {{"index", int64_t{0}}}));
+    ASSIGN_OR_RETURN(Node * scale, add("_scale", "getitem", {quantized}, {{"index", int64_t{1}}}));
+    ASSIGN_OR_RETURN(Node * floats, add("_f", "to", {codes}, {{"dtype", DType::kF32}}));
+    ASSIGN_OR_RETURN(rows, add("_dq", "mul", {floats, scale}, {}));
+  }
+  edge.user->set_operand(edge.operand, rows);
+  return absl::OkStatus();
+}
+
 absl::Status Apply(const QuantizeOptions& options, const Selection& selection, const Ranges& ranges,
                    passes::Runner* runner, ir::Graph& graph, Remarks& remarks) {
   const CodesOf codes_of = ChooseCodes(options, selection, ranges, remarks);
@@ -297,6 +330,8 @@ absl::Status Apply(const QuantizeOptions& options, const Selection& selection, c
   for (const Edge& edge : selection.edges) {
     RETURN_IF_ERROR(InsertPair(edge, codes_of.at(selection.group_of.at(edge.value)), graph));
   }
+  HashMap<const Node*, Node*> rows;
+  for (const Edge& edge : selection.rows) RETURN_IF_ERROR(InsertRowScales(edge, rows, graph));
   return absl::OkStatus();
 }
 
@@ -311,7 +346,7 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
   Remarks tentative;  // What is said of a selection that times may change.
   const bool fastest = options_.precision() == QuantizeOptions::FASTEST;
   ASSIGN_OR_RETURN(Selection selection, Select(options_, graph, fastest ? tentative : remarks));
-  if (selection.edges.empty()) return false;
+  if (selection.edges.empty() && selection.rows.empty()) return false;
   ASSIGN_OR_RETURN(Ranges ranges, FindRanges(options_, graph, selection, runner_, cache_folder_, remarks));
   if (fastest) {
     ranges = WithShared(selection, std::move(ranges));
@@ -326,7 +361,7 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
     };
     ASSIGN_OR_RETURN(const KeptInFloat kept, FasterInFloat(graph, selection, quantized, *profiler_, remarks));
     ASSIGN_OR_RETURN(selection, Select(options_, graph, remarks, kept));
-    if (selection.edges.empty()) return false;
+    if (selection.edges.empty() && selection.rows.empty()) return false;
   }
   RETURN_IF_ERROR(Apply(options_, selection, ranges, runner_, graph, remarks));
   return true;

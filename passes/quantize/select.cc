@@ -122,7 +122,11 @@ class Selector {
       const bool selected = selected_.contains(node);
       if (selected) {
         selection.nodes.push_back(node);
-        for (const int i : DataOperands(*node)) selection.edges.push_back({node->operand(i), node, i});
+        const bool per_token = IsPerToken(*node);
+        if (per_token) AddFloatEdges(node, selection.edges);
+        for (const int i : DataOperands(*node)) {
+          (per_token ? selection.rows : selection.edges).push_back({node->operand(i), node, i});
+        }
       } else if (!IsView(node)) {
         AddFloatEdges(node, selection.edges);
       }
@@ -150,11 +154,12 @@ class Selector {
           std::make_pair("output_channel_multiple", options_.output_channel_multiple())}) {
       if (multiple < 0) return absl::InvalidArgumentError(absl::StrCat(name, " is ", multiple, ", wanted at least 0"));
     }
-    for (const std::string& glob : options_.skip()) RETURN_IF_ERROR(CheckSkip(glob));
+    for (const std::string& glob : options_.skip()) RETURN_IF_ERROR(CheckGlob("skip", glob));
+    for (const std::string& glob : options_.per_token()) RETURN_IF_ERROR(CheckGlob("per_token", glob));
     return absl::OkStatus();
   }
 
-  absl::Status CheckSkip(const std::string& glob) const {
+  absl::Status CheckGlob(absl::string_view option, const std::string& glob) const {
     std::vector<std::string> names;
     for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
       if (!node->is_call()) continue;
@@ -163,11 +168,19 @@ class Selector {
       if (node->module() != nullptr) names.push_back(node->module()->path);
     }
     return absl::InvalidArgumentError(
-        absl::StrCat("skip: '", glob, "' fits no node and no module", DidYouMean(glob, names)));
+        absl::StrCat(option, ": '", glob, "' fits no node and no module", DidYouMean(glob, names)));
   }
 
   static bool Fits(absl::string_view glob, const Node& node) {
     return GlobMatches(glob, node.name()) || (node.module() != nullptr && GlobMatches(glob, node.module()->path));
+  }
+
+  // Its quantized form takes a scale for each row of its input.
+  bool IsPerToken(const Node& node) const {
+    const ir::OpSchema* form = graph_.ops().FindQuantizedFormOrNull(node.op()->name);
+    if (form == nullptr || form->OperandIndex("input_scale") < 0) return false;
+    return std::any_of(options_.per_token().begin(), options_.per_token().end(),
+                       [&](const std::string& glob) { return Fits(glob, node); });
   }
 
   bool IsCandidate(const Node& node) const {

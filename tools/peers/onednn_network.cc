@@ -275,6 +275,7 @@ absl::Status OnednnNetwork::Builder::AddConvolution(const ir::Node& node) {
 absl::Status OnednnNetwork::Builder::AddLinear(const ir::Node& node) {
   ASSIGN_OR_RETURN(Layer layer, Layer::Of(node));
   if (layer.input.rank() != 2) return absl::UnimplementedError("found an input that is no matrix");
+  if (node.num_operands() > 1) return absl::UnimplementedError("found a scale for each row");
   // Without padding, the input's zero point is a constant for each output: -z_x * sum w.
   const int64_t features = layer.weight->dim(1);
   for (int64_t c = 0; c < layer.weight->dim(0); ++c) {

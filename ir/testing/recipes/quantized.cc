@@ -313,6 +313,28 @@ bool DynamicQuantize(Draft& draft) {
   return true;
 }
 
+// A linear of codes with a scale for each row, written out or lowered. Of an exact value, as above.
+bool RowScales(Draft& draft) {
+  Random& random = draft.random();
+  Node* x = draft.PickToRoundOrNull(1, 4);
+  if (x == nullptr || !draft.is_exact(*x) || x->tensor_type().num_elements() == 0) return false;
+  const double magnitude = draft.magnitude(*x);
+  const int64_t features = x->tensor_type().shape.back();
+  Node* tuple = draft.AddFunction("dynamic_quantize_symmetric", {x}, {{"dims", Ints{-1}}});
+  if (tuple == nullptr) return false;
+  Node* codes = draft.AddFunction("getitem", {tuple}, {{"index", 0}});
+  Node* scale = draft.AddFunction("getitem", {tuple}, {{"index", 1}});
+  RandomCall call{"int8.linear", {codes, scale}, {}, {{"out_dtype", DType::kF32}}};
+  if (random.OneIn(2)) {
+    Node* floats = draft.AddFunction("to", {codes}, {{"dtype", DType::kF32}});
+    call = {"linear", {draft.AddFunction("mul", {floats, scale})}, {}, {}};
+  }
+  call.parameters["weight"] = CodesParameter(draft, {random.Between(1, 5), features});
+  Node* y = draft.AddInRandomSpelling(call);
+  if (y != nullptr) draft.set_magnitude(*y, magnitude * static_cast<double>(features + 1));
+  return y != nullptr;
+}
+
 // The codes of a dynamic quantize times codes of weights, less the zero point that was found. Of an exact value, as
 // above.
 bool IntegerProduct(Draft& draft) {
@@ -351,6 +373,7 @@ void Register(Recipes& recipes) {
                                    {6, LoweredPools},
                                    {2, QuantizedProduct},
                                    {3, DynamicQuantize},
+                                   {3, RowScales},
                                    {3, IntegerProduct}});
 }
 

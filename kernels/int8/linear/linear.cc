@@ -63,10 +63,10 @@ std::vector<T> Padded(std::vector<T> values, int64_t size) {
   return values;
 }
 
-class Linear : public kernels::UnaryKernel {
+class Linear : public kernels::Kernel {
  public:
   Linear(const KernelDesc& desc, const Epilogue& epilogue, const Variant& variant)
-      : UnaryKernel(desc), variant_(variant), input_type_(desc.input(0).dtype) {
+      : Kernel(desc), variant_(variant), input_type_(desc.input(0).dtype) {
     const Tensor& weight = *desc.ParameterOrNull("weight");
     const TensorType& y = desc.output();
     const int64_t channels = weight.dim(0);
@@ -120,8 +120,12 @@ class Linear : public kernels::UnaryKernel {
     }
   }
 
-  void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
-    void* packed = context.scratch.data;
+  void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
+               const kernels::RunContext& context) const override {
+    const void* x = inputs[0].data;
+    void *packed = context.scratch.data, *y = outputs[0].data;
+    Params params = params_;
+    if (inputs.size() > 1) params.row_multiplier = static_cast<const float*>(inputs[1].data);
     const int64_t rows = params_.rows, channels = params_.channels;
     const int64_t most_rows = variant_.task_rows;
     kernels::ForRanges(*context.parallel, rows, most_rows, [&](int64_t begin, int64_t end) {
@@ -131,7 +135,7 @@ class Linear : public kernels::UnaryKernel {
     const int64_t channel_tasks = (channels + kTaskChannels - 1) / kTaskChannels;
     context.parallel->For(static_cast<int>(row_tasks * channel_tasks), [&](int task, int) {
       const int64_t row = task % row_tasks * most_rows, channel = task / row_tasks * kTaskChannels;
-      variant_.run(params_, packed, y,
+      variant_.run(params, packed, y,
                    {row, std::min(rows, row + most_rows), channel, std::min(channels, channel + kTaskChannels)});
     });
   }
@@ -146,6 +150,21 @@ class Linear : public kernels::UnaryKernel {
   std::vector<float> multiplier_, float_bias_;
   std::optional<ElementwiseInstruction> function_;
 };
+
+absl::Status CheckRowScales(const KernelDesc& desc) {
+  const TensorType &x = desc.input(0), &scale = desc.input(1), &y = desc.output();
+  Shape wanted = x.shape;
+  wanted.back() = 1;
+  const Tensor* bias = desc.ParameterOrNull("bias");
+  const bool float_bias = bias == nullptr || bias->dtype() == DType::kF32;
+  if (x.dtype == DType::kI8 && !x.quant && scale.dtype == DType::kF32 && scale.shape == wanted &&
+      y.dtype == DType::kF32 && float_bias) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("linear: input ", ToString(x), ", scales ", ToString(scale), ", output ", ToString(y),
+                   float_bias ? "" : ", bias in steps", ", wanted plain i8, f32", ToString(wanted), " and f32"));
+}
 
 const Variant& VariantFor(const KernelDesc& desc) {
   const int64_t channels = desc.output().shape.back();
@@ -221,8 +240,13 @@ absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
     return absl::InvalidArgumentError(
         absl::StrCat("linear: output ", ToString(y), ", wanted shape ", ToString(wanted)));
   }
+  TensorType codes = x;
+  if (desc.has_input(1)) {
+    RETURN_IF_ERROR(CheckRowScales(desc));
+    codes.quant = PerTensor(1);  // The scale of each row comes in the run.
+  }
   kernels::EpilogueParams params;
-  params.input = &x;
+  params.input = &codes;
   params.weight = weight;
   params.bias = desc.ParameterOrNull("bias");
   params.output = &y;
@@ -261,8 +285,10 @@ void scalar::Run(const Params& p, const void* x, void* y, const Range& range) {
           static_cast<uint32_t>(p.addend[n]) + static_cast<uint32_t>(p.row_addend == nullptr ? 0 : p.row_addend[row]);
       const int32_t sum = static_cast<int32_t>(static_cast<uint32_t>(products) + addend);
       const int64_t i = row * p.channels + n;
-      float v = p.float_output ? std::fma(static_cast<float>(sum), p.multiplier[n], p.float_bias[n])
-                               : static_cast<float>(sum) * p.multiplier[n];
+      const float row_multiplier = p.row_multiplier == nullptr ? 1.0f : p.row_multiplier[row];
+      float v = p.float_output
+                    ? std::fma(static_cast<float>(sum), p.multiplier[n] * row_multiplier, p.float_bias[n])
+                    : static_cast<float>(sum) * p.multiplier[n];
       if (p.function != nullptr) v = elementwise::Activated(*p.function, v) * p.function_multiplier;
       if (p.float_output) {
         static_cast<float*>(y)[i] = !p.relu || v > 0 ? v : 0.0f;

@@ -1,6 +1,7 @@
 // int8.linear: y[m, n] = act(sum_k x[m, k] * w[n, k] + bias[n]) on codes, to codes or to f32 (see requantize.h).
 //
 // x: u8 or i8 [..., K], leading dimensions flatten to M. w: i8 [N, K], symmetric, per tensor or per axis 0.
+// Or x: plain i8, and a second input, input_scale: f32 [..., 1], a scale for each row; then y is f32.
 // Declines: what MakeEpilogue cannot prove.
 #ifndef FUSELAGE_KERNELS_INT8_LINEAR_LINEAR_H_
 #define FUSELAGE_KERNELS_INT8_LINEAR_LINEAR_H_
@@ -36,6 +37,7 @@ struct Params {
   const int32_t* addend = nullptr;
   const int32_t* row_addend = nullptr;  // [rows], added too; null: zeros.
   const float* multiplier = nullptr;    // m, or s_x * s_w[c].
+  const float* row_multiplier = nullptr;  // [rows], of a float output: times multiplier; null: ones.
   bool float_output = false;
   const float* float_bias = nullptr;  // Added to a float output.
   bool relu = false;                  // Applied to a float output; for codes it is in `lo`.

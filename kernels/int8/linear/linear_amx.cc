@@ -53,7 +53,8 @@ inline void FinishUnit(const Params& p, const core::OutputCodes& codes, Block& b
   if (p.float_output) {
     const __m512 bias = _mm512_loadu_ps(p.float_bias + block.channel + n);
     for (int64_t i = 0; i < rows; ++i, to += p.channels) {
-      __m512 result = _mm512_fmadd_ps(v[i], multiplier, bias);
+      const float row_multiplier = p.row_multiplier == nullptr ? 1.0f : p.row_multiplier[block.row + row + i];
+      __m512 result = _mm512_fmadd_ps(v[i], _mm512_mul_ps(multiplier, _mm512_set1_ps(row_multiplier)), bias);
       if (p.relu) result = _mm512_max_ps(result, _mm512_setzero_ps());
       if (p.function != nullptr) core::ActivateVectors<1>(*p.function, p.function_multiplier, &result);
       std::memcpy(static_cast<float*>(y) + to, &result, count * sizeof(float));

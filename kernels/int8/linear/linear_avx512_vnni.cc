@@ -34,6 +34,7 @@ inline void Store(const Params& p, const core::OutputCodes& codes, const __m512i
   __m512 v[4];
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) v[j] = _mm512_setzero_ps();
+  const __m512 row_multiplier = _mm512_set1_ps(p.row_multiplier == nullptr ? 1.0f : p.row_multiplier[row]);
   const __m512i row_addend = _mm512_set1_epi32(p.row_addend == nullptr ? 0 : p.row_addend[row]);
 #pragma GCC unroll 4
   for (int j = 0; j < kVectors; ++j) {
@@ -41,7 +42,8 @@ inline void Store(const Params& p, const core::OutputCodes& codes, const __m512i
     const __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(sums[j], _mm512_add_epi32(addend, row_addend)));
     const __m512 multiplier = _mm512_loadu_ps(p.multiplier + n + kBlock * j);
     if (p.float_output) {
-      v[j] = _mm512_fmadd_ps(sum, multiplier, _mm512_loadu_ps(p.float_bias + n + kBlock * j));
+      v[j] = _mm512_fmadd_ps(sum, _mm512_mul_ps(multiplier, row_multiplier),
+                             _mm512_loadu_ps(p.float_bias + n + kBlock * j));
       if (p.relu) v[j] = _mm512_max_ps(v[j], _mm512_setzero_ps());
     } else {
       v[j] = _mm512_mul_ps(sum, multiplier);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -77,6 +78,33 @@ TEST_P(VariantTest, EqualsScalar) {
   }
 }
 
+// Each row has a scale of its own.
+TEST_P(VariantTest, ScalesOfRows) {
+  for (const char* activation : {"none", "relu", "silu"}) {
+    for (const auto& [rows, channels, depth] :
+         {std::tuple(1, 33, 64), std::tuple(5, 9, 33), std::tuple(65, 17, 12), std::tuple(48, 70, 200)}) {
+      Layer layer({rows, depth}, channels, DType::kI8, 0, Output::kF32, activation);
+      layer.desc.inputs[0]->quant.reset();
+      layer.desc.inputs.push_back(Floats({rows, 1}));
+      const auto kernel = CreateVariant(layer.Describe(), GetParam());
+      ASSERT_TRUE(kernel.ok()) << kernel.status();
+      const Tensor x = SeededTensor(layer.desc.input(0), 5), scale = SeededTensor(layer.desc.input(1), 6);
+      kernels::TestThreads parallel(3);
+      const absl::StatusOr<Tensor> y = kernels::RunKernel(**kernel, {&x, &scale}, &parallel);
+      ASSERT_TRUE(y.ok()) << y.status();
+      const Activation function = ParseActivation(activation).value();
+      for (int64_t i = 0; i < y->num_elements(); ++i) {
+        const int64_t row = i / channels, n = i % channels;
+        double sum = 0;
+        for (int64_t k = 0; k < depth; ++k) sum += x.At(row * depth + k) * layer.weight.At(n * depth + k);
+        const float step = layer.weight.type().quant->scales[n] * scale.data<float>()[row];
+        const float v = std::fma(static_cast<float>(sum), step, layer.bias.data<float>()[n]);
+        ASSERT_EQ(y->At(i), function(v)) << rows << "x" << channels << "x" << depth << " " << i;
+      }
+    }
+  }
+}
+
 // Sums that 16-bit saturation would spoil: all codes and weights at their ends.
 TEST_P(VariantTest, DoesNotSaturate) {
   for (const DType type : {DType::kU8, DType::kI8}) {
@@ -125,6 +153,9 @@ TEST(Create, Declines) {
   EXPECT_EQ(VariantName(layer.Describe()).value(), (*Create(layer.Describe()))->variant());
   layer.desc.outputs[0].shape = {2, 5};
   EXPECT_THAT(message(layer), HasSubstr("wanted shape [2,4]"));
+  layer = Layer({2, 8}, 4, DType::kI8, 3, Output::kF32, "none");
+  layer.desc.inputs.push_back(Floats({2, 1}));
+  EXPECT_THAT(message(layer), HasSubstr("wanted plain i8, f32[2,1] and f32"));
   layer = Layer({2, 8}, 4, DType::kU8, 3, Output::kU8, "elu");
   EXPECT_THAT(message(layer), HasSubstr("activation=\"elu\": wanted one of"));
   layer = Layer({2, 8}, 4, DType::kU8, 3, Output::kU8, "none");

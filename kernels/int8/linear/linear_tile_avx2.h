@@ -37,6 +37,7 @@ template <int kVectors>
 inline void Store(const Params& p, const kernels::avx2::OutputCodes& codes, const __m256i* sums, int64_t row, int64_t n,
                   int64_t count, void* y) {
   __m256 v[4] = {};
+  const __m256 row_multiplier = _mm256_set1_ps(p.row_multiplier == nullptr ? 1.0f : p.row_multiplier[row]);
   const __m256i row_addend = _mm256_set1_epi32(p.row_addend == nullptr ? 0 : p.row_addend[row]);
 #pragma GCC unroll 4
   for (int j = 0; j < kVectors; ++j) {
@@ -44,7 +45,8 @@ inline void Store(const Params& p, const kernels::avx2::OutputCodes& codes, cons
     const __m256 sum = _mm256_cvtepi32_ps(_mm256_add_epi32(sums[j], _mm256_add_epi32(addend, row_addend)));
     const __m256 multiplier = _mm256_loadu_ps(p.multiplier + n + kBlock * j);
     if (p.float_output) {
-      v[j] = _mm256_fmadd_ps(sum, multiplier, _mm256_loadu_ps(p.float_bias + n + kBlock * j));
+      v[j] = _mm256_fmadd_ps(sum, _mm256_mul_ps(multiplier, row_multiplier),
+                             _mm256_loadu_ps(p.float_bias + n + kBlock * j));
       if (p.relu) v[j] = _mm256_max_ps(v[j], _mm256_setzero_ps());
     } else {
       v[j] = _mm256_mul_ps(sum, multiplier);

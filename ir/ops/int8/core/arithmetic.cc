@@ -11,7 +11,7 @@
 namespace fuselage::ops::int8 {
 namespace {
 
-enum Operand { kInput, kWeight, kBias, kResidual };
+enum Operand { kInput, kWeight, kBias };
 
 absl::Status NotProven(int64_t channel, absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat("output channel ", channel, ": ", why));
@@ -46,7 +46,7 @@ absl::Status ReadBias(const Tensor& bias, int64_t c, Channel* channel) {
 
 absl::StatusOr<Channel> ChannelOf(const ir::EvaluateCall& call, int64_t c) {
   const Tensor& weight = call.tensor(kWeight);
-  const QuantParams& input_quant = *call.tensor(kInput).type().quant;
+  const QuantParams input_quant = call.tensor(kInput).type().quant.value_or(PerTensor(1));
   const QuantParams& weight_quant = *weight.type().quant;
   const bool float_output = call.result().dtype == DType::kF32;
   Channel channel;
@@ -76,6 +76,12 @@ absl::StatusOr<Channel> ChannelOf(const ir::EvaluateCall& call, int64_t c) {
                                      " + |b| ", std::abs(addend), ", wanted less than 2^31"));
   }
   return channel;
+}
+
+// The operand of this name; null where the op has none, or the call.
+const Tensor* OperandOrNull(const ir::EvaluateCall& call, absl::string_view name) {
+  const int i = call.schema().OperandIndex(name);
+  return i >= 0 && call.has(i) ? &call.tensor(i) : nullptr;
 }
 
 // Whatever the sum, it is finite times such a scale.
@@ -156,7 +162,8 @@ absl::StatusOr<float> Multiplier(float numerator, float denominator, absl::strin
 
 std::vector<double> Centered(const Tensor& codes) {
   std::vector<double> values = ToDoubles(codes);
-  for (double& value : values) value -= codes.type().quant->zero_point();
+  const int32_t zero_point = codes.type().quant ? codes.type().quant->zero_point() : 0;
+  for (double& value : values) value -= zero_point;
   return values;
 }
 
@@ -173,12 +180,13 @@ absl::StatusOr<Tensor> Requantized(const ir::EvaluateCall& call, const std::vect
   }
   std::vector<double> residual;
   float residual_multiplier = 0;
-  if (call.has(kResidual)) {
-    residual = Centered(call.tensor(kResidual));
-    const float scale = call.tensor(kResidual).type().quant->scale();
+  if (const Tensor* codes = OperandOrNull(call, "residual"); codes != nullptr) {
+    residual = Centered(*codes);
+    const float scale = codes->type().quant->scale();
     ASSIGN_OR_RETURN(residual_multiplier, Multiplier(scale, unit, "the residual's multiplier"));
     if (!activation.is_clamp()) RETURN_IF_ERROR(CheckFinite(scale, "the residual's scale"));
   }
+  const Tensor* row_scales = OperandOrNull(call, "input_scale");
   const bool channels_last = call.tensor(kWeight).rank() == 2;  // A linear layer, whatever its rank.
   const int64_t batch = !channels_last ? result.dim(0) : channels == 0 ? 0 : result.num_elements() / channels;
   const int64_t pixels = batch * channels == 0 ? 0 : result.num_elements() / (batch * channels);
@@ -195,7 +203,8 @@ absl::StatusOr<Tensor> Requantized(const ir::EvaluateCall& call, const std::vect
       for (int64_t p = 0; p < pixels; ++p) {
         const int64_t i = (n * channels + c) * pixels + p;
         if (float_output) {
-          const float y = std::fma(static_cast<float>(sums[i]), channel.step, channel.real_bias);
+          const float step = row_scales == nullptr ? channel.step : channel.step * row_scales->data<float>()[n];
+          const float y = std::fma(static_cast<float>(sums[i]), step, channel.real_bias);
           result.data<float>()[i] = activation(y);
           continue;
         }

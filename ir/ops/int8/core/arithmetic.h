@@ -43,11 +43,12 @@ Rounding RoundingOf(const TensorType& codes, const Activation& activation = {});
 // numerator / denominator, a multiplier of the arithmetic: FailedPrecondition where it is no normal float.
 absl::StatusOr<float> Multiplier(float numerator, float denominator, absl::string_view what);
 
-// x - z_x of each element: exact integers.
+// x - z_x of each element, or x where codes have no parameters: exact integers.
 std::vector<double> Centered(const Tensor& codes);
 
 // The result of a convolution or linear layer from the exact sums of (x - z_x) * w, [batch, channels, pixels]: the
-// call's operands are input, weight, bias?, residual?, and it has the attribute activation. FailedPrecondition where
+// call's operands are input, weight, bias? and, by name, residual? or input_scale?, [batch] scales of an input without
+// parameters; it has the attribute activation. FailedPrecondition where
 // 255 * sum|w| + |b32| < 2^31 does not hold, or a multiplier is no normal float.
 absl::StatusOr<Tensor> Requantized(const ir::EvaluateCall& call, const std::vector<double>& sums, int64_t channels);
 

@@ -5,6 +5,7 @@
 #include "ir/ops/int8/core/part.h"
 #include "ir/ops/int8/linear/linear.h"
 #include "ir/ops/int8/pool/pool.h"
+#include "ir/ops/linear/linear.h"
 
 namespace fuselage::ops::int8::global_avg_pool_linear {
 namespace {
@@ -22,7 +23,7 @@ void Register(ir::OpRegistry& registry) {
   const Part linear(linear::Register, "int8.linear");
   ir::OpSchema schema;
   schema.name = "int8.global_avg_pool_linear";
-  schema.operands = linear.schema().operands;
+  schema.operands = ops::linear::LinearSchema().operands;
   schema.attributes = linear.Attributes();
   for (ir::AttributeSpec& attribute : pool.Attributes()) schema.attributes.push_back(std::move(attribute));
   schema.module_form = true;

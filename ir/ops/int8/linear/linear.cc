@@ -8,10 +8,28 @@
 namespace fuselage::ops::int8::linear {
 namespace {
 
+constexpr int kInputScale = ops::linear::kBias + 1;
+
+// Of a call with input_scale.
+absl::Status CheckRowScales(const ir::InferCall& call) {
+  const TensorType& input = call.tensor(ops::linear::kInput);
+  if (input.dtype != DType::kI8 || input.quant) {
+    return OperandError(call, ops::linear::kInput, "wanted i8 without parameters, beside scales");
+  }
+  RETURN_IF_ERROR(CheckFloat(call, kInputScale));
+  Shape wanted = input.shape;
+  wanted.back() = 1;
+  RETURN_IF_ERROR(CheckShape(call, kInputScale, wanted));
+  if (call.has(ops::linear::kBias)) RETURN_IF_ERROR(CheckFloat(call, ops::linear::kBias));
+  if (call.GetDType("out_dtype") != DType::kF32) return AttributeError(call, "out_dtype", "f32, beside scales");
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ir::Type> InferLinear(const ir::InferCall& call) {
-  RETURN_IF_ERROR(CheckCodes(call, ops::linear::kInput));
+  if (!call.has(kInputScale)) RETURN_IF_ERROR(CheckCodes(call, ops::linear::kInput));
   ASSIGN_OR_RETURN(Shape shape, ops::linear::CheckLinear(call));
   RETURN_IF_ERROR(CheckWeightAndBias(call));
+  if (call.has(kInputScale)) RETURN_IF_ERROR(CheckRowScales(call));
   return OutputType(call, std::move(shape));
 }
 
@@ -35,6 +53,7 @@ void Register(ir::OpRegistry& registry) {
   ir::OpSchema schema = ops::linear::LinearSchema();
   schema.name = "int8.linear";
   schema.quantized_form_of = "linear";
+  schema.operands.push_back({"input_scale", /*optional=*/true});
   schema.float_result = true;
   for (ir::AttributeSpec& attribute : OutputAttributes()) schema.attributes.push_back(std::move(attribute));
   schema.infer = InferLinear;

@@ -174,6 +174,7 @@ absl::StatusOr<DeviceLayer> DeviceLayer::Upload(const kernels::KernelDesc& desc)
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc, const Options& options) {
+  if (desc.has_input(1)) return absl::UnimplementedError("linear: scales for each row, wanted one for the input");
   ASSIGN_OR_RETURN(const DeviceProperties device, CurrentDevice());
   ASSIGN_OR_RETURN(DeviceLayer layer, DeviceLayer::Upload(desc));
   const int64_t channels = layer.layer.channels, depth = layer.layer.depth;
