@@ -22,8 +22,8 @@ bool FillsTiles(const Params& params) { return params.rows >= 16; }
 
 constexpr Variant kVariants[] = {
     {"scalar", Isa::kScalar, nullptr, {1, 1, 1, 2}, 64, scalar::Run},
-    {"avx2", Isa::kAvx2, nullptr, {8, 2, 2, 2}, 64, avx2::Run},
-    {"avx_vnni", Isa::kAvxVnni, nullptr, {8, 4, 4, 1}, 64, avx_vnni::Run},
+    {"avx2", Isa::kAvx2, nullptr, {8, 2, 2, 2}, 96, avx2::Run},
+    {"avx_vnni", Isa::kAvxVnni, nullptr, {8, 4, 4, 1}, 96, avx_vnni::Run},
     {"avx512_vnni", Isa::kAvx512Vnni, nullptr, {16, 4, 4, 1}, 64, avx512_vnni::Run},
     {"amx", Isa::kAmx, FillsTiles, {16, 4, 64, 1, 16}, 256, amx::Run},
 };

@@ -1,5 +1,7 @@
 #include <memory>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "benchmark/benchmark.h"
 #include "kernels/core/testing/peak.h"
 #include "kernels/core/testing/testing.h"
@@ -8,16 +10,27 @@
 namespace fuselage::int8::linear {
 namespace {
 
-// M rows of K = 512 to N channels, f32 result; 1 x 1000 is ResNet18's classifier on ImageNet.
-void Run(benchmark::State& state, const Variant& variant) {
+// M rows of K to N channels.
+struct Layer {
+  int64_t rows, channels, depth;
+  const char* activation;  // u8 result; null: none, f32.
+};
+// The second is ResNet18's classifier on ImageNet, the last two are ViT-B's MLP.
+constexpr Layer kLayers[] = {
+    {1, 10, 512, nullptr},    {1, 1000, 512, nullptr},  {16, 1000, 512, nullptr},
+    {256, 512, 512, nullptr}, {197, 3072, 768, "gelu"}, {197, 768, 3072, "none"},
+};
+
+void Run(benchmark::State& state, const Variant& variant, const Layer& layer) {
   if (!kernels::CpuSupports(variant.isa)) return state.SkipWithError("this CPU lacks the instruction set");
-  const int64_t rows = state.range(0), channels = state.range(1), depth = 512;
+  const int64_t rows = layer.rows, channels = layer.channels, depth = layer.depth;
   const Tensor weight = SeededTensor(kernels::Codes(DType::kI8, {channels, depth}, 0.01f, 0), 1);
   kernels::KernelDesc desc;
   desc.op = "int8.linear";
   desc.inputs = {kernels::Codes(DType::kU8, {rows, depth}, 0.02f, 3)};
-  desc.outputs = {kernels::Floats({rows, channels})};
-  desc.attributes = {{"activation", Attribute("none")}};
+  desc.outputs = {layer.activation == nullptr ? kernels::Floats({rows, channels})
+                                              : kernels::Codes(DType::kU8, {rows, channels}, 0.5f, 20)};
+  desc.attributes = {{"activation", Attribute(layer.activation == nullptr ? "none" : layer.activation)}};
   desc.parameters = {{"weight", &weight}};
   const std::unique_ptr<kernels::Kernel> kernel = std::move(*CreateVariant(desc, variant));
   const Tensor x = SeededTensor(desc.input(0), 2);
@@ -41,12 +54,12 @@ void Run(benchmark::State& state, const Variant& variant) {
 
 const bool kRegistered = [] {
   for (const Variant& variant : Variants()) {
-    benchmark::RegisterBenchmark(variant.name, [&variant](benchmark::State& state) { Run(state, variant); })
-        ->ArgNames({"M", "N"})
-        ->Args({1, 10})
-        ->Args({1, 1000})
-        ->Args({16, 1000})
-        ->Args({256, 512});
+    for (const Layer& layer : kLayers) {
+      const std::string activation = layer.activation == nullptr ? "" : absl::StrCat("/", layer.activation);
+      benchmark::RegisterBenchmark(
+          absl::StrCat(variant.name, "/M:", layer.rows, "/N:", layer.channels, "/K:", layer.depth, activation).c_str(),
+          [&variant, &layer](benchmark::State& state) { Run(state, variant, layer); });
+    }
   }
   return true;
 }();
