@@ -31,18 +31,50 @@ float ToFloat(int32_t ordered) {
   return x;
 }
 
+// The values of a group are those of its segments: [offset + segment, offset + segment + length) in memory.
+struct Groups {
+  std::vector<int64_t> offsets, segments;
+  int64_t length = 0;
+
+  int64_t size() const { return static_cast<int64_t>(offsets.size()); }
+  int64_t values() const { return static_cast<int64_t>(segments.size()) * length; }  // Of each group.
+};
+
+Groups GroupsOf(const TensorType& x, const TensorType& scale) {
+  if (x.num_elements() == 0) return {std::vector<int64_t>(scale.num_elements()), {}, 0};
+  if (scale.rank() == 0) return {{0}, {0}, x.num_elements()};
+  Groups groups = {{0}, {0}, 1};
+  int64_t stride = 1;
+  for (int i = x.rank() - 1; i >= 0; --i) {  // As they lie in memory, the innermost first.
+    const int axis = x.rank() == 4 && x.layout == Layout::kNhwc ? (i == 0 ? 0 : i == 3 ? 1 : i + 1) : i;
+    const int64_t dim = x.shape[axis];
+    if (scale.shape[axis] == 1 && stride == groups.length) {
+      groups.length *= dim;
+    } else {
+      std::vector<int64_t>& starts = scale.shape[axis] == 1 ? groups.segments : groups.offsets;
+      const size_t count = starts.size();
+      for (int64_t k = 1; k < dim; ++k) {
+        for (size_t start = 0; start < count; ++start) starts.push_back(starts[start] + k * stride);
+      }
+    }
+    stride *= dim;
+  }
+  return groups;
+}
+
 class DynamicQuantize : public kernels::Kernel {
  public:
   DynamicQuantize(const KernelDesc& desc, const Variant& variant)
       : Kernel(desc),
         asymmetric_(desc.outputs.size() == 3),
-        groups_(desc.outputs[1].num_elements()),
-        size_(groups_ == 0 ? 0 : desc.input(0).num_elements() / groups_),
-        pieces_(groups_ == 1 ? std::clamp<int64_t>(size_ / kGrain, 1, std::max(1, desc.threads)) : 1),
+        groups_(GroupsOf(desc.input(0), desc.outputs[1])),
+        pieces_(groups_.size() == 1 && groups_.segments.size() == 1
+                    ? std::clamp<int64_t>(groups_.length / kGrain, 1, std::max(1, desc.threads))
+                    : 1),
         find_range_(variant.run),
         quantize_(kernels::BestVariant(int8::quantize::Variants(), desc.isa, Params()).run) {
     set_variant(variant.name);
-    set_scratch_bytes(groups_ * pieces_ * static_cast<int64_t>(sizeof(Range)));
+    set_scratch_bytes(groups_.size() * pieces_ * static_cast<int64_t>(sizeof(Range)));
   }
 
  private:
@@ -50,53 +82,60 @@ class DynamicQuantize : public kernels::Kernel {
                           const kernels::RunContext& context) const override {
     const float* x = static_cast<const float*>(inputs[0].data);
     Range* ranges = static_cast<Range*>(context.scratch.data);
-    ForPieces(*context.parallel,
-              [&](int64_t piece, int64_t begin, int64_t end) { ranges[piece] = find_range_(x + begin, end - begin); });
+    ForPieces(*context.parallel, [&](int64_t piece) {
+      ranges[piece] = {};
+      ForSegments(piece, [&](int64_t begin, int64_t n) { Widen(find_range_(x + begin, n), &ranges[piece]); });
+    });
     float* scales = static_cast<float*>(outputs[1].data);
     uint8_t* offsets = asymmetric_ ? static_cast<uint8_t*>(outputs[2].data) : nullptr;
-    for (int64_t group = 0; group < groups_; ++group) {
+    for (int64_t group = 0; group < groups_.size(); ++group) {
       Range range;
-      for (int64_t piece = group * pieces_; piece < (group + 1) * pieces_; ++piece) {
-        range = {std::min(range.least, ranges[piece].least), std::max(range.greatest, ranges[piece].greatest)};
-      }
-      RETURN_IF_ERROR(
-          SetParameters(range, x + group * size_, &scales[group], offsets == nullptr ? nullptr : &offsets[group]));
+      for (int64_t piece = group * pieces_; piece < (group + 1) * pieces_; ++piece) Widen(ranges[piece], &range);
+      RETURN_IF_ERROR(SetParameters(range, &scales[group], offsets == nullptr ? nullptr : &offsets[group]));
     }
-    ForPieces(*context.parallel, [&](int64_t piece, int64_t begin, int64_t end) {
-      const int64_t group = piece / pieces_;
+    ForPieces(*context.parallel, [&](int64_t piece) {
       Params params;
-      params.pixels = end - begin;
-      params.scale = scales[group];
+      params.scale = scales[piece / pieces_];
       if (asymmetric_) {
-        params.zero_point = offsets[group];
+        params.zero_point = offsets[piece / pieces_];
       } else {  // Codes in [-127, 127], in the unsigned form.
         params.flip = 0x80;
         params.zero_point = 128;
         params.lo = 1;
       }
-      quantize_(params, x + begin, static_cast<uint8_t*>(outputs[0].data) + begin, 0, end - begin);
+      ForSegments(piece, [&](int64_t begin, int64_t n) {
+        params.pixels = n;
+        quantize_(params, x + begin, static_cast<uint8_t*>(outputs[0].data) + begin, 0, n);
+      });
     });
     return absl::OkStatus();
   }
 
-  // Calls f(piece, begin, end) for the elements of each piece that has some.
+  static void Widen(const Range& by, Range* range) {
+    *range = {std::min(range->least, by.least), std::max(range->greatest, by.greatest)};
+  }
+
+  // Calls f(piece).
   template <typename F>
   void ForPieces(kernels::Parallel& parallel, F f) const {
-    const int64_t grain = pieces_ > 1 ? 1 : std::max<int64_t>(1, kGrain / std::max<int64_t>(1, size_));
-    kernels::ForRanges(parallel, groups_ * pieces_, grain, [&](int64_t first, int64_t last) {
-      for (int64_t piece = first; piece < last; ++piece) {
-        const int64_t group = piece / pieces_, part = piece % pieces_;
-        const int64_t begin = size_ * part / pieces_, end = size_ * (part + 1) / pieces_;
-        f(piece, group * size_ + begin, group * size_ + end);
-      }
+    const int64_t grain = pieces_ > 1 ? 1 : std::max<int64_t>(1, kGrain / std::max<int64_t>(1, groups_.values()));
+    kernels::ForRanges(parallel, groups_.size() * pieces_, grain, [&](int64_t first, int64_t last) {
+      for (int64_t piece = first; piece < last; ++piece) f(piece);
     });
   }
 
-  absl::Status SetParameters(const Range& range, const float* x, float* scale, uint8_t* offset) const {
+  // Calls f(begin, n) for what of each segment is in the piece.
+  template <typename F>
+  void ForSegments(int64_t piece, F f) const {
+    const int64_t part = piece % pieces_, offset = groups_.offsets[piece / pieces_];
+    const int64_t begin = groups_.length * part / pieces_, end = groups_.length * (part + 1) / pieces_;
+    for (const int64_t segment : groups_.segments) f(offset + segment + begin, end - begin);
+  }
+
+  absl::Status SetParameters(const Range& range, float* scale, uint8_t* offset) const {
     const float least = ToFloat(range.least), greatest = ToFloat(range.greatest);
-    if (!std::isfinite(least) || !std::isfinite(greatest)) {
-      const float* found = std::find_if(x, x + size_, [](float v) { return !std::isfinite(v); });
-      return absl::InvalidArgumentError(absl::StrCat("input holds ", ShortestText(*found)));
+    for (const float value : {least, greatest}) {
+      if (!std::isfinite(value)) return absl::InvalidArgumentError(absl::StrCat("input holds ", ShortestText(value)));
     }
     *scale = asymmetric_ ? (greatest - least) / 255.0f : std::max(-least, greatest) / 127.0f;
     if (*scale < std::numeric_limits<float>::min()) *scale = 1;
@@ -110,25 +149,11 @@ class DynamicQuantize : public kernels::Kernel {
   }
 
   const bool asymmetric_;
-  const int64_t groups_, size_;  // Elements of a group.
-  const int64_t pieces_;         // How many pieces a group is cut into.
+  const Groups groups_;
+  const int64_t pieces_;  // How many pieces a group is cut into.
   Function* const find_range_;
   int8::quantize::Function* const quantize_;
 };
-
-// Do the values of each group follow each other? The groups' axes come first then, but for axes of one element.
-bool IsContiguous(const TensorType& x, const TensorType& scale) {
-  if (scale.rank() == 0) return true;
-  bool inside = false;
-  for (int i = 0; i < x.rank(); ++i) {
-    const int axis = x.rank() == 4 && x.layout == Layout::kNhwc ? (i == 0 ? 0 : i == 3 ? 1 : i + 1) : i;
-    if (x.shape[axis] == 1) continue;
-    const bool reduced = scale.shape[axis] == 1;
-    if (inside && !reduced) return false;
-    inside = inside || reduced;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -140,10 +165,6 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
   }
   if (desc.input(0).dtype != DType::kF32) {
     return absl::UnimplementedError(absl::StrCat(desc.op, ": input is ", ToString(desc.input(0)), ", wanted f32"));
-  }
-  if (!IsContiguous(desc.input(0), desc.outputs[1])) {
-    return absl::UnimplementedError(absl::StrCat(desc.op, ": scales ", ToString(desc.outputs[1]), " of ",
-                                                 ToString(desc.input(0)), ", whose values do not follow each other"));
   }
   return std::make_unique<DynamicQuantize>(desc, kernels::BestVariant(Variants(), desc.isa, desc));
 }

@@ -1,9 +1,8 @@
 // dynamic_quantize_asymmetric (ONNX DynamicQuantizeLinear) and dynamic_quantize_symmetric, to the bits of their
 // reference evaluation (ir/ops/dynamic_quantize): the range of each group of values, a scale from it, and codes by
 // int8.quantize. Least and greatest are found on the floats' bits as ordered integers, so in any order they are the
-// same. One group (dims = []) is spread over the threads in pieces, several are whole.
-//
-// Declines (Unimplemented) groups whose values do not follow each other in memory.
+// same. A group is one or more segments of memory: a token's features, or of its features those of each head. One
+// segment alone (dims = []) is spread over the threads in pieces, groups are whole.
 #ifndef FUSELAGE_KERNELS_DYNAMIC_QUANTIZE_DYNAMIC_QUANTIZE_H_
 #define FUSELAGE_KERNELS_DYNAMIC_QUANTIZE_DYNAMIC_QUANTIZE_H_
 

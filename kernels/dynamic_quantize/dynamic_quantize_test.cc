@@ -43,7 +43,10 @@ TEST(DynamicQuantize, HasTheReferencesBits) {
                                           {{63, 3}, {}},      {{50001}, {}},
                                           {{2, 3, 5, 7}, {}}, {{6, 65}, {1}},
                                           {{3, 5, 17}, {-1}}, {{3, 5, 17}, {1, 2}},
-                                          {{300, 100}, {1}},  {{2, 3, 5, 7}, {1, 2, 3}}};
+                                          {{300, 100}, {1}},  {{2, 3, 5, 7}, {1, 2, 3}},
+                                          {{4, 5}, {0}},      {{2, 3, 5, 7}, {1, 3}},
+                                          {{2, 3, 5}, {1}},   {{2, 3, 5, 7, 2}, {0, 2, 4}},
+                                          {{3, 1, 4}, {1}},   {{3, 0, 4}, {1}}};
   for (const char* op : kOps) {
     for (const auto& [shape, dims] : cases) {
       // Both signs; all positive or negative, whose range has 0 all the same; nothing; too small for a normal scale.
@@ -70,12 +73,6 @@ TEST(DynamicQuantize, RefusesWhatHasNoRange) {
   const auto found = RunCall(*Kernels().FindOrNull(kOps[0]), wide, DescOf(wide, Layout::kRowMajor, Layout::kRowMajor));
   EXPECT_THAT(std::string(found.status().message()), HasSubstr("overflows f32"));
   EXPECT_THAT(DifferenceFromReference(Kernels(), wide), HasSubstr(std::string(found.status().message())));
-}
-
-TEST(DynamicQuantize, DeclinesScatteredGroups) {
-  const OpCall call{kOps[0], {Values({4, 5}, 0, 1)}, {{"dims", Ints{0}}}};
-  EXPECT_EQ(Create(DescOf(call, Layout::kRowMajor, Layout::kRowMajor)).status().code(),
-            absl::StatusCode::kUnimplemented);
 }
 
 using VariantTest = kernels::VariantTest<Variant>;

@@ -191,8 +191,11 @@ absl::StatusOr<Node*> Lifter::AddViewOfResult(int i, Node* result, Node* view) {
   } else {
     const TensorType input{DType::kF32, axes.to, std::nullopt, Layout::kRowMajor};
     ASSIGN_OR_RETURN(const ir::Type types, ResultsOf({reading.quantizing.quantize, reading.axes_behind}, input));
-    const Shape& shape = types.elements()[i].shape;
-    if (shape == result->tensor_type().shape) return result;
+    Shape shape = types.elements()[i].shape;
+    const Shape& from = result->tensor_type().shape;
+    if (shape == from) return result;
+    // The batch may change later: 0 keeps the first dimension, -1 takes it from the others.
+    if (result->tensor_type().num_elements() > 0 && !shape.empty()) shape[0] = shape[0] == from[0] ? 0 : -1;
     ASSIGN_OR_RETURN(moved, graph_.AddFunction(name, "reshape", {result}, {{"shape", shape}}, view));
   }
   moved->AddSources(view->SourcesOrSelf());
