@@ -1,13 +1,10 @@
 #include "kernels/attention/attention.h"
 
 #include <algorithm>
-#include <limits>
-#include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "kernels/attention/loops.h"
-#include "kernels/core/broadcast.h"
+#include "kernels/core/attention_shape.h"
 #include "kernels/core/float_operands.h"
 #include "kernels/core/variant.h"
 #include "kernels/reproducible/panels.h"
@@ -36,26 +33,17 @@ enum Input { kQuery, kKey, kValue, kMask };
 int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 int64_t Blocks(int64_t n, int64_t block) { return (n + block - 1) / block; }
 
-// A group is a head of keys; its rows are the queries of all heads that it serves, one head after the other.
-struct Sizes {
-  int64_t groups, rows, queries, keys, depth, width;
-};
-
 class Attention final : public kernels::Kernel {
  public:
-  Attention(const KernelDesc& desc, const Sizes& sizes, const TensorType& scores, const Variant& variant)
+  Attention(const KernelDesc& desc, const kernels::AttentionShape& shape, const Variant& variant)
       : Kernel(desc),
-        s_(sizes),
+        s_(shape),
+        mask_(desc, shape),
         variant_(variant),
         scale_(static_cast<float>(desc.GetFloat("scale"))),
         softcap_(static_cast<float>(desc.GetFloat("softcap"))),
-        is_causal_(desc.GetBool("is_causal")),
         block_rows_(RoundUp(std::min(s_.rows, kBlockRows), variant.rows)),
         width_(RoundUp(s_.width, variant.columns)) {
-    if (desc.has_input(kMask)) {
-      mask_is_bool_ = desc.input(kMask).dtype == DType::kBool;
-      mask_.emplace(desc.input(kMask), scores);
-    }
     // Several parts of a head where there are fewer heads than threads can share; each packs the keys for itself.
     const int64_t blocks = Blocks(s_.rows, kBlockRows);
     if (desc.threads > 1) parts_ = std::clamp<int64_t>(Blocks(4 * desc.threads, s_.groups), 1, blocks);
@@ -67,13 +55,12 @@ class Attention final : public kernels::Kernel {
  private:
   // A thread's share of the scratch memory.
   struct Scratch {
-    float* keys;    // Panels [depth, columns].
-    float* values;  // Panels [keys, columns].
-    float* left;    // A block's queries, up to kDepth elements of each.
-    float* scores;  // Of kDepth keys each: [rows, kRowStride].
-    float* sums;    // [rows, width_]
-    float* mask;    // A query's.
-    bool* allowed;
+    float* keys;     // Panels [depth, columns].
+    float* values;   // Panels [keys, columns].
+    float* left;     // A block's queries, up to kDepth elements of each.
+    float* scores;   // Of kDepth keys each: [rows, kRowStride].
+    float* sums;     // [rows, width_]
+    float* mask;     // A query's.
     int64_t floats;  // Of all.
   };
   Scratch Take(float* at) const {
@@ -88,8 +75,7 @@ class Attention final : public kernels::Kernel {
     scratch.left = take(block_rows_ * kRowStride);
     scratch.scores = take(Blocks(s_.keys, kDepth) * ScoresStride());
     scratch.sums = take(block_rows_ * width_);
-    scratch.mask = take(mask_ ? s_.keys : 0);
-    scratch.allowed = reinterpret_cast<bool*>(take(mask_is_bool_ ? s_.keys : 0));
+    scratch.mask = take(mask_.floats());
     return scratch;
   }
   int64_t ScoresStride() const { return block_rows_ * kRowStride; }
@@ -120,32 +106,22 @@ class Attention final : public kernels::Kernel {
     });
   }
 
-  // How many keys the query of a row looks at.
-  int64_t KeysOf(int64_t row) const { return is_causal_ ? std::min(s_.keys, row % s_.queries + 1) : s_.keys; }
-
   // Rows [row, row + rows) of all groups' side by side.
   void ComputeBlock(const Operands& operands, int64_t row, int64_t rows, const Scratch& scratch) const {
-    const int64_t keys = MostKeys(row, rows);
+    const int64_t keys = s_.MostKeys(row, rows);
     MultiplyKeys(operands.q, row, rows, keys, scratch);
     float sums[kBlockRows];
     for (int64_t i = 0; i < rows; ++i) {
       float* scores = scratch.scores + i * kRowStride;
-      const int64_t own = KeysOf(row + i);
+      const int64_t own = s_.KeysOf(row + i);
       sums[i] = variant_.weights(
-          {scores, ScoresStride(), own, MaskOf(operands.mask, row + i, own, scratch), scale_, softcap_});
+          {scores, ScoresStride(), own, mask_.Row(operands.mask, row + i, own, scratch.mask), scale_, softcap_});
       for (int64_t j = own; j < keys; ++j) scores[j / kDepth * ScoresStride() + j % kDepth] = 0;
     }
     MultiplyValues(rows, keys, scratch);
     for (int64_t i = 0; i < rows; ++i) {
       variant_.divide(scratch.sums + i * width_, sums[i], s_.width, operands.y + (row + i) * s_.width);
     }
-  }
-
-  // The most keys that one of the queries looks at.
-  int64_t MostKeys(int64_t row, int64_t rows) const {
-    int64_t keys = 0;
-    for (int64_t i = row; i < row + rows; ++i) keys = std::max(keys, KeysOf(i));
-    return keys;
   }
 
   // scores = queries * keys, in the tiles that hold a score which somebody looks at.
@@ -166,7 +142,7 @@ class Attention final : public kernels::Kernel {
         const float* panel = scratch.keys + j * s_.depth + begin * variant_.columns;
         float* scores = scratch.scores + j / kDepth * ScoresStride() + j % kDepth;
         for (int64_t i = 0; i < rows; i += variant_.rows) {
-          if (is_causal_ && j >= MostKeys(row + i, std::min(variant_.rows, rows - i))) continue;
+          if (s_.is_causal && j >= s_.MostKeys(row + i, std::min(variant_.rows, rows - i))) continue;
           variant_.tile(scratch.left + i * kRowStride, panel, depth, scores + i * kRowStride, kRowStride);
         }
       }
@@ -188,26 +164,12 @@ class Attention final : public kernels::Kernel {
     }
   }
 
-  // What is added to the scores of a row; null: nothing.
-  const float* MaskOf(const void* mask, int64_t row, int64_t keys, const Scratch& scratch) const {
-    if (!mask_) return nullptr;
-    if (!mask_is_bool_) {
-      mask_->Gather(static_cast<const float*>(mask), row * s_.keys, keys, scratch.mask);
-      return scratch.mask;
-    }
-    mask_->Gather(static_cast<const bool*>(mask), row * s_.keys, keys, scratch.allowed);
-    for (int64_t j = 0; j < keys; ++j) scratch.mask[j] = scratch.allowed[j] ? 0.0f : kNever;
-    return scratch.mask;
-  }
-
-  const Sizes s_;
+  const kernels::AttentionShape s_;
+  const kernels::AttentionMask mask_;
   const Variant& variant_;
   const float scale_, softcap_;
-  const bool is_causal_;
   const int64_t block_rows_, width_;  // In whole tiles.
-  std::optional<kernels::Broadcast> mask_;
-  bool mask_is_bool_ = false;
-  int64_t parts_ = 1;  // Tasks for each group.
+  int64_t parts_ = 1;                 // Tasks for each group.
   int64_t thread_floats_ = 0;
 };
 
@@ -219,20 +181,8 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateWith(absl::Span<const Var
   KernelDesc floats = desc;
   if (desc.has_input(kMask) && desc.input(kMask).dtype == DType::kBool) floats.inputs[kMask].reset();
   RETURN_IF_ERROR(kernels::CheckFloats(floats));
-  const Shape &q = desc.input(kQuery).shape, &v = desc.input(kValue).shape;
-  TensorType scores = desc.input(kQuery);
-  scores.shape.back() = v[v.size() - 2];
-  if (scores.rank() > kernels::kMostBroadcastAxes || scores.num_elements() == 0) {
-    return absl::UnimplementedError(absl::StrCat("scores of type ", ToString(scores)));
-  }
-  Sizes sizes;
-  sizes.queries = q[q.size() - 2];
-  sizes.keys = v[v.size() - 2];
-  sizes.depth = q.back();
-  sizes.width = v.back();
-  sizes.groups = desc.input(kValue).num_elements() / (sizes.keys * sizes.width);
-  sizes.rows = desc.input(kQuery).num_elements() / sizes.depth / sizes.groups;
-  return std::make_unique<Attention>(desc, sizes, scores, kernels::BestVariant(table, desc.isa));
+  ASSIGN_OR_RETURN(const kernels::AttentionShape shape, kernels::AttentionShapeOf(desc));
+  return std::make_unique<Attention>(desc, shape, kernels::BestVariant(table, desc.isa));
 }
 
 void Register(kernels::KernelRegistry& registry) {
