@@ -148,7 +148,7 @@ const Network kNetworks[] = {
     {"frontend/fx/examples/layers.ir", kEntropy, "03f2161aca8e8e69"},
     {"frontend/fx/examples/mobile.ir", kEntropy, "91e130837c7e3cc2"},
     {"frontend/fx/examples/resnet_block_functional.ir", kEntropy, "08dea815a5da1715"},
-    {"frontend/fx/examples/transformer.ir", kEntropy, "a76f7e4f4e6d3fa1"},
+    {"frontend/fx/examples/transformer.ir", kEntropy, "68787473eade5093"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Networks, QuantizedCodesTest, ::testing::ValuesIn(kNetworks), [](const auto& info) {

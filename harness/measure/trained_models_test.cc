@@ -19,7 +19,7 @@ constexpr int kBatch = 50, kImages = 1000, kClasses = 10;
 struct TrainedModel {
   const char* name;  // Of models/<name>_fashion_mnist.onnx.
   int64_t channels, size;
-  int right;                   // Of the first kImages, in FP32.
+  int right;                  // Of the first kImages, in FP32.
   float logits[4][kClasses];  // PyTorch's, of the first images, in FP32 (models/README.md).
 };
 constexpr TrainedModel kModels[] = {

@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "passes/core/quantized_form.h"
 
 namespace fuselage::lower {
 namespace {
@@ -90,7 +91,7 @@ struct Plan {
   std::vector<Node*> dequantizes;               // Each once.
   std::vector<Node*> quantizes;                 // Readers that become the op's own rounding.
   TensorType result;
-  double out_scale = 1;  // The codes' scale, as the quantize spells it.
+  double out_scale = 1;         // The codes' scale, as the quantize spells it.
   bool has_row_scales = false;  // Then the result is float.
 
   bool takes_row_scales() const { return schema != nullptr && schema->OperandIndex("input_scale") >= 0; }
@@ -274,7 +275,10 @@ class Lowering {
         argument.value = rows->codes;
         continue;
       }
-      if (!IsDequantize(value)) return absl::StrCat("operand %", value.name(), " is not quantized");
+      if (!IsDequantize(value)) {
+        if (plan.schema != nullptr && passes::TakesAsItIs(*plan.node, *plan.schema, argument.index)) continue;
+        return absl::StrCat("operand %", value.name(), " is not quantized");
+      }
       Node* codes = CodesOrNull(value);
       if (codes == nullptr) {
         const Node& source = *value.operand(0);
@@ -328,19 +332,11 @@ class Lowering {
     desc.op = plan.schema->name;
     desc.isa = kernels::BestIsa();
     const bool codes = plan.result.quant.has_value();
-    desc.attributes = {{"out_dtype", plan.result.dtype},
-                       {"out_scale", plan.out_scale},
-                       {"out_zero_point", int64_t{codes ? plan.result.quant->zero_point() : 0}}};
-    for (const ir::AttributeSpec& spec : plan.schema->attributes) {
-      if (desc.attributes.count(spec.name) > 0) continue;
-      if (plan.node->op()->FindAttributeOrNull(spec.name) != nullptr) {
-        desc.attributes.emplace(spec.name, plan.node->attribute(spec.name));
-      } else if (spec.default_value) {
-        desc.attributes.emplace(spec.name, *spec.default_value);
-      }
-    }
-    for (const absl::string_view name : {"out_dtype", "out_scale", "out_zero_point"}) {
-      if (plan.schema->FindAttributeOrNull(name) == nullptr) desc.attributes.erase(desc.attributes.find(name));
+    desc.attributes = passes::FormAttributes(*plan.node, *plan.schema);
+    for (auto& [name, value] : AttributeMap{{"out_dtype", plan.result.dtype},
+                                            {"out_scale", plan.out_scale},
+                                            {"out_zero_point", int64_t{codes ? plan.result.quant->zero_point() : 0}}}) {
+      if (plan.schema->FindAttributeOrNull(name) != nullptr) desc.attributes.insert_or_assign(name, value);
     }
 
     std::vector<Node*> values;

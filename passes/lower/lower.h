@@ -8,10 +8,11 @@
 //   quantize(cat(dequantize(x)...))     =>  cat(x...)                          with equal parameters; any op that
 //                                                                              hands elements on
 //
-// Which op has a quantized form, the OpRegistry says; whether a kernel runs this call, its KernelEntry::Supports. Types
-// carry the parameters, so a neighbour may be lowered already. The lowered node keeps the float node's name. Declines:
-// an operand that is not dequantized codes; readers that quantize differently, where the kernel has no float result; a
-// max pool whose result has other parameters than its operand; whatever the kernel refuses.
+// Which op has a quantized form, the OpRegistry says; whether a kernel runs this call, its KernelEntry::Supports; what
+// the form takes as it is (a mask), its type inference. Types carry the parameters, so a neighbour may be lowered
+// already. The lowered node keeps the float node's name. Declines: an operand that is not dequantized codes; readers
+// that quantize differently, where the kernel has no float result; a max pool whose result has other parameters than
+// its operand; whatever the kernel refuses.
 #ifndef FUSELAGE_PASSES_LOWER_LOWER_H_
 #define FUSELAGE_PASSES_LOWER_LOWER_H_
 

@@ -9,6 +9,7 @@
 #include "ir/base/elementwise.h"
 #include "ir/base/hash_map.h"
 #include "ir/base/suggest.h"
+#include "passes/core/quantized_form.h"
 #include "passes/quantize/observers.h"
 
 namespace fuselage::quantize {
@@ -66,9 +67,9 @@ std::string WhyNoCodes(const Node& node) {
   return std::string(ir::Infer(*node.op(), node.attributes(), types).status().message());
 }
 
-template <typename List>
-bool Contains(const List& list, absl::string_view text) {
-  return std::find(list.begin(), list.end(), text) != list.end();
+template <typename List, typename Value>
+bool Contains(const List& list, const Value& value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
 }
 
 // Disjoint sets of values, of which each but one was joined to another (Galler and Fischer, 1964).
@@ -123,7 +124,7 @@ class Selector {
       if (selected) {
         selection.nodes.push_back(node);
         const bool per_token = IsPerToken(*node);
-        if (per_token) AddFloatEdges(node, selection.edges);
+        AddFloatEdges(node, selection.edges, per_token ? std::vector<int>() : DataOperands(*node));
         for (const int i : DataOperands(*node)) {
           (per_token ? selection.rows : selection.edges).push_back({node->operand(i), node, i});
         }
@@ -255,12 +256,13 @@ class Selector {
     }
   }
 
-  // A float reader of a quantized op without a float form gets a pair of its own.
-  void AddFloatEdges(Node* user, std::vector<Edge>& edges) {
+  // A float reader of a quantized op without a float form gets a pair of its own; `codes` are operands that it does not
+  // read as floats.
+  void AddFloatEdges(Node* user, std::vector<Edge>& edges, const std::vector<int>& codes = {}) {
     if (user->kind() == NodeKind::kOutput && !options_.quantize_outputs()) return;
     for (int i = 0; i < user->num_operands(); ++i) {
       Node* value = user->operand(i);
-      if (value == nullptr || !selected_.contains(view_root_[value])) continue;
+      if (value == nullptr || Contains(codes, i) || !selected_.contains(view_root_[value])) continue;
       if (user->kind() == NodeKind::kOutput || !HasFloatResult(*view_root_[value])) edges.push_back({value, user, i});
     }
   }
@@ -309,17 +311,21 @@ class Selector {
 bool HasFloatResult(const ir::Node& node) {
   const ir::OpSchema* form = node.graph().ops().FindQuantizedFormOrNull(node.op()->name);
   if (form == nullptr || !form->float_result) return false;
+  const std::vector<int> data = DataOperands(node);
   const std::vector<ir::Argument> arguments = node.arguments();
-  return std::none_of(arguments.begin(), arguments.end(), [](const ir::Argument& argument) {
-    return argument.spec->optional && !argument.spec->parameter && argument.value != nullptr;
+  return std::none_of(arguments.begin(), arguments.end(), [&](const ir::Argument& argument) {
+    return argument.spec->optional && Contains(data, argument.index);
   });
 }
 
 std::vector<int> DataOperands(const ir::Node& node) {
+  const ir::OpSchema* form = node.graph().ops().FindQuantizedFormOrNull(node.op()->name);
   std::vector<int> indices;
   for (const ir::Argument& argument : node.arguments()) {
-    const bool moved_by = node.op()->keeps_range && argument.value != nullptr && !IsF32(argument.value);
-    if (!argument.spec->parameter && argument.value != nullptr && !moved_by) indices.push_back(argument.index);
+    if (argument.spec->parameter || argument.value == nullptr) continue;
+    const bool moved_by = node.op()->keeps_range && !IsF32(argument.value);
+    const bool as_it_is = form != nullptr && passes::TakesAsItIs(node, *form, argument.index);
+    if (!moved_by && !as_it_is) indices.push_back(argument.index);
   }
   return indices;
 }

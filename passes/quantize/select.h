@@ -32,7 +32,7 @@ struct Selection {
 };
 
 // The operands that are no parameters and are present, as indices for Node::operand; of an op that hands elements on,
-// those that it takes them from.
+// those that it takes them from; none that the quantized form takes as it is (a mask).
 std::vector<int> DataOperands(const ir::Node& node);
 
 // A text with '*' for any characters and '?' for one.

@@ -33,25 +33,11 @@ bool Fit(const Shape& q, const Shape& k, const Shape& v) {
 
 absl::StatusOr<ir::Type> InferAttention(const ir::InferCall& call) {
   RETURN_IF_ERROR(CheckFloat(call, kQuery));
-  RETURN_IF_ERROR(CheckMinRank(call, kQuery, 2));
-  const TensorType &q = call.tensor(kQuery), &k = call.tensor(kKey), &v = call.tensor(kValue);
-  RETURN_IF_ERROR(CheckDType(call, kKey, q.dtype));
-  RETURN_IF_ERROR(CheckDType(call, kValue, q.dtype));
-  if (!Fit(q.shape, k.shape, v.shape)) {
-    return OperandError(call, kQuery,
-                        absl::StrCat("with key ", ToString(k), " and value ", ToString(v),
-                                     ": wanted [..., H, S, D], [..., K, T, D] and [..., K, T, E], H a multiple of K"));
-  }
-  if (call.GetFloat("softcap") < 0) return AttributeError(call, "softcap", "0 or more");
-  if (call.has(kMask)) {
-    if (call.tensor(kMask).dtype != DType::kBool) RETURN_IF_ERROR(CheckDType(call, kMask, q.dtype));
-    const Shape scores = WithLast(q.shape, k.shape[k.rank() - 2]);
-    const absl::StatusOr<Shape> broadcast = BroadcastShapes(call.tensor(kMask).shape, scores);
-    if (!broadcast.ok() || *broadcast != scores) {
-      return OperandError(call, kMask, absl::StrCat("wanted what broadcasts to ", ToString(scores)));
-    }
-  }
-  return ResultType(q.dtype, WithLast(q.shape, v.shape.back()));
+  const DType dtype = call.tensor(kQuery).dtype;
+  RETURN_IF_ERROR(CheckDType(call, kKey, dtype));
+  RETURN_IF_ERROR(CheckDType(call, kValue, dtype));
+  ASSIGN_OR_RETURN(Shape shape, CheckAttention(call, dtype));
+  return ResultType(dtype, std::move(shape));
 }
 
 ir::Cost CostOfAttention(const ir::InferCall& call, const ir::Type& result) {
@@ -67,28 +53,6 @@ ir::Cost CostOfAttention(const ir::InferCall& call, const ir::Type& result) {
   const bool capped = call.GetFloat("softcap") != 0;
   return {scores * static_cast<double>(q.back() + v.back()),
           scores * (2 + kTranscendental * (1 + capped)) + ir::NumElements(result)};
-}
-
-// What is added to the score of each pair, [..., H, S, T].
-std::vector<double> MaskOf(const ir::EvaluateCall& call, const Shape& scores) {
-  constexpr double kNever = -std::numeric_limits<double>::infinity();
-  const int64_t queries = scores[scores.size() - 2], keys = scores.back();
-  TensorType type{DType::kF64, scores, std::nullopt, Layout::kRowMajor};
-  std::vector<double> mask(type.num_elements(), 0.0);
-  if (call.has(kMask)) {
-    const std::vector<double> values = RealValues(call.tensor(kMask));
-    const bool is_bool = call.tensor(kMask).dtype() == DType::kBool;
-    ForEachOffset(scores, BroadcastStrides(call.tensor(kMask).shape(), scores), 0, [&](int64_t i, int64_t offset) {
-      mask[i] = !is_bool ? values[offset] : values[offset] != 0 ? 0.0 : kNever;
-    });
-  }
-  if (call.GetBool("is_causal")) {
-    for (size_t i = 0; i < mask.size(); ++i) {
-      const int64_t pair = static_cast<int64_t>(i) % (queries * keys);
-      if (pair % keys > pair / keys) mask[i] = kNever;
-    }
-  }
-  return mask;
 }
 
 // Scores to weights, which sum to 1 or are all 0.
@@ -137,14 +101,63 @@ absl::StatusOr<std::vector<Tensor>> EvaluateAttention(const ir::EvaluateCall& ca
 
 }  // namespace
 
+absl::StatusOr<Shape> CheckAttention(const ir::InferCall& call, DType mask) {
+  RETURN_IF_ERROR(CheckMinRank(call, kQuery, 2));
+  const TensorType &q = call.tensor(kQuery), &k = call.tensor(kKey), &v = call.tensor(kValue);
+  if (!Fit(q.shape, k.shape, v.shape)) {
+    return OperandError(call, kQuery,
+                        absl::StrCat("with key ", ToString(k), " and value ", ToString(v),
+                                     ": wanted [..., H, S, D], [..., K, T, D] and [..., K, T, E], H a multiple of K"));
+  }
+  if (call.GetFloat("softcap") < 0) return AttributeError(call, "softcap", "0 or more");
+  if (call.has(kMask)) {
+    if (call.tensor(kMask).dtype != DType::kBool) RETURN_IF_ERROR(CheckDType(call, kMask, mask));
+    const Shape scores = WithLast(q.shape, k.shape[k.rank() - 2]);
+    const absl::StatusOr<Shape> broadcast = BroadcastShapes(call.tensor(kMask).shape, scores);
+    if (!broadcast.ok() || *broadcast != scores) {
+      return OperandError(call, kMask, absl::StrCat("wanted what broadcasts to ", ToString(scores)));
+    }
+  }
+  return WithLast(q.shape, v.shape.back());
+}
+
+std::vector<double> MaskOf(const ir::EvaluateCall& call, const Shape& scores) {
+  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  const int64_t queries = scores[scores.size() - 2], keys = scores.back();
+  TensorType type{DType::kF64, scores, std::nullopt, Layout::kRowMajor};
+  std::vector<double> mask(type.num_elements(), 0.0);
+  if (call.has(kMask)) {
+    const std::vector<double> values = RealValues(call.tensor(kMask));
+    const bool is_bool = call.tensor(kMask).dtype() == DType::kBool;
+    ForEachOffset(scores, BroadcastStrides(call.tensor(kMask).shape(), scores), 0, [&](int64_t i, int64_t offset) {
+      mask[i] = !is_bool ? values[offset] : values[offset] != 0 ? 0.0 : kNever;
+    });
+  }
+  if (call.GetBool("is_causal")) {
+    for (size_t i = 0; i < mask.size(); ++i) {
+      const int64_t pair = static_cast<int64_t>(i) % (queries * keys);
+      if (pair % keys > pair / keys) mask[i] = kNever;
+    }
+  }
+  return mask;
+}
+
+std::vector<ir::OperandSpec> AttentionOperands() {
+  return {{"query"}, {"key"}, {"value"}, {"mask", /*optional=*/true}};
+}
+
+std::vector<ir::AttributeSpec> AttentionAttributes() {
+  return {{"scale", AttributeKind::kFloat, std::nullopt},
+          {"is_causal", AttributeKind::kBool, false},
+          {"softcap", AttributeKind::kFloat, 0.0}};
+}
+
 void Register(ir::OpRegistry& registry) {
   ir::OpSchema schema;
   schema.name = "scaled_dot_product_attention";
   schema.aliases = {"torch.nn.functional.scaled_dot_product_attention"};
-  schema.operands = {{"query"}, {"key"}, {"value"}, {"mask", /*optional=*/true}};
-  schema.attributes = {{"scale", AttributeKind::kFloat, std::nullopt},
-                       {"is_causal", AttributeKind::kBool, false},
-                       {"softcap", AttributeKind::kFloat, 0.0}};
+  schema.operands = AttentionOperands();
+  schema.attributes = AttentionAttributes();
   schema.infer = InferAttention;
   schema.evaluate = EvaluateAttention;
   schema.cost = CostOfAttention;

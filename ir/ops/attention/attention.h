@@ -12,11 +12,22 @@
 #ifndef FUSELAGE_IR_OPS_ATTENTION_ATTENTION_H_
 #define FUSELAGE_IR_OPS_ATTENTION_ATTENTION_H_
 
+#include <vector>
+
+#include "absl/status/statusor.h"
 #include "ir/op.h"
 
 namespace fuselage::ops::attention {
 
 void Register(ir::OpRegistry& registry);
+
+// What it shares with int8.attention (ir/ops/int8/attention).
+std::vector<ir::OperandSpec> AttentionOperands();
+std::vector<ir::AttributeSpec> AttentionAttributes();
+// The result's shape. Checks shapes, softcap and mask, which is of bools or of `mask`.
+absl::StatusOr<Shape> CheckAttention(const ir::InferCall& call, DType mask);
+// What is added to the score of each pair, [..., H, S, T]: the mask, and -inf where it or is_causal forbids the key.
+std::vector<double> MaskOf(const ir::EvaluateCall& call, const Shape& scores);
 
 }  // namespace fuselage::ops::attention
 

@@ -281,6 +281,36 @@ bool QuantizedProduct(Draft& draft) {
   return true;
 }
 
+// What attends to itself, between pairs or as lower makes it, with scores of at most 1; a mask stays as it is.
+bool QuantizedAttention(Draft& draft) {
+  Random& random = draft.random();
+  Node* x = draft.PickToRoundOrNull(2, 4);
+  if (x == nullptr || x->tensor_type().num_elements() > 200) return false;
+  const Shape shape = x->tensor_type().shape;
+  const double magnitude = draft.magnitude(*x);
+  const bool lowered = random.OneIn(2), float_result = random.OneIn(3);
+  const AttributeMap codes = {{"out_scale", static_cast<float>(magnitude / 100)}, {"out_zero_point", 128}};
+  Node* a = lowered ? draft.AddInRandomSpelling({"int8.quantize", {x}, {}, codes})
+                    : Quantize(draft, x, PerTensorAttributes(draft, *x));
+  if (a != nullptr && !lowered) a = Dequantize(draft, a);
+  if (a == nullptr) return false;
+  RandomCall call{lowered ? "int8.attention" : "scaled_dot_product_attention", {a, a, a}, {}, {}};
+  call.attributes = {{"scale", 1 / (magnitude * magnitude * static_cast<double>(shape.back() + 1))},
+                     {"is_causal", random.OneIn(3)}};
+  if (random.OneIn(3)) {
+    const int64_t length = shape[shape.size() - 2];
+    call.operands.push_back(draft.AddGetAttr(draft.SeededParameter("mask", Of(DType::kF32, {length, length}))));
+  }
+  if (lowered && float_result) call.attributes.emplace("out_dtype", DType::kF32);
+  if (lowered && !float_result) call.attributes.insert(codes.begin(), codes.end());
+  Node* y = draft.AddInRandomSpelling(call);
+  if (y == nullptr) return false;
+  draft.set_magnitude(*y, magnitude);
+  if (lowered && !float_result) return draft.AddInRandomSpelling({"int8.dequantize", {y}, {}, {}}) != nullptr;
+  if (!float_result && draft.MayRound(*y)) Dequantize(draft, Quantize(draft, y, PerTensorAttributes(draft, *y)));
+  return true;
+}
+
 // The codes of a dynamic quantize behind a view or two, dequantized by its own scale. Of an exact value: what cancels
 // to nearly nothing would become large codes of noise.
 bool DynamicQuantize(Draft& draft) {
@@ -372,6 +402,7 @@ void Register(Recipes& recipes) {
                                    {5, Lowered},
                                    {6, LoweredPools},
                                    {2, QuantizedProduct},
+                                   {2, QuantizedAttention},
                                    {3, DynamicQuantize},
                                    {3, RowScales},
                                    {3, IntegerProduct}});

@@ -1,0 +1,280 @@
+#include "kernels/int8/attention/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/core/attention_shape.h"
+#include "kernels/core/requantize.h"
+#include "kernels/int8/attention/loops.h"
+#include "kernels/int8/matmul/operands.h"
+
+namespace fuselage::int8::attention {
+namespace {
+
+using kernels::AttentionShape;
+using kernels::Buffer;
+using kernels::ConstBuffer;
+using kernels::KernelDesc;
+using kernels::RunContext;
+using matmul::Operands;
+
+constexpr Variant kVariants[] = {
+    {"scalar", kernels::Isa::kScalar, scalar::Weights, scalar::Finish},
+    {"avx2", kernels::Isa::kAvx2, avx2::Weights, avx2::Finish},
+    {"avx512_vnni", kernels::Isa::kAvx512Vnni, avx512_vnni::Weights, avx512_vnni::Finish},
+};
+
+enum Input { kQuery, kKey, kValue, kMask };
+
+// A block's scores: half of a small second-level cache. No fewer rows than a tile of AMX has.
+constexpr int64_t kMostScores = 1 << 16, kFewestRows = 16;
+
+int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+int64_t Blocks(int64_t n, int64_t block) { return (n + block - 1) / block; }
+
+// Rows of codes times a packed matrix, to floats: sum * multiplier.
+class Product {
+ public:
+  struct Sizes {
+    int64_t rows, depth, columns, stride;  // At most so many rows; floats between rows of the result.
+  };
+  Product(const linear::Variant& variant, const TensorType& a, const TensorType& b, const Sizes& sizes,
+          float multiplier)
+      : variant_(variant),
+        operands_(variant.packing, a, b, sizes.depth),
+        sizes_(sizes),
+        padded_columns_(RoundUp(sizes.columns, variant.packing.block)),
+        multiplier_(padded_columns_, multiplier),
+        bias_(padded_columns_, 0),
+        tile_offsets_(linear::TileOffsets(variant.packing, operands_.packed_depth())) {}
+
+  const Operands& operands() const { return operands_; }
+  int64_t left_bytes() const { return linear::PackedRowsBytes(variant_.packing, sizes_.rows, sizes_.depth); }
+  int64_t right_bytes() const { return padded_columns_ * operands_.packed_depth(); }
+  int64_t columns() const { return padded_columns_; }
+
+  // Packs a matrix: `pack` is one of the operands' functions for a panel.
+  template <typename Pack>
+  void PackRight(Pack pack, const uint8_t* b, int8_t* packed, int32_t* addends) const {
+    for (int64_t first = 0; first < sizes_.columns; first += variant_.packing.block) {
+      (operands_.*pack)(b, sizes_.columns, first, packed + first * operands_.packed_depth(), addends + first);
+    }
+  }
+
+  struct Packed {
+    const uint8_t* left;
+    const int32_t* row_addends;
+    const int8_t* right;
+    const int32_t* column_addends;
+  };
+  // The first `columns` columns of `rows` rows, or some more.
+  void Multiply(const Packed& packed, int64_t rows, int64_t columns, float* y) const {
+    linear::Params params;
+    params.rows = rows;
+    params.channels = sizes_.stride;
+    params.depth = operands_.packed_depth();
+    params.weight = packed.right;
+    params.tile_offsets = tile_offsets_.data();
+    params.addend = packed.column_addends;
+    params.row_addend = packed.row_addends;
+    params.multiplier = multiplier_.data();
+    params.float_output = true;
+    params.float_bias = bias_.data();
+    variant_.run(params, packed.left, y,
+                 {0, rows, 0, std::min(sizes_.columns, RoundUp(columns, variant_.packing.block))});
+  }
+
+ private:
+  const linear::Variant variant_;
+  const Operands operands_;
+  const Sizes sizes_;
+  const int64_t padded_columns_;
+  const std::vector<float> multiplier_, bias_;
+  const std::vector<int64_t> tile_offsets_;
+};
+
+struct Multipliers {
+  float scores, values;  // (s_q * s_k) * scale; s_v / s_y, or s_v for a float result.
+};
+
+class Attention final : public kernels::Kernel {
+ public:
+  Attention(const KernelDesc& desc, const AttentionShape& shape, const Multipliers& multipliers,
+            const linear::Variant& products, const Variant& rows)
+      : Kernel(desc),
+        s_(shape),
+        mask_(desc, shape),
+        packing_(products.packing),
+        rows_(rows),
+        softcap_(static_cast<float>(desc.GetFloat("softcap"))),
+        value_multiplier_(multipliers.values),
+        block_rows_(std::min(
+            {s_.rows, products.task_rows, std::max(kFewestRows, kMostScores / s_.keys / kFewestRows * kFewestRows)})),
+        stride_(RoundUp(s_.keys, kLanes)),
+        scores_(products, desc.input(kQuery), desc.input(kKey), {block_rows_, s_.depth, s_.keys, stride_},
+                multipliers.scores),
+        mixtures_(products, {DType::kU8, {}, PerTensor(1), Layout::kRowMajor}, desc.input(kValue),
+                  {block_rows_, s_.keys, s_.width, s_.width}, 1) {
+    const TensorType& y = desc.output();
+    output_.is_float = y.dtype == DType::kF32;
+    if (!output_.is_float) {
+      const kernels::UnsignedForm form = kernels::UnsignedFormOf(y);
+      output_.zero_point = form.zero_point;
+      output_.flip = form.flip;
+    }
+    row_bytes_ = s_.width * ByteSize(y.dtype);
+    // Several parts of a head where there are fewer heads than threads can share; each packs the keys for itself.
+    const int64_t blocks = Blocks(s_.rows, block_rows_);
+    if (desc.threads > 1) parts_ = std::clamp<int64_t>(Blocks(4 * desc.threads, s_.groups), 1, blocks);
+    thread_bytes_ = Take(nullptr).bytes;
+    set_scratch_bytes(std::max(desc.threads, 1) * thread_bytes_);
+    set_variant(products.name);
+  }
+
+ private:
+  // A thread's share of the scratch memory.
+  struct Scratch {
+    int8_t *keys, *values;
+    int32_t *key_addends, *value_addends;
+    uint8_t* left;  // Queries, and later weights, packed.
+    int32_t* row_addends;
+    float* scores;     // [rows, stride_]
+    uint8_t* weights;  // [rows, keys], and room for a last row's kLanes.
+    int32_t* weight_sums;
+    float* sums;  // [rows, width]
+    float* mask;  // A query's.
+    int64_t bytes;
+  };
+  Scratch Take(uint8_t* at) const {
+    Scratch scratch{};
+    const auto take = [&](auto*& area, int64_t count) {
+      if (at != nullptr) area = reinterpret_cast<std::remove_reference_t<decltype(area)>>(at + scratch.bytes);
+      scratch.bytes += RoundUp(count * static_cast<int64_t>(sizeof(*area)), 64);
+    };
+    take(scratch.keys, scores_.right_bytes());
+    take(scratch.values, mixtures_.right_bytes());
+    take(scratch.key_addends, scores_.columns());
+    take(scratch.value_addends, mixtures_.columns());
+    take(scratch.left, std::max(scores_.left_bytes(), mixtures_.left_bytes()));
+    take(scratch.row_addends, block_rows_);
+    take(scratch.scores, block_rows_ * stride_);
+    take(scratch.weights, block_rows_ * s_.keys + kLanes);
+    take(scratch.weight_sums, block_rows_);
+    take(scratch.sums, block_rows_ * s_.width);
+    take(scratch.mask, mask_.floats());
+    return scratch;
+  }
+
+  void Compute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
+               const RunContext& context) const override {
+    const auto input = [&](size_t i) {
+      return static_cast<const uint8_t*>(i < inputs.size() ? inputs[i].data : nullptr);
+    };
+    uint8_t* y = static_cast<uint8_t*>(outputs[0].data);
+    context.parallel->For(static_cast<int>(s_.groups * parts_), [&](int task, int thread) {
+      const Scratch scratch = Take(static_cast<uint8_t*>(context.scratch.data) + thread * thread_bytes_);
+      const int64_t group = task / parts_, part = task % parts_, blocks = Blocks(s_.rows, block_rows_);
+      scores_.PackRight(&Operands::PackTransposed, input(kKey) + group * s_.keys * s_.depth, scratch.keys,
+                        scratch.key_addends);
+      mixtures_.PackRight(&Operands::PackRight, input(kValue) + group * s_.keys * s_.width, scratch.values,
+                          scratch.value_addends);
+      for (int64_t block = blocks * part / parts_; block < blocks * (part + 1) / parts_; ++block) {
+        const int64_t first = block * block_rows_, row = group * s_.rows + first;
+        ComputeBlock(input(kQuery) + row * s_.depth, input(kMask), row, std::min(block_rows_, s_.rows - first), scratch,
+                     y + row * row_bytes_);
+      }
+    });
+  }
+
+  // Rows [row, row + rows) of all groups' side by side.
+  void ComputeBlock(const uint8_t* queries, const void* mask, int64_t row, int64_t rows, const Scratch& scratch,
+                    uint8_t* y) const {
+    scores_.operands().PackLeft(queries, rows, scratch.left, scratch.row_addends);
+    scores_.Multiply({scratch.left, scratch.row_addends, scratch.keys, scratch.key_addends}, rows,
+                     s_.MostKeys(row, rows), scratch.scores);
+    for (int64_t i = 0; i < rows; ++i) {
+      const int64_t keys = s_.KeysOf(row + i);
+      uint8_t* weights = scratch.weights + i * s_.keys;
+      scratch.weight_sums[i] = rows_.weights(
+          {scratch.scores + i * stride_, keys, mask_.Row(mask, row + i, keys, scratch.mask), softcap_}, weights);
+      std::fill(weights + keys, weights + s_.keys, uint8_t{0});
+      scratch.row_addends[i] = mixtures_.operands().RowAddend(scratch.weight_sums[i]);
+    }
+    linear::PackRows(packing_, DType::kU8, s_.keys, scratch.weights, scratch.left, 0, rows);
+    mixtures_.Multiply({scratch.left, scratch.row_addends, scratch.values, scratch.value_addends}, rows, s_.width,
+                       scratch.sums);
+    for (int64_t i = 0; i < rows; ++i, y += row_bytes_) {
+      const int32_t sum = scratch.weight_sums[i];
+      const float multiplier = sum == 0 ? 0.0f : value_multiplier_ / static_cast<float>(sum);
+      rows_.finish(output_, scratch.sums + i * s_.width, multiplier, s_.width, y);
+    }
+  }
+
+  const AttentionShape s_;
+  const kernels::AttentionMask mask_;
+  const linear::Packing packing_;
+  const Variant rows_;
+  const float softcap_, value_multiplier_;
+  const int64_t block_rows_, stride_;
+  const Product scores_, mixtures_;
+  Output output_ = {};
+  int64_t row_bytes_ = 0;  // Of the result.
+  int64_t parts_ = 1;      // Tasks for each group.
+  int64_t thread_bytes_ = 0;
+};
+
+absl::StatusOr<Multipliers> MultipliersOf(const KernelDesc& desc) {
+  const TensorType& y = desc.output();
+  const auto scale = [&](int i) { return desc.input(i).quant->scale(); };
+  Multipliers multipliers;
+  multipliers.scores = scale(kQuery) * scale(kKey) * static_cast<float>(desc.GetFloat("scale"));
+  multipliers.values = y.dtype == DType::kF32 ? scale(kValue) : scale(kValue) / y.quant->scale();
+  for (const float multiplier : {multipliers.scores, multipliers.values}) {
+    if (std::isnormal(multiplier)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("attention: a multiplier is ", ShortestText(multiplier), ", wanted a normal float"));
+  }
+  return multipliers;
+}
+
+}  // namespace
+
+absl::Span<const Variant> Variants() { return kVariants; }
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc& desc, const linear::Variant& products,
+                                                               const Variant& rows) {
+  RETURN_IF_ERROR(kernels::CheckCodes(desc.input(kQuery), "query"));
+  RETURN_IF_ERROR(kernels::CheckCodes(desc.input(kKey), "key"));
+  RETURN_IF_ERROR(kernels::CheckCodes(desc.input(kValue), "value"));
+  if (desc.output().dtype != DType::kF32) RETURN_IF_ERROR(kernels::CheckCodes(desc.output(), "output"));
+  ASSIGN_OR_RETURN(const AttentionShape shape, kernels::AttentionShapeOf(desc));
+  if (shape.depth == 0 || shape.width == 0) return absl::UnimplementedError("attention: no elements");
+  if (std::max(shape.depth, shape.keys) > matmul::kMostDepth) {
+    return absl::FailedPreconditionError(absl::StrCat("attention: sums of ", std::max(shape.depth, shape.keys),
+                                                      " products may overflow 32 bits, wanted at most ",
+                                                      matmul::kMostDepth));
+  }
+  ASSIGN_OR_RETURN(const Multipliers multipliers, MultipliersOf(desc));
+  return std::make_unique<Attention>(desc, shape, multipliers, products, rows);
+}
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
+  ASSIGN_OR_RETURN(const AttentionShape shape, kernels::AttentionShapeOf(desc));
+  return attention::CreateVariant(desc, linear::VariantFor(desc.isa, shape.rows),
+                                  kernels::BestVariant(Variants(), desc.isa));
+}
+
+void Register(kernels::KernelRegistry& registry) {
+  registry.Register({"int8.attention", kernels::LayoutRule::kRowMajor, Create});
+}
+
+int32_t scalar::Weights(const ScoreRow& row, uint8_t* weights) { return WeightsLoop(row, weights); }
+
+void scalar::Finish(const Output& output, const float* sums, float multiplier, int64_t n, void* y) {
+  FinishLoop(output, sums, multiplier, n, y);
+}
+
+}  // namespace fuselage::int8::attention

@@ -1,0 +1,70 @@
+// int8.attention (ir/ops/int8/attention): integer scores and mixtures by int8.linear's variants, the softmax between
+// them row by row, in memory that grows with the number of keys, not with its product with the queries:
+//
+//   s[j] = float(sum_d (q[d] - z_q) * (k[j][d] - z_k)) * ((s_q * s_k) * scale), then softcap and mask
+//   p[j] = rne(255 * e^(s[j] - max s))                               u8
+//   y[e] = clamp(rne(float(sum_j p[j] * (v[j][e] - z_v)) * ((s_v / s_y) / float(sum_j p[j]))) + z_y)
+//
+// Every sum is of integers, so the result does not depend on how rows and keys are blocked. A block's scores fit the
+// second-level cache; its weights become rows of codes, the left operand of the second product. Keys and values are
+// packed once for all queries of their head (kernels/int8/matmul/operands.h), whose time counts.
+//
+// Declines: Unimplemented where there are no scores or no elements, or more than kMostBroadcastAxes axes;
+// FailedPrecondition: D or a number of keys above 33,025, whose sums may overflow; multipliers that are no normal
+// floats.
+#ifndef FUSELAGE_KERNELS_INT8_ATTENTION_ATTENTION_H_
+#define FUSELAGE_KERNELS_INT8_ATTENTION_ATTENTION_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "kernels/core/kernel.h"
+#include "kernels/core/registry.h"
+#include "kernels/core/variant.h"
+#include "kernels/int8/linear/linear.h"
+
+namespace fuselage::int8::attention {
+
+constexpr int64_t kLanes = 16;
+
+// The products of one query and its keys.
+struct ScoreRow {
+  float* scores;      // With room for a multiple of kLanes; overwritten.
+  int64_t keys;       // That it looks at: the first ones.
+  const float* mask;  // To add; null: nothing.
+  float softcap;      // 0: none.
+};
+// Writes weights p, a multiple of kLanes of them; their sum.
+using WeightsFunction = int32_t(const ScoreRow& row, uint8_t* weights);
+
+// What becomes of the sums of a row.
+struct Output {
+  bool is_float;
+  int32_t zero_point;  // Of the codes' unsigned form (kernels::UnsignedForm), as is `flip`.
+  uint8_t flip;
+};
+// y[e] = sums[e] * multiplier, n of them, to f32 or codes.
+using FinishFunction = void(const Output& output, const float* sums, float multiplier, int64_t n, void* y);
+
+struct Variant {
+  const char* name;
+  kernels::Isa isa;
+  WeightsFunction* weights;
+  FinishFunction* finish;
+};
+absl::Span<const Variant> Variants();
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
+// With these variants, whatever desc.isa says. For tests and benchmarks.
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const kernels::KernelDesc& desc,
+                                                               const linear::Variant& products, const Variant& rows);
+void Register(kernels::KernelRegistry& registry);
+
+FUSELAGE_VARIANTS(WeightsFunction, Weights)
+FUSELAGE_VARIANTS(FinishFunction, Finish)
+
+}  // namespace fuselage::int8::attention
+
+#endif  // FUSELAGE_KERNELS_INT8_ATTENTION_ATTENTION_H_
