@@ -23,12 +23,14 @@ constexpr Variant kVariants[] = {
     Direct<direct::avx_vnni::GetLoops>("avx_vnni", Isa::kAvxVnni),
     Winograd<winograd::avx_vnni::GetLoops>("avx_vnni winograd", Isa::kAvxVnni),
     Depthwise<depthwise::avx2::GetLoops, direct::avx2::GetLoops>("avx2 depthwise", Isa::kAvx2, depthwise::Supports),
+    Depthwise<depthwise::avx2::GetGroupLoops, direct::avx2::GetLoops>("avx2 groups", Isa::kAvx2,
+                                                                      depthwise::SupportsSmallGroups),
     Direct<direct::avx512_vnni::GetLoops>("avx512_vnni", Isa::kAvx512Vnni),
     Winograd<winograd::avx512_vnni::GetLoops>("avx512_vnni winograd", Isa::kAvx512Vnni),
     Depthwise<depthwise::avx512_vnni::GetLoops, direct::avx512_vnni::GetLoops>("avx512_vnni depthwise",
                                                                                Isa::kAvx512Vnni, depthwise::Supports),
-    Depthwise<depthwise::avx512_vnni::GetLoops, direct::avx512_vnni::GetLoops>("avx512_vnni groups", Isa::kAvx512Vnni,
-                                                                               depthwise::SupportsSmallGroups),
+    Depthwise<depthwise::avx512_vnni::GetGroupLoops, direct::avx512_vnni::GetLoops>(
+        "avx512_vnni groups", Isa::kAvx512Vnni, depthwise::SupportsSmallGroups),
     Tiled<tiled::amx::GetLoops>("amx", Isa::kAmx),
 };
 
@@ -136,9 +138,7 @@ kernels::KernelEntry EntryOf(absl::Span<const Variant> variants) {
   entry.layout = kernels::LayoutRule::kNhwc;
   entry.create = [variants](const KernelDesc& desc) { return CreateFrom(variants, desc); };
   entry.takes_placements = [variants](const KernelDesc& desc) { return TakesPlacements(variants, desc); };
-  entry.preferred_placement = [variants](const KernelDesc& desc) {
-    return PreferredInputPlacement(variants, desc);
-  };
+  entry.preferred_placement = [variants](const KernelDesc& desc) { return PreferredInputPlacement(variants, desc); };
   entry.variant = [variants](const KernelDesc& desc) -> absl::StatusOr<std::string> {
     ASSIGN_OR_RETURN(const Choice choice, ChoiceFor(variants, desc));
     return choice.variant->name;

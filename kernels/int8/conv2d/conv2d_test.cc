@@ -271,6 +271,7 @@ TEST(Conv2dTest, SmallGroups) {
     if (HasFailure()) return;
   }
   EXPECT_EQ(ran["avx512_vnni_emulated groups"], 200);
+  EXPECT_EQ(ran["avx2 groups"], kernels::CpuSupports(kernels::Isa::kAvx2) ? 200 : 0);
 }
 
 // Wider than the columns that are interleaved at once, and rows in several parts.

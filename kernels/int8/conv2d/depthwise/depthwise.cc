@@ -8,8 +8,8 @@
 // not are 0. With 3x3, stride 1 and dwords of four rows, a column of four rows serves two output rows, and an output
 // takes three steps of the depth. Padding is interleaved as pixels are: nothing is copied for it.
 //
-// In groups of 4, 8 or 16 channels a dword has four channels of the lane's group instead, in one row. A column has so
-// many of them as there are in a group, spread to the group's lanes: no product is wasted on another group.
+// In groups of 4, 8 or 16 channels a dword has four (or two) channels of the lane's group instead, in one row. A column
+// has them once, or spread to the group's lanes: no product is wasted on another group.
 #include "kernels/int8/conv2d/depthwise/depthwise.h"
 
 #include <algorithm>
@@ -25,29 +25,36 @@
 namespace fuselage::int8::conv2d::depthwise {
 namespace {
 
-constexpr int kMostRows = 4;         // Output rows that are computed from the same columns,
-constexpr int64_t kMostDwords = 12;  // unless these have more dwords of a channel.
+constexpr int kMostRows = 4;                           // Output rows that are computed from the same columns,
+constexpr int64_t kMostColumnBytes = 12 * kStepBytes;  // unless these are larger.
 // Pixels that are worth a call of `finish`, where rows that follow each other in memory are narrower.
 constexpr int64_t kFinishedPixels = 32;
 
 // Which input rows serve `count` consecutive output rows.
 struct RowPlan {
   int count;
-  std::vector<int64_t> inputs;              // Ascending, from the first output row's first tap on.
-  int64_t dwords;                           // How many a channel has in a column.
+  std::vector<int64_t> inputs;  // Ascending, from the first output row's first tap on.
+  int64_t column_bytes;
   std::vector<std::vector<int64_t>> reads;  // The dwords in which each output row has taps.
 };
 
 // What the dwords of a column hold.
 struct DwordForm {
-  int rows;          // The input rows of one dword,
-  int channels;      // or its channels of the group; the other is 1.
-  int64_t per_rows;  // Dwords of the same rows.
+  int rows;                       // The input rows of one dword,
+  int channels;                   // or its channels of the group; the other is 1.
+  int64_t per_rows;               // Dwords of the same rows.
+  int64_t dword_step, rows_step;  // Bytes from one to the next, and to those of other rows.
+
+  int64_t Offset(int64_t dword) const { return dword / per_rows * rows_step + dword % per_rows * dword_step; }
 };
 
 DwordForm FormOf(const Geometry& g, const Loops& loops) {
-  if (g.group_in_channels() == 1) return {loops.dword_rows, 1, 1};
-  return {1, kDwordBytes, g.group_in_channels() / kDwordBytes};
+  if (loops.form == ColumnForm::kRows) return {loops.dword_elements, 1, 1, kStepBytes, kStepBytes};
+  const int64_t dwords = g.group_in_channels() / loops.dword_elements;
+  if (loops.form == ColumnForm::kSpread) {
+    return {1, loops.dword_elements, dwords, kStepBytes, dwords * kStepBytes};
+  }
+  return {1, loops.dword_elements, dwords, kDwordBytes, kStepBytes / loops.dword_elements};
 }
 
 RowPlan PlanRows(const Geometry& g, const DwordForm& form, int count) {
@@ -58,7 +65,7 @@ RowPlan PlanRows(const Geometry& g, const DwordForm& form, int count) {
   }
   std::sort(plan.inputs.begin(), plan.inputs.end());
   plan.inputs.erase(std::unique(plan.inputs.begin(), plan.inputs.end()), plan.inputs.end());
-  plan.dwords = CeilDiv(plan.inputs.size(), form.rows) * form.per_rows;
+  plan.column_bytes = CeilDiv(plan.inputs.size(), form.rows) * form.rows_step;
   for (int64_t row = 0; row < count; ++row) {
     std::vector<int64_t> reads;
     for (int64_t ky = 0; ky < g.kernel_height; ++ky) {
@@ -78,14 +85,15 @@ RowPlan BestRows(const Geometry& g, const Loops& loops) {
   const auto time = [&](const RowPlan& plan) {
     double steps = 0;
     for (const auto& reads : plan.reads) steps += static_cast<double>(reads.size()) * g.kernel_width;
-    const double interleaved = plan.dwords * std::min(g.stride_x, g.kernel_width) * loops.interleave_steps;
+    const double column = static_cast<double>(plan.column_bytes) / kStepBytes * loops.interleave_steps;
+    const double interleaved = column * std::min(g.stride_x, g.kernel_width);
     return steps * g.out_height / plan.count + interleaved * CeilDiv(g.out_height, plan.count);
   };
   const DwordForm form = FormOf(g, loops);
   RowPlan best = PlanRows(g, form, 1);
   for (int count = 2; count <= std::min(kMostRows, g.out_height); ++count) {
     RowPlan plan = PlanRows(g, form, count);
-    if (plan.dwords <= kMostDwords && time(plan) < time(best)) best = std::move(plan);
+    if (plan.column_bytes <= kMostColumnBytes && time(plan) < time(best)) best = std::move(plan);
   }
   return best;
 }
@@ -95,13 +103,13 @@ class Depthwise : public Algorithm {
   Depthwise(const Problem& problem, const Loops& loops, const direct::Loops& direct)
       : geometry_(problem.geometry),
         loops_(loops),
-        interleave_(problem.geometry.group_in_channels() == 1 ? loops.interleave : loops.spread),
         finish_(direct.finish),
         finished_channels_(direct.max_panels * kPanel),
-        constants_(ForWholeTensor(problem), loops.dword_rows == 4 ? CodeForm::kUnsigned : CodeForm::kSigned),
+        constants_(ForWholeTensor(problem), loops.dword_elements == 4 ? CodeForm::kUnsigned : CodeForm::kSigned),
         operands_(problem),
         form_(FormOf(problem.geometry, loops)),
         rows_(BestRows(problem.geometry, loops)),
+        weight_rows_(form_.rows == 1 ? 1 : rows_.count),
         threads_(problem.threads) {
     const Geometry& g = geometry_;
     // A pixel of zero points.
@@ -112,7 +120,9 @@ class Depthwise : public Algorithm {
     // Each thread has rows of all channels where there are fewer images than threads.
     row_parts_ = g.batch < threads_ ? std::min<int64_t>(threads_, row_groups_) : 1;
     PlanColumns();
-    for (const auto& reads : rows_.reads) block_steps_ += static_cast<int64_t>(reads.size()) * g.kernel_width;
+    for (int64_t row = 0; row < weight_rows_; ++row) {
+      block_steps_ += static_cast<int64_t>(rows_.reads[row].size()) * g.kernel_width;
+    }
     SetWeight(problem,
               absl::StrCat("conv2d depthwise ", g.groups, " ", form_.rows, " ", form_.channels, " ", rows_.count, " ",
                            g.stride_y, " ", g.dilation_y),
@@ -144,7 +154,7 @@ class Depthwise : public Algorithm {
   // The columns under a tile's outputs: one run of all of them, or, where that is less, a run for each tap.
   void PlanColumns() {
     const Geometry& g = geometry_;
-    const int64_t column_bytes = rows_.dwords * kStepBytes;
+    const int64_t column_bytes = rows_.column_bytes;
     const auto joined = [&](int64_t width) {
       return (width - 1) * g.stride_x + (g.kernel_width - 1) * g.dilation_x + 1;
     };
@@ -168,11 +178,11 @@ class Depthwise : public Algorithm {
     scratch_per_thread_ = columns_bytes_ + finished_rows_ * tile_width_ * kStepBytes;
     for (const auto& reads : rows_.reads) {
       offsets_.emplace_back();
-      for (const int64_t dword : reads) offsets_.back().push_back(dword * kStepBytes);
+      for (const int64_t dword : reads) offsets_.back().push_back(form_.Offset(dword));
     }
   }
 
-  // [block][output row][dword][kx][channel of the block][tap of the dword]
+  // [block][output row with weights of its own][dword][kx][channel of the block][tap of the dword]
   Tensor Packed(const int8_t* weight) const {
     const Geometry& g = geometry_;
     Tensor packed(DType::kU8, {blocks_ * block_steps_ * kStepBytes});
@@ -180,7 +190,7 @@ class Depthwise : public Algorithm {
       uint8_t* to = packed.data<uint8_t>() + c / kBlock * block_steps_ * kStepBytes;
       to += c % kBlock * kDwordBytes;
       const int8_t* kernel = weight + c * g.group_in_channels() * g.kernel_height * g.kernel_width;
-      for (int64_t row = 0; row < rows_.count; ++row) {
+      for (int64_t row = 0; row < weight_rows_; ++row) {
         for (const int64_t dword : rows_.reads[row]) {
           for (int64_t kx = 0; kx < g.kernel_width; ++kx, to += kStepBytes) {
             PackDword(kernel + kx, row, dword, to);
@@ -238,6 +248,7 @@ class Depthwise : public Algorithm {
     product.taps = geometry_.kernel_width;
     product.pixels = tile.width;
     product.channels = Channels(tile.block);
+    product.group_channels = geometry_.group_in_channels();
     int64_t unfinished = 0;
     InterleavePadding(tile);
     for (int64_t y = tile.first_row; y < tile.end_row; y += rows_.count) {
@@ -248,7 +259,7 @@ class Depthwise : public Algorithm {
         product.runs = static_cast<int64_t>(offsets_[row].size());
         product.sums = tile.sums + unfinished * tile.width * kBlock;
         loops_.multiply(product);
-        product.weight += product.runs * product.taps * kStepBytes;
+        if (weight_rows_ > 1) product.weight += product.runs * product.taps * kStepBytes;
         if (++unfinished < finished_rows_ && y + row + 1 < tile.end_row) continue;
         Finish(arguments, tile, y + row + 1 - unfinished, unfinished);
         unfinished = 0;
@@ -286,7 +297,7 @@ class Depthwise : public Algorithm {
     columns.channels = Channels(tile.block);
     columns.group_channels = geometry_.group_in_channels();
     columns.flip = constants_.input_flip();
-    columns.to_step = rows_.dwords * kStepBytes;
+    columns.to_step = rows_.column_bytes;
     std::fill(std::begin(columns.rows), std::end(columns.rows), padding_.data<uint8_t>());
     return columns;
   }
@@ -296,14 +307,14 @@ class Depthwise : public Algorithm {
     Columns columns = ColumnsFor(tile);
     for (int64_t run = 0; run < runs_; ++run) {
       const Inside inside = InsideOf(tile, run);
-      for (int64_t dword = 0; dword < rows_.dwords; dword += form_.per_rows) {
-        uint8_t* to = tile.columns + run * run_columns_ * columns.to_step + dword * kStepBytes;
+      for (int64_t offset = 0; offset < rows_.column_bytes; offset += form_.rows_step) {
+        uint8_t* to = tile.columns + run * run_columns_ * columns.to_step + offset;
         columns.to = to;
         columns.count = inside.begin;
-        interleave_(columns);
+        loops_.interleave(columns);
         columns.to = to + inside.end * columns.to_step;
         columns.count = run_columns_ - inside.end;
-        interleave_(columns);
+        loops_.interleave(columns);
       }
     }
   }
@@ -319,32 +330,33 @@ class Depthwise : public Algorithm {
       columns.count = inside.end - inside.begin;
       if (columns.count == 0) continue;
       const int64_t x = inside.x + inside.begin * column_step_;
-      for (int64_t dword = 0; dword < rows_.dwords; dword += form_.per_rows) {
+      for (int64_t row = 0; row < inputs; row += form_.rows) {
         for (int64_t i = 0; i < form_.rows; ++i) {
           // The weights of a row that is missing are 0.
-          const int64_t y = first_y + rows_.inputs[std::min(dword / form_.per_rows * form_.rows + i, inputs - 1)];
+          const int64_t y = first_y + rows_.inputs[std::min(row + i, inputs - 1)];
           const bool exists = y >= 0 && y < g.in_height;
           columns.rows[i] = exists ? input + operands_.input.Offset(tile.image, y, x) : padding_.data<uint8_t>();
           columns.steps[i] = exists ? column_step_ * operands_.input.pixel_bytes : 0;
         }
-        columns.to = tile.columns + (run * run_columns_ + inside.begin) * columns.to_step + dword * kStepBytes;
-        interleave_(columns);
+        columns.to =
+            tile.columns + (run * run_columns_ + inside.begin) * columns.to_step + row / form_.rows * form_.rows_step;
+        loops_.interleave(columns);
       }
     }
   }
 
   const Geometry geometry_;
   const Loops loops_;
-  void (*const interleave_)(const Columns&);
   FinishPixels* const finish_;
   const int finished_channels_;  // At once.
   const OutputConstants constants_;
   const Operands operands_;
   const DwordForm form_;
   const RowPlan rows_;
+  const int64_t weight_rows_;  // Output rows with weights of their own: where dwords are of one row, all have the same.
   const int threads_;
   Tensor padding_;
-  int64_t blocks_, block_steps_ = 0;  // Channels' blocks; taps' dwords of all output rows in each.
+  int64_t blocks_, block_steps_ = 0;  // Channels' blocks; taps' dwords in each, with weights of their own.
   int64_t row_groups_, row_parts_;
   int64_t tile_width_;          // Outputs of a row.
   int64_t runs_, run_columns_;  // Runs of interleaved columns.

@@ -12,9 +12,9 @@ namespace fuselage::int8::conv2d::depthwise {
 
 // One input and one output channel per group; operands by rows.
 bool Supports(const Problem& problem);
-// Groups of 4, 8 or 16 input and as many output channels; operands by rows, loops that spread.
+// Groups of 4, 8 or 16 input and as many output channels; operands by rows.
 bool SupportsSmallGroups(const Problem& problem);
-// Either. Results leave by direct's loops.
+// Either, with its loops. Results leave by direct's.
 std::unique_ptr<Algorithm> Make(const Problem& problem, const Loops& loops, const direct::Loops& direct);
 
 }  // namespace fuselage::int8::conv2d::depthwise

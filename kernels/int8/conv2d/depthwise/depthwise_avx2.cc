@@ -14,8 +14,33 @@ struct Avx2 {
   static inline Vector Zero() { return _mm256_setzero_si256(); }
   static inline Vector Load(const void* p) { return _mm256_loadu_si256(static_cast<const Vector*>(p)); }
   static inline void Store(void* p, Vector v) { _mm256_storeu_si256(static_cast<Vector*>(p), v); }
+  static inline int64_t ColumnOffset(int64_t lane, int) { return lane * kDwordBytes; }
+  static inline Vector LoadColumn(const void* p) { return Load(p); }
   static inline Vector Add(Vector sum, Vector taps, Vector weights) {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(taps, weights));
+  }
+};
+
+// Groups of 4: two of them are the lanes, their dwords two apart. What else is loaded, past the column's end too, is
+// not used.
+struct Avx2Groups4 : Avx2 {
+  static inline int64_t ColumnOffset(int64_t lane, int) { return lane * int64_t{sizeof(int16_t)}; }
+  static inline Vector LoadColumn(const void* p) {
+    const __m256i both = _mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(p)));
+    return _mm256_castps_si256(
+        _mm256_permutevar_ps(_mm256_castsi256_ps(both), _mm256_setr_epi32(0, 0, 0, 0, 2, 2, 2, 2)));
+  }
+};
+
+// Groups of a multiple of 8: the lanes are one's.
+struct Avx2Groups : Avx2 {
+  static inline int64_t ColumnOffset(int64_t lane, int group_channels) {
+    return (lane & -group_channels) * int64_t{sizeof(int16_t)};
+  }
+  static inline Vector LoadColumn(const void* p) {
+    int32_t dword;
+    memcpy(&dword, p, sizeof(dword));
+    return _mm256_set1_epi32(dword);
   }
 };
 
@@ -50,15 +75,46 @@ void Interleave(const Columns& columns) {
   }
 }
 
+// A row's codes as int16.
+void Widen(const Columns& columns) {
+  const __m128i flips = _mm_set1_epi8(static_cast<char>(columns.flip));
+  const uint8_t* row = columns.rows[0];
+  const int64_t step = columns.steps[0], to_step = columns.to_step, count = columns.count;
+  const int channels = columns.channels;
+  int16_t* to = static_cast<int16_t*>(columns.to);
+  for (int64_t column = 0; column < count; ++column, row += step, to += to_step / int64_t{sizeof(*to)}) {
+    int channel = 0;
+    for (; channel + kPanel <= channels; channel += kPanel) {
+      Avx2::Store(to + channel, _mm256_cvtepi8_epi16(LoadCodes(row + channel, flips)));
+    }
+    if (channel == channels) continue;
+    uint8_t copy[kPanel] = {};
+    memcpy(copy, row + channel, channels - channel);
+    Avx2::Store(to + channel, _mm256_cvtepi8_epi16(LoadCodes(copy, flips)));
+  }
+}
+
+void MultiplyGroups(const Product& m) {
+  m.group_channels == 4 ? MultiplyColumns<Avx2Groups4>(m) : MultiplyColumns<Avx2Groups>(m);
+}
+
 }  // namespace
 
 Loops GetLoops() {
-  return {/*dword_rows=*/2,
+  return {/*dword_elements=*/2,
+          /*form=*/ColumnForm::kRows,
           /*column_bytes=*/32 << 10,
           /*interleave_steps=*/2,
           /*interleave=*/Interleave,
-          /*spread=*/nullptr,
           /*multiply=*/MultiplyColumns<Avx2>};
+}
+
+Loops GetGroupLoops() {
+  Loops loops = GetLoops();
+  loops.form = ColumnForm::kGroups;
+  loops.interleave = Widen;
+  loops.multiply = MultiplyGroups;
+  return loops;
 }
 
 }  // namespace fuselage::int8::conv2d::depthwise::avx2

@@ -14,6 +14,8 @@ struct Avx512Vnni {
   static inline Vector Zero() { return _mm512_setzero_si512(); }
   static inline Vector Load(const void* p) { return _mm512_loadu_si512(p); }
   static inline void Store(void* p, Vector v) { _mm512_storeu_si512(p, v); }
+  static inline int64_t ColumnOffset(int64_t lane, int) { return lane * kDwordBytes; }
+  static inline Vector LoadColumn(const void* p) { return Load(p); }
   static inline Vector Add(Vector sum, Vector taps, Vector weights) { return _mm512_dpbusd_epi32(sum, taps, weights); }
 };
 
@@ -99,12 +101,19 @@ void Spread(const Columns& columns) {
 }  // namespace
 
 Loops GetLoops() {
-  return {/*dword_rows=*/4,
+  return {/*dword_elements=*/4,
+          /*form=*/ColumnForm::kRows,
           /*column_bytes=*/20 << 10,
           /*interleave_steps=*/2.5,
           /*interleave=*/Interleave,
-          /*spread=*/Spread,
           /*multiply=*/MultiplyColumns<Avx512Vnni>};
+}
+
+Loops GetGroupLoops() {
+  Loops loops = GetLoops();
+  loops.form = ColumnForm::kSpread;
+  loops.interleave = Spread;
+  return loops;
 }
 
 }  // namespace fuselage::int8::conv2d::depthwise::FUSELAGE_AVX512_VNNI

@@ -9,21 +9,28 @@
 
 namespace fuselage::int8::conv2d::depthwise {
 
-// Channels go in blocks. A dword of a channel holds its taps of some input rows in one column: four u8, or two int16.
+// Channels go in blocks. A dword holds four u8 or two int16: a channel's taps of as many input rows in one column, or
+// as many channels of a group. Columns of them come in one of these forms.
+enum class ColumnForm {
+  kRows,    // [rows / a dword's][block's channels]
+  kSpread,  // [row][dword of a group][block's channels], each the dword of the channel's group
+  kGroups,  // [row][block's dwords]
+};
 constexpr int kBlock = 64;                        // Channels.
 constexpr int kStepBytes = kBlock * kDwordBytes;  // Of a block's dwords.
 struct Columns {
-  const uint8_t* rows[4];  // The first column's pixel in each of a dword's rows.
+  const uint8_t* rows[4];  // The first column's pixel in each of a dword's rows; groups: in one row.
   int64_t steps[4];        // Bytes from column to column; 0: the row is padding.
   int64_t count;
   int channels;  // At most a block's.
   int group_channels;
   uint8_t flip;
-  void* to;         // [column][block's channels] dwords,
+  void* to;         // The part of the first column that has these rows,
   int64_t to_step;  // bytes from column to column.
 };
 // sums[pixel][channel] = sum over run, tap of
 //     columns[pixel*pixel_step + offsets[run] + tap*tap_step][channel] . weight[run][tap][channel]
+// where [channel] of the form kGroups is the dword of its group at the offset.
 struct Product {
   const uint8_t* columns;  // What `interleave` wrote. Steps and offsets are bytes.
   int64_t pixel_step, tap_step;
@@ -34,20 +41,21 @@ struct Product {
   int32_t* sums;          // [pixel][block's channels]
   int64_t pixels;
   int channels;
+  int group_channels;
 };
 struct Loops {
-  int dword_rows;           // 4: u8, input codes as unsigned; 2: int16, as signed.
+  int dword_elements;  // 4: u8, input codes as unsigned; 2: int16, as signed.
+  ColumnForm form;
   int64_t column_bytes;     // Of the columns at once: they share the first-level cache with weights, pixels and sums.
-  double interleave_steps;  // How many taps' products take as long as a column of `interleave`.
+  double interleave_steps;  // How many taps' products take as long as kStepBytes of `interleave`.
   void (*interleave)(const Columns&);
-  // Of rows[0], for groups of 4, 8 or 16 channels: to [column][dword of a group][block's channels], the dword of the
-  // channel's group. Null: not for this instruction set.
-  void (*spread)(const Columns&);
   void (*multiply)(const Product&);
 };
 
+// Depthwise; groups of 4, 8 or 16 channels.
 using GetLoopsFunction = Loops();
 FUSELAGE_VARIANTS(GetLoopsFunction, GetLoops)
+FUSELAGE_VARIANTS(GetLoopsFunction, GetGroupLoops)
 
 }  // namespace fuselage::int8::conv2d::depthwise
 

@@ -10,8 +10,9 @@ namespace {
 
 constexpr int kMaxDepthwisePixels = 8;  // Registers of sums.
 
-// Isa::Add(sum, taps, weights) adds the products of each lane's taps. kTaps: of a kernel row, 0 where it is known at
-// run time only; kStride: columns from pixel to pixel, where kTaps is not 0.
+// Isa::Add(sum, taps, weights) adds the products of each lane's taps, which LoadColumn loads from ColumnOffset of the
+// first lane on. kTaps: of a kernel row, 0 where it is known at run time only; kStride: columns from pixel to pixel,
+// where kTaps is not 0.
 template <typename Isa, int kTaps, int kStride, int kPixels>
 void MultiplyPixels(const Product& m, int64_t pixel) {
   constexpr int kLanes = sizeof(typename Isa::Vector) / kDwordBytes;
@@ -24,12 +25,13 @@ void MultiplyPixels(const Product& m, int64_t pixel) {
     for (int p = 0; p < kPixels; ++p) sum[p] = Isa::Zero();
     const uint8_t* weight = m.weight + lane * kDwordBytes;
     for (int64_t run = 0; run < runs; ++run) {
-      const uint8_t* column = columns + m.offsets[run] + lane * kDwordBytes;
+      const uint8_t* column = columns + m.offsets[run] + Isa::ColumnOffset(lane, m.group_channels);
       if constexpr (kTaps == 0) {
         for (int tap = 0; tap < m.taps; ++tap, weight += kStepBytes, column += tap_step) {
           const typename Isa::Vector weights = Isa::Load(weight);
 #pragma GCC unroll 8
-          for (int p = 0; p < kPixels; ++p) sum[p] = Isa::Add(sum[p], Isa::Load(column + p * pixel_step), weights);
+          for (int p = 0; p < kPixels; ++p)
+            sum[p] = Isa::Add(sum[p], Isa::LoadColumn(column + p * pixel_step), weights);
         }
       } else {
         typename Isa::Vector weights[kTaps];
@@ -37,7 +39,7 @@ void MultiplyPixels(const Product& m, int64_t pixel) {
         for (int tap = 0; tap < kTaps; ++tap, weight += kStepBytes) weights[tap] = Isa::Load(weight);
 #pragma GCC unroll 32
         for (int c = 0; c < (kPixels - 1) * kStride + kTaps; ++c, column += tap_step) {
-          const typename Isa::Vector taps = Isa::Load(column);
+          const typename Isa::Vector taps = Isa::LoadColumn(column);
 #pragma GCC unroll 8
           for (int p = 0; p < kPixels; ++p) {
             const int tap = c - p * kStride;

@@ -17,7 +17,7 @@ constexpr Variant kEmulated[] = {
     Winograd<winograd::avx512_vnni_emulated::GetLoops>("avx512_vnni_emulated winograd", Isa::kScalar),
     Depthwise<depthwise::avx512_vnni_emulated::GetLoops, direct::avx512_vnni_emulated::GetLoops>(
         "avx512_vnni_emulated depthwise", Isa::kScalar, depthwise::Supports),
-    Depthwise<depthwise::avx512_vnni_emulated::GetLoops, direct::avx512_vnni_emulated::GetLoops>(
+    Depthwise<depthwise::avx512_vnni_emulated::GetGroupLoops, direct::avx512_vnni_emulated::GetLoops>(
         "avx512_vnni_emulated groups", Isa::kScalar, depthwise::SupportsSmallGroups),
     Tiled<tiled::amx_emulated::GetLoops>("amx_emulated", Isa::kScalar),
 };
