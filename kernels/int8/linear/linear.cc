@@ -36,7 +36,7 @@ int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multi
 // to[i] = (from[i] ^ flip) - less. Blocks of constant size become vectors.
 template <typename T>
 void CopyCodes(const uint8_t* from, uint8_t flip, T less, int64_t n, T* to) {
-  constexpr int64_t kBlock = 64;
+  constexpr int64_t kBlock = 16;
   int64_t i = 0;
   for (; i + kBlock <= n; i += kBlock) {
     T block[kBlock];

@@ -108,14 +108,14 @@ PackPanelFunction* PackPanelFor(const linear::Packing& packing) {
 
 // Of the codes with these bits flipped. Parts of constant size become vectors.
 int32_t SumOf(const uint8_t* codes, uint8_t flip, int64_t n) {
-  constexpr int64_t kParts = 16, kBlock = 64;
+  constexpr int64_t kParts = 16, kMost = 256 * kParts;  // So many u8 codes fit 16 bits.
   int32_t sum = 0;
   int64_t i = 0;
-  for (; i + kBlock <= n; i += kBlock) {
+  while (i + kParts <= n) {
     uint16_t parts[kParts] = {};
-    for (int64_t j = i; j < i + kBlock; j += kParts) {
+    for (const int64_t end = std::min(n, i + kMost); i + kParts <= end; i += kParts) {
       for (int64_t part = 0; part < kParts; ++part) {
-        parts[part] = static_cast<uint16_t>(parts[part] + (codes[j + part] ^ flip));
+        parts[part] = static_cast<uint16_t>(parts[part] + (codes[i + part] ^ flip));
       }
     }
     for (int64_t part = 0; part < kParts; ++part) sum += parts[part];
