@@ -105,7 +105,7 @@ class Depthwise : public Algorithm {
         loops_(loops),
         finish_(direct.finish),
         finished_channels_(direct.max_panels * kPanel),
-        constants_(ForWholeTensor(problem), loops.dword_elements == 4 ? CodeForm::kUnsigned : CodeForm::kSigned),
+        constants_(ForWholeTensor(problem), CodeForm::kUnsigned),
         operands_(problem),
         form_(FormOf(problem.geometry, loops)),
         rows_(BestRows(problem.geometry, loops)),

@@ -17,7 +17,10 @@ struct Avx2 {
   static inline int64_t ColumnOffset(int64_t lane, int) { return lane * kDwordBytes; }
   static inline Vector LoadColumn(const void* p) { return Load(p); }
   static inline Vector Add(Vector sum, Vector taps, Vector weights) {
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(taps, weights));
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(taps, weights));
+    // Or GCC adds products first, of which there are more than registers.
+    __asm__("" : "+x"(sum));
+    return sum;
   }
 };
 
@@ -51,18 +54,34 @@ inline __m128i LoadCodes(const uint8_t* pixel, __m128i flips) {
 // The taps of sixteen channels in two rows.
 inline void InterleavePanel(const uint8_t* row0, const uint8_t* row1, __m128i flips, char* to) {
   const __m128i a = LoadCodes(row0, flips), b = LoadCodes(row1, flips);
-  Avx2::Store(to, _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(a, b)));
-  Avx2::Store(to + sizeof(__m256i), _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(a, b)));
+  Avx2::Store(to, _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(a, b)));
+  Avx2::Store(to + sizeof(__m256i), _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(a, b)));
+}
+
+// Those of 32. The unpacks go by halves of a vector: the first has every other four channels.
+inline void InterleaveTwoPanels(const uint8_t* row0, const uint8_t* row1, __m256i flips, char* to) {
+  const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7), zero = _mm256_setzero_si256();
+  const __m256i a = _mm256_xor_si256(_mm256_permutevar8x32_epi32(Avx2::Load(row0), order), flips);
+  const __m256i b = _mm256_xor_si256(_mm256_permutevar8x32_epi32(Avx2::Load(row1), order), flips);
+  const __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
+  Avx2::Store(to, _mm256_unpacklo_epi8(low, zero));
+  Avx2::Store(to + sizeof(__m256i), _mm256_unpackhi_epi8(low, zero));
+  Avx2::Store(to + 2 * sizeof(__m256i), _mm256_unpacklo_epi8(high, zero));
+  Avx2::Store(to + 3 * sizeof(__m256i), _mm256_unpackhi_epi8(high, zero));
 }
 
 void Interleave(const Columns& columns) {
-  const __m128i flips = _mm_set1_epi8(static_cast<char>(columns.flip));
+  const __m256i wide_flips = _mm256_set1_epi8(static_cast<char>(columns.flip));
+  const __m128i flips = _mm256_castsi256_si128(wide_flips);
   const uint8_t *row0 = columns.rows[0], *row1 = columns.rows[1];
   const int64_t step0 = columns.steps[0], step1 = columns.steps[1], to_step = columns.to_step, count = columns.count;
   const int channels = columns.channels;
   char* to = static_cast<char*>(columns.to);
   for (int64_t column = 0; column < count; ++column, row0 += step0, row1 += step1, to += to_step) {
     int channel = 0;
+    for (; channel + 2 * kPanel <= channels; channel += 2 * kPanel) {
+      InterleaveTwoPanels(row0 + channel, row1 + channel, wide_flips, to + channel * kDwordBytes);
+    }
     for (; channel + kPanel <= channels; channel += kPanel) {
       InterleavePanel(row0 + channel, row1 + channel, flips, to + channel * kDwordBytes);
     }
@@ -85,12 +104,12 @@ void Widen(const Columns& columns) {
   for (int64_t column = 0; column < count; ++column, row += step, to += to_step / int64_t{sizeof(*to)}) {
     int channel = 0;
     for (; channel + kPanel <= channels; channel += kPanel) {
-      Avx2::Store(to + channel, _mm256_cvtepi8_epi16(LoadCodes(row + channel, flips)));
+      Avx2::Store(to + channel, _mm256_cvtepu8_epi16(LoadCodes(row + channel, flips)));
     }
     if (channel == channels) continue;
     uint8_t copy[kPanel] = {};
     memcpy(copy, row + channel, channels - channel);
-    Avx2::Store(to + channel, _mm256_cvtepi8_epi16(LoadCodes(copy, flips)));
+    Avx2::Store(to + channel, _mm256_cvtepu8_epi16(LoadCodes(copy, flips)));
   }
 }
 

@@ -9,8 +9,8 @@
 
 namespace fuselage::int8::conv2d::depthwise {
 
-// Channels go in blocks. A dword holds four u8 or two int16: a channel's taps of as many input rows in one column, or
-// as many channels of a group. Columns of them come in one of these forms.
+// Channels go in blocks. A dword holds four u8 or two int16, input codes as unsigned: a channel's taps of as many input
+// rows in one column, or as many channels of a group. Columns of them come in one of these forms.
 enum class ColumnForm {
   kRows,    // [rows / a dword's][block's channels]
   kSpread,  // [row][dword of a group][block's channels], each the dword of the channel's group
@@ -44,7 +44,7 @@ struct Product {
   int group_channels;
 };
 struct Loops {
-  int dword_elements;  // 4: u8, input codes as unsigned; 2: int16, as signed.
+  int dword_elements;  // 4: u8; 2: int16.
   ColumnForm form;
   int64_t column_bytes;     // Of the columns at once: they share the first-level cache with weights, pixels and sums.
   double interleave_steps;  // How many taps' products take as long as kStepBytes of `interleave`.
