@@ -94,6 +94,9 @@ struct Plan {
   double out_scale = 1;         // The codes' scale, as the quantize spells it.
   bool has_row_scales = false;  // Then the result is float.
 
+  bool takes_as_it_is(const ir::Argument& argument) const {
+    return schema != nullptr && passes::TakesAsItIs(*node, *schema, argument.index);
+  }
   bool takes_row_scales() const { return schema != nullptr && schema->OperandIndex("input_scale") >= 0; }
 };
 
@@ -182,7 +185,7 @@ class Lowering {
     plan.arguments = node->arguments();
     plan.schema = graph_.ops().FindQuantizedFormOrNull(node->op()->name);
     for (const ir::Argument& argument : plan.arguments) {
-      if (argument.spec->parameter || argument.absent()) continue;
+      if (argument.spec->parameter || argument.absent() || plan.takes_as_it_is(argument)) continue;
       std::vector<Node*>& found = plan.dequantizes;
       if (std::find(found.begin(), found.end(), argument.value) != found.end()) continue;
       if (IsDequantize(*argument.value)) {
@@ -275,10 +278,8 @@ class Lowering {
         argument.value = rows->codes;
         continue;
       }
-      if (!IsDequantize(value)) {
-        if (plan.schema != nullptr && passes::TakesAsItIs(*plan.node, *plan.schema, argument.index)) continue;
-        return absl::StrCat("operand %", value.name(), " is not quantized");
-      }
+      if (plan.takes_as_it_is(argument)) continue;
+      if (!IsDequantize(value)) return absl::StrCat("operand %", value.name(), " is not quantized");
       Node* codes = CodesOrNull(value);
       if (codes == nullptr) {
         const Node& source = *value.operand(0);
@@ -428,9 +429,10 @@ absl::Status Lower::Ensures(const ir::Graph& graph) const {
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (!node->is_call()) continue;
     const bool lowered = absl::StartsWith(node->op()->name, "int8.") && !IsQuantize(*node);
-    for (const Node* operand : node->operands()) {
+    for (int i = 0; i < node->num_operands(); ++i) {
+      const Node* operand = node->operand(i);
       if (operand == nullptr || !IsDequantize(*operand)) continue;
-      if (lowered) {
+      if (lowered && !passes::TakesAsItIs(*node, *node->op(), i)) {
         return absl::InternalError(absl::StrCat("%", node->name(), " is lowered and reads %", operand->name()));
       }
       if (IsQuantize(*node) && HasCodes(*node) && IsRoundTrip(*operand, *node)) {

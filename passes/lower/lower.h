@@ -33,7 +33,8 @@ class Lower : public passes::Pass {
 
  protected:
   absl::StatusOr<bool> RunImpl(ir::Graph& graph, passes::Remarks& remarks) const override;
-  // No lowered op reads a dequantize, and no codes are dequantized only to be quantized to the same codes.
+  // No lowered op reads a dequantize in place of codes, and no codes are dequantized only to be quantized to the same
+  // codes.
   absl::Status Ensures(const ir::Graph& graph) const override;
 
  private:
