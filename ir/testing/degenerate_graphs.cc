@@ -16,8 +16,8 @@ using ir::OpSchema;
 
 using Types = std::vector<std::optional<ir::Type>>;
 
-// kIntegers: codes without parameters.
-enum class Values { kFloats, kCodes, kIntegers, kBooleans };
+// kIntegers: codes without parameters. kRows: i8 codes with a scale for each row, and u8 weights.
+enum class Values { kFloats, kCodes, kIntegers, kBooleans, kRows };
 
 const std::vector<Shape>& Shapes() {
   static const auto& shapes = *new std::vector<Shape>{
@@ -108,7 +108,10 @@ TensorType TypeOf(const ir::OperandSpec& operand, Values values, const Shape& sh
   if (values == Values::kBooleans || is({"condition"})) return {DType::kBool, shape, std::nullopt, Layout::kRowMajor};
   if (is({"index", "indices", "lengths", "sequence_lens"}))
     return {DType::kI64, shape, std::nullopt, Layout::kRowMajor};
-  const bool bias = operand.name == "bias";
+  const bool bias = is({"bias", "input_scale"});
+  if (values == Values::kRows && !bias) {
+    return {operand.parameter ? DType::kU8 : DType::kI8, shape, std::nullopt, Layout::kRowMajor};
+  }
   if (values == Values::kFloats || bias) return {DType::kF32, shape, std::nullopt, Layout::kRowMajor};
   if (operand.parameter) return {DType::kI8, shape, PerTensor(0.25f, 0), Layout::kRowMajor};
   return {DType::kU8, shape, PerTensor(0.5f, 3), Layout::kRowMajor};
@@ -173,7 +176,7 @@ class Enumeration {
       Node* node = nullptr;
       if (types[i]) {
         const bool parameter = Spec(i).parameter;
-        node = parameter ? AddConstant(*graph, types[i]->tensor(), i) : *graph->AddPlaceholder("x", types[i]->tensor());
+        node = parameter ? AddConstant(*graph, Spec(i), types[i]->tensor(), i) : *graph->AddPlaceholder("x", types[i]->tensor());
       }
       operands.push_back(node);
     }
@@ -189,7 +192,13 @@ class Enumeration {
     return graph;
   }
 
-  static Node* AddConstant(ir::Graph& graph, const TensorType& type, uint64_t seed) {
+  static Node* AddConstant(ir::Graph& graph, const ir::OperandSpec& spec, const TensorType& type, uint64_t seed) {
+    if (spec.name == "weight_scale") {  // E8M0, which seeded values leave.
+      Tensor ones(type);
+      for (int64_t i = 0; i < ones.num_elements(); ++i) ones.Set(i, 127);
+      const std::string name = graph.AddParameter("p", std::make_shared<const Tensor>(std::move(ones)));
+      return *graph.AddGetAttr(name, name);
+    }
     const std::string name = graph.AddParameter("p", std::make_shared<const Tensor>(SeededTensor(type, seed)), seed);
     return *graph.AddGetAttr(name, name);
   }
@@ -205,7 +214,9 @@ class Enumeration {
 
 void ForEachDegenerateCall(const ir::OpRegistry& ops, const OpSchema& op,
                            const std::function<void(std::unique_ptr<ir::Graph> graph)>& visit) {
-  for (const Values values : {Values::kFloats, Values::kCodes, Values::kIntegers, Values::kBooleans}) {
+  std::vector<Values> kinds = {Values::kFloats, Values::kCodes, Values::kIntegers, Values::kBooleans};
+  if (op.OperandIndex("weight_scale") >= 0) kinds = {Values::kRows};
+  for (const Values values : kinds) {
     Enumeration(ops, op, values, visit).Extend({}, AttributeChoices(op));
   }
 }

@@ -158,6 +158,11 @@ Node* Draft::AddSharedCall(const ir::Module& module, std::vector<Node*> operands
 
 Node* Draft::AddGetAttr(const std::string& parameter) { return Take(graph_->AddGetAttr(parameter, parameter)); }
 
+std::string Draft::AddParameter(const std::string& name, Tensor value) {
+  FUSELAGE_CHECK(value.num_elements() <= 16);  // More than a text shows.
+  return graph_->AddParameter(name, std::make_shared<const Tensor>(std::move(value)));
+}
+
 std::string Draft::SeededParameter(const std::string& name, TensorType type) {
   const uint64_t seed = random_.Next() % 1000;
   return graph_->AddParameter(name, std::make_shared<const Tensor>(SeededTensor(std::move(type), seed)), seed);
@@ -165,10 +170,9 @@ std::string Draft::SeededParameter(const std::string& name, TensorType type) {
 
 std::string Draft::VectorParameter(const std::string& name, DType dtype, int64_t size,
                                    const std::vector<double>& values) {
-  FUSELAGE_CHECK(size <= 16);  // More than a text shows.
   Tensor tensor(dtype, Shape{size});
   for (int64_t i = 0; i < size; ++i) tensor.Set(i, values[i % values.size()]);
-  return graph_->AddParameter(name, std::make_shared<const Tensor>(std::move(tensor)));
+  return AddParameter(name, std::move(tensor));
 }
 
 std::unique_ptr<ir::Graph> Draft::Finish() {

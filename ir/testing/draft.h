@@ -51,8 +51,9 @@ class Draft {
   ir::Node* AddSharedCall(const ir::Module& module, std::vector<ir::Node*> operands);
   ir::Node* AddGetAttr(const std::string& parameter);
 
-  // Names of new parameters: SeededTensor values, or `values` repeated to fill a vector of at most
-  // 16.
+  // Names of new parameters: `value`, of at most 16 elements; SeededTensor values; `values` repeated to fill a vector
+  // of at most 16.
+  std::string AddParameter(const std::string& name, Tensor value);
   std::string SeededParameter(const std::string& name, TensorType type);
   std::string VectorParameter(const std::string& name, DType dtype, int64_t size, const std::vector<double>& values);
 

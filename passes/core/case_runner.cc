@@ -54,8 +54,7 @@ absl::Status Compare(const NumericContract& contract, const ir::Graph& before, c
       case NumericContract::kTolerance: allowed = contract.tolerance * size; break;
       // A code of a quantized output; in a float output, what a code of rounding upstream moves.
       case NumericContract::kOneCode: allowed = code > 0 ? 1.001 * code : size / 32; break;
-      // Eight bits of the output's range, through a few layers.
-      case NumericContract::kQuantizes: allowed = size / 32; break;
+      case NumericContract::kQuantizes: allowed = contract.tolerance * size; break;
       case NumericContract::kBitExact: break;
     }
     if (!(error <= allowed)) {

@@ -25,7 +25,8 @@ struct NumericContract {
   enum Kind {
     kBitExact,   // Not at all.
     kTolerance,  // max |difference| <= tolerance * max |output|.
-    kQuantizes,  // By rounding to codes; the pipeline reports the SNR, and checks that what was finite is.
+    kQuantizes,  // By rounding to codes; the pipeline reports the SNR, and checks that what was finite is. Text cases
+                 // hold the outputs to `tolerance` of their range.
     kOneCode,    // Where the output is quantized or comes from codes: lowered integer arithmetic against float QDQ,
                  // which rounds the bias to int32. Checked by SNR >= 30 dB against the graph before the pass.
   };

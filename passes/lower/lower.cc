@@ -63,6 +63,12 @@ std::optional<RowCodes> RowCodesOf(const Node& node) {
   return scales.shape == wanted ? std::make_optional(RowCodes{codes, scale}) : std::nullopt;
 }
 
+// A weight that is dequantize_mxfp4 of constants.
+bool IsMxfp4(const Node& weight) {
+  return weight.IsOp("dequantize_mxfp4") && weight.operand(0)->kind() == ir::NodeKind::kGetAttr &&
+         weight.operand(1)->kind() == ir::NodeKind::kGetAttr;
+}
+
 // quantize(dequantize(x)) is x: the quotient is within half a code, unless the product overflowed.
 bool IsRoundTrip(const Node& dequantize, const Node& quantize) {
   const Node* codes = CodesOrNull(dequantize);
@@ -91,8 +97,8 @@ struct Plan {
   std::vector<Node*> dequantizes;               // Each once.
   std::vector<Node*> quantizes;                 // Readers that become the op's own rounding.
   TensorType result;
-  double out_scale = 1;         // The codes' scale, as the quantize spells it.
-  bool has_row_scales = false;  // Then the result is float.
+  double out_scale = 1;          // The codes' scale, as the quantize spells it.
+  std::optional<RowCodes> rows;  // Then the result is float.
 
   bool takes_as_it_is(const ir::Argument& argument) const {
     return schema != nullptr && passes::TakesAsItIs(*node, *schema, argument.index);
@@ -183,10 +189,13 @@ class Lowering {
     Plan plan;
     plan.node = node;
     plan.arguments = node->arguments();
-    plan.schema = graph_.ops().FindQuantizedFormOrNull(node->op()->name);
+    plan.schema = FormOrNull(*node);
     for (const ir::Argument& argument : plan.arguments) {
-      if (argument.spec->parameter || argument.absent() || plan.takes_as_it_is(argument)) continue;
       std::vector<Node*>& found = plan.dequantizes;
+      if (argument.is_computed_parameter() && IsMxfp4(*argument.value)) {
+        found.insert(found.end(), {argument.value, argument.value->operand(0), argument.value->operand(1)});
+      }
+      if (argument.spec->parameter || argument.absent() || plan.takes_as_it_is(argument)) continue;
       if (std::find(found.begin(), found.end(), argument.value) != found.end()) continue;
       if (IsDequantize(*argument.value)) {
         found.push_back(argument.value);
@@ -205,6 +214,15 @@ class Lowering {
     std::string reason = TakeCodes(plan);
     if (reason.empty()) reason = ChooseResult(plan);
     return reason.empty() ? Finish(plan) : Miss(node, reason);
+  }
+
+  // The form of the op where it computes on codes: int8.linear_mxfp4, where its weight is MXFP4.
+  const ir::OpSchema* FormOrNull(const Node& node) const {
+    for (const ir::Argument& argument : node.arguments()) {
+      if (!argument.is_computed_parameter() || !IsMxfp4(*argument.value)) continue;
+      return graph_.ops().FindOrNull(absl::StrCat("int8.", node.op()->name, "_mxfp4"));
+    }
+    return graph_.ops().FindQuantizedFormOrNull(node.op()->name);
   }
 
   // --- quantize(cat(dequantize(x), dequantize(y))) => cat(x, y), with equal parameters.
@@ -266,16 +284,22 @@ class Lowering {
     return Finish(plan);
   }
 
-  static std::string TakeCodes(Plan& plan) {
-    std::optional<RowCodes> rows;
+  std::string TakeCodes(Plan& plan) const {
+    const ir::Parameter* weight_scale = nullptr;
     for (ir::Argument& argument : plan.arguments) {
-      if (argument.is_computed_parameter()) return absl::StrCat(argument.spec->name, " is computed, wanted a constant");
+      if (argument.is_computed_parameter()) {
+        const Node& value = *argument.value;
+        if (!IsMxfp4(value)) return absl::StrCat(argument.spec->name, " is computed, wanted a constant");
+        argument.parameter = graph_.FindParameterOrNull(value.operand(0)->target());
+        weight_scale = graph_.FindParameterOrNull(value.operand(1)->target());
+        continue;
+      }
       if (argument.spec->parameter || argument.absent()) continue;
       const Node& value = *argument.value;
       const bool is_index = plan.schema == nullptr && value.type().is_tensor() && !IsFloat(value.tensor_type().dtype);
       if (is_index) continue;
-      if (plan.takes_row_scales() && (rows = RowCodesOf(value))) {
-        argument.value = rows->codes;
+      if (plan.takes_row_scales() && (plan.rows = RowCodesOf(value))) {
+        argument.value = plan.rows->codes;
         continue;
       }
       if (plan.takes_as_it_is(argument)) continue;
@@ -288,19 +312,25 @@ class Lowering {
       }
       argument.value = codes;
     }
-    if (rows) {
-      plan.has_row_scales = true;
-      plan.arguments.emplace_back();
-      plan.arguments.back().spec = &plan.schema->operands[plan.schema->OperandIndex("input_scale")];
-      plan.arguments.back().value = rows->scale;
-    }
+    if (weight_scale != nullptr) AddArgument(plan, "weight_scale", nullptr, weight_scale);
+    if (plan.rows) AddArgument(plan, "input_scale", plan.rows->scale, nullptr);
     return "";
+  }
+
+  // One that the float op lacks.
+  static void AddArgument(Plan& plan, absl::string_view name, Node* value, const ir::Parameter* parameter) {
+    const int index = plan.schema->OperandIndex(name);
+    if (index < 0) return;
+    plan.arguments.push_back({&plan.schema->operands[index], index, value, parameter});
+    std::stable_sort(plan.arguments.begin(), plan.arguments.end(), [&](const auto& a, const auto& b) {
+      return plan.schema->OperandIndex(a.spec->name) < plan.schema->OperandIndex(b.spec->name);
+    });
   }
 
   // Codes where all readers quantize alike, floats where the kernel can.
   static std::string ChooseResult(Plan& plan) {
     const Node* first = nullptr;
-    std::string misfit = plan.has_row_scales ? "each row has a scale" : "";
+    std::string misfit = plan.rows ? "each row has a scale" : "";
     for (const ir::Use& use : plan.node->uses()) {
       if (!IsQuantize(*use.user) || use.index != 0 || !HasCodes(*use.user)) {
         misfit = use.user->kind() == ir::NodeKind::kOutput

@@ -15,6 +15,7 @@
 #include "passes/core/kept_message.h"
 #include "passes/quantize/bias_correction.h"
 #include "passes/quantize/calibration_cache.h"
+#include "passes/quantize/mxfp4_weights.h"
 #include "passes/quantize/observers.h"
 #include "passes/quantize/precision.h"
 #include "passes/quantize/scales.h"
@@ -181,10 +182,16 @@ CodesOf ChooseCodes(const QuantizeOptions& options, const Selection& selection, 
 }
 
 bool IsPerToken(const Node& node, const Selection& selection) {
-  return std::any_of(selection.rows.begin(), selection.rows.end(), [&](const Edge& edge) { return edge.user == &node; });
+  return std::any_of(selection.rows.begin(), selection.rows.end(),
+                     [&](const Edge& edge) { return edge.user == &node; });
 }
 
-std::string Describe(const Node& node, const Selection& selection, const CodesOf& codes_of, bool per_channel) {
+bool GetsMxfp4(const Node& node, const Selection& selection, const QuantizeOptions& options) {
+  return options.weights() == QuantizeOptions::MXFP4 && IsPerToken(node, selection);
+}
+
+std::string Describe(const Node& node, const Selection& selection, const CodesOf& codes_of,
+                     const QuantizeOptions& options) {
   std::vector<std::string> parts;
   if (IsPerToken(node, selection)) {
     parts.push_back("i8 with a scale for each row");
@@ -196,7 +203,11 @@ std::string Describe(const Node& node, const Selection& selection, const CodesOf
   }
   std::string text = absl::StrCat("from ", absl::StrJoin(parts, ", "));
   if (node.op()->OperandIndex("weight") >= 0) {
-    absl::StrAppend(&text, "; weight i8 per ", per_channel ? "channel" : "tensor");
+    const bool per_tensor = options.weights() == QuantizeOptions::PER_TENSOR;
+    absl::StrAppend(&text, "; weight ",
+                    GetsMxfp4(node, selection, options) ? "MXFP4"
+                    : per_tensor                        ? "i8 per tensor"
+                                                        : "i8 per channel");
   }
   return text;
 }
@@ -215,7 +226,7 @@ std::vector<QuantizedModule> QuantizeWeights(const QuantizeOptions& options, con
   std::vector<QuantizedModule> modules;
   HashMap<const ir::Module*, size_t> index;
   for (const Node* node : selection.nodes) {
-    if (node->op()->OperandIndex("weight") < 0) continue;
+    if (node->op()->OperandIndex("weight") < 0 || GetsMxfp4(*node, selection, options)) continue;
     const bool per_token = IsPerToken(*node, selection);
     const float scale = per_token ? 0 : codes_of.at(selection.group_of.at(node->operand(0))).scale;
     const auto [it, added] = index.emplace(node->module(), modules.size());
@@ -318,7 +329,7 @@ absl::Status Apply(const QuantizeOptions& options, const Selection& selection, c
                    passes::Runner* runner, ir::Graph& graph, Remarks& remarks) {
   const CodesOf codes_of = ChooseCodes(options, selection, ranges, remarks);
   for (const Node* node : selection.nodes) {
-    remarks.Applied(*node, Describe(*node, selection, codes_of, options.weights() == QuantizeOptions::PER_CHANNEL));
+    remarks.Applied(*node, Describe(*node, selection, codes_of, options));
   }
   const std::vector<QuantizedModule> modules = QuantizeWeights(options, selection, codes_of, graph);
   std::vector<Tensor> biases;
@@ -332,6 +343,11 @@ absl::Status Apply(const QuantizeOptions& options, const Selection& selection, c
   }
   HashMap<const Node*, Node*> rows;
   for (const Edge& edge : selection.rows) RETURN_IF_ERROR(InsertRowScales(edge, rows, graph));
+  std::vector<Node*> mxfp4;
+  for (Node* node : selection.nodes) {
+    if (GetsMxfp4(*node, selection, options)) mxfp4.push_back(node);
+  }
+  RETURN_IF_ERROR(UseMxfp4Weights(mxfp4, graph));
   return absl::OkStatus();
 }
 

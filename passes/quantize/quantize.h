@@ -3,9 +3,9 @@
 //   y = conv2d(x, w)   =>   y = conv2d(dequantize(quantize(x)), w')      w' i8 with a scale for each output channel
 //
 // One pair for each edge into a quantized op. An op without a float result of its own (kOps in select.cc says which)
-// gets pairs on the edges to its float readers too. Values that only move or select (views, slices of codes, max pools) share the
-// parameters of where they come from, and what a concat joins shares one range, so that all of them run on codes.
-// A graph that has quantizes already is taken as it is.
+// gets pairs on the edges to its float readers too. Values that only move or select (views, slices of codes, max pools)
+// share the parameters of where they come from, and what a concat joins shares one range, so that all of them run on
+// codes. A graph that has quantizes already is taken as it is.
 //
 // Ranges come from the runner's samples, or from the environment's cache folder where it has those of the same graph,
 // samples (Runner::DataKey) and method; a file there that cannot be believed is calibrated anew.
@@ -35,7 +35,11 @@ class Quantize : public passes::Pass {
       : options_(std::move(options)), runner_(runner), cache_folder_(std::move(cache_folder)), profiler_(profiler) {}
 
   absl::string_view name() const override { return "quantize"; }
-  passes::NumericContract numeric_contract() const override { return {passes::NumericContract::kQuantizes, 0}; }
+  passes::NumericContract numeric_contract() const override {
+    // Codes, and E2M1's few numbers, through a few layers.
+    const double tolerance = options_.weights() == QuantizeOptions::MXFP4 ? 1.0 / 8 : 1.0 / 32;
+    return {passes::NumericContract::kQuantizes, tolerance};
+  }
 
  protected:
   absl::StatusOr<bool> RunImpl(ir::Graph& graph, passes::Remarks& remarks) const override;

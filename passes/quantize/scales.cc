@@ -71,7 +71,7 @@ std::vector<float> WeightScales(const WeightRequest& request) {
 
 Tensor QuantizeWeight(const Tensor& weight, const std::vector<float>& scales, QuantizeOptions::Weights mode) {
   TensorType type{DType::kI8, weight.shape(), std::nullopt, Layout::kRowMajor};
-  const bool per_channel = mode == QuantizeOptions::PER_CHANNEL;
+  const bool per_channel = mode != QuantizeOptions::PER_TENSOR;
   type.quant = per_channel ? PerAxis(0, scales) : PerTensor(scales[0]);
   Tensor codes(std::move(type));
   const int64_t channels = weight.dim(0);

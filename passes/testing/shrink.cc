@@ -67,6 +67,7 @@ class Shrinker {
       for (int k = 0; k < graph_->output()->operand(i)->num_operands(); ++k) {
         const bool raised = Try([i, k](Graph& graph) {
           Node* value = graph.output()->operand(i)->operand(k);
+          while (value != nullptr && value->type().is_tuple()) value = value->operand(0);
           if (value == nullptr || !value->type().is_tensor()) return false;
           graph.output()->set_operand(i, value);
           return true;

@@ -343,25 +343,43 @@ bool DynamicQuantize(Draft& draft) {
   return true;
 }
 
-// A linear of codes with a scale for each row, written out or lowered. Of an exact value, as above.
+// A linear of codes with a scale for each row, written out or lowered, at times with MXFP4 weights. Of an exact value,
+// as above.
 bool RowScales(Draft& draft) {
   Random& random = draft.random();
   Node* x = draft.PickToRoundOrNull(1, 4);
   if (x == nullptr || !draft.is_exact(*x) || x->tensor_type().num_elements() == 0) return false;
   const double magnitude = draft.magnitude(*x);
-  const int64_t features = x->tensor_type().shape.back();
+  const int64_t in = x->tensor_type().shape.back(), out = random.Between(1, 5);
+  if (in > 64) return false;
   Node* tuple = draft.AddFunction("dynamic_quantize_symmetric", {x}, {{"dims", Ints{-1}}});
   if (tuple == nullptr) return false;
   Node* codes = draft.AddFunction("getitem", {tuple}, {{"index", 0}});
   Node* scale = draft.AddFunction("getitem", {tuple}, {{"index", 1}});
-  RandomCall call{"int8.linear", {codes, scale}, {}, {{"out_dtype", DType::kF32}}};
-  if (random.OneIn(2)) {
+  const bool lowered = random.OneIn(2), mxfp4 = random.OneIn(2);
+  RandomCall call{lowered ? "int8.linear" : "linear", {codes, scale}, {}, {}};
+  if (!lowered) {
     Node* floats = draft.AddFunction("to", {codes}, {{"dtype", DType::kF32}});
-    call = {"linear", {draft.AddFunction("mul", {floats, scale})}, {}, {}};
+    call.operands = {draft.AddFunction("mul", {floats, scale})};
   }
-  call.parameters["weight"] = CodesParameter(draft, {random.Between(1, 5), features});
+  if (!mxfp4) {
+    call.parameters["weight"] = CodesParameter(draft, {out, in});
+    if (lowered) call.attributes = {{"out_dtype", DType::kF32}};
+  } else {
+    const Shape groups = {out, (in + 31) / 32};
+    Tensor ones(DType::kU8, groups);
+    for (int64_t i = 0; i < ones.num_elements(); ++i) ones.Set(i, 127);
+    const std::string w = draft.SeededParameter("w.mxfp4", Of(DType::kU8, {out, in}));
+    const std::string s = draft.AddParameter("w.mxfp4_scale", std::move(ones));
+    if (lowered) {
+      call.op = "int8.linear_mxfp4";
+      call.parameters = {{"weight", w}, {"weight_scale", s}};
+    } else {
+      call.operands.push_back(draft.AddFunction("dequantize_mxfp4", {draft.AddGetAttr(w), draft.AddGetAttr(s)}));
+    }
+  }
   Node* y = draft.AddInRandomSpelling(call);
-  if (y != nullptr) draft.set_magnitude(*y, magnitude * static_cast<double>(features + 1));
+  if (y != nullptr) draft.set_magnitude(*y, magnitude * static_cast<double>(in + 1) * (mxfp4 ? 6 : 1));
   return y != nullptr;
 }
 

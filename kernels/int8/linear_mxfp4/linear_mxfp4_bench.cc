@@ -1,0 +1,62 @@
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "benchmark/benchmark.h"
+#include "kernels/core/testing/peak.h"
+#include "kernels/core/testing/testing.h"
+#include "kernels/int8/linear_mxfp4/linear_mxfp4.h"
+
+namespace fuselage::int8::linear_mxfp4 {
+namespace {
+
+// A projection and the gate of a LLaMA layer's MLP, 5,120 wide as a 32B model's: one token and 128.
+struct Layer {
+  int64_t rows, channels, depth;
+};
+constexpr Layer kLayers[] = {{1, 1024, 5120}, {128, 1024, 5120}, {1, 25600, 5120}};
+
+void Run(benchmark::State& state, const Variant& variant, const Layer& layer) {
+  if (!kernels::CpuSupports(variant.isa)) return state.SkipWithError("this CPU lacks the instruction set");
+  const int64_t rows = layer.rows, channels = layer.channels, depth = layer.depth;
+  Tensor weight({DType::kU8, {channels, depth}, std::nullopt, Layout::kRowMajor});
+  Tensor scale({DType::kU8, {channels, depth / kGroup}, std::nullopt, Layout::kRowMajor});
+  for (int64_t i = 0; i < weight.num_elements(); ++i) weight.data<uint8_t>()[i] = i % 16;
+  for (int64_t i = 0; i < scale.num_elements(); ++i) scale.data<uint8_t>()[i] = 120;
+  kernels::KernelDesc desc;
+  desc.op = "int8.linear_mxfp4";
+  desc.inputs = {TensorType{DType::kI8, {rows, depth}, std::nullopt, Layout::kRowMajor}, kernels::Floats({rows, 1})};
+  desc.outputs = {kernels::Floats({rows, channels})};
+  desc.attributes = {{"activation", Attribute("none")}};
+  desc.parameters = {{"weight", &weight}, {"weight_scale", &scale}};
+  const std::unique_ptr<kernels::Kernel> kernel = std::move(*CreateVariant(desc, variant));
+  const Tensor x = SeededTensor(desc.input(0), 2), x_scale = SeededTensor(desc.input(1), 3);
+  kernels::GuardedMemory y(desc.output().byte_size()), scratch(kernel->scratch_bytes());
+  kernels::Serial serial;
+  for (auto _ : state) {
+    const absl::Status status =
+        kernel->Run({kernels::ConstBuffer{x.raw_data(), x.byte_size()},
+                     kernels::ConstBuffer{x_scale.raw_data(), x_scale.byte_size()}},
+                    {kernels::Buffer{y.data(), y.size()}}, {&serial, {scratch.data(), scratch.size()}});
+    if (!status.ok()) return state.SkipWithError("the kernel failed");
+    benchmark::ClobberMemory();
+  }
+  const double macs = static_cast<double>(state.iterations() * rows * channels * depth);
+  state.counters["GMAC/s"] = benchmark::Counter(macs * 1e-9, benchmark::Counter::kIsRate);
+  state.SetBytesProcessed(state.iterations() * kernel->weight_bytes());
+}
+
+const bool kRegistered = [] {
+  for (const Variant& variant : Variants()) {
+    for (const Layer& layer : kLayers) {
+      benchmark::RegisterBenchmark(
+          absl::StrCat(variant.name, "/M:", layer.rows, "/N:", layer.channels, "/K:", layer.depth).c_str(),
+          [&variant, &layer](benchmark::State& state) { Run(state, variant, layer); });
+    }
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace fuselage::int8::linear_mxfp4

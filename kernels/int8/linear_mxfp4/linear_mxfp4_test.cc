@@ -1,0 +1,124 @@
+#include "kernels/int8/linear_mxfp4/linear_mxfp4.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "kernels/core/testing/testing.h"
+#include "kernels/core/testing/variant_test.h"
+#include "kernels/testing/reference.h"
+
+namespace fuselage::int8::linear_mxfp4 {
+namespace {
+
+using kernels::KernelDesc;
+using kernels::OpCall;
+using ::testing::HasSubstr;
+
+template <typename T, typename F>
+void ForEach(Tensor& tensor, F f) {
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) f(tensor.data<T>()[i]);
+}
+
+Tensor Plain(DType dtype, Shape shape, uint64_t seed) {
+  return SeededTensor({dtype, std::move(shape), std::nullopt, Layout::kRowMajor}, seed);
+}
+
+OpCall Call(Shape input, int64_t channels, const char* activation, bool bias = true) {
+  const int64_t depth = input.back();
+  Shape rows = input;
+  rows.back() = 1;
+  Tensor weight = Plain(DType::kU8, {channels, depth}, 1);
+  ForEach<uint8_t>(weight, [](uint8_t& code) { code = code % 16; });
+  Tensor scale = Plain(DType::kU8, {channels, (depth + kGroup - 1) / kGroup}, 2);
+  ForEach<uint8_t>(scale, [](uint8_t& code) { code = static_cast<uint8_t>(115 + code % 9); });
+  std::optional<Tensor> biases;
+  if (bias) biases = Plain(DType::kF32, {channels}, 3);
+  return {"int8.linear_mxfp4",
+          {Plain(DType::kI8, input, 4), std::move(weight), std::move(scale), Plain(DType::kF32, std::move(rows), 5),
+           std::move(biases)},
+          {{"activation", Attribute(activation)}}};
+}
+
+std::vector<OpCall> Calls() {
+  std::vector<OpCall> calls;
+  const char* activations[] = {"none", "relu", "silu", "gelu"};
+  const int64_t sizes[][3] = {{1, 1, 1},  {1, 10, 32}, {2, 3, 33},   {3, 7, 31},   {4, 8, 64},
+                              {5, 9, 65}, {7, 16, 96}, {8, 17, 100}, {9, 33, 256}, {1, 64, 40},
+                              {0, 5, 32}, {3, 0, 32},  {70, 70, 70}, {16, 31, 200}};
+  int n = 0;
+  for (const auto& [rows, channels, depth] : sizes) {
+    calls.push_back(Call({rows, depth}, channels, activations[n % 4], n % 3 != 0));
+    calls.push_back(Call({rows, depth}, channels, activations[(n + 1) % 4], n % 3 == 0));
+    ++n;
+  }
+  calls.push_back(Call({2, 3, 4, 40}, 5, "silu"));
+  calls.push_back(Call({40}, 5, "none"));
+  return calls;
+}
+
+kernels::KernelEntry EntryOf(const Variant& variant) {
+  return {"int8.linear_mxfp4", kernels::LayoutRule::kRowMajor,
+          [variant](const KernelDesc& desc) { return CreateVariant(desc, variant); }};
+}
+
+std::vector<Variant> AllVariants() {
+  std::vector<Variant> variants = kernels::WithEmulated<Variant, Function>(Variants(), avx512_vnni_emulated::Run);
+  for (Variant& variant : variants) {
+    if (variant.run == avx512_vnni_emulated::Run) variant.activate = kernels::avx512_vnni_emulated::Activate;
+  }
+  return variants;
+}
+
+TEST(LinearMxfp4, HasTheReferencesBits) {
+  kernels::KernelRegistry registry;
+  Register(registry);
+  for (const OpCall& call : Calls()) EXPECT_EQ(DifferenceFromReference(registry, call), "");
+}
+
+using VariantTest = kernels::VariantTest<Variant>;
+
+TEST_P(VariantTest, EqualsScalar) {
+  for (const OpCall& call : Calls()) {
+    const KernelDesc desc = DescOf(call, Layout::kRowMajor, Layout::kRowMajor);
+    const auto wanted = RunCall(EntryOf(Variants()[0]), call, desc);
+    const auto found = RunCall(EntryOf(GetParam()), call, desc);
+    ASSERT_TRUE(wanted.ok() && found.ok()) << wanted.status() << found.status();
+    ASSERT_TRUE((*found)[0].SameBytes((*wanted)[0])) << ToString(desc.input(0)) << " to " << ToString(desc.output());
+  }
+}
+
+// Sums that 16 bits would spoil: all codes and weights at their ends.
+TEST_P(VariantTest, DoesNotSaturate) {
+  for (const int8_t x : {int8_t{-128}, int8_t{127}}) {
+    for (const uint8_t w : {uint8_t{7}, uint8_t{15}}) {
+      OpCall call = Call({1, 64}, 16, "none", false);
+      ForEach<int8_t>(*call.operands[0], [x](int8_t& code) { code = x; });
+      ForEach<uint8_t>(*call.operands[1], [w](uint8_t& code) { code = w; });
+      ForEach<uint8_t>(*call.operands[2], [](uint8_t& code) { code = 128; });
+      call.operands[3]->data<float>()[0] = 1;
+      const auto found = RunCall(EntryOf(GetParam()), call, DescOf(call, Layout::kRowMajor, Layout::kRowMajor));
+      ASSERT_TRUE(found.ok()) << found.status();
+      for (int i = 0; i < 16; ++i) ASSERT_EQ((*found)[0].At(i), x * (w == 7 ? 12 : -12) * 64);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, VariantTest, ::testing::ValuesIn(AllVariants()), kernels::VariantName());
+
+TEST(Create, Declines) {
+  const auto message = [](const OpCall& call) {
+    return std::string(Create(DescOf(call, Layout::kRowMajor, Layout::kRowMajor)).status().message());
+  };
+  EXPECT_EQ(message(Call({2, 32}, 3, "relu")), "");
+  OpCall call = Call({2, 32}, 3, "none");
+  call.operands[2]->data<uint8_t>()[2] = 255;
+  EXPECT_THAT(message(call), HasSubstr("output channel 2: weight_scale is 255, wanted one in [2, 254]"));
+  EXPECT_THAT(message(Call({2, 32}, 3, "clamp(min=0, max=6)")), HasSubstr("of a float result"));
+  EXPECT_THAT(message(Call({2, 0}, 3, "none")), HasSubstr("K not 0"));
+}
+
+}  // namespace
+}  // namespace fuselage::int8::linear_mxfp4
