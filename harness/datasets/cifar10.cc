@@ -12,7 +12,7 @@ constexpr int kSide = 32;
 constexpr int kPlane = kSide * kSide;
 constexpr int64_t kRecord = 1 + 3 * kPlane;
 
-class Cifar10 : public Dataset {
+class Cifar10 : public ImageDataset {
  public:
   explicit Cifar10(std::string records) : records_(std::move(records)) {}
 
@@ -34,7 +34,7 @@ class Cifar10 : public Dataset {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Dataset>> OpenCifar10(const std::string& folder, bool train) {
+absl::StatusOr<std::unique_ptr<ImageDataset>> OpenCifar10(const std::string& folder, bool train) {
   std::vector<std::string> paths;
   if (train) {
     for (int batch = 1; batch <= 5; ++batch) paths.push_back(absl::StrCat(folder, "/data_batch_", batch, ".bin"));

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "harness/datasets/dataset.h"
+#include "harness/datasets/image_dataset.h"
 
 namespace fuselage::datasets {
 
 // Reads test_batch.bin, or all of data_batch_1.bin ... data_batch_5.bin, below `folder`.
-absl::StatusOr<std::unique_ptr<Dataset>> OpenCifar10(const std::string& folder, bool train);
+absl::StatusOr<std::unique_ptr<ImageDataset>> OpenCifar10(const std::string& folder, bool train);
 
 }  // namespace fuselage::datasets
 

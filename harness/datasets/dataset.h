@@ -1,19 +1,35 @@
-// Dataset: u8 images, by index, with or without labels.
+// Dataset: samples for a network's inputs, by index, and how the network's outputs on them are judged.
 #ifndef FUSELAGE_HARNESS_DATASETS_DATASET_H_
 #define FUSELAGE_HARNESS_DATASETS_DATASET_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
-#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "compiler/samples.h"
+#include "harness/config.pb.h"
+#include "harness/results.pb.h"
+#include "ir/base/tensor.h"
+#include "ir/graph.h"
+#include "kernels/core/parallel.h"
 
 namespace fuselage::datasets {
 
-// height x width x channels, channels innermost; 1 channel (gray) or 3 (red, green, blue).
-struct Image {
-  int height = 0, width = 0, channels = 0;
-  std::vector<uint8_t> pixels;
+// What the outputs of one variant are worth.
+class Judge {
+ public:
+  virtual ~Judge() = default;
+
+  // `output`: the network's first, of a batch whose first `rows` are samples first, first + 1, ...; they come in order.
+  // `baseline`: the judge of the first variant, which this one may be itself, or which has seen these samples already;
+  // null where that variant does not run. An error says what was found and wanted.
+  virtual absl::Status Add(int64_t first, int64_t rows, const Tensor& output, const Judge* baseline) = 0;
+  // What was found of all samples so far, into the result's fields; at least one sample.
+  virtual void Record(Results::Variant* result) const = 0;
+  // What may be wrong with the figures; empty: nothing.
+  virtual std::string Warning() const { return ""; }
 };
 
 // Immutable once opened: any thread may read. Opening checks the files; errors name the file and the place in it.
@@ -22,11 +38,14 @@ class Dataset {
   virtual ~Dataset() = default;
 
   virtual int64_t size() const = 0;
-  virtual int num_classes() const = 0;  // 0: the images have no labels.
+  virtual const char* unit() const = 0;  // What a sample is: "image".
 
-  // 0 <= i < size(). Labels are in [0, num_classes()); not to be asked for where there are none.
-  virtual int label(int64_t i) const = 0;
-  virtual absl::StatusOr<Image> image(int64_t i) const = 0;
+  // The samples as the inputs of `graph`, in the order of its placeholders. Borrows the dataset and the threads. Errors
+  // name the input that is not of the samples' type.
+  virtual absl::StatusOr<std::unique_ptr<compiler::Samples>> Inputs(
+      const ir::Graph& graph, const HarnessConfig::Preprocessing& preprocessing, kernels::Parallel* parallel) const = 0;
+  // Borrows the dataset. Null: there is nothing to judge by, for want of labels.
+  virtual std::unique_ptr<Judge> MakeJudge() const = 0;
 };
 
 }  // namespace fuselage::datasets

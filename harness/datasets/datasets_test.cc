@@ -85,7 +85,7 @@ class FashionMnistTest : public ::testing::Test {
 TEST_F(FashionMnistTest, ReadsImagesAndLabels) {
   const auto opened = OpenFashionMnist(folder_, false);
   ASSERT_TRUE(opened.ok()) << opened.status();
-  const Dataset& data = **opened;
+  const ImageDataset& data = **opened;
   EXPECT_EQ(data.size(), 3);
   EXPECT_EQ(data.label(0), 7);
   EXPECT_EQ(data.label(2), 9);
@@ -243,7 +243,7 @@ TEST(ImageFolderTest, LabelsByFolderName) {
   WritePlain(folder + "/ant/notes.txt", "not an image");
   const auto opened = OpenImageFolder(folder);
   ASSERT_TRUE(opened.ok()) << opened.status();
-  const Dataset& data = **opened;
+  const ImageDataset& data = **opened;
   ASSERT_EQ(data.size(), 3);
   EXPECT_EQ(data.num_classes(), 2);
   std::multiset<int> labels;

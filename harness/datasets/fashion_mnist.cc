@@ -80,7 +80,7 @@ class GzipReader {
   int64_t offset_ = 0;
 };
 
-class FashionMnist : public Dataset {
+class FashionMnist : public ImageDataset {
  public:
   FashionMnist(Idx images, Idx labels) : images_(std::move(images)), labels_(std::move(labels)) {}
 
@@ -138,7 +138,7 @@ absl::StatusOr<Idx> ReadIdx(const std::string& path, int rank) {
 
 std::string FashionMnistFolder() { return harness::SharedData("datasets/fashion-mnist"); }
 
-absl::StatusOr<std::unique_ptr<Dataset>> OpenFashionMnist(const std::string& folder, bool train) {
+absl::StatusOr<std::unique_ptr<ImageDataset>> OpenFashionMnist(const std::string& folder, bool train) {
   const std::string prefix = absl::StrCat(folder, "/", train ? "train" : "t10k");
   const std::string images_path = prefix + "-images-idx3-ubyte.gz";
   const std::string labels_path = prefix + "-labels-idx1-ubyte.gz";

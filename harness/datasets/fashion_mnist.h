@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "harness/datasets/dataset.h"
+#include "harness/datasets/image_dataset.h"
 
 namespace fuselage::datasets {
 
@@ -16,7 +16,7 @@ namespace fuselage::datasets {
 std::string FashionMnistFolder();
 
 // Reads {train or t10k}-{images-idx3,labels-idx1}-ubyte.gz below `folder`. NotFound names the package to install.
-absl::StatusOr<std::unique_ptr<Dataset>> OpenFashionMnist(const std::string& folder, bool train);
+absl::StatusOr<std::unique_ptr<ImageDataset>> OpenFashionMnist(const std::string& folder, bool train);
 
 // An IDX file of u8 (http://yann.lecun.com/exdb/mnist): two zero bytes, the type 0x08, the number of dimensions, the
 // dimensions as big-endian u32, the elements.

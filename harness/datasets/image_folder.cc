@@ -24,7 +24,7 @@ bool IsImage(const fs::directory_entry& entry) {
   return (extension == ".jpg" || extension == ".jpeg" || extension == ".png") && entry.is_regular_file(ignored);
 }
 
-class ImageFiles : public Dataset {
+class ImageFiles : public ImageDataset {
  public:
   struct Entry {
     std::string path;
@@ -88,7 +88,7 @@ absl::StatusOr<ImageFiles::Entry> ParseLine(absl::string_view line, const fs::pa
   return entry;
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> OpenImageList(const std::string& path) {
+absl::StatusOr<std::unique_ptr<ImageDataset>> OpenImageList(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, harness::ReadFile(path));
   std::vector<ImageFiles::Entry> entries;
   int classes = 0, line_number = 0;
@@ -107,7 +107,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenImageList(const std::string& path) 
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const std::string& folder) {
+absl::StatusOr<std::unique_ptr<ImageDataset>> OpenImageFolder(const std::string& folder) {
   std::error_code ignored;
   ASSIGN_OR_RETURN(const std::vector<std::string> classes,
                    List<fs::directory_iterator>(
@@ -121,7 +121,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const std::string& fold
   return std::make_unique<ImageFiles>(std::move(entries), static_cast<int>(classes.size()));
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> OpenImages(const std::string& folder) {
+absl::StatusOr<std::unique_ptr<ImageDataset>> OpenImages(const std::string& folder) {
   ASSIGN_OR_RETURN(const std::vector<std::string> images, List<fs::recursive_directory_iterator>(folder, IsImage));
   std::vector<ImageFiles::Entry> entries;
   for (const std::string& image : images) entries.push_back({image});
@@ -129,7 +129,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenImages(const std::string& folder) {
   return std::make_unique<ImageFiles>(std::move(entries), /*classes=*/0);
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> OpenLabelledImages(const std::string& path) {
+absl::StatusOr<std::unique_ptr<ImageDataset>> OpenLabelledImages(const std::string& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored) ? OpenImageFolder(path) : OpenImageList(path);
 }

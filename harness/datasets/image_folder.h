@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "harness/datasets/dataset.h"
+#include "harness/datasets/image_dataset.h"
 
 namespace fuselage::datasets {
 
@@ -15,14 +15,14 @@ namespace fuselage::datasets {
 // them when they are asked for. Files named .jpg, .jpeg or .png are images; their first bytes say which kind.
 
 // <folder>/<class>/<name>.{jpg,jpeg,png}; labels number the classes in the order of their names.
-absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const std::string& folder);
+absl::StatusOr<std::unique_ptr<ImageDataset>> OpenImageFolder(const std::string& folder);
 
 // All images below the folder, at any depth, without labels.
-absl::StatusOr<std::unique_ptr<Dataset>> OpenImages(const std::string& folder);
+absl::StatusOr<std::unique_ptr<ImageDataset>> OpenImages(const std::string& folder);
 
 // A folder as OpenImageFolder reads it, or a text file with a line "<path> <class>" for each image: the path, which may
 // hold spaces, is relative to the file's folder, the class a number from 0. Empty lines say nothing.
-absl::StatusOr<std::unique_ptr<Dataset>> OpenLabelledImages(const std::string& path);
+absl::StatusOr<std::unique_ptr<ImageDataset>> OpenLabelledImages(const std::string& path);
 
 // By the signature in the first bytes; the other two know what they get.
 absl::StatusOr<Image> DecodeImage(absl::string_view data, absl::string_view path);

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "harness/datasets/dataset.h"
+#include "harness/datasets/image_dataset.h"
 
 namespace fuselage::datasets {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "harness/datasets/dataset.h"
+#include "harness/datasets/image_dataset.h"
 
 namespace fuselage::datasets {
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <numeric>
 
-#include "harness/measure/image_samples.h"
+#include "harness/datasets/image_samples.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "ir/text.h"
@@ -31,7 +31,7 @@ constexpr char kNetwork[] = R"(graph @g {
 )";
 
 // Gray images of 4x4 with pixels counted up from `first`.
-class CountedImages : public datasets::Dataset {
+class CountedImages : public datasets::ImageDataset {
  public:
   explicit CountedImages(int first) : first_(first) {}
 
@@ -64,7 +64,7 @@ class CalibrationRunnerTest : public ::testing::Test {
     const CountedImages dataset(first_pixel);
     const datasets::Preprocessor preprocessor = MakePreprocessor(mean);
     runtime::ThreadPool pool(1);
-    const ImageSamples samples(dataset, preprocessor, &pool);
+    const datasets::ImageSamples samples(dataset, preprocessor, &pool);
     compiler::CalibrationOptions options;
     options.samples = images;
     return compiler::CalibrationRunner(samples, &pool, options).DataKey();
@@ -76,7 +76,7 @@ class CalibrationRunnerTest : public ::testing::Test {
     const CountedImages dataset(5);
     const datasets::Preprocessor preprocessor = MakePreprocessor(0.5f);
     runtime::ThreadPool pool(threads);
-    const ImageSamples samples(dataset, preprocessor, &pool);
+    const datasets::ImageSamples samples(dataset, preprocessor, &pool);
     compiler::CalibrationOptions calibration;
     calibration.samples = 10;
     compiler::CalibrationRunner runner(samples, &pool, calibration);

@@ -16,7 +16,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "harness/base/files.h"
-#include "harness/measure/accuracy.h"
 #include "harness/measure/cold_cache.h"
 #include "harness/measure/memory_counter.h"
 #include "harness/measure/peaks.h"
@@ -33,24 +32,7 @@ namespace {
 using ::fuselage::testing::StatusIs;
 using ::testing::HasSubstr;
 
-TEST(RankOf, EqualLogitsAreSortedByClass) {
-  const std::vector<float> logits = {1, 3, 3, 2};
-  EXPECT_EQ(RankOf(logits, 1), 0);
-  EXPECT_EQ(RankOf(logits, 2), 1);
-  EXPECT_EQ(RankOf(logits, 3), 2);
-  EXPECT_EQ(RankOf(logits, 0), 3);
-  EXPECT_EQ(RankOf({1.0f, NAN}, 0), -1);
-}
-
-TEST(Agreement, CountsEqualClasses) {
-  Predictions a, b;
-  a.top1 = {1, 2, 3, 4};
-  b.top1 = {1, 2, 0};
-  EXPECT_DOUBLE_EQ(Agreement(a, b), 100.0 * 2 / 3);
-  EXPECT_EQ(Agreement(a, Predictions()), 0);
-  a.top1 = b.top1 = {1, -1};
-  EXPECT_EQ(Agreement(a, b), 50) << "NaN agrees with nothing";
-}
+TensorType Floats(Shape shape) { return {DType::kF32, std::move(shape), std::nullopt, Layout::kRowMajor}; }
 
 // Sample i is the value i, after a wait that lets later ones overtake; one may be broken.
 class CountedSamples : public compiler::Samples {
@@ -77,11 +59,11 @@ TEST(Prefetcher, BatchesComeInOrderForAnyNumberOfThreads) {
   for (int threads : {1, 2, 5}) {
     runtime::ThreadPool pool(threads);
     const CountedSamples samples(10, &pool);
-    Prefetcher batches(samples, {DType::kF32, {4, 1}, std::nullopt, Layout::kRowMajor}, 10);
+    Prefetcher batches(samples, {Floats({4, 1})}, 10);
     for (int64_t first = 0; first < 10; first += 4) {
       const auto batch = batches.Next();
       ASSERT_OK(batch);
-      for (int64_t i = 0; i < 4; ++i) EXPECT_EQ((*batch)->At(i), first + i < 10 ? first + i : 0) << threads;
+      for (int64_t i = 0; i < 4; ++i) EXPECT_EQ((**batch)[0].At(i), first + i < 10 ? first + i : 0) << threads;
     }
     EXPECT_EQ(samples.begun(), 10);
   }
@@ -90,7 +72,7 @@ TEST(Prefetcher, BatchesComeInOrderForAnyNumberOfThreads) {
 TEST(Prefetcher, ReadsOneBatchAheadAndNoMore) {
   runtime::ThreadPool pool(2);
   const CountedSamples samples(100, &pool);
-  Prefetcher batches(samples, {DType::kF32, {4, 1}, std::nullopt, Layout::kRowMajor}, 100);
+  Prefetcher batches(samples, {Floats({4, 1})}, 100);
   ASSERT_OK(batches.Next());
   while (samples.begun() < 8) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -100,7 +82,7 @@ TEST(Prefetcher, ReadsOneBatchAheadAndNoMore) {
 TEST(Prefetcher, AnErrorIsThatOfTheFirstRow) {
   runtime::ThreadPool pool(3);
   const CountedSamples samples(8, &pool, /*broken=*/5);
-  Prefetcher batches(samples, {DType::kF32, {4, 1}, std::nullopt, Layout::kRowMajor}, 8);
+  Prefetcher batches(samples, {Floats({4, 1})}, 8);
   EXPECT_OK(batches.Next());
   EXPECT_THAT(batches.Next(), StatusIs(absl::StatusCode::kInvalidArgument, "sample 5"));
 }
@@ -154,8 +136,6 @@ TEST(ColdRuns, TimesEachAndEndsAtAnError) {
   EXPECT_EQ(ColdRuns(run, 3, &flusher).status().message(), "broken");
   EXPECT_EQ(runs, 5);
 }
-
-TensorType Floats(Shape shape) { return {DType::kF32, std::move(shape), std::nullopt, Layout::kRowMajor}; }
 
 TEST(RandomSamples, DependOnSeedSampleAndInputAlone) {
   runtime::ThreadPool one(1), three(3);

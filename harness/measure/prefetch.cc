@@ -7,10 +7,10 @@
 
 namespace fuselage::harness {
 
-Prefetcher::Prefetcher(const compiler::Samples& samples, const TensorType& type, int64_t end)
-    : samples_(samples), end_(end), rows_(type.shape[0]), count_((end + rows_ - 1) / rows_) {
+Prefetcher::Prefetcher(const compiler::Samples& samples, absl::Span<const TensorType> types, int64_t end)
+    : samples_(samples), end_(end), rows_(types[0].shape[0]), count_((end + rows_ - 1) / rows_) {
   for (Batch& batch : batches_) {
-    batch.values = Tensor(type);
+    for (const TensorType& type : types) batch.inputs.emplace_back(type);
     batch.statuses.resize(rows_);
   }
   const int64_t threads = std::min<int64_t>(samples.threads(), rows_);
@@ -40,7 +40,9 @@ void Prefetcher::ReadRow(std::unique_lock<std::mutex>& lock) {
   absl::Status status;
   std::exception_ptr thrown;
   try {
-    status = samples_.FillOrClear(sample, end_, /*input=*/0, &target.values, row);
+    for (size_t input = 0; input < target.inputs.size(); ++input) {
+      status.Update(samples_.FillOrClear(sample, end_, static_cast<int>(input), &target.inputs[input], row));
+    }
   } catch (...) {
     thrown = std::current_exception();
   }
@@ -61,7 +63,7 @@ void Prefetcher::Work() {
   }
 }
 
-absl::StatusOr<const Tensor*> Prefetcher::Next() {
+absl::StatusOr<const std::vector<Tensor>*> Prefetcher::Next() {
   std::unique_lock<std::mutex> lock(mutex_);
   const int64_t wanted = begun_++;
   changed_.notify_all();
@@ -70,7 +72,7 @@ absl::StatusOr<const Tensor*> Prefetcher::Next() {
   while (found.done < rows_) changed_.wait(lock);
   if (thrown_ != nullptr) std::rethrow_exception(thrown_);
   for (const absl::Status& status : found.statuses) RETURN_IF_ERROR(status);
-  return &found.values;
+  return &found.inputs;
 }
 
 }  // namespace fuselage::harness

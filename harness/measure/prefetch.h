@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "compiler/samples.h"
 
 namespace fuselage::harness {
@@ -18,20 +19,20 @@ namespace fuselage::harness {
 // Not for what is timed: the threads take the cores' time from the network where it leaves none.
 class Prefetcher {
  public:
-  // Samples 0 ... end - 1 as batches of `type`, for the network's one input. Borrows the samples, and has as many
-  // threads as they are spread over. Two batches are held at most.
-  Prefetcher(const compiler::Samples& samples, const TensorType& type, int64_t end);
+  // Samples 0 ... end - 1 as batches of `types`, one for each of the network's inputs. Borrows the samples, and has as
+  // many threads as they are spread over. Two batches are held at most.
+  Prefetcher(const compiler::Samples& samples, absl::Span<const TensorType> types, int64_t end);
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
   // The next batch, to be called once for each; valid until the next call. Rows past the last sample are zeros. An
   // error is that of the first row that has one. The caller reads along while it waits, and gets what a reader throws.
-  absl::StatusOr<const Tensor*> Next();
+  absl::StatusOr<const std::vector<Tensor>*> Next();
 
  private:
   struct Batch {
-    Tensor values;
+    std::vector<Tensor> inputs;
     std::vector<absl::Status> statuses;  // One for each row.
     int64_t done = 0;                    // Rows.
   };

@@ -18,7 +18,7 @@
 #include "gtest/gtest.h"
 #include "harness/datasets/fashion_mnist.h"
 #include "harness/datasets/preprocess.h"
-#include "harness/measure/image_samples.h"
+#include "harness/datasets/image_samples.h"
 #include "ir/base/sha256.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
@@ -90,11 +90,11 @@ class QuantizedCodes : public ::testing::Test {
         absl::EndsWith(path, ".onnx") ? onnx::Load(path, ops_) : fx::Load(path, ops_);
     EXPECT_OK(graph);
     std::unique_ptr<compiler::Samples> samples = std::make_unique<compiler::RandomSamples>(7, 3, &pool);
-    std::unique_ptr<datasets::Dataset> train;
+    std::unique_ptr<datasets::ImageDataset> train;
     compiler::CalibrationOptions options{3, 0, isa, kernels, nullptr};
     if (absl::StrContains(path, "fashion_mnist")) {
       train = *datasets::OpenFashionMnist(datasets::FashionMnistFolder(), /*train=*/true);
-      samples = std::make_unique<ImageSamples>(*train, *preprocessor_, &pool);
+      samples = std::make_unique<datasets::ImageSamples>(*train, *preprocessor_, &pool);
       options.samples = 1;  // In scalar code, an image takes seconds.
     }
     compiler::CalibrationRunner runner(*samples, &pool, options);

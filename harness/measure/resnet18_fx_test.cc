@@ -17,7 +17,7 @@
 #include "harness/datasets/fashion_mnist.h"
 #include "harness/datasets/preprocess.h"
 #include "harness/load_config.h"
-#include "harness/measure/image_samples.h"
+#include "harness/datasets/image_samples.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "kernels/register_all.h"
@@ -88,7 +88,7 @@ class ResNet18FxTest : public ::testing::Test {
     PipelineConfig all, config;
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kPipeline, &all));
     for (int i = begin; i < std::min(end, all.steps_size()); ++i) *config.add_steps() = all.steps(i);
-    const ImageSamples samples(*train_, *preprocessor_, &pool_);
+    const datasets::ImageSamples samples(*train_, *preprocessor_, &pool_);
     compiler::CalibrationOptions options;
     options.samples = kImages;
     compiler::CalibrationRunner runner(samples, &pool_, options);
@@ -101,7 +101,7 @@ class ResNet18FxTest : public ::testing::Test {
   Tensor Logits(const ir::Graph& graph) {
     const auto engine = compiler::MakeEngine(graph, kImages, kernels_, &pool_, compiler::EngineOptions());
     EXPECT_OK(engine);
-    const ImageSamples samples(*test_, *preprocessor_, &pool_);
+    const datasets::ImageSamples samples(*test_, *preprocessor_, &pool_);
     const auto outputs = (*engine)->Run(*samples.Batch(0, (*engine)->input_types()));
     EXPECT_OK(outputs);
     return (**outputs)[0];
@@ -111,7 +111,7 @@ class ResNet18FxTest : public ::testing::Test {
   kernels::KernelRegistry kernels_;
   passes::PassRegistry passes_;
   runtime::ThreadPool pool_{2};
-  std::unique_ptr<datasets::Dataset> train_, test_;
+  std::unique_ptr<datasets::ImageDataset> train_, test_;
   std::optional<datasets::Preprocessor> preprocessor_;
   std::unique_ptr<ir::Graph> onnx_, fx_;
 };

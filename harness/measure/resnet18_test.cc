@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "harness/datasets/fashion_mnist.h"
 #include "harness/datasets/preprocess.h"
-#include "harness/measure/image_samples.h"
+#include "harness/datasets/image_samples.h"
 #include "interpreter/interpreter.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
@@ -63,7 +63,7 @@ class ResNet18Test : public ::testing::Test {
     PipelineConfig config;
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(pipeline, &config));
     runtime::ThreadPool pool(threads);
-    const ImageSamples samples(*train_, *preprocessor_, &pool);
+    const datasets::ImageSamples samples(*train_, *preprocessor_, &pool);
     compiler::CalibrationOptions options;
     options.samples = 2;
     compiler::CalibrationRunner runner(samples, &pool, options);
@@ -95,7 +95,7 @@ class ResNet18Test : public ::testing::Test {
     options.isa = isa;
     const auto engine = compiler::MakeEngine(graph, batch, kernels, &pool, options);
     EXPECT_OK(engine);
-    const ImageSamples samples(*test_, *preprocessor_, &pool);
+    const datasets::ImageSamples samples(*test_, *preprocessor_, &pool);
     const auto outputs = (*engine)->Run(*samples.Batch(first, (*engine)->input_types()));
     EXPECT_OK(outputs);
     return (**outputs)[0];
@@ -103,7 +103,7 @@ class ResNet18Test : public ::testing::Test {
 
   Tensor InterpreterLogits(const ir::Graph& graph, int image) {
     runtime::ThreadPool pool(2);
-    const ImageSamples samples(*test_, *preprocessor_, &pool);
+    const datasets::ImageSamples samples(*test_, *preprocessor_, &pool);
     const std::vector<Tensor> inputs = *samples.Batch(image, {graph.placeholders()[0]->tensor_type()});
     absl::StatusOr<std::vector<Tensor>> outputs = interpreter::Run(graph, inputs);
     EXPECT_OK(outputs);
@@ -113,7 +113,7 @@ class ResNet18Test : public ::testing::Test {
   ir::OpRegistry ops_;
   kernels::KernelRegistry kernels_;
   passes::PassRegistry passes_;
-  std::unique_ptr<datasets::Dataset> train_, test_;
+  std::unique_ptr<datasets::ImageDataset> train_, test_;
   std::optional<datasets::Preprocessor> preprocessor_;
 };
 

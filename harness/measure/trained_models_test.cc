@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "harness/datasets/fashion_mnist.h"
 #include "harness/datasets/preprocess.h"
-#include "harness/measure/image_samples.h"
+#include "harness/datasets/image_samples.h"
 #include "ir/testing/matchers.h"
 #include "runtime/thread_pool.h"
 
@@ -53,9 +53,9 @@ class TrainedModelTest : public ::testing::TestWithParam<TrainedModel> {
     ASSERT_OK_AND_ASSIGN(test_, datasets::OpenFashionMnist(datasets::FashionMnistFolder(), /*train=*/false));
   }
 
-  Tensor Images(const datasets::Dataset& dataset, int64_t first, int64_t count) {
+  Tensor Images(const datasets::ImageDataset& dataset, int64_t first, int64_t count) {
     Tensor images(DType::kF32, {count, GetParam().channels, GetParam().size, GetParam().size});
-    EXPECT_OK(ImageSamples(dataset, *preprocessor_, &pool_).Fill(first, first + count, &images));
+    EXPECT_OK(datasets::ImageSamples(dataset, *preprocessor_, &pool_).Fill(first, first + count, &images));
     return images;
   }
 
@@ -87,7 +87,7 @@ class TrainedModelTest : public ::testing::TestWithParam<TrainedModel> {
 
   runtime::ThreadPool pool_{2};
   std::optional<datasets::Preprocessor> preprocessor_;
-  std::unique_ptr<datasets::Dataset> train_, test_;
+  std::unique_ptr<datasets::ImageDataset> train_, test_;
 };
 
 TEST_P(TrainedModelTest, Int8LosesNoMoreThanChance) {

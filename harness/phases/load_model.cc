@@ -79,30 +79,13 @@ absl::Status ReadInputs(RunState& run) {
   return absl::OkStatus();
 }
 
-absl::Status PrepareImages(RunState& run) {
-  const TensorType& input = run.graph->placeholders()[0]->tensor_type();
-  const auto& preprocessing = run.config.preprocessing();
-  datasets::PreprocessOptions preprocess;
-  preprocess.channels = static_cast<int>(input.shape[1]);
-  preprocess.height = static_cast<int>(input.shape[2]);
-  preprocess.width = static_cast<int>(input.shape[3]);
-  if ((preprocessing.height() > 0 && preprocessing.height() != preprocess.height) ||
-      (preprocessing.width() > 0 && preprocessing.width() != preprocess.width)) {
-    return UsageError(absl::StrCat("preprocessing: ", preprocessing.height(), "x", preprocessing.width(),
-                                   ", but the model's input is ", ToString(input)));
-  }
-  preprocess.mean.assign(preprocessing.mean().begin(), preprocessing.mean().end());
-  preprocess.shorter_side = preprocessing.shorter_side();
-  preprocess.std.assign(preprocessing.std().begin(), preprocessing.std().end());
-  auto preprocessor = datasets::Preprocessor::Create(std::move(preprocess));
-  if (!preprocessor.ok()) return UsageError(preprocessor.status().message());
-  run.preprocessor = *std::move(preprocessor);
-  auto images = std::make_unique<ImageSamples>(*run.evaluation.data, *run.preprocessor, run.pool.get());
-  if (run.evaluation.data->num_classes() > 0) run.images = images.get();
-  run.inputs = std::move(images);
-  if (run.calibration.data != nullptr) {
-    run.calibration_samples = std::make_unique<ImageSamples>(*run.calibration.data, *run.preprocessor, run.pool.get());
-  }
+absl::Status PrepareDatasets(RunState& run) {
+  const auto inputs = [&run](const datasets::Dataset& dataset) {
+    return dataset.Inputs(*run.graph, run.config.preprocessing(), run.pool.get());
+  };
+  ASSIGN_OR_RETURN(run.inputs, inputs(*run.evaluation.data));
+  if (run.calibration.data == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(run.calibration_samples, inputs(*run.calibration.data));
   return absl::OkStatus();
 }
 
@@ -136,10 +119,9 @@ absl::Status LoadModel(RunState& run) {
   std::vector<std::string> external;
   RETURN_IF_ERROR(ReadModel(run, path, &external));
   if (!external.empty()) RETURN_IF_ERROR(RecordModel(run, path, std::move(external)));
-  if (run.config.has_dataset()) RETURN_IF_ERROR(ImageInputOf(*run.graph).status());
+  if (run.config.has_dataset()) RETURN_IF_ERROR(PrepareDatasets(run));
   if (!run.config.inputs().empty()) RETURN_IF_ERROR(ReadInputs(run));
-  if (run.config.has_dataset()) return PrepareImages(run);
-  PrepareInputs(run);
+  if (!run.config.has_dataset()) PrepareInputs(run);
   return absl::OkStatus();
 }
 

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <optional>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,14 +15,15 @@ namespace fuselage::harness::phases {
 namespace {
 
 constexpr int kDefaultBatch = 16;
-constexpr int kReferenceImages = 4;  // The interpreter takes seconds for an image.
+constexpr int kReferenceSamples = 4;  // The interpreter takes seconds for an image.
 
 // The same of all variants: what one gets right of four images says nothing beside what another does of a thousand.
-int64_t ImagesToSee(RunState& run) {
-  const int64_t images = run.EvaluatedSamples();
-  if (!run.Uses("reference") || images <= kReferenceImages) return images;
-  run.Warn(absl::StrCat("the reference backend is slow: every variant sees only ", kReferenceImages, " images"));
-  return kReferenceImages;
+int64_t SamplesToSee(RunState& run) {
+  const int64_t samples = run.EvaluatedSamples();
+  if (!run.Uses("reference") || samples <= kReferenceSamples) return samples;
+  run.Warn(absl::StrCat("the reference backend is slow: every variant sees only ", kReferenceSamples, " ",
+                        run.evaluation.data->unit(), "s"));
+  return kReferenceSamples;
 }
 
 // What is known of an engine before it runs.
@@ -40,44 +41,37 @@ void RecordEngine(RunState& run, size_t i, const compiler::Engine& engine) {
                         i == 0 ? "; there are no speedups over it" : ""));
 }
 
-absl::StatusOr<Predictions> Predict(RunState& run, size_t i, int64_t images) {
+// `baseline`: the first variant's judge, null where that does not run.
+absl::Status JudgeVariant(RunState& run, size_t i, int64_t samples, datasets::Judge* judge,
+                          const datasets::Judge* baseline) {
   const auto& evaluation = run.config.evaluation();
   const Variant& variant = run.variants[i];
+  const std::string unit = run.evaluation.data->unit();
   run.progress.Begin(absl::StrCat("accuracy ", variant.name()));
   const bool reference = variant.engine.backend == "reference";
   int64_t batch = reference ? 1 : evaluation.batch() > 0 ? evaluation.batch() : kDefaultBatch;
   auto engine = run.MakeEngine(variant, batch, run.pool.get());
   if (!engine.ok() && batch > 1 && absl::IsInvalidArgument(engine.status())) {
-    // A Reshape to fixed sizes, for example: such a model runs one image at a time.
-    run.Warn(absl::StrCat("one image at a time: ", engine.status().message()));
+    // A Reshape to fixed sizes, for example: such a model runs one sample at a time.
+    run.Warn(absl::StrCat("one ", unit, " at a time: ", engine.status().message()));
     batch = 1;
     engine = run.MakeEngine(variant, batch, run.pool.get());
   }
   RETURN_IF_ERROR(engine.status());
   RecordEngine(run, i, **engine);
-  ASSIGN_OR_RETURN(Predictions predictions, Evaluate(**engine, *run.images, images, [&](int64_t done) {
-                     run.progress.Update(done, images, "images");
-                   }));
-  const int classes = run.images->dataset().num_classes();
-  if (classes > 0 && predictions.classes != classes) {
-    run.Warn(absl::StrCat("variant ", variant.name(), ": the network tells ", predictions.classes,
-                          " classes apart and the dataset has ", classes,
-                          "; top-1 and top-5 mean something only if its class 0 is output 0, and so on"));
+  ASSIGN_OR_RETURN(const std::string fingerprint,
+                   Evaluate(**engine, *run.inputs, samples, judge, baseline,
+                            [&](int64_t done) { run.progress.Update(done, samples, unit + "s"); }));
+  if (const std::string warning = judge->Warning(); !warning.empty()) {
+    run.Warn(absl::StrCat("variant ", variant.name(), ": ", warning));
   }
-  return predictions;
-}
-
-// `baseline`: the first variant's, null where it does not run.
-void Record(RunState& run, size_t i, const Predictions& predictions, const Predictions* baseline) {
-  const double count = static_cast<double>(predictions.top1.size());
   run.recorder.Update([&](Results& results) {
     auto* result = results.mutable_variants(static_cast<int>(i));
-    result->set_images(static_cast<int64_t>(count));
-    result->set_top1(100 * static_cast<double>(predictions.correct1) / count);
-    result->set_top5(100 * static_cast<double>(predictions.correct5) / count);
-    if (baseline != nullptr) result->set_agreement_with_fp32(Agreement(*baseline, predictions));
-    result->set_logits_fingerprint(predictions.fingerprint);
+    result->set_images(samples);
+    result->set_logits_fingerprint(fingerprint);
+    judge->Record(result);
   });
+  return absl::OkStatus();
 }
 
 // Without labels: how far the outputs are from the baseline's, sample by sample.
@@ -109,14 +103,15 @@ absl::Status CompareVariants(RunState& run) {
 }  // namespace
 
 absl::Status MeasureAccuracy(RunState& run) {
-  if (run.images == nullptr) return CompareVariants(run);
-  const int64_t images = ImagesToSee(run);
-  std::optional<Predictions> baseline;
+  if (run.evaluation.data == nullptr) return CompareVariants(run);
+  std::unique_ptr<datasets::Judge> baseline = run.evaluation.data->MakeJudge();
+  if (baseline == nullptr) return CompareVariants(run);
+  const int64_t samples = SamplesToSee(run);
   for (size_t i = 0; i < run.variants.size(); ++i) {
     if (!run.variants[i].runs()) continue;
-    ASSIGN_OR_RETURN(Predictions predictions, Predict(run, i, images));
-    if (i == 0) baseline = predictions;
-    Record(run, i, predictions, baseline.has_value() ? &*baseline : nullptr);
+    const auto judge = i == 0 ? nullptr : run.evaluation.data->MakeJudge();
+    RETURN_IF_ERROR(JudgeVariant(run, i, samples, i == 0 ? baseline.get() : judge.get(),
+                                 run.BaselineRuns() ? baseline.get() : nullptr));
   }
   return absl::OkStatus();
 }

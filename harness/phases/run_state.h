@@ -15,8 +15,6 @@
 #include "compiler/samples.h"
 #include "frontend/onnx/names.h"
 #include "harness/datasets/open.h"
-#include "harness/datasets/preprocess.h"
-#include "harness/measure/image_samples.h"
 #include "harness/recorder.h"
 #include "harness/report/progress.h"
 #include "harness/request.h"
@@ -74,10 +72,8 @@ struct RunState {
   std::unique_ptr<ir::Graph> graph;                         // RunPasses rewrites it.
   onnx::Names names;                                        // The model's inputs and outputs, each once.
   std::shared_ptr<const std::vector<Tensor>> given_inputs;  // What the config's `inputs` holds; else null.
-  std::optional<datasets::Preprocessor> preprocessor;
   std::unique_ptr<compiler::Samples> calibration_samples;  // Null where nothing asks for them.
-  std::unique_ptr<compiler::Samples> inputs;               // What variants run on: test images, given or random values.
-  const ImageSamples* images = nullptr;                    // The same, where they are images with labels.
+  std::unique_ptr<compiler::Samples> inputs;               // What variants run on: test data, given or random values.
 
   // FindPeaks.
   std::optional<passes::MachinePeaks> peaks;

@@ -18,9 +18,14 @@ std::string Milliseconds(const std::optional<double>& value) {
   return value.has_value() ? Number(*value, *value < 0.1 ? 4 : *value < 1 ? 3 : 2) : "-";
 }
 
-bool HasImages(const Results& results) { return !results.dataset().name().empty(); }
+bool HasDataset(const Results& results) { return !results.dataset().name().empty(); }
 
-bool HasAccuracy(const Results& results) { return HasImages(results) && !results.dataset().unlabelled(); }
+bool HasAccuracy(const Results& results) { return HasDataset(results) && !results.dataset().unlabelled(); }
+
+std::string Unit(const Results& results) {
+  if (!HasDataset(results)) return "sample";
+  return results.dataset().unit().empty() ? "image" : results.dataset().unit();
+}
 
 std::vector<const Results::Variant*> All(const Results& results) {
   std::vector<const Results::Variant*> all;

@@ -19,8 +19,9 @@ std::string ErrorText(const std::optional<double>& value);     // "2.5e-07", or 
 std::string Times(const std::optional<double>& value);         // "1.52x"
 std::string Milliseconds(const std::optional<double>& value);  // Three digits where a run takes microseconds.
 
-bool HasImages(const Results& results);
+bool HasDataset(const Results& results);
 bool HasAccuracy(const Results& results);
+std::string Unit(const Results& results);  // What a sample is: "image", or "sample" without a dataset.
 
 // Variants, then peers: they share every column.
 std::vector<const Results::Variant*> All(const Results& results);

@@ -1,3 +1,4 @@
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "harness/report/cells.h"
@@ -28,8 +29,10 @@ std::string Head(const Results& results, const Options&) {
                     environment.cuda_driver(), "\n");
   }
   if (environment.has_peaks()) absl::StrAppend(&out, PeaksLine(environment.peaks()));
-  if (HasImages(results)) {
-    absl::StrAppend(&out, "Images of ", Escaped(results.dataset().name()), " (", results.dataset().split(), ")");
+  if (HasDataset(results)) {
+    std::string unit = Escaped(Unit(results));
+    unit[0] = absl::ascii_toupper(unit[0]);
+    absl::StrAppend(&out, unit, "s of ", Escaped(results.dataset().name()), " (", results.dataset().split(), ")");
     if (results.calibration().images() > 0) {
       absl::StrAppend(&out, ", calibrated on ", results.calibration().images(), " (", results.calibration().split(),
                       ")");

@@ -53,7 +53,7 @@ std::string Latency(const Results& results, const Options&) {
   const bool cold = any([](const Row& row) { return row.measurement->has_cold_ms(); });
   const bool on_device = any([](const Row& row) { return row.measurement->has_device_ms(); });
   const bool notes = any([](const Row& row) { return !NoteText(row).empty(); });
-  const std::string per_second = HasImages(results) ? "images/s" : "samples/s";
+  const std::string per_second = Unit(results) + "s/s";
   std::vector<Column> columns = {
       {"batch"}, {"threads"}, {"variant", Align::kLeft}, {"runs"}, {"min"}, {"median"}, {"mean"}, {"p90"}, {"p99"}};
   if (cold) columns.push_back({"cold"});

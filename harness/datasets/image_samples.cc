@@ -1,19 +1,19 @@
-#include "harness/measure/image_samples.h"
+#include "harness/datasets/image_samples.h"
 
 #include "absl/strings/str_cat.h"
 #include "ir/base/sha256.h"
 #include "ir/base/status.h"
 
-namespace fuselage::harness {
+namespace fuselage::datasets {
 
 std::string ImageSamples::Key(int64_t count) const {
-  const datasets::PreprocessOptions& preprocess = preprocessor_.options();
+  const PreprocessOptions& preprocess = preprocessor_.options();
   Sha256 digest;
   digest.UpdateArray<float>(preprocess.mean);
   digest.UpdateArray<float>(preprocess.std);
   digest.UpdateArray<int>({preprocess.shorter_side});
   for (int64_t i = 0; i < count; ++i) {
-    const absl::StatusOr<datasets::Image> image = dataset_.image(i);
+    const absl::StatusOr<Image> image = dataset_.image(i);
     if (!image.ok()) return "";
     digest.UpdateArray<int>({image->height, image->width, image->channels});
     digest.UpdateArray<uint8_t>(image->pixels);
@@ -24,23 +24,9 @@ std::string ImageSamples::Key(int64_t count) const {
 
 absl::Status ImageSamples::FillRow(int64_t sample, int, Tensor* batch, int64_t row) const {
   const int64_t size = batch->num_elements() / batch->dim(0);
-  ASSIGN_OR_RETURN(const datasets::Image pixels, dataset_.image(sample));
+  ASSIGN_OR_RETURN(const Image pixels, dataset_.image(sample));
   return Annotate(preprocessor_.Run(pixels, absl::MakeSpan(batch->data<float>() + row * size, size)),
                   absl::StrCat("image ", sample));
 }
 
-absl::StatusOr<TensorType> ImageInputOf(const ir::Graph& graph) {
-  const std::vector<ir::Node*> placeholders = graph.placeholders();
-  if (placeholders.size() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the model has ", placeholders.size(), " inputs, want one image batch"));
-  }
-  const TensorType& type = placeholders[0]->tensor_type();
-  if (type.dtype != DType::kF32 || type.rank() != 4) {
-    return absl::InvalidArgumentError(absl::StrCat("input %", placeholders[0]->name(), " is ", ToString(type),
-                                                   ", want f32 [batch, channels, height, width]"));
-  }
-  return type;
-}
-
-}  // namespace fuselage::harness
+}  // namespace fuselage::datasets
