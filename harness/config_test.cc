@@ -192,6 +192,15 @@ TEST(Config, WithoutADatasetInputsAreRandom) {
   EXPECT_THAT(ConfigError(std::string(kGood) + "random_inputs {}"), HasSubstr("want one of the two"));
 }
 
+TEST(Config, BitsAreOfATextAlone) {
+  const std::string text = "model { path: \"a.ir\" } print_graphs: true dataset { text { path: \"t\" window: 8 ";
+  EXPECT_THAT(ConfigError(text + "} }"), HasSubstr("dataset.text.test_bytes is below 1"));
+  EXPECT_TRUE(ParseConfig(text + "test_bytes: 9 } } gates { max_bits_per_byte: 2 }", "my", {}).ok());
+  EXPECT_THAT(ConfigError(text + "test_bytes: 9 } } gates { min_top1: 1 }"), HasSubstr("want a dataset with labels"));
+  EXPECT_THAT(ConfigError(std::string(kGood) + "gates { max_bits_per_byte_increase_percent: 2 }"),
+              HasSubstr("want a dataset of kind text"));
+}
+
 TEST(Config, FlagsComeBeforeTheCheck) {
   const std::string graphs = "print_graphs: true ";
   Flags flags;

@@ -127,7 +127,7 @@ const std::vector<Flag>& AllFlags() {
       Integer("threads", "threads of the benchmark and of everything else; 0: all cores", 0,
               runtime::ThreadPool::kMaxThreads, &Flags::threads),
       Integer("batch", "the benchmark's only batch size", 1, kAny, &Flags::batch),
-      Integer("limit", "measure accuracy on the first N images; 0: all", 0, kAny, &Flags::limit),
+      Integer("limit", "measure accuracy on the first N images, or other samples; 0: all", 0, kAny, &Flags::limit),
       Text("out", "FOLDER", "results.json, reports and IR dumps; by default fuselage-out/<config or model>",
            &Flags::out),
       Texts("shape", "INPUT:DIMS", "fixes an input's shape, as in input:1,3,224,224", &Flags::shapes),

@@ -18,9 +18,9 @@ enum class Bound { kAtLeast, kAtMost };
 // What there is to judge by.
 struct Finding {
   std::optional<double> value;
-  std::string reason = {};    // Why there is no value, or why it does not count.
-  bool fails = false;    // Whatever the value.
-  bool excused = false;  // That there is none.
+  std::string reason = {};  // Why there is no value, or why it does not count.
+  bool fails = false;       // Whatever the value.
+  bool excused = false;     // That there is none.
 };
 
 Finding Measured(bool has, double value) { return has ? Finding{value} : Finding{std::nullopt, "not measured"}; }
@@ -56,6 +56,11 @@ Finding Top1Drop(const Results::Variant& baseline, const Results::Variant& varia
   return Measured(baseline.has_top1() && variant.has_top1(), baseline.top1() - variant.top1());
 }
 
+Finding BitsIncrease(const Results::Variant& baseline, const Results::Variant& variant) {
+  return Measured(baseline.has_bits_per_byte() && variant.has_bits_per_byte(),
+                  100 * (variant.bits_per_byte() / baseline.bits_per_byte() - 1));
+}
+
 Finding SmallestSnr(const Results::Variant&, const Results::Variant& variant) {
   std::optional<double> smallest;
   for (const auto& layer : variant.layers()) {
@@ -89,12 +94,20 @@ std::vector<VariantGate> GatesOfVariants(const HarnessConfig::Gates& gates, cons
   const auto top1 = [](const Results::Variant&, const Results::Variant& variant) {
     return Measured(variant.has_top1(), variant.top1());
   };
+  const auto bits = [](const Results::Variant&, const Results::Variant& variant) {
+    return Measured(variant.has_bits_per_byte(), variant.bits_per_byte());
+  };
   const auto speedup = [measurement](const Results::Variant& baseline, const Results::Variant& variant) {
     return Speedup(measurement, baseline, variant);
   };
   return {
       {"min_top1", Bound::kAtLeast, wanted(gates.has_min_top1(), gates.min_top1()), false, top1},
       {"max_top1_drop", Bound::kAtMost, wanted(gates.has_max_top1_drop(), gates.max_top1_drop()), true, Top1Drop},
+      {"max_bits_per_byte", Bound::kAtMost, wanted(gates.has_max_bits_per_byte(), gates.max_bits_per_byte()), false,
+       bits},
+      {"max_bits_per_byte_increase_percent", Bound::kAtMost,
+       wanted(gates.has_max_bits_per_byte_increase_percent(), gates.max_bits_per_byte_increase_percent()), true,
+       BitsIncrease},
       {"min_speedup", Bound::kAtLeast, wanted(gates.has_min_speedup(), gates.min_speedup()), true, speedup},
       {"min_snr_db", Bound::kAtLeast, wanted(gates.has_min_snr_db(), gates.min_snr_db()), true, SmallestSnr},
   };

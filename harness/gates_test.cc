@@ -47,6 +47,26 @@ TEST(Gates, PassAndFail) {
   EXPECT_TRUE(GateStatus(CheckGates(HarnessConfig::Gates(), kFirst, Measured(0, 0, 0))).ok()) << "no gates, none fails";
 }
 
+TEST(Gates, BitsPerByte) {
+  HarnessConfig::Gates gates;
+  gates.set_max_bits_per_byte(1.8);
+  gates.set_max_bits_per_byte_increase_percent(2);
+  const auto message = [&](double baseline, double bits) {
+    Results results = Measured(0, 0, 0);
+    results.mutable_variants(0)->set_bits_per_byte(baseline);
+    results.mutable_variants(1)->set_bits_per_byte(bits);
+    return std::string(GateStatus(CheckGates(gates, kFirst, results)).message());
+  };
+  EXPECT_EQ(message(1.75, 1.78), "");
+  EXPECT_EQ(message(1.75, 1.82),
+            "max_bits_per_byte of int8 is 1.82, wanted 1.80; "
+            "max_bits_per_byte_increase_percent of int8 is 4.00, wanted 2.00");
+  EXPECT_THAT(message(NAN, 1.75), HasSubstr("max_bits_per_byte_increase_percent of int8 is nan, wanted 2.00"));
+  EXPECT_THAT(message(1.75, INFINITY), HasSubstr("max_bits_per_byte of int8 is inf, wanted 1.80"));
+  EXPECT_THAT(std::string(GateStatus(CheckGates(gates, kFirst, Measured(0, 0, 0))).message()),
+              HasSubstr("max_bits_per_byte of fp32 is not judged, wanted 1.80 (not measured)"));
+}
+
 TEST(Gates, EveryPassThatChangedTheGraphStaysWithinTheError) {
   HarnessConfig::Gates gates;
   gates.set_max_abs_error(1e-5);
@@ -74,7 +94,10 @@ TEST(Gates, NanPassesNone) {
   gates.set_max_top1_drop(100);
   gates.set_min_speedup(0);
   gates.set_min_snr_db(-1000);
+  gates.set_max_bits_per_byte(1000);
+  gates.set_max_bits_per_byte_increase_percent(1000);
   Results results = Measured(NAN, NAN, NAN);
+  for (auto& variant : *results.mutable_variants()) variant.set_bits_per_byte(NAN);
   results.mutable_variants(0)->mutable_measurements(0)->set_speedup(NAN);
   results.mutable_variants(1)->mutable_layers(1)->set_snr_db(NAN);
   for (const Results::Gate& gate : CheckGates(gates, kFirst, results)) EXPECT_FALSE(gate.passed()) << gate.name();

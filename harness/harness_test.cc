@@ -176,6 +176,61 @@ TEST(Harness, RandomInputsInPlaceOfADataset) {
   EXPECT_THAT(reference.out, Not(HasSubstr("Bytes moved")));
 }
 
+// A language model over bytes that sees no context: a table, and a linear layer.
+constexpr char kBytes[] = R"(graph @bytes {
+  param @embed: f32[256,16] = seed(1)
+  param @head.weight: f32[256,16] = seed(2)
+  module @head = linear(weight=@head.weight)
+  %tokens: i64[1,8] = placeholder
+  %embed: f32[256,16] = get_attr @embed
+  %gather: f32[1,8,16] = call_function index_select(%embed, %tokens)
+  %head: f32[1,8,256] = call_module @head(%gather)
+  output(%head)
+})";
+
+TEST(Harness, BitsPerByteOnAText) {
+  const Workplace place = testing::MakeIrWorkplace("bytes", kBytes, R"(
+dataset { text { path: "harness/datasets/testdata/genesis.txt" window: 8 test_bytes: 200 } }
+calibration { images: 32 }
+evaluation { limit: 20 batch: 3 }
+pipeline {
+  steps { pass { [type.googleapis.com/fuselage.NormalizeOptions] {} } }
+  steps { pass { [type.googleapis.com/fuselage.QuantizeOptions] {} } }
+  steps { pass { [type.googleapis.com/fuselage.LowerOptions] {} } }
+}
+variants { name: "fp32" after: "normalize" }
+variants { name: "int8" }
+benchmark { threads: 1 repetitions: 3 min_time_ms: 1 }
+gates { max_bits_per_byte: 20 max_bits_per_byte_increase_percent: 5 })");
+  const Outcome outcome = RunTiny(place);
+  ASSERT_EQ(outcome.code, kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("Windows of text (test), calibrated on 32 (train)\n"),
+                                 HasSubstr("bits per byte"), Not(HasSubstr("top-1")), HasSubstr("windows/s")));
+  const Results results = ReadResults(place.out);
+  EXPECT_EQ(results.dataset().unit(), "window");
+  EXPECT_EQ(results.dataset().images(), 199 / 8);
+  EXPECT_FALSE(results.dataset().unlabelled());
+  const auto &fp32 = results.variants(0), &int8 = results.variants(1);
+  EXPECT_EQ(fp32.images(), 20);
+  EXPECT_GT(fp32.bits_per_byte(), 4);  // The table is seeded: it knows nothing of English.
+  EXPECT_EQ(fp32.kl_divergence_bits(), 0);
+  EXPECT_NEAR(int8.bits_per_byte(), fp32.bits_per_byte(), 0.1);
+  EXPECT_GT(int8.kl_divergence_bits(), 0);
+  EXPECT_LT(int8.kl_divergence_bits(), 0.01);
+  EXPECT_FALSE(int8.has_top1());
+  EXPECT_EQ(results.gates_size(), 3);
+
+  // INT8 does not depend on the batch: 20 windows are six batches of three, and two windows. FP32's last bits may.
+  std::string text = *ReadFile(place.config);
+  text.replace(text.find("batch: 3"), 8, "batch: 7");
+  Overwrite(place.config, text);
+  ASSERT_EQ(RunTiny(place).code, kOk);
+  const Results again = ReadResults(place.out);
+  EXPECT_EQ(again.variants(1).bits_per_byte(), int8.bits_per_byte());
+  EXPECT_NEAR(again.variants(1).kl_divergence_bits(), int8.kl_divergence_bits(), 1e-8);
+  EXPECT_EQ(again.variants(1).logits_fingerprint(), int8.logits_fingerprint());
+}
+
 TEST(Harness, SeveralInputs) {
   const Workplace place =
       testing::MakeIrWorkplace("two_inputs", R"(graph @two {

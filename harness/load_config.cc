@@ -97,17 +97,17 @@ std::vector<std::string> ShippedConfigs(const SearchPath& search) {
 
 namespace {
 
-// Where accuracy can be measured: on images with labels.
-bool HasLabels(const HarnessConfig& config) {
-  if (!config.has_dataset()) return false;
-  return !config.dataset().has_images() || !config.dataset().images().labels().empty();
-}
-
 // A dataset or random inputs, and what only one of them can give.
 absl::Status ValidateInputs(const HarnessConfig& config, absl::string_view file) {
   const auto error = [&](absl::string_view text) { return UsageError(absl::StrCat(file, ": ", text)); };
-  if (!HasLabels(config) && (config.gates().has_min_top1() || config.gates().has_max_top1_drop())) {
+  const absl::string_view accuracy = config.has_dataset() ? datasets::AccuracyOf(config.dataset()) : "";
+  const HarnessConfig::Gates& gates = config.gates();
+  if (accuracy != "top1" && (gates.has_min_top1() || gates.has_max_top1_drop())) {
     return error("gates.min_top1 and max_top1_drop want a dataset with labels: without them there is no accuracy");
+  }
+  if (accuracy != "bits_per_byte" &&
+      (gates.has_max_bits_per_byte() || gates.has_max_bits_per_byte_increase_percent())) {
+    return error("gates.max_bits_per_byte and max_bits_per_byte_increase_percent want a dataset of kind text");
   }
   if (!config.has_dataset()) {
     if (config.random_inputs().count() < 0) return error("random_inputs.count is negative, want at least 0");

@@ -30,8 +30,7 @@ absl::Status Classification::Add(int64_t first, int64_t rows, const Tensor& outp
     const int rank = RankOf(logits, dataset_.label(first + row));
     correct1_ += rank == 0;
     correct5_ += rank >= 0 && rank < 5;
-    const int top1 =
-        rank < 0 ? -1 : static_cast<int>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+    const int top1 = rank < 0 ? -1 : static_cast<int>(std::max_element(logits.begin(), logits.end()) - logits.begin());
     top1_.push_back(top1);
     agreed_ += compared_ && top1 >= 0 && static_cast<const Classification*>(baseline)->top1_[first + row] == top1;
   }

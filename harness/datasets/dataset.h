@@ -42,8 +42,9 @@ class Dataset {
 
   // The samples as the inputs of `graph`, in the order of its placeholders. Borrows the dataset and the threads. Errors
   // name the input that is not of the samples' type.
-  virtual absl::StatusOr<std::unique_ptr<compiler::Samples>> Inputs(
-      const ir::Graph& graph, const HarnessConfig::Preprocessing& preprocessing, kernels::Parallel* parallel) const = 0;
+  virtual absl::StatusOr<std::unique_ptr<compiler::Samples>> Inputs(const ir::Graph& graph,
+                                                                    const HarnessConfig::Preprocessing& preprocessing,
+                                                                    kernels::Parallel* parallel) const = 0;
   // Borrows the dataset. Null: there is nothing to judge by, for want of labels.
   virtual std::unique_ptr<Judge> MakeJudge() const = 0;
 };

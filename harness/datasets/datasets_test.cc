@@ -14,10 +14,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "harness/base/exit_code.h"
+#include "harness/base/files.h"
 #include "harness/datasets/cifar10.h"
 #include "harness/datasets/fashion_mnist.h"
 #include "harness/datasets/image_folder.h"
 #include "harness/datasets/open.h"
+#include "harness/datasets/text.h"
+#include "ir/text.h"
+#include "runtime/thread_pool.h"
 
 namespace fuselage::datasets {
 namespace {
@@ -347,6 +351,106 @@ TEST(DecodeTest, GiantImageIsDeclinedBeforeItIsAllocated) {
   ASSERT_NE(frame, std::string::npos);
   for (int i = 5; i < 9; ++i) jpeg[frame + i] = '\xff';
   EXPECT_THAT(std::string(DecodeJpeg(jpeg, "x.jpg").status().message()), HasSubstr("x.jpg: "));
+}
+
+constexpr char kGenesis[] = "harness/datasets/testdata/genesis.txt";  // 4,246 bytes.
+
+TEST(TextTest, WindowsAreTokensAndTheirLabelsTheBytesBehindThem) {
+  const std::string text = ReadPlain(kGenesis);
+  const auto test = OpenText(kGenesis, {/*window=*/64, /*test_bytes=*/1000}, /*train=*/false);
+  ASSERT_TRUE(test.ok()) << test.status();
+  EXPECT_EQ((*test)->size(), 999 / 64);
+  EXPECT_STREQ((*test)->unit(), "window");
+  ir::OpRegistry ops;
+  const auto graph = ir::Parse("graph @g {\n  %x: i64[1,64] = placeholder\n  output(%x)\n}", ops);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  runtime::ThreadPool pool(2);
+  const auto inputs = (*test)->Inputs(**graph, {}, &pool);
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  Tensor batch(DType::kI64, {2, 64});
+  ASSERT_TRUE((*inputs)->Fill(3, 5, &batch).ok());
+  const std::string part = text.substr(text.size() - 1000);
+  for (int i = 0; i < 128; ++i) ASSERT_EQ(batch.At(i), part[3 * 64 + i]) << i;
+
+  // What predicts window 0 right with nearly all of the probability needs nearly no bits.
+  Tensor logits(DType::kF32, {1, 64, 256});
+  std::fill_n(logits.data<float>(), 64 * 256, 0.0f);
+  for (int i = 0; i < 64; ++i) logits.data<float>()[256 * i + part[i + 1]] = 100;
+  const auto judge = (*test)->MakeJudge();
+  ASSERT_TRUE(judge->Add(0, 1, logits, nullptr).ok());
+  Results::Variant result;
+  judge->Record(&result);
+  EXPECT_LT(result.bits_per_byte(), 1e-6);
+
+  // Windows to train on are those of what is before, each once, in another order.
+  const auto train = OpenText(kGenesis, {64, 1000}, /*train=*/true);
+  ASSERT_TRUE(train.ok()) << train.status();
+  ASSERT_EQ((*train)->size(), (4246 - 1000 - 1) / 64);
+  const auto windows = [&](const Dataset& data) {
+    Tensor all(DType::kI64, {data.size(), 64});
+    EXPECT_TRUE((*data.Inputs(**graph, {}, &pool))->Fill(0, data.size(), &all).ok());
+    std::vector<std::string> found(data.size());
+    for (int64_t i = 0; i < all.num_elements(); ++i) found[i / 64].push_back(static_cast<char>(all.At(i)));
+    return found;
+  };
+  std::vector<std::string> wanted, found = windows(**train);
+  for (int i = 0; i < 50; ++i) wanted.push_back(text.substr(64 * i, 64));
+  EXPECT_NE(found, wanted);
+  EXPECT_THAT(found, ::testing::UnorderedElementsAreArray(wanted));
+  EXPECT_NE((*(*train)->Inputs(**graph, {}, &pool))->Key(10), (*inputs)->Key(10));
+}
+
+TEST(TextTest, InputsAreOneBatchOfWindows) {
+  const auto text = OpenText(kGenesis, {64, 1000}, false);
+  ASSERT_TRUE(text.ok()) << text.status();
+  runtime::ThreadPool pool(1);
+  ir::OpRegistry ops;
+  const auto error = [&](const std::string& inputs, const HarnessConfig::Preprocessing& preprocessing = {}) {
+    const auto graph = ir::Parse("graph @g {\n" + inputs + "  output(%x)\n}", ops);
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    return std::string((*text)->Inputs(**graph, preprocessing, &pool).status().message());
+  };
+  EXPECT_THAT(error("  %x: i64[1,32] = placeholder\n"),
+              HasSubstr("input %x is i64[1,32], want i64 [batch, 64], as dataset.text.window says"));
+  EXPECT_THAT(error("  %x: f32[1,64] = placeholder\n"), HasSubstr("input %x is f32[1,64], want i64"));
+  EXPECT_THAT(error("  %x: i64[1,64] = placeholder\n  %y: i64[1,64] = placeholder\n"), HasSubstr("has 2 inputs"));
+  HarnessConfig::Preprocessing preprocessing;
+  preprocessing.add_mean(1);
+  EXPECT_THAT(error("  %x: i64[1,64] = placeholder\n", preprocessing), HasSubstr("preprocessing is for images"));
+}
+
+TEST(TextTest, MissingAndShortFiles) {
+  const std::string path = Folder("text") + "/short.txt";
+  const auto error = [&](int64_t window, int64_t test_bytes, bool train) {
+    const absl::Status status = OpenText(path, {window, test_bytes}, train).status();
+    EXPECT_EQ(harness::ExitCodeOf(status), harness::FileExists(path) ? harness::kInvalidInput : harness::kIo) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(error(4, 10, false), AllOf(HasSubstr("there is no text " + path), HasSubstr("dataset.text.path")));
+  WritePlain(path, "0123456789");
+  EXPECT_THAT(error(4, 4, false), HasSubstr("short.txt: has 10 bytes, 4 of them to test on; want at least 5"));
+  EXPECT_THAT(error(4, 6, true), HasSubstr("short.txt: has 10 bytes, 4 of them to train on; want at least 5"));
+  EXPECT_THAT(error(4, 11, true), HasSubstr("0 of them to train on"));
+  EXPECT_EQ((*OpenText(path, {4, 5}, false))->size(), 1);
+  WritePlain(path, "");
+  EXPECT_THAT(error(1, 1, false), HasSubstr("has 0 bytes"));
+}
+
+TEST(TextTest, ConfigNamesFileWindowAndSplit) {
+  HarnessConfig::DatasetConfig config;
+  auto* text = config.mutable_text();
+  EXPECT_THAT(FaultOf(config), HasSubstr("dataset.text.path is empty"));
+  text->set_path(kGenesis);
+  EXPECT_THAT(FaultOf(config), HasSubstr("dataset.text.window is below 1"));
+  text->set_window(16);
+  EXPECT_THAT(FaultOf(config), HasSubstr("dataset.text.test_bytes is below 1"));
+  text->set_test_bytes(100);
+  EXPECT_EQ(AccuracyOf(config), "bits_per_byte");
+  const auto opened = Open(config, HarnessConfig::TEST, harness::SearchPath());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->name, "text");
+  EXPECT_EQ(opened->split, "test");
+  EXPECT_EQ(opened->data->size(), 99 / 16);
 }
 
 }  // namespace

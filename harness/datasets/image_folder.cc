@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "harness/base/files.h"
+#include "harness/datasets/shuffle.h"
 #include "ir/base/status.h"
 
 namespace fuselage::datasets {
@@ -32,12 +33,7 @@ class ImageFiles : public ImageDataset {
   };
   // At least one entry; `classes` is 0 where labels mean nothing.
   ImageFiles(std::vector<Entry> entries, int classes) : entries_(std::move(entries)), classes_(classes) {
-    // Fisher-Yates with a fixed linear congruential generator (Knuth's MMIX): the same order on every machine.
-    uint64_t state = 1;
-    for (size_t i = entries_.size() - 1; i > 0; --i) {
-      state = state * 6364136223846793005u + 1442695040888963407u;
-      std::swap(entries_[i], entries_[(state >> 33) % (i + 1)]);
-    }
+    Shuffle(&entries_);
   }
 
   int64_t size() const override { return static_cast<int64_t>(entries_.size()); }

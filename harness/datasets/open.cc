@@ -8,6 +8,7 @@
 #include "harness/datasets/cifar10.h"
 #include "harness/datasets/fashion_mnist.h"
 #include "harness/datasets/image_folder.h"
+#include "harness/datasets/text.h"
 #include "ir/base/status.h"
 
 namespace fuselage::datasets {
@@ -18,6 +19,11 @@ const google::protobuf::OneofDescriptor& Kinds() {
 }
 
 }  // namespace
+
+absl::string_view AccuracyOf(const HarnessConfig::DatasetConfig& config) {
+  if (config.has_text()) return "bits_per_byte";
+  return config.has_images() && config.images().labels().empty() ? "" : "top1";
+}
 
 std::string FaultOf(const HarnessConfig::DatasetConfig& config) {
   const auto want_folder = [](const std::string& path) {
@@ -30,6 +36,10 @@ std::string FaultOf(const HarnessConfig::DatasetConfig& config) {
     case HarnessConfig::DatasetConfig::kImages:
       if (!config.images().calibrate().empty() || !config.images().labels().empty()) return "";
       return "dataset.images is empty, want calibrate, labels or both";
+    case HarnessConfig::DatasetConfig::kText:
+      if (config.text().path().empty()) return "dataset.text.path is empty, want a file";
+      if (config.text().window() < 1) return "dataset.text.window is below 1, want bytes";
+      return config.text().test_bytes() < 1 ? "dataset.text.test_bytes is below 1, want bytes" : "";
     case HarnessConfig::DatasetConfig::KIND_NOT_SET: break;
   }
   std::vector<std::string> names;
@@ -70,6 +80,11 @@ absl::StatusOr<OpenedDataset> Open(const HarnessConfig::DatasetConfig& config, H
       opened.path = search.Find(labelled ? images.labels() : images.calibrate());
       opened.split = labelled ? "labels" : "calibrate";
       ASSIGN_OR_RETURN(opened.data, labelled ? OpenLabelledImages(opened.path) : OpenImages(opened.path));
+      break;
+    }
+    case HarnessConfig::DatasetConfig::kText: {
+      opened.path = search.Find(config.text().path());
+      ASSIGN_OR_RETURN(opened.data, OpenText(opened.path, {config.text().window(), config.text().test_bytes()}, train));
       break;
     }
     case HarnessConfig::DatasetConfig::KIND_NOT_SET: break;

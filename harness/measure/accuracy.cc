@@ -28,8 +28,8 @@ absl::StatusOr<std::string> Evaluate(compiler::Engine& engine, const compiler::S
     ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine.Run(*inputs));
     const Tensor& output = (*outputs)[0];
     if (output.rank() == 0 || output.dim(0) != batch) {
-      return absl::InvalidArgumentError(absl::StrCat("the model's output is ", ToString(output.type()), ", want ", batch,
-                                                     " rows, one for each of the batch"));
+      return absl::InvalidArgumentError(absl::StrCat("the model's output is ", ToString(output.type()), ", want ",
+                                                     batch, " rows, one for each of the batch"));
     }
     const int64_t rows = std::min(batch, count - first);
     RETURN_IF_ERROR(judge->Add(first, rows, output, baseline));

@@ -6,8 +6,8 @@
 #include "compiler/compiler.h"
 #include "gtest/gtest.h"
 #include "harness/datasets/fashion_mnist.h"
-#include "harness/datasets/preprocess.h"
 #include "harness/datasets/image_samples.h"
+#include "harness/datasets/preprocess.h"
 #include "ir/testing/matchers.h"
 #include "runtime/thread_pool.h"
 

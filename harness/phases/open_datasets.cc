@@ -24,8 +24,8 @@ absl::Status OpenDatasets(RunState& run) {
     if (images == 1) run.Warn(absl::StrCat("calibration on a single ", unit));
     if (images > 0 && labelled && run.calibration.path == run.evaluation.path &&
         run.calibration.split == run.evaluation.split) {
-      run.Warn(absl::StrCat("calibration and evaluation use the same ", unit,
-                            "s: the accuracy is not an independent one"));
+      run.Warn(
+          absl::StrCat("calibration and evaluation use the same ", unit, "s: the accuracy is not an independent one"));
     }
     run.recorder.Update([&](Results& results) {
       results.mutable_calibration()->set_split(run.calibration.split);

@@ -72,8 +72,8 @@ struct RunState {
   std::unique_ptr<ir::Graph> graph;                         // RunPasses rewrites it.
   onnx::Names names;                                        // The model's inputs and outputs, each once.
   std::shared_ptr<const std::vector<Tensor>> given_inputs;  // What the config's `inputs` holds; else null.
-  std::unique_ptr<compiler::Samples> calibration_samples;  // Null where nothing asks for them.
-  std::unique_ptr<compiler::Samples> inputs;               // What variants run on: test data, given or random values.
+  std::unique_ptr<compiler::Samples> calibration_samples;   // Null where nothing asks for them.
+  std::unique_ptr<compiler::Samples> inputs;                // What variants run on: test data, given or random values.
 
   // FindPeaks.
   std::optional<passes::MachinePeaks> peaks;

@@ -159,6 +159,23 @@ TEST(Tables, WithoutADatasetVariantsAreComparedByTheirOutputs) {
   EXPECT_THAT(sections::Latency(results, {}), HasSubstr("images/s"));
 }
 
+TEST(Tables, OnATextVariantsAreComparedByBitsPerByte) {
+  Results results = Example();
+  results.mutable_dataset()->set_name("text");
+  results.mutable_dataset()->set_split("test");
+  results.mutable_dataset()->set_unit("window");
+  results.mutable_variants(0)->set_bits_per_byte(1.75481);
+  results.mutable_variants(0)->set_kl_divergence_bits(0);
+  results.mutable_variants(1)->set_bits_per_byte(std::nan(""));
+  const std::string variants = sections::Variants(results, {});
+  EXPECT_THAT(variants, HasSubstr("windows  bits per byte  KL divergence, bits"));
+  EXPECT_THAT(variants, HasSubstr("1.7548               0.0000"));
+  EXPECT_THAT(variants, HasSubstr("nan                    -"));
+  EXPECT_THAT(variants, Not(HasSubstr("top-1")));
+  EXPECT_THAT(sections::Latency(results, {}), HasSubstr("windows/s"));
+  EXPECT_THAT(Report(results, {0}), HasSubstr("\nWindows of text (test)\n"));
+}
+
 TEST(Tables, LatencyShowsColdRunsAndTheRuntimesShareWhereMeasured) {
   Results results = Example();
   EXPECT_THAT(sections::Latency(results, {}), Not(AnyOf(HasSubstr("cold"), HasSubstr("Runtime"))));

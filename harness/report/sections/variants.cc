@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -45,11 +46,30 @@ std::string Accuracy(const Results& results) {
   return table.empty() ? "" : table.ToString();
 }
 
+// On a text.
+std::string Bits(const Results& results) {
+  Table table("Variants", {{"variant", Align::kLeft},
+                           {"runs on", Align::kLeft},
+                           {absl::StrCat(Unit(results), "s")},
+                           {"bits per byte"},
+                           {"KL divergence, bits"},
+                           {"weights"}});
+  for (const auto* variant : All(results)) {
+    table.AddRow({variant->name(), RunsOn(*variant), absl::StrCat(variant->images()),
+                  Number(FUSELAGE_OPTIONAL(*variant, bits_per_byte), 4),
+                  Number(FUSELAGE_OPTIONAL(*variant, kl_divergence_bits), 4), Megabytes(variant->weight_bytes())});
+  }
+  return table.empty() ? "" : table.ToString();
+}
+
 }  // namespace
 
 std::string Variants(const Results& results, const Options&) {
   if (results.has_explanation()) return "";  // `explain` measures no variant.
-  return HasAccuracy(results) ? Accuracy(results) : Differences(results);
+  if (!HasAccuracy(results)) return Differences(results);
+  const auto& variants = results.variants();
+  const bool bits = std::any_of(variants.begin(), variants.end(), [](const auto& v) { return v.has_bits_per_byte(); });
+  return bits ? Bits(results) : Accuracy(results);
 }
 
 }  // namespace fuselage::report::sections
