@@ -1,6 +1,7 @@
 #include "frontend/onnx/builder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -207,7 +208,10 @@ absl::StatusOr<ir::Node*> Builder::NodeOf(const Value& value) {
     }
   }
   WarnOfFixedBatch(value);
-  RETURN_IF_ERROR(CheckFinite(*tensor, absl::StrCat("tensor ", Quote(value.name)), options_));
+  // A single infinity is meant: what a causal mask writes, or the bound of a clamp.
+  if (tensor->num_elements() != 1 || !IsFloat(tensor->dtype()) || !std::isinf(tensor->At(0))) {
+    RETURN_IF_ERROR(CheckFinite(*tensor, absl::StrCat("tensor ", Quote(value.name)), options_));
+  }
   const std::string parameter =
       graph_->AddParameter(ir::SanitizedName(value.name), std::shared_ptr<const Tensor>(value.constant, tensor));
   ASSIGN_OR_RETURN(ir::Node * node, graph_->AddGetAttr(parameter, parameter));

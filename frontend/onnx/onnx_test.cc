@@ -428,6 +428,15 @@ TEST(Values, NonFiniteWeights) {
   EXPECT_TRUE(Import(model, options).ok());
   ASSERT_EQ(warnings.size(), 1);
   EXPECT_THAT(warnings[0], HasSubstr("tensor 'w': found nan"));
+
+  const auto scalar = [](float value) {
+    ModelBuilder made;
+    made.Input("x", {2}).Initializer("w", Tensor::Scalar(value)).Node("Max", {"x", "w"}, {"y"}).Output("y");
+    return made;
+  };
+  ModelBuilder mask = scalar(-std::numeric_limits<float>::infinity()), broken = scalar(std::nanf(""));
+  EXPECT_TRUE(Import(mask).ok()) << "as the value of a mask is";
+  ExpectError(broken, kInvalid, "tensor 'w': found nan as element 0");
 }
 
 TEST(Values, ScalesAndZeroPoints) {
