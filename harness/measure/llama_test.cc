@@ -22,7 +22,7 @@ class LlamaTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const std::string path = ::testing::TempDir() + "/bible_kjv.txt";
-    const std::string command = "bible -l80 gen1:1-rev22:21 >" + path;
+    const std::string command = "bible -l80 gen1:1-rev22:21 </dev/null >" + path;
     if (std::system("command -v bible >/dev/null") != 0) {
       GTEST_SKIP() << "the program bible is missing: install Debian's package bible-kjv";
     }

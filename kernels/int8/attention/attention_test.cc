@@ -75,7 +75,9 @@ TEST_P(RowsTest, WeightsHaveTheBitsOfTheirDefinition) {
         const int32_t wanted_sum = Definition(s, added, cap, wanted);
         EXPECT_EQ(GetParam().weights({scores.as<float>(), keys, added, cap}, weights.as<uint8_t>()), wanted_sum);
         EXPECT_EQ(std::vector<uint8_t>(weights.as<uint8_t>(), weights.as<uint8_t>() + keys), wanted);
-        if (special == 2) EXPECT_EQ(wanted_sum, 0);
+        if (special == 2) {
+          EXPECT_EQ(wanted_sum, 0);
+        }
         EXPECT_TRUE(scores.guards_intact() && weights.guards_intact());
       }
     }
