@@ -251,6 +251,11 @@ std::vector<Case> ElementwiseCases() {
     cases.push_back({std::string(op) + "_row", [=](GraphBuilder& g) {
                        return g.Call(op, {g.Input({2, 3, 4, 5}), divisor(g, g.Input({5}))});
                      }});
+    cases.push_back({std::string(op) + "_last_broadcast",  // As by a norm of the last dimension.
+                     [=](GraphBuilder& g) {
+                       return g.Call(op, {g.Input({2, 3, 4, 5}), divisor(g, g.Input({2, 3, 4, 1}))});
+                     },
+                     own});
     cases.push_back(
         {std::string(op) + "_gate_nhwc", [=](GraphBuilder& g) {  // Squeeze and excitation.
            Node* x = g.Call("max_pool2d", {g.Input({2, 8, 4, 5})}, PoolAttributes({1, 1}, {1, 1}, {0, 0, 0, 0}));

@@ -1,8 +1,9 @@
 // Elementwise operators: one operand through oneDNN's eltwise, two (with numpy's broadcasting) through its binary. What
-// oneDNN does not have, runs on kernels/pointwise.
+// oneDNN does not have, or has as reference code only, runs on kernels/pointwise.
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/fp32/families.h"
 #include "kernels/fp32/onednn.h"
@@ -77,9 +78,13 @@ absl::StatusOr<Call> BinaryCall(const KernelDesc& desc, algorithm kind) {
 void RegisterElementwise(kernels::KernelRegistry& registry) {
   const auto add = [&](const char* op,
                        std::function<absl::StatusOr<std::unique_ptr<Kernel>>(const KernelDesc&)> create) {
+    // oneDNN's reference code, for what its generated code does not broadcast, takes some hundred cycles an element.
     const auto or_own = [create = std::move(create)](const KernelDesc& desc) {
       auto kernel = create(desc);
-      return absl::IsUnimplemented(kernel.status()) ? pointwise::Create(desc) : std::move(kernel);
+      const bool slow = kernel.ok() && absl::StrContains((*kernel)->variant(), "ref:");
+      if (!slow && !absl::IsUnimplemented(kernel.status())) return kernel;
+      auto own = pointwise::Create(desc);
+      return own.ok() || !slow ? std::move(own) : std::move(kernel);
     };
     registry.Register({op, kernels::LayoutRule::kSame, or_own});
   };
