@@ -41,6 +41,11 @@ NOT_EXPORTED = "PyTorch does not export it:"
 PLACE = "<!-- written by tools/zoo: the {0} -->\n", "<!-- the {0} ends -->\n"
 
 
+# What PyTorch 1.13's exporter lacks and later ones have: x.zero_(), in Swin V2.
+torch.onnx.register_custom_op_symbolic(
+    "aten::zero", lambda g, x: g.op("Mul", x, g.op("Constant", value_t=torch.tensor(0.0))), FIRST_OPSET)
+
+
 class TookTooLong(BaseException):
     """No Exception: what tries another way after one would catch it."""
 
