@@ -176,6 +176,17 @@ def transformer(model, config, pick=lambda y: y[0], **options):
     return build
 
 
+def detr():
+    import transformers
+    backbone = transformers.ResNetConfig(embedding_size=16, hidden_sizes=[16, 32, 64, 128], depths=[1, 1, 1, 1],
+                                         layer_type="basic", out_features=["stage4"])
+    config = transformers.DetrConfig(
+        use_timm_backbone=False, backbone_config=backbone, d_model=64, encoder_layers=2, decoder_layers=2,
+        encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=128, decoder_ffn_dim=128, num_queries=20,
+        return_dict=False)
+    return Output(transformers.DetrModel(config), lambda y: y[0])
+
+
 def whisper_encoder():
     import transformers
     config = transformers.WhisperConfig(
@@ -243,6 +254,7 @@ TABLE = [
             transformer("T5EncoderModel", "T5Config", d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4,
                         vocab_size=100), TOKENS, 100),
     Network("whisper_encoder", "transformers", whisper_encoder, ((1, 80, 100),)),
+    Network("detr", "transformers", detr, ((1, 3, 128, 128),)),
     Network("segformer", "transformers",
             transformer("SegformerForSemanticSegmentation", "SegformerConfig", depths=[1, 1, 1, 1],
                         hidden_sizes=[16, 32, 64, 64], num_attention_heads=[1, 2, 4, 4],
