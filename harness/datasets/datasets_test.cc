@@ -430,7 +430,8 @@ TEST(TextTest, MissingAndShortFiles) {
   WritePlain(path, "0123456789");
   EXPECT_THAT(error(4, 4, false), HasSubstr("short.txt: has 10 bytes, 4 of them to test on; want at least 5"));
   EXPECT_THAT(error(4, 6, true), HasSubstr("short.txt: has 10 bytes, 4 of them to train on; want at least 5"));
-  EXPECT_THAT(error(4, 11, true), HasSubstr("0 of them to train on"));
+  EXPECT_THAT(error(4, 11, false), HasSubstr("short.txt: has 10 bytes, want at least dataset.text.test_bytes, 11"));
+  EXPECT_THAT(error(4, 10, true), HasSubstr("0 of them to train on"));
   EXPECT_EQ((*OpenText(path, {4, 5}, false))->size(), 1);
   WritePlain(path, "");
   EXPECT_THAT(error(1, 1, false), HasSubstr("has 0 bytes"));

@@ -91,7 +91,11 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenText(const std::string& path, const
   }
   ASSIGN_OR_RETURN(const std::string text, harness::ReadFile(path));
   const int64_t size = static_cast<int64_t>(text.size());
-  const int64_t split = std::max<int64_t>(size - options.test_bytes, 0);
+  if (size < options.test_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": has ", size, " bytes, want at least dataset.text.test_bytes, ", options.test_bytes));
+  }
+  const int64_t split = size - options.test_bytes;
   std::string part = train ? text.substr(0, split) : text.substr(split);
   if (static_cast<int64_t>(part.size()) <= options.window) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": has ", size, " bytes, ", part.size(), " of them to ",

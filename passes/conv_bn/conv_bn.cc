@@ -200,12 +200,16 @@ enum class Outcome { kFolded, kDeclined, kDeferred };
 
 // Deferred: what follows can be folded too, and may vanish into a layer behind it; `again` says that it had its turn.
 absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Node* node, bool again, Remarks& remarks) {
-  const auto declined = [&](absl::string_view why) {
-    remarks.Missed(*node, absl::StrCat("not folded: ", why));
-    return Outcome::kDeclined;
-  };
   ChannelMap map;
   map.input = InputOrNull(*node);
+  Node* user = !options.only_after_conv() && node->has_one_use() ? node->only_user() : nullptr;
+  const bool in_front = user != nullptr && IsLayer(*user);
+  // A product that is beside no layer is none that could be folded.
+  const bool near = node->IsOp("batch_norm") || IsLayer(*map.input) || in_front;
+  const auto declined = [&](absl::string_view why) {
+    if (near) remarks.Missed(*node, absl::StrCat("not folded: ", why));
+    return Outcome::kDeclined;
+  };
   std::string why;
   if (node->IsOp("batch_norm")) {
     BatchNormStatistics statistics;
@@ -215,24 +219,19 @@ absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Nod
     why = WhyNotByChannel(*node, *map.input, &map);
   }
   if (!why.empty()) return declined(why);
-  bool near = node->IsOp("batch_norm") || IsLayer(*map.input);
   Node* layer = nullptr;
   Folded folded;
   why = MatchAfter(*node, map, &layer, &folded);
-  if (layer == nullptr && !options.only_after_conv() && node->has_one_use()) {
-    Node* user = node->only_user();
-    if (InputOrNull(*user) != nullptr && !again) return Outcome::kDeferred;
-    if (IsLayer(*user)) {
-      near = true;
-      const std::string why_before = MatchBefore(*node, map, *user, &folded);
-      if (why_before.empty()) {
-        layer = user;
-      } else {
-        absl::StrAppend(&why, "; ", why_before);
-      }
+  if (layer == nullptr && user != nullptr && InputOrNull(*user) != nullptr && !again) return Outcome::kDeferred;
+  if (layer == nullptr && in_front) {
+    const std::string why_before = MatchBefore(*node, map, *user, &folded);
+    if (why_before.empty()) {
+      layer = user;
+    } else {
+      absl::StrAppend(&why, "; ", why_before);
     }
   }
-  if (layer == nullptr) return near ? declined(why) : Outcome::kDeclined;
+  if (layer == nullptr) return declined(why);
   remarks.Applied(*node, absl::StrCat("folded into %", layer->name(), " (module @", layer->module()->path, ")"));
   RETURN_IF_ERROR(Apply(graph, layer, node, map.input, std::move(folded)));
   return Outcome::kFolded;

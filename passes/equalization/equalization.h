@@ -8,11 +8,11 @@
 //
 // s[c] balances the range r[c] of the channel in calibration samples with the largest weight w[c] that reads it:
 // s = r^a / w^(1-a), with the a of 0, 1/4 ... 1 for which the layers' outputs get the least noise by 8-bit inputs and
-// weights (as in Xiao et al., "SmoothQuant", ICML 2023, where a is chosen by hand). Every s is a power of two, so no bit of
-// the FP32 network changes, and nothing is scaled where that gains less than 1 dB.
+// weights (as in Xiao et al., "SmoothQuant", ICML 2023, where a is chosen by hand). Every s is a power of two, so no
+// bit of the FP32 network changes, and nothing is scaled where that gains less than 1 dB.
 //
-// Declines: a channel that something else reads, too (a sigmoid, a graph output); a layer whose module has a second call
-// site, an activation or a residual (run it before fusion); with narrow_clamps a clamp that is not at [0, max].
+// Declines: a channel that something else reads, too (a sigmoid, a graph output); a layer whose module has a second
+// call site, an activation or a residual (run it before fusion); with narrow_clamps a clamp that is not at [0, max].
 // Errors: no calibration data (payload "fuselage.usage": the caller's mistake); NaN or infinity in a sample.
 #ifndef FUSELAGE_PASSES_EQUALIZATION_EQUALIZATION_H_
 #define FUSELAGE_PASSES_EQUALIZATION_EQUALIZATION_H_
@@ -31,7 +31,7 @@ class Equalization : public passes::Pass {
   absl::string_view name() const override { return "equalization"; }
   passes::NumericContract numeric_contract() const override {
     using passes::NumericContract;
-    return {options_.narrow_clamps() ? NumericContract::kQuantizes : NumericContract::kBitExact, 0};
+    return {options_.narrow_clamps() ? NumericContract::kQuantizes : NumericContract::kBitExact, 1.0 / 32};
   }
 
  protected:

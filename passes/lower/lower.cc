@@ -189,7 +189,7 @@ class Lowering {
     Plan plan;
     plan.node = node;
     plan.arguments = node->arguments();
-    plan.schema = FormOrNull(*node);
+    plan.schema = FormOrNull(plan);
     for (const ir::Argument& argument : plan.arguments) {
       std::vector<Node*>& found = plan.dequantizes;
       if (argument.is_computed_parameter() && IsMxfp4(*argument.value)) {
@@ -217,12 +217,13 @@ class Lowering {
   }
 
   // The form of the op where it computes on codes: int8.linear_mxfp4, where its weight is MXFP4.
-  const ir::OpSchema* FormOrNull(const Node& node) const {
-    for (const ir::Argument& argument : node.arguments()) {
+  const ir::OpSchema* FormOrNull(const Plan& plan) const {
+    const std::string& op = plan.node->op()->name;
+    for (const ir::Argument& argument : plan.arguments) {
       if (!argument.is_computed_parameter() || !IsMxfp4(*argument.value)) continue;
-      return graph_.ops().FindOrNull(absl::StrCat("int8.", node.op()->name, "_mxfp4"));
+      return graph_.ops().FindOrNull(absl::StrCat("int8.", op, "_mxfp4"));
     }
-    return graph_.ops().FindQuantizedFormOrNull(node.op()->name);
+    return graph_.ops().FindQuantizedFormOrNull(op);
   }
 
   // --- quantize(cat(dequantize(x), dequantize(y))) => cat(x, y), with equal parameters.

@@ -1,6 +1,8 @@
 #include "passes/quantize/quantize.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -215,7 +217,7 @@ std::string Describe(const Node& node, const Selection& selection, const CodesOf
 // A module's weight in codes.
 struct QuantizedModule {
   ir::Module* module;
-  float input_scale;  // The smallest that it is fed with; 0 where only runs know it.
+  float input_scale;  // The smallest that it is fed with; infinite where only runs know it.
   std::vector<float> scales;
   std::shared_ptr<const Tensor> codes;
 };
@@ -228,7 +230,8 @@ std::vector<QuantizedModule> QuantizeWeights(const QuantizeOptions& options, con
   for (const Node* node : selection.nodes) {
     if (node->op()->OperandIndex("weight") < 0 || GetsMxfp4(*node, selection, options)) continue;
     const bool per_token = IsPerToken(*node, selection);
-    const float scale = per_token ? 0 : codes_of.at(selection.group_of.at(node->operand(0))).scale;
+    const float scale =
+        per_token ? std::numeric_limits<float>::infinity() : codes_of.at(selection.group_of.at(node->operand(0))).scale;
     const auto [it, added] = index.emplace(node->module(), modules.size());
     if (added) modules.push_back({node->module(), scale, {}, nullptr});
     modules[it->second].input_scale = std::min(modules[it->second].input_scale, scale);
@@ -240,7 +243,7 @@ std::vector<QuantizedModule> QuantizeWeights(const QuantizeOptions& options, con
     };
     const Tensor &weight = *parameter("weight"), *bias = parameter("bias");
     const bool plain_bias = bias != nullptr && bias->dtype() == DType::kF32 && bias->num_elements() == weight.dim(0);
-    const bool in_steps = plain_bias && quantized.input_scale > 0;
+    const bool in_steps = plain_bias && std::isfinite(quantized.input_scale);
     quantized.scales = WeightScales({&weight, in_steps ? bias : nullptr, quantized.input_scale, options.weights()});
     quantized.codes = std::make_shared<const Tensor>(QuantizeWeight(weight, quantized.scales, options.weights()));
   }
@@ -337,7 +340,6 @@ absl::Status Apply(const QuantizeOptions& options, const Selection& selection, c
     if (runner == nullptr) return UsageError("correct_bias needs calibration data: the caller gives none");
     ASSIGN_OR_RETURN(biases, CorrectedBiases(modules, graph, *runner));
   }
-  RETURN_IF_ERROR(SetWeights(modules, std::move(biases), graph));
   for (const Edge& edge : selection.edges) {
     RETURN_IF_ERROR(InsertPair(edge, codes_of.at(selection.group_of.at(edge.value)), graph));
   }
@@ -348,7 +350,8 @@ absl::Status Apply(const QuantizeOptions& options, const Selection& selection, c
     if (GetsMxfp4(*node, selection, options)) mxfp4.push_back(node);
   }
   RETURN_IF_ERROR(UseMxfp4Weights(mxfp4, graph));
-  return absl::OkStatus();
+  // Last: a module that is called elsewhere has lent its float weight to MXFP4.
+  return SetWeights(modules, std::move(biases), graph);
 }
 
 }  // namespace

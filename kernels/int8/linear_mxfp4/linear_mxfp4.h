@@ -3,7 +3,7 @@
 //
 // Weights stay at 4.25 bits in memory. A byte shuffle turns an E2M1 code into 2 w + 12, an integer in [0, 24]:
 // unsigned, as vpdpbusd and vpmaddubsw want one operand; 12 * sum x, known for each row and group, is taken off again.
-// Nothing saturates: a group's sum is at most 32 * 24 * 127 = 97,536, and four steps of vpmaddubsw, whose pairs are at
+// Nothing saturates: a group's sum is at most 32 * 24 * 128 = 98,304, and four steps of vpmaddubsw, whose pairs are at
 // most 2 * 24 * 128 = 6,144, stay within 16 bits.
 //
 // Declines: E8M0 scales whose half is no normal float; a clamp other than ReLU.
