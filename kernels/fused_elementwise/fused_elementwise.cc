@@ -11,6 +11,8 @@
 #include "kernels/core/broadcast.h"
 #include "kernels/core/requantize.h"
 #include "kernels/fused_elementwise/block.h"
+#include "kernels/int8/dequantize/dequantize.h"
+#include "kernels/int8/quantize/quantize.h"
 
 namespace fuselage::fused_elementwise {
 namespace {
@@ -26,32 +28,50 @@ constexpr Variant kVariants[] = {
 
 constexpr int64_t kTask = 16 * kBlock;  // Elements that are worth a thread's while.
 
-Encoding EncodingOf(const TensorType& type) {
-  if (!type.quant) return {};
+// What a block of codes is converted with: one image of one channel.
+template <typename ConversionParams>
+ConversionParams ConversionOf(const TensorType& type) {
   const kernels::UnsignedForm form = kernels::UnsignedFormOf(type);
-  return {true, form.flip, form.zero_point, type.quant->scale()};
+  ConversionParams params;
+  params.pixels = kBlock;
+  params.scale = type.quant->scale();
+  params.flip = form.flip;
+  params.zero_point = form.zero_point;
+  return params;
 }
 
 class FusedElementwise : public kernels::Kernel {
  public:
   FusedElementwise(const KernelDesc& desc, std::vector<ElementwiseInstruction> steps)
-      : Kernel(desc), steps_(std::move(steps)), elements_(desc.output().num_elements()) {
+      : Kernel(desc),
+        steps_(std::move(steps)),
+        elements_(desc.output().num_elements()),
+        is_codes_(desc.output().quant.has_value()),
+        element_bytes_(is_codes_ ? 1 : sizeof(float)),
+        dequantize_(kernels::BestVariant(int8::dequantize::Variants(), desc.isa).run),
+        quantize_(kernels::BestVariant(int8::quantize::Variants(), desc.isa).run) {
     for (const auto& input : desc.inputs) {
-      encodings_.push_back(EncodingOf(*input));
-      broadcasts_.push_back(
-          input->shape == desc.output().shape ? nullptr : std::make_unique<kernels::Broadcast>(*input, desc.output()));
+      operands_.push_back({});
+      if (is_codes_) operands_.back().encoding = ConversionOf<int8::dequantize::Params>(*input);
+      if (input->shape == desc.output().shape) continue;
+      operands_.back().broadcast = std::make_unique<kernels::Broadcast>(*input, desc.output());
     }
-    params_ = {encodings_.data(), static_cast<int32_t>(encodings_.size()), steps_.data(),
-               static_cast<int32_t>(steps_.size()), EncodingOf(desc.output())};
-    const Variant& variant = kernels::BestVariant(Variants(), desc.isa, params_);
+    if (is_codes_) output_ = ConversionOf<int8::quantize::Params>(desc.output());
+    params_ = {static_cast<int32_t>(operands_.size()), steps_.data(), static_cast<int32_t>(steps_.size())};
+    const Variant& variant = kernels::BestVariant(Variants(), desc.isa);
     run_ = variant.run;
     set_variant(variant.name);
     // A block of each value, and one for each operand that is gathered.
-    thread_floats_ = kBlock * static_cast<int64_t>(2 * encodings_.size() + steps_.size());
+    thread_floats_ = kBlock * static_cast<int64_t>(2 * operands_.size() + steps_.size());
     set_scratch_bytes(std::max(desc.threads, 1) * thread_floats_ * static_cast<int64_t>(sizeof(float)));
   }
 
  private:
+  struct Operand {
+    int8::dequantize::Params encoding;              // Of codes.
+    std::unique_ptr<kernels::Broadcast> broadcast;  // Null: as large as the result.
+  };
+
   void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
                const kernels::RunContext& context) const override {
     const int tasks = static_cast<int>((elements_ + kTask - 1) / kTask);
@@ -66,28 +86,41 @@ class FusedElementwise : public kernels::Kernel {
 
   void RunBlock(absl::Span<const kernels::ConstBuffer> inputs, void* y, float* scratch, int64_t begin,
                 int64_t n) const {
-    const void* operands[kMostValues];
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const int64_t size = encodings_[i].is_codes ? 1 : sizeof(float);
-      operands[i] = static_cast<const uint8_t*>(inputs[i].data) + begin * size;
-      if (broadcasts_[i] == nullptr) continue;
-      operands[i] = scratch;
-      if (encodings_[i].is_codes) {
-        broadcasts_[i]->Gather(static_cast<const uint8_t*>(inputs[i].data), begin, n,
-                               reinterpret_cast<uint8_t*>(scratch));
+    const float* values[kMostValues];
+    for (size_t i = 0; i < inputs.size(); ++i) values[i] = Load(operands_[i], inputs[i].data, begin, n, &scratch);
+    uint8_t* result = static_cast<uint8_t*>(y) + begin * element_bytes_;
+    if (!is_codes_) return run_(params_, values, reinterpret_cast<float*>(result), scratch, n);
+    run_(params_, values, scratch, scratch + kBlock, n);
+    quantize_(output_, scratch, result, 0, n);
+  }
+
+  // The floats of elements [begin, begin + n), from the operand or from *scratch, which moves behind them.
+  const float* Load(const Operand& operand, const void* data, int64_t begin, int64_t n, float** scratch) const {
+    const void* block = static_cast<const uint8_t*>(data) + begin * element_bytes_;
+    if (operand.broadcast != nullptr) {
+      block = *scratch;
+      if (is_codes_) {
+        operand.broadcast->Gather(static_cast<const uint8_t*>(data), begin, n, reinterpret_cast<uint8_t*>(*scratch));
       } else {
-        broadcasts_[i]->Gather(static_cast<const float*>(inputs[i].data), begin, n, scratch);
+        operand.broadcast->Gather(static_cast<const float*>(data), begin, n, *scratch);
       }
-      scratch += kBlock;
+      *scratch += kBlock;
     }
-    run_(params_, operands, static_cast<uint8_t*>(y) + begin * (params_.output.is_codes ? 1 : sizeof(float)), scratch,
-         n);
+    if (!is_codes_) return static_cast<const float*>(block);
+    float* values = *scratch;
+    dequantize_(operand.encoding, static_cast<const uint8_t*>(block), values, 0, n);
+    *scratch += kBlock;
+    return values;
   }
 
   const std::vector<ElementwiseInstruction> steps_;
   const int64_t elements_;
-  std::vector<Encoding> encodings_;
-  std::vector<std::unique_ptr<kernels::Broadcast>> broadcasts_;  // Null: as large as the result.
+  const bool is_codes_;  // All operands and the result; otherwise all are floats.
+  const int64_t element_bytes_;
+  int8::dequantize::Function* const dequantize_;
+  int8::quantize::Function* const quantize_;
+  std::vector<Operand> operands_;
+  int8::quantize::Params output_;
   Params params_;
   Function* run_ = nullptr;
   int64_t thread_floats_ = 0;
@@ -156,7 +189,7 @@ void Register(kernels::KernelRegistry& registry) {
   add("fused_elementwise");
 }
 
-void scalar::Run(const Params& params, const void* const* inputs, void* y, float* scratch, int64_t n) {
+void scalar::Run(const Params& params, const float* const* inputs, float* y, float* scratch, int64_t n) {
   RunBlock(params, inputs, y, scratch, n);
 }
 

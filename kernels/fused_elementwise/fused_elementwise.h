@@ -4,7 +4,8 @@
 //   int8.fused_elementwise(x0, x1, ...)    codes -> codes; also int8.mul, int8.sigmoid, ...: one step each
 //
 // A block of elements goes through all steps while it lies in the L1 cache: operands are read once, the result is
-// written once. The arithmetic is ir/base/elementwise_math.h, so all variants give the same bits, in f32 too.
+// written once. int8.dequantize's and int8.quantize's loops turn codes into floats and back. The arithmetic is
+// ir/base/elementwise_math.h, so all variants give the same bits, in f32 too.
 //
 // Declines (Unimplemented): more than kMostValues values; operands that are codes beside operands that are not.
 #ifndef FUSELAGE_KERNELS_FUSED_ELEMENTWISE_FUSED_ELEMENTWISE_H_
@@ -23,25 +24,15 @@ namespace fuselage::fused_elementwise {
 constexpr int64_t kBlock = 512;  // Elements.
 constexpr int kMostValues = 64;  // Operands and steps.
 
-// How codes mean floats, in the unsigned form (see UnsignedForm): real value = ((q ^ flip) - zero_point) * scale.
-struct Encoding {
-  bool is_codes = false;  // Otherwise f32, and the rest is unused.
-  uint8_t flip = 0;
-  int32_t zero_point = 0;
-  float scale = 1;
-};
-
 struct Params {
-  const Encoding* inputs = nullptr;
   int32_t num_inputs = 0;
   const ElementwiseInstruction* steps = nullptr;
   int32_t num_steps = 0;
-  Encoding output;
 };
 
-// n <= kBlock elements: inputs[i] and `y` point at the block's; `scratch` has room for num_inputs + num_steps blocks of
-// floats.
-using Function = void(const Params& params, const void* const* inputs, void* y, float* scratch, int64_t n);
+// n <= kBlock elements: inputs[i] and `y` point at the block's; `scratch` has room for a block of each step but the
+// last.
+using Function = void(const Params& params, const float* const* inputs, float* y, float* scratch, int64_t n);
 using Variant = kernels::Variant<Params, Function>;
 
 absl::Span<const Variant> Variants();

@@ -2,7 +2,7 @@
 
 namespace fuselage::fused_elementwise {
 
-void avx2::Run(const Params& params, const void* const* inputs, void* y, float* scratch, int64_t n) {
+void avx2::Run(const Params& params, const float* const* inputs, float* y, float* scratch, int64_t n) {
   RunBlock(params, inputs, y, scratch, n);
 }
 

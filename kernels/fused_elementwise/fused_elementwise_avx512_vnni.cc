@@ -3,7 +3,7 @@
 
 namespace fuselage::fused_elementwise {
 
-void FUSELAGE_AVX512_VNNI::Run(const Params& params, const void* const* inputs, void* y, float* scratch, int64_t n) {
+void FUSELAGE_AVX512_VNNI::Run(const Params& params, const float* const* inputs, float* y, float* scratch, int64_t n) {
   RunBlock(params, inputs, y, scratch, n);
 }
 

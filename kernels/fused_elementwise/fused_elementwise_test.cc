@@ -56,9 +56,8 @@ using VariantTest = kernels::VariantTest<Variant>;
 
 TEST_P(VariantTest, HasTheBitsOfScalarInFloats) {
   const auto program = *CompileElementwise(*ParseElementwiseSteps(EveryStep(), 2));
-  const Encoding inputs[2];
-  const Params params = {inputs, 2, program.data(), static_cast<int32_t>(program.size()), {}};
-  std::vector<float> scratch(kBlock * (2 + program.size()));
+  const Params params = {2, program.data(), static_cast<int32_t>(program.size())};
+  std::vector<float> scratch(kBlock * program.size());
   for (const int64_t n : {0, 1, 7, 8, 9, 15, 16, 17, 31, 33, 511, 512}) {
     GuardedMemory a(4 * n, 4), b(4 * n, 8), wanted(4 * n), found(4 * n, 4);
     for (int64_t i = 0; i < n; ++i) {
@@ -68,9 +67,9 @@ TEST_P(VariantTest, HasTheBitsOfScalarInFloats) {
       if (i == 200) a.as<float>()[i] = INFINITY;
       if (i == 300) b.as<float>()[i] = -1e30f;
     }
-    const void* operands[] = {a.data(), b.data()};
-    scalar::Run(params, operands, wanted.data(), scratch.data(), n);
-    GetParam().run(params, operands, found.data(), scratch.data(), n);
+    const float* operands[] = {a.as<float>(), b.as<float>()};
+    scalar::Run(params, operands, wanted.as<float>(), scratch.data(), n);
+    GetParam().run(params, operands, found.as<float>(), scratch.data(), n);
     for (int64_t i = 0; i < n; ++i) {
       const float w = wanted.as<float>()[i], f = found.as<float>()[i];
       ASSERT_TRUE(std::memcmp(&w, &f, 4) == 0 || (std::isnan(w) && std::isnan(f))) << i << ": " << w << ", " << f;
@@ -91,17 +90,16 @@ TEST_P(VariantTest, EachStepHasTheBitsOfScalar) {
     if (i % 13 == 5) b.as<float>()[i] = special[i / 13 % 7];
     if (i % 5 == 0) b.as<float>()[i] = std::round(b.as<float>()[i]);
   }
-  const void* operands[] = {a.data(), b.data()};
-  const Encoding inputs[2];
-  std::vector<float> scratch(3 * kBlock);
+  const float* operands[] = {a.as<float>(), b.as<float>()};
+  std::vector<float> scratch(kBlock);
   for (const absl::string_view op : ElementwiseSteps()) {
     const bool unary = ParseElementwiseSteps({std::string(op) + "(0)"}, 2).ok();
     const auto program =
         CompileElementwise({{std::string(op), unary ? std::vector<int>{0} : std::vector<int>{0, 1}, {}}});
     ASSERT_TRUE(program.ok()) << program.status();
-    const Params params = {inputs, 2, program->data(), 1, {}};
-    scalar::Run(params, operands, wanted.data(), scratch.data(), kCount);
-    GetParam().run(params, operands, found.data(), scratch.data(), kCount);
+    const Params params = {2, program->data(), 1};
+    scalar::Run(params, operands, wanted.as<float>(), scratch.data(), kCount);
+    GetParam().run(params, operands, found.as<float>(), scratch.data(), kCount);
     for (int64_t i = 0; i < kCount; ++i) {
       const float w = wanted.as<float>()[i], f = found.as<float>()[i];
       ASSERT_TRUE(std::memcmp(&w, &f, 4) == 0 || (std::isnan(w) && std::isnan(f)))
@@ -111,33 +109,36 @@ TEST_P(VariantTest, EachStepHasTheBitsOfScalar) {
   }
 }
 
-TEST_P(VariantTest, HasTheBitsOfScalarOnAllPairsOfCodes) {
-  const auto program = *CompileElementwise(*ParseElementwiseSteps(EveryStep(), 2));
-  std::vector<float> scratch(kBlock * (2 + program.size()));
-  for (const uint8_t flip : {0, 0x80}) {
-    const Encoding inputs[2] = {{true, flip, 128, 0.04f}, {true, 0, 3, 0.07f}};
-    const Params params = {inputs, 2, program.data(), static_cast<int32_t>(program.size()), {true, flip, 60, 0.033f}};
-    uint8_t a[256], b[256], wanted[256], found[256];
-    const void* operands[] = {a, b};
-    int saturated = 0;
-    for (int i = 0; i < 256; ++i) {
-      for (int k = 0; k < 256; ++k) {
-        a[k] = static_cast<uint8_t>(k);
-        b[k] = static_cast<uint8_t>(i);
-      }
-      scalar::Run(params, operands, wanted, scratch.data(), 256);
-      GetParam().run(params, operands, found, scratch.data(), 256);
-      ASSERT_EQ(std::memcmp(wanted, found, 256), 0) << i;
-      for (const uint8_t code : wanted) saturated += (code ^ flip) == 255;
+INSTANTIATE_TEST_SUITE_P(All, VariantTest,
+                         ::testing::ValuesIn(kernels::WithEmulated(Variants(), avx512_vnni_emulated::Run)),
+                         kernels::VariantName());
+
+// All pairs of codes, of both signs and of several blocks, the second operand broadcast.
+TEST(Kernel, HasTheBitsOfScalarOnCodes) {
+  for (const DType dtype : {DType::kU8, DType::kI8}) {
+    const int least = dtype == DType::kU8 ? 0 : -128;
+    const TensorType a = Codes(dtype, {256, 256}, 0.04f, least + 128), b = Codes(DType::kU8, {256, 1}, 0.07f, 3),
+                     y = Codes(dtype, {256, 256}, 0.033f, least + 60);
+    Tensor ta(a), tb(b);
+    for (int i = 0; i < 256 * 256; ++i) static_cast<uint8_t*>(ta.raw_data())[i] = static_cast<uint8_t>(i);
+    for (int i = 0; i < 256; ++i) static_cast<uint8_t*>(tb.raw_data())[i] = static_cast<uint8_t>(i);
+    KernelDesc desc = Desc({a, b}, y, EveryStep());
+    std::optional<Tensor> wanted;
+    for (const Isa isa : kernels::SupportedIsas()) {
+      desc.isa = isa;
+      const auto kernel = Create(desc);
+      ASSERT_TRUE(kernel.ok()) << kernel.status();
+      const absl::StatusOr<Tensor> found = kernels::RunKernel(**kernel, {&ta, &tb});
+      ASSERT_TRUE(found.ok()) << found.status();
+      if (!wanted) wanted = *found;
+      EXPECT_TRUE(found->SameBytes(*wanted)) << (*kernel)->variant();
     }
+    int saturated = 0;
+    for (int i = 0; i < 256 * 256; ++i) saturated += wanted->At(i) == least + 255;
     EXPECT_GT(saturated, 0);
     EXPECT_LT(saturated, 60000);
   }
 }
-
-INSTANTIATE_TEST_SUITE_P(All, VariantTest,
-                         ::testing::ValuesIn(kernels::WithEmulated(Variants(), avx512_vnni_emulated::Run)),
-                         kernels::VariantName());
 
 // The formula in the codes' own types.
 TEST(Kernel, FollowsTheFormulaOnCodes) {

@@ -9,10 +9,23 @@
 namespace fuselage::int8::dequantize {
 namespace {
 
-// `dequantize(uint8_t*, float*)` maps kBlock values. Pixels [begin, end) of all images.
+// `dequantize(uint8_t*, float*)` maps kBlock values. `n` values that keep their order.
+template <int kBlock, typename DequantizeFunction>
+inline void DequantizeRun(const uint8_t* x, float* y, int64_t n, DequantizeFunction dequantize) {
+  for (; n >= kBlock; n -= kBlock, x += kBlock, y += kBlock) dequantize(x, y);
+  if (n == 0) return;
+  uint8_t codes[kBlock] = {};
+  float values[kBlock];
+  std::memcpy(codes, x, n);
+  dequantize(codes, values);
+  std::memcpy(y, values, n * sizeof(float));
+}
+
+// Pixels [begin, end) of all images.
 template <int kBlock, typename DequantizeFunction>
 inline void DequantizePixels(const Params& p, const uint8_t* x, float* y, int64_t begin, int64_t end,
                              DequantizeFunction dequantize) {
+  if (p.channels == 1) return DequantizeRun<kBlock>(x + begin, y + begin, end - begin, dequantize);
   while (begin < end) {
     const int64_t image = begin / p.pixels, pixel = begin - image * p.pixels;
     int64_t count = end - begin < kBlock ? end - begin : kBlock;
@@ -21,19 +34,8 @@ inline void DequantizePixels(const Params& p, const uint8_t* x, float* y, int64_
     float* to = y + image * p.pixels * p.channels + pixel;
     for (int64_t c = 0; c < p.channels; ++c) {
       uint8_t codes[kBlock] = {};
-      const uint8_t* source = codes;
-      if (p.channels == 1 && count == kBlock) {
-        source = from;
-      } else {
-        for (int64_t i = 0; i < count; ++i) codes[i] = from[i * p.channels + c];
-      }
-      if (count == kBlock) {
-        dequantize(source, to + c * p.pixels);
-      } else {
-        float values[kBlock];
-        dequantize(source, values);
-        std::memcpy(to + c * p.pixels, values, count * sizeof(float));
-      }
+      for (int64_t i = 0; i < count; ++i) codes[i] = from[i * p.channels + c];
+      DequantizeRun<kBlock>(codes, to + c * p.pixels, count, dequantize);
     }
     begin += count;
   }

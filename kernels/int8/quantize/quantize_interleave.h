@@ -33,7 +33,19 @@ inline void Interleave3(const uint8_t* plane0, const uint8_t* plane1, const uint
       out + 2, _mm_or_si128(_mm_or_si128(_mm_shuffle_epi8(a, a2), _mm_shuffle_epi8(b, b2)), _mm_shuffle_epi8(c, c2)));
 }
 
-// `quantize(float*, uint8_t*)` maps kBlock values. Pixels [begin, end) of one image, all channels.
+// `quantize(float*, uint8_t*)` maps kBlock values. `n` values that keep their order.
+template <int kBlock, typename QuantizeFunction>
+inline void QuantizeRun(const float* x, uint8_t* y, int64_t n, QuantizeFunction quantize) {
+  for (; n >= kBlock; n -= kBlock, x += kBlock, y += kBlock) quantize(x, y);
+  if (n == 0) return;
+  float values[kBlock] = {};
+  uint8_t codes[kBlock];
+  std::memcpy(values, x, n * sizeof(float));
+  quantize(values, codes);
+  std::memcpy(y, codes, n);
+}
+
+// Pixels [begin, end) of one image, all channels.
 template <int kBlock, typename QuantizeFunction>
 inline void QuantizePixels(const Params& p, const float* x, uint8_t* y, int64_t begin, int64_t end,
                            QuantizeFunction quantize) {
@@ -44,19 +56,10 @@ inline void QuantizePixels(const Params& p, const float* x, uint8_t* y, int64_t 
     for (int64_t first = 0; first < p.channels; first += kChannels) {
       const int64_t channels = p.channels - first < kChannels ? p.channels - first : kChannels;
       for (int64_t c = 0; c < channels; ++c) {
-        const float* from = x + (first + c) * p.pixels + pixel;
-        if (count == kBlock) {
-          quantize(from, planes[c]);
-        } else {
-          float padded[kBlock] = {};
-          std::memcpy(padded, from, count * sizeof(float));
-          quantize(padded, planes[c]);
-        }
+        QuantizeRun<kBlock>(x + (first + c) * p.pixels + pixel, planes[c], count, quantize);
       }
       uint8_t* out = y + pixel * p.channels + first;
-      if (p.channels == 1) {
-        std::memcpy(out, planes[0], count);
-      } else if (p.channels == 3 && count == kBlock) {
+      if (p.channels == 3 && count == kBlock) {
         for (int i = 0; i < kBlock; i += 16) Interleave3(planes[0] + i, planes[1] + i, planes[2] + i, out + 3 * i);
       } else {
         for (int64_t i = 0; i < count; ++i) {
@@ -71,6 +74,7 @@ inline void QuantizePixels(const Params& p, const float* x, uint8_t* y, int64_t 
 template <int kBlock, typename QuantizeFunction>
 inline void QuantizeImages(const Params& p, const float* x, uint8_t* y, int64_t begin, int64_t end,
                            QuantizeFunction quantize) {
+  if (p.channels == 1) return QuantizeRun<kBlock>(x + begin, y + begin, end - begin, quantize);
   while (begin < end) {
     const int64_t image = begin / p.pixels, first = begin - image * p.pixels;
     const int64_t last = end - image * p.pixels < p.pixels ? end - image * p.pixels : p.pixels;
