@@ -6,6 +6,12 @@ load(":isas.bzl", "AVX2", "ISAS")
 # Options for sources that leave loops to the vectorizer: no result depends on traps or errno.
 VECTORIZE = ["-O3", "-fno-math-errno", "-fno-trapping-math"]
 
+# For nests of loops, whose outer one GCC 12 would rather unroll than keep vectors of the inner one.
+VECTORIZE_INNERMOST = VECTORIZE + select({
+    "//kernels/core:clang": [],
+    "//conditions:default": ["-fno-loop-unroll-and-jam"],
+})
+
 _X86 = "@platforms//cpu:x86_64"
 
 def x86_only(sources):
@@ -113,8 +119,9 @@ def kernel_library(
         name = name + "_test",
         size = "small",
         srcs = [name + "_test.cc"],
-        deps = [
+        deps = deps + [
             ":" + name,
+            Label("//kernels/core"),
             Label("//kernels/core/testing"),
             Label("//third_party:gtest_main"),
         ] + test_deps + [":%s_%s_emulated" % (name, isa) for isa in isas if ISAS[isa].emulated],
@@ -128,7 +135,7 @@ def kernel_library(
             size = "small",
             srcs = [name + "_bench.cc"],
             args = ["--benchmark_min_time=0.001"],
-            deps = [
+            deps = deps + [
                 ":" + name,
                 Label("//kernels/core/testing"),
                 Label("//kernels/core/testing:peak"),

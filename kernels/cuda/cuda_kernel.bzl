@@ -55,6 +55,8 @@ def cuda_kernel(
         deps = deps + kernel_deps + [":%s_code" % name, "//kernels/cuda:device"],
     )
 
+    test_deps = test_deps + deps + ["//kernels/core/testing", "//third_party:gtest_main"]
+
     # The .cu as plain C++.
     native.genrule(
         name = name + "_as_cc",
@@ -78,14 +80,14 @@ def cuda_kernel(
         name = name + "_test",
         size = "small",
         srcs = [name + "_test.cc"],
-        deps = [":%s_emulated" % name, "//third_party:gtest_main"] + test_deps,
+        deps = test_deps + [":%s_emulated" % name, "//kernels/cuda/testing:emulated"],
     )
     with_cuda(
         cc_test,
         name = name + "_device_test",
         size = "small",
         srcs = [name + "_test.cc"],
-        deps = [":" + name, "//kernels/cuda/testing:on_device", "//third_party:gtest_main"] + test_deps,
+        deps = test_deps + [":" + name, "//kernels/cuda/testing:on_device"],
     )
     cuda_code_test(
         name = name + "_code_test",

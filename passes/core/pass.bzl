@@ -32,6 +32,8 @@ def pass_library(name, calibrated = False, deps = [], kernels = None, namespace 
         deps = deps + [
             ":%s_cc_proto" % name,
             Label("//ir"),
+            Label("//ir/base"),
+            Label("//ir/base:hash_map"),
             Label("//ir/match"),
             Label("//passes/core"),
             Label("//third_party:absl"),
