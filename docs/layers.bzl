@@ -18,4 +18,5 @@ SEES = {
     "//runtime": ["ir", "ir/base", "kernels/core/...", "runtime"],
     "//runtime/cuda": ["ir", "ir/base", "kernels/core/...", "kernels/cuda", "runtime/..."],
     "//compiler": ["compiler", "frontend/...", "interpreter", "ir/...", "kernels/...", "passes/...", "runtime/..."],
+    "//capi": ["capi", "compiler", "frontend/...", "interpreter", "ir/...", "kernels/...", "passes/...", "runtime/..."],
 }

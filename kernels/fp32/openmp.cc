@@ -1,5 +1,7 @@
 #include "kernels/fp32/openmp.h"
 
+#include <dlfcn.h>
+
 #include <atomic>
 #include <thread>
 
@@ -32,10 +34,23 @@ void RunMember(void (*body)(void*), void* data, const ThreadState& member) {
   state = outer;
 }
 
+// In a shared library that hides these symbols oneDNN calls libgomp's, and the number of threads is all that can be
+// said to it. Returns the number before; 0 where the symbols are ours.
+int SetLibgompThreads(int threads) {
+  static const auto get = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
+  static const auto set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+  if (get == nullptr || get == omp_get_max_threads || set == nullptr) return 0;
+  const int outer = get();
+  set(threads);
+  return outer;
+}
+
 }  // namespace
 
 OpenMpScope::OpenMpScope(kernels::Parallel& parallel, int threads)
-    : outer_parallel_(state.parallel), outer_threads_(state.max_threads) {
+    : outer_parallel_(state.parallel),
+      outer_threads_(state.max_threads),
+      outer_libgomp_threads_(SetLibgompThreads(threads)) {
   state.parallel = &parallel;
   state.max_threads = threads;
 }
@@ -43,6 +58,7 @@ OpenMpScope::OpenMpScope(kernels::Parallel& parallel, int threads)
 OpenMpScope::~OpenMpScope() {
   state.parallel = outer_parallel_;
   state.max_threads = outer_threads_;
+  if (outer_libgomp_threads_ > 0) SetLibgompThreads(outer_libgomp_threads_);
 }
 
 }  // namespace fuselage::fp32

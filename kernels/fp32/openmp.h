@@ -3,7 +3,8 @@
 // cores, wherever steps of both kinds alternate.
 //
 // A program that links this target defines these symbols itself, so that libdnnl.so finds them here and not in
-// libgomp.so.
+// libgomp.so. A shared library must not do that to the programs that load it: there libgomp's threads stay, as many as
+// a scope has.
 #ifndef FUSELAGE_KERNELS_FP32_OPENMP_H_
 #define FUSELAGE_KERNELS_FP32_OPENMP_H_
 
@@ -22,7 +23,7 @@ class OpenMpScope {
 
  private:
   kernels::Parallel* const outer_parallel_;
-  const int outer_threads_;
+  const int outer_threads_, outer_libgomp_threads_;
 };
 
 }  // namespace fuselage::fp32

@@ -59,15 +59,21 @@ std::string TextOf(const Message& message) {
   return text;
 }
 
+absl::Status ParseText(const std::string& text, Message* message) {
+  FirstError error;
+  TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  if (parser.ParseFromString(text, message)) return absl::OkStatus();
+  return absl::InvalidArgumentError(error.text());
+}
+
 absl::Status ReadKeptMessage(const std::string& path, Message* message) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return absl::NotFoundError(path);
   std::stringstream text;
   text << stream.rdbuf();
-  FirstError error;
-  TextFormat::Parser parser;
-  parser.RecordErrorsTo(&error);
-  if (!parser.ParseFromString(text.str(), message)) return absl::DataLossError(error.text());
+  const absl::Status parsed = ParseText(text.str(), message);
+  if (!parsed.ok()) return absl::DataLossError(parsed.message());
   if (message->GetReflection()->GetString(*message, FingerprintField(*message)) != FingerprintOf(*message)) {
     return absl::DataLossError("its fingerprint is that of other contents");
   }

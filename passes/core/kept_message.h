@@ -15,6 +15,9 @@ std::string TextFingerprint(const std::string& text);
 // As a text proto.
 std::string TextOf(const google::protobuf::Message& message);
 
+// InvalidArgument: "<line>:<column>: " and the text's first error.
+absl::Status ParseText(const std::string& text, google::protobuf::Message* message);
+
 // `message` has a string field `fingerprint`, of its other fields, which KeepMessage fills in.
 //
 // NotFound: there is no such file. DataLoss says what is wrong with one that cannot be believed.

@@ -1,0 +1,213 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "capi/fuselage.h"
+#include "compiler/compiler.h"
+#include "frontend/onnx/model_builder.h"
+
+namespace {
+
+using fuselage::DType;
+using fuselage::Tensor;
+using ::testing::HasSubstr;
+
+Tensor Seeded(fuselage::Shape shape, uint64_t seed) {
+  return fuselage::SeededTensor({DType::kF32, std::move(shape), std::nullopt, fuselage::Layout::kRowMajor}, seed);
+}
+
+// An image and a scale for its features in, logits and features out.
+std::string NetworkFile() {
+  fuselage::onnx::ModelBuilder model;
+  model.Input("image", {"N", 3, 8, 8}).Input("scale", {"N", 4});
+  model.Initializer("w", Seeded({4, 3, 3, 3}, 1)).Initializer("v", Seeded({5, 4}, 2));
+  model.Node("Conv", {"image", "w"}, {"c"}, "conv").Ints("pads", {1, 1, 1, 1});
+  model.Node("GlobalAveragePool", {"c"}, {"g"}, "gap");
+  model.Node("Flatten", {"g"}, {"features"}, "flatten");
+  model.Node("Mul", {"features", "scale"}, {"m"}, "mul");
+  model.Node("Gemm", {"m", "v"}, {"logits"}, "fc").Int("transB", 1);
+  model.Output("logits").Output("features");
+  const std::string path = ::testing::TempDir() + "/network.onnx";
+  std::ofstream(path, std::ios::binary) << model.Bytes();
+  return path;
+}
+
+fuselage_tensor View(const char* name, Tensor& tensor) {
+  return {name, static_cast<fuselage_dtype>(tensor.dtype()), tensor.rank(), tensor.shape().data(), tensor.raw_data()};
+}
+
+// The message, after the code; empty: it succeeded.
+std::string Text(fuselage_status* status) {
+  if (status == nullptr) return "";
+  const std::string text = std::to_string(fuselage_status_code(status)) + ": " + fuselage_status_message(status);
+  fuselage_status_free(status);
+  return text;
+}
+
+class CApiTest : public ::testing::Test {
+ protected:
+  CApiTest() {
+    EXPECT_EQ(Text(fuselage_load(NetworkFile().c_str(), &network_)), "");
+    const fuselage_tensor samples[] = {View("scale", scale_samples_), View("image", image_samples_)};
+    EXPECT_EQ(Text(fuselage_compile(network_, samples, 2, nullptr, &int8_)), "");
+  }
+  ~CApiTest() override {
+    fuselage_model_free(int8_);
+    fuselage_model_free(network_);
+  }
+
+  fuselage_session* Session(const fuselage_session_options* options = nullptr) {
+    fuselage_session* session = nullptr;
+    EXPECT_EQ(Text(fuselage_prepare(int8_, options, &session)), "");
+    return session;
+  }
+
+  Tensor image_samples_ = Seeded({8, 3, 8, 8}, 3), scale_samples_ = Seeded({8, 4}, 4);
+  Tensor image_ = Seeded({1, 3, 8, 8}, 7), scale_ = Seeded({1, 4}, 8);
+  Tensor logits_ = Seeded({1, 5}, 9), features_ = Seeded({1, 4}, 10);
+  fuselage_model *network_ = nullptr, *int8_ = nullptr;
+};
+
+TEST_F(CApiTest, HasTheBitsOfTheCompiler) {
+  const auto network = fuselage::Load(NetworkFile());
+  const auto int8 = fuselage::Compile(*network, {{"image", image_samples_}, {"scale", scale_samples_}});
+  ASSERT_TRUE(int8.ok()) << int8.status();
+  auto wanted = fuselage::Prepare(*int8);
+  Tensor logits, features;
+  ASSERT_TRUE(wanted->Run({{"image", image_}, {"scale", scale_}}, {{"logits", &logits}, {"features", &features}}).ok());
+
+  fuselage_session* session = Session();
+  const fuselage_tensor inputs[] = {View("image", image_), View("scale", scale_)};
+  const fuselage_tensor outputs[] = {View("features", features_), View("logits", logits_)};
+  for (int run = 0; run < 2; ++run) {
+    ASSERT_EQ(Text(fuselage_run(session, inputs, 2, outputs, 2)), "");
+    EXPECT_TRUE(logits_.SameBytes(logits));
+    EXPECT_TRUE(features_.SameBytes(features));
+  }
+  // Only what is asked for.
+  logits_ = Seeded({1, 5}, 11);
+  const fuselage_tensor one = View("logits", logits_);
+  ASSERT_EQ(Text(fuselage_run(session, inputs, 2, &one, 1)), "");
+  EXPECT_TRUE(logits_.SameBytes(logits));
+  fuselage_session_free(session);
+}
+
+TEST_F(CApiTest, SaysWhatItReadsAndWrites) {
+  int32_t count = 0;
+  const fuselage_tensor* inputs = fuselage_model_inputs(network_, &count);
+  ASSERT_EQ(count, 2);
+  EXPECT_STREQ(inputs[0].name, "image");
+  EXPECT_EQ(inputs[0].dtype, FUSELAGE_F32);
+  EXPECT_EQ(std::vector<int64_t>(inputs[0].shape, inputs[0].shape + inputs[0].rank),
+            (std::vector<int64_t>{1, 3, 8, 8}));
+  EXPECT_EQ(inputs[0].data, nullptr);
+  EXPECT_STREQ(fuselage_model_outputs(int8_, &count)[1].name, "features");
+  EXPECT_EQ(count, 2);
+
+  fuselage_session_options options = {};
+  options.size = sizeof(options);
+  options.batch = 3;
+  fuselage_session* session = Session(&options);
+  EXPECT_EQ(fuselage_session_inputs(session, &count)[1].shape[0], 3);
+  EXPECT_EQ(fuselage_session_outputs(session, &count)[0].shape[0], 3);
+  fuselage_session_free(session);
+  EXPECT_STREQ(fuselage_version(), FUSELAGE_VERSION);
+}
+
+TEST_F(CApiTest, SessionsRunAtOnceAndOutliveTheModel) {
+  fuselage_session* sessions[] = {Session(), Session()};
+  fuselage_model_free(int8_);
+  int8_ = nullptr;
+  const fuselage_tensor inputs[] = {View("image", image_), View("scale", scale_)};
+  Tensor logits[] = {Seeded({1, 5}, 1), Seeded({1, 5}, 2)};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] {
+      const fuselage_tensor output = View("logits", logits[i]);
+      for (int run = 0; run < 20; ++run) EXPECT_EQ(Text(fuselage_run(sessions[i], inputs, 2, &output, 1)), "");
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(logits[0].SameBytes(logits[1]));
+  for (fuselage_session* session : sessions) fuselage_session_free(session);
+}
+
+TEST_F(CApiTest, RunSaysWhatIsWrong) {
+  fuselage_session* session = Session();
+  const fuselage_tensor image = View("image", image_), scale = View("scale", scale_), logits = View("logits", logits_);
+  const Tensor before = logits_;
+  const auto run = [&](std::vector<fuselage_tensor> inputs, std::vector<fuselage_tensor> outputs) {
+    return Text(fuselage_run(session, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
+                             static_cast<int32_t>(outputs.size())));
+  };
+  EXPECT_THAT(run({image}, {logits}), HasSubstr("3: found no input \"scale\""));
+  EXPECT_THAT(run({image, scale, scale}, {logits}), HasSubstr("inputs: \"scale\" is there twice"));
+  Tensor wide = Seeded({2, 4}, 1);
+  EXPECT_THAT(run({image, View("scale", wide)}, {logits}), HasSubstr("wanted f32[1,4]"));
+  EXPECT_THAT(run({image, scale}, {View("logits", wide)}), HasSubstr("output \"logits\" is f32[2,4], wanted f32[1,5]"));
+  EXPECT_THAT(run({image, scale, View("more", wide)}, {logits}), HasSubstr("5: found the input \"more\""));
+  EXPECT_THAT(run({image, scale}, {View("more", wide)}), HasSubstr("5: found the output \"more\""));
+  fuselage_tensor broken = scale;
+  broken.data = nullptr;
+  EXPECT_THAT(run({image, broken}, {logits}), HasSubstr("tensor \"scale\": data is NULL"));
+  broken = scale;
+  broken.dtype = static_cast<fuselage_dtype>(77);
+  EXPECT_THAT(run({image, broken}, {logits}), HasSubstr("dtype is 77"));
+  broken = scale;
+  broken.name = nullptr;
+  EXPECT_THAT(run({image, broken}, {logits}), HasSubstr("number 1 has no name"));
+  const int64_t negative[] = {1, -4};
+  broken = scale;
+  broken.shape = negative;
+  EXPECT_THAT(run({image, broken}, {logits}), HasSubstr("tensor \"scale\":"));
+  EXPECT_TRUE(logits_.SameBytes(before));
+  EXPECT_EQ(run({image, scale}, {logits}), "");
+  fuselage_session_free(session);
+}
+
+TEST_F(CApiTest, OptionsSayWhatIsWrong) {
+  fuselage_model* model = nullptr;
+  EXPECT_THAT(Text(fuselage_load("missing.onnx", &model)), HasSubstr("missing.onnx"));
+  const fuselage_tensor samples[] = {View("image", image_samples_), View("scale", scale_samples_)};
+  fuselage_compile_options compile = {};
+  compile.size = sizeof(compile);
+  compile.pipeline = "steps {\n  pass { } oops: 1\n}";
+  EXPECT_THAT(Text(fuselage_compile(network_, samples, 2, &compile, &model)), HasSubstr("3: options.pipeline:2:"));
+  compile.pipeline = "steps { pass { [type.googleapis.com/fuselage.NormalizeOptions] {} } }";
+  compile.threads = -1;
+  EXPECT_THAT(Text(fuselage_compile(network_, samples, 2, &compile, &model)), HasSubstr("threads is -1"));
+  EXPECT_EQ(model, nullptr);
+  compile.threads = 0;
+  ASSERT_EQ(Text(fuselage_compile(network_, samples, 2, &compile, &model)), "");
+  fuselage_model_free(model);
+
+  fuselage_session* session = nullptr;
+  struct {
+    fuselage_session_options options;
+    int64_t newer;
+  } given = {};
+  given.options.size = sizeof(given);
+  EXPECT_EQ(Text(fuselage_prepare(int8_, &given.options, &session)), "");  // It asks for nothing newer.
+  fuselage_session_free(session);
+  session = nullptr;
+  given.newer = 1;
+  EXPECT_THAT(Text(fuselage_prepare(int8_, &given.options, &session)), HasSubstr("12: an option at byte"));
+  given.options.size = 0;
+  EXPECT_THAT(Text(fuselage_prepare(int8_, &given.options, &session)), HasSubstr("options.size is 0"));
+  given.options.size = sizeof(given.options);
+  given.options.isa = "sse9";
+  EXPECT_THAT(Text(fuselage_prepare(int8_, &given.options, &session)), HasSubstr("sse9"));
+  given.options.isa = "scalar";
+  given.options.max_memory_bytes = 1;
+  EXPECT_THAT(Text(fuselage_prepare(int8_, &given.options, &session)), HasSubstr("8: "));
+  EXPECT_EQ(session, nullptr);
+  EXPECT_EQ(fuselage_status_code(nullptr), FUSELAGE_OK);
+  EXPECT_STREQ(fuselage_status_message(nullptr), "");
+}
+
+}  // namespace

@@ -1,0 +1,268 @@
+#include "capi/fuselage.h"
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "compiler/compiler.h"
+#include "ir/base/status.h"
+#include "passes/core/kept_message.h"
+
+using fuselage::DType;
+using fuselage::Tensor;
+using fuselage::TensorType;
+using fuselage::Value;
+
+struct fuselage_status {
+  absl::Status status;
+  std::string message;
+};
+
+namespace {
+
+// What a model or a session says of its inputs or outputs, in C's terms.
+struct Descriptions {
+  explicit Descriptions(const std::vector<Value>& from) : values(from) {
+    for (const Value& value : values) {
+      tensors.push_back({value.name.c_str(), static_cast<fuselage_dtype>(value.type.dtype), value.type.rank(),
+                         value.type.shape.data(), nullptr});
+    }
+  }
+  Descriptions(const Descriptions&) = delete;
+
+  const fuselage_tensor* Get(int32_t* count) const {
+    *count = static_cast<int32_t>(tensors.size());
+    return tensors.data();
+  }
+
+  const std::vector<Value> values;
+  std::vector<fuselage_tensor> tensors;
+};
+
+}  // namespace
+
+struct fuselage_model {
+  explicit fuselage_model(fuselage::Model given)
+      : model(std::move(given)), inputs(model.inputs()), outputs(model.outputs()) {}
+
+  const fuselage::Model model;
+  const Descriptions inputs, outputs;
+};
+
+struct fuselage_session {
+  explicit fuselage_session(fuselage::Session given)
+      : session(std::move(given)), inputs(session.inputs()), outputs(session.outputs()) {}
+
+  fuselage::Session session;
+  const Descriptions inputs, outputs;
+  std::map<std::string, Tensor> tensors;  // Copies of what the caller gives and gets, from one run to the next.
+};
+
+namespace {
+
+static_assert(FUSELAGE_BOOL == static_cast<int>(DType::kBool) && FUSELAGE_U8 == static_cast<int>(DType::kU8) &&
+                  FUSELAGE_I8 == static_cast<int>(DType::kI8) && FUSELAGE_I16 == static_cast<int>(DType::kI16) &&
+                  FUSELAGE_I32 == static_cast<int>(DType::kI32) && FUSELAGE_I64 == static_cast<int>(DType::kI64) &&
+                  FUSELAGE_F16 == static_cast<int>(DType::kF16) && FUSELAGE_F32 == static_cast<int>(DType::kF32) &&
+                  FUSELAGE_F64 == static_cast<int>(DType::kF64),
+              "the header repeats DType");
+
+// Runs `f`, which returns an absl::Status.
+template <typename F>
+fuselage_status* Call(F f) {
+  absl::Status status;
+  try {
+    status = f();
+  } catch (const std::bad_alloc&) {
+    status = absl::ResourceExhaustedError("found too little memory");
+  } catch (const std::exception& e) {
+    status = absl::InternalError(e.what());
+  }
+  return status.ok() ? nullptr : new fuselage_status{status, std::string(status.message())};
+}
+
+absl::StatusOr<TensorType> TypeOf(const fuselage_tensor& tensor) {
+  const auto error = [&](const auto&... found) {
+    return fuselage::UsageError(absl::StrCat("tensor \"", tensor.name, "\": ", found...));
+  };
+  if (tensor.dtype < FUSELAGE_BOOL || tensor.dtype > FUSELAGE_F64) {
+    return error("dtype is ", static_cast<int>(tensor.dtype), ", wanted one of fuselage_dtype");
+  }
+  if (tensor.rank < 0 || (tensor.rank > 0 && tensor.shape == nullptr)) {
+    return error("rank is ", tensor.rank, tensor.shape == nullptr ? " without a shape" : "");
+  }
+  if (tensor.data == nullptr) return error("data is NULL");
+  TensorType type;
+  type.dtype = static_cast<DType>(tensor.dtype);
+  type.shape.assign(tensor.shape, tensor.shape + tensor.rank);
+  const absl::StatusOr<int64_t> elements = fuselage::CheckedNumElements(type.shape);
+  if (!elements.ok()) return error(elements.status().message());
+  return type;
+}
+
+absl::Status CopyTo(const fuselage_tensor& from, Tensor* to) {
+  ASSIGN_OR_RETURN(const TensorType type, TypeOf(from));
+  if (to->type() != type) *to = Tensor(type);
+  std::memcpy(to->raw_data(), from.data, to->byte_size());
+  return absl::OkStatus();
+}
+
+absl::Status CheckNamed(const fuselage_tensor* tensors, int32_t count, const char* what) {
+  if (count < 0) return fuselage::UsageError(absl::StrCat("the number of ", what, " is ", count));
+  for (int32_t i = 0; i < count; ++i) {
+    if (tensors[i].name == nullptr) return fuselage::UsageError(absl::StrCat(what, ": number ", i, " has no name"));
+    for (int32_t k = 0; k < i; ++k) {
+      if (std::strcmp(tensors[i].name, tensors[k].name) == 0) {
+        return fuselage::UsageError(absl::StrCat(what, ": \"", tensors[i].name, "\" is there twice"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The caller's options in this version's struct: a caller compiled with an older header gives fewer fields, and one
+// with a newer header may set none that this version lacks.
+template <typename Options>
+absl::StatusOr<Options> OptionsOf(const Options* given) {
+  Options options = {};
+  if (given == nullptr) return options;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  for (size_t i = sizeof(Options); i < given->size; ++i) {
+    if (bytes[i] != 0) {
+      return absl::UnimplementedError(
+          absl::StrCat("an option at byte ", i, " is newer than version ", FUSELAGE_VERSION));
+    }
+  }
+  if (given->size < sizeof(size_t)) {
+    return fuselage::UsageError(absl::StrCat("options.size is ", given->size, ", wanted the size of the struct"));
+  }
+  std::memcpy(&options, given, given->size < sizeof(Options) ? given->size : sizeof(Options));
+  return options;
+}
+
+absl::StatusOr<fuselage::PipelineConfig> PipelineOf(const char* text) {
+  if (text == nullptr) return fuselage::DefaultPipeline();
+  fuselage::PipelineConfig pipeline;
+  const absl::Status parsed = fuselage::passes::ParseText(text, &pipeline);
+  if (!parsed.ok()) return fuselage::UsageError(absl::StrCat("options.pipeline:", parsed.message()));
+  return pipeline;
+}
+
+}  // namespace
+
+const char* fuselage_version(void) { return FUSELAGE_VERSION; }
+
+fuselage_code fuselage_status_code(const fuselage_status* status) {
+  if (status == nullptr) return FUSELAGE_OK;
+  switch (status->status.code()) {
+    case absl::StatusCode::kInvalidArgument: return FUSELAGE_INVALID_ARGUMENT;
+    case absl::StatusCode::kNotFound: return FUSELAGE_NOT_FOUND;
+    case absl::StatusCode::kResourceExhausted: return FUSELAGE_RESOURCE_EXHAUSTED;
+    case absl::StatusCode::kUnimplemented: return FUSELAGE_UNIMPLEMENTED;
+    default: return FUSELAGE_INTERNAL;
+  }
+}
+
+const char* fuselage_status_message(const fuselage_status* status) {
+  return status == nullptr ? "" : status->message.c_str();
+}
+
+void fuselage_status_free(fuselage_status* status) { delete status; }
+
+fuselage_status* fuselage_load(const char* path, fuselage_model** model) {
+  return Call([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(fuselage::Model loaded, fuselage::Load(path));
+    *model = new fuselage_model(std::move(loaded));
+    return absl::OkStatus();
+  });
+}
+
+fuselage_status* fuselage_compile(const fuselage_model* model, const fuselage_tensor* samples, int32_t num_samples,
+                                  const fuselage_compile_options* options, fuselage_model** compiled) {
+  return Call([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const fuselage_compile_options given, OptionsOf(options));
+    fuselage::CompileOptions compile;
+    if (given.threads != 0) compile.threads = given.threads;
+    ASSIGN_OR_RETURN(compile.pipeline, PipelineOf(given.pipeline));
+    RETURN_IF_ERROR(CheckNamed(samples, num_samples, "samples"));
+    std::map<std::string, Tensor> tensors;
+    for (int32_t i = 0; i < num_samples; ++i) {
+      RETURN_IF_ERROR(CopyTo(samples[i], &tensors[samples[i].name]));
+    }
+    ASSIGN_OR_RETURN(fuselage::Model made, fuselage::Compile(model->model, std::move(tensors), compile));
+    *compiled = new fuselage_model(std::move(made));
+    return absl::OkStatus();
+  });
+}
+
+const fuselage_tensor* fuselage_model_inputs(const fuselage_model* model, int32_t* count) {
+  return model->inputs.Get(count);
+}
+const fuselage_tensor* fuselage_model_outputs(const fuselage_model* model, int32_t* count) {
+  return model->outputs.Get(count);
+}
+
+void fuselage_model_free(fuselage_model* model) { delete model; }
+
+fuselage_status* fuselage_prepare(const fuselage_model* model, const fuselage_session_options* options,
+                                  fuselage_session** session) {
+  return Call([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const fuselage_session_options given, OptionsOf(options));
+    fuselage::SessionOptions prepare;
+    if (given.threads != 0) prepare.threads = given.threads;
+    if (given.batch != 0) prepare.batch = given.batch;
+    if (given.isa != nullptr) {
+      ASSIGN_OR_RETURN(prepare.isa, fuselage::kernels::IsaFromName(given.isa));
+    }
+    prepare.max_memory_bytes = given.max_memory_bytes;
+    ASSIGN_OR_RETURN(fuselage::Session prepared, fuselage::Prepare(model->model, prepare));
+    *session = new fuselage_session(std::move(prepared));
+    return absl::OkStatus();
+  });
+}
+
+const fuselage_tensor* fuselage_session_inputs(const fuselage_session* session, int32_t* count) {
+  return session->inputs.Get(count);
+}
+const fuselage_tensor* fuselage_session_outputs(const fuselage_session* session, int32_t* count) {
+  return session->outputs.Get(count);
+}
+
+fuselage_status* fuselage_run(fuselage_session* session, const fuselage_tensor* inputs, int32_t num_inputs,
+                              const fuselage_tensor* outputs, int32_t num_outputs) {
+  return Call([&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckNamed(inputs, num_inputs, "inputs"));
+    RETURN_IF_ERROR(CheckNamed(outputs, num_outputs, "outputs"));
+    std::map<std::string, fuselage::Input> read;
+    std::map<std::string, Tensor*> written;
+    for (int32_t i = 0; i < num_inputs; ++i) {
+      Tensor& tensor = session->tensors[inputs[i].name];
+      RETURN_IF_ERROR(CopyTo(inputs[i], &tensor));
+      read.emplace(inputs[i].name, tensor);
+    }
+    for (int32_t i = 0; i < num_outputs; ++i) {
+      ASSIGN_OR_RETURN(const TensorType type, TypeOf(outputs[i]));
+      for (const Value& output : session->outputs.values) {
+        if (output.name != outputs[i].name || output.type == type) continue;
+        return absl::InvalidArgumentError(absl::StrCat("output \"", output.name, "\" is ", fuselage::ToString(type),
+                                                       ", wanted ", fuselage::ToString(output.type)));
+      }
+      written.emplace(outputs[i].name, &session->tensors[outputs[i].name]);
+    }
+    RETURN_IF_ERROR(session->session.Run(read, written));
+    for (int32_t i = 0; i < num_outputs; ++i) {
+      const Tensor& tensor = *written.at(outputs[i].name);
+      std::memcpy(outputs[i].data, tensor.raw_data(), tensor.byte_size());
+    }
+    return absl::OkStatus();
+  });
+}
+
+void fuselage_session_free(fuselage_session* session) { delete session; }

@@ -1,0 +1,106 @@
+/* Fuselage from C (C11) and from whatever calls C: read a network, quantize it, run it. example.c is a whole program.
+
+   A function that can fail returns a fuselage_status*: NULL where it succeeded, else what was found and what was
+   wanted, for the caller to free. Then nothing was stored through its last parameter. Pointers must not be NULL but
+   where it is said. No exception leaves the library, and it has no state but these objects. */
+#ifndef FUSELAGE_H_
+#define FUSELAGE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FUSELAGE_VERSION "0.1.0"
+const char* fuselage_version(void); /* The library's; the header's is FUSELAGE_VERSION. */
+
+typedef struct fuselage_status fuselage_status;
+typedef enum {
+  FUSELAGE_OK = 0, /* Of NULL. */
+  FUSELAGE_INVALID_ARGUMENT = 3,
+  FUSELAGE_NOT_FOUND = 5,
+  FUSELAGE_RESOURCE_EXHAUSTED = 8, /* Memory, of the machine or of a limit. */
+  FUSELAGE_UNIMPLEMENTED = 12,     /* What this version, or this machine, cannot do. */
+  FUSELAGE_INTERNAL = 13           /* A mistake in Fuselage, and every code that is not here. */
+} fuselage_code;
+fuselage_code fuselage_status_code(const fuselage_status* status);  /* NULL may be given. */
+const char* fuselage_status_message(const fuselage_status* status); /* Lives as long as the status; of NULL: "". */
+void fuselage_status_free(fuselage_status* status);                 /* NULL may be given, as to all that free. */
+
+typedef enum {
+  FUSELAGE_BOOL,
+  FUSELAGE_U8,
+  FUSELAGE_I8,
+  FUSELAGE_I16,
+  FUSELAGE_I32,
+  FUSELAGE_I64,
+  FUSELAGE_F16,
+  FUSELAGE_F32,
+  FUSELAGE_F64
+} fuselage_dtype;
+
+/* An input or an output by the name that the network's file gives it: dense, row-major. */
+typedef struct {
+  const char* name;
+  fuselage_dtype dtype;
+  int32_t rank;
+  const int64_t* shape; /* Dimension 0 is the batch. */
+  void* data;           /* The caller's. Inputs are read only. In a description: NULL. */
+} fuselage_tensor;
+
+/* A network. It never changes; any number of threads may use it. */
+typedef struct fuselage_model fuselage_model;
+
+/* An ONNX file, or an .ir file. */
+fuselage_status* fuselage_load(const char* path, fuselage_model** model);
+
+typedef struct {
+  size_t size;          /* sizeof(fuselage_compile_options). */
+  int32_t threads;      /* For calibration; its result does not depend on them. 0: 1. */
+  const char* pipeline; /* What a config has between the braces of `pipeline { }`. NULL: the default one, to INT8. */
+} fuselage_compile_options;
+
+/* To INT8. `samples`: for each input its values for any number of samples, which dimension 0 counts; activations are
+   calibrated on all of them. `options`: NULL for the defaults. */
+fuselage_status* fuselage_compile(const fuselage_model* model, const fuselage_tensor* samples, int32_t num_samples,
+                                  const fuselage_compile_options* options, fuselage_model** compiled);
+
+/* What one sample is; *count of them. They live as long as the model. */
+const fuselage_tensor* fuselage_model_inputs(const fuselage_model* model, int32_t* count);
+const fuselage_tensor* fuselage_model_outputs(const fuselage_model* model, int32_t* count);
+
+/* Sessions may outlive their model. */
+void fuselage_model_free(fuselage_model* model);
+
+/* A model ready to run. Sessions of one model share its packed weights and have memory for activations of their own.
+   Each runs one call at a time; different ones may run at once. */
+typedef struct fuselage_session fuselage_session;
+
+typedef struct {
+  size_t size;              /* sizeof(fuselage_session_options). */
+  int32_t threads;          /* 0: 1. */
+  int64_t batch;            /* 0: 1. */
+  const char* isa;          /* The best that kernels may use: "scalar", "avx2", ... NULL: the CPU's best. */
+  int64_t max_memory_bytes; /* Of weights and activations. 0: no limit. */
+} fuselage_session_options;
+
+fuselage_status* fuselage_prepare(const fuselage_model* model, const fuselage_session_options* options,
+                                  fuselage_session** session);
+
+/* As fuselage_model_inputs, for a batch. They live as long as the session. */
+const fuselage_tensor* fuselage_session_inputs(const fuselage_session* session, int32_t* count);
+const fuselage_tensor* fuselage_session_outputs(const fuselage_session* session, int32_t* count);
+
+/* Reads all inputs and writes the outputs that are asked for, in any order; each of the type that the session says. */
+fuselage_status* fuselage_run(fuselage_session* session, const fuselage_tensor* inputs, int32_t num_inputs,
+                              const fuselage_tensor* outputs, int32_t num_outputs);
+
+void fuselage_session_free(fuselage_session* session);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FUSELAGE_H_ */
