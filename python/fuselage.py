@@ -1,0 +1,184 @@
+"""Fuselage from Python: read a network, quantize it, run it on NumPy arrays.
+
+    import fuselage
+
+    network = fuselage.load("resnet18.onnx")
+    int8 = network.compile({"input": images})              # float32, [N,3,224,224]: calibrates on all N
+    session = int8.prepare(threads=2)
+    logits = session.run({"input": image})["logits"]
+
+Everything is libfuselage.so's (capi/fuselage.h): its bits, its errors, as fuselage.Error. Models never change; a
+session runs one call at a time, different ones at once in threads of their own, since calls leave the interpreter's
+lock.
+"""
+
+import ctypes
+import os
+from typing import Dict, Iterable, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+# By fuselage_dtype's numbers.
+_DTYPES = [np.dtype(name) for name in ("?", "u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8")]
+_CODES = {3: "invalid argument", 5: "not found", 8: "resource exhausted", 12: "unimplemented", 13: "internal"}
+
+
+class Error(Exception):
+    """What the library found and what it wanted. `code`: "invalid argument", "not found", "resource exhausted",
+    "unimplemented" or "internal"."""
+
+    def __init__(self, code: str, message: str):
+        super().__init__(message)
+        self.code = code
+
+
+class Value(NamedTuple):
+    """An input or an output, by the name that the network's file gives it. shape[0] is the batch."""
+
+    name: str
+    dtype: np.dtype
+    shape: Tuple[int, ...]
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("dtype", ctypes.c_int),
+        ("rank", ctypes.c_int32),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("data", ctypes.c_void_p),
+    ]
+
+
+class _CompileOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int32), ("pipeline", ctypes.c_char_p)]
+
+
+class _SessionOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("threads", ctypes.c_int32),
+        ("batch", ctypes.c_int64),
+        ("isa", ctypes.c_char_p),
+        ("max_memory_bytes", ctypes.c_int64),
+    ]
+
+
+def _open():
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libfuselage.so.0")
+    path = os.environ.get("FUSELAGE_LIBRARY") or (beside if os.path.exists(beside) else "libfuselage.so.0")
+    library = ctypes.CDLL(path)
+    handle, tensors, count = ctypes.c_void_p, ctypes.POINTER(_Tensor), ctypes.POINTER(ctypes.c_int32)
+    for name, result, *arguments in [
+        ("version", ctypes.c_char_p),
+        ("status_code", ctypes.c_int, handle),
+        ("status_message", ctypes.c_char_p, handle),
+        ("status_free", None, handle),
+        ("load", handle, ctypes.c_char_p, ctypes.POINTER(handle)),
+        ("compile", handle, handle, tensors, ctypes.c_int32, ctypes.POINTER(_CompileOptions), ctypes.POINTER(handle)),
+        ("prepare", handle, handle, ctypes.POINTER(_SessionOptions), ctypes.POINTER(handle)),
+        ("run", handle, handle, tensors, ctypes.c_int32, tensors, ctypes.c_int32),
+        ("model_inputs", tensors, handle, count),
+        ("model_outputs", tensors, handle, count),
+        ("session_inputs", tensors, handle, count),
+        ("session_outputs", tensors, handle, count),
+        ("model_free", None, handle),
+        ("session_free", None, handle),
+    ]:
+        function = getattr(library, "fuselage_" + name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+_library = _open()
+__version__ = _library.fuselage_version().decode()
+
+
+def _check(status):
+    if not status:
+        return
+    code = _CODES.get(_library.fuselage_status_code(status), "internal")
+    message = _library.fuselage_status_message(status).decode(errors="replace")
+    _library.fuselage_status_free(status)
+    raise Error(code, message)
+
+
+def _tensors(arrays: Dict[str, np.ndarray]):
+    """The arrays as the library takes them; each contiguous, and alive as long as what is returned."""
+    tensors = (_Tensor * len(arrays))()
+    for tensor, (name, array) in zip(tensors, arrays.items()):
+        if array.dtype not in _DTYPES:
+            wanted = ", ".join(map(str, _DTYPES))
+            raise Error("invalid argument", f'"{name}" is of {array.dtype}, wanted one of {wanted}')
+        shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+        tensor.name, tensor.dtype, tensor.rank = name.encode(), _DTYPES.index(array.dtype), array.ndim
+        tensor.shape, tensor.data = shape, array.ctypes.data
+    return tensors
+
+
+def _contiguous(arrays) -> Dict[str, np.ndarray]:
+    # ascontiguousarray would make a scalar an array of rank 1.
+    return {name: np.asarray(array, order="C") for name, array in arrays.items()}
+
+
+class _Handle:
+    """Something of the library's, which goes with it."""
+
+    def __init__(self, handle, kind: str):
+        self._handle, self._free = handle, getattr(_library, f"fuselage_{kind}_free")
+        for what in ("inputs", "outputs"):
+            count = ctypes.c_int32()
+            found = getattr(_library, f"fuselage_{kind}_{what}")(handle, count)
+            values = (found[i] for i in range(count.value))
+            setattr(self, what, [Value(v.name.decode(), _DTYPES[v.dtype], tuple(v.shape[: v.rank])) for v in values])
+
+    def __del__(self):
+        if getattr(self, "_handle", None):
+            self._free(self._handle)
+
+
+class Session(_Handle):
+    """A model ready to run. `inputs`, `outputs`: lists of Value."""
+
+    def run(self, inputs: Dict[str, np.ndarray], outputs: Optional[Iterable[str]] = None) -> Dict[str, np.ndarray]:
+        """The outputs that are asked for; None: all. Each input is of the type that `inputs` says."""
+        given = _contiguous(inputs)
+        known = {value.name: value for value in self.outputs}
+        made = {}
+        for name in known if outputs is None else outputs:
+            if name not in known:
+                raise Error("not found", f'found the output "{name}", wanted one of {", ".join(map(repr, known))}')
+            made[name] = np.empty(known[name].shape, known[name].dtype)
+        _check(_library.fuselage_run(self._handle, _tensors(given), len(given), _tensors(made), len(made)))
+        return made
+
+
+class Model(_Handle):
+    """A network. `inputs`, `outputs`: lists of Value, for one sample."""
+
+    def compile(self, samples: Dict[str, np.ndarray], *, threads: int = 1, pipeline: Optional[str] = None) -> "Model":
+        """To INT8. `samples`: for each input its values for any number of samples, which shape[0] counts. `pipeline`:
+        what a config has between the braces of `pipeline { }`."""
+        given = _contiguous(samples)
+        options = _CompileOptions(ctypes.sizeof(_CompileOptions), threads, pipeline.encode() if pipeline else None)
+        handle = ctypes.c_void_p()
+        _check(_library.fuselage_compile(self._handle, _tensors(given), len(given), options, handle))
+        return Model(handle, "model")
+
+    def prepare(
+        self, *, threads: int = 1, batch: int = 1, isa: Optional[str] = None, max_memory_bytes: int = 0
+    ) -> Session:
+        """`isa`: the best instruction set that kernels may use, "avx2" for example; None: the CPU's best."""
+        options = _SessionOptions(
+            ctypes.sizeof(_SessionOptions), threads, batch, isa.encode() if isa else None, max_memory_bytes
+        )
+        handle = ctypes.c_void_p()
+        _check(_library.fuselage_prepare(self._handle, options, handle))
+        return Session(handle, "session")
+
+
+def load(path) -> Model:
+    """An ONNX file, or an .ir file that tools/export_fx.py wrote."""
+    handle = ctypes.c_void_p()
+    _check(_library.fuselage_load(os.fsencode(path), handle))
+    return Model(handle, "model")

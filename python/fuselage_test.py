@@ -1,0 +1,106 @@
+"""fuselage_test.py WHEEL NETWORK: as somebody would who installs the wheel."""
+
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import zipfile
+
+try:
+    import numpy as np
+except ImportError:
+    print("SKIPPED: NumPy is not installed")
+    sys.exit(0)
+
+WHEEL, NETWORK = (os.path.abspath(path) for path in sys.argv[1:3])
+FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+PIP = [sys.executable, "-m", "pip"]
+if subprocess.run(PIP + ["--version"], capture_output=True).returncode == 0:
+    subprocess.run(PIP + ["install", "-q", "--no-index", "--no-deps", "--target", FOLDER, WHEEL], check=True)
+else:
+    zipfile.ZipFile(WHEEL).extractall(FOLDER)
+sys.path.insert(0, FOLDER)
+import fuselage  # noqa: E402
+
+RANDOM = np.random.default_rng(1)
+
+
+def images(count):
+    _, dtype, shape = fuselage.load(NETWORK).inputs[0]
+    return RANDOM.standard_normal((count,) + shape[1:]).astype(dtype)
+
+
+class FuselageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.network = fuselage.load(NETWORK)
+        cls.input, cls.output = cls.network.inputs[0].name, cls.network.outputs[0].name
+        cls.int8 = cls.network.compile({cls.input: images(8)}, threads=2)
+
+    def test_int8_is_near_fp32_and_the_same_on_every_instruction_set(self):
+        image = images(1)
+        wanted = self.network.prepare().run({self.input: image})[self.output]
+        found = self.int8.prepare(threads=2).run({self.input: image})[self.output]
+        self.assertEqual(found.dtype, np.float32)
+        self.assertEqual(found.shape, self.int8.outputs[0].shape)
+        noise = np.sum((found - wanted) ** 2) / np.sum(wanted**2)
+        self.assertLess(noise, 0.01)
+        self.assertGreater(noise, 0)
+        scalar = self.int8.prepare(isa="scalar").run({self.input: image}, [self.output])[self.output]
+        self.assertEqual(scalar.tobytes(), found.tobytes())
+
+    def test_arrays_may_lie_anyhow(self):
+        batch = images(2)
+        session = self.int8.prepare(batch=2)
+        self.assertEqual(session.inputs[0].shape, batch.shape)
+        wanted = session.run({self.input: batch})[self.output]
+        strided = np.repeat(batch, 2, axis=3)[..., ::2]
+        self.assertFalse(strided.flags.c_contiguous)
+        self.assertEqual(session.run({self.input: strided})[self.output].tobytes(), wanted.tobytes())
+
+    def test_sessions_run_at_once_and_outlive_their_model(self):
+        image = images(1)
+        sessions = [self.network.compile({self.input: images(2)}).prepare() for _ in range(2)]
+        gc.collect()
+        wanted = [session.run({self.input: image})[self.output].tobytes() for session in sessions]
+        found = [None, None]
+
+        def work(i):
+            for _ in range(5):
+                found[i] = sessions[i].run({self.input: image})[self.output].tobytes()
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(found, wanted)
+
+    def test_errors(self):
+        session = self.int8.prepare()
+        image = images(1)
+        for code, text, call in [
+            ("not found", "missing.onnx", lambda: fuselage.load("missing.onnx")),
+            ("invalid argument", "wanted f32", lambda: session.run({self.input: image.astype(np.float64)})),
+            ("invalid argument", "complex64", lambda: session.run({self.input: image.astype(np.complex64)})),
+            ("invalid argument", "found no input", lambda: session.run({})),
+            ("not found", "more", lambda: session.run({self.input: image, "more": image})),
+            ("not found", "nothing", lambda: session.run({self.input: image}, ["nothing"])),
+            ("invalid argument", "sse9", lambda: self.int8.prepare(isa="sse9")),
+            ("invalid argument", "pipeline:1:", lambda: self.network.compile({self.input: image}, pipeline="x")),
+        ]:
+            with self.subTest(text), self.assertRaises(fuselage.Error) as raised:
+                call()
+            self.assertIn(text, str(raised.exception))
+            self.assertEqual(raised.exception.code, code)
+
+    def test_the_wheel_is_whole(self):
+        self.assertEqual(fuselage.__version__, os.path.basename(WHEEL).split("-")[1])
+        self.assertLess(os.path.getsize(WHEEL), 10_000_000)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
