@@ -15,6 +15,7 @@
 #include "harness/base/files.h"
 #include "harness/base/interrupt.h"
 #include "harness/flags.h"
+#include "harness/html/redraw.h"
 #include "harness/load_config.h"
 #include "harness/measure/peaks.h"
 #include "harness/recorder.h"
@@ -95,6 +96,7 @@ absl::Status RunAndReport(const RunRequest& request, const Terminal& terminal, R
   const absl::Status written = recorder.write_status();
   if (written.ok()) {
     terminal.out << "\nresults: " << folder << (request.explain ? "/report.txt" : "/results.json") << "\n"
+                 << "to look at: " << folder << "/report.html\n"
                  << std::flush;
   }
   const auto print = [&](absl::string_view what, const std::string& file) {
@@ -172,7 +174,22 @@ absl::StatusOr<int> RunConfig(const Flags& flags, const compiler::Library& libra
   return RunSequence(std::move(members), folder, flags, search, library, terminal);
 }
 
+// "report RESULTS.json [BEFORE.json]"
+absl::StatusOr<int> DrawReport(const std::vector<std::string>& args, const Terminal& terminal) {
+  if (args.size() < 2 || args.size() > 3) return UsageError("want report RESULTS.json [BEFORE.json]");
+  const SearchPath search = SearchPath::FromEnvironment();
+  const std::string before = args.size() == 3 ? search.InCaller(args[2]) : "";
+  ASSIGN_OR_RETURN(const std::string path, html::Redraw(search.InCaller(args[1]), before));
+  terminal.out << "report: " << report::Escaped(path) << "\n" << std::flush;
+  return kOk;
+}
+
 int RunArgs(const std::vector<std::string>& args, const Terminal& terminal, const compiler::Library& library) {
+  if (!args.empty() && args[0] == kReportCommand) {
+    const absl::StatusOr<int> code = DrawReport(args, terminal);
+    if (!code.ok()) PrintError(code.status(), terminal.err);
+    return code.ok() ? *code : ExitCodeOf(code.status());
+  }
   const absl::StatusOr<Flags> flags = ParseFlags(args);
   if (flags.ok() && flags->help) {
     terminal.out << FlagsHelp() << std::flush;

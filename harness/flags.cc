@@ -154,8 +154,8 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
       continue;
     }
     if (i == 0 && !absl::StrContains(text, "-") && !absl::StrContains(text, ".") && !absl::StrContains(text, "/")) {
-      return UsageError(
-          absl::StrCat("unknown command ", text, DidYouMean(text, {kExplain}), "; the only one is ", kExplain));
+      return UsageError(absl::StrCat("unknown command ", text, DidYouMean(text, {kExplain, kReportCommand}),
+                                     "; there are ", kExplain, " and ", kReportCommand));
     }
     if (!absl::StartsWith(text, "--")) {
       return UsageError(absl::StrCat("\"", text, "\" is not a flag: want --config=", text));
@@ -194,10 +194,12 @@ std::string FlagsHelp() {
   std::string out =
       "bazel run //harness -- --model=network.onnx [flags]\n"
       "bazel run //harness -- --config=resnet18.textproto [flags]\n"
-      "bazel run //harness -- explain --config=resnet18.textproto [flags]\n\n"
+      "bazel run //harness -- explain --config=resnet18.textproto [flags]\n"
+      "bazel run //harness -- report RESULTS.json [BEFORE.json]\n\n"
       "Without a config, harness/configs/default.textproto quantizes the model and measures it beside FP32, on random\n"
       "inputs or on images of your own.\n"
-      "explain runs only the passes, and says what each did, where each op runs, and what leaving INT8 costs.\n\n";
+      "explain runs only the passes, and says what each did, where each op runs, and what leaving INT8 costs.\n"
+      "report draws report.html again, beside RESULTS.json; of two files it shows the first against the second.\n\n";
   for (const Flag& flag : AllFlags()) {
     const std::string name = absl::StrCat("--", flag.name, flag.value.empty() ? "" : "=", flag.value);
     absl::StrAppendFormat(&out, "  %-22s %s\n", name, flag.help);

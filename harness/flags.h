@@ -12,6 +12,9 @@
 
 namespace fuselage::harness {
 
+// The command that draws report.html again; it takes files in place of flags.
+inline constexpr char kReportCommand[] = "report";
+
 struct Flags {
   std::string config;
   std::string backend, isa, out, model, calibrate, labels, inputs, save_outputs,

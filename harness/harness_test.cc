@@ -1,4 +1,5 @@
 // Whole runs on a tiny network: what they write, and how they end.
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -77,11 +78,17 @@ TEST(Harness, AWholeRun) {
       EXPECT_LE(measurement.latency_ms().min(), measurement.latency_ms().median());
       EXPECT_LE(measurement.latency_ms().median(), measurement.latency_ms().p99());
       EXPECT_GT(measurement.peak_memory_bytes(), variant.weight_bytes());
+      EXPECT_EQ(measurement.samples_ms_size(), std::min(measurement.repetitions(), 500));
     }
     EXPECT_EQ(variant.measurements(3).batch(), 4);
     EXPECT_EQ(variant.measurements(3).threads(), 2);
   }
   EXPECT_NE(fp32.logits_fingerprint(), int8.logits_fingerprint());
+  EXPECT_EQ(fp32.after(), "fusion");
+  EXPECT_EQ(int8.after(), "");
+  EXPECT_EQ(results.history().steps(0).after(), "input");
+  EXPECT_EQ(results.history().steps(0).nodes_size(), results.passes(0).nodes_before());
+  EXPECT_TRUE(FileExists(place.out + "/report.html"));
 
   std::map<std::string, int> with_snr;
   for (const auto& layer : int8.layers()) {

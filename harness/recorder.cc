@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "harness/environment.h"
+#include "harness/html/html.h"
 #include "harness/report/json.h"
 #include "harness/report/report.h"
 #include "ir/base/status.h"
@@ -10,7 +11,7 @@
 namespace fuselage::harness {
 namespace {
 
-constexpr char kResults[] = "results.json", kReport[] = "report.txt";
+constexpr char kResults[] = "results.json", kReport[] = "report.txt", kHtml[] = "report.html";
 
 }  // namespace
 
@@ -18,8 +19,10 @@ Recorder::Recorder(std::string folder)
     : folder_(std::move(folder)),
       json_path_(folder_.path() + "/" + kResults),
       report_path_(folder_.path() + "/" + kReport),
+      html_path_(folder_.path() + "/" + kHtml),
       temporary_json_(json_path_ + ".XXXXXX"),
-      temporary_report_(report_path_ + ".XXXXXX") {
+      temporary_report_(report_path_ + ".XXXXXX"),
+      temporary_html_(html_path_ + ".XXXXXX") {
   results_.set_status("INCOMPLETE");
 }
 
@@ -38,6 +41,7 @@ absl::Status Recorder::ClaimReports() {
   folder_.ReadList();
   RETURN_IF_ERROR(folder_.Claim(kResults).status());
   RETURN_IF_ERROR(folder_.Claim(kReport).status());
+  RETURN_IF_ERROR(folder_.Claim(kHtml).status());
   claimed_ = true;
   return absl::OkStatus();
 }
@@ -49,7 +53,7 @@ absl::StatusOr<std::string> Recorder::Claim(const std::string& name) {
 
 void Recorder::RemoveEarlierFiles() {
   std::lock_guard<std::mutex> lock(mutex_);
-  folder_.RemoveListed({kResults, kReport});
+  folder_.RemoveListed({kResults, kReport, kHtml});
 }
 
 void Recorder::WriteFile(const std::string& name, const std::string& contents) {
@@ -71,6 +75,7 @@ std::string Recorder::Finish(const absl::Status& error, int slowest_layers) {
   std::string report = report::Report(results_, {slowest_layers});
   write_status_.Update(folder_.Write(kResults, report::ToJson(results_)));
   write_status_.Update(folder_.Write(kReport, report));
+  write_status_.Update(folder_.Write(kHtml, html::Page(results_)));
   finished_ = true;
   return report;
 }
@@ -85,6 +90,7 @@ void Recorder::FinishWithoutMemory() {
   };
   write(json_path_, temporary_json_, "{\n  \"status\": \"INCOMPLETE\",\n  \"error\": \"out of memory\"\n}\n");
   write(report_path_, temporary_report_, "INCOMPLETE: out of memory\n");
+  write(html_path_, temporary_html_, "<!doctype html>\n<title>INCOMPLETE</title>\n<p>INCOMPLETE: out of memory</p>\n");
 }
 
 }  // namespace fuselage::harness

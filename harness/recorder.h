@@ -20,7 +20,7 @@ class Recorder {
 
   const std::string& folder() const { return folder_.path(); }
 
-  // The folder is there: claims results.json and report.txt; AlreadyExists where the folder holds one that no run
+  // The folder is there: claims results.json, report.txt and report.html; AlreadyExists where the folder holds one that no run
   // wrote.
   absl::Status ClaimReports();
   // The path of a file in the folder that the caller is about to write (OutputFolder::Claim).
@@ -35,19 +35,19 @@ class Recorder {
   void WriteFile(const std::string& name, const std::string& contents);
   absl::Status write_status() const;
 
-  // Marks the results complete (`error` OK) or INCOMPLETE with the error, and writes results.json and report.txt with
-  // `slowest_layers` rows. Later calls, which a signal may make while the first returns, do nothing.
+  // Marks the results complete (`error` OK) or INCOMPLETE with the error, and writes results.json, report.html, and
+  // report.txt with `slowest_layers` rows. Later calls, which a signal may make while the first returns, do nothing.
   // Returns the report, to be printed.
   std::string Finish(const absl::Status& error, int slowest_layers);
 
-  // In place of a Finish that threw std::bad_alloc: the least that both files can say, without any allocation.
+  // In place of a Finish that threw std::bad_alloc: the least that the files can say, without any allocation.
   void FinishWithoutMemory();
 
  private:
   mutable std::mutex mutex_;  // Guards what follows, but for the folder's path.
   OutputFolder folder_;
-  const std::string json_path_, report_path_;
-  std::string temporary_json_, temporary_report_;  // ReplaceFile's.
+  const std::string json_path_, report_path_, html_path_;
+  std::string temporary_json_, temporary_report_, temporary_html_;  // ReplaceFile's.
   Results results_;
   bool claimed_ = false, finished_ = false;
   absl::Status write_status_;

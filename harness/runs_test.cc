@@ -156,6 +156,28 @@ TEST(Files, WhatIsInTheWayIsAnError) {
   EXPECT_EQ(*ReadFile(place.out + "/00.input.ir"), "mine");
 }
 
+TEST(Files, ReportDrawsThePageAgain) {
+  const Workplace place = testing::MakeIrWorkplace("redraw", kInterpreted, "print_graphs: true");
+  ASSERT_EQ(RunAndRead(place).code, kOk);
+  const std::string json = place.out + "/results.json", page = place.out + "/report.html";
+  const std::string drawn = *ReadFile(page);
+  testing::Overwrite(page, "old");
+  Outcome outcome = testing::RunWithArgs({"report", json});
+  EXPECT_EQ(outcome.code, kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("report: " + page));
+  EXPECT_EQ(*ReadFile(page), drawn);
+  EXPECT_EQ(testing::RunWithArgs({"report", json, json}).code, kOk);
+
+  EXPECT_EQ(testing::RunWithArgs({"report"}).code, kUsage);
+  EXPECT_EQ(testing::RunWithArgs({"report", place.folder + "/none.json"}).code, kIo);
+  outcome = testing::RunWithArgs({"report", place.config});
+  EXPECT_EQ(outcome.code, kInvalidInput);
+  EXPECT_THAT(outcome.err, HasSubstr("tiny.textproto is no results.json"));
+  std::filesystem::remove(place.out + "/.fuselage");
+  outcome = testing::RunWithArgs({"report", json});
+  EXPECT_EQ(outcome.code, kIo) << "not listed, so not ours";
+}
+
 TEST(Files, AModelThatIsNoRegularFile) {
   const Workplace place = testing::MakeIrWorkplace("fifo", kInterpreted, "print_graphs: true");
   for (const std::string name : {"/fifo.onnx", "/fifo.ir"}) {

@@ -2,6 +2,7 @@
 #include "harness/explain/explain.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "harness/explain/graph_history.h"
 #include "harness/explain/graph_table.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
@@ -89,6 +90,45 @@ TEST_F(ExplainTest, LongGraphsLoseTheirMiddle) {
   ASSERT_EQ(table.rows_size(), 3);
   EXPECT_EQ(table.rows(1).name(), "y");
   EXPECT_EQ(table.rows(2).name(), "output");
+}
+
+TEST_F(ExplainTest, AHistoryWritesEachNodeOnce) {
+  const auto unfused = Parsed(kUnfused), fused = Parsed(kFused);
+  Results::GraphHistory history;
+  GraphHistoryBuilder builder;
+  builder.Add(*unfused, "input", &history);
+  builder.Add(*unfused, "cse", &history);  // Changed nothing.
+  builder.Add(*fused, "fusion", &history);
+  builder.Add(*unfused, "undo", &history);
+  ASSERT_EQ(history.steps_size(), 3);
+  EXPECT_EQ(history.steps(1).after(), "fusion");
+  EXPECT_THAT(history.steps(0).nodes(), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(history.steps(1).nodes(), ElementsAre(0, 5, 6, 7, 4)) << "%x and the output stay";
+  EXPECT_THAT(history.steps(2).nodes(), ElementsAre(0, 1, 2, 3, 4));
+  ASSERT_EQ(history.nodes_size(), 8);
+  const auto& fc = history.nodes(5);
+  EXPECT_EQ(fc.name(), "y");
+  EXPECT_EQ(fc.kind(), "call_module");
+  EXPECT_EQ(fc.op(), "linear");
+  EXPECT_EQ(fc.target(), "fc = linear(activation=\"relu\")");
+  EXPECT_EQ(fc.type(), "f32[1,2]");
+  EXPECT_THAT(fc.inputs(), ElementsAre("x"));
+  EXPECT_THAT(fc.sources(), ElementsAre("y", "z"));
+  EXPECT_THAT(fc.weights(), ElementsAre("weight f32[2,2]"));
+}
+
+TEST_F(ExplainTest, AHistoryCountsTheScalesOfChannels) {
+  const auto graph = Parsed(R"(graph @g {
+  param @w: i8[2,3]<axis=0, scale=[0.5, 0.25]> = seed(1)
+  module @fc = int8.linear(out_dtype=f32, weight=@w)
+  %x: u8[1,3]<scale=0.5, zp=3> = placeholder
+  %y: f32[1,2] = call_module @fc(%x)
+  output(%y)
+})");
+  Results::GraphHistory history;
+  GraphHistoryBuilder().Add(*graph, "input", &history);
+  EXPECT_EQ(history.nodes(0).type(), "u8[1,3]<scale=0.5, zp=3>");
+  EXPECT_THAT(history.nodes(1).weights(), ElementsAre("weight i8[2,3]<axis=0, 2 scales, 0.25 to 0.5>"));
 }
 
 // f32 -> codes -> INT8 linear -> floats -> a linear that was left alone, and one INT8 linear that writes floats itself.

@@ -19,8 +19,15 @@ std::string Computes(const ir::Node& node) {
   return attributes.empty() ? node.op()->name : absl::StrCat(node.op()->name, "(", attributes, ")");
 }
 
-// As print_tabular shows it: a placeholder's is its name, the output's is "output".
-std::string Target(const ir::Node& node) {
+// What a row says of the node by itself.
+std::string Essence(const Results::GraphTable::Row& row) {
+  return absl::StrCat(row.kind(), "|", row.target(), "|", absl::StrJoin(row.inputs(), ","), "|",
+                      absl::StrJoin(row.sources(), ","));
+}
+
+}  // namespace
+
+std::string TargetOf(const ir::Node& node) {
   if (node.kind() == ir::NodeKind::kPlaceholder) return node.name();
   if (node.kind() == ir::NodeKind::kOutput) return "output";
   if (!node.is_call()) return node.target();
@@ -30,14 +37,6 @@ std::string Target(const ir::Node& node) {
              : absl::StrCat(node.target(), " = ", Computes(node));
 }
 
-// What a row says of the node by itself.
-std::string Essence(const Results::GraphTable::Row& row) {
-  return absl::StrCat(row.kind(), "|", row.target(), "|", absl::StrJoin(row.inputs(), ","), "|",
-                      absl::StrJoin(row.sources(), ","));
-}
-
-}  // namespace
-
 Results::GraphTable TableOf(const ir::Graph& graph, absl::string_view after) {
   Results::GraphTable table;
   table.set_after(std::string(after));
@@ -46,7 +45,7 @@ Results::GraphTable TableOf(const ir::Graph& graph, absl::string_view after) {
     auto* row = table.add_rows();
     row->set_name(node->name());
     row->set_kind(std::string(ir::NodeKindName(node->kind())));
-    row->set_target(Target(*node));
+    row->set_target(TargetOf(*node));
     for (const ir::Node* operand : node->operands()) *row->add_inputs() = operand == nullptr ? "none" : operand->name();
     for (const ir::Node* user : node->users()) *row->add_users() = user->name();
     for (const std::string& source : node->sources()) *row->add_sources() = source;

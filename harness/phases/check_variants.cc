@@ -103,6 +103,7 @@ absl::Status CheckVariants(RunState& run) {
     run.recorder.Update([&](Results& results) {
       auto* result = results.add_variants();
       result->set_name(config.name());
+      result->set_after(config.after());
       result->set_backend(run.variants.back().engine.backend);
       result->set_not_run(run.variants.back().not_run);
       result->set_optional(config.optional());

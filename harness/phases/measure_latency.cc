@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@ constexpr double kDefaultMinTimeMs = 500;
 constexpr int kOverheadRuns = 20;
 constexpr int kCountedRuns = 10;
 constexpr int kColdRuns = 5;
+constexpr size_t kRecordedSamples = 500;
 constexpr int kReferenceRepetitions = 2;  // The interpreter takes seconds for an image.
 
 // A variant in a measurement of all that run.
@@ -47,6 +49,13 @@ void SetLatency(const Summary& summary, Results::Latency* latency) {
   latency->set_p99(summary.p99);
 }
 
+void RecordSamples(const std::vector<double>& ms, Results::Measurement* measurement) {
+  const size_t count = std::min(ms.size(), kRecordedSamples);
+  for (size_t i = 0; i < count; ++i) {
+    measurement->add_samples_ms(std::round(ms[i * ms.size() / count] * 1e6) / 1e6);  // The clock counts nanoseconds.
+  }
+}
+
 // `first` is the baseline, if that is among those that run.
 Results::Measurement MeasurementOf(int64_t batch, int threads, const Measured& first, const Measured& one) {
   const Summary summary = Summarize(one.ms);
@@ -55,6 +64,7 @@ Results::Measurement MeasurementOf(int64_t batch, int threads, const Measured& f
   measurement.set_threads(threads);
   measurement.set_repetitions(static_cast<int32_t>(one.ms.size()));
   SetLatency(summary, measurement.mutable_latency_ms());
+  RecordSamples(one.ms, &measurement);
   if (!one.device_ms.empty()) {
     const Summary on_device = Summarize(one.device_ms);
     SetLatency(on_device, measurement.mutable_device_ms());

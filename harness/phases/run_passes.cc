@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "compiler/calibration_runner.h"
 #include "compiler/profiler.h"
+#include "harness/explain/graph_history.h"
 #include "harness/explain/graph_table.h"
 #include "harness/phases/phases.h"
 #include "interpreter/interpreter.h"
@@ -87,6 +88,7 @@ class PassRun {
 
   RunState& run_;
   Results::GraphTable shown_graph_;  // The last that print_graphs recorded, whole.
+  GraphHistoryBuilder history_;
 };
 
 std::unique_ptr<passes::Runner> PassRun::MakeRunner() {
@@ -121,6 +123,7 @@ void PassRun::KeepForOnnx(const ir::Graph& graph) {
 
 absl::Status PassRun::ObserveStep(int index, absl::string_view step, const ir::Graph& graph) {
   run_.recorder.WriteFile(DumpName(index, step), ir::Print(graph));
+  run_.recorder.Update([&](Results& results) { history_.Add(graph, step, results.mutable_history()); });
   if (run_.config.print_graphs()) RecordGraph(step, graph);
   KeepForOnnx(graph);
   for (Variant& variant : run_.variants) {

@@ -76,12 +76,16 @@ void AppendField(const Message& message, const FieldDescriptor* field, int inden
     absl::StrAppend(out, "[]");
     return;
   }
+  // Numbers stand on one line.
+  const bool inner_lines = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE ||
+                           field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+  const std::string line = inner_lines ? absl::StrCat("\n", std::string(indent + 2, ' ')) : "";
   absl::StrAppend(out, "[");
   for (int i = 0; i < size; ++i) {
-    absl::StrAppend(out, i == 0 ? "\n" : ",\n", std::string(indent + 2, ' '));
+    absl::StrAppend(out, i == 0 ? "" : inner_lines ? "," : ", ", line);
     AppendValue(message, field, i, indent + 2, out);
   }
-  absl::StrAppend(out, "\n", std::string(indent, ' '), "]");
+  absl::StrAppend(out, inner_lines ? absl::StrCat("\n", std::string(indent, ' ')) : "", "]");
 }
 
 void AppendMessage(const Message& message, int indent, std::string* out) {

@@ -48,6 +48,14 @@ TEST(Table, Numbers) {
   EXPECT_EQ(Shortened("abc", 6), "abc");
 }
 
+TEST(Json, NumbersOfAListStandOnOneLine) {
+  Results::GraphHistory::Step step;
+  step.set_after("cse");
+  step.add_nodes(1);
+  step.add_nodes(20);
+  EXPECT_EQ(ToJson(step), "{\n  \"after\": \"cse\",\n  \"nodes\": [1, 20]\n}\n");
+}
+
 TEST(Json, NumbersAreNumbersAndAllFieldsArePrinted) {
   Results::Pass pass;
   pass.set_name("a\"b\\\n\x1b\xff\xc3\xa9");

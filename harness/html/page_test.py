@@ -1,0 +1,274 @@
+"""Opens report.html in headless Chromium: of ResNet18, of a network of 400 nodes, of a run that failed, of hostile names.
+
+    page_test.py HARNESS
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+except ImportError:
+    webdriver = None
+
+HARNESS = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else None
+HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>\"'\u001b[2J" + 10_000 * "x"
+SIZES = {"wide": (1440, 1000), "narrow": (390, 800)}
+
+
+def run(*args, code=0):
+    ran = subprocess.run([HARNESS, *map(str, args)], capture_output=True, text=True, check=False)
+    assert ran.returncode == code, f"{args} ended with {ran.returncode}, not {code}:\n{ran.stdout}\n{ran.stderr}"
+
+
+def network_of_400():
+    """Residual blocks of three nodes, as IR text."""
+    lines = ["graph @long {", "  %x0: f32[1,64] = placeholder"]
+    for i in range(133):
+        lines += [
+            f"  %relu{i}: f32[1,64] = call_function relu(%x{i})",
+            f"  %tanh{i}: f32[1,64] = call_function tanh(%relu{i})",
+            f"  %x{i + 1}: f32[1,64] = call_function add(%tanh{i}, %x{i})",
+        ]
+    return "\n".join(lines + ["  output(%x133)", "}"]) + "\n"
+
+
+def quick_resnet18():
+    """The shipped config, without what takes its time."""
+    config = (pathlib.Path(HARNESS).parent / "configs/resnet18.textproto").read_text()
+    for long, short in [("numeric_check { samples: 1 }", ""), ("images: 256", "images: 4"), ("min_time_ms: 1000", "min_time_ms: 50"),
+                        ("cold_cache: true", "")]:
+        assert long in config, long
+        config = config.replace(long, short)
+    return config[: config.index("gates {")]
+
+
+class PageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp())
+        (cls.folder / "resnet18.textproto").write_text(quick_resnet18())
+        run(f"--config={cls.folder}/resnet18.textproto", "--limit=4", "--batch=1", "--threads=1", f"--out={cls.folder}/resnet18")
+        (cls.folder / "long.ir").write_text(network_of_400())
+        run(f"--model={cls.folder}/long.ir", "--threads=1", f"--out={cls.folder}/long")
+        run("--model=/nowhere.onnx", f"--out={cls.folder}/incomplete", code=6)
+        cls.hostile()
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which("chromium")
+        for flag in ["headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "window-size=1440,1000"]:
+            options.add_argument(f"--{flag}")
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        cls.browser = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.quit()
+        shutil.rmtree(cls.folder)
+
+    @classmethod
+    def hostile(cls):
+        """The names of a run become hostile wherever they stand."""
+        text = (cls.folder / "long/results.json").read_text()
+        for name in ["x7", "tanh7", "int8", "long"]:
+            text = text.replace(f'"{name}"', json.dumps(HOSTILE + name))
+        results = json.loads(text)
+        results["title"] = results["error"] = HOSTILE
+        results["warnings"] = results["environment"]["cpu"] = HOSTILE
+        results["warnings"] = [HOSTILE]
+        results["passes"][0]["decisions"] = [{"kind": "missed", "node": HOSTILE + "x7", "message": HOSTILE}]
+        folder = cls.folder / "hostile"
+        folder.mkdir()
+        (folder / "results.json").write_text(json.dumps(results))
+        run("report", folder / "results.json", cls.folder / "resnet18/results.json")
+
+    def open(self, name, size="wide", scheme="light"):
+        width, height = SIZES[size]
+        self.browser.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+        self.browser.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        self.browser.get(f"file://{self.folder}/{name}/report.html")
+        self.settle()
+
+    def open_long(self):
+        """The graph as read: passes fuse most of it."""
+        self.open("long")
+        self.click(self.one("#graph .steps button"))
+        self.click(self.one("#graph button[aria-label^='The beginning']"))
+
+    def settle(self):
+        """Drawing waits for the next frame."""
+        self.browser.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done));")
+
+    def all(self, selector):
+        return self.browser.find_elements(By.CSS_SELECTOR, selector)
+
+    def one(self, selector):
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def texts(self, selector):
+        return self.browser.execute_script(
+            "return [...document.querySelectorAll(arguments[0])].map((element) => element.textContent)", selector)
+
+    def press(self, *keys):
+        webdriver.ActionChains(self.browser).send_keys(*keys).perform()
+        self.settle()
+
+    def click(self, element):
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
+        element.click()
+        self.settle()
+
+    def check_sound(self):
+        """Nothing was logged, nothing is wider than the window, no chart is empty or cut off."""
+        self.assertEqual([entry["message"] for entry in self.browser.get_log("browser")], [])
+        self.assertEqual(self.browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth"), 0)
+        empty = self.browser.execute_script("""
+            return [...document.querySelectorAll('main > section svg')].filter((svg) => {
+              const {width, height} = svg.getBoundingClientRect();
+              return width < 100 || height < 50 || svg.querySelectorAll('rect, path, circle').length < 2
+                || Number(svg.getAttribute('width')) > width + 1;
+            }).map((svg) => svg.closest('section').id)""")
+        self.assertEqual(empty, [])
+
+    def sections(self):
+        return self.browser.execute_script("return [...document.querySelectorAll('main > section')].map((s) => s.id)")
+
+    def test_every_section_at_every_size_and_colour(self):
+        everything = ["summary", "graph", "layers", "roofline", "passes", "latency", "run"]
+        for name, sections in [("resnet18", everything), ("long", everything), ("incomplete", ["summary", "run"])]:
+            for size in SIZES:
+                for scheme in ["light", "dark"]:
+                    with self.subTest(name=name, size=size, scheme=scheme):
+                        self.open(name, size, scheme)
+                        self.assertEqual(self.sections(), sections)
+                        self.check_sound()
+                        dark = self.browser.execute_script("return document.documentElement.classList.contains('dark')")
+                        self.assertEqual(dark, scheme == "dark")
+
+    def test_an_incomplete_run_says_so(self):
+        self.open("incomplete")
+        self.assertEqual(self.one("#status").text, "INCOMPLETE")
+        self.assertIn("/nowhere.onnx", self.one("#summary .error").text)
+
+    def test_theme_button(self):
+        self.open("long")
+        colour = "return getComputedStyle(document.body).backgroundColor"
+        light = self.browser.execute_script(colour)
+        self.click(self.one("#theme"))
+        self.assertNotEqual(self.browser.execute_script(colour), light)
+        self.click(self.one("#theme"))
+        self.assertEqual(self.browser.execute_script(colour), light)
+
+    def test_tables_sort_and_search(self):
+        self.open("resnet18")
+        column = [header.lower() for header in self.texts("#layers th")].index("ms") + 1
+        cells = f"#layers tbody td:nth-child({column})"
+        values = [float(text) for text in self.texts(cells)]
+        self.assertEqual(values, sorted(values, reverse=True))
+        self.click(self.one(f"#layers th:nth-child({column}) button"))
+        self.assertEqual([float(text) for text in self.texts(cells)], sorted(values))
+        self.one("#layer-search").send_keys("max_pool")
+        self.settle()
+        found = self.texts("#layers tbody td:nth-child(3)")
+        self.assertTrue(found and all("max_pool" in op for op in found), found)
+        self.assertIn(f"{len(found)} of {len(values)}", self.one("#layer-count").text)
+
+    def test_the_summary_leads_to_the_layers(self):
+        self.open("resnet18")
+        slowest = self.texts("#layers tbody td:nth-child(2)")[0]
+        self.click(self.one("#slowest"))
+        self.assertEqual(self.one("#drawer h2").text, slowest)
+        self.assertIn("Measured", self.one("#drawer").text)
+        self.assertEqual(self.texts("#layers tr.selected td:nth-child(2)"), [slowest])
+
+    def test_slider_marks_what_a_pass_changed(self):
+        self.open("resnet18")
+        counts = []
+        for step in range(int(self.one("#pass-slider").get_attribute("max")) + 1):
+            self.browser.execute_script(
+                "const slider = document.getElementById('pass-slider'); slider.value = arguments[0];"
+                "slider.dispatchEvent(new Event('input'));", step)
+            self.settle()
+            counts.append(self.one("#graph-changes").text)
+            self.assertGreater(len(self.all("#graph .node")), 3)
+            self.assertEqual(len(self.all("#graph .node.new, #graph .node.changed")) > 0, step > 0, step)
+        self.assertEqual(len(set(counts)), len(counts))
+        self.check_sound()
+
+    def test_click_on_a_node_and_walk_by_keys(self):
+        self.open_long()
+        self.click(self.one("#graph .node .tint"))
+        first = self.one("#drawer h2").text
+        self.assertIn("gives", self.one("#drawer").text)
+        self.browser.execute_script("document.querySelector('#graph svg').focus()")
+        self.press(Keys.ARROW_DOWN)
+        second = self.one("#drawer h2").text
+        self.assertNotEqual(second, first)
+        self.press(Keys.ARROW_UP)
+        self.assertEqual(self.one("#drawer h2").text, first)
+        self.press(Keys.ESCAPE)
+        self.assertFalse(self.one("#drawer").is_displayed())
+        self.press(Keys.ENTER)
+        self.assertTrue(self.one("#drawer").is_displayed())
+        before = self.one("#graph-changes").text
+        self.press("]")
+        self.assertNotEqual(self.one("#graph-changes").text, before)
+
+    def test_search_in_the_graph(self):
+        self.open_long()
+        self.press("/")
+        self.press(*"tanh77", Keys.ENTER)
+        self.assertIn("of", self.one("#graph-found").text)
+        self.assertEqual(self.texts("#graph .node.selected .sub"), ["tanh77"])
+        self.assertTrue(self.all("#graph .node.dim"))
+
+    def test_code_beside_the_graph(self):
+        self.open_long()
+        self.click(self.one("#code-button"))
+        code = self.texts("#graph .code > div")
+        self.assertGreater(len(code), 300)
+        self.assertIn("def forward(x0):", code[0])
+        self.assertTrue(code[-1].startswith("    return "))
+        self.check_sound()
+
+    def test_passes_open_and_search(self):
+        self.open("resnet18")
+        self.click(self.one("#passes .link"))
+        self.assertTrue(self.all("#passes .remark"))
+        self.one("#decision-search").send_keys("no such reason")
+        self.settle()
+        self.assertFalse(self.all("#passes .remark"))
+
+    def test_hostile_names_are_text(self):
+        for size in SIZES:
+            self.open("hostile", size)
+            self.check_sound()
+            self.assertEqual(self.sections()[0], "comparison")
+            self.assertIn("<script>", self.one("#title").text)
+            self.assertIn("␛[2J", self.one("#summary .error").text)
+            self.browser.execute_script("app.select(arguments[0], {reveal: true})", HOSTILE + "x7")
+            self.settle()
+            self.assertIn("<img src=x", self.one("#drawer").text)
+            self.check_sound()
+            self.assertIsNone(self.browser.execute_script("return window.hacked"))
+            self.assertEqual(self.all("img"), [])
+
+
+if __name__ == "__main__":
+    missing = [] if webdriver else ["python3-selenium"]
+    missing += [name for name in ["chromium", "chromedriver"] if not shutil.which(name)]
+    if missing:
+        print(f"SKIPPED: no {', no '.join(missing)} here to open report.html with")
+        sys.exit(0)
+    os.environ.setdefault("HOME", tempfile.gettempdir())
+    unittest.main()
