@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <iostream>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/types/span.h"
 #include "harness/base/exit_code.h"
 #include "harness/base/files.h"
 #include "harness/base/interrupt.h"
@@ -19,6 +23,7 @@
 #include "harness/load_config.h"
 #include "harness/measure/peaks.h"
 #include "harness/recorder.h"
+#include "harness/report/compare.h"
 #include "harness/report/progress.h"
 #include "harness/report/table.h"
 #include "harness/run.h"
@@ -174,21 +179,62 @@ absl::StatusOr<int> RunConfig(const Flags& flags, const compiler::Library& libra
   return RunSequence(std::move(members), folder, flags, search, library, terminal);
 }
 
-// "report RESULTS.json [BEFORE.json]"
-absl::StatusOr<int> DrawReport(const std::vector<std::string>& args, const Terminal& terminal) {
-  if (args.size() < 2 || args.size() > 3) return UsageError("want report RESULTS.json [BEFORE.json]");
+struct ResultFiles {
+  std::string path;  // Of `now`.
+  Results now;
+  std::optional<Results> before;
+};
+
+// "report [BEFORE.json] RESULTS.json" and "compare BEFORE.json RESULTS.json": `args` without the command.
+absl::StatusOr<ResultFiles> ReadResultFiles(absl::Span<const std::string> args) {
   const SearchPath search = SearchPath::FromEnvironment();
-  const std::string before = args.size() == 3 ? search.InCaller(args[2]) : "";
-  ASSIGN_OR_RETURN(const std::string path, html::Redraw(search.InCaller(args[1]), before));
-  terminal.out << "report: " << report::Escaped(path) << "\n" << std::flush;
-  return kOk;
+  ResultFiles files;
+  files.path = search.InCaller(args.back());
+  ASSIGN_OR_RETURN(files.now, html::ReadResults(files.path));
+  if (args.size() == 2) {
+    ASSIGN_OR_RETURN(files.before, html::ReadResults(search.InCaller(args[0])));
+  }
+  return files;
+}
+
+absl::Status DrawReport(const ResultFiles& files, const Terminal& terminal) {
+  const Results* before = files.before.has_value() ? &*files.before : nullptr;
+  ASSIGN_OR_RETURN(const std::string page, html::Redraw(files.path, files.now, before));
+  terminal.out << "to look at: " << report::Escaped(page) << "\n" << std::flush;
+  return absl::OkStatus();
+}
+
+absl::Status RunReport(absl::Span<const std::string> args, const Terminal& terminal) {
+  if (args.empty() || args.size() > 2) return UsageError("want report [BEFORE.json] RESULTS.json");
+  ASSIGN_OR_RETURN(const ResultFiles files, ReadResultFiles(args));
+  return DrawReport(files, terminal);
+}
+
+absl::Status RunCompare(absl::Span<const std::string> args, const Terminal& terminal) {
+  constexpr char kUsage[] = "want compare BEFORE.json RESULTS.json [--tolerance=PERCENT]";
+  double tolerance = 0;
+  if (args.size() == 3) {
+    absl::string_view flag = args[2];
+    if (!absl::ConsumePrefix(&flag, "--tolerance=") || !absl::SimpleAtod(flag, &tolerance) || !(tolerance >= 0)) {
+      return UsageError(kUsage);
+    }
+    args.remove_suffix(1);
+  }
+  if (args.size() != 2) return UsageError(kUsage);
+  ASSIGN_OR_RETURN(const ResultFiles files, ReadResultFiles(args));
+  const report::Comparison comparison = report::Compare(*files.before, files.now, tolerance);
+  terminal.out << comparison.text << std::flush;
+  RETURN_IF_ERROR(DrawReport(files, terminal));
+  return comparison.worse == 0 ? absl::OkStatus()
+                               : GateError(absl::StrCat("figures that got worse: ", comparison.worse));
 }
 
 int RunArgs(const std::vector<std::string>& args, const Terminal& terminal, const compiler::Library& library) {
-  if (!args.empty() && args[0] == kReportCommand) {
-    const absl::StatusOr<int> code = DrawReport(args, terminal);
-    if (!code.ok()) PrintError(code.status(), terminal.err);
-    return code.ok() ? *code : ExitCodeOf(code.status());
+  if (!args.empty() && (args[0] == kReportCommand || args[0] == kCompareCommand)) {
+    const auto files = absl::MakeConstSpan(args).subspan(1);
+    const absl::Status status = args[0] == kReportCommand ? RunReport(files, terminal) : RunCompare(files, terminal);
+    if (!status.ok()) PrintError(status, terminal.err);
+    return ExitCodeOf(status);
   }
   const absl::StatusOr<Flags> flags = ParseFlags(args);
   if (flags.ok() && flags->help) {

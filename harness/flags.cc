@@ -154,8 +154,9 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
       continue;
     }
     if (i == 0 && !absl::StrContains(text, "-") && !absl::StrContains(text, ".") && !absl::StrContains(text, "/")) {
-      return UsageError(absl::StrCat("unknown command ", text, DidYouMean(text, {kExplain, kReportCommand}),
-                                     "; there are ", kExplain, " and ", kReportCommand));
+      return UsageError(absl::StrCat("unknown command ", text,
+                                     DidYouMean(text, {kExplain, kReportCommand, kCompareCommand}), "; there are ",
+                                     kExplain, ", ", kReportCommand, " and ", kCompareCommand));
     }
     if (!absl::StartsWith(text, "--")) {
       return UsageError(absl::StrCat("\"", text, "\" is not a flag: want --config=", text));
@@ -195,11 +196,13 @@ std::string FlagsHelp() {
       "bazel run //harness -- --model=network.onnx [flags]\n"
       "bazel run //harness -- --config=resnet18.textproto [flags]\n"
       "bazel run //harness -- explain --config=resnet18.textproto [flags]\n"
-      "bazel run //harness -- report RESULTS.json [BEFORE.json]\n\n"
+      "bazel run //harness -- report [BEFORE.json] RESULTS.json\n"
+      "bazel run //harness -- compare BEFORE.json RESULTS.json [--tolerance=PERCENT]\n\n"
       "Without a config, harness/configs/default.textproto quantizes the model and measures it beside FP32, on random\n"
       "inputs or on images of your own.\n"
       "explain runs only the passes, and says what each did, where each op runs, and what leaving INT8 costs.\n"
-      "report draws report.html again, beside RESULTS.json; of two files it shows the first against the second.\n\n";
+      "report draws report.html again, beside RESULTS.json; compare also prints what changed, and ends with 1 where a\n"
+      "figure got worse by more than its noise, and than the tolerance.\n\n";
   for (const Flag& flag : AllFlags()) {
     const std::string name = absl::StrCat("--", flag.name, flag.value.empty() ? "" : "=", flag.value);
     absl::StrAppendFormat(&out, "  %-22s %s\n", name, flag.help);

@@ -12,8 +12,8 @@
 
 namespace fuselage::harness {
 
-// The command that draws report.html again; it takes files in place of flags.
-inline constexpr char kReportCommand[] = "report";
+// The commands that take results.json of earlier runs in place of flags: to draw report.html again, to compare two runs.
+inline constexpr char kReportCommand[] = "report", kCompareCommand[] = "compare";
 
 struct Flags {
   std::string config;

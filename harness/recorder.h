@@ -20,8 +20,8 @@ class Recorder {
 
   const std::string& folder() const { return folder_.path(); }
 
-  // The folder is there: claims results.json, report.txt and report.html; AlreadyExists where the folder holds one that no run
-  // wrote.
+  // The folder is there: claims results.json, report.txt and report.html; AlreadyExists where the folder holds one that
+  // no run wrote.
   absl::Status ClaimReports();
   // The path of a file in the folder that the caller is about to write (OutputFolder::Claim).
   absl::StatusOr<std::string> Claim(const std::string& name);

@@ -157,14 +157,17 @@ TEST(Files, WhatIsInTheWayIsAnError) {
 }
 
 TEST(Files, ReportDrawsThePageAgain) {
-  const Workplace place = testing::MakeIrWorkplace("redraw", kInterpreted, "print_graphs: true");
+  const Workplace place = testing::MakeIrWorkplace("redraw", kInterpreted, R"(
+      pipeline { steps { pass { [type.googleapis.com/fuselage.NormalizeOptions] {} } } }
+      variants { name: "layers" }
+      benchmark { batches: 1 threads: 1 repetitions: 3 min_time_ms: 1 })");
   ASSERT_EQ(RunAndRead(place).code, kOk);
   const std::string json = place.out + "/results.json", page = place.out + "/report.html";
-  const std::string drawn = *ReadFile(page);
+  const std::string drawn = *ReadFile(page), json_before = *ReadFile(json);
   testing::Overwrite(page, "old");
-  Outcome outcome = testing::RunWithArgs({"report", json});
+  testing::Outcome outcome = testing::RunWithArgs({"report", json});
   EXPECT_EQ(outcome.code, kOk) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("report: " + page));
+  EXPECT_THAT(outcome.out, HasSubstr("to look at: " + page));
   EXPECT_EQ(*ReadFile(page), drawn);
   EXPECT_EQ(testing::RunWithArgs({"report", json, json}).code, kOk);
 
@@ -173,6 +176,20 @@ TEST(Files, ReportDrawsThePageAgain) {
   outcome = testing::RunWithArgs({"report", place.config});
   EXPECT_EQ(outcome.code, kInvalidInput);
   EXPECT_THAT(outcome.err, HasSubstr("tiny.textproto is no results.json"));
+
+  outcome = testing::RunWithArgs({"compare", json, json});
+  EXPECT_EQ(outcome.code, kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("nothing got worse"));
+  std::string worse = *ReadFile(json);
+  const std::string field = "\"weight_bytes\": ";
+  worse.insert(worse.find(field) + field.size(), "9");
+  testing::Overwrite(json, worse);
+  testing::Overwrite(place.folder + "/before.json", json_before);
+  EXPECT_EQ(testing::RunWithArgs({"compare", place.folder + "/before.json", json}).code, kGateFailed);
+  EXPECT_EQ(testing::RunWithArgs({"compare", place.folder + "/before.json", json, "--tolerance=1e9"}).code, kOk);
+  EXPECT_EQ(testing::RunWithArgs({"compare", json}).code, kUsage);
+  EXPECT_EQ(testing::RunWithArgs({"compare", json, json, "--tolerance=x"}).code, kUsage);
+
   std::filesystem::remove(place.out + "/.fuselage");
   outcome = testing::RunWithArgs({"report", json});
   EXPECT_EQ(outcome.code, kIo) << "not listed, so not ours";

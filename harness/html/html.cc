@@ -39,7 +39,9 @@ std::string HashSource(absl::string_view text) {
 }
 
 // JSON in which no HTML parser finds a tag or a comment.
-std::string DataBlock(const Results& results) { return absl::StrReplaceAll(report::ToJson(results), {{"<", "\\u003c"}}); }
+std::string DataBlock(const Results& results) {
+  return absl::StrReplaceAll(report::ToJson(results), {{"<", "\\u003c"}});
+}
 
 std::string HtmlText(absl::string_view text) { return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}}); }
 

@@ -35,7 +35,8 @@ TEST_F(HtmlTest, EverythingIsInsideAndNothingElseMayRun) {
   EXPECT_THAT(page, HasSubstr("\"config\": \"resnet18\""));
   EXPECT_THAT(page, Not(AnyOf(HasSubstr("<script src="), HasSubstr("<link "), HasSubstr("<!-- results -->"),
                               HasSubstr("<!-- licences -->"), HasSubstr("unsafe-inline"))));
-  EXPECT_THAT(page, HasSubstr("http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-"));
+  EXPECT_THAT(page,
+              HasSubstr("http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-"));
   // A digest for each script that runs, one for the style; the data is in two blocks that do not run.
   EXPECT_EQ(Count(page, "'sha256-"), Count(page, "<script>") + 1);
   EXPECT_EQ(Count(page, "<script type=\"application/json\""), 2);

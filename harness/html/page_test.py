@@ -60,6 +60,7 @@ class PageTest(unittest.TestCase):
         run(f"--config={cls.folder}/resnet18.textproto", "--limit=4", "--batch=1", "--threads=1", f"--out={cls.folder}/resnet18")
         (cls.folder / "long.ir").write_text(network_of_400())
         run(f"--model={cls.folder}/long.ir", "--threads=1", f"--out={cls.folder}/long")
+        run("explain", f"--model={cls.folder}/long.ir", f"--out={cls.folder}/explained")
         run("--model=/nowhere.onnx", f"--out={cls.folder}/incomplete", code=6)
         cls.hostile()
         options = webdriver.ChromeOptions()
@@ -88,7 +89,7 @@ class PageTest(unittest.TestCase):
         folder = cls.folder / "hostile"
         folder.mkdir()
         (folder / "results.json").write_text(json.dumps(results))
-        run("report", folder / "results.json", cls.folder / "resnet18/results.json")
+        run("report", cls.folder / "long/results.json", folder / "results.json")
 
     def open(self, name, size="wide", scheme="light"):
         width, height = SIZES[size]
@@ -145,7 +146,8 @@ class PageTest(unittest.TestCase):
 
     def test_every_section_at_every_size_and_colour(self):
         everything = ["summary", "graph", "layers", "roofline", "passes", "latency", "run"]
-        for name, sections in [("resnet18", everything), ("long", everything), ("incomplete", ["summary", "run"])]:
+        for name, sections in [("resnet18", everything), ("long", everything), ("explained", ["summary", "explanation", "graph", "passes", "run"]),
+                               ("incomplete", ["summary", "run"])]:
             for size in SIZES:
                 for scheme in ["light", "dark"]:
                     with self.subTest(name=name, size=size, scheme=scheme):

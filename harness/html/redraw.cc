@@ -10,9 +10,6 @@
 #include "ir/base/status.h"
 
 namespace fuselage::html {
-namespace {
-
-// Fields of a later version are left out.
 absl::StatusOr<Results> ReadResults(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, harness::ReadFile(path));
   google::protobuf::util::JsonParseOptions options;
@@ -20,24 +17,17 @@ absl::StatusOr<Results> ReadResults(const std::string& path) {
   Results results;
   const auto parsed = google::protobuf::util::JsonStringToMessage(text, &results, options);
   if (!parsed.ok() || results.status().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is no results.json: ",
-                                                   parsed.ok() ? "it has no status" : parsed.ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is no results.json: ", parsed.ok() ? "it has no status" : parsed.ToString()));
   }
   return results;
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> Redraw(const std::string& results_path, const std::string& before_path) {
-  ASSIGN_OR_RETURN(const Results results, ReadResults(results_path));
-  Results before;
-  if (!before_path.empty()) {
-    ASSIGN_OR_RETURN(before, ReadResults(before_path));
-  }
+absl::StatusOr<std::string> Redraw(const std::string& results_path, const Results& results, const Results* before) {
   const std::string folder = std::filesystem::path(results_path).parent_path().string();
   harness::OutputFolder out(folder.empty() ? "." : folder);
   out.ReadList();
-  RETURN_IF_ERROR(out.Write("report.html", Page(results, before_path.empty() ? nullptr : &before)));
+  RETURN_IF_ERROR(out.Write("report.html", Page(results, before)));
   return absl::StrCat(out.path(), "/report.html");
 }
 

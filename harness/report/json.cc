@@ -77,8 +77,8 @@ void AppendField(const Message& message, const FieldDescriptor* field, int inden
     return;
   }
   // Numbers stand on one line.
-  const bool inner_lines = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE ||
-                           field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+  const bool inner_lines =
+      field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE || field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
   const std::string line = inner_lines ? absl::StrCat("\n", std::string(indent + 2, ' ')) : "";
   absl::StrAppend(out, "[");
   for (int i = 0; i < size; ++i) {

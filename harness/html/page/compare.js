@@ -4,7 +4,7 @@
 function comparisonSection(model, before) {
   const rows = [];
   const add = (what, old, now, format, lessIsBetter) => {
-    if (old === null || now === null || old === undefined || now === undefined) return;
+    if (old === null || now === null || !Number.isFinite(old) || !Number.isFinite(now)) return;  // Equal outputs: the SNR is infinite.
     rows.push({ what, old, now, format, change: old === 0 ? 0 : now / old - 1, better: lessIsBetter ? now < old : now > old });
   };
   for (const variant of model.variants) {
@@ -31,7 +31,7 @@ function comparisonSection(model, before) {
   layers.sort((a, b) => Math.abs(b.gained) - Math.abs(a.gained));
   const tone = (row) => (Math.abs(row.change) < 1e-9 ? 'muted' : row.better ? 'good' : 'bad');
   const signed = (share) => `${share >= 0 ? '+' : '−'}${Math.abs(100 * share).toFixed(1)} %`;
-  const head = (titles) => el('thead', {}, el('tr', {}, titles.map((title, i) => el('th', { class: i ? '' : 'text', text: title }))));
+  const head = (titles) => el('thead', {}, el('tr', {}, titles.map((title) => el('th', { class: ['figure', 'layer', 'kernel'].includes(title) ? 'text' : '', text: title }))));
   return section('comparison', 'Comparison',
     el('p', { class: 'muted', text: `against the run of ${visible(before.results.environment.started)} on ${visible(before.results.environment.cpu)}` }),
     el('div', { class: 'scroll free' }, el('table', { 'aria-label': 'Comparison' }, head(['figure', 'before', 'now', 'change']),

@@ -232,10 +232,12 @@ class GraphView {
     });
   }
 
-  figureOf(layer) {
+  // Of a node that became part of a layer: what all of the layer takes.
+  figureOf(node) {
+    const layer = this.findLayer(node);
     if (!layer) return '';
     if (this.colouring === 'snr') return layer.snr === null ? '' : `${digits(layer.snr, 0)} dB`;
-    return `${ms(layer.ms)} ms`;
+    return `${layer.name === node.name ? '' : 'of '}${ms(layer.ms)} ms`;
   }
 
   colourOf(node) {
@@ -266,7 +268,7 @@ class GraphView {
     if (!this.layout) return;
     for (const one of this.layout.nodes) {
       one.colour = this.colourOf(one.node);
-      one.figure = this.figureOf(this.findLayer(one.node));
+      one.figure = this.figureOf(one.node);
     }
     this.nodeLayer.selectAll('.node').remove();
     this.drawLegend();
@@ -304,7 +306,7 @@ class GraphView {
     group.append('rect').attr('class', 'tint').attr('width', 7).attr('height', NODE_HEIGHT - 2).attr('x', 1).attr('y', 1).attr('rx', 3).attr('fill', (one) => one.colour);
     group.append('text').attr('class', 'op').attr('x', 15).attr('y', 18).text(({ node }) => shortened(node.op || node.kind, 18));
     group.append('text').attr('class', 'figure').attr('x', NODE_WIDTH - 8).attr('y', 18).text((one) => one.figure);
-    group.append('text').attr('class', 'sub').attr('x', 15).attr('y', 34).text(({ node }) => shortened(node.name, 33));
+    group.append('text').attr('class', 'sub').attr('x', 15).attr('y', 34).text(({ node }) => shortened(node.name, 30));
     return group;
   }
 

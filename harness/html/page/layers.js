@@ -68,9 +68,11 @@ class LayersView {
       { title: 'of the roof', value: (l) => l.roofShare, text: (l) => (l.roofShare === null ? '–' : `${(100 * l.roofShare).toFixed(0)} %`) },
       { title: 'moved', value: (l) => l.bytes, text: (l) => bytes(l.bytes) },
       { title: 'ops/byte', value: (l) => l.intensity, text: (l) => digits(l.intensity, 1) },
-      has('why') && { title: 'why not INT8', kind: 'text', class: 'why', value: (l) => l.why, cell: (l) => el('span', { class: 'clamp', title: shortened(l.why, 500), text: visible(l.why) }) },
     ].filter(Boolean);
-    return new SortableTable(columns, { pick: (layer) => app.select(layer.name || null, { layer }), key: (layer) => layer.name, label: 'Layers', sort: { column: 5, descending: true } });
+    // First of all where nothing else is shown.
+    const why = { title: 'why not INT8', kind: 'text', class: 'why', value: (l) => l.why, cell: (l) => el('span', { class: 'clamp', title: shortened(l.why, 500), text: visible(l.why) }) };
+    if (has('why')) columns.splice(this.places.has('INT8') ? columns.length : 2, 0, why);
+    return new SortableTable(columns, { pick: (layer) => app.select(layer.name || null, { layer }), key: (layer) => layer.name, label: 'Layers', sort: { column: columns.findIndex(({ title }) => title === 'ms'), descending: true } });
   }
 
   show(variant) {
@@ -88,6 +90,9 @@ class LayersView {
 
   only(places) {
     this.places = new Set(places);
+    const table = this.makeTable();
+    this.table.element.replaceWith(table.element);
+    this.table = table;
     this.show(this.variant);
   }
 

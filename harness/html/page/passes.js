@@ -62,3 +62,38 @@ class PassesView {
       shown.length > 200 && el('p', { class: 'muted', text: `and ${shown.length - 200} more; search narrows them down` }));
   }
 }
+
+// Where each op runs, as the command explain found it, without a measurement.
+class ExplanationView {
+  constructor(explanation) {
+    this.rows = explanation.placements;
+    this.places = ['INT8', 'FP32', 'reference', 'crossing', 'layout'].filter((place) => this.rows.some((row) => row.runs_in === place));
+    this.place = 'all';
+    this.search = el('input', { type: 'search', placeholder: 'Search ops and reasons', 'aria-label': 'Search the ops', oninput: () => this.draw() });
+    const place = (row) => {
+      const dot = el('span', { class: 'dot' });
+      dot.style.background = css(PLACE_COLORS[row.runs_in]);
+      return el('span', {}, dot, row.runs_in);
+    };
+    const text = (title, field, more = {}) => ({ title, kind: 'text', value: (row) => row[field], cell: (row) => el('span', { class: 'clamp', text: visible(row[field]) }), ...more });
+    this.table = new SortableTable([
+      text('node', 'node', { class: 'name' }), text('op', 'op'), text('runs in', 'runs_in', { cell: place }), text('why not INT8', 'why', { class: 'why' }), text('kernel', 'kernel'),
+      text('layout', 'layout'), { title: 'bytes', value: (row) => row.bytes, text: (row) => bytes(row.bytes) }, text('crossing', 'crossing'),
+      { title: 'crossing bytes', value: (row) => row.crossing_bytes, text: (row) => bytes(row.crossing_bytes) },
+    ], { pick: (row) => row.node && app.select(row.node), key: (row) => row.node, label: 'Where ops run' });
+    const share = explanation.bytes > 0 ? ` Of ${bytes(explanation.bytes)} that a run moves, ${bytes(explanation.crossing_bytes)} are for crossing between INT8 and float.` : '';
+    this.element = section('explanation', 'Where ops run',
+      el('p', { text: `${explanation.int8_ops} of ${plural(explanation.ops, 'op')} in INT8, ${explanation.fp32_ops} in FP32, ${explanation.reference_ops} by reference evaluation.${share}` }),
+      el('div', { class: 'row' }, choice([['all', 'all'], ...this.places.map((name) => [name, name])], 'all', (value) => { this.place = value; this.draw(); }, 'Runs in'), this.search),
+      this.table.element);
+  }
+
+  start() {
+    this.draw();
+  }
+
+  draw() {
+    const text = this.search.value.trim().toLowerCase();
+    this.table.show(this.rows.filter((row) => (this.place === 'all' || row.runs_in === this.place) && [row.node, row.op, row.kernel, row.why].some((part) => part.toLowerCase().includes(text))));
+  }
+}

@@ -38,7 +38,7 @@ function summaryTiles(model) {
     if (speedup !== null && main !== base) {
       tiles.push(tile(`Speedup of ${shortened(main.name, 24)} over ${shortened(base.name, 24)}`, times(speedup), where, { tone: speedup >= 1 ? 'good' : 'bad' }));
     }
-    const before = baseM && main !== base ? [small(`${ms(baseM.latency_ms.median)} → `)] : [];
+    const before = baseM && main !== base && speedup !== null ? [small(`${ms(baseM.latency_ms.median)} → `)] : [];
     tiles.push(tile('Latency', el('span', {}, ...before, `${ms(mainM.latency_ms.median)} `, small('ms')),
                     `median, ${where}; ${digits(mainM.images_per_second, mainM.images_per_second < 100 ? 1 : 0)} a second`));
   }
@@ -46,9 +46,9 @@ function summaryTiles(model) {
   if (accuracy && main) {
     const value = number(main[accuracy.field]);
     const old = main !== base ? number(base[accuracy.field]) : null;
-    const change = value !== null && old !== null ? value - old : null;
+    const change = value !== null && Number.isFinite(old) && old !== null ? value - old : null;
     const noted = change === null ? 'against the baseline' : `${change >= 0 ? '+' : '−'}${Math.abs(change).toFixed(accuracy.less ? 4 : 2)} against ${shortened(base.name, 24)}${main.images ? `, on ${main.images} samples` : ''}`;
-    tiles.push(tile(accuracy.label, value === null ? '–' : el('span', {}, old === null ? '' : small(`${accuracy.format(old)} → `), accuracy.format(value)), noted));
+    tiles.push(tile(accuracy.label, value === null ? '–' : el('span', {}, change === null ? '' : small(`${accuracy.format(old)} → `), accuracy.format(value)), noted));
   }
   if (main && main.weight_bytes) {
     const old = main !== base && base.weight_bytes ? small(`${bytes(base.weight_bytes)} → `) : '';
@@ -56,14 +56,14 @@ function summaryTiles(model) {
   }
   const slowest = layers.reduce((a, b) => (!a || b.ms > a.ms ? b : a), null);
   if (slowest) {
-    tiles.push(tile('Slowest layer', el('span', {}, shortened(slowest.label, 26)),
+    tiles.push(tile('Slowest layer', el('span', { class: 'long' }, shortened(slowest.label, 70)),
                     `${ms(slowest.ms)} ms, ${percent(slowest.share)} of all; ${slowest.op}, ${slowest.kernel}`,
                     { id: 'slowest', go: () => app.select(slowest.name, { reveal: true }) }));
   }
   const accurate = layers.filter((layer) => layer.snr !== null);
   const worst = accurate.reduce((a, b) => (!a || b.snr < a.snr ? b : a), null);
   if (worst) {
-    tiles.push(tile('Least accurate layer', el('span', {}, shortened(worst.label, 26)), `SNR ${digits(worst.snr, 1)} dB against ${shortened(base.name, 24)}; ${worst.op}`,
+    tiles.push(tile('Least accurate layer', el('span', { class: 'long' }, shortened(worst.label, 70)), `SNR ${digits(worst.snr, 1)} dB against ${shortened(base.name, 24)}; ${worst.op}`,
                     { id: 'least-accurate', go: () => app.select(worst.name, { reveal: true }) }));
   }
   if (layers.length > 0) {
@@ -109,9 +109,10 @@ function latencyTable(model) {
     ['busy elsewhere', (r) => (number(r.m.other_cores_busy) === null ? '–' : `${r.m.other_cores_busy.toFixed(2)} cores`)],
   ];
   if (model.peers.length > 0) columns.splice(8, 0, ['over ours', (r) => times(number(r.m.ratio))]);
+  const shown = columns.filter(([, cell]) => rows.some((row) => cell(row) !== '–'));
   return el('div', { class: 'scroll' }, el('table', { 'aria-label': 'Latency' },
-    el('thead', {}, el('tr', {}, columns.map(([title, , kind]) => el('th', { class: kind || '', text: title })))),
-    el('tbody', {}, rows.map((row) => el('tr', {}, columns.map(([, cell, kind]) => el('td', { class: kind || '' }, cell(row))))))));
+    el('thead', {}, el('tr', {}, shown.map(([title, , kind]) => el('th', { class: kind || '', text: title })))),
+    el('tbody', {}, rows.map((row) => el('tr', {}, shown.map(([, cell, kind]) => el('td', { class: kind || '' }, cell(row))))))));
 }
 
 function gateList(model) {

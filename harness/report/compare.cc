@@ -1,0 +1,132 @@
+#include "harness/report/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "harness/base/statistics.h"
+#include "harness/report/cells.h"
+#include "harness/report/table.h"
+
+namespace fuselage::report {
+namespace {
+
+using harness::Percentile;
+
+constexpr int kDraws = 2000;
+
+double MedianOfDraw(const std::vector<double>& samples, std::mt19937_64& random) {
+  std::vector<double> drawn(samples.size());
+  for (double& value : drawn) value = samples[random() % samples.size()];
+  std::sort(drawn.begin(), drawn.end());
+  return Percentile(drawn, 50);
+}
+
+class Comparer {
+ public:
+  explicit Comparer(double tolerance_percent)
+      : tolerance_(tolerance_percent / 100),
+        table_("Now against before", {{"figure", Align::kLeft},
+                                      {"before"},
+                                      {"now"},
+                                      {"change"},
+                                      {"95 % of it within"},
+                                      {"verdict", Align::kLeft}}) {}
+
+  void AddLatency(const std::string& what, const Results::Measurement& before, const Results::Measurement& now) {
+    const std::vector<double> old(before.samples_ms().begin(), before.samples_ms().end());
+    const std::vector<double> fresh(now.samples_ms().begin(), now.samples_ms().end());
+    const double ratio = now.latency_ms().median() / before.latency_ms().median();
+    std::string within = "-", verdict = "no samples";
+    if (!old.empty() && !fresh.empty()) {
+      const Interval interval = RatioOfMedians(old, fresh);
+      within = absl::StrCat(Change(interval.low), " to ", Change(interval.high));
+      verdict = Verdict(interval.low > 1 + tolerance_, interval.high < 1 - tolerance_);
+    }
+    table_.AddRow({what, absl::StrCat(Milliseconds(before.latency_ms().median()), " ms"),
+                   absl::StrCat(Milliseconds(now.latency_ms().median()), " ms"), Change(ratio), within, verdict});
+  }
+
+  void AddExact(const std::string& what, const std::optional<double>& before, const std::optional<double>& now,
+                bool less_is_better) {
+    if (!before.has_value() || !now.has_value() || !(std::isfinite(*before) && std::isfinite(*now))) return;
+    const double lost = (less_is_better ? *now - *before : *before - *now) / std::max(std::abs(*before), 1e-300);
+    const std::string change = *before == 0 ? "-" : Change(*now / *before);
+    table_.AddRow({what, absl::StrFormat("%.6g", *before), absl::StrFormat("%.6g", *now), change, "exact",
+                   Verdict(lost > tolerance_, lost < -tolerance_)});
+  }
+
+  Comparison Finish() {
+    return {absl::StrCat(table_.ToString(), worse_ == 0 ? "nothing" : absl::StrCat(worse_, " of them"), " got worse\n"),
+            worse_};
+  }
+
+ private:
+  static std::string Change(double ratio) { return absl::StrFormat("%+.1f %%", 100 * (ratio - 1)); }
+
+  std::string Verdict(bool worse, bool better) {
+    if (worse) ++worse_;
+    return worse ? "WORSE" : better ? "better" : "same";
+  }
+
+  const double tolerance_;
+  Table table_;
+  int worse_ = 0;
+};
+
+// Accuracy on other samples says nothing of what changed.
+bool SameSamples(const Results& before, const Results& now) {
+  return before.dataset().name() == now.dataset().name() && before.dataset().split() == now.dataset().split() &&
+         before.dataset().images() == now.dataset().images();
+}
+
+void CompareVariants(const Results::Variant& before, const Results::Variant& now, bool same_samples,
+                     Comparer* comparer) {
+  for (const auto& m : now.measurements()) {
+    for (const auto& old : before.measurements()) {
+      if (old.batch() != m.batch() || old.threads() != m.threads()) continue;
+      const std::string where = absl::StrCat(now.name(), ", batch ", m.batch(), ", threads ", m.threads());
+      comparer->AddLatency(where, old, m);
+      comparer->AddExact(absl::StrCat(where, ": bytes of memory"), old.peak_memory_bytes(), m.peak_memory_bytes(),
+                         true);
+    }
+  }
+  comparer->AddExact(absl::StrCat(now.name(), ": bytes of weights"), before.weight_bytes(), now.weight_bytes(), true);
+  if (!same_samples || before.images() != now.images()) return;
+  const auto add = [&](absl::string_view what, const std::optional<double>& old, const std::optional<double>& fresh,
+                       bool less_is_better) {
+    comparer->AddExact(absl::StrCat(now.name(), ": ", what), old, fresh, less_is_better);
+  };
+  add("top-1, %", FUSELAGE_OPTIONAL(before, top1), FUSELAGE_OPTIONAL(now, top1), false);
+  add("bits per byte", FUSELAGE_OPTIONAL(before, bits_per_byte), FUSELAGE_OPTIONAL(now, bits_per_byte), true);
+  add("SNR, dB", FUSELAGE_OPTIONAL(before, snr_db), FUSELAGE_OPTIONAL(now, snr_db), false);
+}
+
+}  // namespace
+
+Interval RatioOfMedians(const std::vector<double>& before, const std::vector<double>& now) {
+  std::mt19937_64 random(1);
+  std::vector<double> ratios(kDraws);
+  for (double& ratio : ratios) {
+    const double old = MedianOfDraw(before, random);
+    ratio = MedianOfDraw(now, random) / old;
+  }
+  std::sort(ratios.begin(), ratios.end());
+  return {Percentile(ratios, 2.5), Percentile(ratios, 97.5)};
+}
+
+Comparison Compare(const Results& before, const Results& now, double tolerance_percent) {
+  Comparer comparer(tolerance_percent);
+  for (const auto& variant : now.variants()) {
+    for (const auto& old : before.variants()) {
+      if (old.name() == variant.name()) CompareVariants(old, variant, SameSamples(before, now), &comparer);
+    }
+  }
+  return comparer.Finish();
+}
+
+}  // namespace fuselage::report

@@ -1,0 +1,75 @@
+#include "harness/report/compare.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace fuselage::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A run of 41 samples around `median` ms, five percent to both sides.
+Results RunOf(double median, double top1 = 90) {
+  Results results;
+  auto* variant = results.add_variants();
+  variant->set_name("int8");
+  variant->set_top1(top1);
+  variant->set_images(100);
+  variant->set_weight_bytes(1000);
+  auto* m = variant->add_measurements();
+  m->set_batch(1);
+  m->set_threads(2);
+  m->mutable_latency_ms()->set_median(median);
+  m->set_peak_memory_bytes(5000);
+  for (int i = -20; i <= 20; ++i) m->add_samples_ms(median * (1 + 0.0025 * i));
+  return results;
+}
+
+TEST(Compare, TheIntervalHoldsTheRatio) {
+  const std::vector<double> before = {9, 9.5, 10, 10.5, 11}, now = {18, 19, 20, 21, 22};
+  const Interval interval = RatioOfMedians(before, now);
+  EXPECT_LT(interval.low, 2);
+  EXPECT_GT(interval.low, 1.5);
+  EXPECT_GT(interval.high, 2);
+  EXPECT_LT(interval.high, 2.5);
+  const Interval exact = RatioOfMedians({4}, {5});
+  EXPECT_EQ(exact.low, 1.25);
+  EXPECT_EQ(exact.high, 1.25);
+}
+
+TEST(Compare, BeyondTheNoiseOnly) {
+  EXPECT_EQ(Compare(RunOf(10), RunOf(10), 0).worse, 0);
+  EXPECT_EQ(Compare(RunOf(10), RunOf(10.02), 0).worse, 0) << "within the noise";
+  EXPECT_EQ(Compare(RunOf(10), RunOf(12), 0).worse, 1);
+  EXPECT_EQ(Compare(RunOf(10), RunOf(12), 25).worse, 0) << "within the tolerance";
+  const Comparison better = Compare(RunOf(10), RunOf(8), 0);
+  EXPECT_EQ(better.worse, 0);
+  EXPECT_THAT(better.text, HasSubstr("better"));
+  EXPECT_THAT(Compare(RunOf(10), RunOf(12), 0).text, HasSubstr("+20.0 %"));
+}
+
+TEST(Compare, WhatRepeatsExactly) {
+  EXPECT_EQ(Compare(RunOf(10, 90), RunOf(10, 89.9), 0).worse, 1);
+  EXPECT_EQ(Compare(RunOf(10, 90), RunOf(10, 89.9), 1).worse, 0);
+  EXPECT_EQ(Compare(RunOf(10, 90), RunOf(10, 90.1), 0).worse, 0);
+  Results more = RunOf(10);
+  more.mutable_variants(0)->set_weight_bytes(1001);
+  more.mutable_variants(0)->mutable_measurements(0)->set_peak_memory_bytes(5001);
+  EXPECT_EQ(Compare(RunOf(10), more, 0).worse, 2);
+}
+
+TEST(Compare, OnlyWhatBothHave) {
+  Results other = RunOf(10, 80);
+  other.mutable_variants(0)->set_images(10);
+  EXPECT_THAT(Compare(RunOf(10, 90), other, 0).text, Not(HasSubstr("top-1"))) << "on other images";
+  Results silent = RunOf(20);
+  silent.mutable_variants(0)->mutable_measurements(0)->clear_samples_ms();
+  const Comparison comparison = Compare(RunOf(10), silent, 0);
+  EXPECT_EQ(comparison.worse, 0);
+  EXPECT_THAT(comparison.text, HasSubstr("no samples"));
+  EXPECT_THAT(Compare(Results(), RunOf(10), 0).text, HasSubstr("nothing got worse"));
+}
+
+}  // namespace
+}  // namespace fuselage::report
