@@ -281,7 +281,9 @@ class GraphView {
     const { width, height } = this.size();
     const view = { left: t.invertX(-80), right: t.invertX(width + 80), top: t.invertY(-80), bottom: t.invertY(height + 80) };
     const overview = t.k < 0.33;
-    this.svg.classed('overview', overview);
+    // From afar a node is one box, so that all of 5,000 are quick to draw.
+    if (overview !== this.overview) this.nodeLayer.selectAll('.node').remove();
+    this.overview = overview;
     const inView = this.layout.nodes.filter(({ x, y }) => x + NODE_WIDTH / 2 > view.left && x - NODE_WIDTH / 2 < view.right && y + NODE_HEIGHT > view.top && y - NODE_HEIGHT < view.bottom);
     const line = d3.line().x((p) => p.x).y((p) => p.y).curve(d3.curveBasis);
     const edges = this.layout.edges.filter(({ points }) => {
@@ -300,6 +302,10 @@ class GraphView {
 
   enter(enter) {
     const group = enter.append('g');
+    if (this.overview) {
+      group.append('rect').attr('class', 'box far').attr('width', NODE_WIDTH).attr('height', NODE_HEIGHT).style('fill', (one) => one.colour);
+      return group;
+    }
     group.append('rect').attr('class', 'box').attr('width', NODE_WIDTH).attr('height', NODE_HEIGHT).attr('rx', 7);
     group.append('rect').attr('class', 'tint').attr('width', NODE_WIDTH - 2).attr('height', NODE_HEIGHT - 2).attr('x', 1).attr('y', 1).attr('rx', 6)
       .attr('fill', (one) => one.colour).attr('fill-opacity', 0.22);
