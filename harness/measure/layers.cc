@@ -19,7 +19,8 @@ bool IsQuantizedLayer(const ir::Node& node) {
 ir::Node* CounterpartOrNull(const ir::Graph& baseline, const ir::Node& node) {
   ir::Node* found = baseline.FindNodeOrNull(node.name());
   if (found == nullptr && !node.sources().empty()) found = baseline.FindNodeOrNull(node.sources().back());
-  if (found == nullptr || !found->is_call() || !found->type().is_tensor()) return nullptr;
+  if (found == nullptr || !found->is_call()) return nullptr;
+  if (!found->type().is_tensor() || !node.type().is_tensor()) return nullptr;
   return found->tensor_type().shape == node.tensor_type().shape ? found : nullptr;
 }
 

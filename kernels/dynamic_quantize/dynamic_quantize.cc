@@ -31,6 +31,8 @@ float ToFloat(int32_t ordered) {
   return x;
 }
 
+float NormalOrOne(float scale) { return scale < std::numeric_limits<float>::min() ? 1 : scale; }
+
 // The values of a group are those of its segments: [offset + segment, offset + segment + length) in memory.
 struct Groups {
   std::vector<int64_t> offsets, segments;
@@ -81,33 +83,36 @@ class DynamicQuantize : public kernels::Kernel {
   absl::Status TryCompute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
                           const kernels::RunContext& context) const override {
     const float* x = static_cast<const float*>(inputs[0].data);
+    uint8_t* codes = static_cast<uint8_t*>(outputs[0].data);
     Range* ranges = static_cast<Range*>(context.scratch.data);
-    ForPieces(*context.parallel, [&](int64_t piece) {
-      ranges[piece] = {};
-      ForSegments(piece, [&](int64_t begin, int64_t n) { Widen(find_range_(x + begin, n), &ranges[piece]); });
-    });
     float* scales = static_cast<float*>(outputs[1].data);
     uint8_t* offsets = asymmetric_ ? static_cast<uint8_t*>(outputs[2].data) : nullptr;
-    for (int64_t group = 0; group < groups_.size(); ++group) {
-      Range range;
-      for (int64_t piece = group * pieces_; piece < (group + 1) * pieces_; ++piece) Widen(ranges[piece], &range);
-      RETURN_IF_ERROR(SetParameters(range, &scales[group], offsets == nullptr ? nullptr : &offsets[group]));
-    }
-    ForPieces(*context.parallel, [&](int64_t piece) {
-      Params params;
-      params.scale = scales[piece / pieces_];
-      if (asymmetric_) {
-        params.zero_point = offsets[piece / pieces_];
-      } else {  // Codes in [-127, 127], in the unsigned form.
-        params.flip = 0x80;
-        params.zero_point = 128;
-        params.lo = 1;
+    const auto set_parameters = [&](int64_t group, const Range& range) {
+      return SetParameters(range, &scales[group], offsets == nullptr ? nullptr : &offsets[group]);
+    };
+    const auto quantize = [&](int64_t piece) {
+      const int64_t group = piece / pieces_;
+      Params params = offsets == nullptr ? SymmetricParams(scales[group]) : Params();
+      if (offsets != nullptr) {
+        params.scale = scales[group];
+        params.zero_point = offsets[group];
       }
       ForSegments(piece, [&](int64_t begin, int64_t n) {
         params.pixels = n;
-        quantize_(params, x + begin, static_cast<uint8_t*>(outputs[0].data) + begin, 0, n);
+        quantize_(params, x + begin, codes + begin, 0, n);
       });
+    };
+    ForPieces(*context.parallel, [&](int64_t piece) {
+      ranges[piece] = {};
+      ForSegments(piece, [&](int64_t begin, int64_t n) { Widen(find_range_(x + begin, n), &ranges[piece]); });
+      if (pieces_ == 1 && set_parameters(piece, ranges[piece]).ok()) quantize(piece);  // While it is in a cache.
     });
+    for (int64_t group = 0; group < groups_.size(); ++group) {
+      Range range;
+      for (int64_t piece = group * pieces_; piece < (group + 1) * pieces_; ++piece) Widen(ranges[piece], &range);
+      RETURN_IF_ERROR(set_parameters(group, range));
+    }
+    if (pieces_ > 1) ForPieces(*context.parallel, quantize);
     return absl::OkStatus();
   }
 
@@ -133,18 +138,16 @@ class DynamicQuantize : public kernels::Kernel {
   }
 
   absl::Status SetParameters(const Range& range, float* scale, uint8_t* offset) const {
+    *scale = SymmetricScale(range);
+    if (!std::isfinite(*scale)) return absl::InvalidArgumentError(absl::StrCat("input holds ", ShortestText(*scale)));
+    if (!asymmetric_) return absl::OkStatus();
     const float least = ToFloat(range.least), greatest = ToFloat(range.greatest);
-    for (const float value : {least, greatest}) {
-      if (!std::isfinite(value)) return absl::InvalidArgumentError(absl::StrCat("input holds ", ShortestText(value)));
-    }
-    *scale = asymmetric_ ? (greatest - least) / 255.0f : std::max(-least, greatest) / 127.0f;
-    if (*scale < std::numeric_limits<float>::min()) *scale = 1;
+    *scale = NormalOrOne((greatest - least) / 255.0f);
     if (!std::isfinite(*scale)) {
       return absl::InvalidArgumentError(
           absl::StrCat("the input's range [", ShortestText(least), ", ", ShortestText(greatest), "] overflows f32"));
     }
-    if (offset != nullptr)
-      *offset = static_cast<uint8_t>(std::clamp(std::nearbyint(0.0f - least / *scale), 0.0f, 255.0f));
+    *offset = static_cast<uint8_t>(std::clamp(std::nearbyint(0.0f - least / *scale), 0.0f, 255.0f));
     return absl::OkStatus();
   }
 
@@ -158,6 +161,21 @@ class DynamicQuantize : public kernels::Kernel {
 }  // namespace
 
 absl::Span<const Variant> Variants() { return kVariants; }
+
+float SymmetricScale(const Range& range) {
+  const float least = ToFloat(range.least), greatest = ToFloat(range.greatest);
+  if (!std::isfinite(least) || !std::isfinite(greatest)) return std::isfinite(least) ? greatest : least;
+  return NormalOrOne(std::max(-least, greatest) / 127.0f);
+}
+
+Params SymmetricParams(float scale) {
+  Params params;
+  params.scale = scale;
+  params.flip = 0x80;  // In the unsigned form.
+  params.zero_point = 128;
+  params.lo = 1;
+  return params;
+}
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
   if (!desc.has_input(0) || desc.outputs.size() < 2) {

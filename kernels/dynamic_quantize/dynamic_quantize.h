@@ -13,6 +13,7 @@
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
 #include "kernels/core/variant.h"
+#include "kernels/int8/quantize/quantize_params.h"
 
 namespace fuselage::dynamic_quantize {
 
@@ -20,6 +21,11 @@ namespace fuselage::dynamic_quantize {
 struct Range {
   int32_t least = 0, greatest = 0;
 };
+
+// Of a group's codes; 1 where it were no normal number. What is not finite in the range is the scale itself.
+float SymmetricScale(const Range& range);
+// From values to codes in [-127, 127], by the variants of int8.quantize.
+int8::quantize::Params SymmetricParams(float scale);
 
 // n values.
 using Function = Range(const float* x, int64_t n);

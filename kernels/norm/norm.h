@@ -1,21 +1,60 @@
-// layer_norm, rms_norm, group_norm and instance_norm of f32: mean and variance of each row in double, in row-major
-// order, and each result rounded once to float32; the same bits on every machine and number of threads.
+// layer_norm, rms_norm, group_norm and instance_norm of f32, to the bits of their reference evaluation: mean and factor
+// of each row from sums in double, and then float32, one rounding an operation (docs/arithmetic.md).
 //
 // Declines (Unimplemented): operands that are not f32, or without elements; a weight or bias that a run computes.
 #ifndef FUSELAGE_KERNELS_NORM_NORM_H_
 #define FUSELAGE_KERNELS_NORM_NORM_H_
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
+#include "absl/types/span.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
+#include "kernels/core/variant.h"
 
 namespace fuselage::norm {
+
+// y[i] = (x[i] - mean) / sqrt(variance + eps) * weight[i / inner] + bias[i / inner], of n elements; `inner` divides n.
+struct Row {
+  const float* x = nullptr;
+  float* y = nullptr;
+  const float *weight = nullptr, *bias = nullptr;
+  int64_t n = 1, inner = 1;
+  bool centered = true;  // Otherwise the mean is 0: the variance is the mean square.
+  double eps = 0;
+};
+
+using Function = void(const Row& row);
+using Variant = kernels::Variant<kernels::KernelDesc, Function>;
+
+absl::Span<const Variant> Variants();
+
+// The rows of a call, which lie one behind the other.
+class Rows {
+ public:
+  // Of any of the four, for operands of type `x`, which has elements.
+  static absl::StatusOr<Rows> Of(const kernels::KernelDesc& desc, const TensorType& x, bool centered);
+
+  int64_t count() const { return count_; }
+  int64_t columns() const { return row_.n; }
+  const char* variant() const { return variant_->name; }
+  void Normalize(int64_t i, const float* x, float* y) const;  // Row i, at x and to y, which do not overlap.
+
+ private:
+  Row row_;  // Without its places.
+  int64_t count_ = 0;
+  std::vector<float> weight_, bias_;  // Of element i of all at i / inner, modulo their number.
+  const Variant* variant_ = nullptr;
+};
 
 // Any of the four.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 // All but layer_norm, which kernels/fp32 and kernels/reproducible register, each its own.
 void Register(kernels::KernelRegistry& registry);
+
+FUSELAGE_VARIANTS(Function, Normalize)
 
 }  // namespace fuselage::norm
 

@@ -1,4 +1,5 @@
-// softmax, layer_norm, and batch_norm with the running statistics: sums in double, in row-major order.
+// softmax, layer_norm, and batch_norm with the running statistics: sums in double, layer_norm's by kernels/norm, else
+// in row-major order.
 #include <algorithm>
 #include <cmath>
 #include <memory>

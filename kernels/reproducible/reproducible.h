@@ -7,8 +7,8 @@
 // row-major order and, within a tap, over the input channels of the group; a tap in the padding multiplies by 0.
 // Vectors and tiles go across elements, blocks of k store and reload the float32 sum, so neither the instruction set
 // nor the block sizes nor the threads can change a bit (that a NaN is one is sure, its payload is not). Pools,
-// batch_norm, layer_norm and softmax's sum are double in row-major order, rounded once to float32; exponentials and
-// elementwise operators are ir/base/elementwise_math.h's.
+// batch_norm and softmax's sum are double in row-major order, rounded once to float32; layer_norm is kernels/norm's,
+// exponentials and elementwise operators are ir/base/elementwise_math.h's.
 //
 // Declines (Unimplemented): operands that are not f32, or without elements; batch statistics of batch_norm.
 #ifndef FUSELAGE_KERNELS_REPRODUCIBLE_REPRODUCIBLE_H_
@@ -21,7 +21,7 @@
 namespace fuselage::reproducible {
 
 // Counts changes of the arithmetic above: what was computed with another one is not comparable to the bit.
-constexpr int kArithmeticVersion = 1;
+constexpr int kArithmeticVersion = 2;
 
 void Register(kernels::KernelRegistry& registry);
 

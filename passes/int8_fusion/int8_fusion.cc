@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/match/sharing.h"
+#include "passes/int8_fusion/norms.h"
 
 namespace fuselage::int8_fusion {
 namespace {
@@ -62,11 +63,13 @@ Candidate CandidateOf(Node* node) {
   return {};
 }
 
+bool IsDisabled(const Int8FusionOptions& options, Int8FusionOptions::Rule rule) {
+  return std::count(options.disable().begin(), options.disable().end(), rule) > 0;
+}
+
 // Why it cannot be one node, as far as the graph tells; empty where it can.
 std::string WhyNot(const Candidate& candidate, const Int8FusionOptions& options) {
-  if (std::count(options.disable().begin(), options.disable().end(), candidate.rule) > 0) {
-    return "the options disable it";
-  }
+  if (IsDisabled(options, candidate.rule)) return "the options disable it";
   for (size_t i = 0; i + 1 < candidate.nodes.size(); ++i) {
     const Node& value = *candidate.nodes[i];
     if (!value.has_one_use()) return match::SharedBesides(value, *candidate.nodes[i + 1]);
@@ -172,6 +175,17 @@ absl::StatusOr<bool> Int8Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) con
   if (kernels_ == nullptr) return absl::InvalidArgumentError("needs kernels, and the caller gives none");
   bool changed = false;
   for (Node* node = graph.first(); node != nullptr; node = node->next()) {
+    const FusableNorm norm = FusableNormAt(node, *kernels_);
+    if (norm.quantize != nullptr) {
+      const bool disabled = IsDisabled(options_, Int8FusionOptions::NORM_QUANTIZE);
+      if (disabled || !norm.why_not.empty()) {
+        remarks.Missed(*node, absl::StrCat("not fused: ", disabled ? "the options disable it" : norm.why_not));
+        continue;
+      }
+      ASSIGN_OR_RETURN(node, FuseNorm(norm, graph, remarks));
+      changed = true;
+      continue;
+    }
     const Candidate candidate = CandidateOf(node);
     if (candidate.nodes.empty()) continue;
     std::string why = WhyNot(candidate, options_);
@@ -194,6 +208,10 @@ absl::StatusOr<bool> Int8Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) con
 
 absl::Status Int8Fusion::Ensures(const ir::Graph& graph) const {
   for (Node* node = graph.first(); node != nullptr; node = node->next()) {
+    const FusableNorm norm = FusableNormAt(node, *kernels_);
+    if (norm.quantize != nullptr && norm.why_not.empty() && !IsDisabled(options_, Int8FusionOptions::NORM_QUANTIZE)) {
+      return absl::InternalError(absl::StrCat("%", node->name(), " could be one node with what quantizes it"));
+    }
     const Candidate candidate = CandidateOf(node);
     if (candidate.nodes.empty() || !WhyNot(candidate, options_).empty()) continue;
     if (VariantOf(candidate, *kernels_).ok()) {

@@ -1,14 +1,16 @@
-// int8_fusion: after lower, a pool and the layer next to it become one node, which one kernel runs.
+// int8_fusion: after lower, neighbours that one kernel runs become one node.
 //
 //   int8.max_pool2d(int8.conv2d(x))                 =>  int8.conv2d_max_pool2d(x)        CONV2D_MAX_POOL2D
 //   int8.linear(flatten(int8.global_avg_pool(x)))   =>  int8.global_avg_pool_linear(x)   GLOBAL_AVG_POOL_LINEAR
+//   int8.quantize(layer_norm(add(x, r)))            =>  int8.layer_norm(x, residual r)   NORM_QUANTIZE (norms.h)
 //
 // An int8.avg_pool2d whose window is the whole image is a global one; flatten is any view that gives [N, C]. The fused
 // node keeps name and readers of the later of the two, and the module path of the layer.
 //
 // Declines: a value between that another node reads too or that is a graph output; a layer whose module has a second
 // call site, or that is no call_module; a convolution with a residual, or with weights that make it lose (see the
-// options); whatever the kernel's Create refuses. It changes no code of any result.
+// options); whatever the kernel's Create refuses. It changes no code of any result, but that layer_norm leaves oneDNN,
+// whose last bits depend on the instruction set.
 #ifndef FUSELAGE_PASSES_INT8_FUSION_INT8_FUSION_H_
 #define FUSELAGE_PASSES_INT8_FUSION_INT8_FUSION_H_
 

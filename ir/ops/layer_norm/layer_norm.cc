@@ -57,23 +57,37 @@ struct Rows {
   bool centered;  // Otherwise the mean stays, and the variance is the mean square.
 };
 
+// Sixteen sums, each of every sixteenth term, whose upper half is added to the lower until one is left: the order of
+// the kernels (kernels/norm), to the bit.
+template <typename Term>
+double SumOf(int64_t count, Term term) {
+  std::vector<double> sums(16, 0.0);
+  for (int64_t i = 0; i < count; ++i) sums[i % 16] += term(i);
+  for (size_t half = 8; half > 0; half /= 2) {
+    for (size_t k = 0; k < half; ++k) sums[k] += sums[k + half];
+  }
+  return sums[0];
+}
+
 absl::StatusOr<std::vector<Tensor>> Normalize(const ir::EvaluateCall& call, const Rows& rows) {
   std::vector<double> x = RealValues(call.tensor(kInput));
   const auto parameter = [&](int operand, double otherwise) {
     return call.has(operand) ? RealValues(call.tensor(operand)) : std::vector<double>(1, otherwise);
   };
   const std::vector<double> weight = parameter(kWeight, 1), bias = parameter(kBias, 0);
+  // What is behind the sums is of the result's type: a double's operation rounded to float32 is float32's.
+  const bool is_f32 = call.result().dtype == DType::kF32;
+  const auto rounded = [is_f32](double v) { return is_f32 ? static_cast<float>(v) : v; };
   for (size_t begin = 0; begin < x.size(); begin += rows.columns) {
     double* row = x.data() + begin;
-    double mean = 0, variance = 0;
-    for (int64_t i = 0; rows.centered && i < rows.columns; ++i) mean += row[i] / static_cast<double>(rows.columns);
-    for (int64_t i = 0; i < rows.columns; ++i) {
-      variance += (row[i] - mean) * (row[i] - mean) / static_cast<double>(rows.columns);
-    }
-    const double factor = 1 / std::sqrt(variance + call.GetFloat("eps"));
+    const double count = static_cast<double>(rows.columns);
+    const double mean = rows.centered ? SumOf(rows.columns, [&](int64_t i) { return row[i]; }) / count : 0;
+    const double squares = SumOf(rows.columns, [&](int64_t i) { return (row[i] - mean) * (row[i] - mean); });
+    const double centre = rounded(mean), factor = rounded(1 / std::sqrt(squares / count + call.GetFloat("eps")));
     for (int64_t i = 0; i < rows.columns; ++i) {
       const size_t at = (begin + i) / rows.inner;
-      row[i] = (row[i] - mean) * factor * weight[at % weight.size()] + bias[at % bias.size()];
+      row[i] =
+          rounded(rounded(rounded(row[i] - centre) * factor) * weight[at % weight.size()]) + bias[at % bias.size()];
     }
   }
   return One(OfReals(call.result(), x));

@@ -5,11 +5,11 @@
 //
 //   layer_norm(normalized_shape, eps)   over the trailing axes, of these sizes; weight, bias: [normalized_shape...]
 //   rms_norm(normalized_shape, eps)     the same with mean = 0, var the mean square, and no bias
-//   group_norm(num_groups, eps)         [N, C, spatial...], over each group of C / num_groups channels; weight, bias:
-//   [C] instance_norm(eps)                  the same over each channel
+//   group_norm(num_groups, eps)         [N, C, spatial...], over each group of C / num_groups channels; parameters: [C]
+//   instance_norm(eps)                  the same over each channel
 //
 // Mean and biased variance are those of the axes named, one for each index of the others. weight and bias are
-// parameters, optional. Floats only; computes in double.
+// parameters, optional. Floats only; sums in double, then in the type of the input (docs/arithmetic.md).
 #ifndef FUSELAGE_IR_OPS_LAYER_NORM_LAYER_NORM_H_
 #define FUSELAGE_IR_OPS_LAYER_NORM_LAYER_NORM_H_
 

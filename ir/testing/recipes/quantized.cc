@@ -311,6 +311,48 @@ bool QuantizedAttention(Draft& draft) {
   return true;
 }
 
+// A norm of codes, a sum or neither, that is quantized: written out, as lower leaves it, or one op. With a scale for
+// each row only of an exact value: see DynamicQuantize.
+bool QuantizedNorm(Draft& draft) {
+  Random& random = draft.random();
+  Node* x = draft.PickToRoundOrNull(1, 4);
+  if (x == nullptr || x->tensor_type().num_elements() == 0) return false;
+  const bool rows = draft.is_exact(*x) && random.OneIn(2), one_op = random.OneIn(2);
+  const Ints normalized = {x->tensor_type().shape.back()};
+  const AttributeMap dims = {{"dims", Ints{-1}}}, codes = {{"out_scale", 0.03125}, {"out_zero_point", 128}};
+  RandomCall call{random.OneIn(2) ? "layer_norm" : "rms_norm", {x}, {}, {{"normalized_shape", normalized}}};
+  call.attributes.emplace("eps", 0.5);
+  if (random.OneIn(2)) call.parameters["weight"] = draft.SeededParameter("norm.weight", Of(DType::kF32, normalized));
+  Node* y = nullptr;
+  if (one_op) {
+    call.op = "int8." + call.op;
+    call.attributes.insert((rows ? dims : codes).begin(), (rows ? dims : codes).end());
+    if (random.OneIn(2)) call.operands.push_back(x);
+    y = draft.AddInRandomSpelling(call);
+  } else {
+    if (random.OneIn(3)) {
+      x = Dequantize(draft, Quantize(draft, x, PerTensorAttributes(draft, *x)));
+    } else if (random.OneIn(2)) {
+      x = draft.AddFunction("add", {x, x});
+    }
+    if (x == nullptr) return false;
+    call.operands = {x};
+    y = draft.AddAsModule(call);
+    if (y == nullptr) return false;
+    draft.set_magnitude(*y, 4);
+    if (!rows && !draft.MayRound(*y)) return true;
+    y = rows ? draft.AddFunction("dynamic_quantize_symmetric", {y}, dims)
+             : draft.AddInRandomSpelling({"int8.quantize", {y}, {}, codes});
+  }
+  if (y == nullptr) return false;
+  draft.set_magnitude(*y, 4);
+  if (!y->type().is_tuple()) return draft.AddInRandomSpelling({"int8.dequantize", {y}, {}, {}}) != nullptr;
+  for (size_t i = 0; i < y->type().elements().size(); ++i) {
+    draft.AddFunction("getitem", {y}, {{"index", static_cast<int64_t>(i)}});
+  }
+  return true;
+}
+
 // The codes of a dynamic quantize behind a view or two, dequantized by its own scale. Of an exact value: what cancels
 // to nearly nothing would become large codes of noise.
 bool DynamicQuantize(Draft& draft) {
@@ -421,6 +463,7 @@ void Register(Recipes& recipes) {
                                    {6, LoweredPools},
                                    {2, QuantizedProduct},
                                    {2, QuantizedAttention},
+                                   {3, QuantizedNorm},
                                    {3, DynamicQuantize},
                                    {3, RowScales},
                                    {3, IntegerProduct}});
