@@ -204,6 +204,7 @@ absl::StatusOr<ir::Node*> Builder::NodeOf(const Value& value) {
                        AddFunction(absl::StrCat(value.name, ".rows"), "expand", {parameter},
                                    {{"shape", std::move(shape)}, {ir::kBatchAttribute, tensor->dim(0)}}));
       get_attrs_.emplace(tensor, rows);
+      kept_.push_back(value.constant);
       return rows;
     }
   }

@@ -82,8 +82,9 @@ class Builder {
   ir::Graph* graph_;
   Budget* budget_;
   const LoadOptions& options_;
-  // The tensors are kept alive by the graph's parameters.
+  // By tensors that the graph's parameters keep alive, or `kept_`: a later one cannot come to lie where one of them was.
   HashMap<const Tensor*, ir::Node*> get_attrs_;
+  std::vector<std::shared_ptr<const std::vector<Tensor>>> kept_;
   // The types of nodes that depend on the symbolic batch, were it one more.
   HashMap<const ir::Node*, ir::Type> at_next_batch_;
 };

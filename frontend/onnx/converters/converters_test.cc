@@ -100,7 +100,9 @@ TEST(SymbolicBatch, GoesThroughTheArithmeticOfShapes) {
 TEST(SymbolicBatch, ConstantsAreRepeatedForIt) {
   const auto model = [](Shape token, bool new_axis) {
     ModelBuilder made = Model(13, {"N", 2, 3});
-    made.Initializer("token", F32(std::move(token), {7, 8, 9})).Initializer("i0", I64({0})).Initializer("keep", I64({-1, -1}));
+    made.Initializer("token", F32(std::move(token), {7, 8, 9}))
+        .Initializer("i0", I64({0}))
+        .Initializer("keep", I64({-1, -1}));
     made.Initializer("ones", I64({1, 1, 1})).Initializer("none", I64({-1, -1, -1}));
     made.Initializer("known", I64({1, 3})).Node("Shape", {"x"}, {"s"}).Node("Gather", {"s", "i0"}, {"n"});
     if (new_axis) {
@@ -125,14 +127,37 @@ TEST(SymbolicBatch, ConstantsAreRepeatedForIt) {
   }
   // Rows that differ follow from the batch, and no expand says so: arange(n).
   ModelBuilder range = Model(13, {"N", 3});
-  range.Initializer("i0", I64({0})).Initializer("zero", Tensor::Scalar<int64_t>(0)).Initializer("one", Tensor::Scalar<int64_t>(1));
+  range.Initializer("i0", I64({0}))
+      .Initializer("zero", Tensor::Scalar<int64_t>(0))
+      .Initializer("one", Tensor::Scalar<int64_t>(1));
   range.Node("Shape", {"x"}, {"s"}).Node("Gather", {"s", "zero"}, {"n"}).Node("Range", {"zero", "n", "one"}, {"r"});
-  range.Node("Unsqueeze", {"r", "one"}, {"rows"}).Node("Cast", {"rows"}, {"f"}).Int("to", 1).Node("Add", {"x", "f"}, {"y"});
+  range.Node("Unsqueeze", {"r", "one"}, {"rows"})
+      .Node("Cast", {"rows"}, {"f"})
+      .Int("to", 1)
+      .Node("Add", {"x", "f"}, {"y"});
   std::vector<std::string> warnings;
   LoadOptions options;
   options.warnings = &warnings;
   ASSERT_TRUE(Parse(range.Bytes(), "m.onnx", Ops(), options).ok());
   EXPECT_EQ(warnings.size(), 1u);
+}
+
+// Constants that are folded later are others, wherever they come to lie in memory.
+TEST(SymbolicBatch, RepeatedConstantsStayApart) {
+  ModelBuilder made = Model(13, {"N", 1, 3});
+  made.Initializer("token", F32({1, 1, 3}, {7, 8, 9})).Initializer("i0", I64({0})).Initializer("keep", I64({1, 3}));
+  made.Node("Shape", {"x"}, {"s"})
+      .Node("Gather", {"s", "i0"}, {"n"})
+      .Node("Concat", {"n", "keep"}, {"sizes"})
+      .Int("axis", 0);
+  made.Node("Expand", {"token", "sizes"}, {"tokens"}).Node("Add", {"x", "tokens"}, {"sum0"});
+  constexpr int kConstants = 64;
+  for (int i = 0; i < kConstants; ++i) {
+    const std::string id = absl::StrCat(i), next = i + 1 == kConstants ? "y" : absl::StrCat("sum", i + 1);
+    made.Initializer("k" + id, F32({1, 1, 3}, {-1, -2, -3}));
+    made.Node("Neg", {"k" + id}, {"c" + id}).Node("Add", {"sum" + id, "c" + id}, {next});
+  }
+  ExpectOutput(made, {F32({1, 1, 3}, {0, 0, 0})}, F32({1, 1, 3}, {71, 136, 201}));
 }
 
 // x.reshape(n * n, -1): what is inferred changes with the batch, too.
