@@ -41,8 +41,10 @@ class Comparer {
     const std::vector<double> old(before.samples_ms().begin(), before.samples_ms().end());
     const std::vector<double> fresh(now.samples_ms().begin(), now.samples_ms().end());
     const double ratio = now.latency_ms().median() / before.latency_ms().median();
-    std::string within = "-", verdict = "no samples";
-    if (!old.empty() && !fresh.empty()) {
+    std::string within = "-", verdict;
+    if (old.empty() || fresh.empty()) {
+      verdict = Failure("NO SAMPLES");
+    } else {
       const Interval interval = RatioOfMedians(old, fresh);
       within = absl::StrCat(Change(interval.low), " to ", Change(interval.high));
       verdict = Verdict(interval.low > 1 + tolerance_, interval.high < 1 - tolerance_);
@@ -53,12 +55,19 @@ class Comparer {
 
   void AddExact(const std::string& what, const std::optional<double>& before, const std::optional<double>& now,
                 bool less_is_better) {
-    if (!before.has_value() || !now.has_value() || !(std::isfinite(*before) && std::isfinite(*now))) return;
-    const double lost = (less_is_better ? *now - *before : *before - *now) / std::max(std::abs(*before), 1e-300);
-    const std::string change = *before == 0 ? "-" : Change(*now / *before);
-    table_.AddRow({what, absl::StrFormat("%.6g", *before), absl::StrFormat("%.6g", *now), change, "exact",
-                   Verdict(lost > tolerance_, lost < -tolerance_)});
+    if (!before.has_value() || std::isnan(*before)) return;
+    if (!now.has_value()) return AddGone(what);
+    const double change = less_is_better ? *now - *before : *before - *now;
+    // Infinity (the SNR of equal outputs) may stay; NaN is worse than any number.
+    const double lost = *now == *before ? 0 : change / std::max(std::abs(*before), 1e-300);
+    const bool better = lost < -tolerance_ || (std::isinf(*now) && change < 0);
+    table_.AddRow({what, absl::StrFormat("%.6g", *before), absl::StrFormat("%.6g", *now),
+                   *before == 0 ? "-" : Change(*now / *before), "exact",
+                   Verdict(!better && !(lost <= tolerance_), better)});
   }
+
+  // What the earlier run has and the later one lacks cannot have passed.
+  void AddGone(const std::string& what) { table_.AddRow({what, "there", "-", "-", "-", Failure("GONE")}); }
 
   Comparison Finish() {
     return {absl::StrCat(table_.ToString(), worse_ == 0 ? "nothing" : absl::StrCat(worse_, " of them"), " got worse\n"),
@@ -68,9 +77,11 @@ class Comparer {
  private:
   static std::string Change(double ratio) { return absl::StrFormat("%+.1f %%", 100 * (ratio - 1)); }
 
-  std::string Verdict(bool worse, bool better) {
-    if (worse) ++worse_;
-    return worse ? "WORSE" : better ? "better" : "same";
+  std::string Verdict(bool worse, bool better) { return worse ? Failure("WORSE") : better ? "better" : "same"; }
+
+  std::string Failure(const char* verdict) {
+    ++worse_;
+    return verdict;
   }
 
   const double tolerance_;
@@ -86,14 +97,16 @@ bool SameSamples(const Results& before, const Results& now) {
 
 void CompareVariants(const Results::Variant& before, const Results::Variant& now, bool same_samples,
                      Comparer* comparer) {
-  for (const auto& m : now.measurements()) {
-    for (const auto& old : before.measurements()) {
-      if (old.batch() != m.batch() || old.threads() != m.threads()) continue;
-      const std::string where = absl::StrCat(now.name(), ", batch ", m.batch(), ", threads ", m.threads());
-      comparer->AddLatency(where, old, m);
-      comparer->AddExact(absl::StrCat(where, ": bytes of memory"), old.peak_memory_bytes(), m.peak_memory_bytes(),
-                         true);
+  for (const auto& old : before.measurements()) {
+    const std::string where = absl::StrCat(now.name(), ", batch ", old.batch(), ", threads ", old.threads());
+    const auto same = [&](const auto& m) { return m.batch() == old.batch() && m.threads() == old.threads(); };
+    const auto m = std::find_if(now.measurements().begin(), now.measurements().end(), same);
+    if (m == now.measurements().end()) {
+      comparer->AddGone(where);
+      continue;
     }
+    comparer->AddLatency(where, old, *m);
+    comparer->AddExact(absl::StrCat(where, ": bytes of memory"), old.peak_memory_bytes(), m->peak_memory_bytes(), true);
   }
   comparer->AddExact(absl::StrCat(now.name(), ": bytes of weights"), before.weight_bytes(), now.weight_bytes(), true);
   if (!same_samples || before.images() != now.images()) return;
@@ -121,9 +134,13 @@ Interval RatioOfMedians(const std::vector<double>& before, const std::vector<dou
 
 Comparison Compare(const Results& before, const Results& now, double tolerance_percent) {
   Comparer comparer(tolerance_percent);
-  for (const auto& variant : now.variants()) {
-    for (const auto& old : before.variants()) {
-      if (old.name() == variant.name()) CompareVariants(old, variant, SameSamples(before, now), &comparer);
+  for (const auto& old : before.variants()) {
+    const auto variant = std::find_if(now.variants().begin(), now.variants().end(),
+                                      [&](const auto& candidate) { return candidate.name() == old.name(); });
+    if (variant == now.variants().end()) {
+      comparer.AddGone(old.name());
+    } else {
+      CompareVariants(old, *variant, SameSamples(before, now), &comparer);
     }
   }
   return comparer.Finish();

@@ -17,13 +17,13 @@ struct Interval {
 Interval RatioOfMedians(const std::vector<double>& before, const std::vector<double>& now);
 
 struct Comparison {
-  std::string text;  // A table: each figure that both runs have, with a verdict.
-  int worse = 0;     // Figures that got worse.
+  std::string text;  // A table: each figure of the earlier run, with a verdict.
+  int worse = 0;     // Figures that got worse, are gone, or cannot be judged.
 };
 
 // Medians of latency count as worse or better where the interval lies beyond 1 and `tolerance_percent`; without samples
-// on both sides they have no verdict. Accuracy, SNR and memory repeat exactly: beyond the tolerance, any change counts.
-// Accuracy on other data or on other numbers of samples is no figure of both.
+// on both sides they cannot be judged. Accuracy, SNR and memory repeat exactly: beyond the tolerance, any change
+// counts. Accuracy on other data or on other numbers of samples is not compared.
 Comparison Compare(const Results& before, const Results& now, double tolerance_percent);
 
 }  // namespace fuselage::report

@@ -1,5 +1,8 @@
 #include "harness/report/compare.h"
 
+#include <cmath>
+#include <limits>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -59,16 +62,38 @@ TEST(Compare, WhatRepeatsExactly) {
   EXPECT_EQ(Compare(RunOf(10), more, 0).worse, 2);
 }
 
-TEST(Compare, OnlyWhatBothHave) {
+TEST(Compare, AccuracyOfTheSameSamplesOnly) {
   Results other = RunOf(10, 80);
   other.mutable_variants(0)->set_images(10);
-  EXPECT_THAT(Compare(RunOf(10, 90), other, 0).text, Not(HasSubstr("top-1"))) << "on other images";
-  Results silent = RunOf(20);
-  silent.mutable_variants(0)->mutable_measurements(0)->clear_samples_ms();
-  const Comparison comparison = Compare(RunOf(10), silent, 0);
+  const Comparison comparison = Compare(RunOf(10, 90), other, 0);
+  EXPECT_THAT(comparison.text, Not(HasSubstr("top-1")));
   EXPECT_EQ(comparison.worse, 0);
-  EXPECT_THAT(comparison.text, HasSubstr("no samples"));
+}
+
+// What cannot be judged has not passed.
+TEST(Compare, WhatIsGoneIsWorse) {
+  Results silent = RunOf(10), halved = RunOf(10), blind = RunOf(10), not_a_number = RunOf(10);
+  silent.mutable_variants(0)->mutable_measurements(0)->clear_samples_ms();
+  EXPECT_THAT(Compare(RunOf(10), silent, 0).text, HasSubstr("NO SAMPLES"));
+  EXPECT_EQ(Compare(RunOf(10), silent, 0).worse, 1);
+  halved.mutable_variants(0)->clear_measurements();
+  EXPECT_THAT(Compare(RunOf(10), halved, 0).text, HasSubstr("GONE"));
+  EXPECT_EQ(Compare(RunOf(10), halved, 0).worse, 1);
+  blind.mutable_variants(0)->clear_top1();
+  EXPECT_EQ(Compare(RunOf(10), blind, 0).worse, 1);
+  not_a_number.mutable_variants(0)->set_top1(std::nan(""));
+  EXPECT_EQ(Compare(RunOf(10), not_a_number, 50).worse, 1);
+  EXPECT_EQ(Compare(RunOf(10), Results(), 0).worse, 1);
   EXPECT_THAT(Compare(Results(), RunOf(10), 0).text, HasSubstr("nothing got worse"));
+}
+
+TEST(Compare, InfinityMayStay) {
+  Results exact = RunOf(10), near = RunOf(10);
+  exact.mutable_variants(0)->set_snr_db(std::numeric_limits<double>::infinity());
+  near.mutable_variants(0)->set_snr_db(60);
+  EXPECT_EQ(Compare(exact, exact, 0).worse, 0);
+  EXPECT_EQ(Compare(exact, near, 0).worse, 1);
+  EXPECT_EQ(Compare(near, exact, 0).worse, 0);
 }
 
 }  // namespace
