@@ -113,8 +113,9 @@ compile() {  # compile SOURCE: makes $build/SOURCE.o, with / as _.
 export -f compile
 export nvcc arch isa_flags common toolkit build
 
+# int8.layer_norm is made from norm and dynamic_quantize.
 sources=$(find -L ir/base kernels runtime/thread_pool.cc tools/gpu_check -name '*.cc' -o -name '*.cu' |
-  grep -E '^(ir/base|kernels/(core(/placement)?|cuda)|kernels/int8/.*|runtime|tools/gpu_check)/[a-z0-9_]+\.c[cu]$' |
+  grep -E '^(ir/base|kernels/(core(/placement)?|cuda|dynamic_quantize|norm)|kernels/int8/.*|runtime|tools/gpu_check)/[a-z0-9_]+\.c[cu]$' |
   grep -vE '_(test|bench)\.cc$')
 # CUDA sources first: they take longest.
 started=$SECONDS
