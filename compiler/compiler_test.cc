@@ -71,6 +71,41 @@ class CompilerTest : public ::testing::Test {
   Tensor image_, scale_;
 };
 
+// A position embedding of a convolution's size at batch 1 is no residual of it, nor of a norm: any batch runs.
+TEST(CompilerBatchTest, ConstantSummandsAreBroadcast) {
+  onnx::ModelBuilder model(17);
+  model.Input("image", {"N", 3, 8, 8}).Initializer("w", Seeded({4, 3, 3, 3}, 1));
+  model.Initializer("position", Seeded({1, 4, 8, 8}, 2)).Initializer("bias", Seeded({1, 4, 8, 8}, 3));
+  model.Initializer("scale", Seeded({8}, 4)).Initializer("shift", Seeded({8}, 5)).Initializer("v", Seeded({8, 8}, 6));
+  model.Node("Conv", {"image", "w"}, {"c"}, "conv").Ints("pads", {1, 1, 1, 1});
+  model.Node("Add", {"c", "position"}, {"a"}, "add").Node("Relu", {"a"}, {"r"}, "relu");
+  model.Node("Add", {"r", "bias"}, {"b"}, "add_bias");
+  model.Node("LayerNormalization", {"b", "scale", "shift"}, {"n"}, "norm");
+  model.Node("MatMul", {"n", "v"}, {"y"}, "fc").Output("y");
+  const std::string path = ::testing::TempDir() + "/position.onnx";
+  std::ofstream(path, std::ios::binary) << model.Bytes();
+  ASSERT_OK_AND_ASSIGN(const Model network, Load(path));
+  CompileOptions per_token;
+  for (PipelineConfig::Step& step : *per_token.pipeline.mutable_steps()) {
+    if (!step.pass().Is<QuantizeOptions>()) continue;
+    QuantizeOptions quantize;
+    quantize.add_per_token("fc");
+    step.mutable_pass()->PackFrom(quantize);
+  }
+  const Tensor images = Seeded({3, 3, 8, 8}, 7);
+  for (const CompileOptions& options : {CompileOptions(), per_token}) {
+    ASSERT_OK_AND_ASSIGN(const Model int8, Compile(network, {{"image", Seeded({8, 3, 8, 8}, 8)}}, options));
+    SessionOptions three;
+    three.batch = 3;
+    Tensor wanted, found;
+    ASSERT_OK_AND_ASSIGN(Session fp32, Prepare(network, three));
+    ASSERT_OK_AND_ASSIGN(Session session, Prepare(int8, three));
+    EXPECT_THAT(fp32.Run({{"image", images}}, {{"y", &wanted}}), IsOk());
+    EXPECT_THAT(session.Run({{"image", images}}, {{"y", &found}}), IsOk());
+    for (int64_t i = 0; i < wanted.num_elements(); ++i) ASSERT_NEAR(found.At(i), wanted.At(i), 0.5) << i;
+  }
+}
+
 TEST_F(CompilerTest, FromAFileToInt8) {
   EXPECT_THAT(NamesOf(network_.inputs()), ElementsAre("image", "scale"));
   EXPECT_THAT(NamesOf(network_.outputs()), ElementsAre("logits", "features"));

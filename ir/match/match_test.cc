@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "gtest/gtest.h"
+#include "ir/match/batch.h"
 #include "ir/match/in_place.h"
 #include "ir/match/sharing.h"
 #include "ir/ops/register_all.h"
@@ -111,6 +112,26 @@ TEST(InPlaceTest, Spellings) {
   for (const char* target : {"relu", "add", "operator.add", "__iter__", ""}) {
     EXPECT_FALSE(IsInPlace(target)) << target;
   }
+}
+
+TEST(FollowsBatch, WhatComesFromInputsOrAnExpandByTheBatch) {
+  ir::OpRegistry ops;
+  ops::RegisterAll(ops);
+  const auto graph = ir::Parse(R"(graph @t {
+  param @p: f32[1,4] = seed(1)
+  %x: f32[1,4] = placeholder
+  %p: f32[1,4] = get_attr @p
+  %relu: f32[1,4] = call_function relu(%p)
+  %rows: f32[1,4] = call_function expand(%relu, batch=1, shape=[-1, -1])
+  %fixed: f32[1,4] = call_function expand(%relu, shape=[-1, -1])
+  %sum: f32[1,4] = call_function add(%x, %relu)
+  output(%rows, %fixed, %sum)
+}
+)",
+                               ops);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  for (const char* name : {"x", "rows", "sum"}) EXPECT_TRUE(FollowsBatch(*(*graph)->FindNodeOrNull(name))) << name;
+  for (const char* name : {"p", "relu", "fixed"}) EXPECT_FALSE(FollowsBatch(*(*graph)->FindNodeOrNull(name))) << name;
 }
 
 }  // namespace

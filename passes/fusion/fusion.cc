@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/base/activation.h"
 #include "ir/base/hash_map.h"
+#include "ir/match/batch.h"
 #include "ir/match/match.h"
 #include "ir/match/sharing.h"
 #include "passes/core/roofline.h"
@@ -80,6 +81,7 @@ std::string WhyNoResidual(const Node& conv, const Node& add, const Node& residua
   if (residual.type() != conv.type()) {
     return absl::StrCat("%", residual.name(), " is ", ToString(residual.type()), ", wanted ", ToString(conv.type()));
   }
+  if (!match::FollowsBatch(residual)) return absl::StrCat("%", residual.name(), " is the same for any batch");
   return "";
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/match/batch.h"
 #include "ir/match/sharing.h"
 
 namespace fuselage::int8_fusion {
@@ -19,11 +20,12 @@ bool IsRowQuantize(const Node& node) { return node.IsOp("dynamic_quantize_symmet
 
 std::string FormOf(const Node& norm) { return absl::StrCat("int8.", norm.op()->name); }
 
-// add(x, r) of equal types, whose sum readers can have from a tuple.
+// add(x, r) of types that are equal in every batch, whose sum readers can have from a tuple.
 bool IsPlainSum(const Node& node) {
   if (!node.IsOp("add") || (node.module() == nullptr && node.target() != "add")) return false;
   return node.attribute("alpha").as_float() == 1 && node.attribute("activation").as_string() == "none" &&
-         node.operand(0)->type() == node.type() && node.operand(1)->type() == node.type();
+         node.operand(0)->type() == node.type() && node.operand(1)->type() == node.type() &&
+         match::FollowsBatch(*node.operand(0)) && match::FollowsBatch(*node.operand(1));
 }
 
 // Readers take results by indices that stay when the tuple grows.
