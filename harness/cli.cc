@@ -222,6 +222,9 @@ absl::Status RunCompare(absl::Span<const std::string> args, const Terminal& term
   }
   if (args.size() != 2) return UsageError(kUsage);
   ASSIGN_OR_RETURN(const ResultFiles files, ReadResultFiles(args));
+  if (files.before->variants().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(args[0], ": found no variants, wanted figures to compare with"));
+  }
   const report::Comparison comparison = report::Compare(*files.before, files.now, tolerance);
   terminal.out << comparison.text << std::flush;
   RETURN_IF_ERROR(DrawReport(files, terminal));

@@ -188,6 +188,10 @@ TEST(Files, ReportDrawsThePageAgain) {
   EXPECT_EQ(testing::RunWithArgs({"compare", place.folder + "/before.json", json}).code, kGateFailed);
   EXPECT_EQ(testing::RunWithArgs({"compare", place.folder + "/before.json", json, "--tolerance=1e9"}).code, kOk);
   EXPECT_EQ(testing::RunWithArgs({"compare", json}).code, kUsage);
+  testing::Overwrite(place.folder + "/before.json", R"({"status": "INCOMPLETE"})");
+  outcome = testing::RunWithArgs({"compare", place.folder + "/before.json", json});
+  EXPECT_EQ(outcome.code, kInvalidInput);
+  EXPECT_THAT(outcome.err, HasSubstr("before.json: found no variants"));
   EXPECT_EQ(testing::RunWithArgs({"compare", json, json, "--tolerance=x"}).code, kUsage);
 
   std::filesystem::remove(place.out + "/.fuselage");
