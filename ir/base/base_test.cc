@@ -159,6 +159,24 @@ TEST(TensorTest, IsAlignedZeroedAndCopied) {
   EXPECT_NE(Fingerprint(copy), Fingerprint(t));
 }
 
+TEST(TensorTest, BorrowsWithItsOwner) {
+  const auto owner = std::make_shared<std::vector<float>>(std::vector<float>{1, 2, 3});
+  std::weak_ptr<const void> alive = owner;
+  Tensor copy;
+  {
+    Tensor borrowed =
+        Tensor::Borrow(TensorType{DType::kF32, {3}, std::nullopt, Layout::kRowMajor}, owner->data(), owner);
+    EXPECT_EQ(borrowed.data<float>(), owner->data());
+    EXPECT_EQ(owner.use_count(), 2);
+    const Tensor moved = std::move(borrowed);
+    copy = moved;
+    EXPECT_NE(copy.data<float>(), owner->data());
+    EXPECT_TRUE(copy.SameBytes(moved));
+  }
+  EXPECT_EQ(owner.use_count(), 1);
+  EXPECT_EQ(copy.data<float>()[2], 3);
+}
+
 TEST(TensorTest, CastOfI64IsExact) {
   const int64_t big = (int64_t{1} << 53) + 1;
   EXPECT_EQ(Cast(Tensor::Scalar<int64_t>(big), DType::kI64).data<int64_t>()[0], big);

@@ -60,7 +60,9 @@ std::string ToString(const TensorType& type) {
                       type.quant ? ToString(*type.quant) : "");
 }
 
-void Tensor::Free::operator()(uint8_t* data) const { ::operator delete(data, std::align_val_t{kAlignment}); }
+void Tensor::Free::operator()(uint8_t* data) const {
+  if (owner == nullptr) ::operator delete(data, std::align_val_t{kAlignment});
+}
 
 Tensor::Tensor(TensorType type) : type_(std::move(type)) {
   absl::StatusOr<int64_t> count = CheckedNumElements(type_.shape);
@@ -69,6 +71,16 @@ Tensor::Tensor(TensorType type) : type_(std::move(type)) {
   const size_t bytes = (static_cast<size_t>(byte_size()) / kAlignment + 1) * kAlignment;
   data_.reset(static_cast<uint8_t*>(::operator new(bytes, std::align_val_t{kAlignment})));
   std::memset(data_.get(), 0, bytes);
+}
+
+Tensor Tensor::Borrow(TensorType type, void* data, std::shared_ptr<const void> owner) {
+  const absl::StatusOr<int64_t> count = CheckedNumElements(type.shape);
+  FUSELAGE_CHECK(count.ok() && owner != nullptr && reinterpret_cast<uintptr_t>(data) % ByteSize(type.dtype) == 0);
+  Tensor tensor;
+  tensor.type_ = std::move(type);
+  tensor.num_elements_ = *count;
+  tensor.data_ = std::unique_ptr<uint8_t, Free>(static_cast<uint8_t*>(data), Free{std::move(owner)});
+  return tensor;
 }
 
 Tensor::Tensor(const Tensor& other) : Tensor(other.type_) {

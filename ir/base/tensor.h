@@ -50,7 +50,8 @@ struct TensorType {
 // "i8[1,4,8,8]<scale=0.05, zp=-3>"; with "{nhwc}" after the shape where that is the layout.
 std::string ToString(const TensorType& type);
 
-// An owned, 64-byte aligned buffer with its type. Copying copies the data; share with shared_ptr<const Tensor>.
+// A buffer with its type, 64-byte aligned unless it is borrowed. Copying copies the data; share with
+// shared_ptr<const Tensor>.
 class Tensor {
  public:
   Tensor() = default;  // f32, shape [0]: holds nothing.
@@ -71,6 +72,10 @@ class Tensor {
   static Tensor Scalar(T value) {
     return Of<T>({}, {value});
   }
+  // Memory that is somebody else's, a file's mapping or a caller's array: type.byte_size() bytes at `data`, aligned
+  // for their elements (to 64 bytes where a kernel reads them, as it reads weights), which live as long as `owner`
+  // does. The shape is checked as above. A copy owns its data.
+  static Tensor Borrow(TensorType type, void* data, std::shared_ptr<const void> owner);
 
   Tensor(const Tensor& other);
   Tensor& operator=(const Tensor& other);
@@ -116,6 +121,7 @@ class Tensor {
  private:
   struct Free {
     void operator()(uint8_t* data) const;
+    std::shared_ptr<const void> owner;  // Null: the memory is the tensor's own.
   };
   TensorType type_{DType::kF32, {0}, std::nullopt, Layout::kRowMajor};
   int64_t num_elements_ = 0;
