@@ -95,12 +95,14 @@ TEST(Flags, OverrideTheConfig) {
   flags.isa = "scalar";
   flags.threads = 3;
   flags.batch = 4;
+  flags.streams = 2;
   flags.limit = 0;
   flags.model = "other.onnx";
   ApplyFlags(flags, &config);
   EXPECT_EQ(config.variants(1).isa(), "scalar");
   EXPECT_THAT(config.benchmark().threads(), ElementsAre(3));
   EXPECT_THAT(config.benchmark().batches(), ElementsAre(4));
+  EXPECT_THAT(config.throughput().streams(), ElementsAre(1, 2));
   EXPECT_EQ(config.evaluation().limit(), 0);
   EXPECT_EQ(config.model().path(), "other.onnx");
 }
@@ -175,6 +177,12 @@ TEST(Config, ValuesAreChecked) {
               HasSubstr("benchmark.threads is 1025, want at most 1024"));
   EXPECT_THAT(ConfigError(with("evaluation { limit: -5 }")), HasSubstr("evaluation.limit is -5"));
   EXPECT_THAT(ConfigError(with("benchmark { min_time_ms: nan }")), HasSubstr("min_time_ms"));
+  EXPECT_THAT(ConfigError(with("throughput { streams: 1025 }")), HasSubstr("throughput.streams is 1025"));
+  EXPECT_THAT(ConfigError(with("throughput { threads: -1 }")), HasSubstr("throughput.threads is -1"));
+  EXPECT_THAT(ConfigError(with("throughput { load_percent: 0 }")),
+              HasSubstr("throughput.load_percent is 0, want more"));
+  EXPECT_THAT(ConfigError(with("throughput { load_percent: nan }")), HasSubstr("throughput.load_percent is nan"));
+  EXPECT_THAT(ConfigError(with("throughput { seconds: -2 }")), HasSubstr("throughput.seconds is negative or NaN"));
 }
 
 TEST(Config, WithoutADatasetInputsAreRandom) {

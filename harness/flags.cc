@@ -127,6 +127,8 @@ const std::vector<Flag>& AllFlags() {
       Integer("threads", "threads of the benchmark and of everything else; 0: all cores", 0,
               runtime::ThreadPool::kMaxThreads, &Flags::threads),
       Integer("batch", "the benchmark's only batch size", 1, kAny, &Flags::batch),
+      Integer("streams", "serve requests by one and by N sessions at once, each on a core of its own; 0: all cores", 0,
+              runtime::ThreadPool::kMaxThreads, &Flags::streams),
       Integer("limit", "measure accuracy on the first N images, or other samples; 0: all", 0, kAny, &Flags::limit),
       Text("out", "FOLDER", "results.json, reports and IR dumps; by default fuselage-out/<config or model>",
            &Flags::out),
@@ -222,6 +224,10 @@ void ApplyFlags(const Flags& flags, HarnessConfig* config) {
   if (flags.batch.has_value()) {
     config->mutable_benchmark()->clear_batches();
     config->mutable_benchmark()->add_batches(*flags.batch);
+  }
+  if (flags.streams.has_value()) {
+    config->mutable_throughput()->clear_streams();
+    for (int streams : {1, *flags.streams}) config->mutable_throughput()->add_streams(streams);
   }
   if (flags.limit.has_value()) config->mutable_evaluation()->set_limit(*flags.limit);
   if (!flags.model.empty()) config->mutable_model()->set_path(flags.model);

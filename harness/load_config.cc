@@ -220,16 +220,27 @@ absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file)
       return error(field + ".precision", absl::StrCat("\"", variant.precision(), "\""), "fp16, or none");
     }
   }
+  constexpr int kMost = runtime::ThreadPool::kMaxThreads;
+  const auto at_most_threads = [&](absl::string_view field, int threads) {
+    RETURN_IF_ERROR(at_least(field, threads, 0));
+    return threads <= kMost ? absl::OkStatus() : error(field, absl::StrCat(threads), absl::StrCat("at most ", kMost));
+  };
   const auto& benchmark = config.benchmark();
   for (int batch : benchmark.batches()) RETURN_IF_ERROR(at_least("benchmark.batches", batch, 1));
-  for (int threads : benchmark.threads()) {
-    RETURN_IF_ERROR(at_least("benchmark.threads", threads, 0));
-    constexpr int kMost = runtime::ThreadPool::kMaxThreads;
-    if (threads > kMost) return error("benchmark.threads", absl::StrCat(threads), absl::StrCat("at most ", kMost));
-  }
+  for (int threads : benchmark.threads()) RETURN_IF_ERROR(at_most_threads("benchmark.threads", threads));
   RETURN_IF_ERROR(at_least("benchmark.warmup", benchmark.warmup(), 0));
   RETURN_IF_ERROR(at_least("benchmark.repetitions", benchmark.repetitions(), 0));
   if (!(benchmark.min_time_ms() >= 0)) return error("benchmark.min_time_ms", "negative or NaN", "at least 0");
+  const auto& throughput = config.throughput();
+  for (int streams : throughput.streams()) RETURN_IF_ERROR(at_most_threads("throughput.streams", streams));
+  RETURN_IF_ERROR(at_most_threads("throughput.threads", throughput.threads()));
+  RETURN_IF_ERROR(at_least("throughput.batch", throughput.batch(), 0));
+  for (double percent : throughput.load_percent()) {
+    if (!(percent > 0 && percent <= 1000)) {
+      return error("throughput.load_percent", absl::StrCat(percent), "more than 0, at most 1000");
+    }
+  }
+  if (!(throughput.seconds() >= 0)) return error("throughput.seconds", "negative or NaN", "at least 0");
   return absl::OkStatus();
 }
 

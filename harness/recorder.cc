@@ -15,6 +15,16 @@ constexpr char kResults[] = "results.json", kReport[] = "report.txt", kHtml[] = 
 
 }  // namespace
 
+Results::Latency LatencyOf(const Summary& summary) {
+  Results::Latency latency;
+  latency.set_min(summary.min);
+  latency.set_median(summary.median);
+  latency.set_mean(summary.mean);
+  latency.set_p90(summary.p90);
+  latency.set_p99(summary.p99);
+  return latency;
+}
+
 Recorder::Recorder(std::string folder)
     : folder_(std::move(folder)),
       json_path_(folder_.path() + "/" + kResults),

@@ -9,9 +9,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "harness/base/output_folder.h"
+#include "harness/base/statistics.h"
 #include "harness/results.pb.h"
 
 namespace fuselage::harness {
+
+Results::Latency LatencyOf(const Summary& summary);
 
 // Any thread may call it: the one that watches for signals writes the partial report.
 class Recorder {

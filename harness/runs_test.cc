@@ -116,6 +116,41 @@ TEST(Compared, ClassesOfTheNetworkAndOfTheDataset) {
   EXPECT_THAT(fewer.err, HasSubstr("want f32 [5, classes] with at least the dataset's 10 classes"));
 }
 
+TEST(Throughput, RequestsAreServedByStreams) {
+  const Outcome outcome = RunAndRead(testing::MakeIrWorkplace("throughput", R"(graph @g {
+  %x: f32[1,4] = placeholder
+  %relu: f32[1,4] = call_function relu(%x)
+  output(%relu)
+})",
+                                                              R"(variants { name: "one" }
+variants { name: "slow" backend: "reference" }
+benchmark { batches: 1 threads: 1 repetitions: 1 min_time_ms: 1 }
+throughput { streams: [1, 1, 0] batch: 3 load_percent: 20 seconds: 0.01 })"));
+  ASSERT_EQ(outcome.code, kOk) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("throughput of slow is not measured: it runs on reference"));
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("Throughput: all streams busy"), HasSubstr("Latency under load")));
+  ASSERT_GE(outcome.results.variants(0).throughput_size(), 1);
+  const auto& one = outcome.results.variants(0).throughput(0);
+  EXPECT_EQ(one.streams(), 1);
+  EXPECT_EQ(one.batch(), 3);
+  EXPECT_EQ(one.scaling(), 1);
+  EXPECT_GT(one.images_per_second(), 0);
+  ASSERT_EQ(one.loads_size(), 1);
+  EXPECT_EQ(one.loads(0).percent(), 20);
+  EXPECT_GT(one.loads(0).requests(), 0);
+  EXPECT_GT(one.loads(0).queue_ms().min(), 0);
+  EXPECT_GE(one.loads(0).max_ms(), one.loads(0).latency_ms().p99());
+  EXPECT_GE(one.loads(0).latency_ms().p99(), one.loads(0).latency_ms().median());
+  EXPECT_EQ(outcome.results.variants(1).throughput_size(), 0);
+}
+
+TEST(Throughput, MoreStreamsThanCoresAreAnError) {
+  const testing::Outcome outcome = testing::RunTiny(
+      testing::MakeWorkplace("streams", "benchmark { repetitions: 1 min_time_ms: 1 } throughput { streams: 1024 }"));
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("throughput.streams is 1024, with 1 thread each, want no more threads than"));
+}
+
 TEST(Files, WhatIsNotOfARunStays) {
   const Workplace place = testing::MakeIrWorkplace("stays", kInterpreted, "print_graphs: true");
   std::filesystem::create_directories(place.out);

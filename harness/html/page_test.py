@@ -49,7 +49,7 @@ def quick_resnet18():
                         ("cold_cache: true", "")]:
         assert long in config, long
         config = config.replace(long, short)
-    return config[: config.index("gates {")]
+    return config[: config.index("gates {")] + "throughput { streams: 1 load_percent: [20, 60] seconds: 0.5 }\n"
 
 
 class PageTest(unittest.TestCase):
@@ -146,7 +146,7 @@ class PageTest(unittest.TestCase):
 
     def test_every_section_at_every_size_and_colour(self):
         everything = ["summary", "graph", "layers", "roofline", "passes", "latency", "run"]
-        for name, sections in [("resnet18", everything), ("long", everything), ("explained", ["summary", "explanation", "graph", "passes", "run"]),
+        for name, sections in [("resnet18", everything[:-1] + ["throughput", "run"]), ("long", everything), ("explained", ["summary", "explanation", "graph", "passes", "run"]),
                                ("incomplete", ["summary", "run"])]:
             for size in SIZES:
                 for scheme in ["light", "dark"]:

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "harness/base/exit_code.h"
 #include "harness/phases/phases.h"
+#include "harness/serving/cores.h"
 #include "ir/base/status.h"
 #include "ir/base/suggest.h"
 #include "kernels/core/isa.h"
@@ -76,6 +77,10 @@ absl::StatusOr<std::string> OpenCuda(RunState& run) {
 
 absl::Status CheckVariants(RunState& run) {
   RETURN_IF_ERROR(CheckStepNames(run));
+  const auto& throughput = run.config.throughput();
+  for (int streams : throughput.streams()) {
+    RETURN_IF_ERROR(serving::CoresOfStreams(std::max(1, streams), std::max(1, throughput.threads())).status());
+  }
   ASSIGN_OR_RETURN(const std::string no_cuda, OpenCuda(run));
   for (const auto& config : run.config.variants()) {
     Variant variant;

@@ -16,6 +16,7 @@
 #include "harness/measure/memory_counter.h"
 #include "harness/measure/slower_threads.h"
 #include "harness/phases/phases.h"
+#include "harness/recorder.h"
 #include "ir/base/status.h"
 #include "passes/core/roofline.h"
 #include "runtime/thread_pool.h"
@@ -41,14 +42,6 @@ struct Measured {
   std::optional<double> overhead_percent, cold_ms, bytes, predicted_ms;
 };
 
-void SetLatency(const Summary& summary, Results::Latency* latency) {
-  latency->set_min(summary.min);
-  latency->set_median(summary.median);
-  latency->set_mean(summary.mean);
-  latency->set_p90(summary.p90);
-  latency->set_p99(summary.p99);
-}
-
 void RecordSamples(const std::vector<double>& ms, Results::Measurement* measurement) {
   const size_t count = std::min(ms.size(), kRecordedSamples);
   for (size_t i = 0; i < count; ++i) {
@@ -63,11 +56,11 @@ Results::Measurement MeasurementOf(int64_t batch, int threads, const Measured& f
   measurement.set_batch(static_cast<int32_t>(batch));
   measurement.set_threads(threads);
   measurement.set_repetitions(static_cast<int32_t>(one.ms.size()));
-  SetLatency(summary, measurement.mutable_latency_ms());
+  *measurement.mutable_latency_ms() = LatencyOf(summary);
   RecordSamples(one.ms, &measurement);
   if (!one.device_ms.empty()) {
     const Summary on_device = Summarize(one.device_ms);
-    SetLatency(on_device, measurement.mutable_device_ms());
+    *measurement.mutable_device_ms() = LatencyOf(on_device);
     measurement.set_device_images_per_second(static_cast<double>(batch) / on_device.median * 1e3);
   }
   measurement.set_images_per_second(static_cast<double>(batch) / summary.median * 1e3);

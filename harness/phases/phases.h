@@ -36,6 +36,8 @@ absl::Status MeasureAccuracy(RunState& run);
 absl::Status SaveOutputs(RunState& run);
 // Latency and memory of every variant, at each batch and number of threads of the benchmark.
 absl::Status MeasureLatency(RunState& run);
+// What several sessions at once serve, where the config's throughput asks for it.
+absl::Status MeasureThroughput(RunState& run);
 // The time that each layer takes, and how far it is from the baseline's.
 absl::Status MeasureLayers(RunState& run);
 // What the config demands of all that.
@@ -43,8 +45,8 @@ absl::Status ApplyGates(RunState& run);
 
 inline constexpr Phase kCompile[] = {CheckVariants, OpenDatasets, LoadModel, FindPeaks, RunPasses};
 inline constexpr Phase kExplain[] = {SaveOnnx, ExplainPasses};
-inline constexpr Phase kMeasure[] = {SaveOnnx,       PlaceBaseline, MeasureAccuracy, SaveOutputs,
-                                     MeasureLatency, MeasureLayers, ApplyGates};
+inline constexpr Phase kMeasure[] = {SaveOnnx,       PlaceBaseline,     MeasureAccuracy, SaveOutputs,
+                                     MeasureLatency, MeasureThroughput, MeasureLayers,   ApplyGates};
 
 // One after another, up to the first error.
 absl::Status Run(absl::Span<const Phase> phases, RunState& run);

@@ -113,10 +113,7 @@ class LatencyView {
   }
 
   one(title, rows) {
-    // The grid's columns, as style.css has them: of 400 pixels at least, 16 apart.
-    const whole = this.box.clientWidth || 900;
-    const columns = Math.max(1, Math.floor((whole + 16) / 416));
-    const width = (whole - 16 * (columns - 1)) / columns;
+    const width = columnWidth(this.box);
     const rowHeight = 86;
     const left = 44;
     const svg = d3.create('svg').attr('width', width).attr('height', rows.length * rowHeight + 4).attr('role', 'img').attr('aria-label', `Latency, ${title}`);

@@ -48,6 +48,7 @@ const app = {
       measured && model.peaks ? new RooflineView(model) : null,
       model.passes.length > 0 ? new PassesView(model) : null,
       model.variants.some((variant) => variant.measurements.some((m) => (m.samples_ms || []).length > 0)) ? new LatencyView(model) : null,
+      model.variants.some((variant) => (variant.throughput || []).length > 0) ? new ThroughputView(model) : null,
       { element: runSection(model) },
     ].filter(Boolean);
     this.views = views;

@@ -71,6 +71,13 @@ function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
+// Of a chart among multiples. The grid's columns, as style.css has them: of 400 pixels at least, 16 apart.
+function columnWidth(multiples) {
+  const whole = multiples.clientWidth || 900;
+  const columns = Math.max(1, Math.floor((whole + 16) / 416));
+  return (whole - 16 * (columns - 1)) / columns;
+}
+
 const tooltip = {
   show(event, title, lines) {
     const box = document.getElementById('tooltip');
