@@ -7,6 +7,7 @@
 #include <iostream>
 #include <new>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <system_error>
 
@@ -27,6 +28,8 @@
 #include "harness/report/progress.h"
 #include "harness/report/table.h"
 #include "harness/run.h"
+#include "harness/sweep/plan.h"
+#include "harness/sweep/sweep.h"
 #include "ir/base/status.h"
 
 namespace fuselage::harness {
@@ -126,6 +129,7 @@ absl::Status Run(LoadedConfig loaded, const std::string& folder, const Flags& fl
   request.max_memory_bytes = flags.max_memory_bytes;
   request.allow_nonfinite = flags.allow_nonfinite;
   request.explain = flags.explain;
+  request.accuracy_only = flags.accuracy_only;
   if (!flags.no_cache) request.cache_folder = CacheFolder();
 
   Recorder recorder(folder);
@@ -177,6 +181,34 @@ absl::StatusOr<int> RunConfig(const Flags& flags, const compiler::Library& libra
   }
   ASSIGN_OR_RETURN(std::vector<LoadedConfig> members, LoadSequence(loaded, search, passes, flags));
   return RunSequence(std::move(members), folder, flags, search, library, terminal);
+}
+
+// All units, or what of them other processes leave to this one.
+absl::Status RunSweep(Flags flags, const compiler::Library& library, const Terminal& terminal) {
+  const SearchPath search = SearchPath::FromEnvironment();
+  ASSIGN_OR_RETURN(const sweep::Plan plan, sweep::LoadPlan(flags, search, library.passes.OptionTypes()));
+  flags.accuracy_only = !plan.sweep.latency();
+  const sweep::Rank process = sweep::RankOfProcess();
+  sweep::SweepOptions options;
+  options.folder = search.InCaller(flags.out.empty() ? absl::StrCat("fuselage-out/", plan.name) : flags.out);
+  if (plan.sweep.attempts() > 0) options.attempts = plan.sweep.attempts();
+  options.first = static_cast<int>(int64_t{process.rank} * plan.units.size() / process.ranks);
+  options.merge = process.rank == 0;
+  options.progress = [&](const std::string& line) { terminal.err << report::Escaped(line) << "\n" << std::flush; };
+  const auto run_unit = [&](const sweep::Unit& unit, const std::string& folder) {
+    std::ostringstream quiet;
+    const absl::Status status =
+        Run({unit.config, plan.name, unit.name}, folder, flags, search, library, {quiet, quiet});
+    return ExitCodeOf(status) == kGateFailed ? absl::OkStatus() : status;
+  };
+  ASSIGN_OR_RETURN(const SweepResults results, sweep::RunUnits(plan.units, options, run_unit));
+  if (options.merge) {
+    terminal.out << sweep::ToText(results) << "\nresults: " << report::Escaped(options.folder) << "/sweep.json\n"
+                 << std::flush;
+  }
+  if (results.failures().empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("units that failed: ", results.failures_size(), "; ", options.folder, "/units/*.failures say why"));
 }
 
 struct ResultFiles {
@@ -243,6 +275,11 @@ int RunArgs(const std::vector<std::string>& args, const Terminal& terminal, cons
   if (flags.ok() && flags->help) {
     terminal.out << FlagsHelp() << std::flush;
     return kOk;
+  }
+  if (flags.ok() && flags->sweep) {
+    const absl::Status status = RunSweep(*flags, library, terminal);
+    if (!status.ok()) PrintError(status, terminal.err);
+    return ExitCodeOf(status);
   }
   const absl::StatusOr<int> code = flags.ok() ? RunConfig(*flags, library, terminal) : flags.status();
   if (code.ok()) return *code;

@@ -16,7 +16,7 @@
 namespace fuselage::harness {
 namespace {
 
-constexpr char kExplain[] = "explain";
+constexpr char kExplain[] = "explain", kSweep[] = "sweep";
 
 struct Flag {
   std::string name, value, help;  // `value` names it in the help; empty: the flag takes none.
@@ -151,14 +151,14 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
   Flags flags;
   for (size_t i = 0; i < args.size(); ++i) {
     absl::string_view text = args[i];
-    if (i == 0 && text == kExplain) {
-      flags.explain = true;
+    if (i == 0 && (text == kExplain || text == kSweep)) {
+      (text == kExplain ? flags.explain : flags.sweep) = true;
       continue;
     }
     if (i == 0 && !absl::StrContains(text, "-") && !absl::StrContains(text, ".") && !absl::StrContains(text, "/")) {
-      return UsageError(absl::StrCat("unknown command ", text,
-                                     DidYouMean(text, {kExplain, kReportCommand, kCompareCommand}), "; there are ",
-                                     kExplain, ", ", kReportCommand, " and ", kCompareCommand));
+      return UsageError(
+          absl::StrCat("unknown command ", text, DidYouMean(text, {kExplain, kReportCommand, kCompareCommand, kSweep}),
+                       "; there are ", kExplain, ", ", kReportCommand, ", ", kCompareCommand, " and ", kSweep));
     }
     if (!absl::StartsWith(text, "--")) {
       return UsageError(absl::StrCat("\"", text, "\" is not a flag: want --config=", text));
@@ -190,6 +190,7 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
   if (flags.config.empty() && flags.model.empty() && !flags.help) {
     return UsageError("want --model=FILE.onnx, or --config=FILE, such as --config=resnet18.textproto");
   }
+  if (flags.sweep && flags.config.empty()) return UsageError("sweep wants --config=SWEEP.textproto");
   return flags;
 }
 
@@ -199,12 +200,14 @@ std::string FlagsHelp() {
       "bazel run //harness -- --config=resnet18.textproto [flags]\n"
       "bazel run //harness -- explain --config=resnet18.textproto [flags]\n"
       "bazel run //harness -- report [BEFORE.json] RESULTS.json\n"
-      "bazel run //harness -- compare BEFORE.json RESULTS.json [--tolerance=PERCENT]\n\n"
+      "bazel run //harness -- compare BEFORE.json RESULTS.json [--tolerance=PERCENT]\n"
+      "bazel run //harness -- sweep --config=sweep.textproto [flags]\n\n"
       "Without a config, harness/configs/default.textproto quantizes the model and measures it beside FP32, on random\n"
       "inputs or on images of your own.\n"
       "explain runs only the passes, and says what each did, where each op runs, and what leaving INT8 costs.\n"
       "report draws report.html again, beside RESULTS.json; compare also prints what changed, and ends with 1 where a\n"
-      "figure got worse by more than its noise, and than the tolerance.\n\n";
+      "figure got worse by more than its noise, and than the tolerance.\n"
+      "sweep runs a config in many variations, beside other processes that do the same (docs/sweeps.md).\n\n";
   for (const Flag& flag : AllFlags()) {
     const std::string name = absl::StrCat("--", flag.name, flag.value.empty() ? "" : "=", flag.value);
     absl::StrAppendFormat(&out, "  %-22s %s\n", name, flag.help);

@@ -12,7 +12,8 @@
 
 namespace fuselage::harness {
 
-// The commands that take results.json of earlier runs in place of flags: to draw report.html again, to compare two runs.
+// The commands that take results.json of earlier runs in place of flags: to draw report.html again, to compare two
+// runs.
 inline constexpr char kReportCommand[] = "report", kCompareCommand[] = "compare";
 
 struct Flags {
@@ -24,7 +25,9 @@ struct Flags {
   std::optional<int> threads, batch, streams, limit;
   int64_t max_memory_bytes = 0;  // 0: the default of each part.
   bool allow_nonfinite = false;
-  bool explain = false;  // Also the command `explain`, in front of the flags.
+  bool explain = false;        // Also the command `explain`, in front of the flags.
+  bool accuracy_only = false;  // As a sweep asks for it.
+  bool sweep = false;          // The command `sweep`: `config` is a Sweep.
   bool no_cache = false, remeasure_peaks = false;
   bool help = false;
 };

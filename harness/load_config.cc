@@ -69,17 +69,6 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   std::string error_;
 };
 
-std::string FindConfig(const std::string& name, const SearchPath& search) {
-  if (absl::StrContains(name, "/")) return search.Find(name);
-  const std::string own = search.InCaller(name);
-  if (FileExists(own)) return own;
-  for (const std::string& root : {search.workspace, search.runfiles}) {
-    const std::string shipped = absl::StrCat(root, "/harness/configs/", name);
-    if (!root.empty() && FileExists(shipped)) return shipped;
-  }
-  return own;
-}
-
 std::vector<std::string> ShippedConfigs(const SearchPath& search) {
   std::set<std::string> names;
   for (const std::string& root : {search.workspace, search.runfiles}) {
@@ -92,10 +81,6 @@ std::vector<std::string> ShippedConfigs(const SearchPath& search) {
   }
   return {names.begin(), names.end()};
 }
-
-}  // namespace
-
-namespace {
 
 // A dataset or random inputs, and what only one of them can give.
 absl::Status ValidateInputs(const HarnessConfig& config, absl::string_view file) {
@@ -127,6 +112,25 @@ absl::Status ValidateInputs(const HarnessConfig& config, absl::string_view file)
 }
 
 }  // namespace
+
+std::string FindConfig(const std::string& name, const SearchPath& search) {
+  if (absl::StrContains(name, "/")) return search.Find(name);
+  const std::string own = search.InCaller(name);
+  if (FileExists(own)) return own;
+  for (const std::string& root : {search.workspace, search.runfiles}) {
+    const std::string shipped = absl::StrCat(root, "/harness/configs/", name);
+    if (!root.empty() && FileExists(shipped)) return shipped;
+  }
+  return own;
+}
+
+absl::Status ParseTextproto(absl::string_view text, absl::string_view file,
+                            const std::vector<std::string>& pass_options, google::protobuf::Message* message) {
+  FirstError first_error(file, pass_options);
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&first_error);
+  return parser.ParseFromString(std::string(text), message) ? absl::OkStatus() : UsageError(first_error.error());
+}
 
 absl::StatusOr<LoadedConfig> LoadConfig(const std::string& name, const SearchPath& search,
                                         const std::vector<std::string>& pass_options, const Flags& flags) {
@@ -167,10 +171,7 @@ absl::StatusOr<std::vector<LoadedConfig>> LoadSequence(const LoadedConfig& seque
 absl::StatusOr<HarnessConfig> ParseConfig(absl::string_view text, absl::string_view file,
                                           const std::vector<std::string>& pass_options, const Flags& flags) {
   HarnessConfig config;
-  FirstError first_error(file, pass_options);
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&first_error);
-  if (!parser.ParseFromString(std::string(text), &config)) return UsageError(first_error.error());
+  RETURN_IF_ERROR(ParseTextproto(text, file, pass_options, &config));
   if (config.sequence().empty()) ApplyFlags(flags, &config);
   RETURN_IF_ERROR(ValidateConfig(config, file));
   return config;
@@ -199,6 +200,11 @@ absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file)
   RETURN_IF_ERROR(at_least("calibration.images", config.calibration().images(), 0));
   RETURN_IF_ERROR(at_least("evaluation.limit", config.evaluation().limit(), 0));
   RETURN_IF_ERROR(at_least("evaluation.batch", config.evaluation().batch(), 0));
+  RETURN_IF_ERROR(at_least("evaluation.shards", config.evaluation().shards(), 0));
+  RETURN_IF_ERROR(at_least("evaluation.shard", config.evaluation().shard(), 0));
+  if (config.evaluation().shard() >= std::max(1, config.evaluation().shards())) {
+    return error("evaluation.shard", absl::StrCat(config.evaluation().shard()), "less than evaluation.shards");
+  }
   RETURN_IF_ERROR(at_least("numeric_check.samples", config.numeric_check().samples(), 0));
   RETURN_IF_ERROR(at_least("slowest_layers", config.slowest_layers(), 0));
   if (config.pipeline().steps().empty() && config.variants().empty() && !config.print_graphs()) {

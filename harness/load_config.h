@@ -22,9 +22,16 @@ struct LoadedConfig {
   std::string name;  // The file's name without its extension.
 };
 
-// A bare name ("resnet18.textproto") is looked for in the caller's directory, then in harness/configs of the workspace
-// and of the runfiles. `flags` are applied before the config is checked; a sequence leaves them to its members.
-// `pass_options`: full names of the options messages that a pipeline may hold, for suggestions.
+// The file that a name means: a bare one ("resnet18.textproto") is looked for in the caller's directory, then in
+// harness/configs of the workspace and of the runfiles. A name with a folder: SearchPath::Find.
+std::string FindConfig(const std::string& name, const SearchPath& search);
+
+// Into any message that has configs in it. `pass_options`: full names of the options messages that a pipeline may hold,
+// for suggestions. All errors are usage errors.
+absl::Status ParseTextproto(absl::string_view text, absl::string_view file,
+                            const std::vector<std::string>& pass_options, google::protobuf::Message* message);
+
+// Finds, parses and validates. `flags` are applied before the config is checked; a sequence leaves them to its members.
 absl::StatusOr<LoadedConfig> LoadConfig(const std::string& name, const SearchPath& search,
                                         const std::vector<std::string>& pass_options, const Flags& flags = {});
 

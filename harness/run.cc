@@ -10,7 +10,8 @@ namespace {
 
 absl::Status RunPhases(RunState& run) {
   RETURN_IF_ERROR(phases::Run(phases::kCompile, run));
-  return run.request.explain ? phases::Run(phases::kExplain, run) : phases::Run(phases::kMeasure, run);
+  if (run.request.explain) return phases::Run(phases::kExplain, run);
+  return run.request.accuracy_only ? phases::Run(phases::kJudge, run) : phases::Run(phases::kMeasure, run);
 }
 
 }  // namespace

@@ -122,7 +122,9 @@ TEST(Throughput, RequestsAreServedByStreams) {
   %relu: f32[1,4] = call_function relu(%x)
   output(%relu)
 })",
-                                                              R"(variants { name: "one" }
+                                                              R"(
+pipeline { steps { pass { [type.googleapis.com/fuselage.NormalizeOptions] {} } } }
+variants { name: "one" }
 variants { name: "slow" backend: "reference" }
 benchmark { batches: 1 threads: 1 repetitions: 1 min_time_ms: 1 }
 throughput { streams: [1, 1, 0] batch: 3 load_percent: 20 seconds: 0.01 })"));

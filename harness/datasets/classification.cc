@@ -31,8 +31,9 @@ absl::Status Classification::Add(int64_t first, int64_t rows, const Tensor& outp
     correct1_ += rank == 0;
     correct5_ += rank >= 0 && rank < 5;
     const int top1 = rank < 0 ? -1 : static_cast<int>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+    const size_t seen = top1_.size();
     top1_.push_back(top1);
-    agreed_ += compared_ && top1 >= 0 && static_cast<const Classification*>(baseline)->top1_[first + row] == top1;
+    agreed_ += compared_ && top1 >= 0 && static_cast<const Classification*>(baseline)->top1_[seen] == top1;
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// Accuracy: the first samples of a dataset through an engine, whose outputs a judge sees.
+// Accuracy: samples of a dataset through an engine, whose outputs a judge sees.
 #ifndef FUSELAGE_HARNESS_MEASURE_ACCURACY_H_
 #define FUSELAGE_HARNESS_MEASURE_ACCURACY_H_
 
@@ -13,9 +13,13 @@
 
 namespace fuselage::harness {
 
-// Returns the fingerprint of the engine's first output for samples 0 ... count - 1: all its bits in order of the
+struct SampleRange {
+  int64_t first = 0, end = 0;
+};
+
+// Returns the fingerprint of the engine's first output for the samples of the range: all its bits in order of the
 // samples, whatever the batch, as 16 hex digits. `baseline` is as Judge::Add has it.
-absl::StatusOr<std::string> Evaluate(compiler::Engine& engine, const compiler::Samples& samples, int64_t count,
+absl::StatusOr<std::string> Evaluate(compiler::Engine& engine, const compiler::Samples& samples, SampleRange range,
                                      datasets::Judge* judge, const datasets::Judge* baseline,
                                      const std::function<void(int64_t done)>& progress);
 

@@ -59,7 +59,7 @@ TEST(Prefetcher, BatchesComeInOrderForAnyNumberOfThreads) {
   for (int threads : {1, 2, 5}) {
     runtime::ThreadPool pool(threads);
     const CountedSamples samples(10, &pool);
-    Prefetcher batches(samples, {Floats({4, 1})}, 10);
+    Prefetcher batches(samples, {Floats({4, 1})}, 0, 10);
     for (int64_t first = 0; first < 10; first += 4) {
       const auto batch = batches.Next();
       ASSERT_OK(batch);
@@ -72,7 +72,7 @@ TEST(Prefetcher, BatchesComeInOrderForAnyNumberOfThreads) {
 TEST(Prefetcher, ReadsOneBatchAheadAndNoMore) {
   runtime::ThreadPool pool(2);
   const CountedSamples samples(100, &pool);
-  Prefetcher batches(samples, {Floats({4, 1})}, 100);
+  Prefetcher batches(samples, {Floats({4, 1})}, 0, 100);
   ASSERT_OK(batches.Next());
   while (samples.begun() < 8) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -82,7 +82,7 @@ TEST(Prefetcher, ReadsOneBatchAheadAndNoMore) {
 TEST(Prefetcher, AnErrorIsThatOfTheFirstRow) {
   runtime::ThreadPool pool(3);
   const CountedSamples samples(8, &pool, /*broken=*/5);
-  Prefetcher batches(samples, {Floats({4, 1})}, 8);
+  Prefetcher batches(samples, {Floats({4, 1})}, 0, 8);
   EXPECT_OK(batches.Next());
   EXPECT_THAT(batches.Next(), StatusIs(absl::StatusCode::kInvalidArgument, "sample 5"));
 }

@@ -7,8 +7,8 @@
 
 namespace fuselage::harness {
 
-Prefetcher::Prefetcher(const compiler::Samples& samples, absl::Span<const TensorType> types, int64_t end)
-    : samples_(samples), end_(end), rows_(types[0].shape[0]), count_((end + rows_ - 1) / rows_) {
+Prefetcher::Prefetcher(const compiler::Samples& samples, absl::Span<const TensorType> types, int64_t first, int64_t end)
+    : samples_(samples), first_(first), end_(end), rows_(types[0].shape[0]), count_((end - first + rows_ - 1) / rows_) {
   for (Batch& batch : batches_) {
     for (const TensorType& type : types) batch.inputs.emplace_back(type);
     batch.statuses.resize(rows_);
@@ -33,7 +33,7 @@ Prefetcher::~Prefetcher() {
 
 void Prefetcher::ReadRow(std::unique_lock<std::mutex>& lock) {
   Batch& target = batch(reading_);
-  const int64_t row = row_, sample = reading_ * rows_ + row_;
+  const int64_t row = row_, sample = first_ + reading_ * rows_ + row_;
   if (row == 0) target.done = 0;
   if (++row_ == rows_) row_ = 0, ++reading_;
   lock.unlock();

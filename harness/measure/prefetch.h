@@ -19,9 +19,9 @@ namespace fuselage::harness {
 // Not for what is timed: the threads take the cores' time from the network where it leaves none.
 class Prefetcher {
  public:
-  // Samples 0 ... end - 1 as batches of `types`, one for each of the network's inputs. Borrows the samples, and has as
-  // many threads as they are spread over. Two batches are held at most.
-  Prefetcher(const compiler::Samples& samples, absl::Span<const TensorType> types, int64_t end);
+  // Samples first ... end - 1 as batches of `types`, one for each of the network's inputs. Borrows the samples, and has
+  // as many threads as they are spread over. Two batches are held at most.
+  Prefetcher(const compiler::Samples& samples, absl::Span<const TensorType> types, int64_t first, int64_t end);
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
@@ -43,8 +43,8 @@ class Prefetcher {
   void ReadRow(std::unique_lock<std::mutex>& lock);
 
   const compiler::Samples& samples_;
-  const int64_t end_, rows_, count_;  // Samples, rows of a batch, batches.
-  std::mutex mutex_;                  // Guards what follows, but for rows that a thread reads.
+  const int64_t first_, end_, rows_, count_;  // Samples, rows of a batch, batches.
+  std::mutex mutex_;                          // Guards what follows, but for rows that a thread reads.
   std::condition_variable changed_;
   Batch batches_[2];
   int64_t reading_ = 0, row_ = 0;  // The next row that nobody reads yet, and its batch.

@@ -18,12 +18,12 @@ constexpr int kDefaultBatch = 16;
 constexpr int kReferenceSamples = 4;  // The interpreter takes seconds for an image.
 
 // The same of all variants: what one gets right of four images says nothing beside what another does of a thousand.
-int64_t SamplesToSee(RunState& run) {
-  const int64_t samples = run.EvaluatedSamples();
-  if (!run.Uses("reference") || samples <= kReferenceSamples) return samples;
+SampleRange SamplesToSee(RunState& run) {
+  const SampleRange samples = run.EvaluatedSamples();
+  if (!run.Uses("reference") || samples.end - samples.first <= kReferenceSamples) return samples;
   run.Warn(absl::StrCat("the reference backend is slow: every variant sees only ", kReferenceSamples, " ",
                         run.evaluation.data->unit(), "s"));
-  return kReferenceSamples;
+  return {samples.first, samples.first + kReferenceSamples};
 }
 
 // What is known of an engine before it runs.
@@ -42,7 +42,7 @@ void RecordEngine(RunState& run, size_t i, const compiler::Engine& engine) {
 }
 
 // `baseline`: the first variant's judge, null where that does not run.
-absl::Status JudgeVariant(RunState& run, size_t i, int64_t samples, datasets::Judge* judge,
+absl::Status JudgeVariant(RunState& run, size_t i, SampleRange samples, datasets::Judge* judge,
                           const datasets::Judge* baseline) {
   const auto& evaluation = run.config.evaluation();
   const Variant& variant = run.variants[i];
@@ -61,13 +61,13 @@ absl::Status JudgeVariant(RunState& run, size_t i, int64_t samples, datasets::Ju
   RecordEngine(run, i, **engine);
   ASSIGN_OR_RETURN(const std::string fingerprint,
                    Evaluate(**engine, *run.inputs, samples, judge, baseline,
-                            [&](int64_t done) { run.progress.Update(done, samples, unit + "s"); }));
+                            [&](int64_t done) { run.progress.Update(done, samples.end - samples.first, unit + "s"); }));
   if (const std::string warning = judge->Warning(); !warning.empty()) {
     run.Warn(absl::StrCat("variant ", variant.name(), ": ", warning));
   }
   run.recorder.Update([&](Results& results) {
     auto* result = results.mutable_variants(static_cast<int>(i));
-    result->set_images(samples);
+    result->set_images(samples.end - samples.first);
     result->set_logits_fingerprint(fingerprint);
     judge->Record(result);
   });
@@ -84,7 +84,8 @@ absl::Status CompareVariants(RunState& run) {
     RecordEngine(run, i, *engine);
     if (!run.BaselineRuns()) continue;
     std::vector<Tensor> found;
-    for (int64_t sample = 0; sample < run.EvaluatedSamples(); ++sample) {
+    const SampleRange samples = run.EvaluatedSamples();
+    for (int64_t sample = samples.first; sample < samples.end; ++sample) {
       ASSIGN_OR_RETURN(const std::vector<Tensor> batch, run.inputs->Batch(sample, engine->input_types()));
       ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine->Run(batch));
       for (const Tensor& output : *outputs) found.push_back(output);
@@ -106,7 +107,11 @@ absl::Status MeasureAccuracy(RunState& run) {
   if (run.evaluation.data == nullptr) return CompareVariants(run);
   std::unique_ptr<datasets::Judge> baseline = run.evaluation.data->MakeJudge();
   if (baseline == nullptr) return CompareVariants(run);
-  const int64_t samples = SamplesToSee(run);
+  const SampleRange samples = SamplesToSee(run);
+  if (samples.first == samples.end) {
+    return UsageError(absl::StrCat("evaluation.shard: part ", run.config.evaluation().shard(), " of ",
+                                   run.config.evaluation().shards(), " has no samples"));
+  }
   for (size_t i = 0; i < run.variants.size(); ++i) {
     if (!run.variants[i].runs()) continue;
     const auto judge = i == 0 ? nullptr : run.evaluation.data->MakeJudge();

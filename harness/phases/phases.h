@@ -48,6 +48,8 @@ inline constexpr Phase kExplain[] = {SaveOnnx, ExplainPasses};
 inline constexpr Phase kMeasure[] = {SaveOnnx,       PlaceBaseline,     MeasureAccuracy, SaveOutputs,
                                      MeasureLatency, MeasureThroughput, MeasureLayers,   ApplyGates};
 
+inline constexpr Phase kJudge[] = {SaveOnnx, PlaceBaseline, MeasureAccuracy, SaveOutputs};
+
 // One after another, up to the first error.
 absl::Status Run(absl::Span<const Phase> phases, RunState& run);
 

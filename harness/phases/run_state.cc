@@ -62,9 +62,12 @@ int RunState::CalibrationSamples() const {
   return wanted > 0 ? std::min(wanted, samples) : samples;
 }
 
-int64_t RunState::EvaluatedSamples() const {
-  const int limit = config.evaluation().limit();
-  return limit > 0 ? std::min<int64_t>(inputs->size(), limit) : inputs->size();
+SampleRange RunState::EvaluatedSamples() const {
+  const auto& evaluation = config.evaluation();
+  const int64_t samples =
+      evaluation.limit() > 0 ? std::min<int64_t>(inputs->size(), evaluation.limit()) : inputs->size();
+  const int64_t shards = std::max(1, evaluation.shards());
+  return {samples * evaluation.shard() / shards, samples * (evaluation.shard() + 1) / shards};
 }
 
 }  // namespace fuselage::harness

@@ -15,6 +15,7 @@
 #include "compiler/samples.h"
 #include "frontend/onnx/names.h"
 #include "harness/datasets/open.h"
+#include "harness/measure/accuracy.h"
 #include "harness/recorder.h"
 #include "harness/report/progress.h"
 #include "harness/request.h"
@@ -49,7 +50,8 @@ struct RunState {
   // Some variant runs on this backend.
   bool Uses(absl::string_view backend) const;
   int CalibrationSamples() const;
-  int64_t EvaluatedSamples() const;
+  // Of `inputs`: the shard that the config evaluates of its first `limit`.
+  SampleRange EvaluatedSamples() const;
 
   const RunRequest& request;
   const HarnessConfig& config;

@@ -46,7 +46,8 @@ absl::Status SaveOutputs(RunState& run) {
   std::unique_ptr<compiler::Samples> given;
   if (run.given_inputs != nullptr) given = std::make_unique<compiler::TensorSamples>(run.given_inputs, run.pool.get());
   const compiler::Samples& samples = given != nullptr ? *given : *run.inputs;
-  const int64_t count = given != nullptr ? given->size() : run.EvaluatedSamples();
+  const SampleRange range = given != nullptr ? SampleRange{0, given->size()} : run.EvaluatedSamples();
+  const int64_t count = range.end - range.first;
   std::vector<npz::Array> arrays;
   for (size_t i = 0; i < run.variants.size(); ++i) {
     if (!run.variants[i].runs()) continue;
@@ -58,7 +59,7 @@ absl::Status SaveOutputs(RunState& run) {
     std::vector<Stack> inputs(with_inputs ? run.names.inputs.size() : 0, Stack(count));
     std::vector<Stack> outputs(run.names.outputs.size(), Stack(count));
     for (int64_t sample = 0; sample < count; ++sample) {
-      ASSIGN_OR_RETURN(const std::vector<Tensor> batch, samples.Batch(sample, engine->input_types()));
+      ASSIGN_OR_RETURN(const std::vector<Tensor> batch, samples.Batch(range.first + sample, engine->input_types()));
       ASSIGN_OR_RETURN(const std::vector<Tensor>* found, engine->Run(batch));
       FUSELAGE_CHECK(found->size() == outputs.size());
       for (size_t j = 0; j < inputs.size(); ++j) inputs[j].Add(sample, batch[j]);
