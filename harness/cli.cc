@@ -186,14 +186,20 @@ absl::StatusOr<int> RunConfig(const Flags& flags, const compiler::Library& libra
 // All units, or what of them other processes leave to this one.
 absl::Status RunSweep(Flags flags, const compiler::Library& library, const Terminal& terminal) {
   const SearchPath search = SearchPath::FromEnvironment();
-  ASSIGN_OR_RETURN(const sweep::Plan plan, sweep::LoadPlan(flags, search, library.passes.OptionTypes()));
+  ASSIGN_OR_RETURN(sweep::Plan plan, sweep::LoadPlan(flags, search, library.passes.OptionTypes()));
+  if (flags.unit.has_value()) {
+    if (*flags.unit >= static_cast<int>(plan.units.size())) {
+      return UsageError(absl::StrCat("--unit=", *flags.unit, ": want less than the sweep's ", plan.units.size()));
+    }
+    plan.units = {plan.units[*flags.unit]};
+  }
   flags.accuracy_only = !plan.sweep.latency();
   const sweep::Rank process = sweep::RankOfProcess();
   sweep::SweepOptions options;
   options.folder = search.InCaller(flags.out.empty() ? absl::StrCat("fuselage-out/", plan.name) : flags.out);
   if (plan.sweep.attempts() > 0) options.attempts = plan.sweep.attempts();
   options.first = static_cast<int>(int64_t{process.rank} * plan.units.size() / process.ranks);
-  options.merge = process.rank == 0;
+  options.merge = process.rank == 0 && !flags.unit.has_value();
   options.progress = [&](const std::string& line) { terminal.err << report::Escaped(line) << "\n" << std::flush; };
   const auto run_unit = [&](const sweep::Unit& unit, const std::string& folder) {
     std::ostringstream quiet;

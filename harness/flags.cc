@@ -130,6 +130,7 @@ const std::vector<Flag>& AllFlags() {
       Integer("streams", "serve requests by one and by N sessions at once, each on a core of its own; 0: all cores", 0,
               runtime::ThreadPool::kMaxThreads, &Flags::streams),
       Integer("limit", "measure accuracy on the first N images, or other samples; 0: all", 0, kAny, &Flags::limit),
+      Integer("unit", "of a sweep only the unit with this number, from 0", 0, kAny, &Flags::unit),
       Text("out", "FOLDER", "results.json, reports and IR dumps; by default fuselage-out/<config or model>",
            &Flags::out),
       Texts("shape", "INPUT:DIMS", "fixes an input's shape, as in input:1,3,224,224", &Flags::shapes),

@@ -22,7 +22,7 @@ struct Flags {
       save_onnx;  // Empty: as the config says.
   std::vector<std::string> shapes;
   std::vector<std::string> outputs;
-  std::optional<int> threads, batch, streams, limit;
+  std::optional<int> threads, batch, streams, limit, unit;
   int64_t max_memory_bytes = 0;  // 0: the default of each part.
   bool allow_nonfinite = false;
   bool explain = false;        // Also the command `explain`, in front of the flags.

@@ -80,7 +80,10 @@ class Folder {
   }
   // The claim is the caller's.
   absl::Status SetFailures(const Unit& unit, const std::vector<std::string>& lines) const {
-    return WriteFileAtomic(Of(unit) + ".failures", absl::StrJoin(lines, "\n"));
+    const std::string path = Of(unit) + ".failures";
+    if (!lines.empty()) return WriteFileAtomic(path, absl::StrJoin(lines, "\n"));
+    unlink(path.c_str());
+    return absl::OkStatus();
   }
 
  private:
@@ -133,6 +136,7 @@ class Worker {
     const absl::Status status = run_unit_(unit, folder_.Of(unit));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (status.ok()) {
+      RETURN_IF_ERROR(folder_.SetFailures(unit, {}));
       options_.progress(absl::StrCat(unit.name, ": ", absl::SixDigits(std::round(10 * seconds) / 10), " s"));
       return true;
     }

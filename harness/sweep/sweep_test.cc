@@ -277,7 +277,9 @@ TEST(RunUnitsTest, AUnitThatKillsIsGivenUp) {
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     done = WIFEXITED(status);
-    if (done) EXPECT_EQ(WEXITSTATUS(status), 0);
+    if (done) {
+      EXPECT_EQ(WEXITSTATUS(status), 0);
+    }
     deaths += !done;
   }
   EXPECT_EQ(deaths, 5);
