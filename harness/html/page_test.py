@@ -42,6 +42,20 @@ def network_of_400():
     return "\n".join(lines + ["  output(%x133)", "}"]) + "\n"
 
 
+def network_of_modules():
+    """Thirty modules of ten units of four nodes."""
+    lines, last = ["graph @large {", "  %x.0: f32[1,64] = placeholder"], "x.0"
+    for unit in [f"block{i}.unit{j}" for i in range(30) for j in range(10)]:
+        lines += [
+            f"  %{unit}.relu: f32[1,64] = call_function relu(%{last})",
+            f"  %{unit}.tanh: f32[1,64] = call_function tanh(%{unit}.relu)",
+            f"  %{unit}.sigmoid: f32[1,64] = call_function sigmoid(%{unit}.tanh)",
+            f"  %{unit}.add: f32[1,64] = call_function add(%{unit}.sigmoid, %{last})",
+        ]
+        last = f"{unit}.add"
+    return "\n".join(lines + [f"  output(%{last})", "}"]) + "\n"
+
+
 def quick_resnet18():
     """The shipped config, without what takes its time."""
     config = (pathlib.Path(HARNESS).parent / "configs/resnet18.textproto").read_text()
@@ -61,6 +75,8 @@ class PageTest(unittest.TestCase):
         (cls.folder / "long.ir").write_text(network_of_400())
         run(f"--model={cls.folder}/long.ir", "--threads=1", f"--out={cls.folder}/long")
         run("explain", f"--model={cls.folder}/long.ir", f"--out={cls.folder}/explained")
+        (cls.folder / "large.ir").write_text(network_of_modules())
+        run("explain", f"--model={cls.folder}/large.ir", f"--out={cls.folder}/large")
         run("--model=/nowhere.onnx", f"--out={cls.folder}/incomplete", code=6)
         cls.hostile()
         options = webdriver.ChromeOptions()
@@ -225,6 +241,24 @@ class PageTest(unittest.TestCase):
         before = self.one("#graph-changes").text
         self.press("]")
         self.assertNotEqual(self.one("#graph-changes").text, before)
+
+    def test_modules_of_a_large_graph_open(self):
+        self.open("large")
+        self.click(self.one("#graph .steps button"))
+        boxes = len(self.browser.execute_script("return app.graph.layout.nodes"))
+        self.assertLess(boxes, 100)
+        self.click(self.one("#graph button[aria-label^='The beginning']"))
+        box = next(node for node in self.all("#graph .node") if "block0" in node.text)
+        self.assertIn("40 nodes", box.text)
+        self.click(box.find_element(By.CSS_SELECTOR, ".tint"))
+        self.assertEqual(len(self.browser.execute_script("return app.graph.layout.nodes")), boxes + 9)
+        self.browser.execute_script("app.select('block20.unit3.tanh', {step: app.graph.step})")
+        self.settle()
+        self.assertEqual(self.texts("#graph .node.selected .sub"), ["block20.unit3.tanh"])
+        self.press(Keys.ESCAPE)
+        self.click(next(button for button in self.all("#graph button") if button.text == "close all"))
+        self.assertEqual(len(self.browser.execute_script("return app.graph.layout.nodes")), boxes)
+        self.check_sound()
 
     def test_search_in_the_graph(self):
         self.open_long()

@@ -10,6 +10,7 @@ class GraphView {
     this.stepIndex = model.steps.length - 1;
     this.colouring = 'place';
     this.layouts = new Map();
+    this.open = new Set();  // Boxes of many nodes that were opened.
     this.selected = null;
     this.matches = null;  // Names that the search found; null: nothing is searched for.
     this.showCode = false;
@@ -40,6 +41,7 @@ class GraphView {
     this.found = el('span', { class: 'muted', id: 'graph-found' });
     this.changes = el('p', { class: 'muted', id: 'graph-changes' });
     this.legend = el('div', { class: 'legend' });
+    this.closeButton = el('button', { type: 'button', hidden: true, text: 'close all', title: 'Modules that were opened become one box again', onclick: () => { this.open.clear(); this.fold(); } });
     this.svg = d3.create('svg').attr('tabindex', 0).attr('role', 'application').attr('aria-label', 'The graph; arrow keys walk along its edges');
     this.world = this.svg.append('g');
     this.edgeLayer = this.world.append('g');
@@ -52,7 +54,7 @@ class GraphView {
     this.svg.call(this.zoom).on('dblclick.zoom', null);
     this.svg.node().addEventListener('wheel', (event) => this.wheel(event), { passive: false });
     this.svg.node().addEventListener('keydown', (event) => this.key(event));
-    for (const [type, handler] of [['click', (node) => app.select(node.name, { step: this.step })], ['mousemove', (node, event) => this.hover(node, event)]]) {
+    for (const [type, handler] of [['click', (node) => this.enterNode(node)], ['mousemove', (node, event) => this.hover(node, event)]]) {
       this.nodeLayer.node().addEventListener(type, (event) => {
         const group = event.target.closest('.node');
         if (group) handler(group.__data__.node, event);
@@ -74,7 +76,7 @@ class GraphView {
         this.search, this.found, el('span', { class: 'spacer' }),
         el('span', { class: 'group' }, button('−', 'Zoom out (-)', () => this.scaleBy(1 / 1.4)), button('+', 'Zoom in (+)', () => this.scaleBy(1.4)),
            button('all', 'Show all of the graph (0)', () => this.fit()), button('top', 'The beginning, readable (Home)', () => this.home())),
-        (this.codeButton = el('button', { type: 'button', text: 'code', 'aria-pressed': 'false', id: 'code-button', onclick: () => this.toggleCode() }))),
+        this.closeButton, (this.codeButton = el('button', { type: 'button', text: 'code', 'aria-pressed': 'false', id: 'code-button', onclick: () => this.toggleCode() }))),
       this.changes, this.canvas, this.legend,
       el('p', { class: 'muted', text: 'Drag or scroll to move, Ctrl and the wheel zoom, a click shows a node. Constants are left out.' }));
   }
@@ -98,10 +100,38 @@ class GraphView {
   layoutOf(index) {
     if (!this.layouts.has(index)) {
       const started = performance.now();
-      this.layouts.set(index, layOut(this.model.steps[index]));
+      this.layouts.set(index, layOut(folded(this.model.steps[index], this.open)));
       this.layoutMs = performance.now() - started;
     }
     return this.layouts.get(index);
+  }
+
+  // Which boxes are open has changed: `name` stays where it is, as far as it can.
+  fold(name = null) {
+    this.layouts.clear();
+    this.go(this.stepIndex);
+    const place = name && this.layout.nodes.find((one) => one.node.name === name);
+    if (place) this.centre(place, d3.zoomTransform(this.svg.node()).k);
+  }
+
+  // The box of a node that is drawn, once those that hold it are open.
+  unfold(name) {
+    for (;;) {
+      const box = this.layout.nodes.find(({ node }) => node.members && node.members.some((member) => member.name === name));
+      if (!box) return;
+      this.open.add(box.node.name);
+      this.fold(box.node.name);
+    }
+  }
+
+  // A box was clicked, or Enter pressed on it.
+  enterNode(node) {
+    if (!node.members) {
+      app.select(node.name, { step: this.step });
+      return;
+    }
+    this.open.add(node.name);
+    this.fold(node.members[0].name);
   }
 
   go(index) {
@@ -111,6 +141,7 @@ class GraphView {
     this.stepIndex = Math.max(0, Math.min(this.model.steps.length - 1, index));
     this.layout = this.layoutOf(this.stepIndex);
     this.slider.value = this.stepIndex;
+    this.closeButton.hidden = this.open.size === 0;
     [...this.stepButtons.children].forEach((button, i) => button.setAttribute('aria-pressed', String(i === this.stepIndex)));
     this.describeChanges();
     this.find(false);
@@ -234,6 +265,10 @@ class GraphView {
 
   // Of a node that became part of a layer: what all of the layer takes.
   figureOf(node) {
+    if (node.members) {
+      const layers = this.layersIn(node);
+      return this.colouring === 'snr' || layers.length === 0 ? '' : `${ms(d3.sum(layers, (layer) => layer.ms))} ms`;
+    }
     const layer = this.findLayer(node);
     if (!layer) return '';
     if (this.colouring === 'snr') return layer.snr === null ? '' : `${digits(layer.snr, 0)} dB`;
@@ -241,6 +276,12 @@ class GraphView {
   }
 
   colourOf(node) {
+    // Of many nodes: that of the slowest layer among them.
+    if (node.members) {
+      const slowest = this.layersIn(node).reduce((best, layer) => (best && best.ms > layer.ms ? best : layer), null);
+      const member = slowest ? node.members.find((one) => one.name === slowest.name) || node.members.find((one) => this.findLayer(one) === slowest) : node.members.find((one) => one.change) || node.members[0];
+      return this.colourOf(member);
+    }
     const layer = this.findLayer(node);
     switch (this.colouring) {
       case 'place': {
@@ -253,6 +294,10 @@ class GraphView {
       case 'kernel': return layer ? this.kernelColour(layer.kernel) : css('--none');
       default: return { new: css('--good'), changed: css('--warn') }[node.change] || css('--none');
     }
+  }
+
+  layersIn(box) {
+    return [...new Set(box.members.map((member) => this.findLayer(member)).filter(Boolean))];
   }
 
   kernelColour(kernel) {
@@ -312,7 +357,7 @@ class GraphView {
     group.append('rect').attr('class', 'tint').attr('width', 7).attr('height', NODE_HEIGHT - 2).attr('x', 1).attr('y', 1).attr('rx', 3).attr('fill', (one) => one.colour);
     group.append('text').attr('class', 'op').attr('x', 15).attr('y', 18).text(({ node }) => shortened(node.op || node.kind, 18));
     group.append('text').attr('class', 'figure').attr('x', NODE_WIDTH - 8).attr('y', 18).text((one) => one.figure);
-    group.append('text').attr('class', 'sub').attr('x', 15).attr('y', 34).text(({ node }) => shortened(node.name, 30));
+    group.append('text').attr('class', 'sub').attr('x', 15).attr('y', 34).text(({ node }) => shortened(node.title || node.name, 30));
     return group;
   }
 
@@ -363,6 +408,10 @@ class GraphView {
   }
 
   hover(node, event) {
+    if (node.members) {
+      tooltip.show(event, node.title, [`${plural(node.members.length, 'node')}; a click opens them`, this.figureOf(node)]);
+      return;
+    }
     const layer = this.findLayer(node);
     tooltip.show(event, node.name, [node.target, node.type, layer && `${ms(layer.ms)} ms as ${layer.label} in ${layer.variant}: ${layer.kernel}`,
                                     layer && layer.snr !== null && `SNR ${digits(layer.snr, 1)} dB`, node.change && this.stepIndex > 0 && `${node.change} after ${this.step.after}`]);
@@ -398,7 +447,7 @@ class GraphView {
       this.matches = null;
       this.found.textContent = '';
     } else {
-      const fits = (node) => [node.name, node.target, node.type, this.findLayer(node)?.kernel || ''].some((part) => part.toLowerCase().includes(text));
+      const fits = (node) => (node.members ? node.members.some(fits) : [node.name, node.target, node.type, this.findLayer(node)?.kernel || ''].some((part) => part.toLowerCase().includes(text)));
       this.matchList = this.layout.nodes.filter((one) => fits(one.node));
       this.matches = new Set(this.matchList.map((one) => one.node.name));
       this.matchIndex = -1;
@@ -424,6 +473,7 @@ class GraphView {
     this.selected = name;
     if (index === undefined || index < 0) return;
     if (index !== this.stepIndex) this.go(index);
+    this.unfold(name);
     const place = this.layout.nodes.find((one) => one.node.name === name);
     if (place && !this.isInView(place)) this.centre(place, Math.max(0.7, d3.zoomTransform(this.svg.node()).k));
     if (this.showCode) {
@@ -453,7 +503,7 @@ class GraphView {
     event.preventDefault();
     const here = layout.nodes.find((one) => one.node.name === this.selected);
     if (event.key === 'Enter') {
-      if (here) app.select(here.node.name, { step: this.step });
+      if (here) this.enterNode(here.node);
       return;
     }
     const next = here ? this.neighbour(here, event.key) : layout.nodes[0];
@@ -462,7 +512,7 @@ class GraphView {
     if (!this.isInView(next)) this.centre(next, Math.max(0.5, d3.zoomTransform(this.svg.node()).k));
     this.moved();
     // Open details follow; closed ones stay closed.
-    if (!document.getElementById('drawer').hidden) details.show(this.model, next.node.name, this.step);
+    if (!document.getElementById('drawer').hidden && !next.node.members) details.show(this.model, next.node.name, this.step);
   }
 
   neighbour(here, key) {

@@ -10,7 +10,7 @@ const NODE_HEIGHT = 44;
 const FAR = 120;               // A value that is read over more nodes than this moves nothing there: it is drawn dashed.
 const NEAR = 8;                // But what reads such a value this soon is placed by it.
 const LARGEST_STRETCH = 400;   // Nodes; a longer stretch gets plain rows.
-const LARGEST_SPAN = 400;      // Nodes that all edges of a stretch pass together; beyond it the longest are left to themselves.
+const LARGEST_SPAN = 200;      // Nodes that all edges of a stretch pass together; beyond it the longest are left to themselves.
 
 // Nodes that are drawn: constants are their users' business.
 function drawnNodes(step) {
@@ -97,18 +97,26 @@ function belowOf({ x, y }) {
   return { x, y: y + NODE_HEIGHT / 2 };
 }
 
-// The edges that dagre has time for.
-function withoutLongest(edges) {
+// Marks the longest edges of a stretch as far, until dagre has time for the others.
+function dropLongest(edges) {
   const span = (edge) => edge.to - edge.from;
   let total = d3.sum(edges, span);
-  if (total <= LARGEST_SPAN) return edges;
-  const kept = new Set(edges);
   for (const edge of [...edges].sort((a, b) => span(b) - span(a))) {
-    if (total <= LARGEST_SPAN || span(edge) === 1) break;
-    kept.delete(edge);
+    if (total <= LARGEST_SPAN || span(edge) === 1) return;
+    edge.far = true;
     total -= span(edge);
   }
-  return edges.filter((edge) => kept.has(edge));
+}
+
+// Calls stretch(first, last, edges) for each, with the edges that end in it. `first` ends the stretch before; -1: none is.
+function forStretches(nodes, edges, stretch) {
+  const incoming = nodes.map(() => []);
+  for (const edge of edges) if (!edge.far) incoming[edge.to].push(edge);
+  let first = -1;
+  for (const last of stretchEnds(nodes, edges)) {
+    stretch(first, last, incoming.slice(first + 1, last + 1).flat().filter((edge) => edge.from >= first));
+    first = last;
+  }
 }
 
 // {nodes: [{node, x, y}], edges: [{from, to, far, points}], bounds}: centres of boxes, in pixels at scale 1.
@@ -116,17 +124,12 @@ function layOut(step) {
   const nodes = drawnNodes(step);
   const edges = edgesOf(nodes);
   const placed = nodes.map((node) => ({ node, x: 0, y: 0 }));
-  const ends = stretchEnds(nodes, edges);
-  const incoming = nodes.map(() => []);
-  for (const edge of edges) if (!edge.far) incoming[edge.to].push(edge);
+  // Without its longest edges a stretch (of a dense block) falls into several.
+  forStretches(nodes, edges, (first, last, inner) => dropLongest(inner));
   const known = new Map();
-  let first = -1;
   let bottom = 0;
-  for (const last of ends) {
+  forStretches(nodes, edges, (first, last, inner) => {
     const start = Math.max(first, 0);
-    let inner = [];
-    for (let i = first + 1; i <= last; ++i) for (const edge of incoming[i]) if (edge.from >= start) inner.push(edge);
-    inner = withoutLongest(inner);
     // dagre is for what branches.
     const plain = last - start === 1 || last - start > LARGEST_STRETCH;
     const place = (plain ? placeRows : placeStretch)(first, last, inner, known);
@@ -142,8 +145,7 @@ function layOut(step) {
       edge.points = place.points(edge).map((point) => ({ x: point.x + dx, y: point.y + dy }));
       if (edge.from === first) edge.points[0] = belowOf(placed[first]);
     }
-    first = last;
-  }
+  });
   for (const edge of edges) {
     if (edge.points) continue;
     edge.far = true;
