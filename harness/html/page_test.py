@@ -11,12 +11,14 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 try:
     from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
+
+    import pictures
 except ImportError:
     webdriver = None
 
@@ -79,12 +81,7 @@ class PageTest(unittest.TestCase):
         run("explain", f"--model={cls.folder}/large.ir", f"--out={cls.folder}/large")
         run("--model=/nowhere.onnx", f"--out={cls.folder}/incomplete", code=6)
         cls.hostile()
-        options = webdriver.ChromeOptions()
-        options.binary_location = shutil.which("chromium")
-        for flag in ["headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "window-size=1440,1000"]:
-            options.add_argument(f"--{flag}")
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        cls.browser = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+        cls.browser = pictures.open_browser()
 
     @classmethod
     def tearDownClass(cls):
@@ -108,12 +105,7 @@ class PageTest(unittest.TestCase):
         run("report", cls.folder / "long/results.json", folder / "results.json")
 
     def open(self, name, size="wide", scheme="light"):
-        width, height = SIZES[size]
-        self.browser.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
-        self.browser.execute_cdp_cmd(
-            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-        self.browser.get(f"file://{self.folder}/{name}/report.html")
+        pictures.open_page(self.browser, self.folder / name / "report.html", *SIZES[size], scheme)
         self.settle()
 
     def open_long(self):
@@ -161,7 +153,7 @@ class PageTest(unittest.TestCase):
         return self.browser.execute_script("return [...document.querySelectorAll('main > section')].map((s) => s.id)")
 
     def test_every_section_at_every_size_and_colour(self):
-        everything = ["summary", "graph", "layers", "roofline", "passes", "latency", "run"]
+        everything = ["summary", "speedup", "graph", "layers", "roofline", "passes", "latency", "run"]
         for name, sections in [("resnet18", everything[:-1] + ["throughput", "run"]), ("long", everything), ("explained", ["summary", "explanation", "graph", "passes", "run"]),
                                ("incomplete", ["summary", "run"])]:
             for size in SIZES:
@@ -259,6 +251,19 @@ class PageTest(unittest.TestCase):
         self.click(next(button for button in self.all("#graph button") if button.text == "close all"))
         self.assertEqual(len(self.browser.execute_script("return app.graph.layout.nodes")), boxes)
         self.check_sound()
+
+    def test_pictures_stand_alone(self):
+        pictures.save_pictures(self.browser, self.folder / "resnet18/report.html", self.folder, ["speedup", "roofline"])
+        for name in ["speedup", "roofline"]:
+            fills = []
+            for scheme in ["light", "dark"]:
+                root = xml.etree.ElementTree.parse(self.folder / f"{name}_{scheme}.svg").getroot()
+                self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
+                texts = root.findall(".//{*}text")
+                self.assertGreater(len(texts), 5)
+                self.assertEqual({element.get("class") for element in root.iter()}, {None})
+                fills.append({text.get("fill") for text in texts})
+            self.assertFalse(fills[0] & fills[1], "text is dark on light, and light on dark")
 
     def test_search_in_the_graph(self):
         self.open_long()

@@ -82,6 +82,62 @@ class RooflineView {
   }
 }
 
+// How much faster than the baseline each variant and peer is, by medians; a group for each batch and number of threads.
+class SpeedupView {
+  constructor(model) {
+    this.model = model;
+    this.box = el('div', { id: 'speedup-chart' });
+    this.element = section('speedup', 'Speedup', this.box,
+      el('p', { class: 'muted', text: 'Median over median, at the same batch and number of threads; all took turns in one run.' }));
+  }
+
+  // [[title, [{name, peer, speedup}]]] of what was measured beside the baseline.
+  static groups(model) {
+    const groups = new Map();
+    const [base, ...others] = model.variants;
+    const all = [...others.map((variant) => ({ variant, peer: false })), ...model.peers.map((variant) => ({ variant, peer: true }))];
+    for (const b of base ? base.measurements : []) {
+      const rows = all.flatMap(({ variant, peer }) => {
+        const m = variant.measurements.find((one) => one.batch === b.batch && one.threads === b.threads);
+        return m && number(b.speedup) !== null ? [{ name: variant.name, peer, speedup: b.latency_ms.median / m.latency_ms.median }] : [];
+      });
+      if (rows.length > 0) groups.set(`batch ${b.batch}, ${plural(b.threads, 'thread')}`, rows);
+    }
+    return [...groups];
+  }
+
+  start() {
+    this.draw();
+  }
+
+  draw() {
+    const groups = SpeedupView.groups(this.model);
+    const width = Math.min(900, Math.max(300, this.box.clientWidth || 900));
+    const [rowHeight, gap, top, left, right] = [22, 26, 8, 150, 52];
+    const height = top + d3.sum(groups, ([, rows]) => rows.length * rowHeight + gap) + 22;
+    const x = d3.scaleLinear([0, Math.max(1.2, d3.max(groups, ([, rows]) => d3.max(rows, (row) => row.speedup)))], [left, width - right]);
+    const svg = d3.create('svg').attr('width', width).attr('height', height).attr('role', 'img').attr('aria-label', `Speedup over ${this.model.variants[0].name}`);
+    svg.append('g').attr('class', 'axis').attr('transform', `translate(0,${height - 22})`).call(d3.axisBottom(x).ticks(5).tickFormat((value) => `${value}×`));
+    let y = top;
+    const names = [...new Set(groups.flatMap(([, rows]) => rows.map((row) => row.name)))];
+    for (const [title, rows] of groups) {
+      svg.append('text').attr('class', 'strong').attr('x', 4).attr('y', y + 13).text(title);
+      y += 18;
+      for (const row of rows) {
+        svg.append('text').attr('x', left - 6).attr('y', y + 14).attr('text-anchor', 'end').text(shortened(row.name, 22));
+        svg.append('rect').attr('class', 'speedup').attr('x', left).attr('width', Math.max(1, x(row.speedup) - left)).attr('y', y + 2).attr('height', rowHeight - 5).attr('rx', 2)
+          .attr('fill', row.peer ? css('--none') : names.indexOf(row.name) === 0 ? css('--int8') : d3.schemeTableau10[names.indexOf(row.name) % 10]);
+        svg.append('text').attr('x', x(row.speedup) + 5).attr('y', y + 14).text(times(row.speedup));
+        y += rowHeight;
+      }
+      y += gap - 18;
+    }
+    svg.append('line').attr('x1', x(1)).attr('x2', x(1)).attr('y1', top).attr('y2', height - 22).attr('stroke', css('--fp32')).attr('stroke-dasharray', '4 3');
+    svg.append('text').attr('class', 'caption').attr('x', width - right).attr('y', 12).attr('text-anchor', 'end').text(`times ${shortened(this.model.variants[0].name, 24)} (dashed)`);
+    this.box.replaceChildren(svg.node());
+  }
+}
+
 // Every run that was timed, as small multiples with one scale for each.
 class LatencyView {
   constructor(model) {

@@ -43,6 +43,7 @@ const app = {
     const views = [
       this.before ? { element: comparisonSection(model, this.before) } : null,
       { element: summarySection(model) },
+      SpeedupView.groups(model).length > 0 ? new SpeedupView(model) : null,
       model.results.explanation ? new ExplanationView(model.results.explanation) : null,
       this.graph, this.layers,
       measured && model.peaks ? new RooflineView(model) : null,
