@@ -161,7 +161,6 @@ TEST(TensorTest, IsAlignedZeroedAndCopied) {
 
 TEST(TensorTest, BorrowsWithItsOwner) {
   const auto owner = std::make_shared<std::vector<float>>(std::vector<float>{1, 2, 3});
-  std::weak_ptr<const void> alive = owner;
   Tensor copy;
   {
     Tensor borrowed =

@@ -5,7 +5,7 @@ class ThroughputView {
   constructor(model) {
     this.rows = model.variants.flatMap((variant, i) => (variant.throughput || []).map((one) => ({ variant, i, one })));
     this.box = el('div', { class: 'multiples' });
-    this.element = section('throughput', 'Throughput', this.table(), this.box,
+    this.element = section('throughput', 'Throughput', this.table(), el('h3', { text: 'Latency under load' }), this.box,
       el('p', { class: 'muted', text: 'Requests arrive at random times; latency counts from the arrival. Solid: the median and, above it, the 99th percentile. Dashed: the same of a queue whose every request takes the mean time exactly, which no server with this throughput can undercut.' }));
   }
 
