@@ -164,24 +164,24 @@ TEST(PackedWeights, PacksOncePerOperandAndLayout) {
   const auto get = [&](const char* name, const char* layout) {
     return desc.Packed(name, layout, [&] { return *desc.ParameterOrNull(name); });
   };
-  const auto packed = get("weight", "a");
-  EXPECT_EQ(get("weight", "a"), packed);
+  const auto packed = get("weight", "a i8[8]");
+  EXPECT_EQ(get("weight", "a i8[8]"), packed);
   EXPECT_EQ(weights.packings(), 1);
-  EXPECT_NE(get("weight", "b"), packed);
-  EXPECT_NE(get("bias", "a"), packed) << "equal values of another owner";
+  EXPECT_NE(get("weight", "b i8[8]"), packed);
+  EXPECT_NE(get("bias", "a i8[8]"), packed) << "equal values of another owner";
   EXPECT_EQ(weights.packings(), 3);
   // Gone with its operand, once something else is packed.
-  const std::weak_ptr<const Tensor> bias = get("bias", "a");
+  const std::weak_ptr<const Tensor> bias = get("bias", "a i8[8]");
   desc.parameters.erase("bias");
-  get("weight", "c");
+  get("weight", "c i8[8]");
   EXPECT_TRUE(bias.expired());
-  EXPECT_EQ(get("weight", "a"), packed);
+  EXPECT_EQ(get("weight", "a i8[8]"), packed);
 
   desc.parameters = {{"weight", w.get()}};
-  EXPECT_NE(get("weight", "a"), get("weight", "a")) << "borrowed";
+  EXPECT_NE(get("weight", "a i8[8]"), get("weight", "a i8[8]")) << "borrowed";
   desc.parameters = {{"weight", w}};
   desc.weights = nullptr;
-  EXPECT_NE(get("weight", "a"), get("weight", "a")) << "shared with nobody";
+  EXPECT_NE(get("weight", "a i8[8]"), get("weight", "a i8[8]")) << "shared with nobody";
 }
 
 TEST(Registry, FindsByOpAndSaysWhatItSupports) {

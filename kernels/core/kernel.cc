@@ -1,5 +1,6 @@
 #include "kernels/core/kernel.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace fuselage::kernels {
@@ -23,8 +24,12 @@ const Tensor* KernelDesc::ParameterOrNull(absl::string_view name) const {
 
 std::shared_ptr<const Tensor> KernelDesc::Packed(absl::string_view name, const std::string& layout,
                                                  absl::FunctionRef<Tensor()> pack) const {
-  if (weights == nullptr) return std::make_shared<const Tensor>(pack());
-  return weights->Get(parameters.at(std::string(name)), layout, pack);
+  auto packed = weights == nullptr ? std::make_shared<const Tensor>(pack())
+                                   : weights->Get(parameters.at(std::string(name)), layout, pack);
+  // A layout ends with the type of what is packed. So weights that a file holds under this name are as large as the
+  // kernel reads.
+  FUSELAGE_CHECK(absl::EndsWith(layout, absl::StrCat(" ", ToString(packed->type()))));
+  return packed;
 }
 
 const Attribute& KernelDesc::attribute(absl::string_view name) const {

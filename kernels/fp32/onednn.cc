@@ -250,9 +250,11 @@ dnnl::memory Reordered(const Tensor& values, const MemoryDesc& from, const Memor
 }
 
 void Call::SetWeight(const KernelDesc& desc, const MemoryDesc& from, const MemoryDesc& to) {
-  weight = desc.Packed("weight", absl::StrCat("onednn ", LayoutText(from), " to ", LayoutText(to)), [&] {
+  const TensorType type{DType::kU8, {static_cast<int64_t>(to.get_size())}, std::nullopt, Layout::kRowMajor};
+  const std::string layout = absl::StrCat("onednn ", LayoutText(from), " to ", LayoutText(to), " ", ToString(type));
+  weight = desc.Packed("weight", layout, [&] {
     const Tensor& values = *desc.ParameterOrNull("weight");
-    Tensor packed(DType::kU8, {static_cast<int64_t>(to.get_size())});
+    Tensor packed(type);
     dnnl::memory target(to, CpuEngine(), packed.raw_data());
     if (values.type().quant.has_value()) {
       Reorder(Dequantized(values), from, target);

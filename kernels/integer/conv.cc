@@ -37,8 +37,10 @@ class ConvInteger : public kernels::Kernel {
     product_.rows = out[0] * out[2] * out[3];
     product_.depth = channels_ * axes_[0].kernel * axes_[1].kernel;
     product_.columns = out[1] / product_.groups;
-    packed_ = desc.Packed("weight", absl::StrCat("conv_integer ", product_.groups, " ", TextOf(zero_point)),
-                          [&] { return Packed(weight, zero_point); });
+    const TensorType type{DType::kI16, {product_.packed_elements()}, std::nullopt, Layout::kRowMajor};
+    packed_ = desc.Packed("weight",
+                          absl::StrCat("conv_integer ", product_.groups, " ", TextOf(zero_point), " ", ToString(type)),
+                          [&] { return Packed(weight, zero_point, type); });
     set_variant(variant.name);
     set_weight_bytes(0, {packed_});
     set_scratch_bytes(product_.scratch_bytes(desc.threads));
@@ -46,8 +48,8 @@ class ConvInteger : public kernels::Kernel {
 
  private:
   // Depth is (row, column, channel), as im2col of NHWC has it.
-  Tensor Packed(const Tensor& weight, const Tensor* zero_point) const {
-    Tensor packed(DType::kI16, {product_.packed_elements()});
+  Tensor Packed(const Tensor& weight, const Tensor* zero_point, const TensorType& type) const {
+    Tensor packed(type);
     const int64_t taps = axes_[0].kernel * axes_[1].kernel;
     const auto element = [&](int64_t group, int64_t k, int64_t n) {
       const int64_t oc = group * product_.columns + n;
@@ -73,8 +75,8 @@ class ConvInteger : public kernels::Kernel {
         if (product_.depth % 2 != 0) to[product_.depth] = 0;
       }
     };
-    Multiply(product_, packed_->data<int16_t>(), pack_rows, run_, static_cast<int32_t*>(outputs[0].data), context.scratch.data,
-             *context.parallel);
+    Multiply(product_, packed_->data<int16_t>(), pack_rows, run_, static_cast<int32_t*>(outputs[0].data),
+             context.scratch.data, *context.parallel);
   }
 
   // What the window at output pixel `row` of all images sees: zeros in the padding.

@@ -30,12 +30,13 @@ class MatmulInteger : public kernels::Kernel {
     const Tensor* b = desc.ParameterOrNull("b");
     const Tensor* zero_point = desc.ParameterOrNull("b_zero_point");
     if (b != nullptr && (zero_point != nullptr || !desc.has_input(kBZeroPoint))) {
-      packed_b_ = desc.Packed("b", absl::StrCat("matmul_integer ", TextOf(zero_point)), [&] {
+      const TensorType type{DType::kI16, {product.packed_elements()}, std::nullopt, Layout::kRowMajor};
+      packed_b_ = desc.Packed("b", absl::StrCat("matmul_integer ", TextOf(zero_point), " ", ToString(type)), [&] {
         kernels::Serial serial;
         std::vector<kernels::ConstBuffer> known(desc.inputs.size());
         known[kB].data = b->raw_data();
         if (zero_point != nullptr) known[kBZeroPoint].data = zero_point->raw_data();
-        Tensor packed(DType::kI16, {product.packed_elements()});
+        Tensor packed(type);
         PackB(known, packed.data<int16_t>(), serial);
         return packed;
       });

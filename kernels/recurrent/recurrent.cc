@@ -171,8 +171,8 @@ class Recurrent : public kernels::Kernel {
         const int64_t rows = std::min(kRowBlock, s_.rows() - row);
         float* sums = run.products + (panel * s_.rows() + row) * kPanel;
         for (int64_t i = 0; i < rows; ++i) std::copy_n(&o_.weights.bias[panel * kPanel], kPanel, sums + i * kPanel);
-        variant_.multiply(run.x + row * s_.inputs, s_.inputs, rows, o_.weights.input->data<float>() + panel * s_.inputs * kPanel,
-                          s_.inputs, sums);
+        variant_.multiply(run.x + row * s_.inputs, s_.inputs, rows,
+                          o_.weights.input->data<float>() + panel * s_.inputs * kPanel, s_.inputs, sums);
       }
     });
   }
@@ -334,9 +334,10 @@ Weights PackWeights(const KernelDesc& desc, const Sizes& sizes, Cell cell, bool 
   Weights weights;
   // Of each direction `gates` matrices [units, depth] of a parameter.
   const auto packed = [&](const char* name, const Slots& slots, int64_t depth, int64_t floats) {
-    const std::string layout = absl::StrCat("recurrent ", absl::StrJoin(slots, " "));
+    const TensorType type{DType::kF32, {sizes.directions, floats}, std::nullopt, Layout::kRowMajor};
+    const std::string layout = absl::StrCat("recurrent ", absl::StrJoin(slots, " "), " ", ToString(type));
     return desc.Packed(name, layout, [&] {
-      Tensor to(DType::kF32, {sizes.directions, floats});
+      Tensor to(type);
       for (int64_t d = 0; d < sizes.directions; ++d) {
         Pack(sizes, slots, data(name) + d * rows * depth, depth, to.data<float>() + d * floats);
       }

@@ -37,9 +37,10 @@ ProductKernel::ProductKernel(const kernels::KernelDesc& desc, const Primitives& 
 
 void ProductKernel::PackRight(const kernels::KernelDesc& desc, absl::string_view layout,
                               const std::vector<RightFactor>& factors) {
+  const int64_t floats = RoundUp(shape_.columns, primitives_.columns) * shape_.depth;
+  const TensorType type{DType::kF32, {static_cast<int64_t>(factors.size()), floats}, std::nullopt, Layout::kRowMajor};
   const auto pack = [&] {
-    const int64_t floats = RoundUp(shape_.columns, primitives_.columns) * shape_.depth;
-    Tensor packed(DType::kF32, {static_cast<int64_t>(factors.size()), floats});
+    Tensor packed(type);
     float* to = packed.data<float>();
     for (const RightFactor& factor : factors) {
       PackPanels(factor, {0, shape_.columns, 0, shape_.depth}, primitives_.columns, to);
@@ -47,7 +48,8 @@ void ProductKernel::PackRight(const kernels::KernelDesc& desc, absl::string_view
     }
     return packed;
   };
-  packed_ = desc.Packed("weight", absl::StrCat("reproducible ", layout, " ", primitives_.columns), pack);
+  packed_ =
+      desc.Packed("weight", absl::StrCat("reproducible ", layout, " ", primitives_.columns, " ", ToString(type)), pack);
   set_weight_bytes(0, {packed_});
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/int8/conv2d/core/operands.h"
 
 namespace fuselage::int8::conv2d {
@@ -18,8 +19,9 @@ class Reference : public Algorithm {
     // [oc, kh, kw, ic/groups]: the channels of a pixel are contiguous, as in the input.
     const int taps = geometry_.kernel_height * geometry_.kernel_width;
     const int channels = geometry_.group_in_channels();
-    SetWeight(problem, "conv2d scalar", [&] {
-      Tensor packed(DType::kI8, {geometry_.out_channels, taps, channels});
+    const TensorType type{DType::kI8, {geometry_.out_channels, taps, channels}, std::nullopt, Layout::kRowMajor};
+    SetWeight(problem, absl::StrCat("conv2d scalar ", ToString(type)), [&] {
+      Tensor packed(type);
       int8_t* to = packed.data<int8_t>();
       for (int64_t oc = 0; oc < geometry_.out_channels; ++oc) {
         for (int64_t ic = 0; ic < channels; ++ic) {

@@ -83,8 +83,11 @@ class Linear : public kernels::Kernel {
     multiplier_ = Padded(params_.float_output ? epilogue.float_scale : epilogue.multiplier, padded);
     float_bias_ = Padded(epilogue.float_bias, padded);
     const Packing& packing = variant.packing;
-    weight_ = desc.Packed("weight", absl::StrCat("linear ", packing.block, " ", packing.group, " ", packing.step),
-                          [&] { return Packed(weight, padded); });
+    const TensorType packed_type{DType::kI8, {padded * params_.depth}, std::nullopt, Layout::kRowMajor};
+    weight_ = desc.Packed(
+        "weight",
+        absl::StrCat("linear ", packing.block, " ", packing.group, " ", packing.step, " ", ToString(packed_type)),
+        [&] { return Packed(weight, packed_type); });
     params_.weight = weight_->data<int8_t>();
     if (packing.x_bytes == 1 && input_type_ == DType::kI8) MoveInput(weight);
     tile_offsets_ = TileOffsets(packing, params_.depth);
@@ -98,9 +101,9 @@ class Linear : public kernels::Kernel {
   }
 
  private:
-  Tensor Packed(const Tensor& weight, int64_t padded_channels) const {
+  Tensor Packed(const Tensor& weight, const TensorType& type) const {
     const Packing& packing = variant_.packing;
-    Tensor packed(DType::kI8, {padded_channels * params_.depth});
+    Tensor packed(type);
     const int8_t* from = weight.data<int8_t>();
     for (int64_t n = 0; n < params_.channels; ++n) {
       int8_t* block = packed.data<int8_t>() + n / packing.block * params_.depth * packing.block;
@@ -161,9 +164,9 @@ absl::Status CheckRowScales(const KernelDesc& desc) {
       y.dtype == DType::kF32 && float_bias) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("linear: input ", ToString(x), ", scales ", ToString(scale), ", output ", ToString(y),
-                   float_bias ? "" : ", bias in steps", ", wanted plain i8, f32", ToString(wanted), " and f32"));
+  return absl::InvalidArgumentError(absl::StrCat("linear: input ", ToString(x), ", scales ", ToString(scale),
+                                                 ", output ", ToString(y), float_bias ? "" : ", bias in steps",
+                                                 ", wanted plain i8, f32", ToString(wanted), " and f32"));
 }
 
 const Variant& VariantFor(const KernelDesc& desc) {
@@ -286,9 +289,8 @@ void scalar::Run(const Params& p, const void* x, void* y, const Range& range) {
       const int32_t sum = static_cast<int32_t>(static_cast<uint32_t>(products) + addend);
       const int64_t i = row * p.channels + n;
       const float row_multiplier = p.row_multiplier == nullptr ? 1.0f : p.row_multiplier[row];
-      float v = p.float_output
-                    ? std::fma(static_cast<float>(sum), p.multiplier[n] * row_multiplier, p.float_bias[n])
-                    : static_cast<float>(sum) * p.multiplier[n];
+      float v = p.float_output ? std::fma(static_cast<float>(sum), p.multiplier[n] * row_multiplier, p.float_bias[n])
+                               : static_cast<float>(sum) * p.multiplier[n];
       if (p.function != nullptr) v = elementwise::Activated(*p.function, v) * p.function_multiplier;
       if (p.float_output) {
         static_cast<float*>(y)[i] = !p.relu || v > 0 ? v : 0.0f;

@@ -38,9 +38,12 @@ class LinearMxfp4 : public kernels::Kernel {
     params_.channels = weight.dim(0);
     params_.groups = (depth_ + kGroup - 1) / kGroup;
     rows_ = desc.input(1).num_elements();
-    const std::string layout = absl::StrCat("mxfp4 ", variant.block);
-    weight_ = desc.Packed("weight", layout, [&] { return PackedWeight(weight); });
-    scale_ = desc.Packed("weight_scale", layout, [&] { return PackedScale(*desc.ParameterOrNull("weight_scale")); });
+    const auto layout = [&](const TensorType& type) {
+      return absl::StrCat("mxfp4 ", variant.block, " ", ToString(type));
+    };
+    weight_ = desc.Packed("weight", layout(WeightType()), [&] { return PackedWeight(weight); });
+    scale_ = desc.Packed("weight_scale", layout(ScaleType()),
+                         [&] { return PackedScale(*desc.ParameterOrNull("weight_scale")); });
     bias_.resize(RoundUp(params_.channels, variant.block));
     if (const Tensor* bias = desc.ParameterOrNull("bias"); bias != nullptr) {
       std::copy_n(bias->data<float>(), params_.channels, bias_.begin());
@@ -55,10 +58,17 @@ class LinearMxfp4 : public kernels::Kernel {
   }
 
  private:
+  int64_t padded_channels() const { return RoundUp(params_.channels, variant_.block); }
+  TensorType WeightType() const {
+    return {DType::kU8, {padded_channels() * params_.groups * kGroup / 2}, std::nullopt, Layout::kRowMajor};
+  }
+  TensorType ScaleType() const {
+    return {DType::kU8, {padded_channels() * params_.groups}, std::nullopt, Layout::kRowMajor};
+  }
+
   Tensor PackedWeight(const Tensor& weight) const {
     const int64_t block = variant_.block, block_bytes = params_.groups * kGroup / 2 * block;
-    Tensor packed(DType::kU8, {RoundUp(params_.channels, block) / block * block_bytes});
-    std::memset(packed.data<uint8_t>(), 0, packed.byte_size());
+    Tensor packed(WeightType());
     const uint8_t* from = weight.data<uint8_t>();
     for (int64_t n = 0; n < params_.channels; ++n) {
       uint8_t* to = packed.data<uint8_t>() + n / block * block_bytes + n % block * 4;
@@ -72,7 +82,7 @@ class LinearMxfp4 : public kernels::Kernel {
 
   Tensor PackedScale(const Tensor& scale) const {
     const int64_t block = variant_.block, groups = params_.groups;
-    Tensor packed(DType::kU8, {RoundUp(params_.channels, block) * groups});
+    Tensor packed(ScaleType());
     std::memset(packed.data<uint8_t>(), kLeastScale, packed.byte_size());
     for (int64_t n = 0; n < params_.channels; ++n) {
       for (int64_t g = 0; g < groups; ++g) {

@@ -125,7 +125,7 @@ class Depthwise : public Algorithm {
     }
     SetWeight(problem,
               absl::StrCat("conv2d depthwise ", g.groups, " ", form_.rows, " ", form_.channels, " ", rows_.count, " ",
-                           g.stride_y, " ", g.dilation_y),
+                           g.stride_y, " ", g.dilation_y, " ", ToString(PackedType())),
               [&] { return Packed(problem.weight); });
   }
 
@@ -183,9 +183,12 @@ class Depthwise : public Algorithm {
   }
 
   // [block][output row with weights of its own][dword][kx][channel of the block][tap of the dword]
+  TensorType PackedType() const {
+    return {DType::kU8, {blocks_ * block_steps_ * kStepBytes}, std::nullopt, Layout::kRowMajor};
+  }
   Tensor Packed(const int8_t* weight) const {
     const Geometry& g = geometry_;
-    Tensor packed(DType::kU8, {blocks_ * block_steps_ * kStepBytes});
+    Tensor packed(PackedType());
     for (int64_t c = 0; c < g.out_channels; ++c) {
       uint8_t* to = packed.data<uint8_t>() + c / kBlock * block_steps_ * kStepBytes;
       to += c % kBlock * kDwordBytes;

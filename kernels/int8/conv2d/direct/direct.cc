@@ -34,7 +34,8 @@ class Direct : public Algorithm {
     PlanDepth();
     PlanTasks(problem.threads);
     SetWeight(problem,
-              absl::StrCat("conv2d ", geometry_.groups, " ", depth_, " ", run_dwords_, " ", loops.element_bytes),
+              absl::StrCat("conv2d ", geometry_.groups, " ", depth_, " ", run_dwords_, " ", loops.element_bytes, " ",
+                           ToString(PackedType())),
               [&] { return Packed(problem.weight); });
   }
 
@@ -121,12 +122,15 @@ class Direct : public Algorithm {
   }
 
   // [group][panel][dword][16][elements of a dword]
+  TensorType PackedType() const {
+    return {DType::kU8, {geometry_.groups * panels() * depth_ * kPanelBytes}, std::nullopt, Layout::kRowMajor};
+  }
   Tensor Packed(const int8_t* weight) const {
     const Geometry& g = geometry_;
     const int64_t channels = g.group_in_channels(), taps = int64_t{1} * g.kernel_height * g.kernel_width;
     const int64_t runs = depth_ / run_dwords_, taps_per_run = taps / runs;
     const int64_t elements = kDwordBytes / loops_.element_bytes;
-    Tensor packed(DType::kU8, {g.groups * panels() * depth_ * kPanelBytes});
+    Tensor packed(PackedType());
     for (int64_t oc = 0; oc < g.out_channels; ++oc) {
       const int64_t group = oc / g.group_out_channels(), in_group = oc % g.group_out_channels();
       uint8_t* panel = packed.data<uint8_t>() + (group * panels() + in_group / kPanel) * depth_ * kPanelBytes;

@@ -120,10 +120,10 @@ class Tiled : public Algorithm {
         panel_bytes_(steps_ * kTileBytes) {
     PlanPixels();
     PlanTasks();
-    SetWeight(
-        problem,
-        absl::StrCat("conv2d tiled ", geometry_.groups, " ", steps_, " ", absl::StrJoin(plan_.tiled.positions, " ")),
-        [&] { return Packed(problem.weight); });
+    SetWeight(problem,
+              absl::StrCat("conv2d tiled ", geometry_.groups, " ", steps_, " ",
+                           absl::StrJoin(plan_.tiled.positions, " "), " ", ToString(PackedType())),
+              [&] { return Packed(problem.weight); });
     plan_.tiled.positions.clear();
   }
 
@@ -334,10 +334,13 @@ class Tiled : public Algorithm {
   }
 
   // [group][panel][step][16][16 channels][4]
+  TensorType PackedType() const {
+    return {DType::kI8, {geometry_.groups * panels_ * panel_bytes_}, std::nullopt, Layout::kRowMajor};
+  }
   Tensor Packed(const int8_t* weight) const {
     const Geometry& g = geometry_;
     const int64_t channels = g.group_in_channels(), taps = int64_t{1} * g.kernel_height * g.kernel_width;
-    Tensor packed(DType::kI8, {g.groups * panels_ * panel_bytes_});
+    Tensor packed(PackedType());
     for (int64_t oc = 0; oc < g.out_channels; ++oc) {
       const int64_t group = oc / g.group_out_channels(), in_group = oc % g.group_out_channels();
       int8_t* panel = packed.data<int8_t>() + (group * panels_ + in_group / kPanel) * panel_bytes_;

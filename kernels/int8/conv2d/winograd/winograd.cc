@@ -30,6 +30,7 @@
 #include <cstring>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "ir/base/tensor.h"
 #include "kernels/int8/conv2d/core/operands.h"
 #include "kernels/int8/conv2d/core/output_constants.h"
@@ -77,7 +78,8 @@ class Winograd : public Algorithm {
     padding_ = Tensor(DType::kU8, {channels_});
     std::memset(padding_.raw_data(), static_cast<uint8_t>(problem.input_zero_point), channels_);
     Plan(problem.threads);
-    SetWeight(problem, transform_late_ ? "conv2d winograd late" : "conv2d winograd",
+    SetWeight(problem,
+              absl::StrCat(transform_late_ ? "conv2d winograd late " : "conv2d winograd ", ToString(PackedType())),
               [&] { return Packed(problem.weight); });
   }
 
@@ -137,10 +139,17 @@ class Winograd : public Algorithm {
   }
 
   // As the weight's transform wants it, [panel][pair][tap][16][2]; or transformed, [panel][position][pair][16][2].
+  TensorType UntransformedType() const {
+    return {DType::kI8, {panels_ * pairs_ * kTaps * kPairBytes}, std::nullopt, Layout::kRowMajor};
+  }
+  TensorType PackedType() const {
+    if (transform_late_) return UntransformedType();
+    return {DType::kU8, {panels_ * kPositions * weight_stride_}, std::nullopt, Layout::kRowMajor};
+  }
   Tensor Packed(const int8_t* weight) const {
     const Geometry& g = geometry_;
     const int64_t panel_bytes = pairs_ * kTaps * kPairBytes;
-    Tensor packed(DType::kI8, {panels_ * panel_bytes});
+    Tensor packed(UntransformedType());
     for (int64_t oc = 0; oc < g.out_channels; ++oc) {
       for (int64_t ic = 0; ic < g.in_channels; ++ic) {
         for (int64_t tap = 0; tap < kTaps; ++tap) {
@@ -150,14 +159,14 @@ class Winograd : public Algorithm {
       }
     }
     if (transform_late_) return packed;
-    Tensor transformed(DType::kU8, {panels_ * kPositions * weight_stride_});
+    Tensor transformed(PackedType());
     for (int64_t panel = 0; panel < panels_; ++panel) {
       uint8_t* to = transformed.data<uint8_t>() + panel * kPositions * weight_stride_;
       for (int row_pair = 0; row_pair < 3; ++row_pair) {
         const int* rows = kWeightRowPairs[row_pair];
         loops_.transform_weight(packed.data<int8_t>() + panel * panel_bytes, pairs_, row_pair,
-                                     to + rows[0] * kPatch * weight_stride_, to + rows[1] * kPatch * weight_stride_,
-                                     weight_stride_);
+                                to + rows[0] * kPatch * weight_stride_, to + rows[1] * kPatch * weight_stride_,
+                                weight_stride_);
       }
     }
     return transformed;
@@ -211,8 +220,8 @@ class Winograd : public Algorithm {
       for (int row_pair = 0; row_pair < 3; ++row_pair) {
         for (int64_t p = 0; transform_late_ && p < panels; ++p) {
           uint8_t* to = late + p * late_stride;
-          loops_.transform_weight(weight_->data<int8_t>() + ((panel + p) * pairs_ + pair) * kTaps * kPairBytes,
-                                       m.depth, row_pair, to, to + kPatch * weight_stride_, weight_stride_);
+          loops_.transform_weight(weight_->data<int8_t>() + ((panel + p) * pairs_ + pair) * kTaps * kPairBytes, m.depth,
+                                  row_pair, to, to + kPatch * weight_stride_, weight_stride_);
         }
         for (int row = 0; row < 2; ++row) {
           const int64_t position = kWeightRowPairs[row_pair][row] * kPatch;
