@@ -1,14 +1,9 @@
 #include "ir/safetensors.h"
 
-#include <fcntl.h>
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -16,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/base/mapped_file.h"
 
 namespace fuselage::ir {
 namespace {
@@ -106,39 +102,6 @@ absl::StatusOr<std::vector<Entry>> ParseHeader(const std::string& json, int64_t 
   return entries;
 }
 
-// A regular file, mapped for reading.
-class MappedFile {
- public:
-  MappedFile() = default;
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-  ~MappedFile() {
-    if (data_ != nullptr) munmap(data_, size_);
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-
-  absl::Status Open(const std::string& path) {
-    descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor_ < 0) return absl::ErrnoToStatus(errno, "cannot be opened");
-    struct stat status;
-    if (fstat(descriptor_, &status) != 0) return absl::ErrnoToStatus(errno, "cannot be read");
-    if (!S_ISREG(status.st_mode)) return absl::InvalidArgumentError("found no regular file");
-    size_ = status.st_size;
-    if (size_ == 0) return absl::OkStatus();  // Nothing to map.
-    void* data = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor_, 0);
-    if (data == MAP_FAILED) return absl::ErrnoToStatus(errno, "cannot be mapped");
-    data_ = data;
-    return absl::OkStatus();
-  }
-
-  absl::string_view bytes() const { return absl::string_view(static_cast<const char*>(data_), size_); }
-
- private:
-  int descriptor_ = -1;
-  void* data_ = nullptr;
-  size_t size_ = 0;
-};
-
 // Copies each tensor once, from the mapped file into its own aligned memory.
 absl::StatusOr<TensorMap> Read(absl::string_view file, Budget* budget) {
   constexpr int64_t kParsedBytesPerByte = 64;  // Generous: "0," in a list is a protobuf message.
@@ -182,9 +145,8 @@ std::string JsonString(absl::string_view text) {
 }  // namespace
 
 absl::StatusOr<TensorMap> ReadSafetensors(const std::string& path, Budget* budget) {
-  MappedFile file;
-  RETURN_IF_ERROR(Annotate(file.Open(path), path));
-  absl::StatusOr<TensorMap> tensors = Read(file.bytes(), budget);
+  ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
+  absl::StatusOr<TensorMap> tensors = Read(file->bytes(), budget);
   if (!tensors.ok()) return Annotate(tensors.status(), path);
   return tensors;
 }
