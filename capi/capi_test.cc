@@ -97,6 +97,31 @@ TEST_F(CApiTest, HasTheBitsOfTheCompiler) {
   fuselage_session_free(session);
 }
 
+TEST_F(CApiTest, WhatIsSavedHasTheSameBits) {
+  const std::string path = ::testing::TempDir() + "/network.fuse";
+  const fuselage_save_options kEach[] = {
+      {sizeof(fuselage_save_options), nullptr}, {sizeof(fuselage_save_options), "scalar"}, {sizeof(size_t), nullptr}};
+  const fuselage_tensor inputs[] = {View("image", image_), View("scale", scale_)};
+  fuselage_session* session = Session();
+  Tensor wanted = logits_;
+  const fuselage_tensor to = View("logits", wanted);
+  ASSERT_EQ(Text(fuselage_run(session, inputs, 2, &to, 1)), "");
+  fuselage_session_free(session);
+  for (const fuselage_save_options& options : kEach) {
+    ASSERT_EQ(Text(fuselage_save(int8_, path.c_str(), &options)), "");
+    fuselage_model_free(int8_);
+    ASSERT_EQ(Text(fuselage_load(path.c_str(), &int8_)), "");
+    session = Session();
+    const fuselage_tensor output = View("logits", logits_);
+    ASSERT_EQ(Text(fuselage_run(session, inputs, 2, &output, 1)), "");
+    EXPECT_TRUE(logits_.SameBytes(wanted));
+    fuselage_session_free(session);
+  }
+  const fuselage_save_options unknown = {sizeof(unknown), "avx2,sse9"};
+  EXPECT_THAT(Text(fuselage_save(int8_, path.c_str(), &unknown)), HasSubstr("sse9"));
+  EXPECT_THAT(Text(fuselage_save(int8_, "/none/network.fuse", nullptr)), HasSubstr("/none/network.fuse"));
+}
+
 TEST_F(CApiTest, SaysWhatItReadsAndWrites) {
   int32_t count = 0;
   const fuselage_tensor* inputs = fuselage_model_inputs(network_, &count);

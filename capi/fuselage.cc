@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "compiler/compiler.h"
 #include "ir/base/status.h"
 #include "passes/core/kept_message.h"
@@ -199,6 +200,21 @@ fuselage_status* fuselage_compile(const fuselage_model* model, const fuselage_te
     ASSIGN_OR_RETURN(fuselage::Model made, fuselage::Compile(model->model, std::move(tensors), compile));
     *compiled = new fuselage_model(std::move(made));
     return absl::OkStatus();
+  });
+}
+
+fuselage_status* fuselage_save(const fuselage_model* model, const char* path, const fuselage_save_options* options) {
+  return Call([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const fuselage_save_options given, OptionsOf(options));
+    fuselage::SaveOptions save;
+    if (given.isas != nullptr) {
+      save.isas.clear();
+      for (const absl::string_view name : absl::StrSplit(given.isas, ',', absl::SkipEmpty())) {
+        ASSIGN_OR_RETURN(const fuselage::kernels::Isa isa, fuselage::kernels::IsaFromName(name));
+        save.isas.push_back(isa);
+      }
+    }
+    return fuselage::Save(model->model, path, save);
   });
 }
 

@@ -53,7 +53,7 @@ typedef struct {
 /* A network. It never changes; any number of threads may use it. */
 typedef struct fuselage_model fuselage_model;
 
-/* An ONNX file, or an .ir file. */
+/* An ONNX file, an .ir file, or what fuselage_save wrote. */
 fuselage_status* fuselage_load(const char* path, fuselage_model** model);
 
 typedef struct {
@@ -66,6 +66,16 @@ typedef struct {
    calibrated on all of them. `options`: NULL for the defaults. */
 fuselage_status* fuselage_compile(const fuselage_model* model, const fuselage_tensor* samples, int32_t num_samples,
                                   const fuselage_compile_options* options, fuselage_model** compiled);
+
+typedef struct {
+  size_t size; /* sizeof(fuselage_save_options). */
+  /* The instruction sets to pack weights for, which this CPU must run, with commas between them: "avx2,avx512_vnni".
+     Others pack when they prepare. "": none. NULL: the CPU's best. */
+  const char* isas;
+} fuselage_save_options;
+
+/* A .fuse file, which fuselage_load maps and does not copy: processes that load it share its pages. */
+fuselage_status* fuselage_save(const fuselage_model* model, const char* path, const fuselage_save_options* options);
 
 /* What one sample is; *count of them. They live as long as the model. */
 const fuselage_tensor* fuselage_model_inputs(const fuselage_model* model, int32_t* count);

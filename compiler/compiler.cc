@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "compiler/artifact.h"
 #include "compiler/calibration_runner.h"
 #include "compiler/engine.h"
 #include "compiler/profiler.h"
@@ -45,6 +46,9 @@ class Programs {
  public:
   using Key = std::tuple<int64_t, kernels::Isa, int, int64_t>;  // Batch, instruction set, threads, most memory.
 
+  // `stored` may be null.
+  explicit Programs(compiler::StoredWeights* stored) : stored_(stored) {}
+
   absl::StatusOr<std::shared_ptr<const runtime::Program>> Get(const ir::Graph& graph, const Library& library,
                                                               const Key& key) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -55,9 +59,10 @@ class Programs {
     runtime::ExecutableOptions options;
     options.isa = isa;
     options.max_memory_bytes = max_memory_bytes;
-    options.weights = &weights_;
+    options.weights = stored_ == nullptr ? &own_ : stored_;
     ASSIGN_OR_RETURN(std::shared_ptr<const runtime::Program> program,
                      runtime::MakeProgram(*copy, library.kernels, threads, options));
+    if (stored_ != nullptr) RETURN_IF_ERROR(stored_->status());
     kept = program;
     return program;
   }
@@ -65,7 +70,8 @@ class Programs {
  private:
   std::mutex mutex_;
   std::map<Key, std::weak_ptr<const runtime::Program>> programs_;
-  kernels::PackedWeights weights_;
+  kernels::PackedWeights own_;
+  compiler::StoredWeights* const stored_;
 };
 
 absl::Status CheckThreads(int threads) {
@@ -81,32 +87,33 @@ void AddStep(PipelineConfig* pipeline) {
 }  // namespace
 
 struct Model::State {
-  State(const Library& library, compiler::LoadedGraph loaded)
+  State(const Library& library, compiler::LoadedGraph given)
       : library(library),
-        graph(std::move(loaded.graph)),
-        names(std::move(loaded.names)),
-        warnings(std::move(loaded.warnings)),
-        inputs(ValuesOf(names.inputs, TypesOf(graph->placeholders()))),
-        outputs(ValuesOf(names.outputs, TypesOf(graph->output()->operands()))) {}
+        network(std::move(given)),
+        inputs(ValuesOf(network.names.inputs, TypesOf(network.graph->placeholders()))),
+        outputs(ValuesOf(network.names.outputs, TypesOf(network.graph->output()->operands()))),
+        programs(network.packed.get()) {}
 
   const Library& library;
-  const std::unique_ptr<const ir::Graph> graph;
-  const onnx::Names names;
-  const std::vector<std::string> warnings;
+  const compiler::LoadedGraph network;
   const std::vector<Value> inputs, outputs;
-  std::vector<passes::PassReport> reports;
   mutable Programs programs;
 };
 
 const std::vector<Value>& Model::inputs() const { return state_->inputs; }
 const std::vector<Value>& Model::outputs() const { return state_->outputs; }
-const ir::Graph& Model::graph() const { return *state_->graph; }
-const std::vector<std::string>& Model::warnings() const { return state_->warnings; }
-const std::vector<passes::PassReport>& Model::reports() const { return state_->reports; }
+const ir::Graph& Model::graph() const { return *state_->network.graph; }
+const std::vector<std::string>& Model::warnings() const { return state_->network.warnings; }
+const std::vector<passes::PassReport>& Model::reports() const { return state_->network.reports; }
 
 absl::StatusOr<Model> Load(const std::string& path, const LoadOptions& options, const Library& library) {
   ASSIGN_OR_RETURN(compiler::LoadedGraph loaded, compiler::LoadGraph(path, library.ops, options));
   return Model(std::make_shared<const Model::State>(library, std::move(loaded)));
+}
+
+absl::Status Save(const Model& model, const std::string& path, const SaveOptions& options) {
+  const Model::State& state = model.state();
+  return compiler::WriteArtifact(state.network, state.library.kernels, options.isas, path);
 }
 
 PipelineConfig DefaultPipeline() {
@@ -127,7 +134,7 @@ absl::StatusOr<Model> Compile(const Model& model, std::map<std::string, Tensor> 
   RETURN_IF_ERROR(CheckThreads(options.threads));
   const Model::State& state = model.state();
   ASSIGN_OR_RETURN(std::vector<Tensor> inputs,
-                   compiler::SortInputs(std::move(samples), state.names.inputs, *state.graph));
+                   compiler::SortInputs(std::move(samples), state.network.names.inputs, *state.network.graph));
   runtime::ThreadPool pool(options.threads);
   const compiler::TensorSamples data(std::make_shared<const std::vector<Tensor>>(std::move(inputs)), &pool);
   compiler::CalibrationOptions calibration;
@@ -143,12 +150,10 @@ absl::StatusOr<Model> Compile(const Model& model, std::map<std::string, Tensor> 
   profiling.cache_folder = options.cache_folder;
   compiler::Profiler profiler(state.library.kernels, profiling);
   environment.profiler = &profiler;
-  compiler::LoadedGraph compiled{state.graph->Clone(), state.names, state.warnings};
-  ASSIGN_OR_RETURN(std::vector<passes::PassReport> reports,
+  compiler::LoadedGraph compiled{state.network.graph->Clone(), state.network.names, state.network.warnings};
+  ASSIGN_OR_RETURN(compiled.reports,
                    passes::RunPipeline(options.pipeline, state.library.passes, environment, *compiled.graph));
-  auto made = std::make_shared<Model::State>(state.library, std::move(compiled));
-  made->reports = std::move(reports);
-  return Model(std::move(made));
+  return Model(std::make_shared<const Model::State>(state.library, std::move(compiled)));
 }
 
 struct Session::Parts {
@@ -233,7 +238,7 @@ absl::StatusOr<Session> Prepare(const Model& model, const SessionOptions& option
   }
   if (options.device == "cpu") {
     ASSIGN_OR_RETURN(const auto program,
-                     state.programs.Get(*state.graph, state.library,
+                     state.programs.Get(*state.network.graph, state.library,
                                         {options.batch, options.isa, pool->threads(), options.max_memory_bytes}));
     ASSIGN_OR_RETURN(parts.engine, compiler::MakeEngine(program, pool));
   } else if (options.device == "reference" || (options.device == "cuda" && options.cuda != nullptr)) {
@@ -242,13 +247,13 @@ absl::StatusOr<Session> Prepare(const Model& model, const SessionOptions& option
     engine.cuda = options.cuda;
     engine.max_memory_bytes = options.max_memory_bytes;
     ASSIGN_OR_RETURN(parts.engine,
-                     compiler::MakeEngine(*state.graph, options.batch, state.library.kernels, pool, engine));
+                     compiler::MakeEngine(*state.network.graph, options.batch, state.library.kernels, pool, engine));
   } else {
     return UsageError(absl::StrCat("device \"", options.device,
                                    "\": wanted \"cpu\", \"reference\", or \"cuda\" with a ", "runtime::cuda::Backend"));
   }
-  session.inputs_ = ValuesOf(state.names.inputs, parts.engine->input_types());
-  session.outputs_ = ValuesOf(state.names.outputs, parts.engine->output_types());
+  session.inputs_ = ValuesOf(state.network.names.inputs, parts.engine->input_types());
+  session.outputs_ = ValuesOf(state.network.names.outputs, parts.engine->output_types());
   parts.input_pointers.resize(session.inputs_.size());
   parts.output_pointers.resize(session.outputs_.size());
   parts.unasked.resize(session.outputs_.size());

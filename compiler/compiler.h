@@ -51,8 +51,8 @@ class Model {
   std::shared_ptr<const State> state_;
 };
 
-// An ONNX file, or an .ir file that tools/export_fx.py wrote. Errors begin with the file and say what was found and
-// what was wanted: frontend/onnx/onnx.h lists their codes. `library` must outlive the model.
+// An ONNX file, an .ir file that tools/export_fx.py wrote, or what Save wrote. Errors begin with the file and say what
+// was found and what was wanted: frontend/onnx/onnx.h lists their codes. `library` must outlive the model.
 absl::StatusOr<Model> Load(const std::string& path, const LoadOptions& options = {},
                            const compiler::Library& library = compiler::BuiltIn());
 
@@ -73,6 +73,15 @@ struct CompileOptions {
 // on all of them. InvalidArgument where a name, a type or a number of samples is wrong; else a pass's error.
 absl::StatusOr<Model> Compile(const Model& model, std::map<std::string, Tensor> samples,
                               const CompileOptions& options = {});
+
+struct SaveOptions {
+  // Weights are stored as they are, and packed for each of these, which this CPU must run.
+  std::vector<kernels::Isa> isas = {kernels::BestIsa()};
+};
+
+// Writes a .fuse file (docs/artifact.md): Load maps it, and Prepare finds weights packed. Who has the old file mapped
+// keeps it.
+absl::Status Save(const Model& model, const std::string& path, const SaveOptions& options = {});
 
 struct SessionOptions {
   int threads = 1;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "compiler/artifact.h"
 #include "frontend/fx/fx.h"
 #include "frontend/onnx/onnx.h"
 #include "ir/base/status.h"
@@ -53,9 +54,13 @@ absl::StatusOr<LoadedGraph> LoadGraph(const std::string& path, const ir::OpRegis
   onnx_options.warnings = &loaded.warnings;
   onnx_options.external_files = external_files;
   onnx_options.names = &loaded.names;
-  if (absl::EndsWith(path, ".ir")) {
+  const bool artifact = IsArtifact(path), ir = !artifact && absl::EndsWith(path, ".ir");
+  if (artifact || ir) {
     if (!options.shapes.empty()) return UsageError(absl::StrCat(path, ": shapes are for .onnx files"));
     if (!options.outputs.empty()) return UsageError(absl::StrCat(path, ": chosen outputs are for .onnx files"));
+  }
+  if (artifact) return ReadArtifact(path, ops, onnx_options);
+  if (ir) {
     if (external_files != nullptr) {
       external_files->push_back(absl::StrCat(absl::StripSuffix(path, ".ir"), ".safetensors"));
     }

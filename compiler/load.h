@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "compiler/stored_weights.h"
 #include "frontend/onnx/names.h"
 #include "ir/base/tensor.h"
 #include "ir/graph.h"
 #include "ir/op.h"
+#include "passes/core/pipeline.h"
 
 namespace fuselage {
 
@@ -31,11 +33,13 @@ struct LoadedGraph {
   std::unique_ptr<ir::Graph> graph;
   onnx::Names names;  // Inputs and outputs as the file names them, each once.
   std::vector<std::string> warnings;
+  std::vector<passes::PassReport> reports = {};     // What made it from another network.
+  std::unique_ptr<StoredWeights> packed = nullptr;  // Of the graph's parameters; null: none are stored.
 };
 
-// An .onnx file (frontend/onnx/onnx.h), or an .ir file that tools/export_fx.py wrote (frontend/fx/fx.h). `ops` must
-// outlive the graph. `external_files`, where not null, receives the other files that hold the network, also where
-// reading one of them fails.
+// An .onnx file (frontend/onnx/onnx.h), an .ir file that tools/export_fx.py wrote (frontend/fx/fx.h), or what
+// WriteArtifact wrote, by whatever name. `ops` must outlive the graph. `external_files`, where not null, receives the
+// other files that hold the network, also where reading one of them fails.
 absl::StatusOr<LoadedGraph> LoadGraph(const std::string& path, const ir::OpRegistry& ops, const LoadOptions& options,
                                       std::vector<std::string>* external_files = nullptr);
 

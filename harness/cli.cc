@@ -111,6 +111,7 @@ absl::Status RunAndReport(const RunRequest& request, const Terminal& terminal, R
     terminal.out << what << ": " << report::Escaped(request.search.InCaller(file)) << "\n" << std::flush;
   };
   if (complete && !request.config.save_onnx().empty()) print("quantized network", request.config.save_onnx());
+  if (complete && !request.config.save_fuse().empty()) print("compiled network", request.config.save_fuse());
   if (complete && !request.config.save_outputs().empty() && !request.explain) {
     print("outputs", request.config.save_outputs());
   }
@@ -176,8 +177,9 @@ absl::StatusOr<int> RunConfig(const Flags& flags, const compiler::Library& libra
     RETURN_IF_ERROR(Run(std::move(loaded), folder, flags, search, library, terminal));
     return kOk;
   }
-  if (!flags.save_outputs.empty() || !flags.save_onnx.empty()) {
-    return UsageError(absl::StrCat(loaded.path, ": --save_outputs and --save_onnx want one network, not a sequence"));
+  if (!flags.save_outputs.empty() || !flags.save_onnx.empty() || !flags.save_fuse.empty()) {
+    return UsageError(
+        absl::StrCat(loaded.path, ": --save_outputs, --save_onnx and --save_fuse want one network, not a sequence"));
   }
   ASSIGN_OR_RETURN(std::vector<LoadedConfig> members, LoadSequence(loaded, search, passes, flags));
   return RunSequence(std::move(members), folder, flags, search, library, terminal);

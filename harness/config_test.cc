@@ -57,6 +57,17 @@ TEST(Flags, ExplainIsACommandAndAFlag) {
   EXPECT_THAT(FlagsHelp(), HasSubstr("explain --config=resnet18.textproto"));
 }
 
+TEST(Flags, CompileIsExplainWithAFile) {
+  const auto flags = ParseFlags({"compile", "--config=a", "--out=b.fuse", "--pack=scalar", "--pack=avx2+avx_vnni"});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_TRUE(flags->explain);
+  EXPECT_EQ(flags->save_fuse, "b.fuse");
+  EXPECT_EQ(flags->out, "");
+  EXPECT_THAT(flags->pack, ElementsAre("scalar", "avx2+avx_vnni"));
+  EXPECT_THAT(FlagError({"compile", "--config=a"}), HasSubstr("--out=FILE.fuse"));
+  EXPECT_THAT(FlagError({"compile", "--config=a", "--out=b", "--pack=sse9"}), HasSubstr("--pack: unknown"));
+}
+
 TEST(Flags, Cache) {
   const auto flags = ParseFlags({"--config=a", "--no_cache", "--remeasure_peaks"});
   ASSERT_TRUE(flags.ok()) << flags.status();

@@ -187,5 +187,29 @@ TEST(Files, TheQuantizedNetworkAsOnnx) {
   EXPECT_EQ(*ReadFile(onnx + "2"), *ReadFile(onnx));
 }
 
+// What was compiled once runs to the same bits wherever it is loaded, here through the pipeline again.
+TEST(Files, TheCompiledNetwork) {
+  const Workplace place = MakeWorkplace("save_fuse", kFast);
+  const std::string fuse = place.folder + "/int8.fuse", first = place.folder + "/1.npz",
+                    second = place.folder + "/2.npz";
+  const Outcome outcome =
+      RunTiny(place, {"--save_fuse=" + fuse, "--pack=scalar", "--no_cache", "--save_outputs=" + first});
+  ASSERT_EQ(outcome.code, kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("compiled network: " + fuse + "\n"));
+  const Outcome again = RunTiny(place, {"--model=" + fuse, "--save_outputs=" + second});
+  ASSERT_EQ(again.code, kOk) << again.err;
+  EXPECT_EQ(ReadResults(place.out).passes(3).matches(), 0) << "quantized already";
+  std::map<std::string, Tensor> wanted = ReadNpz(first), found = ReadNpz(second);
+  ASSERT_EQ(wanted["int8/logits"].shape(), (Shape{24, 10}));
+  EXPECT_TRUE(found["int8/logits"].SameBytes(wanted["int8/logits"]));
+
+  const Outcome compiled =
+      RunWithArgs({"compile", "--config=" + place.config, "--out=" + fuse + "2", "--pack=scalar", "--no_cache"});
+  ASSERT_EQ(compiled.code, kOk) << compiled.err;
+  EXPECT_TRUE(*ReadFile(fuse + "2") == *ReadFile(fuse))
+      << "the same remarks too, which name a cache where there is one";
+  EXPECT_EQ(RunTiny(place, {"--save_fuse=" + place.folder + "/none/x.fuse"}).code, kIo);
+}
+
 }  // namespace
 }  // namespace fuselage::harness

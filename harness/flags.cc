@@ -2,11 +2,13 @@
 
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "harness/base/exit_code.h"
 #include "ir/base/status.h"
 #include "ir/base/suggest.h"
@@ -16,7 +18,7 @@
 namespace fuselage::harness {
 namespace {
 
-constexpr char kExplain[] = "explain", kSweep[] = "sweep";
+constexpr char kExplain[] = "explain", kCompile[] = "compile", kSweep[] = "sweep";
 
 struct Flag {
   std::string name, value, help;  // `value` names it in the help; empty: the flag takes none.
@@ -122,6 +124,14 @@ const std::vector<Flag>& AllFlags() {
       Text("save_outputs", "FILE.npz", "writes the outputs of every variant, as <variant>/<output>",
            &Flags::save_outputs),
       Text("save_onnx", "FILE.onnx", "writes the quantized network for other runtimes", &Flags::save_onnx),
+      Text("save_fuse", "FILE.fuse", "writes the compiled network, to be loaded without the passes", &Flags::save_fuse),
+      {"pack", "ISA", "an instruction set that the .fuse file has packed weights for; by default the best",
+       [](const std::string& text, Flags* flags) {
+         const absl::Status known = kernels::IsaFromName(text).status();
+         if (!known.ok()) return UsageError(absl::StrCat("--pack: ", known.message()));
+         flags->pack.push_back(text);
+         return absl::OkStatus();
+       }},
       OneOf("backend", {"cpu", "reference", "cuda"}, "where every variant runs", &Flags::backend),
       OneOf("isa", IsaNames(), "the best instruction set to use", &Flags::isa),
       Integer("threads", "threads of the benchmark and of everything else; 0: all cores", 0,
@@ -150,16 +160,18 @@ const std::vector<Flag>& AllFlags() {
 
 absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
   Flags flags;
+  bool compile = false;
   for (size_t i = 0; i < args.size(); ++i) {
     absl::string_view text = args[i];
-    if (i == 0 && (text == kExplain || text == kSweep)) {
-      (text == kExplain ? flags.explain : flags.sweep) = true;
+    if (i == 0 && (text == kExplain || text == kCompile || text == kSweep)) {
+      (text == kSweep ? flags.sweep : flags.explain) = true;
+      compile = text == kCompile;
       continue;
     }
     if (i == 0 && !absl::StrContains(text, "-") && !absl::StrContains(text, ".") && !absl::StrContains(text, "/")) {
-      return UsageError(
-          absl::StrCat("unknown command ", text, DidYouMean(text, {kExplain, kReportCommand, kCompareCommand, kSweep}),
-                       "; there are ", kExplain, ", ", kReportCommand, ", ", kCompareCommand, " and ", kSweep));
+      const std::vector<std::string> commands = {kExplain, kCompile, kReportCommand, kCompareCommand, kSweep};
+      return UsageError(absl::StrCat("unknown command ", text, DidYouMean(text, commands), "; there are ",
+                                     absl::StrJoin(commands, ", ")));
     }
     if (!absl::StartsWith(text, "--")) {
       return UsageError(absl::StrCat("\"", text, "\" is not a flag: want --config=", text));
@@ -192,6 +204,10 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
     return UsageError("want --model=FILE.onnx, or --config=FILE, such as --config=resnet18.textproto");
   }
   if (flags.sweep && flags.config.empty()) return UsageError("sweep wants --config=SWEEP.textproto");
+  if (compile && !flags.help) {
+    if (flags.out.empty()) return UsageError("compile wants --out=FILE.fuse");
+    flags.save_fuse = std::exchange(flags.out, "");
+  }
   return flags;
 }
 
@@ -200,12 +216,14 @@ std::string FlagsHelp() {
       "bazel run //harness -- --model=network.onnx [flags]\n"
       "bazel run //harness -- --config=resnet18.textproto [flags]\n"
       "bazel run //harness -- explain --config=resnet18.textproto [flags]\n"
+      "bazel run //harness -- compile --config=resnet18.textproto --out=resnet18.fuse [flags]\n"
       "bazel run //harness -- report [BEFORE.json] RESULTS.json\n"
       "bazel run //harness -- compare BEFORE.json RESULTS.json [--tolerance=PERCENT]\n"
       "bazel run //harness -- sweep --config=sweep.textproto [flags]\n\n"
       "Without a config, harness/configs/default.textproto quantizes the model and measures it beside FP32, on random\n"
       "inputs or on images of your own.\n"
       "explain runs only the passes, and says what each did, where each op runs, and what leaving INT8 costs.\n"
+      "compile does so too, and writes what the passes made, to be loaded without them: --out is that file.\n"
       "report draws report.html again, beside RESULTS.json; compare also prints what changed, and ends with 1 where a\n"
       "figure got worse by more than its noise, and than the tolerance.\n"
       "sweep runs a config in many variations, beside other processes that do the same (docs/sweeps.md).\n\n";
@@ -247,6 +265,8 @@ void ApplyFlags(const Flags& flags, HarnessConfig* config) {
   }
   if (!flags.save_outputs.empty()) config->set_save_outputs(flags.save_outputs);
   if (!flags.save_onnx.empty()) config->set_save_onnx(flags.save_onnx);
+  if (!flags.save_fuse.empty()) config->set_save_fuse(flags.save_fuse);
+  for (const std::string& isa : flags.pack) config->add_pack(isa);
   for (const std::string& shape : flags.shapes) config->mutable_model()->add_shapes(shape);
   for (const std::string& output : flags.outputs) config->mutable_model()->add_outputs(output);
 }

@@ -18,14 +18,15 @@ inline constexpr char kReportCommand[] = "report", kCompareCommand[] = "compare"
 
 struct Flags {
   std::string config;
-  std::string backend, isa, out, model, calibrate, labels, inputs, save_outputs,
-      save_onnx;  // Empty: as the config says.
+  std::string backend, isa, out, model, calibrate, labels, inputs, save_outputs, save_onnx,
+      save_fuse;  // Empty: as the config says.
   std::vector<std::string> shapes;
   std::vector<std::string> outputs;
+  std::vector<std::string> pack;
   std::optional<int> threads, batch, streams, limit, unit;
   int64_t max_memory_bytes = 0;  // 0: the default of each part.
   bool allow_nonfinite = false;
-  bool explain = false;        // Also the command `explain`, in front of the flags.
+  bool explain = false;  // Also the command `explain`, in front of the flags; and `compile`, whose --out is save_fuse.
   bool accuracy_only = false;  // As a sweep asks for it.
   bool sweep = false;          // The command `sweep`: `config` is a Sweep.
   bool no_cache = false, remeasure_peaks = false;

@@ -54,6 +54,10 @@ class _CompileOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int32), ("pipeline", ctypes.c_char_p)]
 
 
+class _SaveOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("isas", ctypes.c_char_p)]
+
+
 class _SessionOptions(ctypes.Structure):
     _fields_ = [
         ("size", ctypes.c_size_t),
@@ -76,6 +80,7 @@ def _open():
         ("status_free", None, handle),
         ("load", handle, ctypes.c_char_p, ctypes.POINTER(handle)),
         ("compile", handle, handle, tensors, ctypes.c_int32, ctypes.POINTER(_CompileOptions), ctypes.POINTER(handle)),
+        ("save", handle, handle, ctypes.c_char_p, ctypes.POINTER(_SaveOptions)),
         ("prepare", handle, handle, ctypes.POINTER(_SessionOptions), ctypes.POINTER(handle)),
         ("run", handle, handle, tensors, ctypes.c_int32, tensors, ctypes.c_int32),
         ("model_inputs", tensors, handle, count),
@@ -165,6 +170,12 @@ class Model(_Handle):
         _check(_library.fuselage_compile(self._handle, _tensors(given), len(given), options, handle))
         return Model(handle, "model")
 
+    def save(self, path, *, isas: Optional[Iterable[str]] = None) -> None:
+        """A .fuse file, which load() maps and does not copy. `isas`: the instruction sets to pack weights for, which this
+        CPU must run, ["avx2"] for example; None: the CPU's best."""
+        names = None if isas is None else ",".join(isas).encode()
+        _check(_library.fuselage_save(self._handle, os.fsencode(path), _SaveOptions(ctypes.sizeof(_SaveOptions), names)))
+
     def prepare(
         self, *, threads: int = 1, batch: int = 1, isa: Optional[str] = None, max_memory_bytes: int = 0
     ) -> Session:
@@ -178,7 +189,7 @@ class Model(_Handle):
 
 
 def load(path) -> Model:
-    """An ONNX file, or an .ir file that tools/export_fx.py wrote."""
+    """An ONNX file, an .ir file that tools/export_fx.py wrote, or what Model.save wrote."""
     handle = ctypes.c_void_p()
     _check(_library.fuselage_load(os.fsencode(path), handle))
     return Model(handle, "model")

@@ -52,6 +52,16 @@ class FuselageTest(unittest.TestCase):
         scalar = self.int8.prepare(isa="scalar").run({self.input: image}, [self.output])[self.output]
         self.assertEqual(scalar.tobytes(), found.tobytes())
 
+    def test_what_is_saved_has_the_same_bits(self):
+        image, path = images(1), os.path.join(FOLDER, "network.fuse")
+        wanted = self.int8.prepare().run({self.input: image})[self.output].tobytes()
+        for isas in (None, ["scalar"], []):
+            with self.subTest(isas):
+                self.int8.save(path, isas=isas)
+                loaded = fuselage.load(path)
+                self.assertEqual(loaded.inputs, self.int8.inputs)
+                self.assertEqual(loaded.prepare().run({self.input: image})[self.output].tobytes(), wanted)
+
     def test_arrays_may_lie_anyhow(self):
         batch = images(2)
         session = self.int8.prepare(batch=2)
@@ -90,6 +100,7 @@ class FuselageTest(unittest.TestCase):
             ("not found", "more", lambda: session.run({self.input: image, "more": image})),
             ("not found", "nothing", lambda: session.run({self.input: image}, ["nothing"])),
             ("invalid argument", "sse9", lambda: self.int8.prepare(isa="sse9")),
+            ("invalid argument", "sse9", lambda: self.int8.save("x.fuse", isas=["sse9"])),
             ("invalid argument", "pipeline:1:", lambda: self.network.compile({self.input: image}, pipeline="x")),
         ]:
             with self.subTest(text), self.assertRaises(fuselage.Error) as raised:

@@ -42,7 +42,8 @@ absl::Status ReadModel(RunState& run, const std::string& path, std::vector<std::
   RETURN_IF_ERROR(loaded.status());
   run.graph = std::move(loaded->graph);
   run.names = std::move(loaded->names);
-  for (const std::string& warning : loaded->warnings) run.Warn(warning);
+  run.model_warnings = std::move(loaded->warnings);
+  for (const std::string& warning : run.model_warnings) run.Warn(warning);
   return absl::OkStatus();
 }
 

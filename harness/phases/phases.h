@@ -24,6 +24,8 @@ absl::Status RunPasses(RunState& run);
 
 // The quantized network, where the config's save_onnx asks for it.
 absl::Status SaveOnnx(RunState& run);
+// The last graph as a compiled network, where the config's save_fuse asks for it.
+absl::Status SaveFuse(RunState& run);
 
 // Where each op runs, and what crossing between INT8 and float costs.
 absl::Status ExplainPasses(RunState& run);
@@ -44,11 +46,11 @@ absl::Status MeasureLayers(RunState& run);
 absl::Status ApplyGates(RunState& run);
 
 inline constexpr Phase kCompile[] = {CheckVariants, OpenDatasets, LoadModel, FindPeaks, RunPasses};
-inline constexpr Phase kExplain[] = {SaveOnnx, ExplainPasses};
-inline constexpr Phase kMeasure[] = {SaveOnnx,       PlaceBaseline,     MeasureAccuracy, SaveOutputs,
-                                     MeasureLatency, MeasureThroughput, MeasureLayers,   ApplyGates};
+inline constexpr Phase kExplain[] = {SaveOnnx, SaveFuse, ExplainPasses};
+inline constexpr Phase kMeasure[] = {SaveOnnx,       SaveFuse,          PlaceBaseline, MeasureAccuracy, SaveOutputs,
+                                     MeasureLatency, MeasureThroughput, MeasureLayers, ApplyGates};
 
-inline constexpr Phase kJudge[] = {SaveOnnx, PlaceBaseline, MeasureAccuracy, SaveOutputs};
+inline constexpr Phase kJudge[] = {SaveOnnx, SaveFuse, PlaceBaseline, MeasureAccuracy, SaveOutputs};
 
 // One after another, up to the first error.
 absl::Status Run(absl::Span<const Phase> phases, RunState& run);

@@ -171,10 +171,10 @@ absl::Status PassRun::Run() {
   options.observe = [&](int index, absl::string_view step, const ir::Graph& graph) {
     return ObserveStep(index, step, graph);
   };
-  ASSIGN_OR_RETURN(const std::vector<passes::PassReport> reports,
+  ASSIGN_OR_RETURN(run_.pass_reports,
                    passes::RunPipeline(run_.config.pipeline(), run_.library.passes, environment, *run_.graph, options));
   run_.recorder.Update([&](Results& results) {
-    for (const passes::PassReport& report : reports) *results.add_passes() = ToResult(report);
+    for (const passes::PassReport& report : run_.pass_reports) *results.add_passes() = ToResult(report);
   });
   return FinishVariants();
 }

@@ -20,7 +20,7 @@
 #include "harness/report/progress.h"
 #include "harness/request.h"
 #include "ir/graph.h"
-#include "passes/core/pass.h"
+#include "passes/core/pipeline.h"
 #include "runtime/cuda/backend.h"
 #include "runtime/thread_pool.h"
 
@@ -73,6 +73,7 @@ struct RunState {
   // LoadModel.
   std::unique_ptr<ir::Graph> graph;                         // RunPasses rewrites it.
   onnx::Names names;                                        // The model's inputs and outputs, each once.
+  std::vector<std::string> model_warnings;                  // What was found in its file.
   std::shared_ptr<const std::vector<Tensor>> given_inputs;  // What the config's `inputs` holds; else null.
   std::unique_ptr<compiler::Samples> calibration_samples;   // Null where nothing asks for them.
   std::unique_ptr<compiler::Samples> inputs;                // What variants run on: test data, given or random values.
@@ -81,6 +82,7 @@ struct RunState {
   std::optional<passes::MachinePeaks> peaks;
 
   // RunPasses.
+  std::vector<passes::PassReport> pass_reports;
   std::unique_ptr<ir::Graph> onnx_graph;  // The last before the first INT8 kernel, where save_onnx asks for it.
 };
 
