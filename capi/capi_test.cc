@@ -122,6 +122,28 @@ TEST_F(CApiTest, WhatIsSavedHasTheSameBits) {
   EXPECT_THAT(Text(fuselage_save(int8_, "/none/network.fuse", nullptr)), HasSubstr("/none/network.fuse"));
 }
 
+// Tensors may lie at any address, in each other too; those whose elements are aligned are not copied.
+TEST_F(CApiTest, TensorsMayLieAnywhere) {
+  fuselage_session* session = Session();
+  const fuselage_tensor scale = View("scale", scale_);
+  fuselage_tensor image = View("image", image_), logits = View("logits", logits_);
+  ASSERT_EQ(Text(fuselage_run(session, std::vector{image, scale}.data(), 2, &logits, 1)), "");
+  const Tensor wanted = logits_;
+  const size_t bytes = image_.byte_size();
+  std::vector<char> memory(bytes + 256);
+  for (const size_t offset : {0, 1, 2, 4, 12, 60}) {
+    std::memcpy(&memory[offset], image_.raw_data(), bytes);
+    image.data = &memory[offset];
+    for (const size_t at : {bytes + offset + 64, bytes + offset + 65, offset, offset + 4}) {
+      logits.data = &memory[at];
+      std::memcpy(&memory[offset], image_.raw_data(), bytes);
+      ASSERT_EQ(Text(fuselage_run(session, std::vector{image, scale}.data(), 2, &logits, 1)), "");
+      EXPECT_EQ(std::memcmp(logits.data, wanted.raw_data(), wanted.byte_size()), 0) << offset << ", " << at;
+    }
+  }
+  fuselage_session_free(session);
+}
+
 TEST_F(CApiTest, SaysWhatItReadsAndWrites) {
   int32_t count = 0;
   const fuselage_tensor* inputs = fuselage_model_inputs(network_, &count);

@@ -1,5 +1,6 @@
 #include "capi/fuselage.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -63,7 +64,6 @@ struct fuselage_session {
 
   fuselage::Session session;
   const Descriptions inputs, outputs;
-  std::map<std::string, Tensor> tensors;  // Copies of what the caller gives and gets, from one run to the next.
 };
 
 namespace {
@@ -108,11 +108,21 @@ absl::StatusOr<TensorType> TypeOf(const fuselage_tensor& tensor) {
   return type;
 }
 
-absl::Status CopyTo(const fuselage_tensor& from, Tensor* to) {
-  ASSIGN_OR_RETURN(const TensorType type, TypeOf(from));
-  if (to->type() != type) *to = Tensor(type);
-  std::memcpy(to->raw_data(), from.data, to->byte_size());
-  return absl::OkStatus();
+// The caller's memory, which must stay; a copy where its elements are not aligned.
+absl::StatusOr<Tensor> View(const fuselage_tensor& from) {
+  ASSIGN_OR_RETURN(TensorType type, TypeOf(from));
+  if (reinterpret_cast<uintptr_t>(from.data) % fuselage::ByteSize(type.dtype) == 0) {
+    return Tensor::Borrow(std::move(type), from.data, std::shared_ptr<const void>(std::shared_ptr<void>(), from.data));
+  }
+  Tensor copy(std::move(type));
+  std::memcpy(copy.raw_data(), from.data, copy.byte_size());
+  return copy;
+}
+
+bool Overlap(const Tensor& a, const Tensor& b) {
+  const auto* at = static_cast<const char*>(a.raw_data());
+  const auto* bt = static_cast<const char*>(b.raw_data());
+  return at < bt + b.byte_size() && bt < at + a.byte_size();
 }
 
 absl::Status CheckNamed(const fuselage_tensor* tensors, int32_t count, const char* what) {
@@ -195,7 +205,7 @@ fuselage_status* fuselage_compile(const fuselage_model* model, const fuselage_te
     RETURN_IF_ERROR(CheckNamed(samples, num_samples, "samples"));
     std::map<std::string, Tensor> tensors;
     for (int32_t i = 0; i < num_samples; ++i) {
-      RETURN_IF_ERROR(CopyTo(samples[i], &tensors[samples[i].name]));
+      ASSIGN_OR_RETURN(tensors[samples[i].name], View(samples[i]));
     }
     ASSIGN_OR_RETURN(fuselage::Model made, fuselage::Compile(model->model, std::move(tensors), compile));
     *compiled = new fuselage_model(std::move(made));
@@ -256,26 +266,34 @@ fuselage_status* fuselage_run(fuselage_session* session, const fuselage_tensor* 
   return Call([&]() -> absl::Status {
     RETURN_IF_ERROR(CheckNamed(inputs, num_inputs, "inputs"));
     RETURN_IF_ERROR(CheckNamed(outputs, num_outputs, "outputs"));
-    std::map<std::string, fuselage::Input> read;
-    std::map<std::string, Tensor*> written;
+    std::vector<Tensor> read, written;
     for (int32_t i = 0; i < num_inputs; ++i) {
-      Tensor& tensor = session->tensors[inputs[i].name];
-      RETURN_IF_ERROR(CopyTo(inputs[i], &tensor));
-      read.emplace(inputs[i].name, tensor);
+      ASSIGN_OR_RETURN(Tensor tensor, View(inputs[i]));
+      read.push_back(std::move(tensor));
     }
     for (int32_t i = 0; i < num_outputs; ++i) {
-      ASSIGN_OR_RETURN(const TensorType type, TypeOf(outputs[i]));
+      ASSIGN_OR_RETURN(Tensor tensor, View(outputs[i]));
       for (const Value& output : session->outputs.values) {
-        if (output.name != outputs[i].name || output.type == type) continue;
-        return absl::InvalidArgumentError(absl::StrCat("output \"", output.name, "\" is ", fuselage::ToString(type),
-                                                       ", wanted ", fuselage::ToString(output.type)));
+        if (output.name != outputs[i].name || output.type == tensor.type()) continue;
+        return absl::InvalidArgumentError(absl::StrCat("output \"", output.name, "\" is ",
+                                                       fuselage::ToString(tensor.type()), ", wanted ",
+                                                       fuselage::ToString(output.type)));
       }
-      written.emplace(outputs[i].name, &session->tensors[outputs[i].name]);
+      // What a kernel writes, no other may still have to read, nor write.
+      const auto overlaps = [&](const Tensor& other) { return Overlap(tensor, other); };
+      if (std::any_of(read.begin(), read.end(), overlaps) || std::any_of(written.begin(), written.end(), overlaps)) {
+        tensor = Tensor(tensor.type());
+      }
+      written.push_back(std::move(tensor));
     }
-    RETURN_IF_ERROR(session->session.Run(read, written));
+    std::map<std::string, fuselage::Input> named_inputs;
+    std::map<std::string, Tensor*> named_outputs;
+    for (int32_t i = 0; i < num_inputs; ++i) named_inputs.emplace(inputs[i].name, read[i]);
+    for (int32_t i = 0; i < num_outputs; ++i) named_outputs.emplace(outputs[i].name, &written[i]);
+    RETURN_IF_ERROR(session->session.Run(named_inputs, named_outputs));
     for (int32_t i = 0; i < num_outputs; ++i) {
-      const Tensor& tensor = *written.at(outputs[i].name);
-      std::memcpy(outputs[i].data, tensor.raw_data(), tensor.byte_size());
+      if (written[i].raw_data() == outputs[i].data) continue;
+      std::memcpy(outputs[i].data, written[i].raw_data(), written[i].byte_size());
     }
     return absl::OkStatus();
   });
