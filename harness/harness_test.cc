@@ -83,6 +83,23 @@ TEST(Harness, AWholeRun) {
     EXPECT_EQ(variant.measurements(3).batch(), 4);
     EXPECT_EQ(variant.measurements(3).threads(), 2);
   }
+  for (const auto& variant : results.variants()) {
+    ASSERT_EQ(variant.schedules_size(), 2);
+    for (int threads : {1, 2}) {
+      const auto& schedule = variant.schedules(threads - 1);
+      EXPECT_EQ(schedule.batch(), 1);
+      EXPECT_EQ(schedule.threads(), threads);
+      ASSERT_EQ(schedule.steps_size(), variant.layers_size());
+      EXPECT_GE(schedule.span_step_size(), schedule.steps_size());
+      EXPECT_EQ(schedule.span_thread_size(), schedule.span_step_size());
+      EXPECT_EQ(schedule.span_begin_us_size(), schedule.span_step_size());
+      EXPECT_EQ(schedule.span_end_us_size(), schedule.span_step_size());
+      EXPECT_GT(schedule.arena_bytes(), 0);
+      EXPECT_GT(schedule.blocks_size(), 0);
+      EXPECT_FALSE(schedule.steps(schedule.steps_size() - 1).reads().empty());
+    }
+  }
+  EXPECT_THAT(ReadFile(place.out + "/trace.json").value_or(""), HasSubstr("\"int8, batch 1, 2 threads\""));
   EXPECT_NE(fp32.logits_fingerprint(), int8.logits_fingerprint());
   EXPECT_EQ(fp32.after(), "fusion");
   EXPECT_EQ(int8.after(), "");

@@ -12,6 +12,7 @@
 #include "runtime/memory_plan.h"
 #include "runtime/reorder.h"
 #include "runtime/schedule.h"
+#include "runtime/span_recorder.h"
 
 namespace fuselage::runtime {
 
@@ -21,6 +22,7 @@ class Program {
   int threads = 1;
   // Of each buffer, in the arena; of a constant, in a block of their own. What the host has in place has none.
   std::vector<int64_t> offsets;
+  std::vector<ArenaBlock> arena;
   int64_t arena_bytes = 0, constant_bytes = 0;
 };
 
@@ -57,8 +59,17 @@ void PlanBuffers(bool on_host, Program* program) {
     lifetimes.push_back(lifetime);
     planned.push_back(static_cast<int>(i));
   }
+  std::vector<bool> is_scratch(schedule.buffers.size());
+  for (const StepSpec& step : schedule.steps) {
+    if (step.scratch != StepSpec::kAbsent) is_scratch[step.scratch] = true;
+  }
   const MemoryPlan arena = PlanMemory(lifetimes);
-  for (size_t i = 0; i < planned.size(); ++i) program->offsets[planned[i]] = arena.offsets[i];
+  for (size_t i = 0; i < planned.size(); ++i) {
+    const int id = planned[i];
+    program->offsets[id] = arena.offsets[i];
+    program->arena.push_back({arena.offsets[i], lifetimes[i].bytes, lifetimes[i].first, lifetimes[i].last,
+                              schedule.buffers[id].first, is_scratch[id]});
+  }
   program->arena_bytes = arena.bytes;
 }
 
@@ -121,6 +132,7 @@ class ExecutableImpl final : public Executable {
   const std::vector<TensorType>& input_types() const override { return schedule_.input_types; }
   const std::vector<TensorType>& output_types() const override { return schedule_.output_types; }
   int64_t arena_bytes() const override { return program_->arena_bytes; }
+  const std::vector<ArenaBlock>& arena() const override { return program_->arena; }
   int64_t weight_bytes() const override { return schedule_.weight_bytes; }
   std::optional<double> device_seconds() const override { return executor_->device_seconds(); }
   void EnableProfile(bool on) override { profiling_ = on; }
@@ -130,15 +142,18 @@ class ExecutableImpl final : public Executable {
   }
 
   absl::Status Run(absl::Span<const Tensor* const> inputs, absl::Span<Tensor* const> outputs) override {
-    RETURN_IF_ERROR(Check(inputs, outputs));
-    for (const auto& e : inputs_from_inputs_) e.buffer->data = inputs[e.index]->raw_data();
-    for (const auto& e : inputs_from_outputs_) e.buffer->data = outputs[e.index]->raw_data();
-    for (const auto& e : outputs_to_outputs_) e.buffer->data = outputs[e.index]->raw_data();
+    RETURN_IF_ERROR(BindExternals(inputs, outputs));
     if (!profiling_) return executor_->Run(bound_, inputs, outputs, nullptr);
     seconds_.resize(profile_.size());
     RETURN_IF_ERROR(executor_->Run(bound_, inputs, outputs, &seconds_));
     for (size_t i = 0; i < profile_.size(); ++i) profile_[i].seconds.push_back(seconds_[i]);
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<StepSpan>> RunRecorded(absl::Span<const Tensor* const> inputs,
+                                                    absl::Span<Tensor* const> outputs) override {
+    RETURN_IF_ERROR(BindExternals(inputs, outputs));
+    return executor_->RunRecorded(bound_, inputs, outputs);
   }
 
  private:
@@ -148,6 +163,14 @@ class ExecutableImpl final : public Executable {
     B* buffer;
     int index;
   };
+
+  absl::Status BindExternals(absl::Span<const Tensor* const> inputs, absl::Span<Tensor* const> outputs) {
+    RETURN_IF_ERROR(Check(inputs, outputs));
+    for (const auto& e : inputs_from_inputs_) e.buffer->data = inputs[e.index]->raw_data();
+    for (const auto& e : inputs_from_outputs_) e.buffer->data = outputs[e.index]->raw_data();
+    for (const auto& e : outputs_to_outputs_) e.buffer->data = outputs[e.index]->raw_data();
+    return absl::OkStatus();
+  }
 
   // Null where the caller has it.
   uint8_t* AddressOf(int id) const {
@@ -170,7 +193,10 @@ class ExecutableImpl final : public Executable {
       if (on_host && from.home == Home::kInput) inputs_from_inputs_.push_back({&step.inputs[i], from.index});
       if (on_host && from.home == Home::kOutput) inputs_from_outputs_.push_back({&step.inputs[i], from.index});
       profile.bytes += from.bytes;
+      if (from.first >= 0) profile.reads.push_back(from.first);
     }
+    std::sort(profile.reads.begin(), profile.reads.end());
+    profile.reads.erase(std::unique(profile.reads.begin(), profile.reads.end()), profile.reads.end());
     for (size_t i = 0; i < spec.outputs.size(); ++i) {
       const BufferSpec& to = schedule_.buffers[spec.outputs[i]];
       step.outputs[i] = {AddressOf(spec.outputs[i]), to.bytes};
@@ -259,13 +285,24 @@ class HostExecutor final : public Executor {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<std::vector<StepSpan>> RunRecorded(const BoundProgram& program, absl::Span<const Tensor* const>,
+                                                    absl::Span<Tensor* const>) override {
+    SpanRecorder recorder(pool_);
+    for (size_t i = 0; i < program.steps.size(); ++i) {
+      recorder.BeginStep(static_cast<int>(i));
+      RETURN_IF_ERROR(RunStep(program.steps[i], &recorder));
+      recorder.EndStep();
+    }
+    return recorder.Spans();
+  }
+
  private:
   absl::Status Copy(const void* from, void* to, int64_t bytes) override {
     if (bytes > 0) std::memcpy(to, from, bytes);
     return absl::OkStatus();
   }
-  absl::Status Reorder(const TensorType& type, const void* from, void* to) override {
-    runtime::Reorder(type, from, to, *pool_);
+  absl::Status Reorder(const TensorType& type, const void* from, void* to, kernels::Parallel& parallel) override {
+    runtime::Reorder(type, from, to, parallel);
     return absl::OkStatus();
   }
 
@@ -287,8 +324,22 @@ absl::Status Executor::RunStep(const BoundStep& step, kernels::Parallel* paralle
   const absl::Status status =
       spec.kernel != nullptr         ? spec.kernel->Run(step.inputs, step.outputs, {parallel, step.scratch, stream})
       : spec.kind == StepKind::kCopy ? Copy(step.inputs[0].data, step.outputs[0].data, step.outputs[0].bytes)
-                                     : Reorder(spec.reordered, step.inputs[0].data, step.outputs[0].data);
+                                     : Reorder(spec.reordered, step.inputs[0].data, step.outputs[0].data, *parallel);
   return status.ok() ? status : Annotate(status, step.name());
+}
+
+absl::StatusOr<std::vector<StepSpan>> Executor::RunRecorded(const BoundProgram& program,
+                                                            absl::Span<const Tensor* const> inputs,
+                                                            absl::Span<Tensor* const> outputs) {
+  std::vector<double> seconds(program.steps.size());
+  RETURN_IF_ERROR(Run(program, inputs, outputs, &seconds));
+  std::vector<StepSpan> spans;
+  double now = 0;
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    spans.push_back({static_cast<int>(i), 0, now, now + seconds[i]});
+    now += seconds[i];
+  }
+  return spans;
 }
 
 absl::StatusOr<std::shared_ptr<const Program>> MakeProgram(const ir::Graph& graph,

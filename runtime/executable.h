@@ -35,6 +35,15 @@ struct StepProfile {
   double macs = 0;
   int64_t bytes = 0;            // Operands, results and weights, each once.
   std::vector<double> seconds;  // One entry per profiled run.
+  std::vector<int> reads;       // Steps whose results it reads, each once.
+};
+
+// Where a buffer lies in the arena while steps `first` to `last` run, both included.
+struct ArenaBlock {
+  int64_t offset = 0, bytes = 0;
+  int first = 0, last = 0;
+  int writer = -1;       // The step that writes it; -1: none, an input that is copied to a device.
+  bool scratch = false;  // The writer's own, not a value.
 };
 
 // What no run changes: the schedule of a graph, its kernels with their packed weights, the plan of its memory.
@@ -70,7 +79,13 @@ class Executable {
   // One run at a time.
   virtual absl::Status Run(absl::Span<const Tensor* const> inputs, absl::Span<Tensor* const> outputs) = 0;
 
+  // A run that says which thread worked on which step when: those of a thread in order, thread after thread. Reads the
+  // clock twice for each task of a kernel, which other runs do not.
+  virtual absl::StatusOr<std::vector<StepSpan>> RunRecorded(absl::Span<const Tensor* const> inputs,
+                                                            absl::Span<Tensor* const> outputs) = 0;
+
   virtual int64_t arena_bytes() const = 0;
+  virtual const std::vector<ArenaBlock>& arena() const = 0;  // What lies in it, by the plan.
   virtual int64_t weight_bytes() const = 0;
   // What the last run took on a device, without the copies of inputs and outputs: 0 while profiling. None on the CPU.
   virtual std::optional<double> device_seconds() const = 0;

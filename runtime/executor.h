@@ -32,6 +32,12 @@ struct BoundProgram {
   std::vector<kernels::Buffer> inputs, outputs;  // The graph's, in the executor's memory; null on the host.
 };
 
+// One thread at work on one step, in seconds since the run began. Thread 0 is the caller.
+struct StepSpan {
+  int step = 0, thread = 0;
+  double begin = 0, end = 0;
+};
+
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -56,6 +62,11 @@ class Executor {
   // One run, from `inputs` to `outputs`; `seconds`, if not null, are what each step took.
   virtual absl::Status Run(const BoundProgram& program, absl::Span<const Tensor* const> inputs,
                            absl::Span<Tensor* const> outputs, std::vector<double>* seconds) = 0;
+  // The same, for who wants to see it: which thread worked on which step when. By default one did, step after step, as
+  // long as Run's `seconds` say.
+  virtual absl::StatusOr<std::vector<StepSpan>> RunRecorded(const BoundProgram& program,
+                                                            absl::Span<const Tensor* const> inputs,
+                                                            absl::Span<Tensor* const> outputs);
   virtual std::optional<double> device_seconds() const { return std::nullopt; }  // See Executable.
 
  protected:
@@ -66,7 +77,7 @@ class Executor {
   // A step's input to its output, both in the executor's memory or, on the host, anywhere: unchanged, or from this type
   // to the other layout.
   virtual absl::Status Copy(const void* from, void* to, int64_t bytes) = 0;
-  virtual absl::Status Reorder(const TensorType& type, const void* from, void* to) = 0;
+  virtual absl::Status Reorder(const TensorType& type, const void* from, void* to, kernels::Parallel& parallel) = 0;
 };
 
 }  // namespace fuselage::runtime

@@ -62,7 +62,7 @@ def quick_resnet18():
     """The shipped config, without what takes its time."""
     config = (pathlib.Path(HARNESS).parent / "configs/resnet18.textproto").read_text()
     for long, short in [("numeric_check { samples: 1 }", ""), ("images: 256", "images: 4"), ("min_time_ms: 1000", "min_time_ms: 50"),
-                        ("cold_cache: true", "")]:
+                        ("threads: [1, 0]", "threads: [1, 2]"), ("cold_cache: true", "")]:
         assert long in config, long
         config = config.replace(long, short)
     return config[: config.index("gates {")] + "throughput { streams: 1 load_percent: [20, 60] seconds: 0.5 }\n"
@@ -73,7 +73,7 @@ class PageTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
         (cls.folder / "resnet18.textproto").write_text(quick_resnet18())
-        run(f"--config={cls.folder}/resnet18.textproto", "--limit=4", "--batch=1", "--threads=1", f"--out={cls.folder}/resnet18")
+        run(f"--config={cls.folder}/resnet18.textproto", "--limit=4", "--batch=1", f"--out={cls.folder}/resnet18")
         (cls.folder / "long.ir").write_text(network_of_400())
         run(f"--model={cls.folder}/long.ir", "--threads=1", f"--out={cls.folder}/long")
         run("explain", f"--model={cls.folder}/long.ir", f"--out={cls.folder}/explained")
@@ -153,8 +153,9 @@ class PageTest(unittest.TestCase):
         return self.browser.execute_script("return [...document.querySelectorAll('main > section')].map((s) => s.id)")
 
     def test_every_section_at_every_size_and_colour(self):
-        everything = ["summary", "speedup", "graph", "layers", "roofline", "passes", "latency", "run"]
-        for name, sections in [("resnet18", everything[:-1] + ["throughput", "run"]), ("long", everything), ("explained", ["summary", "explanation", "graph", "passes", "run"]),
+        everything = ["summary", "speedup", "graph", "layers", "roofline", "passes", "latency", "timeline", "memory", "run"]
+        resnet18 = everything[:-3] + ["throughput"] + everything[-3:]
+        for name, sections in [("resnet18", resnet18), ("long", everything), ("explained", ["summary", "explanation", "graph", "passes", "run"]),
                                ("incomplete", ["summary", "run"])]:
             for size in SIZES:
                 for scheme in ["light", "dark"]:
@@ -264,6 +265,42 @@ class PageTest(unittest.TestCase):
                 self.assertEqual({element.get("class") for element in root.iter()}, {None})
                 fills.append({text.get("fill") for text in texts})
             self.assertFalse(fills[0] & fills[1], "text is dark on light, and light on dark")
+
+    def test_timeline_zooms_and_ties_steps(self):
+        self.open("resnet18")
+        names = self.texts("#timeline svg > text")
+        for expected in ["thread 0", "thread 1"]:
+            self.assertEqual(names.count(expected), 2, "fp32 and int8")
+        steps = len(self.all("#timeline .span"))
+        self.assertGreater(steps, 60)
+        self.click(self.one("#timeline button[data-value='1']"))
+        self.assertEqual(self.texts("#timeline svg > text").count("thread 1"), 0)
+        alone = len(self.all("#timeline .span"))
+        self.assertLess(alone, steps)
+        for _ in range(3):
+            self.click(self.one("#timeline button[aria-label='Zoom the timeline in']"))
+        self.assertLess(len(self.all("#timeline .span")), alone)
+        self.check_sound()
+        self.assertEqual(self.all("#timeline .arrow"), [])
+        span = max(self.all("#timeline .span rect"), key=lambda rect: rect.rect["width"])
+        self.click(span)
+        self.assertTrue(self.all("#timeline .arrow"))
+        self.assertTrue(self.one("#drawer").is_displayed())
+        self.click(self.one("#timeline button[aria-label='Show all of the timeline']"))
+        self.assertEqual(len(self.all("#timeline .span")), alone)
+
+    def test_memory_has_its_buffers_and_their_peak(self):
+        self.open("resnet18")
+        note = self.one("#memory-note").text
+        self.assertIn(f"hold {len(self.all('#memory .block'))} buffers", note)
+        self.assertEqual(len(self.all("#memory .peak")), 1)
+        self.click(self.one("#memory .block"))
+        self.assertTrue(self.one("#drawer").is_displayed())
+        self.press(Keys.ESCAPE)
+        self.one("#memory select").send_keys("fp32")
+        self.settle()
+        self.assertNotEqual(self.one("#memory-note").text, note)
+        self.check_sound()
 
     def test_search_in_the_graph(self):
         self.open_long()

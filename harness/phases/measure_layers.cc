@@ -16,18 +16,10 @@ namespace {
 constexpr int kProfileRuns = 20;
 constexpr int kSnrImages = 4;
 
-// 0: none.
-int64_t FirstMeasuredBatch(const Results& results) {
-  for (const auto& variant : results.variants()) {
-    if (variant.measurements_size() > 0) return variant.measurements(0).batch();
-  }
-  return 0;
-}
-
 }  // namespace
 
 absl::Status MeasureLayers(RunState& run) {
-  const int64_t batch = FirstMeasuredBatch(run.recorder.Snapshot());
+  const int64_t batch = run.FirstMeasuredBatch();
   if (batch == 0) return absl::OkStatus();
   run.progress.Begin("layers");
   runtime::ThreadPool pool(run.threads[0]);

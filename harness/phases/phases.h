@@ -42,13 +42,16 @@ absl::Status MeasureLatency(RunState& run);
 absl::Status MeasureThroughput(RunState& run);
 // The time that each layer takes, and how far it is from the baseline's.
 absl::Status MeasureLayers(RunState& run);
+// One run of each variant with each number of threads: which thread worked on which step when, and the plan of the
+// memory. Writes trace.json.
+absl::Status RecordSchedules(RunState& run);
 // What the config demands of all that.
 absl::Status ApplyGates(RunState& run);
 
 inline constexpr Phase kCompile[] = {CheckVariants, OpenDatasets, LoadModel, FindPeaks, RunPasses};
 inline constexpr Phase kExplain[] = {SaveOnnx, SaveFuse, ExplainPasses};
 inline constexpr Phase kMeasure[] = {SaveOnnx,       SaveFuse,          PlaceBaseline, MeasureAccuracy, SaveOutputs,
-                                     MeasureLatency, MeasureThroughput, MeasureLayers, ApplyGates};
+                                     MeasureLatency, MeasureThroughput, MeasureLayers, RecordSchedules, ApplyGates};
 
 inline constexpr Phase kJudge[] = {SaveOnnx, SaveFuse, PlaceBaseline, MeasureAccuracy, SaveOutputs};
 

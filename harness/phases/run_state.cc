@@ -55,6 +55,14 @@ bool RunState::Uses(absl::string_view backend) const {
                      [&](const Variant& variant) { return variant.runs() && variant.engine.backend == backend; });
 }
 
+int64_t RunState::FirstMeasuredBatch() const {
+  const Results results = recorder.Snapshot();
+  for (const auto& variant : results.variants()) {
+    if (variant.measurements_size() > 0) return variant.measurements(0).batch();
+  }
+  return 0;
+}
+
 int RunState::CalibrationSamples() const {
   const int wanted = config.calibration().images();
   if (config.has_dataset()) return wanted;

@@ -49,6 +49,7 @@ struct RunState {
   bool BaselineRuns() const { return variants[0].runs(); }
   // Some variant runs on this backend.
   bool Uses(absl::string_view backend) const;
+  int64_t FirstMeasuredBatch() const;  // 0: none was.
   int CalibrationSamples() const;
   // Of `inputs`: the shard that the config evaluates of its first `limit`.
   SampleRange EvaluatedSamples() const;

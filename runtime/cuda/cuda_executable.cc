@@ -118,7 +118,7 @@ class CudaExecutor final : public Executor {
   absl::Status Copy(const void* from, void* to, int64_t bytes) override {
     return device_->Copy(to, from, bytes, Direction::kDeviceToDevice, stream_.get());
   }
-  absl::Status Reorder(const TensorType& type, const void* from, void* to) override {
+  absl::Status Reorder(const TensorType& type, const void* from, void* to, kernels::Parallel&) override {
     const int64_t channels = type.shape[1], pixels = type.shape[2] * type.shape[3];
     const bool to_nhwc = type.layout == Layout::kRowMajor;
     return device_->Transpose(type.shape[0], to_nhwc ? channels : pixels, to_nhwc ? pixels : channels,

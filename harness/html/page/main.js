@@ -50,6 +50,8 @@ const app = {
       model.passes.length > 0 ? new PassesView(model) : null,
       model.variants.some((variant) => variant.measurements.some((m) => (m.samples_ms || []).length > 0)) ? new LatencyView(model) : null,
       model.variants.some((variant) => (variant.throughput || []).length > 0) ? new ThroughputView(model) : null,
+      scheduledThreads(model).length > 0 ? new TimelineView(model) : null,
+      model.variants.some((variant) => variant.schedules.some((one) => one.blocks.length > 0)) ? new MemoryView(model) : null,
       { element: runSection(model) },
     ].filter(Boolean);
     this.views = views;
@@ -165,7 +167,7 @@ function normalized(results) {
   const lists = ['passes', 'variants', 'peers', 'gates', 'warnings', 'phases', 'graphs'];
   for (const list of lists) results[list] = results[list] || [];
   for (const variant of [...results.variants, ...results.peers]) {
-    for (const list of ['measurements', 'layers']) variant[list] = variant[list] || [];
+    for (const list of ['measurements', 'layers', 'schedules']) variant[list] = variant[list] || [];
     for (const text of ['name', 'version', 'backend', 'isa', 'after']) variant[text] = variant[text] || '';
   }
   results.environment = { started: '', cpu: '', isa: '', ...results.environment };
