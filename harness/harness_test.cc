@@ -1,6 +1,7 @@
 // Whole runs on a tiny network: what they write, and how they end.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,24 @@ TEST(Harness, AWholeRun) {
     if (!layer.has_snr_db()) continue;
     ++with_snr[layer.op()];
     EXPECT_GT(layer.snr_db(), 20) << layer.name();
+    ASSERT_TRUE(layer.has_quantization());
+    const auto& quantization = layer.quantization();
+    EXPECT_EQ(quantization.accumulated().snr_db(), layer.snr_db());
+    ASSERT_TRUE(quantization.has_local());
+    // The first layer alone does what it does in the network.
+    const bool is_first = with_snr.size() == 1 && with_snr["int8.conv2d"] == 1;
+    EXPECT_EQ(quantization.local().snr_db() == layer.snr_db(), is_first) << layer.name();
+    EXPECT_GT(quantization.local().snr_db(), 20);
+    EXPECT_GT(quantization.local().cosine(), 0.99);
+    EXPECT_LE(quantization.local().cosine(), 1 + 1e-12);
+    EXPECT_EQ(quantization.has_range_low(), layer.op() == "int8.conv2d") << "logits are floats";
+    EXPECT_LT(quantization.clipped_percent(), 1);
+    EXPECT_LT(quantization.value_min(), quantization.value_max());
+    const auto& histogram = quantization.histogram();
+    const int64_t values = std::accumulate(histogram.begin(), histogram.end(), int64_t{0});
+    EXPECT_GT(values, 0);
+    EXPECT_EQ(values % 4, 0) << "samples";
+    EXPECT_GT(quantization.weight_ranges_size(), 1);
   }
   EXPECT_EQ(with_snr["int8.conv2d"], 2);
   EXPECT_EQ(with_snr["int8.global_avg_pool_linear"], 1);

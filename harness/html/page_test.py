@@ -153,7 +153,7 @@ class PageTest(unittest.TestCase):
         return self.browser.execute_script("return [...document.querySelectorAll('main > section')].map((s) => s.id)")
 
     def test_every_section_at_every_size_and_colour(self):
-        everything = ["summary", "speedup", "graph", "layers", "roofline", "passes", "latency", "timeline", "memory", "run"]
+        everything = ["summary", "speedup", "graph", "layers", "quantization", "roofline", "passes", "latency", "timeline", "memory", "run"]
         resnet18 = everything[:-3] + ["throughput"] + everything[-3:]
         for name, sections in [("resnet18", resnet18), ("long", everything), ("explained", ["summary", "explanation", "graph", "passes", "run"]),
                                ("incomplete", ["summary", "run"])]:
@@ -235,37 +235,6 @@ class PageTest(unittest.TestCase):
         self.press("]")
         self.assertNotEqual(self.one("#graph-changes").text, before)
 
-    def test_modules_of_a_large_graph_open(self):
-        self.open("large")
-        self.click(self.one("#graph .steps button"))
-        boxes = len(self.browser.execute_script("return app.graph.layout.nodes"))
-        self.assertLess(boxes, 100)
-        self.click(self.one("#graph button[aria-label^='The beginning']"))
-        box = next(node for node in self.all("#graph .node") if "block0" in node.text)
-        self.assertIn("40 nodes", box.text)
-        self.click(box.find_element(By.CSS_SELECTOR, ".tint"))
-        self.assertEqual(len(self.browser.execute_script("return app.graph.layout.nodes")), boxes + 9)
-        self.browser.execute_script("app.select('block20.unit3.tanh', {step: app.graph.step})")
-        self.settle()
-        self.assertEqual(self.texts("#graph .node.selected .sub"), ["block20.unit3.tanh"])
-        self.press(Keys.ESCAPE)
-        self.click(next(button for button in self.all("#graph button") if button.text == "close all"))
-        self.assertEqual(len(self.browser.execute_script("return app.graph.layout.nodes")), boxes)
-        self.check_sound()
-
-    def test_pictures_stand_alone(self):
-        pictures.save_pictures(self.browser, self.folder / "resnet18/report.html", self.folder, ["speedup", "roofline"])
-        for name in ["speedup", "roofline"]:
-            fills = []
-            for scheme in ["light", "dark"]:
-                root = xml.etree.ElementTree.parse(self.folder / f"{name}_{scheme}.svg").getroot()
-                self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
-                texts = root.findall(".//{*}text")
-                self.assertGreater(len(texts), 5)
-                self.assertEqual({element.get("class") for element in root.iter()}, {None})
-                fills.append({text.get("fill") for text in texts})
-            self.assertFalse(fills[0] & fills[1], "text is dark on light, and light on dark")
-
     def test_timeline_zooms_and_ties_steps(self):
         self.open("resnet18")
         names = self.texts("#timeline svg > text")
@@ -300,6 +269,53 @@ class PageTest(unittest.TestCase):
         self.one("#memory select").send_keys("fp32")
         self.settle()
         self.assertNotEqual(self.one("#memory-note").text, note)
+        self.check_sound()
+
+    def test_quantization_has_the_worst_layer_first(self):
+        self.open("resnet18")
+        local = [float(text) for text in self.texts("#quantization tbody td:nth-child(4)")]
+        self.assertEqual(len(local), 21)
+        self.assertEqual(local, sorted(local))
+        layers = self.texts("#quantization tbody td:nth-child(2)")
+        self.assertIn(layers[0], self.one("#quantization-ranges h3").text)
+        conv = layers.index("layer1.0.conv1.out")
+        self.click(self.all("#quantization tbody tr")[conv])
+        self.assertIn(layers[conv], self.one("#quantization-ranges h3").text)
+        self.assertEqual(self.texts("#drawer h2"), [layers[conv]])
+        self.assertEqual(len(self.all("#quantization-ranges .range")), 1)
+        self.assertEqual(len(self.all("#quantization-ranges svg")), 2)
+        self.assertEqual(len(self.all("#quantization-chart .point")), 2 * len(layers))
+        self.check_sound()
+
+    def test_pictures_stand_alone(self):
+        pictures.save_pictures(self.browser, self.folder / "resnet18/report.html", self.folder, ["speedup", "roofline"])
+        for name in ["speedup", "roofline"]:
+            fills = []
+            for scheme in ["light", "dark"]:
+                root = xml.etree.ElementTree.parse(self.folder / f"{name}_{scheme}.svg").getroot()
+                self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
+                texts = root.findall(".//{*}text")
+                self.assertGreater(len(texts), 5)
+                self.assertEqual({element.get("class") for element in root.iter()}, {None})
+                fills.append({text.get("fill") for text in texts})
+            self.assertFalse(fills[0] & fills[1], "text is dark on light, and light on dark")
+
+    def test_modules_of_a_large_graph_open(self):
+        self.open("large")
+        self.click(self.one("#graph .steps button"))
+        boxes = len(self.browser.execute_script("return app.graph.layout.nodes"))
+        self.assertLess(boxes, 100)
+        self.click(self.one("#graph button[aria-label^='The beginning']"))
+        box = next(node for node in self.all("#graph .node") if "block0" in node.text)
+        self.assertIn("40 nodes", box.text)
+        self.click(box.find_element(By.CSS_SELECTOR, ".tint"))
+        self.assertEqual(len(self.browser.execute_script("return app.graph.layout.nodes")), boxes + 9)
+        self.browser.execute_script("app.select('block20.unit3.tanh', {step: app.graph.step})")
+        self.settle()
+        self.assertEqual(self.texts("#graph .node.selected .sub"), ["block20.unit3.tanh"])
+        self.press(Keys.ESCAPE)
+        self.click(next(button for button in self.all("#graph button") if button.text == "close all"))
+        self.assertEqual(len(self.browser.execute_script("return app.graph.layout.nodes")), boxes)
         self.check_sound()
 
     def test_search_in_the_graph(self):

@@ -2,39 +2,12 @@
 
 #include <chrono>
 
-#include "absl/strings/match.h"
 #include "harness/base/statistics.h"
-#include "ir/base/comparison.h"
 #include "ir/base/status.h"
 #include "runtime/executable.h"
 
 namespace fuselage::harness {
 namespace {
-
-bool IsQuantizedLayer(const ir::Node& node) {
-  return node.op() != nullptr && absl::StartsWith(node.op()->name, "int8.") && !node.IsOp("int8.quantize") &&
-         !node.IsOp("int8.dequantize");
-}
-
-ir::Node* CounterpartOrNull(const ir::Graph& baseline, const ir::Node& node) {
-  ir::Node* found = baseline.FindNodeOrNull(node.name());
-  if (found == nullptr && !node.sources().empty()) found = baseline.FindNodeOrNull(node.sources().back());
-  if (found == nullptr || !found->is_call()) return nullptr;
-  if (!found->type().is_tensor() || !node.type().is_tensor()) return nullptr;
-  return found->tensor_type().shape == node.tensor_type().shape ? found : nullptr;
-}
-
-// Runs the graph with `taps` as further outputs; returns their values.
-absl::StatusOr<std::vector<Tensor>> RunTapped(const PlacedGraph& placed, const std::vector<std::string>& taps,
-                                              absl::Span<const Tensor> inputs, const kernels::KernelRegistry& kernels,
-                                              runtime::ThreadPool* pool) {
-  const std::unique_ptr<ir::Graph> clone = placed.graph.Clone();
-  const int outputs_before = clone->output()->num_operands();
-  for (const std::string& tap : taps) clone->AppendOutput(clone->FindNodeOrNull(tap));
-  ASSIGN_OR_RETURN(const auto engine, compiler::MakeEngine(*clone, inputs[0].dim(0), kernels, pool, placed.engine));
-  ASSIGN_OR_RETURN(const std::vector<Tensor>* outputs, engine->Run(inputs));
-  return std::vector<Tensor>(outputs->begin() + outputs_before, outputs->end());
-}
 
 using Clock = std::chrono::steady_clock;
 
@@ -76,28 +49,6 @@ double SecondsPerJoin(runtime::ThreadPool& pool) {
 }
 
 }  // namespace
-
-absl::StatusOr<std::map<std::string, double>> LayerSnrs(const PlacedGraph& baseline, const PlacedGraph& quantized,
-                                                        absl::Span<const Tensor> inputs,
-                                                        const kernels::KernelRegistry& kernels,
-                                                        runtime::ThreadPool* pool) {
-  std::vector<std::string> layers, counterparts;
-  for (const ir::Node* node : quantized.graph.Snapshot()) {
-    if (!IsQuantizedLayer(*node)) continue;
-    const ir::Node* counterpart = CounterpartOrNull(baseline.graph, *node);
-    if (counterpart == nullptr) continue;
-    layers.push_back(node->name());
-    counterparts.push_back(counterpart->name());
-  }
-  std::map<std::string, double> snrs;
-  if (layers.empty()) return snrs;
-  ASSIGN_OR_RETURN(const auto wanted, RunTapped(baseline, counterparts, inputs, kernels, pool));
-  ASSIGN_OR_RETURN(const auto found, RunTapped(quantized, layers, inputs, kernels, pool));
-  for (size_t i = 0; i < layers.size(); ++i) {
-    snrs[layers[i]] = Compare(wanted[i], found[i]).snr_db;
-  }
-  return snrs;
-}
 
 absl::StatusOr<std::vector<Results::Layer>> ProfileLayers(runtime::Executable& executable,
                                                           absl::Span<const Tensor> inputs, int runs) {

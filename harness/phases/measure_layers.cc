@@ -1,9 +1,9 @@
-#include <map>
 #include <memory>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "harness/measure/layer_errors.h"
 #include "harness/measure/layers.h"
 #include "harness/phases/phases.h"
 #include "ir/base/status.h"
@@ -31,24 +31,30 @@ absl::Status MeasureLayers(RunState& run) {
     ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, run.inputs->Batch(0, engine->input_types()));
     ASSIGN_OR_RETURN(std::vector<Results::Layer> layers, ProfileLayers(*engine->executable(), inputs, kProfileRuns));
 
-    std::map<std::string, double> snrs;
+    LayerErrors errors;
     if (i > 0 && run.BaselineRuns()) {
       std::vector<TensorType> types = engine->input_types();
       for (TensorType& type : types) type.shape[0] = kSnrImages;
       ASSIGN_OR_RETURN(const std::vector<Tensor> samples, run.inputs->Batch(0, types));
-      auto found = LayerSnrs({*run.variants[0].graph, run.variants[0].engine}, {*variant.graph, variant.engine},
-                             samples, run.library.kernels, run.pool.get());
-      if (found.ok()) {
-        snrs = *std::move(found);
-      } else {
+      auto found = MeasureLayerErrors({*run.variants[0].graph, run.variants[0].engine},
+                                      {*variant.graph, variant.engine}, samples, run.library.kernels, run.pool.get());
+      if (!found.ok()) {
         run.Warn(absl::StrCat("no SNR of the layers of ", variant.name(), ": ", found.status().message()));
+      } else {
+        errors = *std::move(found);
+      }
+      if (!errors.local.ok()) {
+        run.Warn(absl::StrCat("no local errors of the layers of ", variant.name(), ": ", errors.local.message()));
       }
     }
     ASSIGN_OR_RETURN(const auto graph, variant.GraphAt(batch));
     run.recorder.Update([&](Results& results) {
       for (Results::Layer& layer : layers) {
-        const auto snr = snrs.find(layer.name());
-        if (snr != snrs.end()) layer.set_snr_db(snr->second);
+        const auto error = errors.layers.find(layer.name());
+        if (error != errors.layers.end()) {
+          layer.set_snr_db(error->second.snr_db);
+          *layer.mutable_quantization() = std::move(error->second.quantization);
+        }
         if (const ir::Node* node = graph->FindNodeOrNull(layer.name())) {
           const passes::Work work = passes::WorkOf(*node);
           layer.set_operations(work.operations);

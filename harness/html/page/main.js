@@ -40,12 +40,13 @@ const app = {
     const measured = model.layers.some((layers) => layers.length > 0);
     this.graph = model.steps.length > 0 ? new GraphView(model) : null;
     this.layers = measured ? new LayersView(model) : null;
+    this.quantization = QuantizationView.of(model);
     const views = [
       this.before ? { element: comparisonSection(model, this.before) } : null,
       { element: summarySection(model) },
       SpeedupView.groups(model).length > 0 ? new SpeedupView(model) : null,
       model.results.explanation ? new ExplanationView(model.results.explanation) : null,
-      this.graph, this.layers,
+      this.graph, this.layers, this.quantization,
       measured && model.peaks ? new RooflineView(model) : null,
       model.passes.length > 0 ? new PassesView(model) : null,
       model.variants.some((variant) => variant.measurements.some((m) => (m.samples_ms || []).length > 0)) ? new LatencyView(model) : null,
@@ -125,6 +126,7 @@ const app = {
     details.show(this.model, name, step);
     if (this.graph) this.graph.select(name, step);
     if (this.layers) this.layers.mark(name);
+    if (this.quantization) this.quantization.mark(name);
     if (reveal && this.graph) this.graph.element.scrollIntoView({ block: 'nearest' });
   },
 

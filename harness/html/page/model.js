@@ -100,7 +100,7 @@ class Model {
         index, variant: variant.name, name: layer.name, op: layer.op, kernel: layer.variant, ms: layer.ms, node, place, sources,
         key: `${variant.name}\u0000${index}`, share: total > 0 ? layer.ms / total : null, snr: number(layer.snr_db), macs: layer.macs,
         gmacs: layer.macs > 0 && layer.ms > 0 ? layer.macs / layer.ms / 1e6 : null, bytes: layer.bytes,
-        operations: number(layer.operations), intensity: number(layer.operations_per_byte),
+        quantization: layer.quantization || null, operations: number(layer.operations), intensity: number(layer.operations_per_byte),
         why: place === 'FP32' || place === 'reference' ? this.whyNot(layer.name, sources) : '',
       };
       one.label = layer.name === '' ? layer.op : layer.name;
