@@ -255,6 +255,7 @@ class PageTest(unittest.TestCase):
         self.click(span)
         self.assertTrue(self.all("#timeline .arrow"))
         self.assertTrue(self.one("#drawer").is_displayed())
+        self.press(Keys.ESCAPE)
         self.click(self.one("#timeline button[aria-label='Show all of the timeline']"))
         self.assertEqual(len(self.all("#timeline .span")), alone)
 

@@ -139,7 +139,7 @@ class QuantizationView {
     svg.append('g').attr('class', 'axis').attr('transform', `translate(0,${height - bottom})`).call(d3.axisBottom(x).ticks(6));
     const clipped = number(clipped_percent);
     return low === null ? 'The result is floats: no range was chosen. Heights are square roots of counts.'
-      : `Green: what the codes can hold; ${clipped > 0 ? `${digits(clipped, 3)} % are clipped` : 'nothing is clipped'}. Heights are square roots of counts.`;
+      : `Green: what the codes can hold; ${clipped > 0 ? `${Number(clipped.toPrecision(2))} % are clipped` : 'nothing is clipped'}. Heights are square roots of counts.`;
   }
 
   drawWeights(svg, width, ranges) {
