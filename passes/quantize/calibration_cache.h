@@ -17,20 +17,25 @@ struct Calibration {
   std::vector<Range> ranges;  // By node.
 };
 
-// One file: <folder>/calibration-<fingerprint of key and nodes>.textproto.
+// One file: <folder>/calibration-<fingerprint of key>.textproto, with the ranges of all nodes that were ever asked for.
 class CalibrationCache {
  public:
   CalibrationCache(const std::string& folder, CalibrationCacheFile::Key key, std::vector<std::string> nodes);
 
   const std::string& path() const { return path_; }
 
-  // NotFound: there is no such file. DataLoss says what is wrong with one that cannot be believed.
+  // NotFound: there is no such file, or it lacks one of the nodes. DataLoss says what is wrong with one that cannot be
+  // believed.
   absl::StatusOr<Calibration> Read() const;
 
-  // Makes the folder; a reader sees the whole file or none. `calibration` has a range for each node.
+  // Makes the folder; a reader sees the whole file or none. `calibration` has a range for each node; what the file has
+  // of other nodes stays.
   absl::Status Write(const Calibration& calibration) const;
 
  private:
+  // The same errors, but for nodes that it lacks.
+  absl::StatusOr<CalibrationCacheFile> ReadWhole() const;
+
   CalibrationCacheFile::Key key_;
   std::vector<std::string> nodes_;
   std::string path_;
