@@ -98,6 +98,24 @@ TEST(Statistics, Percentiles) {
   EXPECT_EQ(Summarize({}).median, 0);
 }
 
+TEST(Statistics, IntervalsHoldTheRatioAndTheDifference) {
+  const std::vector<double> before = {9, 9.5, 10, 10.5, 11}, now = {18, 19, 20, 21, 22};
+  const Interval ratio = RatioOfMedians(before, now);
+  EXPECT_LT(ratio.low, 2);
+  EXPECT_GT(ratio.low, 1.5);
+  EXPECT_GT(ratio.high, 2);
+  EXPECT_LT(ratio.high, 2.5);
+  const Interval difference = DifferenceOfMedians(before, now);
+  EXPECT_LT(difference.low, 10);
+  EXPECT_GE(difference.low, 7);
+  EXPECT_GT(difference.high, 10);
+  EXPECT_LE(difference.high, 13);
+  EXPECT_EQ(RatioOfMedians({4}, {5}).low, 1.25);
+  EXPECT_EQ(RatioOfMedians({4}, {5}).high, 1.25);
+  EXPECT_EQ(DifferenceOfMedians({4}, {5}).low, 1);
+  EXPECT_EQ(DifferenceOfMedians({4}, {5}).high, 1);
+}
+
 TEST(MachineLoad, CountsWhatIsNotIdle) {
   EXPECT_EQ(BusySeconds("cpu  100 20 30 9999 9999 4 5 41 7 8\ncpu0 1 2 3 4 5 6 7 8 9 10\n", 100), 2.0);
   EXPECT_FALSE(BusySeconds("", 100).has_value());

@@ -2,9 +2,36 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
+#include <random>
 
 namespace fuselage::harness {
+namespace {
+
+constexpr int kDraws = 2000;
+
+double MedianOfDraw(const std::vector<double>& samples, std::vector<double>& drawn, std::mt19937_64& random) {
+  drawn.resize(samples.size());
+  for (double& value : drawn) value = samples[random() % samples.size()];
+  const auto middle = drawn.begin() + static_cast<int64_t>(drawn.size() / 2);
+  std::nth_element(drawn.begin(), middle, drawn.end());
+  return drawn.size() % 2 == 1 ? *middle : (*std::max_element(drawn.begin(), middle) + *middle) / 2;
+}
+
+template <typename Statistic>
+Interval Bootstrap(const std::vector<double>& before, const std::vector<double>& now, Statistic statistic) {
+  std::mt19937_64 random(1);
+  std::vector<double> values(kDraws), drawn;
+  for (double& value : values) {
+    const double old = MedianOfDraw(before, drawn, random);
+    value = statistic(old, MedianOfDraw(now, drawn, random));
+  }
+  std::sort(values.begin(), values.end());
+  return {Percentile(values, 2.5), Percentile(values, 97.5)};
+}
+
+}  // namespace
 
 double Percentile(const std::vector<double>& sorted, double p) {
   if (sorted.empty()) return 0;
@@ -24,6 +51,14 @@ Summary Summarize(std::vector<double> samples) {
   summary.p90 = Percentile(samples, 90);
   summary.p99 = Percentile(samples, 99);
   return summary;
+}
+
+Interval RatioOfMedians(const std::vector<double>& before, const std::vector<double>& now) {
+  return Bootstrap(before, now, [](double old, double fresh) { return fresh / old; });
+}
+
+Interval DifferenceOfMedians(const std::vector<double>& before, const std::vector<double>& now) {
+  return Bootstrap(before, now, [](double old, double fresh) { return fresh - old; });
 }
 
 }  // namespace fuselage::harness

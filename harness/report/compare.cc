@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <optional>
-#include <random>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,17 +13,6 @@
 
 namespace fuselage::report {
 namespace {
-
-using harness::Percentile;
-
-constexpr int kDraws = 2000;
-
-double MedianOfDraw(const std::vector<double>& samples, std::mt19937_64& random) {
-  std::vector<double> drawn(samples.size());
-  for (double& value : drawn) value = samples[random() % samples.size()];
-  std::sort(drawn.begin(), drawn.end());
-  return Percentile(drawn, 50);
-}
 
 class Comparer {
  public:
@@ -45,7 +33,7 @@ class Comparer {
     if (old.empty() || fresh.empty()) {
       verdict = Failure("NO SAMPLES");
     } else {
-      const Interval interval = RatioOfMedians(old, fresh);
+      const harness::Interval interval = harness::RatioOfMedians(old, fresh);
       within = absl::StrCat(Change(interval.low), " to ", Change(interval.high));
       verdict = Verdict(interval.low > 1 + tolerance_, interval.high < 1 - tolerance_);
     }
@@ -120,17 +108,6 @@ void CompareVariants(const Results::Variant& before, const Results::Variant& now
 }
 
 }  // namespace
-
-Interval RatioOfMedians(const std::vector<double>& before, const std::vector<double>& now) {
-  std::mt19937_64 random(1);
-  std::vector<double> ratios(kDraws);
-  for (double& ratio : ratios) {
-    const double old = MedianOfDraw(before, random);
-    ratio = MedianOfDraw(now, random) / old;
-  }
-  std::sort(ratios.begin(), ratios.end());
-  return {Percentile(ratios, 2.5), Percentile(ratios, 97.5)};
-}
 
 Comparison Compare(const Results& before, const Results& now, double tolerance_percent) {
   Comparer comparer(tolerance_percent);

@@ -29,18 +29,6 @@ Results RunOf(double median, double top1 = 90) {
   return results;
 }
 
-TEST(Compare, TheIntervalHoldsTheRatio) {
-  const std::vector<double> before = {9, 9.5, 10, 10.5, 11}, now = {18, 19, 20, 21, 22};
-  const Interval interval = RatioOfMedians(before, now);
-  EXPECT_LT(interval.low, 2);
-  EXPECT_GT(interval.low, 1.5);
-  EXPECT_GT(interval.high, 2);
-  EXPECT_LT(interval.high, 2.5);
-  const Interval exact = RatioOfMedians({4}, {5});
-  EXPECT_EQ(exact.low, 1.25);
-  EXPECT_EQ(exact.high, 1.25);
-}
-
 TEST(Compare, BeyondTheNoiseOnly) {
   EXPECT_EQ(Compare(RunOf(10), RunOf(10), 0).worse, 0);
   EXPECT_EQ(Compare(RunOf(10), RunOf(10.02), 0).worse, 0) << "within the noise";
