@@ -19,6 +19,7 @@
 #include "harness/base/exit_code.h"
 #include "harness/base/files.h"
 #include "harness/base/interrupt.h"
+#include "harness/explain/graph_diff.h"
 #include "harness/flags.h"
 #include "harness/html/redraw.h"
 #include "harness/load_config.h"
@@ -272,7 +273,29 @@ absl::Status RunCompare(absl::Span<const std::string> args, const Terminal& term
                                : GateError(absl::StrCat("figures that got worse: ", comparison.worse));
 }
 
+// Exit codes as diff has them: 0 equal, 1 different, 2 trouble.
+int RunDiff(absl::Span<const std::string> args, const Terminal& terminal) {
+  constexpr int kEqual = 0, kDifferent = 1, kTrouble = 2;
+  const auto difference = [&]() -> absl::StatusOr<GraphDifference> {
+    if (args.size() != 2) return UsageError("want diff A.ir B.ir");
+    const SearchPath search = SearchPath::FromEnvironment();
+    ASSIGN_OR_RETURN(const std::string before, ReadFile(search.InCaller(args[0])));
+    ASSIGN_OR_RETURN(const std::string after, ReadFile(search.InCaller(args[1])));
+    return DiffGraphs({args[0], before}, {args[1], after});
+  }();
+  if (!difference.ok()) {
+    PrintError(difference.status(), terminal.err);
+    return kTrouble;
+  }
+  for (absl::string_view line : absl::StrSplit(absl::StripSuffix(difference->text, "\n"), '\n')) {
+    terminal.out << report::Escaped(line) << "\n";
+  }
+  terminal.out << std::flush;
+  return difference->equal() ? kEqual : kDifferent;
+}
+
 int RunArgs(const std::vector<std::string>& args, const Terminal& terminal, const compiler::Library& library) {
+  if (!args.empty() && args[0] == kDiffCommand) return RunDiff(absl::MakeConstSpan(args).subspan(1), terminal);
   if (!args.empty() && (args[0] == kReportCommand || args[0] == kCompareCommand)) {
     const auto files = absl::MakeConstSpan(args).subspan(1);
     const absl::Status status = args[0] == kReportCommand ? RunReport(files, terminal) : RunCompare(files, terminal);

@@ -169,7 +169,8 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
       continue;
     }
     if (i == 0 && !absl::StrContains(text, "-") && !absl::StrContains(text, ".") && !absl::StrContains(text, "/")) {
-      const std::vector<std::string> commands = {kExplain, kCompile, kReportCommand, kCompareCommand, kSweep};
+      const std::vector<std::string> commands = {kExplain,        kCompile,     kReportCommand,
+                                                 kCompareCommand, kDiffCommand, kSweep};
       return UsageError(absl::StrCat("unknown command ", text, DidYouMean(text, commands), "; there are ",
                                      absl::StrJoin(commands, ", ")));
     }
@@ -219,6 +220,7 @@ std::string FlagsHelp() {
       "bazel run //harness -- compile --config=resnet18.textproto --out=resnet18.fuse [flags]\n"
       "bazel run //harness -- report [BEFORE.json] RESULTS.json\n"
       "bazel run //harness -- compare BEFORE.json RESULTS.json [--tolerance=PERCENT]\n"
+      "bazel run //harness -- diff A.ir B.ir\n"
       "bazel run //harness -- sweep --config=sweep.textproto [flags]\n\n"
       "Without a config, harness/configs/default.textproto quantizes the model and measures it beside FP32, on random\n"
       "inputs or on images of your own.\n"
@@ -226,6 +228,8 @@ std::string FlagsHelp() {
       "compile does so too, and writes what the passes made, to be loaded without them: --out is that file.\n"
       "report draws report.html again, beside RESULTS.json; compare also prints what changed, and ends with 1 where a\n"
       "figure got worse by more than its noise, and than the tolerance.\n"
+      "diff prints how two graphs differ, and ends with 0 where they do not, 1 where they do, 2 where it cannot "
+      "say.\n"
       "sweep runs a config in many variations, beside other processes that do the same (docs/sweeps.md).\n\n";
   for (const Flag& flag : AllFlags()) {
     const std::string name = absl::StrCat("--", flag.name, flag.value.empty() ? "" : "=", flag.value);

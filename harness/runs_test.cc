@@ -236,6 +236,27 @@ TEST(Files, ReportDrawsThePageAgain) {
   EXPECT_EQ(outcome.code, kIo) << "not listed, so not ours";
 }
 
+// Exit codes are diff's.
+TEST(Files, TwoGraphsAreDiffed) {
+  const Workplace place = testing::MakeIrWorkplace("diff", kInterpreted, "print_graphs: true");
+  const std::string before = place.folder + "/tiny.ir", after = place.folder + "/after.ir";
+  std::string text = kInterpreted;
+  testing::Overwrite(after, text.insert(text.find("  output"), "  %\x1b: f32[1] = placeholder\n"));
+  testing::Outcome outcome = testing::RunWithArgs({"diff", before, before});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("0 added, 0 removed, 0 changed, 0 renamed\n"));
+  outcome = testing::RunWithArgs({"diff", before, after});
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("1 added, 0 removed"), HasSubstr("+ %\\x1b: f32[1] = placeholder()")));
+  for (const std::vector<std::string>& args : {std::vector<std::string>{"diff", before},
+                                               {"diff", before, place.folder + "/none.ir"},
+                                               {"diff", before, place.config}}) {
+    outcome = testing::RunWithArgs(args);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_NE(outcome.err, "");
+  }
+}
+
 TEST(Files, AModelThatIsNoRegularFile) {
   const Workplace place = testing::MakeIrWorkplace("fifo", kInterpreted, "print_graphs: true");
   for (const std::string name : {"/fifo.onnx", "/fifo.ir"}) {
