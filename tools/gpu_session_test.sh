@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# gpu_session_test.sh GPU_SESSION_SH [PROGRAM...]: what a session makes of programs that pass, fail and hang; and real
+# ones where there is no GPU.
+set -euo pipefail
+session=$PWD/$1
+shift
+programs=${1:+$(realpath "$@")}
+cd "$TEST_TMPDIR"
+export XZ_OPT=-0 CUDA_PATH=$PWD/nowhere
+fail() { echo "$*" >&2; exit 1; }
+wants() { grep -qF -- "$2" "$1" || { cat "$1" >&2; fail "$1 lacks: $2"; }; }
+exits() {  # exits CODE COMMAND...
+  local code=0 wanted=$1
+  shift
+  "$@" >said 2>&1 || code=$?
+  [ $code -eq "$wanted" ] || { cat said >&2; fail "exit code $code, wanted $wanted: $*"; }
+}
+
+mkdir stubs
+stub() { printf '#!/usr/bin/env bash\n%s\n' "$2" >"stubs/$1"; chmod +x "stubs/$1"; }
+stub gpu_check 'echo "checked $*"'
+stub backend_test 'echo "$FUSELAGE_REQUIRE_GPU"; exit 3'
+stub add_cuda_device_test 'sleep 600'
+stub conv2d_cuda_test 'true'
+stub tiling_bench 'true'
+# A variant with the bits of its config, timed at its batch: 0.05 ms, and a hundred times that at 64.
+stub harness 'for argument; do eval "${argument#--}" 2>/dev/null; done
+mkdir -p "$out"
+config=$(basename "$config" .textproto)
+bits=$config; [ "$config$backend" != vitcuda ] || bits=other
+variant="{\"name\": \"int8\", \"backend\": \"$backend\", \"logits_fingerprint\": \"$bits\", \"measurements\":
+  [{\"batch\": $batch, \"device_ms\": {\"median\": $([ $batch = 64 ] && echo 5 || echo 0.05)}}]}"
+echo "{\"variants\": [{}, $variant]}" >"$out/results.json"'
+exits 0 "$session" gather stubs.tar.xz stubs/*
+
+exits 1 "$session" run correctness stubs.tar.xz out --minutes=0
+wants out/correctness.md "| gpu_check, a few cases | no time left | 0 |"
+sed -i 's/sleep 600/exit 137/' stubs/add_cuda_device_test
+exits 0 "$session" gather stubs.tar.xz stubs/*
+exits 1 "$session" run correctness stubs.tar.xz out
+wants out/correctness.md "| gpu_check, a few cases | ok |"
+wants out/correctness.md "| backend_test | FAILED: 3 |"
+wants out/correctness.md "| add_cuda_device_test | stopped after 60 s |"
+wants out/correctness.md "| gpu_check, ResNet18 | ok |"
+wants out/correctness.log "checked --batches=1,64,256"
+
+exits 1 "$session" run timings stubs.tar.xz out
+wants out/timings.md "| racecheck, tilings | FAILED: 127 |"  # There is no compute-sanitizer here.
+wants out/timings.md "| tilings | ok |"
+
+exits 1 "$session" run targets stubs.tar.xz out
+wants out/targets.md "| batch 1 | ok |"
+wants out/targets.md "| batch 64 | FAILED: 1 |"
+wants out/targets.log "batch 64: 5.0000 ms, 12800 images/s, wanted 0.4000 ms"
+wants out/targets.md "| llama_mxfp4, same bits | ok |"
+wants out/targets.md "| vit, same bits | FAILED: 1 |"
+wants out/llama-cuda.json '"llama"'
+
+exits 2 "$session" run targets missing.tar.xz out
+wants said "no missing.tar.xz"
+exits 2 "$session" run no_such_stage stubs.tar.xz out
+
+[ -n "$programs" ] || exit 0
+if [ -e /dev/nvidia0 ]; then exit 0; fi
+exits 0 "$session" gather programs.tar.xz $programs
+exits 2 "$session" run correctness programs.tar.xz out
+wants said "no CUDA device"
