@@ -73,6 +73,16 @@ FUSELAGE_HOST_DEVICE float DequantizeAccumulator(int32_t acc, float scale, float
   return MultiplyAdd(ToFloat(acc), scale, bias);
 }
 
+// acc + a * b, four signed bytes each.
+FUSELAGE_HOST_DEVICE int32_t MultiplyBytes(uint32_t a, uint32_t b, int32_t acc) {
+#if defined(__CUDA_ARCH__)
+  return __dp4a(static_cast<int32_t>(a), static_cast<int32_t>(b), acc);
+#else
+  for (int shift = 0; shift < 32; shift += 8) acc += static_cast<int8_t>(a >> shift) * static_cast<int8_t>(b >> shift);
+  return acc;
+#endif
+}
+
 // The larger of each byte, unsigned.
 FUSELAGE_HOST_DEVICE uint32_t MaxOfBytes(uint32_t a, uint32_t b) {
 #if defined(__CUDA_ARCH__)

@@ -21,8 +21,11 @@
 //            LoadMatrices(offsets, &fragments)   ldmatrix.m8n8.x4.b16: offsets, 16-byte aligned, one per thread
 //            MultiplyCodes<X>(a, b0, b1, &acc)   mma.m16n8k32: X (uint8_t or int8_t) times int8_t, into int32
 //            CommitCopies(), WaitForCopies<n>()  cp.async.commit_group, cp.async.wait_group n
+//            Exchange(mask, values)              shfl.sync.bfly: of each lane, the value of lane ^ mask
+//            Broadcast(lane, values)             shfl.sync.idx: that lane's value
 //   Thread   index(): in the block; lane(): in the warp
 //            Load(pointer), Store(pointer, value)             global memory
+//            LoadConstant(pointer)                            what no kernel of the network writes: ld.global.nc
 //            LoadShared<T>(offset), StoreShared(offset, value)
 //            CopyAsync<8 or 16>(offset, pointer)              cp.async: bytes from global to shared memory
 //   Lanes<T>, PerWarp<T, kWarps>, PerThread<T, kWarps>: a T of each thread of a warp, each warp, each thread of a

@@ -48,19 +48,13 @@ class Thread {
   FUSELAGE_DEVICE int index() const { return static_cast<int>(threadIdx.x); }
   FUSELAGE_DEVICE int lane() const { return static_cast<int>(threadIdx.x) % kWarpSize; }
 
-  // By the path for memory that does not change while the kernel runs: the compiler may merge loads.
   template <typename T>
   FUSELAGE_DEVICE T Load(const T* pointer) const {
-    using Word =
-        std::conditional_t<sizeof(T) == 1, uint8_t,
-                           std::conditional_t<sizeof(T) == 2, uint16_t,
-                                              std::conditional_t<sizeof(T) == 4, uint32_t,
-                                                                 std::conditional_t<sizeof(T) == 8, uint2, uint4>>>>;
-    static_assert(sizeof(T) == sizeof(Word));
-    const Word word = __ldg(reinterpret_cast<const Word*>(pointer));
-    T value;
-    memcpy(&value, &word, sizeof(T));
-    return value;
+    return As<T>(*reinterpret_cast<const WordOf<T>*>(pointer));
+  }
+  template <typename T>
+  FUSELAGE_DEVICE T LoadConstant(const T* pointer) const {
+    return As<T>(__ldg(reinterpret_cast<const WordOf<T>*>(pointer)));
   }
   template <typename T>
   FUSELAGE_DEVICE void Store(T* pointer, const T& value) const {
@@ -82,6 +76,22 @@ class Thread {
     } else {
       asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(SharedAddress(offset)), "l"(from) : "memory");
     }
+  }
+
+ private:
+  // What one instruction loads.
+  template <typename T>
+  using WordOf =
+      std::conditional_t<sizeof(T) == 1, uint8_t,
+                         std::conditional_t<sizeof(T) == 2, uint16_t,
+                                            std::conditional_t<sizeof(T) == 4, uint32_t,
+                                                               std::conditional_t<sizeof(T) == 8, uint2, uint4>>>>;
+  template <typename T>
+  FUSELAGE_DEVICE static T As(const WordOf<T>& word) {
+    static_assert(sizeof(T) == sizeof(word));
+    T value;
+    memcpy(&value, &word, sizeof(T));
+    return value;
   }
 };
 
@@ -120,6 +130,15 @@ class Warp {
           : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
           : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(b0.value), "r"(b1.value));
     }
+  }
+
+  template <typename T>
+  FUSELAGE_DEVICE Lanes<T> Exchange(int mask, const Lanes<T>& values) const {
+    return {__shfl_xor_sync(~0u, values.value, mask)};
+  }
+  template <typename T>
+  FUSELAGE_DEVICE T Broadcast(int lane, const Lanes<T>& values) const {
+    return __shfl_sync(~0u, values.value, lane);
   }
 
   FUSELAGE_DEVICE void CommitCopies() const { asm volatile("cp.async.commit_group;" ::: "memory"); }

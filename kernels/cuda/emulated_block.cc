@@ -28,12 +28,19 @@ void MultiplyTiles(const X (&a)[16][32], const int8_t (&b)[8][32], int32_t (&c)[
 
 }  // namespace
 
+void Emulator::AllowConstants(absl::string_view name, const void* data, int64_t bytes) {
+  ranges_.push_back(
+      {std::string(name), static_cast<const uint8_t*>(data), bytes, /*constant=*/true, /*writable=*/false, {}});
+}
+
 void Emulator::AllowReads(absl::string_view name, const void* data, int64_t bytes) {
-  ranges_.push_back({std::string(name), static_cast<const uint8_t*>(data), bytes, /*writable=*/false, {}});
+  ranges_.push_back(
+      {std::string(name), static_cast<const uint8_t*>(data), bytes, /*constant=*/false, /*writable=*/false, {}});
 }
 
 void Emulator::AllowWrites(absl::string_view name, void* data, int64_t bytes) {
-  ranges_.push_back({std::string(name), static_cast<const uint8_t*>(data), bytes, /*writable=*/true, {}});
+  ranges_.push_back(
+      {std::string(name), static_cast<const uint8_t*>(data), bytes, /*constant=*/false, /*writable=*/true, {}});
 }
 
 Emulator::Range* Emulator::FindOrNull(const void* data, int64_t bytes) {
@@ -44,7 +51,7 @@ Emulator::Range* Emulator::FindOrNull(const void* data, int64_t bytes) {
   return nullptr;
 }
 
-bool Emulator::MayLoad(const void* data, int64_t bytes) {
+bool Emulator::MayLoad(const void* data, int64_t bytes, bool as_constant) {
   Range* range = FindOrNull(data, bytes);
   if (range == nullptr) {
     Fail(absl::StrCat("loads ", bytes, " bytes outside of global memory"));
@@ -53,6 +60,10 @@ bool Emulator::MayLoad(const void* data, int64_t bytes) {
   const int64_t begin = static_cast<const uint8_t*>(data) - range->data;
   if (reinterpret_cast<uintptr_t>(data) % bytes != 0) {
     Fail(absl::StrCat("loads ", bytes, " bytes of ", range->name, " from byte ", begin, ", which is not aligned"));
+    return false;
+  }
+  if (as_constant && !range->constant) {
+    Fail(absl::StrCat("loads byte ", begin, " of ", range->name, " as a constant, which it is not"));
     return false;
   }
   if (!range->writable) return true;
@@ -164,8 +175,8 @@ void Block::CopyAsync(int thread, uint32_t offset, uint32_t bytes, const void* f
   copies_[thread].pending.push_back(copy);
 }
 
-bool Block::LoadGlobal(const void* from, uint32_t bytes, void* to) {
-  if (!emulator_.MayLoad(from, bytes)) return false;
+bool Block::LoadGlobal(const void* from, uint32_t bytes, void* to, bool as_constant) {
+  if (!emulator_.MayLoad(from, bytes, as_constant)) return false;
   std::memcpy(to, from, bytes);
   return true;
 }

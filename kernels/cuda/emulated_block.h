@@ -21,9 +21,11 @@ namespace fuselage::cuda {
 class Block;
 
 // Global memory and what was found wrong. One launch may load what it was given to read, and store each byte at most
-// once; what it stores it may not load, since other blocks could be first.
+// once; what it stores it may not load, since other blocks could be first. LoadConstant may load constants alone: all
+// else a kernel of the same graph launch writes, and the path for constants need not see that.
 class Emulator {
  public:
+  void AllowConstants(absl::string_view name, const void* data, int64_t bytes);
   void AllowReads(absl::string_view name, const void* data, int64_t bytes);
   void AllowWrites(absl::string_view name, void* data, int64_t bytes);
 
@@ -43,11 +45,11 @@ class Emulator {
     std::string name;
     const uint8_t* data;
     int64_t bytes;
-    bool writable;
+    bool constant, writable;
     std::vector<bool> stored;  // In this launch.
   };
   Range* FindOrNull(const void* data, int64_t bytes);
-  bool MayLoad(const void* data, int64_t bytes);
+  bool MayLoad(const void* data, int64_t bytes, bool as_constant);
   bool MayStore(void* data, int64_t bytes);
   void Fail(std::string what);
 
@@ -64,6 +66,8 @@ class Thread {
 
   template <typename T>
   T Load(const T* pointer) const;
+  template <typename T>
+  T LoadConstant(const T* pointer) const;
   template <typename T>
   void Store(T* pointer, const T& value) const;
   template <typename T>
@@ -103,6 +107,16 @@ class Warp {
   template <typename X>
   void MultiplyCodes(const Lanes<Vector<uint32_t, 4>>& a, const Lanes<uint32_t>& b0, const Lanes<uint32_t>& b1,
                      Lanes<Vector<int32_t, 4>>* acc) const;
+  template <typename T>
+  Lanes<T> Exchange(int mask, const Lanes<T>& values) const {
+    Lanes<T> result;
+    for (int lane = 0; lane < kWarpSize; ++lane) result.values()[lane] = values.values()[lane ^ mask];
+    return result;
+  }
+  template <typename T>
+  T Broadcast(int lane, const Lanes<T>& values) const {
+    return values.values()[lane];
+  }
   void CommitCopies() const;
   template <int kPending>
   void WaitForCopies() const {
@@ -179,7 +193,7 @@ class Block {
   void StoreShared(int thread, uint32_t offset, uint32_t bytes, const void* from);
   void CopyAsync(int thread, uint32_t offset, uint32_t bytes, const void* from);
   bool CheckStore(int thread, uint32_t offset, uint32_t bytes);
-  bool LoadGlobal(const void* from, uint32_t bytes, void* to);
+  bool LoadGlobal(const void* from, uint32_t bytes, void* to, bool as_constant = false);
   void StoreGlobal(void* to, uint32_t bytes, const void* from);
 
   Emulator& emulator_;
@@ -195,6 +209,12 @@ template <typename T>
 T Thread::Load(const T* pointer) const {
   T value;
   if (!block_.LoadGlobal(pointer, sizeof(T), &value)) std::memset(&value, 0, sizeof(T));
+  return value;
+}
+template <typename T>
+T Thread::LoadConstant(const T* pointer) const {
+  T value;
+  if (!block_.LoadGlobal(pointer, sizeof(T), &value, /*as_constant=*/true)) std::memset(&value, 0, sizeof(T));
   return value;
 }
 template <typename T>

@@ -107,6 +107,7 @@ enum class Mistake {
   kWritesInput,
   kStoresTwice,
   kLoadsOutput,
+  kConstantInput,
 };
 
 struct Mistaken {
@@ -142,6 +143,7 @@ struct Mistaken {
         if (is(Mistake::kWritesInput)) thread.Store(const_cast<uint32_t*>(params.x), 1u);
         if (is(Mistake::kStoresTwice) && i == 63) thread.Store(params.y, 1u);
         if (is(Mistake::kLoadsOutput) && i == 63) thread.Load(params.y);
+        if (is(Mistake::kConstantInput)) thread.LoadConstant(params.x + i);
       });
     });
     if (!is(Mistake::kNoWait) && !is(Mistake::kNeverWaited)) return;
@@ -181,6 +183,42 @@ TEST(EmulatedBlockTest, CatchesMistakes) {
   EXPECT_THAT(ErrorOf(Mistake::kWritesInput), HasSubstr("stores 4 bytes to x"));
   EXPECT_THAT(ErrorOf(Mistake::kStoresTwice), HasSubstr("twice"));
   EXPECT_THAT(ErrorOf(Mistake::kLoadsOutput), HasSubstr("which the same launch stores"));
+  EXPECT_THAT(ErrorOf(Mistake::kConstantInput), HasSubstr("of x as a constant"));
+}
+
+// A constant, and lanes' values of each other.
+struct Shuffled {
+  static constexpr int kWarps = 1;
+  struct Params {
+    const int* x;
+    int* y;  // [2][32]
+  };
+  static void Run(Block& block, const Params& params) {
+    block.Phase([&](Warp warp) {
+      Lanes<int> x;
+      warp.ForThreads([&](Thread thread) { x[thread] = thread.LoadConstant(params.x + thread.lane()); });
+      const Lanes<int> exchanged = warp.Exchange(5, x);
+      const int fourth = warp.Broadcast(4, x);
+      warp.ForThreads([&](Thread thread) {
+        thread.Store(params.y + thread.lane(), exchanged[thread]);
+        thread.Store(params.y + 32 + thread.lane(), fourth);
+      });
+    });
+  }
+};
+
+TEST(EmulatedBlockTest, LanesExchangeValues) {
+  int x[32], y[64];
+  for (int i = 0; i < 32; ++i) x[i] = 100 + i;
+  Emulator emulator;
+  emulator.AllowConstants("x", x, sizeof(x));
+  emulator.AllowWrites("y", y, sizeof(y));
+  emulator.Launch<Shuffled>({1, 1, 1}, 0, {x, y});
+  ASSERT_EQ(emulator.error(), "");
+  for (int i = 0; i < 32; ++i) {
+    EXPECT_EQ(y[i], 100 + (i ^ 5));
+    EXPECT_EQ(y[32 + i], 104);
+  }
 }
 
 }  // namespace

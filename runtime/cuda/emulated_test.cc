@@ -49,7 +49,7 @@ class EmulatedConv final : public kernels::Kernel {
           fuselage::cuda::Emulator emulator;
           emulator.AllowReads("input", input.data, input.bytes);
           emulator.AllowReads("residual", residual.data, residual.bytes);
-          emulator.AllowReads("constants", constants_.get(), static_cast<int64_t>(plan_.constants().size()));
+          emulator.AllowConstants("constants", constants_.get(), static_cast<int64_t>(plan_.constants().size()));
           emulator.AllowWrites("output", output.data, output.bytes);
           emulator.AllowWrites("scratch", scratch.data, scratch.bytes);
           conv2d::Arguments arguments;

@@ -86,10 +86,12 @@ absl::StatusOr<std::vector<Bytes>> RunCudaKernel(const kernels::Kernel& kernel, 
   };
   std::vector<kernels::ConstBuffer> in;
   for (const Tensor* input : inputs) {
+    in.emplace_back();
+    if (input == nullptr) continue;
     kernels::GuardedMemory* copy = make(input->byte_size());
     if (copy->size() > 0) std::memcpy(copy->data(), input->raw_data(), copy->size());
     emulator.AllowReads("an input", copy->data(), copy->size());
-    in.push_back({copy->data(), copy->size()});
+    in.back() = {copy->data(), copy->size()};
   }
   std::vector<kernels::Buffer> out;
   for (const TensorType& type : desc.outputs) {
@@ -100,7 +102,7 @@ absl::StatusOr<std::vector<Bytes>> RunCudaKernel(const kernels::Kernel& kernel, 
   }
   kernels::GuardedMemory* scratch = make(kernel.scratch_bytes());
   emulator.AllowWrites("scratch memory", scratch->data(), scratch->size());
-  for (const auto& [data, bytes] : Uploads()) emulator.AllowReads("uploaded memory", data, bytes);
+  for (const auto& [data, bytes] : Uploads()) emulator.AllowConstants("uploaded memory", data, bytes);
   kernels::Serial serial;
   kernels::RunContext context;
   context.parallel = &serial;

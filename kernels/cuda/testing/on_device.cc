@@ -53,8 +53,10 @@ absl::StatusOr<std::vector<Bytes>> RunCudaKernel(const kernels::Kernel& kernel, 
   std::vector<Guarded> in_memory, out_memory;
   std::vector<kernels::ConstBuffer> in;
   for (const Tensor* input : inputs) {
+    in.emplace_back();
+    if (input == nullptr) continue;
     ASSIGN_OR_RETURN(Guarded copy, Guarded::Make(input->raw_data(), input->byte_size(), 0));
-    in.push_back({copy.data(), copy.bytes()});
+    in.back() = {copy.data(), copy.bytes()};
     in_memory.push_back(std::move(copy));
   }
   std::vector<kernels::Buffer> out;

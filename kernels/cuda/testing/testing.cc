@@ -22,8 +22,9 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateRegistered(RegisterFuncti
   return entry->create(desc);
 }
 
-void ExpectBytesOf(CreateFunction* cpu, const absl::StatusOr<std::unique_ptr<kernels::Kernel>>& cuda,
-                   const kernels::KernelDesc& desc, absl::Span<const Tensor* const> inputs) {
+void ExpectBytesOf(const std::function<CreateFunction>& cpu,
+                   const absl::StatusOr<std::unique_ptr<kernels::Kernel>>& cuda, const kernels::KernelDesc& desc,
+                   absl::Span<const Tensor* const> inputs) {
   const std::string what = ToString(desc.input(0)) + " to " + ToString(desc.output());
   ASSERT_TRUE(cuda.ok()) << cuda.status() << " " << what;
   const auto found = RunCudaKernel(**cuda, desc, inputs);
@@ -32,7 +33,10 @@ void ExpectBytesOf(CreateFunction* cpu, const absl::StatusOr<std::unique_ptr<ker
   const auto reference = cpu(desc);
   ASSERT_TRUE(reference.ok()) << reference.status() << " " << what;
   std::vector<kernels::ConstBuffer> in;
-  for (const Tensor* input : inputs) in.push_back({input->raw_data(), input->byte_size()});
+  for (const Tensor* input : inputs) {
+    in.push_back(input == nullptr ? kernels::ConstBuffer()
+                                  : kernels::ConstBuffer{input->raw_data(), input->byte_size()});
+  }
   std::vector<std::unique_ptr<kernels::GuardedMemory>> wanted;
   std::vector<kernels::Buffer> out;
   for (const TensorType& type : desc.outputs) {
@@ -57,6 +61,19 @@ void ExpectBytesOf(CreateFunction* cpu, RegisterFunction* cuda, const kernels::K
   for (const auto& type : desc.inputs) inputs.push_back(SeededTensor(*type, seed++));
   for (const Tensor& input : inputs) pointers.push_back(&input);
   ExpectBytesOf(cpu, CreateRegistered(cuda, desc), desc, pointers);
+}
+
+void ExpectBytesOf(RegisterFunction* cpu, RegisterFunction* cuda, const kernels::OpCall& call) {
+  const ir::OpSchema& schema = *kernels::Ops().FindOrNull(call.op);
+  const kernels::KernelDesc desc = kernels::DescOf(call, Layout::kRowMajor, Layout::kRowMajor);
+  std::vector<const Tensor*> inputs;
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    if (schema.operands[std::min(i, schema.operands.size() - 1)].parameter) continue;
+    inputs.push_back(call.operands[i] ? &*call.operands[i] : nullptr);
+  }
+  kernels::KernelRegistry registry;
+  cpu(registry);
+  ExpectBytesOf(registry.FindOrNull(call.op)->create, CreateRegistered(cuda, desc), desc, inputs);
 }
 
 void ExpectSameEntries(RegisterFunction* cpu, RegisterFunction* cuda) {

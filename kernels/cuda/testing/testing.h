@@ -4,6 +4,7 @@
 #define FUSELAGE_KERNELS_CUDA_TESTING_TESTING_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
+#include "kernels/testing/reference.h"
 
 namespace fuselage::cuda {
 
@@ -21,8 +23,8 @@ class CudaTest : public ::testing::Test {
   void SetUp() override;
 };
 
-// Runs a kernel on copies of `inputs`. Returns its outputs, the first as desc.output_placement says. Internal: what the
-// emulation found, or guard bytes that changed.
+// Runs a kernel on copies of `inputs`; null is an operand that is absent. Returns its outputs, the first as
+// desc.output_placement says. Internal: what the emulation found, or guard bytes that changed.
 using Bytes = std::vector<uint8_t>;
 absl::StatusOr<std::vector<Bytes>> RunCudaKernel(const kernels::Kernel& kernel, const kernels::KernelDesc& desc,
                                                  absl::Span<const Tensor* const> inputs);
@@ -34,10 +36,14 @@ using CreateFunction = absl::StatusOr<std::unique_ptr<kernels::Kernel>>(const ke
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateRegistered(RegisterFunction* f, const kernels::KernelDesc& desc);
 
 // `cuda`'s bytes are those of the CPU's scalar kernel.
-void ExpectBytesOf(CreateFunction* cpu, const absl::StatusOr<std::unique_ptr<kernels::Kernel>>& cuda,
-                   const kernels::KernelDesc& desc, absl::Span<const Tensor* const> inputs);
+void ExpectBytesOf(const std::function<CreateFunction>& cpu,
+                   const absl::StatusOr<std::unique_ptr<kernels::Kernel>>& cuda, const kernels::KernelDesc& desc,
+                   absl::Span<const Tensor* const> inputs);
 // On seeded inputs, by the kernel that `cuda` registers.
 void ExpectBytesOf(CreateFunction* cpu, RegisterFunction* cuda, const kernels::KernelDesc& desc, uint64_t seed = 1);
+
+// For a call, by the kernels that are registered for its op.
+void ExpectBytesOf(RegisterFunction* cpu, RegisterFunction* cuda, const kernels::OpCall& call);
 
 // The lists of both devices agree in everything that lowering asks for.
 void ExpectSameEntries(RegisterFunction* cpu, RegisterFunction* cuda);

@@ -45,7 +45,7 @@ struct Depthwise {
         const bool inside = y >= 0 && y < p.in_height && x >= 0 && x < p.in_width;
         const uint8_t* from = inside ? image + (int64_t{y} * p.in_width + x) * p.in_channels : p.padding;
         const auto codes = thread.Load(reinterpret_cast<const Vector<X, 4>*>(from));
-        const auto weights = thread.Load(reinterpret_cast<const Vector<int8_t, 4>*>(weight));
+        const auto weights = thread.LoadConstant(reinterpret_cast<const Vector<int8_t, 4>*>(weight));
         FUSELAGE_UNROLL
         for (int i = 0; i < 4; ++i) sums.values[i] += codes.values[i] * weights.values[i];
       }

@@ -90,10 +90,10 @@ struct ChannelPair {
 };
 FUSELAGE_DEVICE ChannelPair LoadChannelPair(const Params& p, Thread thread, int channel) {
   ChannelPair pair = {};
-  pair.bias = thread.Load(reinterpret_cast<const Vector<int32_t, 2>*>(p.bias + channel));
-  pair.multiplier = thread.Load(reinterpret_cast<const Vector<float, 2>*>(p.multiplier + channel));
+  pair.bias = thread.LoadConstant(reinterpret_cast<const Vector<int32_t, 2>*>(p.bias + channel));
+  pair.multiplier = thread.LoadConstant(reinterpret_cast<const Vector<float, 2>*>(p.multiplier + channel));
   if (p.float_bias != nullptr) {
-    pair.float_bias = thread.Load(reinterpret_cast<const Vector<float, 2>*>(p.float_bias + channel));
+    pair.float_bias = thread.LoadConstant(reinterpret_cast<const Vector<float, 2>*>(p.float_bias + channel));
   }
   return pair;
 }
@@ -242,9 +242,9 @@ FUSELAGE_DEVICE void StoreFour(const Params& p, Thread thread, const Vector<int3
   if (p.float_bias != nullptr) {
     for (int i = 0; i < channels; ++i) {
       thread.Store(static_cast<float*>(p.output) + index + i,
-                   Activated(p, ToOutputFloat(p, sums.values[i], thread.Load(p.bias + channel + i),
-                                              thread.Load(p.multiplier + channel + i),
-                                              thread.Load(p.float_bias + channel + i))));
+                   Activated(p, ToOutputFloat(p, sums.values[i], thread.LoadConstant(p.bias + channel + i),
+                                              thread.LoadConstant(p.multiplier + channel + i),
+                                              thread.LoadConstant(p.float_bias + channel + i))));
     }
     return;
   }
@@ -257,8 +257,8 @@ FUSELAGE_DEVICE void StoreFour(const Params& p, Thread thread, const Vector<int3
       for (int i = 0; i < channels; ++i) codes.values[i] = thread.Load(p.residual + index + i);
     }
   }
-  const auto bias = thread.Load(reinterpret_cast<const Vector<int32_t, 4>*>(p.bias + channel));
-  const auto multiplier = thread.Load(reinterpret_cast<const Vector<float, 4>*>(p.multiplier + channel));
+  const auto bias = thread.LoadConstant(reinterpret_cast<const Vector<int32_t, 4>*>(p.bias + channel));
+  const auto multiplier = thread.LoadConstant(reinterpret_cast<const Vector<float, 4>*>(p.multiplier + channel));
   for (int i = 0; i < 4; ++i) {
     codes.values[i] = ToActivatedCode(p, sums.values[i], bias.values[i], multiplier.values[i], codes.values[i]);
   }

@@ -132,7 +132,7 @@ struct Stem {
 
   FUSELAGE_DEVICE static void FetchPatch(const Params& p, const StemLayout& layout, Thread thread, int image,
                                          int origin_y, int origin_x) {
-    const uint8_t zero_point = thread.Load(p.padding);
+    const uint8_t zero_point = thread.LoadConstant(p.padding);
     FUSELAGE_UNROLL_BY_4
     for (int i = thread.index(); i < layout.patch_height * layout.patch_width; i += Tile::kThreads) {
       const int y = origin_y * p.stride_y - p.pad_top + i / layout.patch_width;

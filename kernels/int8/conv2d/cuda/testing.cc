@@ -100,7 +100,7 @@ absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& i
   ::fuselage::cuda::Emulator emulator;
   emulator.AllowReads("input", input.data(), input.bytes());
   emulator.AllowReads("residual", residual.data(), residual.bytes());
-  emulator.AllowReads("constants", constants.data(), constants.bytes());
+  emulator.AllowConstants("constants", constants.data(), constants.bytes());
   emulator.AllowWrites("output", output.data(), output.bytes());
   emulator.AllowWrites("scratch", scratch.data(), scratch.bytes());
   Arguments arguments;
