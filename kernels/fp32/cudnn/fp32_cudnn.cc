@@ -59,11 +59,11 @@ class CudnnKernel final : public Kernel {
   }
 
  private:
-  // What cuDNN could refuse it has refused in Create; what goes wrong on the device the caller learns from CUDA.
-  void Compute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
-               const kernels::RunContext& context) const override {
-    library_.SetStream(handle_, context.stream);
-    call_.run(handle_, {inputs, outputs[0].data, context.scratch.data});
+  // A call that fails while a graph is captured would leave one that is fast and wrong.
+  absl::Status TryCompute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
+                          const kernels::RunContext& context) const override {
+    RETURN_IF_ERROR(library_.Check(library_.SetStream(handle_, context.stream), "stream"));
+    return library_.Check(call_.run(handle_, {inputs, outputs[0].data, context.scratch.data}), call_.name);
   }
 
   const Library& library_;
