@@ -33,37 +33,6 @@ float ToFloat(int32_t ordered) {
 
 float NormalOrOne(float scale) { return scale < std::numeric_limits<float>::min() ? 1 : scale; }
 
-// The values of a group are those of its segments: [offset + segment, offset + segment + length) in memory.
-struct Groups {
-  std::vector<int64_t> offsets, segments;
-  int64_t length = 0;
-
-  int64_t size() const { return static_cast<int64_t>(offsets.size()); }
-  int64_t values() const { return static_cast<int64_t>(segments.size()) * length; }  // Of each group.
-};
-
-Groups GroupsOf(const TensorType& x, const TensorType& scale) {
-  if (x.num_elements() == 0) return {std::vector<int64_t>(scale.num_elements()), {}, 0};
-  if (scale.rank() == 0) return {{0}, {0}, x.num_elements()};
-  Groups groups = {{0}, {0}, 1};
-  int64_t stride = 1;
-  for (int i = x.rank() - 1; i >= 0; --i) {  // As they lie in memory, the innermost first.
-    const int axis = x.rank() == 4 && x.layout == Layout::kNhwc ? (i == 0 ? 0 : i == 3 ? 1 : i + 1) : i;
-    const int64_t dim = x.shape[axis];
-    if (scale.shape[axis] == 1 && stride == groups.length) {
-      groups.length *= dim;
-    } else {
-      std::vector<int64_t>& starts = scale.shape[axis] == 1 ? groups.segments : groups.offsets;
-      const size_t count = starts.size();
-      for (int64_t k = 1; k < dim; ++k) {
-        for (size_t start = 0; start < count; ++start) starts.push_back(starts[start] + k * stride);
-      }
-    }
-    stride *= dim;
-  }
-  return groups;
-}
-
 class DynamicQuantize : public kernels::Kernel {
  public:
   DynamicQuantize(const KernelDesc& desc, const Variant& variant)
@@ -161,6 +130,28 @@ class DynamicQuantize : public kernels::Kernel {
 }  // namespace
 
 absl::Span<const Variant> Variants() { return kVariants; }
+
+Groups GroupsOf(const TensorType& x, const TensorType& scale) {
+  if (x.num_elements() == 0) return {std::vector<int64_t>(scale.num_elements()), {}, 0};
+  if (scale.rank() == 0) return {{0}, {0}, x.num_elements()};
+  Groups groups = {{0}, {0}, 1};
+  int64_t stride = 1;
+  for (int i = x.rank() - 1; i >= 0; --i) {  // As they lie in memory, the innermost first.
+    const int axis = x.rank() == 4 && x.layout == Layout::kNhwc ? (i == 0 ? 0 : i == 3 ? 1 : i + 1) : i;
+    const int64_t dim = x.shape[axis];
+    if (scale.shape[axis] == 1 && stride == groups.length) {
+      groups.length *= dim;
+    } else {
+      std::vector<int64_t>& starts = scale.shape[axis] == 1 ? groups.segments : groups.offsets;
+      const size_t count = starts.size();
+      for (int64_t k = 1; k < dim; ++k) {
+        for (size_t start = 0; start < count; ++start) starts.push_back(starts[start] + k * stride);
+      }
+    }
+    stride *= dim;
+  }
+  return groups;
+}
 
 float SymmetricScale(const Range& range) {
   const float least = ToFloat(range.least), greatest = ToFloat(range.greatest);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "kernels/core/kernel.h"
@@ -21,6 +22,17 @@ namespace fuselage::dynamic_quantize {
 struct Range {
   int32_t least = 0, greatest = 0;
 };
+
+// The values of a group are those of its segments: [offset + segment, offset + segment + length) in memory.
+struct Groups {
+  std::vector<int64_t> offsets, segments;
+  int64_t length = 0;
+
+  int64_t size() const { return static_cast<int64_t>(offsets.size()); }
+  int64_t values() const { return static_cast<int64_t>(segments.size()) * length; }  // Of each group.
+};
+
+Groups GroupsOf(const TensorType& x, const TensorType& scale);
 
 // Of a group's codes; 1 where it were no normal number. What is not finite in the range is the scale itself.
 float SymmetricScale(const Range& range);

@@ -39,13 +39,16 @@ class Rows {
 
   int64_t count() const { return count_; }
   int64_t columns() const { return row_.n; }
+  const Row& row() const { return row_; }                     // Without its places.
+  absl::Span<const float> weight() const { return weight_; }  // Of element i of all at i / inner, modulo their number.
+  absl::Span<const float> bias() const { return bias_; }
   const char* variant() const { return variant_->name; }
   void Normalize(int64_t i, const float* x, float* y) const;  // Row i, at x and to y, which do not overlap.
 
  private:
-  Row row_;  // Without its places.
+  Row row_;
   int64_t count_ = 0;
-  std::vector<float> weight_, bias_;  // Of element i of all at i / inner, modulo their number.
+  std::vector<float> weight_, bias_;
   const Variant* variant_ = nullptr;
 };
 

@@ -19,11 +19,12 @@ constexpr int kChannelPadding = 32;  // What the channels in memory are a multip
 struct Layer {
   int32_t channels = 0, depth = 0;  // N, K
   int32_t padded_channels = 0;
-  int32_t pitch = 0;                  // K rounded up to kChunk.
-  const int8_t* weight = nullptr;     // [padded_channels][pitch], zeros where there is padding; 16-byte aligned.
-  const int32_t* addend = nullptr;    // [padded_channels]: b32, or -z_x * sum w for a float output.
-  const float* multiplier = nullptr;  // m, or s_x * s_w[c].
-  const float* float_bias = nullptr;  // Added to a float output.
+  int32_t pitch = 0;                      // K rounded up to kChunk.
+  const int8_t* weight = nullptr;         // [padded_channels][pitch], zeros where there is padding; 16-byte aligned.
+  const int32_t* addend = nullptr;        // [padded_channels]: b32, or -z_x * sum w for a float output.
+  const float* multiplier = nullptr;      // m, or s_x * s_w[c].
+  const float* float_bias = nullptr;      // Added to a float output.
+  const float* row_multiplier = nullptr;  // [rows], of a float output: times multiplier; null: ones.
   bool float_output = false;
   bool relu = false;  // Applied to a float output; for codes it is in `lo`.
   int32_t zero_point = 0, lo = 0, hi = 255;
@@ -42,13 +43,16 @@ FUSELAGE_DEVICE float Activated(const Layer& layer, float v) {
 FUSELAGE_DEVICE void StoreOutput(fuselage::cuda::Thread thread, const Layer& layer, int32_t sum, int64_t row,
                                  int channel, void* y) {
   // Modulo 2^32, in which the addend may undo what moved codes add; the result is proven to fit.
-  const auto acc =
-      static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(thread.Load(layer.addend + channel)));
-  const float multiplier = thread.Load(layer.multiplier + channel);
+  const auto acc = static_cast<int32_t>(static_cast<uint32_t>(sum) +
+                                        static_cast<uint32_t>(thread.LoadConstant(layer.addend + channel)));
+  const float multiplier = thread.LoadConstant(layer.multiplier + channel);
   const int64_t i = row * layer.channels + channel;
   if (layer.float_output) {
+    const float scale = layer.row_multiplier == nullptr
+                            ? multiplier
+                            : fuselage::cuda::Multiply(multiplier, thread.Load(layer.row_multiplier + row));
     const float v = Activated(
-        layer, fuselage::cuda::DequantizeAccumulator(acc, multiplier, thread.Load(layer.float_bias + channel)));
+        layer, fuselage::cuda::DequantizeAccumulator(acc, scale, thread.LoadConstant(layer.float_bias + channel)));
     thread.Store(static_cast<float*>(y) + i, !layer.relu || v > 0 ? v : 0.0f);
   } else {
     const int32_t code = fuselage::cuda::ToCode(Activated(layer, fuselage::cuda::Rescale(acc, multiplier)),
@@ -61,7 +65,7 @@ FUSELAGE_DEVICE void StoreOutput(fuselage::cuda::Thread thread, const Layer& lay
 FUSELAGE_DEVICE fuselage::cuda::Codes16 LoadWeights(fuselage::cuda::Thread thread, const Layer& layer, int channel,
                                                     int chunk) {
   const int8_t* weights = layer.weight + int64_t{channel + thread.lane() / 4} * layer.pitch;
-  return thread.Load(
+  return thread.LoadConstant(
       reinterpret_cast<const fuselage::cuda::Codes16*>(weights + kChunk * chunk + 16 * (thread.lane() % 4)));
 }
 

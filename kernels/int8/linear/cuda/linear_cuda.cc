@@ -25,10 +25,10 @@ using ::fuselage::cuda::Spread;
 
 constexpr int64_t kMostBlocks = 65535;  // In y, CUDA's limit.
 
-class LinearCuda final : public kernels::UnaryKernel {
+class LinearCuda final : public kernels::Kernel {
  public:
   LinearCuda(const kernels::KernelDesc& desc, DeviceLayer layer, int64_t rows)
-      : UnaryKernel(desc), layer_(std::move(layer)) {
+      : Kernel(desc), layer_(std::move(layer)) {
     params_.layer = layer_.layer;
     params_.rows = static_cast<int32_t>(rows);
     params_.x_is_signed = desc.input(0).dtype == DType::kI8;
@@ -62,16 +62,18 @@ class LinearCuda final : public kernels::UnaryKernel {
   }
 
  private:
-  void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
-    const auto* codes = static_cast<const uint8_t*>(x);
-    if (gemm_ != nullptr && ComputeWithCublasLt(codes, y, context).ok()) return;
+  void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
+               const kernels::RunContext& context) const override {
     LaunchParams params = params_;
-    params.x = codes;
-    params.y = y;
+    params.x = static_cast<const uint8_t*>(inputs[0].data);
+    params.y = outputs[0].data;
+    if (inputs.size() > 1) params.layer.row_multiplier = static_cast<const float*>(inputs[1].data);
+    if (gemm_ != nullptr && ComputeWithCublasLt(params.x, params.layer.row_multiplier, params.y, context).ok()) return;
     Launch(params, context.stream);
   }
 
-  absl::Status ComputeWithCublasLt(const uint8_t* x, void* y, const kernels::RunContext& context) const {
+  absl::Status ComputeWithCublasLt(const uint8_t* x, const float* row_multiplier, void* y,
+                                   const kernels::RunContext& context) const {
     auto* scratch = static_cast<uint8_t*>(context.scratch.data);
     auto* sums = reinterpret_cast<int32_t*>(scratch + sums_offset_);
     if (packs_) {
@@ -83,6 +85,7 @@ class LinearCuda final : public kernels::UnaryKernel {
     RETURN_IF_ERROR(gemm_->Run(reinterpret_cast<const int8_t*>(packs_ ? scratch : x), layer_.layer.weight, sums,
                                scratch + workspace_offset_, context.stream));
     FinishParams finish = finish_;
+    finish.layer.row_multiplier = row_multiplier;
     finish.sums = sums;
     finish.y = y;
     LaunchFinish(finish, context.stream);
@@ -174,7 +177,6 @@ absl::StatusOr<DeviceLayer> DeviceLayer::Upload(const kernels::KernelDesc& desc)
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc, const Options& options) {
-  if (desc.has_input(1)) return absl::UnimplementedError("linear: scales for each row, wanted one for the input");
   ASSIGN_OR_RETURN(const DeviceProperties device, CurrentDevice());
   ASSIGN_OR_RETURN(DeviceLayer layer, DeviceLayer::Upload(desc));
   const int64_t channels = layer.layer.channels, depth = layer.layer.depth;

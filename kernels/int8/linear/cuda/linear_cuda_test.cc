@@ -49,6 +49,20 @@ TEST_F(LinearCuda, LargeLayers) {
   }
 }
 
+// Each row by a scale of its own.
+TEST_F(LinearCuda, ScalesOfRows) {
+  for (const char* activation : {"none", "relu", "silu"}) {
+    TestLayer layer({2, 21, 70}, 40, DType::kI8, 0, Output::kF32, activation);
+    layer.desc.inputs = {TensorType{DType::kI8, {2, 21, 70}, std::nullopt, Layout::kRowMajor},
+                         kernels::Floats({2, 21, 1})};
+    const KernelDesc& desc = layer.Describe();
+    const Tensor x = SeededTensor(desc.input(0), 5), scales = SeededTensor(desc.input(1), 6);
+    for (const Options& options : {kNarrow, kWide, kCublasLt}) {
+      ExpectBytesOf(linear::Create, Create(desc, options), desc, {&x, &scales});
+    }
+  }
+}
+
 // Codes and weights at their ends.
 TEST_F(LinearCuda, DoesNotSaturate) {
   for (const DType type : {DType::kU8, DType::kI8}) {
