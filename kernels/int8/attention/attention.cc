@@ -96,10 +96,6 @@ class Product {
   const std::vector<int64_t> tile_offsets_;
 };
 
-struct Multipliers {
-  float scores, values;  // (s_q * s_k) * scale; s_v / s_y, or s_v for a float result.
-};
-
 class Attention final : public kernels::Kernel {
  public:
   Attention(const KernelDesc& desc, const AttentionShape& shape, const Multipliers& multipliers,
@@ -226,6 +222,10 @@ class Attention final : public kernels::Kernel {
   int64_t thread_bytes_ = 0;
 };
 
+}  // namespace
+
+absl::Span<const Variant> Variants() { return kVariants; }
+
 absl::StatusOr<Multipliers> MultipliersOf(const KernelDesc& desc) {
   const TensorType& y = desc.output();
   const auto scale = [&](int i) { return desc.input(i).quant->scale(); };
@@ -239,10 +239,6 @@ absl::StatusOr<Multipliers> MultipliersOf(const KernelDesc& desc) {
   }
   return multipliers;
 }
-
-}  // namespace
-
-absl::Span<const Variant> Variants() { return kVariants; }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc& desc, const linear::Variant& products,
                                                                const Variant& rows) {

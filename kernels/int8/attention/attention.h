@@ -56,6 +56,12 @@ struct Variant {
 };
 absl::Span<const Variant> Variants();
 
+struct Multipliers {
+  float scores, values;  // (s_q * s_k) * scale; s_v / s_y, or s_v for a float result.
+};
+// FailedPrecondition: one is no normal float.
+absl::StatusOr<Multipliers> MultipliersOf(const kernels::KernelDesc& desc);
+
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 // With these variants, whatever desc.isa says. For tests and benchmarks.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const kernels::KernelDesc& desc,

@@ -116,7 +116,8 @@ class Matmul : public kernels::BinaryKernel {
   std::vector<int64_t> tile_offsets_;
 };
 
-// As a layer of one channel that adds nothing up: its scales are those of all sums.
+}  // namespace
+
 absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
   const Tensor weight({DType::kI8, {1, 0}, PerTensor(desc.input(1).quant->scale()), Layout::kRowMajor});
   kernels::EpilogueParams params;
@@ -125,8 +126,6 @@ absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
   params.output = &desc.output();
   return kernels::MakeEpilogue(params);
 }
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc& desc, const linear::Variant& variant) {
   ASSIGN_OR_RETURN(MatmulShape shape, kernels::MatmulShapeOf(desc));

@@ -15,9 +15,13 @@
 #include "absl/status/statusor.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
+#include "kernels/core/requantize.h"
 #include "kernels/int8/linear/linear.h"
 
 namespace fuselage::int8::matmul {
+
+// As a layer of one channel that adds nothing up: its scales are those of all sums.
+absl::StatusOr<kernels::Epilogue> CheckedEpilogue(const kernels::KernelDesc& desc);
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 // With this variant, whatever desc.isa says. For tests and benchmarks.

@@ -1,0 +1,41 @@
+// int8.linear_mxfp4 on CUDA devices, to the CPU's bits: a group of 32 features is the depth of one product of tensor
+// cores, whose sums then are added up in float32. Weights stay at 4.25 bits in memory.
+//
+// Declines what the CPU's kernel declines; 2^31 rows or more, and 524,281 channels or more.
+#ifndef FUSELAGE_KERNELS_INT8_LINEAR_MXFP4_CUDA_LINEAR_MXFP4_CUDA_H_
+#define FUSELAGE_KERNELS_INT8_LINEAR_MXFP4_CUDA_LINEAR_MXFP4_CUDA_H_
+
+#include <cstdint>
+
+#include "ir/base/elementwise_math.h"
+
+namespace fuselage::kernels {
+class KernelRegistry;
+}
+
+namespace fuselage::int8::linear_mxfp4::cuda {
+
+constexpr int kTileChannels = 8;
+
+struct LaunchParams {
+  int32_t rows = 0, channels = 0, depth = 0, groups = 0;
+  // [channel tiles][groups][8][4]: of a channel and a quarter t, the codes of features 4 t ... 4 t + 3 and of those 16
+  // behind them, four bits each, the first in the lowest.
+  const uint32_t* weight = nullptr;
+  const uint8_t* scale = nullptr;  // [channel tiles][groups][8]: E8M0 of w.
+  const float* bias = nullptr;     // [channel tiles][8]
+  const uint8_t* x = nullptr;      // [rows][depth], i8.
+  const float* x_scale = nullptr;  // [rows]
+  float* y = nullptr;              // [rows][channels]
+  bool relu = false;
+  bool activated = false;  // By a function that is no clamp.
+  ElementwiseInstruction function = {};
+};
+
+void Launch(const LaunchParams& params, void* stream);
+
+void RegisterCuda(kernels::KernelRegistry& registry);
+
+}  // namespace fuselage::int8::linear_mxfp4::cuda
+
+#endif  // FUSELAGE_KERNELS_INT8_LINEAR_MXFP4_CUDA_LINEAR_MXFP4_CUDA_H_
