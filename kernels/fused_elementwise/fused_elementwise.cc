@@ -126,7 +126,16 @@ class FusedElementwise : public kernels::Kernel {
   int64_t thread_floats_ = 0;
 };
 
-// The steps of fused_elementwise, or int8.<op> as one.
+absl::Status CheckType(const TensorType& type, bool codes, absl::string_view what) {
+  if (codes) return kernels::CheckCodes(type, what);
+  if (type.dtype == DType::kF32 && !type.quant) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(what, " is ", ToString(type), ", wanted f32"));
+}
+
+}  // namespace
+
+absl::Span<const Variant> Variants() { return kVariants; }
+
 absl::StatusOr<std::vector<ElementwiseInstruction>> StepsOf(const KernelDesc& desc) {
   const int operands = static_cast<int>(desc.inputs.size());
   if (desc.attributes.count("steps") > 0) {
@@ -141,16 +150,6 @@ absl::StatusOr<std::vector<ElementwiseInstruction>> StepsOf(const KernelDesc& de
   }
   return CompileElementwise({step});
 }
-
-absl::Status CheckType(const TensorType& type, bool codes, absl::string_view what) {
-  if (codes) return kernels::CheckCodes(type, what);
-  if (type.dtype == DType::kF32 && !type.quant) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat(what, " is ", ToString(type), ", wanted f32"));
-}
-
-}  // namespace
-
-absl::Span<const Variant> Variants() { return kVariants; }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
   if (desc.inputs.empty()) return absl::InvalidArgumentError(absl::StrCat(desc.op, ": no operands"));

@@ -12,6 +12,7 @@
 #define FUSELAGE_KERNELS_FUSED_ELEMENTWISE_FUSED_ELEMENTWISE_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "ir/base/elementwise_math.h"
@@ -36,6 +37,9 @@ using Function = void(const Params& params, const float* const* inputs, float* y
 using Variant = kernels::Variant<Params, Function>;
 
 absl::Span<const Variant> Variants();
+
+// The steps of fused_elementwise, or of any other op as one.
+absl::StatusOr<std::vector<ElementwiseInstruction>> StepsOf(const kernels::KernelDesc& desc);
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 void Register(kernels::KernelRegistry& registry);

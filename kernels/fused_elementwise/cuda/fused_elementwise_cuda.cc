@@ -1,12 +1,14 @@
 #include "kernels/fused_elementwise/cuda/fused_elementwise_cuda.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "kernels/core/registry.h"
+#include "kernels/core/requantize.h"
 #include "kernels/core/strides.h"
 #include "kernels/cuda/device_buffer.h"
 #include "kernels/cuda/kernel.h"
@@ -50,7 +52,7 @@ absl::StatusOr<std::vector<uint8_t>> MakeTable(const kernels::KernelDesc& desc) 
 }
 
 // Aligned at the last axis, as numpy does; merged where neighbours allow it.
-LaunchParams::Operand OperandOf(const TensorType& type, const TensorType& result) {
+Operand OperandOf(const TensorType& type, const TensorType& result) {
   const std::vector<int64_t> from = kernels::StridesOf(type), to = kernels::StridesOf(result);
   const int lead = result.rank() - type.rank();
   std::vector<movement::StridedCopy::Axis> axes;
@@ -59,7 +61,7 @@ LaunchParams::Operand OperandOf(const TensorType& type, const TensorType& result
     axes.push_back({result.shape[i], stretched ? 0 : from[i - lead], to[i]});
   }
   axes = movement::Simplified(std::move(axes));
-  LaunchParams::Operand operand;
+  Operand operand;
   operand.axes = static_cast<int>(axes.size());
   operand.whole = axes.size() == 1 && axes[0].from == 1;
   operand.rows = axes.back().size % 16 == 0;
@@ -70,9 +72,9 @@ LaunchParams::Operand OperandOf(const TensorType& type, const TensorType& result
   return operand;
 }
 
-class Elementwise final : public kernels::Kernel {
+class Table final : public kernels::Kernel {
  public:
-  Elementwise(const kernels::KernelDesc& desc, DeviceBuffer table, const LaunchParams& params)
+  Table(const kernels::KernelDesc& desc, DeviceBuffer table, const LaunchParams& params)
       : Kernel(desc), table_(std::move(table)), params_(params) {
     set_variant("cuda table");
     set_weight_bytes(table_.bytes());
@@ -91,12 +93,57 @@ class Elementwise final : public kernels::Kernel {
   const LaunchParams params_;
 };
 
+class Elementwise final : public kernels::Kernel {
+ public:
+  Elementwise(const kernels::KernelDesc& desc, const StepParams& params) : Kernel(desc), params_(params) {
+    set_variant("cuda");
+  }
+
+ private:
+  void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
+               const kernels::RunContext& context) const override {
+    StepParams params = params_;
+    for (int i = 0; i < params.num_operands; ++i) params.operands[i].x = static_cast<const uint8_t*>(inputs[i].data);
+    params.y = outputs[0].data;
+    Launch(params, context.stream);
+  }
+
+  const StepParams params_;
+};
+
+StepParams::Encoding EncodingOf(const TensorType& type) {
+  const kernels::UnsignedForm form = kernels::UnsignedFormOf(type);
+  return {form.flip, form.zero_point, type.quant->scale()};
+}
+
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateSteps(const kernels::KernelDesc& desc) {
+  ASSIGN_OR_RETURN(const std::vector<ElementwiseInstruction> steps, StepsOf(desc));
+  if (desc.inputs.size() > kStepOperands || steps.size() > kMostSteps) {
+    return absl::UnimplementedError(absl::StrCat(desc.op, " on CUDA: ", desc.inputs.size(), " operands and ",
+                                                 steps.size(), " steps, wanted at most ", kStepOperands, " and ",
+                                                 kMostSteps));
+  }
+  StepParams params;
+  for (const ElementwiseInstruction& step : steps) {
+    float y;
+    if (!Step(step, 1, 1, &y)) return absl::UnimplementedError(absl::StrCat(desc.op, " on CUDA: one of its steps"));
+    params.steps[params.num_steps++] = step;
+  }
+  ASSIGN_OR_RETURN(const DeviceProperties device, CurrentDevice());
+  ASSIGN_OR_RETURN(params.items, Spread(desc.output().num_elements(), device, desc.op));
+  params.codes = desc.output().quant.has_value();
+  params.num_operands = static_cast<int>(desc.inputs.size());
+  for (int i = 0; i < params.num_operands; ++i) {
+    if (params.items.count > 0) params.operands[i] = OperandOf(desc.input(i), desc.output());
+    if (params.codes) params.encodings[i] = EncodingOf(desc.input(i));
+  }
+  if (params.codes) params.result = EncodingOf(desc.output());
+  return std::make_unique<Elementwise>(desc, params);
+}
+
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc) {
   RETURN_IF_ERROR(fused_elementwise::Create(desc).status());
-  if (!desc.output().quant || desc.inputs.size() > kMostOperands) {
-    return absl::UnimplementedError(
-        absl::StrCat(desc.op, " on CUDA: ", desc.inputs.size(), " operands, wanted one or two, of codes"));
-  }
+  if (!desc.output().quant || desc.inputs.size() > kTableOperands) return CreateSteps(desc);
   LaunchParams params;
   params.num_operands = static_cast<int>(desc.inputs.size());
   ASSIGN_OR_RETURN(const DeviceProperties device, CurrentDevice());
@@ -111,7 +158,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   ASSIGN_OR_RETURN(DeviceBuffer memory,
                    DeviceBuffer::Upload(table.data(), table.size(), absl::StrCat("the table of ", desc.op)));
   params.table = static_cast<const uint8_t*>(memory.data());
-  return std::make_unique<Elementwise>(desc, std::move(memory), params);
+  return std::make_unique<Table>(desc, std::move(memory), params);
 }
 
 }  // namespace
@@ -120,11 +167,14 @@ void RegisterCuda(kernels::KernelRegistry& registry) {
   kernels::KernelRegistry on_cpu;
   fused_elementwise::Register(on_cpu);
   for (const kernels::KernelEntry* entry : on_cpu.Sorted()) {
-    if (!absl::StartsWith(entry->op, "int8.")) continue;
-    kernels::KernelEntry on_cuda = *entry;
-    on_cuda.create = Create;
-    registry.Register(std::move(on_cuda));
+    absl::string_view op = entry->op;
+    registry.Register({std::string(op), entry->layout, Create});
+    // The same of floats, for which the CPU has other kernels.
+    if (absl::ConsumePrefix(&op, "int8.") && on_cpu.FindOrNull(op) == nullptr) {
+      registry.Register({std::string(op), entry->layout, Create});
+    }
   }
+  registry.Register({"neg", kernels::LayoutRule::kSame, Create});
 }
 
 }  // namespace fuselage::fused_elementwise::cuda

@@ -17,7 +17,7 @@ using ::fuselage::cuda::Splat;
 using ::fuselage::cuda::StoreCodes;
 using ::fuselage::cuda::Thread;
 
-FUSELAGE_DEVICE int64_t OffsetOf(const LaunchParams::Operand& operand, uint32_t code) {
+FUSELAGE_DEVICE int64_t OffsetOf(const Operand& operand, uint32_t code) {
   int64_t offset = 0;
   for (int i = 0; i < operand.axes; ++i) {
     offset += code % operand.axis[i].size * operand.axis[i].stride;
@@ -26,7 +26,7 @@ FUSELAGE_DEVICE int64_t OffsetOf(const LaunchParams::Operand& operand, uint32_t 
   return offset;
 }
 
-FUSELAGE_DEVICE Codes16 LoadOperand(Thread thread, const LaunchParams::Operand& operand, uint32_t first, int count) {
+FUSELAGE_DEVICE Codes16 LoadOperand(Thread thread, const Operand& operand, uint32_t first, int count) {
   if (operand.whole) return LoadCodes(thread, operand.x + first, count);
   Codes16 codes = {};
   if (operand.rows) {
@@ -60,14 +60,53 @@ struct Lookup {
       for (int i = 0; i < 16; ++i) {
         int32_t at = CodeOf(a.values[i / 4], i % 4);
         if constexpr (kOperands == 2) at = 256 * at + CodeOf(b.values[i / 4], i % 4);
-        y.values[i / 4] |= CodeAt(thread.Load(p.table + at), i % 4);
+        y.values[i / 4] |= CodeAt(thread.LoadConstant(p.table + at), i % 4);
       }
       StoreCodes(thread, p.y + first, y, count);
     });
   }
 };
 
+// A thread's values, operands and then steps, are a column of shared memory.
+struct Steps {
+  static constexpr int kWarps = kItemWarps;
+  static constexpr int kRowBytes = 4 * kWarps * fuselage::cuda::kWarpSize;
+  using Params = StepParams;
+
+  FUSELAGE_DEVICE static float LoadValue(Thread thread, const Params& p, int operand, uint32_t item) {
+    const Operand& from = p.operands[operand];
+    const int64_t at = from.whole ? int64_t{item} : OffsetOf(from, item);
+    if (!p.codes) return thread.Load(reinterpret_cast<const float*>(from.x) + at);
+    const Params::Encoding& encoding = p.encodings[operand];
+    return fuselage::cuda::Rescale((thread.Load(from.x + at) ^ encoding.flip) - encoding.zero_point, encoding.scale);
+  }
+
+  FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
+    ForEach(block, p.items, [&](Thread thread, uint32_t item) {
+      const auto place = [&](int value) { return static_cast<uint32_t>(value * kRowBytes + 4 * thread.index()); };
+      for (int i = 0; i < p.num_operands; ++i) thread.StoreShared(place(i), LoadValue(thread, p, i, item));
+      float y = 0;
+      for (int i = 0; i < p.num_steps; ++i) {
+        const ElementwiseInstruction& step = p.steps[i];
+        Step(step, thread.LoadShared<float>(place(step.a)), thread.LoadShared<float>(place(step.b)), &y);
+        thread.StoreShared(place(p.num_operands + i), y);
+      }
+      if (p.codes) {
+        const int32_t code = fuselage::cuda::QuantizeValue(y, p.result.scale, {p.result.zero_point, 0, 255});
+        thread.Store(static_cast<uint8_t*>(p.y) + item, static_cast<uint8_t>(code ^ p.result.flip));
+      } else {
+        thread.Store(static_cast<float*>(p.y) + item, y);
+      }
+    });
+  }
+};
+
 }  // namespace
+
+void Launch(const StepParams& params, void* stream) {
+  fuselage::cuda::Launch<Steps>({params.items.blocks, 1, 1},
+                                (params.num_operands + params.num_steps) * Steps::kRowBytes, params, stream);
+}
 
 void Launch(const LaunchParams& params, void* stream) {
   const std::array<int, 3> grid = {params.items.blocks, 1, 1};

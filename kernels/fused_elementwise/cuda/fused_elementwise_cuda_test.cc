@@ -89,21 +89,92 @@ TEST_F(FusedElementwiseCuda, AnySize) {
   }
 }
 
-TEST_F(FusedElementwiseCuda, IsRegisteredAsOnTheCpuButForFloats) {
+// Every step that devices compute, of floats, among them what rounds and what does not compare.
+TEST_F(FusedElementwiseCuda, FloatsHaveTheBytesOfTheCpu) {
+  const TensorType type = kernels::Floats({3, 40});
+  Tensor a = SeededTensor(type, 1), b = SeededTensor(type, 2);
+  const float special[] = {0.0f, -0.0f, 1e-40f, 3e38f, -100.0f, 0.5f, -0.5f};
+  for (int i = 0; i < 7; ++i) a.data<float>()[i] = b.data<float>()[7 * i + 3] = special[i];
+  for (const char* step : {"add(0, 1)",
+                           "add(0, 1, activation=\"relu\", alpha=0.3)",
+                           "sub(0, 1)",
+                           "mul(0, 1)",
+                           "div(0, 1)",
+                           "maximum(0, 1)",
+                           "minimum(0, 1)",
+                           "prelu(0, 1)",
+                           "relu(0)",
+                           "clamp(0, max=0.2, min=-0.4)",
+                           "abs(0)",
+                           "neg(0)",
+                           "sign(0)",
+                           "reciprocal(0)",
+                           "softsign(0)",
+                           "threshold(0, threshold=0.1, value=7.0)",
+                           "leaky_relu(0, negative_slope=0.1)",
+                           "hardsigmoid(0)",
+                           "hardswish(0)",
+                           "sigmoid(0)",
+                           "silu(0)",
+                           "tanh(0)",
+                           "gelu(0)",
+                           "gelu(0, approximate=\"tanh\")"}) {
+    KernelDesc desc = Desc({type, type}, type, {step});
+    desc.op = "fused_elementwise";
+    ExpectBytesOf(fused_elementwise::Create, CreateRegistered(RegisterCuda, desc), desc, {&a, &b});
+  }
+}
+
+// A rotary embedding, on floats and on codes.
+TEST_F(FusedElementwiseCuda, FourOperandsThatAreBroadcast) {
+  const std::vector<std::string> steps = {"mul(0, 1)", "mul(2, 3)", "add(4, 5)"};
+  const Shape shape = {1, 4, 9, 16}, table = {9, 16};
+  KernelDesc desc =
+      Desc({kernels::Floats(shape), kernels::Floats(table), kernels::Floats(shape), kernels::Floats(table)},
+           kernels::Floats(shape), steps);
+  desc.op = "fused_elementwise";
+  ExpectBytesOf(fused_elementwise::Create, RegisterCuda, desc);
+  for (const DType type : {DType::kU8, DType::kI8}) {
+    const TensorType x = Codes(type, shape, 0.03f, 5), other = Codes(DType::kU8, shape, 0.02f, 120);
+    const TensorType y = Codes(DType::kI8, table, 0.008f, -3), z = Codes(DType::kU8, table, 0.007f, 127);
+    ExpectBytesOf(fused_elementwise::Create, RegisterCuda, Desc({x, y, other, z}, x, steps));
+  }
+}
+
+// As one step, without steps among the attributes.
+TEST_F(FusedElementwiseCuda, OperatorsOfFloats) {
+  for (const char* op : {"mul", "neg"}) {
+    KernelDesc desc = Desc({kernels::Floats({5, 1, 8})}, kernels::Floats({5, 3, 8}), {});
+    desc.op = op;
+    desc.attributes.clear();
+    if (desc.op == "mul") desc.inputs.push_back(kernels::Floats({3, 1}));
+    if (desc.op == "neg") desc.outputs[0] = desc.input(0);
+    ExpectBytesOf(fused_elementwise::Create, RegisterCuda, desc);
+  }
+}
+
+TEST_F(FusedElementwiseCuda, IsRegisteredAsOnTheCpuAndForFloats) {
   kernels::KernelRegistry on_cpu, on_cuda;
   fused_elementwise::Register(on_cpu);
   RegisterCuda(on_cuda);
-  EXPECT_EQ(on_cuda.Sorted().size() + 1, on_cpu.Sorted().size());
-  EXPECT_EQ(on_cuda.FindOrNull("fused_elementwise"), nullptr);
-  const kernels::KernelEntry* mul = on_cuda.FindOrNull("int8.mul");
-  ASSERT_NE(mul, nullptr);
-  EXPECT_EQ(mul->layout, kernels::LayoutRule::kSame);
+  for (const kernels::KernelEntry* entry : on_cpu.Sorted()) {
+    const kernels::KernelEntry* found = on_cuda.FindOrNull(entry->op);
+    ASSERT_NE(found, nullptr) << entry->op;
+    EXPECT_EQ(found->layout, entry->layout);
+    if (entry->op == "fused_elementwise") continue;
+    EXPECT_NE(on_cuda.FindOrNull(entry->op.substr(5)), nullptr) << entry->op;
+  }
 }
 
 TEST_F(FusedElementwiseCuda, Declines) {
-  const TensorType x = Codes(DType::kU8, {4}, 0.1f, 0);
-  const KernelDesc three = Desc({x, x, x}, x, {"mul(0, 1)", "mul(3, 2)"});
-  EXPECT_EQ(CreateRegistered(RegisterCuda, three).status().code(), absl::StatusCode::kUnimplemented);
+  const TensorType x = kernels::Floats({4});
+  const auto code = [](KernelDesc desc) {
+    desc.op = "fused_elementwise";
+    return CreateRegistered(RegisterCuda, desc).status().code();
+  };
+  EXPECT_EQ(code(Desc(std::vector<TensorType>(9, x), x, {"mul(0, 1)"})), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(code(Desc({x}, x, std::vector<std::string>(17, "neg(0)"))), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(code(Desc({x}, x, {"exp(0)"})), absl::StatusCode::kUnimplemented);
   const KernelDesc wrong = Desc({x}, x, {"mul(0, 1)"});
   EXPECT_FALSE(CreateRegistered(RegisterCuda, wrong).ok());
   EXPECT_EQ(CreateRegistered(RegisterCuda, wrong).status(), fused_elementwise::Create(wrong).status());
