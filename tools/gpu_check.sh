@@ -64,7 +64,7 @@ fi
 mkdir -p "$build"
 
 # --- What Bazel generates from the lists in kernels/BUILD: "//kernels/int8/add" and, of those that run on CUDA,
-# "//kernels/int8/conv2d/cuda:conv2d_cuda". Only the INT8 kernels.
+# "//kernels/int8/conv2d/cuda:conv2d_cuda". The INT8 kernels, and the others that CUDA has.
 mkdir -p "$build/kernels"
 register_all() {  # register_all STEM FUNCTION CALLS LABELS...
   local stem=$1 function=$2 calls=$3 label folder
@@ -84,7 +84,9 @@ register_all() {  # register_all STEM FUNCTION CALLS LABELS...
   done >> "$build/kernels/$stem.cc"
   echo "}" >> "$build/kernels/$stem.cc"
 }
-labels=$(grep -oE '"//kernels/int8/[^"]*"' kernels/BUILD | tr -d '"' | sed 's|^//||')
+folders='int8/[a-z0-9_]+'$(sed -nE 's#.*"//kernels/([^/]*)/cuda:.*#|\1#p' kernels/BUILD | tr -d '\n')
+labels=$(sed '/reproducible_kernels/,/^)/d' kernels/BUILD | grep -oE "\"//kernels/($folders)(/cuda:[a-z0-9_]+)?\"" |
+  tr -d '"' | sed 's|^//||')
 register_all register_all RegisterAll Register $(grep -v : <<<"$labels")
 register_all register_all_cuda RegisterAllCuda RegisterCuda $(grep : <<<"$labels")
 
@@ -113,9 +115,9 @@ compile() {  # compile SOURCE: makes $build/SOURCE.o, with / as _.
 export -f compile
 export nvcc arch isa_flags common toolkit build
 
-# int8.layer_norm is made from norm and dynamic_quantize.
+# kernels/attention multiplies as kernels/reproducible does.
 sources=$(find -L ir/base kernels runtime/thread_pool.cc tools/gpu_check -name '*.cc' -o -name '*.cu' |
-  grep -E '^(ir/base|kernels/(core(/placement)?|cuda|dynamic_quantize|norm)|kernels/int8/.*|runtime|tools/gpu_check)/[a-z0-9_]+\.c[cu]$' |
+  grep -E "^(ir/base|kernels/(core(/placement)?|cuda|reproducible|($folders)(/[a-z0-9_/]*)?)|runtime|tools/gpu_check)/[a-z0-9_]+\.c[cu]\$" |
   grep -vE '_(test|bench)\.cc$')
 # CUDA sources first: they take longest.
 started=$SECONDS

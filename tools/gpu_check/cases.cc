@@ -39,6 +39,21 @@ Case Conv(std::string name, const int8::conv2d::Case& shape, uint64_t seed) {
   return c;
 }
 
+// A stem: the same with a max pool of 3x3, stride 2, behind it.
+Case PooledConv(std::string name, const int8::conv2d::Case& shape, uint64_t seed) {
+  Case c = Conv(std::move(name), shape, seed);
+  c.desc.op = "int8.conv2d_max_pool2d";
+  c.desc.inputs.resize(1);
+  c.inputs.resize(1);
+  c.desc.attributes.insert({{"pool_kernel_size", Ints{3, 3}},
+                            {"pool_stride", Ints{2, 2}},
+                            {"pool_padding", Ints(4, 1)},
+                            {"pool_dilation", Ints{1, 1}},
+                            {"pool_ceil_mode", false}});
+  for (int axis : {2, 3}) c.desc.outputs[0].shape[axis] = (c.desc.outputs[0].shape[axis] - 1) / 2 + 1;
+  return c;
+}
+
 // An operator without parameters, on seeded inputs.
 Case Plain(std::string name, std::string op, std::vector<TensorType> inputs, TensorType output,
            AttributeMap attributes = {}) {
@@ -119,6 +134,84 @@ Case Quantize(std::string name, const Shape& shape, DType dtype) {
                Codes(dtype, shape, 0.0078f, 114 - 128 * (dtype == DType::kI8)));
 }
 
+// Plain i8 codes, as they are where rows have scales of their own.
+TensorType PlainCodes(Shape shape) { return {DType::kI8, std::move(shape), std::nullopt, Layout::kRowMajor}; }
+
+void AddParameters(Case* c, std::vector<std::pair<std::string, Tensor>> parameters) {
+  auto owned = std::make_shared<std::vector<std::pair<std::string, Tensor>>>(std::move(parameters));
+  for (const auto& [name, tensor] : *owned) c->desc.parameters[name] = &tensor;
+  c->parameters = std::move(owned);
+}
+
+// What transformers are made of: `tokens` of `heads` times `depth` features.
+void AddTransformer(int64_t tokens, int64_t heads, int64_t depth, DType dtype, std::vector<Case>* cases) {
+  const int64_t width = heads * depth;
+  const Shape rows = {2, tokens, width}, scales = {2, tokens, 1}, split = {2, heads, tokens, depth};
+  const std::string text = absl::StrCat(tokens, "x", heads, "x", depth);
+  const bool causal = tokens % 2 == 0;
+  const auto zero_point = [&](int code) { return dtype == DType::kI8 ? code - 128 : code; };
+  const TensorType codes = Codes(dtype, split, 0.02f, zero_point(117), Layout::kRowMajor);
+  const AttributeMap attention = {{"scale", 3.0 / depth}, {"is_causal", causal}, {"softcap", causal ? 0.0 : 4.0}};
+  cases->push_back(Plain("attention " + text, "int8.attention", {codes, codes, codes}, codes, attention));
+  cases->push_back(Plain("float attention " + text, "scaled_dot_product_attention",
+                         std::vector<TensorType>(3, Floats(split)), Floats(split), attention));
+  cases->push_back(Plain("matmul " + text, "int8.matmul",
+                         {codes, Codes(DType::kU8, {2, heads, depth, tokens}, 0.03f, 9, Layout::kRowMajor)},
+                         Floats({2, heads, tokens, tokens})));
+
+  // From codes to codes, and from a sum to codes with a scale for each row.
+  for (const bool adds : {false, true}) {
+    const TensorType x = adds ? Floats(rows) : Codes(dtype, rows, 0.02f, zero_point(117));
+    const std::string op = adds ? "int8.rms_norm" : "int8.layer_norm";
+    Case c = Plain(op + " " + text, op, {x}, adds ? PlainCodes(rows) : Codes(dtype, rows, 0.04f, 3),
+                   {{"normalized_shape", Ints{width}}, {"eps", 1e-5}});
+    if (adds) {
+      c.inputs.emplace_back(SeededTensor(x, 9));
+      c.desc.inputs.emplace_back(x);
+      c.desc.outputs.insert(c.desc.outputs.end(), {Floats(scales), Floats(rows)});
+    }
+    AddParameters(&c, {{"weight", SeededTensor(Floats({width}), 4)}});
+    cases->push_back(std::move(c));
+  }
+  Case quantize = Plain("dynamic quantize " + text, "dynamic_quantize_symmetric", {Floats(split)}, PlainCodes(split));
+  quantize.desc.outputs.push_back(Floats({2, 1, tokens, 1}));
+  cases->push_back(std::move(quantize));
+
+  // By scales of rows: weights of eight bits, and of four.
+  const int64_t channels = 3 * width + 1, groups = (width + 31) / 32;
+  Case per_token = Plain("linear per token " + text, "int8.linear", {PlainCodes(rows), Floats(scales)},
+                         Floats({2, tokens, channels}), {{"activation", "silu"}});
+  AddParameters(&per_token,
+                {{"weight", SeededTensor({DType::kI8, {channels, width}, PerTensor(0.01f), Layout::kRowMajor}, 3)}});
+  cases->push_back(std::move(per_token));
+  Case mxfp4 = Plain("linear_mxfp4 " + text, "int8.linear_mxfp4", {PlainCodes(rows), Floats(scales)},
+                     Floats({2, tokens, channels}), {{"activation", "none"}});
+  Tensor weight = SeededTensor({DType::kU8, {channels, width}, std::nullopt, Layout::kRowMajor}, 3);
+  Tensor exponents = SeededTensor({DType::kU8, {channels, groups}, std::nullopt, Layout::kRowMajor}, 4);
+  for (int64_t i = 0; i < weight.num_elements(); ++i) weight.data<uint8_t>()[i] %= 16;
+  for (int64_t i = 0; i < exponents.num_elements(); ++i) {
+    exponents.data<uint8_t>()[i] = static_cast<uint8_t>(115 + exponents.data<uint8_t>()[i] % 9);
+  }
+  AddParameters(&mxfp4, {{"weight", std::move(weight)},
+                         {"weight_scale", std::move(exponents)},
+                         {"bias", SeededTensor(Floats({channels}), 5)}});
+  cases->push_back(std::move(mxfp4));
+
+  // A rotary embedding, on floats and on codes.
+  const Attribute steps(std::vector<std::string>{"mul(0, 1)", "mul(2, 3)", "add(4, 5)"});
+  const Shape table = {tokens, depth};
+  cases->push_back(Plain("rotate floats " + text, "fused_elementwise",
+                         {Floats(split), Floats(table), Floats(split), Floats(table)}, Floats(split),
+                         {{"steps", steps}}));
+  cases->push_back(Plain("rotate codes " + text, "int8.fused_elementwise",
+                         {codes, Codes(DType::kU8, table, 0.008f, 127), codes, Codes(DType::kU8, table, 0.008f, 127)},
+                         codes, {{"steps", steps}}));
+  Case select = Plain("select " + text, "index_select", {Floats({256, width}), {DType::kI64, {2, tokens}}},
+                      Floats(rows), {{"dim", int64_t{0}}});
+  for (int64_t i = 0; i < 2 * tokens; ++i) select.inputs[1]->data<int64_t>()[i] = 37 * i % 256;
+  cases->push_back(std::move(select));
+}
+
 }  // namespace
 
 std::vector<Case> ResNet18(int batch) {
@@ -133,13 +226,14 @@ std::vector<Case> ResNet18(int batch) {
     if (relu) c.activation = Activation::Relu();
     if (in == 3) c.input_zero_point = 114;
     if (residual) c.residual_type = DType::kU8;
-    return Conv(absl::StrCat(in, "x", size, "x", size, " -> ", out, ", ", kernel, "x", kernel, "/", stride,
-                             residual ? " + residual" : "", relu ? ", relu" : ""),
-                c, 1);
+    const bool stem = in == 3;
+    const std::string name =
+        absl::StrCat(in, "x", size, "x", size, " -> ", out, ", ", kernel, "x", kernel, "/", stride,
+                     residual ? " + residual" : "", relu ? ", relu" : "", stem ? ", max pool" : "");
+    return stem ? PooledConv(name, c, 1) : Conv(name, c, 1);
   };
   add(Quantize("quantize", {batch, 3, 224, 224}, DType::kU8));
   add(conv(3, 224, 64, 7, 2, true, false));
-  add(MaxPool("max pool 3x3/2", {batch, 64, 112, 112}, DType::kU8, 3, 2, 1));
   add(conv(64, 56, 64, 3, 1, true, false), 2);
   add(conv(64, 56, 64, 3, 1, true, true), 2);
   int size = 56;
@@ -150,8 +244,7 @@ std::vector<Case> ResNet18(int batch) {
     add(conv(out, size, out, 3, 1, true, false));
     add(conv(out, size, out, 3, 1, true, true), 2);
   }
-  add(GlobalAveragePool("global average pool", {batch, 512, 7, 7}));
-  add(Linear("linear 512 -> 1000", batch, 512, 1000, DType::kF32));
+  add(PoolLinear("average pool and linear 512 -> 1000", {batch, 512, 7, 7}, 1000, DType::kF32));
   return cases;
 }
 
@@ -163,9 +256,13 @@ std::vector<Case> RandomCases(int count) {
     int8::conv2d::Case conv = int8::conv2d::cuda::RandomCase(i, i % 2 ? 1 : 16, /*groups=*/i % 8 == 7);
     if (i % 8 == 3) conv.in_channels = 1 + i / 8 % 4;
     cases.push_back(Conv(conv.ToString(), conv, i));
+    if (i % 8 == 3 && !conv.residual_type && conv.output_type != DType::kF32) {
+      cases.push_back(PooledConv("pooled " + conv.ToString(), conv, i));
+    }
     const Shape shape = {pick(1, 3), pick(1, 130), pick(1, 20), pick(1, 20)};
     const std::string text = absl::StrCat(shape[0], "x", shape[1], "x", shape[2], "x", shape[3]);
     const DType dtype = i % 2 ? DType::kI8 : DType::kU8;
+    if (i % 16 == 5) AddTransformer(pick(1, 70), pick(1, 4), pick(1, 4) * (i % 32 == 5 ? 16 : 5), dtype, &cases);
     switch (i % 7) {
       case 0: cases.push_back(Quantize("quantize " + text, shape, dtype)); break;
       case 1: cases.push_back(MaxPool("max pool " + text, shape, dtype, 3, pick(1, 2), 1)); break;

@@ -36,6 +36,8 @@ using kernels::Kernel;
 
 constexpr int kQuickCases = 24, kRandomCases = 400;
 constexpr int kInner = 10, kWarmups = 3, kSamples = 31;
+// Between two events: the first of them passes before a launch has reached an idle device.
+constexpr int kReplays = 20;
 // Beyond these the CPU's best instruction set stands in for the scalar kernel; its tests hold the two to the same bits.
 constexpr int64_t kScalarMacs = 4000000000;
 // What lies behind an output on the device, and must stay.
@@ -65,7 +67,8 @@ double PeakTops(const cuda::DeviceProperties& device) {
   return OperationsPerCycle(device.sm) * device.multiprocessors * kilohertz * 1e3 / 1e12;
 }
 
-absl::StatusOr<Tensor> RunOnCpu(const Case& c, const kernels::KernelEntry& entry, runtime::ThreadPool* pool) {
+absl::StatusOr<std::vector<Tensor>> RunOnCpu(const Case& c, const kernels::KernelEntry& entry,
+                                             runtime::ThreadPool* pool) {
   kernels::KernelDesc desc = c.desc;
   desc.isa = c.macs > kScalarMacs ? kernels::BestIsa() : kernels::Isa::kScalar;
   desc.threads = pool->threads();
@@ -74,10 +77,12 @@ absl::StatusOr<Tensor> RunOnCpu(const Case& c, const kernels::KernelEntry& entry
   for (const auto& input : c.inputs) {
     inputs.push_back(input ? ConstBuffer{input->raw_data(), input->byte_size()} : ConstBuffer());
   }
-  Tensor output(desc.output()), scratch(DType::kU8, {kernel->scratch_bytes()});
-  const Buffer outputs[] = {{output.raw_data(), output.byte_size()}};
+  Tensor scratch(DType::kU8, {kernel->scratch_bytes()});
+  std::vector<Tensor> results(desc.outputs.begin(), desc.outputs.end());
+  std::vector<Buffer> outputs;
+  for (Tensor& result : results) outputs.push_back({result.raw_data(), result.byte_size()});
   RETURN_IF_ERROR(kernel->Run(inputs, outputs, {pool, {scratch.raw_data(), scratch.byte_size()}}));
-  return output;
+  return results;
 }
 
 // A kernel with its operands on the device.
@@ -96,25 +101,41 @@ class OnDevice {
     }
     if (made->kernel_->scratch_bytes() > 0) {
       ASSIGN_OR_RETURN(made->scratch_, DeviceBuffer::Allocate(made->kernel_->scratch_bytes(), "scratch"));
+      // Not zeros, which would hide that a kernel reads what nobody wrote.
+      RETURN_IF_ERROR(ToStatus(cudaMemset(made->scratch_.data(), kGuard, made->scratch_.bytes()), "cudaMemset"));
     }
-    const int64_t bytes = c.desc.output().byte_size();
-    ASSIGN_OR_RETURN(made->output_, DeviceBuffer::Allocate(bytes + kGuardBytes, "the output"));
-    RETURN_IF_ERROR(ToStatus(cudaMemset(made->output_.data(), kGuard, bytes + kGuardBytes), "cudaMemset"));
+    for (const TensorType& type : c.desc.outputs) {
+      const int64_t bytes = type.byte_size() + kGuardBytes;
+      ASSIGN_OR_RETURN(DeviceBuffer output, DeviceBuffer::Allocate(bytes, "an output"));
+      RETURN_IF_ERROR(ToStatus(cudaMemset(output.data(), kGuard, bytes), "cudaMemset"));
+      made->outputs_.push_back({output.data(), type.byte_size()});
+      made->owned_.push_back(std::move(output));
+    }
     RETURN_IF_ERROR(ToStatus(cudaDeviceSynchronize(), "cudaDeviceSynchronize"));
     return made;
   }
 
   absl::Status Launch(cudaStream_t stream) {
-    const Buffer outputs[] = {{output_.data(), output_.bytes() - kGuardBytes}};
-    RETURN_IF_ERROR(kernel_->Run(inputs_, outputs, {&serial_, {scratch_.data(), scratch_.bytes()}, stream}));
+    RETURN_IF_ERROR(kernel_->Run(inputs_, outputs_, {&serial_, {scratch_.data(), scratch_.bytes()}, stream}));
     return ToStatus(cudaGetLastError(), kernel_->variant());
   }
 
   // "" where the device has the same bytes, and none behind them.
-  absl::StatusOr<std::string> Difference(const Tensor& wanted) const {
-    std::vector<uint8_t> found(output_.bytes());
+  absl::StatusOr<std::string> Difference(const std::vector<Tensor>& wanted) const {
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      ASSIGN_OR_RETURN(std::string difference, Difference(outputs_[i], wanted[i]));
+      if (!difference.empty()) return i == 0 ? difference : absl::StrCat("output ", i, ": ", difference);
+    }
+    return std::string();
+  }
+
+  const Kernel& kernel() const { return *kernel_; }
+
+ private:
+  absl::StatusOr<std::string> Difference(const Buffer& output, const Tensor& wanted) const {
+    std::vector<uint8_t> found(output.bytes + kGuardBytes);
     RETURN_IF_ERROR(
-        ToStatus(cudaMemcpy(found.data(), output_.data(), found.size(), cudaMemcpyDeviceToHost), kernel_->variant()));
+        ToStatus(cudaMemcpy(found.data(), output.data, found.size(), cudaMemcpyDeviceToHost), kernel_->variant()));
     const auto* bytes = static_cast<const uint8_t*>(wanted.raw_data());
     const int64_t size = wanted.byte_size();
     int64_t different = 0, first = -1;
@@ -132,13 +153,11 @@ class OnDevice {
     return std::string();
   }
 
-  const Kernel& kernel() const { return *kernel_; }
-
- private:
   std::unique_ptr<Kernel> kernel_;
   std::vector<DeviceBuffer> owned_;
   std::vector<ConstBuffer> inputs_;
-  DeviceBuffer scratch_, output_;
+  std::vector<Buffer> outputs_;
+  DeviceBuffer scratch_;
   kernels::Serial serial_;
 };
 
@@ -159,7 +178,9 @@ absl::StatusOr<double> Microseconds(cudaStream_t stream, int inner, const std::f
   std::vector<float> times;
   for (int i = 0; i < kWarmups + kSamples; ++i) {
     RETURN_IF_ERROR(ToStatus(cudaEventRecord(start, stream), "event"));
-    RETURN_IF_ERROR(ToStatus(cudaGraphLaunch(exec, stream), "graph launch"));
+    for (int replay = 0; replay < kReplays; ++replay) {
+      RETURN_IF_ERROR(ToStatus(cudaGraphLaunch(exec, stream), "graph launch"));
+    }
     RETURN_IF_ERROR(ToStatus(cudaEventRecord(end, stream), "event"));
     RETURN_IF_ERROR(ToStatus(cudaStreamSynchronize(stream), "graph"));
     float ms = 0;
@@ -171,7 +192,7 @@ absl::StatusOr<double> Microseconds(cudaStream_t stream, int inner, const std::f
   cudaGraphExecDestroy(exec);
   cudaGraphDestroy(graph);
   std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
-  return times[times.size() / 2] * 1e3 / inner;
+  return times[times.size() / 2] * 1e3 / (inner * kReplays);
 }
 
 class Checker {
@@ -198,7 +219,7 @@ class Checker {
     const kernels::KernelEntry* cpu = cpu_.FindOrNull(c.desc.op);
     if (cpu == nullptr) return absl::NotFoundError(absl::StrCat(c.desc.op, " has no CPU kernel to compare with"));
     ASSIGN_OR_RETURN(std::unique_ptr<OnDevice> on_device, OnDevice::Create(c, *entry));
-    ASSIGN_OR_RETURN(const Tensor wanted, RunOnCpu(c, *cpu, &pool_));
+    ASSIGN_OR_RETURN(const std::vector<Tensor> wanted, RunOnCpu(c, *cpu, &pool_));
     RETURN_IF_ERROR(on_device->Launch(stream_));
     RETURN_IF_ERROR(ToStatus(cudaStreamSynchronize(stream_), on_device->kernel().variant()));
     ASSIGN_OR_RETURN(difference_, on_device->Difference(wanted));
