@@ -184,6 +184,9 @@ absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file)
   const auto at_least = [&](absl::string_view field, int64_t value, int64_t least) {
     return value >= least ? absl::OkStatus() : error(field, absl::StrCat(value), absl::StrCat("at least ", least));
   };
+  const auto not_negative = [&](absl::string_view field, double value) {
+    return value >= 0 ? absl::OkStatus() : error(field, "negative or NaN", "at least 0");
+  };
   if (!config.sequence().empty()) {
     HarnessConfig rest = config;
     rest.clear_sequence();
@@ -236,7 +239,8 @@ absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file)
   for (int threads : benchmark.threads()) RETURN_IF_ERROR(at_most_threads("benchmark.threads", threads));
   RETURN_IF_ERROR(at_least("benchmark.warmup", benchmark.warmup(), 0));
   RETURN_IF_ERROR(at_least("benchmark.repetitions", benchmark.repetitions(), 0));
-  if (!(benchmark.min_time_ms() >= 0)) return error("benchmark.min_time_ms", "negative or NaN", "at least 0");
+  RETURN_IF_ERROR(not_negative("energy.grams_co2_per_kwh", config.energy().grams_co2_per_kwh()));
+  RETURN_IF_ERROR(not_negative("benchmark.min_time_ms", benchmark.min_time_ms()));
   const auto& throughput = config.throughput();
   for (int streams : throughput.streams()) RETURN_IF_ERROR(at_most_threads("throughput.streams", streams));
   RETURN_IF_ERROR(at_most_threads("throughput.threads", throughput.threads()));
@@ -246,8 +250,7 @@ absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file)
       return error("throughput.load_percent", absl::StrCat(percent), "more than 0, at most 1000");
     }
   }
-  if (!(throughput.seconds() >= 0)) return error("throughput.seconds", "negative or NaN", "at least 0");
-  return absl::OkStatus();
+  return not_negative("throughput.seconds", throughput.seconds());
 }
 
 }  // namespace fuselage::harness

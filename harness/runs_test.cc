@@ -257,6 +257,29 @@ TEST(Files, TwoGraphsAreDiffed) {
   }
 }
 
+// The counters of a folder, which stand still.
+TEST(Energy, ByTheCountersOfTheMachine) {
+  const std::string zone = ::testing::TempDir() + "/powercap/intel-rapl:0";
+  std::filesystem::create_directories(zone);
+  testing::Overwrite(zone + "/name", "package-0\n");
+  testing::Overwrite(zone + "/max_energy_range_uj", "262143328850\n");
+  testing::Overwrite(zone + "/energy_uj", "1000000\n");
+  const std::string fast =
+      "benchmark { batches: 1 threads: 1 repetitions: 2 min_time_ms: 1 } energy { powercap: \"" + ::testing::TempDir();
+  Outcome outcome = RunAndRead(testing::MakeWorkplace("energy", fast + "/powercap\" grams_co2_per_kwh: 50 }"));
+  EXPECT_EQ(outcome.code, kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("by RAPL package-0; 50 g CO2/kWh: the config"));
+  for (const auto& variant : outcome.results.variants()) {
+    ASSERT_TRUE(variant.measurements(0).has_joules_per_image());
+    EXPECT_EQ(variant.measurements(0).joules_per_image(), 0);
+  }
+  outcome = RunAndRead(testing::MakeWorkplace("no_energy", fast + "/nowhere\" }"));
+  EXPECT_EQ(outcome.code, kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("Energy: not available here: no RAPL package in "));
+  EXPECT_EQ(outcome.results.environment().grams_co2_per_kwh(), 480);
+  for (const auto& variant : outcome.results.variants()) EXPECT_FALSE(variant.measurements(0).has_joules_per_image());
+}
+
 TEST(Files, AModelThatIsNoRegularFile) {
   const Workplace place = testing::MakeIrWorkplace("fifo", kInterpreted, "print_graphs: true");
   for (const std::string name : {"/fifo.onnx", "/fifo.ir"}) {

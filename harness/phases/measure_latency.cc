@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "harness/base/machine_load.h"
 #include "harness/base/statistics.h"
 #include "harness/measure/cold_cache.h"
+#include "harness/measure/energy.h"
 #include "harness/measure/layers.h"
 #include "harness/measure/measure.h"
 #include "harness/measure/memory_counter.h"
@@ -25,12 +27,15 @@ namespace fuselage::harness::phases {
 namespace {
 
 constexpr int kDefaultRepetitions = 10;
-constexpr double kDefaultMinTimeMs = 500;
 constexpr int kOverheadRuns = 20;
 constexpr int kCountedRuns = 10;
 constexpr int kColdRuns = 5;
 constexpr size_t kRecordedSamples = 500;
 constexpr int kReferenceRepetitions = 2;  // The interpreter takes seconds for an image.
+constexpr double kEnergySeconds = 1;      // RAPL counts anew a thousand times a second.
+constexpr double kGramsCo2PerKwh = 480;
+constexpr char kCo2Source[] = "the world's mean of 2023 (Ember, Global Electricity Review 2024)";
+constexpr double kJoulesPerKwh = 3.6e6;
 
 // A variant in a measurement of all that run.
 struct Measured {
@@ -39,7 +44,7 @@ struct Measured {
   std::unique_ptr<compiler::Engine> engine;
   std::vector<double> ms;
   std::vector<double> device_ms;  // The same runs without the copies from and to the host; empty: no device.
-  std::optional<double> overhead_percent, cold_ms, bytes, predicted_ms;
+  std::optional<double> overhead_percent, cold_ms, bytes, predicted_ms, joules;
 };
 
 void RecordSamples(const std::vector<double>& ms, Results::Measurement* measurement) {
@@ -91,7 +96,7 @@ absl::StatusOr<std::vector<Measured>> Contestants(RunState& run, int64_t batch, 
       return std::vector<Measured>();
     }
     RETURN_IF_ERROR(engine.status());
-    all.push_back({i, run.variants[i].engine.backend, *std::move(engine), {}, {}, {}, {}, {}, {}});
+    all.push_back({i, run.variants[i].engine.backend, *std::move(engine), {}, {}, {}, {}, {}, {}, {}});
   }
   return all;
 }
@@ -101,7 +106,7 @@ MeasureOptions TurnOptions(RunState& run) {
   MeasureOptions options;
   options.warmup = benchmark.warmup();
   options.repetitions = benchmark.repetitions() > 0 ? benchmark.repetitions() : kDefaultRepetitions;
-  options.min_time_ms = benchmark.min_time_ms() > 0 ? benchmark.min_time_ms() : kDefaultMinTimeMs;
+  options.min_time_ms = run.MinTimeMs();
   if (run.Uses("reference")) {
     options.warmup = 0;
     options.repetitions = kReferenceRepetitions;
@@ -155,6 +160,38 @@ absl::Status MeasureBeyondLatency(RunState& run, int64_t batch, absl::Span<const
   return absl::OkStatus();
 }
 
+double GramsPerKwh(const HarnessConfig::Energy& config) {
+  return config.grams_co2_per_kwh() > 0 ? config.grams_co2_per_kwh() : kGramsCo2PerKwh;
+}
+
+// What a run of each variant draws, by the counters that this machine has.
+absl::Status MeasureEnergy(RunState& run, absl::Span<const Tensor> inputs, std::vector<Measured>* all) {
+  if (!run.config.has_energy()) return absl::OkStatus();
+  const HarnessConfig::Energy& config = run.config.energy();
+  auto meter = EnergyMeter::Open(run.Uses("cuda"), config.powercap().empty() ? kPowercap : config.powercap());
+  run.recorder.Update([&](Results& results) {
+    auto* environment = results.mutable_environment();
+    environment->set_energy_counter(meter.ok() ? meter->Sources()
+                                               : absl::StrCat("not available here: ", meter.status().message()));
+    environment->set_grams_co2_per_kwh(GramsPerKwh(config));
+    environment->set_co2_source(config.grams_co2_per_kwh() > 0 ? "the config" : kCo2Source);
+  });
+  if (!meter.ok()) return absl::OkStatus();
+  for (Measured& one : *all) {
+    RETURN_IF_ERROR(one.engine->Run(inputs).status());  // Brings in what the others drove out of the caches.
+    RETURN_IF_ERROR(meter->Start());
+    const auto start = std::chrono::steady_clock::now();
+    int64_t runs = 0;
+    while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < kEnergySeconds) {
+      RETURN_IF_ERROR(one.engine->Run(inputs).status());
+      ++runs;
+    }
+    ASSIGN_OR_RETURN(const double joules, meter->Joules());
+    one.joules = joules / static_cast<double>(runs);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status MeasureBatch(RunState& run, int64_t batch, int threads) {
   run.progress.Begin(absl::StrCat("latency, batch ", batch, ", threads ", threads));
   runtime::ThreadPool pool(threads);
@@ -181,9 +218,15 @@ absl::Status MeasureBatch(RunState& run, int64_t batch, int threads) {
   }
   for (size_t i = 0; i < all.size(); ++i) all[i].ms = std::move(contestants[i].ms);
   RETURN_IF_ERROR(MeasureBeyondLatency(run, batch, inputs, &pool, &all));
+  RETURN_IF_ERROR(MeasureEnergy(run, inputs, &all));
   for (const Measured& one : all) {
     Results::Measurement measurement = MeasurementOf(batch, threads, all[0], one);
     if (others.has_value()) measurement.set_other_cores_busy(*others);
+    if (one.joules.has_value()) {
+      measurement.set_joules_per_image(*one.joules / static_cast<double>(batch));
+      measurement.set_grams_co2_per_image(measurement.joules_per_image() * GramsPerKwh(run.config.energy()) /
+                                          kJoulesPerKwh);
+    }
     run.recorder.Update([&](Results& results) {
       *results.mutable_variants(static_cast<int>(one.variant))->add_measurements() = measurement;
     });

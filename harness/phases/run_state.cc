@@ -78,4 +78,9 @@ SampleRange RunState::EvaluatedSamples() const {
   return {samples * evaluation.shard() / shards, samples * (evaluation.shard() + 1) / shards};
 }
 
+double RunState::MinTimeMs() const {
+  constexpr double kDefault = 500;
+  return config.benchmark().min_time_ms() > 0 ? config.benchmark().min_time_ms() : kDefault;
+}
+
 }  // namespace fuselage::harness

@@ -53,6 +53,8 @@ struct RunState {
   int CalibrationSamples() const;
   // Of `inputs`: the shard that the config evaluates of its first `limit`.
   SampleRange EvaluatedSamples() const;
+  // How long the benchmark times each network at least.
+  double MinTimeMs() const;
 
   const RunRequest& request;
   const HarnessConfig& config;

@@ -106,6 +106,8 @@ function latencyTable(model) {
     ['predicted', (r) => (number(r.m.predicted_ms) === null ? '–' : `${ms(r.m.predicted_ms)} ms`)],
     ['memory', (r) => bytes(r.m.peak_memory_bytes)],
     ['moved', (r) => bytes(r.m.counted_bytes)],
+    ['joules each', (r) => (number(r.m.joules_per_image) === null ? '–' : r.m.joules_per_image.toPrecision(3))],
+    ['mg of CO2 each', (r) => (number(r.m.grams_co2_per_image) === null ? '–' : (1e3 * r.m.grams_co2_per_image).toPrecision(3))],
     ['busy elsewhere', (r) => (number(r.m.other_cores_busy) === null ? '–' : `${r.m.other_cores_busy.toFixed(2)} cores`)],
   ];
   if (model.peers.length > 0) columns.splice(8, 0, ['over ours', (r) => times(number(r.m.ratio))]);
@@ -134,6 +136,7 @@ function machine(model) {
     ['GPU', e.gpu && e.gpu !== 'none' ? `${e.gpu} ${e.gpu_arch}` : ''],
     ['peaks of a thread', peaks ? `${(peaks.int8_ops_per_second / 1e9).toFixed(0)} INT8 GOP/s, ${(peaks.f32_flops_per_second / 1e9).toFixed(0)} GFLOP/s, ${(peaks.bytes_per_second / 1e9).toFixed(1)} GB/s` : ''],
     ['memory', `${bytes(e.memory_bytes)}; this run ${bytes(number(e.process_peak_rss_bytes))}`],
+    ['energy', e.energy_counter ? `${e.energy_counter}; ${e.grams_co2_per_kwh} g CO2/kWh: ${e.co2_source}` : ''],
     ['system', `${e.os}; ${e.compiler}; oneDNN ${e.onednn}`],
     ['commit', e.git_commit],
     ['started', e.started],
