@@ -1,6 +1,7 @@
 #include "harness/load_config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -14,6 +15,7 @@
 #include "harness/datasets/open.h"
 #include "ir/base/status.h"
 #include "ir/base/suggest.h"
+#include "passes/quantize/quantize.pb.h"
 #include "runtime/thread_pool.h"
 
 namespace fuselage::harness {
@@ -111,6 +113,60 @@ absl::Status ValidateInputs(const HarnessConfig& config, absl::string_view file)
   return fault.empty() ? absl::OkStatus() : error(fault);
 }
 
+// Merges the options that the steps have for `quantize` with those of the policy; how many steps these are.
+int MergeIntoQuantize(const QuantizeOptions& policy, google::protobuf::RepeatedPtrField<PipelineConfig::Step>* steps) {
+  int merged = 0;
+  for (PipelineConfig::Step& step : *steps) {
+    if (step.has_fixed_point()) merged += MergeIntoQuantize(policy, step.mutable_fixed_point()->mutable_steps());
+    QuantizeOptions options;
+    if (!step.has_pass() || !step.pass().UnpackTo(&options)) continue;
+    options.MergeFrom(policy);
+    step.mutable_pass()->PackFrom(options);
+    ++merged;
+  }
+  return merged;
+}
+
+absl::Status ApplyPolicy(const std::string& config_path, const SearchPath& search, HarnessConfig* config) {
+  const std::string beside = config_path.substr(0, config_path.rfind('/') + 1) + config->policy();
+  const std::string path = FileExists(beside) ? beside : search.Find(config->policy());
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) return UsageError(absl::StrCat(config_path, ": policy: ", text.status().message()));
+  QuantizeOptions policy;
+  RETURN_IF_ERROR(ParseTextproto(*text, path, {}, &policy));
+  if (MergeIntoQuantize(policy, config->mutable_pipeline()->mutable_steps()) > 0) return absl::OkStatus();
+  return UsageError(absl::StrCat(config_path, ": policy wants a step of the pipeline with QuantizeOptions"));
+}
+
+// One budget, of a kind that the data can be held to.
+absl::Status ValidateSearch(const HarnessConfig& config, absl::string_view file) {
+  const auto error = [&](absl::string_view text) { return UsageError(absl::StrCat(file, ": search", text)); };
+  if (!config.has_search()) return absl::OkStatus();
+  const HarnessConfig::Search& search = config.search();
+  const absl::string_view accuracy = config.has_dataset() ? datasets::AccuracyOf(config.dataset()) : "";
+  switch (search.budget_case()) {
+    case HarnessConfig::Search::kMaxTop1Drop:
+      if (accuracy != "top1") return error(".max_top1_drop wants a dataset with labels");
+      break;
+    case HarnessConfig::Search::kMaxBitsPerByteIncreasePercent:
+      if (accuracy != "bits_per_byte") return error(".max_bits_per_byte_increase_percent wants a dataset of kind text");
+      break;
+    case HarnessConfig::Search::kMaxMs:
+      if (!(search.max_ms() > 0)) return error(".max_ms wants a time above 0");
+      break;
+    case HarnessConfig::Search::kMinSnrDb:
+      if (!std::isfinite(search.min_snr_db())) return error(".min_snr_db wants a finite number");
+      break;
+    case HarnessConfig::Search::BUDGET_NOT_SET:
+      return error(" wants a budget: max_top1_drop, min_snr_db, max_bits_per_byte_increase_percent or max_ms");
+  }
+  const std::string variant = search.variant().empty() ? "mixed" : search.variant();
+  for (const auto& other : config.variants()) {
+    if (other.name() == variant) return error(absl::StrCat(".variant is ", variant, ", want a name of its own"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string FindConfig(const std::string& name, const SearchPath& search) {
@@ -142,6 +198,7 @@ absl::StatusOr<LoadedConfig> LoadConfig(const std::string& name, const SearchPat
     return UsageError(absl::StrCat("--config: ", text.status().message(), DidYouMean(name, ShippedConfigs(search))));
   }
   ASSIGN_OR_RETURN(loaded.config, ParseConfig(*text, loaded.path, pass_options, flags));
+  if (!loaded.config.policy().empty()) RETURN_IF_ERROR(ApplyPolicy(loaded.path, search, &loaded.config));
   return loaded;
 }
 
@@ -213,6 +270,18 @@ absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file)
   if (config.pipeline().steps().empty() && config.variants().empty() && !config.print_graphs()) {
     return error("all of pipeline, variants and print_graphs", "empty", "something to do");
   }
+  RETURN_IF_ERROR(at_least("ablation.samples", config.ablation().samples(), 0));
+  RETURN_IF_ERROR(at_least("sensitivity.samples", config.sensitivity().samples(), 0));
+  RETURN_IF_ERROR(at_least("sensitivity.group_depth", config.sensitivity().group_depth(), 0));
+  RETURN_IF_ERROR(at_least("sensitivity.most", config.sensitivity().most(), 0));
+  RETURN_IF_ERROR(not_negative("sensitivity.min_time_ms", config.sensitivity().min_time_ms()));
+  RETURN_IF_ERROR(not_negative("energy.grams_co2_per_kwh", config.energy().grams_co2_per_kwh()));
+  RETURN_IF_ERROR(not_negative("search.max_top1_drop", config.search().max_top1_drop()));
+  RETURN_IF_ERROR(
+      not_negative("search.max_bits_per_byte_increase_percent", config.search().max_bits_per_byte_increase_percent()));
+  RETURN_IF_ERROR(at_least("search.samples", config.search().samples(), 0));
+  RETURN_IF_ERROR(at_least("search.evaluations", config.search().evaluations(), 0));
+  RETURN_IF_ERROR(ValidateSearch(config, file));
   std::set<std::string> names;
   for (int i = 0; i < config.variants_size(); ++i) {
     const auto& variant = config.variants(i);
@@ -239,7 +308,6 @@ absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file)
   for (int threads : benchmark.threads()) RETURN_IF_ERROR(at_most_threads("benchmark.threads", threads));
   RETURN_IF_ERROR(at_least("benchmark.warmup", benchmark.warmup(), 0));
   RETURN_IF_ERROR(at_least("benchmark.repetitions", benchmark.repetitions(), 0));
-  RETURN_IF_ERROR(not_negative("energy.grams_co2_per_kwh", config.energy().grams_co2_per_kwh()));
   RETURN_IF_ERROR(not_negative("benchmark.min_time_ms", benchmark.min_time_ms()));
   const auto& throughput = config.throughput();
   for (int streams : throughput.streams()) RETURN_IF_ERROR(at_most_threads("throughput.streams", streams));

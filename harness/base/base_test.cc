@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -96,6 +97,16 @@ TEST(Statistics, Percentiles) {
   EXPECT_DOUBLE_EQ(summary.p99, 4.96);
   EXPECT_EQ(Summarize({7}).p99, 7);
   EXPECT_EQ(Summarize({}).median, 0);
+}
+
+TEST(Statistics, ThinsManySamples) {
+  EXPECT_EQ(Thinned({3, 1, 2}), std::vector<double>({3, 1, 2}));
+  EXPECT_TRUE(Thinned({}).empty());
+  std::vector<double> many(1500);
+  std::iota(many.begin(), many.end(), 0);
+  const std::vector<double> kept = Thinned(many);
+  ASSERT_EQ(kept.size(), 500);
+  for (size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(kept[i], 3.0 * static_cast<double>(i));
 }
 
 TEST(Statistics, IntervalsHoldTheRatioAndTheDifference) {

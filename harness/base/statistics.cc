@@ -53,6 +53,14 @@ Summary Summarize(std::vector<double> samples) {
   return summary;
 }
 
+std::vector<double> Thinned(const std::vector<double>& samples) {
+  constexpr size_t kMost = 500;
+  const size_t count = std::min(samples.size(), kMost);
+  std::vector<double> kept(count);
+  for (size_t i = 0; i < count; ++i) kept[i] = samples[i * samples.size() / count];
+  return kept;
+}
+
 Interval RatioOfMedians(const std::vector<double>& before, const std::vector<double>& now) {
   return Bootstrap(before, now, [](double old, double fresh) { return fresh / old; });
 }

@@ -16,6 +16,9 @@ Summary Summarize(std::vector<double> samples);
 // The p-th percentile (0 <= p <= 100) of sorted samples, linear between neighbours (type 7 of Hyndman and Fan, 1996).
 double Percentile(const std::vector<double>& sorted, double p);
 
+// The samples; of more than 500, that many at equal distances.
+std::vector<double> Thinned(const std::vector<double>& samples);
+
 // 95 % confidence intervals by the bootstrap (Efron, "Bootstrap Methods", 1979): both lists, neither of them empty, are
 // drawn anew from their samples, with replacement. The same samples give the same interval.
 struct Interval {

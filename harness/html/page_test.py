@@ -58,14 +58,25 @@ def network_of_modules():
     return "\n".join(lines + [f"  output(%{last})", "}"]) + "\n"
 
 
-def quick_resnet18():
-    """The shipped config, without what takes its time."""
-    config = (pathlib.Path(HARNESS).parent / "configs/resnet18.textproto").read_text()
-    for long, short in [("numeric_check { samples: 1 }", ""), ("images: 256", "images: 4"), ("min_time_ms: 1000", "min_time_ms: 50"),
-                        ("threads: [1, 0]", "threads: [1, 2]"), ("cold_cache: true", "")]:
+def shipped(name, replacements):
+    """A shipped config, without what takes its time."""
+    config = (pathlib.Path(HARNESS).parent / "configs" / name).read_text()
+    for long, short in replacements:
         assert long in config, long
         config = config.replace(long, short)
+    return config
+
+
+def quick_resnet18():
+    config = shipped("resnet18.textproto", [("numeric_check { samples: 1 }", ""), ("images: 256", "images: 4"), ("min_time_ms: 1000", "min_time_ms: 50"),
+                                            ("threads: [1, 0]", "threads: [1, 2]"), ("cold_cache: true", "")])
     return config[: config.index("gates {")] + "throughput { streams: 1 load_percent: [20, 60] seconds: 0.5 }\n"
+
+
+def quick_decisions():
+    config = shipped("decisions.textproto", [("images: 256", "images: 4"), ("min_time_ms: 500", "min_time_ms: 1"),
+                                             ("sensitivity {}", "sensitivity { most: 12 samples: 2 min_time_ms: 1 }")])
+    return config + "search { min_snr_db: 25 samples: 4 evaluations: 3 }\n"
 
 
 class PageTest(unittest.TestCase):
@@ -74,6 +85,8 @@ class PageTest(unittest.TestCase):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
         (cls.folder / "resnet18.textproto").write_text(quick_resnet18())
         run(f"--config={cls.folder}/resnet18.textproto", "--limit=4", "--batch=1", f"--out={cls.folder}/resnet18")
+        (cls.folder / "decisions.textproto").write_text(quick_decisions())
+        run(f"--config={cls.folder}/decisions.textproto", "--limit=4", f"--out={cls.folder}/decisions")
         (cls.folder / "long.ir").write_text(network_of_400())
         run(f"--model={cls.folder}/long.ir", "--threads=1", f"--out={cls.folder}/long")
         run("explain", f"--model={cls.folder}/long.ir", f"--out={cls.folder}/explained")
@@ -155,7 +168,8 @@ class PageTest(unittest.TestCase):
     def test_every_section_at_every_size_and_colour(self):
         everything = ["summary", "speedup", "graph", "layers", "quantization", "roofline", "passes", "latency", "timeline", "memory", "run"]
         resnet18 = everything[:-3] + ["throughput"] + everything[-3:]
-        for name, sections in [("resnet18", resnet18), ("long", everything), ("explained", ["summary", "explanation", "graph", "passes", "run"]),
+        decisions = everything[:-1] + ["ablation", "sensitivity", "search", "run"]
+        for name, sections in [("resnet18", resnet18), ("decisions", decisions), ("long", everything), ("explained", ["summary", "explanation", "graph", "passes", "run"]),
                                ("incomplete", ["summary", "run"])]:
             for size in SIZES:
                 for scheme in ["light", "dark"]:
@@ -201,6 +215,26 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.one("#drawer h2").text, slowest)
         self.assertIn("Measured", self.one("#drawer").text)
         self.assertEqual(self.texts("#layers tr.selected td:nth-child(2)"), [slowest])
+
+    def test_what_to_decide_by(self):
+        self.open("decisions")
+        results = json.loads((self.folder / "decisions/results.json").read_text())
+        self.assertEqual(self.texts("#ablation tbody td:first-child"), ["(nothing)"] + [step["name"] for step in results["passes"]])
+        self.assertEqual(len(self.all("#sensitivity tbody tr")), 12)
+        self.assertGreater(len(self.all("#sensitivity .point")), 6)
+        harm = [float(text) for text in self.texts("#sensitivity tbody td:nth-child(2)") if text != "–"]
+        self.assertEqual(harm, sorted(harm), "what harms most stands first")
+        first = self.one("#sensitivity tbody tr:first-child td")
+        name = first.text
+        self.click(first)
+        self.assertEqual(self.one("#drawer h2").text, name)
+        self.one("#sensitivity input").send_keys(name)
+        self.settle()
+        self.assertIn(name, self.texts("#sensitivity tbody td:first-child"))
+        self.assertLess(len(self.all("#sensitivity tbody tr")), 12)
+        self.assertIn("min_snr_db: 25", self.one("#search").text)
+        self.assertEqual(len(self.all("#search tbody tr")), len(results["search"]["trials"]) + 2, "FP32, what was tried, what was found")
+        self.assertIn(results["environment"]["energy_counter"], self.one("#summary").text)
 
     def test_slider_marks_what_a_pass_changed(self):
         self.open("resnet18")

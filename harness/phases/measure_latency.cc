@@ -30,7 +30,6 @@ constexpr int kDefaultRepetitions = 10;
 constexpr int kOverheadRuns = 20;
 constexpr int kCountedRuns = 10;
 constexpr int kColdRuns = 5;
-constexpr size_t kRecordedSamples = 500;
 constexpr int kReferenceRepetitions = 2;  // The interpreter takes seconds for an image.
 constexpr double kEnergySeconds = 1;      // RAPL counts anew a thousand times a second.
 constexpr double kGramsCo2PerKwh = 480;
@@ -48,9 +47,8 @@ struct Measured {
 };
 
 void RecordSamples(const std::vector<double>& ms, Results::Measurement* measurement) {
-  const size_t count = std::min(ms.size(), kRecordedSamples);
-  for (size_t i = 0; i < count; ++i) {
-    measurement->add_samples_ms(std::round(ms[i * ms.size() / count] * 1e6) / 1e6);  // The clock counts nanoseconds.
+  for (const double sample : Thinned(ms)) {
+    measurement->add_samples_ms(std::round(sample * 1e6) / 1e6);  // The clock counts nanoseconds.
   }
 }
 

@@ -32,6 +32,10 @@ absl::Status ExplainPasses(RunState& run);
 
 // On the CPU, where CUDA has no kernels for it.
 absl::Status PlaceBaseline(RunState& run);
+// What each layer does to outputs and time in INT8, where the config asks for it or for a search.
+absl::Status MeasureSensitivity(RunState& run);
+// Mixed precision under the config's budget: adds a variant.
+absl::Status SearchPrecision(RunState& run);
 // What the variants get right; without labels, how far their outputs are from the baseline's.
 absl::Status MeasureAccuracy(RunState& run);
 // What each variant computes, where the config's save_outputs asks for it.
@@ -45,13 +49,16 @@ absl::Status MeasureLayers(RunState& run);
 // One run of each variant with each number of threads: which thread worked on which step when, and the plan of the
 // memory. Writes trace.json.
 absl::Status RecordSchedules(RunState& run);
+// What each pass gives, where the config asks for it.
+absl::Status Ablate(RunState& run);
 // What the config demands of all that.
 absl::Status ApplyGates(RunState& run);
 
 inline constexpr Phase kCompile[] = {CheckVariants, OpenDatasets, LoadModel, FindPeaks, RunPasses};
 inline constexpr Phase kExplain[] = {SaveOnnx, SaveFuse, ExplainPasses};
-inline constexpr Phase kMeasure[] = {SaveOnnx,       SaveFuse,          PlaceBaseline, MeasureAccuracy, SaveOutputs,
-                                     MeasureLatency, MeasureThroughput, MeasureLayers, RecordSchedules, ApplyGates};
+inline constexpr Phase kMeasure[] = {SaveOnnx,        SaveFuse,    PlaceBaseline,  MeasureSensitivity, SearchPrecision,
+                                     MeasureAccuracy, SaveOutputs, MeasureLatency, MeasureThroughput,  MeasureLayers,
+                                     RecordSchedules, Ablate,      ApplyGates};
 
 inline constexpr Phase kJudge[] = {SaveOnnx, SaveFuse, PlaceBaseline, MeasureAccuracy, SaveOutputs};
 

@@ -8,10 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "compiler/calibration_runner.h"
-#include "compiler/profiler.h"
 #include "harness/explain/graph_history.h"
 #include "harness/explain/graph_table.h"
+#include "harness/phases/pass_environment.h"
 #include "harness/phases/phases.h"
 #include "interpreter/interpreter.h"
 #include "ir/base/status.h"
@@ -79,7 +78,6 @@ class PassRun {
   absl::Status Run();
 
  private:
-  std::unique_ptr<passes::Runner> MakeRunner();
   // What follows each step.
   absl::Status ObserveStep(int index, absl::string_view step, const ir::Graph& graph);
   void RecordGraph(absl::string_view step, const ir::Graph& graph);
@@ -90,15 +88,6 @@ class PassRun {
   Results::GraphTable shown_graph_;  // The last that print_graphs recorded, whole.
   GraphHistoryBuilder history_;
 };
-
-std::unique_ptr<passes::Runner> PassRun::MakeRunner() {
-  if (run_.calibration_samples == nullptr) return nullptr;
-  compiler::CalibrationOptions options;
-  options.samples = run_.CalibrationSamples();
-  options.max_memory_bytes = run_.request.max_memory_bytes;
-  options.progress = [this](int done) { run_.progress.Update(done, run_.CalibrationSamples(), "calibration samples"); };
-  return std::make_unique<compiler::CalibrationRunner>(*run_.calibration_samples, run_.pool.get(), options);
-}
 
 void PassRun::RecordGraph(absl::string_view step, const ir::Graph& graph) {
   Results::GraphTable table = TableOf(graph, step);
@@ -149,16 +138,10 @@ absl::Status PassRun::FinishVariants() {
 
 absl::Status PassRun::Run() {
   run_.recorder.RemoveEarlierFiles();
-  const std::unique_ptr<passes::Runner> runner = MakeRunner();
-  passes::PassEnvironment environment;
-  environment.runner = runner.get();
-  environment.kernels = &run_.library.kernels;
-  environment.peaks = run_.peaks.has_value() ? &*run_.peaks : nullptr;
-  environment.cache_folder = run_.request.cache_folder;
-  compiler::ProfilerOptions profiling;
-  profiling.cache_folder = run_.request.cache_folder;
-  compiler::Profiler profiler(run_.library.kernels, profiling);
-  environment.profiler = &profiler;
+  const PassEnvironment environment(run_, run_.request.cache_folder);
+  if (run_.config.has_ablation() || run_.config.has_sensitivity() || run_.config.has_search()) {
+    run_.imported = run_.graph->Clone();
+  }
 
   passes::PipelineOptions options;
   std::vector<std::vector<Tensor>> batches;
@@ -171,8 +154,8 @@ absl::Status PassRun::Run() {
   options.observe = [&](int index, absl::string_view step, const ir::Graph& graph) {
     return ObserveStep(index, step, graph);
   };
-  ASSIGN_OR_RETURN(run_.pass_reports,
-                   passes::RunPipeline(run_.config.pipeline(), run_.library.passes, environment, *run_.graph, options));
+  ASSIGN_OR_RETURN(run_.pass_reports, passes::RunPipeline(run_.config.pipeline(), run_.library.passes,
+                                                          environment.get(), *run_.graph, options));
   run_.recorder.Update([&](Results& results) {
     for (const passes::PassReport& report : run_.pass_reports) *results.add_passes() = ToResult(report);
   });

@@ -3,6 +3,7 @@
 #define FUSELAGE_HARNESS_PHASES_RUN_STATE_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -67,8 +68,9 @@ struct RunState {
   kernels::PackedWeights weights;  // Of all engines.
 
   // CheckVariants.
-  std::unique_ptr<runtime::cuda::Backend> cuda;  // Null where no variant can run on it.
-  std::vector<Variant> variants;
+  std::unique_ptr<runtime::cuda::Backend> cuda;             // Null where no variant can run on it.
+  std::deque<Variant> variants;                             // A phase that adds one moves none.
+  std::deque<HarnessConfig::VariantConfig> added_variants;  // By phases, beside the config's.
 
   // OpenDatasets.
   datasets::OpenedDataset calibration, evaluation;  // Calibration's data may be null.
@@ -86,6 +88,7 @@ struct RunState {
 
   // RunPasses.
   std::vector<passes::PassReport> pass_reports;
+  std::unique_ptr<ir::Graph> imported;    // The graph as read, where the config decides by compiling it in other ways.
   std::unique_ptr<ir::Graph> onnx_graph;  // The last before the first INT8 kernel, where save_onnx asks for it.
 };
 

@@ -1,5 +1,7 @@
 #include "harness/report/cells.h"
 
+#include <cmath>
+
 #include "absl/strings/str_format.h"
 #include "harness/report/table.h"
 
@@ -16,6 +18,15 @@ std::string Times(const std::optional<double>& value) {
 
 std::string Milliseconds(const std::optional<double>& value) {
   return value.has_value() ? Number(*value, *value < 0.1 ? 4 : *value < 1 ? 3 : 2) : "-";
+}
+
+std::string SignedMs(double value) {
+  return absl::StrFormat(std::abs(value) < 0.1 ? "%+.4f" : std::abs(value) < 1 ? "%+.3f" : "%+.2f", value);
+}
+
+std::string AccuracyText(const Results::Candidate& network) {
+  if (network.has_top1()) return absl::StrFormat("%.2f %%", network.top1());
+  return network.has_bits_per_byte() ? absl::StrFormat("%.4f bits", network.bits_per_byte()) : "-";
 }
 
 bool HasDataset(const Results& results) { return !results.dataset().name().empty(); }

@@ -19,6 +19,10 @@ std::string ErrorText(const std::optional<double>& value);     // "2.5e-07", or 
 std::string Times(const std::optional<double>& value);         // "1.52x"
 std::string Milliseconds(const std::optional<double>& value);  // Three digits where a run takes microseconds.
 
+std::string SignedMs(double value);  // "+0.12", "-0.034".
+// "91.20 %", or bits per byte; "-" where nothing was judged.
+std::string AccuracyText(const Results::Candidate& network);
+
 bool HasDataset(const Results& results);
 bool HasAccuracy(const Results& results);
 std::string Unit(const Results& results);  // What a sample is: "image", or "sample" without a dataset.

@@ -53,6 +53,9 @@ const app = {
       model.variants.some((variant) => (variant.throughput || []).length > 0) ? new ThroughputView(model) : null,
       scheduledThreads(model).length > 0 ? new TimelineView(model) : null,
       model.variants.some((variant) => variant.schedules.some((one) => one.blocks.length > 0)) ? new MemoryView(model) : null,
+      model.results.ablation ? new AblationView(model.results.ablation) : null,
+      model.results.sensitivity ? new SensitivityView(model.results.sensitivity) : null,
+      model.results.search ? new SearchView(model.results.search) : null,
       { element: runSection(model) },
     ].filter(Boolean);
     this.views = views;

@@ -1,0 +1,32 @@
+#include "harness/phases/pass_environment.h"
+
+#include "compiler/calibration_runner.h"
+
+namespace fuselage::harness::phases {
+namespace {
+
+compiler::ProfilerOptions Profiling(const std::string& cache_folder) {
+  compiler::ProfilerOptions options;
+  options.cache_folder = cache_folder;
+  return options;
+}
+
+}  // namespace
+
+PassEnvironment::PassEnvironment(RunState& run, const std::string& cache_folder)
+    : profiler_(run.library.kernels, Profiling(cache_folder)) {
+  if (run.calibration_samples != nullptr) {
+    compiler::CalibrationOptions options;
+    options.samples = run.CalibrationSamples();
+    options.max_memory_bytes = run.request.max_memory_bytes;
+    options.progress = [&run](int done) { run.progress.Update(done, run.CalibrationSamples(), "calibration samples"); };
+    runner_ = std::make_unique<compiler::CalibrationRunner>(*run.calibration_samples, run.pool.get(), options);
+  }
+  environment_.runner = runner_.get();
+  environment_.kernels = &run.library.kernels;
+  environment_.peaks = run.peaks.has_value() ? &*run.peaks : nullptr;
+  environment_.cache_folder = cache_folder;
+  environment_.profiler = &profiler_;
+}
+
+}  // namespace fuselage::harness::phases
