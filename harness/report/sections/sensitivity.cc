@@ -11,7 +11,7 @@ namespace fuselage::report::sections {
 namespace {
 
 constexpr int kRows = 20;
-constexpr int kNameWidth = 40;
+constexpr int kNameWidth = 56;
 
 // Lower where a group does more harm alone in INT8.
 double Rank(const Results::Sensitivity::Group& group) { return group.has_int8() ? group.int8().snr_db() : 1e300; }
