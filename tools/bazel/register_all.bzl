@@ -38,6 +38,8 @@ def register_all(
         namespace_of,
         calls_function = "Register",
         stem = "register_all",
+        linked_as = "",
+        testonly = False,
         visibility = None):
     """Makes the library.
 
@@ -50,6 +52,8 @@ def register_all(
       namespace_of: {label prefix: C++ namespace}, such as {"//ir/ops/": "fuselage::ops::"}.
       calls_function: of each library.
       stem: of the generated files' names.
+      linked_as: what follows the libraries' names in those of the targets to link, if these are others.
+      testonly: as in cc_library.
       visibility: as in cc_library.
     """
     scope, _, short_name = function.rpartition("::")
@@ -88,7 +92,8 @@ def register_all(
         srcs = [stem + ".cc"],
         hdrs = [stem + ".h"],
         visibility = visibility,
-        deps = libraries + ["//" + argument_header.rpartition("/")[0]],
+        testonly = testonly,
+        deps = [label + linked_as for label in libraries] + ["//" + argument_header.rpartition("/")[0]],
     )
 
 def register_files(name, function, argument, argument_header, files, namespace):

@@ -9,6 +9,7 @@
 #include "kernels/cuda/block.h"
 #include "kernels/cuda/device_buffer.h"
 #include "kernels/cuda/int8_gemm.h"
+#include "kernels/cuda/testing/emulated.h"
 #include "kernels/cuda/testing/testing.h"
 
 namespace fuselage::cuda {
@@ -42,6 +43,10 @@ class EmulatedGemm final : public Int8Gemm {
 };
 
 }  // namespace
+
+void AllowUploads(Emulator* emulator) {
+  for (const auto& [data, bytes] : Uploads()) emulator->AllowConstants("uploaded memory", data, bytes);
+}
 
 // One small multiprocessor, so that threads have several items.
 absl::StatusOr<DeviceProperties> CurrentDevice() {
@@ -102,7 +107,7 @@ absl::StatusOr<std::vector<Bytes>> RunCudaKernel(const kernels::Kernel& kernel, 
   }
   kernels::GuardedMemory* scratch = make(kernel.scratch_bytes());
   emulator.AllowWrites("scratch memory", scratch->data(), scratch->size());
-  for (const auto& [data, bytes] : Uploads()) emulator.AllowConstants("uploaded memory", data, bytes);
+  AllowUploads(&emulator);
   kernels::Serial serial;
   kernels::RunContext context;
   context.parallel = &serial;

@@ -1,0 +1,14 @@
+// For tests that launch kernels in the emulation themselves.
+#ifndef FUSELAGE_KERNELS_CUDA_TESTING_EMULATED_H_
+#define FUSELAGE_KERNELS_CUDA_TESTING_EMULATED_H_
+
+#include "kernels/cuda/block.h"
+
+namespace fuselage::cuda {
+
+// All memory that kernels uploaded, as constants.
+void AllowUploads(Emulator* emulator);
+
+}  // namespace fuselage::cuda
+
+#endif  // FUSELAGE_KERNELS_CUDA_TESTING_EMULATED_H_

@@ -1,0 +1,124 @@
+// A trained network runs whole on CUDA's kernels, emulated on the fake device, with the bits that it has on the CPU.
+// Only its convolution, whose emulation is tested elsewhere, is evaluated by its reference.
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/library.h"
+#include "gtest/gtest.h"
+#include "harness/base/files.h"
+#include "harness/load_config.h"
+#include "harness/recorder.h"
+#include "harness/run.h"
+#include "harness/testing/testing.h"
+#include "ir/ops/register_all.h"
+#include "ir/testing/matchers.h"
+#include "kernels/cuda/testing/emulated.h"
+#include "kernels/register_all_emulated.h"
+#include "runtime/cuda/fake_kernels.h"
+
+namespace fuselage::gpu_check {
+namespace {
+
+using runtime::cuda::FakeApi;
+
+// A kernel in the emulation, launched on the fake device.
+class OnFakeDevice final : public kernels::Kernel {
+ public:
+  OnFakeDevice(const kernels::KernelDesc& desc, std::unique_ptr<kernels::Kernel> kernel)
+      : Kernel(desc), kernel_(std::move(kernel)) {
+    set_variant(kernel_->variant());
+    set_scratch_bytes(kernel_->scratch_bytes());
+    set_weight_bytes(kernel_->weight_bytes());
+  }
+
+ private:
+  void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
+               const kernels::RunContext& context) const override {
+    std::vector<kernels::ConstBuffer> in(inputs.begin(), inputs.end());
+    std::vector<kernels::Buffer> out(outputs.begin(), outputs.end());
+    FakeApi::Launch(context.stream, [this, in = std::move(in), out = std::move(out), scratch = context.scratch] {
+      cuda::Emulator emulator;
+      for (const auto& [data, bytes] : in) emulator.AllowReads("an input", data, bytes);
+      for (const auto& [data, bytes] : out) emulator.AllowWrites("an output", data, bytes);
+      emulator.AllowWrites("scratch memory", scratch.data, scratch.bytes);
+      cuda::AllowUploads(&emulator);
+      kernels::Serial serial;
+      EXPECT_OK(kernel_->Run(in, out, {&serial, scratch, &emulator}));
+      EXPECT_EQ(emulator.error(), "") << kernel_->variant();
+    });
+  }
+
+  const std::unique_ptr<kernels::Kernel> kernel_;
+};
+
+class EmulatedBackend final : public runtime::cuda::Backend {
+ public:
+  explicit EmulatedBackend(std::unique_ptr<runtime::cuda::Device> device) : device_(std::move(device)) {
+    kernels::KernelRegistry emulated, fakes;
+    kernels::RegisterAllEmulated(emulated);
+    for (const kernels::KernelEntry* entry : emulated.Sorted()) {
+      kernels::KernelEntry launched = *entry;
+      launched.create = [create = entry->create](
+                            const kernels::KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
+        ASSIGN_OR_RETURN(auto kernel, create(desc));
+        return std::make_unique<OnFakeDevice>(desc, std::move(kernel));
+      };
+      kernels_.Register(std::move(launched));
+    }
+    ops::RegisterAll(ops_);
+    runtime::cuda::RegisterFakeKernels(ops_, &launches_, fakes);
+    kernels_.Register(*fakes.FindOrNull("int8.conv2d"));
+  }
+
+  runtime::cuda::Device& device() override { return *device_; }
+  const kernels::KernelRegistry& kernels() const override { return kernels_; }
+
+ private:
+  ir::OpRegistry ops_;
+  int launches_ = 0;
+  kernels::KernelRegistry kernels_;
+  std::unique_ptr<runtime::cuda::Device> device_;
+};
+
+TEST(Zoo, AVisionTransformerHasTheBitsOfTheCpu) {
+  harness::testing::UseFixedPeaks();
+  const std::string folder = ::testing::TempDir() + "/zoo";
+  ASSERT_OK(harness::MakeWritableFolder(folder));
+  harness::testing::WriteTinyDataset(folder);
+  harness::RunRequest request;
+  request.search = harness::SearchPath::FromEnvironment();
+  ASSERT_OK_AND_ASSIGN(auto loaded, harness::LoadConfig("harness/configs/vit.textproto", request.search,
+                                                        compiler::BuiltIn().passes.OptionTypes()));
+  request.config = loaded.config;
+  HarnessConfig& config = request.config;
+  config.clear_benchmark();
+  config.clear_gates();
+  config.set_slowest_layers(0);
+  config.mutable_evaluation()->set_limit(1);
+  config.mutable_evaluation()->set_batch(1);
+  config.mutable_calibration()->set_images(4);
+  config.mutable_dataset()->mutable_fashion_mnist()->set_path(folder);
+  auto* variant = config.add_variants();
+  variant->set_name("int8_cuda");
+  variant->set_backend("cuda");
+  FakeApi api;
+  request.open_cuda = [&]() -> absl::StatusOr<std::unique_ptr<runtime::cuda::Backend>> {
+    ASSIGN_OR_RETURN(auto device, runtime::cuda::Device::Open(&api));
+    return std::make_unique<EmulatedBackend>(std::move(device));
+  };
+  harness::Recorder recorder(folder);
+  std::ostringstream err;
+  report::Progress progress(err, false);
+  ASSERT_OK(harness::RunHarness(request, progress, recorder)) << err.str();
+  const Results results = recorder.Snapshot();
+  ASSERT_EQ(results.variants_size(), 3);
+  EXPECT_EQ(results.variants(2).not_run(), "");
+  EXPECT_NE(results.variants(2).logits_fingerprint(), "");
+  EXPECT_EQ(results.variants(2).logits_fingerprint(), results.variants(1).logits_fingerprint());
+}
+
+}  // namespace
+}  // namespace fuselage::gpu_check
