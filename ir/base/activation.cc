@@ -52,7 +52,7 @@ bool ParseFunction(absl::string_view text, Activation* activation) {
 // "gelu, hardsigmoid, ..."
 std::string FunctionNames() {
   std::vector<std::string> names;
-  for (const ElementwiseOp op : elementwise::kActivations) names.push_back(StepOf({op}).op);
+  for (const auto& activation : elementwise::kActivations) names.push_back(StepOf({activation.op}).op);
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return absl::StrJoin(names, ", ");
@@ -109,8 +109,8 @@ Activation FunctionOf(absl::string_view op, const AttributeMap& attributes) {
       CompileElementwise({{std::string(op), {0, 0}, attributes}});
   if (!program.ok()) return activation;
   const ElementwiseInstruction& function = program->front();
-  const bool is_activation = std::find(std::begin(elementwise::kActivations), std::end(elementwise::kActivations),
-                                       function.op) != std::end(elementwise::kActivations);
+  const bool is_activation = std::any_of(std::begin(elementwise::kActivations), std::end(elementwise::kActivations),
+                                         [&](const auto& row) { return row.op == function.op; });
   if (is_activation && std::isfinite(function.p) && std::isfinite(function.q)) activation.function = function;
   return activation;
 }

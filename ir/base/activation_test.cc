@@ -68,7 +68,7 @@ TEST(Activation, NamesTheFunctions) {
 
 // In float and in double the same function, and of no finite value NaN.
 TEST(Activation, AppliesFunctions) {
-  for (const ElementwiseOp op : elementwise::kActivations) {
+  for (const auto& [op, for_codes] : elementwise::kActivations) {
     for (const float p : {0.2f, -3.0f}) {
       Activation activation;
       activation.function = ElementwiseInstruction{op, 0, 0, p, 0.5f};
@@ -86,6 +86,29 @@ TEST(Activation, AppliesFunctions) {
   EXPECT_EQ((*ParseActivation("leaky_relu(negative_slope=0.25)"))(-2.0f), -0.5f);
   EXPECT_EQ((*ParseActivation("hardswish"))(-4.0f), 0.0f);
   EXPECT_EQ((*ParseActivation("hardswish"))(4.0f), 4.0f);
+}
+
+// What stands for a function where its results become codes is within 2^-13 of it, near 0 in proportion to x, and as
+// NaN as it is.
+TEST(Activation, OfValuesThatBecomeCodes) {
+  for (const auto& [op, for_codes] : elementwise::kActivations) {
+    Activation activation;
+    activation.function = ElementwiseInstruction{op, 0, 0, 0.2f, 0.5f};
+    const ElementwiseInstruction function = elementwise::ForCodes(*activation.function);
+    EXPECT_EQ(function.op, for_codes);
+    const auto near = [&](float x) {
+      const double wanted = activation(double{x}), at_zero = activation(0.0);
+      const double bound = std::min(0x1p-13, std::fabs(x) * 0x1p-11 + std::fabs(at_zero) * 0x1p-13);
+      return std::fabs(elementwise::Activated(function, x) - wanted) <= bound + 1e-7 * (std::fabs(wanted) + at_zero);
+    };
+    for (int i = -30 * 4096; i <= 30 * 4096; ++i) {
+      ASSERT_TRUE(near(static_cast<float>(i) / 4096)) << ToString(activation) << " " << i / 4096.0;
+    }
+    for (const float x : {-0.0f, 1e-40f, 1e-6f, -1e-6f, 100.0f, -100.0f, 1e6f, -1e6f, 1e20f, -1e20f}) {
+      EXPECT_TRUE(near(x)) << ToString(activation) << " " << x;
+    }
+    EXPECT_TRUE(std::isnan(elementwise::Activated(function, std::numeric_limits<float>::quiet_NaN())));
+  }
 }
 
 TEST(Activation, OfAnOperator) {

@@ -62,6 +62,11 @@ enum class ElementwiseOp : uint8_t {
   kSqrt,
   kTan,
   kThreshold,
+  // Of values that become codes (ForCodes).
+  kCodeSilu,
+  kCodeGelu,
+  kCodeGeluTanh,
+  kCodeMish,
 };
 
 struct ElementwiseInstruction {
@@ -169,13 +174,85 @@ FUSELAGE_ELEMENTWISE float Elu(float x, float alpha, float divisor, float gamma)
   return static_cast<float>(gamma * (x < 0 ? negative : static_cast<double>(x)));
 }
 
-// The activations that are no clamp (ir/base/activation.h). Of a finite value none is NaN.
-constexpr ElementwiseOp kActivations[] = {
-    ElementwiseOp::kLeakyRelu, ElementwiseOp::kHardsigmoid, ElementwiseOp::kHardswish,
-    ElementwiseOp::kSigmoid,   ElementwiseOp::kSilu,        ElementwiseOp::kTanh,
-    ElementwiseOp::kGelu,      ElementwiseOp::kGeluTanh,    ElementwiseOp::kMish,
+// silu, gelu and mish of values that become codes at once: x where x > 0, else 0, less a bump |x| * s(|x|), within
+// 2^-13 of the function and in x near 0. The eighth root of s is nearly a polynomial, and s nearly constant beyond the
+// limit, where the bump is: neither a division nor an exponential. The coefficients are minimax fits.
+FUSELAGE_ELEMENTWISE float EighthPower(float x) {
+  const float square = x * x, fourth = square * square;
+  return fourth * fourth;
+}
+FUSELAGE_ELEMENTWISE float AtMost(float x, float limit) { return x > limit ? limit : x; }
+
+FUSELAGE_ELEMENTWISE float CodeSilu(float x) {
+  const float a = AtMost(Magnitude(x), 12.0f);
+  float p = -2.32182316e-7f;
+  p = __builtin_fmaf(p, a, 6.9047137e-6f);
+  p = __builtin_fmaf(p, a, -6.63370083e-5f);
+  p = __builtin_fmaf(p, a, 7.73201828e-5f);
+  p = __builtin_fmaf(p, a, 2.67739361e-3f);
+  p = __builtin_fmaf(p, a, -1.46092521e-2f);
+  p = __builtin_fmaf(p, a, -5.64372726e-2f);
+  p = __builtin_fmaf(p, a, 9.16935682e-1f);
+  return __builtin_fmaf(-a, EighthPower(p), Relu(x));
+}
+FUSELAGE_ELEMENTWISE float CodeGelu(float x) {
+  const float a = AtMost(Magnitude(x), 5.0f);
+  float p = -1.91088082e-4f;
+  p = __builtin_fmaf(p, a, 1.9409986e-3f);
+  p = __builtin_fmaf(p, a, -1.11290964e-3f);
+  p = __builtin_fmaf(p, a, -3.17139812e-2f);
+  p = __builtin_fmaf(p, a, -9.14965719e-2f);
+  p = __builtin_fmaf(p, a, 9.17004883e-1f);
+  return __builtin_fmaf(-a, EighthPower(p), Relu(x));
+}
+FUSELAGE_ELEMENTWISE float CodeGeluTanh(float x) {
+  const float a = AtMost(Magnitude(x), 4.5f);
+  float p = -1.42945981e-4f;
+  p = __builtin_fmaf(p, a, 1.38491555e-3f);
+  p = __builtin_fmaf(p, a, 2.02900817e-4f);
+  p = __builtin_fmaf(p, a, -3.26846428e-2f);
+  p = __builtin_fmaf(p, a, -9.12280232e-2f);
+  p = __builtin_fmaf(p, a, 9.16993976e-1f);
+  return __builtin_fmaf(-a, EighthPower(p), Relu(x));
+}
+// Its bumps left and right of 0 differ.
+FUSELAGE_ELEMENTWISE float CodeMish(float x) {
+  const bool left = x < 0;
+  const float a = AtMost(Magnitude(x), left ? 12.0f : 8.0f);
+  float p = left ? 9.58921298e-9f : -8.81375217e-6f;
+  p = __builtin_fmaf(p, a, left ? -2.46322475e-6f : 1.86975056e-4f);
+  p = __builtin_fmaf(p, a, left ? 7.70932675e-5f : -1.50244636e-3f);
+  p = __builtin_fmaf(p, a, left ? -1.01968215e-3f : 5.10877557e-3f);
+  p = __builtin_fmaf(p, a, left ? 6.93364581e-3f : -1.66978128e-3f);
+  p = __builtin_fmaf(p, a, left ? -2.11255774e-2f : -2.62389071e-2f);
+  p = __builtin_fmaf(p, a, left ? -6.14805892e-2f : -8.91628638e-2f);
+  p = __builtin_fmaf(p, a, left ? 9.3808651e-1f : 8.91770422e-1f);
+  return __builtin_fmaf(-a, EighthPower(p), Relu(x));
+}
+
+// The activations that are no clamp (ir/base/activation.h), and what stands for each where its results become codes. Of
+// a finite value none is NaN.
+struct ActivationFunction {
+  ElementwiseOp op, for_codes;
+};
+constexpr ActivationFunction kActivations[] = {
+    {ElementwiseOp::kLeakyRelu, ElementwiseOp::kLeakyRelu}, {ElementwiseOp::kHardsigmoid, ElementwiseOp::kHardsigmoid},
+    {ElementwiseOp::kHardswish, ElementwiseOp::kHardswish}, {ElementwiseOp::kSigmoid, ElementwiseOp::kSigmoid},
+    {ElementwiseOp::kSilu, ElementwiseOp::kCodeSilu},       {ElementwiseOp::kTanh, ElementwiseOp::kTanh},
+    {ElementwiseOp::kGelu, ElementwiseOp::kCodeGelu},       {ElementwiseOp::kGeluTanh, ElementwiseOp::kCodeGeluTanh},
+    {ElementwiseOp::kMish, ElementwiseOp::kCodeMish},
 };
 constexpr int kActivationCount = sizeof(kActivations) / sizeof(kActivations[0]);
+
+constexpr ElementwiseInstruction ForCodes(ElementwiseInstruction function) {
+  for (const ActivationFunction& activation : kActivations) {
+    if (activation.op == function.op) {
+      function.op = activation.for_codes;
+      break;
+    }
+  }
+  return function;
+}
 
 FUSELAGE_ELEMENTWISE float Activated(const ElementwiseInstruction& step, float x) {
   switch (step.op) {
@@ -188,6 +265,10 @@ FUSELAGE_ELEMENTWISE float Activated(const ElementwiseInstruction& step, float x
     case ElementwiseOp::kGelu: return Gelu(x);
     case ElementwiseOp::kGeluTanh: return GeluTanh(x);
     case ElementwiseOp::kMish: return static_cast<float>(wide::Mish(x));
+    case ElementwiseOp::kCodeSilu: return CodeSilu(x);
+    case ElementwiseOp::kCodeGelu: return CodeGelu(x);
+    case ElementwiseOp::kCodeGeluTanh: return CodeGeluTanh(x);
+    case ElementwiseOp::kCodeMish: return CodeMish(x);
     default: return x;
   }
 }
@@ -202,14 +283,20 @@ static inline void Map(const float* a, const float* b, float* y, int64_t n, F f)
   for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
 }
 
+template <ElementwiseOp kOp>
+static inline void MapActivated(const ElementwiseInstruction& step, const float* x, float* y, int64_t n) {
+  const float p = step.p, q = step.q;
+  Map(x, y, n, [p, q](float v) { return Activated({kOp, 0, 0, p, q}, v); });
+}
+
 // y = Activated(step, x) for n elements, the step known where the loop is compiled.
 template <int kIndex = 0>
 static inline void Activate(const ElementwiseInstruction& step, const float* x, float* y, int64_t n) {
   if constexpr (kIndex < kActivationCount) {
-    constexpr ElementwiseOp kOp = kActivations[kIndex];
-    if (step.op != kOp) return Activate<kIndex + 1>(step, x, y, n);
-    const float p = step.p, q = step.q;
-    Map(x, y, n, [p, q](float v) { return Activated({kOp, 0, 0, p, q}, v); });
+    constexpr ActivationFunction kFunction = kActivations[kIndex];
+    if (step.op == kFunction.op) return MapActivated<kFunction.op>(step, x, y, n);
+    if (step.op == kFunction.for_codes) return MapActivated<kFunction.for_codes>(step, x, y, n);
+    Activate<kIndex + 1>(step, x, y, n);
   }
 }
 

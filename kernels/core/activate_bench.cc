@@ -37,11 +37,14 @@ void RegisterAll() {
     ActivateFunction* activate;
   } sets[] = {{"avx2/", Isa::kAvx2, avx2::Activate}, {"avx512_vnni/", Isa::kAvx512Vnni, avx512_vnni::Activate}};
   for (const auto& set : sets) {
-    for (const ElementwiseOp op : elementwise::kActivations) {
+    for (const auto& [op, for_codes] : elementwise::kActivations) {
       Activation activation;
       activation.function = ElementwiseInstruction{op, 0, 0, 0.1f, 0.5f};
-      benchmark::RegisterBenchmark((set.name + ToString(activation)).c_str(), BM_Activate, set.isa, set.activate,
-                                   *activation.function);
+      const std::string name = set.name + ToString(activation);
+      benchmark::RegisterBenchmark(name.c_str(), BM_Activate, set.isa, set.activate, *activation.function);
+      if (for_codes == op) continue;
+      benchmark::RegisterBenchmark((name + "/for_codes").c_str(), BM_Activate, set.isa, set.activate,
+                                   elementwise::ForCodes(*activation.function));
     }
   }
 }

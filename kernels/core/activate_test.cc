@@ -24,7 +24,12 @@ std::vector<float> Operands() {
 
 void ExpectActivatedBits(ActivateFunction* activate) {
   const std::vector<float> x = Operands();
-  for (const ElementwiseOp op : elementwise::kActivations) {
+  std::vector<ElementwiseOp> ops;
+  for (const auto& activation : elementwise::kActivations) {
+    ops.push_back(activation.op);
+    if (activation.for_codes != activation.op) ops.push_back(activation.for_codes);
+  }
+  for (const ElementwiseOp op : ops) {
     const ElementwiseInstruction function{op, 0, 0, 0.3f, 0.4f};
     for (const int64_t size : {int64_t{0}, int64_t{16}, int64_t{48}, static_cast<int64_t>(x.size())}) {
       std::vector<float> y = x;

@@ -166,6 +166,7 @@ absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
   epilogue.zero_point = params.output->quant->zero_point();
   epilogue.range = CodeRangeOf(params.output->dtype, epilogue.zero_point, output_scale, params.activation);
   if (epilogue.function) {
+    epilogue.function = elementwise::ForCodes(*epilogue.function);
     epilogue.function_multiplier = 1 / output_scale;
     if (!std::isnormal(epilogue.function_multiplier)) {
       return absl::FailedPreconditionError(absl::StrCat(

@@ -31,8 +31,11 @@ double Wanted(Layer& layer, const Tensor& x, int64_t row, int64_t n) {
   if (ty.dtype == DType::kF32) return activation(std::fma(static_cast<float>(acc), step, bias));
   acc += static_cast<int64_t>(std::nearbyint(double{bias / step}));
   const float scale = ty.quant->scale();
-  const float v = activation.is_clamp() ? static_cast<float>(acc) * (step / scale)
-                                        : activation(static_cast<float>(acc) * step) * (1 / scale);
+  float v = static_cast<float>(acc) * (step / scale);
+  if (activation.function) {
+    v = elementwise::Activated(elementwise::ForCodes(*activation.function), static_cast<float>(acc) * step) *
+        (1 / scale);
+  }
   const IntegerRange range = RangeOf(ty.dtype);
   const int32_t zero_point = ty.quant->zero_point();
   const auto code = [&](float steps, double lo, double hi) {

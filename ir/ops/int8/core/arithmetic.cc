@@ -169,8 +169,9 @@ std::vector<double> Centered(const Tensor& codes) {
 
 absl::StatusOr<Tensor> Requantized(const ir::EvaluateCall& call, const std::vector<double>& sums, int64_t channels) {
   Tensor result(call.result());
-  const Activation activation = ParseActivation(call.GetString("activation")).value();
   const bool float_output = result.dtype() == DType::kF32;
+  Activation activation = ParseActivation(call.GetString("activation")).value();
+  if (!float_output && activation.function) activation.function = elementwise::ForCodes(*activation.function);
   const Rounding round = float_output ? Rounding{} : RoundingOf(result.type(), activation);
   // What values are in steps of before the activation: a function's are real.
   const float unit = float_output || !activation.is_clamp() ? 1 : result.type().quant->scale();
