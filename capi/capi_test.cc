@@ -15,7 +15,10 @@ namespace {
 
 using fuselage::DType;
 using fuselage::Tensor;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 Tensor Seeded(fuselage::Shape shape, uint64_t seed) {
   return fuselage::SeededTensor({DType::kF32, std::move(shape), std::nullopt, fuselage::Layout::kRowMajor}, seed);
@@ -120,6 +123,27 @@ TEST_F(CApiTest, WhatIsSavedHasTheSameBits) {
   const fuselage_save_options unknown = {sizeof(unknown), "avx2,sse9"};
   EXPECT_THAT(Text(fuselage_save(int8_, path.c_str(), &unknown)), HasSubstr("sse9"));
   EXPECT_THAT(Text(fuselage_save(int8_, "/none/network.fuse", nullptr)), HasSubstr("/none/network.fuse"));
+}
+
+TEST_F(CApiTest, ModelsSayWhatWasDoneToThem) {
+  const auto texts = [](auto function, const fuselage_model* model) {
+    int32_t count;
+    const char* const* found = function(model, &count);
+    return std::vector<std::string>(found, found + count);
+  };
+  EXPECT_THAT(texts(fuselage_model_remarks, network_), IsEmpty());
+  EXPECT_THAT(texts(fuselage_model_remarks, int8_), Contains(HasSubstr("quantize: applied: %")));
+  EXPECT_THAT(texts(fuselage_model_warnings, int8_), IsEmpty());
+  const std::string path = ::testing::TempDir() + "/remarks.fuse";
+  const fuselage_save_options options = {sizeof(options), "scalar"};
+  ASSERT_EQ(Text(fuselage_save(int8_, path.c_str(), &options)), "");
+  fuselage_model* loaded;
+  ASSERT_EQ(Text(fuselage_load(path.c_str(), &loaded)), "");
+  EXPECT_EQ(texts(fuselage_model_remarks, loaded), texts(fuselage_model_remarks, int8_));
+  if (fuselage::kernels::BestIsa() != fuselage::kernels::Isa::kScalar) {
+    EXPECT_THAT(texts(fuselage_model_warnings, loaded), ElementsAre(HasSubstr("packed for scalar")));
+  }
+  fuselage_model_free(loaded);
 }
 
 // Tensors may lie at any address, in each other too; those whose elements are aligned are not copied.

@@ -48,14 +48,45 @@ struct Descriptions {
   std::vector<fuselage_tensor> tensors;
 };
 
+struct Texts {
+  explicit Texts(std::vector<std::string> from) : values(std::move(from)) {
+    for (const std::string& value : values) pointers.push_back(value.c_str());
+  }
+  Texts(const Texts&) = delete;
+
+  const char* const* Get(int32_t* count) const {
+    *count = static_cast<int32_t>(pointers.size());
+    return pointers.data();
+  }
+
+  const std::vector<std::string> values;
+  std::vector<const char*> pointers;
+};
+
+std::vector<std::string> RemarksOf(const fuselage::Model& model) {
+  std::vector<std::string> texts;
+  for (const fuselage::passes::PassReport& report : model.reports()) {
+    for (const fuselage::passes::Remark& remark : report.remarks) {
+      texts.push_back(absl::StrCat(report.name, ": ", fuselage::passes::RemarkKindName(remark.kind), ": ",
+                                   remark.node.empty() ? "" : absl::StrCat("%", remark.node, ": "), remark.message));
+    }
+  }
+  return texts;
+}
+
 }  // namespace
 
 struct fuselage_model {
   explicit fuselage_model(fuselage::Model given)
-      : model(std::move(given)), inputs(model.inputs()), outputs(model.outputs()) {}
+      : model(std::move(given)),
+        inputs(model.inputs()),
+        outputs(model.outputs()),
+        warnings(model.warnings()),
+        remarks(RemarksOf(model)) {}
 
   const fuselage::Model model;
   const Descriptions inputs, outputs;
+  const Texts warnings, remarks;
 };
 
 struct fuselage_session {
@@ -233,6 +264,13 @@ const fuselage_tensor* fuselage_model_inputs(const fuselage_model* model, int32_
 }
 const fuselage_tensor* fuselage_model_outputs(const fuselage_model* model, int32_t* count) {
   return model->outputs.Get(count);
+}
+
+const char* const* fuselage_model_warnings(const fuselage_model* model, int32_t* count) {
+  return model->warnings.Get(count);
+}
+const char* const* fuselage_model_remarks(const fuselage_model* model, int32_t* count) {
+  return model->remarks.Get(count);
 }
 
 void fuselage_model_free(fuselage_model* model) { delete model; }

@@ -81,6 +81,11 @@ fuselage_status* fuselage_save(const fuselage_model* model, const char* path, co
 const fuselage_tensor* fuselage_model_inputs(const fuselage_model* model, int32_t* count);
 const fuselage_tensor* fuselage_model_outputs(const fuselage_model* model, int32_t* count);
 
+/* What loading found that nobody may have meant, and what each pass did to which node, or nearly did and why not:
+   "fusion: missed: %conv1: ..."; *count of them. They live as long as the model. */
+const char* const* fuselage_model_warnings(const fuselage_model* model, int32_t* count);
+const char* const* fuselage_model_remarks(const fuselage_model* model, int32_t* count);
+
 /* Sessions may outlive their model. */
 void fuselage_model_free(fuselage_model* model);
 

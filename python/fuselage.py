@@ -14,7 +14,7 @@ lock.
 
 import ctypes
 import os
-from typing import Dict, Iterable, NamedTuple, Optional, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -73,6 +73,7 @@ def _open():
     path = os.environ.get("FUSELAGE_LIBRARY") or (beside if os.path.exists(beside) else "libfuselage.so.0")
     library = ctypes.CDLL(path)
     handle, tensors, count = ctypes.c_void_p, ctypes.POINTER(_Tensor), ctypes.POINTER(ctypes.c_int32)
+    texts = ctypes.POINTER(ctypes.c_char_p)
     for name, result, *arguments in [
         ("version", ctypes.c_char_p),
         ("status_code", ctypes.c_int, handle),
@@ -87,6 +88,8 @@ def _open():
         ("model_outputs", tensors, handle, count),
         ("session_inputs", tensors, handle, count),
         ("session_outputs", tensors, handle, count),
+        ("model_warnings", texts, handle, count),
+        ("model_remarks", texts, handle, count),
         ("model_free", None, handle),
         ("session_free", None, handle),
     ]:
@@ -160,6 +163,21 @@ class Session(_Handle):
 
 class Model(_Handle):
     """A network. `inputs`, `outputs`: lists of Value, for one sample."""
+
+    @property
+    def warnings(self) -> List[str]:
+        """What loading found that nobody may have meant."""
+        return self._texts("warnings")
+
+    @property
+    def remarks(self) -> List[str]:
+        """What each pass did to which node, or nearly did and why not: "fusion: missed: %conv1: ..."."""
+        return self._texts("remarks")
+
+    def _texts(self, what: str) -> List[str]:
+        count = ctypes.c_int32()
+        found = getattr(_library, f"fuselage_model_{what}")(self._handle, count)
+        return [found[i].decode(errors="replace") for i in range(count.value)]
 
     def compile(self, samples: Dict[str, np.ndarray], *, threads: int = 1, pipeline: Optional[str] = None) -> "Model":
         """To INT8. `samples`: for each input its values for any number of samples, which shape[0] counts. `pipeline`:

@@ -62,6 +62,10 @@ class FuselageTest(unittest.TestCase):
                 self.assertEqual(loaded.inputs, self.int8.inputs)
                 self.assertEqual(loaded.prepare().run({self.input: image})[self.output].tobytes(), wanted)
 
+    def test_models_say_what_was_done_to_them(self):
+        self.assertEqual(self.network.warnings + self.network.remarks, [])
+        self.assertTrue([text for text in self.int8.remarks if text.startswith("quantize: applied: %")])
+
     def test_arrays_may_lie_anyhow(self):
         batch = images(2)
         session = self.int8.prepare(batch=2)
