@@ -18,5 +18,6 @@ SEES = {
     "//runtime": ["ir", "ir/base", "kernels/core/...", "runtime"],
     "//runtime/cuda": ["ir", "ir/base", "kernels/core/...", "kernels/cuda", "runtime/..."],
     "//compiler": ["compiler", "frontend/...", "interpreter", "ir/...", "kernels/...", "passes/...", "runtime/..."],
+    "//compiler/standalone:network": ["compiler/standalone", "ir", "ir/base", "kernels/core/...", "runtime"],
     "//capi": ["capi", "compiler", "frontend/...", "interpreter", "ir/...", "kernels/...", "passes/...", "runtime/..."],
 }

@@ -1,94 +1,20 @@
 #include "runtime/executable.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <chrono>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "runtime/memory_plan.h"
-#include "runtime/reorder.h"
+#include "runtime/host_executor.h"
+#include "runtime/program.h"
 #include "runtime/schedule.h"
-#include "runtime/span_recorder.h"
 
 namespace fuselage::runtime {
-
-class Program {
- public:
-  Schedule schedule;
-  int threads = 1;
-  // Of each buffer, in the arena; of a constant, in a block of their own. What the host has in place has none.
-  std::vector<int64_t> offsets;
-  std::vector<ArenaBlock> arena;
-  int64_t arena_bytes = 0, constant_bytes = 0;
-};
-
 namespace {
 
 using kernels::Buffer;
 using kernels::ConstBuffer;
 using Home = BufferSpec::Home;
-
-int64_t Aligned(int64_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
-
-// Inputs arrive before the first step, outputs leave after the last. What one of two steps that run beside each other
-// uses, lives during both.
-void PlanBuffers(bool on_host, Program* program) {
-  const Schedule& schedule = program->schedule;
-  const int last_step = std::max(0, static_cast<int>(schedule.steps.size()) - 1);
-  const auto beside_next = [&](int step) { return step >= 0 && step < last_step && schedule.steps[step].beside_next; };
-  std::vector<Lifetime> lifetimes;
-  std::vector<int> planned;  // The buffer of each lifetime.
-  program->offsets.resize(schedule.buffers.size());
-  for (size_t i = 0; i < schedule.buffers.size(); ++i) {
-    const BufferSpec& buffer = schedule.buffers[i];
-    if (on_host && buffer.home != Home::kArena) continue;
-    if (buffer.home == Home::kConstant) {
-      program->offsets[i] = program->constant_bytes;
-      if (buffer.last >= 0) program->constant_bytes += Aligned(buffer.bytes);
-      continue;
-    }
-    Lifetime lifetime{buffer.bytes, std::max(0, buffer.first), std::max(0, buffer.last)};
-    if (beside_next(lifetime.first - 1)) --lifetime.first;
-    if (beside_next(lifetime.last)) ++lifetime.last;
-    if (buffer.home == Home::kInput) lifetime.first = 0;
-    if (buffer.home == Home::kOutput) lifetime.last = last_step;
-    lifetimes.push_back(lifetime);
-    planned.push_back(static_cast<int>(i));
-  }
-  std::vector<bool> is_scratch(schedule.buffers.size());
-  for (const StepSpec& step : schedule.steps) {
-    if (step.scratch != StepSpec::kAbsent) is_scratch[step.scratch] = true;
-  }
-  const MemoryPlan arena = PlanMemory(lifetimes);
-  for (size_t i = 0; i < planned.size(); ++i) {
-    const int id = planned[i];
-    program->offsets[id] = arena.offsets[i];
-    program->arena.push_back({arena.offsets[i], lifetimes[i].bytes, lifetimes[i].first, lifetimes[i].last,
-                              schedule.buffers[id].first, is_scratch[id]});
-  }
-  program->arena_bytes = arena.bytes;
-}
-
-absl::StatusOr<std::shared_ptr<const Program>> Compile(const ir::Graph& graph, const kernels::KernelRegistry& kernels,
-                                                       const Executor& executor, int threads,
-                                                       const ExecutableOptions& options) {
-  auto program = std::make_shared<Program>();
-  program->threads = threads;
-  ASSIGN_OR_RETURN(program->schedule, MakeSchedule(graph, kernels, executor,
-                                                   {options.isa, threads, options.max_memory_bytes, options.weights}));
-  PlanBuffers(executor.on_host(), program.get());
-  const int64_t weights = program->schedule.weight_bytes, wanted = program->arena_bytes + weights;
-  if (options.max_memory_bytes > 0 && wanted > options.max_memory_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "graph @", graph.name(), " takes ", wanted, " bytes", executor.on_host() ? "" : " of device memory", " (",
-        program->arena_bytes, " for activations, ", weights, " for weights), the limit is ", options.max_memory_bytes));
-  }
-  return program;
-}
 
 absl::Status CheckType(absl::string_view what, const absl::AlphaNum& name, const Tensor* tensor,
                        const TensorType& wanted) {
@@ -148,6 +74,15 @@ class ExecutableImpl final : public Executable {
     RETURN_IF_ERROR(executor_->Run(bound_, inputs, outputs, &seconds_));
     for (size_t i = 0; i < profile_.size(); ++i) profile_[i].seconds.push_back(seconds_[i]);
     return absl::OkStatus();
+  }
+
+  absl::Status RunAt(absl::Span<const void* const> inputs, absl::Span<void* const> outputs) override {
+    FUSELAGE_CHECK(executor_->on_host() && inputs.size() == input_types().size() &&
+                   outputs.size() == output_types().size());
+    for (const auto& e : inputs_from_inputs_) e.buffer->data = inputs[e.index];
+    for (const auto& e : inputs_from_outputs_) e.buffer->data = outputs[e.index];
+    for (const auto& e : outputs_to_outputs_) e.buffer->data = outputs[e.index];
+    return executor_->Run(bound_, {}, {}, nullptr);
   }
 
   absl::StatusOr<std::vector<StepSpan>> RunRecorded(absl::Span<const Tensor* const> inputs,
@@ -247,77 +182,14 @@ class ExecutableImpl final : public Executable {
   bool profiling_ = false;
 };
 
-struct Unmap {
-  int64_t bytes = 0;
-  void operator()(uint8_t* data) const { munmap(data, bytes); }
-};
+}  // namespace
 
-// The CPU. `pool` is null where nothing will run.
-class HostExecutor final : public Executor {
- public:
-  explicit HostExecutor(ThreadPool* pool) : pool_(pool) {}
-
-  absl::string_view name() const override { return "CPU"; }
-  bool on_host() const override { return true; }
-
-  // Pages touched once so that no run pays for it; huge pages where the system gives them.
-  absl::StatusOr<uint8_t*> Allocate(int64_t bytes, absl::string_view what) override {
-    if (bytes == 0) return nullptr;
-    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data == MAP_FAILED) {
-      return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes, " bytes for ", what));
-    }
-    memory_.push_back(std::unique_ptr<uint8_t, Unmap>(static_cast<uint8_t*>(data), Unmap{bytes}));
-    madvise(data, bytes, MADV_HUGEPAGE);  // Advice: any outcome will do.
-    std::memset(data, 0, bytes);
-    return memory_.back().get();
-  }
-  absl::Status Upload(void* to, const void* from, int64_t bytes) override { return Copy(from, to, bytes); }
-
-  absl::Status Run(const BoundProgram& program, absl::Span<const Tensor* const>, absl::Span<Tensor* const>,
-                   std::vector<double>* seconds) override {
-    using Clock = std::chrono::steady_clock;
-    for (size_t i = 0; i < program.steps.size(); ++i) {
-      const auto start = seconds == nullptr ? Clock::time_point() : Clock::now();
-      RETURN_IF_ERROR(RunStep(program.steps[i], pool_));
-      if (seconds != nullptr) (*seconds)[i] = std::chrono::duration<double>(Clock::now() - start).count();
-    }
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<std::vector<StepSpan>> RunRecorded(const BoundProgram& program, absl::Span<const Tensor* const>,
-                                                    absl::Span<Tensor* const>) override {
-    SpanRecorder recorder(pool_);
-    for (size_t i = 0; i < program.steps.size(); ++i) {
-      recorder.BeginStep(static_cast<int>(i));
-      RETURN_IF_ERROR(RunStep(program.steps[i], &recorder));
-      recorder.EndStep();
-    }
-    return recorder.Spans();
-  }
-
- private:
-  absl::Status Copy(const void* from, void* to, int64_t bytes) override {
-    if (bytes > 0) std::memcpy(to, from, bytes);
-    return absl::OkStatus();
-  }
-  absl::Status Reorder(const TensorType& type, const void* from, void* to, kernels::Parallel& parallel) override {
-    runtime::Reorder(type, from, to, parallel);
-    return absl::OkStatus();
-  }
-
-  ThreadPool* const pool_;
-  std::vector<std::unique_ptr<uint8_t, Unmap>> memory_;
-};
-
-absl::StatusOr<std::unique_ptr<Executable>> Bound(std::shared_ptr<const Program> program,
-                                                  std::unique_ptr<Executor> executor) {
+absl::StatusOr<std::unique_ptr<Executable>> Bind(std::shared_ptr<const Program> program,
+                                                 std::unique_ptr<Executor> executor) {
   auto executable = std::make_unique<ExecutableImpl>(std::move(program), std::move(executor));
   RETURN_IF_ERROR(executable->Init());
   return executable;
 }
-
-}  // namespace
 
 absl::Status Executor::RunStep(const BoundStep& step, kernels::Parallel* parallel, void* stream) {
   const StepSpec& spec = *step.spec;
@@ -342,32 +214,10 @@ absl::StatusOr<std::vector<StepSpan>> Executor::RunRecorded(const BoundProgram& 
   return spans;
 }
 
-absl::StatusOr<std::shared_ptr<const Program>> MakeProgram(const ir::Graph& graph,
-                                                           const kernels::KernelRegistry& kernels, int threads,
-                                                           const ExecutableOptions& options) {
-  return Compile(graph, kernels, HostExecutor(nullptr), threads, options);
-}
-
 absl::StatusOr<std::unique_ptr<Executable>> Executable::Create(std::shared_ptr<const Program> program,
                                                                ThreadPool* pool) {
   FUSELAGE_CHECK(pool != nullptr && pool->threads() <= program->threads);
-  return Bound(std::move(program), std::make_unique<HostExecutor>(pool));
-}
-
-absl::StatusOr<std::unique_ptr<Executable>> Executable::Create(const ir::Graph& graph,
-                                                               const kernels::KernelRegistry& kernels, ThreadPool* pool,
-                                                               const ExecutableOptions& options) {
-  FUSELAGE_CHECK(pool != nullptr);
-  ASSIGN_OR_RETURN(std::shared_ptr<const Program> program, MakeProgram(graph, kernels, pool->threads(), options));
-  return Create(std::move(program), pool);
-}
-
-absl::StatusOr<std::unique_ptr<Executable>> Executable::Create(const ir::Graph& graph,
-                                                               const kernels::KernelRegistry& kernels,
-                                                               std::unique_ptr<Executor> executor,
-                                                               const ExecutableOptions& options) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const Program> program, Compile(graph, kernels, *executor, /*threads=*/1, options));
-  return Bound(std::move(program), std::move(executor));
+  return Bind(std::move(program), std::make_unique<HostExecutor>(pool));
 }
 
 absl::StatusOr<std::vector<Tensor>> RunOnce(Executable& executable, absl::Span<const Tensor> inputs) {

@@ -78,6 +78,8 @@ class Executable {
   // Reads `inputs` and writes `outputs`: row-major tensors of exactly these types, each output a tensor of its own.
   // One run at a time.
   virtual absl::Status Run(absl::Span<const Tensor* const> inputs, absl::Span<Tensor* const> outputs) = 0;
+  // The same of their data where the caller has checked the rest. On the CPU.
+  virtual absl::Status RunAt(absl::Span<const void* const> inputs, absl::Span<void* const> outputs) = 0;
 
   // A run that says which thread worked on which step when: those of a thread in order, thread after thread. Reads the
   // clock twice for each task of a kernel, which other runs do not.

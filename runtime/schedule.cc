@@ -163,25 +163,13 @@ class Scheduler {
   }
 
   void AddStep(StepSpec step) {
-    const int index = static_cast<int>(schedule_.steps.size());
-    if (step.kernel != nullptr && step.kernel->scratch_bytes() > 0) {
-      step.scratch = AddArenaBuffer(step.kernel->scratch_bytes());
-      schedule_.buffers[step.scratch].first = schedule_.buffers[step.scratch].last = index;
-    }
-    for (int input : step.inputs) {
-      if (input == StepSpec::kAbsent) continue;
-      BufferSpec& buffer = schedule_.buffers[input];
-      if (buffer.home == BufferSpec::Home::kConstant && buffer.last < 0) schedule_.weight_bytes += buffer.bytes;
-      buffer.last = index;
-    }
-    for (int output : step.outputs) schedule_.buffers[output].first = schedule_.buffers[output].last = index;
     if (step.kernel != nullptr) {
       schedule_.weight_bytes += step.kernel->own_weight_bytes();
       for (const auto& packed : step.kernel->packed()) {
         if (packed_.insert(packed.get()).second) schedule_.weight_bytes += packed->byte_size();
       }
     }
-    schedule_.steps.push_back(std::move(step));
+    runtime::AddStep(std::move(step), &schedule_);
   }
 
   // --- Nodes.

@@ -54,6 +54,9 @@ struct Schedule {
   int64_t weight_bytes = 0;  // Those of kernels, each packed weight once, and constants.
 };
 
+// Behind the others, with a buffer for its scratch memory.
+void AddStep(StepSpec step, Schedule* schedule);
+
 class Executor;
 
 struct ScheduleOptions {

@@ -40,6 +40,7 @@ def register_all(
         stem = "register_all",
         linked_as = "",
         testonly = False,
+        parts = None,
         visibility = None):
     """Makes the library.
 
@@ -54,11 +55,13 @@ def register_all(
       stem: of the generated files' names.
       linked_as: what follows the libraries' names in those of the targets to link, if these are others.
       testonly: as in cc_library.
+      parts: name of a further function, which gives each library's function with its qualified name.
       visibility: as in cc_library.
     """
     scope, _, short_name = function.rpartition("::")
     includes = []
     calls = []
+    names = []
     for label in sorted(libraries):
         folder, _, target = label.lstrip("/").partition(":")
         target = target or folder.split("/")[-1]
@@ -67,23 +70,30 @@ def register_all(
             fail("%s: no namespace for it in namespace_of" % label)
         namespace = namespace_of[prefix[0]] + folder[len(prefix[0]) - len("//"):].replace("/", "::")
         includes.append('#include "%s/%s.h"' % (folder, target))
-        calls.append("  %s::%s(registry);" % (namespace, calls_function))
+        names.append("%s::%s" % (namespace, calls_function))
+        calls.append("  %s(registry);" % names[-1])
 
     guard = "FUSELAGE_%s_%s_H_" % (native.package_name().upper().replace("/", "_"), stem.upper())
+    part_of = "std::vector<std::pair<const char*, void (*)(%s&)>> %s()" % (argument, parts)
     header = "\n".join([
         "// Generated from the list in %s/BUILD." % native.package_name(),
         "#ifndef " + guard,
         "#define " + guard,
+        "#include <utility>",
+        "#include <vector>",
         '#include "%s"' % argument_header,
         "namespace %s {" % scope,
         "void %s(%s& registry);" % (short_name, argument),
+    ] + ([part_of + ";"] if parts else []) + [
         "}  // namespace " + scope,
         "#endif  // " + guard,
     ])
     source = "\n".join(
         ["// Generated from the list in %s/BUILD." % native.package_name()] +
         ['#include "%s/%s.h"' % (native.package_name(), stem)] + includes +
-        _definition(function, argument, calls),
+        _definition(function, argument, calls) +
+        (["namespace %s {" % scope, part_of + " {", "  return {"] +
+         ['      {"%s", %s},' % (n, n) for n in names] + ["  };", "}", "}  // namespace " + scope] if parts else []),
     )
     _write(name + "_header", stem + ".h", header)
     _write(name + "_source", stem + ".cc", source)

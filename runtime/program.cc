@@ -1,0 +1,64 @@
+#include "runtime/program.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/memory_plan.h"
+
+namespace fuselage::runtime {
+namespace {
+
+using Home = BufferSpec::Home;
+
+int64_t Aligned(int64_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
+
+// Inputs arrive before the first step, outputs leave after the last. What one of two steps that run beside each other
+// uses, lives during both.
+void PlanBuffers(bool on_host, Program* program) {
+  const Schedule& schedule = program->schedule;
+  const int last_step = std::max(0, static_cast<int>(schedule.steps.size()) - 1);
+  const auto beside_next = [&](int step) { return step >= 0 && step < last_step && schedule.steps[step].beside_next; };
+  std::vector<Lifetime> lifetimes;
+  std::vector<int> planned;  // The buffer of each lifetime.
+  program->offsets.resize(schedule.buffers.size());
+  for (size_t i = 0; i < schedule.buffers.size(); ++i) {
+    const BufferSpec& buffer = schedule.buffers[i];
+    if (on_host && buffer.home != Home::kArena) continue;
+    if (buffer.home == Home::kConstant) {
+      program->offsets[i] = program->constant_bytes;
+      if (buffer.last >= 0) program->constant_bytes += Aligned(buffer.bytes);
+      continue;
+    }
+    Lifetime lifetime{buffer.bytes, std::max(0, buffer.first), std::max(0, buffer.last)};
+    if (beside_next(lifetime.first - 1)) --lifetime.first;
+    if (beside_next(lifetime.last)) ++lifetime.last;
+    if (buffer.home == Home::kInput) lifetime.first = 0;
+    if (buffer.home == Home::kOutput) lifetime.last = last_step;
+    lifetimes.push_back(lifetime);
+    planned.push_back(static_cast<int>(i));
+  }
+  std::vector<bool> is_scratch(schedule.buffers.size());
+  for (const StepSpec& step : schedule.steps) {
+    if (step.scratch != StepSpec::kAbsent) is_scratch[step.scratch] = true;
+  }
+  const MemoryPlan arena = PlanMemory(lifetimes);
+  for (size_t i = 0; i < planned.size(); ++i) {
+    const int id = planned[i];
+    program->offsets[id] = arena.offsets[i];
+    program->arena.push_back({arena.offsets[i], lifetimes[i].bytes, lifetimes[i].first, lifetimes[i].last,
+                              schedule.buffers[id].first, is_scratch[id]});
+  }
+  program->arena_bytes = arena.bytes;
+}
+
+}  // namespace
+
+std::shared_ptr<const Program> PlanProgram(Schedule schedule, bool on_host, int threads) {
+  auto program = std::make_shared<Program>();
+  program->threads = threads;
+  program->schedule = std::move(schedule);
+  PlanBuffers(on_host, program.get());
+  return program;
+}
+
+}  // namespace fuselage::runtime
