@@ -1,5 +1,4 @@
-// gpu_check [--quick] [--batches=1,64]: see tools/gpu_check.sh. Exit codes: 0 ok, 1 a mismatch or an error, 2 usage or
-// no device.
+// gpu_check [--quick] [--batches=1,64]: docs/cuda.md. Exit codes: 0 ok, 1 a mismatch or an error, 2 usage or no device.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
