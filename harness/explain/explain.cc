@@ -53,7 +53,7 @@ std::string RunsIn(const ir::Node& node, const runtime::StepProfile* step) {
   return input != nullptr && IsCodes(*input) ? "INT8" : "FP32";
 }
 
-// The last reason that a pass gave for leaving the node, or one that it came from, alone.
+// The reasons that passes gave for leaving the node, or one that it came from, alone.
 std::string WhyNot(const ir::Node& node, const HashMap<std::string, std::string>& reasons) {
   const auto own = reasons.find(node.name());
   if (own != reasons.end()) return own->second;
@@ -82,7 +82,9 @@ Results::Explanation Explain(const ir::Graph& graph, absl::Span<const runtime::S
   for (const auto& pass : passes) {
     for (const auto& decision : pass.decisions()) {
       if (decision.kind() != "missed") continue;
-      reasons[decision.node()] = absl::StrCat(pass.name(), ": ", decision.message());
+      std::string& all = reasons[decision.node()];
+      const std::string reason = absl::StrCat(pass.name(), ": ", decision.message());
+      if (!absl::StrContains(all, reason)) absl::StrAppend(&all, all.empty() ? "" : "; ", reason);
     }
   }
   StepsByNode index;

@@ -171,7 +171,8 @@ TEST_F(ExplainTest, WhereOpsRunAndWhatCrossingCosts) {
   quantize->set_name("quantize");
   for (const auto& [kind, node, message] :
        {std::make_tuple("missed", "old_fc2", "kept by the policy"), std::make_tuple("applied", "tanh", "looked at"),
-        std::make_tuple("missed", "fc1", "an earlier try")}) {
+        std::make_tuple("missed", "fc1", "an earlier try"), std::make_tuple("missed", "old_fc2", "kept by the policy"),
+        std::make_tuple("missed", "old_fc2", "one input, want two")}) {
     auto* decision = quantize->add_decisions();
     decision->set_kind(kind);
     decision->set_node(node);
@@ -184,12 +185,13 @@ TEST_F(ExplainTest, WhereOpsRunAndWhatCrossingCosts) {
     rows.push_back(row.node() + "|" + row.op() + "|" + row.runs_in() + "|" + row.crossing() + "|" +
                    std::to_string(row.crossing_bytes()) + "|" + row.why());
   }
-  EXPECT_THAT(rows, ElementsAre("q|int8.quantize|crossing|f32 -> u8|80|",                   // 2*8*4 read, 2*8 written.
-                                "fc1|int8.linear|INT8||0|",                                 // Its remark is history.
-                                "flat|flatten|INT8||0|",                                    // A view: no step.
-                                "|reorder|layout||0|",                                      //
-                                "d|int8.dequantize|crossing|u8 -> f32|40|",                 // 2*4 read, 2*4*4 written.
-                                "fc2|linear|FP32||0|quantize: kept by the policy",          // By its source's name.
+  EXPECT_THAT(rows, ElementsAre("q|int8.quantize|crossing|f32 -> u8|80|",    // 2*8*4 read, 2*8 written.
+                                "fc1|int8.linear|INT8||0|",                  // Its remark is history.
+                                "flat|flatten|INT8||0|",                     // A view: no step.
+                                "|reorder|layout||0|",                       //
+                                "d|int8.dequantize|crossing|u8 -> f32|40|",  // 2*4 read, 2*4*4 written.
+                                // By its source's name, each reason once.
+                                "fc2|linear|FP32||0|quantize: kept by the policy; quantize: one input, want two",
                                 "tanh|tanh|reference||0|",                                  //
                                 "fc3|int8.linear|INT8|u8 -> f32|32|", "|copy|layout||0|"))  // 2*4*4 written.
       << found.DebugString();

@@ -118,6 +118,29 @@ class Reader {
     return absl::InvalidArgumentError(absl::StrCat(in.file, ":", number, ": the graph has no end"));
   }
 
+  Graph Read(const Results::GraphHistory& history, const Results::GraphHistory::Step& step) {
+    for (const int index : step.nodes()) {
+      if (index < 0 || index >= history.nodes_size()) continue;
+      const Results::GraphHistory::Node& in = history.nodes(index);
+      Node node;
+      node.name = in.name();
+      node.op = in.op().empty() ? in.kind() : in.op();
+      node.type = in.type();
+      node.operands = {in.inputs().begin(), in.inputs().end()};
+      for (const std::string& weight : in.weights()) {
+        const size_t space = std::min(weight.find(' '), weight.size());
+        node.parameters[weight.substr(0, space)] = weight.substr(space);
+      }
+      // "linear(bias=true)", or "fc1 = linear(bias=true)".
+      const size_t named = in.target().find(absl::StrCat(" = ", in.op()));
+      absl::string_view computes = in.target(), op, attributes;
+      if (named != std::string::npos) computes.remove_prefix(named + 3);
+      if (SplitCall(computes, &op, &attributes)) AddOperands(attributes, &node);
+      Add(std::move(node));
+    }
+    return std::move(graph_);
+  }
+
  private:
   bool ReadLine(absl::string_view line) {
     absl::string_view head, type, rest, items;
@@ -212,6 +235,7 @@ class Differ {
     for (size_t i = 0; i < before_.nodes.size(); ++i) {
       if (partner_[i] < 0) {
         ++found_.removed;
+        found_.result.add_nodes()->set_before(before_.nodes[i].name);
         absl::StrAppend(&found_.text, "- ", before_.nodes[i].ToString(), "\n");
       } else {
         Compare(before_.nodes[i], after_.nodes[partner_[i]]);
@@ -220,6 +244,7 @@ class Differ {
     for (size_t i = 0; i < after_.nodes.size(); ++i) {
       if (taken_[i]) continue;
       ++found_.added;
+      found_.result.add_nodes()->set_now(after_.nodes[i].name);
       absl::StrAppend(&found_.text, "+ ", after_.nodes[i].ToString(), "\n");
     }
     absl::StrAppend(&found_.text, found_.added, " added, ", found_.removed, " removed, ", found_.changed, " changed, ",
@@ -275,7 +300,7 @@ class Differ {
   void Compare(const Node& before, const Node& after) {
     std::vector<std::string> changes;
     const auto change = [&](absl::string_view what, absl::string_view old, absl::string_view now) {
-      if (old != now) changes.push_back(absl::StrCat("    ", what, ": ", old, " -> ", now));
+      if (old != now) changes.push_back(absl::StrCat(what, ": ", old, " -> ", now));
     };
     change("op", before.op, after.op);
     change("type", before.type, after.type);
@@ -287,13 +312,19 @@ class Differ {
     ChangedFields("attribute", before.attributes, after.attributes, change);
     ChangedFields("parameter", before.parameters, after.parameters, change);
     const bool renamed = before.name != after.name;
+    if (renamed || !changes.empty()) {
+      Results::GraphDifference::Node* node = found_.result.add_nodes();
+      node->set_before(before.name);
+      node->set_now(after.name);
+      *node->mutable_changes() = {changes.begin(), changes.end()};
+    }
     if (changes.empty()) {
       if (renamed) absl::StrAppend(&found_.text, "= %", before.name, " is called %", after.name, "\n");
       found_.renamed += renamed;
       return;
     }
     ++found_.changed;
-    absl::StrAppend(&found_.text, "~ %", before.name, "\n", absl::StrJoin(changes, "\n"), "\n");
+    absl::StrAppend(&found_.text, "~ %", before.name, "\n    ", absl::StrJoin(changes, "\n    "), "\n");
   }
 
   template <typename Change>
@@ -315,7 +346,34 @@ class Differ {
   GraphDifference found_;
 };
 
+// The step of the graph that the pass `after` of `results` left; -1: there is no such pass. One that changed nothing
+// left no graph of its own: the last one before it is the same.
+int StepAfter(const Results& results, absl::string_view after) {
+  std::vector<absl::string_view> order = {"input"};
+  for (const Results::Pass& pass : results.passes()) order.push_back(pass.name());
+  const auto until = std::find(order.begin(), order.end(), after);
+  const auto& steps = results.history().steps();
+  for (int i = until == order.end() ? -1 : steps.size() - 1; i >= 0; --i) {
+    if (std::find(order.begin(), order.end(), steps[i].after()) <= until) return i;
+  }
+  return -1;
+}
+
 }  // namespace
+
+Results::GraphDifferences DiffHistories(const Results& before, const Results& now) {
+  Results::GraphDifferences differences;
+  const auto &old_steps = before.history().steps(), &steps = now.history().steps();
+  for (int i = 0; i < steps.size(); ++i) {
+    const int old = i + 1 == steps.size() ? old_steps.size() - 1 : StepAfter(before, steps[i].after());
+    if (old < 0) continue;
+    const Graph a = Reader().Read(before.history(), old_steps[old]), b = Reader().Read(now.history(), steps[i]);
+    Results::GraphDifference& difference = *differences.add_graphs() = Differ(a, b).Run("", "").result;
+    difference.set_before(old);
+    difference.set_now(i);
+  }
+  return differences;
+}
 
 absl::StatusOr<GraphDifference> DiffGraphs(const GraphText& before, const GraphText& after) {
   ASSIGN_OR_RETURN(const Graph a, Reader().Read(before));

@@ -1,5 +1,6 @@
-// The structural difference of two graphs, from their canonical texts (ir/text.h) alone: large parameters stand there
-// by their fingerprints, so that no other file is needed.
+// The structural difference of two graphs: from their canonical texts (ir/text.h) alone, where large parameters stand
+// by their fingerprints, so that no other file is needed; or from the histories in two runs' results, which have of
+// parameters the types and scales alone.
 #ifndef FUSELAGE_HARNESS_EXPLAIN_GRAPH_DIFF_H_
 #define FUSELAGE_HARNESS_EXPLAIN_GRAPH_DIFF_H_
 
@@ -7,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "harness/results.pb.h"
 
 namespace fuselage::harness {
 
@@ -19,6 +21,7 @@ struct GraphDifference {
   int added = 0, removed = 0, changed = 0;
   int renamed = 0;  // Of another name, and otherwise the same: no difference.
   std::string text;
+  Results::GraphDifference result;  // Its nodes alone.
 
   bool equal() const { return added + removed + changed == 0; }
 };
@@ -27,6 +30,10 @@ struct GraphDifference {
 // parameters and matching operands. What nodes were made of, names of modules and of parameters, and the order of nodes
 // do not count. InvalidArgument names the file and the line.
 absl::StatusOr<GraphDifference> DiffGraphs(const GraphText& before, const GraphText& after);
+
+// Each graph of `now` beside the one that the same pass left in `before`, and the last beside the last; none for a pass
+// that `before` has not.
+Results::GraphDifferences DiffHistories(const Results& before, const Results& now);
 
 }  // namespace fuselage::harness
 

@@ -109,6 +109,75 @@ TEST(GraphDiff, EqualNodesMatchInOrder) {
   EXPECT_EQ(longer.changed, 1) << "the output reads another";
 }
 
+// A run of the passes "fold" and "fuse": y = conv2d(x) becomes one with relu, in `fused` or in `folded` already.
+Results RunWith(const std::string& conv, const std::string& attributes, bool folded, bool fused) {
+  Results results;
+  results.add_passes()->set_name("fold");
+  results.add_passes()->set_name("fuse");
+  const auto add = [&](const std::string& name, const std::string& op, const std::string& target,
+                       const std::string& input) {
+    auto* node = results.mutable_history()->add_nodes();
+    node->set_name(name);
+    node->set_kind(op.empty() ? "placeholder" : "call_module");
+    node->set_op(op);
+    node->set_target(target);
+    if (!input.empty()) node->add_inputs(input);
+    if (op == "conv2d") node->add_weights("weight f32[2,3,3,3]");
+  };
+  add("x", "", "x", "");
+  add(conv, "conv2d", "c1 = conv2d(" + attributes + ")", "x");
+  add("z", "relu", "act = relu", conv);
+  add("z", "conv2d", "c1 = conv2d(activation=\"relu\", " + attributes + ")", "x");
+  const auto step = [&](const std::string& after, const std::vector<int>& nodes) {
+    auto* one = results.mutable_history()->add_steps();
+    one->set_after(after);
+    *one->mutable_nodes() = {nodes.begin(), nodes.end()};
+  };
+  step("input", {0, 1, 2});
+  if (folded) step("fold", {0, 3});
+  if (fused) step("fuse", {0, 3});
+  return results;
+}
+
+TEST(GraphDiff, HistoriesAreComparedPassByPass) {
+  const Results before = RunWith("y", "padding=[1, 1, 1, 1]", false, true);
+  Results::GraphDifferences found = DiffHistories(before, before);
+  ASSERT_EQ(found.graphs_size(), 2);
+  for (const auto& graph : found.graphs()) EXPECT_EQ(graph.nodes_size(), 0);
+
+  // Another name is a difference without changes, another attribute one with them.
+  found = DiffHistories(before, RunWith("conv", "padding=[1, 1, 1, 1]", false, true));
+  ASSERT_EQ(found.graphs_size(), 2);
+  ASSERT_EQ(found.graphs(0).nodes_size(), 1);
+  EXPECT_EQ(found.graphs(0).nodes(0).before(), "y");
+  EXPECT_EQ(found.graphs(0).nodes(0).now(), "conv");
+  EXPECT_EQ(found.graphs(0).nodes(0).changes_size(), 0);
+  found = DiffHistories(before, RunWith("y", "padding=[0, 0, 0, 0]", false, true));
+  EXPECT_THAT(found.graphs(1).nodes(0).changes(),
+              ::testing::ElementsAre("attribute padding: [1, 1, 1, 1] -> [0, 0, 0, 0]"));
+
+  // "fold" left no graph of its own before: its graph is the one as read.
+  found = DiffHistories(before, RunWith("y", "padding=[1, 1, 1, 1]", true, false));
+  ASSERT_EQ(found.graphs_size(), 2);
+  EXPECT_EQ(found.graphs(1).nodes_size(), 0) << "the last beside the last";
+  found = DiffHistories(before, RunWith("y", "padding=[1, 1, 1, 1]", true, true));
+  ASSERT_EQ(found.graphs_size(), 3);
+  EXPECT_EQ(found.graphs(1).before(), 0);
+  EXPECT_EQ(found.graphs(1).now(), 1);
+  ASSERT_EQ(found.graphs(1).nodes_size(), 2);
+  EXPECT_EQ(found.graphs(1).nodes(0).before(), "y");
+  EXPECT_EQ(found.graphs(1).nodes(0).now(), "");
+  EXPECT_EQ(found.graphs(1).nodes(1).now(), "z");
+
+  // Of a pass that the other run has not, and of a run without graphs, there is nothing to say.
+  Results other = before;
+  other.mutable_passes(0)->set_name("another");
+  EXPECT_EQ(DiffHistories(other, RunWith("y", "", true, true)).graphs_size(), 2);
+  EXPECT_EQ(DiffHistories(Results(), before).graphs_size(), 0);
+  other.mutable_history()->mutable_steps(0)->add_nodes(77);
+  EXPECT_EQ(DiffHistories(other, other).graphs_size(), 2) << "an index that means nothing";
+}
+
 TEST(GraphDiff, BrokenTextIsNamedByItsLine) {
   const std::string kBroken[] = {"",
                                  "model { }",

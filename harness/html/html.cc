@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "harness/explain/graph_diff.h"
 #include "harness/html/assets.h"
 #include "harness/report/json.h"
 #include "ir/base/check.h"
@@ -39,8 +40,8 @@ std::string HashSource(absl::string_view text) {
 }
 
 // JSON in which no HTML parser finds a tag or a comment.
-std::string DataBlock(const Results& results) {
-  return absl::StrReplaceAll(report::ToJson(results), {{"<", "\\u003c"}});
+std::string DataBlock(const google::protobuf::Message& message) {
+  return absl::StrReplaceAll(report::ToJson(message), {{"<", "\\u003c"}});
 }
 
 std::string HtmlText(absl::string_view text) { return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}}); }
@@ -80,6 +81,8 @@ std::string Page(const Results& results, const Results* before) {
   Replace(kStylePlace, absl::StrCat("<style>", style, "</style>"), &page);
   Replace("<!-- licences -->", HtmlText(licences), &page);
   Replace("<!-- before -->", before == nullptr ? "null" : DataBlock(*before), &page);
+  Replace("<!-- differences -->", before == nullptr ? "null" : DataBlock(harness::DiffHistories(*before, results)),
+          &page);
   Replace("<!-- results -->", DataBlock(results), &page);  // Last: names in it may look like a place.
   return page;
 }

@@ -90,6 +90,11 @@ class PageTest(unittest.TestCase):
         (cls.folder / "long.ir").write_text(network_of_400())
         run(f"--model={cls.folder}/long.ir", "--threads=1", f"--out={cls.folder}/long")
         run("explain", f"--model={cls.folder}/long.ir", f"--out={cls.folder}/explained")
+        altered = network_of_400().replace("tanh(%relu5)", "sigmoid(%relu5)").replace(
+            "  output(%x133)", "  %last: f32[1,64] = call_function relu(%x133)\n  output(%last)")
+        (cls.folder / "altered.ir").write_text(altered)
+        run("explain", f"--model={cls.folder}/altered.ir", f"--out={cls.folder}/altered")
+        run("report", cls.folder / "explained/results.json", cls.folder / "altered/results.json")
         (cls.folder / "large.ir").write_text(network_of_modules())
         run("explain", f"--model={cls.folder}/large.ir", f"--out={cls.folder}/large")
         run("--model=/nowhere.onnx", f"--out={cls.folder}/incomplete", code=6)
@@ -236,6 +241,29 @@ class PageTest(unittest.TestCase):
         self.assertEqual(len(self.all("#search tbody tr")), len(results["search"]["trials"]) + 2, "FP32, what was tried, what was found")
         self.assertIn(results["environment"]["energy_counter"], self.one("#summary").text)
 
+    def test_how_graphs_differ_from_those_of_another_run(self):
+        self.open("altered")
+        self.assertEqual(self.sections()[0], "comparison")
+        self.check_sound()
+        table = "#comparison table[aria-label='Graphs compared']"
+        row = dict(zip(self.texts(f"{table} th"), self.texts(f"{table} tbody tr:first-child td")))
+        self.assertEqual(row, {"graph after": "as read", "nodes before": "401", "now": "402", "added": "1", "removed": "–", "changed": "2", "renamed": "–"})
+        self.click(self.one(f"{table} tbody td"))
+        differences = [remark.text for remark in self.all("#graph-difference .remark")]
+        self.assertEqual(len(differences), 3)
+        self.assertIn("tanh5\nop: tanh -> sigmoid", differences[0])
+        self.assertIn("output\noperand 0: x133 -> last", differences[1])
+        self.assertIn("added last\nlast = relu(x133)", differences[2])
+        self.click(self.one("#graph-difference .link"))
+        self.assertIn("Against the run before: changed.\nop: tanh -> sigmoid", self.one("#drawer .callout").text)
+        self.assertIn("against the run before: 1 added, 2 changed", self.one("#graph-changes").text)
+        self.press(Keys.ESCAPE)
+        self.click(self.one("#graph button[data-value='against']"))
+        colours = self.browser.execute_script("return app.graph.layout.nodes.map((one) => [one.node.name, one.colour])")
+        grey = dict(colours)["x7"]
+        self.assertEqual({name for name, colour in colours if colour != grey}, {"tanh5", "last", "output"})
+        self.check_sound()
+
     def test_slider_marks_what_a_pass_changed(self):
         self.open("resnet18")
         counts = []
@@ -360,6 +388,23 @@ class PageTest(unittest.TestCase):
         self.assertIn("of", self.one("#graph-found").text)
         self.assertEqual(self.texts("#graph .node.selected .sub"), ["tanh77"])
         self.assertTrue(self.all("#graph .node.dim"))
+
+    def test_numbers_and_names_as_in_the_terminal(self):
+        self.open("long")
+        script = "return arguments[0].map(([value, places]) => digits(value, places))"
+        values = [[91.625, 2], [91.635, 2], [0.5, 0], [1.5, 0], [-2.5, 0], [2.675, 2], [1e-3, 2], [0.125, 2], [12, 1]]
+        self.assertEqual(self.browser.execute_script(script, values), [f"{value:.{places}f}" for value, places in values])
+        name = "/features/features.4/block/block.0/block.0.1"
+        self.assertEqual(self.browser.execute_script("return [shortened(arguments[0], 44), shortened(arguments[0], 30), shortened(arguments[0], 9)]", name),
+                         [name, "/features.4/block.0.1", "/f…ck.0.1"])
+
+    def test_every_reason_is_shown(self):
+        self.open("hostile")
+        reasons = self.browser.execute_script("""
+            app.model.decisions.set('two', [{kind: 'missed', pass: 'quantize', message: 'a'}, {kind: 'applied', pass: 'fusion', message: 'b'},
+                                            {kind: 'missed', pass: 'lower', message: 'c'}, {kind: 'missed', pass: 'lower', message: 'c'}]);
+            return [app.model.whyNot('two', []), app.model.whyNot('new', ['other', 'two']), app.model.whyNot('other', [])]""")
+        self.assertEqual(reasons, ["quantize: a; lower: c", "quantize: a; lower: c", ""])
 
     def test_code_beside_the_graph(self):
         self.open_long()

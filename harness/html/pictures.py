@@ -23,7 +23,7 @@ const copy = chart.cloneNode(true);
 const originals = [chart, ...chart.querySelectorAll('*')];
 [copy, ...copy.querySelectorAll('*')].forEach((element, i) => {
   const style = getComputedStyle(originals[i]);
-  for (const name of ['fill', 'stroke', 'stroke-dasharray', 'font-size', 'font-weight', 'display']) {
+  for (const name of ['fill', 'stroke', 'stroke-width', 'paint-order', 'stroke-dasharray', 'font-size', 'font-weight', 'display']) {
     if (!['none', 'inline', '400', ''].includes(style.getPropertyValue(name)) || originals[i].hasAttribute(name) || name === 'fill') {
       element.setAttribute(name, style.getPropertyValue(name));
     }

@@ -46,6 +46,11 @@ TEST(Table, Numbers) {
   EXPECT_EQ(Megabytes(37'850), "37.9 kB");
   EXPECT_EQ(Shortened("abcdefghij", 6), "ab..ij");
   EXPECT_EQ(Shortened("abc", 6), "abc");
+  EXPECT_EQ(Shortened("/features/features.12/block/block.0/block.0.0/Conv", 32), "/features.12/block.0.0/Conv");
+  EXPECT_EQ(Shortened("/features/features.12/block/block.0/block.0.0/Conv", 12), "/feat../Conv");
+  EXPECT_EQ(Shortened("a/a/a.b/b.c/b.c", 13), "a/a.b/b.c/b.c");
+  EXPECT_EQ(Shortened("////////", 4), "/../");
+  EXPECT_EQ(Shortened("a/a./", 4), "a./");
 }
 
 TEST(Json, NumbersOfAListStandOnOneLine) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ir/base/check.h"
@@ -67,8 +68,19 @@ std::string Escaped(absl::string_view text) {
 std::string Shortened(absl::string_view text, int width) {
   const size_t limit = static_cast<size_t>(width);
   if (text.size() <= limit) return std::string(text);
+  std::string brief;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('/', begin), text.size() - 1) + 1;
+    const absl::string_view part = text.substr(begin, end - begin), rest = text.substr(end);
+    const size_t length = part.size() - 1;
+    const bool repeated =
+        length > 0 && absl::StartsWith(rest, part.substr(0, length)) && absl::StartsWith(rest.substr(length), ".");
+    if (!repeated) absl::StrAppend(&brief, part);
+    begin = end;
+  }
+  if (brief.size() <= limit) return brief;
   const size_t head = (limit - 2) / 2, tail = limit - 2 - head;
-  return absl::StrCat(text.substr(0, head), "..", text.substr(text.size() - tail));
+  return absl::StrCat(brief.substr(0, head), "..", brief.substr(brief.size() - tail));
 }
 
 std::string Number(double value, int decimals) {

@@ -37,7 +37,8 @@ class Table {
 // Control characters, DEL and bytes that are not ASCII become \xNN: a name from a model must not drive the terminal.
 std::string Escaped(absl::string_view text);
 
-// At most `width` characters, with ".." in the middle where it was longer.
+// At most `width` characters. A longer path loses the parts that the next one repeats: "/features.4/block.0.1" of
+// "/features/features.4/block/block.0/block.0.1"; what is longer still has ".." in the middle.
 std::string Shortened(absl::string_view text, int width);
 
 std::string Number(double value, int decimals);

@@ -57,15 +57,16 @@ class RooflineView {
     svg.append('text').attr('class', 'caption').attr('x', 4).attr('y', 11).text('GOP/s');
     const [x0, x1] = x.domain();
     const inside = (value) => Math.max(y.domain()[0], Math.min(y.domain()[1], value));
+    const labels = d3.create('svg:g').attr('class', 'above');
     for (const [name, peak, colour] of roofs) {
       const ridge = Math.max(x0, peak / memory);
       const low = Math.max(x0, y.domain()[0] / memory);
       svg.append('path').attr('d', d3.line()([[x(low), y(inside(low * memory))], [x(Math.min(ridge, x1)), y(inside(Math.min(ridge, x1) * memory))], [x(x1), y(inside(Math.min(peak, x1 * memory)))]]))
         .attr('fill', 'none').attr('stroke', css(colour)).attr('stroke-width', 2.2);
-      svg.append('text').attr('x', width - right - 4).attr('y', y(inside(peak)) - 6).attr('text-anchor', 'end').text(`${name} ${peak.toFixed(0)} GOP/s`);
+      labels.append('text').attr('x', width - right - 4).attr('y', y(inside(peak)) - 6).attr('text-anchor', 'end').text(`${name} ${digits(peak, 0)} GOP/s`);
     }
     const onSlope = Math.sqrt(Math.max(x0, y.domain()[0] / memory) * Math.min(x1, roofs[1][1] / memory));
-    svg.append('text').attr('class', 'caption').attr('x', x(onSlope) + 10).attr('y', y(inside(onSlope * memory)) + 14).text(`memory ${memory.toFixed(1)} GB/s`);
+    labels.append('text').attr('class', 'caption').attr('x', x(onSlope) + 10).attr('y', y(inside(onSlope * memory)) + 14).text(`memory ${digits(memory, 1)} GB/s`);
     const shapes = [d3.symbolCircle, d3.symbolDiamond, d3.symbolTriangle, d3.symbolSquare];
     const dots = svg.append('g').selectAll('path').data(points).join('path').attr('class', 'point')
       .attr('d', (p) => d3.symbol().type(shapes[p.i % 4]).size(36 + 2400 * (p.layer.share || 0))()).attr('transform', (p) => `translate(${x(p.x)},${y(p.y)})`)
@@ -78,6 +79,7 @@ class RooflineView {
       dot.addEventListener('mousemove', (event) => tooltip.show(event, layer.label, [`${layer.variant}: ${layer.op}, ${layer.kernel}`, `${digits(rate, 1)} GOP/s at ${digits(layer.intensity, 1)} operations a byte`,
         `${ms(layer.ms)} ms measured, ${ms(layer.roofMs)} ms allowed: ${percent(layer.roofShare)} of the roof`]));
     });
+    svg.append(() => labels.node());
     this.box.replaceChildren(svg.node(), el('div', { class: 'legend' }, [...this.shown].map((i) => el('span', { text: `${['●', '◆', '▲', '■'][i % 4]} ${shortened(this.model.variants[i].name, 60)}` }))));
   }
 }
@@ -117,14 +119,14 @@ class SpeedupView {
     const height = top + d3.sum(groups, ([, rows]) => rows.length * rowHeight + gap) + 22;
     const x = d3.scaleLinear([0, Math.max(1.2, d3.max(groups, ([, rows]) => d3.max(rows, (row) => row.speedup)))], [left, width - right]);
     const svg = d3.create('svg').attr('width', width).attr('height', height).attr('role', 'img').attr('aria-label', `Speedup over ${this.model.variants[0].name}`);
-    svg.append('g').attr('class', 'axis').attr('transform', `translate(0,${height - 22})`).call(d3.axisBottom(x).ticks(5).tickFormat((value) => `${value}×`));
+    svg.append('g').attr('class', 'axis').attr('transform', `translate(0,${height - 22})`).call(d3.axisBottom(x).ticks(Math.min(5, (width - left) / 60)).tickFormat((value) => `${value}×`));
     let y = top;
     const names = [...new Set(groups.flatMap(([, rows]) => rows.map((row) => row.name)))];
     for (const [title, rows] of groups) {
       svg.append('text').attr('class', 'strong').attr('x', 4).attr('y', y + 13).text(title);
       y += 18;
       for (const row of rows) {
-        svg.append('text').attr('x', left - 6).attr('y', y + 14).attr('text-anchor', 'end').text(shortened(row.name, 22));
+        svg.append('text').attr('x', left - 6).attr('y', y + 14).attr('text-anchor', 'end').text(shortened(row.name, 24));
         svg.append('rect').attr('class', 'speedup').attr('x', left).attr('width', Math.max(1, x(row.speedup) - left)).attr('y', y + 2).attr('height', rowHeight - 5).attr('rx', 2)
           .attr('fill', row.peer ? css('--none') : names.indexOf(row.name) === 0 ? css('--int8') : d3.schemeTableau10[names.indexOf(row.name) % 10]);
         svg.append('text').attr('x', x(row.speedup) + 5).attr('y', y + 14).text(times(row.speedup));
@@ -153,7 +155,7 @@ class LatencyView {
 
   groups() {
     const groups = new Map();
-    for (const variant of this.model.variants) {
+    for (const variant of [...this.model.variants, ...this.model.peers]) {
       for (const m of variant.measurements) {
         if (!m.samples_ms || m.samples_ms.length === 0) continue;
         const key = `batch ${m.batch}, ${plural(m.threads, 'thread')}`;
@@ -183,7 +185,7 @@ class LatencyView {
       const y = d3.scaleLinear([low - pad, high + pad], [rowHeight - 8, 20]).clamp(true);
       const x = d3.scaleLinear([0, samples.length], [left + 6, split]);
       const g = svg.append('g').attr('transform', `translate(0,${i * rowHeight})`);
-      const colour = d3.schemeTableau10[this.model.variants.indexOf(variant) % 10];
+      const colour = d3.schemeTableau10[this.model.variants.indexOf(variant)] || css('--none');
       g.append('text').attr('x', left + 6).attr('y', 13).text(`${shortened(variant.name, 24)}: ${ms(m.latency_ms.median)} ms, ${plural(m.repetitions, 'run')}`);
       g.append('g').attr('class', 'axis').attr('transform', `translate(${left},0)`).call(d3.axisLeft(y).ticks(3));
       const [q1, q2, q3] = [0.25, 0.5, 0.75].map((q) => d3.quantile(sorted, q));
@@ -206,8 +208,8 @@ function runSection(model) {
   const longest = d3.max(phases, (phase) => phase.seconds) || 1;
   const rows = phases.map((phase) => {
     const bar = el('span', { class: 'bar' });
-    bar.style.width = `${(18 * phase.seconds) / longest}em`;
-    return el('tr', {}, el('td', { class: 'text', text: visible(phase.name) }), el('td', { text: `${phase.seconds.toFixed(2)} s` }), el('td', { class: 'text' }, bar));
+    bar.style.width = `${(100 * phase.seconds) / longest}%`;
+    return el('tr', {}, el('td', { class: 'text', text: visible(phase.name) }), el('td', { text: `${digits(phase.seconds, 2)} s` }), el('td', { class: 'text rest' }, bar));
   });
   return section('run', 'The run',
     phases.length > 0 && el('div', { class: 'scroll' }, el('table', { 'aria-label': 'Phases' }, el('tbody', {}, rows))),

@@ -10,9 +10,10 @@ const details = {
     const drawer = document.getElementById('drawer');
     drawer.replaceChildren(
       el('button', { type: 'button', class: 'close', text: '✕', title: 'Close (Esc)', 'aria-label': 'Close', onclick: () => details.hide() }),
-      el('h2', { text: visible(name) }),
+      el('h2', {}, path(name)),
       node && el('p', { class: 'muted', text: `in the graph ${found.after === 'input' ? 'as read' : `after ${found.after}`}` }),
       ...details.why(model, node, layers),
+      ...details.against(found, name),
       node && details.description(model, found, node),
       ...details.measurements(layers),
       ...details.remarks(model, name, node),
@@ -33,9 +34,17 @@ const details = {
     return [el('div', { class: 'callout' }, el('b', { text: `Runs ${place}, not in INT8. ` }), el('span', { text: visible(outside.why || 'No pass said why.') }))];
   },
 
+  // How it differs from the same graph of the run before.
+  against(step, name) {
+    const difference = step?.against?.byName.get(name);
+    if (!difference) return [];
+    const notes = difference.kind === 'renamed' ? [`was called ${visible(difference.before)}`] : difference.changes.map(visible);
+    return [el('div', { class: 'callout' }, el('b', { text: `Against the run before: ${difference.kind}.` }), notes.map((note) => el('div', {}, el('code', { text: note }))))];
+  },
+
   link(model, step, name) {
-    if (!step.byName.has(name)) return el('span', { text: visible(name) });
-    return el('button', { type: 'button', class: 'link', text: shortened(name, 120), onclick: () => app.select(name, { step, reveal: true }) });
+    if (!step.byName.has(name)) return el('span', {}, path(name));
+    return el('button', { type: 'button', class: 'link', onclick: () => app.select(name, { step, reveal: true }) }, path(shortened(name, 120)));
   },
 
   names(model, step, names) {

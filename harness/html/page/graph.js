@@ -3,6 +3,7 @@
 // Only what is in view is in the document, so that 5,000 nodes cost no more than what one sees of them.
 
 const COLOURINGS = [['place', 'precision'], ['time', 'time'], ['snr', 'SNR'], ['kernel', 'kernel'], ['change', 'change']];
+const AGAINST = { added: '--good', changed: '--warn', renamed: '--accent' };  // The run before, where there is one.
 
 class GraphView {
   constructor(model) {
@@ -70,7 +71,7 @@ class GraphView {
     this.element = section('graph', 'Graph',
       el('div', { class: 'row' }, el('span', { class: 'muted', text: 'after' }), this.stepButtons, this.slider),
       el('div', { class: 'row' },
-        el('span', { class: 'muted', text: 'colour by' }), choice(COLOURINGS, this.colouring, (value) => { this.colouring = value; this.paint(); }, 'Colour by'),
+        el('span', { class: 'muted', text: 'colour by' }), choice(this.model.steps.some((step) => step.against) ? [...COLOURINGS, ['against', 'run before']] : COLOURINGS, this.colouring, (value) => { this.colouring = value; this.paint(); }, 'Colour by'),
         variants.length > 1 && el('label', {}, el('span', { class: 'muted', text: 'measured as ' }), el('select', { onchange: (event) => this.measureBy(Number(event.target.value)) },
           variants.map(([i, variant]) => el('option', { value: i, selected: i === this.model.main, text: shortened(variant.name, 60) })))),
         this.search, this.found, el('span', { class: 'spacer' }),
@@ -170,6 +171,11 @@ class GraphView {
     if (stepIndex > 0) {
       parts.push(`against the graph before: ${count('new')} new, ${count('changed')} changed, ${step.removed.length} gone`);
       if (step.removed.length > 0) parts.push(`gone: ${step.removed.slice(0, 8).map((name) => shortened(name, 40)).join(', ')}${step.removed.length > 8 ? ', …' : ''}`);
+    }
+    if (step.against) {
+      const removed = step.against.nodes.filter((one) => one.kind === 'removed').map((one) => shortened(one.before, 40));
+      const counts = DIFFERENCES.map((kind) => [kind, step.against.count(kind)]).filter(([, number]) => number > 0).map(([kind, number]) => `${number} ${kind}`);
+      parts.push(`against the run before: ${counts.join(', ') || 'the same'}${removed.length > 0 ? ` (${removed.slice(0, 8).join(', ')}${removed.length > 8 ? ', …' : ''} removed)` : ''}`);
     }
     this.changes.textContent = parts.join(' · ');
   }
@@ -278,6 +284,7 @@ class GraphView {
   colourOf(node) {
     // Of many nodes: that of the slowest layer among them.
     if (node.members) {
+      if (this.colouring === 'against') return this.colourOf(node.members.find((one) => this.step.against?.byName.has(one.name)) || node.members[0]);
       const slowest = this.layersIn(node).reduce((best, layer) => (best && best.ms > layer.ms ? best : layer), null);
       const member = slowest ? node.members.find((one) => one.name === slowest.name) || node.members.find((one) => this.findLayer(one) === slowest) : node.members.find((one) => one.change) || node.members[0];
       return this.colourOf(member);
@@ -292,6 +299,7 @@ class GraphView {
       case 'time': return layer ? d3.interpolateRgb(css('--heat-0'), css('--heat-1'))(Math.sqrt(layer.ms / this.slowestMs)) : css('--none');
       case 'snr': return layer && layer.snr !== null ? snrColour(layer.snr) : css('--none');
       case 'kernel': return layer ? this.kernelColour(layer.kernel) : css('--none');
+      case 'against': return css(AGAINST[this.step.against?.byName.get(node.name)?.kind] || '--none');
       default: return { new: css('--good'), changed: css('--warn') }[node.change] || css('--none');
     }
   }
@@ -402,9 +410,10 @@ class GraphView {
       snr: () => scale(`${SNR_RANGE[0]} dB and less`, `${SNR_RANGE[1]} dB and more`, (part) => snrColour(SNR_RANGE[0] + part * (SNR_RANGE[1] - SNR_RANGE[0]))),
       kernel: () => [...new Set(this.layout.nodes.map((one) => this.findLayer(one.node)?.kernel).filter(Boolean))].map((kernel) => swatch(this.kernelColour(kernel), shortened(kernel, 40))),
       change: () => [swatch(css('--good'), 'new'), swatch(css('--warn'), 'changed')],
+      against: () => Object.entries(AGAINST).map(([kind, colour]) => swatch(css(colour), kind)),
     };
     const outlines = this.stepIndex > 0 && this.colouring !== 'change' ? [el('span', { text: 'outlined: solid green is new, dashed amber changed by this pass' })] : [];
-    this.legend.replaceChildren(...legends[this.colouring](), swatch(css('--none'), this.isOfVariant ? 'costs nothing: a view, or no op' : 'not measured, or no op'), ...outlines);
+    this.legend.replaceChildren(...legends[this.colouring](), swatch(css('--none'), this.colouring === 'against' ? (this.step.against ? 'as in the run before' : 'the run before has no such graph') : this.isOfVariant ? 'costs nothing: a view, or no op' : 'not measured, or no op'), ...outlines);
   }
 
   hover(node, event) {

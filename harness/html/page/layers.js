@@ -55,7 +55,7 @@ class LayersView {
     };
     const columns = [
       { title: '#', value: (l) => l.index + 1, help: 'The order of the run' },
-      { title: 'layer', kind: 'text', class: 'name', value: (l) => l.label, cell: (l) => el('span', { class: 'clamp', title: shortened(l.label, 500), text: visible(l.label) }) },
+      { title: 'layer', kind: 'text', class: 'name', value: (l) => l.label, cell: (l) => el('span', { class: 'clamp', title: shortened(l.label, 500) }, path(l.label)) },
       { title: 'op', kind: 'text', value: (l) => l.op },
       { title: 'runs in', kind: 'text', value: (l) => l.place, cell: placeCell },
       { title: 'kernel', kind: 'text', value: (l) => l.kernel },
@@ -65,7 +65,7 @@ class LayersView {
       has('baselineMs') && { title: 'speedup', value: (l) => (l.baselineMs ? l.baselineMs / l.ms : null), text: (l) => (l.baselineMs ? times(l.baselineMs / l.ms) : '–') },
       { title: 'SNR, dB', value: (l) => l.snr, text: (l) => digits(l.snr, 1) },
       { title: 'GMAC/s', value: (l) => l.gmacs, text: (l) => digits(l.gmacs, 1) },
-      { title: 'of the roof', value: (l) => l.roofShare, text: (l) => (l.roofShare === null ? '–' : `${(100 * l.roofShare).toFixed(0)} %`) },
+      { title: 'of the roof', value: (l) => l.roofShare, text: (l) => (l.roofShare === null ? '–' : `${digits(100 * l.roofShare, 0)} %`) },
       { title: 'moved', value: (l) => l.bytes, text: (l) => bytes(l.bytes) },
       { title: 'ops/byte', value: (l) => l.intensity, text: (l) => digits(l.intensity, 1) },
     ].filter(Boolean);

@@ -10,7 +10,7 @@ const NODE_HEIGHT = 44;
 const FAR = 120;               // A value that is read over more nodes than this moves nothing there: it is drawn dashed.
 const NEAR = 8;                // But what reads such a value this soon is placed by it.
 const LARGEST_STRETCH = 400;   // Nodes; a longer stretch gets plain rows.
-const LARGEST_SPAN = 200;      // Nodes that all edges of a stretch pass together; beyond it the longest are left to themselves.
+const LARGEST_SPAN = 100;      // Nodes that all edges of a stretch pass together; beyond it the longest are left to themselves.
 
 // Nodes that are drawn: constants are their users' business.
 function drawnNodes(step) {

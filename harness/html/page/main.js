@@ -6,7 +6,10 @@ const app = {
     const read = (id) => JSON.parse(document.getElementById(id).textContent);
     this.model = new Model(normalized(read('results')));
     const before = read('before');
-    if (before) this.before = new Model(normalized(before));
+    if (before) {
+      this.before = new Model(normalized(before));
+      this.model.compareGraphs(this.before, read('differences').graphs);
+    }
     this.head();
     this.theme();
     this.draw();
@@ -42,7 +45,7 @@ const app = {
     this.layers = measured ? new LayersView(model) : null;
     this.quantization = QuantizationView.of(model);
     const views = [
-      this.before ? { element: comparisonSection(model, this.before) } : null,
+      this.before ? new ComparisonView(model, this.before) : null,
       { element: summarySection(model) },
       SpeedupView.groups(model).length > 0 ? new SpeedupView(model) : null,
       model.results.explanation ? new ExplanationView(model.results.explanation) : null,

@@ -52,6 +52,16 @@ class Model {
     }
   }
 
+  // `differences`: what harness diff found between graphs of the run `before` and ours.
+  compareGraphs(before, differences) {
+    for (const { before: old, now, nodes } of differences) {
+      const kindOf = (one) => (one.before === '' ? 'added' : one.now === '' ? 'removed' : one.changes.length > 0 ? 'changed' : 'renamed');
+      const found = nodes.map((one) => ({ ...one, kind: kindOf(one) }));
+      const byName = new Map(found.filter((one) => one.now !== '').map((one) => [one.now, one]));
+      this.steps[now].against = { step: before.steps[old], nodes: found, byName, count: (kind) => found.filter((one) => one.kind === kind).length };
+    }
+  }
+
   // Node of any graph -> what passes said of it.
   readDecisions() {
     this.decisions = new Map();
@@ -69,13 +79,11 @@ class Model {
     return [name, ...sources.filter((source) => source !== name)].flatMap((each) => this.decisions.get(each) || []);
   }
 
-  // The last reason that a pass gave for leaving the node alone.
+  // The reasons that passes gave for leaving the node, or one that it came from, alone.
   whyNot(name, sources) {
-    for (const each of [name, ...sources]) {
-      const missed = (this.decisions.get(each) || []).filter((decision) => decision.kind === 'missed');
-      if (missed.length > 0) return `${missed[missed.length - 1].pass}: ${missed[missed.length - 1].message}`;
-    }
-    return '';
+    const reasons = (each) => (this.decisions.get(each) || []).filter((decision) => decision.kind === 'missed').map((decision) => `${decision.pass}: ${decision.message}`);
+    const first = [name, ...sources].map(reasons).find((list) => list.length > 0) || [];
+    return [...new Set(first)].join('; ');
   }
 
   stepOf(variant) {

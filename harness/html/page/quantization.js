@@ -32,7 +32,7 @@ class QuantizationView {
     const significant = (value) => (value === null || value === undefined ? '–' : Number(value.toPrecision(3)).toString());
     const columns = [
       { title: '#', value: (l) => l.index + 1, help: 'The order of the run' },
-      { title: 'layer', kind: 'text', class: 'name', value: (l) => l.label, cell: (l) => el('span', { class: 'clamp', title: shortened(l.label, 500), text: visible(l.label) }) },
+      { title: 'layer', kind: 'text', class: 'name', value: (l) => l.label, cell: (l) => el('span', { class: 'clamp', title: shortened(l.label, 500) }, path(l.label)) },
       { title: 'op', kind: 'text', value: (l) => l.op },
       { title: 'local SNR, dB', ...part('snr_db', 'local', 1), help: 'The layer alone, on codes of the float values' },
       { title: 'accumulated', ...part('snr_db', 'accumulated', 1), help: 'With all layers before it in INT8' },

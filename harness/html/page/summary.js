@@ -19,9 +19,9 @@ function firstMeasurement(variant) {
 // {label, format, of(variant), lessIsBetter} of what tells how right a variant is; null: nothing does.
 function accuracyOf(model) {
   const has = (field) => model.variants.some((variant) => number(variant[field]) !== null);
-  const asPercent = (value) => `${value.toFixed(2)} %`;
+  const asPercent = (value) => `${digits(value, 2)} %`;
   if (has('top1')) return { label: 'Top-1', field: 'top1', format: asPercent, less: false };
-  if (has('bits_per_byte')) return { label: 'Bits per byte', field: 'bits_per_byte', format: (value) => value.toFixed(4), less: true };
+  if (has('bits_per_byte')) return { label: 'Bits per byte', field: 'bits_per_byte', format: (value) => digits(value, 4), less: true };
   if (has('snr_db')) return { label: 'SNR of the outputs', field: 'snr_db', format: (value) => `${digits(value, 1)} dB`, less: false };
   return null;
 }
@@ -47,23 +47,28 @@ function summaryTiles(model) {
     const value = number(main[accuracy.field]);
     const old = main !== base ? number(base[accuracy.field]) : null;
     const change = value !== null && Number.isFinite(old) && old !== null ? value - old : null;
-    const noted = change === null ? 'against the baseline' : `${change >= 0 ? '+' : '−'}${Math.abs(change).toFixed(accuracy.less ? 4 : 2)} against ${shortened(base.name, 24)}${main.images ? `, on ${main.images} samples` : ''}`;
+    const noted = change === null ? 'against the baseline' : `${change >= 0 ? '+' : '−'}${digits(Math.abs(change), accuracy.less ? 4 : 2)} against ${shortened(base.name, 24)}${main.images ? `, on ${main.images} samples` : ''}`;
     tiles.push(tile(accuracy.label, value === null ? '–' : el('span', {}, change === null ? '' : small(`${accuracy.format(old)} → `), accuracy.format(value)), noted));
   }
   if (main && main.weight_bytes) {
     const old = main !== base && base.weight_bytes ? small(`${bytes(base.weight_bytes)} → `) : '';
     tiles.push(tile('Weights', el('span', {}, old, bytes(main.weight_bytes)), mainM ? `${bytes(mainM.peak_memory_bytes)} with the arena` : 'as packed'));
   }
+  const ratio = (peer) => number(firstMeasurement(peer)?.ratio);
+  const [fastest] = model.peers.filter((peer) => ratio(peer) !== null).sort((a, b) => ratio(a) - ratio(b));
+  if (fastest) {
+    tiles.push(tile('Fastest peer', `${times(ratio(fastest))} our time`, `${shortened(fastest.name, 40)} ${visible(fastest.version)} over ${shortened(fastest.compared_with, 40)}`, { tone: ratio(fastest) >= 1 ? 'good' : 'warn' }));
+  }
   const slowest = layers.reduce((a, b) => (!a || b.ms > a.ms ? b : a), null);
   if (slowest) {
-    tiles.push(tile('Slowest layer', el('span', { class: 'long' }, shortened(slowest.label, 70)),
+    tiles.push(tile('Slowest layer', el('span', { class: 'long' }, path(shortened(slowest.label, 70))),
                     `${ms(slowest.ms)} ms, ${percent(slowest.share)} of all; ${slowest.op}, ${slowest.kernel}`,
                     { id: 'slowest', go: () => app.select(slowest.name, { reveal: true }) }));
   }
   const accurate = layers.filter((layer) => layer.snr !== null);
   const worst = accurate.reduce((a, b) => (!a || b.snr < a.snr ? b : a), null);
   if (worst) {
-    tiles.push(tile('Least accurate layer', el('span', { class: 'long' }, shortened(worst.label, 70)), `SNR ${digits(worst.snr, 1)} dB against ${shortened(base.name, 24)}; ${worst.op}`,
+    tiles.push(tile('Least accurate layer', el('span', { class: 'long' }, path(shortened(worst.label, 70))), `SNR ${digits(worst.snr, 1)} dB against ${shortened(base.name, 24)}; ${worst.op}`,
                     { id: 'least-accurate', go: () => app.select(worst.name, { reveal: true }) }));
   }
   if (layers.length > 0) {
@@ -108,7 +113,7 @@ function latencyTable(model) {
     ['moved', (r) => bytes(r.m.counted_bytes)],
     ['joules each', (r) => (number(r.m.joules_per_image) === null ? '–' : r.m.joules_per_image.toPrecision(3))],
     ['mg of CO2 each', (r) => (number(r.m.grams_co2_per_image) === null ? '–' : (1e3 * r.m.grams_co2_per_image).toPrecision(3))],
-    ['busy elsewhere', (r) => (number(r.m.other_cores_busy) === null ? '–' : `${r.m.other_cores_busy.toFixed(2)} cores`)],
+    ['busy elsewhere', (r) => (number(r.m.other_cores_busy) === null ? '–' : `${digits(r.m.other_cores_busy, 2)} cores`)],
   ];
   if (model.peers.length > 0) columns.splice(8, 0, ['over ours', (r) => times(number(r.m.ratio))]);
   const shown = columns.filter(([, cell]) => rows.some((row) => cell(row) !== '–'));
@@ -134,7 +139,7 @@ function machine(model) {
   const rows = [
     ['CPU', `${e.cpu}, ${plural(e.cores, 'core')}, ${e.isa}`],
     ['GPU', e.gpu && e.gpu !== 'none' ? `${e.gpu} ${e.gpu_arch}` : ''],
-    ['peaks of a thread', peaks ? `${(peaks.int8_ops_per_second / 1e9).toFixed(0)} INT8 GOP/s, ${(peaks.f32_flops_per_second / 1e9).toFixed(0)} GFLOP/s, ${(peaks.bytes_per_second / 1e9).toFixed(1)} GB/s` : ''],
+    ['peaks of a thread', peaks ? `${digits(peaks.int8_ops_per_second / 1e9, 0)} INT8 GOP/s, ${digits(peaks.f32_flops_per_second / 1e9, 0)} GFLOP/s, ${digits(peaks.bytes_per_second / 1e9, 1)} GB/s` : ''],
     ['memory', `${bytes(e.memory_bytes)}; this run ${bytes(number(e.process_peak_rss_bytes))}`],
     ['energy', e.energy_counter ? `${e.energy_counter}; ${e.grams_co2_per_kwh} g CO2/kWh: ${e.co2_source}` : ''],
     ['system', `${e.os}; ${e.compiler}; oneDNN ${e.onednn}`],
@@ -153,9 +158,9 @@ function variantTable(model) {
   const value = (field, format) => (variant) => (number(variant[field]) === null ? '–' : format(number(variant[field])));
   const columns = [
     ['variant', (v) => shortened(v.name, 60), 'text'], ['runs on', (v) => visible(`${v.backend} ${v.isa}`), 'text'],
-    ['top-1', value('top1', (x) => `${x.toFixed(2)} %`)], ['agrees with baseline', value('agreement_with_fp32', (x) => `${x.toFixed(2)} %`)],
-    ['bits per byte', value('bits_per_byte', (x) => x.toFixed(4))], ['divergence, bits', value('kl_divergence_bits', (x) => x.toFixed(4))],
-    ['SNR, dB', value('snr_db', (x) => digits(x, 1))], ['codes within one', value('codes_within_one', (x) => `${x.toFixed(2)} %`)],
+    ['top-1', value('top1', (x) => `${digits(x, 2)} %`)], ['agrees with baseline', value('agreement_with_fp32', (x) => `${digits(x, 2)} %`)],
+    ['bits per byte', value('bits_per_byte', (x) => digits(x, 4))], ['divergence, bits', value('kl_divergence_bits', (x) => digits(x, 4))],
+    ['SNR, dB', value('snr_db', (x) => digits(x, 1))], ['codes within one', value('codes_within_one', (x) => `${digits(x, 2)} %`)],
     ['weights', (v) => bytes(v.weight_bytes)],
     ['', (v) => visible(v.not_run ? `not run: ${v.not_run}` : ''), 'text'],
   ].filter(([title, cell], i) => i < 2 || all.some((v) => !['–', ''].includes(cell(v))));
@@ -173,7 +178,7 @@ function summarySection(model) {
     summaryTiles(model),
     table && el('h3', { text: 'Latency' }), table,
     table && el('p', { class: busiest > 0.1 ? 'warn' : 'muted', text: busiest > 0.2
-      ? `Other programs kept up to ${busiest.toFixed(1)} cores busy meanwhile: trust ratios within this run, not milliseconds.` : 'The machine was quiet meanwhile.' }),
+      ? `Other programs kept up to ${digits(busiest, 1)} cores busy meanwhile: trust ratios within this run, not milliseconds.` : 'The machine was quiet meanwhile.' }),
     variantTable(model),
     el('div', { class: 'columns' }, el('div', {}, gateList(model), results.warnings.length > 0 && el('div', {}, el('h3', { text: 'Warnings' }),
       el('ul', {}, results.warnings.map((warning) => el('li', { text: visible(warning) }))))), machine(model)));

@@ -19,12 +19,20 @@ function visible(text) {
   return String(text).replace(/[\u0000-\u001f\u007f]/g, (c) => (c === '\u007f' ? '\u2421' : String.fromCharCode(0x2400 + c.charCodeAt(0))));
 }
 
-// Both ends of a long name, of which the last part says most.
+// A long name without the parts of its path that the next one repeats: "/features.4/block.0.1" of
+// "/features/features.4/block/block.0/block.0.1"; of what is still too long both ends, of which the last says most.
 function shortened(text, length) {
-  const shown = visible(text);
+  const whole = visible(text);
+  if (whole.length <= length) return whole;
+  const shown = whole.split('/').filter((part, i, parts) => part === '' || !(parts[i + 1] || '').startsWith(`${part}.`)).join('/');
   if (shown.length <= length) return shown;
   const head = Math.floor((length - 1) / 3);
   return `${shown.slice(0, head)}…${shown.slice(shown.length - (length - 1 - head))}`;
+}
+
+// A path, which breaks where its parts end.
+function path(text) {
+  return visible(text).split(/(?<=[/.])/).flatMap((part, i) => (i > 0 ? [el('wbr'), part] : [part]));
 }
 
 // JSON has no infinities: results.json writes "Infinity".
@@ -37,7 +45,10 @@ function number(value) {
 function digits(value, count) {
   if (value === null || value === undefined) return '–';
   if (!Number.isFinite(value)) return value > 0 ? '∞' : '−∞';
-  return value.toFixed(count);
+  // Of two that are as near the even one, as the terminal has it; toFixed takes the larger.
+  const text = value.toFixed(count);
+  const isTie = /^50*$/.test((value.toFixed(100).split('.')[1] || '').slice(count));
+  return isTie && '13579'.includes(text.slice(-1)) ? text.slice(0, -1) + (text.slice(-1) - 1) : text;
 }
 
 // Three significant digits.
@@ -45,22 +56,22 @@ function ms(value) {
   if (value === null || value === undefined) return '–';
   if (value === 0) return '0';
   const places = Math.min(5, Math.max(0, 2 - Math.floor(Math.log10(value))));
-  return value.toFixed(places);
+  return digits(value, places);
 }
 
 function bytes(value) {
   if (!value) return '–';
   const [unit, size] = value >= 1e9 ? ['GB', 1e9] : value >= 1e6 ? ['MB', 1e6] : value >= 1e3 ? ['kB', 1e3] : ['B', 1];
   const scaled = value / size;
-  return `${scaled.toFixed(size === 1 || scaled >= 100 ? 0 : scaled >= 10 ? 1 : 2)} ${unit}`;
+  return `${digits(scaled, size === 1 || scaled >= 100 ? 0 : scaled >= 10 ? 1 : 2)} ${unit}`;
 }
 
 function percent(share) {
-  return share === null || share === undefined ? '–' : `${(100 * share).toFixed(1)} %`;
+  return share === null || share === undefined ? '–' : `${digits(100 * share, 1)} %`;
 }
 
 function times(value) {
-  return value === null || value === undefined ? '–' : `${value.toFixed(2)}×`;
+  return value === null || value === undefined ? '–' : `${digits(value, 2)}×`;
 }
 
 function plural(count, noun) {
