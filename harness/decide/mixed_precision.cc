@@ -50,6 +50,12 @@ class Search {
     return fp32;
   }
 
+  bool IsBetter(const std::vector<int>& fp32, const std::vector<int>& than) const {
+    const Verdict &a = verdicts_.at(fp32), &b = verdicts_.at(than);
+    const bool told_apart = std::abs(a.cost - b.cost) > a.noise + b.noise;
+    return told_apart || fp32.size() == than.size() ? a.cost < b.cost : fp32.size() < than.size();
+  }
+
   // Is the network within? The best that is so far is kept.
   absl::StatusOr<bool> Try(const std::vector<int>& fp32) {
     auto found = verdicts_.find(fp32);
@@ -58,8 +64,7 @@ class Search {
       found = verdicts_.emplace(fp32, verdict).first;
     }
     const Verdict& verdict = found->second;
-    const bool better = verdict.within && (!best_.has_value() || verdict.cost < verdicts_.at(*best_).cost);
-    if (better) best_ = fp32;
+    if (verdict.within && (!best_.has_value() || IsBetter(fp32, *best_))) best_ = fp32;
     if (!verdict.within && !best_.has_value()) nearest_ = fp32;
     return verdict.within;
   }

@@ -22,7 +22,8 @@ struct LayerGroup {
 // A network with some groups in FP32.
 struct Verdict {
   bool within = false;  // The budget.
-  double cost = 0;      // The less the better, among those within.
+  double cost = 0;      // The less the better, among those within,
+  double noise = 0;     // known up to this: of two that it does not tell apart, the one with fewer groups in FP32.
 };
 
 struct MixedPrecisionOptions {

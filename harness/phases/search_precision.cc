@@ -27,6 +27,9 @@ using SearchConfig = HarnessConfig::Search;
 constexpr int kDefaultSamples = 2000;
 constexpr int kDefaultEvaluations = 24;
 constexpr int kSnrSamples = 64;
+// Turns of a network and the one in INT8 go on until the ratio of their times is known to a percent, or for so long.
+constexpr int kLeastTurns = 5, kMostTurns = 40;
+constexpr double kPrecision = 0.01;
 
 std::string BudgetText(const SearchConfig& config) {
   SearchConfig budget = config;
@@ -96,6 +99,10 @@ class SearchRun {
     result_.set_budget(BudgetText(config_));
     result_.set_verified_on(verification.text);
     result_.set_samples(on_.range.end - on_.range.first);
+    result_.set_levels(candidates_.variant().engine.backend == "cuda"
+                           ? "INT8 and FP32; FP16 is what a whole variant runs in (precision: \"fp16\"), and no kernel "
+                             "computes in BF16"
+                           : "INT8 and FP32: no CPU kernel of this build computes in FP16 or BF16");
   }
 
   absl::Status Run();
@@ -104,10 +111,10 @@ class SearchRun {
   // What the sensitivities say of a group alone.
   static LayerGroup Worth(const Results::Sensitivity::Group& group);
   absl::Status MeasureEnds();
-  absl::StatusOr<Results::Candidate> Measure(Candidate& candidate);
+  absl::Status Measure(Candidate& candidate, Results::Search::Trial* trial);
   absl::StatusOr<Results::Search::Trial> Try(const std::vector<int>& fp32);
   bool Within(const Results::Candidate& network) const;
-  double CostOf(const Results::Candidate& network) const;
+  Verdict VerdictOn(const Results::Search::Trial& trial) const;
   std::vector<std::string> LayersOf(const std::vector<int>& groups) const;
   absl::Status AddVariant(const std::vector<std::string>& layers);
   absl::Status WritePolicy(const std::vector<std::string>& layers);
@@ -135,16 +142,25 @@ LayerGroup SearchRun::Worth(const Results::Sensitivity::Group& group) {
   return worth;
 }
 
-// In turns with INT8, whose time at the beginning is the unit: a clock that changes between two networks does not make
-// one of them faster.
-absl::StatusOr<Results::Candidate> SearchRun::Measure(Candidate& candidate) {
-  RETURN_IF_ERROR(candidates_.Time(run_.MinTimeMs(), {&int8_, &candidate}));
-  Results::Candidate result = Candidates::ResultOf(candidate);
-  result.set_ms(result.ms() / Summarize(int8_.ms).median * int8_ms_);
+// In turns with INT8, whose time at the beginning is the unit: a clock that changes between two networks, or a program
+// that runs beside some turns, does not make one of them faster.
+absl::Status SearchRun::Measure(Candidate& candidate, Results::Search::Trial* trial) {
+  std::vector<double> ratios;
+  Interval interval;
+  do {
+    RETURN_IF_ERROR(candidates_.Time(run_.MinTimeMs() / kLeastTurns, {&int8_, &candidate}));
+    ratios.push_back(Summarize(candidate.ms).median / Summarize(int8_.ms).median);
+    interval = RatioOfMedians({1}, ratios);
+  } while (ratios.size() < kLeastTurns ||
+           (ratios.size() < kMostTurns && interval.high - interval.low > 2 * kPrecision * interval.low));
+  Results::Candidate& result = *trial->mutable_network() = Candidates::ResultOf(candidate);
+  result.set_ms(Summarize(ratios).median * int8_ms_);
+  trial->set_ms_low(interval.low * int8_ms_);
+  trial->set_ms_high(interval.high * int8_ms_);
   ASSIGN_OR_RETURN(const std::vector<Tensor> found, candidates_.Outputs(candidate, *on_.samples, compared_));
   RecordError(wanted_, found, on_.data != nullptr && on_.data->MakeJudge() != nullptr, &result);
   RETURN_IF_ERROR(candidates_.Judge(candidate, on_, &result));
-  return result;
+  return absl::OkStatus();
 }
 
 absl::Status SearchRun::MeasureEnds() {
@@ -154,7 +170,7 @@ absl::Status SearchRun::MeasureEnds() {
   ASSIGN_OR_RETURN(wanted_, candidates_.Outputs(fp32, *on_.samples, compared_));
   RETURN_IF_ERROR(candidates_.Time(run_.MinTimeMs(), {&int8_, &fp32}));
   int8_ms_ = Summarize(int8_.ms).median;
-  ASSIGN_OR_RETURN(*result_.mutable_fp32()->mutable_network(), Measure(fp32));
+  RETURN_IF_ERROR(Measure(fp32, result_.mutable_fp32()));
   result_.mutable_fp32()->set_within(Within(result_.fp32().network()));
   return absl::OkStatus();
 }
@@ -174,9 +190,12 @@ bool SearchRun::Within(const Results::Candidate& network) const {
   return false;
 }
 
-double SearchRun::CostOf(const Results::Candidate& network) const {
-  if (config_.budget_case() != SearchConfig::kMaxMs) return network.ms();
-  return network.has_bits_per_byte() ? network.bits_per_byte() : -network.snr_db();
+Verdict SearchRun::VerdictOn(const Results::Search::Trial& trial) const {
+  const Results::Candidate& network = trial.network();
+  if (config_.budget_case() != SearchConfig::kMaxMs) {
+    return {trial.within(), network.ms(), (trial.ms_high() - trial.ms_low()) / 2};
+  }
+  return {trial.within(), network.has_bits_per_byte() ? network.bits_per_byte() : -network.snr_db()};
 }
 
 std::vector<std::string> SearchRun::LayersOf(const std::vector<int>& groups) const {
@@ -194,7 +213,7 @@ absl::StatusOr<Results::Search::Trial> SearchRun::Try(const std::vector<int>& fp
   run_.progress.Detail(absl::StrCat("network ", result_.trials_size() + 1, ": ", fp32.size(), " of ",
                                     sensitivity_.groups_size(), " groups in FP32"));
   ASSIGN_OR_RETURN(Candidate candidate, pipeline_.Without(LayersOf(fp32)));
-  ASSIGN_OR_RETURN(*trial.mutable_network(), Measure(candidate));
+  RETURN_IF_ERROR(Measure(candidate, &trial));
   trial.set_within(Within(trial.network()));
   return trial;
 }
@@ -250,7 +269,7 @@ absl::Status SearchRun::Run() {
   const auto evaluate = [&](const std::vector<int>& fp32) -> absl::StatusOr<Verdict> {
     ASSIGN_OR_RETURN(const Results::Search::Trial trial, Try(fp32));
     trials[fp32] = *result_.add_trials() = trial;
-    return Verdict{trial.within(), CostOf(trial.network())};
+    return VerdictOn(trial);
   };
   ASSIGN_OR_RETURN(const MixedPrecision found, SearchMixedPrecision(groups, options, evaluate));
 

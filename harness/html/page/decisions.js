@@ -12,9 +12,9 @@ function gainText(gain) {
 // Of a candidate: top-1, or bits per byte.
 function accuracyText(network) {
   const top1 = number(network && network.top1);
-  if (top1 !== null) return `${top1.toFixed(2)} %`;
+  if (top1 !== null) return `${digits(top1, 2)} %`;
   const bits = number(network && network.bits_per_byte);
-  return bits === null ? '–' : bits.toFixed(4);
+  return bits === null ? '–' : digits(bits, 4);
 }
 
 class AblationView {
@@ -124,6 +124,7 @@ class SearchView {
       { title: 'network', kind: 'text', value: (row) => row.name },
       { title: 'groups in FP32', value: (row) => row.groups ?? Infinity, text: (row) => row.groups ?? 'all' },
       { title: 'ms', value: of('ms'), text: (row) => ms(of('ms')(row)) },
+      { title: '95 % of it within', value: of('ms'), text: ({ trial }) => (number(trial.ms_low) === null ? '–' : `${ms(trial.ms_low)} to ${ms(trial.ms_high)}`), help: 'By the bootstrap over turns with the network in INT8' },
       { title: 'accuracy', value: (row) => of('top1')(row) ?? of('bits_per_byte')(row), text: (row) => accuracyText(row.trial.network) },
       { title: 'SNR, dB', value: of('snr_db'), text: (row) => digits(of('snr_db')(row), 1) },
       { title: 'within', kind: 'text', value: (row) => (row.trial.within ? 'yes' : 'no') },
@@ -131,7 +132,7 @@ class SearchView {
     const outcome = search.met ? `${shortened(search.variant, 60)} is within it at ${digits(search.speedup_kept_percent, 1)} % of INT8's speedup, with ${plural(search.kept_in_fp32.length, 'layer')} in FP32.` : 'Nothing that was tried is within it.';
     this.element = section('search', 'Search',
       el('p', { text: `Mixed precision under ${visible(search.budget)}, verified on ${visible(search.verified_on)}. ${outcome} ${plural(search.evaluations, 'network')} compiled, timed and verified in ${digits(search.seconds, 1)} s.` }),
-      el('p', { class: 'muted', text: `policy: ${visible(search.policy)}` }), this.table.element,
+      el('p', { class: 'muted', text: `Levels: ${visible(search.levels)}. Policy: ${visible(search.policy)}` }), this.table.element,
       search.kept_in_fp32.length > 0 && el('details', { open: search.kept_in_fp32.length <= 12 }, el('summary', { text: 'Layers in FP32' }), el('p', {}, search.kept_in_fp32.flatMap((node) => [el('button', { type: 'button', class: 'link', text: shortened(node, 90), onclick: () => app.select(node, { reveal: false }) }), ' · ']))));
   }
 

@@ -32,7 +32,7 @@ std::string Search(const Results& results, const Options&) {
       "; ", search.kept_in_fp32_size(), search.kept_in_fp32_size() == 1 ? " layer" : " layers",
       " in FP32\nspent: ", search.evaluations(), search.evaluations() == 1 ? " network" : " networks",
       absl::StrFormat(" compiled, timed and verified, %.1f s\n", search.seconds()),
-      "policy: ", Escaped(search.policy()), "\n");
+      "levels: ", Escaped(search.levels()), "\npolicy: ", Escaped(search.policy()), "\n");
 }
 
 }  // namespace fuselage::report::sections
