@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -35,6 +36,26 @@ class RaplZone : public EnergyCounter {
   const std::string path_;
 };
 
+// Watts become joules: those of the last interval, which a reading gives, over the time since the reading before.
+class PowerMeter : public EnergyCounter {
+ public:
+  explicit PowerMeter(std::string path)
+      : EnergyCounter("the machine's power meter (ACPI)", 0), path_(std::move(path)) {}
+
+  absl::StatusOr<uint64_t> Read() override {
+    ASSIGN_OR_RETURN(const uint64_t microwatts, ReadNumber(path_));
+    const auto now = std::chrono::steady_clock::now();
+    microjoules_ += static_cast<double>(microwatts) * std::chrono::duration<double>(now - read_).count();
+    read_ = now;
+    return static_cast<uint64_t>(microjoules_);
+  }
+
+ private:
+  const std::string path_;
+  std::chrono::steady_clock::time_point read_ = std::chrono::steady_clock::now();
+  double microjoules_ = 0;
+};
+
 // The functions of nvml.h that count energy, which need no header: handles are pointers, results are ints, 0 success.
 class Nvml : public EnergyCounter {
  public:
@@ -61,7 +82,7 @@ class Nvml : public EnergyCounter {
 }  // namespace
 
 double JoulesBetween(uint64_t before, uint64_t now, uint64_t range) {
-  const uint64_t microjoules = now >= before ? now - before : range >= before ? range - before + now : 0;
+  const uint64_t microjoules = now >= before ? now - before : range - before + now;
   return static_cast<double>(microjoules) / 1e6;
 }
 
@@ -83,6 +104,7 @@ absl::StatusOr<std::vector<std::unique_ptr<EnergyCounter>>> OpenRapl(const std::
     } else if (!absl::StartsWith(name, "package")) {
       continue;
     }
+    name.insert(0, "RAPL ");
     ASSIGN_OR_RETURN(const uint64_t range, ReadNumber(folder + "/max_energy_range_uj"));
     zones.push_back(std::make_unique<RaplZone>(std::move(name), range, folder));
     RETURN_IF_ERROR(zones.back()->Read().status());  // Mostly root's alone.
@@ -91,17 +113,35 @@ absl::StatusOr<std::vector<std::unique_ptr<EnergyCounter>>> OpenRapl(const std::
   return zones;
 }
 
-absl::StatusOr<std::unique_ptr<EnergyCounter>> OpenNvml() {
-  constexpr char kLibrary[] = "libnvidia-ml.so.1";
-  void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return absl::UnavailableError(absl::StrCat("no ", kLibrary));
+absl::StatusOr<std::unique_ptr<EnergyCounter>> OpenPowerMeter(const std::string& hwmon) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(hwmon, error), end; !error && it != end; it.increment(error)) {
+    const std::string folder = it->path().string();
+    // The driver acpi_power_meter's. Others have such files too: a GPU's, for its own power.
+    if (absl::StripAsciiWhitespace(ReadFile(folder + "/name").value_or("")) != "power_meter") continue;
+    ASSIGN_OR_RETURN(const uint64_t interval_ms, ReadNumber(folder + "/power1_average_interval"));
+    if (static_cast<double>(interval_ms) > 1e3 * kEnergySeconds) {
+      return absl::UnavailableError(absl::StrCat("the power meter in ", folder, " gives averages of ", interval_ms,
+                                                 " ms, want ", 1e3 * kEnergySeconds, " or less"));
+    }
+    auto meter = std::make_unique<PowerMeter>(folder + "/power1_average");
+    RETURN_IF_ERROR(meter->Read().status());
+    return meter;
+  }
+  return absl::UnavailableError(
+      absl::StrCat("no power meter in ", hwmon, " (one that only ipmitool reads, as root, is not asked)"));
+}
+
+absl::StatusOr<std::unique_ptr<EnergyCounter>> OpenNvml(const std::string& name_of_library) {
+  void* const library = dlopen(name_of_library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return absl::UnavailableError(absl::StrCat("no ", name_of_library));
   const auto init = reinterpret_cast<int (*)()>(dlsym(library, "nvmlInit_v2"));
   const auto shutdown = reinterpret_cast<int (*)()>(dlsym(library, "nvmlShutdown"));
   const auto by_index = reinterpret_cast<int (*)(unsigned, void**)>(dlsym(library, "nvmlDeviceGetHandleByIndex_v2"));
   const auto name_of = reinterpret_cast<int (*)(void*, char*, unsigned)>(dlsym(library, "nvmlDeviceGetName"));
   const auto energy_of = reinterpret_cast<Nvml::EnergyOf>(dlsym(library, "nvmlDeviceGetTotalEnergyConsumption"));
   if (!init || !shutdown || !by_index || !name_of || !energy_of) {
-    return absl::UnavailableError(absl::StrCat(kLibrary, " is too old to count energy"));
+    return absl::UnavailableError(absl::StrCat(name_of_library, " is too old to count energy"));
   }
   if (const int result = init(); result != 0)
     return absl::UnavailableError(absl::StrCat("NVML does not start (", result, ")"));
@@ -116,20 +156,27 @@ absl::StatusOr<std::unique_ptr<EnergyCounter>> OpenNvml() {
   return counter;
 }
 
-absl::StatusOr<EnergyMeter> EnergyMeter::Open(bool gpu, const std::string& powercap) {
+absl::StatusOr<EnergyMeter> EnergyMeter::Open(bool gpu, const EnergySources& sources) {
   EnergyMeter meter;
-  ASSIGN_OR_RETURN(meter.counters_, OpenRapl(powercap));
+  auto zones = OpenRapl(sources.powercap);
+  if (!zones.ok()) {
+    auto machine = OpenPowerMeter(sources.hwmon);  // Its GPUs included.
+    if (!machine.ok()) {
+      return absl::UnavailableError(absl::StrCat(zones.status().message(), "; ", machine.status().message()));
+    }
+    meter.counters_.push_back(*std::move(machine));
+    return meter;
+  }
+  meter.counters_ = *std::move(zones);
   if (gpu) {
-    ASSIGN_OR_RETURN(std::unique_ptr<EnergyCounter> counter, OpenNvml());
+    ASSIGN_OR_RETURN(std::unique_ptr<EnergyCounter> counter, OpenNvml(sources.nvml));
     meter.counters_.push_back(std::move(counter));
   }
   return meter;
 }
 
 std::string EnergyMeter::Sources() const {
-  return absl::StrCat("RAPL ", absl::StrJoin(counters_, ", ", [](std::string* out, const auto& counter) {
-                        out->append(counter->name());
-                      }));
+  return absl::StrJoin(counters_, ", ", [](std::string* out, const auto& counter) { out->append(counter->name()); });
 }
 
 absl::Status EnergyMeter::Start() {
@@ -144,6 +191,9 @@ absl::StatusOr<double> EnergyMeter::Joules() {
   double joules = 0;
   for (size_t i = 0; i < counters_.size(); ++i) {
     ASSIGN_OR_RETURN(const uint64_t now, counters_[i]->Read());
+    if (now < started_[i] && counters_[i]->range() < started_[i]) {
+      return absl::UnavailableError(absl::StrCat(counters_[i]->name(), " was set back while it counted"));
+    }
     joules += JoulesBetween(started_[i], now, counters_[i]->range());
   }
   return joules;

@@ -1,5 +1,6 @@
 // EnergyMeter: the joules that the machine's own counters count: the CPU's packages and their memory by RAPL (Linux's
-// powercap), a GPU by NVML. Idle power and other programs' share are in them.
+// powercap), a GPU by NVML; where there is no RAPL, the whole machine by its power meter (ACPI's, mostly the board's
+// management controller, which IPMI asks too). Idle power and other programs' share are in them.
 #ifndef FUSELAGE_HARNESS_MEASURE_ENERGY_H_
 #define FUSELAGE_HARNESS_MEASURE_ENERGY_H_
 
@@ -35,20 +36,31 @@ double JoulesBetween(uint64_t before, uint64_t now, uint64_t range);
 inline constexpr char kPowercap[] = "/sys/class/powercap";
 absl::StatusOr<std::vector<std::unique_ptr<EnergyCounter>>> OpenRapl(const std::string& powercap = kPowercap);
 
+// ACPI's power meter below `hwmon`, whose average over at most a measurement's time stands for all of it. Unavailable
+// says why there is none.
+inline constexpr char kHwmon[] = "/sys/class/hwmon";
+inline constexpr double kEnergySeconds = 1;  // A measurement's. RAPL counts anew a thousand times a second.
+absl::StatusOr<std::unique_ptr<EnergyCounter>> OpenPowerMeter(const std::string& hwmon = kHwmon);
+
 // The first GPU that NVML knows, by its driver's library.
-absl::StatusOr<std::unique_ptr<EnergyCounter>> OpenNvml();
+inline constexpr char kNvml[] = "libnvidia-ml.so.1";
+absl::StatusOr<std::unique_ptr<EnergyCounter>> OpenNvml(const std::string& library = kNvml);
+
+struct EnergySources {
+  std::string powercap = kPowercap, hwmon = kHwmon, nvml = kNvml;
+};
 
 class EnergyMeter {
  public:
   // What this machine has. `gpu`: of a GPU too, without which there is no meter then. Unavailable says why there is
   // none.
-  static absl::StatusOr<EnergyMeter> Open(bool gpu, const std::string& powercap = kPowercap);
+  static absl::StatusOr<EnergyMeter> Open(bool gpu, const EnergySources& sources = {});
 
-  // "RAPL package-0, dram-0; NVML NVIDIA H200"
+  // "RAPL package-0, RAPL dram of intel-rapl:0:1, NVML NVIDIA H200"
   std::string Sources() const;
 
   absl::Status Start();
-  // Since Start, less than one wrap-around ago: minutes.
+  // Since Start, less than one wrap-around ago: minutes. Unavailable: a counter was set back meanwhile.
   absl::StatusOr<double> Joules();
 
  private:

@@ -31,7 +31,6 @@ constexpr int kOverheadRuns = 20;
 constexpr int kCountedRuns = 10;
 constexpr int kColdRuns = 5;
 constexpr int kReferenceRepetitions = 2;  // The interpreter takes seconds for an image.
-constexpr double kEnergySeconds = 1;      // RAPL counts anew a thousand times a second.
 constexpr double kGramsCo2PerKwh = 480;
 constexpr char kCo2Source[] = "the world's mean of 2023 (Ember, Global Electricity Review 2024)";
 constexpr double kJoulesPerKwh = 3.6e6;
@@ -166,7 +165,9 @@ double GramsPerKwh(const HarnessConfig::Energy& config) {
 absl::Status MeasureEnergy(RunState& run, absl::Span<const Tensor> inputs, std::vector<Measured>* all) {
   if (!run.config.has_energy()) return absl::OkStatus();
   const HarnessConfig::Energy& config = run.config.energy();
-  auto meter = EnergyMeter::Open(run.Uses("cuda"), config.powercap().empty() ? kPowercap : config.powercap());
+  EnergySources sources;
+  if (!config.powercap().empty()) sources.powercap = config.powercap();
+  auto meter = EnergyMeter::Open(run.Uses("cuda"), sources);
   run.recorder.Update([&](Results& results) {
     auto* environment = results.mutable_environment();
     environment->set_energy_counter(meter.ok() ? meter->Sources()
