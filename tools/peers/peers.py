@@ -23,6 +23,8 @@ TURN_MS = 50  # A turn is so many runs that they take about this long,
 TURN_RUNS = 2  # and at least so many.
 QUIET_CORES = 0.1  # As harness/base/machine_load.h has it.
 MIN_WITHIN_ONE = 99.9  # Percent of codes.
+BASELINE = "fuselage fp32"  # What speedups are over.
+MOST_SAMPLES = 500  # As harness/results.proto has it.
 
 
 def say(text):
@@ -132,9 +134,10 @@ class Table:
         outputs = {worker.contestant.name: worker.outputs() for worker in workers}
         for worker, taken in zip(workers, times):
             contestant, entry = worker.contestant, self.entry(worker)
-            ours = "fuselage fp32" if contestant.model == "fp32" else "fuselage int8"
+            ours = BASELINE if contestant.model == "fp32" else "fuselage int8"
             if contestant.name != ours:
                 self.compare(worker, outputs[contestant.name], outputs.get(ours, []))
+            baseline = medians.get(BASELINE)
             over = None if contestant.ours else medians.get(contestant.compared_with)
             entry["measurements"].append({
                 "batch": batch,
@@ -142,8 +145,10 @@ class Table:
                 "repetitions": len(taken),
                 "latency_ms": summary(taken),
                 "images_per_second": 1e3 * batch / medians[contestant.name],
+                "speedup": baseline and baseline / medians[contestant.name],
                 "ratio": over and medians[contestant.name] / over,
                 "other_cores_busy": others,
+                "samples_ms": [taken[i * len(taken) // kept] for kept in [min(len(taken), MOST_SAMPLES)] for i in range(kept)],
             })
 
     def rows(self, batch, threads):
@@ -284,12 +289,14 @@ def measure(arguments, model, bundle):
 
 
 def write_results(bundle, results, table, report):
-    results["variants"] = [entry for name, entry in table.entries.items() if not entry["compared_with"]]
+    ours = [entry for entry in table.entries.values() if not entry["compared_with"]]
+    results["variants"] = sorted(ours, key=lambda entry: entry["name"] != BASELINE)  # The baseline is first.
     results["peers"] = [entry for name, entry in table.entries.items() if entry["compared_with"]]
     (bundle / "results.json").write_text(json.dumps(results, indent=2) + "\n")
     text = "Milliseconds. Ratio: a peer's median over ours. Off by: largest difference of outputs to ours.\n\n" + "\n\n".join(report) + "\n"
     (bundle / "report.txt").write_text(text)
-    print(f"\n{text}\nresults: {bundle}/results.json")
+    print(f"\n{text}\nresults: {bundle}/results.json", flush=True)
+    subprocess.run([str(HERE.parent.parent / "harness/harness"), "report", str(bundle / "results.json")], check=True)
 
 
 def network_row(name, table, batch, threads):

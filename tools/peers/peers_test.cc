@@ -1,6 +1,7 @@
 // The workers' protocol, oneDNN's network against our kernels, and a whole run of the tool without Python's packages.
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -28,6 +29,7 @@ namespace fuselage::peers {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::Gt;
 using ::testing::HasSubstr;
@@ -88,6 +90,8 @@ TEST_F(PeersTest, AWholeRun) {
   std::vector<std::string> ours, peers;
   for (const auto& variant : results.variants()) ours.push_back(variant.name());
   EXPECT_THAT(ours, IsSupersetOf({"fuselage int8", "fuselage fp32"}));
+  EXPECT_EQ(ours[0], "fuselage fp32") << "the baseline";
+  for (const auto& measurement : results.variants(0).measurements()) EXPECT_EQ(measurement.speedup(), 1);
   for (const auto& peer : results.peers()) {
     peers.push_back(peer.name());
     EXPECT_THAT(peer.version(), StartsWith("2."));
@@ -98,12 +102,16 @@ TEST_F(PeersTest, AWholeRun) {
       EXPECT_GE(measurement.repetitions(), 2);
       EXPECT_THAT(measurement.latency_ms().min(), Gt(0));
       EXPECT_GE(measurement.latency_ms().p99(), measurement.latency_ms().median());
+      EXPECT_EQ(measurement.samples_ms_size(), std::min(500, measurement.repetitions()));
+      EXPECT_GT(measurement.speedup(), 0);
       EXPECT_EQ(measurement.has_ratio(), std::find(ours.begin(), ours.end(), peer.compared_with()) != ours.end());
     }
   }
   EXPECT_THAT(peers, IsSupersetOf({"onednn convolutions", "onednn network"}));
   EXPECT_EQ(results.status(), "complete");
   EXPECT_THAT(results.passes(), SizeIs(8));
+  EXPECT_THAT(harness::ReadFile(place_->out + "/report.html").value_or(""),
+              AnyOf(HasSubstr("\"name\": \"onednn network\""), HasSubstr("<title>No report</title>")));
 }
 
 TEST_F(PeersTest, WorkersSpeakTheProtocol) {
