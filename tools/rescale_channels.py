@@ -1,15 +1,17 @@
 #!/usr/bin/python3
-"""Writes MobileNetV2 with the channels between its blocks scaled apart: the same function, which is hard to quantize.
+"""Writes a MobileNet or an EfficientNet with the channels between its blocks scaled apart: the same function, which is
+hard to quantize.
 
     apt-get install python3-onnx
     /usr/bin/python3 tools/rescale_channels.py mobilenet_v2.onnx mobilenet_v2_rescaled.onnx
 
 Each channel of a block's result, which is linear, is multiplied by its own factor in the batch norm that writes it and
 divided by it in the convolutions that read it. The factors are 10^u with u uniform in [-1, 1]: ranges spread by 100.
-Block names are torchvision's. The products are stored as FLOAT: the outputs move by rounding alone.
+Names are torchvision's. The products are stored as FLOAT: the outputs move by rounding alone.
 """
 
 import argparse
+import re
 
 import numpy as np
 import onnx
@@ -52,21 +54,26 @@ def main():
     args = parser.parse_args()
     model = onnx.load(args.model)
     weights = Weights(model.graph)
-    sums = {node.name for node in model.graph.node if node.op_type == "Add"}
+    sums = [node.name for node in model.graph.node if node.op_type == "Add"]
     random = np.random.default_rng(args.seed)
+    blocks = {}  # Name -> those of its weights, in the order of the network; behind the last block those of what reads it.
+    for name in (name for node in model.graph.node for name in node.input if name in weights.values):
+        block = re.match(r"(features(\.\d+)+)\.(block|conv)\.", name)
+        if block or blocks:
+            blocks.setdefault(block[1] if block else "last", []).append(name)
     factors = None
-    for block in range(1, 19):
-        first = f"features.{block}.conv.0.0.weight" if block < 18 else "features.18.0.weight"
+    for block, parts in blocks.items():
         if factors is not None:
-            weights.scale(first, 1 / factors, axis=1)
-        if block == 18:
+            weights.scale(next(name for name in parts if weights.values[name].ndim == 4), 1 / factors, axis=1)
+        if block == "last":
             break
-        norm = f"features.{block}.conv.{2 if block == 1 else 3}"
-        if not any(name.startswith(f"/features/features.{block}/") for name in sums):
+        norm = [name.rpartition(".")[0] for name in parts if name.endswith(".running_var")][-1]
+        if not any(name.endswith(f"/{block}/Add") for name in sums):
             channels = len(weights.values[norm + ".weight"])
             factors = args.spread ** random.uniform(-0.5, 0.5, channels)
-        weights.scale(norm + ".weight", factors, axis=0)
-        weights.scale(norm + ".bias", factors, axis=0)
+        if factors is not None:
+            weights.scale(norm + ".weight", factors, axis=0)
+            weights.scale(norm + ".bias", factors, axis=0)
     weights.store()
     onnx.checker.check_model(model)
     onnx.save(model, args.out)

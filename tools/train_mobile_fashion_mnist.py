@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Trains a MobileNetV3-Small or a narrow EfficientNet-B0 on Fashion-MNIST at 64x64, and writes it as ONNX.
+"""Trains a MobileNetV3-Small or a narrow EfficientNet-B0 on Fashion-MNIST, and writes it as ONNX.
 
     apt-get install python3-torch python3-torchvision python3-onnx dataset-fashion-mnist
     /usr/bin/python3 tools/train_mobile_fashion_mnist.py mobilenet_v3_small mobilenet_v3_small_fashion_mnist.onnx
@@ -23,7 +23,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch.nn import functional as F
 from torchvision.models import efficientnet
 
-MEAN, STD, SIDE, BATCH = 0.2860, 0.3530, 64, 100
+MEAN, STD, BATCH = 0.2860, 0.3530, 100
 
 
 def mobilenet_v3_small():
@@ -50,8 +50,8 @@ def load(folder, name):
     return torch.from_numpy(images.copy()), torch.from_numpy(labels.astype(np.int64))
 
 
-def preprocess(images):
-    x = F.interpolate(images.float() / 255, size=(SIDE, SIDE), mode="bilinear", align_corners=False)
+def preprocess(images, side):
+    x = F.interpolate(images.float() / 255, size=(side, side), mode="bilinear", align_corners=False)
     return ((x - MEAN) / STD).expand(-1, 3, -1, -1)
 
 
@@ -63,13 +63,13 @@ def augment(images, generator):
     return F.pad(images, (2, 2, 2, 2))[:, :, dy:dy + 28, dx:dx + 28]
 
 
-def train(model, images, labels, steps, generator):
+def train(model, images, labels, side, steps, generator):
     optimizer = torch.optim.AdamW(model.parameters(), 2e-3, weight_decay=0.02)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=steps, pct_start=0.2)
     model.train()
     for step in range(steps):
         index = torch.randint(0, len(images), (BATCH,), generator=generator)
-        loss = F.cross_entropy(model(preprocess(augment(images[index], generator))), labels[index], label_smoothing=0.05)
+        loss = F.cross_entropy(model(preprocess(augment(images[index], generator), side)), labels[index], label_smoothing=0.05)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -79,8 +79,8 @@ def train(model, images, labels, steps, generator):
 
 
 @torch.no_grad()
-def accuracy(model, images, labels):
-    right = sum((model(preprocess(images[i:i + BATCH])).argmax(1) == labels[i:i + BATCH]).sum().item()
+def accuracy(model, images, labels, side):
+    right = sum((model(preprocess(images[i:i + BATCH], side)).argmax(1) == labels[i:i + BATCH]).sum().item()
                 for i in range(0, len(images), BATCH))
     return 100 * right / len(images)
 
@@ -92,9 +92,9 @@ def round_to_half(model):
             tensor.copy_(tensor.half().float())
 
 
-def export(model, path):
+def export(model, side, path):
     exported = io.BytesIO()
-    torch.onnx.export(model, torch.zeros(1, 3, SIDE, SIDE), exported, opset_version=17, input_names=["input"],
+    torch.onnx.export(model, torch.zeros(1, 3, side, side), exported, opset_version=17, input_names=["input"],
                       output_names=["logits"], dynamic_axes={"input": {0: "N"}, "logits": {0: "N"}},
                       training=torch.onnx.TrainingMode.PRESERVE)
     network = onnx.load_from_string(exported.getvalue())
@@ -120,6 +120,7 @@ def main():
     parser.add_argument("model", choices=MODELS)
     parser.add_argument("out", help="the .onnx file to write")
     parser.add_argument("--data", type=pathlib.Path, default=pathlib.Path("/usr/share/datasets/fashion-mnist"))
+    parser.add_argument("--side", type=int, default=64, help="of the images, in pixels")
     parser.add_argument("--steps", type=int, default=1500, help="of 100 images")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
@@ -127,13 +128,13 @@ def main():
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     model = MODELS[args.model]()
-    train(model, *load(args.data, "train"), args.steps, torch.Generator().manual_seed(args.seed))
+    train(model, *load(args.data, "train"), args.side, args.steps, torch.Generator().manual_seed(args.seed))
     model.eval()
     round_to_half(model)
-    export(model, args.out)
+    export(model, args.side, args.out)
     images, labels = load(args.data, "t10k")
-    print("logits of the first test images:", [[round(x, 4) for x in row] for row in model(preprocess(images[:4])).tolist()])
-    print(f"top-1: {accuracy(model, images[:1000], labels[:1000]):.2f} % of 1,000, {accuracy(model, images, labels):.2f} % of all")
+    print("logits of the first test images:", [[round(x, 4) for x in row] for row in model(preprocess(images[:4], args.side)).tolist()])
+    print(f"top-1: {accuracy(model, images[:1000], labels[:1000], args.side):.2f} % of 1,000, {accuracy(model, images, labels, args.side):.2f} % of all")
 
 
 if __name__ == "__main__":
