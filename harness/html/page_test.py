@@ -3,6 +3,7 @@
     page_test.py HARNESS
 """
 
+import copy
 import json
 import os
 import pathlib
@@ -99,6 +100,7 @@ class PageTest(unittest.TestCase):
         run("explain", f"--model={cls.folder}/large.ir", f"--out={cls.folder}/large")
         run("--model=/nowhere.onnx", f"--out={cls.folder}/incomplete", code=6)
         cls.hostile()
+        cls.beside_peers()
         cls.browser = pictures.open_browser()
 
     @classmethod
@@ -121,6 +123,21 @@ class PageTest(unittest.TestCase):
         folder.mkdir()
         (folder / "results.json").write_text(json.dumps(results))
         run("report", cls.folder / "long/results.json", folder / "results.json")
+
+    @classmethod
+    def beside_peers(cls):
+        """Two peers that take twice and four times as long as ours, as tools/peers writes them."""
+        results = json.loads((cls.folder / "long/results.json").read_text())
+        for name, times in [("peer four", 4), ("peer two", 2)]:
+            peer = copy.deepcopy(results["variants"][1]) | {"name": name, "version": "1.2", "compared_with": "int8", "layers": [], "schedules": []}
+            for measurement in peer["measurements"]:
+                measurement["latency_ms"] = {key: times * value for key, value in measurement["latency_ms"].items()}
+                measurement |= {"speedup": measurement["speedup"] / times, "ratio": times}
+            results["peers"].append(peer)
+        folder = cls.folder / "peers"
+        folder.mkdir()
+        (folder / "results.json").write_text(json.dumps(results))
+        run("report", folder / "results.json")
 
     def open(self, name, size="wide", scheme="light"):
         pictures.open_page(self.browser, self.folder / name / "report.html", *SIZES[size], scheme)
@@ -263,6 +280,20 @@ class PageTest(unittest.TestCase):
         grey = dict(colours)["x7"]
         self.assertEqual({name for name, colour in colours if colour != grey}, {"tanh5", "last", "output"})
         self.check_sound()
+
+    def test_peers_stand_beside_ours(self):
+        for size in SIZES:
+            self.open("peers", size)
+            self.check_sound()
+            tile = next(tile.text for tile in self.all("#summary .tile") if "Fastest peer" in tile.text)
+            self.assertIn("2.00× our time", tile)
+            self.assertIn("peer two 1.2 over int8", tile)
+            names = [text for text in self.texts("#speedup svg text") if text in ("int8", "peer two", "peer four")]
+            self.assertEqual(names, ["int8", "peer four", "peer two"])
+            ours, four, two = [bar.rect["width"] for bar in self.all("#speedup .speedup")]
+            self.assertAlmostEqual(ours / four, 4, delta=0.1)
+            self.assertAlmostEqual(ours / two, 2, delta=0.1)
+            self.assertEqual(len([text for text in self.texts("#latency svg text") if text.startswith("peer")]), 2)
 
     def test_slider_marks_what_a_pass_changed(self):
         self.open("resnet18")

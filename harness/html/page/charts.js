@@ -135,7 +135,7 @@ class SpeedupView {
       y += gap - 18;
     }
     svg.append('line').attr('x1', x(1)).attr('x2', x(1)).attr('y1', top).attr('y2', height - 22).attr('stroke', css('--fp32')).attr('stroke-dasharray', '4 3');
-    svg.append('text').attr('class', 'caption').attr('x', width - right).attr('y', 12).attr('text-anchor', 'end').text(`times ${shortened(this.model.variants[0].name, 24)} (dashed)`);
+    svg.append('text').attr('class', 'caption above').attr('x', width - right).attr('y', 12).attr('text-anchor', 'end').text(`times ${shortened(this.model.variants[0].name, 24)} (dashed)`);
     this.box.replaceChildren(svg.node());
   }
 }

@@ -133,7 +133,7 @@ class SearchView {
     this.element = section('search', 'Search',
       el('p', { text: `Mixed precision under ${visible(search.budget)}, verified on ${visible(search.verified_on)}. ${outcome} ${plural(search.evaluations, 'network')} compiled, timed and verified in ${digits(search.seconds, 1)} s.` }),
       el('p', { class: 'muted', text: `Levels: ${visible(search.levels)}. Policy: ${visible(search.policy)}` }), this.table.element,
-      search.kept_in_fp32.length > 0 && el('details', { open: search.kept_in_fp32.length <= 12 }, el('summary', { text: 'Layers in FP32' }), el('p', {}, search.kept_in_fp32.flatMap((node) => [el('button', { type: 'button', class: 'link', text: shortened(node, 90), onclick: () => app.select(node, { reveal: false }) }), ' · ']))));
+      search.kept_in_fp32.length > 0 && el('details', { open: search.kept_in_fp32.length <= 12 }, el('summary', { text: 'Layers in FP32' }), el('p', {}, search.kept_in_fp32.flatMap((node, i) => [i > 0 ? ' · ' : '', el('button', { type: 'button', class: 'link', text: shortened(node, 90), onclick: () => app.select(node, { reveal: false }) })]))));
   }
 
   start() {

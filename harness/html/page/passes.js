@@ -56,9 +56,9 @@ class PassesView {
     if (groups.size === 0) return el('span', { class: 'muted', text: 'Nothing was said.' });
     const shown = [...groups.values()];
     return el('div', {}, shown.slice(0, 200).map(({ kind, message, nodes }) => el('div', { class: `remark ${kind}` }, el('b', { text: `${kind}: ` }), visible(message),
-      nodes.length > 0 && el('div', {}, nodes.slice(0, 60).flatMap((node) => [
-        el('button', { type: 'button', class: 'link', text: shortened(node, 90), onclick: () => app.select(node, { reveal: false }) }), ' · ']),
-      nodes.length > 60 && el('span', { class: 'muted', text: `and ${nodes.length - 60} more` })))),
+      nodes.length > 0 && el('div', {}, nodes.slice(0, 60).flatMap((node, i) => [i > 0 ? ' · ' : '',
+        el('button', { type: 'button', class: 'link', text: shortened(node, 90), onclick: () => app.select(node, { reveal: false }) })]),
+      nodes.length > 60 && el('span', { class: 'muted', text: ` · and ${nodes.length - 60} more` })))),
       shown.length > 200 && el('p', { class: 'muted', text: `and ${shown.length - 200} more; search narrows them down` }));
   }
 }
