@@ -1,5 +1,6 @@
 #include "kernels/core/requantize.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
@@ -150,6 +151,11 @@ CodeRange CodeRangeOf(DType dtype, int32_t zero_point, float scale, const Activa
 UnsignedForm UnsignedFormOf(const TensorType& codes) {
   const int32_t zero_point = codes.quant->zero_point();
   return codes.dtype == DType::kI8 ? UnsignedForm{0x80, zero_point + 128} : UnsignedForm{0, zero_point};
+}
+
+bool PairsFit16Bits(const Tensor& weight) {
+  const absl::Span<const int8_t> w = weight.values<int8_t>();
+  return std::all_of(w.begin(), w.end(), [](int8_t v) { return std::abs(v) <= 64; });
 }
 
 absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {

@@ -96,6 +96,10 @@ struct EpilogueParams {
 // channel, and the layer stays FP32.
 absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params);
 
+// Does no weight exceed 64 in magnitude, as codes of 7 bits do not? Then two products u8 * i8 add up in 16 bits, as
+// AVX2's vpmaddubsw adds them, without saturating: 2 * 255 * 64 < 2^15.
+bool PairsFit16Bits(const Tensor& weight);
+
 // The code of a value that lacks only its activation.
 inline int32_t ActivatedCode(float v, const Epilogue& e) {
   if (e.function) v = elementwise::Activated(*e.function, v) * e.function_multiplier;

@@ -40,6 +40,8 @@ Codes ActivationCodes(Range range, QuantizeOptions::Activations activations) {
   return codes;
 }
 
+float LargestCode(QuantizeOptions::Weights mode) { return mode == QuantizeOptions::PER_CHANNEL_7_BITS ? 63 : 127; }
+
 std::vector<float> WeightScales(const WeightRequest& request) {
   const Tensor& weight = *request.weight;
   const int64_t channels = weight.dim(0);
@@ -50,7 +52,7 @@ std::vector<float> WeightScales(const WeightRequest& request) {
   for (int64_t c = 0; c < channels; ++c) {
     float magnitude = 0;
     for (int64_t i = c * inner; i < (c + 1) * inner; ++i) magnitude = std::max(magnitude, std::fabs(values[i]));
-    scales[c] = magnitude / 127.0;
+    scales[c] = double{magnitude} / LargestCode(request.mode);
     largest = std::max(largest, scales[c]);
     if (request.bias != nullptr && request.input_scale > 0) {
       from_bias[c] = std::fabs(request.bias->At(c)) / (request.input_scale * kLargestBias);
@@ -76,12 +78,13 @@ Tensor QuantizeWeight(const Tensor& weight, const std::vector<float>& scales, Qu
   Tensor codes(std::move(type));
   const int64_t channels = weight.dim(0);
   const int64_t inner = channels == 0 ? 0 : weight.num_elements() / channels;
+  const float largest = LargestCode(mode);
   const float* from = weight.data<float>();
   int8_t* to = codes.data<int8_t>();
   for (int64_t c = 0; c < channels; ++c) {
     const float scale = scales[per_channel ? c : 0];
     for (int64_t i = c * inner; i < (c + 1) * inner; ++i) {
-      to[i] = static_cast<int8_t>(std::clamp(std::nearbyint(from[i] / scale), -127.0f, 127.0f));
+      to[i] = static_cast<int8_t>(std::clamp(std::nearbyint(from[i] / scale), -largest, largest));
     }
   }
   return codes;

@@ -102,6 +102,19 @@ TEST(WeightScalesTest, ScalesAreNormalWhateverTheWeights) {
   }
 }
 
+TEST(QuantizeWeightTest, OfSevenBitsPairsFit) {
+  const Tensor weight = SeededTensor({DType::kF32, {20, 30}}, 1);
+  const auto mode = QuantizeOptions::PER_CHANNEL_7_BITS;
+  const std::vector<float> scales = WeightScales({&weight, nullptr, 1, mode});
+  const absl::Span<const float> row = weight.values<float>().first(30);
+  EXPECT_EQ(scales[0], static_cast<float>(std::max(*std::max_element(row.begin(), row.end()),
+                                                   -*std::min_element(row.begin(), row.end())) /
+                                          63.0));
+  const Tensor codes = QuantizeWeight(weight, scales, mode);
+  EXPECT_THAT(codes.values<int8_t>(), ::testing::Each(::testing::AllOf(::testing::Ge(-63), ::testing::Le(63))));
+  EXPECT_THAT(codes.values<int8_t>(), ::testing::Contains(::testing::AnyOf(63, -63)));
+}
+
 TEST(QuantizeWeightTest, RoundsHalfToEvenAndSaturatesSymmetrically) {
   const Tensor weight = Tensor::Of<float>({2, 4}, {0.5f, 1.5f, -2.5f, 127.4f, -1270, 5, 15, 1});
   const Tensor codes = QuantizeWeight(weight, {1, 10}, QuantizeOptions::PER_CHANNEL);

@@ -71,7 +71,7 @@ const bool kRegistered = [] {
   for (const Case& c : kCases) {
     benchmark::RegisterBenchmark(absl::StrCat(c.name, "/fp32").c_str(), Run, c,
                                  DescOf(c, /*codes=*/false, kernels::BestIsa()), nullptr);
-    for (const linear::Variant& variant : linear::Variants()) {
+    for (const linear::Variant& variant : linear::VariantsOfAnyWeight()) {
       if (variant.isa == kernels::Isa::kScalar) continue;  // Seconds.
       benchmark::RegisterBenchmark(absl::StrCat(c.name, "/", variant.name).c_str(), Run, c,
                                    DescOf(c, /*codes=*/true, variant.isa), &variant);

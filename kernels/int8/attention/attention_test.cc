@@ -142,7 +142,7 @@ TEST_P(ProductsTest, EqualsScalar) {
 
 INSTANTIATE_TEST_SUITE_P(All, ProductsTest,
                          ::testing::ValuesIn(kernels::WithEmulated<linear::Variant, linear::Function>(
-                             linear::Variants(),
+                             linear::VariantsOfAnyWeight(),
                              {{"emulated avx_vnni", Isa::kAvxVnni, linear::avx_vnni_emulated::Run},
                               {"emulated avx512_vnni", Isa::kAvx512Vnni, linear::avx512_vnni_emulated::Run},
                               {"emulated amx", Isa::kAmx, linear::amx_emulated::Run}})),

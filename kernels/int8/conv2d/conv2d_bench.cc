@@ -142,7 +142,7 @@ Tensor Memory(const std::vector<uint8_t>& bytes) {
 // output with the halo that the next layer prefers.
 struct Prepared {
   Prepared(const Layer& layer, int batch, int threads, const Variant* variant)
-      : instance(CaseOf(layer, batch, threads), 1) {
+      : instance(CaseOf(layer, batch, threads, variant), 1) {
     kernels::KernelDesc desc = instance.Desc();
     desc.isa = kernels::BestIsa();
     const kernels::Placement placement = variant == nullptr ? EntryOf(Variants()).preferred_placement(desc)
@@ -160,12 +160,13 @@ struct Prepared {
     scratch = Memory(kernel->scratch_bytes());
   }
 
-  static Case CaseOf(const Layer& layer, int batch, int threads) {
+  static Case CaseOf(const Layer& layer, int batch, int threads, const Variant* variant) {
     Case c = SquareCase(layer.in_channels, layer.size, layer.out_channels, layer.kernel, layer.stride);
     c.batch = batch;
     c.groups = layer.groups;
     if (layer.residual) c.residual_type = DType::kU8;
     c.threads = threads;
+    if (variant != nullptr) c.max_weight = 63;  // Which every variant takes.
     return c;
   }
 

@@ -11,8 +11,8 @@
 namespace fuselage::int8::conv2d {
 
 template <direct::Loops (*kLoops)()>
-constexpr Variant Direct(const char* name, kernels::Isa isa) {
-  return {name, isa, /*supports=*/direct::Supports, /*worthwhile=*/nullptr,
+constexpr Variant Direct(const char* name, kernels::Isa isa, bool (*supports)(const Problem&) = direct::Supports) {
+  return {name, isa, supports, /*worthwhile=*/nullptr,
           /*make=*/[](const Problem& problem) { return direct::Make(problem, kLoops()); }};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -19,10 +20,12 @@ using kernels::KernelDesc;
 
 // Fewer rows stream the weights, and AVX-512 VNNI's products are fast enough for that.
 bool FillsTiles(const Params& params) { return params.rows >= 16; }
+bool PairsFit(const Params& params) { return params.pairs_fit; }
 
 constexpr Variant kVariants[] = {
     {"scalar", Isa::kScalar, nullptr, {1, 1, 1, 2}, 64, scalar::Run},
     {"avx2", Isa::kAvx2, nullptr, {8, 2, 2, 2}, 96, avx2::Run},
+    {"avx2 pairs", Isa::kAvx2, PairsFit, {8, 4, 4, 1}, 96, avx2::RunPairs},
     {"avx_vnni", Isa::kAvxVnni, nullptr, {8, 4, 4, 1}, 96, avx_vnni::Run},
     {"avx512_vnni", Isa::kAvx512Vnni, nullptr, {16, 4, 4, 1}, 64, avx512_vnni::Run},
     {"amx", Isa::kAmx, FillsTiles, {16, 4, 64, 1, 16}, 256, amx::Run},
@@ -171,15 +174,27 @@ absl::Status CheckRowScales(const KernelDesc& desc) {
 
 const Variant& VariantFor(const KernelDesc& desc) {
   const int64_t channels = desc.output().shape.back();
-  return linear::VariantFor(desc.isa, channels == 0 ? 0 : desc.output().num_elements() / channels);
+  return linear::VariantFor(desc.isa, channels == 0 ? 0 : desc.output().num_elements() / channels,
+                            kernels::PairsFit16Bits(*desc.ParameterOrNull("weight")));
 }
 
 }  // namespace
 
 absl::Span<const Variant> Variants() { return kVariants; }
 
-const Variant& VariantFor(Isa isa, int64_t rows) {
+absl::Span<const Variant> VariantsOfAnyWeight() {
+  static const auto* const variants = [] {
+    auto* table = new std::vector<Variant>;
+    std::copy_if(std::begin(kVariants), std::end(kVariants), std::back_inserter(*table),
+                 [](const Variant& variant) { return variant.accepts != PairsFit; });
+    return table;
+  }();
+  return *variants;
+}
+
+const Variant& VariantFor(Isa isa, int64_t rows, bool pairs_fit) {
   Params params;
+  params.pairs_fit = pairs_fit;
   params.rows = rows;
   return kernels::BestVariant(Variants(), isa, params);
 }

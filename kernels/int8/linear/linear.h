@@ -30,13 +30,14 @@ struct Packing {
 
 // Arrays have an entry per channel, padded to a multiple of the packing's block.
 struct Params {
+  bool pairs_fit = false;                     // PairsFit16Bits(the weight).
   int64_t rows = 0, channels = 0, depth = 0;  // M; N; K, padded to a multiple of the packing's step.
   const int8_t* weight = nullptr;
   const int64_t* tile_offsets = nullptr;  // [depth / step], bytes: where the steps of a packed x's row are; for tiles.
   // What is added to the accumulator: b32, or -z_x * sum w for a float output; less 128 * sum w where x is code + 128.
   const int32_t* addend = nullptr;
-  const int32_t* row_addend = nullptr;  // [rows], added too; null: zeros.
-  const float* multiplier = nullptr;    // m, or s_x * s_w[c].
+  const int32_t* row_addend = nullptr;    // [rows], added too; null: zeros.
+  const float* multiplier = nullptr;      // m, or s_x * s_w[c].
   const float* row_multiplier = nullptr;  // [rows], of a float output: times multiplier; null: ones.
   bool float_output = false;
   const float* float_bias = nullptr;  // Added to a float output.
@@ -66,7 +67,9 @@ struct Variant {
 };
 
 absl::Span<const Variant> Variants();
-const Variant& VariantFor(kernels::Isa isa, int64_t rows);
+// Those that take any weight, as a product of two computed operands must.
+absl::Span<const Variant> VariantsOfAnyWeight();
+const Variant& VariantFor(kernels::Isa isa, int64_t rows, bool pairs_fit = false);
 
 // What int8.linear shares with int8.matmul (kernels/int8/matmul).
 // Left: x [rows, features], u8 or i8, as the packing wants it.
@@ -88,6 +91,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const kernels::Ke
 void Register(kernels::KernelRegistry& registry);
 
 FUSELAGE_VARIANTS(Function, Run)
+FUSELAGE_VARIANTS(Function, RunPairs)
 
 }  // namespace fuselage::int8::linear
 

@@ -65,8 +65,18 @@ TEST(Scalar, FollowsTheFormulas) {
 
 using VariantTest = kernels::VariantTest<Variant>;
 
+// The largest weight that a variant takes.
+int MaxWeight(const Variant& variant) { return variant.run == avx2::RunPairs ? 64 : 128; }
+
+void LimitWeight(const Variant& variant, Tensor* weight) {
+  int8_t* w = weight->data<int8_t>();
+  const int max = MaxWeight(variant);
+  for (int64_t i = 0; i < weight->num_elements(); ++i) w[i] = static_cast<int8_t>(std::clamp<int>(w[i], -max, max));
+}
+
 TEST_P(VariantTest, EqualsScalar) {
   for (Layer& layer : Layers()) {
+    LimitWeight(GetParam(), &layer.weight);
     const auto scalar = CreateVariant(layer.Describe(), Variants()[0]);
     const auto kernel = CreateVariant(layer.Describe(), GetParam());
     ASSERT_TRUE(scalar.ok() && kernel.ok());
@@ -87,6 +97,7 @@ TEST_P(VariantTest, ScalesOfRows) {
     for (const auto& [rows, channels, depth] :
          {std::tuple(1, 33, 64), std::tuple(5, 9, 33), std::tuple(65, 17, 12), std::tuple(48, 70, 200)}) {
       Layer layer({rows, depth}, channels, DType::kI8, 0, Output::kF32, activation);
+      LimitWeight(GetParam(), &layer.weight);
       layer.desc.inputs[0]->quant.reset();
       layer.desc.inputs.push_back(Floats({rows, 1}));
       const auto kernel = CreateVariant(layer.Describe(), GetParam());
@@ -112,7 +123,8 @@ TEST_P(VariantTest, ScalesOfRows) {
 TEST_P(VariantTest, DoesNotSaturate) {
   for (const DType type : {DType::kU8, DType::kI8}) {
     for (const double code : {-128.0, 127.0, 255.0}) {
-      for (const double w : {-128.0, 127.0}) {
+      const int max = MaxWeight(GetParam());
+      for (const int w : {-max, std::min(max, 127)}) {
         Layer layer({1, 64}, 16, type, 0, Output::kF32, "none");
         Tensor x(layer.desc.input(0));
         for (int64_t i = 0; i < 64; ++i) x.Set(i, code);
@@ -134,6 +146,17 @@ INSTANTIATE_TEST_SUITE_P(All, VariantTest,
                               {"emulated avx512_vnni", kernels::Isa::kAvx512Vnni, avx512_vnni_emulated::Run},
                               {"emulated amx", kernels::Isa::kAmx, amx_emulated::Run}})),
                          kernels::VariantName());
+
+TEST(Create, PairsOfNarrowWeights) {
+  Layer layer({2, 8}, 4, DType::kU8, 3, Output::kU8, "none");
+  layer.desc.isa = Isa::kAvx2;
+  for (int64_t i = 0; i < layer.weight.num_elements(); ++i) layer.weight.Set(i, i % 2 == 0 ? 64 : -64);
+  const absl::StatusOr<std::string> narrow = VariantName(layer.Describe());
+  layer.weight.Set(31, 65);
+  const absl::StatusOr<std::string> wide = VariantName(layer.Describe());
+  ASSERT_TRUE(narrow.ok() && wide.ok());
+  EXPECT_EQ(*narrow, *wide == "avx2" ? "avx2 pairs" : *wide);
+}
 
 TEST(Create, TakesNoBias) {
   Layer layer({2, 8}, 4, DType::kU8, 3, Output::kU8, "none");

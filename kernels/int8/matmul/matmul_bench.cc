@@ -67,7 +67,7 @@ void Run(benchmark::State& state, const linear::Variant& variant, const Case& c,
 }
 
 const bool kRegistered = [] {
-  for (const linear::Variant& variant : linear::Variants()) {
+  for (const linear::Variant& variant : linear::VariantsOfAnyWeight()) {
     for (const Case& c : kCases) {
       for (const bool as_linear : {false, true}) {
         benchmark::RegisterBenchmark(

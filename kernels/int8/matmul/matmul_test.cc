@@ -69,7 +69,7 @@ TEST_P(VariantTest, EndsOfTheCodesAreExact) {
 
 INSTANTIATE_TEST_SUITE_P(All, VariantTest,
                          ::testing::ValuesIn(kernels::WithEmulated<Variant, linear::Function>(
-                             linear::Variants(),
+                             linear::VariantsOfAnyWeight(),
                              {{"emulated avx_vnni", kernels::Isa::kAvxVnni, linear::avx_vnni_emulated::Run},
                               {"emulated avx512_vnni", kernels::Isa::kAvx512Vnni, linear::avx512_vnni_emulated::Run},
                               {"emulated amx", kernels::Isa::kAmx, linear::amx_emulated::Run}})),

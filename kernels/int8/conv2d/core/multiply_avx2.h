@@ -11,11 +11,17 @@
 namespace fuselage::int8::conv2d {
 namespace {
 
-// Two products of int16, which vpmaddwd adds exactly. (vpmaddubsw takes u8 by i8 at twice the rate, but saturates its
-// sums at 16 bits.)
+// Two products of int16, which vpmaddwd adds exactly.
 struct WordProduct {
   static inline __m256i Add(__m256i sum, __m256i x, __m256i weights) {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(x, weights));
+  }
+};
+
+// Four products u8 * i8. vpmaddubsw adds two in 16 bits, which saturate unless PairsFit16Bits.
+struct PairProduct {
+  static inline __m256i Add(__m256i sum, __m256i x, __m256i weights) {
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(x, weights), _mm256_set1_epi16(1)));
   }
 };
 

@@ -137,6 +137,7 @@ absl::StatusOr<Problem> ProblemOf(const KernelDesc& desc) {
 
   problem.weight = weight->data<int8_t>();
   problem.max_abs_weight_sum = MaxAbsWeightSum(*weight);
+  problem.pairs_fit = kernels::PairsFit16Bits(*weight);
   problem.input_type = desc.input(0).dtype;
   problem.input_zero_point = desc.input(0).quant->zero_point();
   problem.output_type = desc.output().dtype;

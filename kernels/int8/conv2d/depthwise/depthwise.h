@@ -14,6 +14,10 @@ namespace fuselage::int8::conv2d::depthwise {
 bool Supports(const Problem& problem);
 // Groups of 4, 8 or 16 input and as many output channels; operands by rows.
 bool SupportsSmallGroups(const Problem& problem);
+// And weights that vpmaddubsw takes.
+inline bool SupportsSmallGroupPairs(const Problem& problem) {
+  return problem.pairs_fit && SupportsSmallGroups(problem);
+}
 // Either, with its loops. Results leave by direct's.
 std::unique_ptr<Algorithm> Make(const Problem& problem, const Loops& loops, const direct::Loops& direct);
 

@@ -1,5 +1,6 @@
-// AVX2's depthwise convolution: two taps, widened to int16, for vpmaddwd to multiply and add. (vpmaddubsw, which takes
-// bytes, saturates.)
+// AVX2's depthwise convolution: two taps, widened to int16, for vpmaddwd to multiply and add. Groups also take four
+// channels, as bytes, which vpmaddubsw adds two by two in 16 bits, exactly where PairsFit16Bits; depthwise gains
+// nothing by it.
 #include <string.h>
 
 #include "kernels/core/avx2.h"
@@ -24,23 +25,35 @@ struct Avx2 {
   }
 };
 
-// Groups of 4: two of them are the lanes, their dwords two apart. What else is loaded, past the column's end too, is
+struct Avx2Pairs : Avx2 {
+  static inline Vector Add(Vector sum, Vector taps, Vector weights) {
+    const Vector pairs = _mm256_madd_epi16(_mm256_maddubs_epi16(taps, weights), _mm256_set1_epi16(1));
+    sum = _mm256_add_epi32(sum, pairs);
+    __asm__("" : "+x"(sum));
+    return sum;
+  }
+};
+
+// Groups of 4: two of them are the lanes, of one or two dwords each. What else is loaded, past the column's end too, is
 // not used.
-struct Avx2Groups4 : Avx2 {
-  static inline int64_t ColumnOffset(int64_t lane, int) { return lane * int64_t{sizeof(int16_t)}; }
-  static inline Vector LoadColumn(const void* p) {
+template <typename Base, typename Element>
+struct Groups4 : Base {
+  static inline int64_t ColumnOffset(int64_t lane, int) { return lane * int64_t{sizeof(Element)}; }
+  static inline __m256i LoadColumn(const void* p) {
+    constexpr int kSecond = sizeof(Element);  // The second group's dword.
     const __m256i both = _mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(p)));
-    return _mm256_castps_si256(
-        _mm256_permutevar_ps(_mm256_castsi256_ps(both), _mm256_setr_epi32(0, 0, 0, 0, 2, 2, 2, 2)));
+    const __m256i order = _mm256_setr_epi32(0, 0, 0, 0, kSecond, kSecond, kSecond, kSecond);
+    return _mm256_castps_si256(_mm256_permutevar_ps(_mm256_castsi256_ps(both), order));
   }
 };
 
 // Groups of a multiple of 8: the lanes are one's.
-struct Avx2Groups : Avx2 {
+template <typename Base, typename Element>
+struct Groups8 : Base {
   static inline int64_t ColumnOffset(int64_t lane, int group_channels) {
-    return (lane & -group_channels) * int64_t{sizeof(int16_t)};
+    return (lane & -group_channels) * int64_t{sizeof(Element)};
   }
-  static inline Vector LoadColumn(const void* p) {
+  static inline __m256i LoadColumn(const void* p) {
     int32_t dword;
     memcpy(&dword, p, sizeof(dword));
     return _mm256_set1_epi32(dword);
@@ -113,8 +126,27 @@ void Widen(const Columns& columns) {
   }
 }
 
+// And as they are.
+void Copy(const Columns& columns) {
+  const __m128i flips = _mm_set1_epi8(static_cast<char>(columns.flip));
+  const uint8_t* row = columns.rows[0];
+  const int channels = columns.channels;
+  char* to = static_cast<char*>(columns.to);
+  for (int64_t column = 0; column < columns.count; ++column, row += columns.steps[0], to += columns.to_step) {
+    int channel = 0;
+    for (; channel + kPanel <= channels; channel += kPanel) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + channel), LoadCodes(row + channel, flips));
+    }
+    if (channel == channels) continue;
+    uint8_t copy[kPanel] = {};
+    memcpy(copy, row + channel, channels - channel);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + channel), LoadCodes(copy, flips));
+  }
+}
+
+template <typename Base, typename Element>
 void MultiplyGroups(const Product& m) {
-  m.group_channels == 4 ? MultiplyColumns<Avx2Groups4>(m) : MultiplyColumns<Avx2Groups>(m);
+  m.group_channels == 4 ? MultiplyColumns<Groups4<Base, Element>>(m) : MultiplyColumns<Groups8<Base, Element>>(m);
 }
 
 }  // namespace
@@ -132,7 +164,15 @@ Loops GetGroupLoops() {
   Loops loops = GetLoops();
   loops.form = ColumnForm::kGroups;
   loops.interleave = Widen;
-  loops.multiply = MultiplyGroups;
+  loops.multiply = MultiplyGroups<Avx2, int16_t>;
+  return loops;
+}
+
+Loops GetGroupPairLoops() {
+  Loops loops = GetGroupLoops();
+  loops.dword_elements = 4;
+  loops.interleave = Copy;
+  loops.multiply = MultiplyGroups<Avx2Pairs, uint8_t>;
   return loops;
 }
 

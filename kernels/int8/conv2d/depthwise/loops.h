@@ -56,6 +56,7 @@ struct Loops {
 using GetLoopsFunction = Loops();
 FUSELAGE_VARIANTS(GetLoopsFunction, GetLoops)
 FUSELAGE_VARIANTS(GetLoopsFunction, GetGroupLoops)
+FUSELAGE_VARIANTS(GetLoopsFunction, GetGroupPairLoops)
 
 }  // namespace fuselage::int8::conv2d::depthwise
 

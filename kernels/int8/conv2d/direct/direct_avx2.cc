@@ -1,4 +1,6 @@
 // AVX2's direct convolution.
+#include "kernels/core/avx2.h"
+#include "kernels/int8/conv2d/core/load_bytes.h"
 #include "kernels/int8/conv2d/core/multiply_avx2.h"
 #include "kernels/int8/conv2d/core/output_avx2.h"
 #include "kernels/int8/conv2d/direct/loops.h"
@@ -75,6 +77,14 @@ Loops GetLoops() {
           /*load=*/Load,
           /*multiply=*/MultiplyRows<WordProduct>,
           /*finish=*/Finish};
+}
+
+Loops GetPairLoops() {
+  Loops loops = GetLoops();
+  loops.element_bytes = 1;
+  loops.load = LoadBytes;
+  loops.multiply = MultiplyRows<PairProduct>;
+  return loops;
 }
 
 }  // namespace fuselage::int8::conv2d::direct::avx2

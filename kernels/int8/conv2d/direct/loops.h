@@ -22,6 +22,7 @@ struct Loops {
 
 using GetLoopsFunction = Loops();
 FUSELAGE_VARIANTS(GetLoopsFunction, GetLoops)
+FUSELAGE_VARIANTS(GetLoopsFunction, GetPairLoops)
 
 }  // namespace fuselage::int8::conv2d::direct
 

@@ -148,7 +148,7 @@ void ExpectRan(const std::map<std::string, int>& ran, int count) {
   for (const Variant* variant : VectorVariants()) {
     const auto it = ran.find(variant->name);
     ASSERT_NE(it, ran.end()) << variant->name;
-    EXPECT_GE(it->second, absl::string_view(variant->name).find(' ') == absl::string_view::npos ? count : count / 10)
+    EXPECT_GE(it->second, absl::string_view(variant->name).find(' ') == absl::string_view::npos ? count : count / 15)
         << variant->name;
   }
 }

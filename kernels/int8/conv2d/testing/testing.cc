@@ -39,9 +39,9 @@ std::string Case::ToString() const {
                       " in ", DTypeName(input_type)) +
          absl::StrCat(" zp ", input_zero_point, " out ", DTypeName(output_type), " zp ", output_zero_point) +
          (residual_type ? absl::StrCat(" residual ", DTypeName(*residual_type), " zp ", residual_zero_point) : "") +
-         absl::StrCat(" fill ", static_cast<int>(fill), " gain ", gain, " threads ", threads, ", input ",
-                      PlacementText(input_placement), ", residual ", PlacementText(residual_placement), ", output ",
-                      PlacementText(output_placement));
+         absl::StrCat(" fill ", static_cast<int>(fill), " to ", max_weight, " gain ", gain, " threads ", threads,
+                      ", input ", PlacementText(input_placement), ", residual ", PlacementText(residual_placement),
+                      ", output ", PlacementText(output_placement));
 }
 
 Instance::Instance(const Case& c, uint64_t seed) : shape(c) {
@@ -71,6 +71,7 @@ Instance::Instance(const Case& c, uint64_t seed) : shape(c) {
     } else {
       w[i] = c.fill == Fill::kSaturated ? -127 : random.Next() % 2 ? -128 : 127;
     }
+    w[i] = static_cast<int8_t>(std::clamp<int>(w[i], -c.max_weight, c.max_weight));
   }
   std::vector<float> scales(c.per_channel ? c.out_channels : 1);
   for (float& scale : scales) scale = random.Uniform(0.002f, 0.02f);
@@ -167,6 +168,7 @@ void PickOperands(Picker& pick, Case* c) {
   }
   const Fill fills[] = {Fill::kRandom, Fill::kRandom, Fill::kRandom, Fill::kSaturated, Fill::kAlternating};
   c->fill = fills[pick(5)];
+  c->max_weight = pick(2) == 0 ? 64 : 128;
   if (pick(3) == 0) {
     const char* functions[] = {"hardswish", "hardsigmoid", "leaky_relu(negative_slope=0.1)", "sigmoid", "silu", "tanh",
                                "gelu",      "mish",        "gelu(approximate=tanh)"};

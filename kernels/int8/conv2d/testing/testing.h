@@ -28,6 +28,7 @@ struct Case {
   int top = 1, left = 1, bottom = 1, right = 1;
   int dilation_y = 1, dilation_x = 1;
   int groups = 1;
+  int max_weight = 128;  // No weight is beyond.
   Activation activation;
   bool per_channel = true;
   DType bias = DType::kF32;  // kBool: none.
