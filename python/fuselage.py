@@ -13,6 +13,8 @@ lock.
 """
 
 import ctypes
+import html
+import json
 import os
 from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
@@ -174,6 +176,22 @@ class Model(_Handle):
         """What each pass did to which node, or nearly did and why not: "fusion: missed: %conv1: ..."."""
         return self._texts("remarks")
 
+    def _repr_html_(self) -> str:
+        """For notebooks: its inputs and outputs, and what the passes said."""
+
+        def table(heads, rows):
+            cells = ("".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) for row in rows)
+            return "<table><tr>%s</tr>%s</table>" % (
+                "".join(f"<th>{head}</th>" for head in heads), "".join(f"<tr>{row}</tr>" for row in cells)
+            )
+
+        values = [("input", *value) for value in self.inputs] + [("output", *value) for value in self.outputs]
+        remarks = [remark.split(": ", 2) for remark in self.remarks]
+        return table(("", "name", "type", "shape"), values) + (
+            f"<details><summary>{len(remarks)} remarks of passes</summary>"
+            f"{table(('pass', '', 'remark'), remarks)}</details>" if remarks else ""
+        )
+
     def _texts(self, what: str) -> List[str]:
         count = ctypes.c_int32()
         found = getattr(_library, f"fuselage_model_{what}")(self._handle, count)
@@ -204,6 +222,23 @@ class Model(_Handle):
         handle = ctypes.c_void_p()
         _check(_library.fuselage_prepare(self._handle, options, handle))
         return Session(handle, "session")
+
+
+class Report:
+    """What a run of the harness found, from its output folder. `results`: its results.json (harness/results.proto). A
+    notebook shows its report.html."""
+
+    def __init__(self, folder):
+        try:
+            with open(os.path.join(folder, "results.json"), encoding="utf-8") as file:
+                self.results = json.load(file)
+            with open(os.path.join(folder, "report.html"), encoding="utf-8") as file:
+                self._html = file.read()
+        except OSError as error:
+            raise Error("not found", f"{error.filename}: {error.strerror}") from error
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{html.escape(self._html)}" style="width: 100%; height: 45em; border: 0"></iframe>'
 
 
 def load(path) -> Model:

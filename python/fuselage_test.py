@@ -1,6 +1,7 @@
 """fuselage_test.py WHEEL NETWORK: as somebody would who installs the wheel."""
 
 import gc
+import json
 import os
 import subprocess
 import sys
@@ -98,6 +99,7 @@ class FuselageTest(unittest.TestCase):
         image = images(1)
         for code, text, call in [
             ("not found", "missing.onnx", lambda: fuselage.load("missing.onnx")),
+            ("not found", "results.json", lambda: fuselage.Report("missing")),
             ("invalid argument", "wanted f32", lambda: session.run({self.input: image.astype(np.float64)})),
             ("invalid argument", "complex64", lambda: session.run({self.input: image.astype(np.complex64)})),
             ("invalid argument", "found no input", lambda: session.run({})),
@@ -111,6 +113,19 @@ class FuselageTest(unittest.TestCase):
                 call()
             self.assertIn(text, str(raised.exception))
             self.assertEqual(raised.exception.code, code)
+
+    def test_notebooks_show_models_and_reports(self):
+        shown = self.int8._repr_html_()
+        self.assertIn(f"<td>input</td><td>{self.input}</td><td>float32</td><td>(1, ", shown)
+        self.assertIn("<td>quantize</td><td>applied</td><td>%", shown)
+        self.assertNotIn("remarks", self.network._repr_html_())
+        with open(os.path.join(FOLDER, "results.json"), "w", encoding="utf-8") as file:
+            json.dump({"model": {"name": "x"}}, file)
+        with open(os.path.join(FOLDER, "report.html"), "w", encoding="utf-8") as file:
+            file.write('<p id="a">1 &lt; 2</p>')
+        report = fuselage.Report(FOLDER)
+        self.assertEqual(report.results["model"]["name"], "x")
+        self.assertIn('srcdoc="&lt;p id=&quot;a&quot;&gt;1 &amp;lt; 2&lt;/p&gt;"', report._repr_html_())
 
     def test_the_wheel_is_whole(self):
         self.assertEqual(fuselage.__version__, os.path.basename(WHEEL).split("-")[1])
