@@ -303,6 +303,31 @@ benchmark { batches: [1, 2] threads: 1 repetitions: 3 min_time_ms: 1 })");
   EXPECT_GT(ReadResults(place.out).variants(1).snr_db(), 20) << "both inputs are calibrated";
 }
 
+// As PyTorch exports a class token.
+TEST(Harness, LayersOfANetworkThatRunsAtOneBatchSize) {
+  const Workplace place =
+      testing::MakeIrWorkplace("token", R"(graph @token {
+  param @token: f32[1,1,4] = [0.5, -1, 2, 0]
+  param @proj.weight: f32[8,4] = seed(1)
+  module @proj = linear(weight=@proj.weight)
+  %patches: f32[1,3,4] = placeholder
+  %token: f32[1,1,4] = get_attr @token
+  %all: f32[1,4,4] = call_function cat(%token, %patches, dim=1)
+  %y: f32[1,4,8] = call_module @proj(%all)
+  output(%y)
+})",
+                               R"(pipeline { steps { pass { [type.googleapis.com/fuselage.QuantizeOptions] {} } } }
+variants { name: "fp32" after: "input" }
+variants { name: "int8" }
+benchmark { batches: 1 threads: 1 repetitions: 3 min_time_ms: 1 })");
+  const Outcome outcome = RunTiny(place);
+  ASSERT_EQ(outcome.code, kOk) << outcome.err;
+  EXPECT_THAT(outcome.err, Not(HasSubstr("no SNR of the layers")));
+  const Results results = ReadResults(place.out);
+  const auto& layers = results.variants(1).layers();
+  EXPECT_TRUE(std::any_of(layers.begin(), layers.end(), [](const auto& layer) { return layer.snr_db() > 20; }));
+}
+
 TEST(Harness, ExplainRunsThePassesAlone) {
   const Workplace place = testing::MakeIrWorkplace("explain", kVectors, kVectorsConfig);
   const Outcome outcome = RunWithArgs({"explain", "--config=" + place.config, "--out=" + place.out});

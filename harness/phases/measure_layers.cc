@@ -34,7 +34,9 @@ absl::Status MeasureLayers(RunState& run) {
     LayerErrors errors;
     if (i > 0 && run.BaselineRuns()) {
       std::vector<TensorType> types = engine->input_types();
-      for (TensorType& type : types) type.shape[0] = kSnrImages;
+      // A network may hold a constant of its own batch, and run at no other.
+      const int64_t images = variant.GraphAt(kSnrImages).ok() ? kSnrImages : batch;
+      for (TensorType& type : types) type.shape[0] = images;
       ASSIGN_OR_RETURN(const std::vector<Tensor> samples, run.inputs->Batch(0, types));
       auto found = MeasureLayerErrors({*run.variants[0].graph, run.variants[0].engine},
                                       {*variant.graph, variant.engine}, samples, run.library.kernels, run.pool.get());
