@@ -316,7 +316,10 @@ TEST(Harness, LayersOfANetworkThatRunsAtOneBatchSize) {
   %y: f32[1,4,8] = call_module @proj(%all)
   output(%y)
 })",
-                               R"(pipeline { steps { pass { [type.googleapis.com/fuselage.QuantizeOptions] {} } } }
+                               R"(pipeline {
+  steps { pass { [type.googleapis.com/fuselage.QuantizeOptions] {} } }
+  steps { pass { [type.googleapis.com/fuselage.LowerOptions] {} } }
+}
 variants { name: "fp32" after: "input" }
 variants { name: "int8" }
 benchmark { batches: 1 threads: 1 repetitions: 3 min_time_ms: 1 })");
