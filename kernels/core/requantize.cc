@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/base/status.h"
 #include "kernels/core/kernel.h"
+#include "kernels/core/weight_sums.h"
 
 namespace fuselage::kernels {
 namespace {
@@ -102,16 +103,23 @@ absl::Status CheckOperands(const EpilogueParams& params) {
   return CheckCodes(*params.residual, "residual");
 }
 
-// Channel `c` of `weights`, its `inner` values.
-absl::Status AddChannel(const EpilogueParams& params, int64_t c, const int8_t* weights, int64_t inner,
-                        Epilogue* epilogue) {
+std::shared_ptr<const Tensor> KeptSums(const EpilogueParams& params) {
+  const Tensor& weight = *params.weight;
+  if (params.desc == nullptr) return std::make_shared<const Tensor>(WeightSums(weight));
+  return params.desc->Packed("weight", absl::StrCat("sums ", ToString(WeightSumsType(weight))),
+                             [&] { return WeightSums(weight); });
+}
+
+// Channel `c` of the weight, which has `inner` values.
+absl::Status AddChannel(const EpilogueParams& params, int64_t c, int64_t inner, Epilogue* epilogue) {
   const bool float_output = params.output->dtype == DType::kF32;
   const int64_t largest_input = params.input->dtype == DType::kU8 ? 255 : 128;
   const QuantParams& weight_quant = *params.weight->type().quant;
-  int64_t sum = 0, magnitude = 0;
-  for (int64_t i = 0; i < inner; ++i) {
-    sum += weights[i];
-    magnitude += std::abs(weights[i]);
+  const int64_t* sums = epilogue->weight_sums->data<int64_t>() + 2 * c;
+  const int64_t sum = sums[0], magnitude = sums[1];
+  if (magnitude < 0 || magnitude > 128 * inner || sum < -magnitude || sum > magnitude) {
+    return absl::InvalidArgumentError(absl::StrCat("output channel ", c, ": found weights of sum ", sum,
+                                                   " and magnitude ", magnitude, ", which ", inner, " cannot have"));
   }
   const float step = params.input->quant->scale() * weight_quant.scales[weight_quant.per_tensor() ? 0 : c];
   RETURN_IF_ERROR(CheckNormal(step, c, "input scale times weight scale"));
@@ -163,10 +171,9 @@ absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
   const int64_t channels = params.weight->dim(0);
   const int64_t inner = channels == 0 ? 0 : params.weight->num_elements() / channels;
   Epilogue epilogue;
+  epilogue.weight_sums = KeptSums(params);
   epilogue.function = params.activation.function;
-  for (int64_t c = 0; c < channels; ++c) {
-    RETURN_IF_ERROR(AddChannel(params, c, params.weight->data<int8_t>() + c * inner, inner, &epilogue));
-  }
+  for (int64_t c = 0; c < channels; ++c) RETURN_IF_ERROR(AddChannel(params, c, inner, &epilogue));
   if (params.output->dtype == DType::kF32) return epilogue;
   const float output_scale = params.output->quant->scale();
   epilogue.zero_point = params.output->quant->zero_point();

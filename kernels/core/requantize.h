@@ -23,6 +23,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -31,6 +32,8 @@
 #include "ir/base/tensor.h"
 
 namespace fuselage::kernels {
+
+struct KernelDesc;
 
 // The clamp of an output in codes, zero point included: of an activation's bounds, or all codes.
 struct CodeRange {
@@ -63,6 +66,9 @@ inline int32_t QuantizeValue(float x, float scale, int32_t zero_point, CodeRange
 
 // The constants of one convolution's or linear's epilogue, a value per output channel. Computed once, stored as bits.
 struct Epilogue {
+  // See weight_sums.h. Making a kernel takes them more than once, and a network's take longer than all else that is
+  // computed for it.
+  std::shared_ptr<const Tensor> weight_sums;
   std::vector<int32_t> bias;      // b32, with the input's zero point folded in.
   std::vector<float> multiplier;  // m; bias and multiplier are empty where the output is float.
   float residual_multiplier = 0;  // m_r
@@ -82,6 +88,8 @@ struct Epilogue {
 struct EpilogueParams {
   const TensorType* input = nullptr;  // Codes x.
   const Tensor* weight = nullptr;     // i8, [oc, ...], symmetric, per tensor or per axis 0.
+  // Whose parameter "weight" that is: its sums are kept where what kernels pack is. Null: nobody's.
+  const KernelDesc* desc = nullptr;
   // f32 [oc]; or i32 codes: without parameters, or with a scale equal to s_x*s_w[c], they are steps of s_x*s_w[c], with
   // another scale they mean their real values. Null: zeros.
   const Tensor* bias = nullptr;
@@ -93,7 +101,7 @@ struct EpilogueParams {
 // Proves that no accumulator overflows, max|x| * sum|w| + |b32| < 2^31, that every multiplier is a normal float, and
 // that what a function is of is finite.
 // max|x| is 255 for u8 codes and 128 for i8. Where it cannot be proven the error (FailedPrecondition) names the
-// channel, and the layer stays FP32.
+// channel, and the layer stays FP32. InvalidArgument: sums were kept, in a file say, that such a weight cannot have.
 absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params);
 
 // Does no weight exceed 64 in magnitude, as codes of 7 bits do not? Then two products u8 * i8 add up in 16 bits, as

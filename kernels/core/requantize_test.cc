@@ -2,9 +2,11 @@
 
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/core/kernel.h"
 
 namespace fuselage::kernels {
 namespace {
@@ -241,6 +243,39 @@ TEST(MakeEpilogue, ProofIsTight) {
       layer.bias = Tensor::Of<float>({1}, {0});
       EXPECT_EQ(layer.Make().ok(), k == fits) << k;
     }
+  }
+}
+
+// Whoever keeps what kernels pack has the sums too, and may have them from a file.
+TEST(MakeEpilogue, TakesSumsThatWereKept) {
+  class Kept final : public PackedWeights {
+   public:
+    std::shared_ptr<const Tensor> Get(const Parameter&, const std::string& layout,
+                                      absl::FunctionRef<Tensor()> pack) override {
+      EXPECT_EQ(layout, "sums i64[2,2]");
+      if (sums == nullptr) sums = std::make_shared<const Tensor>(pack());
+      return sums;
+    }
+    std::shared_ptr<const Tensor> sums;
+  } kept;
+  const Layer layer;
+  KernelDesc desc;
+  desc.parameters = {{"weight", &layer.weight}};
+  desc.weights = &kept;
+  EpilogueParams params;
+  params.input = &layer.input;
+  params.weight = &layer.weight;
+  params.desc = &desc;
+  params.output = &layer.output;
+  const absl::StatusOr<Epilogue> e = MakeEpilogue(params);
+  ASSERT_TRUE(e.ok()) << e.status();
+  EXPECT_EQ(e->weight_sums, kept.sums);
+  EXPECT_THAT(kept.sums->values<int64_t>(), ::testing::ElementsAre(126, 130, -121, 135));
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max(), kLeast = std::numeric_limits<int64_t>::min();
+  for (const auto& [sum, magnitude] : {std::pair(131L, 130L), {-131L, 130L}, {0L, 385L}, {0L, -1L}, {kMost, kMost},
+                                       {kLeast, kLeast}}) {
+    kept.sums = std::make_shared<const Tensor>(Tensor::Of<int64_t>({2, 2}, {126, 130, sum, magnitude}));
+    EXPECT_THAT(std::string(MakeEpilogue(params).status().message()), HasSubstr("which 3 cannot have"));
   }
 }
 

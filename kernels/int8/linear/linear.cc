@@ -266,6 +266,7 @@ absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
   kernels::EpilogueParams params;
   params.input = &codes;
   params.weight = weight;
+  params.desc = &desc;
   params.bias = desc.ParameterOrNull("bias");
   params.output = &y;
   ASSIGN_OR_RETURN(params.activation, ParseActivation(desc.GetString("activation")));

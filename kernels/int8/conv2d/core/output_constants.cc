@@ -13,14 +13,12 @@ OutputConstants::OutputConstants(const Problem& problem, CodeForm form) {
   // sum x*w = sum (x' + shift)*w
   const int32_t shift = input_flip_ == 0 ? 0 : form == CodeForm::kSigned ? 128 : -128;
 
-  const int64_t inner = int64_t{1} * g.group_in_channels() * g.kernel_height * g.kernel_width;
   const int64_t group_channels = g.group_out_channels(), padded = RoundUp(group_channels, kPanel);
   bias_.resize(padded * g.groups);
   multiplier_.resize(bias_.size());
   float_bias_.resize(is_float ? bias_.size() : 0);
   for (int64_t oc = 0; oc < g.out_channels; ++oc) {
-    int32_t sum = 0;
-    for (int64_t i = 0; i < inner; ++i) sum += problem.weight[oc * inner + i];
+    const int64_t sum = e.weight_sums->data<int64_t>()[2 * oc];
     const int64_t to = oc / group_channels * padded + oc % group_channels;
     // Modulo 2^32; the final sum is proven to fit.
     bias_[to] = static_cast<int32_t>(static_cast<uint32_t>(is_float ? e.offset[oc] : e.bias[oc]) +

@@ -80,18 +80,6 @@ absl::StatusOr<Geometry> GeometryOf(const KernelDesc& desc, const Tensor& weight
   return g;
 }
 
-int64_t MaxAbsWeightSum(const Tensor& weight) {
-  const int64_t per_channel = weight.num_elements() / weight.dim(0);
-  const int8_t* w = weight.data<int8_t>();
-  int64_t max = 0;
-  for (int64_t oc = 0; oc < weight.dim(0); ++oc) {
-    int64_t sum = 0;
-    for (int64_t i = 0; i < per_channel; ++i) sum += std::abs(static_cast<int>(*w++));
-    max = std::max(max, sum);
-  }
-  return max;
-}
-
 }  // namespace
 
 absl::StatusOr<Problem> ProblemOf(const KernelDesc& desc) {
@@ -110,6 +98,7 @@ absl::StatusOr<Problem> ProblemOf(const KernelDesc& desc) {
   kernels::EpilogueParams params;
   params.input = &desc.input(0);
   params.weight = weight;
+  params.desc = &desc;
   params.bias = desc.ParameterOrNull("bias");
   params.output = &desc.output();
   ASSIGN_OR_RETURN(params.activation, ParseActivation(desc.GetString("activation")));
@@ -136,7 +125,10 @@ absl::StatusOr<Problem> ProblemOf(const KernelDesc& desc) {
   }
 
   problem.weight = weight->data<int8_t>();
-  problem.max_abs_weight_sum = MaxAbsWeightSum(*weight);
+  for (int64_t oc = 0; oc < weight->dim(0); ++oc) {
+    problem.max_abs_weight_sum =
+        std::max(problem.max_abs_weight_sum, epilogue.weight_sums->data<int64_t>()[2 * oc + 1]);
+  }
   problem.pairs_fit = kernels::PairsFit16Bits(*weight);
   problem.input_type = desc.input(0).dtype;
   problem.input_zero_point = desc.input(0).quant->zero_point();
