@@ -155,7 +155,7 @@ TEST_F(PackedWeightsTest, OfOtherKernels) {
   %linear: f32[1,4,8,8] = call_module @linear(%i)
   output(%plain, %columns, %one, %integers, %y, %h, %floats, %linear)
 })",
-                                                             ops_));
+                                                   ops_));
   kernels::KernelRegistry reproducible;
   kernels::RegisterAllReproducible(reproducible);
   for (const kernels::KernelRegistry* kernels : {&native_, &reproducible}) {

@@ -18,8 +18,8 @@ struct GenerateOptions {
   std::string header_path;   // As the source includes it.
   std::string weights_path;  // As the assembler finds it.
   int64_t batch = 1;
-  // Weights are in the sources as they are, and packed for each of these, which this CPU must run; for others Init
-  // packs.
+  // The sources name kernels for these alone, which this CPU must run, and hold weights packed for each. None: kernels
+  // for all, and Init packs.
   std::vector<kernels::Isa> isas;
 };
 
@@ -27,8 +27,9 @@ struct Sources {
   std::string header, source, weights;
 };
 
-// The sources run on any machine: kernels are made for whichever instruction set is found. Unimplemented lists the
-// nodes without a kernel of our own: those that oneDNN or an op's reference evaluation would run.
+// The sources run on any machine: kernels are made for what it has of the instruction sets, scalar ones where it has
+// none of them. Unimplemented lists the nodes without a kernel of our own: those that oneDNN or an op's reference
+// evaluation would run.
 absl::StatusOr<Sources> Generate(const Model& model, const GenerateOptions& options);
 
 }  // namespace fuselage::standalone

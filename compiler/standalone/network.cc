@@ -65,6 +65,9 @@ class TableWeights final : public kernels::PackedWeights {
 class Reader {
  public:
   Reader(const NetworkTable& table, const uint8_t* weights, int threads) : table_(table), threads_(threads) {
+    for (const kernels::Isa isa : kernels::SupportedIsas()) {
+      if (table.isa.Includes(isa)) isa_ = isa_ | isa;
+    }
     for (const auto& register_kernels : table.registrations) register_kernels(registries_.emplace_back());
     for (const ConstantRow& row : table.constants) {
       // Nothing writes to a constant, and nobody needs to own it.
@@ -121,7 +124,7 @@ class Reader {
       desc.parameters.emplace(parameter.name, constants_[parameter.constant]);
     }
     desc.weights = &weights_;
-    desc.isa = kernels::BestIsa();
+    desc.isa = isa_;
     desc.threads = threads_;
     absl::StatusOr<std::unique_ptr<kernels::Kernel>> kernel =
         registries_[row.registration].FindOrNull(row.op)->create(desc);
@@ -132,6 +135,7 @@ class Reader {
 
   const NetworkTable& table_;
   const int threads_;
+  kernels::Isa isa_ = kernels::Isa::kScalar;
   std::deque<kernels::KernelRegistry> registries_;
   std::vector<std::shared_ptr<const Tensor>> constants_;
   TableWeights weights_;

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "ir/base/attribute.h"
 #include "ir/base/tensor.h"
+#include "kernels/core/isa.h"
 #include "kernels/core/placement/placement.h"
 #include "kernels/core/registry.h"
 #include "runtime/schedule.h"
@@ -81,6 +82,7 @@ struct PackedRow {
 };
 
 struct NetworkTable {
+  kernels::Isa isa;  // What kernels may be linked for; where this machine has nothing of it, the scalar ones run.
   std::initializer_list<void (*)(kernels::KernelRegistry&)> registrations;
   std::initializer_list<TypeRow> inputs, outputs;  // Row-major.
   std::initializer_list<ConstantRow> constants;

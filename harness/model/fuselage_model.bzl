@@ -8,10 +8,12 @@
         data = ["resnet18.onnx"],
     )
 
-makes the library :resnet18 with the header <package>/resnet18.h. docs/standalone.md has the rest.
+makes the library :resnet18 with the header <package>/resnet18.h. docs/embedding.md#without-the-compiler has the rest.
 """
 
 load("@rules_cc//cc:defs.bzl", "cc_library")
+load("//kernels/core:isas.bzl", "ISAS")
+load("//tools/bazel:copts.bzl", "SMALL")
 load("//tools/aarch64:emulator.bzl", "EMULATOR")
 
 def _sources_impl(ctx):
@@ -57,6 +59,46 @@ def _sources_impl(ctx):
         OutputGroupInfo(header = depset([header]), source = depset([source]), weights = depset([weights])),
     ]
 
+_IsaLibraries = provider("Which isa_library is for which instruction set.", fields = ["libraries"])
+
+def _isa_libraries_impl(target, ctx):
+    isas = [tag[len("isa="):] for tag in ctx.rule.attr.tags if tag.startswith("isa=")]
+    return [_IsaLibraries(libraries = depset(
+        [struct(label = target.label, isa = isa) for isa in isas],
+        transitive = [dep[_IsaLibraries].libraries for dep in getattr(ctx.rule.attr, "deps", []) if _IsaLibraries in dep],
+    ))]
+
+_isa_libraries = aspect(implementation = _isa_libraries_impl, attr_aspects = ["deps"])
+
+def _kernels_impl(ctx):
+    wanted = {}
+    for _ in ISAS:  # Once for each step of what includes what, at most.
+        for isa in ctx.attr.isas + wanted.keys():
+            for part in isa.split("+"):
+                wanted.update({name: True for name in [part] + (ISAS[part].includes if part in ISAS else [])})
+    cc_info = cc_common.merge_cc_infos(cc_infos = [dep[CcInfo] for dep in ctx.attr.deps])
+    if not wanted:
+        return [cc_info]
+    left_out = {}
+    for dep in ctx.attr.deps:
+        left_out.update({found.label: True for found in dep[_IsaLibraries].libraries.to_list() if found.isa not in wanted})
+    inputs = cc_info.linking_context.linker_inputs.to_list()
+    return [CcInfo(
+        compilation_context = cc_info.compilation_context,
+        linking_context = cc_common.create_linking_context(
+            linker_inputs = depset([i for i in inputs if i.owner not in left_out], order = "topological"),
+        ),
+    )]
+
+# What a generated source links: all of `deps` but code for other instruction sets than `isas`; of none, for all.
+_kernels = rule(
+    implementation = _kernels_impl,
+    attrs = {
+        "deps": attr.label_list(aspects = [_isa_libraries], providers = [CcInfo]),
+        "isas": attr.string_list(),
+    },
+)
+
 _sources = rule(
     implementation = _sources_impl,
     attrs = {
@@ -81,8 +123,8 @@ def fuselage_model(name, model = None, config = None, data = [], batch = 1, isas
       config: of the harness: which network, calibrated on what, by which passes.
       data: what the config names, by paths from its folder.
       batch: images a run.
-      isas: instruction sets to pack weights for, ["avx2"], which the machine that builds must run; on others, and without
-        any, Init packs them.
+      isas: instruction sets that the library has kernels and packed weights for, ["avx2"], which the machine that builds
+        must run; one that has none of them runs the scalar kernels. Without any it has kernels for all, and Init packs.
       harness: what compiles; None: the tree's own, without anybody else's passes.
       **kwargs: more arguments of cc_library, such as visibility.
     """
@@ -101,6 +143,12 @@ def fuselage_model(name, model = None, config = None, data = [], batch = 1, isas
         network = name,
         testonly = kwargs.get("testonly", False),
     )
+    _kernels(
+        name = name + "_kernels",
+        deps = [Label("//compiler/standalone:network"), Label("//kernels:standalone_kernels")],
+        isas = isas,
+        testonly = kwargs.get("testonly", False),
+    )
     for group in ["header", "source", "weights"]:
         native.filegroup(
             name = name + "_" + group,
@@ -113,6 +161,7 @@ def fuselage_model(name, model = None, config = None, data = [], batch = 1, isas
         srcs = [name + "_source"],
         hdrs = [name + "_header"],
         textual_hdrs = [name + "_weights"],
-        deps = [Label("//compiler/standalone:network"), Label("//kernels:standalone_kernels")],
+        copts = kwargs.pop("copts", SMALL),
+        deps = [":" + name + "_kernels"],
         **kwargs
     )

@@ -21,7 +21,8 @@ def x86_only(sources):
 def isa_library(name, isa, srcs, deps = [], copts = [], emulated_deps = []):
     """Sources for one instruction set of x86; on other architectures an empty library.
 
-    <name>: compiled with the set's options. <name>_symbols_test: it defines no weak function, since the linker may
+    <name>: compiled with the set's options, and linked into every program but those that leave the set out, which know it
+    by its tag. <name>_symbols_test: it defines no weak function, since the linker may
     choose that copy for code that runs on every machine. For all but avx2 also <name>_emulated, for tests: the same
     sources through SIMDe (avx512.h) and with emulated tiles (amx.h).
 
@@ -36,8 +37,10 @@ def isa_library(name, isa, srcs, deps = [], copts = [], emulated_deps = []):
     cc_library(
         name = name,
         srcs = x86_only(srcs),
-        copts = ISAS[isa].copts + copts,
+        copts = ISAS[isa].copts + ["-DFUSELAGE_ISA_SOURCE"] + copts,
+        tags = ["isa=" + isa],
         deps = deps + [Label("//kernels/core")],
+        alwayslink = True,  # Tables refer to it weakly (variant.h).
     )
     native.sh_test(
         name = name + "_symbols_test",

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,16 @@ enum class LayoutRule {
   kAnyOutput,  // NHWC in; either layout out (dequantize).
 };
 
+// An entry's table of variants as C++ names it, in the namespace fuselage: a source may make an entry of some of its rows,
+// and its program has no code of the others.
+struct VariantTable {
+  std::vector<std::string> headers;
+  std::string rows;   // "int8::conv2d::kVariants", constexpr.
+  std::string entry;  // "int8::conv2d::EntryOf": of a table of such rows, which must outlive it, the entry.
+  // Those that may run a description with the sets that desc.isa allows, whatever this CPU has.
+  std::function<std::vector<int>(const KernelDesc&)> needed;
+};
+
 struct KernelEntry {
   std::string op;  // The IR op that it runs: "conv2d" (float), "int8.conv2d" (quantized).
   LayoutRule layout = LayoutRule::kNhwc;
@@ -35,6 +46,9 @@ struct KernelEntry {
   std::function<Placement(const KernelDesc&)> preferred_placement = nullptr;
   // Where create packs weights: Kernel::variant() of what it would make, or its error, without packing any.
   std::function<absl::StatusOr<std::string>(const KernelDesc&)> variant = nullptr;
+
+  // Null: its variants are too small to be worth choosing from.
+  std::optional<VariantTable> table = std::nullopt;
 
   // The variant that would run `desc`, or why none does.
   absl::StatusOr<std::string> Supports(const KernelDesc& desc) const;

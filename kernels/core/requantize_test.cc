@@ -272,8 +272,8 @@ TEST(MakeEpilogue, TakesSumsThatWereKept) {
   EXPECT_EQ(e->weight_sums, kept.sums);
   EXPECT_THAT(kept.sums->values<int64_t>(), ::testing::ElementsAre(126, 130, -121, 135));
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max(), kLeast = std::numeric_limits<int64_t>::min();
-  for (const auto& [sum, magnitude] : {std::pair(131L, 130L), {-131L, 130L}, {0L, 385L}, {0L, -1L}, {kMost, kMost},
-                                       {kLeast, kLeast}}) {
+  for (const auto& [sum, magnitude] :
+       {std::pair(131L, 130L), {-131L, 130L}, {0L, 385L}, {0L, -1L}, {kMost, kMost}, {kLeast, kLeast}}) {
     kept.sums = std::make_shared<const Tensor>(Tensor::Of<int64_t>({2, 2}, {126, 130, sum, magnitude}));
     EXPECT_THAT(std::string(MakeEpilogue(params).status().message()), HasSubstr("which 3 cannot have"));
   }

@@ -17,8 +17,16 @@ struct Variant {
   Function* run;
 };
 
-// Before the declaration of what x86's sources define. Elsewhere its address is null: the rows that name it stay in
-// their tables, and no machine runs them.
+// Before the declaration of what an isa_library defines. A program may be linked without it (fuselage_model's isas), and
+// other architectures than x86 have none: its address is null there. The rows that name it stay in their tables, and
+// whoever leaves it out sees to it that no kernel is asked for that set.
+#ifdef FUSELAGE_ISA_SOURCE
+#define FUSELAGE_OPTIONAL
+#else
+#define FUSELAGE_OPTIONAL __attribute__((weak))
+#endif
+
+// Before that of what is emulated on x86 alone.
 #ifdef __x86_64__
 #define FUSELAGE_X86
 #else
@@ -34,7 +42,7 @@ struct Variant {
   FUSELAGE_ISAS(FUSELAGE_VARIANT, Function, name)
 #define FUSELAGE_VARIANT(Isa, isa, bit, includes, emulated_linkage, Function, name) \
   namespace isa {                                                                    \
-  FUSELAGE_X86 Function name;                                                        \
+  FUSELAGE_OPTIONAL Function name;                                                   \
   }                                                                                  \
   namespace isa##_emulated {                                                         \
   emulated_linkage Function name;                                                    \

@@ -1,12 +1,14 @@
 #include "kernels/int8/conv2d/conv2d.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/core/variant.h"
-#include "kernels/int8/conv2d/reference.h"
-#include "kernels/int8/conv2d/rows.h"
+#include "kernels/int8/conv2d/variants.h"
 
 namespace fuselage::int8::conv2d {
 namespace {
@@ -15,27 +17,6 @@ using kernels::Isa;
 using kernels::Kernel;
 using kernels::KernelDesc;
 using kernels::Placement;
-
-constexpr Variant kVariants[] = {
-    {"scalar", Isa::kScalar, /*supports=*/nullptr, /*worthwhile=*/nullptr, MakeReference},
-    Direct<direct::avx2::GetLoops>("avx2", Isa::kAvx2),
-    Direct<direct::avx2::GetPairLoops>("avx2 pairs", Isa::kAvx2, direct::SupportsPairs),
-    Winograd<winograd::avx2::GetLoops>("avx2 winograd", Isa::kAvx2),
-    Direct<direct::avx_vnni::GetLoops>("avx_vnni", Isa::kAvxVnni),
-    Winograd<winograd::avx_vnni::GetLoops>("avx_vnni winograd", Isa::kAvxVnni),
-    Depthwise<depthwise::avx2::GetLoops, direct::avx2::GetLoops>("avx2 depthwise", Isa::kAvx2, depthwise::Supports),
-    Depthwise<depthwise::avx2::GetGroupLoops, direct::avx2::GetLoops>("avx2 groups", Isa::kAvx2,
-                                                                      depthwise::SupportsSmallGroups),
-    Depthwise<depthwise::avx2::GetGroupPairLoops, direct::avx2::GetLoops>("avx2 group pairs", Isa::kAvx2,
-                                                                          depthwise::SupportsSmallGroupPairs),
-    Direct<direct::avx512_vnni::GetLoops>("avx512_vnni", Isa::kAvx512Vnni),
-    Winograd<winograd::avx512_vnni::GetLoops>("avx512_vnni winograd", Isa::kAvx512Vnni),
-    Depthwise<depthwise::avx512_vnni::GetLoops, direct::avx512_vnni::GetLoops>("avx512_vnni depthwise",
-                                                                               Isa::kAvx512Vnni, depthwise::Supports),
-    Depthwise<depthwise::avx512_vnni::GetGroupLoops, direct::avx512_vnni::GetLoops>(
-        "avx512_vnni groups", Isa::kAvx512Vnni, depthwise::SupportsSmallGroups),
-    Tiled<tiled::amx::GetLoops>("amx", Isa::kAmx),
-};
 
 class Conv2d : public Kernel {
  public:
@@ -149,6 +130,22 @@ kernels::KernelEntry EntryOf(absl::Span<const Variant> variants) {
   return entry;
 }
 
-void Register(kernels::KernelRegistry& registry) { registry.Register(EntryOf(kVariants)); }
+std::vector<int> RowsFor(const KernelDesc& desc) {
+  std::vector<int> rows;
+  const absl::StatusOr<Problem> problem = ProblemOf(desc);
+  if (!problem.ok()) return rows;
+  for (size_t i = 0; i < std::size(kVariants); ++i) {
+    if (desc.isa.Includes(kVariants[i].isa) && IsTrue(kVariants[i].supports, *problem)) {
+      rows.push_back(static_cast<int>(i));
+    }
+  }
+  return rows;
+}
+
+void Register(kernels::KernelRegistry& registry) {
+  kernels::KernelEntry entry = EntryOf(kVariants);
+  entry.table = {{"kernels/int8/conv2d/variants.h"}, "int8::conv2d::kVariants", "int8::conv2d::EntryOf", RowsFor};
+  registry.Register(std::move(entry));
+}
 
 }  // namespace fuselage::int8::conv2d

@@ -12,6 +12,7 @@
 #define FUSELAGE_KERNELS_INT8_CONV2D_CONV2D_H_
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -34,8 +35,9 @@ struct Variant {
   bool (*reads_halo)(const Problem&) = nullptr;
 };
 
-// All variants, the preferred one last: dispatch, tests and benchmarks iterate this table.
-absl::Span<const Variant> Variants();
+absl::Span<const Variant> Variants();  // The table of variants.h.
+// Its rows that desc.isa allows and that support the problem, whatever this CPU has.
+std::vector<int> RowsFor(const kernels::KernelDesc& desc);
 
 // By the last variant that needs no more than desc.isa and this CPU have, supports the problem and is worthwhile for
 // it. Errors: those of ProblemOf, and Unimplemented where there is no such variant.

@@ -320,12 +320,20 @@ kernels::KernelEntry EntryWith(absl::Span<const conv2d::Variant> variants) {
   entry.op = "int8.conv2d_max_pool2d";
   entry.create = [variants](const KernelDesc& desc) { return CreateInBands(variants, desc); };
   entry.takes_placements = [variants](const KernelDesc& desc) { return TakesPlacements(variants, desc); };
-  entry.preferred_placement = [variants](const KernelDesc& desc) {
-    return PreferredInputPlacement(variants, desc);
-  };
+  entry.preferred_placement = [variants](const KernelDesc& desc) { return PreferredInputPlacement(variants, desc); };
   return entry;
 }
 
-void Register(kernels::KernelRegistry& registry) { registry.Register(EntryWith(conv2d::Variants())); }
+void Register(kernels::KernelRegistry& registry) {
+  kernels::KernelEntry entry = EntryWith(conv2d::Variants());
+  entry.table = {{"kernels/int8/conv2d/variants.h", "kernels/int8/conv2d_max_pool2d/conv2d_max_pool2d.h"},
+                 "int8::conv2d::kVariants",
+                 "int8::conv2d_max_pool2d::EntryWith",
+                 [](const KernelDesc& desc) {
+                   const absl::StatusOr<Layers> layers = LayersOf(conv2d::Variants(), desc);
+                   return layers.ok() ? conv2d::RowsFor(layers->conv) : std::vector<int>();
+                 }};
+  registry.Register(std::move(entry));
+}
 
 }  // namespace fuselage::int8::conv2d_max_pool2d
