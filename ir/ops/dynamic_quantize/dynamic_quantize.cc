@@ -5,10 +5,10 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/mxfp4.h"
 #include "ir/ops/core/broadcast.h"
 #include "ir/ops/core/checks.h"
 #include "ir/ops/core/values.h"
-#include "ir/ops/dynamic_quantize/mxfp4.h"
 
 namespace fuselage::ops::dynamic_quantize {
 namespace {
@@ -137,10 +137,10 @@ absl::StatusOr<std::vector<Tensor>> EvaluateQuantizeMxfp4(const ir::EvaluateCall
   for (const TensorType& type : call.result_type->elements()) results.emplace_back(type);
   uint8_t* codes = results[0].data<uint8_t>();
   ForEachGroup(call.tensor(0).shape(), call.GetInt("group_size"), [&](int64_t group, int64_t first, int64_t size) {
-    const uint8_t scale = SharedScale(x.subspan(first, size));
+    const uint8_t scale = mxfp4::SharedScale(x.subspan(first, size));
     results[1].data<uint8_t>()[group] = scale;
-    if (scale == kE8M0NaN) return;
-    for (int64_t i = first; i < first + size; ++i) codes[i] = ToE2M1(x[i] / FromE8M0(scale));
+    if (scale == mxfp4::kE8M0NaN) return;
+    for (int64_t i = first; i < first + size; ++i) codes[i] = mxfp4::ToE2M1(x[i] / mxfp4::FromE8M0(scale));
   });
   return results;
 }
@@ -158,9 +158,9 @@ absl::StatusOr<std::vector<Tensor>> EvaluateDequantizeMxfp4(const ir::EvaluateCa
   const uint8_t* scales = call.tensor(1).data<uint8_t>();
   Tensor result(call.result());
   ForEachGroup(result.shape(), call.GetInt("group_size"), [&](int64_t group, int64_t first, int64_t size) {
-    const double scale = FromE8M0(scales[group]);
+    const double scale = mxfp4::FromE8M0(scales[group]);
     for (int64_t i = first; i < first + size; ++i)
-      result.data<float>()[i] = static_cast<float>(FromE2M1(codes[i]) * scale);
+      result.data<float>()[i] = static_cast<float>(mxfp4::FromE2M1(codes[i]) * scale);
   });
   return One(std::move(result));
 }

@@ -1,4 +1,4 @@
-#include "ir/ops/dynamic_quantize/mxfp4.h"
+#include "ir/base/mxfp4.h"
 
 #include <cmath>
 #include <limits>
@@ -11,6 +11,12 @@
 namespace fuselage::ops::dynamic_quantize {
 namespace {
 
+using mxfp4::FromE2M1;
+using mxfp4::FromE8M0;
+using mxfp4::SharedScale;
+using mxfp4::ToE2M1;
+using mxfp4::kE8M0NaN;
+using mxfp4::kE8M0One;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

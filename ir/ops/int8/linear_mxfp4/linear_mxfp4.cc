@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/base/activation.h"
+#include "ir/base/mxfp4.h"
 #include "ir/ops/core/checks.h"
 #include "ir/ops/core/values.h"
-#include "ir/ops/dynamic_quantize/mxfp4.h"
 #include "ir/ops/linear/linear.h"
 
 namespace fuselage::ops::int8::linear_mxfp4 {
@@ -60,9 +60,9 @@ absl::StatusOr<std::vector<Tensor>> EvaluateLinear(const ir::EvaluateCall& call)
       double sum = 0;
       for (int64_t k = g * kGroup; k < std::min(in, (g + 1) * kGroup); ++k) {
         sum += x.data<int8_t>()[row * in + k] *
-               (2 * dynamic_quantize::FromE2M1(weight.data<uint8_t>()[channel * in + k] & 15));
+               (2 * mxfp4::FromE2M1(weight.data<uint8_t>()[channel * in + k] & 15));
       }
-      const double half = dynamic_quantize::FromE8M0(scale.data<uint8_t>()[channel * groups + g]) / 2;
+      const double half = mxfp4::FromE8M0(scale.data<uint8_t>()[channel * groups + g]) / 2;
       t = std::fma(static_cast<float>(sum), static_cast<float>(half), t);
     }
     const float bias = call.has(kBias) ? call.tensor(kBias).data<float>()[channel] : 0;

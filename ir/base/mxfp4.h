@@ -1,12 +1,12 @@
 // The number formats of MXFP4 (OCP Microscaling Formats (MX) Specification v1.0: E2M1 elements, E8M0 scales).
-#ifndef FUSELAGE_IR_OPS_DYNAMIC_QUANTIZE_MXFP4_H_
-#define FUSELAGE_IR_OPS_DYNAMIC_QUANTIZE_MXFP4_H_
+#ifndef FUSELAGE_IR_BASE_MXFP4_H_
+#define FUSELAGE_IR_BASE_MXFP4_H_
 
 #include <cstdint>
 
 #include "absl/types/span.h"
 
-namespace fuselage::ops::dynamic_quantize {
+namespace fuselage::mxfp4 {
 
 // E2M1: sign, two bits of exponent (bias 1), one of mantissa. 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives.
 double FromE2M1(uint8_t code);
@@ -19,6 +19,6 @@ double FromE8M0(uint8_t code);
 // The scale of a group: the largest power of two up to max|x|, over the largest that E2M1 has, 4.
 uint8_t SharedScale(absl::Span<const float> group);
 
-}  // namespace fuselage::ops::dynamic_quantize
+}  // namespace fuselage::mxfp4
 
-#endif  // FUSELAGE_IR_OPS_DYNAMIC_QUANTIZE_MXFP4_H_
+#endif  // FUSELAGE_IR_BASE_MXFP4_H_

@@ -1,10 +1,10 @@
-#include "ir/ops/dynamic_quantize/mxfp4.h"
+#include "ir/base/mxfp4.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-namespace fuselage::ops::dynamic_quantize {
+namespace fuselage::mxfp4 {
 namespace {
 
 constexpr double kMagnitudes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
@@ -41,4 +41,4 @@ uint8_t SharedScale(absl::Span<const float> group) {
   return static_cast<uint8_t>(std::max(std::ilogb(greatest) - kLargestExponent + kE8M0One, 0));
 }
 
-}  // namespace fuselage::ops::dynamic_quantize
+}  // namespace fuselage::mxfp4
