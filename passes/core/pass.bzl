@@ -4,7 +4,7 @@ load("@rules_cc//cc:defs.bzl", "cc_library", "cc_proto_library", "cc_test")
 load("@rules_proto//proto:defs.bzl", "proto_library")
 load(":cases.bzl", "pass_case_test")
 
-def pass_library(name, calibrated = False, deps = [], kernels = None, namespace = None, test_deps = [], test_size = "small"):
+def pass_library(name, calibrated = False, deps = [], kernels = None, namespace = None, proto_deps = [], test_deps = [], test_size = "small"):
     """A pass from its folder's sources and headers, its options <name>.proto, cases/*.ir and a test for each *_test.cc.
 
     Args:
@@ -13,12 +13,14 @@ def pass_library(name, calibrated = False, deps = [], kernels = None, namespace 
       deps: more dependencies, of all.
       kernels: as in pass_case_test.
       namespace: where Register is; fuselage::<name> by default.
+      proto_deps: of the options.
       test_deps: more dependencies, of the tests.
       test_size: of the tests.
     """
     proto_library(
         name = name + "_proto",
         srcs = [name + ".proto"],
+        deps = proto_deps,
     )
     cc_proto_library(
         name = name + "_cc_proto",

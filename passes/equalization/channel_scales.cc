@@ -8,13 +8,12 @@
 namespace fuselage::equalization {
 namespace {
 
-// r^(i/4) by square roots, which are exact to the last bit everywhere.
-double QuarterPower(double r, int i) {
+// r^(i/8) by square roots, which are exact to the last bit everywhere.
+double EighthPower(double r, int i) {
   double power = 1;
-  const double root = std::sqrt(r), fourth = std::sqrt(root);
-  if (i & 4) power *= r;
-  if (i & 2) power *= root;
-  if (i & 1) power *= fourth;
+  for (int bit = 8; bit > 0; bit /= 2, r = std::sqrt(r)) {
+    if (i & bit) power *= r;
+  }
   return power;
 }
 
@@ -40,21 +39,6 @@ double TotalNoise(absl::Span<const Reader> readers, absl::Span<const int> expone
   double noise = 0;
   for (const Reader& reader : readers) noise += RelativeNoise(reader, exponents);
   return noise;
-}
-
-// By input channel: the largest weight that any reader has for it.
-std::vector<double> LargestWeights(absl::Span<const Reader> readers, int64_t channels) {
-  std::vector<double> largest(channels);
-  for (const Reader& reader : readers) {
-    const int64_t inner = reader.weight->dim(1), outer = reader.weight->dim(0), kernel = KernelSize(*reader.weight);
-    for (int64_t o = 0; o < outer; ++o) {
-      for (int64_t i = 0; i < inner; ++i) {
-        double& value = largest[o / (outer / reader.groups) * inner + i];
-        value = std::max(value, PairOf(*reader.weight, o * inner + i, kernel).largest);
-      }
-    }
-  }
-  return largest;
 }
 
 }  // namespace
@@ -122,6 +106,34 @@ double RelativeNoise(const Reader& reader, absl::Span<const int> exponents) {
   return outputs == 0 ? 0 : sum / outputs;
 }
 
+std::vector<double> LargestWeights(absl::Span<const Reader> readers, int64_t channels) {
+  std::vector<double> largest(channels);
+  for (const Reader& reader : readers) {
+    const int64_t inner = reader.weight->dim(1), outer = reader.weight->dim(0), kernel = KernelSize(*reader.weight);
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t i = 0; i < inner; ++i) {
+        double& value = largest[o / (outer / reader.groups) * inner + i];
+        value = std::max(value, PairOf(*reader.weight, o * inner + i, kernel).largest);
+      }
+    }
+  }
+  return largest;
+}
+
+std::vector<int> BalancingExponents(absl::Span<const double> ranges, absl::Span<const double> weights, int eighths) {
+  std::vector<int> exponents(ranges.size());
+  const size_t widest = std::max_element(ranges.begin(), ranges.end()) - ranges.begin();
+  if (ranges.empty() || ranges[widest] == 0 || weights[widest] == 0) return exponents;
+  const auto exponent = [&](size_t c) {
+    return NearestExponent(EighthPower(ranges[c], eighths) / EighthPower(weights[c], 8 - eighths));
+  };
+  for (size_t c = 0; c < ranges.size(); ++c) {
+    if (ranges[c] == 0 || weights[c] == 0) continue;
+    exponents[c] = std::clamp(exponent(c) - exponent(widest), -kLargestExponent, kLargestExponent);
+  }
+  return exponents;
+}
+
 ChannelScales ChooseScales(absl::Span<const Reader> readers, absl::Span<const int> limits) {
   const int64_t channels = readers[0].input->channels();
   std::vector<double> ranges(channels);
@@ -129,22 +141,12 @@ ChannelScales ChooseScales(absl::Span<const Reader> readers, absl::Span<const in
     for (int64_t c = 0; c < channels; ++c) ranges[c] = std::max(ranges[c], reader.input->magnitude(c));
   }
   const std::vector<double> weights = LargestWeights(readers, channels);
-  const int64_t widest = std::max_element(ranges.begin(), ranges.end()) - ranges.begin();
   ChannelScales best{std::vector<int>(channels)};
   const double noise_before = TotalNoise(readers, best.exponents);
   double least = noise_before;
-  if (channels == 0 || ranges[widest] == 0 || weights[widest] == 0) return best;
   for (int quarters = 0; quarters <= 4; ++quarters) {
-    const auto exponent = [&](int64_t c) {
-      return NearestExponent(QuarterPower(ranges[c], quarters) / QuarterPower(weights[c], 4 - quarters));
-    };
-    std::vector<int> exponents(channels);
-    for (int64_t c = 0; c < channels; ++c) {
-      if (ranges[c] == 0 || weights[c] == 0) continue;
-      // The channel with the widest range keeps it.
-      exponents[c] = std::clamp(exponent(c) - exponent(widest), -kLargestExponent, kLargestExponent);
-      if (!limits.empty()) exponents[c] = std::clamp(exponents[c], limits[c], 0);
-    }
+    std::vector<int> exponents = BalancingExponents(ranges, weights, 2 * quarters);
+    for (size_t c = 0; c < limits.size(); ++c) exponents[c] = std::clamp(exponents[c], limits[c], 0);
     const double noise = TotalNoise(readers, exponents);
     if (noise < least) {
       least = noise;

@@ -1,7 +1,6 @@
 #include "passes/equalization/equalization.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "ir/base/hash_map.h"
 #include "passes/equalization/channel_groups.h"
 #include "passes/equalization/channel_scales.h"
+#include "passes/equalization/scale_layer.h"
 
 namespace fuselage::equalization {
 namespace {
@@ -75,38 +75,6 @@ std::vector<int> LimitsOf(const ChannelGroup& group, const Statistics& statistic
   return limits;
 }
 
-// By layer: the exponents that its rows are divided by and its columns multiplied by; empty: all 0.
-struct LayerScales {
-  std::vector<int> rows, columns;
-};
-
-absl::Status ScaleLayer(Node* layer, const LayerScales& scales, ir::Graph& graph) {
-  const auto [outputs, inputs, kernel, groups] = ShapeOf(*layer);
-  const auto row = [&](int64_t o) { return scales.rows.empty() ? 0 : -scales.rows[o]; };
-  Tensor weight = *graph.ParameterOfOrNull(*layer, "weight");
-  float* w = weight.data<float>();
-  for (int64_t o = 0; o < outputs; ++o) {
-    for (int64_t i = 0; i < inputs; ++i) {
-      const int64_t c = o / (outputs / groups) * inputs + i;
-      const int exponent = row(o) + (scales.columns.empty() ? 0 : scales.columns[c]);
-      for (int64_t k = 0; k < kernel; ++k, ++w) *w = std::ldexp(*w, exponent);
-    }
-  }
-  ir::Module* module = layer->module();
-  std::map<std::string, std::string> parameters = module->parameters;
-  const auto add = [&](const char* name, Tensor tensor) {
-    parameters[name] = graph.AddParameter(absl::StrCat(module->path, ".equalized_", name),
-                                          std::make_shared<const Tensor>(std::move(tensor)));
-  };
-  add("weight", std::move(weight));
-  if (const Tensor* bias = graph.ParameterOfOrNull(*layer, "bias"); bias != nullptr && !scales.rows.empty()) {
-    Tensor scaled = *bias;
-    for (int64_t o = 0; o < outputs; ++o) scaled.data<float>()[o] = std::ldexp(scaled.data<float>()[o], row(o));
-    add("bias", std::move(scaled));
-  }
-  return graph.UpdateModule(module, module->op->name, module->attributes, std::move(parameters));
-}
-
 std::string Names(const std::vector<Node*>& nodes) {
   return absl::StrJoin(nodes, ", ", [](std::string* out, const Node* node) {
     absl::StrAppend(out, "%", node->name());
@@ -152,7 +120,8 @@ absl::StatusOr<bool> Equalization::RunImpl(ir::Graph& graph, Remarks& remarks) c
                                     Names(group.writers), Names(group.readers), -*largest, -*least, chosen.gain_db));
   }
   for (Node* node : graph.Snapshot()) {
-    if (const auto it = scales.find(node); it != scales.end()) RETURN_IF_ERROR(ScaleLayer(node, it->second, graph));
+    const auto it = scales.find(node);
+    if (it != scales.end()) RETURN_IF_ERROR(ScaleLayer(node, it->second, "equalized", graph));
   }
   return !scales.empty();
 }

@@ -405,6 +405,35 @@ bool LayerNorm(Draft& draft) {
   return draft.AddInRandomSpelling(call) != nullptr;
 }
 
+// A norm over the last axis and linears that read it, whose channels may be scaled; at times a gate between two.
+bool NormedLinears(Draft& draft) {
+  Random& random = draft.random();
+  Node* x = draft.PickFloatOrNull(2, 3);
+  if (x == nullptr || x->tensor_type().shape.back() > 64) return false;
+  const TensorType type = x->tensor_type();
+  const Shape channels = {type.shape.back()};
+  RandomCall norm{random.OneIn(2) ? "layer_norm" : "rms_norm", {x}, {}, {{"normalized_shape", channels}, {"eps", 0.5}}};
+  if (!random.OneIn(4)) norm.parameters["weight"] = draft.SeededParameter("norm.weight", Of(type.dtype, channels));
+  Node* y = draft.AddAsModule(norm);
+  if (y == nullptr) return false;
+  draft.set_magnitude(*y, 4);
+  const auto linear = [&](Node* input, int64_t outputs) -> Node* {
+    const int64_t inputs = input->tensor_type().shape.back();
+    RandomCall call{"linear", {input}, {}, {}};
+    call.parameters["weight"] = draft.SeededParameter("normed.weight", Of(type.dtype, {outputs, inputs}));
+    Node* result = draft.AddAsModule(call);
+    if (result != nullptr) draft.set_magnitude(*result, Grown(draft.magnitude(*input), inputs));
+    return result;
+  };
+  const int64_t outputs = random.Between(2, 6);
+  Node *gate = linear(y, outputs), *up = linear(y, outputs);
+  if (gate == nullptr || up == nullptr || random.OneIn(2)) return gate != nullptr;
+  Node* product = draft.AddFunction("mul", {draft.AddFunction("sigmoid", {gate}), up});
+  if (product == nullptr) return false;
+  draft.set_magnitude(*product, draft.magnitude(*up));
+  return linear(product, random.Between(1, 4)) != nullptr;
+}
+
 // Over the first axis, with some of what may be absent; then parts of the results.
 bool Recurrent(Draft& draft) {
   Node* x = draft.PickFloatOrNull(3, 3);
@@ -491,7 +520,7 @@ void Register(Recipes& recipes) {
                                {4, Linear},    {3, MatmulChain},   {2, MatmulOfValues}, {3, Attention},
                                {3, Gemm},      {5, Pool},          {2, GlobalPool},     {2, AdaptivePool},
                                {2, LayerNorm}, {6, Recurrent},     {2, Addmm},          {2, Neighbours},
-                               {8, LayerPair}});
+                               {8, LayerPair}, {3, NormedLinears}});
 }
 
 }  // namespace fuselage::testing::recipes::layers
