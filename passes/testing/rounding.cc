@@ -119,14 +119,37 @@ absl::Status CheckWeight(const Tensor& weight, const Tensor& codes) {
   return absl::OkStatus();
 }
 
+// A float weight that holds what i8 codes for each channel stand for.
+absl::Status CheckGrid(const Tensor& weight, const Tensor& values) {
+  const int64_t channels = weight.dim(0), inner = channels == 0 ? 0 : weight.num_elements() / channels;
+  for (int64_t c = 0; c < channels; ++c) {
+    double largest = 0, largest_value = 0;
+    for (int64_t i = c * inner; i < (c + 1) * inner; ++i) {
+      largest = std::max(largest, std::fabs(weight.At(i)));
+      largest_value = std::max(largest_value, std::fabs(values.At(i)));
+    }
+    if (largest != largest_value) {
+      return absl::InternalError(
+          absl::StrFormat("the largest value of channel %d was %g, is %g", c, largest, largest_value));
+    }
+    const double step = largest / 127;
+    for (int64_t i = c * inner; i < (c + 1) * inner; ++i) {
+      const double code = step == 0 ? 0 : values.At(i) / step;
+      if (std::fabs(code - std::nearbyint(code)) <= kRounding * 127) continue;
+      return absl::InternalError(absl::StrFormat("channel %d has a value %g, and a step of %g", c, values.At(i), step));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckWeights(const ir::Graph& before, const ir::Graph& after) {
   for (const auto& [path, module] : after.modules()) {
     for (const auto& [operand, name] : module->parameters) {
       const Tensor& now = *after.FindParameterOrNull(name)->tensor;
       const Tensor& old = *before.FindParameterOrNull(before.FindModuleOrNull(path)->parameters.at(operand))->tensor;
       if (now.SameBytes(old)) continue;
-      if (!now.type().quant.has_value()) return absl::InternalError(absl::StrCat("@", name, " holds no codes"));
-      RETURN_IF_ERROR(Annotate(CheckWeight(old, now), absl::StrCat("@", name)));
+      const absl::Status status = now.type().quant.has_value() ? CheckWeight(old, now) : CheckGrid(old, now);
+      RETURN_IF_ERROR(Annotate(status, absl::StrCat("@", name)));
     }
   }
   return absl::OkStatus();

@@ -1,0 +1,69 @@
+// What rounding the weights of a linear layer does to its outputs: H = sum x^T x over the rows x that it reads. An error e
+// of one output channel's weights moves its outputs by e H e^T in all, as a sum of squares.
+//
+// All of it is double in a stated order of sums, by plain loops over rows that a compiler may turn into vectors but not
+// reorder: every machine rounds a weight to the same code. A library for linear algebra chooses its order by the
+// machine's vectors and caches.
+#ifndef FUSELAGE_PASSES_WEIGHT_ROUNDING_HESSIAN_H_
+#define FUSELAGE_PASSES_WEIGHT_ROUNDING_HESSIAN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "ir/base/tensor.h"
+#include "passes/quantize/weight_grid.h"
+
+namespace fuselage::weight_rounding {
+
+class Hessian {
+ public:
+  explicit Hessian(int64_t size) : size_(size), lower_(size * size) {}
+
+  // `values`: [..., size]; each element is one chain of sums over the rows. InvalidArgument where one is not finite:
+  // "element 17 is nan".
+  absl::Status Add(const Tensor& values);
+  void Add(const Hessian& other);
+
+  int64_t size() const { return size_; }
+  double operator()(int64_t i, int64_t j) const { return i < j ? lower_[j * size_ + i] : lower_[i * size_ + j]; }
+  double MeanOfDiagonal() const;
+
+ private:
+  int64_t size_;
+  std::vector<double> lower_;  // [size][size], at and below the diagonal.
+};
+
+// The factor U of a Hessian with `damping` on its diagonal, in the order of rounding: columns with the largest diagonal
+// first. P (H + damping) P^T = U U^T, U upper triangular: the error of column j shows in the coordinates j, j + 1, ...
+// of e P^T U, and later columns cancel there what earlier ones did.
+class Factor {
+ public:
+  // `damping` > 0.
+  Factor(const Hessian& hessian, double damping);
+
+  const std::vector<int64_t>& order() const { return order_; }  // Place by place: which column.
+  // U[0 ... j][j], which are j + 1 numbers.
+  const double* column(int64_t j) const { return &columns_[j * size_]; }
+  double damping() const { return damping_; }
+
+ private:
+  int64_t size_;
+  double damping_;
+  std::vector<int64_t> order_;
+  std::vector<double> columns_;
+};
+
+struct Rounding {
+  Tensor weight;
+  // Sums of squares over all rows: of the outputs, and what rounding to nearest and this rounding add to them.
+  double signal = 0, nearest = 0, rounded = 0;
+};
+
+// `weight`: f32 [outputs, size], of the grid `grid`.
+Rounding Round(const Tensor& weight, const quantize::WeightGrid& grid, const Factor& factor);
+
+}  // namespace fuselage::weight_rounding
+
+#endif  // FUSELAGE_PASSES_WEIGHT_ROUNDING_HESSIAN_H_
