@@ -63,10 +63,10 @@ std::optional<RowCodes> RowCodesOf(const Node& node) {
   return scales.shape == wanted ? std::make_optional(RowCodes{codes, scale}) : std::nullopt;
 }
 
-// A weight that is dequantize_mxfp4 of constants.
-bool IsMxfp4(const Node& weight) {
-  return weight.IsOp("dequantize_mxfp4") && weight.operand(0)->kind() == ir::NodeKind::kGetAttr &&
-         weight.operand(1)->kind() == ir::NodeKind::kGetAttr;
+// A weight that is dequantize_mxfp4 or dequantize_groups of constants.
+bool IsInGroups(const Node& weight) {
+  return (weight.IsOp("dequantize_mxfp4") || weight.IsOp("dequantize_groups")) &&
+         weight.operand(0)->kind() == ir::NodeKind::kGetAttr && weight.operand(1)->kind() == ir::NodeKind::kGetAttr;
 }
 
 // quantize(dequantize(x)) is x: the quotient is within half a code, unless the product overflowed.
@@ -98,6 +98,7 @@ struct Plan {
   std::vector<Node*> quantizes;                 // Readers that become the op's own rounding.
   TensorType result;
   double out_scale = 1;          // The codes' scale, as the quantize spells it.
+  int64_t group_size = 0;        // Of a weight in groups.
   std::optional<RowCodes> rows;  // Then the result is float.
 
   bool takes_as_it_is(const ir::Argument& argument) const {
@@ -192,7 +193,7 @@ class Lowering {
     plan.schema = FormOrNull(plan);
     for (const ir::Argument& argument : plan.arguments) {
       std::vector<Node*>& found = plan.dequantizes;
-      if (argument.is_computed_parameter() && IsMxfp4(*argument.value)) {
+      if (argument.is_computed_parameter() && IsInGroups(*argument.value)) {
         found.insert(found.end(), {argument.value, argument.value->operand(0), argument.value->operand(1)});
       }
       if (argument.spec->parameter || argument.absent() || plan.takes_as_it_is(argument)) continue;
@@ -216,12 +217,12 @@ class Lowering {
     return reason.empty() ? Finish(plan) : Miss(node, reason);
   }
 
-  // The form of the op where it computes on codes: int8.linear_mxfp4, where its weight is MXFP4.
+  // The form of the op where it computes on codes: int8.linear_groups, where its weight is in groups.
   const ir::OpSchema* FormOrNull(const Plan& plan) const {
     const std::string& op = plan.node->op()->name;
     for (const ir::Argument& argument : plan.arguments) {
-      if (!argument.is_computed_parameter() || !IsMxfp4(*argument.value)) continue;
-      return graph_.ops().FindOrNull(absl::StrCat("int8.", op, "_mxfp4"));
+      if (!argument.is_computed_parameter() || !IsInGroups(*argument.value)) continue;
+      return graph_.ops().FindOrNull(absl::StrCat("int8.", op, "_groups"));
     }
     return graph_.ops().FindQuantizedFormOrNull(op);
   }
@@ -290,9 +291,10 @@ class Lowering {
     for (ir::Argument& argument : plan.arguments) {
       if (argument.is_computed_parameter()) {
         const Node& value = *argument.value;
-        if (!IsMxfp4(value)) return absl::StrCat(argument.spec->name, " is computed, wanted a constant");
+        if (!IsInGroups(value)) return absl::StrCat(argument.spec->name, " is computed, wanted a constant");
         argument.parameter = graph_.FindParameterOrNull(value.operand(0)->target());
         weight_scale = graph_.FindParameterOrNull(value.operand(1)->target());
+        plan.group_size = value.attribute("group_size").as_int();
         continue;
       }
       if (argument.spec->parameter || argument.absent()) continue;
@@ -367,6 +369,7 @@ class Lowering {
     desc.attributes = passes::FormAttributes(*plan.node, *plan.schema);
     for (auto& [name, value] : AttributeMap{{"out_dtype", plan.result.dtype},
                                             {"out_scale", plan.out_scale},
+                                            {"group_size", plan.group_size},
                                             {"out_zero_point", int64_t{codes ? plan.result.quant->zero_point() : 0}}}) {
       if (plan.schema->FindAttributeOrNull(name) != nullptr) desc.attributes.insert_or_assign(name, value);
     }

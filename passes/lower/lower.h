@@ -3,7 +3,8 @@
 //   quantize(conv2d(dequantize(x), w))  =>  int8.conv2d(x, w)                  x codes; w i8 with its scales
 //   linear(dequantize(x), w)            =>  int8.linear(x, w, out_dtype=f32)   where nobody quantizes the result
 //   linear(mul(to(q, f32), s), w)       =>  int8.linear(q, w, s, out_dtype=f32)   i8 codes with a scale for each row
-//   linear(mul(to(q, f32), s), dequantize_mxfp4(w))   =>  int8.linear_mxfp4(q, w, s)   with constant weights
+//   linear(mul(to(q, f32), s), dequantize_mxfp4(w))   =>  int8.linear_groups(q, w, s)   with constant weights; and
+//                                                                              so with dequantize_groups
 //   quantize(x), dequantize(x)          =>  int8.quantize(x), int8.dequantize(x)   those that are left
 //   quantize(view(dequantize(x)))       =>  view(x)                            with equal parameters
 //   quantize(cat(dequantize(x)...))     =>  cat(x...)                          with equal parameters; any op that

@@ -17,7 +17,7 @@
 #include "passes/core/kept_message.h"
 #include "passes/quantize/bias_correction.h"
 #include "passes/quantize/calibration_cache.h"
-#include "passes/quantize/mxfp4_weights.h"
+#include "passes/quantize/group_weights.h"
 #include "passes/quantize/observers.h"
 #include "passes/quantize/precision.h"
 #include "passes/quantize/scales.h"
@@ -188,8 +188,10 @@ bool IsPerToken(const Node& node, const Selection& selection) {
                      [&](const Edge& edge) { return edge.user == &node; });
 }
 
-bool GetsMxfp4(const Node& node, const Selection& selection, const QuantizeOptions& options) {
-  return options.weights() == QuantizeOptions::MXFP4 && IsPerToken(node, selection);
+WeightFormat FormatOf(const QuantizeOptions& options) { return {options.weights(), options.group_size()}; }
+
+bool GetsGroups(const Node& node, const Selection& selection, const QuantizeOptions& options) {
+  return FormatOf(options).in_groups() && IsPerToken(node, selection);
 }
 
 std::string Describe(const Node& node, const Selection& selection, const CodesOf& codes_of,
@@ -205,11 +207,9 @@ std::string Describe(const Node& node, const Selection& selection, const CodesOf
   }
   std::string text = absl::StrCat("from ", absl::StrJoin(parts, ", "));
   if (node.op()->OperandIndex("weight") >= 0) {
-    const bool per_tensor = options.weights() == QuantizeOptions::PER_TENSOR;
-    absl::StrAppend(&text, "; weight ",
-                    GetsMxfp4(node, selection, options) ? "MXFP4"
-                    : per_tensor                        ? "i8 per tensor"
-                                                        : "i8 per channel");
+    const WeightFormat format = FormatOf(options);
+    const bool channels = format.in_groups() && !GetsGroups(node, selection, options);
+    absl::StrAppend(&text, "; weight ", Describe(channels ? WeightFormat(QuantizeOptions::PER_CHANNEL) : format));
   }
   return text;
 }
@@ -228,7 +228,7 @@ std::vector<QuantizedModule> QuantizeWeights(const QuantizeOptions& options, con
   std::vector<QuantizedModule> modules;
   HashMap<const ir::Module*, size_t> index;
   for (const Node* node : selection.nodes) {
-    if (node->op()->OperandIndex("weight") < 0 || GetsMxfp4(*node, selection, options)) continue;
+    if (node->op()->OperandIndex("weight") < 0 || GetsGroups(*node, selection, options)) continue;
     const bool per_token = IsPerToken(*node, selection);
     const float scale =
         per_token ? std::numeric_limits<float>::infinity() : codes_of.at(selection.group_of.at(node->operand(0))).scale;
@@ -345,12 +345,12 @@ absl::Status Apply(const QuantizeOptions& options, const Selection& selection, c
   }
   HashMap<const Node*, Node*> rows;
   for (const Edge& edge : selection.rows) RETURN_IF_ERROR(InsertRowScales(edge, rows, graph));
-  std::vector<Node*> mxfp4;
+  std::vector<Node*> in_groups;
   for (Node* node : selection.nodes) {
-    if (GetsMxfp4(*node, selection, options)) mxfp4.push_back(node);
+    if (GetsGroups(*node, selection, options)) in_groups.push_back(node);
   }
-  RETURN_IF_ERROR(UseMxfp4Weights(mxfp4, graph));
-  // Last: a module that is called elsewhere has lent its float weight to MXFP4.
+  RETURN_IF_ERROR(UseGroupWeights(in_groups, FormatOf(options), graph));
+  // Last: a module that is called elsewhere has lent its float weight to groups.
   return SetWeights(modules, std::move(biases), graph);
 }
 
@@ -362,6 +362,7 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
     remarks.Note(*node, "the graph is quantized already: taken as it is, not calibrated");
     return false;
   }
+  RETURN_IF_ERROR(CheckFormat(FormatOf(options_)));
   Remarks tentative;  // What is said of a selection that times may change.
   const bool fastest = options_.precision() == QuantizeOptions::FASTEST;
   ASSIGN_OR_RETURN(Selection selection, Select(options_, graph, fastest ? tentative : remarks));

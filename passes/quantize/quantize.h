@@ -36,8 +36,9 @@ class Quantize : public passes::Pass {
 
   absl::string_view name() const override { return "quantize"; }
   passes::NumericContract numeric_contract() const override {
-    // Codes, and E2M1's few numbers, through a few layers.
-    const double tolerance = options_.weights() == QuantizeOptions::MXFP4 ? 1.0 / 8 : 1.0 / 32;
+    // Codes, and the few numbers of four bits, through a few layers.
+    const bool four_bits = options_.weights() == QuantizeOptions::MXFP4 || options_.weights() == QuantizeOptions::INT4;
+    const double tolerance = four_bits ? 1.0 / 8 : 1.0 / 32;
     return {passes::NumericContract::kQuantizes, tolerance};
   }
 

@@ -2,60 +2,103 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
+#include "absl/strings/str_cat.h"
 #include "ir/base/mxfp4.h"
 #include "passes/quantize/scales.h"
 
 namespace fuselage::quantize {
-namespace {
 
-constexpr int64_t kMxfp4Group = 32;
-constexpr float kLargestCode = 127;
+absl::Status CheckFormat(const WeightFormat& format) {
+  const int64_t size = format.group_size;
+  if (!format.in_groups() || size == 32 || size == 64 || size == 128) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("group_size is ", size, ", wanted 32, 64 or 128"));
+}
 
-}  // namespace
+std::string Describe(const WeightFormat& format) {
+  switch (format.weights) {
+    case QuantizeOptions::PER_TENSOR: return "i8 per tensor";
+    case QuantizeOptions::MXFP4: return "MXFP4";
+    case QuantizeOptions::INT4: return absl::StrCat("INT4 in groups of ", format.group_size);
+    case QuantizeOptions::INT8_GROUPS: return absl::StrCat("i8 in groups of ", format.group_size);
+    default: return "i8 per channel";
+  }
+}
 
-WeightGrid::WeightGrid(const Tensor& weight, QuantizeOptions::Weights mode)
-    : is_mxfp4_(mode == QuantizeOptions::MXFP4), rows_(weight.dim(0)) {
+WeightGrid::WeightGrid(const Tensor& weight, const WeightFormat& format) : format_(format), rows_(weight.dim(0)) {
   columns_ = rows_ == 0 ? 0 : weight.num_elements() / rows_;
-  group_size_ = is_mxfp4_ ? kMxfp4Group : std::max<int64_t>(columns_, 1);
+  group_size_ = format.in_groups() ? format.group_size : std::max<int64_t>(columns_, 1);
   groups_per_row_ = (columns_ + group_size_ - 1) / group_size_;
-  const std::vector<float> scales =
-      is_mxfp4_ ? std::vector<float>(rows_ * groups_per_row_) : WeightScales({&weight, nullptr, 0, mode});
-  groups_.resize(scales.size());
-  const bool one = scales.size() == 1;
+  std::vector<float> scales;
+  if (!format.in_groups()) scales = WeightScales({&weight, nullptr, 0, format.weights});
+  groups_.resize(format.in_groups() ? rows_ * groups_per_row_ : static_cast<int64_t>(scales.size()));
   for (int64_t row = 0; row < rows_; ++row) {
     for (int64_t column = 0; column < columns_; column += group_size_) {
-      const int64_t index = one ? 0 : row * groups_per_row_ + column / group_size_;
+      const int64_t index = groups_.size() == 1 ? 0 : row * groups_per_row_ + column / group_size_;
       const int64_t size = std::min(group_size_, columns_ - column);
       const absl::Span<const float> values = weight.values<float>().subspan(row * columns_ + column, size);
       Group& group = groups_[index];
       for (const float value : values) group.largest = std::max(group.largest, std::fabs(value));
-      group.scale = is_mxfp4_ ? static_cast<float>(mxfp4::FromE8M0(mxfp4::SharedScale(values))) : scales[index];
+      if (format.is_mxfp4()) {
+        group.scale = static_cast<float>(mxfp4::FromE8M0(mxfp4::SharedScale(values)));
+      } else if (format.in_groups()) {
+        group.scale = static_cast<float>(static_cast<double>(group.largest) / format.largest_code());
+        if (!std::isnormal(group.scale)) group.scale = 1;
+      } else {
+        group.scale = scales[index];
+      }
     }
   }
 }
 
+int WeightGrid::Code(int64_t row, int64_t column, float x) const {
+  const float scaled = x / GroupOf(row, column).scale;
+  if (format_.is_mxfp4()) return mxfp4::ToE2M1(scaled);
+  const float limit = static_cast<float>(format_.largest_code());
+  return static_cast<int>(std::clamp(std::nearbyint(scaled), -limit, limit));
+}
+
 float WeightGrid::Nearest(int64_t row, int64_t column, float x) const {
   const Group& group = GroupOf(row, column);
-  if (is_mxfp4_) return static_cast<float>(mxfp4::FromE2M1(mxfp4::ToE2M1(x / group.scale)) * group.scale);
-  const float code = std::clamp(std::nearbyint(x / group.scale), -kLargestCode, kLargestCode);
-  // To the last bit what gave the scale, which 127 times the rounded scale need not be.
-  const bool is_largest = std::fabs(code) == kLargestCode && std::nearbyint(group.largest / group.scale) == kLargestCode;
-  return is_largest ? std::copysign(group.largest, code) : code * group.scale;
+  const int code = Code(row, column, x), largest = format_.largest_code();
+  if (format_.is_mxfp4()) return static_cast<float>(mxfp4::FromE2M1(static_cast<uint8_t>(code)) * group.scale);
+  // To the last bit what gave the scale, which the largest code times the rounded scale need not be.
+  const bool is_largest = std::abs(code) == largest && std::nearbyint(group.largest / group.scale) == largest;
+  return is_largest ? std::copysign(group.largest, static_cast<float>(code)) : static_cast<float>(code) * group.scale;
 }
 
 bool WeightGrid::Decides(int64_t row, int64_t column, float x) const {
   return std::fabs(x) == GroupOf(row, column).largest;
 }
 
-Tensor Rounded(const Tensor& weight, QuantizeOptions::Weights mode) {
-  const WeightGrid grid(weight, mode);
+Tensor Rounded(const Tensor& weight, const WeightFormat& format) {
+  const WeightGrid grid(weight, format);
   Tensor rounded = weight;
   float* value = rounded.data<float>();
   for (int64_t row = 0; row < grid.rows(); ++row) {
     for (int64_t column = 0; column < grid.columns(); ++column, ++value) *value = grid.Nearest(row, column, *value);
   }
   return rounded;
+}
+
+GroupedWeight InGroups(const Tensor& weight, const WeightFormat& format) {
+  const WeightGrid grid(weight, format);
+  const int64_t groups = (grid.columns() + format.group_size - 1) / format.group_size;
+  GroupedWeight grouped{Tensor(format.is_mxfp4() ? DType::kU8 : DType::kI8, weight.shape()),
+                        Tensor(format.is_mxfp4() ? DType::kU8 : DType::kF32, {grid.rows(), groups})};
+  for (int64_t row = 0; row < grid.rows(); ++row) {
+    for (int64_t column = 0; column < grid.columns(); ++column) {
+      const int64_t i = row * grid.columns() + column;
+      grouped.codes.Set(i, grid.Code(row, column, weight.data<float>()[i]));
+    }
+    for (int64_t g = 0; g < groups; ++g) {
+      const float scale = grid.Scale(row, g * format.group_size);
+      // Of a power of two: its exponent, biased.
+      grouped.scale.Set(row * groups + g, format.is_mxfp4() ? std::ilogb(scale) + mxfp4::kE8M0One : scale);
+    }
+  }
+  return grouped;
 }
 
 }  // namespace fuselage::quantize

@@ -146,7 +146,7 @@ class Trial {
           ++w;
         }
       }
-      const std::vector<float> codes = Transposed(quantize::Rounded(weight, options_.weights()));
+      const std::vector<float> codes = Transposed(quantize::Rounded(weight, {options_.weights(), options_.group_size()}));
       double noise = 0, signal = 0;
       for (size_t r = 0; r < rows.size(); ++r) {
         std::vector<float> difference = outputs_[i][r];
@@ -229,6 +229,7 @@ std::string Names(const std::vector<Node*>& nodes) {
 }  // namespace
 
 absl::StatusOr<bool> SmoothQuant::RunImpl(ir::Graph& graph, Remarks& remarks) const {
+  RETURN_IF_ERROR(quantize::CheckFormat({options_.weights(), options_.group_size()}));
   const std::vector<Group> groups = FindGroups(options_, graph, remarks);
   if (groups.empty()) return false;
   ASSIGN_OR_RETURN(const std::vector<Samples> samples, Sample(groups, graph, runner_));

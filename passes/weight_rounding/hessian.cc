@@ -37,16 +37,20 @@ absl::Status Hessian::Add(const Tensor& values) {
   }
   if (size_ == 0) return absl::OkStatus();
   const int64_t rows = values.num_elements() / size_;
-  std::vector<double> some(kRows * size_);
+  std::vector<double> some(kRows * stride_);
   for (int64_t row = 0; row < rows; row += kRows) {
     // Rows of zeros behind the last one add nothing.
-    const int64_t count = std::min(kRows, rows - row) * size_;
-    std::fill(std::copy_n(x.begin() + row * size_, count, some.begin()), some.end(), 0.0);
-    const double *a = &some[0], *b = a + size_, *c = b + size_, *d = c + size_;
+    std::fill(some.begin(), some.end(), 0.0);
+    for (int64_t r = 0; r < std::min(kRows, rows - row); ++r) {
+      std::copy_n(x.begin() + (row + r) * size_, size_, some.begin() + r * stride_);
+    }
+    const double *a = &some[0], *b = a + stride_, *c = b + stride_, *d = c + stride_;
     for (int64_t i = 0; i < size_; ++i) {
-      double* sums = &lower_[i * size_];
-      for (int64_t j = 0; j <= i; ++j) {
-        sums[j] = (((sums[j] + a[i] * a[j]) + b[i] * b[j]) + c[i] * c[j]) + d[i] * d[j];
+      double* sums = &lower_[i * stride_];
+      for (int64_t first = 0; first <= i; first += kColumns) {
+        for (int64_t j = first; j < first + kColumns; ++j) {
+          sums[j] = (((sums[j] + a[i] * a[j]) + b[i] * b[j]) + c[i] * c[j]) + d[i] * d[j];
+        }
       }
     }
   }

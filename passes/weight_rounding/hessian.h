@@ -7,6 +7,7 @@
 #ifndef FUSELAGE_PASSES_WEIGHT_ROUNDING_HESSIAN_H_
 #define FUSELAGE_PASSES_WEIGHT_ROUNDING_HESSIAN_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -19,7 +20,8 @@ namespace fuselage::weight_rounding {
 
 class Hessian {
  public:
-  explicit Hessian(int64_t size) : size_(size), lower_(size * size) {}
+  explicit Hessian(int64_t size)
+      : size_(size), stride_((size + kColumns - 1) / kColumns * kColumns), lower_(size_ * stride_) {}
 
   // `values`: [..., size]; each element is one chain of sums over the rows. InvalidArgument where one is not finite:
   // "element 17 is nan".
@@ -27,12 +29,14 @@ class Hessian {
   void Add(const Hessian& other);
 
   int64_t size() const { return size_; }
-  double operator()(int64_t i, int64_t j) const { return i < j ? lower_[j * size_ + i] : lower_[i * size_ + j]; }
+  double operator()(int64_t i, int64_t j) const { return lower_[std::max(i, j) * stride_ + std::min(i, j)]; }
   double MeanOfDiagonal() const;
 
  private:
-  int64_t size_;
-  std::vector<double> lower_;  // [size][size], at and below the diagonal.
+  static constexpr int64_t kColumns = 8;  // Sums of a loop that compilers unroll into vectors.
+
+  int64_t size_, stride_;
+  std::vector<double> lower_;  // [size][stride], at and below the diagonal.
 };
 
 // The factor U of a Hessian with `damping` on its diagonal, in the order of rounding: columns with the largest diagonal

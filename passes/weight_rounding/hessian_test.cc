@@ -78,8 +78,9 @@ TEST(RoundTest, MovesOutputsLess) {
     for (int64_t k = 1; k < 40; ++k) rows.data<float>()[r * 40 + k] = rows.data<float>()[r * 40 + k] / 4 + rows.At(r * 40);
   }
   const Tensor weight = Rows(12, 40, 6);
-  for (const QuantizeOptions::Weights mode :
-       {QuantizeOptions::PER_CHANNEL, QuantizeOptions::PER_TENSOR, QuantizeOptions::MXFP4}) {
+  for (const QuantizeOptions::Weights mode : {QuantizeOptions::PER_CHANNEL, QuantizeOptions::PER_TENSOR,
+                                              QuantizeOptions::MXFP4, QuantizeOptions::INT4,
+                                              QuantizeOptions::INT8_GROUPS}) {
     const quantize::WeightGrid grid(weight, mode);
     const Hessian hessian = HessianOf(rows);
     const Rounding rounding = Round(weight, grid, Factor(hessian, 0.01 * hessian.MeanOfDiagonal()));

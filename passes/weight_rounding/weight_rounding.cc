@@ -124,6 +124,8 @@ absl::StatusOr<bool> WeightRounding::RunImpl(ir::Graph& graph, Remarks& remarks)
   if (!(options_.damping() >= 0 && std::isfinite(options_.damping()))) {
     return absl::InvalidArgumentError(absl::StrCat("damping is ", options_.damping(), ", wanted at least 0"));
   }
+  const quantize::WeightFormat format(options_.weights(), options_.group_size());
+  RETURN_IF_ERROR(quantize::CheckFormat(format));
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (!IsQuantizedOp(*node)) continue;
     remarks.Note(*node, "the graph is quantized already: its weights stay as they are");
@@ -145,7 +147,7 @@ absl::StatusOr<bool> WeightRounding::RunImpl(ir::Graph& graph, Remarks& remarks)
         remarks.Missed(call, "its weight stays as it is: its input is next to zero, or too large, in all samples");
         continue;
       }
-      const quantize::WeightGrid grid(*layers[i].weight, options_.weights());
+      const quantize::WeightGrid grid(*layers[i].weight, format);
       const double damping = (options_.damping() > 0 ? options_.damping() : kDamping) * mean;
       Rounding rounding = Round(*layers[i].weight, grid, Factor(hessian, damping));
       if (rounding.weight.SameBytes(*layers[i].weight)) continue;

@@ -32,8 +32,9 @@ class WeightRounding : public passes::Pass {
 
   absl::string_view name() const override { return "weight_rounding"; }
   passes::NumericContract numeric_contract() const override {
-    // Codes, and E2M1's few numbers, through a few layers.
-    return {passes::NumericContract::kQuantizes, options_.weights() == QuantizeOptions::MXFP4 ? 1.0 / 4 : 1.0 / 32};
+    // Codes, and the few numbers of four bits, through a few layers.
+    const bool four_bits = options_.weights() == QuantizeOptions::MXFP4 || options_.weights() == QuantizeOptions::INT4;
+    return {passes::NumericContract::kQuantizes, four_bits ? 1.0 / 4 : 1.0 / 32};
   }
 
  protected:

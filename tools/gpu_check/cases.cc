@@ -184,7 +184,7 @@ void AddTransformer(int64_t tokens, int64_t heads, int64_t depth, DType dtype, s
   AddParameters(&per_token,
                 {{"weight", SeededTensor({DType::kI8, {channels, width}, PerTensor(0.01f), Layout::kRowMajor}, 3)}});
   cases->push_back(std::move(per_token));
-  Case mxfp4 = Plain("linear_mxfp4 " + text, "int8.linear_mxfp4", {PlainCodes(rows), Floats(scales)},
+  Case mxfp4 = Plain("linear_groups " + text, "int8.linear_groups", {PlainCodes(rows), Floats(scales)},
                      Floats({2, tokens, channels}), {{"activation", "none"}});
   Tensor weight = SeededTensor({DType::kU8, {channels, width}, std::nullopt, Layout::kRowMajor}, 3);
   Tensor exponents = SeededTensor({DType::kU8, {channels, groups}, std::nullopt, Layout::kRowMajor}, 4);

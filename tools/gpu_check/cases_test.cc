@@ -66,7 +66,7 @@ TEST_F(CasesTest, OfEveryKernel) {
                          "int8.global_avg_pool_linear",
                          "int8.layer_norm",
                          "int8.linear",
-                         "int8.linear_mxfp4",
+                         "int8.linear_groups",
                          "int8.matmul",
                          "int8.max_pool2d",
                          "int8.quantize",

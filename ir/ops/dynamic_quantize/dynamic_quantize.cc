@@ -99,7 +99,7 @@ ir::OpSchema DynamicSchema(const char* name, const Scheme& scheme) {
   return schema;
 }
 
-// --- dynamic_quantize_mxfp4, dequantize_mxfp4.
+// --- dynamic_quantize_mxfp4.
 
 // The shape of the scales of values of the type of operand 0.
 absl::StatusOr<Shape> ScaleShape(const ir::InferCall& call) {
@@ -145,24 +145,48 @@ absl::StatusOr<std::vector<Tensor>> EvaluateQuantizeMxfp4(const ir::EvaluateCall
   return results;
 }
 
-absl::StatusOr<ir::Type> InferDequantizeMxfp4(const ir::InferCall& call) {
-  RETURN_IF_ERROR(CheckDType(call, 0, DType::kU8));
-  RETURN_IF_ERROR(CheckDType(call, 1, DType::kU8));
+// --- dequantize_mxfp4, dequantize_groups.
+
+absl::StatusOr<ir::Type> InferDequantize(const ir::InferCall& call, DType codes, DType scales) {
+  RETURN_IF_ERROR(CheckNoCodes(call, 0));
+  RETURN_IF_ERROR(CheckDType(call, 0, codes));
+  RETURN_IF_ERROR(CheckDType(call, 1, scales));
   ASSIGN_OR_RETURN(const Shape scale, ScaleShape(call));
   RETURN_IF_ERROR(CheckShape(call, 1, scale));
   return ResultType(DType::kF32, call.tensor(0).shape);
 }
 
-absl::StatusOr<std::vector<Tensor>> EvaluateDequantizeMxfp4(const ir::EvaluateCall& call) {
-  const uint8_t* codes = call.tensor(0).data<uint8_t>();
-  const uint8_t* scales = call.tensor(1).data<uint8_t>();
+// value(i) is the real value of code i, scale(g) that of the scale of a group.
+template <typename Value, typename Scale>
+std::vector<Tensor> Dequantize(const ir::EvaluateCall& call, Value value, Scale scale) {
   Tensor result(call.result());
   ForEachGroup(result.shape(), call.GetInt("group_size"), [&](int64_t group, int64_t first, int64_t size) {
-    const double scale = mxfp4::FromE8M0(scales[group]);
-    for (int64_t i = first; i < first + size; ++i)
-      result.data<float>()[i] = static_cast<float>(mxfp4::FromE2M1(codes[i]) * scale);
+    const double factor = scale(group);
+    for (int64_t i = first; i < first + size; ++i) result.data<float>()[i] = static_cast<float>(value(i) * factor);
   });
   return One(std::move(result));
+}
+
+absl::StatusOr<std::vector<Tensor>> EvaluateDequantizeMxfp4(const ir::EvaluateCall& call) {
+  const uint8_t *codes = call.tensor(0).data<uint8_t>(), *scales = call.tensor(1).data<uint8_t>();
+  return Dequantize(
+      call, [&](int64_t i) { return mxfp4::FromE2M1(codes[i]); }, [&](int64_t g) { return mxfp4::FromE8M0(scales[g]); });
+}
+
+absl::StatusOr<std::vector<Tensor>> EvaluateDequantizeGroups(const ir::EvaluateCall& call) {
+  const int8_t* codes = call.tensor(0).data<int8_t>();
+  const float* scales = call.tensor(1).data<float>();
+  return Dequantize(
+      call, [&](int64_t i) -> double { return codes[i]; }, [&](int64_t g) -> double { return scales[g]; });
+}
+
+ir::OpSchema DequantizeSchema(const char* name, DType codes, DType scales) {
+  ir::OpSchema schema;
+  schema.name = name;
+  schema.operands = {{"codes"}, {"scale"}};
+  schema.attributes = {{"group_size", AttributeKind::kInt, 32}};
+  schema.infer = [codes, scales](const ir::InferCall& call) { return InferDequantize(call, codes, scales); };
+  return schema;
 }
 
 }  // namespace
@@ -181,13 +205,12 @@ void Register(ir::OpRegistry& registry) {
   quantize.evaluate = EvaluateQuantizeMxfp4;
   registry.Register(std::move(quantize));
 
-  ir::OpSchema dequantize;
-  dequantize.name = "dequantize_mxfp4";
-  dequantize.operands = {{"codes"}, {"scale"}};
-  dequantize.attributes = {{"group_size", AttributeKind::kInt, 32}};
-  dequantize.infer = InferDequantizeMxfp4;
-  dequantize.evaluate = EvaluateDequantizeMxfp4;
-  registry.Register(std::move(dequantize));
+  ir::OpSchema mxfp4 = DequantizeSchema("dequantize_mxfp4", DType::kU8, DType::kU8);
+  mxfp4.evaluate = EvaluateDequantizeMxfp4;
+  registry.Register(std::move(mxfp4));
+  ir::OpSchema groups = DequantizeSchema("dequantize_groups", DType::kI8, DType::kF32);
+  groups.evaluate = EvaluateDequantizeGroups;
+  registry.Register(std::move(groups));
 }
 
 }  // namespace fuselage::ops::dynamic_quantize

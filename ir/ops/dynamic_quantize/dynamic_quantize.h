@@ -19,6 +19,9 @@
 //   - A group's scale is 2^(floor(log2(max|x|)) - 2), not below 2^-127; where all values are zero it is 1.
 //   - Codes round half to even; beyond 6 they saturate. Zeros keep their sign.
 //   - A group that holds an infinity or NaN, which E2M1 lacks, has the scale NaN and codes 0: it reads as all NaN.
+//
+// dequantize_groups(codes, scale; group_size) -> f32
+//   code * scale of i8 codes, rounded once, with an f32 scale for each `group_size` of them as above.
 #ifndef FUSELAGE_IR_OPS_DYNAMIC_QUANTIZE_DYNAMIC_QUANTIZE_H_
 #define FUSELAGE_IR_OPS_DYNAMIC_QUANTIZE_DYNAMIC_QUANTIZE_H_
 

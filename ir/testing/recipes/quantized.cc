@@ -385,7 +385,7 @@ bool DynamicQuantize(Draft& draft) {
   return true;
 }
 
-// A linear of codes with a scale for each row, written out or lowered, at times with MXFP4 weights. Of an exact value,
+// A linear of codes with a scale for each row, written out or lowered, at times with weights in groups. Of an exact value,
 // as above.
 bool RowScales(Draft& draft) {
   Random& random = draft.random();
@@ -398,30 +398,31 @@ bool RowScales(Draft& draft) {
   if (tuple == nullptr) return false;
   Node* codes = draft.AddFunction("getitem", {tuple}, {{"index", 0}});
   Node* scale = draft.AddFunction("getitem", {tuple}, {{"index", 1}});
-  const bool lowered = random.OneIn(2), mxfp4 = random.OneIn(2);
+  const bool lowered = random.OneIn(2), in_groups = random.OneIn(2), mxfp4 = random.OneIn(2);
   RandomCall call{lowered ? "int8.linear" : "linear", {codes, scale}, {}, {}};
   if (!lowered) {
     Node* floats = draft.AddFunction("to", {codes}, {{"dtype", DType::kF32}});
     call.operands = {draft.AddFunction("mul", {floats, scale})};
   }
-  if (!mxfp4) {
+  if (!in_groups) {
     call.parameters["weight"] = CodesParameter(draft, {out, in});
     if (lowered) call.attributes = {{"out_dtype", DType::kF32}};
   } else {
-    const Shape groups = {out, (in + 31) / 32};
-    Tensor ones(DType::kU8, groups);
-    for (int64_t i = 0; i < ones.num_elements(); ++i) ones.Set(i, 127);
-    const std::string w = draft.SeededParameter("w.mxfp4", Of(DType::kU8, {out, in}));
-    const std::string s = draft.AddParameter("w.mxfp4_scale", std::move(ones));
+    const DType codes_type = mxfp4 ? DType::kU8 : DType::kI8;
+    Tensor scales(mxfp4 ? DType::kU8 : DType::kF32, {out, (in + 31) / 32});
+    for (int64_t i = 0; i < scales.num_elements(); ++i) scales.Set(i, mxfp4 ? 127 : 1.0 / 64);
+    const std::string w = draft.SeededParameter("w.groups", Of(codes_type, {out, in}));
+    const std::string s = draft.AddParameter("w.groups_scale", std::move(scales));
     if (lowered) {
-      call.op = "int8.linear_mxfp4";
+      call.op = "int8.linear_groups";
       call.parameters = {{"weight", w}, {"weight_scale", s}};
     } else {
-      call.operands.push_back(draft.AddFunction("dequantize_mxfp4", {draft.AddGetAttr(w), draft.AddGetAttr(s)}));
+      call.operands.push_back(draft.AddFunction(mxfp4 ? "dequantize_mxfp4" : "dequantize_groups",
+                                                {draft.AddGetAttr(w), draft.AddGetAttr(s)}));
     }
   }
   Node* y = draft.AddInRandomSpelling(call);
-  if (y != nullptr) draft.set_magnitude(*y, magnitude * static_cast<double>(in + 1) * (mxfp4 ? 6 : 1));
+  if (y != nullptr) draft.set_magnitude(*y, magnitude * static_cast<double>(in + 1) * (in_groups ? 6 : 1));
   return y != nullptr;
 }
 

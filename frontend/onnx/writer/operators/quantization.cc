@@ -45,6 +45,7 @@ absl::Status WriteDynamicQuantize(const Call& c) {
 void Register(Operators& operators) {
   operators.Add({
       {"dequantize", WriteQuantization, "DequantizeLinear"},
+      {"dequantize_groups", nullptr, "a scale for each group of codes, which older runtimes lack, is not written"},
       {"dequantize_mxfp4", nullptr, "ONNX has no codes with a scale for each group of 32"},
       {"dynamic_quantize_asymmetric", WriteDynamicQuantize, "DynamicQuantizeLinear"},
       {"dynamic_quantize_mxfp4", nullptr, "ONNX has no codes with a scale for each group of 32"},

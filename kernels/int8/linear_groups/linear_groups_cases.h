@@ -1,15 +1,15 @@
-// Calls of int8.linear_mxfp4, for tests on every device.
-#ifndef FUSELAGE_KERNELS_INT8_LINEAR_MXFP4_LINEAR_MXFP4_CASES_H_
-#define FUSELAGE_KERNELS_INT8_LINEAR_MXFP4_LINEAR_MXFP4_CASES_H_
+// Calls of int8.linear_groups, for tests on every device.
+#ifndef FUSELAGE_KERNELS_INT8_LINEAR_GROUPS_LINEAR_GROUPS_CASES_H_
+#define FUSELAGE_KERNELS_INT8_LINEAR_GROUPS_LINEAR_GROUPS_CASES_H_
 
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "kernels/int8/linear_mxfp4/linear_mxfp4.h"
+#include "kernels/int8/linear_groups/linear_groups.h"
 #include "kernels/testing/reference.h"
 
-namespace fuselage::int8::linear_mxfp4 {
+namespace fuselage::int8::linear_groups {
 
 using kernels::OpCall;
 
@@ -22,20 +22,33 @@ inline Tensor Plain(DType dtype, Shape shape, uint64_t seed) {
   return SeededTensor({dtype, std::move(shape), std::nullopt, Layout::kRowMajor}, seed);
 }
 
+// Of MXFP4 weights.
 inline OpCall Call(Shape input, int64_t channels, const char* activation, bool bias = true) {
   const int64_t depth = input.back();
   Shape rows = input;
   rows.back() = 1;
   Tensor weight = Plain(DType::kU8, {channels, depth}, 1);
   ForEach<uint8_t>(weight, [](uint8_t& code) { code = code % 16; });
-  Tensor scale = Plain(DType::kU8, {channels, (depth + kGroup - 1) / kGroup}, 2);
+  Tensor scale = Plain(DType::kU8, {channels, (depth + kUnit - 1) / kUnit}, 2);
   ForEach<uint8_t>(scale, [](uint8_t& code) { code = static_cast<uint8_t>(115 + code % 9); });
   std::optional<Tensor> biases;
   if (bias) biases = Plain(DType::kF32, {channels}, 3);
-  return {"int8.linear_mxfp4",
+  return {"int8.linear_groups",
           {Plain(DType::kI8, input, 4), std::move(weight), std::move(scale), Plain(DType::kF32, std::move(rows), 5),
            std::move(biases)},
           {{"activation", Attribute(activation)}}};
+}
+
+// The same with i8 weights, of four bits or of eight.
+inline OpCall IntegerCall(Shape input, int64_t channels, int bits, int64_t group, const char* activation = "none",
+                          bool bias = true) {
+  OpCall call = Call(input, channels, activation, bias);
+  const int64_t depth = input.back();
+  call.operands[1] = Plain(DType::kI8, {channels, depth}, 6);
+  if (bits == 4) ForEach<int8_t>(*call.operands[1], [](int8_t& code) { code = static_cast<int8_t>(code >> 4); });
+  call.operands[2] = Plain(DType::kF32, {channels, (depth + group - 1) / group}, 7);
+  call.attributes.emplace("group_size", Attribute(group));
+  return call;
 }
 
 inline std::vector<OpCall> Calls() {
@@ -55,6 +68,21 @@ inline std::vector<OpCall> Calls() {
   return calls;
 }
 
-}  // namespace fuselage::int8::linear_mxfp4
+inline std::vector<OpCall> IntegerCalls() {
+  std::vector<OpCall> calls;
+  const int64_t sizes[][3] = {{1, 1, 1},   {1, 10, 32},  {2, 3, 33},   {3, 7, 63},   {4, 8, 64},  {5, 9, 65},
+                              {7, 16, 96}, {8, 17, 127}, {9, 33, 256}, {1, 64, 129}, {0, 5, 32},  {3, 0, 32},
+                              {70, 70, 70}};
+  for (const auto& [rows, channels, depth] : sizes) {
+    for (const int bits : {4, 8}) {
+      for (const int64_t group : {32, 64, 128}) {
+        calls.push_back(IntegerCall({rows, depth}, channels, bits, group, bits == 4 ? "relu" : "silu", group != 64));
+      }
+    }
+  }
+  return calls;
+}
 
-#endif  // FUSELAGE_KERNELS_INT8_LINEAR_MXFP4_LINEAR_MXFP4_CASES_H_
+}  // namespace fuselage::int8::linear_groups
+
+#endif  // FUSELAGE_KERNELS_INT8_LINEAR_GROUPS_LINEAR_GROUPS_CASES_H_

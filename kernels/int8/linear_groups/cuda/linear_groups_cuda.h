@@ -1,9 +1,10 @@
-// int8.linear_mxfp4 on CUDA devices, to the CPU's bits: a group of 32 features is the depth of one product of tensor
+// int8.linear_groups on CUDA devices, to the CPU's bits: a group of 32 features is the depth of one product of tensor
 // cores, whose sums then are added up in float32. Weights stay at 4.25 bits in memory.
 //
-// Declines what the CPU's kernel declines; 2^31 rows or more, and 524,281 channels or more.
-#ifndef FUSELAGE_KERNELS_INT8_LINEAR_MXFP4_CUDA_LINEAR_MXFP4_CUDA_H_
-#define FUSELAGE_KERNELS_INT8_LINEAR_MXFP4_CUDA_LINEAR_MXFP4_CUDA_H_
+// Declines what the CPU's kernel declines; weights that are neither MXFP4
+// nor INT4, and groups of other than 32; 2^31 rows or more, and 524,281 channels or more.
+#ifndef FUSELAGE_KERNELS_INT8_LINEAR_GROUPS_CUDA_LINEAR_GROUPS_CUDA_H_
+#define FUSELAGE_KERNELS_INT8_LINEAR_GROUPS_CUDA_LINEAR_GROUPS_CUDA_H_
 
 #include <cstdint>
 
@@ -13,7 +14,7 @@ namespace fuselage::kernels {
 class KernelRegistry;
 }
 
-namespace fuselage::int8::linear_mxfp4::cuda {
+namespace fuselage::int8::linear_groups::cuda {
 
 constexpr int kTileChannels = 8;
 
@@ -22,11 +23,12 @@ struct LaunchParams {
   // [channel tiles][groups][8][4]: of a channel and a quarter t, the codes of features 4 t ... 4 t + 3 and of those 16
   // behind them, four bits each, the first in the lowest.
   const uint32_t* weight = nullptr;
-  const uint8_t* scale = nullptr;  // [channel tiles][groups][8]: E8M0 of w.
+  const void* scale = nullptr;     // [channel tiles][groups][8]: uint8_t, E8M0 of w; of INT4 float.
   const float* bias = nullptr;     // [channel tiles][8]
   const uint8_t* x = nullptr;      // [rows][depth], i8.
   const float* x_scale = nullptr;  // [rows]
   float* y = nullptr;              // [rows][channels]
+  bool int4 = false;  // Otherwise MXFP4.
   bool relu = false;
   bool activated = false;  // By a function that is no clamp.
   ElementwiseInstruction function = {};
@@ -36,6 +38,6 @@ void Launch(const LaunchParams& params, void* stream);
 
 void RegisterCuda(kernels::KernelRegistry& registry);
 
-}  // namespace fuselage::int8::linear_mxfp4::cuda
+}  // namespace fuselage::int8::linear_groups::cuda
 
-#endif  // FUSELAGE_KERNELS_INT8_LINEAR_MXFP4_CUDA_LINEAR_MXFP4_CUDA_H_
+#endif  // FUSELAGE_KERNELS_INT8_LINEAR_GROUPS_CUDA_LINEAR_GROUPS_CUDA_H_

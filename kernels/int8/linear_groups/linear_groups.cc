@@ -1,4 +1,4 @@
-#include "kernels/int8/linear_mxfp4/linear_mxfp4.h"
+#include "kernels/int8/linear_groups/linear_groups.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/base/activation.h"
 
-namespace fuselage::int8::linear_mxfp4 {
+namespace fuselage::int8::linear_groups {
 namespace {
 
 using kernels::Isa;
@@ -29,29 +29,33 @@ constexpr uint8_t kLeastScale = 2, kGreatestScale = 254;
 
 int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-class LinearMxfp4 : public kernels::Kernel {
+class LinearGroups : public kernels::Kernel {
  public:
-  LinearMxfp4(const KernelDesc& desc, const Activation& activation, const Variant& variant)
+  LinearGroups(const KernelDesc& desc, const Activation& activation, const Variant& variant)
       : Kernel(desc), variant_(variant), relu_(activation.is_relu()), function_(activation.function) {
-    const Tensor& weight = *desc.ParameterOrNull("weight");
+    const Tensor &weight = *desc.ParameterOrNull("weight"), &scale = *desc.ParameterOrNull("weight_scale");
+    const int64_t group = desc.GetInt("group_size");
     depth_ = weight.dim(1);
+    params_.format = FormatOf(weight);
     params_.channels = weight.dim(0);
-    params_.groups = (depth_ + kGroup - 1) / kGroup;
+    params_.groups = (depth_ + group - 1) / group;
+    params_.units = group / kUnit;
+    params_.unit_bytes = params_.format == Format::kInt8 ? kUnit : kUnit / 2;
+    params_.depth = params_.groups * group;
     rows_ = desc.input(1).num_elements();
     const auto layout = [&](const TensorType& type) {
-      return absl::StrCat("mxfp4 ", variant.block, " ", ToString(type));
+      return absl::StrCat("groups of ", group, " ", variant.block, " ", ToString(type));
     };
     weight_ = desc.Packed("weight", layout(WeightType()), [&] { return PackedWeight(weight); });
-    scale_ = desc.Packed("weight_scale", layout(ScaleType()),
-                         [&] { return PackedScale(*desc.ParameterOrNull("weight_scale")); });
+    scale_ = desc.Packed("weight_scale", layout(ScaleType()), [&] { return PackedScale(scale); });
     bias_.resize(RoundUp(params_.channels, variant.block));
     if (const Tensor* bias = desc.ParameterOrNull("bias"); bias != nullptr) {
       std::copy_n(bias->data<float>(), params_.channels, bias_.begin());
     }
     params_.weight = weight_->data<uint8_t>();
-    params_.scale = scale_->data<uint8_t>();
+    params_.scale = scale_->raw_data();
     params_.bias = bias_.data();
-    sums_ = RoundUp(rows_ * params_.groups * kGroup, 64);
+    sums_ = RoundUp(rows_ * params_.depth, 64);
     set_variant(variant.name);
     set_scratch_bytes(sums_ + rows_ * params_.groups * int64_t{sizeof(int32_t)});
     set_weight_bytes(static_cast<int64_t>(bias_.size() * sizeof(float)), {weight_, scale_});
@@ -59,20 +63,29 @@ class LinearMxfp4 : public kernels::Kernel {
 
  private:
   int64_t padded_channels() const { return RoundUp(params_.channels, variant_.block); }
+  bool is_mxfp4() const { return params_.format == Format::kMxfp4; }
   TensorType WeightType() const {
-    return {DType::kU8, {padded_channels() * params_.groups * kGroup / 2}, std::nullopt, Layout::kRowMajor};
+    const int64_t bytes = padded_channels() * params_.groups * params_.units * params_.unit_bytes;
+    return {DType::kU8, {bytes}, std::nullopt, Layout::kRowMajor};
   }
   TensorType ScaleType() const {
-    return {DType::kU8, {padded_channels() * params_.groups}, std::nullopt, Layout::kRowMajor};
+    return {is_mxfp4() ? DType::kU8 : DType::kF32,
+            {padded_channels() * params_.groups},
+            std::nullopt,
+            Layout::kRowMajor};
   }
 
   Tensor PackedWeight(const Tensor& weight) const {
-    const int64_t block = variant_.block, block_bytes = params_.groups * kGroup / 2 * block;
+    const int64_t block = variant_.block, block_bytes = params_.groups * params_.units * params_.unit_bytes * block;
     Tensor packed(WeightType());
-    const uint8_t* from = weight.data<uint8_t>();
+    const uint8_t* from = static_cast<const uint8_t*>(weight.raw_data());
     for (int64_t n = 0; n < params_.channels; ++n) {
       uint8_t* to = packed.data<uint8_t>() + n / block * block_bytes + n % block * 4;
       for (int64_t k = 0; k < depth_; ++k, ++from) {
+        if (params_.format == Format::kInt8) {
+          to[k / 4 * 4 * block + k % 4] = static_cast<uint8_t>(*from + OffsetOf(Format::kInt8));
+          continue;
+        }
         uint8_t& byte = to[k / 8 * 4 * block + k % 4];
         byte = static_cast<uint8_t>(byte | (*from & 15) << (k % 8 < 4 ? 0 : 4));
       }
@@ -80,14 +93,22 @@ class LinearMxfp4 : public kernels::Kernel {
     return packed;
   }
 
-  Tensor PackedScale(const Tensor& scale) const {
+  template <typename T>
+  void PackScale(const Tensor& scale, T padding, Tensor& packed) const {
     const int64_t block = variant_.block, groups = params_.groups;
-    Tensor packed(ScaleType());
-    std::memset(packed.data<uint8_t>(), kLeastScale, packed.byte_size());
+    std::fill_n(packed.data<T>(), packed.num_elements(), padding);
     for (int64_t n = 0; n < params_.channels; ++n) {
       for (int64_t g = 0; g < groups; ++g) {
-        packed.data<uint8_t>()[(n / block * groups + g) * block + n % block] = scale.data<uint8_t>()[n * groups + g];
+        packed.data<T>()[(n / block * groups + g) * block + n % block] = scale.data<T>()[n * groups + g];
       }
+    }
+  }
+  Tensor PackedScale(const Tensor& scale) const {
+    Tensor packed(ScaleType());
+    if (is_mxfp4()) {
+      PackScale<uint8_t>(scale, kLeastScale, packed);
+    } else {
+      PackScale<float>(scale, 0, packed);
     }
     return packed;
   }
@@ -116,15 +137,15 @@ class LinearMxfp4 : public kernels::Kernel {
   }
 
   void PackRows(const int8_t* x, int64_t begin, int64_t end, int8_t* packed, int32_t* sums) const {
-    const int64_t padded = params_.groups * kGroup;
+    const int64_t padded = params_.depth, group = params_.units * kUnit;
     for (int64_t row = begin; row < end; ++row) {
       int8_t* to = packed + row * padded;
       std::memcpy(to, x + row * depth_, depth_);
       std::memset(to + depth_, 0, padded - depth_);
       for (int64_t g = 0; g < params_.groups; ++g) {
         int32_t sum = 0;
-        for (int64_t k = 0; k < kGroup; ++k) sum += to[g * kGroup + k];
-        sums[row * params_.groups + g] = kOffset * sum;
+        for (int64_t k = 0; k < group; ++k) sum += to[g * group + k];
+        sums[row * params_.groups + g] = OffsetOf(params_.format) * sum;
       }
     }
   }
@@ -157,30 +178,40 @@ class LinearMxfp4 : public kernels::Kernel {
 absl::Status CheckOperands(const KernelDesc& desc) {
   const Tensor *weight = desc.ParameterOrNull("weight"), *scale = desc.ParameterOrNull("weight_scale");
   if (!desc.has_input(0) || !desc.has_input(1) || weight == nullptr || scale == nullptr) {
-    return absl::InvalidArgumentError("linear_mxfp4: wanted codes, their scales, constant weight and weight_scale");
+    return absl::InvalidArgumentError("linear_groups: wanted codes, their scales, constant weight and weight_scale");
   }
   const TensorType &x = desc.input(0), &y = desc.output();
-  const int64_t depth = weight->rank() == 2 ? weight->dim(1) : 0;
+  const int64_t depth = weight->rank() == 2 ? weight->dim(1) : 0, group = desc.GetInt("group_size");
+  const bool is_mxfp4 = weight->dtype() == DType::kU8;
   const bool fits = depth > 0 && x.dtype == DType::kI8 && !x.quant && x.rank() > 0 && x.shape.back() == depth &&
                     desc.input(1).num_elements() * depth == x.num_elements() &&
                     y.num_elements() * depth == x.num_elements() * weight->dim(0) &&
-                    scale->shape() == Shape{weight->dim(0), (depth + kGroup - 1) / kGroup};
+                    (group == kUnit || (!is_mxfp4 && (group == 2 * kUnit || group == 4 * kUnit))) &&
+                    scale->shape() == Shape{weight->dim(0), (depth + group - 1) / group};
   if (!fits) {
     return absl::UnimplementedError(
-        absl::StrCat("linear_mxfp4: input ", ToString(x), ", scales ", ToString(desc.input(1)), ", weight ",
-                     ToString(weight->shape()), ", weight_scale ", ToString(scale->shape()), ", output ", ToString(y),
-                     ", wanted [..., K], [..., 1], [N, K], [N, ceil(K / 32)] and [..., N], K not 0"));
+        absl::StrCat("linear_groups: input ", ToString(x), ", scales ", ToString(desc.input(1)), ", weight ",
+                     ToString(weight->type()), ", weight_scale ", ToString(scale->shape()), " by ", group, ", output ",
+                     ToString(y), ", wanted [..., K], [..., 1], [N, K], [N, ceil(K / 32, 64 or 128)] (of u8: 32) and ",
+                     "[..., N], K not 0"));
   }
   for (int64_t i = 0; i < scale->num_elements(); ++i) {
-    const int code = scale->data<uint8_t>()[i];
-    if (code >= kLeastScale && code <= kGreatestScale) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("output channel ", i / scale->dim(1), ": weight_scale is ", code, ", wanted one in [2, 254]"));
+    const double value = scale->At(i);
+    if (is_mxfp4 ? value >= kLeastScale && value <= kGreatestScale : std::isfinite(value)) continue;
+    return absl::FailedPreconditionError(absl::StrCat("output channel ", i / scale->dim(1), ": weight_scale is ", value,
+                                                      ", wanted ", is_mxfp4 ? "one in [2, 254]" : "a finite one"));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
+
+Format FormatOf(const Tensor& weight) {
+  if (weight.dtype() == DType::kU8) return Format::kMxfp4;
+  const absl::Span<const int8_t> codes = weight.values<int8_t>();
+  const bool fit = std::all_of(codes.begin(), codes.end(), [](int8_t code) { return -8 <= code && code <= 7; });
+  return fit ? Format::kInt4 : Format::kInt8;
+}
 
 absl::Span<const Variant> Variants() { return kVariants; }
 
@@ -190,7 +221,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc&
   if (activation.is_clamp() && !activation.is_none() && !activation.is_relu()) {
     return absl::UnimplementedError(absl::StrCat(ToString(activation), " of a float result"));
   }
-  return std::make_unique<LinearMxfp4>(desc, activation, variant);
+  return std::make_unique<LinearGroups>(desc, activation, variant);
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
@@ -198,26 +229,32 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.linear_mxfp4", kernels::LayoutRule::kRowMajor, Create});
+  registry.Register({"int8.linear_groups", kernels::LayoutRule::kRowMajor, Create});
 }
 
 void scalar::Run(const Params& p, const Range& range) {
+  const int64_t group = p.units * kUnit;
   for (int64_t row = range.row_begin; row < range.row_end; ++row) {
-    const int8_t* x = p.x + row * p.groups * kGroup;
+    const int8_t* x = p.x + row * p.depth;
     for (int64_t n = range.channel_begin; n < range.channel_end; ++n) {
-      const uint8_t* weight = p.weight + n * p.groups * kGroup / 2;
+      const uint8_t* weight = p.weight + n * p.groups * p.units * p.unit_bytes;
+      const auto weight_of = [&](int64_t k) -> int32_t {
+        if (p.format == Format::kInt8) return weight[k];
+        const uint8_t byte = weight[k / 8 * 4 + k % 4];
+        return kWeights[p.format == Format::kInt4][k % 8 < 4 ? byte & 15 : byte >> 4];
+      };
       float t = 0;
       for (int64_t g = 0; g < p.groups; ++g) {
         int32_t sum = -p.x_sums[row * p.groups + g];
-        for (int64_t k = 0; k < kGroup; ++k) {
-          const uint8_t byte = weight[(g * kGroup + k) / 8 * 4 + k % 4];
-          sum += x[g * kGroup + k] * kWeights[k % 8 < 4 ? byte & 15 : byte >> 4];
-        }
-        t = std::fma(static_cast<float>(sum), std::ldexp(1.0f, p.scale[n * p.groups + g] - 128), t);
+        for (int64_t k = g * group; k < (g + 1) * group; ++k) sum += x[k] * weight_of(k);
+        const int64_t i = n * p.groups + g;
+        const float factor = p.format == Format::kMxfp4 ? std::ldexp(1.0f, static_cast<const uint8_t*>(p.scale)[i] - 128)
+                                                        : static_cast<const float*>(p.scale)[i];
+        t = std::fma(static_cast<float>(sum), factor, t);
       }
       p.y[row * p.channels + n] = std::fma(t, p.x_scale[row], p.bias[n]);
     }
   }
 }
 
-}  // namespace fuselage::int8::linear_mxfp4
+}  // namespace fuselage::int8::linear_groups

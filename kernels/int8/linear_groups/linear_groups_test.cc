@@ -1,5 +1,6 @@
-#include "kernels/int8/linear_mxfp4/linear_mxfp4.h"
+#include "kernels/int8/linear_groups/linear_groups.h"
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,10 +9,10 @@
 #include "gtest/gtest.h"
 #include "kernels/core/testing/testing.h"
 #include "kernels/core/testing/variant_test.h"
-#include "kernels/int8/linear_mxfp4/linear_mxfp4_cases.h"
+#include "kernels/int8/linear_groups/linear_groups_cases.h"
 #include "kernels/testing/reference.h"
 
-namespace fuselage::int8::linear_mxfp4 {
+namespace fuselage::int8::linear_groups {
 namespace {
 
 using kernels::KernelDesc;
@@ -19,7 +20,7 @@ using kernels::OpCall;
 using ::testing::HasSubstr;
 
 kernels::KernelEntry EntryOf(const Variant& variant) {
-  return {"int8.linear_mxfp4", kernels::LayoutRule::kRowMajor,
+  return {"int8.linear_groups", kernels::LayoutRule::kRowMajor,
           [variant](const KernelDesc& desc) { return CreateVariant(desc, variant); }};
 }
 
@@ -31,16 +32,22 @@ std::vector<Variant> AllVariants() {
   return variants;
 }
 
-TEST(LinearMxfp4, HasTheReferencesBits) {
+std::vector<OpCall> AllCalls() {
+  std::vector<OpCall> calls = Calls();
+  for (OpCall& call : IntegerCalls()) calls.push_back(std::move(call));
+  return calls;
+}
+
+TEST(LinearGroups, HasTheReferencesBits) {
   kernels::KernelRegistry registry;
   Register(registry);
-  for (const OpCall& call : Calls()) EXPECT_EQ(DifferenceFromReference(registry, call), "");
+  for (const OpCall& call : AllCalls()) EXPECT_EQ(DifferenceFromReference(registry, call), "");
 }
 
 using VariantTest = kernels::VariantTest<Variant>;
 
 TEST_P(VariantTest, EqualsScalar) {
-  for (const OpCall& call : Calls()) {
+  for (const OpCall& call : AllCalls()) {
     const KernelDesc desc = DescOf(call, Layout::kRowMajor, Layout::kRowMajor);
     const auto wanted = RunCall(EntryOf(Variants()[0]), call, desc);
     const auto found = RunCall(EntryOf(GetParam()), call, desc);
@@ -65,6 +72,32 @@ TEST_P(VariantTest, DoesNotSaturate) {
   }
 }
 
+TEST_P(VariantTest, IntegersDoNotSaturate) {
+  for (const int8_t x : {int8_t{-128}, int8_t{127}}) {
+    for (const int w : {-128, -8, 7, 127}) {
+      OpCall call = IntegerCall({1, 256}, 16, 8, 128, "none", false);
+      ForEach<int8_t>(*call.operands[0], [x](int8_t& code) { code = x; });
+      ForEach<int8_t>(*call.operands[1], [w](int8_t& code) { code = static_cast<int8_t>(w); });
+      ForEach<float>(*call.operands[2], [](float& scale) { scale = 0.25f; });
+      call.operands[3]->data<float>()[0] = 1;
+      const auto found = RunCall(EntryOf(GetParam()), call, DescOf(call, Layout::kRowMajor, Layout::kRowMajor));
+      ASSERT_TRUE(found.ok()) << found.status();
+      for (int i = 0; i < 16; ++i) ASSERT_EQ((*found)[0].At(i), x * w * 64);
+    }
+  }
+}
+
+// What the layer reads of memory: 4 bits a weight and a float for each group, 8 where one code needs them.
+TEST(LinearGroups, PacksWhatFitsInFourBits) {
+  const auto bytes = [](const OpCall& call) {
+    return (*CreateVariant(DescOf(call, Layout::kRowMajor, Layout::kRowMajor), Variants()[0]))->weight_bytes();
+  };
+  OpCall call = IntegerCall({1, 256}, 16, 4, 64);
+  EXPECT_EQ(bytes(call), 16 * 128 + 16 * 4 * 4 + 16 * 4);
+  call.operands[1]->data<int8_t>()[5] = 8;
+  EXPECT_EQ(bytes(call), 16 * 256 + 16 * 4 * 4 + 16 * 4);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, VariantTest, ::testing::ValuesIn(AllVariants()), kernels::VariantName());
 
 TEST(Create, Declines) {
@@ -77,7 +110,11 @@ TEST(Create, Declines) {
   EXPECT_THAT(message(call), HasSubstr("output channel 2: weight_scale is 255, wanted one in [2, 254]"));
   EXPECT_THAT(message(Call({2, 32}, 3, "clamp(min=0, max=6)")), HasSubstr("of a float result"));
   EXPECT_THAT(message(Call({2, 0}, 3, "none")), HasSubstr("K not 0"));
+  EXPECT_THAT(message(IntegerCall({2, 32}, 3, 8, 16)), HasSubstr("by 16, output"));
+  call = IntegerCall({2, 64}, 3, 8, 32);
+  call.operands[2]->data<float>()[3] = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(message(call), HasSubstr("output channel 1: weight_scale is inf, wanted a finite one"));
 }
 
 }  // namespace
-}  // namespace fuselage::int8::linear_mxfp4
+}  // namespace fuselage::int8::linear_groups

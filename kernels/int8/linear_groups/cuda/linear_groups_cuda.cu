@@ -1,11 +1,11 @@
-#include "kernels/int8/linear_mxfp4/cuda/linear_mxfp4_cuda.h"
+#include "kernels/int8/linear_groups/cuda/linear_groups_cuda.h"
 
 #include <cstring>
 
 #include "kernels/cuda/codes.h"
 #include "kernels/cuda/launch.h"
 
-namespace fuselage::int8::linear_mxfp4::cuda {
+namespace fuselage::int8::linear_groups::cuda {
 namespace {
 
 using ::fuselage::cuda::Block;
@@ -25,6 +25,10 @@ FUSELAGE_HOST_DEVICE int32_t Doubled(uint32_t code) {
   return code & 8 ? -magnitude : magnitude;
 }
 
+FUSELAGE_HOST_DEVICE int32_t WeightOf(bool int4, uint32_t code) {
+  return int4 ? static_cast<int32_t>(code ^ 8) - 8 : Doubled(code);
+}
+
 // 16 rows by 8 channels a warp, the warps of a block side by side in channels.
 struct Linear {
   static constexpr int kWarps = 4;
@@ -37,6 +41,22 @@ struct Linear {
            static_cast<uint32_t>(thread.LoadShared<uint16_t>(2 * (codes >> 8 & 0xff))) << 16;
   }
 
+  // Of a lane's channels 2 * (lane % 4) and the next, of group `part`.
+  FUSELAGE_DEVICE static Vector<float, 2> LoadScales(Thread thread, const Params& p, int64_t part) {
+    const int64_t first = part * kTileChannels + 2 * (thread.lane() % 4);
+    if (p.int4) {
+      return thread.LoadConstant(reinterpret_cast<const Vector<float, 2>*>(static_cast<const float*>(p.scale) + first));
+    }
+    const auto codes =
+        thread.LoadConstant(reinterpret_cast<const Vector<uint8_t, 2>*>(static_cast<const uint8_t*>(p.scale) + first));
+    Vector<float, 2> scales;
+    for (int i = 0; i < 2; ++i) {
+      const uint32_t bits = (codes.values[i] - 1u) << 23;  // Half of 2^(code - 127).
+      memcpy(&scales.values[i], &bits, sizeof(float));
+    }
+    return scales;
+  }
+
   FUSELAGE_DEVICE static uint32_t LoadX(Thread thread, const Params& p, int64_t row, int k) {
     return row < p.rows ? LoadWord(thread, p.x + row * p.depth + k, p.depth - k) : 0;
   }
@@ -45,7 +65,7 @@ struct Linear {
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         for (int i = thread.index(); i < 256; i += kWarps * kWarpSize) {
-          const uint32_t low = Doubled(i & 15) & 0xff, high = Doubled(i >> 4) & 0xff;
+          const uint32_t low = WeightOf(p.int4, i & 15) & 0xff, high = WeightOf(p.int4, i >> 4) & 0xff;
           thread.StoreShared(2 * i, static_cast<uint16_t>(low | high << 8));
         }
       });
@@ -73,16 +93,11 @@ struct Linear {
         });
         warp.MultiplyCodes<int8_t>(x, w0, w1, &sums);
         warp.ForThreads([&](Thread thread) {
-          const auto scales = thread.LoadConstant(
-              reinterpret_cast<const Vector<uint8_t, 2>*>(p.scale + part * kTileChannels + 2 * (thread.lane() % 4)));
+          const Vector<float, 2> scales = LoadScales(thread, p, part);
           FUSELAGE_UNROLL
           for (int i = 0; i < 4; ++i) {
-            // Half of 2^(code - 127).
-            const uint32_t bits = (scales.values[i % 2] - 1u) << 23;
-            float scale;
-            memcpy(&scale, &bits, sizeof(scale));
             float& total = totals[thread].values[i];
-            total = MultiplyAdd(fuselage::cuda::ToFloat(sums[thread].values[i]), scale, total);
+            total = MultiplyAdd(fuselage::cuda::ToFloat(sums[thread].values[i]), scales.values[i % 2], total);
           }
         });
       }
@@ -112,4 +127,4 @@ void Launch(const LaunchParams& params, void* stream) {
       Linear::kSharedBytes, params, stream);
 }
 
-}  // namespace fuselage::int8::linear_mxfp4::cuda
+}  // namespace fuselage::int8::linear_groups::cuda

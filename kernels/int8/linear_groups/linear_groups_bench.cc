@@ -6,9 +6,9 @@
 #include "benchmark/benchmark.h"
 #include "kernels/core/testing/peak.h"
 #include "kernels/core/testing/testing.h"
-#include "kernels/int8/linear_mxfp4/linear_mxfp4.h"
+#include "kernels/int8/linear_groups/linear_groups.h"
 
-namespace fuselage::int8::linear_mxfp4 {
+namespace fuselage::int8::linear_groups {
 namespace {
 
 // A projection and the gate of a LLaMA layer's MLP, 5,120 wide as a 32B model's: one token and 128.
@@ -17,18 +17,22 @@ struct Layer {
 };
 constexpr Layer kLayers[] = {{1, 1024, 5120}, {128, 1024, 5120}, {1, 25600, 5120}};
 
-void Run(benchmark::State& state, const Variant& variant, const Layer& layer) {
+constexpr const char* kFormats[] = {"mxfp4", "int4", "int8"};
+
+void Run(benchmark::State& state, const Variant& variant, const Layer& layer, Format format, int64_t group) {
   if (!kernels::CpuSupports(variant.isa)) return state.SkipWithError("this CPU lacks the instruction set");
   const int64_t rows = layer.rows, channels = layer.channels, depth = layer.depth;
-  Tensor weight({DType::kU8, {channels, depth}, std::nullopt, Layout::kRowMajor});
-  Tensor scale({DType::kU8, {channels, depth / kGroup}, std::nullopt, Layout::kRowMajor});
-  for (int64_t i = 0; i < weight.num_elements(); ++i) weight.data<uint8_t>()[i] = i % 16;
-  for (int64_t i = 0; i < scale.num_elements(); ++i) scale.data<uint8_t>()[i] = 120;
+  const bool is_mxfp4 = format == Format::kMxfp4;
+  Tensor weight({is_mxfp4 ? DType::kU8 : DType::kI8, {channels, depth}, std::nullopt, Layout::kRowMajor});
+  Tensor scale({is_mxfp4 ? DType::kU8 : DType::kF32, {channels, depth / group}, std::nullopt, Layout::kRowMajor});
+  const int64_t codes = is_mxfp4 || format == Format::kInt4 ? 8 : 128;
+  for (int64_t i = 0; i < weight.num_elements(); ++i) static_cast<uint8_t*>(weight.raw_data())[i] = i % codes;
+  for (int64_t i = 0; i < scale.num_elements(); ++i) scale.Set(i, is_mxfp4 ? 120 : 0.01);
   kernels::KernelDesc desc;
-  desc.op = "int8.linear_mxfp4";
+  desc.op = "int8.linear_groups";
   desc.inputs = {TensorType{DType::kI8, {rows, depth}, std::nullopt, Layout::kRowMajor}, kernels::Floats({rows, 1})};
   desc.outputs = {kernels::Floats({rows, channels})};
-  desc.attributes = {{"activation", Attribute("none")}};
+  desc.attributes = {{"activation", Attribute("none")}, {"group_size", Attribute(group)}};
   desc.parameters = {{"weight", &weight}, {"weight_scale", &scale}};
   const std::unique_ptr<kernels::Kernel> kernel = std::move(*CreateVariant(desc, variant));
   const Tensor x = SeededTensor(desc.input(0), 2), x_scale = SeededTensor(desc.input(1), 3);
@@ -50,13 +54,21 @@ void Run(benchmark::State& state, const Variant& variant, const Layer& layer) {
 const bool kRegistered = [] {
   for (const Variant& variant : Variants()) {
     for (const Layer& layer : kLayers) {
-      benchmark::RegisterBenchmark(
-          absl::StrCat(variant.name, "/M:", layer.rows, "/N:", layer.channels, "/K:", layer.depth).c_str(),
-          [&variant, &layer](benchmark::State& state) { Run(state, variant, layer); });
+      for (const Format format : {Format::kMxfp4, Format::kInt4, Format::kInt8}) {
+        for (const int64_t group : {32, 128}) {
+          if (format != Format::kInt4 && group != kUnit) continue;
+          if (format != Format::kMxfp4 && (layer.rows > 1 || layer.channels > 1024)) continue;
+          benchmark::RegisterBenchmark(
+              absl::StrCat(variant.name, "/", kFormats[static_cast<int>(format)], "/G:", group, "/M:", layer.rows,
+                           "/N:", layer.channels, "/K:", layer.depth)
+                  .c_str(),
+              [&variant, &layer, format, group](benchmark::State& state) { Run(state, variant, layer, format, group); });
+        }
+      }
     }
   }
   return true;
 }();
 
 }  // namespace
-}  // namespace fuselage::int8::linear_mxfp4
+}  // namespace fuselage::int8::linear_groups

@@ -1,0 +1,92 @@
+#include "passes/quantize/weight_grid.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/op.h"
+#include "ir/ops/register_all.h"
+#include "ir/testing/matchers.h"
+#include "passes/quantize/scales.h"
+
+namespace fuselage::quantize {
+namespace {
+
+Tensor Weight(int64_t rows, int64_t columns) {
+  Tensor weight = SeededTensor(Tensor(DType::kF32, {rows, columns}).type(), 1);
+  for (int64_t i = 0; i < columns; ++i) weight.data<float>()[i] = i % 2 == 0 ? 0 : 1e-30f;  // A row of next to nothing.
+  return weight;
+}
+
+TEST(WeightGridTest, HasTheValuesOfQuantizedWeights) {
+  for (const QuantizeOptions::Weights mode : {QuantizeOptions::PER_CHANNEL, QuantizeOptions::PER_TENSOR}) {
+    const Tensor weight = Weight(5, 40);
+    const Tensor wanted = Dequantized(QuantizeWeight(weight, WeightScales({&weight, nullptr, 0, mode}), mode));
+    const Tensor found = Rounded(weight, mode);
+    for (int64_t i = 0; i < weight.num_elements(); ++i) {
+      EXPECT_NEAR(found.At(i), wanted.At(i), 1e-7 * std::fabs(wanted.At(i))) << mode << ": " << i;
+    }
+  }
+}
+
+class GroupsTest : public ::testing::Test {
+ protected:
+  GroupsTest() { ops::RegisterAll(ops_); }
+
+  std::vector<Tensor> Run(const char* op, const std::vector<Tensor>& operands, int64_t group_size) {
+    const AttributeMap attributes = {{"group_size", group_size}};
+    std::vector<ir::Type> types;
+    std::vector<std::vector<Tensor>> values;
+    for (const Tensor& operand : operands) {
+      types.emplace_back(operand.type());
+      values.push_back({operand});
+    }
+    std::vector<const ir::Type*> type_pointers;
+    std::vector<const std::vector<Tensor>*> pointers;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      type_pointers.push_back(&types[i]);
+      pointers.push_back(&values[i]);
+    }
+    const ir::OpSchema& schema = *ops_.FindOrNull(op);
+    return *ir::Evaluate(schema, attributes, pointers, *ir::Infer(schema, attributes, type_pointers));
+  }
+
+  ir::OpRegistry ops_;
+};
+
+TEST_F(GroupsTest, Mxfp4IsThatOfTheOperator) {
+  const Tensor weight = Weight(4, 70);
+  const std::vector<Tensor> wanted = Run("dynamic_quantize_mxfp4", {weight}, 32);
+  const GroupedWeight found = InGroups(weight, QuantizeOptions::MXFP4);
+  EXPECT_TRUE(found.codes.SameBytes(wanted[0]));
+  EXPECT_TRUE(found.scale.SameBytes(wanted[1]));
+  EXPECT_TRUE(Run("dequantize_mxfp4", wanted, 32)[0].SameBytes(Rounded(weight, QuantizeOptions::MXFP4)));
+}
+
+TEST_F(GroupsTest, IntegersAreWithinHalfAStep) {
+  const Tensor weight = Weight(4, 150);
+  for (const auto& [mode, largest] : {std::make_pair(QuantizeOptions::INT4, 7), {QuantizeOptions::INT8_GROUPS, 127}}) {
+    for (const int64_t group : {32, 64, 128}) {
+      const GroupedWeight found = InGroups(weight, {mode, group});
+      ASSERT_EQ(found.scale.shape(), Shape({4, (150 + group - 1) / group}));
+      const Tensor values = Run("dequantize_groups", {found.codes, found.scale}, group)[0];
+      const Tensor rounded = Rounded(weight, {mode, group});
+      for (int64_t i = 0; i < weight.num_elements(); ++i) {
+        const double step = found.scale.At(i / 150 * found.scale.dim(1) + i % 150 / group);
+        EXPECT_LE(std::fabs(values.At(i) - weight.At(i)), 0.5001 * step);
+        EXPECT_LE(std::fabs(found.codes.At(i)), largest);
+        EXPECT_NEAR(rounded.At(i), values.At(i), 1e-6 * step * largest);
+      }
+    }
+  }
+}
+
+TEST(WeightFormatTest, Sizes) {
+  EXPECT_OK(CheckFormat({QuantizeOptions::INT4, 0}));
+  EXPECT_OK(CheckFormat({QuantizeOptions::PER_CHANNEL, 5}));
+  EXPECT_THAT(CheckFormat({QuantizeOptions::INT4, 16}).ToString(),
+              ::testing::HasSubstr("group_size is 16, wanted 32, 64 or 128"));
+  EXPECT_EQ(Describe({QuantizeOptions::INT4, 64}), "INT4 in groups of 64");
+}
+
+}  // namespace
+}  // namespace fuselage::quantize
