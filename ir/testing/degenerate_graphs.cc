@@ -16,7 +16,7 @@ using ir::OpSchema;
 
 using Types = std::vector<std::optional<ir::Type>>;
 
-// kIntegers: codes without parameters. kRows: i8 codes with a scale for each row, and u8 weights.
+// kIntegers: codes without parameters. kRows: i8 codes with f32 scales for rows or groups, and u8 weights.
 enum class Values { kFloats, kCodes, kIntegers, kBooleans, kRows };
 
 const std::vector<Shape>& Shapes() {
@@ -108,7 +108,7 @@ TensorType TypeOf(const ir::OperandSpec& operand, Values values, const Shape& sh
   if (values == Values::kBooleans || is({"condition"})) return {DType::kBool, shape, std::nullopt, Layout::kRowMajor};
   if (is({"index", "indices", "lengths", "sequence_lens"}))
     return {DType::kI64, shape, std::nullopt, Layout::kRowMajor};
-  const bool bias = is({"bias", "input_scale"});
+  const bool bias = is({"bias", "input_scale"}) || (values == Values::kRows && is({"scale"}));
   if (values == Values::kRows && !bias) {
     return {operand.parameter ? DType::kU8 : DType::kI8, shape, std::nullopt, Layout::kRowMajor};
   }
@@ -216,6 +216,7 @@ void ForEachDegenerateCall(const ir::OpRegistry& ops, const OpSchema& op,
                            const std::function<void(std::unique_ptr<ir::Graph> graph)>& visit) {
   std::vector<Values> kinds = {Values::kFloats, Values::kCodes, Values::kIntegers, Values::kBooleans};
   if (op.OperandIndex("weight_scale") >= 0) kinds = {Values::kRows};
+  if (op.OperandIndex("scale") >= 0) kinds.push_back(Values::kRows);
   for (const Values values : kinds) {
     Enumeration(ops, op, values, visit).Extend({}, AttributeChoices(op));
   }

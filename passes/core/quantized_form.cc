@@ -1,8 +1,17 @@
 #include "passes/core/quantized_form.h"
 
+#include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+
 namespace fuselage::passes {
+
+bool IsQuantizedOp(const ir::Node& node) {
+  if (node.op() == nullptr) return false;
+  const std::string& op = node.op()->name;
+  return op == "quantize" || absl::StartsWith(op, "dequantize") || absl::StartsWith(op, "int8.");
+}
 
 AttributeMap FormAttributes(const ir::Node& node, const ir::OpSchema& form) {
   AttributeMap attributes;

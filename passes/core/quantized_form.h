@@ -6,6 +6,9 @@
 
 namespace fuselage::passes {
 
+// Whether a graph that holds the call is quantized already: a quantize, a dequantize of any kind, or an op on codes.
+bool IsQuantizedOp(const ir::Node& node);
+
 // The form's attributes: the node's where it has them, else their defaults.
 AttributeMap FormAttributes(const ir::Node& node, const ir::OpSchema& form);
 

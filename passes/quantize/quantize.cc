@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/text.h"
 #include "passes/core/kept_message.h"
+#include "passes/core/quantized_form.h"
 #include "passes/quantize/bias_correction.h"
 #include "passes/quantize/calibration_cache.h"
 #include "passes/quantize/group_weights.h"
@@ -29,11 +29,6 @@ namespace {
 using ir::Node;
 using ir::NodeKind;
 using passes::Remarks;
-
-bool IsQuantizedOp(const Node& node) {
-  return node.IsOp("quantize") || node.IsOp("dequantize") ||
-         (node.op() != nullptr && absl::StartsWith(node.op()->name, "int8."));
-}
 
 // Counts changes of what the observers compute; a new one makes the files of the cache old.
 constexpr int kCacheVersion = 2;
@@ -358,7 +353,7 @@ absl::Status Apply(const QuantizeOptions& options, const Selection& selection, c
 
 absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const {
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
-    if (!IsQuantizedOp(*node)) continue;
+    if (!passes::IsQuantizedOp(*node)) continue;
     remarks.Note(*node, "the graph is quantized already: taken as it is, not calibrated");
     return false;
   }

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ir/base/hash_map.h"
+#include "passes/core/quantized_form.h"
 #include "passes/weight_rounding/hessian.h"
 
 namespace fuselage::weight_rounding {
@@ -113,11 +113,6 @@ absl::Status SetWeight(Module* module, Tensor weight, ir::Graph& graph) {
   return graph.UpdateModule(module, module->op->name, module->attributes, std::move(parameters));
 }
 
-bool IsQuantizedOp(const Node& node) {
-  return node.IsOp("quantize") || node.IsOp("dequantize") ||
-         (node.op() != nullptr && absl::StartsWith(node.op()->name, "int8."));
-}
-
 }  // namespace
 
 absl::StatusOr<bool> WeightRounding::RunImpl(ir::Graph& graph, Remarks& remarks) const {
@@ -127,7 +122,7 @@ absl::StatusOr<bool> WeightRounding::RunImpl(ir::Graph& graph, Remarks& remarks)
   const quantize::WeightFormat format(options_.weights(), options_.group_size());
   RETURN_IF_ERROR(quantize::CheckFormat(format));
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
-    if (!IsQuantizedOp(*node)) continue;
+    if (!passes::IsQuantizedOp(*node)) continue;
     remarks.Note(*node, "the graph is quantized already: its weights stay as they are");
     return false;
   }
