@@ -24,6 +24,7 @@ using equalization::ChannelStatistics;
 using ir::Node;
 using passes::Remarks;
 
+constexpr int kRounds = 8;  // At most.
 constexpr int kGrid = 8;  // a in steps of 1 / kGrid.
 // In dB: what is scaled loses its plain weights, which should gain something.
 constexpr double kLeastGain = 0.5;
@@ -226,17 +227,16 @@ std::string Names(const std::vector<Node*>& nodes) {
   });
 }
 
-}  // namespace
-
-absl::StatusOr<bool> SmoothQuant::RunImpl(ir::Graph& graph, Remarks& remarks) const {
-  RETURN_IF_ERROR(quantize::CheckFormat({options_.weights(), options_.group_size()}));
-  const std::vector<Group> groups = FindGroups(options_, graph, remarks);
+// One choice for each group by the graph as it is.
+absl::StatusOr<bool> Smooth(const SmoothQuantOptions& options, passes::Runner* runner, ir::Graph& graph,
+                            Remarks& remarks) {
+  const std::vector<Group> groups = FindGroups(options, graph, remarks);
   if (groups.empty()) return false;
-  ASSIGN_OR_RETURN(const std::vector<Samples> samples, Sample(groups, graph, runner_));
+  ASSIGN_OR_RETURN(const std::vector<Samples> samples, Sample(groups, graph, runner));
   // A linear between two groups is a reader of one and the writer of the other: its factors are set together.
   HashMap<const Node*, equalization::LayerScales> scales;
   for (size_t i = 0; i < groups.size(); ++i) {
-    const Choice choice = Choose(options_, groups[i], samples[i], graph);
+    const Choice choice = Choose(options, groups[i], samples[i], graph);
     if (choice.gain_db < kLeastGain) {
       remarks.Missed(*groups[i].value, absl::StrFormat("its channels stay as they are: %s would gain %.1f dB at most",
                                                        Names(groups[i].readers), choice.gain_db));
@@ -258,6 +258,20 @@ absl::StatusOr<bool> SmoothQuant::RunImpl(ir::Graph& graph, Remarks& remarks) co
                                          : equalization::ScaleNorm(node, it->second.rows, "smoothed", graph));
   }
   return !scales.empty();
+}
+
+}  // namespace
+
+absl::StatusOr<bool> SmoothQuant::RunImpl(ir::Graph& graph, Remarks& remarks) const {
+  RETURN_IF_ERROR(quantize::CheckFormat({options_.weights(), options_.group_size()}));
+  ASSIGN_OR_RETURN(bool changed, Smooth(options_, runner_, graph, remarks));
+  if (!changed) return false;
+  // What scaled the rows of a linear changed which of its columns are large: a choice behind it may have more to gain.
+  Remarks repeated;
+  for (int round = 1; changed && round < kRounds; ++round) {
+    ASSIGN_OR_RETURN(changed, Smooth(options_, runner_, graph, repeated));
+  }
+  return true;
 }
 
 void Register(passes::PassRegistry& registry) {

@@ -520,7 +520,7 @@ void Register(Recipes& recipes) {
                                {4, Linear},    {3, MatmulChain},   {2, MatmulOfValues}, {3, Attention},
                                {3, Gemm},      {5, Pool},          {2, GlobalPool},     {2, AdaptivePool},
                                {2, LayerNorm}, {6, Recurrent},     {2, Addmm},          {2, Neighbours},
-                               {8, LayerPair}, {3, NormedLinears}});
+                               {8, LayerPair}, {5, NormedLinears}});
 }
 
 }  // namespace fuselage::testing::recipes::layers
