@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/base/mxfp4.h"
-#include "passes/quantize/scales.h"
 
 namespace fuselage::quantize {
 
@@ -19,6 +18,7 @@ absl::Status CheckFormat(const WeightFormat& format) {
 std::string Describe(const WeightFormat& format) {
   switch (format.weights) {
     case QuantizeOptions::PER_TENSOR: return "i8 per tensor";
+    case QuantizeOptions::PER_CHANNEL_7_BITS: return "i8 of seven bits per channel";
     case QuantizeOptions::MXFP4: return "MXFP4";
     case QuantizeOptions::INT4: return absl::StrCat("INT4 in groups of ", format.group_size);
     case QuantizeOptions::INT8_GROUPS: return absl::StrCat("i8 in groups of ", format.group_size);

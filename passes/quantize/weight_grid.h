@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "ir/base/tensor.h"
 #include "passes/quantize/quantize.pb.h"
+#include "passes/quantize/scales.h"
 
 namespace fuselage::quantize {
 
@@ -17,9 +18,14 @@ struct WeightFormat {
   WeightFormat(QuantizeOptions::Weights mode, int64_t group = 32)  // NOLINT: most have no groups.
       : weights(mode), group_size(mode == QuantizeOptions::MXFP4 || group == 0 ? 32 : group) {}
 
-  bool in_groups() const { return weights >= QuantizeOptions::MXFP4; }
+  bool in_groups() const {
+    return is_mxfp4() || weights == QuantizeOptions::INT4 || weights == QuantizeOptions::INT8_GROUPS;
+  }
   bool is_mxfp4() const { return weights == QuantizeOptions::MXFP4; }
-  int largest_code() const { return weights == QuantizeOptions::INT4 ? 7 : 127; }  // Where it is no MXFP4.
+  // Where it is no MXFP4.
+  int largest_code() const {
+    return weights == QuantizeOptions::INT4 ? 7 : static_cast<int>(LargestCode(weights));
+  }
 
   QuantizeOptions::Weights weights;
   int64_t group_size;  // Where it has groups.

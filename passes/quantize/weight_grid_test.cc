@@ -18,7 +18,8 @@ Tensor Weight(int64_t rows, int64_t columns) {
 }
 
 TEST(WeightGridTest, HasTheValuesOfQuantizedWeights) {
-  for (const QuantizeOptions::Weights mode : {QuantizeOptions::PER_CHANNEL, QuantizeOptions::PER_TENSOR}) {
+  for (const QuantizeOptions::Weights mode :
+       {QuantizeOptions::PER_CHANNEL, QuantizeOptions::PER_TENSOR, QuantizeOptions::PER_CHANNEL_7_BITS}) {
     const Tensor weight = Weight(5, 40);
     const Tensor wanted = Dequantized(QuantizeWeight(weight, WeightScales({&weight, nullptr, 0, mode}), mode));
     const Tensor found = Rounded(weight, mode);

@@ -79,7 +79,7 @@ TEST(RoundTest, MovesOutputsLess) {
   }
   const Tensor weight = Rows(12, 40, 6);
   for (const QuantizeOptions::Weights mode : {QuantizeOptions::PER_CHANNEL, QuantizeOptions::PER_TENSOR,
-                                              QuantizeOptions::MXFP4, QuantizeOptions::INT4,
+                                              QuantizeOptions::PER_CHANNEL_7_BITS, QuantizeOptions::MXFP4, QuantizeOptions::INT4,
                                               QuantizeOptions::INT8_GROUPS}) {
     const quantize::WeightGrid grid(weight, mode);
     const Hessian hessian = HessianOf(rows);
