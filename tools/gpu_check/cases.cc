@@ -185,7 +185,7 @@ void AddTransformer(int64_t tokens, int64_t heads, int64_t depth, DType dtype, s
                 {{"weight", SeededTensor({DType::kI8, {channels, width}, PerTensor(0.01f), Layout::kRowMajor}, 3)}});
   cases->push_back(std::move(per_token));
   Case mxfp4 = Plain("linear_groups " + text, "int8.linear_groups", {PlainCodes(rows), Floats(scales)},
-                     Floats({2, tokens, channels}), {{"activation", "none"}});
+                     Floats({2, tokens, channels}), {{"activation", "none"}, {"group_size", int64_t{32}}});
   Tensor weight = SeededTensor({DType::kU8, {channels, width}, std::nullopt, Layout::kRowMajor}, 3);
   Tensor exponents = SeededTensor({DType::kU8, {channels, groups}, std::nullopt, Layout::kRowMajor}, 4);
   for (int64_t i = 0; i < weight.num_elements(); ++i) weight.data<uint8_t>()[i] %= 16;
