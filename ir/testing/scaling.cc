@@ -14,25 +14,33 @@ double ThreadSeconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-double CostInCopies(ir::Graph& graph, const std::function<void(ir::Graph& graph)>& run) {
-  const double start = ThreadSeconds();
-  const std::unique_ptr<ir::Graph> copy = graph.Clone();
-  const double copied = ThreadSeconds();
-  run(graph);
-  return (ThreadSeconds() - copied) / (copied - start);
-}
+// The least of what several runs on graphs of one size took: what disturbs a run only adds to it.
+struct Cost {
+  double run = std::numeric_limits<double>::infinity(), copy = run;
+
+  void Measure(ir::Graph& graph, const std::function<void(ir::Graph& graph)>& rewrite) {
+    const double start = ThreadSeconds();
+    const std::unique_ptr<ir::Graph> clone = graph.Clone();
+    const double copied = ThreadSeconds();
+    rewrite(graph);
+    run = std::min(run, ThreadSeconds() - copied);
+    copy = std::min(copy, copied - start);
+  }
+  double InCopies() const { return run / copy; }
+};
 
 }  // namespace
 
 double GrowthOverCopying(int64_t n, const std::function<std::unique_ptr<ir::Graph>(int64_t size)>& build,
                          const std::function<void(ir::Graph& graph)>& run) {
-  constexpr int kTries = 3;
-  double least = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kTries && least >= kMostIfLinear; ++i) {
-    const double small = CostInCopies(*build(n), run);
-    least = std::min(least, CostInCopies(*build(10 * n), run) / small);
+  constexpr int kTries = 10;
+  Cost small, large;
+  for (int i = 0; i < kTries; ++i) small.Measure(*build(n), run);
+  for (int i = 0; i < kTries; ++i) {
+    large.Measure(*build(10 * n), run);
+    if (large.InCopies() < kMostIfLinear * small.InCopies()) break;
   }
-  return least;
+  return large.InCopies() / small.InCopies();
 }
 
 }  // namespace fuselage::testing
