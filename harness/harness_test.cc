@@ -305,8 +305,7 @@ benchmark { batches: [1, 2] threads: 1 repetitions: 3 min_time_ms: 1 })");
 
 // As PyTorch exports a class token.
 TEST(Harness, LayersOfANetworkThatRunsAtOneBatchSize) {
-  const Workplace place =
-      testing::MakeIrWorkplace("token", R"(graph @token {
+  const Workplace place = testing::MakeIrWorkplace("token", R"(graph @token {
   param @token: f32[1,1,4] = [0.5, -1, 2, 0]
   param @proj.weight: f32[8,4] = seed(1)
   module @proj = linear(weight=@proj.weight)
@@ -316,7 +315,7 @@ TEST(Harness, LayersOfANetworkThatRunsAtOneBatchSize) {
   %y: f32[1,4,8] = call_module @proj(%all)
   output(%y)
 })",
-                               R"(pipeline {
+                                                   R"(pipeline {
   steps { pass { [type.googleapis.com/fuselage.QuantizeOptions] {} } }
   steps { pass { [type.googleapis.com/fuselage.LowerOptions] {} } }
 }

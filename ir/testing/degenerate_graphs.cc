@@ -176,7 +176,8 @@ class Enumeration {
       Node* node = nullptr;
       if (types[i]) {
         const bool parameter = Spec(i).parameter;
-        node = parameter ? AddConstant(*graph, Spec(i), types[i]->tensor(), i) : *graph->AddPlaceholder("x", types[i]->tensor());
+        node = parameter ? AddConstant(*graph, Spec(i), types[i]->tensor(), i)
+                         : *graph->AddPlaceholder("x", types[i]->tensor());
       }
       operands.push_back(node);
     }

@@ -1,12 +1,10 @@
 #include "kernels/core/requantize.h"
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "ir/base/status.h"
 #include "kernels/core/kernel.h"
-#include "kernels/core/weight_sums.h"
 
 namespace fuselage::kernels {
 namespace {
@@ -115,12 +113,14 @@ absl::Status AddChannel(const EpilogueParams& params, int64_t c, int64_t inner, 
   const bool float_output = params.output->dtype == DType::kF32;
   const int64_t largest_input = params.input->dtype == DType::kU8 ? 255 : 128;
   const QuantParams& weight_quant = *params.weight->type().quant;
-  const int64_t* sums = epilogue->weight_sums->data<int64_t>() + 2 * c;
-  const int64_t sum = sums[0], magnitude = sums[1];
-  if (magnitude < 0 || magnitude > 128 * inner || sum < -magnitude || sum > magnitude) {
-    return absl::InvalidArgumentError(absl::StrCat("output channel ", c, ": found weights of sum ", sum,
-                                                   " and magnitude ", magnitude, ", which ", inner, " cannot have"));
+  const auto [sum, magnitude, largest] = SumsOf(*epilogue->weight_sums, c);
+  if (largest < 0 || largest > 128 || magnitude < largest || magnitude > largest * inner || sum < -magnitude ||
+      sum > magnitude) {
+    return absl::InvalidArgumentError(absl::StrCat("output channel ", c, ": found weights of sum ", sum, ", magnitude ",
+                                                   magnitude, " and at most ", largest, ", which ", inner,
+                                                   " cannot have"));
   }
+  epilogue->pairs_fit = epilogue->pairs_fit && largest <= 64;
   const float step = params.input->quant->scale() * weight_quant.scales[weight_quant.per_tensor() ? 0 : c];
   RETURN_IF_ERROR(CheckNormal(step, c, "input scale times weight scale"));
   if (epilogue->function) RETURN_IF_ERROR(CheckFinite(step, "input scale times weight scale"));
@@ -159,11 +159,6 @@ CodeRange CodeRangeOf(DType dtype, int32_t zero_point, float scale, const Activa
 UnsignedForm UnsignedFormOf(const TensorType& codes) {
   const int32_t zero_point = codes.quant->zero_point();
   return codes.dtype == DType::kI8 ? UnsignedForm{0x80, zero_point + 128} : UnsignedForm{0, zero_point};
-}
-
-bool PairsFit16Bits(const Tensor& weight) {
-  const absl::Span<const int8_t> w = weight.values<int8_t>();
-  return std::all_of(w.begin(), w.end(), [](int8_t v) { return std::abs(v) <= 64; });
 }
 
 absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {

@@ -30,6 +30,7 @@
 #include "absl/status/statusor.h"
 #include "ir/base/activation.h"
 #include "ir/base/tensor.h"
+#include "kernels/core/weight_sums.h"
 
 namespace fuselage::kernels {
 
@@ -69,6 +70,9 @@ struct Epilogue {
   // See weight_sums.h. Making a kernel takes them more than once, and a network's take longer than all else that is
   // computed for it.
   std::shared_ptr<const Tensor> weight_sums;
+  // No weight exceeds 64 in magnitude, as codes of 7 bits do not. Then two products u8 * i8 add up in 16 bits, as
+  // AVX2's vpmaddubsw adds them, without saturating: 2 * 255 * 64 < 2^15.
+  bool pairs_fit = true;
   std::vector<int32_t> bias;      // b32, with the input's zero point folded in.
   std::vector<float> multiplier;  // m; bias and multiplier are empty where the output is float.
   float residual_multiplier = 0;  // m_r
@@ -103,10 +107,6 @@ struct EpilogueParams {
 // max|x| is 255 for u8 codes and 128 for i8. Where it cannot be proven the error (FailedPrecondition) names the
 // channel, and the layer stays FP32. InvalidArgument: sums were kept, in a file say, that such a weight cannot have.
 absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params);
-
-// Does no weight exceed 64 in magnitude, as codes of 7 bits do not? Then two products u8 * i8 add up in 16 bits, as
-// AVX2's vpmaddubsw adds them, without saturating: 2 * 255 * 64 < 2^15.
-bool PairsFit16Bits(const Tensor& weight);
 
 // The code of a value that lacks only its activation.
 inline int32_t ActivatedCode(float v, const Epilogue& e) {

@@ -252,7 +252,7 @@ TEST(MakeEpilogue, TakesSumsThatWereKept) {
    public:
     std::shared_ptr<const Tensor> Get(const Parameter&, const std::string& layout,
                                       absl::FunctionRef<Tensor()> pack) override {
-      EXPECT_EQ(layout, "sums i64[2,2]");
+      EXPECT_EQ(layout, "sums i64[2,3]");
       if (sums == nullptr) sums = std::make_shared<const Tensor>(pack());
       return sums;
     }
@@ -270,12 +270,31 @@ TEST(MakeEpilogue, TakesSumsThatWereKept) {
   const absl::StatusOr<Epilogue> e = MakeEpilogue(params);
   ASSERT_TRUE(e.ok()) << e.status();
   EXPECT_EQ(e->weight_sums, kept.sums);
-  EXPECT_THAT(kept.sums->values<int64_t>(), ::testing::ElementsAre(126, 130, -121, 135));
+  EXPECT_THAT(kept.sums->values<int64_t>(), ::testing::ElementsAre(126, 130, 127, -121, 135, 128));
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max(), kLeast = std::numeric_limits<int64_t>::min();
-  for (const auto& [sum, magnitude] :
-       {std::pair(131L, 130L), {-131L, 130L}, {0L, 385L}, {0L, -1L}, {kMost, kMost}, {kLeast, kLeast}}) {
-    kept.sums = std::make_shared<const Tensor>(Tensor::Of<int64_t>({2, 2}, {126, 130, sum, magnitude}));
+  for (const ChannelSums& wrong : {ChannelSums{131, 130, 127},
+                                   {-131, 130, 127},
+                                   {0, 385, 128},
+                                   {0, -1, 0},
+                                   {0, 130, 129},
+                                   {0, 130, 43},
+                                   {0, 60, 64},
+                                   {0, 0, -1},
+                                   {kMost, kMost, kMost},
+                                   {kLeast, kLeast, kLeast},
+                                   {kMost, kMost, 128}}) {
+    kept.sums = std::make_shared<const Tensor>(
+        Tensor::Of<int64_t>({2, 3}, {126, 130, 127, wrong.sum, wrong.magnitude, wrong.largest}));
     EXPECT_THAT(std::string(MakeEpilogue(params).status().message()), HasSubstr("which 3 cannot have"));
+  }
+}
+
+TEST(MakeEpilogue, PairsFitUpTo64) {
+  Layer layer;
+  for (const auto& [largest, fit] : {std::pair(64, true), {-64, true}, {65, false}, {-65, false}}) {
+    layer.weight = Tensor::Of<int8_t>({2, 3}, {1, -2, 0, 64, -64, static_cast<int8_t>(largest)});
+    layer.SetWeightQuant(PerTensor(0.01f));
+    EXPECT_EQ(layer.Make()->pairs_fit, fit) << largest;
   }
 }
 

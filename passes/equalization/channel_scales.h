@@ -11,8 +11,8 @@
 
 namespace fuselage::equalization {
 
-// The magnitude of exponents is at most this: beyond, a channel has no part in what is computed, and products could leave
-// the range of floats.
+// The magnitude of exponents is at most this: beyond, a channel has no part in what is computed, and products could
+// leave the range of floats.
 constexpr int kLargestExponent = 16;
 
 // What calibration samples say of the channels of a value. Values come one after another; the moments do not depend on
@@ -63,8 +63,10 @@ struct ChannelScales {
 ChannelScales ChooseScales(absl::Span<const Reader> readers, absl::Span<const int> limits);
 
 // The layers' noise over their signal, as powers: the mean over the outputs of
-//   (step of the input)^2 / 12 * sum w^2  +  (step of the output's weights)^2 / 12 * sum E[x^2]   over   sum w^2 E[x^2].
-// Codes of the input span its range, weights have a step for each output; rounding errors count as uniform and independent.
+//   (step of the input)^2 / 12 * sum w^2  +  (step of the output's weights)^2 / 12 * sum E[x^2]   over   sum w^2
+//   E[x^2].
+// Codes of the input span its range, weights have a step for each output; rounding errors count as uniform and
+// independent.
 double RelativeNoise(const Reader& reader, absl::Span<const int> exponents);
 
 // The exponent of the power of two nearest to `x` > 0, by ratio.

@@ -45,8 +45,8 @@ absl::StatusOr<Statistics> Sample(const std::vector<ChannelGroup>& groups, const
     for (const auto& [clamp, axis] : group.clamps) add(clamp, group.channels, axis);
   }
   int samples = 0;
-  RETURN_IF_ERROR(runner->ForEachSample(
-      graph, nodes, [&](int sample, absl::Span<const Tensor* const> values) -> absl::Status {
+  RETURN_IF_ERROR(
+      runner->ForEachSample(graph, nodes, [&](int sample, absl::Span<const Tensor* const> values) -> absl::Status {
         ++samples;
         for (size_t i = 0; i < nodes.size(); ++i) {
           const absl::Status status = statistics[i].Add(*values[i]);
@@ -76,9 +76,8 @@ std::vector<int> LimitsOf(const ChannelGroup& group, const Statistics& statistic
 }
 
 std::string Names(const std::vector<Node*>& nodes) {
-  return absl::StrJoin(nodes, ", ", [](std::string* out, const Node* node) {
-    absl::StrAppend(out, "%", node->name());
-  });
+  return absl::StrJoin(nodes, ", ",
+                       [](std::string* out, const Node* node) { absl::StrAppend(out, "%", node->name()); });
 }
 
 std::string WhyNot(const ChannelGroup& group, bool narrow_clamps) {
@@ -107,8 +106,8 @@ absl::StatusOr<bool> Equalization::RunImpl(ir::Graph& graph, Remarks& remarks) c
   for (const ChannelGroup& group : groups) {
     std::vector<Reader> readers;
     for (const Node* reader : group.readers) {
-      readers.push_back({graph.ParameterOfOrNull(*reader, "weight"), ShapeOf(*reader).groups,
-                         &statistics.at(reader->operand(0))});
+      readers.push_back(
+          {graph.ParameterOfOrNull(*reader, "weight"), ShapeOf(*reader).groups, &statistics.at(reader->operand(0))});
     }
     const ChannelScales chosen = ChooseScales(readers, LimitsOf(group, statistics));
     if (chosen.gain_db < kLeastGain) continue;

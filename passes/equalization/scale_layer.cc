@@ -43,7 +43,8 @@ absl::Status ScaleLayer(ir::Node* layer, const LayerScales& scales, absl::string
   for (int64_t o = 0; o < outputs; ++o) {
     for (int64_t i = 0; i < inputs; ++i) {
       const int64_t c = o / (outputs / groups) * inputs + i;
-      const int exponent = (scales.columns.empty() ? 0 : scales.columns[c]) - (scales.rows.empty() ? 0 : scales.rows[o]);
+      const int exponent =
+          (scales.columns.empty() ? 0 : scales.columns[c]) - (scales.rows.empty() ? 0 : scales.rows[o]);
       for (int64_t k = 0; k < kernel; ++k, ++w) *w = std::ldexp(*w, exponent);
     }
   }
@@ -55,8 +56,7 @@ absl::Status ScaleLayer(ir::Node* layer, const LayerScales& scales, absl::string
   return SetParameters(*layer, std::move(tensors), adjective, graph);
 }
 
-absl::Status ScaleNorm(ir::Node* norm, absl::Span<const int> exponents, absl::string_view adjective,
-                       ir::Graph& graph) {
+absl::Status ScaleNorm(ir::Node* norm, absl::Span<const int> exponents, absl::string_view adjective, ir::Graph& graph) {
   std::map<std::string, Tensor> tensors;
   const Tensor* weight = graph.ParameterOfOrNull(*norm, "weight");
   Tensor ones(DType::kF32, {static_cast<int64_t>(exponents.size())});

@@ -41,8 +41,8 @@ absl::Status UseGroupWeights(const std::vector<Node*>& linears, const WeightForm
     const Names weight = weights.at(name);
     ASSIGN_OR_RETURN(Node * codes, graph.AddGetAttr(weight.codes, weight.codes, linear));
     ASSIGN_OR_RETURN(Node * scale, graph.AddGetAttr(weight.scale, weight.scale, linear));
-    ASSIGN_OR_RETURN(Node * floats, graph.AddFunction(absl::StrCat(linear->name(), "_weight"), dequantize, {codes, scale},
-                                                      {{"group_size", format.group_size}}, linear));
+    ASSIGN_OR_RETURN(Node * floats, graph.AddFunction(absl::StrCat(linear->name(), "_weight"), dequantize,
+                                                      {codes, scale}, {{"group_size", format.group_size}}, linear));
     floats->AddSources(linear->SourcesOrSelf());
     std::vector<Node*> operands = {linear->operand(0), floats};
     if (const auto bias = module->parameters.find("bias"); bias != module->parameters.end()) {

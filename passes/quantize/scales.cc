@@ -40,7 +40,13 @@ Codes ActivationCodes(Range range, QuantizeOptions::Activations activations) {
   return codes;
 }
 
-float LargestCode(QuantizeOptions::Weights mode) { return mode == QuantizeOptions::PER_CHANNEL_7_BITS ? 63 : 127; }
+int LargestCode(QuantizeOptions::Weights mode) {
+  switch (mode) {
+    case QuantizeOptions::PER_CHANNEL_7_BITS: return 63;
+    case QuantizeOptions::INT4: return 7;
+    default: return 127;
+  }
+}
 
 std::vector<float> WeightScales(const WeightRequest& request) {
   const Tensor& weight = *request.weight;
@@ -78,7 +84,7 @@ Tensor QuantizeWeight(const Tensor& weight, const std::vector<float>& scales, Qu
   Tensor codes(std::move(type));
   const int64_t channels = weight.dim(0);
   const int64_t inner = channels == 0 ? 0 : weight.num_elements() / channels;
-  const float largest = LargestCode(mode);
+  const float largest = static_cast<float>(LargestCode(mode));
   const float* from = weight.data<float>();
   int8_t* to = codes.data<int8_t>();
   for (int64_t c = 0; c < channels; ++c) {

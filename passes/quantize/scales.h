@@ -39,16 +39,17 @@ struct WeightRequest {
   QuantizeOptions::Weights mode = QuantizeOptions::PER_CHANNEL;
 };
 
-// The magnitude of the largest code of a weight, 127 or 63.
-float LargestCode(QuantizeOptions::Weights mode);
+// The magnitude of the largest code of a weight: 127, 63 or, of INT4, 7. MXFP4's are no steps.
+int LargestCode(QuantizeOptions::Weights mode);
 
-// Symmetric scales, max|w| / LargestCode, for each output channel (or one). Kernels keep the bias as an int32 in steps of
-// input_scale * scale, so a channel whose weights are tiny beside its bias (folding a batch norm makes such) gets the
-// smallest scale with which the bias stays below 2^30 steps; what that costs is below the bias's own rounding in
+// Symmetric scales, max|w| / LargestCode, for each output channel (or one). Kernels keep the bias as an int32 in steps
+// of input_scale * scale, so a channel whose weights are tiny beside its bias (folding a batch norm makes such) gets
+// the smallest scale with which the bias stays below 2^30 steps; what that costs is below the bias's own rounding in
 // float. A channel of zeros takes the largest scale of the others, or 1.
 std::vector<float> WeightScales(const WeightRequest& request);
 
-// i8 codes clamp(rne(w / s), -LargestCode, LargestCode), with the scales in the type. One scale: per tensor, otherwise along axis 0.
+// i8 codes clamp(rne(w / s), -LargestCode, LargestCode), with the scales in the type. One scale: per tensor, otherwise
+// along axis 0.
 Tensor QuantizeWeight(const Tensor& weight, const std::vector<float>& scales, QuantizeOptions::Weights mode);
 
 }  // namespace fuselage::quantize

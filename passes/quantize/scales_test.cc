@@ -103,7 +103,7 @@ TEST(WeightScalesTest, ScalesAreNormalWhateverTheWeights) {
 }
 
 TEST(QuantizeWeightTest, OfSevenBitsPairsFit) {
-  const Tensor weight = SeededTensor({DType::kF32, {20, 30}}, 1);
+  const Tensor weight = SeededTensor(Tensor(DType::kF32, {20, 30}).type(), 1);
   const auto mode = QuantizeOptions::PER_CHANNEL_7_BITS;
   const std::vector<float> scales = WeightScales({&weight, nullptr, 1, mode});
   const absl::Span<const float> row = weight.values<float>().first(30);

@@ -43,7 +43,7 @@ WeightGrid::WeightGrid(const Tensor& weight, const WeightFormat& format) : forma
       if (format.is_mxfp4()) {
         group.scale = static_cast<float>(mxfp4::FromE8M0(mxfp4::SharedScale(values)));
       } else if (format.in_groups()) {
-        group.scale = static_cast<float>(static_cast<double>(group.largest) / format.largest_code());
+        group.scale = static_cast<float>(static_cast<double>(group.largest) / LargestCode(format.weights));
         if (!std::isnormal(group.scale)) group.scale = 1;
       } else {
         group.scale = scales[index];
@@ -55,13 +55,13 @@ WeightGrid::WeightGrid(const Tensor& weight, const WeightFormat& format) : forma
 int WeightGrid::Code(int64_t row, int64_t column, float x) const {
   const float scaled = x / GroupOf(row, column).scale;
   if (format_.is_mxfp4()) return mxfp4::ToE2M1(scaled);
-  const float limit = static_cast<float>(format_.largest_code());
+  const float limit = static_cast<float>(LargestCode(format_.weights));
   return static_cast<int>(std::clamp(std::nearbyint(scaled), -limit, limit));
 }
 
 float WeightGrid::Nearest(int64_t row, int64_t column, float x) const {
   const Group& group = GroupOf(row, column);
-  const int code = Code(row, column, x), largest = format_.largest_code();
+  const int code = Code(row, column, x), largest = LargestCode(format_.weights);
   if (format_.is_mxfp4()) return static_cast<float>(mxfp4::FromE2M1(static_cast<uint8_t>(code)) * group.scale);
   // To the last bit what gave the scale, which the largest code times the rounded scale need not be.
   const bool is_largest = std::abs(code) == largest && std::nearbyint(group.largest / group.scale) == largest;

@@ -22,10 +22,6 @@ struct WeightFormat {
     return is_mxfp4() || weights == QuantizeOptions::INT4 || weights == QuantizeOptions::INT8_GROUPS;
   }
   bool is_mxfp4() const { return weights == QuantizeOptions::MXFP4; }
-  // Where it is no MXFP4.
-  int largest_code() const {
-    return weights == QuantizeOptions::INT4 ? 7 : static_cast<int>(LargestCode(weights));
-  }
 
   QuantizeOptions::Weights weights;
   int64_t group_size;  // Where it has groups.
@@ -37,8 +33,8 @@ absl::Status CheckFormat(const WeightFormat& format);
 // "i8 per channel", "MXFP4", "INT4 in groups of 64".
 std::string Describe(const WeightFormat& format);
 
-// Elements that share a scale are those of an output channel, of all, or of a group along the features, as the format says.
-// The scale is what `quantize` will choose for the same weight, and for any other weight of the grid in which the
+// Elements that share a scale are those of an output channel, of all, or of a group along the features, as the format
+// says. The scale is what `quantize` will choose for the same weight, and for any other weight of the grid in which the
 // largest elements of each group are as they were: so `quantize` gives such a weight its values as codes, exactly.
 class WeightGrid {
  public:
@@ -75,7 +71,8 @@ class WeightGrid {
 // Each element of the weight rounded.
 Tensor Rounded(const Tensor& weight, const WeightFormat& format);
 
-// [N, K] in groups: codes [N, K] and scales [N, ceil(K / group_size)], as dequantize_mxfp4 and dequantize_groups take them.
+// [N, K] in groups: codes [N, K] and scales [N, ceil(K / group_size)], as dequantize_mxfp4 and dequantize_groups take
+// them.
 struct GroupedWeight {
   Tensor codes, scale;
 };

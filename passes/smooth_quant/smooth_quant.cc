@@ -25,14 +25,14 @@ using ir::Node;
 using passes::Remarks;
 
 constexpr int kRounds = 8;  // At most.
-constexpr int kGrid = 8;  // a in steps of 1 / kGrid.
+constexpr int kGrid = 8;    // a in steps of 1 / kGrid.
 // In dB: what is scaled loses its plain weights, which should gain something.
 constexpr double kLeastGain = 0.5;
 // The rows that candidates are compared on are at most twice as many, spread over all samples.
 constexpr size_t kRows = 64;
 
-// About one row in n of what it is shown, n as small as kRows allows. Which ones, a hash of their place says: in steps of
-// n it would be the same token of every window of a text.
+// About one row in n of what it is shown, n as small as kRows allows. Which ones, a hash of their place says: in steps
+// of n it would be the same token of every window of a text.
 class SomeRows {
  public:
   void Add(const Tensor& value) {
@@ -85,8 +85,8 @@ absl::StatusOr<std::vector<Samples>> Sample(const std::vector<Group>& groups, co
     samples.push_back({ChannelStatistics(type.shape.back(), type.rank() - 1), SomeRows()});
   }
   int count = 0;
-  RETURN_IF_ERROR(runner->ForEachSample(
-      graph, nodes, [&](int sample, absl::Span<const Tensor* const> values) -> absl::Status {
+  RETURN_IF_ERROR(
+      runner->ForEachSample(graph, nodes, [&](int sample, absl::Span<const Tensor* const> values) -> absl::Status {
         ++count;
         for (size_t i = 0; i < nodes.size(); ++i) {
           const absl::Status status = samples[i].statistics.Add(*values[i]);
@@ -147,7 +147,8 @@ class Trial {
           ++w;
         }
       }
-      const std::vector<float> codes = Transposed(quantize::Rounded(weight, {options_.weights(), options_.group_size()}));
+      const std::vector<float> codes =
+          Transposed(quantize::Rounded(weight, {options_.weights(), options_.group_size()}));
       double noise = 0, signal = 0;
       for (size_t r = 0; r < rows.size(); ++r) {
         std::vector<float> difference = outputs_[i][r];
@@ -222,9 +223,8 @@ Choice Choose(const SmoothQuantOptions& options, const Group& group, const Sampl
 }
 
 std::string Names(const std::vector<Node*>& nodes) {
-  return absl::StrJoin(nodes, ", ", [](std::string* out, const Node* node) {
-    absl::StrAppend(out, "%", node->name());
-  });
+  return absl::StrJoin(nodes, ", ",
+                       [](std::string* out, const Node* node) { absl::StrAppend(out, "%", node->name()); });
 }
 
 // One choice for each group by the graph as it is.

@@ -3,8 +3,8 @@
 //   linear(layer_norm(x; g, b); w)       =>  linear(layer_norm(x; g / s, b / s); w * s)
 //   linear(mul(a, linear(x; u, b)); w)   =>  linear(mul(a, linear(x; u / s, b / s)); w * s)      only per token
 //
-// with a factor s[c] for each channel c, and so for rms_norm, for a linear that is read without a mul, for any number of
-// readers that share one s, and with views between that keep the last axis.
+// with a factor s[c] for each channel c, and so for rms_norm, for a linear that is read without a mul, for any number
+// of readers that share one s, and with views between that keep the last axis.
 //
 // s[c] = r[c]^a / w[c]^(1 - a), r the channel's range in the calibration samples, w its largest weight in any reader. a
 // is the one of 0, 1/8 ... 1 for which the outputs of the readers, computed by the codes that the options name on a

@@ -34,7 +34,8 @@ class SmoothQuantTest : public ::testing::Test {
   %q: f32[3,20,16] = call_module @q(%n)
   %k: f32[3,20,24] = call_module @k(%n)
   output(%q, %k)
-})", ops_);
+})",
+                                                  ops_);
     // Multiplies every `stride`-th weight from the third on by 2^exponent.
     const auto scale = [&](const char* path, int64_t stride, int exponent) {
       ir::Module* module = graph->FindModuleOrNull(path);

@@ -70,8 +70,7 @@ double Hessian::MeanOfDiagonal() const {
 Factor::Factor(const Hessian& hessian, double damping)
     : size_(hessian.size()), damping_(damping), order_(hessian.size()), columns_(hessian.size() * hessian.size()) {
   std::iota(order_.begin(), order_.end(), 0);
-  std::stable_sort(order_.begin(), order_.end(),
-                   [&](int64_t a, int64_t b) { return hessian(a, a) > hessian(b, b); });
+  std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) { return hessian(a, a) > hessian(b, b); });
   for (int64_t j = 0; j < size_; ++j) {
     for (int64_t i = 0; i <= j; ++i) columns_[j * size_ + i] = hessian(order_[j], order_[i]);
     columns_[j * size_ + j] += damping;

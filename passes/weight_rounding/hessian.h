@@ -1,5 +1,5 @@
-// What rounding the weights of a linear layer does to its outputs: H = sum x^T x over the rows x that it reads. An error e
-// of one output channel's weights moves its outputs by e H e^T in all, as a sum of squares.
+// What rounding the weights of a linear layer does to its outputs: H = sum x^T x over the rows x that it reads. An
+// error e of one output channel's weights moves its outputs by e H e^T in all, as a sum of squares.
 //
 // All of it is double in a stated order of sums, by plain loops over rows that a compiler may turn into vectors but not
 // reorder: every machine rounds a weight to the same code. A library for linear algebra chooses its order by the

@@ -75,12 +75,13 @@ double OutputError(const Tensor& rows, const Tensor& a, const Tensor& b) {
 TEST(RoundTest, MovesOutputsLess) {
   Tensor rows = Rows(200, 40, 5);
   for (int64_t r = 0; r < 200; ++r) {
-    for (int64_t k = 1; k < 40; ++k) rows.data<float>()[r * 40 + k] = rows.data<float>()[r * 40 + k] / 4 + rows.At(r * 40);
+    for (int64_t k = 1; k < 40; ++k)
+      rows.data<float>()[r * 40 + k] = rows.data<float>()[r * 40 + k] / 4 + rows.At(r * 40);
   }
   const Tensor weight = Rows(12, 40, 6);
-  for (const QuantizeOptions::Weights mode : {QuantizeOptions::PER_CHANNEL, QuantizeOptions::PER_TENSOR,
-                                              QuantizeOptions::PER_CHANNEL_7_BITS, QuantizeOptions::MXFP4, QuantizeOptions::INT4,
-                                              QuantizeOptions::INT8_GROUPS}) {
+  for (const QuantizeOptions::Weights mode :
+       {QuantizeOptions::PER_CHANNEL, QuantizeOptions::PER_TENSOR, QuantizeOptions::PER_CHANNEL_7_BITS,
+        QuantizeOptions::MXFP4, QuantizeOptions::INT4, QuantizeOptions::INT8_GROUPS}) {
     const quantize::WeightGrid grid(weight, mode);
     const Hessian hessian = HessianOf(rows);
     const Rounding rounding = Round(weight, grid, Factor(hessian, 0.01 * hessian.MeanOfDiagonal()));

@@ -68,7 +68,9 @@ std::vector<Layer> FindLayers(const ir::Graph& graph, Remarks& remarks) {
     if (added) layers.push_back({node->module(), graph.ParameterOfOrNull(*node, "weight"), {}});
     layers[it->second].calls.push_back(node);
   }
-  const auto stays = [&](const Layer& layer) { return fixed.contains(layer.module) || layer.weight->num_elements() == 0; };
+  const auto stays = [&](const Layer& layer) {
+    return fixed.contains(layer.module) || layer.weight->num_elements() == 0;
+  };
   layers.erase(std::remove_if(layers.begin(), layers.end(), stays), layers.end());
   return layers;
 }
@@ -88,8 +90,8 @@ absl::StatusOr<std::vector<Hessian>> Sample(const std::vector<Layer>& layers, si
     }
   }
   int samples = 0;
-  RETURN_IF_ERROR(runner.ForEachSample(
-      graph, values, [&](int sample, absl::Span<const Tensor* const> tensors) -> absl::Status {
+  RETURN_IF_ERROR(
+      runner.ForEachSample(graph, values, [&](int sample, absl::Span<const Tensor* const> tensors) -> absl::Status {
         ++samples;
         for (size_t i = 0; i < tensors.size(); ++i) {
           const absl::Status status = sums[i].Add(*tensors[i]);

@@ -76,9 +76,10 @@ TEST_F(WeightRoundingTest, QuantizeTakesTheValues) {
     const std::unique_ptr<ir::Graph> rounded = Rounded(*graph, weights);
     const std::unique_ptr<ir::Graph> quantized = Quantized(*rounded, weights);
     for (const char* path : {"a", "b"}) {
-      const Tensor& values = *rounded->FindParameterOrNull(rounded->FindModuleOrNull(path)->parameters.at("weight"))->tensor;
-      const Tensor codes =
-          Dequantized(*quantized->FindParameterOrNull(quantized->FindModuleOrNull(path)->parameters.at("weight"))->tensor);
+      const Tensor& values =
+          *rounded->FindParameterOrNull(rounded->FindModuleOrNull(path)->parameters.at("weight"))->tensor;
+      const Tensor codes = Dequantized(
+          *quantized->FindParameterOrNull(quantized->FindModuleOrNull(path)->parameters.at("weight"))->tensor);
       EXPECT_LE(Compare(values, codes).max_abs_error, 1e-7) << path;
     }
   }
@@ -87,7 +88,8 @@ TEST_F(WeightRoundingTest, QuantizeTakesTheValues) {
 TEST_F(WeightRoundingTest, NeedsSamples) {
   const std::unique_ptr<ir::Graph> graph = *ir::Parse(kNetwork, ops_);
   passes::Remarks remarks;
-  EXPECT_THAT(WeightRounding({}, nullptr).Run(*graph, remarks).status().ToString(), HasSubstr("needs calibration data"));
+  EXPECT_THAT(WeightRounding({}, nullptr).Run(*graph, remarks).status().ToString(),
+              HasSubstr("needs calibration data"));
 }
 
 }  // namespace

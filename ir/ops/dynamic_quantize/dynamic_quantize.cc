@@ -170,7 +170,8 @@ std::vector<Tensor> Dequantize(const ir::EvaluateCall& call, Value value, Scale 
 absl::StatusOr<std::vector<Tensor>> EvaluateDequantizeMxfp4(const ir::EvaluateCall& call) {
   const uint8_t *codes = call.tensor(0).data<uint8_t>(), *scales = call.tensor(1).data<uint8_t>();
   return Dequantize(
-      call, [&](int64_t i) { return mxfp4::FromE2M1(codes[i]); }, [&](int64_t g) { return mxfp4::FromE8M0(scales[g]); });
+      call, [&](int64_t i) { return mxfp4::FromE2M1(codes[i]); },
+      [&](int64_t g) { return mxfp4::FromE8M0(scales[g]); });
 }
 
 absl::StatusOr<std::vector<Tensor>> EvaluateDequantizeGroups(const ir::EvaluateCall& call) {

@@ -13,10 +13,10 @@ namespace {
 
 using mxfp4::FromE2M1;
 using mxfp4::FromE8M0;
-using mxfp4::SharedScale;
-using mxfp4::ToE2M1;
 using mxfp4::kE8M0NaN;
 using mxfp4::kE8M0One;
+using mxfp4::SharedScale;
+using mxfp4::ToE2M1;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

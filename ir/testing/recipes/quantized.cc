@@ -385,8 +385,8 @@ bool DynamicQuantize(Draft& draft) {
   return true;
 }
 
-// A linear of codes with a scale for each row, written out or lowered, at times with weights in groups. Of an exact value,
-// as above.
+// A linear of codes with a scale for each row, written out or lowered, at times with weights in groups. Of an exact
+// value, as above.
 bool RowScales(Draft& draft) {
   Random& random = draft.random();
   Node* x = draft.PickToRoundOrNull(1, 4);

@@ -145,8 +145,8 @@ struct Prepared {
       : instance(CaseOf(layer, batch, threads, variant), 1) {
     kernels::KernelDesc desc = instance.Desc();
     desc.isa = kernels::BestIsa();
-    const kernels::Placement placement = variant == nullptr ? EntryOf(Variants()).preferred_placement(desc)
-                                                            : PreferredInputPlacement(*variant, desc);
+    const kernels::Placement placement =
+        variant == nullptr ? EntryOf(Variants()).preferred_placement(desc) : PreferredInputPlacement(*variant, desc);
     kernels::Placement halo;
     halo.halo = placement.dense() ? 0 : 1;
     desc.input_placements = {placement, halo};

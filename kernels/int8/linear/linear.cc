@@ -172,10 +172,9 @@ absl::Status CheckRowScales(const KernelDesc& desc) {
                                                  ", wanted plain i8, f32", ToString(wanted), " and f32"));
 }
 
-const Variant& VariantFor(const KernelDesc& desc) {
+const Variant& VariantFor(const KernelDesc& desc, const Epilogue& epilogue) {
   const int64_t channels = desc.output().shape.back();
-  return linear::VariantFor(desc.isa, channels == 0 ? 0 : desc.output().num_elements() / channels,
-                            kernels::PairsFit16Bits(*desc.ParameterOrNull("weight")));
+  return linear::VariantFor(desc.isa, channels == 0 ? 0 : desc.output().num_elements() / channels, epilogue.pairs_fit);
 }
 
 }  // namespace
@@ -274,13 +273,13 @@ absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
-  RETURN_IF_ERROR(CheckedEpilogue(desc).status());
-  return CreateVariant(desc, VariantFor(desc));
+  ASSIGN_OR_RETURN(const Epilogue epilogue, CheckedEpilogue(desc));
+  return std::make_unique<Linear>(desc, epilogue, VariantFor(desc, epilogue));
 }
 
 absl::StatusOr<std::string> VariantName(const KernelDesc& desc) {
-  RETURN_IF_ERROR(CheckedEpilogue(desc).status());
-  return VariantFor(desc).name;
+  ASSIGN_OR_RETURN(const Epilogue epilogue, CheckedEpilogue(desc));
+  return VariantFor(desc, epilogue).name;
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc& desc, const Variant& variant) {

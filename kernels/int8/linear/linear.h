@@ -30,7 +30,7 @@ struct Packing {
 
 // Arrays have an entry per channel, padded to a multiple of the packing's block.
 struct Params {
-  bool pairs_fit = false;                     // PairsFit16Bits(the weight).
+  bool pairs_fit = false;                     // Epilogue::pairs_fit.
   int64_t rows = 0, channels = 0, depth = 0;  // M; N; K, padded to a multiple of the packing's step.
   const int8_t* weight = nullptr;
   const int64_t* tile_offsets = nullptr;  // [depth / step], bytes: where the steps of a packed x's row are; for tiles.

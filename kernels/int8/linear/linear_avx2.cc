@@ -15,8 +15,8 @@ struct WordProduct {
   }
 };
 
-// vpmaddubsw adds two products u8 * i8 in 16 bits, exactly where PairsFit16Bits: three instructions for 32 products
-// where words take four.
+// vpmaddubsw adds two products u8 * i8 in 16 bits, exactly where Epilogue::pairs_fit: three instructions for 32
+// products where words take four.
 struct PairProduct {
   using Input = uint8_t;
   static constexpr int64_t kGroup = 4;

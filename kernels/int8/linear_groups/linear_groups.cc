@@ -69,10 +69,8 @@ class LinearGroups : public kernels::Kernel {
     return {DType::kU8, {bytes}, std::nullopt, Layout::kRowMajor};
   }
   TensorType ScaleType() const {
-    return {is_mxfp4() ? DType::kU8 : DType::kF32,
-            {padded_channels() * params_.groups},
-            std::nullopt,
-            Layout::kRowMajor};
+    return {
+        is_mxfp4() ? DType::kU8 : DType::kF32, {padded_channels() * params_.groups}, std::nullopt, Layout::kRowMajor};
   }
 
   Tensor PackedWeight(const Tensor& weight) const {
@@ -189,11 +187,10 @@ absl::Status CheckOperands(const KernelDesc& desc) {
                     (group == kUnit || (!is_mxfp4 && (group == 2 * kUnit || group == 4 * kUnit))) &&
                     scale->shape() == Shape{weight->dim(0), (depth + group - 1) / group};
   if (!fits) {
-    return absl::UnimplementedError(
-        absl::StrCat("linear_groups: input ", ToString(x), ", scales ", ToString(desc.input(1)), ", weight ",
-                     ToString(weight->type()), ", weight_scale ", ToString(scale->shape()), " by ", group, ", output ",
-                     ToString(y), ", wanted [..., K], [..., 1], [N, K], [N, ceil(K / 32, 64 or 128)] (of u8: 32) and ",
-                     "[..., N], K not 0"));
+    return absl::UnimplementedError(absl::StrCat(
+        "linear_groups: input ", ToString(x), ", scales ", ToString(desc.input(1)), ", weight ",
+        ToString(weight->type()), ", weight_scale ", ToString(scale->shape()), " by ", group, ", output ", ToString(y),
+        ", wanted [..., K], [..., 1], [N, K], [N, ceil(K / 32, 64 or 128)] (of u8: 32) and ", "[..., N], K not 0"));
   }
   for (int64_t i = 0; i < scale->num_elements(); ++i) {
     const double value = scale->At(i);
@@ -248,8 +245,9 @@ void scalar::Run(const Params& p, const Range& range) {
         int32_t sum = -p.x_sums[row * p.groups + g];
         for (int64_t k = g * group; k < (g + 1) * group; ++k) sum += x[k] * weight_of(k);
         const int64_t i = n * p.groups + g;
-        const float factor = p.format == Format::kMxfp4 ? std::ldexp(1.0f, static_cast<const uint8_t*>(p.scale)[i] - 128)
-                                                        : static_cast<const float*>(p.scale)[i];
+        const float factor = p.format == Format::kMxfp4
+                                 ? std::ldexp(1.0f, static_cast<const uint8_t*>(p.scale)[i] - 128)
+                                 : static_cast<const float*>(p.scale)[i];
         t = std::fma(static_cast<float>(sum), factor, t);
       }
       p.y[row * p.channels + n] = std::fma(t, p.x_scale[row], p.bias[n]);

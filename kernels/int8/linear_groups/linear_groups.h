@@ -1,6 +1,6 @@
-// int8.linear_groups: i8 codes with a scale for each row times weights in groups, to the bits of its reference evaluation
-// (ir/ops/int8/linear_groups). Weights stay in memory as they are: MXFP4 at 4.25 bits; i8 codes with a float scale for
-// each group at 8 bits, or at 4 where all of them are in [-8, 7].
+// int8.linear_groups: i8 codes with a scale for each row times weights in groups, to the bits of its reference
+// evaluation (ir/ops/int8/linear_groups). Weights stay in memory as they are: MXFP4 at 4.25 bits; i8 codes with a float
+// scale for each group at 8 bits, or at 4 where all of them are in [-8, 7].
 //
 // One operand of vpdpbusd and vpmaddubsw is unsigned, so a weight becomes w + offset: a byte shuffle makes 2 w + 12, in
 // [0, 24], of an E2M1 code and w + 8 of a code of four bits; i8 codes are packed as w + 128. offset * sum x, known for

@@ -70,9 +70,9 @@ inline std::vector<OpCall> Calls() {
 
 inline std::vector<OpCall> IntegerCalls() {
   std::vector<OpCall> calls;
-  const int64_t sizes[][3] = {{1, 1, 1},   {1, 10, 32},  {2, 3, 33},   {3, 7, 63},   {4, 8, 64},  {5, 9, 65},
-                              {7, 16, 96}, {8, 17, 127}, {9, 33, 256}, {1, 64, 129}, {0, 5, 32},  {3, 0, 32},
-                              {70, 70, 70}};
+  const int64_t sizes[][3] = {{1, 1, 1},  {1, 10, 32}, {2, 3, 33},   {3, 7, 63},   {4, 8, 64},
+                              {5, 9, 65}, {7, 16, 96}, {8, 17, 127}, {9, 33, 256}, {1, 64, 129},
+                              {0, 5, 32}, {3, 0, 32},  {70, 70, 70}};
   for (const auto& [rows, channels, depth] : sizes) {
     for (const int bits : {4, 8}) {
       for (const int64_t group : {32, 64, 128}) {

@@ -18,7 +18,7 @@ struct WordProduct {
   }
 };
 
-// Four products u8 * i8. vpmaddubsw adds two in 16 bits, which saturate unless PairsFit16Bits.
+// Four products u8 * i8. vpmaddubsw adds two in 16 bits, which saturate unless Epilogue::pairs_fit.
 struct PairProduct {
   static inline __m256i Add(__m256i sum, __m256i x, __m256i weights) {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(x, weights), _mm256_set1_epi16(1)));

@@ -18,7 +18,7 @@ OutputConstants::OutputConstants(const Problem& problem, CodeForm form) {
   multiplier_.resize(bias_.size());
   float_bias_.resize(is_float ? bias_.size() : 0);
   for (int64_t oc = 0; oc < g.out_channels; ++oc) {
-    const int64_t sum = e.weight_sums->data<int64_t>()[2 * oc];
+    const int64_t sum = kernels::SumsOf(*e.weight_sums, oc).sum;
     const int64_t to = oc / group_channels * padded + oc % group_channels;
     // Modulo 2^32; the final sum is proven to fit.
     bias_[to] = static_cast<int32_t>(static_cast<uint32_t>(is_float ? e.offset[oc] : e.bias[oc]) +

@@ -127,9 +127,8 @@ absl::StatusOr<Problem> ProblemOf(const KernelDesc& desc) {
   problem.weight = weight->data<int8_t>();
   for (int64_t oc = 0; oc < weight->dim(0); ++oc) {
     problem.max_abs_weight_sum =
-        std::max(problem.max_abs_weight_sum, epilogue.weight_sums->data<int64_t>()[2 * oc + 1]);
+        std::max(problem.max_abs_weight_sum, kernels::SumsOf(*epilogue.weight_sums, oc).magnitude);
   }
-  problem.pairs_fit = kernels::PairsFit16Bits(*weight);
   problem.input_type = desc.input(0).dtype;
   problem.input_zero_point = desc.input(0).quant->zero_point();
   problem.output_type = desc.output().dtype;

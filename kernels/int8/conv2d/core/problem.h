@@ -37,7 +37,6 @@ struct Problem {
   Geometry geometry;
   const int8_t* weight = nullptr;  // [oc, ic/groups, kh, kw], row-major.
   int64_t max_abs_weight_sum = 0;  // The largest sum |w| of an output channel.
-  bool pairs_fit = false;          // PairsFit16Bits(the weight).
   DType input_type = DType::kU8;
   int32_t input_zero_point = 0;
   DType output_type = DType::kU8;

@@ -11,7 +11,7 @@ namespace fuselage::int8::conv2d::direct {
 
 // Any convolution whose operands lie by rows.
 inline bool Supports(const Problem& problem) { return problem.by_rows(); }
-inline bool SupportsPairs(const Problem& problem) { return problem.by_rows() && problem.pairs_fit; }
+inline bool SupportsPairs(const Problem& problem) { return problem.by_rows() && problem.epilogue.pairs_fit; }
 std::unique_ptr<Algorithm> Make(const Problem& problem, const Loops& loops);
 
 }  // namespace fuselage::int8::conv2d::direct

@@ -23,7 +23,7 @@ std::vector<uint8_t> RunVariant(const Variant& variant, const Instance& instance
 // of each variant in `ran`.
 void ExpectVariantsEqual(const Case& c, uint64_t seed, std::map<std::string, int>* ran);
 
-// Every variant that this machine runs has had at least `count` cases, the specialized ones a fifteenth of that.
+// Every variant that this machine runs has had at least `count` cases, the specialized ones a tenth of that.
 void ExpectRan(const std::map<std::string, int>& ran, int count);
 
 // A pseudo-random case: all the dimensions of the problem vary together.

@@ -22,7 +22,7 @@ using ::fuselage::cuda::DeviceBuffer;
 class LinearGroups final : public kernels::BinaryKernel {
  public:
   LinearGroups(const kernels::KernelDesc& desc, DeviceBuffer weight, DeviceBuffer scale, DeviceBuffer bias,
-              const LaunchParams& params)
+               const LaunchParams& params)
       : BinaryKernel(desc),
         weight_(std::move(weight)),
         scale_(std::move(scale)),
@@ -106,7 +106,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   ASSIGN_OR_RETURN(DeviceBuffer scale_memory, params.int4 ? Upload(factors) : Upload(exponents));
   ASSIGN_OR_RETURN(DeviceBuffer bias_memory, Upload(biases));
   return std::make_unique<LinearGroups>(desc, std::move(weight_memory), std::move(scale_memory), std::move(bias_memory),
-                                       params);
+                                        params);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // int8.linear_groups on CUDA devices, to the CPU's bits: a group of 32 features is the depth of one product of tensor
 // cores, whose sums then are added up in float32. Weights stay at 4.25 bits in memory.
 //
-// Declines what the CPU's kernel declines; weights that are neither MXFP4
-// nor INT4, and groups of other than 32; 2^31 rows or more, and 524,281 channels or more.
+// Declines what the CPU's kernel declines; weights that are neither MXFP4 nor INT4, and groups of other than 32; 2^31
+// rows or more, and 524,281 channels or more.
 #ifndef FUSELAGE_KERNELS_INT8_LINEAR_GROUPS_CUDA_LINEAR_GROUPS_CUDA_H_
 #define FUSELAGE_KERNELS_INT8_LINEAR_GROUPS_CUDA_LINEAR_GROUPS_CUDA_H_
 
@@ -28,7 +28,7 @@ struct LaunchParams {
   const uint8_t* x = nullptr;      // [rows][depth], i8.
   const float* x_scale = nullptr;  // [rows]
   float* y = nullptr;              // [rows][channels]
-  bool int4 = false;  // Otherwise MXFP4.
+  bool int4 = false;               // Otherwise MXFP4.
   bool relu = false;
   bool activated = false;  // By a function that is no clamp.
   ElementwiseInstruction function = {};
