@@ -83,7 +83,7 @@ def kernel_library(
         emulated_deps = [],
         test_deps = [],
         bench_deps = []):
-    """One kernel from the files of its folder: <name>.h, <name>_test.cc and what there is of <name>.cc,
+    """One kernel from the files of its folder: <name>.h, <name>_test.cc and what there is of variants.h, <name>.cc,
     <name>_<isa>.cc for the instruction sets, and <name>_bench.cc, which `bench` stands for.
 
     Args:
@@ -110,7 +110,7 @@ def kernel_library(
     cc_library(
         name = name,
         srcs = native.glob([name + ".cc"]) + srcs + isa_hdrs,
-        hdrs = [name + ".h"],
+        hdrs = [name + ".h"] + native.glob(["variants.h"]),
         copts = copts,
         deps = deps + [
             Label("//ir/base"),

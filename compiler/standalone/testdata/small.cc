@@ -7,6 +7,8 @@
 #include "compiler/standalone/network.h"
 #include "kernels/int8/conv2d/variants.h"
 #include "kernels/int8/conv2d_max_pool2d/conv2d_max_pool2d.h"
+#include "kernels/int8/global_avg_pool_linear/global_avg_pool_linear.h"
+#include "kernels/int8/linear/variants.h"
 
 // The weights.
 asm(R"asm(
@@ -21,7 +23,6 @@ fuselage_model_small_weights:
 extern "C" __attribute__((visibility("hidden"))) const uint8_t fuselage_model_small_weights[];
 
 namespace fuselage::int8::quantize { void Register(fuselage::kernels::KernelRegistry& registry); }
-namespace fuselage::int8::global_avg_pool_linear { void Register(fuselage::kernels::KernelRegistry& registry); }
 
 namespace small {
 namespace {
@@ -58,13 +59,22 @@ void Register_int8_conv2d(fuselage::kernels::KernelRegistry& registry) {
   registry.Register(fuselage::int8::conv2d::EntryOf(Register_int8_conv2dRows));
 }
 
+constexpr std::array Register_int8_global_avg_pool_linearRows = {
+    fuselage::int8::linear::kVariants[0],
+    fuselage::int8::linear::kVariants[1],
+    fuselage::int8::linear::kVariants[3],
+    fuselage::int8::linear::kVariants[4]};
+void Register_int8_global_avg_pool_linear(fuselage::kernels::KernelRegistry& registry) {
+  registry.Register(fuselage::int8::global_avg_pool_linear::EntryWith(Register_int8_global_avg_pool_linearRows));
+}
+
 constexpr NetworkTable kTable = {
     Isa::kScalar | Isa::kAvx2 | Isa::kAvxVnni | Isa::kAvx512Vnni | Isa::kAmx,
     {
         fuselage::int8::quantize::Register,
         Register_int8_conv2d_max_pool2d,
         Register_int8_conv2d,
-        fuselage::int8::global_avg_pool_linear::Register,
+        Register_int8_global_avg_pool_linear,
     },
     {
         {DType::kF32, {1, 3, 32, 24}, Layout::kRowMajor, -1, {}, {}},

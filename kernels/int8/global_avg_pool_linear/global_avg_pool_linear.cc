@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/int8/avg_pool2d/avg_pool2d.h"
-#include "kernels/int8/linear/linear.h"
 
 namespace fuselage::int8::global_avg_pool_linear {
 namespace {
@@ -71,18 +71,33 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateOfParts(const KernelDesc& desc, Cr
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc) {
-  return CreateOfParts(desc, avg_pool2d::Create, linear::Create);
+  return EntryWith(linear::Variants()).create(desc);
 }
 
-absl::StatusOr<std::string> VariantName(const KernelDesc& desc) {
-  ASSIGN_OR_RETURN(const Parts parts, PartsOf(desc));
-  RETURN_IF_ERROR(avg_pool2d::Create(parts.pool).status());
-  return linear::VariantName(parts.linear);
+kernels::KernelEntry EntryWith(absl::Span<const linear::Variant> variants) {
+  kernels::KernelEntry entry;
+  entry.op = "int8.global_avg_pool_linear";
+  entry.create = [variants](const KernelDesc& desc) {
+    return CreateOfParts(desc, avg_pool2d::Create, linear::EntryOf(variants).create);
+  };
+  entry.variant = [variants](const KernelDesc& desc) -> absl::StatusOr<std::string> {
+    ASSIGN_OR_RETURN(const Parts parts, PartsOf(desc));
+    RETURN_IF_ERROR(avg_pool2d::Create(parts.pool).status());
+    return linear::EntryOf(variants).variant(parts.linear);
+  };
+  return entry;
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.global_avg_pool_linear", kernels::LayoutRule::kNhwc, Create, /*takes_placements=*/nullptr,
-                     /*preferred_placement=*/nullptr, VariantName});
+  kernels::KernelEntry entry = EntryWith(linear::Variants());
+  entry.table = {{"kernels/int8/linear/variants.h", "kernels/int8/global_avg_pool_linear/global_avg_pool_linear.h"},
+                 "int8::linear::kVariants",
+                 "int8::global_avg_pool_linear::EntryWith",
+                 [](const KernelDesc& desc) {
+                   const absl::StatusOr<Parts> parts = PartsOf(desc);
+                   return parts.ok() ? linear::RowsFor(parts->linear) : std::vector<int>();
+                 }};
+  registry.Register(std::move(entry));
 }
 
 }  // namespace fuselage::int8::global_avg_pool_linear

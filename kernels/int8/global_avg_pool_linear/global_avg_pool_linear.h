@@ -12,8 +12,10 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
+#include "kernels/int8/linear/linear.h"
 
 namespace fuselage::int8::global_avg_pool_linear {
 
@@ -30,9 +32,9 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateOfParts(const kernels::Ke
                                                                CreateFunction create_linear);
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
-// The variant() of what Create would make, or its error.
-absl::StatusOr<std::string> VariantName(const kernels::KernelDesc& desc);
 
+// What Register registers, with a table of the linear layer's variants of the caller's, which must outlive it.
+kernels::KernelEntry EntryWith(absl::Span<const linear::Variant> variants);
 void Register(kernels::KernelRegistry& registry);
 
 }  // namespace fuselage::int8::global_avg_pool_linear

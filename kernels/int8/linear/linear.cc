@@ -7,29 +7,17 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/core/requantize.h"
+#include "kernels/int8/linear/variants.h"
 
 namespace fuselage::int8::linear {
 namespace {
 
 using kernels::Epilogue;
-using kernels::Isa;
 using kernels::KernelDesc;
-
-// Fewer rows stream the weights, and AVX-512 VNNI's products are fast enough for that.
-bool FillsTiles(const Params& params) { return params.rows >= 16; }
-bool PairsFit(const Params& params) { return params.pairs_fit; }
-
-constexpr Variant kVariants[] = {
-    {"scalar", Isa::kScalar, nullptr, {1, 1, 1, 2}, 64, scalar::Run},
-    {"avx2", Isa::kAvx2, nullptr, {8, 2, 2, 2}, 96, avx2::Run},
-    {"avx2 pairs", Isa::kAvx2, PairsFit, {8, 4, 4, 1}, 96, avx2::RunPairs},
-    {"avx_vnni", Isa::kAvxVnni, nullptr, {8, 4, 4, 1}, 96, avx_vnni::Run},
-    {"avx512_vnni", Isa::kAvx512Vnni, nullptr, {16, 4, 4, 1}, 64, avx512_vnni::Run},
-    {"amx", Isa::kAmx, FillsTiles, {16, 4, 64, 1, 16}, 256, amx::Run},
-};
 
 // A task is this many channels of some rows: its weights stay in the first cache while rows pass.
 constexpr int64_t kTaskChannels = 64;
@@ -172,9 +160,13 @@ absl::Status CheckRowScales(const KernelDesc& desc) {
                                                  ", wanted plain i8, f32", ToString(wanted), " and f32"));
 }
 
-const Variant& VariantFor(const KernelDesc& desc, const Epilogue& epilogue) {
+// What rows of a table decide by.
+Params ProblemOf(const KernelDesc& desc, const Epilogue& epilogue) {
   const int64_t channels = desc.output().shape.back();
-  return linear::VariantFor(desc.isa, channels == 0 ? 0 : desc.output().num_elements() / channels, epilogue.pairs_fit);
+  Params params;
+  params.rows = channels == 0 ? 0 : desc.output().num_elements() / channels;
+  params.pairs_fit = epilogue.pairs_fit;
+  return params;
 }
 
 }  // namespace
@@ -191,9 +183,8 @@ absl::Span<const Variant> VariantsOfAnyWeight() {
   return *variants;
 }
 
-const Variant& VariantFor(Isa isa, int64_t rows, bool pairs_fit) {
+const Variant& VariantFor(Isa isa, int64_t rows) {
   Params params;
-  params.pairs_fit = pairs_fit;
   params.rows = rows;
   return kernels::BestVariant(Variants(), isa, params);
 }
@@ -273,23 +264,51 @@ absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
-  ASSIGN_OR_RETURN(const Epilogue epilogue, CheckedEpilogue(desc));
-  return std::make_unique<Linear>(desc, epilogue, VariantFor(desc, epilogue));
+  return EntryOf(kVariants).create(desc);
 }
 
-absl::StatusOr<std::string> VariantName(const KernelDesc& desc) {
-  ASSIGN_OR_RETURN(const Epilogue epilogue, CheckedEpilogue(desc));
-  return VariantFor(desc, epilogue).name;
-}
+absl::StatusOr<std::string> VariantName(const KernelDesc& desc) { return EntryOf(kVariants).variant(desc); }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc& desc, const Variant& variant) {
   ASSIGN_OR_RETURN(const Epilogue epilogue, CheckedEpilogue(desc));
   return std::make_unique<Linear>(desc, epilogue, variant);
 }
 
+kernels::KernelEntry EntryOf(absl::Span<const Variant> variants) {
+  const auto choice = [variants](const KernelDesc& desc, const Epilogue& epilogue) -> const Variant& {
+    return kernels::BestVariant(variants, desc.isa, ProblemOf(desc, epilogue));
+  };
+  kernels::KernelEntry entry;
+  entry.op = "int8.linear";
+  entry.layout = kernels::LayoutRule::kRowMajor;
+  entry.create = [choice](const KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
+    ASSIGN_OR_RETURN(const Epilogue epilogue, CheckedEpilogue(desc));
+    return std::make_unique<Linear>(desc, epilogue, choice(desc, epilogue));
+  };
+  entry.variant = [choice](const KernelDesc& desc) -> absl::StatusOr<std::string> {
+    ASSIGN_OR_RETURN(const Epilogue epilogue, CheckedEpilogue(desc));
+    return choice(desc, epilogue).name;
+  };
+  return entry;
+}
+
+std::vector<int> RowsFor(const KernelDesc& desc) {
+  std::vector<int> rows;
+  const absl::StatusOr<Epilogue> epilogue = CheckedEpilogue(desc);
+  if (!epilogue.ok()) return rows;
+  const Params problem = ProblemOf(desc, *epilogue);
+  for (size_t i = 0; i < std::size(kVariants); ++i) {
+    const Variant& variant = kVariants[i];
+    const bool accepts = variant.accepts == nullptr || variant.accepts(problem);
+    if (desc.isa.Includes(variant.isa) && accepts) rows.push_back(static_cast<int>(i));
+  }
+  return rows;
+}
+
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.linear", kernels::LayoutRule::kRowMajor, Create, /*takes_placements=*/nullptr,
-                     /*preferred_placement=*/nullptr, VariantName});
+  kernels::KernelEntry entry = EntryOf(kVariants);
+  entry.table = {{"kernels/int8/linear/variants.h"}, "int8::linear::kVariants", "int8::linear::EntryOf", RowsFor};
+  registry.Register(std::move(entry));
 }
 
 // Addends may leave 32 bits where the sum does not.

@@ -66,10 +66,12 @@ struct Variant {
   Function* run;
 };
 
-absl::Span<const Variant> Variants();
+absl::Span<const Variant> Variants();  // The table of variants.h.
+// Its rows that may run desc with the sets that desc.isa allows, whatever this CPU has.
+std::vector<int> RowsFor(const kernels::KernelDesc& desc);
 // Those that take any weight, as a product of two computed operands must.
 absl::Span<const Variant> VariantsOfAnyWeight();
-const Variant& VariantFor(kernels::Isa isa, int64_t rows, bool pairs_fit = false);
+const Variant& VariantFor(kernels::Isa isa, int64_t rows);  // Of these.
 
 // What int8.linear shares with int8.matmul (kernels/int8/matmul).
 // Left: x [rows, features], u8 or i8, as the packing wants it.
@@ -88,6 +90,9 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
 absl::StatusOr<std::string> VariantName(const kernels::KernelDesc& desc);
 // With this variant, whatever desc.isa says. For tests and benchmarks.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const kernels::KernelDesc& desc, const Variant& variant);
+
+// What Register registers, with a table of variants of the caller's, which must outlive it.
+kernels::KernelEntry EntryOf(absl::Span<const Variant> variants);
 void Register(kernels::KernelRegistry& registry);
 
 FUSELAGE_VARIANTS(Function, Run)
