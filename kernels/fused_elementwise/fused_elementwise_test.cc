@@ -194,22 +194,7 @@ TEST(Kernel, IsTheSameOnAnyNumberOfThreads) {
     const TensorType type = codes ? Codes(DType::kU8, shape, 0.02f, 100, Layout::kNhwc) : Floats(shape, Layout::kNhwc);
     const TensorType channel =
         codes ? Codes(DType::kI8, {1, 7, 1, 1}, 0.02f, 3, Layout::kNhwc) : Floats({1, 7, 1, 1}, Layout::kNhwc);
-    KernelDesc desc = Desc({type, channel}, type, EveryStep());
-    const Tensor a = SeededTensor(type, 1), b = SeededTensor(channel, 2);
-    std::optional<Tensor> wanted;
-    for (const Isa isa : {Isa::kScalar, kernels::BestIsa()}) {
-      for (const int threads : {1, 2, 3, 7}) {
-        desc.isa = isa;
-        desc.threads = threads;
-        const auto kernel = Create(desc);
-        ASSERT_TRUE(kernel.ok()) << kernel.status();
-        kernels::TestThreads parallel(threads);
-        const absl::StatusOr<Tensor> y = kernels::RunKernel(**kernel, {&a, &b}, &parallel);
-        ASSERT_TRUE(y.ok()) << y.status();
-        if (!wanted) wanted = *y;
-        EXPECT_TRUE(y->SameBytes(*wanted)) << (*kernel)->variant() << " on " << threads;
-      }
-    }
+    kernels::ExpectSameOnAnyThreads(Create, Desc({type, channel}, type, EveryStep()));
   }
 }
 

@@ -2,11 +2,15 @@
 #ifndef FUSELAGE_KERNELS_CORE_TESTING_VARIANT_TEST_H_
 #define FUSELAGE_KERNELS_CORE_TESTING_VARIANT_TEST_H_
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
+#include "ir/base/tensor.h"
 #include "kernels/core/isa.h"
 #include "kernels/core/testing/testing.h"
 
@@ -49,6 +53,30 @@ std::vector<Variant> WithEmulated(absl::Span<const Variant> table, const std::ve
 template <typename Variant, typename Function>
 std::vector<Variant> WithEmulated(absl::Span<const Variant> table, Function* avx512_vnni) {
   return WithEmulated<Variant, Function>(table, {{"emulated avx512_vnni", Isa::kAvx512Vnni, avx512_vnni}});
+}
+
+// What `create` makes of `desc` returns the same bytes in scalar code and by the best instruction set of this machine,
+// on any number of threads.
+inline void ExpectSameOnAnyThreads(
+    absl::FunctionRef<absl::StatusOr<std::unique_ptr<Kernel>>(const KernelDesc& desc)> create, KernelDesc desc) {
+  std::vector<Tensor> operands;
+  for (const auto& type : desc.inputs) operands.push_back(SeededTensor(*type, operands.size() + 1));
+  std::vector<const Tensor*> inputs;
+  for (const Tensor& operand : operands) inputs.push_back(&operand);
+  std::optional<Tensor> wanted;
+  for (const Isa isa : {Isa::kScalar, BestIsa()}) {
+    for (const int threads : {1, 2, 3, 5, 7}) {
+      desc.isa = isa;
+      desc.threads = threads;
+      const auto kernel = create(desc);
+      ASSERT_TRUE(kernel.ok()) << kernel.status();
+      TestThreads parallel(threads);
+      const absl::StatusOr<Tensor> found = RunKernel(**kernel, inputs, &parallel);
+      ASSERT_TRUE(found.ok()) << found.status();
+      if (!wanted) wanted = *found;
+      EXPECT_TRUE(found->SameBytes(*wanted)) << (*kernel)->variant() << " on " << threads;
+    }
+  }
 }
 
 struct VariantName {

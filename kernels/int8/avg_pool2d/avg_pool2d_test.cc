@@ -94,21 +94,8 @@ INSTANTIATE_TEST_SUITE_P(All, VariantTest,
 
 TEST(Kernel, IsTheSameOnAnyNumberOfThreads) {
   const Case c = {{3, 40, 32, 32}, {3, 40, 16, 16}, {3, 3}, {2, 2}, {1, 1, 1, 1}};
-  KernelDesc desc = Desc(c, DType::kU8, 4, DType::kU8, 10, true);
-  const Tensor x = SeededTensor(desc.input(0), 1);
-  std::optional<Tensor> wanted;
-  for (const Isa isa : {Isa::kScalar, kernels::BestIsa()}) {
-    desc.isa = isa;
-    const auto kernel = Create(desc);
-    ASSERT_TRUE(kernel.ok()) << kernel.status();
-    for (const int threads : {1, 2, 5}) {
-      kernels::TestThreads parallel(threads);
-      const absl::StatusOr<Tensor> y = kernels::RunKernel(**kernel, {&x}, &parallel);
-      ASSERT_TRUE(y.ok()) << y.status();
-      if (!wanted) wanted = *y;
-      EXPECT_TRUE(y->SameBytes(*wanted)) << (*kernel)->variant() << " on " << threads;
-    }
-  }
+  const KernelDesc desc = Desc(c, DType::kU8, 4, DType::kU8, 10, true);
+  kernels::ExpectSameOnAnyThreads(Create, desc);
 }
 
 TEST(Kernel, ReadsPlacedTensors) {

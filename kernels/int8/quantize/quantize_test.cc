@@ -97,21 +97,8 @@ INSTANTIATE_TEST_SUITE_P(All, VariantTest,
 
 TEST(Kernel, IsTheSameOnAnyNumberOfThreads) {
   const Shape shape = {2, 3, 101, 103};
-  KernelDesc desc = Desc(Floats(shape), Codes(DType::kU8, shape, 0.01f, 99, Layout::kNhwc));
-  const Tensor x = SeededTensor(desc.input(0), 1);
-  std::optional<Tensor> wanted;
-  for (const Isa isa : {Isa::kScalar, kernels::BestIsa()}) {
-    desc.isa = isa;
-    const auto kernel = Create(desc);
-    ASSERT_TRUE(kernel.ok()) << kernel.status();
-    for (const int threads : {1, 2, 5}) {
-      kernels::TestThreads parallel(threads);
-      const absl::StatusOr<Tensor> y = kernels::RunKernel(**kernel, {&x}, &parallel);
-      ASSERT_TRUE(y.ok()) << y.status();
-      if (!wanted) wanted = *y;
-      EXPECT_TRUE(y->SameBytes(*wanted)) << (*kernel)->variant() << " on " << threads;
-    }
-  }
+  const KernelDesc desc = Desc(Floats(shape), Codes(DType::kU8, shape, 0.01f, 99, Layout::kNhwc));
+  kernels::ExpectSameOnAnyThreads(Create, desc);
 }
 
 // Every pixel where its placement says, the zero point around the image, and nothing beyond.
