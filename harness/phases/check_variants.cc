@@ -40,6 +40,9 @@ absl::Status CheckStepNames(const RunState& run) {
   std::vector<std::string> names = {"input"};
   RETURN_IF_ERROR(AppendStepNames(run.config.pipeline().steps(), run.library.passes, &names));
   for (const auto& variant : run.config.variants()) {
+    std::vector<std::string> own;  // Nobody refers to them.
+    RETURN_IF_ERROR(Annotate(AppendStepNames(variant.pipeline().steps(), run.library.passes, &own),
+                             absl::StrCat("variant ", variant.name())));
     if (variant.after().empty() || std::find(names.begin(), names.end(), variant.after()) != names.end()) continue;
     return UsageError(absl::StrCat("variant ", variant.name(), ": the pipeline has no step \"", variant.after(), "\"",
                                    DidYouMean(variant.after(), names)));

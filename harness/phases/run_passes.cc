@@ -35,9 +35,9 @@ std::string RemarkText(const passes::Remark& remark) {
 
 // protobuf counts a string that it adds before it allocates it: added empty, then assigned, nothing half-made is
 // destroyed.
-Results::Pass ToResult(const passes::PassReport& report) {
+Results::Pass ToResult(std::string name, const passes::PassReport& report) {
   Results::Pass pass;
-  pass.set_name(report.name);
+  pass.set_name(std::move(name));
   pass.set_changed(report.changed);
   pass.set_nodes_before(report.nodes_before);
   pass.set_nodes_after(report.nodes_after);
@@ -82,7 +82,9 @@ class PassRun {
   absl::Status ObserveStep(int index, absl::string_view step, const ir::Graph& graph);
   void RecordGraph(absl::string_view step, const ir::Graph& graph);
   void KeepForOnnx(const ir::Graph& graph);
-  absl::Status FinishVariants();
+  absl::Status RunOwnPipeline(Variant& variant, const passes::PassEnvironment& environment,
+                              passes::PipelineOptions options);
+  absl::Status FinishVariants(const passes::PassEnvironment& environment, const passes::PipelineOptions& options);
 
   RunState& run_;
   Results::GraphTable shown_graph_;  // The last that print_graphs recorded, whole.
@@ -121,10 +123,28 @@ absl::Status PassRun::ObserveStep(int index, absl::string_view step, const ir::G
   return absl::OkStatus();
 }
 
-// Variants of the last graph get it; those of half precision become what runs.
-absl::Status PassRun::FinishVariants() {
+// Reports of its passes come behind the others', as "int4/quantize"; of its graphs the last is written: "int4.ir".
+absl::Status PassRun::RunOwnPipeline(Variant& variant, const passes::PassEnvironment& environment,
+                                     passes::PipelineOptions options) {
+  options.observe = nullptr;
+  const auto reports = passes::RunPipeline(variant.config->pipeline(), run_.library.passes, environment,
+                                           *variant.graph, options);
+  if (!reports.ok()) return Annotate(reports.status(), absl::StrCat("variant ", variant.name()));
+  run_.recorder.WriteFile(absl::StrCat(ir::SanitizedName(variant.name()), ".ir"), ir::Print(*variant.graph));
+  run_.recorder.Update([&](Results& results) {
+    for (const passes::PassReport& report : *reports) {
+      *results.add_passes() = ToResult(absl::StrCat(variant.name(), "/", report.name), report);
+    }
+  });
+  return absl::OkStatus();
+}
+
+// Variants of the last graph get it, and all run the passes of their own; those of half precision become what runs.
+absl::Status PassRun::FinishVariants(const passes::PassEnvironment& environment,
+                                     const passes::PipelineOptions& options) {
   for (Variant& variant : run_.variants) {
     if (variant.config->after().empty()) variant.graph = run_.graph->Clone();
+    if (variant.config->has_pipeline()) RETURN_IF_ERROR(RunOwnPipeline(variant, environment, options));
     // The CPU's kernels are explained.
     if (variant.config->precision() != "fp16" || run_.request.explain || !variant.runs()) continue;
     std::vector<std::string> warnings;
@@ -157,9 +177,9 @@ absl::Status PassRun::Run() {
   ASSIGN_OR_RETURN(run_.pass_reports, passes::RunPipeline(run_.config.pipeline(), run_.library.passes,
                                                           environment.get(), *run_.graph, options));
   run_.recorder.Update([&](Results& results) {
-    for (const passes::PassReport& report : run_.pass_reports) *results.add_passes() = ToResult(report);
+    for (const passes::PassReport& report : run_.pass_reports) *results.add_passes() = ToResult(report.name, report);
   });
-  return FinishVariants();
+  return FinishVariants(environment.get(), options);
 }
 
 }  // namespace
