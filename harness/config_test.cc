@@ -182,6 +182,8 @@ TEST(Config, ValuesAreChecked) {
   EXPECT_THAT(ConfigError(with("variants { name: \"x\" backend: \"gpu\" }")), HasSubstr("variants[2].backend"));
   EXPECT_THAT(ConfigError(with("variants { name: \"x\" precision: \"half\" }")),
               HasSubstr("variants[2].precision is \"half\", want fp16"));
+  EXPECT_THAT(ConfigError(with("variants { name: \"x\" pipeline {} }")),
+              HasSubstr("variants[2].pipeline is empty, want steps, or no pipeline"));
   EXPECT_THAT(ConfigError(with("benchmark { batches: 0 }")), HasSubstr("benchmark.batches is 0, want at least 1"));
   EXPECT_THAT(ConfigError(with("benchmark { threads: -1 }")), HasSubstr("benchmark.threads is -1"));
   EXPECT_THAT(ConfigError(with("benchmark { threads: 1025 }")),
@@ -218,6 +220,18 @@ TEST(Config, BitsAreOfATextAlone) {
   EXPECT_THAT(ConfigError(text + "test_bytes: 9 } } gates { min_top1: 1 }"), HasSubstr("want a dataset with labels"));
   EXPECT_THAT(ConfigError(std::string(kGood) + "gates { max_bits_per_byte_increase_percent: 2 }"),
               HasSubstr("want a dataset of kind text"));
+}
+
+TEST(Config, GatesOfOneVariant) {
+  const std::string text = "model { path: \"a.ir\" } ";
+  EXPECT_TRUE(
+      ParseConfig(text + "variants { name: \"a\" } variants { name: \"b\" gates { min_snr_db: 3 } }", "my", {}).ok());
+  EXPECT_THAT(ConfigError(text + "variants { name: \"a\" gates { min_top1: 1 } }"),
+              HasSubstr("my.textproto: variants[0].gates.min_top1 and max_top1_drop want a dataset with labels"));
+  EXPECT_THAT(ConfigError(text + "variants { name: \"a\" gates { min_snr_db: 3 } }"),
+              HasSubstr("variants[0].gates hold it to the baseline, which it is"));
+  EXPECT_THAT(ConfigError(text + "variants { name: \"a\" gates { max_abs_error: 1 } }"),
+              HasSubstr("variants[0].gates.max_abs_error is of passes, want it in the run's gates"));
 }
 
 TEST(Config, FlagsComeBeforeTheCheck) {

@@ -56,6 +56,21 @@ TEST_F(HarnessErrors, UnknownStep) {
   Expect(kUsage, "did you mean \"fusion\"?");
 }
 
+TEST_F(HarnessErrors, PassesOfOneVariant) {
+  const std::string text = *ReadFile(place_.config);
+  const auto with = [&](const std::string& steps) {
+    Overwrite(place_.config, text + "variants { name: \"x\" after: \"fusion\" pipeline { steps { " + steps + " } } }");
+  };
+  with("");
+  Expect(kUsage, "variant x: pipeline: a step holds neither a pass nor a fixed_point");
+  with("pass { [type.googleapis.com/fuselage.QuantizOptions] {} }");
+  Expect(kUsage, "did you mean \"fuselage.QuantizeOptions\"?");
+  with("pass { [type.googleapis.com/fuselage.HarnessConfig.Gates] {} }");
+  Expect(kUsage, "variant x: pipeline: ");
+  with("pass { [type.googleapis.com/fuselage.QuantizeOptions] { skip: \"nothing\" } }");
+  Expect(kInvalidInput, "variant x: quantize: skip: 'nothing' fits no node and no module");
+}
+
 TEST_F(HarnessErrors, NoCuda) {
   if (runtime::cuda::OpenBackend().ok()) GTEST_SKIP() << "this build has CUDA, and this machine a GPU";
   Expect(kUsage, "cannot run on cuda: ", {"--backend=cuda"});

@@ -43,14 +43,30 @@ std::string BoundText(double value) {
   return std::abs(value) < 0.01 ? absl::StrFormat("%.2g", value) : absl::StrFormat("%.2f", value);
 }
 
-// The gates of variants: which they are, and what each finds.
+// What a variant is held to, by the name of the field of Gates that says it, and what it finds.
 struct VariantGate {
   std::string name;
   Bound bound;
-  std::optional<double> wanted;  // None: not a gate of this config.
   bool against_baseline;
   std::function<Finding(const Results::Variant& baseline, const Results::Variant& variant)> find;
 };
+
+// None: not a gate of these.
+std::optional<double> Wanted(const HarnessConfig::Gates& gates, const std::string& name) {
+  const auto* field = HarnessConfig::Gates::descriptor()->FindFieldByName(name);
+  const auto* reflection = HarnessConfig::Gates::GetReflection();
+  if (!reflection->HasField(gates, field)) return std::nullopt;
+  return reflection->GetDouble(gates, field);
+}
+
+// The run's, but for those that the variant has itself.
+HarnessConfig::Gates GatesOf(const HarnessConfig& config, const Results::Variant& variant) {
+  HarnessConfig::Gates gates = config.gates();
+  for (const auto& own : config.variants()) {
+    if (own.name() == variant.name()) gates.MergeFrom(own.gates());
+  }
+  return gates;
+}
 
 Finding Top1Drop(const Results::Variant& baseline, const Results::Variant& variant) {
   return Measured(baseline.has_top1() && variant.has_top1(), baseline.top1() - variant.top1());
@@ -89,8 +105,7 @@ Finding Speedup(const GatedMeasurement& wanted, const Results::Variant& baseline
   return {std::nullopt, absl::StrCat("not measured at batch ", wanted.batch, ", threads ", wanted.threads)};
 }
 
-std::vector<VariantGate> GatesOfVariants(const HarnessConfig::Gates& gates, const GatedMeasurement& measurement) {
-  const auto wanted = [](bool has, double value) { return has ? std::optional<double>(value) : std::nullopt; };
+std::vector<VariantGate> GatesOfVariants(const GatedMeasurement& measurement) {
   const auto top1 = [](const Results::Variant&, const Results::Variant& variant) {
     return Measured(variant.has_top1(), variant.top1());
   };
@@ -101,15 +116,12 @@ std::vector<VariantGate> GatesOfVariants(const HarnessConfig::Gates& gates, cons
     return Speedup(measurement, baseline, variant);
   };
   return {
-      {"min_top1", Bound::kAtLeast, wanted(gates.has_min_top1(), gates.min_top1()), false, top1},
-      {"max_top1_drop", Bound::kAtMost, wanted(gates.has_max_top1_drop(), gates.max_top1_drop()), true, Top1Drop},
-      {"max_bits_per_byte", Bound::kAtMost, wanted(gates.has_max_bits_per_byte(), gates.max_bits_per_byte()), false,
-       bits},
-      {"max_bits_per_byte_increase_percent", Bound::kAtMost,
-       wanted(gates.has_max_bits_per_byte_increase_percent(), gates.max_bits_per_byte_increase_percent()), true,
-       BitsIncrease},
-      {"min_speedup", Bound::kAtLeast, wanted(gates.has_min_speedup(), gates.min_speedup()), true, speedup},
-      {"min_snr_db", Bound::kAtLeast, wanted(gates.has_min_snr_db(), gates.min_snr_db()), true, SmallestSnr},
+      {"min_top1", Bound::kAtLeast, false, top1},
+      {"max_top1_drop", Bound::kAtMost, true, Top1Drop},
+      {"max_bits_per_byte", Bound::kAtMost, false, bits},
+      {"max_bits_per_byte_increase_percent", Bound::kAtMost, true, BitsIncrease},
+      {"min_speedup", Bound::kAtLeast, true, speedup},
+      {"min_snr_db", Bound::kAtLeast, true, SmallestSnr},
   };
 }
 
@@ -127,25 +139,27 @@ Finding Find(const VariantGate& gate, const Results::Variant& baseline, const Re
 
 }  // namespace
 
-std::vector<Results::Gate> CheckGates(const HarnessConfig::Gates& gates, const GatedMeasurement& measurement,
+std::vector<Results::Gate> CheckGates(const HarnessConfig& config, const GatedMeasurement& measurement,
                                       const Results& results) {
   std::vector<Results::Gate> checked;
-  for (const VariantGate& gate : GatesOfVariants(gates, measurement)) {
-    if (!gate.wanted.has_value()) continue;
+  for (const VariantGate& gate : GatesOfVariants(measurement)) {
     const int first = gate.against_baseline ? 1 : 0;
     for (int i = first; i < results.variants_size(); ++i) {
       const auto& variant = results.variants(i);
-      checked.push_back(MakeGate(gate.name, gate.bound, *gate.wanted, Find(gate, results.variants(0), variant)));
+      const std::optional<double> wanted = Wanted(GatesOf(config, variant), gate.name);
+      if (!wanted.has_value()) continue;
+      checked.push_back(MakeGate(gate.name, gate.bound, *wanted, Find(gate, results.variants(0), variant)));
       checked.back().set_variant(variant.name());
     }
-    if (results.variants_size() > first) continue;
+    const std::optional<double> wanted = Wanted(config.gates(), gate.name);
+    if (results.variants_size() > first || !wanted.has_value()) continue;
     const char* none = first == 0 ? "no variant to judge" : "no variant beside the baseline";
-    checked.push_back(MakeGate(gate.name, gate.bound, *gate.wanted, {std::nullopt, none}));
+    checked.push_back(MakeGate(gate.name, gate.bound, *wanted, {std::nullopt, none}));
   }
-  if (gates.has_max_abs_error()) {
+  if (config.gates().has_max_abs_error()) {
     for (const auto& pass : results.passes()) {
       if (!pass.changed()) continue;
-      checked.push_back(MakeGate("max_abs_error", Bound::kAtMost, gates.max_abs_error(),
+      checked.push_back(MakeGate("max_abs_error", Bound::kAtMost, config.gates().max_abs_error(),
                                  Measured(pass.has_max_abs_error(), pass.max_abs_error())));
       checked.back().set_pass(pass.name());
     }

@@ -18,7 +18,7 @@ struct GatedMeasurement {
 
 // One entry for each gate and variant, or pass: passed, failed, or not judged where what it wants was not measured. A
 // gate that no variant can be held to is an entry as well, which names none.
-std::vector<Results::Gate> CheckGates(const HarnessConfig::Gates& gates, const GatedMeasurement& measurement,
+std::vector<Results::Gate> CheckGates(const HarnessConfig& config, const GatedMeasurement& measurement,
                                       const Results& results);
 
 // A gate error that lists those that did not pass and are not excused, or OK.

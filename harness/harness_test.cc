@@ -19,6 +19,7 @@ namespace fuselage::harness {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using testing::MakeWorkplace;
 using ::testing::Not;
@@ -27,6 +28,7 @@ using testing::Overwrite;
 using testing::ReadResults;
 using testing::RunTiny;
 using testing::RunWithArgs;
+using ::testing::StartsWith;
 using testing::Workplace;
 
 constexpr char kFast[] = "benchmark { batches: 1 repetitions: 3 min_time_ms: 1 }";
@@ -218,6 +220,69 @@ TEST(Harness, RandomInputsInPlaceOfADataset) {
   EXPECT_FALSE(interpreted.variants(1).measurements(0).has_predicted_ms());
   EXPECT_NEAR(interpreted.variants(1).snr_db(), int8.snr_db(), 0.1);
   EXPECT_THAT(reference.out, Not(HasSubstr("Bytes moved")));
+}
+
+TEST(Harness, AVariantWithPassesOfItsOwn) {
+  const std::string mxfp4 = R"(variants {
+  name: "mxfp4"
+  after: "fusion"
+  pipeline {
+    steps {
+      pass { [type.googleapis.com/fuselage.QuantizeOptions] { ops: "linear" per_token: "*" weights: MXFP4 } }
+      name: "four_bits"
+    }
+    steps { pass { [type.googleapis.com/fuselage.LowerOptions] {} } }
+  }
+  gates { min_snr_db: 15 }
+}
+gates { min_snr_db: 30 }
+)";
+  const Workplace place = testing::MakeIrWorkplace("own_passes", kVectors, kVectorsConfig + mxfp4);
+  const Outcome outcome = RunTiny(place);
+  ASSERT_EQ(outcome.code, kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("mxfp4/four_bits "), HasSubstr("mxfp4/lower ")));
+  const Results results = ReadResults(place.out);
+  ASSERT_EQ(results.passes_size(), 4 + 2);
+  EXPECT_EQ(results.passes(4).name(), "mxfp4/four_bits");
+  EXPECT_EQ(results.passes(4).nodes_before(), results.passes(2).nodes_before()) << "both go on from fusion";
+  EXPECT_TRUE(results.passes(4).has_snr_db()) << "checked as the others are";
+  const auto ops = [](const Results::Variant& variant) {
+    std::string names;
+    for (const auto& layer : variant.layers()) names += layer.op() + " ";
+    return names;
+  };
+  EXPECT_THAT(ops(results.variants(0)), Not(HasSubstr("int8.")));
+  EXPECT_THAT(ops(results.variants(1)), HasSubstr("int8.linear "));
+  EXPECT_THAT(ops(results.variants(2)), HasSubstr("int8.linear_groups "));
+  EXPECT_LT(results.variants(2).weight_bytes(), results.variants(1).weight_bytes());
+  EXPECT_THAT(ReadFile(place.out + "/mxfp4.ir").value_or(""), HasSubstr("int8.linear_groups"));
+  EXPECT_THAT(ReadFile(place.out + "/04.lower.ir").value_or(""), Not(HasSubstr("int8.linear_groups")));
+  ASSERT_EQ(results.gates_size(), 2);
+  EXPECT_EQ(results.gates(0).wanted(), 30);
+  EXPECT_EQ(results.gates(1).wanted(), 15);
+  EXPECT_LT(results.gates(1).found(), 30) << "what the run's gate would not let pass";
+
+  // The last variant is explained, by the passes that made it: tanh has no kernel for the codes of `quantize` alone.
+  const Outcome explained = RunTiny(place, {"--explain"});
+  ASSERT_EQ(explained.code, kOk) << explained.err;
+  const Results::Explanation explanation = ReadResults(place.out).explanation();
+  EXPECT_EQ(explanation.variant(), "mxfp4");
+  bool has_groups = false;
+  for (const auto& row : explanation.placements()) {
+    has_groups = has_groups || row.op() == "int8.linear_groups";
+    EXPECT_THAT(row.why(), Not(AnyOf(StartsWith("quantize: "), HasSubstr("; quantize: ")))) << row.node();
+  }
+  EXPECT_TRUE(has_groups);
+
+  // What decides works on the pipeline's last graph.
+  std::string text = *ReadFile(place.config);
+  Overwrite(place.config, text + "sensitivity {}");
+  EXPECT_EQ(RunTiny(place).code, kOk);
+  text.erase(text.find("variants { name: \"int8\" }"), 26);
+  Overwrite(place.config, text + "sensitivity {}");
+  const Outcome none = RunTiny(place);
+  EXPECT_EQ(none.code, kUsage);
+  EXPECT_THAT(none.err, HasSubstr("wants a variant of the pipeline's last graph"));
 }
 
 // A language model over bytes that sees no context: a table, and a linear layer.

@@ -84,17 +84,36 @@ std::vector<std::string> ShippedConfigs(const SearchPath& search) {
   return {names.begin(), names.end()};
 }
 
+// What the data cannot be held to; empty: nothing.
+std::string FaultOfGates(const HarnessConfig::Gates& gates, absl::string_view accuracy) {
+  if (accuracy != "top1" && (gates.has_min_top1() || gates.has_max_top1_drop())) {
+    return "gates.min_top1 and max_top1_drop want a dataset with labels: without them there is no accuracy";
+  }
+  if (accuracy != "bits_per_byte" &&
+      (gates.has_max_bits_per_byte() || gates.has_max_bits_per_byte_increase_percent())) {
+    return "gates.max_bits_per_byte and max_bits_per_byte_increase_percent want a dataset of kind text";
+  }
+  return "";
+}
+
+// Gates of one variant, the i-th.
+std::string FaultOfOwnGates(const HarnessConfig::Gates& gates, int i, absl::string_view accuracy) {
+  if (gates.has_max_abs_error()) return "gates.max_abs_error is of passes, want it in the run's gates";
+  if (i == 0 && (gates.has_max_top1_drop() || gates.has_min_speedup() || gates.has_min_snr_db() ||
+                 gates.has_max_bits_per_byte_increase_percent())) {
+    return "gates hold it to the baseline, which it is: want min_top1 or max_bits_per_byte";
+  }
+  return FaultOfGates(gates, accuracy);
+}
+
 // A dataset or random inputs, and what only one of them can give.
 absl::Status ValidateInputs(const HarnessConfig& config, absl::string_view file) {
   const auto error = [&](absl::string_view text) { return UsageError(absl::StrCat(file, ": ", text)); };
   const absl::string_view accuracy = config.has_dataset() ? datasets::AccuracyOf(config.dataset()) : "";
-  const HarnessConfig::Gates& gates = config.gates();
-  if (accuracy != "top1" && (gates.has_min_top1() || gates.has_max_top1_drop())) {
-    return error("gates.min_top1 and max_top1_drop want a dataset with labels: without them there is no accuracy");
-  }
-  if (accuracy != "bits_per_byte" &&
-      (gates.has_max_bits_per_byte() || gates.has_max_bits_per_byte_increase_percent())) {
-    return error("gates.max_bits_per_byte and max_bits_per_byte_increase_percent want a dataset of kind text");
+  if (const std::string fault = FaultOfGates(config.gates(), accuracy); !fault.empty()) return error(fault);
+  for (int i = 0; i < config.variants_size(); ++i) {
+    const std::string fault = FaultOfOwnGates(config.variants(i).gates(), i, accuracy);
+    if (!fault.empty()) return error(absl::StrCat("variants[", i, "].", fault));
   }
   if (!config.has_dataset()) {
     if (config.random_inputs().count() < 0) return error("random_inputs.count is negative, want at least 0");
@@ -296,6 +315,9 @@ absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file)
     }
     if (!variant.precision().empty() && variant.precision() != "fp16") {
       return error(field + ".precision", absl::StrCat("\"", variant.precision(), "\""), "fp16, or none");
+    }
+    if (variant.has_pipeline() && variant.pipeline().steps().empty()) {
+      return error(field + ".pipeline", "empty", "steps, or no pipeline");
     }
   }
   constexpr int kMost = runtime::ThreadPool::kMaxThreads;

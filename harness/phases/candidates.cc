@@ -28,7 +28,8 @@ absl::StatusOr<std::unique_ptr<Candidates>> Candidates::Make(RunState& run, absl
   for (size_t i = 1; i < run.variants.size(); ++i) {
     const Variant& one = run.variants[i];
     const bool reference = one.engine.backend == "reference";
-    if (one.runs() && one.config->after().empty() && one.config->precision().empty() && !reference) variant = &one;
+    const bool is_last = one.config->after().empty() && !one.config->has_pipeline();
+    if (one.runs() && is_last && one.config->precision().empty() && !reference) variant = &one;
   }
   if (variant == nullptr || !run.BaselineRuns()) {
     return UsageError(absl::StrCat(what, " wants a variant of the pipeline's last graph, and a baseline before it, ",

@@ -127,8 +127,11 @@ absl::Status PassRun::ObserveStep(int index, absl::string_view step, const ir::G
 absl::Status PassRun::RunOwnPipeline(Variant& variant, const passes::PassEnvironment& environment,
                                      passes::PipelineOptions options) {
   options.observe = nullptr;
-  const auto reports = passes::RunPipeline(variant.config->pipeline(), run_.library.passes, environment,
-                                           *variant.graph, options);
+  options.progress = [&](absl::string_view step) {
+    run_.progress.Begin(absl::StrCat("pass ", variant.name(), "/", step));
+  };
+  const auto reports =
+      passes::RunPipeline(variant.config->pipeline(), run_.library.passes, environment, *variant.graph, options);
   if (!reports.ok()) return Annotate(reports.status(), absl::StrCat("variant ", variant.name()));
   run_.recorder.WriteFile(absl::StrCat(ir::SanitizedName(variant.name()), ".ir"), ir::Print(*variant.graph));
   run_.recorder.Update([&](Results& results) {
