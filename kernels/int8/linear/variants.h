@@ -1,5 +1,5 @@
-// The variants of int8.linear, the preferred one last. In a header so that a source may make a table of some of its rows
-// (kernels/core/registry.h).
+// The variants of int8.linear, the preferred one last. In a header so that a source may make a table of some of its
+// rows (kernels/core/registry.h).
 #ifndef FUSELAGE_KERNELS_INT8_LINEAR_VARIANTS_H_
 #define FUSELAGE_KERNELS_INT8_LINEAR_VARIANTS_H_
 
