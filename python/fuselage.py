@@ -7,6 +7,8 @@
     session = int8.prepare(threads=2)
     logits = session.run({"input": image})["logits"]
 
+    int8 = fuselage.compile(module, {"x": images})         # A torch.nn.Module or GraphModule: forward(x).
+
 Everything is libfuselage.so's (capi/fuselage.h): its bits, its errors, as fuselage.Error. Models never change; a
 session runs one call at a time, different ones at once in threads of their own, since calls leave the interpreter's
 lock.
@@ -14,8 +16,10 @@ lock.
 
 import ctypes
 import html
+import inspect
 import json
 import os
+import tempfile
 from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -246,3 +250,25 @@ def load(path) -> Model:
     handle = ctypes.c_void_p()
     _check(_library.fuselage_load(os.fsencode(path), handle))
     return Model(handle, "model")
+
+
+def from_torch(module, example_inputs) -> Model:
+    """What export_fx.export takes: a torch.nn.Module in eval mode, or a traced torch.fx.GraphModule, and a tensor for each
+    argument of its forward, with one sample. What it does not support is an export_fx.ExportError."""
+    import export_fx  # Imports PyTorch.
+
+    with tempfile.TemporaryDirectory() as folder:
+        stem = os.path.join(folder, type(module).__name__)
+        export_fx.export(module, tuple(example_inputs), stem)
+        return load(stem + ".ir")
+
+
+def compile(model, samples: Dict[str, np.ndarray], **options) -> Model:
+    """load() or from_torch(), then Model.compile(samples, **options). Of a module, samples (arrays, or tensors) go by the
+    names of its forward's arguments."""
+    if isinstance(model, (str, bytes, os.PathLike)):
+        return load(model).compile(samples, **options)
+    names = [name for name in inspect.signature(model.forward).parameters if name in samples]
+    import torch
+
+    return from_torch(model, [torch.as_tensor(samples[name][:1]) for name in names]).compile(samples, **options)

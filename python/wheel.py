@@ -1,4 +1,4 @@
-"""wheel.py MODULE LIBRARY WHEEL: a wheel (PEP 427) of the module and the library, for any Python 3 on x86-64 Linux.
+"""wheel.py WHEEL FILE...: a wheel (PEP 427) of modules and the library, for any Python 3 on x86-64 Linux.
 
 The library needs the system's Abseil, protobuf and oneDNN, so the wheel is for the system that it was built on.
 """
@@ -10,13 +10,14 @@ import sys
 import zipfile
 
 
-def main(module, library, wheel):
+def main(wheel, *paths):
     version = os.path.basename(wheel).split("-")[1]
     info = f"fuselage-{version}.dist-info"
     files = {}
-    for name, path in [("fuselage.py", module), ("libfuselage.so.0", library)]:
+    for path in sorted(paths):
+        package = path.find("fuselage_fx/")
         with open(path, "rb") as file:
-            files[name] = file.read()
+            files[path[package:] if package >= 0 else os.path.basename(path)] = file.read()
     files[f"{info}/METADATA"] = (
         f"Metadata-Version: 2.1\nName: fuselage\nVersion: {version}\nSummary: INT8 inference compiler\n"
         "Requires-Python: >=3.8\nRequires-Dist: numpy\n"

@@ -17,7 +17,7 @@ Works with PyTorch 1.13 (Debian's python3-torch) and newer; docs/exporting_from_
   - A number in a tensor's place becomes a parameter without dimensions.
   - In-place forms (x.relu_(), F.relu(x, inplace=True), +=) are written as what they compute. Where something reads the
     overwritten value later, they are an error.
-The files of fx/conversions say how functions, methods and modules become calls; a new one is found. What has no
+The files of fuselage_fx/conversions say how functions, methods and modules become calls; a new one is found. What has no
 expression is an ExportError, which names the node, its target and the argument, and says what is supported.
 """
 
@@ -27,6 +27,7 @@ import importlib
 import importlib.util
 import inspect
 import pathlib
+import pkgutil
 import re
 import sys
 import unittest.mock
@@ -35,11 +36,13 @@ import torch
 import torch.fx
 from torch import nn
 
-from fx.calls import FUNCTIONS, METHODS, MODULES, Computed, ExportError, Unsupported, Value, aliases, by_schema, our_ops
-from fx.text import DTYPES, MOST_INLINE_VALUES, attribute_text, parameter_text, type_text, write_safetensors
+import fuselage_fx.conversions
+from fuselage_fx.calls import (FUNCTIONS, METHODS, MODULES, Computed, ExportError, Unsupported, Value, aliases,
+                               by_schema, our_ops)
+from fuselage_fx.text import DTYPES, MOST_INLINE_VALUES, attribute_text, parameter_text, type_text, write_safetensors
 
-for path in sorted((pathlib.Path(__file__).absolute().parent / "fx/conversions").glob("*.py")):
-    importlib.import_module(f"fx.conversions.{path.stem}")
+for module in pkgutil.iter_modules(fuselage_fx.conversions.__path__):
+    importlib.import_module(f"fuselage_fx.conversions.{module.name}")
 
 
 def sanitized(name):

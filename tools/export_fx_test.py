@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).absolute().parents[1]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "frontend/fx/examples")]
 import examples  # noqa: E402
 import export_fx  # noqa: E402
-from fx.text import DTYPES, attribute_text, shortest  # noqa: E402
+from fuselage_fx.text import DTYPES, attribute_text, shortest  # noqa: E402
 
 
 class Model(nn.Module):

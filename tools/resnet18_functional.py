@@ -2,7 +2,7 @@
 """ResNet18 in torch's functional form, with the weights of an ONNX model; exported as models/resnet18_fashion_mnist_fx.ir.
 
     apt-get install python3-torch python3-onnx
-    bazel build //tools:ops.json
+    bazel build //tools:ops_json
     /usr/bin/python3 tools/resnet18_functional.py models/resnet18_fashion_mnist.onnx resnet18_fashion_mnist_fx
 
 The parameters of the .ir are those of the .onnx, so only the .ir is kept; //models:resnet18_fashion_mnist_fx writes the

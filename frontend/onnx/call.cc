@@ -11,7 +11,7 @@
 namespace fuselage::onnx {
 namespace {
 
-using ::onnx::AttributeProto;
+using schema::AttributeProto;
 
 // Models of the first IR version state no type: it shows in which field is set.
 AttributeProto::AttributeType TypeOf(const AttributeProto& attribute) {
@@ -26,16 +26,16 @@ AttributeProto::AttributeType TypeOf(const AttributeProto& attribute) {
   return AttributeProto::UNDEFINED;
 }
 
-const std::string& NameOf(const ::onnx::NodeProto& node) {
+const std::string& NameOf(const schema::NodeProto& node) {
   if (!node.name().empty() || node.output().empty()) return node.name();
   return node.output(0);
 }
 
 }  // namespace
 
-std::string NodeLabel(const ::onnx::NodeProto& node) { return Quote(NameOf(node)); }
+std::string NodeLabel(const schema::NodeProto& node) { return Quote(NameOf(node)); }
 
-absl::Status CheckAttributes(const ::onnx::NodeProto& node, absl::string_view specs) {
+absl::Status CheckAttributes(const schema::NodeProto& node, absl::string_view specs) {
   const std::vector<absl::string_view> allowed = absl::StrSplit(specs, ' ', absl::SkipEmpty());
   for (int i = 0; i < node.attribute_size(); ++i) {
     const AttributeProto& attribute = node.attribute(i);
@@ -67,7 +67,7 @@ absl::Status CheckAttributes(const ::onnx::NodeProto& node, absl::string_view sp
   return absl::OkStatus();
 }
 
-Call::Call(const ::onnx::NodeProto& node, std::string target, int opset, std::vector<Value> operands,
+Call::Call(const schema::NodeProto& node, std::string target, int opset, std::vector<Value> operands,
            std::vector<bool> wanted, Builder* builder, Inliner* inliner)
     : node_(node),
       target_(std::move(target)),
@@ -126,7 +126,7 @@ std::vector<std::string> Call::Strings(absl::string_view name) const {
   return {attribute->strings().begin(), attribute->strings().end()};
 }
 
-const ::onnx::TensorProto* Call::TensorOrNull(absl::string_view name) const {
+const schema::TensorProto* Call::TensorOrNull(absl::string_view name) const {
   const AttributeProto* attribute = FindOrNull(name);
   return attribute == nullptr ? nullptr : &attribute->t();
 }

@@ -9,20 +9,20 @@
 #include "absl/strings/string_view.h"
 #include "frontend/onnx/builder.h"
 
-namespace onnx {
+namespace fuselage::onnx::schema {
 class AttributeProto;
 class GraphProto;
 class NodeProto;
 class TensorProto;
-}  // namespace onnx
+}  // namespace fuselage::onnx::schema
 
 namespace fuselage::onnx {
 
 // "'name'", "'output'" where the node has no name.
-std::string NodeLabel(const ::onnx::NodeProto& node);
+std::string NodeLabel(const schema::NodeProto& node);
 
 // Each attribute is among `specs` ("auto_pad=STRING kernel_shape=INTS"), once, and of that type.
-absl::Status CheckAttributes(const ::onnx::NodeProto& node, absl::string_view specs);
+absl::Status CheckAttributes(const schema::NodeProto& node, absl::string_view specs);
 
 // The numbers of a list: i32 or i64 of rank 0 or 1. `what` names it in an error.
 absl::StatusOr<std::vector<int64_t>> IntsOf(const Tensor& tensor, absl::string_view what);
@@ -33,13 +33,13 @@ class Inliner {
   virtual ~Inliner() = default;
   // The subgraph's outputs, given its inputs; what else it reads comes from
   // around the node.
-  virtual absl::StatusOr<std::vector<Value>> Inline(const ::onnx::GraphProto& subgraph, std::vector<Value> inputs) = 0;
+  virtual absl::StatusOr<std::vector<Value>> Inline(const schema::GraphProto& subgraph, std::vector<Value> inputs) = 0;
 };
 
 class Call {
  public:
   // `target`: see below. `wanted[i]`: someone reads output i. Attributes have passed CheckAttributes.
-  Call(const ::onnx::NodeProto& node, std::string target, int opset, std::vector<Value> operands,
+  Call(const schema::NodeProto& node, std::string target, int opset, std::vector<Value> operands,
        std::vector<bool> wanted, Builder* builder, Inliner* inliner);
 
   int opset() const { return opset_; }
@@ -58,7 +58,7 @@ class Call {
   std::vector<float> Floats(absl::string_view name) const;
   std::vector<std::string> Strings(absl::string_view name) const;
   // Null where absent.
-  const ::onnx::TensorProto* TensorOrNull(absl::string_view name) const;
+  const schema::TensorProto* TensorOrNull(absl::string_view name) const;
   // The outputs of the subgraph that is attribute `name`.
   absl::StatusOr<std::vector<Value>> Inline(absl::string_view name, std::vector<Value> inputs);
   // 0 or 1.
@@ -101,9 +101,9 @@ class Call {
   absl::Status Result(absl::string_view target, const std::vector<Value>& operands, AttributeMap attributes = {});
 
  private:
-  const ::onnx::AttributeProto* FindOrNull(absl::string_view name) const;
+  const schema::AttributeProto* FindOrNull(absl::string_view name) const;
 
-  const ::onnx::NodeProto& node_;
+  const schema::NodeProto& node_;
   std::string target_;
   int opset_;
   std::string name_;

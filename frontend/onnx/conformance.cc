@@ -102,7 +102,7 @@ struct Feed {
 };
 
 absl::StatusOr<Feed> ReadFeed(const fs::path& model_path, const fs::path& data_set, Weights weights) {
-  ::onnx::ModelProto model;
+  schema::ModelProto model;
   if (!model.ParseFromString(ReadAll(model_path))) return absl::InternalError("the test's own parser failed");
   std::set<std::string> constant;
   const auto& nodes = model.graph().node();

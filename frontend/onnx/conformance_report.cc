@@ -16,7 +16,7 @@ namespace fuselage::onnx::conformance {
 namespace {
 
 int OpsetOf(const std::filesystem::path& path) {
-  ::onnx::ModelProto model;
+  schema::ModelProto model;
   std::ifstream file(path, std::ios::binary);
   model.ParseFromIstream(&file);
   for (const auto& import : model.opset_import()) {

@@ -92,7 +92,7 @@ absl::StatusOr<FileRange> FileRange::OpenWhole(const std::string& path) {
   return file;
 }
 
-absl::StatusOr<FileRange> FileRange::Open(const ::onnx::TensorProto& proto, const std::string& folder, int64_t bytes) {
+absl::StatusOr<FileRange> FileRange::Open(const schema::TensorProto& proto, const std::string& folder, int64_t bytes) {
   if (folder.empty()) {
     return absl::InvalidArgumentError("found external data, wanted a model that holds all of its data");
   }

@@ -10,9 +10,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace onnx {
+namespace fuselage::onnx::schema {
 class TensorProto;
-}  // namespace onnx
+}  // namespace fuselage::onnx::schema
 
 namespace fuselage::onnx {
 
@@ -45,7 +45,7 @@ class FileRange : public ByteSource {
   ~FileRange() override;
 
   // `bytes` is what the tensor's type and shape need. See ToTensor for the rules of the location.
-  static absl::StatusOr<FileRange> Open(const ::onnx::TensorProto& proto, const std::string& folder, int64_t bytes);
+  static absl::StatusOr<FileRange> Open(const schema::TensorProto& proto, const std::string& folder, int64_t bytes);
   // All of `path`, which must be a regular file. NotFound, PermissionDenied, Unavailable, InvalidArgument.
   static absl::StatusOr<FileRange> OpenWhole(const std::string& path);
 

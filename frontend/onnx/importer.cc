@@ -11,9 +11,9 @@
 namespace fuselage::onnx {
 namespace {
 
-using ::onnx::AttributeProto;
-using ::onnx::GraphProto;
-using ::onnx::NodeProto;
+using schema::AttributeProto;
+using schema::GraphProto;
+using schema::NodeProto;
 
 constexpr int kMostNestedBodies = 32;  // Functions call functions.
 constexpr int64_t kMostBodies = 1 << 16;

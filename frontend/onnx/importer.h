@@ -52,9 +52,9 @@ class Importer : public Inliner {
   // The values of the model's outputs; `define` defines the inputs that are no
   // initializers.
   using Define = std::function<absl::Status(Values& values)>;
-  absl::StatusOr<std::vector<Value>> Import(const ::onnx::GraphProto& graph, const Define& define);
+  absl::StatusOr<std::vector<Value>> Import(const schema::GraphProto& graph, const Define& define);
 
-  absl::StatusOr<std::vector<Value>> Inline(const ::onnx::GraphProto& subgraph, std::vector<Value> inputs) override;
+  absl::StatusOr<std::vector<Value>> Inline(const schema::GraphProto& subgraph, std::vector<Value> inputs) override;
 
  private:
   struct Scope {
@@ -62,12 +62,12 @@ class Importer : public Inliner {
     int opset;
   };
 
-  absl::StatusOr<std::vector<Value>> Run(const ::onnx::GraphProto& graph, int opset, const Values* outer, bool nested,
+  absl::StatusOr<std::vector<Value>> Run(const schema::GraphProto& graph, int opset, const Values* outer, bool nested,
                                          const Define& define);
-  absl::Status AddInitializers(const ::onnx::GraphProto& graph, bool nested, Values& values);
-  absl::Status AddNode(const ::onnx::NodeProto& node, Scope& scope);
-  absl::Status Convert(const ::onnx::NodeProto& node, Scope& scope, std::vector<Value>* results);
-  absl::StatusOr<std::vector<Value>> CallFunction(const Function& function, const ::onnx::NodeProto& node,
+  absl::Status AddInitializers(const schema::GraphProto& graph, bool nested, Values& values);
+  absl::Status AddNode(const schema::NodeProto& node, Scope& scope);
+  absl::Status Convert(const schema::NodeProto& node, Scope& scope, std::vector<Value>* results);
+  absl::StatusOr<std::vector<Value>> CallFunction(const Function& function, const schema::NodeProto& node,
                                                   std::vector<Value> operands);
   // Loops and functions unroll: what comes of a small file must have an end.
   absl::Status Count(int64_t bodies, int64_t nodes);

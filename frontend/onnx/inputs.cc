@@ -16,9 +16,9 @@
 namespace fuselage::onnx {
 namespace {
 
-using ::onnx::GraphProto;
-using ::onnx::TensorShapeProto;
-using ::onnx::ValueInfoProto;
+using schema::GraphProto;
+using schema::TensorShapeProto;
+using schema::ValueInfoProto;
 
 std::string DimensionName(const TensorShapeProto::Dimension& dim) {
   if (dim.has_dim_value()) return absl::StrCat(dim.dim_value());

@@ -8,14 +8,14 @@
 #include "absl/status/statusor.h"
 #include "frontend/onnx/onnx.h"
 
-namespace onnx {
+namespace fuselage::onnx::schema {
 class GraphProto;
-}  // namespace onnx
+}  // namespace fuselage::onnx::schema
 
 namespace fuselage::onnx {
 
 // For each graph input that is neither an initializer nor in options.constants, its type. See LoadOptions::shapes.
-absl::StatusOr<std::map<std::string, TensorType>> BindInputs(const ::onnx::GraphProto& graph,
+absl::StatusOr<std::map<std::string, TensorType>> BindInputs(const schema::GraphProto& graph,
                                                              const LoadOptions& options);
 
 }  // namespace fuselage::onnx

@@ -5,7 +5,7 @@
 namespace fuselage::onnx {
 namespace {
 
-void Describe(const std::string& name, const std::vector<Dim>& dims, DType dtype, ::onnx::ValueInfoProto* value) {
+void Describe(const std::string& name, const std::vector<Dim>& dims, DType dtype, schema::ValueInfoProto* value) {
   value->set_name(name);
   auto* type = value->mutable_type()->mutable_tensor_type();
   type->set_elem_type(ElementType(dtype));
@@ -24,15 +24,15 @@ void Describe(const std::string& name, const std::vector<Dim>& dims, DType dtype
 
 int ElementType(DType dtype) {
   switch (dtype) {
-    case DType::kBool: return ::onnx::TensorProto::BOOL;
-    case DType::kU8: return ::onnx::TensorProto::UINT8;
-    case DType::kI8: return ::onnx::TensorProto::INT8;
-    case DType::kI16: return ::onnx::TensorProto::INT16;
-    case DType::kI32: return ::onnx::TensorProto::INT32;
-    case DType::kI64: return ::onnx::TensorProto::INT64;
-    case DType::kF16: return ::onnx::TensorProto::FLOAT16;
-    case DType::kF32: return ::onnx::TensorProto::FLOAT;
-    case DType::kF64: return ::onnx::TensorProto::DOUBLE;
+    case DType::kBool: return schema::TensorProto::BOOL;
+    case DType::kU8: return schema::TensorProto::UINT8;
+    case DType::kI8: return schema::TensorProto::INT8;
+    case DType::kI16: return schema::TensorProto::INT16;
+    case DType::kI32: return schema::TensorProto::INT32;
+    case DType::kI64: return schema::TensorProto::INT64;
+    case DType::kF16: return schema::TensorProto::FLOAT16;
+    case DType::kF32: return schema::TensorProto::FLOAT;
+    case DType::kF64: return schema::TensorProto::DOUBLE;
   }
   return 0;
 }
@@ -41,8 +41,8 @@ Tensor Seeded(Shape shape, uint64_t seed, DType dtype) {
   return SeededTensor({dtype, std::move(shape), std::nullopt, Layout::kRowMajor}, seed);
 }
 
-::onnx::TensorProto ToProto(const std::string& name, const Tensor& tensor) {
-  ::onnx::TensorProto proto;
+schema::TensorProto ToProto(const std::string& name, const Tensor& tensor) {
+  schema::TensorProto proto;
   proto.set_name(name);
   proto.set_data_type(ElementType(tensor.dtype()));
   for (int64_t dim : tensor.shape()) proto.add_dims(dim);
@@ -90,8 +90,8 @@ ModelBuilder& ModelBuilder::Node(const std::string& op, std::vector<std::string>
   return *this;
 }
 
-::onnx::AttributeProto* ModelBuilder::AddAttribute(const std::string& name,
-                                                   ::onnx::AttributeProto::AttributeType type) {
+schema::AttributeProto* ModelBuilder::AddAttribute(const std::string& name,
+                                                   schema::AttributeProto::AttributeType type) {
   auto* attribute = last_node().add_attribute();
   attribute->set_name(name);
   attribute->set_type(type);
@@ -110,40 +110,40 @@ ModelBuilder& ModelBuilder::Domain(const std::string& domain) {
 }
 
 ModelBuilder& ModelBuilder::Int(const std::string& name, int64_t value) {
-  AddAttribute(name, ::onnx::AttributeProto::INT)->set_i(value);
+  AddAttribute(name, schema::AttributeProto::INT)->set_i(value);
   return *this;
 }
 
 ModelBuilder& ModelBuilder::Float(const std::string& name, float value) {
-  AddAttribute(name, ::onnx::AttributeProto::FLOAT)->set_f(value);
+  AddAttribute(name, schema::AttributeProto::FLOAT)->set_f(value);
   return *this;
 }
 
 ModelBuilder& ModelBuilder::String(const std::string& name, const std::string& value) {
-  AddAttribute(name, ::onnx::AttributeProto::STRING)->set_s(value);
+  AddAttribute(name, schema::AttributeProto::STRING)->set_s(value);
   return *this;
 }
 
 ModelBuilder& ModelBuilder::Ints(const std::string& name, std::vector<int64_t> values) {
-  auto* attribute = AddAttribute(name, ::onnx::AttributeProto::INTS);
+  auto* attribute = AddAttribute(name, schema::AttributeProto::INTS);
   for (int64_t value : values) attribute->add_ints(value);
   return *this;
 }
 
 ModelBuilder& ModelBuilder::Floats(const std::string& name, const std::vector<float>& values) {
-  auto* attribute = AddAttribute(name, ::onnx::AttributeProto::FLOATS);
+  auto* attribute = AddAttribute(name, schema::AttributeProto::FLOATS);
   for (float value : values) attribute->add_floats(value);
   return *this;
 }
 
 ModelBuilder& ModelBuilder::Strings(const std::string& name, const std::vector<std::string>& values) {
-  auto* attribute = AddAttribute(name, ::onnx::AttributeProto::STRINGS);
+  auto* attribute = AddAttribute(name, schema::AttributeProto::STRINGS);
   for (const std::string& value : values) attribute->add_strings(value);
   return *this;
 }
 
 ModelBuilder& ModelBuilder::Value(const std::string& name, const Tensor& tensor) {
-  *AddAttribute(name, ::onnx::AttributeProto::TENSOR)->mutable_t() = ToProto(name, tensor);
+  *AddAttribute(name, schema::AttributeProto::TENSOR)->mutable_t() = ToProto(name, tensor);
   return *this;
 }
 

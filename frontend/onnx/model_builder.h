@@ -29,7 +29,7 @@ Tensor Seeded(Shape shape, uint64_t seed, DType dtype = DType::kF32);
 int ElementType(DType dtype);
 
 // The tensor as raw_data.
-::onnx::TensorProto ToProto(const std::string& name, const Tensor& tensor);
+schema::TensorProto ToProto(const std::string& name, const Tensor& tensor);
 
 class ModelBuilder {
  public:
@@ -52,15 +52,15 @@ class ModelBuilder {
   ModelBuilder& Ints(const std::string& name, std::vector<int64_t> values);
   ModelBuilder& Value(const std::string& name, const Tensor& tensor);
 
-  ::onnx::ModelProto& proto() { return model_; }
-  ::onnx::GraphProto& graph() { return *model_.mutable_graph(); }
-  ::onnx::NodeProto& last_node() { return *graph().mutable_node(graph().node_size() - 1); }
+  schema::ModelProto& proto() { return model_; }
+  schema::GraphProto& graph() { return *model_.mutable_graph(); }
+  schema::NodeProto& last_node() { return *graph().mutable_node(graph().node_size() - 1); }
   std::string Bytes() const { return model_.SerializeAsString(); }
 
  private:
-  ::onnx::AttributeProto* AddAttribute(const std::string& name, ::onnx::AttributeProto::AttributeType type);
+  schema::AttributeProto* AddAttribute(const std::string& name, schema::AttributeProto::AttributeType type);
 
-  ::onnx::ModelProto model_;
+  schema::ModelProto model_;
 };
 
 }  // namespace fuselage::onnx

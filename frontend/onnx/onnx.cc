@@ -23,9 +23,9 @@
 namespace fuselage::onnx {
 namespace {
 
-using ::onnx::GraphProto;
-using ::onnx::ModelProto;
-using ::onnx::NodeProto;
+using schema::GraphProto;
+using schema::ModelProto;
+using schema::NodeProto;
 
 absl::Status AddInputs(const GraphProto& proto, const LoadOptions& options, ir::Graph* graph, Builder* builder,
                        Values* values) {
@@ -134,8 +134,8 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> ParseAndImport(const ByteSource& byte
   return Import(*model, payloads, ops, options, &budget);
 }
 
-void AddLocations(const ::onnx::TensorProto& tensor, std::set<std::string>* locations) {
-  if (tensor.data_location() != ::onnx::TensorProto::EXTERNAL) return;
+void AddLocations(const schema::TensorProto& tensor, std::set<std::string>* locations) {
+  if (tensor.data_location() != schema::TensorProto::EXTERNAL) return;
   for (const auto& entry : tensor.external_data()) {
     if (entry.key() == "location") locations->insert(entry.value());
   }
@@ -186,7 +186,7 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Parse(absl::string_view bytes, absl::
 absl::StatusOr<Tensor> ParseTensor(absl::string_view bytes, absl::string_view file, int64_t max_memory_bytes) {
   Budget budget(max_memory_bytes);
   const MemoryBytes source(bytes);
-  ::onnx::TensorProto proto;
+  schema::TensorProto proto;
   const absl::StatusOr<Payloads> payloads = ParseMessage(source, &proto, &budget);
   if (!payloads.ok()) return Annotate(payloads.status(), file);
   absl::StatusOr<Tensor> tensor = ToTensor(proto, *payloads, &budget);

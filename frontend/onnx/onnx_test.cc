@@ -215,7 +215,7 @@ TEST(Structure, UnsupportedOperatorsAreAllListed) {
   model.Node("If", {"c"}, {"d"}, "branch").Output("d");
   auto* branch = model.last_node().add_attribute();
   branch->set_name("then_branch");
-  branch->set_type(::onnx::AttributeProto::GRAPH);
+  branch->set_type(schema::AttributeProto::GRAPH);
   auto* inner = branch->mutable_g()->add_node();
   inner->set_op_type("Bernoulli");
   inner->set_name("inner");
@@ -258,7 +258,7 @@ TEST(Structure, TooManyNodesOrSubgraphs) {
   ExpectError(many, kExhausted, "more than 1048576 nodes");
 
   ModelBuilder deep;
-  ::onnx::GraphProto* graph = &deep.graph();
+  schema::GraphProto* graph = &deep.graph();
   for (int i = 0; i < 9; ++i) graph = graph->add_node()->add_attribute()->mutable_g();
   ExpectError(deep, kExhausted, "subgraphs nested deeper than 8");
 }
@@ -465,7 +465,7 @@ TEST(Inputs, TypesThatAreNoTensorsOfNumbers) {
   sequence.graph().mutable_input(0)->mutable_type()->mutable_sequence_type();
   ExpectError(sequence, kUnimplemented, "input 'x': found a sequence, map, optional or sparse tensor");
   ModelBuilder text = OneRelu();
-  text.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(::onnx::TensorProto::STRING);
+  text.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(schema::TensorProto::STRING);
   ExpectError(text, kUnimplemented, "input 'x': found STRING");
   ModelBuilder none = OneRelu();
   none.graph().mutable_input(0)->clear_type();

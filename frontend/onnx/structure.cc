@@ -20,11 +20,11 @@
 namespace fuselage::onnx {
 namespace {
 
-using ::onnx::GraphProto;
-using ::onnx::ModelProto;
-using ::onnx::NodeProto;
+using schema::GraphProto;
+using schema::ModelProto;
+using schema::NodeProto;
 
-using Imports = google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>;
+using Imports = google::protobuf::RepeatedPtrField<schema::OperatorSetIdProto>;
 using Nodes = google::protobuf::RepeatedPtrField<NodeProto>;
 
 // 0 where no version of the default domain is named, which is legal for a model

@@ -11,24 +11,24 @@
 #include "absl/strings/string_view.h"
 #include "ir/base/hash_map.h"
 
-namespace onnx {
+namespace fuselage::onnx::schema {
 class FunctionProto;
 class GraphProto;
 class ModelProto;
 class NodeProto;
-}  // namespace onnx
+}  // namespace fuselage::onnx::schema
 
 namespace fuselage::onnx {
 
 // A model's local functions with the opset that their bodies are in, by domain
 // ("" for the default one) and name.
 struct Function {
-  const ::onnx::FunctionProto* proto = nullptr;
+  const schema::FunctionProto* proto = nullptr;
   int opset = 0;
 };
 using Functions = std::map<std::pair<std::string, std::string>, Function>;
 
-const Function* FindFunctionOrNull(const Functions& functions, const ::onnx::NodeProto& node);
+const Function* FindFunctionOrNull(const Functions& functions, const schema::NodeProto& node);
 
 struct Structure {
   int opset = 0;  // The default domain's.
@@ -39,25 +39,25 @@ struct Structure {
 // function, or we have a converter; else one Unimplemented that lists all which
 // are not, those in subgraphs and functions included. The result points into
 // `model`.
-absl::StatusOr<Structure> CheckStructure(const ::onnx::ModelProto& model);
+absl::StatusOr<Structure> CheckStructure(const schema::ModelProto& model);
 
 // The nodes of the model's graph, of a subgraph or of a function's body.
 struct Body {
-  std::vector<const ::onnx::NodeProto*> order;  // Topological; the file's, where that is one.
+  std::vector<const schema::NodeProto*> order;  // Topological; the file's, where that is one.
   HashMap<absl::string_view, int> uses;         // How often nodes and outputs use each value.
 };
 
 // Checks arity, attribute names and types, that names are defined, once, and
 // that there is no cycle. `nested`: what is defined nowhere comes from the
 // graph around it. Errors about a node begin with "node 'name' (Operator): ".
-absl::StatusOr<Body> CheckBody(const ::onnx::GraphProto& graph, const Functions& functions, bool nested);
+absl::StatusOr<Body> CheckBody(const schema::GraphProto& graph, const Functions& functions, bool nested);
 
 // The values that a node reads: its inputs, and what its subgraphs take from
 // around them; a name may repeat.
-std::vector<absl::string_view> NamesRead(const ::onnx::NodeProto& node);
+std::vector<absl::string_view> NamesRead(const schema::NodeProto& node);
 
 // "node 'name' (Conv)".
-std::string NodePlace(const ::onnx::NodeProto& node);
+std::string NodePlace(const schema::NodeProto& node);
 
 }  // namespace fuselage::onnx
 

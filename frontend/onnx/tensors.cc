@@ -15,7 +15,7 @@
 namespace fuselage::onnx {
 namespace {
 
-using ::onnx::TensorProto;
+using schema::TensorProto;
 
 constexpr absl::string_view kTypedFields = "float_data, int32_data, int64_data, double_data or uint64_data";
 
@@ -188,8 +188,8 @@ std::string Quote(absl::string_view name) {
 
 std::string ElementTypeName(int element_type) {
   if (const Widened* widened = FindWidenedOrNull(element_type)) return widened->name;
-  if (!::onnx::TensorProto_DataType_IsValid(element_type)) return absl::StrCat("element type ", element_type);
-  return ::onnx::TensorProto_DataType_Name(static_cast<::onnx::TensorProto_DataType>(element_type));
+  if (!schema::TensorProto_DataType_IsValid(element_type)) return absl::StrCat("element type ", element_type);
+  return schema::TensorProto_DataType_Name(static_cast<schema::TensorProto_DataType>(element_type));
 }
 
 absl::StatusOr<DType> ToDType(int element_type) {

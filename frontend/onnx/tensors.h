@@ -12,9 +12,9 @@
 #include "ir/base/budget.h"
 #include "ir/base/tensor.h"
 
-namespace onnx {
+namespace fuselage::onnx::schema {
 class TensorProto;
-}  // namespace onnx
+}  // namespace fuselage::onnx::schema
 
 namespace fuselage::onnx {
 
@@ -38,7 +38,7 @@ struct Payloads {
 };
 
 // Checks dimensions, type and payload size before it allocates.
-absl::StatusOr<Tensor> ToTensor(const ::onnx::TensorProto& proto, const Payloads& payloads, Budget* budget);
+absl::StatusOr<Tensor> ToTensor(const schema::TensorProto& proto, const Payloads& payloads, Budget* budget);
 
 }  // namespace fuselage::onnx
 

@@ -22,7 +22,7 @@ namespace fuselage::onnx {
 namespace {
 
 namespace fs = std::filesystem;
-using ::onnx::TensorProto;
+using schema::TensorProto;
 using ::testing::HasSubstr;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
@@ -225,10 +225,10 @@ TEST(Weights, AreNotParsed) {
   // A file that becomes shorter: before it is parsed, or before its weights are read.
   const auto file = FileRange::OpenWhole(path);
   ASSERT_TRUE(file.ok());
-  const auto plan = ScanWire(*file, *::onnx::ModelProto::descriptor());
+  const auto plan = ScanWire(*file, *schema::ModelProto::descriptor());
   ASSERT_TRUE(plan.ok()) << plan.status();
   Budget budget(0);
-  ::onnx::ModelProto proto;
+  schema::ModelProto proto;
   const auto raw_data = ParseWire(*file, *plan, &proto, &budget);
   ASSERT_TRUE(raw_data.ok()) << raw_data.status();
   EXPECT_LT(proto.ByteSizeLong(), 1000);
@@ -240,7 +240,7 @@ TEST(Weights, AreNotParsed) {
   const auto again = ParseWire(*file, *plan, &proto, &budget);
   EXPECT_EQ(again.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(again.status().message()), HasSubstr(message));
-  const auto scan = ScanWire(*file, *::onnx::ModelProto::descriptor());
+  const auto scan = ScanWire(*file, *schema::ModelProto::descriptor());
   EXPECT_EQ(scan.status().code(), absl::StatusCode::kUnavailable);
   fs::remove(path);
 }

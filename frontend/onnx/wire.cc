@@ -33,12 +33,12 @@ constexpr int64_t kNumberBytes = 16;
 // Where steps of their own parse the message around it, they parse this one: it is on the way from a model to its
 // weights.
 bool IsApart(const Descriptor& message) {
-  return &message == ::onnx::GraphProto::descriptor() || &message == ::onnx::TensorProto::descriptor();
+  return &message == schema::GraphProto::descriptor() || &message == schema::TensorProto::descriptor();
 }
 
 bool IsRawData(const FieldDescriptor& field) {
-  return field.number() == ::onnx::TensorProto::kRawDataFieldNumber &&
-         field.containing_type() == ::onnx::TensorProto::descriptor();
+  return field.number() == schema::TensorProto::kRawDataFieldNumber &&
+         field.containing_type() == schema::TensorProto::descriptor();
 }
 
 class Scanner {
@@ -49,10 +49,10 @@ class Scanner {
   absl::Status Message(const Descriptor& message, int64_t end, int depth, int graphs, bool apart) {
     plan_.cost += kMessageBytes;
     if (depth > kMaxDepth) return TooMuch(absl::StrCat("messages nested deeper than ", kMaxDepth));
-    if (&message == ::onnx::GraphProto::descriptor() && ++graphs > kMaxSubgraphDepth + 1) {
+    if (&message == schema::GraphProto::descriptor() && ++graphs > kMaxSubgraphDepth + 1) {
       return TooMuch(absl::StrCat("subgraphs nested deeper than ", kMaxSubgraphDepth));
     }
-    if (&message == ::onnx::NodeProto::descriptor() && ++nodes_ > kMostImportedNodes)
+    if (&message == schema::NodeProto::descriptor() && ++nodes_ > kMostImportedNodes)
       return TooMuch(absl::StrCat("more than ", kMostImportedNodes, " nodes"));
     absl::InlinedVector<int, 32> seen(message.field_count(), 0);
     if (apart) fields_ = position_;

@@ -1,6 +1,6 @@
 """Small models in many spellings, exported to this folder by tools/export_fx.py:
 
-    bazel build //tools:ops.json
+    bazel build //tools:ops_json
     /usr/bin/python3 frontend/fx/examples/examples.py frontend/fx/examples
 
 writes <name>.ir, <name>.safetensors, and <name>.expected.safetensors, which holds inputs and PyTorch's outputs. Weights

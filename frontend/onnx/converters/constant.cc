@@ -28,7 +28,7 @@ absl::Status ConvertConstant(Call& call) {
     found += call.HasAttribute(name);
   }
   if (found != 1) return absl::InvalidArgumentError(absl::StrCat("found ", found, " values, wanted one"));
-  if (const ::onnx::TensorProto* proto = call.TensorOrNull("value"); proto != nullptr) {
+  if (const schema::TensorProto* proto = call.TensorOrNull("value"); proto != nullptr) {
     ASSIGN_OR_RETURN(Tensor tensor, ToTensor(*proto, {}, &call.builder().budget()));
     Value value = Builder::Constant(call.name(), std::move(tensor));
     value.widened = FindWidenedOrNull(proto->data_type()) != nullptr;
@@ -52,7 +52,7 @@ absl::Status ConvertConstant(Call& call) {
 
 absl::Status ConvertConstantOfShape(Call& call) {
   Tensor fill = Tensor::Of<float>({1}, {0});
-  if (const ::onnx::TensorProto* proto = call.TensorOrNull("value"); proto != nullptr) {
+  if (const schema::TensorProto* proto = call.TensorOrNull("value"); proto != nullptr) {
     ASSIGN_OR_RETURN(fill, ToTensor(*proto, {}, &call.builder().budget()));
   }
   if (fill.num_elements() != 1) {

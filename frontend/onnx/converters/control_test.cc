@@ -36,7 +36,7 @@ TEST(Dropout, OfNothingInTrainingIsTheInput) {
 void SetBody(ModelBuilder& model, const std::string& name, ModelBuilder& body) {
   auto* attribute = model.last_node().add_attribute();
   attribute->set_name(name);
-  attribute->set_type(::onnx::AttributeProto::GRAPH);
+  attribute->set_type(schema::AttributeProto::GRAPH);
   *attribute->mutable_g() = body.graph();
 }
 
@@ -119,7 +119,7 @@ TEST(Loop, StopsWhereItsConditionSaysSo) {
   body->mutable_node(0)->set_op_type("Constant");
   auto* value = body->mutable_node(0)->add_attribute();
   value->set_name("value");
-  value->set_type(::onnx::AttributeProto::TENSOR);
+  value->set_type(schema::AttributeProto::TENSOR);
   *value->mutable_t() = ToProto("", Tensor::Scalar(false));
   ExpectOutput(model, {F32({2}, {1, 2})}, F32({1, 2}, {1, 2}));
 }
@@ -131,8 +131,8 @@ TEST(Loop, DeclinesAComputedCondition) {
   body->mutable_node(0)->set_input(0, "s");
   auto* to = body->mutable_node(0)->add_attribute();
   to->set_name("to");
-  to->set_type(::onnx::AttributeProto::INT);
-  to->set_i(::onnx::TensorProto::BOOL);
+  to->set_type(schema::AttributeProto::INT);
+  to->set_i(schema::TensorProto::BOOL);
   ExpectError(model, absl::StatusCode::kUnimplemented, "iteration 0: found a computed condition");
 }
 
@@ -168,7 +168,7 @@ ModelBuilder FunctionModel() {
   node->add_output("b");
   auto* alpha = node->add_attribute();
   alpha->set_name("alpha");
-  alpha->set_type(::onnx::AttributeProto::FLOAT);
+  alpha->set_type(schema::AttributeProto::FLOAT);
   alpha->set_ref_attr_name("slope");
   model.Node("Scale", {"x"}, {"t"}, "first").Float("slope", 0.5f);
   model.last_node().set_domain("local");

@@ -189,7 +189,7 @@ TEST(Resize, ByOpset) {
   seven.Node("Upsample", {"x"}, {"y"});
   auto* attribute = seven.last_node().add_attribute();
   attribute->set_name("scales");
-  attribute->set_type(::onnx::AttributeProto::FLOATS);
+  attribute->set_type(schema::AttributeProto::FLOATS);
   for (const float scale : scales.values<float>()) attribute->add_floats(scale);
   ModelBuilder nine = Model(9, {"N", 1, 1, 2}), ten = Model(10, {"N", 1, 1, 2}), eleven = Model(11, {"N", 1, 1, 2});
   nine.Initializer("s", scales).Node("Upsample", {"x", "s"}, {"y"});

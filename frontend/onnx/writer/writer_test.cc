@@ -55,13 +55,13 @@ std::vector<Tensor> OutputsOf(const ir::Graph& graph) {
   return *std::move(outputs);
 }
 
-::onnx::ModelProto Model(const std::string& bytes) {
-  ::onnx::ModelProto model;
+schema::ModelProto Model(const std::string& bytes) {
+  schema::ModelProto model;
   EXPECT_TRUE(model.ParseFromString(bytes));
   return model;
 }
 
-std::string OpTypes(const ::onnx::ModelProto& model) {
+std::string OpTypes(const schema::ModelProto& model) {
   std::string types;
   for (const auto& node : model.graph().node()) absl::StrAppend(&types, types.empty() ? "" : " ", node.op_type());
   return types;
@@ -240,7 +240,7 @@ TEST(Writer, AnIntegerBiasIsTheNearestCode) {
   const std::unique_ptr<ir::Graph> graph = Graph(kQuantizedLayer);
   const auto bytes = Write(*graph, options);
   ASSERT_OK(bytes);
-  const ::onnx::ModelProto model = Model(*bytes);
+  const schema::ModelProto model = Model(*bytes);
   bool found = false;
   for (const auto& initializer : model.graph().initializer()) {
     if (initializer.name() != "y:bias:codes") continue;

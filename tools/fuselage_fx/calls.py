@@ -8,7 +8,7 @@ import pathlib
 
 import torch
 
-from fx.text import type_text
+from fuselage_fx.text import type_text
 
 
 class ExportError(Exception):
@@ -47,12 +47,13 @@ class Op:
 
 @functools.lru_cache(maxsize=None)
 def our_ops():
-    """By name. What //tools:ops.json says: above this file where Bazel runs it, or where Bazel builds it."""
-    tools = pathlib.Path(__file__).absolute().parents[1]
-    for path in (tools / "ops.json", tools.parent / "bazel-bin/tools/ops.json"):
+    """By name. What //tools:ops_json says: beside this file in the wheel and where Bazel runs it, or where Bazel
+    builds it."""
+    here = pathlib.Path(__file__).absolute().parent
+    for path in (here / "ops.json", here.parents[1] / "bazel-bin/tools/fuselage_fx/ops.json"):
         if path.exists():
             return {name: Op(**schema) for name, schema in json.loads(path.read_text()).items()}
-    raise ExportError(f"{path} is missing: bazel build //tools:ops.json writes it")
+    raise ExportError(f"{path} is missing: bazel build //tools:ops_json writes it")
 
 
 class Call:

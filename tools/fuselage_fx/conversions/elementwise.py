@@ -5,8 +5,8 @@ import math
 import torch
 from torch import nn
 
-from fx.calls import Call, Value, both, converts, require
-from fx.text import DTYPES, DType
+from fuselage_fx.calls import Call, Value, both, converts, require
+from fuselage_fx.text import DTYPES, DType
 
 
 def register_elementwise(op, cls, *spellings):

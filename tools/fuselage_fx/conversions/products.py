@@ -4,7 +4,7 @@ import math
 
 from torch import nn
 
-from fx.calls import Call, converts, require
+from fuselage_fx.calls import Call, converts, require
 
 
 @converts("torch.matmul", "operator.matmul", "matmul", "torch.mm", "mm", "torch.bmm", "bmm")

@@ -4,7 +4,7 @@ import math
 
 from torch import nn
 
-from fx.calls import Call, Value, converts, ints, require
+from fuselage_fx.calls import Call, Value, converts, ints, require
 
 
 def by_index(op, input, index, *operands, dim):

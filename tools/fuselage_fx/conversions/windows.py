@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from fx.calls import Call, check_batched, converts, ints, require, window_of
+from fuselage_fx.calls import Call, check_batched, converts, ints, require, window_of
 
 
 def register_conv(rank):

@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
-from fx.calls import Call, converts, require
-from fx.text import type_text
+from fuselage_fx.calls import Call, converts, require
+from fuselage_fx.text import type_text
 
 
 @converts("torch.nn.functional.batch_norm")

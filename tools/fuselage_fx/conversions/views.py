@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
-from fx.calls import FUNCTIONS, Call, Computed, Value, axis_of, converts, require
-from fx.text import INT64_MAX
+from fuselage_fx.calls import FUNCTIONS, Call, Computed, Value, axis_of, converts, require
+from fuselage_fx.text import INT64_MAX
 
 
 @converts("expand")
