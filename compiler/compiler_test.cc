@@ -244,7 +244,6 @@ TEST(Library, TakesOpsAndKernelsAndSessionsShareWhatIsMade) {
   EXPECT_EQ(made, 2) << "packed for the number of threads";
 }
 
-// Threads that share a model's packed weights, with a pool each and with one for all.
 // Whatever the times are: with those of the first compilation the second chooses the same.
 TEST_F(CompilerTest, ChoosesThePrecisionOnceForAMachine) {
   CompileOptions options;
@@ -269,6 +268,7 @@ TEST_F(CompilerTest, ChoosesThePrecisionOnceForAMachine) {
   EXPECT_EQ(ir::Print(first.graph()), ir::Print(second.graph()));
 }
 
+// Threads that share a model's packed weights, with a pool each and with one for all.
 TEST_F(CompilerTest, SessionsRunAtOnce) {
   ASSERT_OK_AND_ASSIGN(const Model quantized, Quantized());
   for (const Model& model : {network_, quantized}) {  // Floats run on oneDNN, which has state of its own.

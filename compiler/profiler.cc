@@ -18,6 +18,7 @@ namespace fuselage::compiler {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Runs = std::vector<std::vector<Profiler::Call>>;
 
 Tensor SmallNumbers(const TensorType& type) {
   Tensor tensor(type);
@@ -33,9 +34,9 @@ double Median(std::vector<double> values) {
   return *middle;
 }
 
-Timings::Key KeyOf(const ir::Graph& graph, const ProfilerOptions& options) {
+Timings::Key KeyOf(absl::Span<const ir::Graph* const> graphs, const ProfilerOptions& options) {
   Timings::Key key;
-  key.set_graph(passes::TextFingerprint(ir::Print(graph)));
+  for (const ir::Graph* graph : graphs) key.add_graphs(passes::TextFingerprint(ir::Print(*graph)));
   key.set_machine(absl::StrCat(kernels::CpuName(), ", ", kernels::IsaName(options.executable.isa)));
   struct stat program = {};
   if (stat("/proc/self/exe", &program) == 0) {
@@ -45,63 +46,90 @@ Timings::Key KeyOf(const ir::Graph& graph, const ProfilerOptions& options) {
 }
 
 // None where the file is of something else, or is no such file.
-std::optional<std::vector<Profiler::Call>> Kept(const std::string& path, const Timings::Key& key) {
+std::optional<Runs> Kept(const std::string& path, const Timings::Key& key) {
   Timings timings;
   if (!passes::ReadKeptMessage(path, &timings).ok()) return std::nullopt;
   if (passes::TextOf(timings.key()) != passes::TextOf(key)) return std::nullopt;
-  std::vector<Profiler::Call> calls;
-  for (const Timings::Call& call : timings.calls()) {
-    calls.push_back({call.op(), {call.sources().begin(), call.sources().end()}, call.bytes(), call.seconds()});
+  Runs runs;
+  for (const Timings::Run& run : timings.runs()) {
+    std::vector<Profiler::Call>& calls = runs.emplace_back();
+    for (const Timings::Call& call : run.calls()) {
+      calls.push_back({call.op(), {call.sources().begin(), call.sources().end()}, call.bytes(), call.seconds()});
+    }
   }
-  return calls;
+  return runs;
 }
 
-void Keep(const std::string& path, const Timings::Key& key, const std::vector<Profiler::Call>& calls) {
+void Keep(const std::string& path, const Timings::Key& key, const Runs& runs) {
   Timings timings;
   *timings.mutable_key() = key;
-  for (const Profiler::Call& call : calls) {
-    Timings::Call* kept = timings.add_calls();
-    kept->set_op(call.op);
-    for (const std::string& source : call.sources) kept->add_sources(source);
-    kept->set_bytes(call.bytes);
-    kept->set_seconds(call.seconds);
+  for (const std::vector<Profiler::Call>& calls : runs) {
+    Timings::Run* run = timings.add_runs();
+    for (const Profiler::Call& call : calls) {
+      Timings::Call* kept = run->add_calls();
+      kept->set_op(call.op);
+      for (const std::string& source : call.sources) kept->add_sources(source);
+      kept->set_bytes(call.bytes);
+      kept->set_seconds(call.seconds);
+    }
   }
   passes::KeepMessage(path, &timings).IgnoreError();
 }
 
+struct Contestant {
+  std::unique_ptr<runtime::Executable> executable;
+  std::vector<Tensor> inputs;
+
+  // For so long, and at least once. A run before it, which is not timed, brings the weights into the caches.
+  absl::Status TakeTurn(double seconds) {
+    RETURN_IF_ERROR(runtime::RunOnce(*executable, inputs).status());
+    executable->EnableProfile(true);
+    const Clock::time_point end =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    do {
+      RETURN_IF_ERROR(runtime::RunOnce(*executable, inputs).status());
+    } while (Clock::now() < end);
+    executable->EnableProfile(false);
+    return absl::OkStatus();
+  }
+};
+
 }  // namespace
 
-absl::StatusOr<std::vector<Profiler::Call>> Profiler::Profile(const ir::Graph& graph) {
-  if (options_.cache_folder.empty()) return Measure(graph);
-  const Timings::Key key = KeyOf(graph, options_);
+absl::StatusOr<Runs> Profiler::Profile(absl::Span<const ir::Graph* const> graphs) {
+  if (options_.cache_folder.empty()) return Measure(graphs);
+  const Timings::Key key = KeyOf(graphs, options_);
   const std::string path =
       absl::StrCat(options_.cache_folder, "/timings-", passes::TextFingerprint(passes::TextOf(key)), ".textproto");
-  if (std::optional<std::vector<Call>> kept = Kept(path, key); kept.has_value()) return *std::move(kept);
-  ASSIGN_OR_RETURN(std::vector<Call> calls, Measure(graph));
-  Keep(path, key, calls);
-  return calls;
+  if (std::optional<Runs> kept = Kept(path, key); kept.has_value()) return *std::move(kept);
+  ASSIGN_OR_RETURN(Runs runs, Measure(graphs));
+  Keep(path, key, runs);
+  return runs;
 }
 
-absl::StatusOr<std::vector<Profiler::Call>> Profiler::Measure(const ir::Graph& graph) const {
+absl::StatusOr<Runs> Profiler::Measure(absl::Span<const ir::Graph* const> graphs) const {
   runtime::ThreadPool pool(1);
-  ASSIGN_OR_RETURN(const std::unique_ptr<runtime::Executable> executable,
-                   runtime::Executable::Create(graph, kernels_, &pool, options_.executable));
-  std::vector<Tensor> inputs;
-  for (const TensorType& type : executable->input_types()) inputs.push_back(SmallNumbers(type));
-  RETURN_IF_ERROR(runtime::RunOnce(*executable, inputs).status());
-  executable->EnableProfile(true);
-  const Clock::time_point end =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.seconds));
-  for (int i = 0; i < options_.repetitions || Clock::now() < end; ++i) {
-    RETURN_IF_ERROR(runtime::RunOnce(*executable, inputs).status());
+  std::vector<Contestant> contestants;
+  for (const ir::Graph* graph : graphs) {
+    Contestant& contestant = contestants.emplace_back();
+    ASSIGN_OR_RETURN(contestant.executable, runtime::Executable::Create(*graph, kernels_, &pool, options_.executable));
+    for (const TensorType& type : contestant.executable->input_types()) contestant.inputs.push_back(SmallNumbers(type));
   }
-  std::vector<Call> calls;
-  for (const runtime::StepProfile& step : executable->profile()) {
-    const ir::Node* node = graph.FindNodeOrNull(step.node);
-    calls.push_back({step.op, node == nullptr ? std::vector<std::string>() : node->SourcesOrSelf(), step.bytes,
-                     Median(step.seconds)});
+  for (int turn = 0; turn < options_.repetitions; ++turn) {
+    for (Contestant& contestant : contestants) {
+      RETURN_IF_ERROR(contestant.TakeTurn(options_.seconds / options_.repetitions));
+    }
   }
-  return calls;
+  Runs runs;
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    std::vector<Call>& calls = runs.emplace_back();
+    for (const runtime::StepProfile& step : contestants[i].executable->profile()) {
+      const ir::Node* node = graphs[i]->FindNodeOrNull(step.node);
+      calls.push_back({step.op, node == nullptr ? std::vector<std::string>() : node->SourcesOrSelf(), step.bytes,
+                       Median(step.seconds)});
+    }
+  }
+  return runs;
 }
 
 }  // namespace fuselage::compiler

@@ -1,4 +1,4 @@
-// The pipeline's Profiler: runs a graph on this machine's kernels and takes the time of each call.
+// The pipeline's Profiler: runs graphs on this machine's kernels and takes the time of each call.
 #ifndef FUSELAGE_COMPILER_PROFILER_H_
 #define FUSELAGE_COMPILER_PROFILER_H_
 
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "kernels/core/registry.h"
 #include "passes/core/pass.h"
 #include "runtime/executable.h"
@@ -15,10 +16,9 @@ namespace fuselage::compiler {
 
 struct ProfilerOptions {
   runtime::ExecutableOptions executable;
-  double seconds = 0.3;  // How long to run a graph; at least
-  int repetitions = 10;  // so often, after one run that is not counted.
-  // Keeps timings of a graph on a machine by a program: choices by time are then the same again. Empty: nothing is
-  // kept.
+  double seconds = 0.3;  // How long to run each graph; at least
+  int repetitions = 10;  // so often, and in so many turns, each of which begins by a run that is not counted.
+  // Keeps timings of graphs on a machine by a program: choices by time are then the same again. Empty: nothing is kept.
   std::string cache_folder;
 };
 
@@ -29,10 +29,10 @@ class Profiler : public passes::Profiler {
   explicit Profiler(const kernels::KernelRegistry& kernels, ProfilerOptions options = {})
       : kernels_(kernels), options_(std::move(options)) {}
 
-  absl::StatusOr<std::vector<Call>> Profile(const ir::Graph& graph) override;
+  absl::StatusOr<std::vector<std::vector<Call>>> Profile(absl::Span<const ir::Graph* const> graphs) override;
 
  private:
-  absl::StatusOr<std::vector<Call>> Measure(const ir::Graph& graph) const;
+  absl::StatusOr<std::vector<std::vector<Call>>> Measure(absl::Span<const ir::Graph* const> graphs) const;
 
   const kernels::KernelRegistry& kernels_;
   const ProfilerOptions options_;

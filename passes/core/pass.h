@@ -70,7 +70,7 @@ class Runner {
   virtual std::string DataKey() const { return ""; }
 };
 
-// Times a graph on the machine that it is to run on.
+// Times graphs on the machine that they are to run on.
 class Profiler {
  public:
   struct Call {
@@ -81,9 +81,10 @@ class Profiler {
   };
   virtual ~Profiler() = default;
 
-  // The calls of a run, in order. A pipeline's profiler runs the passes that are still to come on a copy first, so that
-  // what is timed is what will run.
-  virtual absl::StatusOr<std::vector<Call>> Profile(const ir::Graph& graph) = 0;
+  // Of each graph the calls of a run, in order. The graphs take turns, so that what disturbs the machine meets them
+  // all. A pipeline's profiler runs the passes that are still to come on copies first, so that what is timed is what
+  // will run.
+  virtual absl::StatusOr<std::vector<std::vector<Call>>> Profile(absl::Span<const ir::Graph* const> graphs) = 0;
 };
 
 // What the machine that the graph is to run on can do, measured: the roofline's two roofs (Williams, Waterman and

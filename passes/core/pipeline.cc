@@ -1,7 +1,9 @@
 #include "passes/core/pipeline.h"
 
 #include <chrono>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -15,7 +17,7 @@ constexpr double kOneCodeSnrDb = 30;
 
 using Steps = google::protobuf::RepeatedPtrField<PipelineConfig::Step>;
 
-// Profiles what the steps that are still to come make of a graph.
+// Profiles what the steps that are still to come make of the graphs.
 class RestOfPipeline : public Profiler {
  public:
   RestOfPipeline(const Steps& steps, const PassRegistry& registry, const PassEnvironment& environment)
@@ -24,10 +26,15 @@ class RestOfPipeline : public Profiler {
     environment_.profiler = nullptr;
   }
 
-  absl::StatusOr<std::vector<Call>> Profile(const ir::Graph& graph) override {
-    const std::unique_ptr<ir::Graph> copy = graph.Clone();
-    RETURN_IF_ERROR(RunPipeline(config_, registry_, environment_, *copy).status());
-    return profiler_->Profile(*copy);
+  absl::StatusOr<std::vector<std::vector<Call>>> Profile(absl::Span<const ir::Graph* const> graphs) override {
+    std::vector<std::unique_ptr<ir::Graph>> copies;
+    std::vector<const ir::Graph*> results;
+    for (const ir::Graph* graph : graphs) {
+      copies.push_back(graph->Clone());
+      results.push_back(copies.back().get());
+      RETURN_IF_ERROR(RunPipeline(config_, registry_, environment_, *copies.back()).status());
+    }
+    return profiler_->Profile(results);
   }
 
  private:

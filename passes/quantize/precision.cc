@@ -154,36 +154,35 @@ KeptInFloat WithReasons(const std::vector<const Node*>& nodes, const SecondsOf& 
 absl::StatusOr<KeptInFloat> FasterInFloat(const ir::Graph& graph, const Selection& selection,
                                           const MakeQuantized& make_quantized, Profiler& profiler,
                                           passes::Remarks& remarks) {
-  ASSIGN_OR_RETURN(const std::vector<Profiler::Call> f32, profiler.Profile(graph));
   ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> quantized, make_quantized({}));
-  ASSIGN_OR_RETURN(const std::vector<Profiler::Call> int8, profiler.Profile(*quantized));
-  const SecondsOf seconds = Attribute(selection, f32, int8);
+  std::vector<const ir::Graph*> graphs = {quantized.get(), &graph};
+  ASSIGN_OR_RETURN(std::vector<std::vector<Profiler::Call>> calls, profiler.Profile(graphs));
+  const SecondsOf seconds = Attribute(selection, /*f32=*/calls[1], /*int8=*/calls[0]);
 
   struct Choice {
     std::string name;
     KeptInFloat kept;
-    double seconds;
   };
-  std::vector<Choice> choices = {
-      {"INT8", {}, Total(int8)},
-      {"FP32", WithReasons({selection.nodes.begin(), selection.nodes.end()}, seconds), Total(f32)}};
-  const std::vector<const Node*> some = CheapestInFloat(graph, seconds, SecondsPerByte(int8));
+  std::vector<Choice> choices = {{"INT8", {}},
+                                 {"FP32", WithReasons({selection.nodes.begin(), selection.nodes.end()}, seconds)}};
+  const std::vector<const Node*> some = CheapestInFloat(graph, seconds, SecondsPerByte(calls[0]));
+  std::unique_ptr<ir::Graph> mixed;
   if (!some.empty() && some.size() < selection.nodes.size()) {
-    KeptInFloat kept = WithReasons(some, seconds);
-    ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> mixed, make_quantized(kept));
-    ASSIGN_OR_RETURN(const std::vector<Profiler::Call> calls, profiler.Profile(*mixed));
-    choices.push_back({absl::StrCat("both (", some.size(), " of ", selection.nodes.size(), " in FP32)"),
-                       std::move(kept), Total(calls)});
+    choices.push_back(
+        {absl::StrCat("both (", some.size(), " of ", selection.nodes.size(), " in FP32)"), WithReasons(some, seconds)});
+    ASSIGN_OR_RETURN(mixed, make_quantized(choices.back().kept));
+    graphs.push_back(mixed.get());
+    ASSIGN_OR_RETURN(calls, profiler.Profile(graphs));
   }
-  const Choice* best = &choices[0];
+  size_t best = 0;
   std::string timed;
-  for (const Choice& choice : choices) {
-    if (choice.seconds < best->seconds * (1 - kNoise)) best = &choice;
-    absl::StrAppend(&timed, timed.empty() ? "" : ", ", choice.name, " ",
-                    absl::StrFormat("%.3g ms", 1e3 * choice.seconds));
+  for (size_t i = 0; i < choices.size(); ++i) {
+    if (Total(calls[i]) < Total(calls[best]) * (1 - kNoise)) best = i;
+    absl::StrAppend(&timed, timed.empty() ? "" : ", ", choices[i].name, " ",
+                    absl::StrFormat("%.3g ms", 1e3 * Total(calls[i])));
   }
-  remarks.Note(absl::StrCat("fastest is ", best->name, "; one run on one thread: ", timed));
-  return best->kept;
+  remarks.Note(absl::StrCat("fastest is ", choices[best].name, "; one run on one thread: ", timed));
+  return choices[best].kept;
 }
 
 }  // namespace fuselage::quantize

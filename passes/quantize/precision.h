@@ -1,8 +1,9 @@
 // Which of the ops that could be quantized are faster in FP32.
 //
 // An op in INT8 among ops in FP32 pays for conversions, and so does one in FP32 among ops in INT8: the choice is one
-// for the whole graph. Both graphs are timed, call by call; the division of the ops with the least time, what crosses
-// it included, is a minimum cut; and what it promises is timed as well. The fastest of the three is chosen.
+// for the whole graph. Both graphs are timed in turns, call by call; the division of the ops with the least time, what
+// crosses it included, is a minimum cut; and what it promises is timed in turns with the two. The fastest of the three
+// is chosen.
 #ifndef FUSELAGE_PASSES_QUANTIZE_PRECISION_H_
 #define FUSELAGE_PASSES_QUANTIZE_PRECISION_H_
 

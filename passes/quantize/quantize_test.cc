@@ -348,7 +348,14 @@ class FakeProfiler : public passes::Profiler {
   FakeProfiler(std::map<std::string, double> f32, std::map<std::string, double> int8, double conversion)
       : f32_(std::move(f32)), int8_(std::move(int8)), conversion_(conversion) {}
 
-  absl::StatusOr<std::vector<Call>> Profile(const ir::Graph& graph) override {
+  absl::StatusOr<std::vector<std::vector<Call>>> Profile(absl::Span<const ir::Graph* const> graphs) override {
+    std::vector<std::vector<Call>> runs;
+    for (const ir::Graph* graph : graphs) runs.push_back(CallsOf(*graph));
+    return runs;
+  }
+
+ private:
+  std::vector<Call> CallsOf(const ir::Graph& graph) const {
     std::vector<Call> calls;
     for (const ir::Node* node = graph.first(); node != nullptr; node = node->next()) {
       if (!node->is_call()) continue;
@@ -368,7 +375,6 @@ class FakeProfiler : public passes::Profiler {
     return calls;
   }
 
- private:
   const std::map<std::string, double> f32_, int8_;
   const double conversion_;
 };
