@@ -128,7 +128,7 @@ class PageTest(unittest.TestCase):
     def beside_peers(cls):
         """Two peers that take twice and four times as long as ours, as tools/peers writes them."""
         results = json.loads((cls.folder / "long/results.json").read_text())
-        for name, times in [("peer four", 4), ("peer two", 2)]:
+        for name, times in [("peer four by a long name", 4), ("peer two", 2)]:
             peer = copy.deepcopy(results["variants"][1]) | {"name": name, "version": "1.2", "compared_with": "int8", "layers": [], "schedules": []}
             for measurement in peer["measurements"]:
                 measurement["latency_ms"] = {key: times * value for key, value in measurement["latency_ms"].items()}
@@ -288,8 +288,10 @@ class PageTest(unittest.TestCase):
             tile = next(tile.text for tile in self.all("#summary .tile") if "Fastest peer" in tile.text)
             self.assertIn("2.00× our time", tile)
             self.assertIn("peer two 1.2 over int8", tile)
-            names = [text for text in self.texts("#speedup svg text") if text in ("int8", "peer two", "peer four")]
-            self.assertEqual(names, ["int8", "peer four", "peer two"])
+            names = [text for text in self.texts("#speedup svg text") if text in ("int8", "peer two", "peer four by a long name")]
+            self.assertEqual(names, ["int8", "peer four by a long name", "peer two"])
+            chart = self.one("#speedup svg").rect["x"]
+            self.assertGreaterEqual(min(text.rect["x"] for text in self.all("#speedup svg text")), chart, "a name is cut off")
             ours, four, two = [bar.rect["width"] for bar in self.all("#speedup .speedup")]
             self.assertAlmostEqual(ours / four, 4, delta=0.1)
             self.assertAlmostEqual(ours / two, 2, delta=0.1)

@@ -115,20 +115,21 @@ class SpeedupView {
   draw() {
     const groups = SpeedupView.groups(this.model);
     const width = Math.min(900, Math.max(300, this.box.clientWidth || 900));
-    const [rowHeight, gap, top, left, right] = [22, 26, 8, 150, 52];
+    const label = (row) => shortened(row.name, 24);
+    const [rowHeight, gap, top, right] = [22, 26, 8, 52];
+    const left = 12 + 7.2 * d3.max(groups, ([, rows]) => d3.max(rows, (row) => label(row).length));
     const height = top + d3.sum(groups, ([, rows]) => rows.length * rowHeight + gap) + 22;
     const x = d3.scaleLinear([0, Math.max(1.2, d3.max(groups, ([, rows]) => d3.max(rows, (row) => row.speedup)))], [left, width - right]);
     const svg = d3.create('svg').attr('width', width).attr('height', height).attr('role', 'img').attr('aria-label', `Speedup over ${this.model.variants[0].name}`);
     svg.append('g').attr('class', 'axis').attr('transform', `translate(0,${height - 22})`).call(d3.axisBottom(x).ticks(Math.min(5, (width - left) / 60)).tickFormat((value) => `${value}×`));
     let y = top;
-    const names = [...new Set(groups.flatMap(([, rows]) => rows.map((row) => row.name)))];
     for (const [title, rows] of groups) {
       svg.append('text').attr('class', 'strong').attr('x', 4).attr('y', y + 13).text(title);
       y += 18;
       for (const row of rows) {
-        svg.append('text').attr('x', left - 6).attr('y', y + 14).attr('text-anchor', 'end').text(shortened(row.name, 24));
+        svg.append('text').attr('x', left - 6).attr('y', y + 14).attr('text-anchor', 'end').text(label(row));
         svg.append('rect').attr('class', 'speedup').attr('x', left).attr('width', Math.max(1, x(row.speedup) - left)).attr('y', y + 2).attr('height', rowHeight - 5).attr('rx', 2)
-          .attr('fill', row.peer ? css('--none') : names.indexOf(row.name) === 0 ? css('--int8') : d3.schemeTableau10[names.indexOf(row.name) % 10]);
+          .attr('fill', css(row.peer ? '--none' : '--int8'));
         svg.append('text').attr('x', x(row.speedup) + 5).attr('y', y + 14).text(times(row.speedup));
         y += rowHeight;
       }
