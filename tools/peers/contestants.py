@@ -23,6 +23,16 @@ class Contestant:
     def ours(self):
         return self.program == "fuselage"
 
+    @property
+    def bounded(self):
+        """To an instruction set that may be less than the machine's."""
+        return bool(self.isa_bound) or self.mode == "avx2"
+
+    @property
+    def runs(self):
+        """What it runs, whatever bounds it."""
+        return self.program, self.model, "" if self.ours else self.mode
+
     def allowed(self, isa):
         """Of the outputs' largest difference to ours, over the largest of ours; None: they are held to nothing."""
         if self.ours:

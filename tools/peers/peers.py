@@ -80,6 +80,13 @@ class Load:
         return max(0.0, (busy - ours) / wall)
 
 
+def without_twins(workers):
+    """Where a bound is no less than what the machine has, the contestant is another one again, and is left out."""
+    unbounded = {worker.contestant.runs: worker.isa for worker in workers if not worker.contestant.bounded}
+    return [worker for worker in workers
+            if not worker.contestant.bounded or unbounded.get(worker.contestant.runs) != worker.isa]
+
+
 def start_workers(contestants, bundle, batch, cpus, python):
     workers = []
     for contestant in contestants:
@@ -87,7 +94,11 @@ def start_workers(contestants, bundle, batch, cpus, python):
             workers.append(Worker(contestant, bundle, batch, cpus, python))
         except WorkerError as error:
             say(f"{contestant.name} does not take part: {error}")
-    return workers
+    kept = without_twins(workers)
+    for worker in workers:
+        if worker not in kept:
+            worker.close()
+    return kept
 
 
 def largest_difference(found, wanted):
@@ -304,7 +315,7 @@ def network_row(name, table, batch, threads):
     def best(program, models):
         medians = [measurement["latency_ms"]["median"]
                    for contestant in ALL if contestant.program == program and contestant.model in models
-                   and not contestant.isa_bound and contestant.mode in ("", "best") and contestant.name in table.entries
+                   and not contestant.bounded and contestant.name in table.entries
                    for measurement in table.entries[contestant.name]["measurements"]
                    if (measurement["batch"], measurement["threads"]) == (batch, threads)]
         return min(medians, default=None)

@@ -46,6 +46,23 @@ class Outputs(unittest.TestCase):
         self.assertIn("fuselage int8 avx2", table_of("fuselage int8 avx2", ([7.0001], [7])).off)
 
 
+class Twins(unittest.TestCase):
+
+    def kept(self, **isas):
+        workers = [types.SimpleNamespace(contestant=contestant, isa=isas.get(contestant.isa_bound or contestant.mode, isas["best"]))
+                   for contestant in ALL]
+        return {worker.contestant.name for worker in peers.without_twins(workers)}
+
+    def test_what_a_bound_does_not_change_is_left_out(self):
+        bounded = {contestant.name for contestant in ALL if contestant.bounded}
+        self.assertEqual(self.kept(best="amx", avx2="avx2", AVX2="avx2", AVX512_CORE_VNNI="avx512_core_vnni"), set(BY_NAME))
+        self.assertEqual(self.kept(best="avx2"), set(BY_NAME) - bounded)
+
+    def test_a_bounded_one_alone_stays(self):
+        workers = [types.SimpleNamespace(contestant=BY_NAME["fuselage int8 avx2"], isa="avx2")]
+        self.assertEqual(peers.without_twins(workers), workers)
+
+
 class Folder(unittest.TestCase):
 
     @staticmethod
