@@ -1,5 +1,7 @@
 #include "passes/smooth_quant/groups.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -44,6 +46,10 @@ std::string WhyFixed(const Node& layer) {
     const TensorType& type = tensor->type();
     if (type.dtype != DType::kF32 || type.quant) return absl::StrCat("the ", parameter, " of ", name, " is not f32");
     if (type.shape[0] != outputs) return absl::StrCat("the ", parameter, " of ", name, " is no value a channel");
+    const absl::Span<const float> values = tensor->values<float>();
+    if (!std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); })) {
+      return absl::StrCat("the ", parameter, " of ", name, " is not finite");
+    }
   }
   return match::SharedModule(layer);
 }

@@ -215,7 +215,7 @@ Choice Choose(const SmoothQuantOptions& options, const Group& group, const Sampl
   for (int eighths = 0; eighths <= kGrid; ++eighths) {
     std::vector<int> exponents = equalization::BalancingExponents(ranges, weights, eighths);
     const double error = trial.Error(exponents);
-    if (error >= least) continue;
+    if (!(error < least)) continue;  // Nor where a factor makes an infinity of a weight.
     least = error;
     best = {std::move(exponents), eighths, 10 * std::log10(before / error)};
   }

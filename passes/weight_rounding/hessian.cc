@@ -4,8 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "absl/strings/str_cat.h"
-
 namespace fuselage::weight_rounding {
 namespace {
 
@@ -30,19 +28,14 @@ std::vector<double> Squares(const std::vector<double>& errors, int64_t outputs, 
 
 }  // namespace
 
-absl::Status Hessian::Add(const Tensor& values) {
-  const absl::Span<const float> x = values.values<float>();
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (!std::isfinite(x[i])) return absl::InvalidArgumentError(absl::StrCat("element ", i, " is ", x[i]));
-  }
-  if (size_ == 0) return absl::OkStatus();
-  const int64_t rows = values.num_elements() / size_;
+void Hessian::Add(absl::Span<const float> rows) {
+  const int64_t count = static_cast<int64_t>(rows.size()) / size_;
   std::vector<double> some(kRows * stride_);
-  for (int64_t row = 0; row < rows; row += kRows) {
+  for (int64_t row = 0; row < count; row += kRows) {
     // Rows of zeros behind the last one add nothing.
     std::fill(some.begin(), some.end(), 0.0);
-    for (int64_t r = 0; r < std::min(kRows, rows - row); ++r) {
-      std::copy_n(x.begin() + (row + r) * size_, size_, some.begin() + r * stride_);
+    for (int64_t r = 0; r < std::min(kRows, count - row); ++r) {
+      std::copy_n(rows.begin() + (row + r) * size_, size_, some.begin() + r * stride_);
     }
     const double *a = &some[0], *b = a + stride_, *c = b + stride_, *d = c + stride_;
     for (int64_t i = 0; i < size_; ++i) {
@@ -54,7 +47,6 @@ absl::Status Hessian::Add(const Tensor& values) {
       }
     }
   }
-  return absl::OkStatus();
 }
 
 void Hessian::Add(const Hessian& other) {
@@ -89,41 +81,45 @@ Factor::Factor(const Hessian& hessian, double damping)
   }
 }
 
-Rounding Round(const Tensor& weight, const quantize::WeightGrid& grid, const Factor& factor) {
-  const int64_t outputs = grid.rows(), size = grid.columns();
-  const float* w = weight.data<float>();
+Rounding Round(const Tensor& weight, const quantize::WeightGrid& grid, absl::Span<const Factor> groups) {
+  const int64_t outputs = grid.rows() / static_cast<int64_t>(groups.size()), size = grid.columns();
+  Rounding rounding{weight};
   // By place in the order and output channel, as Squares reads them.
   std::vector<double> weights(size * outputs), nearest(size * outputs), errors(size * outputs), sums(outputs);
-  Rounding rounding{weight};
-  float* rounded = rounding.weight.data<float>();
-  for (int64_t j = 0; j < size; ++j) {
-    const int64_t column = factor.order()[j];
-    const double* u = factor.column(j);
-    std::fill(sums.begin(), sums.end(), 0.0);
-    for (int64_t i = 0; i < j; ++i) {
-      const double* error = &errors[i * outputs];
-      for (int64_t n = 0; n < outputs; ++n) sums[n] += u[i] * error[n];
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const Factor& factor = groups[g];
+    const int64_t first = static_cast<int64_t>(g) * outputs;
+    const float* w = weight.data<float>() + first * size;
+    float* rounded = rounding.weight.data<float>() + first * size;
+    for (int64_t j = 0; j < size; ++j) {
+      const int64_t column = factor.order()[j];
+      const double* u = factor.column(j);
+      std::fill(sums.begin(), sums.end(), 0.0);
+      for (int64_t i = 0; i < j; ++i) {
+        const double* error = &errors[i * outputs];
+        for (int64_t n = 0; n < outputs; ++n) sums[n] += u[i] * error[n];
+      }
+      for (int64_t n = 0; n < outputs; ++n) {
+        const float x = w[n * size + column];
+        // Cancels what the columns before did to coordinate j.
+        const float target = grid.Decides(first + n, column, x) ? x : static_cast<float>(x + sums[n] / u[j]);
+        float& value = rounded[n * size + column];
+        value = grid.Nearest(first + n, column, target);
+        weights[j * outputs + n] = x;
+        errors[j * outputs + n] = static_cast<double>(x) - value;
+        nearest[j * outputs + n] = static_cast<double>(x) - grid.Nearest(first + n, column, x);
+      }
     }
+    const std::vector<double> signal_squares = Squares(weights, outputs, factor);
+    const std::vector<double> nearest_squares = Squares(nearest, outputs, factor);
+    const std::vector<double> rounded_squares = Squares(errors, outputs, factor);
     for (int64_t n = 0; n < outputs; ++n) {
-      const float x = w[n * size + column];
-      // Cancels what the columns before did to coordinate j.
-      const float target = grid.Decides(n, column, x) ? x : static_cast<float>(x + sums[n] / u[j]);
-      float& value = rounded[n * size + column];
-      value = grid.Nearest(n, column, target);
-      weights[j * outputs + n] = x;
-      errors[j * outputs + n] = static_cast<double>(x) - value;
-      nearest[j * outputs + n] = static_cast<double>(x) - grid.Nearest(n, column, x);
+      rounding.signal += signal_squares[n];
+      rounding.nearest += nearest_squares[n];
+      rounding.rounded += std::min(rounded_squares[n], nearest_squares[n]);
+      if (rounded_squares[n] < nearest_squares[n]) continue;
+      for (int64_t k = 0; k < size; ++k) rounded[n * size + k] = grid.Nearest(first + n, k, w[n * size + k]);
     }
-  }
-  const std::vector<double> signal_squares = Squares(weights, outputs, factor);
-  const std::vector<double> nearest_squares = Squares(nearest, outputs, factor);
-  const std::vector<double> rounded_squares = Squares(errors, outputs, factor);
-  for (int64_t n = 0; n < outputs; ++n) {
-    rounding.signal += signal_squares[n];
-    rounding.nearest += nearest_squares[n];
-    rounding.rounded += std::min(rounded_squares[n], nearest_squares[n]);
-    if (rounded_squares[n] < nearest_squares[n]) continue;
-    for (int64_t k = 0; k < size; ++k) rounded[n * size + k] = grid.Nearest(n, k, w[n * size + k]);
   }
   return rounding;
 }

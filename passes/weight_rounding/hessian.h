@@ -1,4 +1,4 @@
-// What rounding the weights of a linear layer does to its outputs: H = sum x^T x over the rows x that it reads. An
+// What rounding the weights of a layer does to its outputs: H = sum x^T x over the rows x that it reads (rows.h). An
 // error e of one output channel's weights moves its outputs by e H e^T in all, as a sum of squares.
 //
 // All of it is double in a stated order of sums, by plain loops over rows that a compiler may turn into vectors but not
@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "ir/base/tensor.h"
 #include "passes/quantize/weight_grid.h"
@@ -23,9 +22,8 @@ class Hessian {
   explicit Hessian(int64_t size)
       : size_(size), stride_((size + kColumns - 1) / kColumns * kColumns), lower_(size_ * stride_) {}
 
-  // `values`: [..., size]; each element is one chain of sums over the rows. InvalidArgument where one is not finite:
-  // "element 17 is nan".
-  absl::Status Add(const Tensor& values);
+  // `rows`: [n][size], finite; each element is one chain of sums over them.
+  void Add(absl::Span<const float> rows);
   void Add(const Hessian& other);
 
   int64_t size() const { return size_; }
@@ -65,8 +63,9 @@ struct Rounding {
   double signal = 0, nearest = 0, rounded = 0;
 };
 
-// `weight`: f32 [outputs, size], of the grid `grid`.
-Rounding Round(const Tensor& weight, const quantize::WeightGrid& grid, const Factor& factor);
+// `weight`: f32 [outputs, ...], as the grid's. Outputs come in as many groups as there are factors, each of `columns`
+// inputs of its own.
+Rounding Round(const Tensor& weight, const quantize::WeightGrid& grid, absl::Span<const Factor> groups);
 
 }  // namespace fuselage::weight_rounding
 

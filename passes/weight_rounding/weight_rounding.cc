@@ -13,6 +13,7 @@
 #include "ir/base/hash_map.h"
 #include "passes/core/quantized_form.h"
 #include "passes/weight_rounding/hessian.h"
+#include "passes/weight_rounding/rows.h"
 
 namespace fuselage::weight_rounding {
 namespace {
@@ -32,8 +33,12 @@ struct Layer {
   const Tensor* weight;
   std::vector<Node*> calls;  // In the graph's order.
 
-  int64_t size() const { return weight->dim(1); }
+  int64_t groups() const { return GroupsOf(*calls[0]); }
+  int64_t size() const { return weight->num_elements() / weight->dim(0); }
+  int64_t bytes() const { return groups() * size() * size() * int64_t{sizeof(double)}; }
 };
+
+using Hessians = std::vector<Hessian>;  // By group.
 
 bool IsF32(const TensorType& type) { return type.dtype == DType::kF32 && !type.quant; }
 
@@ -57,7 +62,7 @@ std::vector<Layer> FindLayers(const ir::Graph& graph, Remarks& remarks) {
   HashMap<const Module*, size_t> index;
   HashSet<const Module*> fixed;
   for (Node* node = graph.first(); node != nullptr; node = node->next()) {
-    if (!node->IsOp("linear")) continue;
+    if (!node->IsOp("linear") && !node->IsOp("conv2d")) continue;
     const std::string why = WhyNot(*node);
     if (!why.empty()) {
       remarks.Missed(*node, absl::StrCat("its weight stays as it is: ", why));
@@ -75,18 +80,46 @@ std::vector<Layer> FindLayers(const ir::Graph& graph, Remarks& remarks) {
   return layers;
 }
 
+// Groups along the features are for linears.
+quantize::WeightFormat FormatFor(const Layer& layer, const WeightRoundingOptions& options) {
+  const quantize::WeightFormat format(options.weights(), options.group_size());
+  const bool channels = format.in_groups() && !layer.calls[0]->IsOp("linear");
+  return channels ? quantize::WeightFormat(QuantizeOptions::PER_CHANNEL) : format;
+}
+
+absl::Status CheckFinite(const Tensor& value) {
+  const absl::Span<const float> x = value.values<float>();
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!std::isfinite(x[i])) return absl::InvalidArgumentError(absl::StrCat("element ", i, " is ", x[i]));
+  }
+  return absl::OkStatus();
+}
+
 // Of layers[begin, end), over all samples.
-absl::StatusOr<std::vector<Hessian>> Sample(const std::vector<Layer>& layers, size_t begin, size_t end,
-                                            const ir::Graph& graph, passes::Runner& runner) {
-  // Layers that read the same values share what these give.
+absl::StatusOr<std::vector<std::shared_ptr<const Hessians>>> Sample(const std::vector<Layer>& layers, size_t begin,
+                                                                    size_t end, const ir::Graph& graph,
+                                                                    passes::Runner& runner) {
   std::vector<const Node*> values;
   HashMap<const Node*, size_t> index;
-  std::vector<Hessian> sums;
+  // What calls give that read alike: linears of one value, or one convolution.
+  struct Reading {
+    const Node* call;
+    size_t value;
+    std::shared_ptr<Hessians> sums;
+  };
+  std::vector<Reading> readings;
+  HashMap<std::pair<size_t, const Node*>, size_t> alike;
+  std::vector<std::vector<size_t>> readings_of(end - begin);  // By layer.
   for (size_t i = begin; i < end; ++i) {
     for (const Node* call : layers[i].calls) {
-      if (!index.emplace(call->operand(0), values.size()).second) continue;
-      values.push_back(call->operand(0));
-      sums.emplace_back(layers[i].size());
+      const auto [value, new_value] = index.emplace(call->operand(0), values.size());
+      if (new_value) values.push_back(call->operand(0));
+      const Node* own = call->IsOp("linear") ? nullptr : call;
+      const auto [reading, added] = alike.emplace(std::make_pair(value->second, own), readings.size());
+      readings_of[i - begin].push_back(reading->second);
+      if (!added) continue;
+      const Hessians zeros(layers[i].groups(), Hessian(layers[i].size()));
+      readings.push_back({call, value->second, std::make_shared<Hessians>(zeros)});
     }
   }
   int samples = 0;
@@ -94,18 +127,45 @@ absl::StatusOr<std::vector<Hessian>> Sample(const std::vector<Layer>& layers, si
       runner.ForEachSample(graph, values, [&](int sample, absl::Span<const Tensor* const> tensors) -> absl::Status {
         ++samples;
         for (size_t i = 0; i < tensors.size(); ++i) {
-          const absl::Status status = sums[i].Add(*tensors[i]);
-          if (!status.ok()) return Annotate(status, absl::StrCat("sample ", sample, ": %", values[i]->name()));
+          RETURN_IF_ERROR(
+              Annotate(CheckFinite(*tensors[i]), absl::StrCat("sample ", sample, ": %", values[i]->name())));
+        }
+        for (const Reading& reading : readings) {
+          ForEachRows(*reading.call, *tensors[reading.value],
+                      [&](int64_t group, absl::Span<const float> rows) { (*reading.sums)[group].Add(rows); });
         }
         return absl::OkStatus();
       }));
   if (samples == 0) return UsageError("weight_rounding needs calibration data: the calibration set is empty");
-  std::vector<Hessian> hessians;
-  for (size_t i = begin; i < end; ++i) {
-    hessians.emplace_back(layers[i].size());
-    for (const Node* call : layers[i].calls) hessians.back().Add(sums[index.at(call->operand(0))]);
+  std::vector<std::shared_ptr<const Hessians>> hessians;
+  for (const std::vector<size_t>& of_layer : readings_of) {
+    std::shared_ptr<Hessians> sums = readings[of_layer[0]].sums;
+    if (of_layer.size() > 1) sums = std::make_shared<Hessians>(*sums);
+    for (size_t i = 1; i < of_layer.size(); ++i) {
+      for (size_t g = 0; g < sums->size(); ++g) (*sums)[g].Add((*readings[of_layer[i]].sums)[g]);
+    }
+    hessians.push_back(std::move(sums));
   }
   return hessians;
+}
+
+// Without inputs all columns are alike, and each is rounded to what is nearest.
+std::vector<Factor> FactorsOf(const Hessians& hessians, double damping) {
+  std::vector<Factor> factors;
+  for (const Hessian& hessian : hessians) {
+    const double mean = hessian.MeanOfDiagonal();
+    factors.emplace_back(hessian, mean > 0 ? damping * mean : 1);
+  }
+  return factors;
+}
+
+bool IsQuantized(const ir::Graph& graph, Remarks& remarks) {
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (!passes::IsQuantizedOp(*node)) continue;
+    remarks.Note(*node, "the graph is quantized already: its weights stay as they are");
+    return true;
+  }
+  return false;
 }
 
 absl::Status SetWeight(Module* module, Tensor weight, ir::Graph& graph) {
@@ -121,37 +181,30 @@ absl::StatusOr<bool> WeightRounding::RunImpl(ir::Graph& graph, Remarks& remarks)
   if (!(options_.damping() >= 0 && std::isfinite(options_.damping()))) {
     return absl::InvalidArgumentError(absl::StrCat("damping is ", options_.damping(), ", wanted at least 0"));
   }
-  const quantize::WeightFormat format(options_.weights(), options_.group_size());
-  RETURN_IF_ERROR(quantize::CheckFormat(format));
-  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
-    if (!passes::IsQuantizedOp(*node)) continue;
-    remarks.Note(*node, "the graph is quantized already: its weights stay as they are");
-    return false;
-  }
+  RETURN_IF_ERROR(quantize::CheckFormat({options_.weights(), options_.group_size()}));
+  if (IsQuantized(graph, remarks)) return false;
   const std::vector<Layer> layers = FindLayers(graph, remarks);
   if (layers.empty()) return false;
   if (runner_ == nullptr) return UsageError("weight_rounding needs calibration data: the caller gives none");
   std::vector<Tensor> weights(layers.size());
   for (size_t begin = 0, end = 0; begin < layers.size(); begin = end) {
-    const auto bytes = [&](size_t i) { return layers[i].size() * layers[i].size() * int64_t{sizeof(double)}; };
-    for (int64_t sum = bytes(end++); end < layers.size() && sum + bytes(end) <= kBytesTogether;) sum += bytes(end++);
-    ASSIGN_OR_RETURN(const std::vector<Hessian> hessians, Sample(layers, begin, end, graph, *runner_));
+    for (int64_t sum = layers[end++].bytes(); end < layers.size() && sum + layers[end].bytes() <= kBytesTogether;) {
+      sum += layers[end++].bytes();
+    }
+    ASSIGN_OR_RETURN(const auto hessians, Sample(layers, begin, end, graph, *runner_));
     for (size_t i = begin; i < end; ++i) {
-      const Hessian& hessian = hessians[i - begin];
-      const double mean = hessian.MeanOfDiagonal();
-      const Node& call = *layers[i].calls[0];
-      if (!std::isnormal(mean)) {
-        remarks.Missed(call, "its weight stays as it is: its input is next to zero, or too large, in all samples");
-        continue;
-      }
-      const quantize::WeightGrid grid(*layers[i].weight, format);
-      const double damping = (options_.damping() > 0 ? options_.damping() : kDamping) * mean;
-      Rounding rounding = Round(*layers[i].weight, grid, Factor(hessian, damping));
-      if (rounding.weight.SameBytes(*layers[i].weight)) continue;
+      const Layer& layer = layers[i];
+      const quantize::WeightGrid grid(*layer.weight, FormatFor(layer, options_));
+      const double damping = options_.damping() > 0 ? options_.damping() : kDamping;
+      Rounding rounding = Round(*layer.weight, grid, FactorsOf(*hessians[i - begin], damping));
+      if (rounding.weight.SameBytes(*layer.weight)) continue;
       const auto snr = [&](double noise) { return 10 * std::log10(rounding.signal / noise); };
-      remarks.Applied(call, absl::StrFormat("output SNR on the samples by its weight's codes: %.1f dB rounded to "
+      remarks.Applied(*layer.calls[0],
+                      rounding.signal > 0
+                          ? absl::StrFormat("output SNR on the samples by its weight's codes: %.1f dB rounded to "
                                             "nearest, %.1f dB for the outputs",
-                                            snr(rounding.nearest), snr(rounding.rounded)));
+                                            snr(rounding.nearest), snr(rounding.rounded))
+                          : "its outputs are zero in all samples: its weight is rounded to nearest");
       weights[i] = std::move(rounding.weight);
     }
   }
@@ -162,6 +215,16 @@ absl::StatusOr<bool> WeightRounding::RunImpl(ir::Graph& graph, Remarks& remarks)
     changed = true;
   }
   return changed;
+}
+
+absl::Status WeightRounding::Ensures(const ir::Graph& graph) const {
+  Remarks ignored;
+  if (IsQuantized(graph, ignored)) return absl::OkStatus();
+  for (const Layer& layer : FindLayers(graph, ignored)) {
+    if (quantize::Rounded(*layer.weight, FormatFor(layer, options_)).SameBytes(*layer.weight)) continue;
+    return absl::InternalError(absl::StrCat("the weight of %", layer.calls[0]->name(), " has values that no code has"));
+  }
+  return absl::OkStatus();
 }
 
 void Register(passes::PassRegistry& registry) {

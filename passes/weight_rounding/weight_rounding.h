@@ -3,6 +3,8 @@
 //
 //   linear(x; w)   =>   linear(x; w')      w' of the values that codes can have, w' = argmin |x w^T - x w'^T|^2, nearly
 //
+// and so for conv2d, whose x are the inputs under its window, by groups of channels.
+//
 // Run it last before `quantize`, with the same `weights`: scales come out as they would without this pass, and codes
 // give the values of w' exactly. The graph stays float.
 //
@@ -10,8 +12,9 @@
 // the outputs (hessian.h). The largest weight of each scale is not moved, and an output channel for which rounding to
 // nearest is no worse is rounded so. Inputs are those of the float network, unrounded.
 //
-// Declines: a graph that is quantized already; linears without a module or with a weight that is not f32 and finite;
-// inputs that are constants, or zero in all samples.
+// Declines: a graph that is quantized already; layers without a module or with a weight that is not f32 and finite;
+// inputs that are constants.
+// Ensures: weights of all other layers have values that codes can have.
 // Errors: no calibration data (payload "fuselage.usage": the caller's mistake); NaN or infinity in a sample.
 #ifndef FUSELAGE_PASSES_WEIGHT_ROUNDING_WEIGHT_ROUNDING_H_
 #define FUSELAGE_PASSES_WEIGHT_ROUNDING_WEIGHT_ROUNDING_H_
@@ -39,6 +42,7 @@ class WeightRounding : public passes::Pass {
 
  protected:
   absl::StatusOr<bool> RunImpl(ir::Graph& graph, passes::Remarks& remarks) const override;
+  absl::Status Ensures(const ir::Graph& graph) const override;
 
  private:
   WeightRoundingOptions options_;
