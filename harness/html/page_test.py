@@ -384,8 +384,9 @@ class PageTest(unittest.TestCase):
         self.check_sound()
 
     def test_pictures_stand_alone(self):
-        pictures.save_pictures(self.browser, self.folder / "resnet18/report.html", self.folder, ["speedup", "roofline"])
-        for name in ["speedup", "roofline"]:
+        names = ["speedup", "roofline", "graph_before", "graph_after"]
+        pictures.save_pictures(self.browser, self.folder / "resnet18/report.html", self.folder, names)
+        for name in names:
             fills = []
             for scheme in ["light", "dark"]:
                 root = xml.etree.ElementTree.parse(self.folder / f"{name}_{scheme}.svg").getroot()
@@ -395,6 +396,10 @@ class PageTest(unittest.TestCase):
                 self.assertEqual({element.get("class") for element in root.iter()}, {None})
                 fills.append({text.get("fill") for text in texts})
             self.assertFalse(fills[0] & fills[1], "text is dark on light, and light on dark")
+        ops = [{text.text for text in xml.etree.ElementTree.parse(self.folder / f"graph_{end}_light.svg").getroot().findall(".//{*}text")}
+               for end in ["before", "after"]]
+        self.assertIn("batch_norm", ops[0] - ops[1])
+        self.assertIn("int8.conv2d", ops[1] - ops[0])
 
     def test_modules_of_a_large_graph_open(self):
         self.open("large")

@@ -2,9 +2,10 @@
 
     pictures.py REPORT.html FOLDER [SECTION...]
 
-By default those of the sections speedup and roofline: FOLDER/speedup_light.svg, FOLDER/speedup_dark.svg, ... They are the
-page's own charts, drawn by its scripts in headless Chromium, so that nothing draws them a second time. Needs Debian's
-chromium, chromium-driver and python3-selenium.
+By default those of the sections speedup and roofline: FOLDER/speedup_light.svg, FOLDER/speedup_dark.svg, ... Of the graph
+there are two, graph_before and graph_after the passes, each from its first node. They are the page's own charts, drawn by
+its scripts in headless Chromium, so that nothing draws them a second time. Needs Debian's chromium, chromium-driver and
+python3-selenium.
 """
 
 import pathlib
@@ -56,7 +57,10 @@ def save_pictures(browser, report, folder, sections):
     for scheme in ["light", "dark"]:
         open_page(browser, report, WIDTH, 1000, scheme)
         for section in sections:
-            svg = browser.execute_script(STANDALONE, section)
+            chart, _, end = section.partition("_")
+            if end:
+                browser.execute_script("app.graph.go(arguments[0] === 'after' ? Infinity : 0); app.graph.home()", end)
+            svg = browser.execute_script(STANDALONE, chart)
             (pathlib.Path(folder) / f"{section}_{scheme}.svg").write_text(svg + "\n")
 
 
