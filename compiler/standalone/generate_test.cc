@@ -55,10 +55,12 @@ TEST(GenerateTest, NamesKernelsOfTheInstructionSetsThatItIsFor) {
   ASSERT_OK_AND_ASSIGN(const Sources all, Generate(model, options));
   options.isas = {kernels::Isa::kScalar};
   ASSERT_OK_AND_ASSIGN(const Sources scalar, Generate(model, options));
-  for (const char* name : {"Isa::kAvx2", "int8::conv2d::kVariants[1]"}) {
+  for (const char* name : {"Isa::kAvx2", "int8::conv2d::kVariants[1]", "int8::linear::kVariants[1]"}) {
     EXPECT_THAT(all.source, ::testing::HasSubstr(name));
     EXPECT_THAT(scalar.source, ::testing::Not(::testing::HasSubstr(name)));
   }
+  // Its weights have eight bits, and "avx2 pairs" takes seven.
+  EXPECT_THAT(all.source, ::testing::Not(::testing::HasSubstr("int8::linear::kVariants[2]")));
 }
 
 }  // namespace
