@@ -15,18 +15,19 @@ struct Layer {
   int64_t rows, channels, depth;
   const char* activation;  // u8 result; null: none, f32.
 };
-// The second is ResNet18's classifier on ImageNet, the last two are ViT-B's MLP.
+// The second is ResNet18's classifier on ImageNet; two are ViT-B's MLP, the last two the gate of a LLaMA layer's, 5,120
+// wide as a 32B model's.
 constexpr Layer kLayers[] = {
-    {1, 10, 512, nullptr},    {1, 1000, 512, nullptr},  {16, 1000, 512, nullptr},
-    {256, 512, 512, nullptr}, {197, 3072, 768, "gelu"}, {197, 768, 3072, "none"},
+    {1, 10, 512, nullptr},    {1, 1000, 512, nullptr},  {16, 1000, 512, nullptr},  {256, 512, 512, nullptr},
+    {197, 3072, 768, "gelu"}, {197, 768, 3072, "none"}, {1, 25600, 5120, nullptr}, {128, 25600, 5120, nullptr},
 };
 
 void Run(benchmark::State& state, const Variant& variant, const Layer& layer) {
   if (!kernels::CpuSupports(variant.isa)) return state.SkipWithError("this CPU lacks the instruction set");
   const int64_t rows = layer.rows, channels = layer.channels, depth = layer.depth;
-  Tensor weight = SeededTensor(kernels::Codes(DType::kI8, {channels, depth}, 0.01f, 0), 1);
+  Tensor weight(kernels::Codes(DType::kI8, {channels, depth}, 0.01f, 0));
   // Codes of 7 bits, which every variant takes.
-  for (int64_t i = 0; i < weight.num_elements(); ++i) weight.data<int8_t>()[i] /= 2;
+  for (int64_t i = 0; i < weight.num_elements(); ++i) weight.data<int8_t>()[i] = static_cast<int8_t>(i % 127 - 63);
   kernels::KernelDesc desc;
   desc.op = "int8.linear";
   desc.inputs = {kernels::Codes(DType::kU8, {rows, depth}, 0.02f, 3)};
@@ -57,6 +58,7 @@ void Run(benchmark::State& state, const Variant& variant, const Layer& layer) {
 const bool kRegistered = [] {
   for (const Variant& variant : Variants()) {
     for (const Layer& layer : kLayers) {
+      if (variant.isa == kernels::Isa::kScalar && layer.channels > 3072) continue;
       const std::string activation = layer.activation == nullptr ? "" : absl::StrCat("/", layer.activation);
       benchmark::RegisterBenchmark(
           absl::StrCat(variant.name, "/M:", layer.rows, "/N:", layer.channels, "/K:", layer.depth, activation).c_str(),

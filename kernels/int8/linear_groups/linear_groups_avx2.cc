@@ -8,6 +8,8 @@ namespace fuselage::int8::linear_groups {
 namespace {
 
 constexpr int64_t kBlock = 8;
+// One row reads weights from memory, whose next lines come while it multiplies: so many bytes ahead.
+constexpr int64_t kPrefetchAhead = 2048, kLine = 64;
 
 inline __m256i Broadcast(const int8_t* x) {
   int32_t dword;
@@ -54,6 +56,9 @@ __attribute__((noinline)) void Tile(const Params& p, int64_t row, int64_t n, int
 #pragma GCC unroll 4
     for (int i = 0; i < kRows; ++i) group[i] = _mm256_set1_epi32(-p.x_sums[(row + i) * p.groups + g]);
     for (int64_t unit = 0; unit < p.units; ++unit, weight += unit_bytes, x += kUnit) {
+      for (int64_t line = 0; kRows == 1 && line < unit_bytes; line += kLine) {
+        _mm_prefetch(reinterpret_cast<const char*>(weight + kPrefetchAhead + line), _MM_HINT_T0);
+      }
 #pragma GCC unroll 2
       for (int half = 0; half < 2; ++half) {  // Sixteen features each.
         __m256i low[4], high[4];              // Of bytes; codes of four bits are in `low`.

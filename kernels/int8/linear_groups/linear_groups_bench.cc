@@ -1,3 +1,4 @@
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,7 +16,7 @@ namespace {
 struct Layer {
   int64_t rows, channels, depth;
 };
-constexpr Layer kLayers[] = {{1, 1024, 5120}, {128, 1024, 5120}, {1, 25600, 5120}};
+constexpr Layer kLayers[] = {{1, 1024, 5120}, {128, 1024, 5120}, {1, 25600, 5120}, {128, 25600, 5120}};
 
 constexpr const char* kFormats[] = {"mxfp4", "int4", "int8"};
 
@@ -48,12 +49,29 @@ void Run(benchmark::State& state, const Variant& variant, const Layer& layer, Fo
   }
   const double macs = static_cast<double>(state.iterations() * rows * channels * depth);
   state.counters["GMAC/s"] = benchmark::Counter(macs * 1e-9, benchmark::Counter::kIsRate);
+  if (const double peak = kernels::PeakMacsPerSecond(variant.isa); peak > 0) {
+    state.counters["peak_%"] = benchmark::Counter(macs / peak * 100, benchmark::Counter::kIsRate);
+  }
   state.SetBytesProcessed(state.iterations() * kernel->weight_bytes());
 }
 
+// What one token takes at least: weights of so many bits are read from memory once, by what looks for a byte in vain.
+void Read(benchmark::State& state, const Layer& layer, double bits) {
+  const std::string bytes(static_cast<size_t>(static_cast<double>(layer.channels * layer.depth) * bits / 8), 1);
+  for (auto _ : state) benchmark::DoNotOptimize(std::memchr(bytes.data(), 0, bytes.size()));
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * bytes.size()));
+}
+
 const bool kRegistered = [] {
+  for (const double bits : {4.25, 8.0}) {
+    benchmark::RegisterBenchmark(absl::StrCat("read/bits:", bits, "/N:25600/K:5120").c_str(),
+                                 [bits](benchmark::State& state) {
+                                   Read(state, {1, 25600, 5120}, bits);
+                                 });
+  }
   for (const Variant& variant : Variants()) {
     for (const Layer& layer : kLayers) {
+      if (variant.isa == kernels::Isa::kScalar && layer.rows > 1 && layer.channels > 1024) continue;
       for (const Format format : {Format::kMxfp4, Format::kInt4, Format::kInt8}) {
         for (const int64_t group : {32, 128}) {
           if (format != Format::kInt4 && group != kUnit) continue;
