@@ -16,7 +16,8 @@ import time
 
 import numpy
 
-DTYPES = {"F32": numpy.float32, "U8": numpy.uint8, "I8": numpy.int8}
+DTYPES = {"F32": numpy.float32, "F64": numpy.float64, "I64": numpy.int64, "I32": numpy.int32, "U8": numpy.uint8,
+          "I8": numpy.int8, "BOOL": numpy.bool_}
 
 
 def read_safetensors(path):
