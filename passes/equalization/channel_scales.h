@@ -63,8 +63,8 @@ struct ChannelScales {
 ChannelScales ChooseScales(absl::Span<const Reader> readers, absl::Span<const int> limits);
 
 // The layers' noise over their signal, as powers: the mean over the outputs of
-//   (step of the input)^2 / 12 * sum w^2  +  (step of the output's weights)^2 / 12 * sum E[x^2]   over   sum w^2
-//   E[x^2].
+//   (step of the input)^2 / 12 * sum w^2  +  (step of the output's weights)^2 / 12 * sum E[x^2]
+// over sum w^2 E[x^2].
 // Codes of the input span its range, weights have a step for each output; rounding errors count as uniform and
 // independent.
 double RelativeNoise(const Reader& reader, absl::Span<const int> exponents);
