@@ -273,9 +273,12 @@ std::vector<Case> RandomCases(int count) {
                                    i % 2 ? DType::kI8 : DType::kF32));
         break;
       case 4:
-        cases.push_back(
-            Plain("add " + text, "int8.add", {Codes(dtype, shape, 0.03f, 5), Codes(DType::kU8, shape, 0.02f, 100)},
-                  Codes(dtype, shape, 0.04f, -3 * (i % 2)), {{"alpha", 1.0}, {"activation", i % 3 ? "relu" : "none"}}));
+        // The second operand may be of one image, and repeat.
+        cases.push_back(Plain("add " + text, "int8.add",
+                              {Codes(dtype, shape, 0.03f, 5),
+                               Codes(DType::kU8, {i % 4 < 2 ? shape[0] : 1, shape[1], shape[2], shape[3]}, 0.02f, 100)},
+                              Codes(dtype, shape, 0.04f, -3 * (i % 2)),
+                              {{"alpha", 1.0}, {"activation", i % 3 ? "relu" : "none"}}));
         break;
       case 5:
         cases.push_back(

@@ -50,6 +50,23 @@ inline std::vector<KernelDesc> Descs() {
   return descs;
 }
 
+// A smaller operand, on either side, that repeats whole: by whole vectors, from one to the middle of another, and more
+// than once in one.
+inline std::vector<KernelDesc> RepeatingDescs() {
+  std::vector<KernelDesc> descs;
+  const auto add = [&](const Shape& whole, const Shape& small) {
+    const TensorType x = Codes(DType::kU8, whole, 0.02f, 3), other = Codes(DType::kI8, small, 0.03f, -5);
+    const TensorType y = Codes(DType::kU8, whole, 0.04f, 7);
+    descs.push_back(Desc(x, other, y));
+    descs.push_back(Desc(other, x, y));
+  };
+  for (const Shape& small : {Shape{1, 3, 70}, Shape{3, 70}, Shape{1, 1, 70}, Shape{70}}) add({4, 3, 70}, small);
+  add({4, 50, 128}, {1, 50, 128});
+  add({7, 3}, {3});
+  add({5, 11}, {1});
+  return descs;
+}
+
 }  // namespace fuselage::int8::add
 
 #endif  // FUSELAGE_KERNELS_INT8_ADD_ADD_CASES_H_

@@ -96,25 +96,25 @@ TEST(Kernel, IsTheSameOnAnyNumberOfThreads) {
 }
 
 TEST(Kernel, RepeatsASmallerOperand) {
-  const Shape whole = {4, 3, 70};
-  const TensorType y = Codes(DType::kU8, whole, 0.04f, 7);
-  const Tensor x = SeededTensor(Codes(DType::kU8, whole, 0.02f, 3), 1);
-  for (const Shape& shape : {Shape{1, 3, 70}, Shape{3, 70}, Shape{1, 1, 70}, Shape{70}}) {
-    const Tensor small = SeededTensor(Codes(DType::kI8, shape, 0.03f, -5), 2);
-    Tensor expanded(Codes(DType::kI8, whole, 0.03f, -5));
-    for (int64_t i = 0; i < expanded.num_elements(); ++i) {
-      expanded.data<int8_t>()[i] = small.data<int8_t>()[i % small.num_elements()];
-    }
-    for (const bool first : {false, true}) {
-      const auto run = [&](const Tensor& other) {
-        const Tensor &a = first ? other : x, &b = first ? x : other;
-        KernelDesc desc = Desc(a.type(), b.type(), y);
-        desc.isa = kernels::BestIsa();
-        kernels::TestThreads parallel(3);
-        return *kernels::RunKernel(**Create(desc), {&a, &b}, &parallel);
-      };
-      EXPECT_TRUE(run(small).SameBytes(run(expanded))) << ToString(shape);
-    }
+  for (KernelDesc desc : RepeatingDescs()) {
+    desc.isa = kernels::BestIsa();
+    const auto run = [&](const Tensor& a, const Tensor& b) {
+      desc.inputs = {a.type(), b.type()};
+      kernels::TestThreads parallel(3);
+      return *kernels::RunKernel(**Create(desc), {&a, &b}, &parallel);
+    };
+    const auto expanded = [&](const Tensor& operand) {
+      TensorType type = operand.type();
+      type.shape = desc.output().shape;
+      Tensor result(type);
+      for (int64_t i = 0; i < result.num_elements(); ++i) {
+        static_cast<uint8_t*>(result.raw_data())[i] =
+            static_cast<const uint8_t*>(operand.raw_data())[i % operand.num_elements()];
+      }
+      return result;
+    };
+    const Tensor a = SeededTensor(desc.input(0), 1), b = SeededTensor(desc.input(1), 2);
+    EXPECT_TRUE(run(a, b).SameBytes(run(expanded(a), expanded(b)))) << ToString(a.type()) << ToString(b.type());
   }
 }
 

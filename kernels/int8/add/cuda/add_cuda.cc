@@ -2,7 +2,6 @@
 
 #include <memory>
 
-#include "absl/strings/str_cat.h"
 #include "kernels/core/registry.h"
 #include "kernels/cuda/device_buffer.h"
 #include "kernels/cuda/kernel.h"
@@ -37,11 +36,9 @@ class AddCuda final : public kernels::BinaryKernel {
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc) {
   LaunchParams params;
   ASSIGN_OR_RETURN(params.add, MakeParams(desc));
-  if (desc.input(0).shape != desc.input(1).shape) {
-    return absl::UnimplementedError(absl::StrCat("add: ", ToString(desc.input(0)), " and ", ToString(desc.input(1)),
-                                                 ", wanted one shape on CUDA"));
-  }
   params.codes = desc.output().num_elements();
+  params.period_a = desc.input(0).num_elements();
+  params.period_b = desc.input(1).num_elements();
   ASSIGN_OR_RETURN(const DeviceProperties device, CurrentDevice());
   ASSIGN_OR_RETURN(params.items, Spread(CeilDiv(params.codes, 16), device, "add"));
   return std::make_unique<AddCuda>(desc, params);

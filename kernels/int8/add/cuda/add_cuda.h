@@ -17,6 +17,7 @@ struct LaunchParams {
   add::Params add;
   fuselage::cuda::Items items;  // 16 codes each.
   int64_t codes = 0;
+  int64_t period_a = 0, period_b = 0;        // Codes of the operands, which repeat.
   const uint8_t *a = nullptr, *b = nullptr;  // 16-byte aligned, as y.
   uint8_t* y = nullptr;
 };
