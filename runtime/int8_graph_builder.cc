@@ -71,6 +71,10 @@ Node* Int8GraphBuilder::AveragePool(Node* x) {
 Node* Int8GraphBuilder::ResNet18(int64_t batch, int64_t classes) {
   Node* x = Quantized({batch, 3, 224, 224});
   x = MaxPool(Conv(x, {.channels = 64, .kernel = 7, .stride = 2, .padding = 3, .relu = true}));
+  return Linear(Call("flatten", {GlobalAveragePool(ResNet18Blocks(x))}), classes, true);
+}
+
+Node* Int8GraphBuilder::ResNet18Blocks(Node* x) {
   for (const int64_t channels : {64, 128, 256, 512}) {
     for (int block = 0; block < 2; ++block) {
       const int64_t stride = channels > 64 && block == 0 ? 2 : 1;
@@ -79,7 +83,7 @@ Node* Int8GraphBuilder::ResNet18(int64_t batch, int64_t classes) {
       x = Conv(y, {.channels = channels, .relu = true}, shortcut);
     }
   }
-  return Linear(Call("flatten", {GlobalAveragePool(x)}), classes, true);
+  return x;
 }
 
 std::vector<std::pair<std::string, Tensor>> Int8GraphBuilder::Parameters(Shape shape, bool bias) {

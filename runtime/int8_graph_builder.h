@@ -40,6 +40,8 @@ class Int8GraphBuilder : public GraphBuilder {
   // ResNet18 (He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, table 1) on 224 x 224 pictures of
   // three channels, as the passes leave it: shortcuts added by the convolutions. Its logits.
   ir::Node* ResNet18(int64_t batch, int64_t classes);
+  // Its eight blocks, between stem and head.
+  ir::Node* ResNet18Blocks(ir::Node* x);
 
   DType dtype() const { return dtype_; }
 

@@ -14,7 +14,8 @@
 //
 // Under nvcc (device_block.h) all of this vanishes: Phase is its body and __syncthreads(), ForThreads its body.
 // Otherwise (emulated_block.h) it loops over warps and threads, and every access to memory is checked: bounds,
-// alignment, use before initialization, cp.async data used before it has been waited for, and races between barriers.
+// alignment, use before initialization, cp.async data used before it has been waited for, races between barriers, and
+// what a block loads of another's stores without fence, ticket and fence between.
 //
 //   Block    x(), y(), z(): blockIdx; Phase(f)
 //   Warp     index(): in the block; ForThreads(f)
@@ -26,6 +27,9 @@
 //   Thread   index(): in the block; lane(): in the warp
 //            Load(pointer), Store(pointer, value)             global memory
 //            LoadConstant(pointer)                            what no kernel of the network writes: ld.global.nc
+//            Fence()                                          __threadfence: before it, and after
+//            TakeTicket(ticket, count)                        atomicInc: how many of a launch took one before, of
+//                                                             `count` in all; the last leaves 0 for the next launch
 //            LoadShared<T>(offset), StoreShared(offset, value)
 //            CopyAsync<8 or 16>(offset, pointer)              cp.async: bytes from global to shared memory
 //   Lanes<T>, PerWarp<T, kWarps>, PerThread<T, kWarps>: a T of each thread of a warp, each warp, each thread of a

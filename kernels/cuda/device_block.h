@@ -60,6 +60,8 @@ class Thread {
   FUSELAGE_DEVICE void Store(T* pointer, const T& value) const {
     *pointer = value;
   }
+  FUSELAGE_DEVICE void Fence() const { __threadfence(); }
+  FUSELAGE_DEVICE uint32_t TakeTicket(uint32_t* ticket, uint32_t count) const { return atomicInc(ticket, count - 1); }
   template <typename T>
   FUSELAGE_DEVICE T LoadShared(uint32_t offset) const {
     return *reinterpret_cast<const T*>(SharedMemory() + offset);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -29,18 +30,55 @@ void MultiplyTiles(const X (&a)[16][32], const int8_t (&b)[8][32], int32_t (&c)[
 }  // namespace
 
 void Emulator::AllowConstants(absl::string_view name, const void* data, int64_t bytes) {
-  ranges_.push_back(
-      {std::string(name), static_cast<const uint8_t*>(data), bytes, /*constant=*/true, /*writable=*/false, {}});
+  Allow(name, data, bytes, Use::kConstants);
 }
 
 void Emulator::AllowReads(absl::string_view name, const void* data, int64_t bytes) {
-  ranges_.push_back(
-      {std::string(name), static_cast<const uint8_t*>(data), bytes, /*constant=*/false, /*writable=*/false, {}});
+  Allow(name, data, bytes, Use::kReads);
 }
 
 void Emulator::AllowWrites(absl::string_view name, void* data, int64_t bytes) {
-  ranges_.push_back(
-      {std::string(name), static_cast<const uint8_t*>(data), bytes, /*constant=*/false, /*writable=*/true, {}});
+  Allow(name, data, bytes, Use::kWrites);
+}
+
+void Emulator::AllowTickets(absl::string_view name, uint32_t* data, int64_t count) {
+  Allow(name, data, count * static_cast<int64_t>(sizeof(*data)), Use::kTickets);
+}
+
+void Emulator::Allow(absl::string_view name, const void* data, int64_t bytes, Use use) {
+  ranges_.push_back({std::string(name), static_cast<const uint8_t*>(data), bytes, use, {}, {}});
+}
+
+void Emulator::BeginLaunch() {
+  for (Range& range : ranges_) {
+    if (range.use != Use::kWrites) continue;
+    range.writers.assign(range.bytes, {});
+    range.loaded.assign(range.bytes, false);
+  }
+  tickets_.clear();
+  blocks_ = 0;
+}
+
+void Emulator::EndLaunch() {
+  for (const Range& range : ranges_) {
+    if (range.use != Use::kTickets) continue;
+    for (int64_t i = 0; i < range.bytes; i += sizeof(uint32_t)) {
+      uint32_t ticket;
+      std::memcpy(&ticket, range.data + i, sizeof(ticket));
+      if (ticket != 0) Fail(absl::StrCat("leaves ", ticket, " at byte ", i, " of ", range.name, ", wanted 0"));
+    }
+  }
+}
+
+std::vector<std::array<int, 3>> Emulator::Shuffled(const std::array<int, 3>& grid) {
+  std::vector<std::array<int, 3>> indices;
+  for (int z = 0; z < grid[2]; ++z) {
+    for (int y = 0; y < grid[1]; ++y) {
+      for (int x = 0; x < grid[0]; ++x) indices.push_back({x, y, z});
+    }
+  }
+  std::shuffle(indices.begin(), indices.end(), std::mt19937());
+  return indices;
 }
 
 Emulator::Range* Emulator::FindOrNull(const void* data, int64_t bytes) {
@@ -51,10 +89,11 @@ Emulator::Range* Emulator::FindOrNull(const void* data, int64_t bytes) {
   return nullptr;
 }
 
-bool Emulator::MayLoad(const void* data, int64_t bytes, bool as_constant) {
+bool Emulator::MayLoad(const Block& block, int thread, const void* data, int64_t bytes, bool as_constant) {
   Range* range = FindOrNull(data, bytes);
-  if (range == nullptr) {
-    Fail(absl::StrCat("loads ", bytes, " bytes outside of global memory"));
+  if (range == nullptr || range->use == Use::kTickets) {
+    Fail(absl::StrCat("loads ", bytes, " bytes ", range == nullptr ? "outside of global memory" : "of ",
+                      range == nullptr ? "" : range->name));
     return false;
   }
   const int64_t begin = static_cast<const uint8_t*>(data) - range->data;
@@ -62,22 +101,32 @@ bool Emulator::MayLoad(const void* data, int64_t bytes, bool as_constant) {
     Fail(absl::StrCat("loads ", bytes, " bytes of ", range->name, " from byte ", begin, ", which is not aligned"));
     return false;
   }
-  if (as_constant && !range->constant) {
+  if (as_constant && range->use != Use::kConstants) {
     Fail(absl::StrCat("loads byte ", begin, " of ", range->name, " as a constant, which it is not"));
     return false;
   }
-  if (!range->writable) return true;
-  if (std::find(range->stored.begin() + begin, range->stored.begin() + begin + bytes, true) ==
-      range->stored.begin() + begin + bytes) {
-    return true;
+  if (range->use != Use::kWrites) return true;
+  for (int64_t i = begin; i < begin + bytes; ++i) {
+    if (range->writers[i].block != 0 && !block.Sees(thread, range->writers[i])) {
+      Fail(absl::StrCat("loads byte ", i, " of ", range->name,
+                        ", which the same launch stores, without fence, ticket and fence between"));
+      return false;
+    }
+    range->loaded[i] = true;
   }
-  Fail(absl::StrCat("loads byte ", begin, " of ", range->name, ", which the same launch stores"));
+  return true;
+}
+
+bool Emulator::MayTake(const uint32_t* ticket) {
+  const Range* range = FindOrNull(ticket, sizeof(*ticket));
+  if (range != nullptr && range->use == Use::kTickets) return true;
+  Fail("takes a ticket where there is none");
   return false;
 }
 
-bool Emulator::MayStore(void* data, int64_t bytes) {
+bool Emulator::MayStore(const Writer& writer, void* data, int64_t bytes) {
   Range* range = FindOrNull(data, bytes);
-  if (range == nullptr || !range->writable) {
+  if (range == nullptr || range->use != Use::kWrites) {
     Fail(absl::StrCat("stores ", bytes, " bytes ", range == nullptr ? "outside of global memory" : "to ",
                       range == nullptr ? "" : range->name));
     return false;
@@ -88,11 +137,12 @@ bool Emulator::MayStore(void* data, int64_t bytes) {
     return false;
   }
   for (int64_t i = begin; i < begin + bytes; ++i) {
-    if (range->stored[i]) {
-      Fail(absl::StrCat("stores byte ", i, " of ", range->name, " twice"));
+    if (range->writers[i].block != 0 || range->loaded[i]) {
+      Fail(absl::StrCat("stores byte ", i, " of ", range->name,
+                        range->loaded[i] ? ", which the same launch has loaded" : " twice"));
       return false;
     }
-    range->stored[i] = true;
+    range->writers[i] = writer;
   }
   return true;
 }
@@ -104,10 +154,13 @@ void Emulator::Fail(std::string what) {
 Block::Block(Emulator& emulator, std::array<int, 3> index, int warps, int shared_bytes)
     : emulator_(emulator),
       index_(index),
+      number_(++emulator.blocks_),
       warps_(warps),
       shared_(shared_bytes),
       accesses_(shared_bytes / 2, Access{kNever, kNever}),
-      copies_(warps * kWarpSize) {}
+      copies_(warps * kWarpSize),
+      fences_(warps * kWarpSize),
+      seen_(warps * kWarpSize) {}
 
 Block::~Block() {
   for (const Copies& copies : copies_) {
@@ -170,19 +223,52 @@ void Block::CopyAsync(int thread, uint32_t offset, uint32_t bytes, const void* f
   copy.offset = offset;
   copy.bytes = bytes;
   copy.group = copies_[thread].group;
-  if (!CheckStore(thread, offset, bytes) || !LoadGlobal(from, bytes, copy.data.data())) return;
+  if (!CheckStore(thread, offset, bytes) || !LoadGlobal(thread, from, bytes, copy.data.data())) return;
   for (uint32_t i = offset / 2; i < (offset + bytes) / 2; ++i) accesses_[i].stored = kInFlight;
   copies_[thread].pending.push_back(copy);
 }
 
-bool Block::LoadGlobal(const void* from, uint32_t bytes, void* to, bool as_constant) {
-  if (!emulator_.MayLoad(from, bytes, as_constant)) return false;
+bool Block::LoadGlobal(int thread, const void* from, uint32_t bytes, void* to, bool as_constant) {
+  if (!emulator_.MayLoad(*this, thread, from, bytes, as_constant)) return false;
   std::memcpy(to, from, bytes);
   return true;
 }
 
-void Block::StoreGlobal(void* to, uint32_t bytes, const void* from) {
-  if (emulator_.MayStore(to, bytes)) std::memcpy(to, from, bytes);
+void Block::StoreGlobal(int thread, void* to, uint32_t bytes, const void* from) {
+  const Emulator::Writer writer = {number_, static_cast<uint16_t>(thread),
+                                   static_cast<uint16_t>(fences_[thread].size())};
+  if (emulator_.MayStore(writer, to, bytes)) std::memcpy(to, from, bytes);
+}
+
+void Block::Fence(int thread) {
+  fences_[thread].push_back(phase_);
+  size_t& seen = seen_[thread];
+  while (seen < tickets_.size() && (tickets_[seen].thread == thread || tickets_[seen].phase < phase_)) ++seen;
+}
+
+uint32_t Block::TakeTicket(int thread, uint32_t* ticket, uint32_t count) {
+  if (!emulator_.MayTake(ticket)) return 0;
+  Emulator::Fences& taken = emulator_.tickets_[ticket];
+  tickets_.push_back({thread, phase_, taken});
+  std::vector<uint16_t>& fences = taken[number_];
+  fences.clear();
+  for (const std::vector<uint64_t>& phases : fences_) {
+    const bool own = fences.size() == static_cast<size_t>(thread);
+    fences.push_back(static_cast<uint16_t>(
+        std::count_if(phases.begin(), phases.end(), [&](uint64_t phase) { return own || phase < phase_; })));
+  }
+  const uint32_t before = *ticket;
+  *ticket = before >= count - 1 ? 0 : before + 1;
+  return before;
+}
+
+bool Block::Sees(int thread, const Emulator::Writer& writer) const {
+  if (writer.block == number_ && writer.thread == thread) return true;
+  return std::any_of(tickets_.begin(), tickets_.begin() + static_cast<std::ptrdiff_t>(seen_[thread]),
+                     [&](const Ticket& ticket) {
+                       const auto known = ticket.known.find(writer.block);
+                       return known != ticket.known.end() && known->second[writer.thread] > writer.fences;
+                     });
 }
 
 void Warp::LoadMatrices(const Lanes<uint32_t>& offsets, Lanes<Vector<uint32_t, 4>>* fragments) const {

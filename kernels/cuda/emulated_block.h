@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -21,15 +22,20 @@ namespace fuselage::cuda {
 class Block;
 
 // Global memory and what was found wrong. One launch may load what it was given to read, and store each byte at most
-// once; what it stores it may not load, since other blocks could be first. LoadConstant may load constants alone: all
-// else a kernel of the same graph launch writes, and the path for constants need not see that.
+// once; what another thread of it stored it may not load, since it could be first, unless a ticket says that it was not:
+// the storing thread had a fence, then its block took a ticket, then the loading block took the same one, and the loading
+// thread had a fence after that; where two threads of a block follow each other so, a barrier lies between.
+// LoadConstant may load constants alone: all else a kernel of the same graph launch writes, and the path for constants
+// need not see that.
 class Emulator {
  public:
   void AllowConstants(absl::string_view name, const void* data, int64_t bytes);
   void AllowReads(absl::string_view name, const void* data, int64_t bytes);
   void AllowWrites(absl::string_view name, void* data, int64_t bytes);
+  // For TakeTicket alone. They are 0 before a launch, and have to be after it.
+  void AllowTickets(absl::string_view name, uint32_t* data, int64_t count);
 
-  // Runs all blocks of a grid.
+  // Runs all blocks of a grid, in no order that a kernel could rely on.
   template <typename Kernel>
   void Launch(std::array<int, 3> grid, int shared_bytes, const typename Kernel::Params& params);
 
@@ -41,19 +47,36 @@ class Emulator {
  private:
   friend class Block;
   friend class Warp;
+  enum class Use { kConstants, kReads, kWrites, kTickets };
+  // Who stored a byte in this launch: a block, counted from 1 (0: nobody yet), and a thread after so many fences.
+  struct Writer {
+    uint32_t block;
+    uint16_t thread, fences;
+  };
   struct Range {
     std::string name;
     const uint8_t* data;
     int64_t bytes;
-    bool constant, writable;
-    std::vector<bool> stored;  // In this launch.
+    Use use;
+    std::vector<Writer> writers;  // Of each byte that may be written,
+    std::vector<bool> loaded;     // and whether this launch loaded it.
   };
+  // By block: how many fences each of its threads had had when it took a ticket.
+  using Fences = std::map<uint32_t, std::vector<uint16_t>>;
+
+  void Allow(absl::string_view name, const void* data, int64_t bytes, Use use);
   Range* FindOrNull(const void* data, int64_t bytes);
-  bool MayLoad(const void* data, int64_t bytes, bool as_constant);
-  bool MayStore(void* data, int64_t bytes);
+  void BeginLaunch();
+  void EndLaunch();
+  static std::vector<std::array<int, 3>> Shuffled(const std::array<int, 3>& grid);
+  bool MayLoad(const Block& block, int thread, const void* data, int64_t bytes, bool as_constant);
+  bool MayStore(const Writer& writer, void* data, int64_t bytes);
+  bool MayTake(const uint32_t* ticket);
   void Fail(std::string what);
 
   std::vector<Range> ranges_;
+  std::map<const uint32_t*, Fences> tickets_;  // Taken in this launch.
+  uint32_t blocks_ = 0;                        // Begun in this launch.
   std::string error_;
   int64_t matrix_conflicts_ = 0;
 };
@@ -70,6 +93,8 @@ class Thread {
   T LoadConstant(const T* pointer) const;
   template <typename T>
   void Store(T* pointer, const T& value) const;
+  void Fence() const;
+  uint32_t TakeTicket(uint32_t* ticket, uint32_t count) const;
   template <typename T>
   T LoadShared(uint32_t offset) const;
   template <typename T>
@@ -165,6 +190,7 @@ class Block {
   }
 
  private:
+  friend class Emulator;
   friend class Thread;
   friend class Warp;
 
@@ -187,39 +213,58 @@ class Block {
     int group = 0;  // That the next copy belongs to.
   };
 
+  // A ticket that a thread took, and what those who took it before had behind a fence.
+  struct Ticket {
+    int thread;
+    uint64_t phase;
+    Emulator::Fences known;
+  };
+
   uint64_t Stamp(uint64_t thread) const { return phase_ * kThreads + thread; }
   bool InShared(uint32_t offset, uint32_t bytes, const char* what);
   void LoadShared(int thread, uint32_t offset, uint32_t bytes, void* to);
   void StoreShared(int thread, uint32_t offset, uint32_t bytes, const void* from);
   void CopyAsync(int thread, uint32_t offset, uint32_t bytes, const void* from);
   bool CheckStore(int thread, uint32_t offset, uint32_t bytes);
-  bool LoadGlobal(const void* from, uint32_t bytes, void* to, bool as_constant = false);
-  void StoreGlobal(void* to, uint32_t bytes, const void* from);
+  bool LoadGlobal(int thread, const void* from, uint32_t bytes, void* to, bool as_constant = false);
+  void StoreGlobal(int thread, void* to, uint32_t bytes, const void* from);
+  void Fence(int thread);
+  uint32_t TakeTicket(int thread, uint32_t* ticket, uint32_t count);
+  // May the thread load what that one stored?
+  bool Sees(int thread, const Emulator::Writer& writer) const;
 
   Emulator& emulator_;
   const std::array<int, 3> index_;
+  const uint32_t number_;  // In this launch, from 1 on.
   const int warps_;
   uint64_t phase_ = 0;
   std::vector<uint8_t> shared_;
   std::vector<Access> accesses_;
-  std::vector<Copies> copies_;  // One for each thread.
+  std::vector<Copies> copies_;                 // One for each thread.
+  std::vector<std::vector<uint64_t>> fences_;  // The same: the phases of its fences,
+  std::vector<size_t> seen_;                   // and how many tickets came before the last of them.
+  std::vector<Ticket> tickets_;
 };
 
 template <typename T>
 T Thread::Load(const T* pointer) const {
   T value;
-  if (!block_.LoadGlobal(pointer, sizeof(T), &value)) std::memset(&value, 0, sizeof(T));
+  if (!block_.LoadGlobal(index_, pointer, sizeof(T), &value)) std::memset(&value, 0, sizeof(T));
   return value;
 }
 template <typename T>
 T Thread::LoadConstant(const T* pointer) const {
   T value;
-  if (!block_.LoadGlobal(pointer, sizeof(T), &value, /*as_constant=*/true)) std::memset(&value, 0, sizeof(T));
+  if (!block_.LoadGlobal(index_, pointer, sizeof(T), &value, /*as_constant=*/true)) std::memset(&value, 0, sizeof(T));
   return value;
 }
 template <typename T>
 void Thread::Store(T* pointer, const T& value) const {
-  block_.StoreGlobal(pointer, sizeof(T), &value);
+  block_.StoreGlobal(index_, pointer, sizeof(T), &value);
+}
+inline void Thread::Fence() const { block_.Fence(index_); }
+inline uint32_t Thread::TakeTicket(uint32_t* ticket, uint32_t count) const {
+  return block_.TakeTicket(index_, ticket, count);
 }
 template <typename T>
 T Thread::LoadShared(uint32_t offset) const {
@@ -239,15 +284,13 @@ void Thread::CopyAsync(uint32_t offset, const void* from) const {
 
 template <typename Kernel>
 void Emulator::Launch(std::array<int, 3> grid, int shared_bytes, const typename Kernel::Params& params) {
-  for (Range& range : ranges_) range.stored.assign(range.writable ? range.bytes : 0, false);
-  for (int z = 0; z < grid[2]; ++z) {
-    for (int y = 0; y < grid[1]; ++y) {
-      for (int x = 0; x < grid[0] && error_.empty(); ++x) {
-        Block block(*this, {x, y, z}, Kernel::kWarps, shared_bytes);
-        Kernel::Run(block, params);
-      }
-    }
+  BeginLaunch();
+  for (const std::array<int, 3>& index : Shuffled(grid)) {
+    if (!error_.empty()) return;
+    Block block(*this, index, Kernel::kWarps, shared_bytes);
+    Kernel::Run(block, params);
   }
+  EndLaunch();
 }
 
 }  // namespace fuselage::cuda

@@ -186,6 +186,98 @@ TEST(EmulatedBlockTest, CatchesMistakes) {
   EXPECT_THAT(ErrorOf(Mistake::kConstantInput), HasSubstr("of x as a constant"));
 }
 
+enum class Lapse {
+  kNone,
+  kNoTicket,
+  kNoFenceBefore,
+  kFenceBeforeStore,
+  kNoBarrierBefore,
+  kNoFenceAfter,
+  kFenceBeforeTicket,
+  kNoBarrierAfter,
+  kFirstInsteadOfLast,
+  kWrongCount,
+  kLoadsTicket,
+  kTicketElsewhere,
+};
+
+// The block that comes last adds what all have stored.
+struct SumOfBlocks {
+  static constexpr int kWarps = 2;
+  static constexpr int kThreads = kWarps * kWarpSize;
+  struct Params {
+    Lapse lapse;
+    int blocks;
+    uint32_t* partial;  // [blocks][kThreads]
+    uint32_t* sums;     // [kThreads]
+    uint32_t* ticket;
+  };
+  static void Run(Block& block, const Params& p) {
+    const auto is = [&](Lapse lapse) { return p.lapse == lapse; };
+    bool sums_up = false;
+    const auto take = [&](Thread thread) {
+      if (thread.index() != 0) return;
+      if (is(Lapse::kLoadsTicket)) thread.Load(p.ticket);
+      const int count = is(Lapse::kWrongCount) ? p.blocks + 1 : p.blocks;
+      const uint32_t before = thread.TakeTicket(is(Lapse::kTicketElsewhere) ? p.sums : p.ticket, count);
+      sums_up = is(Lapse::kNoTicket) || before == (is(Lapse::kFirstInsteadOfLast) ? 0u : p.blocks - 1u);
+    };
+    const auto sum = [&](Thread thread) {
+      if (!sums_up) return;
+      if (!is(Lapse::kNoFenceAfter) && !is(Lapse::kFenceBeforeTicket)) thread.Fence();
+      uint32_t sum = 0;
+      for (int i = 0; i < p.blocks; ++i) sum += thread.Load(p.partial + i * kThreads + thread.index());
+      thread.Store(p.sums + thread.index(), sum);
+    };
+    block.Phase([&](Warp warp) {
+      warp.ForThreads([&](Thread thread) {
+        if (is(Lapse::kFenceBeforeStore)) thread.Fence();
+        thread.Store(p.partial + block.x() * kThreads + thread.index(), 100u * block.x() + thread.index());
+        if (!is(Lapse::kNoFenceBefore) && !is(Lapse::kFenceBeforeStore)) thread.Fence();
+        if (is(Lapse::kNoBarrierBefore)) take(thread);
+      });
+    });
+    block.Phase([&](Warp warp) {
+      warp.ForThreads([&](Thread thread) {
+        if (is(Lapse::kFenceBeforeTicket)) thread.Fence();
+        if (!is(Lapse::kNoBarrierBefore)) take(thread);
+        if (is(Lapse::kNoBarrierAfter)) sum(thread);
+      });
+    });
+    if (is(Lapse::kNoBarrierAfter)) return;
+    block.Phase([&](Warp warp) { warp.ForThreads(sum); });
+  }
+};
+
+std::string ErrorOf(Lapse lapse) {
+  constexpr int kBlocks = 5, kThreads = SumOfBlocks::kThreads;
+  uint32_t partial[kBlocks * kThreads] = {}, sums[kThreads], ticket = 0;
+  Emulator emulator;
+  emulator.AllowWrites("partial", partial, sizeof(partial));
+  emulator.AllowWrites("sums", sums, sizeof(sums));
+  emulator.AllowTickets("ticket", &ticket, 1);
+  for (int launch = 0; launch < 2; ++launch) {
+    emulator.Launch<SumOfBlocks>({kBlocks, 1, 1}, 0, {lapse, kBlocks, partial, sums, &ticket});
+    if (!emulator.error().empty()) return emulator.error();
+    for (int i = 0; i < kThreads; ++i) EXPECT_EQ(sums[i], 100 * (kBlocks * (kBlocks - 1) / 2) + kBlocks * i);
+  }
+  return "";
+}
+
+TEST(EmulatedBlockTest, CatchesLapsesBetweenBlocks) {
+  EXPECT_EQ(ErrorOf(Lapse::kNone), "");
+  for (const Lapse lapse : {Lapse::kNoFenceBefore, Lapse::kFenceBeforeStore, Lapse::kNoBarrierBefore,
+                            Lapse::kNoFenceAfter, Lapse::kFenceBeforeTicket, Lapse::kNoBarrierAfter}) {
+    EXPECT_THAT(ErrorOf(lapse), HasSubstr("of partial, which the same launch stores, without fence"))
+        << static_cast<int>(lapse);
+  }
+  EXPECT_THAT(ErrorOf(Lapse::kNoTicket), HasSubstr("of partial, which the same launch"));
+  EXPECT_THAT(ErrorOf(Lapse::kFirstInsteadOfLast), HasSubstr("of partial, which the same launch has loaded"));
+  EXPECT_THAT(ErrorOf(Lapse::kWrongCount), HasSubstr("leaves 5 at byte 0 of ticket, wanted 0"));
+  EXPECT_THAT(ErrorOf(Lapse::kLoadsTicket), HasSubstr("loads 4 bytes of ticket"));
+  EXPECT_THAT(ErrorOf(Lapse::kTicketElsewhere), HasSubstr("takes a ticket where there is none"));
+}
+
 // A constant, and lanes' values of each other.
 struct Shuffled {
   static constexpr int kWarps = 1;

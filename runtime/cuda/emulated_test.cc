@@ -1,11 +1,13 @@
 // A network through the convolutions that a GPU runs, emulated on the fake device: what the schedule hands them, in the
-// arena as it is planned, gives the interpreter's bits.
+// arena as it is planned, gives the interpreter's bits. And how many launches a graph has.
 #include <cstring>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/ops/register_all.h"
@@ -13,9 +15,11 @@
 #include "kernels/int8/conv2d/conv2d.h"
 #include "kernels/int8/conv2d/cuda/kernels.h"
 #include "kernels/int8/conv2d/cuda/plan.h"
+#include "kernels/int8/conv2d/cuda/pooled_conv.h"
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/cuda/fake_kernels.h"
 #include "runtime/cuda/testing.h"
+#include "runtime/int8_graph_builder.h"
 
 namespace fuselage::runtime::cuda {
 namespace {
@@ -23,6 +27,7 @@ namespace {
 namespace conv2d = int8::conv2d;
 using conv2d::cuda::Launch;
 using conv2d::cuda::Plan;
+using ir::Node;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
@@ -31,6 +36,7 @@ class EmulatedConv final : public kernels::Kernel {
   EmulatedConv(const kernels::KernelDesc& desc, Plan plan) : Kernel(desc), plan_(std::move(plan)) {
     set_variant(plan_.name());
     set_scratch_bytes(plan_.scratch_bytes());
+    tickets_.resize(plan_.tickets());
     const int64_t bytes = (plan_.constants().size() + Plan::kAlignment - 1) / Plan::kAlignment * Plan::kAlignment;
     constants_.reset(static_cast<uint8_t*>(std::aligned_alloc(Plan::kAlignment, bytes)));
     std::memcpy(constants_.get(), plan_.constants().data(), plan_.constants().size());
@@ -43,61 +49,110 @@ class EmulatedConv final : public kernels::Kernel {
 
   void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
                const kernels::RunContext& context) const override {
-    FakeApi::Launch(
-        context.stream, [this, input = inputs[0], residual = inputs.size() > 1 ? inputs[1] : kernels::ConstBuffer(),
-                         output = outputs[0], scratch = context.scratch] {
-          fuselage::cuda::Emulator emulator;
-          emulator.AllowReads("input", input.data, input.bytes);
-          emulator.AllowReads("residual", residual.data, residual.bytes);
-          emulator.AllowConstants("constants", constants_.get(), static_cast<int64_t>(plan_.constants().size()));
-          emulator.AllowWrites("output", output.data, output.bytes);
-          emulator.AllowWrites("scratch", scratch.data, scratch.bytes);
-          conv2d::Arguments arguments;
-          arguments.input = input.data;
-          arguments.residual = residual.data;
-          arguments.output = output.data;
-          for (const Launch& launch : plan_.launches()) {
-            const Launch bound = plan_.Bind(launch, arguments, constants_.get(), scratch.data);
-            conv2d::cuda::WithKernel(bound.id, [&](auto kernel) {
-              emulator.Launch<decltype(kernel)>(bound.grid, bound.shared_bytes, bound.params);
-            });
-          }
-          EXPECT_EQ(emulator.error(), "") << plan_.name();
+    for (const Launch& launch : plan_.launches()) {
+      FakeApi::Launch(context.stream, [this, &launch, input = inputs[0],
+                                       residual = inputs.size() > 1 ? inputs[1] : kernels::ConstBuffer(),
+                                       output = outputs[0], scratch = context.scratch] {
+        fuselage::cuda::Emulator emulator;
+        emulator.AllowReads("input", input.data, input.bytes);
+        emulator.AllowReads("residual", residual.data, residual.bytes);
+        emulator.AllowConstants("constants", constants_.get(), static_cast<int64_t>(plan_.constants().size()));
+        emulator.AllowWrites("output", output.data, output.bytes);
+        emulator.AllowWrites("scratch", scratch.data, scratch.bytes);
+        emulator.AllowTickets("tickets", tickets_.data(), plan_.tickets());
+        const conv2d::Arguments arguments = {input.data, residual.data, output.data};
+        const Launch bound = plan_.Bind(launch, arguments, {constants_.get(), scratch.data, tickets_.data()});
+        conv2d::cuda::WithKernel(bound.id, [&](auto kernel) {
+          emulator.Launch<decltype(kernel)>(bound.grid, bound.shared_bytes, bound.params);
         });
+        EXPECT_EQ(emulator.error(), "") << plan_.name();
+      });
+    }
   }
 
   const Plan plan_;
   std::unique_ptr<uint8_t, Free> constants_;
+  mutable std::vector<uint32_t> tickets_;
 };
 
-absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateEmulated(const kernels::KernelDesc& desc) {
-  ASSIGN_OR_RETURN(const conv2d::Problem problem, conv2d::ProblemOf(desc));
-  ASSIGN_OR_RETURN(Plan plan, Plan::Make(problem, nullptr, fuselage::cuda::kH100));
-  return std::make_unique<EmulatedConv>(desc, std::move(plan));
+// Launches what the GPU's convolution does, without its work.
+class LaunchedConv final : public kernels::Kernel {
+ public:
+  LaunchedConv(const kernels::KernelDesc& desc, Plan plan) : Kernel(desc), plan_(std::move(plan)) {
+    set_variant(plan_.name());
+  }
+
+ private:
+  void Compute(absl::Span<const kernels::ConstBuffer>, absl::Span<const kernels::Buffer>,
+               const kernels::RunContext& context) const override {
+    for (size_t i = 0; i < plan_.launches().size(); ++i) FakeApi::Launch(context.stream, [] {});
+  }
+
+  const Plan plan_;
+};
+
+template <typename Conv>
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateConv(const kernels::KernelDesc& desc) {
+  conv2d::cuda::PooledConv parts;
+  const bool pooled = desc.op == "int8.conv2d_max_pool2d";
+  if (pooled) {
+    ASSIGN_OR_RETURN(parts, conv2d::cuda::SplitPool(desc));
+  }
+  ASSIGN_OR_RETURN(const conv2d::Problem problem, conv2d::ProblemOf(pooled ? parts.conv : desc));
+  ASSIGN_OR_RETURN(Plan plan, Plan::Make(problem, pooled ? &parts.pool : nullptr, fuselage::cuda::kH100));
+  return std::make_unique<Conv>(desc, std::move(plan));
 }
 
-TEST(Emulated, ANetworkOfTheGpusConvolutions) {
-  ir::OpRegistry ops;
-  ops::RegisterAll(ops);
-  int launches = 0;
-  kernels::KernelRegistry fakes, kernels;
-  RegisterFakeKernels(ops, &launches, fakes);
-  for (const kernels::KernelEntry* entry : fakes.Sorted()) {
-    kernels::KernelEntry copy = *entry;
-    if (copy.op == "int8.conv2d") copy.create = CreateEmulated;
-    kernels.Register(std::move(copy));
+class Emulated : public ::testing::Test {
+ protected:
+  Emulated() { ops::RegisterAll(ops_); }
+
+  void SetUp() override { ASSERT_OK_AND_ASSIGN(device_, Device::Open(&api_)); }
+
+  // The fake kernels, but for convolutions.
+  template <typename Conv>
+  void Register() {
+    kernels::KernelRegistry fakes;
+    RegisterFakeKernels(ops_, &launches_, fakes);
+    for (const kernels::KernelEntry* entry : fakes.Sorted()) {
+      kernels::KernelEntry copy = *entry;
+      if (copy.op == "int8.conv2d" || copy.op == "int8.conv2d_max_pool2d") copy.create = CreateConv<Conv>;
+      kernels_.Register(std::move(copy));
+    }
   }
-  FakeApi api;
-  ASSERT_OK_AND_ASSIGN(const auto device, Device::Open(&api));
+
+  ir::OpRegistry ops_;
+  int launches_ = 0;
+  kernels::KernelRegistry kernels_;
+  FakeApi api_;
+  std::unique_ptr<Device> device_;
+};
+
+TEST_F(Emulated, ANetworkOfTheGpusConvolutions) {
+  Register<EmulatedConv>();
   std::set<std::string> variants;
   for (int channels : {8, 32, 80}) {
-    GraphBuilder g(ops);
+    GraphBuilder g(ops_);
     const ir::Graph& graph = ResidualNetwork(g, channels);
-    ASSERT_OK_AND_ASSIGN(const auto executable, CreateExecutable(graph, kernels, device.get()));
+    ASSERT_OK_AND_ASSIGN(const auto executable, CreateExecutable(graph, kernels_, device_.get()));
     for (uint64_t seed : {1, 2}) ExpectMatchesInterpreter(graph, *executable, seed);
     for (const StepProfile& step : executable->profile()) variants.insert(step.variant);
   }
-  EXPECT_THAT(variants, IsSupersetOf({HasSubstr("cuda stem"), HasSubstr("cuda gemm")}));
+  EXPECT_THAT(variants, IsSupersetOf({HasSubstr("cuda stem"), HasSubstr("cuda gemm"), HasSubstr("split")}));
+}
+
+// Its gaps are what a launch costs: at batch 1 most convolutions are split, and still one launch each.
+TEST_F(Emulated, ResNet18HasALaunchForEachOperator) {
+  Register<LaunchedConv>();
+  Int8GraphBuilder g(ops_, DType::kU8);
+  Node* stem = g.ConvMaxPool(g.Quantized({1, 3, 224, 224}),
+                             {.channels = 64, .kernel = 7, .stride = 2, .padding = 3, .relu = true});
+  const ir::Graph& graph = g.Output({g.GlobalAveragePoolLinear(g.ResNet18Blocks(stem), 1000, true)});
+  ASSERT_OK_AND_ASSIGN(const auto executable, CreateExecutable(graph, kernels_, device_.get()));
+  EXPECT_EQ(api_.captured_nodes(), 1 + 1 + (16 + 3) + 1) << "quantize, stem, convolutions, head";
+  int splits = 0;
+  for (const StepProfile& step : executable->profile()) splits += absl::StrContains(step.variant, "split");
+  EXPECT_GT(splits, 0);
 }
 
 }  // namespace

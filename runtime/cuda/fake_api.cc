@@ -149,6 +149,7 @@ Error FakeApi::EndCapture(Stream handle, Graph* graph) {
   const bool unjoined = std::exchange(stream.forks, 0) > 0;
   stream.capturing = false;
   Work captured = std::exchange(stream.captured, {});
+  captured_nodes_ = static_cast<int>(captured.size());
   return unjoined ? kStreamCaptureUnjoined : Make(graph, std::move(captured));
 }
 
@@ -195,12 +196,19 @@ Error FakeApi::EventRecord(Event event, Stream stream) {
   if (Error error = Next()) return error;
   const bool capturing = static_cast<FakeStream*>(stream)->capturing;
   static_cast<FakeEvent*>(event)->captured_on = capturing ? stream : nullptr;
-  Launch(stream, [this, event] { static_cast<FakeEvent*>(event)->ms = ++clock_ms_; });
+  if (!capturing) LaunchRecord(event, stream);
   return 0;
 }
 
 Error FakeApi::EventRecordInGraph(Event event, Stream stream) {
-  return static_cast<FakeStream*>(stream)->capturing ? EventRecord(event, stream) : kInvalidValue;
+  if (Error error = Next()) return error;
+  if (!static_cast<FakeStream*>(stream)->capturing) return kInvalidValue;
+  LaunchRecord(event, stream);
+  return 0;
+}
+
+void FakeApi::LaunchRecord(Event event, Stream stream) {
+  Launch(stream, [this, event] { static_cast<FakeEvent*>(event)->ms = ++clock_ms_; });
 }
 
 Error FakeApi::EventElapsedMs(float* ms, Event start, Event end) {

@@ -37,7 +37,8 @@ class FakeApi final : public Api {
   int live_handles() const { return static_cast<int>(live_.size() + memory_.size()); }
   int64_t device_bytes() const;  // Allocated now.
   int launched_graphs() const { return launched_graphs_; }
-  int forks() const { return forks_; }  // How often a stream joined another's capture.
+  int captured_nodes() const { return captured_nodes_; }  // Of the last graph.
+  int forks() const { return forks_; }                    // How often a stream joined another's capture.
 
   // A kernel launch: `work` runs when the stream gets to it, or becomes part of the graph that is being captured.
   static void Launch(Stream stream, std::function<void()> work);
@@ -93,12 +94,13 @@ class FakeApi final : public Api {
   Error Destroy(void* handle);
   Error Allocate(void** data, int64_t bytes, bool device);
   Error Next();
+  void LaunchRecord(Event event, Stream stream);
   bool Contains(const void* data, int64_t bytes, bool device) const;
 
   int calls_ = 0, fail_at_ = -1;
   Error error_ = 0, last_error_ = 0;
   bool lost_ = false;
-  int launched_graphs_ = 0, forks_ = 0;
+  int launched_graphs_ = 0, captured_nodes_ = 0, forks_ = 0;
   int64_t clock_ms_ = 0;
   std::map<const uint8_t*, Block> memory_;
   std::map<void*, std::string> live_;  // What it is.

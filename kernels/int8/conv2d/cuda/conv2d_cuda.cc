@@ -1,6 +1,7 @@
 #include "kernels/int8/conv2d/cuda/conv2d_cuda.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/device.h"
@@ -19,11 +20,11 @@ constexpr char kPooledOp[] = "int8.conv2d_max_pool2d";
 
 class Conv2dCuda : public kernels::Kernel {
  public:
-  Conv2dCuda(const kernels::KernelDesc& desc, Plan plan, DeviceBuffer constants)
-      : Kernel(desc), plan_(std::move(plan)), constants_(std::move(constants)) {
+  Conv2dCuda(const kernels::KernelDesc& desc, Plan plan, DeviceBuffer constants, DeviceBuffer tickets)
+      : Kernel(desc), plan_(std::move(plan)), constants_(std::move(constants)), tickets_(std::move(tickets)) {
     set_variant(plan_.name());
     set_scratch_bytes(plan_.scratch_bytes());
-    set_weight_bytes(constants_.bytes());
+    set_weight_bytes(constants_.bytes() + tickets_.bytes());
   }
 
  private:
@@ -33,14 +34,14 @@ class Conv2dCuda : public kernels::Kernel {
     arguments.input = inputs[0].data;
     arguments.residual = inputs.size() > 1 ? inputs[1].data : nullptr;
     arguments.output = outputs[0].data;
+    const Plan::Memory memory = {constants_.data(), context.scratch.data, static_cast<uint32_t*>(tickets_.data())};
     for (const Launch& launch : plan_.launches()) {
-      LaunchKernel(plan_.Bind(launch, arguments, constants_.data(), context.scratch.data),
-                   static_cast<cudaStream_t>(context.stream));
+      LaunchKernel(plan_.Bind(launch, arguments, memory), static_cast<cudaStream_t>(context.stream));
     }
   }
 
   Plan plan_;
-  DeviceBuffer constants_;
+  DeviceBuffer constants_, tickets_;
 };
 
 }  // namespace
@@ -57,7 +58,13 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   for (const Launch& launch : plan.launches()) RETURN_IF_ERROR(ToStatus(PrepareKernel(launch.id), plan.name()));
   ASSIGN_OR_RETURN(DeviceBuffer constants, DeviceBuffer::Upload(plan.constants().data(), plan.constants().size(),
                                                                 absl::StrCat("the weights of ", desc.op)));
-  return std::make_unique<Conv2dCuda>(desc, std::move(plan), std::move(constants));
+  DeviceBuffer tickets;
+  if (plan.tickets() > 0) {
+    const std::vector<uint32_t> zeros(plan.tickets());
+    ASSIGN_OR_RETURN(tickets, DeviceBuffer::Upload(zeros.data(), zeros.size() * sizeof(uint32_t),
+                                                   absl::StrCat("the tickets of ", desc.op)));
+  }
+  return std::make_unique<Conv2dCuda>(desc, std::move(plan), std::move(constants), std::move(tickets));
 }
 
 void RegisterCuda(kernels::KernelRegistry& registry) {

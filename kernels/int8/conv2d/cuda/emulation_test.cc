@@ -59,9 +59,8 @@ TEST(EmulationTest, EightByteChannels) {
   for (int i = 0; i < 60; ++i) {
     Case c = RandomCase(5000 + i, 16, /*groups=*/false);
     c.in_channels -= 8;
-    // Reduce computes functions.
     const std::string name = "cuda gemm 64x64 by 8 bytes";
-    EXPECT_EQ(ExpectEqualsCpu(c, i), c.activation.is_clamp() ? name : name + " split 1");
+    EXPECT_EQ(ExpectEqualsCpu(c, i), c.activation.is_clamp() ? name : name + ", function");
     if (HasFailure()) return;
   }
 }
@@ -70,7 +69,7 @@ TEST(EmulationTest, FewChannels) {
   for (int i = 0; i < 100; ++i) {
     Case c = RandomCase(2000 + i, 1, /*groups=*/false);
     c.in_channels = 1 + i % 4;
-    EXPECT_EQ(ExpectEqualsCpu(c, i), c.activation.is_clamp() ? "cuda stem" : "cuda gemm 64x64 by 1 bytes split 1");
+    EXPECT_EQ(ExpectEqualsCpu(c, i), c.activation.is_clamp() ? "cuda stem" : "cuda gemm 64x64 by 1 bytes, function");
     if (HasFailure()) return;
   }
 }

@@ -115,14 +115,61 @@ FUSELAGE_DEVICE void ForChunks(Thread thread, F f) {
   }
 }
 
-// Stores a block's sums as they are, for Reduce; `partial` is [rows, padded_channels] of its split.
+// Adds the sums of a tile's splits, block.z() of tile block.x(), in the block that comes last, in whichever order the
+// others came: integer sums. False in the others. Uses the first bytes of shared memory.
 template <typename Tile>
-FUSELAGE_DEVICE void StorePartial(Block& block, const Params& p, int32_t* partial, int first_row, int first_channel,
-                                  PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators) {
+FUSELAGE_DEVICE bool AddSplits(Block& block, const Params& p,
+                               PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators) {
+  // Calls f(sums, partial sums) for all of a thread.
+  const auto for_fragments = [&](Warp warp, Thread thread, int split, auto f) {
+    auto* partial = reinterpret_cast<Vector<int32_t, 4>*>(p.partial) + thread.index() +
+                    (int64_t{block.x()} * p.splits + split) * (Tile::kRows * Tile::kColumns / 4);
+    FUSELAGE_UNROLL
+    for (int i = 0; i < Tile::kRowFragments; ++i) {
+      FUSELAGE_UNROLL
+      for (int j = 0; j < Tile::kColumnFragments; ++j) {
+        f(accumulators[warp].fragments[i][j][thread], partial + (i * Tile::kColumnFragments + j) * Tile::kThreads);
+      }
+    }
+  };
+  block.Phase([&](Warp warp) {
+    warp.ForThreads([&](Thread thread) {
+      for_fragments(warp, thread, block.z(), [&](const auto& sums, auto* partial) { thread.Store(partial, sums); });
+      thread.Fence();
+    });
+  });
+  block.Phase([&](Warp warp) {
+    warp.ForThreads([&](Thread thread) {
+      if (thread.index() == 0) thread.StoreShared(0, thread.TakeTicket(p.tickets + block.x(), p.splits));
+    });
+  });
+  bool last = false;
+  block.Phase([&](Warp warp) {
+    warp.ForThreads([&](Thread thread) {
+      last = thread.LoadShared<uint32_t>(0) == static_cast<uint32_t>(p.splits - 1);
+      if (!last) return;
+      thread.Fence();
+      for (int split = 0; split < p.splits; ++split) {
+        if (split == block.z()) continue;
+        for_fragments(warp, thread, split, [&](auto& sums, const auto* partial) {
+          const auto more = thread.Load(partial);
+          FUSELAGE_UNROLL
+          for (int i = 0; i < 4; ++i) sums.values[i] += more.values[i];
+        });
+      }
+    });
+  });
+  return last;
+}
+
+// Stores a block's sums as they are, for Finish.
+template <typename Tile>
+FUSELAGE_DEVICE void StoreSums(Block& block, const Params& p, int first_row, int first_channel,
+                               PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators) {
   block.Phase([&](Warp warp) {
     warp.ForThreads([&](Thread thread) {
       ForPairs<Tile>(
-          warp, thread, accumulators[warp], [&](int column) { return partial + first_channel + column; },
+          warp, thread, accumulators[warp], [&](int column) { return p.sums + first_channel + column; },
           [&](int row, int, const int32_t* values, int32_t* to) {
             if (first_row + row >= p.rows) return;
             to += int64_t{first_row + row} * p.padded_channels;

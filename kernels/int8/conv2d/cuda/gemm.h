@@ -52,7 +52,7 @@ struct Gemm {
           for (int j = 0; j < Tile::kColumnFragments; ++j) accumulators[warp].fragments[i][j][thread] = {};
         }
       });
-      if (p.residual != nullptr && p.partial == nullptr) {
+      if (p.residual != nullptr && p.sums == nullptr) {
         warp.ForThreads([&](Thread thread) { FetchResidual<Tile>(p, thread, staging, first_channel, pixel); });
       }
       FUSELAGE_UNROLL
@@ -77,9 +77,9 @@ struct Gemm {
       });
     }
 
-    if (p.partial != nullptr) {
-      int32_t* partial = p.partial + int64_t{block.z()} * p.rows * p.padded_channels;
-      StorePartial<Tile>(block, p, partial, first_row, first_channel, accumulators);
+    if (p.splits > 1 && !AddSplits<Tile>(block, p, accumulators)) return;
+    if (p.sums != nullptr) {
+      StoreSums<Tile>(block, p, first_row, first_channel, accumulators);
     } else {
       StoreOutput<Tile>(block, p, staging, first_channel, accumulators, pixel);
     }

@@ -8,7 +8,7 @@
 
 namespace fuselage::int8::conv2d::cuda {
 
-enum class Family { kGemm, kReduce, kStem, kPooledStem, kDepthwise, kDirect, kPool };
+enum class Family { kGemm, kFinish, kStem, kPooledStem, kDepthwise, kDirect, kPool };
 
 // A Gemm's tiles. Shared memory feeds the tensor cores of sm_90 only where warps have 64 x 64 results: then each byte
 // that ldmatrix takes is used often enough. The smaller tiles are for products that leave multiprocessors idle.
@@ -24,7 +24,7 @@ constexpr int kUnalignedTile = 3;
 
 struct KernelId {
   Family family = Family::kDirect;
-  bool is_signed = false;  // i8 input. False for kReduce and kPool.
+  bool is_signed = false;  // i8 input. False for kFinish and kPool.
   int tile = 0;            // In kTiles; of a Gemm.
   int piece = 16;          // Bytes of the input that are fetched at once, which divide a pixel: 16, 8 or 1; of a Gemm.
 };

@@ -4,10 +4,10 @@
 
 #include "kernels/int8/conv2d/cuda/depthwise.h"
 #include "kernels/int8/conv2d/cuda/direct.h"
+#include "kernels/int8/conv2d/cuda/finish.h"
 #include "kernels/int8/conv2d/cuda/gemm.h"
 #include "kernels/int8/conv2d/cuda/kernel_id.h"
 #include "kernels/int8/conv2d/cuda/pool.h"
-#include "kernels/int8/conv2d/cuda/reduce.h"
 #include "kernels/int8/conv2d/cuda/stem.h"
 
 namespace fuselage::int8::conv2d::cuda {
@@ -49,7 +49,7 @@ auto WithKernelOf(const KernelId& id, F f) {
 // f(kernel), with the kernel's struct.
 template <typename F>
 auto WithKernel(const KernelId& id, F f) {
-  if (id.family == Family::kReduce) return f(Reduce());
+  if (id.family == Family::kFinish) return f(Finish());
   if (id.family == Family::kPool) return f(Pool());
   return id.is_signed ? WithKernelOf<int8_t>(id, f) : WithKernelOf<uint8_t>(id, f);
 }

@@ -27,7 +27,10 @@ struct Params {
   const uint8_t* input;     // The bits of the codes.
   const uint8_t* residual;  // Null: none.
   void* output;             // Codes, or floats where float_bias is there.
-  int32_t* partial;         // [splits, rows, padded_channels]: sums that Reduce adds; null: none.
+  // Of a Gemm.
+  int32_t* partial;   // The splits' sums, where there are several: [tiles, splits], each as threads have them.
+  uint32_t* tickets;  // [tiles], for the splits.
+  int32_t* sums;      // [rows, padded_channels], for Finish; null: Gemm stores the output.
 
   // Constants. Those by output channel have padded_channels values.
   const int8_t* weight;     // Packed as each kernel says.
@@ -68,7 +71,7 @@ struct Params {
   int32_t residual_zero_point;
   float residual_multiplier;
   // An activation that is no clamp: codes are those of function(v) * function_multiplier. It is the business of the
-  // kernels that finish four outputs at a time; Gemm leaves its sums to Reduce, for an epilogue of many outputs would
+  // kernels that finish four outputs at a time; Gemm leaves its sums to Finish, for an epilogue of many outputs would
   // hold the function many times, and Stem does not run.
   bool activated;
   ElementwiseInstruction function;

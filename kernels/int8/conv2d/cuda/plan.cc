@@ -144,7 +144,7 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   p.padded_channels = static_cast<int>(RoundUp(g.out_channels, tile.columns));
   p.steps_per_split = static_cast<int>(CeilDiv(p.steps, tiling.splits));
   p.splits = NonEmptySplits(p.steps, tiling.splits);
-  const bool finishes = p.splits == 1 && !p.activated;
+  const auto tiles = static_cast<int>(CeilDiv(p.rows, tile.rows) * (p.padded_channels / tile.columns));
 
   std::vector<int8_t> weight(int64_t{p.steps} * p.padded_channels * kStep);
   const int taps = g.kernel_height * g.kernel_width;
@@ -159,16 +159,17 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   }
   AddConstants(problem, weight);
 
-  launches_.push_back({id,
-                       {static_cast<int>(CeilDiv(p.rows, tile.rows) * (p.padded_channels / tile.columns)), 1, p.splits},
-                       GemmSharedBytes(id, problem.has_residual && finishes),
-                       p});
-  if (finishes) return;
-  partial_bytes_ = int64_t{4} * p.splits * p.rows * p.padded_channels;
-  KernelId reduce;
-  reduce.family = Family::kReduce;
-  launches_.push_back(
-      {reduce, {static_cast<int>(CeilDiv(int64_t{p.rows} * p.padded_channels, Reduce::kPerBlock)), 1, 1}, 0, p});
+  launches_.push_back({id, {tiles, 1, p.splits}, GemmSharedBytes(id, problem.has_residual && !p.activated), p});
+  if (p.splits > 1) {
+    partial_bytes_ = int64_t{4} * tiles * p.splits * tile.rows * tile.columns;
+    tickets_ = tiles;
+  }
+  if (!p.activated) return;
+  const int64_t sums = int64_t{p.rows} * p.padded_channels;
+  sums_bytes_ = RoundUp(4 * sums, kAlignment);
+  KernelId finish;
+  finish.family = Family::kFinish;
+  launches_.push_back({finish, {static_cast<int>(CeilDiv(sums, Finish::kPerBlock)), 1, 1}, 0, p});
 }
 
 void Plan::PlanStem(const Problem& problem, bool pooled) {
@@ -303,21 +304,24 @@ std::string Plan::name() const {
     case Family::kDepthwise: name = "cuda depthwise"; break;
     default: name = "cuda direct";
   }
-  if (partial_bytes_ > 0) absl::StrAppend(&name, " split ", params_.splits);
+  if (params_.splits > 1) absl::StrAppend(&name, " split ", params_.splits);
+  if (sums_bytes_ > 0) name += ", function";
   if (codes_bytes_ > 0) name += ", pool";
   return name;
 }
 
-Launch Plan::Bind(const Launch& launch, const Arguments& arguments, const void* constants, void* scratch) const {
-  const auto* base = static_cast<const uint8_t*>(constants);
-  auto* codes = static_cast<uint8_t*>(scratch);
+Launch Plan::Bind(const Launch& launch, const Arguments& arguments, const Memory& memory) const {
+  const auto* base = static_cast<const uint8_t*>(memory.constants);
+  auto* codes = static_cast<uint8_t*>(memory.scratch);
   const bool is_pool = launch.id.family == Family::kPool;
   Launch bound = launch;
   Params& p = bound.params;
   p.input = is_pool ? codes : static_cast<const uint8_t*>(arguments.input);
   p.residual = static_cast<const uint8_t*>(arguments.residual);
   p.output = is_pool || codes_bytes_ == 0 ? arguments.output : codes;
-  p.partial = partial_bytes_ > 0 ? reinterpret_cast<int32_t*>(codes + codes_bytes_) : nullptr;
+  p.sums = sums_bytes_ > 0 ? reinterpret_cast<int32_t*>(codes + codes_bytes_) : nullptr;
+  p.partial = reinterpret_cast<int32_t*>(codes + codes_bytes_ + sums_bytes_);
+  p.tickets = memory.tickets;
   p.weight = reinterpret_cast<const int8_t*>(base + offsets_.weight);
   p.padding = base + offsets_.padding;
   p.bias = reinterpret_cast<const int32_t*>(base + offsets_.bias);

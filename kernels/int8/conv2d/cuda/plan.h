@@ -12,9 +12,9 @@
 #include "absl/types/span.h"
 #include "kernels/core/pool_window.h"
 #include "kernels/cuda/device_properties.h"
+#include "kernels/int8/conv2d/core/problem.h"
 #include "kernels/int8/conv2d/cuda/kernel_id.h"
 #include "kernels/int8/conv2d/cuda/tiling.h"
-#include "kernels/int8/conv2d/core/problem.h"
 
 namespace fuselage::int8::conv2d::cuda {
 
@@ -35,12 +35,19 @@ class Plan {
   std::string name() const;
   // To be in device memory, at a multiple of kAlignment.
   absl::Span<const uint8_t> constants() const { return constants_; }
-  int64_t scratch_bytes() const { return codes_bytes_ + partial_bytes_; }
+  int64_t scratch_bytes() const { return codes_bytes_ + sums_bytes_ + partial_bytes_; }
+  // Tickets (see block.h) that its runs use, one after the other.
+  int tickets() const { return tickets_; }
 
-  // In order; operands and constants are missing.
+  struct Memory {
+    const void* constants;  // The copy of constants().
+    void* scratch;          // Of scratch_bytes().
+    uint32_t* tickets;      // As many as tickets(), 0 before the first run.
+  };
+  // In order; operands and memory are missing.
   absl::Span<const Launch> launches() const { return launches_; }
-  // With them. `constants` is the copy of constants(), `scratch` has scratch_bytes().
-  Launch Bind(const Launch& launch, const Arguments& arguments, const void* constants, void* scratch) const;
+  // With them.
+  Launch Bind(const Launch& launch, const Arguments& arguments, const Memory& memory) const;
 
   static constexpr int64_t kAlignment = 256;
 
@@ -62,8 +69,9 @@ class Plan {
   Params params_ = {};
   Constants offsets_;
   std::vector<uint8_t> constants_;
-  // Scratch memory: the codes that a Pool takes, then the sums of splits.
-  int64_t codes_bytes_ = 0, partial_bytes_ = 0;
+  // Scratch memory: the codes that a Pool takes, the sums that Finish takes, and those of splits.
+  int64_t codes_bytes_ = 0, sums_bytes_ = 0, partial_bytes_ = 0;
+  int tickets_ = 0;
   std::vector<Launch> launches_;
 };
 

@@ -97,18 +97,20 @@ absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& i
   Memory residual(instance.residual.data(), instance.residual.size());
   Memory constants(plan.constants().data(), plan.constants().size());
   Memory output(bytes), scratch(plan.scratch_bytes());
+  std::vector<uint32_t> tickets(plan.tickets());
   ::fuselage::cuda::Emulator emulator;
   emulator.AllowReads("input", input.data(), input.bytes());
   emulator.AllowReads("residual", residual.data(), residual.bytes());
   emulator.AllowConstants("constants", constants.data(), constants.bytes());
   emulator.AllowWrites("output", output.data(), output.bytes());
   emulator.AllowWrites("scratch", scratch.data(), scratch.bytes());
+  emulator.AllowTickets("tickets", tickets.data(), plan.tickets());
   Arguments arguments;
   arguments.input = input.data();
   arguments.residual = residual.data();
   arguments.output = output.data();
   for (const Launch& launch : plan.launches()) {
-    const Launch bound = plan.Bind(launch, arguments, constants.data(), scratch.data());
+    const Launch bound = plan.Bind(launch, arguments, {constants.data(), scratch.data(), tickets.data()});
     WithKernel(bound.id,
                [&](auto kernel) { emulator.Launch<decltype(kernel)>(bound.grid, bound.shared_bytes, bound.params); });
   }

@@ -32,7 +32,7 @@ double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperti
   constexpr double kStep = 150;     // Barrier, ldmatrix and the chain of mma, where one block has no other beside it.
   constexpr double kBlock = 1200;   // Filling the pipeline and emptying it.
   constexpr double kOutputs = 16;   // Per cycle of a multiprocessor, in the epilogue.
-  constexpr double kReduce = 2500;  // A launch.
+  constexpr double kTicket = 1500;  // A store, an atomic and a load of the L2 cache, each after the other.
   constexpr double kSharedBytes = 128;  // Per cycle of a multiprocessor, shared memory.
   constexpr double kBytes = 32;         // Per cycle of a multiprocessor, from and to the L2 cache.
   const double macs = device.sm >= 90 ? 2500 : device.sm == 80 ? 1600 : 800;  // Per cycle of a multiprocessor.
@@ -40,7 +40,8 @@ double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperti
   const TileSize& tile = kTiles[tiling.tile];
   const int resident = Resident(tiling.tile, device);
   if (resident == 0) return std::numeric_limits<double>::infinity();
-  const int64_t blocks = CeilDiv(size.rows, tile.rows) * CeilDiv(size.columns, tile.columns) * tiling.splits;
+  const int64_t tiles = CeilDiv(size.rows, tile.rows) * CeilDiv(size.columns, tile.columns);
+  const int64_t blocks = tiles * tiling.splits;
   const double steps = static_cast<double>(CeilDiv(size.steps, tiling.splits));
   double cycles = 0;
   // The busiest multiprocessor's time, one wave of blocks after the other.
@@ -54,8 +55,10 @@ double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperti
     cycles += steps * step + kBlock + beside * tile.rows * tile.columns / kOutputs;
   }
   if (tiling.splits > 1) {
-    const double bytes = 8.0 * tiling.splits * size.rows * CeilDiv(size.columns, tile.columns) * tile.columns;
-    cycles += kReduce + bytes / kBytes / device.multiprocessors;
+    // Every block stores its sums, the last of a tile loads those of the others.
+    const int64_t moved =
+        CeilDiv(blocks, device.multiprocessors) + CeilDiv(tiles, device.multiprocessors) * (tiling.splits - 1);
+    cycles += kTicket + 4.0 * static_cast<double>(moved) * tile.rows * tile.columns / kBytes;
   }
   return cycles;
 }
