@@ -89,12 +89,17 @@ TEST_F(PackedWeightsTest, ArePackedOncePerInstructionSet) {
   constexpr int kPackings = 2 * 21;  // Of each layer its weights and their sums.
   for (kernels::Isa isa : kernels::SupportedIsas()) {
     kernels::PackedWeights weights;
-    const int64_t bytes = Compile(graph, 1, native_, 1, isa, &weights);
-    EXPECT_EQ(weights.packings(), kPackings) << kernels::IsaName(isa);
+    for (int threads : {1, 2}) {
+      Compile(graph, 1, native_, threads, isa, &weights);
+      EXPECT_EQ(weights.packings(), kPackings) << kernels::IsaName(isa) << ", threads " << threads;
+    }
+    // A larger batch may be computed in another way, which is packed for as well.
     for (int64_t batch : {1, 16}) {
+      const int64_t bytes = Compile(graph, batch, native_, 1, isa, &weights), packings = weights.packings();
+      EXPECT_LT(packings, kPackings + 21) << kernels::IsaName(isa);
       for (int threads : {1, 2}) {
         EXPECT_EQ(Compile(graph, batch, native_, threads, isa, &weights), bytes) << "each once";
-        EXPECT_EQ(weights.packings(), kPackings) << kernels::IsaName(isa) << ", batch " << batch;
+        EXPECT_EQ(weights.packings(), packings) << kernels::IsaName(isa) << ", batch " << batch;
       }
     }
   }

@@ -49,7 +49,7 @@ class Product {
         padded_columns_(RoundUp(sizes.columns, variant.packing.block)),
         multiplier_(padded_columns_, multiplier),
         bias_(padded_columns_, 0),
-        tile_offsets_(linear::TileOffsets(variant.packing, operands_.packed_depth())) {}
+        step_offsets_(linear::StepOffsets(variant.packing, operands_.packed_depth())) {}
 
   const Operands& operands() const { return operands_; }
   int64_t left_bytes() const { return linear::PackedRowsBytes(variant_.packing, sizes_.rows, sizes_.depth); }
@@ -77,7 +77,7 @@ class Product {
     params.channels = sizes_.stride;
     params.depth = operands_.packed_depth();
     params.weight = packed.right;
-    params.tile_offsets = tile_offsets_.data();
+    params.step_offsets = step_offsets_.data();
     params.addend = packed.column_addends;
     params.row_addend = packed.row_addends;
     params.multiplier = multiplier_.data();
@@ -93,7 +93,7 @@ class Product {
   const Sizes sizes_;
   const int64_t padded_columns_;
   const std::vector<float> multiplier_, bias_;
-  const std::vector<int64_t> tile_offsets_;
+  const std::vector<int64_t> step_offsets_;
 };
 
 class Attention final : public kernels::Kernel {

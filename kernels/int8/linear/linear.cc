@@ -81,13 +81,15 @@ class Linear : public kernels::Kernel {
         [&] { return Packed(weight, packed_type); });
     params_.weight = weight_->data<int8_t>();
     if (packing.x_bytes == 1 && input_type_ == DType::kI8) MoveInput(weight);
-    tile_offsets_ = TileOffsets(packing, params_.depth);
-    params_.tile_offsets = tile_offsets_.data();
+    step_offsets_ = StepOffsets(packing, params_.depth);
+    params_.step_offsets = step_offsets_.data();
     params_.addend = addend_.data();
     params_.multiplier = multiplier_.data();
     params_.float_bias = float_bias_.data();
     set_variant(variant.name);
-    set_scratch_bytes(PackedRowsBytes(packing, params_.rows, input_depth_));
+    in_place_ = packing.x_bytes == 1 && packing.tile_rows == 0 && input_type_ == DType::kU8 &&
+                input_depth_ == params_.depth;
+    if (!in_place_) set_scratch_bytes(PackedRowsBytes(packing, params_.rows, input_depth_));
     set_weight_bytes(padded * int64_t{3 * sizeof(float)}, {weight_});
   }
 
@@ -116,14 +118,14 @@ class Linear : public kernels::Kernel {
 
   void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
                const kernels::RunContext& context) const override {
-    const void* x = inputs[0].data;
-    void *packed = context.scratch.data, *y = outputs[0].data;
+    const void *x = inputs[0].data, *packed = in_place_ ? x : context.scratch.data;
+    void* y = outputs[0].data;
     Params params = params_;
     if (inputs.size() > 1) params.row_multiplier = static_cast<const float*>(inputs[1].data);
     const int64_t rows = params_.rows, channels = params_.channels;
     const int64_t most_rows = variant_.task_rows;
-    kernels::ForRanges(*context.parallel, rows, most_rows, [&](int64_t begin, int64_t end) {
-      PackRows(variant_.packing, input_type_, input_depth_, x, packed, begin, end);
+    kernels::ForRanges(*context.parallel, in_place_ ? 0 : rows, most_rows, [&](int64_t begin, int64_t end) {
+      PackRows(variant_.packing, input_type_, input_depth_, x, context.scratch.data, begin, end);
     });
     const int64_t row_tasks = (rows + most_rows - 1) / most_rows;
     const int64_t channel_tasks = (channels + kTaskChannels - 1) / kTaskChannels;
@@ -137,9 +139,10 @@ class Linear : public kernels::Kernel {
   Variant variant_;
   DType input_type_;
   int64_t input_depth_ = 0;
+  bool in_place_ = false;  // The input is as the packing wants it.
   Params params_;
   std::shared_ptr<const Tensor> weight_;
-  std::vector<int64_t> tile_offsets_;
+  std::vector<int64_t> step_offsets_;
   std::vector<int32_t> addend_;
   std::vector<float> multiplier_, float_bias_;
   std::optional<ElementwiseInstruction> function_;
@@ -213,10 +216,10 @@ void PackRows(const Packing& packing, DType type, int64_t features, const void* 
   }
 }
 
-std::vector<int64_t> TileOffsets(const Packing& packing, int64_t depth) {
+std::vector<int64_t> StepOffsets(const Packing& packing, int64_t depth) {
   std::vector<int64_t> offsets;
-  if (packing.tile_rows == 0) return offsets;
-  for (int64_t k = 0; k < depth; k += packing.step) offsets.push_back(k * packing.tile_rows);
+  const int64_t rows = std::max(1, packing.tile_rows);
+  for (int64_t k = 0; k < depth; k += packing.step) offsets.push_back(k * rows * packing.x_bytes);
   return offsets;
 }
 

@@ -33,7 +33,7 @@ struct Params {
   bool pairs_fit = false;                     // Epilogue::pairs_fit.
   int64_t rows = 0, channels = 0, depth = 0;  // M; N; K, padded to a multiple of the packing's step.
   const int8_t* weight = nullptr;
-  const int64_t* tile_offsets = nullptr;  // [depth / step], bytes: where the steps of a packed x's row are; for tiles.
+  const int64_t* step_offsets = nullptr;  // [depth / step], bytes: where the steps of a packed x's row are.
   // What is added to the accumulator: b32, or -z_x * sum w for a float output; less 128 * sum w where x is code + 128.
   const int32_t* addend = nullptr;
   const int32_t* row_addend = nullptr;    // [rows], added too; null: zeros.
@@ -78,7 +78,7 @@ const Variant& VariantFor(kernels::Isa isa, int64_t rows);  // Of these.
 int64_t PackedRowsBytes(const Packing& packing, int64_t rows, int64_t features);
 void PackRows(const Packing& packing, DType type, int64_t features, const void* x, void* packed, int64_t begin,
               int64_t end);
-std::vector<int64_t> TileOffsets(const Packing& packing, int64_t depth);
+std::vector<int64_t> StepOffsets(const Packing& packing, int64_t depth);
 
 // Fills what follows from the result's type and its activation.
 void SetOutput(const TensorType& y, const Activation& activation, Params* params);

@@ -102,7 +102,7 @@ void FUSELAGE_AMX::Run(const Params& p, const void* x, void* y, const Range& ran
         product.a[t] = static_cast<const uint8_t*>(x) + (block.row + t * kTileRows) * p.depth;
       }
       product.a_row_bytes = kTileRowBytes;
-      product.offsets = p.tile_offsets;
+      product.offsets = p.step_offsets;
       product.steps = p.depth / kTileRowBytes;
       product.b = p.weight + block.channel * p.depth;
       product.b_panel_bytes = kTileRows * p.depth;

@@ -19,7 +19,7 @@ inline constexpr Variant kVariants[] = {
     {"avx2", Isa::kAvx2, nullptr, {8, 2, 2, 2}, 96, avx2::Run},
     {"avx2 pairs", Isa::kAvx2, PairsFit, {8, 4, 4, 1}, 96, avx2::RunPairs},
     {"avx_vnni", Isa::kAvxVnni, nullptr, {8, 4, 4, 1}, 96, avx_vnni::Run},
-    {"avx512_vnni", Isa::kAvx512Vnni, nullptr, {16, 4, 4, 1}, 64, avx512_vnni::Run},
+    {"avx512_vnni", Isa::kAvx512Vnni, nullptr, {16, 4, 4, 1}, 66, avx512_vnni::Run},
     {"amx", Isa::kAmx, FillsTiles, {16, 4, 64, 1, 16}, 256, amx::Run},
 };
 

@@ -50,10 +50,10 @@ class Matmul : public kernels::BinaryKernel {
     row_bytes_ = shape_.columns * ByteSize(y.dtype);
     multiplier_.assign(columns_, params_.float_output ? epilogue.float_scale[0] : epilogue.multiplier[0]);
     float_bias_.assign(columns_, 0);
-    tile_offsets_ = linear::TileOffsets(packing, params_.depth);
+    step_offsets_ = linear::StepOffsets(packing, params_.depth);
     params_.multiplier = multiplier_.data();
     params_.float_bias = float_bias_.data();
-    params_.tile_offsets = tile_offsets_.data();
+    params_.step_offsets = step_offsets_.data();
     const int64_t rows = std::min(shape_.rows, variant.task_rows);
     Areas shared, own;
     b_ = shared.Add(shape_.b_matrices * columns_ * params_.depth);
@@ -113,7 +113,7 @@ class Matmul : public kernels::BinaryKernel {
   // Scratch memory: b packed, and addends for its columns; then for each thread rows of a, and addends for them.
   int64_t b_ = 0, addends_ = 0, own_ = 0, row_addends_ = 0, own_bytes_ = 0;
   std::vector<float> multiplier_, float_bias_;
-  std::vector<int64_t> tile_offsets_;
+  std::vector<int64_t> step_offsets_;
 };
 
 }  // namespace

@@ -2,38 +2,21 @@
 // which the loops.h beside each of them declares. Plain structs and functions only: the sources behind them are
 // compiled for that instruction set, and an inline function emitted there must never be the copy that the linker keeps
 // for all.
-//
-// All loops see four bytes of consecutive input channels (two int16, or four u8) as one "dword", and weights in panels
-// of 16 output channels: [dword][16][4 bytes].
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_CORE_LOOPS_H_
 #define FUSELAGE_KERNELS_INT8_CONV2D_CORE_LOOPS_H_
 
 #include <stdint.h>
 
 #include "ir/base/elementwise_math.h"
+#include "kernels/core/multiply/multiply.h"
 
 namespace fuselage::int8::conv2d {
 
-constexpr int kPanel = 16;      // Output channels of a weight panel.
-constexpr int kMaxRows = 6;     // Pixels of one Multiply.
-constexpr int kDwordBytes = 4;  // One step of a Multiply's depth.
-constexpr int kPanelBytes = kPanel * kDwordBytes;
-
-// c[r][16*p + j] (+)= sum over d of  a[r][d] . b[p][d][j],  modulo 2^32
-struct Multiply {
-  const void* a;
-  int64_t a_stride;            // Bytes from row to row, where
-  const int64_t* row_offsets;  // is null; else these are where rows are. AVX2: null.
-  const int64_t* offsets;  // [depth]: where dword d of a row is, in bytes. Its load hides behind the multiplications.
-  int64_t depth;           // Dwords.
-  const void* b;
-  int64_t b_stride;  // Bytes from panel to panel.
-  int32_t* c;
-  int64_t c_stride;  // Elements from row to row.
-  int rows;          // 1 .. kMaxRows, or winograd::Loops::max_rows
-  int panels;        // 1 .. max_panels
-  bool accumulate;
-};
+using kernels::kDwordBytes;
+using kernels::kMaxRows;
+using kernels::kPanel;
+using kernels::kPanelBytes;
+using kernels::Multiply;
 
 // From accumulators to the output. Codes are handled as u8: i8 codes have their top bit flipped on the way, and zero
 // points, lo and hi below are shifted by 128 to match. Arrays hold whole panels.

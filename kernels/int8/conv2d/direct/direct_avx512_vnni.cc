@@ -1,33 +1,21 @@
-// AVX-512 VNNI's matrix product: vpdpbusd adds four products u8 * i8 to each of 16 int32 lanes, exactly (vpdpbusds
-// would saturate). Up to 6 pixels by 64 output channels: 24 registers of sums, four of weights, one broadcast dword.
-// Codes leave by fours of panels or pixels.
+// AVX-512 VNNI: up to 6 pixels by 64 output channels, 24 registers of sums, four of weights, one broadcast dword. Codes
+// leave by fours of panels or pixels.
 #include <string.h>
 
 #include "kernels/core/avx512.h"
+#include "kernels/core/multiply/multiply_avx512.h"
 #include "kernels/int8/conv2d/core/load_bytes.h"
-#include "kernels/int8/conv2d/core/multiply_avx512.h"
 #include "kernels/int8/conv2d/core/output_avx512.h"
 #include "kernels/int8/conv2d/direct/loops.h"
 
 namespace fuselage::int8::conv2d::direct::FUSELAGE_AVX512_VNNI {
 namespace {
 
-// Four products u8 * i8.
-struct Product {
-  static inline __m512i Add(__m512i sum, __m512i x, __m512i weights) { return _mm512_dpbusd_epi32(sum, x, weights); }
-};
-
-template <bool kScattered>
-void MultiplyPanels(const Multiply& m) {
-  switch (m.panels) {
-    case 1: return MultiplyRows<Product, 1, kScattered>(m);
-    case 2: return MultiplyRows<Product, 2, kScattered>(m);
-    case 3: return MultiplyRows<Product, 3, kScattered>(m);
-    default: return MultiplyRows<Product, 4, kScattered>(m);
-  }
+void MultiplyVnni(const Multiply& m) {
+  using kernels::ByteProduct;
+  using kernels::MultiplyPanels;
+  m.row_offsets != nullptr ? MultiplyPanels<ByteProduct, true>(m) : MultiplyPanels<ByteProduct>(m);
 }
-
-void MultiplyVnni(const Multiply& m) { m.row_offsets != nullptr ? MultiplyPanels<true>(m) : MultiplyPanels<false>(m); }
 
 // Four whole panels: the codes of a pixel are one vector.
 template <typename Form>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "kernels/core/avx512.h"
-#include "kernels/int8/conv2d/core/multiply_avx512.h"
+#include "kernels/core/multiply/multiply_avx512.h"
 #include "kernels/int8/conv2d/core/output_avx512.h"
 #include "kernels/int8/conv2d/winograd/loops.h"
 #include "kernels/int8/conv2d/winograd/transforms.h"
@@ -42,7 +42,7 @@ struct Product {
 
 // Six tiles by two panels: vpdpwssd takes five cycles, and two begin in each.
 void MultiplyTiles(const Multiply& m) {
-  return m.panels == 1 ? MultiplyRows<Product, 1>(m) : MultiplyRows<Product, 2>(m);
+  return m.panels == 1 ? kernels::MultiplyRows<Product, 1>(m) : kernels::MultiplyRows<Product, 2>(m);
 }
 
 // kWhole: all the panel's channels exist.

@@ -1,14 +1,14 @@
-// The matrix product of the AVX-512 variants: up to 6 rows by 4 panels of 16 output channels, all in registers.
-// Everything is local to the including source: see loops.h.
-#ifndef FUSELAGE_KERNELS_INT8_CONV2D_CORE_MULTIPLY_AVX512_H_
-#define FUSELAGE_KERNELS_INT8_CONV2D_CORE_MULTIPLY_AVX512_H_
+// The matrix product in AVX-512: up to 6 rows by 4 panels of 16 output channels, all in registers. Everything is local to
+// the including source.
+#ifndef FUSELAGE_KERNELS_CORE_MULTIPLY_MULTIPLY_AVX512_H_
+#define FUSELAGE_KERNELS_CORE_MULTIPLY_MULTIPLY_AVX512_H_
 
 #include <string.h>
 
 #include "kernels/core/avx512.h"
-#include "kernels/int8/conv2d/core/loops.h"
+#include "kernels/core/multiply/multiply.h"
 
-namespace fuselage::int8::conv2d {
+namespace fuselage::kernels {
 namespace {
 
 inline int LoadDword(const void* p) {
@@ -17,10 +17,16 @@ inline int LoadDword(const void* p) {
   return v;
 }
 
+// Four products u8 * i8 by vpdpbusd, exactly: vpdpbusds would saturate.
+struct ByteProduct {
+  static inline __m512i Add(__m512i sum, __m512i x, __m512i weights) { return _mm512_dpbusd_epi32(sum, x, weights); }
+};
+
 // Product::Add(sum, a, b) adds the products of four bytes of a and of b, to each lane. kScattered: m.row_offsets says
 // where rows are, which costs a few percent.
+// Not inlined: GCC 12 would keep the sums in memory besides.
 template <typename Product, int kRows, int kPanels, bool kScattered>
-void MultiplyTile(const Multiply& m) {
+__attribute__((noinline)) void MultiplyTile(const Multiply& m) {
   __m512i sum[kRows][kPanels];
 #pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r) {
@@ -69,7 +75,17 @@ void MultiplyRows(const Multiply& m) {
   }
 }
 
-}  // namespace
-}  // namespace fuselage::int8::conv2d
+template <typename Product, bool kScattered = false>
+void MultiplyPanels(const Multiply& m) {
+  switch (m.panels) {
+    case 1: return MultiplyRows<Product, 1, kScattered>(m);
+    case 2: return MultiplyRows<Product, 2, kScattered>(m);
+    case 3: return MultiplyRows<Product, 3, kScattered>(m);
+    default: return MultiplyRows<Product, 4, kScattered>(m);
+  }
+}
 
-#endif  // FUSELAGE_KERNELS_INT8_CONV2D_CORE_MULTIPLY_AVX512_H_
+}  // namespace
+}  // namespace fuselage::kernels
+
+#endif  // FUSELAGE_KERNELS_CORE_MULTIPLY_MULTIPLY_AVX512_H_
