@@ -1,4 +1,5 @@
-// One call of a matrix product's inner loops. A plain struct: the sources behind it are compiled for one instruction set.
+// One call of a matrix product's inner loops. A plain struct: the sources behind it are compiled for one instruction
+// set.
 //
 // Four bytes along the depth (two int16, or four u8) are a "dword", and weights lie in panels of 16 output channels:
 // [dword][16][4 bytes].

@@ -1,5 +1,5 @@
-// The matrix product in AVX-512: up to 6 rows by 4 panels of 16 output channels, all in registers. Everything is local to
-// the including source.
+// The matrix product in AVX-512: up to 6 rows by 4 panels of 16 output channels, all in registers. Everything is local
+// to the including source.
 #ifndef FUSELAGE_KERNELS_CORE_MULTIPLY_MULTIPLY_AVX512_H_
 #define FUSELAGE_KERNELS_CORE_MULTIPLY_MULTIPLY_AVX512_H_
 

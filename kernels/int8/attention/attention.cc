@@ -191,6 +191,11 @@ class Attention final : public kernels::Kernel {
     scores_.operands().PackLeft(queries, rows, scratch.left, scratch.row_addends);
     scores_.Multiply({scratch.left, scratch.row_addends, scratch.keys, scratch.key_addends}, rows,
                      s_.MostKeys(row, rows), scratch.scores);
+    // All rows' at first: a vector's load would wait for narrower stores right before it.
+    for (int64_t i = 0; i < rows; ++i) {
+      const int64_t keys = s_.KeysOf(row + i);
+      std::fill_n(scratch.scores + i * stride_ + keys, RoundUp(keys, kLanes) - keys, kNever);
+    }
     for (int64_t i = 0; i < rows; ++i) {
       const int64_t keys = s_.KeysOf(row + i);
       uint8_t* weights = scratch.weights + i * s_.keys;

@@ -28,10 +28,11 @@
 namespace fuselage::int8::attention {
 
 constexpr int64_t kLanes = 16;
+constexpr float kNever = -__builtin_inff();
 
 // The products of one query and its keys.
 struct ScoreRow {
-  float* scores;      // With room for a multiple of kLanes; overwritten.
+  float* scores;      // Up to the next multiple of kLanes those beyond the keys are kNever. Overwritten.
   int64_t keys;       // That it looks at: the first ones.
   const float* mask;  // To add; null: nothing.
   float softcap;      // 0: none.

@@ -1,5 +1,6 @@
 #include "kernels/int8/attention/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -66,6 +67,7 @@ TEST_P(RowsTest, WeightsHaveTheBitsOfTheirDefinition) {
         GuardedMemory scores(padded * 4, 4), weights(padded, 1), mask(keys * 4, 8);
         const Tensor random = SeededTensor(Floats({2, keys}), keys);
         std::vector<float> s(keys);
+        std::fill(scores.as<float>() + keys, scores.as<float>() + padded, kNever);
         for (int64_t j = 0; j < keys; ++j) {
           scores.as<float>()[j] = s[j] = 6 * random.data<float>()[j];
           mask.as<float>()[j] = j % 3 == 1 || special == 2 ? -kInfinity : random.data<float>()[keys + j];

@@ -10,7 +10,6 @@
 namespace fuselage::int8::attention {
 namespace {
 
-constexpr float kNever = -__builtin_inff();
 // 1.5 * 2^23: the sum with a float of at most 2^22 is its nearest integer, half to even, in the lowest bits.
 constexpr float kRound = 12582912.0f;
 constexpr int32_t kRoundBits = 0x4B400000;
@@ -22,7 +21,8 @@ inline int32_t RoundedBits(float x) {
   return bits;
 }
 
-inline int32_t WeightsLoop(const ScoreRow& row, uint8_t* __restrict weights) {
+// The scores with what is done to them before their softmax.
+inline void AdjustScores(const ScoreRow& row) {
   float* __restrict s = row.scores;
   const float cap = row.softcap;
   if (cap != 0) {
@@ -31,8 +31,12 @@ inline int32_t WeightsLoop(const ScoreRow& row, uint8_t* __restrict weights) {
   if (row.mask != nullptr) {
     for (int64_t j = 0; j < row.keys; ++j) s[j] += row.mask[j];
   }
-  int64_t keys = row.keys;
-  for (; keys % kLanes != 0; ++keys) s[keys] = kNever;
+}
+
+inline int32_t WeightsLoop(const ScoreRow& row, uint8_t* __restrict weights) {
+  AdjustScores(row);
+  const float* __restrict s = row.scores;
+  const int64_t keys = (row.keys + kLanes - 1) / kLanes * kLanes;
   float largest[kLanes];
   for (int l = 0; l < kLanes; ++l) largest[l] = kNever;
   for (int64_t j = 0; j < keys; j += kLanes) {

@@ -87,8 +87,8 @@ class Linear : public kernels::Kernel {
     params_.multiplier = multiplier_.data();
     params_.float_bias = float_bias_.data();
     set_variant(variant.name);
-    in_place_ = packing.x_bytes == 1 && packing.tile_rows == 0 && input_type_ == DType::kU8 &&
-                input_depth_ == params_.depth;
+    in_place_ =
+        packing.x_bytes == 1 && packing.tile_rows == 0 && input_type_ == DType::kU8 && input_depth_ == params_.depth;
     if (!in_place_) set_scratch_bytes(PackedRowsBytes(packing, params_.rows, input_depth_));
     set_weight_bytes(padded * int64_t{3 * sizeof(float)}, {weight_});
   }

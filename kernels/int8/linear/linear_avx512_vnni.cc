@@ -13,7 +13,8 @@ namespace core = kernels::FUSELAGE_AVX512_VNNI;
 using kernels::kMaxRows;
 using kernels::kPanel;
 
-constexpr int64_t kMaxPanels = 4, kStripRows = 11 * kMaxRows;
+constexpr int kMaxPanels = 4;
+constexpr int64_t kStripRows = 11 * kMaxRows;
 // Dwords at a time: their weights of 64 channels take 24 KB, and stay in the first-level cache while the strip's rows
 // pass, whose sums take 17.
 constexpr int64_t kChunk = 96;
@@ -30,40 +31,51 @@ inline void CopyFull(const void* from, int64_t bytes, void* to) {
   }
 }
 
-// One row's channels from `n`, of which `count` are stored.
-template <int kPanels>
-void Store(const Params& p, const core::OutputCodes& codes, const int32_t* sums, int64_t row, int64_t n,
-                  int64_t count, void* y) {
-  __m512 v[4];
-#pragma GCC unroll 4
-  for (int j = 0; j < 4; ++j) v[j] = _mm512_setzero_ps();
-  const __m512 row_multiplier = _mm512_set1_ps(p.row_multiplier == nullptr ? 1.0f : p.row_multiplier[row]);
-  const __m512i row_addend = _mm512_set1_epi32(p.row_addend == nullptr ? 0 : p.row_addend[row]);
+// A strip's sums, [rows][16 * kPanels], to codes or floats.
+template <int kPanels, bool kFloats>
+void Store(const Params& p, const core::OutputCodes& codes, const int32_t* sums, const Range& strip, void* y) {
+  const int64_t n = strip.channel_begin, count = strip.channel_end - n;
+  __m512i addend[kPanels];
+  __m512 multiplier[kPanels], bias[kPanels];
 #pragma GCC unroll 4
   for (int j = 0; j < kPanels; ++j) {
-    const __m512i addend = _mm512_loadu_si512(p.addend + n + kPanel * j);
-    const __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_loadu_si512(sums + kPanel * j), _mm512_add_epi32(addend, row_addend)));
-    const __m512 multiplier = _mm512_loadu_ps(p.multiplier + n + kPanel * j);
-    if (p.float_output) {
-      v[j] = _mm512_fmadd_ps(sum, _mm512_mul_ps(multiplier, row_multiplier),
-                             _mm512_loadu_ps(p.float_bias + n + kPanel * j));
-      if (p.relu) v[j] = _mm512_max_ps(v[j], _mm512_setzero_ps());
-    } else {
-      v[j] = _mm512_mul_ps(sum, multiplier);
-    }
+    addend[j] = _mm512_loadu_si512(p.addend + n + kPanel * j);
+    multiplier[j] = _mm512_loadu_ps(p.multiplier + n + kPanel * j);
+    if (kFloats) bias[j] = _mm512_loadu_ps(p.float_bias + n + kPanel * j);
   }
-  if (p.function != nullptr) core::ActivateVectors<4>(*p.function, p.function_multiplier, v);
-  if (p.float_output) {
-    CopyFull<kPanel * kPanels * sizeof(float)>(v, count * sizeof(float),
-                                                static_cast<float*>(y) + row * p.channels + n);
-  } else {
-    const __m512i q = core::ToCodes(v[0], v[1], v[2], v[3], codes);
-    CopyFull<kPanel * kPanels>(&q, count, static_cast<uint8_t*>(y) + row * p.channels + n);
+  for (int64_t row = strip.row_begin; row < strip.row_end; ++row, sums += kPanels * kPanel) {
+    const __m512i row_addend = _mm512_set1_epi32(p.row_addend == nullptr ? 0 : p.row_addend[row]);
+    const __m512 row_multiplier = _mm512_set1_ps(p.row_multiplier == nullptr ? 1.0f : p.row_multiplier[row]);
+    __m512 v[kMaxPanels];
+#pragma GCC unroll 4
+    for (int j = 0; j < kMaxPanels; ++j) {
+      v[j] = _mm512_setzero_ps();
+      if (j >= kPanels) continue;
+      const __m512i all = _mm512_add_epi32(addend[j], row_addend);
+      const __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_loadu_si512(sums + kPanel * j), all));
+      if (kFloats) {
+        v[j] = _mm512_fmadd_ps(sum, _mm512_mul_ps(multiplier[j], row_multiplier), bias[j]);
+        if (p.relu) v[j] = _mm512_max_ps(v[j], _mm512_setzero_ps());
+      } else {
+        v[j] = _mm512_mul_ps(sum, multiplier[j]);
+      }
+    }
+    if (p.function != nullptr) core::ActivateVectors<kMaxPanels>(*p.function, p.function_multiplier, v);
+    if (kFloats) {
+      CopyFull<kPanels * kPanel * sizeof(float)>(v, count * sizeof(float),
+                                                 static_cast<float*>(y) + row * p.channels + n);
+    } else {
+      const __m512i q = core::ToCodes(v[0], v[1], v[2], v[3], codes);
+      CopyFull<kPanels * kPanel>(&q, count, static_cast<uint8_t*>(y) + row * p.channels + n);
+    }
   }
 }
 
-using StoreRow = decltype(Store<1>);
-constexpr StoreRow* kStores[kMaxPanels] = {Store<1>, Store<2>, Store<3>, Store<4>};
+using StoreStrip = decltype(Store<1, false>);
+constexpr StoreStrip* kStores[2][kMaxPanels] = {
+    {Store<1, false>, Store<2, false>, Store<3, false>, Store<4, false>},
+    {Store<1, true>, Store<2, true>, Store<3, true>, Store<4, true>},
+};
 
 // At most kStripRows and kMaxPanels.
 void RunStrip(const Params& p, const core::OutputCodes& codes, const uint8_t* x, const Range& strip, void* y) {
@@ -90,10 +102,7 @@ void RunStrip(const Params& p, const core::OutputCodes& codes, const uint8_t* x,
       kernels::MultiplyPanels<kernels::ByteProduct>(m);
     }
   } while ((dword += kChunk) < dwords);
-  StoreRow* const store = kStores[panels - 1];
-  for (int64_t row = 0; row < rows; ++row) {
-    store(p, codes, sums + row * m.c_stride, strip.row_begin + row, strip.channel_begin, channels, y);
-  }
+  kStores[p.float_output][panels - 1](p, codes, sums, strip, y);
 }
 
 }  // namespace
