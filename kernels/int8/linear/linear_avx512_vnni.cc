@@ -31,10 +31,11 @@ inline void CopyFull(const void* from, int64_t bytes, void* to) {
   }
 }
 
-// A strip's sums, [rows][16 * kPanels], to codes or floats.
+// A strip's sums, [rows][16 * kPanels], to codes or floats; by way of floats in their place where an activation
+// follows, which one call computes.
 template <int kPanels, bool kFloats>
-void Store(const Params& p, const core::OutputCodes& codes, const int32_t* sums, const Range& strip, void* y) {
-  const int64_t n = strip.channel_begin, count = strip.channel_end - n;
+void Store(const Params& p, const core::OutputCodes& codes, const Range& strip, int32_t* sums, void* y) {
+  const int64_t n = strip.channel_begin, count = strip.channel_end - n, rows = strip.row_end - strip.row_begin;
   __m512i addend[kPanels];
   __m512 multiplier[kPanels], bias[kPanels];
 #pragma GCC unroll 4
@@ -43,31 +44,46 @@ void Store(const Params& p, const core::OutputCodes& codes, const int32_t* sums,
     multiplier[j] = _mm512_loadu_ps(p.multiplier + n + kPanel * j);
     if (kFloats) bias[j] = _mm512_loadu_ps(p.float_bias + n + kPanel * j);
   }
-  for (int64_t row = strip.row_begin; row < strip.row_end; ++row, sums += kPanels * kPanel) {
-    const __m512i row_addend = _mm512_set1_epi32(p.row_addend == nullptr ? 0 : p.row_addend[row]);
-    const __m512 row_multiplier = _mm512_set1_ps(p.row_multiplier == nullptr ? 1.0f : p.row_multiplier[row]);
-    __m512 v[kMaxPanels];
+  const auto store = [&](int64_t row, const __m512* v) {
+    const int64_t to = (strip.row_begin + row) * p.channels + n;
+    if (kFloats) {
+      CopyFull<kPanels * kPanel * sizeof(float)>(v, count * sizeof(float), static_cast<float*>(y) + to);
+    } else {
+      const __m512i q = core::ToCodes(v[0], v[1], v[2], v[3], codes);
+      CopyFull<kPanels * kPanel>(&q, count, static_cast<uint8_t*>(y) + to);
+    }
+  };
+  __m512 v[kMaxPanels];
+  for (int j = kPanels; j < kMaxPanels; ++j) v[j] = _mm512_setzero_ps();
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t in_all = strip.row_begin + row;
+    const __m512i row_addend = _mm512_set1_epi32(p.row_addend == nullptr ? 0 : p.row_addend[in_all]);
+    const __m512 row_multiplier = _mm512_set1_ps(p.row_multiplier == nullptr ? 1.0f : p.row_multiplier[in_all]);
+    int32_t* const row_sums = sums + row * kPanels * kPanel;
 #pragma GCC unroll 4
-    for (int j = 0; j < kMaxPanels; ++j) {
-      v[j] = _mm512_setzero_ps();
-      if (j >= kPanels) continue;
+    for (int j = 0; j < kPanels; ++j) {
       const __m512i all = _mm512_add_epi32(addend[j], row_addend);
-      const __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_loadu_si512(sums + kPanel * j), all));
+      const __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_loadu_si512(row_sums + kPanel * j), all));
       if (kFloats) {
         v[j] = _mm512_fmadd_ps(sum, _mm512_mul_ps(multiplier[j], row_multiplier), bias[j]);
         if (p.relu) v[j] = _mm512_max_ps(v[j], _mm512_setzero_ps());
       } else {
         v[j] = _mm512_mul_ps(sum, multiplier[j]);
       }
+      if (p.function != nullptr) _mm512_storeu_ps(row_sums + kPanel * j, v[j]);
     }
-    if (p.function != nullptr) core::ActivateVectors<kMaxPanels>(*p.function, p.function_multiplier, v);
-    if (kFloats) {
-      CopyFull<kPanels * kPanel * sizeof(float)>(v, count * sizeof(float),
-                                                 static_cast<float*>(y) + row * p.channels + n);
-    } else {
-      const __m512i q = core::ToCodes(v[0], v[1], v[2], v[3], codes);
-      CopyFull<kPanels * kPanel>(&q, count, static_cast<uint8_t*>(y) + row * p.channels + n);
+    if (p.function == nullptr) store(row, v);
+  }
+  if (p.function == nullptr) return;
+  float* const values = reinterpret_cast<float*>(sums);
+  core::Activate(*p.function, values, rows * kPanels * kPanel);
+  for (int64_t row = 0; row < rows; ++row) {
+#pragma GCC unroll 4
+    for (int j = 0; j < kPanels; ++j) {
+      const __m512 value = _mm512_loadu_ps(values + (row * kPanels + j) * kPanel);
+      v[j] = _mm512_mul_ps(value, _mm512_set1_ps(p.function_multiplier));
     }
+    store(row, v);
   }
 }
 
@@ -102,7 +118,7 @@ void RunStrip(const Params& p, const core::OutputCodes& codes, const uint8_t* x,
       kernels::MultiplyPanels<kernels::ByteProduct>(m);
     }
   } while ((dword += kChunk) < dwords);
-  kStores[p.float_output][panels - 1](p, codes, sums, strip, y);
+  kStores[p.float_output][panels - 1](p, codes, strip, sums, y);
 }
 
 }  // namespace

@@ -65,6 +65,49 @@ void FinishCodes(const OutputStage& stage, const Destination& to, const int32_t*
   }
 }
 
+// Some pixels' values at a time, which one call activates.
+template <typename Form>
+void FinishActivated(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  constexpr int kPixels = 16, kMaxPanels = 4;
+  const StageConstants constants = StageConstantsOf(stage);
+  const __m512 multiplier = _mm512_set1_ps(stage.function_multiplier);
+  const int panels = (to.channels + kPanel - 1) / kPanel;
+  PanelConstants panel[kMaxPanels];
+  for (int p = 0; p < panels; ++p) panel[p] = PanelConstantsOf(stage, to.channel + p * kPanel);
+  alignas(64) float values[kPixels * kMaxPanels * kPanel] = {};
+  uint8_t codes[sizeof(values) / sizeof(float)];
+  uint8_t* out = static_cast<uint8_t*>(to.output);
+  const uint8_t* residual = to.residual;
+  for (int first = 0; first < pixels; first += kPixels) {
+    const int count = pixels - first < kPixels ? pixels - first : kPixels;
+    float* value = values;
+    for (int pixel = 0; pixel < count; ++pixel, c += c_stride) {
+      for (int p = 0; p < panels; ++p, value += kPanel) {
+        __m512 v = ValuesOf(panel[p], _mm512_loadu_si512(c + p * kPanel));
+        if (Form::residual) {
+          const int channels = to.channels - p * kPanel;
+          const uint8_t* from = residual + p * kPanel;
+          v = AddResidual<Form>(
+              constants, channels < kPanel ? LoadCodes<false>(from, channels) : LoadCodes<true>(from, kPanel), v);
+        }
+        _mm512_store_ps(value, v);
+      }
+      if (Form::residual) residual += to.residual_pixel_stride;
+    }
+    const int size = count * panels * kPanel;
+    core::Activate(*stage.function, values, size);
+    for (int i = 0; i < size; i += 4 * kPanel) {
+      __m512 v[4];
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) v[j] = _mm512_mul_ps(_mm512_load_ps(values + i + j * kPanel), multiplier);
+      _mm512_storeu_si512(codes + i, core::ToCodes(v[0], v[1], v[2], v[3], constants.codes));
+    }
+    for (int pixel = 0; pixel < count; ++pixel, out += to.pixel_stride) {
+      memcpy(out, codes + pixel * panels * kPanel, to.channels);
+    }
+  }
+}
+
 template <bool kWhole>
 void FinishFloats(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
   const StageConstants constants = StageConstantsOf(stage);
@@ -87,6 +130,9 @@ Destination PanelOf(Destination to, int first, int64_t element_bytes) {
 void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
   WithOutputForm(stage, [&](auto form) {
     using Form = decltype(form);
+    if constexpr (Form::kind == OutputKind::kActivatedCodes) {
+      return FinishActivated<Form>(stage, to, c, c_stride, pixels);
+    }
     int64_t element_bytes = 1;
     FinishPixels *whole, *begun;
     if constexpr (Form::kind == OutputKind::kFloat) {

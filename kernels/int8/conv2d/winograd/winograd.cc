@@ -297,10 +297,11 @@ bool Supports(const Problem& problem) {
 
 bool Worthwhile(const Problem& problem, const Loops& loops) {
   const Geometry& g = problem.geometry;
-  // Multiplications, and what the transforms cost beside them: below 16 channels they prevail.
+  if (g.in_channels < 16 || g.out_channels < 16) return false;
+  // Of an output channel, in the time of a direct product.
   const int64_t tiles = CeilDiv(g.out_height, kTile) * CeilDiv(g.out_width, kTile);
-  const int64_t direct = int64_t{kTaps} * g.out_height * g.out_width;
-  if (g.in_channels < 16 || g.out_channels < 16 || tiles * kPositions * 2 > direct) return false;
+  const int64_t direct = int64_t{kTaps} * g.out_height * g.out_width * g.in_channels;
+  if (tiles * (kPositions * g.in_channels * loops.word_product + loops.output_transform) > direct) return false;
   const bool transform_late = TransformedBytes(g) > loops.max_weight_bytes;
   return !transform_late || g.batch * tiles >= loops.least_tiles_late;
 }

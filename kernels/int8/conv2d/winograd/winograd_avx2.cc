@@ -81,6 +81,8 @@ Loops GetLoops() {
           /*max_panels=*/1,
           /*max_weight_bytes=*/512 << 10,
           /*least_tiles_late=*/0,
+          /*word_product=*/1,
+          /*output_transform=*/560,
           /*transform_input=*/TransformInput<Avx2>,
           /*transform_weight=*/TransformWeight<Avx2>,
           /*multiply=*/MultiplyRows<WordProduct>,

@@ -100,6 +100,8 @@ Loops GetLoops() {
           /*max_panels=*/2,
           /*max_weight_bytes=*/1280 << 10,
           /*least_tiles_late=*/64,
+          /*word_product=*/2,
+          /*output_transform=*/1600,
           /*transform_input=*/TransformInput<Avx512>,
           /*transform_weight=*/TransformWeight<Avx512>,
           /*multiply=*/MultiplyTiles,
