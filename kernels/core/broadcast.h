@@ -25,6 +25,21 @@ class Broadcast {
     strides_ = InMemoryOrder(aligned, to.layout);
   }
 
+  // From any multiple of `span` on, and up to the next, the operand's elements are the same `run` of them again and
+  // again.
+  struct Repetition {
+    int64_t run = 1, span = 1;
+  };
+  Repetition repetition() const {
+    Repetition found;
+    size_t axis = shape_.size();
+    for (; axis > 0 && (strides_[axis - 1] == found.run || shape_[axis - 1] == 1); --axis)
+      found.run *= shape_[axis - 1];
+    found.span = found.run;
+    for (; axis > 0 && (strides_[axis - 1] == 0 || shape_[axis - 1] == 1); --axis) found.span *= shape_[axis - 1];
+    return found;
+  }
+
   // The n elements of x that meet those of the result from `begin` on.
   template <typename T>
   void Gather(const T* x, int64_t begin, int64_t n, T* y) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -26,7 +27,8 @@ constexpr Variant kVariants[] = {
     {"avx512_vnni", Isa::kAvx512Vnni, nullptr, avx512_vnni::Run},
 };
 
-constexpr int64_t kTask = 16 * kBlock;  // Elements that are worth a thread's while.
+constexpr int64_t kVectorCodes = 64;
+constexpr int64_t kTaskBlocks = 16;  // That are worth a thread's while.
 
 // What a block of codes is converted with: one image of one channel.
 template <typename ConversionParams>
@@ -55,7 +57,15 @@ class FusedElementwise : public kernels::Kernel {
       if (is_codes_) operands_.back().encoding = ConversionOf<int8::dequantize::Params>(*input);
       if (input->shape == desc.output().shape) continue;
       operands_.back().broadcast = std::make_unique<kernels::Broadcast>(*input, desc.output());
+      const auto repetition = operands_.back().broadcast->repetition();
+      if (span_ > 0 || repetition.span < 2 * repetition.run || repetition.run > kBlock) continue;
+      operands_.back().repeats = true;
+      span_ = repetition.span;
+      // Whole vectors of codes, where that many fit.
+      const int64_t step = std::lcm(repetition.run, kVectorCodes);
+      block_ = step <= kBlock ? kBlock / step * step : kBlock / repetition.run * repetition.run;
     }
+    if (span_ == 0) span_ = std::max<int64_t>(elements_, 1);
     if (is_codes_) output_ = ConversionOf<int8::quantize::Params>(desc.output());
     params_ = {static_cast<int32_t>(operands_.size()), steps_.data(), static_cast<int32_t>(steps_.size())};
     const Variant& variant = kernels::BestVariant(Variants(), desc.isa);
@@ -70,24 +80,33 @@ class FusedElementwise : public kernels::Kernel {
   struct Operand {
     int8::dequantize::Params encoding;              // Of codes.
     std::unique_ptr<kernels::Broadcast> broadcast;  // Null: as large as the result.
+    bool repeats = false;                           // All blocks of a span begin with the same elements.
   };
 
   void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
                const kernels::RunContext& context) const override {
-    const int tasks = static_cast<int>((elements_ + kTask - 1) / kTask);
+    const int64_t task_elements = kTaskBlocks * block_;
+    const int tasks = static_cast<int>((elements_ + task_elements - 1) / task_elements);
     context.parallel->For(tasks, [&](int task, int thread) {
       float* scratch = static_cast<float*>(context.scratch.data) + thread * thread_floats_;
-      const int64_t end = std::min<int64_t>(elements_, (task + int64_t{1}) * kTask);
-      for (int64_t begin = task * kTask; begin < end; begin += kBlock) {
-        RunBlock(inputs, outputs[0].data, scratch, begin, std::min(kBlock, end - begin));
+      int64_t begin = task * task_elements;
+      const int64_t end = std::min(elements_, begin + task_elements);
+      for (int64_t loaded = -1, n; begin < end; begin += n) {
+        const int64_t span = begin / span_;
+        n = std::min({block_, end - begin, (span + 1) * span_ - begin});
+        RunBlock(inputs, outputs[0].data, scratch, begin, n, loaded == span);
+        loaded = span;
       }
     });
   }
 
-  void RunBlock(absl::Span<const kernels::ConstBuffer> inputs, void* y, float* scratch, int64_t begin,
-                int64_t n) const {
+  // `loaded`: what repeats is in the scratch memory.
+  void RunBlock(absl::Span<const kernels::ConstBuffer> inputs, void* y, float* scratch, int64_t begin, int64_t n,
+                bool loaded) const {
     const float* values[kMostValues];
-    for (size_t i = 0; i < inputs.size(); ++i) values[i] = Load(operands_[i], inputs[i].data, begin, n, &scratch);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      values[i] = Load(operands_[i], inputs[i].data, begin, n, loaded, &scratch);
+    }
     uint8_t* result = static_cast<uint8_t*>(y) + begin * element_bytes_;
     if (!is_codes_) return run_(params_, values, reinterpret_cast<float*>(result), scratch, n);
     run_(params_, values, scratch, scratch + kBlock, n);
@@ -95,27 +114,34 @@ class FusedElementwise : public kernels::Kernel {
   }
 
   // The floats of elements [begin, begin + n), from the operand or from *scratch, which moves behind them.
-  const float* Load(const Operand& operand, const void* data, int64_t begin, int64_t n, float** scratch) const {
+  const float* Load(const Operand& operand, const void* data, int64_t begin, int64_t n, bool loaded,
+                    float** scratch) const {
+    const bool gathered = operand.broadcast != nullptr;
+    float *const area = *scratch, *const values = gathered && is_codes_ ? area + kBlock : area;
+    *scratch += kBlock * (gathered + is_codes_);
+    if (operand.repeats) {
+      if (loaded) return values;
+      begin -= begin % span_;
+      n = std::min(block_, span_);
+    }
     const void* block = static_cast<const uint8_t*>(data) + begin * element_bytes_;
-    if (operand.broadcast != nullptr) {
-      block = *scratch;
+    if (gathered) {
+      block = area;
       if (is_codes_) {
-        operand.broadcast->Gather(static_cast<const uint8_t*>(data), begin, n, reinterpret_cast<uint8_t*>(*scratch));
+        operand.broadcast->Gather(static_cast<const uint8_t*>(data), begin, n, reinterpret_cast<uint8_t*>(area));
       } else {
-        operand.broadcast->Gather(static_cast<const float*>(data), begin, n, *scratch);
+        operand.broadcast->Gather(static_cast<const float*>(data), begin, n, area);
       }
-      *scratch += kBlock;
     }
     if (!is_codes_) return static_cast<const float*>(block);
-    float* values = *scratch;
     dequantize_(operand.encoding, static_cast<const uint8_t*>(block), values, 0, n);
-    *scratch += kBlock;
     return values;
   }
 
   const std::vector<ElementwiseInstruction> steps_;
   const int64_t elements_;
-  const bool is_codes_;  // All operands and the result; otherwise all are floats.
+  int64_t span_ = 0, block_ = kBlock;  // Elements after which operands no longer repeat; of a block.
+  const bool is_codes_;                // All operands and the result; otherwise all are floats.
   const int64_t element_bytes_;
   int8::dequantize::Function* const dequantize_;
   int8::quantize::Function* const quantize_;

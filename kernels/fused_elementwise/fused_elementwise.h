@@ -22,7 +22,7 @@
 
 namespace fuselage::fused_elementwise {
 
-constexpr int64_t kBlock = 512;  // Elements.
+constexpr int64_t kBlock = 1024;  // Elements.
 constexpr int kMostValues = 64;  // Operands and steps.
 
 struct Params {

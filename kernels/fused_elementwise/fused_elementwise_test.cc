@@ -159,30 +159,51 @@ TEST(Kernel, FollowsTheFormulaOnCodes) {
   }
 }
 
-// Every way for operands to be smaller than the result, in both layouts.
+// The same operand as large as `type`.
+Tensor Expanded(const Tensor& operand, TensorType type) {
+  TensorType small = operand.type();
+  small.shape.insert(small.shape.begin(), type.shape.size() - small.shape.size(), 1);
+  type.dtype = small.dtype;
+  type.quant = small.quant;
+  const int64_t bytes = ByteSize(type.dtype);
+  Tensor full(type);
+  const auto index = [](int64_t size, int64_t i) { return size > 1 ? i : 0; };
+  for (int64_t i = 0; i < type.num_elements(); ++i) {
+    int64_t at[4], rest = i;
+    for (int axis = 3; axis >= 0; rest /= type.shape[axis--]) at[axis] = rest % type.shape[axis];
+    const Shape& s = small.shape;
+    const int64_t from =
+        kernels::Index(small, index(s[0], at[0]), index(s[1], at[1]), index(s[2], at[2]), index(s[3], at[3]));
+    std::memcpy(static_cast<uint8_t*>(full.raw_data()) + kernels::Index(type, at[0], at[1], at[2], at[3]) * bytes,
+                static_cast<const uint8_t*>(operand.raw_data()) + from * bytes, bytes);
+  }
+  return full;
+}
+
+// Every way for operands to be smaller than the result, in both layouts, of floats and codes, in one block and in many.
 TEST(Kernel, Broadcasts) {
-  const Shape shape = {2, 3, 4, 5};
-  const Shape smaller[] = {{},        {1},          {5},          {4, 1},       {3, 1, 1},
-                           {3, 4, 5}, {1, 3, 1, 1}, {2, 1, 4, 1}, {1, 1, 1, 5}, {2, 3, 4, 5}};
-  for (const Layout layout : {Layout::kRowMajor, Layout::kNhwc}) {
-    for (const Shape& other : smaller) {
-      const TensorType x = Floats(shape, layout), b = Floats(other, other.size() == 4 ? layout : Layout::kRowMajor);
-      const auto kernel = Create(Desc({x, b}, x, {"sub(0, 1)"}));
-      ASSERT_TRUE(kernel.ok()) << kernel.status();
-      const Tensor tx = SeededTensor(x, 1), tb = SeededTensor(b, 2);
-      const absl::StatusOr<Tensor> y = kernels::RunKernel(**kernel, {&tx, &tb});
-      ASSERT_TRUE(y.ok()) << y.status();
-      Shape full = other;
-      full.insert(full.begin(), 4 - full.size(), 1);
-      TensorType as_rank_4 = b;
-      as_rank_4.shape = full;
-      for (int64_t i = 0; i < 120; ++i) {
-        const int64_t n = i / 60, c = i / 20 % 3, h = i / 5 % 4, w = i % 5;
-        const int64_t at = kernels::Index(x, n, c, h, w);
-        const int64_t from = kernels::Index(as_rank_4, full[0] > 1 ? n : 0, full[1] > 1 ? c : 0, full[2] > 1 ? h : 0,
-                                            full[3] > 1 ? w : 0);
-        ASSERT_EQ(y->data<float>()[at], tx.data<float>()[at] - tb.data<float>()[from])
-            << ToString(b) << " at " << n << ' ' << c << ' ' << h << ' ' << w;
+  for (const auto& [h, w] : {std::pair<int64_t, int64_t>{4, 5}, {40, 50}, {16, 64}}) {
+    const Shape shape = {2, 3, h, w};
+    const Shape smaller[] = {{},        {1},          {w},          {h, 1},       {3, 1, 1},    {1, 3, 1, w},
+                             {3, h, w}, {1, 3, 1, 1}, {2, 1, h, 1}, {1, 1, 1, w}, {2, 3, 1, 1}, {2, 3, h, w}};
+    for (const Layout layout : {Layout::kRowMajor, Layout::kNhwc}) {
+      for (const Shape& other : smaller) {
+        for (const bool codes : {false, true}) {
+          const Layout small_layout = other.size() == 4 ? layout : Layout::kRowMajor;
+          const TensorType x = codes ? Codes(DType::kU8, shape, 0.021f, 100, layout) : Floats(shape, layout);
+          const TensorType b = codes ? Codes(DType::kI8, other, 0.037f, 3, small_layout) : Floats(other, small_layout);
+          const Tensor tx = SeededTensor(x, 1), tb = SeededTensor(b, 2), expanded = Expanded(tb, x);
+          const auto kernel = Create(Desc({x, b}, x, {"sub(0, 1)"}));
+          const auto same_size = Create(Desc({x, expanded.type()}, x, {"sub(0, 1)"}));
+          ASSERT_TRUE(kernel.ok() && same_size.ok()) << kernel.status() << same_size.status();
+          const absl::StatusOr<Tensor> y = kernels::RunKernel(**kernel, {&tx, &tb});
+          const absl::StatusOr<Tensor> wanted = kernels::RunKernel(**same_size, {&tx, &expanded});
+          ASSERT_TRUE(y.ok() && wanted.ok()) << y.status() << wanted.status();
+          ASSERT_TRUE(y->SameBytes(*wanted)) << ToString(b) << " beside " << ToString(x);
+          for (int64_t i = 0; !codes && i < x.num_elements(); ++i) {
+            ASSERT_EQ(y->data<float>()[i], tx.data<float>()[i] - expanded.data<float>()[i]);
+          }
+        }
       }
     }
   }
