@@ -84,14 +84,27 @@ absl::StatusOr<std::shared_ptr<const runtime::Program>> CalibrationRunner::MakeP
 absl::Status CalibrationRunner::ForEachSample(
     const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
     const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) {
-  const int samples = NumSamples();
-  if (samples == 0) {
+  return Run(0, NumSamples(), graph, nodes, visit);
+}
+
+absl::Status CalibrationRunner::ForEachSampleOfPart(
+    int part, const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
+    const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) {
+  const auto first = [&](int64_t i) { return static_cast<int>(i * NumSamples() / options_.parts); };
+  return Run(first(part), first(part + 1), graph, nodes, visit);
+}
+
+absl::Status CalibrationRunner::Run(
+    int begin, int end, const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
+    const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) {
+  if (NumSamples() == 0) {
     return UsageError("the calibration set is empty: a pipeline that calibrates wants at least one sample");
   }
+  if (begin == end) return absl::OkStatus();
   std::vector<Slot> slots;
   ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> tapped, Tapped(graph, nodes, &slots));
   ASSIGN_OR_RETURN(const std::shared_ptr<const runtime::Program> program, MakeProgram(*tapped));
-  std::vector<Lane> lanes(std::min({pool_->threads(), samples, kMaxLanes}));
+  std::vector<Lane> lanes(std::min({pool_->threads(), end - begin, kMaxLanes}));
   for (Lane& lane : lanes) {
     ASSIGN_OR_RETURN(lane.executable, runtime::Executable::Create(program, &lane.pool));
     for (const TensorType& type : lane.executable->input_types()) lane.inputs.emplace_back(type);
@@ -101,8 +114,8 @@ absl::Status CalibrationRunner::ForEachSample(
     for (const Slot& slot : slots) lane.values.push_back(&(slot.is_input ? lane.inputs : lane.outputs)[slot.index]);
   }
 
-  for (int first = 0; first < samples; first += static_cast<int>(lanes.size())) {
-    const int count = std::min<int>(lanes.size(), samples - first);
+  for (int first = begin; first < end; first += static_cast<int>(lanes.size())) {
+    const int count = std::min<int>(lanes.size(), end - first);
     for (int i = 0; i < count; ++i) {
       for (size_t input = 0; input < lanes[i].inputs.size(); ++input) {
         RETURN_IF_ERROR(samples_.Fill(first + i, first + i + 1, &lanes[i].inputs[input], static_cast<int>(input)));

@@ -22,6 +22,7 @@ struct CalibrationOptions {
   kernels::Isa isa = kernels::BestIsa();
   const kernels::KernelRegistry* kernels = nullptr;  // Borrowed; null: RegisterAllReproducible's.
   std::function<void(int done)> progress;
+  int parts = 1;  // See Runner::Parts.
 };
 
 // Each sample runs alone on one thread, several at once: the values do not depend on the number of threads.
@@ -36,12 +37,20 @@ class CalibrationRunner : public passes::Runner {
       const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
       const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) override;
 
+  int Parts() const override { return options_.parts; }
+  absl::Status ForEachSampleOfPart(
+      int part, const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
+      const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) override;
+
   // "256 images, inputs f32[3,224,224], sha256 ..., arithmetic 1"; the last is kernels/reproducible's version.
   std::string DataKey() const override;
 
  private:
   int NumSamples() const;
   absl::StatusOr<std::shared_ptr<const runtime::Program>> MakeProgram(const ir::Graph& graph) const;
+  // Samples begin, ..., end - 1.
+  absl::Status Run(int begin, int end, const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
+                   const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit);
 
   const Samples& samples_;
   kernels::KernelRegistry kernels_;

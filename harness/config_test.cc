@@ -188,6 +188,7 @@ TEST(Config, ValuesAreChecked) {
   EXPECT_THAT(ConfigError(with("benchmark { threads: -1 }")), HasSubstr("benchmark.threads is -1"));
   EXPECT_THAT(ConfigError(with("benchmark { threads: 1025 }")),
               HasSubstr("benchmark.threads is 1025, want at most 1024"));
+  EXPECT_THAT(ConfigError(with("calibration { parts: -1 }")), HasSubstr("calibration.parts is -1"));
   EXPECT_THAT(ConfigError(with("evaluation { limit: -5 }")), HasSubstr("evaluation.limit is -5"));
   EXPECT_THAT(ConfigError(with("benchmark { min_time_ms: nan }")), HasSubstr("min_time_ms"));
   EXPECT_THAT(ConfigError(with("throughput { streams: 1025 }")), HasSubstr("throughput.streams is 1025"));

@@ -277,6 +277,7 @@ absl::Status ValidateConfig(const HarnessConfig& config, absl::string_view file)
   RETURN_IF_ERROR(at_least("preprocessing.width", config.preprocessing().width(), 0));
   RETURN_IF_ERROR(at_least("preprocessing.shorter_side", config.preprocessing().shorter_side(), 0));
   RETURN_IF_ERROR(at_least("calibration.images", config.calibration().images(), 0));
+  RETURN_IF_ERROR(at_least("calibration.parts", config.calibration().parts(), 0));
   RETURN_IF_ERROR(at_least("evaluation.limit", config.evaluation().limit(), 0));
   RETURN_IF_ERROR(at_least("evaluation.batch", config.evaluation().batch(), 0));
   RETURN_IF_ERROR(at_least("evaluation.shards", config.evaluation().shards(), 0));

@@ -1,4 +1,5 @@
-// Calibration through the real runner on a small network: one result for any number of threads, one key for equal data.
+// Calibration through the real runner on a small network: one result for any number of threads and parts, one key for
+// equal data.
 #include "compiler/calibration_runner.h"
 
 #include <gmock/gmock.h>
@@ -71,14 +72,15 @@ class CalibrationRunnerTest : public ::testing::Test {
   }
 
   // The quantized network, calibrated with so many threads, and the remarks.
-  std::string Quantized(int threads, const QuantizeOptions& options, const std::string& cache,
-                        passes::Remarks& remarks) {
+  std::string Quantized(int threads, const QuantizeOptions& options, const std::string& cache, passes::Remarks& remarks,
+                        int parts = 1) {
     const CountedImages dataset(5);
     const datasets::Preprocessor preprocessor = MakePreprocessor(0.5f);
     runtime::ThreadPool pool(threads);
     const datasets::ImageSamples samples(dataset, preprocessor, &pool);
     compiler::CalibrationOptions calibration;
     calibration.samples = 10;
+    calibration.parts = parts;
     compiler::CalibrationRunner runner(samples, &pool, calibration);
     const std::unique_ptr<ir::Graph> graph = *ir::Parse(kNetwork, ops_);
     EXPECT_OK(quantize::Quantize(options, &runner, cache).Run(*graph, remarks));
@@ -88,7 +90,7 @@ class CalibrationRunnerTest : public ::testing::Test {
   ir::OpRegistry ops_;
 };
 
-TEST_F(CalibrationRunnerTest, EveryMethodGivesOneModelForAnyNumberOfThreads) {
+TEST_F(CalibrationRunnerTest, EveryMethodGivesOneModelForAnyNumberOfThreadsAndParts) {
   std::vector<QuantizeOptions> methods(5);
   methods[0].mutable_observer()->mutable_min_max();
   methods[1].mutable_observer()->mutable_moving_average();
@@ -99,6 +101,7 @@ TEST_F(CalibrationRunnerTest, EveryMethodGivesOneModelForAnyNumberOfThreads) {
     passes::Remarks remarks;
     const std::string one = Quantized(1, options, "", remarks);
     for (int threads : {1, 2, 3, 7}) EXPECT_EQ(Quantized(threads, options, "", remarks), one) << threads;
+    for (int parts : {2, 7, 13}) EXPECT_EQ(Quantized(2, options, "", remarks, parts), one) << parts << " parts";
   }
 }
 

@@ -1,5 +1,7 @@
 #include "harness/phases/pass_environment.h"
 
+#include <algorithm>
+
 #include "compiler/calibration_runner.h"
 
 namespace fuselage::harness::phases {
@@ -20,6 +22,7 @@ PassEnvironment::PassEnvironment(RunState& run, const std::string& cache_folder)
     options.samples = run.CalibrationSamples();
     options.max_memory_bytes = run.request.max_memory_bytes;
     options.progress = [&run](int done) { run.progress.Update(done, run.CalibrationSamples(), "calibration samples"); };
+    if (!cache_folder.empty()) options.parts = std::max(1, run.config.calibration().parts());
     runner_ = std::make_unique<compiler::CalibrationRunner>(*run.calibration_samples, run.pool.get(), options);
   }
   environment_.runner = runner_.get();

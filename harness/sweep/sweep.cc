@@ -1,11 +1,8 @@
 #include "harness/sweep/sweep.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -21,6 +18,7 @@
 #include "harness/base/files.h"
 #include "harness/html/redraw.h"
 #include "harness/report/json.h"
+#include "ir/base/claim.h"
 #include "ir/base/status.h"
 
 namespace fuselage::harness::sweep {
@@ -31,25 +29,6 @@ constexpr auto kPoll = std::chrono::milliseconds(200);
 // not the unit's: so it may happen more often than a failure.
 constexpr char kDied[] = "its process ended in the middle";
 constexpr int kMostDeaths = 5;
-
-// A lock that its process holds until it lets go or dies.
-class Claim {
- public:
-  // Null where another holds it.
-  static absl::StatusOr<std::unique_ptr<Claim>> Try(const std::string& path) {
-    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0) return ErrnoError(errno, "cannot make", path);
-    auto claim = std::unique_ptr<Claim>(new Claim(fd));
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return claim;
-    if (errno == EWOULDBLOCK || errno == EINTR) return nullptr;
-    return ErrnoError(errno, "cannot lock", path);
-  }
-  ~Claim() { close(fd_); }
-
- private:
-  explicit Claim(int fd) : fd_(fd) {}
-  const int fd_;
-};
 
 class Folder {
  public:

@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -24,6 +27,7 @@
 #include "harness/sweep/units.h"
 #include "harness/testing/runs.h"
 #include "harness/testing/testing.h"
+#include "ir/base/claim.h"
 #include "ir/base/status.h"
 
 namespace fuselage::harness::sweep {
@@ -324,6 +328,89 @@ TEST(SweepCommandTest, ShardsMakeTheWhole) {
     EXPECT_EQ(merged.agreement_with_fp32(), whole_one.agreement_with_fp32());
     EXPECT_EQ(results.rows(0).variants(i).images(), 10);
   }
+}
+
+// The files of calibration in the cache, by path.
+std::map<std::string, std::string> Calibrations(bool parts) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(CacheFolder())) {
+    const std::string path = entry.path().string(), name = entry.path().filename().string();
+    const bool is_part = absl::StartsWith(name, "calibration-part-");
+    if (!absl::StartsWith(name, "calibration-") || !absl::EndsWith(name, ".textproto") || is_part != parts) continue;
+    files[path] = ReadFile(path).value_or("");
+  }
+  return files;
+}
+
+// One of four ranks that run a sweep.
+pid_t StartRank(int rank, const std::string& file, const std::string& out) {
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("SLURM_PROCID", absl::StrCat(rank).c_str(), 1);
+    setenv("SLURM_NTASKS", "4", 1);
+    const testing::Outcome outcome = testing::RunWithArgs({"sweep", "--config=" + file, "--out=" + out});
+    EXPECT_EQ(outcome.code, kOk) << outcome.err;
+    _exit(outcome.code);
+  }
+  return child;
+}
+
+// Ranks share a calibration of eight parts. One of them is killed when it has seven and waits for the last, which this
+// test holds: the others keep the seven, and all is as if one process had calibrated at once.
+TEST(SweepCommandTest, RanksShareACalibration) {
+  const testing::Workplace place = testing::MakeWorkplace("sweep_calibration");
+  const auto text = ReadFile(place.config);
+  ASSERT_TRUE(text.ok());
+  testing::Overwrite(place.config,
+                     absl::StrReplaceAll(*text, {{"QuantizeOptions] {}", "QuantizeOptions] { observer { mse {} } }"}}));
+  const auto sweep_of = [&](int parts) {
+    const std::string path = absl::StrCat(place.folder, "/parts", parts, ".textproto");
+    testing::Overwrite(path, absl::StrCat(R"(config: "tiny.textproto" shards: 4
+      axes { choices { name: "all" set { calibration { parts: )",
+                                          parts, " } } } }"));
+    return path;
+  };
+  const std::string one_part = sweep_of(1), eight_parts = sweep_of(8);
+  const auto wait = [](pid_t child) {
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return status;
+  };
+  const std::string whole = place.folder + "/whole", parts = place.folder + "/parts", killed = place.folder + "/killed";
+
+  testing::UseFixedPeaks();
+  ASSERT_EQ(wait(StartRank(0, one_part, whole)), 0);
+  const std::string expected = Bytes(whole);
+  const auto ranges = Calibrations(/*parts=*/false);
+  EXPECT_EQ(ranges.size(), 1);
+  EXPECT_TRUE(Calibrations(/*parts=*/true).empty());
+
+  testing::UseFixedPeaks();
+  ASSERT_EQ(wait(StartRank(0, eight_parts, parts)), 0);
+  EXPECT_EQ(Bytes(parts), expected);
+  EXPECT_EQ(Calibrations(/*parts=*/false), ranges);
+  const auto all = Calibrations(/*parts=*/true);
+  ASSERT_EQ(all.size(), 8);
+
+  testing::UseFixedPeaks();
+  auto claim = Claim::Try(all.begin()->first + ".claim");
+  ASSERT_TRUE(claim.ok()) << claim.status();
+  const pid_t first = StartRank(0, eight_parts, killed);
+  while (Calibrations(/*parts=*/true).size() < 7 && waitpid(first, nullptr, WNOHANG) == 0) usleep(1000);
+  kill(first, SIGKILL);
+  EXPECT_TRUE(WIFSIGNALED(wait(first)));
+  claim->reset();
+  std::map<std::string, std::filesystem::file_time_type> written;
+  for (const auto& [path, bytes] : Calibrations(/*parts=*/true)) written[path] = std::filesystem::last_write_time(path);
+  EXPECT_EQ(written.size(), 7);
+  EXPECT_TRUE(Calibrations(/*parts=*/false).empty());
+  std::vector<pid_t> ranks;
+  for (int rank = 0; rank < 4; ++rank) ranks.push_back(StartRank(rank, eight_parts, killed));
+  for (const pid_t rank : ranks) EXPECT_EQ(wait(rank), 0);
+  EXPECT_EQ(Bytes(killed), expected);
+  EXPECT_EQ(Calibrations(/*parts=*/false), ranges);
+  EXPECT_EQ(Calibrations(/*parts=*/true), all);
+  for (const auto& [path, time] : written) EXPECT_EQ(std::filesystem::last_write_time(path), time) << path;
 }
 
 TEST(SweepCommandTest, MistakesAreUsageErrors) {

@@ -54,8 +54,10 @@ std::string TextFingerprint(const std::string& text) {
 }
 
 std::string TextOf(const Message& message) {
+  TextFormat::Printer printer;
+  printer.SetUseShortRepeatedPrimitives(true);
   std::string text;
-  TextFormat::PrintToString(message, &text);
+  printer.PrintToString(message, &text);
   return text;
 }
 

@@ -66,6 +66,15 @@ class Runner {
       const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
       const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) = 0;
 
+  // Into how many parts the samples may be divided, which processes that calibrate the same share.
+  virtual int Parts() const { return 1; }
+  // ForEachSample of one part, which is a range of the samples and may have none.
+  virtual absl::Status ForEachSampleOfPart(
+      int /*part*/, const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
+      const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) {
+    return ForEachSample(graph, nodes, visit);
+  }
+
   // Identifies the samples: equal keys, equal values in equal order. Empty: unknown, nothing may be kept by it.
   virtual std::string DataKey() const { return ""; }
 };

@@ -22,6 +22,7 @@ class CalibrationCache {
  public:
   CalibrationCache(const std::string& folder, CalibrationCacheFile::Key key, std::vector<std::string> nodes);
 
+  const CalibrationCacheFile::Key& key() const { return key_; }
   const std::string& path() const { return path_; }
 
   // NotFound: there is no such file, or it lacks one of the nodes. DataLoss says what is wrong with one that cannot be

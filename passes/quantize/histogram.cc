@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 
 namespace fuselage::quantize {
 namespace {
@@ -15,38 +19,61 @@ int64_t BinOf(double scaled) {
   return truncated - (scaled < static_cast<double>(truncated) ? 1 : 0);
 }
 
+// The bin of a value, in bins that are 2^exponent wide.
+int64_t BinOf(double value, int exponent) { return BinOf(std::ldexp(value, -exponent)); }
+
 bool Fits(Range range, int exponent) {
   const double min = std::ldexp(range.min, -exponent), max = std::ldexp(range.max, -exponent);
   return std::max(std::fabs(min), std::fabs(max)) < 0x1p52 && BinOf(max) - BinOf(min) < Histogram::kBins;
 }
 
+// The smallest whose bins fit.
+int ExponentOf(Range range) {
+  // A guess from below.
+  const double largest = std::max(std::fabs(range.min), std::fabs(range.max));
+  const double width = std::max(range.max - range.min, largest * 0x1p-52);
+  int exponent = width > 0 ? std::max(kSmallestExponent, std::ilogb(width) - 13) : kSmallestExponent;
+  while (!Fits(range, exponent)) ++exponent;
+  return exponent;
+}
+
 }  // namespace
 
+void Histogram::AddBins(absl::Span<const int64_t> counts, int64_t first, int exponent) {
+  const int shift = std::min(exponent_ - exponent, 62);
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] != 0) counts_[((first + static_cast<int64_t>(i)) >> shift) - first_] += counts[i];
+  }
+}
+
 void Histogram::Cover(Range range) {
-  if (counts_.empty()) {
-    exponent_ = kSmallestExponent;
-    // A guess from below; the loop finds the smallest exponent that fits.
-    const double largest = std::max(std::fabs(range.min), std::fabs(range.max));
-    const double width = std::max(range.max - range.min, largest * 0x1p-52);
-    if (width > 0) exponent_ = std::max(kSmallestExponent, std::ilogb(width) - 13);
-    while (!Fits(range, exponent_)) ++exponent_;
-    counts_.assign(kBins, 0);
-    first_ = BinOf(std::ldexp(range.min, -exponent_));
-    range_ = range;
-    return;
+  range_ = counts_.empty() ? range : Union(range_, range);
+  const int exponent = ExponentOf(range_);
+  const int64_t first = BinOf(range_.min, exponent);
+  if (!counts_.empty() && first == first_ && exponent == exponent_) return;
+  const std::vector<int64_t> old = std::exchange(counts_, std::vector<int64_t>(kBins, 0));
+  const int64_t old_first = std::exchange(first_, first);
+  const int old_exponent = std::exchange(exponent_, exponent);
+  AddBins(old, old_first, old_exponent);
+}
+
+absl::Status Histogram::Merge(Range range, absl::Span<const int64_t> counts, int64_t zeros) {
+  if (counts.empty()) return absl::OkStatus();
+  const int exponent = ExponentOf(range);
+  const int64_t first = BinOf(range.min, exponent), bins = BinOf(range.max, exponent) - first + 1;
+  if (static_cast<int64_t>(counts.size()) != bins) {
+    return absl::DataLossError(absl::StrCat("a histogram has ", counts.size(), " bins, wanted ", bins));
   }
-  const int64_t old_first = first_;
-  const int old_exponent = exponent_;
-  range_ = Union(range_, range);
-  while (!Fits(range_, exponent_)) ++exponent_;
-  first_ = BinOf(std::ldexp(range_.min, -exponent_));
-  if (first_ == old_first && exponent_ == old_exponent) return;
-  std::vector<int64_t> moved(kBins, 0);
-  const int shift = std::min(exponent_ - old_exponent, 62);
-  for (int i = 0; i < kBins; ++i) {
-    if (counts_[i] != 0) moved[((old_first + i) >> shift) - first_] += counts_[i];
-  }
-  counts_ = std::move(moved);
+  Cover(range);
+  AddBins(counts, first, exponent);
+  total_ += std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  zeros_ += zeros;
+  return absl::OkStatus();
+}
+
+absl::Span<const int64_t> Histogram::counts() const {
+  if (counts_.empty()) return {};
+  return absl::MakeConstSpan(counts_).first(BinOf(range_.max, exponent_) - first_ + 1);
 }
 
 void Histogram::Add(absl::Span<const float> values, Range range) {

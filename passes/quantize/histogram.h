@@ -1,11 +1,12 @@
 // A histogram of values that are seen once: its memory does not grow with their number, and it does not depend on their
-// order.
+// order, nor on how they were divided among histograms that are merged.
 #ifndef FUSELAGE_PASSES_QUANTIZE_HISTOGRAM_H_
 #define FUSELAGE_PASSES_QUANTIZE_HISTOGRAM_H_
 
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "passes/quantize/scales.h"
 
@@ -25,6 +26,12 @@ class Histogram {
   // `range` is that of `values`.
   void Add(absl::Span<const float> values, Range range);
 
+  // Adds what another histogram counted, by what it says of itself below. DataLoss where no histogram says that.
+  absl::Status Merge(Range range, absl::Span<const int64_t> counts, int64_t zeros);
+
+  // Of the bins from that of the smallest value to that of the largest, which with range() say all of them.
+  absl::Span<const int64_t> counts() const;
+  int64_t zeros() const { return zeros_; }  // How many values are exactly zero; they have a bin, too.
   int64_t total() const { return total_; }
   Range range() const { return range_; }  // All values lie in it: exact.
   double bin_width() const;
@@ -37,6 +44,8 @@ class Histogram {
 
  private:
   void Cover(Range range);
+  // `counts` of bins from `first` on, which are no wider than these and lie inside.
+  void AddBins(absl::Span<const int64_t> counts, int64_t first, int exponent);
 
   std::vector<int64_t> counts_;  // Bin i holds [first_ + i, first_ + i + 1) * 2^exponent_.
   int64_t first_ = 0;

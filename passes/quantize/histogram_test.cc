@@ -7,6 +7,8 @@
 #include <limits>
 #include <random>
 
+#include "ir/testing/matchers.h"
+
 namespace fuselage::quantize {
 namespace {
 
@@ -52,6 +54,39 @@ TEST(HistogramTest, OrderOfSamplesDoesNotMatter) {
   }
   EXPECT_EQ(forward.total(), backward.total());
   for (int i = 0; i <= 1000; ++i) EXPECT_EQ(forward.Quantile(i / 1000.0), backward.Quantile(i / 1000.0)) << i;
+}
+
+TEST(HistogramTest, MergedPartsAreTheWhole) {
+  std::vector<std::vector<float>> samples;
+  for (uint32_t i = 0; i < 9; ++i) samples.push_back(Noise(300, i, std::ldexp(1.0, static_cast<int>(i * 7 % 12) - 6)));
+  samples.push_back({0, 0, 3});
+  samples.push_back({1e30f});
+  samples.push_back({-5e-39f});
+  Histogram whole, merged;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    Add(whole, samples[i]);
+    Histogram part;
+    Add(part, samples[samples.size() - 1 - i]);
+    EXPECT_OK(merged.Merge(part.range(), part.counts(), part.zeros()));
+    EXPECT_OK(merged.Merge({}, {}, 0)) << "one of nothing";
+  }
+  EXPECT_EQ(merged.range().min, whole.range().min);
+  EXPECT_EQ(merged.range().max, whole.range().max);
+  EXPECT_EQ(merged.bin_width(), whole.bin_width());
+  EXPECT_EQ(merged.counts(), whole.counts());
+  EXPECT_EQ(merged.zeros(), whole.zeros());
+  EXPECT_EQ(merged.total(), whole.total());
+}
+
+TEST(HistogramTest, MergesNothingThatNoHistogramSays) {
+  Histogram histogram;
+  Add(histogram, {0, 1, 2});
+  const std::vector<int64_t> few(3, 1), many(Histogram::kBins + 1, 1);
+  for (const std::vector<int64_t>& counts : {few, many}) {
+    EXPECT_THAT(histogram.Merge({0, 1}, counts, 0),
+                ::fuselage::testing::StatusIs(absl::StatusCode::kDataLoss, ::testing::HasSubstr("bins, wanted")));
+  }
+  EXPECT_EQ(histogram.total(), 3);
 }
 
 TEST(HistogramTest, TakesTheWholeRangeOfFloats) {

@@ -86,6 +86,21 @@ double BestFraction(Cost cost) {
   return best;
 }
 
+ObserverState::Ends EndsOf(Range range) {
+  ObserverState::Ends ends;
+  ends.set_min(range.min);
+  ends.set_max(range.max);
+  return ends;
+}
+
+absl::StatusOr<Range> RangeOf(const ObserverState::Ends& ends) {
+  if (std::isfinite(ends.min()) && std::isfinite(ends.max()) && ends.min() <= ends.max()) {
+    return Range{ends.min(), ends.max()};
+  }
+  return absl::DataLossError(
+      absl::StrCat("an observer has seen values from ", ShortestText(ends.min()), " to ", ShortestText(ends.max())));
+}
+
 // For ranges with 0 inside.
 double Magnitude(Range range) { return std::max(-range.min, range.max); }
 Range Clipped(Range range, double magnitude) {
@@ -141,23 +156,76 @@ absl::StatusOr<Range> FiniteRange(absl::Span<const float> values) {
   return Range{*std::min_element(low, low + kLanes), *std::max_element(high, high + kLanes)};
 }
 
-absl::Status Observer::Observe(absl::Span<const float> values) {
+absl::Status Observer::Observe(absl::Span<const float> values, int sample) {
   if (values.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Range range, FiniteRange(values));
-  Take(values, range);
+  // Zeros of one sign: which of -0 and 0 is the smaller would depend on which came first.
+  Take(values, {range.min + 0.0, range.max + 0.0}, sample);
   return absl::OkStatus();
 }
 
-void MinMaxObserver::Take(absl::Span<const float>, Range range) {
-  range_ = empty_ ? range : Union(range_, range);
-  empty_ = false;
+ObserverState MinMaxObserver::State() const {
+  ObserverState state;
+  state.mutable_min_max();
+  if (range_.has_value()) *state.mutable_min_max()->mutable_ends() = EndsOf(*range_);
+  return state;
 }
 
-void MovingAverageObserver::Take(absl::Span<const float>, Range range) {
+absl::Status MinMaxObserver::Merge(const ObserverState& state) {
+  if (!state.min_max().has_ends()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const Range range, RangeOf(state.min_max().ends()));
+  Take({}, range, 0);
+  return absl::OkStatus();
+}
+
+void MinMaxObserver::Take(absl::Span<const float>, Range range, int /*sample*/) {
+  range_ = range_.has_value() ? Union(*range_, range) : range;
+}
+
+ObserverState MovingAverageObserver::State() const {
+  ObserverState state;
+  state.mutable_moving_average();
+  for (const auto& [sample, range] : ranges_) {
+    ObserverState::Ends& ends = *state.mutable_moving_average()->add_ends();
+    ends = EndsOf(range);
+    ends.set_sample(sample);
+  }
+  return state;
+}
+
+absl::Status MovingAverageObserver::Merge(const ObserverState& state) {
+  for (const ObserverState::Ends& ends : state.moving_average().ends()) {
+    ASSIGN_OR_RETURN(const Range range, RangeOf(ends));
+    Take({}, range, ends.sample());
+  }
+  return absl::OkStatus();
+}
+
+void MovingAverageObserver::Take(absl::Span<const float>, Range range, int sample) { ranges_.emplace(sample, range); }
+
+Range MovingAverageObserver::range() const {
+  if (ranges_.empty()) return {};
+  Range average = ranges_.begin()->second;
   // Moved by a part of the difference: a constant stays what it is.
-  const double part = empty_ ? 1 : 1 - momentum_;
-  range_ = {range_.min + part * (range.min - range_.min), range_.max + part * (range.max - range_.max)};
-  empty_ = false;
+  for (const auto& [sample, range] : ranges_) {
+    average.min += (1 - momentum_) * (range.min - average.min);
+    average.max += (1 - momentum_) * (range.max - average.max);
+  }
+  return average;
+}
+
+ObserverState HistogramObserver::State() const {
+  ObserverState state;
+  const absl::Span<const int64_t> counts = histogram_.counts();
+  *state.mutable_histogram()->mutable_ends() = EndsOf(histogram_.range());
+  state.mutable_histogram()->mutable_counts()->Add(counts.begin(), counts.end());
+  state.mutable_histogram()->set_zeros(histogram_.zeros());
+  return state;
+}
+
+absl::Status HistogramObserver::Merge(const ObserverState& state) {
+  ASSIGN_OR_RETURN(const Range range, RangeOf(state.histogram().ends()));
+  return histogram_.Merge(range, state.histogram().counts(), state.histogram().zeros());
 }
 
 Range PercentileObserver::range() const {

@@ -1,13 +1,17 @@
-// Observers: the range of an activation, from samples that are seen once and in order. Their memory does not grow with
-// the number of samples. Only the moving average depends on the order of the samples.
+// Observers: the range of an activation, from samples that are seen once, by one observer or by several that are
+// merged. Only the moving average depends on the order of the samples, by their numbers, and only its memory grows with
+// them: two numbers for each.
 #ifndef FUSELAGE_PASSES_QUANTIZE_OBSERVERS_H_
 #define FUSELAGE_PASSES_QUANTIZE_OBSERVERS_H_
 
+#include <map>
 #include <memory>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ir/base/status.h"
+#include "passes/quantize/calibration_part.pb.h"
 #include "passes/quantize/histogram.h"
 #include "passes/quantize/quantize.pb.h"
 #include "passes/quantize/scales.h"
@@ -23,26 +27,34 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
-  // Takes one sample's values, and checks that they are finite. No values: nothing happens.
-  absl::Status Observe(absl::Span<const float> values);
+  // Takes the values of sample number `sample`, and checks that they are finite. No values: nothing happens. Samples of
+  // one number count in the order in which they come.
+  absl::Status Observe(absl::Span<const float> values, int sample = 0);
+
+  // What it has seen so far.
+  virtual ObserverState State() const = 0;
+  // Adds what an observer of the same method has seen of other samples. Whoever saw which, and in whatever order they
+  // are merged, the range is that of one observer, to the bit. DataLoss where no observer has such a state.
+  virtual absl::Status Merge(const ObserverState& state) = 0;
 
   // The interval to quantize, as far as the samples so far tell; [0, 0] before the first.
   virtual Range range() const = 0;
 
  private:
   // `range` is that of `values`, which are finite and at least one.
-  virtual void Take(absl::Span<const float> values, Range range) = 0;
+  virtual void Take(absl::Span<const float> values, Range range, int sample) = 0;
 };
 
 class MinMaxObserver : public Observer {
  public:
-  Range range() const override { return range_; }
+  ObserverState State() const override;
+  absl::Status Merge(const ObserverState& state) override;
+  Range range() const override { return range_.value_or(Range()); }
 
  private:
-  void Take(absl::Span<const float> values, Range range) override;
+  void Take(absl::Span<const float> values, Range range, int sample) override;
 
-  Range range_;
-  bool empty_ = true;
+  std::optional<Range> range_;
 };
 
 // Exponential moving average of each sample's ends; the first sample's stand for those before it (Jacob et al.,
@@ -50,22 +62,27 @@ class MinMaxObserver : public Observer {
 class MovingAverageObserver : public Observer {
  public:
   explicit MovingAverageObserver(double momentum) : momentum_(momentum) {}
-  Range range() const override { return range_; }
+  ObserverState State() const override;
+  absl::Status Merge(const ObserverState& state) override;
+  Range range() const override;
 
  private:
-  void Take(absl::Span<const float> values, Range range) override;
+  void Take(absl::Span<const float> values, Range range, int sample) override;
 
   double momentum_;
-  Range range_;
-  bool empty_ = true;
+  std::multimap<int, Range> ranges_;  // By sample: the average is made when all are known.
 };
 
 class HistogramObserver : public Observer {
+ public:
+  ObserverState State() const override;
+  absl::Status Merge(const ObserverState& state) override;
+
  protected:
   const Histogram& histogram() const { return histogram_; }
 
  private:
-  void Take(absl::Span<const float> values, Range range) override { histogram_.Add(values, range); }
+  void Take(absl::Span<const float> values, Range range, int /*sample*/) override { histogram_.Add(values, range); }
 
   Histogram histogram_;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <random>
@@ -347,6 +348,74 @@ TEST(ObserverTest, OnlyTheMovingAverageSeesTheOrderOfSamples) {
         EXPECT_EQ(found.max, forward.max) << kind;
       }
     }
+  }
+}
+
+// The state and range of an observer into which observers of the parts are merged, in this order or the opposite one.
+std::pair<ObserverState, Range> Merged(const std::unique_ptr<Observer>& merged,
+                                       std::vector<std::unique_ptr<Observer>> parts,
+                                       const std::vector<std::vector<float>>& samples, bool backwards) {
+  // Each part sees its samples from the last to the first.
+  for (int i = static_cast<int>(samples.size()) - 1; i >= 0; --i) {
+    EXPECT_OK(parts[i * 5 % parts.size()]->Observe(samples[i], i));
+  }
+  if (backwards) std::reverse(parts.begin(), parts.end());
+  for (const std::unique_ptr<Observer>& part : parts) {
+    ObserverState read;  // As from a file.
+    EXPECT_TRUE(read.ParseFromString(part->State().SerializeAsString()));
+    EXPECT_OK(merged->Merge(read));
+  }
+  return {merged->State(), merged->range()};
+}
+
+TEST(ObserverTest, MergedPartsAreTheWholeToTheBit) {
+  std::vector<std::vector<float>> many = {{-0.0f}, {0.0f, -0.0f}, {}, {3}, {1e30f, -2}, {0, 1e-40f}};
+  for (uint32_t i = 0; i < 24; ++i)
+    many.push_back(Noise(200 + i, i, std::ldexp(1.0, static_cast<int>(i * 7 % 12) - 6)));
+  const std::vector<std::vector<std::vector<float>>> sets = {many, {many[9]}, {{-0.0f}, {0.0f}}, {{2.5f}, {2.5f}},
+                                                             {{}}, {}};
+  for (const Kind kind : kKinds) {
+    for (const auto activations : kActivations) {
+      for (const std::vector<std::vector<float>>& samples : sets) {
+        const auto make = [&] { return *MakeObserver(Options(kind), activations); };
+        const std::unique_ptr<Observer> whole = make();
+        for (size_t i = 0; i < samples.size(); ++i) EXPECT_OK(whole->Observe(samples[i], static_cast<int>(i)));
+        const std::string state = whole->State().SerializeAsString();
+        const Range range = whole->range();
+        for (const int count : {1, 2, 7}) {
+          for (const bool backwards : {false, true}) {
+            std::vector<std::unique_ptr<Observer>> parts;
+            for (int i = 0; i < count; ++i) parts.push_back(make());
+            const auto [merged, found] = Merged(make(), std::move(parts), samples, backwards);
+            EXPECT_EQ(std::memcmp(&found, &range, sizeof range), 0)
+                << kind << ", " << count << " parts: [" << found.min << ", " << found.max << "], not [" << range.min
+                << ", " << range.max << "]";
+            EXPECT_EQ(merged.SerializeAsString(), state) << kind << ", " << count << " parts";
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ObserverTest, MergesNothingThatNoObserverSays) {
+  const double kNan = std::nan(""), kInfinity = std::numeric_limits<double>::infinity();
+  for (const Kind kind : kKinds) {
+    const std::unique_ptr<Observer> observer = *MakeObserver(Options(kind), QuantizeOptions::U8_AFFINE);
+    EXPECT_OK(observer->Observe({-1, 2}));
+    const Range before = observer->range();
+    for (const Range wrong : {Range{kNan, 1}, Range{0, kInfinity}, Range{2, 1}}) {
+      ObserverState state = observer->State();
+      ObserverState::Ends* ends = state.has_min_max()          ? state.mutable_min_max()->mutable_ends()
+                                  : state.has_moving_average() ? state.mutable_moving_average()->mutable_ends(0)
+                                                               : state.mutable_histogram()->mutable_ends();
+      ends->set_min(wrong.min);
+      ends->set_max(wrong.max);
+      EXPECT_THAT(observer->Merge(state),
+                  StatusIs(absl::StatusCode::kDataLoss, HasSubstr("an observer has seen values from")));
+    }
+    EXPECT_EQ(observer->range().min, before.min);
+    EXPECT_EQ(observer->range().max, before.max);
   }
 }
 

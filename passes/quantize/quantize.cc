@@ -17,6 +17,7 @@
 #include "passes/core/quantized_form.h"
 #include "passes/quantize/bias_correction.h"
 #include "passes/quantize/calibration_cache.h"
+#include "passes/quantize/calibration_parts.h"
 #include "passes/quantize/group_weights.h"
 #include "passes/quantize/observers.h"
 #include "passes/quantize/precision.h"
@@ -31,18 +32,33 @@ using ir::NodeKind;
 using passes::Remarks;
 
 // Counts changes of what the observers compute; a new one makes the files of the cache old.
-constexpr int kCacheVersion = 2;
+constexpr int kCacheVersion = 3;
 
-// Shows every calibration sample to observers of `nodes`.
-absl::StatusOr<Calibration> ObserveSamples(const QuantizeOptions& options, const ir::Graph& graph,
-                                           const std::vector<const Node*>& nodes, passes::Runner* runner) {
-  std::vector<std::unique_ptr<Observer>> observers(nodes.size());
+// What to calibrate, and on what.
+struct Request {
+  const QuantizeOptions& options;
+  const ir::Graph& graph;
+  const std::vector<const Node*>& nodes;
+  passes::Runner* runner;
+  const std::string& cache_folder;
+};
+
+// One for each node.
+absl::StatusOr<std::vector<std::unique_ptr<Observer>>> MakeObservers(const Request& request) {
+  std::vector<std::unique_ptr<Observer>> observers(request.nodes.size());
   for (std::unique_ptr<Observer>& observer : observers) {
-    ASSIGN_OR_RETURN(observer, MakeObserver(options.observer(), options.activations()));
+    ASSIGN_OR_RETURN(observer, MakeObserver(request.options.observer(), request.options.activations()));
   }
-  Calibration calibration;
+  return observers;
+}
+
+// What observers see of one part of the samples.
+absl::StatusOr<CalibrationPart> ObservePart(const Request& request, int part) {
+  const std::vector<const Node*>& nodes = request.nodes;
+  ASSIGN_OR_RETURN(const auto observers, MakeObservers(request));
+  CalibrationPart seen;
   const auto visit = [&](int sample, absl::Span<const Tensor* const> values) -> absl::Status {
-    ++calibration.samples;
+    seen.set_samples(seen.samples() + 1);
     if (values.size() != nodes.size()) {
       return absl::InternalError(
           absl::StrCat("the runner gave ", values.size(), " values for ", nodes.size(), " nodes"));
@@ -52,44 +68,89 @@ absl::StatusOr<Calibration> ObserveSamples(const QuantizeOptions& options, const
         return absl::InternalError(
             absl::StrCat("%", nodes[i]->name(), ": the runner gave ", ToString(values[i]->type()), ", wanted f32"));
       }
-      absl::Status status = observers[i]->Observe(values[i]->values<float>());
+      absl::Status status = observers[i]->Observe(values[i]->values<float>(), sample);
       if (!status.ok()) return Annotate(status, absl::StrCat("calibration sample ", sample, ": %", nodes[i]->name()));
     }
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(runner->ForEachSample(graph, nodes, visit));
+  RETURN_IF_ERROR(request.runner->ForEachSampleOfPart(part, request.graph, nodes, visit));
+  for (const std::unique_ptr<Observer>& observer : observers) *seen.add_states() = observer->State();
+  return seen;
+}
+
+absl::Status MergePart(const CalibrationPart& part, const std::vector<std::unique_ptr<Observer>>& observers) {
+  const int wanted = static_cast<int>(observers.size());
+  if (part.states_size() != wanted) {
+    return absl::DataLossError(absl::StrCat("it has ", part.states_size(), " states, wanted ", wanted));
+  }
+  for (int i = 0; i < wanted; ++i) RETURN_IF_ERROR(observers[i]->Merge(part.states(i)));
+  return absl::OkStatus();
+}
+
+// `nothing`: the state of an observer that has seen none.
+CalibrationPart::Key PartsOf(const Request& request, const CalibrationCacheFile::Key& calibration,
+                             const ObserverState& nothing) {
+  CalibrationPart::Key key;
+  *key.mutable_calibration() = calibration;
+  key.mutable_calibration()->clear_observer();
+  key.mutable_calibration()->clear_activations();
+  *key.mutable_nothing() = nothing;
+  for (const Node* node : request.nodes) key.add_nodes(node->name());
+  key.set_parts(request.runner->Parts());
+  return key;
+}
+
+// Shows all samples to observers; where there is a cache, other processes may take parts of them.
+absl::StatusOr<Calibration> ObserveSamples(const Request& request, const std::optional<CalibrationCache>& cache,
+                                           Remarks& remarks) {
+  ASSIGN_OR_RETURN(const auto observers, MakeObservers(request));
+  Calibration calibration;
+  const auto observe = [&](int part) { return ObservePart(request, part); };
+  const auto merge = [&](const CalibrationPart& part) {
+    calibration.samples += part.samples();
+    return MergePart(part, observers);
+  };
+  const int parts = request.runner->Parts();
+  std::string shared;
+  if (parts > 1 && cache.has_value()) {
+    const CalibrationPart::Key key = PartsOf(request, cache->key(), observers[0]->State());
+    ASSIGN_OR_RETURN(const int here, ShareParts(request.cache_folder, key, observe, merge, remarks));
+    shared = absl::StrCat(", ", here, " of ", parts, " parts by this process");
+  } else {
+    for (int i = 0; i < parts; ++i) {
+      ASSIGN_OR_RETURN(const CalibrationPart part, observe(i));
+      RETURN_IF_ERROR(merge(part));
+    }
+  }
   if (calibration.samples == 0) {
     return UsageError("quantize needs calibration data: the calibration set is empty");
   }
+  remarks.Note(absl::StrCat("calibrated on ", calibration.samples, " samples", shared));
   for (const std::unique_ptr<Observer>& observer : observers) calibration.ranges.push_back(observer->range());
   return calibration;
 }
 
-std::optional<CalibrationCache> CacheOrNull(const QuantizeOptions& options, const ir::Graph& graph,
-                                            const std::vector<const Node*>& nodes, const passes::Runner& runner,
-                                            const std::string& folder) {
-  if (folder.empty()) return std::nullopt;
+std::optional<CalibrationCache> CacheOrNull(const Request& request) {
+  if (request.cache_folder.empty()) return std::nullopt;
   CalibrationCacheFile::Key key;
-  key.set_data(runner.DataKey());
+  key.set_data(request.runner->DataKey());
   if (key.data().empty()) return std::nullopt;
   key.set_version(kCacheVersion);
-  key.set_graph(passes::TextFingerprint(ir::Print(graph)));
-  *key.mutable_observer() = WithDefaults(options.observer());
-  key.set_activations(options.activations());
+  key.set_graph(passes::TextFingerprint(ir::Print(request.graph)));
+  *key.mutable_observer() = WithDefaults(request.options.observer());
+  key.set_activations(request.options.activations());
   std::vector<std::string> names;
-  for (const Node* node : nodes) names.push_back(node->name());
-  return CalibrationCache(folder, std::move(key), std::move(names));
+  for (const Node* node : request.nodes) names.push_back(node->name());
+  return CalibrationCache(request.cache_folder, std::move(key), std::move(names));
 }
 
-// The ranges of `nodes` from the cache, or from the samples and then into the cache.
-absl::StatusOr<Calibration> Calibrate(const QuantizeOptions& options, const ir::Graph& graph,
-                                      const std::vector<const Node*>& nodes, passes::Runner* runner,
-                                      const std::string& cache_folder, Remarks& remarks) {
-  if (nodes.empty()) return Calibration();
-  if (runner == nullptr) return UsageError("quantize needs calibration data: the caller gives none");
+// The ranges of the nodes from the cache, or from the samples and then into the cache.
+absl::StatusOr<Calibration> Calibrate(const Request& request, Remarks& remarks) {
+  if (request.nodes.empty()) return Calibration();
+  if (request.runner == nullptr) return UsageError("quantize needs calibration data: the caller gives none");
   // Before the cache: what it holds must not hide a mistake in the options.
-  RETURN_IF_ERROR(MakeObserver(options.observer(), options.activations()).status());
-  const std::optional<CalibrationCache> cache = CacheOrNull(options, graph, nodes, *runner, cache_folder);
+  RETURN_IF_ERROR(MakeObservers(request).status());
+  const std::optional<CalibrationCache> cache = CacheOrNull(request);
   if (cache.has_value()) {
     absl::StatusOr<Calibration> kept = cache->Read();
     if (kept.ok()) {
@@ -100,8 +161,7 @@ absl::StatusOr<Calibration> Calibrate(const QuantizeOptions& options, const ir::
       remarks.Note(absl::StrCat("warning: cache ", cache->path(), " is not used: ", kept.status().message()));
     }
   }
-  ASSIGN_OR_RETURN(Calibration calibration, ObserveSamples(options, graph, nodes, runner));
-  remarks.Note(absl::StrCat("calibrated on ", calibration.samples, " samples"));
+  ASSIGN_OR_RETURN(Calibration calibration, ObserveSamples(request, cache, remarks));
   if (cache.has_value()) {
     const absl::Status status = cache->Write(calibration);
     if (!status.ok()) remarks.Note(absl::StrCat("warning: the ranges are not kept: ", status.message()));
@@ -130,7 +190,7 @@ absl::StatusOr<Ranges> FindRanges(const QuantizeOptions& options, const ir::Grap
       ranges[source->name()] = observer->range();
     }
   }
-  ASSIGN_OR_RETURN(const Calibration calibration, Calibrate(options, graph, sampled, runner, cache_folder, remarks));
+  ASSIGN_OR_RETURN(const Calibration calibration, Calibrate({options, graph, sampled, runner, cache_folder}, remarks));
   if (calibration.samples == 1) remarks.Note("warning: calibrated on a single sample");
   for (size_t i = 0; i < sampled.size(); ++i) ranges[sampled[i]->name()] = calibration.ranges[i];
   return ranges;
