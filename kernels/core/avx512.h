@@ -79,6 +79,14 @@ static inline simde__m512i LoadBytes(uint64_t mask, const void* from) {
   return simde_mm512_loadu_si512(bytes);
 }
 
+static inline void StoreBytes(void* to, uint64_t mask, simde__m512i x) {
+  uint8_t bytes[64];
+  simde_mm512_storeu_si512(bytes, x);
+  for (int i = 0; i < 64; ++i) {
+    if (mask >> i & 1) static_cast<uint8_t*>(to)[i] = bytes[i];
+  }
+}
+
 }  // namespace fuselage::simde_more
 
 #undef _mm512_cvtepu8_epi32
@@ -90,6 +98,7 @@ static inline simde__m512i LoadBytes(uint64_t mask, const void* from) {
 #undef _mm512_srai_epi32
 #undef _mm512_unpacklo_epi16
 #undef _mm512_maskz_loadu_epi8
+#undef _mm512_mask_storeu_epi8
 #define _mm512_cvtepu8_epi32(x) ::fuselage::simde_more::Convert8To32(x, false)
 #define _mm512_cvtepi8_epi32(x) ::fuselage::simde_more::Convert8To32(x, true)
 #define _mm512_cvtepi32_ps(x) ::fuselage::simde_more::ToFloat(x)
@@ -99,6 +108,7 @@ static inline simde__m512i LoadBytes(uint64_t mask, const void* from) {
 #define _mm512_srai_epi32(x, count) ::fuselage::simde_more::ShiftRight32(x, count)
 #define _mm512_unpacklo_epi16(a, b) ::fuselage::simde_more::Unpack16(a, b)
 #define _mm512_maskz_loadu_epi8(mask, from) ::fuselage::simde_more::LoadBytes(mask, from)
+#define _mm512_mask_storeu_epi8(to, mask, x) ::fuselage::simde_more::StoreBytes(to, mask, x)
 
 #endif  // FUSELAGE_EMULATE_AVX512
 

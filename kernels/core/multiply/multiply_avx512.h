@@ -22,11 +22,21 @@ struct ByteProduct {
   static inline __m512i Add(__m512i sum, __m512i x, __m512i weights) { return _mm512_dpbusd_epi32(sum, x, weights); }
 };
 
-// Product::Add(sum, a, b) adds the products of four bytes of a and of b, to each lane. kScattered: m.row_offsets says
-// where rows are, which costs a few percent.
-// Not inlined: GCC 12 would keep the sums in memory besides.
-template <typename Product, int kRows, int kPanels, bool kScattered>
-__attribute__((noinline)) void MultiplyTile(const Multiply& m) {
+// Stores a row of a tile's sums.
+struct StoreSums {
+  const Multiply& m;
+  template <int kPanels>
+  __attribute__((always_inline)) void operator()(int row, const __m512i (&sums)[kPanels]) const {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) _mm512_storeu_si512(m.c + row * m.c_stride + p * kPanel, sums[p]);
+  }
+};
+
+// Product::Add(sum, a, b) adds the products of four bytes of a and of b, to each lane; finish(row, sums) takes a row's.
+// kScattered: m.row_offsets says where rows are, which costs a few percent. Not inlined: GCC 12 would keep the sums in
+// memory besides.
+template <typename Product, int kRows, int kPanels, bool kScattered, typename Finish>
+__attribute__((noinline)) void MultiplyTile(const Multiply& m, const Finish& finish) {
   __m512i sum[kRows][kPanels];
 #pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r) {
@@ -57,32 +67,37 @@ __attribute__((noinline)) void MultiplyTile(const Multiply& m) {
     }
   }
 #pragma GCC unroll 6
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) _mm512_storeu_si512(m.c + r * m.c_stride + p * kPanel, sum[r][p]);
-  }
+  for (int r = 0; r < kRows; ++r) finish(r, sum[r]);
 }
 
-template <typename Product, int kPanels, bool kScattered = false>
-void MultiplyRows(const Multiply& m) {
+template <typename Product, int kPanels, bool kScattered = false, typename Finish>
+void MultiplyRows(const Multiply& m, const Finish& finish) {
   switch (m.rows) {
-    case 1: return MultiplyTile<Product, 1, kPanels, kScattered>(m);
-    case 2: return MultiplyTile<Product, 2, kPanels, kScattered>(m);
-    case 3: return MultiplyTile<Product, 3, kPanels, kScattered>(m);
-    case 4: return MultiplyTile<Product, 4, kPanels, kScattered>(m);
-    case 5: return MultiplyTile<Product, 5, kPanels, kScattered>(m);
-    default: return MultiplyTile<Product, 6, kPanels, kScattered>(m);
+    case 1: return MultiplyTile<Product, 1, kPanels, kScattered>(m, finish);
+    case 2: return MultiplyTile<Product, 2, kPanels, kScattered>(m, finish);
+    case 3: return MultiplyTile<Product, 3, kPanels, kScattered>(m, finish);
+    case 4: return MultiplyTile<Product, 4, kPanels, kScattered>(m, finish);
+    case 5: return MultiplyTile<Product, 5, kPanels, kScattered>(m, finish);
+    default: return MultiplyTile<Product, 6, kPanels, kScattered>(m, finish);
   }
 }
+template <typename Product, int kPanels>
+void MultiplyRows(const Multiply& m) {
+  MultiplyRows<Product, kPanels>(m, StoreSums{m});
+}
 
+template <typename Product, bool kScattered = false, typename Finish>
+void MultiplyPanels(const Multiply& m, const Finish& finish) {
+  switch (m.panels) {
+    case 1: return MultiplyRows<Product, 1, kScattered>(m, finish);
+    case 2: return MultiplyRows<Product, 2, kScattered>(m, finish);
+    case 3: return MultiplyRows<Product, 3, kScattered>(m, finish);
+    default: return MultiplyRows<Product, 4, kScattered>(m, finish);
+  }
+}
 template <typename Product, bool kScattered = false>
 void MultiplyPanels(const Multiply& m) {
-  switch (m.panels) {
-    case 1: return MultiplyRows<Product, 1, kScattered>(m);
-    case 2: return MultiplyRows<Product, 2, kScattered>(m);
-    case 3: return MultiplyRows<Product, 3, kScattered>(m);
-    default: return MultiplyRows<Product, 4, kScattered>(m);
-  }
+  MultiplyPanels<Product, kScattered>(m, StoreSums{m});
 }
 
 }  // namespace

@@ -28,6 +28,10 @@ class Direct : public Algorithm {
         loops_(loops),
         constants_(problem, loops.element_bytes == 2 ? CodeForm::kSigned : CodeForm::kUnsigned),
         operands_(problem) {
+    const Geometry& g = geometry_;
+    in_place_ = g.kernel_height == 1 && g.kernel_width == 1 && g.stride_y == 1 && g.stride_x == 1 &&
+                g.out_height == g.in_height && g.out_width == g.in_width && g.groups == 1 && loops.element_bytes == 1 &&
+                g.in_channels % kDwordBytes == 0 && constants_.input_flip() == 0 && operands_.input.placement.dense();
     const int32_t zero_point = problem.input_zero_point;
     pad_ = static_cast<uint8_t>(static_cast<uint8_t>(zero_point) ^ constants_.input_flip());
     PlanRows();
@@ -59,7 +63,7 @@ class Direct : public Algorithm {
     column_step_ = g.kernel_width == 1 ? 1 : g.stride_x;
     columns_ = (int64_t{g.out_width} - 1) * column_step_ + int64_t{g.kernel_width - 1} * g.dilation_x + 1;
     pixel_bytes_ = int64_t{g.group_in_channels()} * loops_.element_bytes;
-    row_bytes_ = RoundUp(columns_ * pixel_bytes_, 64);
+    row_bytes_ = in_place_ ? columns_ * pixel_bytes_ : RoundUp(columns_ * pixel_bytes_, 64);
   }
 
   int64_t RowsFor(int64_t out_rows) const {
@@ -104,9 +108,13 @@ class Direct : public Algorithm {
     row_blocks_ = CeilDiv(g.out_height, block_rows_);
     PlanPixels();
     // Dense rows follow each other in memory, and one call finishes them all.
-    joined_rows_ = operands_.output.placement.dense() && operands_.residual.placement.dense() ? block_rows_ : 1;
+    const bool joined = operands_.output.placement.dense() && operands_.residual.placement.dense();
+    joined_rows_ = joined ? block_rows_ : 1;
+    const OutputStage& stage = constants_.stage();
+    fused_ = loops_.multiply_codes != nullptr && !stage.is_float && stage.function == nullptr &&
+             (in_place_ ? joined : pixel_offsets_.empty());
     // The last dword of a run may reach past the last row.
-    rows_bytes_ = RoundUp(RowsFor(block_rows_) * row_bytes_ + kDwordBytes, 64);
+    rows_bytes_ = in_place_ ? 0 : RoundUp(RowsFor(block_rows_) * row_bytes_ + kDwordBytes, 64);
     scratch_per_thread_ =
         rows_bytes_ + RoundUp(block_rows_ * g.out_width * accumulator_stride_ * int64_t{sizeof(int32_t)}, 64);
   }
@@ -114,7 +122,7 @@ class Direct : public Algorithm {
   // Rows of outputs that fill the products badly are taken as one.
   void PlanPixels() {
     const int64_t width = geometry_.out_width, pixels = block_rows_ * width;
-    if (!loops_.scattered_rows) return;
+    if (!loops_.scattered_rows || in_place_) return;
     if (CeilDiv(pixels, kMaxRows) * 4 > block_rows_ * CeilDiv(width, kMaxRows) * 3) return;
     for (int64_t pixel = 0; pixel < pixels; ++pixel) {
       pixel_offsets_.push_back(pixel / width * row_step_ * row_bytes_ + pixel % width * column_step_ * pixel_bytes_);
@@ -159,23 +167,33 @@ class Direct : public Algorithm {
     const int64_t begin = wide_panels * split / panel_splits_ * loops_.max_panels;
     const int64_t end = std::min<int64_t>(panels(), wide_panels * (split + 1) / panel_splits_ * loops_.max_panels);
     int32_t* accumulators = reinterpret_cast<int32_t*>(scratch + rows_bytes_);
+    const uint8_t* input = static_cast<const uint8_t*>(arguments.input);
+    const uint8_t* copied = in_place_ ? input + operands_.input.Offset(image, first_row, 0) : scratch;
     for (int group = 0; group < g.groups; ++group) {
-      CopyRows(static_cast<const uint8_t*>(arguments.input), image, group, first_row, rows, scratch);
+      if (!in_place_) CopyRows(input, image, group, first_row, rows, scratch);
       for (int64_t panel = begin; panel < end; panel += loops_.max_panels) {
         const int64_t count = std::min<int64_t>(loops_.max_panels, end - panel);
-        for (int64_t dword = 0; dword < depth_; dword += chunk_depth_) {
-          MultiplyRows(scratch, group, panel, count, dword, rows, accumulators);
-        }
         const int64_t channel = int64_t{group} * g.group_out_channels() + panel * kPanel;
-        for (int64_t row = 0; row < rows; row += joined_rows_) {
-          Destination to = operands_.To(arguments, image, first_row + row, 0, channel);
-          to.channel = static_cast<int>((group * panels() + panel) * kPanel);
-          to.channels = static_cast<int>(std::min<int64_t>(count * kPanel, g.group_out_channels() - panel * kPanel));
-          loops_.finish(constants_.stage(), to, accumulators + row * g.out_width * accumulator_stride_,
+        Destination to = operands_.To(arguments, image, first_row, 0, channel);
+        to.channel = static_cast<int>((group * panels() + panel) * kPanel);
+        to.channels = static_cast<int>(std::min<int64_t>(count * kPanel, g.group_out_channels() - panel * kPanel));
+        for (int64_t dword = 0; dword < depth_; dword += chunk_depth_) {
+          const bool finish = fused_ && dword + chunk_depth_ >= depth_;
+          MultiplyRows(copied, group, panel, count, dword, rows, accumulators, finish ? &to : nullptr);
+        }
+        for (int64_t row = 0; !fused_ && row < rows; row += joined_rows_) {
+          loops_.finish(constants_.stage(), At(to, row, 0), accumulators + row * g.out_width * accumulator_stride_,
                         accumulator_stride_, static_cast<int>(std::min(joined_rows_, rows - row) * g.out_width));
         }
       }
     }
+  }
+
+  // From another pixel of the block on.
+  Destination At(Destination to, int64_t row, int64_t x) const {
+    to.output = static_cast<uint8_t*>(to.output) + (row * to.row_stride + x * to.pixel_stride) * operands_.output_bytes;
+    if (to.residual != nullptr) to.residual += row * to.residual_row_stride + x * to.residual_pixel_stride;
+    return to;
   }
 
   void Fill(uint8_t* to, int64_t elements) const {
@@ -223,9 +241,9 @@ class Direct : public Algorithm {
     }
   }
 
-  // One chunk of the depth, whose weights stay in the first-level cache for all rows.
+  // One chunk of the depth, whose weights stay in the first-level cache for all rows. With `to`, the last.
   void MultiplyRows(const uint8_t* rows, int group, int64_t panel, int64_t panel_count, int64_t first_dword,
-                    int64_t out_rows, int32_t* accumulators) const {
+                    int64_t out_rows, int32_t* accumulators, const Destination* to) const {
     const Geometry& g = geometry_;
     Multiply m = {};
     m.a_stride = column_step_ * pixel_bytes_;
@@ -248,14 +266,20 @@ class Direct : public Algorithm {
       }
       return;
     }
-    const int64_t parts = CeilDiv(g.out_width, kMaxRows);
-    for (int64_t row = 0; row < out_rows; ++row) {
+    // Rows that are read in place follow each other, and are one.
+    const int64_t lines = in_place_ ? 1 : out_rows, width = in_place_ ? out_rows * g.out_width : g.out_width;
+    const int64_t parts = CeilDiv(width, kMaxRows);
+    for (int64_t row = 0; row < lines; ++row) {
       for (int64_t part = 0; part < parts; ++part) {
-        const int64_t x = g.out_width * part / parts;
-        m.rows = static_cast<int>(g.out_width * (part + 1) / parts - x);
+        const int64_t x = width * part / parts;
+        m.rows = static_cast<int>(width * (part + 1) / parts - x);
         m.a = rows + row * row_step_ * row_bytes_ + x * m.a_stride;
-        m.c = accumulators + (row * g.out_width + x) * m.c_stride;
-        loops_.multiply(m);
+        m.c = accumulators + (row * width + x) * m.c_stride;
+        if (to != nullptr) {
+          loops_.multiply_codes(m, constants_.stage(), At(*to, row, x));
+        } else {
+          loops_.multiply(m);
+        }
       }
     }
   }
@@ -274,6 +298,8 @@ class Direct : public Algorithm {
   std::vector<int64_t> pixel_offsets_;  // Where the pixels of a block of rows are in the copy; empty: row by row.
   int64_t accumulator_stride_, scratch_per_thread_;
   int threads_;
+  bool in_place_;  // The input's rows are multiplied where they are.
+  bool fused_;     // The last chunk's sums become codes at once.
 };
 
 }  // namespace

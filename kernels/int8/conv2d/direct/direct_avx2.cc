@@ -76,7 +76,8 @@ Loops GetLoops() {
           /*chunk_depth=*/512,
           /*load=*/Load,
           /*multiply=*/MultiplyRows<WordProduct>,
-          /*finish=*/Finish};
+          /*finish=*/Finish,
+          /*multiply_codes=*/nullptr};
 }
 
 Loops GetPairLoops() {

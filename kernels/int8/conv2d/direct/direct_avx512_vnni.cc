@@ -17,6 +17,52 @@ void MultiplyVnni(const Multiply& m) {
   m.row_offsets != nullptr ? MultiplyPanels<ByteProduct, true>(m) : MultiplyPanels<ByteProduct>(m);
 }
 
+// A pixel's codes from a row of sums.
+struct StoreCodes {
+  const OutputStage& stage;
+  const Destination& to;
+  const StageConstants constants;
+  const uint64_t existing;  // Of the channels.
+
+  template <int kPanels>
+  __attribute__((always_inline)) void operator()(int row, const __m512i (&sums)[kPanels]) const {
+    __m512 v[4];
+#pragma GCC unroll 4
+    for (int p = 0; p < 4; ++p) {
+      v[p] = p < kPanels ? ValuesOf(PanelConstantsOf(stage, to.channel + p * kPanel), sums[p < kPanels ? p : 0])
+                         : _mm512_setzero_ps();
+    }
+    if (to.residual != nullptr) {
+      const __m512i codes = _mm512_maskz_loadu_epi8(existing, to.residual + row * to.residual_pixel_stride);
+      Residual<0, kPanels>(codes, v);
+      Residual<1, kPanels>(codes, v);
+      Residual<2, kPanels>(codes, v);
+      Residual<3, kPanels>(codes, v);
+    }
+    uint8_t* out = static_cast<uint8_t*>(to.output) + row * to.pixel_stride;
+    const __m512i codes = stage.plain ? CodesOf<OutputForm<OutputKind::kPlainCodes, false>>(constants, v)
+                                      : CodesOf<OutputForm<OutputKind::kCodes, false>>(constants, v);
+    if (to.channels == 4 * kPanel) {
+      _mm512_storeu_si512(out, codes);
+    } else {
+      _mm512_mask_storeu_epi8(out, existing, codes);
+    }
+  }
+
+ private:
+  template <int kIndex, int kPanels>
+  __attribute__((always_inline)) void Residual(__m512i codes, __m512* v) const {
+    if (kIndex >= kPanels) return;
+    v[kIndex] = AddResidual<OutputForm<OutputKind::kCodes, true>>(constants, _mm512_extracti32x4_epi32(codes, kIndex),
+                                                                  v[kIndex]);
+  }
+};
+
+void MultiplyCodes(const Multiply& m, const OutputStage& stage, const Destination& to) {
+  const uint64_t existing = ~uint64_t{0} >> (4 * kPanel - to.channels);
+  kernels::MultiplyPanels<kernels::ByteProduct>(m, StoreCodes{stage, to, StageConstantsOf(stage), existing});
+}
+
 // Four whole panels: the codes of a pixel are one vector.
 template <typename Form>
 void FinishWhole(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
@@ -153,9 +199,14 @@ void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, i
 
 // Four panels of 96 dwords take 24 KB.
 Loops GetLoops() {
-  return {/*element_bytes=*/1, /*scattered_rows=*/true, /*max_panels=*/4,
-          /*chunk_depth=*/96,  /*load=*/LoadBytes,      /*multiply=*/MultiplyVnni,
-          /*finish=*/Finish};
+  return {/*element_bytes=*/1,
+          /*scattered_rows=*/true,
+          /*max_panels=*/4,
+          /*chunk_depth=*/96,
+          /*load=*/LoadBytes,
+          /*multiply=*/MultiplyVnni,
+          /*finish=*/Finish,
+          /*multiply_codes=*/MultiplyCodes};
 }
 
 }  // namespace fuselage::int8::conv2d::direct::FUSELAGE_AVX512_VNNI
