@@ -39,6 +39,7 @@ class Scheduler {
   absl::StatusOr<Schedule> Make() {
     if (graph_.output() == nullptr) return absl::InvalidArgumentError("the graph has no output");
     MarkLive();
+    MarkNhwc();
     RETURN_IF_ERROR(CheckTypes());
     ASSIGN_OR_RETURN(constants_, ConstantsOf(graph_, options_.max_memory_bytes));
     placements_ = ChoosePlacements(graph_, constants_, kernels_, options_.isa, options_.threads);
@@ -80,6 +81,21 @@ class Scheduler {
       for (const Node* operand : node->operands()) {
         if (operand != nullptr) stack.push_back(operand);
       }
+    }
+  }
+
+  // The values that a kernel takes in NHWC alone, be it behind others that take either layout.
+  void MarkNhwc() {
+    const auto wants = [&](const Node* user) {
+      if (!user->is_call()) return false;
+      if (user->IsOp("getitem") || IsIdentity(*user)) return wants_nhwc_.contains(user);
+      const KernelEntry* entry = kernels_.FindOrNull(user->op()->name);
+      if (entry == nullptr || entry->layout == LayoutRule::kRowMajor) return false;
+      return entry->layout == LayoutRule::kNhwc || wants_nhwc_.contains(user);
+    };
+    for (const Node* node = graph_.last(); node != nullptr; node = node->previous()) {
+      const auto users = node->users();
+      if (std::any_of(users.begin(), users.end(), wants)) wants_nhwc_.insert(node);
     }
   }
 
@@ -283,6 +299,7 @@ class Scheduler {
     const auto has_nhwc = [&](int value) {
       return value >= 0 && values_[value].type.rank() == 4 && BufferOf(values_[value], Layout::kNhwc) >= 0;
     };
+    const Layout wanted = wants_nhwc_.contains(&node) ? Layout::kNhwc : Layout::kRowMajor;
     Layout in = Layout::kNhwc, out = Layout::kNhwc;
     switch (entry.layout) {
       case LayoutRule::kNhwc: break;
@@ -291,9 +308,15 @@ class Scheduler {
         in = out = std::any_of(inputs.begin(), inputs.end(), has_nhwc) ? Layout::kNhwc : Layout::kRowMajor;
         break;
       case LayoutRule::kAnyInput:
-        if (inputs.empty() || !has_nhwc(inputs[0])) in = Layout::kRowMajor;
+        if (inputs.empty() || !has_nhwc(inputs[0])) {
+          in = Layout::kRowMajor;
+          out = wanted;
+        }
         break;
-      case LayoutRule::kAnyOutput: out = WantedLayout(node); break;
+      case LayoutRule::kAnyOutput:
+        out = wanted;
+        if (out == Layout::kRowMajor && !inputs.empty() && !has_nhwc(inputs[0])) in = out;
+        break;
     }
     for (auto& input : desc.inputs) {
       if (input.has_value() && input->rank() == 4) input->layout = in;
@@ -301,15 +324,6 @@ class Scheduler {
     for (TensorType& output : desc.outputs) {
       if (output.rank() == 4) output.layout = out;
     }
-  }
-
-  // NHWC where one of the value's users would have to reorder it otherwise.
-  Layout WantedLayout(const Node& node) const {
-    for (const Node* user : node.users()) {
-      const KernelEntry* entry = user->is_call() ? kernels_.FindOrNull(user->op()->name) : nullptr;
-      if (entry != nullptr && entry->layout != LayoutRule::kRowMajor) return Layout::kNhwc;
-    }
-    return Layout::kRowMajor;
   }
 
   // Falls back to the op's reference evaluation, on the host; int8 ops have a kernel or do not run. `reason`: why there
@@ -355,7 +369,7 @@ class Scheduler {
   Schedule schedule_;
   std::vector<Value> values_;
   HashMap<const Node*, std::vector<int>> results_;  // Node -> a value per element.
-  HashSet<const Node*> live_;
+  HashSet<const Node*> live_, wants_nhwc_;
   HashSet<const Tensor*> packed_;  // Of the steps so far.
   Constants constants_;
   Placements placements_;

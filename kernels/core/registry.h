@@ -21,8 +21,8 @@ enum class LayoutRule {
   kNhwc,       // NHWC in, NHWC out.
   kRowMajor,   // Row-major in and out.
   kSame,       // Any, the same for all operands and results (elementwise).
-  kAnyInput,   // Input 0 in either layout, NHWC out (quantize: the graph's row-major input becomes NHWC on the way).
-  kAnyOutput,  // NHWC in; either layout out (dequantize).
+  kAnyInput,   // Any, or row-major in and NHWC out (quantize: the graph's input becomes NHWC on the way).
+  kAnyOutput,  // Any, or NHWC in and row-major out (dequantize).
 };
 
 // An entry's table of variants as C++ names it, in the namespace fuselage: a source may make an entry of some of its rows,

@@ -58,7 +58,7 @@ class FusedElementwise : public kernels::Kernel {
       if (input->shape == desc.output().shape) continue;
       operands_.back().broadcast = std::make_unique<kernels::Broadcast>(*input, desc.output());
       const auto repetition = operands_.back().broadcast->repetition();
-      if (span_ > 0 || repetition.span < 2 * repetition.run || repetition.run > kBlock) continue;
+      if (elements_ == 0 || span_ > 0 || repetition.span < 2 * repetition.run || repetition.run > kBlock) continue;
       operands_.back().repeats = true;
       span_ = repetition.span;
       // Whole vectors of codes, where that many fit.

@@ -61,8 +61,8 @@ std::vector<std::pair<Layout, Layout>> LayoutsOf(LayoutRule rule) {
     case LayoutRule::kNhwc: return {{kNhwc, kNhwc}};
     case LayoutRule::kRowMajor: return {{kRows, kRows}};
     case LayoutRule::kSame: return {{kNhwc, kNhwc}, {kRows, kRows}};
-    case LayoutRule::kAnyInput: return {{kNhwc, kNhwc}, {kRows, kNhwc}};
-    case LayoutRule::kAnyOutput: return {{kNhwc, kNhwc}, {kNhwc, kRows}};
+    case LayoutRule::kAnyInput: return {{kNhwc, kNhwc}, {kRows, kRows}, {kRows, kNhwc}};
+    case LayoutRule::kAnyOutput: return {{kNhwc, kNhwc}, {kRows, kRows}, {kNhwc, kRows}};
   }
   return {};
 }

@@ -59,7 +59,8 @@ absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
   const kernels::UnsignedForm form = kernels::UnsignedFormOf(x);
   Params params;
   params.pixels = x.num_elements();
-  if (x.rank() == 4 && y.layout == Layout::kRowMajor && x.shape[1] > 1 && x.shape[2] * x.shape[3] > 1) {
+  const bool separates = x.layout == Layout::kNhwc && y.layout == Layout::kRowMajor;
+  if (x.rank() == 4 && separates && x.shape[1] > 1 && x.shape[2] * x.shape[3] > 1) {
     params.images = x.shape[0];
     params.channels = x.shape[1];
     params.pixels = x.shape[2] * x.shape[3];

@@ -135,7 +135,8 @@ absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
   const kernels::CodeRange range = kernels::CodeRangeOf(DType::kU8, form.zero_point, /*scale=*/1);
   Params params;
   params.pixels = x.num_elements();
-  if (x.rank() == 4 && x.layout == Layout::kRowMajor && x.shape[1] > 1 && x.shape[2] * x.shape[3] > 1) {
+  const bool interleaves = x.layout == Layout::kRowMajor && y.layout == Layout::kNhwc;
+  if (x.rank() == 4 && interleaves && x.shape[1] > 1 && x.shape[2] * x.shape[3] > 1) {
     params.images = x.shape[0];
     params.channels = x.shape[1];
     params.pixels = x.shape[2] * x.shape[3];

@@ -2,7 +2,7 @@
 //
 //   q = clamp(rne(x / s) + z, lo, hi)      true float32 division; NaN becomes z
 //
-// A row-major input of rank 4 (the graph's image) becomes NHWC on the way; any other tensor keeps its order. An image
+// A row-major input of rank 4 (the graph's image) may become NHWC on the way; any other tensor keeps its order. An image
 // also gets its halo and becomes space-to-depth blocks on the way, where its placement says so.
 #ifndef FUSELAGE_KERNELS_INT8_QUANTIZE_QUANTIZE_H_
 #define FUSELAGE_KERNELS_INT8_QUANTIZE_QUANTIZE_H_
