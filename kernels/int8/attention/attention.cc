@@ -70,7 +70,7 @@ class Product {
     const int8_t* right;
     const int32_t* column_addends;
   };
-  // The first `columns` columns of `rows` rows, or some more.
+  // The first `columns` columns of `rows` rows, or some more: whole panels where the stride has room for them.
   void Multiply(const Packed& packed, int64_t rows, int64_t columns, float* y) const {
     linear::Params params;
     params.rows = rows;
@@ -84,7 +84,7 @@ class Product {
     params.float_output = true;
     params.float_bias = bias_.data();
     variant_.run(params, packed.left, y,
-                 {0, rows, 0, std::min(sizes_.columns, RoundUp(columns, variant_.packing.block))});
+                 {0, rows, 0, std::min(sizes_.stride, RoundUp(columns, variant_.packing.block))});
   }
 
  private:
