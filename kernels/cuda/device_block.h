@@ -9,6 +9,8 @@
 #define FUSELAGE_DEVICE __device__ __forceinline__
 // Before a loop: what it indexes stays in registers.
 #define FUSELAGE_UNROLL _Pragma("unroll")
+// Before a loop whose registers are dear.
+#define FUSELAGE_NO_UNROLL _Pragma("unroll 1")
 // Before a loop whose loads should not wait for each other.
 #define FUSELAGE_UNROLL_BY_4 _Pragma("unroll 4")
 
@@ -88,8 +90,9 @@ class Thread {
                          std::conditional_t<sizeof(T) == 2, uint16_t,
                                             std::conditional_t<sizeof(T) == 4, uint32_t,
                                                                std::conditional_t<sizeof(T) == 8, uint2, uint4>>>>;
+  // By value: a copy from memory straight to T would be one of bytes.
   template <typename T>
-  FUSELAGE_DEVICE static T As(const WordOf<T>& word) {
+  FUSELAGE_DEVICE static T As(WordOf<T> word) {
     static_assert(sizeof(T) == sizeof(word));
     T value;
     memcpy(&value, &word, sizeof(T));

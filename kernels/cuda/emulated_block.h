@@ -15,6 +15,7 @@
 
 #define FUSELAGE_DEVICE inline
 #define FUSELAGE_UNROLL
+#define FUSELAGE_NO_UNROLL
 #define FUSELAGE_UNROLL_BY_4
 
 namespace fuselage::cuda {
@@ -22,9 +23,9 @@ namespace fuselage::cuda {
 class Block;
 
 // Global memory and what was found wrong. One launch may load what it was given to read, and store each byte at most
-// once; what another thread of it stored it may not load, since it could be first, unless a ticket says that it was not:
-// the storing thread had a fence, then its block took a ticket, then the loading block took the same one, and the loading
-// thread had a fence after that; where two threads of a block follow each other so, a barrier lies between.
+// once; what another thread of it stored it may not load, since it could be first, unless a ticket says that it was
+// not: the storing thread had a fence, then its block took a ticket, then the loading block took the same one, and the
+// loading thread had a fence after that; where two threads of a block follow each other so, a barrier lies between.
 // LoadConstant may load constants alone: all else a kernel of the same graph launch writes, and the path for constants
 // need not see that.
 class Emulator {

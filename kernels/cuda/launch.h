@@ -4,14 +4,22 @@
 #define FUSELAGE_KERNELS_CUDA_LAUNCH_H_
 
 #include <array>
+#include <type_traits>
 
 #include "kernels/cuda/block.h"
 
 namespace fuselage::cuda {
 
 #if defined(__CUDACC__)
+// Kernel::kBlocks: how many blocks are to share a multiprocessor. ptxas, unless told, rather spills than use more
+// registers than it likes. 0: not told.
+template <typename Kernel, typename = void>
+constexpr int kBlocksOf = 0;
 template <typename Kernel>
-__global__ void __launch_bounds__(Kernel::kWarps* kWarpSize)
+constexpr int kBlocksOf<Kernel, std::void_t<decltype(Kernel::kBlocks)>> = Kernel::kBlocks;
+
+template <typename Kernel>
+__global__ void __launch_bounds__(Kernel::kWarps* kWarpSize, kBlocksOf<Kernel>)
     RunKernel(const __grid_constant__ typename Kernel::Params params) {
   Block block;
   Kernel::Run(block, params);

@@ -53,6 +53,7 @@ FUSELAGE_DEVICE float Score(fuselage::cuda::Thread thread, const RowShape& s, fl
 template <typename Arithmetic>
 struct Rows {
   static constexpr int kWarps = kRowsOfABlock;
+  static constexpr int kBlocks = 8;
   using Params = typename Arithmetic::Params;
   using Weight = typename Arithmetic::Weight;
 

@@ -120,21 +120,22 @@ FUSELAGE_DEVICE void ForChunks(Thread thread, F f) {
 template <typename Tile>
 FUSELAGE_DEVICE bool AddSplits(Block& block, const Params& p,
                                PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators) {
-  // Calls f(sums, partial sums) for all of a thread.
-  const auto for_fragments = [&](Warp warp, Thread thread, int split, auto f) {
-    auto* partial = reinterpret_cast<Vector<int32_t, 4>*>(p.partial) + thread.index() +
-                    (int64_t{block.x()} * p.splits + split) * (Tile::kRows * Tile::kColumns / 4);
-    FUSELAGE_UNROLL
-    for (int i = 0; i < Tile::kRowFragments; ++i) {
-      FUSELAGE_UNROLL
-      for (int j = 0; j < Tile::kColumnFragments; ++j) {
-        f(accumulators[warp].fragments[i][j][thread], partial + (i * Tile::kColumnFragments + j) * Tile::kThreads);
-      }
-    }
+  constexpr int kFragments = Tile::kRowFragments * Tile::kColumnFragments;
+  // Loads that do not wait for each other: as many as registers allow.
+  constexpr int kLoads = kFragments > 8 ? 8 : 16;
+  constexpr int kSplits = kFragments > kLoads ? 1 : kLoads / kFragments, kGroup = kLoads / kSplits;
+  using Sums = Vector<int32_t, 4>;
+  const auto sums = [&](Warp warp, Thread thread, int fragment) -> Sums& {
+    return accumulators[warp].fragments[fragment / Tile::kColumnFragments][fragment % Tile::kColumnFragments][thread];
+  };
+  const auto partial = [&](Thread thread, int split, int fragment) {
+    return reinterpret_cast<Sums*>(p.partial) + thread.index() +
+           ((int64_t{block.x()} * p.splits + split) * kFragments + fragment) * Tile::kThreads;
   };
   block.Phase([&](Warp warp) {
     warp.ForThreads([&](Thread thread) {
-      for_fragments(warp, thread, block.z(), [&](const auto& sums, auto* partial) { thread.Store(partial, sums); });
+      FUSELAGE_UNROLL
+      for (int i = 0; i < kFragments; ++i) thread.Store(partial(thread, block.z(), i), sums(warp, thread, i));
       thread.Fence();
     });
   });
@@ -149,13 +150,29 @@ FUSELAGE_DEVICE bool AddSplits(Block& block, const Params& p,
       last = thread.LoadShared<uint32_t>(0) == static_cast<uint32_t>(p.splits - 1);
       if (!last) return;
       thread.Fence();
-      for (int split = 0; split < p.splits; ++split) {
-        if (split == block.z()) continue;
-        for_fragments(warp, thread, split, [&](auto& sums, const auto* partial) {
-          const auto more = thread.Load(partial);
+      FUSELAGE_UNROLL
+      for (int group = 0; group < kFragments; group += kGroup) {
+        FUSELAGE_NO_UNROLL
+        for (int first = 0; first < p.splits; first += kSplits) {
+          Sums more[kSplits][kGroup];
           FUSELAGE_UNROLL
-          for (int i = 0; i < 4; ++i) sums.values[i] += more.values[i];
-        });
+          for (int s = 0; s < kSplits; ++s) {
+            const int split = first + s;
+            FUSELAGE_UNROLL
+            for (int i = 0; i < kGroup; ++i) {
+              more[s][i] = {};
+              if (split < p.splits && split != block.z()) more[s][i] = thread.Load(partial(thread, split, group + i));
+            }
+          }
+          FUSELAGE_UNROLL
+          for (int i = 0; i < kGroup; ++i) {
+            FUSELAGE_UNROLL
+            for (int s = 0; s < kSplits; ++s) {
+              FUSELAGE_UNROLL
+              for (int k = 0; k < 4; ++k) sums(warp, thread, group + i).values[k] += more[s][i].values[k];
+            }
+          }
+        }
       }
     });
   });
@@ -282,6 +299,20 @@ FUSELAGE_DEVICE void StoreOutput(Block& block, const Params& p, uint32_t staging
   });
 }
 
+// Stores four codes to outputs from `index` on, or fewer where `channels`, those that there are, is less.
+FUSELAGE_DEVICE void StoreFourCodes(const Params& p, Thread thread, const Vector<uint8_t, 4>& codes, int channels,
+                                    int64_t index) {
+  uint8_t* to = static_cast<uint8_t*>(p.output) + index;
+  if (p.out_channels % 4 == 0) {
+    thread.Store(reinterpret_cast<Vector<uint8_t, 4>*>(to), codes);
+    return;
+  }
+  FUSELAGE_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    if (i < channels) thread.Store(to + i, codes.values[i]);
+  }
+}
+
 // Stores the results of `channels`, at most four, from `channel` on, a multiple of 4; `index` is that of the first
 // output.
 FUSELAGE_DEVICE void StoreFour(const Params& p, Thread thread, const Vector<int32_t, 4>& sums, int channel,
@@ -295,10 +326,9 @@ FUSELAGE_DEVICE void StoreFour(const Params& p, Thread thread, const Vector<int3
     }
     return;
   }
-  const bool aligned = p.out_channels % 4 == 0;
   Vector<uint8_t, 4> codes = {};
   if (p.residual != nullptr) {
-    if (aligned) {
+    if (p.out_channels % 4 == 0) {
       codes = thread.Load(reinterpret_cast<const Vector<uint8_t, 4>*>(p.residual + index));
     } else {
       for (int i = 0; i < channels; ++i) codes.values[i] = thread.Load(p.residual + index + i);
@@ -309,12 +339,7 @@ FUSELAGE_DEVICE void StoreFour(const Params& p, Thread thread, const Vector<int3
   for (int i = 0; i < 4; ++i) {
     codes.values[i] = ToActivatedCode(p, sums.values[i], bias.values[i], multiplier.values[i], codes.values[i]);
   }
-  uint8_t* to = static_cast<uint8_t*>(p.output) + index;
-  if (aligned) {
-    thread.Store(reinterpret_cast<Vector<uint8_t, 4>*>(to), codes);
-  } else {
-    for (int i = 0; i < channels; ++i) thread.Store(to + i, codes.values[i]);
-  }
+  StoreFourCodes(p, thread, codes, channels, index);
 }
 
 }  // namespace fuselage::int8::conv2d::cuda

@@ -101,7 +101,8 @@ struct Gemm {
   };
 
   // Where piece `column` of a row lies in a buffer. ldmatrix takes eight rows at once, 512 bytes: the permutation
-  // spreads them over all banks.
+  // spreads them over all banks. Eight rows on it is 8 * kStep more; two columns on, from the first two, it has another
+  // bit 5.
   FUSELAGE_DEVICE static uint32_t Place(int row, int column) { return row * kStep + ((column ^ (row >> 1 & 3)) << 4); }
 
   FUSELAGE_DEVICE static Cursor MakeCursor(const Params& p, Thread thread, int first_row, int first_channel,
@@ -176,8 +177,8 @@ struct Gemm {
       for (int i = 0; i < Tile::kRowFragments; ++i) {
         Lanes<uint32_t> offsets;
         warp.ForThreads([&](Thread thread) {
-          const int row = Tile::Row(warp) + 16 * i + thread.lane() % 16;
-          offsets[thread] = stage + Place(row, 2 * half + thread.lane() / 16);
+          const uint32_t first = stage + Place(Tile::Row(warp) + thread.lane() % 16, thread.lane() / 16);
+          offsets[thread] = (first ^ half * 32) + 16 * i * kStep;
         });
         warp.LoadMatrices(offsets, &a[i]);
       }
@@ -186,8 +187,9 @@ struct Gemm {
         Lanes<uint32_t> offsets;
         Lanes<Vector<uint32_t, 4>> pair;
         warp.ForThreads([&](Thread thread) {
-          const int row = Tile::Column(warp) + 8 * j + thread.lane() / 16 * 8 + thread.lane() % 8;
-          offsets[thread] = stage + Tile::kRows * kStep + Place(row, 2 * half + thread.lane() / 8 % 2);
+          const int row = Tile::Column(warp) + thread.lane() / 16 * 8 + thread.lane() % 8;
+          const uint32_t first = stage + Tile::kRows * kStep + Place(row, thread.lane() / 8 % 2);
+          offsets[thread] = (first ^ half * 32) + 8 * j * kStep;
         });
         warp.LoadMatrices(offsets, &pair);
         warp.ForThreads([&](Thread thread) {

@@ -23,6 +23,7 @@ using ::fuselage::cuda::Warp;
 template <typename X, int kRowTiles, int kChannelTiles, int kBlockWarps>
 struct Linear {
   static constexpr int kWarps = kBlockWarps;
+  static constexpr int kBlocks = kRowTiles * kChannelTiles == 1 ? 6 : 4;
   static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kRows = 16 * kRowTiles, kChannels = 8 * kChannelTiles;
   static_assert(kChannelPadding % kChannels == 0, "weights are loaded without bounds");
