@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #if defined(__CUDACC__)
 #define FUSELAGE_HOST_DEVICE __host__ __device__ __forceinline__
@@ -26,6 +27,7 @@ FUSELAGE_HOST_DEVICE float ToFloat(int32_t value) {
   return FUSELAGE_DEVICE_OR_HOST(__int2float_rn(value), static_cast<float>(value));
 }
 FUSELAGE_HOST_DEVICE float Multiply(float a, float b) { return FUSELAGE_DEVICE_OR_HOST(__fmul_rn(a, b), a * b); }
+FUSELAGE_HOST_DEVICE float Add(float a, float b) { return FUSELAGE_DEVICE_OR_HOST(__fadd_rn(a, b), a + b); }
 FUSELAGE_HOST_DEVICE float MultiplyAdd(float a, float b, float c) {
   return FUSELAGE_DEVICE_OR_HOST(__fmaf_rn(a, b, c), std::fma(a, b, c));
 }
@@ -37,6 +39,26 @@ FUSELAGE_HOST_DEVICE int32_t RoundToInt(float v) {
 }
 
 #undef FUSELAGE_DEVICE_OR_HOST
+
+// The same for |v| <= 2^22, by a sum whose last bit is worth 1: conversions have fewer units on the device than sums.
+FUSELAGE_HOST_DEVICE int32_t RoundSmallToInt(float v) {
+  constexpr float kOneAndAHalf = 0x1.8p23f;
+  constexpr int32_t kItsBits = 0x4b400000;
+  const float sum = Add(v, kOneAndAHalf);
+  int32_t bits;
+  memcpy(&bits, &sum, sizeof(bits));
+  return bits - kItsBits;
+}
+
+// n / divisor by a multiplication, where n * divisor < 2^31.
+struct Divider {
+  uint32_t reciprocal;  // 2^31 / divisor, rounded up.
+
+  FUSELAGE_HOST_DEVICE uint32_t Divide(uint32_t n) const {
+    return static_cast<uint32_t>(uint64_t{n} * reciprocal >> 31);
+  }
+};
+inline Divider MakeDivider(uint32_t divisor) { return {static_cast<uint32_t>(((1u << 31) - 1) / divisor + 1)}; }
 
 // How values become output codes: the zero point, and the clamp in codes.
 struct CodeOutput {
@@ -51,7 +73,7 @@ struct CodeOutput {
 // Half to even, then the zero point, then the clamp. Between whole numbers it may as well be clamped first, as a float,
 // where it is cheap and nothing overflows. Not for NaN.
 FUSELAGE_HOST_DEVICE int32_t ToCode(float v, const CodeOutput& output) {
-  return RoundToInt(Min(Max(v, output.lo), output.hi)) + output.zero_point;
+  return RoundSmallToInt(Min(Max(v, output.lo), output.hi)) + output.zero_point;
 }
 
 // NaN becomes the zero point.

@@ -43,6 +43,28 @@ TEST(ArithmeticTest, CodesOfFloatsOfAllMagnitudes) {
   }
 }
 
+TEST(ArithmeticTest, Divides) {
+  for (uint32_t divisor = 1; divisor < (1 << 15); divisor += 1 + divisor / 64) {
+    const Divider divider = MakeDivider(divisor);
+    const uint32_t end = ((1u << 31) - 1) / divisor;  // Not itself.
+    for (uint32_t n = 0; n < 70000 && n <= end; ++n) ASSERT_EQ(divider.Divide(n), n / divisor) << divisor;
+    for (uint32_t n = end - end % divisor; n > 5 * divisor; n /= 2) {
+      n -= n % divisor;
+      ASSERT_EQ(divider.Divide(n), n / divisor) << divisor;
+      ASSERT_EQ(divider.Divide(n - 1), n / divisor - 1) << divisor;
+    }
+  }
+}
+
+TEST(ArithmeticTest, RoundsSmallNumbersHalfToEven) {
+  for (int quarter = -(1 << 22); quarter <= 1 << 22; ++quarter) {
+    const float v = 0.25f * static_cast<float>(quarter);
+    ASSERT_EQ(RoundSmallToInt(v), RoundToInt(v)) << v;
+  }
+  for (const float v : {0x1p22f, -0x1p22f, 0x1p22f - 0.5f, 0.5f - 0x1p22f})
+    EXPECT_EQ(RoundSmallToInt(v), RoundToInt(v));
+}
+
 TEST(ArithmeticTest, Epilogues) {
   std::mt19937_64 random(1);
   kernels::Epilogue e;

@@ -7,6 +7,7 @@
 #include "ir/base/elementwise_math.h"
 #include "kernels/cuda/arithmetic.h"
 #include "kernels/cuda/block.h"
+#include "kernels/int8/conv2d/cuda/stem_layout.h"
 
 namespace fuselage::int8::conv2d::cuda {
 
@@ -54,6 +55,8 @@ struct Params {
   int steps;
   int steps_per_split;
   int splits;
+
+  StemLayout stem;
 
   // A max pool of the output codes, which `output` then has instead. Padding loses against every code.
   struct Pool {

@@ -11,10 +11,11 @@ namespace fuselage::int8::conv2d::cuda {
 namespace {
 
 using ::fuselage::cuda::DeviceProperties;
+using ::fuselage::cuda::MakeDivider;
 
 constexpr int64_t kIntMax = std::numeric_limits<int32_t>::max();
 constexpr int kSharedBytesWithoutOptIn = 48 << 10;
-constexpr int kMaxGridY = 65535;
+constexpr int kMaxGridYz = 65535;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t RoundUp(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
@@ -68,13 +69,61 @@ bool GemmRuns(const Problem& problem) {
              kIntMax;
 }
 
+// Windows that lie within `extent`.
+int Windows(int extent, int kernel, int stride, int dilation) {
+  const int room = extent - 1 - (kernel - 1) * dilation;
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+StemLayout LayoutOf(const Params& p, bool pooled) {
+  const int height = StemLayout::TileHeight(pooled), width = StemLayout::kTileWidth;
+  StemLayout s;
+  s.weight_rows = p.kernel_height;
+  s.patch_height = (height - 1) * p.stride_y + (p.kernel_height - 1) * p.dilation_y + 1;
+  s.patch_width = static_cast<int>(RoundUp((width - 1) * p.stride_x + (StemLayout::kTaps - 1) * p.dilation_x + 1, 4));
+  s.step_y = pooled ? Windows(height, p.pool.kernel_y, p.pool.stride_y, p.pool.dilation_y) : height;
+  s.step_x = pooled ? Windows(width, p.pool.kernel_x, p.pool.stride_x, p.pool.dilation_x) : width;
+  const auto tiles = [](int outputs, int step) { return step == 0 ? 0 : static_cast<int>(CeilDiv(outputs, step)); };
+  s.down = tiles(pooled ? p.pool.out_height : p.out_height, s.step_y);
+  s.across = tiles(pooled ? p.pool.out_width : p.out_width, s.step_x);
+  s.column_tiles = MakeDivider(static_cast<uint32_t>(CeilDiv(p.out_channels, StemLayout::kTileChannels)));
+  s.patch_fours = MakeDivider(s.patch_width / 4);
+  s.steps = MakeDivider(std::max(1, s.step_x));
+  s.three_in_words =
+      p.in_channels == 3 && int64_t{p.rows} / p.out_height / p.out_width * p.in_height * p.in_width * 3 % 4 == 0;
+  return s;
+}
+
+// The pool's padding is for the output's codes, and a Stem pools sums: it has no window of padding alone.
+bool EveryWindowSeesPixels(const Params& p) {
+  const auto sees = [](int out, int size, int kernel, int stride, int pad, int dilation) {
+    for (int i = 0; i < out; ++i) {
+      bool some = false;
+      for (int tap = 0; tap < kernel; ++tap) {
+        const int at = i * stride - pad + tap * dilation;
+        some |= at >= 0 && at < size;
+      }
+      if (!some) return false;
+    }
+    return true;
+  };
+  const Params::Pool& pool = p.pool;
+  return sees(pool.out_height, p.out_height, pool.kernel_y, pool.stride_y, pool.pad_top, pool.dilation_y) &&
+         sees(pool.out_width, p.out_width, pool.kernel_x, pool.stride_x, pool.pad_left, pool.dilation_x);
+}
+
 bool StemRuns(const Problem& problem, const Params& params, bool pooled) {
   const Geometry& g = problem.geometry;
-  const StemLayout layout(params, pooled);
-  return !params.activated && g.groups == 1 && g.in_channels <= 4 && g.kernel_width <= StemLayout::kTaps &&
-         g.kernel_height <= 256 && SmallCoordinates(g) && layout.bytes() <= kSharedBytesWithoutOptIn &&
-         layout.step_y > 0 && layout.step_x > 0 && int64_t{g.batch} * layout.down * layout.across <= kIntMax &&
-         CeilDiv(g.out_channels, StemLayout::kTileChannels) <= kMaxGridY;
+  if (params.activated || g.groups > 1 || g.in_channels > 4 || g.kernel_width > StemLayout::kTaps ||
+      g.kernel_height > 256 || !SmallCoordinates(g)) {
+    return false;
+  }
+  const StemLayout layout = LayoutOf(params, pooled);
+  return layout.bytes() <= kSharedBytesWithoutOptIn && layout.step_y > 0 && layout.step_x > 0 &&
+         int64_t{g.in_height} * g.in_width * g.in_channels <= kIntMax - 3 && layout.down <= kMaxGridYz &&
+         g.batch * CeilDiv(g.out_channels, StemLayout::kTileChannels) <= kMaxGridYz / 2 &&  // As StemLayout divides it.
+         (!pooled ||
+          (int64_t{params.pool.out_height} * params.pool.out_width <= kIntMax && EveryWindowSeesPixels(params)));
 }
 
 bool DepthwiseRuns(const Problem& problem) {
@@ -84,7 +133,7 @@ bool DepthwiseRuns(const Problem& problem) {
 
 // Does a tile have few pixels that others compute too?
 bool PooledStemWorthwhile(const Params& p) {
-  const StemLayout layout(p, /*pooled=*/true);
+  const StemLayout layout = LayoutOf(p, /*pooled=*/true);
   return 4 * layout.step_y * p.pool.stride_y * layout.step_x * p.pool.stride_x >=
          StemLayout::TileHeight(true) * StemLayout::kTileWidth;
 }
@@ -176,29 +225,30 @@ void Plan::PlanStem(const Problem& problem, bool pooled) {
   const Geometry& g = problem.geometry;
   Params& p = params_;
   p.padded_channels = static_cast<int>(RoundUp(g.out_channels, StemLayout::kTileChannels));
+  p.stem = LayoutOf(p, pooled);
   std::vector<int8_t> weight(int64_t{p.padded_channels} * g.kernel_height * StemLayout::kRowBytes);
   const int8_t* from = problem.weight;
   for (int64_t oc = 0; oc < g.out_channels; ++oc) {
     for (int64_t ic = 0; ic < g.in_channels; ++ic) {
       for (int64_t y = 0; y < g.kernel_height; ++y) {
         for (int64_t x = 0; x < g.kernel_width; ++x) {
-          weight[(oc * g.kernel_height + y) * StemLayout::kRowBytes + 4 * x + ic] = *from++;
+          const int64_t row = oc / StemLayout::kTileChannels * g.kernel_height + y;
+          const int place = StemLayout::TapPlace(static_cast<int>(x));
+          weight[row * StemLayout::kWeightBytes + StemLayout::WeightPlace(oc % StemLayout::kTileChannels, place / 4) +
+                 place % 4 * 4 + ic] = *from++;
         }
       }
     }
   }
   AddConstants(problem, weight);
 
-  const StemLayout layout(p, pooled);
   KernelId id;
   id.family = pooled ? Family::kPooledStem : Family::kStem;
   id.is_signed = problem.input_type == DType::kI8;
-  // The results replace weights and pixels.
-  const int staging_bytes =
-      pooled ? Stem<uint8_t, true>::Tile::kStagingBytes : Stem<uint8_t, false>::Tile::kStagingBytes;
-  const int64_t shared_bytes = std::max<int64_t>(layout.bytes(), staging_bytes);
+  const int result_bytes = pooled ? Stem<uint8_t, true>::kResultBytes : Stem<uint8_t, false>::kResultBytes;
+  const int64_t shared_bytes = std::max<int64_t>(p.stem.bytes(), result_bytes);
   launches_.push_back({id,
-                       {g.batch * layout.down * layout.across, p.padded_channels / StemLayout::kTileChannels, 1},
+                       {p.stem.across, p.stem.down, g.batch * (p.padded_channels / StemLayout::kTileChannels)},
                        static_cast<int>(shared_bytes),
                        p});
 }

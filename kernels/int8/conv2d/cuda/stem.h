@@ -4,54 +4,23 @@
 //
 // A block computes 8 x 16 output pixels by 64 channels. It keeps their input pixels as words of four channels in shared
 // memory: a fragment register of mma is one such word, so windows overlap without being copied. Weights are packed
-// [padded_channels, kernel_height, 8, 4], with zeros past the last tap and channel. The grid is
-// [batch * tiles down * tiles across, column tiles].
+// [column tiles, kernel_height, kWeightBytes], with zeros past the last tap and channel. The grid is [tiles across,
+// tiles down, batch * column tiles].
 //
 // With a max pool behind it the block computes 16 x 16 pixels, and of them the pooled ones that see no others: for
-// ResNet's windows of 3 x 3 in steps of 2 that is 7 x 7, of 14 x 14 that no other block needs.
+// ResNet's windows of 3 x 3 in steps of 2 that is 7 x 7, of 14 x 14 that no other block needs. It takes the largest of
+// the sums, and makes codes of those alone: a larger sum has no smaller code.
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_STEM_H_
 #define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_STEM_H_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/int8/conv2d/cuda/epilogue.h"
 #include "kernels/int8/conv2d/cuda/params.h"
+#include "kernels/int8/conv2d/cuda/stem_layout.h"
 
 namespace fuselage::int8::conv2d::cuda {
-
-// How a Stem cuts the output, and its shared memory. Weights come first: rows are an odd number of 16-byte pieces
-// apart, so that ldmatrix meets no bank twice.
-struct StemLayout {
-  static constexpr int kTileWidth = 16, kTileChannels = 64;
-  static constexpr int kTaps = 8;  // Of a row.
-  static constexpr int kRowBytes = 4 * kTaps;
-  FUSELAGE_HOST_DEVICE static constexpr int TileHeight(bool pooled) { return pooled ? 16 : 8; }
-
-  FUSELAGE_HOST_DEVICE StemLayout(const Params& p, bool pooled)
-      : weight_pitch(p.kernel_height * kRowBytes + 16),
-        patch_height((TileHeight(pooled) - 1) * p.stride_y + (p.kernel_height - 1) * p.dilation_y + 1),
-        patch_width((kTileWidth - 1) * p.stride_x + (kTaps - 1) * p.dilation_x + 1),
-        step_y(pooled ? Windows(TileHeight(true), p.pool.kernel_y, p.pool.stride_y, p.pool.dilation_y) : 8),
-        step_x(pooled ? Windows(kTileWidth, p.pool.kernel_x, p.pool.stride_x, p.pool.dilation_x) : kTileWidth),
-        down(CeilDiv(pooled ? p.pool.out_height : p.out_height, step_y)),
-        across(CeilDiv(pooled ? p.pool.out_width : p.out_width, step_x)) {}
-
-  FUSELAGE_HOST_DEVICE int patch() const { return kTileChannels * weight_pitch; }  // Its offset.
-  FUSELAGE_HOST_DEVICE int64_t bytes() const { return patch() + int64_t{4} * patch_height * patch_width; }
-
-  int weight_pitch;
-  int patch_height, patch_width;
-  int step_y, step_x;  // Outputs of a tile, pooled ones where there is a pool; 0: a window is larger than a tile.
-  int down, across;    // Tiles of an image.
-
- private:
-  // That lie within `extent`.
-  FUSELAGE_HOST_DEVICE static int Windows(int extent, int kernel, int stride, int dilation) {
-    const int room = extent - 1 - (kernel - 1) * dilation;
-    return room < 0 ? 0 : room / stride + 1;
-  }
-  FUSELAGE_HOST_DEVICE static int CeilDiv(int a, int b) { return b == 0 ? 0 : (a + b - 1) / b; }
-};
 
 template <typename X, bool kPooled>
 struct Stem {
@@ -60,12 +29,19 @@ struct Stem {
   using Tile = cuda::Tile<kTileHeight * StemLayout::kTileWidth, StemLayout::kTileChannels, kTileHeight / 2, 1>;
   static constexpr int kWarps = Tile::kWarps, kBlocks = Tile::kBlocks;
 
+  // The sums of half of the channels, for the pool: rows are 8 words more than a multiple of 32 apart, so that the
+  // pairs that a warp stores at once lie in different banks.
+  static constexpr int kSumChannels = StemLayout::kTileChannels / 2;
+  static constexpr int kSumsPitch = 4 * (kSumChannels + 8);
+  // What takes the place of weights and pixels.
+  static constexpr int kResultBytes = kPooled ? Tile::kRows * kSumsPitch : Tile::kStagingBytes;
+
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
-    const StemLayout layout(p, kPooled);
-    const int first_x = block.x() % layout.across * layout.step_x;
-    const int first_y = block.x() / layout.across % layout.down * layout.step_y;
-    const int image = block.x() / layout.across / layout.down;
-    const int first_channel = block.y() * StemLayout::kTileChannels;
+    const StemLayout& layout = p.stem;
+    const int column_tiles = p.padded_channels / StemLayout::kTileChannels;
+    const int image = static_cast<int>(layout.column_tiles.Divide(block.z()));
+    const int first_channel = (block.z() - image * column_tiles) * StemLayout::kTileChannels;
+    const int first_x = block.x() * layout.step_x, first_y = block.y() * layout.step_y;
     // Of the convolution's pixels; outside of them where the first window reaches into the pool's padding.
     const int origin_x = kPooled ? first_x * p.pool.stride_x - p.pool.pad_left : first_x;
     const int origin_y = kPooled ? first_y * p.pool.stride_y - p.pool.pad_top : first_y;
@@ -73,8 +49,8 @@ struct Stem {
 
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
-        FetchWeights(p, layout, thread, first_channel);
-        FetchPatch(p, layout, thread, image, origin_y, origin_x);
+        FetchWeights(p, thread, first_channel);
+        FetchPatch(p, thread, image, origin_y, origin_x);
         FUSELAGE_UNROLL
         for (int i = 0; i < Tile::kRowFragments; ++i) {
           FUSELAGE_UNROLL
@@ -85,24 +61,26 @@ struct Stem {
       warp.template WaitForCopies<0>();
     });
     block.Phase([&](Warp warp) {
-      for (int tap_y = 0; tap_y < p.kernel_height; ++tap_y) Multiply(p, layout, warp, tap_y, accumulators[warp]);
+      if (p.dilation_x > 1) {
+        Multiply<true>(p, warp, accumulators[warp]);
+      } else {
+        Multiply<false>(p, warp, accumulators[warp]);
+      }
     });
     if constexpr (kPooled) {
-      StageCodes<Tile, false>(block, p, /*staging=*/0, first_channel, accumulators);
-      block.Phase([&](Warp warp) {
-        warp.ForThreads([&](Thread thread) {
-          constexpr int kChunks = StemLayout::kTileChannels / 16;
-          for (int i = thread.index(); i < layout.step_y * layout.step_x * kChunks; i += Tile::kThreads) {
-            const int y = i / kChunks / layout.step_x, x = i / kChunks % layout.step_x, column = i % kChunks * 16;
-            if (first_y + y >= p.pool.out_height || first_x + x >= p.pool.out_width) continue;
-            if (first_channel + column >= p.out_channels) continue;
-            const auto codes = MaxOfWindow(p, thread, origin_y, origin_x, y, x, column);
-            const int64_t pixel = (int64_t{image} * p.pool.out_height + first_y + y) * p.pool.out_width + first_x + x;
-            StoreChannels(p, thread, first_channel + column, codes,
-                          static_cast<uint8_t*>(p.output) + pixel * p.out_channels + first_channel + column);
-          }
+      const auto pool = [&](auto half) {
+        block.Phase([&](Warp warp) {
+          warp.ForThreads(
+              [&](Thread thread) { StageSums<half.value>(p, warp, thread, origin_y, origin_x, accumulators[warp]); });
         });
-      });
+        block.Phase([&](Warp warp) {
+          warp.ForThreads([&](Thread thread) {
+            PoolSums(p, thread, image, first_y, first_x, first_channel + half.value * kSumChannels);
+          });
+        });
+      };
+      pool(std::integral_constant<int, 0>());
+      pool(std::integral_constant<int, 1>());
     } else {
       const auto pixel = [&](int row) {
         const int y = first_y + row / StemLayout::kTileWidth, x = first_x + row % StemLayout::kTileWidth;
@@ -121,92 +99,196 @@ struct Stem {
   }
 
  private:
-  FUSELAGE_DEVICE static void FetchWeights(const Params& p, const StemLayout& layout, Thread thread,
-                                           int first_channel) {
-    const int pieces = p.kernel_height * StemLayout::kRowBytes / 16;
-    const int8_t* from = p.weight + int64_t{first_channel} * pieces * 16;
-    for (int i = thread.index(); i < StemLayout::kTileChannels * pieces; i += Tile::kThreads) {
-      thread.CopyAsync<16>(i / pieces * layout.weight_pitch + i % pieces * 16, from + i * 16);
-    }
+  FUSELAGE_DEVICE static void FetchWeights(const Params& p, Thread thread, int first_channel) {
+    const int8_t* from = p.weight + int64_t{first_channel} * p.kernel_height * StemLayout::kRowBytes;
+    FUSELAGE_NO_UNROLL
+    for (int i = 16 * thread.index(); i < p.stem.patch(); i += 16 * Tile::kThreads) thread.CopyAsync<16>(i, from + i);
   }
 
-  FUSELAGE_DEVICE static void FetchPatch(const Params& p, const StemLayout& layout, Thread thread, int image,
-                                         int origin_y, int origin_x) {
-    const uint8_t zero_point = thread.LoadConstant(p.padding);
-    FUSELAGE_UNROLL_BY_4
-    for (int i = thread.index(); i < layout.patch_height * layout.patch_width; i += Tile::kThreads) {
-      const int y = origin_y * p.stride_y - p.pad_top + i / layout.patch_width;
-      const int x = origin_x * p.stride_x - p.pad_left + i % layout.patch_width;
-      const bool inside = y >= 0 && y < p.in_height && x >= 0 && x < p.in_width;
-      const uint8_t* from = p.input + ((int64_t{image} * p.in_height + y) * p.in_width + x) * p.in_channels;
-      Vector<uint8_t, 4> pixel;
-      FUSELAGE_UNROLL
-      for (int c = 0; c < 4; ++c) {
-        pixel.values[c] = inside && c < p.in_channels ? thread.Load(from + c) : zero_point;
+  // Four pixels of a line at once.
+  FUSELAGE_DEVICE static void FetchPatch(const Params& p, Thread thread, int image, int origin_y, int origin_x) {
+    const StemLayout& layout = p.stem;
+    const uint32_t padding = thread.LoadConstant(reinterpret_cast<const uint32_t*>(p.padding));
+    const int64_t first = int64_t{image} * p.in_height * p.in_width * p.in_channels;
+    const uint8_t* input = p.input + first / 4 * 4;
+    const int past = static_cast<int>(first % 4);
+    const int first_y = origin_y * p.stride_y - p.pad_top, first_x = origin_x * p.stride_x - p.pad_left;
+    const int fours = layout.patch_width / 4;
+    for (int i = thread.index(); i < layout.patch_height * fours; i += Tile::kThreads) {
+      const int line = static_cast<int>(layout.patch_fours.Divide(i));
+      const int y = first_y + line, x = first_x + 4 * (i - line * fours);
+      const bool inside = static_cast<unsigned>(y) < static_cast<unsigned>(p.in_height);
+      const uint32_t to = layout.patch() + 16 * i;
+      if (layout.three_in_words && inside && x >= 0 && x + 4 <= p.in_width) {
+        thread.StoreShared(to, LoadPixelsOfThree(thread, input, past + (y * p.in_width + x) * 3, padding));
+        continue;
       }
-      thread.StoreShared(layout.patch() + 4 * i, pixel);
-    }
-  }
-
-  // Of sixteen channels, from the codes in shared memory; (y, x) is the window in the tile.
-  FUSELAGE_DEVICE static Vector<uint8_t, 16> MaxOfWindow(const Params& p, Thread thread, int origin_y, int origin_x,
-                                                         int y, int x, int column) {
-    const uint32_t flip = p.output_flip * 0x01010101u;
-    Vector<uint32_t, 4> largest = {};
-    for (int tap_y = 0; tap_y < p.pool.kernel_y; ++tap_y) {
-      const int line = y * p.pool.stride_y + tap_y * p.pool.dilation_y;
-      if (origin_y + line < 0 || origin_y + line >= p.out_height) continue;
-      for (int tap_x = 0; tap_x < p.pool.kernel_x; ++tap_x) {
-        const int pixel = x * p.pool.stride_x + tap_x * p.pool.dilation_x;
-        if (origin_x + pixel < 0 || origin_x + pixel >= p.out_width) continue;
-        const int row = line * StemLayout::kTileWidth + pixel;
-        const auto codes = thread.LoadShared<Vector<uint32_t, 4>>(row * Tile::kStagingPitch + column);
-        FUSELAGE_UNROLL
-        for (int i = 0; i < 4; ++i) {
-          largest.values[i] = ::fuselage::cuda::MaxOfBytes(largest.values[i], codes.values[i] ^ flip);
+      FUSELAGE_NO_UNROLL
+      for (int k = 0; k < 4; ++k) {
+        uint32_t pixel = padding;
+        if (inside && static_cast<unsigned>(x + k) < static_cast<unsigned>(p.in_width)) {
+          const uint8_t* from = input + past + (y * p.in_width + x + k) * p.in_channels;
+          FUSELAGE_UNROLL
+          for (int c = 0; c < 4; ++c) {
+            if (c < p.in_channels) pixel = (pixel & ~(0xffu << 8 * c)) | uint32_t{thread.Load(from + c)} << 8 * c;
+          }
         }
+        thread.StoreShared(to + 4 * k, pixel);
       }
     }
-    Vector<uint8_t, 16> result;
-    FUSELAGE_UNROLL
-    for (int i = 0; i < 16; ++i) result.values[i] = static_cast<uint8_t>((largest.values[i / 4] ^ flip) >> i % 4 * 8);
-    return result;
   }
 
-  // Adds one row of taps. The rows of fragment i of a warp are the pixels of one row of the tile.
-  FUSELAGE_DEVICE static void Multiply(const Params& p, const StemLayout& layout, Warp warp, int tap_y,
-                                       typename Tile::Accumulators& accumulators) {
-    Lanes<Vector<uint32_t, 4>> a[Tile::kRowFragments];
+  // Four pixels of three channels, from the words that they lie in; `input` is whole words.
+  FUSELAGE_DEVICE static Vector<uint32_t, 4> LoadPixelsOfThree(Thread thread, const uint8_t* input, int offset,
+                                                               uint32_t padding) {
+    const auto* from = reinterpret_cast<const uint32_t*>(input) + (offset >> 2);
+    const int past = 8 * (offset & 3);
+    uint32_t words[4];
+    FUSELAGE_UNROLL
+    for (int i = 0; i < 3; ++i) words[i] = thread.Load(from + i);
+    words[3] = past > 0 ? thread.Load(from + 3) : 0;
+    FUSELAGE_UNROLL
+    for (int i = 0; i < 3; ++i) words[i] = FunnelShift(words[i], words[i + 1], past);
+    const uint32_t codes[4] = {words[0], FunnelShift(words[0], words[1], 24), FunnelShift(words[1], words[2], 16),
+                               words[2] >> 8};
+    Vector<uint32_t, 4> pixels;
+    FUSELAGE_UNROLL
+    for (int i = 0; i < 4; ++i) pixels.values[i] = (codes[i] & 0xffffff) | (padding & 0xff000000);
+    return pixels;
+  }
+
+  FUSELAGE_DEVICE static uint32_t FunnelShift(uint32_t low, uint32_t high, int bits) {
+    return static_cast<uint32_t>((uint64_t{high} << 32 | low) >> bits);
+  }
+
+  // Adds all rows of taps. The rows of fragment i of a warp are the pixels of one row of the tile. kDilated: along
+  // lines.
+  template <bool kDilated>
+  FUSELAGE_DEVICE static void Multiply(const Params& p, Warp warp, typename Tile::Accumulators& accumulators) {
+    // Where a thread's pixels and weights are in shared memory, of the first row of taps.
+    Lanes<Vector<uint32_t, 2>> pixels[Tile::kRowFragments];
+    Lanes<uint32_t> weights;
+    const uint32_t line = 4 * p.stem.patch_width, apart = kDilated ? 4 * p.dilation_x : 4;
     warp.ForThreads([&](Thread thread) {
       FUSELAGE_UNROLL
       for (int i = 0; i < Tile::kRowFragments; ++i) {
-        const int line = (Tile::Row(warp) / 16 + i) * p.stride_y + tap_y * p.dilation_y;
-        FUSELAGE_UNROLL
-        for (int r = 0; r < 4; ++r) {
-          const int x = thread.lane() / 4 + 8 * (r % 2), tap_x = thread.lane() % 4 + 4 * (r / 2);
-          const int word = line * layout.patch_width + x * p.stride_x + tap_x * p.dilation_x;
-          a[i][thread].values[r] = thread.LoadShared<uint32_t>(layout.patch() + 4 * word);
-        }
+        const int y = Tile::Row(warp) / 16 + i, x = thread.lane() / 4, tap_x = thread.lane() % 4 * 2;
+        const uint32_t first = p.stem.patch() + y * p.stride_y * line + 4 * (x * p.stride_x + tap_x * p.dilation_x);
+        pixels[i][thread] = {{first, first + 4 * 8 * p.stride_x}};
       }
+      weights[thread] = StemLayout::WeightPlace(thread.lane() / 16 * 8 + thread.lane() % 8, thread.lane() / 8 % 2);
     });
-    FUSELAGE_UNROLL
-    for (int j = 0; j < Tile::kColumnFragments; j += 2) {
-      Lanes<uint32_t> offsets, b[4];
-      Lanes<Vector<uint32_t, 4>> pair;
+    static_assert(Tile::kColumnFragments * 8 == StemLayout::kTileChannels);
+    int tap_y = 0;
+    FUSELAGE_NO_UNROLL
+    do {
+      Lanes<Vector<uint32_t, 4>> a[Tile::kRowFragments];
       warp.ForThreads([&](Thread thread) {
-        const int row = Tile::Column(warp) + 8 * j + thread.lane() / 16 * 8 + thread.lane() % 8;
-        offsets[thread] = row * layout.weight_pitch + tap_y * StemLayout::kRowBytes + thread.lane() / 8 % 2 * 16;
-      });
-      warp.LoadMatrices(offsets, &pair);
-      warp.ForThreads([&](Thread thread) {
-        for (int i = 0; i < 4; ++i) b[i][thread] = pair[thread].values[i];
+        FUSELAGE_UNROLL
+        for (int i = 0; i < Tile::kRowFragments; ++i) {
+          FUSELAGE_UNROLL
+          for (int half = 0; half < 2; ++half) {
+            const uint32_t at = pixels[i][thread].values[half] + tap_y * p.dilation_y * line;
+            a[i][thread].values[half] = thread.LoadShared<uint32_t>(at);
+            a[i][thread].values[half + 2] = thread.LoadShared<uint32_t>(at + apart);
+          }
+        }
       });
       FUSELAGE_UNROLL
-      for (int i = 0; i < Tile::kRowFragments; ++i) {
-        warp.template MultiplyCodes<X>(a[i], b[0], b[1], &accumulators.fragments[i][j]);
-        warp.template MultiplyCodes<X>(a[i], b[2], b[3], &accumulators.fragments[i][j + 1]);
+      for (int j = 0; j < Tile::kColumnFragments; j += 2) {
+        Lanes<uint32_t> offsets, b[4];
+        Lanes<Vector<uint32_t, 4>> pair;
+        warp.ForThreads([&](Thread thread) {
+          offsets[thread] = weights[thread] + tap_y * StemLayout::kWeightBytes + 8 * j * StemLayout::kRowBytes;
+        });
+        warp.LoadMatrices(offsets, &pair);
+        warp.ForThreads([&](Thread thread) {
+          for (int i = 0; i < 4; ++i) b[i][thread] = pair[thread].values[i];
+        });
+        FUSELAGE_UNROLL
+        for (int i = 0; i < Tile::kRowFragments; ++i) {
+          warp.template MultiplyCodes<X>(a[i], b[0], b[1], &accumulators.fragments[i][j]);
+          warp.template MultiplyCodes<X>(a[i], b[2], b[3], &accumulators.fragments[i][j + 1]);
+        }
+      }
+    } while (++tap_y < p.kernel_height);
+  }
+
+  // Half of the channels' sums to shared memory, [pixel][kSumsPitch]. Pixels outside of the image lose against all.
+  template <int kHalf>
+  FUSELAGE_DEVICE static void StageSums(const Params& p, Warp warp, Thread thread, int origin_y, int origin_x,
+                                        typename Tile::Accumulators& accumulators) {
+    FUSELAGE_UNROLL
+    for (int i = 0; i < Tile::kRowFragments; ++i) {
+      FUSELAGE_UNROLL
+      for (int r = 0; r < 2; ++r) {
+        const int row = Tile::Row(warp) + 16 * i + 8 * r + thread.lane() / 4;
+        const int y = origin_y + row / StemLayout::kTileWidth, x = origin_x + row % StemLayout::kTileWidth;
+        const bool inside = static_cast<unsigned>(y) < static_cast<unsigned>(p.out_height) &&
+                            static_cast<unsigned>(x) < static_cast<unsigned>(p.out_width);
+        const uint32_t to = row * kSumsPitch + 8 * (thread.lane() % 4);
+        FUSELAGE_UNROLL
+        for (int j = 0; j < Tile::kColumnFragments / 2; ++j) {
+          const auto& sums = accumulators.fragments[i][j + kHalf * Tile::kColumnFragments / 2][thread].values;
+          thread.StoreShared(to + 32 * j, Vector<int32_t, 2>{{sums[2 * r], sums[2 * r + 1]}});
+        }
+        if (inside) continue;
+        FUSELAGE_UNROLL
+        for (int j = 0; j < Tile::kColumnFragments / 2; ++j) {
+          thread.StoreShared(to + 32 * j, Vector<int32_t, 2>{{INT32_MIN, INT32_MIN}});
+        }
       }
     }
+  }
+
+  // The block's outputs of kSumChannels channels, four a thread, from their sums in shared memory.
+  FUSELAGE_DEVICE static void PoolSums(const Params& p, Thread thread, int image, int first_y, int first_x,
+                                       int first_channel) {
+    const StemLayout& layout = p.stem;
+    constexpr int kFours = kSumChannels / 4;
+    static_assert(Tile::kThreads % kFours == 0);
+    const int column = thread.index() % kFours * 4, channel = first_channel + column;
+    if (channel >= p.out_channels) return;
+    const auto bias = thread.LoadConstant(reinterpret_cast<const Vector<int32_t, 4>*>(p.bias + channel));
+    const auto multiplier = thread.LoadConstant(reinterpret_cast<const Vector<float, 4>*>(p.multiplier + channel));
+    const int64_t first = int64_t{image} * p.pool.out_height * p.pool.out_width * p.out_channels + channel;
+    for (int i = thread.index() / kFours; i < layout.step_y * layout.step_x; i += Tile::kThreads / kFours) {
+      const int y = static_cast<int>(layout.steps.Divide(i)), x = i - y * layout.step_x;
+      if (first_y + y >= p.pool.out_height || first_x + x >= p.pool.out_width) continue;
+      const int corner = y * p.pool.stride_y * StemLayout::kTileWidth + x * p.pool.stride_x;
+      const Vector<int32_t, 4> sums = MaxOfWindow(p, thread, corner * kSumsPitch + 4 * column);
+      Vector<uint8_t, 4> codes;
+      FUSELAGE_UNROLL
+      for (int c = 0; c < 4; ++c) {
+        codes.values[c] = ToOutputCode<false>(p, sums.values[c], bias.values[c], multiplier.values[c], 0);
+      }
+      const int pixel = (first_y + y) * p.pool.out_width + first_x + x;
+      StoreFourCodes(p, thread, codes, p.out_channels - channel, first + int64_t{pixel} * p.out_channels);
+    }
+  }
+
+  // Of four channels; `corner` is where the window's first sums are in shared memory.
+  FUSELAGE_DEVICE static Vector<int32_t, 4> MaxOfWindow(const Params& p, Thread thread, uint32_t corner) {
+    Vector<int32_t, 4> largest = {{INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN}};
+    const auto take = [&](uint32_t at) {
+      const auto sums = thread.LoadShared<Vector<int32_t, 4>>(at);
+      FUSELAGE_UNROLL
+      for (int c = 0; c < 4; ++c) {
+        largest.values[c] = sums.values[c] > largest.values[c] ? sums.values[c] : largest.values[c];
+      }
+    };
+    constexpr int kLine = StemLayout::kTileWidth * kSumsPitch;
+    if (p.pool.kernel_y == 3 && p.pool.kernel_x == 3 && p.pool.dilation_y == 1 && p.pool.dilation_x == 1) {
+      FUSELAGE_UNROLL
+      for (int tap = 0; tap < 9; ++tap) take(corner + tap / 3 * kLine + tap % 3 * kSumsPitch);
+      return largest;
+    }
+    for (int tap_y = 0; tap_y < p.pool.kernel_y; ++tap_y) {
+      for (int tap_x = 0; tap_x < p.pool.kernel_x; ++tap_x) {
+        take(corner + tap_y * p.pool.dilation_y * kLine + tap_x * p.pool.dilation_x * kSumsPitch);
+      }
+    }
+    return largest;
   }
 };
 
