@@ -7,6 +7,8 @@ namespace fuselage::int8::linear_groups {
 namespace {
 
 constexpr int64_t kBlock = 16;
+// One row reads weights from memory, whose next lines come while it multiplies: so many bytes ahead.
+constexpr int64_t kPrefetchAhead = 16384, kLine = 64;
 
 inline __m512i Broadcast(const int8_t* x) {
   int32_t dword;
@@ -42,6 +44,9 @@ __attribute__((noinline)) void Tile(const Params& p, int64_t row, int64_t n, int
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) group[i] = _mm512_set1_epi32(-p.x_sums[(row + i) * p.groups + g]);
     for (int64_t unit = 0; unit < p.units; ++unit, weight += unit_bytes, x += kUnit) {
+      for (int64_t line = 0; kRows == 1 && line < unit_bytes; line += kLine) {
+        __builtin_prefetch(weight + kPrefetchAhead + line);
+      }
 #pragma GCC unroll 4
       for (int step = 0; step < 4; ++step) {  // Eight features each.
         __m512i low, high;                    // The first four and those behind them.
