@@ -117,6 +117,22 @@ class ExecutableTest : public ::testing::Test {
   ThreadPool pool_{2};
 };
 
+TEST_F(ExecutableTest, IsInNhwcOnlyWhereAKernelBehindWantsIt) {
+  const Shape shape = {2, 3, 4, 5};
+  GraphBuilder rows(ops_);
+  Node* x = rows.Call("sigmoid", {rows.Input(shape)});
+  x = rows.Call("tanh", {rows.Call("clamp", {rows.Call("add", {x, x})})});
+  auto executable = Compile(rows.Output({rows.Call("clamp", {rows.Call("add", {x, x})})}));
+  EXPECT_EQ(CountSteps(*executable, "reorder"), 0);
+  ExpectSame(rows.graph(), *executable);
+
+  GraphBuilder nhwc(ops_);
+  x = nhwc.Call("sigmoid", {nhwc.Input(shape)});
+  executable = Compile(nhwc.Output({nhwc.Call("relu", {nhwc.Call("add", {x, x})})}));
+  EXPECT_EQ(CountSteps(*executable, "reorder"), 1) << "the output alone";
+  ExpectSame(nhwc.graph(), *executable);
+}
+
 TEST_F(ExecutableTest, ReordersOncePerValueAndLayout) {
   GraphBuilder g(ops_);
   Node* x = g.Input({2, 3, 4, 5});

@@ -33,8 +33,9 @@ class Broadcast {
   Repetition repetition() const {
     Repetition found;
     size_t axis = shape_.size();
-    for (; axis > 0 && (strides_[axis - 1] == found.run || shape_[axis - 1] == 1); --axis)
+    for (; axis > 0 && (strides_[axis - 1] == found.run || shape_[axis - 1] == 1); --axis) {
       found.run *= shape_[axis - 1];
+    }
     found.span = found.run;
     for (; axis > 0 && (strides_[axis - 1] == 0 || shape_[axis - 1] == 1); --axis) found.span *= shape_[axis - 1];
     return found;

@@ -58,7 +58,7 @@ TEST_P(VariantTest, HasTheBitsOfScalarInFloats) {
   const auto program = *CompileElementwise(*ParseElementwiseSteps(EveryStep(), 2));
   const Params params = {2, program.data(), static_cast<int32_t>(program.size())};
   std::vector<float> scratch(kBlock * program.size());
-  for (const int64_t n : {0, 1, 7, 8, 9, 15, 16, 17, 31, 33, 511, 512}) {
+  for (const int64_t n : std::vector<int64_t>{0, 1, 7, 8, 9, 15, 16, 17, 31, 33, kBlock - 1, kBlock}) {
     GuardedMemory a(4 * n, 4), b(4 * n, 8), wanted(4 * n), found(4 * n, 4);
     for (int64_t i = 0; i < n; ++i) {
       a.as<float>()[i] = std::ldexp(static_cast<float>(i % 17 - 8) + 0.37f, static_cast<int>(i % 12) - 8);

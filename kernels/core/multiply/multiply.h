@@ -11,7 +11,7 @@
 namespace fuselage::kernels {
 
 constexpr int kPanel = 16;      // Output channels of a weight panel.
-constexpr int kMaxRows = 6;     // Pixels of one Multiply.
+constexpr int kMaxRows = 6;     // Of one Multiply.
 constexpr int kDwordBytes = 4;  // One step of a Multiply's depth.
 constexpr int kPanelBytes = kPanel * kDwordBytes;
 
@@ -26,8 +26,8 @@ struct Multiply {
   int64_t b_stride;  // Bytes from panel to panel.
   int32_t* c;
   int64_t c_stride;  // Elements from row to row.
-  int rows;          // 1 .. kMaxRows, or winograd::Loops::max_rows
-  int panels;        // 1 .. max_panels
+  int rows;          // 1 .. kMaxRows
+  int panels;        // 1 .. as many as the inner loops take.
   bool accumulate;
 };
 
