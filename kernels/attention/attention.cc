@@ -114,8 +114,9 @@ class Attention final : public kernels::Kernel {
     for (int64_t i = 0; i < rows; ++i) {
       float* scores = scratch.scores + i * kRowStride;
       const int64_t own = s_.KeysOf(row + i);
-      sums[i] = variant_.weights(
-          {scores, ScoresStride(), own, mask_.Row(operands.mask, row + i, own, scratch.mask), scale_, softcap_});
+      const float* mask;
+      mask_.Rows(operands.mask, row + i, 1, scratch.mask, &mask);
+      sums[i] = variant_.weights({scores, ScoresStride(), own, mask, scale_, softcap_});
       for (int64_t j = own; j < keys; ++j) scores[j / kDepth * ScoresStride() + j % kDepth] = 0;
     }
     MultiplyValues(rows, keys, scratch);

@@ -36,18 +36,20 @@ AttentionMask::AttentionMask(const KernelDesc& desc, const AttentionShape& shape
   broadcast_.emplace(desc.input(kMask), shape.scores);
 }
 
-int64_t AttentionMask::floats() const { return !broadcast_ ? 0 : is_bool_ ? 2 * keys_ : keys_; }
-
-const float* AttentionMask::Row(const void* mask, int64_t row, int64_t keys, float* scratch) const {
-  if (!broadcast_) return nullptr;
-  if (!is_bool_) {
-    broadcast_->Gather(static_cast<const float*>(mask), row * keys_, keys, scratch);
-    return scratch;
+void AttentionMask::Rows(const void* mask, int64_t row, int64_t count, float* scratch, const float** rows) const {
+  if (!broadcast_) {
+    std::fill_n(rows, count, nullptr);
+    return;
   }
-  bool* allowed = reinterpret_cast<bool*>(scratch + keys_);
-  broadcast_->Gather(static_cast<const bool*>(mask), row * keys_, keys, allowed);
-  for (int64_t j = 0; j < keys; ++j) scratch[j] = allowed[j] ? 0.0f : -std::numeric_limits<float>::infinity();
-  return scratch;
+  const float* floats = static_cast<const float*>(mask);
+  const bool* bools = static_cast<const bool*>(mask);
+  broadcast_->ForEachRun(row * keys_, count * keys_, [&](int64_t offset, int64_t stride, int64_t) {
+    *rows++ = !is_bool_ && stride == 1 ? floats + offset : scratch;
+    if (!is_bool_ && stride == 1) return;
+    for (int64_t j = 0; j < keys_; ++j, offset += stride) {
+      *scratch++ = !is_bool_ ? floats[offset] : bools[offset] ? 0.0f : -std::numeric_limits<float>::infinity();
+    }
+  });
 }
 
 }  // namespace fuselage::kernels

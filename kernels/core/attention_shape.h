@@ -37,10 +37,11 @@ class AttentionMask {
  public:
   AttentionMask(const KernelDesc& desc, const AttentionShape& shape);
 
-  // Scratch memory that Row needs.
-  int64_t floats() const;
-  // For the first `keys` keys of a row of all groups' side by side, in `scratch`; null: nothing.
-  const float* Row(const void* mask, int64_t row, int64_t keys, float* scratch) const;
+  // Scratch memory that a row needs.
+  int64_t floats() const { return broadcast_ ? keys_ : 0; }
+  // What is added to the scores of each of `count` rows of all groups' side by side: in `mask` itself, or in `scratch`,
+  // of so many rows; null: nothing.
+  void Rows(const void* mask, int64_t row, int64_t count, float* scratch, const float** rows) const;
 
  private:
   int64_t keys_;

@@ -41,9 +41,10 @@ class Broadcast {
     return found;
   }
 
-  // The n elements of x that meet those of the result from `begin` on.
-  template <typename T>
-  void Gather(const T* x, int64_t begin, int64_t n, T* y) const {
+  // The n elements of the operand that meet those of the result from `begin` on, in runs along the innermost axis:
+  // each(offset, stride, count).
+  template <typename Each>
+  void ForEachRun(int64_t begin, int64_t n, Each each) const {
     const size_t last = shape_.size() - 1;
     int64_t index[kMostBroadcastAxes] = {}, offset = 0, rest = begin;
     for (size_t axis = shape_.size(); axis-- > 0; rest /= shape_[axis]) {
@@ -51,9 +52,8 @@ class Broadcast {
       offset += index[axis] * strides_[axis];
     }
     while (n > 0) {
-      const int64_t run = std::min(n, shape_[last] - index[last]);  // Along the innermost axis.
-      CopyRun(x + offset, strides_[last], run, y);
-      y += run;
+      const int64_t run = std::min(n, shape_[last] - index[last]);
+      each(offset, strides_[last], run);
       n -= run;
       offset -= index[last] * strides_[last];
       index[last] = 0;
@@ -64,6 +64,15 @@ class Broadcast {
         index[axis] = 0;
       }
     }
+  }
+
+  // Copies them.
+  template <typename T>
+  void Gather(const T* x, int64_t begin, int64_t n, T* y) const {
+    ForEachRun(begin, n, [&](int64_t offset, int64_t stride, int64_t run) {
+      CopyRun(x + offset, stride, run, y);
+      y += run;
+    });
   }
 
  private:

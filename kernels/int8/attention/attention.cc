@@ -110,16 +110,18 @@ class Attention final : public kernels::Kernel {
         block_rows_(std::min(
             {s_.rows, products.task_rows, std::max(kFewestRows, kMostScores / s_.keys / kFewestRows * kFewestRows)})),
         stride_(RoundUp(s_.keys, kLanes)),
+        weight_stride_(RoundUp(s_.keys, products.packing.step)),
         scores_(products, desc.input(kQuery), desc.input(kKey), {block_rows_, s_.depth, s_.keys, stride_},
                 multipliers.scores),
         mixtures_(products, {DType::kU8, {}, PerTensor(1), Layout::kRowMajor}, desc.input(kValue),
                   {block_rows_, s_.keys, s_.width, s_.width}, 1) {
     const TensorType& y = desc.output();
-    output_.is_float = y.dtype == DType::kF32;
-    if (!output_.is_float) {
+    mixture_.width = s_.width;
+    mixture_.is_float = y.dtype == DType::kF32;
+    if (!mixture_.is_float) {
       const kernels::UnsignedForm form = kernels::UnsignedFormOf(y);
-      output_.zero_point = form.zero_point;
-      output_.flip = form.flip;
+      mixture_.zero_point = form.zero_point;
+      mixture_.flip = form.flip;
     }
     row_bytes_ = s_.width * ByteSize(y.dtype);
     // Several parts of a head where there are fewer heads than threads can share; each packs the keys for itself.
@@ -138,10 +140,12 @@ class Attention final : public kernels::Kernel {
     uint8_t* left;  // Queries, and later weights, packed.
     int32_t* row_addends;
     float* scores;     // [rows, stride_]
-    uint8_t* weights;  // [rows, keys], and room for a last row's kLanes.
+    uint8_t* weights;  // [rows, weight_stride_], and room for a last row's kLanes.
     int32_t* weight_sums;
-    float* sums;  // [rows, width]
-    float* mask;  // A query's.
+    float *sums, *multipliers;  // [rows, width], [rows]
+    float* masks;               // [rows, keys], where they are not floats.
+    const float** row_masks;
+    int64_t* keys_of;  // [rows]
     int64_t bytes;
   };
   Scratch Take(uint8_t* at) const {
@@ -157,10 +161,13 @@ class Attention final : public kernels::Kernel {
     take(scratch.left, std::max(scores_.left_bytes(), mixtures_.left_bytes()));
     take(scratch.row_addends, block_rows_);
     take(scratch.scores, block_rows_ * stride_);
-    take(scratch.weights, block_rows_ * s_.keys + kLanes);
+    take(scratch.weights, block_rows_ * weight_stride_ + kLanes);
     take(scratch.weight_sums, block_rows_);
     take(scratch.sums, block_rows_ * s_.width);
-    take(scratch.mask, mask_.floats());
+    take(scratch.multipliers, block_rows_);
+    take(scratch.masks, block_rows_ * mask_.floats());
+    take(scratch.row_masks, block_rows_);
+    take(scratch.keys_of, block_rows_);
     return scratch;
   }
 
@@ -188,30 +195,31 @@ class Attention final : public kernels::Kernel {
   // Rows [row, row + rows) of all groups' side by side.
   void ComputeBlock(const uint8_t* queries, const void* mask, int64_t row, int64_t rows, const Scratch& scratch,
                     uint8_t* y) const {
-    scores_.operands().PackLeft(queries, rows, scratch.left, scratch.row_addends);
-    scores_.Multiply({scratch.left, scratch.row_addends, scratch.keys, scratch.key_addends}, rows,
-                     s_.MostKeys(row, rows), scratch.scores);
-    // All rows' at first: a vector's load would wait for narrower stores right before it.
+    const uint8_t* left = scores_.operands().PackLeft(queries, rows, scratch.left, scratch.row_addends);
+    scores_.Multiply({left, scratch.row_addends, scratch.keys, scratch.key_addends}, rows, s_.MostKeys(row, rows),
+                     scratch.scores);
+    for (int64_t i = 0; i < rows; ++i) scratch.keys_of[i] = s_.KeysOf(row + i);
+    mask_.Rows(mask, row, rows, scratch.masks, scratch.row_masks);
+    rows_.weights({rows, scratch.scores, stride_, scratch.keys_of, scratch.row_masks, softcap_, scratch.weights,
+                   weight_stride_, scratch.weight_sums});
     for (int64_t i = 0; i < rows; ++i) {
-      const int64_t keys = s_.KeysOf(row + i);
-      std::fill_n(scratch.scores + i * stride_ + keys, RoundUp(keys, kLanes) - keys, kNever);
-    }
-    for (int64_t i = 0; i < rows; ++i) {
-      const int64_t keys = s_.KeysOf(row + i);
-      uint8_t* weights = scratch.weights + i * s_.keys;
-      scratch.weight_sums[i] = rows_.weights(
-          {scratch.scores + i * stride_, keys, mask_.Row(mask, row + i, keys, scratch.mask), softcap_}, weights);
-      std::fill(weights + keys, weights + s_.keys, uint8_t{0});
-      scratch.row_addends[i] = mixtures_.operands().RowAddend(scratch.weight_sums[i]);
-    }
-    linear::PackRows(packing_, DType::kU8, s_.keys, scratch.weights, scratch.left, 0, rows);
-    mixtures_.Multiply({scratch.left, scratch.row_addends, scratch.values, scratch.value_addends}, rows, s_.width,
-                       scratch.sums);
-    for (int64_t i = 0; i < rows; ++i, y += row_bytes_) {
       const int32_t sum = scratch.weight_sums[i];
-      const float multiplier = sum == 0 ? 0.0f : value_multiplier_ / static_cast<float>(sum);
-      rows_.finish(output_, scratch.sums + i * s_.width, multiplier, s_.width, y);
+      scratch.row_addends[i] = mixtures_.operands().RowAddend(sum);
+      scratch.multipliers[i] = sum == 0 ? 0.0f : value_multiplier_ / static_cast<float>(sum);
     }
+    left = scratch.weights;
+    if (!linear::IsPacked(packing_, DType::kU8, weight_stride_)) {
+      linear::PackRows(packing_, DType::kU8, weight_stride_, scratch.weights, scratch.left, 0, rows);
+      left = scratch.left;
+    }
+    mixtures_.Multiply({left, scratch.row_addends, scratch.values, scratch.value_addends}, rows, s_.width,
+                       scratch.sums);
+    Mixtures mixtures = mixture_;
+    mixtures.rows = rows;
+    mixtures.sums = scratch.sums;
+    mixtures.multipliers = scratch.multipliers;
+    mixtures.y = y;
+    rows_.finish(mixtures);
   }
 
   const AttentionShape s_;
@@ -219,9 +227,9 @@ class Attention final : public kernels::Kernel {
   const linear::Packing packing_;
   const Variant rows_;
   const float softcap_, value_multiplier_;
-  const int64_t block_rows_, stride_;
+  const int64_t block_rows_, stride_, weight_stride_;
   const Product scores_, mixtures_;
-  Output output_ = {};
+  Mixtures mixture_ = {};  // What all blocks' have in common.
   int64_t row_bytes_ = 0;  // Of the result.
   int64_t parts_ = 1;      // Tasks for each group.
   int64_t thread_bytes_ = 0;
@@ -272,10 +280,8 @@ void Register(kernels::KernelRegistry& registry) {
   registry.Register({"int8.attention", kernels::LayoutRule::kRowMajor, Create});
 }
 
-int32_t scalar::Weights(const ScoreRow& row, uint8_t* weights) { return WeightsLoop(row, weights); }
+void scalar::Weights(const Softmax& softmax) { WeightsLoop(softmax); }
 
-void scalar::Finish(const Output& output, const float* sums, float multiplier, int64_t n, void* y) {
-  FinishLoop(output, sums, multiplier, n, y);
-}
+void scalar::Finish(const Mixtures& mixtures) { FinishLoop(mixtures); }
 
 }  // namespace fuselage::int8::attention

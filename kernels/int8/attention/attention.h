@@ -30,24 +30,31 @@ namespace fuselage::int8::attention {
 constexpr int64_t kLanes = 16;
 constexpr float kNever = -__builtin_inff();
 
-// The products of one query and its keys.
-struct ScoreRow {
-  float* scores;      // Up to the next multiple of kLanes those beyond the keys are kNever. Overwritten.
-  int64_t keys;       // That it looks at: the first ones.
-  const float* mask;  // To add; null: nothing.
-  float softcap;      // 0: none.
+// A block of queries: the products with their keys, and the weights that become of them.
+struct Softmax {
+  int64_t rows;
+  float* scores;  // [rows, score_stride], a multiple of kLanes. Overwritten.
+  int64_t score_stride;
+  const int64_t* keys;        // [rows]: how many a query looks at, the first ones.
+  const float* const* masks;  // [rows]: what is added to the scores of those; null: nothing.
+  float softcap;              // 0: none.
+  uint8_t* weights;           // [rows, weight_stride], zeros behind a query's own; and kLanes more, overwritten.
+  int64_t weight_stride;
+  int32_t* sums;  // [rows]: of the weights.
 };
-// Writes weights p, a multiple of kLanes of them; their sum.
-using WeightsFunction = int32_t(const ScoreRow& row, uint8_t* weights);
+using WeightsFunction = void(const Softmax& softmax);
 
-// What becomes of the sums of a row.
-struct Output {
+// The mixtures of values of a block of queries: y = sums * multipliers, to f32 or codes.
+struct Mixtures {
+  int64_t rows, width;
+  const float* sums;         // [rows, width]
+  const float* multipliers;  // [rows]
   bool is_float;
   int32_t zero_point;  // Of the codes' unsigned form (kernels::UnsignedForm), as is `flip`.
   uint8_t flip;
+  void* y;
 };
-// y[e] = sums[e] * multiplier, n of them, to f32 or codes.
-using FinishFunction = void(const Output& output, const float* sums, float multiplier, int64_t n, void* y);
+using FinishFunction = void(const Mixtures& mixtures);
 
 struct Variant {
   const char* name;

@@ -36,20 +36,37 @@ inline __m512i OfAllLanes(__m512i v, Combine combine) {
   return v;
 }
 
-}  // namespace
+// The first n, zeros behind them.
+inline __m512 Load(const float* from, int64_t n) {
+  if (n >= kLanes) return _mm512_loadu_ps(from);
+  if (n <= 0) return _mm512_setzero_ps();
+  return _mm512_castsi512_ps(_mm512_maskz_loadu_epi8((uint64_t{1} << (n * sizeof(float))) - 1, from));
+}
 
-// WeightsLoop by whole vectors, which GCC makes of it only around narrower ones.
-int32_t FUSELAGE_AVX512_VNNI::Weights(const ScoreRow& row, uint8_t* weights) {
-  AdjustScores(row);
+// As many rows at a time as hide one another's latencies.
+constexpr int64_t kRows = 8;
+
+// Adds a row's mask to its scores, kNever behind them. The largest of them, or 0 where it is kNever.
+inline __m512 PrepareRow(float* scores, const float* mask, int64_t keys) {
   __m512 largest = Floats(kNever);
-  for (int64_t j = 0; j < row.keys; j += kLanes) largest = _mm512_max_ps(_mm512_loadu_ps(row.scores + j), largest);
+  for (int64_t j = 0; j < keys; j += kLanes) {
+    __m512 s = _mm512_loadu_ps(scores + j);
+    if (mask != nullptr) s = _mm512_add_ps(s, Load(mask + j, keys - j));
+    if (keys - j < kLanes) s = _mm512_mask_mov_ps(Floats(kNever), (1 << (keys - j)) - 1, s);
+    _mm512_storeu_ps(scores + j, s);
+    largest = _mm512_max_ps(s, largest);
+  }
   largest = _mm512_castsi512_ps(OfAllLanes(_mm512_castps_si512(largest), [](__m512i a, __m512i b) {
     return _mm512_castps_si512(_mm512_max_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)));
   }));
-  const __m512 most = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(largest, Floats(kNever), _CMP_NEQ_UQ), largest);
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(largest, Floats(kNever), _CMP_NEQ_UQ), largest);
+}
+
+// Weights of so many whole vectors of scores, and their sum.
+inline int32_t RowWeightsByVectors(const float* scores, __m512 most, int64_t lanes, uint8_t* weights) {
   __m512i sums = _mm512_setzero_si512();
-  for (int64_t j = 0; j < row.keys; j += kLanes) {
-    const __m512 distance = _mm512_sub_ps(_mm512_loadu_ps(row.scores + j), most);
+  for (int64_t j = 0; j < lanes; j += kLanes) {
+    const __m512 distance = _mm512_sub_ps(_mm512_loadu_ps(scores + j), most);
     const __mmask16 near = _mm512_cmp_ps_mask(distance, Floats(-87.0f), _CMP_GE_OQ);
     const __m512 e = _mm512_maskz_mov_ps(near, ExpOfNegative(distance));
     const __m512 rounded = _mm512_add_ps(_mm512_mul_ps(Floats(255.0f), e), Floats(kRound));
@@ -61,8 +78,46 @@ int32_t FUSELAGE_AVX512_VNNI::Weights(const ScoreRow& row, uint8_t* weights) {
   return _mm_cvtsi128_si32(_mm512_castsi512_si128(sums));
 }
 
-void FUSELAGE_AVX512_VNNI::Finish(const Output& output, const float* sums, float multiplier, int64_t n, void* y) {
-  FinishLoop(output, sums, multiplier, n, y);
+}  // namespace
+
+// WeightsLoop by whole vectors, which GCC makes of it only around narrower ones.
+void FUSELAGE_AVX512_VNNI::Weights(const Softmax& softmax) {
+  if (softmax.softcap != 0) return WeightsLoop(softmax);
+  for (int64_t begin = 0; begin < softmax.rows; begin += kRows) {
+    const int64_t end = begin + kRows < softmax.rows ? begin + kRows : softmax.rows;
+    __m512 most[kRows];
+    for (int64_t row = begin; row < end; ++row) {
+      most[row - begin] =
+          PrepareRow(softmax.scores + row * softmax.score_stride, softmax.masks[row], softmax.keys[row]);
+    }
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t lanes = WholeLanes(softmax.keys[row]);
+      softmax.sums[row] = RowWeightsByVectors(softmax.scores + row * softmax.score_stride, most[row - begin], lanes,
+                                              softmax.weights + row * softmax.weight_stride);
+      FillRow(softmax, row, lanes);
+    }
+  }
+}
+
+// FinishLoop, by four vectors.
+void FUSELAGE_AVX512_VNNI::Finish(const Mixtures& m) {
+  if (m.is_float) return FinishLoop(m);
+  constexpr int64_t kCodes = 4 * kLanes;
+  const auto out = kernels::FUSELAGE_AVX512_VNNI::MakeOutputCodes(m.zero_point, 0, 255, m.flip);
+  for (int64_t row = 0; row < m.rows; ++row) {
+    const float* sums = m.sums + row * m.width;
+    uint8_t* to = static_cast<uint8_t*>(m.y) + row * m.width;
+    const __m512 multiplier = Floats(m.multipliers[row]);
+    for (int64_t e = 0; e < m.width; e += kCodes) {
+      const auto values = [&](int64_t first) {
+        return _mm512_mul_ps(Load(sums + e + first, m.width - e - first), multiplier);
+      };
+      const __m512i codes = kernels::FUSELAGE_AVX512_VNNI::ToCodes(values(0), values(kLanes), values(2 * kLanes),
+                                                                   values(3 * kLanes), out);
+      const uint64_t own = m.width - e < kCodes ? (uint64_t{1} << (m.width - e)) - 1 : ~uint64_t{0};
+      _mm512_mask_storeu_epi8(to + e, own, codes);
+    }
+  }
 }
 
 }  // namespace fuselage::int8::attention

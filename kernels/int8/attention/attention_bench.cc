@@ -20,12 +20,16 @@ using kernels::KernelDesc;
 struct Case {
   const char* name;
   int64_t heads, key_heads, queries, keys, depth;
-  bool causal;
+  bool causal, mask;  // A mask: of floats for each head.
 };
 constexpr Case kCases[] = {
-    {"vit_b_16", 12, 12, 197, 197, 64, false},   {"swin_t windows", 192, 192, 49, 49, 32, false},
-    {"1024", 4, 4, 1024, 1024, 64, false},       {"2048", 2, 2, 2048, 2048, 64, false},
-    {"2048 causal", 2, 2, 2048, 2048, 64, true}, {"one token", 8, 2, 1, 2048, 64, false},
+    {"vit_b_16", 12, 12, 197, 197, 64, false, false},
+    {"swin_t windows", 192, 192, 49, 49, 32, false, false},
+    {"swin_t windows masked", 192, 192, 49, 49, 32, false, true},
+    {"1024", 4, 4, 1024, 1024, 64, false, false},
+    {"2048", 2, 2, 2048, 2048, 64, false, false},
+    {"2048 causal", 2, 2, 2048, 2048, 64, true, false},
+    {"one token", 8, 2, 1, 2048, 64, false, false},
 };
 
 KernelDesc DescOf(const Case& c, bool codes, kernels::Isa isa) {
@@ -37,6 +41,7 @@ KernelDesc DescOf(const Case& c, bool codes, kernels::Isa isa) {
   desc.op = codes ? "int8.attention" : "scaled_dot_product_attention";
   desc.attributes = {{"scale", 0.125}, {"is_causal", c.causal}, {"softcap", 0.0}};
   desc.inputs = {type(c.heads, c.queries), type(c.key_heads, c.keys), type(c.key_heads, c.keys)};
+  if (c.mask) desc.inputs.push_back(kernels::Floats({c.heads, c.queries, c.keys}));
   desc.outputs = {type(c.heads, c.queries)};
   desc.isa = isa;
   return desc;

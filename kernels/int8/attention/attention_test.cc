@@ -58,28 +58,45 @@ int32_t Definition(std::vector<float> s, const float* mask, float cap, std::vect
   return sum;
 }
 
+// Ten rows, of which each looks at one key less than the one before, down to none.
 TEST_P(RowsTest, WeightsHaveTheBitsOfTheirDefinition) {
+  constexpr int64_t kRows = 10;
   for (const int64_t keys : {1, 2, 15, 16, 17, 31, 32, 33, 49, 197, 513}) {
     for (const int special : {0, 1, 2, 3}) {
       for (const float cap : {0.0f, 5.0f}) {
         SCOPED_TRACE(::testing::Message() << keys << " keys, special " << special << ", cap " << cap);
-        const int64_t padded = (keys + kLanes - 1) / kLanes * kLanes;
-        GuardedMemory scores(padded * 4, 4), weights(padded, 1), mask(keys * 4, 8);
-        const Tensor random = SeededTensor(Floats({2, keys}), keys);
-        std::vector<float> s(keys);
-        std::fill(scores.as<float>() + keys, scores.as<float>() + padded, kNever);
+        const int64_t score_stride = (keys + kLanes - 1) / kLanes * kLanes, weight_stride = (keys + 3) / 4 * 4;
+        GuardedMemory scores(kRows * score_stride * 4, 4), weights(kRows * weight_stride + kLanes, 1);
+        GuardedMemory mask(keys * 4, 8);
+        const Tensor random = SeededTensor(Floats({kRows + 1, keys}), keys);
+        std::vector<int64_t> keys_of(kRows);
+        std::vector<const float*> masks(kRows);
+        std::vector<int32_t> sums(kRows);
+        for (int64_t row = 0; row < kRows; ++row) {
+          keys_of[row] = std::max<int64_t>(0, keys - row);
+          masks[row] = special > 0 && row % 4 != 1 ? mask.as<float>() : nullptr;
+          for (int64_t j = 0; j < keys; ++j) {
+            scores.as<float>()[row * score_stride + j] = 6 * random.data<float>()[row * keys + j];
+          }
+        }
         for (int64_t j = 0; j < keys; ++j) {
-          scores.as<float>()[j] = s[j] = 6 * random.data<float>()[j];
-          mask.as<float>()[j] = j % 3 == 1 || special == 2 ? -kInfinity : random.data<float>()[keys + j];
+          mask.as<float>()[j] = j % 3 == 1 || special == 2 ? -kInfinity : random.data<float>()[kRows * keys + j];
         }
         if (special == 3) mask.as<float>()[keys / 2] = NAN;
-        const float* added = special > 0 ? mask.as<float>() : nullptr;
-        std::vector<uint8_t> wanted;
-        const int32_t wanted_sum = Definition(s, added, cap, wanted);
-        EXPECT_EQ(GetParam().weights({scores.as<float>(), keys, added, cap}, weights.as<uint8_t>()), wanted_sum);
-        EXPECT_EQ(std::vector<uint8_t>(weights.as<uint8_t>(), weights.as<uint8_t>() + keys), wanted);
-        if (special == 2) {
-          EXPECT_EQ(wanted_sum, 0);
+        GetParam().weights({kRows, scores.as<float>(), score_stride, keys_of.data(), masks.data(), cap,
+                            weights.as<uint8_t>(), weight_stride, sums.data()});
+        for (int64_t row = 0; row < kRows; ++row) {
+          const float* products = random.data<float>() + row * keys;
+          std::vector<float> s(products, products + keys_of[row]);
+          for (float& score : s) score *= 6;
+          std::vector<uint8_t> wanted;
+          EXPECT_EQ(sums[row], Definition(s, masks[row], cap, wanted));
+          wanted.resize(weight_stride);
+          const uint8_t* found = weights.as<uint8_t>() + row * weight_stride;
+          EXPECT_EQ(std::vector<uint8_t>(found, found + weight_stride), wanted) << "row " << row;
+          if (special == 2 && masks[row] != nullptr) {
+            EXPECT_EQ(sums[row], 0);
+          }
         }
         EXPECT_TRUE(scores.guards_intact() && weights.guards_intact());
       }
@@ -89,23 +106,34 @@ TEST_P(RowsTest, WeightsHaveTheBitsOfTheirDefinition) {
 
 TEST_P(RowsTest, FinishRoundsHalfToEvenAndSaturates) {
   const float sums[] = {0, 1, 3, 5, -1, -3, 1e9f, -1e9f, 509, 511, -20, 2, 4, 6, 8, 10, 12, 14, 251, 40};
-  constexpr int64_t kCount = 20;
-  for (const Output& output : {Output{false, 3, 0}, Output{false, 200, 0x80}, Output{true, 0, 0}}) {
-    for (const float multiplier : {0.5f, 0.0f, 1e30f}) {
-      for (int64_t n = 0; n <= kCount; ++n) {
-        GuardedMemory y(n * (output.is_float ? 4 : 1), output.is_float ? 4 : 1);
-        GetParam().finish(output, sums, multiplier, n, y.data());
-        for (int64_t e = 0; e < n; ++e) {
-          const double v = static_cast<double>(sums[e] * multiplier);
-          if (output.is_float) {
-            ASSERT_EQ(y.as<float>()[e], sums[e] * multiplier);
-          } else {
-            const double code = std::min(std::max(std::nearbyint(v) + output.zero_point, 0.0), 255.0);
-            ASSERT_EQ(y.as<uint8_t>()[e] ^ output.flip, static_cast<int>(code)) << sums[e] << " * " << multiplier;
-          }
+  const float multipliers[] = {0.5f, 0.0f, 1e30f};
+  constexpr int64_t kRows = 3, kMostWidth = 80;
+  for (const Mixtures& output : {Mixtures{0, 0, nullptr, nullptr, false, 3, 0, nullptr},
+                                 Mixtures{0, 0, nullptr, nullptr, false, 200, 0x80, nullptr},
+                                 Mixtures{0, 0, nullptr, nullptr, true, 0, 0, nullptr}}) {
+    for (int64_t width = 1; width <= kMostWidth; ++width) {
+      std::vector<float> all(kRows * width);
+      for (size_t i = 0; i < all.size(); ++i) all[i] = sums[i % 20];
+      const int size = output.is_float ? 4 : 1;
+      GuardedMemory y(kRows * width * size, size);
+      Mixtures mixtures = output;
+      mixtures.rows = kRows;
+      mixtures.width = width;
+      mixtures.sums = all.data();
+      mixtures.multipliers = multipliers;
+      mixtures.y = y.data();
+      GetParam().finish(mixtures);
+      for (int64_t e = 0; e < kRows * width; ++e) {
+        const float v = all[e] * multipliers[e / width];
+        if (output.is_float) {
+          ASSERT_EQ(y.as<float>()[e], v);
+        } else {
+          const double code =
+              std::min(std::max(std::nearbyint(static_cast<double>(v)) + output.zero_point, 0.0), 255.0);
+          ASSERT_EQ(y.as<uint8_t>()[e] ^ output.flip, static_cast<int>(code)) << all[e] << ", row " << e / width;
         }
-        ASSERT_TRUE(y.guards_intact());
       }
+      ASSERT_TRUE(y.guards_intact());
     }
   }
 }

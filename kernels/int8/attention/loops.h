@@ -21,22 +21,23 @@ inline int32_t RoundedBits(float x) {
   return bits;
 }
 
-// The scores with what is done to them before their softmax.
-inline void AdjustScores(const ScoreRow& row) {
-  float* __restrict s = row.scores;
-  const float cap = row.softcap;
+// softcap and mask of a row, and kNever up to the next multiple of kLanes.
+inline void AdjustScores(const Softmax& softmax, int64_t row) {
+  float* __restrict s = softmax.scores + row * softmax.score_stride;
+  const float* __restrict mask = softmax.masks[row];
+  const float cap = softmax.softcap;
+  const int64_t keys = softmax.keys[row];
   if (cap != 0) {
-    for (int64_t j = 0; j < row.keys; ++j) s[j] = cap * elementwise::Tanh(s[j] / cap);
+    for (int64_t j = 0; j < keys; ++j) s[j] = cap * elementwise::Tanh(s[j] / cap);
   }
-  if (row.mask != nullptr) {
-    for (int64_t j = 0; j < row.keys; ++j) s[j] += row.mask[j];
+  if (mask != nullptr) {
+    for (int64_t j = 0; j < keys; ++j) s[j] += mask[j];
   }
+  for (int64_t j = keys; j % kLanes != 0; ++j) s[j] = kNever;
 }
 
-inline int32_t WeightsLoop(const ScoreRow& row, uint8_t* __restrict weights) {
-  AdjustScores(row);
-  const float* __restrict s = row.scores;
-  const int64_t keys = (row.keys + kLanes - 1) / kLanes * kLanes;
+// Weights of `keys` scores, a multiple of kLanes, and their sum.
+inline int32_t RowWeights(const float* __restrict s, int64_t keys, uint8_t* __restrict weights) {
   float largest[kLanes];
   for (int l = 0; l < kLanes; ++l) largest[l] = kNever;
   for (int64_t j = 0; j < keys; j += kLanes) {
@@ -55,24 +56,47 @@ inline int32_t WeightsLoop(const ScoreRow& row, uint8_t* __restrict weights) {
   return sum;
 }
 
-inline void FinishLoop(const Output& output, const float* __restrict sums, float multiplier, int64_t n, void* y) {
-  if (output.is_float) {
-    float* __restrict to = static_cast<float*>(y);
-    for (int64_t e = 0; e < n; ++e) to[e] = sums[e] * multiplier;
-    return;
+inline int64_t WholeLanes(int64_t keys) { return (keys + kLanes - 1) / kLanes * kLanes; }
+
+// Zeros behind the weights of whole lanes. The next row overwrites lanes that are longer than this one.
+inline void FillRow(const Softmax& softmax, int64_t row, int64_t lanes) {
+  if (lanes >= softmax.weight_stride) return;
+  std::memset(softmax.weights + row * softmax.weight_stride + lanes, 0, softmax.weight_stride - lanes);
+}
+
+inline void WeightsLoop(const Softmax& softmax) {
+  // All rows' at first: a vector's load would wait for narrower stores right before it.
+  for (int64_t row = 0; row < softmax.rows; ++row) AdjustScores(softmax, row);
+  for (int64_t row = 0; row < softmax.rows; ++row) {
+    const int64_t lanes = WholeLanes(softmax.keys[row]);
+    softmax.sums[row] =
+        RowWeights(softmax.scores + row * softmax.score_stride, lanes, softmax.weights + row * softmax.weight_stride);
+    FillRow(softmax, row, lanes);
   }
+}
+
+inline void FinishLoop(const Mixtures& m) {
   constexpr float kMost = 2097152.0f;  // Far beyond all codes.
-  uint8_t* __restrict to = static_cast<uint8_t*>(y);
-  const int32_t zero_point = output.zero_point - kRoundBits;
-  const uint8_t flip = output.flip;
-  for (int64_t e = 0; e < n; ++e) {
-    float v = sums[e] * multiplier;
-    v = v < -kMost ? -kMost : v;
-    v = v > kMost ? kMost : v;
-    int32_t q = RoundedBits(v) + zero_point;
-    q = q < 0 ? 0 : q;
-    q = q > 255 ? 255 : q;
-    to[e] = static_cast<uint8_t>(q) ^ flip;
+  const int32_t zero_point = m.zero_point - kRoundBits;
+  const uint8_t flip = m.flip;
+  for (int64_t row = 0; row < m.rows; ++row) {
+    const float* __restrict sums = m.sums + row * m.width;
+    const float multiplier = m.multipliers[row];
+    if (m.is_float) {
+      float* __restrict to = static_cast<float*>(m.y) + row * m.width;
+      for (int64_t e = 0; e < m.width; ++e) to[e] = sums[e] * multiplier;
+      continue;
+    }
+    uint8_t* __restrict to = static_cast<uint8_t*>(m.y) + row * m.width;
+    for (int64_t e = 0; e < m.width; ++e) {
+      float v = sums[e] * multiplier;
+      v = v < -kMost ? -kMost : v;
+      v = v > kMost ? kMost : v;
+      int32_t q = RoundedBits(v) + zero_point;
+      q = q < 0 ? 0 : q;
+      q = q > 255 ? 255 : q;
+      to[e] = static_cast<uint8_t>(q) ^ flip;
+    }
   }
 }
 

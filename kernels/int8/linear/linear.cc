@@ -87,8 +87,7 @@ class Linear : public kernels::Kernel {
     params_.multiplier = multiplier_.data();
     params_.float_bias = float_bias_.data();
     set_variant(variant.name);
-    in_place_ =
-        packing.x_bytes == 1 && packing.tile_rows == 0 && input_type_ == DType::kU8 && input_depth_ == params_.depth;
+    in_place_ = IsPacked(packing, input_type_, input_depth_);
     if (!in_place_) set_scratch_bytes(PackedRowsBytes(packing, params_.rows, input_depth_));
     set_weight_bytes(padded * int64_t{3 * sizeof(float)}, {weight_});
   }
@@ -190,6 +189,10 @@ const Variant& VariantFor(Isa isa, int64_t rows) {
   Params params;
   params.rows = rows;
   return kernels::BestVariant(Variants(), isa, params);
+}
+
+bool IsPacked(const Packing& packing, DType type, int64_t features) {
+  return packing.x_bytes == 1 && packing.tile_rows == 0 && type == DType::kU8 && features % packing.step == 0;
 }
 
 int64_t PackedRowsBytes(const Packing& packing, int64_t rows, int64_t features) {

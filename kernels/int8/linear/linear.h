@@ -74,7 +74,8 @@ absl::Span<const Variant> VariantsOfAnyWeight();
 const Variant& VariantFor(kernels::Isa isa, int64_t rows);  // Of these.
 
 // What int8.linear shares with int8.matmul (kernels/int8/matmul).
-// Left: x [rows, features], u8 or i8, as the packing wants it.
+// Left: x [rows, features], u8 or i8, as the packing wants it; and whether x is so already.
+bool IsPacked(const Packing& packing, DType type, int64_t features);
 int64_t PackedRowsBytes(const Packing& packing, int64_t rows, int64_t features);
 void PackRows(const Packing& packing, DType type, int64_t features, const void* x, void* packed, int64_t begin,
               int64_t end);

@@ -90,15 +90,16 @@ class Matmul : public kernels::BinaryKernel {
       const int64_t rows = std::min(shape_.rows - row, variant_.task_rows), right = shape_.b[product];
       uint8_t* own = scratch + own_ + thread * own_bytes_;
       int32_t* row_addends = reinterpret_cast<int32_t*>(own + row_addends_);
-      operands_.PackLeft(static_cast<const uint8_t*>(a) + (shape_.a[product] * shape_.rows + row) * shape_.depth, rows,
-                         own, row_addends);
+      const uint8_t* left =
+          operands_.PackLeft(static_cast<const uint8_t*>(a) + (shape_.a[product] * shape_.rows + row) * shape_.depth,
+                             rows, own, row_addends);
       linear::Params params = params_;
       params.rows = rows;
       params.weight = reinterpret_cast<const int8_t*>(scratch + b_) + right * columns_ * params_.depth;
       params.addend = reinterpret_cast<const int32_t*>(scratch + addends_) + right * columns_;
       params.row_addend = row_addends;
       uint8_t* result = static_cast<uint8_t*>(y) + (product * shape_.rows + row) * row_bytes_;
-      variant_.run(params, own, result,
+      variant_.run(params, left, result,
                    {0, rows, panels * part / column_parts * block,
                     std::min(shape_.columns, panels * (part + 1) / column_parts * block)});
     });

@@ -15,6 +15,7 @@ int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multi
 // Vectors of 16 bytes, which GCC and Clang have on every machine.
 typedef uint8_t Bytes __attribute__((vector_size(16)));
 typedef uint16_t Words __attribute__((vector_size(16)));
+typedef uint32_t Dwords __attribute__((vector_size(16)));
 
 // The first or last eight bytes of a and b by turns.
 inline Bytes ZipLow(Bytes a, Bytes b) {
@@ -91,21 +92,6 @@ void PackPanel<1, 1>(const Right& b, int64_t first, int64_t depth, int8_t* to, u
   }
 }
 
-struct PanelRow {
-  int block, group;
-  PackPanelFunction* pack;
-};
-constexpr PanelRow kPanels[] = {
-    {1, 1, PackPanel<1, 1>}, {8, 2, PackPanel<8, 2>}, {8, 4, PackPanel<8, 4>}, {16, 4, PackPanel<16, 4>}};
-
-PackPanelFunction* PackPanelFor(const linear::Packing& packing) {
-  const auto* row = std::find_if(std::begin(kPanels), std::end(kPanels), [&](const PanelRow& panel) {
-    return panel.block == packing.block && panel.group == packing.group;
-  });
-  FUSELAGE_CHECK(row != std::end(kPanels));
-  return row->pack;
-}
-
 // Of the codes with these bits flipped. Parts of constant size become vectors.
 int32_t SumOf(const uint8_t* codes, uint8_t flip, int64_t n) {
   constexpr int64_t kParts = 16, kMost = 256 * kParts;  // So many u8 codes fit 16 bits.
@@ -128,7 +114,7 @@ int32_t SumOf(const uint8_t* codes, uint8_t flip, int64_t n) {
 template <typename Group>
 void PackColumn(const uint8_t* from, uint8_t flip, int64_t features, int64_t depth, int64_t block, int8_t* to) {
   constexpr int64_t kGroup = sizeof(Group);
-  const Group move = static_cast<Group>(0x01010101u * (flip ^ 0x80u));
+  const Group move = static_cast<Group>(0x0101u * (flip ^ 0x80u));
   int64_t k = 0;
   for (; k + kGroup <= features; k += kGroup, to += block * kGroup) {
     Group group;
@@ -143,6 +129,78 @@ void PackColumn(const uint8_t* from, uint8_t flip, int64_t features, int64_t dep
   }
 }
 
+// PackPanel of b's transpose, a column after the other.
+template <int kBlock, typename Group>
+void PackColumns(const Right& b, int64_t first, int64_t depth, int8_t* to, uint32_t* sums) {
+  for (int64_t n = 0; n < kBlock; ++n) {
+    const uint8_t* row = b.codes + (first + n) * b.rows;
+    const int64_t features = first + n < b.columns ? b.rows : 0;
+    PackColumn<Group>(row, b.flip, features, depth, kBlock, to + n * sizeof(Group));
+    sums[n] = static_cast<uint32_t>(SumOf(row, b.flip, features) + 128 * (depth - features));
+  }
+}
+
+// Four vectors of four dwords, transposed.
+inline void Transpose(Dwords* v) {
+  const Dwords a = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5), b = __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7);
+  const Dwords c = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5), d = __builtin_shufflevector(v[2], v[3], 2, 6, 3, 7);
+  v[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+  v[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+  v[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+  v[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
+
+// PackPanel of b's transpose in groups of four: four columns by 16 features at a time.
+template <int kBlock>
+void PackTransposedPanel(const Right& b, int64_t first, int64_t depth, int8_t* to, uint32_t* sums) {
+  constexpr int64_t kBytes = sizeof(Bytes), kMostInWord = 512;  // So many u8 codes, two by two, fit 16 bits.
+  const Bytes flip = Bytes{} + b.flip, middle = Bytes{} + uint8_t{128};
+  std::fill_n(sums, kBlock, 0);
+  for (int64_t n = 0; n < kBlock; n += 4) {
+    for (int64_t begin = 0; begin < depth; begin += kMostInWord) {
+      Words parts = {};
+      for (int64_t k = begin; k < std::min(depth, begin + kMostInWord); k += kBytes) {
+        Bytes rows[4];
+#pragma GCC unroll 4
+        for (int64_t i = 0; i < 4; ++i) {
+          const int64_t column = first + n + i, features = column < b.columns ? b.rows - k : 0;
+          rows[i] = middle ^ flip;
+          const uint8_t* from = b.codes + column * b.rows + k;
+          if (features >= kBytes) {
+            std::memcpy(&rows[i], from, kBytes);
+          } else if (features > 0) {
+            std::memcpy(&rows[i], from, features);
+          }
+        }
+        Dwords groups[4];
+        std::memcpy(groups, rows, sizeof(groups));
+        Transpose(groups);
+        for (int64_t i = 0; i < std::min<int64_t>(4, (depth - k) / 4); ++i) {
+          const Bytes codes = reinterpret_cast<Bytes>(groups[i]) ^ flip;
+          const Words pairs = reinterpret_cast<Words>(codes);
+          parts += (pairs & 0xFF) + (pairs >> 8);
+          const Bytes moved = codes ^ middle;
+          std::memcpy(to + (k / 4 + i) * kBlock * 4 + n * 4, &moved, kBytes);
+        }
+      }
+      for (int i = 0; i < 4; ++i) sums[n + i] += static_cast<uint32_t>(parts[2 * i]) + parts[2 * i + 1];
+    }
+  }
+}
+
+constexpr PanelFunctions kPanels[] = {{1, 1, PackPanel<1, 1>, PackColumns<1, uint8_t>},
+                                      {8, 2, PackPanel<8, 2>, PackColumns<8, uint16_t>},
+                                      {8, 4, PackPanel<8, 4>, PackTransposedPanel<8>},
+                                      {16, 4, PackPanel<16, 4>, PackTransposedPanel<16>}};
+
+const PanelFunctions& PanelsFor(const linear::Packing& packing) {
+  const auto* row = std::find_if(std::begin(kPanels), std::end(kPanels), [&](const PanelFunctions& panels) {
+    return panels.block == packing.block && panels.group == packing.group;
+  });
+  FUSELAGE_CHECK(row != std::end(kPanels));
+  return *row;
+}
+
 }  // namespace
 
 Operands::Operands(const linear::Packing& packing, const TensorType& a, const TensorType& b, int64_t depth)
@@ -150,7 +208,7 @@ Operands::Operands(const linear::Packing& packing, const TensorType& a, const Te
       a_type_(a.dtype),
       depth_(depth),
       packed_depth_(RoundUp(depth, packing.step)),
-      pack_panel_(PackPanelFor(packing)) {
+      panels_(PanelsFor(packing)) {
   const kernels::UnsignedForm a_form = kernels::UnsignedFormOf(a), b_form = kernels::UnsignedFormOf(b);
   moves_a_ = a_type_ == DType::kI8 && packing.x_bytes == 1;
   a_zero_point_ = moves_a_ ? a_form.zero_point : a.quant->zero_point();
@@ -158,36 +216,31 @@ Operands::Operands(const linear::Packing& packing, const TensorType& a, const Te
   b_zero_point_ = b_form.zero_point - 128;
 }
 
-void Operands::PackLeft(const uint8_t* a, int64_t rows, uint8_t* packed, int32_t* addends) const {
-  linear::PackRows(packing_, a_type_, depth_, a, packed, 0, rows);
+const uint8_t* Operands::PackLeft(const uint8_t* a, int64_t rows, uint8_t* packed, int32_t* addends) const {
+  const bool is_packed = linear::IsPacked(packing_, a_type_, depth_);
+  if (!is_packed) linear::PackRows(packing_, a_type_, depth_, a, packed, 0, rows);
+  const uint8_t* const left = is_packed ? a : packed;
   if (b_zero_point_ == 0) {
     std::fill_n(addends, rows, 0);
-    return;
+    return left;
   }
   const uint8_t flip = a_type_ == DType::kI8 ? 0x80 : 0;
   const uint32_t unmoved = a_type_ == DType::kI8 && !moves_a_ ? 128u * static_cast<uint32_t>(depth_) : 0;
   for (int64_t row = 0; row < rows; ++row, a += depth_) {
     addends[row] = RowAddend(static_cast<int32_t>(static_cast<uint32_t>(SumOf(a, flip, depth_)) - unmoved));
   }
+  return left;
 }
 
 void Operands::PackRight(const uint8_t* b, int64_t columns, int64_t first, int8_t* packed, int32_t* addends) const {
-  pack_panel_({b, depth_, columns, b_flip_}, first, packed_depth_, packed, reinterpret_cast<uint32_t*>(addends));
+  panels_.pack({b, depth_, columns, b_flip_}, first, packed_depth_, packed, reinterpret_cast<uint32_t*>(addends));
   FinishAddends(addends);
 }
 
 void Operands::PackTransposed(const uint8_t* b, int64_t columns, int64_t first, int8_t* packed,
                               int32_t* addends) const {
-  const int64_t block = packing_.block, own = std::min(block, columns - first);
-  const auto pack = packing_.group == 4   ? PackColumn<uint32_t>
-                    : packing_.group == 2 ? PackColumn<uint16_t>
-                                          : PackColumn<uint8_t>;
-  for (int64_t n = 0; n < block; ++n) {
-    const uint8_t* row = b + (first + n) * depth_;
-    const int64_t features = n < own ? depth_ : 0;
-    pack(row, b_flip_, features, packed_depth_, block, packed + n * packing_.group);
-    addends[n] = static_cast<int32_t>(SumOf(row, b_flip_, features) + 128 * (packed_depth_ - features));
-  }
+  panels_.pack_transposed({b, depth_, columns, b_flip_}, first, packed_depth_, packed,
+                          reinterpret_cast<uint32_t*>(addends));
   FinishAddends(addends);
 }
 

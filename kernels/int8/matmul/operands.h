@@ -23,6 +23,10 @@ struct Right {
   uint8_t flip = 0;
 };
 using PackPanelFunction = void(const Right& b, int64_t first, int64_t depth, int8_t* to, uint32_t* sums);
+struct PanelFunctions {
+  int block, group;
+  PackPanelFunction *pack, *pack_transposed;  // Of b, and of its transpose.
+};
 
 class Operands {
  public:
@@ -31,8 +35,8 @@ class Operands {
 
   int64_t packed_depth() const { return packed_depth_; }
 
-  // Rows of a, linear::PackedRowsBytes of them, and their addends.
-  void PackLeft(const uint8_t* a, int64_t rows, uint8_t* packed, int32_t* addends) const;
+  // Rows of a, in linear::PackedRowsBytes of `packed` or as they are, and their addends.
+  const uint8_t* PackLeft(const uint8_t* a, int64_t rows, uint8_t* packed, int32_t* addends) const;
   // The addend of a row of a whose codes, less what packing moves them by, have this sum.
   int32_t RowAddend(int32_t sum) const {
     return static_cast<int32_t>(0u - static_cast<uint32_t>(b_zero_point_) * static_cast<uint32_t>(sum));
@@ -49,7 +53,7 @@ class Operands {
   const linear::Packing packing_;
   const DType a_type_;
   const int64_t depth_, packed_depth_;
-  PackPanelFunction* const pack_panel_;
+  const PanelFunctions& panels_;
   bool moves_a_ = false;                         // a is packed as code + 128.
   uint8_t b_flip_ = 0;                           // To u8 codes.
   int32_t a_zero_point_ = 0, b_zero_point_ = 0;  // Of what is packed.
