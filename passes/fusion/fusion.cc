@@ -14,6 +14,7 @@
 #include "passes/core/roofline.h"
 #include "passes/fusion/elementwise.h"
 #include "passes/fusion/horizontal.h"
+#include "passes/fusion/split_linear.h"
 
 namespace fuselage::fusion {
 namespace {
@@ -269,6 +270,10 @@ absl::StatusOr<bool> Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) const {
   if (enabled(FusionOptions::ELEMENTWISE)) {
     ASSIGN_OR_RETURN(const bool fused, FuseElementwise(graph, remarks));
     changed |= fused;
+  }
+  if (enabled(FusionOptions::SPLIT_LINEAR)) {
+    ASSIGN_OR_RETURN(const bool split, SplitLinears(peaks_, graph, remarks));
+    changed |= split;
   }
   if (enabled(FusionOptions::HORIZONTAL)) {
     ASSIGN_OR_RETURN(const bool joined, FuseHorizontally(peaks_, graph, remarks));

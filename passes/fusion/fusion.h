@@ -6,6 +6,7 @@
 //   relu(add(a, b))    =>  add(a, b; activation="relu")     ADD_RELU
 //   add(matmul(a, b), c)  =>  gemm(a, b, c)                 MATMUL_ADD, c one value per column; then MATMUL_RELU
 //   a chain of elementwise ops          =>  fused_elementwise       ELEMENTWISE   (elementwise.h)
+//   a linear whose parts are read apart =>  a linear for each part  SPLIT_LINEAR  (split_linear.h)
 //   linears or 1x1 convs of one input   =>  one, and a split        HORIZONTAL    (horizontal.h)
 //
 // Any op whose schema says `fusable_activation` takes a relu, and other activations where it is not elementwise, of f32
@@ -16,9 +17,9 @@
 //
 // Declines: the value between is also read by another node or is a graph output; the module has a second call site; a
 // quantize stands between the two; the residual would have to be broadcast; alpha is not 1; the conv has an activation
-// or a residual already. All but HORIZONTAL save memory traffic and cost nothing, so they pay on any machine; a
-// HORIZONTAL one that would not pay by the roofline of the machine's peaks declines. It changes no code of an INT8
-// result.
+// or a residual already. All but the last two save memory traffic and cost nothing, so they pay on any machine; a
+// SPLIT_LINEAR or HORIZONTAL one that would not pay by the roofline of the machine's peaks declines. They change no code
+// of an INT8 result.
 //
 // Numeric contract: 1e-6 of the largest output, for a residual is added before the convolution's sum is rounded to f32.
 #ifndef FUSELAGE_PASSES_FUSION_FUSION_H_

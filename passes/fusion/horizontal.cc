@@ -32,16 +32,11 @@ bool IsPointwise(const Node& node) {
 
 // Why the node cannot share a call; empty where it can.
 std::string WhyNot(const Node& node) {
-  std::string shared = match::SharedModule(node);
+  std::string shared = SharedWeight(node);
   if (!shared.empty()) return shared;
   if (node.num_operands() > 1) return "it has a residual";
-  for (const auto& [operand, parameter] : node.module()->parameters) {
-    if (node.graph().FindParameterOrNull(parameter)->uses > 1) return absl::StrCat("its ", operand, " is tied");
-    if (operand == "bias" && node.graph().FindParameterOrNull(parameter)->tensor->type().quant) {
-      return "its bias is quantized";
-    }
-  }
-  return "";
+  const Tensor* bias = node.graph().ParameterOfOrNull(node, "bias");
+  return bias != nullptr && bias->type().quant ? "its bias is quantized" : "";
 }
 
 bool SameButForParameters(const Node& a, const Node& b) {
@@ -224,6 +219,13 @@ class Horizontal {
 };
 
 }  // namespace
+
+std::string SharedWeight(const Node& layer) {
+  std::string shared = match::SharedModule(layer);
+  if (!shared.empty()) return shared;
+  const std::string& weight = layer.module()->parameters.at("weight");
+  return layer.graph().FindParameterOrNull(weight)->uses > 1 ? "its weight is tied" : "";
+}
 
 absl::StatusOr<bool> FuseHorizontally(const MachinePeaks& peaks, ir::Graph& graph, Remarks& remarks) {
   return Horizontal(peaks, graph, remarks).Run();

@@ -188,6 +188,19 @@ bool IsInOrder(const std::vector<int64_t>& axes) {
   return true;
 }
 
+// A slice of everything, in any batch: the first of one image is not all of two.
+bool TakesAll(const Node& slice) {
+  const std::vector<int64_t>& axes = slice.attribute("axes").as_ints();
+  const std::vector<int64_t>& ends = slice.attribute("ends").as_ints();
+  const std::vector<int64_t>& steps = slice.attribute("steps").as_ints();
+  const int64_t rank = slice.tensor_type().rank();
+  for (size_t i = 0; i < ends.size(); ++i) {
+    const bool is_batch = axes.empty() ? i == 0 : axes[i] == 0 || axes[i] == -rank;
+    if ((is_batch && ends[i] < std::numeric_limits<int32_t>::max()) || (!steps.empty() && steps[i] < 0)) return false;
+  }
+  return slice.type() == slice.operand(0)->type();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remarks) {
@@ -232,6 +245,11 @@ absl::StatusOr<std::vector<NewCall>> MeanToPool(const Node& node) {
 bool IsNoOp(const Node& node) {
   if (node.IsOp("to")) return node.type() == node.operand(0)->type();
   if (node.IsOp("permute")) return IsInOrder(node.attribute("dims").as_ints());
+  if (node.IsOp("pad")) {
+    const std::vector<int64_t>& pads = node.attribute("pads").as_ints();
+    return std::count(pads.begin(), pads.end(), 0) == static_cast<int64_t>(pads.size());
+  }
+  if (node.IsOp("slice")) return TakesAll(node);
   return node.IsOp("identity") || (node.IsOp("dropout") && !node.attribute("training").as_bool());
 }
 
