@@ -117,7 +117,8 @@ absl::Status ConvertUnsqueeze(Call& call) {
   if (axes.size() > 64) {
     return absl::UnimplementedError(absl::StrCat("found ", axes.size(), " axes, wanted 64 at most"));
   }
-  ASSIGN_OR_RETURN(axes, NormalizeAxes(std::move(axes), call.rank(0) + static_cast<int>(axes.size())));
+  const int rank = call.rank(0) + static_cast<int>(axes.size());
+  ASSIGN_OR_RETURN(axes, NormalizeAxes(std::move(axes), rank));
   std::sort(axes.begin(), axes.end());
   return call.Result("unsqueeze", {call.operand(0)}, {{"dims", axes}});
 }
