@@ -8,11 +8,11 @@ static_assert(kLanes == 16, "a vector");
 
 inline __m512 Floats(float x) { return _mm512_set1_ps(x); }
 
-// elementwise::ExpOfNegative.
+// elementwise::ExpOfNegative; below -87 and of NaN, what rounds to no weight.
 inline __m512 ExpOfNegative(__m512 x) {
-  x = _mm512_max_ps(Floats(-87.0f), x);  // NaN stays.
-  const __m512 product = _mm512_mul_ps(x, Floats(1.44269504088896341f));
-  const __m512 n = _mm512_sub_ps(_mm512_add_ps(product, Floats(kRound)), Floats(kRound));
+  x = _mm512_max_ps(x, Floats(-87.0f));  // The second of the two where the first is NaN.
+  const __m512 rounded = _mm512_add_ps(_mm512_mul_ps(x, Floats(1.44269504088896341f)), Floats(kRound));
+  const __m512 n = _mm512_sub_ps(rounded, Floats(kRound));
   __m512 r = _mm512_fmadd_ps(n, Floats(-0.693359375f), x);
   r = _mm512_fmadd_ps(n, Floats(2.12194440e-4f), r);
   __m512 p = Floats(1.9875691500e-4f);
@@ -22,8 +22,9 @@ inline __m512 ExpOfNegative(__m512 x) {
   p = _mm512_fmadd_ps(p, r, Floats(1.6666665459e-1f));
   p = _mm512_fmadd_ps(p, r, Floats(5.0000001201e-1f));
   const __m512 y = _mm512_add_ps(_mm512_fmadd_ps(p, _mm512_mul_ps(r, r), r), Floats(1.0f));
-  const __m512i exponent = _mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127));
-  return _mm512_mul_ps(y, _mm512_castsi512_ps(_mm512_slli_epi32(exponent, 23)));
+  // Times 2^n, which the lowest bits of `rounded` hold.
+  const __m512i exponent = _mm512_slli_epi32(_mm512_castps_si512(rounded), 23);
+  return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(y), exponent));
 }
 
 // Combines all lanes, each of which then has the result.
@@ -64,13 +65,11 @@ inline __m512 PrepareRow(float* scores, const float* mask, int64_t keys) {
 
 // Weights of so many whole vectors of scores, and their sum.
 inline int32_t RowWeightsByVectors(const float* scores, __m512 most, int64_t lanes, uint8_t* weights) {
-  __m512i sums = _mm512_setzero_si512();
+  static_assert((kRoundBits & 0xFF) == 0, "a code is the lowest byte of what is rounded");
+  __m512i sums = _mm512_set1_epi32(static_cast<int32_t>(-(lanes / kLanes) * kRoundBits));
   for (int64_t j = 0; j < lanes; j += kLanes) {
-    const __m512 distance = _mm512_sub_ps(_mm512_loadu_ps(scores + j), most);
-    const __mmask16 near = _mm512_cmp_ps_mask(distance, Floats(-87.0f), _CMP_GE_OQ);
-    const __m512 e = _mm512_maskz_mov_ps(near, ExpOfNegative(distance));
-    const __m512 rounded = _mm512_add_ps(_mm512_mul_ps(Floats(255.0f), e), Floats(kRound));
-    const __m512i p = _mm512_sub_epi32(_mm512_castps_si512(rounded), _mm512_set1_epi32(kRoundBits));
+    const __m512 e = ExpOfNegative(_mm512_sub_ps(_mm512_loadu_ps(scores + j), most));
+    const __m512i p = _mm512_castps_si512(_mm512_add_ps(_mm512_mul_ps(Floats(255.0f), e), Floats(kRound)));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(weights + j), _mm512_cvtepi32_epi8(p));
     sums = _mm512_add_epi32(sums, p);
   }
