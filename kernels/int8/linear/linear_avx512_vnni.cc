@@ -47,7 +47,17 @@ void Store(const Params& p, const core::OutputCodes& codes, const Range& strip, 
   const auto store = [&](int64_t row, const __m512* v) {
     const int64_t to = (strip.row_begin + row) * p.channels + n;
     if (kFloats) {
-      CopyFull<kPanels * kPanel * sizeof(float)>(v, count * sizeof(float), static_cast<float*>(y) + to);
+      float* const floats = static_cast<float*>(y) + to;
+      __m512 copy[kPanels];  // For memcpy: v stays in registers.
+#pragma GCC unroll 4
+      for (int j = 0; j < kPanels; ++j) {
+        if (count == kPanels * kPanel) {
+          _mm512_storeu_ps(floats + kPanel * j, v[j]);
+        } else {
+          copy[j] = v[j];
+        }
+      }
+      if (count < kPanels * kPanel) std::memcpy(floats, copy, count * sizeof(float));
     } else {
       const __m512i q = core::ToCodes(v[0], v[1], v[2], v[3], codes);
       CopyFull<kPanels * kPanel>(&q, count, static_cast<uint8_t*>(y) + to);
