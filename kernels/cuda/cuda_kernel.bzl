@@ -6,6 +6,7 @@ load("//third_party/cuda:cuda_library.bzl", "cuda_code_test", "cuda_library", "w
 
 # The sources whose fused multiply-adds compiled kernels have.
 FMA_FROM = [
+    "//ir/base:attention_weight.h",
     "//ir/base:elementwise_math.h",
     "//kernels/cuda:arithmetic.h",
 ]

@@ -6,26 +6,21 @@ namespace {
 
 static_assert(kLanes == 16, "a vector");
 
-inline __m512 Floats(float x) { return _mm512_set1_ps(x); }
-
-// elementwise::ExpOfNegative; below -87 and of NaN, what rounds to no weight.
-inline __m512 ExpOfNegative(__m512 x) {
-  x = _mm512_max_ps(x, Floats(-87.0f));  // The second of the two where the first is NaN.
-  const __m512 rounded = _mm512_add_ps(_mm512_mul_ps(x, Floats(1.44269504088896341f)), Floats(kRound));
-  const __m512 n = _mm512_sub_ps(rounded, Floats(kRound));
-  __m512 r = _mm512_fmadd_ps(n, Floats(-0.693359375f), x);
-  r = _mm512_fmadd_ps(n, Floats(2.12194440e-4f), r);
-  __m512 p = Floats(1.9875691500e-4f);
-  p = _mm512_fmadd_ps(p, r, Floats(1.3981999507e-3f));
-  p = _mm512_fmadd_ps(p, r, Floats(8.3334519073e-3f));
-  p = _mm512_fmadd_ps(p, r, Floats(4.1665795894e-2f));
-  p = _mm512_fmadd_ps(p, r, Floats(1.6666665459e-1f));
-  p = _mm512_fmadd_ps(p, r, Floats(5.0000001201e-1f));
-  const __m512 y = _mm512_add_ps(_mm512_fmadd_ps(p, _mm512_mul_ps(r, r), r), Floats(1.0f));
-  // Times 2^n, which the lowest bits of `rounded` hold.
-  const __m512i exponent = _mm512_slli_epi32(_mm512_castps_si512(rounded), 23);
-  return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(y), exponent));
-}
+// OneLane's operations.
+struct Vector {
+  using Floats = __m512;
+  using Bits = __m512i;
+  static inline __m512 Set(float x) { return _mm512_set1_ps(x); }
+  static inline __m512 Add(__m512 a, __m512 b) { return _mm512_add_ps(a, b); }
+  static inline __m512 Subtract(__m512 a, __m512 b) { return _mm512_sub_ps(a, b); }
+  static inline __m512 Multiply(__m512 a, __m512 b) { return _mm512_mul_ps(a, b); }
+  static inline __m512 MultiplyAdd(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b, c); }
+  static inline __m512 Largest(__m512 a, __m512 b) { return _mm512_max_ps(a, b); }
+  static inline __m512i BitsOf(__m512 x) { return _mm512_castps_si512(x); }
+  static inline __m512 FloatsOf(__m512i bits) { return _mm512_castsi512_ps(bits); }
+  static inline __m512i AddBits(__m512i a, __m512i b) { return _mm512_add_epi32(a, b); }
+  static inline __m512i ShiftLeft(__m512i bits, int count) { return _mm512_slli_epi32(bits, count); }
+};
 
 // Combines all lanes, each of which then has the result.
 template <typename Combine>
@@ -49,27 +44,26 @@ constexpr int64_t kRows = 8;
 
 // Adds a row's mask to its scores, kNever behind them. The largest of them, or 0 where it is kNever.
 inline __m512 PrepareRow(float* scores, const float* mask, int64_t keys) {
-  __m512 largest = Floats(kNever);
+  __m512 largest = _mm512_set1_ps(kNever);
   for (int64_t j = 0; j < keys; j += kLanes) {
     __m512 s = _mm512_loadu_ps(scores + j);
     if (mask != nullptr) s = _mm512_add_ps(s, Load(mask + j, keys - j));
-    if (keys - j < kLanes) s = _mm512_mask_mov_ps(Floats(kNever), (1 << (keys - j)) - 1, s);
+    if (keys - j < kLanes) s = _mm512_mask_mov_ps(_mm512_set1_ps(kNever), (1 << (keys - j)) - 1, s);
     _mm512_storeu_ps(scores + j, s);
     largest = _mm512_max_ps(s, largest);
   }
   largest = _mm512_castsi512_ps(OfAllLanes(_mm512_castps_si512(largest), [](__m512i a, __m512i b) {
     return _mm512_castps_si512(_mm512_max_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)));
   }));
-  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(largest, Floats(kNever), _CMP_NEQ_UQ), largest);
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(largest, _mm512_set1_ps(kNever), _CMP_NEQ_UQ), largest);
 }
 
 // Weights of so many whole vectors of scores, and their sum.
 inline int32_t RowWeightsByVectors(const float* scores, __m512 most, int64_t lanes, uint8_t* weights) {
-  static_assert((kRoundBits & 0xFF) == 0, "a code is the lowest byte of what is rounded");
-  __m512i sums = _mm512_set1_epi32(static_cast<int32_t>(-(lanes / kLanes) * kRoundBits));
+  static_assert((kRoundingBits & 0xFF) == 0, "a code is the lowest byte of what is rounded");
+  __m512i sums = _mm512_set1_epi32(static_cast<int32_t>(-(lanes / kLanes) * kRoundingBits));
   for (int64_t j = 0; j < lanes; j += kLanes) {
-    const __m512 e = ExpOfNegative(_mm512_sub_ps(_mm512_loadu_ps(scores + j), most));
-    const __m512i p = _mm512_castps_si512(_mm512_add_ps(_mm512_mul_ps(Floats(255.0f), e), Floats(kRound)));
+    const __m512i p = AttentionWeight<Vector>(_mm512_sub_ps(_mm512_loadu_ps(scores + j), most));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(weights + j), _mm512_cvtepi32_epi8(p));
     sums = _mm512_add_epi32(sums, p);
   }
@@ -106,7 +100,7 @@ void FUSELAGE_AVX512_VNNI::Finish(const Mixtures& m) {
   for (int64_t row = 0; row < m.rows; ++row) {
     const float* sums = m.sums + row * m.width;
     uint8_t* to = static_cast<uint8_t*>(m.y) + row * m.width;
-    const __m512 multiplier = Floats(m.multipliers[row]);
+    const __m512 multiplier = _mm512_set1_ps(m.multipliers[row]);
     for (int64_t e = 0; e < m.width; e += kCodes) {
       const auto values = [&](int64_t first) {
         return _mm512_mul_ps(Load(sums + e + first, m.width - e - first), multiplier);

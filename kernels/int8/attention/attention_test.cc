@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ir/base/attention_weight.h"
 #include "ir/base/elementwise_math.h"
 #include "kernels/core/testing/testing.h"
 #include "kernels/core/testing/variant_test.h"
@@ -49,11 +50,7 @@ int32_t Definition(std::vector<float> s, const float* mask, float cap, std::vect
   int32_t sum = 0;
   weights.resize(s.size());
   for (size_t j = 0; j < s.size(); ++j) {
-    const float distance = s[j] - largest;
-    weights[j] = distance >= -87.0f
-                     ? static_cast<uint8_t>(std::nearbyint(255.0f * elementwise::ExpOfNegative(distance)))
-                     : uint8_t{0};
-    sum += weights[j];
+    sum += weights[j] = static_cast<uint8_t>(AttentionWeight<OneLane>(s[j] - largest) - kRoundingBits);
   }
   return sum;
 }

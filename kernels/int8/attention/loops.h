@@ -4,22 +4,12 @@
 
 #include <cstring>
 
+#include "ir/base/attention_weight.h"
 #include "ir/base/elementwise_math.h"
 #include "kernels/int8/attention/attention.h"
 
 namespace fuselage::int8::attention {
 namespace {
-
-// 1.5 * 2^23: the sum with a float of at most 2^22 is its nearest integer, half to even, in the lowest bits.
-constexpr float kRound = 12582912.0f;
-constexpr int32_t kRoundBits = 0x4B400000;
-
-inline int32_t RoundedBits(float x) {
-  const float sum = x + kRound;
-  int32_t bits;
-  std::memcpy(&bits, &sum, sizeof(bits));
-  return bits;
-}
 
 // softcap and mask of a row, and kNever up to the next multiple of kLanes.
 inline void AdjustScores(const Softmax& softmax, int64_t row) {
@@ -47,9 +37,7 @@ inline int32_t RowWeights(const float* __restrict s, int64_t keys, uint8_t* __re
   const float most = largest[0] == kNever ? 0.0f : largest[0];
   int32_t sum = 0;
   for (int64_t j = 0; j < keys; ++j) {
-    const float distance = s[j] - most, power = elementwise::ExpOfNegative(distance);
-    const float e = distance >= -87.0f ? power : 0.0f;
-    const int32_t p = RoundedBits(255.0f * e) - kRoundBits;
+    const int32_t p = AttentionWeight<OneLane>(s[j] - most) - kRoundingBits;
     weights[j] = static_cast<uint8_t>(p);
     sum += p;
   }
@@ -77,7 +65,7 @@ inline void WeightsLoop(const Softmax& softmax) {
 
 inline void FinishLoop(const Mixtures& m) {
   constexpr float kMost = 2097152.0f;  // Far beyond all codes.
-  const int32_t zero_point = m.zero_point - kRoundBits;
+  const int32_t zero_point = m.zero_point - kRoundingBits;
   const uint8_t flip = m.flip;
   for (int64_t row = 0; row < m.rows; ++row) {
     const float* __restrict sums = m.sums + row * m.width;
@@ -92,7 +80,7 @@ inline void FinishLoop(const Mixtures& m) {
       float v = sums[e] * multiplier;
       v = v < -kMost ? -kMost : v;
       v = v > kMost ? kMost : v;
-      int32_t q = RoundedBits(v) + zero_point;
+      int32_t q = OneLane::BitsOf(v + kRoundingSum) + zero_point;
       q = q < 0 ? 0 : q;
       q = q > 255 ? 255 : q;
       to[e] = static_cast<uint8_t>(q) ^ flip;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/attention_weight.h"
 #include "ir/base/elementwise_math.h"
 #include "ir/ops/attention/attention.h"
 #include "ir/ops/core/checks.h"
@@ -33,9 +34,7 @@ int64_t Softmax(const std::vector<float>& scores, std::vector<int64_t>& weights)
   if (most == kNever) most = 0;
   int64_t sum = 0;
   for (size_t j = 0; j < scores.size(); ++j) {
-    const float distance = scores[j] - most;
-    const float e = distance >= -87.0f ? elementwise::ExpOfNegative(distance) : 0.0f;
-    sum += weights[j] = static_cast<int64_t>(std::nearbyint(255.0f * e));
+    sum += weights[j] = AttentionWeight<OneLane>(scores[j] - most) - kRoundingBits;
   }
   return sum;
 }

@@ -1,5 +1,6 @@
 #include "kernels/int8/attention/cuda/attention_cuda.h"
 
+#include "ir/base/attention_weight.h"
 #include "kernels/attention/cuda/rows.h"
 #include "kernels/cuda/codes.h"
 #include "kernels/cuda/launch.h"
@@ -45,8 +46,7 @@ struct Codes {
   }
 
   FUSELAGE_DEVICE static int32_t WeightOf(float distance) {
-    const float e = distance >= -87.0f ? elementwise::ExpOfNegative(distance) : 0.0f;
-    return fuselage::cuda::RoundToInt(fuselage::cuda::Multiply(255.0f, e));
+    return AttentionWeight<OneLane>(distance) - kRoundingBits;
   }
 
   FUSELAGE_DEVICE static int Keys(const Params& p, int64_t row) {
