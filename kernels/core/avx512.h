@@ -44,6 +44,9 @@ static inline simde__m512i Convert8To32(simde__m128i x, bool is_signed) {
 static inline simde__m512 ToFloat(simde__m512i x) {
   return MapLanes<16, int32_t, float, simde__m512>(x, [](int32_t v) { return static_cast<float>(v); });
 }
+static inline simde__m512d ToDoubles(simde__m256 x) {
+  return MapLanes<8, float, double, simde__m512d>(x, [](float v) -> double { return v; });
+}
 // Out of range and NaN: INT_MIN, as x86 does.
 static inline simde__m512i ToInt(simde__m512 x) {
   return MapLanes<16, float, int32_t, simde__m512i>(x, [](float v) {
@@ -92,6 +95,7 @@ static inline void StoreBytes(void* to, uint64_t mask, simde__m512i x) {
 #undef _mm512_cvtepu8_epi32
 #undef _mm512_cvtepi8_epi32
 #undef _mm512_cvtepi32_ps
+#undef _mm512_cvtps_pd
 #undef _mm512_cvtps_epi32
 #undef _mm512_cvtepi32_epi8
 #undef _mm512_fmadd_ps
@@ -102,6 +106,7 @@ static inline void StoreBytes(void* to, uint64_t mask, simde__m512i x) {
 #define _mm512_cvtepu8_epi32(x) ::fuselage::simde_more::Convert8To32(x, false)
 #define _mm512_cvtepi8_epi32(x) ::fuselage::simde_more::Convert8To32(x, true)
 #define _mm512_cvtepi32_ps(x) ::fuselage::simde_more::ToFloat(x)
+#define _mm512_cvtps_pd(x) ::fuselage::simde_more::ToDoubles(x)
 #define _mm512_cvtps_epi32(x) ::fuselage::simde_more::ToInt(x)
 #define _mm512_cvtepi32_epi8(x) ::fuselage::simde_more::Truncate32To8(x)
 #define _mm512_fmadd_ps(a, b, c) ::fuselage::simde_more::FusedMultiplyAdd(a, b, c)

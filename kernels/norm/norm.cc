@@ -19,7 +19,8 @@ constexpr Variant kVariants[] = {
     {"avx512_vnni", Isa::kAvx512Vnni, nullptr, avx512_vnni::Normalize},
 };
 
-constexpr int64_t kGrain = 1 << 13;  // Elements that are worth a thread's while.
+constexpr int64_t kGrain = 1 << 13;          // Elements that are worth a thread's while.
+constexpr int64_t kBlockElements = 1 << 12;  // Of a block: its floats stay in a core's first cache.
 
 class Norm final : public kernels::UnaryKernel {
  public:
@@ -29,13 +30,30 @@ class Norm final : public kernels::UnaryKernel {
   void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
     const int64_t columns = rows_.columns(), grain = std::max<int64_t>(1, kGrain / columns);
     kernels::ForRanges(*context.parallel, rows_.count(), grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        rows_.Normalize(i, static_cast<const float*>(x) + i * columns, static_cast<float*>(y) + i * columns);
+      Block block = rows_.block();
+      for (int64_t i = begin; i < end; i += block.rows) {
+        block.rows = std::min(block.rows, end - i);
+        block.x = static_cast<const float*>(x) + i * columns;
+        block.y = static_cast<float*>(y) + i * columns;
+        rows_.Normalize(i, &block);
       }
     });
   }
 
   const Rows rows_;
+};
+
+struct Double {
+  static Double Load(const float* x) { return {*x}; }
+  static Double Load(const double* x) { return {*x}; }
+
+  friend Double operator+(Double a, Double b) { return {a.v + b.v}; }
+  friend Double operator-(Double a, double b) { return {a.v - b}; }
+  friend Double operator*(Double a, Double b) { return {a.v * b.v}; }
+
+  double Sum() const { return v; }
+
+  double v;
 };
 
 absl::StatusOr<std::vector<float>> FloatsOr(const KernelDesc& desc, absl::string_view name, int64_t size, float fill) {
@@ -50,34 +68,32 @@ absl::Span<const Variant> Variants() { return kVariants; }
 
 absl::StatusOr<Rows> Rows::Of(const KernelDesc& desc, const TensorType& x, bool centered) {
   Rows rows;
-  Row& row = rows.row_;
+  Block& block = rows.block_;
   int64_t parameters;
   if (desc.attributes.count("normalized_shape") > 0) {
-    for (const int64_t size : desc.GetInts("normalized_shape")) row.n *= size;
-    parameters = row.n;
+    for (const int64_t size : desc.GetInts("normalized_shape")) block.n *= size;
+    parameters = block.n;
+    block.rows = std::clamp<int64_t>(kBlockElements / block.n / 2 * 2, 2, kBlockRows);
   } else {
-    for (size_t axis = 2; axis < x.shape.size(); ++axis) row.inner *= x.shape[axis];
+    for (size_t axis = 2; axis < x.shape.size(); ++axis) block.inner *= x.shape[axis];
     parameters = x.shape[1];
     const bool grouped = desc.attributes.count("num_groups") > 0;
-    row.n = (grouped ? parameters / desc.GetInt("num_groups") : 1) * row.inner;
+    block.n = (grouped ? parameters / desc.GetInt("num_groups") : 1) * block.inner;
   }
-  row.centered = centered;
-  row.eps = desc.GetFloat("eps");
-  rows.count_ = x.num_elements() / row.n;
+  block.centered = centered;
+  block.eps = desc.GetFloat("eps");
+  rows.count_ = x.num_elements() / block.n;
   ASSIGN_OR_RETURN(rows.weight_, FloatsOr(desc, "weight", parameters, 1.0f));
   ASSIGN_OR_RETURN(rows.bias_, FloatsOr(desc, "bias", parameters, 0.0f));
   rows.variant_ = &kernels::BestVariant(Variants(), desc.isa);
   return rows;
 }
 
-void Rows::Normalize(int64_t i, const float* x, float* y) const {
-  const int64_t first = i * row_.n / row_.inner % static_cast<int64_t>(weight_.size());
-  Row row = row_;
-  row.x = x;
-  row.y = y;
-  row.weight = weight_.data() + first;
-  row.bias = bias_.data() + first;
-  variant_->run(row);
+void Rows::Normalize(int64_t first, Block* block) const {
+  const int64_t parameter = first * block_.n / block_.inner % static_cast<int64_t>(weight_.size());
+  block->weight = weight_.data() + parameter;
+  block->bias = bias_.data() + parameter;
+  variant_->run(*block);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc) {
@@ -92,6 +108,6 @@ void Register(kernels::KernelRegistry& registry) {
   }
 }
 
-void scalar::Normalize(const Row& row) { NormalizeRow(row); }
+void scalar::Normalize(const Block& block) { NormalizeBlock<Double>(block); }
 
 }  // namespace fuselage::norm

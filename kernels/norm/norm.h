@@ -16,17 +16,23 @@
 
 namespace fuselage::norm {
 
-// y[i] = (x[i] - mean) / sqrt(variance + eps) * weight[i / inner] + bias[i / inner], of n elements; `inner` divides n.
-struct Row {
+constexpr int kBlockRows = 8;
+
+// At most kBlockRows rows of n elements, one behind the other, with the same parameters. `inner` divides n, and is 1
+// where there is more than one row:
+//   y[i] = (x[i] - mean) / sqrt(variance + eps) * weight[i / inner] + bias[i / inner]
+// y is x, or does not overlap it.
+struct Block {
   const float* x = nullptr;
-  float* y = nullptr;
+  const float* residual = nullptr;  // Unless null, x + residual goes to `sum`, and is what is normalized.
+  float *sum = nullptr, *y = nullptr;
   const float *weight = nullptr, *bias = nullptr;
-  int64_t n = 1, inner = 1;
+  int64_t n = 1, inner = 1, rows = 1;
   bool centered = true;  // Otherwise the mean is 0: the variance is the mean square.
   double eps = 0;
 };
 
-using Function = void(const Row& row);
+using Function = void(const Block& block);
 using Variant = kernels::Variant<kernels::KernelDesc, Function>;
 
 absl::Span<const Variant> Variants();
@@ -38,15 +44,16 @@ class Rows {
   static absl::StatusOr<Rows> Of(const kernels::KernelDesc& desc, const TensorType& x, bool centered);
 
   int64_t count() const { return count_; }
-  int64_t columns() const { return row_.n; }
-  const Row& row() const { return row_; }                     // Without its places.
+  int64_t columns() const { return block_.n; }
+  const Block& block() const { return block_; }  // Of as many rows as are best done at once, without its places.
   absl::Span<const float> weight() const { return weight_; }  // Of element i of all at i / inner, modulo their number.
   absl::Span<const float> bias() const { return bias_; }
   const char* variant() const { return variant_->name; }
-  void Normalize(int64_t i, const float* x, float* y) const;  // Row i, at x and to y, which do not overlap.
+  // The block's rows, of which `first` is the first, by their parameters.
+  void Normalize(int64_t first, Block* block) const;
 
  private:
-  Row row_;
+  Block block_;
   int64_t count_ = 0;
   std::vector<float> weight_, bias_;
   const Variant* variant_ = nullptr;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -44,8 +43,8 @@ std::vector<Case> Cases() {
                              {"group_norm", {2, 4, 1, 1}, {4}, {{"num_groups", 1}, {"eps", 1e-5}}},
                              {"instance_norm", {2, 5, 3, 4}, {5}, {{"eps", 1e-5}}},
                              {"instance_norm", {1, 3, 4001}, {3}, {{"eps", 1e-5}}}};
-  for (const int64_t n : {1, 15, 16, 17, 31, 32, 33, 768}) {
-    cases.push_back({"layer_norm", {7, n}, {n}, {{"normalized_shape", Ints{n}}, {"eps", 1e-5}}});
+  for (const int64_t n : {1, 15, 16, 17, 31, 32, 33, 768, 5000}) {
+    cases.push_back({"layer_norm", {19, n}, {n}, {{"normalized_shape", Ints{n}}, {"eps", 1e-5}}});
   }
   return cases;
 }
@@ -71,27 +70,64 @@ TEST(Norm, Declines) {
 
 using VariantTest = kernels::VariantTest<Variant>;
 
+// Floats, to the bit but for NaN.
+void ExpectSame(GuardedMemory (&memory)[2], int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float a = memory[0].as<float>()[i], b = memory[1].as<float>()[i];
+    EXPECT_TRUE(std::memcmp(&a, &b, sizeof(a)) == 0 || (a != a && b != b)) << n << " " << i << ": " << a << " " << b;
+  }
+}
+
+struct Blocks {
+  int64_t n, inner, rows;
+};
+constexpr Blocks kBlocks[] = {{1, 1, 1},  {1, 1, 8},  {7, 1, 3},  {15, 1, 2},  {16, 1, 5},  {17, 1, 8},  {31, 1, 1},
+                              {33, 1, 4}, {64, 1, 7}, {96, 1, 8}, {200, 1, 6}, {768, 1, 3}, {36, 12, 1}, {35, 35, 1}};
+
 TEST_P(VariantTest, HasTheBitsOfScalar) {
-  for (const auto& [n, inner] : std::vector<std::pair<int64_t, int64_t>>{
-           {1, 1}, {7, 1}, {15, 1}, {16, 1}, {17, 1}, {31, 1}, {33, 1}, {64, 1}, {200, 1}, {36, 12}, {35, 35}}) {
+  for (const auto& [n, inner, rows] : kBlocks) {
+    const int64_t all = n * rows;
     for (const bool centered : {true, false}) {
-      for (const float value : {1.0f, 0.0f, -1e30f, 1e-40f, std::numeric_limits<float>::infinity()}) {
-        GuardedMemory x(4 * n, 4), weight(4 * n, 4), bias(4 * n, 4), wanted(4 * n, 4), found(4 * n, 4);
-        uint64_t seed = 0;
-        for (GuardedMemory* memory : {&x, &weight, &bias}) {
-          const Tensor values = SeededTensor(Floats({n}), ++seed);
-          std::copy_n(values.data<float>(), n, memory->as<float>());
-        }
-        x.as<float>()[n / 2] = value;
-        Row row = {x.as<float>(), wanted.as<float>(), weight.as<float>(), bias.as<float>(), n, inner, centered, 1e-5};
-        scalar::Normalize(row);
-        row.y = found.as<float>();
-        GetParam().run(row);
-        EXPECT_TRUE(found.guards_intact());
-        for (int64_t i = 0; i < n; ++i) {
-          const float a = wanted.as<float>()[i], b = found.as<float>()[i];
-          EXPECT_TRUE(std::memcmp(&a, &b, sizeof(a)) == 0 || (a != a && b != b))
-              << n << " " << i << ": " << a << " " << b;
+      for (const bool adds : {true, false}) {
+        for (const float value : {1.0f, 0.0f, -1e30f, 1e-40f, std::numeric_limits<float>::infinity()}) {
+          GuardedMemory x(4 * all, 4), residual(4 * all, 4), weight(4 * n, 4), bias(4 * n, 4);
+          uint64_t seed = 0;
+          for (GuardedMemory* memory : {&x, &residual, &weight, &bias}) {
+            const Tensor values = SeededTensor(Floats({memory->size() / 4}), ++seed);
+            std::copy_n(values.data<float>(), values.num_elements(), memory->as<float>());
+          }
+          x.as<float>()[all / 2] = value;
+          Block block;
+          block.x = x.as<float>();
+          block.weight = weight.as<float>();
+          block.bias = bias.as<float>();
+          block.n = n;
+          block.inner = inner;
+          block.rows = rows;
+          block.centered = centered;
+          block.eps = 1e-5;
+          GuardedMemory sum[] = {GuardedMemory(4 * all, 4), GuardedMemory(4 * all, 4)};
+          GuardedMemory y[] = {GuardedMemory(4 * all, 4), GuardedMemory(4 * all, 4)};
+          const auto run = [&](Function* function, int i) {
+            block.y = y[i].as<float>();
+            if (adds) {
+              block.residual = residual.as<float>();
+              block.sum = sum[i].as<float>();
+            }
+            function(block);
+            EXPECT_TRUE(sum[i].guards_intact() && y[i].guards_intact());
+          };
+          run(scalar::Normalize, 0);
+          run(GetParam().run, 1);
+          ExpectSame(y, all);
+          if (adds) {
+            ExpectSame(sum, all);
+            continue;
+          }
+          block.x = y[1].as<float>();  // In place.
+          std::copy_n(x.as<float>(), all, y[1].as<float>());
+          run(GetParam().run, 1);
+          ExpectSame(y, all);
         }
       }
     }

@@ -13,6 +13,7 @@
 namespace fuselage::int8::norm {
 namespace {
 
+using fuselage::norm::Block;
 using fuselage::norm::Rows;
 using kernels::Kernel;
 using kernels::KernelDesc;
@@ -21,7 +22,7 @@ enum Input { kInput, kResidual };
 
 constexpr int64_t kGrain = 1 << 13;  // Elements that are worth a thread's while.
 
-// The kernels of other ops, made for one row; `from` and `to` are those of the op.
+// The kernels of other ops, made for a row; `from` and `to` are those of the op.
 absl::StatusOr<dequantize::Params> DequantizeRow(const TensorType& from, int64_t columns) {
   KernelDesc desc;
   desc.inputs = {TensorType{from.dtype, {columns}, from.quant, Layout::kRowMajor}};
@@ -48,10 +49,9 @@ class Norm final : public Kernel {
         dequantize_(kernels::BestVariant(dequantize::Variants(), desc.isa, from).run),
         find_range_(kernels::BestVariant(dynamic_quantize::Variants(), desc.isa).run),
         quantize_(kernels::BestVariant(quantize::Variants(), desc.isa, to).run),
-        floats_((rows_.columns() + 15) / 16 * 16) {
+        floats_((rows_.block().rows * rows_.columns() + 15) / 16 * 16) {
     set_variant(rows_.variant());
-    set_scratch_bytes((takes_codes_ ? 2 : 1) * floats_ * static_cast<int64_t>(sizeof(float)) *
-                      std::max(1, desc.threads));
+    set_scratch_bytes(floats_ * static_cast<int64_t>(sizeof(float)) * std::max(1, desc.threads));
   }
 
  private:
@@ -60,19 +60,31 @@ class Norm final : public Kernel {
     const int64_t grain = std::max<int64_t>(1, kGrain / rows_.columns());
     const int64_t tasks = std::min<int64_t>(context.parallel->threads(), (rows_.count() + grain - 1) / grain);
     context.parallel->For(static_cast<int>(tasks), [&](int task, int thread) {
-      float* normalized = static_cast<float*>(context.scratch.data) + thread * floats_ * (takes_codes_ ? 2 : 1);
-      for (int64_t i = rows_.count() * task / tasks; i < rows_.count() * (task + 1) / tasks; ++i) {
-        const int64_t at = i * rows_.columns();
-        rows_.Normalize(i, RowOf(at, inputs, outputs, normalized + floats_), normalized);
-        quantize::Params to = to_;
-        if (row_scales_) {
-          float& scale = static_cast<float*>(outputs[1].data)[i];
-          scale = dynamic_quantize::SymmetricScale(find_range_(normalized, rows_.columns()));
-          if (!std::isfinite(scale)) continue;
-          to = dynamic_quantize::SymmetricParams(scale);
-          to.pixels = rows_.columns();
+      float* normalized = static_cast<float*>(context.scratch.data) + thread * floats_;
+      Block block = rows_.block();
+      block.y = normalized;
+      const int64_t end = rows_.count() * (task + 1) / tasks;
+      for (int64_t i = rows_.count() * task / tasks; i < end; i += block.rows) {
+        block.rows = std::min(block.rows, end - i);
+        const int64_t at = i * block.n;
+        if (takes_codes_) {
+          dequantize_(from_, static_cast<const uint8_t*>(inputs[kInput].data) + at, normalized, 0,
+                      block.rows * block.n);
+          block.x = normalized;
+        } else {
+          block.x = static_cast<const float*>(inputs[kInput].data) + at;
         }
-        quantize_(to, normalized, static_cast<uint8_t*>(outputs[0].data) + at, 0, rows_.columns());
+        if (adds_) {
+          block.residual = static_cast<const float*>(inputs[kResidual].data) + at;
+          block.sum = static_cast<float*>(outputs.back().data) + at;
+        }
+        rows_.Normalize(i, &block);
+        uint8_t* codes = static_cast<uint8_t*>(outputs[0].data) + at;
+        if (row_scales_) {
+          QuantizeRows(block.rows, normalized, codes, static_cast<float*>(outputs[1].data) + i);
+        } else {
+          quantize_(to_, normalized, codes, 0, block.rows * block.n);
+        }
       }
     });
     for (int64_t i = 0; row_scales_ && i < rows_.count(); ++i) {
@@ -84,19 +96,16 @@ class Norm final : public Kernel {
     return absl::OkStatus();
   }
 
-  // The floats to normalize from element `at` on: where they lie, the sum among the results, or in `row`.
-  const float* RowOf(int64_t at, absl::Span<const kernels::ConstBuffer> inputs,
-                     absl::Span<const kernels::Buffer> outputs, float* row) const {
-    if (takes_codes_) {
-      dequantize_(from_, static_cast<const uint8_t*>(inputs[kInput].data) + at, row, 0, rows_.columns());
-      return row;
+  // Each by its own scale; a row that is not finite has none.
+  void QuantizeRows(int64_t rows, const float* x, uint8_t* codes, float* scales) const {
+    const int64_t n = rows_.columns();
+    for (int64_t i = 0; i < rows; ++i) {
+      scales[i] = dynamic_quantize::SymmetricScale(find_range_(x + i * n, n));
+      if (!std::isfinite(scales[i])) continue;
+      quantize::Params to = dynamic_quantize::SymmetricParams(scales[i]);
+      to.pixels = n;
+      quantize_(to, x + i * n, codes + i * n, 0, n);
     }
-    const float* x = static_cast<const float*>(inputs[kInput].data) + at;
-    if (!adds_) return x;
-    const float* residual = static_cast<const float*>(inputs[kResidual].data) + at;
-    float* __restrict sum = static_cast<float*>(outputs.back().data) + at;
-    for (int64_t k = 0; k < rows_.columns(); ++k) sum[k] = x[k] + residual[k];
-    return sum;
   }
 
   const Rows rows_;
@@ -106,7 +115,7 @@ class Norm final : public Kernel {
   dequantize::Function* const dequantize_;
   dynamic_quantize::Function* const find_range_;
   quantize::Function* const quantize_;
-  const int64_t floats_;  // Of a row in scratch memory.
+  const int64_t floats_;  // Of a block in scratch memory.
 };
 
 }  // namespace

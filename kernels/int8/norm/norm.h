@@ -1,7 +1,7 @@
 // int8.layer_norm and int8.rms_norm (ir/ops/int8/norm): a norm of floats, of codes, or of a sum of two floats, that
-// ends in a quantize by a scale that is known or by one for each row. Row by row, so that what lies between the steps
-// stays in a core's first cache; each step is the kernel that it replaces, so that no bit changes: int8.dequantize,
-// add, norm, dynamic_quantize_symmetric, int8.quantize.
+// ends in a quantize by a scale that is known or by one for each row. A few rows at a time, so that what lies between
+// the steps stays in a core's first cache; each step is the kernel that it replaces, so that no bit changes:
+// int8.dequantize, add, norm, dynamic_quantize_symmetric, int8.quantize.
 //
 // Declines (Unimplemented): what is neither f32 nor per-tensor codes, or without elements; scales that are not one for
 // each row of the norm; a weight or bias that a run computes. A row that is not finite has no scale: an error.

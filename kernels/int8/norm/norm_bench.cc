@@ -24,6 +24,8 @@ struct Case {
   bool codes, sum, row_scales;
 };
 constexpr Case kCases[] = {
+    {"swin_t 96 codes", "layer_norm", 3136, 96, true, false, false},
+    {"swin_t 192 codes", "layer_norm", 784, 192, true, false, false},
     {"vit_b_16 codes", "layer_norm", 197, 768, true, false, false},
     {"vit_b_16 sum, rows", "layer_norm", 197, 768, false, true, true},
     {"llama 256 sum, rows", "rms_norm", 256, 256, false, true, true},

@@ -8,8 +8,8 @@ namespace core = kernels::FUSELAGE_AVX512_VNNI;
 
 // NaN becomes 0, and so the zero point.
 inline __m512 Divide(const float* x, __m512 scale) {
-  const __m512 v = _mm512_div_ps(_mm512_loadu_ps(x), scale);
-  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(v, v, _CMP_ORD_Q), v);
+  const __m512 v = _mm512_loadu_ps(x);
+  return _mm512_maskz_div_ps(_mm512_cmp_ps_mask(v, v, _CMP_ORD_Q), v, scale);
 }
 
 }  // namespace

@@ -68,9 +68,9 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   LaunchParams params;
   params.rows = static_cast<int32_t>(rows.count());
   params.columns = static_cast<int32_t>(rows.columns());
-  params.centered = rows.row().centered;
-  params.eps = rows.row().eps;
-  params.inner = static_cast<int32_t>(rows.row().inner);
+  params.centered = rows.block().centered;
+  params.eps = rows.block().eps;
+  params.inner = static_cast<int32_t>(rows.block().inner);
   params.parameters = static_cast<int32_t>(rows.weight().size());
   if (x.dtype != DType::kF32) {
     const kernels::UnsignedForm form = kernels::UnsignedFormOf(x);
