@@ -66,7 +66,7 @@ TEST(BorrowedTest, NothingBesideIsReadOrWritten) {
       }
     }
   }
-  EXPECT_GT(ran, kGraphs);
+  EXPECT_GT(ran, kGraphs * static_cast<int>(kernels::SupportedIsas().size()) * 3 / 4);
 }
 
 }  // namespace

@@ -352,8 +352,11 @@ class Fp32Test : public ::testing::TestWithParam<int> {
       const std::vector<Tensor> inputs = SeededInputs(graph);
       ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> wanted, interpreter::Run(graph, inputs));
       ASSERT_OK_AND_ASSIGN(auto executable, Executable::Create(graph, kernels_, &pool));
-      EXPECT_TRUE(absl::StartsWith(VariantOf(*executable, result->name()), c.variant))
-          << VariantOf(*executable, result->name());
+      // Without AVX2, on aarch64 say, oneDNN declines some, which run on kernels of our own.
+      const std::string variant = VariantOf(*executable, result->name());
+      EXPECT_TRUE(absl::StartsWith(variant, c.variant) ||
+                  (variant == "scalar" && !kernels::CpuSupports(kernels::Isa::kAvx2)))
+          << variant;
       for (int round = 0; round < 2; ++round) {  // The second on memory that the first has used.
         ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> found, RunOnce(*executable, inputs));
         EXPECT_LE(RelativeError(found[0], wanted[0]), kTolerance);

@@ -2,6 +2,7 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/fp32/families.h"
 #include "kernels/fp32/onednn.h"
@@ -80,7 +81,7 @@ absl::StatusOr<Call> ConvCall(const KernelDesc& desc) {
   const Dims weight_dims = g.groups == 1 ? weight->shape()
                                          : Concat({g.groups, weight->dim(0) / g.groups},
                                                   Dims(weight->shape().begin() + 1, weight->shape().end()));
-  const dnnl::convolution_forward::primitive_desc primitive(
+  dnnl::convolution_forward::primitive_desc primitive(
       bias.is_zero() ? dnnl::convolution_forward::desc(dnnl::prop_kind::forward_inference,
                                                        dnnl::algorithm::convolution_direct, src, AnyLayout(weight_dims),
                                                        dst, g.stride, MinusOne(g.dilation), g.pad_begin, g.pad_end)
@@ -88,6 +89,10 @@ absl::StatusOr<Call> ConvCall(const KernelDesc& desc) {
                            dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, src,
                            AnyLayout(weight_dims), bias, dst, g.stride, MinusOne(g.dilation), g.pad_begin, g.pad_end),
       Attributes(post_ops), CpuEngine());
+  // Those by gemm, which oneDNN has for SSE4.1 and aarch64, add residuals to other elements than theirs (oneDNN 2.6).
+  while (desc.has_input(1) && absl::StrContains(primitive.impl_info_str(), "gemm")) {
+    if (!primitive.next_impl()) return absl::UnimplementedError("oneDNN adds this residual wrongly");
+  }
   call.SetPrimitive(primitive, dnnl::convolution_forward(primitive));
   call.SetWeight(desc, RowMajor(weight_dims), primitive.weights_desc());
   return call;

@@ -390,6 +390,51 @@ bool Neighbours(Draft& draft) {
   return true;
 }
 
+// A layer whose channels are read in parts: as they are, or as an axis of their own, brought to the front or not.
+bool PartsOfLinear(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(2, 3);
+  if (x == nullptr || x->tensor_type().shape.back() > 64) return false;
+  Random& random = draft.random();
+  const TensorType type = x->tensor_type();
+  const int64_t parts = random.Between(2, 3), size = random.Between(1, 3), channels = parts * size;
+  RandomCall call{"linear", {x}, {}, {}};
+  call.parameters["weight"] = draft.SeededParameter("qkv.weight", Of(type.dtype, {channels, type.shape.back()}));
+  if (random.OneIn(2)) call.parameters["bias"] = draft.SeededParameter("qkv.bias", Of(type.dtype, {channels}));
+  Node* y = draft.AddInRandomSpelling(call);
+  if (y == nullptr) return false;
+  draft.set_magnitude(*y, Grown(draft.magnitude(*x), type.shape.back()));
+  int64_t axis = type.rank() - 1, index = size;  // Where the parts are, and how long each is there.
+  if (random.OneIn(2)) {
+    Shape shape = y->tensor_type().shape;
+    shape.back() = parts;
+    shape.push_back(size);
+    y = draft.AddInRandomSpelling({"reshape", {y}, {}, {{"shape", shape}}});
+    index = 1;
+    if (y != nullptr && random.OneIn(2)) {
+      Ints dims = {axis};
+      for (int64_t i = 0; i < y->tensor_type().rank(); ++i) {
+        if (i != axis) dims.push_back(i);
+      }
+      y = draft.AddInRandomSpelling({"permute", {y}, {}, {{"dims", dims}}});
+      axis = 0;
+    }
+  }
+  if (y == nullptr) return false;
+  if (random.OneIn(3)) {
+    Node* split = draft.AddFunction("split", {y}, {{"sizes", Ints(parts, index)}, {"dim", axis}});
+    for (int64_t part = 0; split != nullptr && part < parts; ++part) {
+      if (draft.AddFunction("getitem", {split}, {{"index", part}}) == nullptr) return false;
+    }
+    return split != nullptr;
+  }
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t start = part * index, end = start + (random.OneIn(8) ? 2 * index : index);  // At times they overlap.
+    AttributeMap attributes = {{"starts", Ints{start}}, {"ends", Ints{end}}, {"axes", Ints{axis}}};
+    if (draft.AddFunction("slice", {y}, std::move(attributes)) == nullptr) return false;
+  }
+  return true;
+}
+
 // Over the last axes. A large eps: values may hardly differ, and no tolerance survives a division by that.
 bool LayerNorm(Draft& draft) {
   Node* x = draft.PickFloatOrNull(1, 4);
@@ -520,7 +565,7 @@ void Register(Recipes& recipes) {
                                {4, Linear},    {3, MatmulChain},   {2, MatmulOfValues}, {3, Attention},
                                {3, Gemm},      {5, Pool},          {2, GlobalPool},     {2, AdaptivePool},
                                {2, LayerNorm}, {6, Recurrent},     {2, Addmm},          {2, Neighbours},
-                               {8, LayerPair}, {5, NormedLinears}});
+                               {8, LayerPair}, {5, NormedLinears}, {3, PartsOfLinear}});
 }
 
 }  // namespace fuselage::testing::recipes::layers
