@@ -31,7 +31,8 @@ struct KernelDesc {
   // The operands that arrive at run time, in schema order without the parameters; nullopt: absent (no residual).
   std::vector<std::optional<TensorType>> inputs;
   std::vector<TensorType> outputs;
-  // Where operands of rank 4 in NHWC lie; none: dense. Only a kernel whose KernelEntry::takes_placements says so takes others.
+  // Where operands of rank 4 in NHWC lie; none: dense. Only a kernel whose KernelEntry::takes_placements says so takes
+  // others.
   std::vector<Placement> input_placements;
   Placement output_placement;
   // "weight", "bias"; also the operands among `inputs` that no run changes. Alive during Create only.
@@ -59,8 +60,8 @@ struct KernelDesc {
   const Attribute& attribute(absl::string_view name) const;  // Aborts where there is none.
 };
 
-// Memory of one operand during a run: 64-byte aligned, of exactly `bytes` bytes in the layout of its TensorType and
-// its Placement.
+// Memory of one operand during a run: of exactly `bytes` bytes in the layout of its TensorType and its Placement,
+// 64-byte aligned if that is dense.
 struct ConstBuffer {
   const void* data = nullptr;  // Null: absent.
   int64_t bytes = 0;

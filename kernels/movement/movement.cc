@@ -14,6 +14,13 @@ using kernels::KernelDesc;
 using kernels::StridesOf;
 using Copies = std::vector<StridedCopy>;
 
+// Of an operand that may lie evenly placed.
+std::vector<int64_t> PlacedStrides(const TensorType& type, const kernels::Placement& placement) {
+  if (placement.dense()) return StridesOf(type);
+  const kernels::PlacedTensor placed(type.shape, placement);
+  return {placed.image_bytes, 1, placed.row_bytes, placed.pixel_bytes};
+}
+
 StridedCopy Whole(const Shape& shape, const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
   StridedCopy copy;
   for (size_t axis = 0; axis < shape.size(); ++axis) copy.axes.push_back({shape[axis], from[axis], to[axis]});
@@ -84,19 +91,25 @@ absl::StatusOr<Copies> Split(const KernelDesc& desc) {
 }
 
 absl::StatusOr<Copies> Cat(const KernelDesc& desc) {
-  const std::vector<int64_t> to = StridesOf(desc.output());
+  const std::vector<int64_t> to = PlacedStrides(desc.output(), desc.output_placement);
   const int64_t axis = Normalized(desc.GetInt("dim"), desc.output().rank());
   Copies copies;
   int64_t offset = 0;
   for (size_t i = 0; i < desc.inputs.size(); ++i) {
     const TensorType& input = desc.input(static_cast<int>(i));
-    StridedCopy copy = Whole(input.shape, StridesOf(input), to);
+    StridedCopy copy = Whole(input.shape, PlacedStrides(input, desc.input_placement(static_cast<int>(i))), to);
     copy.to_offset = offset;
     copy.input = static_cast<int>(i);
     offset += input.shape[axis] * to[axis];
     copies.push_back(std::move(copy));
   }
   return copies;
+}
+
+bool AllEven(const KernelDesc& desc) {
+  const auto& inputs = desc.input_placements;
+  return desc.output_placement.even() &&
+         std::all_of(inputs.begin(), inputs.end(), [](const auto& p) { return p.even(); });
 }
 
 // Positions [to, to + size) of a padded axis, read from `from` on by `step`: 1, 0 (one element) or -1.
@@ -162,9 +175,10 @@ struct MovementOp {
   const char* name;
   kernels::LayoutRule layout;
   absl::StatusOr<Copies> (*copies)(const KernelDesc& desc);
+  bool (*takes_placements)(const KernelDesc& desc) = nullptr;
 };
 constexpr MovementOp kOps[] = {
-    {"cat", kernels::LayoutRule::kSame, Cat},
+    {"cat", kernels::LayoutRule::kSame, Cat, AllEven},
     {"expand", kernels::LayoutRule::kRowMajor, Expand},
     {"pad", kernels::LayoutRule::kSame, Pad},
     {"permute", kernels::LayoutRule::kRowMajor, Permute},
@@ -292,7 +306,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  for (const MovementOp& op : kOps) registry.Register({op.name, op.layout, Create});
+  for (const MovementOp& op : kOps) registry.Register({op.name, op.layout, Create, op.takes_placements});
 }
 
 }  // namespace fuselage::movement

@@ -87,6 +87,39 @@ TEST(Movement, EqualsTheReference) {
   }
 }
 
+// A cat of channels of wider tensors, into channels of a wider one.
+TEST(Movement, CatTakesEvenPlacements) {
+  using kernels::Placement;
+  const auto codes = [](int64_t channels) {
+    return kernels::Codes(DType::kI8, {2, channels, 3, 5}, 0.1f, 3, Layout::kNhwc);
+  };
+  kernels::KernelDesc desc;
+  desc.op = "cat";
+  desc.inputs = {codes(4), codes(1), codes(7)};
+  desc.outputs = {codes(12)};
+  desc.attributes = {{"dim", Attribute(1)}};
+  const Tensor a = SeededTensor(codes(4), 1), b = SeededTensor(codes(1), 2), c = SeededTensor(codes(7), 3);
+  const auto wanted = kernels::RunKernel(**Create(desc), {&a, &b, &c});
+  ASSERT_TRUE(wanted.ok()) << wanted.status();
+  kernels::KernelRegistry kernels;
+  Register(kernels);
+  const auto takes = [&] { return kernels.FindOrNull("cat")->takes_placements(desc); };
+  desc.input_placements = {Placement{kernels::Blocking::kNone, 0, 9}, Placement(), {kernels::Blocking::kNone, 0, 8}};
+  desc.output_placement.pixel_bytes = 20;
+  EXPECT_TRUE(takes());
+  const auto kernel = Create(desc);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  kernels::TestThreads threads(3);
+  const auto found = kernels::RunPlacedKernel(**kernel, desc, {&a, &b, &c}, &threads);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_TRUE(found->SameBytes(*wanted));
+  desc.input_placements[1].halo = 1;
+  EXPECT_FALSE(takes());
+  desc.input_placements[1].halo = 0;
+  desc.output_placement.blocking = kernels::Blocking::kPhasePlanes;
+  EXPECT_FALSE(takes());
+}
+
 TEST(Movement, MergesAxes) {
   const auto axes = Simplified({{2, 12, 12}, {1, 5, 5}, {3, 4, 4}, {4, 1, 1}});
   ASSERT_EQ(axes.size(), 1u);

@@ -38,10 +38,12 @@ PlacedTensor::PlacedTensor(const Shape& shape, const Placement& p)
   first = p.halo * (row_bytes + pixel_bytes);
   image_bytes = planes * plane_bytes;
   bytes = batch * image_bytes;
+  if (p.even() && bytes > 0) bytes -= pixel_bytes - codes;
   if (!p.dense()) bytes += kSlackPixels * pixel_bytes + kCacheLine;
 }
 
 void PlacedTensor::FillHalo(void* tensor, uint8_t code, int64_t n, int64_t begin, int64_t end) const {
+  if (placement.even()) return;
   uint8_t* image = static_cast<uint8_t*>(tensor) + n * image_bytes;
   const int step = placement.blocking == Blocking::kNone ? 1 : 2;
   const int planes = placement.blocking == Blocking::kPhasePlanes ? 4 : 1;

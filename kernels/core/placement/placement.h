@@ -25,10 +25,13 @@ struct Placement {
   Blocking blocking = Blocking::kNone;
   // Pixels (or blocks) above, below, left and right of each plane. A row's right halo is the next row's left one.
   int halo = 0;
-  // From one pixel (or block) to the next; 0: as many as it has codes. What lies between is undefined.
+  // From one pixel (or block) to the next; 0: as many as it has codes. What lies between is undefined, but where
+  // even() it may be another tensor's (the channels beside these in a concatenation): a kernel leaves it as it is.
   int pixel_bytes = 0;
 
   bool dense() const { return *this == Placement(); }
+  // Is every pixel as far from the one before it, across rows and images too?
+  bool even() const { return blocking == Blocking::kNone && halo == 0; }
 
   friend bool operator==(const Placement& a, const Placement& b) {
     return a.blocking == b.blocking && a.halo == b.halo && a.pixel_bytes == b.pixel_bytes;
@@ -71,8 +74,8 @@ struct PlacedTensor {
   int64_t plane_bytes;                // from plane to plane,
   int64_t image_bytes;                // from image to image.
   int64_t first;                      // Where pixel (block) (0, 0) is in its plane.
-  // The bytes of all images. Where not dense, kSlackPixels pixels more may be read (their values are undefined), so
-  // that a kernel may load pixels in groups of that many.
+  // The bytes of all images, where even() up to the last code. Where not dense, kSlackPixels pixels more may be read
+  // (their values are undefined), so that a kernel may load pixels in groups of that many.
   int64_t bytes;
 
   static constexpr int kSlackPixels = 16;

@@ -16,6 +16,14 @@ TEST(PlacementTest, DenseIsNhwc) {
   EXPECT_EQ(placed.Offset(1, 2, 3), ((1 * 4 + 2) * 5 + 3) * 3);
 }
 
+// So that the slices of a tensor have room in it: all but the codes of the last pixel is the same for all.
+TEST(PlacementTest, EvenOnesEndWithTheirLastCode) {
+  const auto bytes = [](int64_t channels) { return PlacedTensor({2, channels, 3, 5}, {Blocking::kNone, 0, 64}).bytes; };
+  EXPECT_EQ(bytes(64) - bytes(40), 24);
+  EXPECT_EQ(bytes(64), 2 * 3 * 5 * 64 + PlacedTensor::kSlackPixels * 64 + 64);
+  EXPECT_EQ(PlacedTensor({2, 0, 0, 5}, {Blocking::kNone, 0, 64}).bytes, PlacedTensor::kSlackPixels * 64 + 64);
+}
+
 TEST(PlacementTest, ARowsRightHaloIsTheNextRowsLeftOne) {
   const PlacedTensor placed({1, 64, 56, 56}, {Blocking::kNone, 1, 0});
   EXPECT_EQ(placed.row_bytes, 57 * 64);

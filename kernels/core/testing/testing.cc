@@ -1,5 +1,6 @@
 #include "kernels/core/testing/testing.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstring>
 #include <memory>
@@ -89,6 +90,22 @@ void ForEachPlace(const PlacedTensor& placed, absl::FunctionRef<void(int64_t, in
   }
 }
 
+// Channels of a wider tensor begin anywhere.
+int Misalignment(const Placement& placement) { return placement.even() && !placement.dense() ? 5 : 0; }
+
+// Memory that was all kGuardByte: is it still, where no pixel is?
+bool BetweenIntact(const PlacedTensor& placed, const uint8_t* data) {
+  std::vector<bool> is_pixel(placed.bytes);
+  ForEachPlace(placed, [&](int64_t n, int64_t y, int64_t x, bool) {
+    const auto pixel = is_pixel.begin() + placed.Offset(n, y, x);
+    std::fill(pixel, pixel + placed.channels, true);
+  });
+  for (int64_t i = 0; i < placed.bytes; ++i) {
+    if (!is_pixel[i] && data[i] != kGuardByte) return false;
+  }
+  return true;
+}
+
 uint8_t Padding(const TensorType& type) { return static_cast<uint8_t>(type.quant->zero_point()); }
 
 }  // namespace
@@ -105,7 +122,7 @@ absl::StatusOr<Tensor> RunPlacedKernel(const Kernel& kernel, const KernelDesc& d
       continue;
     }
     const PlacedTensor placed(inputs[i]->shape(), placement);
-    memory.push_back(std::make_unique<GuardedMemory>(placed.bytes));
+    memory.push_back(std::make_unique<GuardedMemory>(placed.bytes, Misalignment(placement)));
     GuardedMemory& to = *memory.back();
     to.FillRandom(static_cast<uint32_t>(i));
     const uint8_t* from = static_cast<const uint8_t*>(inputs[i]->raw_data());
@@ -121,7 +138,8 @@ absl::StatusOr<Tensor> RunPlacedKernel(const Kernel& kernel, const KernelDesc& d
   }
 
   Tensor result(kernel.outputs()[0]);
-  GuardedMemory output(PlacedBytes(result.type(), desc.output_placement)), scratch(kernel.scratch_bytes());
+  GuardedMemory output(PlacedBytes(result.type(), desc.output_placement), Misalignment(desc.output_placement));
+  GuardedMemory scratch(kernel.scratch_bytes());
   const RunContext context{parallel == nullptr ? &serial : parallel, {scratch.data(), scratch.size()}};
   RETURN_IF_ERROR(kernel.Run(in, {Buffer{output.data(), output.size()}}, context));
   if (!output.guards_intact()) return absl::InternalError("wrote beyond its output");
@@ -131,6 +149,9 @@ absl::StatusOr<Tensor> RunPlacedKernel(const Kernel& kernel, const KernelDesc& d
     return result;
   }
   const PlacedTensor placed(result.shape(), desc.output_placement);
+  if (placed.placement.even() && !BetweenIntact(placed, output.data())) {
+    return absl::InternalError("wrote between the pixels of its output");
+  }
   uint8_t* to = static_cast<uint8_t*>(result.raw_data());
   absl::Status status;
   ForEachPlace(placed, [&](int64_t n, int64_t y, int64_t x, bool inside) {

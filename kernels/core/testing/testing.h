@@ -55,7 +55,8 @@ absl::StatusOr<Tensor> RunKernel(const Kernel& kernel, absl::Span<const Tensor* 
                                  Parallel* parallel = nullptr);
 
 // The same for operands that lie as `desc` says; `inputs` and the result are dense. What lies between the pixels of the
-// inputs is random, around them it is their zero point. Also fails where the output's halo is not its zero point.
+// inputs is random, around them it is their zero point. Also fails where the output's halo is not its zero point, or
+// where the kernel writes between the pixels of an even() output.
 absl::StatusOr<Tensor> RunPlacedKernel(const Kernel& kernel, const KernelDesc& desc,
                                        absl::Span<const Tensor* const> inputs, Parallel* parallel = nullptr);
 

@@ -53,7 +53,7 @@ absl::Span<const Variant> Variants() { return kVariants; }
 
 absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
   const bool global = desc.op == kGlobalOp;
-  if (!desc.output_placement.dense()) {
+  if (!desc.output_placement.even()) {
     return absl::UnimplementedError(
         absl::StrCat("average pool: an output with ", kernels::PlacementText(desc.output_placement)));
   }

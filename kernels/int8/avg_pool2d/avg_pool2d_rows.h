@@ -21,7 +21,6 @@ template <typename PixelFunction>
 inline void AverageRows(const Params& p, const uint8_t* x, uint8_t* y, int64_t row_begin, int64_t row_end,
                         PixelFunction pixel) {
   const kernels::PoolWindow::Axis &height = p.window.axes[0], &width = p.window.axes[1];
-  const int64_t channels = p.window.channels;
   for (int64_t row = row_begin; row < row_end; ++row) {
     const uint8_t* image = x + p.window.x.first + row / height.out * p.window.x.image;
     const kernels::Taps taps_y = kernels::ValidTaps(height, row % height.out);
@@ -43,7 +42,7 @@ inline void AverageRows(const Params& p, const uint8_t* x, uint8_t* y, int64_t r
       } else {
         w.taps_y = w.taps_x = 0;
       }
-      pixel(w, y + (row * width.out + column) * channels);
+      pixel(w, y + (row * width.out + column) * p.window.y.pixel);
     }
   }
 }

@@ -98,13 +98,14 @@ TEST(Kernel, IsTheSameOnAnyNumberOfThreads) {
   kernels::ExpectSameOnAnyThreads(Create, desc);
 }
 
-TEST(Kernel, ReadsPlacedTensors) {
+TEST(Kernel, ReadsPlacedTensorsAndWritesEvenOnes) {
   for (KernelDesc desc : Descs()) {
     const Tensor x = SeededTensor(desc.input(0), 9);
     const absl::StatusOr<Tensor> wanted = kernels::RunKernel(**Create(desc), {&x});
     ASSERT_TRUE(wanted.ok()) << wanted.status();
     desc.isa = kernels::BestIsa();
     desc.input_placements = {{kernels::Blocking::kNone, 1, static_cast<int>(desc.input(0).shape[1]) + 3}};
+    desc.output_placement.pixel_bytes = static_cast<int>(desc.input(0).shape[1]) + 7;
     const auto kernel = Create(desc);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     const absl::StatusOr<Tensor> found = kernels::RunPlacedKernel(**kernel, desc, {&x});

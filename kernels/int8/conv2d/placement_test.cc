@@ -24,7 +24,7 @@ void PlaceAtRandom(uint64_t seed, Case* c) {
     const kernels::Blocking blockings[] = {kernels::Blocking::kNone, kernels::Blocking::kNone,
                                            kernels::Blocking::kPhasePlanes, kernels::Blocking::kSpaceToDepth};
     placement.blocking = blockings[pick(4)];
-    placement.halo = pick(4);
+    placement.halo = pick(2) * pick(4);
     const int codes = placement.blocking == kernels::Blocking::kSpaceToDepth ? 4 * channels : channels;
     if (pick(3) == 0) placement.pixel_bytes = codes + pick(20);
     return placement;
@@ -45,6 +45,29 @@ TEST(PlacementTest, VariantsEqualScalarOnPlacedOperands) {
     if (HasFailure()) return;
   }
   ExpectRan(ran, 300);
+}
+
+// As in a concatenation: channels of wider tensors, with others beside them.
+TEST(PlacementTest, ChannelsOfWiderTensors) {
+  Case depthwise = SquareCase(48, 11, 48, 3, 1), winograd = SquareCase(64, 13, 40, 3, 1);
+  depthwise.groups = 48;
+  std::map<std::string, int> ran;
+  uint64_t seed = 1;
+  for (Case c : {SquareCase(64, 9, 40, 1, 1), SquareCase(12, 14, 32, 1, 1), SquareCase(64, 9, 128, 1, 2),
+                 SquareCase(20, 10, 33, 3, 1), winograd, depthwise}) {
+    for (const int threads : {1, 3}) {
+      for (const bool with_residual : {false, true}) {
+        c.batch = c.threads = threads;
+        c.input_placement.pixel_bytes = c.in_channels + 37;
+        c.output_placement.pixel_bytes = c.out_channels + 100;
+        if (with_residual) c.residual_type = DType::kU8;
+        c.residual_placement.pixel_bytes = with_residual ? c.out_channels + 3 : 0;
+        ExpectVariantsEqual(c, ++seed, &ran);
+        c.residual_type.reset();
+      }
+    }
+  }
+  EXPECT_GE(ran["amx_emulated"], 16);
 }
 
 const Case kResNet18[] = {

@@ -164,13 +164,14 @@ TEST(Conv2dMaxPool2d, PlacedOperandsOnEmulatedAmx) {
         const Tensor wanted = layer.Reference(x);
         KernelDesc desc = layer.whole;
         desc.input_placements = {EntryWith(variants).preferred_placement(desc)};
-        desc.output_placement.halo = 1;
         if (desc.input_placements[0].dense()) continue;  // Too small an image for tiles.
         ASSERT_TRUE(EntryWith(variants).takes_placements(desc));
         ++placed;
         for (const int threads : {1, 2}) {
           for (const int64_t rows : {1, 3, 100}) {
             desc.threads = threads;
+            desc.output_placement = {kernels::Blocking::kNone, 1, 0};
+            if (rows == 3) desc.output_placement = {kernels::Blocking::kNone, 0, 200};  // Channels of a wider tensor.
             const auto kernel = CreateWithBands(variants, desc, rows);
             ASSERT_TRUE(kernel.ok()) << kernel.status();
             kernels::TestThreads parallel(threads);

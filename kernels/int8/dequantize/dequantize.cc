@@ -26,19 +26,36 @@ class Dequantize : public kernels::UnaryKernel {
       : UnaryKernel(desc), params_(params), run_(variant.run) {
     set_variant(variant.name);
     grain_pixels_ = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, params.channels) / 64) * 64;
+    if (desc.input_placement(0).dense() || params.channels > 1) return;
+    const kernels::PlacedTensor placed(desc.input(0).shape, desc.input_placement(0));
+    run_codes_ = std::max<int64_t>(1, placed.channels);
+    gap_ = placed.pixel_bytes - placed.channels;
   }
 
  private:
   void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
-    kernels::ForRanges(*context.parallel, params_.images * params_.pixels, grain_pixels_,
+    const uint8_t* codes = static_cast<const uint8_t*>(x);
+    float* values = static_cast<float*>(y);
+    const int64_t pixels = params_.images * params_.pixels;
+    if (gap_ == 0) {
+      kernels::ForRanges(*context.parallel, pixels, grain_pixels_,
+                         [&](int64_t begin, int64_t end) { run_(params_, codes, values, begin, end); });
+      return;
+    }
+    // `run_` counts without the gaps.
+    kernels::ForRanges(*context.parallel, pixels / run_codes_, std::max<int64_t>(1, kGrain / run_codes_),
                        [&](int64_t begin, int64_t end) {
-                         run_(params_, static_cast<const uint8_t*>(x), static_cast<float*>(y), begin, end);
+                         for (int64_t i = begin; i < end; ++i) {
+                           run_(params_, codes + i * gap_, values, i * run_codes_, (i + 1) * run_codes_);
+                         }
                        });
   }
 
   Params params_;
   Function* run_;
   int64_t grain_pixels_;
+  int64_t run_codes_ = 1,
+          gap_ = 0;  // Of a tensor that keeps its order: codes side by side, and bytes between such runs.
 };
 
 }  // namespace
@@ -56,6 +73,11 @@ absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
     return absl::InvalidArgumentError(
         absl::StrCat("dequantize: ", ToString(x), " to ", ToString(y), ", wanted one shape"));
   }
+  const kernels::Placement placement = desc.input_placement(0);
+  if (!placement.even() || (!placement.dense() && (x.rank() != 4 || x.layout != Layout::kNhwc))) {
+    return absl::UnimplementedError(
+        absl::StrCat("dequantize: ", ToString(x), " with ", kernels::PlacementText(placement)));
+  }
   const kernels::UnsignedForm form = kernels::UnsignedFormOf(x);
   Params params;
   params.pixels = x.num_elements();
@@ -64,6 +86,7 @@ absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
     params.images = x.shape[0];
     params.channels = x.shape[1];
     params.pixels = x.shape[2] * x.shape[3];
+    params.pixel_step = kernels::PlacedTensor(x.shape, placement).pixel_bytes;
   }
   params.scale = x.quant->scale();
   params.flip = form.flip;
@@ -77,14 +100,15 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.dequantize", kernels::LayoutRule::kAnyOutput, Create});
+  registry.Register({"int8.dequantize", kernels::LayoutRule::kAnyOutput, Create,
+                     /*takes_placements=*/[](const KernelDesc& desc) { return MakeParams(desc).ok(); }});
 }
 
 void scalar::Run(const Params& p, const uint8_t* x, float* y, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) {
     float* pixel = y + i / p.pixels * p.pixels * p.channels + i % p.pixels;
     for (int64_t c = 0; c < p.channels; ++c) {
-      pixel[c * p.pixels] = static_cast<float>((x[i * p.channels + c] ^ p.flip) - p.zero_point) * p.scale;
+      pixel[c * p.pixels] = static_cast<float>((x[i * p.pixel_step + c] ^ p.flip) - p.zero_point) * p.scale;
     }
   }
 }

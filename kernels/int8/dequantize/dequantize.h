@@ -2,7 +2,8 @@
 //
 //   y = s * float(q - z)
 //
-// NHWC codes may become a row-major result on the way; any other tensor keeps its order.
+// NHWC codes may become a row-major result on the way, and may be channels of a wider tensor; any other tensor keeps
+// its order.
 #ifndef FUSELAGE_KERNELS_INT8_DEQUANTIZE_DEQUANTIZE_H_
 #define FUSELAGE_KERNELS_INT8_DEQUANTIZE_DEQUANTIZE_H_
 

@@ -9,7 +9,7 @@ namespace {
 void Run(benchmark::State& state, const Variant& variant) {
   if (!kernels::CpuSupports(variant.isa)) return state.SkipWithError("this CPU lacks the instruction set");
   Params params;
-  params.channels = state.range(0);
+  params.channels = params.pixel_step = state.range(0);
   params.pixels = 56 * 56 * 64 / params.channels;
   params.scale = 0.02f;
   params.zero_point = 114;

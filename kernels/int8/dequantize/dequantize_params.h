@@ -11,6 +11,7 @@ struct Params {
   // x is [images][pixels][channels], y is [images][channels][pixels]; a tensor that keeps its order has one channel and
   // is one image.
   int64_t images = 1, channels = 1, pixels = 0;
+  int64_t pixel_step = 1;  // From pixel to pixel of x; with one channel 1.
   float scale = 1;
   uint8_t flip = 0;
   int32_t zero_point = 0;

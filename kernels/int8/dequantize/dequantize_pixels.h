@@ -30,11 +30,11 @@ inline void DequantizePixels(const Params& p, const uint8_t* x, float* y, int64_
     const int64_t image = begin / p.pixels, pixel = begin - image * p.pixels;
     int64_t count = end - begin < kBlock ? end - begin : kBlock;
     if (count > p.pixels - pixel) count = p.pixels - pixel;
-    const uint8_t* from = x + begin * p.channels;
+    const uint8_t* from = x + begin * p.pixel_step;
     float* to = y + image * p.pixels * p.channels + pixel;
     for (int64_t c = 0; c < p.channels; ++c) {
       uint8_t codes[kBlock] = {};
-      for (int64_t i = 0; i < count; ++i) codes[i] = from[i * p.channels + c];
+      for (int64_t i = 0; i < count; ++i) codes[i] = from[i * p.pixel_step + c];
       DequantizeRun<kBlock>(codes, to + c * p.pixels, count, dequantize);
     }
     begin += count;

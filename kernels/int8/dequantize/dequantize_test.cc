@@ -38,6 +38,26 @@ TEST(Scalar, IsScaleTimesDistanceInEitherLayout) {
   }
 }
 
+TEST(Kernel, ReadsChannelsOfAWiderTensor) {
+  for (const int64_t channels : {1, 5, 70}) {
+    for (const Layout layout : {Layout::kRowMajor, Layout::kNhwc}) {
+      const Shape shape = {2, channels, 3, 43};
+      KernelDesc desc = Desc(Codes(DType::kI8, shape, 0.0123f, -9, Layout::kNhwc), Floats(shape, layout));
+      const Tensor x = SeededTensor(desc.input(0), 4);
+      const absl::StatusOr<Tensor> wanted = kernels::RunKernel(**Create(desc), {&x});
+      ASSERT_TRUE(wanted.ok()) << wanted.status();
+      desc.isa = kernels::BestIsa();
+      desc.input_placements = {{kernels::Blocking::kNone, 0, static_cast<int>(channels) + 30}};
+      const auto kernel = Create(desc);
+      ASSERT_TRUE(kernel.ok()) << kernel.status();
+      kernels::TestThreads threads(3);
+      const absl::StatusOr<Tensor> found = kernels::RunPlacedKernel(**kernel, desc, {&x}, &threads);
+      ASSERT_TRUE(found.ok()) << found.status();
+      EXPECT_TRUE(found->SameBytes(*wanted)) << ToString(shape);
+    }
+  }
+}
+
 using VariantTest = kernels::VariantTest<Variant>;
 
 TEST_P(VariantTest, EqualsScalarOnAnyShape) {
@@ -78,6 +98,9 @@ TEST(Create, Declines) {
             absl::StatusCode::kUnimplemented);
   EXPECT_EQ(Create(Desc(Codes(DType::kU8, {2}, 1, 0), Floats({3}))).status().code(),
             absl::StatusCode::kInvalidArgument);
+  KernelDesc halo = Desc(Codes(DType::kU8, {1, 2, 3, 4}, 1, 0, Layout::kNhwc), Floats({1, 2, 3, 4}));
+  halo.input_placements = {{kernels::Blocking::kNone, 1, 0}};
+  EXPECT_EQ(Create(halo).status().code(), absl::StatusCode::kUnimplemented);
   KernelDesc absent = Desc(Codes(DType::kU8, {2}, 1, 0), Floats({2}));
   absent.inputs[0].reset();
   EXPECT_EQ(Create(absent).status().code(), absl::StatusCode::kInvalidArgument);

@@ -98,8 +98,9 @@ TEST(Kernel, ReadsAndWritesPlacedTensors) {
     ASSERT_TRUE(wanted.ok()) << wanted.status();
     desc.isa = kernels::BestIsa();
     for (const int halo : {0, 1, 2}) {
-      desc.input_placements = {{kernels::Blocking::kNone, halo, static_cast<int>(c.input[1]) + 3}};
-      desc.output_placement = {kernels::Blocking::kNone, 2 - halo, 0};
+      const int pixel_bytes = static_cast<int>(c.input[1]) + 3;
+      desc.input_placements = {{kernels::Blocking::kNone, halo, pixel_bytes}};
+      desc.output_placement = {kernels::Blocking::kNone, 2 - halo, halo == 2 ? pixel_bytes : 0};
       const auto kernel = Create(desc);
       ASSERT_TRUE(kernel.ok()) << kernel.status();
       kernels::TestThreads threads(2);

@@ -90,7 +90,7 @@ class QuantizePlaced : public kernels::UnaryKernel {
     const bool blocks = placed_.placement.blocking == kernels::Blocking::kSpaceToDepth;
     const int64_t run = (blocks ? 2 : 1) * placed_.channels;  // Codes that follow each other in a pixel (block).
     const int64_t count = codes / run, at = blocks ? row % 2 * run : 0;
-    if (run <= kCopy && at + kCopy <= placed_.pixel_bytes) {
+    if (blocks && run <= kCopy && at + kCopy <= placed_.pixel_bytes) {
       // One move each. What it writes beyond the run comes later (the row below) or is undefined.
       for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * placed_.pixel_bytes, scratch + i * run, kCopy);
     } else {

@@ -106,7 +106,8 @@ TEST(Kernel, WritesPlacedImages) {
   using kernels::Blocking;
   for (const kernels::Placement& placement :
        {kernels::Placement{Blocking::kNone, 1, 0}, kernels::Placement{Blocking::kNone, 2, 64},
-        kernels::Placement{Blocking::kSpaceToDepth, 2, 16}, kernels::Placement{Blocking::kSpaceToDepth, 1, 0}}) {
+        kernels::Placement{Blocking::kNone, 0, 64}, kernels::Placement{Blocking::kSpaceToDepth, 2, 16},
+        kernels::Placement{Blocking::kSpaceToDepth, 1, 0}}) {
     for (const int64_t channels : {1, 3, 4, 5}) {
       if (placement.pixel_bytes == 16 && channels == 5) continue;  // A block has 20 codes.
       for (const int64_t height : {1, 6, 7}) {

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
+#include "kernels/core/placement/placement.h"
 #include "kernels/int8/conv2d/core/loops.h"
 #include "kernels/int8/conv2d/core/problem.h"
-#include "kernels/core/placement/placement.h"
 
 namespace fuselage::int8::conv2d {
 
@@ -32,6 +32,9 @@ struct Operands {
     to.channel = to.channels = 0;
     return to;
   }
+
+  // Do all results follow each other at one distance? Then several rows are stored as one.
+  bool rows_joined() const { return output.placement.even() && residual.placement.even(); }
 
   const kernels::PlacedTensor input, residual, output;
   const int64_t output_bytes;  // Of an element.

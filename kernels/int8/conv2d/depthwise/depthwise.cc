@@ -171,8 +171,7 @@ class Depthwise : public Algorithm {
     column_step_ = one_run ? 1 : g.stride_x;
     pixel_step_ = (one_run ? g.stride_x : 1) * column_bytes;
     tap_step_ = (one_run ? g.dilation_x : run_columns_) * column_bytes;
-    const bool joined_rows =
-        tile_width_ == g.out_width && operands_.output.placement.dense() && operands_.residual.placement.dense();
+    const bool joined_rows = tile_width_ == g.out_width && operands_.rows_joined();
     finished_rows_ = joined_rows ? CeilDiv(kFinishedPixels, g.out_width) : 1;
     columns_bytes_ = runs_ * run_columns_ * column_bytes;
     scratch_per_thread_ = columns_bytes_ + finished_rows_ * tile_width_ * kStepBytes;

@@ -31,7 +31,7 @@ class Direct : public Algorithm {
     const Geometry& g = geometry_;
     in_place_ = g.kernel_height == 1 && g.kernel_width == 1 && g.stride_y == 1 && g.stride_x == 1 &&
                 g.out_height == g.in_height && g.out_width == g.in_width && g.groups == 1 && loops.element_bytes == 1 &&
-                g.in_channels % kDwordBytes == 0 && constants_.input_flip() == 0 && operands_.input.placement.dense();
+                g.in_channels % kDwordBytes == 0 && constants_.input_flip() == 0 && operands_.input.placement.even();
     const int32_t zero_point = problem.input_zero_point;
     pad_ = static_cast<uint8_t>(static_cast<uint8_t>(zero_point) ^ constants_.input_flip());
     PlanRows();
@@ -55,14 +55,15 @@ class Direct : public Algorithm {
  private:
   int64_t panels() const { return CeilDiv(geometry_.group_out_channels(), kPanel); }
 
-  // The copied rows: [row][column][channel of the group]. Where the kernel has one row (or column), only the rows
-  // (columns) under an output are copied and the stride in the copy is 1.
+  // The rows that are multiplied: [row][column][channel of the group], copied or in place. Where the kernel has one row
+  // (or column), only the rows (columns) under an output are copied and the stride in the copy is 1.
   void PlanRows() {
     const Geometry& g = geometry_;
     row_step_ = g.kernel_height == 1 ? 1 : g.stride_y;
     column_step_ = g.kernel_width == 1 ? 1 : g.stride_x;
     columns_ = (int64_t{g.out_width} - 1) * column_step_ + int64_t{g.kernel_width - 1} * g.dilation_x + 1;
-    pixel_bytes_ = int64_t{g.group_in_channels()} * loops_.element_bytes;
+    tap_bytes_ = int64_t{g.group_in_channels()} * loops_.element_bytes;
+    pixel_bytes_ = in_place_ ? operands_.input.pixel_bytes : tap_bytes_;
     row_bytes_ = in_place_ ? columns_ * pixel_bytes_ : RoundUp(columns_ * pixel_bytes_, 64);
   }
 
@@ -74,7 +75,7 @@ class Direct : public Algorithm {
   void PlanDepth() {
     const Geometry& g = geometry_;
     const bool contiguous = g.dilation_x == 1;
-    run_dwords_ = CeilDiv(contiguous ? g.kernel_width * pixel_bytes_ : pixel_bytes_, kDwordBytes);
+    run_dwords_ = CeilDiv(contiguous ? g.kernel_width * tap_bytes_ : tap_bytes_, kDwordBytes);
     for (int ky = 0; ky < g.kernel_height; ++ky) {
       for (int kx = 0; kx < (contiguous ? 1 : g.kernel_width); ++kx) {
         const int64_t run = int64_t{ky} * g.dilation_y * row_bytes_ + int64_t{kx} * g.dilation_x * pixel_bytes_;
@@ -107,8 +108,7 @@ class Direct : public Algorithm {
     block_rows_ = CeilDiv(g.out_height, row_blocks_);
     row_blocks_ = CeilDiv(g.out_height, block_rows_);
     PlanPixels();
-    // Dense rows follow each other in memory, and one call finishes them all.
-    const bool joined = operands_.output.placement.dense() && operands_.residual.placement.dense();
+    const bool joined = operands_.rows_joined();  // Then one call finishes all rows.
     joined_rows_ = joined ? block_rows_ : 1;
     const OutputStage& stage = constants_.stage();
     fused_ = loops_.multiply_codes != nullptr && !stage.is_float && stage.function == nullptr &&
@@ -291,7 +291,7 @@ class Direct : public Algorithm {
   uint8_t pad_;  // The zero point in the form that is multiplied.
 
   int64_t row_step_, column_step_;  // Between consecutive output pixels, in the copy.
-  int64_t columns_, pixel_bytes_, row_bytes_, rows_bytes_;
+  int64_t tap_bytes_, columns_, pixel_bytes_, row_bytes_, rows_bytes_;
   int64_t run_dwords_, depth_, chunk_depth_;
   std::vector<int64_t> offsets_;  // Where the depth's dwords lie, from an output pixel's first tap.
   int64_t block_rows_, row_blocks_, panel_splits_, joined_rows_;
