@@ -114,6 +114,11 @@ class ExecutableImpl final : public Executable {
     return (buffer.home == Home::kConstant ? constants_ : arena_) + program_->offsets[id];
   }
 
+  void AddWriters(const BufferSpec& buffer, std::vector<int>* steps) const {
+    if (buffer.first >= 0) steps->push_back(buffer.first);
+    for (const int part : buffer.parts) AddWriters(schedule_.buffers[part], steps);
+  }
+
   void Bind(const StepSpec& spec) {
     const bool on_host = executor_->on_host();
     StepProfile profile;
@@ -127,8 +132,8 @@ class ExecutableImpl final : public Executable {
       step.inputs[i] = {in_place ? from.constant->raw_data() : AddressOf(spec.inputs[i]), from.bytes};
       if (on_host && from.home == Home::kInput) inputs_from_inputs_.push_back({&step.inputs[i], from.index});
       if (on_host && from.home == Home::kOutput) inputs_from_outputs_.push_back({&step.inputs[i], from.index});
-      profile.bytes += from.bytes;
-      if (from.first >= 0) profile.reads.push_back(from.first);
+      profile.bytes += spec.kernel != nullptr ? spec.kernel->inputs()[i]->byte_size() : from.bytes;
+      AddWriters(from, &profile.reads);
     }
     std::sort(profile.reads.begin(), profile.reads.end());
     profile.reads.erase(std::unique(profile.reads.begin(), profile.reads.end()), profile.reads.end());
@@ -136,7 +141,7 @@ class ExecutableImpl final : public Executable {
       const BufferSpec& to = schedule_.buffers[spec.outputs[i]];
       step.outputs[i] = {AddressOf(spec.outputs[i]), to.bytes};
       if (on_host && to.home == Home::kOutput) outputs_to_outputs_.push_back({&step.outputs[i], to.index});
-      profile.bytes += to.bytes;
+      profile.bytes += spec.kernel != nullptr ? spec.kernel->outputs()[i].byte_size() : to.bytes;
     }
     if (spec.scratch != StepSpec::kAbsent) {
       step.scratch = {AddressOf(spec.scratch), schedule_.buffers[spec.scratch].bytes};

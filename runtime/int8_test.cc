@@ -83,6 +83,29 @@ std::vector<Case> Cases() {
          Node* joined = g.Call("cat", {x, g.Quantized({1, 2, 6, 6})}, {{"dim", 1}});
          return {g.Conv(joined, {.channels = 5}), g.Call("permute", {g.MaxPool(x)}, {{"dims", Ints{0, 2, 3, 1}}})};
        }},
+      {"concatenations",  // Of branches, of a chain, of what is copied, two images at a time.
+       [](Int8GraphBuilder& g) -> std::vector<Node*> {
+         const auto cat = [&g](std::vector<Node*> parts) { return g.Call("cat", std::move(parts), {{"dim", 1}}); };
+         Node* x = g.Conv(g.Quantized({2, 3, 14, 11}), {.channels = 16, .relu = true});
+         Node* fire =
+             cat({g.Conv(x, {.channels = 24, .kernel = 1, .padding = 0, .relu = true}),
+                  g.Conv(x, {.channels = 20, .relu = true}), g.Conv(x, {.channels = 16, .groups = 16, .relu = true})});
+         Node* pools = cat({g.MaxPool(fire), g.MaxPool(g.Conv(fire, {.channels = 7, .relu = true}))});
+         Node* averages = cat({g.AveragePool(fire), g.AveragePool(x)});
+         std::vector<Node*> dense = {x};
+         for (int i = 0; i < 3; ++i) {
+           dense.push_back(g.Conv(dense.size() == 1 ? x : cat(dense), {.channels = 5 + i, .relu = true}));
+         }
+         Node* chain = cat(dense);
+         Node* copied = g.Call("int8.relu", {x}, g.Out(0.05f, true));
+         Node* nested = cat({g.Conv(x, {.channels = 6, .relu = true}), cat({copied, fire, x}), x});
+         return {g.Conv(pools, {.channels = 9, .kernel = 1, .padding = 0}),
+                 g.Dequantize(pools),
+                 averages,
+                 g.Conv(chain, {.channels = 8}),
+                 chain,
+                 g.Conv(nested, {.channels = 8, .kernel = 1, .padding = 0})};
+       }},
       {"elementwise",  // One pass over codes, in whichever layout they lie; a gate for each channel.
        [](Int8GraphBuilder& g) -> std::vector<Node*> {
          Node* x = g.Conv(g.Quantized({2, 3, 6, 7}), {.channels = 5});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "runtime/reorder.h"
 
 namespace fuselage::runtime {
 namespace {
@@ -28,10 +29,18 @@ bool MayBePlaced(const Node& value) {
   return type.rank() == 4 && (type.dtype == DType::kU8 || type.dtype == DType::kI8);
 }
 
+// In NHWC it puts channels beside each other; where pixels have one channel or images one pixel, any layout is NHWC.
+bool IsChannelCat(const Node& node) {
+  if (!node.IsOp("cat") || !MayBePlaced(node)) return false;
+  const int64_t dim = node.attribute("dim").as_int();
+  return (dim == 1 || dim == -3) && !SameInBothLayouts(node.tensor_type().shape);
+}
+
 class Chooser {
  public:
   Chooser(const ir::Graph& graph, const Constants& constants, const kernels::KernelRegistry& kernels, kernels::Isa isa,
           int threads) {
+    const auto in_nhwc = [&](const Node* value) { return nhwc_.contains(value); };
     for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
       const KernelEntry* entry = node->is_call() ? kernels.FindOrNull(node->op()->name) : nullptr;
       if (entry == nullptr || entry->takes_placements == nullptr || constants.contains(node)) continue;
@@ -48,15 +57,29 @@ class Chooser {
         if (output.rank() == 4) output.layout = Layout::kNhwc;
       }
       calls_.emplace(node, Call{entry, *std::move(description)});
+      const auto operands = node->operands();
+      const bool same = entry->layout == LayoutRule::kSame && std::any_of(operands.begin(), operands.end(), in_nhwc);
+      if (entry->layout == LayoutRule::kNhwc || same) nhwc_.insert(node);
     }
+  }
+
+  // The operands of a cat in its result, or in that of a later one: those come first. Adds what it decides to `places`.
+  void PlaceOperands(const Node& cat, Places& places) {
+    if (!IsChannelCat(cat) || !calls_.contains(&cat)) return;
+    const auto found = places.find(&cat);
+    const Place place = found != places.end() ? found->second : PlaceAmong(cat, places);
+    bool any = false;
+    int64_t channel = place.channel;
+    for (const Node* operand : cat.operands()) {
+      any |= LiesIn(*operand, *place.whole, channel, places);
+      channel += operand->tensor_type().shape[1];
+    }
+    if (any) places.emplace(&cat, place);
   }
 
   // Dense where nobody has a wish that all can take.
   Placement Choose(const Node& value) {
-    if (!MayBePlaced(value) || !calls_.contains(&value)) return Placement();
-    for (const Node* user : value.users()) {
-      if (!calls_.contains(user)) return Placement();
-    }
+    if (!AllCallsKnown(value)) return Placement();
     for (const Placement& candidate : Candidates(value)) {
       if (AllTake(value, candidate)) return candidate;
     }
@@ -64,6 +87,38 @@ class Chooser {
   }
 
  private:
+  // May the value, its writer and its readers be asked?
+  bool AllCallsKnown(const Node& value) const {
+    const auto users = value.users();
+    return MayBePlaced(value) && calls_.contains(&value) &&
+           std::all_of(users.begin(), users.end(), [&](const Node* user) { return calls_.contains(user); });
+  }
+
+  // A cat's result: a slice of the tensor that its operands lie in, if they lie there side by side; else its own
+  // tensor.
+  Place PlaceAmong(const Node& cat, const Places& places) {
+    const auto first = places.find(cat.operand(0));
+    const Place own = {Placement(), &cat, 0};
+    if (first == places.end() || first->second.whole == nullptr) return own;
+    const Place slice = first->second;
+    int64_t channel = slice.channel;
+    for (const Node* operand : cat.operands()) {
+      const auto place = places.find(operand);
+      if (place == places.end() || place->second.whole != slice.whole || place->second.channel != channel) return own;
+      channel += operand->tensor_type().shape[1];
+    }
+    return AllCallsKnown(cat) && AllTake(cat, slice.placement) ? slice : own;
+  }
+
+  // Does the value lie in `whole` from this channel on, now or already?
+  bool LiesIn(const Node& value, const Node& whole, int64_t channel, Places& places) {
+    const auto found = places.find(&value);
+    if (found != places.end()) return found->second.whole == &whole && found->second.channel == channel;
+    if (!nhwc_.contains(&value) || !AllCallsKnown(value) || !AllTake(value, SliceOf(whole))) return false;
+    places.emplace(&value, Place{SliceOf(whole), &whole, channel});
+    return true;
+  }
+
   // Unblocked, with room for every wish.
   static Placement Unblocked(absl::Span<const Placement> wishes) {
     Placement all;
@@ -114,19 +169,22 @@ class Chooser {
   }
 
   HashMap<const Node*, Call> calls_;
+  HashSet<const Node*> nhwc_;  // Calls whose results are in NHWC, whatever else is in the graph.
 };
 
 }  // namespace
 
-Placements ChoosePlacements(const ir::Graph& graph, const Constants& constants, const kernels::KernelRegistry& kernels,
-                            kernels::Isa isa, int threads) {
+Places ChoosePlacements(const ir::Graph& graph, const Constants& constants, const kernels::KernelRegistry& kernels,
+                        kernels::Isa isa, int threads) {
   Chooser chooser(graph, constants, kernels, isa, threads);
-  Placements placements;
+  Places places;
+  for (const Node* node = graph.last(); node != nullptr; node = node->previous()) chooser.PlaceOperands(*node, places);
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (places.contains(node)) continue;
     const Placement placement = chooser.Choose(*node);
-    if (!placement.dense()) placements.emplace(node, placement);
+    if (!placement.dense()) places.emplace(node, Place{placement});
   }
-  return placements;
+  return places;
 }
 
 }  // namespace fuselage::runtime

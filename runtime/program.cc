@@ -12,6 +12,17 @@ using Home = BufferSpec::Home;
 
 int64_t Aligned(int64_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
 
+// Each buffer is in use from the first to the last step that one inside it is.
+std::vector<BufferSpec> WithThoseInside(std::vector<BufferSpec> buffers) {
+  for (const BufferSpec& inside : buffers) {
+    if (inside.whole < 0) continue;
+    BufferSpec& whole = buffers[inside.whole];
+    if (whole.first < 0 || (inside.first >= 0 && inside.first < whole.first)) whole.first = inside.first;
+    whole.last = std::max(whole.last, inside.last);
+  }
+  return buffers;
+}
+
 // Inputs arrive before the first step, outputs leave after the last. What one of two steps that run beside each other
 // uses, lives during both.
 void PlanBuffers(bool on_host, Program* program) {
@@ -21,9 +32,10 @@ void PlanBuffers(bool on_host, Program* program) {
   std::vector<Lifetime> lifetimes;
   std::vector<int> planned;  // The buffer of each lifetime.
   program->offsets.resize(schedule.buffers.size());
-  for (size_t i = 0; i < schedule.buffers.size(); ++i) {
-    const BufferSpec& buffer = schedule.buffers[i];
-    if (on_host && buffer.home != Home::kArena) continue;
+  const std::vector<BufferSpec> buffers = WithThoseInside(schedule.buffers);
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const BufferSpec& buffer = buffers[i];
+    if (buffer.whole >= 0 || (on_host && buffer.home != Home::kArena)) continue;
     if (buffer.home == Home::kConstant) {
       program->offsets[i] = program->constant_bytes;
       if (buffer.last >= 0) program->constant_bytes += Aligned(buffer.bytes);
@@ -46,7 +58,10 @@ void PlanBuffers(bool on_host, Program* program) {
     const int id = planned[i];
     program->offsets[id] = arena.offsets[i];
     program->arena.push_back({arena.offsets[i], lifetimes[i].bytes, lifetimes[i].first, lifetimes[i].last,
-                              schedule.buffers[id].first, is_scratch[id]});
+                              buffers[id].first, is_scratch[id]});
+  }
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].whole >= 0) program->offsets[i] = program->offsets[buffers[i].whole] + buffers[i].offset;
   }
   program->arena_bytes = arena.bytes;
 }

@@ -42,7 +42,7 @@ class Scheduler {
     MarkNhwc();
     RETURN_IF_ERROR(CheckTypes());
     ASSIGN_OR_RETURN(constants_, ConstantsOf(graph_, options_.max_memory_bytes));
-    placements_ = ChoosePlacements(graph_, constants_, kernels_, options_.isa, options_.threads);
+    places_ = ChoosePlacements(graph_, constants_, kernels_, options_.isa, options_.threads);
     for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
       switch (node->kind()) {
         case NodeKind::kPlaceholder: AddInput(*node); break;
@@ -128,6 +128,23 @@ class Scheduler {
     BufferSpec buffer;
     buffer.bytes = bytes;
     return AddBuffer(std::move(buffer));
+  }
+
+  // Where a value of this type lies.
+  int AddBufferAt(const Place& place, const TensorType& type) {
+    const int whole = place.whole == nullptr ? -1 : BufferOfWhole(*place.whole);
+    const int buffer = AddArenaBuffer(kernels::PlacedBytes(type, place.placement));
+    schedule_.buffers[buffer].whole = whole;
+    schedule_.buffers[buffer].offset = place.channel;
+    return buffer;
+  }
+
+  int BufferOfWhole(const Node& cat) {
+    const auto found = wholes_.find(&cat);
+    if (found != wholes_.end()) return found->second;
+    const int buffer = AddArenaBuffer(kernels::PlacedBytes(cat.tensor_type(), SliceOf(cat)));
+    wholes_.emplace(&cat, buffer);
+    return buffer;
   }
 
   int AddConstant(std::shared_ptr<const Tensor> tensor) {
@@ -234,6 +251,7 @@ class Scheduler {
       results_[&node] = {value};
       return absl::OkStatus();
     }
+    if (PlaceOf(node).whole != nullptr && node.IsOp("cat")) return AddCatInPlace(node);
     absl::Status status = AddKernel(node);
     if (absl::IsUnimplemented(status)) status = AddReference(node, status);
     RETURN_IF_ERROR(status);
@@ -256,9 +274,10 @@ class Scheduler {
     std::vector<int> inputs;  // Values.
     for (const Node* input : description.inputs) {
       inputs.push_back(input == nullptr ? StepSpec::kAbsent : ValueOf(*input));
-      desc.input_placements.push_back(input == nullptr ? Placement() : PlacementOf(*input));
+      desc.input_placements.push_back(input == nullptr ? Placement() : PlaceOf(*input).placement);
     }
-    desc.output_placement = PlacementOf(node);
+    const Place place = PlaceOf(node);
+    desc.output_placement = place.placement;
     ChooseLayouts(*entry, node, inputs, desc);
 
     ASSIGN_OR_RETURN(std::unique_ptr<kernels::Kernel> kernel, entry->create(desc));
@@ -268,28 +287,66 @@ class Scheduler {
       step.inputs.push_back(inputs[i] < 0 ? StepSpec::kAbsent : InLayout(inputs[i], desc.inputs[i]->layout));
     }
     std::vector<int> results;
-    for (const TensorType& type : desc.outputs) {
-      results.push_back(NewResult(type, type.layout, step, desc.output_placement));
-    }
+    for (const TensorType& type : desc.outputs) results.push_back(NewResult(type, type.layout, step, place));
     results_[&node] = std::move(results);
-    if (desc.output().rank() == 4) step.layout = LayoutText(desc.output().layout, desc.output_placement);
+    if (desc.output().rank() == 4) step.layout = LayoutText(desc.output().layout, place);
     AddStep(std::move(step));
     return absl::OkStatus();
   }
 
-  static std::string LayoutText(Layout layout, const Placement& placement) {
+  // A cat with operands that lie in its result already: the others are copied there, each in a step of its own.
+  absl::Status AddCatInPlace(const Node& node) {
+    const KernelEntry& entry = *kernels_.FindOrNull(node.op()->name);
+    const Place place = PlaceOf(node);
+    ASSIGN_OR_RETURN(Description description, Describe(node, constants_));
+    KernelDesc& desc = description.desc;
+    desc.isa = options_.isa;
+    desc.threads = options_.threads;
+    std::vector<int> parts;
+    Place part = {SliceOf(*place.whole), place.whole, place.channel};
+    for (const Node* operand : description.inputs) {
+      const Place from = PlaceOf(*operand);
+      const int source = InLayout(ValueOf(*operand), Layout::kNhwc);
+      if (from.whole == part.whole && from.channel == part.channel) {
+        parts.push_back(source);
+      } else {
+        TensorType type = operand->tensor_type();
+        type.layout = Layout::kNhwc;
+        desc.inputs = {type};
+        desc.outputs = {type};
+        desc.input_placements = {from.placement};
+        desc.output_placement = part.placement;
+        ASSIGN_OR_RETURN(std::unique_ptr<kernels::Kernel> kernel, entry.create(desc));
+        parts.push_back(AddBufferAt(part, type));
+        StepSpec step{StepKind::kKernel, std::move(kernel), node.name(), node.op()->name, {source}, {parts.back()}};
+        step.layout = LayoutText(type.layout, part);
+        AddStep(std::move(step));
+      }
+      part.channel += operand->tensor_type().shape[1];
+    }
+    const int value = NewValue(node.tensor_type());
+    const int buffer = place.whole == &node ? BufferOfWhole(node) : AddBufferAt(place, node.tensor_type());
+    schedule_.buffers[buffer].parts = std::move(parts);
+    BufferOf(values_[value], Layout::kNhwc) = buffer;
+    results_[&node] = {value};
+    return absl::OkStatus();
+  }
+
+  static std::string LayoutText(Layout layout, const Place& place) {
     const char* order = layout == Layout::kNhwc ? "nhwc" : "row-major";
-    return placement.dense() ? order : absl::StrCat(order, ", ", kernels::PlacementText(placement));
+    if (place.whole != nullptr)
+      return absl::StrCat(order, ", in %", place.whole->name(), " from channel ", place.channel);
+    return place.placement.dense() ? order : absl::StrCat(order, ", ", kernels::PlacementText(place.placement));
   }
 
-  Placement PlacementOf(const Node& value) const {
-    const auto found = placements_.find(&value);
-    return found == placements_.end() ? Placement() : found->second;
+  Place PlaceOf(const Node& value) const {
+    const auto found = places_.find(&value);
+    return found == places_.end() ? Place() : found->second;
   }
 
-  int NewResult(const TensorType& type, Layout layout, StepSpec& step, const Placement& placement = {}) {
+  int NewResult(const TensorType& type, Layout layout, StepSpec& step, const Place& place = {}) {
     const int value = NewValue(type);
-    const int buffer = AddArenaBuffer(kernels::PlacedBytes(type, placement));
+    const int buffer = AddBufferAt(place, type);
     BufferOf(values_[value], layout) = buffer;
     step.outputs.push_back(buffer);
     return value;
@@ -372,7 +429,8 @@ class Scheduler {
   HashSet<const Node*> live_, wants_nhwc_;
   HashSet<const Tensor*> packed_;  // Of the steps so far.
   Constants constants_;
-  Placements placements_;
+  Places places_;
+  HashMap<const Node*, int> wholes_;  // Cats that others lie in -> the buffers of their results.
   std::vector<std::string> missing_;
 };
 

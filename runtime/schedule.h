@@ -2,7 +2,7 @@
 //
 // Values of rank 4 lie in NHWC or row-major, as the kernels that make and take them want (kernels::LayoutRule); where
 // the two differ a reorder is inserted, once per value. placements.h says more of where codes lie. Views whose bytes
-// stay the same share their operand's buffer.
+// stay the same share their operand's buffer. What lies in a cat's result is written there; a cat copies the rest.
 #ifndef FUSELAGE_RUNTIME_SCHEDULE_H_
 #define FUSELAGE_RUNTIME_SCHEDULE_H_
 
@@ -26,6 +26,10 @@ struct BufferSpec {
   int index = -1;                          // The executable's input or output with this index.
   std::shared_ptr<const Tensor> constant;  // Its bytes, in whichever layout the buffer has.
   int first = -1, last = -1;               // The steps from the one that writes it to the last that reads it.
+  // Where it lies inside another buffer: which, and how many bytes behind its begin.
+  int whole = -1;
+  int64_t offset = 0;
+  std::vector<int> parts = {};  // The buffers it is written as, where no step writes it as a whole.
 };
 
 // What runs a step; a reorder or a copy is one that the runtime inserted.

@@ -437,8 +437,10 @@ class Generator {
                                                                              : static_cast<int>(rows.size()));
       if (buffer_row_.back() == StepSpec::kAbsent) continue;
       const int index = buffer.home == Home::kConstant ? ConstantOf(*buffer.constant) : buffer.index;
+      const std::string inside =
+          buffer.whole < 0 ? "" : absl::StrCat(", ", BufferRow(buffer.whole), ", ", buffer.offset);
       rows.push_back(
-          absl::StrCat("{Home::", kHomes[static_cast<int>(buffer.home)], ", ", buffer.bytes, ", ", index, "}"));
+          absl::StrCat("{Home::", kHomes[static_cast<int>(buffer.home)], ", ", buffer.bytes, ", ", index, inside, "}"));
     }
     return rows;
   }

@@ -90,6 +90,8 @@ class Reader {
       BufferSpec buffer;
       buffer.home = row.home;
       buffer.bytes = row.bytes;
+      buffer.whole = row.whole;
+      buffer.offset = row.offset;
       if (row.home == BufferSpec::Home::kConstant) {
         buffer.constant = constants_[row.index];
       } else {

@@ -39,7 +39,9 @@ struct ConstantRow {
 struct BufferRow {
   runtime::BufferSpec::Home home;
   int64_t bytes;
-  int index;  // Of an input or an output: which; of a constant: its row.
+  int index;            // Of an input or an output: which; of a constant: its row.
+  int whole = kAbsent;  // The row of the buffer that it lies in, and where.
+  int64_t offset = 0;
 };
 
 // The member that `kind` says.
