@@ -49,7 +49,8 @@ bool Follow(const Node& view, std::vector<int64_t>& axes) {
   if (view.IsOp("permute")) {
     const std::vector<int64_t>& dims = view.attribute("dims").as_ints();
     for (int64_t& axis : axes) {
-      axis = std::find_if(dims.begin(), dims.end(), [&](int64_t dim) { return Axis(dim, view) == axis; }) - dims.begin();
+      axis =
+          std::find_if(dims.begin(), dims.end(), [&](int64_t dim) { return Axis(dim, view) == axis; }) - dims.begin();
     }
     return true;
   }
