@@ -42,7 +42,7 @@ struct StepProfile {
 struct ArenaBlock {
   int64_t offset = 0, bytes = 0;
   int first = 0, last = 0;
-  int writer = -1;       // The step that writes it; -1: none, an input that is copied to a device.
+  int writer = -1;       // The first step that writes it; -1: none, an input that is copied to a device.
   bool scratch = false;  // The writer's own, not a value.
 };
 
