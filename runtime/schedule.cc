@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/base/hash_map.h"
+#include "runtime/channel_permute.h"
 #include "runtime/describe.h"
 #include "runtime/executor.h"
 #include "runtime/placements.h"
@@ -43,14 +44,18 @@ class Scheduler {
     RETURN_IF_ERROR(CheckTypes());
     ASSIGN_OR_RETURN(constants_, ConstantsOf(graph_, options_.max_memory_bytes));
     places_ = ChoosePlacements(graph_, constants_, kernels_, options_.isa, options_.threads);
+    for (const ChannelPermute& channels : ChannelPermutesOf(graph_)) {
+      for (const Node* node : {channels.view, channels.permute}) waits_.insert(node);
+      channel_permutes_.emplace(channels.last, channels);
+    }
     for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
       switch (node->kind()) {
         case NodeKind::kPlaceholder: AddInput(*node); break;
         case NodeKind::kGetAttr: break;  // Where an operand needs it in memory, as other constants.
         case NodeKind::kOutput: AddOutputs(*node); break;
         default:
-          if (!live_.contains(node) || constants_.contains(node)) break;
-          RETURN_IF_ERROR(Annotate(AddCall(*node), absl::StrCat("%", node->name())));
+          if (!live_.contains(node) || constants_.contains(node) || waits_.contains(node)) break;
+          RETURN_IF_ERROR(Annotate(AddCalls(*node), absl::StrCat("%", node->name())));
       }
     }
     if (!missing_.empty()) {
@@ -231,6 +236,34 @@ class Scheduler {
       schedule_.buffers[buffer].index = i;
       schedule_.output_types.push_back(values_[value].type);
     }
+  }
+
+  // The node's, and those of a channel permute that have waited for it.
+  absl::Status AddCalls(const Node& node) {
+    const auto found = channel_permutes_.find(&node);
+    if (found == channel_permutes_.end()) return AddCall(node);
+    const ChannelPermute& channels = found->second;
+    if (AddInNhwc(channels)) return absl::OkStatus();
+    RETURN_IF_ERROR(AddCall(*channels.view));
+    RETURN_IF_ERROR(AddCall(*channels.permute));
+    return AddCall(node);
+  }
+
+  // False without a trace where x does not lie in NHWC, one pixel after the other, or no kernel takes it.
+  bool AddInNhwc(const ChannelPermute& channels) {
+    const int x = ValueOf(channels.x()), source = BufferOf(values_[x], Layout::kNhwc);
+    const KernelEntry* entry = kernels_.FindOrNull("permute");
+    if (source < 0 || !PlaceOf(channels.x()).placement.dense() || entry == nullptr) return false;
+    KernelDesc desc = InNhwc(channels);
+    desc.isa = options_.isa;
+    desc.threads = options_.threads;
+    auto kernel = entry->create(desc);
+    if (!kernel.ok()) return false;
+    StepSpec step{StepKind::kKernel, *std::move(kernel), channels.permute->name(), "permute", {source}};
+    step.layout = LayoutText(Layout::kNhwc, {});
+    results_[channels.last] = {NewResult(channels.last->tensor_type(), Layout::kNhwc, step)};
+    AddStep(std::move(step));
+    return true;
   }
 
   absl::Status AddCall(const Node& node) {
@@ -430,6 +463,8 @@ class Scheduler {
   HashSet<const Tensor*> packed_;  // Of the steps so far.
   Constants constants_;
   Places places_;
+  HashMap<const Node*, ChannelPermute> channel_permutes_;  // By their last nodes, for which the others wait.
+  HashSet<const Node*> waits_;
   HashMap<const Node*, int> wholes_;  // Cats that others lie in -> the buffers of their results.
   std::vector<std::string> missing_;
 };

@@ -199,9 +199,47 @@ void CopyRow(const StridedCopy::Axis& row, const T* from, T* to) {
   for (int64_t i = 0; i < row.size; ++i) to[i * row.to] = from[i * row.from];
 }
 
+// Vectors of 16 bytes, which GCC and Clang have on every machine.
+template <typename T>
+struct Lanes {
+  static constexpr size_t kCount = 16 / sizeof(T);
+  typedef T Vector __attribute__((vector_size(16)));
+};
+
+// kFirst: 0 or half of the lanes. Half of the elements of a and of b from there on, by turns.
+template <typename T, size_t kFirst, size_t... i>
+typename Lanes<T>::Vector Zip(typename Lanes<T>::Vector a, typename Lanes<T>::Vector b, std::index_sequence<i...>) {
+  return __builtin_shufflevector(a, b, (kFirst + i / 2 + i % 2 * Lanes<T>::kCount)...);
+}
+
+// to = a[0], b[0], a[1], b[1] ...
+template <typename T>
+void Interleave(const T* a, const T* b, int64_t n, T* to) {
+  constexpr int64_t kCount = Lanes<T>::kCount;
+  if (n < kCount) {
+    for (int64_t i = 0; i < n; ++i) {
+      to[2 * i] = a[i];
+      to[2 * i + 1] = b[i];
+    }
+    return;
+  }
+  for (int64_t i = 0; i < n; i += kCount) {
+    i = std::min(i, n - kCount);  // The last vector may begin within the one before.
+    typename Lanes<T>::Vector x, y, zipped[2];
+    std::memcpy(&x, a + i, sizeof(x));
+    std::memcpy(&y, b + i, sizeof(y));
+    zipped[0] = Zip<T, 0>(x, y, std::make_index_sequence<kCount>());
+    zipped[1] = Zip<T, kCount / 2>(x, y, std::make_index_sequence<kCount>());
+    std::memcpy(to + 2 * i, zipped, sizeof(zipped));
+  }
+}
+
 template <typename T>
 void CopyAxes(absl::Span<const StridedCopy::Axis> axes, const T* from, T* to) {
   if (axes.size() == 1) return CopyRow(axes[0], from, to);
+  if (axes.size() == 2 && axes[0].from == 1 && axes[0].to == 2 && axes[1].size == 2 && axes[1].to == 1) {
+    return Interleave(from, from + axes[1].from, axes[0].size, to);
+  }
   for (int64_t i = 0; i < axes[0].size; ++i) CopyAxes(axes.subspan(1), from + i * axes[0].from, to + i * axes[0].to);
 }
 

@@ -28,6 +28,11 @@ inline std::vector<Case> Cases() {
       {"permute", {{2, 3, 4, 5}}, {{"dims", Ints{0, 2, 3, 1}}}},
       {"permute", {{2, 1, 4, 5}}, {{"dims", Ints{-1, 1, 0, 2}}}},
       {"permute", {{}}, {{"dims", Ints{}}}},
+      // Two rows by turns: fewer elements than a vector has, as many, and a rest.
+      {"permute", {{3, 2, 1}}, {{"dims", Ints{0, 2, 1}}}},
+      {"permute", {{3, 2, 7}}, {{"dims", Ints{0, 2, 1}}}},
+      {"permute", {{3, 2, 16}}, {{"dims", Ints{0, 2, 1}}}},
+      {"permute", {{3, 2, 58}}, {{"dims", Ints{0, 2, 1}}}},
       {"slice", {{5, 6}}, {{"starts", Ints{1, -2}}, {"ends", Ints{4, 100}}}},
       {"slice", {{2, 5, 3, 3}}, {{"starts", Ints{4}}, {"ends", Ints{-100}}, {"axes", Ints{1}}, {"steps", Ints{-2}}}},
       {"slice", {{4, 4}}, {{"starts", Ints{100}}, {"ends", Ints{0}}, {"axes", Ints{-1}}, {"steps", Ints{-1}}}},
