@@ -12,15 +12,17 @@ using Home = BufferSpec::Home;
 
 int64_t Aligned(int64_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
 
-// Each buffer is in use from the first to the last step that one inside it is.
-std::vector<BufferSpec> WithThoseInside(std::vector<BufferSpec> buffers) {
+// Each buffer is in use from the first to the last step that one inside it is; -1: none.
+std::vector<Lifetime> UsesOf(const std::vector<BufferSpec>& buffers) {
+  std::vector<Lifetime> uses;
+  for (const BufferSpec& buffer : buffers) uses.push_back({buffer.bytes, buffer.first, buffer.last});
   for (const BufferSpec& inside : buffers) {
     if (inside.whole < 0) continue;
-    BufferSpec& whole = buffers[inside.whole];
+    Lifetime& whole = uses[inside.whole];
     if (whole.first < 0 || (inside.first >= 0 && inside.first < whole.first)) whole.first = inside.first;
     whole.last = std::max(whole.last, inside.last);
   }
-  return buffers;
+  return uses;
 }
 
 // Inputs arrive before the first step, outputs leave after the last. What one of two steps that run beside each other
@@ -32,7 +34,8 @@ void PlanBuffers(bool on_host, Program* program) {
   std::vector<Lifetime> lifetimes;
   std::vector<int> planned;  // The buffer of each lifetime.
   program->offsets.resize(schedule.buffers.size());
-  const std::vector<BufferSpec> buffers = WithThoseInside(schedule.buffers);
+  const std::vector<BufferSpec>& buffers = schedule.buffers;
+  const std::vector<Lifetime> uses = UsesOf(buffers);
   for (size_t i = 0; i < buffers.size(); ++i) {
     const BufferSpec& buffer = buffers[i];
     if (buffer.whole >= 0 || (on_host && buffer.home != Home::kArena)) continue;
@@ -41,7 +44,7 @@ void PlanBuffers(bool on_host, Program* program) {
       if (buffer.last >= 0) program->constant_bytes += Aligned(buffer.bytes);
       continue;
     }
-    Lifetime lifetime{buffer.bytes, std::max(0, buffer.first), std::max(0, buffer.last)};
+    Lifetime lifetime{buffer.bytes, std::max(0, uses[i].first), std::max(0, uses[i].last)};
     if (beside_next(lifetime.first - 1)) --lifetime.first;
     if (beside_next(lifetime.last)) ++lifetime.last;
     if (buffer.home == Home::kInput) lifetime.first = 0;
@@ -57,8 +60,8 @@ void PlanBuffers(bool on_host, Program* program) {
   for (size_t i = 0; i < planned.size(); ++i) {
     const int id = planned[i];
     program->offsets[id] = arena.offsets[i];
-    program->arena.push_back({arena.offsets[i], lifetimes[i].bytes, lifetimes[i].first, lifetimes[i].last,
-                              buffers[id].first, is_scratch[id]});
+    program->arena.push_back(
+        {arena.offsets[i], lifetimes[i].bytes, lifetimes[i].first, lifetimes[i].last, uses[id].first, is_scratch[id]});
   }
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (buffers[i].whole >= 0) program->offsets[i] = program->offsets[buffers[i].whole] + buffers[i].offset;

@@ -8,12 +8,10 @@
 namespace fuselage::int8::conv2d {
 namespace {
 
-using kernels::Epilogue;
 
 class Reference : public Algorithm {
  public:
-  explicit Reference(const Problem& problem)
-      : problem_(problem), geometry_(problem.geometry), epilogue_(problem.epilogue), operands_(problem) {
+  explicit Reference(const Problem& problem) : problem_(problem), geometry_(problem.geometry), operands_(problem) {
     problem_.weight = nullptr;
     problem_.desc = nullptr;
     // [oc, kh, kw, ic/groups]: the channels of a pixel are contiguous, as in the input.
@@ -83,7 +81,7 @@ class Reference : public Algorithm {
 
   void Store(int32_t sum, int oc, int64_t index, int64_t residual, const Arguments& arguments) const {
     if (problem_.output_type == DType::kF32) {
-      const float v = kernels::DequantizeAccumulator(sum, oc, epilogue_);
+      const float v = kernels::DequantizeAccumulator(sum, oc, problem_.epilogue);
       static_cast<float*>(arguments.output)[index] = problem_.relu && v < 0 ? 0.0f : v;
       return;
     }
@@ -91,16 +89,15 @@ class Reference : public Algorithm {
     if (problem_.has_residual) {
       const int32_t r = problem_.residual_type == DType::kU8 ? static_cast<const uint8_t*>(arguments.residual)[residual]
                                                              : static_cast<const int8_t*>(arguments.residual)[residual];
-      q = kernels::RequantizeWithResidual(sum, oc, r, epilogue_);
+      q = kernels::RequantizeWithResidual(sum, oc, r, problem_.epilogue);
     } else {
-      q = kernels::Requantize(sum, oc, epilogue_);
+      q = kernels::Requantize(sum, oc, problem_.epilogue);
     }
     static_cast<uint8_t*>(arguments.output)[index] = static_cast<uint8_t>(q);  // i8 codes keep their bits.
   }
 
   Problem problem_;
   Geometry geometry_;
-  Epilogue epilogue_;
   Operands operands_;
 };
 
