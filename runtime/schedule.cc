@@ -243,27 +243,29 @@ class Scheduler {
     const auto found = channel_permutes_.find(&node);
     if (found == channel_permutes_.end()) return AddCall(node);
     const ChannelPermute& channels = found->second;
-    if (AddInNhwc(channels)) return absl::OkStatus();
+    const absl::Status in_nhwc = AddInNhwc(channels);
+    if (!absl::IsUnimplemented(in_nhwc)) return in_nhwc;
     RETURN_IF_ERROR(AddCall(*channels.view));
     RETURN_IF_ERROR(AddCall(*channels.permute));
     return AddCall(node);
   }
 
-  // False without a trace where x does not lie in NHWC, one pixel after the other, or no kernel takes it.
-  bool AddInNhwc(const ChannelPermute& channels) {
+  // Unimplemented without a trace where x does not lie in NHWC, one pixel after the other, or no kernel takes it.
+  absl::Status AddInNhwc(const ChannelPermute& channels) {
     const int x = ValueOf(channels.x()), source = BufferOf(values_[x], Layout::kNhwc);
     const KernelEntry* entry = kernels_.FindOrNull("permute");
-    if (source < 0 || !PlaceOf(channels.x()).placement.dense() || entry == nullptr) return false;
+    if (source < 0 || !PlaceOf(channels.x()).placement.dense() || entry == nullptr) {
+      return absl::UnimplementedError("no permute of channels");
+    }
     KernelDesc desc = InNhwc(channels);
     desc.isa = options_.isa;
     desc.threads = options_.threads;
-    auto kernel = entry->create(desc);
-    if (!kernel.ok()) return false;
-    StepSpec step{StepKind::kKernel, *std::move(kernel), channels.permute->name(), "permute", {source}};
+    ASSIGN_OR_RETURN(std::unique_ptr<kernels::Kernel> kernel, entry->create(desc));
+    StepSpec step{StepKind::kKernel, std::move(kernel), channels.permute->name(), "permute", {source}};
     step.layout = LayoutText(Layout::kNhwc, {});
     results_[channels.last] = {NewResult(channels.last->tensor_type(), Layout::kNhwc, step)};
     AddStep(std::move(step));
-    return true;
+    return absl::OkStatus();
   }
 
   absl::Status AddCall(const Node& node) {
@@ -367,8 +369,9 @@ class Scheduler {
 
   static std::string LayoutText(Layout layout, const Place& place) {
     const char* order = layout == Layout::kNhwc ? "nhwc" : "row-major";
-    if (place.whole != nullptr)
+    if (place.whole != nullptr) {
       return absl::StrCat(order, ", in %", place.whole->name(), " from channel ", place.channel);
+    }
     return place.placement.dense() ? order : absl::StrCat(order, ", ", kernels::PlacementText(place.placement));
   }
 
