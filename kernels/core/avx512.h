@@ -76,16 +76,20 @@ static inline simde__m512i Unpack16(simde__m512i a, simde__m512i b) {
       simde_mm256_unpacklo_epi16(simde_mm512_extracti64x4_epi64(a, 1), simde_mm512_extracti64x4_epi64(b, 1));
   return simde_mm512_inserti64x4(simde_mm512_castsi256_si512(low), high, 1);
 }
-static inline simde__m512i LoadBytes(uint64_t mask, const void* from) {
-  uint8_t bytes[64];
-  for (int i = 0; i < 64; ++i) bytes[i] = mask >> i & 1 ? static_cast<const uint8_t*>(from)[i] : 0;
-  return simde_mm512_loadu_si512(bytes);
+template <typename Vector>
+static inline Vector LoadBytes(uint64_t mask, const void* from) {
+  uint8_t bytes[sizeof(Vector)];
+  for (size_t i = 0; i < sizeof(bytes); ++i) bytes[i] = mask >> i & 1 ? static_cast<const uint8_t*>(from)[i] : 0;
+  Vector x;
+  std::memcpy(&x, bytes, sizeof(x));
+  return x;
 }
 
-static inline void StoreBytes(void* to, uint64_t mask, simde__m512i x) {
-  uint8_t bytes[64];
-  simde_mm512_storeu_si512(bytes, x);
-  for (int i = 0; i < 64; ++i) {
+template <typename Vector>
+static inline void StoreBytes(void* to, uint64_t mask, Vector x) {
+  uint8_t bytes[sizeof(Vector)];
+  std::memcpy(bytes, &x, sizeof(x));
+  for (size_t i = 0; i < sizeof(bytes); ++i) {
     if (mask >> i & 1) static_cast<uint8_t*>(to)[i] = bytes[i];
   }
 }
@@ -103,6 +107,9 @@ static inline void StoreBytes(void* to, uint64_t mask, simde__m512i x) {
 #undef _mm512_unpacklo_epi16
 #undef _mm512_maskz_loadu_epi8
 #undef _mm512_mask_storeu_epi8
+#undef _mm_maskz_loadu_epi8
+#undef _mm_mask_storeu_epi8
+#undef _mm256_mask_storeu_epi8
 #define _mm512_cvtepu8_epi32(x) ::fuselage::simde_more::Convert8To32(x, false)
 #define _mm512_cvtepi8_epi32(x) ::fuselage::simde_more::Convert8To32(x, true)
 #define _mm512_cvtepi32_ps(x) ::fuselage::simde_more::ToFloat(x)
@@ -112,8 +119,11 @@ static inline void StoreBytes(void* to, uint64_t mask, simde__m512i x) {
 #define _mm512_fmadd_ps(a, b, c) ::fuselage::simde_more::FusedMultiplyAdd(a, b, c)
 #define _mm512_srai_epi32(x, count) ::fuselage::simde_more::ShiftRight32(x, count)
 #define _mm512_unpacklo_epi16(a, b) ::fuselage::simde_more::Unpack16(a, b)
-#define _mm512_maskz_loadu_epi8(mask, from) ::fuselage::simde_more::LoadBytes(mask, from)
+#define _mm512_maskz_loadu_epi8(mask, from) ::fuselage::simde_more::LoadBytes<simde__m512i>(mask, from)
 #define _mm512_mask_storeu_epi8(to, mask, x) ::fuselage::simde_more::StoreBytes(to, mask, x)
+#define _mm_maskz_loadu_epi8(mask, from) ::fuselage::simde_more::LoadBytes<simde__m128i>(mask, from)
+#define _mm_mask_storeu_epi8(to, mask, x) ::fuselage::simde_more::StoreBytes(to, mask, x)
+#define _mm256_mask_storeu_epi8(to, mask, x) ::fuselage::simde_more::StoreBytes(to, mask, x)
 
 #endif  // FUSELAGE_EMULATE_AVX512
 
@@ -121,6 +131,13 @@ static inline void StoreBytes(void* to, uint64_t mask, simde__m512i x) {
 
 namespace fuselage::kernels {
 namespace FUSELAGE_AVX512_VNNI {
+
+// The register allocator treats what x was before and what it is from here on as two variables.
+static inline void EndLiveRange(__m512i& x) {
+#ifndef FUSELAGE_EMULATE_AVX512
+  asm("" : "+v"(x));
+#endif
+}
 
 // The end of every kernel with u8 codes (see avx2.h).
 struct OutputCodes {

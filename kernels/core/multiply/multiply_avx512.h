@@ -22,82 +22,88 @@ struct ByteProduct {
   static inline __m512i Add(__m512i sum, __m512i x, __m512i weights) { return _mm512_dpbusd_epi32(sum, x, weights); }
 };
 
-// Stores a row of a tile's sums.
-struct StoreSums {
+// How a tile begins and ends: with sums that are kept in m.c.
+struct KeepSums {
   const Multiply& m;
-  template <int kPanels>
-  __attribute__((always_inline)) void operator()(int row, const __m512i (&sums)[kPanels]) const {
+  __attribute__((always_inline)) __m512i Start(int row, int panel) const {
+    return m.accumulate ? _mm512_loadu_si512(m.c + row * m.c_stride + panel * kPanel) : _mm512_setzero_si512();
+  }
+  template <int kRows, int kPanels>
+  __attribute__((always_inline)) void Finish(const __m512i (&sums)[kRows][kPanels]) const {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) _mm512_storeu_si512(m.c + row * m.c_stride + p * kPanel, sums[p]);
+      for (int p = 0; p < kPanels; ++p) _mm512_storeu_si512(m.c + r * m.c_stride + p * kPanel, sums[r][p]);
+    }
   }
 };
 
-// Product::Add(sum, a, b) adds the products of four bytes of a and of b, to each lane; finish(row, sums) takes a row's.
-// kScattered: m.row_offsets says where rows are, which costs a few percent. Not inlined: GCC 12 would keep the sums in
-// memory besides.
-template <typename Product, int kRows, int kPanels, bool kScattered, typename Finish>
-__attribute__((noinline)) void MultiplyTile(const Multiply& m, const Finish& finish) {
+// Product::Add(sum, a, b) adds the products of four bytes of a and of b, to each lane; ends.Start and ends.Finish make
+// and take the sums. kScattered: m.row_offsets says where rows are, which costs a few percent. Not inlined: GCC 12
+// would keep the sums in memory besides.
+template <typename Product, int kRows, int kPanels, bool kScattered, typename Ends>
+__attribute__((noinline)) void MultiplyTile(const Multiply& m, const Ends& ends) {
   __m512i sum[kRows][kPanels];
-#pragma GCC unroll 6
+#pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) {
-      sum[r][p] = m.accumulate ? _mm512_loadu_si512(m.c + r * m.c_stride + p * kPanel) : _mm512_setzero_si512();
-    }
+    for (int p = 0; p < kPanels; ++p) sum[r][p] = ends.Start(r, p);
   }
   const char* b = static_cast<const char*>(m.b);
   const int64_t stride = m.a_stride, b_stride = m.b_stride;
   const char* scattered[kRows];
   if (kScattered) {
-#pragma GCC unroll 6
+#pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) scattered[r] = static_cast<const char*>(m.a) + m.row_offsets[r];
   }
   for (int64_t d = 0; d < m.depth; ++d, b += kPanelBytes) {
     const char* a = static_cast<const char*>(m.a) + m.offsets[d];
-    const char* a3 = a + 3 * stride;
+    const char* blocks[] = {a, a + 3 * stride, a + 6 * stride, a + 9 * stride, a + 12 * stride};
     __m512i weights[kPanels];
 #pragma GCC unroll 4
     for (int p = 0; p < kPanels; ++p) weights[p] = _mm512_loadu_si512(b + p * b_stride);
-#pragma GCC unroll 6
+#pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      const char* even = r < 3 ? a + r * stride : a3 + (r - 3) * stride;
+      const char* even = blocks[r / 3] + r % 3 * stride;
       const __m512i x = _mm512_set1_epi32(LoadDword(kScattered ? scattered[r] + m.offsets[d] : even));
 #pragma GCC unroll 4
       for (int p = 0; p < kPanels; ++p) sum[r][p] = Product::Add(sum[r][p], x, weights[p]);
     }
   }
-#pragma GCC unroll 6
-  for (int r = 0; r < kRows; ++r) finish(r, sum[r]);
+  // What follows may run out of registers, for which GCC 12 would spill in the loop above.
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) FUSELAGE_AVX512_VNNI::EndLiveRange(sum[r][p]);
+  }
+  ends.Finish(sum);
 }
 
-template <typename Product, int kPanels, bool kScattered = false, typename Finish>
-void MultiplyRows(const Multiply& m, const Finish& finish) {
+template <typename Product, int kPanels, bool kScattered = false, typename Ends>
+void MultiplyRows(const Multiply& m, const Ends& ends) {
   switch (m.rows) {
-    case 1: return MultiplyTile<Product, 1, kPanels, kScattered>(m, finish);
-    case 2: return MultiplyTile<Product, 2, kPanels, kScattered>(m, finish);
-    case 3: return MultiplyTile<Product, 3, kPanels, kScattered>(m, finish);
-    case 4: return MultiplyTile<Product, 4, kPanels, kScattered>(m, finish);
-    case 5: return MultiplyTile<Product, 5, kPanels, kScattered>(m, finish);
-    default: return MultiplyTile<Product, 6, kPanels, kScattered>(m, finish);
+    case 1: return MultiplyTile<Product, 1, kPanels, kScattered>(m, ends);
+    case 2: return MultiplyTile<Product, 2, kPanels, kScattered>(m, ends);
+    case 3: return MultiplyTile<Product, 3, kPanels, kScattered>(m, ends);
+    case 4: return MultiplyTile<Product, 4, kPanels, kScattered>(m, ends);
+    case 5: return MultiplyTile<Product, 5, kPanels, kScattered>(m, ends);
+    default: return MultiplyTile<Product, 6, kPanels, kScattered>(m, ends);
   }
 }
 template <typename Product, int kPanels>
 void MultiplyRows(const Multiply& m) {
-  MultiplyRows<Product, kPanels>(m, StoreSums{m});
+  MultiplyRows<Product, kPanels>(m, KeepSums{m});
 }
 
-template <typename Product, bool kScattered = false, typename Finish>
-void MultiplyPanels(const Multiply& m, const Finish& finish) {
-  switch (m.panels) {
-    case 1: return MultiplyRows<Product, 1, kScattered>(m, finish);
-    case 2: return MultiplyRows<Product, 2, kScattered>(m, finish);
-    case 3: return MultiplyRows<Product, 3, kScattered>(m, finish);
-    default: return MultiplyRows<Product, 4, kScattered>(m, finish);
-  }
-}
 template <typename Product, bool kScattered = false>
 void MultiplyPanels(const Multiply& m) {
-  MultiplyPanels<Product, kScattered>(m, StoreSums{m});
+  const KeepSums ends = {m};
+  switch (m.panels) {
+    case 1: return MultiplyRows<Product, 1, kScattered>(m, ends);
+    case 2: return MultiplyRows<Product, 2, kScattered>(m, ends);
+    case 3: return MultiplyRows<Product, 3, kScattered>(m, ends);
+    default: return MultiplyRows<Product, 4, kScattered>(m, ends);
+  }
 }
 
 }  // namespace

@@ -142,6 +142,14 @@ constexpr Layer kNarrow[] = {
     {"densenet121_7", 128, 7, 32, 3, 1, false, 16},
 };
 
+// Expansions and projections of inverted residuals, whose depth is short: MobileNetV2, table 2.
+constexpr Layer kPointwise[] = {
+    {"mobilenet_v2_112_project", 32, 112, 16, 1, 1, false, 1}, {"mobilenet_v2_112_expand", 16, 112, 96, 1, 1, false, 1},
+    {"mobilenet_v2_56_project", 144, 56, 24, 1, 1, true, 1},   {"mobilenet_v2_56_expand", 24, 56, 144, 1, 1, false, 2},
+    {"mobilenet_v2_28_project", 192, 28, 32, 1, 1, true, 2},   {"mobilenet_v2_28_expand", 32, 28, 192, 1, 1, false, 3},
+    {"mobilenet_v2_14_project", 384, 14, 64, 1, 1, true, 3},   {"mobilenet_v2_14_expand", 64, 14, 384, 1, 1, false, 4},
+};
+
 // 64-byte aligned.
 Tensor Memory(int64_t bytes) { return Tensor(DType::kU8, {bytes}); }
 Tensor Memory(const std::vector<uint8_t>& bytes) {
@@ -265,6 +273,7 @@ void RegisterAll() {
   RegisterLayers(kDepthwise);
   RegisterLayers(kGrouped);
   RegisterLayers(kNarrow);
+  RegisterLayers(kPointwise);
   for (int batch : {1, 16}) {
     for (int threads : {1, 2}) {
       benchmark::RegisterBenchmark(

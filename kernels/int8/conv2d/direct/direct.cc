@@ -268,18 +268,22 @@ class Direct : public Algorithm {
     }
     // Rows that are read in place follow each other, and are one.
     const int64_t lines = in_place_ ? 1 : out_rows, width = in_place_ ? out_rows * g.out_width : g.out_width;
-    const int64_t parts = CeilDiv(width, kMaxRows);
     for (int64_t row = 0; row < lines; ++row) {
-      for (int64_t part = 0; part < parts; ++part) {
-        const int64_t x = width * part / parts;
-        m.rows = static_cast<int>(width * (part + 1) / parts - x);
+      const auto multiply = [&](int64_t x, int64_t pixels) {
+        m.rows = static_cast<int>(pixels);
         m.a = rows + row * row_step_ * row_bytes_ + x * m.a_stride;
         m.c = accumulators + (row * width + x) * m.c_stride;
-        if (to != nullptr) {
-          loops_.multiply_codes(m, constants_.stage(), At(*to, row, x));
-        } else {
-          loops_.multiply(m);
-        }
+      };
+      if (to != nullptr) {
+        multiply(0, width);
+        loops_.multiply_codes(m, constants_.stage(), At(*to, row, 0));
+        continue;
+      }
+      const int64_t parts = CeilDiv(width, kMaxRows);
+      for (int64_t part = 0; part < parts; ++part) {
+        const int64_t x = width * part / parts;
+        multiply(x, width * (part + 1) / parts - x);
+        loops_.multiply(m);
       }
     }
   }

@@ -1,6 +1,8 @@
-// AVX-512 VNNI: up to 6 pixels by 64 output channels, 24 registers of sums, four of weights, one broadcast dword. Codes
-// leave by fours of panels or pixels.
+// AVX-512 VNNI: tiles of pixels by up to 64 output channels, whose sums fill the registers that weights and a broadcast
+// dword leave. Codes leave by fours of panels or pixels.
 #include <string.h>
+
+#include <utility>
 
 #include "kernels/core/avx512.h"
 #include "kernels/core/multiply/multiply_avx512.h"
@@ -17,50 +19,99 @@ void MultiplyVnni(const Multiply& m) {
   m.row_offsets != nullptr ? MultiplyPanels<ByteProduct, true>(m) : MultiplyPanels<ByteProduct>(m);
 }
 
-// A pixel's codes from a row of sums.
-struct StoreCodes {
-  const OutputStage& stage;
-  const Destination& to;
-  const StageConstants constants;
-  const uint64_t existing;  // Of the channels.
+// Part `index` of the codes, a pixel's. An extraction's index is a constant.
+template <int kPanels>
+inline void StorePixel(__m512i codes, int index, uint64_t existing, uint8_t* to) {
+  if (kPanels > 2) return _mm512_mask_storeu_epi8(to, existing, codes);
+  const __m256i half =
+      index < (kPanels == 2 ? 1 : 2) ? _mm512_castsi512_si256(codes) : _mm512_extracti64x4_epi64(codes, 1);
+  if (kPanels == 2) return _mm256_mask_storeu_epi8(to, static_cast<__mmask32>(existing), half);
+  const __m128i quarter = index % 2 == 0 ? _mm256_castsi256_si128(half) : _mm256_extracti128_si256(half, 1);
+  _mm_mask_storeu_epi8(to, static_cast<__mmask16>(existing), quarter);
+}
 
-  template <int kPanels>
-  __attribute__((always_inline)) void operator()(int row, const __m512i (&sums)[kPanels]) const {
-    __m512 v[4];
-#pragma GCC unroll 4
-    for (int p = 0; p < 4; ++p) {
-      v[p] = p < kPanels ? ValuesOf(PanelConstantsOf(stage, to.channel + p * kPanel), sums[p < kPanels ? p : 0])
-                         : _mm512_setzero_ps();
-    }
-    if (to.residual != nullptr) {
-      const __m512i codes = _mm512_maskz_loadu_epi8(existing, to.residual + row * to.residual_pixel_stride);
-      Residual<0, kPanels>(codes, v);
-      Residual<1, kPanels>(codes, v);
-      Residual<2, kPanels>(codes, v);
-      Residual<3, kPanels>(codes, v);
-    }
-    uint8_t* out = static_cast<uint8_t*>(to.output) + row * to.pixel_stride;
-    const __m512i codes = stage.plain ? CodesOf<OutputForm<OutputKind::kPlainCodes, false>>(constants, v)
-                                      : CodesOf<OutputForm<OutputKind::kCodes, false>>(constants, v);
-    if (to.channels == 4 * kPanel) {
-      _mm512_storeu_si512(out, codes);
-    } else {
-      _mm512_mask_storeu_epi8(out, existing, codes);
-    }
+// A tile's sums begin with the bias and end as codes.
+struct SumsToCodes {
+  const Multiply& m;
+  const OutputStage& stage;
+  const StageConstants& constants;
+  const uint64_t existing;  // Of the channels.
+  uint8_t* out;
+  int64_t pixel_stride;
+  const uint8_t* residual;
+  int64_t residual_stride;
+  const int32_t* bias;
+  const float* multiplier;
+
+  __attribute__((always_inline)) __m512i Start(int row, int panel) const {
+    const __m512i sum = _mm512_loadu_si512(bias + panel * kPanel);
+    return m.accumulate ? _mm512_add_epi32(sum, _mm512_loadu_si512(m.c + row * m.c_stride + panel * kPanel)) : sum;
   }
 
- private:
-  template <int kIndex, int kPanels>
-  __attribute__((always_inline)) void Residual(__m512i codes, __m512* v) const {
-    if (kIndex >= kPanels) return;
-    v[kIndex] = AddResidual<OutputForm<OutputKind::kCodes, true>>(constants, _mm512_extracti32x4_epi32(codes, kIndex),
-                                                                  v[kIndex]);
+  // A vector of codes is that of one pixel, or of four with one panel, two with two.
+  template <int kRows, int kPanels>
+  __attribute__((always_inline)) void Finish(const __m512i (&sums)[kRows][kPanels]) const {
+    constexpr int kTogether = 4 / kPanels;
+#pragma GCC unroll 16
+    for (int first = 0; first < kRows; first += kTogether) {
+      __m512 v[4] = {};
+#pragma GCC unroll 4
+      for (int i = 0; i < kTogether * kPanels; ++i) {
+        const int row = first + i / kPanels, channel = i % kPanels * kPanel;
+        if (row >= kRows) continue;
+        v[i] = _mm512_mul_ps(_mm512_cvtepi32_ps(sums[row][i % kPanels]), _mm512_loadu_ps(multiplier + channel));
+        if (residual == nullptr) continue;
+        const __m128i codes = _mm_maskz_loadu_epi8(static_cast<__mmask16>(existing >> channel),
+                                                   residual + row * residual_stride + channel);
+        v[i] = AddResidual<OutputForm<OutputKind::kCodes, true>>(constants, codes, v[i]);
+      }
+      const __m512i codes = stage.plain ? CodesOf<OutputForm<OutputKind::kPlainCodes, false>>(constants, v)
+                                        : CodesOf<OutputForm<OutputKind::kCodes, false>>(constants, v);
+#pragma GCC unroll 4
+      for (int i = 0; i < kTogether; ++i) {
+        if (first + i < kRows) StorePixel<kPanels>(codes, i, existing, out + (first + i) * pixel_stride);
+      }
+    }
   }
 };
 
+// A line of pixels by kPanels panels, in tiles of at most as many rows as kRows has numbers, from 0 on.
+template <int kPanels, int... kRows>
+void MultiplyLine(Multiply m, const OutputStage& stage, const Destination& to, std::integer_sequence<int, kRows...>) {
+  constexpr void (*kTiles[])(const Multiply&, const SumsToCodes&) = {
+      kernels::MultiplyTile<kernels::ByteProduct, kRows + 1, kPanels, false, SumsToCodes>...};
+  constexpr int64_t kMost = sizeof...(kRows);
+  const StageConstants constants = StageConstantsOf(stage);
+  SumsToCodes ends = {m,
+                      stage,
+                      constants,
+                      ~uint64_t{0} >> (4 * kPanel - to.channels),
+                      static_cast<uint8_t*>(to.output),
+                      to.pixel_stride,
+                      to.residual,
+                      to.residual_pixel_stride,
+                      stage.bias + to.channel,
+                      stage.multiplier + to.channel};
+  const int64_t pixels = m.rows, tiles = (pixels + kMost - 1) / kMost;
+  for (int64_t tile = 0, pixel = 0; tile < tiles; ++tile) {
+    const int64_t rows = (pixels - pixel) / (tiles - tile);
+    kTiles[rows - 1](m, ends);
+    m.a = static_cast<const char*>(m.a) + rows * m.a_stride;
+    m.c += rows * m.c_stride;
+    ends.out += rows * ends.pixel_stride;
+    if (ends.residual != nullptr) ends.residual += rows * ends.residual_stride;
+    pixel += rows;
+  }
+}
+
+// As many rows as registers hold the sums of, beside the weights and a dword.
 void MultiplyCodes(const Multiply& m, const OutputStage& stage, const Destination& to) {
-  const uint64_t existing = ~uint64_t{0} >> (4 * kPanel - to.channels);
-  kernels::MultiplyPanels<kernels::ByteProduct>(m, StoreCodes{stage, to, StageConstantsOf(stage), existing});
+  switch (m.panels) {
+    case 1: return MultiplyLine<1>(m, stage, to, std::make_integer_sequence<int, 14>());
+    case 2: return MultiplyLine<2>(m, stage, to, std::make_integer_sequence<int, 12>());
+    case 3: return MultiplyLine<3>(m, stage, to, std::make_integer_sequence<int, 8>());
+    default: return MultiplyLine<4>(m, stage, to, std::make_integer_sequence<int, 6>());
+  }
 }
 
 // Four whole panels: the codes of a pixel are one vector.
