@@ -226,6 +226,7 @@ void Block::CopyAsync(int thread, uint32_t offset, uint32_t bytes, const void* f
   if (!CheckStore(thread, offset, bytes) || !LoadGlobal(thread, from, bytes, copy.data.data())) return;
   for (uint32_t i = offset / 2; i < (offset + bytes) / 2; ++i) accesses_[i].stored = kInFlight;
   copies_[thread].pending.push_back(copy);
+  emulator_.copied_bytes_ += bytes;
 }
 
 bool Block::LoadGlobal(int thread, const void* from, uint32_t bytes, void* to, bool as_constant) {

@@ -44,6 +44,8 @@ class Emulator {
   const std::string& error() const { return error_; }
   // How many rows ldmatrix loaded from banks that another row of the same matrix needs: each costs a pass.
   int64_t matrix_conflicts() const { return matrix_conflicts_; }
+  // What cp.async copied. Those of 16 bytes come from the L2 cache, whoever fetched the same before.
+  int64_t copied_bytes() const { return copied_bytes_; }
 
  private:
   friend class Block;
@@ -80,6 +82,7 @@ class Emulator {
   uint32_t blocks_ = 0;                        // Begun in this launch.
   std::string error_;
   int64_t matrix_conflicts_ = 0;
+  int64_t copied_bytes_ = 0;
 };
 
 class Thread {

@@ -76,6 +76,7 @@ void ExpectProduct() {
   emulator.AllowWrites("c", c, sizeof(c));
   emulator.Launch<Product<X>>({1, 1, 1}, 768, {&a[0][0], &b[0][0], &c[0][0]});
   ASSERT_EQ(emulator.error(), "");
+  EXPECT_EQ(emulator.copied_bytes(), sizeof(a) + sizeof(b));
   // Rows of 32 bytes: four lie in different banks. Four matrices of A, one of B that counts four times.
   EXPECT_EQ(emulator.matrix_conflicts(), 8 * 4);
   for (int m = 0; m < 16; ++m) {

@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(Kernel::kWarps* kWarpSize, Kernel::kBlocks)
 cudaError_t PrepareKernel(const KernelId& id) {
   if (id.family != Family::kGemm) return cudaSuccess;
   // The most that any plan wants: to set less later would take it from another.
-  const int shared_bytes = GemmSharedBytes(id, /*residual=*/true);
+  const int shared_bytes = GemmSharedBytes(id, /*residual=*/true, kMostPatchPixels);
   return WithKernel(id, [&](auto kernel) {
     return cudaFuncSetAttribute(Conv2d<decltype(kernel)>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
   });

@@ -72,10 +72,11 @@ TEST_F(Conv2dCudaTest, ResNet18) {
 
 TEST_F(Conv2dCudaTest, EveryTileAndSplit) {
   for (int i = 0; i < 400; ++i) {
+    const bool halo = kTiles[i % kTileCount].halo;
     PlanOptions options;
     options.family = Family::kGemm;
-    options.tiling = Tiling{i % kTileCount, 1 + i / kTileCount % 5};
-    ExpectEqualsCpu(RandomCase(i, 16, /*groups=*/false), i, options);
+    options.tiling = Tiling{i % kTileCount, halo ? 1 : 1 + i / kTileCount % 5};
+    ExpectEqualsCpu(halo ? RandomHaloCase(i) : RandomCase(i, 16, /*groups=*/false), i, options);
   }
 }
 

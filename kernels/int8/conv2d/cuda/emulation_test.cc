@@ -2,6 +2,7 @@
 // races and bounds, without a GPU.
 #include <set>
 #include <string>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "kernels/int8/conv2d/cuda/testing.h"
@@ -35,14 +36,54 @@ TEST(EmulationTest, ResNet18Batch3) {
 TEST(EmulationTest, EveryTileAndSplit) {
   std::set<std::string> names;
   for (int i = 0; i < 200; ++i) {
-    const Case c = RandomCase(i, 16, /*groups=*/false);
+    const bool halo = kTiles[i % kTileCount].halo;
     PlanOptions options;
     options.family = Family::kGemm;
-    options.tiling = Tiling{i % kTileCount, 1 + i / kTileCount % 5};
-    names.insert(ExpectEqualsCpu(c, i, options));
+    options.tiling = Tiling{i % kTileCount, halo ? 1 : 1 + i / kTileCount % 5};
+    names.insert(ExpectEqualsCpu(halo ? RandomHaloCase(i) : RandomCase(i, 16, /*groups=*/false), i, options));
     if (HasFailure()) return;
   }
   EXPECT_GE(names.size(), 4 * kTileCount);  // Small convolutions have fewer steps than splits.
+}
+
+// What a block fetches by cp.async, of ResNet18's layers of 64 and of 128 channels: a third of it with a halo.
+TEST(EmulationTest, HaloFetchesThePatchOnce) {
+  for (const auto& [channels, size] : {std::make_pair(64, 56), std::make_pair(128, 28)}) {
+    Case c = SquareCase(channels, size, channels, /*kernel=*/3, /*stride=*/1);
+    c.batch = 4;
+    const Instance instance(c, 1);
+    int64_t copied_bytes[2];
+    for (const bool halo : {false, true}) {
+      PlanOptions options;
+      options.tiling = Tiling{halo ? kHaloTile : 1, 1};
+      const auto plan = PlanOf(instance.Desc(), options);
+      ASSERT_TRUE(plan.ok()) << plan.status();
+      const std::vector<uint8_t> wanted = OnCpu(instance);
+      const auto bytes = Emulate(*plan, instance, static_cast<int64_t>(wanted.size()), &copied_bytes[halo]);
+      ASSERT_TRUE(bytes.ok()) << bytes.status();
+      EXPECT_TRUE(*bytes == wanted);
+    }
+    EXPECT_GE(copied_bytes[0], 3 * copied_bytes[1])
+        << channels << " channels: " << copied_bytes[0] << ", " << copied_bytes[1];
+  }
+}
+
+TEST(EmulationTest, HalosAreForStride1) {
+  PlanOptions options;
+  options.tiling = Tiling{kHaloTile, 1};
+  const auto name_of = [&](const Case& c) {
+    const Instance instance(c, 1);
+    const auto plan = PlanOf(instance.Desc(), options);
+    return plan.ok() ? plan->name() : absl::StatusCodeToString(plan.status().code());
+  };
+  EXPECT_EQ(name_of(SquareCase(64, 14, 64, /*kernel=*/3, /*stride=*/1)), "cuda halo 256x64");
+  EXPECT_EQ(name_of(SquareCase(64, 14, 64, /*kernel=*/3, /*stride=*/2)), "FAILED_PRECONDITION");
+  EXPECT_EQ(name_of(SquareCase(64, 14, 64, /*kernel=*/1, /*stride=*/1)), "FAILED_PRECONDITION");
+  EXPECT_EQ(name_of(SquareCase(64, 14, 64, /*kernel=*/7, /*stride=*/1)), "FAILED_PRECONDITION");
+  EXPECT_EQ(name_of(SquareCase(64, 300, 64, /*kernel=*/3, /*stride=*/1)), "FAILED_PRECONDITION");
+  EXPECT_EQ(name_of(SquareCase(72, 14, 64, /*kernel=*/3, /*stride=*/1)), "FAILED_PRECONDITION");
+  options.tiling->splits = 2;
+  EXPECT_EQ(name_of(SquareCase(64, 14, 64, /*kernel=*/3, /*stride=*/1)), "FAILED_PRECONDITION");
 }
 
 TEST(EmulationTest, AnyChannels) {
@@ -126,7 +167,7 @@ TEST(PlanTest, LargeTensorsHaveTheDirectKernel) {
     const auto plan = PlanOf(desc, {});
     return plan.ok() ? plan->name() : absl::StatusCodeToString(plan.status().code());
   };
-  EXPECT_EQ(name_of(8191).substr(0, 9), "cuda gemm");  // 2^31 - 2^18 bytes of input.
+  EXPECT_EQ(name_of(8191), "cuda halo 256x64");  // 2^31 - 2^18 bytes of input.
   EXPECT_EQ(name_of(8192), "cuda direct");
   EXPECT_EQ(name_of(1 << 19), "UNIMPLEMENTED");  // 2^31 output pixels.
 }

@@ -1,12 +1,9 @@
 // Implicit GEMM: rows are output pixels, columns output channels, the inner dimension runs over taps and channels.
 //
-// A block computes one tile, in steps of 64 bytes of the inner dimension that go through kStages buffers of shared
-// memory: cp.async fills them kStages - 1 steps ahead, ldmatrix and mma.m16n8k32 empty them. The buffers hold 16-byte
-// pieces, permuted so that neither cp.async nor ldmatrix meets a bank twice. Pixels outside the image come from
-// Params::padding. The grid is [row tiles * column tiles, 1, splits of the inner dimension], with the blocks of the
-// same pixels next to each other: what the first fetches the others find in the L2 cache.
-//
-// Weights are packed [steps, padded_channels, kStep]: what a block fetches in a step is contiguous.
+// A block computes one tile, in steps (steps.h) that go through kStages buffers of shared memory: cp.async fills them
+// kStages - 1 steps ahead. Pixels outside the image come from Params::padding. The grid is [row tiles * column tiles,
+// 1, splits of the inner dimension], with the blocks of the same pixels next to each other: what the first fetches the
+// others find in the L2 cache.
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_GEMM_H_
 #define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_GEMM_H_
 
@@ -14,6 +11,7 @@
 
 #include "kernels/int8/conv2d/cuda/epilogue.h"
 #include "kernels/int8/conv2d/cuda/params.h"
+#include "kernels/int8/conv2d/cuda/steps.h"
 
 namespace fuselage::int8::conv2d::cuda {
 
@@ -23,13 +21,14 @@ template <typename TileOfBlock, typename X, int kPiece>
 struct Gemm {
   using Params = cuda::Params;
   using Tile = TileOfBlock;
+  using Steps = cuda::Steps<Tile, X>;
   static constexpr int kWarps = Tile::kWarps;
   static constexpr int kBlocks = Tile::kBlocks;
   static constexpr int kStages = Tile::kRows * Tile::kColumns < 128 * 128 ? 4 : 3;
   static constexpr int kStageBytes = (Tile::kRows + Tile::kColumns) * kStep;
   // The results take the place of the buffers. A residual is fetched meanwhile, to its own place.
   static constexpr int kSharedBytes = kStages * kStageBytes;
-  static constexpr int kSharedBytesWithResidual = kSharedBytes + Tile::kStagingBytes;
+  static constexpr int SharedBytes(bool residual, int) { return kSharedBytes + (residual ? Tile::kStagingBytes : 0); }
   static_assert(kSharedBytes >= Tile::kStagingBytes);
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
@@ -46,11 +45,7 @@ struct Gemm {
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         cursors[thread] = MakeCursor(p, thread, first_row, first_channel, first_step);
-        FUSELAGE_UNROLL
-        for (int i = 0; i < Tile::kRowFragments; ++i) {
-          FUSELAGE_UNROLL
-          for (int j = 0; j < Tile::kColumnFragments; ++j) accumulators[warp].fragments[i][j][thread] = {};
-        }
+        Steps::Clear(thread, accumulators[warp]);
       });
       if (p.residual != nullptr && p.sums == nullptr) {
         warp.ForThreads([&](Thread thread) { FetchResidual<Tile>(p, thread, staging, first_channel, pixel); });
@@ -87,11 +82,9 @@ struct Gemm {
 
  private:
   // What a thread fetches in each step: one 16-byte column of kFetchedRows rows of pixels, and pieces of weights.
-  static constexpr int kColumns = kStep / 16;
-  static constexpr int kRowsApart = Tile::kThreads / kColumns;
+  static constexpr int kRowsApart = Tile::kThreads / Steps::kPieces;
   static constexpr int kFetchedRows = Tile::kRows / kRowsApart;
-  static constexpr int kFetchedWeights = Tile::kColumns * kColumns / Tile::kThreads;
-  static_assert(Tile::kRows % kRowsApart == 0 && Tile::kColumns * kColumns % Tile::kThreads == 0);
+  static_assert(Tile::kRows % kRowsApart == 0);
 
   struct Cursor {
     int image[kFetchedRows];               // Byte offset of its image.
@@ -100,29 +93,24 @@ struct Gemm {
     const int8_t* weight;
   };
 
-  // Where piece `column` of a row lies in a buffer. ldmatrix takes eight rows at once, 512 bytes: the permutation
-  // spreads them over all banks. Eight rows on it is 8 * kStep more; two columns on, from the first two, it has another
-  // bit 5.
-  FUSELAGE_DEVICE static uint32_t Place(int row, int column) { return row * kStep + ((column ^ (row >> 1 & 3)) << 4); }
-
   FUSELAGE_DEVICE static Cursor MakeCursor(const Params& p, Thread thread, int first_row, int first_channel,
                                            int first_step) {
     Cursor c;
     FUSELAGE_UNROLL
     for (int i = 0; i < kFetchedRows; ++i) {
-      const int row = first_row + thread.index() / kColumns + i * kRowsApart;
+      const int row = first_row + thread.index() / Steps::kPieces + i * kRowsApart;
       const int x = row % p.out_width, line = row / p.out_width;
       c.image[i] = line / p.out_height * (p.in_height * p.in_width * p.in_channels);
       c.y[i] = line % p.out_height * p.stride_y - p.pad_top;
       c.x[i] = x * p.stride_x - p.pad_left;
       if (row >= p.rows) c.image[i] = 0, c.y[i] = -(1 << 30);  // Outside of any image.
     }
-    const int inner = first_step * kStep + thread.index() % kColumns * 16;
+    const int inner = first_step * kStep + thread.index() % Steps::kPieces * 16;
     const int tap = inner / p.tap_channels;
     c.channel = inner % p.tap_channels;
     c.tap_y = tap / p.kernel_width * p.dilation_y;
     c.tap_x = tap % p.kernel_width * p.dilation_x;
-    c.weight = p.weight + (int64_t{first_step} * p.padded_channels + first_channel) * kStep + thread.index() * 16;
+    c.weight = Steps::Weights(p, thread, first_step, first_channel);
     return c;
   }
 
@@ -135,7 +123,8 @@ struct Gemm {
                           static_cast<unsigned>(x) < static_cast<unsigned>(p.in_width);
       const uint8_t* from =
           inside ? p.input + (c.image[i] + (y * p.in_width + x) * p.in_channels + c.channel) : p.padding;
-      const uint32_t to = stage + Place(thread.index() / kColumns + i * kRowsApart, thread.index() % kColumns);
+      const int row = thread.index() / Steps::kPieces + i * kRowsApart;
+      const uint32_t to = stage + Steps::Place(row, thread.index() % Steps::kPieces);
       // Channels past the last, like taps past the last, meet weights of zero.
       if constexpr (kPiece == 16) {
         thread.CopyAsync<16>(to, from);
@@ -150,12 +139,7 @@ struct Gemm {
         thread.StoreShared(to, bytes);
       }
     }
-    FUSELAGE_UNROLL
-    for (int i = 0; i < kFetchedWeights; ++i) {
-      const int piece = thread.index() + i * Tile::kThreads;
-      thread.CopyAsync<16>(stage + Tile::kRows * kStep + Place(piece / kColumns, piece % kColumns),
-                           c.weight + i * Tile::kThreads * 16);
-    }
+    Steps::FetchWeights(thread, c.weight, stage + Tile::kRows * kStep);
     c.weight += int64_t{p.padded_channels} * kStep;
     c.channel += kStep;
     while (c.channel >= p.tap_channels) {
@@ -169,41 +153,11 @@ struct Gemm {
   }
 
   FUSELAGE_DEVICE static void Multiply(Warp warp, uint32_t stage, typename Tile::Accumulators& accumulators) {
-    FUSELAGE_UNROLL
-    for (int half = 0; half < kStep / 32; ++half) {
-      Lanes<Vector<uint32_t, 4>> a[Tile::kRowFragments];
-      Lanes<uint32_t> b[Tile::kColumnFragments][2];
-      FUSELAGE_UNROLL
-      for (int i = 0; i < Tile::kRowFragments; ++i) {
-        Lanes<uint32_t> offsets;
-        warp.ForThreads([&](Thread thread) {
-          const uint32_t first = stage + Place(Tile::Row(warp) + thread.lane() % 16, thread.lane() / 16);
-          offsets[thread] = (first ^ half * 32) + 16 * i * kStep;
-        });
-        warp.LoadMatrices(offsets, &a[i]);
-      }
-      FUSELAGE_UNROLL
-      for (int j = 0; j < Tile::kColumnFragments; j += 2) {
-        Lanes<uint32_t> offsets;
-        Lanes<Vector<uint32_t, 4>> pair;
-        warp.ForThreads([&](Thread thread) {
-          const int row = Tile::Column(warp) + thread.lane() / 16 * 8 + thread.lane() % 8;
-          const uint32_t first = stage + Tile::kRows * kStep + Place(row, thread.lane() / 8 % 2);
-          offsets[thread] = (first ^ half * 32) + 8 * j * kStep;
-        });
-        warp.LoadMatrices(offsets, &pair);
-        warp.ForThreads([&](Thread thread) {
-          for (int i = 0; i < 4; ++i) b[j + i / 2][i % 2][thread] = pair[thread].values[i];
-        });
-      }
-      FUSELAGE_UNROLL
-      for (int i = 0; i < Tile::kRowFragments; ++i) {
-        FUSELAGE_UNROLL
-        for (int j = 0; j < Tile::kColumnFragments; ++j) {
-          warp.template MultiplyCodes<X>(a[i], b[j][0], b[j][1], &accumulators.fragments[i][j]);
-        }
-      }
-    }
+    const auto place = [&](Thread thread, int i, int half) {
+      const uint32_t first = stage + Steps::Place(Tile::Row(warp) + thread.lane() % 16, thread.lane() / 16);
+      return (first ^ half * 32) + 16 * i * kStep;
+    };
+    Steps::Multiply(warp, place, stage + Tile::kRows * kStep, accumulators);
   }
 };
 

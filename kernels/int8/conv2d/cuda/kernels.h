@@ -6,6 +6,7 @@
 #include "kernels/int8/conv2d/cuda/direct.h"
 #include "kernels/int8/conv2d/cuda/finish.h"
 #include "kernels/int8/conv2d/cuda/gemm.h"
+#include "kernels/int8/conv2d/cuda/halo.h"
 #include "kernels/int8/conv2d/cuda/kernel_id.h"
 #include "kernels/int8/conv2d/cuda/pool.h"
 #include "kernels/int8/conv2d/cuda/stem.h"
@@ -25,14 +26,16 @@ auto WithGemm(const KernelId& id, F f) {
     case 1: return f(Gemm<TileAt<1>, X, 16>());
     case 2: return f(Gemm<TileAt<2>, X, 16>());
     case 3: return f(Gemm<TileAt<3>, X, 16>());
-    default: return f(Gemm<TileAt<4>, X, 16>());
+    case 4: return f(Gemm<TileAt<4>, X, 16>());
+    default: return f(Halo<TileAt<kHaloTile>, X>());
   }
 }
 
-inline int GemmSharedBytes(const KernelId& id, bool residual) {
-  return WithGemm<uint8_t>(id, [&](auto kernel) {
-    return residual ? decltype(kernel)::kSharedBytesWithResidual : decltype(kernel)::kSharedBytes;
-  });
+static_assert(Halo<TileAt<kHaloTile>, uint8_t>::SharedBytes(true, kMostPatchPixels) <= 99 << 10);
+
+// `patch_pixels` matters to a halo alone, `residual` to all others.
+inline int GemmSharedBytes(const KernelId& id, bool residual, int patch_pixels) {
+  return WithGemm<uint8_t>(id, [&](auto kernel) { return decltype(kernel)::SharedBytes(residual, patch_pixels); });
 }
 
 template <typename X, typename F>

@@ -55,6 +55,10 @@ struct Params {
   int steps;
   int steps_per_split;
   int splits;
+  // Halo: `steps` are its `slices` of kStep channels by taps.
+  int slices;
+  int patch_pixels, patch_bytes;  // Of a tile, and in shared memory.
+  int patch_part;                 // The pixels that are fetched in a step.
 
   StemLayout stem;
 

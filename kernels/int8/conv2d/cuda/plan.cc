@@ -64,9 +64,17 @@ bool GemmRuns(const Problem& problem) {
   return g.groups == 1 && SmallCoordinates(g) && InnerBytes(g) < kIntMax / 2 &&
          int64_t{g.batch} * g.in_height * g.in_width * g.in_channels <= kIntMax &&
          int64_t{g.batch} * g.out_height * g.out_width <= kIntMax / 2 &&
-         CeilDiv(g.batch * g.out_height * g.out_width, kTiles[kTileCount - 1].rows) *
-                 CeilDiv(g.out_channels, kTiles[kTileCount - 1].columns) <=
+         CeilDiv(g.batch * g.out_height * g.out_width, kTiles[kLeastTile].rows) *
+                 CeilDiv(g.out_channels, kTiles[kLeastTile].columns) <=
              kIntMax;
+}
+
+// Tap (0, 0) is as far before its output pixel everywhere, and a patch fits shared memory. A slice's patch arrives
+// within that of the one before, but for the two steps that are under way.
+bool HaloRuns(const Geometry& g, int64_t around) {
+  const int64_t taps = int64_t{g.kernel_height} * g.kernel_width;
+  return g.stride_y == 1 && g.stride_x == 1 && g.out_height == g.in_height && g.out_width == g.in_width &&
+         g.in_channels % 16 == 0 && taps > 2 && taps <= 32 && around + kTiles[kHaloTile].rows <= kMostPatchPixels;
 }
 
 // Windows that lie within `extent`.
@@ -153,6 +161,18 @@ bool SetPool(const kernels::PoolWindow& window, Params& p) {
 
 }  // namespace
 
+GemmSize GemmSizeOf(const Geometry& g) {
+  GemmSize size = {g.batch * g.out_height * g.out_width, g.out_channels,
+                   static_cast<int>(CeilDiv(InnerBytes(g), kStep))};
+  const int64_t around =
+      int64_t{g.kernel_height - 1} * g.dilation_y * g.in_width + int64_t{g.kernel_width - 1} * g.dilation_x;
+  if (!HaloRuns(g, around)) return size;
+  size.taps = g.kernel_height * g.kernel_width;
+  size.slices = static_cast<int>(CeilDiv(g.in_channels, kStep));
+  size.around = static_cast<int>(around);
+  return size;
+}
+
 template <typename T>
 int64_t Plan::Append(const std::vector<T>& values) {
   const int64_t offset = RoundUp(constants_.size(), kAlignment);
@@ -182,14 +202,17 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   id.family = Family::kGemm;
   id.is_signed = problem.input_type == DType::kI8;
   id.piece = g.in_channels % 16 == 0 ? 16 : g.in_channels % 8 == 0 ? 8 : 1;
-  p.tap_channels = static_cast<int>(TapChannels(g));
-  p.steps = static_cast<int>(CeilDiv(InnerBytes(g), kStep));
+  const GemmSize size = GemmSizeOf(g);
   Tiling tiling = {kUnalignedTile, 1};
-  if (id.piece == 16) {
-    tiling = options.tiling ? *options.tiling : ChooseTiling({p.rows, p.out_channels, p.steps}, device, TunedTilings());
-  }
+  if (id.piece == 16) tiling = options.tiling ? *options.tiling : ChooseTiling(size, device, TunedTilings());
   id.tile = tiling.tile;
   const TileSize& tile = kTiles[tiling.tile];
+  p.tap_channels = static_cast<int>(TapChannels(g));
+  p.steps = tile.halo ? size.taps * size.slices : size.steps;
+  p.slices = size.slices;
+  p.patch_pixels = tile.rows + size.around;
+  p.patch_bytes = Halo<TileAt<kHaloTile>, uint8_t>::PatchBytes(p.patch_pixels);
+  p.patch_part = static_cast<int>(RoundUp(CeilDiv(p.patch_pixels, std::max(1, size.taps - 2)), 8));
   p.padded_channels = static_cast<int>(RoundUp(g.out_channels, tile.columns));
   p.steps_per_split = static_cast<int>(CeilDiv(p.steps, tiling.splits));
   p.splits = NonEmptySplits(p.steps, tiling.splits);
@@ -200,7 +223,7 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   for (int64_t oc = 0; oc < g.out_channels; ++oc) {
     for (int64_t ic = 0; ic < g.in_channels; ++ic) {
       for (int64_t tap = 0; tap < taps; ++tap) {
-        const int64_t inner = tap * p.tap_channels + ic;
+        const int64_t inner = tile.halo ? (ic / kStep * taps + tap) * kStep + ic % kStep : tap * p.tap_channels + ic;
         weight[(inner / kStep * p.padded_channels + oc) * kStep + inner % kStep] =
             problem.weight[(oc * g.in_channels + ic) * taps + tap];
       }
@@ -208,7 +231,8 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   }
   AddConstants(problem, weight);
 
-  launches_.push_back({id, {tiles, 1, p.splits}, GemmSharedBytes(id, problem.has_residual && !p.activated), p});
+  const int shared_bytes = GemmSharedBytes(id, problem.has_residual && !p.activated, p.patch_pixels);
+  launches_.push_back({id, {tiles, 1, p.splits}, shared_bytes, p});
   if (p.splits > 1) {
     partial_bytes_ = int64_t{4} * tiles * p.splits * tile.rows * tile.columns;
     tickets_ = tiles;
@@ -326,8 +350,10 @@ absl::StatusOr<Plan> Plan::Make(const Problem& problem, const kernels::PoolWindo
                         : GemmRuns(problem)                           ? Family::kGemm
                         : DepthwiseRuns(problem)                      ? Family::kDepthwise
                                                                       : Family::kDirect;
+  const bool halo = options.tiling && kTiles[options.tiling->tile].halo;
   if ((family == Family::kPooledStem && !pooled_stem) || (family == Family::kStem && !stem) ||
-      (family == Family::kGemm && !GemmRuns(problem)) || (family == Family::kDepthwise && !DepthwiseRuns(problem))) {
+      (family == Family::kGemm && !GemmRuns(problem)) || (family == Family::kDepthwise && !DepthwiseRuns(problem)) ||
+      (family == Family::kGemm && halo && !TilingRuns(GemmSizeOf(g), *options.tiling))) {
     return absl::FailedPreconditionError("int8.conv2d: the kernel asked for does not run this");
   }
   switch (family) {
@@ -348,8 +374,8 @@ std::string Plan::name() const {
     case Family::kStem: name = "cuda stem"; break;
     case Family::kPooledStem: name = "cuda pooled stem"; break;
     case Family::kGemm:
-      name = absl::StrCat("cuda gemm ", kTiles[id.tile].rows, "x", kTiles[id.tile].columns,
-                          id.piece == 16 ? "" : absl::StrCat(" by ", id.piece, " bytes"));
+      name = absl::StrCat(kTiles[id.tile].halo ? "cuda halo " : "cuda gemm ", kTiles[id.tile].rows, "x",
+                          kTiles[id.tile].columns, id.piece == 16 ? "" : absl::StrCat(" by ", id.piece, " bytes"));
       break;
     case Family::kDepthwise: name = "cuda depthwise"; break;
     default: name = "cuda direct";

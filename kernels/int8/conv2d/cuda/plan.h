@@ -24,6 +24,9 @@ struct PlanOptions {
   std::optional<Tiling> tiling;  // Of a Gemm whose input is aligned.
 };
 
+// As a Gemm. The geometry has one group.
+GemmSize GemmSizeOf(const Geometry& g);
+
 class Plan {
  public:
   // With the max pool `pool` of the result, unless that is null; the problem then has neither a residual nor a float

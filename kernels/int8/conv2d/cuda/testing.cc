@@ -92,7 +92,8 @@ absl::StatusOr<Plan> PlanOf(const kernels::KernelDesc& desc, const PlanOptions& 
   return Plan::Make(problem, pooled ? &parts.pool : nullptr, device, options);
 }
 
-absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& instance, int64_t bytes) {
+absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& instance, int64_t bytes,
+                                             int64_t* copied_bytes) {
   Memory input(instance.input.data(), instance.input.size());
   Memory residual(instance.residual.data(), instance.residual.size());
   Memory constants(plan.constants().data(), plan.constants().size());
@@ -116,6 +117,7 @@ absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& i
   }
   if (!emulator.error().empty()) return absl::InternalError(emulator.error());
   if (emulator.matrix_conflicts() > 0) return absl::InternalError("ldmatrix meets a bank twice");
+  if (copied_bytes != nullptr) *copied_bytes = emulator.copied_bytes();
   return std::vector<uint8_t>(output.data(), output.data() + output.bytes());
 }
 
@@ -162,6 +164,19 @@ Case RandomCase(uint64_t seed, int in_channels_multiple, bool groups) {
   c.bottom = std::max(pick(c.kernel_height + 1), c.dilation_y * (c.kernel_height - 1) + 1 - c.height - c.top);
   c.right = std::max(pick(c.kernel_width + 1), c.dilation_x * (c.kernel_width - 1) + 1 - c.width - c.left);
   PickOperands(pick, &c);
+  FUSELAGE_CHECK(c.valid());
+  return c;
+}
+
+Case RandomHaloCase(uint64_t seed) {
+  Case c = RandomCase(seed, 16, /*groups=*/false);
+  Picker pick(seed);
+  c.kernel_height = std::min(c.kernel_height, 5);
+  c.kernel_width = std::max(std::min(c.kernel_width, 5), c.kernel_height == 1 ? 3 : 2);
+  c.stride_y = c.stride_x = 1;
+  const int around_y = (c.kernel_height - 1) * c.dilation_y, around_x = (c.kernel_width - 1) * c.dilation_x;
+  c.top = pick(around_y + 1), c.bottom = around_y - c.top;
+  c.left = pick(around_x + 1), c.right = around_x - c.left;
   FUSELAGE_CHECK(c.valid());
   return c;
 }

@@ -20,13 +20,18 @@ absl::StatusOr<Plan> PlanOf(const kernels::KernelDesc& desc, const PlanOptions& 
                             const ::fuselage::cuda::DeviceProperties& device = ::fuselage::cuda::kH100);
 
 // The output's bytes, of which there are `bytes`; Internal with what the emulation found, conflicts of ldmatrix too.
-absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& instance, int64_t bytes);
+// `copied_bytes`, unless null: what cp.async copied.
+absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& instance, int64_t bytes,
+                                             int64_t* copied_bytes = nullptr);
 
 // By the CPU's kernel, and pooled by the definition unless `pool` is null.
 std::vector<uint8_t> OnCpu(const Instance& instance, const kernels::PoolWindow* pool = nullptr);
 
 // Convolutions whose sizes, types and options all vary.
 Case RandomCase(uint64_t seed, int in_channels_multiple, bool groups);
+
+// One that a halo runs: stride 1, the output as large as the input.
+Case RandomHaloCase(uint64_t seed);
 
 // The same with as many groups as channels, a multiple of 4.
 Case RandomDepthwiseCase(uint64_t seed);

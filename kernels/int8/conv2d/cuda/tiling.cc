@@ -14,11 +14,11 @@ using ::fuselage::cuda::DeviceProperties;
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Blocks of a tile that fit a multiprocessor at once; 0: none.
-int Resident(int tile, const DeviceProperties& device) {
+int Resident(const GemmSize& size, int tile, const DeviceProperties& device) {
   KernelId id;
   id.family = Family::kGemm;
   id.tile = tile;
-  const int shared_bytes = GemmSharedBytes(id, /*residual=*/true);
+  const int shared_bytes = GemmSharedBytes(id, /*residual=*/true, kTiles[tile].rows + size.around);
   if (shared_bytes > device.shared_bytes_per_block) return 0;
   // Each block also has 1 KiB of the system's. Registers: what the kernels are compiled for.
   const int threads = kTiles[tile].warps() * kWarpSize;
@@ -38,21 +38,24 @@ double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperti
   const double macs = device.sm >= 90 ? 2500 : device.sm == 80 ? 1600 : 800;  // Per cycle of a multiprocessor.
 
   const TileSize& tile = kTiles[tiling.tile];
-  const int resident = Resident(tiling.tile, device);
+  const int resident = Resident(size, tiling.tile, device);
   if (resident == 0) return std::numeric_limits<double>::infinity();
   const int64_t tiles = CeilDiv(size.rows, tile.rows) * CeilDiv(size.columns, tile.columns);
   const int64_t blocks = tiles * tiling.splits;
-  const double steps = static_cast<double>(CeilDiv(size.steps, tiling.splits));
+  const double steps = tile.halo ? size.taps * size.slices : static_cast<double>(CeilDiv(size.steps, tiling.splits));
+  // Bytes from the L2 cache: of pixels, in a step and before the first.
+  const int patch = tile.halo ? (tile.rows + size.around) * cuda::kStep : 0;
+  const int pixels = tile.halo ? patch / size.taps : tile.rows * cuda::kStep;
   double cycles = 0;
   // The busiest multiprocessor's time, one wave of blocks after the other.
   for (int64_t left = CeilDiv(blocks, device.multiprocessors); left > 0; left -= resident) {
     const auto beside = static_cast<double>(std::min<int64_t>(left, resident));
-    const int fetched = (tile.rows + tile.columns) * cuda::kStep;
+    const int fetched = pixels + tile.columns * cuda::kStep;
     // Stored by cp.async, and loaded by each warp.
     const int shared = fetched + (tile.rows * tile.warps_across + tile.columns * tile.warps_down) * cuda::kStep;
     const double multiply = std::max(tile.rows * tile.columns * cuda::kStep / macs, shared / kSharedBytes);
     const double step = std::max(kStep + beside * multiply, beside * fetched / kBytes);
-    cycles += steps * step + kBlock + beside * tile.rows * tile.columns / kOutputs;
+    cycles += steps * step + kBlock + patch / kBytes + beside * tile.rows * tile.columns / kOutputs;
   }
   if (tiling.splits > 1) {
     // Every block stores its sums, the last of a tile loads those of the others.
@@ -67,6 +70,11 @@ double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperti
 
 absl::Span<const Tuned> TunedTilings() { return {}; }
 
+bool TilingRuns(const GemmSize& size, const Tiling& tiling) {
+  if (kTiles[tiling.tile].halo) return size.taps > 0 && tiling.splits == 1;
+  return NonEmptySplits(size.steps, tiling.splits) == tiling.splits;
+}
+
 Tiling ChooseTiling(const GemmSize& size, const DeviceProperties& device, absl::Span<const Tuned> tuned) {
   for (const Tuned& entry : tuned) {
     if (entry.sm == device.sm && entry.size == size) return entry.tiling;
@@ -75,7 +83,7 @@ Tiling ChooseTiling(const GemmSize& size, const DeviceProperties& device, absl::
   double least = std::numeric_limits<double>::infinity();
   for (int tile = 0; tile < kTileCount; ++tile) {
     for (int splits = 1; splits <= 16 && (splits == 1 || size.steps / splits >= 2); ++splits) {
-      if (NonEmptySplits(size.steps, splits) != splits) continue;
+      if (!TilingRuns(size, {tile, splits})) continue;
       const double cycles = Estimate(size, {tile, splits}, device);
       if (cycles < least) {
         least = cycles;

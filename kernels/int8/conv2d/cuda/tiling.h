@@ -16,11 +16,16 @@ struct Tiling {
 
 struct GemmSize {
   int rows, columns, steps;  // Output pixels, output channels, kStep bytes of the inner dimension.
+  // For a halo: kStep channels a slice, and the pixels of a patch beyond its tile's rows. 0 taps: it does not run this.
+  int taps = 0, slices = 0, around = 0;
 
   friend bool operator==(const GemmSize& a, const GemmSize& b) {
-    return a.rows == b.rows && a.columns == b.columns && a.steps == b.steps;
+    return a.rows == b.rows && a.columns == b.columns && a.steps == b.steps && a.taps == b.taps &&
+           a.slices == b.slices && a.around == b.around;
   }
 };
+// Can a tile of kTiles have so many splits?
+bool TilingRuns(const GemmSize& size, const Tiling& tiling);
 
 // How many of `splits` have steps, where all but the last have the same number.
 constexpr int NonEmptySplits(int steps, int splits) {

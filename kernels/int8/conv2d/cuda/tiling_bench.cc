@@ -91,8 +91,8 @@ absl::StatusOr<float> Time(const Instance& instance, const PlanOptions& options,
 
 absl::Status Tune(const Case& c, const ::fuselage::cuda::DeviceProperties& device, cudaStream_t stream) {
   const Instance instance(c, 1);
-  const GemmSize size = {c.batch * c.out_height() * c.out_width(), c.out_channels,
-                         (c.in_channels * c.kernel_height * c.kernel_width + kStep - 1) / kStep};
+  ASSIGN_OR_RETURN(const Problem problem, ProblemOf(instance.Desc()));
+  const GemmSize size = GemmSizeOf(problem.geometry);
   const Tiling chosen = ChooseTiling(size, device, {});
   Tiling best;
   float least = 0, of_chosen = 0;
@@ -101,7 +101,7 @@ absl::Status Tune(const Case& c, const ::fuselage::cuda::DeviceProperties& devic
     const int64_t blocks = int64_t{size.rows} * size.columns / kTiles[tile].rows / kTiles[tile].columns;
     const int most = blocks > 2 * device.multiprocessors ? 1 : std::min(16, size.steps / 2 + 1);
     for (int splits = 1; splits <= most; ++splits) {
-      if (NonEmptySplits(size.steps, splits) != splits) continue;
+      if (!TilingRuns(size, {tile, splits})) continue;
       PlanOptions options;
       options.family = Family::kGemm;
       options.tiling = Tiling{tile, splits};
@@ -110,9 +110,9 @@ absl::Status Tune(const Case& c, const ::fuselage::cuda::DeviceProperties& devic
       if (*options.tiling == chosen) of_chosen = time;
     }
   }
-  std::printf("    {%d, {%d, %d, %d}, {%d, %d}},  // %.2f us; the model's choice {%d, %d}: %.2f us\n", device.sm,
-              size.rows, size.columns, size.steps, best.tile, best.splits, least, chosen.tile, chosen.splits,
-              of_chosen);
+  std::printf("    {%d, {%d, %d, %d, %d, %d, %d}, {%d, %d}},  // %.2f us; the model's choice {%d, %d}: %.2f us\n",
+              device.sm, size.rows, size.columns, size.steps, size.taps, size.slices, size.around, best.tile,
+              best.splits, least, chosen.tile, chosen.splits, of_chosen);
   std::fflush(stdout);
   return absl::OkStatus();
 }

@@ -32,6 +32,15 @@ TEST(TilingTest, SplitsHaveSteps) {
   }
 }
 
+TEST(TilingTest, HalosAreForLargeProducts) {
+  GemmSize layer1 = {256 * 56 * 56, 64, 9, /*taps=*/9, /*slices=*/1, /*around=*/114};
+  EXPECT_EQ(ChooseTiling(layer1, kH100, {}), (Tiling{kHaloTile, 1}));
+  layer1.rows = 56 * 56;
+  EXPECT_EQ(kTiles[ChooseTiling(layer1, kH100, {}).tile].halo, false);
+  layer1 = {256 * 56 * 56, 64, 9};
+  EXPECT_EQ(kTiles[ChooseTiling(layer1, kH100, {}).tile].halo, false);
+}
+
 TEST(TilingTest, MeasuredOnesComeFirst) {
   const Tuned tuned[] = {{90, {49, 512, 72}, {1, 7}}};
   EXPECT_EQ(ChooseTiling({49, 512, 72}, kH100, tuned), (Tiling{1, 7}));

@@ -1,0 +1,167 @@
+// The implicit GEMM of gemm.h, for convolutions of stride 1 whose output is as large as their input. There a tap is the
+// same distance from each output pixel, in the order of memory: rows that follow each other have all their taps in
+// input pixels that follow each other, the patch, of which tap (y, x) of row r is pixel r + y * dilation_y * in_width +
+// x * dilation_x. A block fetches the patch once for all taps, where Gemm fetches its rows for each.
+//
+// Taps outside the image, where the patch has the next line's pixels, or the next image's, are read from rows of
+// padding: eight, of which each lane takes the one in the banks of the pixel that it stands for.
+//
+// The inner dimension is [slices, taps, kStep channels]. The patch of the next slice is fetched while the taps of one
+// are multiplied; weights go through kStages buffers, one step each. The grid is [row tiles * column tiles, 1, 1], with
+// the blocks of the same pixels next to each other.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_HALO_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_HALO_H_
+
+#include <cstdint>
+
+#include "kernels/int8/conv2d/cuda/epilogue.h"
+#include "kernels/int8/conv2d/cuda/params.h"
+#include "kernels/int8/conv2d/cuda/steps.h"
+
+namespace fuselage::int8::conv2d::cuda {
+
+template <typename TileOfBlock, typename X>
+struct Halo {
+  using Params = cuda::Params;
+  using Tile = TileOfBlock;
+  using Steps = cuda::Steps<Tile, X>;
+  static constexpr int kWarps = Tile::kWarps;
+  static constexpr int kBlocks = Tile::kBlocks;
+
+  // Shared memory: the rows of padding, weights, and the patches of two slices. In the last slice the second of these
+  // is free for the residual, and then for the results.
+  static constexpr int kStages = 4;
+  static constexpr int kPaddingBytes = 8 * kStep;
+  static constexpr int kPatches = kPaddingBytes + kStages * Steps::kWeightBytes;
+  static constexpr int PatchBytes(int pixels) {
+    const int bytes = pixels * kStep > Tile::kStagingBytes ? pixels * kStep : Tile::kStagingBytes;
+    return (bytes + kPaddingBytes - 1) / kPaddingBytes * kPaddingBytes;
+  }
+  static constexpr int SharedBytes(bool, int patch_pixels) { return kPatches + 2 * PatchBytes(patch_pixels); }
+
+  FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
+    const int column_tiles = p.padded_channels / Tile::kColumns;
+    const int first_row = block.x() / column_tiles * Tile::kRows;
+    const int first_channel = block.x() % column_tiles * Tile::kColumns;
+    const auto pixel = [&](int row) { return int64_t{first_row + row < p.rows ? first_row + row : -1}; };
+    const auto patch = [&](int slice) { return static_cast<uint32_t>(kPatches + slice % 2 * p.patch_bytes); };
+    const uint32_t staging = patch(p.slices);
+    PerThread<Cursor, kWarps> cursors;
+    PerWarp<typename Tile::Accumulators, kWarps> accumulators;
+
+    block.Phase([&](Warp warp) {
+      warp.ForThreads([&](Thread thread) {
+        if (16 * thread.index() < kPaddingBytes) thread.CopyAsync<16>(16 * thread.index(), p.padding);
+        FetchPatch(p, thread, first_row, 0, patch(0), 0, p.patch_pixels);
+        cursors[thread].weight = Steps::Weights(p, thread, 0, first_channel);
+      });
+      FUSELAGE_UNROLL
+      for (int step = 0; step < kStages - 1; ++step) {
+        if (step < p.steps) warp.ForThreads([&](Thread thread) { FetchWeights(p, thread, step, cursors[thread]); });
+        warp.CommitCopies();
+      }
+      warp.ForThreads([&](Thread thread) {
+        FUSELAGE_UNROLL
+        for (int i = 0; i < Tile::kRowFragments; ++i) {
+          cursors[thread].taps[i] = TapsInside(p, first_row + Tile::Row(warp) + 16 * i + thread.lane() % 16);
+        }
+        Steps::Clear(thread, accumulators[warp]);
+      });
+      warp.template WaitForCopies<kStages - 2>();
+    });
+    int step = 0;
+    for (int slice = 0; slice < p.slices; ++slice) {
+      int tap = 0;
+      for (int tap_y = 0; tap_y < p.kernel_height; ++tap_y) {
+        for (int tap_x = 0; tap_x < p.kernel_width; ++tap_x, ++tap, ++step) {
+          block.Phase([&](Warp warp) {
+            warp.ForThreads([&](Thread thread) {
+              const int ahead = step + kStages - 1;
+              if (ahead < p.steps) FetchWeights(p, thread, ahead, cursors[thread]);
+              // The last part is in the third step from the end of the slice: it arrives before the next slice begins.
+              if (slice + 1 < p.slices) {
+                const int first = tap * p.patch_part;
+                FetchPatch(p, thread, first_row, slice + 1, patch(slice + 1), first, first + p.patch_part);
+              } else if (tap == 0 && p.residual != nullptr && p.sums == nullptr) {
+                FetchResidual<Tile>(p, thread, staging, first_channel, pixel);
+              }
+            });
+            warp.CommitCopies();
+            Multiply(warp, step, patch(slice), tap, tap_y * p.dilation_y * p.in_width + tap_x * p.dilation_x, cursors,
+                     accumulators[warp]);
+            warp.template WaitForCopies<kStages - 2>();
+          });
+        }
+      }
+    }
+
+    if (p.sums != nullptr) {
+      StoreSums<Tile>(block, p, first_row, first_channel, accumulators);
+    } else {
+      StoreOutput<Tile>(block, p, staging, first_channel, accumulators, pixel);
+    }
+  }
+
+ private:
+  struct Cursor {
+    uint32_t taps[Tile::kRowFragments];  // Of the row that the lane gives ldmatrix: a bit for each tap in the image.
+    const int8_t* weight;
+  };
+
+  FUSELAGE_DEVICE static uint32_t StageOf(int step) { return kPaddingBytes + step % kStages * Steps::kWeightBytes; }
+
+  FUSELAGE_DEVICE static void FetchWeights(const Params& p, Thread thread, int step, Cursor& c) {
+    Steps::FetchWeights(thread, c.weight, StageOf(step));
+    c.weight += int64_t{p.padded_channels} * kStep;
+  }
+
+  // A slice's channels of the patch's pixels from `first` on, before `end`. Those before the first image, and after the
+  // last, are no row's.
+  FUSELAGE_DEVICE static void FetchPatch(const Params& p, Thread thread, int first_row, int slice, uint32_t patch,
+                                         int first, int end) {
+    const int piece = thread.index() % Steps::kPieces;
+    const int channel = slice * kStep + piece * 16;
+    const int before = p.pad_top * p.in_width + p.pad_left;
+    FUSELAGE_NO_UNROLL
+    for (int i = first + thread.index() / Steps::kPieces; i < end && i < p.patch_pixels;
+         i += Tile::kThreads / Steps::kPieces) {
+      const int from = first_row - before + i;
+      if (static_cast<unsigned>(from) >= static_cast<unsigned>(p.rows)) continue;
+      // Channels past the last meet weights of zero.
+      thread.CopyAsync<16>(patch + Steps::Place(i, piece),
+                           channel < p.in_channels ? p.input + from * p.in_channels + channel : p.padding);
+    }
+  }
+
+  FUSELAGE_DEVICE static uint32_t TapsInside(const Params& p, int row) {
+    if (row >= p.rows) return 0;
+    const int x = row % p.out_width - p.pad_left, y = row / p.out_width % p.out_height - p.pad_top;
+    uint32_t of_line = 0, taps = 0;
+    FUSELAGE_NO_UNROLL
+    for (int i = 0; i < p.kernel_width; ++i) {
+      const bool inside = static_cast<unsigned>(x + i * p.dilation_x) < static_cast<unsigned>(p.in_width);
+      of_line |= uint32_t{inside} << i;
+    }
+    FUSELAGE_NO_UNROLL
+    for (int i = 0; i < p.kernel_height; ++i) {
+      const bool inside = static_cast<unsigned>(y + i * p.dilation_y) < static_cast<unsigned>(p.in_height);
+      taps |= (inside ? of_line : 0) << i * p.kernel_width;
+    }
+    return taps;
+  }
+
+  // A tap's pixel is `distance` after the first tap's.
+  FUSELAGE_DEVICE static void Multiply(Warp warp, int step, uint32_t patch, int tap, int distance,
+                                       PerThread<Cursor, kWarps>& cursors, typename Tile::Accumulators& accumulators) {
+    const auto place = [&](Thread thread, int i, int half) {
+      const uint32_t first = Steps::Place(Tile::Row(warp) + thread.lane() % 16 + distance, thread.lane() / 16);
+      const bool inside = cursors[thread].taps[i] >> tap & 1;
+      return (inside ? patch + first + 16 * i * kStep : first % kPaddingBytes) ^ half * 32;
+    };
+    Steps::Multiply(warp, place, StageOf(step), accumulators);
+  }
+};
+
+}  // namespace fuselage::int8::conv2d::cuda
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_CUDA_HALO_H_

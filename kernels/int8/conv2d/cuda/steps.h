@@ -1,0 +1,89 @@
+// A step of a product: 64 bytes of its inner dimension, of a block's rows of pixels and columns of weights, multiplied
+// from shared memory by ldmatrix and mma.m16n8k32.
+//
+// There they are rows of kStep bytes, their 16-byte pieces permuted so that neither cp.async nor ldmatrix meets a bank
+// twice where eight rows follow each other, wherever the first of them lies. In global memory weights are packed
+// [steps, padded_channels, kStep]: what a block fetches in a step is contiguous.
+#ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_STEPS_H_
+#define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_STEPS_H_
+
+#include <cstdint>
+
+#include "kernels/int8/conv2d/cuda/epilogue.h"
+#include "kernels/int8/conv2d/cuda/params.h"
+
+namespace fuselage::int8::conv2d::cuda {
+
+// X: uint8_t or int8_t, the input's codes.
+template <typename Tile, typename X>
+struct Steps {
+  static constexpr int kPieces = kStep / 16;  // Of a row.
+  static constexpr int kWeightBytes = Tile::kColumns * kStep;
+
+  // Where piece `column` of a row lies. ldmatrix takes eight rows at once, 512 bytes: the permutation spreads them over
+  // all banks. Eight rows on it is 8 * kStep more; two columns on, from the first two, it has another bit 5.
+  FUSELAGE_DEVICE static uint32_t Place(int row, int column) { return row * kStep + ((column ^ (row >> 1 & 3)) << 4); }
+
+  FUSELAGE_DEVICE static void Clear(Thread thread, typename Tile::Accumulators& accumulators) {
+    FUSELAGE_UNROLL
+    for (int i = 0; i < Tile::kRowFragments; ++i) {
+      FUSELAGE_UNROLL
+      for (int j = 0; j < Tile::kColumnFragments; ++j) accumulators.fragments[i][j][thread] = {};
+    }
+  }
+
+  // Where a thread's weights of a step are, and of the next one padded_channels * kStep further on.
+  FUSELAGE_DEVICE static const int8_t* Weights(const Params& p, Thread thread, int step, int first_channel) {
+    return p.weight + (int64_t{step} * p.padded_channels + first_channel) * kStep + thread.index() * 16;
+  }
+  FUSELAGE_DEVICE static void FetchWeights(Thread thread, const int8_t* from, uint32_t to) {
+    static_assert(Tile::kColumns * kPieces % Tile::kThreads == 0);
+    FUSELAGE_UNROLL
+    for (int i = 0; i < Tile::kColumns * kPieces / Tile::kThreads; ++i) {
+      const int piece = thread.index() + i * Tile::kThreads;
+      thread.CopyAsync<16>(to + Place(piece / kPieces, piece % kPieces), from + i * Tile::kThreads * 16);
+    }
+  }
+
+  // place(thread, i, half): where the piece is that the thread's lane gives ldmatrix of row fragment i, in that half of
+  // the step: of row lane % 16, piece 2 * half + lane / 16. The weights are at `weights`.
+  template <typename PlaceOfRow>
+  FUSELAGE_DEVICE static void Multiply(Warp warp, PlaceOfRow place, uint32_t weights,
+                                       typename Tile::Accumulators& accumulators) {
+    FUSELAGE_UNROLL
+    for (int half = 0; half < kStep / 32; ++half) {
+      Lanes<Vector<uint32_t, 4>> a[Tile::kRowFragments];
+      Lanes<uint32_t> b[Tile::kColumnFragments][2];
+      FUSELAGE_UNROLL
+      for (int i = 0; i < Tile::kRowFragments; ++i) {
+        Lanes<uint32_t> offsets;
+        warp.ForThreads([&](Thread thread) { offsets[thread] = place(thread, i, half); });
+        warp.LoadMatrices(offsets, &a[i]);
+      }
+      FUSELAGE_UNROLL
+      for (int j = 0; j < Tile::kColumnFragments; j += 2) {
+        Lanes<uint32_t> offsets;
+        Lanes<Vector<uint32_t, 4>> pair;
+        warp.ForThreads([&](Thread thread) {
+          const int row = Tile::Column(warp) + thread.lane() / 16 * 8 + thread.lane() % 8;
+          offsets[thread] = ((weights + Place(row, thread.lane() / 8 % 2)) ^ half * 32) + 8 * j * kStep;
+        });
+        warp.LoadMatrices(offsets, &pair);
+        warp.ForThreads([&](Thread thread) {
+          for (int i = 0; i < 4; ++i) b[j + i / 2][i % 2][thread] = pair[thread].values[i];
+        });
+      }
+      FUSELAGE_UNROLL
+      for (int i = 0; i < Tile::kRowFragments; ++i) {
+        FUSELAGE_UNROLL
+        for (int j = 0; j < Tile::kColumnFragments; ++j) {
+          warp.template MultiplyCodes<X>(a[i], b[j][0], b[j][1], &accumulators.fragments[i][j]);
+        }
+      }
+    }
+  }
+};
+
+}  // namespace fuselage::int8::conv2d::cuda
+
+#endif  // FUSELAGE_KERNELS_INT8_CONV2D_CUDA_STEPS_H_
