@@ -133,7 +133,7 @@ namespace fuselage::kernels {
 namespace FUSELAGE_AVX512_VNNI {
 
 // The register allocator treats what x was before and what it is from here on as two variables.
-static inline void EndLiveRange(__m512i& x) {
+static inline void EndLiveRange([[maybe_unused]] __m512i& x) {
 #ifndef FUSELAGE_EMULATE_AVX512
   asm("" : "+v"(x));
 #endif

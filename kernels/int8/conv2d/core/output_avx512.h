@@ -79,6 +79,89 @@ inline __m512i CodesOf(const StageConstants& c, __m512* v) {
   return _mm512_permutexvar_epi32(c.codes.order, _mm512_packus_epi16(r01, r23));
 }
 
+// Part `index` of the codes, a pixel's. An extraction's index is a constant. Masked stores take longer.
+template <int kPanels>
+inline void StorePixel(__m512i codes, int index, uint64_t existing, uint8_t* to) {
+  if (kPanels > 2) {
+    if (existing == ~uint64_t{0}) return _mm512_storeu_si512(to, codes);
+    return _mm512_mask_storeu_epi8(to, existing, codes);
+  }
+  const __m256i half =
+      index < (kPanels == 2 ? 1 : 2) ? _mm512_castsi512_si256(codes) : _mm512_extracti64x4_epi64(codes, 1);
+  if (kPanels == 2) {
+    const __mmask32 mask = static_cast<__mmask32>(existing);
+    if (mask == 0xffffffff) return _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), half);
+    return _mm256_mask_storeu_epi8(to, mask, half);
+  }
+  const __m128i quarter = index % 2 == 0 ? _mm256_castsi256_si128(half) : _mm256_extracti128_si256(half, 1);
+  const __mmask16 mask = static_cast<__mmask16>(existing);
+  if (mask == 0xffff) return _mm_storeu_si128(reinterpret_cast<__m128i*>(to), quarter);
+  _mm_mask_storeu_epi8(to, mask, quarter);
+}
+
+// Where the codes of a tile go: from a pixel and a channel of the destination on, whose channels are at most four
+// panels.
+class TileCodes {
+ public:
+  TileCodes(const OutputStage& stage, const StageConstants& constants, const Destination& to, int64_t pixel,
+            int channel)
+      : stage_(stage),
+        constants_(constants),
+        existing_(~uint64_t{0} >> (4 * kPanel - (to.channels - channel))),
+        out_(static_cast<uint8_t*>(to.output) + pixel * to.pixel_stride + channel),
+        residual_(to.residual == nullptr ? nullptr : to.residual + pixel * to.residual_pixel_stride + channel),
+        pixel_stride_(to.pixel_stride),
+        residual_stride_(to.residual_pixel_stride),
+        channel_(to.channel + channel) {}
+
+  // What the sums of a panel begin with.
+  __m512i Bias(int panel) const { return _mm512_loadu_si512(stage_.bias + channel_ + panel * kPanel); }
+
+  // sums: with the bias. A vector of codes is that of one pixel, or of four with one panel, two with two.
+  template <int kRows, int kPanels>
+  __attribute__((always_inline)) void Store(const __m512i (&sums)[kRows][kPanels]) const {
+    constexpr int kTogether = 4 / kPanels;
+    // Stores of codes may alias what members point to.
+    const bool plain = stage_.plain;
+    const uint64_t existing = existing_;
+    uint8_t* const out = out_;
+    const uint8_t* const residual = residual_;
+    const int64_t pixel_stride = pixel_stride_, residual_stride = residual_stride_;
+    __m512 multiplier[kPanels];
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) multiplier[p] = _mm512_loadu_ps(stage_.multiplier + channel_ + p * kPanel);
+#pragma GCC unroll 16
+    for (int first = 0; first < kRows; first += kTogether) {
+      __m512 v[4] = {};
+#pragma GCC unroll 4
+      for (int i = 0; i < kTogether * kPanels; ++i) {
+        const int row = first + i / kPanels, p = i % kPanels;
+        if (row >= kRows) continue;
+        v[i] = _mm512_mul_ps(_mm512_cvtepi32_ps(sums[row][p]), multiplier[p]);
+        if (residual == nullptr) continue;
+        const __m128i codes = _mm_maskz_loadu_epi8(static_cast<__mmask16>(existing >> p * kPanel),
+                                                   residual + row * residual_stride + p * kPanel);
+        v[i] = AddResidual<OutputForm<OutputKind::kCodes, true>>(constants_, codes, v[i]);
+      }
+      const __m512i codes = plain ? CodesOf<OutputForm<OutputKind::kPlainCodes, false>>(constants_, v)
+                                  : CodesOf<OutputForm<OutputKind::kCodes, false>>(constants_, v);
+#pragma GCC unroll 4
+      for (int i = 0; i < kTogether; ++i) {
+        if (first + i < kRows) StorePixel<kPanels>(codes, i, existing, out + (first + i) * pixel_stride);
+      }
+    }
+  }
+
+ private:
+  const OutputStage& stage_;
+  const StageConstants& constants_;
+  const uint64_t existing_;  // Of the channels.
+  uint8_t* const out_;
+  const uint8_t* const residual_;
+  const int64_t pixel_stride_, residual_stride_;
+  const int channel_;
+};
+
 // The first `count` channels of a pixel as floats; all sixteen where kWhole.
 template <bool kWhole>
 inline void StoreFloats(const StageConstants& c, const PanelConstants& panel, __m512i sum, int count, void* to) {

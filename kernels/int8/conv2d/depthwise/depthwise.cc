@@ -119,6 +119,8 @@ class Depthwise : public Algorithm {
     row_groups_ = CeilDiv(g.out_height, rows_.count);
     // Each thread has rows of all channels where there are fewer images than threads.
     row_parts_ = g.batch < threads_ ? std::min<int64_t>(threads_, row_groups_) : 1;
+    const OutputStage& stage = constants_.stage();
+    fused_ = loops.multiply_codes != nullptr && !stage.is_float && stage.function == nullptr;
     PlanColumns();
     for (int64_t row = 0; row < weight_rows_; ++row) {
       block_steps_ += static_cast<int64_t>(rows_.reads[row].size()) * g.kernel_width;
@@ -259,23 +261,33 @@ class Depthwise : public Algorithm {
       for (int64_t row = 0; row < std::min<int64_t>(rows_.count, tile.end_row - y); ++row) {
         product.offsets = offsets_[row].data();
         product.runs = static_cast<int64_t>(offsets_[row].size());
-        product.sums = tile.sums + unfinished * tile.width * kBlock;
-        loops_.multiply(product);
+        if (!fused_ ||
+            !loops_.multiply_codes(product, constants_.stage(), To(arguments, tile, y + row, 0, product.channels))) {
+          product.sums = tile.sums + unfinished * tile.width * kBlock;
+          loops_.multiply(product);
+          if (++unfinished == finished_rows_ || y + row + 1 == tile.end_row) {
+            Finish(arguments, tile, y + row + 1 - unfinished, unfinished);
+            unfinished = 0;
+          }
+        }
         if (weight_rows_ > 1) product.weight += product.runs * product.taps * kStepBytes;
-        if (++unfinished < finished_rows_ && y + row + 1 < tile.end_row) continue;
-        Finish(arguments, tile, y + row + 1 - unfinished, unfinished);
-        unfinished = 0;
       }
     }
+  }
+
+  // The tile's part of a row, some channels of the block.
+  Destination To(const Arguments& arguments, const Tile& tile, int64_t row, int channel, int channels) const {
+    const int64_t first = tile.block * kBlock + channel;
+    Destination to = operands_.To(arguments, tile.image, row, tile.x, first);
+    to.channel = static_cast<int>(first);
+    to.channels = channels;
+    return to;
   }
 
   void Finish(const Arguments& arguments, const Tile& tile, int64_t row, int64_t rows) const {
     const int channels = Channels(tile.block);
     for (int channel = 0; channel < channels; channel += finished_channels_) {
-      const int64_t first = tile.block * kBlock + channel;
-      Destination to = operands_.To(arguments, tile.image, row, tile.x, first);
-      to.channel = static_cast<int>(first);
-      to.channels = std::min(finished_channels_, channels - channel);
+      const Destination to = To(arguments, tile, row, channel, std::min(finished_channels_, channels - channel));
       finish_(constants_.stage(), to, tile.sums + channel, kBlock, static_cast<int>(rows * tile.width));
     }
   }
@@ -365,6 +377,7 @@ class Depthwise : public Algorithm {
   int64_t column_step_;         // In the input.
   int64_t pixel_step_, tap_step_, columns_bytes_;
   int64_t finished_rows_;
+  bool fused_;                                 // Sums become codes at once.
   std::vector<std::vector<int64_t>> offsets_;  // Where the dwords lie that each output row reads.
   int64_t scratch_per_thread_;
 };

@@ -157,7 +157,8 @@ Loops GetLoops() {
           /*column_bytes=*/32 << 10,
           /*interleave_steps=*/2,
           /*interleave=*/Interleave,
-          /*multiply=*/MultiplyColumns<Avx2>};
+          /*multiply=*/MultiplyColumns<Avx2>,
+          /*multiply_codes=*/nullptr};
 }
 
 Loops GetGroupLoops() {

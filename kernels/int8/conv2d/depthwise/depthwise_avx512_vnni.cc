@@ -1,5 +1,6 @@
 // AVX-512 VNNI's depthwise convolution: four taps for vpdpbusd to multiply and add, exactly.
 #include "kernels/core/avx512.h"
+#include "kernels/int8/conv2d/core/output_avx512.h"
 #include "kernels/int8/conv2d/depthwise/loops.h"
 #include "kernels/int8/conv2d/depthwise/product.h"
 
@@ -18,6 +19,64 @@ struct Avx512Vnni {
   static inline Vector LoadColumn(const void* p) { return Load(p); }
   static inline Vector Add(Vector sum, Vector taps, Vector weights) { return _mm512_dpbusd_epi32(sum, taps, weights); }
 };
+
+constexpr int kTilePixels = 4, kTaps = 3;
+
+// 3x3 kernels: the codes of a row, in tiles of four pixels by all channels of the block; the last may repeat some of
+// those before it.
+template <int kStride, int kPanels>
+void RowToCodes(const Product& m, const OutputStage& stage, const Destination& to) {
+  const StageConstants constants = StageConstantsOf(stage);
+  const int64_t pixel_step = m.pixel_step, tap_step = m.tap_step, runs = m.runs;
+  for (int64_t next = 0; next < m.pixels; next += kTilePixels) {
+    const int64_t pixel = next + kTilePixels <= m.pixels ? next : m.pixels - kTilePixels;
+    const TileCodes codes(stage, constants, to, pixel, 0);
+    __m512i sums[kTilePixels][kPanels];
+#pragma GCC unroll 4
+    for (int panel = 0; panel < kPanels; ++panel) {
+#pragma GCC unroll 4
+      for (int p = 0; p < kTilePixels; ++p) sums[p][panel] = codes.Bias(panel);
+      const uint8_t* weight = m.weight + panel * kPanelBytes;
+      for (int64_t run = 0; run < runs; ++run, weight += kTaps * kStepBytes) {
+        const uint8_t* column = m.columns + pixel * pixel_step + m.offsets[run] + panel * kPanelBytes;
+#pragma GCC unroll 16
+        for (int c = 0; c < (kTilePixels - 1) * kStride + kTaps; ++c, column += tap_step) {
+          const __m512i taps = _mm512_loadu_si512(column);
+#pragma GCC unroll 4
+          for (int p = 0; p < kTilePixels; ++p) {
+            const int tap = c - p * kStride;
+            if (tap < 0 || tap >= kTaps) continue;
+            sums[p][panel] = _mm512_dpbusd_epi32(sums[p][panel], taps, _mm512_loadu_si512(weight + tap * kStepBytes));
+          }
+        }
+      }
+    }
+#pragma GCC unroll 4
+    for (int p = 0; p < kTilePixels; ++p) {
+#pragma GCC unroll 4
+      for (int panel = 0; panel < kPanels; ++panel) core::EndLiveRange(sums[p][panel]);
+    }
+    codes.Store(sums);
+  }
+}
+
+template <int kStride>
+void RowToCodes(const Product& m, const OutputStage& stage, const Destination& to) {
+  switch ((m.channels + kPanel - 1) / kPanel) {
+    case 1: return RowToCodes<kStride, 1>(m, stage, to);
+    case 2: return RowToCodes<kStride, 2>(m, stage, to);
+    case 3: return RowToCodes<kStride, 3>(m, stage, to);
+    default: return RowToCodes<kStride, 4>(m, stage, to);
+  }
+}
+
+// Larger kernels, and groups, have enough products to hide what becomes of the sums.
+bool MultiplyCodes(const Product& m, const OutputStage& stage, const Destination& to) {
+  if (m.taps != kTaps || m.runs > 2 || m.pixels < kTilePixels || to.residual != nullptr) return false;
+  if (m.pixel_step == m.tap_step) return RowToCodes<1>(m, stage, to), true;
+  if (m.pixel_step == 2 * m.tap_step) return RowToCodes<2>(m, stage, to), true;
+  return false;
+}
 
 // kPanels: how many of the block's exist; kWhole: all of its channels do.
 template <int kPanels, bool kWhole, bool kFlip>
@@ -106,7 +165,8 @@ Loops GetLoops() {
           /*column_bytes=*/20 << 10,
           /*interleave_steps=*/2.5,
           /*interleave=*/Interleave,
-          /*multiply=*/MultiplyColumns<Avx512Vnni>};
+          /*multiply=*/MultiplyColumns<Avx512Vnni>,
+          /*multiply_codes=*/MultiplyCodes};
 }
 
 Loops GetGroupLoops() {

@@ -50,6 +50,8 @@ struct Loops {
   double interleave_steps;  // How many taps' products take as long as kStepBytes of `interleave`.
   void (*interleave)(const Columns&);
   void (*multiply)(const Product&);
+  // To the codes of consecutive pixels instead, without a function. False where it does not apply; null: nowhere.
+  bool (*multiply_codes)(const Product&, const OutputStage&, const Destination&);
 };
 
 // Depthwise; groups of 4, 8 or 16 channels.

@@ -19,59 +19,18 @@ void MultiplyVnni(const Multiply& m) {
   m.row_offsets != nullptr ? MultiplyPanels<ByteProduct, true>(m) : MultiplyPanels<ByteProduct>(m);
 }
 
-// Part `index` of the codes, a pixel's. An extraction's index is a constant.
-template <int kPanels>
-inline void StorePixel(__m512i codes, int index, uint64_t existing, uint8_t* to) {
-  if (kPanels > 2) return _mm512_mask_storeu_epi8(to, existing, codes);
-  const __m256i half =
-      index < (kPanels == 2 ? 1 : 2) ? _mm512_castsi512_si256(codes) : _mm512_extracti64x4_epi64(codes, 1);
-  if (kPanels == 2) return _mm256_mask_storeu_epi8(to, static_cast<__mmask32>(existing), half);
-  const __m128i quarter = index % 2 == 0 ? _mm256_castsi256_si128(half) : _mm256_extracti128_si256(half, 1);
-  _mm_mask_storeu_epi8(to, static_cast<__mmask16>(existing), quarter);
-}
-
 // A tile's sums begin with the bias and end as codes.
 struct SumsToCodes {
   const Multiply& m;
-  const OutputStage& stage;
-  const StageConstants& constants;
-  const uint64_t existing;  // Of the channels.
-  uint8_t* out;
-  int64_t pixel_stride;
-  const uint8_t* residual;
-  int64_t residual_stride;
-  const int32_t* bias;
-  const float* multiplier;
+  const TileCodes codes;
 
   __attribute__((always_inline)) __m512i Start(int row, int panel) const {
-    const __m512i sum = _mm512_loadu_si512(bias + panel * kPanel);
+    const __m512i sum = codes.Bias(panel);
     return m.accumulate ? _mm512_add_epi32(sum, _mm512_loadu_si512(m.c + row * m.c_stride + panel * kPanel)) : sum;
   }
-
-  // A vector of codes is that of one pixel, or of four with one panel, two with two.
   template <int kRows, int kPanels>
   __attribute__((always_inline)) void Finish(const __m512i (&sums)[kRows][kPanels]) const {
-    constexpr int kTogether = 4 / kPanels;
-#pragma GCC unroll 16
-    for (int first = 0; first < kRows; first += kTogether) {
-      __m512 v[4] = {};
-#pragma GCC unroll 4
-      for (int i = 0; i < kTogether * kPanels; ++i) {
-        const int row = first + i / kPanels, channel = i % kPanels * kPanel;
-        if (row >= kRows) continue;
-        v[i] = _mm512_mul_ps(_mm512_cvtepi32_ps(sums[row][i % kPanels]), _mm512_loadu_ps(multiplier + channel));
-        if (residual == nullptr) continue;
-        const __m128i codes = _mm_maskz_loadu_epi8(static_cast<__mmask16>(existing >> channel),
-                                                   residual + row * residual_stride + channel);
-        v[i] = AddResidual<OutputForm<OutputKind::kCodes, true>>(constants, codes, v[i]);
-      }
-      const __m512i codes = stage.plain ? CodesOf<OutputForm<OutputKind::kPlainCodes, false>>(constants, v)
-                                        : CodesOf<OutputForm<OutputKind::kCodes, false>>(constants, v);
-#pragma GCC unroll 4
-      for (int i = 0; i < kTogether; ++i) {
-        if (first + i < kRows) StorePixel<kPanels>(codes, i, existing, out + (first + i) * pixel_stride);
-      }
-    }
+    codes.Store(sums);
   }
 };
 
@@ -82,24 +41,12 @@ void MultiplyLine(Multiply m, const OutputStage& stage, const Destination& to, s
       kernels::MultiplyTile<kernels::ByteProduct, kRows + 1, kPanels, false, SumsToCodes>...};
   constexpr int64_t kMost = sizeof...(kRows);
   const StageConstants constants = StageConstantsOf(stage);
-  SumsToCodes ends = {m,
-                      stage,
-                      constants,
-                      ~uint64_t{0} >> (4 * kPanel - to.channels),
-                      static_cast<uint8_t*>(to.output),
-                      to.pixel_stride,
-                      to.residual,
-                      to.residual_pixel_stride,
-                      stage.bias + to.channel,
-                      stage.multiplier + to.channel};
   const int64_t pixels = m.rows, tiles = (pixels + kMost - 1) / kMost;
   for (int64_t tile = 0, pixel = 0; tile < tiles; ++tile) {
     const int64_t rows = (pixels - pixel) / (tiles - tile);
-    kTiles[rows - 1](m, ends);
+    kTiles[rows - 1](m, {m, {stage, constants, to, pixel, 0}});
     m.a = static_cast<const char*>(m.a) + rows * m.a_stride;
     m.c += rows * m.c_stride;
-    ends.out += rows * ends.pixel_stride;
-    if (ends.residual != nullptr) ends.residual += rows * ends.residual_stride;
     pixel += rows;
   }
 }
