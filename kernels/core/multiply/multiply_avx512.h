@@ -49,7 +49,7 @@ __attribute__((noinline)) void MultiplyTile(const Multiply& m, const Ends& ends)
 #pragma GCC unroll 4
     for (int p = 0; p < kPanels; ++p) sum[r][p] = ends.Start(r, p);
   }
-  const char* b = static_cast<const char*>(m.b);
+  const char *b = static_cast<const char*>(m.b), *next = static_cast<const char*>(m.next);
   const int64_t stride = m.a_stride, b_stride = m.b_stride;
   const char* scattered[kRows];
   if (kScattered) {
@@ -59,6 +59,10 @@ __attribute__((noinline)) void MultiplyTile(const Multiply& m, const Ends& ends)
   for (int64_t d = 0; d < m.depth; ++d, b += kPanelBytes) {
     const char* a = static_cast<const char*>(m.a) + m.offsets[d];
     const char* blocks[] = {a, a + 3 * stride, a + 6 * stride, a + 9 * stride, a + 12 * stride};
+    if (next != nullptr) {
+      __builtin_prefetch(next, /*rw=*/0, /*locality=*/3);
+      next += kPanelBytes;
+    }
     __m512i weights[kPanels];
 #pragma GCC unroll 4
     for (int p = 0; p < kPanels; ++p) weights[p] = _mm512_loadu_si512(b + p * b_stride);

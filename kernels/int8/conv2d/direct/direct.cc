@@ -178,8 +178,12 @@ class Direct : public Algorithm {
         to.channel = static_cast<int>((group * panels() + panel) * kPanel);
         to.channels = static_cast<int>(std::min<int64_t>(count * kPanel, g.group_out_channels() - panel * kPanel));
         for (int64_t dword = 0; dword < depth_; dword += chunk_depth_) {
-          const bool finish = fused_ && dword + chunk_depth_ >= depth_;
-          MultiplyRows(copied, group, panel, count, dword, rows, accumulators, finish ? &to : nullptr);
+          const bool last = dword + chunk_depth_ >= depth_;
+          const uint8_t* next = !last                             ? Weight(group, panel, dword + chunk_depth_)
+                                : panel + loops_.max_panels < end ? Weight(group, panel + loops_.max_panels, 0)
+                                                                  : nullptr;
+          MultiplyRows(copied, Weight(group, panel, dword), next, count, dword, rows, accumulators,
+                       fused_ && last ? &to : nullptr);
         }
         for (int64_t row = 0; !fused_ && row < rows; row += joined_rows_) {
           loops_.finish(constants_.stage(), At(to, row, 0), accumulators + row * g.out_width * accumulator_stride_,
@@ -241,48 +245,48 @@ class Direct : public Algorithm {
     }
   }
 
-  // One chunk of the depth, whose weights stay in the first-level cache for all rows. With `to`, the last.
-  void MultiplyRows(const uint8_t* rows, int group, int64_t panel, int64_t panel_count, int64_t first_dword,
-                    int64_t out_rows, int32_t* accumulators, const Destination* to) const {
+  const uint8_t* Weight(int64_t group, int64_t panel, int64_t dword) const {
+    return weight_->data<uint8_t>() + ((group * panels() + panel) * depth_ + dword) * kPanelBytes;
+  }
+
+  // One chunk of the depth, whose weights stay in the first-level cache for all rows. `next`: those of the next; the
+  // first products each fetch a panel of them. With `to`, the last chunk.
+  void MultiplyRows(const uint8_t* rows, const uint8_t* weight, const uint8_t* next, int64_t panel_count,
+                    int64_t first_dword, int64_t out_rows, int32_t* accumulators, const Destination* to) const {
     const Geometry& g = geometry_;
     Multiply m = {};
     m.a_stride = column_step_ * pixel_bytes_;
     m.offsets = offsets_.data() + first_dword;
     m.depth = std::min(chunk_depth_, depth_ - first_dword);
+    m.b = weight;
     m.b_stride = depth_ * kPanelBytes;
-    m.b = weight_->data<uint8_t>() + (group * panels() + panel) * m.b_stride + first_dword * kPanelBytes;
     m.c_stride = accumulator_stride_;
     m.panels = static_cast<int>(panel_count);
     m.accumulate = first_dword > 0;
-    if (!pixel_offsets_.empty()) {
-      const int64_t pixels = out_rows * g.out_width, parts = CeilDiv(pixels, kMaxRows);
-      m.a = rows;
-      for (int64_t part = 0; part < parts; ++part) {
-        const int64_t pixel = pixels * part / parts;
-        m.rows = static_cast<int>(pixels * (part + 1) / parts - pixel);
-        m.row_offsets = pixel_offsets_.data() + pixel;
-        m.c = accumulators + pixel * m.c_stride;
-        loops_.multiply(m);
-      }
-      return;
-    }
-    // Rows that are read in place follow each other, and are one.
-    const int64_t lines = in_place_ ? 1 : out_rows, width = in_place_ ? out_rows * g.out_width : g.out_width;
+    // Rows that are read in place follow each other, and are one. Scattered pixels are one, too.
+    const bool scattered = !pixel_offsets_.empty();
+    const int64_t lines = in_place_ || scattered ? 1 : out_rows, width = out_rows * g.out_width / lines;
     for (int64_t row = 0; row < lines; ++row) {
-      const auto multiply = [&](int64_t x, int64_t pixels) {
-        m.rows = static_cast<int>(pixels);
-        m.a = rows + row * row_step_ * row_bytes_ + x * m.a_stride;
+      const auto pixels = [&](int64_t x, int64_t count) {
+        m.rows = static_cast<int>(count);
+        m.a = rows + row * row_step_ * row_bytes_ + (scattered ? 0 : x * m.a_stride);
+        m.row_offsets = scattered ? pixel_offsets_.data() + x : nullptr;
         m.c = accumulators + (row * width + x) * m.c_stride;
       };
+      const auto fetch = [&](int64_t panel) {
+        m.next = next != nullptr && panel < panel_count ? next + panel * m.b_stride : nullptr;
+      };
       if (to != nullptr) {
-        multiply(0, width);
+        pixels(0, width);
+        fetch(row);
         loops_.multiply_codes(m, constants_.stage(), At(*to, row, 0));
         continue;
       }
       const int64_t parts = CeilDiv(width, kMaxRows);
       for (int64_t part = 0; part < parts; ++part) {
         const int64_t x = width * part / parts;
-        multiply(x, width * (part + 1) / parts - x);
+        pixels(x, width * (part + 1) / parts - x);
+        fetch(row * parts + part);
         loops_.multiply(m);
       }
     }

@@ -47,6 +47,7 @@ void MultiplyLine(Multiply m, const OutputStage& stage, const Destination& to, s
     kTiles[rows - 1](m, {m, {stage, constants, to, pixel, 0}});
     m.a = static_cast<const char*>(m.a) + rows * m.a_stride;
     m.c += rows * m.c_stride;
+    m.next = m.next != nullptr && tile + 1 < kPanels ? static_cast<const char*>(m.next) + m.b_stride : nullptr;
     pixel += rows;
   }
 }

@@ -225,10 +225,12 @@ class Winograd : public Algorithm {
         }
         for (int row = 0; row < 2; ++row) {
           const int64_t position = kWeightRowPairs[row_pair][row] * kPatch;
-          const uint8_t* weight = transform_late_
-                                      ? late + row * kPatch * weight_stride_
-                                      : weight_->data<uint8_t>() + (panel * kPositions + position) * weight_stride_;
-          MultiplyRow(m, weight, input + position * input_stride_ + pair * 2, tiles,
+          const uint8_t* weight =
+              transform_late_ ? late + row * kPatch * weight_stride_ : PackedWeight(panel, position);
+          const uint8_t* next = transform_late_ || row_pair + row == 3
+                                    ? nullptr
+                                    : PackedWeight(panel, kWeightRowPairs[row_pair + row][1 - row] * kPatch);
+          MultiplyRow(m, weight, next, input + position * input_stride_ + pair * 2, tiles,
                       accumulators + position * accumulator_stride_);
         }
       }
@@ -240,17 +242,23 @@ class Winograd : public Algorithm {
     }
   }
 
-  // The six positions of a row.
-  void MultiplyRow(Multiply m, const uint8_t* weight, const int16_t* input, int64_t tiles,
+  const uint8_t* PackedWeight(int64_t panel, int64_t position) const {
+    return weight_->data<uint8_t>() + (panel * kPositions + position) * weight_stride_;
+  }
+
+  // The six positions of a row. `next`: the weights of the next row, null: they are not read from memory.
+  void MultiplyRow(Multiply m, const uint8_t* weight, const uint8_t* next, const int16_t* input, int64_t tiles,
                    int32_t* accumulators) const {
     const int64_t parts = CeilDiv(tiles, loops_.max_rows);
     for (int64_t position = 0; position < kPatch; ++position) {
       m.b = weight + position * weight_stride_;
+      const uint8_t* const following = position + 1 < kPatch ? weight + (position + 1) * weight_stride_ : next;
       for (int64_t part = 0; part < parts; ++part) {
         const int64_t tile = tiles * part / parts;
         m.rows = static_cast<int>(tiles * (part + 1) / parts - tile);
         m.a = input + position * input_stride_ + tile * channels_;
         m.c = accumulators + position * accumulator_stride_ + tile * m.c_stride;
+        m.next = following != nullptr && part < m.panels ? following + part * m.b_stride : nullptr;
         loops_.multiply(m);
       }
     }
