@@ -103,8 +103,10 @@ constexpr StoreStrip* kStores[2][kMaxPanels] = {
     {Store<1, true>, Store<2, true>, Store<3, true>, Store<4, true>},
 };
 
-// At most kStripRows and kMaxPanels.
-void RunStrip(const Params& p, const core::OutputCodes& codes, const uint8_t* x, const Range& strip, void* y) {
+// At most kStripRows and kMaxPanels. `following`: the weights of what runs after it, or null; the first products of a
+// chunk each fetch a panel of the next.
+void RunStrip(const Params& p, const core::OutputCodes& codes, const uint8_t* x, const Range& strip,
+              const int8_t* following, void* y) {
   const int64_t rows = strip.row_end - strip.row_begin, parts = (rows + kMaxRows - 1) / kMaxRows;
   const int64_t channels = strip.channel_end - strip.channel_begin, panels = (channels + kPanel - 1) / kPanel;
   const int64_t dwords = p.depth / kernels::kDwordBytes;
@@ -120,11 +122,14 @@ void RunStrip(const Params& p, const core::OutputCodes& codes, const uint8_t* x,
     m.depth = Least(kChunk, dwords - dword);
     m.b = p.weight + strip.channel_begin * p.depth + dword * kernels::kPanelBytes;
     m.accumulate = dword > 0;
+    const char* next = reinterpret_cast<const char*>(following);
+    if (dword + kChunk < dwords) next = static_cast<const char*>(m.b) + kChunk * kernels::kPanelBytes;
     for (int64_t part = 0; part < parts; ++part) {
       const int64_t row = rows * part / parts;
       m.rows = static_cast<int>(rows * (part + 1) / parts - row);
       m.a = x + (strip.row_begin + row) * p.depth;
       m.c = sums + row * m.c_stride;
+      m.next = next != nullptr && part < panels ? next + part * m.b_stride : nullptr;
       kernels::MultiplyPanels<kernels::ByteProduct>(m);
     }
   } while ((dword += kChunk) < dwords);
@@ -142,7 +147,9 @@ void FUSELAGE_AVX512_VNNI::Run(const Params& p, const void* x, void* y, const Ra
     for (int64_t row = range.row_begin; row < range.row_end; row = strip.row_end) {
       strip.row_begin = row;
       strip.row_end = Least(range.row_end, row + kStripRows);
-      RunStrip(p, codes, static_cast<const uint8_t*>(x), strip, y);
+      const int64_t next = strip.row_end < range.row_end ? strip.channel_begin : strip.channel_end;
+      RunStrip(p, codes, static_cast<const uint8_t*>(x), strip,
+               next < range.channel_end ? p.weight + next * p.depth : nullptr, y);
     }
   }
 }
