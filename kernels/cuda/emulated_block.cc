@@ -27,6 +27,28 @@ void MultiplyTiles(const X (&a)[16][32], const int8_t (&b)[8][32], int32_t (&c)[
   }
 }
 
+// Passes beyond the first over banks, each four bytes wide: what several lanes want of the same word takes one.
+class Banks {
+ public:
+  void Take(uint32_t offset, uint32_t bytes) {
+    for (uint32_t word = offset / 4; word < (offset + bytes + 3) / 4; ++word) {
+      std::vector<uint32_t>& words = words_[word % kWarpSize];
+      if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+    }
+  }
+  int64_t Conflicts() {
+    size_t most = 1;
+    for (std::vector<uint32_t>& words : words_) {
+      most = std::max(most, words.size());
+      words.clear();
+    }
+    return static_cast<int64_t>(most) - 1;
+  }
+
+ private:
+  std::vector<uint32_t> words_[kWarpSize];
+};
+
 }  // namespace
 
 void Emulator::AllowConstants(absl::string_view name, const void* data, int64_t bytes) {
@@ -173,6 +195,32 @@ bool Block::InShared(uint32_t offset, uint32_t bytes, const char* what) {
   emulator_.Fail(absl::StrCat(what, " ", bytes, " bytes of shared memory at ", offset, ": misaligned or outside of ",
                               shared_.size()));
   return false;
+}
+
+void Block::CountConflicts() {
+  if (uses_.empty()) return;
+  // The n-th time that a lane comes to a line goes with the n-th time of the others.
+  std::vector<std::pair<int, int>> times;  // Of a lane, by line.
+  std::map<std::pair<int, int>, std::vector<Use>> at_once;
+  int lane = -1;
+  for (const Use& use : uses_) {
+    if (use.lane != lane) times.clear();
+    lane = use.lane;
+    auto time = std::find_if(times.begin(), times.end(), [&](const auto& t) { return t.first == use.line; });
+    if (time == times.end()) time = times.insert(times.end(), {use.line, 0});
+    at_once[{use.line, time->second++}].push_back(use);
+  }
+  uses_.clear();
+  static thread_local Banks banks;
+  for (const auto& [_, uses] : at_once) {
+    // A pass is of 128 bytes.
+    const int lanes = 128 / static_cast<int>(std::max(4u, uses[0].bytes));
+    for (size_t i = 0; i < uses.size(); ++i) {
+      if (i > 0 && uses[i].lane / lanes != uses[i - 1].lane / lanes) emulator_.shared_conflicts_ += banks.Conflicts();
+      banks.Take(uses[i].offset, uses[i].bytes);
+    }
+    emulator_.shared_conflicts_ += banks.Conflicts();
+  }
 }
 
 void Block::LoadShared(int thread, uint32_t offset, uint32_t bytes, void* to) {

@@ -44,6 +44,9 @@ class Emulator {
   const std::string& error() const { return error_; }
   // How many rows ldmatrix loaded from banks that another row of the same matrix needs: each costs a pass.
   int64_t matrix_conflicts() const { return matrix_conflicts_; }
+  // Passes over shared memory's banks beyond the first, of what a warp's threads load, store and copy there by the same
+  // line of code at the same time.
+  int64_t shared_conflicts() const { return shared_conflicts_; }
   // What cp.async copied. Those of 16 bytes come from the L2 cache, whoever fetched the same before.
   int64_t copied_bytes() const { return copied_bytes_; }
 
@@ -82,6 +85,7 @@ class Emulator {
   uint32_t blocks_ = 0;                        // Begun in this launch.
   std::string error_;
   int64_t matrix_conflicts_ = 0;
+  int64_t shared_conflicts_ = 0;
   int64_t copied_bytes_ = 0;
 };
 
@@ -99,12 +103,13 @@ class Thread {
   void Store(T* pointer, const T& value) const;
   void Fence() const;
   uint32_t TakeTicket(uint32_t* ticket, uint32_t count) const;
+  // `line`: of the caller.
   template <typename T>
-  T LoadShared(uint32_t offset) const;
+  T LoadShared(uint32_t offset, int line = __builtin_LINE()) const;
   template <typename T>
-  void StoreShared(uint32_t offset, const T& value) const;
+  void StoreShared(uint32_t offset, const T& value, int line = __builtin_LINE()) const;
   template <int kBytes>
-  void CopyAsync(uint32_t offset, const void* from) const;
+  void CopyAsync(uint32_t offset, const void* from, int line = __builtin_LINE()) const;
 
  private:
   Block& block_;
@@ -129,9 +134,7 @@ class Warp {
   int index() const { return index_; }
 
   template <typename F>
-  void ForThreads(F f) const {
-    for (int lane = 0; lane < kWarpSize; ++lane) f(Thread(block_, index_ * kWarpSize + lane));
-  }
+  void ForThreads(F f) const;
   void LoadMatrices(const Lanes<uint32_t>& offsets, Lanes<Vector<uint32_t, 4>>* fragments) const;
   template <typename X>
   void MultiplyCodes(const Lanes<Vector<uint32_t, 4>>& a, const Lanes<uint32_t>& b0, const Lanes<uint32_t>& b1,
@@ -217,6 +220,12 @@ class Block {
     int group = 0;  // That the next copy belongs to.
   };
 
+  // Of shared memory, by a lane of the warp that ForThreads runs.
+  struct Use {
+    int line, lane;
+    uint32_t offset, bytes;
+  };
+
   // A ticket that a thread took, and what those who took it before had behind a fence.
   struct Ticket {
     int thread;
@@ -226,6 +235,7 @@ class Block {
 
   uint64_t Stamp(uint64_t thread) const { return phase_ * kThreads + thread; }
   bool InShared(uint32_t offset, uint32_t bytes, const char* what);
+  void CountConflicts();
   void LoadShared(int thread, uint32_t offset, uint32_t bytes, void* to);
   void StoreShared(int thread, uint32_t offset, uint32_t bytes, const void* from);
   void CopyAsync(int thread, uint32_t offset, uint32_t bytes, const void* from);
@@ -244,6 +254,7 @@ class Block {
   uint64_t phase_ = 0;
   std::vector<uint8_t> shared_;
   std::vector<Access> accesses_;
+  std::vector<Use> uses_;
   std::vector<Copies> copies_;                 // One for each thread.
   std::vector<std::vector<uint64_t>> fences_;  // The same: the phases of its fences,
   std::vector<size_t> seen_;                   // and how many tickets came before the last of them.
@@ -270,19 +281,27 @@ inline void Thread::Fence() const { block_.Fence(index_); }
 inline uint32_t Thread::TakeTicket(uint32_t* ticket, uint32_t count) const {
   return block_.TakeTicket(index_, ticket, count);
 }
+template <typename F>
+void Warp::ForThreads(F f) const {
+  for (int lane = 0; lane < kWarpSize; ++lane) f(Thread(block_, index_ * kWarpSize + lane));
+  block_.CountConflicts();
+}
 template <typename T>
-T Thread::LoadShared(uint32_t offset) const {
+T Thread::LoadShared(uint32_t offset, int line) const {
   T value;
+  block_.uses_.push_back({line, lane(), offset, sizeof(T)});
   block_.LoadShared(index_, offset, sizeof(T), &value);
   return value;
 }
 template <typename T>
-void Thread::StoreShared(uint32_t offset, const T& value) const {
+void Thread::StoreShared(uint32_t offset, const T& value, int line) const {
+  block_.uses_.push_back({line, lane(), offset, sizeof(T)});
   block_.StoreShared(index_, offset, sizeof(T), &value);
 }
 template <int kBytes>
-void Thread::CopyAsync(uint32_t offset, const void* from) const {
+void Thread::CopyAsync(uint32_t offset, const void* from, int line) const {
   static_assert(kBytes == 8 || kBytes == 16);
+  block_.uses_.push_back({line, lane(), offset, kBytes});
   block_.CopyAsync(index_, offset, kBytes, from);
 }
 

@@ -93,6 +93,49 @@ TEST(EmulatedBlockTest, MultipliesFragments) {
   ExpectProduct<int8_t>();
 }
 
+// Lane i stores a T at `apart` * i; those of odd lanes come later where they take a branch of their own.
+template <typename T>
+struct Stores {
+  static constexpr int kWarps = 1;
+  struct Params {
+    int apart;
+    bool diverge;
+  };
+  static void Run(Block& block, const Params& params) {
+    block.Phase([&](Warp warp) {
+      warp.ForThreads([&](Thread thread) {
+        if (params.diverge && thread.lane() % 2 == 1) {
+          thread.StoreShared(params.apart * thread.lane(), T());
+        } else {
+          thread.StoreShared(params.apart * thread.lane(), T());
+        }
+      });
+    });
+  }
+};
+
+template <typename T>
+int64_t Conflicts(int apart, bool diverge = false) {
+  Emulator emulator;
+  emulator.Launch<Stores<T>>({1, 1, 1}, 4096, {apart, diverge});
+  EXPECT_EQ(emulator.error(), "");
+  return emulator.shared_conflicts();
+}
+
+TEST(EmulatedBlockTest, CountsBankConflicts) {
+  EXPECT_EQ(Conflicts<uint16_t>(2), 0);
+  EXPECT_EQ(Conflicts<uint32_t>(4), 0);
+  EXPECT_EQ(Conflicts<uint32_t>(8), 1);
+  EXPECT_EQ(Conflicts<uint32_t>(128), 31);
+  EXPECT_EQ(Conflicts<uint32_t>(8, /*diverge=*/true), 2);  // One for each branch.
+  EXPECT_EQ(Conflicts<uint32_t>(20), 0);
+  using Words = Vector<uint32_t, 4>;
+  EXPECT_EQ(Conflicts<Words>(16), 0);
+  EXPECT_EQ(Conflicts<Words>(32), 4);  // Four passes of eight lanes.
+  EXPECT_EQ(Conflicts<Words>(80), 0);
+  EXPECT_EQ((Conflicts<Vector<uint32_t, 2>>(16)), 2);
+}
+
 enum class Mistake {
   kNone,
   kUninitialized,

@@ -8,6 +8,11 @@
 
 namespace fuselage::int8::conv2d::cuda {
 
+// Sums on their way through shared memory, of so many columns at a time. Rows are 8 words more than a multiple of 32
+// apart: the pairs that a warp stores at once lie in different banks.
+constexpr int kSumColumns = 32;
+constexpr int kSumsPitch = 4 * (kSumColumns + 8);
+
 // A block's tile of the result, kRows output pixels by kColumns output channels, split among its warps.
 template <int kTileRows, int kTileColumns, int kWarpsDown, int kWarpsAcross>
 struct Tile {
@@ -28,10 +33,15 @@ struct Tile {
     Lanes<Vector<int32_t, 4>> fragments[kRowFragments][kColumnFragments];
   };
 
-  // The result's codes on their way to memory. Rows are a multiple of 16 bytes, and not of 128, apart: the pairs of
-  // codes that a warp stores at once lie in different banks.
-  static constexpr int kStagingPitch = kColumns + 16;
-  static constexpr int kStagingBytes = kRows * kStagingPitch;
+  // The result's codes on their way through shared memory. The 16-byte pieces of a row are permuted, so that the pairs
+  // of codes that a warp stores at once, of eight rows, lie in different banks, and so do the pieces that it copies.
+  static constexpr int kStagingBytes = kRows * kColumns;
+  static constexpr int kSumsBytes = kRows * kSumsPitch;
+  FUSELAGE_DEVICE static uint32_t StagingPlace(int row, int column) {
+    static_assert(kColumns == 64 || kColumns == 128);
+    const int with = kColumns == 64 ? row >> 1 & 3 : row & 7;
+    return row * kColumns + ((column >> 4 ^ with) << 4) + (column & 15);
+  }
 };
 
 // `residual` is there if kResidual, with its top bit as Params::residual_flip wants it.
@@ -86,15 +96,12 @@ FUSELAGE_DEVICE void ForPairs(Warp warp, Thread thread, typename Tile::Accumulat
 // Of two neighbouring channels; padded channels have zeros.
 struct ChannelPair {
   Vector<int32_t, 2> bias;
-  Vector<float, 2> multiplier, float_bias;
+  Vector<float, 2> multiplier;
 };
 FUSELAGE_DEVICE ChannelPair LoadChannelPair(const Params& p, Thread thread, int channel) {
-  ChannelPair pair = {};
+  ChannelPair pair;
   pair.bias = thread.LoadConstant(reinterpret_cast<const Vector<int32_t, 2>*>(p.bias + channel));
   pair.multiplier = thread.LoadConstant(reinterpret_cast<const Vector<float, 2>*>(p.multiplier + channel));
-  if (p.float_bias != nullptr) {
-    pair.float_bias = thread.LoadConstant(reinterpret_cast<const Vector<float, 2>*>(p.float_bias + channel));
-  }
   return pair;
 }
 
@@ -108,9 +115,8 @@ template <typename Tile, typename F>
 FUSELAGE_DEVICE void ForChunks(Thread thread, F f) {
   constexpr int kChunks = Tile::kColumns / 16;
   static_assert(Tile::kRows * kChunks % Tile::kThreads == 0);
-  FUSELAGE_UNROLL
-  for (int i = 0; i < Tile::kRows * kChunks / Tile::kThreads; ++i) {
-    const int chunk = thread.index() + i * Tile::kThreads;
+  FUSELAGE_NO_UNROLL
+  for (int chunk = thread.index(); chunk < Tile::kRows * kChunks; chunk += Tile::kThreads) {
     f(chunk / kChunks, chunk % kChunks * 16);
   }
 }
@@ -196,8 +202,8 @@ FUSELAGE_DEVICE void StoreSums(Block& block, const Params& p, int first_row, int
   });
 }
 
-// Starts to fetch a block's residuals to shared memory at staging + [row][kStagingPitch]: the caller commits the
-// copies, waits for them, and has a barrier before StoreOutput.
+// Starts to fetch a block's residuals to shared memory at staging + StagingPlace: the caller commits the
+// copies, waits for them, and has a barrier before StoreCodes.
 template <typename Tile, typename Pixel>
 FUSELAGE_DEVICE void FetchResidual(const Params& p, Thread thread, uint32_t staging, int first_channel, Pixel pixel) {
   ForChunks<Tile>(thread, [&](int row, int column) {
@@ -205,7 +211,7 @@ FUSELAGE_DEVICE void FetchResidual(const Params& p, Thread thread, uint32_t stag
     const int channel = first_channel + column;
     const bool inside = index >= 0 && channel < p.out_channels;
     const uint8_t* from = inside ? p.residual + index * p.out_channels + channel : p.padding;
-    const uint32_t to = staging + row * Tile::kStagingPitch + column;
+    const uint32_t to = staging + Tile::StagingPlace(row, column);
     if (p.out_channels % 16 == 0) {
       thread.CopyAsync<16>(to, from);
     } else {
@@ -218,17 +224,22 @@ FUSELAGE_DEVICE void FetchResidual(const Params& p, Thread thread, uint32_t stag
   });
 }
 
-// The codes of a block, into shared memory at staging + [row][kStagingPitch]. If kResidual, residuals are there before.
+// The codes of a block, into shared memory at staging + StagingPlace. If kResidual, residuals are there before.
 template <typename Tile, bool kResidual>
 FUSELAGE_DEVICE void StageCodes(Block& block, const Params& p, uint32_t staging, int first_channel,
                                 PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators) {
   block.Phase([&](Warp warp) {
     warp.ForThreads([&](Thread thread) {
+      const int first_row = Tile::Row(warp) + thread.lane() / 4;
+      uint32_t first = 0;  // The place of a column's first pair.
       ForPairs<Tile>(
           warp, thread, accumulators[warp],
-          [&](int column) { return LoadChannelPair(p, thread, first_channel + column); },
-          [&](int row, int column, const int32_t* values, const ChannelPair& pair) {
-            const uint32_t offset = staging + row * Tile::kStagingPitch + column;
+          [&](int column) {
+            first = staging + Tile::StagingPlace(first_row, column);
+            return LoadChannelPair(p, thread, first_channel + column);
+          },
+          [&](int row, int, const int32_t* values, const ChannelPair& pair) {
+            const uint32_t offset = first + (row - first_row) * Tile::kColumns;
             Vector<uint8_t, 2> codes = {};
             if constexpr (kResidual) codes = FlipCodes(thread.LoadShared<uint16_t>(offset), p.residual_flip);
             FUSELAGE_UNROLL
@@ -254,33 +265,69 @@ FUSELAGE_DEVICE void StoreChannels(const Params& p, Thread thread, int channel, 
   }
 }
 
-// Stores a block's results; pixel(row) is the output pixel of a row of the tile, negative where there is none. Uses
-// Tile::kStagingBytes of shared memory at `staging`, where FetchResidual left the residuals, if there are.
+// Stores the floats of `channels`, at most four, from `channel` on; `index` is that of the first output.
+template <typename F>
+FUSELAGE_DEVICE void StoreFourFloats(const Params& p, Thread thread, const Vector<int32_t, 4>& sums, int channel,
+                                     int channels, int64_t index, F activated) {
+  Vector<float, 4> values;
+  FUSELAGE_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    if (i >= channels) continue;
+    values.values[i] = activated(ToOutputFloat(p, sums.values[i], thread.LoadConstant(p.bias + channel + i),
+                                               thread.LoadConstant(p.multiplier + channel + i),
+                                               thread.LoadConstant(p.float_bias + channel + i)));
+  }
+  float* to = static_cast<float*>(p.output) + index;
+  if (p.out_channels % 4 == 0) {
+    thread.Store(reinterpret_cast<Vector<float, 4>*>(to), values);
+    return;
+  }
+  FUSELAGE_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    if (i < channels) thread.Store(to + i, values.values[i]);
+  }
+}
+
+// The same as StoreCodes, where the output is floats. Uses kSumsBytes of shared memory.
 template <typename Tile, typename Pixel>
-FUSELAGE_DEVICE void StoreOutput(Block& block, const Params& p, uint32_t staging, int first_channel,
+FUSELAGE_DEVICE void StoreFloats(Block& block, const Params& p, int first_channel,
                                  PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators, Pixel pixel) {
-  if (p.float_bias != nullptr) {
+  FUSELAGE_NO_UNROLL
+  for (int first = 0; first < Tile::kColumns; first += kSumColumns) {
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         ForPairs<Tile>(
-            warp, thread, accumulators[warp],
-            [&](int column) { return LoadChannelPair(p, thread, first_channel + column); },
-            [&](int row, int column, const int32_t* values, const ChannelPair& pair) {
-              const int64_t index = pixel(row);
-              if (index < 0) return;
-              for (int i = 0; i < 2; ++i) {
-                const int channel = first_channel + column + i;
-                if (channel >= p.out_channels) return;
-                thread.Store(static_cast<float*>(p.output) + index * p.out_channels + channel,
-                             ToOutputFloat(p, values[i], pair.bias.values[i], pair.multiplier.values[i],
-                                           pair.float_bias.values[i]));
-              }
+            warp, thread, accumulators[warp], [](int column) { return column; },
+            [&](int row, int column, const int32_t* values, int) {
+              if (static_cast<unsigned>(column - first) >= kSumColumns) return;
+              thread.StoreShared(row * kSumsPitch + 4 * (column - first), Vector<int32_t, 2>{{values[0], values[1]}});
             });
       });
     });
-    return;
+    block.Phase([&](Warp warp) {
+      warp.ForThreads([&](Thread thread) {
+        constexpr int kFours = kSumColumns / 4;
+        static_assert(Tile::kThreads % kFours == 0);
+        const int column = thread.index() % kFours * 4, channel = first_channel + first + column;
+        const int channels = p.out_channels - channel < 4 ? p.out_channels - channel : 4;
+        FUSELAGE_NO_UNROLL
+        for (int row = thread.index() / kFours; row < Tile::kRows; row += Tile::kThreads / kFours) {
+          const int64_t index = pixel(row);
+          if (index < 0 || channels <= 0) continue;
+          const auto sums = thread.LoadShared<Vector<int32_t, 4>>(row * kSumsPitch + 4 * column);
+          StoreFourFloats(p, thread, sums, channel, channels, index * p.out_channels + channel,
+                          [](float v) { return v; });
+        }
+      });
+    });
   }
+}
 
+// Stores a block's codes; pixel(row) is the output pixel of a row of the tile, negative where there is none. Uses
+// Tile::kStagingBytes of shared memory at `staging`, where FetchResidual left the residuals, if there are.
+template <typename Tile, typename Pixel>
+FUSELAGE_DEVICE void StoreCodes(Block& block, const Params& p, uint32_t staging, int first_channel,
+                                PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators, Pixel pixel) {
   if (p.residual != nullptr) {
     StageCodes<Tile, true>(block, p, staging, first_channel, accumulators);
   } else {
@@ -292,7 +339,7 @@ FUSELAGE_DEVICE void StoreOutput(Block& block, const Params& p, uint32_t staging
         const int64_t index = pixel(row);
         const int channel = first_channel + column;
         if (index < 0 || channel >= p.out_channels) return;
-        const auto codes = thread.LoadShared<Vector<uint8_t, 16>>(staging + row * Tile::kStagingPitch + column);
+        const auto codes = thread.LoadShared<Vector<uint8_t, 16>>(staging + Tile::StagingPlace(row, column));
         StoreChannels(p, thread, channel, codes, static_cast<uint8_t*>(p.output) + index * p.out_channels + channel);
       });
     });
@@ -318,12 +365,7 @@ FUSELAGE_DEVICE void StoreFourCodes(const Params& p, Thread thread, const Vector
 FUSELAGE_DEVICE void StoreFour(const Params& p, Thread thread, const Vector<int32_t, 4>& sums, int channel,
                                int channels, int64_t index) {
   if (p.float_bias != nullptr) {
-    for (int i = 0; i < channels; ++i) {
-      thread.Store(static_cast<float*>(p.output) + index + i,
-                   Activated(p, ToOutputFloat(p, sums.values[i], thread.LoadConstant(p.bias + channel + i),
-                                              thread.LoadConstant(p.multiplier + channel + i),
-                                              thread.LoadConstant(p.float_bias + channel + i))));
-    }
+    StoreFourFloats(p, thread, sums, channel, channels, index, [&](float v) { return Activated(p, v); });
     return;
   }
   Vector<uint8_t, 4> codes = {};

@@ -29,7 +29,7 @@ struct Gemm {
   // The results take the place of the buffers. A residual is fetched meanwhile, to its own place.
   static constexpr int kSharedBytes = kStages * kStageBytes;
   static constexpr int SharedBytes(bool residual, int) { return kSharedBytes + (residual ? Tile::kStagingBytes : 0); }
-  static_assert(kSharedBytes >= Tile::kStagingBytes);
+  static_assert(kSharedBytes >= Tile::kStagingBytes && kSharedBytes >= Tile::kSumsBytes);
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
     const int column_tiles = p.padded_channels / Tile::kColumns;
@@ -73,11 +73,9 @@ struct Gemm {
     }
 
     if (p.splits > 1 && !AddSplits<Tile>(block, p, accumulators)) return;
-    if (p.sums != nullptr) {
-      StoreSums<Tile>(block, p, first_row, first_channel, accumulators);
-    } else {
-      StoreOutput<Tile>(block, p, staging, first_channel, accumulators, pixel);
-    }
+    if (p.sums != nullptr) return StoreSums<Tile>(block, p, first_row, first_channel, accumulators);
+    if (p.float_bias != nullptr) return StoreFloats<Tile>(block, p, first_channel, accumulators, pixel);
+    StoreCodes<Tile>(block, p, staging, first_channel, accumulators, pixel);
   }
 
  private:

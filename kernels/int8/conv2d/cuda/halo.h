@@ -37,6 +37,7 @@ struct Halo {
     const int bytes = pixels * kStep > Tile::kStagingBytes ? pixels * kStep : Tile::kStagingBytes;
     return (bytes + kPaddingBytes - 1) / kPaddingBytes * kPaddingBytes;
   }
+  static_assert(kPatches + 2 * Tile::kStagingBytes >= Tile::kSumsBytes);
   static constexpr int SharedBytes(bool, int patch_pixels) { return kPatches + 2 * PatchBytes(patch_pixels); }
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
@@ -95,11 +96,9 @@ struct Halo {
       }
     }
 
-    if (p.sums != nullptr) {
-      StoreSums<Tile>(block, p, first_row, first_channel, accumulators);
-    } else {
-      StoreOutput<Tile>(block, p, staging, first_channel, accumulators, pixel);
-    }
+    if (p.sums != nullptr) return StoreSums<Tile>(block, p, first_row, first_channel, accumulators);
+    if (p.float_bias != nullptr) return StoreFloats<Tile>(block, p, first_channel, accumulators, pixel);
+    StoreCodes<Tile>(block, p, staging, first_channel, accumulators, pixel);
   }
 
  private:

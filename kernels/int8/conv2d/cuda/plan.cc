@@ -269,7 +269,8 @@ void Plan::PlanStem(const Problem& problem, bool pooled) {
   KernelId id;
   id.family = pooled ? Family::kPooledStem : Family::kStem;
   id.is_signed = problem.input_type == DType::kI8;
-  const int result_bytes = pooled ? Stem<uint8_t, true>::kResultBytes : Stem<uint8_t, false>::kResultBytes;
+  // The results take the place of weights and pixels.
+  const int result_bytes = pooled ? Stem<uint8_t, true>::Tile::kSumsBytes : Stem<uint8_t, false>::Tile::kSumsBytes;
   const int64_t shared_bytes = std::max<int64_t>(p.stem.bytes(), result_bytes);
   launches_.push_back({id,
                        {p.stem.across, p.stem.down, g.batch * (p.padded_channels / StemLayout::kTileChannels)},

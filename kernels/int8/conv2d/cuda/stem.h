@@ -29,12 +29,7 @@ struct Stem {
   using Tile = cuda::Tile<kTileHeight * StemLayout::kTileWidth, StemLayout::kTileChannels, kTileHeight / 2, 1>;
   static constexpr int kWarps = Tile::kWarps, kBlocks = Tile::kBlocks;
 
-  // The sums of half of the channels, for the pool: rows are 8 words more than a multiple of 32 apart, so that the
-  // pairs that a warp stores at once lie in different banks.
-  static constexpr int kSumChannels = StemLayout::kTileChannels / 2;
-  static constexpr int kSumsPitch = 4 * (kSumChannels + 8);
-  // What takes the place of weights and pixels.
-  static constexpr int kResultBytes = kPooled ? Tile::kRows * kSumsPitch : Tile::kStagingBytes;
+  static_assert(2 * kSumColumns == StemLayout::kTileChannels);
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
     const StemLayout& layout = p.stem;
@@ -75,7 +70,7 @@ struct Stem {
         });
         block.Phase([&](Warp warp) {
           warp.ForThreads([&](Thread thread) {
-            PoolSums(p, thread, image, first_y, first_x, first_channel + half.value * kSumChannels);
+            PoolSums(p, thread, image, first_y, first_x, first_channel + half.value * kSumColumns);
           });
         });
       };
@@ -87,6 +82,7 @@ struct Stem {
         return y < p.out_height && x < p.out_width ? (int64_t{image} * p.out_height + y) * p.out_width + x
                                                    : int64_t{-1};
       };
+      if (p.float_bias != nullptr) return StoreFloats<Tile>(block, p, first_channel, accumulators, pixel);
       if (p.residual != nullptr) {
         block.Phase([&](Warp warp) {
           warp.ForThreads([&](Thread thread) { FetchResidual<Tile>(p, thread, /*staging=*/0, first_channel, pixel); });
@@ -94,7 +90,7 @@ struct Stem {
           warp.template WaitForCopies<0>();
         });
       }
-      StoreOutput<Tile>(block, p, /*staging=*/0, first_channel, accumulators, pixel);
+      StoreCodes<Tile>(block, p, /*staging=*/0, first_channel, accumulators, pixel);
     }
   }
 
@@ -241,11 +237,11 @@ struct Stem {
     }
   }
 
-  // The block's outputs of kSumChannels channels, four a thread, from their sums in shared memory.
+  // The block's outputs of kSumColumns channels, four a thread, from their sums in shared memory.
   FUSELAGE_DEVICE static void PoolSums(const Params& p, Thread thread, int image, int first_y, int first_x,
                                        int first_channel) {
     const StemLayout& layout = p.stem;
-    constexpr int kFours = kSumChannels / 4;
+    constexpr int kFours = kSumColumns / 4;
     static_assert(Tile::kThreads % kFours == 0);
     const int column = thread.index() % kFours * 4, channel = first_channel + column;
     if (channel >= p.out_channels) return;

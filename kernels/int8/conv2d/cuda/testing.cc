@@ -117,6 +117,11 @@ absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& i
   }
   if (!emulator.error().empty()) return absl::InternalError(emulator.error());
   if (emulator.matrix_conflicts() > 0) return absl::InternalError("ldmatrix meets a bank twice");
+  // Pieces of eight bytes cannot be copied without conflicts, and a stem's pixels at an image's border are not.
+  const KernelId& id = plan.launches()[0].id;
+  if (id.family == Family::kGemm && id.piece == 16 && emulator.shared_conflicts() > 0) {
+    return absl::InternalError("threads of a warp meet a bank twice");
+  }
   if (copied_bytes != nullptr) *copied_bytes = emulator.copied_bytes();
   return std::vector<uint8_t>(output.data(), output.data() + output.bytes());
 }

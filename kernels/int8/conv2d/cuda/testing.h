@@ -19,7 +19,7 @@ kernels::KernelDesc PooledDesc(const Instance& instance, const kernels::PoolWind
 absl::StatusOr<Plan> PlanOf(const kernels::KernelDesc& desc, const PlanOptions& options,
                             const ::fuselage::cuda::DeviceProperties& device = ::fuselage::cuda::kH100);
 
-// The output's bytes, of which there are `bytes`; Internal with what the emulation found, conflicts of ldmatrix too.
+// The output's bytes, of which there are `bytes`; Internal with what the emulation found, bank conflicts too.
 // `copied_bytes`, unless null: what cp.async copied.
 absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& instance, int64_t bytes,
                                              int64_t* copied_bytes = nullptr);
