@@ -60,7 +60,7 @@ __attribute__((noinline)) void MultiplyTile(const Multiply& m, const Ends& ends)
     const char* a = static_cast<const char*>(m.a) + m.offsets[d];
     const char* blocks[] = {a, a + 3 * stride, a + 6 * stride, a + 9 * stride, a + 12 * stride};
     if (next != nullptr) {
-      __builtin_prefetch(next, /*rw=*/0, /*locality=*/3);
+      __builtin_prefetch(next, /*rw=*/0, /*locality=*/2);
       next += kPanelBytes;
     }
     __m512i weights[kPanels];

@@ -249,7 +249,7 @@ class Direct : public Algorithm {
     return weight_->data<uint8_t>() + ((group * panels() + panel) * depth_ + dword) * kPanelBytes;
   }
 
-  // One chunk of the depth, whose weights stay in the first-level cache for all rows. `next`: those of the next; the
+  // One chunk of the depth, whose weights stay in a cache for all rows. `next`: those of the next; the
   // first products each fetch a panel of them. With `to`, the last chunk.
   void MultiplyRows(const uint8_t* rows, const uint8_t* weight, const uint8_t* next, int64_t panel_count,
                     int64_t first_dword, int64_t out_rows, int32_t* accumulators, const Destination* to) const {

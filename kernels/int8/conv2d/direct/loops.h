@@ -13,7 +13,7 @@ struct Loops {
   int element_bytes;    // 2: int16, input codes as signed; 1: u8, input codes as unsigned.
   bool scattered_rows;  // Does multiply take row_offsets?
   int max_panels;
-  int chunk_depth;  // Dwords whose weights (of max_panels panels) fit the first-level cache.
+  int chunk_depth;  // Dwords whose weights (of max_panels panels) stay in the cache that products are fast from.
   // out[i] = x[i] ^ flip, as the element type (int16: sign-extended).
   void (*load)(const uint8_t* x, int64_t count, uint8_t flip, void* out);
   void (*multiply)(const Multiply&);
