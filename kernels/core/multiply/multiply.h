@@ -26,8 +26,8 @@ struct Multiply {
   int64_t b_stride;  // Bytes from panel to panel.
   int32_t* c;
   int64_t c_stride;  // Elements from row to row.
-  // Null, or weights that a later Multiply takes, as many as a panel's of this one: they come into the caches
-  // meanwhile. AVX2 leaves them.
+  // Null, or weights that a later Multiply takes, as many as a panel's of this one: they come into the second-level
+  // cache meanwhile. AVX2 leaves them.
   const void* next;
   int rows;          // 1 .. kMaxRows
   int panels;        // 1 .. as many as the inner loops take.

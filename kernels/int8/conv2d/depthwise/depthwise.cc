@@ -9,7 +9,8 @@
 // takes three steps of the depth. Padding is interleaved as pixels are: nothing is copied for it.
 //
 // In groups of 4, 8 or 16 channels a dword has four (or two) channels of the lane's group instead, in one row. A column
-// has them once, or spread to the group's lanes: no product is wasted on another group.
+// has them once, or spread to the group's lanes: no product is wasted on another group. AVX-512 spreads them on their
+// way from the input to the products, without a buffer, where kernels are 3 wide and outputs are codes.
 #include "kernels/int8/conv2d/depthwise/depthwise.h"
 
 #include <algorithm>
@@ -120,7 +121,11 @@ class Depthwise : public Algorithm {
     // Each thread has rows of all channels where there are fewer images than threads.
     row_parts_ = g.batch < threads_ ? std::min<int64_t>(threads_, row_groups_) : 1;
     const OutputStage& stage = constants_.stage();
-    fused_ = loops.multiply_codes != nullptr && !stage.is_float && stage.function == nullptr;
+    const bool codes = !stage.is_float && stage.function == nullptr;
+    fused_ = loops.multiply_codes != nullptr && codes;
+    from_input_ = loops.multiply_input != nullptr && codes && !stage.has_residual && constants_.input_flip() == 0 &&
+                  g.kernel_width == 3 && g.kernel_height <= kMostKernelRows && g.dilation_x == 1 && g.stride_x <= 2 &&
+                  g.out_width >= kLeastPixels && operands_.input.placement.even();
     PlanColumns();
     for (int64_t row = 0; row < weight_rows_; ++row) {
       block_steps_ += static_cast<int64_t>(rows_.reads[row].size()) * g.kernel_width;
@@ -228,6 +233,10 @@ class Depthwise : public Algorithm {
     const int64_t part = task / blocks_ % row_parts_;
     tile.first_row = row_groups_ * part / row_parts_ * rows_.count;
     tile.end_row = std::min<int64_t>(row_groups_ * (part + 1) / row_parts_ * rows_.count, g.out_height);
+    if (from_input_) {
+      for (int64_t y = tile.first_row; y < tile.end_row; ++y) RunRow(arguments, tile, y);
+      return;
+    }
     tile.columns = scratch;
     tile.sums = reinterpret_cast<int32_t*>(scratch + columns_bytes_);
     for (int64_t x = 0; x < g.out_width; x += tile_width_) {
@@ -243,6 +252,28 @@ class Depthwise : public Algorithm {
     uint8_t* columns;
     int32_t* sums;
   };
+
+  void RunRow(const Arguments& arguments, Tile tile, int64_t y) const {
+    const Geometry& g = geometry_;
+    tile.x = 0;
+    const uint8_t* input = static_cast<const uint8_t*>(arguments.input) + tile.block * kBlock;
+    InputRows rows = {};
+    rows.count = g.kernel_height;
+    for (int ky = 0; ky < g.kernel_height; ++ky) {
+      const int64_t in_y = y * g.stride_y - g.pad_top + int64_t{ky} * g.dilation_y;
+      if (in_y >= 0 && in_y < g.in_height) rows.rows[ky] = input + operands_.input.Offset(tile.image, in_y, 0);
+    }
+    rows.pixel_bytes = operands_.input.pixel_bytes;
+    rows.width = g.in_width;
+    rows.first_x = -g.pad_left;
+    rows.stride = g.stride_x;
+    rows.padding = padding_.data<uint8_t>();
+    rows.weight = weight_->data<uint8_t>() + tile.block * block_steps_ * kStepBytes;
+    rows.pixels = g.out_width;
+    rows.channels = Channels(tile.block);
+    rows.group_channels = g.group_in_channels();
+    loops_.multiply_input(rows, constants_.stage(), To(arguments, tile, y, 0, rows.channels));
+  }
 
   void RunTile(const Arguments& arguments, const Tile& tile) const {
     Product product;
@@ -378,6 +409,7 @@ class Depthwise : public Algorithm {
   int64_t pixel_step_, tap_step_, columns_bytes_;
   int64_t finished_rows_;
   bool fused_;                                 // Sums become codes at once.
+  bool from_input_;                            // Nothing is interleaved.
   std::vector<std::vector<int64_t>> offsets_;  // Where the dwords lie that each output row reads.
   int64_t scratch_per_thread_;
 };

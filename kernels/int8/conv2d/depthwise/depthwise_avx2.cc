@@ -158,7 +158,8 @@ Loops GetLoops() {
           /*interleave_steps=*/2,
           /*interleave=*/Interleave,
           /*multiply=*/MultiplyColumns<Avx2>,
-          /*multiply_codes=*/nullptr};
+          /*multiply_codes=*/nullptr,
+          /*multiply_input=*/nullptr};
 }
 
 Loops GetGroupLoops() {

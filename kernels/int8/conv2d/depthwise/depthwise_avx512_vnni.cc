@@ -149,6 +149,83 @@ void SpreadColumns(const Columns& columns) {
   }
 }
 
+// Which dword of a pixel's codes a lane of a panel multiplies: the first of its group.
+inline __m512i FirstDwords(int panel, int group_channels) {
+  const __m512i order = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512i lanes = _mm512_add_epi32(order, _mm512_set1_epi32(panel * kPanel));
+  const __m512i dwords = _mm512_srai_epi32(lanes, 2);
+  return _mm512_andnot_si512(_mm512_set1_epi32(group_channels / 4 - 1), dwords);
+}
+
+// Some pixels of a row, a panel at a time. A pixel's codes are spread to the lanes of their groups on the way to the
+// products of the up to three outputs that read them.
+template <int kStride, int kPixels, bool kWhole>
+__attribute__((noinline)) void GroupPixels(const InputRows& in, int64_t pixel, const OutputStage& stage,
+                                           const StageConstants& constants, const Destination& to) {
+  constexpr int kColumns = (kPixels - 1) * kStride + kTaps;
+  const uint8_t* columns[kMostKernelRows * kColumns];
+  for (int row = 0; row < in.count; ++row) {
+    for (int c = 0; c < kColumns; ++c) {
+      const int64_t x = in.first_x + pixel * kStride + c;
+      const bool inside = in.rows[row] != nullptr && x >= 0 && x < in.width;
+      columns[row * kColumns + c] = inside ? in.rows[row] + x * in.pixel_bytes : in.padding;
+    }
+  }
+  const uint64_t existing = ~uint64_t{0} >> (kBlock - in.channels);
+  const int dwords = in.group_channels / 4;
+  for (int channel = 0; channel < in.channels; channel += kPanel) {
+    const TileCodes codes(stage, constants, to, pixel, channel);
+    const __m512i bias = codes.Bias(0), first = FirstDwords(channel / kPanel, in.group_channels);
+    const uint8_t* weight = in.weight + channel * kDwordBytes;
+    __m512i sums[kPixels][1];
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) sums[p][0] = bias;
+    for (int row = 0; row < in.count; ++row) {
+      for (int dword = 0; dword < dwords; ++dword, weight += kTaps * kStepBytes) {
+        const __m512i spread = _mm512_add_epi32(first, _mm512_set1_epi32(dword));
+        __m512i weights[kTaps];
+#pragma GCC unroll 3
+        for (int tap = 0; tap < kTaps; ++tap) weights[tap] = _mm512_loadu_si512(weight + tap * kStepBytes);
+#pragma GCC unroll 32
+        for (int c = 0; c < kColumns; ++c) {
+          const uint8_t* column = columns[row * kColumns + c];
+          const __m512i x = _mm512_permutexvar_epi32(
+              spread, kWhole ? _mm512_loadu_si512(column) : _mm512_maskz_loadu_epi8(existing, column));
+#pragma GCC unroll 8
+          for (int p = 0; p < kPixels; ++p) {
+            const int tap = c - p * kStride;
+            if (tap >= 0 && tap < kTaps) sums[p][0] = _mm512_dpbusd_epi32(sums[p][0], x, weights[tap]);
+          }
+        }
+      }
+    }
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) core::EndLiveRange(sums[p][0]);
+    codes.Store(sums);
+  }
+}
+
+// The last pixels may be computed again.
+template <int kStride, bool kWhole>
+void GroupRow(const InputRows& in, const OutputStage& stage, const Destination& to) {
+  using Pixels = void(const InputRows&, int64_t, const OutputStage&, const StageConstants&, const Destination&);
+  constexpr Pixels* kPixels[] = {GroupPixels<kStride, 4, kWhole>, GroupPixels<kStride, 5, kWhole>,
+                                 GroupPixels<kStride, 6, kWhole>, GroupPixels<kStride, 7, kWhole>,
+                                 GroupPixels<kStride, 8, kWhole>};
+  const StageConstants constants = StageConstantsOf(stage);
+  const int64_t tiles = (in.pixels + 7) / 8, together = (in.pixels + tiles - 1) / tiles;
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    const int64_t pixel = tile + 1 < tiles ? tile * together : in.pixels - together;
+    kPixels[together - kLeastPixels](in, pixel, stage, constants, to);
+  }
+}
+
+void MultiplyInput(const InputRows& in, const OutputStage& stage, const Destination& to) {
+  const bool whole = in.channels == kBlock;
+  if (in.stride == 1) return whole ? GroupRow<1, true>(in, stage, to) : GroupRow<1, false>(in, stage, to);
+  return whole ? GroupRow<2, true>(in, stage, to) : GroupRow<2, false>(in, stage, to);
+}
+
 void Spread(const Columns& columns) {
   switch (columns.group_channels) {
     case 4: return SpreadColumns<0>(columns);
@@ -166,13 +243,16 @@ Loops GetLoops() {
           /*interleave_steps=*/2.5,
           /*interleave=*/Interleave,
           /*multiply=*/MultiplyColumns<Avx512Vnni>,
-          /*multiply_codes=*/MultiplyCodes};
+          /*multiply_codes=*/MultiplyCodes,
+          /*multiply_input=*/nullptr};
 }
 
 Loops GetGroupLoops() {
   Loops loops = GetLoops();
   loops.form = ColumnForm::kSpread;
   loops.interleave = Spread;
+  loops.multiply_codes = nullptr;
+  loops.multiply_input = MultiplyInput;
   return loops;
 }
 

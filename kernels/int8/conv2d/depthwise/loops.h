@@ -18,6 +18,7 @@ enum class ColumnForm {
 };
 constexpr int kBlock = 64;                        // Channels.
 constexpr int kStepBytes = kBlock * kDwordBytes;  // Of a block's dwords.
+constexpr int kLeastPixels = 4;                   // Of multiply_input.
 struct Columns {
   const uint8_t* rows[4];  // The first column's pixel in each of a dword's rows; groups: in one row.
   int64_t steps[4];        // Bytes from column to column; 0: the row is padding.
@@ -43,6 +44,20 @@ struct Product {
   int channels;
   int group_channels;
 };
+// A row of outputs of groups, from the input itself: kernel rows of three taps, without dilation.
+constexpr int kMostKernelRows = 7;
+struct InputRows {
+  const uint8_t* rows[kMostKernelRows];  // The first pixel of each kernel row's input, from the block's channels on, or
+  int count;                             // null: padding.
+  int64_t pixel_bytes;
+  int width;            // Pixels of the input.
+  int first_x, stride;  // Of the first output's first tap, which may be padding; from output to output.
+  const uint8_t* padding;
+  const uint8_t* weight;  // [kernel row][dword of a group][tap][block's channels] dwords.
+  int64_t pixels;
+  int channels;
+  int group_channels;
+};
 struct Loops {
   int dword_elements;  // 4: u8; 2: int16.
   ColumnForm form;
@@ -52,6 +67,8 @@ struct Loops {
   void (*multiply)(const Product&);
   // To the codes of consecutive pixels instead, without a function. False where it does not apply; null: nowhere.
   bool (*multiply_codes)(const Product&, const OutputStage&, const Destination&);
+  void (*multiply_input)(const InputRows&, const OutputStage&,
+                         const Destination&);  // At least kLeastPixels. Null: none.
 };
 
 // Depthwise; groups of 4, 8 or 16 channels.
