@@ -94,7 +94,7 @@ class PatternParser {
   // 0.5, $number, or $number in [0, 1]
   absl::Status ParseNumber(Pattern::Node& node) {
     if (node.number) return in_.Error("a second number");
-    node.number.emplace();
+    node.number = Pattern::Value();
     if (!in_.Accept("$")) {
       ASSIGN_OR_RETURN(const double number, in_.Float());
       node.number->literal = Attribute(number);
@@ -131,7 +131,7 @@ class PatternParser {
     if (node.operands.empty() || node.operands.size() > kMostFactors) {
       return in_.Error(absl::StrCat(node.operands.size(), " factors, wanted 1 to ", kMostFactors));
     }
-    if (!node.number) node.number.emplace().literal = Attribute(1.0);
+    if (!node.number) node.number = Pattern::Value{Attribute(1.0)};
     return absl::OkStatus();
   }
 
