@@ -162,6 +162,8 @@ def fuselage_model(name, model = None, config = None, data = [], batch = 1, isas
         hdrs = [name + "_header"],
         textual_hdrs = [name + "_weights"],
         copts = kwargs.pop("copts", SMALL),
+        # One target stands for the libraries of all kernels, of which the source includes some.
+        features = kwargs.pop("features", []) + ["-layering_check"],
         deps = [":" + name + "_kernels"],
         **kwargs
     )

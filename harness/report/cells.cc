@@ -21,7 +21,7 @@ std::string Milliseconds(const std::optional<double>& value) {
 }
 
 std::string SignedMs(double value) {
-  return absl::StrFormat(std::abs(value) < 0.1 ? "%+.4f" : std::abs(value) < 1 ? "%+.3f" : "%+.2f", value);
+  return absl::StrFormat("%+.*f", std::abs(value) < 0.1 ? 4 : std::abs(value) < 1 ? 3 : 2, value);
 }
 
 std::string AccuracyText(const Results::Candidate& network) {

@@ -131,7 +131,10 @@ class PatternParser {
     if (node.operands.empty() || node.operands.size() > kMostFactors) {
       return in_.Error(absl::StrCat(node.operands.size(), " factors, wanted 1 to ", kMostFactors));
     }
-    if (!node.number) node.number = Pattern::Value{Attribute(1.0)};
+    if (!node.number) {
+      node.number = Pattern::Value();
+      node.number->literal = Attribute(1.0);
+    }
     return absl::OkStatus();
   }
 

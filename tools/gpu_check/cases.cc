@@ -206,7 +206,7 @@ void AddTransformer(int64_t tokens, int64_t heads, int64_t depth, DType dtype, s
   cases->push_back(Plain("rotate codes " + text, "int8.fused_elementwise",
                          {codes, Codes(DType::kU8, table, 0.008f, 127), codes, Codes(DType::kU8, table, 0.008f, 127)},
                          codes, {{"steps", steps}}));
-  Case select = Plain("select " + text, "index_select", {Floats({256, width}), {DType::kI64, {2, tokens}}},
+  Case select = Plain("select " + text, "index_select", {Floats({256, width}), {DType::kI64, {2, tokens}, std::nullopt}},
                       Floats(rows), {{"dim", int64_t{0}}});
   for (int64_t i = 0; i < 2 * tokens; ++i) select.inputs[1]->data<int64_t>()[i] = 37 * i % 256;
   cases->push_back(std::move(select));
