@@ -150,6 +150,10 @@ harness() {  # harness NAME SECONDS CONFIG FLAGS...
 targets() {
   local batch config
   for batch in 1 64 256; do harness resnet18-$batch 90 resnet18 --backend=cuda --batch=$batch; done
+  # With kernels that begin before the one ahead of them has ended.
+  FUSELAGE_CUDA_OVERLAP=1 harness resnet18-1-overlap 90 resnet18 --backend=cuda --batch=1
+  step "batch 1, overlapping" 10 bash -c 'meets "$@"' meets "$out/resnet18-1-overlap.json" 0.065
+  step "overlapping, same bits" 10 bash -c 'same_bits "$@"' same_bits "$out/resnet18-1.json" "$out/resnet18-1-overlap.json"
   # ms a batch: 65 us; 160 and 200 thousand images a second.
   step "batch 1" 10 bash -c 'meets "$@"' meets "$out/resnet18-1.json" 0.065
   step "batch 64" 10 bash -c 'meets "$@"' meets "$out/resnet18-64.json" 0.4

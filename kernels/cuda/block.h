@@ -24,6 +24,8 @@
 //            CommitCopies(), WaitForCopies<n>()  cp.async.commit_group, cp.async.wait_group n
 //            Exchange(mask, values)              shfl.sync.bfly: of each lane, the value of lane ^ mask
 //            Broadcast(lane, values)             shfl.sync.idx: that lane's value
+//            WaitForEarlier()                    griddepcontrol.wait, in each warp of a kernel with kWaits = true:
+//                                                before it only constants are loaded, and nothing is stored
 //   Thread   index(): in the block; lane(): in the warp
 //            Load(pointer), Store(pointer, value)             global memory
 //            LoadConstant(pointer)                            what no kernel of the network writes: ld.global.nc
@@ -40,6 +42,7 @@
 #define FUSELAGE_KERNELS_CUDA_BLOCK_H_
 
 #include <cstdint>
+#include <type_traits>
 
 namespace fuselage::cuda {
 
@@ -50,6 +53,12 @@ template <typename T, int N>
 struct alignas(sizeof(T) * N) Vector {
   T values[N];
 };
+
+// Kernel::kWaits: its warps call WaitForEarlier. All others have waited before they run.
+template <typename Kernel, typename = void>
+constexpr bool kWaitsOf = false;
+template <typename Kernel>
+constexpr bool kWaitsOf<Kernel, std::void_t<decltype(Kernel::kWaits)>> = Kernel::kWaits;
 
 }  // namespace fuselage::cuda
 

@@ -146,6 +146,11 @@ class Warp {
     return __shfl_sync(~0u, values.value, lane);
   }
 
+  FUSELAGE_DEVICE void WaitForEarlier() const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  }
   FUSELAGE_DEVICE void CommitCopies() const { asm volatile("cp.async.commit_group;" ::: "memory"); }
   template <int kPending>
   FUSELAGE_DEVICE void WaitForCopies() const {

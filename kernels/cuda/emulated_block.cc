@@ -111,7 +111,7 @@ Emulator::Range* Emulator::FindOrNull(const void* data, int64_t bytes) {
   return nullptr;
 }
 
-bool Emulator::MayLoad(const Block& block, int thread, const void* data, int64_t bytes, bool as_constant) {
+bool Emulator::MayLoad(Block& block, int thread, const void* data, int64_t bytes, bool as_constant) {
   Range* range = FindOrNull(data, bytes);
   if (range == nullptr || range->use == Use::kTickets) {
     Fail(absl::StrCat("loads ", bytes, " bytes ", range == nullptr ? "outside of global memory" : "of ",
@@ -123,6 +123,7 @@ bool Emulator::MayLoad(const Block& block, int thread, const void* data, int64_t
     Fail(absl::StrCat("loads ", bytes, " bytes of ", range->name, " from byte ", begin, ", which is not aligned"));
     return false;
   }
+  if (range->use != Use::kConstants && !block.Waited(thread, "loads")) return false;
   if (as_constant && range->use != Use::kConstants) {
     Fail(absl::StrCat("loads byte ", begin, " of ", range->name, " as a constant, which it is not"));
     return false;
@@ -173,18 +174,22 @@ void Emulator::Fail(std::string what) {
   if (error_.empty()) error_ = std::move(what);
 }
 
-Block::Block(Emulator& emulator, std::array<int, 3> index, int warps, int shared_bytes)
+Block::Block(Emulator& emulator, std::array<int, 3> index, int warps, int shared_bytes, bool waited)
     : emulator_(emulator),
       index_(index),
       number_(++emulator.blocks_),
       warps_(warps),
       shared_(shared_bytes),
       accesses_(shared_bytes / 2, Access{kNever, kNever}),
+      waited_(warps, waited),
       copies_(warps * kWarpSize),
       fences_(warps * kWarpSize),
       seen_(warps * kWarpSize) {}
 
 Block::~Block() {
+  if (std::find(waited_.begin(), waited_.end(), false) != waited_.end()) {
+    emulator_.Fail("a block ends without having waited for earlier launches");
+  }
   for (const Copies& copies : copies_) {
     if (!copies.pending.empty()) emulator_.Fail("a block ends with copies that were never waited for");
   }
@@ -277,6 +282,12 @@ void Block::CopyAsync(int thread, uint32_t offset, uint32_t bytes, const void* f
   emulator_.copied_bytes_ += bytes;
 }
 
+bool Block::Waited(int thread, const char* what) {
+  if (waited_[thread / kWarpSize]) return true;
+  emulator_.Fail(absl::StrCat(what, " before having waited for earlier launches"));
+  return false;
+}
+
 bool Block::LoadGlobal(int thread, const void* from, uint32_t bytes, void* to, bool as_constant) {
   if (!emulator_.MayLoad(*this, thread, from, bytes, as_constant)) return false;
   std::memcpy(to, from, bytes);
@@ -284,6 +295,7 @@ bool Block::LoadGlobal(int thread, const void* from, uint32_t bytes, void* to, b
 }
 
 void Block::StoreGlobal(int thread, void* to, uint32_t bytes, const void* from) {
+  if (!Waited(thread, "stores")) return;
   const Emulator::Writer writer = {number_, static_cast<uint16_t>(thread),
                                    static_cast<uint16_t>(fences_[thread].size())};
   if (emulator_.MayStore(writer, to, bytes)) std::memcpy(to, from, bytes);
@@ -296,7 +308,7 @@ void Block::Fence(int thread) {
 }
 
 uint32_t Block::TakeTicket(int thread, uint32_t* ticket, uint32_t count) {
-  if (!emulator_.MayTake(ticket)) return 0;
+  if (!Waited(thread, "takes a ticket") || !emulator_.MayTake(ticket)) return 0;
   Emulator::Fences& taken = emulator_.tickets_[ticket];
   tickets_.push_back({thread, phase_, taken});
   std::vector<uint16_t>& fences = taken[number_];
@@ -362,6 +374,8 @@ template void Warp::MultiplyCodes<uint8_t>(const Lanes<Vector<uint32_t, 4>>&, co
                                            const Lanes<uint32_t>&, Lanes<Vector<int32_t, 4>>*) const;
 template void Warp::MultiplyCodes<int8_t>(const Lanes<Vector<uint32_t, 4>>&, const Lanes<uint32_t>&,
                                           const Lanes<uint32_t>&, Lanes<Vector<int32_t, 4>>*) const;
+
+void Warp::WaitForEarlier() const { block_.waited_[index_] = true; }
 
 void Warp::CommitCopies() const {
   for (int lane = 0; lane < kWarpSize; ++lane) ++block_.copies_[index_ * kWarpSize + lane].group;

@@ -27,7 +27,7 @@ class Block;
 // not: the storing thread had a fence, then its block took a ticket, then the loading block took the same one, and the
 // loading thread had a fence after that; where two threads of a block follow each other so, a barrier lies between.
 // LoadConstant may load constants alone: all else a kernel of the same graph launch writes, and the path for constants
-// need not see that.
+// need not see that. Before a warp has waited for earlier launches, it touches nothing but constants.
 class Emulator {
  public:
   void AllowConstants(absl::string_view name, const void* data, int64_t bytes);
@@ -75,7 +75,7 @@ class Emulator {
   void BeginLaunch();
   void EndLaunch();
   static std::vector<std::array<int, 3>> Shuffled(const std::array<int, 3>& grid);
-  bool MayLoad(const Block& block, int thread, const void* data, int64_t bytes, bool as_constant);
+  bool MayLoad(Block& block, int thread, const void* data, int64_t bytes, bool as_constant);
   bool MayStore(const Writer& writer, void* data, int64_t bytes);
   bool MayTake(const uint32_t* ticket);
   void Fail(std::string what);
@@ -149,6 +149,7 @@ class Warp {
   T Broadcast(int lane, const Lanes<T>& values) const {
     return values.values()[lane];
   }
+  void WaitForEarlier() const;
   void CommitCopies() const;
   template <int kPending>
   void WaitForCopies() const {
@@ -181,7 +182,7 @@ class PerThread {
 
 class Block {
  public:
-  Block(Emulator& emulator, std::array<int, 3> index, int warps, int shared_bytes);
+  Block(Emulator& emulator, std::array<int, 3> index, int warps, int shared_bytes, bool waited);
   ~Block();
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
@@ -240,6 +241,8 @@ class Block {
   void StoreShared(int thread, uint32_t offset, uint32_t bytes, const void* from);
   void CopyAsync(int thread, uint32_t offset, uint32_t bytes, const void* from);
   bool CheckStore(int thread, uint32_t offset, uint32_t bytes);
+  // Has the thread's warp waited for earlier launches? `what` it does is a mistake otherwise.
+  bool Waited(int thread, const char* what);
   bool LoadGlobal(int thread, const void* from, uint32_t bytes, void* to, bool as_constant = false);
   void StoreGlobal(int thread, void* to, uint32_t bytes, const void* from);
   void Fence(int thread);
@@ -254,6 +257,7 @@ class Block {
   uint64_t phase_ = 0;
   std::vector<uint8_t> shared_;
   std::vector<Access> accesses_;
+  std::vector<bool> waited_;  // Has a warp, for earlier launches?
   std::vector<Use> uses_;
   std::vector<Copies> copies_;                 // One for each thread.
   std::vector<std::vector<uint64_t>> fences_;  // The same: the phases of its fences,
@@ -310,7 +314,7 @@ void Emulator::Launch(std::array<int, 3> grid, int shared_bytes, const typename 
   BeginLaunch();
   for (const std::array<int, 3>& index : Shuffled(grid)) {
     if (!error_.empty()) return;
-    Block block(*this, index, Kernel::kWarps, shared_bytes);
+    Block block(*this, index, Kernel::kWarps, shared_bytes, !kWaitsOf<Kernel>);
     Kernel::Run(block, params);
   }
   EndLaunch();

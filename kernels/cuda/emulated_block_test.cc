@@ -1,6 +1,7 @@
 // The emulation computes what the PTX ISA says, and catches each kind of mistake.
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -134,6 +135,52 @@ TEST(EmulatedBlockTest, CountsBankConflicts) {
   EXPECT_EQ(Conflicts<Words>(32), 4);  // Four passes of eight lanes.
   EXPECT_EQ(Conflicts<Words>(80), 0);
   EXPECT_EQ((Conflicts<Vector<uint32_t, 2>>(16)), 2);
+}
+
+// Copies a constant and an input to shared memory, and stores their sum; waits before it does this part, in some warps.
+struct Waiting {
+  static constexpr int kWarps = 2;
+  static constexpr bool kWaits = true;
+  enum Before { kConstant, kInput, kSum, kNothing };
+  struct Params {
+    Before wait;
+    int waiting_warps;
+    const uint32_t *constants, *input;  // [64]
+    uint32_t* sum;                      // [64]
+  };
+  static void Run(Block& block, const Params& params) {
+    block.Phase([&](Warp warp) {
+      const auto wait = [&](Before at) {
+        if (params.wait == at && warp.index() < params.waiting_warps) warp.WaitForEarlier();
+      };
+      Lanes<uint32_t> sums;
+      wait(kConstant);
+      warp.ForThreads([&](Thread thread) { sums[thread] = thread.LoadConstant(params.constants + thread.index()); });
+      wait(kInput);
+      warp.ForThreads([&](Thread thread) { sums[thread] += thread.Load(params.input + thread.index()); });
+      wait(kSum);
+      warp.ForThreads([&](Thread thread) { thread.Store(params.sum + thread.index(), sums[thread]); });
+    });
+  }
+};
+
+std::string ErrorOf(Waiting::Before wait, int waiting_warps = Waiting::kWarps) {
+  const std::vector<uint32_t> constants(64, 3), input(64, 4);
+  std::vector<uint32_t> sum(64);
+  Emulator emulator;
+  emulator.AllowConstants("constants", constants.data(), 256);
+  emulator.AllowReads("input", input.data(), 256);
+  emulator.AllowWrites("sum", sum.data(), 256);
+  emulator.Launch<Waiting>({1, 1, 1}, 0, {wait, waiting_warps, constants.data(), input.data(), sum.data()});
+  return emulator.error();
+}
+
+TEST(EmulatedBlockTest, ConstantsAloneDoNotWaitForEarlierLaunches) {
+  EXPECT_EQ(ErrorOf(Waiting::kConstant), "");
+  EXPECT_EQ(ErrorOf(Waiting::kInput), "");
+  EXPECT_EQ(ErrorOf(Waiting::kSum), "loads before having waited for earlier launches");
+  EXPECT_EQ(ErrorOf(Waiting::kNothing), "loads before having waited for earlier launches");
+  EXPECT_EQ(ErrorOf(Waiting::kInput, /*waiting_warps=*/1), "loads before having waited for earlier launches");
 }
 
 enum class Mistake {

@@ -11,6 +11,13 @@
 namespace fuselage::cuda {
 
 #if defined(__CUDACC__)
+// May this thread's launches begin while the one before them in their stream still runs, once all its blocks have
+// begun? Wanted is sm_90, and that a kernel comes before.
+inline bool& LaunchesOverlap() {
+  static thread_local bool overlap = false;
+  return overlap;
+}
+
 // Kernel::kBlocks: how many blocks are to share a multiprocessor. ptxas, unless told, rather spills than use more
 // registers than it likes. 0: not told.
 template <typename Kernel, typename = void>
@@ -21,19 +28,32 @@ constexpr int kBlocksOf<Kernel, std::void_t<decltype(Kernel::kBlocks)>> = Kernel
 template <typename Kernel>
 __global__ void __launch_bounds__(Kernel::kWarps* kWarpSize, kBlocksOf<Kernel>)
     RunKernel(const __grid_constant__ typename Kernel::Params params) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+  if constexpr (!kWaitsOf<Kernel>) Warp().WaitForEarlier();
   Block block;
   Kernel::Run(block, params);
 }
 #endif
 
-// An empty grid is no launch. Shared memory: at most 48 KiB. `stream` is a cudaStream_t, in tests an Emulator*. What
-// goes wrong is cudaGetLastError's to say, or Emulator::error's.
+// An empty grid is no launch. Shared memory: at most 48 KiB, or what RunKernel<Kernel> was given leave for. `stream` is
+// a cudaStream_t, in tests an Emulator*. What goes wrong is cudaGetLastError's to say, or Emulator::error's.
 template <typename Kernel>
 void Launch(std::array<int, 3> grid, int shared_bytes, const typename Kernel::Params& params, void* stream) {
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return;
 #if defined(__CUDACC__)
-  RunKernel<Kernel><<<dim3(grid[0], grid[1], grid[2]), Kernel::kWarps * kWarpSize, shared_bytes,
-                      static_cast<cudaStream_t>(stream)>>>(params);
+  cudaLaunchAttribute overlap = {};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(grid[0], grid[1], grid[2]);
+  config.blockDim = Kernel::kWarps * kWarpSize;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = static_cast<cudaStream_t>(stream);
+  config.attrs = &overlap;
+  config.numAttrs = LaunchesOverlap() ? 1 : 0;
+  cudaLaunchKernelEx(&config, RunKernel<Kernel>, params);
 #else
   static_cast<Emulator*>(stream)->Launch<Kernel>(grid, shared_bytes, params);
 #endif

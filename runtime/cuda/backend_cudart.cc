@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <utility>
 
 #include "ir/base/status.h"
@@ -27,7 +28,9 @@ class CudartBackend final : public Backend {
 
 absl::StatusOr<std::unique_ptr<Backend>> OpenBackend() {
   std::unique_ptr<Api> api = MakeCudart();
-  ASSIGN_OR_RETURN(std::unique_ptr<Device> device, Device::Open(api.get()));
+  DeviceOptions options;
+  options.overlap_kernels = std::getenv("FUSELAGE_CUDA_OVERLAP") != nullptr;
+  ASSIGN_OR_RETURN(std::unique_ptr<Device> device, Device::Open(api.get(), options));
   return std::make_unique<CudartBackend>(std::move(api), std::move(device));
 }
 

@@ -20,6 +20,8 @@ namespace {
 using ::fuselage::testing::StatusIs;
 using ir::Node;
 using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -78,6 +80,58 @@ TEST_F(CudaExecutableTest, StepsThatDoNotNeedEachOtherRunBesideEachOther) {
   executable->EnableProfile(true);
   ExpectMatchesInterpreter(graph, *executable, 3);
   EXPECT_EQ(api_.forks(), 3) << "profiled steps run one by one";
+}
+
+// A kernel begins before the one ahead of it ends only where that is all it waits for.
+TEST_F(CudaExecutableTest, KernelsOverlapWithTheOneBeforeThem) {
+  GraphBuilder g(ops_);
+  const AttributeMap out = {{"out_dtype", DType::kU8}, {"out_scale", 0.05}, {"out_zero_point", 3}};
+  const TensorType weight = {DType::kI8, {4, 4, 1, 1}, PerTensor(0.01f, 0), Layout::kRowMajor};
+  const auto conv = [&](Node* x) {
+    return g.CallModule("int8.conv2d", {x}, out, {{"weight", SeededTensor(weight, 3)}});
+  };
+  Node* x = conv(conv(g.Call("int8.quantize", {g.Input({1, 4, 6, 5})}, out)));
+  Node* left = conv(x);
+  Node* sum = g.Call("int8.add", {left, conv(x)}, out);
+  const ir::Graph& graph = g.Output({g.Call("int8.dequantize", {conv(conv(sum))})});
+
+  ASSERT_TRUE(Compile(graph).ok());
+  EXPECT_THAT(api_.captured_overlaps(), Each(false)) << "only where it is asked for";
+  DeviceOptions options;
+  options.overlap_kernels = true;
+  ASSERT_OK_AND_ASSIGN(device_, Device::Open(&api_, options));
+  {
+    ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
+    EXPECT_EQ(api_.forks(), 2);
+    // Quantize, two convolutions; two beside each other; their sum, which waits for both; the rest.
+    EXPECT_THAT(api_.captured_overlaps(), ElementsAre(false, true, true, false, false, false, true, true, true));
+    for (uint64_t seed : {1, 2}) ExpectMatchesInterpreter(graph, *executable, seed);
+    executable->EnableProfile(true);
+    ExpectMatchesInterpreter(graph, *executable, 3);
+    EXPECT_THAT(api_.captured_overlaps(), Each(false)) << "profiled steps run one by one";
+  }
+  api_.properties.major = 8;
+  ASSERT_OK_AND_ASSIGN(device_, Device::Open(&api_, options));
+  ASSERT_TRUE(Compile(graph).ok());
+  EXPECT_THAT(api_.captured_overlaps(), Each(false)) << "from sm_90 on";
+}
+
+// Which are kernels, too: after the convolution its codes become row-major.
+TEST_F(CudaExecutableTest, ChangesOfLayoutOverlap) {
+  GraphBuilder g(ops_);
+  const AttributeMap out = {{"out_dtype", DType::kU8}, {"out_scale", 0.05}, {"out_zero_point", 3}};
+  Node* codes = g.Call("int8.quantize", {g.Input({2, 4, 6, 5})}, out);
+  const TensorType weight = {DType::kI8, {4, 4, 1, 1}, PerTensor(0.01f, 0), Layout::kRowMajor};
+  Node* conv = g.CallModule("int8.conv2d", {codes}, out, {{"weight", SeededTensor(weight, 3)}});
+  const ir::Graph& graph =
+      g.Output({g.Call("int8.dequantize", {g.Call("flatten", {conv}, {{"start_dim", int64_t{1}}})})});
+  DeviceOptions options;
+  options.overlap_kernels = true;
+  ASSERT_OK_AND_ASSIGN(device_, Device::Open(&api_, options));
+  ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
+  EXPECT_EQ(CountSteps(*executable, "reorder"), 1);
+  EXPECT_THAT(api_.captured_overlaps(), ElementsAre(false, true, true, true));
+  ExpectMatchesInterpreter(graph, *executable, 1);
 }
 
 TEST_F(CudaExecutableTest, AllocatesArenaAndConstantsOnly) {

@@ -2,25 +2,19 @@
 
 #include <cuda_runtime.h>
 
+#include "kernels/cuda/launch.h"
 #include "runtime/cuda/transpose.h"
 
 namespace fuselage::runtime::cuda {
 namespace {
-
-template <typename Kernel>
-__global__ void __launch_bounds__(Kernel::kWarps* fuselage::cuda::kWarpSize) Run(typename Kernel::Params params) {
-  fuselage::cuda::Block block;
-  Kernel::Run(block, params);
-}
 
 template <typename T>
 cudaError_t TransposeAs(int64_t batch, int64_t rows, int64_t columns, const void* from, void* to, cudaStream_t stream) {
   using Kernel = TransposeTiles<T>;
   const int64_t blocks = Kernel::Blocks(batch, rows, columns);
   if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
-  Run<Kernel>
-      <<<static_cast<unsigned>(blocks), Kernel::kWarps * fuselage::cuda::kWarpSize, Kernel::kSharedBytes, stream>>>(
-          {rows, columns, static_cast<const T*>(from), static_cast<T*>(to)});
+  fuselage::cuda::Launch<Kernel>({static_cast<int>(blocks), 1, 1}, Kernel::kSharedBytes,
+                                 {rows, columns, static_cast<const T*>(from), static_cast<T*>(to)}, stream);
   return cudaGetLastError();
 }
 
@@ -105,6 +99,8 @@ class Cudart final : public Api {
   Error EventElapsedMs(float* ms, Event start, Event end) override {
     return cudaEventElapsedTime(ms, AsEvent(start), AsEvent(end));
   }
+
+  void LetLaunchesOverlap(bool overlap) override { fuselage::cuda::LaunchesOverlap() = overlap; }
 
   Error Transpose(int64_t batch, int64_t rows, int64_t columns, int64_t element_bytes, const void* from, void* to,
                   Stream stream) override {

@@ -25,7 +25,7 @@ absl::Status Check(Api& api, Error error, const Text&... text) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Device>> Device::Open(Api* api) {
+absl::StatusOr<std::unique_ptr<Device>> Device::Open(Api* api, const DeviceOptions& options) {
   int version = 0;
   RETURN_IF_ERROR(Check(*api, api->DriverVersion(&version), "cudaDriverGetVersion"));
   if (version == 0) return absl::FailedPreconditionError("no NVIDIA driver on this machine");
@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<Device>> Device::Open(Api* api) {
   RETURN_IF_ERROR(Check(*api, error, "cudaGetDeviceCount"));
   DeviceProperties properties;
   RETURN_IF_ERROR(Check(*api, api->GetProperties(0, &properties), "cudaGetDeviceProperties"));
-  auto device = std::unique_ptr<Device>(new Device(api, std::move(properties), driver));
+  auto device = std::unique_ptr<Device>(new Device(api, options, std::move(properties), driver));
   if (device->properties_.major * 10 + device->properties_.minor < kLeastCapability) {
     return absl::FailedPreconditionError(
         absl::StrCat(device->name(), " is ", device->arch(), ", the kernels want sm_", kLeastCapability, " or later"));

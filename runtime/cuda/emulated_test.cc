@@ -1,5 +1,6 @@
 // A network through the convolutions that a GPU runs, emulated on the fake device: what the schedule hands them, in the
 // arena as it is planned, gives the interpreter's bits. And how many launches a graph has.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <set>
@@ -144,12 +145,18 @@ TEST_F(Emulated, ANetworkOfTheGpusConvolutions) {
 // Its gaps are what a launch costs: at batch 1 most convolutions are split, and still one launch each.
 TEST_F(Emulated, ResNet18HasALaunchForEachOperator) {
   Register<LaunchedConv>();
+  DeviceOptions options;
+  options.overlap_kernels = true;
+  ASSERT_OK_AND_ASSIGN(device_, Device::Open(&api_, options));
   Int8GraphBuilder g(ops_, DType::kU8);
   Node* stem = g.ConvMaxPool(g.Quantized({1, 3, 224, 224}),
                              {.channels = 64, .kernel = 7, .stride = 2, .padding = 3, .relu = true});
   const ir::Graph& graph = g.Output({g.GlobalAveragePoolLinear(g.ResNet18Blocks(stem), 1000, true)});
   ASSERT_OK_AND_ASSIGN(const auto executable, CreateExecutable(graph, kernels_, device_.get()));
   EXPECT_EQ(api_.captured_nodes(), 1 + 1 + (16 + 3) + 1) << "quantize, stem, convolutions, head";
+  // All but the first, and those of the three forks and behind them.
+  const std::vector<bool>& overlaps = api_.captured_overlaps();
+  EXPECT_EQ(std::count(overlaps.begin(), overlaps.end(), true), 22 - 1 - 3 * (2 + 1));
   int splits = 0;
   for (const StepProfile& step : executable->profile()) splits += absl::StrContains(step.variant, "split");
   EXPECT_GT(splits, 0);

@@ -12,7 +12,7 @@ namespace fuselage::runtime::cuda {
 namespace {
 
 constexpr Error kInvalidValue = 1, kMemoryAllocation = 2, kInvalidResourceHandle = 400, kNotReady = 600,
-                kStreamCaptureUnsupported = 900, kStreamCaptureUnjoined = 904;
+                kStreamCaptureUnsupported = 900, kStreamCaptureInvalidated = 901, kStreamCaptureUnjoined = 904;
 // What cudaMalloc aligns to, in bytes.
 constexpr int64_t kAlignment = 256;
 
@@ -103,15 +103,25 @@ bool FakeApi::Contains(const void* data, int64_t bytes, bool device) const {
   return it->second.device == device && begin + bytes <= it->first + it->second.bytes;
 }
 
+thread_local bool FakeApi::launches_overlap_ = false;
+
 void FakeApi::Launch(Stream handle, std::function<void()> work) {
   FakeStream& stream = *static_cast<FakeStream*>(handle);
-  (stream.capturing ? stream.captured : stream.pending).push_back(std::move(work));
+  stream.invalid |= stream.capturing && launches_overlap_ && !stream.after_kernel;
+  (stream.capturing ? stream.captured : stream.pending).push_back({std::move(work), launches_overlap_});
+  stream.after_kernel = true;
+}
+
+void FakeApi::Append(Stream handle, std::function<void()> work) {
+  FakeStream& stream = *static_cast<FakeStream*>(handle);
+  (stream.capturing ? stream.captured : stream.pending).push_back({std::move(work)});
+  stream.after_kernel = false;
 }
 
 Error FakeApi::MemsetAsync(void* data, int value, int64_t bytes, Stream stream) {
   if (!Contains(data, bytes, true)) return kInvalidValue;
   if (Error error = Next()) return error;
-  Launch(stream, [=] { std::memset(data, value, bytes); });
+  Append(stream, [=] { std::memset(data, value, bytes); });
   return 0;
 }
 
@@ -121,7 +131,7 @@ Error FakeApi::MemcpyAsync(void* to, const void* from, int64_t bytes, Direction 
       Contains(from, bytes, true) != (direction != Direction::kHostToDevice)) {
     return kInvalidValue;
   }
-  Launch(stream, [=] { std::memcpy(to, from, bytes); });
+  Append(stream, [=] { std::memcpy(to, from, bytes); });
   return 0;
 }
 
@@ -132,7 +142,7 @@ Error FakeApi::StreamSynchronize(Stream handle) {
   if (Error error = Next()) return error;
   FakeStream& stream = *static_cast<FakeStream*>(handle);
   if (stream.capturing) return kStreamCaptureUnsupported;
-  for (const auto& work : std::exchange(stream.pending, {})) work();
+  for (const Node& node : std::exchange(stream.pending, {})) node.work();
   return 0;
 }
 
@@ -141,6 +151,7 @@ Error FakeApi::BeginCapture(Stream handle) {
   FakeStream& stream = *static_cast<FakeStream*>(handle);
   if (stream.capturing) return kStreamCaptureUnsupported;
   stream.capturing = true;
+  stream.after_kernel = stream.invalid = false;
   return 0;
 }
 
@@ -150,6 +161,9 @@ Error FakeApi::EndCapture(Stream handle, Graph* graph) {
   stream.capturing = false;
   Work captured = std::exchange(stream.captured, {});
   captured_nodes_ = static_cast<int>(captured.size());
+  captured_overlaps_.clear();
+  for (const Node& node : captured) captured_overlaps_.push_back(node.overlaps);
+  if (stream.invalid) return kStreamCaptureInvalidated;
   return unjoined ? kStreamCaptureUnjoined : Make(graph, std::move(captured));
 }
 
@@ -162,7 +176,7 @@ Error FakeApi::GraphExecDestroy(GraphExec exec) { return Destroy<Work>(exec); }
 Error FakeApi::GraphLaunch(GraphExec exec, Stream stream) {
   if (Error error = Next()) return error;
   ++launched_graphs_;
-  for (const auto& work : *static_cast<Work*>(exec)) Launch(stream, work);
+  for (const Node& node : *static_cast<Work*>(exec)) Append(stream, node.work);
   return 0;
 }
 
@@ -179,12 +193,15 @@ Error FakeApi::StreamWaitEvent(Stream handle, Event event) {
   if (other->origin == &stream) {
     const auto at = stream.captured.begin() + static_cast<std::ptrdiff_t>(other->forked_at);
     stream.captured.insert(at, other->captured.begin(), other->captured.end());
+    stream.invalid |= other->invalid;
+    stream.after_kernel = false;
     *other = FakeStream();
     --stream.forks;
     return 0;
   }
   if (!other->capturing || stream.capturing) return kStreamCaptureUnsupported;
   stream.capturing = true;
+  stream.after_kernel = false;
   stream.origin = other;
   stream.forked_at = other->captured.size();
   ++other->forks;
@@ -208,7 +225,7 @@ Error FakeApi::EventRecordInGraph(Event event, Stream stream) {
 }
 
 void FakeApi::LaunchRecord(Event event, Stream stream) {
-  Launch(stream, [this, event] { static_cast<FakeEvent*>(event)->ms = ++clock_ms_; });
+  Append(stream, [this, event] { static_cast<FakeEvent*>(event)->ms = ++clock_ms_; });
 }
 
 Error FakeApi::EventElapsedMs(float* ms, Event start, Event end) {

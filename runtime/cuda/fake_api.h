@@ -39,6 +39,8 @@ class FakeApi final : public Api {
   int launched_graphs() const { return launched_graphs_; }
   int captured_nodes() const { return captured_nodes_; }  // Of the last graph.
   int forks() const { return forks_; }                    // How often a stream joined another's capture.
+  // Of the last graph's nodes: does it begin while the one before it still runs?
+  const std::vector<bool>& captured_overlaps() const { return captured_overlaps_; }
 
   // A kernel launch: `work` runs when the stream gets to it, or becomes part of the graph that is being captured.
   static void Launch(Stream stream, std::function<void()> work);
@@ -71,14 +73,21 @@ class FakeApi final : public Api {
   Error StreamWaitEvent(Stream stream, Event event) override;
   Error EventRecordInGraph(Event event, Stream stream) override;
   Error EventElapsedMs(float* ms, Event start, Event end) override;
+  void LetLaunchesOverlap(bool overlap) override { launches_overlap_ = overlap; }
   Error Transpose(int64_t batch, int64_t rows, int64_t columns, int64_t element_bytes, const void* from, void* to,
                   Stream stream) override;
 
  private:
-  using Work = std::vector<std::function<void()>>;
+  struct Node {
+    std::function<void()> work;
+    bool overlaps = false;
+  };
+  using Work = std::vector<Node>;
   struct FakeStream {
     Work pending, captured;
     bool capturing = false;
+    bool after_kernel = false;     // Its capture's last node is a kernel, and what comes next depends on nothing else.
+    bool invalid = false;          // A kernel of its capture overlaps with something else.
     FakeStream* origin = nullptr;  // Whose capture it is part of,
     size_t forked_at = 0;          // from this of its works on.
     int forks = 0;                 // Streams that are part of its capture.
@@ -94,13 +103,17 @@ class FakeApi final : public Api {
   Error Destroy(void* handle);
   Error Allocate(void** data, int64_t bytes, bool device);
   Error Next();
+  // What is no kernel.
+  static void Append(Stream stream, std::function<void()> work);
   void LaunchRecord(Event event, Stream stream);
   bool Contains(const void* data, int64_t bytes, bool device) const;
 
+  static thread_local bool launches_overlap_;
   int calls_ = 0, fail_at_ = -1;
   Error error_ = 0, last_error_ = 0;
   bool lost_ = false;
   int launched_graphs_ = 0, captured_nodes_ = 0, forks_ = 0;
+  std::vector<bool> captured_overlaps_;
   int64_t clock_ms_ = 0;
   std::map<const uint8_t*, Block> memory_;
   std::map<void*, std::string> live_;  // What it is.

@@ -13,6 +13,7 @@ namespace fuselage::runtime::cuda {
 template <typename T>
 struct TransposeTiles {
   static constexpr int kWarps = 8;
+  static constexpr int kBlocks = 4;
   static constexpr int kTile = fuselage::cuda::kWarpSize;
   // In shared memory an element takes two bytes at least, and a row one element more than a tile has, so that a column
   // lies in different banks.

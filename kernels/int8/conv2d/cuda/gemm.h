@@ -24,6 +24,7 @@ struct Gemm {
   using Steps = cuda::Steps<Tile, X>;
   static constexpr int kWarps = Tile::kWarps;
   static constexpr int kBlocks = Tile::kBlocks;
+  static constexpr bool kWaits = true;
   static constexpr int kStages = Tile::kRows * Tile::kColumns < 128 * 128 ? 4 : 3;
   static constexpr int kStageBytes = (Tile::kRows + Tile::kColumns) * kStep;
   // The results take the place of the buffers. A residual is fetched meanwhile, to its own place.
@@ -46,14 +47,20 @@ struct Gemm {
       warp.ForThreads([&](Thread thread) {
         cursors[thread] = MakeCursor(p, thread, first_row, first_channel, first_step);
         Steps::Clear(thread, accumulators[warp]);
+        // The weights of the first steps do not wait for earlier launches.
+        FUSELAGE_UNROLL
+        for (int step = 0; step < kStages - 1; ++step) {
+          if (step < steps) FetchWeights(p, thread, step * kStageBytes, cursors[thread]);
+        }
       });
+      warp.WaitForEarlier();
       if (p.residual != nullptr && p.sums == nullptr) {
         warp.ForThreads([&](Thread thread) { FetchResidual<Tile>(p, thread, staging, first_channel, pixel); });
       }
       FUSELAGE_UNROLL
       for (int step = 0; step < kStages - 1; ++step) {
         if (step < steps) {
-          warp.ForThreads([&](Thread thread) { Fetch(p, thread, step * kStageBytes, cursors[thread]); });
+          warp.ForThreads([&](Thread thread) { FetchRows(p, thread, step * kStageBytes, cursors[thread]); });
         }
         warp.CommitCopies();
       }
@@ -64,7 +71,10 @@ struct Gemm {
       block.Phase([&](Warp warp) {
         const int ahead = step + kStages - 1;
         if (ahead < steps) {
-          warp.ForThreads([&](Thread thread) { Fetch(p, thread, ahead % kStages * kStageBytes, cursors[thread]); });
+          warp.ForThreads([&](Thread thread) {
+            FetchRows(p, thread, ahead % kStages * kStageBytes, cursors[thread]);
+            FetchWeights(p, thread, ahead % kStages * kStageBytes, cursors[thread]);
+          });
         }
         warp.CommitCopies();
         Multiply(warp, step % kStages * kStageBytes, accumulators[warp]);
@@ -112,8 +122,12 @@ struct Gemm {
     return c;
   }
 
-  // Fetches the cursor's part of a step into the buffer at `stage`, and moves on to the next step.
-  FUSELAGE_DEVICE static void Fetch(const Params& p, Thread thread, uint32_t stage, Cursor& c) {
+  // Fetch the cursor's part of a step into the buffer at `stage`, and move on to the next step.
+  FUSELAGE_DEVICE static void FetchWeights(const Params& p, Thread thread, uint32_t stage, Cursor& c) {
+    Steps::FetchWeights(thread, c.weight, stage + Tile::kRows * kStep);
+    c.weight += int64_t{p.padded_channels} * kStep;
+  }
+  FUSELAGE_DEVICE static void FetchRows(const Params& p, Thread thread, uint32_t stage, Cursor& c) {
     FUSELAGE_UNROLL
     for (int i = 0; i < kFetchedRows; ++i) {
       const int y = c.y[i] + c.tap_y, x = c.x[i] + c.tap_x;
@@ -137,8 +151,6 @@ struct Gemm {
         thread.StoreShared(to, bytes);
       }
     }
-    Steps::FetchWeights(thread, c.weight, stage + Tile::kRows * kStep);
-    c.weight += int64_t{p.padded_channels} * kStep;
     c.channel += kStep;
     while (c.channel >= p.tap_channels) {
       c.channel -= p.tap_channels;

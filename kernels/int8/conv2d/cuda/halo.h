@@ -27,6 +27,7 @@ struct Halo {
   using Steps = cuda::Steps<Tile, X>;
   static constexpr int kWarps = Tile::kWarps;
   static constexpr int kBlocks = Tile::kBlocks;
+  static constexpr bool kWaits = true;
 
   // Shared memory: the rows of padding, weights, and the patches of two slices. In the last slice the second of these
   // is free for the residual, and then for the results.
@@ -53,22 +54,21 @@ struct Halo {
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         if (16 * thread.index() < kPaddingBytes) thread.CopyAsync<16>(16 * thread.index(), p.padding);
-        FetchPatch(p, thread, first_row, 0, patch(0), 0, p.patch_pixels);
         cursors[thread].weight = Steps::Weights(p, thread, 0, first_channel);
-      });
-      FUSELAGE_UNROLL
-      for (int step = 0; step < kStages - 1; ++step) {
-        if (step < p.steps) warp.ForThreads([&](Thread thread) { FetchWeights(p, thread, step, cursors[thread]); });
-        warp.CommitCopies();
-      }
-      warp.ForThreads([&](Thread thread) {
+        FUSELAGE_UNROLL
+        for (int step = 0; step < kStages - 1; ++step) {
+          if (step < p.steps) FetchWeights(p, thread, step, cursors[thread]);
+        }
         FUSELAGE_UNROLL
         for (int i = 0; i < Tile::kRowFragments; ++i) {
           cursors[thread].taps[i] = TapsInside(p, first_row + Tile::Row(warp) + 16 * i + thread.lane() % 16);
         }
         Steps::Clear(thread, accumulators[warp]);
       });
-      warp.template WaitForCopies<kStages - 2>();
+      warp.WaitForEarlier();
+      warp.ForThreads([&](Thread thread) { FetchPatch(p, thread, first_row, 0, patch(0), 0, p.patch_pixels); });
+      warp.CommitCopies();
+      warp.template WaitForCopies<0>();
     });
     int step = 0;
     for (int slice = 0; slice < p.slices; ++slice) {

@@ -28,6 +28,7 @@ struct Stem {
   static constexpr int kTileHeight = StemLayout::TileHeight(kPooled);
   using Tile = cuda::Tile<kTileHeight * StemLayout::kTileWidth, StemLayout::kTileChannels, kTileHeight / 2, 1>;
   static constexpr int kWarps = Tile::kWarps, kBlocks = Tile::kBlocks;
+  static constexpr bool kWaits = true;
 
   static_assert(2 * kSumColumns == StemLayout::kTileChannels);
 
@@ -45,13 +46,14 @@ struct Stem {
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         FetchWeights(p, thread, first_channel);
-        FetchPatch(p, thread, image, origin_y, origin_x);
         FUSELAGE_UNROLL
         for (int i = 0; i < Tile::kRowFragments; ++i) {
           FUSELAGE_UNROLL
           for (int j = 0; j < Tile::kColumnFragments; ++j) accumulators[warp].fragments[i][j][thread] = {};
         }
       });
+      warp.WaitForEarlier();
+      warp.ForThreads([&](Thread thread) { FetchPatch(p, thread, image, origin_y, origin_x); });
       warp.CommitCopies();
       warp.template WaitForCopies<0>();
     });
