@@ -94,9 +94,11 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const ir::Graph& graph, int64
   if (options.backend == "reference") return std::make_unique<ReferenceEngine>(std::move(clone));
   if (options.backend == "cuda") {
     FUSELAGE_CHECK(options.cuda != nullptr);
-    ASSIGN_OR_RETURN(auto executable,
-                     runtime::cuda::CreateExecutable(*clone, options.cuda->kernels(), &options.cuda->device(),
-                                                     options.max_memory_bytes));
+    runtime::cuda::CudaExecutableOptions executable_options;
+    executable_options.max_memory_bytes = options.max_memory_bytes;
+    executable_options.host = pool;
+    ASSIGN_OR_RETURN(auto executable, runtime::cuda::CreateExecutable(*clone, options.cuda->kernels(),
+                                                                      &options.cuda->device(), executable_options));
     return std::make_unique<ExecutableEngine>(std::move(executable));
   }
   runtime::ExecutableOptions executable_options;

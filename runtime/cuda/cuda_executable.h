@@ -11,18 +11,26 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph.h"
+#include "kernels/core/parallel.h"
 #include "kernels/core/registry.h"
 #include "runtime/cuda/device.h"
 #include "runtime/executable.h"
 
 namespace fuselage::runtime::cuda {
 
+struct CudaExecutableOptions {
+  // Of device memory, for weights and the arena, which holds inputs and outputs too. 0: no limit.
+  int64_t max_memory_bytes = 0;
+  // Whose threads copy inputs and outputs to and from pinned memory; outlives the executable. Null: the caller's alone.
+  kernels::Parallel* host = nullptr;
+};
+
 // Every call must have a kernel in `kernels`. Unimplemented: the list of all nodes that have none. ResourceExhausted:
-// arena, which holds inputs and outputs too, and weights take more than `max_memory_bytes` of device memory (0: no
-// limit). Other errors: see Device. `device` must outlive the executable; graph and kernels need not.
+// arena and weights take more than max_memory_bytes. Other errors: see Device. `device` must outlive the executable;
+// graph and kernels need not.
 absl::StatusOr<std::unique_ptr<Executable>> CreateExecutable(const ir::Graph& graph,
                                                              const kernels::KernelRegistry& kernels, Device* device,
-                                                             int64_t max_memory_bytes = 0);
+                                                             const CudaExecutableOptions& options = {});
 
 }  // namespace fuselage::runtime::cuda
 

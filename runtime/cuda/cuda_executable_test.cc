@@ -36,8 +36,9 @@ class CudaExecutableTest : public ::testing::Test {
 
   void SetUp() override { ASSERT_OK_AND_ASSIGN(device_, Device::Open(&api_)); }
 
-  absl::StatusOr<std::unique_ptr<Executable>> Compile(const ir::Graph& graph, int64_t max_memory_bytes = 0) {
-    return CreateExecutable(graph, kernels_, device_.get(), max_memory_bytes);
+  absl::StatusOr<std::unique_ptr<Executable>> Compile(const ir::Graph& graph,
+                                                      const CudaExecutableOptions& options = {}) {
+    return CreateExecutable(graph, kernels_, device_.get(), options);
   }
 
   FakeApi api_;
@@ -134,6 +135,38 @@ TEST_F(CudaExecutableTest, ChangesOfLayoutOverlap) {
   ExpectMatchesInterpreter(graph, *executable, 1);
 }
 
+// Two threads, of which the second copies first. They count what is on its way to the device when they begin.
+class TwoThreads final : public kernels::Parallel {
+ public:
+  explicit TwoThreads(const FakeApi& api) : api_(api) {}
+  int threads() const override { return 2; }
+  void For(int tasks, absl::FunctionRef<void(int task, int thread)> body) override {
+    uploads_before.push_back(static_cast<int>(api_.uploads().size()));
+    for (int task = tasks - 1; task >= 0; --task) body(task, task);
+  }
+  std::vector<int> uploads_before;
+
+ private:
+  const FakeApi& api_;
+};
+
+// A large input is on its way to the device before the host has copied it all; all its threads copy.
+TEST_F(CudaExecutableTest, LargeInputsGoInPieces) {
+  GraphBuilder g(ops_);
+  constexpr int64_t kPiece = 4 << 20;
+  Node* small = g.Call("clamp", {g.Input({3})}, {{"min", -0.5}, {"max", 0.5}});
+  Node* large = g.Call("clamp", {g.Input({(2 * kPiece + 12) / 4})}, {{"min", -0.5}, {"max", 0.5}});
+  const ir::Graph& graph = g.Output({small, large});
+  TwoThreads threads(api_);
+  CudaExecutableOptions options;
+  options.host = &threads;
+  ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph, options));
+  EXPECT_TRUE(api_.uploads().empty());
+  ExpectMatchesInterpreter(graph, *executable, 1);
+  EXPECT_THAT(api_.uploads(), ElementsAre(12, kPiece, kPiece, 12));
+  EXPECT_THAT(threads.uploads_before, ElementsAre(1, 2, 4)) << "two large pieces, and the large output";
+}
+
 TEST_F(CudaExecutableTest, AllocatesArenaAndConstantsOnly) {
   GraphBuilder g(ops_);
   {
@@ -197,8 +230,10 @@ TEST_F(CudaExecutableTest, NodesWithoutAKernelAreAllNamed) {
 TEST_F(CudaExecutableTest, MemoryLimits) {
   GraphBuilder g(ops_);
   const ir::Graph& graph = ResidualNetwork(g);
-  EXPECT_THAT(Compile(graph, 3000), StatusIs(absl::StatusCode::kResourceExhausted,
-                                             AllOf(HasSubstr("device memory"), HasSubstr("the limit is 3000"))));
+  CudaExecutableOptions options;
+  options.max_memory_bytes = 3000;
+  EXPECT_THAT(Compile(graph, options), StatusIs(absl::StatusCode::kResourceExhausted,
+                                                AllOf(HasSubstr("device memory"), HasSubstr("the limit is 3000"))));
   api_.properties.memory_bytes = 3000;
   EXPECT_THAT(Compile(graph),
               StatusIs(absl::StatusCode::kResourceExhausted,

@@ -131,6 +131,7 @@ Error FakeApi::MemcpyAsync(void* to, const void* from, int64_t bytes, Direction 
       Contains(from, bytes, true) != (direction != Direction::kHostToDevice)) {
     return kInvalidValue;
   }
+  if (direction == Direction::kHostToDevice) uploads_.push_back(bytes);
   Append(stream, [=] { std::memcpy(to, from, bytes); });
   return 0;
 }

@@ -39,6 +39,8 @@ class FakeApi final : public Api {
   int launched_graphs() const { return launched_graphs_; }
   int captured_nodes() const { return captured_nodes_; }  // Of the last graph.
   int forks() const { return forks_; }                    // How often a stream joined another's capture.
+  // The sizes of the copies to the device that were asked for, in order.
+  const std::vector<int64_t>& uploads() const { return uploads_; }
   // Of the last graph's nodes: does it begin while the one before it still runs?
   const std::vector<bool>& captured_overlaps() const { return captured_overlaps_; }
 
@@ -114,6 +116,7 @@ class FakeApi final : public Api {
   bool lost_ = false;
   int launched_graphs_ = 0, captured_nodes_ = 0, forks_ = 0;
   std::vector<bool> captured_overlaps_;
+  std::vector<int64_t> uploads_;
   int64_t clock_ms_ = 0;
   std::map<const uint8_t*, Block> memory_;
   std::map<void*, std::string> live_;  // What it is.
