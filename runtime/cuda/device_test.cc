@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ir/base/status.h"
 #include "ir/testing/matchers.h"
 #include "runtime/cuda/fake_api.h"
 
@@ -85,6 +86,41 @@ TEST(Device, CaptureEndsWhereItsWorkFails) {
   EXPECT_EQ(runs, 0);
   EXPECT_OK(device->Synchronize(stream.get()));
   EXPECT_EQ(runs, 2);
+}
+
+// The fake refuses what a device might: launches that overlap with anything but one kernel before them.
+TEST(Device, LaunchesOverlapWithKernelsAlone) {
+  FakeApi api;
+  ASSERT_OK_AND_ASSIGN(auto device, Device::Open(&api));
+  ASSERT_OK_AND_ASSIGN(const Handle stream, device->NewStream());
+  ASSERT_OK_AND_ASSIGN(const Handle beside, device->NewStream());
+  ASSERT_OK_AND_ASSIGN(const Handle event, device->NewEvent());
+  ASSERT_OK_AND_ASSIGN(const Handle memory, device->Allocate(8, "a copy"));
+  const auto capture = [&](auto between) {
+    return device
+        ->Capture(stream.get(),
+                  [&] {
+                    FakeApi::Launch(stream.get(), [] {});
+                    const absl::Status status = between();
+                    device->LetLaunchesOverlap(true);
+                    FakeApi::Launch(stream.get(), [] {});
+                    device->LetLaunchesOverlap(false);
+                    return status;
+                  })
+        .status();
+  };
+  const auto refused = StatusIs(absl::StatusCode::kInternal, HasSubstr("(901)"));
+  EXPECT_OK(capture([] { return absl::OkStatus(); }));
+  EXPECT_THAT(capture([&] { return device->Fill(memory.get(), 0, 8, stream.get()); }), refused);
+  EXPECT_THAT(capture([&] { return device->RecordInGraph(event.get(), stream.get()); }), refused);
+  EXPECT_THAT(capture([&]() -> absl::Status {
+                RETURN_IF_ERROR(device->Record(event.get(), stream.get()));
+                RETURN_IF_ERROR(device->Wait(beside.get(), event.get()));
+                FakeApi::Launch(beside.get(), [] {});
+                RETURN_IF_ERROR(device->Record(event.get(), beside.get()));
+                return device->Wait(stream.get(), event.get());
+              }),
+              refused);
 }
 
 }  // namespace
