@@ -103,6 +103,7 @@ correctness() {
   step "gpu_check, a few cases" 120 "$bin/gpu_check" --quick
   [ "$last" -ne 2 ] || die "no CUDA device: $(tail -n 1 "$log")"
   step backend_test 60 "$bin/backend_test"
+  step "backend_test, overlapping" 60 env FUSELAGE_CUDA_OVERLAP=1 "$bin/backend_test" --gtest_repeat=20
   for program in "$bin"/*_device_test; do step "$(basename "$program")" 60 "$program"; done
   step "conv2d_cuda_test, three times" 200 "$bin/conv2d_cuda_test" --gtest_repeat=3
   step "gpu_check, ResNet18" 300 "$bin/gpu_check" --batches=1,64,256

@@ -19,7 +19,7 @@ exits() {  # exits CODE COMMAND...
 mkdir stubs
 stub() { printf '#!/usr/bin/env bash\n%s\n' "$2" >"stubs/$1"; chmod +x "stubs/$1"; }
 stub gpu_check 'echo "checked $*"'
-stub backend_test 'echo "$FUSELAGE_REQUIRE_GPU"; exit 3'
+stub backend_test 'echo "$FUSELAGE_REQUIRE_GPU"; exit ${FUSELAGE_CUDA_OVERLAP:-3}'
 stub add_cuda_device_test 'sleep 600'
 stub conv2d_cuda_test 'true'
 stub tiling_bench 'true'
@@ -40,6 +40,7 @@ exits 0 "$session" gather stubs.tar.xz stubs/*
 exits 1 "$session" run correctness stubs.tar.xz out
 wants out/correctness.md "| gpu_check, a few cases | ok |"
 wants out/correctness.md "| backend_test | FAILED: 3 |"
+wants out/correctness.md "| backend_test, overlapping | FAILED: 1 |"
 wants out/correctness.md "| add_cuda_device_test | stopped after 60 s |"
 wants out/correctness.md "| gpu_check, ResNet18 | ok |"
 wants out/correctness.log "checked --batches=1,64,256"
