@@ -68,6 +68,25 @@ TEST(EmulationTest, HaloFetchesThePatchOnce) {
   }
 }
 
+// The fewest taps and the most, and patches that are longer than the image has pixels.
+TEST(EmulationTest, HalosOfManyShapes) {
+  PlanOptions options;
+  options.tiling = Tiling{kHaloTile, 1};
+  for (const auto& [height, width] : {std::make_pair(3, 1), std::make_pair(1, 3), std::make_pair(4, 8),
+                                      std::make_pair(8, 4), std::make_pair(1, 32), std::make_pair(32, 1)}) {
+    for (const int in_channels : {16, 64, 208}) {
+      Case c = SquareCase(in_channels, /*size=*/9, /*out_channels=*/72, /*kernel=*/1, /*stride=*/1);
+      c.batch = 4;
+      c.width = 11;
+      c.kernel_height = height, c.kernel_width = width;
+      c.top = height / 3, c.bottom = height - 1 - c.top;
+      c.left = width - 1 - width / 3, c.right = width / 3;
+      c.residual_type = DType::kI8;
+      EXPECT_EQ(ExpectEqualsCpu(c, height, options), "cuda halo 256x64");
+    }
+  }
+}
+
 TEST(EmulationTest, HalosAreForStride1) {
   PlanOptions options;
   options.tiling = Tiling{kHaloTile, 1};
