@@ -145,6 +145,28 @@ absl::Status Apply(ir::Graph& graph, Node* layer, Node* node, Node* input, Folde
   return absl::OkStatus();
 }
 
+// Makes a batch norm that stands alone a depthwise convolution. Why not, where it declines.
+absl::StatusOr<std::string> MakeDepthwise(ir::Graph& graph, Node* bn, const Affine& affine) {
+  if (bn->module() == nullptr) return absl::StrCat("%", bn->name(), " is no call_module (run normalize first)");
+  const TensorType& type = bn->tensor_type();
+  if (type.rank() != 4 || !IsPlainF32(type) || type.num_elements() == 0) {
+    return absl::StrCat("its result is ", ToString(type), ", a depthwise convolution's an f32 of rank 4 with elements");
+  }
+  std::string why = match::SharedModule(*bn);
+  if (!why.empty()) return why;
+  Folded weights = Depthwise(affine);
+  if (!AllFinite(weights.weight) || !AllFinite(weights.bias)) return "its scales are not finite";
+  ir::Module* module = bn->module();
+  const auto add = [&](absl::string_view name, Tensor tensor) {
+    return graph.AddParameter(absl::StrCat(module->path, ".", name), std::make_shared<const Tensor>(std::move(tensor)));
+  };
+  const std::string weight = add("folded_weight", std::move(weights.weight));
+  const std::string bias = add("folded_bias", std::move(weights.bias));
+  const int64_t groups = static_cast<int64_t>(affine.scale.size());
+  RETURN_IF_ERROR(graph.UpdateModule(module, "conv2d", {{"groups", groups}}, {{"weight", weight}, {"bias", bias}}));
+  return why;
+}
+
 bool IsPadded(const Node& conv) {
   if (conv.IsOp("linear")) return false;
   const std::vector<int64_t>& padding = conv.attribute("padding").as_ints();
@@ -230,6 +252,12 @@ absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Nod
     } else {
       absl::StrAppend(&why, "; ", why_before);
     }
+  }
+  if (layer == nullptr && node->IsOp("batch_norm") && !options.keep_batch_norms() && !options.only_after_conv()) {
+    ASSIGN_OR_RETURN(const std::string why_not_alone, MakeDepthwise(graph, node, map.affine));
+    if (!why_not_alone.empty()) return declined(absl::StrCat(why, "; ", why_not_alone));
+    remarks.Applied(*node, absl::StrCat("became a depthwise convolution; not folded: ", why));
+    return Outcome::kFolded;
   }
   if (layer == nullptr) return declined(why);
   remarks.Applied(*node, absl::StrCat("folded into %", layer->name(), " (module @", layer->module()->path, ")"));

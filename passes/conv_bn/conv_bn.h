@@ -6,15 +6,20 @@
 //   conv(x) * g, conv(x * g)     the same, with mean and beta 0
 //   permute(linear(x)) * g  =>  permute(linear'(x))
 //
+//   bn(x)        =>  a depthwise convolution of one tap, where there is no layer to fold it into
+//
 // for conv1d/2d/3d (any stride, groups and dilation) and linear; the first form also for conv_transpose1d/2d/3d. An
 // absent gamma is 1; an absent beta or bias is 0. Computed in double, stored as f32 in new parameters: a weight that
-// other modules share stays as it is for them.
+// other modules share stays as it is for them. The last form, for tensors of rank 4, is what `fusion` gives a relu to
+// and `quantize` computes on codes: pre-activation networks such as DenseNet have a batch norm behind each concat.
+// Without it
+// (`keep_batch_norms`) these are dequantized.
 //
-// Declines: the value between the two has a second user or is a graph output; the convolution's module has a second
-// call site (folding would change both); batch norm in training mode or without running statistics; a weight that is
-// computed or quantized; a constant along another axis than the channels'; variance + eps <= 0, or a result that is not
-// finite; in the first form a convolution with an activation or a residual; in the second one padding, unless
-// beta - mean * g is 0, for padding is zero only behind the batch norm.
+// Declines to fold: the value between the two has a second user or is a graph output; the convolution's module has a
+// second call site (folding would change both); batch norm in training mode or without running statistics; a weight
+// that is computed or quantized; a constant along another axis than the channels'; variance + eps <= 0, or a result
+// that is not finite; in the first form a convolution with an activation or a residual; in the second one padding,
+// unless beta - mean * g is 0, for padding is zero only behind the batch norm.
 //
 // Numeric contract: 1e-5 of the largest output.
 #ifndef FUSELAGE_PASSES_CONV_BN_CONV_BN_H_

@@ -1,5 +1,6 @@
 #include "passes/conv_bn/fold.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace fuselage::conv_bn {
@@ -64,6 +65,13 @@ Folded FoldBefore(const Layer& layer, const Affine& affine) {
     folded.bias.data<float>()[o] = static_cast<float>(bias);
   }
   return folded;
+}
+
+Folded Depthwise(const Affine& affine) {
+  const int64_t channels = static_cast<int64_t>(affine.scale.size());
+  Tensor ones(DType::kF32, Shape{channels, 1, 1, 1});
+  std::fill_n(ones.data<float>(), channels, 1.0f);
+  return FoldAfter({&ones, nullptr, channels}, affine);
 }
 
 bool AllFinite(const Tensor& f32) {

@@ -38,6 +38,8 @@ struct Folded {
 Folded FoldAfter(const Layer& layer, const Affine& affine);
 // layer(affine(x)), where padding does not matter: `affine` is over the input channels; the layer is not transposed.
 Folded FoldBefore(const Layer& layer, const Affine& affine);
+// The map itself as a depthwise convolution of one tap.
+Folded Depthwise(const Affine& affine);
 
 bool AllFinite(const Tensor& f32);
 

@@ -28,7 +28,8 @@ class InterpreterRunner : public passes::Runner {
   absl::Status ForEachSample(
       const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
       const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) override {
-    for (int sample = 0; sample < kSamples; ++sample) {
+    int sample = 0;
+    for (const uint64_t seed : kSampleSeeds) {
       HashMap<const ir::Node*, std::vector<Tensor>> found;
       for (const ir::Node* node : nodes) found[node];
       const auto keep = [&](const ir::Node& node, absl::Span<const Tensor> value) {
@@ -36,16 +37,13 @@ class InterpreterRunner : public passes::Runner {
         if (it != found.end()) it->second.assign(value.begin(), value.end());
         return absl::OkStatus();
       };
-      RETURN_IF_ERROR(interpreter::Run(graph, SeededInputs(graph, 1 + 100 * sample), keep).status());
+      RETURN_IF_ERROR(interpreter::Run(graph, SeededInputs(graph, seed), keep).status());
       std::vector<const Tensor*> values;
       for (const ir::Node* node : nodes) values.push_back(&found.at(node)[0]);
-      RETURN_IF_ERROR(visit(sample, values));
+      RETURN_IF_ERROR(visit(sample++, values));
     }
     return absl::OkStatus();
   }
-
- private:
-  static constexpr int kSamples = 3;
 };
 
 // The magnitude of what is wanted: what cancels to nearly nothing has no relative accuracy.

@@ -17,7 +17,8 @@ namespace fuselage::testing {
 // The interpreter's outputs on SeededTensor inputs.
 absl::StatusOr<std::vector<Tensor>> OutputsOnSeededInputs(const ir::Graph& graph, uint64_t seed = 1);
 
-// Calibration samples through the interpreter, the first of them the inputs above.
+// Calibration samples through the interpreter: the inputs above by each of these seeds.
+constexpr uint64_t kSampleSeeds[] = {1, 101, 201};
 std::unique_ptr<passes::Runner> SeededRunner();
 
 struct PassOutcome {
