@@ -20,11 +20,11 @@ struct Avx512Vnni {
   static inline Vector Add(Vector sum, Vector taps, Vector weights) { return _mm512_dpbusd_epi32(sum, taps, weights); }
 };
 
-constexpr int kTilePixels = 4, kTaps = 3;
+constexpr int kTilePixels = 4;
 
-// 3x3 kernels: the codes of a row, in tiles of four pixels by all channels of the block; the last may repeat some of
-// those before it.
-template <int kStride, int kPanels>
+// Kernels 3 or 1 wide: the codes of a row, in tiles of four pixels by all channels of the block; the last may repeat
+// some of those before it.
+template <int kTaps, int kStride, int kPanels>
 void RowToCodes(const Product& m, const OutputStage& stage, const Destination& to) {
   const StageConstants constants = StageConstantsOf(stage);
   const int64_t pixel_step = m.pixel_step, tap_step = m.tap_step, runs = m.runs;
@@ -60,21 +60,23 @@ void RowToCodes(const Product& m, const OutputStage& stage, const Destination& t
   }
 }
 
-template <int kStride>
+template <int kTaps, int kStride>
 void RowToCodes(const Product& m, const OutputStage& stage, const Destination& to) {
   switch ((m.channels + kPanel - 1) / kPanel) {
-    case 1: return RowToCodes<kStride, 1>(m, stage, to);
-    case 2: return RowToCodes<kStride, 2>(m, stage, to);
-    case 3: return RowToCodes<kStride, 3>(m, stage, to);
-    default: return RowToCodes<kStride, 4>(m, stage, to);
+    case 1: return RowToCodes<kTaps, kStride, 1>(m, stage, to);
+    case 2: return RowToCodes<kTaps, kStride, 2>(m, stage, to);
+    case 3: return RowToCodes<kTaps, kStride, 3>(m, stage, to);
+    default: return RowToCodes<kTaps, kStride, 4>(m, stage, to);
   }
 }
 
 // Larger kernels, and groups, have enough products to hide what becomes of the sums.
 bool MultiplyCodes(const Product& m, const OutputStage& stage, const Destination& to) {
-  if (m.taps != kTaps || m.runs > 2 || m.pixels < kTilePixels || to.residual != nullptr) return false;
-  if (m.pixel_step == m.tap_step) return RowToCodes<1>(m, stage, to), true;
-  if (m.pixel_step == 2 * m.tap_step) return RowToCodes<2>(m, stage, to), true;
+  if (m.runs > 2 || m.pixels < kTilePixels || to.residual != nullptr) return false;
+  const bool stride1 = m.pixel_step == m.tap_step, stride2 = m.pixel_step == 2 * m.tap_step;
+  if (m.taps == 1 && stride1) return RowToCodes<1, 1>(m, stage, to), true;
+  if (m.taps == 3 && stride1) return RowToCodes<3, 1>(m, stage, to), true;
+  if (m.taps == 3 && stride2) return RowToCodes<3, 2>(m, stage, to), true;
   return false;
 }
 
@@ -157,12 +159,14 @@ inline __m512i FirstDwords(int panel, int group_channels) {
   return _mm512_andnot_si512(_mm512_set1_epi32(group_channels / 4 - 1), dwords);
 }
 
+constexpr int kGroupTaps = 3;
+
 // Some pixels of a row, a panel at a time. A pixel's codes are spread to the lanes of their groups on the way to the
 // products of the up to three outputs that read them.
 template <int kStride, int kPixels, bool kWhole>
 __attribute__((noinline)) void GroupPixels(const InputRows& in, int64_t pixel, const OutputStage& stage,
                                            const StageConstants& constants, const Destination& to) {
-  constexpr int kColumns = (kPixels - 1) * kStride + kTaps;
+  constexpr int kColumns = (kPixels - 1) * kStride + kGroupTaps;
   const uint8_t* columns[kMostKernelRows * kColumns];
   for (int row = 0; row < in.count; ++row) {
     for (int c = 0; c < kColumns; ++c) {
@@ -181,11 +185,11 @@ __attribute__((noinline)) void GroupPixels(const InputRows& in, int64_t pixel, c
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) sums[p][0] = bias;
     for (int row = 0; row < in.count; ++row) {
-      for (int dword = 0; dword < dwords; ++dword, weight += kTaps * kStepBytes) {
+      for (int dword = 0; dword < dwords; ++dword, weight += kGroupTaps * kStepBytes) {
         const __m512i spread = _mm512_add_epi32(first, _mm512_set1_epi32(dword));
-        __m512i weights[kTaps];
+        __m512i weights[kGroupTaps];
 #pragma GCC unroll 3
-        for (int tap = 0; tap < kTaps; ++tap) weights[tap] = _mm512_loadu_si512(weight + tap * kStepBytes);
+        for (int tap = 0; tap < kGroupTaps; ++tap) weights[tap] = _mm512_loadu_si512(weight + tap * kStepBytes);
 #pragma GCC unroll 32
         for (int c = 0; c < kColumns; ++c) {
           const uint8_t* column = columns[row * kColumns + c];
@@ -194,7 +198,7 @@ __attribute__((noinline)) void GroupPixels(const InputRows& in, int64_t pixel, c
 #pragma GCC unroll 8
           for (int p = 0; p < kPixels; ++p) {
             const int tap = c - p * kStride;
-            if (tap >= 0 && tap < kTaps) sums[p][0] = _mm512_dpbusd_epi32(sums[p][0], x, weights[tap]);
+            if (tap >= 0 && tap < kGroupTaps) sums[p][0] = _mm512_dpbusd_epi32(sums[p][0], x, weights[tap]);
           }
         }
       }
