@@ -22,8 +22,8 @@ _MAX_THREADS, _FRAME_SIZE, _REGISTER_COUNT = 0x05, 0x11, 0x2F
 _SIZED = 0x04
 
 # What a multiprocessor has: registers, and blocks and threads by architecture.
-_REGISTERS, _BLOCKS = 65536, {"86": 16, "89": 24}
-_THREADS = {"80": 2048, "86": 1536, "89": 1536, "90": 2048}
+_REGISTERS, _BLOCKS = 65536, {"86": 16, "89": 24, "120": 24}
+_THREADS = {"80": 2048, "86": 1536, "89": 1536, "90": 2048, "100": 2048, "120": 1536}
 
 
 def entries(data):

@@ -7,8 +7,8 @@
         deps = [":conv2d"],
     )
 
-Each .cu holds code for sm_80, sm_86, sm_89 and sm_90, and PTX of compute_90 for later GPUs; one that ends in _sm90a.cu
-holds code for sm_90a only. The arithmetic is that of the rest: no contraction to fused multiply-add, no fast math.
+Each .cu holds code for sm_80, sm_86, sm_89 and sm_90, for sm_100 and sm_120 where the toolkit is 12.8 or later, and PTX of
+compute_90 for other GPUs; one that ends in _sm90a.cu holds code for sm_90a only. The arithmetic is that of the rest: no contraction to fused multiply-add, no fast math.
 Beside the library there are the filegroups
     <name>_ptxas     what ptxas -v says of each source: registers, spills
     <name>_ptx       PTX of each source, for compute_90 or compute_90a
@@ -20,6 +20,13 @@ load("@local_config_cuda//:defs.bzl", "CUDA_IS_CONFIGURED", "CUDA_VERSION", "NVC
 load("@rules_cc//cc:defs.bzl", "cc_library")
 
 _ARCHS = ["80", "86", "89", "90"]
+
+def _toolkit():
+    """[13, 0] of CUDA_VERSION's "Build cuda_13.0.r13.0/compiler.36424714_0"."""
+    return [int(number) for number in CUDA_VERSION.partition("cuda_")[2].partition(".r")[0].split(".")]
+
+# Without PTX of their own: that of compute_90 runs on what lies between them, too.
+_BLACKWELL = ["100", "120"] if CUDA_IS_CONFIGURED and _toolkit() >= [12, 8] else []
 
 _FLAGS = [
     "-std=c++17",
@@ -40,7 +47,8 @@ grep -A 4 'warning' "$log" >&2 || true
 
 def _gencode(archs):
     last = archs[-1]
-    return ["-gencode=arch=compute_%s,code=sm_%s" % (a, a) for a in archs[:-1]] + \
+    further = _BLACKWELL if archs == _ARCHS else []
+    return ["-gencode=arch=compute_%s,code=sm_%s" % (a, a) for a in archs[:-1] + further] + \
            ["-gencode=arch=compute_%s,code=[sm_%s,compute_%s]" % (last, last, last)]
 
 def _cuda_objects_impl(ctx):

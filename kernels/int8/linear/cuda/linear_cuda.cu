@@ -23,7 +23,11 @@ using ::fuselage::cuda::Warp;
 template <typename X, int kRowTiles, int kChannelTiles, int kBlockWarps>
 struct Linear {
   static constexpr int kWarps = kBlockWarps;
+#if __CUDA_ARCH__ >= 1000  // At four blocks' 128 registers ptxas spills.
+  static constexpr int kBlocks = kRowTiles * kChannelTiles == 1 ? 6 : 3;
+#else
   static constexpr int kBlocks = kRowTiles * kChannelTiles == 1 ? 6 : 4;
+#endif
   static constexpr int kThreads = kWarps * kWarpSize;
   static constexpr int kRows = 16 * kRowTiles, kChannels = 8 * kChannelTiles;
   static_assert(kChannelPadding % kChannels == 0, "weights are loaded without bounds");
