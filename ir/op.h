@@ -102,6 +102,9 @@ struct OpSchema {
 
   bool module_form = false;  // normalize turns function and method calls into call_module.
   bool elementwise = false;  // Output element i depends on element i of the operands alone (after broadcasting).
+  // Item i along axis 0 of the result depends on items i of the operands that are no parameters alone (conv2d), where
+  // the result has two axes or more, and no attribute "axis" or "dim" names axis 0. Elementwise ops need not say it.
+  bool itemwise = false;
   bool takes_tuple = false;  // Operand 0 may be a tuple (getitem).
   View view = View::kNone;
   // Each element of the result is one of a float operand's (cat, max_pool2d): codes pass through as they are, and share

@@ -14,7 +14,8 @@ absl::StatusOr<std::shared_ptr<const Program>> Compile(const ir::Graph& graph, c
                                                        const Executor& executor, int threads,
                                                        const ExecutableOptions& options) {
   ASSIGN_OR_RETURN(Schedule schedule, MakeSchedule(graph, kernels, executor,
-                                                   {options.isa, threads, options.max_memory_bytes, options.weights}));
+                                                   {options.isa, threads, options.max_memory_bytes, options.weights,
+                                                    options.cache_bytes}));
   std::shared_ptr<const Program> program = PlanProgram(std::move(schedule), executor.on_host(), threads);
   const int64_t weights = program->schedule.weight_bytes, wanted = program->arena_bytes + weights;
   if (options.max_memory_bytes > 0 && wanted > options.max_memory_bytes) {

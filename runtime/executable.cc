@@ -1,6 +1,7 @@
 #include "runtime/executable.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -50,8 +51,7 @@ class ExecutableImpl final : public Executable {
       if (buffer.home != Home::kConstant || executor_->on_host() || buffer.last < 0) continue;
       RETURN_IF_ERROR(executor_->Upload(address, buffer.constant->raw_data(), buffer.bytes));
     }
-    bound_.steps.reserve(schedule_.steps.size());
-    for (const StepSpec& spec : schedule_.steps) Bind(spec);
+    BindSteps();
     return executor_->Prepare(bound_);
   }
 
@@ -70,7 +70,7 @@ class ExecutableImpl final : public Executable {
   absl::Status Run(absl::Span<const Tensor* const> inputs, absl::Span<Tensor* const> outputs) override {
     RETURN_IF_ERROR(BindExternals(inputs, outputs));
     if (!profiling_) return executor_->Run(bound_, inputs, outputs, nullptr);
-    seconds_.resize(profile_.size());
+    for (double& seconds : seconds_) seconds = 0;
     RETURN_IF_ERROR(executor_->Run(bound_, inputs, outputs, &seconds_));
     for (size_t i = 0; i < profile_.size(); ++i) profile_[i].seconds.push_back(seconds_[i]);
     return absl::OkStatus();
@@ -79,9 +79,9 @@ class ExecutableImpl final : public Executable {
   absl::Status RunAt(absl::Span<const void* const> inputs, absl::Span<void* const> outputs) override {
     FUSELAGE_CHECK(executor_->on_host() && inputs.size() == input_types().size() &&
                    outputs.size() == output_types().size());
-    for (const auto& e : inputs_from_inputs_) e.buffer->data = inputs[e.index];
-    for (const auto& e : inputs_from_outputs_) e.buffer->data = outputs[e.index];
-    for (const auto& e : outputs_to_outputs_) e.buffer->data = outputs[e.index];
+    for (const auto& e : inputs_from_inputs_) e.PointInto(inputs[e.index]);
+    for (const auto& e : inputs_from_outputs_) e.PointInto(outputs[e.index]);
+    for (const auto& e : outputs_to_outputs_) e.PointInto(outputs[e.index]);
     return executor_->Run(bound_, {}, {}, nullptr);
   }
 
@@ -97,13 +97,20 @@ class ExecutableImpl final : public Executable {
   struct External {
     B* buffer;
     int index;
+    int64_t offset;
+
+    template <typename Data>
+    void PointInto(Data* tensor) const {
+      using Byte = std::conditional_t<std::is_const_v<Data>, const uint8_t, uint8_t>;
+      buffer->data = static_cast<Byte*>(tensor) + offset;
+    }
   };
 
   absl::Status BindExternals(absl::Span<const Tensor* const> inputs, absl::Span<Tensor* const> outputs) {
     RETURN_IF_ERROR(Check(inputs, outputs));
-    for (const auto& e : inputs_from_inputs_) e.buffer->data = inputs[e.index]->raw_data();
-    for (const auto& e : inputs_from_outputs_) e.buffer->data = outputs[e.index]->raw_data();
-    for (const auto& e : outputs_to_outputs_) e.buffer->data = outputs[e.index]->raw_data();
+    for (const auto& e : inputs_from_inputs_) e.PointInto(inputs[e.index]->raw_data());
+    for (const auto& e : inputs_from_outputs_) e.PointInto(outputs[e.index]->raw_data());
+    for (const auto& e : outputs_to_outputs_) e.PointInto(outputs[e.index]->raw_data());
     return absl::OkStatus();
   }
 
@@ -115,46 +122,81 @@ class ExecutableImpl final : public Executable {
   }
 
   void AddWriters(const BufferSpec& buffer, std::vector<int>* steps) const {
-    if (buffer.first >= 0) steps->push_back(buffer.first);
+    const bool is_new = std::find(steps->begin(), steps->end(), buffer.first) == steps->end();
+    if (buffer.first >= 0 && is_new) steps->push_back(buffer.first);
     for (const int part : buffer.parts) AddWriters(schedule_.buffers[part], steps);
   }
 
-  void Bind(const StepSpec& spec) {
+  // All turns of a band, one behind the other.
+  void BindSteps() {
+    size_t count = schedule_.steps.size();
+    for (const Band& band : schedule_.bands) count += (band.turns - 1) * (band.last + 1 - band.first);
+    bound_.steps = std::vector<BoundStep>(count);
+    profile_ = std::vector<StepProfile>(schedule_.steps.size());
+    seconds_ = std::vector<double>(schedule_.steps.size());
+    BoundStep* bound = bound_.steps.data();
+    auto band = schedule_.bands.begin();
+    for (int first = 0, last; first < static_cast<int>(schedule_.steps.size()); first = last + 1) {
+      const bool in_band = band != schedule_.bands.end() && band->first == first;
+      last = in_band ? band->last : first;
+      const int64_t turns = in_band ? (band++)->turns : 1;
+      for (int64_t turn = 0; turn < turns; ++turn) {
+        for (int i = first; i <= last; ++i) BindStep(i, turn, *bound++);
+      }
+      for (int i = first; i <= last; ++i) FillProfile(schedule_.steps[i], turns, profile_[i]);
+    }
+  }
+
+  void BindStep(int index, int64_t turn, BoundStep& step) {
+    const StepSpec& spec = schedule_.steps[index];
     const bool on_host = executor_->on_host();
-    StepProfile profile;
-    BoundStep& step = bound_.steps.emplace_back();
+    step.spec = &spec;
+    step.index = index;
     step.inputs.resize(spec.inputs.size());
     step.outputs.resize(spec.outputs.size());
+    const auto offset_of = [&](size_t operand) { return turn == 0 ? 0 : turn * spec.strides[operand]; };
     for (size_t i = 0; i < spec.inputs.size(); ++i) {
       if (spec.inputs[i] == StepSpec::kAbsent) continue;
       const BufferSpec& from = schedule_.buffers[spec.inputs[i]];
       const bool in_place = on_host && from.home == Home::kConstant;
-      step.inputs[i] = {in_place ? from.constant->raw_data() : AddressOf(spec.inputs[i]), from.bytes};
-      if (on_host && from.home == Home::kInput) inputs_from_inputs_.push_back({&step.inputs[i], from.index});
-      if (on_host && from.home == Home::kOutput) inputs_from_outputs_.push_back({&step.inputs[i], from.index});
-      profile.bytes += spec.kernel != nullptr ? spec.kernel->inputs()[i]->byte_size() : from.bytes;
-      AddWriters(from, &profile.reads);
+      const int64_t offset = offset_of(i);
+      const auto* whole = in_place ? static_cast<const uint8_t*>(from.constant->raw_data()) : AddressOf(spec.inputs[i]);
+      step.inputs[i] = {whole + offset, from.bytes - offset};
+      if (on_host && from.home == Home::kInput) inputs_from_inputs_.push_back({&step.inputs[i], from.index, offset});
+      if (on_host && from.home == Home::kOutput) inputs_from_outputs_.push_back({&step.inputs[i], from.index, offset});
     }
-    std::sort(profile.reads.begin(), profile.reads.end());
-    profile.reads.erase(std::unique(profile.reads.begin(), profile.reads.end()), profile.reads.end());
     for (size_t i = 0; i < spec.outputs.size(); ++i) {
       const BufferSpec& to = schedule_.buffers[spec.outputs[i]];
-      step.outputs[i] = {AddressOf(spec.outputs[i]), to.bytes};
-      if (on_host && to.home == Home::kOutput) outputs_to_outputs_.push_back({&step.outputs[i], to.index});
-      profile.bytes += spec.kernel != nullptr ? spec.kernel->outputs()[i].byte_size() : to.bytes;
+      const int64_t offset = offset_of(spec.inputs.size() + i);
+      step.outputs[i] = {AddressOf(spec.outputs[i]) + offset, to.bytes - offset};
+      if (on_host && to.home == Home::kOutput) outputs_to_outputs_.push_back({&step.outputs[i], to.index, offset});
     }
     if (spec.scratch != StepSpec::kAbsent) {
       step.scratch = {AddressOf(spec.scratch), schedule_.buffers[spec.scratch].bytes};
     }
-    step.spec = &spec;
+  }
+
+  // A kernel's operands are those of a turn.
+  void FillProfile(const StepSpec& spec, int64_t turns, StepProfile& profile) {
     profile.node = spec.node;
     profile.op = spec.op;
     profile.kind = spec.kind;
     profile.variant = VariantOf(spec, *executor_);
+    if (turns > 1) absl::StrAppend(&profile.variant, ", ", turns, " turns");
     profile.layout = spec.layout;
     profile.macs = spec.macs;
+    for (size_t i = 0; i < spec.inputs.size(); ++i) {
+      if (spec.inputs[i] == StepSpec::kAbsent) continue;
+      const BufferSpec& from = schedule_.buffers[spec.inputs[i]];
+      profile.bytes += turns * (spec.kernel != nullptr ? spec.kernel->inputs()[i]->byte_size() : from.bytes);
+      AddWriters(from, &profile.reads);
+    }
+    for (size_t i = 0; i < spec.outputs.size(); ++i) {
+      const int64_t bytes =
+          spec.kernel != nullptr ? spec.kernel->outputs()[i].byte_size() : schedule_.buffers[spec.outputs[i]].bytes;
+      profile.bytes += turns * bytes;
+    }
     if (spec.kernel != nullptr) profile.bytes += spec.kernel->weight_bytes();
-    profile_.push_back(std::move(profile));
   }
 
   absl::Status Check(absl::Span<const Tensor* const> inputs, absl::Span<Tensor* const> outputs) const {

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "ir/graph.h"
 #include "kernels/core/registry.h"
+#include "runtime/bands.h"
 #include "runtime/executor.h"
 #include "runtime/thread_pool.h"
 
@@ -23,6 +24,8 @@ struct ExecutableOptions {
   int64_t max_memory_bytes = 0;  // 0: no limit. Arena and weights above it: ResourceExhausted.
   // Where programs share what their kernels pack; null: they do not. Need not outlive them.
   kernels::PackedWeights* weights = nullptr;
+  // A core's own cache, in which a batch's items stay from step to step (runtime/bands.h); 0: each step takes them all.
+  int64_t cache_bytes = CoreCacheBytes();
 };
 
 // What one step of the schedule is, and what it cost in the runs since ResetProfile.
@@ -30,7 +33,9 @@ struct StepProfile {
   std::string node;  // "" for a layout change that the runtime inserted.
   std::string op;    // "int8.conv2d", or "reorder".
   StepKind kind = StepKind::kKernel;
-  std::string variant;  // Kernel::variant(), or "reference" for an op that only its reference evaluation runs.
+  // Kernel::variant(), or "reference" for an op that only its reference evaluation runs. In a band with its turns:
+  // "avx512_vnni, 16 turns".
+  std::string variant;
   std::string layout;   // How the result lies, where it has rank 4: "row-major", "nhwc", "nhwc, halo 1".
   double macs = 0;
   int64_t bytes = 0;            // Operands, results and weights, each once.

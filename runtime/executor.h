@@ -17,9 +17,10 @@
 
 namespace fuselage::runtime {
 
-// A step with its addresses.
+// A step with its addresses: of a band, those of one turn.
 struct BoundStep {
   const StepSpec* spec = nullptr;
+  int index = 0;  // The spec's in its schedule.
   std::vector<kernels::ConstBuffer> inputs;
   std::vector<kernels::Buffer> outputs;
   kernels::Buffer scratch;
@@ -59,7 +60,7 @@ class Executor {
   // --- Runs.
   // Once, before the first.
   virtual absl::Status Prepare(const BoundProgram&) { return absl::OkStatus(); }
-  // One run, from `inputs` to `outputs`; `seconds`, if not null, are what each step took.
+  // One run, from `inputs` to `outputs`; to `seconds`, if not null, is added what each step of the schedule took.
   virtual absl::Status Run(const BoundProgram& program, absl::Span<const Tensor* const> inputs,
                            absl::Span<Tensor* const> outputs, std::vector<double>* seconds) = 0;
   // The same, for who wants to see it: which thread worked on which step when. By default one did, step after step, as

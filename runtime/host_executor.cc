@@ -28,10 +28,10 @@ absl::StatusOr<uint8_t*> HostExecutor::Allocate(int64_t bytes, absl::string_view
 absl::Status HostExecutor::Run(const BoundProgram& program, absl::Span<const Tensor* const>, absl::Span<Tensor* const>,
                                std::vector<double>* seconds) {
   using Clock = std::chrono::steady_clock;
-  for (size_t i = 0; i < program.steps.size(); ++i) {
+  for (const BoundStep& step : program.steps) {
     const auto start = seconds == nullptr ? Clock::time_point() : Clock::now();
-    RETURN_IF_ERROR(RunStep(program.steps[i], pool_));
-    if (seconds != nullptr) (*seconds)[i] = std::chrono::duration<double>(Clock::now() - start).count();
+    RETURN_IF_ERROR(RunStep(step, pool_));
+    if (seconds != nullptr) (*seconds)[step.index] += std::chrono::duration<double>(Clock::now() - start).count();
   }
   return absl::OkStatus();
 }
@@ -40,9 +40,9 @@ absl::StatusOr<std::vector<StepSpan>> HostExecutor::RunRecorded(const BoundProgr
                                                                 absl::Span<const Tensor* const>,
                                                                 absl::Span<Tensor* const>) {
   SpanRecorder recorder(pool_);
-  for (size_t i = 0; i < program.steps.size(); ++i) {
-    recorder.BeginStep(static_cast<int>(i));
-    RETURN_IF_ERROR(RunStep(program.steps[i], &recorder));
+  for (const BoundStep& step : program.steps) {
+    recorder.BeginStep(step.index);
+    RETURN_IF_ERROR(RunStep(step, &recorder));
     recorder.EndStep();
   }
   return recorder.Spans();

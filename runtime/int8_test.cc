@@ -1,9 +1,12 @@
 // Lowered graphs on the INT8 kernels give the bits that the interpreter gives: for every instruction set that this
-// machine has and for AMX, emulated, any number of threads, in whichever layouts the codes lie.
+// machine has and for AMX, emulated, any number of threads, in whichever layouts the codes lie,
+// in bands of items or all at once.
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "interpreter/interpreter.h"
 #include "ir/ops/register_all.h"
@@ -136,41 +139,43 @@ TEST_P(Int8Test, BitIdenticalToTheInterpreter) {
   kernels::KernelRegistry native, amx;
   kernels::RegisterAll(native);
   kernels::RegisterAllOnEmulatedAmx(amx);
-  int convolutions_in_tiles = 0, placed = 0;
+  int convolutions_in_tiles = 0, placed = 0, in_bands = 0;
   for (const Case& c : Cases()) {
     Int8GraphBuilder builder(ops, GetParam());
     const ir::Graph& graph = builder.Output(c.build(builder));
     const std::vector<Tensor> inputs = SeededInputs(graph);
     ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> wanted, interpreter::Run(graph, inputs));
-    for (int threads : {1, 2}) {
-      SCOPED_TRACE(c.name + ", AMX emulated, " + std::to_string(threads) + " threads");
+    const auto check = [&](const kernels::KernelRegistry& kernels, const ExecutableOptions& options, int threads) {
+      SCOPED_TRACE(absl::StrCat(c.name, ", ", kernels::IsaName(options.isa), ", ", threads, " threads, ",
+                                options.cache_bytes, " bytes of cache"));
       ThreadPool pool(threads);
-      ASSERT_OK_AND_ASSIGN(auto executable, Executable::Create(graph, amx, &pool));
+      ASSERT_OK_AND_ASSIGN(auto executable, Executable::Create(graph, kernels, &pool, options));
       for (const StepProfile& step : executable->profile()) {
         convolutions_in_tiles += step.variant == "amx_emulated";
         placed += step.layout.find(',') != std::string::npos;
+        in_bands += absl::StrContains(step.variant, " turns");
       }
-      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> found, RunOnce(*executable, inputs));
-      for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i].SameBytes(wanted[i])) << "output " << i;
-    }
-    for (kernels::Isa isa :
-         {kernels::Isa::kScalar, kernels::Isa::kAvx2, kernels::Isa::kAvx512Vnni, kernels::Isa::kAmx}) {
-      if (!kernels::CpuSupports(isa)) continue;
-      for (int threads : {1, 2, 3}) {
-        SCOPED_TRACE(c.name + ", " + std::string(kernels::IsaName(isa)) + ", " + std::to_string(threads) + " threads");
-        ThreadPool pool(threads);
-        ExecutableOptions options;
+      for (int round = 0; round < 2; ++round) {
+        ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> found, RunOnce(*executable, inputs));
+        for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i].SameBytes(wanted[i])) << "output " << i;
+      }
+    };
+    ExecutableOptions options;
+    for (int64_t cache_bytes : {options.cache_bytes, int64_t{64}}) {
+      options.cache_bytes = cache_bytes;
+      options.isa = kernels::BestIsa();
+      for (int threads : {1, 2}) check(amx, options, threads);
+      for (kernels::Isa isa :
+           {kernels::Isa::kScalar, kernels::Isa::kAvx2, kernels::Isa::kAvx512Vnni, kernels::Isa::kAmx}) {
+        if (!kernels::CpuSupports(isa)) continue;
         options.isa = isa;
-        ASSERT_OK_AND_ASSIGN(auto executable, Executable::Create(graph, native, &pool, options));
-        for (int round = 0; round < 2; ++round) {
-          ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> found, RunOnce(*executable, inputs));
-          for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i].SameBytes(wanted[i])) << "output " << i;
-        }
+        for (int threads : {1, 2, 3}) check(native, options, threads);
       }
     }
   }
   EXPECT_GE(convolutions_in_tiles, 10);
   EXPECT_GT(placed, 3);
+  EXPECT_GT(in_bands, 100);
 }
 
 INSTANTIATE_TEST_SUITE_P(Codes, Int8Test, ::testing::Values(DType::kU8, DType::kI8),

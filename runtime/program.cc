@@ -25,6 +25,17 @@ std::vector<Lifetime> UsesOf(const std::vector<BufferSpec>& buffers) {
   return uses;
 }
 
+// What lives for more than a turn of a band is there in all of them.
+void ExtendOverTurns(const std::vector<Band>& bands, Lifetime* lifetime) {
+  const Lifetime before = *lifetime;
+  for (const Band& band : bands) {
+    const auto inside = [&](int step) { return step >= band.first && step <= band.last; };
+    if (inside(before.first) && inside(before.last)) return;
+    if (inside(before.first)) lifetime->first = band.first;
+    if (inside(before.last)) lifetime->last = band.last;
+  }
+}
+
 // Inputs arrive before the first step, outputs leave after the last. What one of two steps that run beside each other
 // uses, lives during both.
 void PlanBuffers(bool on_host, Program* program) {
@@ -45,6 +56,7 @@ void PlanBuffers(bool on_host, Program* program) {
       continue;
     }
     Lifetime lifetime{buffer.bytes, std::max(0, uses[i].first), std::max(0, uses[i].last)};
+    ExtendOverTurns(schedule.bands, &lifetime);
     if (beside_next(lifetime.first - 1)) --lifetime.first;
     if (beside_next(lifetime.last)) ++lifetime.last;
     if (buffer.home == Home::kInput) lifetime.first = 0;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/base/hash_map.h"
+#include "runtime/bands.h"
 #include "runtime/channel_permute.h"
 #include "runtime/describe.h"
 #include "runtime/executor.h"
@@ -62,6 +63,7 @@ class Scheduler {
       return absl::UnimplementedError(absl::StrCat(missing_.size(), " nodes have no ", executor_.name(), " kernel:\n  ",
                                                    absl::StrJoin(missing_, "\n  ")));
     }
+    if (InBands()) MakeBands(items_, options_.cache_bytes, options_.threads, &schedule_);
     executor_.PairSteps(absl::MakeSpan(schedule_.steps));
     return std::move(schedule_);
   }
@@ -195,18 +197,20 @@ class Scheduler {
     }
     wanted = AddArenaBuffer(type.byte_size());
     StepSpec step{StepKind::kReorder, nullptr, "", "reorder", {source}, {wanted}};
+    const int64_t stride = from.byte_size() / std::max<int64_t>(1, from.shape[0]);
     step.reordered = std::move(from);
-    AddStep(std::move(step));
+    AddStep(std::move(step), {type.shape[0], {stride}, {stride}});
     return wanted;
   }
 
-  void AddStep(StepSpec step) {
+  void AddStep(StepSpec step, Items items = {}) {
     if (step.kernel != nullptr) {
       schedule_.weight_bytes += step.kernel->own_weight_bytes();
       for (const auto& packed : step.kernel->packed()) {
         if (packed_.insert(packed.get()).second) schedule_.weight_bytes += packed->byte_size();
       }
     }
+    items_.push_back(std::move(items));
     runtime::AddStep(std::move(step), &schedule_);
   }
 
@@ -264,7 +268,8 @@ class Scheduler {
     StepSpec step{StepKind::kKernel, std::move(kernel), channels.permute->name(), "permute", {source}};
     step.layout = LayoutText(Layout::kNhwc, {});
     results_[channels.last] = {NewResult(channels.last->tensor_type(), Layout::kNhwc, step)};
-    AddStep(std::move(step));
+    Items items = ItemsOf(*entry, desc, channels.x().tensor_type().shape[0], step);
+    AddStep(std::move(step), std::move(items));
     return absl::OkStatus();
   }
 
@@ -325,7 +330,8 @@ class Scheduler {
     for (const TensorType& type : desc.outputs) results.push_back(NewResult(type, type.layout, step, place));
     results_[&node] = std::move(results);
     if (desc.output().rank() == 4) step.layout = LayoutText(desc.output().layout, place);
-    AddStep(std::move(step));
+    Items items = ItemsOf(*entry, desc, ItemCount(node, desc), step);
+    AddStep(std::move(step), std::move(items));
     return absl::OkStatus();
   }
 
@@ -355,7 +361,8 @@ class Scheduler {
         parts.push_back(AddBufferAt(part, type));
         StepSpec step{StepKind::kKernel, std::move(kernel), node.name(), node.op()->name, {source}, {parts.back()}};
         step.layout = LayoutText(type.layout, part);
-        AddStep(std::move(step));
+        Items items = ItemsOf(entry, desc, type.shape[0], step);
+        AddStep(std::move(step), std::move(items));
       }
       part.channel += operand->tensor_type().shape[1];
     }
@@ -365,6 +372,56 @@ class Scheduler {
     BufferOf(values_[value], Layout::kNhwc) = buffer;
     results_[&node] = {value};
     return absl::OkStatus();
+  }
+
+  // --- Items.
+  bool InBands() const { return options_.cache_bytes > 0 && executor_.on_host(); }
+
+  // How many the node computes, each from the same items of its operands; 0: it does not.
+  static int64_t ItemCount(const Node& node, const KernelDesc& desc) {
+    const ir::OpSchema& op = *node.op();
+    if (!op.elementwise && !op.itemwise) return 0;
+    const TensorType& result = desc.output();
+    if (result.rank() < (op.elementwise ? 1 : 2)) return 0;
+    for (const char* axis : {"axis", "dim"}) {
+      const auto found = desc.attributes.find(axis);
+      if (found == desc.attributes.end()) continue;
+      if (found->second.as_int() == 0 || found->second.as_int() == -result.rank()) return 0;
+    }
+    return result.shape[0];
+  }
+
+  // `count` of them, unless an operand has not as many.
+  Items ItemsOf(const KernelEntry& entry, const KernelDesc& desc, int64_t count, const StepSpec& step) const {
+    if (!InBands() || count < 2) return {};
+    const auto stride = [count](const TensorType& type, const Placement& placement) {
+      return placement.dense() ? type.byte_size() / count : kernels::PlacedTensor(type.shape, placement).image_bytes;
+    };
+    const bool elementwise = graph_.ops().FindOrNull(desc.op)->elementwise;
+    const int64_t rank = desc.output().rank();
+    std::vector<int64_t> input_strides(desc.inputs.size()), output_strides;
+    for (size_t i = 0; i < desc.inputs.size(); ++i) {
+      if (!desc.inputs[i]) continue;
+      const TensorType& type = *desc.inputs[i];
+      const bool constant = schedule_.buffers[step.inputs[i]].home == BufferSpec::Home::kConstant;
+      const bool broadcast = elementwise && (type.rank() < rank || type.shape[0] == 1);
+      if (broadcast) continue;
+      if (constant || type.rank() < 1 || type.shape[0] != count) return {};
+      input_strides[i] = stride(type, desc.input_placement(static_cast<int>(i)));
+    }
+    for (const TensorType& type : desc.outputs) {
+      if (type.rank() < 1 || type.shape[0] != count) return {};
+      output_strides.push_back(stride(type, desc.output_placement));
+    }
+    auto describe = [desc, input_strides](int64_t fewer) {
+      KernelDesc now = desc;
+      for (size_t i = 0; i < input_strides.size(); ++i) {
+        if (input_strides[i] > 0) now.inputs[i]->shape[0] = fewer;
+      }
+      for (TensorType& type : now.outputs) type.shape[0] = fewer;
+      return now;
+    };
+    return {count, std::move(input_strides), std::move(output_strides), &entry, std::move(describe)};
   }
 
   static std::string LayoutText(Layout layout, const Place& place) {
@@ -460,6 +517,7 @@ class Scheduler {
   const Executor& executor_;
   const ScheduleOptions& options_;
   Schedule schedule_;
+  std::vector<Items> items_;  // Of its steps.
   std::vector<Value> values_;
   HashMap<const Node*, std::vector<int>> results_;  // Node -> a value per element.
   HashSet<const Node*> live_, wants_nhwc_;

@@ -49,6 +49,15 @@ struct StepSpec {
   double macs = 0;            // What the call takes that it runs (ir::Cost).
   TensorType reordered = {};  // A reorder's input, which goes to the other layout.
   bool beside_next = false;   // It and the next one may run at once: neither writes what the other uses.
+  // In a band: by how many bytes inputs, then outputs are further on in the next turn; 0: what all turns read, or lives
+  // for one only.
+  std::vector<int64_t> strides = {};
+};
+
+// Steps `first` to `last`, which run in this order `turns` times, each time on the next items (bands.h).
+struct Band {
+  int first = 0, last = 0;
+  int64_t turns = 1;
 };
 
 struct Schedule {
@@ -56,6 +65,7 @@ struct Schedule {
   std::vector<TensorType> input_types, output_types;
   std::vector<BufferSpec> buffers;
   std::vector<StepSpec> steps;
+  std::vector<Band> bands;   // Of more than one turn, in order.
   int64_t weight_bytes = 0;  // Those of kernels, each packed weight once, and constants.
 };
 
@@ -69,6 +79,7 @@ struct ScheduleOptions {
   int threads = 1;
   int64_t max_memory_bytes = 0;  // 0: no limit. Creation stops once weights alone are above it.
   kernels::PackedWeights* weights = nullptr;
+  int64_t cache_bytes = 0;  // See ExecutableOptions.
 };
 
 // Unimplemented lists every call that no kernel runs; but on the host the reference evaluation stands in for what is no

@@ -60,8 +60,8 @@ struct KernelDesc {
   const Attribute& attribute(absl::string_view name) const;  // Aborts where there is none.
 };
 
-// Memory of one operand during a run: of exactly `bytes` bytes in the layout of its TensorType and its Placement,
-// 64-byte aligned if that is dense.
+// Memory of one operand during a run: `bytes` bytes or more in the layout of its TensorType and its Placement, aligned
+// for its elements.
 struct ConstBuffer {
   const void* data = nullptr;  // Null: absent.
   int64_t bytes = 0;

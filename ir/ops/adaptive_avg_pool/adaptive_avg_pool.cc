@@ -59,6 +59,7 @@ void Register(ir::OpRegistry& registry) {
     schema.attributes = {{"output_size", AttributeKind::kInts, std::nullopt}};
     schema.module_form = true;
     schema.homogeneous = true;
+    schema.itemwise = true;
     schema.infer = [n](const ir::InferCall& call) { return InferAdaptive(call, n); };
     schema.evaluate = EvaluateAdaptive;
     registry.Register(std::move(schema));

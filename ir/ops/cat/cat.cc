@@ -59,6 +59,7 @@ void Register(ir::OpRegistry& registry) {
   schema.attributes = {{"dim", AttributeKind::kInt, 0}};
   schema.keeps_range = true;
   schema.homogeneous = true;
+  schema.itemwise = true;
   schema.infer = InferCat;
   schema.evaluate = EvaluateCat;
   registry.Register(std::move(schema));

@@ -121,6 +121,7 @@ ir::OpSchema ConvolutionSchema(int n) {
   schema.attributes.push_back({"groups", AttributeKind::kInt, 1});
   schema.attributes.push_back({"activation", AttributeKind::kString, "none"});
   schema.module_form = true;
+  schema.itemwise = true;
   schema.cost = CostOfConvolution;
   return schema;
 }

@@ -43,6 +43,7 @@ absl::StatusOr<std::vector<Tensor>> EvaluateLinear(const ir::EvaluateCall& call)
 
 ir::OpSchema LinearSchema() {
   ir::OpSchema schema;
+  schema.itemwise = true;
   schema.operands = {
       {"input"}, {"weight", /*optional=*/false, /*parameter=*/true}, {"bias", /*optional=*/true, /*parameter=*/true}};
   schema.attributes = {{"activation", AttributeKind::kString, "none"}};

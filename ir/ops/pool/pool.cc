@@ -166,6 +166,7 @@ void Register(ir::OpRegistry& registry) {
     max.attributes = MaxPoolAttributes(n);
     max.module_form = true;
     max.keeps_range = true;
+    max.itemwise = true;
     max.homogeneous = true;
     max.infer = [n](const ir::InferCall& call) { return InferMaxPool(call, n); };
     max.evaluate = [](const ir::EvaluateCall& call) -> absl::StatusOr<std::vector<Tensor>> {
@@ -190,6 +191,7 @@ void Register(ir::OpRegistry& registry) {
     avg.attributes = AvgPoolAttributes(n);
     avg.module_form = true;
     avg.homogeneous = true;
+    avg.itemwise = true;
     avg.infer = [n](const ir::InferCall& call) { return InferAvgPool(call, n); };
     avg.evaluate = EvaluateAvgPool;
     avg.cost = CostOfPool;

@@ -173,6 +173,7 @@ void Register(ir::OpRegistry& registry) {
   quantize.operands = operands;
   quantize.attributes = attributes;
   quantize.attributes.push_back({"dtype", AttributeKind::kDType, DType::kU8});
+  quantize.itemwise = true;
   quantize.infer = InferQuantize;
   quantize.evaluate = EvaluateQuantize;
   quantize.operations_per_element = kQuantizeOperations;
@@ -182,6 +183,7 @@ void Register(ir::OpRegistry& registry) {
   dequantize.name = "dequantize";
   dequantize.operands = operands;
   dequantize.attributes = attributes;
+  dequantize.itemwise = true;
   dequantize.infer = InferDequantize;
   dequantize.evaluate = EvaluateDequantize;
   dequantize.operations_per_element = kDequantizeOperations;

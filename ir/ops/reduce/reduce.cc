@@ -176,6 +176,7 @@ void Register(ir::OpRegistry& registry) {
   pool.operands = {{"input"}};
   pool.module_form = true;
   pool.homogeneous = true;
+  pool.itemwise = true;
   pool.infer = InferGlobalAvgPool;
   pool.evaluate = EvaluateGlobalAvgPool;
   pool.cost = CostOfReduction;

@@ -18,6 +18,7 @@ void Register(ir::OpRegistry& registry) {
   schema.attributes = conv.Attributes();
   for (ir::AttributeSpec& attribute : pool.Attributes()) schema.attributes.push_back(std::move(attribute));
   schema.module_form = true;
+  schema.itemwise = true;
   schema.infer = [conv, pool](const ir::InferCall& call) -> absl::StatusOr<ir::Type> {
     ASSIGN_OR_RETURN(const ir::Type between, conv.Infer(call, call.operands));
     return pool.Infer(call, {&between});

@@ -27,6 +27,7 @@ void Register(ir::OpRegistry& registry) {
   schema.attributes = linear.Attributes();
   for (ir::AttributeSpec& attribute : pool.Attributes()) schema.attributes.push_back(std::move(attribute));
   schema.module_form = true;
+  schema.itemwise = true;
   schema.float_result = true;
   schema.infer = [pool, linear](const ir::InferCall& call) -> absl::StatusOr<ir::Type> {
     std::vector<const ir::Type*> operands = call.operands;

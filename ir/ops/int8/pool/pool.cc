@@ -85,6 +85,7 @@ void Register(ir::OpRegistry& registry) {
   max.name = "int8.max_pool2d";
   max.quantized_form_of = "max_pool2d";
   max.keeps_range = true;
+  max.itemwise = true;
   max.operands = {{"input"}};
   max.attributes = ops::pool::MaxPoolAttributes(2);
   max.module_form = true;
@@ -101,6 +102,7 @@ void Register(ir::OpRegistry& registry) {
   avg.operands = {{"input"}};
   avg.attributes = ops::pool::AvgPoolAttributes(2);
   for (ir::AttributeSpec& attribute : OutputAttributes()) avg.attributes.push_back(std::move(attribute));
+  avg.itemwise = true;
   avg.module_form = true;
   avg.infer = InferAvgPool;
   avg.evaluate = EvaluateAvgPool;
@@ -111,6 +113,7 @@ void Register(ir::OpRegistry& registry) {
   global.quantized_form_of = "global_avg_pool";
   global.operands = {{"input"}};
   global.attributes = OutputAttributes();
+  global.itemwise = true;
   global.module_form = true;
   global.infer = InferGlobalAvgPool;
   global.evaluate = EvaluateGlobalAvgPool;

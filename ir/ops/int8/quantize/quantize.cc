@@ -47,6 +47,7 @@ void Register(ir::OpRegistry& registry) {
   quantize.name = "int8.quantize";
   quantize.operands = {{"input"}};
   quantize.attributes = OutputAttributes();
+  quantize.itemwise = true;
   quantize.module_form = true;
   quantize.infer = InferQuantize;
   quantize.evaluate = EvaluateQuantize;
@@ -56,6 +57,7 @@ void Register(ir::OpRegistry& registry) {
   ir::OpSchema dequantize;
   dequantize.name = "int8.dequantize";
   dequantize.operands = {{"input"}};
+  dequantize.itemwise = true;
   dequantize.module_form = true;
   dequantize.infer = InferDequantize;
   dequantize.evaluate = EvaluateDequantize;

@@ -34,6 +34,13 @@ struct SumsToCodes {
   }
 };
 
+// The residuals of `count` pixels from `pixel` on, for a later tile.
+__attribute__((noinline)) void FetchResiduals(const Destination& to, int64_t pixel, int64_t count) {
+  for (int64_t i = pixel; to.residual != nullptr && i < pixel + count; ++i) {
+    _mm_prefetch(to.residual + i * to.residual_pixel_stride, _MM_HINT_T0);
+  }
+}
+
 // A line of pixels by kPanels panels, in tiles of at most as many rows as kRows has numbers, from 0 on.
 template <int kPanels, int... kRows>
 void MultiplyLine(Multiply m, const OutputStage& stage, const Destination& to, std::integer_sequence<int, kRows...>) {
@@ -44,6 +51,7 @@ void MultiplyLine(Multiply m, const OutputStage& stage, const Destination& to, s
   const int64_t pixels = m.rows, tiles = (pixels + kMost - 1) / kMost;
   for (int64_t tile = 0, pixel = 0; tile < tiles; ++tile) {
     const int64_t rows = (pixels - pixel) / (tiles - tile);
+    FetchResiduals(to, pixel + rows, rows);
     kTiles[rows - 1](m, {m, {stage, constants, to, pixel, 0}});
     m.a = static_cast<const char*>(m.a) + rows * m.a_stride;
     m.c += rows * m.c_stride;
