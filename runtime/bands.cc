@@ -140,13 +140,13 @@ class BandMaker {
     return turns;
   }
 
-  // By the kernel that takes all of them?
+  // By the variant that takes all of them? Where none is chosen by shape, by whichever there is.
   bool MayTake(int index, int64_t items) {
+    const auto& [entry, describe] = std::tie(items_[index].entry, items_[index].describe);
+    if (entry == nullptr || entry->variant == nullptr) return true;
     const auto [it, is_new] = may_take_.try_emplace({index, items}, false);
     if (!is_new) return it->second;
-    const auto& [entry, describe] = std::tie(items_[index].entry, items_[index].describe);
-    if (entry == nullptr) return it->second = true;
-    const absl::StatusOr<std::string> variant = entry->Supports(describe(items));
+    const absl::StatusOr<std::string> variant = entry->variant(describe(items));
     return it->second = variant.ok() && *variant == steps()[index].kernel->variant();
   }
 

@@ -81,6 +81,7 @@ void Register(ir::OpRegistry& registry) {
     schema.operands = {{"input"}};
     schema.attributes = {{"dim", AttributeKind::kInt, -1}};
     schema.module_form = true;
+    schema.itemwise = true;
     schema.infer = InferSoftmax;
     schema.evaluate = [function = op.function](const ir::EvaluateCall& call) {
       return EvaluateSoftmax(call, function);

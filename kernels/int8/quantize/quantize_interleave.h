@@ -33,6 +33,13 @@ inline void Interleave3(const uint8_t* plane0, const uint8_t* plane1, const uint
       out + 2, _mm_or_si128(_mm_or_si128(_mm_shuffle_epi8(a, a2), _mm_shuffle_epi8(b, b2)), _mm_shuffle_epi8(c, c2)));
 }
 
+// What comes next: an input comes from memory, which loads in order do not hide.
+template <int kBlock>
+inline void FetchNext(const float* x) {
+  constexpr int kAhead = 512, kLine = 16;
+  for (int i = 0; i < kBlock; i += kLine) _mm_prefetch(x + kAhead + i, _MM_HINT_T0);
+}
+
 // `quantize(float*, uint8_t*)` maps kBlock values. `n` values that keep their order.
 template <int kBlock, typename QuantizeFunction>
 inline void QuantizeRun(const float* x, uint8_t* y, int64_t n, QuantizeFunction quantize) {
@@ -56,7 +63,9 @@ inline void QuantizePixels(const Params& p, const float* x, uint8_t* y, int64_t 
     for (int64_t first = 0; first < p.channels; first += kChannels) {
       const int64_t channels = p.channels - first < kChannels ? p.channels - first : kChannels;
       for (int64_t c = 0; c < channels; ++c) {
-        QuantizeRun<kBlock>(x + (first + c) * p.pixels + pixel, planes[c], count, quantize);
+        const float* from = x + (first + c) * p.pixels + pixel;
+        FetchNext<kBlock>(from);
+        QuantizeRun<kBlock>(from, planes[c], count, quantize);
       }
       uint8_t* out = y + pixel * p.channels + first;
       if (p.channels == 3 && count == kBlock) {

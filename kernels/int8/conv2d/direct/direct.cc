@@ -111,8 +111,7 @@ class Direct : public Algorithm {
     const bool joined = operands_.rows_joined();  // Then one call finishes all rows.
     joined_rows_ = joined ? block_rows_ : 1;
     const OutputStage& stage = constants_.stage();
-    fused_ = loops_.multiply_codes != nullptr && !stage.is_float && stage.function == nullptr &&
-             (in_place_ ? joined : pixel_offsets_.empty());
+    fused_ = loops_.multiply_codes != nullptr && !stage.is_float && (in_place_ ? joined : pixel_offsets_.empty());
     // The last dword of a run may reach past the last row.
     rows_bytes_ = in_place_ ? 0 : RoundUp(RowsFor(block_rows_) * row_bytes_ + kDwordBytes, 64);
     scratch_per_thread_ =

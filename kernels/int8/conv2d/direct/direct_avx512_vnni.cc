@@ -60,16 +60,6 @@ void MultiplyLine(Multiply m, const OutputStage& stage, const Destination& to, s
   }
 }
 
-// As many rows as registers hold the sums of, beside the weights and a dword.
-void MultiplyCodes(const Multiply& m, const OutputStage& stage, const Destination& to) {
-  switch (m.panels) {
-    case 1: return MultiplyLine<1>(m, stage, to, std::make_integer_sequence<int, 14>());
-    case 2: return MultiplyLine<2>(m, stage, to, std::make_integer_sequence<int, 12>());
-    case 3: return MultiplyLine<3>(m, stage, to, std::make_integer_sequence<int, 8>());
-    default: return MultiplyLine<4>(m, stage, to, std::make_integer_sequence<int, 6>());
-  }
-}
-
 // Four whole panels: the codes of a pixel are one vector.
 template <typename Form>
 void FinishWhole(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
@@ -125,10 +115,11 @@ void FinishActivated(const OutputStage& stage, const Destination& to, const int3
   const StageConstants constants = StageConstantsOf(stage);
   const __m512 multiplier = _mm512_set1_ps(stage.function_multiplier);
   const int panels = (to.channels + kPanel - 1) / kPanel;
+  const uint64_t existing = ~uint64_t{0} >> (kMaxPanels * kPanel - to.channels);
   PanelConstants panel[kMaxPanels];
   for (int p = 0; p < panels; ++p) panel[p] = PanelConstantsOf(stage, to.channel + p * kPanel);
-  alignas(64) float values[kPixels * kMaxPanels * kPanel] = {};
-  uint8_t codes[sizeof(values) / sizeof(float)];
+  alignas(64) float values[kPixels * kMaxPanels * kPanel];
+  uint8_t codes[sizeof(values) / sizeof(float) + 4 * kPanel];
   uint8_t* out = static_cast<uint8_t*>(to.output);
   const uint8_t* residual = to.residual;
   for (int first = 0; first < pixels; first += kPixels) {
@@ -148,6 +139,7 @@ void FinishActivated(const OutputStage& stage, const Destination& to, const int3
       if (Form::residual) residual += to.residual_pixel_stride;
     }
     const int size = count * panels * kPanel;
+    for (int i = size; i % (4 * kPanel) != 0; i += kPanel) _mm512_store_ps(values + i, _mm512_setzero_ps());
     core::Activate(*stage.function, values, size);
     for (int i = 0; i < size; i += 4 * kPanel) {
       __m512 v[4];
@@ -156,7 +148,7 @@ void FinishActivated(const OutputStage& stage, const Destination& to, const int3
       _mm512_storeu_si512(codes + i, core::ToCodes(v[0], v[1], v[2], v[3], constants.codes));
     }
     for (int pixel = 0; pixel < count; ++pixel, out += to.pixel_stride) {
-      memcpy(out, codes + pixel * panels * kPanel, to.channels);
+      _mm512_mask_storeu_epi8(out, existing, _mm512_loadu_si512(codes + pixel * panels * kPanel));
     }
   }
 }
@@ -200,6 +192,43 @@ void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, i
       (panel.channels >= kPanel ? whole : begun)(stage, panel, c + first, c_stride, pixels);
     }
   });
+}
+
+// Functions take longer than registers have room for: sums of some pixels stay in the first-level cache meanwhile.
+void MultiplyActivated(Multiply m, const OutputStage& stage, Destination to) {
+  constexpr int kPixels = 4 * kMaxRows;
+  alignas(64) int32_t sums[kPixels * 4 * kPanel];
+  const int64_t pixels = m.rows;
+  int fetched = 0;  // Panels of the weights that come next.
+  for (int64_t first = 0, count; first < pixels; first += count) {
+    count = pixels - first < kPixels ? pixels - first : kPixels;
+    if (!m.accumulate) {
+      m.c = sums;
+      m.c_stride = m.panels * kPanel;
+    }
+    int32_t* const of_pixels = m.c;
+    for (int64_t row = 0; row < count; row += m.rows) {
+      m.rows = static_cast<int>(count - row < kMaxRows ? count - row : kMaxRows);
+      MultiplyVnni(m);
+      m.a = static_cast<const char*>(m.a) + m.rows * m.a_stride;
+      m.c += m.rows * m.c_stride;
+      m.next = m.next != nullptr && ++fetched < m.panels ? static_cast<const char*>(m.next) + m.b_stride : nullptr;
+    }
+    Finish(stage, to, of_pixels, m.c_stride, static_cast<int>(count));
+    to.output = static_cast<uint8_t*>(to.output) + count * to.pixel_stride;
+    if (to.residual != nullptr) to.residual += count * to.residual_pixel_stride;
+  }
+}
+
+// As many rows as registers hold the sums of, beside the weights and a dword.
+void MultiplyCodes(const Multiply& m, const OutputStage& stage, const Destination& to) {
+  if (stage.function != nullptr) return MultiplyActivated(m, stage, to);
+  switch (m.panels) {
+    case 1: return MultiplyLine<1>(m, stage, to, std::make_integer_sequence<int, 14>());
+    case 2: return MultiplyLine<2>(m, stage, to, std::make_integer_sequence<int, 12>());
+    case 3: return MultiplyLine<3>(m, stage, to, std::make_integer_sequence<int, 8>());
+    default: return MultiplyLine<4>(m, stage, to, std::make_integer_sequence<int, 6>());
+  }
 }
 
 }  // namespace

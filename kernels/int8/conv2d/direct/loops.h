@@ -18,8 +18,8 @@ struct Loops {
   void (*load)(const uint8_t* x, int64_t count, uint8_t flip, void* out);
   void (*multiply)(const Multiply&);
   FinishPixels* finish;
-  // Both at once, for a line of any number of pixels whose results are codes without a function: sums need not leave
-  // the registers. Null: apart.
+  // Both at once, for a line of any number of pixels whose results are codes: sums need not leave the registers, or not
+  // the first-level cache. Null: apart.
   void (*multiply_codes)(const Multiply&, const OutputStage&, const Destination&);
 };
 
