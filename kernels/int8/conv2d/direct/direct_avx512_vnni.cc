@@ -109,37 +109,36 @@ void FinishCodes(const OutputStage& stage, const Destination& to, const int32_t*
 }
 
 // Some pixels' values at a time, which one call activates.
+constexpr int kActivatedPixels = 4 * kMaxRows;
+
 template <typename Form>
 void FinishActivated(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
-  constexpr int kPixels = 16, kMaxPanels = 4;
+  constexpr int kMaxPanels = 4;
   const StageConstants constants = StageConstantsOf(stage);
   const __m512 multiplier = _mm512_set1_ps(stage.function_multiplier);
-  const int panels = (to.channels + kPanel - 1) / kPanel;
+  const int panels = (to.channels + kPanel - 1) / kPanel, values_stride = panels * kPanel;
   const uint64_t existing = ~uint64_t{0} >> (kMaxPanels * kPanel - to.channels);
-  PanelConstants panel[kMaxPanels];
-  for (int p = 0; p < panels; ++p) panel[p] = PanelConstantsOf(stage, to.channel + p * kPanel);
-  alignas(64) float values[kPixels * kMaxPanels * kPanel];
-  uint8_t codes[sizeof(values) / sizeof(float) + 4 * kPanel];
+  alignas(64) float values[kActivatedPixels * kMaxPanels * kPanel];
+  uint8_t codes[sizeof(values) / sizeof(float) + kMaxPanels * kPanel];
+  const int64_t pixel_stride = to.pixel_stride, residual_stride = to.residual_pixel_stride;
   uint8_t* out = static_cast<uint8_t*>(to.output);
   const uint8_t* residual = to.residual;
-  for (int first = 0; first < pixels; first += kPixels) {
-    const int count = pixels - first < kPixels ? pixels - first : kPixels;
-    float* value = values;
-    for (int pixel = 0; pixel < count; ++pixel, c += c_stride) {
-      for (int p = 0; p < panels; ++p, value += kPanel) {
-        __m512 v = ValuesOf(panel[p], _mm512_loadu_si512(c + p * kPanel));
+  for (int first = 0; first < pixels; first += kActivatedPixels) {
+    const int count = pixels - first < kActivatedPixels ? pixels - first : kActivatedPixels;
+    for (int p = 0; p < panels; ++p) {
+      const PanelConstants panel = PanelConstantsOf(stage, to.channel + p * kPanel);
+      const __mmask16 in_panel = static_cast<__mmask16>(existing >> p * kPanel);
+      for (int pixel = 0; pixel < count; ++pixel) {
+        __m512 v = ValuesOf(panel, _mm512_loadu_si512(c + pixel * c_stride + p * kPanel));
         if (Form::residual) {
-          const int channels = to.channels - p * kPanel;
-          const uint8_t* from = residual + p * kPanel;
-          v = AddResidual<Form>(
-              constants, channels < kPanel ? LoadCodes<false>(from, channels) : LoadCodes<true>(from, kPanel), v);
+          const uint8_t* const from = residual + pixel * residual_stride + p * kPanel;
+          v = AddResidual<Form>(constants, _mm_maskz_loadu_epi8(in_panel, from), v);
         }
-        _mm512_store_ps(value, v);
+        _mm512_store_ps(values + pixel * values_stride + p * kPanel, v);
       }
-      if (Form::residual) residual += to.residual_pixel_stride;
     }
-    const int size = count * panels * kPanel;
-    for (int i = size; i % (4 * kPanel) != 0; i += kPanel) _mm512_store_ps(values + i, _mm512_setzero_ps());
+    const int size = count * values_stride;
+    for (int i = size; i % (kMaxPanels * kPanel) != 0; i += kPanel) _mm512_store_ps(values + i, _mm512_setzero_ps());
     core::Activate(*stage.function, values, size);
     for (int i = 0; i < size; i += 4 * kPanel) {
       __m512 v[4];
@@ -147,9 +146,11 @@ void FinishActivated(const OutputStage& stage, const Destination& to, const int3
       for (int j = 0; j < 4; ++j) v[j] = _mm512_mul_ps(_mm512_load_ps(values + i + j * kPanel), multiplier);
       _mm512_storeu_si512(codes + i, core::ToCodes(v[0], v[1], v[2], v[3], constants.codes));
     }
-    for (int pixel = 0; pixel < count; ++pixel, out += to.pixel_stride) {
-      _mm512_mask_storeu_epi8(out, existing, _mm512_loadu_si512(codes + pixel * panels * kPanel));
+    for (int pixel = 0; pixel < count; ++pixel, out += pixel_stride) {
+      _mm512_mask_storeu_epi8(out, existing, _mm512_loadu_si512(codes + pixel * values_stride));
     }
+    c += count * c_stride;
+    if (Form::residual) residual += count * residual_stride;
   }
 }
 
@@ -196,7 +197,7 @@ void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, i
 
 // Functions take longer than registers have room for: sums of some pixels stay in the first-level cache meanwhile.
 void MultiplyActivated(Multiply m, const OutputStage& stage, Destination to) {
-  constexpr int kPixels = 4 * kMaxRows;
+  constexpr int kPixels = kActivatedPixels;
   alignas(64) int32_t sums[kPixels * 4 * kPanel];
   const int64_t pixels = m.rows;
   int fetched = 0;  // Panels of the weights that come next.
