@@ -105,6 +105,7 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const ir::Graph& graph, int64
   executable_options.isa = options.isa;
   executable_options.max_memory_bytes = options.max_memory_bytes;
   executable_options.weights = options.weights;
+  executable_options.cache_bytes = options.cache_bytes;
   ASSIGN_OR_RETURN(auto executable, runtime::Executable::Create(*clone, kernels, pool, executable_options));
   return std::make_unique<ExecutableEngine>(std::move(executable));
 }

@@ -51,7 +51,9 @@ struct EngineOptions {
   runtime::cuda::Backend* cuda = nullptr;  // outlives the engine.
   kernels::Isa isa = kernels::BestIsa();
   int64_t max_memory_bytes = 0;
-  kernels::PackedWeights* weights = nullptr;  // See runtime::ExecutableOptions.
+  // See runtime::ExecutableOptions.
+  kernels::PackedWeights* weights = nullptr;
+  int64_t cache_bytes = runtime::CoreCacheBytes();
 };
 
 // The graph need not outlive the engine; `pool` must. A CUDA engine uses its backend's kernels. `batch` > 0 changes the

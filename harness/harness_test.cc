@@ -285,6 +285,30 @@ gates { min_snr_db: 30 }
   EXPECT_THAT(none.err, HasSubstr("wants a variant of the pipeline's last graph"));
 }
 
+// Three pools whose results are larger than any core's own cache at batch 32, and smaller for one sample.
+constexpr char kPools[] = R"(graph @pools {
+  %x: f32[1,16,64,64] = placeholder
+  %a: f32[1,16,64,64] = call_function max_pool2d(%x, kernel_size=[3,3], stride=[1,1], padding=[1,1,1,1])
+  %b: f32[1,16,64,64] = call_function max_pool2d(%a, kernel_size=[3,3], stride=[1,1], padding=[1,1,1,1])
+  %c: f32[1,16,64,64] = call_function max_pool2d(%b, kernel_size=[3,3], stride=[1,1], padding=[1,1,1,1])
+  output(%c)
+})";
+
+TEST(Harness, AVariantWithoutBands) {
+  const Workplace place = testing::MakeIrWorkplace("without_bands", kPools, R"(
+random_inputs { seed: 3 count: 32 }
+variants { name: "bands" }
+variants { name: "whole" without_bands: true }
+benchmark { batches: 32 threads: 1 repetitions: 3 min_time_ms: 1 }
+)");
+  const Outcome outcome = RunTiny(place);
+  ASSERT_EQ(outcome.code, kOk) << outcome.err;
+  const Results results = ReadResults(place.out);
+  const auto &bands = results.variants(0), &whole = results.variants(1);
+  EXPECT_LT(bands.measurements(0).peak_memory_bytes(), whole.measurements(0).peak_memory_bytes());
+  EXPECT_EQ(whole.max_abs_error(), 0);
+}
+
 // A language model over bytes that sees no context: a table, and a linear layer.
 constexpr char kBytes[] = R"(graph @bytes {
   param @embed: f32[256,16] = seed(1)

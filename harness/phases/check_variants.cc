@@ -107,6 +107,7 @@ absl::Status CheckVariants(RunState& run) {
     }
     variant.engine.max_memory_bytes = run.request.max_memory_bytes;
     variant.engine.weights = &run.weights;
+    if (config.without_bands()) variant.engine.cache_bytes = 0;
     run.variants.push_back(std::move(variant));
     run.recorder.Update([&](Results& results) {
       auto* result = results.add_variants();

@@ -79,6 +79,7 @@ absl::StatusOr<std::unique_ptr<Server>> MakeServer(RunState& run, size_t index, 
   runtime::ExecutableOptions options;
   options.isa = variant.engine.isa;
   options.max_memory_bytes = variant.engine.max_memory_bytes;
+  options.cache_bytes = variant.engine.cache_bytes;
   server->pools.resize(streams);
   server->engines.resize(streams);
   for (int stream = 0; stream < streams; ++stream) {

@@ -27,6 +27,11 @@ constexpr Variant kVariants[] = {
     {"avx512_vnni", Isa::kAvx512Vnni, nullptr, avx512_vnni::Run},
 };
 
+constexpr ScaleVariant kScaleVariants[] = {
+    {"avx2", Isa::kAvx2, nullptr, avx2::Scale},
+    {"avx512_vnni", Isa::kAvx512Vnni, nullptr, avx512_vnni::Scale},
+};
+
 constexpr int64_t kVectorCodes = 64;
 constexpr int64_t kTaskBlocks = 16;  // That are worth a thread's while.
 
@@ -67,6 +72,7 @@ class FusedElementwise : public kernels::Kernel {
     }
     if (span_ == 0) span_ = std::max<int64_t>(elements_, 1);
     if (is_codes_) output_ = ConversionOf<int8::quantize::Params>(desc.output());
+    ChooseScale(desc.isa);
     params_ = {static_cast<int32_t>(operands_.size()), steps_.data(), static_cast<int32_t>(steps_.size())};
     const Variant& variant = kernels::BestVariant(Variants(), desc.isa);
     run_ = variant.run;
@@ -82,6 +88,20 @@ class FusedElementwise : public kernels::Kernel {
     std::unique_ptr<kernels::Broadcast> broadcast;  // Null: as large as the result.
     bool repeats = false;                           // All blocks of a span begin with the same elements.
   };
+
+  // A product of codes by factors that repeat. No product of these scales is NaN.
+  void ChooseScale(Isa isa) {
+    if (!is_codes_ || steps_.size() != 1 || steps_[0].op != ElementwiseOp::kMul || operands_.size() != 2) return;
+    factors_ = operands_[0].repeats ? 0 : 1;
+    const Operand &factors = operands_[factors_], &codes = operands_[1 - factors_];
+    const auto is_finite = [](const Operand& operand) { return std::isfinite(256 * operand.encoding.scale); };
+    if (!factors.repeats || codes.broadcast != nullptr || !is_finite(factors) || !is_finite(codes)) return;
+    const ScaleVariant* variant =
+        kernels::LastVariantOrNull(ScaleVariants(), isa, [](const ScaleVariant&) { return true; });
+    if (variant == nullptr) return;
+    scale_ = variant->run;
+    scale_params_ = {codes.encoding, output_};
+  }
 
   void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
                const kernels::RunContext& context) const override {
@@ -103,11 +123,15 @@ class FusedElementwise : public kernels::Kernel {
   // `loaded`: what repeats is in the scratch memory.
   void RunBlock(absl::Span<const kernels::ConstBuffer> inputs, void* y, float* scratch, int64_t begin, int64_t n,
                 bool loaded) const {
+    uint8_t* result = static_cast<uint8_t*>(y) + begin * element_bytes_;
+    if (scale_ != nullptr) {
+      const float* factors = Load(operands_[factors_], inputs[factors_].data, begin, n, loaded, &scratch);
+      return scale_(scale_params_, static_cast<const uint8_t*>(inputs[1 - factors_].data) + begin, factors, result, n);
+    }
     const float* values[kMostValues];
     for (size_t i = 0; i < inputs.size(); ++i) {
       values[i] = Load(operands_[i], inputs[i].data, begin, n, loaded, &scratch);
     }
-    uint8_t* result = static_cast<uint8_t*>(y) + begin * element_bytes_;
     if (!is_codes_) return run_(params_, values, reinterpret_cast<float*>(result), scratch, n);
     run_(params_, values, scratch, scratch + kBlock, n);
     quantize_(output_, scratch, result, 0, n);
@@ -149,6 +173,10 @@ class FusedElementwise : public kernels::Kernel {
   int8::quantize::Params output_;
   Params params_;
   Function* run_ = nullptr;
+  // Where codes are scaled in registers; null: they are not.
+  ScaleFunction* scale_ = nullptr;
+  ScaleParams scale_params_;
+  size_t factors_ = 0;  // The operand.
   int64_t thread_floats_ = 0;
 };
 
@@ -161,6 +189,7 @@ absl::Status CheckType(const TensorType& type, bool codes, absl::string_view wha
 }  // namespace
 
 absl::Span<const Variant> Variants() { return kVariants; }
+absl::Span<const ScaleVariant> ScaleVariants() { return kScaleVariants; }
 
 absl::StatusOr<std::vector<ElementwiseInstruction>> StepsOf(const KernelDesc& desc) {
   const int operands = static_cast<int>(desc.inputs.size());

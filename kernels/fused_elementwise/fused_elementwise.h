@@ -4,8 +4,9 @@
 //   int8.fused_elementwise(x0, x1, ...)    codes -> codes; also int8.mul, int8.sigmoid, ...: one step each
 //
 // A block of elements goes through all steps while it lies in the L1 cache: operands are read once, the result is
-// written once. int8.dequantize's and int8.quantize's loops turn codes into floats and back. The arithmetic is
-// ir/base/elementwise_math.h, so all variants give the same bits, in f32 too.
+// written once. int8.dequantize's and int8.quantize's loops turn codes into floats and back. Where codes are multiplied
+// by an operand that repeats, as by squeeze and excite's factors, they become floats and codes again in registers. The
+// arithmetic is ir/base/elementwise_math.h, so all variants give the same bits, in f32 too.
 //
 // Declines (Unimplemented): more than kMostValues values; operands that are codes beside operands that are not.
 #ifndef FUSELAGE_KERNELS_FUSED_ELEMENTWISE_FUSED_ELEMENTWISE_H_
@@ -19,6 +20,8 @@
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
 #include "kernels/core/variant.h"
+#include "kernels/int8/dequantize/dequantize_params.h"
+#include "kernels/int8/quantize/quantize_params.h"
 
 namespace fuselage::fused_elementwise {
 
@@ -38,6 +41,16 @@ using Variant = kernels::Variant<Params, Function>;
 
 absl::Span<const Variant> Variants();
 
+// y = quantize(dequantize(x) * factor), of n elements.
+struct ScaleParams {
+  int8::dequantize::Params x;
+  int8::quantize::Params y;
+};
+using ScaleFunction = void(const ScaleParams& params, const uint8_t* x, const float* factors, uint8_t* y, int64_t n);
+using ScaleVariant = kernels::Variant<ScaleParams, ScaleFunction>;
+
+absl::Span<const ScaleVariant> ScaleVariants();  // None is scalar.
+
 // The steps of fused_elementwise, or of any other op as one.
 absl::StatusOr<std::vector<ElementwiseInstruction>> StepsOf(const kernels::KernelDesc& desc);
 
@@ -45,6 +58,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
 void Register(kernels::KernelRegistry& registry);
 
 FUSELAGE_VARIANTS(Function, Run)
+FUSELAGE_VARIANTS(ScaleFunction, Scale)
 
 }  // namespace fuselage::fused_elementwise
 

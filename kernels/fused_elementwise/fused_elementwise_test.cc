@@ -113,6 +113,51 @@ INSTANTIATE_TEST_SUITE_P(All, VariantTest,
                          ::testing::ValuesIn(kernels::WithEmulated(Variants(), avx512_vnni_emulated::Run)),
                          kernels::VariantName());
 
+using ScaleTest = kernels::VariantTest<ScaleVariant>;
+
+// All pairs of codes, both types of them, and lengths around the vectors'.
+TEST_P(ScaleTest, FollowsTheFormula) {
+  for (const uint8_t flip : {0x00, 0x80}) {
+    ScaleParams params;
+    params.x.scale = 0.0217f, params.x.zero_point = 13, params.x.flip = flip;
+    params.y.scale = 0.0198f, params.y.zero_point = 140, params.y.lo = 9, params.y.hi = 250, params.y.flip = flip;
+    for (int code = 0; code < 256; ++code) {
+      const float factor = static_cast<float>(code - 77) * 0.0171f;
+      for (const int64_t n : {256, 1, 31, 33, 63, 65, 191}) {
+        GuardedMemory x(n, 1), factors(4 * n, 4), found(n, 3);
+        for (int64_t i = 0; i < n; ++i) {
+          x.data()[i] = static_cast<uint8_t>(7 * i);
+          factors.as<float>()[i] = factor;
+        }
+        GetParam().run(params, x.data(), factors.as<float>(), found.data(), n);
+        for (int64_t i = 0; i < n; ++i) {
+          const float value = static_cast<float>((x.data()[i] ^ flip) - 13) * 0.0217f;
+          const int32_t wanted = kernels::QuantizeValue(value * factor, 0.0198f, 140, {9, 250});
+          ASSERT_EQ(found.data()[i] ^ flip, wanted) << i << " of " << n << ", factor " << factor;
+        }
+        ASSERT_TRUE(found.guards_intact());
+        if (code > 2 && n == 256) break;  // Lengths need no more.
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ScaleTest,
+                         ::testing::ValuesIn(kernels::WithEmulated(ScaleVariants(), avx512_vnni_emulated::Scale)),
+                         kernels::VariantName());
+
+// An image's channels by a factor each, either operand first, in images of one block and of many.
+TEST(Kernel, ScalesCodes) {
+  for (const int64_t size : {1, 7, 40}) {
+    const Shape shape = {2, 24, size, size}, factors = {2, 24, 1, 1};
+    const TensorType x = Codes(DType::kU8, shape, 0.0217f, 13, Layout::kNhwc);
+    const TensorType by = Codes(DType::kI8, factors, 0.00391f, -128, Layout::kNhwc);
+    const TensorType y = Codes(DType::kI8, shape, 0.0198f, -14, Layout::kNhwc);
+    kernels::ExpectSameOnAnyThreads(Create, Desc({x, by}, y, {"mul(0, 1)"}));
+    kernels::ExpectSameOnAnyThreads(Create, Desc({by, x}, y, {"mul(0, 1)"}));
+  }
+}
+
 // All pairs of codes, of both signs and of several blocks, the second operand broadcast.
 TEST(Kernel, HasTheBitsOfScalarOnCodes) {
   for (const DType dtype : {DType::kU8, DType::kI8}) {

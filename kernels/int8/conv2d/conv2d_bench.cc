@@ -135,6 +135,7 @@ constexpr Layer kGrouped[] = {
 constexpr Layer kNarrow[] = {
     {"squeezenet_55", 16, 55, 64, 3, 1, false, 2},    {"squeezenet_27", 32, 27, 128, 3, 1, false, 2},
     {"squeezenet_13", 48, 13, 192, 3, 1, false, 2},   {"squeezenet_13_wide", 64, 13, 256, 3, 1, false, 2},
+    {"vgg_28", 512, 28, 512, 3, 1, false, 1}, {"vgg_14", 512, 14, 512, 3, 1, false, 1},
     {"googlenet_28", 16, 28, 32, 3, 1, false, 1},     {"googlenet_28_32", 32, 28, 96, 3, 1, false, 1},
     {"googlenet_28_96", 96, 28, 128, 3, 1, false, 1}, {"googlenet_14_16", 16, 14, 48, 3, 1, false, 1},
     {"googlenet_14_24", 24, 14, 64, 3, 1, false, 1},  {"densenet121_56", 128, 56, 32, 3, 1, false, 6},

@@ -15,10 +15,9 @@ constexpr int kWeightRowPairs[3][2] = {{0, 5}, {1, 2}, {3, 4}};
 struct Loops {
   int max_rows, max_panels;  // Of one multiply: tiles, and panels.
   int64_t max_weight_bytes;  // Transformed weights that stay in the second-level cache.
-  int64_t least_tiles_late;  // For which it is worthwhile to transform weights that do not stay there.
-  // In the time of one product of the direct convolution, measured: how many a product of words takes, and how many the
-  // transform of a channel's 4x4 outputs.
-  int64_t word_product, output_transform;
+  // In the time of one product of the direct convolution, measured: how many a product of words takes, how many the
+  // transform of a channel's 4x4 outputs, and how many that of a kernel's weights where it is done in each run.
+  int64_t word_product, output_transform, weight_transform;
   // v[p*position_stride + c] = (B'^T d B')[p] of channel c, for `channels` rounded up to 16, where
   // d[p] = pixels[p][c] ^ flip.
   void (*transform_input)(const uint8_t* const pixels[36], int channels, uint8_t flip, int16_t* v,

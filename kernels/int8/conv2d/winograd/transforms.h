@@ -94,7 +94,7 @@ inline void WeightColumn(typename V::Vector g0, typename V::Vector g1, typename 
 // A pair of rows of H g H^T, kWeightRowPairs[kRowPair], of one vector of weights. tap(ky, kx) loads; row 0 or 1 of the
 // pair and column j go to store(row, j, v).
 template <typename V, int kRowPair, typename LoadTap, typename StoreTap>
-inline void WeightRows(LoadTap tap, StoreTap store) {
+__attribute__((always_inline)) inline void WeightRows(LoadTap tap, StoreTap store) {
   typename V::Vector rows[2][3];
 #pragma GCC unroll 3
   for (int kx = 0; kx < 3; ++kx) {

@@ -220,18 +220,18 @@ class Winograd : public Algorithm {
       for (int row_pair = 0; row_pair < 3; ++row_pair) {
         for (int64_t p = 0; transform_late_ && p < panels; ++p) {
           uint8_t* to = late + p * late_stride;
-          loops_.transform_weight(weight_->data<int8_t>() + ((panel + p) * pairs_ + pair) * kTaps * kPairBytes, m.depth,
-                                  row_pair, to, to + kPatch * weight_stride_, weight_stride_);
+          loops_.transform_weight(Untransformed(panel + p, pair), m.depth, row_pair, to, to + kPatch * weight_stride_,
+                                  weight_stride_);
         }
         for (int row = 0; row < 2; ++row) {
-          const int64_t position = kWeightRowPairs[row_pair][row] * kPatch;
-          const uint8_t* weight =
-              transform_late_ ? late + row * kPatch * weight_stride_ : PackedWeight(panel, position);
-          const uint8_t* next = transform_late_ || row_pair + row == 3
-                                    ? nullptr
-                                    : PackedWeight(panel, kWeightRowPairs[row_pair + row][1 - row] * kPatch);
-          MultiplyRow(m, weight, next, input + position * input_stride_ + pair * 2, tiles,
-                      accumulators + position * accumulator_stride_);
+          const int64_t first_position = kWeightRowPairs[row_pair][row] * kPatch;
+          for (int64_t column = 0; column < kPatch; ++column) {
+            const int64_t position = first_position + column;
+            m.b = transform_late_ ? late + (row * kPatch + column) * weight_stride_ : PackedWeight(panel, position);
+            MultiplyPosition(m, Following(panel, pair, 2 * row_pair + row, column),
+                             input + position * input_stride_ + pair * 2, tiles,
+                             accumulators + position * accumulator_stride_);
+          }
         }
       }
     }
@@ -245,22 +245,36 @@ class Winograd : public Algorithm {
   const uint8_t* PackedWeight(int64_t panel, int64_t position) const {
     return weight_->data<uint8_t>() + (panel * kPositions + position) * weight_stride_;
   }
+  const int8_t* Untransformed(int64_t panel, int64_t pair) const {
+    return weight_->data<int8_t>() + (panel * pairs_ + pair) * kTaps * kPairBytes;
+  }
 
-  // The six positions of a row. `next`: the weights of the next row, null: they are not read from memory.
-  void MultiplyRow(Multiply m, const uint8_t* weight, const uint8_t* next, const int16_t* input, int64_t tiles,
-                   int32_t* accumulators) const {
+  // Weights that are needed soon, for the products of a position to fetch: a panel's, the next panel's as far behind as
+  // in memory. The position's row is the `row`th in the order of kWeightRowPairs. Null: none.
+  const uint8_t* Following(int64_t panel, int64_t pair, int row, int64_t column) const {
+    if (transform_late_) {  // The next chunk's, one part after another.
+      const int64_t begin = column * chunk_pairs_ * kPanelBytes;
+      if (row > 0 || begin >= chunk_pairs_ * kTaps * kPairBytes) return nullptr;
+      if (pair + chunk_pairs_ >= pairs_) panel += loops_.max_panels, pair = -chunk_pairs_;
+      return panel < panels_ ? reinterpret_cast<const uint8_t*>(Untransformed(panel, pair + chunk_pairs_)) + begin
+                             : nullptr;
+    }
+    if (column + 1 == kPatch) ++row;
+    if (row == kPatch) return nullptr;
+    return PackedWeight(panel, kWeightRowPairs[row / 2][row % 2] * kPatch + (column + 1) % kPatch);
+  }
+
+  void MultiplyPosition(Multiply m, const uint8_t* following, const int16_t* input, int64_t tiles,
+                        int32_t* accumulators) const {
     const int64_t parts = CeilDiv(tiles, loops_.max_rows);
-    for (int64_t position = 0; position < kPatch; ++position) {
-      m.b = weight + position * weight_stride_;
-      const uint8_t* const following = position + 1 < kPatch ? weight + (position + 1) * weight_stride_ : next;
-      for (int64_t part = 0; part < parts; ++part) {
-        const int64_t tile = tiles * part / parts;
-        m.rows = static_cast<int>(tiles * (part + 1) / parts - tile);
-        m.a = input + position * input_stride_ + tile * channels_;
-        m.c = accumulators + position * accumulator_stride_ + tile * m.c_stride;
-        m.next = following != nullptr && part < m.panels ? following + part * m.b_stride : nullptr;
-        loops_.multiply(m);
-      }
+    const int64_t panel_stride = transform_late_ ? pairs_ * kTaps * kPairBytes : m.b_stride;
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t tile = tiles * part / parts;
+      m.rows = static_cast<int>(tiles * (part + 1) / parts - tile);
+      m.a = input + tile * channels_;
+      m.c = accumulators + tile * m.c_stride;
+      m.next = following != nullptr && part < m.panels ? following + part * panel_stride : nullptr;
+      loops_.multiply(m);
     }
   }
 
@@ -307,11 +321,11 @@ bool Worthwhile(const Problem& problem, const Loops& loops) {
   const Geometry& g = problem.geometry;
   if (g.in_channels < 16 || g.out_channels < 16) return false;
   // Of an output channel, in the time of a direct product.
-  const int64_t tiles = CeilDiv(g.out_height, kTile) * CeilDiv(g.out_width, kTile);
-  const int64_t direct = int64_t{kTaps} * g.out_height * g.out_width * g.in_channels;
-  if (tiles * (kPositions * g.in_channels * loops.word_product + loops.output_transform) > direct) return false;
+  const int64_t tiles = g.batch * CeilDiv(g.out_height, kTile) * CeilDiv(g.out_width, kTile);
+  const int64_t direct = int64_t{kTaps} * g.batch * g.out_height * g.out_width * g.in_channels;
   const bool transform_late = TransformedBytes(g) > loops.max_weight_bytes;
-  return !transform_late || g.batch * tiles >= loops.least_tiles_late;
+  const int64_t weights = transform_late ? loops.weight_transform * g.in_channels : 0;
+  return tiles * (kPositions * g.in_channels * loops.word_product + loops.output_transform) + weights <= direct;
 }
 
 std::unique_ptr<Algorithm> Make(const Problem& problem, const Loops& loops) {

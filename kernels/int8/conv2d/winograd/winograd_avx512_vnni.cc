@@ -93,15 +93,13 @@ void TransformOutput(const OutputStage& stage, const Destination& to, const int3
 
 }  // namespace
 
-// Weights: more than half of a second-level cache of 2 MB. With 16 tiles (14x14, batch 1) the direct product is 1.4
-// times as fast as with late transforms, with 64 (7x7, batch 16) it is 0.8 times.
 Loops GetLoops() {
   return {/*max_rows=*/kMaxRows,
           /*max_panels=*/2,
           /*max_weight_bytes=*/1280 << 10,
-          /*least_tiles_late=*/64,
           /*word_product=*/2,
           /*output_transform=*/1600,
+          /*weight_transform=*/480,
           /*transform_input=*/TransformInput<Avx512>,
           /*transform_weight=*/TransformWeight<Avx512>,
           /*multiply=*/MultiplyTiles,
