@@ -1,9 +1,11 @@
 // softmax, layer_norm, and batch_norm with the running statistics.
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/fp32/families.h"
 #include "kernels/fp32/onednn.h"
+#include "kernels/softmax/softmax.h"
 
 namespace fuselage::fp32 {
 namespace {
@@ -87,8 +89,11 @@ absl::StatusOr<Call> LayerNormCall(const KernelDesc& desc) {
   return call;
 }
 
+// Along an axis that is not the innermost oneDNN has reference code only.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateSoftmax(const KernelDesc& desc) {
-  return MakeKernel(desc, [&] { return SoftmaxCall(desc); });
+  auto kernel = MakeKernel(desc, [&] { return SoftmaxCall(desc); });
+  const bool slow = kernel.ok() && absl::StrContains((*kernel)->variant(), "ref:");
+  return slow ? softmax::Create(desc) : std::move(kernel);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateLayerNorm(const KernelDesc& desc) {
