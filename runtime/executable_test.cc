@@ -186,13 +186,39 @@ TEST_F(ExecutableTest, ReferenceStepsForOpsWithoutKernel) {
   Node* parts = g.Call("split", {x}, {{"sizes", Ints{2, 4}}, {"dim", 1}});
   Node* part = g.Call("getitem", {parts}, {{"index", 1}});
   Node* joined = g.Call("cat", {x, part, g.Constant({2, 1, 4, 5})}, {{"dim", 1}});
-  Node* turned = g.Call("permute", {g.Call("relu", {joined})}, {{"dims", Ints{0, 2, 3, 1}}});
+  Node* turned = g.Call("permute", {g.Call("relu", {joined})}, {{"dims", Ints{0, 3, 2, 1}}});
   Node* alpha = g.Call("add", {x, x}, {{"alpha", 2.0}});
   const ir::Graph& graph = g.Output({turned, alpha, g.Call("getitem", {parts}, {{"index", 0}})});
   auto executable = Compile(graph);
   EXPECT_EQ(VariantOf(*executable, turned->name()), "reference");
   EXPECT_EQ(VariantOf(*executable, alpha->name()), "reference");
   EXPECT_EQ(VariantOf(*executable, x->name()), "fake");
+  ExpectSame(graph, *executable);
+}
+
+// The fake kernels compute in NHWC, which is what the permutes turn images into and make images of.
+TEST_F(ExecutableTest, PermutesBetweenLayoutsMoveNothing) {
+  GraphBuilder g(ops_);
+  Node* image = g.Call("relu", {g.Input({2, 6, 4, 5})});
+  Node* pixels = g.Call("permute", {image}, {{"dims", Ints{0, 2, 3, 1}}});
+  Node* back = g.Call("permute", {pixels}, {{"dims", Ints{0, -1, 1, 2}}});
+  Node* other = g.Call("permute", {g.Input({3, 4, 5, 6})}, {{"dims", Ints{0, 3, 1, 2}}});
+  const ir::Graph& graph = g.Output({pixels, g.Call("relu", {back}), g.Call("relu", {other})});
+  auto executable = Compile(graph);
+  EXPECT_EQ(CountSteps(*executable, "permute"), 0);
+  EXPECT_EQ(CountSteps(*executable, "reorder"), 3) << "the first input, and two images that are outputs";
+  ExpectSame(graph, *executable);
+}
+
+// An image that nobody wants in NHWC, and one that does not lie so.
+TEST_F(ExecutableTest, OtherPermutesRun) {
+  GraphBuilder g(ops_);
+  Node* image = g.Call("permute", {g.Input({2, 4, 5, 6})}, {{"dims", Ints{0, 3, 1, 2}}});
+  Node* pixels = g.Call("permute", {g.Input({2, 6, 4, 5})}, {{"dims", Ints{0, 2, 3, 1}}});
+  const ir::Graph& graph = g.Output({image, pixels});
+  auto executable = Compile(graph);
+  EXPECT_EQ(CountSteps(*executable, "permute"), 2);
+  EXPECT_EQ(CountSteps(*executable, "reorder"), 0);
   ExpectSame(graph, *executable);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -30,6 +31,19 @@ using kernels::Placement;
 bool IsIdentity(const Node& node) {
   if (node.IsOp("dropout")) return !node.attribute("training").as_bool();
   return node.op()->view == ir::View::kSameOrder && node.type() == node.operand(0)->type();
+}
+
+// A permute that moves nothing: what lies in `from` is its result in `to`.
+struct Relabelling {
+  Layout from, to;
+};
+std::optional<Relabelling> RelabellingOf(const Node& node) {
+  if (!node.IsOp("permute") || node.tensor_type().rank() != 4) return std::nullopt;
+  std::vector<int64_t> dims = node.attribute("dims").as_ints();
+  for (int64_t& dim : dims) dim += dim < 0 ? 4 : 0;
+  if (dims == std::vector<int64_t>{0, 2, 3, 1}) return Relabelling{Layout::kNhwc, Layout::kRowMajor};
+  if (dims == std::vector<int64_t>{0, 3, 1, 2}) return Relabelling{Layout::kRowMajor, Layout::kNhwc};
+  return std::nullopt;
 }
 
 class Scheduler {
@@ -96,6 +110,7 @@ class Scheduler {
     const auto wants = [&](const Node* user) {
       if (!user->is_call()) return false;
       if (user->IsOp("getitem") || IsIdentity(*user)) return wants_nhwc_.contains(user);
+      if (const auto relabelling = RelabellingOf(*user)) return relabelling->from == Layout::kNhwc;
       const KernelEntry* entry = kernels_.FindOrNull(user->op()->name);
       if (entry == nullptr || entry->layout == LayoutRule::kRowMajor) return false;
       return entry->layout == LayoutRule::kNhwc || wants_nhwc_.contains(user);
@@ -291,6 +306,9 @@ class Scheduler {
       results_[&node] = {value};
       return absl::OkStatus();
     }
+    if (const auto relabelling = RelabellingOf(node); relabelling && Relabel(node, *relabelling)) {
+      return absl::OkStatus();
+    }
     if (PlaceOf(node).whole != nullptr && node.IsOp("cat")) return AddCatInPlace(node);
     absl::Status status = AddKernel(node);
     if (absl::IsUnimplemented(status)) status = AddReference(node, status);
@@ -300,6 +318,20 @@ class Scheduler {
                                                        " bytes, the limit is ", options_.max_memory_bytes));
     }
     return absl::OkStatus();
+  }
+
+  // False where the operand does not lie in that layout, or nobody wants the result in the other.
+  bool Relabel(const Node& node, const Relabelling& relabelling) {
+    const Node& operand = *node.operand(0);
+    const int source = ValueOf(operand);
+    if (!PlaceOf(operand).placement.dense()) return false;
+    if (relabelling.from == Layout::kNhwc ? BufferOf(values_[source], Layout::kNhwc) < 0 : !wants_nhwc_.contains(&node)) {
+      return false;
+    }
+    const int buffer = InLayout(source, relabelling.from), value = NewValue(node.tensor_type());
+    BufferOf(values_[value], relabelling.to) = buffer;
+    results_[&node] = {value};
+    return true;
   }
 
   // Unimplemented without a trace where no kernel takes the call.

@@ -172,6 +172,31 @@ absl::StatusOr<std::optional<std::vector<int64_t>>> AxesOf(const Node& node) {
   return dims;
 }
 
+// Tokens are an image's pixels in their order. Where they lie in NHWC, nothing moves between the two, if the permute is
+// one of an image. For x [N, C, H, W] and flatten [N, C, H*W]:
+//   permute(flatten(x), 0, 2, 1)               =>  flatten(permute(x, 0, 2, 3, 1))       [N, H*W, C]
+// For x [N, H*W, C]:
+//   reshape(permute(x, 0, 2, 1), N, C, H, W)   =>  permute(reshape(x, N, H, W, C), 0, 3, 1, 2)
+bool SwapsLastTwoOfThree(const absl::StatusOr<std::optional<std::vector<int64_t>>>& axes) {
+  return axes.ok() && *axes == std::vector<int64_t>{0, 2, 1};
+}
+std::vector<NewCall> TokensOfImage(const Node& node) {
+  const Node& view = *node.operand(0);
+  if (!SwapsLastTwoOfThree(AxesOf(node)) || !view.is_call() || view.op()->view != ir::View::kSameOrder) return {};
+  const Shape &image = view.operand(0)->tensor_type().shape, &tokens = view.tensor_type().shape;
+  if (image.size() != 4 || image[0] != tokens[0] || image[1] != tokens[1] || tokens[2] == 0) return {};
+  return {{"permute", {view.operand(0)}, {}, {{"dims", std::vector<int64_t>{0, 2, 3, 1}}}},
+          {"flatten", {}, {}, {{"start_dim", int64_t{1}}, {"end_dim", int64_t{2}}}}};
+}
+std::vector<NewCall> ImageOfTokens(const Node& node) {
+  const Node& permute = *node.operand(0);
+  const Shape &tokens = permute.tensor_type().shape, &image = node.tensor_type().shape;
+  if (tokens.size() != 3 || !SwapsLastTwoOfThree(AxesOf(permute))) return {};
+  if (image.size() != 4 || image[0] != tokens[0] || image[1] != tokens[1] || tokens[2] == 0) return {};
+  return {{"reshape", {permute.operand(0)}, {}, {{"shape", std::vector<int64_t>{0, image[2], image[3], image[1]}}}},
+          {"permute", {}, {}, {{"dims", std::vector<int64_t>{0, 3, 1, 2}}}}};
+}
+
 // permute(permute(x)) => permute(x); transpose is one too
 absl::StatusOr<std::vector<NewCall>> PermutesToOne(const Node& node) {
   ASSIGN_OR_RETURN(const auto inner, AxesOf(*node.operand(0)));
@@ -210,14 +235,20 @@ absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remar
   if (op == "avg_pool1d" || op == "avg_pool2d" || op == "avg_pool3d") return PoolToGlobal(node);
   if (absl::StartsWith(op, "adaptive_avg_pool")) return AdaptiveToPool(node, remarks);
   if (op == "relu6") return std::vector<NewCall>{{"clamp", {node.operand(0)}, {}, {{"min", 0.0}, {"max", 6.0}}}};
-  if (op == "permute" || op == "transpose") return PermutesToOne(node);
+  if (op == "permute" || op == "transpose") {
+    std::vector<NewCall> tokens = TokensOfImage(node);
+    return tokens.empty() ? PermutesToOne(node) : tokens;
+  }
   if (op == "scaled_dot_product_attention") return SimplifiedAttention(node);
   if (op == "softmax" && node.attribute("dim").as_int() == node.tensor_type().rank() - 1) {
     return std::vector<NewCall>{{"softmax", {node.operand(0)}, {}, {}}};
   }
   if (op == "reshape") {
-    std::vector<NewCall> add = AddInPlaceOfViews(node);
-    return add.empty() ? ReshapeToFlatten(node) : add;
+    for (const auto rule : {AddInPlaceOfViews, ImageOfTokens}) {
+      std::vector<NewCall> calls = rule(node);
+      if (!calls.empty()) return calls;
+    }
+    return ReshapeToFlatten(node);
   }
   if (op == "clamp" && IsF32(node) && node.attribute("min").as_float() == 0 &&
       node.attribute("max").as_float() == std::numeric_limits<double>::infinity()) {
