@@ -105,6 +105,18 @@ FUSELAGE_HOST_DEVICE int32_t MultiplyBytes(uint32_t a, uint32_t b, int32_t acc) 
 #endif
 }
 
+// Bytes of two words: a selector's nibbles, the lowest first, say which, 0 to 3 of x and 4 to 7 of y.
+FUSELAGE_HOST_DEVICE uint32_t PickBytes(uint32_t x, uint32_t y, uint32_t selector) {
+#if defined(__CUDA_ARCH__)
+  return __byte_perm(x, y, selector);
+#else
+  const uint64_t bytes = uint64_t{y} << 32 | x;
+  uint32_t result = 0;
+  for (int i = 0; i < 4; ++i) result |= static_cast<uint32_t>(bytes >> 8 * (selector >> 4 * i & 7) & 0xff) << 8 * i;
+  return result;
+#endif
+}
+
 // The larger of each byte, unsigned.
 FUSELAGE_HOST_DEVICE uint32_t MaxOfBytes(uint32_t a, uint32_t b) {
 #if defined(__CUDA_ARCH__)

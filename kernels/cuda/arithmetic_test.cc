@@ -65,6 +65,12 @@ TEST(ArithmeticTest, RoundsSmallNumbersHalfToEven) {
     EXPECT_EQ(RoundSmallToInt(v), RoundToInt(v));
 }
 
+TEST(ArithmeticTest, PicksBytesOfTwoWords) {
+  EXPECT_EQ(PickBytes(0x33221100, 0x77665544, 0x6420), 0x66442200);
+  EXPECT_EQ(PickBytes(0x33221100, 0x77665544, 0x7531), 0x77553311);
+  EXPECT_EQ(PickBytes(0x33221100, 0x77665544, 0x5432), 0x55443322);
+}
+
 TEST(ArithmeticTest, Epilogues) {
   std::mt19937_64 random(1);
   kernels::Epilogue e;

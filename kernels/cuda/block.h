@@ -20,6 +20,7 @@
 //   Block    x(), y(), z(): blockIdx; Phase(f)
 //   Warp     index(): in the block; ForThreads(f)
 //            LoadMatrices(offsets, &fragments)   ldmatrix.m8n8.x4.b16: offsets, 16-byte aligned, one per thread
+//            LoadTransposed(offsets, &fragments) the same with .trans: of two of a matrix's rows the same two bytes
 //            MultiplyCodes<X>(a, b0, b1, &acc)   mma.m16n8k32: X (uint8_t or int8_t) times int8_t, into int32
 //            CommitCopies(), WaitForCopies<n>()  cp.async.commit_group, cp.async.wait_group n
 //            Exchange(mask, values)              shfl.sync.bfly: of each lane, the value of lane ^ mask

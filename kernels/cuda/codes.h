@@ -48,6 +48,21 @@ FUSELAGE_DEVICE Codes16 LoadCodes(Thread thread, const uint8_t* p, int count) {
   for (int i = 0; i < 4; ++i) codes.values[i] = LoadWord(thread, p + 4 * i, count - 4 * i);
   return codes;
 }
+// The same, by words wherever p is: of memory that may be loaded as far as `end` and begins at a multiple of 4.
+FUSELAGE_DEVICE Codes16 LoadCodes(Thread thread, const uint8_t* p, int count, const uint8_t* end) {
+  const auto past = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(p) % 4);  // A word's begin.
+  if (past == 0 || count < 16 || end - p < 20) return LoadCodes(thread, p, count);
+  const auto* words = reinterpret_cast<const uint32_t*>(p - past);
+  uint32_t word = thread.Load(words);
+  Codes16 codes;
+  FUSELAGE_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t next = thread.Load(words + i + 1);
+    codes.values[i] = PickBytes(word, next, 0x3210 + 0x1111 * past);
+    word = next;
+  }
+  return codes;
+}
 FUSELAGE_DEVICE void StoreCodes(Thread thread, uint8_t* p, const Codes16& codes, int count) {
   if (count >= 16 && IsAligned(p, 16)) {
     thread.Store(reinterpret_cast<Codes16*>(p), codes);

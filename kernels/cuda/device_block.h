@@ -117,6 +117,14 @@ class Warp {
                  : "memory");
   }
 
+  FUSELAGE_DEVICE void LoadTransposed(const Lanes<uint32_t>& offsets, Lanes<Vector<uint32_t, 4>>* fragments) const {
+    uint32_t* r = fragments->value.values;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(SharedAddress(offsets.value))
+                 : "memory");
+  }
+
   template <typename X>
   FUSELAGE_DEVICE void MultiplyCodes(const Lanes<Vector<uint32_t, 4>>& a, const Lanes<uint32_t>& b0,
                                      const Lanes<uint32_t>& b1, Lanes<Vector<int32_t, 4>>* acc) const {

@@ -332,8 +332,9 @@ bool Block::Sees(int thread, const Emulator::Writer& writer) const {
                      });
 }
 
-void Warp::LoadMatrices(const Lanes<uint32_t>& offsets, Lanes<Vector<uint32_t, 4>>* fragments) const {
-  // Thread 8*i + r gives the address of row r of matrix i; each thread gets four bytes of each matrix, in row order.
+void Warp::LoadRows(const Lanes<uint32_t>& offsets, bool transposed, Lanes<Vector<uint32_t, 4>>* fragments) const {
+  // Thread 8*i + r gives the address of row r of matrix i, of eight 16-bit elements. Each thread gets two elements of
+  // each matrix, in row order, or in that of the transpose.
   for (int i = 0; i < 4; ++i) {
     bool taken[8] = {};  // The banks, sixteen bytes at once.
     for (int r = 0; r < 8; ++r) {
@@ -341,9 +342,12 @@ void Warp::LoadMatrices(const Lanes<uint32_t>& offsets, Lanes<Vector<uint32_t, 4
       bool& bank = taken[offsets.values()[lane] / 16 % 8];
       block_.emulator_.matrix_conflicts_ += bank;
       bank = true;
-      uint32_t row[4];
+      uint16_t row[8];
       block_.LoadShared(index_ * kWarpSize + lane, offsets.values()[lane], sizeof(row), row);
-      for (int t = 0; t < 4; ++t) fragments->values()[4 * r + t].values[i] = row[t];
+      for (int c = 0; c < 8; ++c) {
+        const int element = transposed ? 8 * c + r : 8 * r + c;
+        std::memcpy(reinterpret_cast<uint16_t*>(&fragments->values()[element / 2].values[i]) + element % 2, &row[c], 2);
+      }
     }
   }
 }

@@ -135,7 +135,12 @@ class Warp {
 
   template <typename F>
   void ForThreads(F f) const;
-  void LoadMatrices(const Lanes<uint32_t>& offsets, Lanes<Vector<uint32_t, 4>>* fragments) const;
+  void LoadMatrices(const Lanes<uint32_t>& offsets, Lanes<Vector<uint32_t, 4>>* fragments) const {
+    LoadRows(offsets, /*transposed=*/false, fragments);
+  }
+  void LoadTransposed(const Lanes<uint32_t>& offsets, Lanes<Vector<uint32_t, 4>>* fragments) const {
+    LoadRows(offsets, /*transposed=*/true, fragments);
+  }
   template <typename X>
   void MultiplyCodes(const Lanes<Vector<uint32_t, 4>>& a, const Lanes<uint32_t>& b0, const Lanes<uint32_t>& b1,
                      Lanes<Vector<int32_t, 4>>* acc) const;
@@ -158,6 +163,7 @@ class Warp {
 
  private:
   void WaitForAllBut(int pending) const;
+  void LoadRows(const Lanes<uint32_t>& offsets, bool transposed, Lanes<Vector<uint32_t, 4>>* fragments) const;
 
   Block& block_;
   int index_;

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/cuda/block.h"
+#include "kernels/cuda/fragments.h"
 
 namespace fuselage::cuda {
 namespace {
@@ -92,6 +93,72 @@ void ExpectProduct() {
 TEST(EmulatedBlockTest, MultipliesFragments) {
   ExpectProduct<uint8_t>();
   ExpectProduct<int8_t>();
+}
+
+// C[16][16] = A[16][32] * B[32][16], with B's columns from rows of codes; C less what 0x80 adds to B.
+struct ProductOfColumns {
+  static constexpr int kWarps = 1;
+  struct Params {
+    const uint8_t *a, *b;
+    int32_t* c;
+  };
+  static void Run(Block& block, const Params& params) {
+    block.Phase([&](Warp warp) {
+      warp.ForThreads([&](Thread thread) {
+        thread.CopyAsync<16>(16 * thread.index(), params.a + 16 * thread.index());
+        thread.CopyAsync<16>(512 + 16 * thread.index(), params.b + 16 * thread.index());
+      });
+      warp.CommitCopies();
+      warp.WaitForCopies<0>();
+    });
+    block.Phase([&](Warp warp) {
+      Lanes<uint32_t> offsets, b[2][2];
+      Lanes<Vector<uint32_t, 4>> a;
+      Lanes<Vector<int32_t, 4>> sums[2];
+      warp.ForThreads([&](Thread thread) {
+        offsets[thread] = 32 * (thread.lane() % 16) + 16 * (thread.lane() / 16);
+        sums[0][thread] = sums[1][thread] = {};
+      });
+      warp.LoadMatrices(offsets, &a);
+      warp.ForThreads([&](Thread thread) {
+        const int matrix = thread.lane() / 8, row = thread.lane() % 8;
+        offsets[thread] = 512 + 16 * (matrix / 2 * 16 + row / 2 * 4 + matrix % 2 * 2 + row % 2);
+      });
+      LoadColumns(warp, offsets, 0x80, b);
+      for (int i : {0, 1}) warp.MultiplyCodes<uint8_t>(a, b[i][0], b[i][1], &sums[i]);
+      warp.ForThreads([&](Thread thread) {
+        for (int i = 0; i < 8; ++i) {
+          const int row = thread.lane() / 4 + i / 4 * 8, column = 4 * (thread.lane() % 4) + i % 4;
+          thread.Store(params.c + 16 * row + column, sums[i % 2][thread].values[i / 4 * 2 + i % 4 / 2]);
+        }
+      });
+    });
+  }
+};
+
+TEST(EmulatedBlockTest, LoadsColumnsOfRows) {
+  std::mt19937 random(7);
+  alignas(16) uint8_t a[16][32], b[32][16];
+  alignas(16) int32_t c[16][16];
+  for (auto& row : a) {
+    for (uint8_t& x : row) x = static_cast<uint8_t>(random());
+  }
+  for (auto& row : b) {
+    for (uint8_t& x : row) x = static_cast<uint8_t>(random());
+  }
+  Emulator emulator;
+  emulator.AllowReads("a", a, sizeof(a));
+  emulator.AllowReads("b", b, sizeof(b));
+  emulator.AllowWrites("c", c, sizeof(c));
+  emulator.Launch<ProductOfColumns>({1, 1, 1}, 1024, {&a[0][0], &b[0][0], &c[0][0]});
+  ASSERT_EQ(emulator.error(), "");
+  for (int m = 0; m < 16; ++m) {
+    for (int n = 0; n < 16; ++n) {
+      int32_t sum = 0;
+      for (int k = 0; k < 32; ++k) sum += a[m][k] * (b[k][n] - 128);
+      EXPECT_EQ(c[m][n], sum) << m << "," << n;
+    }
+  }
 }
 
 // Lane i stores a T at `apart` * i; those of odd lanes come later where they take a branch of their own.

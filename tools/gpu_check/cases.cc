@@ -155,9 +155,13 @@ void AddTransformer(int64_t tokens, int64_t heads, int64_t depth, DType dtype, s
   cases->push_back(Plain("attention " + text, "int8.attention", {codes, codes, codes}, codes, attention));
   cases->push_back(Plain("float attention " + text, "scaled_dot_product_attention",
                          std::vector<TensorType>(3, Floats(split)), Floats(split), attention));
-  cases->push_back(Plain("matmul " + text, "int8.matmul",
-                         {codes, Codes(DType::kU8, {2, heads, depth, tokens}, 0.03f, 9, Layout::kRowMajor)},
-                         Floats({2, heads, tokens, tokens})));
+  // Scores, with keys that both images share, and mixtures.
+  const Shape square = {2, heads, tokens, tokens};
+  cases->push_back(Plain("scores " + text, "int8.matmul",
+                         {codes, Codes(DType::kU8, {heads, depth, tokens}, 0.03f, 9, Layout::kRowMajor)},
+                         Floats(square)));
+  cases->push_back(Plain("mixtures " + text, "int8.matmul",
+                         {Codes(DType::kU8, square, 1.0f / 255, 0, Layout::kRowMajor), codes}, codes));
 
   // From codes to codes, and from a sum to codes with a scale for each row.
   for (const bool adds : {false, true}) {
@@ -206,8 +210,9 @@ void AddTransformer(int64_t tokens, int64_t heads, int64_t depth, DType dtype, s
   cases->push_back(Plain("rotate codes " + text, "int8.fused_elementwise",
                          {codes, Codes(DType::kU8, table, 0.008f, 127), codes, Codes(DType::kU8, table, 0.008f, 127)},
                          codes, {{"steps", steps}}));
-  Case select = Plain("select " + text, "index_select", {Floats({256, width}), {DType::kI64, {2, tokens}, std::nullopt}},
-                      Floats(rows), {{"dim", int64_t{0}}});
+  Case select =
+      Plain("select " + text, "index_select", {Floats({256, width}), {DType::kI64, {2, tokens}, std::nullopt}},
+            Floats(rows), {{"dim", int64_t{0}}});
   for (int64_t i = 0; i < 2 * tokens; ++i) select.inputs[1]->data<int64_t>()[i] = 37 * i % 256;
   cases->push_back(std::move(select));
 }

@@ -115,6 +115,7 @@ absl::StatusOr<std::vector<Bytes>> RunCudaKernel(const kernels::Kernel& kernel, 
   context.stream = &emulator;
   RETURN_IF_ERROR(kernel.Run(in, out, context));
   if (!emulator.error().empty()) return absl::InternalError(emulator.error());
+  if (emulator.matrix_conflicts() > 0) return absl::InternalError("ldmatrix meets a bank twice");
   for (const auto& part : memory) {
     if (!part->guards_intact()) return absl::InternalError("wrote beyond its memory");
   }

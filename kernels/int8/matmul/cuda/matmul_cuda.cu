@@ -1,57 +1,290 @@
 #include "kernels/int8/matmul/cuda/matmul_cuda.h"
 
 #include "kernels/cuda/codes.h"
+#include "kernels/cuda/fragments.h"
 #include "kernels/cuda/launch.h"
 
 namespace fuselage::int8::matmul::cuda {
 namespace {
 
 using ::fuselage::cuda::Block;
-using ::fuselage::cuda::CodeOf;
-using ::fuselage::cuda::ForEach;
-using ::fuselage::cuda::kItemWarps;
-using ::fuselage::cuda::LoadWord;
+using ::fuselage::cuda::Floats4;
+using ::fuselage::cuda::kWarpSize;
+using ::fuselage::cuda::Lanes;
+using ::fuselage::cuda::LoadCodes;
+using ::fuselage::cuda::PerThread;
+using ::fuselage::cuda::PerWarp;
 using ::fuselage::cuda::Splat;
 using ::fuselage::cuda::Thread;
+using ::fuselage::cuda::Vector;
+using ::fuselage::cuda::Warp;
 
+// A block multiplies in steps of kStep of the depth, which go through kStages buffers of shared memory: there a step is
+// rows of a, then rows of b, of 64 bytes each, their 16-byte pieces permuted so that what ldmatrix takes at once lies
+// in different banks. Sums of the codes themselves, for the zero points, are products with ones: each warp has those of
+// every second fragment of its rows, and of its columns; the warps beside it have the others.
+template <typename X, bool wide>
 struct Matmul {
-  static constexpr int kWarps = kItemWarps;
   using Params = LaunchParams;
+  static constexpr int kWarpsDown = 2, kWarpsAcross = 2, kWarps = kWarpsDown * kWarpsAcross;
+  static constexpr int kThreads = kWarps * kWarpSize;
+  static constexpr int kBlocks = wide ? 3 : 4;
+  static constexpr int kRows = RowsOfABlock(wide), kColumns = kColumnsOfABlock;
+  static constexpr int kRowFragments = kRows / kWarpsDown / 16, kColumnPairs = kColumns / kWarpsAcross / 16;
+  static constexpr int kStep = 64, kPieces = kStep / 16, kLinesApart = kThreads / kPieces;
+  static_assert(kColumns == kStep, "rows of a and of b are as long");
+  static constexpr int kStages = 3, kStageBytes = (kRows + kStep) * kStep;
+  static constexpr int kSharedBytes = kStages * kStageBytes;
+
+  struct Sums {
+    Lanes<Vector<int32_t, 4>> products[kRowFragments][kColumnPairs][2];
+    Lanes<Vector<int32_t, 4>> rows[kRowFragments / kWarpsAcross], columns[kColumnPairs];
+  };
+  struct Tile {
+    int64_t product;
+    int first_row, first_column;
+  };
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
-    ForEach(block, p.items, [&](Thread thread, uint32_t item) {
-      const uint32_t column = 4 * (item % p.fours), row_of_all = item / p.fours;
-      const uint32_t product = row_of_all / p.rows, row = row_of_all % p.rows;
-      const int count = static_cast<int>(p.columns - column < 4 ? p.columns - column : 4);
-      const uint8_t* a = p.a.codes + (thread.LoadConstant(p.a.matrices + product) * p.rows + row) * p.depth;
-      const uint8_t* b = p.b.codes + thread.LoadConstant(p.b.matrices + product) * p.depth * p.columns + column;
-      int32_t sums[4] = {};
-      for (const uint8_t* end = a + p.depth; a != end; ++a, b += p.columns) {
-        const int32_t x = (thread.Load(a) ^ p.a.flip) - p.a.zero_point;
-        const uint32_t word = LoadWord(thread, b, count) ^ Splat(p.b.flip);
-        FUSELAGE_UNROLL
-        for (int i = 0; i < 4; ++i) sums[i] += x * (CodeOf(word, i) - p.b.zero_point);
+    const int tile_of_product = block.x() % p.product_blocks;
+    const Tile tile = {block.x() / p.product_blocks, tile_of_product / p.column_blocks * kRows,
+                       tile_of_product % p.column_blocks * kColumns};
+    const int steps = (p.depth + kStep - 1) / kStep;
+    PerThread<Matrices, kWarps> matrices;
+    PerWarp<Sums, kWarps> sums;
+    block.Phase([&](Warp warp) {
+      warp.ForThreads([&](Thread thread) {
+        matrices[thread] = MatricesOf(p, thread, tile.product);
+        Clear(thread, sums[warp]);
+      });
+      FUSELAGE_NO_UNROLL
+      for (int step = 0; step < kStages - 1; ++step) {
+        if (step < steps) warp.ForThreads([&](Thread thread) { Fetch(p, thread, matrices[thread], tile, step); });
+        warp.CommitCopies();
       }
-      const int64_t at = int64_t{row_of_all} * p.columns + column;
+      warp.template WaitForCopies<kStages - 2>();
+    });
+    for (int step = 0; step < steps; ++step) {
+      // The buffer that is filled is the one that was emptied before the last barrier.
+      block.Phase([&](Warp warp) {
+        const int ahead = step + kStages - 1;
+        if (ahead < steps) warp.ForThreads([&](Thread thread) { Fetch(p, thread, matrices[thread], tile, ahead); });
+        warp.CommitCopies();
+        Multiply(p, warp, step % kStages * kStageBytes, sums[warp]);
+        warp.template WaitForCopies<kStages - 2>();
+      });
+    }
+    Store(block, p, tile, sums);
+  }
+
+ private:
+  static constexpr int kRowAddends = 0, kColumnAddends = 4 * kRows;  // In shared memory, in the end.
+
+  FUSELAGE_DEVICE static int Row(Warp warp) { return warp.index() / kWarpsAcross * kRowFragments * 16; }
+  FUSELAGE_DEVICE static int Column(Warp warp) { return warp.index() % kWarpsAcross * kColumnPairs * 16; }
+
+  // Where pieces of a step lie. ldmatrix takes eight rows of a that follow each other, and of b those of two pairs of
+  // rows in each eight.
+  FUSELAGE_DEVICE static uint32_t PlaceOfA(int row, int piece) { return row * kStep + ((piece ^ (row >> 1 & 3)) << 4); }
+  FUSELAGE_DEVICE static uint32_t PlaceOfB(int k, int piece) {
+    return kRows * kStep + k * kStep + ((piece ^ (k >> 2 & 3)) << 4);
+  }
+
+  struct Matrices {
+    const uint8_t *a, *b;
+  };
+  FUSELAGE_DEVICE static Matrices MatricesOf(const Params& p, Thread thread, int64_t product) {
+    return {p.a.codes + thread.LoadConstant(p.a.matrices + product) * p.rows * p.depth,
+            p.b.codes + thread.LoadConstant(p.b.matrices + product) * p.depth * p.columns};
+  }
+
+  FUSELAGE_DEVICE static void Clear(Thread thread, Sums& sums) {
+    FUSELAGE_UNROLL
+    for (int i = 0; i < kRowFragments; ++i) {
+      sums.rows[i / kWarpsAcross][thread] = {};
       FUSELAGE_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        if (i >= count) continue;
-        if (p.float_output) {
-          thread.Store(static_cast<float*>(p.y) + at + i, fuselage::cuda::Rescale(sums[i], p.multiplier));
-        } else {
-          const int32_t code =
-              fuselage::cuda::ToCode(fuselage::cuda::Rescale(sums[i], p.multiplier), {p.zero_point, 0, 255});
-          thread.Store(static_cast<uint8_t*>(p.y) + at + i, static_cast<uint8_t>(code ^ p.flip));
+      for (int j = 0; j < 2 * kColumnPairs; ++j) sums.products[i][j / 2][j % 2][thread] = {};
+    }
+    FUSELAGE_UNROLL
+    for (int j = 0; j < kColumnPairs; ++j) sums.columns[j][thread] = {};
+  }
+
+  // The pieces of a step that are the thread's: of every kLinesApart-th line of a matrix, the first of which has
+  // `count` codes at `from`, and from which on there are `lines`. Where there are no codes, `padding`, 16 bytes of it.
+  template <int kLines, typename PlaceOf>
+  FUSELAGE_DEVICE static void FetchLines(Thread thread, const uint8_t* from, int count, int pitch, int lines,
+                                         const uint8_t* end, const uint8_t* padding, PlaceOf place) {
+    const int first = thread.index() / kPieces, piece = thread.index() % kPieces;
+    if (count <= 0) lines = 0;
+    if (pitch % 16 == 0) {
+      FUSELAGE_UNROLL
+      for (int i = 0; i < kLines; i += kLinesApart) {
+        thread.template CopyAsync<16>(place(first + i, piece), i < lines ? from + int64_t{i} * pitch : padding);
+      }
+      return;
+    }
+    FUSELAGE_NO_UNROLL
+    for (int i = 0; i < kLines; i += kLinesApart) {
+      const bool inside = i < lines;
+      const uint8_t* codes = inside ? from + int64_t{i} * pitch : padding;
+      thread.StoreShared(place(first + i, piece), LoadCodes(thread, codes, inside ? count : 16, end));
+    }
+  }
+
+  // What lies beyond the depth is 0 on both sides.
+  FUSELAGE_DEVICE static void Fetch(const Params& p, Thread thread, const Matrices& from, const Tile& tile, int step) {
+    const uint32_t stage = step % kStages * kStageBytes;
+    const int line = thread.index() / kPieces, piece = thread.index() % kPieces * 16;
+    const int row = tile.first_row + line, column = tile.first_column + piece, k = step * kStep;
+    FetchLines<kRows>(thread, from.a + int64_t{row} * p.depth + k + piece, p.depth - k - piece, p.depth, p.rows - row,
+                      p.a.end, p.a.padding, [&](int row, int piece) { return stage + PlaceOfA(row, piece); });
+    FetchLines<kStep>(thread, from.b + int64_t{k + line} * p.columns + column, p.columns - column, p.columns,
+                      p.depth - k - line, p.b.end, p.b.padding,
+                      [&](int k, int piece) { return stage + PlaceOfB(k, piece); });
+  }
+
+  FUSELAGE_DEVICE static void Multiply(const Params& p, Warp warp, uint32_t stage, Sums& sums) {
+    FUSELAGE_UNROLL
+    for (int half = 0; half < kStep / 32; ++half) {
+      Lanes<Vector<uint32_t, 4>> a[kRowFragments];
+      Lanes<uint32_t> b[kColumnPairs][2][2], offsets;
+      FUSELAGE_UNROLL
+      for (int i = 0; i < kRowFragments; ++i) {
+        // 16 rows on it is as many bytes more; two pieces on, from the first two, it has another bit 5.
+        warp.ForThreads([&](Thread thread) {
+          const uint32_t first = stage + PlaceOfA(Row(warp) + thread.lane() % 16, thread.lane() / 16);
+          offsets[thread] = (first ^ half * 32) + 16 * i * kStep;
+        });
+        warp.LoadMatrices(offsets, &a[i]);
+      }
+      FUSELAGE_UNROLL
+      for (int j = 0; j < kColumnPairs; ++j) {
+        // k in the order that a has it.
+        warp.ForThreads([&](Thread thread) {
+          const int matrix = thread.lane() / 8, row = thread.lane() % 8;
+          const int k = matrix / 2 * 16 + row / 2 * 4 + matrix % 2 * 2 + row % 2;
+          const uint32_t first = stage + PlaceOfB(k, Column(warp) / 16);
+          offsets[thread] = (first ^ j * 16) + 32 * half * kStep;
+        });
+        fuselage::cuda::LoadColumns(warp, offsets, p.b_flip, b[j]);
+      }
+      FUSELAGE_UNROLL
+      for (int i = 0; i < kRowFragments; ++i) {
+        FUSELAGE_UNROLL
+        for (int j = 0; j < 2 * kColumnPairs; ++j) {
+          const Lanes<uint32_t>(&of_columns)[2] = b[j / 2][j % 2];
+          warp.template MultiplyCodes<X>(a[i], of_columns[0], of_columns[1], &sums.products[i][j / 2][j % 2]);
         }
       }
+      AddCodes(p, warp, a, b, sums);
+    }
+  }
+
+  FUSELAGE_DEVICE static void AddCodes(const Params& p, Warp warp, const Lanes<Vector<uint32_t, 4>> (&a)[kRowFragments],
+                                       const Lanes<uint32_t> (&b)[kColumnPairs][2][2], Sums& sums) {
+    Lanes<Vector<uint32_t, 4>> ones;
+    Lanes<uint32_t> one;
+    warp.ForThreads([&](Thread thread) {
+      one[thread] = Splat(1);
+      ones[thread] = {{Splat(1), Splat(1), Splat(1), Splat(1)}};
     });
+    FUSELAGE_UNROLL
+    for (int own = 0; own < 2; ++own) {
+      if (p.b.zero_point != 0 && warp.index() % kWarpsAcross == own) {
+        FUSELAGE_UNROLL
+        for (int i = own; i < kRowFragments; i += kWarpsAcross) {
+          warp.template MultiplyCodes<X>(a[i], one, one, &sums.rows[i / kWarpsAcross]);
+        }
+      }
+      if (p.a.zero_point != 0 && warp.index() / kWarpsAcross == own) {
+        FUSELAGE_UNROLL
+        for (int j = 0; j < kColumnPairs; ++j) {
+          warp.template MultiplyCodes<X>(ones, b[j][own][0], b[j][own][1], &sums.columns[j]);
+        }
+      }
+    }
+  }
+
+  // sum (a - z_a) * (b - z_b) = sum a*b - z_b * sum a - z_a * sum b + depth * z_a * z_b, modulo 2^32.
+  FUSELAGE_DEVICE static void Store(Block& block, const Params& p, const Tile& tile, PerWarp<Sums, kWarps>& sums) {
+    const auto z_a = static_cast<uint32_t>(p.a.zero_point), z_b = static_cast<uint32_t>(p.b.zero_point);
+    block.Phase([&](Warp warp) {
+      warp.ForThreads([&](Thread thread) {
+        // All columns of a fragment of rows have a row's sum, and all rows of one of columns a column's.
+        FUSELAGE_UNROLL
+        for (int i = 0; i < 2 * (kRowFragments / kWarpsAcross); ++i) {
+          if (thread.lane() % 4 != 0) continue;
+          const int fragment = i / 2 * kWarpsAcross + warp.index() % kWarpsAcross;
+          const int row = Row(warp) + 16 * fragment + i % 2 * 8 + thread.lane() / 4;
+          const auto sum = static_cast<uint32_t>(sums[warp].rows[i / 2][thread].values[i % 2 * 2]);
+          thread.StoreShared(kRowAddends + 4 * row, 0u - z_b * sum);
+        }
+        FUSELAGE_UNROLL
+        for (int j = 0; j < 2 * kColumnPairs; ++j) {
+          if (thread.lane() >= 4) continue;
+          const int column = Column(warp) + j / 2 * 16 + thread.lane() * 4 + j % 2 * 2 + warp.index() / kWarpsAcross;
+          const auto sum = static_cast<uint32_t>(sums[warp].columns[j / 2][thread].values[j % 2]);
+          thread.StoreShared(kColumnAddends + 4 * column, z_a * (static_cast<uint32_t>(p.depth) * z_b - sum));
+        }
+      });
+    });
+    block.Phase(
+        [&](Warp warp) { warp.ForThreads([&](Thread thread) { StoreSums(p, warp, thread, tile, sums[warp]); }); });
+  }
+
+  FUSELAGE_DEVICE static void StoreSums(const Params& p, Warp warp, Thread thread, const Tile& tile, Sums& sums) {
+    FUSELAGE_UNROLL
+    for (int j = 0; j < kColumnPairs; ++j) {
+      const int column = Column(warp) + 16 * j + 4 * (thread.lane() % 4);
+      const auto of_columns = thread.template LoadShared<Vector<uint32_t, 4>>(kColumnAddends + 4 * column);
+      FUSELAGE_UNROLL
+      for (int i = 0; i < 2 * kRowFragments; ++i) {
+        const int row = Row(warp) + 8 * i + thread.lane() / 4;
+        const auto of_row = thread.template LoadShared<uint32_t>(kRowAddends + 4 * row);
+        Vector<int32_t, 4> values;
+        FUSELAGE_UNROLL
+        for (int k = 0; k < 4; ++k) {
+          const int32_t product = sums.products[i / 2][j][k % 2][thread].values[i % 2 * 2 + k / 2];
+          values.values[k] = static_cast<int32_t>(static_cast<uint32_t>(product) + of_row + of_columns.values[k]);
+        }
+        StoreFour(p, thread, tile, tile.first_row + row, tile.first_column + column, values);
+      }
+    }
+  }
+
+  FUSELAGE_DEVICE static void StoreFour(const Params& p, Thread thread, const Tile& tile, int row, int column,
+                                        const Vector<int32_t, 4>& sums) {
+    if (row >= p.rows || column >= p.columns) return;
+    const int64_t at = (tile.product * p.rows + row) * p.columns + column;
+    Floats4 values;
+    FUSELAGE_UNROLL
+    for (int i = 0; i < 4; ++i) values.values[i] = fuselage::cuda::Rescale(sums.values[i], p.multiplier);
+    if (p.float_output) {
+      fuselage::cuda::StoreFloats(thread, static_cast<float*>(p.y) + at, values, p.columns - column);
+      return;
+    }
+    uint32_t codes = Splat(p.flip);
+    FUSELAGE_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      codes ^= fuselage::cuda::CodeAt(fuselage::cuda::ToCode(values.values[i], p.codes), i);
+    }
+    fuselage::cuda::StoreWord(thread, static_cast<uint8_t*>(p.y) + at, codes, p.columns - column);
   }
 };
 
+template <bool wide>
+void LaunchOf(const LaunchParams& params, int blocks, void* stream) {
+  const auto launch = [&](auto kernel) {
+    using Kernel = decltype(kernel);
+    fuselage::cuda::Launch<Kernel>({blocks, 1, 1}, Kernel::kSharedBytes, params, stream);
+  };
+  params.a_is_signed ? launch(Matmul<int8_t, wide>()) : launch(Matmul<uint8_t, wide>());
+}
+
 }  // namespace
 
-void Launch(const LaunchParams& params, void* stream) {
-  fuselage::cuda::Launch<Matmul>({params.items.blocks, 1, 1}, /*shared_bytes=*/0, params, stream);
+void Launch(const LaunchParams& params, bool wide, int blocks, void* stream) {
+  wide ? LaunchOf<true>(params, blocks, stream) : LaunchOf<false>(params, blocks, stream);
 }
 
 }  // namespace fuselage::int8::matmul::cuda
