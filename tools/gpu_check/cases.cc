@@ -260,6 +260,8 @@ std::vector<Case> RandomCases(int count) {
   for (int i = 0; i < count; ++i) {
     int8::conv2d::Case conv = int8::conv2d::cuda::RandomCase(i, i % 2 ? 1 : 16, /*groups=*/i % 8 == 7);
     if (i % 8 == 3) conv.in_channels = 1 + i / 8 % 4;
+    if (i % 8 == 6) conv = int8::conv2d::cuda::RandomGroupedCase(i / 8);
+    if (i % 8 == 2) conv = int8::conv2d::cuda::RandomDepthwiseCase(i / 8);
     cases.push_back(Conv(conv.ToString(), conv, i));
     if (i % 8 == 3 && !conv.residual_type && conv.output_type != DType::kF32) {
       cases.push_back(PooledConv("pooled " + conv.ToString(), conv, i));

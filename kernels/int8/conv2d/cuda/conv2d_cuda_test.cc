@@ -89,6 +89,16 @@ TEST_F(Conv2dCudaTest, RandomShapes) {
   }
 }
 
+TEST_F(Conv2dCudaTest, Groups) {
+  for (int i = 0; i < 200; ++i) ExpectEqualsCpu(RandomGroupedCase(7000 + i), i);
+  PlanOptions halo;
+  halo.tiling = Tiling{kHaloTile, 1};
+  for (int i = 0; i < 40; ++i) {
+    const int channels = 8 << i % 3;
+    ExpectEqualsCpu(WithGroups(RandomHaloCase(i), 4 + i % 5 * 2, channels, channels), i, halo);
+  }
+}
+
 TEST_F(Conv2dCudaTest, Depthwise) {
   for (int i = 0; i < 200; ++i) ExpectEqualsCpu(RandomDepthwiseCase(6000 + i), i);
 }

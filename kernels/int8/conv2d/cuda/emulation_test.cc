@@ -142,6 +142,40 @@ TEST(EmulationTest, Depthwise) {
   }
 }
 
+TEST(EmulationTest, Groups) {
+  std::set<std::string> names;
+  for (int i = 0; i < 80; ++i) {
+    PlanOptions options;
+    options.family = Family::kGemm;
+    names.insert(ExpectEqualsCpu(RandomGroupedCase(7000 + i), i, options));
+    if (HasFailure()) return;
+  }
+  for (const char* name : {"cuda diagonal gemm 64x64", "cuda gemm 64x64 by 8 bytes", "cuda gemm 64x64 by 1 bytes"}) {
+    EXPECT_EQ(names.count(name), 1) << name;
+  }
+}
+
+TEST(EmulationTest, GroupsInEveryTile) {
+  std::set<std::string> names;
+  for (int i = 0; i < 120; ++i) {
+    const int tile = 1 + i % (kTileCount - 1);
+    const bool halo = kTiles[tile].halo, diagonal = i / 8 % 2 == 0 && (halo || tile == kDiagonalTile);
+    PlanOptions options;
+    options.family = Family::kGemm;
+    options.tiling = Tiling{tile, halo ? 1 : 1 + i % 3};
+    const Case c = halo ? RandomHaloCase(8000 + i) : RandomCase(8000 + i, 16, /*groups=*/false);
+    const int inputs = 8 << i % 3;
+    names.insert(ExpectEqualsCpu(
+        diagonal ? WithGroups(c, 4 + i % 5 * 2, inputs, inputs) : WithGroups(c, 2 + i % 3, 3 * 16, 1 + i % 40), i,
+        options));
+    if (HasFailure()) return;
+  }
+  for (const char* name : {"cuda diagonal halo 256x64", "cuda halo 256x64", "cuda diagonal gemm 64x64 split 2",
+                           "cuda gemm 128x64 split 2", "cuda gemm 32x64 split 3"}) {
+    EXPECT_EQ(names.count(name), 1) << name;
+  }
+}
+
 TEST(EmulationTest, Direct) {
   for (int i = 0; i < 40; ++i) {
     PlanOptions options;
@@ -169,7 +203,8 @@ TEST(EmulationTest, Pools) {
     names.insert(ExpectEqualsCpu(c, i, {}, &pool));
     if (HasFailure()) return;
   }
-  for (const char* name : {"cuda pooled stem", "cuda gemm 64x64 by 1 bytes, pool", "cuda direct, pool"}) {
+  for (const char* name :
+       {"cuda pooled stem", "cuda gemm 64x64 by 1 bytes, pool", "cuda gemm 64x64 by 8 bytes, pool"}) {
     EXPECT_EQ(names.count(name), 1) << name;
   }
 }
@@ -200,7 +235,10 @@ TEST(PlanTest, FamiliesThatDoNotFitAreErrors) {
   EXPECT_EQ(PlanOf(aligned.Desc(), stem).status().code(), absl::StatusCode::kFailedPrecondition);
   c.groups = 2;
   const Instance grouped(c, 1);
+  gemm.tiling = Tiling{0, 1};  // Of 128 columns.
   EXPECT_EQ(PlanOf(grouped.Desc(), gemm).status().code(), absl::StatusCode::kFailedPrecondition);
+  gemm.tiling->tile = kDiagonalTile;
+  EXPECT_TRUE(PlanOf(grouped.Desc(), gemm).ok());
 }
 
 // What int8.conv2d_max_pool2d must have.

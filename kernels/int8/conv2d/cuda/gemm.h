@@ -16,12 +16,13 @@
 namespace fuselage::int8::conv2d::cuda {
 
 // X: uint8_t or int8_t, the input's codes. kPiece: bytes of the input that are fetched at once, in_channels is a
-// multiple of it; 1 is slow.
-template <typename TileOfBlock, typename X, int kPiece>
+// multiple of it; 1 is slow. kDiagonal: groups of as many inputs as outputs, of which 32 channels are whole ones; a
+// tile's window has the channels of its columns, the last tile's more than there are.
+template <typename TileOfBlock, typename X, int kPiece, bool kDiagonal = false>
 struct Gemm {
   using Params = cuda::Params;
   using Tile = TileOfBlock;
-  using Steps = cuda::Steps<Tile, X>;
+  using Steps = cuda::Steps<Tile, X, kDiagonal>;
   static constexpr int kWarps = Tile::kWarps;
   static constexpr int kBlocks = Tile::kBlocks;
   static constexpr bool kWaits = true;
@@ -95,20 +96,23 @@ struct Gemm {
   static_assert(Tile::kRows % kRowsApart == 0);
 
   struct Cursor {
-    int image[kFetchedRows];               // Byte offset of its image.
+    int image[kFetchedRows];               // Byte offset of its image, and of the window.
     int y[kFetchedRows], x[kFetchedRows];  // Of tap (0, 0), in input pixels.
     int tap_y, tap_x, channel;             // The place in the inner dimension; tap_y may pass the last tap.
+    int channels;                          // From the window's first on.
     const int8_t* weight;
   };
 
   FUSELAGE_DEVICE static Cursor MakeCursor(const Params& p, Thread thread, int first_row, int first_channel,
                                            int first_step) {
     Cursor c;
+    const int first_input = p.window.First(first_channel);
+    c.channels = p.in_channels - first_input;
     FUSELAGE_UNROLL
     for (int i = 0; i < kFetchedRows; ++i) {
       const int row = first_row + thread.index() / Steps::kPieces + i * kRowsApart;
       const int x = row % p.out_width, line = row / p.out_width;
-      c.image[i] = line / p.out_height * (p.in_height * p.in_width * p.in_channels);
+      c.image[i] = line / p.out_height * (p.in_height * p.in_width * p.in_channels) + first_input;
       c.y[i] = line % p.out_height * p.stride_y - p.pad_top;
       c.x[i] = x * p.stride_x - p.pad_left;
       if (row >= p.rows) c.image[i] = 0, c.y[i] = -(1 << 30);  // Outside of any image.
@@ -132,7 +136,8 @@ struct Gemm {
     for (int i = 0; i < kFetchedRows; ++i) {
       const int y = c.y[i] + c.tap_y, x = c.x[i] + c.tap_x;
       const bool inside = static_cast<unsigned>(y) < static_cast<unsigned>(p.in_height) &&
-                          static_cast<unsigned>(x) < static_cast<unsigned>(p.in_width);
+                          static_cast<unsigned>(x) < static_cast<unsigned>(p.in_width) &&
+                          ((kPiece != 8 && !kDiagonal) || c.channel < c.channels);
       const uint8_t* from =
           inside ? p.input + (c.image[i] + (y * p.in_width + x) * p.in_channels + c.channel) : p.padding;
       const int row = thread.index() / Steps::kPieces + i * kRowsApart;
@@ -142,9 +147,9 @@ struct Gemm {
         thread.CopyAsync<16>(to, from);
       } else if constexpr (kPiece == 8) {
         thread.CopyAsync<8>(to, from);
-        thread.CopyAsync<8>(to + 8, inside && c.channel + 8 >= p.in_channels ? p.padding : from + 8);
+        thread.CopyAsync<8>(to + 8, inside && c.channel + 8 >= c.channels ? p.padding : from + 8);
       } else {
-        const int channels = inside ? p.in_channels - c.channel : 16;
+        const int channels = inside ? c.channels - c.channel : 16;
         Vector<uint8_t, 16> bytes;
         FUSELAGE_UNROLL
         for (int j = 0; j < 16; ++j) bytes.values[j] = j < channels ? thread.Load(from + j) : uint8_t{0};

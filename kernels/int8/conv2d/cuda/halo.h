@@ -20,11 +20,11 @@
 
 namespace fuselage::int8::conv2d::cuda {
 
-template <typename TileOfBlock, typename X>
+template <typename TileOfBlock, typename X, bool kDiagonal = false>
 struct Halo {
   using Params = cuda::Params;
   using Tile = TileOfBlock;
-  using Steps = cuda::Steps<Tile, X>;
+  using Steps = cuda::Steps<Tile, X, kDiagonal>;
   static constexpr int kWarps = Tile::kWarps;
   static constexpr int kBlocks = Tile::kBlocks;
   static constexpr bool kWaits = true;
@@ -45,6 +45,7 @@ struct Halo {
     const int column_tiles = p.padded_channels / Tile::kColumns;
     const int first_row = block.x() / column_tiles * Tile::kRows;
     const int first_channel = block.x() % column_tiles * Tile::kColumns;
+    const int first_input = p.window.First(first_channel);
     const auto pixel = [&](int row) { return int64_t{first_row + row < p.rows ? first_row + row : -1}; };
     const auto patch = [&](int slice) { return static_cast<uint32_t>(kPatches + slice % 2 * p.patch_bytes); };
     const uint32_t staging = patch(p.slices);
@@ -66,7 +67,8 @@ struct Halo {
         Steps::Clear(thread, accumulators[warp]);
       });
       warp.WaitForEarlier();
-      warp.ForThreads([&](Thread thread) { FetchPatch(p, thread, first_row, 0, patch(0), 0, p.patch_pixels); });
+      warp.ForThreads(
+          [&](Thread thread) { FetchPatch(p, thread, first_row, first_input, patch(0), 0, p.patch_pixels); });
       warp.CommitCopies();
       warp.template WaitForCopies<0>();
     });
@@ -82,7 +84,8 @@ struct Halo {
               // The last part is in the third step from the end of the slice: it arrives before the next slice begins.
               if (slice + 1 < p.slices) {
                 const int first = tap * p.patch_part;
-                FetchPatch(p, thread, first_row, slice + 1, patch(slice + 1), first, first + p.patch_part);
+                FetchPatch(p, thread, first_row, first_input + (slice + 1) * kStep, patch(slice + 1), first,
+                           first + p.patch_part);
               } else if (tap == 0 && p.residual != nullptr && p.sums == nullptr) {
                 FetchResidual<Tile>(p, thread, staging, first_channel, pixel);
               }
@@ -114,12 +117,12 @@ struct Halo {
     c.weight += int64_t{p.padded_channels} * kStep;
   }
 
-  // A slice's channels of the patch's pixels from `first` on, before `end`. Those before the first image, and after the
-  // last, are no row's.
-  FUSELAGE_DEVICE static void FetchPatch(const Params& p, Thread thread, int first_row, int slice, uint32_t patch,
+  // A slice's channels, from first_input on, of the patch's pixels from `first` on, before `end`. Those before the
+  // first image, and after the last, are no row's.
+  FUSELAGE_DEVICE static void FetchPatch(const Params& p, Thread thread, int first_row, int first_input, uint32_t patch,
                                          int first, int end) {
     const int piece = thread.index() % Steps::kPieces;
-    const int channel = slice * kStep + piece * 16;
+    const int channel = first_input + piece * 16;
     const int before = p.pad_top * p.in_width + p.pad_left;
     FUSELAGE_NO_UNROLL
     for (int i = first + thread.index() / Steps::kPieces; i < end && i < p.patch_pixels;

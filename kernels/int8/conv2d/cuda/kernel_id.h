@@ -26,11 +26,14 @@ constexpr int kLeastTile = 4, kHaloTile = 5;
 constexpr int kMostPatchPixels = 656;
 // Of the Gemm whose input's pixels are not whole 16-byte pieces.
 constexpr int kUnalignedTile = 3;
+// Of the Gemm of small groups; and columns of all tiles that convolutions of several groups have.
+constexpr int kDiagonalTile = 3, kGroupColumns = 64;
 
 struct KernelId {
   Family family = Family::kDirect;
   bool is_signed = false;  // i8 input. False for kFinish and kPool.
   int tile = 0;            // In kTiles; of a Gemm.
+  bool diagonal = false;   // Of small groups; of a Gemm of whole pieces.
   int piece = 16;          // Bytes of the input that are fetched at once, which divide a pixel: 16, 8 or 1; of a Gemm.
 };
 

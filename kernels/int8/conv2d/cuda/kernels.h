@@ -21,6 +21,8 @@ template <typename X, typename F>
 auto WithGemm(const KernelId& id, F f) {
   if (id.piece == 1) return f(Gemm<TileAt<kUnalignedTile>, X, 1>());
   if (id.piece == 8) return f(Gemm<TileAt<kUnalignedTile>, X, 8>());
+  if (id.diagonal && kTiles[id.tile].halo) return f(Halo<TileAt<kHaloTile>, X, /*kDiagonal=*/true>());
+  if (id.diagonal) return f(Gemm<TileAt<kDiagonalTile>, X, 16, /*kDiagonal=*/true>());
   switch (id.tile) {
     case 0: return f(Gemm<TileAt<0>, X, 16>());
     case 1: return f(Gemm<TileAt<1>, X, 16>());

@@ -23,6 +23,19 @@ using ::fuselage::cuda::Warp;
 // The bytes of the inner dimension that a block multiplies between two barriers.
 constexpr int kStep = 64;
 
+// The input channels that a tile of output channels needs: those of its groups.
+struct ChannelWindow {
+  ::fuselage::cuda::Divider group_outputs;
+  int group_inputs;  // 0: of one group, whose window begins with the first channel.
+  int alignment;     // A power of two.
+  int last;          // No window begins later.
+
+  FUSELAGE_HOST_DEVICE int First(int out_channel) const {
+    const int first = static_cast<int>(group_outputs.Divide(out_channel)) * group_inputs & -alignment;
+    return first < last ? first : last;
+  }
+};
+
 struct Params {
   // Operands, NHWC.
   const uint8_t* input;     // The bits of the codes.
@@ -51,7 +64,8 @@ struct Params {
   int groups;
 
   // Gemm: the inner dimension is [kernel_height, kernel_width, tap_channels], and zeros up to `steps` of kStep.
-  int tap_channels;  // Input channels, up to a multiple of 16.
+  ChannelWindow window;
+  int tap_channels;  // The window's, up to a multiple of 16.
   int steps;
   int steps_per_split;
   int splits;

@@ -31,8 +31,36 @@ bool SmallCoordinates(const Geometry& g) {
          g.pad_left < kLarge;
 }
 
-int64_t TapChannels(const Geometry& g) { return RoundUp(g.in_channels, 16); }
-int64_t InnerBytes(const Geometry& g) { return TapChannels(g) * g.kernel_height * g.kernel_width; }
+// Bytes of the input that a Gemm fetches at once.
+int PieceOf(const Geometry& g) { return g.in_channels % 16 == 0 ? 16 : g.in_channels % 8 == 0 ? 8 : 1; }
+
+bool IsDiagonal(const Geometry& g) {
+  return g.groups > 1 && g.in_channels == g.out_channels && 32 % g.group_in_channels() == 0 && PieceOf(g) == 16;
+}
+
+// The input channels of a tap, and which of them each tile has.
+struct TapWindow {
+  int64_t channels;
+  ChannelWindow window;
+};
+TapWindow TapWindowOf(const Geometry& g) {
+  TapWindow tap = {RoundUp(g.in_channels, 16), {MakeDivider(1), 0, 1, 0}};
+  if (g.groups == 1) return tap;
+  ChannelWindow& window = tap.window;
+  window = {MakeDivider(g.group_out_channels()), g.group_in_channels(), PieceOf(g), g.in_channels};
+  int most = 0;
+  for (int first = 0; first < g.out_channels; first += kGroupColumns) {
+    const int last = std::min(first + kGroupColumns, g.out_channels) - 1;
+    const int end = (last / g.group_out_channels() + 1) * g.group_in_channels();
+    most = std::max(most, end - window.First(first));
+  }
+  tap.channels = IsDiagonal(g) ? kStep : RoundUp(most, 16);
+  // Where nobody asks whether a pixel has so many.
+  if (PieceOf(g) == 16 && !IsDiagonal(g)) window.last = g.in_channels - static_cast<int>(tap.channels);
+  return tap;
+}
+
+int64_t InnerBytes(const Geometry& g) { return TapWindowOf(g).channels * g.kernel_height * g.kernel_width; }
 
 Params ParamsOf(const Problem& problem) {
   const Geometry& g = problem.geometry;
@@ -61,8 +89,9 @@ Params ParamsOf(const Problem& problem) {
 
 bool GemmRuns(const Problem& problem) {
   const Geometry& g = problem.geometry;
-  return g.groups == 1 && SmallCoordinates(g) && InnerBytes(g) < kIntMax / 2 &&
-         int64_t{g.batch} * g.in_height * g.in_width * g.in_channels <= kIntMax &&
+  // Dividers take what they divide times the divisor below 2^31.
+  return (g.groups == 1 || int64_t{g.out_channels} * g.group_out_channels() <= kIntMax / 2) && SmallCoordinates(g) &&
+         InnerBytes(g) < kIntMax / 2 && int64_t{g.batch} * g.in_height * g.in_width * g.in_channels <= kIntMax &&
          int64_t{g.batch} * g.out_height * g.out_width <= kIntMax / 2 &&
          CeilDiv(g.batch * g.out_height * g.out_width, kTiles[kLeastTile].rows) *
                  CeilDiv(g.out_channels, kTiles[kLeastTile].columns) <=
@@ -164,11 +193,13 @@ bool SetPool(const kernels::PoolWindow& window, Params& p) {
 GemmSize GemmSizeOf(const Geometry& g) {
   GemmSize size = {g.batch * g.out_height * g.out_width, g.out_channels,
                    static_cast<int>(CeilDiv(InnerBytes(g), kStep))};
+  size.grouped = g.groups > 1;
+  size.diagonal = IsDiagonal(g);
   const int64_t around =
       int64_t{g.kernel_height - 1} * g.dilation_y * g.in_width + int64_t{g.kernel_width - 1} * g.dilation_x;
   if (!HaloRuns(g, around)) return size;
   size.taps = g.kernel_height * g.kernel_width;
-  size.slices = static_cast<int>(CeilDiv(g.in_channels, kStep));
+  size.slices = static_cast<int>(CeilDiv(TapWindowOf(g).channels, kStep));
   size.around = static_cast<int>(around);
   return size;
 }
@@ -195,19 +226,42 @@ void Plan::AddConstants(const Problem& problem, const std::vector<int8_t>& weigh
   if (is_float) offsets_.float_bias = Append(padded(e.float_bias));
 }
 
+std::vector<int8_t> Plan::GemmWeight(const Problem& problem, const TileSize& tile) const {
+  const Geometry& g = problem.geometry;
+  const Params& p = params_;
+  std::vector<int8_t> weight(int64_t{p.steps} * p.padded_channels * kStep);
+  const int taps = g.kernel_height * g.kernel_width;
+  const int8_t* from = problem.weight;
+  for (int64_t oc = 0; oc < g.out_channels; ++oc) {
+    const int group = static_cast<int>(oc) / g.group_out_channels();
+    const int first =
+        group * g.group_in_channels() - p.window.First(static_cast<int>(oc) / tile.columns * tile.columns);
+    for (int64_t ic = first; ic < first + g.group_in_channels(); ++ic) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const int64_t inner = tile.halo ? (ic / kStep * taps + tap) * kStep + ic % kStep : tap * p.tap_channels + ic;
+        weight[(inner / kStep * p.padded_channels + oc) * kStep + inner % kStep] = *from++;
+      }
+    }
+  }
+  return weight;
+}
+
 void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, const PlanOptions& options) {
   const Geometry& g = problem.geometry;
   Params& p = params_;
   KernelId id;
   id.family = Family::kGemm;
   id.is_signed = problem.input_type == DType::kI8;
-  id.piece = g.in_channels % 16 == 0 ? 16 : g.in_channels % 8 == 0 ? 8 : 1;
+  id.diagonal = IsDiagonal(g);
+  id.piece = PieceOf(g);
   const GemmSize size = GemmSizeOf(g);
   Tiling tiling = {kUnalignedTile, 1};
   if (id.piece == 16) tiling = options.tiling ? *options.tiling : ChooseTiling(size, device, TunedTilings());
   id.tile = tiling.tile;
   const TileSize& tile = kTiles[tiling.tile];
-  p.tap_channels = static_cast<int>(TapChannels(g));
+  const TapWindow tap_window = TapWindowOf(g);
+  p.window = tap_window.window;
+  p.tap_channels = static_cast<int>(tap_window.channels);
   p.steps = tile.halo ? size.taps * size.slices : size.steps;
   p.slices = size.slices;
   p.patch_pixels = tile.rows + size.around;
@@ -218,18 +272,7 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   p.splits = NonEmptySplits(p.steps, tiling.splits);
   const auto tiles = static_cast<int>(CeilDiv(p.rows, tile.rows) * (p.padded_channels / tile.columns));
 
-  std::vector<int8_t> weight(int64_t{p.steps} * p.padded_channels * kStep);
-  const int taps = g.kernel_height * g.kernel_width;
-  for (int64_t oc = 0; oc < g.out_channels; ++oc) {
-    for (int64_t ic = 0; ic < g.in_channels; ++ic) {
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        const int64_t inner = tile.halo ? (ic / kStep * taps + tap) * kStep + ic % kStep : tap * p.tap_channels + ic;
-        weight[(inner / kStep * p.padded_channels + oc) * kStep + inner % kStep] =
-            problem.weight[(oc * g.in_channels + ic) * taps + tap];
-      }
-    }
-  }
-  AddConstants(problem, weight);
+  AddConstants(problem, GemmWeight(problem, tile));
 
   const int shared_bytes = GemmSharedBytes(id, problem.has_residual && !p.activated, p.patch_pixels);
   launches_.push_back({id, {tiles, 1, p.splits}, shared_bytes, p});
@@ -348,13 +391,15 @@ absl::StatusOr<Plan> Plan::Make(const Problem& problem, const kernels::PoolWindo
   const Family family = options.family                                ? *options.family
                         : pooled_stem && PooledStemWorthwhile(params) ? Family::kPooledStem
                         : stem                                        ? Family::kStem
-                        : GemmRuns(problem)                           ? Family::kGemm
                         : DepthwiseRuns(problem)                      ? Family::kDepthwise
+                        : GemmRuns(problem)                           ? Family::kGemm
                                                                       : Family::kDirect;
-  const bool halo = options.tiling && kTiles[options.tiling->tile].halo;
+  const auto runs = [&](const Tiling& tiling) {
+    return TileRuns(GemmSizeOf(g), tiling.tile) && (!kTiles[tiling.tile].halo || tiling.splits == 1);
+  };
   if ((family == Family::kPooledStem && !pooled_stem) || (family == Family::kStem && !stem) ||
       (family == Family::kGemm && !GemmRuns(problem)) || (family == Family::kDepthwise && !DepthwiseRuns(problem)) ||
-      (family == Family::kGemm && halo && !TilingRuns(GemmSizeOf(g), *options.tiling))) {
+      (family == Family::kGemm && options.tiling && !runs(*options.tiling))) {
     return absl::FailedPreconditionError("int8.conv2d: the kernel asked for does not run this");
   }
   switch (family) {
@@ -375,8 +420,9 @@ std::string Plan::name() const {
     case Family::kStem: name = "cuda stem"; break;
     case Family::kPooledStem: name = "cuda pooled stem"; break;
     case Family::kGemm:
-      name = absl::StrCat(kTiles[id.tile].halo ? "cuda halo " : "cuda gemm ", kTiles[id.tile].rows, "x",
-                          kTiles[id.tile].columns, id.piece == 16 ? "" : absl::StrCat(" by ", id.piece, " bytes"));
+      name = absl::StrCat("cuda ", id.diagonal ? "diagonal " : "", kTiles[id.tile].halo ? "halo " : "gemm ",
+                          kTiles[id.tile].rows, "x", kTiles[id.tile].columns,
+                          id.piece == 16 ? "" : absl::StrCat(" by ", id.piece, " bytes"));
       break;
     case Family::kDepthwise: name = "cuda depthwise"; break;
     default: name = "cuda direct";

@@ -24,7 +24,7 @@ struct PlanOptions {
   std::optional<Tiling> tiling;  // Of a Gemm whose input is aligned.
 };
 
-// As a Gemm. The geometry has one group.
+// As a Gemm.
 GemmSize GemmSizeOf(const Geometry& g);
 
 class Plan {
@@ -63,6 +63,8 @@ class Plan {
   template <typename T>
   int64_t Append(const std::vector<T>& values);
   void AddConstants(const Problem& problem, const std::vector<int8_t>& weight);
+  // As Steps has it.
+  std::vector<int8_t> GemmWeight(const Problem& problem, const TileSize& tile) const;
   void PlanGemm(const Problem& problem, const ::fuselage::cuda::DeviceProperties& device, const PlanOptions& options);
   void PlanStem(const Problem& problem, bool pooled);
   void PlanDepthwise(const Problem& problem);

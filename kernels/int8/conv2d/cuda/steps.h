@@ -14,10 +14,14 @@
 
 namespace fuselage::int8::conv2d::cuda {
 
-// X: uint8_t or int8_t, the input's codes.
-template <typename Tile, typename X>
+// X: uint8_t or int8_t, the input's codes. kDiagonal: each 32 of a tile's columns need the same 32 of a step alone; all
+// other weights are 0.
+template <typename Tile, typename X, bool kDiagonal>
 struct Steps {
   static constexpr int kPieces = kStep / 16;  // Of a row.
+  // Halves of a step that a warp multiplies.
+  static constexpr int kHalves = kDiagonal && Tile::kColumnFragments <= 4 ? 1 : 2;
+  static_assert(!kDiagonal || Tile::kColumns == kStep);
   static constexpr int kWeightBytes = Tile::kColumns * kStep;
 
   // Where piece `column` of a row lies. ldmatrix takes eight rows at once, 512 bytes: the permutation spreads them over
@@ -51,7 +55,9 @@ struct Steps {
   FUSELAGE_DEVICE static void Multiply(Warp warp, PlaceOfRow place, uint32_t weights,
                                        typename Tile::Accumulators& accumulators) {
     FUSELAGE_UNROLL
-    for (int half = 0; half < kStep / 32; ++half) {
+    for (int n = 0; n < kHalves; ++n) {
+      const int half = kHalves == 2 ? n : Tile::Column(warp) / 32;
+      const auto meets = [&](int j) { return !kDiagonal || kHalves == 1 || j / 4 == half; };
       Lanes<Vector<uint32_t, 4>> a[Tile::kRowFragments];
       Lanes<uint32_t> b[Tile::kColumnFragments][2];
       FUSELAGE_UNROLL
@@ -62,6 +68,7 @@ struct Steps {
       }
       FUSELAGE_UNROLL
       for (int j = 0; j < Tile::kColumnFragments; j += 2) {
+        if (!meets(j)) continue;
         Lanes<uint32_t> offsets;
         Lanes<Vector<uint32_t, 4>> pair;
         warp.ForThreads([&](Thread thread) {
@@ -77,7 +84,7 @@ struct Steps {
       for (int i = 0; i < Tile::kRowFragments; ++i) {
         FUSELAGE_UNROLL
         for (int j = 0; j < Tile::kColumnFragments; ++j) {
-          warp.template MultiplyCodes<X>(a[i], b[j][0], b[j][1], &accumulators.fragments[i][j]);
+          if (meets(j)) warp.template MultiplyCodes<X>(a[i], b[j][0], b[j][1], &accumulators.fragments[i][j]);
         }
       }
     }

@@ -186,6 +186,21 @@ Case RandomHaloCase(uint64_t seed) {
   return c;
 }
 
+Case WithGroups(Case c, int groups, int inputs, int outputs) {
+  c.groups = groups;
+  c.in_channels = groups * inputs;
+  c.out_channels = groups * outputs;
+  return c;
+}
+
+Case RandomGroupedCase(uint64_t seed) {
+  constexpr int kShapes[][3] = {{32, 4, 4},    {16, 8, 8},  {11, 16, 16}, {4, 32, 32}, {3, 64, 64}, {4, 24, 24},
+                                {2, 112, 112}, {5, 48, 48}, {7, 56, 56},  {16, 1, 1},  {80, 1, 2},  {16, 5, 3},
+                                {8, 16, 4},    {6, 8, 40},  {13, 3, 3},   {9, 8, 8},   {2, 96, 17}, {16, 6, 6}};
+  const int* s = kShapes[seed % (sizeof(kShapes) / sizeof(kShapes[0]))];
+  return WithGroups(RandomCase(seed, 16, /*groups=*/false), s[0], s[1], s[2]);
+}
+
 Case RandomDepthwiseCase(uint64_t seed) {
   Case c = RandomCase(seed, 4, /*groups=*/false);
   c.groups = c.out_channels = c.in_channels;

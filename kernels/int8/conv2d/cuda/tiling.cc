@@ -70,9 +70,15 @@ double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperti
 
 absl::Span<const Tuned> TunedTilings() { return {}; }
 
+bool TileRuns(const GemmSize& size, int tile) {
+  if (size.grouped && kTiles[tile].columns != kGroupColumns) return false;
+  if (kTiles[tile].halo) return size.taps > 0;
+  return !size.diagonal || tile == kDiagonalTile;
+}
+
 bool TilingRuns(const GemmSize& size, const Tiling& tiling) {
-  if (kTiles[tiling.tile].halo) return size.taps > 0 && tiling.splits == 1;
-  return NonEmptySplits(size.steps, tiling.splits) == tiling.splits;
+  if (!TileRuns(size, tiling.tile)) return false;
+  return kTiles[tiling.tile].halo ? tiling.splits == 1 : NonEmptySplits(size.steps, tiling.splits) == tiling.splits;
 }
 
 Tiling ChooseTiling(const GemmSize& size, const DeviceProperties& device, absl::Span<const Tuned> tuned) {

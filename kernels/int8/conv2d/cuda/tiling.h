@@ -18,13 +18,16 @@ struct GemmSize {
   int rows, columns, steps;  // Output pixels, output channels, kStep bytes of the inner dimension.
   // For a halo: kStep channels a slice, and the pixels of a patch beyond its tile's rows. 0 taps: it does not run this.
   int taps = 0, slices = 0, around = 0;
+  // Of several groups, for tiles of kGroupColumns; of small ones, for those that skip what is 0 (Gemm's kDiagonal).
+  bool grouped = false, diagonal = false;
 
   friend bool operator==(const GemmSize& a, const GemmSize& b) {
     return a.rows == b.rows && a.columns == b.columns && a.steps == b.steps && a.taps == b.taps &&
-           a.slices == b.slices && a.around == b.around;
+           a.slices == b.slices && a.around == b.around && a.grouped == b.grouped && a.diagonal == b.diagonal;
   }
 };
-// Can a tile of kTiles have so many splits?
+bool TileRuns(const GemmSize& size, int tile);
+// Can the tile have so many splits?
 bool TilingRuns(const GemmSize& size, const Tiling& tiling);
 
 // How many of `splits` have steps, where all but the last have the same number.
