@@ -50,15 +50,20 @@ FUSELAGE_HOST_DEVICE int32_t RoundSmallToInt(float v) {
   return bits - kItsBits;
 }
 
-// n / divisor by a multiplication, where n * divisor < 2^31.
+// n / divisor by a multiplication, where n < 2^31.
 struct Divider {
-  uint32_t reciprocal;  // 2^31 / divisor, rounded up.
+  uint32_t reciprocal;  // 2^(31 + shift) / divisor, rounded up.
+  int shift;            // The least that 2^shift >= divisor.
 
   FUSELAGE_HOST_DEVICE uint32_t Divide(uint32_t n) const {
-    return static_cast<uint32_t>(uint64_t{n} * reciprocal >> 31);
+    return static_cast<uint32_t>(uint64_t{n} * reciprocal >> (31 + shift));
   }
 };
-inline Divider MakeDivider(uint32_t divisor) { return {static_cast<uint32_t>(((1u << 31) - 1) / divisor + 1)}; }
+inline Divider MakeDivider(uint32_t divisor) {
+  int shift = 0;
+  while (uint64_t{1} << shift < divisor) ++shift;
+  return {static_cast<uint32_t>(((uint64_t{1} << (31 + shift)) + divisor - 1) / divisor), shift};
+}
 
 // How values become output codes: the zero point, and the clamp in codes.
 struct CodeOutput {
@@ -95,12 +100,16 @@ FUSELAGE_HOST_DEVICE float DequantizeAccumulator(int32_t acc, float scale, float
   return MultiplyAdd(ToFloat(acc), scale, bias);
 }
 
-// acc + a * b, four signed bytes each.
+// acc + a * b, four bytes each: a's of X, uint8_t or int8_t, b's signed.
+template <typename X>
 FUSELAGE_HOST_DEVICE int32_t MultiplyBytes(uint32_t a, uint32_t b, int32_t acc) {
 #if defined(__CUDA_ARCH__)
-  return __dp4a(static_cast<int32_t>(a), static_cast<int32_t>(b), acc);
+  if constexpr (static_cast<X>(-1) < 0) return __dp4a(static_cast<int32_t>(a), static_cast<int32_t>(b), acc);
+  int32_t sum;
+  asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(acc));
+  return sum;
 #else
-  for (int shift = 0; shift < 32; shift += 8) acc += static_cast<int8_t>(a >> shift) * static_cast<int8_t>(b >> shift);
+  for (int shift = 0; shift < 32; shift += 8) acc += static_cast<X>(a >> shift) * static_cast<int8_t>(b >> shift);
   return acc;
 #endif
 }

@@ -44,11 +44,12 @@ TEST(ArithmeticTest, CodesOfFloatsOfAllMagnitudes) {
 }
 
 TEST(ArithmeticTest, Divides) {
-  for (uint32_t divisor = 1; divisor < (1 << 15); divisor += 1 + divisor / 64) {
+  for (uint32_t divisor = 1; divisor < (1u << 31); divisor += 1 + divisor / 64) {
     const Divider divider = MakeDivider(divisor);
-    const uint32_t end = ((1u << 31) - 1) / divisor;  // Not itself.
-    for (uint32_t n = 0; n < 70000 && n <= end; ++n) ASSERT_EQ(divider.Divide(n), n / divisor) << divisor;
-    for (uint32_t n = end - end % divisor; n > 5 * divisor; n /= 2) {
+    constexpr uint32_t kEnd = (1u << 31) - 1;
+    for (uint32_t n = 0; n < 70000; ++n) ASSERT_EQ(divider.Divide(n), n / divisor) << divisor;
+    ASSERT_EQ(divider.Divide(kEnd), kEnd / divisor) << divisor;
+    for (uint32_t n = kEnd - kEnd % divisor; n / 5 > divisor; n /= 2) {
       n -= n % divisor;
       ASSERT_EQ(divider.Divide(n), n / divisor) << divisor;
       ASSERT_EQ(divider.Divide(n - 1), n / divisor - 1) << divisor;

@@ -17,6 +17,14 @@ FUSELAGE_HOST_DEVICE uint32_t Splat(uint8_t code) { return code * 0x01010101u; }
 FUSELAGE_HOST_DEVICE int32_t CodeOf(uint32_t word, int i) { return static_cast<int32_t>((word >> (8 * i)) & 0xff); }
 FUSELAGE_HOST_DEVICE uint32_t CodeAt(int32_t code, int i) { return static_cast<uint32_t>(code & 0xff) << (8 * i); }
 
+// Byte i of each word, as word i.
+FUSELAGE_HOST_DEVICE Codes16 Transposed(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  const uint32_t ab[] = {PickBytes(a, b, 0x5140), PickBytes(a, b, 0x7362)};
+  const uint32_t cd[] = {PickBytes(c, d, 0x5140), PickBytes(c, d, 0x7362)};
+  return {{PickBytes(ab[0], cd[0], 0x5410), PickBytes(ab[0], cd[0], 0x7632), PickBytes(ab[1], cd[1], 0x5410),
+           PickBytes(ab[1], cd[1], 0x7632)}};
+}
+
 FUSELAGE_HOST_DEVICE bool IsAligned(const void* p, int bytes) { return reinterpret_cast<uintptr_t>(p) % bytes == 0; }
 
 // The first `count` codes at p, at most four; zeros behind them.
@@ -91,6 +99,23 @@ FUSELAGE_DEVICE void StoreFloats(Thread thread, float* p, const Floats4& floats,
   for (int i = 0; i < 4; ++i) {
     if (i < count) thread.Store(p + i, floats.values[i]);
   }
+}
+
+// A result of floats, or of codes: u8 ones with `flip` applied.
+struct Output {
+  bool is_float = false;
+  uint8_t flip = 0;
+  CodeOutput codes;
+  void* data = nullptr;
+};
+
+// Of four neighbours, from element `at` on, the first `count`.
+FUSELAGE_DEVICE void StoreValues(Thread thread, const Output& output, int64_t at, const Floats4& values, int count) {
+  if (output.is_float) return StoreFloats(thread, static_cast<float*>(output.data) + at, values, count);
+  uint32_t codes = Splat(output.flip);
+  FUSELAGE_UNROLL
+  for (int i = 0; i < 4; ++i) codes ^= CodeAt(ToCode(values.values[i], output.codes), i);
+  StoreWord(thread, static_cast<uint8_t*>(output.data) + at, codes, count);
 }
 
 }  // namespace fuselage::cuda

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/core/requantize.h"
 
 namespace fuselage::cuda {
 
@@ -13,6 +14,16 @@ absl::StatusOr<Items> Spread(int64_t count, const DeviceProperties& device, absl
   constexpr int kThreads = kItemWarps * kWarpSize;
   const int64_t resident = int64_t{device.multiprocessors} * std::max(1, device.threads_per_multiprocessor / kThreads);
   return Items{static_cast<uint32_t>(count), static_cast<int>(std::min(resident, CeilDiv(count, kThreads)))};
+}
+
+Output OutputOf(const TensorType& type) {
+  Output output;
+  output.is_float = type.dtype == DType::kF32;
+  if (output.is_float) return output;
+  const kernels::UnsignedForm form = kernels::UnsignedFormOf(type);
+  output.flip = form.flip;
+  output.codes = {form.zero_point, 0, 255};
+  return output;
 }
 
 absl::StatusOr<PoolWindow> NarrowWindow(const kernels::PoolWindow& window) {

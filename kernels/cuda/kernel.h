@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/pool_window.h"
+#include "kernels/cuda/codes.h"
 #include "kernels/cuda/device_properties.h"
 #include "kernels/cuda/for_each.h"
 #include "kernels/cuda/pool_window.h"
@@ -22,6 +23,9 @@ absl::StatusOr<Items> Spread(int64_t count, const DeviceProperties& device, absl
 
 // Unimplemented: a window that counts to 2^30 or more.
 absl::StatusOr<PoolWindow> NarrowWindow(const kernels::PoolWindow& window);
+
+// Of floats, or of all codes of a type; without its data.
+Output OutputOf(const TensorType& type);
 
 // A kernel of one operand that is one call of `launch`. Params has members x and y, pointers to operand and result.
 template <typename Params>

@@ -43,7 +43,8 @@ absl::StatusOr<RowShape> RowShapeOf(const kernels::KernelDesc& desc) {
     return own < 0 || mask.shape[own] == 1 ? 0 : strides[own];
   };
   shape.mask_axes = axes;
-  for (int i = 0; i < axes; ++i) shape.mask_axis[i] = {scores[axes - 1 - i], stride(axes - 1 - i)};
+  for (int i = 0; i < axes; ++i)
+    shape.mask_axis[i] = {static_cast<uint32_t>(scores[axes - 1 - i]), stride(axes - 1 - i)};
   shape.mask_key_stride = stride(axes);
   return shape;
 }

@@ -22,7 +22,8 @@ struct RowShape {
   const uint8_t* bool_mask = nullptr;
   int mask_axes = 0;
   struct Axis {
-    int64_t size, stride;
+    uint32_t size;
+    int64_t stride;
   } mask_axis[kMostMaskAxes] = {};
   int64_t mask_key_stride = 0;
 };

@@ -1,10 +1,13 @@
 #include "kernels/int8/attention/cuda/attention_cuda.h"
 
+#include <cstring>
 #include <memory>
+#include <utility>
 
 #include "kernels/attention/cuda/host.h"
 #include "kernels/core/registry.h"
-#include "kernels/core/requantize.h"
+#include "kernels/cuda/device_buffer.h"
+#include "kernels/cuda/kernel.h"
 #include "kernels/int8/attention/attention.h"
 
 namespace fuselage::int8::attention::cuda {
@@ -12,11 +15,14 @@ namespace {
 
 using fuselage::attention::cuda::RowShapeOf;
 using fuselage::attention::cuda::WithMask;
+using ::fuselage::cuda::DeviceBuffer;
 
 class Attention final : public kernels::Kernel {
  public:
-  Attention(const kernels::KernelDesc& desc, const LaunchParams& params) : Kernel(desc), params_(params) {
-    set_variant("cuda dp4a");
+  Attention(const kernels::KernelDesc& desc, DeviceBuffer constants, const LaunchParams& params)
+      : Kernel(desc), constants_(std::move(constants)), params_(params) {
+    set_variant("cuda mma");
+    set_weight_bytes(constants_.bytes());
   }
 
  private:
@@ -24,20 +30,23 @@ class Attention final : public kernels::Kernel {
                const kernels::RunContext& context) const override {
     LaunchParams params = params_;
     params.shape = WithMask(*this, params.shape, inputs);
-    params.q.codes = static_cast<const uint8_t*>(inputs[0].data);
-    params.k.codes = static_cast<const uint8_t*>(inputs[1].data);
-    params.v.codes = static_cast<const uint8_t*>(inputs[2].data);
-    params.y = outputs[0].data;
+    LaunchParams::Operand* operands[] = {&params.q, &params.k, &params.v};
+    for (int i = 0; i < 3; ++i) {
+      operands[i]->codes = static_cast<const uint8_t*>(inputs[i].data);
+      operands[i]->end = operands[i]->codes + this->inputs()[i]->num_elements();
+    }
+    params.y.data = outputs[0].data;
     Launch(params, context.stream);
   }
 
+  const DeviceBuffer constants_;
   const LaunchParams params_;
 };
 
 LaunchParams::Operand OperandOf(const TensorType& type) {
   LaunchParams::Operand operand;
   operand.flip = type.dtype == DType::kU8 ? 0x80 : 0;
-  operand.zero_point = type.quant->zero_point() - (type.dtype == DType::kU8 ? 128 : 0);
+  operand.zero_point = type.quant->zero_point() - operand.flip;
   return operand;
 }
 
@@ -48,16 +57,21 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   ASSIGN_OR_RETURN(const Multipliers multipliers, MultipliersOf(desc));
   params.score_multiplier = multipliers.scores;
   params.value_multiplier = multipliers.values;
-  params.q = OperandOf(desc.input(0));
-  params.k = OperandOf(desc.input(1));
-  params.v = OperandOf(desc.input(2));
-  params.float_output = desc.output().dtype == DType::kF32;
-  if (!params.float_output) {
-    const kernels::UnsignedForm form = kernels::UnsignedFormOf(desc.output());
-    params.flip = form.flip;
-    params.zero_point = form.zero_point;
+  params.row_blocks = static_cast<int32_t>(fuselage::cuda::CeilDiv(params.shape.group_rows, kRowsOfABlock));
+  params.y = fuselage::cuda::OutputOf(desc.output());
+  LaunchParams::Operand* operands[] = {&params.q, &params.k, &params.v};
+  uint8_t padding[3][16];
+  for (int i = 0; i < 3; ++i) {
+    *operands[i] = OperandOf(desc.input(i));
+    std::memset(padding[i], operands[i]->flip, sizeof(padding[i]));
   }
-  return std::make_unique<Attention>(desc, params);
+  params.q_addend_twice = params.q.zero_point == -128;
+  params.q_addend = static_cast<int8_t>(params.q_addend_twice ? 64 : -params.q.zero_point);
+  ASSIGN_OR_RETURN(DeviceBuffer constants,
+                   DeviceBuffer::Upload(padding, sizeof(padding), "the padding of int8.attention"));
+  for (int i = 0; i < 3; ++i)
+    operands[i]->padding = static_cast<const uint8_t*>(constants.data()) + sizeof(padding[i]) * i;
+  return std::make_unique<Attention>(desc, std::move(constants), params);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
-// int8.attention on CUDA devices, to the CPU's bits (kernels/int8/attention). Codes are multiplied as i8, u8 codes less
-// 128, and zero points subtracted from the sums, modulo 2^32.
+// int8.attention on CUDA devices, to the CPU's bits (kernels/int8/attention), on tensor cores.
 #ifndef FUSELAGE_KERNELS_INT8_ATTENTION_CUDA_ATTENTION_CUDA_H_
 #define FUSELAGE_KERNELS_INT8_ATTENTION_CUDA_ATTENTION_CUDA_H_
 
 #include "kernels/attention/cuda/row_shape.h"
+#include "kernels/cuda/codes.h"
 
 namespace fuselage::kernels {
 class KernelRegistry;
@@ -11,20 +11,23 @@ class KernelRegistry;
 
 namespace fuselage::int8::attention::cuda {
 
+constexpr int kRowsOfABlock = 64, kElementsOfABlock = 128;
+
 struct LaunchParams {
   fuselage::attention::cuda::RowShape shape;
+  int32_t row_blocks = 0;  // Of a group.
   float score_multiplier = 1, value_multiplier = 1;
-  // Codes; `flip` turns the bytes into i8, of which the zero points are.
   struct Operand {
-    const uint8_t* codes = nullptr;
-    uint8_t flip = 0;
-    int32_t zero_point = 0;
+    const uint8_t* codes = nullptr;  // 16-byte aligned.
+    const uint8_t* end = nullptr;
+    const uint8_t* padding = nullptr;  // 16 codes beyond the depth, or the keys, which are 0 where they are multiplied.
+    uint8_t flip = 0;                  // Turns the bytes into i8,
+    int32_t zero_point = 0;            // of which this is.
   } q, k, v;
-  // Floats; or codes, by a zero point of their unsigned form.
-  bool float_output = false;
-  uint8_t flip = 0;
-  int32_t zero_point = 0;
-  void* y = nullptr;
+  // -q.zero_point, or half of it where that is no i8.
+  int8_t q_addend = 0;
+  bool q_addend_twice = false;
+  fuselage::cuda::Output y;
 };
 
 void Launch(const LaunchParams& params, void* stream);

@@ -16,6 +16,28 @@ TEST_F(AttentionCuda, HasTheBytesOfTheCpu) {
   for (const OpCall& call : Calls()) ExpectBytesOf(attention::Register, RegisterCuda, call);
 }
 
+// Sizes around those of blocks, tiles and steps; with softcap, without which it does not matter what all of a query's
+// scores are off by.
+TEST_F(AttentionCuda, AroundBlocksAndSteps) {
+  const DType types[] = {DType::kU8, DType::kI8};
+  int n = 0;
+  for (const int64_t queries : {1, 17, 64, 65}) {
+    for (const int64_t keys : {63, 64, 65, 130}) {
+      for (const int64_t depth : {15, 64, 65, 144}) {
+        const int64_t width = n % 3 == 0 ? depth : 129 - depth % 16;
+        Case c = {{2, 2, queries, depth}, {2, 1, keys, depth}, {2, 1, keys, width}, {}};
+        if (n % 3 == 1) c.mask = {2, 1, queries, keys}, c.bool_mask = n % 2 == 0;
+        c.causal = n % 5 == 0;
+        c.softcap = n % 2 == 0 ? 2.5 : 0;
+        const Types of = {types[n % 2], types[n / 2 % 2], types[n / 4 % 2], n % 3 == 0 ? DType::kF32 : types[n % 2]};
+        ExpectBytesOf(attention::Register, RegisterCuda, CallOf(c, of, n));
+        if (HasFatalFailure()) return;
+        ++n;
+      }
+    }
+  }
+}
+
 // More elements than a block has.
 TEST_F(AttentionCuda, WideValues) {
   const Case c = {{1, 2, 3, 4}, {1, 2, 5, 4}, {1, 2, 5, 300}, {}};

@@ -37,7 +37,7 @@ class Matmul final : public kernels::BinaryKernel {
     params.a.end = params.a.codes + inputs()[0]->num_elements();
     params.b.codes = static_cast<const uint8_t*>(b);
     params.b.end = params.b.codes + inputs()[1]->num_elements();
-    params.y = y;
+    params.y.data = y;
     Launch(params, wide_, blocks_, context.stream);
   }
 
@@ -58,13 +58,8 @@ LaunchParams ParamsOf(const kernels::KernelDesc& desc, const kernels::MatmulShap
   params.a.zero_point = desc.input(0).quant->zero_point();
   params.b_flip = desc.input(1).dtype == DType::kU8 ? 0x80 : 0;
   params.b.zero_point = desc.input(1).quant->zero_point() - params.b_flip;
-  params.float_output = desc.output().dtype == DType::kF32;
-  params.multiplier = params.float_output ? epilogue.float_scale[0] : epilogue.multiplier[0];
-  if (!params.float_output) {
-    const kernels::UnsignedForm form = kernels::UnsignedFormOf(desc.output());
-    params.flip = form.flip;
-    params.codes = {form.zero_point, 0, 255};
-  }
+  params.y = fuselage::cuda::OutputOf(desc.output());
+  params.multiplier = params.y.is_float ? epilogue.float_scale[0] : epilogue.multiplier[0];
   return params;
 }
 

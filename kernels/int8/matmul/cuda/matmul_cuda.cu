@@ -1,6 +1,7 @@
 #include "kernels/int8/matmul/cuda/matmul_cuda.h"
 
 #include "kernels/cuda/codes.h"
+#include "kernels/cuda/fetch.h"
 #include "kernels/cuda/fragments.h"
 #include "kernels/cuda/launch.h"
 
@@ -8,13 +9,15 @@ namespace fuselage::int8::matmul::cuda {
 namespace {
 
 using ::fuselage::cuda::Block;
+using ::fuselage::cuda::FetchLines;
 using ::fuselage::cuda::Floats4;
 using ::fuselage::cuda::kWarpSize;
 using ::fuselage::cuda::Lanes;
-using ::fuselage::cuda::LoadCodes;
+using ::fuselage::cuda::Lines;
 using ::fuselage::cuda::PerThread;
 using ::fuselage::cuda::PerWarp;
 using ::fuselage::cuda::Splat;
+using ::fuselage::cuda::StoreValues;
 using ::fuselage::cuda::Thread;
 using ::fuselage::cuda::Vector;
 using ::fuselage::cuda::Warp;
@@ -31,7 +34,7 @@ struct Matmul {
   static constexpr int kBlocks = wide ? 3 : 4;
   static constexpr int kRows = RowsOfABlock(wide), kColumns = kColumnsOfABlock;
   static constexpr int kRowFragments = kRows / kWarpsDown / 16, kColumnPairs = kColumns / kWarpsAcross / 16;
-  static constexpr int kStep = 64, kPieces = kStep / 16, kLinesApart = kThreads / kPieces;
+  static constexpr int kStep = 64, kPieces = kStep / 16;
   static_assert(kColumns == kStep, "rows of a and of b are as long");
   static constexpr int kStages = 3, kStageBytes = (kRows + kStep) * kStep;
   static constexpr int kSharedBytes = kStages * kStageBytes;
@@ -109,38 +112,15 @@ struct Matmul {
     for (int j = 0; j < kColumnPairs; ++j) sums.columns[j][thread] = {};
   }
 
-  // The pieces of a step that are the thread's: of every kLinesApart-th line of a matrix, the first of which has
-  // `count` codes at `from`, and from which on there are `lines`. Where there are no codes, `padding`, 16 bytes of it.
-  template <int kLines, typename PlaceOf>
-  FUSELAGE_DEVICE static void FetchLines(Thread thread, const uint8_t* from, int count, int pitch, int lines,
-                                         const uint8_t* end, const uint8_t* padding, PlaceOf place) {
-    const int first = thread.index() / kPieces, piece = thread.index() % kPieces;
-    if (count <= 0) lines = 0;
-    if (pitch % 16 == 0) {
-      FUSELAGE_UNROLL
-      for (int i = 0; i < kLines; i += kLinesApart) {
-        thread.template CopyAsync<16>(place(first + i, piece), i < lines ? from + int64_t{i} * pitch : padding);
-      }
-      return;
-    }
-    FUSELAGE_NO_UNROLL
-    for (int i = 0; i < kLines; i += kLinesApart) {
-      const bool inside = i < lines;
-      const uint8_t* codes = inside ? from + int64_t{i} * pitch : padding;
-      thread.StoreShared(place(first + i, piece), LoadCodes(thread, codes, inside ? count : 16, end));
-    }
-  }
-
   // What lies beyond the depth is 0 on both sides.
   FUSELAGE_DEVICE static void Fetch(const Params& p, Thread thread, const Matrices& from, const Tile& tile, int step) {
     const uint32_t stage = step % kStages * kStageBytes;
-    const int line = thread.index() / kPieces, piece = thread.index() % kPieces * 16;
-    const int row = tile.first_row + line, column = tile.first_column + piece, k = step * kStep;
-    FetchLines<kRows>(thread, from.a + int64_t{row} * p.depth + k + piece, p.depth - k - piece, p.depth, p.rows - row,
-                      p.a.end, p.a.padding, [&](int row, int piece) { return stage + PlaceOfA(row, piece); });
-    FetchLines<kStep>(thread, from.b + int64_t{k + line} * p.columns + column, p.columns - column, p.columns,
-                      p.depth - k - line, p.b.end, p.b.padding,
-                      [&](int k, int piece) { return stage + PlaceOfB(k, piece); });
+    const int row = tile.first_row, column = tile.first_column, k = step * kStep;
+    const Lines a = {from.a + int64_t{row} * p.depth + k, p.depth, p.rows - row, p.depth - k, p.a.end, p.a.padding};
+    const Lines b = {
+        from.b + int64_t{k} * p.columns + column, p.columns, p.depth - k, p.columns - column, p.b.end, p.b.padding};
+    FetchLines<kRows, kPieces, kThreads>(thread, a, [&](int row, int piece) { return stage + PlaceOfA(row, piece); });
+    FetchLines<kStep, kPieces, kThreads>(thread, b, [&](int k, int piece) { return stage + PlaceOfB(k, piece); });
   }
 
   FUSELAGE_DEVICE static void Multiply(const Params& p, Warp warp, uint32_t stage, Sums& sums) {
@@ -241,34 +221,18 @@ struct Matmul {
       for (int i = 0; i < 2 * kRowFragments; ++i) {
         const int row = Row(warp) + 8 * i + thread.lane() / 4;
         const auto of_row = thread.template LoadShared<uint32_t>(kRowAddends + 4 * row);
-        Vector<int32_t, 4> values;
+        Floats4 values;
         FUSELAGE_UNROLL
         for (int k = 0; k < 4; ++k) {
           const int32_t product = sums.products[i / 2][j][k % 2][thread].values[i % 2 * 2 + k / 2];
-          values.values[k] = static_cast<int32_t>(static_cast<uint32_t>(product) + of_row + of_columns.values[k]);
+          const uint32_t sum = static_cast<uint32_t>(product) + of_row + of_columns.values[k];
+          values.values[k] = fuselage::cuda::Rescale(static_cast<int32_t>(sum), p.multiplier);
         }
-        StoreFour(p, thread, tile, tile.first_row + row, tile.first_column + column, values);
+        if (tile.first_row + row >= p.rows || tile.first_column + column >= p.columns) continue;
+        const int64_t at = (tile.product * p.rows + tile.first_row + row) * p.columns + tile.first_column + column;
+        StoreValues(thread, p.y, at, values, p.columns - tile.first_column - column);
       }
     }
-  }
-
-  FUSELAGE_DEVICE static void StoreFour(const Params& p, Thread thread, const Tile& tile, int row, int column,
-                                        const Vector<int32_t, 4>& sums) {
-    if (row >= p.rows || column >= p.columns) return;
-    const int64_t at = (tile.product * p.rows + row) * p.columns + column;
-    Floats4 values;
-    FUSELAGE_UNROLL
-    for (int i = 0; i < 4; ++i) values.values[i] = fuselage::cuda::Rescale(sums.values[i], p.multiplier);
-    if (p.float_output) {
-      fuselage::cuda::StoreFloats(thread, static_cast<float*>(p.y) + at, values, p.columns - column);
-      return;
-    }
-    uint32_t codes = Splat(p.flip);
-    FUSELAGE_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      codes ^= fuselage::cuda::CodeAt(fuselage::cuda::ToCode(values.values[i], p.codes), i);
-    }
-    fuselage::cuda::StoreWord(thread, static_cast<uint8_t*>(p.y) + at, codes, p.columns - column);
   }
 };
 

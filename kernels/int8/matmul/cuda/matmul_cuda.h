@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/arithmetic.h"
+#include "kernels/cuda/codes.h"
 
 namespace fuselage::kernels {
 class KernelRegistry;
@@ -28,11 +28,7 @@ struct LaunchParams {
   bool a_is_signed = false;
   uint8_t b_flip = 0;  // Turns b's bytes into i8, of which its zero point is.
   float multiplier = 1;
-  // Floats; or codes, of u8 with `flip` applied.
-  bool float_output = false;
-  uint8_t flip = 0;
-  fuselage::cuda::CodeOutput codes;
-  void* y = nullptr;
+  fuselage::cuda::Output y;
 };
 
 constexpr int kColumnsOfABlock = 64;
