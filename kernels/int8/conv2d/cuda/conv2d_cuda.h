@@ -2,9 +2,9 @@
 // the CPU runs.
 //
 //   at most four input channels     stem.h, a max pool of small windows included
-//   one group                       gemm.h: tensor cores, implicit GEMM
-//   groups of one channel           depthwise.h
-//   other groups                    direct.h: one thread per output
+//   groups of one channel           depthwise.h, or of many pixels a diagonal halo
+//   other groups, and one           gemm.h and halo.h: tensor cores, implicit GEMM
+//   what 32 bits do not count       direct.h: one thread per output
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_CONV2D_CUDA_H_
 #define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_CONV2D_CUDA_H_
 

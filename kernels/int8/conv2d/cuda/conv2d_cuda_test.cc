@@ -100,7 +100,9 @@ TEST_F(Conv2dCudaTest, Groups) {
 }
 
 TEST_F(Conv2dCudaTest, Depthwise) {
-  for (int i = 0; i < 200; ++i) ExpectEqualsCpu(RandomDepthwiseCase(6000 + i), i);
+  PlanOptions options;
+  options.family = Family::kDepthwise;
+  for (int i = 0; i < 200; ++i) ExpectEqualsCpu(RandomDepthwiseCase(6000 + i), i, options);
 }
 
 TEST_F(Conv2dCudaTest, TheDirectKernelIsAnOracle) {

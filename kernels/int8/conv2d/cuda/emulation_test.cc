@@ -135,9 +135,12 @@ TEST(EmulationTest, FewChannels) {
 }
 
 TEST(EmulationTest, Depthwise) {
+  PlanOptions options;
+  options.family = Family::kDepthwise;
   for (int i = 0; i < 100; ++i) {
     const Case c = RandomDepthwiseCase(6000 + i);
-    EXPECT_EQ(ExpectEqualsCpu(c, i), "cuda depthwise");
+    const char* name = c.in_channels % 16 == 0 ? "cuda depthwise" : "cuda depthwise by 4 bytes";
+    EXPECT_EQ(ExpectEqualsCpu(c, i, options), name);
     if (HasFailure()) return;
   }
 }
@@ -224,6 +227,19 @@ TEST(PlanTest, LargeTensorsHaveTheDirectKernel) {
   EXPECT_EQ(name_of(8191), "cuda halo 256x64");  // 2^31 - 2^18 bytes of input.
   EXPECT_EQ(name_of(8192), "cuda direct");
   EXPECT_EQ(name_of(1 << 19), "UNIMPLEMENTED");  // 2^31 output pixels.
+}
+
+TEST(PlanTest, LargeDepthwiseConvolutionsRunOnTensorCores) {
+  const auto name_of = [&](int batch, int channels, int stride) {
+    Case c = WithGroups(SquareCase(64, 56, 64, /*kernel=*/3, stride), channels, 1, 1);
+    c.batch = batch;
+    return PlanOf(Instance(c, 1).Desc(), {})->name();
+  };
+  EXPECT_EQ(name_of(1, 64, 1), "cuda depthwise");
+  EXPECT_EQ(name_of(64, 64, 1), "cuda diagonal halo 256x64");
+  EXPECT_EQ(name_of(64, 64, 2), "cuda depthwise");
+  EXPECT_EQ(name_of(64, 32, 1), "cuda depthwise");
+  EXPECT_EQ(name_of(64, 72, 1), "cuda depthwise by 4 bytes");
 }
 
 TEST(PlanTest, FamiliesThatDoNotFitAreErrors) {

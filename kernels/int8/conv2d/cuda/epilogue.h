@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/codes.h"
 #include "kernels/int8/conv2d/cuda/params.h"
 
 namespace fuselage::int8::conv2d::cuda {
@@ -44,12 +45,16 @@ struct Tile {
   }
 };
 
-// `residual` is there if kResidual, with its top bit as Params::residual_flip wants it.
+// `residual` with its top bit as Params::residual_flip wants it.
+FUSELAGE_DEVICE float AddResidual(const Params& p, float v, int32_t residual) {
+  return ::fuselage::cuda::AddResidual(v, residual - p.residual_zero_point, p.residual_multiplier);
+}
+// `residual` is there if kResidual.
 template <bool kResidual>
 FUSELAGE_DEVICE float ToOutputValue(const Params& p, int32_t acc, int32_t bias, float multiplier, uint8_t residual) {
   const float v = ::fuselage::cuda::Rescale(acc + bias, multiplier);
   if constexpr (!kResidual) return v;
-  return ::fuselage::cuda::AddResidual(v, residual - p.residual_zero_point, p.residual_multiplier);
+  return AddResidual(p, v, residual);
 }
 // Without the function of an activation.
 template <bool kResidual>
@@ -265,21 +270,69 @@ FUSELAGE_DEVICE void StoreChannels(const Params& p, Thread thread, int channel, 
   }
 }
 
-// Stores the floats of `channels`, at most four, from `channel` on; `index` is that of the first output.
-template <typename F>
-FUSELAGE_DEVICE void StoreFourFloats(const Params& p, Thread thread, const Vector<int32_t, 4>& sums, int channel,
-                                     int channels, int64_t index, F activated) {
-  Vector<float, 4> values;
+// Four neighbouring channels, from `channel` on, of which there are at least one.
+using Four = Vector<float, 4>;
+
+// Without the function of an activation: where the output is floats; `channels` of them.
+FUSELAGE_DEVICE Four FourFloats(const Params& p, Thread thread, const Vector<int32_t, 4>& sums, int channel,
+                                int channels) {
+  Four values = {};
   FUSELAGE_UNROLL
   for (int i = 0; i < 4; ++i) {
     if (i >= channels) continue;
-    values.values[i] = activated(ToOutputFloat(p, sums.values[i], thread.LoadConstant(p.bias + channel + i),
-                                               thread.LoadConstant(p.multiplier + channel + i),
-                                               thread.LoadConstant(p.float_bias + channel + i)));
+    values.values[i] =
+        ToOutputFloat(p, sums.values[i], thread.LoadConstant(p.bias + channel + i),
+                      thread.LoadConstant(p.multiplier + channel + i), thread.LoadConstant(p.float_bias + channel + i));
   }
+  return values;
+}
+// Where it is codes; the channel is a multiple of 4, `index` is that of the first output.
+FUSELAGE_DEVICE Four FourValues(const Params& p, Thread thread, const Vector<int32_t, 4>& sums, int channel,
+                                int channels, int64_t index) {
+  const auto bias = thread.LoadConstant(reinterpret_cast<const Vector<int32_t, 4>*>(p.bias + channel));
+  const auto multiplier = thread.LoadConstant(reinterpret_cast<const Four*>(p.multiplier + channel));
+  Four values;
+  FUSELAGE_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    values.values[i] = ToOutputValue<false>(p, sums.values[i], bias.values[i], multiplier.values[i], 0);
+  }
+  if (p.residual == nullptr) return values;
+  const uint32_t residuals =
+      ::fuselage::cuda::LoadWord(thread, p.residual + index, channels) ^ ::fuselage::cuda::Splat(p.residual_flip);
+  FUSELAGE_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    values.values[i] = AddResidual(p, values.values[i], ::fuselage::cuda::CodeOf(residuals, i));
+  }
+  return values;
+}
+
+// Applies the function of an activation to one value after the other, which go round: it is long.
+template <int kFours>
+FUSELAGE_DEVICE void Activate(const Params& p, Four (&values)[kFours]) {
+  if (!p.activated) return;
+  FUSELAGE_NO_UNROLL
+  for (int n = 0; n < 4 * kFours; ++n) {
+    const float first = values[0].values[0];
+    FUSELAGE_UNROLL
+    for (int i = 1; i < 4 * kFours; ++i) values[(i - 1) / 4].values[(i - 1) % 4] = values[i / 4].values[i % 4];
+    values[kFours - 1].values[3] = Activated(p, first);
+  }
+}
+
+FUSELAGE_DEVICE Vector<uint8_t, 4> FourCodes(const Params& p, const Four& values) {
+  Vector<uint8_t, 4> codes;
+  FUSELAGE_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    codes.values[i] = static_cast<uint8_t>(::fuselage::cuda::ToCode(values.values[i], p.codes));
+  }
+  return codes;
+}
+
+// Stores the floats of `channels`; `index` is that of the first output.
+FUSELAGE_DEVICE void StoreFourFloats(const Params& p, Thread thread, const Four& values, int channels, int64_t index) {
   float* to = static_cast<float*>(p.output) + index;
   if (p.out_channels % 4 == 0) {
-    thread.Store(reinterpret_cast<Vector<float, 4>*>(to), values);
+    thread.Store(reinterpret_cast<Four*>(to), values);
     return;
   }
   FUSELAGE_UNROLL
@@ -315,8 +368,8 @@ FUSELAGE_DEVICE void StoreFloats(Block& block, const Params& p, int first_channe
           const int64_t index = pixel(row);
           if (index < 0 || channels <= 0) continue;
           const auto sums = thread.LoadShared<Vector<int32_t, 4>>(row * kSumsPitch + 4 * column);
-          StoreFourFloats(p, thread, sums, channel, channels, index * p.out_channels + channel,
-                          [](float v) { return v; });
+          StoreFourFloats(p, thread, FourFloats(p, thread, sums, channel, channels), channels,
+                          index * p.out_channels + channel);
         }
       });
     });
@@ -358,30 +411,6 @@ FUSELAGE_DEVICE void StoreFourCodes(const Params& p, Thread thread, const Vector
   for (int i = 0; i < 4; ++i) {
     if (i < channels) thread.Store(to + i, codes.values[i]);
   }
-}
-
-// Stores the results of `channels`, at most four, from `channel` on, a multiple of 4; `index` is that of the first
-// output.
-FUSELAGE_DEVICE void StoreFour(const Params& p, Thread thread, const Vector<int32_t, 4>& sums, int channel,
-                               int channels, int64_t index) {
-  if (p.float_bias != nullptr) {
-    StoreFourFloats(p, thread, sums, channel, channels, index, [&](float v) { return Activated(p, v); });
-    return;
-  }
-  Vector<uint8_t, 4> codes = {};
-  if (p.residual != nullptr) {
-    if (p.out_channels % 4 == 0) {
-      codes = thread.Load(reinterpret_cast<const Vector<uint8_t, 4>*>(p.residual + index));
-    } else {
-      for (int i = 0; i < channels; ++i) codes.values[i] = thread.Load(p.residual + index + i);
-    }
-  }
-  const auto bias = thread.LoadConstant(reinterpret_cast<const Vector<int32_t, 4>*>(p.bias + channel));
-  const auto multiplier = thread.LoadConstant(reinterpret_cast<const Vector<float, 4>*>(p.multiplier + channel));
-  for (int i = 0; i < 4; ++i) {
-    codes.values[i] = ToActivatedCode(p, sums.values[i], bias.values[i], multiplier.values[i], codes.values[i]);
-  }
-  StoreFourCodes(p, thread, codes, channels, index);
 }
 
 }  // namespace fuselage::int8::conv2d::cuda

@@ -25,7 +25,16 @@ struct Finish {
         if (row >= p.rows || channel >= p.out_channels) return;
         const auto sums = thread.Load(reinterpret_cast<const Vector<int32_t, 4>*>(p.sums + first));
         const int channels = p.out_channels - channel < 4 ? p.out_channels - channel : 4;
-        StoreFour(p, thread, sums, channel, channels, row * p.out_channels + channel);
+        const int64_t index = row * p.out_channels + channel;
+        const bool is_float = p.float_bias != nullptr;
+        Four values[] = {is_float ? FourFloats(p, thread, sums, channel, channels)
+                                  : FourValues(p, thread, sums, channel, channels, index)};
+        Activate(p, values);
+        if (is_float) {
+          StoreFourFloats(p, thread, values[0], channels, index);
+        } else {
+          StoreFourCodes(p, thread, FourCodes(p, values[0]), channels, index);
+        }
       });
     });
   }

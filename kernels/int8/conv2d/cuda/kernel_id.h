@@ -34,7 +34,8 @@ struct KernelId {
   bool is_signed = false;  // i8 input. False for kFinish and kPool.
   int tile = 0;            // In kTiles; of a Gemm.
   bool diagonal = false;   // Of small groups; of a Gemm of whole pieces.
-  int piece = 16;          // Bytes of the input that are fetched at once, which divide a pixel: 16, 8 or 1; of a Gemm.
+  int piece = 16;  // Bytes of the input that are fetched at once, which divide a pixel: 16, 8 or 1 of a Gemm, 16 or 4
+                   // of a Depthwise.
 };
 
 // One launch. `shared_bytes` is dynamic shared memory.

@@ -46,7 +46,7 @@ auto WithKernelOf(const KernelId& id, F f) {
     case Family::kGemm: return WithGemm<X>(id, f);
     case Family::kStem: return f(Stem<X, false>());
     case Family::kPooledStem: return f(Stem<X, true>());
-    case Family::kDepthwise: return f(Depthwise<X>());
+    case Family::kDepthwise: return id.piece == 16 ? f(Depthwise<X, 4>()) : f(Depthwise<X, 1>());
     default: return f(Direct<X>());
   }
 }

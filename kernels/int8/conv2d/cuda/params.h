@@ -75,6 +75,9 @@ struct Params {
   int patch_part;                 // The pixels that are fetched in a step.
 
   StemLayout stem;
+  struct Depthwise {
+    ::fuselage::cuda::Divider threads_of_pixel, out_width, out_height;
+  } depthwise;
 
   // A max pool of the output codes, which `output` then has instead. Padding loses against every code.
   struct Pool {

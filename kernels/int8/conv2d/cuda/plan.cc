@@ -163,9 +163,21 @@ bool StemRuns(const Problem& problem, const Params& params, bool pooled) {
           (int64_t{params.pool.out_height} * params.pool.out_width <= kIntMax && EveryWindowSeesPixels(params)));
 }
 
+int DepthwisePiece(const Geometry& g) { return g.in_channels % 16 == 0 ? 16 : 4; }
+
 bool DepthwiseRuns(const Problem& problem) {
   const Geometry& g = problem.geometry;
-  return g.groups == g.in_channels && g.groups == g.out_channels && g.groups % 4 == 0 && SmallCoordinates(g);
+  return g.groups == g.in_channels && g.groups == g.out_channels && g.groups % 4 == 0 && SmallCoordinates(g) &&
+         int64_t{g.in_width} * g.in_channels <= kIntMax &&
+         int64_t{g.batch} * g.out_height * g.out_width * (g.out_channels / DepthwisePiece(g)) <= kIntMax / 2;
+}
+
+// By instructions for an output, a diagonal halo on tensor cores has two thirds of a Depthwise's, as far as tiles are
+// full.
+bool HaloBeatsDepthwise(const Problem& problem, const DeviceProperties& device) {
+  const Geometry& g = problem.geometry;
+  return IsDiagonal(g) && GemmRuns(problem) && 4 * g.out_channels >= 3 * RoundUp(g.out_channels, kGroupColumns) &&
+         kTiles[ChooseTiling(GemmSizeOf(g), device, TunedTilings()).tile].halo;
 }
 
 // Does a tile have few pixels that others compute too?
@@ -324,20 +336,25 @@ void Plan::PlanStem(const Problem& problem, bool pooled) {
 void Plan::PlanDepthwise(const Problem& problem) {
   const Geometry& g = problem.geometry;
   Params& p = params_;
-  p.padded_channels = g.out_channels;
-  const int taps = g.kernel_height * g.kernel_width;
-  std::vector<int8_t> weight(int64_t{g.out_channels} * taps);
-  for (int64_t channel = 0; channel < g.out_channels; ++channel) {
-    for (int64_t tap = 0; tap < taps; ++tap) {
-      weight[tap * g.out_channels + channel] = problem.weight[channel * taps + tap];
-    }
-  }
-  AddConstants(problem, weight);
   KernelId id;
   id.family = Family::kDepthwise;
   id.is_signed = problem.input_type == DType::kI8;
-  const int64_t outputs = int64_t{p.rows} * p.out_channels;
-  launches_.push_back({id, {static_cast<int>(CeilDiv(outputs, Depthwise<uint8_t>::kPerBlock)), 1, 1}, 0, p});
+  id.piece = DepthwisePiece(g);
+  p.padded_channels = g.out_channels;
+  p.depthwise = {MakeDivider(g.out_channels / id.piece), MakeDivider(g.out_width), MakeDivider(g.out_height)};
+  std::vector<int8_t> weight(RoundUp(g.kernel_width, 4) * g.kernel_height * g.out_channels);
+  const int8_t* from = problem.weight;
+  for (int64_t channel = 0; channel < g.out_channels; ++channel) {
+    for (int64_t y = 0; y < g.kernel_height; ++y) {
+      for (int64_t x = 0; x < g.kernel_width; ++x) {
+        weight[((x / 4 * g.kernel_height + y) * g.out_channels + channel) * 4 + x % 4] = *from++;
+      }
+    }
+  }
+  AddConstants(problem, weight);
+  const int64_t threads = int64_t{p.rows} * (p.out_channels / id.piece);
+  const int per_block = Depthwise<uint8_t, 4>::kWarps * kWarpSize;
+  launches_.push_back({id, {static_cast<int>(CeilDiv(threads, per_block)), 1, 1}, 0, p});
 }
 
 void Plan::PlanDirect(const Problem& problem) {
@@ -388,10 +405,11 @@ absl::StatusOr<Plan> Plan::Make(const Problem& problem, const kernels::PoolWindo
   }
   const bool pooled_stem = pool != nullptr && StemRuns(problem, params, /*pooled=*/true);
   const bool stem = StemRuns(problem, params, /*pooled=*/false);
+  const bool depthwise = DepthwiseRuns(problem) && !HaloBeatsDepthwise(problem, device);
   const Family family = options.family                                ? *options.family
                         : pooled_stem && PooledStemWorthwhile(params) ? Family::kPooledStem
                         : stem                                        ? Family::kStem
-                        : DepthwiseRuns(problem)                      ? Family::kDepthwise
+                        : depthwise                                   ? Family::kDepthwise
                         : GemmRuns(problem)                           ? Family::kGemm
                                                                       : Family::kDirect;
   const auto runs = [&](const Tiling& tiling) {
@@ -421,12 +439,12 @@ std::string Plan::name() const {
     case Family::kPooledStem: name = "cuda pooled stem"; break;
     case Family::kGemm:
       name = absl::StrCat("cuda ", id.diagonal ? "diagonal " : "", kTiles[id.tile].halo ? "halo " : "gemm ",
-                          kTiles[id.tile].rows, "x", kTiles[id.tile].columns,
-                          id.piece == 16 ? "" : absl::StrCat(" by ", id.piece, " bytes"));
+                          kTiles[id.tile].rows, "x", kTiles[id.tile].columns);
       break;
     case Family::kDepthwise: name = "cuda depthwise"; break;
     default: name = "cuda direct";
   }
+  if (id.piece != 16) absl::StrAppend(&name, " by ", id.piece, " bytes");
   if (params_.splits > 1) absl::StrAppend(&name, " split ", params_.splits);
   if (sums_bytes_ > 0) name += ", function";
   if (codes_bytes_ > 0) name += ", pool";

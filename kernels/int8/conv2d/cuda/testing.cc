@@ -62,7 +62,6 @@ std::vector<uint8_t> Pooled(const Case& c, const uint8_t* codes, const kernels::
   return result;
 }
 
-// Multiplicative congruential: shapes only.
 }  // namespace
 
 kernels::KernelDesc PooledDesc(const Instance& instance, const kernels::PoolWindow& pool) {

@@ -33,11 +33,11 @@ Case RandomCase(uint64_t seed, int in_channels_multiple, bool groups);
 // One that a halo runs: stride 1, the output as large as the input.
 Case RandomHaloCase(uint64_t seed);
 
-// As many groups as channels, a multiple of 4.
 Case WithGroups(Case c, int groups, int inputs, int outputs);  // Of each group.
 // ResNeXt's and RegNet's groups, and others: whole ones in 32 channels, in a tile, in no tile; more inputs than
 // outputs, and fewer; in pieces of 16, 8 and 1 bytes.
 Case RandomGroupedCase(uint64_t seed);
+// As many groups as channels, a multiple of 4.
 Case RandomDepthwiseCase(uint64_t seed);
 
 // A pool of the case's output.

@@ -213,24 +213,28 @@ struct Matmul {
   }
 
   FUSELAGE_DEVICE static void StoreSums(const Params& p, Warp warp, Thread thread, const Tile& tile, Sums& sums) {
+    const int column = Column(warp) + 4 * (thread.lane() % 4), left = p.columns - tile.first_column - column;
+    Vector<uint32_t, 4> of_columns[kColumnPairs];
     FUSELAGE_UNROLL
     for (int j = 0; j < kColumnPairs; ++j) {
-      const int column = Column(warp) + 16 * j + 4 * (thread.lane() % 4);
-      const auto of_columns = thread.template LoadShared<Vector<uint32_t, 4>>(kColumnAddends + 4 * column);
+      of_columns[j] = thread.template LoadShared<Vector<uint32_t, 4>>(kColumnAddends + 4 * (column + 16 * j));
+    }
+    FUSELAGE_UNROLL
+    for (int i = 0; i < 2 * kRowFragments; ++i) {
+      const int row = Row(warp) + 8 * i + thread.lane() / 4;
+      if (tile.first_row + row >= p.rows) continue;
+      const auto of_row = thread.template LoadShared<uint32_t>(kRowAddends + 4 * row);
+      const int64_t at = (tile.product * p.rows + tile.first_row + row) * p.columns + tile.first_column + column;
       FUSELAGE_UNROLL
-      for (int i = 0; i < 2 * kRowFragments; ++i) {
-        const int row = Row(warp) + 8 * i + thread.lane() / 4;
-        const auto of_row = thread.template LoadShared<uint32_t>(kRowAddends + 4 * row);
+      for (int j = 0; j < kColumnPairs; ++j) {
         Floats4 values;
         FUSELAGE_UNROLL
         for (int k = 0; k < 4; ++k) {
           const int32_t product = sums.products[i / 2][j][k % 2][thread].values[i % 2 * 2 + k / 2];
-          const uint32_t sum = static_cast<uint32_t>(product) + of_row + of_columns.values[k];
+          const uint32_t sum = static_cast<uint32_t>(product) + of_row + of_columns[j].values[k];
           values.values[k] = fuselage::cuda::Rescale(static_cast<int32_t>(sum), p.multiplier);
         }
-        if (tile.first_row + row >= p.rows || tile.first_column + column >= p.columns) continue;
-        const int64_t at = (tile.product * p.rows + tile.first_row + row) * p.columns + tile.first_column + column;
-        StoreValues(thread, p.y, at, values, p.columns - tile.first_column - column);
+        StoreValues(thread, p.y, at + 16 * j, values, left - 16 * j);
       }
     }
   }
