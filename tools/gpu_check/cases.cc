@@ -253,6 +253,41 @@ std::vector<Case> ResNet18(int batch) {
   return cases;
 }
 
+std::vector<Case> OtherLayers(int batch) {
+  std::vector<Case> cases;
+  const auto conv = [&](const char* what, int channels, int size, int groups, int kernel, int stride) {
+    int8::conv2d::Case c = int8::conv2d::SquareCase(channels, size, channels, kernel, stride);
+    c.batch = batch;
+    c.groups = groups;
+    c.activation = Activation::Relu();
+    cases.push_back(Conv(absl::StrCat(what, " ", channels, "x", size, "x", size, ", ", groups, " groups, ", kernel, "x",
+                                      kernel, "/", stride),
+                         c, 1));
+  };
+  for (const int n : {1, 2, 4, 8}) conv("ResNeXt", 128 * n, 56 / n, 32, 3, 1);
+  conv("ResNeXt", 256, 56, 32, 3, 2);
+  conv("RegNet", 336, 28, 14, 3, 1);
+  conv("depthwise", 32, 112, 32, 3, 1);
+  conv("depthwise", 96, 112, 96, 3, 2);
+  conv("depthwise", 144, 56, 144, 3, 1);
+  conv("depthwise", 384, 14, 384, 3, 1);
+  conv("depthwise", 960, 7, 960, 5, 1);
+
+  constexpr int64_t kHeads = 6, kTokens = 197, kDepth = 64;
+  const TensorType rows = Codes(DType::kU8, {batch, kHeads, kTokens, kDepth}, 0.02f, 117, Layout::kRowMajor);
+  const TensorType columns = Codes(DType::kU8, {batch, kHeads, kDepth, kTokens}, 0.02f, 117, Layout::kRowMajor);
+  const TensorType square = Codes(DType::kU8, {batch, kHeads, kTokens, kTokens}, 1.0f / 255, 0, Layout::kRowMajor);
+  const int64_t macs = batch * kHeads * kTokens * kTokens * kDepth;
+  cases.push_back(Plain("ViT-S attention", "int8.attention", {rows, rows, rows}, rows,
+                        {{"scale", 0.125}, {"is_causal", false}, {"softcap", 0.0}}));
+  cases.back().macs = 2 * macs;
+  cases.push_back(Plain("ViT-S scores", "int8.matmul", {rows, columns}, square));
+  cases.back().macs = macs;
+  cases.push_back(Plain("ViT-S mixtures", "int8.matmul", {square, rows}, rows));
+  cases.back().macs = macs;
+  return cases;
+}
+
 std::vector<Case> RandomCases(int count) {
   std::vector<Case> cases;
   std::mt19937 random(1);

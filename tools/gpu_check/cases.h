@@ -25,6 +25,10 @@ struct Case {
 // As lowered, on 224x224 images and with 1000 classes: layers that differ, in order.
 std::vector<Case> ResNet18(int batch);
 
+// What other networks are made of, on as large images: ResNeXt50's and RegNet's groups, MobileNetV2's depthwise
+// convolutions, and attention of ViT-S, fused and written out.
+std::vector<Case> OtherLayers(int batch);
+
 // The same cases for the same count.
 std::vector<Case> RandomCases(int count);
 

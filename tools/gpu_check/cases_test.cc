@@ -89,5 +89,9 @@ TEST_F(CasesTest, ResNet18) {
   EXPECT_EQ(convolutions, 1813561344);  // The paper's 1.8 GMAC (He et al. 2015, table 1).
 }
 
+TEST_F(CasesTest, OtherLayers) {
+  for (const Case& c : OtherLayers(1)) Check(c);
+}
+
 }  // namespace
 }  // namespace fuselage::gpu_check

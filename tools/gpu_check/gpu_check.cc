@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "ir/base/status.h"
@@ -240,14 +241,14 @@ class Checker {
     return absl::OkStatus();
   }
 
-  absl::Status CheckResNet18(int batch) {
-    std::printf("\nResNet18, batch %d\n%-40s %-28s %9s %8s %7s %s\n", batch, "layer", "variant", "us", "TOPS", "% peak",
-                "ok");
+  // `images`: that the layers are a whole network's, in order, for so many; 0: they are not.
+  absl::Status CheckLayers(const std::string& title, const std::vector<Case>& cases, int images) {
+    std::printf("\n%s\n%-40s %-28s %9s %8s %7s %s\n", title.c_str(), "layer", "variant", "us", "TOPS", "% peak", "ok");
     std::vector<std::unique_ptr<OnDevice>> layers;
     std::vector<int> repetitions;
     double total = 0;
     std::string without;
-    for (const Case& c : ResNet18(batch)) {
+    for (const Case& c : cases) {
       auto checked = Check(c);
       if (!checked.ok()) return Annotate(checked.status(), c.name);
       if (*checked == nullptr) {
@@ -265,6 +266,7 @@ class Checker {
       layers.push_back(*std::move(checked));
       repetitions.push_back(c.repetitions);
     }
+    if (images == 0) return absl::OkStatus();
     ASSIGN_OR_RETURN(const double us, Microseconds(stream_, 1, [&]() -> absl::Status {
                        for (size_t i = 0; i < layers.size(); ++i) {
                          for (int n = 0; n < repetitions[i]; ++n) RETURN_IF_ERROR(layers[i]->Launch(stream_));
@@ -272,7 +274,7 @@ class Checker {
                        return absl::OkStatus();
                      }));
     std::printf("sum of layers: %.1f us; all in one CUDA graph: %.1f us, %.0f images/s%s\n", total, us,
-                batch / us * 1e6, without.empty() ? "" : (" without " + without).c_str());
+                images / us * 1e6, without.empty() ? "" : (" without " + without).c_str());
     return absl::OkStatus();
   }
 
@@ -330,7 +332,10 @@ int Main(int argc, char** argv) {
   absl::Status status = checker.Init();
   if (status.ok()) status = checker.CheckRandom(options.quick ? kQuickCases : kRandomCases);
   for (int batch : options.quick ? std::vector<int>() : options.batches) {
-    if (status.ok()) status = checker.CheckResNet18(batch);
+    const std::string of_batch = absl::StrCat(", batch ", batch);
+    if (status.ok()) status = checker.CheckLayers("ResNet18" + of_batch, ResNet18(batch), batch);
+    if (status.ok())
+      status = checker.CheckLayers("other networks' layers" + of_batch, OtherLayers(batch), /*images=*/0);
   }
   const bool same = checker.Report();
   if (!status.ok()) std::fprintf(stderr, "gpu_check: %s\n", std::string(status.message()).c_str());
