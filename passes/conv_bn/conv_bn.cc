@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/base/hash_map.h"
 #include "ir/match/in_place.h"
+#include "ir/match/properties.h"
 #include "ir/match/sharing.h"
 #include "passes/conv_bn/fold.h"
 
@@ -27,7 +28,7 @@ struct ChannelMap {
   int axis = 1;
   Affine affine;
 
-  // Of so many channels along the layer's axis.
+  // The map for so many channels along the layer's axis.
   Affine Over(int64_t channels) const {
     if (axis != kEveryAxis) return affine;
     return {std::vector<double>(channels, affine.scale[0]), std::vector<double>(channels, affine.shift[0])};
@@ -37,19 +38,15 @@ struct ChannelMap {
 bool IsTransposed(const Node& layer) { return absl::StartsWith(layer.op()->name, "conv_transpose"); }
 
 bool IsLayer(const Node& node) {
-  if (node.op() == nullptr) return false;
-  const std::string& op = node.op()->name;
-  return op == "linear" || op == "conv1d" || op == "conv2d" || op == "conv3d" || IsTransposed(node);
+  return node.op() != nullptr && (node.IsOp("linear") || match::IsConvolution(node) || IsTransposed(node));
 }
 
-// Of its input and of its result.
-int ChannelAxis(const Node& layer) { return layer.IsOp("linear") ? layer.tensor_type().rank() - 1 : 1; }
-
-bool IsPlainF32(const TensorType& type) { return type.dtype == DType::kF32 && !type.quant; }
+// In the layer's result, and in its input, which has the same rank.
+int ChannelAxis(const Node& layer) { return match::ChannelAxis(layer, layer.tensor_type()); }
 
 // x, where `node` is x times a constant and has x's type; null elsewhere.
 Node* FactorOrNull(const Node& node) {
-  if (!node.IsOp("mul") || !IsPlainF32(node.tensor_type())) return nullptr;
+  if (!node.IsOp("mul") || !match::IsF32(node)) return nullptr;
   if (node.kind() != ir::NodeKind::kCallModule && match::IsInPlace(node.target())) return nullptr;
   for (const int side : {0, 1}) {
     Node* x = node.operand(side);
@@ -112,7 +109,7 @@ std::string WhyNotFoldable(const Node& layer, int axis, Layer* parts) {
   parts->weight = graph.ParameterOfOrNull(layer, "weight");
   parts->bias = graph.ParameterOfOrNull(layer, "bias");
   for (const Tensor* t : {parts->weight, parts->bias}) {
-    if (t == nullptr || IsPlainF32(t->type())) continue;
+    if (t == nullptr || t->dtype() == DType::kF32) continue;
     const absl::string_view kind = t->type().quant ? "quantized" : DTypeName(t->dtype());
     return absl::StrCat("the parameters of ", name, " are ", kind);
   }
@@ -149,7 +146,7 @@ absl::Status Apply(ir::Graph& graph, Node* layer, Node* node, Node* input, Folde
 absl::StatusOr<std::string> MakeDepthwise(ir::Graph& graph, Node* bn, const Affine& affine) {
   if (bn->module() == nullptr) return absl::StrCat("%", bn->name(), " is no call_module (run normalize first)");
   const TensorType& type = bn->tensor_type();
-  if (type.rank() != 4 || !IsPlainF32(type) || type.num_elements() == 0) {
+  if (type.rank() != 4 || type.dtype != DType::kF32 || type.num_elements() == 0) {
     return absl::StrCat("its result is ", ToString(type), ", a depthwise convolution's an f32 of rank 4 with elements");
   }
   std::string why = match::SharedModule(*bn);

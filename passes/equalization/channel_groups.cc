@@ -8,18 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/base/hash_map.h"
+#include "ir/match/properties.h"
 #include "ir/match/sharing.h"
 
 namespace fuselage::equalization {
 namespace {
 
 using ir::Node;
-
-bool IsConvolution(const Node& node) { return node.IsOp("conv1d") || node.IsOp("conv2d") || node.IsOp("conv3d"); }
-
-bool IsF32(const Node& node) {
-  return node.type().is_tensor() && node.tensor_type().dtype == DType::kF32 && !node.tensor_type().quant;
-}
 
 // Why the weights of `layer` cannot be scaled; empty where they can.
 std::string WhyFixed(const Node& layer) {
@@ -94,9 +89,9 @@ class Finder {
   };
 
   void Visit(Node* node) {
-    if (node->op() != nullptr && (IsConvolution(*node) || node->IsOp("linear"))) {
+    if (node->op() != nullptr && (match::IsConvolution(*node) || node->IsOp("linear"))) {
       VisitLayer(node);
-    } else if (node->op() != nullptr && IsF32(*node)) {
+    } else if (node->op() != nullptr && match::IsF32(*node)) {
       Follow(node);
     } else {
       BlockOperands(*node, node->is_call() ? absl::StrCat("%", node->name(), " reads it")
@@ -105,10 +100,10 @@ class Finder {
   }
 
   void VisitLayer(Node* layer) {
-    std::string why = IsF32(*layer) && IsF32(*layer->operand(0)) ? WhyFixed(*layer) : "it is quantized";
+    std::string why = match::IsF32(*layer) && match::IsF32(*layer->operand(0)) ? WhyFixed(*layer) : "it is quantized";
     const auto input = channels_.find(layer->operand(0));
     if (why.empty() && input != channels_.end() &&
-        input->second.axis == ChannelAxis(*layer, layer->operand(0)->tensor_type())) {
+        input->second.axis == match::ChannelAxis(*layer, layer->operand(0)->tensor_type())) {
       groups_[Find(input->second.group)].readers.push_back(layer);
     } else {
       Block(layer->operand(0), why.empty() ? absl::StrCat("%", layer->name(), " reads it by another axis") : why);
@@ -126,7 +121,7 @@ class Finder {
         group.why_not = absl::StrCat("%", layer->name(), " has the activation ", activation);
       }
     }
-    channels_[layer] = {static_cast<int>(groups_.size()), ChannelAxis(*layer, layer->tensor_type())};
+    channels_[layer] = {static_cast<int>(groups_.size()), match::ChannelAxis(*layer, layer->tensor_type())};
     parents_.push_back(static_cast<int>(groups_.size()));
     groups_.push_back(std::move(group));
   }
@@ -139,8 +134,7 @@ class Finder {
       if (!why.empty() || argument.spec->parameter || argument.value == nullptr) continue;
       const auto it = channels_.find(argument.value);
       const std::optional<int> axis =
-          it == channels_.end() ? std::nullopt
-                                : AxisInResult(*node, argument.value->tensor_type(), it->second.axis);
+          it == channels_.end() ? std::nullopt : AxisInResult(*node, argument.value->tensor_type(), it->second.axis);
       if (!axis.has_value() || (result.has_value() && result->axis != *axis)) {
         why = absl::StrCat("%", node->name(), " mixes it with others");
       } else if (!result.has_value()) {
@@ -203,8 +197,6 @@ LayerShape ShapeOf(const Node& layer) {
   return {outputs, inputs, pairs == 0 ? 0 : weight.num_elements() / pairs,
           grouped ? layer.attribute("groups").as_int() : 1};
 }
-
-int ChannelAxis(const Node& layer, const TensorType& value) { return layer.IsOp("linear") ? value.rank() - 1 : 1; }
 
 std::vector<ChannelGroup> FindChannelGroups(const ir::Graph& graph) { return Finder().Run(graph); }
 

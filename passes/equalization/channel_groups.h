@@ -27,9 +27,6 @@ struct LayerShape {
 };
 LayerShape ShapeOf(const ir::Node& layer);
 
-// The axis of the channels in a layer's input and in its result.
-int ChannelAxis(const ir::Node& layer, const TensorType& value);
-
 // Groups with a writer and a reader, in the order of their first writers.
 std::vector<ChannelGroup> FindChannelGroups(const ir::Graph& graph);
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "ir/base/hash_map.h"
+#include "ir/match/properties.h"
 #include "passes/equalization/channel_groups.h"
 #include "passes/equalization/channel_scales.h"
 #include "passes/equalization/scale_layer.h"
@@ -25,7 +26,7 @@ constexpr double kLeastGain = 1;
 
 using Statistics = HashMap<const Node*, ChannelStatistics>;
 
-// Of what the readers read and the clamps leave.
+// Statistics of what the readers read and the clamps leave.
 absl::StatusOr<Statistics> Sample(const std::vector<ChannelGroup>& groups, const ir::Graph& graph,
                                   passes::Runner* runner) {
   if (runner == nullptr) return UsageError("equalization needs calibration data: the caller gives none");
@@ -40,7 +41,7 @@ absl::StatusOr<Statistics> Sample(const std::vector<ChannelGroup>& groups, const
   for (const ChannelGroup& group : groups) {
     for (const Node* reader : group.readers) {
       const Node* value = reader->operand(0);
-      add(value, group.channels, ChannelAxis(*reader, value->tensor_type()));
+      add(value, group.channels, match::ChannelAxis(*reader, value->tensor_type()));
     }
     for (const auto& [clamp, axis] : group.clamps) add(clamp, group.channels, axis);
   }

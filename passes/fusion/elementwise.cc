@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/base/elementwise.h"
 #include "ir/base/hash_map.h"
+#include "ir/match/properties.h"
 #include "ir/match/sharing.h"
 
 namespace fuselage::fusion {
@@ -18,17 +19,13 @@ using passes::Remarks;
 
 constexpr size_t kMostSteps = 32;  // Their blocks stay within a core's caches.
 
-bool IsF32(const Node* node) {
-  return node != nullptr && node->type().is_tensor() && node->tensor_type().dtype == DType::kF32 &&
-         !node->tensor_type().quant;
-}
-
 ElementwiseStep StepOf(const Node& node) { return {node.op()->name, {}, node.attributes()}; }
 
 bool IsStep(const Node& node) {
-  if (!node.is_call() || !node.op()->elementwise || !IsElementwiseStep(node.op()->name) || !IsF32(&node)) return false;
+  if (!node.is_call() || !node.op()->elementwise || !IsElementwiseStep(node.op()->name) || !match::IsF32(node))
+    return false;
   for (const Node* operand : node.operands()) {
-    if (!IsF32(operand)) return false;
+    if (operand == nullptr || !match::IsF32(*operand)) return false;
   }
   ElementwiseStep step = StepOf(node);
   step.operands.assign(node.num_operands(), 0);

@@ -9,7 +9,7 @@
 #include "ir/base/activation.h"
 #include "ir/base/hash_map.h"
 #include "ir/match/batch.h"
-#include "ir/match/match.h"
+#include "ir/match/properties.h"
 #include "ir/match/sharing.h"
 #include "passes/core/roofline.h"
 #include "passes/fusion/elementwise.h"
@@ -25,19 +25,17 @@ using passes::Remarks;
 
 bool HasActivation(const Node& node) { return node.attribute("activation").as_string() != "none"; }
 
-bool IsConv(const Node& node) { return node.IsOp("conv1d") || node.IsOp("conv2d") || node.IsOp("conv3d"); }
-
 bool IsFusable(const Node& node) { return node.op() != nullptr && node.op()->fusable_activation; }
 
 // Where a quantize and a dequantize stand between `value` and what computes it: that node. Else null.
-const Node* BehindQuantizeOrNull(Node* value) {
-  static const auto& pattern = *new match::Pattern(
-      match::Op("dequantize").With(0, match::Op("quantize").With(0, match::Pattern().Where(IsFusable))));
-  return pattern.Match(value) ? value->operand(0)->operand(0) : nullptr;
+const Node* BehindQuantizeOrNull(const Node& value) {
+  if (!value.IsOp("dequantize") || !value.operand(0)->IsOp("quantize")) return nullptr;
+  const Node* producer = value.operand(0)->operand(0);
+  return IsFusable(*producer) ? producer : nullptr;
 }
 
 FusionOptions::Rule RuleOf(const Node& producer) {
-  if (IsConv(producer)) return FusionOptions::CONV_RELU;
+  if (match::IsConvolution(producer)) return FusionOptions::CONV_RELU;
   if (producer.IsOp("linear")) return FusionOptions::LINEAR_RELU;
   if (producer.IsOp("add")) return FusionOptions::ADD_RELU;
   if (producer.IsOp("gemm")) return FusionOptions::MATMUL_RELU;
@@ -138,7 +136,7 @@ class Walk {
  private:
   absl::StatusOr<bool> FuseActivation(Node* relu) {
     Node* producer = relu->operand(0);
-    if (const Node* behind = BehindQuantizeOrNull(producer); behind != nullptr) {
+    if (const Node* behind = BehindQuantizeOrNull(*producer); behind != nullptr) {
       remarks_.Missed(*relu, absl::StrCat("not fused: a quantize stands between %", behind->name(), " and it"));
       return false;
     }
@@ -195,10 +193,10 @@ class Walk {
     for (int i = 0; i < 2; ++i) {
       Node* conv = add->operand(i);
       const Node* residual = add->operand(1 - i);
-      if (const Node* behind = BehindQuantizeOrNull(conv); behind != nullptr && IsConv(*behind)) {
+      if (const Node* behind = BehindQuantizeOrNull(*conv); behind != nullptr && match::IsConvolution(*behind)) {
         why = absl::StrCat("a quantize stands between %", behind->name(), " and it");
       }
-      if (!IsConv(*conv)) continue;
+      if (!match::IsConvolution(*conv)) continue;
       const std::string why_not = WhyNoResidual(*conv, *add, *residual);
       if (!why_not.empty()) {
         why = why_not;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ir/base/hash_map.h"
+#include "ir/match/properties.h"
 #include "ir/match/sharing.h"
 #include "passes/core/roofline.h"
 
@@ -195,7 +196,7 @@ class Horizontal {
     wide->AddSources(sources);
     const int64_t position = position_.at(first);  // Not a reference into a table that grows.
     position_[wide] = position;
-    const int64_t axis = first->IsOp("linear") ? first->tensor_type().rank() - 1 : 1;
+    const int64_t axis = match::ChannelAxis(*first, first->tensor_type());
     ASSIGN_OR_RETURN(Node * split, graph_.AddFunction(absl::StrCat(first->name(), "_split"), "split", {wide},
                                                       {{"sizes", Attribute(sizes)}, {"dim", Attribute(axis)}}, first));
     split->AddSources(sources);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "ir/match/properties.h"
 #include "passes/normalize/attention.h"
 
 namespace fuselage::normalize {
@@ -17,13 +18,11 @@ using passes::Remarks;
 
 const Node* OperandOrNull(const Node& node, int i) { return i < node.num_operands() ? node.operand(i) : nullptr; }
 
-bool IsF32(const Node& node) { return node.type().is_tensor() && node.tensor_type().dtype == DType::kF32; }
-
 // matmul(x, constant [in, out]) => linear(x)
 absl::StatusOr<std::vector<NewCall>> MatmulToLinear(const Node& node, Remarks& remarks) {
   Node* input = node.operand(0);
   const Node& weight = *node.operand(1);
-  if (!IsF32(node) || weight.tensor_type().rank() != 2 || input->tensor_type().rank() < 2) {
+  if (!match::IsF32(node) || weight.tensor_type().rank() != 2 || input->tensor_type().rank() < 2) {
     return std::vector<NewCall>();
   }
   if (!IsConstant(weight)) {
@@ -68,7 +67,7 @@ absl::StatusOr<std::vector<NewCall>> GemmToLinear(const Node& node, Remarks& rem
   const std::vector<NewCall> none;
   const auto& [a, b, c, trans_a, trans_b] = GemmOf(node);
   const double alpha = node.attribute("alpha").as_float(), beta = node.attribute("beta").as_float();
-  if (!IsF32(node)) return none;
+  if (!match::IsF32(node)) return none;
   if (!IsConstant(b)) {
     remarks.Missed(node, absl::StrCat("no linear: its weight is computed by %", b.name()));
     return none;
@@ -213,19 +212,6 @@ bool IsInOrder(const std::vector<int64_t>& axes) {
   return true;
 }
 
-// A slice of everything, in any batch: the first of one image is not all of two.
-bool TakesAll(const Node& slice) {
-  const std::vector<int64_t>& axes = slice.attribute("axes").as_ints();
-  const std::vector<int64_t>& ends = slice.attribute("ends").as_ints();
-  const std::vector<int64_t>& steps = slice.attribute("steps").as_ints();
-  const int64_t rank = slice.tensor_type().rank();
-  for (size_t i = 0; i < ends.size(); ++i) {
-    const bool is_batch = axes.empty() ? i == 0 : axes[i] == 0 || axes[i] == -rank;
-    if ((is_batch && ends[i] < std::numeric_limits<int32_t>::max()) || (!steps.empty() && steps[i] < 0)) return false;
-  }
-  return slice.type() == slice.operand(0)->type();
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remarks) {
@@ -250,7 +236,7 @@ absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remar
     }
     return ReshapeToFlatten(node);
   }
-  if (op == "clamp" && IsF32(node) && node.attribute("min").as_float() == 0 &&
+  if (op == "clamp" && match::IsF32(node) && node.attribute("min").as_float() == 0 &&
       node.attribute("max").as_float() == std::numeric_limits<double>::infinity()) {
     return std::vector<NewCall>{{"relu", {node.operand(0)}, {}, {}}};
   }
@@ -267,7 +253,7 @@ absl::StatusOr<std::vector<NewCall>> MeanToPool(const Node& node) {
   std::sort(dims.begin(), dims.end());
   std::vector<int64_t> spatial;
   for (int axis = 2; axis < rank; ++axis) spatial.push_back(axis);
-  if (rank < 3 || dims != spatial || !IsF32(node)) return std::vector<NewCall>();
+  if (rank < 3 || dims != spatial || !match::IsF32(node)) return std::vector<NewCall>();
   std::vector<NewCall> calls = {{"global_avg_pool", {node.operand(0)}, {}, {}}};
   if (!node.attribute("keepdim").as_bool()) calls.push_back({"flatten", {}, {}, {}});
   return calls;
@@ -280,7 +266,7 @@ bool IsNoOp(const Node& node) {
     const std::vector<int64_t>& pads = node.attribute("pads").as_ints();
     return std::count(pads.begin(), pads.end(), 0) == static_cast<int64_t>(pads.size());
   }
-  if (node.IsOp("slice")) return TakesAll(node);
+  if (node.IsOp("slice")) return match::TakesAll(node);
   return node.IsOp("identity") || (node.IsOp("dropout") && !node.attribute("training").as_bool());
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/match/properties.h"
 
 namespace fuselage::quantize {
 namespace {
@@ -30,7 +31,7 @@ absl::StatusOr<std::vector<Node*>> AddErrors(const RoundedWeight& rounded, ir::G
   for (Node* node : graph.Snapshot()) {
     if (node->module() != &module) continue;
     ASSIGN_OR_RETURN(Node * call, graph.AddModuleCall(error, error, {node->operand(0)}));
-    const int rank = call->tensor_type().rank(), channels = call->IsOp("linear") ? rank - 1 : 1;
+    const int rank = call->tensor_type().rank(), channels = match::ChannelAxis(*call, call->tensor_type());
     std::vector<int64_t> dims;
     for (int axis = 0; axis < rank; ++axis) {
       if (axis != channels) dims.push_back(axis);

@@ -9,6 +9,7 @@
 #include "ir/base/elementwise.h"
 #include "ir/base/hash_map.h"
 #include "ir/base/suggest.h"
+#include "ir/match/properties.h"
 #include "passes/core/quantized_form.h"
 #include "passes/quantize/observers.h"
 
@@ -25,13 +26,12 @@ bool HasRule(const ir::OpRegistry& ops, const ir::OpSchema& op) {
   return form != nullptr ? !form->unbounded_error : op.keeps_range;
 }
 
-bool IsF32(const Node* node) { return node->type().is_tensor() && node->tensor_type().dtype == DType::kF32; }
-
 // Moves elements, and loses or repeats none.
 bool IsView(const Node* node) {
   if (node->op() == nullptr || node->op()->view == ir::View::kNone || node->num_operands() == 0) return false;
   const Node* source = node->operand(0);
-  return IsF32(node) && IsF32(source) && node->tensor_type().num_elements() == source->tensor_type().num_elements();
+  return match::IsF32(*node) && match::IsF32(*source) &&
+         node->tensor_type().num_elements() == source->tensor_type().num_elements();
 }
 
 // Why a chain of elementwise steps stays in FP32: one of them would. Empty where none would, and for other ops.
@@ -186,7 +186,7 @@ class Selector {
 
   bool IsCandidate(const Node& node) const {
     if (node.op() == nullptr || IsView(&node) || !HasRule(graph_.ops(), *node.op())) return false;
-    return IsF32(&node) || !OnlyMoves(node);  // Sizes and indices are no candidates.
+    return match::IsF32(node) || !OnlyMoves(node);  // Sizes and indices are no candidates.
   }
 
   // Why a candidate stays in FP32 whatever its neighbours do; empty where nothing speaks against it.
@@ -200,10 +200,11 @@ class Selector {
     if (!options_.ops().empty() && !Contains(options_.ops(), op)) {
       return absl::StrCat("kept in FP32: ops does not list '", op, "'");
     }
-    if (!IsF32(&node)) return absl::StrCat("result is ", ToString(node.type()), ", wanted f32");
+    if (!match::IsF32(node)) return absl::StrCat("result is ", ToString(node.type()), ", wanted f32");
     for (const int i : DataOperands(node)) {
       const Node& operand = *node.operand(i);
-      if (!IsF32(&operand)) return absl::StrCat("%", operand.name(), " is ", ToString(operand.type()), ", wanted f32");
+      if (!match::IsF32(operand))
+        return absl::StrCat("%", operand.name(), " is ", ToString(operand.type()), ", wanted f32");
     }
     if (const std::string reason = WhyNotSteps(node); !reason.empty()) return reason;
     if (node.op()->OperandIndex("weight") < 0) return WhyNoCodes(node);
@@ -269,7 +270,7 @@ class Selector {
 
   // A slice of what can only be codes is one of the codes, and shares their parameters.
   bool SelectsFromCodes(const Node* node, const HashSet<const Node*>& codes) const {
-    if (node->op() == nullptr || node->op()->view != ir::View::kSelects || !IsF32(node)) return false;
+    if (node->op() == nullptr || node->op()->view != ir::View::kSelects || !match::IsF32(*node)) return false;
     return codes.contains(view_root_.at(node->operand(0)));
   }
 
@@ -323,7 +324,7 @@ std::vector<int> DataOperands(const ir::Node& node) {
   std::vector<int> indices;
   for (const ir::Argument& argument : node.arguments()) {
     if (argument.spec->parameter || argument.value == nullptr) continue;
-    const bool moved_by = node.op()->keeps_range && !IsF32(argument.value);
+    const bool moved_by = node.op()->keeps_range && !match::IsF32(*argument.value);
     const bool as_it_is = form != nullptr && passes::TakesAsItIs(node, *form, argument.index);
     if (!moved_by && !as_it_is) indices.push_back(argument.index);
   }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/base/hash_map.h"
+#include "ir/match/properties.h"
 #include "ir/match/sharing.h"
 
 namespace fuselage::smooth_quant {
@@ -14,15 +15,11 @@ namespace {
 
 using ir::Node;
 
-bool IsF32(const Node& node) {
-  return node.type().is_tensor() && node.tensor_type().dtype == DType::kF32 && !node.tensor_type().quant;
-}
-
 int64_t LastSize(const Node& node) { return node.tensor_type().rank() == 0 ? 0 : node.tensor_type().shape.back(); }
 
 // Keeps the last axis as it is.
 bool IsView(const Node& node) {
-  return node.op() != nullptr && node.op()->view == ir::View::kSameOrder && IsF32(node) &&
+  return node.op() != nullptr && node.op()->view == ir::View::kSameOrder && match::IsF32(node) &&
          LastSize(node) == LastSize(*node.operand(0));
 }
 
@@ -36,7 +33,7 @@ Node* Root(Node* node) {
 std::string WhyFixed(const Node& layer) {
   const std::string name = absl::StrCat("%", layer.name());
   if (layer.module() == nullptr) return absl::StrCat(name, " is no call_module (run normalize first)");
-  if (!IsF32(layer)) return absl::StrCat(name, " is no float");
+  if (!match::IsF32(layer)) return absl::StrCat(name, " is no float");
   const bool is_linear = layer.IsOp("linear");
   const int64_t outputs = is_linear ? layer.graph().ParameterOfOrNull(layer, "weight")->dim(0) : LastSize(layer);
   for (const char* parameter : {"weight", "bias"}) {
@@ -84,7 +81,7 @@ Absorber FindAbsorber(const SmoothQuantOptions& options, Node* value) {
     return {nullptr, absl::StrCat("%", value->name(), " has factors with codes of their own (see per_token)")};
   }
   for (Node* operand : {value->operand(1), value->operand(0)}) {
-    const bool alone = operand->has_one_use() && IsF32(*operand) && LastSize(*operand) == LastSize(*value);
+    const bool alone = operand->has_one_use() && match::IsF32(*operand) && LastSize(*operand) == LastSize(*value);
     if (alone && WhyNotAbsorbed(*operand).empty()) return {operand, ""};
   }
   return {nullptr, absl::StrCat("no factor of %", value->name(), " absorbs one of a channel")};
@@ -115,7 +112,7 @@ std::vector<Group> FindGroups(const SmoothQuantOptions& options, const ir::Graph
   std::vector<Group> groups;
   HashSet<const Node*> seen;
   for (Node* node = graph.first(); node != nullptr; node = node->next()) {
-    if (!node->IsOp("linear") || !IsF32(*node)) continue;
+    if (!node->IsOp("linear") || !match::IsF32(*node)) continue;
     Node* const value = Root(node->operand(0));
     if (!value->is_call() || !seen.insert(value).second) continue;
     Absorber absorber = FindAbsorber(options, value);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ir/base/hash_map.h"
+#include "ir/match/properties.h"
 #include "passes/core/quantized_form.h"
 #include "passes/weight_rounding/hessian.h"
 #include "passes/weight_rounding/rows.h"
@@ -40,19 +41,17 @@ struct Layer {
 
 using Hessians = std::vector<Hessian>;  // By group.
 
-bool IsF32(const TensorType& type) { return type.dtype == DType::kF32 && !type.quant; }
-
 // Why the weight of a call stays as it is; empty where nothing speaks against it.
 std::string WhyNot(const Node& call) {
   if (call.module() == nullptr) return "its weight is an operand, wanted a module's parameter (see normalize)";
   const Tensor& weight = *call.graph().ParameterOfOrNull(call, "weight");
-  if (!IsF32(weight.type())) return absl::StrCat("weight is ", ToString(weight.type()), ", wanted f32");
+  if (weight.dtype() != DType::kF32) return absl::StrCat("weight is ", ToString(weight.type()), ", wanted f32");
   const absl::Span<const float> values = weight.values<float>();
   if (!std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); })) {
     return "weight is not finite";
   }
   const Node& input = *call.operand(0);
-  if (!IsF32(input.tensor_type())) return absl::StrCat("%", input.name(), " is no float");
+  if (!match::IsF32(input)) return absl::StrCat("%", input.name(), " is no float");
   if (input.kind() == ir::NodeKind::kGetAttr) return absl::StrCat("%", input.name(), " is a constant");
   return "";
 }
@@ -95,7 +94,7 @@ absl::Status CheckFinite(const Tensor& value) {
   return absl::OkStatus();
 }
 
-// Of layers[begin, end), over all samples.
+// The Hessians of layers[begin, end), over all samples.
 absl::StatusOr<std::vector<std::shared_ptr<const Hessians>>> Sample(const std::vector<Layer>& layers, size_t begin,
                                                                     size_t end, const ir::Graph& graph,
                                                                     passes::Runner& runner) {
