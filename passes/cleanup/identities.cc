@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/batch.h"
+#include "ir/match/properties.h"
 
 namespace fuselage::cleanup {
 namespace {
@@ -47,11 +48,7 @@ bool ReturnsOperand0(const Node& node) {
   if (op.name == "expand") return node.attribute(ir::kBatchAttribute).as_int() == 0;
   if (op.name == "permute") return IsSorted(node.attribute("dims").as_ints(), input.tensor_type().rank());
   if (op.name == "transpose") return SameAxis(node, "dim0", "dim1");
-  // With the input's shape it takes every element; a negative step would turn their order.
-  if (op.name == "slice") {
-    const std::vector<int64_t>& steps = node.attribute("steps").as_ints();
-    return std::all_of(steps.begin(), steps.end(), [](int64_t step) { return step > 0; });
-  }
+  if (op.name == "slice") return match::TakesAll(node);
   if (op.name == "pad") return AllAre(node.attribute("pads").as_ints(), 0);
   if (op.name == "cat") return node.num_operands() == 1;
   return false;
