@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/match/sharing.h"
 #include "passes/int8_fusion/norms.h"
+#include "passes/module_call/module_call.h"
 
 namespace fuselage::int8_fusion {
 namespace {
@@ -102,64 +103,26 @@ AttributeMap FusedAttributes(const Candidate& candidate, const ir::OpSchema& op)
   return attributes;
 }
 
-TensorType AtRunTime(TensorType type) {
-  if (type.rank() == 4) type.layout = Layout::kNhwc;
-  return type;
+module_call::Call FusedCall(const Candidate& candidate, const ir::OpSchema& op) {
+  return {candidate.op,
+          FusedAttributes(candidate, op),
+          candidate.layer->module()->parameters,
+          {candidate.nodes.front()->operand(0)}};
 }
 
 // Asks op and kernel. Why they refuse; else what runs it, for a remark.
 absl::StatusOr<std::string> VariantOf(const Candidate& candidate, const kernels::KernelRegistry& kernels) {
-  const Node& layer = *candidate.layer;
-  const Node& input = *candidate.nodes.front()->operand(0);
-  const Node& last = *candidate.nodes.back();
-  const ir::OpSchema* schema = layer.graph().ops().FindOrNull(candidate.op);
-  const kernels::KernelEntry* entry = kernels.FindOrNull(candidate.op);
-  if (schema == nullptr || entry == nullptr) {
-    return absl::UnimplementedError(absl::StrCat("no ", schema == nullptr ? "operator " : "kernel for ", candidate.op));
-  }
-  kernels::KernelDesc desc;
-  desc.op = candidate.op;
-  desc.isa = kernels::BestIsa();
-  desc.attributes = FusedAttributes(candidate, *schema);
-  desc.inputs = {AtRunTime(input.tensor_type())};
-  desc.outputs = {AtRunTime(last.tensor_type())};
-  for (const auto& [operand, parameter] : layer.module()->parameters) {
-    desc.parameters[operand] = layer.graph().FindParameterOrNull(parameter)->tensor.get();
-  }
-  std::vector<const ir::Type*> operand_types = layer.graph().OperandTypes(layer);
-  operand_types[0] = &input.type();
-  ASSIGN_OR_RETURN(const ir::Type type, ir::Infer(*schema, desc.attributes, operand_types));
-  if (type != last.type()) {
+  const ir::Graph& graph = candidate.layer->graph();
+  const ir::OpSchema* schema = graph.ops().FindOrNull(candidate.op);
+  if (schema == nullptr) return absl::UnimplementedError(absl::StrCat("no operator ", candidate.op));
+  ASSIGN_OR_RETURN(const module_call::Accepted accepted,
+                   module_call::Ask(FusedCall(candidate, *schema), graph, kernels));
+  const ir::Type& wanted = candidate.nodes.back()->type();
+  if (accepted.type != wanted) {
     return absl::InternalError(
-        absl::StrCat(candidate.op, " gives ", ToString(type), ", wanted ", ToString(last.type())));
+        absl::StrCat(candidate.op, " gives ", ToString(accepted.type), ", wanted ", ToString(wanted)));
   }
-  return entry->Supports(desc);
-}
-
-// The new node takes name, place and readers of the last, and the module path of the layer.
-absl::StatusOr<Node*> Rewrite(ir::Graph& graph, const Candidate& candidate) {
-  AttributeMap attributes = FusedAttributes(candidate, *graph.ops().FindOrNull(candidate.op));
-  std::map<std::string, std::string> parameters = candidate.layer->module()->parameters;
-  Node* const input = candidate.nodes[0]->operand(0);
-  Node* const last = candidate.nodes.back();
-  Node* const before = last->next();
-  const std::string name = last->name();
-  std::vector<std::string> sources;
-  for (const Node* node : candidate.nodes) {
-    for (std::string& source : node->SourcesOrSelf()) sources.push_back(std::move(source));
-  }
-  // Uses wait without a value while the old nodes make room for their names.
-  const std::vector<ir::Use> uses = last->uses();
-  for (const ir::Use& use : uses) use.user->set_operand(use.index, nullptr);
-  ir::Module* module = candidate.layer->module();
-  for (auto it = candidate.nodes.rbegin(); it != candidate.nodes.rend(); ++it) graph.Erase(*it);
-  const std::string path = module->path;
-  graph.EraseModule(module);
-  RETURN_IF_ERROR(graph.AddModule(path, candidate.op, std::move(attributes), std::move(parameters)).status());
-  ASSIGN_OR_RETURN(Node * fused, graph.AddModuleCall(name, path, {input}, before));
-  for (const ir::Use& use : uses) use.user->set_operand(use.index, fused);
-  fused->AddSources(sources);
-  return fused;
+  return accepted.variant;
 }
 
 std::string Names(const Candidate& candidate) {
@@ -199,7 +162,8 @@ absl::StatusOr<bool> Int8Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) con
       continue;
     }
     const std::string names = Names(candidate);
-    ASSIGN_OR_RETURN(node, Rewrite(graph, candidate));
+    ASSIGN_OR_RETURN(node, module_call::Replace(candidate.nodes, candidate.layer->module()->path,
+                                                FusedCall(candidate, *graph.ops().FindOrNull(candidate.op)), graph));
     remarks.Applied(*node, absl::StrCat(names, " as ", candidate.op, ", kernel ", *variant));
     changed = true;
   }

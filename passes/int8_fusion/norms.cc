@@ -1,7 +1,6 @@
 #include "passes/int8_fusion/norms.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/match/batch.h"
 #include "ir/match/sharing.h"
+#include "passes/module_call/module_call.h"
 
 namespace fuselage::int8_fusion {
 namespace {
@@ -41,32 +41,29 @@ std::vector<Node*> OperandsOf(const FusableNorm& fusable) {
   return {(fusable.dequantize != nullptr ? fusable.dequantize : fusable.norm)->operand(0)};
 }
 
-// Asks op and kernel. Why they refuse; else the kernel's variant.
-absl::StatusOr<std::string> VariantOf(const FusableNorm& fusable, const kernels::KernelRegistry& kernels) {
-  const ir::Graph& graph = fusable.norm->graph();
-  const ir::OpSchema* schema = graph.ops().FindOrNull(FormOf(*fusable.norm));
-  const kernels::KernelEntry* entry = kernels.FindOrNull(FormOf(*fusable.norm));
-  if (schema == nullptr || entry == nullptr) {
-    return absl::UnimplementedError(
-        absl::StrCat("no ", schema == nullptr ? "operator " : "kernel for ", FormOf(*fusable.norm)));
-  }
-  kernels::KernelDesc desc;
-  desc.op = schema->name;
-  desc.isa = kernels::BestIsa();
-  desc.attributes = fusable.attributes;
-  std::vector<const ir::Type*> types = graph.OperandTypes(*fusable.norm);
-  types.resize(schema->operands.size());
-  const std::vector<Node*> operands = OperandsOf(fusable);
-  types[0] = &operands[0]->type();
-  if (operands.size() > 1) types.back() = &operands[1]->type();
-  for (const Node* operand : operands) desc.inputs.push_back(operand->tensor_type());
-  for (const auto& [operand, parameter] : fusable.norm->module()->parameters) {
-    desc.parameters[operand] = graph.FindParameterOrNull(parameter)->tensor.get();
-  }
-  while (types.back() == nullptr) types.pop_back();
-  ASSIGN_OR_RETURN(const ir::Type type, ir::Infer(*schema, desc.attributes, types));
-  desc.outputs = type.elements();
-  return entry->Supports(desc);
+module_call::Call FusedCall(const FusableNorm& fusable) {
+  return {FormOf(*fusable.norm), fusable.attributes, fusable.norm->module()->parameters, OperandsOf(fusable)};
+}
+
+// The readers of a value, to be given another one under its name.
+struct Readers {
+  std::string name;
+  std::vector<ir::Use> uses;
+};
+
+// Erases `node`, whose readers wait for another value.
+Readers EraseBelowReaders(Node* node, ir::Graph& graph) {
+  Readers readers = {node->name(), module_call::Detach(*node)};
+  module_call::EraseWithModule(node, graph);
+  return readers;
+}
+
+// Gives the readers element `index` of the tuple `fused`.
+absl::Status AttachToElement(const Readers& readers, Node* fused, int64_t index, Node* before) {
+  ASSIGN_OR_RETURN(Node * element,
+                   fused->graph().AddFunction(readers.name, "getitem", {fused}, {{"index", index}}, before));
+  module_call::Attach(readers.uses, element);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -104,80 +101,52 @@ FusableNorm FusableNormAt(Node* norm, const kernels::KernelRegistry& kernels) {
   Node* input = norm->operand(0);
   if (input->IsOp("int8.dequantize")) found.dequantize = input;
   if (IsPlainSum(*input) && (!rows || HasPlainReaders(quantize))) found.sum = input;
-  absl::StatusOr<std::string> variant = VariantOf(found, kernels);
-  if (variant.ok()) {
-    found.variant = *std::move(variant);
+  absl::StatusOr<module_call::Accepted> accepted = module_call::Ask(FusedCall(found), norm->graph(), kernels);
+  if (accepted.ok()) {
+    found.variant = std::move(accepted->variant);
   } else {
-    found.why_not = std::string(variant.status().message());
+    found.why_not = std::string(accepted.status().message());
   }
   return found;
 }
 
 absl::StatusOr<Node*> FuseNorm(const FusableNorm& fusable, ir::Graph& graph, passes::Remarks& remarks) {
   Node *const norm = fusable.norm, *const quantize = fusable.quantize, *const sum = fusable.sum;
-  const bool rows = IsRowQuantize(*quantize);
-  const std::vector<Node*> operands = OperandsOf(fusable);
-  std::vector<Node*> fused = {quantize, norm};  // The last first.
-  if (sum != nullptr) fused.push_back(sum);
-
+  const bool codes_alone = sum == nullptr, rows = IsRowQuantize(*quantize);
   std::vector<std::string> sources, names;
-  for (auto it = fused.rbegin(); it != fused.rend(); ++it) {
-    names.push_back(absl::StrCat("%", (*it)->name()));
-    for (std::string& source : (*it)->SourcesOrSelf()) sources.push_back(std::move(source));
+  for (const Node* node : std::initializer_list<const Node*>{sum, norm, quantize}) {
+    if (node == nullptr) continue;
+    names.push_back(absl::StrCat("%", node->name()));
+    for (std::string& source : node->SourcesOrSelf()) sources.push_back(std::move(source));
   }
-  Node* before = fused.back()->next();
+  Node* before = (codes_alone ? norm : sum)->next();
   while (before == norm || before == quantize) before = before->next();
 
-  // Uses wait without a value while the old nodes make room for their names.
-  const auto detach = [&](const Node& node) {
-    std::vector<ir::Use> uses;
-    for (const ir::Use& use : node.uses()) {
-      if (use.user == norm) continue;
-      uses.push_back(use);
-      use.user->set_operand(use.index, nullptr);
-    }
-    return uses;
-  };
-  const auto attach = [](const std::vector<ir::Use>& uses, Node* value) {
-    for (const ir::Use& use : uses) use.user->set_operand(use.index, value);
-  };
-  const std::vector<ir::Use> quantized = detach(*quantize);
-  const std::vector<ir::Use> summed = sum == nullptr ? std::vector<ir::Use>() : detach(*sum);
-  const std::string op = FormOf(*norm), name = norm->name(), path = norm->module()->path;
-  const std::string codes_name = quantize->name(), sum_name = sum == nullptr ? "" : sum->name();
-  std::map<std::string, std::string> parameters = norm->module()->parameters;
-  for (Node* node : fused) {
-    ir::Module* module = node->module();
-    graph.Erase(node);
-    if (module != nullptr && module->call_sites.empty()) graph.EraseModule(module);
-  }
-
-  RETURN_IF_ERROR(graph.AddModule(path, op, fusable.attributes, std::move(parameters)).status());
-  ASSIGN_OR_RETURN(Node * node, graph.AddModuleCall(name, path, operands, before));
+  module_call::Call call = FusedCall(fusable);
+  const std::string name = norm->name(), path = norm->module()->path;
+  const Readers of_codes = EraseBelowReaders(quantize, graph);
+  module_call::EraseWithModule(norm, graph);
+  const Readers of_sum = codes_alone ? Readers() : EraseBelowReaders(sum, graph);
+  RETURN_IF_ERROR(graph.AddModule(path, call.op, std::move(call.attributes), std::move(call.parameters)).status());
+  ASSIGN_OR_RETURN(Node * node, graph.AddModuleCall(name, path, std::move(call.operands), before));
   node->AddSources(sources);
-  const auto result = [&](const std::string& wish, size_t index) {
-    return graph.AddFunction(wish, "getitem", {node}, {{"index", static_cast<int64_t>(index)}}, before);
-  };
-  if (rows || sum == nullptr) {
-    attach(quantized, node);
+  if (codes_alone || rows) {  // A tuple of rows begins as the quantize's.
+    module_call::Attach(of_codes.uses, node);
   } else {
-    ASSIGN_OR_RETURN(Node * codes, result(codes_name, 0));
-    attach(quantized, codes);
+    RETURN_IF_ERROR(AttachToElement(of_codes, node, 0, before));
   }
-  if (!summed.empty()) {
-    ASSIGN_OR_RETURN(Node * value, result(sum_name, node->type().elements().size() - 1));
-    attach(summed, value);
+  if (!of_sum.uses.empty()) {
+    const int64_t last = static_cast<int64_t>(node->type().elements().size()) - 1;
+    RETURN_IF_ERROR(AttachToElement(of_sum, node, last, before));
   }
   if (fusable.dequantize != nullptr && fusable.dequantize->num_uses() == 0) {
-    ir::Module* module = fusable.dequantize->module();
     names.insert(names.begin(), absl::StrCat("%", fusable.dequantize->name()));
-    graph.Erase(fusable.dequantize);
-    if (module != nullptr && module->call_sites.empty()) graph.EraseModule(module);
+    module_call::EraseWithModule(fusable.dequantize, graph);
   }
   const std::string last = names.back();
   names.pop_back();
-  remarks.Applied(*node,
-                  absl::StrCat(absl::StrJoin(names, ", "), " and ", last, " as ", op, ", kernel ", fusable.variant));
+  remarks.Applied(*node, absl::StrCat(absl::StrJoin(names, ", "), " and ", last, " as ", node->op()->name, ", kernel ",
+                                      fusable.variant));
   return node;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "passes/core/quantized_form.h"
+#include "passes/module_call/module_call.h"
 
 namespace fuselage::lower {
 namespace {
@@ -75,12 +75,6 @@ bool IsRoundTrip(const Node& dequantize, const Node& quantize) {
   return codes != nullptr && SameCodes(*codes, quantize) && std::isfinite(codes->tensor_type().quant->scale() * 256.0f);
 }
 
-// Kernels take tensors of rank 4 as NHWC; the runtime arranges it.
-TensorType AtRunTime(TensorType type, kernels::LayoutRule rule) {
-  if (type.rank() == 4 && rule != kernels::LayoutRule::kRowMajor) type.layout = Layout::kNhwc;
-  return type;
-}
-
 // The scale of a per-tensor quantize: 0.1 rather than the double that is nearest to 0.1f.
 double SpelledScale(const Node& quantize) {
   if (quantize.IsOp("int8.quantize")) return quantize.attribute("out_scale").as_float();
@@ -90,12 +84,11 @@ double SpelledScale(const Node& quantize) {
 
 // Everything about one rewrite, before the first edit.
 struct Plan {
-  const ir::OpSchema* schema = nullptr;         // What it becomes; null where it only moves to codes.
-  const kernels::KernelEntry* entry = nullptr;  // That runs it.
-  Node* node = nullptr;                         // The float op, or a quantize or dequantize that is left.
-  std::vector<ir::Argument> arguments;          // With codes in place of their dequantizes.
-  std::vector<Node*> dequantizes;               // Each once.
-  std::vector<Node*> quantizes;                 // Readers that become the op's own rounding.
+  const ir::OpSchema* schema = nullptr;  // What it becomes; null where it only moves to codes.
+  Node* node = nullptr;                  // The float op, or a quantize or dequantize that is left.
+  std::vector<ir::Argument> arguments;   // With codes in place of their dequantizes.
+  std::vector<Node*> dequantizes;        // Each once.
+  std::vector<Node*> quantizes;          // Readers that become the op's own rounding.
   TensorType result;
   double out_scale = 1;          // The codes' scale, as the quantize spells it.
   int64_t group_size = 0;        // Of a weight in groups.
@@ -210,8 +203,8 @@ class Lowering {
       if (node->op()->view != ir::View::kNone) return node;
       return Miss(node, absl::StrCat("there is no quantized form of ", node->op()->name));
     }
-    plan.entry = kernels_.FindOrNull(plan.schema->name);
-    if (plan.entry == nullptr) return Miss(node, absl::StrCat("no kernel for ", plan.schema->name));
+    if (kernels_.FindOrNull(plan.schema->name) == nullptr)
+      return Miss(node, absl::StrCat("no kernel for ", plan.schema->name));
     std::string reason = TakeCodes(plan);
     if (reason.empty()) reason = ChooseResult(plan);
     return reason.empty() ? Finish(plan) : Miss(node, reason);
@@ -274,8 +267,7 @@ class Lowering {
     plan.arguments = node->arguments();
     plan.result = node->tensor_type();
     plan.schema = graph_.ops().FindOrNull(op);
-    plan.entry = kernels_.FindOrNull(op);
-    if (plan.schema == nullptr || plan.entry == nullptr) {
+    if (plan.schema == nullptr || kernels_.FindOrNull(op) == nullptr) {
       return Miss(node, absl::StrCat("no ", plan.schema == nullptr ? "operator " : "kernel for ", op));
     }
     if (node->IsOp("quantize") ? !HasCodes(*node) : CodesOrNull(*node) == nullptr) {
@@ -362,76 +354,46 @@ class Lowering {
 
   // Asks op and kernel, and then, where both agree, rewrites.
   absl::StatusOr<Node*> Finish(const Plan& plan) {
-    kernels::KernelDesc desc;
-    desc.op = plan.schema->name;
-    desc.isa = kernels::BestIsa();
     const bool codes = plan.result.quant.has_value();
-    desc.attributes = passes::FormAttributes(*plan.node, *plan.schema);
+    module_call::Call call = {plan.schema->name, passes::FormAttributes(*plan.node, *plan.schema), {}, {}};
     for (auto& [name, value] : AttributeMap{{"out_dtype", plan.result.dtype},
                                             {"out_scale", plan.out_scale},
                                             {"group_size", plan.group_size},
                                             {"out_zero_point", int64_t{codes ? plan.result.quant->zero_point() : 0}}}) {
-      if (plan.schema->FindAttributeOrNull(name) != nullptr) desc.attributes.insert_or_assign(name, value);
+      if (plan.schema->FindAttributeOrNull(name) != nullptr) call.attributes.insert_or_assign(name, value);
     }
-
-    std::vector<Node*> values;
-    std::vector<const ir::Type*> operand_types;
-    std::map<std::string, std::string> parameters;
     for (const auto& [spec, index, value, parameter] : plan.arguments) {
       if (!spec->parameter) {
-        values.push_back(value);
-        operand_types.push_back(value == nullptr ? nullptr : &value->type());
-        desc.inputs.push_back(
-            value == nullptr ? std::nullopt : std::make_optional(AtRunTime(value->tensor_type(), plan.entry->layout)));
-      } else if (parameter == nullptr) {
-        operand_types.push_back(nullptr);
-      } else {
-        operand_types.push_back(&parameter->type);
-        desc.parameters[spec->name] = parameter->tensor.get();
-        parameters[spec->name] = parameter->name;
+        call.operands.push_back(value);
+      } else if (parameter != nullptr) {
+        call.parameters[spec->name] = parameter->name;
       }
     }
-    while (!operand_types.empty() && operand_types.back() == nullptr) operand_types.pop_back();
-
-    const absl::StatusOr<ir::Type> type = ir::Infer(*plan.schema, desc.attributes, operand_types);
-    if (!type.ok()) return Miss(plan.node, type.status().message());
-    if (*type != ir::Type(plan.result)) {
-      return Miss(plan.node,
-                  absl::StrCat("its readers want ", ToString(plan.result), ", ", desc.op, " gives ", ToString(*type)));
+    const absl::StatusOr<module_call::Accepted> accepted = module_call::Ask(call, graph_, kernels_);
+    if (!accepted.ok()) return Miss(plan.node, accepted.status().message());
+    if (accepted->type != ir::Type(plan.result)) {
+      return Miss(plan.node, absl::StrCat("its readers want ", ToString(plan.result), ", ", call.op, " gives ",
+                                          ToString(accepted->type)));
     }
-    desc.outputs = {AtRunTime(plan.result, plan.entry->layout)};
-    const absl::StatusOr<std::string> variant = plan.entry->Supports(desc);
-    if (!variant.ok()) return Miss(plan.node, variant.status().message());
-    ASSIGN_OR_RETURN(Node * lowered,
-                     Rewrite(plan, std::move(desc.attributes), std::move(parameters), std::move(values)));
+    ASSIGN_OR_RETURN(Node * lowered, Rewrite(plan, std::move(call)));
+    const std::string& op = lowered->op()->name;
     const bool float_result = !codes && !lowered->IsOp("int8.dequantize");
-    remarks_.Applied(*lowered, absl::StrCat(desc.op, float_result ? " with float result" : "", ", kernel ", *variant));
+    remarks_.Applied(*lowered,
+                     absl::StrCat(op, float_result ? " with float result" : "", ", kernel ", accepted->variant));
     return lowered;
   }
 
   // The new node takes name, place, readers and module path of the old.
-  absl::StatusOr<Node*> Rewrite(const Plan& plan, AttributeMap attributes,
-                                std::map<std::string, std::string> parameters, std::vector<Node*> values) {
+  absl::StatusOr<Node*> Rewrite(const Plan& plan, module_call::Call call) {
     changed_ = true;
     const std::vector<std::string> sources = SourcesOf(plan);
     for (Node* quantize : plan.quantizes) {
       quantize->ReplaceAllUsesWith(plan.node);
       graph_.Erase(quantize);
     }
-    // Uses wait without a value while the old node makes room for its name.
-    const std::string name = plan.node->name();
-    Node* before = plan.node->next();
-    std::vector<ir::Use> uses = plan.node->uses();
-    for (const ir::Use& use : uses) use.user->set_operand(use.index, nullptr);
-    ir::Module* module = plan.node->module();
-    std::string path = module != nullptr ? module->path : name;
-    graph_.Erase(plan.node);
-    if (module != nullptr && module->call_sites.empty()) graph_.EraseModule(module);
-
-    path = graph_.UniqueModulePath(path);
-    RETURN_IF_ERROR(graph_.AddModule(path, plan.schema->name, std::move(attributes), std::move(parameters)).status());
-    ASSIGN_OR_RETURN(Node * lowered, graph_.AddModuleCall(name, path, std::move(values), before));
-    for (const ir::Use& use : uses) use.user->set_operand(use.index, lowered);
+    const ir::Module* module = plan.node->module();
+    const std::string path = module != nullptr ? module->path : plan.node->name();
+    ASSIGN_OR_RETURN(Node * lowered, module_call::Replace({plan.node}, path, std::move(call), graph_));
     lowered->AddSources(sources);
     for (Node* dequantize : plan.dequantizes) EraseIfDead(dequantize);
     return lowered;
