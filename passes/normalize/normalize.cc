@@ -33,10 +33,9 @@ std::string WhyNoModule(const Node& node) {
   if (op.elementwise && node.type().is_tensor() && is_integer(node.tensor_type())) {
     return absl::StrCat("arithmetic on ", DTypeName(node.tensor_type().dtype), " is no layer");
   }
-  for (int i = 0; i < node.num_operands(); ++i) {
-    const ir::OperandSpec& spec = op.operands[std::min<size_t>(i, op.operands.size() - 1)];
-    if (!spec.parameter || node.operand(i) == nullptr || IsConstant(*node.operand(i))) continue;
-    return absl::StrCat("its ", spec.name, " is computed by %", node.operand(i)->name());
+  for (const ir::Argument& argument : node.arguments()) {
+    if (!argument.is_computed_parameter() || IsConstant(*argument.value)) continue;
+    return absl::StrCat("its ", argument.spec->name, " is computed by %", argument.value->name());
   }
   return "";
 }
@@ -155,14 +154,12 @@ class Walk {
       return false;
     }
     NewCall call{node->op()->name, {}, {}, node->attributes()};
-    for (int i = 0; i < node->num_operands(); ++i) {
-      const ir::OperandSpec& spec = node->op()->operands[std::min<size_t>(i, node->op()->operands.size() - 1)];
-      Node* operand = node->operand(i);
-      if (!spec.parameter) {
-        call.operands.push_back(operand);
-      } else if (operand != nullptr) {
-        ASSIGN_OR_RETURN(Constant constant, ConstantOf(*operand));
-        call.parameters.emplace_back(spec.name, std::move(constant));
+    for (const ir::Argument& argument : node->arguments()) {
+      if (!argument.spec->parameter) {
+        call.operands.push_back(argument.value);
+      } else if (!argument.absent()) {
+        ASSIGN_OR_RETURN(Constant constant, ConstantOf(*argument.value));
+        call.parameters.emplace_back(argument.spec->name, std::move(constant));
       }
     }
     RETURN_IF_ERROR(ReplaceBy(node, {std::move(call)}).status());
