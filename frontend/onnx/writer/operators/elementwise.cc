@@ -1,21 +1,9 @@
-// Operators that compute each element by itself.
+// Operators that compute each element by itself; activation functions are in activations.cc.
 #include "frontend/onnx/writer/activation.h"
 #include "frontend/onnx/writer/operators.h"
 
 namespace fuselage::onnx::writer::operators::elementwise {
 namespace {
-
-void HardSigmoid(const Call& c, double alpha, double beta, const std::string& result) {
-  c.to.Emit("HardSigmoid", {c.in[0]}, result)
-      .Float("alpha", static_cast<float>(alpha))
-      .Float("beta", static_cast<float>(beta));
-}
-
-// Relu takes integers from opset 14 on.
-absl::Status WriteRelu(const Call& c) {
-  if (!IsFloat(c.dtype())) c.to.Require(14);
-  return WriteSame(c);
-}
 
 absl::Status WriteAdd(const Call& c) {
   const double alpha = c.op.GetFloat("alpha");
@@ -27,38 +15,6 @@ absl::Status WriteAdd(const Call& c) {
   return BeforeActivation(c, [&](const std::string& sum) { c.to.Emit("Add", {c.in[0], other}, sum); });
 }
 
-absl::Status WriteClamp(const Call& c) { return Clip(c, c.in[0], c.op.GetFloat("min"), c.op.GetFloat("max")); }
-
-absl::Status WriteRelu6(const Call& c) { return Clip(c, c.in[0], 0, 6); }
-
-absl::Status WriteLeakyRelu(const Call& c) {
-  c.Emit("LeakyRelu", c.in).Float("alpha", static_cast<float>(c.op.GetFloat("negative_slope")));
-  return absl::OkStatus();
-}
-
-absl::Status WriteHardSigmoid(const Call& c) {
-  HardSigmoid(c, c.op.GetFloat("alpha"), c.op.GetFloat("beta"), c.name);
-  return absl::OkStatus();
-}
-
-absl::Status WriteHardSwish(const Call& c) {
-  HardSigmoid(c, 1.0 / 6, 0.5, c.Suffixed("gate"));
-  c.Emit("Mul", {c.in[0], c.Suffixed("gate")});
-  return absl::OkStatus();
-}
-
-absl::Status WriteSilu(const Call& c) {
-  c.to.Emit("Sigmoid", c.in, c.Suffixed("gate"));
-  c.Emit("Mul", {c.in[0], c.Suffixed("gate")});
-  return absl::OkStatus();
-}
-
-absl::Status WriteGelu(const Call& c) {
-  c.to.Require(20);
-  c.Emit("Gelu", c.in).String("approximate", c.op.GetString("approximate"));
-  return absl::OkStatus();
-}
-
 absl::Status WriteDropout(const Call& c) {
   if (c.op.GetBool("training")) return c.Declined(" in training");
   return WriteSame(c);
@@ -66,21 +22,6 @@ absl::Status WriteDropout(const Call& c) {
 
 absl::Status WriteTo(const Call& c) {
   c.Emit("Cast", c.in).Int("to", ElementType(c.dtype()));
-  return absl::OkStatus();
-}
-
-// elu, celu, selu
-absl::Status WriteElu(const Call& c) {
-  ModelBuilder& node = c.Emit(c.onnx, c.in).Float("alpha", static_cast<float>(c.op.GetFloat("alpha")));
-  if (c.op.schema().FindAttributeOrNull("gamma") != nullptr) {
-    node.Float("gamma", static_cast<float>(c.op.GetFloat("gamma")));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status WriteThreshold(const Call& c) {
-  if (c.op.GetFloat("value") != 0) return c.Declined(" with a value other than 0");
-  c.Emit(c.onnx, c.in).Float("alpha", static_cast<float>(c.op.GetFloat("threshold")));
   return absl::OkStatus();
 }
 
@@ -137,28 +78,21 @@ void Register(Operators& operators) {
       {"bitwise_right_shift", WriteShift, "BitShift"},
       {"bitwise_xor", WriteSameOf18, "BitwiseXor"},
       {"ceil", WriteSame, "Ceil"},
-      {"celu", WriteElu, "Celu"},
-      {"clamp", WriteClamp, "Clip"},
       {"cos", WriteSame, "Cos"},
       {"cosh", WriteSame, "Cosh"},
       {"div", WriteSame, "Div"},
       {"dropout", WriteDropout, "Identity"},
-      {"elu", WriteElu, "Elu"},
       {"eq", WriteSame, "Equal"},
       {"erf", WriteSame, "Erf"},
       {"exp", WriteSame, "Exp"},
       {"floor", WriteSame, "Floor"},
       {"fmod", WriteMod, "Mod"},
       {"ge", WriteSame, "GreaterOrEqual"},
-      {"gelu", WriteGelu, "Gelu"},
       {"gt", WriteSame, "Greater"},
-      {"hardsigmoid", WriteHardSigmoid, "HardSigmoid"},
-      {"hardswish", WriteHardSwish, "HardSigmoid"},
       {"identity", WriteSame, "Identity"},
       {"isinf", WriteIsInf, "IsInf"},
       {"isnan", WriteSame, "IsNaN"},
       {"le", WriteSame, "LessOrEqual"},
-      {"leaky_relu", WriteLeakyRelu, "LeakyRelu"},
       {"log", WriteSame, "Log"},
       {"logical_and", WriteSame, "And"},
       {"logical_not", WriteSame, "Not"},
@@ -167,30 +101,21 @@ void Register(Operators& operators) {
       {"lt", WriteSame, "Less"},
       {"maximum", WriteSame, "Max"},
       {"minimum", WriteSame, "Min"},
-      {"mish", WriteSameOf18, "Mish"},
       {"mul", WriteSame, "Mul"},
       {"ne", WriteNe, "Equal"},
       {"neg", WriteSame, "Neg"},
       {"pow", WriteSame, "Pow"},
       {"prelu", WriteSame, "PRelu"},
       {"reciprocal", WriteSame, "Reciprocal"},
-      {"relu", WriteRelu, "Relu"},
-      {"relu6", WriteRelu6, "Clip"},
       {"remainder", WriteMod, "Mod"},
       {"round", WriteSame, "Round"},
-      {"selu", WriteElu, "Selu"},
-      {"sigmoid", WriteSame, "Sigmoid"},
       {"sign", WriteSame, "Sign"},
-      {"silu", WriteSilu, "Sigmoid"},
       {"sin", WriteSame, "Sin"},
       {"sinh", WriteSame, "Sinh"},
-      {"softplus", WriteSame, "Softplus"},
-      {"softsign", WriteSame, "Softsign"},
       {"sqrt", WriteSame, "Sqrt"},
       {"sub", WriteSame, "Sub"},
       {"tan", WriteSame, "Tan"},
       {"tanh", WriteSame, "Tanh"},
-      {"threshold", WriteThreshold, "ThresholdedRelu"},
       {"to", WriteTo, "Cast"},
       {"where", WriteSame, "Where"},
   });
