@@ -95,25 +95,17 @@ std::string Writer::Real(const ir::Parameter& parameter) {
 Values Writer::Operands(const ir::Node& node) {
   const bool codes = node.IsOp("dequantize") || (node.type().is_tensor() && node.tensor_type().quant.has_value());
   Values names;
-  int next = 0;
-  const auto take = [&]() -> std::string {
-    const ir::Node* operand = next < node.num_operands() ? node.operand(next) : nullptr;
-    ++next;
-    if (operand == nullptr) return "";
-    if (operand->kind() != ir::NodeKind::kGetAttr) return operand->name();
-    const ir::Parameter& parameter = *graph_.FindParameterOrNull(operand->target());
-    return codes ? Stored(parameter) : Real(parameter);
-  };
-  for (size_t i = 0; i < node.op()->operands.size() && !node.op()->operands[i].variadic; ++i) {
-    if (node.module() != nullptr && node.op()->operands[i].parameter) {
-      const ir::Parameter* parameter = node.module()->operands[i];
-      names.push_back(node.op()->operands[i].name == "bias" ? IntegerBias(node) : "");
-      if (names.back().empty() && parameter != nullptr) names.back() = Real(*parameter);
+  for (const ir::Argument& argument : node.arguments()) {
+    std::string& name = names.emplace_back();
+    if (argument.parameter == nullptr) {
+      if (argument.value != nullptr) name = argument.value->name();
+    } else if (argument.value != nullptr) {
+      name = codes ? Stored(*argument.parameter) : Real(*argument.parameter);
     } else {
-      names.push_back(take());
+      if (argument.spec->name == "bias") name = IntegerBias(node);
+      if (name.empty()) name = Real(*argument.parameter);
     }
   }
-  while (next < node.num_operands()) names.push_back(take());
   return names;
 }
 
