@@ -21,13 +21,35 @@ constexpr int64_t kChunk = 512;
 
 inline int64_t Least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// Of kFull bytes or, at the last channels, fewer: no call where all are copied.
+// Copies kFull bytes or, at the last channels, fewer. kFull bytes are moves, and no call.
 template <int kFull>
 inline void CopyFull(const void* from, int64_t bytes, void* to) {
   if (bytes == kFull) {
     std::memcpy(to, from, kFull);
   } else {
     std::memcpy(to, from, bytes);
+  }
+}
+
+// A row's `count` values, of channels from `to` on, which leave as codes or floats. Values in excess of kPanels are 0.
+template <int kPanels, bool kFloats>
+inline __attribute__((always_inline)) void StoreRow(const core::OutputCodes& codes, const __m512* v, int64_t count,
+                                                    int64_t to, void* y) {
+  if (kFloats) {
+    float* const floats = static_cast<float*>(y) + to;
+    __m512 copy[kPanels];  // For memcpy: v stays in registers.
+#pragma GCC unroll 4
+    for (int j = 0; j < kPanels; ++j) {
+      if (count == kPanels * kPanel) {
+        _mm512_storeu_ps(floats + kPanel * j, v[j]);
+      } else {
+        copy[j] = v[j];
+      }
+    }
+    if (count < kPanels * kPanel) std::memcpy(floats, copy, count * sizeof(float));
+  } else {
+    const __m512i q = core::ToCodes(v[0], v[1], v[2], v[3], codes);
+    CopyFull<kPanels * kPanel>(&q, count, static_cast<uint8_t*>(y) + to);
   }
 }
 
@@ -44,25 +66,6 @@ void Store(const Params& p, const core::OutputCodes& codes, const Range& strip, 
     multiplier[j] = _mm512_loadu_ps(p.multiplier + n + kPanel * j);
     if (kFloats) bias[j] = _mm512_loadu_ps(p.float_bias + n + kPanel * j);
   }
-  const auto store = [&](int64_t row, const __m512* v) {
-    const int64_t to = (strip.row_begin + row) * p.channels + n;
-    if (kFloats) {
-      float* const floats = static_cast<float*>(y) + to;
-      __m512 copy[kPanels];  // For memcpy: v stays in registers.
-#pragma GCC unroll 4
-      for (int j = 0; j < kPanels; ++j) {
-        if (count == kPanels * kPanel) {
-          _mm512_storeu_ps(floats + kPanel * j, v[j]);
-        } else {
-          copy[j] = v[j];
-        }
-      }
-      if (count < kPanels * kPanel) std::memcpy(floats, copy, count * sizeof(float));
-    } else {
-      const __m512i q = core::ToCodes(v[0], v[1], v[2], v[3], codes);
-      CopyFull<kPanels * kPanel>(&q, count, static_cast<uint8_t*>(y) + to);
-    }
-  };
   __m512 v[kMaxPanels];
   for (int j = kPanels; j < kMaxPanels; ++j) v[j] = _mm512_setzero_ps();
   for (int64_t row = 0; row < rows; ++row) {
@@ -82,7 +85,7 @@ void Store(const Params& p, const core::OutputCodes& codes, const Range& strip, 
       }
       if (p.function != nullptr) _mm512_storeu_ps(row_sums + kPanel * j, v[j]);
     }
-    if (p.function == nullptr) store(row, v);
+    if (p.function == nullptr) StoreRow<kPanels, kFloats>(codes, v, count, in_all * p.channels + n, y);
   }
   if (p.function == nullptr) return;
   float* const values = reinterpret_cast<float*>(sums);
@@ -93,7 +96,7 @@ void Store(const Params& p, const core::OutputCodes& codes, const Range& strip, 
       const __m512 value = _mm512_loadu_ps(values + (row * kPanels + j) * kPanel);
       v[j] = _mm512_mul_ps(value, _mm512_set1_ps(p.function_multiplier));
     }
-    store(row, v);
+    StoreRow<kPanels, kFloats>(codes, v, count, (strip.row_begin + row) * p.channels + n, y);
   }
 }
 
