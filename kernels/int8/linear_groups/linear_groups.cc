@@ -201,6 +201,21 @@ absl::Status CheckOperands(const KernelDesc& desc) {
   return absl::OkStatus();
 }
 
+// The activation of a description that create takes.
+absl::StatusOr<Activation> CheckedActivation(const KernelDesc& desc) {
+  RETURN_IF_ERROR(CheckOperands(desc));
+  ASSIGN_OR_RETURN(const Activation activation, ParseActivation(desc.GetString("activation")));
+  if (activation.is_clamp() && !activation.is_none() && !activation.is_relu()) {
+    return absl::UnimplementedError(absl::StrCat(ToString(activation), " of a float result"));
+  }
+  return activation;
+}
+
+absl::StatusOr<std::string> VariantName(const KernelDesc& desc) {
+  RETURN_IF_ERROR(CheckedActivation(desc).status());
+  return kernels::BestVariant(Variants(), desc.isa).name;
+}
+
 }  // namespace
 
 Format FormatOf(const Tensor& weight) {
@@ -213,11 +228,7 @@ Format FormatOf(const Tensor& weight) {
 absl::Span<const Variant> Variants() { return kVariants; }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc& desc, const Variant& variant) {
-  RETURN_IF_ERROR(CheckOperands(desc));
-  ASSIGN_OR_RETURN(const Activation activation, ParseActivation(desc.GetString("activation")));
-  if (activation.is_clamp() && !activation.is_none() && !activation.is_relu()) {
-    return absl::UnimplementedError(absl::StrCat(ToString(activation), " of a float result"));
-  }
+  ASSIGN_OR_RETURN(const Activation activation, CheckedActivation(desc));
   return std::make_unique<LinearGroups>(desc, activation, variant);
 }
 
@@ -226,7 +237,12 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 }
 
 void Register(kernels::KernelRegistry& registry) {
-  registry.Register({"int8.linear_groups", kernels::LayoutRule::kRowMajor, Create});
+  kernels::KernelEntry entry;
+  entry.op = "int8.linear_groups";
+  entry.layout = kernels::LayoutRule::kRowMajor;
+  entry.create = Create;
+  entry.variant = VariantName;
+  registry.Register(std::move(entry));
 }
 
 void scalar::Run(const Params& p, const Range& range) {

@@ -98,6 +98,20 @@ TEST(LinearGroups, PacksWhatFitsInFourBits) {
   EXPECT_EQ(bytes(call), 16 * 256 + 16 * 4 * 4 + 16 * 4);
 }
 
+// Passes ask for each layer of a network.
+TEST(LinearGroups, SaysWhatItWouldRunWithoutPacking) {
+  kernels::KernelRegistry registry;
+  Register(registry);
+  const OpCall call = Call({2, 32}, 3, "relu");
+  kernels::PackedWeights weights;
+  KernelDesc desc = DescOf(call, Layout::kRowMajor, Layout::kRowMajor);
+  desc.weights = &weights;
+  const auto variant = registry.FindOrNull(desc.op)->Supports(desc);
+  EXPECT_EQ(weights.packings(), 0);
+  EXPECT_EQ(variant.value(), (*Create(desc))->variant());
+  EXPECT_GT(weights.packings(), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, VariantTest, ::testing::ValuesIn(AllVariants()), kernels::VariantName());
 
 TEST(Create, Declines) {
