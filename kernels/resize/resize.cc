@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/base/resize_axis.h"
+#include "kernels/resize/combine.h"
 
 namespace fuselage::resize {
 namespace {
@@ -27,20 +28,11 @@ struct Pass {
   int64_t results() const { return outer * output * inner; }
 };
 
-// One row of `inner` results: the sum over taps of weight * row.
-void Combine(const Pass& pass, const float* from, const int32_t* index, const float* weight, float* to) {
-  const int64_t inner = pass.inner;
-  const float *a = from + index[0] * inner, *b = from + index[pass.taps > 1] * inner;
-  if (pass.taps == 1) {
-    for (int64_t i = 0; i < inner; ++i) to[i] = weight[0] * a[i];
-    return;
-  }
-  for (int64_t i = 0; i < inner; ++i) to[i] = weight[0] * a[i] + weight[1] * b[i];
-  for (int t = 2; t < pass.taps; ++t) {
-    const float* row = from + index[t] * inner;
-    for (int64_t i = 0; i < inner; ++i) to[i] += weight[t] * row[i];
-  }
-}
+constexpr Variant kVariants[] = {
+    {"scalar", kernels::Isa::kScalar, nullptr, scalar::Run},
+    {"avx2", kernels::Isa::kAvx2, nullptr, avx2::Run},
+    {"avx512_vnni", kernels::Isa::kAvx512Vnni, nullptr, avx512_vnni::Run},
+};
 
 // Moves rows (nearest, `T` any unit of an element's size), or combines them.
 struct Values {
@@ -77,7 +69,8 @@ void MovePass(const Pass& pass, const void* x, void* y, const Values& values, ke
       });
 }
 
-void CombinePass(const Pass& pass, const void* x, void* y, const Values& values, kernels::Parallel& parallel) {
+void CombinePass(const Pass& pass, const void* x, void* y, const Values& values, Function* combine,
+                 kernels::Parallel& parallel) {
   const float* from = static_cast<const float*>(x);
   float* to = static_cast<float*>(y);
   const float outside = values.extrapolation.data<float>()[0];
@@ -89,8 +82,8 @@ void CombinePass(const Pass& pass, const void* x, void* y, const Values& values,
                          if (!pass.outside.empty() && pass.outside[o]) {
                            std::fill_n(target, pass.inner, outside);
                          } else {
-                           Combine(pass, from + row / pass.output * pass.input * pass.inner, &pass.index[o * pass.taps],
-                                   &pass.weight[o * pass.taps], target);
+                           combine({pass.taps, pass.inner}, from + row / pass.output * pass.input * pass.inner,
+                                   &pass.index[o * pass.taps], &pass.weight[o * pass.taps], target);
                          }
                        }
                      });
@@ -100,7 +93,9 @@ class Resize : public kernels::UnaryKernel {
  public:
   Resize(const KernelDesc& desc, std::vector<Pass> passes, Values values)
       : UnaryKernel(desc), passes_(std::move(passes)), values_(std::move(values)) {
-    set_variant(values_.moves ? "copy" : "scalar");
+    const Variant& variant = kernels::BestVariant(Variants(), desc.isa);
+    combine_ = variant.run;
+    set_variant(values_.moves ? "copy" : variant.name);
     int64_t tables = 0;
     for (size_t i = 0; i < passes_.size(); ++i) {
       if (i + 1 < passes_.size()) buffer_bytes_ = std::max(buffer_bytes_, passes_[i].results() * values_.element_bytes);
@@ -126,7 +121,7 @@ class Resize : public kernels::UnaryKernel {
   }
 
   void RunPass(const Pass& pass, const void* x, void* y, kernels::Parallel& parallel) const {
-    if (!values_.moves) return CombinePass(pass, x, y, values_, parallel);
+    if (!values_.moves) return CombinePass(pass, x, y, values_, combine_, parallel);
     switch (values_.element_bytes) {
       case 1: return MovePass<uint8_t>(pass, x, y, values_, parallel);
       case 2: return MovePass<uint16_t>(pass, x, y, values_, parallel);
@@ -137,6 +132,7 @@ class Resize : public kernels::UnaryKernel {
 
   const std::vector<Pass> passes_;
   const Values values_;
+  Function* combine_;
   int64_t buffer_bytes_ = 0;
 };
 
@@ -189,6 +185,12 @@ std::vector<Pass> MakePasses(const KernelDesc& desc) {
 }
 
 }  // namespace
+
+absl::Span<const Variant> Variants() { return kVariants; }
+
+void scalar::Run(const Row& row, const float* from, const int32_t* index, const float* weight, float* to) {
+  Combine(row, from, index, weight, to);
+}
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
   const bool moves = desc.GetString("mode") == "nearest";

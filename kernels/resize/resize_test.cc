@@ -7,6 +7,7 @@
 #include "ir/op.h"
 #include "ir/ops/register_all.h"
 #include "kernels/core/testing/testing.h"
+#include "kernels/core/testing/variant_test.h"
 
 namespace fuselage::resize {
 namespace {
@@ -27,6 +28,27 @@ Tensor InLayout(const Tensor& tensor, Layout layout) {
   }
   return result;
 }
+
+using VariantTest = kernels::VariantTest<Variant>;
+
+TEST_P(VariantTest, HasTheBitsOfScalar) {
+  for (const int64_t inner : {1, 7, 8, 9, 15, 17, 33, 100}) {
+    for (const int taps : {1, 2, 4}) {
+      kernels::GuardedMemory from(4 * inner * 5, 4), wanted(4 * inner, 4), found(4 * inner, 8);
+      for (int64_t i = 0; i < inner * 5; ++i) from.as<float>()[i] = std::ldexp(0.37f + i % 17, static_cast<int>(i % 9));
+      const int32_t index[] = {4, 0, 2, 1};
+      const float weight[] = {0.31f, 0.77f, -0.13f, 0.05f};
+      scalar::Run({taps, inner}, from.as<float>(), index, weight, wanted.as<float>());
+      GetParam().run({taps, inner}, from.as<float>(), index, weight, found.as<float>());
+      ASSERT_EQ(std::memcmp(wanted.data(), found.data(), 4 * inner), 0) << inner << " of " << taps << " taps";
+      ASSERT_TRUE(found.guards_intact());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, VariantTest,
+                         ::testing::ValuesIn(kernels::WithEmulated(Variants(), avx512_vnni_emulated::Run)),
+                         kernels::VariantName());
 
 class ResizeKernel : public ::testing::Test {
  protected:

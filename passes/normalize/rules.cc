@@ -152,22 +152,22 @@ std::vector<NewCall> ReshapeToFlatten(const Node& node) {
   return {};
 }
 
-// Axis i of the result is axis dims[i] of operand 0; nullopt: `node` is no permute or transpose.
-absl::StatusOr<std::optional<std::vector<int64_t>>> AxesOf(const Node& node) {
-  std::optional<std::vector<int64_t>> dims;
+// Axis i of the result is axis dims[i] of operand 0. Empty: `node` is no permute or transpose.
+absl::StatusOr<std::vector<int64_t>> AxesOf(const Node& node) {
+  std::vector<int64_t> dims;
   if (!node.is_call() || (!node.IsOp("permute") && !node.IsOp("transpose"))) return dims;
   const int rank = node.tensor_type().rank();
-  dims.emplace(rank);
+  dims.resize(rank);
   if (node.IsOp("permute")) {
     for (int i = 0; i < rank; ++i) {
-      ASSIGN_OR_RETURN((*dims)[i], NormalizeAxis(node.attribute("dims").as_ints()[i], rank));
+      ASSIGN_OR_RETURN(dims[i], NormalizeAxis(node.attribute("dims").as_ints()[i], rank));
     }
     return dims;
   }
-  std::iota(dims->begin(), dims->end(), 0);
+  std::iota(dims.begin(), dims.end(), 0);
   ASSIGN_OR_RETURN(const int dim0, NormalizeAxis(node.attribute("dim0").as_int(), rank));
   ASSIGN_OR_RETURN(const int dim1, NormalizeAxis(node.attribute("dim1").as_int(), rank));
-  std::swap((*dims)[dim0], (*dims)[dim1]);
+  std::swap(dims[dim0], dims[dim1]);
   return dims;
 }
 
@@ -176,12 +176,13 @@ absl::StatusOr<std::optional<std::vector<int64_t>>> AxesOf(const Node& node) {
 //   permute(flatten(x), 0, 2, 1)               =>  flatten(permute(x, 0, 2, 3, 1))       [N, H*W, C]
 // For x [N, H*W, C]:
 //   reshape(permute(x, 0, 2, 1), N, C, H, W)   =>  permute(reshape(x, N, H, W, C), 0, 3, 1, 2)
-bool SwapsLastTwoOfThree(const absl::StatusOr<std::optional<std::vector<int64_t>>>& axes) {
+bool SwapsLastTwoOfThree(const Node& node) {
+  const absl::StatusOr<std::vector<int64_t>> axes = AxesOf(node);
   return axes.ok() && *axes == std::vector<int64_t>{0, 2, 1};
 }
 std::vector<NewCall> TokensOfImage(const Node& node) {
   const Node& view = *node.operand(0);
-  if (!SwapsLastTwoOfThree(AxesOf(node)) || !view.is_call() || view.op()->view != ir::View::kSameOrder) return {};
+  if (!SwapsLastTwoOfThree(node) || !view.is_call() || view.op()->view != ir::View::kSameOrder) return {};
   const Shape &image = view.operand(0)->tensor_type().shape, &tokens = view.tensor_type().shape;
   if (image.size() != 4 || image[0] != tokens[0] || image[1] != tokens[1] || tokens[2] == 0) return {};
   return {{"permute", {view.operand(0)}, {}, {{"dims", std::vector<int64_t>{0, 2, 3, 1}}}},
@@ -190,7 +191,7 @@ std::vector<NewCall> TokensOfImage(const Node& node) {
 std::vector<NewCall> ImageOfTokens(const Node& node) {
   const Node& permute = *node.operand(0);
   const Shape &tokens = permute.tensor_type().shape, &image = node.tensor_type().shape;
-  if (tokens.size() != 3 || !SwapsLastTwoOfThree(AxesOf(permute))) return {};
+  if (tokens.size() != 3 || !SwapsLastTwoOfThree(permute)) return {};
   if (image.size() != 4 || image[0] != tokens[0] || image[1] != tokens[1] || tokens[2] == 0) return {};
   return {{"reshape", {permute.operand(0)}, {}, {{"shape", std::vector<int64_t>{0, image[2], image[3], image[1]}}}},
           {"permute", {}, {}, {{"dims", std::vector<int64_t>{0, 3, 1, 2}}}}};
@@ -198,11 +199,11 @@ std::vector<NewCall> ImageOfTokens(const Node& node) {
 
 // permute(permute(x)) => permute(x); transpose is one too
 absl::StatusOr<std::vector<NewCall>> PermutesToOne(const Node& node) {
-  ASSIGN_OR_RETURN(const auto inner, AxesOf(*node.operand(0)));
-  if (!inner) return std::vector<NewCall>();
-  ASSIGN_OR_RETURN(auto dims, AxesOf(node));
-  for (int64_t& axis : *dims) axis = (*inner)[axis];
-  return std::vector<NewCall>{{"permute", {node.operand(0)->operand(0)}, {}, {{"dims", *std::move(dims)}}}};
+  ASSIGN_OR_RETURN(const std::vector<int64_t> inner, AxesOf(*node.operand(0)));
+  if (inner.empty()) return std::vector<NewCall>();
+  ASSIGN_OR_RETURN(std::vector<int64_t> dims, AxesOf(node));
+  for (int64_t& axis : dims) axis = inner[axis];
+  return std::vector<NewCall>{{"permute", {node.operand(0)->operand(0)}, {}, {{"dims", std::move(dims)}}}};
 }
 
 bool IsInOrder(const std::vector<int64_t>& axes) {
