@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <numeric>
 
 namespace fuselage::runtime {
@@ -42,17 +41,6 @@ MemoryPlan PlanMemory(absl::Span<const Lifetime> buffers) {
                   buffer);
   }
   return plan;
-}
-
-int64_t LargestLiveSet(absl::Span<const Lifetime> buffers) {
-  std::map<int, int64_t> change;  // How the live bytes change at the start of a step.
-  for (const Lifetime& buffer : buffers) {
-    change[buffer.first] += Aligned(buffer.bytes);
-    change[buffer.last + 1] -= Aligned(buffer.bytes);
-  }
-  int64_t live = 0, most = 0;
-  for (const auto& [step, bytes] : change) most = std::max(most, live += bytes);
-  return most;
 }
 
 }  // namespace fuselage::runtime

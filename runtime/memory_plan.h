@@ -29,9 +29,6 @@ struct MemoryPlan {
 // Takes O(n^2) time in the number of buffers, at worst.
 MemoryPlan PlanMemory(absl::Span<const Lifetime> buffers);
 
-// The most bytes alive in any one step, each buffer rounded up to the alignment: no plan is smaller.
-int64_t LargestLiveSet(absl::Span<const Lifetime> buffers);
-
 }  // namespace fuselage::runtime
 
 #endif  // FUSELAGE_RUNTIME_MEMORY_PLAN_H_

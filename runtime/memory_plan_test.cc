@@ -1,12 +1,26 @@
 #include "runtime/memory_plan.h"
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "gtest/gtest.h"
 
 namespace fuselage::runtime {
 namespace {
+
+// The most bytes alive in any one step, each buffer rounded up to the alignment: no plan is smaller.
+int64_t LargestLiveSet(const std::vector<Lifetime>& buffers) {
+  std::map<int, int64_t> change;  // How the live bytes change at the start of a step.
+  for (const Lifetime& buffer : buffers) {
+    const int64_t bytes = (buffer.bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    change[buffer.first] += bytes;
+    change[buffer.last + 1] -= bytes;
+  }
+  int64_t live = 0, most = 0;
+  for (const auto& [step, bytes] : change) most = std::max(most, live += bytes);
+  return most;
+}
 
 void ExpectValid(const std::vector<Lifetime>& buffers, const MemoryPlan& plan) {
   ASSERT_EQ(plan.offsets.size(), buffers.size());
