@@ -16,7 +16,7 @@
 
 namespace fuselage::compiler {
 
-// Of the format. A reader reads it and those before it.
+// The version of the format that is written. A reader takes it and all before it.
 inline constexpr uint32_t kArtifactVersion = 1;
 // Raised with every change of what a kernel packs under one layout: artifact_test says when. Weights that were packed
 // by another version are packed again.

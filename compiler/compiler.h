@@ -129,7 +129,7 @@ class Session {
   std::unique_ptr<Parts, Delete> parts_;
 };
 
-// Any thread may call it. The session need not be outlived by the model.
+// Any thread may call it. The model may go before the session.
 absl::StatusOr<Session> Prepare(const Model& model, const SessionOptions& options = {});
 
 }  // namespace fuselage

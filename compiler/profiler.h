@@ -16,8 +16,10 @@ namespace fuselage::compiler {
 
 struct ProfilerOptions {
   runtime::ExecutableOptions executable;
-  double seconds = 0.3;  // How long to run each graph; at least
-  int repetitions = 10;  // so often, and in so many turns, each of which begins by a run that is not counted.
+  // Each graph runs for so long, but at least so often; in so many turns, of which each begins with a run that does not
+  // count.
+  double seconds = 0.3;
+  int repetitions = 10;
   // Keeps timings of graphs on a machine by a program: choices by time are then the same again. Empty: nothing is kept.
   std::string cache_folder;
 };

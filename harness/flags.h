@@ -20,8 +20,8 @@ inline constexpr char kDiffCommand[] = "diff";
 
 struct Flags {
   std::string config;
-  std::string backend, isa, out, model, calibrate, labels, inputs, save_outputs, save_onnx,
-      save_fuse;  // Empty: as the config says.
+  // Empty: as the config says.
+  std::string backend, isa, out, model, calibrate, labels, inputs, save_outputs, save_onnx, save_fuse;
   std::vector<std::string> shapes;
   std::vector<std::string> outputs;
   std::vector<std::string> pack;

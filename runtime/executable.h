@@ -83,7 +83,7 @@ class Executable {
   // Reads `inputs` and writes `outputs`: row-major tensors of exactly these types, each output a tensor of its own.
   // One run at a time.
   virtual absl::Status Run(absl::Span<const Tensor* const> inputs, absl::Span<Tensor* const> outputs) = 0;
-  // The same of their data where the caller has checked the rest. On the CPU.
+  // The same by the tensors' data, for a caller that has checked their types. On the CPU only.
   virtual absl::Status RunAt(absl::Span<const void* const> inputs, absl::Span<void* const> outputs) = 0;
 
   // A run that says which thread worked on which step when: those of a thread in order, thread after thread. Reads the

@@ -58,7 +58,7 @@ class PackedWeightsTest : public ::testing::Test {
   kernels::KernelRegistry native_, amx_;
 };
 
-// Of every kind that packs: as panels, transformed, by channels, by groups, in tiles.
+// Has layers of every kind that packs: as panels, transformed, by channels, by groups, in tiles.
 const ir::Graph& Network(Int8GraphBuilder& g) {
   Node* x = g.ConvMaxPool(g.Quantized({1, 3, 64, 60}), {.channels = 32, .kernel = 7, .stride = 2, .padding = 3});
   x = g.Conv(x, {.channels = 64}, g.Conv(x, {.channels = 64, .kernel = 1, .padding = 0}));

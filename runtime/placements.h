@@ -28,14 +28,14 @@ struct Place {
   int64_t channel = 0;
 };
 
-// Of what lies in `whole`, a tensor of rank 4 in NHWC.
+// The placement of what lies in `whole`, a tensor of rank 4 in NHWC.
 inline kernels::Placement SliceOf(const ir::Node& whole) {
   return {kernels::Blocking::kNone, 0, static_cast<int>(whole.tensor_type().shape[1])};
 }
 
 using Places = HashMap<const ir::Node*, Place>;
 
-// Holds the values, results of kernels in codes of rank 4, that are not dense or that others lie in. All are in NHWC.
+// Holds the values that are not dense, or in which others lie. All are results of kernels, codes of rank 4 in NHWC.
 Places ChoosePlacements(const ir::Graph& graph, const Constants& constants, const kernels::KernelRegistry& kernels,
                         kernels::Isa isa, int threads);
 

@@ -17,7 +17,8 @@ class Program {
  public:
   Schedule schedule;
   int threads = 1;
-  // Of each buffer, in the arena; of a constant, in a block of their own. What the host has in place has none.
+  // Where each buffer lies: in the arena, or, if it is a constant, in the block of constants. A buffer that the host
+  // has in place has no offset.
   std::vector<int64_t> offsets;
   std::vector<ArenaBlock> arena;
   int64_t arena_bytes = 0, constant_bytes = 0;

@@ -46,7 +46,7 @@ struct StepSpec {
   std::vector<int> inputs = {}, outputs = {};  // Buffers; an absent optional operand is kAbsent.
   int scratch = kAbsent;
   std::string layout = "";    // The first output's, for people: "nhwc, halo 1".
-  double macs = 0;            // What the call takes that it runs (ir::Cost).
+  double macs = 0;            // Multiply-accumulates of the call (ir::Cost).
   TensorType reordered = {};  // A reorder's input, which goes to the other layout.
   bool beside_next = false;   // It and the next one may run at once: neither writes what the other uses.
   // In a band: by how many bytes inputs, then outputs are further on in the next turn; 0: what all turns read, or lives
@@ -69,7 +69,7 @@ struct Schedule {
   int64_t weight_bytes = 0;  // Those of kernels, each packed weight once, and constants.
 };
 
-// Behind the others, with a buffer for its scratch memory.
+// Appends the step, and a buffer for its scratch memory.
 void AddStep(StepSpec step, Schedule* schedule);
 
 class Executor;

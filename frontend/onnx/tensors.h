@@ -32,8 +32,8 @@ absl::StatusOr<DType> ToDType(int element_type);
 struct Payloads {
   const ByteSource* bytes = nullptr;  // What ParseWire parsed; it left `raw_data` there.
   RawData raw_data;
-  // Of external data: a path relative to it, without "..", whose file, symbolic links resolved, lies below it. Empty:
-  // external data is an error.
+  // Where external data lies. Its paths are relative to this folder and have no "..", and their files, symbolic links
+  // resolved, lie below it. Empty: external data is an error.
   std::string folder;
 };
 

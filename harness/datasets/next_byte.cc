@@ -22,7 +22,7 @@ Row Log2Softmax(const float* logits) {
   return row;
 }
 
-// Of q from p, both log2: the bits that a code made for q wastes where p is true.
+// The Kullback-Leibler divergence of q from p, both log2: the bits that a code made for q wastes where p is true.
 double Divergence(const float* p, const Row& q) {
   double sum = 0;
   for (int64_t i = 0; i < kBytes; ++i) {

@@ -169,7 +169,7 @@ TEST(GraphDiff, HistoriesAreComparedPassByPass) {
   EXPECT_EQ(found.graphs(1).nodes(0).now(), "");
   EXPECT_EQ(found.graphs(1).nodes(1).now(), "z");
 
-  // Of a pass that the other run has not, and of a run without graphs, there is nothing to say.
+  // A pass that the other run lacks has no difference, nor has a run without graphs.
   Results other = before;
   other.mutable_passes(0)->set_name("another");
   EXPECT_EQ(DiffHistories(other, RunWith("y", "", true, true)).graphs_size(), 2);

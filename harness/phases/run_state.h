@@ -52,7 +52,7 @@ struct RunState {
   bool Uses(absl::string_view backend) const;
   int64_t FirstMeasuredBatch() const;  // 0: none was.
   int CalibrationSamples() const;
-  // Of `inputs`: the shard that the config evaluates of its first `limit`.
+  // The part of `inputs` that this run evaluates: the config's shard of the first `limit`.
   SampleRange EvaluatedSamples() const;
   // How long the benchmark times each network at least.
   double MinTimeMs() const;

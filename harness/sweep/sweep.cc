@@ -51,7 +51,7 @@ class Folder {
     return *std::move(results);
   }
 
-  // Of the attempts so far, a line each.
+  // Why the attempts so far failed, a line each.
   std::vector<std::string> Failures(const Unit& unit) const {
     const auto text = ReadFile(Of(unit) + ".failures");
     if (!text.ok()) return {};

@@ -1,10 +1,11 @@
 // scaled_dot_product_attention of f32 (ir/ops/attention), with the same bits on every instruction set and number of
 // threads, in memory that grows with the number of keys, not with its product with the queries:
 //
-//   s[j] = fma(q[d], k[j][d], s[j]) for d = 0, 1, ..., D - 1, from 0;  s[j] = s[j] * scale
-//   s[j] = softcap * tanh(s[j] / softcap), where there is one;         s[j] = s[j] + mask[j], -inf where a bool is
-//   false w[j] = e^(s[j] - max s), 0 below e^-87                             (ir/base/elementwise_math.h) y[e] = sum_j
-//   fma(w[j], v[j][e]) / sum w                            0 where all of s are -inf
+//   s[j] = fma(q[d], k[j][d], s[j]) for d = 0, 1, ..., D - 1, from 0;   s[j] = s[j] * scale
+//   s[j] = softcap * tanh(s[j] / softcap), where there is a softcap
+//   s[j] = s[j] + mask[j], or -inf where a bool of the mask is false
+//   w[j] = e^(s[j] - max s), 0 below e^-87                              (ir/base/elementwise_math.h)
+//   y[e] = sum_j fma(w[j], v[j][e]) / sum w                             0 where all of s are -inf
 //
 // Values are summed by ascending keys. The sum of the weights is kLanes sums, of every kLanes-th weight, of which
 // neighbours kLanes/2, kLanes/4, ..., 1 apart are added. kBlockRows queries of one head of keys go together; a causal

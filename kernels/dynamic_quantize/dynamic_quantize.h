@@ -34,7 +34,7 @@ struct Groups {
 
 Groups GroupsOf(const TensorType& x, const TensorType& scale);
 
-// Of a group's codes; 1 where it were no normal number. What is not finite in the range is the scale itself.
+// The scale of a group's codes: 1 where it would be no normal number, and the value itself where one is not finite.
 float SymmetricScale(const Range& range);
 // From values to codes in [-127, 127], by the variants of int8.quantize.
 int8::quantize::Params SymmetricParams(float scale);

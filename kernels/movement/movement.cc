@@ -14,7 +14,7 @@ using kernels::KernelDesc;
 using kernels::StridesOf;
 using Copies = std::vector<StridedCopy>;
 
-// Of an operand that may lie evenly placed.
+// The strides of an operand that may lie evenly placed.
 std::vector<int64_t> PlacedStrides(const TensorType& type, const kernels::Placement& placement) {
   if (placement.dense()) return StridesOf(type);
   const kernels::PlacedTensor placed(type.shape, placement);

@@ -40,7 +40,7 @@ absl::Span<const Variant> Variants();
 // The rows of a call, which lie one behind the other.
 class Rows {
  public:
-  // Of any of the four, for operands of type `x`, which has elements.
+  // The rows that a call of any of the four norms works on, for an operand of type `x`, which has elements.
   static absl::StatusOr<Rows> Of(const kernels::KernelDesc& desc, const TensorType& x, bool centered);
 
   int64_t count() const { return count_; }

@@ -332,7 +332,7 @@ Weights PackWeights(const KernelDesc& desc, const Sizes& sizes, Cell cell, bool 
   if (cell == Cell::kGru) state = {0, 1, -1, resets_first ? -1 : 2};
   const int64_t panels = sizes.panels(), rows = sizes.gates * sizes.units, wide = RoundUp(sizes.units, kPanel);
   Weights weights;
-  // Of each direction `gates` matrices [units, depth] of a parameter.
+  // A parameter's `gates` matrices [units, depth], of each direction.
   const auto packed = [&](const char* name, const Slots& slots, int64_t depth, int64_t floats) {
     const TensorType type{DType::kF32, {sizes.directions, floats}, std::nullopt, Layout::kRowMajor};
     const std::string layout = absl::StrCat("recurrent ", absl::StrJoin(slots, " "), " ", ToString(type));

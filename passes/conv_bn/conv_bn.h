@@ -10,10 +10,9 @@
 //
 // for conv1d/2d/3d (any stride, groups and dilation) and linear; the first form also for conv_transpose1d/2d/3d. An
 // absent gamma is 1; an absent beta or bias is 0. Computed in double, stored as f32 in new parameters: a weight that
-// other modules share stays as it is for them. The last form, for tensors of rank 4, is what `fusion` gives a relu to
-// and `quantize` computes on codes: pre-activation networks such as DenseNet have a batch norm behind each concat.
-// Without it
-// (`keep_batch_norms`) these are dequantized.
+// other modules share stays as it is for them. The last form is for tensors of rank 4: pre-activation networks such as
+// DenseNet have a batch norm behind each concat, which as a convolution can take a relu in (`fusion`) and compute on
+// codes (`quantize`). With `keep_batch_norms` it stays, and computes on floats.
 //
 // Declines to fold: the value between the two has a second user or is a graph output; the convolution's module has a
 // second call site (folding would change both); batch norm in training mode or without running statistics; a weight

@@ -90,7 +90,7 @@ class Profiler {
   };
   virtual ~Profiler() = default;
 
-  // Of each graph the calls of a run, in order. The graphs take turns, so that what disturbs the machine meets them
+  // For each graph the calls of a run, in order. The graphs take turns, so that what disturbs the machine meets them
   // all. A pipeline's profiler runs the passes that are still to come on copies first, so that what is timed is what
   // will run.
   virtual absl::StatusOr<std::vector<std::vector<Call>>> Profile(absl::Span<const ir::Graph* const> graphs) = 0;

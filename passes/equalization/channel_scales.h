@@ -46,17 +46,17 @@ struct Reader {
   const ChannelStatistics* input;
 };
 
-// Channel c is divided by 2^exponents[c] where it is written, and multiplied where it is read.
-// By input channel: the largest weight that any reader has for it.
+// For each input channel the largest weight that any reader has for it.
 std::vector<double> LargestWeights(absl::Span<const Reader> readers, int64_t channels);
 
-// Of s = range^a / weight^(1 - a) with a = eighths / 8, by channel; the channel with the widest range keeps it. 0 where
-// range or weight is 0.
+// The exponents of s = range^a / weight^(1 - a) with a = eighths / 8, by channel; the channel with the widest range
+// keeps it. 0 where range or weight is 0.
 std::vector<int> BalancingExponents(absl::Span<const double> ranges, absl::Span<const double> weights, int eighths);
 
 struct ChannelScales {
+  // Channel c is divided by 2^exponents[c] where it is written, and multiplied where it is read.
   std::vector<int> exponents;
-  double gain_db = 0;  // By how much the readers' noise falls, by the model above.
+  double gain_db = 0;  // By how much the readers' noise falls, by the model of RelativeNoise.
 };
 
 // `limits`: an exponent is at least limits[c] and at most 0; empty: no limits. Exponents 0 where nothing is gained.

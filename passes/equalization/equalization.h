@@ -13,7 +13,7 @@
 //
 // Declines: a channel that something else reads, too (a sigmoid, a graph output); a layer whose module has a second
 // call site, an activation or a residual (run it before fusion); with narrow_clamps a clamp that is not at [0, max].
-// Errors: no calibration data (payload "fuselage.usage": the caller's mistake); NaN or infinity in a sample.
+// Errors: no calibration data (UsageError: the caller's mistake); NaN or infinity in a sample.
 #ifndef FUSELAGE_PASSES_EQUALIZATION_EQUALIZATION_H_
 #define FUSELAGE_PASSES_EQUALIZATION_EQUALIZATION_H_
 

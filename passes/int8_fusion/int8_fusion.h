@@ -9,8 +9,8 @@
 //
 // Declines: a value between that another node reads too or that is a graph output; a layer whose module has a second
 // call site, or that is no call_module; a convolution with a residual, or with weights that make it lose (see the
-// options); whatever the kernel's Create refuses. It changes no code of any result, but that layer_norm leaves oneDNN,
-// whose last bits depend on the instruction set.
+// options); whatever the kernel refuses. No code of any result changes, except a layer_norm's: the float one is
+// oneDNN's, whose last bits depend on the instruction set.
 #ifndef FUSELAGE_PASSES_INT8_FUSION_INT8_FUSION_H_
 #define FUSELAGE_PASSES_INT8_FUSION_INT8_FUSION_H_
 

@@ -155,7 +155,7 @@ constexpr Row kRows[] = {
      R"(%x = placeholder %y = call_function rms_norm(%x, eps=$eps, normalized_shape=trailing(%x, $dims)) output(%y))"},
 };
 
-// Of each "{this|that}" the one that `side` says.
+// The text with one of each "{this|that}", the one that `side` says.
 std::string Chosen(absl::string_view text, int side) {
   std::string chosen;
   for (const absl::string_view part : absl::StrSplit(text, '{')) {

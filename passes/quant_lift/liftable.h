@@ -29,10 +29,10 @@ struct Quantizing {
   Axes axes;
 };
 
-// To its own value.
+// What `quantize` does to its own value.
 Quantizing OwnQuantizing(const ir::Node& quantize);
 
-// To the view's operand, such that the view makes of the codes what `behind` makes of the view.
+// What to do to the view's operand, so that the view of it is what `behind` makes of the view's result.
 absl::StatusOr<Quantizing> InFrontOf(const ir::Node& view, const View& axes, const Quantizing& behind);
 
 // The attributes of a call that does it.
@@ -41,7 +41,7 @@ AttributeMap AttributesOf(const Quantizing& quantizing);
 // The types of its results for a value of type `input`: one, or those of a tuple.
 absl::StatusOr<ir::Type> ResultsOf(const Quantizing& quantizing, const TensorType& input);
 
-// Numbers: equal for what does the same to any value, however it is spelled.
+// Numbers quantizings: two have the same number where they do the same to any value, however they are spelled.
 class Keys {
  public:
   int Of(const Quantizing& quantizing);

@@ -29,7 +29,7 @@ class Histogram {
   // Adds what another histogram counted, by what it says of itself below. DataLoss where no histogram says that.
   absl::Status Merge(Range range, absl::Span<const int64_t> counts, int64_t zeros);
 
-  // Of the bins from that of the smallest value to that of the largest, which with range() say all of them.
+  // How many values each bin has, from the bin of the smallest value to that of the largest, which range() tells.
   absl::Span<const int64_t> counts() const;
   int64_t zeros() const { return zeros_; }  // How many values are exactly zero; they have a bin, too.
   int64_t total() const { return total_; }

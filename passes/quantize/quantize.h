@@ -2,8 +2,8 @@
 //
 //   y = conv2d(x, w)   =>   y = conv2d(dequantize(quantize(x)), w')      w' i8 with a scale for each output channel
 //
-// One pair for each edge into a quantized op. An op without a float result of its own (kOps in select.cc says which)
-// gets pairs on the edges to its float readers too. Values that only move or select (views, slices of codes, max pools)
+// One pair for each edge into a quantized op. An op whose quantized form has no float result gets pairs on the edges to
+// its float readers too. Values that only move or select (views, slices of codes, max pools)
 // share the parameters of where they come from, and what a concat joins shares one range, so that all of them run on
 // codes. A graph that has quantizes already is taken as it is.
 //
@@ -14,7 +14,7 @@
 //
 // Declines: a layer that the options keep in FP32; operands that are not f32; weights that are computed, not finite,
 // or shared with a layer that stays in FP32; a graph output that only codes could feed (unless quantize_outputs).
-// Errors: no calibration data (payload "fuselage.usage": the caller's mistake); NaN or infinity in a sample.
+// Errors: no calibration data (UsageError: the caller's mistake); NaN or infinity in a sample.
 #ifndef FUSELAGE_PASSES_QUANTIZE_QUANTIZE_H_
 #define FUSELAGE_PASSES_QUANTIZE_QUANTIZE_H_
 

@@ -94,7 +94,7 @@ GroupedWeight InGroups(const Tensor& weight, const WeightFormat& format) {
     }
     for (int64_t g = 0; g < groups; ++g) {
       const float scale = grid.Scale(row, g * format.group_size);
-      // Of a power of two: its exponent, biased.
+      // A power of two is stored as its biased exponent.
       grouped.scale.Set(row * groups + g, format.is_mxfp4() ? std::ilogb(scale) + mxfp4::kE8M0One : scale);
     }
   }

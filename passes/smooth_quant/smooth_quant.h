@@ -14,7 +14,7 @@
 // Declines: a value that anything but linears reads; what is no norm over the last axis and no linear without an
 // activation beyond relu (a gelu, an attention); a product whose factors get codes of their own, which would span
 // unlike channels instead; a layer whose module has a second call site or weights that are not f32 and finite.
-// Errors: no calibration data (payload "fuselage.usage": the caller's mistake); NaN or infinity in a sample.
+// Errors: no calibration data (UsageError: the caller's mistake); NaN or infinity in a sample.
 #ifndef FUSELAGE_PASSES_SMOOTH_QUANT_SMOOTH_QUANT_H_
 #define FUSELAGE_PASSES_SMOOTH_QUANT_SMOOTH_QUANT_H_
 

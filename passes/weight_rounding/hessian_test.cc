@@ -83,7 +83,7 @@ TEST(RoundTest, MovesOutputsLess) {
     EXPECT_NEAR(rounding.rounded, OutputError(rows, weight, rounding.weight), 1e-6 * rounding.nearest);
     EXPECT_NEAR(rounding.signal, OutputError(rows, weight, Tensor(DType::kF32, {12, 40})), 1e-6 * rounding.signal);
     EXPECT_LT(rounding.rounded, 0.3 * rounding.nearest) << mode;
-    // Of the grid, and of the one that it has itself.
+    // Its weights lie on the grid, and on the one that they would have themselves.
     EXPECT_TRUE(quantize::Rounded(rounding.weight, mode).SameBytes(rounding.weight)) << mode;
     // A second time there is nothing to do.
     const quantize::WeightGrid again(rounding.weight, mode);

@@ -15,7 +15,7 @@
 // Declines: a graph that is quantized already; layers without a module or with a weight that is not f32 and finite;
 // inputs that are constants.
 // Ensures: weights of all other layers have values that codes can have.
-// Errors: no calibration data (payload "fuselage.usage": the caller's mistake); NaN or infinity in a sample.
+// Errors: no calibration data (UsageError: the caller's mistake); NaN or infinity in a sample.
 #ifndef FUSELAGE_PASSES_WEIGHT_ROUNDING_WEIGHT_ROUNDING_H_
 #define FUSELAGE_PASSES_WEIGHT_ROUNDING_WEIGHT_ROUNDING_H_
 

@@ -9,7 +9,7 @@ function gainText(gain) {
   return gain ? `${signedMs(gain.low)} to ${signedMs(gain.high)}` : '–';
 }
 
-// Of a candidate: top-1, or bits per byte.
+// How right a candidate is: top-1, or bits per byte.
 function accuracyText(network) {
   const top1 = number(network && network.top1);
   if (top1 !== null) return `${digits(top1, 2)} %`;

@@ -269,7 +269,7 @@ class GraphView {
     });
   }
 
-  // Of a node that became part of a layer: what all of the layer takes.
+  // The figure on a node. A node that became part of a layer has the time of the whole layer.
   figureOf(node) {
     if (node.members) {
       const layers = this.layersIn(node);
@@ -282,7 +282,7 @@ class GraphView {
   }
 
   colourOf(node) {
-    // Of many nodes: that of the slowest layer among them.
+    // A module of many nodes has the colour of its slowest layer.
     if (node.members) {
       if (this.colouring === 'against') return this.colourOf(node.members.find((one) => this.step.against?.byName.has(one.name)) || node.members[0]);
       const slowest = this.layersIn(node).reduce((best, layer) => (best && best.ms > layer.ms ? best : layer), null);

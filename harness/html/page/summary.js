@@ -11,7 +11,7 @@ function small(text) {
   return el('small', { text });
 }
 
-// Of the first batch and number of threads.
+// That at the first batch and number of threads.
 function firstMeasurement(variant) {
   return variant && variant.measurements.length > 0 ? variant.measurements[0] : null;
 }

@@ -45,7 +45,7 @@ function number(value) {
 function digits(value, count) {
   if (value === null || value === undefined) return '–';
   if (!Number.isFinite(value)) return value > 0 ? '∞' : '−∞';
-  // Of two that are as near the even one, as the terminal has it; toFixed takes the larger.
+  // A tie goes to the even digit, as in the terminal; toFixed goes to the larger.
   const text = value.toFixed(count);
   const isTie = /^50*$/.test((value.toFixed(100).split('.')[1] || '').slice(count));
   return isTie && '13579'.includes(text.slice(-1)) ? text.slice(0, -1) + (text.slice(-1) - 1) : text;
@@ -82,7 +82,7 @@ function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-// Of a chart among multiples. The grid's columns, as style.css has them: of 400 pixels at least, 16 apart.
+// The width of a chart among multiples: a column of style.css's grid, of 400 pixels at least, 16 apart.
 function columnWidth(multiples) {
   const whole = multiples.clientWidth || 900;
   const columns = Math.max(1, Math.floor((whole + 16) / 416));

@@ -22,7 +22,7 @@ inline __m256i BroadcastDword(const void* x) {
   return _mm256_set1_epi32(dword);
 }
 
-// Of kFull bytes or, at the last channels, fewer: no call where all are copied.
+// Copies kFull bytes or, at the last channels, fewer. kFull bytes are moves, and no call.
 template <int kFull>
 inline void CopyFull(const void* from, int64_t bytes, void* to) {
   if (bytes == kFull) {

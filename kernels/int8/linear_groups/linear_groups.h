@@ -28,13 +28,13 @@ enum class Format { kMxfp4, kInt4, kInt8 };
 
 constexpr int64_t kUnit = 32;  // Features of one step; a group is one unit, two or four.
 
-// Of i8 codes kInt4 where all fit in four bits.
+// kMxfp4 where the codes are u8; kInt4 where they are i8 and all fit in four bits.
 Format FormatOf(const Tensor& weight);
 
 // What is added to each weight, twice each E2M1 number, so that it is not negative.
 constexpr int OffsetOf(Format format) { return format == Format::kMxfp4 ? 12 : format == Format::kInt4 ? 8 : 128; }
 
-// Of codes of four bits, with the offset.
+// The weights, with the offset, that codes of four bits mean: those of MXFP4 and those of INT4.
 constexpr int8_t kWeights[2][16] = {{12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0},
                                     {8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7}};
 

@@ -28,7 +28,7 @@ inline __m256i Products(const __m256i* weights, const int8_t* features) {
   return _mm256_add_epi16(a, b);
 }
 
-// Of block `block`: the scales of group g of its channels; E8M0 for MXFP4, whose half 2^(scale - 128) is normal.
+// The scales of group g of the channels of a block. MXFP4's are E8M0, whose half, 2^(scale - 128), is a normal float.
 template <Format kFormat>
 inline __m256 Factors(const Params& p, int64_t block, int64_t g) {
   const int64_t first = (block * p.groups + g) * kBlock;

@@ -16,7 +16,7 @@ inline __m512i Broadcast(const int8_t* x) {
   return _mm512_set1_epi32(dword);
 }
 
-// Of block `block`: the scales of group g of its channels; E8M0 for MXFP4, whose half 2^(scale - 128) is normal.
+// The scales of group g of the channels of a block. MXFP4's are E8M0, whose half, 2^(scale - 128), is a normal float.
 template <Format kFormat>
 inline __m512 Factors(const Params& p, int64_t block, int64_t g) {
   const int64_t first = (block * p.groups + g) * kBlock;

@@ -22,7 +22,7 @@ inline Tensor Plain(DType dtype, Shape shape, uint64_t seed) {
   return SeededTensor({dtype, std::move(shape), std::nullopt, Layout::kRowMajor}, seed);
 }
 
-// Of MXFP4 weights.
+// With MXFP4 weights.
 inline OpCall Call(Shape input, int64_t channels, const char* activation, bool bias = true) {
   const int64_t depth = input.back();
   Shape rows = input;

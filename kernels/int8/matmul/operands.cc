@@ -92,7 +92,7 @@ void PackPanel<1, 1>(const Right& b, int64_t first, int64_t depth, int8_t* to, u
   }
 }
 
-// Of the codes with these bits flipped. Parts of constant size become vectors.
+// The sum of the codes with these bits flipped. Parts of constant size become vectors.
 int32_t SumOf(const uint8_t* codes, uint8_t flip, int64_t n) {
   constexpr int64_t kParts = 16, kMost = 256 * kParts;  // So many u8 codes fit 16 bits.
   int32_t sum = 0;

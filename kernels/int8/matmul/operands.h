@@ -44,7 +44,7 @@ class Operands {
 
   // The panel of columns [first, first + packing.block): as many times packed_depth codes, and their addends.
   void PackRight(const uint8_t* b, int64_t columns, int64_t first, int8_t* packed, int32_t* addends) const;
-  // Of b transposed, [columns, depth].
+  // The same where b lies transposed, [columns, depth].
   void PackTransposed(const uint8_t* b, int64_t columns, int64_t first, int8_t* packed, int32_t* addends) const;
 
  private:

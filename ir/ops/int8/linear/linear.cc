@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kInputScale = ops::linear::kBias + 1;
 
-// Of a call with input_scale.
+// Whether a call may have scales of rows: input_scale.
 absl::Status CheckRowScales(const ir::InferCall& call) {
   const TensorType& input = call.tensor(ops::linear::kInput);
   if (input.dtype != DType::kI8 || input.quant) {
