@@ -324,10 +324,9 @@ class Scheduler {
   bool Relabel(const Node& node, const Relabelling& relabelling) {
     const Node& operand = *node.operand(0);
     const int source = ValueOf(operand);
-    if (!PlaceOf(operand).placement.dense()) return false;
-    if (relabelling.from == Layout::kNhwc ? BufferOf(values_[source], Layout::kNhwc) < 0 : !wants_nhwc_.contains(&node)) {
-      return false;
-    }
+    const bool may =
+        relabelling.from == Layout::kNhwc ? BufferOf(values_[source], Layout::kNhwc) >= 0 : wants_nhwc_.contains(&node);
+    if (!may || !PlaceOf(operand).placement.dense()) return false;
     const int buffer = InLayout(source, relabelling.from), value = NewValue(node.tensor_type());
     BufferOf(values_[value], relabelling.to) = buffer;
     results_[&node] = {value};

@@ -26,7 +26,7 @@
 namespace fuselage::fused_elementwise {
 
 constexpr int64_t kBlock = 1024;  // Elements.
-constexpr int kMostValues = 64;  // Operands and steps.
+constexpr int kMostValues = 64;   // Operands and steps.
 
 struct Params {
   int32_t num_inputs = 0;

@@ -11,8 +11,7 @@ void avx2::Scale(const ScaleParams& p, const uint8_t* x, const float* factors, u
   const __m128i flip = _mm_set1_epi8(static_cast<char>(p.x.flip));
   const __m256i zero_point = _mm256_set1_epi32(p.x.zero_point);
   const __m256 x_scale = _mm256_set1_ps(p.x.scale), y_scale = _mm256_set1_ps(p.y.scale);
-  const kernels::avx2::OutputCodes output =
-      kernels::avx2::MakeOutputCodes(p.y.zero_point, p.y.lo, p.y.hi, p.y.flip);
+  const kernels::avx2::OutputCodes output = kernels::avx2::MakeOutputCodes(p.y.zero_point, p.y.lo, p.y.hi, p.y.flip);
   ScaleBlock<32>(x, factors, y, n, [&](const uint8_t* from, const float* by, uint8_t* to) {
     __m256 v[4];
 #pragma GCC unroll 4

@@ -3,7 +3,8 @@
 
 namespace fuselage::resize {
 
-void FUSELAGE_AVX512_VNNI::Run(const Row& row, const float* from, const int32_t* index, const float* weight, float* to) {
+void FUSELAGE_AVX512_VNNI::Run(const Row& row, const float* from, const int32_t* index, const float* weight,
+                               float* to) {
   Combine(row, from, index, weight, to);
 }
 

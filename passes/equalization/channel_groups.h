@@ -18,7 +18,7 @@ struct ChannelGroup {
     int axis;  // Of the channels.
   };
   std::vector<Clamp> clamps;  // What bounds them at [0, max].
-  std::string why_not;             // Why they cannot be scaled; empty where they can.
+  std::string why_not;        // Why they cannot be scaled; empty where they can.
 };
 
 // A layer's weight is [output channels, input channels of one group, ...].

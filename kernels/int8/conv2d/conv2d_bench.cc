@@ -130,17 +130,18 @@ constexpr Layer kGrouped[] = {
     {"regnet_y_14_8", 208, 14, 208, 3, 1, false, 5, 26},    {"regnet_y_7_8", 440, 7, 440, 3, 1, false, 5, 55},
 };
 
-// Few channels, where Winograd's transforms weigh most: SqueezeNet 1.1 (Iandola et al., 2016), GoogLeNet (Szegedy et
-// al., CVPR 2015, table 1), DenseNet121 (Huang et al., CVPR 2017, table 1).
-constexpr Layer kNarrow[] = {
+// Where Winograd's transforms weigh most: those of pixels with few channels, as in SqueezeNet 1.1 (Iandola et al.,
+// 2016), GoogLeNet (Szegedy et al., CVPR 2015, table 1) and DenseNet121 (Huang et al., CVPR 2017, table 1), and those
+// of weights with many, as in VGG11 (Simonyan and Zisserman, ICLR 2015, table 1).
+constexpr Layer kTransforms[] = {
     {"squeezenet_55", 16, 55, 64, 3, 1, false, 2},    {"squeezenet_27", 32, 27, 128, 3, 1, false, 2},
     {"squeezenet_13", 48, 13, 192, 3, 1, false, 2},   {"squeezenet_13_wide", 64, 13, 256, 3, 1, false, 2},
-    {"vgg_28", 512, 28, 512, 3, 1, false, 1}, {"vgg_14", 512, 14, 512, 3, 1, false, 1},
     {"googlenet_28", 16, 28, 32, 3, 1, false, 1},     {"googlenet_28_32", 32, 28, 96, 3, 1, false, 1},
     {"googlenet_28_96", 96, 28, 128, 3, 1, false, 1}, {"googlenet_14_16", 16, 14, 48, 3, 1, false, 1},
     {"googlenet_14_24", 24, 14, 64, 3, 1, false, 1},  {"densenet121_56", 128, 56, 32, 3, 1, false, 6},
     {"densenet121_28", 128, 28, 32, 3, 1, false, 12}, {"densenet121_14", 128, 14, 32, 3, 1, false, 24},
-    {"densenet121_7", 128, 7, 32, 3, 1, false, 16},
+    {"densenet121_7", 128, 7, 32, 3, 1, false, 16},   {"vgg11_28", 512, 28, 512, 3, 1, false, 1},
+    {"vgg11_14", 512, 14, 512, 3, 1, false, 2},
 };
 
 // Expansions and projections of inverted residuals, whose depth is short: MobileNetV2, table 2.
@@ -273,7 +274,7 @@ void RegisterAll() {
   RegisterLayers(kLayers);
   RegisterLayers(kDepthwise);
   RegisterLayers(kGrouped);
-  RegisterLayers(kNarrow);
+  RegisterLayers(kTransforms);
   RegisterLayers(kPointwise);
   for (int batch : {1, 16}) {
     for (int threads : {1, 2}) {
