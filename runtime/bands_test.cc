@@ -140,5 +140,14 @@ TEST_F(BandsTest, NotAlongTheirAxis) {
   EXPECT_THAT(Turns(*Make(graph, 1 << 10)), Not(::testing::Contains(HasSubstr("cat"))));
 }
 
+TEST_F(BandsTest, NotWhereItemsHaveScalesOfTheirOwn) {
+  GraphBuilder g(ops_);
+  Node* codes = g.Input({DType::kI8, {4, 64}, PerAxis(0, {0.5f, 0.25f, 0.125f, 1}), Layout::kRowMajor});
+  Node* x = g.Call("relu", {g.Call("dequantize", {codes})});
+  const ir::Graph& graph = g.Output({g.Call("neg", {x})});
+  EXPECT_GT(Check(graph, 64), 0);
+  EXPECT_THAT(Turns(*Make(graph, 64)), Not(::testing::Contains(HasSubstr("dequantize"))));
+}
+
 }  // namespace
 }  // namespace fuselage::runtime

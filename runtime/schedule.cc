@@ -422,11 +422,14 @@ class Scheduler {
     return result.shape[0];
   }
 
-  // `count` of them, unless an operand has not as many.
+  // `count` of them, unless an operand has not as many, or each has its own scale.
   Items ItemsOf(const KernelEntry& entry, const KernelDesc& desc, int64_t count, const StepSpec& step) const {
     if (!InBands() || count < 2) return {};
     const auto stride = [count](const TensorType& type, const Placement& placement) {
       return placement.dense() ? type.byte_size() / count : kernels::PlacedTensor(type.shape, placement).image_bytes;
+    };
+    const auto apart = [count](const TensorType& type) {
+      return type.rank() > 0 && type.shape[0] == count && !(type.quant && type.quant->axis == 0);
     };
     const bool elementwise = graph_.ops().FindOrNull(desc.op)->elementwise;
     const int64_t rank = desc.output().rank();
@@ -437,11 +440,11 @@ class Scheduler {
       const bool constant = schedule_.buffers[step.inputs[i]].home == BufferSpec::Home::kConstant;
       const bool broadcast = elementwise && (type.rank() < rank || type.shape[0] == 1);
       if (broadcast) continue;
-      if (constant || type.rank() < 1 || type.shape[0] != count) return {};
+      if (constant || !apart(type)) return {};
       input_strides[i] = stride(type, desc.input_placement(static_cast<int>(i)));
     }
     for (const TensorType& type : desc.outputs) {
-      if (type.rank() < 1 || type.shape[0] != count) return {};
+      if (!apart(type)) return {};
       output_strides.push_back(stride(type, desc.output_placement));
     }
     auto describe = [desc, input_strides](int64_t fewer) {
