@@ -28,8 +28,8 @@ constexpr Variant kVariants[] = {
 };
 
 constexpr ScaleVariant kScaleVariants[] = {
-    {"avx2", Isa::kAvx2, nullptr, avx2::Scale},
-    {"avx512_vnni", Isa::kAvx512Vnni, nullptr, avx512_vnni::Scale},
+    {"avx2 scale", Isa::kAvx2, nullptr, avx2::Scale},
+    {"avx512_vnni scale", Isa::kAvx512Vnni, nullptr, avx512_vnni::Scale},
 };
 
 constexpr int64_t kVectorCodes = 64;
@@ -72,11 +72,11 @@ class FusedElementwise : public kernels::Kernel {
     }
     if (span_ == 0) span_ = std::max<int64_t>(elements_, 1);
     if (is_codes_) output_ = ConversionOf<int8::quantize::Params>(desc.output());
-    ChooseScale(desc.isa);
     params_ = {static_cast<int32_t>(operands_.size()), steps_.data(), static_cast<int32_t>(steps_.size())};
     const Variant& variant = kernels::BestVariant(Variants(), desc.isa);
     run_ = variant.run;
     set_variant(variant.name);
+    ChooseScale(desc.isa);
     // A block of each value, and one for each operand that is gathered.
     thread_floats_ = kBlock * static_cast<int64_t>(2 * operands_.size() + steps_.size());
     set_scratch_bytes(std::max(desc.threads, 1) * thread_floats_ * static_cast<int64_t>(sizeof(float)));
@@ -99,6 +99,7 @@ class FusedElementwise : public kernels::Kernel {
     const ScaleVariant* variant =
         kernels::LastVariantOrNull(ScaleVariants(), isa, [](const ScaleVariant&) { return true; });
     if (variant == nullptr) return;
+    set_variant(variant->name);
     scale_ = variant->run;
     scale_params_ = {codes.encoding, output_};
   }

@@ -148,6 +148,10 @@ INSTANTIATE_TEST_SUITE_P(All, ScaleTest,
 
 // An image's channels by a factor each, either operand first, in images of one block and of many.
 TEST(Kernel, ScalesCodes) {
+  const auto variant = [](KernelDesc desc, Isa isa) {
+    desc.isa = isa;
+    return (*Create(desc))->variant();
+  };
   for (const int64_t size : {1, 7, 40}) {
     const Shape shape = {2, 24, size, size}, factors = {2, 24, 1, 1};
     const TensorType x = Codes(DType::kU8, shape, 0.0217f, 13, Layout::kNhwc);
@@ -155,6 +159,12 @@ TEST(Kernel, ScalesCodes) {
     const TensorType y = Codes(DType::kI8, shape, 0.0198f, -14, Layout::kNhwc);
     kernels::ExpectSameOnAnyThreads(Create, Desc({x, by}, y, {"mul(0, 1)"}));
     kernels::ExpectSameOnAnyThreads(Create, Desc({by, x}, y, {"mul(0, 1)"}));
+    if (size == 1) continue;  // There nothing repeats.
+    for (const Isa isa : kernels::SupportedIsas()) {
+      const bool scales = variant(Desc({x, by}, y, {"mul(0, 1)"}), isa).find(" scale") != std::string::npos;
+      EXPECT_EQ(scales, isa.Includes(Isa::kAvx2)) << kernels::IsaName(isa);
+      EXPECT_EQ(variant(Desc({x, by}, y, {"sub(0, 1)"}), isa).find(" scale"), std::string::npos);
+    }
   }
 }
 

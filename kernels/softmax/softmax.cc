@@ -19,6 +19,8 @@ constexpr Variant kVariants[] = {
     {"avx512_vnni", Isa::kAvx512Vnni, nullptr, avx512_vnni::Run},
 };
 
+constexpr int64_t kGrain = 1 << 13;  // Elements that are worth a thread's while.
+
 class Softmax final : public kernels::UnaryKernel {
  public:
   Softmax(const KernelDesc& desc, int axis) : UnaryKernel(desc) {
@@ -34,10 +36,13 @@ class Softmax final : public kernels::UnaryKernel {
 
  private:
   void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
-    context.parallel->For(static_cast<int>(planes_ * parts_), [&](int task, int) {
-      const int64_t begin = stride_ * (task % parts_) / parts_, end = stride_ * (task % parts_ + 1) / parts_;
-      const int64_t first = task / parts_ * length_ * stride_ + begin;
-      run_({length_, stride_, end - begin}, static_cast<const float*>(x) + first, static_cast<float*>(y) + first);
+    const int64_t grain = std::max<int64_t>(1, kGrain * parts_ / std::max<int64_t>(1, length_ * stride_));
+    kernels::ForRanges(*context.parallel, planes_ * parts_, grain, [&](int64_t first_part, int64_t end_part) {
+      for (int64_t i = first_part; i < end_part; ++i) {
+        const int64_t begin = stride_ * (i % parts_) / parts_, end = stride_ * (i % parts_ + 1) / parts_;
+        const int64_t first = i / parts_ * length_ * stride_ + begin;
+        run_({length_, stride_, end - begin}, static_cast<const float*>(x) + first, static_cast<float*>(y) + first);
+      }
     });
   }
 

@@ -255,9 +255,10 @@ class Winograd : public Algorithm {
     if (transform_late_) {  // The next chunk's, one part after another.
       const int64_t begin = column * chunk_pairs_ * kPanelBytes;
       if (row > 0 || begin >= chunk_pairs_ * kTaps * kPairBytes) return nullptr;
-      if (pair + chunk_pairs_ >= pairs_) panel += loops_.max_panels, pair = -chunk_pairs_;
-      return panel < panels_ ? reinterpret_cast<const uint8_t*>(Untransformed(panel, pair + chunk_pairs_)) + begin
-                             : nullptr;
+      const bool last = pair + chunk_pairs_ >= pairs_;  // Of its panels.
+      const int64_t next_panel = last ? panel + loops_.max_panels : panel, next_pair = last ? 0 : pair + chunk_pairs_;
+      if (next_panel >= panels_) return nullptr;
+      return reinterpret_cast<const uint8_t*>(Untransformed(next_panel, next_pair)) + begin;
     }
     if (column + 1 == kPatch) ++row;
     if (row == kPatch) return nullptr;

@@ -93,6 +93,7 @@ void TransformOutput(const OutputStage& stage, const Destination& to, const int3
 
 }  // namespace
 
+// weight_transform: Zen 4 takes 180 to 230; twice that, for processors whose products are faster beside their caches.
 Loops GetLoops() {
   return {/*max_rows=*/kMaxRows,
           /*max_panels=*/2,
