@@ -217,8 +217,12 @@ std::string MatchBefore(const Node& node, const ChannelMap& map, const Node& lay
 
 enum class Outcome { kFolded, kDeclined, kDeferred };
 
+// Why nodes were declined, in their order.
+using Missed = std::vector<std::pair<const Node*, std::string>>;
+
 // Deferred: what follows can be folded too, and may vanish into a layer behind it; `again` says that it had its turn.
-absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Node* node, bool again, Remarks& remarks) {
+absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Node* node, bool again, Missed& missed,
+                             Remarks& remarks) {
   ChannelMap map;
   map.input = InputOrNull(*node);
   Node* user = !options.only_after_conv() && node->has_one_use() ? node->only_user() : nullptr;
@@ -226,7 +230,7 @@ absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Nod
   // A product that is beside no layer is none that could be folded.
   const bool near = node->IsOp("batch_norm") || IsLayer(*map.input) || in_front;
   const auto declined = [&](absl::string_view why) {
-    if (near) remarks.Missed(*node, absl::StrCat("not folded: ", why));
+    if (near) missed.emplace_back(node, absl::StrCat("not folded: ", why));
     return Outcome::kDeclined;
   };
   std::string why;
@@ -262,22 +266,35 @@ absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Nod
   return Outcome::kFolded;
 }
 
-}  // namespace
-
-absl::StatusOr<bool> ConvBn::RunImpl(ir::Graph& graph, Remarks& remarks) const {
+// Folds what can be folded, each node after those in front of it.
+absl::StatusOr<bool> FoldEach(const ConvBnOptions& options, ir::Graph& graph, Missed& missed, Remarks& remarks) {
   bool changed = false;
   HashSet<const Node*> deferred;  // They wait for what can be folded behind them.
   for (Node* first : graph.Snapshot()) {
     if (!first->is_call() || InputOrNull(*first) == nullptr) continue;
     for (Node* node = first; node != nullptr;) {
       Node* before = InputOrNull(*node);
-      ASSIGN_OR_RETURN(const Outcome outcome, Fold(options_, graph, node, deferred.erase(node) > 0, remarks));
+      ASSIGN_OR_RETURN(const Outcome outcome, Fold(options, graph, node, deferred.erase(node) > 0, missed, remarks));
       changed |= outcome == Outcome::kFolded;
       if (outcome == Outcome::kDeferred) deferred.insert(node);
       node = outcome != Outcome::kDeferred && deferred.contains(before) ? before : nullptr;
     }
   }
   return changed;
+}
+
+}  // namespace
+
+// Until nothing folds: a batch norm that declines since another one has its module can be alone with it later.
+absl::StatusOr<bool> ConvBn::RunImpl(ir::Graph& graph, Remarks& remarks) const {
+  Missed missed;
+  for (bool changed = false;; changed = true) {
+    missed.clear();
+    ASSIGN_OR_RETURN(const bool folded, FoldEach(options_, graph, missed, remarks));
+    if (folded) continue;
+    for (auto& [node, why] : missed) remarks.Missed(*node, std::move(why));
+    return changed;
+  }
 }
 
 void Register(passes::PassRegistry& registry) {

@@ -35,6 +35,30 @@ int64_t KernelSize(const Tensor& weight) {
   return pairs == 0 ? 0 : weight.num_elements() / pairs;
 }
 
+// For each input channel the largest weight that any output has for it, beside what that output reaches: the same
+// whatever the layers around scale.
+std::vector<double> RelativeWeights(absl::Span<const Reader> readers, int64_t channels) {
+  std::vector<double> largest(channels);
+  for (const Reader& reader : readers) {
+    const int64_t inner = reader.weight->dim(1), outer = reader.weight->dim(0), kernel = KernelSize(*reader.weight);
+    for (int64_t o = 0; o < outer; ++o) {
+      const int64_t first = o / (outer / reader.groups) * inner;
+      std::vector<double> weights(inner);
+      double signal = 0;
+      for (int64_t i = 0; i < inner; ++i) {
+        const Pair pair = PairOf(*reader.weight, o * inner + i, kernel);
+        weights[i] = pair.largest;
+        signal += pair.squares * reader.input->mean_square(first + i);
+      }
+      if (signal == 0) continue;
+      for (int64_t i = 0; i < inner; ++i) {
+        largest[first + i] = std::max(largest[first + i], weights[i] / std::sqrt(signal));
+      }
+    }
+  }
+  return largest;
+}
+
 double TotalNoise(absl::Span<const Reader> readers, absl::Span<const int> exponents) {
   double noise = 0;
   for (const Reader& reader : readers) noise += RelativeNoise(reader, exponents);
@@ -106,20 +130,6 @@ double RelativeNoise(const Reader& reader, absl::Span<const int> exponents) {
   return outputs == 0 ? 0 : sum / outputs;
 }
 
-std::vector<double> LargestWeights(absl::Span<const Reader> readers, int64_t channels) {
-  std::vector<double> largest(channels);
-  for (const Reader& reader : readers) {
-    const int64_t inner = reader.weight->dim(1), outer = reader.weight->dim(0), kernel = KernelSize(*reader.weight);
-    for (int64_t o = 0; o < outer; ++o) {
-      for (int64_t i = 0; i < inner; ++i) {
-        double& value = largest[o / (outer / reader.groups) * inner + i];
-        value = std::max(value, PairOf(*reader.weight, o * inner + i, kernel).largest);
-      }
-    }
-  }
-  return largest;
-}
-
 std::vector<int> BalancingExponents(absl::Span<const double> ranges, absl::Span<const double> weights, int eighths) {
   std::vector<int> exponents(ranges.size());
   const size_t widest = std::max_element(ranges.begin(), ranges.end()) - ranges.begin();
@@ -140,7 +150,7 @@ ChannelScales ChooseScales(absl::Span<const Reader> readers, absl::Span<const in
   for (const Reader& reader : readers) {
     for (int64_t c = 0; c < channels; ++c) ranges[c] = std::max(ranges[c], reader.input->magnitude(c));
   }
-  const std::vector<double> weights = LargestWeights(readers, channels);
+  const std::vector<double> weights = RelativeWeights(readers, channels);
   ChannelScales best{std::vector<int>(channels)};
   const double noise_before = TotalNoise(readers, best.exponents);
   double least = noise_before;

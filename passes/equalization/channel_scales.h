@@ -46,9 +46,6 @@ struct Reader {
   const ChannelStatistics* input;
 };
 
-// For each input channel the largest weight that any reader has for it.
-std::vector<double> LargestWeights(absl::Span<const Reader> readers, int64_t channels);
-
 // The exponents of s = range^a / weight^(1 - a) with a = eighths / 8, by channel; the channel with the widest range
 // keeps it. 0 where range or weight is 0.
 std::vector<int> BalancingExponents(absl::Span<const double> ranges, absl::Span<const double> weights, int eighths);

@@ -115,6 +115,7 @@ class Walk {
     for (int rule : options.disable()) disabled_.insert(rule);
   }
 
+  // Again, it looks for what has become possible.
   absl::StatusOr<bool> Run() {
     bool changed = false;
     for (Node* node : graph_.Snapshot()) {
@@ -137,15 +138,11 @@ class Walk {
   absl::StatusOr<bool> FuseActivation(Node* relu) {
     Node* producer = relu->operand(0);
     if (const Node* behind = BehindQuantizeOrNull(*producer); behind != nullptr) {
-      remarks_.Missed(*relu, absl::StrCat("not fused: a quantize stands between %", behind->name(), " and it"));
-      return false;
+      return Missed(*relu, absl::StrCat("a quantize stands between %", behind->name(), " and it"));
     }
     if (!TakesIn(*producer, *relu)) return false;
     const std::string why = WhyNoActivation(*producer, *relu, disabled_);
-    if (!why.empty()) {
-      remarks_.Missed(*relu, absl::StrCat("not fused: ", why));
-      return false;
-    }
+    if (!why.empty()) return Missed(*relu, why);
     remarks_.Applied(*relu, absl::StrCat("fused into %", producer->name(), " (", producer->op()->name, ")"));
     AttributeMap attributes = producer->attributes();
     attributes.insert_or_assign("activation", Attribute(ToString(ActivationOf(*relu))));
@@ -172,10 +169,7 @@ class Walk {
     if (!matmul->IsOp("matmul")) return false;
     std::string why = WhyNoGemm(*matmul, *add, *bias);
     if (disabled_.contains(FusionOptions::MATMUL_ADD)) why = "the options disable it";
-    if (!why.empty()) {
-      remarks_.Missed(*add, absl::StrCat("not fused: ", why));
-      return false;
-    }
+    if (!why.empty()) return Missed(*add, why);
     remarks_.Applied(*add, absl::StrCat("the bias of %", matmul->name(), " (gemm)"));
     ASSIGN_OR_RETURN(Node * gemm,
                      graph_.AddFunction(add->name(), "gemm", {matmul->operand(0), matmul->operand(1), bias},
@@ -208,10 +202,7 @@ class Walk {
       host = nullptr;
       why = "the options disable it";
     }
-    if (host == nullptr) {
-      if (!why.empty()) remarks_.Missed(*add, absl::StrCat("not fused: ", why));
-      return false;
-    }
+    if (host == nullptr) return !why.empty() && Missed(*add, why);
 
     Node* residual = add->operand(add->operand(0) == host ? 1 : 0);
     ir::Module* module = host->module();
@@ -229,6 +220,12 @@ class Walk {
     Replace(host, fused);
     order_[fused] = position_;  // It stands where the add stood.
     return true;
+  }
+
+  // False: nothing is fused. Says why once.
+  bool Missed(const Node& node, absl::string_view why) {
+    if (missed_.insert(node.name()).second) remarks_.Missed(node, absl::StrCat("not fused: ", why));
+    return false;
   }
 
   bool IsBetterHost(const Node& a, const Node& b) const {
@@ -253,6 +250,7 @@ class Walk {
   Remarks& remarks_;
   int64_t position_ = 0;                 // Where the node that is being visited stands.
   HashMap<const Node*, int64_t> order_;  // Positions of the nodes walked so far.
+  HashSet<std::string> missed_;
 };
 
 }  // namespace
@@ -264,14 +262,16 @@ absl::StatusOr<bool> Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) const {
   const auto enabled = [this](FusionOptions::Rule rule) {
     return std::find(options_.disable().begin(), options_.disable().end(), rule) == options_.disable().end();
   };
-  ASSIGN_OR_RETURN(bool changed, Walk(options_, graph, remarks).Run());
+  Walk walk(options_, graph, remarks);
+  ASSIGN_OR_RETURN(bool changed, walk.Run());
+  if (enabled(FusionOptions::SPLIT_LINEAR)) {
+    ASSIGN_OR_RETURN(const bool split, SplitLinears(peaks_, graph, remarks));
+    if (split) RETURN_IF_ERROR(walk.Run().status());  // A part may have an activation of its own.
+    changed |= split;
+  }
   if (enabled(FusionOptions::ELEMENTWISE)) {
     ASSIGN_OR_RETURN(const bool fused, FuseElementwise(graph, remarks));
     changed |= fused;
-  }
-  if (enabled(FusionOptions::SPLIT_LINEAR)) {
-    ASSIGN_OR_RETURN(const bool split, SplitLinears(peaks_, graph, remarks));
-    changed |= split;
   }
   if (enabled(FusionOptions::HORIZONTAL)) {
     ASSIGN_OR_RETURN(const bool joined, FuseHorizontally(peaks_, graph, remarks));

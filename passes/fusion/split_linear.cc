@@ -156,8 +156,9 @@ std::pair<double, double> Predicted(const Node& linear, const Readers& readers, 
   return {before, after};
 }
 
-// A linear of its own for the part, with the views behind it: the value that the part is.
-absl::StatusOr<Node*> Add(const Readers& readers, const Part& part, Node& linear, ir::Graph& graph) {
+// A linear of its own for the part, which joins `linears`, with the views behind it: the value that the part is.
+absl::StatusOr<Node*> Add(const Readers& readers, const Part& part, Node& linear, ir::Graph& graph,
+                          std::vector<Node*>& linears) {
   const std::string path = graph.UniqueModulePath(absl::StrCat(linear.module()->path, ".part"));
   std::map<std::string, std::string> parameters;
   for (const auto& [operand, parameter] : linear.module()->parameters) {
@@ -168,6 +169,7 @@ absl::StatusOr<Node*> Add(const Readers& readers, const Part& part, Node& linear
   ASSIGN_OR_RETURN(Node * value,
                    graph.AddModuleCall(absl::StrCat(linear.name(), "_part"), path, {linear.operand(0)}, &linear));
   value->AddSources(linear.SourcesOrSelf());
+  linears.push_back(value);
   std::vector<int64_t> axes = {readers.axis};  // In front of each view, from the last to the first.
   for (auto view = readers.views.rbegin(); view != readers.views.rend() && (*view)->IsOp("permute"); ++view) {
     axes.push_back(Axis((*view)->attribute("dims").as_ints()[axes.back()], **view));
@@ -188,9 +190,9 @@ absl::StatusOr<Node*> Add(const Readers& readers, const Part& part, Node& linear
   return value;
 }
 
-absl::Status Split(const Readers& readers, Node* linear, ir::Graph& graph) {
+absl::Status Split(const Readers& readers, Node* linear, ir::Graph& graph, std::vector<Node*>& linears) {
   for (const Part& part : readers.parts) {
-    ASSIGN_OR_RETURN(Node * value, Add(readers, part, *linear, graph));
+    ASSIGN_OR_RETURN(Node * value, Add(readers, part, *linear, graph, linears));
     graph.Replace(part.node, value);
   }
   if (readers.split != nullptr) graph.Erase(readers.split);
@@ -207,7 +209,8 @@ absl::StatusOr<bool> SplitLinears(const MachinePeaks& peaks, ir::Graph& graph, R
     if (node->IsOp("linear") && node->kind() == ir::NodeKind::kCallModule) linears.push_back(node);
   }
   bool changed = false;
-  for (Node* linear : linears) {
+  for (size_t i = 0; i < linears.size(); ++i) {  // Parts join them: they may be read apart too.
+    Node* linear = linears[i];
     const Readers readers = ReadersOf(*linear);
     if (readers.parts.empty()) continue;
     std::string why = SharedWeight(*linear);
@@ -221,7 +224,7 @@ absl::StatusOr<bool> SplitLinears(const MachinePeaks& peaks, ir::Graph& graph, R
     }
     remarks.Applied(*linear, absl::StrFormat("split for its %d readers, predicted %.2f us in place of %.2f us",
                                              readers.parts.size(), after * 1e6, before * 1e6));
-    RETURN_IF_ERROR(Split(readers, linear, graph));
+    RETURN_IF_ERROR(Split(readers, linear, graph, linears));
     changed = true;
   }
   return changed;

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "ir/base/hash_map.h"
 #include "ir/match/in_place.h"
 #include "ir/match/sharing.h"
@@ -112,7 +113,7 @@ class Walk {
     if (node->IsOp("dropout")) remarks_.Missed(*node, "stays: dropout in training mode");
     ASSIGN_OR_RETURN(std::vector<NewCall> calls, Simplified(*node, remarks_));
     if (!calls.empty()) {
-      ASSIGN_OR_RETURN(Node * simple, ReplaceBy(node, std::move(calls)));
+      ASSIGN_OR_RETURN(const std::vector<Node*> simple, ReplaceBy(node, std::move(calls)));
       return Visited(simple);
     }
     for (const auto rewrite : {&Walk::MergeConstant, &Walk::FoldPad, &Walk::ReplacePattern}) {
@@ -123,9 +124,10 @@ class Walk {
     return node->kind() == NodeKind::kCallModule ? false : ToModule(node);
   }
 
-  // True, once the new `node` is as the pass wants it too.
-  absl::StatusOr<bool> Visited(Node* node) {
-    RETURN_IF_ERROR(Visit(node).status());
+  // True, once the new `nodes` are as the pass wants them too. Each reads the one in front alone, which may go
+  // meanwhile.
+  absl::StatusOr<bool> Visited(absl::Span<Node* const> nodes) {
+    for (Node* node : nodes) RETURN_IF_ERROR(Visit(node).status());
     return true;
   }
 
@@ -173,7 +175,7 @@ class Walk {
     ASSIGN_OR_RETURN(Node * function,
                      graph_.AddFunction(node->name(), node->op()->name, node->operands(), node->attributes(), node));
     Replace(node, function);
-    return Visited(function);  // Patterns take no call in place.
+    return Visited({function});  // Patterns take no call in place.
   }
 
   // `node` calls a module of its own, which can become what it is replaced by.
@@ -183,28 +185,29 @@ class Walk {
            graph_.ops().FindOrNull(calls[0].op)->module_form;
   }
 
-  // Returns what computes the result now.
-  absl::StatusOr<Node*> ReplaceBy(Node* node, std::vector<NewCall> calls) {
+  // Returns what computes the result now, the result last.
+  absl::StatusOr<std::vector<Node*>> ReplaceBy(Node* node, std::vector<NewCall> calls) {
     if (CanUpdate(*node, calls)) {
       RETURN_IF_ERROR(graph_.UpdateModule(node->module(), calls[0].op, calls[0].attributes, {}));
       remarks_.Applied(*node, absl::StrCat("becomes ", calls[0].op, " (module @", node->module()->path, ")"));
-      return node;
+      return std::vector<Node*>{node};
     }
-    Node* last = nullptr;
+    std::vector<Node*> added;
     for (NewCall& call : calls) {
-      if (last != nullptr) {
-        last->AddSources(node->SourcesOrSelf());
-        call.operands.insert(call.operands.begin(), last);
+      if (!added.empty()) {
+        added.back()->AddSources(node->SourcesOrSelf());
+        call.operands.insert(call.operands.begin(), added.back());
       }
-      ASSIGN_OR_RETURN(last, Add(*node, call));
-      visited_.insert(last);
+      ASSIGN_OR_RETURN(added.emplace_back(), Add(*node, call));
+      visited_.insert(added.back());
     }
+    Node* last = added.back();
     const std::string as = last->module() != nullptr ? absl::StrCat(" (module @", last->module()->path, ")") : "";
     remarks_.Applied(*node, absl::StrCat("becomes ", calls[0].op, as));
     const std::vector<Node*> operands = node->operands();
     Replace(node, last);
     for (Node* operand : operands) EraseUnused(operand);
-    return last;
+    return added;
   }
 
   // A call in front of `node`; of a new module where the op has that form.
@@ -303,7 +306,7 @@ class Walk {
       call->AddSources(pad->SourcesOrSelf());
       remarks_.Applied(*node, absl::StrCat("pads itself, in place of %", pad->name()));
       Replace(node, call);
-      return Visited(call);
+      return Visited({call});
     }
     node->set_operand(0, operands[0]);
     ir::Module* module = node->module();
@@ -311,7 +314,7 @@ class Walk {
     remarks_.Applied(*node, absl::StrCat("pads itself, in place of %", pad->name()));
     node->AddSources(node->SourcesOrSelf());
     node->AddSources(pad->SourcesOrSelf());
-    return Visited(node);
+    return Visited({node});
   }
 
   // What exporters wrote out (patterns.h) => one op.

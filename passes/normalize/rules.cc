@@ -180,11 +180,12 @@ bool SwapsLastTwoOfThree(const Node& node) {
   const absl::StatusOr<std::vector<int64_t>> axes = AxesOf(node);
   return axes.ok() && *axes == std::vector<int64_t>{0, 2, 1};
 }
+bool IsEmpty(const Node& node) { return node.tensor_type().num_elements() == 0; }  // A reshape's 0 says something else.
 std::vector<NewCall> TokensOfImage(const Node& node) {
   const Node& view = *node.operand(0);
   if (!SwapsLastTwoOfThree(node) || !view.is_call() || view.op()->view != ir::View::kSameOrder) return {};
   const Shape &image = view.operand(0)->tensor_type().shape, &tokens = view.tensor_type().shape;
-  if (image.size() != 4 || image[0] != tokens[0] || image[1] != tokens[1] || tokens[2] == 0) return {};
+  if (image.size() != 4 || image[0] != tokens[0] || image[1] != tokens[1] || IsEmpty(node)) return {};
   return {{"permute", {view.operand(0)}, {}, {{"dims", std::vector<int64_t>{0, 2, 3, 1}}}},
           {"flatten", {}, {}, {{"start_dim", int64_t{1}}, {"end_dim", int64_t{2}}}}};
 }
@@ -192,7 +193,7 @@ std::vector<NewCall> ImageOfTokens(const Node& node) {
   const Node& permute = *node.operand(0);
   const Shape &tokens = permute.tensor_type().shape, &image = node.tensor_type().shape;
   if (tokens.size() != 3 || !SwapsLastTwoOfThree(permute)) return {};
-  if (image.size() != 4 || image[0] != tokens[0] || image[1] != tokens[1] || tokens[2] == 0) return {};
+  if (image.size() != 4 || image[0] != tokens[0] || image[1] != tokens[1] || IsEmpty(node)) return {};
   return {{"reshape", {permute.operand(0)}, {}, {{"shape", std::vector<int64_t>{0, image[2], image[3], image[1]}}}},
           {"permute", {}, {}, {{"dims", std::vector<int64_t>{0, 3, 1, 2}}}}};
 }

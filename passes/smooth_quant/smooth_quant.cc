@@ -201,13 +201,15 @@ struct Choice {
 
 Choice Choose(const SmoothQuantOptions& options, const Group& group, const Samples& samples, const ir::Graph& graph) {
   const int64_t channels = samples.statistics.channels();
-  std::vector<double> ranges;
+  std::vector<double> ranges, weights(channels);  // By channel: of its values, and the largest weight for them.
   for (int64_t c = 0; c < channels; ++c) ranges.push_back(samples.statistics.magnitude(c));
-  std::vector<equalization::Reader> readers;
   for (const Node* reader : group.readers) {
-    readers.push_back({graph.ParameterOfOrNull(*reader, "weight"), 1, &samples.statistics});
+    const absl::Span<const float> values = graph.ParameterOfOrNull(*reader, "weight")->values<float>();
+    for (size_t i = 0; i < values.size(); ++i) {
+      double& largest = weights[i % channels];
+      largest = std::max(largest, static_cast<double>(std::fabs(values[i])));
+    }
   }
-  const std::vector<double> weights = equalization::LargestWeights(readers, channels);
   const Trial trial(options, group, samples, graph);
   Choice best{std::vector<int>(channels)};
   const double before = trial.Error(best.exponents);

@@ -178,7 +178,7 @@ TEST(RandomGraphsTest, EachPassAppliesOften) {
   std::map<std::string, int> applied;
   double lowest_snr_db = std::numeric_limits<double>::infinity();
   uint64_t lowest_seed = 0;
-  constexpr int kSeeds = 100;
+  constexpr int kSeeds = 200;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     for (const passes::Pass* pass : All().passes()) {
       const std::unique_ptr<ir::Graph> graph = All().MakeGraph(seed);

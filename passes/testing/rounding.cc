@@ -96,7 +96,11 @@ absl::Status CheckStep(const ir::Node& quantize, const std::map<std::string, Ext
                       name, extent.min, extent.max, kSteps, kSteps * step));
 }
 
-absl::Status CheckWeight(const Tensor& weight, const Tensor& codes) {
+// The least steps of its bias for which a channel may have coarser weights than its own ask for (quantize/scales.h).
+constexpr double kManySteps = (1 << 30) * (1 - kRounding);
+
+// `bias_unit`: by channel, its bias over the input's step; 0 without.
+absl::Status CheckWeight(const Tensor& weight, const Tensor& codes, absl::Span<const double> bias_unit) {
   const QuantParams& params = *codes.type().quant;
   const int64_t channels = static_cast<int64_t>(params.scales.size());
   const int64_t inner = channels == 0 ? 0 : weight.num_elements() / channels;
@@ -112,7 +116,8 @@ absl::Status CheckWeight(const Tensor& weight, const Tensor& codes) {
                                                    values.At(i), weight.At(i), step));
       }
     }
-    if (largest > 0 && largest_code != RangeOf(codes.dtype()).max) {
+    const bool coarse = !bias_unit.empty() && std::fabs(bias_unit[c]) / step >= kManySteps;
+    if (largest > 0 && largest_code != RangeOf(codes.dtype()).max && !coarse) {
       return absl::InternalError(absl::StrFormat("the largest code of channel %d is %g", c, largest_code));
     }
   }
@@ -142,13 +147,28 @@ absl::Status CheckGrid(const Tensor& weight, const Tensor& values) {
   return absl::OkStatus();
 }
 
+// The bias of a module over the least step of its inputs, by channel; empty where it has no such.
+std::vector<double> BiasUnits(const ir::Module& module, const ir::Graph& graph) {
+  const auto bias = module.parameters.find("bias");
+  if (bias == module.parameters.end()) return {};
+  double step = std::numeric_limits<double>::infinity();
+  for (const ir::Node* call : module.call_sites) {
+    const ir::Node& input = *call->operand(0);
+    if (IsPair(input)) step = std::min<double>(step, input.operand(0)->tensor_type().quant->scale());
+  }
+  std::vector<double> units = ToDoubles(*graph.FindParameterOrNull(bias->second)->tensor);
+  for (double& unit : units) unit /= step;
+  return units;
+}
+
 absl::Status CheckWeights(const ir::Graph& before, const ir::Graph& after) {
   for (const auto& [path, module] : after.modules()) {
     for (const auto& [operand, name] : module->parameters) {
       const Tensor& now = *after.FindParameterOrNull(name)->tensor;
       const Tensor& old = *before.FindParameterOrNull(before.FindModuleOrNull(path)->parameters.at(operand))->tensor;
       if (now.SameBytes(old)) continue;
-      const absl::Status status = now.type().quant.has_value() ? CheckWeight(old, now) : CheckGrid(old, now);
+      const absl::Status status =
+          now.type().quant.has_value() ? CheckWeight(old, now, BiasUnits(*module, after)) : CheckGrid(old, now);
       RETURN_IF_ERROR(Annotate(status, absl::StrCat("@", name)));
     }
   }

@@ -560,12 +560,12 @@ bool GlobalPool(Draft& draft) {
 }  // namespace
 
 void Register(Recipes& recipes) {
-  recipes.Add(Graphs::kEvery, {{6, Conv},      {2, ConvTranspose}, {2, BatchNorm},      {5, ConvBnActivation},
-                               {2, BnConv},    {3, ResidualBlock}, {3, SharedModule},   {5, TiedWeights},
-                               {4, Linear},    {3, MatmulChain},   {2, MatmulOfValues}, {3, Attention},
-                               {3, Gemm},      {5, Pool},          {2, GlobalPool},     {2, AdaptivePool},
-                               {2, LayerNorm}, {6, Recurrent},     {2, Addmm},          {2, Neighbours},
-                               {8, LayerPair}, {5, NormedLinears}, {3, PartsOfLinear}});
+  recipes.Add(Graphs::kEvery, {{6, Conv},       {2, ConvTranspose}, {2, BatchNorm},      {5, ConvBnActivation},
+                               {2, BnConv},     {3, ResidualBlock}, {3, SharedModule},   {5, TiedWeights},
+                               {4, Linear},     {3, MatmulChain},   {2, MatmulOfValues}, {3, Attention},
+                               {3, Gemm},       {5, Pool},          {2, GlobalPool},     {2, AdaptivePool},
+                               {2, LayerNorm},  {6, Recurrent},     {2, Addmm},          {2, Neighbours},
+                               {11, LayerPair}, {7, NormedLinears}, {3, PartsOfLinear}});
 }
 
 }  // namespace fuselage::testing::recipes::layers
