@@ -1,7 +1,10 @@
 #include "passes/conv_bn/conv_bn.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -170,15 +173,36 @@ bool IsPadded(const Node& conv) {
   return std::any_of(padding.begin(), padding.end(), [](int64_t p) { return p != 0; });
 }
 
-// map(layer(x)) => layer'(x), map(permute(layer(x))) => permute(layer'(x)). Why not, where it declines; on success
-// `*layer` and `*folded` are that layer and its weights.
+// The axis of a view's operand that `axis` of its result is; none where it is a part of one, or several are.
+std::optional<int> AxisOfOperand(const Node& view, int axis) {
+  if (axis == kEveryAxis) return axis;
+  const Shape &from = view.operand(0)->tensor_type().shape, &to = view.tensor_type().shape;
+  if (view.IsOp("permute")) {
+    const int64_t dim = view.attribute("dims").as_ints()[axis];
+    return static_cast<int>(dim < 0 ? dim + view.tensor_type().rank() : dim);
+  }
+  const auto behind = [](const Shape& shape, int i) {
+    return std::accumulate(shape.begin() + i + 1, shape.end(), int64_t{1}, std::multiplies<>());
+  };
+  for (int i = 0; i < static_cast<int>(from.size()); ++i) {
+    if (from[i] == to[axis] && behind(from, i) == behind(to, axis)) return i;
+  }
+  return std::nullopt;
+}
+
+bool MovesChannels(const Node& node) {
+  return node.is_call() && (node.IsOp("permute") || node.op()->view == ir::View::kSameOrder) && node.has_one_use();
+}
+
+// map(layer(x)) => layer'(x), map(view(layer(x))) => view(layer'(x)) for permutes and reshapes. Why not, where it
+// declines; on success `*layer` and `*folded` are that layer and its weights.
 std::string MatchAfter(const Node& node, ChannelMap map, Node** layer, Folded* folded) {
   const Node* user = &node;
   Node* producer = map.input;
-  if (producer->IsOp("permute") && producer->has_one_use() && IsLayer(*producer->operand(0))) {
-    const std::vector<int64_t>& dims = producer->attribute("dims").as_ints();
-    const int rank = static_cast<int>(dims.size());
-    if (map.axis != kEveryAxis) map.axis = static_cast<int>((dims[map.axis] + rank) % rank);
+  while (MovesChannels(*producer)) {
+    const std::optional<int> axis = AxisOfOperand(*producer, map.axis);
+    if (!axis) return absl::StrCat("%", producer->name(), " takes its channels apart");
+    map.axis = *axis;
     user = producer;
     producer = producer->operand(0);
   }

@@ -101,12 +101,24 @@ bool TakesIn(const Node& producer, const Node& activation) {
   return IsFusable(producer) && (activation.IsOp("relu") || !producer.op()->elementwise);
 }
 
-// Why `producer` cannot take `relu` in; empty where it can.
-std::string WhyNoActivation(const Node& producer, const Node& relu, const HashSet<int>& disabled) {
+// What an activation is of, whichever way its elements have been moved since; `*user` reads it.
+Node* ProducerOf(const Node& activation, const Node** user) {
+  Node* producer = activation.operand(0);
+  *user = &activation;
+  while (producer->is_call() && producer->has_one_use() && producer->op() != nullptr &&
+         (producer->op()->view == ir::View::kSameOrder || producer->op()->view == ir::View::kMoves)) {
+    *user = producer;
+    producer = producer->operand(0);
+  }
+  return producer;
+}
+
+// Why `producer` cannot take an activation in that is behind `user` or `user` itself; empty where it can.
+std::string WhyNoActivation(const Node& producer, const Node& user, const HashSet<int>& disabled) {
   if (producer.kind() == NodeKind::kCallMethod) return absl::StrCat("%", producer.name(), " is a call_method");
   if (disabled.contains(RuleOf(producer))) return "the options disable it";
   if (HasActivation(producer)) return absl::StrCat("%", producer.name(), " has an activation");
-  return match::SharedBesides(producer, relu);
+  return match::SharedBesides(producer, user);
 }
 
 class Walk {
@@ -136,12 +148,13 @@ class Walk {
 
  private:
   absl::StatusOr<bool> FuseActivation(Node* relu) {
-    Node* producer = relu->operand(0);
+    const Node* user;
+    Node* producer = ProducerOf(*relu, &user);
     if (const Node* behind = BehindQuantizeOrNull(*producer); behind != nullptr) {
       return Missed(*relu, absl::StrCat("a quantize stands between %", behind->name(), " and it"));
     }
     if (!TakesIn(*producer, *relu)) return false;
-    const std::string why = WhyNoActivation(*producer, *relu, disabled_);
+    const std::string why = WhyNoActivation(*producer, *user, disabled_);
     if (!why.empty()) return Missed(*relu, why);
     remarks_.Applied(*relu, absl::StrCat("fused into %", producer->name(), " (", producer->op()->name, ")"));
     AttributeMap attributes = producer->attributes();
@@ -156,7 +169,7 @@ class Walk {
     }
     producer->AddSources(producer->SourcesOrSelf());
     producer->AddSources(relu->SourcesOrSelf());
-    relu->ReplaceAllUsesWith(producer);
+    relu->ReplaceAllUsesWith(relu->operand(0));
     Erase(relu);
     return true;
   }
@@ -283,9 +296,11 @@ absl::StatusOr<bool> Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) const {
 absl::Status Fusion::Ensures(const ir::Graph& graph) const {
   const HashSet<int> disabled(options_.disable().begin(), options_.disable().end());
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
-    if (ActivationOf(*node).is_none() || !TakesIn(*node->operand(0), *node)) continue;
-    if (!WhyNoActivation(*node->operand(0), *node, disabled).empty()) continue;
-    return absl::InternalError(absl::StrCat("%", node->name(), " could be part of %", node->operand(0)->name()));
+    if (ActivationOf(*node).is_none()) continue;
+    const Node* user;
+    const Node& producer = *ProducerOf(*node, &user);
+    if (!TakesIn(producer, *node) || !WhyNoActivation(producer, *user, disabled).empty()) continue;
+    return absl::InternalError(absl::StrCat("%", node->name(), " could be part of %", producer.name()));
   }
   return absl::OkStatus();
 }

@@ -135,12 +135,18 @@ Node* AddActivation(Draft& draft, Node* x) {
   return draft.AddInRandomSpelling(call);
 }
 
+// An image's pixels in a row, at times.
+Node* MaybeAddRow(Draft& draft, Node* x) {
+  if (x == nullptr || x->tensor_type().rank() < 4 || !draft.random().OneIn(4)) return x;
+  return draft.AddInRandomSpelling({"flatten", {x}, {}, {{"start_dim", 2}}});
+}
+
 bool ConvBnActivation(Draft& draft) {
   Node* x = draft.PickFloatOrNull(3, 4);
   if (x == nullptr) return false;
-  Node* y = AddConv(draft, x, {draft.random().Between(1, 6), 1, draft.random().OneIn(2)});
+  Node* y = MaybeAddRow(draft, AddConv(draft, x, {draft.random().Between(1, 6), 1, draft.random().OneIn(2)}));
   if (y == nullptr) return false;
-  y = AddBatchNorm(draft, y);
+  y = MaybeAddRow(draft, AddBatchNorm(draft, y));
   return y != nullptr && (draft.random().OneIn(3) || AddActivation(draft, y) != nullptr);
 }
 
@@ -561,7 +567,7 @@ bool GlobalPool(Draft& draft) {
 
 void Register(Recipes& recipes) {
   recipes.Add(Graphs::kEvery, {{6, Conv},       {2, ConvTranspose}, {2, BatchNorm},      {5, ConvBnActivation},
-                               {2, BnConv},     {3, ResidualBlock}, {3, SharedModule},   {5, TiedWeights},
+                               {2, BnConv},     {4, ResidualBlock}, {3, SharedModule},   {5, TiedWeights},
                                {4, Linear},     {3, MatmulChain},   {2, MatmulOfValues}, {3, Attention},
                                {3, Gemm},       {5, Pool},          {2, GlobalPool},     {2, AdaptivePool},
                                {2, LayerNorm},  {6, Recurrent},     {2, Addmm},          {2, Neighbours},
