@@ -318,6 +318,15 @@ absl::Status Graph::UpdateModule(Module* module, absl::string_view op_name, Attr
   return absl::OkStatus();
 }
 
+void Graph::RenameModule(Module* module, absl::string_view path) {
+  FUSELAGE_CHECK(FindModuleOrNull(path) == nullptr);
+  modules_by_path_.erase(module->path);
+  auto entry = modules_.extract(module->path);
+  entry.key() = module->path = std::string(path);
+  modules_by_path_.emplace(modules_.insert(std::move(entry)).position->first, module);
+  for (Node* call : module->call_sites) call->target_ = module->path;
+}
+
 void Graph::EraseModule(Module* module) {
   FUSELAGE_CHECK(module->call_sites.empty());
   CountParameters(module->operands, -1);

@@ -225,6 +225,8 @@ class Graph {
   // Replaces op, attributes and parameters of a module; the types of its call sites are inferred anew, and must stay.
   absl::Status UpdateModule(Module* module, absl::string_view op, AttributeMap attributes,
                             std::map<std::string, std::string> parameters);
+  // `path` must be free.
+  void RenameModule(Module* module, absl::string_view path);
   // Without call sites.
   void EraseModule(Module* module);
   int64_t EraseUncalledModules();  // Returns how many.

@@ -132,14 +132,16 @@ double RelativeNoise(const Reader& reader, absl::Span<const int> exponents) {
 
 std::vector<int> BalancingExponents(absl::Span<const double> ranges, absl::Span<const double> weights, int eighths) {
   std::vector<int> exponents(ranges.size());
-  const size_t widest = std::max_element(ranges.begin(), ranges.end()) - ranges.begin();
-  if (ranges.empty() || ranges[widest] == 0 || weights[widest] == 0) return exponents;
+  size_t anchor = 0;
+  for (size_t c = 0; c < ranges.size(); ++c) {
+    if (ranges[c] * weights[c] > ranges[anchor] * weights[anchor]) anchor = c;
+  }
   const auto exponent = [&](size_t c) {
     return NearestExponent(EighthPower(ranges[c], eighths) / EighthPower(weights[c], 8 - eighths));
   };
   for (size_t c = 0; c < ranges.size(); ++c) {
     if (ranges[c] == 0 || weights[c] == 0) continue;
-    exponents[c] = std::clamp(exponent(c) - exponent(widest), -kLargestExponent, kLargestExponent);
+    exponents[c] = std::clamp(exponent(c) - exponent(anchor), -kLargestExponent, kLargestExponent);
   }
   return exponents;
 }
@@ -156,7 +158,8 @@ ChannelScales ChooseScales(absl::Span<const Reader> readers, absl::Span<const in
   double least = noise_before;
   for (int quarters = 0; quarters <= 4; ++quarters) {
     std::vector<int> exponents = BalancingExponents(ranges, weights, 2 * quarters);
-    for (size_t c = 0; c < limits.size(); ++c) exponents[c] = std::clamp(exponents[c], limits[c], 0);
+    const int most = limits.empty() ? 0 : *std::max_element(exponents.begin(), exponents.end());
+    for (size_t c = 0; c < limits.size(); ++c) exponents[c] = std::clamp(exponents[c] - most, limits[c], 0);
     const double noise = TotalNoise(readers, exponents);
     if (noise < least) {
       least = noise;

@@ -46,8 +46,8 @@ struct Reader {
   const ChannelStatistics* input;
 };
 
-// The exponents of s = range^a / weight^(1 - a) with a = eighths / 8, by channel; the channel with the widest range
-// keeps it. 0 where range or weight is 0.
+// The exponents of s = range^a / weight^(1 - a) with a = eighths / 8, by channel, over that of the channel with the
+// largest product of the two, which scaling leaves what it is. 0 where range or weight is 0.
 std::vector<int> BalancingExponents(absl::Span<const double> ranges, absl::Span<const double> weights, int eighths);
 
 struct ChannelScales {

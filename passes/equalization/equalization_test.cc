@@ -57,7 +57,7 @@ TEST(ChooseScalesTest, UndoesWhatWasPlanted) {
   }
   ASSERT_OK(statistics.Add(input));
   const ChannelScales chosen = ChooseScales({{&weight, 1, &statistics}}, {});
-  EXPECT_THAT(chosen.exponents, ElementsAre(-7, -2, -11, 0));
+  EXPECT_THAT(chosen.exponents, ElementsAre(-5, 0, -9, 2));
   EXPECT_GT(chosen.gain_db, 20);
   const ChannelScales limited = ChooseScales({{&weight, 1, &statistics}}, {-16, -1, -3, 0});
   EXPECT_THAT(limited.exponents, ElementsAre(-7, -1, -3, 0));

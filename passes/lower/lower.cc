@@ -421,6 +421,17 @@ absl::StatusOr<bool> Lower::RunImpl(ir::Graph& graph, Remarks& remarks) const {
   return Lowering(*kernels_, graph, remarks).Run();
 }
 
+namespace {
+
+// Does the call take the codes that its operand, a dequantize, reads in its place?
+bool TakesCodesOf(const Node& node, int operand) {
+  std::vector<const ir::Type*> types = node.graph().OperandTypes(node);
+  types[operand] = &node.operand(operand)->operand(0)->type();
+  return ir::Infer(*node.op(), node.attributes(), std::move(types)).ok();
+}
+
+}  // namespace
+
 absl::Status Lower::Ensures(const ir::Graph& graph) const {
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (!node->is_call()) continue;
@@ -428,7 +439,7 @@ absl::Status Lower::Ensures(const ir::Graph& graph) const {
     for (int i = 0; i < node->num_operands(); ++i) {
       const Node* operand = node->operand(i);
       if (operand == nullptr || !IsDequantize(*operand)) continue;
-      if (lowered && !passes::TakesAsItIs(*node, *node->op(), i)) {
+      if (lowered && !passes::TakesAsItIs(*node, *node->op(), i) && TakesCodesOf(*node, i)) {
         return absl::InternalError(absl::StrCat("%", node->name(), " is lowered and reads %", operand->name()));
       }
       if (IsQuantize(*node) && HasCodes(*node) && IsRoundTrip(*operand, *node)) {

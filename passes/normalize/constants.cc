@@ -138,11 +138,15 @@ Constant Scaled(const Constant& constant, double factor) {
 }
 
 Constant Reshaped(const Constant& constant, const Shape& shape) {
-  if (constant.tensor->shape() == shape) return constant;
-  auto reshaped = std::make_shared<Tensor>(DType::kF32, shape);
-  const bool repeated = constant.tensor->num_elements() == 1;
-  for (int64_t i = 0; i < reshaped->num_elements(); ++i) {
-    reshaped->data<float>()[i] = constant.tensor->data<float>()[repeated ? 0 : i];
+  const Tensor& from = *constant.tensor;
+  if (from.shape() == shape) return constant;
+  TensorType type = from.type();
+  type.shape = shape;
+  auto reshaped = std::make_shared<Tensor>(std::move(type));
+  if (reshaped->byte_size() == from.byte_size()) {
+    std::memcpy(reshaped->raw_data(), from.raw_data(), from.byte_size());
+  } else {
+    for (int64_t i = 0; i < reshaped->num_elements(); ++i) reshaped->Set(i, from.At(0));
   }
   return Constant{std::move(reshaped), absl::StrCat("reshaped(", constant.key, ",", absl::StrJoin(shape, "x"), ")"),
                   constant.origin};

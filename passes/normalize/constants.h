@@ -29,7 +29,7 @@ absl::StatusOr<Constant> ConstantOf(const ir::Node& node);
 Constant Transposed(const Constant& matrix);
 // Every value times `factor`; of an f32 constant.
 Constant Scaled(const Constant& constant, double factor);
-// Those of a constant of as many elements as `shape`, or its only one repeated. Of an f32 constant.
+// Those of a constant of as many elements as `shape`, or its only one repeated. Scales of an axis stay with it.
 Constant Reshaped(const Constant& constant, const Shape& shape);
 
 // Gives each constant one parameter of the graph, however often it is asked for.

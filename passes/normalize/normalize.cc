@@ -14,6 +14,7 @@
 #include "ir/match/in_place.h"
 #include "ir/match/sharing.h"
 #include "passes/normalize/constants.h"
+#include "passes/normalize/one_row.h"
 #include "passes/normalize/padding.h"
 #include "passes/normalize/patterns.h"
 #include "passes/normalize/rules.h"
@@ -84,13 +85,18 @@ class Walk {
       ASSIGN_OR_RETURN(const bool rewritten, Visit(node));
       changed |= rewritten;
     }
-    for (Node* node : graph_.Snapshot()) {  // Those means that no norm has taken.
-      if (!node->IsOp("mean") || skipped_.contains("mean")) continue;
-      ASSIGN_OR_RETURN(std::vector<NewCall> calls, MeanToPool(*node));
-      if (calls.empty()) continue;
-      RETURN_IF_ERROR(ReplaceBy(node, std::move(calls)).status());
-      changed = true;
+    bool pooled = false;
+    for (Node* node : graph_.Snapshot()) {  // Those means that no norm has taken, and what is behind them.
+      if (node->IsOp("mean") && !skipped_.contains("mean")) {
+        ASSIGN_OR_RETURN(std::vector<NewCall> calls, MeanToPool(*node));
+        if (calls.empty()) continue;
+        ASSIGN_OR_RETURN(const std::vector<Node*> added, ReplaceBy(node, std::move(calls)));
+        ASSIGN_OR_RETURN(pooled, Visited(added));
+      } else if (pooled) {
+        RETURN_IF_ERROR(Visit(node).status());
+      }
     }
+    changed |= pooled;
     return changed;
   }
 
@@ -104,10 +110,14 @@ class Walk {
         return false;
       }
     }
-    if (IsNoOp(*node)) {
-      remarks_.Applied(*node, absl::StrCat("removed: ", node->op()->name, " is its input"));
-      node->ReplaceAllUsesWith(node->operand(0));
+    if (Node* same = SameOrNull(*node); same != nullptr) {
+      const bool is_input = same == node->operand(0);
+      remarks_.Applied(*node, absl::StrCat("removed: ", node->op()->name, " is ",
+                                           is_input ? "its input" : absl::StrCat("%", same->name(), " again")));
+      Node* operand = node->operand(0);
+      node->ReplaceAllUsesWith(same);
       Erase(node);
+      EraseUnused(operand);
       return true;
     }
     if (node->IsOp("dropout")) remarks_.Missed(*node, "stays: dropout in training mode");
@@ -116,7 +126,7 @@ class Walk {
       ASSIGN_OR_RETURN(const std::vector<Node*> simple, ReplaceBy(node, std::move(calls)));
       return Visited(simple);
     }
-    for (const auto rewrite : {&Walk::MergeConstant, &Walk::FoldPad, &Walk::ReplacePattern}) {
+    for (const auto rewrite : {&Walk::MergeConstant, &Walk::FoldPad, &Walk::ReplacePattern, &Walk::ToOneRow}) {
       ASSIGN_OR_RETURN(const bool rewritten, (this->*rewrite)(node));
       if (rewritten) return true;
     }
@@ -164,8 +174,8 @@ class Walk {
         call.parameters.emplace_back(argument.spec->name, std::move(constant));
       }
     }
-    RETURN_IF_ERROR(ReplaceBy(node, {std::move(call)}).status());
-    return true;
+    ASSIGN_OR_RETURN(const std::vector<Node*> module, ReplaceBy(node, {std::move(call)}));
+    return Visited(module);
   }
 
   absl::StatusOr<bool> ToCanonicalFunction(Node* node) {
@@ -201,12 +211,19 @@ class Walk {
       ASSIGN_OR_RETURN(added.emplace_back(), Add(*node, call));
       visited_.insert(added.back());
     }
-    Node* last = added.back();
-    const std::string as = last->module() != nullptr ? absl::StrCat(" (module @", last->module()->path, ")") : "";
-    remarks_.Applied(*node, absl::StrCat("becomes ", calls[0].op, as));
+    const auto layer =
+        std::find_if(added.begin(), added.end(), [](const Node* call) { return call->module() != nullptr; });
+    const std::string as = layer != added.end() ? absl::StrCat(" (module @", (*layer)->module()->path, ")") : "";
+    remarks_.Applied(*node, absl::StrCat("becomes ", calls[layer == added.end() ? 0 : layer - added.begin()].op, as));
     const std::vector<Node*> operands = node->operands();
-    Replace(node, last);
+    ir::Module* own = node->module() != nullptr && node->module()->call_sites.size() == 1 ? node->module() : nullptr;
+    Replace(node, added.back());
     for (Node* operand : operands) EraseUnused(operand);
+    if (own != nullptr && layer != added.end()) {  // Its name stays what it was.
+      const std::string path = own->path;
+      graph_.EraseModule(own);
+      graph_.RenameModule((*layer)->module(), path);
+    }
     return added;
   }
 
@@ -215,9 +232,10 @@ class Walk {
     const ir::OpSchema* op = graph_.ops().FindOrNull(call.op);
     if (!op->module_form) return graph_.AddFunction(node.name(), call.op, call.operands, call.attributes, &node);
     const std::string path = Path(node, call);
+    const std::string& owner = node.module() != nullptr ? node.module()->path : path;
     std::map<std::string, std::string> parameters;
     for (const auto& [operand, constant] : call.parameters) {
-      parameters[operand] = parameters_.Intern(constant, absl::StrCat(path, ".", operand));
+      parameters[operand] = parameters_.Intern(constant, absl::StrCat(owner, ".", operand));
     }
     ASSIGN_OR_RETURN(const ir::Module* module, graph_.AddModule(path, call.op, call.attributes, std::move(parameters)));
     return graph_.AddModuleCall(node.name(), module->path, call.operands, &node);
@@ -315,6 +333,13 @@ class Walk {
     node->AddSources(node->SourcesOrSelf());
     node->AddSources(pad->SourcesOrSelf());
     return Visited({node});
+  }
+
+  absl::StatusOr<bool> ToOneRow(Node* node) {
+    std::vector<NewCall> calls = OfOneRow(*node);
+    if (calls.empty()) return false;
+    ASSIGN_OR_RETURN(const std::vector<Node*> added, ReplaceBy(node, std::move(calls)));
+    return Visited(added);
   }
 
   // What exporters wrote out (patterns.h) => one op.

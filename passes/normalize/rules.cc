@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/match/properties.h"
 #include "passes/normalize/attention.h"
+#include "passes/normalize/one_row.h"
 
 namespace fuselage::normalize {
 namespace {
@@ -214,6 +215,17 @@ bool IsInOrder(const std::vector<int64_t>& axes) {
   return true;
 }
 
+bool IsNoOp(const Node& node) {
+  if (node.IsOp("to")) return node.type() == node.operand(0)->type();
+  if (node.IsOp("permute")) return IsInOrder(node.attribute("dims").as_ints());
+  if (node.IsOp("pad")) {
+    const std::vector<int64_t>& pads = node.attribute("pads").as_ints();
+    return std::count(pads.begin(), pads.end(), 0) == static_cast<int64_t>(pads.size());
+  }
+  if (node.IsOp("slice")) return match::TakesAll(node);
+  return node.IsOp("identity") || (node.IsOp("dropout") && !node.attribute("training").as_bool());
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remarks) {
@@ -231,6 +243,7 @@ absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remar
   if (op == "softmax" && node.attribute("dim").as_int() == node.tensor_type().rank() - 1) {
     return std::vector<NewCall>{{"softmax", {node.operand(0)}, {}, {}}};
   }
+  if (op == "unsqueeze") return ImageOfTokens(node);
   if (op == "reshape") {
     for (const auto rule : {AddInPlaceOfViews, ImageOfTokens}) {
       std::vector<NewCall> calls = rule(node);
@@ -261,15 +274,6 @@ absl::StatusOr<std::vector<NewCall>> MeanToPool(const Node& node) {
   return calls;
 }
 
-bool IsNoOp(const Node& node) {
-  if (node.IsOp("to")) return node.type() == node.operand(0)->type();
-  if (node.IsOp("permute")) return IsInOrder(node.attribute("dims").as_ints());
-  if (node.IsOp("pad")) {
-    const std::vector<int64_t>& pads = node.attribute("pads").as_ints();
-    return std::count(pads.begin(), pads.end(), 0) == static_cast<int64_t>(pads.size());
-  }
-  if (node.IsOp("slice")) return match::TakesAll(node);
-  return node.IsOp("identity") || (node.IsOp("dropout") && !node.attribute("training").as_bool());
-}
+Node* SameOrNull(const Node& node) { return IsNoOp(node) ? node.operand(0) : ViewedAndBackOrNull(node); }
 
 }  // namespace fuselage::normalize

@@ -28,8 +28,9 @@ absl::StatusOr<std::vector<NewCall>> Simplified(const ir::Node& node, passes::Re
 // mean over all dimensions behind the channels => global_avg_pool, and a flatten where they do not stay as 1. As above.
 absl::StatusOr<std::vector<NewCall>> MeanToPool(const ir::Node& node);
 
-// node is x: identity, a cast to its own type, axes in their own order, or dropout in evaluation.
-bool IsNoOp(const ir::Node& node);
+// x, where `node` is x: identity, a cast to its own type, axes in their own order, dropout in evaluation, a view of a
+// view that gives x back. Else null.
+ir::Node* SameOrNull(const ir::Node& node);
 
 }  // namespace fuselage::normalize
 

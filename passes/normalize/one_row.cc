@@ -1,0 +1,95 @@
+#include "passes/normalize/one_row.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "ir/match/properties.h"
+
+namespace fuselage::normalize {
+namespace {
+
+using ir::Node;
+
+constexpr int64_t kHeight = 2;  // The axis.
+const AttributeMap& Row() {
+  static const AttributeMap& row = *new AttributeMap{{"dims", std::vector<int64_t>{kHeight}}};
+  return row;
+}
+
+bool IsView(const Node& node) { return node.is_call() && node.op()->view == ir::View::kSameOrder; }
+
+// x [N, C, 1, L], where `value` is it as [N, C, L]; else null.
+Node* ImageOrNull(const Node& value) {
+  if (!IsView(value) || value.tensor_type().rank() != 3) return nullptr;
+  const Shape &row = value.tensor_type().shape, &image = value.operand(0)->tensor_type().shape;
+  return image == Shape{row[0], row[1], 1, row[2]} ? value.operand(0) : nullptr;
+}
+
+// Of a window over one axis, over two.
+AttributeMap OfTwoAxes(AttributeMap attributes) {
+  for (auto& [name, value] : attributes) {
+    if (value.kind() != AttributeKind::kInts) continue;
+    const std::vector<int64_t>& of_one = value.as_ints();
+    const int64_t nothing = absl::EndsWith(name, "padding") ? 0 : 1;
+    value = of_one.size() == 2 ? std::vector<int64_t>{nothing, of_one[0], nothing, of_one[1]}
+                               : std::vector<int64_t>{nothing, of_one[0]};
+  }
+  return attributes;
+}
+
+// The constant parameters of a module's call, a weight over one axis as one over two.
+NewCall CallOf(const Node& node, std::string op, bool two_axes) {
+  NewCall call{std::move(op), {}, {}, two_axes ? OfTwoAxes(node.attributes()) : node.attributes()};
+  for (const ir::Argument& argument : node.arguments()) {
+    if (!argument.spec->parameter || argument.parameter == nullptr) continue;
+    const std::string& name = argument.parameter->name;
+    Constant constant{argument.parameter->tensor, name, name, /*as_stored=*/true};
+    Shape shape = constant.tensor->shape();
+    if (two_axes && shape.size() == 3) shape.insert(shape.begin() + kHeight, 1);
+    call.parameters.emplace_back(argument.spec->name, Reshaped(constant, shape));
+  }
+  return call;
+}
+
+std::vector<NewCall> Convolution(const Node& node, std::string op) {
+  Node* x = node.operand(0);
+  NewCall call = CallOf(node, std::move(op), /*two_axes=*/true);
+  if (Node* image = ImageOrNull(*x); image != nullptr) {
+    call.operands = {image};
+    return {std::move(call), {"squeeze", {}, {}, Row()}};
+  }
+  return {{"unsqueeze", {x}, {}, Row()}, std::move(call), {"squeeze", {}, {}, Row()}};
+}
+
+}  // namespace
+
+std::vector<NewCall> OfOneRow(const Node& node) {
+  const bool is_module = node.kind() == ir::NodeKind::kCallModule;
+  if (!match::IsF32(node) || node.tensor_type().rank() != 3 || (node.op()->module_form && !is_module)) return {};
+  absl::string_view stem = node.op()->name;
+  const bool over_one_axis = absl::ConsumeSuffix(&stem, "1d");
+  if (stem == "conv" || stem == "conv_transpose") {
+    return node.num_operands() == 1 ? Convolution(node, absl::StrCat(stem, "2d")) : std::vector<NewCall>();
+  }
+  const bool by_channel = node.IsOp("batch_norm") || node.IsOp("global_avg_pool");
+  const bool elementwise = node.op()->elementwise && node.type() == node.operand(0)->type();
+  if (!over_one_axis && !by_channel && !elementwise) return {};
+  NewCall call = CallOf(node, over_one_axis ? absl::StrCat(stem, "2d") : node.op()->name, over_one_axis);
+  for (const Node* operand : node.operands()) {
+    Node* image = operand == nullptr ? nullptr : ImageOrNull(*operand);
+    if (image == nullptr) return {};
+    call.operands.push_back(image);
+  }
+  return {std::move(call), {"squeeze", {}, {}, Row()}};
+}
+
+Node* ViewedAndBackOrNull(const Node& node) {
+  if (!IsView(node) || !IsView(*node.operand(0))) return nullptr;
+  Node* x = node.operand(0)->operand(0);
+  return x->type() == node.type() ? x : nullptr;
+}
+
+}  // namespace fuselage::normalize
