@@ -148,6 +148,8 @@ absl::StatusOr<Model> Compile(const Model& model, std::map<std::string, Tensor> 
   environment.cache_folder = options.cache_folder;
   compiler::ProfilerOptions profiling;
   profiling.cache_folder = options.cache_folder;
+  profiling.replay_folder = options.replay_folder;
+  profiling.seconds = options.tune_seconds;
   compiler::Profiler profiler(state.library.kernels, profiling);
   environment.profiler = &profiler;
   compiler::LoadedGraph compiled{state.network.graph->Clone(), state.network.names, state.network.warnings};

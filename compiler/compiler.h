@@ -66,7 +66,11 @@ struct CompileOptions {
   // What the machine can do, for passes that weigh one form against another: with it, graphs depend on the machine.
   // Null: a typical one (passes::TypicalPeaks).
   const passes::MachinePeaks* peaks = nullptr;
-  std::string cache_folder;  // Keeps calibrated ranges; empty: nothing is kept.
+  std::string cache_folder;  // Keeps calibrated ranges, and timings; empty: nothing is kept.
+  // Passes that choose by time: for how long each graph runs, and a folder whose timings they take in place of running
+  // any (compiler::ProfilerOptions); empty: they run them.
+  double tune_seconds = 0.3;
+  std::string replay_folder;
 };
 
 // `samples`: for each input its values for any number of samples, which dimension 0 counts. Activations are calibrated

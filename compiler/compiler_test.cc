@@ -3,15 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "frontend/onnx/model_builder.h"
 #include "interpreter/interpreter.h"
 #include "ir/base/status.h"
 #include "ir/testing/matchers.h"
 #include "ir/text.h"
+#include "passes/autotune/autotune.pb.h"
 #include "passes/quantize/quantize.pb.h"
 #include "runtime/thread_pool.h"
 
@@ -244,15 +248,18 @@ TEST(Library, TakesOpsAndKernelsAndSessionsShareWhatIsMade) {
   EXPECT_EQ(made, 2) << "packed for the number of threads";
 }
 
-// Whatever the times are: with those of the first compilation the second chooses the same.
-TEST_F(CompilerTest, ChoosesThePrecisionOnceForAMachine) {
+// Whatever the times are: with those of the first compilation the second chooses the same, on any machine.
+TEST_F(CompilerTest, ChoosesByTimeOnceForAMachine) {
   CompileOptions options;
   QuantizeOptions quantize;
   quantize.set_precision(QuantizeOptions::FASTEST);
   for (auto& step : *options.pipeline.mutable_steps()) {
     if (step.pass().Is<QuantizeOptions>()) step.mutable_pass()->PackFrom(quantize);
   }
-  options.cache_folder = ::testing::TempDir() + "/timings";
+  options.pipeline.add_steps()->mutable_pass()->PackFrom(AutotuneOptions());
+  options.tune_seconds = 0.01;
+  const std::filesystem::path folder = ::testing::TempDir() + "/timings", carried = ::testing::TempDir() + "/carried";
+  options.cache_folder = folder;
   const auto note = [](const Model& model) {
     for (const passes::PassReport& report : model.reports()) {
       for (const passes::Remark& remark : report.remarks) {
@@ -266,6 +273,30 @@ TEST_F(CompilerTest, ChoosesThePrecisionOnceForAMachine) {
   EXPECT_THAT(note(first), HasSubstr("one run on one thread: INT8 "));
   EXPECT_EQ(note(first), note(second)) << "to the digit";
   EXPECT_EQ(ir::Print(first.graph()), ir::Print(second.graph()));
+
+  std::filesystem::create_directory(carried);
+  options.cache_folder = "";
+  options.replay_folder = carried;
+  EXPECT_THAT(Compile(network_, Samples(), options), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no timings")));
+  std::vector<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    const std::string name = file.path().filename();
+    if (!absl::StartsWith(name, "timings-")) continue;
+    names.push_back(name);
+    std::filesystem::copy(file.path(), carried / name);
+  }
+  ASSERT_OK_AND_ASSIGN(const Model replayed, Compile(network_, Samples(), options));
+  EXPECT_EQ(ir::Print(first.graph()), ir::Print(replayed.graph()));
+
+  ASSERT_FALSE(names.empty());
+  for (const std::string& name : names) {
+    std::filesystem::copy(folder / name, carried / absl::StrReplaceAll(name, {{".textproto", "0.textproto"}}));
+  }
+  EXPECT_THAT(Compile(network_, Samples(), options),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("found 2 files")));
+  for (const auto& file : std::filesystem::directory_iterator(carried)) std::filesystem::remove(file.path());
+  std::ofstream(carried / names[0]) << "runs {}";
+  EXPECT_FALSE(Compile(network_, Samples(), options).ok());
 }
 
 // Threads that share a model's packed weights, with a pool each and with one for all.

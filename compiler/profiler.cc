@@ -1,5 +1,6 @@
 #include "compiler/profiler.h"
 
+#include <glob.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/timings.pb.h"
 #include "ir/base/status.h"
@@ -45,11 +47,14 @@ Timings::Key KeyOf(absl::Span<const ir::Graph* const> graphs, const ProfilerOpti
   return key;
 }
 
-// None where the file is of something else, or is no such file.
-std::optional<Runs> Kept(const std::string& path, const Timings::Key& key) {
-  Timings timings;
-  if (!passes::ReadKeptMessage(path, &timings).ok()) return std::nullopt;
-  if (passes::TextOf(timings.key()) != passes::TextOf(key)) return std::nullopt;
+// "<folder>/timings-<graphs>-": what the names of files about these graphs begin with.
+std::string PathOf(const std::string& folder, const Timings::Key& key) {
+  Timings::Key graphs;
+  *graphs.mutable_graphs() = key.graphs();
+  return absl::StrCat(folder, "/timings-", passes::TextFingerprint(passes::TextOf(graphs)), "-");
+}
+
+Runs RunsOf(const Timings& timings) {
   Runs runs;
   for (const Timings::Run& run : timings.runs()) {
     std::vector<Profiler::Call>& calls = runs.emplace_back();
@@ -58,6 +63,32 @@ std::optional<Runs> Kept(const std::string& path, const Timings::Key& key) {
     }
   }
   return runs;
+}
+
+// None where the file is of something else, or is no such file.
+std::optional<Runs> Kept(const std::string& path, const Timings::Key& key) {
+  Timings timings;
+  if (!passes::ReadKeptMessage(path, &timings).ok()) return std::nullopt;
+  if (passes::TextOf(timings.key()) != passes::TextOf(key)) return std::nullopt;
+  return RunsOf(timings);
+}
+
+absl::StatusOr<Runs> Replayed(const std::string& folder, const Timings::Key& key) {
+  const std::string pattern = absl::StrCat(PathOf(folder, key), "*.textproto");
+  glob_t found = {};
+  const absl::Cleanup release = [&found] { globfree(&found); };
+  glob(pattern.c_str(), 0, nullptr, &found);
+  if (found.gl_pathc == 0) {
+    return absl::NotFoundError(
+        absl::StrCat("replay: found no timings of ", key.graphs_size(), " graphs, wanted a file ", pattern));
+  }
+  if (found.gl_pathc > 1) {
+    return absl::FailedPreconditionError(absl::StrCat("replay: found ", found.gl_pathc, " files ", pattern,
+                                                      ", of several machines or programs, wanted one"));
+  }
+  Timings timings;
+  RETURN_IF_ERROR(passes::ReadKeptMessage(found.gl_pathv[0], &timings));
+  return RunsOf(timings);
 }
 
 void Keep(const std::string& path, const Timings::Key& key, const Runs& runs) {
@@ -97,10 +128,11 @@ struct Contestant {
 }  // namespace
 
 absl::StatusOr<Runs> Profiler::Profile(absl::Span<const ir::Graph* const> graphs) {
-  if (options_.cache_folder.empty()) return Measure(graphs);
   const Timings::Key key = KeyOf(graphs, options_);
+  if (!options_.replay_folder.empty()) return Replayed(options_.replay_folder, key);
+  if (options_.cache_folder.empty()) return Measure(graphs);
   const std::string path =
-      absl::StrCat(options_.cache_folder, "/timings-", passes::TextFingerprint(passes::TextOf(key)), ".textproto");
+      absl::StrCat(PathOf(options_.cache_folder, key), passes::TextFingerprint(passes::TextOf(key)), ".textproto");
   if (std::optional<Runs> kept = Kept(path, key); kept.has_value()) return *std::move(kept);
   ASSIGN_OR_RETURN(Runs runs, Measure(graphs));
   Keep(path, key, runs);

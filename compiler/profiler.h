@@ -22,10 +22,13 @@ struct ProfilerOptions {
   int repetitions = 10;
   // Keeps timings of graphs on a machine by a program: choices by time are then the same again. Empty: nothing is kept.
   std::string cache_folder;
+  // Nothing runs: timings are those of this folder, whatever machine and program took them, so that compiling is the same
+  // anywhere. NotFound where it has none of the graphs, FailedPrecondition where it has several. Empty: no replay.
+  std::string replay_folder;
 };
 
 // On one thread, at the graph's batch size. Inputs are small numbers; integers are 0. Borrows `kernels`. A file of the
-// cache that cannot be believed, or not be written, counts as none.
+// cache that cannot be believed, or not be written, counts as none; in a replay the former is an error (DataLoss).
 class Profiler : public passes::Profiler {
  public:
   explicit Profiler(const kernels::KernelRegistry& kernels, ProfilerOptions options = {})

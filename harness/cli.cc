@@ -133,6 +133,8 @@ absl::Status Run(LoadedConfig loaded, const std::string& folder, const Flags& fl
   request.explain = flags.explain;
   request.accuracy_only = flags.accuracy_only;
   if (!flags.no_cache) request.cache_folder = CacheFolder();
+  if (!flags.replay.empty()) request.profiling.replay_folder = search.InCaller(flags.replay);
+  if (flags.tune_ms) request.profiling.seconds = *flags.tune_ms * 1e-3;
 
   Recorder recorder(folder);
   try {

@@ -21,11 +21,11 @@ inline constexpr char kDiffCommand[] = "diff";
 struct Flags {
   std::string config;
   // Empty: as the config says.
-  std::string backend, isa, out, model, calibrate, labels, inputs, save_outputs, save_onnx, save_fuse;
+  std::string backend, isa, out, model, calibrate, labels, inputs, save_outputs, save_onnx, save_fuse, replay;
   std::vector<std::string> shapes;
   std::vector<std::string> outputs;
   std::vector<std::string> pack;
-  std::optional<int> threads, batch, streams, limit, unit;
+  std::optional<int> threads, batch, streams, limit, unit, tune_ms;
   int64_t max_memory_bytes = 0;  // 0: the default of each part.
   bool allow_nonfinite = false;
   bool explain = false;  // Also the command `explain`, in front of the flags; and `compile`, whose --out is save_fuse.

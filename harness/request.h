@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/library.h"
+#include "compiler/profiler.h"
 #include "harness/base/files.h"
 #include "harness/config.pb.h"
 #include "runtime/cuda/backend.h"
@@ -21,9 +22,10 @@ struct RunRequest {
   SearchPath search;
   int64_t max_memory_bytes = 0;  // 0: the defaults of the frontend and the runtime.
   bool allow_nonfinite = false;
-  bool explain = false;        // Only the passes, and what they did.
-  bool accuracy_only = false;  // Nothing is timed.
-  std::string cache_folder;    // Keeps the machine's peaks and what passes keep; empty: nothing is kept.
+  bool explain = false;                 // Only the passes, and what they did.
+  bool accuracy_only = false;           // Nothing is timed.
+  std::string cache_folder;             // Keeps the machine's peaks and what passes keep; empty: nothing is kept.
+  compiler::ProfilerOptions profiling;  // Its cache folder is that one.
   const compiler::Library* library = nullptr;  // Ops, passes and kernels; null: this tree's.
   // Called where a variant runs on CUDA.
   std::function<absl::StatusOr<std::unique_ptr<runtime::cuda::Backend>>()> open_cuda = runtime::cuda::OpenBackend;

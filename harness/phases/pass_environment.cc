@@ -7,8 +7,7 @@
 namespace fuselage::harness::phases {
 namespace {
 
-compiler::ProfilerOptions Profiling(const std::string& cache_folder) {
-  compiler::ProfilerOptions options;
+compiler::ProfilerOptions Profiling(compiler::ProfilerOptions options, const std::string& cache_folder) {
   options.cache_folder = cache_folder;
   return options;
 }
@@ -16,7 +15,7 @@ compiler::ProfilerOptions Profiling(const std::string& cache_folder) {
 }  // namespace
 
 PassEnvironment::PassEnvironment(RunState& run, const std::string& cache_folder)
-    : profiler_(run.library.kernels, Profiling(cache_folder)) {
+    : profiler_(run.library.kernels, Profiling(run.request.profiling, cache_folder)) {
   if (run.calibration_samples != nullptr) {
     compiler::CalibrationOptions options;
     options.samples = run.CalibrationSamples();

@@ -47,6 +47,10 @@ struct KernelEntry {
   // Where create packs weights: Kernel::variant() of what it would make, or its error, without packing any.
   std::function<absl::StatusOr<std::string>(const KernelDesc&)> variant = nullptr;
 
+  // The variants that may run a description on this machine, the one that create takes first, and none in plain code that
+  // is not that one: its attribute "variant" asks for another. Null: it has no such attribute.
+  std::function<std::vector<std::string>(const KernelDesc&)> variants = nullptr;
+
   // Null: its variants are too small to be worth choosing from.
   std::optional<VariantTable> table = std::nullopt;
 

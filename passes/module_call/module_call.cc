@@ -9,15 +9,18 @@ namespace fuselage::module_call {
 
 using ir::Node;
 
-absl::StatusOr<Accepted> Ask(const Call& call, const ir::Graph& graph, const kernels::KernelRegistry& kernels) {
-  const ir::OpSchema* schema = graph.ops().FindOrNull(call.op);
-  const kernels::KernelEntry* entry = kernels.FindOrNull(call.op);
-  if (schema == nullptr || entry == nullptr) {
-    return absl::UnimplementedError(absl::StrCat("no ", schema == nullptr ? "operator " : "kernel for ", call.op));
-  }
+namespace {
+
+struct Described {
+  kernels::KernelDesc desc;
+  ir::Type type;  // Of its result.
+};
+
+absl::StatusOr<Described> Describe(const Call& call, const ir::Graph& graph, const ir::OpSchema& schema,
+                                   const kernels::KernelEntry& entry) {
   // Kernels take tensors of rank 4 as NHWC; the runtime arranges it.
-  const auto at_run_time = [entry](TensorType type) {
-    if (type.rank() == 4 && entry->layout != kernels::LayoutRule::kRowMajor) type.layout = Layout::kNhwc;
+  const auto at_run_time = [&entry](TensorType type) {
+    if (type.rank() == 4 && entry.layout != kernels::LayoutRule::kRowMajor) type.layout = Layout::kNhwc;
     return type;
   };
   kernels::KernelDesc desc;
@@ -32,7 +35,7 @@ absl::StatusOr<Accepted> Ask(const Call& call, const ir::Graph& graph, const ker
     types.push_back(value == nullptr ? nullptr : &value->type());
     desc.inputs.push_back(value == nullptr ? std::nullopt : std::make_optional(at_run_time(value->tensor_type())));
   };
-  for (const ir::OperandSpec& spec : schema->operands) {
+  for (const ir::OperandSpec& spec : schema.operands) {
     if (spec.variadic) break;
     if (!spec.parameter) {
       take();
@@ -46,10 +49,32 @@ absl::StatusOr<Accepted> Ask(const Call& call, const ir::Graph& graph, const ker
   }
   while (next < call.operands.size()) take();
   while (!types.empty() && types.back() == nullptr) types.pop_back();
-  ASSIGN_OR_RETURN(ir::Type type, ir::Infer(*schema, desc.attributes, std::move(types)));
+  ASSIGN_OR_RETURN(ir::Type type, ir::Infer(schema, desc.attributes, std::move(types)));
   for (const TensorType& element : type.elements()) desc.outputs.push_back(at_run_time(element));
-  ASSIGN_OR_RETURN(std::string variant, entry->Supports(desc));
-  return Accepted{std::move(type), std::move(variant)};
+  return Described{std::move(desc), std::move(type)};
+}
+
+}  // namespace
+
+absl::StatusOr<Accepted> Ask(const Call& call, const ir::Graph& graph, const kernels::KernelRegistry& kernels) {
+  const ir::OpSchema* schema = graph.ops().FindOrNull(call.op);
+  const kernels::KernelEntry* entry = kernels.FindOrNull(call.op);
+  if (schema == nullptr || entry == nullptr) {
+    return absl::UnimplementedError(absl::StrCat("no ", schema == nullptr ? "operator " : "kernel for ", call.op));
+  }
+  ASSIGN_OR_RETURN(Described described, Describe(call, graph, *schema, *entry));
+  ASSIGN_OR_RETURN(std::string variant, entry->Supports(described.desc));
+  return Accepted{std::move(described.type), std::move(variant)};
+}
+
+std::vector<std::string> VariantsOf(const Node& node, const kernels::KernelRegistry& kernels) {
+  const kernels::KernelEntry* entry = kernels.FindOrNull(node.op()->name);
+  if (entry == nullptr || entry->variants == nullptr) return {};
+  Call call = {node.op()->name, {}, node.module()->parameters, node.operands()};
+  for (const ir::AttributeSpec& spec : node.op()->attributes)
+    call.attributes.emplace(spec.name, node.attribute(spec.name));
+  const absl::StatusOr<Described> described = Describe(call, node.graph(), *node.op(), *entry);
+  return described.ok() ? entry->variants(described->desc) : std::vector<std::string>();
 }
 
 absl::StatusOr<Node*> Replace(const std::vector<Node*>& chain, std::string path, Call call, ir::Graph& graph) {

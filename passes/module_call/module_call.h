@@ -1,4 +1,5 @@
-// A call of a module that takes the place of other nodes: op and kernel are asked first, then the graph is rewritten.
+// A call of a module that takes the place of other nodes, or asks for another variant: op and kernel are asked first,
+// then the graph is rewritten.
 #ifndef FUSELAGE_PASSES_MODULE_CALL_MODULE_CALL_H_
 #define FUSELAGE_PASSES_MODULE_CALL_MODULE_CALL_H_
 
@@ -27,6 +28,10 @@ struct Accepted {
 
 // Or why op or kernel refuses. Packs no weights where the kernel's entry can answer without.
 absl::StatusOr<Accepted> Ask(const Call& call, const ir::Graph& graph, const kernels::KernelRegistry& kernels);
+
+// The variants that may run a call of a module, its own first (kernels::KernelEntry::variants). None where there is no
+// choice.
+std::vector<std::string> VariantsOf(const ir::Node& node, const kernels::KernelRegistry& kernels);
 
 // Puts `call` in the place of `chain`, whose nodes stand in their order and are read by each other alone but for the
 // last. It takes the last one's name, place and readers and the sources of all; its module's path is `path`, with a

@@ -21,6 +21,7 @@
 #include "ir/testing/random_graph.h"
 #include "ir/text.h"
 #include "kernels/register_all.h"
+#include "passes/module_call/module_call.h"
 #include "passes/register_all.h"
 #include "passes/rewrite/rewrite.h"
 #include "passes/testing/properties.h"
@@ -64,14 +65,61 @@ RewriteOptions SomeRules() {
   return options;
 }
 
+// Some time for each call, which depends on the variant that runs it where it has a choice.
+class SomeTimes : public passes::Profiler {
+ public:
+  explicit SomeTimes(const kernels::KernelRegistry& kernels) : kernels_(kernels) {}
+
+  absl::StatusOr<std::vector<std::vector<Call>>> Profile(absl::Span<const ir::Graph* const> graphs) override {
+    std::vector<std::vector<Call>> runs;
+    for (const ir::Graph* graph : graphs) {
+      std::vector<Call>& calls = runs.emplace_back();
+      for (const ir::Node* node = graph->first(); node != nullptr; node = node->next()) {
+        if (!node->is_call()) continue;
+        std::string text = node->name();
+        const auto variants =
+            node->module() == nullptr ? std::vector<std::string>() : module_call::VariantsOf(*node, kernels_);
+        if (!variants.empty()) text += variants[0];
+        uint32_t hash = 1;
+        for (const char c : text) hash = hash * 31 + static_cast<uint8_t>(c);
+        const double seconds = 1 + hash % 100;
+        calls.push_back({node->op()->name, node->SourcesOrSelf(), 0, seconds});
+      }
+    }
+    return runs;
+  }
+
+ private:
+  const kernels::KernelRegistry& kernels_;
+};
+
+// All, where those with a choice have one more variant than they had, so that there is a choice on any machine.
+void RegisterKernels(kernels::KernelRegistry& registry) {
+  kernels::KernelRegistry all;
+  kernels::RegisterAll(all);
+  for (const kernels::KernelEntry* entry : all.Sorted()) {
+    kernels::KernelEntry with_one_more = *entry;
+    if (entry->variants != nullptr) {
+      with_one_more.variants = [entry = *entry](const kernels::KernelDesc& desc) {
+        std::vector<std::string> variants = entry.variants(desc);
+        const auto first = desc.GetString("variant") == "one more" ? variants.begin() : variants.end();
+        variants.insert(first, "one more");
+        return variants;
+      };
+    }
+    registry.Register(std::move(with_one_more));
+  }
+}
+
 class AllPasses {
  public:
-  AllPasses() : runner_(SeededRunner()) {
+  AllPasses() : runner_(SeededRunner()), profiler_(kernels_) {
     ops::RegisterAll(ops_);
     passes::RegisterAll(registry_);
-    kernels::RegisterAll(kernels_);
+    RegisterKernels(kernels_);
     environment_.runner = runner_.get();
     environment_.kernels = &kernels_;
+    environment_.profiler = &profiler_;
     for (const std::string& type : registry_.OptionTypes()) {
       google::protobuf::Any options;
       options.set_type_url(absl::StrCat("type.googleapis.com/", type));
@@ -101,6 +149,7 @@ class AllPasses {
   passes::PassRegistry registry_;
   kernels::KernelRegistry kernels_;
   std::unique_ptr<passes::Runner> runner_;
+  SomeTimes profiler_;
   passes::PassEnvironment environment_;
   std::vector<std::unique_ptr<passes::Pass>> passes_;
 };

@@ -461,7 +461,7 @@ void Register(Recipes& recipes) {
                                    {3, QuantizedLayer},
                                    {3, QuantizedElementwise},
                                    {5, Lowered},
-                                   {6, LoweredPools},
+                                   {11, LoweredPools},
                                    {2, QuantizedProduct},
                                    {2, QuantizedAttention},
                                    {3, QuantizedNorm},

@@ -38,6 +38,7 @@ void Register(ir::OpRegistry& registry) {
   schema.quantized_form_of = "conv2d";
   schema.float_result = true;
   for (ir::AttributeSpec& attribute : OutputAttributes()) schema.attributes.push_back(std::move(attribute));
+  schema.attributes.push_back({"variant", AttributeKind::kString, ""});
   schema.infer = InferConv2d;
   schema.evaluate = EvaluateConv2d;
   registry.Register(std::move(schema));

@@ -5,7 +5,8 @@
 //   bias     f32, or i32 in steps of s_x*s_w[c]; optional
 //   residual u8 or i8 codes of the result's shape; optional, only with codes as the result
 //
-// Attributes: those of conv2d, out_dtype (u8, i8 or f32), out_scale, out_zero_point.
+// Attributes: those of conv2d, out_dtype (u8, i8 or f32), out_scale, out_zero_point, and which variant of the kernel is to
+// run it where it can (as "avx512_vnni winograd"; all have the same bits).
 #ifndef FUSELAGE_IR_OPS_INT8_CONV2D_CONV2D_H_
 #define FUSELAGE_IR_OPS_INT8_CONV2D_CONV2D_H_
 
