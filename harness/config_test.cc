@@ -75,6 +75,14 @@ TEST(Flags, Cache) {
   EXPECT_TRUE(flags->remeasure_peaks);
 }
 
+TEST(Flags, ChoicesByTime) {
+  const auto flags = ParseFlags({"--config=a", "--tune_ms=50", "--replay=timings"});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_EQ(flags->tune_ms, 50);
+  EXPECT_EQ(flags->replay, "timings");
+  EXPECT_THAT(FlagError({"--config=a", "--tune_ms=0"}), HasSubstr("at least 1"));
+}
+
 TEST(Flags, MistakesAreNamed) {
   EXPECT_THAT(FlagError({"--config=a", "--bacth=1"}), HasSubstr("unknown flag --bacth; did you mean --batch?"));
   EXPECT_THAT(FlagError({"--config=a", "--xyzzyx=1"}), HasSubstr("--help"));
