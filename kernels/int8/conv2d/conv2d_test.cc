@@ -263,6 +263,30 @@ TEST(Conv2dTest, Depthwise) {
   EXPECT_EQ(ran["avx512_vnni_emulated depthwise"], cases);
 }
 
+// Kernels of one row, whose taps are interleaved along it: every width around the kernel's, with more padding on one
+// side than there is image, and rows of several parts.
+TEST(Conv2dTest, DepthwiseAlongARow) {
+  std::map<std::string, int> ran;
+  uint64_t seed = 0;
+  for (const int kernel : {2, 3, 4, 5, 8, 31}) {
+    for (const int width : {1, 2, 3, 4, 7, 12, 33, 200}) {
+      for (const int stride : {1, 2, 5}) {
+        Case c;
+        c.groups = c.in_channels = c.out_channels = 16 + static_cast<int>(seed * 7 % 60);
+        c.kernel_height = 1, c.kernel_width = kernel;
+        c.height = 1 + static_cast<int>(seed % 3), c.width = width;
+        c.stride_x = stride, c.dilation_x = kernel < 31 ? 1 + static_cast<int>(seed % 2) : 1;
+        c.left = (kernel - 1) * c.dilation_x, c.right = static_cast<int>(seed % kernel);
+        c.top = static_cast<int>(seed % 2);  // A row of padding alone.
+        c.threads = 1 + static_cast<int>(seed % 2);
+        ExpectVariantsEqual(c, ++seed, &ran);
+        if (HasFailure()) return;
+      }
+    }
+  }
+  EXPECT_EQ(ran["avx512_vnni_emulated depthwise"], 6 * 8 * 3);
+}
+
 TEST(Conv2dTest, SmallGroups) {
   std::map<std::string, int> ran;
   for (uint64_t seed = 0; seed < 200; ++seed) {

@@ -8,6 +8,10 @@
 // not are 0. With 3x3, stride 1 and dwords of four rows, a column of four rows serves two output rows, and an output
 // takes three steps of the depth. Padding is interleaved as pixels are: nothing is copied for it.
 //
+// A kernel of one row (a sequence's, or half of a separable one) has nothing to add in other rows: a dword has taps
+// that follow each other in the row. The column that begins at a pixel serves every output of whose kernel it is a
+// part.
+//
 // In groups of 4, 8 or 16 channels a dword has four (or two) channels of the lane's group instead, in one row. A column
 // has them once, or spread to the group's lanes: no product is wasted on another group. AVX-512 spreads them on their
 // way from the input to the products, without a buffer, where kernels are 3 wide and outputs are codes.
@@ -58,6 +62,17 @@ DwordForm FormOf(const Geometry& g, const Loops& loops) {
   return {1, loops.dword_elements, dwords, kDwordBytes, kStepBytes / loops.dword_elements};
 }
 
+// Do dwords have taps of one row?
+bool IsAlongRow(const Geometry& g, const DwordForm& form) {
+  return form.rows > 1 && g.kernel_height == 1 && g.kernel_width > 1;
+}
+
+RowPlan PlanAlongRow(const Geometry& g, const DwordForm& form) {
+  RowPlan plan = {1, {0}, form.rows_step, {{}}};
+  for (int64_t dword = 0; dword < CeilDiv(g.kernel_width, form.rows); ++dword) plan.reads[0].push_back(dword);
+  return plan;
+}
+
 RowPlan PlanRows(const Geometry& g, const DwordForm& form, int count) {
   RowPlan plan;
   plan.count = count;
@@ -91,6 +106,7 @@ RowPlan BestRows(const Geometry& g, const Loops& loops) {
     return steps * g.out_height / plan.count + interleaved * CeilDiv(g.out_height, plan.count);
   };
   const DwordForm form = FormOf(g, loops);
+  if (IsAlongRow(g, form)) return PlanAlongRow(g, form);
   RowPlan best = PlanRows(g, form, 1);
   for (int count = 2; count <= std::min(kMostRows, g.out_height); ++count) {
     RowPlan plan = PlanRows(g, form, count);
@@ -110,6 +126,8 @@ class Depthwise : public Algorithm {
         operands_(problem),
         form_(FormOf(problem.geometry, loops)),
         rows_(BestRows(problem.geometry, loops)),
+        along_row_(IsAlongRow(problem.geometry, form_)),
+        taps_(along_row_ ? 1 : problem.geometry.kernel_width),
         weight_rows_(form_.rows == 1 ? 1 : rows_.count),
         threads_(problem.threads) {
     const Geometry& g = geometry_;
@@ -128,7 +146,7 @@ class Depthwise : public Algorithm {
                   g.out_width >= kLeastPixels && operands_.input.placement.even();
     PlanColumns();
     for (int64_t row = 0; row < weight_rows_; ++row) {
-      block_steps_ += static_cast<int64_t>(rows_.reads[row].size()) * g.kernel_width;
+      block_steps_ += static_cast<int64_t>(rows_.reads[row].size()) * taps_;
     }
     SetWeight(problem,
               absl::StrCat("conv2d depthwise ", g.groups, " ", form_.rows, " ", form_.channels, " ", rows_.count, " ",
@@ -161,11 +179,11 @@ class Depthwise : public Algorithm {
   // The columns under a tile's outputs: one run of all of them, or, where that is less, a run for each tap.
   void PlanColumns() {
     const Geometry& g = geometry_;
-    const int64_t column_bytes = rows_.column_bytes;
-    const auto joined = [&](int64_t width) {
-      return (width - 1) * g.stride_x + (g.kernel_width - 1) * g.dilation_x + 1;
-    };
-    const auto apart = [&](int64_t width) { return width * g.kernel_width; };
+    const int64_t column_bytes = rows_.column_bytes, dword_columns = int64_t{form_.rows} * g.dilation_x;
+    const int64_t last_column =
+        along_row_ ? rows_.reads[0].back() * dword_columns : (g.kernel_width - int64_t{1}) * g.dilation_x;
+    const auto joined = [&](int64_t width) { return (width - 1) * g.stride_x + last_column + 1; };
+    const auto apart = [&](int64_t width) { return along_row_ ? joined(width) : width * g.kernel_width; };
     const auto fits = [&](int64_t width) {
       return std::min(joined(width), apart(width)) * column_bytes <= loops_.column_bytes;
     };
@@ -184,7 +202,9 @@ class Depthwise : public Algorithm {
     scratch_per_thread_ = columns_bytes_ + finished_rows_ * tile_width_ * kStepBytes;
     for (const auto& reads : rows_.reads) {
       offsets_.emplace_back();
-      for (const int64_t dword : reads) offsets_.back().push_back(form_.Offset(dword));
+      for (const int64_t dword : reads) {
+        offsets_.back().push_back(along_row_ ? dword * dword_columns * column_bytes : form_.Offset(dword));
+      }
     }
   }
 
@@ -201,9 +221,7 @@ class Depthwise : public Algorithm {
       const int8_t* kernel = weight + c * g.group_in_channels() * g.kernel_height * g.kernel_width;
       for (int64_t row = 0; row < weight_rows_; ++row) {
         for (const int64_t dword : rows_.reads[row]) {
-          for (int64_t kx = 0; kx < g.kernel_width; ++kx, to += kStepBytes) {
-            PackDword(kernel + kx, row, dword, to);
-          }
+          for (int64_t kx = 0; kx < taps_; ++kx, to += kStepBytes) PackDword(kernel + kx, row, dword, to);
         }
       }
     }
@@ -215,6 +233,12 @@ class Depthwise : public Algorithm {
     const Geometry& g = geometry_;
     const int64_t elements = form_.rows * form_.channels, bytes = kDwordBytes / elements;
     for (int64_t i = 0; i < elements; ++i, to += bytes) {
+      if (along_row_) {
+        const int64_t kx = dword * form_.rows + i;
+        const int16_t w = kx < g.kernel_width ? kernel[kx] : 0;
+        std::memcpy(to, &w, bytes);
+        continue;
+      }
       const size_t input = dword / form_.per_rows * form_.rows + i % form_.rows;
       if (input >= rows_.inputs.size()) return;
       const int64_t offset = rows_.inputs[input] - row * g.stride_y, ky = offset / g.dilation_y;
@@ -280,14 +304,14 @@ class Depthwise : public Algorithm {
     product.columns = tile.columns;
     product.pixel_step = pixel_step_;
     product.tap_step = tap_step_;
-    product.taps = geometry_.kernel_width;
+    product.taps = taps_;
     product.pixels = tile.width;
     product.channels = Channels(tile.block);
     product.group_channels = geometry_.group_in_channels();
     int64_t unfinished = 0;
-    InterleavePadding(tile);
+    if (!along_row_) InterleavePadding(tile);
     for (int64_t y = tile.first_row; y < tile.end_row; y += rows_.count) {
-      InterleaveImage(arguments, tile, y);
+      along_row_ ? InterleaveRow(arguments, tile, y) : InterleaveImage(arguments, tile, y);
       product.weight = weight_->data<uint8_t>() + tile.block * block_steps_ * kStepBytes;
       for (int64_t row = 0; row < std::min<int64_t>(rows_.count, tile.end_row - y); ++row) {
         product.offsets = offsets_[row].data();
@@ -390,6 +414,27 @@ class Depthwise : public Algorithm {
     }
   }
 
+  // Columns of taps of one row, each of which reaches the borders of the image by itself.
+  void InterleaveRow(const Arguments& arguments, const Tile& tile, int64_t out_y) const {
+    const Geometry& g = geometry_;
+    const uint8_t* input = static_cast<const uint8_t*>(arguments.input) + tile.block * kBlock;
+    const int64_t y = out_y * g.stride_y - g.pad_top;
+    Columns columns = ColumnsFor(tile);
+    for (int64_t begin = 0, end; begin < run_columns_; begin = end) {
+      end = run_columns_;
+      for (int64_t i = 0; i < form_.rows; ++i) {
+        const int64_t x = tile.x * g.stride_x - g.pad_left + begin + i * g.dilation_x;
+        const bool inside = y >= 0 && y < g.in_height && x >= 0 && x < g.in_width;
+        if (x < g.in_width) end = std::min(end, begin + (x < 0 ? -x : g.in_width - x));
+        columns.rows[i] = inside ? input + operands_.input.Offset(tile.image, y, x) : padding_.data<uint8_t>();
+        columns.steps[i] = inside ? operands_.input.pixel_bytes : 0;
+      }
+      columns.count = end - begin;
+      columns.to = tile.columns + begin * columns.to_step;
+      loops_.interleave(columns);
+    }
+  }
+
   const Geometry geometry_;
   const Loops loops_;
   FinishPixels* const finish_;
@@ -398,6 +443,8 @@ class Depthwise : public Algorithm {
   const Operands operands_;
   const DwordForm form_;
   const RowPlan rows_;
+  const bool along_row_;       // See IsAlongRow.
+  const int taps_;             // Of a dword that an output reads, in columns.
   const int64_t weight_rows_;  // Output rows with weights of their own: where dwords are of one row, all have the same.
   const int threads_;
   Tensor padding_;
