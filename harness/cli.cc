@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <optional>
@@ -26,6 +27,8 @@
 #include "harness/measure/peaks.h"
 #include "harness/recorder.h"
 #include "harness/report/compare.h"
+#include "harness/report/json.h"
+#include "harness/report/merge.h"
 #include "harness/report/progress.h"
 #include "harness/report/table.h"
 #include "harness/run.h"
@@ -236,6 +239,10 @@ absl::StatusOr<ResultFiles> ReadResultFiles(absl::Span<const std::string> args) 
   ASSIGN_OR_RETURN(files.now, html::ReadResults(files.path));
   if (args.size() == 2) {
     ASSIGN_OR_RETURN(files.before, html::ReadResults(search.InCaller(args[0])));
+    for (const Results& results : {*files.before, files.now}) {
+      if (results.runs().empty()) continue;
+      return absl::InvalidArgumentError("found several runs in one results.json, wanted two runs to compare");
+    }
   }
   return files;
 }
@@ -275,6 +282,30 @@ absl::Status RunCompare(absl::Span<const std::string> args, const Terminal& term
                                : GateError(absl::StrCat("figures that got worse: ", comparison.worse));
 }
 
+// What tells a run's file from others: their name, or the folder's where all files are called as the harness calls
+// them.
+std::string RunName(const std::filesystem::path& path) {
+  return (path.filename() == "results.json" ? path.parent_path().filename() : path.stem()).string();
+}
+
+// "merge FOLDER RESULTS.json...": `args` without the command.
+absl::Status RunMerge(absl::Span<const std::string> args, const Terminal& terminal) {
+  if (args.size() < 2) return UsageError("want merge FOLDER RESULTS.json...");
+  const SearchPath search = SearchPath::FromEnvironment();
+  std::vector<Results::Run> runs;
+  for (const std::string& arg : args.subspan(1)) {
+    const std::string path = search.InCaller(arg);
+    runs.emplace_back().set_name(RunName(path));
+    ASSIGN_OR_RETURN(*runs.back().mutable_results(), html::ReadResults(path));
+  }
+  ASSIGN_OR_RETURN(const Results merged, report::Merge(runs));
+  OutputFolder folder(search.InCaller(args[0]));
+  RETURN_IF_ERROR(MakeWritableFolder(folder.path()));
+  folder.ReadList();
+  RETURN_IF_ERROR(folder.Write("results.json", report::ToJson(merged)));
+  return DrawReport({folder.path() + "/results.json", merged, std::nullopt}, terminal);
+}
+
 // Exit codes as diff has them: 0 equal, 1 different, 2 trouble.
 int RunDiff(absl::Span<const std::string> args, const Terminal& terminal) {
   constexpr int kEqual = 0, kDifferent = 1, kTrouble = 2;
@@ -298,9 +329,10 @@ int RunDiff(absl::Span<const std::string> args, const Terminal& terminal) {
 
 int RunArgs(const std::vector<std::string>& args, const Terminal& terminal, const compiler::Library& library) {
   if (!args.empty() && args[0] == kDiffCommand) return RunDiff(absl::MakeConstSpan(args).subspan(1), terminal);
-  if (!args.empty() && (args[0] == kReportCommand || args[0] == kCompareCommand)) {
-    const auto files = absl::MakeConstSpan(args).subspan(1);
-    const absl::Status status = args[0] == kReportCommand ? RunReport(files, terminal) : RunCompare(files, terminal);
+  for (const auto& [command, run] :
+       {std::pair(kReportCommand, RunReport), {kCompareCommand, RunCompare}, {kMergeCommand, RunMerge}}) {
+    if (args.empty() || args[0] != command) continue;
+    const absl::Status status = run(absl::MakeConstSpan(args).subspan(1), terminal);
     if (!status.ok()) PrintError(status, terminal.err);
     return ExitCodeOf(status);
   }

@@ -224,6 +224,7 @@ std::string FlagsHelp() {
       "bazel run //harness -- compile --config=resnet18.textproto --out=resnet18.fuse [flags]\n"
       "bazel run //harness -- report [BEFORE.json] RESULTS.json\n"
       "bazel run //harness -- compare BEFORE.json RESULTS.json [--tolerance=PERCENT]\n"
+      "bazel run //harness -- merge FOLDER RESULTS.json...\n"
       "bazel run //harness -- diff A.ir B.ir\n"
       "bazel run //harness -- sweep --config=sweep.textproto [flags]\n\n"
       "Without a config, harness/configs/default.textproto quantizes the model and measures it beside FP32, on random\n"
@@ -232,6 +233,7 @@ std::string FlagsHelp() {
       "compile does so too, and writes what the passes made, to be loaded without them: --out is that file.\n"
       "report draws report.html again, beside RESULTS.json; compare also prints what changed, and ends with 1 where a\n"
       "figure got worse by more than its noise, and than the tolerance.\n"
+      "merge writes results.json and report.html of several runs by one build on one machine into FOLDER.\n"
       "diff prints how two graphs differ, and ends with 0 where they do not, 1 where they do, 2 where it cannot "
       "say.\n"
       "sweep runs a config in many variations, beside other processes that do the same (docs/sweeps.md).\n\n";

@@ -13,8 +13,8 @@
 namespace fuselage::harness {
 
 // The commands that take results.json of earlier runs in place of flags: to draw report.html again, to compare two
-// runs.
-inline constexpr char kReportCommand[] = "report", kCompareCommand[] = "compare";
+// runs, to make one of many.
+inline constexpr char kReportCommand[] = "report", kCompareCommand[] = "compare", kMergeCommand[] = "merge";
 // The command that takes two .ir files: how their graphs differ.
 inline constexpr char kDiffCommand[] = "diff";
 

@@ -236,6 +236,48 @@ TEST(Files, ReportDrawsThePageAgain) {
   EXPECT_EQ(outcome.code, kIo) << "not listed, so not ours";
 }
 
+TEST(Files, RunsAreMerged) {
+  const Workplace place = testing::MakeIrWorkplace("merge", kInterpreted, R"(
+      pipeline { steps { pass { [type.googleapis.com/fuselage.NormalizeOptions] {} } } }
+      variants { name: "layers" }
+      benchmark { batches: 1 threads: 1 repetitions: 3 min_time_ms: 1 })");
+  const Outcome run = RunAndRead(place);
+  ASSERT_EQ(run.code, kOk);
+  const std::string json = place.out + "/results.json", other = place.folder + "/other.json";
+  testing::Overwrite(other, *ReadFile(json));
+  const std::string folder = place.folder + "/session";
+  testing::Outcome outcome = testing::RunWithArgs({"merge", folder, json, other});
+  EXPECT_EQ(outcome.code, kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("to look at: " + folder + "/report.html"));
+  const Results merged = testing::ReadResults(folder);
+  ASSERT_EQ(merged.runs_size(), 2);
+  EXPECT_EQ(merged.runs(0).name(), "out") << "the folder's, of a file called as every run calls it";
+  EXPECT_EQ(merged.runs(1).name(), "other");
+  EXPECT_EQ(merged.runs(1).results().SerializeAsString(), run.results.SerializeAsString());
+  EXPECT_EQ(merged.environment().cpu(), run.results.environment().cpu());
+
+  // Again, with what was merged among the files; then one of another machine.
+  testing::Overwrite(place.folder + "/third.json", *ReadFile(json));
+  EXPECT_EQ(testing::RunWithArgs({"merge", folder, folder + "/results.json", place.folder + "/third.json"}).code, kOk);
+  EXPECT_EQ(testing::ReadResults(folder).runs_size(), 3);
+  std::string text = *ReadFile(other);
+  const std::string field = "\"cpu\": \"";
+  testing::Overwrite(other, text.insert(text.find(field) + field.size(), "Not "));
+  outcome = testing::RunWithArgs({"merge", folder, json, other});
+  EXPECT_EQ(outcome.code, kInvalidInput);
+  EXPECT_THAT(outcome.err, HasSubstr("other: found cpu \"Not "));
+  EXPECT_EQ(testing::ReadResults(folder).runs_size(), 3) << "what was there stays";
+
+  outcome = testing::RunWithArgs({"compare", json, folder + "/results.json"});
+  EXPECT_EQ(outcome.code, kInvalidInput);
+  EXPECT_THAT(outcome.err, HasSubstr("found several runs in one results.json"));
+  EXPECT_EQ(testing::RunWithArgs({"merge", folder}).code, kUsage);
+  EXPECT_EQ(testing::RunWithArgs({"merge", folder, place.folder + "/none.json"}).code, kIo);
+  std::filesystem::create_directory(place.folder + "/mine");
+  testing::Overwrite(place.folder + "/mine/results.json", "{}");
+  EXPECT_EQ(testing::RunWithArgs({"merge", place.folder + "/mine", json}).code, kIo) << "no run wrote that";
+}
+
 // Exit codes are diff's.
 TEST(Files, TwoGraphsAreDiffed) {
   const Workplace place = testing::MakeIrWorkplace("diff", kInterpreted, "print_graphs: true");

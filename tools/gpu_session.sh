@@ -8,7 +8,8 @@
 #   correctness   every kernel's test on the device, the runtime's, gpu_check's cases and ResNet18 layer by layer
 #   timings       compute-sanitizer's four tools over the shapes that find races; the time of every tiling
 #   targets       the shipped configs whole, on the CPU and on CUDA: the same bits, and ResNet18 as fast as wanted
-# OUT gets <stage>.md, a table of the steps, <stage>.log, what they printed, and results.json of each run as <run>.json.
+# OUT gets <stage>.md, a table of the steps, <stage>.log, what they printed, and, as `harness merge` makes them of
+# runs/*.json, results.json and report.html of all stages so far.
 # Exit codes: 0 ok, 1 a step failed or ran out of time, 2 usage, no GPU, or something else is missing.
 set -euo pipefail
 caller=$PWD
@@ -56,7 +57,10 @@ gather() {  # gather FILE PROGRAM...
   { ldd "$@" 2>/dev/null || true; } | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
     { grep -vE '/(libc|libm|libdl|librt|libpthread)\.so' || true; } | xargs -r cp -Lt "$folder/lib"
   gather_data "$folder"
-  (cd "$folder" && { ls -S bin/*; find lib share models -type f; } | XZ_OPT=${XZ_OPT:--9} tar -cJf "$archive" -T -)
+  # The harness finds the commit of its build where it finds a checkout's.
+  mkdir "$folder/.git"
+  { git rev-parse HEAD 2>/dev/null || true; } >"$folder/.git/HEAD"
+  (cd "$folder" && { ls -S bin/*; find .git lib share models -type f; } | XZ_OPT=${XZ_OPT:--9} tar -cJf "$archive" -T -)
   rm -rf "$folder"
   echo "gpu_session: $# programs in $archive, $(($(stat -c %s "$archive") >> 20)) MiB"
 }
@@ -139,13 +143,13 @@ sys.exit(ms > wanted)' "$@"
 }
 export -f same_bits meets
 
-# A run of the harness, whose results.json becomes OUT/NAME.json.
+# A run of the harness, whose results.json becomes OUT/runs/NAME.json.
 harness() {  # harness NAME SECONDS CONFIG FLAGS...
   local name=$1 seconds=$2 config=$3
   shift 3
   step "$name" "$seconds" "$bin/harness" --config="harness/configs/$config.textproto" --limit=$limit \
     --out="$work/out/$name" "$@"
-  [ ! -f "$work/out/$name/results.json" ] || cp "$work/out/$name/results.json" "$out/$name.json"
+  [ ! -f "$work/out/$name/results.json" ] || cp "$work/out/$name/results.json" "$runs/$name.json"
 }
 
 targets() {
@@ -153,24 +157,40 @@ targets() {
   for batch in 1 64 256; do harness resnet18-$batch 90 resnet18 --backend=cuda --batch=$batch; done
   # With kernels that begin before the one ahead of them has ended.
   FUSELAGE_CUDA_OVERLAP=1 harness resnet18-1-overlap 90 resnet18 --backend=cuda --batch=1
-  step "batch 1, overlapping" 10 bash -c 'meets "$@"' meets "$out/resnet18-1-overlap.json" 0.065
-  step "overlapping, same bits" 10 bash -c 'same_bits "$@"' same_bits "$out/resnet18-1.json" "$out/resnet18-1-overlap.json"
+  step "batch 1, overlapping" 10 bash -c 'meets "$@"' meets "$runs/resnet18-1-overlap.json" 0.065
+  step "overlapping, same bits" 10 bash -c 'same_bits "$@"' same_bits "$runs/resnet18-1.json" "$runs/resnet18-1-overlap.json"
   # ms a batch: 65 us; 160 and 200 thousand images a second.
-  step "batch 1" 10 bash -c 'meets "$@"' meets "$out/resnet18-1.json" 0.065
-  step "batch 64" 10 bash -c 'meets "$@"' meets "$out/resnet18-64.json" 0.4
-  step "batch 256" 10 bash -c 'meets "$@"' meets "$out/resnet18-256.json" 1.28
+  step "batch 1" 10 bash -c 'meets "$@"' meets "$runs/resnet18-1.json" 0.065
+  step "batch 64" 10 bash -c 'meets "$@"' meets "$runs/resnet18-64.json" 0.4
+  step "batch 256" 10 bash -c 'meets "$@"' meets "$runs/resnet18-256.json" 1.28
   for config in resnet18 mobilenet_v2 vit llama_dynamic llama llama_mxfp4; do
     harness $config-cpu 60 $config --batch=1
     harness $config-cuda 60 $config --batch=1 --backend=cuda
-    step "$config, same bits" 10 bash -c 'same_bits "$@"' same_bits "$out/$config-cpu.json" "$out/$config-cuda.json"
+    step "$config, same bits" 10 bash -c 'same_bits "$@"' same_bits "$runs/$config-cpu.json" "$runs/$config-cuda.json"
   done
 }
 
+# The stage's steps as results.json has them (harness/results.proto); of what a step printed the end.
+write_steps() {  # write_steps STAGE TABLE LOG FILE
+  python3 -c 'import json, sys
+stage, table, log, path = sys.argv[1:]
+printed = open(log, errors="replace").read()
+rows = [line.strip("| \n").split(" | ") for line in open(table).readlines()[2:]]
+steps, begins = [], [0]
+for name, *_ in rows:
+    begins.append(printed.index("\n=== " + name + ": ", begins[-1]) + 1)
+for (name, outcome, seconds), begin, end in zip(rows, begins[1:], begins[2:] + [None]):
+    steps.append({"stage": stage, "name": name, "outcome": outcome, "seconds": float(seconds),
+                  "printed": printed[begin:end].strip()[-30000:]})
+json.dump({"status": "complete", "steps": steps}, open(path, "w"))' "$@"
+}
+
 run() {  # run STAGE FILE OUT
-  local stage=$1 file out libraries
+  local stage=$1 file out runs libraries
   file=$(cd "$caller" && realpath "$2") out=$(cd "$caller" && realpath -m "$3")
   [ -f "$file" ] || die "no $2: tools/gpu_session.sh pack makes it"
-  mkdir -p "$out"
+  runs=$out/runs
+  mkdir -p "$runs"
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
   python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$file" "$work"
@@ -185,6 +205,8 @@ print(":".join(lib for path in sys.path for lib in glob.glob(path + "/nvidia/*/l
   # Where the harness looks for data: Debian's folders are below share, the text is no part of a checkout.
   export XDG_DATA_DIRS=$work/share BUILD_WORKSPACE_DIRECTORY=$work
   "$stage"
+  write_steps "$stage" "$table" "$log" "$runs/$stage.json"
+  timeout 60 "$bin/harness" merge "$out" "$runs"/*.json || failed=1
   exit $failed
 }
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# gpu_session_test.sh GPU_SESSION_SH [PROGRAM...]: what a session makes of programs that pass, fail and hang; and real
-# ones where there is no GPU.
+# gpu_session_test.sh GPU_SESSION_SH HARNESS [PROGRAM...]: what a session makes of programs that pass, fail and hang; and
+# real ones where there is no GPU.
 set -euo pipefail
 session=$PWD/$1
-shift
+harness=$(realpath "$2")
+shift 2
 programs=${1:+$(realpath "$@")}
 cd "$TEST_TMPDIR"
 export XZ_OPT=-0 CUDA_PATH=$PWD/nowhere
@@ -24,13 +25,16 @@ stub add_cuda_device_test 'sleep 600'
 stub conv2d_cuda_test 'true'
 stub tiling_bench 'true'
 # A variant with the bits of its config, timed at its batch: 0.05 ms, 0.04 with overlap, and a hundred times that at 64.
-stub harness 'for argument; do eval "${argument#--}" 2>/dev/null; done
+# Results are merged by the real one.
+stub harness '[ "$1" != merge ] || exec '"$harness"' "$@"
+for argument; do eval "${argument#--}" 2>/dev/null; done
 mkdir -p "$out"
 config=$(basename "$config" .textproto)
 bits=$config; [ "$config$backend" != vitcuda ] || bits=other
 variant="{\"name\": \"int8\", \"backend\": \"$backend\", \"logits_fingerprint\": \"$bits\", \"measurements\":
   [{\"batch\": $batch, \"device_ms\": {\"median\": $([ $batch = 64 ] && echo 5 || echo 0.0$((5 - ${FUSELAGE_CUDA_OVERLAP:-0})))}}]}"
-echo "{\"variants\": [{}, $variant]}" >"$out/results.json"'
+machine="{\"cpu\": \"one\", \"git_commit\": \"$(cat "$BUILD_WORKSPACE_DIRECTORY/.git/HEAD")\"}"
+echo "{\"status\": \"complete\", \"environment\": $machine, \"variants\": [{}, $variant]}" >"$out/results.json"'
 exits 0 "$session" gather stubs.tar.xz stubs/*
 
 exits 1 "$session" run correctness stubs.tar.xz out --minutes=0
@@ -58,7 +62,22 @@ wants out/targets.md "| overlapping, same bits | ok |"
 wants out/targets.log "batch 64: 5.0000 ms, 12800 images/s, wanted 0.4000 ms"
 wants out/targets.md "| llama_mxfp4, same bits | ok |"
 wants out/targets.md "| vit, same bits | FAILED: 1 |"
-wants out/llama-cuda.json '"llama"'
+wants out/runs/llama-cuda.json '"llama"'
+
+# All stages are in one page.
+python3 -c 'import json
+results = json.load(open("out/results.json"))
+runs = {run["name"]: run["results"] for run in results["runs"]}
+steps = {(step["stage"], step["name"]): step for step in results["steps"]}
+assert len(runs) == 16 and runs["vit-cuda"]["variants"][1]["logits_fingerprint"] == "other", runs.keys()
+assert {stage for stage, _ in steps} == {"correctness", "timings", "targets"}, steps.keys()
+assert steps["correctness", "gpu_check, ResNet18"]["printed"].endswith("checked --batches=1,64,256"), steps
+assert steps["targets", "batch 64"]["outcome"] == "FAILED: 1", steps
+assert "batch 64: 5.0000 ms" in steps["targets", "batch 64"]["printed"], steps'
+wants out/report.html "<title>"
+sed 's/"one"/"another"/' out/runs/vit-cpu.json >out/runs/elsewhere.json
+exits 1 "$session" run timings stubs.tar.xz out --minutes=0
+wants said 'found cpu "one", wanted "another" as in elsewhere'
 
 exits 2 "$session" run targets missing.tar.xz out
 wants said "no missing.tar.xz"

@@ -101,6 +101,7 @@ class PageTest(unittest.TestCase):
         run("--model=/nowhere.onnx", f"--out={cls.folder}/incomplete", code=6)
         cls.hostile()
         cls.beside_peers()
+        cls.session()
         cls.browser = pictures.open_browser()
 
     @classmethod
@@ -138,6 +139,16 @@ class PageTest(unittest.TestCase):
         folder.mkdir()
         (folder / "results.json").write_text(json.dumps(results))
         run("report", folder / "results.json")
+
+    @classmethod
+    def session(cls):
+        """Runs of three networks, one of which did not load, and steps of two stages."""
+        steps = [{"stage": stage, "name": name, "outcome": outcome, "seconds": 2, "printed": printed} for stage, name, outcome, printed in
+                 [("first", "well", "ok", "all is well"), ("second", "ill", "FAILED: 3", HOSTILE + "\n" + 300 * "a line\n"), ("second", "last", "ok", "")]]
+        stages = cls.folder / "stages.json"
+        stages.write_text(json.dumps({"status": "complete", "steps": steps}))
+        run("merge", cls.folder / "steps", stages)
+        run("merge", cls.folder / "session", *(cls.folder / name / "results.json" for name in ["steps", "resnet18", "long", "incomplete"]))
 
     def open(self, name, size="wide", scheme="light"):
         pictures.open_page(self.browser, self.folder / name / "report.html", *SIZES[size], scheme)
@@ -192,7 +203,7 @@ class PageTest(unittest.TestCase):
         resnet18 = everything[:-3] + ["throughput"] + everything[-3:]
         decisions = everything[:-1] + ["ablation", "sensitivity", "search", "run"]
         for name, sections in [("resnet18", resnet18), ("decisions", decisions), ("long", everything), ("explained", ["summary", "explanation", "graph", "passes", "run"]),
-                               ("incomplete", ["summary", "run"])]:
+                               ("incomplete", ["summary", "run"]), ("session", ["session"] + resnet18), ("steps", ["session"])]:
             for size in SIZES:
                 for scheme in ["light", "dark"]:
                     with self.subTest(name=name, size=size, scheme=scheme):
@@ -201,6 +212,30 @@ class PageTest(unittest.TestCase):
                         self.check_sound()
                         dark = self.browser.execute_script("return document.documentElement.classList.contains('dark')")
                         self.assertEqual(dark, scheme == "dark")
+
+    def test_a_session_shows_all_runs_and_the_one_that_is_picked(self):
+        self.open("session")
+        self.assertEqual(self.one("#status").text, "INCOMPLETE")
+        self.assertIn("incomplete: ", self.one("#session .error").text)
+        results = json.loads((self.folder / "session/results.json").read_text())
+        wanted = sum(max(1, len(variant["measurements"])) for run in results["runs"] for variant in run["results"]["variants"])
+        rows = self.all("#session table[aria-label='Runs'] tbody tr")
+        self.assertEqual(len(rows), wanted, "one for each measurement, and for a variant that has none")
+        self.assertIn("resnet18", rows[0].text)
+        self.assertEqual({row.text.split()[0] for row in self.all("#session tr.selected")}, {"resnet18", "second"})
+        slowest = self.one("#slowest").text
+        long = next(row for row in rows if row.text.startswith("long"))
+        self.click(long)
+        self.assertIn("long", self.one("#session .muted").text)
+        self.assertNotEqual(self.one("#slowest").text, slowest)
+        self.assertEqual(self.sections()[:2], ["session", "summary"])
+        self.check_sound()
+        self.click(self.all("#session table[aria-label='Runs'] tbody tr")[-1])
+        self.assertEqual(self.sections(), ["session", "summary", "run"])
+        self.assertIn("a line", self.one("#printed").text, "of the first step that failed")
+        self.click(self.all("#session table[aria-label='Steps'] tbody tr")[0])
+        self.assertEqual(self.one("#printed").text, "all is well")
+        self.assertFalse(self.browser.execute_script("return 'hacked' in window"))
 
     def test_an_incomplete_run_says_so(self):
         self.open("incomplete")

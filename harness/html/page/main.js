@@ -4,7 +4,10 @@
 const app = {
   start() {
     const read = (id) => JSON.parse(document.getElementById(id).textContent);
-    this.model = new Model(normalized(read('results')));
+    const results = normalized(read('results'));
+    this.session = results.runs.length + results.steps.length > 0 ? new SessionView(results) : null;
+    this.run = results.runs[0] || null;
+    this.model = new Model(this.run ? this.run.results : results);
     const before = read('before');
     if (before) {
       this.before = new Model(normalized(before));
@@ -25,12 +28,11 @@ const app = {
   },
 
   head() {
-    const { results } = this.model;
+    const { results } = this.session || this.model;
     const title = results.title || results.config || results.model.path || 'Fuselage report';
     document.title = `${shortened(title, 80)} – Fuselage`;
     document.getElementById('title').textContent = visible(title);
-    const missed = results.gates.some((gate) => !gate.passed && !gate.excused);
-    const [text, tone] = this.model.status !== 'complete' ? ['INCOMPLETE', 'bad'] : missed ? ['complete, a gate missed', 'warn'] : ['complete', 'good'];
+    const [text, tone] = outcomeOf(results);
     const status = document.getElementById('status');
     status.textContent = text;
     status.className = `badge ${tone}`;
@@ -38,13 +40,32 @@ const app = {
     document.getElementById('subtitle').textContent = [environment.started.replace('T', ' ').replace('Z', ' UTC'), environment.cpu, environment.isa].filter(Boolean).map(visible).join(' · ');
   },
 
+  // A run of the session.
+  show(run) {
+    this.run = run;
+    this.model = new Model(run.results);
+    details.hide();
+    this.draw();
+    document.getElementById('summary').scrollIntoView();
+  },
+
   draw() {
-    const { model } = this;
+    const views = [this.session, ...(this.session && !this.run ? [] : this.viewsOf(this.model))].filter(Boolean);
+    this.views = views;
+    document.getElementById('main').replaceChildren(...views.map((view) => view.element));
+    const nav = document.getElementById('nav');
+    nav.replaceChildren(...views.map(({ element }) => el('a', { href: `#${element.id}`, text: element.getAttribute('aria-label') })));
+    for (const view of views) if (view.start) view.start();
+    if (this.run) this.session.mark(this.run);
+    this.watchSections();
+  },
+
+  viewsOf(model) {
     const measured = model.layers.some((layers) => layers.length > 0);
     this.graph = model.steps.length > 0 ? new GraphView(model) : null;
     this.layers = measured ? new LayersView(model) : null;
     this.quantization = QuantizationView.of(model);
-    const views = [
+    return [
       this.before ? new ComparisonView(model, this.before) : null,
       { element: summarySection(model) },
       SpeedupView.groups(model).length > 0 ? new SpeedupView(model) : null,
@@ -60,13 +81,7 @@ const app = {
       model.results.sensitivity ? new SensitivityView(model.results.sensitivity) : null,
       model.results.search ? new SearchView(model.results.search) : null,
       { element: runSection(model) },
-    ].filter(Boolean);
-    this.views = views;
-    document.getElementById('main').replaceChildren(...views.map((view) => view.element));
-    const nav = document.getElementById('nav');
-    nav.replaceChildren(...views.map(({ element }) => el('a', { href: `#${element.id}`, text: element.getAttribute('aria-label') })));
-    for (const view of views) if (view.start) view.start();
-    this.watchSections();
+    ];
   },
 
   watchSections() {
@@ -172,7 +187,7 @@ const app = {
 
 // An unfinished run may lack anything: what is not there is empty.
 function normalized(results) {
-  const lists = ['passes', 'variants', 'peers', 'gates', 'warnings', 'phases', 'graphs'];
+  const lists = ['passes', 'variants', 'peers', 'gates', 'warnings', 'phases', 'graphs', 'runs', 'steps'];
   for (const list of lists) results[list] = results[list] || [];
   for (const variant of [...results.variants, ...results.peers]) {
     for (const list of ['measurements', 'layers', 'schedules']) variant[list] = variant[list] || [];
@@ -181,6 +196,7 @@ function normalized(results) {
   results.environment = { started: '', cpu: '', isa: '', ...results.environment };
   results.model = results.model || {};
   results.config_text = results.config_text || '';
+  for (const run of results.runs) run.results = normalized(run.results || {});
   return results;
 }
 
