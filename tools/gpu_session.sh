@@ -8,6 +8,7 @@
 #   correctness   every kernel's test on the device, the runtime's, gpu_check's cases and ResNet18 layer by layer
 #   timings       compute-sanitizer's four tools over the shapes that find races; the time of every tiling
 #   targets       the shipped configs whole, on the CPU and on CUDA: the same bits, and ResNet18 as fast as wanted
+#   peers         ResNet18 beside cuDNN's convolutions and PyTorch, where they are (docs/peers.md)
 # OUT gets <stage>.md, a table of the steps, <stage>.log, what they printed, and, as `harness merge` makes them of
 # runs/*.json, results.json and report.html of all stages so far.
 # Exit codes: 0 ok, 1 a step failed or ran out of time, 2 usage, no GPU, or something else is missing.
@@ -69,6 +70,7 @@ pack() {  # pack FILE
   # By DT_RPATH, which libraries' own libraries are looked for by too.
   local flags=(--config=cuda '--linkopt=-Wl,-rpath,$ORIGIN/../lib,--disable-new-dtags') targets files
   targets="//harness //tools/gpu_check //runtime/cuda:backend_test
+    //tools/peers:prepare //tools/peers:fuselage_worker //tools/peers:cudnn_worker
     //kernels/int8/conv2d/cuda:tiling_bench //kernels/int8/conv2d/cuda:conv2d_cuda_test
     $(./bazelw query 'filter("_device_test$", //kernels/...)')"
   ./bazelw build "${flags[@]}" $targets
@@ -143,13 +145,18 @@ sys.exit(ms > wanted)' "$@"
 }
 export -f same_bits meets
 
-# A run of the harness, whose results.json becomes OUT/runs/NAME.json.
+# What a run wrote is among what is merged.
+keep() {  # keep NAME
+  [ ! -f "$work/out/$1/results.json" ] || cp "$work/out/$1/results.json" "$runs/$1.json"
+}
+
+# A run of the harness.
 harness() {  # harness NAME SECONDS CONFIG FLAGS...
   local name=$1 seconds=$2 config=$3
   shift 3
   step "$name" "$seconds" "$bin/harness" --config="harness/configs/$config.textproto" --limit=$limit \
     --out="$work/out/$name" "$@"
-  [ ! -f "$work/out/$name/results.json" ] || cp "$work/out/$name/results.json" "$runs/$name.json"
+  keep "$name"
 }
 
 targets() {
@@ -167,6 +174,20 @@ targets() {
     harness $config-cpu 60 $config --batch=1
     harness $config-cuda 60 $config --batch=1 --backend=cuda
     step "$config, same bits" 10 bash -c 'same_bits "$@"' same_bits "$runs/$config-cpu.json" "$runs/$config-cuda.json"
+  done
+}
+
+peers() {
+  # Its programs lie where Bazel puts them beside the scripts.
+  local batch tool=$work/runfiles/tools/peers
+  mkdir -p "$tool" "$work/runfiles/harness"
+  cp tools/peers/*.py tools/peers/requirements.txt "$tool"
+  ln -s "$bin"/{prepare,fuselage_worker,cudnn_worker} "$tool"
+  ln -s "$bin/harness" "$work/runfiles/harness"
+  for batch in 1 256; do
+    step "batch $batch" 290 python3 -B "$tool/peers.py" --config=harness/configs/resnet18.textproto --batches=$batch \
+      --threads=1 --contestants="fuselage cuda,cudnn,torch" --out="$work/out/peers-$batch"
+    keep "peers-$batch"
   done
 }
 
@@ -231,6 +252,6 @@ case "${1:-}:$#:${2:-}" in
     programs=$(realpath "$@")
     cd "$here"
     gather "$file" $programs ;;
-  run:4:correctness|run:4:timings|run:4:targets) run "$2" "$3" "$4" ;;
+  run:4:correctness|run:4:timings|run:4:targets|run:4:peers) run "$2" "$3" "$4" ;;
   *) usage >&2; exit 2 ;;
 esac

@@ -25,8 +25,8 @@ stub add_cuda_device_test 'sleep 600'
 stub conv2d_cuda_test 'true'
 stub tiling_bench 'true'
 # A variant with the bits of its config, timed at its batch: 0.05 ms, 0.04 with overlap, and a hundred times that at 64.
-# Results are merged by the real one.
-stub harness '[ "$1" != merge ] || exec '"$harness"' "$@"
+# Results are merged, and drawn, by the real one.
+stub harness 'case "$1" in merge|report) exec '"$harness"' "$@" ;; esac
 for argument; do eval "${argument#--}" 2>/dev/null; done
 mkdir -p "$out"
 config=$(basename "$config" .textproto)
@@ -35,6 +35,13 @@ variant="{\"name\": \"int8\", \"backend\": \"$backend\", \"logits_fingerprint\":
   [{\"batch\": $batch, \"device_ms\": {\"median\": $([ $batch = 64 ] && echo 5 || echo 0.0$((5 - ${FUSELAGE_CUDA_OVERLAP:-0})))}}]}"
 machine="{\"cpu\": \"one\", \"git_commit\": \"$(cat "$BUILD_WORKSPACE_DIRECTORY/.git/HEAD")\"}"
 echo "{\"status\": \"complete\", \"environment\": $machine, \"variants\": [{}, $variant]}" >"$out/results.json"'
+# Of the peers ours takes part, and takes a microsecond.
+stub prepare 'mkdir -p "$2"; echo "{\"status\": \"complete\", \"variants\": [{\"max_abs_error\": null, \"measurements\": []}]}" >"$2/results.json"'
+stub fuselage_worker 'echo ready this sm_90
+while read -r command runs; do
+  [ "$command" = outputs ] && echo || printf "1000 %.0s" $(seq "$runs"); echo
+done'
+stub cudnn_worker 'echo error no CUDA device; exit 1'
 exits 0 "$session" gather stubs.tar.xz stubs/*
 
 exits 1 "$session" run correctness stubs.tar.xz out --minutes=0
@@ -64,13 +71,22 @@ wants out/targets.md "| llama_mxfp4, same bits | ok |"
 wants out/targets.md "| vit, same bits | FAILED: 1 |"
 wants out/runs/llama-cuda.json '"llama"'
 
+exits 0 "$session" run peers stubs.tar.xz out
+wants out/peers.log "cudnn int8 convolutions does not take part: no CUDA device"
+wants out/runs/peers-256.json '"name": "fuselage cuda int8"'
+sed -i 's/ready/error no CUDA device/' stubs/fuselage_worker
+exits 0 "$session" gather stubs.tar.xz stubs/*
+exits 1 "$session" run peers stubs.tar.xz out
+wants out/peers.md "| batch 1 | FAILED: 3 |"
+wants out/peers.log "nobody takes part"
+
 # All stages are in one page.
 python3 -c 'import json
 results = json.load(open("out/results.json"))
 runs = {run["name"]: run["results"] for run in results["runs"]}
 steps = {(step["stage"], step["name"]): step for step in results["steps"]}
-assert len(runs) == 16 and runs["vit-cuda"]["variants"][1]["logits_fingerprint"] == "other", runs.keys()
-assert {stage for stage, _ in steps} == {"correctness", "timings", "targets"}, steps.keys()
+assert len(runs) == 18 and runs["vit-cuda"]["variants"][1]["logits_fingerprint"] == "other", runs.keys()
+assert {stage for stage, _ in steps} == {"correctness", "timings", "targets", "peers"}, steps.keys()
 assert steps["correctness", "gpu_check, ResNet18"]["printed"].endswith("checked --batches=1,64,256"), steps
 assert steps["targets", "batch 64"]["outcome"] == "FAILED: 1", steps
 assert "batch 64: 5.0000 ms" in steps["targets", "batch 64"]["printed"], steps'

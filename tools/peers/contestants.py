@@ -10,14 +10,18 @@ import sys
 HERE = pathlib.Path(__file__).absolute().parent
 
 
+NATIVE = ("fuselage", "onednn", "cudnn")  # Programs of this tree; the others are packages that python_worker.py knows.
+
+
 @dataclasses.dataclass(frozen=True)
 class Contestant:
     name: str
-    program: str  # "fuselage", "onednn", or a package that python_worker.py knows.
+    program: str
     model: str  # The bundle's file.
     mode: str = ""
     compared_with: str = "fuselage int8"
     isa_bound: str = ""  # ONEDNN_MAX_CPU_ISA
+    gpu: bool = False  # Its times are the device's.
 
     @property
     def ours(self):
@@ -31,14 +35,14 @@ class Contestant:
     @property
     def runs(self):
         """What it runs, whatever bounds it."""
-        return self.program, self.model, "" if self.ours else self.mode
+        return self.program, self.model, self.gpu, "" if self.ours else self.mode
 
     def allowed(self, isa):
         """Of the outputs' largest difference to ours, over the largest of ours; None: they are held to nothing."""
         if self.ours:
             return 0 if self.model == "int8" else None  # One arithmetic; FP32 is what others are compared with.
         if self.model == "fp32":
-            return 1e-4  # Sums in another order.
+            return 1e-2 if self.mode == "fp16" else 1e-4  # Sums in another order; of f16, values of 11 bits.
         if self.model == "own_int8":
             return None  # Another quantization.
         if self.program == "onednn" and ("AVX2" in self.isa_bound or isa in ("avx", "avx2", "avx512_core")):
@@ -64,6 +68,10 @@ ALL = [
     Contestant("openvino int8", "openvino", "int8"),
     Contestant("openvino own int8", "openvino", "own_int8"),
     Contestant("openvino fp32", "openvino", "fp32"),
+    Contestant("fuselage cuda int8", "fuselage", "int8", "cuda", gpu=True),
+    Contestant("cudnn int8 convolutions", "cudnn", "int8_lowered", "int8", "fuselage cuda int8", gpu=True),
+    Contestant("cudnn fp16 convolutions", "cudnn", "int8_lowered", "fp16", "fuselage cuda int8", gpu=True),
+    Contestant("torch fp16", "torch", "fp32", "fp16", "fuselage cuda int8", gpu=True),
 ]
 
 
@@ -78,11 +86,12 @@ class Worker:
         self.contestant = contestant
         model = bundle / (model or contestant.model)
         arguments = [str(bundle / "samples.safetensors"), str(batch), str(len(cpus))]
-        if contestant.program in ("fuselage", "onednn"):
+        if contestant.program in NATIVE:
             command = [str(HERE / f"{contestant.program}_worker"), str(model), *arguments, contestant.mode]
         else:
-            command = [str(python), "-B", str(HERE / "python_worker.py"), f"{model}.onnx", *arguments,
-                       contestant.program]
+            # PyTorch with CUDA is where the caller has it.
+            command = [sys.executable if contestant.gpu else str(python), "-B", str(HERE / "python_worker.py"),
+                       f"{model}.onnx", *arguments, contestant.program]
         environment = dict(os.environ)
         if contestant.isa_bound:
             environment["ONEDNN_MAX_CPU_ISA"] = contestant.isa_bound

@@ -9,6 +9,7 @@
 #include "ir/base/activation.h"
 #include "ir/base/hash_map.h"
 #include "ir/base/status.h"
+#include "tools/peers/layer.h"
 
 namespace fuselage::peers {
 namespace {
@@ -26,9 +27,6 @@ Type TypeOf(DType dtype) { return dtype == DType::kU8 ? Type::u8 : dtype == DTyp
 Desc DescOf(const TensorType& type) {
   return Desc(type.shape, TypeOf(type.dtype), type.rank() == 4 ? Tag::nhwc : Tag::ab);
 }
-
-float ScaleOf(const TensorType& type) { return type.quant.has_value() ? type.quant->scale() : 1.0f; }
-int32_t ZeroPointOf(const TensorType& type) { return type.quant.has_value() ? type.quant->zero_point() : 0; }
 
 // On the result in steps of its scale.
 absl::Status AppendActivation(const ir::Node& node, dnnl::post_ops& post_ops) {
@@ -48,35 +46,6 @@ absl::Status AppendActivation(const ir::Node& node, dnnl::post_ops& post_ops) {
 }
 
 Dims Ints(const ir::Node& node, absl::string_view name) { return node.attribute(name).as_ints(); }
-
-// What convolution and inner product share: codes * weights, scaled for each output channel.
-struct Layer {
-  const TensorType &input, &output;
-  const Tensor* weight;
-  const Tensor* bias;          // May be null.
-  std::vector<float> scales;   // s_x*s_w[c]/s_y
-  std::vector<float> addends;  // In steps of s_x*s_w[c], as oneDNN adds them before it scales.
-
-  static absl::StatusOr<Layer> Of(const ir::Node& node) {
-    Layer layer{node.operand(0)->tensor_type(),
-                node.tensor_type(),
-                node.graph().ParameterOfOrNull(node, "weight"),
-                node.graph().ParameterOfOrNull(node, "bias"),
-                {},
-                {}};
-    if (layer.weight == nullptr || !layer.weight->type().quant.has_value()) {
-      return absl::UnimplementedError("found a weight that is computed, wanted a parameter");
-    }
-    const QuantParams& weights = *layer.weight->type().quant;
-    for (int64_t c = 0; c < layer.weight->dim(0); ++c) {
-      const float step = ScaleOf(layer.input) * (weights.per_tensor() ? weights.scale() : weights.scales[c]);
-      layer.scales.push_back(step / ScaleOf(layer.output));
-      const bool codes = layer.bias != nullptr && layer.bias->dtype() == DType::kI32;
-      layer.addends.push_back(layer.bias == nullptr ? 0 : layer.bias->At(c) / (codes ? 1 : step));
-    }
-    return layer;
-  }
-};
 
 }  // namespace
 

@@ -17,7 +17,7 @@ import sys
 HERE = pathlib.Path(__file__).absolute().parent
 sys.path.insert(0, str(HERE))  # The folder of the workers, which need not be that of the source.
 import packages  # noqa: E402
-from contestants import ALL, Worker, WorkerError  # noqa: E402
+from contestants import ALL, NATIVE, Worker, WorkerError  # noqa: E402
 
 TURN_MS = 50  # A turn is so many runs that they take about this long,
 TURN_RUNS = 2  # and at least so many.
@@ -98,6 +98,8 @@ def start_workers(contestants, bundle, batch, cpus, python):
     for worker in workers:
         if worker not in kept:
             worker.close()
+    if not kept:
+        raise WorkerError("nobody takes part")
     return kept
 
 
@@ -155,6 +157,7 @@ class Table:
                 "threads": threads,
                 "repetitions": len(taken),
                 "latency_ms": summary(taken),
+                "device_ms": summary(taken) if contestant.gpu else None,
                 "images_per_second": 1e3 * batch / medians[contestant.name],
                 "speedup": baseline and baseline / medians[contestant.name],
                 "ratio": over and medians[contestant.name] / over,
@@ -252,8 +255,11 @@ def parse_arguments():
 
 
 def chosen(prefixes):
+    """Those on a GPU without being asked for only where NVIDIA's driver is."""
     wanted = [prefix for prefix in prefixes.split(",") if prefix]
-    return [contestant for contestant in ALL if not wanted or any(map(contestant.name.startswith, wanted))]
+    if not wanted:
+        return [contestant for contestant in ALL if not contestant.gpu or pathlib.Path("/dev/nvidiactl").exists()]
+    return [contestant for contestant in ALL if any(map(contestant.name.startswith, wanted))]
 
 
 def measure(arguments, model, bundle):
@@ -263,9 +269,9 @@ def measure(arguments, model, bundle):
     if code != 0:
         return None, code
     contestants = chosen(arguments.contestants)
-    wanted = sorted({contestant.program for contestant in contestants} - {"fuselage", "onednn"})
+    wanted = sorted({contestant.program for contestant in contestants if not contestant.gpu} - {*NATIVE})
     python, had = packages.install(wanted, say) if wanted else (None, [])
-    contestants = [contestant for contestant in contestants if contestant.program in ("fuselage", "onednn", *had)]
+    contestants = [contestant for contestant in contestants if contestant.gpu or contestant.program in (*NATIVE, *had)]
     if "onnxruntime" in had and any(contestant.model == "own_int8" for contestant in contestants):
         quantize_their_way(bundle, python)
     contestants = [contestant for contestant in contestants
@@ -315,7 +321,7 @@ def network_row(name, table, batch, threads):
     def best(program, models):
         medians = [measurement["latency_ms"]["median"]
                    for contestant in ALL if contestant.program == program and contestant.model in models
-                   and not contestant.bounded and contestant.name in table.entries
+                   and not contestant.bounded and not contestant.gpu and contestant.name in table.entries
                    for measurement in table.entries[contestant.name]["measurements"]
                    if (measurement["batch"], measurement["threads"]) == (batch, threads)]
         return min(medians, default=None)

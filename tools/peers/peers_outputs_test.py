@@ -57,10 +57,39 @@ class Twins(unittest.TestCase):
         bounded = {contestant.name for contestant in ALL if contestant.bounded}
         self.assertEqual(self.kept(best="amx", avx2="avx2", AVX2="avx2", AVX512_CORE_VNNI="avx512_core_vnni"), set(BY_NAME))
         self.assertEqual(self.kept(best="avx2"), set(BY_NAME) - bounded)
+        self.assertEqual(self.kept(best="avx2", cuda="sm_90"), set(BY_NAME) - bounded, "a GPU's is no twin of a CPU's")
 
     def test_a_bounded_one_alone_stays(self):
         workers = [types.SimpleNamespace(contestant=BY_NAME["fuselage int8 avx2"], isa="avx2")]
         self.assertEqual(peers.without_twins(workers), workers)
+
+
+class OnAGpu(unittest.TestCase):
+
+    def test_takes_part_where_it_is_asked_for_or_a_driver_is(self):
+        on_gpu = {contestant.name for contestant in ALL if contestant.gpu}
+        self.assertEqual(on_gpu, {"fuselage cuda int8", "cudnn int8 convolutions", "cudnn fp16 convolutions", "torch fp16"})
+        driver = pathlib.Path("/dev/nvidiactl").exists()
+        self.assertEqual({one.name for one in peers.chosen("")}, set(BY_NAME) if driver else set(BY_NAME) - on_gpu)
+        self.assertEqual({one.name for one in peers.chosen("cudnn,torch")}, on_gpu - {"fuselage cuda int8"})
+
+    def test_the_devices_time_is_told_as_such(self):
+        table = peers.Table({"measurements": [], "max_abs_error": None})
+        workers = [types.SimpleNamespace(contestant=BY_NAME[name], version="1", isa="-", outputs=list)
+                   for name in ("fuselage int8", "fuselage cuda int8", "torch fp16")]
+        table.add(workers, [[4.0], [0.5], [1.0]], 1, 1, 0.0)
+        found = {name: entry["measurements"][0] for name, entry in table.entries.items()}
+        self.assertIsNone(found["fuselage int8"]["device_ms"])
+        self.assertEqual(found["torch fp16"]["device_ms"]["median"], 1)
+        self.assertEqual(found["torch fp16"]["ratio"], 2, "over ours on the same device")
+
+    def test_a_folders_line_is_the_cpus(self):
+        table = Folder.timed({"fuselage int8": 2.0, "fuselage cuda int8": 0.1})
+        self.assertEqual(peers.network_row("net", table, 1, 1)[0][2], "2.00")
+
+    def test_f16_has_eleven_bits(self):
+        self.assertFalse(table_of("torch fp16", ([7.05], [7])).off)
+        self.assertIn("torch fp16", table_of("torch fp16", ([7.1], [7])).off)
 
 
 class Folder(unittest.TestCase):

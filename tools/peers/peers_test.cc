@@ -67,8 +67,9 @@ class PeersTest : public ::testing::Test {
                      " --contestants=fuselage,onednn --batches=1,3 --threads=1", " --repetitions=2 --min_time_ms=0")));
   }
 
-  Outcome Work(const std::string& worker, const std::string& arguments, const std::string& input = "") {
-    const std::string model = worker == "onednn_worker" ? "/int8_lowered" : "/int8";
+  Outcome Work(const std::string& worker, const std::string& arguments, const std::string& input = "",
+               std::string model = "") {
+    if (model.empty()) model = worker == "fuselage_worker" ? "/int8" : "/int8_lowered";
     return RunShell(absl::StrCat("tools/peers/", worker, " ", place_->out, model, " ", place_->out,
                                  "/samples.safetensors ", arguments),
                     input);
@@ -138,6 +139,38 @@ TEST_F(PeersTest, WorkersSayWhatIsWrong) {
   expect("4 1 network", "", "want f32[4,3,16,16] or more samples");
   expect("1 1 network", "walk 3\n", "found \"walk 3\"");
   expect("1 1 network", "run 0\n", "found \"run 0\"");
+}
+
+// What those on a GPU say where there is none. Where there is one, the tool's own run is the test.
+TEST_F(PeersTest, WorkersOnAGpuSayThatThereIsNone) {
+  EXPECT_THAT(Work("cudnn_worker", "1 1 network").lines, ElementsAre("error mode network, want int8 or fp16"));
+  if (std::ifstream("/dev/nvidiactl").good()) GTEST_SKIP() << "there is an NVIDIA driver";
+  for (const std::string mode : {"int8", "fp16"}) {
+    const Outcome outcome = Work("cudnn_worker", "1 1 " + mode);
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.lines, ElementsAre(StartsWith("error no CUDA device: ")));
+  }
+  EXPECT_THAT(Work("fuselage_worker", "1 1 cuda").lines, ElementsAre(AllOf(StartsWith("error "), HasSubstr("CUDA"))));
+  const Outcome outcome = RunShell(absl::StrCat("/usr/bin/python3 -B tools/peers/python_worker.py ", place_->out,
+                                                "/fp32.onnx ", place_->out, "/samples.safetensors 1 1 torch"));
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.lines.back(), AnyOf(HasSubstr("no CUDA device for torch"), HasSubstr("No module named")));
+}
+
+// On the CPU in floats: there the model is the same as on a GPU.
+TEST_F(PeersTest, TorchComputesTheSameNetwork) {
+  if (RunShell("/usr/bin/python3 -c 'import numpy, onnx, torch'").code != 0)
+    GTEST_SKIP() << "no torch here, or no onnx";
+  const Outcome theirs = RunShell(absl::StrCat(
+      "/usr/bin/python3 -B -c \"import sys; sys.path.insert(0, 'tools/peers')\nimport torch, python_worker\n"
+      "image = torch.from_numpy(python_worker.read_safetensors('",
+      place_->out, "/samples.safetensors')['input'].copy())\nmodel = python_worker.TorchModel('", place_->out,
+      "/fp32.onnx', 'cpu', torch.float32)\nprint(*model(image)[0].flatten().tolist())\""));
+  ASSERT_EQ(theirs.code, 0) << ::testing::PrintToString(theirs.lines);
+  const Outcome ours = Work("fuselage_worker", "3 1 best", "outputs\n", "/fp32");
+  const std::vector<double> wanted = Numbers(ours.lines.back()), found = Numbers(theirs.lines.back());
+  ASSERT_THAT(found, SizeIs(wanted.size()));
+  for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-4 * std::abs(wanted[i]) + 1e-5);
 }
 
 // oneDNN rounds in another order, so a code may differ by one. Without VNNI its 16-bit sums saturate, and how many do

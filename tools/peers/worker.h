@@ -9,8 +9,10 @@
 #ifndef FUSELAGE_TOOLS_PEERS_WORKER_H_
 #define FUSELAGE_TOOLS_PEERS_WORKER_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,8 @@ class Contestant {
   virtual std::string version() const = 0;
   virtual std::string isa() const = 0;
   virtual absl::Status Run() = 0;
+  // What a device took for the last run, without the copies from and to the host. None: the host's clock says it.
+  virtual std::optional<int64_t> device_ns() const { return std::nullopt; }
   // The last run's; empty where it computes no whole network.
   virtual std::vector<double> Outputs() const = 0;
 };

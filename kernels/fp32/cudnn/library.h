@@ -4,6 +4,7 @@
 #define FUSELAGE_KERNELS_FP32_CUDNN_LIBRARY_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -47,7 +48,13 @@ namespace fuselage::fp32::cudnn {
   X(SetOpTensorDescriptor, int, (void*, int, int, int))                                                          \
   X(OpTensor, int,                                                                                               \
     (void*, void*, const void*, void*, const void*, const void*, void*, const void*, const void*, void*, void*)) \
-  X(DestroyOpTensorDescriptor, int, (void*))
+  X(DestroyOpTensorDescriptor, int, (void*))                                                                     \
+  X(BackendCreateDescriptor, int, (int, void**))                                                                 \
+  X(BackendDestroyDescriptor, int, (void*))                                                                      \
+  X(BackendFinalize, int, (void*))                                                                               \
+  X(BackendSetAttribute, int, (void*, int, int, int64_t, const void*))                                           \
+  X(BackendGetAttribute, int, (void*, int, int, int64_t, int64_t*, void*))                                       \
+  X(BackendExecute, int, (void*, void*, void*))
 
 struct Library {
 #define FUSELAGE_CUDNN_POINTER(name, result, parameters) result(*name) parameters = nullptr;
