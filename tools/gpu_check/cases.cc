@@ -144,13 +144,24 @@ void AddParameters(Case* c, std::vector<std::pair<std::string, Tensor>> paramete
 }
 
 // What transformers are made of: `tokens` of `heads` times `depth` features.
-void AddTransformer(int64_t tokens, int64_t heads, int64_t depth, DType dtype, std::vector<Case>* cases) {
-  const int64_t width = heads * depth;
-  const Shape rows = {2, tokens, width}, scales = {2, tokens, 1}, split = {2, heads, tokens, depth};
-  const std::string text = absl::StrCat(tokens, "x", heads, "x", depth);
+struct Transformer {
+  int64_t tokens, heads, depth;
+  DType dtype;
+
+  int64_t width() const { return heads * depth; }
+  Shape rows() const { return {2, tokens, width()}; }
+  Shape split() const { return {2, heads, tokens, depth}; }
+  std::string text() const { return absl::StrCat(tokens, "x", heads, "x", depth); }
+  int zero_point() const { return dtype == DType::kI8 ? 117 - 128 : 117; }
+  TensorType codes() const { return Codes(dtype, split(), 0.02f, zero_point(), Layout::kRowMajor); }
+};
+
+void AddAttention(const Transformer& t, std::vector<Case>* cases) {
+  const int64_t tokens = t.tokens, heads = t.heads, depth = t.depth;
+  const Shape split = t.split();
+  const std::string text = t.text();
   const bool causal = tokens % 2 == 0;
-  const auto zero_point = [&](int code) { return dtype == DType::kI8 ? code - 128 : code; };
-  const TensorType codes = Codes(dtype, split, 0.02f, zero_point(117), Layout::kRowMajor);
+  const TensorType codes = t.codes();
   const AttributeMap attention = {{"scale", 3.0 / depth}, {"is_causal", causal}, {"softcap", causal ? 0.0 : 4.0}};
   cases->push_back(Plain("attention " + text, "int8.attention", {codes, codes, codes}, codes, attention));
   cases->push_back(Plain("float attention " + text, "scaled_dot_product_attention",
@@ -162,10 +173,16 @@ void AddTransformer(int64_t tokens, int64_t heads, int64_t depth, DType dtype, s
                          Floats(square)));
   cases->push_back(Plain("mixtures " + text, "int8.matmul",
                          {Codes(DType::kU8, square, 1.0f / 255, 0, Layout::kRowMajor), codes}, codes));
+}
 
+void AddNorms(const Transformer& t, std::vector<Case>* cases) {
+  const int64_t tokens = t.tokens, width = t.width();
+  const Shape rows = t.rows(), scales = {2, tokens, 1}, split = t.split();
+  const std::string text = t.text();
+  const DType dtype = t.dtype;
   // From codes to codes, and from a sum to codes with a scale for each row.
   for (const bool adds : {false, true}) {
-    const TensorType x = adds ? Floats(rows) : Codes(dtype, rows, 0.02f, zero_point(117));
+    const TensorType x = adds ? Floats(rows) : Codes(dtype, rows, 0.02f, t.zero_point());
     const std::string op = adds ? "int8.rms_norm" : "int8.layer_norm";
     Case c = Plain(op + " " + text, op, {x}, adds ? PlainCodes(rows) : Codes(dtype, rows, 0.04f, 3),
                    {{"normalized_shape", Ints{width}}, {"eps", 1e-5}});
@@ -180,9 +197,13 @@ void AddTransformer(int64_t tokens, int64_t heads, int64_t depth, DType dtype, s
   Case quantize = Plain("dynamic quantize " + text, "dynamic_quantize_symmetric", {Floats(split)}, PlainCodes(split));
   quantize.desc.outputs.push_back(Floats({2, 1, tokens, 1}));
   cases->push_back(std::move(quantize));
+}
 
-  // By scales of rows: weights of eight bits, and of four.
-  const int64_t channels = 3 * width + 1, groups = (width + 31) / 32;
+// By scales of rows: weights of eight bits, and of four.
+void AddLinears(const Transformer& t, std::vector<Case>* cases) {
+  const int64_t tokens = t.tokens, width = t.width(), channels = 3 * width + 1, groups = (width + 31) / 32;
+  const Shape rows = t.rows(), scales = {2, tokens, 1};
+  const std::string text = t.text();
   Case per_token = Plain("linear per token " + text, "int8.linear", {PlainCodes(rows), Floats(scales)},
                          Floats({2, tokens, channels}), {{"activation", "silu"}});
   AddParameters(&per_token,
@@ -200,10 +221,16 @@ void AddTransformer(int64_t tokens, int64_t heads, int64_t depth, DType dtype, s
                          {"weight_scale", std::move(exponents)},
                          {"bias", SeededTensor(Floats({channels}), 5)}});
   cases->push_back(std::move(mxfp4));
+}
 
-  // A rotary embedding, on floats and on codes.
+// A rotary embedding, on floats and on codes, and one by a table.
+void AddEmbeddings(const Transformer& t, std::vector<Case>* cases) {
+  const int64_t tokens = t.tokens, width = t.width();
+  const Shape split = t.split();
+  const std::string text = t.text();
+  const TensorType codes = t.codes();
   const Attribute steps(std::vector<std::string>{"mul(0, 1)", "mul(2, 3)", "add(4, 5)"});
-  const Shape table = {tokens, depth};
+  const Shape table = {tokens, t.depth};
   cases->push_back(Plain("rotate floats " + text, "fused_elementwise",
                          {Floats(split), Floats(table), Floats(split), Floats(table)}, Floats(split),
                          {{"steps", steps}}));
@@ -212,9 +239,16 @@ void AddTransformer(int64_t tokens, int64_t heads, int64_t depth, DType dtype, s
                          codes, {{"steps", steps}}));
   Case select =
       Plain("select " + text, "index_select", {Floats({256, width}), {DType::kI64, {2, tokens}, std::nullopt}},
-            Floats(rows), {{"dim", int64_t{0}}});
+            Floats(t.rows()), {{"dim", int64_t{0}}});
   for (int64_t i = 0; i < 2 * tokens; ++i) select.inputs[1]->data<int64_t>()[i] = 37 * i % 256;
   cases->push_back(std::move(select));
+}
+
+void AddTransformer(const Transformer& t, std::vector<Case>* cases) {
+  AddAttention(t, cases);
+  AddNorms(t, cases);
+  AddLinears(t, cases);
+  AddEmbeddings(t, cases);
 }
 
 }  // namespace
@@ -304,7 +338,7 @@ std::vector<Case> RandomCases(int count) {
     const Shape shape = {pick(1, 3), pick(1, 130), pick(1, 20), pick(1, 20)};
     const std::string text = absl::StrCat(shape[0], "x", shape[1], "x", shape[2], "x", shape[3]);
     const DType dtype = i % 2 ? DType::kI8 : DType::kU8;
-    if (i % 16 == 5) AddTransformer(pick(1, 70), pick(1, 4), pick(1, 4) * (i % 32 == 5 ? 16 : 5), dtype, &cases);
+    if (i % 16 == 5) AddTransformer({pick(1, 70), pick(1, 4), pick(1, 4) * (i % 32 == 5 ? 16 : 5), dtype}, &cases);
     switch (i % 7) {
       case 0: cases.push_back(Quantize("quantize " + text, shape, dtype)); break;
       case 1: cases.push_back(MaxPool("max pool " + text, shape, dtype, 3, pick(1, 2), 1)); break;
