@@ -1,5 +1,5 @@
 // The current CUDA device: its properties, and memory on it. Without CUDA's headers: in tests the emulation's device
-// takes its place (emulated_device.cc).
+// takes its place (testing/emulated.cc).
 #ifndef FUSELAGE_KERNELS_CUDA_DEVICE_BUFFER_H_
 #define FUSELAGE_KERNELS_CUDA_DEVICE_BUFFER_H_
 

@@ -8,7 +8,7 @@
 
 namespace fuselage::cuda {
 
-// How `count` items are spread (see items.h); every block has kItemWarps warps.
+// How `count` items are spread (see Spread in kernel.h); every block has kItemWarps warps.
 struct Items {
   uint32_t count = 0;  // Below 2^31.
   int blocks = 0;

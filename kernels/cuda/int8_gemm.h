@@ -1,5 +1,5 @@
 // Int8Gemm: a matrix product of codes by cuBLASLt. The library, of 500 MB, is opened when the first one is made. In
-// tests the emulation's takes its place (emulated_device.cc).
+// tests the emulation's takes its place (testing/emulated.cc).
 #ifndef FUSELAGE_KERNELS_CUDA_INT8_GEMM_H_
 #define FUSELAGE_KERNELS_CUDA_INT8_GEMM_H_
 

@@ -32,6 +32,14 @@ struct Tile {
 
   struct Accumulators {
     Lanes<Vector<int32_t, 4>> fragments[kRowFragments][kColumnFragments];
+
+    FUSELAGE_DEVICE void Clear(Thread thread) {
+      FUSELAGE_UNROLL
+      for (int i = 0; i < kRowFragments; ++i) {
+        FUSELAGE_UNROLL
+        for (int j = 0; j < kColumnFragments; ++j) fragments[i][j][thread] = {};
+      }
+    }
   };
 
   // The result's codes on their way through shared memory. The 16-byte pieces of a row are permuted, so that the pairs

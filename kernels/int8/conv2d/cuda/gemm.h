@@ -47,7 +47,7 @@ struct Gemm {
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         cursors[thread] = MakeCursor(p, thread, first_row, first_channel, first_step);
-        Steps::Clear(thread, accumulators[warp]);
+        accumulators[warp].Clear(thread);
         // The weights of the first steps do not wait for earlier launches.
         FUSELAGE_UNROLL
         for (int step = 0; step < kStages - 1; ++step) {

@@ -54,17 +54,8 @@ struct Halo {
 
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
-        if (16 * thread.index() < kPaddingBytes) thread.CopyAsync<16>(16 * thread.index(), p.padding);
-        cursors[thread].weight = Steps::Weights(p, thread, 0, first_channel);
-        FUSELAGE_UNROLL
-        for (int step = 0; step < kStages - 1; ++step) {
-          if (step < p.steps) FetchWeights(p, thread, step, cursors[thread]);
-        }
-        FUSELAGE_UNROLL
-        for (int i = 0; i < Tile::kRowFragments; ++i) {
-          cursors[thread].taps[i] = TapsInside(p, first_row + Tile::Row(warp) + 16 * i + thread.lane() % 16);
-        }
-        Steps::Clear(thread, accumulators[warp]);
+        Begin(p, thread, first_row + Tile::Row(warp), first_channel, cursors[thread]);
+        accumulators[warp].Clear(thread);
       });
       warp.WaitForEarlier();
       warp.ForThreads(
@@ -115,6 +106,21 @@ struct Halo {
   FUSELAGE_DEVICE static void FetchWeights(const Params& p, Thread thread, int step, Cursor& c) {
     Steps::FetchWeights(thread, c.weight, StageOf(step));
     c.weight += int64_t{p.padded_channels} * kStep;
+  }
+
+  // What no earlier kernel writes: padding, the first weights; and which taps of the warp's rows, from first_row on,
+  // lie in the image.
+  FUSELAGE_DEVICE static void Begin(const Params& p, Thread thread, int first_row, int first_channel, Cursor& c) {
+    if (16 * thread.index() < kPaddingBytes) thread.CopyAsync<16>(16 * thread.index(), p.padding);
+    c.weight = Steps::Weights(p, thread, 0, first_channel);
+    FUSELAGE_UNROLL
+    for (int step = 0; step < kStages - 1; ++step) {
+      if (step < p.steps) FetchWeights(p, thread, step, c);
+    }
+    FUSELAGE_UNROLL
+    for (int i = 0; i < Tile::kRowFragments; ++i) {
+      c.taps[i] = TapsInside(p, first_row + 16 * i + thread.lane() % 16);
+    }
   }
 
   // A slice's channels, from first_input on, of the patch's pixels from `first` on, before `end`. Those before the

@@ -46,11 +46,7 @@ struct Stem {
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         FetchWeights(p, thread, first_channel);
-        FUSELAGE_UNROLL
-        for (int i = 0; i < Tile::kRowFragments; ++i) {
-          FUSELAGE_UNROLL
-          for (int j = 0; j < Tile::kColumnFragments; ++j) accumulators[warp].fragments[i][j][thread] = {};
-        }
+        accumulators[warp].Clear(thread);
       });
       warp.WaitForEarlier();
       warp.ForThreads([&](Thread thread) { FetchPatch(p, thread, image, origin_y, origin_x); });

@@ -28,14 +28,6 @@ struct Steps {
   // all banks. Eight rows on it is 8 * kStep more; two columns on, from the first two, it has another bit 5.
   FUSELAGE_DEVICE static uint32_t Place(int row, int column) { return row * kStep + ((column ^ (row >> 1 & 3)) << 4); }
 
-  FUSELAGE_DEVICE static void Clear(Thread thread, typename Tile::Accumulators& accumulators) {
-    FUSELAGE_UNROLL
-    for (int i = 0; i < Tile::kRowFragments; ++i) {
-      FUSELAGE_UNROLL
-      for (int j = 0; j < Tile::kColumnFragments; ++j) accumulators.fragments[i][j][thread] = {};
-    }
-  }
-
   // Where a thread's weights of a step are, and of the next one padded_channels * kStep further on.
   FUSELAGE_DEVICE static const int8_t* Weights(const Params& p, Thread thread, int step, int first_channel) {
     return p.weight + (int64_t{step} * p.padded_channels + first_channel) * kStep + thread.index() * 16;

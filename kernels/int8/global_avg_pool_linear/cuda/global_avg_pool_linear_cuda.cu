@@ -51,18 +51,7 @@ struct GlobalAvgPoolLinear {
         }
       });
     });
-    block.Phase([&](Warp warp) {
-      warp.ForThreads([&](Thread thread) {
-        for (int word = thread.index(); word < p.layer.pitch / 4; word += kThreads) {
-          uint32_t codes = 0;  // Behind the channels, where the weights are 0.
-          if (4 * word < p.layer.depth) {
-            codes =
-                avg_pool2d::cuda::MeanWord(thread, p.mean, p.pixels, p.pixels, p.slices, word / 4, p.groups, word % 4);
-          }
-          thread.StoreShared(CodesOffset(p) + 4 * word, codes);
-        }
-      });
-    });
+    block.Phase([&](Warp warp) { warp.ForThreads([&](Thread thread) { StoreMeans(thread, p); }); });
     block.Phase([&](Warp warp) {
       Lanes<Vector<int32_t, 4>> sums;
       Lanes<Codes16> row, no_row, weights;
@@ -97,6 +86,17 @@ struct GlobalAvgPoolLinear {
         linear::cuda::StoreOutput(thread, p.layer, sum, image, first_channel + channel, p.y);
       });
     });
+  }
+
+ private:
+  FUSELAGE_DEVICE static void StoreMeans(Thread thread, const Params& p) {
+    for (int word = thread.index(); word < p.layer.pitch / 4; word += kThreads) {
+      uint32_t codes = 0;  // Behind the channels, where the weights are 0.
+      if (4 * word < p.layer.depth) {
+        codes = avg_pool2d::cuda::MeanWord(thread, p.mean, p.pixels, p.pixels, p.slices, word / 4, p.groups, word % 4);
+      }
+      thread.StoreShared(CodesOffset(p) + 4 * word, codes);
+    }
   }
 };
 
