@@ -1,6 +1,5 @@
 #include "tools/peers/cudnn/convolution.h"
 
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,13 +16,6 @@ std::vector<int64_t> Strides(const std::array<int64_t, 4>& d) { return {d[1] * d
 std::vector<int64_t> Vector(const std::array<int64_t, 4>& d) { return {d.begin(), d.end()}; }
 
 }  // namespace
-
-bool Convolution::operator<(const Convolution& other) const {
-  const auto key = [](const Convolution& c) {
-    return std::tie(c.dtype, c.input, c.weight, c.output, c.stride, c.dilation, c.padding, c.relu, c.residual);
-  };
-  return key(*this) < key(other);
-}
 
 absl::StatusOr<Descriptor> CurrentDevice(const Library& library) {
   const int32_t first = 0;

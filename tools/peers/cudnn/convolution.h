@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -28,7 +29,8 @@ struct Convolution {
   std::vector<int64_t> padding = {0, 0, 0, 0};  // Top, left, bottom, right.
   bool relu = false, residual = false;
 
-  bool operator<(const Convolution& other) const;
+  auto Key() const { return std::tie(dtype, input, weight, output, stride, dilation, padding, relu, residual); }
+  bool operator<(const Convolution& other) const { return Key() < other.Key(); }
 };
 
 // By these ids a plan knows its operands.
