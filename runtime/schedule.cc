@@ -10,11 +10,11 @@
 #include "absl/strings/str_join.h"
 #include "ir/base/hash_map.h"
 #include "runtime/bands.h"
-#include "runtime/channel_permute.h"
 #include "runtime/describe.h"
 #include "runtime/executor.h"
 #include "runtime/placements.h"
 #include "runtime/reference_kernel.h"
+#include "runtime/regrouping.h"
 #include "runtime/reorder.h"
 
 namespace fuselage::runtime {
@@ -59,9 +59,9 @@ class Scheduler {
     RETURN_IF_ERROR(CheckTypes());
     ASSIGN_OR_RETURN(constants_, ConstantsOf(graph_, options_.max_memory_bytes));
     places_ = ChoosePlacements(graph_, constants_, kernels_, options_.isa, options_.threads);
-    for (const ChannelPermute& channels : ChannelPermutesOf(graph_)) {
-      for (const Node* node : {channels.view, channels.permute}) waits_.insert(node);
-      channel_permutes_.emplace(channels.last, channels);
+    for (const Regrouping& regrouping : RegroupingsOf(graph_)) {
+      for (const Node* node : {regrouping.view, regrouping.permute}) waits_.insert(node);
+      regroupings_.emplace(regrouping.last, regrouping);
     }
     for (const Node* node = graph_.first(); node != nullptr; node = node->next()) {
       switch (node->kind()) {
@@ -257,33 +257,33 @@ class Scheduler {
     }
   }
 
-  // The node's, and those of a channel permute that have waited for it.
+  // The node's, and those of a regrouping that have waited for it.
   absl::Status AddCalls(const Node& node) {
-    const auto found = channel_permutes_.find(&node);
-    if (found == channel_permutes_.end()) return AddCall(node);
-    const ChannelPermute& channels = found->second;
-    const absl::Status in_nhwc = AddInNhwc(channels);
+    const auto found = regroupings_.find(&node);
+    if (found == regroupings_.end()) return AddCall(node);
+    const Regrouping& regrouping = found->second;
+    const absl::Status in_nhwc = AddInNhwc(regrouping);
     if (!absl::IsUnimplemented(in_nhwc)) return in_nhwc;
-    RETURN_IF_ERROR(AddCall(*channels.view));
-    RETURN_IF_ERROR(AddCall(*channels.permute));
+    RETURN_IF_ERROR(AddCall(*regrouping.view));
+    RETURN_IF_ERROR(AddCall(*regrouping.permute));
     return AddCall(node);
   }
 
   // Unimplemented without a trace where x does not lie in NHWC, one pixel after the other, or no kernel takes it.
-  absl::Status AddInNhwc(const ChannelPermute& channels) {
-    const int x = ValueOf(channels.x()), source = BufferOf(values_[x], Layout::kNhwc);
+  absl::Status AddInNhwc(const Regrouping& regrouping) {
+    const int x = ValueOf(regrouping.x()), source = BufferOf(values_[x], Layout::kNhwc);
     const KernelEntry* entry = kernels_.FindOrNull("permute");
-    if (source < 0 || !PlaceOf(channels.x()).placement.dense() || entry == nullptr) {
-      return absl::UnimplementedError("no permute of channels");
+    if (source < 0 || !PlaceOf(regrouping.x()).placement.dense() || entry == nullptr) {
+      return absl::UnimplementedError("no permute in NHWC");
     }
-    KernelDesc desc = InNhwc(channels);
+    KernelDesc desc = InNhwc(regrouping);
     desc.isa = options_.isa;
     desc.threads = options_.threads;
     ASSIGN_OR_RETURN(std::unique_ptr<kernels::Kernel> kernel, entry->create(desc));
-    StepSpec step{StepKind::kKernel, std::move(kernel), channels.permute->name(), "permute", {source}};
+    StepSpec step{StepKind::kKernel, std::move(kernel), regrouping.permute->name(), "permute", {source}};
     step.layout = LayoutText(Layout::kNhwc, {});
-    results_[channels.last] = {NewResult(channels.last->tensor_type(), Layout::kNhwc, step)};
-    Items items = ItemsOf(*entry, desc, channels.x().tensor_type().shape[0], step);
+    results_[regrouping.last] = {NewResult(regrouping.last->tensor_type(), Layout::kNhwc, step)};
+    Items items = ItemsOf(*entry, desc, regrouping.x().tensor_type().shape[0], step);
     AddStep(std::move(step), std::move(items));
     return absl::OkStatus();
   }
@@ -558,7 +558,7 @@ class Scheduler {
   HashSet<const Tensor*> packed_;  // Of the steps so far.
   Constants constants_;
   Places places_;
-  HashMap<const Node*, ChannelPermute> channel_permutes_;  // By their last nodes, for which the others wait.
+  HashMap<const Node*, Regrouping> regroupings_;  // By their last nodes, for which the others wait.
   HashSet<const Node*> waits_;
   HashMap<const Node*, int> wholes_;  // Cats that others lie in -> the buffers of their results.
   std::vector<std::string> missing_;

@@ -1,7 +1,7 @@
 // Schedule: a graph as a list of steps on buffers, before any memory exists.
 //
 // Values of rank 4 lie in NHWC or row-major, as the kernels that make and take them want (kernels::LayoutRule); where
-// the two differ a reorder is inserted, once per value. placements.h says more of where codes lie, channel_permute.h
+// the two differ a reorder is inserted, once per value. placements.h says more of where codes lie, regrouping.h
 // what needs no reorder. Views whose bytes stay the same share their operand's buffer. What lies in a cat's result is
 // written there; a cat copies the rest.
 #ifndef FUSELAGE_RUNTIME_SCHEDULE_H_

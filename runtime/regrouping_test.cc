@@ -1,5 +1,5 @@
-// Which permutes of channels need no other layout. Their bits are the interpreter's.
-#include "runtime/channel_permute.h"
+// Which permutes between views need no other layout. Their bits are the interpreter's.
+#include "runtime/regrouping.h"
 
 #include <algorithm>
 #include <string>
@@ -23,9 +23,9 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class ChannelPermuteTest : public ::testing::Test {
+class RegroupingTest : public ::testing::Test {
  protected:
-  ChannelPermuteTest() {
+  RegroupingTest() {
     ops::RegisterAll(ops_);
     kernels::RegisterAll(kernels_);
   }
@@ -59,30 +59,67 @@ class ChannelPermuteTest : public ::testing::Test {
   std::vector<std::string> steps_;
 };
 
-TEST_F(ChannelPermuteTest, OfAShuffleIsOneStep) {
+TEST_F(RegroupingTest, OfAShuffleIsOneStep) {
   Node* groups = Reshaped(Codes(40), {0, 2, 20, 6, 5});
   Node* shuffled = Permuted(groups, {0, 2, 1, -2, -1});
   Compile(g_.Call("flatten", {shuffled}, {{"start_dim", 1}, {"end_dim", 2}}));
   EXPECT_THAT(steps_, ElementsAre("permute"));
 }
 
-TEST_F(ChannelPermuteTest, OfThreeAxes) {
+TEST_F(RegroupingTest, OfThreeAxes) {
   Node* groups = Reshaped(Codes(24), {2, 2, 3, 4, 6, 5});
   Compile(Reshaped(Permuted(groups, {0, 3, 1, 2, 4, 5}), {2, 24, 6, 5}));
   EXPECT_THAT(steps_, ElementsAre("permute"));
 }
 
-TEST_F(ChannelPermuteTest, NotWhereAnotherReadsTheView) {
+TEST_F(RegroupingTest, NotWhereAnotherReadsTheView) {
   Node* groups = Reshaped(Codes(12), {2, 3, 4, 6, 5});
   Node* shuffled = Reshaped(Permuted(groups, {0, 2, 1, 3, 4}), {2, 12, 6, 5});
-  EXPECT_EQ(ChannelPermutesOf(g_.Output({shuffled})).size(), 1u);
+  EXPECT_EQ(RegroupingsOf(g_.Output({shuffled})).size(), 1u);
   Permuted(groups, {0, 2, 1, 3, 4});
-  EXPECT_THAT(ChannelPermutesOf(g_.graph()), IsEmpty());
+  EXPECT_THAT(RegroupingsOf(g_.graph()), IsEmpty());
 }
 
-TEST_F(ChannelPermuteTest, NotOfRows) {
+// The channels of a pixel outermost or innermost, groups in front, and strides that differ.
+TEST_F(RegroupingTest, OfDepthToSpaceIsOneStep) {
+  Node* outer = Reshaped(Codes(24), {0, 2, 3, 4, 6, 5});
+  Compile(Reshaped(Permuted(outer, {0, 3, 4, 1, 5, 2}), {0, 4, 12, 15}));
+  EXPECT_THAT(steps_, ElementsAre("permute"));
+}
+
+TEST_F(RegroupingTest, OfDepthToSpaceByChannelsIsOneStep) {
+  Node* inner = Reshaped(Codes(12), {0, 3, 2, 2, 6, 5});
+  Compile(Reshaped(Permuted(inner, {0, 1, 4, 2, 5, 3}), {0, 3, 12, 10}));
+  EXPECT_THAT(steps_, ElementsAre("permute"));
+}
+
+TEST_F(RegroupingTest, OfDepthToSpaceInGroupsIsOneStep) {
+  Node* groups = Reshaped(Codes(16), {0, 2, 2, 1, 4, 6, 5});
+  Compile(Reshaped(Permuted(groups, {0, 1, 4, 5, 2, 6, 3}), {0, 8, 12, 5}));
+  EXPECT_THAT(steps_, ElementsAre("permute"));
+}
+
+TEST_F(RegroupingTest, OfSpaceToDepthIsOneStep) {
+  Node* pixels = Reshaped(Codes(3), {0, 3, 3, 2, 5, 1});
+  Compile(Reshaped(Permuted(pixels, {0, 3, 5, 1, 2, 4}), {0, 6, 3, 5}));
+  EXPECT_THAT(steps_, ElementsAre("permute"));
+}
+
+TEST_F(RegroupingTest, NotOfRows) {
   Node* groups = Reshaped(Codes(12), {2, 3, 4, 6, 5});
   Compile(Reshaped(Permuted(groups, {0, 1, 3, 2, 4}), {2, 12, 6, 5}));
+  EXPECT_THAT(steps_, Contains("reorder"));
+}
+
+TEST_F(RegroupingTest, NotAcrossPixelsAndChannels) {
+  Node* rows = Reshaped(Codes(12), {0, 12, 2, 3, 5});
+  Compile(Reshaped(Permuted(rows, {0, 2, 1, 3, 4}), {0, 8, 9, 5}));
+  EXPECT_THAT(steps_, Contains("reorder"));
+}
+
+TEST_F(RegroupingTest, NotOfSeveralImages) {
+  Node* images = Reshaped(Codes(12), {2, 12, 6, 5, 1});
+  Compile(Reshaped(Permuted(images, {2, 1, 0, 3, 4}), {6, 12, 2, 5}));
   EXPECT_THAT(steps_, Contains("reorder"));
 }
 
