@@ -15,6 +15,7 @@
 #include "passes/fusion/elementwise.h"
 #include "passes/fusion/horizontal.h"
 #include "passes/fusion/split_linear.h"
+#include "passes/fusion/subpixel.h"
 
 namespace fuselage::fusion {
 namespace {
@@ -101,24 +102,27 @@ bool TakesIn(const Node& producer, const Node& activation) {
   return IsFusable(producer) && (activation.IsOp("relu") || !producer.op()->elementwise);
 }
 
-// What an activation is of, whichever way its elements have been moved since; `*user` reads it.
-Node* ProducerOf(const Node& activation, const Node** user) {
-  Node* producer = activation.operand(0);
-  *user = &activation;
-  while (producer->is_call() && producer->has_one_use() && producer->op() != nullptr &&
-         (producer->op()->view == ir::View::kSameOrder || producer->op()->view == ir::View::kMoves)) {
-    *user = producer;
-    producer = producer->operand(0);
+// What computes the elements of `value`: views in between move or select them, whatever an activation makes of each, and
+// have no other reader.
+struct Source {
+  Node* producer;
+  const Node* reader;  // What reads its result on the way to `user`.
+};
+Source SourceOf(const Node& user) {
+  Source source = {user.operand(0), &user};
+  while (source.producer->op() != nullptr && source.producer->op()->view != ir::View::kNone &&
+         source.producer->has_one_use()) {
+    source = {source.producer->operand(0), source.producer};
   }
-  return producer;
+  return source;
 }
 
-// Why `producer` cannot take an activation in that is behind `user` or `user` itself; empty where it can.
-std::string WhyNoActivation(const Node& producer, const Node& user, const HashSet<int>& disabled) {
+// Why `producer` cannot take `relu` in; empty where it can. `reader` is relu or the first view of the result.
+std::string WhyNoActivation(const Node& producer, const Node& reader, const HashSet<int>& disabled) {
   if (producer.kind() == NodeKind::kCallMethod) return absl::StrCat("%", producer.name(), " is a call_method");
   if (disabled.contains(RuleOf(producer))) return "the options disable it";
   if (HasActivation(producer)) return absl::StrCat("%", producer.name(), " has an activation");
-  return match::SharedBesides(producer, user);
+  return match::SharedBesides(producer, reader);
 }
 
 class Walk {
@@ -148,13 +152,12 @@ class Walk {
 
  private:
   absl::StatusOr<bool> FuseActivation(Node* relu) {
-    const Node* user;
-    Node* producer = ProducerOf(*relu, &user);
+    auto [producer, reader] = SourceOf(*relu);
     if (const Node* behind = BehindQuantizeOrNull(*producer); behind != nullptr) {
       return Missed(*relu, absl::StrCat("a quantize stands between %", behind->name(), " and it"));
     }
     if (!TakesIn(*producer, *relu)) return false;
-    const std::string why = WhyNoActivation(*producer, *user, disabled_);
+    const std::string why = WhyNoActivation(*producer, *reader, disabled_);
     if (!why.empty()) return Missed(*relu, why);
     remarks_.Applied(*relu, absl::StrCat("fused into %", producer->name(), " (", producer->op()->name, ")"));
     AttributeMap attributes = producer->attributes();
@@ -275,8 +278,13 @@ absl::StatusOr<bool> Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) const {
   const auto enabled = [this](FusionOptions::Rule rule) {
     return std::find(options_.disable().begin(), options_.disable().end(), rule) == options_.disable().end();
   };
+  bool changed = false;
+  if (enabled(FusionOptions::SUBPIXEL)) {
+    ASSIGN_OR_RETURN(changed, RewriteConvTransposes(graph, remarks));
+  }
   Walk walk(options_, graph, remarks);
-  ASSIGN_OR_RETURN(bool changed, walk.Run());
+  ASSIGN_OR_RETURN(const bool fused, walk.Run());
+  changed |= fused;
   if (enabled(FusionOptions::SPLIT_LINEAR)) {
     ASSIGN_OR_RETURN(const bool split, SplitLinears(peaks_, graph, remarks));
     if (split) RETURN_IF_ERROR(walk.Run().status());  // A part may have an activation of its own.
@@ -297,10 +305,9 @@ absl::Status Fusion::Ensures(const ir::Graph& graph) const {
   const HashSet<int> disabled(options_.disable().begin(), options_.disable().end());
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (ActivationOf(*node).is_none()) continue;
-    const Node* user;
-    const Node& producer = *ProducerOf(*node, &user);
-    if (!TakesIn(producer, *node) || !WhyNoActivation(producer, *user, disabled).empty()) continue;
-    return absl::InternalError(absl::StrCat("%", node->name(), " could be part of %", producer.name()));
+    const auto [producer, reader] = SourceOf(*node);
+    if (!TakesIn(*producer, *node) || !WhyNoActivation(*producer, *reader, disabled).empty()) continue;
+    return absl::InternalError(absl::StrCat("%", node->name(), " could be part of %", producer->name()));
   }
   return absl::OkStatus();
 }

@@ -5,11 +5,12 @@
 //   relu(linear(x))    =>  linear(x; activation="relu")     LINEAR_RELU
 //   relu(add(a, b))    =>  add(a, b; activation="relu")     ADD_RELU
 //   add(matmul(a, b), c)  =>  gemm(a, b, c)                 MATMUL_ADD, c one value per column; then MATMUL_RELU
+//   conv_transpose(x)  =>  depth_to_space(conv(x))                SUBPIXEL      (subpixel.h)
 //   a chain of elementwise ops          =>  fused_elementwise       ELEMENTWISE   (elementwise.h)
 //   a linear whose parts are read apart =>  a linear for each part  SPLIT_LINEAR  (split_linear.h)
 //   linears or 1x1 convs of one input   =>  one, and a split        HORIZONTAL    (horizontal.h)
 //
-// Any op whose schema says `fusable_activation` takes a relu. One that is not elementwise takes a clamp too, and, in
+// Any op whose schema says `fusable_activation` takes a relu, also one behind views of its result. One that is not elementwise takes a clamp too, and, in
 // f32, every other activation. The fused conv stands where the add stood and keeps the conv's name. Where both operands
 // of the add are convolutions that could take it (the downsampling block of a ResNet), the one with the larger
 // reduction (kernel area times input channels per group) takes it, for it costs more by itself; of equal ones the later

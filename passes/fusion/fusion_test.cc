@@ -2,8 +2,11 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "interpreter/interpreter.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
 #include "ir/testing/scaling.h"
@@ -11,6 +14,8 @@
 
 namespace fuselage::fusion {
 namespace {
+
+using Ints = std::vector<int64_t>;
 
 class FusionTest : public ::testing::Test {
  protected:
@@ -38,6 +43,54 @@ TEST_F(FusionTest, TheFusedNodeKeepsTheNameAndListsItsSources) {
   EXPECT_THAT(conv->sources(), ::testing::ElementsAre("conv", "bn", "add", "relu"));
   EXPECT_EQ(graph->output()->operand(0), conv);
   ASSERT_OK(graph->Verify());
+}
+
+// Small integers, which exact sums keep, of either sign.
+Tensor Integers(Shape shape) {
+  Tensor tensor(DType::kF32, std::move(shape));
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) tensor.Set(i, i * 7 % 23 - 11);
+  return tensor;
+}
+
+// One axis of a transposed convolution; the other one's are fixed, and unlike.
+struct Transposed {
+  int64_t kernel, stride, begin, end, output_padding, groups;
+};
+
+// A transposed convolution of 2 images with 4 channels; null where it has no result.
+std::unique_ptr<ir::Graph> GraphOf(const ir::OpRegistry& ops, const Transposed& t) {
+  auto graph = std::make_unique<ir::Graph>("t", ops);
+  ir::Node* x = *graph->AddPlaceholder("x", Tensor(DType::kF32, {2, 4, 3, 2}).type());
+  const std::string weight = graph->AddParameter("w", std::make_shared<Tensor>(Integers({4, 3, t.kernel, 2})));
+  const std::string bias = graph->AddParameter("b", std::make_shared<Tensor>(Integers({3 * t.groups})));
+  EXPECT_OK(graph->AddModule("up", "conv_transpose2d",
+                             {{"stride", Ints{t.stride, 2}},
+                              {"padding", Ints{t.begin, 1, t.end, 0}},
+                              {"output_padding", Ints{t.output_padding, 1}},
+                              {"groups", t.groups}},
+                             {{"weight", weight}, {"bias", bias}}));
+  const absl::StatusOr<ir::Node*> up = graph->AddModuleCall("up", "up", {x});
+  if (!up.ok()) return nullptr;
+  EXPECT_OK(graph->AddOutput({*up}));
+  return graph;
+}
+
+TEST_F(FusionTest, ATransposedConvolutionOfAnyWindowStaysTheSame) {
+  int rewritten = 0;
+  for (int64_t i = 0; i < 4 * 3 * 4 * 3 * 2 * 2; ++i) {
+    const Transposed t = {i % 4 + 1, i / 4 % 3 + 1, i / 12 % 4, i / 48 % 3, i / 144 % 2, i / 288 + 1};
+    if (t.output_padding >= t.stride) continue;
+    const auto graph = GraphOf(ops_, t);
+    if (graph == nullptr) continue;
+    const std::vector<Tensor> inputs = {Integers({2, 4, 3, 2})};
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> wanted, interpreter::Run(*graph, inputs));
+    ASSERT_OK_AND_ASSIGN(const bool changed, Fusion({}).Run(*graph, remarks_));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> found, interpreter::Run(*graph, inputs));
+    EXPECT_TRUE(found[0].SameBytes(wanted[0])) << ir::Print(*graph);
+    EXPECT_LE(changed, t.kernel % t.stride == 0);
+    rewritten += changed;
+  }
+  EXPECT_GT(rewritten, 100);
 }
 
 // Residual blocks, a chain of elementwise ops behind each, and two layers that read the same value.
