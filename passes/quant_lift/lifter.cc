@@ -13,6 +13,20 @@ constexpr absl::string_view kResultNames[kMostResults] = {"_q", "_scale", "_offs
 // Views that are no View: they are worth a remark.
 bool LosesOrRepeats(const Node& node) { return node.op() != nullptr && node.op()->view == ir::View::kSelects; }
 
+// A slice of at least half of what an op computes for it alone: all of that as codes is less to move than the slice as
+// floats.
+std::optional<View> CropOf(const Node& node) {
+  if (!node.IsOp("slice") || !node.operand(0)->is_call() || !node.operand(0)->has_one_use()) return std::nullopt;
+  const TensorType &from = node.operand(0)->tensor_type(), &to = node.tensor_type();
+  if (to.num_elements() == 0 || 2 * to.num_elements() < from.num_elements()) return std::nullopt;
+  return View{from.shape, to.shape, std::nullopt};
+}
+
+// One scale that is known beforehand: what it makes of an element depends on no other.
+bool IsByElement(const Quantizing& quantizing) {
+  return quantizing.quantize->IsOp("quantize") && quantizing.axes.empty();
+}
+
 }  // namespace
 
 absl::StatusOr<bool> Lifter::Run() {
@@ -56,8 +70,9 @@ void Lifter::FindQuantizes() {
 // Bottom up: all that read a view must be equal quantizes, or views that are lifted with the same.
 void Lifter::FindViews() {
   for (Node* node = graph_.last(); node != nullptr; node = node->previous()) {
-    const std::optional<View> view = ViewOf(*node);
+    std::optional<View> view = ViewOf(*node);
     if (!view && !LosesOrRepeats(*node)) continue;
+    if (!view) view = CropOf(*node);
     bool quantized = false;
     for (const ir::Use& use : node->uses()) quantized = quantized || (use.index == 0 && readings_.contains(use.user));
     if (!quantized) continue;
@@ -92,6 +107,9 @@ absl::StatusOr<Lifter::Reading> Lifter::ReadingOfView(const Node& view, const Vi
       return absl::UnimplementedError(
           absl::StrCat("%", change->name(), " is in place and comes before %", use.user->name()));
     }
+  }
+  if (LosesOrRepeats(view) && !IsByElement(first->quantizing)) {
+    return absl::UnimplementedError("it loses elements that the scales depend on");
   }
   RETURN_IF_ERROR(CheckOperands(view, *first->quantizing.quantize));
   Reading reading;
