@@ -4,7 +4,8 @@
 //   x [N, C, H, W] -> view [N, G, K, H, W] -> permute [N, K, G, H, W] -> view [N, C, H, W]
 //   x [N, R*R*C, H, W] -> view [N, R, R, C, H, W] -> permute [N, C, H, R, W, R] -> view [N, C, H*R, W*R]
 //
-// Views speak of the row-major order. Where x lies in NHWC, all three are one permute to NHWC, and nothing is reordered.
+// Views speak of the row-major order. Where x lies in NHWC, all three are one permute to NHWC, and nothing is
+// reordered.
 #ifndef FUSELAGE_RUNTIME_REGROUPING_H_
 #define FUSELAGE_RUNTIME_REGROUPING_H_
 

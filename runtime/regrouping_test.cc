@@ -80,7 +80,6 @@ TEST_F(RegroupingTest, NotWhereAnotherReadsTheView) {
   EXPECT_THAT(RegroupingsOf(g_.graph()), IsEmpty());
 }
 
-// The channels of a pixel outermost or innermost, groups in front, and strides that differ.
 TEST_F(RegroupingTest, OfDepthToSpaceIsOneStep) {
   Node* outer = Reshaped(Codes(24), {0, 2, 3, 4, 6, 5});
   Compile(Reshaped(Permuted(outer, {0, 3, 4, 1, 5, 2}), {0, 4, 12, 15}));

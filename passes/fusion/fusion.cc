@@ -102,11 +102,10 @@ bool TakesIn(const Node& producer, const Node& activation) {
   return IsFusable(producer) && (activation.IsOp("relu") || !producer.op()->elementwise);
 }
 
-// What computes the elements of `value`: views in between move or select them, whatever an activation makes of each, and
-// have no other reader.
+// What computes the elements that `user` reads: views in between, which have no other reader, only move or select them.
 struct Source {
   Node* producer;
-  const Node* reader;  // What reads its result on the way to `user`.
+  const Node* reader;  // Of its result: `user` or the first view.
 };
 Source SourceOf(const Node& user) {
   Source source = {user.operand(0), &user};

@@ -10,11 +10,11 @@
 //   a linear whose parts are read apart =>  a linear for each part  SPLIT_LINEAR  (split_linear.h)
 //   linears or 1x1 convs of one input   =>  one, and a split        HORIZONTAL    (horizontal.h)
 //
-// Any op whose schema says `fusable_activation` takes a relu, also one behind views of its result. One that is not elementwise takes a clamp too, and, in
-// f32, every other activation. The fused conv stands where the add stood and keeps the conv's name. Where both operands
-// of the add are convolutions that could take it (the downsampling block of a ResNet), the one with the larger
-// reduction (kernel area times input channels per group) takes it, for it costs more by itself; of equal ones the later
-// in order.
+// Any op whose schema says `fusable_activation` takes a relu, also one behind views of its result. One that is not
+// elementwise takes a clamp too, and, in f32, every other activation. The fused conv stands where the add stood and
+// keeps the conv's name. Where both operands of the add are convolutions that could take it (the downsampling block of
+// a ResNet), the one with the larger reduction (kernel area times input channels per group) takes it, for it costs more
+// by itself; of equal ones the later in order.
 //
 // Declines: the value between is also read by another node or is a graph output; the module has a second call site; a
 // quantize stands between the two; the residual would have to be broadcast; alpha is not 1; the conv has an activation

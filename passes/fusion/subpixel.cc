@@ -21,9 +21,9 @@ using Ints = std::vector<int64_t>;
 struct Axis {
   int64_t input, output, kernel, stride, padding;
 
-  int64_t taps() const { return kernel / stride; }       // Of a phase.
-  int64_t cropped() const { return padding % stride; }   // Pixels in front of the result, in the first ones' phases.
-  int64_t skipped() const { return padding / stride; }   // Pixels of each phase in front of those.
+  int64_t taps() const { return kernel / stride; }      // Of a phase.
+  int64_t cropped() const { return padding % stride; }  // Pixels in front of the result.
+  int64_t skipped() const { return padding / stride; }  // Pixels of each phase in front of those.
   int64_t pixels() const { return (cropped() + output + stride - 1) / stride; }  // Of a phase.
   // Those of the convolution.
   int64_t begin() const { return taps() - 1 - skipped(); }
@@ -67,8 +67,8 @@ std::string WhyNot(const Node& node) {
 std::shared_ptr<const Tensor> Phases(const Tensor& weight, int64_t groups, const Axes& axes) {
   const auto& [h, w] = axes;
   const int64_t in = weight.dim(0) / groups, out = weight.dim(1);
-  auto phases = std::make_shared<Tensor>(DType::kF32,
-                                         Shape{groups * h.stride * w.stride * out, in, h.taps(), w.taps()});
+  auto phases =
+      std::make_shared<Tensor>(DType::kF32, Shape{groups * h.stride * w.stride * out, in, h.taps(), w.taps()});
   const float* from = weight.data<float>();
   float* to = phases->data<float>();
   for (int64_t row = 0; row < phases->dim(0); ++row) {
@@ -104,8 +104,7 @@ absl::StatusOr<Node*> AddConvolution(Node* node, const Axes& axes, ir::Graph& gr
   parameters["weight"] = graph.AddParameter(absl::StrCat(path, ".weight"),
                                             Phases(*graph.ParameterOfOrNull(*node, "weight"), groups, axes));
   if (const Tensor* bias = graph.ParameterOfOrNull(*node, "bias"); bias != nullptr) {
-    parameters["bias"] =
-        graph.AddParameter(absl::StrCat(path, ".bias"), Repeated(*bias, groups, h.stride * w.stride));
+    parameters["bias"] = graph.AddParameter(absl::StrCat(path, ".bias"), Repeated(*bias, groups, h.stride * w.stride));
   }
   RETURN_IF_ERROR(graph
                       .AddModule(path, "conv2d",
@@ -119,11 +118,11 @@ absl::StatusOr<Node*> AddConvolution(Node* node, const Axes& axes, ir::Graph& gr
 absl::StatusOr<Node*> AddDepthToSpace(Node* phases, Node* node, const Axes& axes, ir::Graph& graph) {
   const auto& [h, w] = axes;
   const int64_t channels = node->tensor_type().shape[1], groups = node->attribute("groups").as_int();
-  ASSIGN_OR_RETURN(Node * apart,
-                   graph.AddFunction(absl::StrCat(node->name(), "_apart"), "reshape", {phases},
-                                     {{"shape", Ints{0, groups, h.stride, w.stride, channels / groups, h.pixels(),
-                                                     w.pixels()}}},
-                                     node));
+  ASSIGN_OR_RETURN(
+      Node * apart,
+      graph.AddFunction(absl::StrCat(node->name(), "_apart"), "reshape", {phases},
+                        {{"shape", Ints{0, groups, h.stride, w.stride, channels / groups, h.pixels(), w.pixels()}}},
+                        node));
   ASSIGN_OR_RETURN(Node * moved, graph.AddFunction(absl::StrCat(node->name(), "_moved"), "permute", {apart},
                                                    {{"dims", Ints{0, 1, 4, 5, 2, 6, 3}}}, node));
   return graph.AddFunction(absl::StrCat(node->name(), "_joined"), "reshape", {moved},

@@ -8,8 +8,8 @@
 // convolutional layer?", 2016). The channels of a phase stay side by side, so that in NHWC whole runs of them move.
 // A convolution has faster kernels, and kernels on codes; w' has as many products, where the stride divides the kernel.
 //
-// Declines: a kernel that the stride does not divide, whose phases would be filled up with zeros; dilation; padding beyond
-// the taps; a module or a weight that others share; what is not f32.
+// Declines: a kernel that the stride does not divide, whose phases would be filled up with zeros; dilation; padding
+// beyond the taps; a module or a weight that others share; what is not f32.
 #ifndef FUSELAGE_PASSES_FUSION_SUBPIXEL_H_
 #define FUSELAGE_PASSES_FUSION_SUBPIXEL_H_
 
