@@ -145,7 +145,7 @@ const Network kNetworks[] = {
     {"models/resnet18_fashion_mnist.onnx", kMinMax, kResNet18},
     {"harness/configs/models/gated_block.ir", kEntropy, "4c8bc7b72e6fa029"},
     {"frontend/fx/examples/cnn.ir", kEntropy, "cfde411fef74aace"},
-    {"frontend/fx/examples/layers.ir", kEntropy, "5fef2d7e93a00838"},
+    {"frontend/fx/examples/layers.ir", kEntropy, "1a01408650c6c270"},
     {"frontend/fx/examples/mobile.ir", kEntropy, "91e130837c7e3cc2"},
     {"frontend/fx/examples/resnet_block_functional.ir", kEntropy, "08dea815a5da1715"},
     {"frontend/fx/examples/transformer.ir", kEntropy, "923fb659c634c460"},

@@ -49,7 +49,7 @@ struct KernelEntry {
 
   // The variants that may run a description on this machine, the one that create takes first, and none in plain code that
   // is not that one: its attribute "variant" asks for another. Null: it has no such attribute.
-  std::function<std::vector<std::string>(const KernelDesc&)> variants = nullptr;
+  std::vector<std::string> (*variants)(const KernelDesc&) = nullptr;
 
   // Null: its variants are too small to be worth choosing from.
   std::optional<VariantTable> table = std::nullopt;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/core/variant.h"
 #include "kernels/int8/conv2d/variants.h"
 
 namespace fuselage::int8::conv2d {
@@ -52,20 +51,20 @@ bool IsTrue(bool (*condition)(const Problem&), const Problem& problem) {
   return condition == nullptr || condition(problem);
 }
 
-// The variant that the description asks for; empty: none.
-std::string Wanted(const KernelDesc& desc) {
-  const auto wanted = desc.attributes.find("variant");
-  return wanted == desc.attributes.end() ? "" : wanted->second.as_string();
-}
-
-// The one that runs the problem: `wanted`, where that can, or else the last that is worthwhile. Null: none.
-const Variant* Choose(absl::Span<const Variant> variants, const Problem& problem, Isa isa, absl::string_view wanted) {
-  const auto last = [&](auto accepts) {
-    return kernels::LastVariantOrNull(
-        variants, isa, [&](const Variant& variant) { return IsTrue(variant.supports, problem) && accepts(variant); });
-  };
-  const Variant* named = last([&](const Variant& variant) { return variant.name == wanted; });
-  return named != nullptr ? named : last([&](const Variant& variant) { return IsTrue(variant.worthwhile, problem); });
+// The one that runs the problem: the one that the description asks for, where that can, or else the last that is
+// worthwhile. Null: none.
+const Variant* Choose(absl::Span<const Variant> variants, const Problem& problem, const KernelDesc& desc) {
+  absl::string_view wanted;
+  for (const auto& [name, value] : desc.attributes) {
+    if (name == "variant") wanted = value.as_string();
+  }
+  const Variant* own = nullptr;
+  for (auto row = variants.rbegin(); row != variants.rend() && (own == nullptr || !wanted.empty()); ++row) {
+    if (!desc.isa.Includes(row->isa) || !CpuSupports(row->isa) || !IsTrue(row->supports, problem)) continue;
+    if (row->name == wanted) return &*row;
+    if (own == nullptr && IsTrue(row->worthwhile, problem)) own = &*row;
+  }
+  return own;
 }
 
 struct Choice {
@@ -74,7 +73,7 @@ struct Choice {
 };
 absl::StatusOr<Choice> ChoiceFor(absl::Span<const Variant> variants, const KernelDesc& desc) {
   ASSIGN_OR_RETURN(Problem problem, ProblemOf(desc));
-  const Variant* variant = Choose(variants, problem, desc.isa, Wanted(desc));
+  const Variant* variant = Choose(variants, problem, desc);
   if (variant == nullptr) return absl::UnimplementedError("int8.conv2d: no variant");
   return Choice{std::move(problem), variant};
 }
@@ -87,7 +86,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateFrom(absl::Span<const Variant> var
 // No placement makes it choose another variant than it would for dense operands.
 bool TakesPlacements(absl::Span<const Variant> variants, const KernelDesc& desc) {
   const absl::StatusOr<Choice> choice = ChoiceFor(variants, desc);
-  return choice.ok() && choice->variant == Choose(variants, choice->problem.Dense(), desc.isa, Wanted(desc));
+  return choice.ok() && choice->variant == Choose(variants, choice->problem.Dense(), desc);
 }
 
 Placement PreferredInputPlacement(absl::Span<const Variant> variants, const KernelDesc& desc) {
@@ -98,18 +97,18 @@ Placement PreferredInputPlacement(absl::Span<const Variant> variants, const Kern
   if (!any) return Placement();
   const absl::StatusOr<Problem> problem = ProblemOf(desc);
   if (!problem.ok()) return Placement();
-  const Variant* variant = Choose(variants, problem->Dense(), desc.isa, Wanted(desc));
+  const Variant* variant = Choose(variants, problem->Dense(), desc);
   return variant == nullptr || variant->preferred_input_placement == nullptr
              ? Placement()
              : variant->preferred_input_placement(*problem);
 }
 
-std::vector<std::string> VariantsFor(absl::Span<const Variant> variants, const KernelDesc& desc) {
+std::vector<std::string> VariantsFor(const KernelDesc& desc) {
   std::vector<std::string> names;
-  const absl::StatusOr<Choice> choice = ChoiceFor(variants, desc);
+  const absl::StatusOr<Choice> choice = ChoiceFor(kVariants, desc);
   if (!choice.ok()) return names;
   names.push_back(choice->variant->name);
-  for (auto variant = variants.rbegin(); variant != variants.rend(); ++variant) {
+  for (auto variant = std::rbegin(kVariants); variant != std::rend(kVariants); ++variant) {
     const bool can = desc.isa.Includes(variant->isa) && CpuSupports(variant->isa) && variant->isa != Isa::kScalar;
     if (can && &*variant != choice->variant && IsTrue(variant->supports, choice->problem)) {
       names.push_back(variant->name);
@@ -150,7 +149,6 @@ kernels::KernelEntry EntryOf(absl::Span<const Variant> variants) {
     ASSIGN_OR_RETURN(const Choice choice, ChoiceFor(variants, desc));
     return choice.variant->name;
   };
-  entry.variants = [variants](const KernelDesc& desc) { return VariantsFor(variants, desc); };
   return entry;
 }
 
@@ -168,6 +166,7 @@ std::vector<int> RowsFor(const KernelDesc& desc) {
 
 void Register(kernels::KernelRegistry& registry) {
   kernels::KernelEntry entry = EntryOf(kVariants);
+  entry.variants = VariantsFor;
   entry.table = {{"kernels/int8/conv2d/variants.h"}, "int8::conv2d::kVariants", "int8::conv2d::EntryOf", RowsFor};
   registry.Register(std::move(entry));
 }

@@ -100,8 +100,7 @@ class Direct : public Algorithm {
     const int64_t input_bytes = int64_t{1} * g.in_height * g.in_width * g.in_channels;
     const int64_t weight_bytes = int64_t{1} * g.out_channels * depth_ * kDwordBytes;
     panel_splits_ = 1;
-    const bool few_rows = int64_t{1} * g.batch * g.out_height < threads;
-    if (threads > 1 && g.batch < threads && (weight_bytes > input_bytes || few_rows)) {
+    if (threads > 1 && g.batch < threads && (weight_bytes > input_bytes || g.out_height < threads)) {
       panel_splits_ = std::min<int64_t>(threads, CeilDiv(panels(), loops_.max_panels));
     } else if (threads > 1) {
       row_blocks_ = std::min<int64_t>(RoundUp(row_blocks_, threads), g.out_height);
