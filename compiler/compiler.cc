@@ -149,7 +149,7 @@ absl::StatusOr<Model> Compile(const Model& model, std::map<std::string, Tensor> 
   compiler::ProfilerOptions profiling;
   profiling.cache_folder = options.cache_folder;
   profiling.replay_folder = options.replay_folder;
-  profiling.seconds = options.tune_seconds;
+  if (options.tune_seconds > 0) profiling.seconds = options.tune_seconds;
   compiler::Profiler profiler(state.library.kernels, profiling);
   environment.profiler = &profiler;
   compiler::LoadedGraph compiled{state.network.graph->Clone(), state.network.names, state.network.warnings};

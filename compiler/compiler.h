@@ -67,9 +67,9 @@ struct CompileOptions {
   // Null: a typical one (passes::TypicalPeaks).
   const passes::MachinePeaks* peaks = nullptr;
   std::string cache_folder;  // Keeps calibrated ranges, and timings; empty: nothing is kept.
-  // Passes that choose by time: for how long each graph runs, and a folder whose timings they take in place of running
-  // any (compiler::ProfilerOptions); empty: they run them.
-  double tune_seconds = 0.3;
+  // Passes that choose by time: for how long each graph runs (0: as compiler::ProfilerOptions has it), and a folder whose
+  // timings they take in place of running any; empty: they run them.
+  double tune_seconds = 0;
   std::string replay_folder;
 };
 

@@ -1,14 +1,14 @@
 #include "compiler/profiler.h"
 
-#include <glob.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
-#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/timings.pb.h"
 #include "ir/base/status.h"
@@ -47,11 +47,16 @@ Timings::Key KeyOf(absl::Span<const ir::Graph* const> graphs, const ProfilerOpti
   return key;
 }
 
-// "<folder>/timings-<graphs>-": what the names of files about these graphs begin with.
-std::string PathOf(const std::string& folder, const Timings::Key& key) {
+// The graphs alone.
+std::string GraphsOf(const Timings::Key& key) {
   Timings::Key graphs;
   *graphs.mutable_graphs() = key.graphs();
-  return absl::StrCat(folder, "/timings-", passes::TextFingerprint(passes::TextOf(graphs)), "-");
+  return passes::TextOf(graphs);
+}
+
+// What the names of files about these graphs begin with.
+std::string PrefixOf(const Timings::Key& key) {
+  return absl::StrCat("timings-", passes::TextFingerprint(GraphsOf(key)), "-");
 }
 
 Runs RunsOf(const Timings& timings) {
@@ -74,20 +79,26 @@ std::optional<Runs> Kept(const std::string& path, const Timings::Key& key) {
 }
 
 absl::StatusOr<Runs> Replayed(const std::string& folder, const Timings::Key& key) {
-  const std::string pattern = absl::StrCat(PathOf(folder, key), "*.textproto");
-  glob_t found = {};
-  const absl::Cleanup release = [&found] { globfree(&found); };
-  glob(pattern.c_str(), 0, nullptr, &found);
-  if (found.gl_pathc == 0) {
-    return absl::NotFoundError(
-        absl::StrCat("replay: found no timings of ", key.graphs_size(), " graphs, wanted a file ", pattern));
+  const std::string prefix = PrefixOf(key), wanted = absl::StrCat(folder, "/", prefix, "*.textproto");
+  std::vector<std::string> found;
+  std::error_code ignored;  // A folder that cannot be read has no such files.
+  for (const auto& file : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = file.path().filename();
+    if (absl::StartsWith(name, prefix) && absl::EndsWith(name, ".textproto")) found.push_back(file.path());
   }
-  if (found.gl_pathc > 1) {
-    return absl::FailedPreconditionError(absl::StrCat("replay: found ", found.gl_pathc, " files ", pattern,
+  if (found.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("replay: found no timings of ", key.graphs_size(), " graphs, wanted a file ", wanted));
+  }
+  if (found.size() > 1) {
+    return absl::FailedPreconditionError(absl::StrCat("replay: found ", found.size(), " files ", wanted,
                                                       ", of several machines or programs, wanted one"));
   }
   Timings timings;
-  RETURN_IF_ERROR(passes::ReadKeptMessage(found.gl_pathv[0], &timings));
+  RETURN_IF_ERROR(Annotate(passes::ReadKeptMessage(found[0], &timings), absl::StrCat("replay: ", found[0])));
+  if (GraphsOf(timings.key()) != GraphsOf(key) || timings.runs_size() != key.graphs_size()) {
+    return absl::DataLossError(absl::StrCat("replay: ", found[0], " is about other graphs"));
+  }
   return RunsOf(timings);
 }
 
@@ -128,11 +139,11 @@ struct Contestant {
 }  // namespace
 
 absl::StatusOr<Runs> Profiler::Profile(absl::Span<const ir::Graph* const> graphs) {
+  if (options_.cache_folder.empty() && options_.replay_folder.empty()) return Measure(graphs);
   const Timings::Key key = KeyOf(graphs, options_);
   if (!options_.replay_folder.empty()) return Replayed(options_.replay_folder, key);
-  if (options_.cache_folder.empty()) return Measure(graphs);
-  const std::string path =
-      absl::StrCat(PathOf(options_.cache_folder, key), passes::TextFingerprint(passes::TextOf(key)), ".textproto");
+  const std::string path = absl::StrCat(options_.cache_folder, "/", PrefixOf(key),
+                                        passes::TextFingerprint(passes::TextOf(key)), ".textproto");
   if (std::optional<Runs> kept = Kept(path, key); kept.has_value()) return *std::move(kept);
   ASSIGN_OR_RETURN(Runs runs, Measure(graphs));
   Keep(path, key, runs);

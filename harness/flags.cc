@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "compiler/profiler.h"
 #include "harness/base/exit_code.h"
 #include "ir/base/status.h"
 #include "ir/base/suggest.h"
@@ -149,7 +150,9 @@ const std::vector<Flag>& AllFlags() {
       Switch("allow_nonfinite", "layers with NaN or infinite weights stay in FP32, with a warning",
              &Flags::allow_nonfinite),
       Switch("explain", "the same as the command explain", &Flags::explain),
-      Integer("tune_ms", "for how long each network runs that is timed for a choice between kernels or precisions; 300",
+      Integer("tune_ms",
+              absl::StrCat("for how long each network runs that is timed for a choice between kernels or precisions; ",
+                           compiler::ProfilerOptions().seconds * 1e3),
               1, kAny, &Flags::tune_ms),
       Text("replay", "FOLDER", "such choices by the timings in FOLDER, as ~/.cache/fuselage keeps them, or an error",
            &Flags::replay),

@@ -33,7 +33,7 @@ struct Candidate {
 std::vector<Candidate> CandidatesOf(const kernels::KernelRegistry& kernels, ir::Graph& graph, Remarks& remarks) {
   std::vector<Candidate> candidates;
   for (Node* node = graph.first(); node != nullptr; node = node->next()) {
-    if (node->module() == nullptr || kernels.FindOrNull(node->op()->name) == nullptr) continue;
+    if (node->module() == nullptr) continue;
     std::vector<std::string> variants = module_call::VariantsOf(*node, kernels);
     if (variants.size() < 2) continue;
     const std::string shared = match::SharedModule(*node);

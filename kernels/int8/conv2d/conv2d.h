@@ -40,7 +40,8 @@ absl::Span<const Variant> Variants();  // The table of variants.h.
 std::vector<int> RowsFor(const kernels::KernelDesc& desc);
 
 // By the last variant that needs no more than desc.isa and this CPU have, supports the problem and is worthwhile for
-// it; by the one that the attribute "variant" names, where that supports it here. Errors: those of ProblemOf, and Unimplemented where there is no such variant.
+// it; by the one that the attribute "variant" names, where that supports it here. Errors: those of ProblemOf, and
+// Unimplemented where there is no such variant.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 
 // `band`: some rows of the taller image `whole`. By the variant that `whole` would have, if that reads the band where
