@@ -148,7 +148,12 @@ absl::Status Rewrite(Node* node, ir::Graph& graph) {
     added.push_back(value);
   }
   for (Node* call : added) call->AddSources(node->SourcesOrSelf());
-  graph.Replace(node, value);
+  node->ReplaceAllUsesWith(value);
+  ir::Module *const replaced = node->module(), *const module = added[0]->module();
+  graph.Replace(node, added[0]);
+  const std::string path = replaced->path;
+  graph.EraseModule(replaced);
+  graph.RenameModule(module, path);
   return absl::OkStatus();
 }
 

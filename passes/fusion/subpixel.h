@@ -6,6 +6,7 @@
 // s-th tap of w, flipped. So one convolution with s * s times the channels computes them all, and depth to space, two
 // views and a permute between them, brings each to its place (Shi et al., "Is the deconvolution layer the same as a
 // convolutional layer?", 2016). The channels of a phase stay side by side, so that in NHWC whole runs of them move.
+// The convolution keeps the names of node and module, by which options speak of layers.
 // A convolution has faster kernels, and kernels on codes; w' has as many products, where the stride divides the kernel.
 //
 // Declines: a kernel that the stride does not divide, whose phases would be filled up with zeros; dilation; padding
