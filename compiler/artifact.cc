@@ -116,6 +116,7 @@ Pass MessageOf(const passes::PassReport& report) {
   if (report.max_abs_error.has_value()) message.set_max_abs_error(*report.max_abs_error);
   if (report.snr_db.has_value()) message.set_snr_db(*report.snr_db);
   for (const passes::Remark& remark : report.remarks) {
+    if (remark.kind == passes::RemarkKind::kProcess) continue;
     Pass::Remark& to = *message.add_remarks();
     to.set_kind(static_cast<int>(remark.kind));
     to.set_pass(remark.pass);

@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "compiler/artifact.pb.h"
@@ -169,6 +171,24 @@ TEST_F(ArtifactTest, IsTheNetwork) {
     ASSERT_OK(Save(loaded, path_));
     EXPECT_EQ(ReadBytes(path_), bytes) << "the same network, the same file";
   }
+}
+
+TEST_F(ArtifactTest, IsTheSameFileFromACache) {
+  CompileOptions options;
+  options.cache_folder = ::testing::TempDir() + "/artifact_cache";
+  for (const bool kept : {false, true}) {
+    ASSERT_OK_AND_ASSIGN(const Model model, Compile(network_, InputsOf(network_, 4), options));
+    bool from_cache = false;
+    for (const passes::PassReport& report : model.reports()) {
+      for (const passes::Remark& remark : report.remarks) {
+        from_cache |= absl::StartsWith(remark.message, "ranges from cache " + options.cache_folder);
+      }
+    }
+    EXPECT_EQ(from_cache, kept);
+    ASSERT_OK(Save(model, path_));
+    EXPECT_EQ(ReadBytes(path_), bytes_);
+  }
+  std::filesystem::remove_all(options.cache_folder);
 }
 
 TEST_F(ArtifactTest, HasTheSameBitsOnEveryInstructionSet) {

@@ -446,6 +446,11 @@ TEST(Harness, ExplainRunsThePassesAlone) {
   EXPECT_EQ(explanation.placements(1).op(), "int8.linear");
   EXPECT_EQ(explanation.placements(1).runs_in(), "INT8");
   EXPECT_EQ(explanation.placements(2).runs_in(), "FP32");
+  EXPECT_THAT(RunWithArgs({"explain", "--config=" + place.config, "--out=" + place.out}).err,
+              HasSubstr("quantize: ranges from cache " + CacheFolder()));
+  for (int i = 0; i < results.passes_size(); ++i) {
+    EXPECT_EQ(ReadResults(place.out).passes(i).remarks_size(), results.passes(i).remarks_size());
+  }
 }
 
 TEST(Harness, PeaksAreMeasuredOnceAndAgainOnDemand) {

@@ -46,6 +46,7 @@ Results::Pass ToResult(std::string name, const passes::PassReport& report) {
   if (report.max_abs_error.has_value()) pass.set_max_abs_error(*report.max_abs_error);
   if (report.snr_db.has_value()) pass.set_snr_db(*report.snr_db);
   for (const passes::Remark& remark : report.remarks) {
+    if (remark.kind == passes::RemarkKind::kProcess) continue;
     *pass.add_remarks() = RemarkText(remark);
     auto* decision = pass.add_decisions();
     decision->set_kind(std::string(passes::RemarkKindName(remark.kind)));
@@ -53,6 +54,15 @@ Results::Pass ToResult(std::string name, const passes::PassReport& report) {
     decision->set_message(remark.message);
   }
   return pass;
+}
+
+// Of this process, not of the run's results: where the cache lies.
+void Say(const std::vector<passes::PassReport>& reports, report::Progress& progress) {
+  for (const passes::PassReport& report : reports) {
+    for (const passes::Remark& remark : report.remarks) {
+      if (remark.kind == passes::RemarkKind::kProcess) progress.Say(absl::StrCat(remark.pass, ": ", remark.message));
+    }
+  }
 }
 
 // The outputs for each of the batches, one after another.
@@ -133,6 +143,7 @@ absl::Status PassRun::RunOwnPipeline(Variant& variant, const passes::PassEnviron
   const auto reports =
       passes::RunPipeline(variant.config->pipeline(), run_.library.passes, environment, *variant.graph, options);
   if (!reports.ok()) return Annotate(reports.status(), absl::StrCat("variant ", variant.name()));
+  Say(*reports, run_.progress);
   run_.recorder.WriteFile(absl::StrCat(ir::SanitizedName(variant.name()), ".ir"), ir::Print(*variant.graph));
   run_.recorder.Update([&](Results& results) {
     for (const passes::PassReport& report : *reports) {
@@ -179,6 +190,7 @@ absl::Status PassRun::Run() {
   };
   ASSIGN_OR_RETURN(run_.pass_reports, passes::RunPipeline(run_.config.pipeline(), run_.library.passes,
                                                           environment.get(), *run_.graph, options));
+  Say(run_.pass_reports, run_.progress);
   run_.recorder.Update([&](Results& results) {
     for (const passes::PassReport& report : run_.pass_reports) *results.add_passes() = ToResult(report.name, report);
   });

@@ -44,7 +44,9 @@ void Progress::End() {
   phase_.clear();
 }
 
-void Progress::Warn(absl::string_view text) { Line("warning: " + Escaped(text)); }
+void Progress::Say(absl::string_view text) { Line(Escaped(text)); }
+
+void Progress::Warn(absl::string_view text) { Say(absl::StrCat("warning: ", text)); }
 
 double Progress::Seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 

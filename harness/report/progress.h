@@ -23,6 +23,7 @@ class Progress {
   void Update(int64_t done, int64_t total, absl::string_view unit);
   void Detail(absl::string_view text);  // In place of a count: "conv_bn".
   void End();
+  void Say(absl::string_view text);  // A line of its own.
   void Warn(absl::string_view text);
 
   // Name and seconds of each ended phase.

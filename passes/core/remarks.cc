@@ -5,7 +5,7 @@
 namespace fuselage::passes {
 
 absl::string_view RemarkKindName(RemarkKind kind) {
-  constexpr absl::string_view kNames[] = {"applied", "missed", "note"};
+  constexpr absl::string_view kNames[] = {"applied", "missed", "note", "process"};
   return kNames[static_cast<int>(kind)];
 }
 

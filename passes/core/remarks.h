@@ -15,9 +15,10 @@ enum class RemarkKind {
   kApplied,  // One match rewritten; the report counts these.
   kMissed,   // A near miss, with its reason.
   kNote,     // A measurement or a warning: "layer1.0.conv1: SNR 43.1 dB".
+  kProcess,  // How this process came to it, which is nothing about the network: "ranges from cache <file>".
 };
 
-absl::string_view RemarkKindName(RemarkKind kind);  // "applied", "missed", "note"
+absl::string_view RemarkKindName(RemarkKind kind);  // "applied", "missed", "note", "process"
 
 struct Remark {
   RemarkKind kind;
@@ -34,6 +35,8 @@ class Remarks {
   void Missed(const ir::Node& node, std::string message) { Add(RemarkKind::kMissed, node.name(), std::move(message)); }
   void Note(const ir::Node& node, std::string message) { Add(RemarkKind::kNote, node.name(), std::move(message)); }
   void Note(std::string message) { Add(RemarkKind::kNote, "", std::move(message)); }
+
+  void Process(std::string message) { Add(RemarkKind::kProcess, "", std::move(message)); }
 
   void set_pass(absl::string_view pass) { pass_ = std::string(pass); }
   const std::vector<Remark>& list() const { return list_; }

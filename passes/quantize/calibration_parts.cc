@@ -44,7 +44,7 @@ absl::StatusOr<int> ShareParts(const std::string& folder, CalibrationPart::Key k
       const std::string path =
           absl::StrCat(folder, "/calibration-part-", passes::TextFingerprint(TextOf(key)), ".textproto");
       const auto warn = [&](absl::string_view what, const absl::Status& why) {
-        remarks.Note(absl::StrCat("warning: ", what, " ", path, ": ", why.message()));
+        remarks.Process(absl::StrCat("warning: ", what, " ", path, ": ", why.message()));
       };
       absl::StatusOr<CalibrationPart> part = Read(path, key);
       if (!part.ok()) {

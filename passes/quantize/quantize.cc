@@ -111,11 +111,10 @@ absl::StatusOr<Calibration> ObserveSamples(const Request& request, const std::op
     return MergePart(part, observers);
   };
   const int parts = request.runner->Parts();
-  std::string shared;
   if (parts > 1 && cache.has_value()) {
     const CalibrationPart::Key key = PartsOf(request, cache->key(), observers[0]->State());
     ASSIGN_OR_RETURN(const int here, ShareParts(request.cache_folder, key, observe, merge, remarks));
-    shared = absl::StrCat(", ", here, " of ", parts, " parts by this process");
+    remarks.Process(absl::StrCat("saw ", here, " of ", parts, " parts of the samples"));
   } else {
     for (int i = 0; i < parts; ++i) {
       ASSIGN_OR_RETURN(const CalibrationPart part, observe(i));
@@ -125,7 +124,6 @@ absl::StatusOr<Calibration> ObserveSamples(const Request& request, const std::op
   if (calibration.samples == 0) {
     return UsageError("quantize needs calibration data: the calibration set is empty");
   }
-  remarks.Note(absl::StrCat("calibrated on ", calibration.samples, " samples", shared));
   for (const std::unique_ptr<Observer>& observer : observers) calibration.ranges.push_back(observer->range());
   return calibration;
 }
@@ -154,17 +152,17 @@ absl::StatusOr<Calibration> Calibrate(const Request& request, Remarks& remarks) 
   if (cache.has_value()) {
     absl::StatusOr<Calibration> kept = cache->Read();
     if (kept.ok()) {
-      remarks.Note(absl::StrCat("ranges of ", kept->samples, " samples from cache ", cache->path()));
+      remarks.Process(absl::StrCat("ranges from cache ", cache->path()));
       return kept;
     }
     if (!absl::IsNotFound(kept.status())) {
-      remarks.Note(absl::StrCat("warning: cache ", cache->path(), " is not used: ", kept.status().message()));
+      remarks.Process(absl::StrCat("warning: cache ", cache->path(), " is not used: ", kept.status().message()));
     }
   }
   ASSIGN_OR_RETURN(Calibration calibration, ObserveSamples(request, cache, remarks));
   if (cache.has_value()) {
     const absl::Status status = cache->Write(calibration);
-    if (!status.ok()) remarks.Note(absl::StrCat("warning: the ranges are not kept: ", status.message()));
+    if (!status.ok()) remarks.Process(absl::StrCat("warning: the ranges are not kept: ", status.message()));
   }
   return calibration;
 }
@@ -191,6 +189,7 @@ absl::StatusOr<Ranges> FindRanges(const QuantizeOptions& options, const ir::Grap
     }
   }
   ASSIGN_OR_RETURN(const Calibration calibration, Calibrate({options, graph, sampled, runner, cache_folder}, remarks));
+  if (calibration.samples > 0) remarks.Note(absl::StrCat("calibrated on ", calibration.samples, " samples"));
   if (calibration.samples == 1) remarks.Note("warning: calibrated on a single sample");
   for (size_t i = 0; i < sampled.size(); ++i) ranges[sampled[i]->name()] = calibration.ranges[i];
   return ranges;

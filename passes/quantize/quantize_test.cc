@@ -204,7 +204,8 @@ TEST_F(CacheTest, TheSecondTimeThereIsNoForwardPass) {
     const std::string first = ir::Print(*graph_);
     NoSamples none;
     EXPECT_OK(Run(&none, options, folder_));
-    EXPECT_TRUE(HasRemark("ranges of 2 samples from cache " + folder_)) << remarks_.ToString();
+    EXPECT_TRUE(HasRemark("calibrated on 2 samples"));
+    EXPECT_TRUE(HasRemark("ranges from cache " + folder_)) << remarks_.ToString();
     EXPECT_EQ(ir::Print(*graph_), first);
   }
   EXPECT_EQ(Files().size(), 5) << "and nothing temporary";
