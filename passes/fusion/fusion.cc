@@ -85,18 +85,6 @@ std::string WhyNoResidual(const Node& conv, const Node& add, const Node& residua
   return "";
 }
 
-// What `node` is as the last step of another op; none where it is no such step.
-Activation ActivationOf(const Node& node) {
-  if (!node.is_call() || node.op() == nullptr || !node.type().is_tensor()) return {};
-  if (node.IsOp("relu")) return Activation::Relu();
-  const DType dtype = node.tensor_type().dtype;
-  if (!node.IsOp("clamp")) return dtype == DType::kF32 ? FunctionOf(node.op()->name, node.attributes()) : Activation();
-  if (dtype == DType::kF64) return {};
-  const Activation clamp = {static_cast<float>(node.attribute("min").as_float()),
-                            static_cast<float>(node.attribute("max").as_float())};
-  return clamp.min <= clamp.max ? clamp : Activation();
-}
-
 // Chains of elementwise ops become one op of their own, where an add has a relu at most.
 bool TakesIn(const Node& producer, const Node& activation) {
   return IsFusable(producer) && (activation.IsOp("relu") || !producer.op()->elementwise);
@@ -269,6 +257,17 @@ class Walk {
 };
 
 }  // namespace
+
+Activation ActivationOf(const Node& node) {
+  if (!node.is_call() || node.op() == nullptr || !node.type().is_tensor()) return {};
+  if (node.IsOp("relu")) return Activation::Relu();
+  const DType dtype = node.tensor_type().dtype;
+  if (!node.IsOp("clamp")) return dtype == DType::kF32 ? FunctionOf(node.op()->name, node.attributes()) : Activation();
+  if (dtype == DType::kF64) return {};
+  const Activation clamp = {static_cast<float>(node.attribute("min").as_float()),
+                            static_cast<float>(node.attribute("max").as_float())};
+  return clamp.min <= clamp.max ? clamp : Activation();
+}
 
 Fusion::Fusion(FusionOptions options, const passes::MachinePeaks* peaks)
     : options_(std::move(options)), peaks_(peaks != nullptr ? *peaks : passes::TypicalPeaks()) {}

@@ -27,11 +27,15 @@
 #define FUSELAGE_PASSES_FUSION_FUSION_H_
 
 #include "absl/strings/string_view.h"
+#include "ir/base/activation.h"
 #include "passes/core/pass.h"
 #include "passes/core/registry.h"
 #include "passes/fusion/fusion.pb.h"
 
 namespace fuselage::fusion {
+
+// What `node` is as the last step of another op; none where it is no such step.
+Activation ActivationOf(const ir::Node& node);
 
 class Fusion : public passes::Pass {
  public:

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/match/properties.h"
+#include "passes/fusion/fusion.h"
 #include "passes/fusion/horizontal.h"
 
 namespace fuselage::fusion {
@@ -17,17 +18,25 @@ namespace {
 using ir::Node;
 using Ints = std::vector<int64_t>;
 
-// One spatial axis. Pixel o of the result sums x[i] * w[t] over i * stride + t = o + padding.
+int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t FloorOf(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+
+// One spatial axis. Pixel o of the result sums x[i] * w[t] over i * stride + t = o + padding. Where o + cropped is
+// j * stride + phase, t is phase + padding - cropped - (i - j) * stride.
 struct Axis {
   int64_t input, output, kernel, stride, padding;
+  int64_t cropped = 0;  // Pixels in front of the result.
 
-  int64_t taps() const { return kernel / stride; }      // Of a phase.
-  int64_t cropped() const { return padding % stride; }  // Pixels in front of the result.
-  int64_t skipped() const { return padding / stride; }  // Pixels of each phase in front of those.
-  int64_t pixels() const { return (cropped() + output + stride - 1) / stride; }  // Of a phase.
-  // Those of the convolution.
-  int64_t begin() const { return taps() - 1 - skipped(); }
-  int64_t end() const { return pixels() + skipped() - input; }
+  // The least and the largest i - j with a tap in some phase.
+  int64_t first() const { return FloorOf(padding - cropped - kernel, stride) + 1; }
+  int64_t last() const { return (stride - 1 + padding - cropped) / stride; }
+  int64_t taps() const { return last() - first() + 1; }                // Of a phase.
+  int64_t pixels() const { return CeilOf(cropped + output, stride); }  // Of a phase.
+  // The kernel's tap that is number `i` of a phase; outside the kernel where there is none.
+  int64_t TapOf(int64_t phase, int64_t i) const { return phase + padding - cropped - (first() + i) * stride; }
+  // The convolution's padding.
+  int64_t begin() const { return -first(); }
+  int64_t end() const { return pixels() + last() - input; }
 };
 using Axes = std::array<Axis, 2>;
 
@@ -37,28 +46,18 @@ Axes AxesOf(const Node& node) {
   const Ints &stride = node.attribute("stride").as_ints(), &padding = node.attribute("padding").as_ints();
   Axes axes;
   for (size_t i = 0; i < axes.size(); ++i) {
-    axes[i] = {input[2 + i], output[2 + i], weight[2 + i], stride[i], padding[i]};
+    Axis& axis = axes[i] = {input[2 + i], output[2 + i], weight[2 + i], stride[i], padding[i]};
+    while (axis.taps() > CeilOf(axis.kernel, axis.stride)) ++axis.cropped;
   }
   return axes;
 }
 
-// Why it stays as it is; empty where it does not.
-std::string WhyNot(const Node& node) {
-  if (node.kind() != ir::NodeKind::kCallModule) return "it is no call_module (run normalize first)";
-  std::string shared = SharedWeight(node);
-  if (!shared.empty()) return shared;
-  const ir::Graph& graph = node.graph();
-  const Tensor *weight = graph.ParameterOfOrNull(node, "weight"), *bias = graph.ParameterOfOrNull(node, "bias");
-  const bool is_float = match::IsF32(node) && !weight->type().quant && (bias == nullptr || !bias->type().quant);
-  if (!is_float || node.tensor_type().num_elements() == 0) {
-    return "wanted a result, a weight and a bias of f32, with elements";
-  }
-  if (node.attribute("dilation").as_ints() != Ints{1, 1}) return "it is dilated";
+// Why its phases would be filled up with zeros; empty where they would not.
+std::string WhyNotExact(const Node& node) {
   for (const Axis& axis : AxesOf(node)) {
     if (axis.kernel % axis.stride != 0) {
       return absl::StrCat("a kernel of ", axis.kernel, " is no multiple of the stride ", axis.stride);
     }
-    if (axis.begin() < 0 || axis.end() < 0) return "padding beyond the taps";
   }
   return "";
 }
@@ -76,9 +75,11 @@ std::shared_ptr<const Tensor> Phases(const Tensor& weight, int64_t groups, const
     const int64_t group = row / (out * w.stride * h.stride);
     for (int64_t c = 0; c < in; ++c) {
       const float* kernel = from + ((group * in + c) * out + k) * h.kernel * w.kernel;
-      for (int64_t tap_h = h.taps() - 1; tap_h >= 0; --tap_h) {
-        for (int64_t tap_w = w.taps() - 1; tap_w >= 0; --tap_w) {
-          *to++ = kernel[(phase_h + tap_h * h.stride) * w.kernel + phase_w + tap_w * w.stride];
+      for (int64_t i = 0; i < h.taps(); ++i) {
+        for (int64_t j = 0; j < w.taps(); ++j, ++to) {
+          const int64_t tap_h = h.TapOf(phase_h, i), tap_w = w.TapOf(phase_w, j);
+          const bool inside = tap_h >= 0 && tap_h < h.kernel && tap_w >= 0 && tap_w < w.kernel;
+          *to = inside ? kernel[tap_h * w.kernel + tap_w] : 0;
         }
       }
     }
@@ -96,7 +97,7 @@ std::shared_ptr<const Tensor> Repeated(const Tensor& bias, int64_t groups, int64
   return repeated;
 }
 
-absl::StatusOr<Node*> AddConvolution(Node* node, const Axes& axes, ir::Graph& graph) {
+absl::StatusOr<Node*> AddConvolution(Node* node, const Activation& activation, const Axes& axes, ir::Graph& graph) {
   const auto& [h, w] = axes;
   const int64_t groups = node->attribute("groups").as_int();
   const std::string path = graph.UniqueModulePath(absl::StrCat(node->module()->path, ".phases"));
@@ -108,7 +109,9 @@ absl::StatusOr<Node*> AddConvolution(Node* node, const Axes& axes, ir::Graph& gr
   }
   RETURN_IF_ERROR(graph
                       .AddModule(path, "conv2d",
-                                 {{"padding", Ints{h.begin(), w.begin(), h.end(), w.end()}}, {"groups", groups}},
+                                 {{"padding", Ints{h.begin(), w.begin(), h.end(), w.end()}},
+                                  {"groups", groups},
+                                  {"activation", ToString(activation)}},
                                  std::move(parameters))
                       .status());
   return graph.AddModuleCall(absl::StrCat(node->name(), "_phases"), path, {node->operand(0)}, node);
@@ -129,11 +132,32 @@ absl::StatusOr<Node*> AddDepthToSpace(Node* phases, Node* node, const Axes& axes
                            {{"shape", Ints{0, channels, h.pixels() * h.stride, w.pixels() * w.stride}}}, node);
 }
 
-absl::Status Rewrite(Node* node, ir::Graph& graph) {
+}  // namespace
+
+std::string WhyNotSubpixel(const Node& node) {
+  if (node.kind() != ir::NodeKind::kCallModule) return "it is no call_module (run normalize first)";
+  std::string shared = SharedWeight(node);
+  if (!shared.empty()) return shared;
+  const ir::Graph& graph = node.graph();
+  const Tensor *weight = graph.ParameterOfOrNull(node, "weight"), *bias = graph.ParameterOfOrNull(node, "bias");
+  const bool is_float = match::IsF32(node) && !weight->type().quant && (bias == nullptr || !bias->type().quant);
+  if (!is_float || node.tensor_type().num_elements() == 0) {
+    return "wanted a result, a weight and a bias of f32, with elements";
+  }
+  if (node.attribute("dilation").as_ints() != Ints{1, 1}) return "it is dilated";
+  for (const Axis& axis : AxesOf(node)) {
+    if (axis.kernel < axis.stride) return "its stride is larger than its kernel";
+    if (axis.begin() < 0 || axis.end() < 0) return "padding beyond the taps";
+  }
+  return "";
+}
+
+absl::Status RewriteAsSubpixel(Node* node, Node* activation, ir::Graph& graph) {
   const Axes axes = AxesOf(*node);
   const auto& [h, w] = axes;
   std::vector<Node*> added;
-  ASSIGN_OR_RETURN(Node * value, AddConvolution(node, axes, graph));
+  const Activation function = activation == nullptr ? Activation() : ActivationOf(*activation);
+  ASSIGN_OR_RETURN(Node * value, AddConvolution(node, function, axes, graph));
   added.push_back(value);
   if (h.stride * w.stride > 1) {
     ASSIGN_OR_RETURN(value, AddDepthToSpace(value, node, axes, graph));
@@ -142,12 +166,17 @@ absl::Status Rewrite(Node* node, ir::Graph& graph) {
   if (value->type() != node->type()) {
     ASSIGN_OR_RETURN(value, graph.AddFunction(absl::StrCat(node->name(), "_cropped"), "slice", {value},
                                               {{"axes", Ints{2, 3}},
-                                               {"starts", Ints{h.cropped(), w.cropped()}},
-                                               {"ends", Ints{h.cropped() + h.output, w.cropped() + w.output}}},
+                                               {"starts", Ints{h.cropped, w.cropped}},
+                                               {"ends", Ints{h.cropped + h.output, w.cropped + w.output}}},
                                               node));
     added.push_back(value);
   }
   for (Node* call : added) call->AddSources(node->SourcesOrSelf());
+  if (activation != nullptr) {
+    added[0]->AddSources(activation->SourcesOrSelf());
+    activation->ReplaceAllUsesWith(node);
+    graph.Erase(activation);
+  }
   node->ReplaceAllUsesWith(value);
   ir::Module *const replaced = node->module(), *const module = added[0]->module();
   graph.Replace(node, added[0]);
@@ -157,19 +186,18 @@ absl::Status Rewrite(Node* node, ir::Graph& graph) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
 absl::StatusOr<bool> RewriteConvTransposes(ir::Graph& graph, passes::Remarks& remarks) {
   bool changed = false;
   for (Node* node : graph.Snapshot()) {
     if (!node->IsOp("conv_transpose2d")) continue;
-    const std::string why = WhyNot(*node);
+    std::string why = WhyNotSubpixel(*node);
+    if (why.empty()) why = WhyNotExact(*node);
     if (!why.empty()) {
       remarks.Missed(*node, absl::StrCat("stays a transposed convolution: ", why));
       continue;
     }
     remarks.Applied(*node, "as a convolution and depth to space");
-    RETURN_IF_ERROR(Rewrite(node, graph));
+    RETURN_IF_ERROR(RewriteAsSubpixel(node, /*activation=*/nullptr, graph));
     changed = true;
   }
   return changed;

@@ -8,11 +8,15 @@
 // convolutional layer?", 2016). The channels of a phase stay side by side, so that in NHWC whole runs of them move.
 // The convolution keeps the names of node and module, by which options speak of layers.
 // A convolution has faster kernels, and kernels on codes; w' has as many products, where the stride divides the kernel.
+// Elsewhere some phases have a tap less than others, and zeros in its place: that pays on codes (passes/quantize), not
+// in floats.
 //
-// Declines: a kernel that the stride does not divide, whose phases would be filled up with zeros; dilation; padding
-// beyond the taps; a module or a weight that others share; what is not f32.
+// Declines: a stride larger than the kernel; dilation; padding beyond the taps; a module or a weight that others share;
+// what is not f32.
 #ifndef FUSELAGE_PASSES_FUSION_SUBPIXEL_H_
 #define FUSELAGE_PASSES_FUSION_SUBPIXEL_H_
+
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "ir/graph.h"
@@ -20,6 +24,13 @@
 
 namespace fuselage::fusion {
 
+// Why a conv_transpose2d cannot become a convolution; empty where it can.
+std::string WhyNotSubpixel(const ir::Node& node);
+
+// Rewrites one that can. The convolution takes `activation` in, the only reader; null: none.
+absl::Status RewriteAsSubpixel(ir::Node* node, ir::Node* activation, ir::Graph& graph);
+
+// Rewrites all whose kernel the stride divides.
 absl::StatusOr<bool> RewriteConvTransposes(ir::Graph& graph, passes::Remarks& remarks);
 
 }  // namespace fuselage::fusion

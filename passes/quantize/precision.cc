@@ -155,7 +155,10 @@ absl::StatusOr<KeptInFloat> FasterInFloat(const ir::Graph& graph, const Selectio
                                           const MakeQuantized& make_quantized, Profiler& profiler,
                                           passes::Remarks& remarks) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> quantized, make_quantized({}));
-  std::vector<const ir::Graph*> graphs = {quantized.get(), &graph};
+  KeptInFloat all;
+  for (const Node* node : selection.nodes) all[node->name()] = "kept in FP32";
+  ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> in_float, make_quantized(all));
+  std::vector<const ir::Graph*> graphs = {quantized.get(), in_float.get()};
   ASSIGN_OR_RETURN(std::vector<std::vector<Profiler::Call>> calls, profiler.Profile(graphs));
   const SecondsOf seconds = Attribute(selection, /*f32=*/calls[1], /*int8=*/calls[0]);
 

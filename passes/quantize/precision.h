@@ -19,7 +19,8 @@
 
 namespace fuselage::quantize {
 
-// The graph with all that `selection` selects in INT8, but for `kept`.
+// The graph with all that `selection` selects in INT8, but for `kept`. With all of these kept it is that in FP32, whose
+// form may be another: some ops have one for INT8.
 using MakeQuantized = std::function<absl::StatusOr<std::unique_ptr<ir::Graph>>(const KeptInFloat& kept)>;
 
 // What Select should keep in FP32 to make the graph fast. Remarks say what was timed.

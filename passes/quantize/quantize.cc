@@ -23,6 +23,7 @@
 #include "passes/quantize/precision.h"
 #include "passes/quantize/scales.h"
 #include "passes/quantize/select.h"
+#include "passes/quantize/transposed.h"
 
 namespace fuselage::quantize {
 namespace {
@@ -408,6 +409,16 @@ absl::Status Apply(const QuantizeOptions& options, const Selection& selection, c
   return SetWeights(modules, std::move(biases), graph);
 }
 
+bool IsEmpty(const Selection& selection) { return selection.edges.empty() && selection.rows.empty(); }
+
+// The graph then has other values than with all in INT8: the result of one, not its phases.
+bool KeepsTransposed(const ir::Graph& graph, const KeptInFloat& kept) {
+  return std::any_of(kept.begin(), kept.end(), [&](const auto& name_and_reason) {
+    const Node* node = graph.FindNodeOrNull(name_and_reason.first);
+    return node != nullptr && node->IsOp("conv_transpose2d");
+  });
+}
+
 }  // namespace
 
 absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const {
@@ -417,26 +428,35 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
     return false;
   }
   RETURN_IF_ERROR(CheckFormat(FormatOf(options_)));
-  Remarks tentative;  // What is said of a selection that times may change.
-  const bool fastest = options_.precision() == QuantizeOptions::FASTEST;
-  ASSIGN_OR_RETURN(Selection selection, Select(options_, graph, fastest ? tentative : remarks));
-  if (selection.edges.empty() && selection.rows.empty()) return false;
-  ASSIGN_OR_RETURN(Ranges ranges, FindRanges(options_, graph, selection, runner_, cache_folder_, remarks));
-  if (fastest) {
-    ranges = WithShared(selection, std::move(ranges));
+  KeptInFloat kept;
+  Ranges whole_ranges;  // Of the graph with all in INT8.
+  const auto ranges_of = [&](const ir::Graph& graph, const Selection& selection, const KeptInFloat& kept,
+                             Remarks& remarks) -> absl::StatusOr<Ranges> {
+    if (!whole_ranges.empty() && !KeepsTransposed(graph, kept)) return whole_ranges;
+    return FindRanges(options_, graph, selection, runner_, cache_folder_, remarks);
+  };
+  if (options_.precision() == QuantizeOptions::FASTEST) {
+    Remarks tentative;  // What is said of a selection that times may change.
+    const std::unique_ptr<ir::Graph> whole = graph.Clone();
+    ASSIGN_OR_RETURN(const Selection selection, SelectWithTransposed(options_, *whole, tentative));
+    if (IsEmpty(selection)) return false;
+    ASSIGN_OR_RETURN(Ranges ranges, ranges_of(*whole, selection, {}, remarks));
+    whole_ranges = WithShared(selection, std::move(ranges));
     if (profiler_ == nullptr) {
       return UsageError("precision FASTEST needs a profiler of the CPU, and the caller gives none");
     }
     const auto quantized = [&](const KeptInFloat& kept) -> absl::StatusOr<std::unique_ptr<ir::Graph>> {
       std::unique_ptr<ir::Graph> copy = graph.Clone();
-      ASSIGN_OR_RETURN(const Selection some, Select(options_, *copy, tentative, kept));
+      ASSIGN_OR_RETURN(const Selection some, SelectWithTransposed(options_, *copy, tentative, kept));
+      ASSIGN_OR_RETURN(const Ranges ranges, ranges_of(*copy, some, kept, tentative));
       RETURN_IF_ERROR(Apply(options_, some, ranges, runner_, *copy, tentative));
       return copy;
     };
-    ASSIGN_OR_RETURN(const KeptInFloat kept, FasterInFloat(graph, selection, quantized, *profiler_, remarks));
-    ASSIGN_OR_RETURN(selection, Select(options_, graph, remarks, kept));
-    if (selection.edges.empty() && selection.rows.empty()) return false;
+    ASSIGN_OR_RETURN(kept, FasterInFloat(*whole, selection, quantized, *profiler_, remarks));
   }
+  ASSIGN_OR_RETURN(const Selection selection, SelectWithTransposed(options_, graph, remarks, kept));
+  if (IsEmpty(selection)) return false;
+  ASSIGN_OR_RETURN(const Ranges ranges, ranges_of(graph, selection, kept, remarks));
   RETURN_IF_ERROR(Apply(options_, selection, ranges, runner_, graph, remarks));
   return true;
 }

@@ -34,7 +34,8 @@ constexpr char kNetwork[] = R"(graph @g {
 }
 )";
 
-// Gives each node the same values in each sample; `poison` is what element 1 of the last node's last sample becomes.
+// Gives each node the same values in each sample, two and then zeros; `poison` is what element 1 of the last node's
+// last sample becomes.
 class FakeRunner : public passes::Runner {
  public:
   explicit FakeRunner(int samples, float value = 1, float poison = 1)
@@ -47,7 +48,9 @@ class FakeRunner : public passes::Runner {
     for (int sample = 0; sample < samples_; ++sample) {
       std::vector<Tensor> tensors;
       for (const ir::Node* node : nodes) {
-        tensors.push_back(Tensor::Of<float>(node->tensor_type().shape, {value_, value_ == 1 ? -2 : value_}));
+        float* values = tensors.emplace_back(node->tensor_type()).data<float>();
+        values[0] = value_;
+        values[1] = value_ == 1 ? -2 : value_;
       }
       if (sample == samples_ - 1 && poison_ != 1) tensors.back().data<float>()[1] = poison_;
       std::vector<const Tensor*> values;
@@ -440,6 +443,44 @@ TEST_F(QuantizeTest, WhatSharesARangeMayStayInFloat) {
   const ir::Node* codes = graph->FindNodeOrNull("p_q");
   ASSERT_NE(codes, nullptr);
   EXPECT_EQ(codes->tensor_type().quant, graph->FindNodeOrNull("x_q")->tensor_type().quant) << "of the same samples";
+}
+
+// In FP32 it is what `skip` leaves.
+TEST_F(QuantizeTest, ATransposedConvolutionIsOneOnlyInInt8) {
+  const auto quantized = [&](const QuantizeOptions& options, passes::Profiler* profiler) {
+    const std::unique_ptr<ir::Graph> graph = *ir::Parse(R"(graph @g {
+  param @c.weight: f32[1,1,1,1] = [1]
+  param @up.weight: f32[1,1,3,3] = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+  module @c = conv2d(weight=@c.weight)
+  module @up = conv_transpose2d(output_padding=[1, 1], padding=[1, 1, 1, 1], stride=[2, 2], weight=@up.weight)
+  %x: f32[1,1,1,2] = placeholder
+  %up: f32[1,1,2,4] = call_module @up(%x)
+  %silu: f32[1,1,2,4] = call_function silu(%up)
+  %c: f32[1,1,2,4] = call_module @c(%silu)
+  output(%c)
+}
+)",
+                                                        ops_);
+    FakeRunner runner(2);
+    EXPECT_OK(Quantize(options, &runner, "", profiler).Run(*graph, remarks_));
+    EXPECT_OK(graph->Verify());
+    return ir::Print(*graph);
+  };
+  const auto fastest = [&](double f32, double int8) {
+    FakeProfiler profiler({{"up", f32}, {"silu", 1}, {"c", 4}, {"up_apart", 0}, {"up_moved", 1}, {"up_joined", 0}},
+                          {{"up", int8}, {"c", 1}}, 0.1);
+    QuantizeOptions options;
+    options.set_precision(QuantizeOptions::FASTEST);
+    return quantized(options, &profiler);
+  };
+  const std::string int8 = quantized({}, nullptr);
+  EXPECT_THAT(int8, HasSubstr("module @up = conv2d(activation=\"silu\""));
+  EXPECT_EQ(fastest(8, 1), int8);
+  QuantizeOptions in_float;
+  for (const char* name : {"up", "silu"}) in_float.add_skip(name);
+  const std::string mixed = quantized(in_float, nullptr);
+  EXPECT_THAT(mixed, HasSubstr("module @up = conv_transpose2d"));
+  EXPECT_EQ(fastest(1, 8), mixed);
 }
 
 TEST_F(QuantizeTest, WhatIsFasterNeedsAProfiler) {

@@ -67,6 +67,10 @@ std::string WhyNoCodes(const Node& node) {
   return std::string(ir::Infer(*node.op(), node.attributes(), types).status().message());
 }
 
+bool Fits(absl::string_view glob, const Node& node) {
+  return GlobMatches(glob, node.name()) || (node.module() != nullptr && GlobMatches(glob, node.module()->path));
+}
+
 template <typename List, typename Value>
 bool Contains(const List& list, const Value& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -172,16 +176,11 @@ class Selector {
         absl::StrCat(option, ": '", glob, "' fits no node and no module", DidYouMean(glob, names)));
   }
 
-  static bool Fits(absl::string_view glob, const Node& node) {
-    return GlobMatches(glob, node.name()) || (node.module() != nullptr && GlobMatches(glob, node.module()->path));
-  }
-
   // Its quantized form takes a scale for each row of its input.
   bool IsPerToken(const Node& node) const {
     const ir::OpSchema* form = graph_.ops().FindQuantizedFormOrNull(node.op()->name);
     if (form == nullptr || form->OperandIndex("input_scale") < 0) return false;
-    return std::any_of(options_.per_token().begin(), options_.per_token().end(),
-                       [&](const std::string& glob) { return Fits(glob, node); });
+    return FittingOrNull(options_.per_token(), node) != nullptr;
   }
 
   bool IsCandidate(const Node& node) const {
@@ -192,8 +191,8 @@ class Selector {
   // Why a candidate stays in FP32 whatever its neighbours do; empty where nothing speaks against it.
   std::string WhyNot(const Node& node) const {
     if (const auto it = kept_.find(node.name()); it != kept_.end()) return it->second;
-    for (const std::string& glob : options_.skip()) {
-      if (Fits(glob, node)) return absl::StrCat("kept in FP32: skip '", glob, "'");
+    if (const std::string* glob = FittingOrNull(options_.skip(), node); glob != nullptr) {
+      return absl::StrCat("kept in FP32: skip '", *glob, "'");
     }
     const std::string& op = node.op()->name;
     if (Contains(options_.skip_ops(), op)) return absl::StrCat("kept in FP32: skip_ops '", op, "'");
@@ -349,6 +348,11 @@ bool GlobMatches(absl::string_view glob, absl::string_view text) {
   }
   while (g < glob.size() && glob[g] == '*') ++g;
   return g == glob.size();
+}
+
+const std::string* FittingOrNull(const google::protobuf::RepeatedPtrField<std::string>& globs, const ir::Node& node) {
+  const auto it = std::find_if(globs.begin(), globs.end(), [&](const std::string& glob) { return Fits(glob, node); });
+  return it == globs.end() ? nullptr : &*it;
 }
 
 absl::StatusOr<Selection> Select(const QuantizeOptions& options, const ir::Graph& graph, Remarks& remarks,

@@ -25,8 +25,8 @@ struct Selection {
   std::vector<Edge> edges;       // That get a pair, in the graph's order.
   std::vector<Edge> rows;        // Whose rows get scales in the run, in the graph's order.
   // Values of one group share their parameters: views, slices of codes and quantized max pools join their operand's, a
-  // quantized concat joins all of its operands and its result. A group's range is the union of the ranges of its sources, the values
-  // that the others are made of.
+  // quantized concat joins all of its operands and its result. A group's range is the union of the ranges of its
+  // sources, the values that the others are made of.
   HashMap<const ir::Node*, int> group_of;
   std::vector<std::vector<ir::Node*>> sources;  // By group, in the graph's order.
 };
@@ -37,6 +37,9 @@ std::vector<int> DataOperands(const ir::Node& node);
 
 // A text with '*' for any characters and '?' for one.
 bool GlobMatches(absl::string_view glob, absl::string_view text);
+
+// The first of such that the name of the node or the path of its module fits; null: none.
+const std::string* FittingOrNull(const google::protobuf::RepeatedPtrField<std::string>& globs, const ir::Node& node);
 
 // A quantized op that can leave a float result; what adds a residual in codes cannot.
 bool HasFloatResult(const ir::Node& node);

@@ -9,7 +9,8 @@
 namespace fuselage::testing {
 
 // A pass turned `before`, a float graph without dead nodes, into `after`, calibrated on `samples`, with affine codes by
-// the samples' extremes. It rounded, and did nothing else:
+// the samples' extremes. Beside giving some layers a form that codes have (quantize/transposed.h) it rounded, and did
+// nothing else:
 //   undone, the text is what it was: every dequantize(quantize(x)) is x, every module has its old parameters;
 //   x, on all samples, is within half a step of a code's value: nothing saturates;
 //   no step is coarser than it must be: 255 of them are the extent of some value of `before`, zero included;

@@ -81,7 +81,10 @@ bool ConvTranspose(Draft& draft) {
   }
   const int64_t stride = random.Between(1, 2);
   call.attributes = {{"stride", Ints(n, stride)}, {"groups", groups}};
-  if (stride == 2 && random.OneIn(2)) call.attributes.emplace("output_padding", Ints(n, 1));
+  if (stride == 2 && random.OneIn(2)) {
+    call.attributes.emplace("padding", Ints(2 * n, 1));
+    call.attributes.emplace("output_padding", Ints(n, 1));
+  }
   Node* conv = draft.AddInRandomSpelling(call);
   if (conv != nullptr) draft.set_magnitude(*conv, Grown(draft.magnitude(*x), type.shape[1] * 3));
   return conv != nullptr;
