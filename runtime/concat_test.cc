@@ -137,6 +137,23 @@ TEST_F(ConcatTest, InsideAnother) {
   EXPECT_THAT(CopiedBytes(), ElementsAre(8 * 9 * 7));
 }
 
+// As a U-Net's decoder has it, of 16 channels in four phases.
+TEST_F(ConcatTest, OfDepthToSpaceIsNoStep) {
+  Node* x = Codes({2, 3, 9, 7});
+  Node* skip = Codes({2, 3, 18, 14});
+  const auto reshape = [&](Node* of, std::vector<int64_t> shape) {
+    return g_.Call("reshape", {of}, {{"shape", std::move(shape)}});
+  };
+  Node* phases = g_.Conv(x, {.channels = 16, .relu = true});
+  Node* moved = g_.Call("permute", {reshape(phases, {0, 1, 2, 2, 4, 9, 7})},
+                        {{"dims", std::vector<int64_t>{0, 1, 4, 5, 2, 6, 3}}});
+  Node* cat = Cat({skip, reshape(moved, {0, 4, 18, 14})});
+  Compile({g_.Conv(cat, kConv)});
+  EXPECT_THAT(CopiedBytes(), IsEmpty());
+  EXPECT_EQ(StepOf(moved).layout, "nhwc, in %" + cat->name() + " from channel 8");
+  EXPECT_EQ(StepOf(moved).bytes, 2 * 2 * 16 * 9 * 7);
+}
+
 // A result of one pixel is the same in both layouts, and an output may share its memory.
 TEST_F(ConcatTest, OfOnePixelIsAStep) {
   Node* x = Codes({1, 3, 9, 7});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "runtime/regrouping.h"
 #include "runtime/reorder.h"
 
 namespace fuselage::runtime {
@@ -41,7 +42,16 @@ class Chooser {
   Chooser(const ir::Graph& graph, const Constants& constants, const kernels::KernelRegistry& kernels, kernels::Isa isa,
           int threads) {
     const auto in_nhwc = [&](const Node* value) { return nhwc_.contains(value); };
+    HashMap<const Node*, Regrouping> regroupings;
+    for (const Regrouping& regrouping : RegroupingsOf(graph)) regroupings.emplace(regrouping.last, regrouping);
+    const KernelEntry* permute = kernels.FindOrNull("permute");
     for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+      const auto regrouping = regroupings.find(node);
+      if (permute != nullptr && regrouping != regroupings.end() && in_nhwc(&regrouping->second.x())) {
+        calls_.emplace(node, Call{permute, {InNhwc(regrouping->second), {&regrouping->second.x()}}});
+        nhwc_.insert(node);
+        continue;
+      }
       const KernelEntry* entry = node->is_call() ? kernels.FindOrNull(node->op()->name) : nullptr;
       if (entry == nullptr || entry->takes_placements == nullptr || constants.contains(node)) continue;
       auto description = Describe(*node, constants);

@@ -65,11 +65,11 @@ std::vector<Regrouping> RegroupingsOf(const ir::Graph& graph) {
 }
 
 kernels::KernelDesc InNhwc(const Regrouping& regrouping) {
-  TensorType from = regrouping.view->tensor_type(), to = regrouping.permute->tensor_type();
+  TensorType from = regrouping.view->tensor_type(), to = regrouping.last->tensor_type();
   const Ints from_axes = *AxesInNhwc(regrouping.x().tensor_type().shape, from.shape);
-  const Ints to_axes = *AxesInNhwc(regrouping.last->tensor_type().shape, to.shape);
+  const Ints to_axes = *AxesInNhwc(to.shape, regrouping.permute->tensor_type().shape);
   from.shape = Permuted(from.shape, from_axes);
-  to.shape = Permuted(to.shape, to_axes);
+  to.layout = Layout::kNhwc;
   const Ints dims = DimsOf(*regrouping.permute);
   Ints in_nhwc;
   for (const int64_t axis : to_axes) {

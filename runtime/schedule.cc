@@ -264,6 +264,7 @@ class Scheduler {
     const Regrouping& regrouping = found->second;
     const absl::Status in_nhwc = AddInNhwc(regrouping);
     if (!absl::IsUnimplemented(in_nhwc)) return in_nhwc;
+    FUSELAGE_CHECK(PlaceOf(node).placement.dense());
     RETURN_IF_ERROR(AddCall(*regrouping.view));
     RETURN_IF_ERROR(AddCall(*regrouping.permute));
     return AddCall(node);
@@ -279,10 +280,12 @@ class Scheduler {
     KernelDesc desc = InNhwc(regrouping);
     desc.isa = options_.isa;
     desc.threads = options_.threads;
+    const Place place = PlaceOf(*regrouping.last);
+    desc.output_placement = place.placement;
     ASSIGN_OR_RETURN(std::unique_ptr<kernels::Kernel> kernel, entry->create(desc));
     StepSpec step{StepKind::kKernel, std::move(kernel), regrouping.permute->name(), "permute", {source}};
-    step.layout = LayoutText(Layout::kNhwc, {});
-    results_[regrouping.last] = {NewResult(regrouping.last->tensor_type(), Layout::kNhwc, step)};
+    step.layout = LayoutText(Layout::kNhwc, place);
+    results_[regrouping.last] = {NewResult(regrouping.last->tensor_type(), Layout::kNhwc, step, place)};
     Items items = ItemsOf(*entry, desc, regrouping.x().tensor_type().shape[0], step);
     AddStep(std::move(step), std::move(items));
     return absl::OkStatus();

@@ -31,11 +31,35 @@ int64_t Normalized(int64_t axis, int rank) { return axis < 0 ? axis + rank : axi
 
 // --- One function for each operator; the graph's inference has checked the attributes.
 
+// The axes of the input in the order of the result.
+TensorType Permuted(const KernelDesc& desc) {
+  TensorType permuted = {desc.output().dtype, {}, std::nullopt, Layout::kRowMajor};
+  for (const int64_t dim : desc.GetInts("dims")) {
+    permuted.shape.push_back(desc.input(0).shape[Normalized(dim, desc.input(0).rank())]);
+  }
+  return permuted;
+}
+
+// A result in NHWC has the same elements in the same order, of which the last axes are the channels.
 absl::StatusOr<Copies> Permute(const KernelDesc& desc) {
   const std::vector<int64_t> own = StridesOf(desc.input(0));
-  std::vector<int64_t> from;
+  const TensorType permuted = Permuted(desc);
+  std::vector<int64_t> from, to = StridesOf(permuted);
   for (const int64_t dim : desc.GetInts("dims")) from.push_back(own[Normalized(dim, desc.input(0).rank())]);
-  return Copies{Whole(desc.output().shape, from, StridesOf(desc.output()))};
+  if (!desc.output_placement.dense()) {
+    for (size_t axis = 0; axis + 1 < to.size(); ++axis) {
+      to[axis] = to[axis] / permuted.shape.back() * desc.output_placement.pixel_bytes;
+    }
+  }
+  return Copies{Whole(permuted.shape, from, to)};
+}
+
+// Pixels further apart, where each is the last axis.
+bool PermuteTakes(const KernelDesc& desc) {
+  const TensorType& output = desc.output();
+  const bool regroups = output.layout == Layout::kNhwc && desc.input(0).layout == Layout::kRowMajor;
+  return desc.input_placement(0).dense() && desc.output_placement.even() &&
+         (desc.output_placement.dense() || (regroups && Permuted(desc).shape.back() == output.shape[1]));
 }
 
 absl::StatusOr<Copies> Transpose(const KernelDesc& desc) {
@@ -181,7 +205,7 @@ constexpr MovementOp kOps[] = {
     {"cat", kernels::LayoutRule::kSame, Cat, AllEven},
     {"expand", kernels::LayoutRule::kRowMajor, Expand},
     {"pad", kernels::LayoutRule::kSame, Pad},
-    {"permute", kernels::LayoutRule::kRowMajor, Permute},
+    {"permute", kernels::LayoutRule::kRowMajor, Permute, PermuteTakes},
     {"slice", kernels::LayoutRule::kSame, Slice},
     {"split", kernels::LayoutRule::kSame, Split},
     {"transpose", kernels::LayoutRule::kRowMajor, Transpose},

@@ -120,6 +120,34 @@ TEST(Movement, CatTakesEvenPlacements) {
   EXPECT_FALSE(takes());
 }
 
+// Depth to space into channels of a wider tensor: 3 of 5 from each pixel on.
+TEST(Movement, PermuteTakesPixelsFurtherApart) {
+  kernels::KernelDesc desc;
+  desc.op = "permute";
+  desc.inputs = {TensorType{DType::kU8, {2, 4, 5, 2, 2, 3}, PerTensor(0.1f, 3), Layout::kRowMajor}};
+  desc.outputs = {kernels::Codes(DType::kU8, {2, 3, 8, 10}, 0.1f, 3, Layout::kNhwc)};
+  desc.attributes = {{"dims", Attribute(Ints{0, 1, 3, 2, 4, 5})}};
+  const Tensor x = SeededTensor(desc.input(0), 1);
+  const auto wanted = kernels::RunKernel(**Create(desc), {&x});
+  ASSERT_TRUE(wanted.ok()) << wanted.status();
+  kernels::KernelRegistry kernels;
+  Register(kernels);
+  const auto takes = [&] { return kernels.FindOrNull("permute")->takes_placements(desc); };
+  desc.output_placement.pixel_bytes = 5;
+  EXPECT_TRUE(takes());
+  const auto kernel = Create(desc);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  kernels::TestThreads threads(3);
+  const auto found = kernels::RunPlacedKernel(**kernel, desc, {&x}, &threads);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_TRUE(found->SameBytes(*wanted));
+  desc.output_placement.halo = 1;
+  EXPECT_FALSE(takes());
+  desc.output_placement.halo = 0;
+  desc.attributes = {{"dims", Attribute(Ints{0, 1, 3, 2, 5, 4})}};
+  EXPECT_FALSE(takes()) << "a pixel of two axes";
+}
+
 TEST(Movement, MergesAxes) {
   const auto axes = Simplified({{2, 12, 12}, {1, 5, 5}, {3, 4, 4}, {4, 1, 1}});
   ASSERT_EQ(axes.size(), 1u);
