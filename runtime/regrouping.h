@@ -26,7 +26,8 @@ struct Regrouping {
 // Those of the graph: views whose only reader is the next of the three.
 std::vector<Regrouping> RegroupingsOf(const ir::Graph& graph);
 
-// The permute that does it in NHWC: row-major [N, H, W, G, K] -> [N, H, W, K, G], which is the last node's type in NHWC.
+// The permute that does it in NHWC: row-major [N, H, W, G, K] -> [N, H, W, K, G], which is the last node's type in
+// NHWC.
 kernels::KernelDesc InNhwc(const Regrouping& regrouping);
 
 }  // namespace fuselage::runtime

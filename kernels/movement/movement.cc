@@ -258,9 +258,26 @@ void Interleave(const T* a, const T* b, int64_t n, T* to) {
   }
 }
 
+// Short rows, of a size that the compiler knows: a call for each would take longer than the row.
+template <size_t kBytes, typename T>
+void CopyRows(const StridedCopy::Axis& outer, const StridedCopy::Axis& inner, const T* from, T* to) {
+  for (int64_t i = 0; i < outer.size; ++i) {
+    for (int64_t j = 0; j < inner.size; ++j) {
+      std::memcpy(to + i * outer.to + j * inner.to, from + i * outer.from + j * inner.from, kBytes);
+    }
+  }
+}
+
 template <typename T>
 void CopyAxes(absl::Span<const StridedCopy::Axis> axes, const T* from, T* to) {
   if (axes.size() == 1) return CopyRow(axes[0], from, to);
+  if (axes.size() == 3 && axes[2].from == 1 && axes[2].to == 1) {
+    switch (axes[2].size * sizeof(T)) {
+      case 16: return CopyRows<16>(axes[0], axes[1], from, to);
+      case 32: return CopyRows<32>(axes[0], axes[1], from, to);
+      case 64: return CopyRows<64>(axes[0], axes[1], from, to);
+    }
+  }
   if (axes.size() == 2 && axes[0].from == 1 && axes[0].to == 2 && axes[1].size == 2 && axes[1].to == 1) {
     return Interleave(from, from + axes[1].from, axes[0].size, to);
   }

@@ -33,6 +33,7 @@ inline std::vector<Case> Cases() {
       {"permute", {{3, 2, 7}}, {{"dims", Ints{0, 2, 1}}}},
       {"permute", {{3, 2, 16}}, {{"dims", Ints{0, 2, 1}}}},
       {"permute", {{3, 2, 58}}, {{"dims", Ints{0, 2, 1}}}},
+      {"permute", {{2, 3, 4, 5, 16}}, {{"dims", Ints{3, 2, 1, 0, 4}}}},
       {"slice", {{5, 6}}, {{"starts", Ints{1, -2}}, {"ends", Ints{4, 100}}}},
       {"slice", {{2, 5, 3, 3}}, {{"starts", Ints{4}}, {"ends", Ints{-100}}, {"axes", Ints{1}}, {"steps", Ints{-2}}}},
       {"slice", {{4, 4}}, {{"starts", Ints{100}}, {"ends", Ints{0}}, {"axes", Ints{-1}}, {"steps", Ints{-1}}}},
