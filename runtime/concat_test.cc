@@ -154,6 +154,18 @@ TEST_F(ConcatTest, OfDepthToSpaceIsNoStep) {
   EXPECT_EQ(StepOf(moved).bytes, 2 * 2 * 16 * 9 * 7);
 }
 
+TEST_F(ConcatTest, OfCropsIsNoStep) {
+  const auto crop = [&](Node* of) {
+    using Ints = std::vector<int64_t>;
+    return g_.Call("slice", {of}, {{"axes", Ints{2, 3}}, {"starts", Ints{1, 1}}, {"ends", Ints{8, 6}}});
+  };
+  Node* in = g_.Input({DType::kU8, {1, 4, 9, 7}, PerTensor(0.05f, 0), Layout::kRowMajor});
+  Node *a = g_.Conv(in, kConv), *whole = Cat({crop(g_.Conv(in, kConv)), crop(a)});
+  Compile({g_.Conv(whole, kConv), g_.Conv(crop(in), kConv), g_.Dequantize(crop(whole))});
+  EXPECT_THAT(CopiedBytes(), IsEmpty());
+  EXPECT_EQ(StepOf(whole->operand(1)).layout, "nhwc, in %" + whole->name() + " from channel 8");
+}
+
 // A result of one pixel is the same in both layouts, and an output may share its memory.
 TEST_F(ConcatTest, OfOnePixelIsAStep) {
   Node* x = Codes({1, 3, 9, 7});

@@ -158,6 +158,7 @@ class Chooser {
   bool AllTake(const Node& value, const Placement& placement) {
     if (placement.dense()) return false;
     Call& writer = calls_.at(&value);
+    if (writer.entry->layout == LayoutRule::kSame && !nhwc_.contains(&value)) return false;  // May be row-major.
     KernelDesc& desc = writer.description.desc;
     desc.output_placement = placement;
     const bool written = writer.entry->takes_placements(desc);

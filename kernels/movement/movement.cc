@@ -81,7 +81,7 @@ absl::StatusOr<Copies> Expand(const KernelDesc& desc) {
 
 absl::StatusOr<Copies> Slice(const KernelDesc& desc) {
   const TensorType& input = desc.input(0);
-  std::vector<int64_t> from = StridesOf(input);
+  std::vector<int64_t> from = PlacedStrides(input, desc.input_placement(0));
   const std::vector<int64_t>&starts = desc.GetInts("starts"), &axes = desc.GetInts("axes"),
         &steps = desc.GetInts("steps");
   int64_t offset = 0;
@@ -94,7 +94,7 @@ absl::StatusOr<Copies> Slice(const KernelDesc& desc) {
     // A step beyond the axis takes one element.
     from[axis] = desc.output().shape[axis] == 1 ? 0 : from[axis] * step;
   }
-  StridedCopy copy = Whole(desc.output().shape, from, StridesOf(desc.output()));
+  StridedCopy copy = Whole(desc.output().shape, from, PlacedStrides(desc.output(), desc.output_placement));
   copy.from_offset = offset;
   return Copies{std::move(copy)};
 }
@@ -206,7 +206,7 @@ constexpr MovementOp kOps[] = {
     {"expand", kernels::LayoutRule::kRowMajor, Expand},
     {"pad", kernels::LayoutRule::kSame, Pad},
     {"permute", kernels::LayoutRule::kRowMajor, Permute, PermuteTakes},
-    {"slice", kernels::LayoutRule::kSame, Slice},
+    {"slice", kernels::LayoutRule::kSame, Slice, AllEven},
     {"split", kernels::LayoutRule::kSame, Split},
     {"transpose", kernels::LayoutRule::kRowMajor, Transpose},
 };
@@ -269,19 +269,23 @@ void CopyRows(const StridedCopy::Axis& outer, const StridedCopy::Axis& inner, co
 }
 
 template <typename T>
-void CopyAxes(absl::Span<const StridedCopy::Axis> axes, const T* from, T* to) {
-  if (axes.size() == 1) return CopyRow(axes[0], from, to);
-  if (axes.size() == 3 && axes[2].from == 1 && axes[2].to == 1) {
-    switch (axes[2].size * sizeof(T)) {
-      case 16: return CopyRows<16>(axes[0], axes[1], from, to);
-      case 32: return CopyRows<32>(axes[0], axes[1], from, to);
-      case 64: return CopyRows<64>(axes[0], axes[1], from, to);
+void CopyAxes(const StridedCopy::Axis& first, absl::Span<const StridedCopy::Axis> rest, const T* from, T* to) {
+  if (rest.empty()) return CopyRow(first, from, to);
+  const StridedCopy::Axis& row = rest.back();
+  if (rest.size() == 1 && first.from == 1 && first.to == 2 && row.size == 2 && row.to == 1) {
+    return Interleave(from, from + row.from, first.size, to);
+  }
+  if (rest.size() <= 2 && row.from == 1 && row.to == 1) {
+    const StridedCopy::Axis once = {1, 0, 0};
+    const StridedCopy::Axis &outer = rest.size() == 2 ? first : once, &inner = rest.size() == 2 ? rest[0] : first;
+    switch (row.size * sizeof(T)) {
+      case 16: return CopyRows<16>(outer, inner, from, to);
+      case 32: return CopyRows<32>(outer, inner, from, to);
+      case 64: return CopyRows<64>(outer, inner, from, to);
+      default: break;
     }
   }
-  if (axes.size() == 2 && axes[0].from == 1 && axes[0].to == 2 && axes[1].size == 2 && axes[1].to == 1) {
-    return Interleave(from, from + axes[1].from, axes[0].size, to);
-  }
-  for (int64_t i = 0; i < axes[0].size; ++i) CopyAxes(axes.subspan(1), from + i * axes[0].from, to + i * axes[0].to);
+  for (int64_t i = 0; i < first.size; ++i) CopyAxes(rest[0], rest.subspan(1), from + i * first.from, to + i * first.to);
 }
 
 template <typename T>
@@ -295,12 +299,7 @@ void CopyElements(const StridedCopy& copy, const void* from, void* to, kernels::
   kernels::ForRanges(parallel, outer.size, std::max<int64_t>(1, kGrain / inner), [&](int64_t begin, int64_t end) {
     StridedCopy::Axis part = outer;
     part.size = end - begin;
-    const T* part_source = source + begin * part.from;
-    T* part_target = target + begin * part.to;
-    if (copy.axes.size() == 1) return CopyRow(part, part_source, part_target);
-    for (int64_t i = 0; i < part.size; ++i) {
-      CopyAxes(absl::MakeConstSpan(copy.axes).subspan(1), part_source + i * part.from, part_target + i * part.to);
-    }
+    CopyAxes(part, absl::MakeConstSpan(copy.axes).subspan(1), source + begin * part.from, target + begin * part.to);
   });
 }
 

@@ -120,6 +120,32 @@ TEST(Movement, CatTakesEvenPlacements) {
   EXPECT_FALSE(takes());
 }
 
+// A crop of channels of a wider tensor, into channels of a wider one.
+TEST(Movement, SliceTakesEvenPlacements) {
+  kernels::KernelDesc desc;
+  desc.op = "slice";
+  desc.inputs = {kernels::Codes(DType::kU8, {2, 16, 4, 5}, 0.1f, 3, Layout::kNhwc)};
+  desc.outputs = {kernels::Codes(DType::kU8, {2, 16, 2, 4}, 0.1f, 3, Layout::kNhwc)};
+  desc.attributes = {{"starts", Attribute(Ints{1, 1})},
+                     {"ends", Attribute(Ints{3, 5})},
+                     {"axes", Attribute(Ints{2, 3})},
+                     {"steps", Attribute(Ints{})}};
+  const Tensor x = SeededTensor(desc.input(0), 1);
+  const auto wanted = kernels::RunKernel(**Create(desc), {&x});
+  ASSERT_TRUE(wanted.ok()) << wanted.status();
+  kernels::KernelRegistry kernels;
+  Register(kernels);
+  desc.input_placements = {kernels::Placement{kernels::Blocking::kNone, 0, 17}};
+  desc.output_placement.pixel_bytes = 20;
+  EXPECT_TRUE(kernels.FindOrNull("slice")->takes_placements(desc));
+  const auto kernel = Create(desc);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  kernels::TestThreads threads(3);
+  const auto found = kernels::RunPlacedKernel(**kernel, desc, {&x}, &threads);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_TRUE(found->SameBytes(*wanted));
+}
+
 // Depth to space into channels of a wider tensor: 3 of 5 from each pixel on.
 TEST(Movement, PermuteTakesPixelsFurtherApart) {
   kernels::KernelDesc desc;
