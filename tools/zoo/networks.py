@@ -71,6 +71,18 @@ class UNet(nn.Module):
         return self.head(x)
 
 
+class Generator(nn.Sequential):
+    """Of images, shaped as CycleGAN's (Zhu et al., 2017), with batch norms: no stride of the decoder divides its kernel."""
+
+    def __init__(self):
+        def up(inputs, outputs, kernel):
+            conv = nn.ConvTranspose2d(inputs, outputs, kernel, 2, kernel // 2, output_padding=1)
+            return nn.Sequential(conv, nn.BatchNorm2d(outputs), nn.ReLU())
+
+        down = (conv_block(i, o, k, s, nn.ReLU) for i, o, k, s in ((3, 16, 7, 1), (16, 32, 3, 2), (32, 64, 3, 2)))
+        super().__init__(*down, up(64, 32, 5), up(32, 16, 3), nn.Conv2d(16, 3, 7, padding=3), nn.Tanh())
+
+
 class C2f(nn.Module):
     """Splits the channels, runs bottlenecks on one half after the other, and joins all of them (YOLOv8)."""
 
@@ -229,6 +241,7 @@ TABLE = [
     Network("resnet18_fpn", "torchvision", pyramid),
     Network("unet_transposed", "torch", lambda: UNet(True), small=True),
     Network("unet_bilinear", "torch", lambda: UNet(False), small=True),
+    Network("generator", "torch", Generator, small=True),
     Network("yolo_shaped", "torch", Yolo, small=True),
     Network("lstm", "torch", Lstm, ((1, 12, 24),), small=True),
     Network("mixer_s16_224", "timm", timm("mixer_s16_224"), LARGE_IMAGE),
