@@ -7,9 +7,9 @@
 //
 // A cat of channels in NHWC has nothing to copy where its operands are written into its result, with the pitch of that.
 // An operand is, if it is made in NHWC and its writer and all its readers support the pitch; the writer of what
-// regrouping.h puts in NHWC is a permute. It lies in one cat's
-// result: the last that it is an operand of. A cat whose operands lie side by side in a later one's result (DenseNet's,
-// where each has the operands of the one before it, and one more) is a slice of that.
+// regrouping.h puts in NHWC is a permute. It lies in one cat's result: the last that it is an operand of. A cat whose
+// operands lie side by side in a later one's result (DenseNet's, where each has the operands of the one before it, and
+// one more) is a slice of that.
 #ifndef FUSELAGE_RUNTIME_PLACEMENTS_H_
 #define FUSELAGE_RUNTIME_PLACEMENTS_H_
 
