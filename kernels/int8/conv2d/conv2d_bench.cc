@@ -75,7 +75,7 @@ struct Layer {
   int in_channels, size, out_channels, kernel, stride;
   bool residual;
   int count;  // In the network.
-  int groups = 1;
+  int groups = 1, dilation = 1;
 };
 
 // He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, table 1.
@@ -144,6 +144,13 @@ constexpr Layer kTransforms[] = {
     {"vgg11_14", 512, 14, 512, 3, 1, false, 2},
 };
 
+// Dilated: FCN and DeepLab v3 on ResNet50 (Chen et al., 2017) at 224x224. Two groups: ResNeSt (Zhang et al., 2020).
+constexpr Layer kDilated[] = {
+    {"fcn_28_256", 256, 28, 256, 3, 1, false, 5, 1, 2},   {"fcn_28_512", 512, 28, 512, 3, 1, false, 1, 1, 2},
+    {"fcn_28_512_4", 512, 28, 512, 3, 1, false, 2, 1, 4}, {"resnest_56", 64, 56, 128, 3, 1, false, 1, 2},
+    {"resnest_28", 256, 28, 512, 3, 1, false, 1, 2},      {"resnest_14", 512, 14, 1024, 3, 1, false, 1, 2},
+};
+
 // Expansions and projections of inverted residuals, whose depth is short: MobileNetV2, table 2.
 constexpr Layer kPointwise[] = {
     {"mobilenet_v2_112_project", 32, 112, 16, 1, 1, false, 1}, {"mobilenet_v2_112_expand", 16, 112, 96, 1, 1, false, 1},
@@ -186,6 +193,8 @@ struct Prepared {
     Case c = SquareCase(layer.in_channels, layer.size, layer.out_channels, layer.kernel, layer.stride);
     c.batch = batch;
     c.groups = layer.groups;
+    c.dilation_y = c.dilation_x = layer.dilation;
+    for (int* side : {&c.top, &c.left, &c.bottom, &c.right}) *side *= layer.dilation;
     if (layer.residual) c.residual_type = DType::kU8;
     c.threads = threads;
     if (variant != nullptr) c.max_weight = 63;  // Which every variant takes.
@@ -275,6 +284,7 @@ void RegisterAll() {
   RegisterLayers(kDepthwise);
   RegisterLayers(kGrouped);
   RegisterLayers(kTransforms);
+  RegisterLayers(kDilated);
   RegisterLayers(kPointwise);
   for (int batch : {1, 16}) {
     for (int threads : {1, 2}) {

@@ -345,6 +345,42 @@ TEST(Conv2dTest, WinogradUpToItsBound) {
   }
 }
 
+// Phases of all sizes, and groups of which some have weights that are transformed late.
+TEST(Conv2dTest, WinogradOfDilationsAndGroups) {
+  std::map<std::string, int> ran;
+  uint64_t seed = 0;
+  for (int dilation_y = 1; dilation_y <= 5; dilation_y += 2) {
+    for (int dilation_x = 1; dilation_x <= 4; ++dilation_x) {
+      for (int size : {1, 6, 13, 19}) {
+        Case c;
+        c.batch = 1 + size % 2;
+        c.in_channels = 20, c.out_channels = 40;
+        c.height = size, c.width = 20 - size;
+        c.dilation_y = c.top = c.bottom = dilation_y;
+        c.dilation_x = c.left = c.right = dilation_x;
+        c.threads = 1 + size % 3;
+        if (size > 6) c.residual_type = DType::kU8;
+        ExpectVariantsEqual(c, ++seed, &ran);
+      }
+    }
+  }
+  EXPECT_EQ(ran["avx512_vnni_emulated winograd"], 48);
+  for (int groups : {2, 5}) {
+    for (int in_channels : {2, 18, 64}) {
+      for (int out_channels : {16, 48, 160}) {
+        Case c;
+        c.groups = groups;
+        c.in_channels = groups * in_channels, c.out_channels = groups * out_channels;
+        c.height = c.width = 6;
+        c.dilation_x = groups / 2;
+        c.threads = 1 + in_channels % 3;
+        ExpectVariantsEqual(c, ++seed, &ran);
+      }
+    }
+  }
+  EXPECT_EQ(ran["avx512_vnni_emulated winograd"], 48 + 18);
+}
+
 // The layers of ResNet18 with fewer channels where that does not change the path, on one, two and three threads.
 TEST(Conv2dTest, NetworkShapesOnSeveralThreads) {
   struct Layer {

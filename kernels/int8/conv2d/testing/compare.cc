@@ -186,9 +186,11 @@ Case RandomCase(uint64_t seed) {
     c.in_channels = c.out_channels = c.groups * channels;
   }
   if (pick(6) == 0) {  // What Winograd takes.
-    c.groups = 1;
+    c.groups = 1 + pick(3);
+    c.in_channels = c.groups * 2 * (1 + pick(20));
+    c.out_channels = c.groups == 1 ? 1 + pick(70) : c.groups * 16 * (1 + pick(3));
     c.kernel_height = c.kernel_width = 3;
-    c.stride_y = c.stride_x = c.dilation_y = c.dilation_x = 1;
+    c.stride_y = c.stride_x = 1;
   }
   PickOperands(pick, &c);
   c.threads = 1 + (pick(8) == 0 ? 1 + pick(2) : 0);

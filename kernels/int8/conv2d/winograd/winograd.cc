@@ -62,7 +62,14 @@ int64_t OddLines(int64_t bytes) { return (CeilDiv(bytes, 64) | 1) * 64; }
 
 // The bytes of all weights, transformed.
 int64_t TransformedBytes(const Geometry& g) {
-  return CeilDiv(g.out_channels, kPanel) * kPositions * RoundUp(g.in_channels, kPanel) / 2 * kPanelBytes;
+  return CeilDiv(g.out_channels, kPanel) * kPositions * RoundUp(g.group_in_channels(), kPanel) / 2 * kPanelBytes;
+}
+
+// Tiles along an axis. A dilated convolution is one convolution without dilation for each phase: the pixels whose
+// position leaves the same remainder.
+int64_t PhaseTiles(int64_t size, int64_t dilation) { return CeilDiv(CeilDiv(size, dilation), kTile); }
+int64_t ImageTiles(const Geometry& g) {
+  return g.dilation_y * PhaseTiles(g.out_height, g.dilation_y) * g.dilation_x * PhaseTiles(g.out_width, g.dilation_x);
 }
 
 class Winograd : public Algorithm {
@@ -73,8 +80,10 @@ class Winograd : public Algorithm {
         constants_(problem, CodeForm::kSigned),
         operands_(problem),
         channels_(RoundUp(problem.geometry.in_channels, kPanel)),
-        pairs_(channels_ / 2),
-        panels_(CeilDiv(problem.geometry.out_channels, kPanel)) {
+        pairs_(CeilDiv(geometry_.groups == 1 ? channels_ : geometry_.group_in_channels(), 2)),
+        panels_(CeilDiv(geometry_.out_channels, kPanel)),
+        group_panels_(panels_ / geometry_.groups),
+        group_blocks_(CeilDiv(group_panels_, loops.max_panels)) {
     padding_ = Tensor(DType::kU8, {channels_});
     std::memset(padding_.raw_data(), static_cast<uint8_t>(problem.input_zero_point), channels_);
     Plan(problem.threads);
@@ -93,8 +102,8 @@ class Winograd : public Algorithm {
       context.parallel->For(static_cast<int>(tiles_), [&](int tile, int) {
         TransformInput(arguments, tile, tile + 1, reinterpret_cast<int16_t*>(shared) + tile * channels_);
       });
-      context.parallel->For(static_cast<int>(CeilDiv(panels_, loops_.max_panels)), [&](int group, int thread) {
-        RunPanels(arguments, 0, tiles_, group * loops_.max_panels, reinterpret_cast<int16_t*>(shared), own(thread));
+      context.parallel->For(PanelBlocks(), [&](int block, int thread) {
+        RunPanels(arguments, 0, tiles_, FirstPanel(block), reinterpret_cast<int16_t*>(shared), own(thread));
       });
       return;
     }
@@ -102,8 +111,8 @@ class Winograd : public Algorithm {
       const int64_t first = tiles_ * block / blocks_, last = tiles_ * (block + 1) / blocks_;
       int16_t* input = reinterpret_cast<int16_t*>(own(thread));
       TransformInput(arguments, first, last, input);
-      for (int64_t panel = 0; panel < panels_; panel += loops_.max_panels) {
-        RunPanels(arguments, first, last, panel, input, own(thread) + input_bytes_);
+      for (int panels = 0; panels < PanelBlocks(); ++panels) {
+        RunPanels(arguments, first, last, FirstPanel(panels), input, own(thread) + input_bytes_);
       }
     });
   }
@@ -112,9 +121,9 @@ class Winograd : public Algorithm {
   void Plan(int threads) {
     const Geometry& g = geometry_;
     threads_ = threads;
-    tiles_y_ = CeilDiv(g.out_height, kTile);
-    tiles_x_ = CeilDiv(g.out_width, kTile);
-    tiles_ = g.batch * tiles_y_ * tiles_x_;
+    tiles_y_ = PhaseTiles(g.out_height, g.dilation_y);
+    tiles_x_ = PhaseTiles(g.out_width, g.dilation_x);
+    tiles_ = g.batch * ImageTiles(g);
     const int64_t tile_bytes = kPositions * channels_ * int64_t{sizeof(int16_t)};
     transform_late_ = TransformedBytes(g) > loops_.max_weight_bytes;
     const BlockLimits& limits = transform_late_ ? kWeightsMadeLate : kWeightsMadeOnce;
@@ -125,7 +134,7 @@ class Winograd : public Algorithm {
     const int64_t block_tiles = CeilDiv(tiles_, blocks_);
 
     input_stride_ = OddLines(block_tiles * channels_ * int64_t{sizeof(int16_t)}) / int64_t{sizeof(int16_t)};
-    const int64_t most_panels = std::min<int64_t>(loops_.max_panels, panels_);
+    const int64_t most_panels = std::min<int64_t>(loops_.max_panels, group_panels_);
     accumulator_stride_ =
         OddLines(block_tiles * most_panels * kPanel * int64_t{sizeof(int32_t)}) / int64_t{sizeof(int32_t)};
     input_bytes_ = kPositions * input_stride_ * int64_t{sizeof(int16_t)};
@@ -136,6 +145,12 @@ class Winograd : public Algorithm {
     const int64_t late_bytes = transform_late_ ? most_panels * 2 * kPatch * weight_stride_ : 0;
     shared_bytes_ = share_input ? input_bytes_ : 0;
     thread_bytes_ = (share_input ? 0 : input_bytes_) + accumulator_bytes_ + late_bytes;
+  }
+
+  // Panels that are multiplied together are of one group.
+  int PanelBlocks() const { return static_cast<int>(geometry_.groups * group_blocks_); }
+  int64_t FirstPanel(int64_t block) const {
+    return block / group_blocks_ * group_panels_ + block % group_blocks_ * loops_.max_panels;
   }
 
   // As the weight's transform wants it, [panel][pair][tap][16][2]; or transformed, [panel][position][pair][16][2].
@@ -151,10 +166,10 @@ class Winograd : public Algorithm {
     const int64_t panel_bytes = pairs_ * kTaps * kPairBytes;
     Tensor packed(UntransformedType());
     for (int64_t oc = 0; oc < g.out_channels; ++oc) {
-      for (int64_t ic = 0; ic < g.in_channels; ++ic) {
+      for (int64_t ic = 0; ic < g.group_in_channels(); ++ic) {
         for (int64_t tap = 0; tap < kTaps; ++tap) {
           packed.data<int8_t>()[oc / kPanel * panel_bytes + (ic / 2 * kTaps + tap) * kPairBytes + oc % kPanel * 2 +
-                                ic % 2] = weight[(oc * g.in_channels + ic) * kTaps + tap];
+                                ic % 2] = weight[(oc * g.group_in_channels() + ic) * kTaps + tap];
         }
       }
     }
@@ -172,12 +187,18 @@ class Winograd : public Algorithm {
     return transformed;
   }
 
+  // [image][phase along y][tile][phase along x][tile]
   struct TilePlace {
     int64_t image, y, x;  // The first output's.
   };
   TilePlace PlaceOf(int64_t tile) const {
-    const int64_t in_image = tile % (tiles_y_ * tiles_x_);
-    return {tile / (tiles_y_ * tiles_x_), in_image / tiles_x_ * kTile, in_image % tiles_x_ * kTile};
+    const Geometry& g = geometry_;
+    const int64_t row_tiles = tiles_x_ * g.dilation_x, row = tile / row_tiles, rows = tiles_y_ * g.dilation_y;
+    return {row / rows, PhasePlace(row % rows, tiles_y_, g.dilation_y),
+            PhasePlace(tile % row_tiles, tiles_x_, g.dilation_x)};
+  }
+  static int64_t PhasePlace(int64_t tile, int64_t phase_tiles, int64_t dilation) {
+    return tile / phase_tiles + tile % phase_tiles * kTile * dilation;
   }
 
   // `to` is the place of the first tile in [position][tile][channel].
@@ -188,9 +209,9 @@ class Winograd : public Algorithm {
       const uint8_t* input = static_cast<const uint8_t*>(arguments.input);
       const uint8_t* pixels[kPositions];
       for (int i = 0; i < kPatch; ++i) {
-        const int64_t y = place.y - g.pad_top + i;
+        const int64_t y = place.y - g.pad_top + i * g.dilation_y;
         for (int j = 0; j < kPatch; ++j) {
-          const int64_t x = place.x - g.pad_left + j;
+          const int64_t x = place.x - g.pad_left + j * g.dilation_x;
           const bool inside = y >= 0 && y < g.in_height && x >= 0 && x < g.in_width;
           pixels[i * kPatch + j] =
               inside ? input + operands_.input.Offset(place.image, y, x) : padding_.data<uint8_t>();
@@ -203,7 +224,8 @@ class Winograd : public Algorithm {
   // The tiles [first, last) of the output channels of some panels: max_panels from `panel` on, or those that are left.
   void RunPanels(const Arguments& arguments, int64_t first, int64_t last, int64_t panel, const int16_t* input,
                  uint8_t* scratch) const {
-    const int64_t panels = std::min<int64_t>(loops_.max_panels, panels_ - panel);
+    const int64_t panels = std::min<int64_t>(loops_.max_panels, group_panels_ - panel % group_panels_);
+    input += panel / group_panels_ * pairs_ * 2;
     int32_t* accumulators = reinterpret_cast<int32_t*>(scratch);
     uint8_t* late = scratch + accumulator_bytes_;
     const int64_t late_stride = 2 * kPatch * weight_stride_;  // From panel to panel.
@@ -282,12 +304,16 @@ class Winograd : public Algorithm {
   void Store(const Arguments& arguments, int64_t tile, int64_t panel, const int32_t* accumulators) const {
     const Geometry& g = geometry_;
     const TilePlace place = PlaceOf(tile);
+    const int64_t rows = std::min<int64_t>(kTile, CeilDiv(g.out_height - place.y, g.dilation_y));
+    const int64_t columns = std::min<int64_t>(kTile, CeilDiv(g.out_width - place.x, g.dilation_x));
+    if (rows <= 0 || columns <= 0) return;  // A phase may have a tile less than the first one has.
     Destination to = operands_.To(arguments, place.image, place.y, place.x, panel * kPanel);
+    to.pixel_stride *= g.dilation_x, to.residual_pixel_stride *= g.dilation_x;
+    to.row_stride *= g.dilation_y, to.residual_row_stride *= g.dilation_y;
     to.channel = static_cast<int>(panel * kPanel);
     to.channels = static_cast<int>(std::min<int64_t>(kPanel, g.out_channels - panel * kPanel));
-    loops_.transform_output(constants_.stage(), to, accumulators, accumulator_stride_,
-                            static_cast<int>(std::min<int64_t>(kTile, g.out_height - place.y)),
-                            static_cast<int>(std::min<int64_t>(kTile, g.out_width - place.x)));
+    loops_.transform_output(constants_.stage(), to, accumulators, accumulator_stride_, static_cast<int>(rows),
+                            static_cast<int>(columns));
   }
 
   const Geometry geometry_;
@@ -295,8 +321,8 @@ class Winograd : public Algorithm {
   const OutputConstants constants_;
   const Operands operands_;
   const int64_t channels_;  // Input channels, rounded up.
-  const int64_t pairs_;     // Pairs of input channels.
-  const int64_t panels_;
+  const int64_t pairs_;     // Pairs of a group's input channels.
+  const int64_t panels_, group_panels_, group_blocks_;
   Tensor padding_;                // A pixel of zero points.
   std::vector<int64_t> offsets_;  // Where a chunk's pairs lie: they are contiguous.
 
@@ -313,20 +339,21 @@ class Winograd : public Algorithm {
 
 bool Supports(const Problem& problem) {
   const Geometry& g = problem.geometry;
-  return g.kernel_height == 3 && g.kernel_width == 3 && g.stride_y == 1 && g.stride_x == 1 && g.dilation_y == 1 &&
-         g.dilation_x == 1 && g.groups == 1 && problem.by_rows() &&
-         128 * problem.max_abs_weight_sum < (int64_t{1} << 25);
+  const bool whole_panels = g.groups == 1 || (g.group_in_channels() % 2 == 0 && g.group_out_channels() % kPanel == 0);
+  return g.kernel_height == 3 && g.kernel_width == 3 && g.stride_y == 1 && g.stride_x == 1 && whole_panels &&
+         problem.by_rows() && 128 * problem.max_abs_weight_sum < (int64_t{1} << 25);
 }
 
 bool Worthwhile(const Problem& problem, const Loops& loops) {
   const Geometry& g = problem.geometry;
-  if (g.in_channels < 16 || g.out_channels < 16) return false;
+  const int64_t channels = g.group_in_channels();
+  if (channels < 16 || g.group_out_channels() < 16) return false;
   // Of an output channel, in the time of a direct product.
-  const int64_t tiles = g.batch * CeilDiv(g.out_height, kTile) * CeilDiv(g.out_width, kTile);
-  const int64_t direct = int64_t{kTaps} * g.batch * g.out_height * g.out_width * g.in_channels;
+  const int64_t tiles = g.batch * ImageTiles(g);
+  const int64_t direct = int64_t{kTaps} * g.batch * g.out_height * g.out_width * channels;
   const bool transform_late = TransformedBytes(g) > loops.max_weight_bytes;
-  const int64_t weights = transform_late ? loops.weight_transform * g.in_channels : 0;
-  return tiles * (kPositions * g.in_channels * loops.word_product + loops.output_transform) + weights <= direct;
+  const int64_t weights = transform_late ? loops.weight_transform * channels : 0;
+  return tiles * (kPositions * channels * loops.word_product + loops.output_transform) + weights <= direct;
 }
 
 std::unique_ptr<Algorithm> Make(const Problem& problem, const Loops& loops) {
