@@ -13,6 +13,7 @@
 #include "ir/base/hash_map.h"
 #include "ir/match/in_place.h"
 #include "ir/match/sharing.h"
+#include "passes/normalize/branches.h"
 #include "passes/normalize/constants.h"
 #include "passes/normalize/one_row.h"
 #include "passes/normalize/padding.h"
@@ -126,7 +127,8 @@ class Walk {
       ASSIGN_OR_RETURN(const std::vector<Node*> simple, ReplaceBy(node, std::move(calls)));
       return Visited(simple);
     }
-    for (const auto rewrite : {&Walk::MergeConstant, &Walk::FoldPad, &Walk::ReplacePattern, &Walk::ToOneRow}) {
+    for (const auto rewrite : {&Walk::MergeConstant, &Walk::FoldPad, &Walk::ReplacePattern, &Walk::ToOneRow,
+                               &Walk::ToChannels, &Walk::SumToAdds}) {
       ASSIGN_OR_RETURN(const bool rewritten, (this->*rewrite)(node));
       if (rewritten) return true;
     }
@@ -339,6 +341,30 @@ class Walk {
     std::vector<NewCall> calls = OfOneRow(*node);
     if (calls.empty()) return false;
     ASSIGN_OR_RETURN(const std::vector<Node*> added, ReplaceBy(node, std::move(calls)));
+    return Visited(added);
+  }
+
+  absl::StatusOr<bool> ToChannels(Node* node) {
+    std::vector<NewCall> calls = OfBranches(*node);
+    if (calls.empty()) return false;
+    ASSIGN_OR_RETURN(const std::vector<Node*> added, ReplaceBy(node, std::move(calls)));
+    return Visited(added);
+  }
+
+  absl::StatusOr<bool> SumToAdds(Node* node) {
+    std::vector<NewCall> calls = SummedBranches(*node);
+    if (calls.empty()) return false;
+    std::vector<Node*> branches;
+    for (auto slice = calls.begin() + 1; slice != calls.end(); ++slice) {
+      ASSIGN_OR_RETURN(branches.emplace_back(), Add(*node, *slice));
+      visited_.insert(branches.back());
+      *slice = {"add", {branches.back()}, {}, {}};
+    }
+    if (node->attribute("keepdim").as_bool()) {
+      calls.push_back({"unsqueeze", {}, {}, {{"dims", node->attribute("dims")}}});
+    }
+    ASSIGN_OR_RETURN(const std::vector<Node*> added, ReplaceBy(node, std::move(calls)));
+    RETURN_IF_ERROR(Visited(branches).status());
     return Visited(added);
   }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/match/properties.h"
 #include "passes/normalize/attention.h"
+#include "passes/normalize/branches.h"
 #include "passes/normalize/one_row.h"
 
 namespace fuselage::normalize {
@@ -274,6 +275,10 @@ absl::StatusOr<std::vector<NewCall>> MeanToPool(const Node& node) {
   return calls;
 }
 
-Node* SameOrNull(const Node& node) { return IsNoOp(node) ? node.operand(0) : ViewedAndBackOrNull(node); }
+Node* SameOrNull(const Node& node) {
+  if (IsNoOp(node)) return node.operand(0);
+  Node* operand = SlicedOperandOrNull(node);
+  return operand != nullptr ? operand : ViewedAndBackOrNull(node);
+}
 
 }  // namespace fuselage::normalize

@@ -37,8 +37,41 @@ bool Tokens(Draft& draft) {
   return pool(y) != nullptr;
 }
 
+// Branches along an axis of their own, which a stack makes of several values or a view of a value's channels; gated, and
+// summed, as attention over branches does it.
+bool Branches(Draft& draft) {
+  Random& random = draft.random();
+  Node* x = draft.PickFloatOrNull(3, 4);
+  if (x == nullptr || x->tensor_type().num_elements() == 0) return false;
+  const auto call = [&](std::vector<Node*> operands, const char* op, AttributeMap attributes = {}) {
+    for (const Node* operand : operands) {
+      if (operand == nullptr) return static_cast<Node*>(nullptr);
+    }
+    return draft.AddInRandomSpelling({op, std::move(operands), {}, std::move(attributes)});
+  };
+  const Shape shape = x->tensor_type().shape;
+  const int count = random.OneIn(3) ? 3 : 2;
+  Node* branches = nullptr;
+  if (shape[1] % count == 0) {
+    Ints divided = {0, count, shape[1] / count};
+    divided.insert(divided.end(), shape.begin() + 2, shape.end());
+    branches = call({x}, "reshape", {{"shape", divided}});
+    if (random.OneIn(2)) branches = call({branches, call({call({x}, "tanh")}, "reshape", {{"shape", divided}})}, "mul");
+  } else {
+    std::vector<Node*> stacked;
+    for (int i = 0; i < count; ++i) {
+      Node* branch = i == 0 ? x : call({x}, "tanh");
+      stacked.push_back(branch == nullptr ? nullptr : call({branch}, "unsqueeze", {{"dims", Ints{1}}}));
+    }
+    branches = call(std::move(stacked), "cat", {{"dim", 1}});
+  }
+  Node* sum = call({branches}, "sum", {{"dims", Ints{1}}, {"keepdim", random.OneIn(2)}});
+  if (sum != nullptr) draft.set_magnitude(*sum, draft.magnitude(*branches) * count);
+  return sum != nullptr;
+}
+
 }  // namespace
 
-void Register(Recipes& recipes) { recipes.Add(Graphs::kSome, {{8, Tokens}}); }
+void Register(Recipes& recipes) { recipes.Add(Graphs::kSome, {{8, Tokens}, {2, Branches}}); }
 
 }  // namespace fuselage::testing::recipes::tokens

@@ -1,0 +1,116 @@
+#include "passes/normalize/branches.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "ir/match/properties.h"
+
+namespace fuselage::normalize {
+namespace {
+
+using ir::Node;
+
+constexpr int64_t kMostBranches = 4;
+
+const Shape& ShapeOf(const Node& value) { return value.tensor_type().shape; }
+
+// x, where `value` is it with its axis divided into [axis, axis + 1]; else null.
+Node* JoinedOrNull(const Node& value, int axis) {
+  if (!value.is_call() || value.op()->view != ir::View::kSameOrder || value.tensor_type().num_elements() == 0) {
+    return nullptr;
+  }
+  Shape joined = ShapeOf(value);
+  if (axis + 1 >= static_cast<int>(joined.size()) || joined[axis] < 2) return nullptr;
+  joined[axis] *= joined[axis + 1];
+  joined.erase(joined.begin() + axis + 1);
+  return ShapeOf(*value.operand(0)) == joined ? value.operand(0) : nullptr;
+}
+
+// The one axis along which `node` sums; -1: there are several.
+int SummedAxis(const Node& node) {
+  const std::vector<int64_t>& dims = node.attribute("dims").as_ints();
+  const absl::StatusOr<int> axis = NormalizeAxis(dims.size() == 1 ? dims[0] : -1, node.operand(0)->tensor_type().rank());
+  return dims.size() == 1 && axis.ok() ? *axis : -1;
+}
+
+NewCall ViewAs(Shape shape) {
+  if (shape.size() > 1) shape[0] = 0;  // As it is.
+  return {"reshape", {}, {}, {{"shape", std::vector<int64_t>(shape.begin(), shape.end())}}};
+}
+
+std::vector<NewCall> Stack(const Node& node) {
+  const absl::StatusOr<int> axis = NormalizeAxis(node.attribute("dim").as_int(), node.tensor_type().rank());
+  if (!axis.ok() || *axis == 0 || *axis + 1 >= node.tensor_type().rank() || node.num_operands() < 2) return {};
+  NewCall cat{"cat", {}, {}, {{"dim", int64_t{*axis}}}};
+  for (const Node* operand : node.operands()) {
+    if (!operand->is_call() || operand->op()->view != ir::View::kSameOrder) return {};
+    Shape branch = ShapeOf(*operand);
+    if (branch[*axis] != 1 || operand->tensor_type().num_elements() == 0) return {};
+    branch.erase(branch.begin() + *axis);
+    if (ShapeOf(*operand->operand(0)) != branch) return {};
+    cat.operands.push_back(operand->operand(0));
+  }
+  return {std::move(cat), ViewAs(ShapeOf(node))};
+}
+
+std::vector<NewCall> Elementwise(const Node& node) {
+  for (int axis = 1; axis + 1 < node.tensor_type().rank(); ++axis) {
+    NewCall call{node.op()->name, {}, {}, node.attributes()};
+    for (const Node* operand : node.operands()) {
+      Node* joined = operand->tensor_type().rank() == node.tensor_type().rank() ? JoinedOrNull(*operand, axis) : nullptr;
+      const bool same = joined != nullptr && std::equal(ShapeOf(*operand).begin() + axis,
+                                                        ShapeOf(*operand).begin() + axis + 2, ShapeOf(node).begin() + axis);
+      if (!same) break;
+      call.operands.push_back(joined);
+    }
+    if (call.operands.size() == 2) return {std::move(call), ViewAs(ShapeOf(node))};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<NewCall> OfBranches(const Node& node) {
+  if (!node.type().is_tensor() || !match::IsF32(node)) return {};
+  if (node.IsOp("cat")) return Stack(node);
+  const bool binary = node.op()->elementwise && node.num_operands() == 2 && node.operand(1) != nullptr;
+  return binary ? Elementwise(node) : std::vector<NewCall>();
+}
+
+std::vector<NewCall> SummedBranches(const Node& node) {
+  if (!node.IsOp("sum") || !match::IsF32(node)) return {};
+  const int axis = SummedAxis(node);
+  Node* x = axis < 0 ? nullptr : JoinedOrNull(*node.operand(0), axis);
+  if (x == nullptr) return {};
+  const int64_t branches = ShapeOf(*node.operand(0))[axis], channels = ShapeOf(*x)[axis] / branches;
+  if (branches > kMostBranches) return {};
+  std::vector<NewCall> slices;
+  for (int64_t i = 0; i < branches; ++i) {
+    const auto one = [](int64_t value) { return std::vector<int64_t>{value}; };
+    slices.push_back({"slice",
+                      {x},
+                      {},
+                      {{"axes", one(axis)}, {"ends", one((i + 1) * channels)}, {"starts", one(i * channels)}, {"steps", one(1)}}});
+  }
+  return slices;
+}
+
+Node* SlicedOperandOrNull(const Node& node) {
+  if (!node.IsOp("slice") || !node.operand(0)->is_call() || !node.operand(0)->IsOp("cat")) return nullptr;
+  const Node& cat = *node.operand(0);
+  const int rank = node.tensor_type().rank();
+  const std::vector<int64_t>&axes = node.attribute("axes").as_ints(), &steps = node.attribute("steps").as_ints();
+  if (axes.size() != 1 || (!steps.empty() && steps[0] != 1)) return nullptr;
+  const absl::StatusOr<int> sliced = NormalizeAxis(axes[0], rank);
+  const absl::StatusOr<int> joined = NormalizeAxis(cat.attribute("dim").as_int(), rank);
+  if (!sliced.ok() || !joined.ok() || *sliced != *joined || *sliced == 0) return nullptr;
+  int64_t start = node.attribute("starts").as_ints()[0];
+  for (Node* operand : cat.operands()) {
+    if (start == 0 && operand->type() == node.type()) return operand;
+    start -= ShapeOf(*operand)[*joined];
+  }
+  return nullptr;
+}
+
+}  // namespace fuselage::normalize
