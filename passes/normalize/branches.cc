@@ -54,17 +54,23 @@ std::vector<NewCall> Stack(const Node& node) {
   return {std::move(cat), ViewAs(ShapeOf(node))};
 }
 
+bool HasAxes(const Node& value, const Node& like, int axis) {
+  const Shape &found = ShapeOf(value), &wanted = ShapeOf(like);
+  return found.size() == wanted.size() && std::equal(found.begin() + axis, found.begin() + axis + 2, wanted.begin() + axis);
+}
+
 std::vector<NewCall> Elementwise(const Node& node) {
+  Node *a = node.operand(0), *b = node.operand(1);
   for (int axis = 1; axis + 1 < node.tensor_type().rank(); ++axis) {
-    NewCall call{node.op()->name, {}, {}, node.attributes()};
-    for (const Node* operand : node.operands()) {
-      Node* joined = operand->tensor_type().rank() == node.tensor_type().rank() ? JoinedOrNull(*operand, axis) : nullptr;
-      const bool same = joined != nullptr && std::equal(ShapeOf(*operand).begin() + axis,
-                                                        ShapeOf(*operand).begin() + axis + 2, ShapeOf(node).begin() + axis);
-      if (!same) break;
-      call.operands.push_back(joined);
-    }
-    if (call.operands.size() == 2) return {std::move(call), ViewAs(ShapeOf(node))};
+    if (!HasAxes(*a, node, axis) || !HasAxes(*b, node, axis)) continue;
+    Node *x = JoinedOrNull(*a, axis), *y = JoinedOrNull(*b, axis);
+    if (x != nullptr && y != nullptr) return {{node.op()->name, {x, y}, {}, node.attributes()}, ViewAs(ShapeOf(node))};
+    Node* gates = x == nullptr ? a : b;
+    if (!node.IsOp("mul") || (x == nullptr && y == nullptr) || !gates->is_call()) continue;
+    AttributeMap joined = {{"start_dim", int64_t{axis}}, {"end_dim", int64_t{axis} + 1}};
+    return {{"flatten", {gates}, {}, std::move(joined)},
+            {"mul", {x == nullptr ? y : x}, {}, node.attributes()},
+            ViewAs(ShapeOf(node))};
   }
   return {};
 }

@@ -3,6 +3,7 @@
 // et al., "Selective Kernel Networks", CVPR 2019) becomes ops on images.
 //   cat(unsqueeze(a), unsqueeze(b))       =>  reshape(cat(a, b))          what stack exports
 //   f(reshape(x), reshape(y))             =>  reshape(f(x, y))            elementwise, both of the same branches
+//   mul(reshape(x), gates)                =>  reshape(mul(x, flatten(gates)))
 //   sum over the branches of reshape(x)   =>  add(slice(x), slice(x))     of at most four branches
 //   slice(cat(a, b)) that is a            =>  a
 #ifndef FUSELAGE_PASSES_NORMALIZE_BRANCHES_H_

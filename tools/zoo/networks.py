@@ -250,6 +250,7 @@ TABLE = [
     Network("repvgg_a2", "timm", timm("repvgg_a2")),
     Network("res2net50_26w_4s", "timm", timm("res2net50_26w_4s")),
     Network("resnest14d", "timm", timm("resnest14d")),
+    Network("skresnet18", "timm", timm("skresnet18")),
     Network("mobilevit_s", "timm", timm("mobilevit_s"), ((1, 3, 128, 128),)),
     Network("efficientformer_l1", "timm", timm("efficientformer_l1"), LARGE_IMAGE),
     Network("hrnet_w18_small", "timm", timm("hrnet_w18_small")),
