@@ -144,11 +144,13 @@ constexpr Layer kTransforms[] = {
     {"vgg11_14", 512, 14, 512, 3, 1, false, 2},
 };
 
-// Dilated: FCN and DeepLab v3 on ResNet50 (Chen et al., 2017) at 224x224. Two groups: ResNeSt (Zhang et al., 2020).
+// Dilated: FCN and DeepLab v3 on ResNet50 (Chen et al., 2017) at 224x224; their heads have so many input channels that
+// Winograd divides them. Two groups: ResNeSt (Zhang et al., 2020).
 constexpr Layer kDilated[] = {
     {"fcn_28_256", 256, 28, 256, 3, 1, false, 5, 1, 2},   {"fcn_28_512", 512, 28, 512, 3, 1, false, 1, 1, 2},
     {"fcn_28_512_4", 512, 28, 512, 3, 1, false, 2, 1, 4}, {"resnest_56", 64, 56, 128, 3, 1, false, 1, 2},
     {"resnest_28", 256, 28, 512, 3, 1, false, 1, 2},      {"resnest_14", 512, 14, 1024, 3, 1, false, 1, 2},
+    {"fcn_28_head", 2048, 28, 512, 3, 1, false, 1},       {"deeplab_28_aspp", 2048, 28, 256, 3, 1, false, 1, 1, 12},
 };
 
 // Expansions and projections of inverted residuals, whose depth is short: MobileNetV2, table 2.

@@ -324,25 +324,43 @@ TEST(Conv2dTest, DepthwiseNetworkShapes) {
   EXPECT_EQ(ran["avx512_vnni_emulated depthwise"], 36);
 }
 
-// The proof in winograd.cc holds up to sum|w| < 2^18, and at the last channel count below it the extreme values
-// still come out right.
+// The proof in winograd.cc holds up to sum|w| < 2^18; at the last channel counts of one part, two and three, and at the
+// first ones beyond, the extreme values still come out right, whether weights are transformed late or once.
 TEST(Conv2dTest, WinogradUpToItsBound) {
-  const auto it = std::find_if(Variants().begin(), Variants().end(),
-                               [](const Variant& v) { return absl::string_view(v.name) == "avx2 winograd"; });
-  ASSERT_NE(it, Variants().end());
   std::map<std::string, int> ran;
   for (const Fill fill : {Fill::kSaturated, Fill::kAlternating}) {
-    Case c;
-    c.in_channels = 227, c.height = c.width = 5;
-    c.fill = fill;
-    for (const DType type : {DType::kU8, DType::kI8}) {
-      c.input_type = type;
-      ExpectVariantsEqual(c, 1, &ran);
+    for (const int channels : {227, 228, 229, 230, 448, 449, 464, 672, 673}) {
+      for (const DType type : {DType::kU8, DType::kI8}) {
+        Case c;
+        c.in_channels = channels, c.out_channels = channels % 2 ? 16 : 40;
+        c.height = 5, c.width = 9;
+        c.fill = fill;
+        c.input_type = type;
+        c.threads = 1 + channels % 3;
+        ExpectVariantsEqual(c, 1, &ran);
+      }
     }
-    EXPECT_TRUE(Supports(*it, Instance(c, 1).Desc()));
-    c.in_channels = 230;
-    EXPECT_FALSE(Supports(*it, Instance(c, 1).Desc()));
   }
+  EXPECT_EQ(ran["avx512_vnni_emulated winograd"], 36);
+}
+
+// Parts of groups, of phases, of one block of tiles and of several, and with all operands.
+TEST(Conv2dTest, WinogradInParts) {
+  std::map<std::string, int> ran;
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    Picker pick(seed);
+    Case c;
+    PickOperands(pick, &c);
+    c.fill = Fill::kAlternating;
+    c.groups = 1 + pick(2);
+    c.in_channels = c.groups * 2 * (150 + pick(150));
+    c.out_channels = c.groups == 1 ? 1 + pick(70) : c.groups * 16 * (1 + pick(3));
+    c.height = 1 + pick(8), c.width = 1 + pick(seed == 0 ? 150 : 20);
+    c.dilation_y = c.top = c.bottom = 1 + pick(2);
+    c.threads = 1 + pick(3);
+    ExpectVariantsEqual(c, seed, &ran);
+  }
+  EXPECT_EQ(ran["avx512_vnni_emulated winograd"], 12);
 }
 
 // Phases of all sizes, and groups of which some have weights that are transformed late.

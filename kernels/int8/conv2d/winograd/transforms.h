@@ -160,9 +160,9 @@ inline void OutputColumn(const typename V::Vector m[6], typename V::Vector out[4
   out[3] = V::Add32(V::Add32(c, m[5]), V::Add32(d, d));
 }
 
-// sums[4*r + s] = Y[r][s] of a vector of channels.
+// Loops::transform_output of a vector of channels.
 template <typename V>
-inline void OutputTile(const int32_t* c, int64_t position_stride, typename V::Vector sums[16]) {
+inline void OutputTile(const int32_t* c, int64_t position_stride, bool accumulate, int32_t* sums) {
   typename V::Vector half[6][4];
   for (int i = 0; i < 6; ++i) {
     typename V::Vector m[6];
@@ -176,11 +176,22 @@ inline void OutputTile(const int32_t* c, int64_t position_stride, typename V::Ve
     const typename V::Vector m[6] = {half[0][s], half[1][s], half[2][s], half[3][s], half[4][s], half[5][s]};
     typename V::Vector y[4];
     OutputColumn<V>(m, y);
-    const int shift = s == 0 ? 3 : s == 1 ? 2 : 1;  // f[s] = 3 * 2^shift
-    sums[0 + s] = V::ShiftRight32(V::Multiply32(y[0], kInverseOf9), shift + 3);
-    sums[4 + s] = V::ShiftRight32(V::Multiply32(y[1], kInverseOf9), shift + 2);
-    sums[8 + s] = V::ShiftRight32(V::Multiply32(y[2], kInverseOf9), shift + 1);
-    sums[12 + s] = V::ShiftRight32(V::Multiply32(y[3], kInverseOf9), shift + 1);
+    const auto shift = [](int i) { return i == 0 ? 3 : i == 1 ? 2 : 1; };  // f[i] = 3 * 2^shift
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) {
+      const auto sum = V::ShiftRight32(V::Multiply32(y[r], kInverseOf9), shift(r) + shift(s));
+      int32_t* to = sums + (4 * r + s) * kPanel;
+      V::Store(to, accumulate ? V::Add32(sum, V::Load(to)) : sum);
+    }
+  }
+}
+
+// Loops::transform_output.
+template <typename V>
+void TransformOutput(const int32_t* accumulators, int64_t position_stride, bool accumulate, int32_t* sums) {
+  constexpr int kLanes = sizeof(typename V::Vector) / sizeof(int32_t);
+  for (int channel = 0; channel < kPanel; channel += kLanes) {
+    OutputTile<V>(accumulators + channel, position_stride, accumulate, sums + channel);
   }
 }
 

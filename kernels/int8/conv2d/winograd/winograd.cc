@@ -22,11 +22,14 @@
 // 2. Products are summed over channels, and E applied, in 32 bits modulo 2^32, so overflow does no harm: what comes
 //    out is F*Y modulo 2^32, because E, H and B' are integer and addition and multiplication are exact modulo 2^32.
 // 3. F = 9 * 2^s with s <= 6. 9 has an inverse modulo 2^32: multiplying by it leaves 2^s * Y modulo 2^32.
-// 4. |Y| <= 128 * sum|w|, over the channels and taps of an output. Where that is below 2^25 (Supports checks
-//    the actual weights), |2^s * Y| < 2^31 is its own residue, and an arithmetic shift by s gives Y.
+// 4. |Y| <= 128 * sum|w|, over the channels and taps of an output. Where that is below 2^25, |2^s * Y| < 2^31 is its
+//    own residue, and an arithmetic shift by s gives Y. Where it is not, it is for each of several parts of the
+//    channels (PartPairs checks the actual weights), and their Y are added in 32 bits, which ProblemOf has proven to
+//    suffice.
 #include "kernels/int8/conv2d/winograd/winograd.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -42,16 +45,19 @@ constexpr int kTile = 4;   // Outputs of a tile along each axis.
 constexpr int kPatch = 6;  // Inputs.
 constexpr int kPositions = kPatch * kPatch;
 constexpr int kTaps = 9;
+constexpr int kTileSums = kTile * kTile * kPanel;
 constexpr int64_t kPairBytes = 2 * kPanel;  // Two input channels of a panel, one tap, as int8.
 
 // Transformed weights take eight times the memory of int8. Where they fit the second-level cache, they are made once,
 // and a block of tiles is small enough to stay in that cache with them. Where they do not, fetching them from beyond it
 // takes longer than to transform the int8 weights anew for each block, right before they are used; then blocks are
 // large, to spread that cost. Zen 3, 512 KB: F(4x4) of 256 channels at 14x14 takes 0.69 ms so, and 0.79 ms otherwise.
+// With so many channels that few tiles have these bytes, more tiles are still faster, though they lie beyond the cache.
 struct BlockLimits {
-  int64_t tiles, bytes;  // Transformed inputs in a block at most.
+  int64_t least, most;  // Tiles; between these, as many as `bytes` of transformed inputs are.
+  int64_t bytes;
 };
-constexpr BlockLimits kWeightsMadeOnce = {24, 320 << 10}, kWeightsMadeLate = {96, 1280 << 10};
+constexpr BlockLimits kWeightsMadeOnce = {1, 24, 320 << 10}, kWeightsMadeLate = {64, 96, 1280 << 10};
 
 // Pairs of input channels whose weights are transformed at a time. More of them make longer products; fewer stay in
 // the first-level cache until they are used, which matters where few tiles use them.
@@ -72,6 +78,39 @@ int64_t ImageTiles(const Geometry& g) {
   return g.dilation_y * PhaseTiles(g.out_height, g.dilation_y) * g.dilation_x * PhaseTiles(g.out_width, g.dilation_x);
 }
 
+// Pairs of a group's input channels.
+int64_t GroupPairs(const Geometry& g) {
+  return CeilDiv(g.groups == 1 ? RoundUp(g.in_channels, kPanel) : g.group_in_channels(), 2);
+}
+
+constexpr int64_t kMagnitudeBound = (int64_t{1} << 25) / 128;               // Of sum|w|: see the proof.
+constexpr int64_t kSmallPairs = (kMagnitudeBound - 1) / (128 * kTaps * 2);  // Whatever their weights.
+
+// Is each part of so many pairs small enough for the proof, in all output channels?
+bool PartsAreSmall(const Problem& problem, int64_t pairs) {
+  const Geometry& g = problem.geometry;
+  const int64_t inner = kTaps * g.group_in_channels(), part = kTaps * 2 * pairs;
+  for (int64_t oc = 0; oc < g.out_channels; ++oc) {
+    for (int64_t first = 0; first < inner; first += part) {
+      int64_t magnitude = 0;
+      for (int64_t i = first; i < std::min(first + part, inner); ++i) {
+        magnitude += std::abs(problem.weight[oc * inner + i]);
+      }
+      if (magnitude >= kMagnitudeBound) return false;
+    }
+  }
+  return true;
+}
+
+// Pairs of a part, of the fewest equal parts that are small enough.
+int64_t PartPairs(const Problem& problem) {
+  const int64_t pairs = GroupPairs(problem.geometry);
+  if (problem.max_abs_weight_sum < kMagnitudeBound) return pairs;
+  int64_t parts = 2;
+  while (!PartsAreSmall(problem, CeilDiv(pairs, parts))) ++parts;
+  return CeilDiv(pairs, parts);
+}
+
 class Winograd : public Algorithm {
  public:
   Winograd(const Problem& problem, const Loops& loops)
@@ -80,7 +119,8 @@ class Winograd : public Algorithm {
         constants_(problem, CodeForm::kSigned),
         operands_(problem),
         channels_(RoundUp(problem.geometry.in_channels, kPanel)),
-        pairs_(CeilDiv(geometry_.groups == 1 ? channels_ : geometry_.group_in_channels(), 2)),
+        pairs_(GroupPairs(problem.geometry)),
+        part_pairs_(PartPairs(problem)),
         panels_(CeilDiv(geometry_.out_channels, kPanel)),
         group_panels_(panels_ / geometry_.groups),
         group_blocks_(CeilDiv(group_panels_, loops.max_panels)) {
@@ -127,7 +167,7 @@ class Winograd : public Algorithm {
     const int64_t tile_bytes = kPositions * channels_ * int64_t{sizeof(int16_t)};
     transform_late_ = TransformedBytes(g) > loops_.max_weight_bytes;
     const BlockLimits& limits = transform_late_ ? kWeightsMadeLate : kWeightsMadeOnce;
-    const int64_t most = std::max<int64_t>(1, std::min(limits.tiles, limits.bytes / tile_bytes));
+    const int64_t most = std::clamp(limits.bytes / tile_bytes, limits.least, limits.most);
     const bool share_input = threads > 1 && tiles_ <= most;
     blocks_ = CeilDiv(tiles_, most);
     if (!share_input) blocks_ = std::min(tiles_, RoundUp(blocks_, threads));
@@ -139,12 +179,15 @@ class Winograd : public Algorithm {
         OddLines(block_tiles * most_panels * kPanel * int64_t{sizeof(int32_t)}) / int64_t{sizeof(int32_t)};
     input_bytes_ = kPositions * input_stride_ * int64_t{sizeof(int16_t)};
     accumulator_bytes_ = kPositions * accumulator_stride_ * int64_t{sizeof(int32_t)};
-    chunk_pairs_ = transform_late_ ? std::min(pairs_, PairsAtOnce(block_tiles)) : pairs_;
+    const bool one_part = part_pairs_ == pairs_;
+    sums_stride_ = one_part ? 0 : kTileSums;
+    sums_bytes_ = (one_part ? 1 : block_tiles * most_panels) * kTileSums * int64_t{sizeof(int32_t)};
+    chunk_pairs_ = transform_late_ ? std::min(part_pairs_, PairsAtOnce(block_tiles)) : part_pairs_;
     for (int64_t pair = 0; pair < chunk_pairs_; ++pair) offsets_.push_back(pair * kDwordBytes);
     weight_stride_ = transform_late_ ? OddLines(chunk_pairs_ * kPanelBytes) : pairs_ * kPanelBytes;
     const int64_t late_bytes = transform_late_ ? most_panels * 2 * kPatch * weight_stride_ : 0;
     shared_bytes_ = share_input ? input_bytes_ : 0;
-    thread_bytes_ = (share_input ? 0 : input_bytes_) + accumulator_bytes_ + late_bytes;
+    thread_bytes_ = (share_input ? 0 : input_bytes_) + accumulator_bytes_ + sums_bytes_ + late_bytes;
   }
 
   // Panels that are multiplied together are of one group.
@@ -227,7 +270,8 @@ class Winograd : public Algorithm {
     const int64_t panels = std::min<int64_t>(loops_.max_panels, group_panels_ - panel % group_panels_);
     input += panel / group_panels_ * pairs_ * 2;
     int32_t* accumulators = reinterpret_cast<int32_t*>(scratch);
-    uint8_t* late = scratch + accumulator_bytes_;
+    int32_t* sums = reinterpret_cast<int32_t*>(scratch + accumulator_bytes_);
+    uint8_t* late = scratch + accumulator_bytes_ + sums_bytes_;
     const int64_t late_stride = 2 * kPatch * weight_stride_;  // From panel to panel.
     Multiply m = {};
     m.a_stride = channels_ * int64_t{sizeof(int16_t)};
@@ -236,9 +280,10 @@ class Winograd : public Algorithm {
     m.c_stride = panels * kPanel;
     m.panels = static_cast<int>(panels);
     const int64_t tiles = last - first;
-    for (int64_t pair = 0; pair < pairs_; pair += chunk_pairs_) {
-      m.depth = std::min(chunk_pairs_, pairs_ - pair);
-      m.accumulate = pair > 0;
+    for (int64_t pair = 0, end; pair < pairs_; pair = end) {
+      end = ChunkEnd(pair);
+      m.depth = end - pair;
+      m.accumulate = pair % part_pairs_ > 0;
       for (int row_pair = 0; row_pair < 3; ++row_pair) {
         for (int64_t p = 0; transform_late_ && p < panels; ++p) {
           uint8_t* to = late + p * late_stride;
@@ -249,23 +294,34 @@ class Winograd : public Algorithm {
           const int64_t first_position = kWeightRowPairs[row_pair][row] * kPatch;
           for (int64_t column = 0; column < kPatch; ++column) {
             const int64_t position = first_position + column;
-            m.b = transform_late_ ? late + (row * kPatch + column) * weight_stride_ : PackedWeight(panel, position);
+            m.b =
+                transform_late_ ? late + (row * kPatch + column) * weight_stride_ : PackedWeight(panel, position, pair);
             MultiplyPosition(m, Following(panel, pair, 2 * row_pair + row, column),
                              input + position * input_stride_ + pair * 2, tiles,
                              accumulators + position * accumulator_stride_);
           }
         }
       }
-    }
-    for (int64_t tile = 0; tile < tiles; ++tile) {
-      for (int64_t p = 0; p < panels; ++p) {
-        Store(arguments, first + tile, panel + p, accumulators + (tile * panels + p) * kPanel);
+      if (end % part_pairs_ > 0 && end < pairs_) continue;
+      const int32_t* from = accumulators;
+      int32_t* to = sums;
+      for (int64_t tile = first; tile < last; ++tile) {
+        for (int64_t p = 0; p < panels; ++p, from += kPanel, to += sums_stride_) {
+          loops_.transform_output(from, accumulator_stride_, /*accumulate=*/end > part_pairs_, to);
+          if (end == pairs_) Store(arguments, tile, panel + p, to);
+        }
       }
     }
   }
 
-  const uint8_t* PackedWeight(int64_t panel, int64_t position) const {
-    return weight_->data<uint8_t>() + (panel * kPositions + position) * weight_stride_;
+  // A chunk is of one part.
+  int64_t ChunkEnd(int64_t pair) const {
+    const int64_t part_end = (pair / part_pairs_ + 1) * part_pairs_;
+    return std::min({pair + chunk_pairs_, part_end, pairs_});
+  }
+
+  const uint8_t* PackedWeight(int64_t panel, int64_t position, int64_t pair) const {
+    return weight_->data<uint8_t>() + (panel * kPositions + position) * weight_stride_ + pair * kPanelBytes;
   }
   const int8_t* Untransformed(int64_t panel, int64_t pair) const {
     return weight_->data<int8_t>() + (panel * pairs_ + pair) * kTaps * kPairBytes;
@@ -274,17 +330,18 @@ class Winograd : public Algorithm {
   // Weights that are needed soon, for the products of a position to fetch: a panel's, the next panel's as far behind as
   // in memory. The position's row is the `row`th in the order of kWeightRowPairs. Null: none.
   const uint8_t* Following(int64_t panel, int64_t pair, int row, int64_t column) const {
-    if (transform_late_) {  // The next chunk's, one part after another.
+    if (transform_late_) {  // The next chunk's, a piece for each column.
       const int64_t begin = column * chunk_pairs_ * kPanelBytes;
       if (row > 0 || begin >= chunk_pairs_ * kTaps * kPairBytes) return nullptr;
-      const bool last = pair + chunk_pairs_ >= pairs_;  // Of its panels.
-      const int64_t next_panel = last ? panel + loops_.max_panels : panel, next_pair = last ? 0 : pair + chunk_pairs_;
+      const int64_t end = ChunkEnd(pair);
+      const bool last = end == pairs_;  // Of its panels.
+      const int64_t next_panel = last ? panel + loops_.max_panels : panel, next_pair = last ? 0 : end;
       if (next_panel >= panels_) return nullptr;
       return reinterpret_cast<const uint8_t*>(Untransformed(next_panel, next_pair)) + begin;
     }
     if (column + 1 == kPatch) ++row;
     if (row == kPatch) return nullptr;
-    return PackedWeight(panel, kWeightRowPairs[row / 2][row % 2] * kPatch + (column + 1) % kPatch);
+    return PackedWeight(panel, kWeightRowPairs[row / 2][row % 2] * kPatch + (column + 1) % kPatch, pair);
   }
 
   void MultiplyPosition(Multiply m, const uint8_t* following, const int16_t* input, int64_t tiles,
@@ -301,7 +358,7 @@ class Winograd : public Algorithm {
     }
   }
 
-  void Store(const Arguments& arguments, int64_t tile, int64_t panel, const int32_t* accumulators) const {
+  void Store(const Arguments& arguments, int64_t tile, int64_t panel, const int32_t* sums) const {
     const Geometry& g = geometry_;
     const TilePlace place = PlaceOf(tile);
     const int64_t rows = std::min<int64_t>(kTile, CeilDiv(g.out_height - place.y, g.dilation_y));
@@ -312,16 +369,16 @@ class Winograd : public Algorithm {
     to.row_stride *= g.dilation_y, to.residual_row_stride *= g.dilation_y;
     to.channel = static_cast<int>(panel * kPanel);
     to.channels = static_cast<int>(std::min<int64_t>(kPanel, g.out_channels - panel * kPanel));
-    loops_.transform_output(constants_.stage(), to, accumulators, accumulator_stride_, static_cast<int>(rows),
-                            static_cast<int>(columns));
+    loops_.store(constants_.stage(), to, sums, static_cast<int>(rows), static_cast<int>(columns));
   }
 
   const Geometry geometry_;
   const Loops loops_;
   const OutputConstants constants_;
   const Operands operands_;
-  const int64_t channels_;  // Input channels, rounded up.
-  const int64_t pairs_;     // Pairs of a group's input channels.
+  const int64_t channels_;    // Input channels, rounded up.
+  const int64_t pairs_;       // Pairs of a group's input channels.
+  const int64_t part_pairs_;  // Of a part: see the proof.
   const int64_t panels_, group_panels_, group_blocks_;
   Tensor padding_;                // A pixel of zero points.
   std::vector<int64_t> offsets_;  // Where a chunk's pairs lie: they are contiguous.
@@ -330,8 +387,9 @@ class Winograd : public Algorithm {
   bool transform_late_;
   int64_t chunk_pairs_;
   int64_t input_stride_, accumulator_stride_;  // Elements from position to position.
+  int64_t sums_stride_;                        // From tile to tile; 0: one part, whose sums are stored at once.
   int64_t weight_stride_;                      // Bytes.
-  int64_t input_bytes_, accumulator_bytes_, shared_bytes_, thread_bytes_;
+  int64_t input_bytes_, accumulator_bytes_, sums_bytes_, shared_bytes_, thread_bytes_;
   int threads_;
 };
 
@@ -341,7 +399,7 @@ bool Supports(const Problem& problem) {
   const Geometry& g = problem.geometry;
   const bool whole_panels = g.groups == 1 || (g.group_in_channels() % 2 == 0 && g.group_out_channels() % kPanel == 0);
   return g.kernel_height == 3 && g.kernel_width == 3 && g.stride_y == 1 && g.stride_x == 1 && whole_panels &&
-         problem.by_rows() && 128 * problem.max_abs_weight_sum < (int64_t{1} << 25);
+         problem.by_rows();
 }
 
 bool Worthwhile(const Problem& problem, const Loops& loops) {
@@ -353,7 +411,9 @@ bool Worthwhile(const Problem& problem, const Loops& loops) {
   const int64_t direct = int64_t{kTaps} * g.batch * g.out_height * g.out_width * channels;
   const bool transform_late = TransformedBytes(g) > loops.max_weight_bytes;
   const int64_t weights = transform_late ? loops.weight_transform * channels : 0;
-  return tiles * (kPositions * channels * loops.word_product + loops.output_transform) + weights <= direct;
+  // At most: only Make looks at all the weights.
+  const int64_t parts = problem.max_abs_weight_sum < kMagnitudeBound ? 1 : CeilDiv(GroupPairs(g), kSmallPairs);
+  return tiles * (kPositions * channels * loops.word_product + parts * loops.output_transform) + weights <= direct;
 }
 
 std::unique_ptr<Algorithm> Make(const Problem& problem, const Loops& loops) {

@@ -9,7 +9,7 @@
 
 namespace fuselage::int8::conv2d::winograd {
 
-// 3x3, stride 1, operands by rows, groups of whole panels, and weights small enough for the proof in winograd.cc.
+// 3x3, stride 1, operands by rows, and groups of whole panels.
 bool Supports(const Problem& problem);
 bool Worthwhile(const Problem& problem, const Loops& loops);
 std::unique_ptr<Algorithm> Make(const Problem& problem, const Loops& loops);

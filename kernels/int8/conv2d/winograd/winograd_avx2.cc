@@ -33,18 +33,16 @@ struct Avx2 {
 
 // kWhole: all the panel's channels exist.
 template <typename Form, bool kWhole>
-void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t position_stride, int rows,
-               int columns) {
+void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* sums, int rows, int columns) {
   const PanelConstants constants = PanelConstantsOf(stage, to.channel);
   const Destination place = to;
-  __m256i low[16], high[16];
-  OutputTile<Avx2>(c, position_stride, low);
-  OutputTile<Avx2>(c + 8, position_stride, high);
+  const auto low = [&](int r, int s) { return Avx2::Load(sums + (4 * r + s) * kPanel); };
+  const auto high = [&](int r, int s) { return Avx2::Load(sums + (4 * r + s) * kPanel + kPanel / 2); };
   for (int r = 0; r < rows; ++r) {
     if constexpr (Form::kind == OutputKind::kFloat) {
       float* out = static_cast<float*>(place.output) + r * place.row_stride;
       for (int s = 0; s < columns; ++s) {
-        StoreFloats<kWhole>(constants, low[4 * r + s], high[4 * r + s], place.channels, out + s * place.pixel_stride);
+        StoreFloats<kWhole>(constants, low(r, s), high(r, s), place.channels, out + s * place.pixel_stride);
       }
     } else {
       uint8_t* out = static_cast<uint8_t*>(place.output) + r * place.row_stride;
@@ -54,8 +52,7 @@ void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* c
           // A column that does not exist repeats the first.
           const int64_t at = s + i < columns ? (s + i) * place.residual_pixel_stride : 0;
           const uint8_t* residual = Form::residual ? place.residual + r * place.residual_row_stride + at : nullptr;
-          PixelOf<Form, kWhole>(constants, low[4 * r + s + i], high[4 * r + s + i], residual, place.channels,
-                                v + 2 * i);
+          PixelOf<Form, kWhole>(constants, low(r, s + i), high(r, s + i), residual, place.channels, v + 2 * i);
         }
         const __m256i codes = CodesOf<Form>(constants, v);
         StoreCodes<kWhole>(_mm256_castsi256_si128(codes), place.channels, out + s * place.pixel_stride);
@@ -66,11 +63,10 @@ void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* c
   }
 }
 
-void TransformOutput(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t position_stride,
-                     int rows, int columns) {
+void Store(const OutputStage& stage, const Destination& to, const int32_t* sums, int rows, int columns) {
   WithOutputForm(stage, [&](auto form) {
     const auto store = to.channels >= kPanel ? StoreTile<decltype(form), true> : StoreTile<decltype(form), false>;
-    store(stage, to, c, position_stride, rows, columns);
+    store(stage, to, sums, rows, columns);
   });
 }
 
@@ -86,7 +82,8 @@ Loops GetLoops() {
           /*transform_input=*/TransformInput<Avx2>,
           /*transform_weight=*/TransformWeight<Avx2>,
           /*multiply=*/MultiplyRows<WordProduct>,
-          /*transform_output=*/TransformOutput};
+          /*transform_output=*/TransformOutput<Avx2>,
+          /*store=*/Store};
 }
 
 }  // namespace fuselage::int8::conv2d::winograd::avx2

@@ -47,12 +47,10 @@ void MultiplyTiles(const Multiply& m) {
 
 // kWhole: all the panel's channels exist.
 template <typename Form, bool kWhole>
-void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t position_stride, int rows,
-               int columns) {
+void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* sums, int rows, int columns) {
   const StageConstants constants = StageConstantsOf(stage);
   const PanelConstants panel = PanelConstantsOf(stage, to.channel);
-  __m512i sums[16];
-  OutputTile<Avx512>(c, position_stride, sums);
+  const auto sum = [&](int r, int s) { return Avx512::Load(sums + (4 * r + s) * kPanel); };
   const int64_t pixel_stride = to.pixel_stride, row_stride = to.row_stride;
   const int64_t residual_pixel_stride = to.residual_pixel_stride, residual_row_stride = to.residual_row_stride;
   const int channels = kWhole ? kPanel : to.channels;
@@ -61,13 +59,13 @@ void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* c
     if constexpr (Form::kind == OutputKind::kFloat) {
       float* out = static_cast<float*>(to.output) + r * row_stride;
       for (int s = 0; s < columns; ++s) {
-        StoreFloats<kWhole>(constants, panel, sums[4 * r + s], channels, out + s * pixel_stride);
+        StoreFloats<kWhole>(constants, panel, sum(r, s), channels, out + s * pixel_stride);
       }
     } else {
       __m512 v[4];
 #pragma GCC unroll 4
       for (int s = 0; s < 4; ++s) {
-        v[s] = ValuesOf(panel, sums[4 * r + s]);
+        v[s] = ValuesOf(panel, sum(r, s));
         if (!Form::residual) continue;
         // A column that does not exist repeats the first.
         const int64_t at = s < columns ? s * residual_pixel_stride : 0;
@@ -83,11 +81,10 @@ void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* c
   }
 }
 
-void TransformOutput(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t position_stride,
-                     int rows, int columns) {
+void Store(const OutputStage& stage, const Destination& to, const int32_t* sums, int rows, int columns) {
   WithOutputForm(stage, [&](auto form) {
     const auto store = to.channels >= kPanel ? StoreTile<decltype(form), true> : StoreTile<decltype(form), false>;
-    store(stage, to, c, position_stride, rows, columns);
+    store(stage, to, sums, rows, columns);
   });
 }
 
@@ -104,7 +101,8 @@ Loops GetLoops() {
           /*transform_input=*/TransformInput<Avx512>,
           /*transform_weight=*/TransformWeight<Avx512>,
           /*multiply=*/MultiplyTiles,
-          /*transform_output=*/TransformOutput};
+          /*transform_output=*/TransformOutput<Avx512>,
+          /*store=*/Store};
 }
 
 }  // namespace fuselage::int8::conv2d::winograd::FUSELAGE_AVX512_VNNI
