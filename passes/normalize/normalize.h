@@ -9,6 +9,7 @@
 //   add(linear(x), constant [out])                   =>  linear(x) with a bias; layer_norm's and rms_norm's weight too
 //   mean over all spatial dimensions, avg_pool over the whole input  =>  global_avg_pool
 //   reshape that merges neighbouring dimensions      =>  flatten
+//   getitem(split(x))                                =>  slice(x), but for a split of the batch
 //   adaptive_avg_pool to 1; to sizes that divide     =>  global_avg_pool; avg_pool
 //   clamp(x, 0, inf); relu6(x)                       =>  relu(x); clamp(x, 0, 6)
 //   identity(x), dropout(x) in evaluation            =>  x

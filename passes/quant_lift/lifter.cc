@@ -13,15 +13,6 @@ constexpr absl::string_view kResultNames[kMostResults] = {"_q", "_scale", "_offs
 // Views that are no View: they are worth a remark.
 bool LosesOrRepeats(const Node& node) { return node.op() != nullptr && node.op()->view == ir::View::kSelects; }
 
-// A slice of at least half of what an op computes for it alone: all of that as codes is less to move than the slice as
-// floats.
-std::optional<View> CropOf(const Node& node) {
-  if (!node.IsOp("slice") || !node.operand(0)->is_call() || !node.operand(0)->has_one_use()) return std::nullopt;
-  const TensorType &from = node.operand(0)->tensor_type(), &to = node.tensor_type();
-  if (to.num_elements() == 0 || 2 * to.num_elements() < from.num_elements()) return std::nullopt;
-  return View{from.shape, to.shape, std::nullopt};
-}
-
 // One scale that is known beforehand: what it makes of an element depends on no other.
 bool IsByElement(const Quantizing& quantizing) {
   return quantizing.quantize->IsOp("quantize") && quantizing.axes.empty();
@@ -65,6 +56,32 @@ void Lifter::FindQuantizes() {
     }
     mutations.Visit(*node);
   }
+}
+
+// A slice of what an op computes, where all that is read of it becomes the same codes, at least half of it by slices or
+// as a whole: all of that as codes is less to move than the slices as floats.
+std::optional<View> Lifter::CropOf(const Node& node) const {
+  if (!node.IsOp("slice") || !node.operand(0)->is_call() || node.num_uses() == 0) return std::nullopt;
+  const Node& source = *node.operand(0);
+  const auto key_of = [this](const ir::Use& use) {
+    const auto it = readings_.find(use.user);
+    return use.index == 0 && it != readings_.end() ? it->second.key : -1;
+  };
+  const int key = key_of(node.uses()[0]);
+  int64_t taken = 0;
+  for (const ir::Use& use : source.uses()) {
+    const Node& reader = *use.user;
+    const bool quantizes = key >= 0 && key_of(use) == key;
+    if (!quantizes && (!reader.IsOp("slice") || reader.num_uses() == 0)) return std::nullopt;
+    taken += (quantizes ? source : reader).tensor_type().num_elements();
+    if (quantizes || &reader == &node) continue;
+    for (const ir::Use& behind : reader.uses()) {
+      if (key < 0 || key_of(behind) != key) return std::nullopt;
+    }
+  }
+  const TensorType &from = source.tensor_type(), &to = node.tensor_type();
+  if (to.num_elements() == 0 || 2 * taken < from.num_elements()) return std::nullopt;
+  return View{from.shape, to.shape, std::nullopt};
 }
 
 // Bottom up: all that read a view must be equal quantizes, or views that are lifted with the same.

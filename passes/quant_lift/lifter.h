@@ -44,6 +44,7 @@ class Lifter {
 
   void FindQuantizes();
   void FindViews();
+  std::optional<View> CropOf(const ir::Node& node) const;
   absl::StatusOr<Reading> ReadingOfView(const ir::Node& view, const View& axes);
   int64_t PositionOf(const ir::Node& node) const;
   absl::Status CheckOperands(const ir::Node& view, const ir::Node& quantize) const;

@@ -12,7 +12,7 @@
 // An axis of scales, dims and groups are remapped. A view with several readers moves to the codes when all of them end
 // in equal quantizes. A constant scale that is read after the view is read anew in front of it. Declines: a view that a
 // float op, the graph's output or a different quantize reads too; one that loses or repeats elements (slice, expand),
-// but for a slice of most of what an op computes for it alone, quantized with one constant scale; axes, dims or groups
+// but for slices of most of what an op computes for them alone, quantized with one constant scale; axes, dims or groups
 // that are none in front of the view; scales that are computed after it; a tuple that is read as a whole; an in-place
 // change between view and quantize.
 #ifndef FUSELAGE_PASSES_QUANT_LIFT_QUANT_LIFT_H_

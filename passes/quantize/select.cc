@@ -267,7 +267,28 @@ class Selector {
     }
   }
 
-  // A slice of what can only be codes is one of the codes, and shares their parameters.
+  // Is the value read by slices, and are they, and what else reads it, read as codes alone?
+  bool IsSlicedToCodes(const Node& value) const {
+    bool sliced = false;
+    for (const ir::Use& use : value.uses()) {
+      const Node& reader = *use.user;
+      const bool slice = reader.op() != nullptr && reader.op()->view == ir::View::kSelects && use.index == 0;
+      if (slice ? !IsReadAsCodes(reader) : !ReadsCodes(reader, use.index)) return false;
+      sliced |= slice;
+    }
+    return sliced;
+  }
+  bool ReadsCodes(const Node& reader, int index) const {
+    return selected_.contains(&reader) && !IsPerToken(reader) && Contains(DataOperands(reader), index);
+  }
+  bool IsReadAsCodes(const Node& slice) const {
+    for (const ir::Use& use : slice.uses()) {
+      if (!ReadsCodes(*use.user, use.index)) return false;
+    }
+    return slice.num_uses() > 0;
+  }
+
+  // A slice of what is only codes is one of the codes, and shares their parameters.
   bool SelectsFromCodes(const Node* node, const HashSet<const Node*>& codes) const {
     if (node->op() == nullptr || node->op()->view != ir::View::kSelects || !match::IsF32(*node)) return false;
     return codes.contains(view_root_.at(node->operand(0)));
@@ -276,11 +297,12 @@ class Selector {
   void Group(Selection& selection) const {
     Groups groups;
     std::vector<Node*> members;  // By group, before they are joined: the value that it began with.
-    HashSet<const Node*> codes;  // Selected without a float result, or slices of such.
+    HashSet<const Node*> codes;  // Selected without a float result, or with no reader of it; slices of such.
     for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
       const bool keeps = selected_.contains(node) && node->op()->keeps_range;
       const bool selects = SelectsFromCodes(node, codes);
-      if (selects || (selected_.contains(node) && !HasFloatResult(*node))) codes.insert(node);
+      const bool becomes = selected_.contains(node) && (!HasFloatResult(*node) || IsSlicedToCodes(*node));
+      if (selects || becomes) codes.insert(node);
       if (!keeps && !selects && !IsView(node)) {
         selection.group_of[node] = groups.Add();
         members.push_back(node);
