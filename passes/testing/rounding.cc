@@ -101,13 +101,15 @@ absl::Status CheckStep(const ir::Node& quantize, const std::map<std::string, Ext
         absl::StrFormat("%%%s is in [%g, %g], and its codes hold [%g, %g]", name, extent.min, extent.max, low, high));
   }
   if (extent.size() == 0) return absl::OkStatus();  // Zeros are exact in any step.
-  const bool some = std::any_of(extents.begin(), extents.end(), [&](const auto& value) {
-    return std::fabs(value.second.size() - kSteps * step) <= kRounding * value.second.size();
-  });
-  if (some) return absl::OkStatus();
+  for (const auto& [least_name, least] : extents) {
+    for (const auto& [largest_name, largest] : extents) {
+      const double size = largest.max - least.min;
+      if (std::fabs(size - kSteps * step) <= kRounding * size) return absl::OkStatus();
+    }
+  }
   return absl::InternalError(
       absl::StrFormat("%%%s is in [%g, %g], and %d steps of its codes are %g, which is the "
-                      "extent of no value",
+                      "extent of no values",
                       name, extent.min, extent.max, kSteps, kSteps * step));
 }
 

@@ -13,7 +13,8 @@ namespace fuselage::testing {
 // nothing else:
 //   undone, the text is what it was: every dequantize(quantize(x)) is x, every module has its old parameters;
 //   x, on all samples, is within half a step of a code's value: nothing saturates;
-//   no step is coarser than it must be: 255 of them are the extent of some value of `before`, zero included;
+//   no step is coarser than it must be: 255 of them reach from the least element of some value of `before` to the
+//   largest of one, zero included;
 //   a weight is within half a step of its code's value, and the largest of each channel has the largest code;
 //   or it is one that codes with such a step stand for, to the last bit or two (passes/weight_rounding).
 // So the float graph, with an error of at most half a step added to each of these, has the outputs of `after`: how far
