@@ -62,7 +62,7 @@ class ShrinkTest : public ::testing::Test {
 TEST_F(ShrinkTest, FindsTheOneCallAtFault) {
   const SwapsSub pass;
   int found = 0;
-  for (uint64_t seed = 0; seed < 200; ++seed) {
+  for (uint64_t seed = 0; seed < 500; ++seed) {
     const std::unique_ptr<ir::Graph> graph = RandomGraph(seed, ops_);
     if (!Fails(pass, *graph)) continue;
     ++found;
