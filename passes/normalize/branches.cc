@@ -1,6 +1,7 @@
 #include "passes/normalize/branches.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -30,13 +31,19 @@ Node* JoinedOrNull(const Node& value, int axis) {
 // The one axis along which `node` sums; -1: there are several.
 int SummedAxis(const Node& node) {
   const std::vector<int64_t>& dims = node.attribute("dims").as_ints();
-  const absl::StatusOr<int> axis = NormalizeAxis(dims.size() == 1 ? dims[0] : -1, node.operand(0)->tensor_type().rank());
+  const absl::StatusOr<int> axis =
+      NormalizeAxis(dims.size() == 1 ? dims[0] : -1, node.operand(0)->tensor_type().rank());
   return dims.size() == 1 && axis.ok() ? *axis : -1;
 }
 
 NewCall ViewAs(Shape shape) {
   if (shape.size() > 1) shape[0] = 0;  // As it is.
   return {"reshape", {}, {}, {{"shape", std::vector<int64_t>(shape.begin(), shape.end())}}};
+}
+
+NewCall SliceOf(Node* x, int axis, int64_t start, int64_t end) {
+  const auto one = [](int64_t value) { return std::vector<int64_t>{value}; };
+  return {"slice", {x}, {}, {{"axes", one(axis)}, {"ends", one(end)}, {"starts", one(start)}}};
 }
 
 std::vector<NewCall> Stack(const Node& node) {
@@ -56,7 +63,8 @@ std::vector<NewCall> Stack(const Node& node) {
 
 bool HasAxes(const Node& value, const Node& like, int axis) {
   const Shape &found = ShapeOf(value), &wanted = ShapeOf(like);
-  return found.size() == wanted.size() && std::equal(found.begin() + axis, found.begin() + axis + 2, wanted.begin() + axis);
+  return found.size() == wanted.size() &&
+         std::equal(found.begin() + axis, found.begin() + axis + 2, wanted.begin() + axis);
 }
 
 std::vector<NewCall> Elementwise(const Node& node) {
@@ -92,13 +100,7 @@ std::vector<NewCall> SummedBranches(const Node& node) {
   const int64_t branches = ShapeOf(*node.operand(0))[axis], channels = ShapeOf(*x)[axis] / branches;
   if (branches > kMostBranches) return {};
   std::vector<NewCall> slices;
-  for (int64_t i = 0; i < branches; ++i) {
-    const auto one = [](int64_t value) { return std::vector<int64_t>{value}; };
-    slices.push_back({"slice",
-                      {x},
-                      {},
-                      {{"axes", one(axis)}, {"ends", one((i + 1) * channels)}, {"starts", one(i * channels)}, {"steps", one(1)}}});
-  }
+  for (int64_t i = 0; i < branches; ++i) slices.push_back(SliceOf(x, axis, i * channels, (i + 1) * channels));
   return slices;
 }
 
@@ -117,6 +119,17 @@ Node* SlicedOperandOrNull(const Node& node) {
     start -= ShapeOf(*operand)[*joined];
   }
   return nullptr;
+}
+
+std::vector<NewCall> PartOfSplit(const Node& node) {
+  const Node& split = *node.operand(0);
+  if (!split.is_call() || !split.IsOp("split")) return {};
+  const std::vector<int64_t>& sizes = split.attribute("sizes").as_ints();
+  const absl::StatusOr<int> axis = NormalizeAxis(split.attribute("dim").as_int(), node.tensor_type().rank());
+  const absl::StatusOr<int> part = NormalizeAxis(node.attribute("index").as_int(), static_cast<int>(sizes.size()));
+  if (!axis.ok() || !part.ok() || *axis == 0) return {};
+  const int64_t start = std::accumulate(sizes.begin(), sizes.begin() + *part, int64_t{0});
+  return {SliceOf(split.operand(0), *axis, start, start + sizes[*part])};
 }
 
 }  // namespace fuselage::normalize

@@ -6,6 +6,7 @@
 //   mul(reshape(x), gates)                =>  reshape(mul(x, flatten(gates)))
 //   sum over the branches of reshape(x)   =>  add(slice(x), slice(x))     of at most four branches
 //   slice(cat(a, b)) that is a            =>  a
+//   getitem(split(x), i)                  =>  slice(x)                    but for a split of the batch
 #ifndef FUSELAGE_PASSES_NORMALIZE_BRANCHES_H_
 #define FUSELAGE_PASSES_NORMALIZE_BRANCHES_H_
 
@@ -15,14 +16,17 @@
 
 namespace fuselage::normalize {
 
-// What `node` becomes by the first two; empty where it stays.
+// What `node` becomes by the first three; empty where it stays.
 std::vector<NewCall> OfBranches(const ir::Node& node);
 
-// The slices whose sum `node` is, by the last one, but for an axis of 1 that it may keep; empty where it is none.
+// The slices whose sum `node` is, but for an axis of 1 that it may keep; empty where it is none.
 std::vector<NewCall> SummedBranches(const ir::Node& node);
 
 // The operand of a cat that `node` takes out of it again; null where it takes none, or something else.
 ir::Node* SlicedOperandOrNull(const ir::Node& node);
+
+// The slice that a getitem of a split is; empty where it is none.
+std::vector<NewCall> PartOfSplit(const ir::Node& node);
 
 }  // namespace fuselage::normalize
 

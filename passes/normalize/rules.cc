@@ -209,20 +209,6 @@ absl::StatusOr<std::vector<NewCall>> PermutesToOne(const Node& node) {
   return std::vector<NewCall>{{"permute", {node.operand(0)->operand(0)}, {}, {{"dims", std::move(dims)}}}};
 }
 
-// getitem(split(x), i) => slice(x), but for a split of the batch
-absl::StatusOr<std::vector<NewCall>> PartToSlice(const Node& node) {
-  const Node& split = *node.operand(0);
-  if (!split.is_call() || !split.IsOp("split")) return std::vector<NewCall>();
-  const std::vector<int64_t>& sizes = split.attribute("sizes").as_ints();
-  ASSIGN_OR_RETURN(const int axis, NormalizeAxis(split.attribute("dim").as_int(), node.tensor_type().rank()));
-  ASSIGN_OR_RETURN(const int part, NormalizeAxis(node.attribute("index").as_int(), static_cast<int>(sizes.size())));
-  if (axis == 0) return std::vector<NewCall>();
-  const int64_t start = std::accumulate(sizes.begin(), sizes.begin() + part, int64_t{0});
-  const auto one = [](int64_t value) { return std::vector<int64_t>{value}; };
-  return std::vector<NewCall>{
-      {"slice", {split.operand(0)}, {}, {{"axes", one(axis)}, {"ends", one(start + sizes[part])}, {"starts", one(start)}}}};
-}
-
 bool IsInOrder(const std::vector<int64_t>& axes) {
   for (size_t i = 0; i < axes.size(); ++i) {
     if (axes[i] != static_cast<int64_t>(i)) return false;
@@ -259,7 +245,7 @@ absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remar
     return std::vector<NewCall>{{"softmax", {node.operand(0)}, {}, {}}};
   }
   if (op == "unsqueeze") return ImageOfTokens(node);
-  if (op == "getitem") return PartToSlice(node);
+  if (op == "getitem") return PartOfSplit(node);
   if (op == "reshape") {
     for (const auto rule : {AddInPlaceOfViews, ImageOfTokens}) {
       std::vector<NewCall> calls = rule(node);

@@ -3,10 +3,10 @@
 //   y = conv2d(x, w)   =>   y = conv2d(dequantize(quantize(x)), w')      w' i8 with a scale for each output channel
 //
 // One pair for each edge into a quantized op. An op whose quantized form has no float result gets pairs on the edges to
-// its float readers too. Values that only move or select (views, slices of codes, max pools)
-// share the parameters of where they come from, and what a concat joins shares one range, so that all of them run on
-// codes. Transposed convolutions become convolutions first (transposed.h). A graph that has quantizes already is taken
-// as it is.
+// its float readers too. Values that only move or select (views, slices of what is read as codes alone, max pools) share
+// the parameters of where they come from, and what a concat joins shares one range, so that all of them run on codes.
+// Transposed convolutions become convolutions first (transposed.h). A graph that has quantizes already is taken as it
+// is.
 //
 // Ranges come from the runner's samples, or from the environment's cache folder where it has those of the same graph,
 // samples (Runner::DataKey) and method; a file there that cannot be believed is calibrated anew.

@@ -37,8 +37,8 @@ bool Tokens(Draft& draft) {
   return pool(y) != nullptr;
 }
 
-// Branches along an axis of their own, which a stack makes of several values or a view of a value's channels; gated, and
-// summed, as attention over branches does it.
+// Branches along an axis of their own, which a stack makes of several values or a view of a value's channels; gated,
+// and summed, as attention over branches does it.
 bool Branches(Draft& draft) {
   Random& random = draft.random();
   Node* x = draft.PickFloatOrNull(3, 4);
