@@ -87,6 +87,28 @@ TEST(Movement, EqualsTheReference) {
   }
 }
 
+bool Takes(const kernels::KernelDesc& desc) {
+  kernels::KernelRegistry kernels;
+  Register(kernels);
+  return kernels.FindOrNull(desc.op)->takes_placements(desc);
+}
+
+// Operands that lie as `desc` has them: the result is that of dense ones.
+void ExpectTakes(const kernels::KernelDesc& desc, const std::vector<const Tensor*>& inputs) {
+  EXPECT_TRUE(Takes(desc));
+  kernels::KernelDesc dense = desc;
+  dense.input_placements.clear();
+  dense.output_placement = kernels::Placement();
+  const auto wanted = kernels::RunKernel(**Create(dense), inputs);
+  ASSERT_TRUE(wanted.ok()) << wanted.status();
+  const auto kernel = Create(desc);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  kernels::TestThreads threads(3);
+  const auto found = kernels::RunPlacedKernel(**kernel, desc, inputs, &threads);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_TRUE(found->SameBytes(*wanted));
+}
+
 // A cat of channels of wider tensors, into channels of a wider one.
 TEST(Movement, CatTakesEvenPlacements) {
   using kernels::Placement;
@@ -99,25 +121,14 @@ TEST(Movement, CatTakesEvenPlacements) {
   desc.outputs = {codes(12)};
   desc.attributes = {{"dim", Attribute(1)}};
   const Tensor a = SeededTensor(codes(4), 1), b = SeededTensor(codes(1), 2), c = SeededTensor(codes(7), 3);
-  const auto wanted = kernels::RunKernel(**Create(desc), {&a, &b, &c});
-  ASSERT_TRUE(wanted.ok()) << wanted.status();
-  kernels::KernelRegistry kernels;
-  Register(kernels);
-  const auto takes = [&] { return kernels.FindOrNull("cat")->takes_placements(desc); };
   desc.input_placements = {Placement{kernels::Blocking::kNone, 0, 9}, Placement(), {kernels::Blocking::kNone, 0, 8}};
   desc.output_placement.pixel_bytes = 20;
-  EXPECT_TRUE(takes());
-  const auto kernel = Create(desc);
-  ASSERT_TRUE(kernel.ok()) << kernel.status();
-  kernels::TestThreads threads(3);
-  const auto found = kernels::RunPlacedKernel(**kernel, desc, {&a, &b, &c}, &threads);
-  ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_TRUE(found->SameBytes(*wanted));
+  ExpectTakes(desc, {&a, &b, &c});
   desc.input_placements[1].halo = 1;
-  EXPECT_FALSE(takes());
+  EXPECT_FALSE(Takes(desc));
   desc.input_placements[1].halo = 0;
   desc.output_placement.blocking = kernels::Blocking::kPhasePlanes;
-  EXPECT_FALSE(takes());
+  EXPECT_FALSE(Takes(desc));
 }
 
 // A crop of channels of a wider tensor, into channels of a wider one.
@@ -131,19 +142,9 @@ TEST(Movement, SliceTakesEvenPlacements) {
                      {"axes", Attribute(Ints{2, 3})},
                      {"steps", Attribute(Ints{})}};
   const Tensor x = SeededTensor(desc.input(0), 1);
-  const auto wanted = kernels::RunKernel(**Create(desc), {&x});
-  ASSERT_TRUE(wanted.ok()) << wanted.status();
-  kernels::KernelRegistry kernels;
-  Register(kernels);
   desc.input_placements = {kernels::Placement{kernels::Blocking::kNone, 0, 17}};
   desc.output_placement.pixel_bytes = 20;
-  EXPECT_TRUE(kernels.FindOrNull("slice")->takes_placements(desc));
-  const auto kernel = Create(desc);
-  ASSERT_TRUE(kernel.ok()) << kernel.status();
-  kernels::TestThreads threads(3);
-  const auto found = kernels::RunPlacedKernel(**kernel, desc, {&x}, &threads);
-  ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_TRUE(found->SameBytes(*wanted));
+  ExpectTakes(desc, {&x});
 }
 
 // Depth to space into channels of a wider tensor: 3 of 5 from each pixel on.
@@ -154,24 +155,13 @@ TEST(Movement, PermuteTakesPixelsFurtherApart) {
   desc.outputs = {kernels::Codes(DType::kU8, {2, 3, 8, 10}, 0.1f, 3, Layout::kNhwc)};
   desc.attributes = {{"dims", Attribute(Ints{0, 1, 3, 2, 4, 5})}};
   const Tensor x = SeededTensor(desc.input(0), 1);
-  const auto wanted = kernels::RunKernel(**Create(desc), {&x});
-  ASSERT_TRUE(wanted.ok()) << wanted.status();
-  kernels::KernelRegistry kernels;
-  Register(kernels);
-  const auto takes = [&] { return kernels.FindOrNull("permute")->takes_placements(desc); };
   desc.output_placement.pixel_bytes = 5;
-  EXPECT_TRUE(takes());
-  const auto kernel = Create(desc);
-  ASSERT_TRUE(kernel.ok()) << kernel.status();
-  kernels::TestThreads threads(3);
-  const auto found = kernels::RunPlacedKernel(**kernel, desc, {&x}, &threads);
-  ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_TRUE(found->SameBytes(*wanted));
+  ExpectTakes(desc, {&x});
   desc.output_placement.halo = 1;
-  EXPECT_FALSE(takes());
+  EXPECT_FALSE(Takes(desc));
   desc.output_placement.halo = 0;
   desc.attributes = {{"dims", Attribute(Ints{0, 1, 3, 2, 5, 4})}};
-  EXPECT_FALSE(takes()) << "a pixel of two axes";
+  EXPECT_FALSE(Takes(desc)) << "a pixel of two axes";
 }
 
 TEST(Movement, MergesAxes) {

@@ -28,12 +28,11 @@ Node* JoinedOrNull(const Node& value, int axis) {
   return ShapeOf(*value.operand(0)) == joined ? value.operand(0) : nullptr;
 }
 
-// The one axis along which `node` sums; -1: there are several.
+// The one axis along which `node` sums; -1: it is another number of them.
 int SummedAxis(const Node& node) {
   const std::vector<int64_t>& dims = node.attribute("dims").as_ints();
-  const absl::StatusOr<int> axis =
-      NormalizeAxis(dims.size() == 1 ? dims[0] : -1, node.operand(0)->tensor_type().rank());
-  return dims.size() == 1 && axis.ok() ? *axis : -1;
+  if (dims.size() != 1) return -1;
+  return NormalizeAxis(dims[0], node.operand(0)->tensor_type().rank()).value_or(-1);
 }
 
 NewCall ViewAs(Shape shape) {

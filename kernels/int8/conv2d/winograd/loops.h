@@ -27,9 +27,8 @@ struct Loops {
   void (*transform_weight)(const int8_t* g, int64_t depth, int row_pair, void* first, void* second,
                            int64_t position_stride);
   void (*multiply)(const Multiply&);
-  // sums[16*(4*r + s) + c] = Y[r][s] of channel c of one tile and panel, from its 36 accumulators; plus what was there
-  // where `accumulate`.
-  void (*transform_output)(const int32_t* accumulators, int64_t position_stride, bool accumulate, int32_t* sums);
+  // sums[16*(4*r + s) + c] = Y[r][s] of channel c of one tile and panel, from its 36 accumulators.
+  void (*transform_output)(const int32_t* accumulators, int64_t position_stride, int32_t* sums);
   // The outputs of these sums, of which `rows` x `columns` exist.
   void (*store)(const OutputStage&, const Destination&, const int32_t* sums, int rows, int columns);
 };

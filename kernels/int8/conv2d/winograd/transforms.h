@@ -162,7 +162,7 @@ inline void OutputColumn(const typename V::Vector m[6], typename V::Vector out[4
 
 // Loops::transform_output of a vector of channels.
 template <typename V>
-inline void OutputTile(const int32_t* c, int64_t position_stride, bool accumulate, int32_t* sums) {
+inline void OutputTile(const int32_t* c, int64_t position_stride, int32_t* sums) {
   typename V::Vector half[6][4];
   for (int i = 0; i < 6; ++i) {
     typename V::Vector m[6];
@@ -180,18 +180,17 @@ inline void OutputTile(const int32_t* c, int64_t position_stride, bool accumulat
 #pragma GCC unroll 4
     for (int r = 0; r < 4; ++r) {
       const auto sum = V::ShiftRight32(V::Multiply32(y[r], kInverseOf9), shift(r) + shift(s));
-      int32_t* to = sums + (4 * r + s) * kPanel;
-      V::Store(to, accumulate ? V::Add32(sum, V::Load(to)) : sum);
+      V::Store(sums + (4 * r + s) * kPanel, sum);
     }
   }
 }
 
 // Loops::transform_output.
 template <typename V>
-void TransformOutput(const int32_t* accumulators, int64_t position_stride, bool accumulate, int32_t* sums) {
+void TransformOutput(const int32_t* accumulators, int64_t position_stride, int32_t* sums) {
   constexpr int kLanes = sizeof(typename V::Vector) / sizeof(int32_t);
   for (int channel = 0; channel < kPanel; channel += kLanes) {
-    OutputTile<V>(accumulators + channel, position_stride, accumulate, sums + channel);
+    OutputTile<V>(accumulators + channel, position_stride, sums + channel);
   }
 }
 

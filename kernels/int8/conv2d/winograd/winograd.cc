@@ -73,9 +73,17 @@ int64_t TransformedBytes(const Geometry& g) {
 
 // Tiles along an axis. A dilated convolution is one convolution without dilation for each phase: the pixels whose
 // position leaves the same remainder.
-int64_t PhaseTiles(int64_t size, int64_t dilation) { return CeilDiv(CeilDiv(size, dilation), kTile); }
+int64_t AxisTiles(int64_t size, int64_t dilation) { return dilation * CeilDiv(CeilDiv(size, dilation), kTile); }
 int64_t ImageTiles(const Geometry& g) {
-  return g.dilation_y * PhaseTiles(g.out_height, g.dilation_y) * g.dilation_x * PhaseTiles(g.out_width, g.dilation_x);
+  return AxisTiles(g.out_height, g.dilation_y) * AxisTiles(g.out_width, g.dilation_x);
+}
+
+// Where each tile begins.
+std::vector<int64_t> TileBegins(int64_t size, int64_t dilation) {
+  std::vector<int64_t> begins(AxisTiles(size, dilation));
+  const int64_t of_phase = static_cast<int64_t>(begins.size()) / dilation;
+  for (size_t i = 0; i < begins.size(); ++i) begins[i] = i / of_phase + i % of_phase * kTile * dilation;
+  return begins;
 }
 
 // Pairs of a group's input channels.
@@ -161,8 +169,8 @@ class Winograd : public Algorithm {
   void Plan(int threads) {
     const Geometry& g = geometry_;
     threads_ = threads;
-    tiles_y_ = PhaseTiles(g.out_height, g.dilation_y);
-    tiles_x_ = PhaseTiles(g.out_width, g.dilation_x);
+    ys_ = TileBegins(g.out_height, g.dilation_y);
+    xs_ = TileBegins(g.out_width, g.dilation_x);
     tiles_ = g.batch * ImageTiles(g);
     const int64_t tile_bytes = kPositions * channels_ * int64_t{sizeof(int16_t)};
     transform_late_ = TransformedBytes(g) > loops_.max_weight_bytes;
@@ -180,8 +188,7 @@ class Winograd : public Algorithm {
     input_bytes_ = kPositions * input_stride_ * int64_t{sizeof(int16_t)};
     accumulator_bytes_ = kPositions * accumulator_stride_ * int64_t{sizeof(int32_t)};
     const bool one_part = part_pairs_ == pairs_;
-    sums_stride_ = one_part ? 0 : kTileSums;
-    sums_bytes_ = (one_part ? 1 : block_tiles * most_panels) * kTileSums * int64_t{sizeof(int32_t)};
+    sums_bytes_ = (one_part ? 1 : 1 + block_tiles * most_panels) * kTileSums * int64_t{sizeof(int32_t)};
     chunk_pairs_ = transform_late_ ? std::min(part_pairs_, PairsAtOnce(block_tiles)) : part_pairs_;
     for (int64_t pair = 0; pair < chunk_pairs_; ++pair) offsets_.push_back(pair * kDwordBytes);
     weight_stride_ = transform_late_ ? OddLines(chunk_pairs_ * kPanelBytes) : pairs_ * kPanelBytes;
@@ -235,13 +242,9 @@ class Winograd : public Algorithm {
     int64_t image, y, x;  // The first output's.
   };
   TilePlace PlaceOf(int64_t tile) const {
-    const Geometry& g = geometry_;
-    const int64_t row_tiles = tiles_x_ * g.dilation_x, row = tile / row_tiles, rows = tiles_y_ * g.dilation_y;
-    return {row / rows, PhasePlace(row % rows, tiles_y_, g.dilation_y),
-            PhasePlace(tile % row_tiles, tiles_x_, g.dilation_x)};
-  }
-  static int64_t PhasePlace(int64_t tile, int64_t phase_tiles, int64_t dilation) {
-    return tile / phase_tiles + tile % phase_tiles * kTile * dilation;
+    const int64_t row_tiles = static_cast<int64_t>(xs_.size()), row = tile / row_tiles;
+    const int64_t rows = static_cast<int64_t>(ys_.size());
+    return {row / rows, ys_[row % rows], xs_[tile % row_tiles]};
   }
 
   // `to` is the place of the first tile in [position][tile][channel].
@@ -304,11 +307,16 @@ class Winograd : public Algorithm {
       }
       if (end % part_pairs_ > 0 && end < pairs_) continue;
       const int32_t* from = accumulators;
-      int32_t* to = sums;
+      int32_t* of_parts = sums + kTileSums;  // Of the parts before, by tile and panel.
       for (int64_t tile = first; tile < last; ++tile) {
-        for (int64_t p = 0; p < panels; ++p, from += kPanel, to += sums_stride_) {
-          loops_.transform_output(from, accumulator_stride_, /*accumulate=*/end > part_pairs_, to);
-          if (end == pairs_) Store(arguments, tile, panel + p, to);
+        for (int64_t p = 0; p < panels; ++p, from += kPanel, of_parts += kTileSums) {
+          loops_.transform_output(from, accumulator_stride_, sums);
+          for (int i = 0; end > part_pairs_ && i < kTileSums; ++i) sums[i] += of_parts[i];
+          if (end == pairs_) {
+            Store(arguments, tile, panel + p, sums);
+          } else {
+            std::memcpy(of_parts, sums, kTileSums * sizeof(int32_t));
+          }
         }
       }
     }
@@ -383,11 +391,11 @@ class Winograd : public Algorithm {
   Tensor padding_;                // A pixel of zero points.
   std::vector<int64_t> offsets_;  // Where a chunk's pairs lie: they are contiguous.
 
-  int64_t tiles_y_, tiles_x_, tiles_, blocks_;
+  std::vector<int64_t> ys_, xs_;  // See PlaceOf.
+  int64_t tiles_, blocks_;
   bool transform_late_;
   int64_t chunk_pairs_;
   int64_t input_stride_, accumulator_stride_;  // Elements from position to position.
-  int64_t sums_stride_;                        // From tile to tile; 0: one part, whose sums are stored at once.
   int64_t weight_stride_;                      // Bytes.
   int64_t input_bytes_, accumulator_bytes_, sums_bytes_, shared_bytes_, thread_bytes_;
   int threads_;
