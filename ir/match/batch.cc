@@ -1,25 +1,22 @@
 #include "ir/match/batch.h"
 
+#include <algorithm>
 #include <vector>
 
-#include "ir/base/hash_map.h"
 #include "ir/batch.h"
 
 namespace fuselage::match {
 
-bool FollowsBatch(const ir::Node& node) {
-  std::vector<const ir::Node*> waiting = {&node};
-  HashSet<const ir::Node*> seen;
-  while (!waiting.empty()) {
-    const ir::Node* next = waiting.back();
-    waiting.pop_back();
-    if (next == nullptr || !seen.insert(next).second) continue;
-    if (next->kind() == ir::NodeKind::kPlaceholder) return true;
-    const auto batch = next->attributes().find(ir::kBatchAttribute);
-    if (batch != next->attributes().end() && batch->second.as_int() > 0) return true;
-    for (const ir::Node* operand : next->operands()) waiting.push_back(operand);
+void BatchFollowers::Visit(const ir::Node& node) {
+  const auto batch = node.attributes().find(ir::kBatchAttribute);
+  const std::vector<ir::Node*> operands = node.operands();
+  if (node.kind() == ir::NodeKind::kPlaceholder || (batch != node.attributes().end() && batch->second.as_int() > 0) ||
+      std::any_of(operands.begin(), operands.end(),
+                  [this](const ir::Node* operand) { return nodes_.contains(operand); })) {
+    nodes_.insert(&node);
+  } else {
+    nodes_.erase(&node);  // Of one that was erased, whose place it has.
   }
-  return false;
 }
 
 }  // namespace fuselage::match

@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
-#include <limits>
+#include <vector>
 
 namespace fuselage::testing {
 namespace {
@@ -14,33 +14,35 @@ double ThreadSeconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// The least of what several runs on graphs of one size took: what disturbs a run only adds to it.
-struct Cost {
-  double run = std::numeric_limits<double>::infinity(), copy = run;
+// What `run` costs on `graph`, in copies of it. Copies go on for as long as it took: whatever slows this machine meanwhile
+// slows both.
+double CostInCopies(ir::Graph& graph, const std::function<void(ir::Graph& graph)>& run) {
+  const std::unique_ptr<ir::Graph> original = graph.Clone();
+  const double start = ThreadSeconds();
+  run(graph);
+  const double end = ThreadSeconds();
+  int copies = 0;
+  double copied = 0;
+  for (; copied < end - start; ++copies, copied = ThreadSeconds() - end) original->Clone();
+  return (end - start) / copied * copies;
+}
 
-  void Measure(ir::Graph& graph, const std::function<void(ir::Graph& graph)>& rewrite) {
-    const double start = ThreadSeconds();
-    const std::unique_ptr<ir::Graph> clone = graph.Clone();
-    const double copied = ThreadSeconds();
-    rewrite(graph);
-    run = std::min(run, ThreadSeconds() - copied);
-    copy = std::min(copy, copied - start);
-  }
-  double InCopies() const { return run / copy; }
-};
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
 
 }  // namespace
 
 double GrowthOverCopying(int64_t n, const std::function<std::unique_ptr<ir::Graph>(int64_t size)>& build,
                          const std::function<void(ir::Graph& graph)>& run) {
-  constexpr int kTries = 10;
-  Cost small, large;
-  for (int i = 0; i < kTries; ++i) small.Measure(*build(n), run);
+  constexpr int kTries = 3;
+  std::vector<double> small, large;
   for (int i = 0; i < kTries; ++i) {
-    large.Measure(*build(10 * n), run);
-    if (large.InCopies() < kMostIfLinear * small.InCopies()) break;
+    small.push_back(CostInCopies(*build(n), run));
+    large.push_back(CostInCopies(*build(10 * n), run));
   }
-  return large.InCopies() / small.InCopies();
+  return Median(large) / Median(small);
 }
 
 }  // namespace fuselage::testing

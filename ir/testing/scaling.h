@@ -13,9 +13,9 @@
 namespace fuselage::testing {
 
 // The factor by which the cost of `run` on build(10 * n), in copies of that graph, exceeds its cost on build(n): about
-// 1 where it is linear, as copying is, and up to 10 where it is quadratic. In CPU time of the calling thread; a busy
-// machine, a small cache or a build with sanitizers slows run and copy alike. Each of the four costs is the least of up
-// to ten tries. Take n such that build(n) has at least a thousand nodes.
+// 1 where it is linear, as copying is, and up to 10 where it is quadratic. In CPU time of the calling thread; copies go on
+// for as long as the run took, so a busy machine, a small cache or a build with sanitizers slows both alike. Each cost is
+// the middle one of three tries. Take n such that build(n) has at least a thousand nodes.
 double GrowthOverCopying(int64_t n, const std::function<std::unique_ptr<ir::Graph>(int64_t size)>& build,
                          const std::function<void(ir::Graph& graph)>& run);
 

@@ -69,7 +69,8 @@ std::string WhyNoGemm(const Node& matmul, const Node& add, const Node& bias) {
 }
 
 // Why `add` cannot become the residual of `conv`, one of its operands; empty where it can.
-std::string WhyNoResidual(const Node& conv, const Node& add, const Node& residual) {
+std::string WhyNoResidual(const Node& conv, const Node& add, const Node& residual,
+                          const match::BatchFollowers& followers) {
   const std::string name = absl::StrCat("%", conv.name());
   if (conv.kind() != NodeKind::kCallModule) return absl::StrCat(name, " is no call_module (run normalize first)");
   const std::string shared = match::SharedBesides(conv, add);
@@ -81,7 +82,7 @@ std::string WhyNoResidual(const Node& conv, const Node& add, const Node& residua
   if (residual.type() != conv.type()) {
     return absl::StrCat("%", residual.name(), " is ", ToString(residual.type()), ", wanted ", ToString(conv.type()));
   }
-  if (!match::FollowsBatch(residual)) return absl::StrCat("%", residual.name(), " is the same for any batch");
+  if (!followers.Contain(residual)) return absl::StrCat("%", residual.name(), " is the same for any batch");
   return "";
 }
 
@@ -123,6 +124,7 @@ class Walk {
     bool changed = false;
     for (Node* node : graph_.Snapshot()) {
       order_[node] = ++position_;
+      followers_.Visit(*node);
       bool fused = false;
       if (!ActivationOf(*node).is_none()) {
         ASSIGN_OR_RETURN(fused, FuseActivation(node));
@@ -194,7 +196,7 @@ class Walk {
         why = absl::StrCat("a quantize stands between %", behind->name(), " and it");
       }
       if (!match::IsConvolution(*conv)) continue;
-      const std::string why_not = WhyNoResidual(*conv, *add, *residual);
+      const std::string why_not = WhyNoResidual(*conv, *add, *residual, followers_);
       if (!why_not.empty()) {
         why = why_not;
       } else if (host == nullptr || IsBetterHost(*conv, *host)) {
@@ -244,6 +246,7 @@ class Walk {
   void Replace(Node* node, Node* replacement) {
     const int64_t position = order_.at(node);  // Not a reference into a table that grows.
     order_.insert_or_assign(replacement, position);
+    followers_.Visit(*replacement);
     order_.erase(node);
     graph_.Replace(node, replacement);
   }
@@ -253,6 +256,7 @@ class Walk {
   Remarks& remarks_;
   int64_t position_ = 0;                 // Where the node that is being visited stands.
   HashMap<const Node*, int64_t> order_;  // Positions of the nodes walked so far.
+  match::BatchFollowers followers_;
   HashSet<std::string> missed_;
 };
 

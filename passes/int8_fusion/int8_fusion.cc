@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "ir/match/batch.h"
 #include "ir/match/sharing.h"
 #include "passes/int8_fusion/norms.h"
 #include "passes/module_call/module_call.h"
@@ -137,8 +138,10 @@ Int8Fusion::Int8Fusion(Int8FusionOptions options, const kernels::KernelRegistry*
 absl::StatusOr<bool> Int8Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) const {
   if (kernels_ == nullptr) return absl::InvalidArgumentError("needs kernels, and the caller gives none");
   bool changed = false;
+  match::BatchFollowers followers;
   for (Node* node = graph.first(); node != nullptr; node = node->next()) {
-    const FusableNorm norm = FusableNormAt(node, *kernels_);
+    followers.Visit(*node);
+    const FusableNorm norm = FusableNormAt(node, followers, *kernels_);
     if (norm.quantize != nullptr) {
       const bool disabled = IsDisabled(options_, Int8FusionOptions::NORM_QUANTIZE);
       if (disabled || !norm.why_not.empty()) {
@@ -146,6 +149,7 @@ absl::StatusOr<bool> Int8Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) con
         continue;
       }
       ASSIGN_OR_RETURN(node, FuseNorm(norm, graph, remarks));
+      followers.Visit(*node);
       changed = true;
       continue;
     }
@@ -164,6 +168,7 @@ absl::StatusOr<bool> Int8Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) con
     const std::string names = Names(candidate);
     ASSIGN_OR_RETURN(node, module_call::Replace(candidate.nodes, candidate.layer->module()->path,
                                                 FusedCall(candidate, *graph.ops().FindOrNull(candidate.op)), graph));
+    followers.Visit(*node);
     remarks.Applied(*node, absl::StrCat(names, " as ", candidate.op, ", kernel ", *variant));
     changed = true;
   }
@@ -171,8 +176,10 @@ absl::StatusOr<bool> Int8Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) con
 }
 
 absl::Status Int8Fusion::Ensures(const ir::Graph& graph) const {
+  match::BatchFollowers followers;
   for (Node* node = graph.first(); node != nullptr; node = node->next()) {
-    const FusableNorm norm = FusableNormAt(node, *kernels_);
+    followers.Visit(*node);
+    const FusableNorm norm = FusableNormAt(node, followers, *kernels_);
     if (norm.quantize != nullptr && norm.why_not.empty() && !IsDisabled(options_, Int8FusionOptions::NORM_QUANTIZE)) {
       return absl::InternalError(absl::StrCat("%", node->name(), " could be one node with what quantizes it"));
     }

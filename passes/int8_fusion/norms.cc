@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "ir/match/batch.h"
 #include "ir/match/sharing.h"
 #include "passes/module_call/module_call.h"
 
@@ -21,11 +20,11 @@ bool IsRowQuantize(const Node& node) { return node.IsOp("dynamic_quantize_symmet
 std::string FormOf(const Node& norm) { return absl::StrCat("int8.", norm.op()->name); }
 
 // add(x, r) of types that are equal in every batch, whose sum readers can have from a tuple.
-bool IsPlainSum(const Node& node) {
+bool IsPlainSum(const Node& node, const match::BatchFollowers& followers) {
   if (!node.IsOp("add") || (node.module() == nullptr && node.target() != "add")) return false;
   return node.attribute("alpha").as_float() == 1 && node.attribute("activation").as_string() == "none" &&
          node.operand(0)->type() == node.type() && node.operand(1)->type() == node.type() &&
-         match::FollowsBatch(*node.operand(0)) && match::FollowsBatch(*node.operand(1));
+         followers.Contain(*node.operand(0)) && followers.Contain(*node.operand(1));
 }
 
 // Readers take results by indices that stay when the tuple grows.
@@ -68,7 +67,7 @@ absl::Status AttachToElement(const Readers& readers, Node* fused, int64_t index,
 
 }  // namespace
 
-FusableNorm FusableNormAt(Node* norm, const kernels::KernelRegistry& kernels) {
+FusableNorm FusableNormAt(Node* norm, const match::BatchFollowers& followers, const kernels::KernelRegistry& kernels) {
   FusableNorm found;
   if (!norm->IsOp("layer_norm") && !norm->IsOp("rms_norm")) return found;
   found.norm = norm;
@@ -100,7 +99,7 @@ FusableNorm FusableNormAt(Node* norm, const kernels::KernelRegistry& kernels) {
   }
   Node* input = norm->operand(0);
   if (input->IsOp("int8.dequantize")) found.dequantize = input;
-  if (IsPlainSum(*input) && (!rows || HasPlainReaders(quantize))) found.sum = input;
+  if (IsPlainSum(*input, followers) && (!rows || HasPlainReaders(quantize))) found.sum = input;
   absl::StatusOr<module_call::Accepted> accepted = module_call::Ask(FusedCall(found), norm->graph(), kernels);
   if (accepted.ok()) {
     found.variant = std::move(accepted->variant);

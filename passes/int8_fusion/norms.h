@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph.h"
+#include "ir/match/batch.h"
 #include "kernels/core/registry.h"
 #include "passes/core/remarks.h"
 
@@ -28,7 +29,9 @@ struct FusableNorm {
   std::string why_not;  // Empty: they can.
   std::string variant;  // Of the kernel that runs them.
 };
-FusableNorm FusableNormAt(ir::Node* norm, const kernels::KernelRegistry& kernels);
+// `followers` has visited the nodes before `norm`.
+FusableNorm FusableNormAt(ir::Node* norm, const match::BatchFollowers& followers,
+                          const kernels::KernelRegistry& kernels);
 
 // Where FusableNormAt says so. Returns the fused node.
 absl::StatusOr<ir::Node*> FuseNorm(const FusableNorm& fusable, ir::Graph& graph, passes::Remarks& remarks);
