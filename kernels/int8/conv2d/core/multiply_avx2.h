@@ -77,6 +77,18 @@ void MultiplyRows(const Multiply& m) {
   }
 }
 
+// Any number of rows, in tiles that differ by one at most.
+template <typename Product>
+void MultiplyTiles(const Multiply& all) {
+  Multiply m = all;
+  for (int left = all.rows, tiles = (left + kMaxRows - 1) / kMaxRows; left > 0; left -= m.rows, --tiles) {
+    m.rows = left / tiles;
+    MultiplyRows<Product>(m);
+    m.a = static_cast<const char*>(m.a) + m.rows * m.a_stride;
+    m.c += m.rows * m.c_stride;
+  }
+}
+
 }  // namespace
 }  // namespace fuselage::int8::conv2d
 

@@ -20,10 +20,12 @@ namespace {
 // and the accumulators are read and written once per chunk of the depth.
 constexpr int64_t kMaxRowsBytes = 160 << 10;
 constexpr int64_t kMaxAccumulatorBytes = 48 << 10;
+// Sums of so many pixels at least become codes at a time, from the first-level cache.
+constexpr int64_t kFinishedPixels = 8 * kMaxRows;
 
 class Direct : public Algorithm {
  public:
-  Direct(const Problem& problem, const Loops& loops)
+  [[gnu::cold]] Direct(const Problem& problem, const Loops& loops)
       : geometry_(problem.geometry),
         loops_(loops),
         constants_(problem, loops.element_bytes == 2 ? CodeForm::kSigned : CodeForm::kUnsigned),
@@ -64,7 +66,8 @@ class Direct : public Algorithm {
     columns_ = (int64_t{g.out_width} - 1) * column_step_ + int64_t{g.kernel_width - 1} * g.dilation_x + 1;
     tap_bytes_ = int64_t{g.group_in_channels()} * loops_.element_bytes;
     pixel_bytes_ = in_place_ ? operands_.input.pixel_bytes : tap_bytes_;
-    row_bytes_ = in_place_ ? columns_ * pixel_bytes_ : RoundUp(columns_ * pixel_bytes_, 64);
+    one_line_ = in_place_ || (g.kernel_height == 1 && g.kernel_width == 1 && operands_.rows_joined());
+    row_bytes_ = one_line_ ? columns_ * pixel_bytes_ : RoundUp(columns_ * pixel_bytes_, 64);
   }
 
   int64_t RowsFor(int64_t out_rows) const {
@@ -108,10 +111,9 @@ class Direct : public Algorithm {
     block_rows_ = CeilDiv(g.out_height, row_blocks_);
     row_blocks_ = CeilDiv(g.out_height, block_rows_);
     PlanPixels();
-    const bool joined = operands_.rows_joined();  // Then one call finishes all rows.
-    joined_rows_ = joined ? block_rows_ : 1;
-    const OutputStage& stage = constants_.stage();
-    fused_ = loops_.multiply_codes != nullptr && !stage.is_float && (in_place_ ? joined : pixel_offsets_.empty());
+    // Such a call stores a line.
+    whole_lines_ = loops_.multiply_codes != nullptr && !constants_.stage().is_float &&
+                   (one_line_ ? operands_.rows_joined() : pixel_offsets_.empty());
     // The last dword of a run may reach past the last row.
     rows_bytes_ = in_place_ ? 0 : RoundUp(RowsFor(block_rows_) * row_bytes_ + kDwordBytes, 64);
     scratch_per_thread_ =
@@ -121,7 +123,7 @@ class Direct : public Algorithm {
   // Rows of outputs that fill the products badly are taken as one.
   void PlanPixels() {
     const int64_t width = geometry_.out_width, pixels = block_rows_ * width;
-    if (!loops_.scattered_rows || in_place_) return;
+    if (!loops_.scattered_rows || one_line_) return;
     if (CeilDiv(pixels, kMaxRows) * 4 > block_rows_ * CeilDiv(width, kMaxRows) * 3) return;
     for (int64_t pixel = 0; pixel < pixels; ++pixel) {
       pixel_offsets_.push_back(pixel / width * row_step_ * row_bytes_ + pixel % width * column_step_ * pixel_bytes_);
@@ -132,7 +134,7 @@ class Direct : public Algorithm {
   TensorType PackedType() const {
     return {DType::kU8, {geometry_.groups * panels() * depth_ * kPanelBytes}, std::nullopt, Layout::kRowMajor};
   }
-  Tensor Packed(const int8_t* weight) const {
+  [[gnu::cold]] Tensor Packed(const int8_t* weight) const {
     const Geometry& g = geometry_;
     const int64_t channels = g.group_in_channels(), taps = int64_t{1} * g.kernel_height * g.kernel_width;
     const int64_t runs = depth_ / run_dwords_, taps_per_run = taps / runs;
@@ -182,13 +184,19 @@ class Direct : public Algorithm {
                                 : panel + loops_.max_panels < end ? Weight(group, panel + loops_.max_panels, 0)
                                                                   : nullptr;
           MultiplyRows(copied, Weight(group, panel, dword), next, count, dword, rows, accumulators,
-                       fused_ && last ? &to : nullptr);
-        }
-        for (int64_t row = 0; !fused_ && row < rows; row += joined_rows_) {
-          loops_.finish(constants_.stage(), At(to, row, 0), accumulators + row * g.out_width * accumulator_stride_,
-                        accumulator_stride_, static_cast<int>(std::min(joined_rows_, rows - row) * g.out_width));
+                       last ? &to : nullptr);
         }
       }
+    }
+  }
+
+  // Sums of `count` pixels of the block, from the one with index `first` on, to outputs.
+  void Finish(const Destination& to, int64_t first, int64_t count, const int32_t* sums) const {
+    for (int64_t done = 0, run; done < count; done += run) {
+      const int64_t row = (first + done) / geometry_.out_width, x = (first + done) % geometry_.out_width;
+      run = operands_.rows_joined() ? count : std::min(count - done, geometry_.out_width - x);
+      loops_.finish(constants_.stage(), At(to, row, x), sums + done * accumulator_stride_, accumulator_stride_,
+                    static_cast<int>(run));
     }
   }
 
@@ -262,31 +270,30 @@ class Direct : public Algorithm {
     m.c_stride = accumulator_stride_;
     m.panels = static_cast<int>(panel_count);
     m.accumulate = first_dword > 0;
-    // Rows that are read in place follow each other, and are one. Scattered pixels are one, too.
+    // Scattered pixels are one line, too.
     const bool scattered = !pixel_offsets_.empty();
-    const int64_t lines = in_place_ || scattered ? 1 : out_rows, width = out_rows * g.out_width / lines;
+    const int64_t lines = one_line_ || scattered ? 1 : out_rows, width = out_rows * g.out_width / lines;
+    const bool whole_lines = to != nullptr && whole_lines_;
+    const int64_t parts = whole_lines ? 1 : CeilDiv(width, loops_.max_rows);
+    const int64_t least = width / parts, larger_parts = width % parts;
     for (int64_t row = 0; row < lines; ++row) {
-      const auto pixels = [&](int64_t x, int64_t count) {
-        m.rows = static_cast<int>(count);
+      int64_t first = 0;  // Of the pixels that are not finished.
+      for (int64_t part = 0, x = 0, end; part < parts; ++part, x = end) {
+        const int64_t index = row * parts + part;
+        end = x + least + (part < larger_parts ? 1 : 0);
+        m.rows = static_cast<int>(end - x);
         m.a = rows + row * row_step_ * row_bytes_ + (scattered ? 0 : x * m.a_stride);
         m.row_offsets = scattered ? pixel_offsets_.data() + x : nullptr;
-        m.c = accumulators + (row * width + x) * m.c_stride;
-      };
-      const auto fetch = [&](int64_t panel) {
-        m.next = next != nullptr && panel < panel_count ? next + panel * m.b_stride : nullptr;
-      };
-      if (to != nullptr) {
-        pixels(0, width);
-        fetch(row);
-        loops_.multiply_codes(m, constants_.stage(), At(*to, row, 0));
-        continue;
-      }
-      const int64_t parts = CeilDiv(width, kMaxRows);
-      for (int64_t part = 0; part < parts; ++part) {
-        const int64_t x = width * part / parts;
-        pixels(x, width * (part + 1) / parts - x);
-        fetch(row * parts + part);
+        m.c = accumulators + (to != nullptr && !m.accumulate ? x - first : row * width + x) * m.c_stride;
+        m.next = next != nullptr && index < panel_count ? next + index * m.b_stride : nullptr;
+        if (whole_lines) {
+          loops_.multiply_codes(m, constants_.stage(), At(*to, row, 0));
+          continue;
+        }
         loops_.multiply(m);
+        if (to == nullptr || (end < first + kFinishedPixels && end < width)) continue;
+        Finish(*to, row * width + first, end - first, m.c - (x - first) * m.c_stride);
+        first = end;
       }
     }
   }
@@ -301,12 +308,14 @@ class Direct : public Algorithm {
   int64_t tap_bytes_, columns_, pixel_bytes_, row_bytes_, rows_bytes_;
   int64_t run_dwords_, depth_, chunk_depth_;
   std::vector<int64_t> offsets_;  // Where the depth's dwords lie, from an output pixel's first tap.
-  int64_t block_rows_, row_blocks_, panel_splits_, joined_rows_;
+  int64_t block_rows_, row_blocks_, panel_splits_;
   std::vector<int64_t> pixel_offsets_;  // Where the pixels of a block of rows are in the copy; empty: row by row.
   int64_t accumulator_stride_, scratch_per_thread_;
   int threads_;
-  bool in_place_;  // The input's rows are multiplied where they are.
-  bool fused_;     // The last chunk's sums become codes at once.
+  bool in_place_;     // The input's rows are multiplied where they are.
+  bool one_line_;     // A block's pixels are one line: they follow each other where they are read and where they are
+                      // written.
+  bool whole_lines_;  // Loops::multiply_codes does the last chunk.
 };
 
 }  // namespace

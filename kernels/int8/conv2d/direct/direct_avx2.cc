@@ -72,10 +72,11 @@ void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, i
 Loops GetLoops() {
   return {/*element_bytes=*/2,
           /*scattered_rows=*/false,
+          /*max_rows=*/8 * kMaxRows,
           /*max_panels=*/1,
           /*chunk_depth=*/512,
           /*load=*/Load,
-          /*multiply=*/MultiplyRows<WordProduct>,
+          /*multiply=*/MultiplyTiles<WordProduct>,
           /*finish=*/Finish,
           /*multiply_codes=*/nullptr};
 }
@@ -84,7 +85,7 @@ Loops GetPairLoops() {
   Loops loops = GetLoops();
   loops.element_bytes = 1;
   loops.load = LoadBytes;
-  loops.multiply = MultiplyRows<PairProduct>;
+  loops.multiply = MultiplyTiles<PairProduct>;
   return loops;
 }
 

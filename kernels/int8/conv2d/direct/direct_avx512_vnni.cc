@@ -239,6 +239,7 @@ void MultiplyCodes(const Multiply& m, const OutputStage& stage, const Destinatio
 Loops GetLoops() {
   return {/*element_bytes=*/1,
           /*scattered_rows=*/true,
+          /*max_rows=*/kMaxRows,
           /*max_panels=*/4,
           /*chunk_depth=*/512,
           /*load=*/LoadBytes,

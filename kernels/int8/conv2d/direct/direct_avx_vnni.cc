@@ -20,7 +20,7 @@ Loops GetLoops() {
   Loops loops = avx2::GetLoops();
   loops.element_bytes = 1;
   loops.load = LoadBytes;
-  loops.multiply = MultiplyRows<ByteProduct>;
+  loops.multiply = MultiplyTiles<ByteProduct>;
   return loops;
 }
 
