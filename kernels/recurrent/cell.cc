@@ -88,6 +88,10 @@ int64_t Cell::TimeOf(const States& states, const Part& part) const {
   return part.direction == 1 || first_backwards_ ? length - 1 - part.step : part.step;
 }
 
+void Cell::Add(const float* x, int64_t n, float* sums) {
+  for (int64_t i = 0; i < n; ++i) sums[i] += x[i];
+}
+
 void Cell::Finish(const States& states, const Part& part, const Gates& gates) const {
   if (kind_ == Kind::kLstm) return FinishLstm(states, part, gates);
   for (const int gate : {0, 1}) {

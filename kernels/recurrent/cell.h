@@ -64,6 +64,8 @@ class Cell {
   // The time that the sequence reads in this step; -1 behind its end.
   int64_t TimeOf(const States& states, const Part& part) const;
 
+  // sums[i] += x[i]
+  static void Add(const float* x, int64_t n, float* sums);
   // [count] each: rnn p; gru z, r, and the parts of n from the input and from the state; lstm i, o, f, c.
   using Gates = std::array<float*, 4>;
   // The next state from sums of the gates, which it overwrites. Where the gru resets first gates[3] is ignored, and

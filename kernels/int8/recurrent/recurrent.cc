@@ -249,7 +249,7 @@ class Recurrent : public Kernel {
   void AddSums(const float* sums, int64_t count, float* products) const {
     const int64_t gates = cell_.kind() == Cell::Kind::kGru ? 2 : s_.gates;
     for (int64_t gate = 0; gate < gates; ++gate) {
-      for (int64_t u = 0; u < count; ++u) products[gate * s_.units + u] += sums[gate * s_.units + u];
+      Cell::Add(sums + gate * s_.units, count, products + gate * s_.units);
     }
   }
 
