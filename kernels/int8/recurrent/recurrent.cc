@@ -125,6 +125,11 @@ absl::StatusOr<Cell> CellOf(const KernelDesc& desc) {
   return cell;
 }
 
+// The name of what is made of these variants: of the input's product, and of a step's.
+std::string NameOf(const std::string& of_input, const std::string& of_state) {
+  return of_input == of_state ? of_input : absl::StrCat(of_input, ", steps ", of_state);
+}
+
 class Recurrent : public Kernel {
  public:
   // The kernels of a direction's products.
@@ -132,8 +137,7 @@ class Recurrent : public Kernel {
     std::unique_ptr<Kernel> of_input, of_state, of_reset_state;
   };
 
-  Recurrent(const KernelDesc& desc, Cell cell, std::vector<Direction> directions, std::unique_ptr<Kernel> quantize,
-            std::string variant)
+  Recurrent(const KernelDesc& desc, Cell cell, std::vector<Direction> directions, std::unique_ptr<Kernel> quantize)
       : Kernel(desc),
         cell_(std::move(cell)),
         s_(cell_.sizes()),
@@ -150,12 +154,11 @@ class Recurrent : public Kernel {
         packed.insert(packed.end(), part->packed().begin(), part->packed().end());
       }
     }
-    products_bytes_ = Aligned(s_.rows() * s_.gates * s_.units * kFloat);
+    products_bytes_ = Aligned(s_.directions * s_.rows() * s_.gates * s_.units * kFloat);
     sums_bytes_ = Aligned(s_.state_size() * s_.gates * kFloat);
     states_bytes_ = Aligned(cell_.state_floats() * kFloat);
-    set_variant(std::move(variant));
-    set_scratch_bytes(s_.directions * products_bytes_ + sums_bytes_ + states_bytes_ + Aligned(s_.state_size()) +
-                      part_scratch_bytes_);
+    set_variant(NameOf(directions_[0].of_input->variant(), directions_[0].of_state->variant()));
+    set_scratch_bytes(products_bytes_ + sums_bytes_ + states_bytes_ + Aligned(s_.state_size()) + part_scratch_bytes_);
     set_weight_bytes(own, std::move(packed));
   }
 
@@ -179,7 +182,7 @@ class Recurrent : public Kernel {
       return scratch - bytes;
     };
     Run run{};
-    run.products = reinterpret_cast<float*>(take(s_.directions * products_bytes_));
+    run.products = reinterpret_cast<float*>(take(products_bytes_));
     run.sums = reinterpret_cast<float*>(take(sums_bytes_));
     float* states = reinterpret_cast<float*>(take(states_bytes_));
     run.codes = reinterpret_cast<int8_t*>(take(Aligned(s_.state_size())));
@@ -271,7 +274,6 @@ class Recurrent : public Kernel {
   int64_t products_bytes_, sums_bytes_, states_bytes_, part_scratch_bytes_;
 };
 
-// The names of what runs the input's product and a step's.
 absl::StatusOr<std::string> VariantOf(const KernelDesc& desc, Variants variants) {
   ASSIGN_OR_RETURN(const Cell cell, CellOf(desc));
   std::vector<std::string> names;
@@ -280,12 +282,11 @@ absl::StatusOr<std::string> VariantOf(const KernelDesc& desc, Variants variants)
       ASSIGN_OR_RETURN(names.emplace_back(), WithLinear(desc, product, linear::EntryOf(variants).variant));
     }
   }
-  return names[0] == names[1] ? names[0] : absl::StrCat(names[0], ", steps ", names[1]);
+  return NameOf(names[0], names[1]);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateWith(const KernelDesc& desc, Variants variants) {
   ASSIGN_OR_RETURN(Cell cell, CellOf(desc));
-  ASSIGN_OR_RETURN(std::string variant, VariantOf(desc, variants));
   std::vector<Recurrent::Direction> directions(cell.sizes().directions);
   for (int64_t d = 0; d < cell.sizes().directions; ++d) {
     std::vector<std::unique_ptr<Kernel>> parts;
@@ -299,8 +300,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateWith(const KernelDesc& desc, Varia
   states.outputs = {StateCodes(cell.sizes())};
   states.inputs = {Floats(states.outputs[0].shape)};
   ASSIGN_OR_RETURN(std::unique_ptr<Kernel> quantize, quantize::Create(states));
-  return std::make_unique<Recurrent>(desc, std::move(cell), std::move(directions), std::move(quantize),
-                                     std::move(variant));
+  return std::make_unique<Recurrent>(desc, std::move(cell), std::move(directions), std::move(quantize));
 }
 
 // Rows of the products' table.
