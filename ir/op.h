@@ -27,6 +27,9 @@ struct OperandSpec {
   bool optional = false;
   bool parameter = false;
   bool variadic = false;  // Only the last: takes all remaining operands (concat).
+  // Of a parameter that quantize makes codes, where the op has a quantized form: the axis of the output channels, each
+  // of which may have a scale. -1: of others.
+  int channel_axis = -1;
 };
 
 struct AttributeSpec {

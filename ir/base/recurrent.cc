@@ -96,4 +96,17 @@ absl::StatusOr<std::vector<ActivationCall>> ReadActivations(absl::string_view op
   return calls;
 }
 
+absl::Status CheckStatesAreBounded(absl::string_view op, const std::vector<ActivationCall>& activations) {
+  for (size_t i = 0; i < activations.size(); ++i) {
+    const Activation activation = activations[i].activation;
+    const bool in_0_1 = activation == Activation::kSigmoid || activation == Activation::kHardSigmoid;
+    const bool in_1_1 = in_0_1 || activation == Activation::kTanh || activation == Activation::kSoftsign;
+    const bool weights_states = op == "gru" && i % 2 == 0;
+    if (weights_states ? in_0_1 : in_1_1) continue;
+    return absl::FailedPreconditionError(absl::StrCat("the activation ", ActivationName(activation), " of a ", op,
+                                                      " lets states leave [-1, 1], which their codes cover"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace fuselage::recurrent

@@ -49,6 +49,12 @@ absl::StatusOr<std::vector<ActivationCall>> ReadActivations(absl::string_view op
                                                             const std::vector<double>& alpha,
                                                             const std::vector<double>& beta);
 
+// Of the codes that states are where they are multiplied as such: i8 with zero point 0.
+constexpr float kStateScale = 1.0f / 127;
+// FailedPrecondition where states may leave [-1, 1], though the first ones do not. They stay where sigmoids, tanh and
+// softsign make them, and a GRU weights with sigmoids.
+absl::Status CheckStatesAreBounded(absl::string_view op, const std::vector<ActivationCall>& activations);
+
 }  // namespace fuselage::recurrent
 
 #endif  // FUSELAGE_IR_BASE_RECURRENT_H_

@@ -20,6 +20,7 @@
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
 #include "kernels/core/variant.h"
+#include "kernels/recurrent/cell.h"
 
 namespace fuselage::recurrent {
 
@@ -29,8 +30,6 @@ constexpr int64_t kPanel = 32;
 // the rows of panel and sums are kPanel long.
 using MultiplyFunction = void(const float* x, int64_t stride, int64_t rows, const float* panel, int64_t depth,
                               float* sums);
-// x[i] = the activation of x[i].
-using ActivateFunction = void(Activation activation, float alpha, float beta, float* x, int64_t n);
 
 struct Variant {
   const char* name;

@@ -143,6 +143,20 @@ TEST(Recurrent, Activations) {
   Check(Layer("lstm", {3, 2, 3, 9, 2}, true, {{"activations", both}}), "of both directions");
 }
 
+// As quantize leaves them, where no kernel on codes takes the call.
+TEST(Recurrent, QuantizedWeightsMeanTheirRealValues) {
+  for (const char* op : {"gru", "lstm"}) {
+    kernels::OpCall call = Layer(op, {4, 3, 5, 9, 2}, true, {});
+    for (const int i : {1, 2}) {
+      const Shape shape = call.operands[i]->shape();
+      std::vector<float> scales;
+      for (int64_t row = 0; row < shape[1]; ++row) scales.push_back(0.001f + 0.0005f * static_cast<float>(row % 5));
+      call.operands[i] = SeededTensor({DType::kI8, shape, PerAxis(1, scales), Layout::kRowMajor}, 8 + i);
+    }
+    Check(call, op);
+  }
+}
+
 TEST(Recurrent, ALengthBeyondTheStepsIsAnError) {
   kernels::OpCall call = Layer("rnn", {4, 2, 3, 5, 1}, true, {});
   call.operands[4] = Tensor::Of<int32_t>({2}, {4, 5});

@@ -1,6 +1,8 @@
 #include "passes/core/quantized_form.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -25,16 +27,43 @@ AttributeMap FormAttributes(const ir::Node& node, const ir::OpSchema& form) {
   return attributes;
 }
 
-bool TakesAsItIs(const ir::Node& node, const ir::OpSchema& form, int operand) {
-  std::vector<const ir::Type*> types = node.graph().OperandTypes(node);
-  const ir::Type* const own = &node.operand(operand)->type();
-  std::vector<ir::Type> codes;
-  codes.reserve(types.size());
-  for (const ir::Type*& type : types) {
-    if (type == nullptr || type == own || !type->is_tensor()) continue;
-    type = &codes.emplace_back(TensorType{DType::kU8, type->tensor().shape, PerTensor(1), Layout::kRowMajor});
+std::vector<const ir::OperandSpec*> WeightsOf(const ir::OpSchema& op) {
+  std::vector<const ir::OperandSpec*> weights;
+  for (const ir::OperandSpec& operand : op.operands) {
+    if (operand.channel_axis >= 0) weights.push_back(&operand);
   }
-  return ir::Infer(form, FormAttributes(node, form), std::move(types)).ok();
+  return weights;
+}
+
+absl::StatusOr<ir::Type> InferForm(const ir::Node& node, const ir::OpSchema& form, const std::vector<int>& operands) {
+  std::vector<ir::Type> codes;
+  std::vector<const ir::Type*> types;
+  const std::vector<ir::Argument> arguments = node.arguments();
+  codes.reserve(arguments.size());
+  for (const ir::Argument& argument : arguments) {
+    const ir::Type* own = argument.value != nullptr       ? &argument.value->type()
+                          : argument.parameter != nullptr ? &argument.parameter->type
+                                                          : nullptr;
+    types.push_back(own);
+    if (own == nullptr || !own->is_tensor()) continue;
+    const bool weight = argument.spec->channel_axis >= 0 && !own->tensor().quant;
+    if (!weight && std::find(operands.begin(), operands.end(), argument.index) == operands.end()) continue;
+    types.back() = &codes.emplace_back(
+        TensorType{weight ? DType::kI8 : DType::kU8, own->tensor().shape, PerTensor(1), Layout::kRowMajor});
+  }
+  while (!types.empty() && types.back() == nullptr) types.pop_back();
+  return ir::Infer(form, FormAttributes(node, form), std::move(types));
+}
+
+bool TakesAsItIs(const ir::Node& node, const ir::OpSchema& form, int operand) {
+  std::vector<int> others;
+  for (const ir::Argument& argument : node.arguments()) {
+    if (argument.value != nullptr && !argument.spec->parameter && argument.index != operand) {
+      others.push_back(argument.index);
+    }
+  }
+  if (InferForm(node, form, others).ok()) return true;
+  return operand != 0 && InferForm(node, form, {0}).ok();
 }
 
 }  // namespace fuselage::passes

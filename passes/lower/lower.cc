@@ -89,7 +89,7 @@ struct Plan {
   std::vector<ir::Argument> arguments;   // With codes in place of their dequantizes.
   std::vector<Node*> dequantizes;        // Each once.
   std::vector<Node*> quantizes;          // Readers that become the op's own rounding.
-  TensorType result;
+  ir::Type result;
   double out_scale = 1;          // The codes' scale, as the quantize spells it.
   int64_t group_size = 0;        // Of a weight in groups.
   std::optional<RowCodes> rows;  // Then the result is float.
@@ -233,7 +233,7 @@ class Lowering {
     }
     const absl::StatusOr<ir::Type> type = ir::Infer(*plan.node->op(), plan.node->attributes(), types);
     if (!type.ok()) return Miss(plan.node, type.status().message());
-    if (*type != ir::Type(plan.result)) {
+    if (*type != plan.result) {
       return Miss(plan.node,
                   absl::StrCat("its readers want ", ToString(plan.result), ", its codes are ", ToString(*type)));
     }
@@ -265,7 +265,7 @@ class Lowering {
     Plan plan;
     plan.node = node;
     plan.arguments = node->arguments();
-    plan.result = node->tensor_type();
+    plan.result = node->type();
     plan.schema = graph_.ops().FindOrNull(op);
     if (plan.schema == nullptr || kernels_.FindOrNull(op) == nullptr) {
       return Miss(node, absl::StrCat("no ", plan.schema == nullptr ? "operator " : "kernel for ", op));
@@ -338,28 +338,29 @@ class Lowering {
       }
     }
     if (misfit.empty()) {
-      plan.result = first->tensor_type();
+      plan.result = first->type();
       plan.out_scale = SpelledScale(*first);
       plan.quantizes = plan.node->users();
       return "";
     }
     if (plan.schema == nullptr) return misfit;
     if (!plan.schema->float_result) return absl::StrCat(misfit, ", and ", plan.schema->name, " has no float result");
-    if (!plan.node->type().is_tensor() || plan.node->tensor_type().dtype != DType::kF32) {
-      return absl::StrCat("result is ", ToString(plan.node->type()), ", wanted f32");
+    for (const TensorType& type : plan.node->type().elements()) {
+      if (type.dtype != DType::kF32) return absl::StrCat("result is ", ToString(plan.node->type()), ", wanted f32");
     }
-    plan.result = plan.node->tensor_type();
+    plan.result = plan.node->type();
     return "";
   }
 
   // Asks op and kernel, and then, where both agree, rewrites.
   absl::StatusOr<Node*> Finish(const Plan& plan) {
-    const bool codes = plan.result.quant.has_value();
+    const bool codes = plan.result.is_tensor() && plan.result.tensor().quant.has_value();
     module_call::Call call = {plan.schema->name, passes::FormAttributes(*plan.node, *plan.schema), {}, {}};
-    for (auto& [name, value] : AttributeMap{{"out_dtype", plan.result.dtype},
-                                            {"out_scale", plan.out_scale},
-                                            {"group_size", plan.group_size},
-                                            {"out_zero_point", int64_t{codes ? plan.result.quant->zero_point() : 0}}}) {
+    for (auto& [name, value] :
+         AttributeMap{{"out_dtype", plan.result.elements()[0].dtype},
+                      {"out_scale", plan.out_scale},
+                      {"group_size", plan.group_size},
+                      {"out_zero_point", int64_t{codes ? plan.result.tensor().quant->zero_point() : 0}}}) {
       if (plan.schema->FindAttributeOrNull(name) != nullptr) call.attributes.insert_or_assign(name, value);
     }
     for (const auto& [spec, index, value, parameter] : plan.arguments) {
@@ -371,7 +372,7 @@ class Lowering {
     }
     const absl::StatusOr<module_call::Accepted> accepted = module_call::Ask(call, graph_, kernels_);
     if (!accepted.ok()) return Miss(plan.node, accepted.status().message());
-    if (accepted->type != ir::Type(plan.result)) {
+    if (accepted->type != plan.result) {
       return Miss(plan.node, absl::StrCat("its readers want ", ToString(plan.result), ", ", call.op, " gives ",
                                           ToString(accepted->type)));
     }

@@ -5,6 +5,7 @@
 //   linear(mul(to(q, f32), s), w)       =>  int8.linear(q, w, s, out_dtype=f32)   i8 codes with a scale for each row
 //   linear(mul(to(q, f32), s), dequantize_mxfp4(w))   =>  int8.linear_groups(q, w, s)   with constant weights; and
 //                                                                              so with dequantize_groups
+//   lstm(dequantize(x), w, r, b)        =>  int8.lstm(x, w, r, b)              rnn and gru too: codes in, floats out
 //   quantize(x), dequantize(x)          =>  int8.quantize(x), int8.dequantize(x)   those that are left
 //   quantize(view(dequantize(x)))       =>  view(x)                            with equal parameters
 //   quantize(cat(dequantize(x)...))     =>  cat(x...)                          with equal parameters; any op that

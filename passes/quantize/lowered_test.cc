@@ -216,5 +216,46 @@ TEST_F(LoweredTest, Int8StaysThroughPoolsFlattenAndConcat) {
   }
 }
 
+// Two layers and what reads them. What a state begins with stays a float.
+constexpr char kRecurrent[] = R"(graph @recurrent {
+  param @a.bias: f32[2,48] = seed(1)
+  param @a.recurrent_weight: f32[2,24,6] = seed(2)
+  param @a.weight: f32[2,24,5] = seed(3)
+  param @b.recurrent_weight: f32[1,12,4] = seed(4)
+  param @b.weight: f32[1,12,12] = seed(5)
+  param @c.weight: f32[3,4] = seed(6)
+  module @a = lstm(bias=@a.bias, direction="bidirectional", recurrent_weight=@a.recurrent_weight, weight=@a.weight)
+  module @b = gru(linear_before_reset=true, recurrent_weight=@b.recurrent_weight, weight=@b.weight)
+  module @c = linear(weight=@c.weight)
+  %x: f32[7,2,5] = placeholder
+  %h: f32[1,2,4] = placeholder
+  %a: (f32[7,2,2,6], f32[2,2,6], f32[2,2,6]) = call_module @a(%x)
+  %y: f32[7,2,2,6] = call_function getitem(%a, index=0)
+  %p: f32[7,2,2,6] = call_function permute(%y, dims=[0, 2, 1, 3])
+  %r: f32[7,2,12] = call_function reshape(%p, shape=[7, 2, 12])
+  %b: (f32[7,1,2,4], f32[1,2,4]) = call_module @b(%r, none, %h)
+  %last: f32[1,2,4] = call_function getitem(%b, index=1)
+  %c: f32[1,2,3] = call_module @c(%last)
+  output(%c)
+}
+)";
+
+TEST_F(LoweredTest, RecurrentLayers) {
+  const auto wanted = ElementsAre("int8.quantize", "int8.lstm", "getitem", "int8.quantize", "permute", "reshape",
+                                  "int8.gru", "getitem", "int8.quantize", "int8.linear");
+  EXPECT_THAT(Lowered(kRecurrent, {}), wanted);
+  QuantizeOptions options;
+  options.set_correct_bias(true);
+  options.set_weights(QuantizeOptions::PER_TENSOR);
+  EXPECT_THAT(Lowered(kRecurrent, options), wanted);
+}
+
+TEST_F(LoweredTest, ASkippedRecurrentLayer) {
+  QuantizeOptions options;
+  options.add_skip_ops("lstm");
+  EXPECT_THAT(Lowered(kRecurrent, options), ElementsAre("lstm", "getitem", "int8.quantize", "permute", "reshape",
+                                                        "int8.gru", "getitem", "int8.quantize", "int8.linear"));
+}
+
 }  // namespace
 }  // namespace fuselage::quantize

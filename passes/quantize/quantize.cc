@@ -261,7 +261,7 @@ std::string Describe(const Node& node, const Selection& selection, const CodesOf
     }
   }
   std::string text = absl::StrCat("from ", absl::StrJoin(parts, ", "));
-  if (node.op()->OperandIndex("weight") >= 0) {
+  if (!passes::WeightsOf(*node.op()).empty()) {
     const WeightFormat format = FormatOf(options);
     const bool channels = format.in_groups() && !GetsGroups(node, selection, options);
     absl::StrAppend(&text, "; weight ", Describe(channels ? WeightFormat(QuantizeOptions::PER_CHANNEL) : format));
@@ -269,76 +269,101 @@ std::string Describe(const Node& node, const Selection& selection, const CodesOf
   return text;
 }
 
-// A module's weight in codes.
-struct QuantizedModule {
+// A weight of a module in codes.
+struct QuantizedWeight {
   ir::Module* module;
-  float input_scale;  // The smallest that it is fed with; infinite where only runs know it.
+  const ir::OperandSpec* operand;
   std::vector<float> scales;
   std::shared_ptr<const Tensor> codes;
 };
 
-// The modules of `nodes` that have a weight, in the order of their first call.
-std::vector<QuantizedModule> QuantizeWeights(const QuantizeOptions& options, const Selection& selection,
+QuantizedWeight QuantizedOf(ir::Module* module, const ir::OperandSpec& operand, float input_scale,
+                            const QuantizeOptions& options, const ir::Graph& graph) {
+  const auto parameter = [&](const std::string& name) {
+    const auto it = module->parameters.find(name);
+    return it == module->parameters.end() ? nullptr : graph.FindParameterOrNull(it->second)->tensor.get();
+  };
+  const Tensor &weight = *parameter(operand.name), *bias = parameter("bias");
+  const bool plain_bias =
+      bias != nullptr && bias->dtype() == DType::kF32 && bias->num_elements() == weight.dim(operand.channel_axis);
+  const bool in_steps = plain_bias && std::isfinite(input_scale);
+  QuantizedWeight quantized{module, &operand, {}, nullptr};
+  quantized.scales =
+      WeightScales({&weight, in_steps ? bias : nullptr, input_scale, options.weights(), operand.channel_axis});
+  quantized.codes =
+      std::make_shared<const Tensor>(QuantizeWeight(weight, quantized.scales, options.weights(), operand.channel_axis));
+  return quantized;
+}
+
+// Those of the modules of `nodes`, in the order of their first call.
+std::vector<QuantizedWeight> QuantizeWeights(const QuantizeOptions& options, const Selection& selection,
                                              const CodesOf& codes_of, const ir::Graph& graph) {
-  std::vector<QuantizedModule> modules;
+  struct Fed {
+    ir::Module* module;
+    float input_scale;  // The smallest that it is fed with; infinite where only runs know it.
+  };
+  std::vector<Fed> modules;
   HashMap<const ir::Module*, size_t> index;
   for (const Node* node : selection.nodes) {
-    if (node->op()->OperandIndex("weight") < 0 || GetsGroups(*node, selection, options)) continue;
+    if (passes::WeightsOf(*node->op()).empty() || GetsGroups(*node, selection, options)) continue;
     const bool per_token = IsPerToken(*node, selection);
     const float scale =
         per_token ? std::numeric_limits<float>::infinity() : codes_of.at(selection.group_of.at(node->operand(0))).scale;
     const auto [it, added] = index.emplace(node->module(), modules.size());
-    if (added) modules.push_back({node->module(), scale, {}, nullptr});
+    if (added) modules.push_back({node->module(), scale});
     modules[it->second].input_scale = std::min(modules[it->second].input_scale, scale);
   }
-  for (QuantizedModule& quantized : modules) {
-    const auto parameter = [&](const char* name) {
-      const auto it = quantized.module->parameters.find(name);
-      return it == quantized.module->parameters.end() ? nullptr : graph.FindParameterOrNull(it->second)->tensor.get();
-    };
-    const Tensor &weight = *parameter("weight"), *bias = parameter("bias");
-    const bool plain_bias = bias != nullptr && bias->dtype() == DType::kF32 && bias->num_elements() == weight.dim(0);
-    const bool in_steps = plain_bias && std::isfinite(quantized.input_scale);
-    quantized.scales = WeightScales({&weight, in_steps ? bias : nullptr, quantized.input_scale, options.weights()});
-    quantized.codes = std::make_shared<const Tensor>(QuantizeWeight(weight, quantized.scales, options.weights()));
+  std::vector<QuantizedWeight> weights;
+  for (const Fed& fed : modules) {
+    for (const ir::OperandSpec* operand : passes::WeightsOf(*fed.module->op)) {
+      weights.push_back(QuantizedOf(fed.module, *operand, fed.input_scale, options, graph));
+    }
   }
-  return modules;
+  return weights;
 }
 
-// By module, its bias less the mean error of its codes.
-absl::StatusOr<std::vector<Tensor>> CorrectedBiases(const std::vector<QuantizedModule>& modules, const ir::Graph& graph,
-                                                    passes::Runner& runner) {
-  std::vector<RoundedWeight> weights;
-  for (const QuantizedModule& quantized : modules) weights.push_back({quantized.module->path, quantized.codes.get()});
-  ASSIGN_OR_RETURN(const std::vector<std::vector<double>> errors, MeanErrors(graph, weights, runner));
-  std::vector<Tensor> biases;
+using Biases = HashMap<const ir::Module*, Tensor>;
+
+// The bias of each module with one result less the mean error of its codes.
+absl::StatusOr<Biases> CorrectedBiases(const std::vector<QuantizedWeight>& weights, const ir::Graph& graph,
+                                       passes::Runner& runner) {
+  std::vector<ir::Module*> modules;
+  std::vector<RoundedWeight> rounded;
+  for (const QuantizedWeight& weight : weights) {
+    if (!(*weight.module->call_sites.begin())->type().is_tensor()) continue;
+    modules.push_back(weight.module);
+    rounded.push_back({weight.module->path, weight.codes.get()});
+  }
+  Biases biases;
+  if (rounded.empty()) return biases;
+  ASSIGN_OR_RETURN(const std::vector<std::vector<double>> errors, MeanErrors(graph, rounded, runner));
   for (size_t i = 0; i < modules.size(); ++i) {
-    const auto& parameters = modules[i].module->parameters;
+    const auto& parameters = modules[i]->parameters;
     const auto it = parameters.find("bias");
     Tensor bias = it == parameters.end() ? Tensor(DType::kF32, {static_cast<int64_t>(errors[i].size())})
                                          : Dequantized(*graph.FindParameterOrNull(it->second)->tensor);
     for (size_t c = 0; c < errors[i].size(); ++c) {
       bias.data<float>()[c] = static_cast<float>(bias.data<float>()[c] - errors[i][c]);
     }
-    biases.push_back(std::move(bias));
+    biases.emplace(modules[i], std::move(bias));
   }
   return biases;
 }
 
 // Gives modules their codes, and `biases` where there are some.
-absl::Status SetWeights(const std::vector<QuantizedModule>& modules, std::vector<Tensor> biases, ir::Graph& graph) {
+absl::Status SetWeights(const std::vector<QuantizedWeight>& weights, const Biases& biases, ir::Graph& graph) {
   // Tied weights stay tied where their scales come out equal.
   std::map<std::pair<std::string, std::vector<float>>, std::string> names;
-  for (size_t i = 0; i < modules.size(); ++i) {
-    ir::Module* const module = modules[i].module;
+  for (const QuantizedWeight& weight : weights) {
+    ir::Module* const module = weight.module;
     std::map<std::string, std::string> parameters = module->parameters;
-    std::string& weight_name = parameters.at("weight");
-    std::string& name = names[{weight_name, modules[i].scales}];
-    if (name.empty()) name = graph.AddParameter(absl::StrCat(weight_name, ".i8"), modules[i].codes);
+    std::string& weight_name = parameters.at(weight.operand->name);
+    std::string& name = names[{weight_name, weight.scales}];
+    if (name.empty()) name = graph.AddParameter(absl::StrCat(weight_name, ".i8"), weight.codes);
     weight_name = name;
-    if (!biases.empty()) {
+    if (const auto bias = biases.find(module); bias != biases.end()) {
       parameters["bias"] = graph.AddParameter(absl::StrCat(module->path, ".corrected_bias"),
-                                              std::make_shared<const Tensor>(std::move(biases[i])));
+                                              std::make_shared<const Tensor>(bias->second));
     }
     RETURN_IF_ERROR(graph.UpdateModule(module, module->op->name, module->attributes, std::move(parameters)));
   }
@@ -389,11 +414,11 @@ absl::Status Apply(const QuantizeOptions& options, const Selection& selection, c
   for (const Node* node : selection.nodes) {
     remarks.Applied(*node, Describe(*node, selection, codes_of, options));
   }
-  const std::vector<QuantizedModule> modules = QuantizeWeights(options, selection, codes_of, graph);
-  std::vector<Tensor> biases;
-  if (options.correct_bias() && !modules.empty()) {
+  const std::vector<QuantizedWeight> weights = QuantizeWeights(options, selection, codes_of, graph);
+  Biases biases;
+  if (options.correct_bias() && !weights.empty()) {
     if (runner == nullptr) return UsageError("correct_bias needs calibration data: the caller gives none");
-    ASSIGN_OR_RETURN(biases, CorrectedBiases(modules, graph, *runner));
+    ASSIGN_OR_RETURN(biases, CorrectedBiases(weights, graph, *runner));
   }
   for (const Edge& edge : selection.edges) {
     RETURN_IF_ERROR(InsertPair(edge, codes_of.at(selection.group_of.at(edge.value)), graph));
@@ -406,7 +431,7 @@ absl::Status Apply(const QuantizeOptions& options, const Selection& selection, c
   }
   RETURN_IF_ERROR(UseGroupWeights(in_groups, FormatOf(options), graph));
   // Last: a module that is called elsewhere has lent its float weight to groups.
-  return SetWeights(modules, std::move(biases), graph);
+  return SetWeights(weights, biases, graph);
 }
 
 bool IsEmpty(const Selection& selection) { return selection.edges.empty() && selection.rows.empty(); }

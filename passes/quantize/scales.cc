@@ -18,6 +18,18 @@ int32_t ZeroPoint(double steps, IntegerRange range) {
       std::clamp(std::nearbyint(steps), static_cast<double>(range.min), static_cast<double>(range.max)));
 }
 
+// Calls f(channel, first, last) for each run of elements of one channel.
+template <typename F>
+void ForEachRun(const Shape& shape, int channel_axis, F f) {
+  int64_t outer = 1, inner = 1;
+  for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+    if (axis < channel_axis) outer *= shape[axis];
+    if (axis > channel_axis) inner *= shape[axis];
+  }
+  const int64_t channels = shape[channel_axis];
+  for (int64_t i = 0; i < outer * channels; ++i) f(i % channels, i * inner, (i + 1) * inner);
+}
+
 }  // namespace
 
 double Spelled(float scale) {
@@ -50,15 +62,16 @@ int LargestCode(QuantizeOptions::Weights mode) {
 
 std::vector<float> WeightScales(const WeightRequest& request) {
   const Tensor& weight = *request.weight;
-  const int64_t channels = weight.dim(0);
-  const int64_t inner = channels == 0 ? 0 : weight.num_elements() / channels;
+  const int64_t channels = weight.dim(request.channel_axis);
   const float* values = weight.data<float>();
+  std::vector<float> magnitudes(channels, 0);
+  ForEachRun(weight.shape(), request.channel_axis, [&](int64_t c, int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) magnitudes[c] = std::max(magnitudes[c], std::fabs(values[i]));
+  });
   std::vector<double> scales(channels, 0), from_bias(channels, 0);
   double largest = 0;
   for (int64_t c = 0; c < channels; ++c) {
-    float magnitude = 0;
-    for (int64_t i = c * inner; i < (c + 1) * inner; ++i) magnitude = std::max(magnitude, std::fabs(values[i]));
-    scales[c] = double{magnitude} / LargestCode(request.mode);
+    scales[c] = double{magnitudes[c]} / LargestCode(request.mode);
     largest = std::max(largest, scales[c]);
     if (request.bias != nullptr && request.input_scale > 0) {
       from_bias[c] = std::fabs(request.bias->At(c)) / (request.input_scale * kLargestBias);
@@ -77,22 +90,21 @@ std::vector<float> WeightScales(const WeightRequest& request) {
   return result;
 }
 
-Tensor QuantizeWeight(const Tensor& weight, const std::vector<float>& scales, QuantizeOptions::Weights mode) {
+Tensor QuantizeWeight(const Tensor& weight, const std::vector<float>& scales, QuantizeOptions::Weights mode,
+                      int channel_axis) {
   TensorType type{DType::kI8, weight.shape(), std::nullopt, Layout::kRowMajor};
   const bool per_channel = mode != QuantizeOptions::PER_TENSOR;
-  type.quant = per_channel ? PerAxis(0, scales) : PerTensor(scales[0]);
+  type.quant = per_channel ? PerAxis(channel_axis, scales) : PerTensor(scales[0]);
   Tensor codes(std::move(type));
-  const int64_t channels = weight.dim(0);
-  const int64_t inner = channels == 0 ? 0 : weight.num_elements() / channels;
   const float largest = static_cast<float>(LargestCode(mode));
   const float* from = weight.data<float>();
   int8_t* to = codes.data<int8_t>();
-  for (int64_t c = 0; c < channels; ++c) {
+  ForEachRun(weight.shape(), channel_axis, [&](int64_t c, int64_t first, int64_t last) {
     const float scale = scales[per_channel ? c : 0];
-    for (int64_t i = c * inner; i < (c + 1) * inner; ++i) {
+    for (int64_t i = first; i < last; ++i) {
       to[i] = static_cast<int8_t>(std::clamp(std::nearbyint(from[i] / scale), -largest, largest));
     }
-  }
+  });
   return codes;
 }
 

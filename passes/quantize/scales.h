@@ -33,10 +33,11 @@ double Spelled(float scale);
 Codes ActivationCodes(Range range, QuantizeOptions::Activations activations);
 
 struct WeightRequest {
-  const Tensor* weight = nullptr;  // f32 [output channels, ...], finite.
+  const Tensor* weight = nullptr;  // f32, finite, with output channels along channel_axis.
   const Tensor* bias = nullptr;    // f32 [output channels], or null.
   float input_scale = 0;           // The activation's that the weight meets; the smallest where there are several.
   QuantizeOptions::Weights mode = QuantizeOptions::PER_CHANNEL;
+  int channel_axis = 0;
 };
 
 // The magnitude of the largest code of a weight: 127, 63 or, of INT4, 7. MXFP4's are no steps.
@@ -49,8 +50,9 @@ int LargestCode(QuantizeOptions::Weights mode);
 std::vector<float> WeightScales(const WeightRequest& request);
 
 // i8 codes clamp(rne(w / s), -LargestCode, LargestCode), with the scales in the type. One scale: per tensor, otherwise
-// along axis 0.
-Tensor QuantizeWeight(const Tensor& weight, const std::vector<float>& scales, QuantizeOptions::Weights mode);
+// along the axis of the channels.
+Tensor QuantizeWeight(const Tensor& weight, const std::vector<float>& scales, QuantizeOptions::Weights mode,
+                      int channel_axis = 0);
 
 }  // namespace fuselage::quantize
 

@@ -82,6 +82,18 @@ TEST(WeightScalesTest, ZeroChannelsGetAFiniteScale) {
   EXPECT_THAT(WeightScales({&zeros, nullptr, 1, QuantizeOptions::PER_TENSOR}), ElementsAre(1));
 }
 
+// Channels along the second axis: the rows of a recurrent layer's directions.
+TEST(WeightScalesTest, AlongAnotherAxis) {
+  const Tensor weight = Tensor::Of<float>({2, 2, 2}, {1.2f, -0.5f, 0.1f, 0.2f, -2.54f, 1, 0.254f, -0.12f});
+  WeightRequest request{&weight};
+  request.channel_axis = 1;
+  const std::vector<float> scales = WeightScales(request);
+  EXPECT_THAT(scales, ElementsAre(static_cast<float>(2.54f / 127.0), static_cast<float>(0.254f / 127.0)));
+  const Tensor codes = QuantizeWeight(weight, scales, QuantizeOptions::PER_CHANNEL, 1);
+  EXPECT_THAT(codes.values<int8_t>(), ElementsAre(60, -25, 50, 100, -127, 50, 127, -60));
+  EXPECT_EQ(codes.type().quant, PerAxis(1, scales));
+}
+
 // A channel that folding a batch norm all but switched off: its bias must stay an int32 in steps of s_x * s_w.
 TEST(WeightScalesTest, TinyChannelsLeaveRoomForTheirBias) {
   const Tensor weight = Tensor::Of<float>({2, 1}, {1e-12f, 1});

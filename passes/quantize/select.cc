@@ -48,6 +48,12 @@ std::string WhyNotSteps(const Node& node) {
   return "";
 }
 
+// One tensor of f32, or several.
+bool HasFloats(const Node& node) {
+  const std::vector<TensorType>& types = node.type().elements();
+  return std::all_of(types.begin(), types.end(), [](const TensorType& type) { return type.dtype == DType::kF32; });
+}
+
 // Hands on what it is given, codes or floats.
 bool OnlyMoves(const Node& node) {
   return node.op()->keeps_range && node.graph().ops().FindQuantizedFormOrNull(node.op()->name) == nullptr;
@@ -199,28 +205,39 @@ class Selector {
     if (!options_.ops().empty() && !Contains(options_.ops(), op)) {
       return absl::StrCat("kept in FP32: ops does not list '", op, "'");
     }
-    if (!match::IsF32(node)) return absl::StrCat("result is ", ToString(node.type()), ", wanted f32");
+    if (!HasFloats(node)) return absl::StrCat("result is ", ToString(node.type()), ", wanted f32");
     for (const int i : DataOperands(node)) {
       const Node& operand = *node.operand(i);
       if (!match::IsF32(operand))
         return absl::StrCat("%", operand.name(), " is ", ToString(operand.type()), ", wanted f32");
     }
     if (const std::string reason = WhyNotSteps(node); !reason.empty()) return reason;
-    if (node.op()->OperandIndex("weight") < 0) return WhyNoCodes(node);
+    const std::vector<const ir::OperandSpec*> weights = passes::WeightsOf(*node.op());
+    if (weights.empty()) return WhyNoCodes(node);
     if (node.module() == nullptr) return "its weight is an operand, wanted a module's parameter (see normalize)";
-    const Tensor* weight = graph_.ParameterOfOrNull(node, "weight");
-    if (weight->dtype() != DType::kF32) return absl::StrCat("weight is ", ToString(weight->type()), ", wanted f32");
-    if (weight->num_elements() == 0) return "weight is empty";
-    const absl::StatusOr<Range> range = FiniteRange(weight->values<float>());
-    if (!range.ok()) return absl::StrCat("weight: ", range.status().message());
-    return WhyNotAligned(node, *weight);
+    for (const ir::OperandSpec* weight : weights) {
+      if (const std::string reason = WhyNotWeight(node, *weight); !reason.empty()) return reason;
+    }
+    const ir::OpSchema& form = *graph_.ops().FindQuantizedFormOrNull(op);
+    return std::string(passes::InferForm(node, form, DataOperands(node)).status().message());
   }
 
-  // The weight is [output channels, input channels of one group, ...]; a linear is one group.
-  std::string WhyNotAligned(const Node& node, const Tensor& weight) const {
+  std::string WhyNotWeight(const Node& node, const ir::OperandSpec& operand) const {
+    const Tensor& weight = *graph_.ParameterOfOrNull(node, operand.name);
+    if (weight.dtype() != DType::kF32) {
+      return absl::StrCat(operand.name, " is ", ToString(weight.type()), ", wanted f32");
+    }
+    if (weight.num_elements() == 0) return absl::StrCat(operand.name, " is empty");
+    const absl::StatusOr<Range> range = FiniteRange(weight.values<float>());
+    if (!range.ok()) return absl::StrCat(operand.name, ": ", range.status().message());
+    return WhyNotAligned(node, weight, operand.channel_axis);
+  }
+
+  // The weight is [..., output channels, input channels of one group, ...]; a linear is one group.
+  std::string WhyNotAligned(const Node& node, const Tensor& weight, int channel_axis) const {
     const bool grouped = node.op()->FindAttributeOrNull("groups") != nullptr;
     const int64_t groups = grouped ? node.attribute("groups").as_int() : 1;
-    const int64_t inputs = weight.dim(1), outputs = weight.dim(0) / groups;
+    const int64_t inputs = weight.dim(channel_axis + 1), outputs = weight.dim(channel_axis) / groups;
     const absl::string_view what = groups > 1 ? " channels of one group" : grouped ? " channels" : " features";
     const auto check = [&](absl::string_view side, int64_t found, int multiple) -> std::string {
       if (multiple <= 1 || found % multiple == 0) return "";
@@ -249,7 +266,7 @@ class Selector {
       if (node->module() != nullptr) also_float[node->module()] |= !selected_.contains(node);
     }
     for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
-      if (!selected_.contains(node) || node->module() == nullptr || node->op()->OperandIndex("weight") < 0) continue;
+      if (!selected_.contains(node) || node->module() == nullptr || passes::WeightsOf(*node->op()).empty()) continue;
       if (!also_float[node->module()]) continue;
       selected_.erase(node);
       remarks_.Missed(*node, absl::StrCat("module @", node->module()->path, " is also called in FP32"));

@@ -120,22 +120,23 @@ constexpr double kManySteps = (1 << 30) * (1 - kRounding);
 absl::Status CheckWeight(const Tensor& weight, const Tensor& codes, absl::Span<const double> bias_unit) {
   const QuantParams& params = *codes.type().quant;
   const int64_t channels = static_cast<int64_t>(params.scales.size());
-  const int64_t inner = channels == 0 ? 0 : weight.num_elements() / channels;
+  int64_t inner = 1;  // Elements of a channel that follow each other.
+  for (int axis = params.axis + 1; axis < weight.rank(); ++axis) inner *= weight.dim(axis);
   const Tensor values = Dequantized(codes);
-  for (int64_t c = 0; c < channels; ++c) {
-    const double step = params.scales[c];
-    double largest = 0, largest_code = 0;
-    for (int64_t i = c * inner; i < (c + 1) * inner; ++i) {
-      largest = std::max(largest, std::fabs(weight.At(i)));
-      largest_code = std::max(largest_code, std::fabs(codes.At(i)));
-      if (!(std::fabs(values.At(i) - weight.At(i)) <= (0.5 + kRounding) * step)) {
-        return absl::InternalError(absl::StrFormat("channel %d has a weight %g for %g, and a step of %g", c,
-                                                   values.At(i), weight.At(i), step));
-      }
+  std::vector<double> largest(channels, 0), largest_code(channels, 0);
+  for (int64_t i = 0; i < weight.num_elements(); ++i) {
+    const int64_t c = i / inner % channels;
+    largest[c] = std::max(largest[c], std::fabs(weight.At(i)));
+    largest_code[c] = std::max(largest_code[c], std::fabs(codes.At(i)));
+    if (!(std::fabs(values.At(i) - weight.At(i)) <= (0.5 + kRounding) * params.scales[c])) {
+      return absl::InternalError(absl::StrFormat("channel %d has a weight %g for %g, and a step of %g", c, values.At(i),
+                                                 weight.At(i), params.scales[c]));
     }
-    const bool coarse = !bias_unit.empty() && std::fabs(bias_unit[c]) / step >= kManySteps;
-    if (largest > 0 && largest_code != RangeOf(codes.dtype()).max && !coarse) {
-      return absl::InternalError(absl::StrFormat("the largest code of channel %d is %g", c, largest_code));
+  }
+  for (int64_t c = 0; c < channels; ++c) {
+    const bool coarse = !bias_unit.empty() && std::fabs(bias_unit[c]) / params.scales[c] >= kManySteps;
+    if (largest[c] > 0 && largest_code[c] != RangeOf(codes.dtype()).max && !coarse) {
+      return absl::InternalError(absl::StrFormat("the largest code of channel %d is %g", c, largest_code[c]));
     }
   }
   return absl::OkStatus();
@@ -184,8 +185,9 @@ absl::Status CheckWeights(const ir::Graph& before, const ir::Graph& after) {
       const Tensor& now = *after.FindParameterOrNull(name)->tensor;
       const Tensor& old = *before.FindParameterOrNull(before.FindModuleOrNull(path)->parameters.at(operand))->tensor;
       if (now.SameBytes(old)) continue;
-      const absl::Status status =
-          now.type().quant.has_value() ? CheckWeight(old, now, BiasUnits(*module, after)) : CheckGrid(old, now);
+      std::vector<double> bias_units = BiasUnits(*module, after);
+      if (now.type().quant && bias_units.size() != now.type().quant->scales.size()) bias_units.clear();
+      const absl::Status status = now.type().quant ? CheckWeight(old, now, bias_units) : CheckGrid(old, now);
       RETURN_IF_ERROR(Annotate(status, absl::StrCat("@", name)));
     }
   }

@@ -112,8 +112,9 @@ Values Writer::Operands(const ir::Node& node) {
 std::string Writer::IntegerBias(const ir::Node& node) {
   const Tensor* values = graph_.ParameterOfOrNull(node, "bias");
   const Tensor* weight = graph_.ParameterOfOrNull(node, "weight");
-  if (options_.bias == WriteOptions::Bias::kFloat || values == nullptr || values->type().quant.has_value() ||
-      weight == nullptr || !weight->type().quant.has_value() || !node.operand(0)->IsOp("dequantize")) {
+  if (options_.bias == WriteOptions::Bias::kFloat || values == nullptr || values->rank() != 1 ||
+      values->type().quant.has_value() || weight == nullptr || !weight->type().quant.has_value() ||
+      !node.operand(0)->IsOp("dequantize")) {
     return "";
   }
   const ir::Node& dequantize = *node.operand(0);

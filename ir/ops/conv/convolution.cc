@@ -114,7 +114,7 @@ Shape Convolution::ResultShape(int n) const {
 ir::OpSchema ConvolutionSchema(int n) {
   ir::OpSchema schema;
   schema.operands = {{"input"},
-                     {"weight", /*optional=*/false, /*parameter=*/true},
+                     {"weight", /*optional=*/false, /*parameter=*/true, /*variadic=*/false, /*channel_axis=*/0},
                      {"bias", /*optional=*/true, /*parameter=*/true},
                      {"residual", /*optional=*/true}};
   schema.attributes = WindowAttributes(n);

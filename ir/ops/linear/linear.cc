@@ -44,8 +44,9 @@ absl::StatusOr<std::vector<Tensor>> EvaluateLinear(const ir::EvaluateCall& call)
 ir::OpSchema LinearSchema() {
   ir::OpSchema schema;
   schema.itemwise = true;
-  schema.operands = {
-      {"input"}, {"weight", /*optional=*/false, /*parameter=*/true}, {"bias", /*optional=*/true, /*parameter=*/true}};
+  schema.operands = {{"input"},
+                     {"weight", /*optional=*/false, /*parameter=*/true, /*variadic=*/false, /*channel_axis=*/0},
+                     {"bias", /*optional=*/true, /*parameter=*/true}};
   schema.attributes = {{"activation", AttributeKind::kString, "none"}};
   schema.module_form = true;
   schema.cost = [](const ir::InferCall& call, const ir::Type& result) -> ir::Cost {

@@ -2,8 +2,9 @@
 // et al., 2014). All return tuples, for getitem.
 //
 //   input            [T, N, I]       T steps of N sequences
-//   weight           [D, G*H, I]     parameter; D directions, G gates of H units
-//   recurrent_weight [D, G*H, H]     parameter
+//   weight           [D, G*H, I]     parameter; D directions, G gates of H units; may be quantized, and then means its
+//                                    dequantized values
+//   recurrent_weight [D, G*H, H]     parameter, likewise
 //   bias             [D, 2*G*H]      parameter, optional: that of the input's product, then that of the state's
 //   sequence_lens    i32 [N]         optional: steps of each sequence, in [0, T]; what lies behind is ignored, its y is
 //   0 initial_h        [D, N, H]       optional; initial_c, of lstm, likewise: 0 where absent peepholes        [D, 3*H]
@@ -26,9 +27,28 @@
 #ifndef FUSELAGE_IR_OPS_RECURRENT_RECURRENT_H_
 #define FUSELAGE_IR_OPS_RECURRENT_RECURRENT_H_
 
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "ir/base/recurrent.h"
 #include "ir/op.h"
 
 namespace fuselage::ops::recurrent {
+
+enum Operand { kInput, kWeight, kRecurrentWeight, kBias, kSequenceLens, kInitialH, kInitialC, kPeepholes };
+
+// Operands and attributes of "rnn", "gru" or "lstm", which its quantized form shares; no name, type and evaluation.
+ir::OpSchema RecurrentSchema(absl::string_view op);
+
+// "lstm" of lstm and of int8.lstm.
+const std::string& FloatOpOf(const ir::OpCall& call);
+int DirectionsOf(const ir::OpCall& call);
+absl::StatusOr<std::vector<fuselage::recurrent::ActivationCall>> ActivationsOf(const ir::OpCall& call);
+
+// The result, whose states are of `state_type`: from shapes and attributes, and the types of what is no product's.
+absl::StatusOr<ir::Type> CheckRecurrent(const ir::InferCall& call, DType state_type);
 
 void Register(ir::OpRegistry& registry);
 

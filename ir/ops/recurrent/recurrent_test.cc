@@ -82,6 +82,18 @@ TEST_F(RecurrentTest, BiasesAndClip) {
   EXPECT_THAT(Run("rnn", kDigits, clipped)[0].values<float>(), ElementsAre(1, 12, 50));
 }
 
+// One code for each row of both directions.
+TEST_F(RecurrentTest, QuantizedWeightsMeanTheirRealValues) {
+  const auto codes = [](std::vector<int8_t> values, QuantParams quant) {
+    Tensor weight = Tensor::Of<int8_t>({2, 1, 1}, values);
+    weight.set_type({DType::kI8, {2, 1, 1}, std::move(quant), Layout::kRowMajor});
+    return weight;
+  };
+  const AttributeMap both = {{"activations", Strings{"affine", "affine"}}, {"direction", "bidirectional"}};
+  const auto results = Run("rnn", {kDigits[0], codes({2, 4}, PerAxis(1, {0.5f})), codes({5, 5}, PerTensor(2))}, both);
+  EXPECT_THAT(results[1].values<float>(), ElementsAre(123, 642));
+}
+
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 // Against the formulas, one unit and one step, with every term in play.

@@ -1,4 +1,4 @@
-// Convolutions, products of matrices, attention, recurrent layers, norms, pools, and blocks of them.
+// Convolutions, products of matrices, attention, norms, pools, and blocks of them.
 #include <algorithm>
 #include <cmath>
 
@@ -488,38 +488,6 @@ bool NormedLinears(Draft& draft) {
   return linear(product, random.Between(1, 4)) != nullptr;
 }
 
-// Over the first axis, with some of what may be absent; then parts of the results.
-bool Recurrent(Draft& draft) {
-  Node* x = draft.PickFloatOrNull(3, 3);
-  if (x == nullptr || x->tensor_type().shape[2] > 32) return false;
-  Random& random = draft.random();
-  const TensorType type = x->tensor_type();
-  const std::string op = random.From(std::vector<std::string>{"rnn", "gru", "lstm"});
-  const int64_t gates = op == "rnn" ? 1 : op == "gru" ? 3 : 4, units = random.Between(1, 4);
-  const std::string direction = random.From(std::vector<std::string>{"forward", "reverse", "bidirectional"});
-  const int64_t directions = direction == "bidirectional" ? 2 : 1;
-  const auto parameter = [&](const char* name, Shape shape) {
-    return draft.SeededParameter(absl::StrCat(op, ".", name), Of(type.dtype, std::move(shape)));
-  };
-  RandomCall call{op, {x}, {}, {{"direction", direction}}};
-  call.parameters["weight"] = parameter("weight", {directions, gates * units, type.shape[2]});
-  call.parameters["recurrent_weight"] = parameter("recurrent_weight", {directions, gates * units, units});
-  if (random.OneIn(2)) call.parameters["bias"] = parameter("bias", {directions, 2 * gates * units});
-  if (op == "lstm" && random.OneIn(3)) call.parameters["peepholes"] = parameter("peepholes", {directions, 3 * units});
-  if (op == "gru") call.attributes.emplace("linear_before_reset", random.OneIn(2));
-  if (random.OneIn(3)) {  // In front of initial_h: sequence_lens, absent.
-    call.operands = {x, nullptr, draft.AddGetAttr(parameter("initial_h", {directions, type.shape[1], units}))};
-  }
-  Node* results = draft.AddInRandomSpelling(call);
-  if (results == nullptr) return false;
-  const int64_t last = op == "lstm" ? 2 : 1;
-  for (const int64_t index : {int64_t{0}, random.Between(1, last)}) {
-    Node* part = draft.AddFunction("getitem", {results}, {{"index", index}});
-    if (part != nullptr) draft.set_magnitude(*part, 1);
-  }
-  return true;
-}
-
 // --- Pools.
 
 bool AdaptivePool(Draft& draft) {
@@ -569,12 +537,12 @@ bool GlobalPool(Draft& draft) {
 }  // namespace
 
 void Register(Recipes& recipes) {
-  recipes.Add(Graphs::kEvery, {{6, Conv},       {2, ConvTranspose}, {2, BatchNorm},      {5, ConvBnActivation},
-                               {2, BnConv},     {4, ResidualBlock}, {3, SharedModule},   {5, TiedWeights},
-                               {4, Linear},     {3, MatmulChain},   {2, MatmulOfValues}, {3, Attention},
-                               {3, Gemm},       {5, Pool},          {2, GlobalPool},     {2, AdaptivePool},
-                               {2, LayerNorm},  {6, Recurrent},     {2, Addmm},          {2, Neighbours},
-                               {11, LayerPair}, {7, NormedLinears}, {3, PartsOfLinear}});
+  recipes.Add(Graphs::kEvery, {{6, Conv},          {2, ConvTranspose}, {2, BatchNorm},      {5, ConvBnActivation},
+                               {2, BnConv},        {4, ResidualBlock}, {3, SharedModule},   {5, TiedWeights},
+                               {4, Linear},        {3, MatmulChain},   {2, MatmulOfValues}, {3, Attention},
+                               {3, Gemm},          {5, Pool},          {2, GlobalPool},     {2, AdaptivePool},
+                               {2, LayerNorm},     {2, Addmm},         {2, Neighbours},     {11, LayerPair},
+                               {7, NormedLinears}, {3, PartsOfLinear}});
 }
 
 }  // namespace fuselage::testing::recipes::layers

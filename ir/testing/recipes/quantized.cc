@@ -457,7 +457,7 @@ bool IntegerProduct(Draft& draft) {
 void Register(Recipes& recipes) {
   recipes.Add(Graphs::kQuantized, {{2, Pair},
                                    {1, QuantizeWithOperands},
-                                   {3, QuantizedViews},
+                                   {4, QuantizedViews},
                                    {3, QuantizedLayer},
                                    {3, QuantizedElementwise},
                                    {5, Lowered},

@@ -122,15 +122,20 @@ absl::Status CheckCodes(const ir::InferCall& call, int i) {
   return OperandError(call, i, "wanted u8 or i8 codes with one scale");
 }
 
-absl::Status CheckWeightAndBias(const ir::InferCall& call) {
-  const TensorType& weight = call.tensor(kWeight);
-  if (weight.dtype != DType::kI8 || !weight.quant || (!weight.quant->per_tensor() && weight.quant->axis != 0)) {
-    return OperandError(call, kWeight, "wanted i8 codes with one scale, or one for each index of axis 0");
+absl::Status CheckWeight(const ir::InferCall& call, int i, int axis) {
+  const TensorType& weight = call.tensor(i);
+  if (weight.dtype != DType::kI8 || !weight.quant || (!weight.quant->per_tensor() && weight.quant->axis != axis)) {
+    return OperandError(call, i, absl::StrCat("wanted i8 codes with one scale, or one for each index of axis ", axis));
   }
   RETURN_IF_ERROR(CheckQuantParams(*weight.quant, weight.dtype, weight.shape));
   for (int32_t zero_point : weight.quant->zero_points) {
-    if (zero_point != 0) return OperandError(call, kWeight, absl::StrCat("zero point ", zero_point, ", wanted 0"));
+    if (zero_point != 0) return OperandError(call, i, absl::StrCat("zero point ", zero_point, ", wanted 0"));
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWeightAndBias(const ir::InferCall& call) {
+  RETURN_IF_ERROR(CheckWeight(call, kWeight, 0));
   if (!call.has(kBias)) return absl::OkStatus();
   const TensorType& bias = call.tensor(kBias);
   if (bias.dtype == DType::kF32) return absl::OkStatus();

@@ -27,7 +27,9 @@ absl::StatusOr<ir::Type> OutputType(const ir::OpCall& call, Shape shape);
 
 // u8 or i8 with per-tensor parameters.
 absl::Status CheckCodes(const ir::InferCall& call, int i);
-// Operand 1, weight: i8, zero points 0, per tensor or along axis 0. Operand 2, bias: f32, or i32, in steps of
+// i8, zero points 0, per tensor or along `axis`.
+absl::Status CheckWeight(const ir::InferCall& call, int i, int axis);
+// Operand 1, weight: the same along axis 0. Operand 2, bias: f32, or i32, in steps of
 // s_x*s_w[c] unless its type says otherwise.
 absl::Status CheckWeightAndBias(const ir::InferCall& call);
 

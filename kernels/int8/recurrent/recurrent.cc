@@ -1,0 +1,347 @@
+#include "kernels/int8/recurrent/recurrent.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ir/base/recurrent.h"
+#include "kernels/core/parallel.h"
+#include "kernels/core/variant.h"
+#include "kernels/int8/quantize/quantize.h"
+#include "kernels/recurrent/cell.h"
+#include "kernels/recurrent/recurrent.h"
+
+namespace fuselage::int8::recurrent {
+namespace {
+
+using fuselage::recurrent::Cell;
+using fuselage::recurrent::Sizes;
+using kernels::Buffer;
+using kernels::ConstBuffer;
+using kernels::Kernel;
+using kernels::KernelDesc;
+using kernels::PackedWeights;
+using kernels::RunContext;
+using Variants = absl::Span<const linear::Variant>;
+
+constexpr int64_t kGrain = 512;  // Units that are worth a thread's while.
+
+int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+TensorType Floats(Shape shape) { return {DType::kF32, std::move(shape), std::nullopt, Layout::kRowMajor}; }
+TensorType StateCodes(const Sizes& sizes) {
+  return {DType::kI8, {sizes.sequences, sizes.units}, PerTensor(fuselage::recurrent::kStateScale), Layout::kRowMajor};
+}
+
+// One of the products that the layer is made of.
+struct Product {
+  const char* weight;  // The parameter's name.
+  int64_t bias;        // Which half of the direction's.
+  TensorType x;
+  int64_t direction, begin, end;  // Rows of the weight.
+};
+
+// What is packed of some rows of a weight, where what is packed of the whole is kept.
+class RowsOfWeight final : public PackedWeights {
+ public:
+  RowsOfWeight(const KernelDesc& desc, const Product& product)
+      : desc_(desc),
+        weight_(product.weight),
+        rows_(absl::StrCat("direction ", product.direction, " rows ", product.begin, " to ", product.end, " ")) {}
+
+  std::shared_ptr<const Tensor> Get(const kernels::Parameter&, const std::string& layout,
+                                    absl::FunctionRef<Tensor()> pack) override {
+    return desc_.weights->Get(desc_.parameters.at(weight_), absl::StrCat(rows_, layout), pack);
+  }
+
+ private:
+  const KernelDesc& desc_;
+  const std::string weight_, rows_;
+};
+
+// Rows of it as a matrix, borrowed.
+Tensor Rows(const Tensor& weight, const Product& product) {
+  const int64_t depth = weight.dim(2), first = product.direction * weight.dim(1) + product.begin;
+  QuantParams quant = weight.type().quant.value_or(PerTensor(1));
+  if (quant.axis == 1) {
+    quant.axis = 0;
+    quant.scales = {quant.scales.begin() + product.begin, quant.scales.begin() + product.end};
+    quant.zero_points.resize(quant.scales.size());
+  }
+  TensorType type{DType::kI8, {product.end - product.begin, depth}, std::move(quant), Layout::kRowMajor};
+  int8_t* data = const_cast<int8_t*>(weight.data<int8_t>()) + first * depth;  // Nobody writes.
+  return Tensor::Borrow(std::move(type), data, std::shared_ptr<const void>(std::shared_ptr<const void>(), data));
+}
+
+// `use` of the product as int8.linear.
+template <typename F>
+auto WithLinear(const KernelDesc& desc, const Product& product, F use) {
+  const Tensor& weight = *desc.ParameterOrNull(product.weight);
+  const Tensor* biases = desc.ParameterOrNull("bias");
+  const Tensor rows = Rows(weight, product);
+  RowsOfWeight packed(desc, product);
+  KernelDesc linear = desc;
+  linear.op = "int8.linear";
+  linear.attributes = {{"activation", Attribute("none")}};
+  linear.inputs = {product.x};
+  linear.outputs = {Floats({product.x.shape[0], product.end - product.begin})};
+  linear.parameters = {{"weight", &rows}};
+  linear.weights = desc.weights == nullptr ? nullptr : &packed;
+  Tensor bias(DType::kF32, {product.end - product.begin});
+  if (biases != nullptr) {
+    const float* half = biases->data<float>() + (2 * product.direction + product.bias) * weight.dim(1);
+    std::copy(half + product.begin, half + product.end, bias.data<float>());
+    linear.parameters.emplace("bias", &bias);
+  }
+  return use(linear);
+}
+
+// All products of a direction: of the input, of the state, and that of r*h where there is one.
+std::vector<Product> ProductsOf(const KernelDesc& desc, const Cell& cell, int64_t direction) {
+  const Sizes& s = cell.sizes();
+  TensorType x = desc.input(fuselage::recurrent::kX);
+  x.shape = {s.rows(), s.inputs};
+  const int64_t rows = s.gates * s.units, of_state = cell.resets_first() ? rows - s.units : rows;
+  std::vector<Product> products = {{"weight", 0, x, direction, 0, rows},
+                                   {"recurrent_weight", 1, StateCodes(s), direction, 0, of_state}};
+  if (cell.resets_first()) products.push_back({"recurrent_weight", 1, StateCodes(s), direction, of_state, rows});
+  return products;
+}
+
+// The cell, with checks of what the products' descriptions do not say.
+absl::StatusOr<Cell> CellOf(const KernelDesc& desc) {
+  const auto& activate = kernels::BestVariant(fuselage::recurrent::Variants(), desc.isa).activate;
+  ASSIGN_OR_RETURN(Cell cell, Cell::Of(desc, activate));
+  for (const char* name : {"weight", "recurrent_weight"}) {
+    const TensorType& type = desc.ParameterOrNull(name)->type();
+    if (type.dtype != DType::kI8 || !type.quant || (!type.quant->per_tensor() && type.quant->axis != 1)) {
+      return absl::UnimplementedError(
+          absl::StrCat(desc.op, ": ", name, " is ", ToString(type), ", wanted i8 with one scale, or along axis 1"));
+    }
+  }
+  return cell;
+}
+
+// The name of what is made of these variants: of the input's product, and of a step's.
+std::string NameOf(const std::string& of_input, const std::string& of_state) {
+  return of_input == of_state ? of_input : absl::StrCat(of_input, ", steps ", of_state);
+}
+
+class Recurrent : public Kernel {
+ public:
+  // The kernels of a direction's products.
+  struct Direction {
+    std::unique_ptr<Kernel> of_input, of_state, of_reset_state;
+  };
+
+  Recurrent(const KernelDesc& desc, Cell cell, std::vector<Direction> directions, std::unique_ptr<Kernel> quantize)
+      : Kernel(desc),
+        cell_(std::move(cell)),
+        s_(cell_.sizes()),
+        directions_(std::move(directions)),
+        quantize_(std::move(quantize)) {
+    int64_t own = cell_.weight_bytes();
+    std::vector<std::shared_ptr<const Tensor>> packed;
+    part_scratch_bytes_ = quantize_->scratch_bytes();
+    for (const Direction& direction : directions_) {
+      for (const Kernel* part : {direction.of_input.get(), direction.of_state.get(), direction.of_reset_state.get()}) {
+        if (part == nullptr) continue;
+        part_scratch_bytes_ = std::max(part_scratch_bytes_, part->scratch_bytes());
+        own += part->own_weight_bytes();
+        packed.insert(packed.end(), part->packed().begin(), part->packed().end());
+      }
+    }
+    products_bytes_ = Aligned(s_.directions * s_.rows() * s_.gates * s_.units * kFloat);
+    sums_bytes_ = Aligned(s_.state_size() * s_.gates * kFloat);
+    states_bytes_ = Aligned(cell_.state_floats() * kFloat);
+    set_variant(NameOf(directions_[0].of_input->variant(), directions_[0].of_state->variant()));
+    set_scratch_bytes(products_bytes_ + sums_bytes_ + states_bytes_ + Aligned(s_.state_size()) + part_scratch_bytes_);
+    set_weight_bytes(own, std::move(packed));
+  }
+
+ private:
+  static constexpr int64_t kFloat = sizeof(float);
+
+  // The memory of one run.
+  struct Run {
+    float* products;  // The inputs': [D, T*N, G*H].
+    float* sums;      // One step's of one direction: [N, G*H]; of a gru that resets first [N, 2*H], and [N, H] of r*h.
+    int8_t* codes;    // [N, H]
+    Cell::States states;
+    RunContext part;  // The parts'.
+  };
+
+  absl::Status TryCompute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,
+                          const RunContext& context) const override {
+    uint8_t* scratch = static_cast<uint8_t*>(context.scratch.data);
+    const auto take = [&](int64_t bytes) {
+      scratch += bytes;
+      return scratch - bytes;
+    };
+    Run run{};
+    run.products = reinterpret_cast<float*>(take(products_bytes_));
+    run.sums = reinterpret_cast<float*>(take(sums_bytes_));
+    float* states = reinterpret_cast<float*>(take(states_bytes_));
+    run.codes = reinterpret_cast<int8_t*>(take(Aligned(s_.state_size())));
+    run.part = context;
+    run.part.scratch = {scratch, part_scratch_bytes_};
+    ASSIGN_OR_RETURN(run.states, cell_.Begin(inputs, outputs, states));
+    for (int64_t d = 0; d < s_.directions; ++d) {
+      RunPart(*directions_[d].of_input, inputs[fuselage::recurrent::kX].data, ProductsOfDirection(run, d), run);
+    }
+    for (int64_t step = 0; step < s_.steps; ++step) {
+      for (int64_t d = 0; d < s_.directions; ++d) Step(run, d, step);
+      Cell::Advance(&run.states);
+    }
+    cell_.End(run.states, outputs);
+    return absl::OkStatus();
+  }
+
+  // One operand to one result.
+  static void RunPart(const Kernel& part, const void* from, void* to, const Run& run) {
+    const absl::Status status = part.Run({ConstBuffer{from, part.inputs()[0]->byte_size()}},
+                                         {Buffer{to, part.outputs()[0].byte_size()}}, run.part);
+    FUSELAGE_CHECK(status.ok());
+  }
+
+  float* ProductsOfDirection(const Run& run, int64_t d) const {
+    return run.products + d * s_.rows() * s_.gates * s_.units;
+  }
+
+  void Step(const Run& run, int64_t d, int64_t step) const {
+    const Direction& direction = directions_[d];
+    RunPart(*quantize_, run.states.h + d * s_.state_size(), run.codes, run);
+    RunPart(*direction.of_state, run.codes, run.sums, run);
+    const int64_t gates = cell_.resets_first() ? s_.gates - 1 : s_.gates;
+    ForParts(run, d, step, [&](const Cell::Part& part, float* products) {
+      float* sums = run.sums + part.sequence * gates * s_.units + part.first;
+      AddSums(sums, part.count, products);
+      cell_.Finish(run.states, part, GatesOf(products, cell_.resets_first() ? nullptr : sums + (gates - 1) * s_.units));
+    });
+    if (!cell_.resets_first()) return;
+    float* reset_sums = run.sums + gates * s_.state_size();
+    RunPart(*quantize_, run.states.kept + d * s_.state_size(), run.codes, run);
+    RunPart(*direction.of_reset_state, run.codes, reset_sums, run);
+    ForParts(run, d, step, [&](const Cell::Part& part, float* products) {
+      cell_.FinishReset(run.states, part, GatesOf(products, reset_sums + part.sequence * s_.units + part.first));
+    });
+  }
+
+  // Calls body(part, the input's products of its units) for units of the sequences that have not ended.
+  template <typename F>
+  void ForParts(const Run& run, int64_t d, int64_t step, F body) const {
+    kernels::ForRanges(*run.part.parallel, s_.state_size(), kGrain, [&](int64_t begin, int64_t end) {
+      while (begin < end) {
+        const int64_t n = begin / s_.units, first = begin % s_.units;
+        const Cell::Part part{d, n, step, first, std::min(end - begin, s_.units - first)};
+        begin += part.count;
+        const int64_t time = cell_.TimeOf(run.states, part);
+        if (time < 0) {
+          cell_.Pass(run.states, part);
+        } else {
+          body(part, ProductsOfDirection(run, d) + (time * s_.sequences + n) * s_.gates * s_.units + first);
+        }
+      }
+    });
+  }
+
+  // To all gates but a gru's third, whose two parts stay apart.
+  void AddSums(const float* sums, int64_t count, float* products) const {
+    const int64_t gates = cell_.kind() == Cell::Kind::kGru ? 2 : s_.gates;
+    for (int64_t gate = 0; gate < gates; ++gate) {
+      Cell::Add(sums + gate * s_.units, count, products + gate * s_.units);
+    }
+  }
+
+  // `state_part`: of a gru's third gate.
+  Cell::Gates GatesOf(float* products, float* state_part) const {
+    const int64_t units = s_.units;
+    switch (cell_.kind()) {
+      case Cell::Kind::kRnn: return {products};
+      case Cell::Kind::kGru: return {products, products + units, products + 2 * units, state_part};
+      case Cell::Kind::kLstm: break;
+    }
+    return {products, products + units, products + 2 * units, products + 3 * units};
+  }
+
+  const Cell cell_;
+  const Sizes s_;
+  const std::vector<Direction> directions_;
+  const std::unique_ptr<Kernel> quantize_;  // Of the states of one direction.
+  int64_t products_bytes_, sums_bytes_, states_bytes_, part_scratch_bytes_;
+};
+
+absl::StatusOr<std::string> VariantOf(const KernelDesc& desc, Variants variants) {
+  ASSIGN_OR_RETURN(const Cell cell, CellOf(desc));
+  std::vector<std::string> names;
+  for (int64_t d = 0; d < cell.sizes().directions; ++d) {
+    for (const Product& product : ProductsOf(desc, cell, d)) {
+      ASSIGN_OR_RETURN(names.emplace_back(), WithLinear(desc, product, linear::EntryOf(variants).variant));
+    }
+  }
+  return NameOf(names[0], names[1]);
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateWith(const KernelDesc& desc, Variants variants) {
+  ASSIGN_OR_RETURN(Cell cell, CellOf(desc));
+  std::vector<Recurrent::Direction> directions(cell.sizes().directions);
+  for (int64_t d = 0; d < cell.sizes().directions; ++d) {
+    std::vector<std::unique_ptr<Kernel>> parts;
+    for (const Product& product : ProductsOf(desc, cell, d)) {
+      ASSIGN_OR_RETURN(parts.emplace_back(), WithLinear(desc, product, linear::EntryOf(variants).create));
+    }
+    directions[d] = {std::move(parts[0]), std::move(parts[1]), parts.size() > 2 ? std::move(parts[2]) : nullptr};
+  }
+  KernelDesc states = desc;
+  states.op = "int8.quantize";
+  states.outputs = {StateCodes(cell.sizes())};
+  states.inputs = {Floats(states.outputs[0].shape)};
+  ASSIGN_OR_RETURN(std::unique_ptr<Kernel> quantize, quantize::Create(states));
+  return std::make_unique<Recurrent>(desc, std::move(cell), std::move(directions), std::move(quantize));
+}
+
+// Rows of the products' table.
+std::vector<int> RowsFor(const KernelDesc& desc) {
+  const absl::StatusOr<Cell> cell = CellOf(desc);
+  std::set<int> rows;
+  for (int64_t d = 0; cell.ok() && d < cell->sizes().directions; ++d) {
+    for (const Product& product : ProductsOf(desc, *cell, d)) {
+      const std::vector<int> some = WithLinear(desc, product, linear::RowsFor);
+      rows.insert(some.begin(), some.end());
+    }
+  }
+  return {rows.begin(), rows.end()};
+}
+
+kernels::KernelEntry EntryWith(const char* op, Variants variants) {
+  kernels::KernelEntry entry;
+  entry.op = op;
+  entry.layout = kernels::LayoutRule::kRowMajor;
+  entry.create = [variants](const KernelDesc& desc) { return CreateWith(desc, variants); };
+  entry.variant = [variants](const KernelDesc& desc) { return VariantOf(desc, variants); };
+  return entry;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc) { return CreateWith(desc, linear::Variants()); }
+
+kernels::KernelEntry RnnWith(Variants variants) { return EntryWith("int8.rnn", variants); }
+kernels::KernelEntry GruWith(Variants variants) { return EntryWith("int8.gru", variants); }
+kernels::KernelEntry LstmWith(Variants variants) { return EntryWith("int8.lstm", variants); }
+
+void Register(kernels::KernelRegistry& registry) {
+  for (const auto& [with, name] : {std::make_pair(RnnWith, "RnnWith"), {GruWith, "GruWith"}, {LstmWith, "LstmWith"}}) {
+    kernels::KernelEntry entry = with(linear::Variants());
+    entry.table = {{"kernels/int8/linear/variants.h", "kernels/int8/recurrent/recurrent.h"},
+                   "int8::linear::kVariants",
+                   absl::StrCat("int8::recurrent::", name),
+                   RowsFor};
+    registry.Register(std::move(entry));
+  }
+}
+
+}  // namespace fuselage::int8::recurrent

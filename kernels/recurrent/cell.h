@@ -1,0 +1,100 @@
+// What rnn, gru and lstm make of their products (ir/ops/recurrent), in float32, one operation of the formulas after the
+// other: from the gates' sums of some units to their next state. Whose products they are, a kernel decides.
+#ifndef FUSELAGE_KERNELS_RECURRENT_CELL_H_
+#define FUSELAGE_KERNELS_RECURRENT_CELL_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ir/base/recurrent.h"
+#include "kernels/core/kernel.h"
+
+namespace fuselage::recurrent {
+
+// x[i] = the activation of x[i].
+using ActivateFunction = void(Activation activation, float alpha, float beta, float* x, int64_t n);
+
+// The kernels' operands at run time.
+enum Input { kX, kLengths, kInitialH, kInitialC };
+
+struct Sizes {
+  int64_t steps, sequences, inputs, directions, units, gates;
+
+  int64_t rows() const { return steps * sequences; }
+  int64_t state_size() const { return sequences * units; }  // One direction's: [N, H].
+};
+
+class Cell {
+ public:
+  enum class Kind { kRnn, kGru, kLstm };
+
+  // desc.op: "rnn", "gru" or "lstm", maybe behind "int8.". Its attributes, and the shapes of its x and weights.
+  static absl::StatusOr<Cell> Of(const kernels::KernelDesc& desc, ActivateFunction* activate);
+
+  Kind kind() const { return kind_; }
+  const Sizes& sizes() const { return sizes_; }
+  // A gru whose last product is that of r*h.
+  bool resets_first() const { return resets_first_; }
+  // Bytes of the peepholes.
+  int64_t weight_bytes() const { return static_cast<int64_t>(peepholes_.size() * sizeof(float)); }
+
+  // The states of a run.
+  struct States {
+    const int32_t* lengths;  // Null: all steps of all sequences.
+    float *y, *c;            // c: of lstm, in place.
+    float *h, *next_h;       // [D, N, H]
+    float* kept;             // r*h, likewise.
+  };
+  // Floats of memory that States take, and the states before the first step, in such memory. InvalidArgument: a length
+  // beyond the steps.
+  int64_t state_floats() const { return 3 * sizes_.directions * sizes_.state_size(); }
+  absl::StatusOr<States> Begin(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
+                               float* memory) const;
+  // Behind all units of a step; and behind the last one.
+  static void Advance(States* states);
+  void End(const States& states, absl::Span<const kernels::Buffer> outputs) const;
+
+  // Units [first, first + count) of a sequence, in a step of a direction.
+  struct Part {
+    int64_t direction, sequence, step, first, count;
+  };
+  // The time that the sequence reads in this step; -1 behind its end.
+  int64_t TimeOf(const States& states, const Part& part) const;
+
+  // sums[i] += x[i]
+  static void Add(const float* x, int64_t n, float* sums);
+  // [count] each: rnn p; gru z, r, and the parts of n from the input and from the state; lstm i, o, f, c.
+  using Gates = std::array<float*, 4>;
+  // The next state from sums of the gates, which it overwrites. Where the gru resets first gates[3] is ignored, and
+  // what the part's units give is r*h, `kept`; gates[3] then is the product of that, and FinishReset gives the state.
+  void Finish(const States& states, const Part& part, const Gates& gates) const;
+  void FinishReset(const States& states, const Part& part, const Gates& gates) const;
+  // The next state behind a sequence's end: the same. Its y is 0.
+  void Pass(const States& states, const Part& part) const;
+
+ private:
+  void FinishGru(const States& states, const Part& part, const Gates& gates) const;
+  void FinishLstm(const States& states, const Part& part, const Gates& gates) const;
+  void Store(const States& states, const Part& part, const float* state) const;
+  void Clip(float* x, int64_t n) const;
+  void Activate(const Part& part, int which, float* x) const;
+  // Of the part's first unit, in [D, N, H].
+  int64_t At(const Part& part) const {
+    return (part.direction * sizes_.sequences + part.sequence) * sizes_.units + part.first;
+  }
+
+  Kind kind_ = Kind::kRnn;
+  Sizes sizes_{};
+  bool first_backwards_ = false, resets_first_ = false, input_forget_ = false;
+  float clip_ = 0;
+  std::vector<ActivationCall> activations_;
+  std::vector<float> peepholes_;  // [D, 3*H]; empty where there are none.
+  ActivateFunction* activate_ = nullptr;
+};
+
+}  // namespace fuselage::recurrent
+
+#endif  // FUSELAGE_KERNELS_RECURRENT_CELL_H_
