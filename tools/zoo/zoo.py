@@ -302,7 +302,7 @@ def judge_sample(count, seed, harness, out, limit):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--harness", required=True)
-    parser.add_argument("--only", default="*", help="names, with * and ?; the table keeps the rows of the others")
+    parser.add_argument("--only", default="*", help="names, with * and ?; the table keeps the rows of others that --out has")
     parser.add_argument("--small", action="store_true", help="those that a test runs")
     parser.add_argument("--out", default="fuselage-out/zoo")
     parser.add_argument("--table", help="the Markdown file whose table is rewritten")

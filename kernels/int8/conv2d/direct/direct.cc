@@ -274,13 +274,12 @@ class Direct : public Algorithm {
     const bool scattered = !pixel_offsets_.empty();
     const int64_t lines = one_line_ || scattered ? 1 : out_rows, width = out_rows * g.out_width / lines;
     const bool whole_lines = to != nullptr && whole_lines_;
-    const int64_t parts = whole_lines ? 1 : CeilDiv(width, loops_.max_rows);
-    const int64_t least = width / parts, larger_parts = width % parts;
+    const int64_t tiles = whole_lines ? 1 : CeilDiv(width, kMaxRows), tiles_of_call = loops_.max_rows / kMaxRows;
     for (int64_t row = 0; row < lines; ++row) {
       int64_t first = 0;  // Of the pixels that are not finished.
-      for (int64_t part = 0, x = 0, end; part < parts; ++part, x = end) {
-        const int64_t index = row * parts + part;
-        end = x + least + (part < larger_parts ? 1 : 0);
+      for (int64_t tile = 0, x = 0, end; tile < tiles; tile += tiles_of_call, x = end) {
+        const int64_t index = row * tiles + tile;
+        end = width * std::min(tile + tiles_of_call, tiles) / tiles;
         m.rows = static_cast<int>(end - x);
         m.a = rows + row * row_step_ * row_bytes_ + (scattered ? 0 : x * m.a_stride);
         m.row_offsets = scattered ? pixel_offsets_.data() + x : nullptr;

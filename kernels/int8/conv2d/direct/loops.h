@@ -12,7 +12,7 @@ namespace fuselage::int8::conv2d::direct {
 struct Loops {
   int element_bytes;    // 2: int16, input codes as signed; 1: u8, input codes as unsigned.
   bool scattered_rows;  // Does multiply take row_offsets?
-  int max_rows;         // Of one call of multiply.
+  int max_rows;         // Of one call of multiply: a multiple of kMaxRows.
   int max_panels;
   int chunk_depth;  // Dwords whose weights (of max_panels panels) stay in the cache that products are fast from.
   // out[i] = x[i] ^ flip, as the element type (int16: sign-extended).
