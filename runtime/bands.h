@@ -4,7 +4,8 @@
 // A step that computes each item along axis 0 from the same items of its operands (ir::OpSchema::itemwise) may as well
 // compute a few of them. A band is a run of such steps: each turn, every one takes the next few items. What passes
 // between two steps of a band needs memory for those items alone; weights are read again in each turn, from the cache
-// if they stay there. Bits are the same, for items do not depend on each other.
+// if they stay there. Bits are the same, for items do not depend on each other, but for oneDNN's products of floats: with
+// AVX2 their sums follow another order where there are fewer rows.
 //
 // Where bands begin and end, and how many items each takes, is a shortest path over the steps, whose lengths are the
 // bytes that a core moves to and from beyond its cache. A value, or a weight, is in the cache as long as what was
