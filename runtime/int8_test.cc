@@ -139,7 +139,7 @@ TEST_P(Int8Test, BitIdenticalToTheInterpreter) {
   kernels::KernelRegistry native, amx;
   kernels::RegisterAll(native);
   kernels::RegisterAllOnEmulatedAmx(amx);
-  int convolutions_in_tiles = 0, placed = 0, in_bands = 0;
+  int convolutions_in_tiles = 0, placed = 0, in_bands = 0, runs = 0;
   for (const Case& c : Cases()) {
     Int8GraphBuilder builder(ops, GetParam());
     const ir::Graph& graph = builder.Output(c.build(builder));
@@ -148,6 +148,7 @@ TEST_P(Int8Test, BitIdenticalToTheInterpreter) {
     const auto check = [&](const kernels::KernelRegistry& kernels, const ExecutableOptions& options, int threads) {
       SCOPED_TRACE(absl::StrCat(c.name, ", ", kernels::IsaName(options.isa), ", ", threads, " threads, ",
                                 options.cache_bytes, " bytes of cache"));
+      ++runs;  // More of them where the CPU has more instruction sets.
       ThreadPool pool(threads);
       ASSERT_OK_AND_ASSIGN(auto executable, Executable::Create(graph, kernels, &pool, options));
       for (const StepProfile& step : executable->profile()) {
@@ -175,7 +176,7 @@ TEST_P(Int8Test, BitIdenticalToTheInterpreter) {
   }
   EXPECT_GE(convolutions_in_tiles, 10);
   EXPECT_GT(placed, 3);
-  EXPECT_GT(in_bands, 100);
+  EXPECT_GT(in_bands, runs / 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Codes, Int8Test, ::testing::Values(DType::kU8, DType::kI8),
