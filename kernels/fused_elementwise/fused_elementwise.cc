@@ -62,15 +62,8 @@ class FusedElementwise : public kernels::Kernel {
       if (is_codes_) operands_.back().encoding = ConversionOf<int8::dequantize::Params>(*input);
       if (input->shape == desc.output().shape) continue;
       operands_.back().broadcast = std::make_unique<kernels::Broadcast>(*input, desc.output());
-      const auto repetition = operands_.back().broadcast->repetition();
-      if (elements_ == 0 || span_ > 0 || repetition.span < 2 * repetition.run || repetition.run > kBlock) continue;
-      operands_.back().repeats = true;
-      span_ = repetition.span;
-      // Whole vectors of codes, where that many fit.
-      const int64_t step = std::lcm(repetition.run, kVectorCodes);
-      block_ = step <= kBlock ? kBlock / step * step : kBlock / repetition.run * repetition.run;
     }
-    if (span_ == 0) span_ = std::max<int64_t>(elements_, 1);
+    ChooseBlock();
     if (is_codes_) output_ = ConversionOf<int8::quantize::Params>(desc.output());
     params_ = {static_cast<int32_t>(operands_.size()), steps_.data(), static_cast<int32_t>(steps_.size())};
     const Variant& variant = kernels::BestVariant(Variants(), desc.isa);
@@ -88,6 +81,29 @@ class FusedElementwise : public kernels::Kernel {
     std::unique_ptr<kernels::Broadcast> broadcast;  // Null: as large as the result.
     bool repeats = false;                           // All blocks of a span begin with the same elements.
   };
+
+  // The longest run that repeats decides, and what repeats within it does as well.
+  void ChooseBlock() {
+    span_ = std::max<int64_t>(elements_, 1);
+    if (elements_ == 0) return;
+    int64_t longest = 0;
+    for (const Operand& operand : operands_) {
+      if (operand.broadcast == nullptr) continue;
+      const kernels::Broadcast::Repetition repetition = operand.broadcast->repetition();
+      if (repetition.span < 2 * repetition.run || repetition.run > kBlock || repetition.run <= longest) continue;
+      longest = repetition.run;
+      span_ = repetition.span;
+    }
+    if (longest == 0) return;
+    // Whole vectors of codes, where that many fit.
+    const int64_t step = std::lcm(longest, kVectorCodes);
+    block_ = step <= kBlock ? kBlock / step * step : kBlock / longest * longest;
+    for (Operand& operand : operands_) {
+      if (operand.broadcast == nullptr) continue;
+      const kernels::Broadcast::Repetition repetition = operand.broadcast->repetition();
+      operand.repeats = longest % repetition.run == 0 && repetition.span % span_ == 0;
+    }
+  }
 
   // A product of codes by factors that repeat. No product of these scales is NaN.
   void ChooseScale(Isa isa) {

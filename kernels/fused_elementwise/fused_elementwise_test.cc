@@ -235,28 +235,37 @@ Tensor Expanded(const Tensor& operand, TensorType type) {
   return full;
 }
 
-// Every way for operands to be smaller than the result, in both layouts, of floats and codes, in one block and in many.
+// Every way for two operands to be smaller than the result, in both layouts, of floats and codes, in one block and in
+// many.
 TEST(Kernel, Broadcasts) {
   for (const auto& [h, w] : {std::pair<int64_t, int64_t>{4, 5}, {40, 50}, {16, 64}}) {
     const Shape shape = {2, 3, h, w};
     const Shape smaller[] = {{},        {1},          {w},          {h, 1},       {3, 1, 1},    {1, 3, 1, w},
                              {3, h, w}, {1, 3, 1, 1}, {2, 1, h, 1}, {1, 1, 1, w}, {2, 3, 1, 1}, {2, 3, h, w}};
     for (const Layout layout : {Layout::kRowMajor, Layout::kNhwc}) {
-      for (const Shape& other : smaller) {
-        for (const bool codes : {false, true}) {
-          const Layout small_layout = other.size() == 4 ? layout : Layout::kRowMajor;
-          const TensorType x = codes ? Codes(DType::kU8, shape, 0.021f, 100, layout) : Floats(shape, layout);
-          const TensorType b = codes ? Codes(DType::kI8, other, 0.037f, 3, small_layout) : Floats(other, small_layout);
-          const Tensor tx = SeededTensor(x, 1), tb = SeededTensor(b, 2), expanded = Expanded(tb, x);
-          const auto kernel = Create(Desc({x, b}, x, {"sub(0, 1)"}));
-          const auto same_size = Create(Desc({x, expanded.type()}, x, {"sub(0, 1)"}));
-          ASSERT_TRUE(kernel.ok() && same_size.ok()) << kernel.status() << same_size.status();
-          const absl::StatusOr<Tensor> y = kernels::RunKernel(**kernel, {&tx, &tb});
-          const absl::StatusOr<Tensor> wanted = kernels::RunKernel(**same_size, {&tx, &expanded});
-          ASSERT_TRUE(y.ok() && wanted.ok()) << y.status() << wanted.status();
-          ASSERT_TRUE(y->SameBytes(*wanted)) << ToString(b) << " beside " << ToString(x);
-          for (int64_t i = 0; !codes && i < x.num_elements(); ++i) {
-            ASSERT_EQ(y->data<float>()[i], tx.data<float>()[i] - expanded.data<float>()[i]);
+      for (const bool codes : {false, true}) {
+        const auto type_of = [&](const Shape& of, float scale, int zero_point) {
+          const Layout own = of.size() == 4 ? layout : Layout::kRowMajor;
+          return codes ? Codes(DType::kU8, of, scale, zero_point, own) : Floats(of, own);
+        };
+        const TensorType x = type_of(shape, 0.021f, 100);
+        const Tensor tx = SeededTensor(x, 1);
+        for (const Shape& second : smaller) {
+          const Tensor b = SeededTensor(type_of(second, 0.037f, 131), 2), all_b = Expanded(b, x);
+          for (const Shape& third : smaller) {
+            const Tensor c = SeededTensor(type_of(third, 0.029f, 120), 3), all_c = Expanded(c, x);
+            const std::vector<std::string> steps = {"sub(0, 1)", "add(3, 2)"};
+            const auto kernel = Create(Desc({x, b.type(), c.type()}, x, steps));
+            const auto same_size = Create(Desc({x, all_b.type(), all_c.type()}, x, steps));
+            ASSERT_TRUE(kernel.ok() && same_size.ok()) << kernel.status() << same_size.status();
+            const absl::StatusOr<Tensor> y = kernels::RunKernel(**kernel, {&tx, &b, &c});
+            const absl::StatusOr<Tensor> wanted = kernels::RunKernel(**same_size, {&tx, &all_b, &all_c});
+            ASSERT_TRUE(y.ok() && wanted.ok()) << y.status() << wanted.status();
+            ASSERT_TRUE(y->SameBytes(*wanted)) << ToString(b.type()) << " and " << ToString(c.type()) << " beside "
+                                               << ToString(x);
+            for (int64_t i = 0; !codes && i < x.num_elements(); ++i) {
+              ASSERT_EQ(y->data<float>()[i], tx.data<float>()[i] - all_b.data<float>()[i] + all_c.data<float>()[i]);
+            }
           }
         }
       }

@@ -366,7 +366,8 @@ absl::StatusOr<Plan> MakePlan(const KernelDesc& desc) {
   Plan plan;
   if (desc.op == "pad" && desc.GetString("mode") == "constant" && desc.output().num_elements() > 0) {
     plan.fill.emplace(desc.output().dtype, Shape{});
-    plan.fill->Set(0, desc.GetFloat("value"));
+    const std::optional<QuantParams>& codes = desc.input(0).quant;
+    plan.fill->Set(0, codes ? codes->zero_point() : desc.GetFloat("value"));
   }
   for (StridedCopy& copy : copies) {
     int64_t elements = 1;

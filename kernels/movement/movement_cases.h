@@ -3,6 +3,7 @@
 #define FUSELAGE_KERNELS_MOVEMENT_MOVEMENT_CASES_H_
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,7 +21,15 @@ struct Case {
   const char* op;
   std::vector<Shape> inputs;
   AttributeMap attributes;
+  std::optional<QuantParams> codes;  // Of operands of u8.
 };
+
+// Of an operand of this shape.
+inline TensorType TypeOf(const Case& test, DType dtype, const Shape& shape) {
+  TensorType type = Of(dtype, shape);
+  if (dtype == DType::kU8) type.quant = test.codes;
+  return type;
+}
 
 inline std::vector<Case> Cases() {
   return {
@@ -57,6 +66,7 @@ inline std::vector<Case> Cases() {
       {"pad", {{2, 3, 4, 5}}, {{"pads", Ints{0, 1, 7, 2, 3, 0, 0, 13}}, {"mode", "wrap"}}},
       {"pad", {{1}}, {{"pads", Ints{3, 4}}, {"mode", "wrap"}}},
       {"pad", {{0, 3}}, {{"pads", Ints{0, 1, 0, 1}}, {"mode", "edge"}}},
+      {"pad", {{2, 3, 4, 5}}, {{"pads", Ints{0, 1, 3, 2, 0, 2, -1, 4}}}, PerTensor(0.5f, 9)},
   };
 }
 
@@ -70,8 +80,8 @@ inline kernels::KernelDesc Desc(const Case& test, const ir::OpSchema& schema, DT
   }
   std::vector<ir::Type> types;
   for (const Shape& shape : test.inputs) {
-    types.emplace_back(Of(dtype, shape));
-    desc.inputs.push_back(Of(dtype, shape));
+    types.emplace_back(TypeOf(test, dtype, shape));
+    desc.inputs.push_back(TypeOf(test, dtype, shape));
     if (shape.size() == 4) desc.inputs.back()->layout = layout;
   }
   std::vector<const ir::Type*> pointers;

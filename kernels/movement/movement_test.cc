@@ -40,7 +40,7 @@ TEST(Movement, EqualsTheReference) {
       std::vector<std::vector<Tensor>> values;
       std::vector<ir::Type> types;
       for (const Shape& shape : test.inputs) {
-        values.push_back({SeededTensor(Of(dtype, shape), values.size() + 1)});
+        values.push_back({SeededTensor(TypeOf(test, dtype, shape), values.size() + 1)});
         types.emplace_back(values.back()[0].type());
       }
       std::vector<const std::vector<Tensor>*> operands;

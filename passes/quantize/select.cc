@@ -127,6 +127,7 @@ class Selector {
     }
     DropOutputs();
     DropSharedModules();
+    DropIdleMoves();
 
     Selection selection;
     for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
@@ -273,6 +274,43 @@ class Selector {
     }
   }
 
+  // What only moves elements is on codes where an op that computes on them is beside it, or beside another such op that it
+  // hands elements to or takes them from. Elsewhere codes would be made for nothing.
+  void DropIdleMoves() {
+    Groups groups;
+    HashMap<const Node*, const Node*> sources;  // The value above a chain of views and slices.
+    HashMap<const Node*, int> group_of;
+    std::vector<Node*> moves;  // By group, before they are joined.
+    std::vector<int> busy;     // Groups beside which something computes.
+    for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      const bool view = node->op() != nullptr && node->op()->view != ir::View::kNone && node->num_operands() > 0;
+      sources[node] = view ? sources.at(node->operand(0)) : node;
+      if (!selected_.contains(node)) continue;
+      const bool moves_only = OnlyMoves(*node);
+      if (moves_only) {
+        group_of[node] = groups.Add();
+        moves.push_back(node);
+      }
+      for (const int i : DataOperands(*node)) {
+        const Node* source = sources.at(node->operand(i));
+        if (!selected_.contains(source)) continue;
+        const auto from = group_of.find(source);
+        if (moves_only && from != group_of.end()) {
+          groups.Join(group_of.at(node), from->second);
+        } else if (moves_only || from != group_of.end()) {
+          busy.push_back(moves_only ? group_of.at(node) : from->second);
+        }
+      }
+    }
+    std::vector<bool> is_busy(moves.size());
+    for (const int group : busy) is_busy[groups.Find(group)] = true;
+    for (size_t i = 0; i < moves.size(); ++i) {
+      if (is_busy[groups.Find(static_cast<int>(i))]) continue;
+      selected_.erase(moves[i]);
+      remarks_.Missed(*moves[i], "kept in FP32: nothing beside it computes on codes");
+    }
+  }
+
   // A float reader of a quantized op without a float form gets a pair of its own; `codes` are operands that it does not
   // read as floats.
   void AddFloatEdges(Node* user, std::vector<Edge>& edges, const std::vector<int>& codes = {}) {
@@ -284,25 +322,22 @@ class Selector {
     }
   }
 
-  // Is the value read by slices, and are they, and what else reads it, read as codes alone?
+  // Is the value read by slices, behind views or not, and is it, and what these make of it, read as codes alone?
   bool IsSlicedToCodes(const Node& value) const {
     bool sliced = false;
+    return IsReadAsCodes(value, sliced) && sliced;
+  }
+  bool IsReadAsCodes(const Node& value, bool& sliced) const {
     for (const ir::Use& use : value.uses()) {
       const Node& reader = *use.user;
-      const bool slice = reader.op() != nullptr && reader.op()->view == ir::View::kSelects && use.index == 0;
-      if (slice ? !IsReadAsCodes(reader) : !ReadsCodes(reader, use.index)) return false;
-      sliced |= slice;
+      const bool moves = reader.op() != nullptr && reader.op()->view != ir::View::kNone && use.index == 0;
+      if (moves ? !IsReadAsCodes(reader, sliced) : !ReadsCodes(reader, use.index)) return false;
+      sliced |= moves && reader.op()->view == ir::View::kSelects;
     }
-    return sliced;
+    return value.num_uses() > 0;
   }
   bool ReadsCodes(const Node& reader, int index) const {
     return selected_.contains(&reader) && !IsPerToken(reader) && Contains(DataOperands(reader), index);
-  }
-  bool IsReadAsCodes(const Node& slice) const {
-    for (const ir::Use& use : slice.uses()) {
-      if (!ReadsCodes(*use.user, use.index)) return false;
-    }
-    return slice.num_uses() > 0;
   }
 
   // A slice of what is only codes is one of the codes, and shares their parameters.

@@ -13,7 +13,7 @@ namespace fuselage::ops::pad {
 namespace {
 
 absl::StatusOr<ir::Type> InferPad(const ir::InferCall& call) {
-  RETURN_IF_ERROR(CheckNoCodes(call, 0));
+  RETURN_IF_ERROR(CheckPerTensor(call, 0));
   RETURN_IF_ERROR(CheckOneOf(call, "mode", {"constant", "edge", "reflect", "wrap"}));
   const TensorType& input = call.tensor(0);
   const std::string& mode = call.GetString("mode");
@@ -41,7 +41,10 @@ absl::StatusOr<ir::Type> InferPad(const ir::InferCall& call) {
   if (!IsFloat(input.dtype) && value != std::floor(value)) {
     return AttributeError(call, "value", absl::StrCat("a whole number for ", ToString(input)));
   }
-  return ResultType(input.dtype, std::move(shape));
+  if (input.quant && value != 0) {
+    return AttributeError(call, "value", "0 for codes, the one value that they are sure to have");
+  }
+  return ResultType(input.dtype, std::move(shape), input.quant);
 }
 
 // The input's position under position p of the padded axis; -1: the constant.
@@ -60,7 +63,7 @@ absl::StatusOr<std::vector<Tensor>> EvaluatePad(const ir::EvaluateCall& call) {
   Tensor result(call.result());
   const int64_t bytes = ByteSize(input.dtype());
   Tensor constant(input.dtype(), {});
-  constant.Set(0, call.GetFloat("value"));
+  constant.Set(0, input.type().quant ? input.type().quant->zero_point() : call.GetFloat("value"));
 
   // Offsets along each axis, negative where the constant goes: a sum stays negative once an axis is outside.
   constexpr int64_t kOutside = std::numeric_limits<int64_t>::min() / 64;
@@ -94,6 +97,7 @@ void Register(ir::OpRegistry& registry) {
   schema.attributes = {{"pads", AttributeKind::kInts, std::nullopt},
                        {"mode", AttributeKind::kString, "constant"},
                        {"value", AttributeKind::kFloat, 0.0}};
+  schema.keeps_range = true;
   schema.infer = InferPad;
   schema.evaluate = EvaluatePad;
   registry.Register(std::move(schema));

@@ -38,6 +38,17 @@ TEST_F(PadTest, SeveralAxesAndIntegers) {
   EXPECT_THAT(Pad(Tensor::Scalar(3.0f), {}), ElementsAre(3));
 }
 
+TEST_F(PadTest, CodesArePaddedWithTheirZeroPoint) {
+  const TensorType codes{DType::kU8, {3}, PerTensor(0.5f, 9), Layout::kRowMajor};
+  Tensor x(codes);
+  for (int i = 0; i < 3; ++i) x.Set(i, i);
+  const Tensor y = ops_.Run("pad", {x}, {{"pads", Ints{2, -1}}});
+  EXPECT_EQ(y.type().quant, codes.quant);
+  EXPECT_THAT(ToDoubles(y), ElementsAre(9, 9, 0, 1));
+  EXPECT_THAT(ToDoubles(ops_.Run("pad", {x}, {{"pads", Ints{1, 0}}, {"mode", "edge"}})), ElementsAre(0, 0, 1, 2));
+  EXPECT_THAT(ops_.Infer("pad", {codes}, {{"pads", Ints{1, 0}}, {"value", 1.0}}), HasSubstr("wanted 0 for codes"));
+}
+
 TEST_F(PadTest, Errors) {
   const auto error = [&](Shape shape, AttributeMap attributes) { return ops_.Infer("pad", {F32(shape)}, attributes); };
   EXPECT_THAT(error({2, 3}, {{"pads", Ints{1, 1}}}), HasSubstr("pads=[1, 1]: wanted 4 values"));

@@ -112,7 +112,7 @@ absl::Status WriteGetItem(const Call& c) {
 absl::Status WritePad(const Call& c) {
   const std::string& mode = c.op.GetString("mode");
   if (mode == "wrap") c.to.Require(19);
-  const double value = c.op.GetFloat("value");
+  const double value = c.type(0).quant ? c.type(0).quant->zero_point() : c.op.GetFloat("value");
   c.Emit("Pad", {c.in[0], c.Ints("pads", c.op.GetInts("pads")), value == 0 ? "" : c.Number("value", value, c.dtype())})
       .String("mode", mode);
   return absl::OkStatus();
