@@ -43,11 +43,14 @@ void AttentionMask::Rows(const void* mask, int64_t row, int64_t count, float* sc
   }
   const float* floats = static_cast<const float*>(mask);
   const bool* bools = static_cast<const bool*>(mask);
-  broadcast_->ForEachRun(row * keys_, count * keys_, [&](int64_t offset, int64_t stride, int64_t) {
-    *rows++ = !is_bool_ && stride == 1 ? floats + offset : scratch;
-    if (!is_bool_ && stride == 1) return;
-    for (int64_t j = 0; j < keys_; ++j, offset += stride) {
-      *scratch++ = !is_bool_ ? floats[offset] : bools[offset] ? 0.0f : -std::numeric_limits<float>::infinity();
+  broadcast_->ForEachRun(row * keys_, count * keys_, [&](int64_t offset, int64_t stride, int64_t n) {
+    const bool in_place = !is_bool_ && stride == 1;
+    for (; n > 0; n -= keys_, offset += keys_ * stride) {  // Whole rows.
+      *rows++ = in_place ? floats + offset : scratch;
+      for (int64_t j = 0; !in_place && j < keys_; ++j) {
+        const int64_t at = offset + j * stride;
+        *scratch++ = !is_bool_ ? floats[at] : bools[at] ? 0.0f : -std::numeric_limits<float>::infinity();
+      }
     }
   });
 }

@@ -17,12 +17,24 @@ constexpr int kMostBroadcastAxes = 8;
 class Broadcast {
  public:
   // `from` must broadcast to `to`, of rank 1 to kMostBroadcastAxes; both in one layout where they are of rank 4.
-  Broadcast(const TensorType& from, const TensorType& to) : shape_(InMemoryOrder(to.shape, to.layout)) {
+  Broadcast(const TensorType& from, const TensorType& to) {
     const std::vector<int64_t> own = StridesOf(from);
     std::vector<int64_t> aligned(to.shape.size(), 0);  // By the result's axes, as numpy aligns them.
     const size_t lead = to.shape.size() - from.shape.size();
     for (size_t axis = 0; axis < own.size(); ++axis) aligned[lead + axis] = from.shape[axis] == 1 ? 0 : own[axis];
-    strides_ = InMemoryOrder(aligned, to.layout);
+    const Shape shape = InMemoryOrder(to.shape, to.layout), strides = InMemoryOrder(aligned, to.layout);
+    // Axes that go on where the next ones end are one.
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      if (shape[axis] == 1) continue;
+      if (!shape_.empty() && strides_.back() == strides[axis] * shape[axis]) {
+        shape_.back() *= shape[axis];
+        strides_.back() = strides[axis];
+      } else {
+        shape_.push_back(shape[axis]);
+        strides_.push_back(strides[axis]);
+      }
+    }
+    if (shape_.empty()) shape_ = {1}, strides_ = {0};
   }
 
   // From any multiple of `span` on, and up to the next, the operand's elements are the same `run` of them again and
@@ -41,8 +53,8 @@ class Broadcast {
     return found;
   }
 
-  // The n elements of the operand that meet those of the result from `begin` on, in runs along the innermost axis:
-  // each(offset, stride, count).
+  // The n elements of the operand that meet those of the result from `begin` on, in runs along the innermost axis, and
+  // along those outside it that it goes on along: each(offset, stride, count).
   template <typename Each>
   void ForEachRun(int64_t begin, int64_t n, Each each) const {
     const size_t last = shape_.size() - 1;
@@ -92,7 +104,7 @@ class Broadcast {
     return {shape[0], shape[2], shape[3], shape[1]};
   }
 
-  Shape shape_;  // The result's, in memory order.
+  Shape shape_;  // The result's, in memory order, with as few axes as can be.
   std::vector<int64_t> strides_;
 };
 
