@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/base/activation.h"
 #include "kernels/core/float_operands.h"
 #include "kernels/norm/rows.h"
 
@@ -79,6 +80,10 @@ absl::StatusOr<Rows> Rows::Of(const KernelDesc& desc, const TensorType& x, bool 
     parameters = x.shape[1];
     const bool grouped = desc.attributes.count("num_groups") > 0;
     block.n = (grouped ? parameters / desc.GetInt("num_groups") : 1) * block.inner;
+    ASSIGN_OR_RETURN(const Activation activation, ParseActivation(desc.GetString("activation")));
+    block.min = activation.min;
+    block.max = activation.max;
+    rows.function_ = activation.function;
   }
   block.centered = centered;
   block.eps = desc.GetFloat("eps");
@@ -93,6 +98,7 @@ void Rows::Normalize(int64_t first, Block* block) const {
   const int64_t parameter = first * block_.n / block_.inner % static_cast<int64_t>(weight_.size());
   block->weight = weight_.data() + parameter;
   block->bias = bias_.data() + parameter;
+  block->function = function_ ? &*function_ : nullptr;
   variant_->run(*block);
 }
 
@@ -108,6 +114,10 @@ void Register(kernels::KernelRegistry& registry) {
   }
 }
 
-void scalar::Normalize(const Block& block) { NormalizeBlock<Double>(block); }
+void scalar::Normalize(const Block& block) {
+  NormalizeBlock<Double>(block, [](const ElementwiseInstruction& function, float* values, int64_t size) {
+    for (int64_t i = 0; i < size; ++i) values[i] = elementwise::Activated(function, values[i]);
+  });
+}
 
 }  // namespace fuselage::norm

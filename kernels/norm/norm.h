@@ -6,10 +6,13 @@
 #define FUSELAGE_KERNELS_NORM_NORM_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "ir/base/elementwise_math.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
 #include "kernels/core/variant.h"
@@ -20,7 +23,7 @@ constexpr int kBlockRows = 8;
 
 // At most kBlockRows rows of n elements, one behind the other, with the same parameters. `inner` divides n, and is 1
 // where there is more than one row:
-//   y[i] = (x[i] - mean) / sqrt(variance + eps) * weight[i / inner] + bias[i / inner]
+//   y[i] = f((x[i] - mean) / sqrt(variance + eps) * weight[i / inner] + bias[i / inner])
 // y is x, or does not overlap it.
 struct Block {
   const float* x = nullptr;
@@ -30,6 +33,9 @@ struct Block {
   int64_t n = 1, inner = 1, rows = 1;
   bool centered = true;  // Otherwise the mean is 0: the variance is the mean square.
   double eps = 0;
+  // f: a function, or else a clamp.
+  const ElementwiseInstruction* function = nullptr;
+  float min = -std::numeric_limits<float>::infinity(), max = std::numeric_limits<float>::infinity();
 };
 
 using Function = void(const Block& block);
@@ -48,6 +54,7 @@ class Rows {
   const Block& block() const { return block_; }  // Of as many rows as are best done at once, without its places.
   absl::Span<const float> weight() const { return weight_; }  // Of element i of all at i / inner, modulo their number.
   absl::Span<const float> bias() const { return bias_; }
+  const std::optional<ElementwiseInstruction>& function() const { return function_; }  // Where f is no clamp.
   const char* variant() const { return variant_->name; }
   // The block's rows, of which `first` is the first, by their parameters.
   void Normalize(int64_t first, Block* block) const;
@@ -56,6 +63,7 @@ class Rows {
   Block block_;
   int64_t count_ = 0;
   std::vector<float> weight_, bias_;
+  std::optional<ElementwiseInstruction> function_;
   const Variant* variant_ = nullptr;
 };
 

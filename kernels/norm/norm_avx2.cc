@@ -23,6 +23,6 @@ struct Doubles {
 
 }  // namespace
 
-void avx2::Normalize(const Block& block) { NormalizeBlock<Doubles>(block); }
+void avx2::Normalize(const Block& block) { NormalizeBlock<Doubles>(block, kernels::avx2::Activate); }
 
 }  // namespace fuselage::norm

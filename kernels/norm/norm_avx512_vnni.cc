@@ -23,6 +23,6 @@ struct Doubles {
 
 }  // namespace
 
-void FUSELAGE_AVX512_VNNI::Normalize(const Block& block) { NormalizeBlock<Doubles>(block); }
+void FUSELAGE_AVX512_VNNI::Normalize(const Block& block) { NormalizeBlock<Doubles>(block, kernels::FUSELAGE_AVX512_VNNI::Activate); }
 
 }  // namespace fuselage::norm

@@ -42,7 +42,11 @@ std::vector<Case> Cases() {
                              {"group_norm", {3, 8}, {8}, {{"num_groups", 4}, {"eps", 1e-5}}},
                              {"group_norm", {2, 4, 1, 1}, {4}, {{"num_groups", 1}, {"eps", 1e-5}}},
                              {"instance_norm", {2, 5, 3, 4}, {5}, {{"eps", 1e-5}}},
-                             {"instance_norm", {1, 3, 4001}, {3}, {{"eps", 1e-5}}}};
+                             {"instance_norm", {1, 3, 4001}, {3}, {{"eps", 1e-5}}},
+                             {"group_norm", {2, 6, 5, 3}, {6}, {{"num_groups", 2}, {"activation", "silu"}}},
+                             {"group_norm", {1, 4, 4, 8}, {4}, {{"num_groups", 4}, {"activation", "gelu"}}},
+                             {"group_norm", {2, 6, 5, 3}, {6}, {{"num_groups", 3}, {"activation", "relu"}}},
+                             {"instance_norm", {2, 5, 3, 4}, {5}, {{"activation", "clamp(min=-0.5, max=0.25)"}}}};
   for (const int64_t n : {1, 15, 16, 17, 31, 32, 33, 768, 5000}) {
     cases.push_back({"layer_norm", {19, n}, {n}, {{"normalized_shape", Ints{n}}, {"eps", 1e-5}}});
   }

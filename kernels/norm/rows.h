@@ -9,6 +9,7 @@
 #ifndef FUSELAGE_KERNELS_NORM_ROWS_H_
 #define FUSELAGE_KERNELS_NORM_ROWS_H_
 
+#include "kernels/core/activate.h"
 #include "kernels/norm/norm.h"
 
 namespace fuselage::norm {
@@ -65,11 +66,34 @@ inline void ScaleRows(const Block& b, const float* x, float* y, const float* cen
   }
 }
 
+// y = f(y), of the block.
+template <typename Activate>
+inline void ActivateRows(const Block& b, Activate activate) {
+  const int64_t n = b.rows * b.n;
+  if (b.function == nullptr) {
+    const float min = b.min, max = b.max;
+    if (min == -__builtin_inff() && max == __builtin_inff()) return;
+    for (int64_t i = 0; i < n; ++i) {
+      const float y = b.y[i] < min ? min : b.y[i];
+      b.y[i] = y > max ? max : y;
+    }
+    return;
+  }
+  constexpr int64_t kTogether = kernels::kActivatedTogether;
+  const int64_t whole = n / kTogether * kTogether;
+  activate(*b.function, b.y, whole);
+  if (whole == n) return;
+  float rest[kTogether] = {};
+  for (int64_t i = whole; i < n; ++i) rest[i - whole] = b.y[i];
+  activate(*b.function, rest, kTogether);
+  for (int64_t i = whole; i < n; ++i) b.y[i] = rest[i - whole];
+}
+
 // What is done once for each row is done for all rows at once: divisions and roots of a vector of them. The rest is
 // done for two rows at a time: additions to the sums of one alone would wait for one another, and two share the loads
 // of their parameters.
-template <typename Doubles>
-inline void NormalizeBlock(const Block& b) {
+template <typename Doubles, typename Activate>
+inline void NormalizeBlock(const Block& b, Activate activate) {
   if (b.residual != nullptr) {
     for (int64_t i = 0; i < b.rows * b.n; ++i) b.sum[i] = b.x[i] + b.residual[i];
   }
@@ -101,13 +125,14 @@ inline void NormalizeBlock(const Block& b) {
       const float w = *weight, o = *bias, c = centre[0], f = factor[0];
       for (const int64_t end = i + b.inner; i < end; ++i) b.y[i] = (x[i] - c) * f * w + o;
     }
-    return;
+    return ActivateRows(b, activate);
   }
   int64_t row = 0;
   for (; row + 2 <= b.rows; row += 2) {
     ScaleRows<2>(b, x + row * b.n, b.y + row * b.n, centre + row, factor + row);
   }
   if (row < b.rows) ScaleRows<1>(b, x + row * b.n, b.y + row * b.n, centre + row, factor + row);
+  ActivateRows(b, activate);
 }
 
 }  // namespace

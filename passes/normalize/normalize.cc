@@ -15,6 +15,7 @@
 #include "ir/match/sharing.h"
 #include "passes/normalize/branches.h"
 #include "passes/normalize/constants.h"
+#include "passes/normalize/groups.h"
 #include "passes/normalize/one_row.h"
 #include "passes/normalize/padding.h"
 #include "passes/normalize/patterns.h"
@@ -57,7 +58,9 @@ struct Merge {
 };
 constexpr Merge kMerges[] = {{"add", "linear", "bias"},
                              {"add", "layer_norm", "bias"},
+                             {"add", "group_norm", "bias"},
                              {"mul", "layer_norm", "weight"},
+                             {"mul", "group_norm", "weight"},
                              {"mul", "rms_norm", "weight"}};
 
 // Does the constant have one value for each of the parameter's, and leave the shape of `call` as it is?
@@ -128,7 +131,7 @@ class Walk {
       return Visited(simple);
     }
     for (const auto rewrite : {&Walk::MergeConstant, &Walk::FoldPad, &Walk::ReplacePattern, &Walk::ToOneRow,
-                               &Walk::ToChannels, &Walk::SumToAdds}) {
+                               &Walk::ToGroups, &Walk::ToChannels, &Walk::SumToAdds}) {
       ASSIGN_OR_RETURN(const bool rewritten, (this->*rewrite)(node));
       if (rewritten) return true;
     }
@@ -274,18 +277,27 @@ class Walk {
 
   static Shape ShapeOfParameter(const Node& call) {
     if (call.IsOp("linear")) return {call.tensor_type().shape.back()};
+    if (call.IsOp("group_norm")) return {call.tensor_type().shape[1]};
     return call.attribute("normalized_shape").as_ints();
+  }
+
+  // As it is broadcast to the result: channels have axes behind them.
+  static Shape ShapeOfConstant(const Node& call) {
+    Shape shape = ShapeOfParameter(call);
+    if (call.IsOp("group_norm")) shape.resize(call.tensor_type().rank() - 1, 1);
+    return shape;
   }
 
   static std::string WhyNoParameter(const Node& node, const Node& call, const Node& constant, const Merge& merge) {
     const std::map<std::string, std::string>& parameters = call.module()->parameters;
-    const bool one_dimensional = ShapeOfParameter(call).size() == 1;
-    if (!FitsParameter(constant.tensor_type(), ShapeOfParameter(call))) {
-      return absl::StrCat("%", constant.name(), " is not one value per ", one_dimensional ? "column" : "element");
+    if (!FitsParameter(constant.tensor_type(), ShapeOfConstant(call))) {
+      const bool one_dimensional = ShapeOfParameter(call).size() == 1;
+      return absl::StrCat("%", constant.name(), " is not one value per ",
+                          call.IsOp("group_norm") ? "channel" : one_dimensional ? "column" : "element");
     }
     const bool as_it_is = call.IsOp("linear") && constant.tensor_type().rank() == 1;
     if (constant.kind() != NodeKind::kGetAttr && !as_it_is) return absl::StrCat("%", constant.name(), " has codes");
-    if (call.IsOp("linear") && call.attribute("activation").as_string() != "none") {
+    if (call.op()->FindAttributeOrNull("activation") != nullptr && call.attribute("activation").as_string() != "none") {
       return absl::StrCat("%", call.name(), " has an activation");
     }
     for (absl::string_view later : {merge.parameter, absl::string_view("bias")}) {  // The weight comes before the bias.
@@ -339,6 +351,13 @@ class Walk {
 
   absl::StatusOr<bool> ToOneRow(Node* node) {
     std::vector<NewCall> calls = OfOneRow(*node);
+    if (calls.empty()) return false;
+    ASSIGN_OR_RETURN(const std::vector<Node*> added, ReplaceBy(node, std::move(calls)));
+    return Visited(added);
+  }
+
+  absl::StatusOr<bool> ToGroups(Node* node) {
+    std::vector<NewCall> calls = OfGroups(*node);
     if (calls.empty()) return false;
     ASSIGN_OR_RETURN(const std::vector<Node*> added, ReplaceBy(node, std::move(calls)));
     return Visited(added);

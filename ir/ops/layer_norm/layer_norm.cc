@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/activation.h"
 #include "ir/ops/core/checks.h"
 #include "ir/ops/core/values.h"
 
@@ -47,6 +48,7 @@ absl::StatusOr<ir::Type> InferChannels(const ir::InferCall& call) {
       return AttributeError(call, "num_groups", absl::StrCat("a divisor of the ", channels, " channels"));
     }
   }
+  RETURN_IF_ERROR(ParseActivation(call.GetString("activation")).status());
   return InferParameters(call, {channels});
 }
 
@@ -55,6 +57,7 @@ absl::StatusOr<ir::Type> InferChannels(const ir::InferCall& call) {
 struct Rows {
   int64_t columns, inner;
   bool centered;  // Otherwise the mean stays, and the variance is the mean square.
+  Activation activation = {};
 };
 
 // Sixteen sums, each of every sixteenth term, whose upper half is added to the lower until one is left: the order of
@@ -86,8 +89,9 @@ absl::StatusOr<std::vector<Tensor>> Normalize(const ir::EvaluateCall& call, cons
     const double centre = rounded(mean), factor = rounded(1 / std::sqrt(squares / count + call.GetFloat("eps")));
     for (int64_t i = 0; i < rows.columns; ++i) {
       const size_t at = (begin + i) / rows.inner;
-      row[i] =
+      const double y =
           rounded(rounded(rounded(row[i] - centre) * factor) * weight[at % weight.size()]) + bias[at % bias.size()];
+      row[i] = is_f32 ? rows.activation(static_cast<float>(y)) : rows.activation(y);
     }
   }
   return One(OfReals(call.result(), x));
@@ -104,7 +108,8 @@ absl::StatusOr<std::vector<Tensor>> EvaluateChannels(const ir::EvaluateCall& cal
   int64_t inner = 1;
   for (size_t axis = 2; axis < shape.size(); ++axis) inner *= shape[axis];
   const bool grouped = call.schema().FindAttributeOrNull("num_groups") != nullptr;
-  return Normalize(call, {(grouped ? shape[1] / call.GetInt("num_groups") : 1) * inner, inner, true});
+  return Normalize(call, {(grouped ? shape[1] / call.GetInt("num_groups") : 1) * inner, inner, true,
+                          ParseActivation(call.GetString("activation")).value()});
 }
 
 ir::OpSchema Schema(const char* name, std::vector<std::string> aliases, bool has_bias) {
@@ -115,9 +120,15 @@ ir::OpSchema Schema(const char* name, std::vector<std::string> aliases, bool has
   if (has_bias) schema.operands.push_back({"bias", /*optional=*/true, /*parameter=*/true});
   schema.attributes = {{"eps", AttributeKind::kFloat, 1e-5}};
   schema.module_form = true;
+  return schema;
+}
+
+void RegisterChannels(ir::OpSchema schema, ir::OpRegistry& registry) {
+  schema.attributes.push_back({"activation", AttributeKind::kString, "none"});
+  schema.fusable_activation = true;
   schema.infer = InferChannels;
   schema.evaluate = EvaluateChannels;
-  return schema;
+  registry.Register(std::move(schema));
 }
 
 }  // namespace
@@ -134,8 +145,8 @@ void Register(ir::OpRegistry& registry) {
   }
   ir::OpSchema group = Schema("group_norm", {"torch.group_norm", "torch.nn.functional.group_norm"}, /*has_bias=*/true);
   group.attributes.insert(group.attributes.begin(), {"num_groups", AttributeKind::kInt, std::nullopt});
-  registry.Register(std::move(group));
-  registry.Register(Schema("instance_norm", {"torch.nn.functional.instance_norm"}, /*has_bias=*/true));
+  RegisterChannels(std::move(group), registry);
+  RegisterChannels(Schema("instance_norm", {"torch.nn.functional.instance_norm"}, /*has_bias=*/true), registry);
 }
 
 }  // namespace fuselage::ops::layer_norm

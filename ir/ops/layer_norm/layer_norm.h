@@ -8,6 +8,8 @@
 //   group_norm(num_groups, eps)         [N, C, spatial...], over each group of C / num_groups channels; parameters: [C]
 //   instance_norm(eps)                  the same over each channel
 //
+// The last two end in an activation, as a convolution does.
+//
 // Mean and biased variance are those of the axes named, one for each index of the others. weight and bias are
 // parameters, optional. Floats only; sums in double, then in the type of the input (docs/arithmetic.md).
 #ifndef FUSELAGE_IR_OPS_LAYER_NORM_LAYER_NORM_H_

@@ -72,6 +72,10 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   params.eps = rows.block().eps;
   params.inner = static_cast<int32_t>(rows.block().inner);
   params.parameters = static_cast<int32_t>(rows.weight().size());
+  params.activated = rows.function().has_value();
+  if (params.activated) params.function = *rows.function();
+  params.min = rows.block().min;
+  params.max = rows.block().max;
   if (x.dtype != DType::kF32) {
     const kernels::UnsignedForm form = kernels::UnsignedFormOf(x);
     params.x_flip = form.flip;

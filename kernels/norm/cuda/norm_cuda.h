@@ -8,6 +8,9 @@
 #define FUSELAGE_KERNELS_NORM_CUDA_NORM_CUDA_H_
 
 #include <cstdint>
+#include <limits>
+
+#include "ir/base/elementwise_math.h"
 
 namespace fuselage::kernels {
 class KernelRegistry;
@@ -21,6 +24,9 @@ struct LaunchParams {
   double eps = 0;
   int32_t inner = 1, parameters = 1;  // Element i of all has parameters at i / inner, modulo their number.
   const float *weight = nullptr, *bias = nullptr;
+  bool activated = false;  // By a function, or else a clamp.
+  ElementwiseInstruction function = {};
+  float min = -std::numeric_limits<float>::infinity(), max = std::numeric_limits<float>::infinity();
 
   // Floats, to which `residual` is added and which `sum` keeps, where these are; or codes.
   const float *x = nullptr, *residual = nullptr;
