@@ -2,10 +2,12 @@
 #ifndef FUSELAGE_KERNELS_INT8_GROUP_NORM_GROUP_NORM_CASES_H_
 #define FUSELAGE_KERNELS_INT8_GROUP_NORM_GROUP_NORM_CASES_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/core/testing/testing.h"
+#include "kernels/testing/reference.h"
 
 namespace fuselage::int8::group_norm {
 
@@ -29,6 +31,14 @@ struct Case {
                           {"out_zero_point", to == DType::kU8 ? 120 : 3}};
     if (groups > 0) found.emplace("num_groups", groups);
     return found;
+  }
+  kernels::OpCall call() const {
+    kernels::OpCall made{op(), {SeededTensor(x(), 1), std::nullopt, std::nullopt}, attributes()};
+    if (parameters) {
+      made.operands[1] = weight();
+      made.operands[2] = bias();
+    }
+    return made;
   }
 };
 

@@ -6,7 +6,6 @@
 #include "gtest/gtest.h"
 #include "ir/base/activation.h"
 #include "kernels/int8/group_norm/group_norm_cases.h"
-#include "kernels/testing/reference.h"
 
 namespace fuselage::int8::group_norm {
 namespace {
@@ -14,20 +13,11 @@ namespace {
 using kernels::GuardedMemory;
 using ::testing::HasSubstr;
 
-kernels::OpCall CallOf(const Case& c) {
-  kernels::OpCall call{c.op(), {SeededTensor(c.x(), 1), std::nullopt, std::nullopt}, c.attributes()};
-  if (c.parameters) {
-    call.operands[1] = c.weight();
-    call.operands[2] = c.bias();
-  }
-  return call;
-}
-
 TEST(GroupNorm, HasTheReferencesBits) {
   kernels::KernelRegistry kernels;
   Register(kernels);
   for (const Case& c : Cases()) {
-    EXPECT_EQ(DifferenceFromReference(kernels, CallOf(c)), "")
+    EXPECT_EQ(DifferenceFromReference(kernels, c.call()), "")
         << ToString(c.x()) << " in " << c.groups << " groups, " << c.activation;
   }
 }
@@ -38,7 +28,7 @@ TEST(GroupNorm, ExtremeCodes) {
   Register(kernels);
   for (const DType dtype : {DType::kU8, DType::kI8}) {
     for (const int spread : {0, 255}) {
-      kernels::OpCall call = CallOf({{1, 4, 300, 300}, 2, dtype, dtype, "silu"});
+      kernels::OpCall call = Case{{1, 4, 300, 300}, 2, dtype, dtype, "silu"}.call();
       auto* codes = static_cast<uint8_t*>(call.operands[0]->raw_data());
       for (int64_t i = 0; i < call.operands[0]->num_elements(); ++i) {
         codes[i] = static_cast<uint8_t>((dtype == DType::kU8 ? 255 : 127) - (i % 7 == 0 ? spread : 0));
@@ -82,7 +72,7 @@ TEST(GroupNorm, EmulatedEqualsScalar) {
 }
 
 TEST(GroupNorm, Declines) {
-  kernels::OpCall call = CallOf({{2, 4, 3, 3}, 2});
+  kernels::OpCall call = Case{{2, 4, 3, 3}, 2}.call();
   kernels::KernelDesc desc = DescOf(call, Layout::kNhwc, Layout::kNhwc);
   desc.inputs[0] = kernels::Floats({2, 4, 3, 3}, Layout::kNhwc);
   EXPECT_EQ(Create(desc).status().code(), absl::StatusCode::kUnimplemented);
