@@ -5,13 +5,14 @@
 namespace fuselage::movement {
 namespace {
 
-// 56x56x64 from NCHW to NHWC by a permute, the worst case; range(0): bytes of an element.
+// From NCHW to NHWC by a permute; range(0): bytes of an element, range(1): channels, range(2): height and width.
 void Permute(benchmark::State& state) {
   kernels::KernelDesc desc;
   desc.op = "permute";
+  const int64_t channels = state.range(1), size = state.range(2);
   const DType dtype = state.range(0) == 1 ? DType::kU8 : DType::kF32;
-  desc.inputs = {TensorType{dtype, {1, 64, 56, 56}, std::nullopt, Layout::kRowMajor}};
-  desc.outputs = {TensorType{dtype, {1, 56, 56, 64}, std::nullopt, Layout::kRowMajor}};
+  desc.inputs = {TensorType{dtype, {1, channels, size, size}, std::nullopt, Layout::kRowMajor}};
+  desc.outputs = {TensorType{dtype, {1, size, size, channels}, std::nullopt, Layout::kRowMajor}};
   desc.attributes = {{"dims", Attribute(std::vector<int64_t>{0, 2, 3, 1})}};
   const auto kernel = Create(desc);
   const Tensor x = SeededTensor(*desc.inputs[0], 1);
@@ -25,7 +26,7 @@ void Permute(benchmark::State& state) {
   }
   state.SetBytesProcessed(state.iterations() * 2 * x.byte_size());
 }
-BENCHMARK(Permute)->Arg(1)->Arg(4);
+BENCHMARK(Permute)->ArgNames({"bytes", "c", "hw"})->ArgsProduct({{1, 4}, {64}, {56}})->ArgsProduct({{1, 4}, {8, 32}, {28}});
 
 }  // namespace
 }  // namespace fuselage::movement
