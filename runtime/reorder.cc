@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/core/transpose.h"
+
 namespace fuselage::runtime {
 namespace {
 
@@ -9,21 +11,6 @@ namespace {
 constexpr int64_t kBlock = 64;
 // Below this, waking threads costs more than it gives.
 constexpr int64_t kSerialBytes = 32 << 10;
-
-template <typename T>
-void TransposeBlock(const T* from, T* to, int64_t rows, int64_t columns, int64_t row_begin, int64_t row_end,
-                    int64_t column_begin, int64_t column_end) {
-  // The inner loop walks the longer side, so that three channels of a picture do not make loops of three.
-  if (row_end - row_begin >= column_end - column_begin) {
-    for (int64_t c = column_begin; c < column_end; ++c) {
-      for (int64_t r = row_begin; r < row_end; ++r) to[c * rows + r] = from[r * columns + c];
-    }
-  } else {
-    for (int64_t r = row_begin; r < row_end; ++r) {
-      for (int64_t c = column_begin; c < column_end; ++c) to[c * rows + r] = from[r * columns + c];
-    }
-  }
-}
 
 template <typename T>
 void TransposeAs(int64_t batch, int64_t rows, int64_t columns, const void* from_bytes, void* to_bytes,
@@ -34,8 +21,9 @@ void TransposeAs(int64_t batch, int64_t rows, int64_t columns, const void* from_
   const auto body = [&](int64_t task) {
     const int64_t matrix = task / (row_blocks * column_blocks), block = task % (row_blocks * column_blocks);
     const int64_t row = block / column_blocks * kBlock, column = block % column_blocks * kBlock;
-    TransposeBlock(from + matrix * rows * columns, to + matrix * rows * columns, rows, columns, row,
-                   std::min(rows, row + kBlock), column, std::min(columns, column + kBlock));
+    kernels::Transpose(std::min(kBlock, rows - row), std::min(kBlock, columns - column),
+                       from + (matrix * rows + row) * columns + column, columns,
+                       to + (matrix * columns + column) * rows + row, rows);
   };
   const int64_t blocks = batch * row_blocks * column_blocks;
   if (batch * rows * columns * static_cast<int64_t>(sizeof(T)) <= kSerialBytes) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/core/strides.h"
+#include "kernels/core/transpose.h"
 
 namespace fuselage::movement {
 namespace {
@@ -223,29 +224,11 @@ void CopyRow(const StridedCopy::Axis& row, const T* from, T* to) {
   for (int64_t i = 0; i < row.size; ++i) to[i * row.to] = from[i * row.from];
 }
 
-// Vectors of 8 or 16 bytes, which GCC and Clang have on every machine.
-template <typename T, size_t kBytes = 16>
-struct Lanes {
-  static constexpr size_t kCount = kBytes / sizeof(T);
-  typedef T Vector __attribute__((vector_size(kBytes)));
-
-  // kFirst: 0 or half of the lanes. Half of the elements of a and of b from there on, by turns.
-  template <size_t kFirst>
-  static Vector Zip(Vector a, Vector b) {
-    return Zip<kFirst>(a, b, std::make_index_sequence<kCount>());
-  }
-
- private:
-  template <size_t kFirst, size_t... i>
-  static Vector Zip(Vector a, Vector b, std::index_sequence<i...>) {
-    return __builtin_shufflevector(a, b, (kFirst + i / 2 + i % 2 * kCount)...);
-  }
-};
-
 // to = a[0], b[0], a[1], b[1] ...
 template <typename T>
 void Interleave(const T* a, const T* b, int64_t n, T* to) {
-  constexpr int64_t kCount = Lanes<T>::kCount;
+  using Lanes = kernels::Lanes<T, 16>;
+  constexpr int64_t kCount = Lanes::kCount;
   if (n < kCount) {
     for (int64_t i = 0; i < n; ++i) {
       to[2 * i] = a[i];
@@ -255,55 +238,13 @@ void Interleave(const T* a, const T* b, int64_t n, T* to) {
   }
   for (int64_t i = 0; i < n; i += kCount) {
     i = std::min(i, n - kCount);  // The last vector may begin within the one before.
-    typename Lanes<T>::Vector x, y, zipped[2];
+    typename Lanes::Vector x, y, zipped[2];
     std::memcpy(&x, a + i, sizeof(x));
     std::memcpy(&y, b + i, sizeof(y));
-    zipped[0] = Lanes<T>::template Zip<0>(x, y);
-    zipped[1] = Lanes<T>::template Zip<kCount / 2>(x, y);
+    zipped[0] = Lanes::template Zip<0>(x, y);
+    zipped[1] = Lanes::template Zip<kCount / 2>(x, y);
     std::memcpy(to + 2 * i, zipped, sizeof(zipped));
   }
-}
-
-// to[i * to_step + j] = from[j * from_step + i] of as many rows and columns as a vector has lanes: each time that the
-// first half of the rows is zipped with the second, a row's elements come to lie in one row less.
-template <typename T, size_t kBytes>
-void TransposeBlock(const T* from, int64_t from_step, T* to, int64_t to_step) {
-  using Lane = Lanes<T, kBytes>;
-  constexpr size_t kCount = Lane::kCount;
-  typename Lane::Vector rows[kCount], zipped[kCount];
-#pragma GCC unroll 16
-  for (size_t k = 0; k < kCount; ++k) std::memcpy(&rows[k], from + k * from_step, kBytes);
-#pragma GCC unroll 4
-  for (size_t done = 1; done < kCount; done *= 2) {
-#pragma GCC unroll 8
-    for (size_t k = 0; k < kCount / 2; ++k) {
-      zipped[2 * k] = Lane::template Zip<0>(rows[k], rows[k + kCount / 2]);
-      zipped[2 * k + 1] = Lane::template Zip<kCount / 2>(rows[k], rows[k + kCount / 2]);
-    }
-#pragma GCC unroll 16
-    for (size_t k = 0; k < kCount; ++k) rows[k] = zipped[k];
-  }
-#pragma GCC unroll 16
-  for (size_t k = 0; k < kCount; ++k) std::memcpy(to + k * to_step, &rows[k], kBytes);
-}
-
-// A matrix whose rows lie behind each other on one side, and its columns on the other: by blocks, of which the last ones
-// may begin within those before, and as many at a time as fill a line of the cache. False: it is smaller than a block.
-template <typename T, size_t kBytes>
-bool Transpose(const StridedCopy::Axis& outer, const StridedCopy::Axis& row, const T* from, T* to) {
-  constexpr int64_t kCount = Lanes<T, kBytes>::kCount, kLine = 64 / sizeof(T);
-  if (outer.size < kCount || row.size < kCount) return false;
-  for (int64_t first = 0; first < outer.size; first += kLine) {
-    const int64_t end = std::min(outer.size, first + kLine);
-    for (int64_t j = 0; j < row.size; j += kCount) {
-      j = std::min(j, row.size - kCount);
-      for (int64_t i = first; i < end; i += kCount) {
-        i = std::min(i, outer.size - kCount);
-        TransposeBlock<T, kBytes>(from + j * row.from + i, row.from, to + i * outer.to + j, outer.to);
-      }
-    }
-  }
-  return true;
 }
 
 // Short rows, of a size that the compiler knows: a call for each would take longer than the row.
@@ -324,10 +265,7 @@ void CopyAxes(const StridedCopy::Axis& first, absl::Span<const StridedCopy::Axis
     return Interleave(from, from + row.from, first.size, to);
   }
   if (rest.size() == 1 && first.from == 1 && row.to == 1) {
-    if (Transpose<T, 16>(first, row, from, to)) return;
-    if constexpr (sizeof(T) == 1) {
-      if (Transpose<T, 8>(first, row, from, to)) return;
-    }
+    return kernels::Transpose(row.size, first.size, from, row.from, to, first.to);
   }
   if (rest.size() <= 2 && row.from == 1 && row.to == 1) {
     const StridedCopy::Axis once = {1, 0, 0};
