@@ -344,10 +344,16 @@ std::vector<StridedCopy::Axis> Simplified(std::vector<StridedCopy::Axis> axes) {
     }
   }
   if (merged.empty()) merged.push_back({1, 1, 1});
-  // Next to where the results lie behind each other, where the operand's elements do: the two make a matrix.
-  const auto column = std::find_if(merged.begin(), merged.end(), [](const Axis& axis) { return axis.from == 1; });
-  if (merged.end() - column > 2) std::rotate(column, column + 1, merged.end() - 1);
   return merged;
+}
+
+// Next to the axis along which results lie behind each other comes that along which the operand's elements do: the two
+// make a matrix.
+std::vector<StridedCopy::Axis> WithMatrixLast(std::vector<StridedCopy::Axis> axes) {
+  const auto column =
+      std::find_if(axes.begin(), axes.end(), [](const StridedCopy::Axis& axis) { return axis.from == 1; });
+  if (axes.end() - column > 2) std::rotate(column, column + 1, axes.end() - 1);
+  return axes;
 }
 
 absl::StatusOr<Plan> MakePlan(const KernelDesc& desc) {
@@ -368,7 +374,7 @@ absl::StatusOr<Plan> MakePlan(const KernelDesc& desc) {
     int64_t elements = 1;
     for (const StridedCopy::Axis& axis : copy.axes) elements *= axis.size;
     if (elements == 0) continue;
-    copy.axes = Simplified(std::move(copy.axes));
+    copy.axes = WithMatrixLast(Simplified(std::move(copy.axes)));
     plan.copies.push_back(std::move(copy));
   }
   return plan;

@@ -83,6 +83,60 @@ class Generator(nn.Sequential):
         super().__init__(*down, up(64, 32, 5), up(32, 16, 3), nn.Conv2d(16, 3, 7, padding=3), nn.Tanh())
 
 
+class TimedBlock(nn.Module):
+    """Two convolutions behind group norms, between which a time is added to each channel."""
+
+    def __init__(self, inputs, outputs, times):
+        super().__init__()
+        self.norm1, self.conv1 = nn.GroupNorm(8, inputs), nn.Conv2d(inputs, outputs, 3, padding=1)
+        self.norm2, self.conv2 = nn.GroupNorm(8, outputs), nn.Conv2d(outputs, outputs, 3, padding=1)
+        self.time = nn.Linear(times, outputs)
+        self.skip = nn.Conv2d(inputs, outputs, 1) if inputs != outputs else nn.Identity()
+
+    def forward(self, x, time):
+        y = self.conv1(F.silu(self.norm1(x))) + self.time(time)[:, :, None, None]
+        return self.skip(x) + self.conv2(F.silu(self.norm2(y)))
+
+
+class PixelAttention(nn.Module):
+    def __init__(self, channels, heads=4):
+        super().__init__()
+        self.heads, self.norm = heads, nn.GroupNorm(8, channels)
+        self.qkv, self.out = nn.Conv2d(channels, 3 * channels, 1), nn.Conv2d(channels, channels, 1)
+
+    def forward(self, x):
+        n, c, h, w = x.shape
+        q, k, v = self.qkv(self.norm(x)).reshape(n, 3, self.heads, c // self.heads, h * w).unbind(1)
+        weights = (q.transpose(2, 3) @ k * q.shape[2] ** -0.5).softmax(-1)
+        return x + self.out((v @ weights.transpose(2, 3)).reshape(x.shape))
+
+
+class Denoiser(nn.Module):
+    """The shape of a diffusion model's U-Net (Ho et al., "Denoising Diffusion Probabilistic Models", 2020)."""
+
+    def __init__(self, widths=(32, 64, 128), times=64):
+        super().__init__()
+        self.time = nn.Sequential(nn.Linear(times, times), nn.SiLU(), nn.Linear(times, times), nn.SiLU())
+        self.stem = nn.Conv2d(3, widths[0], 3, padding=1)
+        self.down = nn.ModuleList(TimedBlock(i, o, times) for i, o in zip((widths[0],) + widths, widths))
+        self.shrink = nn.ModuleList(nn.Conv2d(w, w, 3, 2, 1) for w in widths[:-1])
+        self.middle, self.attention = TimedBlock(widths[-1], widths[-1], times), PixelAttention(widths[-1])
+        self.up = nn.ModuleList(TimedBlock(2 * o, i, times) for i, o in zip((widths[0],) + widths, widths))
+        self.head = nn.Sequential(nn.GroupNorm(8, widths[0]), nn.SiLU(), nn.Conv2d(widths[0], 3, 3, padding=1))
+
+    def forward(self, x, time):
+        time, x = self.time(time), self.stem(x)
+        skips = []
+        for i, down in enumerate(self.down):
+            x = down(x if i == 0 else self.shrink[i - 1](x), time)
+            skips.append(x)
+        x = self.middle(self.attention(x), time)
+        for i in reversed(range(len(self.up))):
+            x = self.up[i](torch.cat([x, skips[i]], 1), time)
+            x = F.interpolate(x, scale_factor=2.0, mode="nearest") if i > 0 else x
+        return self.head(x)
+
+
 class C2f(nn.Module):
     """Splits the channels, runs bottlenecks on one half after the other, and joins all of them (YOLOv8)."""
 
@@ -243,6 +297,7 @@ TABLE = [
     Network("unet_bilinear", "torch", lambda: UNet(False), small=True),
     Network("generator", "torch", Generator, small=True),
     Network("yolo_shaped", "torch", Yolo, small=True),
+    Network("denoiser", "torch", Denoiser, ((1, 3, 32, 32), (1, 64)), small=True),
     Network("lstm", "torch", Lstm, ((1, 12, 24),), small=True),
     Network("mixer_s16_224", "timm", timm("mixer_s16_224"), LARGE_IMAGE),
     Network("levit_128s", "timm", timm("levit_128s"), LARGE_IMAGE),
@@ -259,6 +314,9 @@ TABLE = [
     Network("xcit_nano_12_p16_224", "timm", timm("xcit_nano_12_p16_224"), LARGE_IMAGE),
     Network("coatnet_0_rw_224", "timm", timm("coatnet_0_rw_224"), LARGE_IMAGE),
     Network("convnext_atto", "timm", timm("convnext_atto")),
+    Network("poolformer_s12", "timm", timm("poolformer_s12")),
+    Network("mobilevitv2_050", "timm", timm("mobilevitv2_050")),
+    Network("coat_lite_mini", "timm", timm("coat_lite_mini"), LARGE_IMAGE),
     Network("volo_d1_224", "timm", timm("volo_d1_224"), LARGE_IMAGE),
     Network("bert", "transformers", transformer("BertModel", "BertConfig", **SMALL_TEXT), TOKENS, 100),
     Network("gpt2", "transformers",

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "ir/base/activation.h"
+#include "kernels/core/broadcast.h"
 #include "kernels/core/requantize.h"
 
 namespace fuselage::int8::add {
@@ -21,17 +23,32 @@ constexpr Variant kVariants[] = {
 };
 
 constexpr int64_t kGrain = 1 << 14;
+constexpr int64_t kBlock = 1 << 10;  // Elements that are gathered at once.
 
-// Whether the operand's elements in their order, over and over, are what the result's meet: it has only 1s in front of
-// the result's last dimensions, and in NHWC all but the batch.
-bool Repeats(const TensorType& operand, const TensorType& result) {
-  if (operand.layout != result.layout || operand.rank() > result.rank()) return false;
-  const int lead = result.rank() - operand.rank();
-  int axis = 0;
-  while (axis < operand.rank() && operand.shape[axis] == 1 && result.shape[lead + axis] != 1) ++axis;
-  if (result.layout != Layout::kRowMajor && axis > 1) return false;
-  return std::equal(operand.shape.begin() + axis, operand.shape.end(), result.shape.begin() + lead + axis);
-}
+// What is between an operand that is gathered, a block at a time, and the sums.
+class Gathered {
+ public:
+  explicit Gathered(const kernels::Broadcast& broadcast) : broadcast_(broadcast), repetition_(broadcast.repetition()) {}
+
+  // The n elements from `begin` on: what the block before has, where they are the same.
+  const uint8_t* Load(const void* operand, int64_t begin, int64_t n) {
+    const int64_t span = begin / repetition_.span, phase = begin % repetition_.run;
+    const bool in_span = begin % repetition_.span + n <= repetition_.span;
+    if (!in_span || span != span_ || phase != phase_ || n > n_) {
+      broadcast_.Gather(static_cast<const uint8_t*>(operand), begin, n, elements_);
+      span_ = in_span ? span : -1;
+      phase_ = phase;
+      n_ = n;
+    }
+    return elements_;
+  }
+
+ private:
+  const kernels::Broadcast& broadcast_;
+  const kernels::Broadcast::Repetition repetition_;
+  int64_t span_ = -1, phase_ = 0, n_ = 0;
+  uint8_t elements_[kBlock];
+};
 
 class Add : public kernels::BinaryKernel {
  public:
@@ -40,27 +57,44 @@ class Add : public kernels::BinaryKernel {
         params_(params),
         run_(variant.run),
         elements_(desc.output().num_elements()),
+        block_(elements_),
         period_a_(desc.input(0).num_elements()),
         period_b_(desc.input(1).num_elements()) {
     set_variant(variant.name);
+    if (elements_ == 0) return;
+    for (int i = 0; i < 2; ++i) {
+      if (Repeats(desc.input(i), desc.output())) continue;
+      broadcasts_[i] = std::make_unique<kernels::Broadcast>(desc.input(i), desc.output());
+      const int64_t run = broadcasts_[i]->repetition().run;
+      block_ = std::min(block_, run <= kBlock ? kBlock / run * run : kBlock);
+    }
   }
 
  private:
   void ComputeBinary(const void* a, const void* b, void* y, const kernels::RunContext& context) const override {
+    uint8_t* const codes = static_cast<uint8_t*>(y);
     kernels::ForRanges(*context.parallel, elements_, kGrain, [&](int64_t begin, int64_t end) {
-      while (begin < end) {
-        const int64_t at_a = begin % period_a_, at_b = begin % period_b_;
-        const int64_t n = std::min({end - begin, period_a_ - at_a, period_b_ - at_b});
-        run_(params_, static_cast<const uint8_t*>(a) + at_a, static_cast<const uint8_t*>(b) + at_b,
-             static_cast<uint8_t*>(y) + begin, n);
-        begin += n;
+      std::optional<Gathered> gathered[2];
+      for (int i = 0; i < 2; ++i) {
+        if (broadcasts_[i] != nullptr) gathered[i].emplace(*broadcasts_[i]);
+      }
+      for (int64_t n; begin < end; begin += n) {
+        n = std::min(end - begin, block_);
+        if (!gathered[0]) n = std::min(n, period_a_ - begin % period_a_);
+        if (!gathered[1]) n = std::min(n, period_b_ - begin % period_b_);
+        const uint8_t* from_a =
+            gathered[0] ? gathered[0]->Load(a, begin, n) : static_cast<const uint8_t*>(a) + begin % period_a_;
+        const uint8_t* from_b =
+            gathered[1] ? gathered[1]->Load(b, begin, n) : static_cast<const uint8_t*>(b) + begin % period_b_;
+        run_(params_, from_a, from_b, codes + begin, n);
       }
     });
   }
 
   Params params_;
   Function* run_;
-  int64_t elements_, period_a_, period_b_;
+  int64_t elements_, block_, period_a_, period_b_;
+  std::unique_ptr<kernels::Broadcast> broadcasts_[2];  // Null: it repeats whole.
 };
 
 absl::Status CheckMultiplier(float multiplier, absl::string_view what) {
@@ -73,16 +107,27 @@ absl::Status CheckMultiplier(float multiplier, absl::string_view what) {
 
 absl::Span<const Variant> Variants() { return kVariants; }
 
+bool Repeats(const TensorType& operand, const TensorType& result) {
+  if (operand.layout != result.layout || operand.rank() > result.rank()) return false;
+  const int lead = result.rank() - operand.rank();
+  int axis = 0;
+  while (axis < operand.rank() && operand.shape[axis] == 1 && result.shape[lead + axis] != 1) ++axis;
+  if (result.layout != Layout::kRowMajor && axis > 1) return false;
+  return std::equal(operand.shape.begin() + axis, operand.shape.end(), result.shape.begin() + lead + axis);
+}
+
 absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
   if (!desc.has_input(0) || !desc.has_input(1)) return absl::InvalidArgumentError("add: wanted two operands");
   const TensorType &a = desc.input(0), &b = desc.input(1), &y = desc.output();
   RETURN_IF_ERROR(kernels::CheckCodes(a, "input"));
   RETURN_IF_ERROR(kernels::CheckCodes(b, "other"));
   RETURN_IF_ERROR(kernels::CheckCodes(y, "output"));
-  if (!Repeats(a, y) || !Repeats(b, y)) {
-    return absl::UnimplementedError(absl::StrCat("add: ", ToString(a), " and ", ToString(b), " to ", ToString(y),
-                                                 ", wanted one shape and layout, or a smaller operand that repeats whole"));
+  for (const TensorType* operand : {&a, &b}) {
+    if (operand->layout == y.layout || operand->rank() != y.rank() || operand->num_elements() == 1) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("add: ", ToString(*operand), " to ", ToString(y), ", wanted one layout"));
   }
+  if (y.rank() > kernels::kMostBroadcastAxes) return absl::UnimplementedError(absl::StrCat("add: rank ", y.rank()));
   if (desc.GetFloat("alpha") != 1.0) {
     return absl::UnimplementedError(absl::StrCat("add: alpha ", ShortestText(desc.GetFloat("alpha")), ", wanted 1"));
   }

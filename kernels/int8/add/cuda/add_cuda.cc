@@ -36,6 +36,12 @@ class AddCuda final : public kernels::BinaryKernel {
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc) {
   LaunchParams params;
   ASSIGN_OR_RETURN(params.add, MakeParams(desc));
+  const TensorType &a = desc.input(0), &b = desc.input(1), &y = desc.output();
+  if (!Repeats(a, y) || !Repeats(b, y)) {
+    return absl::UnimplementedError(
+        absl::StrCat("add: ", ToString(a), " and ", ToString(b), " to ", ToString(y),
+                     ", wanted one shape and layout, or a smaller operand that repeats whole"));
+  }
   params.codes = desc.output().num_elements();
   params.period_a = desc.input(0).num_elements();
   params.period_b = desc.input(1).num_elements();

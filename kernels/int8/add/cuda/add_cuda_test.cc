@@ -53,7 +53,7 @@ TEST_F(AddCuda, IsRegisteredAndDeclinesAsOnTheCpu) {
   };
   const KernelDesc unknown = Desc(x, x, x, "tanh"), column = Desc(x, Codes(DType::kU8, {2, 1}, 0.5f, 1), x);
   EXPECT_EQ(status(unknown), add::Create(unknown).status());
-  EXPECT_EQ(status(column), add::Create(column).status());
+  EXPECT_EQ(status(column).code(), absl::StatusCode::kUnimplemented);
 }
 
 }  // namespace
