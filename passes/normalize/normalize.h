@@ -6,7 +6,8 @@
 //   a module without parameters called n times       =>  n modules, so that each call can change alone
 //   gemm(a, constant b, constant c), addmm(c, a, b)  =>  linear(a), b transposed, alpha and beta folded in
 //   matmul(x, constant [in, out])                    =>  linear(x)
-//   add(linear(x), constant [out])                   =>  linear(x) with a bias; layer_norm's and rms_norm's weight too
+//   add(linear(x), constant [out])                   =>  linear(x) with a bias; the weights and biases of norms too
+//   instance_norm between reshapes to groups and back  =>  group_norm (groups.h)
 //   mean over all spatial dimensions, avg_pool over the whole input  =>  global_avg_pool
 //   reshape that merges neighbouring dimensions      =>  flatten
 //   getitem(split(x))                                =>  slice(x), but for a split of the batch
