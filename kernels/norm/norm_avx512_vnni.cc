@@ -23,6 +23,8 @@ struct Doubles {
 
 }  // namespace
 
-void FUSELAGE_AVX512_VNNI::Normalize(const Block& block) { NormalizeBlock<Doubles>(block, kernels::FUSELAGE_AVX512_VNNI::Activate); }
+void FUSELAGE_AVX512_VNNI::Normalize(const Block& block) {
+  NormalizeBlock<Doubles>(block, kernels::FUSELAGE_AVX512_VNNI::Activate);
+}
 
 }  // namespace fuselage::norm

@@ -56,12 +56,9 @@ std::string PathFromWeight(absl::string_view parameter) {
 struct Merge {
   absl::string_view user, op, parameter;
 };
-constexpr Merge kMerges[] = {{"add", "linear", "bias"},
-                             {"add", "layer_norm", "bias"},
-                             {"add", "group_norm", "bias"},
-                             {"mul", "layer_norm", "weight"},
-                             {"mul", "group_norm", "weight"},
-                             {"mul", "rms_norm", "weight"}};
+constexpr Merge kMerges[] = {{"add", "linear", "bias"},       {"add", "layer_norm", "bias"},
+                             {"add", "group_norm", "bias"},   {"mul", "layer_norm", "weight"},
+                             {"mul", "group_norm", "weight"}, {"mul", "rms_norm", "weight"}};
 
 // Does the constant have one value for each of the parameter's, and leave the shape of `call` as it is?
 bool FitsParameter(const TensorType& constant, const Shape& parameter) {
@@ -293,7 +290,9 @@ class Walk {
     if (!FitsParameter(constant.tensor_type(), ShapeOfConstant(call))) {
       const bool one_dimensional = ShapeOfParameter(call).size() == 1;
       return absl::StrCat("%", constant.name(), " is not one value per ",
-                          call.IsOp("group_norm") ? "channel" : one_dimensional ? "column" : "element");
+                          call.IsOp("group_norm") ? "channel"
+                          : one_dimensional       ? "column"
+                                                  : "element");
     }
     const bool as_it_is = call.IsOp("linear") && constant.tensor_type().rank() == 1;
     if (constant.kind() != NodeKind::kGetAttr && !as_it_is) return absl::StrCat("%", constant.name(), " has codes");

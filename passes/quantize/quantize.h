@@ -14,8 +14,8 @@
 // With precision FASTEST, what is faster in FP32 stays there (precision.h).
 //
 // Declines: a layer that the options keep in FP32; operands that are not f32; weights that are computed, not finite,
-// or shared with a layer that stays in FP32; a graph output that only codes could feed (unless quantize_outputs); what only
-// moves elements among floats.
+// or shared with a layer that stays in FP32; a graph output that only codes could feed (unless quantize_outputs); what
+// only moves elements among floats.
 // Errors: no calibration data (UsageError: the caller's mistake); NaN or infinity in a sample.
 #ifndef FUSELAGE_PASSES_QUANTIZE_QUANTIZE_H_
 #define FUSELAGE_PASSES_QUANTIZE_QUANTIZE_H_

@@ -274,8 +274,8 @@ class Selector {
     }
   }
 
-  // What only moves elements is on codes where an op that computes on them is beside it, or beside another such op that it
-  // hands elements to or takes them from. Elsewhere codes would be made for nothing.
+  // What only moves elements is on codes where an op that computes on them is beside it, or beside another such op that
+  // it hands elements to or takes them from. Elsewhere codes would be made for nothing.
   void DropIdleMoves() {
     Groups groups;
     HashMap<const Node*, const Node*> sources;  // The value above a chain of views and slices.

@@ -4,7 +4,8 @@
 //   mode   "constant": `value`;  "edge": the nearest element;  "reflect": mirrored at the first and last element, so at
 //          most dimension - 1;  "wrap": periodic
 //
-// Any element type; codes with one scale keep their parameters, and `value` is 0 there, which their zero point stands for.
+// Any element type; codes with one scale keep their parameters, and `value` is 0 there, for which their zero point
+// stands.
 #ifndef FUSELAGE_IR_OPS_PAD_PAD_H_
 #define FUSELAGE_IR_OPS_PAD_PAD_H_
 

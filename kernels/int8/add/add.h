@@ -3,8 +3,8 @@
 //   v = fma(float(b - z_b), s_b / s_y, float(a - z_a) * (s_a / s_y))
 //   q = clamp(rne(v) + z_y, lo, hi)                                     ReLU: lo = max(lo, z_y)
 //
-// A smaller operand may repeat whole along the result's first dimensions (a position embedding beside a batch); one that
-// broadcasts otherwise (a value for each channel) is gathered a block at a time.
+// A smaller operand may repeat whole along the result's first dimensions (a position embedding beside a batch); one
+// that broadcasts otherwise (a value for each channel) is gathered a block at a time.
 //
 // Declines: alpha other than 1; float operands or result.
 #ifndef FUSELAGE_KERNELS_INT8_ADD_ADD_H_

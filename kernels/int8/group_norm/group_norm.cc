@@ -63,7 +63,8 @@ class GroupNorm final : public kernels::UnaryKernel {
     uint8_t* to = static_cast<uint8_t*>(y);
     auto* const sums = static_cast<Sums*>(context.scratch.data);
     auto* const gains = reinterpret_cast<float*>(static_cast<char*>(context.scratch.data) + SumsBytes());
-    float *const offsets = gains + form_.images * form_.channels, *const tiles = offsets + form_.images * form_.channels;
+    float *const offsets = gains + form_.images * form_.channels, *const tiles =
+                                                                      offsets + form_.images * form_.channels;
     const int tasks = static_cast<int>(form_.images * parts_);
     context.parallel->For(tasks, [&](int task, int) {
       Sums* own = sums + task * form_.channels;
@@ -119,8 +120,7 @@ class GroupNorm final : public kernels::UnaryKernel {
           group.squares += own.squares;
         }
       }
-      const Group found =
-          GroupOf(form_.group_channels * form_.pixels, group, x_.zero_point, x_scale_, form_.eps);
+      const Group found = GroupOf(form_.group_channels * form_.pixels, group, x_.zero_point, x_scale_, form_.eps);
       for (int64_t c = first; c < first + form_.group_channels; ++c) {
         const Channel channel = ChannelOf(found, x_scale_, form_.weight[c], form_.bias[c]);
         gains[c] = channel.gain;
@@ -188,10 +188,9 @@ void scalar::Add(const Pixels& pixels, Sums* sums) { AddPixels(pixels, sums); }
 
 void scalar::Scale(const Pixels& pixels, const float* gains, const float* offsets,
                    const ElementwiseInstruction* function, float* y) {
-  ScalePixels(pixels, gains, offsets, function, y,
-              [](const ElementwiseInstruction& step, float* values, int64_t size) {
-                for (int64_t i = 0; i < size; ++i) values[i] = elementwise::Activated(step, values[i]);
-              });
+  ScalePixels(pixels, gains, offsets, function, y, [](const ElementwiseInstruction& step, float* values, int64_t size) {
+    for (int64_t i = 0; i < size; ++i) values[i] = elementwise::Activated(step, values[i]);
+  });
 }
 
 }  // namespace fuselage::int8::group_norm

@@ -1,6 +1,7 @@
-// int8.group_norm and int8.instance_norm (ir/ops/int8/group_norm): codes normalized by the mean and the variance of their
-// group. One pass adds up each channel's codes and their squares, which are exact whatever the order, and a second one
-// multiplies, adds, activates and quantizes; both in parts, images' or pixels', for as many threads as there are.
+// int8.group_norm and int8.instance_norm (ir/ops/int8/group_norm): codes normalized by the mean and the variance of
+// their group. One pass adds up each channel's codes and their squares, which are exact whatever the order, and a
+// second one multiplies, adds, activates and quantizes; both in parts, images' or pixels', for as many threads as there
+// are.
 //
 // Declines (Unimplemented): what is not per-tensor codes, or has no elements; a weight or bias that a run computes.
 #ifndef FUSELAGE_KERNELS_INT8_GROUP_NORM_GROUP_NORM_H_
@@ -28,8 +29,8 @@ struct Pixels {
 
 // Adds to each channel's sums.
 using AddFunction = void(const Pixels& pixels, Sums* sums);
-// y[pixel][channel] = f(fma(q - z, gains[channel], offsets[channel])); f: null for none. y has room for whole vectors of
-// kernels::kActivatedTogether.
+// y[pixel][channel] = f(fma(q - z, gains[channel], offsets[channel])); f: null for none. y has room for whole vectors
+// of kernels::kActivatedTogether.
 using ScaleFunction = void(const Pixels& pixels, const float* gains, const float* offsets,
                            const ElementwiseInstruction* function, float* y);
 

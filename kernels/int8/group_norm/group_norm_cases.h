@@ -56,7 +56,7 @@ inline std::vector<Case> Cases() {
     cases.push_back({{2, channels}, 1});
   }
   cases.push_back({{1, 20, 60, 55}, 5, DType::kU8, DType::kU8, "silu"});  // Work for several threads.
-  cases.push_back({{1, 2, 70'001}, 2});                                    // More pixels than 32 bits add up.
+  cases.push_back({{1, 2, 70'001}, 2});                                   // More pixels than 32 bits add up.
   cases.push_back({{1, 2, 261, 260}, 2});
   cases.push_back({{1, 2500, 2, 1}, 50});  // A pixel is more than a tile.
   cases.push_back({{2, 16, 4, 4}, 4, DType::kU8, DType::kU8, "none", false});
