@@ -71,10 +71,12 @@ bool TransposeBlocks(int64_t rows, int64_t columns, const T* from, int64_t from_
   return true;
 }
 
-// to[c * to_step + r] = from[r * from_step + c]; elements of 1, 2, 4 or 8 bytes. No overlap.
+// to[c * to_step + r] = from[r * from_step + c]. No overlap.
 template <typename T>
 void Transpose(int64_t rows, int64_t columns, const T* from, int64_t from_step, T* to, int64_t to_step) {
-  if (TransposeBlocks<T, 16>(rows, columns, from, from_step, to, to_step)) return;
+  if constexpr (sizeof(T) == 1 || sizeof(T) == 4) {  // Codes and floats; others are rare, and not worth the code.
+    if (TransposeBlocks<T, 16>(rows, columns, from, from_step, to, to_step)) return;
+  }
   if constexpr (sizeof(T) == 1) {
     if (TransposeBlocks<T, 8>(rows, columns, from, from_step, to, to_step)) return;
   }
