@@ -37,4 +37,10 @@ absl::StatusOr<Tensor> FloatParameter(const KernelDesc& desc, absl::string_view 
   return tensor->type().quant.has_value() ? Dequantized(*tensor) : *tensor;
 }
 
+absl::StatusOr<std::vector<float>> FloatsOr(const KernelDesc& desc, absl::string_view name, int64_t size, float fill) {
+  if (desc.ParameterOrNull(name) == nullptr) return std::vector<float>(size, fill);
+  ASSIGN_OR_RETURN(const Tensor tensor, FloatParameter(desc, name));
+  return std::vector<float>(tensor.values<float>().begin(), tensor.values<float>().end());
+}
+
 }  // namespace fuselage::kernels

@@ -57,12 +57,6 @@ struct Double {
   double v;
 };
 
-absl::StatusOr<std::vector<float>> FloatsOr(const KernelDesc& desc, absl::string_view name, int64_t size, float fill) {
-  if (desc.ParameterOrNull(name) == nullptr) return std::vector<float>(size, fill);
-  ASSIGN_OR_RETURN(const Tensor tensor, kernels::FloatParameter(desc, name));
-  return std::vector<float>(tensor.values<float>().begin(), tensor.values<float>().end());
-}
-
 }  // namespace
 
 absl::Span<const Variant> Variants() { return kVariants; }
@@ -88,8 +82,8 @@ absl::StatusOr<Rows> Rows::Of(const KernelDesc& desc, const TensorType& x, bool 
   block.centered = centered;
   block.eps = desc.GetFloat("eps");
   rows.count_ = x.num_elements() / block.n;
-  ASSIGN_OR_RETURN(rows.weight_, FloatsOr(desc, "weight", parameters, 1.0f));
-  ASSIGN_OR_RETURN(rows.bias_, FloatsOr(desc, "bias", parameters, 0.0f));
+  ASSIGN_OR_RETURN(rows.weight_, kernels::FloatsOr(desc, "weight", parameters, 1.0f));
+  ASSIGN_OR_RETURN(rows.bias_, kernels::FloatsOr(desc, "bias", parameters, 0.0f));
   rows.variant_ = &kernels::BestVariant(Variants(), desc.isa);
   return rows;
 }

@@ -22,11 +22,6 @@ absl::StatusOr<std::vector<float>> FloatsOf(const KernelDesc& desc, absl::string
   return std::vector<float>(tensor.values<float>().begin(), tensor.values<float>().end());
 }
 
-absl::StatusOr<std::vector<float>> FloatsOr(const KernelDesc& desc, absl::string_view name, int64_t size, float fill) {
-  if (desc.ParameterOrNull(name) == nullptr) return std::vector<float>(size, fill);
-  return FloatsOf(desc, name);
-}
-
 ImageStrides::ImageStrides(const TensorType& type) {
   const bool nhwc = type.rank() == 4 && type.layout == Layout::kNhwc;
   int64_t positions = 1;

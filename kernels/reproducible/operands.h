@@ -12,12 +12,10 @@
 namespace fuselage::reproducible {
 
 using kernels::CheckFloats;
+using kernels::FloatsOr;
 
 // The values of a parameter (kernels::FloatParameter).
 absl::StatusOr<std::vector<float>> FloatsOf(const kernels::KernelDesc& desc, absl::string_view name);
-// `size` times `fill` where it is absent.
-absl::StatusOr<std::vector<float>> FloatsOr(const kernels::KernelDesc& desc, absl::string_view name, int64_t size,
-                                            float fill);
 
 // Where the elements of a [N, C, ...] tensor lie, in floats; the positions of an image count row-major.
 struct ImageStrides {

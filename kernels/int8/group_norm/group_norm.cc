@@ -139,12 +139,6 @@ class GroupNorm final : public kernels::UnaryKernel {
   int64_t parts_ = 1;  // Of an image's pixels, each for a thread.
 };
 
-absl::StatusOr<std::vector<float>> FloatsOr(const KernelDesc& desc, absl::string_view name, int64_t size, float fill) {
-  if (desc.ParameterOrNull(name) == nullptr) return std::vector<float>(size, fill);
-  ASSIGN_OR_RETURN(const Tensor tensor, kernels::FloatParameter(desc, name));
-  return std::vector<float>(tensor.values<float>().begin(), tensor.values<float>().end());
-}
-
 }  // namespace
 
 absl::Span<const Variant> Variants() { return kVariants; }
@@ -166,8 +160,8 @@ absl::StatusOr<Form> FormOf(const KernelDesc& desc) {
   if (desc.attributes.count("num_groups") > 0) form.group_channels = form.channels / desc.GetInt("num_groups");
   form.channels_last = x.layout == Layout::kNhwc || form.pixels == 1;
   form.eps = desc.GetFloat("eps");
-  ASSIGN_OR_RETURN(form.weight, FloatsOr(desc, "weight", form.channels, 1.0f));
-  ASSIGN_OR_RETURN(form.bias, FloatsOr(desc, "bias", form.channels, 0.0f));
+  ASSIGN_OR_RETURN(form.weight, kernels::FloatsOr(desc, "weight", form.channels, 1.0f));
+  ASSIGN_OR_RETURN(form.bias, kernels::FloatsOr(desc, "bias", form.channels, 0.0f));
   ASSIGN_OR_RETURN(const Activation activation, ParseActivation(desc.GetString("activation")));
   if (activation.function) form.function = elementwise::ForCodes(*activation.function);
   return form;
