@@ -3,8 +3,8 @@
 //   v = fma(float(b - z_b), s_b / s_y, float(a - z_a) * (s_a / s_y))
 //   q = clamp(rne(v) + z_y, lo, hi)                                     ReLU: lo = max(lo, z_y)
 //
-// A smaller operand may repeat whole along the result's first dimensions (a position embedding beside a batch); one that
-// broadcasts otherwise (a value for each channel) is gathered a block at a time.
+// A smaller operand may repeat whole along the result's first dimensions (a position embedding beside a batch); one
+// that broadcasts otherwise (a value for each channel) is gathered a block at a time.
 //
 // Declines: alpha other than 1; float operands or result.
 #ifndef FUSELAGE_KERNELS_INT8_ADD_ADD_H_
@@ -25,10 +25,6 @@ using Function = void(const Params& params, const uint8_t* a, const uint8_t* b, 
 using Variant = kernels::Variant<Params, Function>;
 
 absl::Span<const Variant> Variants();
-
-// Whether the operand's elements in their order, over and over, are what the result's meet: it has only 1s in front of
-// the result's last dimensions, and in NHWC all but the batch.
-bool Repeats(const TensorType& operand, const TensorType& result);
 
 absl::StatusOr<Params> MakeParams(const kernels::KernelDesc& desc);
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
