@@ -37,6 +37,10 @@ class Broadcast {
     if (shape_.empty()) shape_ = {1}, strides_ = {0};
   }
 
+  // The result's axes in the order of its memory, as few as there can be, and the operand's strides along them.
+  const Shape& shape() const { return shape_; }
+  const std::vector<int64_t>& strides() const { return strides_; }
+
   // From any multiple of `span` on, and up to the next, the operand's elements are the same `run` of them again and
   // again.
   struct Repetition {
@@ -104,7 +108,7 @@ class Broadcast {
     return {shape[0], shape[2], shape[3], shape[1]};
   }
 
-  Shape shape_;  // The result's, in memory order, with as few axes as can be.
+  Shape shape_;
   std::vector<int64_t> strides_;
 };
 

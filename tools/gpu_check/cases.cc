@@ -143,6 +143,15 @@ void AddParameters(Case* c, std::vector<std::pair<std::string, Tensor>> paramete
   c->parameters = std::move(owned);
 }
 
+// In four groups, where channels are normalized in groups.
+Case ImageNorm(const std::string& op, const Shape& shape, DType dtype, const char* activation) {
+  Case c = Plain(absl::StrCat(op, " ", ToString(shape)), op, {Codes(dtype, shape, 0.02f, 5)},
+                 Codes(DType::kU8, shape, 0.017f, 120), {{"eps", 1e-5}, {"activation", activation}});
+  if (op == "int8.group_norm") c.desc.attributes.emplace("num_groups", int64_t{4});
+  AddParameters(&c, {{"weight", SeededTensor(Floats({shape[1]}), 4)}, {"bias", SeededTensor(Floats({shape[1]}), 5)}});
+  return c;
+}
+
 // What transformers are made of: `tokens` of `heads` times `depth` features.
 struct Transformer {
   int64_t tokens, heads, depth;
@@ -349,14 +358,17 @@ std::vector<Case> RandomCases(int count) {
                                    i % 2 ? DType::kI8 : DType::kF32));
         break;
       case 4:
-        // The second operand may be of one image, and repeat.
-        cases.push_back(Plain("add " + text, "int8.add",
-                              {Codes(dtype, shape, 0.03f, 5),
-                               Codes(DType::kU8, {i % 4 < 2 ? shape[0] : 1, shape[1], shape[2], shape[3]}, 0.02f, 100)},
-                              Codes(dtype, shape, 0.04f, -3 * (i % 2)),
-                              {{"alpha", 1.0}, {"activation", i % 3 ? "relu" : "none"}}));
+        // The second operand may be of one image, or one pixel of each.
+        for (const Shape& other : {shape, Shape{1, shape[1], shape[2], shape[3]}, Shape{shape[0], shape[1], 1, 1}}) {
+          cases.push_back(Plain(absl::StrCat("add ", text, " and ", ToString(other)), "int8.add",
+                                {Codes(dtype, shape, 0.03f, 5), Codes(DType::kU8, other, 0.02f, 100)},
+                                Codes(dtype, shape, 0.04f, -3 * (i % 2)),
+                                {{"alpha", 1.0}, {"activation", i % 3 ? "relu" : "none"}}));
+        }
         break;
       case 5:
+        cases.push_back(ImageNorm("int8.group_norm", {shape[0], 4 * shape[1], shape[2], shape[3]}, dtype, "silu"));
+        cases.push_back(ImageNorm("int8.instance_norm", shape, dtype, "relu"));
         cases.push_back(
             Plain("relu " + text, "int8.relu", {Codes(dtype, shape, 0.03f, 5)}, Codes(dtype, shape, 0.02f, 0)));
         break;

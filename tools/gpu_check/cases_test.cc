@@ -64,6 +64,8 @@ TEST_F(CasesTest, OfEveryKernel) {
                          "int8.fused_elementwise",
                          "int8.global_avg_pool",
                          "int8.global_avg_pool_linear",
+                         "int8.group_norm",
+                         "int8.instance_norm",
                          "int8.layer_norm",
                          "int8.linear",
                          "int8.linear_groups",

@@ -9,11 +9,10 @@
 #include "absl/strings/strip.h"
 #include "kernels/core/registry.h"
 #include "kernels/core/requantize.h"
-#include "kernels/core/strides.h"
 #include "kernels/cuda/device_buffer.h"
 #include "kernels/cuda/kernel.h"
+#include "kernels/cuda/operand_of.h"
 #include "kernels/fused_elementwise/fused_elementwise.h"
-#include "kernels/movement/movement.h"
 
 namespace fuselage::fused_elementwise::cuda {
 namespace {
@@ -22,6 +21,7 @@ using ::fuselage::cuda::CeilDiv;
 using ::fuselage::cuda::CurrentDevice;
 using ::fuselage::cuda::DeviceBuffer;
 using ::fuselage::cuda::DeviceProperties;
+using ::fuselage::cuda::OperandOf;
 using ::fuselage::cuda::Spread;
 
 // The CPU's result for each code, or for each pair of codes.
@@ -49,27 +49,6 @@ absl::StatusOr<std::vector<uint8_t>> MakeTable(const kernels::KernelDesc& desc) 
   context.scratch = {scratch.data() + (64 - misalignment) % 64, kernel->scratch_bytes()};
   RETURN_IF_ERROR(kernel->Run(inputs, {kernels::Buffer{table.data(), size}}, context));
   return table;
-}
-
-// Aligned at the last axis, as numpy does; merged where neighbours allow it.
-Operand OperandOf(const TensorType& type, const TensorType& result) {
-  const std::vector<int64_t> from = kernels::StridesOf(type), to = kernels::StridesOf(result);
-  const int lead = result.rank() - type.rank();
-  std::vector<movement::StridedCopy::Axis> axes;
-  for (int i = 0; i < result.rank(); ++i) {
-    const bool stretched = i < lead || type.shape[i - lead] == 1;
-    axes.push_back({result.shape[i], stretched ? 0 : from[i - lead], to[i]});
-  }
-  axes = movement::Simplified(std::move(axes));
-  Operand operand;
-  operand.axes = static_cast<int>(axes.size());
-  operand.whole = axes.size() == 1 && axes[0].from == 1;
-  operand.rows = axes.back().size % 16 == 0;
-  for (int i = 0; i < operand.axes; ++i) {
-    const movement::StridedCopy::Axis& axis = axes[axes.size() - 1 - i];
-    operand.axis[i] = {static_cast<uint32_t>(axis.size), axis.from};
-  }
-  return operand;
 }
 
 class Table final : public kernels::Kernel {
@@ -134,7 +113,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateSteps(const kernels::Kern
   params.codes = desc.output().quant.has_value();
   params.num_operands = static_cast<int>(desc.inputs.size());
   for (int i = 0; i < params.num_operands; ++i) {
-    if (params.items.count > 0) params.operands[i] = OperandOf(desc.input(i), desc.output());
+    params.operands[i] = OperandOf(desc.input(i), desc.output());
     if (params.codes) params.encodings[i] = EncodingOf(desc.input(i));
   }
   if (params.codes) params.result = EncodingOf(desc.output());
@@ -151,9 +130,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   RETURN_IF_ERROR(Spread(codes, device, desc.op).status());  // Codes are counted, too.
   ASSIGN_OR_RETURN(params.items, Spread(CeilDiv(codes, 16), device, desc.op));
   params.codes = static_cast<uint32_t>(codes);
-  for (int i = 0; codes > 0 && i < params.num_operands; ++i) {
-    params.operands[i] = OperandOf(desc.input(i), desc.output());
-  }
+  for (int i = 0; i < params.num_operands; ++i) params.operands[i] = OperandOf(desc.input(i), desc.output());
   ASSIGN_OR_RETURN(const std::vector<uint8_t> table, MakeTable(desc));
   ASSIGN_OR_RETURN(DeviceBuffer memory,
                    DeviceBuffer::Upload(table.data(), table.size(), absl::StrCat("the table of ", desc.op)));

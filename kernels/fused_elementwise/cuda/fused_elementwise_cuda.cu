@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/codes.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/operand.h"
 
 namespace fuselage::fused_elementwise::cuda {
 namespace {
@@ -12,37 +13,11 @@ using ::fuselage::cuda::CodeOf;
 using ::fuselage::cuda::Codes16;
 using ::fuselage::cuda::ForEach;
 using ::fuselage::cuda::kItemWarps;
-using ::fuselage::cuda::LoadCodes;
-using ::fuselage::cuda::Splat;
+using ::fuselage::cuda::LoadOperand;
+using ::fuselage::cuda::OffsetOf;
+using ::fuselage::cuda::Operand;
 using ::fuselage::cuda::StoreCodes;
 using ::fuselage::cuda::Thread;
-
-FUSELAGE_DEVICE int64_t OffsetOf(const Operand& operand, uint32_t code) {
-  int64_t offset = 0;
-  for (int i = 0; i < operand.axes; ++i) {
-    offset += code % operand.axis[i].size * operand.axis[i].stride;
-    code /= operand.axis[i].size;
-  }
-  return offset;
-}
-
-FUSELAGE_DEVICE Codes16 LoadOperand(Thread thread, const Operand& operand, uint32_t first, int count) {
-  if (operand.whole) return LoadCodes(thread, operand.x + first, count);
-  Codes16 codes = {};
-  if (operand.rows) {
-    const uint8_t* x = operand.x + OffsetOf(operand, first);
-    if (operand.axis[0].stride == 1) return LoadCodes(thread, x, count);
-    if (operand.axis[0].stride == 0) {
-      const uint32_t word = Splat(thread.Load(x));
-      return {{word, word, word, word}};
-    }
-  }
-  FUSELAGE_UNROLL
-  for (int i = 0; i < 16; ++i) {
-    if (i < count) codes.values[i / 4] |= CodeAt(thread.Load(operand.x + OffsetOf(operand, first + i)), i % 4);
-  }
-  return codes;
-}
 
 template <int kOperands>
 struct Lookup {

@@ -12,6 +12,7 @@
 #include "ir/base/elementwise_math.h"
 #include "kernels/cuda/arithmetic.h"
 #include "kernels/cuda/for_each.h"
+#include "kernels/cuda/operand.h"
 
 namespace fuselage::kernels {
 class KernelRegistry;
@@ -20,22 +21,9 @@ class KernelRegistry;
 namespace fuselage::fused_elementwise::cuda {
 
 constexpr int kTableOperands = 2;
-constexpr int kMostAxes = 8;
-
-// Where an operand's element for an element of the result lies.
-struct Operand {
-  bool whole = true;  // At the same place. Otherwise by the axes of the result, the innermost first:
-  bool rows = false;  // The innermost has a multiple of 16 elements.
-  int axes = 0;
-  struct Axis {
-    uint32_t size;
-    int64_t stride;
-  } axis[kMostAxes] = {};
-  const uint8_t* x = nullptr;  // 16-byte aligned, as y.
-};
 
 struct LaunchParams {
-  Operand operands[kTableOperands];
+  fuselage::cuda::Operand operands[kTableOperands];
   int num_operands = 1;
   fuselage::cuda::Items items;     // 16 codes each.
   uint32_t codes = 0;              // Below 2^31.
@@ -56,7 +44,7 @@ struct StepParams {
   };
   bool codes = false;  // Otherwise all are floats.
   int num_operands = 0, num_steps = 0;
-  Operand operands[kStepOperands];
+  fuselage::cuda::Operand operands[kStepOperands];
   Encoding encodings[kStepOperands], result;
   ElementwiseInstruction steps[kMostSteps];
   fuselage::cuda::Items items;  // Elements.

@@ -50,6 +50,17 @@ class Gathered {
   uint8_t elements_[kBlock];
 };
 
+// Whether the operand's elements in their order, over and over, are what the result's meet: it has only 1s in front of
+// the result's last dimensions, and in NHWC all but the batch.
+bool Repeats(const TensorType& operand, const TensorType& result) {
+  if (operand.layout != result.layout || operand.rank() > result.rank()) return false;
+  const int lead = result.rank() - operand.rank();
+  int axis = 0;
+  while (axis < operand.rank() && operand.shape[axis] == 1 && result.shape[lead + axis] != 1) ++axis;
+  if (result.layout != Layout::kRowMajor && axis > 1) return false;
+  return std::equal(operand.shape.begin() + axis, operand.shape.end(), result.shape.begin() + lead + axis);
+}
+
 class Add : public kernels::BinaryKernel {
  public:
   Add(const KernelDesc& desc, const Params& params, const Variant& variant)
@@ -106,15 +117,6 @@ absl::Status CheckMultiplier(float multiplier, absl::string_view what) {
 }  // namespace
 
 absl::Span<const Variant> Variants() { return kVariants; }
-
-bool Repeats(const TensorType& operand, const TensorType& result) {
-  if (operand.layout != result.layout || operand.rank() > result.rank()) return false;
-  const int lead = result.rank() - operand.rank();
-  int axis = 0;
-  while (axis < operand.rank() && operand.shape[axis] == 1 && result.shape[lead + axis] != 1) ++axis;
-  if (result.layout != Layout::kRowMajor && axis > 1) return false;
-  return std::equal(operand.shape.begin() + axis, operand.shape.end(), result.shape.begin() + lead + axis);
-}
 
 absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
   if (!desc.has_input(0) || !desc.has_input(1)) return absl::InvalidArgumentError("add: wanted two operands");

@@ -26,10 +26,6 @@ using Variant = kernels::Variant<Params, Function>;
 
 absl::Span<const Variant> Variants();
 
-// Whether the operand's elements in their order, over and over, are what the result's meet: it has only 1s in front of
-// the result's last dimensions, and in NHWC all but the batch.
-bool Repeats(const TensorType& operand, const TensorType& result);
-
 absl::StatusOr<Params> MakeParams(const kernels::KernelDesc& desc);
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 void Register(kernels::KernelRegistry& registry);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/core/testing/testing.h"
+#include "kernels/testing/reference.h"
 
 namespace fuselage::int8::add {
 
@@ -65,6 +66,26 @@ inline std::vector<KernelDesc> RepeatingDescs() {
   add({7, 3}, {3});
   add({5, 11}, {1});
   return descs;
+}
+
+// Every way for two operands to be smaller than the result: in one block and in many, rows that are and that are not
+// whole vectors.
+inline std::vector<kernels::OpCall> BroadcastingCalls() {
+  std::vector<kernels::OpCall> calls;
+  for (const auto& [h, w] : {std::pair<int64_t, int64_t>{4, 5}, {40, 50}, {16, 64}}) {
+    const Shape smaller[] = {{},        {1},          {w},          {h, 1},       {3, 1, 1},    {1, 3, 1, w},
+                             {3, h, w}, {1, 3, 1, 1}, {2, 1, h, 1}, {1, 1, 1, w}, {2, 3, 1, 1}, {2, 3, h, w}};
+    for (const Shape& first : smaller) {
+      for (const Shape& second : smaller) {
+        const DType dtype = calls.size() % 2 == 0 ? DType::kU8 : DType::kI8;
+        calls.push_back({"int8.add",
+                         {SeededTensor(Codes(DType::kU8, first, 0.02f, 3), 1),
+                          SeededTensor(Codes(DType::kI8, second, 0.03f, -5), 2)},
+                         {{"out_dtype", dtype}, {"out_scale", 0.04}, {"out_zero_point", 7}}});
+      }
+    }
+  }
+  return calls;
 }
 
 }  // namespace fuselage::int8::add

@@ -5,6 +5,7 @@
 #include "kernels/core/registry.h"
 #include "kernels/cuda/device_buffer.h"
 #include "kernels/cuda/kernel.h"
+#include "kernels/cuda/operand_of.h"
 #include "kernels/int8/add/add.h"
 
 namespace fuselage::int8::add::cuda {
@@ -13,6 +14,7 @@ namespace {
 using ::fuselage::cuda::CeilDiv;
 using ::fuselage::cuda::CurrentDevice;
 using ::fuselage::cuda::DeviceProperties;
+using ::fuselage::cuda::OperandOf;
 using ::fuselage::cuda::Spread;
 
 class AddCuda final : public kernels::BinaryKernel {
@@ -24,8 +26,8 @@ class AddCuda final : public kernels::BinaryKernel {
  private:
   void ComputeBinary(const void* a, const void* b, void* y, const kernels::RunContext& context) const override {
     LaunchParams params = params_;
-    params.a = static_cast<const uint8_t*>(a);
-    params.b = static_cast<const uint8_t*>(b);
+    params.a.x = static_cast<const uint8_t*>(a);
+    params.b.x = static_cast<const uint8_t*>(b);
     params.y = static_cast<uint8_t*>(y);
     Launch(params, context.stream);
   }
@@ -36,16 +38,11 @@ class AddCuda final : public kernels::BinaryKernel {
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc) {
   LaunchParams params;
   ASSIGN_OR_RETURN(params.add, MakeParams(desc));
-  const TensorType &a = desc.input(0), &b = desc.input(1), &y = desc.output();
-  if (!Repeats(a, y) || !Repeats(b, y)) {
-    return absl::UnimplementedError(
-        absl::StrCat("add: ", ToString(a), " and ", ToString(b), " to ", ToString(y),
-                     ", wanted one shape and layout, or a smaller operand that repeats whole"));
-  }
   params.codes = desc.output().num_elements();
-  params.period_a = desc.input(0).num_elements();
-  params.period_b = desc.input(1).num_elements();
+  params.a = OperandOf(desc.input(0), desc.output());
+  params.b = OperandOf(desc.input(1), desc.output());
   ASSIGN_OR_RETURN(const DeviceProperties device, CurrentDevice());
+  if (!params.a.whole || !params.b.whole) RETURN_IF_ERROR(Spread(params.codes, device, "add").status());
   ASSIGN_OR_RETURN(params.items, Spread(CeilDiv(params.codes, 16), device, "add"));
   return std::make_unique<AddCuda>(desc, params);
 }

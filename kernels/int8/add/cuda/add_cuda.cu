@@ -3,6 +3,7 @@
 #include "kernels/cuda/arithmetic.h"
 #include "kernels/cuda/codes.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/operand.h"
 
 namespace fuselage::int8::add::cuda {
 namespace {
@@ -15,6 +16,8 @@ using ::fuselage::cuda::Codes16;
 using ::fuselage::cuda::ForEach;
 using ::fuselage::cuda::kItemWarps;
 using ::fuselage::cuda::LoadCodes;
+using ::fuselage::cuda::LoadOperand;
+using ::fuselage::cuda::Operand;
 using ::fuselage::cuda::Rescale;
 using ::fuselage::cuda::Splat;
 using ::fuselage::cuda::StoreCodes;
@@ -34,22 +37,8 @@ FUSELAGE_DEVICE uint32_t AddWords(const add::Params& p, uint32_t a, uint32_t b) 
   return y ^ Splat(p.flip_y);
 }
 
-// What of an operand of `period` codes meets the result's from `first` on.
-FUSELAGE_DEVICE Codes16 LoadOperand(Thread thread, const uint8_t* operand, int64_t period, int64_t first, int count) {
-  int64_t at = first < period ? first : first % period;
-  if (count <= period - at) return LoadCodes(thread, operand + at, count);
-  Codes16 codes = {};
-  FUSELAGE_UNROLL
-  for (int i = 0; i < 16; ++i) {
-    if (i >= count) continue;
-    codes.values[i / 4] |= CodeAt(thread.Load(operand + at), i % 4);
-    if (++at == period) at = 0;
-  }
-  return codes;
-}
-
-// Without repetitions it is short, and has the registers for as many threads as a multiprocessor holds.
-template <bool kRepeats>
+// Where both operands are whole it is short, and has the registers for as many threads as a multiprocessor holds.
+template <bool kBroadcasts>
 struct Add {
   static constexpr int kWarps = kItemWarps;
   using Params = LaunchParams;
@@ -57,12 +46,12 @@ struct Add {
     ForEach(block, p.items, [&](Thread thread, uint32_t item) {
       const int64_t first = int64_t{16} * item;
       const int count = static_cast<int>(p.codes - first < 16 ? p.codes - first : 16);
-      const auto load = [&](const uint8_t* operand, int64_t period) {
-        return kRepeats ? LoadOperand(thread, operand, period, first, count)
-                        : LoadCodes(thread, operand + first, count);
+      const auto load = [&](const Operand& operand) {
+        return kBroadcasts ? LoadOperand(thread, operand, static_cast<uint32_t>(first), count)
+                           : LoadCodes(thread, operand.x + first, count);
       };
-      Codes16 codes = load(p.a, p.period_a);
-      const Codes16 other = load(p.b, p.period_b);
+      Codes16 codes = load(p.a);
+      const Codes16 other = load(p.b);
       FUSELAGE_UNROLL
       for (int i = 0; i < 4; ++i) codes.values[i] = AddWords(p.add, codes.values[i], other.values[i]);
       StoreCodes(thread, p.y + first, codes, count);
@@ -73,8 +62,8 @@ struct Add {
 }  // namespace
 
 void Launch(const LaunchParams& params, void* stream) {
-  const bool repeats = params.period_a < params.codes || params.period_b < params.codes;
-  const auto launch = repeats ? fuselage::cuda::Launch<Add<true>> : fuselage::cuda::Launch<Add<false>>;
+  const bool broadcasts = !params.a.whole || !params.b.whole;
+  const auto launch = broadcasts ? fuselage::cuda::Launch<Add<true>> : fuselage::cuda::Launch<Add<false>>;
   launch({params.items.blocks, 1, 1}, /*shared_bytes=*/0, params, stream);
 }
 

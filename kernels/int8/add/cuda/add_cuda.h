@@ -1,10 +1,13 @@
 // int8.add on CUDA devices: sixteen codes a thread.
+//
+// Declines (Unimplemented) 2^31 codes or more where an operand is smaller than the result.
 #ifndef FUSELAGE_KERNELS_INT8_ADD_CUDA_ADD_CUDA_H_
 #define FUSELAGE_KERNELS_INT8_ADD_CUDA_ADD_CUDA_H_
 
 #include <cstdint>
 
 #include "kernels/cuda/for_each.h"
+#include "kernels/cuda/operand.h"
 #include "kernels/int8/add/add_params.h"
 
 namespace fuselage::kernels {
@@ -16,9 +19,8 @@ namespace fuselage::int8::add::cuda {
 struct LaunchParams {
   add::Params add;
   fuselage::cuda::Items items;  // 16 codes each.
-  int64_t codes = 0;
-  int64_t period_a = 0, period_b = 0;        // Codes of the operands, which repeat.
-  const uint8_t *a = nullptr, *b = nullptr;  // 16-byte aligned, as y.
+  int64_t codes = 0;            // Below 2^31 unless both operands are whole.
+  fuselage::cuda::Operand a, b;
   uint8_t* y = nullptr;
 };
 

@@ -45,15 +45,24 @@ TEST_F(AddCuda, RepeatsASmallerOperand) {
   }
 }
 
+TEST_F(AddCuda, Broadcasts) {
+  for (const kernels::OpCall& call : BroadcastingCalls()) {
+    for (const Layout layout : {Layout::kRowMajor, Layout::kNhwc}) {
+      ExpectBytesOf(add::Create, RegisterCuda, kernels::DescOf(call, layout, layout));
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 TEST_F(AddCuda, IsRegisteredAndDeclinesAsOnTheCpu) {
   ::fuselage::cuda::ExpectSameEntries(add::Register, RegisterCuda);
   const TensorType x = Codes(DType::kU8, {2, 3}, 0.5f, 1);
-  const auto status = [](const KernelDesc& desc) {
-    return ::fuselage::cuda::CreateRegistered(RegisterCuda, desc).status();
-  };
-  const KernelDesc unknown = Desc(x, x, x, "tanh"), column = Desc(x, Codes(DType::kU8, {2, 1}, 0.5f, 1), x);
-  EXPECT_EQ(status(unknown), add::Create(unknown).status());
-  EXPECT_EQ(status(column).code(), absl::StatusCode::kUnimplemented);
+  const TensorType image = Codes(DType::kU8, {2, 3, 4, 5}, 0.5f, 1, Layout::kNhwc);
+  for (const KernelDesc& desc : {Desc(x, x, x, "tanh"), Desc(image, Codes(DType::kU8, {1, 1, 4, 5}, 0.5f, 1), image)}) {
+    const absl::Status status = add::Create(desc).status();
+    EXPECT_FALSE(status.ok());
+    EXPECT_EQ(::fuselage::cuda::CreateRegistered(RegisterCuda, desc).status(), status);
+  }
 }
 
 }  // namespace
