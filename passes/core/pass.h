@@ -28,7 +28,8 @@ struct NumericContract {
     kQuantizes,  // By rounding to codes; the pipeline reports the SNR, and checks that what was finite is. Text cases
                  // hold the outputs to `tolerance` of their range.
     kOneCode,    // Where the output is quantized or comes from codes: lowered integer arithmetic against float QDQ,
-                 // which rounds the bias to int32. Checked by SNR >= 30 dB against the graph before the pass.
+                 // which rounds the bias to int32. Checked by SNR >= 30 dB against the graph before the pass, or
+                 // what kQuantizes left of it less 3 dB, where that is lower.
   };
   Kind kind = kBitExact;
   double tolerance = 0;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "interpreter/interpreter.h"
 #include "ir/testing/matchers.h"
@@ -183,6 +185,30 @@ TEST_F(PipelineTest, CatchesPassesThatMakeNan) {
       EXPECT_THAT(RunMode(mode), StatusIs(absl::StatusCode::kInternal, HasSubstr("drop_one_relu: "))) << mode << place;
     }
   }
+}
+
+// 30 dB, or where the codes of an earlier pass left less, 3 dB less than that.
+TEST_F(PipelineTest, OneCodeMayCostWhatQuantizingDid) {
+  const auto run = [&](const std::vector<std::string>& modes, double after_one, double after_two) {
+    graph_ = *ir::Parse(kThreeRelus, ops_);
+    options_.evaluate = [&, nodes = graph_->num_nodes()](const ir::Graph& graph) {
+      const size_t done = nodes - graph.num_nodes();
+      const double y = 1 + (done > 0 ? after_one : 0) + (done > 1 ? after_two : 0);
+      std::vector<Tensor> outputs;
+      outputs.push_back(Tensor::Of<double>({2}, {y, -y}));
+      return outputs;
+    };
+    PipelineConfig config;
+    for (const std::string& mode : modes) AddStep(mode, config.mutable_steps());
+    return RunPipeline(config, registry_, environment_, *graph_, options_).status();
+  };
+  // Of a range of 2, and of one of 2.4.
+  const double thirty_one_db = 0.0564, twenty_db = 0.2, eighteen_db = 0.302, fifteen_db = 0.427;
+  EXPECT_OK(run({"one code"}, thirty_one_db, 0));
+  EXPECT_THAT(run({"one code"}, twenty_db, 0), StatusIs(absl::StatusCode::kInternal, HasSubstr("at least 30")));
+  EXPECT_OK(run({"quantizes", "one code"}, twenty_db, eighteen_db));
+  EXPECT_THAT(run({"quantizes", "one code"}, twenty_db, fifteen_db),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("at least 17")));
 }
 
 TEST_F(PipelineTest, UnknownOptionsListTheKnownOnes) {
