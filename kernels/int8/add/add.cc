@@ -125,9 +125,10 @@ absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
   RETURN_IF_ERROR(kernels::CheckCodes(b, "other"));
   RETURN_IF_ERROR(kernels::CheckCodes(y, "output"));
   for (const TensorType* operand : {&a, &b}) {
-    if (operand->layout == y.layout || operand->rank() != y.rank() || operand->num_elements() == 1) continue;
+    const bool same_layout = operand->layout == y.layout || operand->num_elements() == 1;
+    if (operand->rank() < y.rank() || (operand->rank() == y.rank() && same_layout)) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("add: ", ToString(*operand), " to ", ToString(y), ", wanted one layout"));
+        absl::StrCat("add: ", ToString(*operand), " to ", ToString(y), ", wanted one layout, and no more axes"));
   }
   if (y.rank() > kernels::kMostBroadcastAxes) return absl::UnimplementedError(absl::StrCat("add: rank ", y.rank()));
   if (desc.GetFloat("alpha") != 1.0) {

@@ -137,6 +137,7 @@ TEST(Create, Declines) {
   EXPECT_TRUE(error(Desc(image, nhwc({1, 3, 4, 5}), image)).ok());
   EXPECT_EQ(error(Desc(image, Codes(DType::kU8, {1, 1, 4, 5}, 0.5f, 1), image)).code(),
             absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(error(Desc(x, Codes(DType::kU8, {1, 2, 3}, 0.5f, 1), x)).code(), absl::StatusCode::kInvalidArgument);
   KernelDesc desc = Desc(x, x, x);
   desc.attributes.find("alpha")->second = Attribute(2.0);
   EXPECT_EQ(error(desc).code(), absl::StatusCode::kUnimplemented);
