@@ -21,7 +21,7 @@ struct Case {
   const char* op;
   std::vector<Shape> inputs;
   AttributeMap attributes;
-  std::optional<QuantParams> codes;  // Of operands of u8.
+  std::optional<QuantParams> codes = std::nullopt;  // Of operands of u8.
 };
 
 // Of an operand of this shape.

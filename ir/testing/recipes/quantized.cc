@@ -178,7 +178,8 @@ bool Lowered(Draft& draft) {
                         "int8.conv2d", "int8.conv2d_max_pool2d", "int8.add", "int8.relu", "int8.max_pool2d",
                         "int8.avg_pool2d", "int8.global_avg_pool", "int8.clamp", "int8.div", "int8.gelu",
                         "int8.hardsigmoid", "int8.hardswish", "int8.leaky_relu", "int8.mul", "int8.sigmoid",
-                        "int8.silu", "int8.sub", "int8.tanh", "int8.fused_elementwise"}),
+                        "int8.silu", "int8.sub", "int8.tanh", "int8.fused_elementwise", "int8.group_norm",
+                        "int8.instance_norm"}),
                     {x},
                     {},
                     output(step)};
@@ -188,6 +189,11 @@ bool Lowered(Draft& draft) {
     }
     if (call.op == "int8.add" || call.op == "int8.mul" || call.op == "int8.sub" || call.op == "int8.div") {
       call.operands.push_back(x);
+    }
+    if (call.op == "int8.group_norm" || call.op == "int8.instance_norm") {
+      if (call.op == "int8.group_norm") call.attributes.emplace("num_groups", type.shape[1] % 2 == 0 ? 2 : 1);
+      call.attributes.emplace("eps", 0.5);
+      call.attributes.emplace("activation", RandomActivation(random));
     }
     if (call.op == "int8.fused_elementwise") {
       call.attributes.emplace("steps", std::vector<std::string>{"sigmoid(0)", "mul(1, 0)"});
