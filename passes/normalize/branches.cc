@@ -18,9 +18,7 @@ const Shape& ShapeOf(const Node& value) { return value.tensor_type().shape; }
 
 // x, where `value` is it with its axis divided into [axis, axis + 1]; else null.
 Node* JoinedOrNull(const Node& value, int axis) {
-  if (!value.is_call() || value.op()->view != ir::View::kSameOrder || value.tensor_type().num_elements() == 0) {
-    return nullptr;
-  }
+  if (!IsView(value) || value.tensor_type().num_elements() == 0) return nullptr;
   Shape joined = ShapeOf(value);
   if (axis + 1 >= static_cast<int>(joined.size()) || joined[axis] < 2) return nullptr;
   joined[axis] *= joined[axis + 1];

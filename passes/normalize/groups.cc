@@ -9,8 +9,6 @@ namespace {
 
 using ir::Node;
 
-bool IsView(const Node& node) { return node.is_call() && node.op()->view == ir::View::kSameOrder; }
-
 // Multiplies by ones, if at all, and adds zeros.
 bool HasNoParameters(const Node& norm) {
   for (const ir::Argument& argument : norm.arguments()) {

@@ -127,8 +127,8 @@ class Walk {
       ASSIGN_OR_RETURN(const std::vector<Node*> simple, ReplaceBy(node, std::move(calls)));
       return Visited(simple);
     }
-    for (const auto rewrite : {&Walk::MergeConstant, &Walk::FoldPad, &Walk::ReplacePattern, &Walk::ToOneRow,
-                               &Walk::ToGroups, &Walk::ToChannels, &Walk::SumToAdds}) {
+    for (const auto rewrite :
+         {&Walk::MergeConstant, &Walk::FoldPad, &Walk::ReplacePattern, &Walk::ReplaceByRule, &Walk::SumToAdds}) {
       ASSIGN_OR_RETURN(const bool rewritten, (this->*rewrite)(node));
       if (rewritten) return true;
     }
@@ -348,25 +348,15 @@ class Walk {
     return Visited({node});
   }
 
-  absl::StatusOr<bool> ToOneRow(Node* node) {
-    std::vector<NewCall> calls = OfOneRow(*node);
-    if (calls.empty()) return false;
-    ASSIGN_OR_RETURN(const std::vector<Node*> added, ReplaceBy(node, std::move(calls)));
-    return Visited(added);
-  }
-
-  absl::StatusOr<bool> ToGroups(Node* node) {
-    std::vector<NewCall> calls = OfGroups(*node);
-    if (calls.empty()) return false;
-    ASSIGN_OR_RETURN(const std::vector<Node*> added, ReplaceBy(node, std::move(calls)));
-    return Visited(added);
-  }
-
-  absl::StatusOr<bool> ToChannels(Node* node) {
-    std::vector<NewCall> calls = OfBranches(*node);
-    if (calls.empty()) return false;
-    ASSIGN_OR_RETURN(const std::vector<Node*> added, ReplaceBy(node, std::move(calls)));
-    return Visited(added);
+  // What a node and those in front of it are together.
+  absl::StatusOr<bool> ReplaceByRule(Node* node) {
+    for (const auto rule : {OfOneRow, OfGroups, OfBranches}) {
+      std::vector<NewCall> calls = rule(*node);
+      if (calls.empty()) continue;
+      ASSIGN_OR_RETURN(const std::vector<Node*> added, ReplaceBy(node, std::move(calls)));
+      return Visited(added);
+    }
+    return false;
   }
 
   absl::StatusOr<bool> SumToAdds(Node* node) {

@@ -19,8 +19,6 @@ const AttributeMap& Row() {
   return row;
 }
 
-bool IsView(const Node& node) { return node.is_call() && node.op()->view == ir::View::kSameOrder; }
-
 // x [N, C, 1, L], where `value` is it as [N, C, L]; else null.
 Node* ImageOrNull(const Node& value) {
   if (!IsView(value) || value.tensor_type().rank() != 3) return nullptr;

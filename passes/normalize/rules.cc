@@ -185,7 +185,7 @@ bool SwapsLastTwoOfThree(const Node& node) {
 bool IsEmpty(const Node& node) { return node.tensor_type().num_elements() == 0; }  // A reshape's 0 says something else.
 std::vector<NewCall> TokensOfImage(const Node& node) {
   const Node& view = *node.operand(0);
-  if (!SwapsLastTwoOfThree(node) || !view.is_call() || view.op()->view != ir::View::kSameOrder) return {};
+  if (!SwapsLastTwoOfThree(node) || !IsView(view)) return {};
   const Shape &image = view.operand(0)->tensor_type().shape, &tokens = view.tensor_type().shape;
   if (image.size() != 4 || image[0] != tokens[0] || image[1] != tokens[1] || IsEmpty(node)) return {};
   return {{"permute", {view.operand(0)}, {}, {{"dims", std::vector<int64_t>{0, 2, 3, 1}}}},
@@ -228,6 +228,8 @@ bool IsNoOp(const Node& node) {
 }
 
 }  // namespace
+
+bool IsView(const Node& node) { return node.is_call() && node.op()->view == ir::View::kSameOrder; }
 
 absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remarks) {
   const std::string& op = node.op()->name;

@@ -21,6 +21,9 @@ struct NewCall {
   AttributeMap attributes;
 };
 
+// A call that gives its operand's elements in their order, in another shape.
+bool IsView(const ir::Node& node);
+
 // What `node` becomes: a chain, in which each further call reads the one before it as operand 0, in front of its own.
 // Empty: no rule matches. A near miss leaves a remark.
 absl::StatusOr<std::vector<NewCall>> Simplified(const ir::Node& node, passes::Remarks& remarks);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -284,7 +285,8 @@ class Selector {
     std::vector<int> busy;     // Groups beside which something computes.
     for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
       const bool view = node->op() != nullptr && node->op()->view != ir::View::kNone && node->num_operands() > 0;
-      sources[node] = view ? sources.at(node->operand(0)) : node;
+      const Node* above = view ? sources.at(node->operand(0)) : node;
+      sources[node] = above;
       if (!selected_.contains(node)) continue;
       const bool moves_only = OnlyMoves(*node);
       if (moves_only) {
@@ -325,16 +327,20 @@ class Selector {
   // Is the value read by slices, behind views or not, and is it, and what these make of it, read as codes alone?
   bool IsSlicedToCodes(const Node& value) const {
     bool sliced = false;
-    return IsReadAsCodes(value, sliced) && sliced;
-  }
-  bool IsReadAsCodes(const Node& value, bool& sliced) const {
-    for (const ir::Use& use : value.uses()) {
-      const Node& reader = *use.user;
-      const bool moves = reader.op() != nullptr && reader.op()->view != ir::View::kNone && use.index == 0;
-      if (moves ? !IsReadAsCodes(reader, sliced) : !ReadsCodes(reader, use.index)) return false;
-      sliced |= moves && reader.op()->view == ir::View::kSelects;
+    std::vector<const Node*> values = {&value};
+    while (!values.empty()) {
+      const Node* read = values.back();
+      values.pop_back();
+      if (read->num_uses() == 0) return false;
+      for (const ir::Use& use : read->uses()) {
+        const Node* reader = use.user;
+        const ir::View view = reader->op() != nullptr && use.index == 0 ? reader->op()->view : ir::View::kNone;
+        if (view == ir::View::kNone && !ReadsCodes(*reader, use.index)) return false;
+        if (view != ir::View::kNone) values.push_back(reader);
+        sliced |= view == ir::View::kSelects;
+      }
     }
-    return value.num_uses() > 0;
+    return sliced;
   }
   bool ReadsCodes(const Node& reader, int index) const {
     return selected_.contains(&reader) && !IsPerToken(reader) && Contains(DataOperands(reader), index);

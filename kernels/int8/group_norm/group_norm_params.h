@@ -8,7 +8,7 @@
 
 namespace fuselage::int8::group_norm {
 
-// Codes less no zero point, in the unsigned form.
+// Of codes as they are: the zero point is taken from what they add up to.
 struct Sums {
   int64_t codes, squares;
 };

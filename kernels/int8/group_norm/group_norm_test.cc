@@ -38,11 +38,6 @@ TEST(GroupNorm, ExtremeCodes) {
   }
 }
 
-struct Emulated {
-  AddFunction* add;
-  ScaleFunction* scale;
-};
-
 // What runs without the instruction set has the scalar functions' bits as well.
 TEST(GroupNorm, EmulatedEqualsScalar) {
   const ElementwiseInstruction silu = elementwise::ForCodes(*ParseActivation("silu")->function);

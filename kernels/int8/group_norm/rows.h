@@ -9,8 +9,7 @@ namespace fuselage::int8::group_norm {
 namespace {
 
 constexpr int64_t kMostPixels = 1 << 16;  // Whose squares add up in 32 bits: 2^16 * 255^2 < 2^32.
-
-constexpr int64_t kMostChannels = 256;  // Whose sums stay in a core's first cache.
+constexpr int64_t kMostChannels = 256;    // Whose sums stay in a core's first cache.
 
 inline uint32_t CodeOf(uint8_t x, uint8_t flip) { return static_cast<uint8_t>(x ^ flip); }
 
