@@ -110,8 +110,8 @@ struct OpSchema {
   bool itemwise = false;
   bool takes_tuple = false;  // Operand 0 may be a tuple (getitem).
   View view = View::kNone;
-  // Each element of the result is one of a float operand's (cat, max_pool2d): codes pass through as they are, and share
-  // their parameters.
+  // Each element of the result is one of a float operand's, or 0 (cat, max_pool2d, pad): codes pass through as they are,
+  // and share their parameters.
   bool keeps_range = false;
   // f(s * x) = s * f(x) for s > 0, all operands that are no parameters scaled alike and without an activation (relu, add,
   // avg_pool2d): so does each batch item and channel by itself, where the result has as many.

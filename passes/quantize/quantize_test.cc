@@ -321,6 +321,19 @@ TEST_F(QuantizeTest, SourcesNameWhatAPairBelongsTo) {
   EXPECT_THAT(graph_->FindNodeOrNull("r_dq")->sources(), ::testing::ElementsAre("fc"));
 }
 
+// Without a call for each of them, which no stack would hold.
+TEST_F(QuantizeTest, FollowsALongChainOfViews) {
+  graph_ = *ir::Parse(kNetwork, ops_);
+  ir::Node *output = graph_->output(), *value = output->operand(0);
+  for (int i = 0; i < 200'000; ++i) {
+    value = *graph_->AddFunction("view", "reshape", {value}, {{"shape", std::vector<int64_t>{1, 2}}}, output);
+  }
+  output->set_operand(0, *graph_->AddModuleCall("last", "fc", {value}, output));
+  FakeRunner runner(2);
+  EXPECT_OK(Quantize({}, &runner, "").Run(*graph_, remarks_));
+  EXPECT_TRUE(value->users()[0]->IsOp("quantize")) << "the last view's reader wants codes";
+}
+
 TEST_F(QuantizeTest, KeepsALayerWithNonFiniteWeightsInFp32) {
   graph_ = *ir::Parse(kNetwork, ops_);
   Tensor weight = *graph_->FindParameterOrNull("w")->tensor;

@@ -97,7 +97,7 @@ void Register(ir::OpRegistry& registry) {
   schema.attributes = {{"pads", AttributeKind::kInts, std::nullopt},
                        {"mode", AttributeKind::kString, "constant"},
                        {"value", AttributeKind::kFloat, 0.0}};
-  schema.keeps_range = true;  // Codes have 0, and no other value is added to them.
+  schema.keeps_range = true;
   schema.infer = InferPad;
   schema.evaluate = EvaluatePad;
   registry.Register(std::move(schema));
