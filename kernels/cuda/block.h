@@ -22,6 +22,15 @@
 //            LoadMatrices(offsets, &fragments)   ldmatrix.m8n8.x4.b16: offsets, 16-byte aligned, one per thread
 //            LoadTransposed(offsets, &fragments) the same with .trans: of two of a matrix's rows the same two bytes
 //            MultiplyCodes<X>(a, b0, b1, &acc)   mma.m16n8k32: X (uint8_t or int8_t) times int8_t, into int32
+//            MultiplyInGroup<X>(a, b, acc)       a warp's part of wgmma.m64nNk32, which the four warps of a group call
+//                                                together, each with 16 rows: int32 sums in acc[N / 8] as of
+//                                                MultiplyCodes. b: offset of N rows of 64 bytes, of which it takes 32,
+//                                                or 32 more; those of row r are permuted: address bits 4 and 5 are
+//                                                xored with r / 2. sm_90a alone
+//            BeginProducts(), CommitProducts(),  wgmma.fence, .commit_group and .wait_group 0: around those calls;
+//            WaitForProducts()                   after the last acc and a may be touched again
+//            WaitForBytes(barrier, parity)       mbarrier.try_wait.parity: for what the copies of the n-th ExpectBytes
+//                                                of a barrier bring, of parity n % 2, n from 0
 //            CommitCopies(), WaitForCopies<n>()  cp.async.commit_group, cp.async.wait_group n
 //            Exchange(mask, values)              shfl.sync.bfly: of each lane, the value of lane ^ mask
 //            Broadcast(lane, values)             shfl.sync.idx: that lane's value
@@ -35,15 +44,24 @@
 //                                                             `count` in all; the last leaves 0 for the next launch
 //            LoadShared<T>(offset), StoreShared(offset, value)
 //            CopyAsync<8 or 16>(offset, pointer)              cp.async: bytes from global to shared memory
+//            InitBarriers(offset, count)                      mbarrier.init, each of one arrival and 8 bytes: by the
+//                                                             thread that starts their copies, once
+//            ExpectBytes(barrier, bytes)                      mbarrier.arrive.expect_tx: of the copies that follow,
+//                                                             when all bytes of the ExpectBytes before have arrived
+//            CopyBulk(offset, pointer, bytes, barrier)        cp.async.bulk: multiples of 16 bytes
+//            CopyTile(offset, tile_map, column, row, barrier) cp.async.bulk.tensor.2d: a box, to a multiple of 512.
+//                                                             These four are for sm_90a
 //   Lanes<T>, PerWarp<T, kWarps>, PerThread<T, kWarps>: a T of each thread of a warp, each warp, each thread of a
 //   block, indexed with the Thread or Warp itself.
 //
-// Shared memory is one dynamic array, addressed by byte offsets from its 128-byte aligned start.
+// Shared memory is one dynamic array, addressed by byte offsets from its 1024-byte aligned start.
 #ifndef FUSELAGE_KERNELS_CUDA_BLOCK_H_
 #define FUSELAGE_KERNELS_CUDA_BLOCK_H_
 
 #include <cstdint>
 #include <type_traits>
+
+#include "kernels/cuda/tile_map.h"
 
 namespace fuselage::cuda {
 

@@ -20,7 +20,7 @@ class Thread;
 class Warp;
 
 FUSELAGE_DEVICE uint8_t* SharedMemory() {
-  extern __shared__ __align__(128) uint8_t fuselage_shared_memory[];
+  extern __shared__ __align__(1024) uint8_t fuselage_shared_memory[];
   return fuselage_shared_memory;
 }
 FUSELAGE_DEVICE uint32_t SharedAddress(uint32_t offset) {
@@ -81,6 +81,38 @@ class Thread {
       asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(SharedAddress(offset)), "l"(from) : "memory");
     }
   }
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  FUSELAGE_DEVICE void InitBarriers(uint32_t offset, int count) const {
+    FUSELAGE_UNROLL
+    for (int i = 0; i < count; ++i) {
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(SharedAddress(offset) + 8 * i) : "memory");
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  FUSELAGE_DEVICE void ExpectBytes(uint32_t barrier, int bytes) const {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(SharedAddress(barrier)), "r"(bytes)
+                 : "memory");
+  }
+  FUSELAGE_DEVICE void CopyBulk(uint32_t offset, const void* from, int bytes, uint32_t barrier) const {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     SharedAddress(offset)),
+                 "l"(from), "r"(bytes), "r"(SharedAddress(barrier))
+                 : "memory");
+  }
+  FUSELAGE_DEVICE void CopyTile(uint32_t offset, const TileMap& map, int column, int row, uint32_t barrier) const {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+        "[%4];" ::"r"(SharedAddress(offset)),
+        "l"(map.encoded), "r"(column), "r"(row), "r"(SharedAddress(barrier))
+        : "memory");
+  }
+#else
+  // For the host's pass over a source of sm_90a.
+  FUSELAGE_DEVICE void InitBarriers(uint32_t, int) const {}
+  FUSELAGE_DEVICE void ExpectBytes(uint32_t, int) const {}
+  FUSELAGE_DEVICE void CopyBulk(uint32_t, const void*, int, uint32_t) const {}
+  FUSELAGE_DEVICE void CopyTile(uint32_t, const TileMap&, int, int, uint32_t) const {}
+#endif
 
  private:
   // What one instruction loads.
@@ -144,6 +176,74 @@ class Warp {
           : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(b0.value), "r"(b1.value));
     }
   }
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  FUSELAGE_DEVICE void BeginProducts() const { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+  FUSELAGE_DEVICE void CommitProducts() const { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+  FUSELAGE_DEVICE void WaitForProducts() const { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+  FUSELAGE_DEVICE void WaitForBytes(uint32_t barrier, int parity) const {
+    asm volatile(
+        "{\n"
+        ".reg .pred arrived;\n"
+        "AGAIN:\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 arrived, [%0], %1;\n"
+        "@!arrived bra AGAIN;\n"
+        "}" ::"r"(SharedAddress(barrier)),
+        "r"(parity)
+        : "memory");
+  }
+  template <typename X, int kFragments>
+  FUSELAGE_DEVICE void MultiplyInGroup(const Lanes<Vector<uint32_t, 4>>& a, uint32_t b,
+                                       Lanes<Vector<int32_t, 4>> (&acc)[kFragments]) const {
+    // PTX ISA, matrix descriptor: address, 512 bytes from eight rows to the next, swizzled over 64 bytes.
+    const uint64_t weights = (SharedAddress(b) & 0x3ffff) >> 4 | uint64_t{512 >> 4} << 32 | uint64_t{2} << 62;
+    const uint32_t* x = a.value.values;
+#define FUSELAGE_SUMS_OF(i) \
+  "+r"(acc[i].value.values[0]), "+r"(acc[i].value.values[1]), "+r"(acc[i].value.values[2]), "+r"(acc[i].value.values[3])
+#define FUSELAGE_SUMS_OF_8(i)                                                                     \
+  FUSELAGE_SUMS_OF(i), FUSELAGE_SUMS_OF(i + 1), FUSELAGE_SUMS_OF(i + 2), FUSELAGE_SUMS_OF(i + 3), \
+      FUSELAGE_SUMS_OF(i + 4), FUSELAGE_SUMS_OF(i + 5), FUSELAGE_SUMS_OF(i + 6), FUSELAGE_SUMS_OF(i + 7)
+#define FUSELAGE_WGMMA_64(type)                                                                                  \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k32.s32." type                                                \
+               ".s8 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, "                                                   \
+               "%10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, " \
+               "%29, %30, %31}, {%32, %33, %34, %35}, %36, 1;"                                                   \
+               : FUSELAGE_SUMS_OF_8(0)                                                                           \
+               : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "l"(weights))
+#define FUSELAGE_WGMMA_128(type)                                                                                 \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k32.s32." type                                               \
+               ".s8 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, "                                                   \
+               "%10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, " \
+               "%29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+               "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "               \
+               "{%64, %65, %66, %67}, %68, 1;"                                                                   \
+               : FUSELAGE_SUMS_OF_8(0), FUSELAGE_SUMS_OF_8(8)                                                    \
+               : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "l"(weights))
+    static_assert(kFragments == 8 || kFragments == 16);
+    if constexpr (kFragments == 8 && std::is_same_v<X, uint8_t>) {
+      FUSELAGE_WGMMA_64("u8");
+    } else if constexpr (kFragments == 8) {
+      FUSELAGE_WGMMA_64("s8");
+    } else if constexpr (std::is_same_v<X, uint8_t>) {
+      FUSELAGE_WGMMA_128("u8");
+    } else {
+      FUSELAGE_WGMMA_128("s8");
+    }
+#undef FUSELAGE_WGMMA_128
+#undef FUSELAGE_WGMMA_64
+#undef FUSELAGE_SUMS_OF_8
+#undef FUSELAGE_SUMS_OF
+  }
+#else
+  // For the host's pass over a source of sm_90a.
+  FUSELAGE_DEVICE void BeginProducts() const {}
+  FUSELAGE_DEVICE void CommitProducts() const {}
+  FUSELAGE_DEVICE void WaitForProducts() const {}
+  FUSELAGE_DEVICE void WaitForBytes(uint32_t, int) const {}
+  template <typename X, int kFragments>
+  FUSELAGE_DEVICE void MultiplyInGroup(const Lanes<Vector<uint32_t, 4>>&, uint32_t,
+                                       Lanes<Vector<int32_t, 4>> (&)[kFragments]) const {}
+#endif
 
   template <typename T>
   FUSELAGE_DEVICE Lanes<T> Exchange(int mask, const Lanes<T>& values) const {

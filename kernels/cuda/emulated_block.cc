@@ -27,6 +27,25 @@ void MultiplyTiles(const X (&a)[16][32], const int8_t (&b)[8][32], int32_t (&c)[
   }
 }
 
+// acc += a * b, with fragments of mma.m16n8k32 (PTX ISA, "Matrix Fragments for mma.m16n8k32") and rows of b.
+template <typename X>
+void MultiplyFragments(const Lanes<Vector<uint32_t, 4>>& a, const int8_t (&b)[8][32], Lanes<Vector<int32_t, 4>>* acc) {
+  X x[16][32];
+  int32_t c[16][8];
+  for (int lane = 0; lane < kWarpSize; ++lane) {
+    const int group = lane / 4, in_group = lane % 4;
+    for (int i = 0; i < 4; ++i) {
+      std::memcpy(&x[group + 8 * (i % 2)][4 * in_group + 16 * (i / 2)], &a.values()[lane].values[i], 4);
+      c[group + 8 * (i / 2)][2 * in_group + i % 2] = acc->values()[lane].values[i];
+    }
+  }
+  MultiplyTiles(x, b, c);
+  for (int lane = 0; lane < kWarpSize; ++lane) {
+    const int group = lane / 4, in_group = lane % 4;
+    for (int i = 0; i < 4; ++i) acc->values()[lane].values[i] = c[group + 8 * (i / 2)][2 * in_group + i % 2];
+  }
+}
+
 // Passes beyond the first over banks, each four bytes wide: what several lanes want of the same word takes one.
 class Banks {
  public:
@@ -193,6 +212,9 @@ Block::~Block() {
   for (const Copies& copies : copies_) {
     if (!copies.pending.empty()) emulator_.Fail("a block ends with copies that were never waited for");
   }
+  for (const auto& [_, barrier] : barriers_) {
+    if (!barrier.copies.empty()) emulator_.Fail("a block ends with copies that were never waited for");
+  }
 }
 
 bool Block::InShared(uint32_t offset, uint32_t bytes, const char* what) {
@@ -282,6 +304,45 @@ void Block::CopyAsync(int thread, uint32_t offset, uint32_t bytes, const void* f
   emulator_.copied_bytes_ += bytes;
 }
 
+Block::Barrier* Block::FindBarrier(int thread, uint32_t barrier) {
+  const auto found = barriers_.find(barrier);
+  if (found != barriers_.end() && found->second.thread == thread) return &found->second;
+  emulator_.Fail(absl::StrCat("a thread uses the barrier at ", barrier, ", which it has not made"));
+  return nullptr;
+}
+
+void Block::CopyBulk(int thread, uint32_t offset, std::vector<uint8_t> data, uint32_t barrier) {
+  Barrier* b = FindBarrier(thread, barrier);
+  if (b == nullptr) return;
+  for (uint32_t at = 0; at < data.size(); at += 16) {
+    if (!CheckStore(thread, offset + at, 16)) return;
+    for (uint32_t i = (offset + at) / 2; i < (offset + at + 16) / 2; ++i) accesses_[i].stored = kInFlight;
+  }
+  emulator_.copied_bytes_ += static_cast<int64_t>(data.size());
+  b->bytes += static_cast<int64_t>(data.size());
+  b->copies.emplace_back(offset, std::move(data));
+}
+
+void Block::WaitForBytes(uint32_t barrier, int parity) {
+  const auto found = barriers_.find(barrier);
+  if (found == barriers_.end()) return emulator_.Fail(absl::StrCat("waits for ", barrier, ", which is no barrier"));
+  Barrier& b = found->second;
+  if (b.completed % 2 != parity) return;  // It has.
+  if (b.expected == 0 || b.expected != b.bytes) {
+    return emulator_.Fail(absl::StrCat("waits for ", b.expected, " bytes, of which ", b.bytes, " are on their way"));
+  }
+  for (const auto& [offset, data] : b.copies) {
+    std::copy(data.begin(), data.end(), shared_.begin() + offset);
+    // As if by an earlier phase: all who wait may load it.
+    for (size_t i = offset / 2; i < (offset + data.size()) / 2; ++i) {
+      accesses_[i].stored = std::max(kInFlight + 1, Stamp(0) - 1);
+    }
+  }
+  ++b.completed;
+  b.expected = b.bytes = 0;
+  b.copies.clear();
+}
+
 bool Block::Waited(int thread, const char* what) {
   if (waited_[thread / kWarpSize]) return true;
   emulator_.Fail(absl::StrCat(what, " before having waited for earlier launches"));
@@ -352,34 +413,85 @@ void Warp::LoadRows(const Lanes<uint32_t>& offsets, bool transposed, Lanes<Vecto
   }
 }
 
-// The fragments' layout: PTX ISA, "Matrix Fragments for mma.m16n8k32".
 template <typename X>
 void Warp::MultiplyCodes(const Lanes<Vector<uint32_t, 4>>& a, const Lanes<uint32_t>& b0, const Lanes<uint32_t>& b1,
                          Lanes<Vector<int32_t, 4>>* acc) const {
-  X x[16][32];
-  int8_t w[8][32];
-  int32_t c[16][8];
+  int8_t b[8][32];
   for (int lane = 0; lane < kWarpSize; ++lane) {
-    const int group = lane / 4, in_group = lane % 4;
-    for (int i = 0; i < 4; ++i) {
-      std::memcpy(&x[group + 8 * (i % 2)][4 * in_group + 16 * (i / 2)], &a.values()[lane].values[i], 4);
-      c[group + 8 * (i / 2)][2 * in_group + i % 2] = acc->values()[lane].values[i];
-    }
-    std::memcpy(&w[group][4 * in_group], &b0.values()[lane], 4);
-    std::memcpy(&w[group][4 * in_group + 16], &b1.values()[lane], 4);
+    std::memcpy(&b[lane / 4][4 * (lane % 4)], &b0.values()[lane], 4);
+    std::memcpy(&b[lane / 4][4 * (lane % 4) + 16], &b1.values()[lane], 4);
   }
-  MultiplyTiles(x, w, c);
-  for (int lane = 0; lane < kWarpSize; ++lane) {
-    const int group = lane / 4, in_group = lane % 4;
-    for (int i = 0; i < 4; ++i) acc->values()[lane].values[i] = c[group + 8 * (i / 2)][2 * in_group + i % 2];
-  }
+  MultiplyFragments<X>(a, b, acc);
 }
 template void Warp::MultiplyCodes<uint8_t>(const Lanes<Vector<uint32_t, 4>>&, const Lanes<uint32_t>&,
                                            const Lanes<uint32_t>&, Lanes<Vector<int32_t, 4>>*) const;
 template void Warp::MultiplyCodes<int8_t>(const Lanes<Vector<uint32_t, 4>>&, const Lanes<uint32_t>&,
                                           const Lanes<uint32_t>&, Lanes<Vector<int32_t, 4>>*) const;
 
+template <typename X>
+void Warp::MultiplyBySharedRows(const Lanes<Vector<uint32_t, 4>>& a, uint32_t b, Lanes<Vector<int32_t, 4>>* acc) const {
+  if ((b & ~32u) % 512 != 0)
+    block_.emulator_.Fail(absl::StrCat("multiplies by rows at ", b, ": want a multiple of 512"));
+  int8_t rows[8][32];
+  for (uint32_t i = 0; i < 16; ++i) {
+    const uint32_t row = i / 2, linear = b + row * 64 + i % 2 * 16, offset = linear ^ (row >> 1 & 3) << 4;
+    block_.LoadShared(index_ * kWarpSize, offset, 16, &rows[row][i % 2 * 16]);
+  }
+  MultiplyFragments<X>(a, rows, acc);
+}
+template void Warp::MultiplyBySharedRows<uint8_t>(const Lanes<Vector<uint32_t, 4>>&, uint32_t,
+                                                  Lanes<Vector<int32_t, 4>>*) const;
+template void Warp::MultiplyBySharedRows<int8_t>(const Lanes<Vector<uint32_t, 4>>&, uint32_t,
+                                                 Lanes<Vector<int32_t, 4>>*) const;
+
 void Warp::WaitForEarlier() const { block_.waited_[index_] = true; }
+
+void Warp::WaitForBytes(uint32_t barrier, int parity) const { block_.WaitForBytes(barrier, parity); }
+
+void Thread::InitBarriers(uint32_t offset, int count) const {
+  for (int i = 0; i < count; ++i) {
+    const uint64_t zero = 0;
+    block_.StoreShared(index_, offset + 8 * i, sizeof(zero), &zero);
+    Block::Barrier barrier;
+    barrier.thread = index_;
+    block_.barriers_[offset + 8 * i] = barrier;
+  }
+}
+
+void Thread::ExpectBytes(uint32_t barrier, int bytes) const {
+  Block::Barrier* b = block_.FindBarrier(index_, barrier);
+  if (b == nullptr) return;
+  if (b->expected != 0) block_.emulator_.Fail("expects bytes before somebody has waited for those before");
+  b->expected = bytes;
+}
+
+void Thread::CopyBulk(uint32_t offset, const void* from, int bytes, uint32_t barrier) const {
+  if (bytes % 16 != 0 || offset % 16 != 0 || reinterpret_cast<uintptr_t>(from) % 16 != 0) {
+    return block_.emulator_.Fail("copies what is not in pieces of 16 bytes");
+  }
+  std::vector<uint8_t> data(bytes);
+  for (int i = 0; i < bytes; i += 16) {
+    if (!block_.LoadGlobal(index_, static_cast<const uint8_t*>(from) + i, 16, &data[i])) return;
+  }
+  block_.CopyBulk(index_, offset, std::move(data), barrier);
+}
+
+void Thread::CopyTile(uint32_t offset, const TileMap& map, int column, int row, uint32_t barrier) const {
+  constexpr int kColumns = TileMap::kColumns;
+  if (offset % 512 != 0 || map.columns % 16 != 0 || map.box_rows > TileMap::kMostRows || map.box_rows % 8 != 0) {
+    return block_.emulator_.Fail("copies a tile that is not in groups of eight rows of 64 bytes");
+  }
+  std::vector<uint8_t> data(map.box_rows * kColumns);
+  for (int i = 0; i < map.box_rows; ++i) {
+    for (int piece = 0; piece < kColumns / 16; ++piece) {
+      const int y = row + i, x = column + 16 * piece;
+      if (y < 0 || y >= map.rows || x < 0 || x >= map.columns) continue;
+      uint8_t* to = &data[i * kColumns + (piece ^ (i >> 1 & 3)) * 16];
+      if (!block_.LoadGlobal(index_, map.data + int64_t{y} * map.columns + x, 16, to)) return;
+    }
+  }
+  block_.CopyBulk(index_, offset, std::move(data), barrier);
+}
 
 void Warp::CommitCopies() const {
   for (int lane = 0; lane < kWarpSize; ++lane) ++block_.copies_[index_ * kWarpSize + lane].group;

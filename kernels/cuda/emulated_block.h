@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -52,6 +53,7 @@ class Emulator {
 
  private:
   friend class Block;
+  friend class Thread;
   friend class Warp;
   enum class Use { kConstants, kReads, kWrites, kTickets };
   // Who stored a byte in this launch: a block, counted from 1 (0: nobody yet), and a thread after so many fences.
@@ -110,6 +112,10 @@ class Thread {
   void StoreShared(uint32_t offset, const T& value, int line = __builtin_LINE()) const;
   template <int kBytes>
   void CopyAsync(uint32_t offset, const void* from, int line = __builtin_LINE()) const;
+  void InitBarriers(uint32_t offset, int count) const;
+  void ExpectBytes(uint32_t barrier, int bytes) const;
+  void CopyBulk(uint32_t offset, const void* from, int bytes, uint32_t barrier) const;
+  void CopyTile(uint32_t offset, const TileMap& map, int column, int row, uint32_t barrier) const;
 
  private:
   Block& block_;
@@ -144,6 +150,16 @@ class Warp {
   template <typename X>
   void MultiplyCodes(const Lanes<Vector<uint32_t, 4>>& a, const Lanes<uint32_t>& b0, const Lanes<uint32_t>& b1,
                      Lanes<Vector<int32_t, 4>>* acc) const;
+  void BeginProducts() const {}
+  void CommitProducts() const {}
+  void WaitForProducts() const {}
+  void WaitForBytes(uint32_t barrier, int parity) const;
+  template <typename X, int kFragments>
+  void MultiplyInGroup(const Lanes<Vector<uint32_t, 4>>& a, uint32_t b,
+                       Lanes<Vector<int32_t, 4>> (&acc)[kFragments]) const {
+    static_assert(kFragments == 8 || kFragments == 16);
+    for (int i = 0; i < kFragments; ++i) MultiplyBySharedRows<X>(a, b + 512 * i, &acc[i]);
+  }
   template <typename T>
   Lanes<T> Exchange(int mask, const Lanes<T>& values) const {
     Lanes<T> result;
@@ -164,6 +180,8 @@ class Warp {
  private:
   void WaitForAllBut(int pending) const;
   void LoadRows(const Lanes<uint32_t>& offsets, bool transposed, Lanes<Vector<uint32_t, 4>>* fragments) const;
+  template <typename X>
+  void MultiplyBySharedRows(const Lanes<Vector<uint32_t, 4>>& a, uint32_t b, Lanes<Vector<int32_t, 4>>* acc) const;
 
   Block& block_;
   int index_;
@@ -227,6 +245,14 @@ class Block {
     int group = 0;  // That the next copy belongs to.
   };
 
+  // An mbarrier: what is on its way, of the bytes that are expected since the last completion.
+  struct Barrier {
+    int thread;  // That made it: it alone starts copies.
+    int completed = 0;
+    int64_t expected = 0, bytes = 0;
+    std::vector<std::pair<uint32_t, std::vector<uint8_t>>> copies;  // To an offset.
+  };
+
   // Of shared memory, by a lane of the warp that ForThreads runs.
   struct Use {
     int line, lane;
@@ -246,6 +272,9 @@ class Block {
   void LoadShared(int thread, uint32_t offset, uint32_t bytes, void* to);
   void StoreShared(int thread, uint32_t offset, uint32_t bytes, const void* from);
   void CopyAsync(int thread, uint32_t offset, uint32_t bytes, const void* from);
+  void CopyBulk(int thread, uint32_t offset, std::vector<uint8_t> data, uint32_t barrier);
+  Barrier* FindBarrier(int thread, uint32_t barrier);
+  void WaitForBytes(uint32_t barrier, int parity);
   bool CheckStore(int thread, uint32_t offset, uint32_t bytes);
   // Has the thread's warp waited for earlier launches? `what` it does is a mistake otherwise.
   bool Waited(int thread, const char* what);
@@ -264,6 +293,7 @@ class Block {
   std::vector<uint8_t> shared_;
   std::vector<Access> accesses_;
   std::vector<bool> waited_;  // Has a warp, for earlier launches?
+  std::map<uint32_t, Barrier> barriers_;
   std::vector<Use> uses_;
   std::vector<Copies> copies_;                 // One for each thread.
   std::vector<std::vector<uint64_t>> fences_;  // The same: the phases of its fences,

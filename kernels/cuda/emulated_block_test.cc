@@ -471,5 +471,108 @@ TEST(EmulatedBlockTest, LanesExchangeValues) {
   }
 }
 
+// C[64][64] = A[64][64] * B[64][64]^T by a group of four warps: A by CopyTile, B by CopyBulk of rows that lie permuted.
+struct ProductInGroup {
+  static constexpr int kWarps = 4;
+  enum class Lapse { kNone, kNoWait, kFewerBytes, kTwice, kByAnother, kUnaligned };
+  struct Params {
+    Lapse lapse;
+    TileMap a;
+    const int8_t* b;
+    int32_t* c;
+  };
+  static constexpr uint32_t kBarrierA = 0, kBarrierB = 8, kA = 512, kB = 512 + 4096;
+
+  static void Run(Block& block, const Params& params) {
+    const Lapse lapse = params.lapse;
+    block.Phase([&](Warp warp) {
+      warp.ForThreads([&](Thread thread) {
+        if (thread.index() == 0) {
+          thread.InitBarriers(0, 2);
+          thread.ExpectBytes(kBarrierA, 4096);
+          thread.CopyTile(kA, params.a, /*column=*/0, /*row=*/-8, kBarrierA);
+          thread.ExpectBytes(kBarrierB, lapse == Lapse::kFewerBytes ? 2048 : 4096);
+          if (lapse == Lapse::kTwice) thread.ExpectBytes(kBarrierB, 4096);
+        }
+        if (thread.index() == (lapse == Lapse::kByAnother ? 1 : 0)) {
+          thread.CopyBulk(lapse == Lapse::kUnaligned ? kB + 16 : kB, params.b, 4096, kBarrierB);
+        }
+      });
+    });
+    block.Phase([&](Warp warp) {
+      warp.WaitForBytes(kBarrierA, 0);
+      if (lapse != Lapse::kNoWait) warp.WaitForBytes(kBarrierB, 0);
+      Lanes<Vector<int32_t, 4>> sums[8];
+      for (auto& of_columns : sums) of_columns = {};
+      for (int half = 0; half < 2; ++half) {
+        Lanes<uint32_t> offsets;
+        Lanes<Vector<uint32_t, 4>> a;
+        warp.ForThreads([&](Thread thread) {
+          const int row = 16 * warp.index() + thread.lane() % 16, piece = 2 * half + thread.lane() / 16;
+          offsets[thread] = kA + 64 * row + 16 * (piece ^ (row / 2 % 4));
+        });
+        warp.LoadMatrices(offsets, &a);
+        warp.BeginProducts();
+        warp.MultiplyInGroup<uint8_t>(a, (lapse == Lapse::kUnaligned ? kB + 16 : kB) + 32 * half, sums);
+        warp.CommitProducts();
+      }
+      warp.WaitForProducts();
+      warp.ForThreads([&](Thread thread) {
+        for (int i = 0; i < 32; ++i) {
+          const int row = 16 * warp.index() + thread.lane() / 4 + i % 4 / 2 * 8;
+          const int column = i / 4 * 8 + thread.lane() % 4 * 2 + i % 2;
+          thread.Store(params.c + 64 * row + column, sums[i / 4][thread].values[i % 4]);
+        }
+      });
+    });
+  }
+};
+
+std::string ErrorOf(ProductInGroup::Lapse lapse) {
+  // Rows of A before the first, after the 50 that there are, and columns from the 48th on, are 0.
+  constexpr int kRows = 50, kColumns = 48;
+  std::mt19937 random(3);
+  alignas(16) uint8_t a[kRows][kColumns];
+  alignas(16) int8_t b[64][64];
+  int32_t c[64][64];
+  for (auto& row : a) {
+    for (uint8_t& x : row) x = static_cast<uint8_t>(random());
+  }
+  for (auto& row : b) {
+    for (int8_t& w : row) w = static_cast<int8_t>(random());
+  }
+  Emulator emulator;
+  emulator.AllowReads("a", a, sizeof(a));
+  emulator.AllowConstants("b", b, sizeof(b));
+  emulator.AllowWrites("c", c, sizeof(c));
+  const TileMap map = {{}, a[0], kRows, kColumns, /*box_rows=*/64};
+  emulator.Launch<ProductInGroup>({1, 1, 1}, 512 + 2 * 4096 + 16, {lapse, map, b[0], c[0]});
+  if (!emulator.error().empty()) return emulator.error();
+  EXPECT_EQ(emulator.matrix_conflicts(), 0);
+  EXPECT_EQ(emulator.copied_bytes(), 2 * 4096);
+  for (int row = 0; row < 64; ++row) {
+    for (int column = 0; column < 64; ++column) {
+      int32_t wanted = 0;
+      for (int k = 0; k < kColumns; ++k) {
+        // Piece k / 16 of B's row lies where its number is xored with row / 2.
+        const int8_t w = b[column][(k / 16 ^ column / 2 % 4) * 16 + k % 16];
+        if (row >= 8 && row - 8 < kRows) wanted += a[row - 8][k] * w;
+      }
+      EXPECT_EQ(c[row][column], wanted) << row << ", " << column;
+    }
+  }
+  return "";
+}
+
+TEST(EmulatedBlockTest, GroupsMultiplyWhatBulkCopiesBring) {
+  using Lapse = ProductInGroup::Lapse;
+  EXPECT_EQ(ErrorOf(Lapse::kNone), "");
+  EXPECT_THAT(ErrorOf(Lapse::kNoWait), HasSubstr("while a copy to it is pending"));
+  EXPECT_THAT(ErrorOf(Lapse::kFewerBytes), HasSubstr("waits for 2048 bytes, of which 4096 are on their way"));
+  EXPECT_THAT(ErrorOf(Lapse::kTwice), HasSubstr("expects bytes before"));
+  EXPECT_THAT(ErrorOf(Lapse::kByAnother), HasSubstr("which it has not made"));
+  EXPECT_THAT(ErrorOf(Lapse::kUnaligned), HasSubstr("want a multiple of 512"));
+}
+
 }  // namespace
 }  // namespace fuselage::cuda

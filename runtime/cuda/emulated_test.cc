@@ -139,7 +139,7 @@ TEST_F(Emulated, ANetworkOfTheGpusConvolutions) {
     for (uint64_t seed : {1, 2}) ExpectMatchesInterpreter(graph, *executable, seed);
     for (const StepProfile& step : executable->profile()) variants.insert(step.variant);
   }
-  EXPECT_THAT(variants, IsSupersetOf({HasSubstr("cuda stem"), HasSubstr("cuda gemm"), HasSubstr("split")}));
+  EXPECT_THAT(variants, IsSupersetOf({HasSubstr("cuda stem"), HasSubstr("cuda gemm"), HasSubstr("teams")}));
 }
 
 // Its gaps are what a launch costs: at batch 1 most convolutions are split, and still one launch each.

@@ -1,8 +1,10 @@
 """Finds the CUDA toolkit: $CUDA_PATH, then /usr/local/cuda. Without one, or with CUDA_PATH=none, it leaves stubs.
+$CUDA_ARCHS, such as 80,90, are the only architectures to compile for.
 
 The repository it makes has
   //:cudart        headers and the static runtime; an empty library without a toolkit
-  //:defs.bzl      CUDA_IS_CONFIGURED (bool); CUDA_PATH, CUDA_VERSION and NVCC (strings, empty without a toolkit)
+  //:defs.bzl      CUDA_IS_CONFIGURED (bool); CUDA_PATH, CUDA_VERSION and NVCC (strings, empty without a toolkit);
+                   CUDA_ARCHS (strings, ascending; empty: all that cuda_library.bzl knows)
 """
 
 _BUILD = """\
@@ -23,6 +25,7 @@ CUDA_IS_CONFIGURED = {configured}
 CUDA_PATH = "{path}"
 CUDA_VERSION = "{version}"
 NVCC = "{nvcc}"
+CUDA_ARCHS = {archs}
 """
 
 def _toolkit(repository_ctx):
@@ -41,6 +44,13 @@ def _version(repository_ctx, path):
         fail("%s/bin/nvcc --version failed: %s" % (path, result.stderr or result.stdout))
     return result.stdout.strip().split("\n")[-1]
 
+def _archs(repository_ctx):
+    archs = [arch for arch in repository_ctx.os.environ.get("CUDA_ARCHS", "").split(",") if arch]
+    for arch in archs:
+        if not arch.isdigit():
+            fail("CUDA_ARCHS=%s: want numbers, such as 80,90" % ",".join(archs))
+    return sorted(archs, key = int)
+
 def _cuda_configure_impl(repository_ctx):
     path = _toolkit(repository_ctx)
     linkopts = []
@@ -53,10 +63,11 @@ def _cuda_configure_impl(repository_ctx):
         path = path,
         version = _version(repository_ctx, path) if path else "",
         nvcc = path + "/bin/nvcc" if path else "",
+        archs = repr(_archs(repository_ctx)),
     ))
 
 cuda_configure = repository_rule(
     implementation = _cuda_configure_impl,
-    environ = ["CUDA_PATH"],
+    environ = ["CUDA_ARCHS", "CUDA_PATH"],
     local = True,
 )

@@ -16,17 +16,17 @@ Without a toolkit a dependent compiles with FUSELAGE_NO_CUDA defined and must no
 libraries to call ask CUDA_IS_CONFIGURED.
 """
 
-load("@local_config_cuda//:defs.bzl", "CUDA_IS_CONFIGURED", "CUDA_VERSION", "NVCC")
+load("@local_config_cuda//:defs.bzl", "CUDA_ARCHS", "CUDA_IS_CONFIGURED", "CUDA_VERSION", "NVCC")
 load("@rules_cc//cc:defs.bzl", "cc_library")
 
-_ARCHS = ["80", "86", "89", "90"]
+_ARCHS = CUDA_ARCHS or ["80", "86", "89", "90"]
 
 def _toolkit():
     """[13, 0] of CUDA_VERSION's "Build cuda_13.0.r13.0/compiler.36424714_0"."""
     return [int(number) for number in CUDA_VERSION.partition("cuda_")[2].partition(".r")[0].split(".")]
 
 # Without PTX of their own: that of compute_90 runs on what lies between them, too.
-_BLACKWELL = ["100", "120"] if CUDA_IS_CONFIGURED and _toolkit() >= [12, 8] else []
+_BLACKWELL = ["100", "120"] if CUDA_IS_CONFIGURED and not CUDA_ARCHS and _toolkit() >= [12, 8] else []
 
 _FLAGS = [
     "-std=c++17",

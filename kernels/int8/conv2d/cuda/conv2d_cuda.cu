@@ -8,14 +8,16 @@ cudaError_t PrepareKernel(const KernelId& id) {
   if (id.family != Family::kGemm) return cudaSuccess;
   // The most that any plan wants: to set less later would take it from another.
   const int shared_bytes = GemmSharedBytes(id, /*residual=*/true, kMostPatchPixels);
-  return WithKernel(id, [&](auto kernel) {
+  if (IsForHopper(id)) return PrepareForHopper(id, shared_bytes);
+  return WithKernel<kFirstHopperTile>(id, [&](auto kernel) {
     return cudaFuncSetAttribute(::fuselage::cuda::RunKernel<decltype(kernel)>,
                                 cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
   });
 }
 
 void LaunchKernel(const Launch& launch, cudaStream_t stream) {
-  WithKernel(launch.id, [&](auto kernel) {
+  if (IsForHopper(launch.id)) return LaunchForHopper(launch, stream);
+  WithKernel<kFirstHopperTile>(launch.id, [&](auto kernel) {
     ::fuselage::cuda::Launch<decltype(kernel)>(launch.grid, launch.shared_bytes, launch.params, stream);
   });
 }

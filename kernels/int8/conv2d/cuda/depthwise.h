@@ -65,8 +65,9 @@ struct Depthwise {
         Vector<uint32_t, kWords> taps[4];
         FUSELAGE_UNROLL
         for (int i = 0; i < 4; ++i) {
-          taps[i] = thread.Load(reinterpret_cast<const Vector<uint32_t, kWords>*>(
-              inside && pixels[i] != nullptr ? pixels[i] + line : p.padding));
+          taps[i] = Padding<4 * kWords>(p);
+          if (!inside || pixels[i] == nullptr) continue;
+          taps[i] = thread.Load(reinterpret_cast<const Vector<uint32_t, kWords>*>(pixels[i] + line));
         }
         FUSELAGE_UNROLL
         for (int w = 0; w < kWords; ++w) {

@@ -46,7 +46,7 @@ struct Direct {
     const int out_x = row % p.out_width, line = row / p.out_width;
     const int out_y = line % p.out_height, image = line / p.out_height;
     const int8_t* w = p.weight + int64_t{channel} * p.kernel_height * p.kernel_width * channels;
-    const int32_t zero_point = static_cast<X>(thread.LoadConstant(p.padding));
+    const int32_t zero_point = static_cast<X>(p.padding);
     int32_t sum = 0;
     for (int tap_y = 0; tap_y < p.kernel_height; ++tap_y) {
       const int64_t y = int64_t{out_y} * p.stride_y - p.pad_top + int64_t{tap_y} * p.dilation_y;

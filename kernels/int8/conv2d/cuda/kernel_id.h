@@ -14,14 +14,26 @@ enum class Family { kGemm, kFinish, kStem, kPooledStem, kDepthwise, kDirect, kPo
 // that ldmatrix takes is used often enough. The smaller tiles are for products that leave multiprocessors idle.
 struct TileSize {
   int rows, columns, warps_down, warps_across;
-  bool halo = false;  // The kernel is halo.h's.
+  bool halo = false;    // The kernel is halo.h's.
+  bool hopper = false;  // Of sm_90a; Tile::kHopper.
+  int teams = 1;        // Tile::kTeams.
 
-  constexpr int warps() const { return warps_down * warps_across; }
+  constexpr int warps() const { return teams * warps_down * warps_across; }
 };
-constexpr TileSize kTiles[] = {{128, 128, 2, 2}, {256, 64, 4, 1}, {128, 64, 2, 2},
-                               {64, 64, 2, 2},   {32, 64, 1, 4},  {256, 64, 4, 1, /*halo=*/true}};
-constexpr int kTileCount = 6;
-constexpr int kLeastTile = 4, kHaloTile = 5;
+constexpr TileSize kTiles[] = {{128, 128, 2, 2},
+                               {256, 64, 4, 1},
+                               {128, 64, 2, 2},
+                               {64, 64, 2, 2},
+                               {32, 64, 1, 4},
+                               {256, 64, 4, 1, /*halo=*/true},
+                               {32, 32, 2, 2, false, false, /*teams=*/4},
+                               {128, 128, 4, 1, true, /*hopper=*/true},
+                               {128, 64, 4, 1, true, true},
+                               {128, 128, 4, 1, false, true},
+                               {128, 64, 4, 1, false, true}};
+constexpr int kTileCount = 11;
+constexpr int kHaloTile = 5, kLeastTile = 6;
+constexpr int kFirstHopperTile = 7;  // It and all that follow.
 // A patch of a halo: as many pixels as every device since sm_80 has shared memory for, 99 KiB on the least of them.
 constexpr int kMostPatchPixels = 656;
 // Of the Gemm whose input's pixels are not whole 16-byte pieces.

@@ -14,6 +14,10 @@ cudaError_t PrepareKernel(const KernelId& id);
 // Errors stay for cudaGetLastError.
 void LaunchKernel(const Launch& launch, cudaStream_t stream);
 
+// The same of kernels for Hopper; conv2d_cuda_sm90a.cu.
+cudaError_t PrepareForHopper(const KernelId& id, int shared_bytes);
+void LaunchForHopper(const Launch& launch, cudaStream_t stream);
+
 }  // namespace fuselage::int8::conv2d::cuda
 
 #endif  // FUSELAGE_KERNELS_INT8_CONV2D_CUDA_LAUNCH_H_

@@ -17,6 +17,7 @@ using ::fuselage::cuda::Lanes;
 using ::fuselage::cuda::PerThread;
 using ::fuselage::cuda::PerWarp;
 using ::fuselage::cuda::Thread;
+using ::fuselage::cuda::TileMap;
 using ::fuselage::cuda::Vector;
 using ::fuselage::cuda::Warp;
 
@@ -48,11 +49,13 @@ struct Params {
 
   // Constants. Those by output channel have padded_channels values.
   const int8_t* weight;     // Packed as each kernel says.
-  const uint8_t* padding;   // 16 times the input's zero point.
   const int32_t* bias;      // b32, or -z_x * sum w where the output is float.
   const float* multiplier;  // m, or s_x * s_w.
   const float* float_bias;  // Null: the output is codes.
   int padded_channels;      // Output channels, up to a whole number of tiles.
+  // Four times the input's zero point, for pixels outside of the image. No memory holds it: threads that all load the
+  // same address wait for each other.
+  uint32_t padding;
 
   int rows;  // Output pixels: batch * out_height * out_width.
   int in_channels, in_height, in_width;
@@ -73,6 +76,8 @@ struct Params {
   int slices;
   int patch_pixels, patch_bytes;  // Of a tile, and in shared memory.
   int patch_part;                 // The pixels that are fetched in a step.
+  TileMap input_pixels;           // For Hopper: [pixels, channels],
+  int boxes;                      // of which a patch has so many boxes.
 
   StemLayout stem;
   struct Depthwise {
@@ -101,6 +106,25 @@ struct Params {
   ElementwiseInstruction function;
   float function_multiplier;
 };
+
+// So many codes outside of the image.
+template <int kBytes>
+FUSELAGE_DEVICE Vector<uint32_t, kBytes / 4> Padding(const Params& p) {
+  Vector<uint32_t, kBytes / 4> codes;
+  FUSELAGE_UNROLL
+  for (int i = 0; i < kBytes / 4; ++i) codes.values[i] = p.padding;
+  return codes;
+}
+
+// Copies to shared memory what is there, and otherwise padding.
+template <int kBytes>
+FUSELAGE_DEVICE void CopyOrPad(const Params& p, Thread thread, uint32_t to, const uint8_t* from, bool is_there) {
+  if (is_there) {
+    thread.CopyAsync<kBytes>(to, from);
+  } else {
+    thread.StoreShared(to, Padding<kBytes>(p));
+  }
+}
 
 }  // namespace fuselage::int8::conv2d::cuda
 

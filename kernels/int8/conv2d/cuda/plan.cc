@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/codes.h"
 #include "kernels/int8/conv2d/cuda/kernels.h"
 
 namespace fuselage::int8::conv2d::cuda {
@@ -75,6 +76,7 @@ Params ParamsOf(const Problem& problem) {
   p.dilation_y = g.dilation_y, p.dilation_x = g.dilation_x;
   p.groups = g.groups;
   p.splits = 1;
+  p.padding = ::fuselage::cuda::Splat(static_cast<uint8_t>(problem.input_zero_point));
   p.float_relu = problem.relu;
   p.codes = {e.zero_point, e.range.lo, e.range.hi};
   p.output_flip = problem.output_type == DType::kI8 ? 0x80 : 0;
@@ -232,7 +234,6 @@ void Plan::AddConstants(const Problem& problem, const std::vector<int8_t>& weigh
     return values;
   };
   offsets_.weight = Append(weight);
-  offsets_.padding = Append(std::vector<uint8_t>(16, static_cast<uint8_t>(problem.input_zero_point)));
   offsets_.bias = Append(padded(is_float ? e.offset : e.bias));
   offsets_.multiplier = Append(padded(is_float ? e.float_scale : e.multiplier));
   if (is_float) offsets_.float_bias = Append(padded(e.float_bias));
@@ -251,7 +252,9 @@ std::vector<int8_t> Plan::GemmWeight(const Problem& problem, const TileSize& til
     for (int64_t ic = first; ic < first + g.group_in_channels(); ++ic) {
       for (int64_t tap = 0; tap < taps; ++tap) {
         const int64_t inner = tile.halo ? (ic / kStep * taps + tap) * kStep + ic % kStep : tap * p.tap_channels + ic;
-        weight[(inner / kStep * p.padded_channels + oc) * kStep + inner % kStep] = *from++;
+        int64_t place = inner % kStep;
+        if (tile.hopper) place ^= (oc >> 1 & 3) << 4;  // As Steps::Place has it.
+        weight[(inner / kStep * p.padded_channels + oc) * kStep + place] = *from++;
       }
     }
   }
@@ -277,7 +280,11 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   p.steps = tile.halo ? size.taps * size.slices : size.steps;
   p.slices = size.slices;
   p.patch_pixels = tile.rows + size.around;
-  p.patch_bytes = Halo<TileAt<kHaloTile>, uint8_t>::PatchBytes(p.patch_pixels);
+  p.patch_bytes = GemmPatchBytes(id, p.patch_pixels);
+  p.boxes = Halo<TileAt<kHaloTile>, uint8_t>::Boxes(p.patch_pixels);
+  p.input_pixels.rows = g.batch * g.in_height * g.in_width;
+  p.input_pixels.columns = g.in_channels;
+  p.input_pixels.box_rows = Halo<TileAt<kHaloTile>, uint8_t>::BoxRows(p.patch_pixels);
   p.patch_part = static_cast<int>(RoundUp(CeilDiv(p.patch_pixels, std::max(1, size.taps - 2)), 8));
   p.padded_channels = static_cast<int>(RoundUp(g.out_channels, tile.columns));
   p.steps_per_split = static_cast<int>(CeilDiv(p.steps, tiling.splits));
@@ -292,7 +299,7 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
     partial_bytes_ = int64_t{4} * tiles * p.splits * tile.rows * tile.columns;
     tickets_ = tiles;
   }
-  if (!p.activated) return;
+  if (!p.activated || tile.teams > 1) return;
   const int64_t sums = int64_t{p.rows} * p.padded_channels;
   sums_bytes_ = RoundUp(4 * sums, kAlignment);
   KernelId finish;
@@ -413,7 +420,7 @@ absl::StatusOr<Plan> Plan::Make(const Problem& problem, const kernels::PoolWindo
                         : GemmRuns(problem)                           ? Family::kGemm
                                                                       : Family::kDirect;
   const auto runs = [&](const Tiling& tiling) {
-    return TileRuns(GemmSizeOf(g), tiling.tile) && (!kTiles[tiling.tile].halo || tiling.splits == 1);
+    return TileRuns(GemmSizeOf(g), tiling.tile, device) && (!kTiles[tiling.tile].halo || tiling.splits == 1);
   };
   if ((family == Family::kPooledStem && !pooled_stem) || (family == Family::kStem && !stem) ||
       (family == Family::kGemm && !GemmRuns(problem)) || (family == Family::kDepthwise && !DepthwiseRuns(problem)) ||
@@ -438,8 +445,9 @@ std::string Plan::name() const {
     case Family::kStem: name = "cuda stem"; break;
     case Family::kPooledStem: name = "cuda pooled stem"; break;
     case Family::kGemm:
-      name = absl::StrCat("cuda ", id.diagonal ? "diagonal " : "", kTiles[id.tile].halo ? "halo " : "gemm ",
-                          kTiles[id.tile].rows, "x", kTiles[id.tile].columns);
+      name = absl::StrCat("cuda ", IsForHopper(id) ? "hopper " : "", id.diagonal ? "diagonal " : "",
+                          kTiles[id.tile].halo ? "halo " : "gemm ", kTiles[id.tile].rows, "x", kTiles[id.tile].columns,
+                          kTiles[id.tile].teams > 1 ? " teams" : "");
       break;
     case Family::kDepthwise: name = "cuda depthwise"; break;
     default: name = "cuda direct";
@@ -458,13 +466,13 @@ Launch Plan::Bind(const Launch& launch, const Arguments& arguments, const Memory
   Launch bound = launch;
   Params& p = bound.params;
   p.input = is_pool ? codes : static_cast<const uint8_t*>(arguments.input);
+  p.input_pixels.data = p.input;
   p.residual = static_cast<const uint8_t*>(arguments.residual);
   p.output = is_pool || codes_bytes_ == 0 ? arguments.output : codes;
   p.sums = sums_bytes_ > 0 ? reinterpret_cast<int32_t*>(codes + codes_bytes_) : nullptr;
   p.partial = reinterpret_cast<int32_t*>(codes + codes_bytes_ + sums_bytes_);
   p.tickets = memory.tickets;
   p.weight = reinterpret_cast<const int8_t*>(base + offsets_.weight);
-  p.padding = base + offsets_.padding;
   p.bias = reinterpret_cast<const int32_t*>(base + offsets_.bias);
   p.multiplier = reinterpret_cast<const float*>(base + offsets_.multiplier);
   p.float_bias = offsets_.float_bias < 0 ? nullptr : reinterpret_cast<const float*>(base + offsets_.float_bias);

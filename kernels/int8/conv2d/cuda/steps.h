@@ -1,9 +1,9 @@
 // A step of a product: 64 bytes of its inner dimension, of a block's rows of pixels and columns of weights, multiplied
-// from shared memory by ldmatrix and mma.m16n8k32.
+// from shared memory by ldmatrix and mma.m16n8k32, or where warps multiply in groups by wgmma.m64n64k32 and n128.
 //
 // There they are rows of kStep bytes, their 16-byte pieces permuted so that neither cp.async nor ldmatrix meets a bank
-// twice where eight rows follow each other, wherever the first of them lies. In global memory weights are packed
-// [steps, padded_channels, kStep]: what a block fetches in a step is contiguous.
+// twice where eight rows follow each other, wherever the first of them lies: wgmma's swizzle of 64 bytes. In global
+// memory weights are packed [steps, padded_channels, kStep]: what a block fetches in a step is contiguous.
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_STEPS_H_
 #define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_STEPS_H_
 
@@ -21,7 +21,7 @@ struct Steps {
   static constexpr int kPieces = kStep / 16;  // Of a row.
   // Halves of a step that a warp multiplies.
   static constexpr int kHalves = kDiagonal && Tile::kColumnFragments <= 4 ? 1 : 2;
-  static_assert(!kDiagonal || Tile::kColumns == kStep);
+  static_assert(!kDiagonal || (Tile::kColumns == kStep && !Tile::kInGroups));
   static constexpr int kWeightBytes = Tile::kColumns * kStep;
 
   // Where piece `column` of a row lies. ldmatrix takes eight rows at once, 512 bytes: the permutation spreads them over
@@ -30,34 +30,53 @@ struct Steps {
 
   // Where a thread's weights of a step are, and of the next one padded_channels * kStep further on.
   FUSELAGE_DEVICE static const int8_t* Weights(const Params& p, Thread thread, int step, int first_channel) {
-    return p.weight + (int64_t{step} * p.padded_channels + first_channel) * kStep + thread.index() * 16;
+    return p.weight + (int64_t{step} * p.padded_channels + first_channel) * kStep + Tile::IndexOf(thread) * 16;
   }
   FUSELAGE_DEVICE static void FetchWeights(Thread thread, const int8_t* from, uint32_t to) {
     static_assert(Tile::kColumns * kPieces % Tile::kThreads == 0);
     FUSELAGE_UNROLL
     for (int i = 0; i < Tile::kColumns * kPieces / Tile::kThreads; ++i) {
-      const int piece = thread.index() + i * Tile::kThreads;
+      const int piece = Tile::IndexOf(thread) + i * Tile::kThreads;
       thread.CopyAsync<16>(to + Place(piece / kPieces, piece % kPieces), from + i * Tile::kThreads * 16);
     }
   }
 
+  // The same by one thread, of weights that the host has permuted, as what `barrier` stands for.
+  FUSELAGE_DEVICE static void StartWeights(const Params& p, Thread thread, int step, int first_channel, uint32_t to,
+                                           uint32_t barrier) {
+    thread.ExpectBytes(barrier, kWeightBytes);
+    thread.CopyBulk(to, p.weight + (int64_t{step} * p.padded_channels + first_channel) * kStep, kWeightBytes, barrier);
+  }
+
   // place(thread, i, half): where the piece is that the thread's lane gives ldmatrix of row fragment i, in that half of
-  // the step: of row lane % 16, piece 2 * half + lane / 16. The weights are at `weights`.
-  template <typename PlaceOfRow>
+  // the step: of row lane % 16, piece 2 * half + lane / 16. The weights are at `weights`. Calls fetch(), which starts
+  // to fetch another step, where it takes least time: while a group's products are under way, or before a warp's own.
+  template <typename PlaceOfRow, typename Fetch>
   FUSELAGE_DEVICE static void Multiply(Warp warp, PlaceOfRow place, uint32_t weights,
-                                       typename Tile::Accumulators& accumulators) {
+                                       typename Tile::Accumulators& accumulators, Fetch fetch) {
+    if constexpr (Tile::kInGroups) {
+      MultiplyInGroups(warp, place, weights, accumulators);
+      fetch();
+      warp.WaitForProducts();
+    } else {
+      fetch();
+      MultiplyByWarp(warp, place, weights, accumulators);
+    }
+  }
+
+ private:
+  using Rows = Lanes<Vector<uint32_t, 4>>[Tile::kRowFragments];
+
+  template <typename PlaceOfRow>
+  FUSELAGE_DEVICE static void MultiplyByWarp(Warp warp, PlaceOfRow place, uint32_t weights,
+                                             typename Tile::Accumulators& accumulators) {
     FUSELAGE_UNROLL
     for (int n = 0; n < kHalves; ++n) {
       const int half = kHalves == 2 ? n : Tile::Column(warp) / 32;
       const auto meets = [&](int j) { return !kDiagonal || kHalves == 1 || j / 4 == half; };
-      Lanes<Vector<uint32_t, 4>> a[Tile::kRowFragments];
+      Rows a;
       Lanes<uint32_t> b[Tile::kColumnFragments][2];
-      FUSELAGE_UNROLL
-      for (int i = 0; i < Tile::kRowFragments; ++i) {
-        Lanes<uint32_t> offsets;
-        warp.ForThreads([&](Thread thread) { offsets[thread] = place(thread, i, half); });
-        warp.LoadMatrices(offsets, &a[i]);
-      }
+      LoadRows(warp, place, half, a);
       FUSELAGE_UNROLL
       for (int j = 0; j < Tile::kColumnFragments; j += 2) {
         if (!meets(j)) continue;
@@ -79,6 +98,33 @@ struct Steps {
           if (meets(j)) warp.template MultiplyCodes<X>(a[i], b[j][0], b[j][1], &accumulators.fragments[i][j]);
         }
       }
+    }
+  }
+
+  template <typename PlaceOfRow>
+  FUSELAGE_DEVICE static void LoadRows(Warp warp, PlaceOfRow place, int half, Rows& a) {
+    FUSELAGE_UNROLL
+    for (int i = 0; i < Tile::kRowFragments; ++i) {
+      Lanes<uint32_t> offsets;
+      warp.ForThreads([&](Thread thread) { offsets[thread] = place(thread, i, half); });
+      warp.LoadMatrices(offsets, &a[i]);
+    }
+  }
+
+  // The rows of the second half are loaded while the first is multiplied.
+  template <typename PlaceOfRow>
+  FUSELAGE_DEVICE static void MultiplyInGroups(Warp warp, PlaceOfRow place, uint32_t weights,
+                                               typename Tile::Accumulators& accumulators) {
+    Rows a[2];
+    FUSELAGE_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      LoadRows(warp, place, half, a[half]);
+      warp.BeginProducts();
+      FUSELAGE_UNROLL
+      for (int i = 0; i < Tile::kRowFragments; ++i) {
+        warp.template MultiplyInGroup<X>(a[half][i], weights + 32 * half, accumulators.fragments[i]);
+      }
+      warp.CommitProducts();
     }
   }
 };

@@ -26,9 +26,9 @@ struct GemmSize {
            a.slices == b.slices && a.around == b.around && a.grouped == b.grouped && a.diagonal == b.diagonal;
   }
 };
-bool TileRuns(const GemmSize& size, int tile);
+bool TileRuns(const GemmSize& size, int tile, const ::fuselage::cuda::DeviceProperties& device);
 // Can the tile have so many splits?
-bool TilingRuns(const GemmSize& size, const Tiling& tiling);
+bool TilingRuns(const GemmSize& size, const Tiling& tiling, const ::fuselage::cuda::DeviceProperties& device);
 
 // How many of `splits` have steps, where all but the last have the same number.
 constexpr int NonEmptySplits(int steps, int splits) {

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "kernels/cuda/device.h"
 #include "kernels/int8/conv2d/cuda/conv2d_cuda.h"
 #include "kernels/int8/conv2d/cuda/kernel_id.h"
@@ -96,20 +97,26 @@ absl::Status Tune(const Case& c, const ::fuselage::cuda::DeviceProperties& devic
   const Tiling chosen = ChooseTiling(size, device, {});
   Tiling best;
   float least = 0, of_chosen = 0;
+  std::string of_tiles;  // The best of each.
   for (int tile = 0; tile < kTileCount; ++tile) {
+    Tiling best_splits;
+    float least_of_tile = 0;
     // Splits are for products that leave multiprocessors idle.
     const int64_t blocks = int64_t{size.rows} * size.columns / kTiles[tile].rows / kTiles[tile].columns;
     const int most = blocks > 2 * device.multiprocessors ? 1 : std::min(16, size.steps / 2 + 1);
     for (int splits = 1; splits <= most; ++splits) {
-      if (!TilingRuns(size, {tile, splits})) continue;
+      if (!TilingRuns(size, {tile, splits}, device)) continue;
       PlanOptions options;
       options.family = Family::kGemm;
       options.tiling = Tiling{tile, splits};
       ASSIGN_OR_RETURN(const float time, Time(instance, options, stream));
       if (least == 0 || time < least) least = time, best = *options.tiling;
+      if (least_of_tile == 0 || time < least_of_tile) least_of_tile = time, best_splits = *options.tiling;
       if (*options.tiling == chosen) of_chosen = time;
     }
+    if (least_of_tile > 0) absl::StrAppendFormat(&of_tiles, " {%d, %d} %.2f", tile, best_splits.splits, least_of_tile);
   }
+  std::printf("    //%s\n", of_tiles.c_str());
   std::printf("    {%d, {%d, %d, %d, %d, %d, %d}, {%d, %d}},  // %.2f us; the model's choice {%d, %d}: %.2f us\n",
               device.sm, size.rows, size.columns, size.steps, size.taps, size.slices, size.around, best.tile,
               best.splits, least, chosen.tile, chosen.splits, of_chosen);
@@ -129,6 +136,18 @@ absl::Status Main(const std::vector<int>& batches) {
   for (const int batch : batches) {
     std::set<std::tuple<int, int, int>> seen;  // The residual does not distinguish entries; the last layer has it.
     std::vector<Case> layers = ResNet18(batch);
+    if (std::getenv("STEM")) {
+      const Instance instance(layers[0], 1);
+      kernels::PoolWindow pool;
+      pool.batch = batch, pool.channels = 64;
+      for (auto& axis : pool.axes) axis = {112, 56, /*kernel=*/3, /*stride=*/2, /*dilation=*/1, 1, 1};
+      ASSIGN_OR_RETURN(const auto kernel, Create(PooledDesc(instance, pool), {}));
+      ASSIGN_OR_RETURN(const auto input,
+                       DeviceBuffer::Upload(instance.input.data(), instance.input.size(), "the input"));
+      ASSIGN_OR_RETURN(const auto output, DeviceBuffer::Allocate(kernel->outputs()[0].byte_size(), "the output"));
+      const kernels::ConstBuffer inputs[] = {{input.data(), input.bytes()}};
+      return Record(*kernel, inputs, {output.data(), output.bytes()}, {}, stream).status();
+    }
     std::reverse(layers.begin(), layers.end());
     for (const Case& c : layers) {
       if (c.in_channels % 16 != 0) continue;

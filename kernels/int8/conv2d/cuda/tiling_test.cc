@@ -17,7 +17,9 @@ int64_t Blocks(const GemmSize& size, const Tiling& tiling) {
 
 TEST(TilingTest, LargeProductsHaveLargeTilesAndNoSplits) {
   const Tiling tiling = ChooseTiling({256 * 14 * 14, 256, 36}, kH100, {});
-  EXPECT_EQ(tiling, (Tiling{0, 1}));
+  EXPECT_EQ(tiling.splits, 1);
+  EXPECT_EQ(kTiles[tiling.tile].rows, 128);
+  EXPECT_EQ(kTiles[tiling.tile].columns, 128);
 }
 
 TEST(TilingTest, SmallProductsFillTheDevice) {
@@ -34,11 +36,27 @@ TEST(TilingTest, SplitsHaveSteps) {
 
 TEST(TilingTest, HalosAreForLargeProducts) {
   GemmSize layer1 = {256 * 56 * 56, 64, 9, /*taps=*/9, /*slices=*/1, /*around=*/114};
-  EXPECT_EQ(ChooseTiling(layer1, kH100, {}), (Tiling{kHaloTile, 1}));
+  EXPECT_TRUE(kTiles[ChooseTiling(layer1, kH100, {}).tile].halo);
   layer1.rows = 56 * 56;
   EXPECT_EQ(kTiles[ChooseTiling(layer1, kH100, {}).tile].halo, false);
   layer1 = {256 * 56 * 56, 64, 9};
   EXPECT_EQ(kTiles[ChooseTiling(layer1, kH100, {}).tile].halo, false);
+}
+
+TEST(TilingTest, WhatHopperHasIsForHopper) {
+  const GemmSize large = {256 * 56 * 56, 64, 9, /*taps=*/9, /*slices=*/1, /*around=*/114};
+  EXPECT_TRUE(kTiles[ChooseTiling(large, kH100, {}).tile].hopper);
+  for (int tile = kFirstHopperTile; tile < kTileCount; ++tile) {
+    EXPECT_TRUE(kTiles[tile].hopper);
+    EXPECT_TRUE(TileRuns(large, tile, kH100));
+    EXPECT_FALSE(TileRuns(large, tile, kA100));
+  }
+}
+
+// Where few blocks have many steps.
+TEST(TilingTest, TeamsAreForSmallProducts) {
+  EXPECT_GT(kTiles[ChooseTiling({784, 128, 18}, kH100, {}).tile].teams, 1);
+  EXPECT_EQ(kTiles[ChooseTiling({3136, 64, 9}, kH100, {}).tile].teams, 1);
 }
 
 TEST(TilingTest, MeasuredOnesComeFirst) {
