@@ -9,6 +9,7 @@
 #include "ir/base/status.h"
 #include "kernels/cuda/device.h"
 #include "kernels/fp32/cudnn/descriptors.h"
+#include "kernels/fused_elementwise/cuda/fused_elementwise_cuda.h"
 
 namespace fuselage::fp32::cudnn {
 namespace {
@@ -270,7 +271,7 @@ absl::StatusOr<Call> Relu(const Library& library, void*, const KernelDesc& desc)
 absl::StatusOr<Call> Add(const Library& library, void*, const KernelDesc& desc) {
   ASSIGN_OR_RETURN(const int mode, ActivationMode(desc));
   if (desc.GetFloat("alpha") != 1.0 || mode != kIdentity || desc.input(0).shape != desc.input(1).shape) {
-    return absl::UnimplementedError("cuDNN: an add with alpha, an activation, or operands of different shapes");
+    return absl::UnimplementedError("cuDNN: an add of f16 with alpha, an activation, or operands of different shapes");
   }
   ASSIGN_OR_RETURN(const DType dtype, ElementsOf(desc));
   ASSIGN_OR_RETURN(const Dims4 dims, DimsOf(desc.output(), dtype));
@@ -302,12 +303,16 @@ void RegisterCuda(kernels::KernelRegistry& registry) {
       {"max_pool2d", LayoutRule::kNhwc, MaxPool2d},
       {"global_avg_pool", LayoutRule::kNhwc, GlobalAveragePool},
       {"relu", LayoutRule::kSame, Relu},
-      {"add", LayoutRule::kSame, Add},
   };
   for (const auto& kernel : kernels) {
     registry.Register(
         {kernel.op, kernel.layout, [make = kernel.make](const KernelDesc& desc) { return Create(desc, make); }});
   }
+  // cuDNN's of tensors is for few shapes; of f32 there is a kernel for all.
+  registry.Register({"add", LayoutRule::kSame, [](const KernelDesc& desc) {
+                       return desc.output().dtype == DType::kF16 ? Create(desc, Add)
+                                                                 : fused_elementwise::cuda::Create(desc);
+                     }});
 }
 
 }  // namespace fuselage::fp32::cudnn

@@ -120,6 +120,8 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateSteps(const kernels::Kern
   return std::make_unique<Elementwise>(desc, params);
 }
 
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc) {
   RETURN_IF_ERROR(fused_elementwise::Create(desc).status());
   if (!desc.output().quant || desc.inputs.size() > kTableOperands) return CreateSteps(desc);
@@ -137,8 +139,6 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   params.table = static_cast<const uint8_t*>(memory.data());
   return std::make_unique<Table>(desc, std::move(memory), params);
 }
-
-}  // namespace
 
 void RegisterCuda(kernels::KernelRegistry& registry) {
   kernels::KernelRegistry on_cpu;

@@ -8,15 +8,19 @@
 #define FUSELAGE_KERNELS_FUSED_ELEMENTWISE_CUDA_FUSED_ELEMENTWISE_CUDA_H_
 
 #include <cstdint>
+#include <memory>
 
+#include "absl/status/statusor.h"
 #include "ir/base/elementwise_math.h"
 #include "kernels/cuda/arithmetic.h"
 #include "kernels/cuda/for_each.h"
 #include "kernels/cuda/operand.h"
 
 namespace fuselage::kernels {
+class Kernel;
 class KernelRegistry;
-}
+struct KernelDesc;
+}  // namespace fuselage::kernels
 
 namespace fuselage::fused_elementwise::cuda {
 
@@ -84,6 +88,9 @@ FUSELAGE_HOST_DEVICE bool Step(const ElementwiseInstruction& step, float a, floa
   if (step.op == ElementwiseOp::kAdd && step.q != 0) *y = elementwise::Relu(*y);
   return true;
 }
+
+// Of any of these ops, and of `add` of floats, which is not registered here: cuDNN's entry has that of f16, too.
+absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 
 void RegisterCuda(kernels::KernelRegistry& registry);
 

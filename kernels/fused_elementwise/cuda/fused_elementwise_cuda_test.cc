@@ -153,6 +153,20 @@ TEST_F(FusedElementwiseCuda, OperatorsOfFloats) {
   }
 }
 
+// Whose entry is cuDNN's: with positions, one for all images, as a vision transformer has them.
+TEST_F(FusedElementwiseCuda, SumsOfFloats) {
+  const auto register_add = [](kernels::KernelRegistry& registry) {
+    registry.Register({"add", kernels::LayoutRule::kSame, Create});
+  };
+  for (const char* activation : {"none", "relu"}) {
+    KernelDesc desc =
+        Desc({kernels::Floats({3, 50, 16}), kernels::Floats({1, 50, 16})}, kernels::Floats({3, 50, 16}), {});
+    desc.op = "add";
+    desc.attributes = {{"alpha", Attribute(-0.5)}, {"activation", Attribute(std::string(activation))}};
+    ExpectBytesOf(fused_elementwise::Create, register_add, desc);
+  }
+}
+
 TEST_F(FusedElementwiseCuda, IsRegisteredAsOnTheCpuAndForFloats) {
   kernels::KernelRegistry on_cpu, on_cuda;
   fused_elementwise::Register(on_cpu);
