@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A session on a machine with a GPU, by programs that were built on another: it needs no Bazel, compiler or network.
 #   tools/gpu_session.sh pack [FILE]           here: builds them, and packs them into FILE (gpu_session.tar.xz) with the
-#                                              libraries and data that a checkout lacks
+#                                              libraries and data that a checkout lacks; --archs=90 has code for that
+#                                              architecture alone
 #   tools/gpu_session.sh run STAGE FILE OUT    there, in a checkout of the same commit
 #   tools/gpu_session.sh gather FILE PROGRAM...   packs these programs, as `pack` does
 # A stage takes at most ten minutes (--minutes=N); what becomes of a step does not keep the next ones from running.
@@ -68,7 +69,7 @@ gather() {  # gather FILE PROGRAM...
 
 pack() {  # pack FILE
   # By DT_RPATH, which libraries' own libraries are looked for by too.
-  local flags=(--config=cuda '--linkopt=-Wl,-rpath,$ORIGIN/../lib,--disable-new-dtags') targets files
+  local flags=(--config=cuda ${archs:+--repo_env=CUDA_ARCHS=$archs} '--linkopt=-Wl,-rpath,$ORIGIN/../lib,--disable-new-dtags') targets files
   targets="//harness //tools/gpu_check //runtime/cuda:backend_test
     //tools/peers:prepare //tools/peers:fuselage_worker //tools/peers:cudnn_worker
     //kernels/int8/conv2d/cuda:tiling_bench //kernels/int8/conv2d/cuda:conv2d_cuda_test
@@ -109,7 +110,7 @@ correctness() {
   step "gpu_check, a few cases" 120 "$bin/gpu_check" --quick
   [ "$last" -ne 2 ] || die "no CUDA device: $(tail -n 1 "$log")"
   step backend_test 60 "$bin/backend_test"
-  step "backend_test, overlapping" 60 env FUSELAGE_CUDA_OVERLAP=1 "$bin/backend_test" --gtest_repeat=20
+  step "backend_test, twenty times" 60 "$bin/backend_test" --gtest_repeat=20
   for program in "$bin"/*_device_test; do step "$(basename "$program")" 60 "$program"; done
   step "conv2d_cuda_test, three times" 200 "$bin/conv2d_cuda_test" --gtest_repeat=3
   step "gpu_check, ResNet18" 300 "$bin/gpu_check" --batches=1,64,256
@@ -162,10 +163,9 @@ harness() {  # harness NAME SECONDS CONFIG FLAGS...
 targets() {
   local batch config
   for batch in 1 64 256; do harness resnet18-$batch 90 resnet18 --backend=cuda --batch=$batch; done
-  # With kernels that begin before the one ahead of them has ended.
-  FUSELAGE_CUDA_OVERLAP=1 harness resnet18-1-overlap 90 resnet18 --backend=cuda --batch=1
-  step "batch 1, overlapping" 10 bash -c 'meets "$@"' meets "$runs/resnet18-1-overlap.json" 0.065
-  step "overlapping, same bits" 10 bash -c 'same_bits "$@"' same_bits "$runs/resnet18-1.json" "$runs/resnet18-1-overlap.json"
+  # With kernels that do not begin before the one ahead of them has ended.
+  FUSELAGE_CUDA_OVERLAP=0 harness resnet18-1-apart 90 resnet18 --backend=cuda --batch=1
+  step "apart, same bits" 10 bash -c 'same_bits "$@"' same_bits "$runs/resnet18-1.json" "$runs/resnet18-1-apart.json"
   # ms a batch: 65 us; 160 and 200 thousand images a second.
   step "batch 1" 10 bash -c 'meets "$@"' meets "$runs/resnet18-1.json" 0.065
   step "batch 64" 10 bash -c 'meets "$@"' meets "$runs/resnet18-64.json" 0.4
@@ -231,10 +231,11 @@ print(":".join(lib for path in sys.path for lib in glob.glob(path + "/nvidia/*/l
   exit $failed
 }
 
-minutes=10 arguments=()
+minutes=10 archs="" arguments=()
 for argument in "$@"; do
   case "$argument" in
     --minutes=*) minutes=${argument#*=} ;;
+    --archs=*) archs=${argument#*=} ;;
     -h|--help) usage; exit 0 ;;
     -*) die "unknown argument $argument (see --help)" ;;
     *) arguments+=("$argument") ;;

@@ -20,11 +20,11 @@ exits() {  # exits CODE COMMAND...
 mkdir stubs
 stub() { printf '#!/usr/bin/env bash\n%s\n' "$2" >"stubs/$1"; chmod +x "stubs/$1"; }
 stub gpu_check 'echo "checked $*"'
-stub backend_test 'echo "$FUSELAGE_REQUIRE_GPU"; exit ${FUSELAGE_CUDA_OVERLAP:-3}'
+stub backend_test 'echo "$FUSELAGE_REQUIRE_GPU"; [ $# -gt 0 ] || exit 3'
 stub add_cuda_device_test 'sleep 600'
 stub conv2d_cuda_test 'true'
 stub tiling_bench 'true'
-# A variant with the bits of its config, timed at its batch: 0.05 ms, 0.04 with overlap, and a hundred times that at 64.
+# A variant with the bits of its config, timed at its batch: 0.05 ms, and a hundred times that at 64.
 # Results are merged, and drawn, by the real one.
 stub harness 'case "$1" in merge|report) exec '"$harness"' "$@" ;; esac
 for argument; do eval "${argument#--}" 2>/dev/null; done
@@ -32,7 +32,7 @@ mkdir -p "$out"
 config=$(basename "$config" .textproto)
 bits=$config; [ "$config$backend" != vitcuda ] || bits=other
 variant="{\"name\": \"int8\", \"backend\": \"$backend\", \"logits_fingerprint\": \"$bits\", \"measurements\":
-  [{\"batch\": $batch, \"device_ms\": {\"median\": $([ $batch = 64 ] && echo 5 || echo 0.0$((5 - ${FUSELAGE_CUDA_OVERLAP:-0})))}}]}"
+  [{\"batch\": $batch, \"device_ms\": {\"median\": $([ $batch = 64 ] && echo 5 || echo 0.05)}}]}"
 machine="{\"cpu\": \"one\", \"git_commit\": \"$(cat "$BUILD_WORKSPACE_DIRECTORY/.git/HEAD")\"}"
 echo "{\"status\": \"complete\", \"environment\": $machine, \"variants\": [{}, $variant]}" >"$out/results.json"'
 # Of the peers ours takes part, and takes a microsecond.
@@ -51,7 +51,7 @@ exits 0 "$session" gather stubs.tar.xz stubs/*
 exits 1 "$session" run correctness stubs.tar.xz out
 wants out/correctness.md "| gpu_check, a few cases | ok |"
 wants out/correctness.md "| backend_test | FAILED: 3 |"
-wants out/correctness.md "| backend_test, overlapping | FAILED: 1 |"
+wants out/correctness.md "| backend_test, twenty times | ok |"
 wants out/correctness.md "| add_cuda_device_test | stopped after 60 s |"
 wants out/correctness.md "| gpu_check, ResNet18 | ok |"
 wants out/correctness.log "checked --batches=1,64,256"
@@ -63,9 +63,8 @@ wants out/timings.md "| tilings | ok |"
 exits 1 "$session" run targets stubs.tar.xz out
 wants out/targets.md "| batch 1 | ok |"
 wants out/targets.md "| batch 64 | FAILED: 1 |"
-wants out/targets.md "| batch 1, overlapping | ok |"
-wants out/targets.log "batch 1: 0.0400 ms, 25000 images/s, wanted 0.0650 ms"
-wants out/targets.md "| overlapping, same bits | ok |"
+wants out/targets.log "batch 1: 0.0500 ms, 20000 images/s, wanted 0.0650 ms"
+wants out/targets.md "| apart, same bits | ok |"
 wants out/targets.log "batch 64: 5.0000 ms, 12800 images/s, wanted 0.4000 ms"
 wants out/targets.md "| llama_mxfp4, same bits | ok |"
 wants out/targets.md "| vit, same bits | FAILED: 1 |"

@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/string_view.h"
 #include "ir/base/status.h"
 #include "kernels/register_all_cuda.h"
 #include "runtime/cuda/backend.h"
@@ -29,7 +30,8 @@ class CudartBackend final : public Backend {
 absl::StatusOr<std::unique_ptr<Backend>> OpenBackend() {
   std::unique_ptr<Api> api = MakeCudart();
   DeviceOptions options;
-  options.overlap_kernels = std::getenv("FUSELAGE_CUDA_OVERLAP") != nullptr;
+  const char* overlap = std::getenv("FUSELAGE_CUDA_OVERLAP");
+  options.overlap_kernels = overlap == nullptr || absl::string_view(overlap) != "0";
   ASSIGN_OR_RETURN(std::unique_ptr<Device> device, Device::Open(api.get(), options));
   return std::make_unique<CudartBackend>(std::move(api), std::move(device));
 }
