@@ -103,16 +103,37 @@ step() {  # step NAME SECONDS COMMAND...
   last=$code
 }
 
+# The same beside others, whose times nobody asks for; `all_together` waits for them, and tells of them in order.
+together=()
+beside() {  # beside NAME SECONDS COMMAND...
+  local part=$work/together/${#together[@]}
+  mkdir -p "$work/together"
+  : >"$part.log" >"$part.md"
+  (log=$part.log table=$part.md; step "$@" >/dev/null) &
+  together+=("$part")
+}
+all_together() {
+  local part
+  wait
+  for part in "${together[@]}"; do
+    cat "$part.log" >>"$log"
+    tee -a "$table" <"$part.md"
+    grep -q '| ok |' "$part.md" || failed=1
+  done
+  together=()
+}
+
 correctness() {
   local program
   step nvidia-smi 20 nvidia-smi -q
   # The rest first where it finds no device.
   step "gpu_check, a few cases" 120 "$bin/gpu_check" --quick
   [ "$last" -ne 2 ] || die "no CUDA device: $(tail -n 1 "$log")"
-  step backend_test 60 "$bin/backend_test"
-  step "backend_test, twenty times" 60 "$bin/backend_test" --gtest_repeat=20
-  for program in "$bin"/*_device_test; do step "$(basename "$program")" 60 "$program"; done
-  step "conv2d_cuda_test, three times" 200 "$bin/conv2d_cuda_test" --gtest_repeat=3
+  beside backend_test 60 "$bin/backend_test"
+  beside "backend_test, twenty times" 60 "$bin/backend_test" --gtest_repeat=20
+  for program in "$bin"/*_device_test; do beside "$(basename "$program")" 60 "$program"; done
+  beside "conv2d_cuda_test, three times" 200 "$bin/conv2d_cuda_test" --gtest_repeat=3
+  all_together
   step "gpu_check, ResNet18" 300 "$bin/gpu_check" --batches=1,64,256
 }
 
@@ -120,10 +141,11 @@ timings() {
   local tool sanitizer=${CUDA_PATH:-/usr/local/cuda}/bin/compute-sanitizer
   [ -x "$sanitizer" ] || sanitizer=compute-sanitizer
   for tool in memcheck racecheck initcheck synccheck; do
-    step "$tool, gpu_check" 60 "$sanitizer" --tool "$tool" --error-exitcode 1 "$bin/gpu_check" --quick
-    step "$tool, tilings" 90 "$sanitizer" --tool "$tool" --error-exitcode 1 "$bin/conv2d_cuda_test" \
+    beside "$tool, gpu_check" 120 "$sanitizer" --tool "$tool" --error-exitcode 1 "$bin/gpu_check" --quick
+    beside "$tool, tilings" 180 "$sanitizer" --tool "$tool" --error-exitcode 1 "$bin/conv2d_cuda_test" \
       '--gtest_filter=*EveryTile*:*Pools*'
   done
+  all_together
   step tilings 300 "$bin/tiling_bench" 1 64 256
 }
 
