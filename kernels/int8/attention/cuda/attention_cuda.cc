@@ -1,12 +1,10 @@
 #include "kernels/int8/attention/cuda/attention_cuda.h"
 
-#include <cstring>
 #include <memory>
 #include <utility>
 
 #include "kernels/attention/cuda/host.h"
 #include "kernels/core/registry.h"
-#include "kernels/cuda/device_buffer.h"
 #include "kernels/cuda/kernel.h"
 #include "kernels/int8/attention/attention.h"
 
@@ -15,14 +13,11 @@ namespace {
 
 using fuselage::attention::cuda::RowShapeOf;
 using fuselage::attention::cuda::WithMask;
-using ::fuselage::cuda::DeviceBuffer;
 
 class Attention final : public kernels::Kernel {
  public:
-  Attention(const kernels::KernelDesc& desc, DeviceBuffer constants, const LaunchParams& params)
-      : Kernel(desc), constants_(std::move(constants)), params_(params) {
+  Attention(const kernels::KernelDesc& desc, const LaunchParams& params) : Kernel(desc), params_(params) {
     set_variant("cuda mma");
-    set_weight_bytes(constants_.bytes());
   }
 
  private:
@@ -39,7 +34,6 @@ class Attention final : public kernels::Kernel {
     Launch(params, context.stream);
   }
 
-  const DeviceBuffer constants_;
   const LaunchParams params_;
 };
 
@@ -60,18 +54,10 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   params.row_blocks = static_cast<int32_t>(fuselage::cuda::CeilDiv(params.shape.group_rows, kRowsOfABlock));
   params.y = fuselage::cuda::OutputOf(desc.output());
   LaunchParams::Operand* operands[] = {&params.q, &params.k, &params.v};
-  uint8_t padding[3][16];
-  for (int i = 0; i < 3; ++i) {
-    *operands[i] = OperandOf(desc.input(i));
-    std::memset(padding[i], operands[i]->flip, sizeof(padding[i]));
-  }
+  for (int i = 0; i < 3; ++i) *operands[i] = OperandOf(desc.input(i));
   params.q_addend_twice = params.q.zero_point == -128;
   params.q_addend = static_cast<int8_t>(params.q_addend_twice ? 64 : -params.q.zero_point);
-  ASSIGN_OR_RETURN(DeviceBuffer constants,
-                   DeviceBuffer::Upload(padding, sizeof(padding), "the padding of int8.attention"));
-  for (int i = 0; i < 3; ++i)
-    operands[i]->padding = static_cast<const uint8_t*>(constants.data()) + sizeof(padding[i]) * i;
-  return std::make_unique<Attention>(desc, std::move(constants), params);
+  return std::make_unique<Attention>(desc, params);
 }
 
 }  // namespace

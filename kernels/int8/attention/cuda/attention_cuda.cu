@@ -139,15 +139,15 @@ struct Attention {
     const int64_t key = int64_t{part.group} * s.keys + step.tile * kKeys;
     const int first = step.chunk * kStep, keys = s.keys - step.tile * kKeys;
     FetchLines<kRows, kPieces, kThreads>(
-        thread, {p.q.codes + row * s.depth + first, s.depth, part.rows, s.depth - first, p.q.end, p.q.padding},
+        thread, {p.q.codes + row * s.depth + first, s.depth, part.rows, s.depth - first, p.q.end, p.q.flip},
         [&](int row, int piece) { return stage + Place(row, piece); });
     FetchLines<kKeys, kPieces, kThreads>(
-        thread, {p.k.codes + key * s.depth + first, s.depth, keys, s.depth - first, p.k.end, p.k.padding},
+        thread, {p.k.codes + key * s.depth + first, s.depth, keys, s.depth - first, p.k.end, p.k.flip},
         [&](int row, int piece) { return stage + kKeyPlace + Place(row, piece); });
     if (step.pass == 0 || step.chunk + 1 < Chunks(s)) return;
     FetchLines<kKeys, kWidth / 16, kThreads>(thread,
                                              {p.v.codes + key * s.width + part.first_element, s.width, keys,
-                                              s.width - part.first_element, p.v.end, p.v.padding},
+                                              s.width - part.first_element, p.v.end, p.v.flip},
                                              [&](int row, int piece) { return stage + PlaceOfValue(row, piece); });
   }
 

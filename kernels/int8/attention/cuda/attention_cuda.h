@@ -20,9 +20,8 @@ struct LaunchParams {
   struct Operand {
     const uint8_t* codes = nullptr;  // 16-byte aligned.
     const uint8_t* end = nullptr;
-    const uint8_t* padding = nullptr;  // 16 codes beyond the depth, or the keys, which are 0 where they are multiplied.
-    uint8_t flip = 0;                  // Turns the bytes into i8,
-    int32_t zero_point = 0;            // of which this is.
+    uint8_t flip = 0;        // Turns the bytes into i8: beyond the depth, or the keys, it is 0 where it is multiplied.
+    int32_t zero_point = 0;  // Of the i8.
   } q, k, v;
   // -q.zero_point, or half of it where that is no i8.
   int8_t q_addend = 0;

@@ -81,6 +81,15 @@ TEST_F(Conv2dCudaTest, EveryTileAndSplit) {
   }
 }
 
+TEST_F(Conv2dCudaTest, HalosOfWideImages) {
+  for (const int width : {60, 100, 199}) {
+    Case c = SquareCase(width == 60 ? 128 : 48, /*size=*/40, /*out_channels=*/80, /*kernel=*/3, /*stride=*/1);
+    c.width = width;
+    c.residual_type = DType::kU8;
+    ExpectEqualsCpu(c, width);
+  }
+}
+
 TEST_F(Conv2dCudaTest, RandomShapes) {
   for (int i = 0; i < 400; ++i) {
     Case c = RandomCase(1000 + i, 1, /*groups=*/i % 4 == 0);

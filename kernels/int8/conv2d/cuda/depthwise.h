@@ -65,7 +65,7 @@ struct Depthwise {
         Vector<uint32_t, kWords> taps[4];
         FUSELAGE_UNROLL
         for (int i = 0; i < 4; ++i) {
-          taps[i] = Padding<4 * kWords>(p);
+          taps[i] = Padding<4 * kWords>(p.padding);
           if (!inside || pixels[i] == nullptr) continue;
           taps[i] = thread.Load(reinterpret_cast<const Vector<uint32_t, kWords>*>(pixels[i] + line));
         }

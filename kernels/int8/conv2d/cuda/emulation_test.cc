@@ -4,11 +4,14 @@
 #include <string>
 #include <utility>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/int8/conv2d/cuda/testing.h"
 
 namespace fuselage::int8::conv2d::cuda {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Returns the plan's name.
 std::string ExpectEqualsCpu(const Case& c, uint64_t seed, const PlanOptions& options = {},
@@ -83,6 +86,22 @@ TEST(EmulationTest, HalosOfManyShapes) {
       c.left = width - 1 - width / 3, c.right = width / 3;
       c.residual_type = DType::kI8;
       EXPECT_EQ(ExpectEqualsCpu(c, height, options), "cuda halo 256x64");
+    }
+  }
+}
+
+// Patches of one box and of several, of tiles with one slice of channels and with two.
+TEST(EmulationTest, HalosOfWideImages) {
+  for (int tile = 0; tile < kTileCount; ++tile) {
+    if (!kTiles[tile].halo) continue;
+    PlanOptions options;
+    options.tiling = Tiling{tile, 1};
+    for (const int width : {60, 100, 199}) {
+      Case c = SquareCase(width == 60 ? 128 : 48, /*size=*/5, /*out_channels=*/80, /*kernel=*/3, /*stride=*/1);
+      c.width = width;
+      c.residual_type = DType::kU8;
+      EXPECT_THAT(ExpectEqualsCpu(c, tile, options), HasSubstr("halo"));
+      if (HasFailure()) return;
     }
   }
 }

@@ -244,7 +244,7 @@ FUSELAGE_DEVICE void FetchResidual(const Params& p, Thread thread, uint32_t stag
     const uint8_t* from = inside ? p.residual + index * p.out_channels + channel : nullptr;
     const uint32_t to = staging + Tile::StagingPlace(row, column);
     if (p.out_channels % 16 == 0) {
-      CopyOrPad<16>(p, thread, to, from, inside);
+      CopyOrPad<16>(thread, to, from, inside, p.padding);
     } else {
       const int channels = inside ? p.out_channels - channel : 0;
       Vector<uint8_t, 16> codes;

@@ -203,22 +203,22 @@ struct Gemm {
       const int row = Tile::IndexOf(thread) / Steps::kPieces + i * kRowsApart;
       const uint32_t to = stage + Steps::Place(row, Tile::IndexOf(thread) % Steps::kPieces);
       if constexpr (kByRows) {
-        CopyOrPad<16>(p, thread, to, c.from[i], c.inside[i]);
+        CopyOrPad<16>(thread, to, c.from[i], c.inside[i], p.padding);
         c.from[i] += kTeams * kStep;
         continue;
       }
       const bool inside = IsInside(p, c, i) && ((kPiece != 8 && !kDiagonal) || c.channel < c.channels);
       const uint8_t* from = inside ? PixelOf(p, c, i) : p.input;
       if constexpr (kPiece == 16) {
-        CopyOrPad<16>(p, thread, to, from, inside);
+        CopyOrPad<16>(thread, to, from, inside, p.padding);
       } else if constexpr (kPiece == 8) {
-        CopyOrPad<8>(p, thread, to, from, inside);
-        CopyOrPad<8>(p, thread, to + 8, from + 8, inside && c.channel + 8 < c.channels);
+        CopyOrPad<8>(thread, to, from, inside, p.padding);
+        CopyOrPad<8>(thread, to + 8, from + 8, inside && c.channel + 8 < c.channels, p.padding);
       } else {
         Vector<uint8_t, 16> bytes;
         FUSELAGE_UNROLL
         for (int j = 0; j < 16; ++j) {
-          bytes.values[j] = static_cast<uint8_t>(p.padding);
+          bytes.values[j] = p.padding;
           if (inside && c.channel + j < c.channels) bytes.values[j] = thread.Load(from + j);
         }
         thread.StoreShared(to, bytes);

@@ -154,7 +154,7 @@ struct Halo {
   // What no earlier kernel writes: padding, the first weights; and which taps of the warp's rows, from first_row on,
   // lie in the image.
   FUSELAGE_DEVICE static void Begin(const Params& p, Thread thread, int first_row, int first_channel, Cursor& c) {
-    if (16 * thread.index() < kPaddingBytes) thread.StoreShared(16 * thread.index(), Padding<16>(p));
+    if (16 * thread.index() < kPaddingBytes) thread.StoreShared(16 * thread.index(), Padding<16>(p.padding));
     if constexpr (Tile::kHopper) {
       if (thread.index() == 0) {
         thread.InitBarriers(kBarriers, kStages + 2);
@@ -189,8 +189,8 @@ struct Halo {
       const int from = first_row - before + i;
       if (static_cast<unsigned>(from) >= static_cast<unsigned>(p.rows)) continue;
       // Channels past the last meet weights of zero.
-      CopyOrPad<16>(p, thread, patch + Steps::Place(i, piece), p.input + from * p.in_channels + channel,
-                    channel < p.in_channels);
+      CopyOrPad<16>(thread, patch + Steps::Place(i, piece), p.input + from * p.in_channels + channel,
+                    channel < p.in_channels, p.padding);
     }
   }
 

@@ -7,13 +7,16 @@
 #include "ir/base/elementwise_math.h"
 #include "kernels/cuda/arithmetic.h"
 #include "kernels/cuda/block.h"
+#include "kernels/cuda/fetch.h"
 #include "kernels/int8/conv2d/cuda/stem_layout.h"
 
 namespace fuselage::int8::conv2d::cuda {
 
 using ::fuselage::cuda::Block;
+using ::fuselage::cuda::CopyOrPad;
 using ::fuselage::cuda::kWarpSize;
 using ::fuselage::cuda::Lanes;
+using ::fuselage::cuda::Padding;
 using ::fuselage::cuda::PerThread;
 using ::fuselage::cuda::PerWarp;
 using ::fuselage::cuda::Thread;
@@ -53,9 +56,7 @@ struct Params {
   const float* multiplier;  // m, or s_x * s_w.
   const float* float_bias;  // Null: the output is codes.
   int padded_channels;      // Output channels, up to a whole number of tiles.
-  // Four times the input's zero point, for pixels outside of the image. No memory holds it: threads that all load the
-  // same address wait for each other.
-  uint32_t padding;
+  uint8_t padding;          // The input's zero point, for pixels outside of the image.
 
   int rows;  // Output pixels: batch * out_height * out_width.
   int in_channels, in_height, in_width;
@@ -106,25 +107,6 @@ struct Params {
   ElementwiseInstruction function;
   float function_multiplier;
 };
-
-// So many codes outside of the image.
-template <int kBytes>
-FUSELAGE_DEVICE Vector<uint32_t, kBytes / 4> Padding(const Params& p) {
-  Vector<uint32_t, kBytes / 4> codes;
-  FUSELAGE_UNROLL
-  for (int i = 0; i < kBytes / 4; ++i) codes.values[i] = p.padding;
-  return codes;
-}
-
-// Copies to shared memory what is there, and otherwise padding.
-template <int kBytes>
-FUSELAGE_DEVICE void CopyOrPad(const Params& p, Thread thread, uint32_t to, const uint8_t* from, bool is_there) {
-  if (is_there) {
-    thread.CopyAsync<kBytes>(to, from);
-  } else {
-    thread.StoreShared(to, Padding<kBytes>(p));
-  }
-}
 
 }  // namespace fuselage::int8::conv2d::cuda
 

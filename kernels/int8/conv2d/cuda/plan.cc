@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/cuda/codes.h"
 #include "kernels/int8/conv2d/cuda/kernels.h"
 
 namespace fuselage::int8::conv2d::cuda {
@@ -76,7 +75,7 @@ Params ParamsOf(const Problem& problem) {
   p.dilation_y = g.dilation_y, p.dilation_x = g.dilation_x;
   p.groups = g.groups;
   p.splits = 1;
-  p.padding = ::fuselage::cuda::Splat(static_cast<uint8_t>(problem.input_zero_point));
+  p.padding = static_cast<uint8_t>(problem.input_zero_point);
   p.float_relu = problem.relu;
   p.codes = {e.zero_point, e.range.lo, e.range.hi};
   p.output_flip = problem.output_type == DType::kI8 ? 0x80 : 0;

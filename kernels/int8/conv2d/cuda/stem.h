@@ -102,7 +102,7 @@ struct Stem {
   // Four pixels of a line at once.
   FUSELAGE_DEVICE static void FetchPatch(const Params& p, Thread thread, int image, int origin_y, int origin_x) {
     const StemLayout& layout = p.stem;
-    const uint32_t padding = p.padding;
+    const uint32_t padding = ::fuselage::cuda::Splat(p.padding);
     const int64_t first = int64_t{image} * p.in_height * p.in_width * p.in_channels;
     const uint8_t* input = p.input + first / 4 * 4;
     const int past = static_cast<int>(first % 4);

@@ -1,7 +1,6 @@
 #include "kernels/int8/matmul/cuda/matmul_cuda.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -81,18 +80,15 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   LaunchParams params = ParamsOf(desc, shape, epilogue);
   params.column_blocks = static_cast<int32_t>(across);
   params.product_blocks = static_cast<int32_t>(blocks(*wide) / std::max<int64_t>(1, products));
-  // Padding, then the matrices of both operands.
-  std::vector<int64_t> constants = {0, 0, 0, 0};
-  std::memset(&constants[2], params.b_flip, 16);
-  constants.insert(constants.end(), shape.a.begin(), shape.a.end());
+  params.b.padding = params.b_flip;
+  // The matrices of both operands.
+  std::vector<int64_t> constants(shape.a.begin(), shape.a.end());
   constants.insert(constants.end(), shape.b.begin(), shape.b.end());
   ASSIGN_OR_RETURN(DeviceBuffer memory,
                    DeviceBuffer::Upload(constants.data(), static_cast<int64_t>(constants.size() * sizeof(int64_t)),
                                         "the matrices of int8.matmul"));
   const auto* on_device = static_cast<const int64_t*>(memory.data());
-  params.a.padding = reinterpret_cast<const uint8_t*>(on_device);
-  params.b.padding = reinterpret_cast<const uint8_t*>(on_device + 2);
-  params.a.matrices = on_device + 4;
+  params.a.matrices = on_device;
   params.b.matrices = params.a.matrices + products;
   return std::make_unique<Matmul>(desc, std::move(memory), params, *wide, static_cast<int>(blocks(*wide)));
 }

@@ -22,7 +22,7 @@ struct LaunchParams {
     const uint8_t* codes = nullptr;     // [matrices][rows or depth][depth or columns], 16-byte aligned.
     const uint8_t* end = nullptr;       // Of all matrices.
     const int64_t* matrices = nullptr;  // [products]: which one it is.
-    const uint8_t* padding = nullptr;   // 16 codes beyond the depth, which are 0 where they are multiplied.
+    uint8_t padding = 0;                // The code beyond the depth, which is 0 where it is multiplied.
     int32_t zero_point = 0;
   } a, b;
   bool a_is_signed = false;
