@@ -69,7 +69,8 @@ gather() {  # gather FILE PROGRAM...
 
 pack() {  # pack FILE
   # By DT_RPATH, which libraries' own libraries are looked for by too.
-  local flags=(--config=cuda ${archs:+--repo_env=CUDA_ARCHS=$archs} '--linkopt=-Wl,-rpath,$ORIGIN/../lib,--disable-new-dtags') targets files
+  local flags=(--config=cuda '--linkopt=-Wl,-rpath,$ORIGIN/../lib,--disable-new-dtags') targets files
+  [ -z "$archs" ] || flags+=("--repo_env=CUDA_ARCHS=$archs")
   targets="//harness //tools/gpu_check //runtime/cuda:backend_test
     //tools/peers:prepare //tools/peers:fuselage_worker //tools/peers:cudnn_worker
     //kernels/int8/conv2d/cuda:tiling_bench //kernels/int8/conv2d/cuda:conv2d_cuda_test

@@ -107,11 +107,11 @@ class Thread {
         : "memory");
   }
 #else
-  // For the host's pass over a source of sm_90a.
-  FUSELAGE_DEVICE void InitBarriers(uint32_t, int) const {}
-  FUSELAGE_DEVICE void ExpectBytes(uint32_t, int) const {}
-  FUSELAGE_DEVICE void CopyBulk(uint32_t, const void*, int, uint32_t) const {}
-  FUSELAGE_DEVICE void CopyTile(uint32_t, const TileMap&, int, int, uint32_t) const {}
+  // Elsewhere nothing calls them.
+  __device__ void InitBarriers(uint32_t offset, int count) const;
+  __device__ void ExpectBytes(uint32_t barrier, int bytes) const;
+  __device__ void CopyBulk(uint32_t offset, const void* from, int bytes, uint32_t barrier) const;
+  __device__ void CopyTile(uint32_t offset, const TileMap& map, int column, int row, uint32_t barrier) const;
 #endif
 
  private:
@@ -235,14 +235,14 @@ class Warp {
 #undef FUSELAGE_SUMS_OF
   }
 #else
-  // For the host's pass over a source of sm_90a.
-  FUSELAGE_DEVICE void BeginProducts() const {}
-  FUSELAGE_DEVICE void CommitProducts() const {}
-  FUSELAGE_DEVICE void WaitForProducts() const {}
-  FUSELAGE_DEVICE void WaitForBytes(uint32_t, int) const {}
+  // Elsewhere nothing calls them.
+  __device__ void BeginProducts() const;
+  __device__ void CommitProducts() const;
+  __device__ void WaitForProducts() const;
+  __device__ void WaitForBytes(uint32_t barrier, int parity) const;
   template <typename X, int kFragments>
-  FUSELAGE_DEVICE void MultiplyInGroup(const Lanes<Vector<uint32_t, 4>>&, uint32_t,
-                                       Lanes<Vector<int32_t, 4>> (&)[kFragments]) const {}
+  __device__ void MultiplyInGroup(const Lanes<Vector<uint32_t, 4>>& a, uint32_t b,
+                                  Lanes<Vector<int32_t, 4>> (&acc)[kFragments]) const;
 #endif
 
   template <typename T>

@@ -152,6 +152,19 @@ FUSELAGE_DEVICE void ForChunks(Thread thread, F f) {
   }
 }
 
+// A phase that takes a ticket of tile block.x() for split block.z(), and whether it was the last: in the phase after
+// it. Uses the first bytes of shared memory.
+FUSELAGE_DEVICE void TakeTileTicket(Block& block, const Params& p) {
+  block.Phase([&](Warp warp) {
+    warp.ForThreads([&](Thread thread) {
+      if (thread.index() == 0) thread.StoreShared(0, thread.TakeTicket(p.tickets + block.x(), p.splits));
+    });
+  });
+}
+FUSELAGE_DEVICE bool HasLastTicket(const Params& p, Thread thread) {
+  return thread.LoadShared<uint32_t>(0) == static_cast<uint32_t>(p.splits - 1);
+}
+
 // Adds the sums of a tile's splits, block.z() of tile block.x(), in the block that comes last, in whichever order the
 // others came: integer sums. False in the others. Uses the first bytes of shared memory.
 template <typename Tile>
@@ -176,15 +189,11 @@ FUSELAGE_DEVICE bool AddSplits(Block& block, const Params& p,
       thread.Fence();
     });
   });
-  block.Phase([&](Warp warp) {
-    warp.ForThreads([&](Thread thread) {
-      if (thread.index() == 0) thread.StoreShared(0, thread.TakeTicket(p.tickets + block.x(), p.splits));
-    });
-  });
+  TakeTileTicket(block, p);
   bool last = false;
   block.Phase([&](Warp warp) {
     warp.ForThreads([&](Thread thread) {
-      last = thread.LoadShared<uint32_t>(0) == static_cast<uint32_t>(p.splits - 1);
+      last = HasLastTicket(p, thread);
       if (!last) return;
       thread.Fence();
       FUSELAGE_UNROLL

@@ -53,6 +53,16 @@ struct Gemm {
     PerWarp<typename Tile::Accumulators, kWarps> accumulators;
     // Has a warp's team so many steps?
     const auto has = [&](Warp warp, int step) { return step * kTeams + Teams::Of(warp) < steps; };
+    // Of a team's n-th step.
+    const auto fetch_weights = [&](Warp warp, Thread thread, int n) {
+      const uint32_t to = StageOf(warp, n) + Tile::kRows * kStep;
+      if constexpr (Tile::kHopper) {
+        if (thread.index() == 0) Steps::StartWeights(p, thread, first_step + n, first_channel, to, Barrier(n));
+      } else {
+        Steps::FetchWeights(thread, cursors[thread].weight, to);
+        cursors[thread].weight += int64_t{kTeams} * p.padded_channels * kStep;
+      }
+    };
 
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
@@ -60,10 +70,12 @@ struct Gemm {
         accumulators[warp].Clear(thread);
         if constexpr (kTeams > 1) outputs[thread] = typename Teams::Output(p, thread, first_row, first_channel);
         // The weights of the first steps do not wait for earlier launches.
-        if (Tile::kHopper && thread.index() == 0) thread.InitBarriers(0, kStages);
+        if constexpr (Tile::kHopper) {
+          if (thread.index() == 0) thread.InitBarriers(Barrier(0), kStages);
+        }
         FUSELAGE_UNROLL
         for (int step = 0; step < kStages - 1; ++step) {
-          if (has(warp, step)) FetchWeights(p, thread, StageOf(warp, step), first_step + step, cursors[thread]);
+          if (has(warp, step)) fetch_weights(warp, thread, step);
         }
       });
       warp.WaitForEarlier();
@@ -88,7 +100,7 @@ struct Gemm {
           const int ahead = step + kStages - 1;
           if (has(warp, ahead)) {
             warp.ForThreads([&](Thread thread) {
-              FetchWeights(p, thread, StageOf(warp, ahead), first_step + ahead, cursors[thread]);
+              fetch_weights(warp, thread, ahead);
               FetchRows(p, thread, StageOf(warp, ahead), cursors[thread]);
             });
           }
@@ -129,8 +141,7 @@ struct Gemm {
     bool inside[kFetchedRows];             // and whether that is in the image.
     int tap_y, tap_x, channel;             // The place in the inner dimension; tap_y may pass the last tap.
     int channels;                          // From the window's first on.
-    const int8_t* weight;
-    int first_channel, barrier;  // For Hopper, of its weights.
+    const int8_t* weight;                  // Of the next step; not for Hopper.
   };
 
   FUSELAGE_DEVICE static Cursor MakeCursor(const Params& p, Thread thread, int first_row, int first_channel,
@@ -152,12 +163,7 @@ struct Gemm {
     c.channel = inner % p.tap_channels;
     c.tap_y = tap / p.kernel_width * p.dilation_y;
     c.tap_x = tap % p.kernel_width * p.dilation_x;
-    if constexpr (Tile::kHopper) {
-      c.first_channel = first_channel;
-      c.barrier = 0;
-    } else {
-      c.weight = Steps::Weights(p, thread, first_step, first_channel);
-    }
+    if constexpr (!Tile::kHopper) c.weight = Steps::Weights(p, thread, first_step, first_channel);
     if constexpr (kByRows) Locate(p, c);
     return c;
   }
@@ -185,18 +191,7 @@ struct Gemm {
   FUSELAGE_DEVICE static uint32_t Barrier(int n) { return 8 * (n % kStages); }
   static_assert(!Tile::kHopper || kTeams == 1);
 
-  // Fetch the cursor's part of a step into its buffer, and move on to the team's next step. For Hopper one thread does,
-  // of step `step`.
-  FUSELAGE_DEVICE static void FetchWeights(const Params& p, Thread thread, uint32_t stage, int step, Cursor& c) {
-    const uint32_t to = stage + Tile::kRows * kStep;
-    if constexpr (Tile::kHopper) {
-      if (thread.index() == 0) Steps::StartWeights(p, thread, step, c.first_channel, to, c.barrier);
-      c.barrier = c.barrier + 8 < 8 * kStages ? c.barrier + 8 : 0;
-    } else {
-      Steps::FetchWeights(thread, c.weight, to);
-      c.weight += int64_t{kTeams} * p.padded_channels * kStep;
-    }
-  }
+  // Fetches the cursor's pixels of a step into its buffer, and moves on to the team's next step.
   FUSELAGE_DEVICE static void FetchRows(const Params& p, Thread thread, uint32_t stage, Cursor& c) {
     FUSELAGE_UNROLL
     for (int i = 0; i < kFetchedRows; ++i) {

@@ -10,8 +10,9 @@ namespace fuselage::int8::conv2d::cuda {
 
 enum class Family { kGemm, kFinish, kStem, kPooledStem, kDepthwise, kDirect, kPool };
 
-// A Gemm's tiles. Shared memory feeds the tensor cores of sm_90 only where warps have 64 x 64 results: then each byte
-// that ldmatrix takes is used often enough. The smaller tiles are for products that leave multiprocessors idle.
+// A Gemm's tiles. Shared memory feeds mma on sm_90 only where warps have 64 x 64 results: then each byte that ldmatrix
+// takes is used often enough. The smaller tiles are for products that leave multiprocessors idle, teams for those of the
+// fewest.
 struct TileSize {
   int rows, columns, warps_down, warps_across;
   bool halo = false;    // The kernel is halo.h's.

@@ -101,15 +101,11 @@ struct Teams {
         thread.Fence();
       });
     });
-    block.Phase([&](Warp warp) {
-      warp.ForThreads([&](Thread thread) {
-        if (thread.index() == 0) thread.StoreShared(0, thread.TakeTicket(p.tickets + block.x(), p.splits));
-      });
-    });
+    TakeTileTicket(block, p);
     bool last = false;
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
-        last = thread.LoadShared<uint32_t>(0) == static_cast<uint32_t>(p.splits - 1);
+        last = HasLastTicket(p, thread);
         if (!last || outputs[thread].place < 0) return;
         thread.Fence();
         FUSELAGE_UNROLL_BY_4

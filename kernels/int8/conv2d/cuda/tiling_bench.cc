@@ -1,4 +1,5 @@
-// Times every tiling of ResNet18's layers on the current device and prints the best ones as rows of TunedTilings():
+// Times every tiling of ResNet18's layers on the current device and prints the best ones as rows of TunedTilings(), each
+// behind a comment with each tile's best splits and their time:
 //
 //   bazel run -c opt //kernels/int8/conv2d/cuda:tiling_bench -- 1 64 256          batches
 //
