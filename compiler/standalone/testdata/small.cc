@@ -62,8 +62,8 @@ void Register_int8_conv2d(fuselage::kernels::KernelRegistry& registry) {
 constexpr std::array Register_int8_global_avg_pool_linearRows = {
     fuselage::int8::linear::kVariants[0],
     fuselage::int8::linear::kVariants[1],
-    fuselage::int8::linear::kVariants[3],
-    fuselage::int8::linear::kVariants[4]};
+    fuselage::int8::linear::kVariants[4],
+    fuselage::int8::linear::kVariants[5]};
 void Register_int8_global_avg_pool_linear(fuselage::kernels::KernelRegistry& registry) {
   registry.Register(fuselage::int8::global_avg_pool_linear::EntryWith(Register_int8_global_avg_pool_linearRows));
 }

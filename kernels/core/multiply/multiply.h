@@ -27,10 +27,10 @@ struct Multiply {
   int32_t* c;
   int64_t c_stride;  // Elements from row to row.
   // Null, or weights that a later Multiply takes, as many as a panel's of this one: they come into the second-level
-  // cache meanwhile. AVX2 leaves them.
+  // cache meanwhile. AVX2 leaves them, but for pairs.
   const void* next;
-  int rows;          // 1 .. kMaxRows
-  int panels;        // 1 .. as many as the inner loops take.
+  int rows;    // 1 .. kMaxRows
+  int panels;  // 1 .. as many as the inner loops take.
   bool accumulate;
 };
 

@@ -153,8 +153,13 @@ constexpr Layer kDilated[] = {
     {"fcn_28_head", 2048, 28, 512, 3, 1, false, 1},       {"deeplab_28_aspp", 2048, 28, 256, 3, 1, false, 1, 1, 12},
 };
 
-// Expansions and projections of inverted residuals, whose depth is short: MobileNetV2, table 2.
+// Expansions and projections: of bottlenecks (ResNet50; K. He et al., "Deep Residual Learning for Image Recognition",
+// CVPR 2016, table 1), and of inverted residuals, whose depth is short (MobileNetV2, table 2).
 constexpr Layer kPointwise[] = {
+    {"resnet50_56_reduce", 256, 56, 64, 1, 1, false, 2},       {"resnet50_56_expand", 64, 56, 256, 1, 1, true, 3},
+    {"resnet50_28_reduce", 512, 28, 128, 1, 1, false, 3},      {"resnet50_28_expand", 128, 28, 512, 1, 1, true, 4},
+    {"resnet50_14_reduce", 1024, 14, 256, 1, 1, false, 5},     {"resnet50_14_expand", 256, 14, 1024, 1, 1, true, 6},
+    {"resnet50_7_reduce", 2048, 7, 512, 1, 1, false, 2},       {"resnet50_7_expand", 512, 7, 2048, 1, 1, true, 3},
     {"mobilenet_v2_112_project", 32, 112, 16, 1, 1, false, 1}, {"mobilenet_v2_112_expand", 16, 112, 96, 1, 1, false, 1},
     {"mobilenet_v2_56_project", 144, 56, 24, 1, 1, true, 1},   {"mobilenet_v2_56_expand", 24, 56, 144, 1, 1, false, 2},
     {"mobilenet_v2_28_project", 192, 28, 32, 1, 1, true, 2},   {"mobilenet_v2_28_expand", 32, 28, 192, 1, 1, false, 3},

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/core/multiply/pairs.h"
 #include "kernels/core/requantize.h"
 #include "kernels/int8/linear/variants.h"
 
@@ -56,7 +57,7 @@ std::vector<T> Padded(std::vector<T> values, int64_t size) {
 
 class Linear : public kernels::Kernel {
  public:
-  Linear(const KernelDesc& desc, const Epilogue& epilogue, const Variant& variant)
+  [[gnu::cold]] Linear(const KernelDesc& desc, const Epilogue& epilogue, const Variant& variant)
       : Kernel(desc), variant_(variant), input_type_(desc.input(0).dtype) {
     const Tensor& weight = *desc.ParameterOrNull("weight");
     const TensorType& y = desc.output();
@@ -74,7 +75,9 @@ class Linear : public kernels::Kernel {
     multiplier_ = Padded(params_.float_output ? epilogue.float_scale : epilogue.multiplier, padded);
     float_bias_ = Padded(epilogue.float_bias, padded);
     const Packing& packing = variant.packing;
-    const TensorType packed_type{DType::kI8, {padded * params_.depth}, std::nullopt, Layout::kRowMajor};
+    params_.block_bytes = packing.BlockBytes(params_.depth);
+    const TensorType packed_type{
+        DType::kI8, {padded / packing.block * params_.block_bytes}, std::nullopt, Layout::kRowMajor};
     weight_ = desc.Packed(
         "weight",
         absl::StrCat("linear ", packing.block, " ", packing.group, " ", packing.step, " ", ToString(packed_type)),
@@ -93,15 +96,19 @@ class Linear : public kernels::Kernel {
   }
 
  private:
-  Tensor Packed(const Tensor& weight, const TensorType& type) const {
+  [[gnu::cold]] Tensor Packed(const Tensor& weight, const TensorType& type) const {
     const Packing& packing = variant_.packing;
     Tensor packed(type);
     const int8_t* from = weight.data<int8_t>();
     for (int64_t n = 0; n < params_.channels; ++n) {
-      int8_t* block = packed.data<int8_t>() + n / packing.block * params_.depth * packing.block;
+      int8_t* block = packed.data<int8_t>() + n / packing.block * params_.block_bytes;
       for (int64_t k = 0; k < input_depth_; ++k) {
         block[(k / packing.group * packing.block + n % packing.block) * packing.group + k % packing.group] = *from++;
       }
+    }
+    for (int64_t n = 0; packing.group_steps != nullptr && n < params_.channels; n += packing.block) {
+      packing.group_steps(params_.depth / packing.step,
+                          static_cast<uint8_t*>(packed.raw_data()) + n / packing.block * params_.block_bytes);
     }
     return packed;
   }
@@ -178,8 +185,9 @@ absl::Span<const Variant> Variants() { return kVariants; }
 absl::Span<const Variant> VariantsOfAnyWeight() {
   static const auto* const variants = [] {
     auto* table = new std::vector<Variant>;
-    std::copy_if(std::begin(kVariants), std::end(kVariants), std::back_inserter(*table),
-                 [](const Variant& variant) { return variant.accepts != PairsFit; });
+    std::copy_if(std::begin(kVariants), std::end(kVariants), std::back_inserter(*table), [](const Variant& variant) {
+      return variant.accepts != PairsFit && variant.accepts != PairsFillTiles;
+    });
     return table;
   }();
   return *variants;
@@ -189,6 +197,10 @@ const Variant& VariantFor(Isa isa, int64_t rows) {
   Params params;
   params.rows = rows;
   return kernels::BestVariant(Variants(), isa, params);
+}
+
+int64_t Packing::BlockBytes(int64_t depth) const {
+  return group_steps != nullptr ? kernels::PairPanelBytes(depth / step) : depth * block;
 }
 
 bool IsPacked(const Packing& packing, DType type, int64_t features) {

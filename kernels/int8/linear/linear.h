@@ -22,10 +22,14 @@ namespace fuselage::int8::linear {
 //   w: [N / block][K / group][block][group] i8
 //   x: [M][K], each code as i16; or, where x_bytes is 1, as u8, an i8 code as code + 128
 //      with `tile_rows`: [M / tile_rows][K / step][tile_rows][step], where rows that do not exist hold anything
+//   with `group_steps`: w's blocks are panels, whose steps it groups (kernels/core/multiply/pairs.h)
 struct Packing {
   int block = 1, group = 1, step = 1;
   int x_bytes = 2;
   int tile_rows = 0;
+  void (*group_steps)(int64_t steps, uint8_t* panel) = nullptr;
+
+  int64_t BlockBytes(int64_t depth) const;  // Of w.
 };
 
 // Arrays have an entry per channel, padded to a multiple of the packing's block.
@@ -33,6 +37,7 @@ struct Params {
   bool pairs_fit = false;                     // Epilogue::pairs_fit.
   int64_t rows = 0, channels = 0, depth = 0;  // M; N; K, padded to a multiple of the packing's step.
   const int8_t* weight = nullptr;
+  int64_t block_bytes = 0;                // From one block of it to the next.
   const int64_t* step_offsets = nullptr;  // [depth / step], bytes: where the steps of a packed x's row are.
   // What is added to the accumulator: b32, or -z_x * sum w for a float output; less 128 * sum w where x is code + 128.
   const int32_t* addend = nullptr;
@@ -53,6 +58,8 @@ struct Params {
 struct Range {
   int64_t row_begin, row_end, channel_begin, channel_end;
 };
+
+constexpr int64_t kPairGroupRows = 48;  // Of a call of avx2::RunPairGroups, at most.
 
 // x: packed. y: [M, N], u8 or f32.
 using Function = void(const Params& params, const void* x, void* y, const Range& range);
@@ -98,6 +105,7 @@ void Register(kernels::KernelRegistry& registry);
 
 FUSELAGE_VARIANTS(Function, Run)
 FUSELAGE_VARIANTS(Function, RunPairs)
+FUSELAGE_VARIANTS(Function, RunPairGroups)
 
 }  // namespace fuselage::int8::linear
 

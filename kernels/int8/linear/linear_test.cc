@@ -66,12 +66,17 @@ TEST(Scalar, FollowsTheFormulas) {
 using VariantTest = kernels::VariantTest<Variant>;
 
 // The largest weight that a variant takes.
-int MaxWeight(const Variant& variant) { return variant.run == avx2::RunPairs ? 64 : 128; }
+int MaxWeight(const Variant& variant) {
+  return variant.run == avx2::RunPairs || variant.run == avx2::RunPairGroups ? 64 : 128;
+}
 
+// Where it is limited, some weights are smaller: groups of every size.
 void LimitWeight(const Variant& variant, Tensor* weight) {
   int8_t* w = weight->data<int8_t>();
   const int max = MaxWeight(variant);
-  for (int64_t i = 0; i < weight->num_elements(); ++i) w[i] = static_cast<int8_t>(std::clamp<int>(w[i], -max, max));
+  for (int64_t i = 0; i < weight->num_elements(); ++i) {
+    w[i] = static_cast<int8_t>(std::clamp<int>(w[i], -max, max) / (max == 128 ? 1 : 1 << i / 4 % 4));
+  }
 }
 
 TEST_P(VariantTest, EqualsScalar) {
@@ -148,14 +153,17 @@ INSTANTIATE_TEST_SUITE_P(All, VariantTest,
                          kernels::VariantName());
 
 TEST(Create, PairsOfNarrowWeights) {
-  Layer layer({2, 8}, 4, DType::kU8, 3, Output::kU8, "none");
-  layer.desc.isa = Isa::kAvx2;
-  for (int64_t i = 0; i < layer.weight.num_elements(); ++i) layer.weight.Set(i, i % 2 == 0 ? 64 : -64);
-  const absl::StatusOr<std::string> narrow = VariantName(layer.Describe());
-  layer.weight.Set(31, 65);
-  const absl::StatusOr<std::string> wide = VariantName(layer.Describe());
-  ASSERT_TRUE(narrow.ok() && wide.ok());
-  EXPECT_EQ(*narrow, *wide == "avx2" ? "avx2 pairs" : *wide);
+  for (const int64_t rows : {2, 4}) {
+    Layer layer({rows, 8}, 4, DType::kU8, 3, Output::kU8, "none");
+    layer.desc.isa = Isa::kAvx2;
+    for (int64_t i = 0; i < layer.weight.num_elements(); ++i) layer.weight.Set(i, i % 2 == 0 ? 64 : -64);
+    const absl::StatusOr<std::string> narrow = VariantName(layer.Describe());
+    layer.weight.Set(31, 65);
+    const absl::StatusOr<std::string> wide = VariantName(layer.Describe());
+    ASSERT_TRUE(narrow.ok() && wide.ok());
+    const char* const pairs = rows < 4 ? "avx2 pairs" : "avx2 pair groups";
+    EXPECT_EQ(*narrow, *wide == "avx2" ? pairs : *wide);
+  }
 }
 
 TEST(Create, TakesNoBias) {

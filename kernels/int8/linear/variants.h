@@ -4,6 +4,7 @@
 #define FUSELAGE_KERNELS_INT8_LINEAR_VARIANTS_H_
 
 #include "kernels/core/isa.h"
+#include "kernels/core/multiply/pairs.h"
 #include "kernels/int8/linear/linear.h"
 
 namespace fuselage::int8::linear {
@@ -13,11 +14,18 @@ using kernels::Isa;
 // Fewer rows stream the weights, and AVX-512 VNNI's products are fast enough for that.
 inline bool FillsTiles(const Params& params) { return params.rows >= 16; }
 inline bool PairsFit(const Params& params) { return params.pairs_fit; }
+inline bool PairsFillTiles(const Params& params) { return params.pairs_fit && params.rows >= 4; }
 
 inline constexpr Variant kVariants[] = {
     {"scalar", Isa::kScalar, nullptr, {1, 1, 1, 2}, 64, scalar::Run},
     {"avx2", Isa::kAvx2, nullptr, {8, 2, 2, 2}, 96, avx2::Run},
     {"avx2 pairs", Isa::kAvx2, PairsFit, {8, 4, 4, 1}, 96, avx2::RunPairs},
+    {"avx2 pair groups",
+     Isa::kAvx2,
+     PairsFillTiles,
+     {16, 4, 4, 1, 0, kernels::GroupPairs},
+     kPairGroupRows,
+     avx2::RunPairGroups},
     {"avx_vnni", Isa::kAvxVnni, nullptr, {8, 4, 4, 1}, 96, avx_vnni::Run},
     {"avx512_vnni", Isa::kAvx512Vnni, nullptr, {16, 4, 4, 1}, 66, avx512_vnni::Run},
     {"amx", Isa::kAmx, FillsTiles, {16, 4, 64, 1, 16}, 256, amx::Run},

@@ -18,13 +18,6 @@ struct WordProduct {
   }
 };
 
-// Four products u8 * i8. vpmaddubsw adds two in 16 bits, which saturate unless Epilogue::pairs_fit.
-struct PairProduct {
-  static inline __m256i Add(__m256i sum, __m256i x, __m256i weights) {
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(x, weights), _mm256_set1_epi16(1)));
-  }
-};
-
 inline __m256i LoadVector(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 inline void StoreVector(void* p, __m256i v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
 inline int LoadDword(const void* p) {

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/base/tensor.h"
+#include "kernels/core/multiply/pairs.h"
 #include "kernels/int8/conv2d/core/operands.h"
 #include "kernels/int8/conv2d/core/output_constants.h"
 
@@ -87,6 +88,9 @@ class Direct : public Algorithm {
     }
     depth_ = static_cast<int64_t>(offsets_.size());
     chunk_depth_ = CeilDiv(depth_, CeilDiv(depth_, loops_.chunk_depth));
+    const bool grouped = loops_.group != nullptr;
+    chunk_bytes_ = grouped ? kernels::PairChunkBytes(chunk_depth_) : chunk_depth_ * kPanelBytes;
+    panel_bytes_ = grouped ? kernels::PairPanelBytes(depth_) : depth_ * kPanelBytes;
   }
 
   void PlanTasks(int threads) {
@@ -130,9 +134,9 @@ class Direct : public Algorithm {
     }
   }
 
-  // [group][panel][dword][16][elements of a dword]
+  // [group][panel][dword][16][elements of a dword]; chunks of those if grouped
   TensorType PackedType() const {
-    return {DType::kU8, {geometry_.groups * panels() * depth_ * kPanelBytes}, std::nullopt, Layout::kRowMajor};
+    return {DType::kU8, {geometry_.groups * panels() * panel_bytes_}, std::nullopt, Layout::kRowMajor};
   }
   [[gnu::cold]] Tensor Packed(const int8_t* weight) const {
     const Geometry& g = geometry_;
@@ -142,7 +146,7 @@ class Direct : public Algorithm {
     Tensor packed(PackedType());
     for (int64_t oc = 0; oc < g.out_channels; ++oc) {
       const int64_t group = oc / g.group_out_channels(), in_group = oc % g.group_out_channels();
-      uint8_t* panel = packed.data<uint8_t>() + (group * panels() + in_group / kPanel) * depth_ * kPanelBytes;
+      uint8_t* panel = packed.data<uint8_t>() + (group * panels() + in_group / kPanel) * panel_bytes_;
       for (int64_t tap = 0; tap < taps; ++tap) {
         for (int64_t c = 0; c < channels; ++c) {
           const int8_t w = weight[(oc * channels + c) * taps + tap];
@@ -154,6 +158,9 @@ class Direct : public Algorithm {
           std::memcpy(to, loops_.element_bytes == 2 ? static_cast<const void*>(&wide) : &w, loops_.element_bytes);
         }
       }
+    }
+    for (int64_t panel = 0; loops_.group != nullptr && panel < g.groups * panels(); ++panel) {
+      loops_.group(depth_, packed.data<uint8_t>() + panel * panel_bytes_);
     }
     return packed;
   }
@@ -253,7 +260,7 @@ class Direct : public Algorithm {
   }
 
   const uint8_t* Weight(int64_t group, int64_t panel, int64_t dword) const {
-    return weight_->data<uint8_t>() + ((group * panels() + panel) * depth_ + dword) * kPanelBytes;
+    return weight_->data<uint8_t>() + (group * panels() + panel) * panel_bytes_ + dword / chunk_depth_ * chunk_bytes_;
   }
 
   // One chunk of the depth, whose weights stay in a cache for all rows. `next`: those of the next; the
@@ -266,7 +273,7 @@ class Direct : public Algorithm {
     m.offsets = offsets_.data() + first_dword;
     m.depth = std::min(chunk_depth_, depth_ - first_dword);
     m.b = weight;
-    m.b_stride = depth_ * kPanelBytes;
+    m.b_stride = panel_bytes_;
     m.c_stride = accumulator_stride_;
     m.panels = static_cast<int>(panel_count);
     m.accumulate = first_dword > 0;
@@ -306,7 +313,8 @@ class Direct : public Algorithm {
   int64_t row_step_, column_step_;  // Between consecutive output pixels, in the copy.
   int64_t tap_bytes_, columns_, pixel_bytes_, row_bytes_, rows_bytes_;
   int64_t run_dwords_, depth_, chunk_depth_;
-  std::vector<int64_t> offsets_;  // Where the depth's dwords lie, from an output pixel's first tap.
+  int64_t chunk_bytes_, panel_bytes_;  // Of weights.
+  std::vector<int64_t> offsets_;       // Where the depth's dwords lie, from an output pixel's first tap.
   int64_t block_rows_, row_blocks_, panel_splits_;
   std::vector<int64_t> pixel_offsets_;  // Where the pixels of a block of rows are in the copy; empty: row by row.
   int64_t accumulator_stride_, scratch_per_thread_;

@@ -1,5 +1,6 @@
 // AVX2's direct convolution.
 #include "kernels/core/avx2.h"
+#include "kernels/core/multiply/multiply_pairs_avx2.h"
 #include "kernels/int8/conv2d/core/load_bytes.h"
 #include "kernels/int8/conv2d/core/multiply_avx2.h"
 #include "kernels/int8/conv2d/core/output_avx2.h"
@@ -78,14 +79,17 @@ Loops GetLoops() {
           /*load=*/Load,
           /*multiply=*/MultiplyTiles<WordProduct>,
           /*finish=*/Finish,
+          /*group=*/nullptr,
           /*multiply_codes=*/nullptr};
 }
 
 Loops GetPairLoops() {
   Loops loops = GetLoops();
   loops.element_bytes = 1;
+  loops.chunk_depth = kernels::kMaxPairSteps;
   loops.load = LoadBytes;
-  loops.multiply = MultiplyTiles<PairProduct>;
+  loops.multiply = kernels::MultiplyPairs;
+  loops.group = kernels::GroupPairs;
   return loops;
 }
 

@@ -245,6 +245,7 @@ Loops GetLoops() {
           /*load=*/LoadBytes,
           /*multiply=*/MultiplyVnni,
           /*finish=*/Finish,
+          /*group=*/nullptr,
           /*multiply_codes=*/MultiplyCodes};
 }
 

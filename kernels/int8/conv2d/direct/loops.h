@@ -19,6 +19,9 @@ struct Loops {
   void (*load)(const uint8_t* x, int64_t count, uint8_t flip, void* out);
   void (*multiply)(const Multiply&);
   FinishPixels* finish;
+  // Groups the steps of a panel of weights, for a multiply that wants that (kernels/core/multiply/pairs.h), and
+  // max_panels is 1. Null: they stay as they are.
+  void (*group)(int64_t steps, uint8_t* panel);
   // Both at once, for a line of any number of pixels whose results are codes: sums need not leave the registers, or not
   // the first-level cache. Null: apart.
   void (*multiply_codes)(const Multiply&, const OutputStage&, const Destination&);
