@@ -11,7 +11,7 @@
 namespace fuselage::kernels {
 namespace {
 
-constexpr int kPairRows = 4;  // Of a tile: their sums take eight registers of 16.
+constexpr int kPairTileRows = 4;  // Of a tile: their sums take eight registers of 16.
 
 // The pairs of one step of a row, in both halves of a panel, to those of the steps before it. What multiplies little
 // loads much: of 96 instructions for a group of 4 steps 72 compute, and 35 load. The compiler, left to itself,
@@ -66,59 +66,59 @@ inline __attribute__((always_inline)) void AddGroups(const char* const (&rows)[k
   }
 }
 
+constexpr int64_t kLine = 64;  // Bytes.
+
+// kRows rows a tile. Before each come `lines` of m.next.
 template <int kRows>
-__attribute__((noinline)) void MultiplyPairTile(const Multiply& m, const PairGroups& groups) {
-  const auto* b = static_cast<const __m256i*>(m.b);
-  const int64_t* offset = m.offsets;
-  const char* rows[kRows];
-  __m256i sums[kRows][2];
+__attribute__((noinline)) void MultiplyPairTiles(const Multiply& m, const PairGroups& groups, int tiles,
+                                                 int64_t lines) {
+  const char *a = static_cast<const char*>(m.a), *next = static_cast<const char*>(m.next);
+  int32_t* c = m.c;
+  for (; tiles > 0; --tiles, a += kRows * m.a_stride, c += kRows * m.c_stride) {
+    for (const char* end = next + lines * kLine; next < end; next += kLine) _mm_prefetch(next, _MM_HINT_T1);
+    const char* rows[kRows];
+    __m256i sums[kRows][2];
 #pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) {
-    rows[r] = static_cast<const char*>(m.a) + r * m.a_stride;
+    for (int r = 0; r < kRows; ++r) {
+      rows[r] = a + r * m.a_stride;
 #pragma GCC unroll 2
-    for (int half = 0; half < 2; ++half) {
-      const auto* from = reinterpret_cast<const __m256i*>(m.c + r * m.c_stride + 8 * half);
-      sums[r][half] = m.accumulate ? _mm256_loadu_si256(from) : _mm256_setzero_si256();
+      for (int half = 0; half < 2; ++half) {
+        const auto* from = reinterpret_cast<const __m256i*>(c + r * m.c_stride + 8 * half);
+        sums[r][half] = m.accumulate ? _mm256_loadu_si256(from) : _mm256_setzero_si256();
+      }
     }
-  }
-  AddGroups<kRows, 4>(rows, groups.count[0], offset, b, sums);
-  AddGroups<kRows, 3>(rows, groups.count[1], offset, b, sums);
-  AddGroups<kRows, 2>(rows, groups.count[2], offset, b, sums);
-  AddGroups<kRows, 1>(rows, groups.count[3], offset, b, sums);
+    const int64_t* offset = m.offsets;
+    const auto* b = static_cast<const __m256i*>(m.b);
+    AddGroups<kRows, 4>(rows, groups.count[0], offset, b, sums);
+    AddGroups<kRows, 3>(rows, groups.count[1], offset, b, sums);
+    AddGroups<kRows, 2>(rows, groups.count[2], offset, b, sums);
+    AddGroups<kRows, 1>(rows, groups.count[3], offset, b, sums);
 #pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int half = 0; half < 2; ++half) {
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(m.c + r * m.c_stride + 8 * half), sums[r][half]);
+      for (int half = 0; half < 2; ++half) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(c + r * m.c_stride + 8 * half), sums[r][half]);
+      }
     }
   }
 }
 
-constexpr int64_t kLine = 64;  // Bytes.
-
-// Any number of rows times a chunk of a panel, in tiles that differ by one row at most.
+// Any number of rows times a chunk of a panel.
 void MultiplyPairs(const Multiply& all) {
   const auto& groups = *reinterpret_cast<const PairGroups*>(static_cast<const char*>(all.b) + all.depth * kPanelBytes);
   int64_t offsets[kMaxPairSteps];  // In the order of the groups.
   for (int64_t i = 0; i < all.depth; ++i) offsets[i] = all.offsets[groups.steps()[i]];
   Multiply m = all;
   m.offsets = offsets;
-  const char* next = static_cast<const char*>(all.next);
-  const int64_t next_lines = next == nullptr ? 0 : PairChunkBytes(all.depth) / kLine;
-  for (int left = all.rows, tiles = (left + kPairRows - 1) / kPairRows; left > 0; left -= m.rows, --tiles) {
-    m.rows = left / tiles;
-    // The lines of `next`, as many before each tile.
-    for (const char* end = next + next_lines * m.rows / all.rows * kLine; next < end; next += kLine) {
-      _mm_prefetch(next, _MM_HINT_T1);
-    }
-    switch (m.rows) {
-      case 1: MultiplyPairTile<1>(m, groups); break;
-      case 2: MultiplyPairTile<2>(m, groups); break;
-      case 3: MultiplyPairTile<3>(m, groups); break;
-      default: MultiplyPairTile<kPairRows>(m, groups);
-    }
-    m.a = static_cast<const char*>(m.a) + m.rows * m.a_stride;
-    m.c += m.rows * m.c_stride;
+  const int tiles = all.rows / kPairTileRows;
+  const int64_t lines = all.next == nullptr ? 0 : PairChunkBytes(all.depth) / kLine;
+  MultiplyPairTiles<kPairTileRows>(m, groups, tiles, tiles > 0 ? (lines + tiles - 1) / tiles : 0);
+  m.a = static_cast<const char*>(all.a) + tiles * kPairTileRows * all.a_stride;
+  m.c += tiles * kPairTileRows * all.c_stride;
+  switch (all.rows % kPairTileRows) {
+    case 1: return MultiplyPairTiles<1>(m, groups, 1, 0);
+    case 2: return MultiplyPairTiles<2>(m, groups, 1, 0);
+    case 3: return MultiplyPairTiles<3>(m, groups, 1, 0);
   }
 }
 

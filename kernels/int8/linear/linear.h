@@ -59,7 +59,7 @@ struct Range {
   int64_t row_begin, row_end, channel_begin, channel_end;
 };
 
-constexpr int64_t kPairGroupRows = 48;  // Of a call of avx2::RunPairGroups, at most.
+constexpr int64_t kPairTaskRows = 48;  // Of a call of avx2::RunPairs, at most.
 
 // x: packed. y: [M, N], u8 or f32.
 using Function = void(const Params& params, const void* x, void* y, const Range& range);
@@ -104,8 +104,8 @@ kernels::KernelEntry EntryOf(absl::Span<const Variant> variants);
 void Register(kernels::KernelRegistry& registry);
 
 FUSELAGE_VARIANTS(Function, Run)
+FUSELAGE_VARIANTS(Function, RunFewRows)
 FUSELAGE_VARIANTS(Function, RunPairs)
-FUSELAGE_VARIANTS(Function, RunPairGroups)
 
 }  // namespace fuselage::int8::linear
 

@@ -51,13 +51,13 @@ void MultiplyPanel(const Params& p, const uint8_t* x, const Range& range, int32_
 }  // namespace
 
 void avx2::Run(const Params& p, const void* x, void* y, const Range& range) { RunTiles<WordProduct>(p, x, y, range); }
-void avx2::RunPairs(const Params& p, const void* x, void* y, const Range& range) {
+void avx2::RunFewRows(const Params& p, const void* x, void* y, const Range& range) {
   RunTiles<PairProduct>(p, x, y, range);
 }
 
-void avx2::RunPairGroups(const Params& p, const void* x, void* y, const Range& range) {
+void avx2::RunPairs(const Params& p, const void* x, void* y, const Range& range) {
   const kernels::avx2::OutputCodes codes = kernels::avx2::MakeOutputCodes(p.zero_point, p.lo, p.hi, p.flip);
-  alignas(32) int32_t sums[kPairGroupRows * kernels::kPanel];
+  alignas(32) int32_t sums[kPairTaskRows * kernels::kPanel];
   Range panel = range;
   for (; panel.channel_begin < range.channel_end; panel.channel_begin = panel.channel_end) {
     const int64_t left = range.channel_end - panel.channel_begin;

@@ -67,7 +67,7 @@ using VariantTest = kernels::VariantTest<Variant>;
 
 // The largest weight that a variant takes.
 int MaxWeight(const Variant& variant) {
-  return variant.run == avx2::RunPairs || variant.run == avx2::RunPairGroups ? 64 : 128;
+  return variant.run == avx2::RunFewRows || variant.run == avx2::RunPairs ? 64 : 128;
 }
 
 // Where it is limited, some weights are smaller: groups of every size.
@@ -161,7 +161,7 @@ TEST(Create, PairsOfNarrowWeights) {
     layer.weight.Set(31, 65);
     const absl::StatusOr<std::string> wide = VariantName(layer.Describe());
     ASSERT_TRUE(narrow.ok() && wide.ok());
-    const char* const pairs = rows < 4 ? "avx2 pairs" : "avx2 pair groups";
+    const char* const pairs = rows < 4 ? "avx2 pairs, few rows" : "avx2 pairs";
     EXPECT_EQ(*narrow, *wide == "avx2" ? pairs : *wide);
   }
 }

@@ -9,6 +9,7 @@
 
 namespace fuselage::int8::linear {
 
+using kernels::GroupPairs;
 using kernels::Isa;
 
 // Fewer rows stream the weights, and AVX-512 VNNI's products are fast enough for that.
@@ -19,13 +20,8 @@ inline bool PairsFillTiles(const Params& params) { return params.pairs_fit && pa
 inline constexpr Variant kVariants[] = {
     {"scalar", Isa::kScalar, nullptr, {1, 1, 1, 2}, 64, scalar::Run},
     {"avx2", Isa::kAvx2, nullptr, {8, 2, 2, 2}, 96, avx2::Run},
-    {"avx2 pairs", Isa::kAvx2, PairsFit, {8, 4, 4, 1}, 96, avx2::RunPairs},
-    {"avx2 pair groups",
-     Isa::kAvx2,
-     PairsFillTiles,
-     {16, 4, 4, 1, 0, kernels::GroupPairs},
-     kPairGroupRows,
-     avx2::RunPairGroups},
+    {"avx2 pairs, few rows", Isa::kAvx2, PairsFit, {8, 4, 4, 1}, 96, avx2::RunFewRows},
+    {"avx2 pairs", Isa::kAvx2, PairsFillTiles, {16, 4, 4, 1, 0, GroupPairs}, kPairTaskRows, avx2::RunPairs},
     {"avx_vnni", Isa::kAvxVnni, nullptr, {8, 4, 4, 1}, 96, avx_vnni::Run},
     {"avx512_vnni", Isa::kAvx512Vnni, nullptr, {16, 4, 4, 1}, 66, avx512_vnni::Run},
     {"amx", Isa::kAmx, FillsTiles, {16, 4, 64, 1, 16}, 256, amx::Run},
