@@ -103,11 +103,26 @@ __attribute__((noinline)) void MultiplyPairTiles(const Multiply& m, const PairGr
   }
 }
 
+// Its groups, if they have so many steps; else that many of one step each. Where weights come from a file, their
+// numbers may be any.
+inline PairGroups GroupsOf(const PairGroups& found, int64_t steps) {
+  int64_t sum = 0;
+  for (int i = 0; i < kMaxGroupSteps; ++i) sum += int64_t{static_cast<uint32_t>(found.count[i])} * (kMaxGroupSteps - i);
+  if (sum == steps) return found;
+  PairGroups single = {};
+  single.count[kMaxGroupSteps - 1] = static_cast<int32_t>(steps);
+  return single;
+}
+
 // Any number of rows times a chunk of a panel.
 void MultiplyPairs(const Multiply& all) {
-  const auto& groups = *reinterpret_cast<const PairGroups*>(static_cast<const char*>(all.b) + all.depth * kPanelBytes);
+  const auto& found = *reinterpret_cast<const PairGroups*>(static_cast<const char*>(all.b) + all.depth * kPanelBytes);
+  const PairGroups groups = GroupsOf(found, all.depth);
   int64_t offsets[kMaxPairSteps];  // In the order of the groups.
-  for (int64_t i = 0; i < all.depth; ++i) offsets[i] = all.offsets[groups.steps()[i]];
+  for (int64_t i = 0; i < all.depth; ++i) {
+    const int64_t step = found.steps()[i];
+    offsets[i] = all.offsets[step < 0 || step >= all.depth ? 0 : step];
+  }
   Multiply m = all;
   m.offsets = offsets;
   const int tiles = all.rows / kPairTileRows;

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <memory>
+#include <string>
 #include <tuple>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/core/testing/testing.h"
@@ -141,6 +145,34 @@ TEST_P(VariantTest, DoesNotSaturate) {
         for (int64_t n = 0; n < 16; ++n) ASSERT_EQ(y->At(n), Wanted(layer, x, 0, n));
       }
     }
+  }
+}
+
+// A file may hold any bytes as packed weights: they give other results, and nothing else is read.
+TEST_P(VariantTest, TakesAnyPackedWeights) {
+  class Forged final : public kernels::PackedWeights {
+   public:
+    explicit Forged(uint8_t byte) : byte_(byte) {}
+    std::shared_ptr<const Tensor> Get(const kernels::Parameter&, const std::string& layout,
+                                      absl::FunctionRef<Tensor()> pack) override {
+      auto packed = std::make_shared<Tensor>(pack());
+      if (absl::StartsWith(layout, "linear ")) std::memset(packed->raw_data(), byte_, packed->byte_size());
+      return packed;
+    }
+
+   private:
+    const uint8_t byte_;
+  };
+  for (const int byte : {0x01, 0x7F, 0x80, 0xFF}) {
+    Forged forged(static_cast<uint8_t>(byte));
+    Layer layer({9, 2100}, 20, DType::kU8, 3, Output::kU8, "none");
+    LimitWeight(GetParam(), &layer.weight);
+    layer.Describe();
+    layer.desc.weights = &forged;
+    const auto kernel = CreateVariant(layer.desc, GetParam());
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    const Tensor x = SeededTensor(layer.desc.input(0), 5);
+    EXPECT_TRUE(kernels::RunKernel(**kernel, {&x}).ok());
   }
 }
 
