@@ -21,7 +21,8 @@
 //   Warp     index(): in the block; ForThreads(f)
 //            LoadMatrices(offsets, &fragments)   ldmatrix.m8n8.x4.b16: offsets, 16-byte aligned, one per thread
 //            LoadTransposed(offsets, &fragments) the same with .trans: of two of a matrix's rows the same two bytes
-//            MultiplyCodes<X>(a, b0, b1, &acc)   mma.m16n8k32: X (uint8_t or int8_t) times int8_t, into int32
+//            MultiplyCodes<A>(a, b0, b1, &acc)   mma.m16n8k32: A (uint8_t or int8_t) times int8_t, into int32;
+//                                                MultiplyCodes<int8_t, uint8_t> the other way round
 //            MultiplyInGroup<X>(a, b, acc)       a warp's part of wgmma.m64nNk32, which the four warps of a group call
 //                                                together, each with 16 rows: int32 sums in acc[N / 8] as of
 //                                                MultiplyCodes. b: offset of N rows of 64 bytes, of which it takes 32,
@@ -34,6 +35,10 @@
 //            CommitCopies(), WaitForCopies<n>()  cp.async.commit_group, cp.async.wait_group n
 //            Exchange(mask, values)              shfl.sync.bfly: of each lane, the value of lane ^ mask
 //            Broadcast(lane, values)             shfl.sync.idx: that lane's value
+//            ShiftUp(lanes, values)              shfl.sync.up: of each lane, the value of the one so many below it; its
+//                                                own where there is none
+//            Rarely(condition, f)                f() where the condition holds, in all threads of the warp or in none:
+//                                                by a branch, where compilers would rather select each result
 //            WaitForEarlier()                    griddepcontrol.wait, in each warp of a kernel with kWaits = true:
 //                                                before it only constants are loaded, and nothing is stored
 //   Thread   index(): in the block; lane(): in the warp

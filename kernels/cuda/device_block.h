@@ -157,12 +157,19 @@ class Warp {
                  : "memory");
   }
 
-  template <typename X>
+  template <typename A, typename B = int8_t>
   FUSELAGE_DEVICE void MultiplyCodes(const Lanes<Vector<uint32_t, 4>>& a, const Lanes<uint32_t>& b0,
                                      const Lanes<uint32_t>& b1, Lanes<Vector<int32_t, 4>>* acc) const {
     const uint32_t* x = a.value.values;
     int32_t* d = acc->value.values;
-    if constexpr (std::is_same_v<X, uint8_t>) {
+    static_assert(std::is_same_v<A, int8_t> || std::is_same_v<B, int8_t>);
+    if constexpr (std::is_same_v<B, uint8_t>) {
+      asm volatile(
+          "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+          "{%0, %1, %2, %3};"
+          : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+          : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(b0.value), "r"(b1.value));
+    } else if constexpr (std::is_same_v<A, uint8_t>) {
       asm volatile(
           "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
           "{%0, %1, %2, %3};"
@@ -252,6 +259,18 @@ class Warp {
   template <typename T>
   FUSELAGE_DEVICE T Broadcast(int lane, const Lanes<T>& values) const {
     return __shfl_sync(~0u, values.value, lane);
+  }
+  template <typename T>
+  FUSELAGE_DEVICE Lanes<T> ShiftUp(int lanes, const Lanes<T>& values) const {
+    return {__shfl_up_sync(~0u, values.value, lanes)};
+  }
+
+  template <typename F>
+  FUSELAGE_DEVICE void Rarely(bool condition, F f) const {
+    if (condition) {
+      __syncwarp();  // Nothing that has it is executed under a predicate.
+      f();
+    }
   }
 
   FUSELAGE_DEVICE void WaitForEarlier() const {

@@ -8,9 +8,9 @@
 namespace fuselage::cuda {
 namespace {
 
-// C[16][8] += A[16][32] * B[8][32]^T
-template <typename X>
-void MultiplyTiles(const X (&a)[16][32], const int8_t (&b)[8][32], int32_t (&c)[16][8]) {
+// C[16][8] += A[16][32] * B[8][32]^T, modulo 2^32.
+template <typename A, typename B>
+void MultiplyTiles(const A (&a)[16][32], const B (&b)[8][32], int32_t (&c)[16][8]) {
   int16_t wide_a[16][32], wide_b[8][32];  // So that compilers see 16-bit products, which vectorize.
   for (int m = 0; m < 16; ++m) {
     for (int k = 0; k < 32; ++k) wide_a[m][k] = a[m][k];
@@ -22,15 +22,15 @@ void MultiplyTiles(const X (&a)[16][32], const int8_t (&b)[8][32], int32_t (&c)[
     for (int n = 0; n < 8; ++n) {
       int32_t sum = 0;
       for (int k = 0; k < 32; ++k) sum += static_cast<int32_t>(wide_a[m][k]) * wide_b[n][k];
-      c[m][n] += sum;
+      c[m][n] = static_cast<int32_t>(static_cast<uint32_t>(c[m][n]) + static_cast<uint32_t>(sum));
     }
   }
 }
 
 // acc += a * b, with fragments of mma.m16n8k32 (PTX ISA, "Matrix Fragments for mma.m16n8k32") and rows of b.
-template <typename X>
-void MultiplyFragments(const Lanes<Vector<uint32_t, 4>>& a, const int8_t (&b)[8][32], Lanes<Vector<int32_t, 4>>* acc) {
-  X x[16][32];
+template <typename A, typename B>
+void MultiplyFragments(const Lanes<Vector<uint32_t, 4>>& a, const B (&b)[8][32], Lanes<Vector<int32_t, 4>>* acc) {
+  A x[16][32];
   int32_t c[16][8];
   for (int lane = 0; lane < kWarpSize; ++lane) {
     const int group = lane / 4, in_group = lane % 4;
@@ -413,20 +413,22 @@ void Warp::LoadRows(const Lanes<uint32_t>& offsets, bool transposed, Lanes<Vecto
   }
 }
 
-template <typename X>
+template <typename A, typename B>
 void Warp::MultiplyCodes(const Lanes<Vector<uint32_t, 4>>& a, const Lanes<uint32_t>& b0, const Lanes<uint32_t>& b1,
                          Lanes<Vector<int32_t, 4>>* acc) const {
-  int8_t b[8][32];
+  B b[8][32];
   for (int lane = 0; lane < kWarpSize; ++lane) {
     std::memcpy(&b[lane / 4][4 * (lane % 4)], &b0.values()[lane], 4);
     std::memcpy(&b[lane / 4][4 * (lane % 4) + 16], &b1.values()[lane], 4);
   }
-  MultiplyFragments<X>(a, b, acc);
+  MultiplyFragments<A>(a, b, acc);
 }
-template void Warp::MultiplyCodes<uint8_t>(const Lanes<Vector<uint32_t, 4>>&, const Lanes<uint32_t>&,
-                                           const Lanes<uint32_t>&, Lanes<Vector<int32_t, 4>>*) const;
-template void Warp::MultiplyCodes<int8_t>(const Lanes<Vector<uint32_t, 4>>&, const Lanes<uint32_t>&,
-                                          const Lanes<uint32_t>&, Lanes<Vector<int32_t, 4>>*) const;
+template void Warp::MultiplyCodes<uint8_t, int8_t>(const Lanes<Vector<uint32_t, 4>>&, const Lanes<uint32_t>&,
+                                                   const Lanes<uint32_t>&, Lanes<Vector<int32_t, 4>>*) const;
+template void Warp::MultiplyCodes<int8_t, int8_t>(const Lanes<Vector<uint32_t, 4>>&, const Lanes<uint32_t>&,
+                                                  const Lanes<uint32_t>&, Lanes<Vector<int32_t, 4>>*) const;
+template void Warp::MultiplyCodes<int8_t, uint8_t>(const Lanes<Vector<uint32_t, 4>>&, const Lanes<uint32_t>&,
+                                                   const Lanes<uint32_t>&, Lanes<Vector<int32_t, 4>>*) const;
 
 template <typename X>
 void Warp::MultiplyBySharedRows(const Lanes<Vector<uint32_t, 4>>& a, uint32_t b, Lanes<Vector<int32_t, 4>>* acc) const {

@@ -147,7 +147,7 @@ class Warp {
   void LoadTransposed(const Lanes<uint32_t>& offsets, Lanes<Vector<uint32_t, 4>>* fragments) const {
     LoadRows(offsets, /*transposed=*/true, fragments);
   }
-  template <typename X>
+  template <typename A, typename B = int8_t>
   void MultiplyCodes(const Lanes<Vector<uint32_t, 4>>& a, const Lanes<uint32_t>& b0, const Lanes<uint32_t>& b1,
                      Lanes<Vector<int32_t, 4>>* acc) const;
   void BeginProducts() const {}
@@ -169,6 +169,17 @@ class Warp {
   template <typename T>
   T Broadcast(int lane, const Lanes<T>& values) const {
     return values.values()[lane];
+  }
+  template <typename T>
+  Lanes<T> ShiftUp(int lanes, const Lanes<T>& values) const {
+    Lanes<T> result;
+    for (int lane = 0; lane < kWarpSize; ++lane)
+      result.values()[lane] = values.values()[lane < lanes ? lane : lane - lanes];
+    return result;
+  }
+  template <typename F>
+  void Rarely(bool condition, F f) const {
+    if (condition) f();
   }
   void WaitForEarlier() const;
   void CommitCopies() const;

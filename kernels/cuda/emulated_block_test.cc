@@ -15,12 +15,12 @@ namespace {
 using ::testing::HasSubstr;
 
 // Rows of 32 codes through cp.async, ldmatrix and mma: C[16][8] = A[16][32] * B[8][32]^T.
-template <typename X>
+template <typename A, typename B>
 struct Product {
   static constexpr int kWarps = 1;
   struct Params {
-    const X* a;
-    const int8_t* b;
+    const A* a;
+    const B* b;
     int32_t* c;
   };
   static void Run(Block& block, const Params& params) {
@@ -49,7 +49,7 @@ struct Product {
         b0[thread] = b[thread].values[0];
         b1[thread] = b[thread].values[1];
       });
-      warp.MultiplyCodes<X>(a, b0, b1, &acc);
+      warp.MultiplyCodes<A, B>(a, b0, b1, &acc);
       warp.ForThreads([&](Thread thread) {
         for (int i = 0; i < 4; ++i) {
           thread.Store(params.c + (thread.lane() / 4 + 8 * (i / 2)) * 8 + thread.lane() % 4 * 2 + i % 2,
@@ -60,23 +60,23 @@ struct Product {
   }
 };
 
-template <typename X>
+template <typename A, typename B>
 void ExpectProduct() {
   std::mt19937 random(7);
-  alignas(16) X a[16][32];
-  alignas(16) int8_t b[8][32];
+  alignas(16) A a[16][32];
+  alignas(16) B b[8][32];
   alignas(16) int32_t c[16][8];
   for (auto& row : a) {
-    for (X& x : row) x = static_cast<X>(random());
+    for (A& x : row) x = static_cast<A>(random());
   }
   for (auto& row : b) {
-    for (int8_t& w : row) w = static_cast<int8_t>(random());
+    for (B& w : row) w = static_cast<B>(random());
   }
   Emulator emulator;
   emulator.AllowReads("a", a, sizeof(a));
   emulator.AllowReads("b", b, sizeof(b));
   emulator.AllowWrites("c", c, sizeof(c));
-  emulator.Launch<Product<X>>({1, 1, 1}, 768, {&a[0][0], &b[0][0], &c[0][0]});
+  emulator.Launch<Product<A, B>>({1, 1, 1}, 768, {&a[0][0], &b[0][0], &c[0][0]});
   ASSERT_EQ(emulator.error(), "");
   EXPECT_EQ(emulator.copied_bytes(), sizeof(a) + sizeof(b));
   // Rows of 32 bytes: four lie in different banks. Four matrices of A, one of B that counts four times.
@@ -91,8 +91,9 @@ void ExpectProduct() {
 }
 
 TEST(EmulatedBlockTest, MultipliesFragments) {
-  ExpectProduct<uint8_t>();
-  ExpectProduct<int8_t>();
+  ExpectProduct<uint8_t, int8_t>();
+  ExpectProduct<int8_t, int8_t>();
+  ExpectProduct<int8_t, uint8_t>();
 }
 
 // C[16][16] = A[16][32] * B[32][16], with B's columns from rows of codes; C less what 0x80 adds to B.
@@ -441,24 +442,26 @@ struct Shuffled {
   static constexpr int kWarps = 1;
   struct Params {
     const int* x;
-    int* y;  // [2][32]
+    int* y;  // [3][32]
   };
   static void Run(Block& block, const Params& params) {
     block.Phase([&](Warp warp) {
       Lanes<int> x;
       warp.ForThreads([&](Thread thread) { x[thread] = thread.LoadConstant(params.x + thread.lane()); });
       const Lanes<int> exchanged = warp.Exchange(5, x);
+      const Lanes<int> shifted = warp.ShiftUp(3, x);
       const int fourth = warp.Broadcast(4, x);
       warp.ForThreads([&](Thread thread) {
         thread.Store(params.y + thread.lane(), exchanged[thread]);
         thread.Store(params.y + 32 + thread.lane(), fourth);
+        thread.Store(params.y + 64 + thread.lane(), shifted[thread]);
       });
     });
   }
 };
 
 TEST(EmulatedBlockTest, LanesExchangeValues) {
-  int x[32], y[64];
+  int x[32], y[96];
   for (int i = 0; i < 32; ++i) x[i] = 100 + i;
   Emulator emulator;
   emulator.AllowConstants("x", x, sizeof(x));
@@ -468,6 +471,7 @@ TEST(EmulatedBlockTest, LanesExchangeValues) {
   for (int i = 0; i < 32; ++i) {
     EXPECT_EQ(y[i], 100 + (i ^ 5));
     EXPECT_EQ(y[32 + i], 104);
+    EXPECT_EQ(y[64 + i], 100 + (i < 3 ? i : i - 3));
   }
 }
 

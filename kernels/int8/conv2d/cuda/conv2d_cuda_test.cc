@@ -128,10 +128,10 @@ TEST_F(Conv2dCudaTest, TheDirectKernelIsAnOracle) {
 }
 
 TEST_F(Conv2dCudaTest, Pools) {
-  for (int batch : {1, 16}) {
-    kernels::PoolWindow pool;
-    for (auto& axis : pool.axes) axis = {112, 56, /*kernel=*/3, /*stride=*/2, /*dilation=*/1, 1, 1};
-    ExpectEqualsCpu(ResNet18(batch)[0], 1, {}, &pool);
+  for (int batch : {1, 16, 64}) {
+    const Case c = ResNet18(batch)[0];
+    const kernels::PoolWindow pool = SquarePool(c, /*kernel=*/3, /*stride=*/2, /*padding=*/1);
+    ExpectEqualsCpu(c, 1, {}, &pool);
   }
   for (int i = 0; i < 200; ++i) {
     Case c = RandomCase(4000 + i, 1, /*groups=*/i % 8 == 0);
@@ -140,6 +140,15 @@ TEST_F(Conv2dCudaTest, Pools) {
     if (c.output_type == DType::kF32) c.output_type = DType::kU8;
     const kernels::PoolWindow pool = RandomPool(i, c);
     ExpectEqualsCpu(c, i, {}, &pool);
+  }
+}
+
+TEST_F(Conv2dCudaTest, PooledStems) {
+  for (int i = 0; i < 200; ++i) {
+    const PooledStemCase stem = RandomPooledStem(9000 + i, i % 2 == 0 ? kFewTapRows : kMostTapRows);
+    PlanOptions options;
+    options.segment = 1 + i / 2 % 9;
+    ExpectEqualsCpu(stem.conv, i, options, &stem.pool);
   }
 }
 

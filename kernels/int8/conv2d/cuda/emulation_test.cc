@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/int8/conv2d/cuda/testing.h"
@@ -12,6 +13,7 @@ namespace fuselage::int8::conv2d::cuda {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // Returns the plan's name.
 std::string ExpectEqualsCpu(const Case& c, uint64_t seed, const PlanOptions& options = {},
@@ -218,9 +220,22 @@ TEST(EmulationTest, Direct) {
 
 TEST(EmulationTest, ResNet18StemWithItsPool) {
   const Case c = ResNet18(3)[0];
-  kernels::PoolWindow pool;
-  for (auto& axis : pool.axes) axis = {112, 56, /*kernel=*/3, /*stride=*/2, /*dilation=*/1, 1, 1};
-  EXPECT_EQ(ExpectEqualsCpu(c, 1, {}, &pool), "cuda pooled stem");
+  const kernels::PoolWindow pool = SquarePool(c, /*kernel=*/3, /*stride=*/2, /*padding=*/1);
+  EXPECT_THAT(ExpectEqualsCpu(c, 1, {}, &pool), StartsWith("cuda pooled stem"));
+}
+
+// In segments of every length.
+TEST(EmulationTest, PooledStems) {
+  int run = 0;
+  for (int i = 0; i < 400; ++i) {
+    const PooledStemCase stem = RandomPooledStem(9000 + i, i % 2 == 0 ? kFewTapRows : kMostTapRows);
+    PlanOptions options;
+    options.segment = 1 + i / 2 % 9;
+    const std::string name = ExpectEqualsCpu(stem.conv, i, options, &stem.pool);
+    if (HasFailure()) return;
+    run += absl::StartsWith(name, "cuda pooled stem");
+  }
+  EXPECT_GT(run, 300);  // The others have windows of padding alone.
 }
 
 TEST(EmulationTest, Pools) {
@@ -234,8 +249,7 @@ TEST(EmulationTest, Pools) {
     names.insert(ExpectEqualsCpu(c, i, {}, &pool));
     if (HasFailure()) return;
   }
-  for (const char* name :
-       {"cuda pooled stem", "cuda gemm 64x64 by 1 bytes, pool", "cuda gemm 64x64 by 8 bytes, pool"}) {
+  for (const char* name : {"cuda stem, pool", "cuda gemm 64x64 by 1 bytes, pool", "cuda gemm 64x64 by 8 bytes, pool"}) {
     EXPECT_EQ(names.count(name), 1) << name;
   }
 }
@@ -270,13 +284,36 @@ TEST(PlanTest, LargeDepthwiseConvolutionsRunOnTensorCores) {
   EXPECT_EQ(name_of(64, 72, 1), "cuda depthwise by 4 bytes");
 }
 
+// Short segments where they are to fill a device, long ones where each has a row above it to compute once more.
+TEST(PlanTest, SegmentsOfAPooledStem) {
+  const Case c = ResNet18(1)[0];
+  const kernels::PoolWindow pool = SquarePool(c, /*kernel=*/3, /*stride=*/2, /*padding=*/1);
+  const Instance instance(c, 1);
+  const auto rows_of = [&](int64_t batch, const ::fuselage::cuda::DeviceProperties& device) {
+    kernels::KernelDesc desc = PooledDesc(instance, pool);
+    desc.inputs[0]->shape[0] = desc.outputs[0].shape[0] = batch;
+    const Launch launch = PlanOf(desc, {}, device)->launches()[0];
+    EXPECT_EQ(launch.id.family, Family::kPooledStem);
+    EXPECT_LE(4 * launch.shared_bytes, device.shared_bytes_per_multiprocessor);
+    return launch.params.pooled_stem.rows;
+  };
+  using ::fuselage::cuda::kA100;
+  using ::fuselage::cuda::kH100;
+  EXPECT_EQ(rows_of(1, kH100), 1);
+  EXPECT_EQ(rows_of(16, kH100), 10);
+  EXPECT_EQ(rows_of(256, kH100), 28);
+  EXPECT_EQ(rows_of(256, kA100), 28);
+}
+
 TEST(PlanTest, FamiliesThatDoNotFitAreErrors) {
   Case c;
   const Instance aligned(c, 1);
-  PlanOptions stem, gemm;
+  PlanOptions stem, pooled_stem, gemm;
   stem.family = Family::kStem;
+  pooled_stem.family = Family::kPooledStem;
   gemm.family = Family::kGemm;
   EXPECT_EQ(PlanOf(aligned.Desc(), stem).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(PlanOf(aligned.Desc(), pooled_stem).status().code(), absl::StatusCode::kFailedPrecondition);
   c.groups = 2;
   const Instance grouped(c, 1);
   gemm.tiling = Tiling{0, 1};  // Of 128 columns.

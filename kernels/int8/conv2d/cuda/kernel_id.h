@@ -11,8 +11,8 @@ namespace fuselage::int8::conv2d::cuda {
 enum class Family { kGemm, kFinish, kStem, kPooledStem, kDepthwise, kDirect, kPool };
 
 // A Gemm's tiles. Shared memory feeds mma on sm_90 only where warps have 64 x 64 results: then each byte that ldmatrix
-// takes is used often enough. The smaller tiles are for products that leave multiprocessors idle, teams for those of the
-// fewest.
+// takes is used often enough. The smaller tiles are for products that leave multiprocessors idle, teams for those of
+// the fewest.
 struct TileSize {
   int rows, columns, warps_down, warps_across;
   bool halo = false;    // The kernel is halo.h's.
@@ -42,11 +42,15 @@ constexpr int kUnalignedTile = 3;
 // Of the Gemm of small groups; and columns of all tiles that convolutions of several groups have.
 constexpr int kDiagonalTile = 3, kGroupColumns = 64;
 
+// Of a PooledStem: those of the most convolutions, and the most that registers have room for.
+constexpr int kFewTapRows = 3, kMostTapRows = 7;
+
 struct KernelId {
   Family family = Family::kDirect;
-  bool is_signed = false;  // i8 input. False for kFinish and kPool.
-  int tile = 0;            // In kTiles; of a Gemm.
-  bool diagonal = false;   // Of small groups; of a Gemm of whole pieces.
+  bool is_signed = false;        // i8 input. False for kFinish, kPool and kPooledStem.
+  int tile = 0;                  // In kTiles; of a Gemm.
+  bool diagonal = false;         // Of small groups; of a Gemm of whole pieces.
+  int tap_rows = 0, stride = 0;  // Of a PooledStem.
   int piece = 16;  // Bytes of the input that are fetched at once, which divide a pixel: 16, 8 or 1 of a Gemm, 16 or 4
                    // of a Depthwise.
 };

@@ -11,6 +11,7 @@
 #include "kernels/int8/conv2d/cuda/halo.h"
 #include "kernels/int8/conv2d/cuda/kernel_id.h"
 #include "kernels/int8/conv2d/cuda/pool.h"
+#include "kernels/int8/conv2d/cuda/pooled_stem.h"
 #include "kernels/int8/conv2d/cuda/stem.h"
 
 namespace fuselage::int8::conv2d::cuda {
@@ -58,11 +59,17 @@ template <typename X, int kEnd, typename F>
 auto WithKernelOf(const KernelId& id, F f) {
   switch (id.family) {
     case Family::kGemm: return WithGemm<X, kEnd>(id, f);
-    case Family::kStem: return f(Stem<X, false>());
-    case Family::kPooledStem: return f(Stem<X, true>());
+    case Family::kStem: return f(Stem<X>());
     case Family::kDepthwise: return id.piece == 16 ? f(Depthwise<X, 4>()) : f(Depthwise<X, 1>());
     default: return f(Direct<X>());
   }
+}
+
+template <typename F>
+auto WithPooledStem(const KernelId& id, F f) {
+  const bool few = id.tap_rows == kFewTapRows;
+  if (id.stride == 1) return few ? f(PooledStem<kFewTapRows, 1>()) : f(PooledStem<kMostTapRows, 1>());
+  return few ? f(PooledStem<kFewTapRows, 2>()) : f(PooledStem<kMostTapRows, 2>());
 }
 
 // f(kernel), with the kernel's struct.
@@ -70,6 +77,7 @@ template <int kEnd = kTileCount, typename F>
 auto WithKernel(const KernelId& id, F f) {
   if (id.family == Family::kFinish) return f(Finish());
   if (id.family == Family::kPool) return f(Pool());
+  if (id.family == Family::kPooledStem) return WithPooledStem(id, f);
   return id.is_signed ? WithKernelOf<int8_t, kEnd>(id, f) : WithKernelOf<uint8_t, kEnd>(id, f);
 }
 

@@ -81,6 +81,7 @@ struct Params {
   int boxes;                      // of which a patch has so many boxes.
 
   StemLayout stem;
+  PooledStemLayout pooled_stem;
   struct Depthwise {
     ::fuselage::cuda::Divider threads_of_pixel, out_width, out_height;
   } depthwise;

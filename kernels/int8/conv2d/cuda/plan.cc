@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/int8/conv2d/cuda/kernels.h"
+#include "kernels/int8/conv2d/cuda/stem_plan.h"
 
 namespace fuselage::int8::conv2d::cuda {
 namespace {
@@ -24,7 +25,7 @@ int64_t RoundUp(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
 bool SmallCoordinates(const Geometry& g) {
   constexpr int64_t kLarge = 1 << 28;
   const auto last = [](int64_t out, int64_t stride, int64_t kernel, int64_t dilation) {
-    return (out + StemLayout::kTileWidth) * stride + (kernel + StemLayout::kTaps) * dilation;
+    return (out + StemLayout::kTileWidth) * stride + (kernel + StemTaps::kCount) * dilation;
   };
   return last(g.out_height, g.stride_y, g.kernel_height, g.dilation_y) < kLarge &&
          last(g.out_width, g.stride_x, g.kernel_width, g.dilation_x) < kLarge && g.pad_top < kLarge &&
@@ -107,61 +108,16 @@ bool HaloRuns(const Geometry& g, int64_t around) {
          g.in_channels % 16 == 0 && taps > 2 && taps <= 32 && around + kTiles[kHaloTile].rows <= kMostPatchPixels;
 }
 
-// Windows that lie within `extent`.
-int Windows(int extent, int kernel, int stride, int dilation) {
-  const int room = extent - 1 - (kernel - 1) * dilation;
-  return room < 0 ? 0 : room / stride + 1;
-}
-
-StemLayout LayoutOf(const Params& p, bool pooled) {
-  const int height = StemLayout::TileHeight(pooled), width = StemLayout::kTileWidth;
-  StemLayout s;
-  s.weight_rows = p.kernel_height;
-  s.patch_height = (height - 1) * p.stride_y + (p.kernel_height - 1) * p.dilation_y + 1;
-  s.patch_width = static_cast<int>(RoundUp((width - 1) * p.stride_x + (StemLayout::kTaps - 1) * p.dilation_x + 1, 4));
-  s.step_y = pooled ? Windows(height, p.pool.kernel_y, p.pool.stride_y, p.pool.dilation_y) : height;
-  s.step_x = pooled ? Windows(width, p.pool.kernel_x, p.pool.stride_x, p.pool.dilation_x) : width;
-  const auto tiles = [](int outputs, int step) { return step == 0 ? 0 : static_cast<int>(CeilDiv(outputs, step)); };
-  s.down = tiles(pooled ? p.pool.out_height : p.out_height, s.step_y);
-  s.across = tiles(pooled ? p.pool.out_width : p.out_width, s.step_x);
-  s.column_tiles = MakeDivider(static_cast<uint32_t>(CeilDiv(p.out_channels, StemLayout::kTileChannels)));
-  s.patch_fours = MakeDivider(s.patch_width / 4);
-  s.steps = MakeDivider(std::max(1, s.step_x));
-  s.three_in_words =
-      p.in_channels == 3 && int64_t{p.rows} / p.out_height / p.out_width * p.in_height * p.in_width * 3 % 4 == 0;
-  return s;
-}
-
-// The pool's padding is for the output's codes, and a Stem pools sums: it has no window of padding alone.
-bool EveryWindowSeesPixels(const Params& p) {
-  const auto sees = [](int out, int size, int kernel, int stride, int pad, int dilation) {
-    for (int i = 0; i < out; ++i) {
-      bool some = false;
-      for (int tap = 0; tap < kernel; ++tap) {
-        const int at = i * stride - pad + tap * dilation;
-        some |= at >= 0 && at < size;
-      }
-      if (!some) return false;
-    }
-    return true;
-  };
-  const Params::Pool& pool = p.pool;
-  return sees(pool.out_height, p.out_height, pool.kernel_y, pool.stride_y, pool.pad_top, pool.dilation_y) &&
-         sees(pool.out_width, p.out_width, pool.kernel_x, pool.stride_x, pool.pad_left, pool.dilation_x);
-}
-
-bool StemRuns(const Problem& problem, const Params& params, bool pooled) {
+bool StemRuns(const Problem& problem, const Params& params) {
   const Geometry& g = problem.geometry;
-  if (params.activated || g.groups > 1 || g.in_channels > 4 || g.kernel_width > StemLayout::kTaps ||
+  if (params.activated || g.groups > 1 || g.in_channels > 4 || g.kernel_width > StemTaps::kCount ||
       g.kernel_height > 256 || !SmallCoordinates(g)) {
     return false;
   }
-  const StemLayout layout = LayoutOf(params, pooled);
-  return layout.bytes() <= kSharedBytesWithoutOptIn && layout.step_y > 0 && layout.step_x > 0 &&
+  const StemLayout layout = StemLayoutOf(problem);
+  return layout.bytes() <= kSharedBytesWithoutOptIn &&
          int64_t{g.in_height} * g.in_width * g.in_channels <= kIntMax - 3 && layout.down <= kMaxGridYz &&
-         g.batch * CeilDiv(g.out_channels, StemLayout::kTileChannels) <= kMaxGridYz / 2 &&  // As StemLayout divides it.
-         (!pooled ||
-          (int64_t{params.pool.out_height} * params.pool.out_width <= kIntMax && EveryWindowSeesPixels(params)));
+         g.batch * CeilDiv(g.out_channels, StemLayout::kTileChannels) <= kMaxGridYz / 2;  // As StemLayout divides it.
 }
 
 int DepthwisePiece(const Geometry& g) { return g.in_channels % 16 == 0 ? 16 : 4; }
@@ -179,13 +135,6 @@ bool HaloBeatsDepthwise(const Problem& problem, const DeviceProperties& device) 
   const Geometry& g = problem.geometry;
   return IsDiagonal(g) && GemmRuns(problem) && 4 * g.out_channels >= 3 * RoundUp(g.out_channels, kGroupColumns) &&
          kTiles[ChooseTiling(GemmSizeOf(g), device, TunedTilings()).tile].halo;
-}
-
-// Does a tile have few pixels that others compute too?
-bool PooledStemWorthwhile(const Params& p) {
-  const StemLayout layout = LayoutOf(p, /*pooled=*/true);
-  return 4 * layout.step_y * p.pool.stride_y * layout.step_x * p.pool.stride_x >=
-         StemLayout::TileHeight(true) * StemLayout::kTileWidth;
 }
 
 bool SetPool(const kernels::PoolWindow& window, Params& p) {
@@ -227,13 +176,18 @@ int64_t Plan::Append(const std::vector<T>& values) {
 
 void Plan::AddConstants(const Problem& problem, const std::vector<int8_t>& weight) {
   const kernels::Epilogue& e = problem.epilogue;
+  AddConstants(problem, weight, problem.output_type == DType::kF32 ? e.offset : e.bias);
+}
+
+void Plan::AddConstants(const Problem& problem, const std::vector<int8_t>& weight, const std::vector<int32_t>& bias) {
+  const kernels::Epilogue& e = problem.epilogue;
   const bool is_float = problem.output_type == DType::kF32;
   const auto padded = [&](auto values) {
     values.resize(params_.padded_channels);
     return values;
   };
   offsets_.weight = Append(weight);
-  offsets_.bias = Append(padded(is_float ? e.offset : e.bias));
+  offsets_.bias = Append(padded(bias));
   offsets_.multiplier = Append(padded(is_float ? e.float_scale : e.multiplier));
   if (is_float) offsets_.float_bias = Append(padded(e.float_bias));
 }
@@ -306,36 +260,35 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   launches_.push_back({finish, {static_cast<int>(CeilDiv(sums, Finish::kPerBlock)), 1, 1}, 0, p});
 }
 
-void Plan::PlanStem(const Problem& problem, bool pooled) {
+void Plan::PlanStem(const Problem& problem) {
   const Geometry& g = problem.geometry;
   Params& p = params_;
   p.padded_channels = static_cast<int>(RoundUp(g.out_channels, StemLayout::kTileChannels));
-  p.stem = LayoutOf(p, pooled);
-  std::vector<int8_t> weight(int64_t{p.padded_channels} * g.kernel_height * StemLayout::kRowBytes);
-  const int8_t* from = problem.weight;
-  for (int64_t oc = 0; oc < g.out_channels; ++oc) {
-    for (int64_t ic = 0; ic < g.in_channels; ++ic) {
-      for (int64_t y = 0; y < g.kernel_height; ++y) {
-        for (int64_t x = 0; x < g.kernel_width; ++x) {
-          const int64_t row = oc / StemLayout::kTileChannels * g.kernel_height + y;
-          const int place = StemLayout::TapPlace(static_cast<int>(x));
-          weight[row * StemLayout::kWeightBytes + StemLayout::WeightPlace(oc % StemLayout::kTileChannels, place / 4) +
-                 place % 4 * 4 + ic] = *from++;
-        }
-      }
-    }
-  }
-  AddConstants(problem, weight);
-
+  p.stem = StemLayoutOf(problem);
+  AddConstants(problem, StemWeight(problem));
   KernelId id;
-  id.family = pooled ? Family::kPooledStem : Family::kStem;
+  id.family = Family::kStem;
   id.is_signed = problem.input_type == DType::kI8;
   // The results take the place of weights and pixels.
-  const int result_bytes = pooled ? Stem<uint8_t, true>::Tile::kSumsBytes : Stem<uint8_t, false>::Tile::kSumsBytes;
-  const int64_t shared_bytes = std::max<int64_t>(p.stem.bytes(), result_bytes);
+  const int64_t shared_bytes = std::max<int64_t>(p.stem.bytes(), Stem<uint8_t>::Tile::kSumsBytes);
   launches_.push_back({id,
                        {p.stem.across, p.stem.down, g.batch * (p.padded_channels / StemLayout::kTileChannels)},
                        static_cast<int>(shared_bytes),
+                       p});
+}
+
+void Plan::PlanPooledStem(const Problem& problem, const PooledStemLayout& layout) {
+  Params& p = params_;
+  p.padded_channels = layout.padded_channels();
+  p.pooled_stem = layout;
+  AddConstants(problem, PooledStemWeight(problem, layout), PooledStemBias(problem, layout));
+  KernelId id;
+  id.family = Family::kPooledStem;
+  id.tap_rows = TapRowsOf(problem.geometry);
+  id.stride = problem.geometry.stride_y;
+  launches_.push_back({id,
+                       {layout.across, layout.down, problem.geometry.batch * layout.channel_blocks},
+                       static_cast<int>(layout.bytes()),
                        p});
 }
 
@@ -409,15 +362,18 @@ absl::StatusOr<Plan> Plan::Make(const Problem& problem, const kernels::PoolWindo
     }
     if (!SetPool(*pool, params)) return absl::UnimplementedError("a max pool of more than 2^28 pixels in a line");
   }
-  const bool pooled_stem = pool != nullptr && StemRuns(problem, params, /*pooled=*/true);
-  const bool stem = StemRuns(problem, params, /*pooled=*/false);
+  std::optional<PooledStemLayout> pooled_stem;
+  if (pool != nullptr && SmallCoordinates(g)) {
+    pooled_stem = PooledStemLayoutOf(problem, params, device, options.segment);
+  }
+  const bool stem = StemRuns(problem, params);
   const bool depthwise = DepthwiseRuns(problem) && !HaloBeatsDepthwise(problem, device);
-  const Family family = options.family                                ? *options.family
-                        : pooled_stem && PooledStemWorthwhile(params) ? Family::kPooledStem
-                        : stem                                        ? Family::kStem
-                        : depthwise                                   ? Family::kDepthwise
-                        : GemmRuns(problem)                           ? Family::kGemm
-                                                                      : Family::kDirect;
+  const Family family = options.family      ? *options.family
+                        : pooled_stem       ? Family::kPooledStem
+                        : stem              ? Family::kStem
+                        : depthwise         ? Family::kDepthwise
+                        : GemmRuns(problem) ? Family::kGemm
+                                            : Family::kDirect;
   const auto runs = [&](const Tiling& tiling) {
     return TileRuns(GemmSizeOf(g), tiling.tile, device) && (!kTiles[tiling.tile].halo || tiling.splits == 1);
   };
@@ -428,8 +384,8 @@ absl::StatusOr<Plan> Plan::Make(const Problem& problem, const kernels::PoolWindo
   }
   switch (family) {
     case Family::kGemm: plan.PlanGemm(problem, device, options); break;
-    case Family::kStem: plan.PlanStem(problem, /*pooled=*/false); break;
-    case Family::kPooledStem: plan.PlanStem(problem, /*pooled=*/true); break;
+    case Family::kStem: plan.PlanStem(problem); break;
+    case Family::kPooledStem: plan.PlanPooledStem(problem, *pooled_stem); break;
     case Family::kDepthwise: plan.PlanDepthwise(problem); break;
     default: plan.PlanDirect(problem);
   }
@@ -442,7 +398,9 @@ std::string Plan::name() const {
   std::string name;
   switch (id.family) {
     case Family::kStem: name = "cuda stem"; break;
-    case Family::kPooledStem: name = "cuda pooled stem"; break;
+    case Family::kPooledStem:
+      name = absl::StrCat("cuda pooled stem, ", params_.pooled_stem.rows, " rows a segment");
+      break;
     case Family::kGemm:
       name = absl::StrCat("cuda ", IsForHopper(id) ? "hopper " : "", id.diagonal ? "diagonal " : "",
                           kTiles[id.tile].halo ? "halo " : "gemm ", kTiles[id.tile].rows, "x", kTiles[id.tile].columns,

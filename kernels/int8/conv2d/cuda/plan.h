@@ -22,6 +22,7 @@ namespace fuselage::int8::conv2d::cuda {
 struct PlanOptions {
   std::optional<Family> family;  // kGemm, kStem, kPooledStem, kDepthwise or kDirect.
   std::optional<Tiling> tiling;  // Of a Gemm whose input is aligned.
+  std::optional<int> segment;    // Of a PooledStem: pooled rows.
 };
 
 // As a Gemm.
@@ -63,10 +64,12 @@ class Plan {
   template <typename T>
   int64_t Append(const std::vector<T>& values);
   void AddConstants(const Problem& problem, const std::vector<int8_t>& weight);
+  void AddConstants(const Problem& problem, const std::vector<int8_t>& weight, const std::vector<int32_t>& bias);
   // As Steps has it.
   std::vector<int8_t> GemmWeight(const Problem& problem, const TileSize& tile) const;
   void PlanGemm(const Problem& problem, const ::fuselage::cuda::DeviceProperties& device, const PlanOptions& options);
-  void PlanStem(const Problem& problem, bool pooled);
+  void PlanStem(const Problem& problem);
+  void PlanPooledStem(const Problem& problem, const PooledStemLayout& layout);
   void PlanDepthwise(const Problem& problem);
   void PlanDirect(const Problem& problem);
   void PlanPool();

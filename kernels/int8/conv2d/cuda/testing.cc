@@ -116,9 +116,10 @@ absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& i
   }
   if (!emulator.error().empty()) return absl::InternalError(emulator.error());
   if (emulator.matrix_conflicts() > 0) return absl::InternalError("ldmatrix meets a bank twice");
-  // Pieces of eight bytes cannot be copied without conflicts, and a stem's pixels at an image's border are not.
+  // Pieces of eight bytes cannot be copied without conflicts, and a stem takes its pixels at any stride.
   const KernelId& id = plan.launches()[0].id;
-  if (id.family == Family::kGemm && id.piece == 16 && emulator.shared_conflicts() > 0) {
+  const bool free = id.family == Family::kPooledStem || (id.family == Family::kGemm && id.piece == 16);
+  if (free && emulator.shared_conflicts() > 0) {
     return absl::InternalError("threads of a warp meet a bank twice");
   }
   if (copied_bytes != nullptr) *copied_bytes = emulator.copied_bytes();
@@ -206,23 +207,73 @@ Case RandomDepthwiseCase(uint64_t seed) {
   return c;
 }
 
+namespace {
+
+// `kernel`, `stride`, `dilation` and the padding of the axis are there: what they make of the case's output.
+void SetSizes(const Case& c, kernels::PoolWindow* window) {
+  window->batch = c.batch;
+  window->channels = c.out_channels;
+  for (int i = 0; i < 2; ++i) {
+    auto& axis = window->axes[i];
+    axis.in = i == 0 ? c.out_height() : c.out_width();
+    axis.pad_end = std::max<int64_t>(axis.pad_end, (axis.kernel - 1) * axis.dilation + 1 - axis.in - axis.pad_begin);
+    axis.out = (axis.in + axis.pad_begin + axis.pad_end - (axis.kernel - 1) * axis.dilation - 1) / axis.stride + 1;
+  }
+}
+
+}  // namespace
+
+kernels::PoolWindow SquarePool(const Case& c, int kernel, int stride, int padding) {
+  kernels::PoolWindow window;
+  for (auto& axis : window.axes) axis = {0, 0, kernel, stride, /*dilation=*/1, padding, padding};
+  SetSizes(c, &window);
+  return window;
+}
+
 kernels::PoolWindow RandomPool(uint64_t seed, const Case& c) {
   Picker pick(seed);
   kernels::PoolWindow window;
-  window.batch = c.batch;
-  window.channels = c.out_channels;
-  for (int i = 0; i < 2; ++i) {
-    auto& axis = window.axes[i];
-    axis.in = i == 0 ? c.out_height() : c.out_width();
+  for (auto& axis : window.axes) {
     axis.kernel = 1 + pick(4);
     axis.stride = 1 + pick(3);
     axis.dilation = 1 + pick(5) / 4;
     axis.pad_begin = pick(static_cast<int>(axis.kernel));
-    axis.pad_end = std::max<int64_t>(pick(static_cast<int>(axis.kernel)),
-                                     (axis.kernel - 1) * axis.dilation + 1 - axis.in - axis.pad_begin);
-    axis.out = (axis.in + axis.pad_begin + axis.pad_end - (axis.kernel - 1) * axis.dilation - 1) / axis.stride + 1;
+    axis.pad_end = pick(static_cast<int>(axis.kernel));
   }
+  SetSizes(c, &window);
   return window;
+}
+
+PooledStemCase RandomPooledStem(uint64_t seed, int tap_rows) {
+  Picker pick(seed);
+  PooledStemCase stem;
+  Case& c = stem.conv;
+  c = RandomCase(seed, 1, /*groups=*/false);
+  c.residual_type.reset();
+  c.activation = pick(2) == 0 ? Activation::Relu() : Activation();
+  if (c.output_type == DType::kF32) c.output_type = DType::kU8;
+  c.batch = 1 + pick(2);
+  c.in_channels = 1 + pick(4);
+  const int widths[] = {8 * (1 + pick(8)), 4 * (1 + pick(40)), 1 + pick(100)};
+  c.width = widths[pick(3)];
+  c.height = 1 + pick(40);
+  c.kernel_height = tap_rows <= kFewTapRows ? 1 + pick(tap_rows) : kFewTapRows + 1 + pick(tap_rows - kFewTapRows);
+  c.kernel_width = 1 + pick(8);
+  c.stride_y = c.stride_x = 1 + pick(2);
+  c.dilation_y = c.dilation_x = 1;
+  c.top = pick(c.kernel_height), c.left = pick(c.kernel_width);
+  c.bottom = std::max(pick(c.kernel_height), c.kernel_height - c.height - c.top);
+  c.right = std::max(pick(c.kernel_width), c.kernel_width - c.width - c.left);
+  FUSELAGE_CHECK(c.valid());
+  for (auto& axis : stem.pool.axes) {
+    axis.kernel = 2 + pick(2);
+    axis.stride = 2;
+    axis.dilation = 1;
+    axis.pad_begin = pick(static_cast<int>(axis.kernel));
+    axis.pad_end = pick(2);
+  }
+  SetSizes(c, &stem.pool);
+  return stem;
 }
 
 std::vector<Case> ResNet18(int batch) {

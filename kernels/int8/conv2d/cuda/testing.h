@@ -40,8 +40,16 @@ Case RandomGroupedCase(uint64_t seed);
 // As many groups as channels, a multiple of 4.
 Case RandomDepthwiseCase(uint64_t seed);
 
-// A pool of the case's output.
+// Pools of the case's output.
+kernels::PoolWindow SquarePool(const Case& c, int kernel, int stride, int padding);
 kernels::PoolWindow RandomPool(uint64_t seed, const Case& c);
+
+// A stem with its pool, for the kernel of so many rows of taps.
+struct PooledStemCase {
+  Case conv;
+  kernels::PoolWindow pool;
+};
+PooledStemCase RandomPooledStem(uint64_t seed, int tap_rows);
 
 // The layers of ResNet18 on 224x224 images, in order, without repetitions.
 std::vector<Case> ResNet18(int batch);

@@ -1,5 +1,5 @@
-// Times every tiling of ResNet18's layers on the current device and prints the best ones as rows of TunedTilings(), each
-// behind a comment with each tile's best splits and their time:
+// Times every tiling of ResNet18's layers on the current device and prints the best ones as rows of TunedTilings(),
+// each behind a comment with each tile's best splits and their time, and the stem's time by rows of a segment:
 //
 //   bazel run -c opt //kernels/int8/conv2d/cuda:tiling_bench -- 1 64 256          batches
 //
@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -54,9 +55,10 @@ absl::StatusOr<cudaGraphExec_t> Record(const kernels::Kernel& kernel, absl::Span
   return exec;
 }
 
-// Microseconds of one run.
-absl::StatusOr<float> Time(const Instance& instance, const PlanOptions& options, cudaStream_t stream) {
-  ASSIGN_OR_RETURN(const auto kernel, Create(instance.Desc(), options));
+// Microseconds of one run. `desc` is of the instance.
+absl::StatusOr<float> Time(const kernels::KernelDesc& desc, const Instance& instance, const PlanOptions& options,
+                           cudaStream_t stream) {
+  ASSIGN_OR_RETURN(const auto kernel, Create(desc, options));
   ASSIGN_OR_RETURN(const auto input, DeviceBuffer::Upload(instance.input.data(), instance.input.size(), "the input"));
   DeviceBuffer residual;
   if (!instance.residual.empty()) {
@@ -68,7 +70,8 @@ absl::StatusOr<float> Time(const Instance& instance, const PlanOptions& options,
   ASSIGN_OR_RETURN(const auto output, DeviceBuffer::Allocate(kernel->outputs()[0].byte_size(), "the output"));
   const kernels::ConstBuffer inputs[] = {{input.data(), input.bytes()}, {residual.data(), residual.bytes()}};
   ASSIGN_OR_RETURN(cudaGraphExec_t exec,
-                   Record(*kernel, inputs, {output.data(), output.bytes()}, {scratch.data(), scratch.bytes()}, stream));
+                   Record(*kernel, absl::MakeConstSpan(inputs, desc.inputs.size()), {output.data(), output.bytes()},
+                          {scratch.data(), scratch.bytes()}, stream));
   cudaEvent_t begin, end;
   RETURN_IF_ERROR(ToStatus(cudaEventCreate(&begin), "cudaEventCreate"));
   RETURN_IF_ERROR(ToStatus(cudaEventCreate(&end), "cudaEventCreate"));
@@ -110,7 +113,7 @@ absl::Status Tune(const Case& c, const ::fuselage::cuda::DeviceProperties& devic
       PlanOptions options;
       options.family = Family::kGemm;
       options.tiling = Tiling{tile, splits};
-      ASSIGN_OR_RETURN(const float time, Time(instance, options, stream));
+      ASSIGN_OR_RETURN(const float time, Time(instance.Desc(), instance, options, stream));
       if (least == 0 || time < least) least = time, best = *options.tiling;
       if (least_of_tile == 0 || time < least_of_tile) least_of_tile = time, best_splits = *options.tiling;
       if (*options.tiling == chosen) of_chosen = time;
@@ -121,6 +124,22 @@ absl::Status Tune(const Case& c, const ::fuselage::cuda::DeviceProperties& devic
   std::printf("    {%d, {%d, %d, %d, %d, %d, %d}, {%d, %d}},  // %.2f us; the model's choice {%d, %d}: %.2f us\n",
               device.sm, size.rows, size.columns, size.steps, size.taps, size.slices, size.around, best.tile,
               best.splits, least, chosen.tile, chosen.splits, of_chosen);
+  std::fflush(stdout);
+  return absl::OkStatus();
+}
+
+// A stem with its max pool of 3x3 in steps of 2.
+absl::Status TimeSegments(const Case& c, cudaStream_t stream) {
+  const Instance instance(c, 1);
+  const kernels::PoolWindow pool = SquarePool(c, /*kernel=*/3, /*stride=*/2, /*padding=*/1);
+  std::string times;
+  for (const int rows : {1, 2, 4, 7, 10, 14, 19, 28}) {
+    PlanOptions options;
+    options.segment = rows;
+    ASSIGN_OR_RETURN(const float time, Time(PooledDesc(instance, pool), instance, options, stream));
+    absl::StrAppendFormat(&times, " %d: %.2f us", rows, time);
+  }
+  std::printf("    // stem, batch %d, by rows of a segment:%s\n", c.batch, times.c_str());
   std::fflush(stdout);
   return absl::OkStatus();
 }
@@ -137,18 +156,7 @@ absl::Status Main(const std::vector<int>& batches) {
   for (const int batch : batches) {
     std::set<std::tuple<int, int, int>> seen;  // The residual does not distinguish entries; the last layer has it.
     std::vector<Case> layers = ResNet18(batch);
-    if (std::getenv("STEM")) {
-      const Instance instance(layers[0], 1);
-      kernels::PoolWindow pool;
-      pool.batch = batch, pool.channels = 64;
-      for (auto& axis : pool.axes) axis = {112, 56, /*kernel=*/3, /*stride=*/2, /*dilation=*/1, 1, 1};
-      ASSIGN_OR_RETURN(const auto kernel, Create(PooledDesc(instance, pool), {}));
-      ASSIGN_OR_RETURN(const auto input,
-                       DeviceBuffer::Upload(instance.input.data(), instance.input.size(), "the input"));
-      ASSIGN_OR_RETURN(const auto output, DeviceBuffer::Allocate(kernel->outputs()[0].byte_size(), "the output"));
-      const kernels::ConstBuffer inputs[] = {{input.data(), input.bytes()}};
-      return Record(*kernel, inputs, {output.data(), output.bytes()}, {}, stream).status();
-    }
+    RETURN_IF_ERROR(TimeSegments(layers[0], stream));
     std::reverse(layers.begin(), layers.end());
     for (const Case& c : layers) {
       if (c.in_channels % 16 != 0) continue;
