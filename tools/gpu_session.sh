@@ -144,7 +144,7 @@ timings() {
   for tool in memcheck racecheck initcheck synccheck; do
     beside "$tool, gpu_check" 120 "$sanitizer" --tool "$tool" --error-exitcode 1 "$bin/gpu_check" --quick
     beside "$tool, tilings" 180 "$sanitizer" --tool "$tool" --error-exitcode 1 "$bin/conv2d_cuda_test" \
-      '--gtest_filter=*EveryTile*:*Pools*'
+      '--gtest_filter=*EveryTile*:*Pools*:*PooledStems*'
   done
   all_together
   step tilings 300 "$bin/tiling_bench" 1 64 256

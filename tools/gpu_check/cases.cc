@@ -22,35 +22,21 @@ TensorType Floats(Shape shape, Layout layout = Layout::kRowMajor) {
   return {DType::kF32, std::move(shape), std::nullopt, layout};
 }
 
-Case Conv(std::string name, const int8::conv2d::Case& shape, uint64_t seed) {
+// With the max pool `pool` behind it, unless that is null.
+Case Conv(std::string name, const int8::conv2d::Case& shape, uint64_t seed, const kernels::PoolWindow* pool = nullptr) {
   auto instance = std::make_shared<const int8::conv2d::Instance>(shape, seed);
   Case c;
   c.name = std::move(name);
   c.macs = shape.macs();
-  c.desc = instance->Desc();
+  c.desc = pool == nullptr ? instance->Desc() : int8::conv2d::cuda::PooledDesc(*instance, *pool);
   const std::vector<uint8_t>* bytes[] = {&instance->input, &instance->residual};
-  for (int i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < c.desc.inputs.size(); ++i) {
     c.inputs.emplace_back();
-    if (!c.desc.has_input(i)) continue;
-    c.inputs[i].emplace(c.desc.input(i));
+    if (!c.desc.inputs[i]) continue;
+    c.inputs[i].emplace(*c.desc.inputs[i]);
     std::memcpy(c.inputs[i]->raw_data(), bytes[i]->data(), bytes[i]->size());
   }
   c.parameters = std::move(instance);
-  return c;
-}
-
-// A stem: the same with a max pool of 3x3, stride 2, behind it.
-Case PooledConv(std::string name, const int8::conv2d::Case& shape, uint64_t seed) {
-  Case c = Conv(std::move(name), shape, seed);
-  c.desc.op = "int8.conv2d_max_pool2d";
-  c.desc.inputs.resize(1);
-  c.inputs.resize(1);
-  c.desc.attributes.insert({{"pool_kernel_size", Ints{3, 3}},
-                            {"pool_stride", Ints{2, 2}},
-                            {"pool_padding", Ints(4, 1)},
-                            {"pool_dilation", Ints{1, 1}},
-                            {"pool_ceil_mode", false}});
-  for (int axis : {2, 3}) c.desc.outputs[0].shape[axis] = (c.desc.outputs[0].shape[axis] - 1) / 2 + 1;
   return c;
 }
 
@@ -275,10 +261,11 @@ std::vector<Case> ResNet18(int batch) {
     if (in == 3) c.input_zero_point = 114;
     if (residual) c.residual_type = DType::kU8;
     const bool stem = in == 3;
+    const kernels::PoolWindow pool = int8::conv2d::cuda::SquarePool(c, /*kernel=*/3, /*stride=*/2, /*padding=*/1);
     const std::string name =
         absl::StrCat(in, "x", size, "x", size, " -> ", out, ", ", kernel, "x", kernel, "/", stride,
                      residual ? " + residual" : "", relu ? ", relu" : "", stem ? ", max pool" : "");
-    return stem ? PooledConv(name, c, 1) : Conv(name, c, 1);
+    return Conv(name, c, 1, stem ? &pool : nullptr);
   };
   add(Quantize("quantize", {batch, 3, 224, 224}, DType::kU8));
   add(conv(3, 224, 64, 7, 2, true, false));
@@ -342,7 +329,12 @@ std::vector<Case> RandomCases(int count) {
     if (i % 8 == 2) conv = int8::conv2d::cuda::RandomDepthwiseCase(i / 8);
     cases.push_back(Conv(conv.ToString(), conv, i));
     if (i % 8 == 3 && !conv.residual_type && conv.output_type != DType::kF32) {
-      cases.push_back(PooledConv("pooled " + conv.ToString(), conv, i));
+      const kernels::PoolWindow pool = int8::conv2d::cuda::RandomPool(i, conv);
+      cases.push_back(Conv("pooled " + conv.ToString(), conv, i, &pool));
+    }
+    if (i % 8 == 5) {
+      const auto stem = int8::conv2d::cuda::RandomPooledStem(i, i % 16 == 5 ? 3 : 7);
+      cases.push_back(Conv("stem " + stem.conv.ToString(), stem.conv, i, &stem.pool));
     }
     const Shape shape = {pick(1, 3), pick(1, 130), pick(1, 20), pick(1, 20)};
     const std::string text = absl::StrCat(shape[0], "x", shape[1], "x", shape[2], "x", shape[3]);
