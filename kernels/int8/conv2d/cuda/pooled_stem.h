@@ -25,35 +25,29 @@ namespace fuselage::int8::conv2d::cuda {
 template <int kTapRows, int kStride>
 struct PooledStem {
   using Params = cuda::Params;
-  static constexpr int kWarps = PooledStemLayout::kWarps, kBlocks = kTapRows <= 4 ? 4 : 3;  // Weights take registers.
+  static constexpr int kWarps = PooledStemLayout::kWarps, kBlocks = 4;
   static constexpr bool kWaits = true;
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
     const PooledStemLayout& s = p.pooled_stem;
-    const int image = static_cast<int>(s.channel_blocks_divider.Divide(block.z()));
-    const int first_group = (block.z() - image * s.channel_blocks) * (kWarps / s.strips);
-    const int first_row = block.y() * s.rows;
-    const int rows = p.pool.out_height - first_row < s.rows ? p.pool.out_height - first_row : s.rows;
     PerWarp<Walker, kWarps> walkers;
     block.Phase([&](Warp warp) {
-      Walker& walker = walkers[warp];
-      const int group = first_group + warp.index() / s.strips, strip = warp.index() % s.strips;
-      warp.ForThreads([&](Thread thread) { walker.LoadConstants(p, thread, group); });
+      const Part part = PartOf(block, p, warp);
+      warp.ForThreads([&](Thread thread) { walkers[warp].LoadConstants(p, thread, part); });
       warp.WaitForEarlier();
-      warp.ForThreads([&](Thread thread) { walker.Place(p, thread, image, first_row, block.x() * s.strips, strip); });
       FUSELAGE_NO_UNROLL
       for (int pair = 0; pair < s.strips / 2; ++pair) {
-        const StemFetch<kWarps * kWarpSize> fetch(p, s.patch, image, block.y() * s.step_y + s.origin_y,
+        const StemFetch<kWarps * kWarpSize> fetch(p, s.patch, part.image, block.y() * s.step_y + s.origin_y,
                                                   (block.x() * (s.strips / 2) + pair) * s.step_x + s.origin_x,
                                                   s.input_flip);
         warp.ForThreads([&](Thread thread) { fetch.Run(thread, pair * static_cast<uint32_t>(s.patch.bytes)); });
       }
     });
     block.Phase([&](Warp warp) {
-      const int group = first_group + warp.index() / s.strips, strip = block.x() * s.strips + warp.index() % s.strips;
-      if (group * PooledStemLayout::kGroupChannels >= p.out_channels) return;
-      if (strip * s.strip_step >= p.pool.out_width) return;
-      walkers[warp].Walk(p, warp, first_row, rows);
+      const Part part = PartOf(block, p, warp);
+      if (part.first_channel >= p.out_channels || part.first_window >= p.pool.out_width) return;
+      warp.ForThreads([&](Thread thread) { walkers[warp].Place(p, thread, part); });
+      walkers[warp].Walk(p, warp, part);
     });
   }
 
@@ -70,13 +64,30 @@ struct PooledStem {
   FUSELAGE_DEVICE static int KeptRows(const Params& p) { return p.pool.kernel_y - 2; }  // Above a pair: 0 or 1.
   FUSELAGE_DEVICE static int KeptColumns(const Params& p) { return p.pool.kernel_x - 2; }
 
-  // What a thread has of it all: two windows, four channels.
+  // What a warp has of it all.
+  struct Part {
+    int image, first_row, rows;  // Pooled ones.
+    int strip, group;            // In its block.
+    int first_window, first_channel;
+  };
+  FUSELAGE_DEVICE static Part PartOf(const Block& block, const Params& p, Warp warp) {
+    const PooledStemLayout& s = p.pooled_stem;
+    Part part;
+    part.image = static_cast<int>(s.channel_blocks_divider.Divide(block.z()));
+    part.first_row = block.y() * s.rows;
+    part.rows = p.pool.out_height - part.first_row < s.rows ? p.pool.out_height - part.first_row : s.rows;
+    part.strip = warp.index() % s.strips;
+    part.group = warp.index() / s.strips;
+    part.first_window = (block.x() * s.strips + part.strip) * s.strip_step;
+    part.first_channel = ((block.z() - part.image * s.channel_blocks) * (kWarps / s.strips) + part.group) *
+                         PooledStemLayout::kGroupChannels;
+    return part;
+  }
+
+  // And a thread: two windows, four channels.
   struct State {
-    Vector<int32_t, 4> bias;
-    Vector<float, 4> multiplier;
-    uint32_t pixels[2];  // In shared memory.
-    uint8_t* output;     // Of the first window.
-    int channels;        // That there are.
+    uint32_t pixels[2], constants;  // In shared memory.
+    uint8_t* output;                // Of the first window.
     bool stores[2];
   };
 
@@ -84,9 +95,10 @@ struct PooledStem {
     Lanes<Vector<uint32_t, 4>> weights[kTapRows][2];
     Lanes<State> states;
 
-    FUSELAGE_DEVICE void LoadConstants(const Params& p, Thread thread, int group) {
+    // To registers, and to shared memory what there is no room for.
+    FUSELAGE_DEVICE void LoadConstants(const Params& p, Thread thread, const Part& part) {
       const auto* from = reinterpret_cast<const Vector<uint32_t, 4>*>(
-          p.weight + (int64_t{group} * kTapRows * PooledStemLayout::kRowBytes + 32 * thread.lane()));
+          p.weight + (int64_t{part.first_channel} * kTapRows * StemTaps::kBytes + 32 * thread.lane()));
       FUSELAGE_UNROLL
       for (int tap = 0; tap < kTapRows; ++tap) {
         FUSELAGE_UNROLL
@@ -94,43 +106,46 @@ struct PooledStem {
           weights[tap][i][thread] = thread.LoadConstant(from + tap * (PooledStemLayout::kRowBytes / 16) + i);
         }
       }
-      State& state = states[thread];
-      const int channel = group * PooledStemLayout::kGroupChannels + thread.lane() / 4 * 4;
-      const FourConstants constants = LoadFourConstants(p, thread, channel);
-      state.bias = constants.bias;
-      state.multiplier = constants.multiplier;
-      state.channels = p.out_channels - channel;
+      if (part.strip > 0 || thread.lane() % 4 > 0) return;
+      const FourConstants constants = LoadFourConstants(p, thread, part.first_channel + thread.lane());
+      const int32_t* bias = constants.bias.values;
+      const uint32_t to = ConstantsPlace(p, thread, part);
+      thread.StoreShared(to, Vector<int32_t, 4>{{bias[0], bias[0], bias[1], bias[1]}});
+      thread.StoreShared(to + 128, Vector<int32_t, 4>{{bias[2], bias[2], bias[3], bias[3]}});
+      thread.StoreShared(to + 256, constants.multiplier);
+    }
+    // As accumulators begin, of two times two channels, and the multipliers.
+    FUSELAGE_DEVICE static uint32_t ConstantsPlace(const Params& p, Thread thread, const Part& part) {
+      return static_cast<uint32_t>(p.pooled_stem.patch_bytes()) + part.group * PooledStemLayout::kConstantBytes +
+             thread.lane() / 4 * 16;
     }
 
-    // Of the block's `strip`; its first one is `first_strip`.
-    FUSELAGE_DEVICE void Place(const Params& p, Thread thread, int image, int first_row, int first_strip, int strip) {
+    FUSELAGE_DEVICE void Place(const Params& p, Thread thread, const Part& part) {
       const PooledStemLayout& s = p.pooled_stem;
       State& state = states[thread];
-      const int lane = thread.lane();
-      const int first_window = (first_strip + strip) * s.strip_step;
-      const int first_column = 2 * first_window - p.pool.pad_left - KeptColumns(p);
+      const int lane = thread.lane(), channel = part.first_channel + lane / 4 * 4;
+      state.constants = ConstantsPlace(p, thread, part);
+      const int first_column = 2 * part.first_window - p.pool.pad_left - KeptColumns(p);
       // A pixel outside of the image is the image's nearest one, which its windows see, too.
       FUSELAGE_UNROLL
       for (int j = 0; j < 2; ++j) {
         const int x = first_column + lane / 8 * 4 + lane / 4 % 2 + 2 * j;
         const int inside = x < 0 ? 0 : x < p.out_width ? x : p.out_width - 1;
-        const int column = inside - first_column + strip % 2 * 2 * s.strip_step;
-        state.pixels[j] = strip / 2 * static_cast<uint32_t>(s.patch.bytes) + 4 * (column * kStride + lane % 4 * 2);
+        const int column = inside - first_column + part.strip % 2 * 2 * s.strip_step;
+        state.pixels[j] = part.strip / 2 * static_cast<uint32_t>(s.patch.bytes) + 4 * (column * kStride + lane % 4 * 2);
       }
       // Of two windows; where they are three wide, the strip's first one is not whole.
-      const int window = first_window + lane % 4 * 2 - KeptColumns(p);
+      const int window = part.first_window + lane % 4 * 2 - KeptColumns(p);
       FUSELAGE_UNROLL
       for (int j = 0; j < 2; ++j) {
-        state.stores[j] = window + j >= first_window && window + j < p.pool.out_width && state.channels > 0;
+        state.stores[j] = window + j >= part.first_window && window + j < p.pool.out_width && channel < p.out_channels;
       }
-      state.output = static_cast<uint8_t*>(p.output) +
-                     ((int64_t{image} * p.pool.out_height + first_row) * p.pool.out_width + window) * p.out_channels +
-                     (p.out_channels - state.channels);
+      const int64_t row = int64_t{part.image} * p.pool.out_height + part.first_row;
+      state.output = static_cast<uint8_t*>(p.output) + (row * p.pool.out_width + window) * p.out_channels + channel;
     }
 
-    FUSELAGE_DEVICE void Walk(const Params& p, Warp warp, int first_row, int rows) {
-      int y = 2 * first_row - p.pool.pad_top;  // Of the convolution.
-      uint32_t lines = 0;                      // Where its first line is in shared memory.
+    FUSELAGE_DEVICE void Walk(const Params& p, Warp warp, const Part& part) {
+      int y = 2 * part.first_row - p.pool.pad_top;  // Of the convolution.
       Sums kept, lower;
       if (KeptRows(p) > 0) {
         Start(warp, kept);
@@ -141,28 +156,28 @@ struct PooledStem {
           Multiply(warp, tap, pixels, kept);
         }
         warp.Rarely(Outside(p, y), [&] { Lose(warp, kept); });
+        Advance(warp, 1);
         y += 1;
-        lines += kStride * kLine;
       }
+      const int end = y + 2 * part.rows;
       FUSELAGE_NO_UNROLL
-      for (int row = 0; row < rows; ++row) {
-        Step(p, warp, y, lines, kept, lower);
+      for (; y < end; y += 2) {
+        Step(p, warp, part, y, kept, lower);
         kept = lower;
-        y += 2;
-        lines += 2 * kStride * kLine;
+        Advance(warp, 2);
       }
     }
 
     // Rows y and y + 1 of the convolution, of which the latter goes to `lower`, and with the one above, `kept`, a row
     // of codes.
-    FUSELAGE_DEVICE void Step(const Params& p, Warp warp, int y, uint32_t lines, Sums& kept, Sums& lower) {
+    FUSELAGE_DEVICE void Step(const Params& p, Warp warp, const Part& part, int y, Sums& kept, Sums& lower) {
       Sums upper;
       Start(warp, upper);
       Start(warp, lower);
       FUSELAGE_UNROLL
       for (int i = 0; i < kTapRows + kStride; ++i) {
         Pixels pixels;
-        LoadLine(warp, lines + i * kLine, pixels);
+        LoadLine(warp, i * kLine, pixels);
         if (i < kTapRows) Multiply(warp, i, pixels, upper);
         if (i >= kStride) Multiply(warp, i - kStride, pixels, lower);
       }
@@ -171,19 +186,17 @@ struct PooledStem {
         warp.Rarely(Outside(p, y + 1), [&] { Lose(warp, lower); });
       });
       warp.Rarely(KeptRows(p) == 0, [&] { Lose(warp, kept); });
-      Pool(p, warp, kept, upper, lower);
+      Pool(p, warp, part, kept, upper, lower);
     }
 
     // The sums begin with the bias: what is added to all of a channel does not matter to their maximum.
     FUSELAGE_DEVICE void Start(Warp warp, Sums& sums) {
       warp.ForThreads([&](Thread thread) {
-        const int32_t* bias = states[thread].bias.values;
         FUSELAGE_UNROLL
         for (int i = 0; i < 2; ++i) {
+          const auto bias = thread.LoadShared<Vector<int32_t, 4>>(states[thread].constants + 128 * i);
           FUSELAGE_UNROLL
-          for (int j = 0; j < 2; ++j) {
-            sums.fragments[i][j][thread] = {{bias[2 * i], bias[2 * i], bias[2 * i + 1], bias[2 * i + 1]}};
-          }
+          for (int j = 0; j < 2; ++j) sums.fragments[i][j][thread] = bias;
         }
       });
     }
@@ -195,6 +208,14 @@ struct PooledStem {
         for (int i = 0; i < 4; ++i) {
           sums.fragments[i / 2][i % 2][thread] = {{INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN}};
         }
+      });
+    }
+
+    // Down, by rows of the convolution.
+    FUSELAGE_DEVICE void Advance(Warp warp, int rows) {
+      warp.ForThreads([&](Thread thread) {
+        FUSELAGE_UNROLL
+        for (int j = 0; j < 2; ++j) states[thread].pixels[j] += rows * kStride * kLine;
       });
     }
 
@@ -236,7 +257,8 @@ struct PooledStem {
     FUSELAGE_DEVICE static int32_t Largest(int32_t a, int32_t b, int32_t c) { return Larger(Larger(a, b), c); }
 
     // Stores a row of codes.
-    FUSELAGE_DEVICE void Pool(const Params& p, Warp warp, const Sums& kept, const Sums& upper, const Sums& lower) {
+    FUSELAGE_DEVICE void Pool(const Params& p, Warp warp, const Part& part, const Sums& kept, const Sums& upper,
+                              const Sums& lower) {
       // [channel][pixel], and of the last one of the lane below.
       Lanes<int32_t> columns[4][4], before[4], windows[2][4];
       warp.ForThreads([&](Thread thread) {
@@ -269,12 +291,13 @@ struct PooledStem {
       Lanes<uint32_t> codes[2];
       const bool whole_words = p.out_channels % 4 == 0;
       warp.ForThreads([&](Thread thread) {
-        State& state = states[thread];
+        const State& state = states[thread];
+        const auto multiplier = thread.LoadShared<Vector<float, 4>>(state.constants + 256);
         FUSELAGE_UNROLL
         for (int j = 0; j < 2; ++j) {
           codes[j][thread] =
               Codes(p, {windows[j][0][thread], windows[j][1][thread], windows[j][2][thread], windows[j][3][thread]},
-                    state.multiplier);
+                    multiplier);
         }
         FUSELAGE_UNROLL
         for (int j = 0; j < 2; ++j) {
@@ -291,7 +314,7 @@ struct PooledStem {
             if (!state.stores[j]) continue;
             FUSELAGE_UNROLL
             for (int i = 0; i < 4; ++i) {
-              if (i >= state.channels) continue;
+              if (part.first_channel + thread.lane() / 4 * 4 + i >= p.out_channels) continue;
               thread.Store(state.output + j * p.out_channels + i, static_cast<uint8_t>(codes[j][thread] >> 8 * i));
             }
           }

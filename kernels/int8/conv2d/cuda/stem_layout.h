@@ -61,6 +61,9 @@ struct PooledStemLayout {
     return (lane * 8 + channel % 4 / 2 * 4 + place / 4 * 2 + channel % 2) * 4;
   }
 
+  static constexpr int kConstantBytes =
+      kGroupChannels * 12;  // Behind patches: a group's biases, twice, and multipliers.
+
   int rows;  // Pooled ones of a segment.
   int strips;
   int first_tap;                     // Of the eight of a row: those before it have zeros.
@@ -72,7 +75,8 @@ struct PooledStemLayout {
   int origin_y, origin_x, step_y, step_x;
   uint8_t input_flip;  // i8 codes as u8 codes; the bias makes up for it.
 
-  int64_t bytes() const { return strips / 2 * patch.bytes; }
+  FUSELAGE_HOST_DEVICE int64_t patch_bytes() const { return strips / 2 * patch.bytes; }
+  int64_t bytes() const { return patch_bytes() + kWarps / strips * kConstantBytes; }
   int padded_channels() const { return channel_blocks * (kWarps / strips) * kGroupChannels; }
 };
 
