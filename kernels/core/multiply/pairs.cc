@@ -13,27 +13,28 @@ constexpr int kMaxSum = 2 * kMaxPairWeight;
 using Sums = std::array<uint8_t, kSums>;
 
 Sums SumsOf(const uint8_t* step) {
-  Sums sums = {};
-  for (int i = 0; i < kPanelBytes; ++i) {
-    const int weight = static_cast<int8_t>(step[i]);
-    sums[i / 2 + (weight < 0 ? kSums / 2 : 0)] += static_cast<uint8_t>(weight < 0 ? -weight : weight);
+  Sums sums;
+  for (int lane = 0; lane < kSums / 2; ++lane) {
+    const int a = static_cast<int8_t>(step[2 * lane]), b = static_cast<int8_t>(step[2 * lane + 1]);
+    sums[lane] = static_cast<uint8_t>(std::max(a, 0) + std::max(b, 0));
+    sums[kSums / 2 + lane] = static_cast<uint8_t>(-std::min(a, 0) - std::min(b, 0));
   }
   return sums;
 }
 
 struct Group {
-  Sums sums;
+  Sums room;  // What its sums may still grow by.
   int steps[kMaxGroupSteps];
   int count = 0;
 
+  Group() { room.fill(kMaxSum); }
   bool Takes(const Sums& more) const {
-    if (count == kMaxGroupSteps) return false;
-    bool exceeds = false;
-    for (int i = 0; i < kSums; ++i) exceeds |= sums[i] + more[i] > kMaxSum;
-    return !exceeds;
+    uint8_t exceeds = 0;  // A byte, as what is compared: the loop becomes vectors.
+    for (int i = 0; i < kSums; ++i) exceeds |= more[i] > room[i];
+    return exceeds == 0;
   }
   void Add(int step, const Sums& more) {
-    for (int i = 0; i < kSums; ++i) sums[i] = static_cast<uint8_t>(sums[i] + more[i]);
+    for (int i = 0; i < kSums; ++i) room[i] = static_cast<uint8_t>(room[i] - more[i]);
     steps[count++] = step;
   }
 };
@@ -48,9 +49,11 @@ std::vector<Group> Grouped(int64_t steps, const uint8_t* weights) {
   }
   std::vector<Group> groups;
   groups.reserve(steps);
+  size_t first = 0;  // That is not full.
   const auto add = [&](int step) {
-    size_t i = 0;
-    while (i < groups.size() && !groups[i].Takes(sums[step])) ++i;
+    while (first < groups.size() && groups[first].count == kMaxGroupSteps) ++first;
+    size_t i = first;
+    while (i < groups.size() && (groups[i].count == kMaxGroupSteps || !groups[i].Takes(sums[step]))) ++i;
     if (i == groups.size()) groups.push_back({});
     groups[i].Add(step, sums[step]);
   };
