@@ -13,9 +13,9 @@ namespace {
 
 constexpr int kPairTileRows = 4;  // Of a tile: their sums take eight registers of 16.
 
-// The pairs of one step of a row, in both halves of a panel, to those of the steps before it. What multiplies little
-// loads much: of 96 instructions for a group of 4 steps 72 compute, and 35 load. The compiler, left to itself,
-// multiplies ahead, and spills.
+// The pairs of one step of a row, in both halves of a panel, to those of the steps before it. Little is multiplied for
+// what is loaded: 72 instructions for four steps of four rows take 39 vectors from memory, weights mostly as operands.
+// The compiler, left to itself, multiplies ahead, and spills.
 template <bool kFirst>
 inline __attribute__((always_inline)) void AddPairs(const char* a, const __m256i& low, const __m256i& high,
                                                     __m256i (&pairs)[2]) {
