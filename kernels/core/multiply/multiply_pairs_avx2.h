@@ -4,7 +4,6 @@
 #define FUSELAGE_KERNELS_CORE_MULTIPLY_MULTIPLY_PAIRS_AVX2_H_
 
 #include <immintrin.h>
-#include <string.h>
 
 #include "kernels/core/multiply/pairs.h"
 

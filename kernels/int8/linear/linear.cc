@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -185,9 +186,10 @@ absl::Span<const Variant> Variants() { return kVariants; }
 absl::Span<const Variant> VariantsOfAnyWeight() {
   static const auto* const variants = [] {
     auto* table = new std::vector<Variant>;
-    std::copy_if(std::begin(kVariants), std::end(kVariants), std::back_inserter(*table), [](const Variant& variant) {
-      return variant.accepts != PairsFit && variant.accepts != PairsFillTiles;
-    });
+    Params most;  // Rows that fill any tile, weights that may be large.
+    most.rows = std::numeric_limits<int64_t>::max();
+    std::copy_if(std::begin(kVariants), std::end(kVariants), std::back_inserter(*table),
+                 [&](const Variant& variant) { return variant.accepts == nullptr || variant.accepts(most); });
     return table;
   }();
   return *variants;

@@ -71,7 +71,9 @@ using VariantTest = kernels::VariantTest<Variant>;
 
 // The largest weight that a variant takes.
 int MaxWeight(const Variant& variant) {
-  return variant.run == avx2::RunFewRows || variant.run == avx2::RunPairs ? 64 : 128;
+  Params large;
+  large.rows = 1 << 20;
+  return variant.accepts == nullptr || variant.accepts(large) ? 128 : 64;
 }
 
 // Where it is limited, some weights are smaller: groups of every size.
