@@ -140,6 +140,41 @@ FUSELAGE_HOST_DEVICE uint32_t MaxOfBytes(uint32_t a, uint32_t b) {
 #endif
 }
 
+// QuantizeValue for one scale, without a division and four codes at a time. Times a power of two the scale is `unit`,
+// in [0.5, 1), and 1 / unit the sum of two floats. x / unit and the product of x with that sum are on the same side of
+// every half below 256: so for each of the 2^23 units and the floats next to each half's multiple of it.
+struct Quantizer {
+  float to_unit;
+  float reciprocal, rest;  // Of 1 / unit.
+  float lo, hi;            // CodeOutput's, times unit.
+  uint32_t zero_points;    // In both halves.
+
+  // 256 and more, so that no sum with a zero point borrows; even, so that ties stay ties to even.
+  FUSELAGE_HOST_DEVICE uint32_t Round(float x) const {
+    const float clamped = Min(Max(Multiply(x, to_unit), lo), hi), v = x != x ? 0.0f : clamped;
+    const float sum = Add(MultiplyAdd(v, reciprocal, Multiply(v, rest)), 0x1.8p23f + 256);
+    uint32_t bits;
+    memcpy(&bits, &sum, sizeof(bits));
+    return bits;  // The low half counts.
+  }
+  FUSELAGE_HOST_DEVICE uint32_t ToCodes(float a, float b, float c, float d) const {
+    return PickBytes(PickBytes(Round(a), Round(b), 0x5410) + zero_points,
+                     PickBytes(Round(c), Round(d), 0x5410) + zero_points, 0x6420);
+  }
+};
+// `flip`, 0 or 0x80, is applied to the codes: to a byte it may as well be added.
+inline Quantizer MakeQuantizer(float scale, const CodeOutput& output, uint8_t flip) {
+  int exponent;
+  const float unit = std::frexp(scale, &exponent), reciprocal = 1 / unit;
+  const auto zero_point = static_cast<uint8_t>(output.zero_point + flip);
+  return {std::ldexp(1.0f, -exponent),
+          reciprocal,
+          static_cast<float>(1.0 / unit - reciprocal),
+          output.lo * unit,
+          output.hi * unit,
+          zero_point * 0x10001u};
+}
+
 }  // namespace fuselage::cuda
 
 #endif  // FUSELAGE_KERNELS_CUDA_ARITHMETIC_H_

@@ -43,6 +43,31 @@ TEST(ArithmeticTest, CodesOfFloatsOfAllMagnitudes) {
   }
 }
 
+TEST(ArithmeticTest, QuantizesWithoutDivisions) {
+  std::mt19937_64 random(2);
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (int i = 0; i < 20000; ++i) {
+    // All significands and exponents that are normal, their ends among them.
+    const uint32_t bits = (i % 3 == 0 ? i % 6 == 0 ? 0 : 0x7fffff : random() % (1 << 23)) | (1 + i % 254) << 23;
+    float scale;
+    std::memcpy(&scale, &bits, sizeof(scale));
+    const Codes& codes = kCodes[random() % 6];
+    const uint8_t flip = i % 2 == 0 ? 0 : 0x80;
+    const Quantizer quantizer = MakeQuantizer(scale, codes.output(), flip);
+    const auto expect = [&](float x) {
+      const auto code = static_cast<uint8_t>(QuantizeValue(x, scale, codes.output()) ^ flip);
+      ASSERT_EQ(quantizer.ToCodes(x, 0, x, x) & 0xffff00ff, code * 0x01010001u) << x << " by " << scale;
+    };
+    for (const float x : {0.0f, -0.0f, infinity, -infinity, std::nanf(""), 3.4e38f, -3.4e38f, 1e-45f, 1e-38f})
+      expect(x);
+    for (int half = -520; half <= 520; half += 1 + static_cast<int>(random() % 32)) {
+      const float x = static_cast<float>(0.5 * half * scale);
+      for (const float near : {x, std::nextafter(x, infinity), std::nextafter(x, -infinity)}) expect(near);
+    }
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST(ArithmeticTest, Divides) {
   for (uint32_t divisor = 1; divisor < (1u << 31); divisor += 1 + divisor / 64) {
     const Divider divider = MakeDivider(divisor);

@@ -14,6 +14,8 @@ namespace {
 using ::fuselage::cuda::CeilDiv;
 using ::fuselage::cuda::CurrentDevice;
 using ::fuselage::cuda::DeviceProperties;
+using ::fuselage::cuda::MakeDivider;
+using ::fuselage::cuda::MakeQuantizer;
 using ::fuselage::cuda::Spread;
 using ::fuselage::cuda::UnaryLaunch;
 
@@ -44,8 +46,13 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   const int64_t code_groups = CeilDiv(pixel_bytes, 4), pixel_groups = CeilDiv(quantize.pixels, 4);
   ASSIGN_OR_RETURN(const DeviceProperties device, CurrentDevice());
   ASSIGN_OR_RETURN(params.items, Spread(quantize.images * code_groups * pixel_groups, device, "quantize"));
-  params.pixel_groups = static_cast<uint32_t>(pixel_groups);
-  params.code_groups = static_cast<uint32_t>(code_groups);
+  if (params.items.count > 0) {
+    params.pixel_groups = static_cast<uint32_t>(pixel_groups);
+    params.code_groups = static_cast<uint32_t>(code_groups);
+    params.by_pixel_groups = MakeDivider(params.pixel_groups);
+    params.by_code_groups = MakeDivider(params.code_groups);
+  }
+  params.quantizer = MakeQuantizer(quantize.scale, {quantize.zero_point, quantize.lo, quantize.hi}, quantize.flip);
   params.pixel_bytes = static_cast<int32_t>(pixel_bytes);
   return std::make_unique<UnaryLaunch<LaunchParams>>(desc, params, Launch);
 }
