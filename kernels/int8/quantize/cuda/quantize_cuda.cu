@@ -30,7 +30,7 @@ struct Quantize {
   };
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
-    constexpr int kAtOnce = kChannels < 3 ? 4 / kChannels : 1;  // Three or four loads.
+    constexpr int kAtOnce = kPixelBytes == 1 ? 4 : 1;  // Three or four loads.
     ForEach<kAtOnce>(
         block, p.items, [&](Thread thread, uint32_t item) { return Load(thread, p, item); },
         [&](Thread thread, const Item& item) { Store(thread, p, item); });
