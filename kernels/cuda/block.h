@@ -28,8 +28,8 @@
 //                                                MultiplyCodes. b: offset of N rows of 64 bytes, of which it takes 32,
 //                                                or 32 more; those of row r are permuted: address bits 4 and 5 are
 //                                                xored with r / 2. sm_90a alone
-//            BeginProducts(), CommitProducts(),  wgmma.fence, .commit_group and .wait_group 0: around those calls;
-//            WaitForProducts()                   after the last acc and a may be touched again
+//            BeginProducts(), CommitProducts(),  wgmma.fence, .commit_group and .wait_group n: around those calls;
+//            WaitForProducts<n>()                acc and a of all groups but the last n may be touched again
 //            WaitForBytes(barrier, parity)       mbarrier.try_wait.parity: for what the copies of the n-th ExpectBytes
 //                                                of a barrier bring, of parity n % 2, n from 0
 //            CommitCopies(), WaitForCopies<n>()  cp.async.commit_group, cp.async.wait_group n
@@ -55,9 +55,14 @@
 //                                                             when all bytes of the ExpectBytes before have arrived
 //            CopyBulk(offset, pointer, bytes, barrier)        cp.async.bulk: multiples of 16 bytes
 //            CopyTile(offset, tile_map, column, row, barrier) cp.async.bulk.tensor.2d: a box, to a multiple of 512.
-//                                                             These four are for sm_90a
+//            ShareWithCopies()                                fence.proxy.async: before a barrier behind which
+//                                                             CopyBulk or CopyTile overwrites what the thread stored in
+//                                                             shared memory. These five are for sm_90a
 //   Lanes<T>, PerWarp<T, kWarps>, PerThread<T, kWarps>: a T of each thread of a warp, each warp, each thread of a
 //   block, indexed with the Thread or Warp itself.
+//
+//   Recomputed(x): x, in a loop: what it computes from that is not kept in registers, where they are dear, from one
+//   turn to the next.
 //
 // Shared memory is one dynamic array, addressed by byte offsets from its 1024-byte aligned start.
 #ifndef FUSELAGE_KERNELS_CUDA_BLOCK_H_

@@ -3,6 +3,7 @@
 #define FUSELAGE_KERNELS_CUDA_CODES_H_
 
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/cuda/arithmetic.h"
 #include "kernels/cuda/block.h"
@@ -16,6 +17,16 @@ using Floats4 = Vector<float, 4>;
 FUSELAGE_HOST_DEVICE uint32_t Splat(uint8_t code) { return code * 0x01010101u; }
 FUSELAGE_HOST_DEVICE int32_t CodeOf(uint32_t word, int i) { return static_cast<int32_t>((word >> (8 * i)) & 0xff); }
 FUSELAGE_HOST_DEVICE uint32_t CodeAt(int32_t code, int i) { return static_cast<uint32_t>(code & 0xff) << (8 * i); }
+
+// Code i of a word, less a number that 2^23 is added to: as exact as a conversion, which takes as long as two
+// additions.
+constexpr float kTwoTo23 = 0x1p23f;
+FUSELAGE_HOST_DEVICE float CodeLess(float number_and_two_to_23, uint32_t word, int i) {
+  const uint32_t bits = PickBytes(word, 0x4b000000u, 0x7650u + i);
+  float sum;
+  memcpy(&sum, &bits, sizeof(sum));
+  return Add(sum, -number_and_two_to_23);
+}
 
 // Byte i of each word, as word i.
 FUSELAGE_HOST_DEVICE Codes16 Transposed(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {

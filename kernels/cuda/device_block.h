@@ -16,6 +16,11 @@
 
 namespace fuselage::cuda {
 
+FUSELAGE_DEVICE int Recomputed(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+
 class Thread;
 class Warp;
 
@@ -106,12 +111,14 @@ class Thread {
         "l"(map.encoded), "r"(column), "r"(row), "r"(SharedAddress(barrier))
         : "memory");
   }
+  FUSELAGE_DEVICE void ShareWithCopies() const { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 #else
   // Elsewhere nothing calls them.
   __device__ void InitBarriers(uint32_t offset, int count) const;
   __device__ void ExpectBytes(uint32_t barrier, int bytes) const;
   __device__ void CopyBulk(uint32_t offset, const void* from, int bytes, uint32_t barrier) const;
   __device__ void CopyTile(uint32_t offset, const TileMap& map, int column, int row, uint32_t barrier) const;
+  __device__ void ShareWithCopies() const;
 #endif
 
  private:
@@ -187,7 +194,10 @@ class Warp {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   FUSELAGE_DEVICE void BeginProducts() const { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
   FUSELAGE_DEVICE void CommitProducts() const { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-  FUSELAGE_DEVICE void WaitForProducts() const { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+  template <int kPending>
+  FUSELAGE_DEVICE void WaitForProducts() const {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+  }
   FUSELAGE_DEVICE void WaitForBytes(uint32_t barrier, int parity) const {
     asm volatile(
         "{\n"
@@ -245,6 +255,7 @@ class Warp {
   // Elsewhere nothing calls them.
   __device__ void BeginProducts() const;
   __device__ void CommitProducts() const;
+  template <int kPending>
   __device__ void WaitForProducts() const;
   __device__ void WaitForBytes(uint32_t barrier, int parity) const;
   template <typename X, int kFragments>

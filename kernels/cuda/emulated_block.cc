@@ -201,6 +201,7 @@ Block::Block(Emulator& emulator, std::array<int, 3> index, int warps, int shared
       shared_(shared_bytes),
       accesses_(shared_bytes / 2, Access{kNever, kNever}),
       waited_(warps, waited),
+      shared_since_(warps * kWarpSize),
       copies_(warps * kWarpSize),
       fences_(warps * kWarpSize),
       seen_(warps * kWarpSize) {}
@@ -288,6 +289,10 @@ bool Block::CheckStore(int thread, uint32_t offset, uint32_t bytes) {
 }
 
 void Block::StoreShared(int thread, uint32_t offset, uint32_t bytes, const void* from) {
+  const auto barrier = barriers_.upper_bound(offset + bytes - 1);
+  if (barrier != barriers_.begin() && std::prev(barrier)->first + 8 > offset) {
+    return emulator_.Fail(absl::StrCat("stores to shared memory at ", offset, ", over a barrier"));
+  }
   if (!CheckStore(thread, offset, bytes)) return;
   for (uint32_t i = offset / 2; i < (offset + bytes) / 2; ++i) accesses_[i].stored = Stamp(thread);
   std::memcpy(shared_.data() + offset, from, bytes);
@@ -316,7 +321,13 @@ void Block::CopyBulk(int thread, uint32_t offset, std::vector<uint8_t> data, uin
   if (b == nullptr) return;
   for (uint32_t at = 0; at < data.size(); at += 16) {
     if (!CheckStore(thread, offset + at, 16)) return;
-    for (uint32_t i = (offset + at) / 2; i < (offset + at + 16) / 2; ++i) accesses_[i].stored = kInFlight;
+    for (uint32_t i = (offset + at) / 2; i < (offset + at + 16) / 2; ++i) {
+      const uint64_t by = accesses_[i].stored % kThreads, phase = accesses_[i].stored / kThreads;
+      if (phase > 0 && by != kSeveral && shared_since_[by] < phase) {
+        return emulator_.Fail(absl::StrCat("copies over what thread ", by, " stored and did not share with copies"));
+      }
+      accesses_[i].stored = kInFlight;
+    }
   }
   emulator_.copied_bytes_ += static_cast<int64_t>(data.size());
   b->bytes += static_cast<int64_t>(data.size());
@@ -494,6 +505,8 @@ void Thread::CopyTile(uint32_t offset, const TileMap& map, int column, int row, 
   }
   block_.CopyBulk(index_, offset, std::move(data), barrier);
 }
+
+void Thread::ShareWithCopies() const { block_.shared_since_[index_] = block_.phase_; }
 
 void Warp::CommitCopies() const {
   for (int lane = 0; lane < kWarpSize; ++lane) ++block_.copies_[index_ * kWarpSize + lane].group;

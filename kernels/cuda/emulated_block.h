@@ -21,6 +21,8 @@
 
 namespace fuselage::cuda {
 
+inline int Recomputed(int x) { return x; }
+
 class Block;
 
 // Global memory and what was found wrong. One launch may load what it was given to read, and store each byte at most
@@ -116,6 +118,7 @@ class Thread {
   void ExpectBytes(uint32_t barrier, int bytes) const;
   void CopyBulk(uint32_t offset, const void* from, int bytes, uint32_t barrier) const;
   void CopyTile(uint32_t offset, const TileMap& map, int column, int row, uint32_t barrier) const;
+  void ShareWithCopies() const;
 
  private:
   Block& block_;
@@ -152,6 +155,7 @@ class Warp {
                      Lanes<Vector<int32_t, 4>>* acc) const;
   void BeginProducts() const {}
   void CommitProducts() const {}
+  template <int kPending>
   void WaitForProducts() const {}
   void WaitForBytes(uint32_t barrier, int parity) const;
   template <typename X, int kFragments>
@@ -305,6 +309,7 @@ class Block {
   std::vector<Access> accesses_;
   std::vector<bool> waited_;  // Has a warp, for earlier launches?
   std::map<uint32_t, Barrier> barriers_;
+  std::vector<uint64_t> shared_since_;  // The phase in which a thread last shared with copies what it had stored.
   std::vector<Use> uses_;
   std::vector<Copies> copies_;                 // One for each thread.
   std::vector<std::vector<uint64_t>> fences_;  // The same: the phases of its fences,

@@ -478,7 +478,7 @@ TEST(EmulatedBlockTest, LanesExchangeValues) {
 // C[64][64] = A[64][64] * B[64][64]^T by a group of four warps: A by CopyTile, B by CopyBulk of rows that lie permuted.
 struct ProductInGroup {
   static constexpr int kWarps = 4;
-  enum class Lapse { kNone, kNoWait, kFewerBytes, kTwice, kByAnother, kUnaligned };
+  enum class Lapse { kNone, kNoWait, kFewerBytes, kTwice, kByAnother, kUnaligned, kNotShared, kOverBarrier };
   struct Params {
     Lapse lapse;
     TileMap a;
@@ -489,10 +489,18 @@ struct ProductInGroup {
 
   static void Run(Block& block, const Params& params) {
     const Lapse lapse = params.lapse;
+    // What the copies overwrite.
+    block.Phase([&](Warp warp) {
+      warp.ForThreads([&](Thread thread) {
+        thread.StoreShared(kB + 8 * thread.index(), uint64_t{0});
+        if (lapse != Lapse::kNotShared || thread.index() != 5) thread.ShareWithCopies();
+      });
+    });
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         if (thread.index() == 0) {
           thread.InitBarriers(0, 2);
+          if (lapse == Lapse::kOverBarrier) thread.StoreShared(kBarrierB + 4, uint32_t{0});
           thread.ExpectBytes(kBarrierA, 4096);
           thread.CopyTile(kA, params.a, /*column=*/0, /*row=*/-8, kBarrierA);
           thread.ExpectBytes(kBarrierB, lapse == Lapse::kFewerBytes ? 2048 : 4096);
@@ -520,7 +528,7 @@ struct ProductInGroup {
         warp.MultiplyInGroup<uint8_t>(a, (lapse == Lapse::kUnaligned ? kB + 16 : kB) + 32 * half, sums);
         warp.CommitProducts();
       }
-      warp.WaitForProducts();
+      warp.WaitForProducts<0>();
       warp.ForThreads([&](Thread thread) {
         for (int i = 0; i < 32; ++i) {
           const int row = 16 * warp.index() + thread.lane() / 4 + i % 4 / 2 * 8;
@@ -576,6 +584,8 @@ TEST(EmulatedBlockTest, GroupsMultiplyWhatBulkCopiesBring) {
   EXPECT_THAT(ErrorOf(Lapse::kTwice), HasSubstr("expects bytes before"));
   EXPECT_THAT(ErrorOf(Lapse::kByAnother), HasSubstr("which it has not made"));
   EXPECT_THAT(ErrorOf(Lapse::kUnaligned), HasSubstr("want a multiple of 512"));
+  EXPECT_THAT(ErrorOf(Lapse::kNotShared), HasSubstr("copies over what thread 5 stored"));
+  EXPECT_THAT(ErrorOf(Lapse::kOverBarrier), HasSubstr("over a barrier"));
 }
 
 }  // namespace

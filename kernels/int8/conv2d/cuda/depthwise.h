@@ -26,7 +26,7 @@ struct Depthwise {
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         const auto index = static_cast<uint32_t>(block.x() * kWarps * kWarpSize + thread.index());
-        const auto row = static_cast<int>(p.depthwise.threads_of_pixel.Divide(index));
+        const auto row = static_cast<int>(p.by_pixel_threads.Divide(index));
         const int channel = static_cast<int>(index) * kChannels - row * p.out_channels;
         Sums sums = {};
         // Beyond the last pixel, of the first: in a branch each load would take two instructions more.
@@ -42,8 +42,8 @@ struct Depthwise {
   };
 
   FUSELAGE_DEVICE static void Accumulate(const Params& p, Thread thread, int row, int channel, Sums* sums) {
-    const auto line = static_cast<int>(p.depthwise.out_width.Divide(row));
-    const auto image = static_cast<int>(p.depthwise.out_height.Divide(line));
+    const auto line = static_cast<int>(p.by_out_width.Divide(row));
+    const auto image = static_cast<int>(p.by_out_height.Divide(line));
     const int first_x = (row - line * p.out_width) * p.stride_x - p.pad_left;
     const int first_y = (line - image * p.out_height) * p.stride_y - p.pad_top;
     const int64_t pitch = int64_t{p.in_width} * p.in_channels;

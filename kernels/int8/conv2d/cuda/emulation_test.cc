@@ -17,9 +17,10 @@ using ::testing::StartsWith;
 
 // Returns the plan's name.
 std::string ExpectEqualsCpu(const Case& c, uint64_t seed, const PlanOptions& options = {},
-                            const kernels::PoolWindow* pool = nullptr) {
+                            const kernels::PoolWindow* pool = nullptr,
+                            const ::fuselage::cuda::DeviceProperties& device = ::fuselage::cuda::kH100) {
   const Instance instance(c, seed);
-  const auto plan = PlanOf(pool == nullptr ? instance.Desc() : PooledDesc(instance, *pool), options);
+  const auto plan = PlanOf(pool == nullptr ? instance.Desc() : PooledDesc(instance, *pool), options, device);
   EXPECT_TRUE(plan.ok()) << plan.status() << " " << c.ToString();
   if (!plan.ok()) return "";
   const std::vector<uint8_t> wanted = OnCpu(instance, pool);
@@ -112,6 +113,32 @@ TEST(EmulationTest, HalosOfWideImages) {
       c.residual_type = DType::kU8;
       EXPECT_THAT(ExpectEqualsCpu(c, tile, options), HasSubstr("halo"));
       if (HasFailure()) return;
+    }
+  }
+}
+
+// Of one slice of channels and of several, whose weights stay, or come again for each tile; a block's last tile may be
+// the one before the last.
+TEST(EmulationTest, BlocksForHopperTakeSeveralTiles) {
+  ::fuselage::cuda::DeviceProperties one = ::fuselage::cuda::kH100;
+  one.multiprocessors = 1;
+  for (int tile = kFirstHopperTile; tile < kTileCount; ++tile) {
+    if (!kTiles[tile].halo) continue;
+    PlanOptions options;
+    options.tiling = Tiling{tile, 1};
+    for (const int in_channels : {48, 128, 192}) {
+      for (const int batch : {5, 9}) {
+        Case c = SquareCase(in_channels, /*size=*/12, /*out_channels=*/72, /*kernel=*/3, /*stride=*/1);
+        c.batch = batch;
+        if (batch == 5) c.residual_type = DType::kU8;
+        const auto plan = PlanOf(Instance(c, 1).Desc(), options, one);
+        ASSERT_TRUE(plan.ok()) << plan.status();
+        const Launch& launch = plan->launches()[0];
+        EXPECT_LT(launch.grid[0] * kTiles[tile].rows * kTiles[tile].columns,
+                  launch.params.rows * launch.params.padded_channels);
+        ExpectEqualsCpu(c, tile, options, nullptr, one);
+        if (HasFailure()) return;
+      }
     }
   }
 }

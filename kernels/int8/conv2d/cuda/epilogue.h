@@ -63,7 +63,9 @@ struct Tile {
   // The result's codes on their way through shared memory. The 16-byte pieces of a row are permuted, so that the pairs
   // of codes that a warp stores at once, of eight rows, lie in different banks, and so do the pieces that it copies.
   static constexpr int kStagingBytes = kRows * kColumns;
-  static constexpr int kSumsBytes = kRows * kSumsPitch;
+  // Sums, and the ticket of a split, lie behind a block's barriers, which nothing may overwrite.
+  static constexpr int kSums = kHopper ? 16 * kStep : 0;
+  static constexpr int kSumsEnd = kSums + kRows * kSumsPitch;
   FUSELAGE_DEVICE static uint32_t StagingPlace(int row, int column) {
     static_assert(kColumns == 64 || kColumns == 128);
     const int with = kColumns == 64 ? row >> 1 & 3 : row & 7;
@@ -71,21 +73,24 @@ struct Tile {
   }
 };
 
-// `residual` with its top bit as Params::residual_flip wants it.
-FUSELAGE_DEVICE float AddResidual(const Params& p, float v, int32_t residual) {
-  return ::fuselage::cuda::AddResidual(v, residual - p.residual_zero_point, p.residual_multiplier);
+// Residual i of four, with its top bit as Params::residual_flip wants it.
+FUSELAGE_DEVICE float AddResidual(const Params& p, float v, uint32_t residuals, int i) {
+  const float residual = ::fuselage::cuda::CodeLess(p.residual_zero_point, residuals, i);
+  return ::fuselage::cuda::MultiplyAdd(residual, p.residual_multiplier, v);
 }
-// `residual` is there if kResidual.
+// The residual is there if kResidual.
 template <bool kResidual>
-FUSELAGE_DEVICE float ToOutputValue(const Params& p, int32_t acc, int32_t bias, float multiplier, uint8_t residual) {
+FUSELAGE_DEVICE float ToOutputValue(const Params& p, int32_t acc, int32_t bias, float multiplier, uint32_t residuals,
+                                    int i) {
   const float v = ::fuselage::cuda::Rescale(acc + bias, multiplier);
   if constexpr (!kResidual) return v;
-  return AddResidual(p, v, residual);
+  return AddResidual(p, v, residuals, i);
 }
 // Without the function of an activation.
 template <bool kResidual>
-FUSELAGE_DEVICE uint8_t ToOutputCode(const Params& p, int32_t acc, int32_t bias, float multiplier, uint8_t residual) {
-  const float v = ToOutputValue<kResidual>(p, acc, bias, multiplier, residual);
+FUSELAGE_DEVICE uint8_t ToOutputCode(const Params& p, int32_t acc, int32_t bias, float multiplier, uint32_t residuals,
+                                     int i) {
+  const float v = ToOutputValue<kResidual>(p, acc, bias, multiplier, residuals, i);
   return static_cast<uint8_t>(::fuselage::cuda::ToCode(v, p.codes));
 }
 
@@ -94,8 +99,8 @@ FUSELAGE_DEVICE float Activated(const Params& p, float v) {
 }
 FUSELAGE_DEVICE uint8_t ToActivatedCode(const Params& p, int32_t acc, int32_t bias, float multiplier,
                                         uint8_t residual) {
-  const float v = p.residual != nullptr ? ToOutputValue<true>(p, acc, bias, multiplier, residual ^ p.residual_flip)
-                                        : ToOutputValue<false>(p, acc, bias, multiplier, 0);
+  const float v = p.residual != nullptr ? ToOutputValue<true>(p, acc, bias, multiplier, residual ^ p.residual_flip, 0)
+                                        : ToOutputValue<false>(p, acc, bias, multiplier, 0, 0);
   return static_cast<uint8_t>(::fuselage::cuda::ToCode(Activated(p, v), p.codes));
 }
 
@@ -136,37 +141,39 @@ FUSELAGE_DEVICE ChannelPair LoadChannelPair(const Params& p, Thread thread, int 
   return pair;
 }
 
-FUSELAGE_DEVICE Vector<uint8_t, 2> FlipCodes(uint16_t codes, uint8_t flip) {
-  const uint32_t flipped = codes ^ flip * 0x0101u;
-  return {{static_cast<uint8_t>(flipped), static_cast<uint8_t>(flipped >> 8)}};
-}
-
 // Calls f(row, column) for each 16 channels of the tile that are the thread's to copy.
-template <typename Tile, typename F>
+template <typename Tile, bool kUnrolled, typename F>
 FUSELAGE_DEVICE void ForChunks(Thread thread, F f) {
-  constexpr int kChunks = Tile::kColumns / 16;
-  static_assert(Tile::kRows * kChunks % Tile::kThreads == 0);
-  FUSELAGE_NO_UNROLL
-  for (int chunk = thread.index(); chunk < Tile::kRows * kChunks; chunk += Tile::kThreads) {
-    f(chunk / kChunks, chunk % kChunks * 16);
+  constexpr int kOfRow = Tile::kColumns / 16, kEach = Tile::kRows * kOfRow / Tile::kThreads;
+  static_assert(kEach * Tile::kThreads == Tile::kRows * kOfRow);
+  const auto copy = [&](int i) {
+    const int chunk = thread.index() + i * Tile::kThreads;
+    f(chunk / kOfRow, chunk % kOfRow * 16);
+  };
+  if constexpr (kUnrolled) {
+    FUSELAGE_UNROLL
+    for (int i = 0; i < kEach; ++i) copy(i);
+  } else {
+    FUSELAGE_NO_UNROLL
+    for (int i = 0; i < kEach; ++i) copy(i);
   }
 }
 
 // A phase that takes a ticket of tile block.x() for split block.z(), and whether it was the last: in the phase after
-// it. Uses the first bytes of shared memory.
-FUSELAGE_DEVICE void TakeTileTicket(Block& block, const Params& p) {
+// it. Uses shared memory at `place`.
+FUSELAGE_DEVICE void TakeTileTicket(Block& block, const Params& p, uint32_t place) {
   block.Phase([&](Warp warp) {
     warp.ForThreads([&](Thread thread) {
-      if (thread.index() == 0) thread.StoreShared(0, thread.TakeTicket(p.tickets + block.x(), p.splits));
+      if (thread.index() == 0) thread.StoreShared(place, thread.TakeTicket(p.tickets + block.x(), p.splits));
     });
   });
 }
-FUSELAGE_DEVICE bool HasLastTicket(const Params& p, Thread thread) {
-  return thread.LoadShared<uint32_t>(0) == static_cast<uint32_t>(p.splits - 1);
+FUSELAGE_DEVICE bool HasLastTicket(const Params& p, Thread thread, uint32_t place) {
+  return thread.LoadShared<uint32_t>(place) == static_cast<uint32_t>(p.splits - 1);
 }
 
 // Adds the sums of a tile's splits, block.z() of tile block.x(), in the block that comes last, in whichever order the
-// others came: integer sums. False in the others. Uses the first bytes of shared memory.
+// others came: integer sums. False in the others. Uses shared memory at Tile::kSums.
 template <typename Tile>
 FUSELAGE_DEVICE bool AddSplits(Block& block, const Params& p,
                                PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators) {
@@ -189,11 +196,11 @@ FUSELAGE_DEVICE bool AddSplits(Block& block, const Params& p,
       thread.Fence();
     });
   });
-  TakeTileTicket(block, p);
+  TakeTileTicket(block, p, Tile::kSums);
   bool last = false;
   block.Phase([&](Warp warp) {
     warp.ForThreads([&](Thread thread) {
-      last = HasLastTicket(p, thread);
+      last = HasLastTicket(p, thread, Tile::kSums);
       if (!last) return;
       thread.Fence();
       FUSELAGE_UNROLL
@@ -246,21 +253,23 @@ FUSELAGE_DEVICE void StoreSums(Block& block, const Params& p, int first_row, int
 // copies, waits for them, and has a barrier before StoreCodes.
 template <typename Tile, typename Pixel>
 FUSELAGE_DEVICE void FetchResidual(const Params& p, Thread thread, uint32_t staging, int first_channel, Pixel pixel) {
-  ForChunks<Tile>(thread, [&](int row, int column) {
-    const int64_t index = pixel(row);
-    const int channel = first_channel + column;
-    const bool inside = index >= 0 && channel < p.out_channels;
-    const uint8_t* from = inside ? p.residual + index * p.out_channels + channel : nullptr;
-    const uint32_t to = staging + Tile::StagingPlace(row, column);
-    if (p.out_channels % 16 == 0) {
-      CopyOrPad<16>(thread, to, from, inside, p.padding);
-    } else {
-      const int channels = inside ? p.out_channels - channel : 0;
-      Vector<uint8_t, 16> codes;
-      FUSELAGE_UNROLL
-      for (int i = 0; i < 16; ++i) codes.values[i] = i < channels ? thread.Load(from + i) : uint8_t{0};
-      thread.StoreShared(to, codes);
-    }
+  const auto from = [&](int row, int column) {
+    return p.residual + pixel(row) * p.out_channels + first_channel + column;
+  };
+  if (p.out_channels % 16 == 0) {
+    ForChunks<Tile, true>(thread, [&](int row, int column) {
+      const bool inside = pixel(row) >= 0 && first_channel + column < p.out_channels;
+      CopyOrPad<16>(thread, staging + Tile::StagingPlace(row, column), from(row, column), inside, p.padding);
+    });
+    return;
+  }
+  ForChunks<Tile, false>(thread, [&](int row, int column) {
+    const int channels = pixel(row) >= 0 ? p.out_channels - first_channel - column : 0;
+    const uint8_t* first = from(row, column);
+    Vector<uint8_t, 16> codes;
+    FUSELAGE_UNROLL
+    for (int i = 0; i < 16; ++i) codes.values[i] = i < channels ? thread.Load(first + i) : uint8_t{0};
+    thread.StoreShared(staging + Tile::StagingPlace(row, column), codes);
   });
 }
 
@@ -280,29 +289,18 @@ FUSELAGE_DEVICE void StageCodes(Block& block, const Params& p, uint32_t staging,
           },
           [&](int row, int, const int32_t* values, const ChannelPair& pair) {
             const uint32_t offset = first + (row - first_row) * Tile::kColumns;
-            Vector<uint8_t, 2> codes = {};
-            if constexpr (kResidual) codes = FlipCodes(thread.LoadShared<uint16_t>(offset), p.residual_flip);
+            uint32_t residuals = 0;
+            if constexpr (kResidual) residuals = thread.LoadShared<uint16_t>(offset) ^ p.residual_flip * 0x0101u;
+            Vector<uint8_t, 2> codes;
             FUSELAGE_UNROLL
             for (int i = 0; i < 2; ++i) {
-              codes.values[i] = ToOutputCode<kResidual>(p, values[i], pair.bias.values[i], pair.multiplier.values[i],
-                                                        codes.values[i]);
+              codes.values[i] =
+                  ToOutputCode<kResidual>(p, values[i], pair.bias.values[i], pair.multiplier.values[i], residuals, i);
             }
             thread.StoreShared(offset, codes);
           });
     });
   });
-}
-
-// `codes` of the channels from `channel` on, of which there may be fewer, to `to`.
-FUSELAGE_DEVICE void StoreChannels(const Params& p, Thread thread, int channel, const Vector<uint8_t, 16>& codes,
-                                   uint8_t* to) {
-  if (p.out_channels % 16 == 0) {
-    thread.Store(reinterpret_cast<Vector<uint8_t, 16>*>(to), codes);
-  } else {
-    for (int i = 0; i < 16; ++i) {
-      if (channel + i < p.out_channels) thread.Store(to + i, codes.values[i]);
-    }
-  }
 }
 
 // Four neighbouring channels, from `channel` on, of which there are at least one.
@@ -341,12 +339,12 @@ FUSELAGE_DEVICE Four FourValues(const Params& p, const Vector<int32_t, 4>& sums,
   FUSELAGE_UNROLL
   for (int i = 0; i < 4; ++i) {
     values.values[i] =
-        ToOutputValue<false>(p, sums.values[i], constants.bias.values[i], constants.multiplier.values[i], 0);
+        ToOutputValue<false>(p, sums.values[i], constants.bias.values[i], constants.multiplier.values[i], 0, 0);
   }
   if (p.residual == nullptr) return values;
   FUSELAGE_UNROLL
   for (int i = 0; i < 4; ++i) {
-    values.values[i] = AddResidual(p, values.values[i], ::fuselage::cuda::CodeOf(residuals, i));
+    values.values[i] = AddResidual(p, values.values[i], residuals, i);
   }
   return values;
 }
@@ -390,7 +388,7 @@ FUSELAGE_DEVICE void StoreFourFloats(const Params& p, Thread thread, const Four&
   }
 }
 
-// The same as StoreCodes, where the output is floats. Uses kSumsBytes of shared memory.
+// The same as StoreCodes, where the output is floats. Uses shared memory from Tile::kSums to kSumsEnd.
 template <typename Tile, typename Pixel>
 FUSELAGE_DEVICE void StoreFloats(Block& block, const Params& p, int first_channel,
                                  PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators, Pixel pixel) {
@@ -402,7 +400,8 @@ FUSELAGE_DEVICE void StoreFloats(Block& block, const Params& p, int first_channe
             warp, thread, accumulators[warp], [](int column) { return column; },
             [&](int row, int column, const int32_t* values, int) {
               if (static_cast<unsigned>(column - first) >= kSumColumns) return;
-              thread.StoreShared(row * kSumsPitch + 4 * (column - first), Vector<int32_t, 2>{{values[0], values[1]}});
+              thread.StoreShared(Tile::kSums + row * kSumsPitch + 4 * (column - first),
+                                 Vector<int32_t, 2>{{values[0], values[1]}});
             });
       });
     });
@@ -416,7 +415,7 @@ FUSELAGE_DEVICE void StoreFloats(Block& block, const Params& p, int first_channe
         for (int row = thread.index() / kFours; row < Tile::kRows; row += Tile::kThreads / kFours) {
           const int64_t index = pixel(row);
           if (index < 0 || channels <= 0) continue;
-          const auto sums = thread.LoadShared<Vector<int32_t, 4>>(row * kSumsPitch + 4 * column);
+          const auto sums = thread.LoadShared<Vector<int32_t, 4>>(Tile::kSums + row * kSumsPitch + 4 * column);
           StoreFourFloats(p, thread, FourFloats(p, thread, sums, channel, channels), channels,
                           index * p.out_channels + channel);
         }
@@ -437,12 +436,25 @@ FUSELAGE_DEVICE void StoreCodes(Block& block, const Params& p, uint32_t staging,
   }
   block.Phase([&](Warp warp) {
     warp.ForThreads([&](Thread thread) {
-      ForChunks<Tile>(thread, [&](int row, int column) {
-        const int64_t index = pixel(row);
-        const int channel = first_channel + column;
-        if (index < 0 || channel >= p.out_channels) return;
-        const auto codes = thread.LoadShared<Vector<uint8_t, 16>>(staging + Tile::StagingPlace(row, column));
-        StoreChannels(p, thread, channel, codes, static_cast<uint8_t*>(p.output) + index * p.out_channels + channel);
+      const auto to = [&](int row, int column) {
+        return static_cast<uint8_t*>(p.output) + pixel(row) * p.out_channels + first_channel + column;
+      };
+      const auto codes = [&](int row, int column) {
+        return thread.LoadShared<Vector<uint8_t, 16>>(staging + Tile::StagingPlace(row, column));
+      };
+      if (p.out_channels % 16 == 0) {
+        ForChunks<Tile, true>(thread, [&](int row, int column) {
+          if (pixel(row) < 0 || first_channel + column >= p.out_channels) return;
+          thread.Store(reinterpret_cast<Vector<uint8_t, 16>*>(to(row, column)), codes(row, column));
+        });
+        return;
+      }
+      ForChunks<Tile, false>(thread, [&](int row, int column) {
+        if (pixel(row) < 0) return;
+        const Vector<uint8_t, 16> some = codes(row, column);
+        for (int i = 0; i < 16; ++i) {
+          if (first_channel + column + i < p.out_channels) thread.Store(to(row, column) + i, some.values[i]);
+        }
       });
     });
   });

@@ -38,7 +38,7 @@ struct Gemm {
     return kSharedBytes + (residual && kTeams == 1 ? Tile::kStagingBytes : 0);
   }
   static_assert(kTeams > 1 ? kSharedBytes >= Teams::kBytes
-                           : kSharedBytes >= Tile::kStagingBytes && kSharedBytes >= Tile::kSumsBytes);
+                           : kSharedBytes >= Tile::kStagingBytes && kSharedBytes >= Tile::kSumsEnd);
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
     const int column_tiles = p.padded_channels / Tile::kColumns;
@@ -57,7 +57,9 @@ struct Gemm {
     const auto fetch_weights = [&](Warp warp, Thread thread, int n) {
       const uint32_t to = StageOf(warp, n) + Tile::kRows * kStep;
       if constexpr (Tile::kHopper) {
-        if (thread.index() == 0) Steps::StartWeights(p, thread, first_step + n, first_channel, to, Barrier(n));
+        if (thread.index() > 0) return;
+        thread.ExpectBytes(Barrier(n), Steps::kWeightBytes);
+        Steps::StartWeights(p, thread, first_step + n, first_channel, to, Barrier(n));
       } else {
         Steps::FetchWeights(thread, cursors[thread].weight, to);
         cursors[thread].weight += int64_t{kTeams} * p.padded_channels * kStep;

@@ -7,8 +7,8 @@
 // padding: eight, of which each lane takes the one in the banks of the pixel that it stands for.
 //
 // The inner dimension is [slices, taps, kStep channels]. The patch of the next slice is fetched while the taps of one
-// are multiplied, for Hopper as boxes of a TileMap; weights go through kStages buffers, one step each. The grid is [row
-// tiles * column tiles, 1, 1], with the blocks of the same pixels next to each other.
+// are multiplied; weights go through kStages buffers, one step each. The grid is [row tiles * column tiles, 1, 1], with
+// the blocks of the same pixels next to each other.
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_CUDA_HALO_H_
 #define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_HALO_H_
 
@@ -19,6 +19,29 @@
 #include "kernels/int8/conv2d/cuda/steps.h"
 
 namespace fuselage::int8::conv2d::cuda {
+
+// The first pixel of a patch, before that of the tile's first row.
+FUSELAGE_DEVICE int PixelsBefore(const Params& p) { return p.pad_top * p.in_width + p.pad_left; }
+
+// Which taps of an output pixel lie in the image: a bit for each.
+FUSELAGE_DEVICE uint32_t TapsInside(const Params& p, int row) {
+  if (row >= p.rows) return 0;
+  const auto line = static_cast<int>(p.by_out_width.Divide(row));
+  const auto image = static_cast<int>(p.by_out_height.Divide(line));
+  const int x = row - line * p.out_width - p.pad_left, y = line - image * p.out_height - p.pad_top;
+  uint32_t of_line = 0, taps = 0;
+  FUSELAGE_NO_UNROLL
+  for (int i = 0; i < p.kernel_width; ++i) {
+    const bool inside = static_cast<unsigned>(x + i * p.dilation_x) < static_cast<unsigned>(p.in_width);
+    of_line |= uint32_t{inside} << i;
+  }
+  FUSELAGE_NO_UNROLL
+  for (int i = 0; i < p.kernel_height; ++i) {
+    const bool inside = static_cast<unsigned>(y + i * p.dilation_y) < static_cast<unsigned>(p.in_height);
+    taps |= (inside ? of_line : 0) << i * p.kernel_width;
+  }
+  return taps;
+}
 
 template <typename TileOfBlock, typename X, bool kDiagonal = false>
 struct Halo {
@@ -33,18 +56,13 @@ struct Halo {
   // is free for the residual, and then for the results.
   static constexpr int kStages = 4;
   static constexpr int kPaddingBytes = 8 * kStep;
-  static constexpr int kBarriers = kPaddingBytes;  // For Hopper: of weights, and of the patches.
-  static constexpr int kWeights = kPaddingBytes + (Tile::kHopper ? kPaddingBytes : 0);
-  static constexpr int kPatches = kWeights + kStages * Steps::kWeightBytes;
-  // For Hopper a patch is boxes of a TileMap.
-  static constexpr int Boxes(int pixels) { return (pixels + TileMap::kMostRows - 1) / TileMap::kMostRows; }
-  static constexpr int BoxRows(int pixels) { return ((pixels + Boxes(pixels) - 1) / Boxes(pixels) + 7) / 8 * 8; }
+  static constexpr int kPatches = kPaddingBytes + kStages * Steps::kWeightBytes;
   static constexpr int PatchBytes(int pixels) {
-    const int bytes = (Tile::kHopper ? Boxes(pixels) * BoxRows(pixels) : pixels) * kStep;
+    const int bytes = pixels * kStep;
     return ((bytes > Tile::kStagingBytes ? bytes : Tile::kStagingBytes) + kPaddingBytes - 1) / kPaddingBytes *
            kPaddingBytes;
   }
-  static_assert(kPatches + 2 * Tile::kStagingBytes >= Tile::kSumsBytes);
+  static_assert(kPatches + 2 * Tile::kStagingBytes >= Tile::kSumsEnd);
   static constexpr int SharedBytes(bool, int patch_pixels) { return kPatches + 2 * PatchBytes(patch_pixels); }
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
@@ -64,13 +82,8 @@ struct Halo {
         accumulators[warp].Clear(thread);
       });
       warp.WaitForEarlier();
-      warp.ForThreads([&](Thread thread) {
-        if constexpr (Tile::kHopper) {
-          if (thread.index() == 0) StartPatch(p, thread, first_row, first_input, patch(0), 0);
-        } else {
-          FetchPatch(p, thread, first_row, first_input, patch(0), 0, p.patch_pixels);
-        }
-      });
+      warp.ForThreads(
+          [&](Thread thread) { FetchPatch(p, thread, first_row, first_input, patch(0), 0, p.patch_pixels); });
       warp.CommitCopies();
       warp.template WaitForCopies<0>();
     });
@@ -84,18 +97,11 @@ struct Halo {
               warp.ForThreads([&](Thread thread) {
                 const int ahead = step + kStages - 1;
                 const bool has_more = slice + 1 < p.slices;
-                if constexpr (Tile::kHopper) {
-                  if (thread.index() == 0 && ahead < p.steps) StartWeights(p, thread, ahead, first_channel);
-                  if (thread.index() == 0 && has_more && tap == 0) {
-                    StartPatch(p, thread, first_row, first_input, patch(slice + 1), slice + 1);
-                  }
-                } else {
-                  if (ahead < p.steps) FetchWeights(p, thread, ahead, cursors[thread]);
-                  // The last part is in the third step from the end of the slice: it arrives before the next begins.
-                  if (has_more) {
-                    FetchPatch(p, thread, first_row, first_input + (slice + 1) * kStep, patch(slice + 1),
-                               tap * p.patch_part, (tap + 1) * p.patch_part);
-                  }
+                if (ahead < p.steps) FetchWeights(p, thread, ahead, cursors[thread]);
+                // The last part is in the third step from the end of the slice: it arrives before the next begins.
+                if (has_more) {
+                  FetchPatch(p, thread, first_row, first_input + (slice + 1) * kStep, patch(slice + 1),
+                             tap * p.patch_part, (tap + 1) * p.patch_part);
                 }
                 if (!has_more && tap == 0 && p.residual != nullptr && p.sums == nullptr) {
                   FetchResidual<Tile>(p, thread, staging, first_channel, pixel);
@@ -103,10 +109,6 @@ struct Halo {
               });
               warp.CommitCopies();
             };
-            if constexpr (Tile::kHopper) {
-              if (tap == 0) warp.WaitForBytes(PatchBarrier(slice), slice / 2 % 2);
-              warp.WaitForBytes(WeightBarrier(step), step / kStages % 2);
-            }
             Multiply(warp, step, patch(slice), tap, tap_y * p.dilation_y * p.in_width + tap_x * p.dilation_x, cursors,
                      accumulators[warp], fetch);
             warp.template WaitForCopies<kStages - 2>();
@@ -126,25 +128,7 @@ struct Halo {
     const int8_t* weight;
   };
 
-  FUSELAGE_DEVICE static uint32_t StageOf(int step) { return kWeights + step % kStages * Steps::kWeightBytes; }
-  FUSELAGE_DEVICE static uint32_t WeightBarrier(int step) { return kBarriers + 8 * (step % kStages); }
-  FUSELAGE_DEVICE static uint32_t PatchBarrier(int slice) { return kBarriers + 8 * (kStages + slice % 2); }
-
-  // For Hopper: by one thread.
-  FUSELAGE_DEVICE static void StartWeights(const Params& p, Thread thread, int step, int first_channel) {
-    Steps::StartWeights(p, thread, step, first_channel, StageOf(step), WeightBarrier(step));
-  }
-  FUSELAGE_DEVICE static void StartPatch(const Params& p, Thread thread, int first_row, int first_input, uint32_t patch,
-                                         int slice) {
-    const int rows = p.input_pixels.box_rows, bytes = rows * TileMap::kColumns;
-    const int first = first_row - p.pad_top * p.in_width - p.pad_left;
-    thread.ExpectBytes(PatchBarrier(slice), p.boxes * bytes);
-    FUSELAGE_NO_UNROLL
-    for (int i = 0; i < p.boxes; ++i) {
-      thread.CopyTile(patch + i * bytes, p.input_pixels, first_input + slice * kStep, first + i * rows,
-                      PatchBarrier(slice));
-    }
-  }
+  FUSELAGE_DEVICE static uint32_t StageOf(int step) { return kPaddingBytes + step % kStages * Steps::kWeightBytes; }
 
   FUSELAGE_DEVICE static void FetchWeights(const Params& p, Thread thread, int step, Cursor& c) {
     Steps::FetchWeights(thread, c.weight, StageOf(step));
@@ -155,20 +139,10 @@ struct Halo {
   // lie in the image.
   FUSELAGE_DEVICE static void Begin(const Params& p, Thread thread, int first_row, int first_channel, Cursor& c) {
     if (16 * thread.index() < kPaddingBytes) thread.StoreShared(16 * thread.index(), Padding<16>(p.padding));
-    if constexpr (Tile::kHopper) {
-      if (thread.index() == 0) {
-        thread.InitBarriers(kBarriers, kStages + 2);
-        FUSELAGE_UNROLL
-        for (int step = 0; step < kStages - 1; ++step) {
-          if (step < p.steps) StartWeights(p, thread, step, first_channel);
-        }
-      }
-    } else {
-      c.weight = Steps::Weights(p, thread, 0, first_channel);
-      FUSELAGE_UNROLL
-      for (int step = 0; step < kStages - 1; ++step) {
-        if (step < p.steps) FetchWeights(p, thread, step, c);
-      }
+    c.weight = Steps::Weights(p, thread, 0, first_channel);
+    FUSELAGE_UNROLL
+    for (int step = 0; step < kStages - 1; ++step) {
+      if (step < p.steps) FetchWeights(p, thread, step, c);
     }
     FUSELAGE_UNROLL
     for (int i = 0; i < Tile::kRowFragments; ++i) {
@@ -182,7 +156,7 @@ struct Halo {
                                          int first, int end) {
     const int piece = thread.index() % Steps::kPieces;
     const int channel = first_input + piece * 16;
-    const int before = p.pad_top * p.in_width + p.pad_left;
+    const int before = PixelsBefore(p);
     FUSELAGE_NO_UNROLL
     for (int i = first + thread.index() / Steps::kPieces; i < end && i < p.patch_pixels;
          i += Tile::kThreads / Steps::kPieces) {
@@ -192,23 +166,6 @@ struct Halo {
       CopyOrPad<16>(thread, patch + Steps::Place(i, piece), p.input + from * p.in_channels + channel,
                     channel < p.in_channels, p.padding);
     }
-  }
-
-  FUSELAGE_DEVICE static uint32_t TapsInside(const Params& p, int row) {
-    if (row >= p.rows) return 0;
-    const int x = row % p.out_width - p.pad_left, y = row / p.out_width % p.out_height - p.pad_top;
-    uint32_t of_line = 0, taps = 0;
-    FUSELAGE_NO_UNROLL
-    for (int i = 0; i < p.kernel_width; ++i) {
-      const bool inside = static_cast<unsigned>(x + i * p.dilation_x) < static_cast<unsigned>(p.in_width);
-      of_line |= uint32_t{inside} << i;
-    }
-    FUSELAGE_NO_UNROLL
-    for (int i = 0; i < p.kernel_height; ++i) {
-      const bool inside = static_cast<unsigned>(y + i * p.dilation_y) < static_cast<unsigned>(p.in_height);
-      taps |= (inside ? of_line : 0) << i * p.kernel_width;
-    }
-    return taps;
   }
 
   // A tap's pixel is `distance` after the first tap's.

@@ -9,6 +9,7 @@
 #include "kernels/int8/conv2d/cuda/finish.h"
 #include "kernels/int8/conv2d/cuda/gemm.h"
 #include "kernels/int8/conv2d/cuda/halo.h"
+#include "kernels/int8/conv2d/cuda/hopper_halo.h"
 #include "kernels/int8/conv2d/cuda/kernel_id.h"
 #include "kernels/int8/conv2d/cuda/pool.h"
 #include "kernels/int8/conv2d/cuda/pooled_stem.h"
@@ -21,13 +22,16 @@ template <int i>
 using TileAt = Tile<kTiles[i].rows, kTiles[i].columns, kTiles[i].warps_down, kTiles[i].warps_across, kTiles[i].hopper,
                     kTiles[i].teams>;
 
+template <int i, typename X>
+using HaloAt = std::conditional_t<kTiles[i].hopper, HopperHalo<TileAt<i>, X>, Halo<TileAt<i>, X>>;
+
 // f(kernel), of the tiles from kFirst on, before kEnd.
 template <typename X, int kFirst, int kEnd, typename F>
 auto WithTile(int tile, F f) {
   if constexpr (kFirst + 1 < kEnd) {
     if (tile != kFirst) return WithTile<X, kFirst + 1, kEnd>(tile, f);
   }
-  return f(std::conditional_t<kTiles[kFirst].halo, Halo<TileAt<kFirst>, X>, Gemm<TileAt<kFirst>, X, 16>>());
+  return f(std::conditional_t<kTiles[kFirst].halo, HaloAt<kFirst, X>, Gemm<TileAt<kFirst>, X, 16>>());
 }
 
 // kEnd: of the tiles that there are.

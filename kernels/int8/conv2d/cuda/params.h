@@ -19,6 +19,7 @@ using ::fuselage::cuda::Lanes;
 using ::fuselage::cuda::Padding;
 using ::fuselage::cuda::PerThread;
 using ::fuselage::cuda::PerWarp;
+using ::fuselage::cuda::Recomputed;
 using ::fuselage::cuda::Thread;
 using ::fuselage::cuda::TileMap;
 using ::fuselage::cuda::Vector;
@@ -26,6 +27,8 @@ using ::fuselage::cuda::Warp;
 
 // The bytes of the inner dimension that a block multiplies between two barriers.
 constexpr int kStep = 64;
+// The taps that a HopperHalo does.
+constexpr int kHopperTaps = 3;
 
 // The input channels that a tile of output channels needs: those of its groups.
 struct ChannelWindow {
@@ -73,18 +76,18 @@ struct Params {
   int steps;
   int steps_per_split;
   int splits;
-  // Halo: `steps` are its `slices` of kStep channels by taps.
+  // Halo: `steps` are its `slices` of kStep channels by taps, for Hopper up to a multiple of kHopperTaps.
   int slices;
   int patch_pixels, patch_bytes;  // Of a tile, and in shared memory.
   int patch_part;                 // The pixels that are fetched in a step.
   TileMap input_pixels;           // For Hopper: [pixels, channels],
-  int boxes;                      // of which a patch has so many boxes.
+  int boxes;                      // of which a patch has so many boxes,
+  int blocks;                     // and the grid so many blocks.
 
   StemLayout stem;
   PooledStemLayout pooled_stem;
-  struct Depthwise {
-    ::fuselage::cuda::Divider threads_of_pixel, out_width, out_height;
-  } depthwise;
+  ::fuselage::cuda::Divider by_out_width, by_out_height;
+  ::fuselage::cuda::Divider by_pixel_threads;  // Depthwise: those of a pixel.
 
   // A max pool of the output codes, which `output` then has instead. Padding loses against every code.
   struct Pool {
@@ -99,7 +102,7 @@ struct Params {
   bool float_relu;
   // i8 codes as u8 codes: with the top bit flipped, 0x80, and the zero point moved by 128.
   uint8_t output_flip, residual_flip;
-  int32_t residual_zero_point;
+  float residual_zero_point;  // And 2^23.
   float residual_multiplier;
   // An activation that is no clamp: codes are those of function(v) * function_multiplier. It is the business of the
   // kernels that finish four outputs at a time; Gemm leaves its sums to Finish, for an epilogue of many outputs would

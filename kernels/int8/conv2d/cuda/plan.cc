@@ -70,6 +70,7 @@ Params ParamsOf(const Problem& problem) {
   p.rows = g.batch * g.out_height * g.out_width;
   p.in_channels = g.in_channels, p.in_height = g.in_height, p.in_width = g.in_width;
   p.out_channels = g.out_channels, p.out_height = g.out_height, p.out_width = g.out_width;
+  p.by_out_width = MakeDivider(g.out_width), p.by_out_height = MakeDivider(g.out_height);
   p.kernel_height = g.kernel_height, p.kernel_width = g.kernel_width;
   p.stride_y = g.stride_y, p.stride_x = g.stride_x;
   p.pad_top = g.pad_top, p.pad_left = g.pad_left;
@@ -81,7 +82,7 @@ Params ParamsOf(const Problem& problem) {
   p.codes = {e.zero_point, e.range.lo, e.range.hi};
   p.output_flip = problem.output_type == DType::kI8 ? 0x80 : 0;
   p.residual_flip = problem.residual_type == DType::kI8 ? 0x80 : 0;
-  p.residual_zero_point = e.residual_zero_point + p.residual_flip;
+  p.residual_zero_point = ::fuselage::cuda::kTwoTo23 + static_cast<float>(e.residual_zero_point + p.residual_flip);
   p.residual_multiplier = e.residual_multiplier;
   p.activated = e.function.has_value();
   if (p.activated) p.function = *e.function;
@@ -196,7 +197,7 @@ std::vector<int8_t> Plan::GemmWeight(const Problem& problem, const TileSize& til
   const Geometry& g = problem.geometry;
   const Params& p = params_;
   std::vector<int8_t> weight(int64_t{p.steps} * p.padded_channels * kStep);
-  const int taps = g.kernel_height * g.kernel_width;
+  const int taps = g.kernel_height * g.kernel_width, slice_taps = tile.halo ? p.steps / p.slices : 0;
   const int8_t* from = problem.weight;
   for (int64_t oc = 0; oc < g.out_channels; ++oc) {
     const int group = static_cast<int>(oc) / g.group_out_channels();
@@ -204,7 +205,8 @@ std::vector<int8_t> Plan::GemmWeight(const Problem& problem, const TileSize& til
         group * g.group_in_channels() - p.window.First(static_cast<int>(oc) / tile.columns * tile.columns);
     for (int64_t ic = first; ic < first + g.group_in_channels(); ++ic) {
       for (int64_t tap = 0; tap < taps; ++tap) {
-        const int64_t inner = tile.halo ? (ic / kStep * taps + tap) * kStep + ic % kStep : tap * p.tap_channels + ic;
+        const int64_t inner =
+            tile.halo ? (ic / kStep * slice_taps + tap) * kStep + ic % kStep : tap * p.tap_channels + ic;
         int64_t place = inner % kStep;
         if (tile.hopper) place ^= (oc >> 1 & 3) << 4;  // As Steps::Place has it.
         weight[(inner / kStep * p.padded_channels + oc) * kStep + place] = *from++;
@@ -230,24 +232,32 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   const TapWindow tap_window = TapWindowOf(g);
   p.window = tap_window.window;
   p.tap_channels = static_cast<int>(tap_window.channels);
-  p.steps = tile.halo ? size.taps * size.slices : size.steps;
+  const int64_t taps = tile.hopper ? RoundUp(size.taps, kHopperTaps) : size.taps;
+  p.steps = tile.halo ? static_cast<int>(taps) * size.slices : size.steps;
   p.slices = size.slices;
   p.patch_pixels = tile.rows + size.around;
   p.patch_bytes = GemmPatchBytes(id, p.patch_pixels);
-  p.boxes = Halo<TileAt<kHaloTile>, uint8_t>::Boxes(p.patch_pixels);
+  using HopperHalo = HaloAt<kFirstHopperTile, uint8_t>;
+  p.boxes = HopperHalo::Boxes(p.patch_pixels);
   p.input_pixels.rows = g.batch * g.in_height * g.in_width;
   p.input_pixels.columns = g.in_channels;
-  p.input_pixels.box_rows = Halo<TileAt<kHaloTile>, uint8_t>::BoxRows(p.patch_pixels);
+  p.input_pixels.box_rows = HopperHalo::BoxRows(p.patch_pixels);
   p.patch_part = static_cast<int>(RoundUp(CeilDiv(p.patch_pixels, std::max(1, size.taps - 2)), 8));
   p.padded_channels = static_cast<int>(RoundUp(g.out_channels, tile.columns));
   p.steps_per_split = static_cast<int>(CeilDiv(p.steps, tiling.splits));
   p.splits = NonEmptySplits(p.steps, tiling.splits);
-  const auto tiles = static_cast<int>(CeilDiv(p.rows, tile.rows) * (p.padded_channels / tile.columns));
+  const int column_tiles = p.padded_channels / tile.columns;
+  const auto tiles = static_cast<int>(CeilDiv(p.rows, tile.rows) * column_tiles);
+  p.blocks = tiles;
+  if (tile.halo && tile.hopper && problem.output_type != DType::kF32) {
+    const int at_once = BlocksAtOnce(size, tiling.tile, device) * device.multiprocessors / column_tiles * column_tiles;
+    if (at_once > 0) p.blocks = std::min(tiles, at_once);
+  }
 
   AddConstants(problem, GemmWeight(problem, tile));
 
   const int shared_bytes = GemmSharedBytes(id, problem.has_residual && !p.activated, p.patch_pixels);
-  launches_.push_back({id, {tiles, 1, p.splits}, shared_bytes, p});
+  launches_.push_back({id, {p.blocks, 1, p.splits}, shared_bytes, p});
   if (p.splits > 1) {
     partial_bytes_ = int64_t{4} * tiles * p.splits * tile.rows * tile.columns;
     tickets_ = tiles;
@@ -270,7 +280,7 @@ void Plan::PlanStem(const Problem& problem) {
   id.family = Family::kStem;
   id.is_signed = problem.input_type == DType::kI8;
   // The results take the place of weights and pixels.
-  const int64_t shared_bytes = std::max<int64_t>(p.stem.bytes(), Stem<uint8_t>::Tile::kSumsBytes);
+  const int64_t shared_bytes = std::max<int64_t>(p.stem.bytes(), Stem<uint8_t>::Tile::kSumsEnd);
   launches_.push_back({id,
                        {p.stem.across, p.stem.down, g.batch * (p.padded_channels / StemLayout::kTileChannels)},
                        static_cast<int>(shared_bytes),
@@ -300,7 +310,7 @@ void Plan::PlanDepthwise(const Problem& problem) {
   id.is_signed = problem.input_type == DType::kI8;
   id.piece = DepthwisePiece(g);
   p.padded_channels = g.out_channels;
-  p.depthwise = {MakeDivider(g.out_channels / id.piece), MakeDivider(g.out_width), MakeDivider(g.out_height)};
+  p.by_pixel_threads = MakeDivider(g.out_channels / id.piece);
   std::vector<int8_t> weight(RoundUp(g.kernel_width, 4) * g.kernel_height * g.out_channels);
   const int8_t* from = problem.weight;
   for (int64_t channel = 0; channel < g.out_channels; ++channel) {

@@ -41,12 +41,13 @@ struct Steps {
     }
   }
 
-  // The same by one thread, of weights that the host has permuted, as what `barrier` stands for.
+  // The same by one thread, of weights that the host has permuted, as part of what `barrier` stands for.
   FUSELAGE_DEVICE static void StartWeights(const Params& p, Thread thread, int step, int first_channel, uint32_t to,
                                            uint32_t barrier) {
-    thread.ExpectBytes(barrier, kWeightBytes);
     thread.CopyBulk(to, p.weight + (int64_t{step} * p.padded_channels + first_channel) * kStep, kWeightBytes, barrier);
   }
+
+  using Rows = Lanes<Vector<uint32_t, 4>>[Tile::kRowFragments];
 
   // place(thread, i, half): where the piece is that the thread's lane gives ldmatrix of row fragment i, in that half of
   // the step: of row lane % 16, piece 2 * half + lane / 16. The weights are at `weights`. Calls fetch(), which starts
@@ -55,18 +56,35 @@ struct Steps {
   FUSELAGE_DEVICE static void Multiply(Warp warp, PlaceOfRow place, uint32_t weights,
                                        typename Tile::Accumulators& accumulators, Fetch fetch) {
     if constexpr (Tile::kInGroups) {
-      MultiplyInGroups(warp, place, weights, accumulators);
+      Rows a[2];
+      StartProducts(warp, place, weights, a, accumulators);
       fetch();
-      warp.WaitForProducts();
+      warp.template WaitForProducts<0>();
     } else {
       fetch();
       MultiplyByWarp(warp, place, weights, accumulators);
     }
   }
 
- private:
-  using Rows = Lanes<Vector<uint32_t, 4>>[Tile::kRowFragments];
+  // What a group's Multiply starts, as kPending groups that WaitForProducts waits for: only then `a` may be touched
+  // again. The rows of the second half are loaded while the first is multiplied.
+  static constexpr int kPending = 2;
+  template <typename PlaceOfRow>
+  FUSELAGE_DEVICE static void StartProducts(Warp warp, PlaceOfRow place, uint32_t weights, Rows (&a)[2],
+                                            typename Tile::Accumulators& accumulators) {
+    FUSELAGE_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      LoadRows(warp, place, half, a[half]);
+      warp.BeginProducts();
+      FUSELAGE_UNROLL
+      for (int i = 0; i < Tile::kRowFragments; ++i) {
+        warp.template MultiplyInGroup<X>(a[half][i], weights + 32 * half, accumulators.fragments[i]);
+      }
+      warp.CommitProducts();
+    }
+  }
 
+ private:
   template <typename PlaceOfRow>
   FUSELAGE_DEVICE static void MultiplyByWarp(Warp warp, PlaceOfRow place, uint32_t weights,
                                              typename Tile::Accumulators& accumulators) {
@@ -108,23 +126,6 @@ struct Steps {
       Lanes<uint32_t> offsets;
       warp.ForThreads([&](Thread thread) { offsets[thread] = place(thread, i, half); });
       warp.LoadMatrices(offsets, &a[i]);
-    }
-  }
-
-  // The rows of the second half are loaded while the first is multiplied.
-  template <typename PlaceOfRow>
-  FUSELAGE_DEVICE static void MultiplyInGroups(Warp warp, PlaceOfRow place, uint32_t weights,
-                                               typename Tile::Accumulators& accumulators) {
-    Rows a[2];
-    FUSELAGE_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      LoadRows(warp, place, half, a[half]);
-      warp.BeginProducts();
-      FUSELAGE_UNROLL
-      for (int i = 0; i < Tile::kRowFragments; ++i) {
-        warp.template MultiplyInGroup<X>(a[half][i], weights + 32 * half, accumulators.fragments[i]);
-      }
-      warp.CommitProducts();
     }
   }
 };

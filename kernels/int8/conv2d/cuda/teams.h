@@ -101,11 +101,11 @@ struct Teams {
         thread.Fence();
       });
     });
-    TakeTileTicket(block, p);
+    TakeTileTicket(block, p, 0);
     bool last = false;
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
-        last = HasLastTicket(p, thread);
+        last = HasLastTicket(p, thread, 0);
         if (!last || outputs[thread].place < 0) return;
         thread.Fence();
         FUSELAGE_UNROLL_BY_4

@@ -26,6 +26,8 @@ struct GemmSize {
            a.slices == b.slices && a.around == b.around && a.grouped == b.grouped && a.diagonal == b.diagonal;
   }
 };
+// Blocks of a tile that fit a multiprocessor at once; 0: none.
+int BlocksAtOnce(const GemmSize& size, int tile, const ::fuselage::cuda::DeviceProperties& device);
 bool TileRuns(const GemmSize& size, int tile, const ::fuselage::cuda::DeviceProperties& device);
 // Can the tile have so many splits?
 bool TilingRuns(const GemmSize& size, const Tiling& tiling, const ::fuselage::cuda::DeviceProperties& device);
