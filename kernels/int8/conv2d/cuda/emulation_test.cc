@@ -82,21 +82,30 @@ TEST(EmulationTest, HaloFetchesThePatchOnce) {
   }
 }
 
-// The fewest taps and the most, and patches that are longer than the image has pixels.
+// The fewest taps and the most that a tile runs, and patches that are longer than the image has pixels.
 TEST(EmulationTest, HalosOfManyShapes) {
-  PlanOptions options;
-  options.tiling = Tiling{kHaloTile, 1};
-  for (const auto& [height, width] : {std::make_pair(3, 1), std::make_pair(1, 3), std::make_pair(4, 8),
-                                      std::make_pair(8, 4), std::make_pair(1, 32), std::make_pair(32, 1)}) {
-    for (const int in_channels : {16, 64, 208}) {
-      Case c = SquareCase(in_channels, /*size=*/9, /*out_channels=*/72, /*kernel=*/1, /*stride=*/1);
-      c.batch = 4;
-      c.width = 11;
-      c.kernel_height = height, c.kernel_width = width;
-      c.top = height / 3, c.bottom = height - 1 - c.top;
-      c.left = width - 1 - width / 3, c.right = width / 3;
-      c.residual_type = DType::kI8;
-      EXPECT_EQ(ExpectEqualsCpu(c, height, options), "cuda halo 256x64");
+  for (int tile = 0; tile < kTileCount; ++tile) {
+    if (!kTiles[tile].halo) continue;
+    PlanOptions options;
+    options.tiling = Tiling{tile, 1};
+    for (const auto& [height, width] :
+         {std::make_pair(3, 1), std::make_pair(1, 3), std::make_pair(5, 6), std::make_pair(4, 8), std::make_pair(8, 4),
+          std::make_pair(1, 32), std::make_pair(32, 1)}) {
+      for (const int in_channels : {16, 64, 208}) {
+        Case c = SquareCase(in_channels, /*size=*/9, /*out_channels=*/72, /*kernel=*/1, /*stride=*/1);
+        c.batch = 4;
+        c.width = 11;
+        c.kernel_height = height, c.kernel_width = width;
+        c.top = height / 3, c.bottom = height - 1 - c.top;
+        c.left = width - 1 - width / 3, c.right = width / 3;
+        c.residual_type = DType::kI8;
+        const auto plan = PlanOf(Instance(c, height).Desc(), options);
+        // Of 32 taps Hopper's halos would do 33.
+        ASSERT_EQ(plan.ok(), !kTiles[tile].hopper || height * width <= 30) << plan.status();
+        if (!plan.ok()) continue;
+        EXPECT_THAT(ExpectEqualsCpu(c, height, options), HasSubstr("halo"));
+        if (HasFailure()) return;
+      }
     }
   }
 }

@@ -106,7 +106,8 @@ bool GemmRuns(const Problem& problem) {
 bool HaloRuns(const Geometry& g, int64_t around) {
   const int64_t taps = int64_t{g.kernel_height} * g.kernel_width;
   return g.stride_y == 1 && g.stride_x == 1 && g.out_height == g.in_height && g.out_width == g.in_width &&
-         g.in_channels % 16 == 0 && taps > 2 && taps <= 32 && around + kTiles[kHaloTile].rows <= kMostPatchPixels;
+         g.in_channels % 16 == 0 && taps > 2 && taps <= kMostTaps &&
+         around + kTiles[kHaloTile].rows <= kMostPatchPixels;
 }
 
 bool StemRuns(const Problem& problem, const Params& params) {
@@ -232,8 +233,7 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   const TapWindow tap_window = TapWindowOf(g);
   p.window = tap_window.window;
   p.tap_channels = static_cast<int>(tap_window.channels);
-  const int64_t taps = tile.hopper ? RoundUp(size.taps, kHopperTaps) : size.taps;
-  p.steps = tile.halo ? static_cast<int>(taps) * size.slices : size.steps;
+  p.steps = tile.halo ? HaloTaps(size, tiling.tile) * size.slices : size.steps;
   p.slices = size.slices;
   p.patch_pixels = tile.rows + size.around;
   p.patch_bytes = GemmPatchBytes(id, p.patch_pixels);
@@ -249,6 +249,7 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   const int column_tiles = p.padded_channels / tile.columns;
   const auto tiles = static_cast<int>(CeilDiv(p.rows, tile.rows) * column_tiles);
   p.blocks = tiles;
+  // Sums that become floats lie where the weights of another tile would be.
   if (tile.halo && tile.hopper && problem.output_type != DType::kF32) {
     const int at_once = BlocksAtOnce(size, tiling.tile, device) * device.multiprocessors / column_tiles * column_tiles;
     if (at_once > 0) p.blocks = std::min(tiles, at_once);

@@ -41,9 +41,8 @@ double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperti
   if (resident == 0) return std::numeric_limits<double>::infinity();
   const int64_t tiles = CeilDiv(size.rows, tile.rows) * CeilDiv(size.columns, tile.columns);
   const int64_t blocks = tiles * tiling.splits;
-  const int64_t taps = tile.hopper ? CeilDiv(size.taps, kHopperTaps) * kHopperTaps : size.taps;
-  const auto steps =
-      static_cast<double>(tile.halo ? taps * size.slices : CeilDiv(CeilDiv(size.steps, tiling.splits), tile.teams));
+  const auto steps = static_cast<double>(tile.halo ? HaloTaps(size, tiling.tile) * size.slices
+                                                   : CeilDiv(CeilDiv(size.steps, tiling.splits), tile.teams));
   // Bytes from the L2 cache: of pixels, in a step and before the first.
   const int patch = tile.halo ? (tile.rows + size.around) * cuda::kStep : 0;
   const int pixels = tile.halo ? patch / size.taps : tile.rows * cuda::kStep;
@@ -72,6 +71,10 @@ double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperti
 
 absl::Span<const Tuned> TunedTilings() { return {}; }
 
+int HaloTaps(const GemmSize& size, int tile) {
+  return kTiles[tile].hopper ? static_cast<int>(CeilDiv(size.taps, kHopperTaps)) * kHopperTaps : size.taps;
+}
+
 int BlocksAtOnce(const GemmSize& size, int tile, const DeviceProperties& device) {
   KernelId id;
   id.family = Family::kGemm;
@@ -88,7 +91,7 @@ int BlocksAtOnce(const GemmSize& size, int tile, const DeviceProperties& device)
 bool TileRuns(const GemmSize& size, int tile, const DeviceProperties& device) {
   if (kTiles[tile].hopper && (device.sm != 90 || size.diagonal)) return false;
   if (size.grouped && kTiles[tile].columns != kGroupColumns) return false;
-  if (kTiles[tile].halo) return size.taps > 0;
+  if (kTiles[tile].halo) return size.taps > 0 && HaloTaps(size, tile) <= kMostTaps;
   return !size.diagonal || tile == kDiagonalTile;
 }
 

@@ -26,6 +26,11 @@ struct GemmSize {
            a.slices == b.slices && a.around == b.around && a.grouped == b.grouped && a.diagonal == b.diagonal;
   }
 };
+// Of a halo's slice: a word has a bit for each.
+constexpr int kMostTaps = 32;
+// Those that a halo's tile multiplies, zeros among them.
+int HaloTaps(const GemmSize& size, int tile);
+
 // Blocks of a tile that fit a multiprocessor at once; 0: none.
 int BlocksAtOnce(const GemmSize& size, int tile, const ::fuselage::cuda::DeviceProperties& device);
 bool TileRuns(const GemmSize& size, int tile, const ::fuselage::cuda::DeviceProperties& device);
