@@ -30,6 +30,7 @@ const std::vector<Shape>& Shapes() {
       {1, 0},
       {1, 1},
       {2, 2},
+      {1, 256},  // int8.lookup's table.
       {1, 0, 2},
       {1, 1, 1},
       {1, 3, 1},  // The weight of a gru of one unit.

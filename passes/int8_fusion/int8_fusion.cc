@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/match/batch.h"
 #include "ir/match/sharing.h"
+#include "passes/int8_fusion/lookups.h"
 #include "passes/int8_fusion/norms.h"
 #include "passes/module_call/module_call.h"
 
@@ -153,6 +154,17 @@ absl::StatusOr<bool> Int8Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) con
       changed = true;
       continue;
     }
+    if (const FusableLookup lookup = FusableLookupAt(node); !lookup.chain.empty()) {
+      const bool disabled = IsDisabled(options_, Int8FusionOptions::LOOKUP);
+      if (disabled || !lookup.why_not.empty()) {
+        remarks.Missed(*node, absl::StrCat("not fused: ", disabled ? "the options disable it" : lookup.why_not));
+        continue;
+      }
+      ASSIGN_OR_RETURN(node, FuseLookup(lookup, graph, remarks));
+      followers.Visit(*node);
+      changed = true;
+      continue;
+    }
     const Candidate candidate = CandidateOf(node);
     if (candidate.nodes.empty()) continue;
     std::string why = WhyNot(candidate, options_);
@@ -182,6 +194,10 @@ absl::Status Int8Fusion::Ensures(const ir::Graph& graph) const {
     const FusableNorm norm = FusableNormAt(node, followers, *kernels_);
     if (norm.quantize != nullptr && norm.why_not.empty() && !IsDisabled(options_, Int8FusionOptions::NORM_QUANTIZE)) {
       return absl::InternalError(absl::StrCat("%", node->name(), " could be one node with what quantizes it"));
+    }
+    const FusableLookup lookup = FusableLookupAt(node);
+    if (!lookup.chain.empty() && lookup.why_not.empty() && !IsDisabled(options_, Int8FusionOptions::LOOKUP)) {
+      return absl::InternalError(absl::StrCat("%", node->name(), " could be a table with what it quantizes"));
     }
     const Candidate candidate = CandidateOf(node);
     if (candidate.nodes.empty() || !WhyNot(candidate, options_).empty()) continue;

@@ -129,6 +129,14 @@ void AddParameters(Case* c, std::vector<std::pair<std::string, Tensor>> paramete
   c->parameters = std::move(owned);
 }
 
+// An image's bytes, each channel by a table of its own, in planes or in pixels.
+Case Lookup(std::string name, const Shape& shape, Layout layout) {
+  Case c = Plain(std::move(name), "int8.lookup", {{DType::kU8, shape, std::nullopt, layout}},
+                 Codes(DType::kU8, shape, 0.0078f, 114));
+  AddParameters(&c, {{"table", SeededTensor({DType::kU8, {shape[1], 256}, std::nullopt, Layout::kRowMajor}, 4)}});
+  return c;
+}
+
 // In four groups, where channels are normalized in groups.
 Case ImageNorm(const std::string& op, const Shape& shape, DType dtype, const char* activation) {
   Case c = Plain(absl::StrCat(op, " ", ToString(shape)), op, {Codes(dtype, shape, 0.02f, 5)},
@@ -303,6 +311,9 @@ std::vector<Case> OtherLayers(int batch) {
   conv("depthwise", 384, 14, 384, 3, 1);
   conv("depthwise", 960, 7, 960, 5, 1);
 
+  cases.push_back(Lookup("lookup of planes", {batch, 3, 224, 224}, Layout::kRowMajor));
+  cases.push_back(Lookup("lookup of pixels", {batch, 3, 224, 224}, Layout::kNhwc));
+
   constexpr int64_t kHeads = 6, kTokens = 197, kDepth = 64;
   const TensorType rows = Codes(DType::kU8, {batch, kHeads, kTokens, kDepth}, 0.02f, 117, Layout::kRowMajor);
   const TensorType columns = Codes(DType::kU8, {batch, kHeads, kDepth, kTokens}, 0.02f, 117, Layout::kRowMajor);
@@ -341,7 +352,10 @@ std::vector<Case> RandomCases(int count) {
     const DType dtype = i % 2 ? DType::kI8 : DType::kU8;
     if (i % 16 == 5) AddTransformer({pick(1, 70), pick(1, 4), pick(1, 4) * (i % 32 == 5 ? 16 : 5), dtype}, &cases);
     switch (i % 7) {
-      case 0: cases.push_back(Quantize("quantize " + text, shape, dtype)); break;
+      case 0:
+        cases.push_back(Quantize("quantize " + text, shape, dtype));
+        cases.push_back(Lookup("lookup " + text, shape, i % 2 ? Layout::kNhwc : Layout::kRowMajor));
+        break;
       case 1: cases.push_back(MaxPool("max pool " + text, shape, dtype, 3, pick(1, 2), 1)); break;
       case 2: cases.push_back(AveragePool("average pool " + text, shape, 3, pick(1, 2), 1)); break;
       case 3:

@@ -1,4 +1,7 @@
 // Quantizes, dequantizes, what lies between them, and lowered layers.
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "ir/testing/draft.h"
 
@@ -458,6 +461,34 @@ bool IntegerProduct(Draft& draft) {
   return draft.AddFunction(op, {codes, w, zero_point}) != nullptr;
 }
 
+// An image's bytes, normalized along channels and quantized; or a table that has the codes. Of an exact value, as above.
+bool Bytes(Draft& draft) {
+  Random& random = draft.random();
+  Node* x = draft.PickToRoundOrNull(1, 4);
+  if (x == nullptr || !draft.is_exact(*x) || x->tensor_type().num_elements() == 0) return false;
+  Node* tuple = draft.AddFunction("dynamic_quantize_asymmetric", {x});
+  if (tuple == nullptr) return false;
+  Node* bytes = draft.AddFunction("getitem", {tuple}, {{"index", 0}});
+  const int rank = x->tensor_type().rank();
+  const int64_t all = rank > 1 ? x->tensor_type().shape[1] : 1, channels = all > 16 || random.OneIn(3) ? 1 : all;
+  if (random.OneIn(2)) {
+    RandomCall call{"int8.lookup", {bytes}, {}, {{"out_scale", 0.015625}, {"out_zero_point", 128}}};
+    call.parameters["table"] = draft.SeededParameter("table", Of(DType::kU8, {channels, 256}));
+    Node* codes = draft.AddInRandomSpelling(call);
+    return codes != nullptr && Done(draft.AddInRandomSpelling({"int8.dequantize", {codes}, {}, {}}));
+  }
+  Shape along(std::max(1, rank - 1), 1);
+  along[0] = channels;
+  Tensor factors(Of(DType::kF32, along));
+  for (int64_t c = 0; c < channels; ++c) factors.Set(c, static_cast<double>(1 + c % 3) / 256);
+  Node* floats = draft.AddFunction("to", {bytes}, {{"dtype", DType::kF32}});
+  Node* factor = draft.AddGetAttr(draft.AddParameter("factor", std::move(factors)));
+  Node* y = draft.AddInRandomSpelling({"mul", {floats, factor}, {}, {}});
+  if (y == nullptr) return false;
+  draft.set_magnitude(*y, 2);
+  return Dequantize(draft, Quantize(draft, y, PerTensorAttributes(draft, *y))) != nullptr;
+}
+
 }  // namespace
 
 void Register(Recipes& recipes) {
@@ -473,7 +504,8 @@ void Register(Recipes& recipes) {
                                    {3, QuantizedNorm},
                                    {3, DynamicQuantize},
                                    {3, RowScales},
-                                   {3, IntegerProduct}});
+                                   {3, IntegerProduct},
+                                   {3, Bytes}});
 }
 
 }  // namespace fuselage::testing::recipes::quantized

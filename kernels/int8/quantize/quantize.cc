@@ -1,11 +1,10 @@
 #include "kernels/int8/quantize/quantize.h"
 
-#include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/core/requantize.h"
+#include "kernels/int8/quantize/pixel_codes.h"
 
 namespace fuselage::int8::quantize {
 namespace {
@@ -18,103 +17,6 @@ constexpr Variant kVariants[] = {
     {"avx2", Isa::kAvx2, nullptr, avx2::Run},
     {"avx512_vnni", Isa::kAvx512Vnni, nullptr, avx512_vnni::Run},
 };
-
-constexpr int64_t kGrain = 1 << 13;  // Elements.
-
-class Quantize : public kernels::UnaryKernel {
- public:
-  Quantize(const KernelDesc& desc, const Params& params, const Variant& variant)
-      : UnaryKernel(desc), params_(params), run_(variant.run) {
-    set_variant(variant.name);
-    // A multiple of 64 pixels: vectors do not straddle threads.
-    grain_pixels_ = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, params.channels) / 64) * 64;
-  }
-
- private:
-  void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
-    kernels::ForRanges(*context.parallel, params_.images * params_.pixels, grain_pixels_,
-                       [&](int64_t begin, int64_t end) {
-                         run_(params_, static_cast<const float*>(x), static_cast<uint8_t*>(y), begin, end);
-                       });
-  }
-
-  Params params_;
-  Function* run_;
-  int64_t grain_pixels_;
-};
-
-// To an output that is not dense: row by row, through a row of scratch memory where its pixels do not follow each
-// other.
-class QuantizePlaced : public kernels::UnaryKernel {
- public:
-  QuantizePlaced(const KernelDesc& desc, const Params& params, const Variant& variant)
-      : UnaryKernel(desc),
-        params_(params),
-        run_(variant.run),
-        placed_(desc.output().shape, desc.output_placement),
-        padding_(static_cast<uint8_t>(desc.output().quant->zero_point())) {
-    set_variant(variant.name);
-    // Copies of kCopy bytes may read beyond the row.
-    row_bytes_ = (placed_.width * placed_.channels + kCopy + 63) / 64 * 64;
-    set_scratch_bytes(row_bytes_ * std::max(1, desc.threads));
-  }
-
- private:
-  static constexpr int64_t kCopy = 8;
-
-  void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
-    // In pairs: two rows share their blocks.
-    const int64_t pairs = (placed_.height + 1) / 2, all = placed_.batch * pairs;
-    const int tasks = static_cast<int>(std::min<int64_t>(all, context.parallel->threads()));
-    context.parallel->For(tasks, [&](int task, int thread) {
-      uint8_t* scratch = static_cast<uint8_t*>(context.scratch.data) + thread * row_bytes_;
-      for (int64_t pair = all * task / tasks; pair < all * (task + 1) / tasks; ++pair) {
-        const int64_t n = pair / pairs, begin = 2 * (pair % pairs), end = std::min(begin + 2, placed_.height);
-        for (int64_t row = begin; row < end; ++row) {
-          Row(static_cast<const float*>(x), static_cast<uint8_t*>(y), n, row, scratch);
-        }
-        placed_.FillHalo(y, padding_, n, begin, end);
-      }
-    });
-  }
-
-  void Row(const float* x, uint8_t* y, int64_t n, int64_t row, uint8_t* scratch) const {
-    const int64_t codes = placed_.width * placed_.channels, units = codes / params_.channels;
-    const int64_t begin = (n * placed_.height + row) * units;
-    uint8_t* to = y + placed_.Offset(n, row, 0);
-    const bool in_place =
-        placed_.placement.blocking == kernels::Blocking::kNone && placed_.pixel_bytes == placed_.channels;
-    // `run_` counts from the whole tensor's first code.
-    run_(params_, x, (in_place ? to : scratch) - begin * params_.channels, begin, begin + units);
-    if (in_place) return;
-    const bool blocks = placed_.placement.blocking == kernels::Blocking::kSpaceToDepth;
-    const int64_t run = (blocks ? 2 : 1) * placed_.channels;  // Codes that follow each other in a pixel (block).
-    const int64_t count = codes / run, at = blocks ? row % 2 * run : 0;
-    if (blocks && run <= kCopy && at + kCopy <= placed_.pixel_bytes) {
-      // One move each. What it writes beyond the run comes later (the row below) or is undefined.
-      for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * placed_.pixel_bytes, scratch + i * run, kCopy);
-    } else {
-      for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * placed_.pixel_bytes, scratch + i * run, run);
-    }
-    std::memcpy(to + count * placed_.pixel_bytes, scratch + count * run, codes - count * run);
-  }
-
-  const Params params_;
-  Function* const run_;
-  const kernels::PlacedTensor placed_;
-  const uint8_t padding_;
-  int64_t row_bytes_;
-};
-
-absl::Status CheckPlacement(const KernelDesc& desc) {
-  const kernels::Placement& placement = desc.output_placement;
-  if (placement.dense()) return absl::OkStatus();
-  if (desc.output().rank() != 4 || placement.blocking == kernels::Blocking::kPhasePlanes) {
-    return absl::UnimplementedError(
-        absl::StrCat("quantize: ", ToString(desc.output()), " with ", kernels::PlacementText(placement)));
-  }
-  return absl::OkStatus();
-}
 
 }  // namespace
 
@@ -153,13 +55,15 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
   ASSIGN_OR_RETURN(const Params params, MakeParams(desc));
   RETURN_IF_ERROR(CheckPlacement(desc));
   const Variant& variant = kernels::BestVariant(Variants(), desc.isa, params);
-  if (!desc.output_placement.dense()) return std::make_unique<QuantizePlaced>(desc, params, variant);
-  return std::make_unique<Quantize>(desc, params, variant);
+  const auto run = [params, run = variant.run](const void* x, uint8_t* y, int64_t begin, int64_t end) {
+    run(params, static_cast<const float*>(x), y, begin, end);
+  };
+  return MakePixelCodes(desc, {variant.name, params.images * params.pixels, params.channels, run});
 }
 
 void Register(kernels::KernelRegistry& registry) {
   registry.Register({"int8.quantize", kernels::LayoutRule::kAnyInput, Create,
-                     /*takes_placements=*/[](const KernelDesc& desc) { return CheckPlacement(desc).ok(); }});
+                     /*takes_placements=*/TakesPlacement});
 }
 
 void scalar::Run(const Params& p, const float* x, uint8_t* y, int64_t begin, int64_t end) {

@@ -8,8 +8,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/arithmetic.h"
-#include "kernels/cuda/for_each.h"
-#include "kernels/int8/quantize/quantize_params.h"
+#include "kernels/int8/quantize/cuda/pixel_groups.h"
 
 namespace fuselage::kernels {
 class KernelRegistry;
@@ -18,12 +17,8 @@ class KernelRegistry;
 namespace fuselage::int8::quantize::cuda {
 
 struct LaunchParams {
-  quantize::Params quantize;
+  PixelGroups groups;
   fuselage::cuda::Quantizer quantizer = {};
-  fuselage::cuda::Items items;                 // [images][code_groups][pixel_groups]
-  uint32_t pixel_groups = 0, code_groups = 0;  // An image's groups of four pixels, a pixel's of four codes.
-  fuselage::cuda::Divider by_pixel_groups = {}, by_code_groups = {};
-  int32_t pixel_bytes = 1;   // From pixel to pixel of y.
   const float* x = nullptr;  // 16-byte aligned, as y.
   uint8_t* y = nullptr;
 };

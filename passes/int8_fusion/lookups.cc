@@ -1,0 +1,123 @@
+#include "passes/int8_fusion/lookups.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ir/match/sharing.h"
+#include "passes/module_call/module_call.h"
+
+namespace fuselage::int8_fusion {
+namespace {
+
+using ir::Node;
+
+constexpr int64_t kBytes = 256;
+
+bool IsConstant(const Node* node) { return node->kind() == ir::NodeKind::kGetAttr; }
+
+bool HasParameters(const Node& node) { return node.module() != nullptr && !node.module()->parameters.empty(); }
+
+// The one operand that is no constant; null where there is none, or several.
+Node* VariableOf(const Node& node) {
+  Node* variable = nullptr;
+  for (Node* operand : node.operands()) {
+    if (operand == nullptr || IsConstant(operand) || operand == variable) continue;
+    if (variable != nullptr) return nullptr;
+    variable = operand;
+  }
+  return variable;
+}
+
+// How many values a constant has along the channels of a tensor of `rank`; 0 where it varies along another axis.
+int64_t ChannelsOf(const Shape& constant, int rank) {
+  int64_t channels = 1;
+  for (int i = 0; i < static_cast<int>(constant.size()); ++i) {
+    if (constant[i] == 1) continue;
+    if (rank - static_cast<int>(constant.size()) + i != 1) return 0;
+    channels = constant[i];
+  }
+  return channels;
+}
+
+// The codes of all bytes: the chain's evaluation on [256, tables, 1, ...], where the batch has one of each.
+absl::StatusOr<Tensor> TableOf(const FusableLookup& fusable) {
+  const std::vector<Node*>& chain = fusable.chain;
+  Shape shape(chain.front()->tensor_type().rank(), 1);
+  shape[0] = kBytes;
+  if (fusable.tables > 1) shape[1] = fusable.tables;
+  const TensorType bytes = {DType::kU8, shape, std::nullopt, Layout::kRowMajor};
+  std::vector<Tensor> value = {Tensor(bytes)};
+  for (int64_t i = 0; i < value[0].num_elements(); ++i) value[0].Set(i, i / fusable.tables);
+  ir::Type type(bytes);
+  for (const Node* node : chain) {
+    std::vector<std::vector<Tensor>> constants(node->num_operands());
+    std::vector<const std::vector<Tensor>*> operands;
+    std::vector<const ir::Type*> types;
+    for (int i = 0; i < node->num_operands(); ++i) {
+      const Node* operand = node->operand(i);
+      const bool constant = operand != nullptr && IsConstant(operand);
+      if (constant) constants[i] = {*node->graph().FindParameterOrNull(operand->target())->tensor};
+      operands.push_back(operand == nullptr ? nullptr : constant ? &constants[i] : &value);
+      types.push_back(operand == nullptr ? nullptr : constant ? &operand->type() : &type);
+    }
+    ASSIGN_OR_RETURN(ir::Type result, ir::Infer(*node->op(), node->attributes(), std::move(types)));
+    ASSIGN_OR_RETURN(value, ir::Evaluate(*node->op(), node->attributes(), std::move(operands), result));
+    type = std::move(result);
+  }
+  Tensor table(TensorType{type.tensor().dtype, {fusable.tables, kBytes}, std::nullopt, Layout::kRowMajor});
+  for (int64_t i = 0; i < table.num_elements(); ++i) {
+    table.Set(i, value[0].At(i % kBytes * fusable.tables + i / kBytes));
+  }
+  return table;
+}
+
+}  // namespace
+
+FusableLookup FusableLookupAt(Node* quantize) {
+  FusableLookup found;
+  if (!quantize->IsOp("int8.quantize")) return {};
+  const Shape& shape = quantize->tensor_type().shape;
+  for (Node* node = quantize; node != nullptr; node = VariableOf(*node)) {
+    if (node->op() == nullptr || !node->type().is_tensor() || node->tensor_type().shape != shape) return {};
+    found.chain.insert(found.chain.begin(), node);
+    if (node->IsOp("to")) break;
+    if (node != quantize && (!node->op()->elementwise || HasParameters(*node))) return {};
+  }
+  const Node& to = *found.chain.front();
+  if (!to.IsOp("to") || to.operand(0)->tensor_type().dtype != DType::kU8 || shape.empty()) return {};
+  for (size_t i = 0; i + 1 < found.chain.size() && found.why_not.empty(); ++i) {
+    const Node &node = *found.chain[i], &next = *found.chain[i + 1];
+    const bool alone = node.users() == std::vector<Node*>{found.chain[i + 1]};
+    found.why_not = alone ? match::SharedModule(node) : match::SharedBesides(node, next);
+  }
+  for (const Node* node : found.chain) {
+    for (const Node* operand : node->operands()) {
+      if (operand == nullptr || !IsConstant(operand)) continue;
+      const int64_t channels = ChannelsOf(operand->tensor_type().shape, static_cast<int>(shape.size()));
+      found.tables = std::max(found.tables, channels);
+      if (channels == 0) {
+        found.why_not = absl::StrCat("%", operand->name(), " varies along other axes than the channels'");
+      }
+    }
+  }
+  return found;
+}
+
+absl::StatusOr<Node*> FuseLookup(const FusableLookup& fusable, ir::Graph& graph, passes::Remarks& remarks) {
+  Node *const to = fusable.chain.front(), *const quantize = fusable.chain.back();
+  module_call::Call call = {"int8.lookup", {}, {}, {to->operand(0)}};
+  for (const ir::AttributeSpec& spec : graph.ops().FindOrNull(call.op)->attributes) {
+    call.attributes.emplace(spec.name, quantize->attribute(spec.name));
+  }
+  ASSIGN_OR_RETURN(Tensor table, TableOf(fusable));
+  call.parameters["table"] =
+      graph.AddParameter(absl::StrCat(quantize->name(), ".table"), std::make_shared<const Tensor>(std::move(table)));
+  const std::string names = absl::StrCat("%", to->name(), " to %", quantize->name());
+  const std::string path = quantize->module() != nullptr ? quantize->module()->path : quantize->name();
+  ASSIGN_OR_RETURN(Node * node, module_call::Replace(fusable.chain, path, std::move(call), graph));
+  remarks.Applied(*node, absl::StrCat(names, " as int8.lookup, ", fusable.tables == 1 ? "one table" : absl::StrCat(fusable.tables, " tables")));
+  return node;
+}
+
+}  // namespace fuselage::int8_fusion

@@ -1,0 +1,31 @@
+// What a network computes of an image's bytes before it quantizes them is a table of 256 codes, or one for each channel:
+//
+//   int8.quantize(div(sub(to(x, f32), mean), std))   =>   int8.lookup(x)      x u8, mean and std constants
+//
+// Any chain of elementwise operators of one value, and constants that vary along the channels at most.
+#ifndef FUSELAGE_PASSES_INT8_FUSION_LOOKUPS_H_
+#define FUSELAGE_PASSES_INT8_FUSION_LOOKUPS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/graph.h"
+#include "passes/core/remarks.h"
+
+namespace fuselage::int8_fusion {
+
+// Which nodes can be one, or why they cannot.
+struct FusableLookup {
+  std::vector<ir::Node*> chain;  // From the `to` to the quantize; empty where there is none.
+  int64_t tables = 1;
+  std::string why_not;  // Empty: they can.
+};
+FusableLookup FusableLookupAt(ir::Node* quantize);
+
+// Where FusableLookupAt says so. Returns the fused node.
+absl::StatusOr<ir::Node*> FuseLookup(const FusableLookup& fusable, ir::Graph& graph, passes::Remarks& remarks);
+
+}  // namespace fuselage::int8_fusion
+
+#endif  // FUSELAGE_PASSES_INT8_FUSION_LOOKUPS_H_
