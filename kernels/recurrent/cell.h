@@ -38,6 +38,13 @@ class Cell {
   const Sizes& sizes() const { return sizes_; }
   // A gru whose last product is that of r*h.
   bool resets_first() const { return resets_first_; }
+  bool first_backwards() const { return first_backwards_; }  // The first direction, or the only one.
+  bool input_forget() const { return input_forget_; }
+  float clip() const { return clip_; }  // 0: none.
+  const ActivationCall& activation(int64_t direction, int which) const {
+    return activations_[direction * activations_.size() / sizes_.directions + which];
+  }
+  const std::vector<float>& peepholes() const { return peepholes_; }  // [D, 3*H], of i, o, f; empty: there are none.
   // Bytes of the peepholes.
   int64_t weight_bytes() const { return static_cast<int64_t>(peepholes_.size() * sizeof(float)); }
 
@@ -91,7 +98,7 @@ class Cell {
   bool first_backwards_ = false, resets_first_ = false, input_forget_ = false;
   float clip_ = 0;
   std::vector<ActivationCall> activations_;
-  std::vector<float> peepholes_;  // [D, 3*H]; empty where there are none.
+  std::vector<float> peepholes_;
   ActivateFunction* activate_ = nullptr;
 };
 

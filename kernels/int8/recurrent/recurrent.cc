@@ -7,12 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "ir/base/recurrent.h"
 #include "kernels/core/parallel.h"
-#include "kernels/core/variant.h"
 #include "kernels/int8/quantize/quantize.h"
-#include "kernels/recurrent/cell.h"
-#include "kernels/recurrent/recurrent.h"
+#include "kernels/int8/recurrent/products.h"
 
 namespace fuselage::int8::recurrent {
 namespace {
@@ -23,107 +20,12 @@ using kernels::Buffer;
 using kernels::ConstBuffer;
 using kernels::Kernel;
 using kernels::KernelDesc;
-using kernels::PackedWeights;
 using kernels::RunContext;
 using Variants = absl::Span<const linear::Variant>;
 
 constexpr int64_t kGrain = 512;  // Units that are worth a thread's while.
 
 int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-TensorType Floats(Shape shape) { return {DType::kF32, std::move(shape), std::nullopt, Layout::kRowMajor}; }
-TensorType StateCodes(const Sizes& sizes) {
-  return {DType::kI8, {sizes.sequences, sizes.units}, PerTensor(fuselage::recurrent::kStateScale), Layout::kRowMajor};
-}
-
-// One of the products that the layer is made of.
-struct Product {
-  const char* weight;  // The parameter's name.
-  int64_t bias;        // Which half of the direction's.
-  TensorType x;
-  int64_t direction, begin, end;  // Rows of the weight.
-};
-
-// What is packed of some rows of a weight, where what is packed of the whole is kept.
-class RowsOfWeight final : public PackedWeights {
- public:
-  RowsOfWeight(const KernelDesc& desc, const Product& product)
-      : desc_(desc),
-        weight_(product.weight),
-        rows_(absl::StrCat("direction ", product.direction, " rows ", product.begin, " to ", product.end, " ")) {}
-
-  std::shared_ptr<const Tensor> Get(const kernels::Parameter&, const std::string& layout,
-                                    absl::FunctionRef<Tensor()> pack) override {
-    return desc_.weights->Get(desc_.parameters.at(weight_), absl::StrCat(rows_, layout), pack);
-  }
-
- private:
-  const KernelDesc& desc_;
-  const std::string weight_, rows_;
-};
-
-// Rows of it as a matrix, borrowed.
-Tensor Rows(const Tensor& weight, const Product& product) {
-  const int64_t depth = weight.dim(2), first = product.direction * weight.dim(1) + product.begin;
-  QuantParams quant = weight.type().quant.value_or(PerTensor(1));
-  if (quant.axis == 1) {
-    quant.axis = 0;
-    quant.scales = {quant.scales.begin() + product.begin, quant.scales.begin() + product.end};
-    quant.zero_points.resize(quant.scales.size());
-  }
-  TensorType type{DType::kI8, {product.end - product.begin, depth}, std::move(quant), Layout::kRowMajor};
-  int8_t* data = const_cast<int8_t*>(weight.data<int8_t>()) + first * depth;  // Nobody writes.
-  return Tensor::Borrow(std::move(type), data, std::shared_ptr<const void>(std::shared_ptr<const void>(), data));
-}
-
-// `use` of the product as int8.linear.
-template <typename F>
-auto WithLinear(const KernelDesc& desc, const Product& product, F use) {
-  const Tensor& weight = *desc.ParameterOrNull(product.weight);
-  const Tensor* biases = desc.ParameterOrNull("bias");
-  const Tensor rows = Rows(weight, product);
-  RowsOfWeight packed(desc, product);
-  KernelDesc linear = desc;
-  linear.op = "int8.linear";
-  linear.attributes = {{"activation", Attribute("none")}};
-  linear.inputs = {product.x};
-  linear.outputs = {Floats({product.x.shape[0], product.end - product.begin})};
-  linear.parameters = {{"weight", &rows}};
-  linear.weights = desc.weights == nullptr ? nullptr : &packed;
-  Tensor bias(DType::kF32, {product.end - product.begin});
-  if (biases != nullptr) {
-    const float* half = biases->data<float>() + (2 * product.direction + product.bias) * weight.dim(1);
-    std::copy(half + product.begin, half + product.end, bias.data<float>());
-    linear.parameters.emplace("bias", &bias);
-  }
-  return use(linear);
-}
-
-// All products of a direction: of the input, of the state, and that of r*h where there is one.
-std::vector<Product> ProductsOf(const KernelDesc& desc, const Cell& cell, int64_t direction) {
-  const Sizes& s = cell.sizes();
-  TensorType x = desc.input(fuselage::recurrent::kX);
-  x.shape = {s.rows(), s.inputs};
-  const int64_t rows = s.gates * s.units, of_state = cell.resets_first() ? rows - s.units : rows;
-  std::vector<Product> products = {{"weight", 0, x, direction, 0, rows},
-                                   {"recurrent_weight", 1, StateCodes(s), direction, 0, of_state}};
-  if (cell.resets_first()) products.push_back({"recurrent_weight", 1, StateCodes(s), direction, of_state, rows});
-  return products;
-}
-
-// The cell, with checks of what the products' descriptions do not say.
-absl::StatusOr<Cell> CellOf(const KernelDesc& desc) {
-  const auto& activate = kernels::BestVariant(fuselage::recurrent::Variants(), desc.isa).activate;
-  ASSIGN_OR_RETURN(Cell cell, Cell::Of(desc, activate));
-  for (const char* name : {"weight", "recurrent_weight"}) {
-    const TensorType& type = desc.ParameterOrNull(name)->type();
-    if (type.dtype != DType::kI8 || !type.quant || (!type.quant->per_tensor() && type.quant->axis != 1)) {
-      return absl::UnimplementedError(
-          absl::StrCat(desc.op, ": ", name, " is ", ToString(type), ", wanted i8 with one scale, or along axis 1"));
-    }
-  }
-  return cell;
-}
 
 // The name of what is made of these variants: of the input's product, and of a step's.
 std::string NameOf(const std::string& of_input, const std::string& of_state) {
@@ -279,7 +181,7 @@ absl::StatusOr<std::string> VariantOf(const KernelDesc& desc, Variants variants)
   std::vector<std::string> names;
   for (int64_t d = 0; d < cell.sizes().directions; ++d) {
     for (const Product& product : ProductsOf(desc, cell, d)) {
-      ASSIGN_OR_RETURN(names.emplace_back(), WithLinear(desc, product, linear::EntryOf(variants).variant));
+      ASSIGN_OR_RETURN(names.emplace_back(), linear::EntryOf(variants).variant(LinearOf(desc, product).desc()));
     }
   }
   return NameOf(names[0], names[1]);
@@ -291,14 +193,14 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateWith(const KernelDesc& desc, Varia
   for (int64_t d = 0; d < cell.sizes().directions; ++d) {
     std::vector<std::unique_ptr<Kernel>> parts;
     for (const Product& product : ProductsOf(desc, cell, d)) {
-      ASSIGN_OR_RETURN(parts.emplace_back(), WithLinear(desc, product, linear::EntryOf(variants).create));
+      ASSIGN_OR_RETURN(parts.emplace_back(), linear::EntryOf(variants).create(LinearOf(desc, product).desc()));
     }
     directions[d] = {std::move(parts[0]), std::move(parts[1]), parts.size() > 2 ? std::move(parts[2]) : nullptr};
   }
   KernelDesc states = desc;
   states.op = "int8.quantize";
   states.outputs = {StateCodes(cell.sizes())};
-  states.inputs = {Floats(states.outputs[0].shape)};
+  states.inputs = {{{DType::kF32, states.outputs[0].shape, std::nullopt, Layout::kRowMajor}}};
   ASSIGN_OR_RETURN(std::unique_ptr<Kernel> quantize, quantize::Create(states));
   return std::make_unique<Recurrent>(desc, std::move(cell), std::move(directions), std::move(quantize));
 }
@@ -309,7 +211,7 @@ std::vector<int> RowsFor(const KernelDesc& desc) {
   std::set<int> rows;
   for (int64_t d = 0; cell.ok() && d < cell->sizes().directions; ++d) {
     for (const Product& product : ProductsOf(desc, *cell, d)) {
-      const std::vector<int> some = WithLinear(desc, product, linear::RowsFor);
+      const std::vector<int> some = linear::RowsFor(LinearOf(desc, product).desc());
       rows.insert(some.begin(), some.end());
     }
   }
