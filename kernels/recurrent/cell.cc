@@ -165,7 +165,7 @@ void Cell::Clip(float* x, int64_t n) const {
 }
 
 void Cell::Activate(const Part& part, int which, float* x) const {
-  const ActivationCall& call = activation(part.direction, which);
+  const ActivationCall& call = activations(part.direction)[which];
   activate_(call.activation, static_cast<float>(call.alpha), static_cast<float>(call.beta), x, part.count);
 }
 

@@ -41,8 +41,9 @@ class Cell {
   bool first_backwards() const { return first_backwards_; }  // The first direction, or the only one.
   bool input_forget() const { return input_forget_; }
   float clip() const { return clip_; }  // 0: none.
-  const ActivationCall& activation(int64_t direction, int which) const {
-    return activations_[direction * activations_.size() / sizes_.directions + which];
+  absl::Span<const ActivationCall> activations(int64_t direction) const {
+    const size_t count = activations_.size() / sizes_.directions;
+    return {activations_.data() + direction * count, count};
   }
   const std::vector<float>& peepholes() const { return peepholes_; }  // [D, 3*H], of i, o, f; empty: there are none.
   // Bytes of the peepholes.

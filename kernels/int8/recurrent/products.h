@@ -1,5 +1,4 @@
-// The products that int8.rnn, int8.gru and int8.lstm are made of, each an int8.linear: what kernels of all devices
-// share.
+// The products that int8.rnn, int8.gru and int8.lstm are made of, each an int8.linear, whatever the device.
 #ifndef FUSELAGE_KERNELS_INT8_RECURRENT_PRODUCTS_H_
 #define FUSELAGE_KERNELS_INT8_RECURRENT_PRODUCTS_H_
 
