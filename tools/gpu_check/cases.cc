@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/int8/conv2d/cuda/testing.h"
 #include "kernels/int8/conv2d/testing/testing.h"
+#include "kernels/int8/recurrent/recurrent_cases.h"
 
 namespace fuselage::gpu_check {
 namespace {
@@ -254,6 +255,21 @@ void AddTransformer(const Transformer& t, std::vector<Case>* cases) {
   AddEmbeddings(t, cases);
 }
 
+// With all operands that may be absent, and i8 codes, if `full`.
+Case Recurrent(const std::string& op, const int8::recurrent::Sizes& s, bool full, AttributeMap attributes = {}) {
+  auto call = std::make_shared<kernels::OpCall>(int8::recurrent::Layer(op, s, full, std::move(attributes)));
+  Case c;
+  c.name = absl::StrCat(op, " ", s.inputs, " -> ", s.units, ", ", s.steps, " steps",
+                        s.directions == 2 ? ", both ways" : "", full ? ", all operands" : "");
+  c.desc = DescOf(*call, Layout::kRowMajor, Layout::kRowMajor);
+  const int64_t rows = call->operands[1]->dim(1);
+  c.macs = s.directions * s.steps * s.sequences * rows * (s.inputs + s.units);
+  c.inputs.push_back(call->operands[0]);
+  for (size_t i = 4; i < 3 + c.desc.inputs.size(); ++i) c.inputs.push_back(call->operands[i]);
+  c.parameters = std::move(call);
+  return c;
+}
+
 }  // namespace
 
 std::vector<Case> ResNet18(int batch) {
@@ -326,6 +342,11 @@ std::vector<Case> OtherLayers(int batch) {
   cases.back().macs = macs;
   cases.push_back(Plain("ViT-S mixtures", "int8.matmul", {square, rows}, rows));
   cases.back().macs = macs;
+
+  for (const int units : {512, 1024}) {
+    cases.push_back(Recurrent("lstm", {/*steps=*/64, batch, units, units, /*directions=*/1}, /*full=*/false));
+  }
+  cases.push_back(Recurrent("gru", {64, batch, 512, 512, 1}, false, {{"linear_before_reset", true}}));
   return cases;
 }
 
@@ -351,6 +372,14 @@ std::vector<Case> RandomCases(int count) {
     const std::string text = absl::StrCat(shape[0], "x", shape[1], "x", shape[2], "x", shape[3]);
     const DType dtype = i % 2 ? DType::kI8 : DType::kU8;
     if (i % 16 == 5) AddTransformer({pick(1, 70), pick(1, 4), pick(1, 4) * (i % 32 == 5 ? 16 : 5), dtype}, &cases);
+    if (i % 16 == 9) {
+      for (const char* op : {"rnn", "gru", "lstm"}) {
+        const int8::recurrent::Sizes sizes{pick(1, 9), pick(1, 40), pick(1, 200), pick(1, 700), pick(1, 2)};
+        cases.push_back(Recurrent(op, sizes, /*full=*/i % 32 == 9));
+      }
+      cases.push_back(Recurrent("gru", {pick(1, 9), pick(1, 40), pick(1, 200), pick(1, 700), pick(1, 2)},
+                                /*full=*/i % 32 == 9, {{"linear_before_reset", true}}));
+    }
     switch (i % 7) {
       case 0:
         cases.push_back(Quantize("quantize " + text, shape, dtype));

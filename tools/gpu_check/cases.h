@@ -26,7 +26,7 @@ struct Case {
 std::vector<Case> ResNet18(int batch);
 
 // What other networks are made of, on as large images: ResNeXt50's and RegNet's groups, MobileNetV2's depthwise
-// convolutions, and attention of ViT-S, fused and written out.
+// convolutions, attention of ViT-S, fused and written out, and recurrent layers of 64 steps.
 std::vector<Case> OtherLayers(int batch);
 
 // The same cases for the same count.

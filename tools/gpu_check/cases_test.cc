@@ -65,15 +65,18 @@ TEST_F(CasesTest, OfEveryKernel) {
                          "int8.global_avg_pool",
                          "int8.global_avg_pool_linear",
                          "int8.group_norm",
+                         "int8.gru",
                          "int8.instance_norm",
                          "int8.layer_norm",
                          "int8.linear",
                          "int8.linear_groups",
+                         "int8.lstm",
                          "int8.matmul",
                          "int8.max_pool2d",
                          "int8.quantize",
                          "int8.relu",
                          "int8.rms_norm",
+                         "int8.rnn",
                          "scaled_dot_product_attention"}) {
     EXPECT_GE(ops[op], 3) << op;
   }
