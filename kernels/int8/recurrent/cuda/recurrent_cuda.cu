@@ -40,6 +40,7 @@ FUSELAGE_DEVICE float Activated(const ElementwiseInstruction& function, float x)
   }
 }
 
+// The states before the first step.
 struct Begin {
   static constexpr int kWarps = kItemWarps;
   using Params = BeginParams;
@@ -49,9 +50,9 @@ struct Begin {
       float h = 0;
       if (unit < p.sizes.units) {
         const int64_t at = int64_t{row} * p.sizes.units + unit;
-        const bool exists = LengthOf(thread, p.lengths, p.sizes, row % p.sizes.sequences) >= 0;
+        const bool valid = LengthOf(thread, p.lengths, p.sizes, row % p.sizes.sequences) >= 0;
         const auto initial = [&](const float* x) {
-          return !exists ? __builtin_nanf("") : x == nullptr ? 0.0f : thread.Load(x + at);
+          return !valid ? __builtin_nanf("") : x == nullptr ? 0.0f : thread.Load(x + at);
         };
         h = initial(p.initial_h);
         thread.Store(p.to.h + at, h);
@@ -62,6 +63,8 @@ struct Begin {
   }
 };
 
+// The warps of a block share out the codes of a state, 64 at a time, and add up their sums in shared memory. What needs
+// no step before is loaded while that one may still run.
 template <Form kForm>
 struct Step {
   static constexpr int kWarps = 8;
@@ -127,14 +130,21 @@ struct Step {
     });
   }
 
-  // Of sequence `sequence` of the block.
-  FUSELAGE_DEVICE static Codes16 LoadStates(const Block& block, Thread thread, const Params& p, int sequence,
-                                            int chunk) {
-    sequence += block.x() * kSequences;
-    if (sequence >= p.sizes.sequences) return {};
-    const int64_t row = int64_t{block.z()} * p.sizes.sequences + sequence;
-    return thread.Load(
-        reinterpret_cast<const Codes16*>(p.codes + row * p.sizes.pitch + kChunk * chunk + 16 * (thread.lane() % 4)));
+  // Of the block's sequences lane / 4 and 8 + lane / 4.
+  FUSELAGE_DEVICE static void LoadStates(const Block& block, Warp warp, const Params& p, int chunk, Lanes<Codes16>* low,
+                                         Lanes<Codes16>* high) {
+    if (chunk >= p.sizes.pitch / kChunk) return;
+    warp.ForThreads([&](Thread thread) {
+      const auto load = [&](int sequence) {
+        if (sequence >= p.sizes.sequences) return Codes16{};
+        const int64_t row = int64_t{block.z()} * p.sizes.sequences + sequence;
+        return thread.Load(reinterpret_cast<const Codes16*>(p.codes + row * p.sizes.pitch + kChunk * chunk +
+                                                            16 * (thread.lane() % 4)));
+      };
+      const int sequence = block.x() * kSequences + thread.lane() / 4;
+      (*low)[thread] = load(sequence);
+      (*high)[thread] = load(sequence + 8);
+    });
   }
 
   FUSELAGE_DEVICE static void Finish(const Block& block, Thread thread, const Params& p, const Item& item) {
@@ -196,25 +206,22 @@ struct Step {
     PerThread<Item, kWarps> items;
     block.Phase([&](Warp warp) {
       Lanes<Vector<int32_t, 4>> sums[kGates];
-      Lanes<Codes16> weights[kGates];
+      Lanes<Codes16> weights[kGates], low, high;
       warp.ForThreads([&](Thread thread) {
         FUSELAGE_UNROLL
         for (int gate = 0; gate < kGates; ++gate) sums[gate][thread] = {};
       });
       LoadWeights(block, warp, p, warp.index(), weights);
       warp.WaitForEarlier();
+      LoadStates(block, warp, p, warp.index(), &low, &high);
       warp.ForThreads([&](Thread thread) { items[thread] = LoadItem(block, thread, p); });
       for (int chunk = warp.index(); chunk < p.sizes.pitch / kChunk; chunk += kWarps) {
-        Lanes<Codes16> low, high;
-        warp.ForThreads([&](Thread thread) {
-          low[thread] = LoadStates(block, thread, p, thread.lane() / 4, chunk);
-          high[thread] = LoadStates(block, thread, p, 8 + thread.lane() / 4, chunk);
-        });
         FUSELAGE_UNROLL
         for (int gate = 0; gate < kGates; ++gate) {
           linear::cuda::MultiplyChunk<int8_t>(warp, low, high, weights[gate], &sums[gate]);
         }
         LoadWeights(block, warp, p, chunk + kWarps, weights);
+        LoadStates(block, warp, p, chunk + kWarps, &low, &high);
       }
       warp.ForThreads([&](Thread thread) {
         const int sequence = thread.lane() / 4, unit = 2 * (thread.lane() % 4);
