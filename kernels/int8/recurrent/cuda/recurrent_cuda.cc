@@ -97,7 +97,7 @@ class RecurrentCuda final : public Kernel {
     params.code_scale = begin_.code_scale;
     for (int64_t d = 0; d < s_.directions; ++d) {
       StepParams::Direction& direction = params.directions[d];
-      const linear::cuda::Layer& layer = directions_[d].of_state[launches_.size()].layer;
+      const linear::cuda::Layer& layer = directions_[d].of_state[launches_.size()].layer;  // Each launch has its own.
       direction.weight = layer.weight;
       direction.multiplier = layer.multiplier;
       direction.bias = layer.float_bias;
