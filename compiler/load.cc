@@ -59,6 +59,9 @@ absl::StatusOr<LoadedGraph> LoadGraph(const std::string& path, const ir::OpRegis
     if (!options.shapes.empty()) return UsageError(absl::StrCat(path, ": shapes are for .onnx files"));
     if (!options.outputs.empty()) return UsageError(absl::StrCat(path, ": chosen outputs are for .onnx files"));
   }
+  if (artifact && options.bytes) {
+    return UsageError(absl::StrCat(path, ": a compiled network's input stays as it is, want another file to take bytes"));
+  }
   if (artifact) return ReadArtifact(path, ops, onnx_options);
   if (ir) {
     if (external_files != nullptr) {
@@ -76,6 +79,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const std::string& path, const ir::OpRegis
     RETURN_IF_ERROR(
         Annotate(loaded.graph->SetBatch(1), absl::StrCat(path, ": with a batch of 1 in place of ", *batch)));
   }
+  if (options.bytes) RETURN_IF_ERROR(Annotate(TakeBytes(*options.bytes, loaded.graph.get()), path));
   MakeUnique(&loaded.names.outputs);
   return loaded;
 }

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "compiler/byte_input.h"
 #include "compiler/stored_weights.h"
 #include "frontend/onnx/names.h"
 #include "ir/base/tensor.h"
@@ -25,6 +27,7 @@ struct LoadOptions {
   std::vector<std::string> outputs;
   int64_t max_memory_bytes = 0;  // 0: the frontend's limit.
   bool allow_nonfinite = false;  // Else a weight that is infinite or not a number is an error.
+  std::optional<ByteInput> bytes;  // The network takes these; not of a .fuse file, which has been compiled.
 };
 
 namespace compiler {

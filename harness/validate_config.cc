@@ -49,7 +49,7 @@ absl::Status ValidateInputs(const HarnessConfig& config, absl::string_view file)
     if (config.random_inputs().count() < 0) return error("random_inputs.count is negative, want at least 0");
     if (config.has_random_inputs() && !config.inputs().empty())
       return error("inputs and random_inputs: want one of the two");
-    if (config.has_preprocessing()) {
+    if (config.has_preprocessing() && config.preprocessing().input() == HarnessConfig::Preprocessing::FLOATS) {
       return error("preprocessing wants a dataset or --calibrate: other inputs go as they are");
     }
     return absl::OkStatus();

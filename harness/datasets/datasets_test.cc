@@ -27,6 +27,7 @@ namespace fuselage::datasets {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string Folder(const std::string& name) {
@@ -97,7 +98,37 @@ TEST_F(FashionMnistTest, ReadsImagesAndLabels) {
   EXPECT_EQ(image.height, 2);
   EXPECT_EQ(image.width, 4);
   EXPECT_EQ(image.channels, 1);
-  EXPECT_THAT(image.pixels, ::testing::ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
+  EXPECT_THAT(image.pixels, ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
+}
+
+TEST_F(FashionMnistTest, NetworksTakeFloatsOrBytes) {
+  const auto data = OpenFashionMnist(folder_, false);
+  ASSERT_TRUE(data.ok()) << data.status();
+  runtime::ThreadPool pool(1);
+  ir::OpRegistry ops;
+  HarnessConfig::Preprocessing normalized;
+  normalized.add_mean(0.5f);
+  const auto inputs = [&](const std::string& type, const HarnessConfig::Preprocessing& preprocessing) {
+    const auto graph = ir::Parse("graph @g {\n  %x: " + type + " = placeholder\n  output(%x)\n}", ops);
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    return (*data)->Inputs(**graph, preprocessing, &pool);
+  };
+  const auto first = [&](const std::string& type, const TensorType& row) {
+    const auto samples = inputs(type, {});
+    EXPECT_TRUE(samples.ok()) << samples.status();
+    return (*(*samples)->Batch(1, {row}))[0];
+  };
+  const auto bytes = [](Shape shape) { return TensorType{DType::kU8, shape, std::nullopt, Layout::kRowMajor}; };
+  EXPECT_THAT(first("u8[1,1,2,4]", bytes({1, 1, 2, 4})).values<uint8_t>(), ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
+  EXPECT_THAT(first("u8[1,2,4,3]", bytes({1, 2, 4, 3})).values<uint8_t>().subspan(0, 6),
+              ElementsAre(8, 8, 8, 9, 9, 9));
+  EXPECT_NE((*inputs("u8[1,3,2,4]", {}))->Key(2), (*inputs("u8[1,2,4,3]", {}))->Key(2));
+  EXPECT_NE((*inputs("u8[1,3,2,4]", {}))->Key(2), (*inputs("f32[1,3,2,4]", {}))->Key(2));
+  EXPECT_TRUE(inputs("f32[1,1,2,4]", normalized).ok());
+  EXPECT_THAT(std::string(inputs("u8[1,1,2,4]", normalized).status().message()),
+              HasSubstr("its own operators normalize bytes"));
+  normalized.set_input(HarnessConfig::Preprocessing::PLANES);
+  EXPECT_TRUE(inputs("u8[1,1,2,4]", normalized).ok()) << "they have taken the mean";
 }
 
 TEST_F(FashionMnistTest, WithoutAPathItIsWhereThePackagePutsIt) {

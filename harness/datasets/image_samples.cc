@@ -18,15 +18,18 @@ std::string ImageSamples::Key(int64_t count) const {
     digest.UpdateArray<int>({image->height, image->width, image->channels});
     digest.UpdateArray<uint8_t>(image->pixels);
   }
-  return absl::StrCat("images, inputs f32[", preprocess.channels, ",", preprocess.height, ",", preprocess.width,
-                      "], sha256 ", digest.Finish());
+  return absl::StrCat("images, inputs ", preprocess.bytes ? "u8[" : "f32[", preprocess.channels, ",", preprocess.height,
+                      ",", preprocess.width, "]", preprocess.pixels ? " as pixels" : "", ", sha256 ", digest.Finish());
 }
 
 absl::Status ImageSamples::FillRow(int64_t sample, int, Tensor* batch, int64_t row) const {
   const int64_t size = batch->num_elements() / batch->dim(0);
   ASSIGN_OR_RETURN(const Image pixels, dataset_.image(sample));
-  return Annotate(preprocessor_.Run(pixels, absl::MakeSpan(batch->data<float>() + row * size, size)),
-                  absl::StrCat("image ", sample));
+  const absl::Status status =
+      preprocessor_.options().bytes
+          ? preprocessor_.Run(pixels, absl::MakeSpan(batch->data<uint8_t>() + row * size, size))
+          : preprocessor_.Run(pixels, absl::MakeSpan(batch->data<float>() + row * size, size));
+  return Annotate(status, absl::StrCat("image ", sample));
 }
 
 }  // namespace fuselage::datasets

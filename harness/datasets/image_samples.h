@@ -13,7 +13,7 @@
 
 namespace fuselage::datasets {
 
-// Borrows the dataset and the threads. For networks of one input, f32 [n, c, h, w].
+// Borrows the dataset and the threads. For networks of one input, f32 or u8 [n, c, h, w], or u8 [n, h, w, c].
 class ImageSamples : public compiler::Samples {
  public:
   ImageSamples(const ImageDataset& dataset, Preprocessor preprocessor, kernels::Parallel* parallel)

@@ -111,10 +111,9 @@ absl::StatusOr<Preprocessor> Preprocessor::Create(PreprocessOptions options) {
   return Preprocessor(std::move(options));
 }
 
-absl::Status Preprocessor::Run(const Image& image, absl::Span<float> out) const {
+absl::Status Preprocessor::Planes(const Image& image, absl::Span<float> out) const {
   const int height = options_.height, width = options_.width;
-  const int64_t plane = int64_t{height} * width;
-  FUSELAGE_CHECK(static_cast<int64_t>(out.size()) == plane * options_.channels);
+  FUSELAGE_CHECK(static_cast<int64_t>(out.size()) == int64_t{height} * width * options_.channels);
   FUSELAGE_CHECK(static_cast<int64_t>(image.pixels.size()) == int64_t{image.height} * image.width * image.channels);
   if (image.height <= 0 || image.width <= 0 || (image.channels != 1 && image.channels != options_.channels)) {
     return absl::InvalidArgumentError(absl::StrCat("an image of ", image.height, "x", image.width, "x", image.channels,
@@ -126,12 +125,31 @@ absl::Status Preprocessor::Run(const Image& image, absl::Span<float> out) const 
   } else {
     Resize(image, height, width, out);
   }
+  return absl::OkStatus();
+}
+
+absl::Status Preprocessor::Run(const Image& image, absl::Span<float> out) const {
+  RETURN_IF_ERROR(Planes(image, out));
+  const int64_t plane = int64_t{options_.height} * options_.width;
   for (int channel = options_.channels - 1; channel >= 0; --channel) {
     // From the last to the first: a gray image's plane 0 is the source of all.
     const float* from = out.data() + (image.channels == 1 ? 0 : channel * plane);
     float* to = out.data() + channel * plane;
     const float mean = options_.mean[channel], std = options_.std[channel];
     for (int64_t i = 0; i < plane; ++i) to[i] = (from[i] - mean) / std;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Preprocessor::Run(const Image& image, absl::Span<uint8_t> out) const {
+  std::vector<float> planes(out.size());
+  RETURN_IF_ERROR(Planes(image, absl::MakeSpan(planes)));
+  const int64_t channels = options_.channels, plane = static_cast<int64_t>(out.size()) / channels;
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    const float* from = planes.data() + (image.channels == 1 ? 0 : channel * plane);
+    uint8_t* to = out.data() + (options_.pixels ? channel : channel * plane);
+    const int64_t step = options_.pixels ? channels : 1;
+    for (int64_t i = 0; i < plane; ++i) to[i * step] = static_cast<uint8_t>(std::lrint(from[i] * kUnit));
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// u8 images to the network's input: resize, /255, (x - mean) / std.
+// u8 images to the network's input: resize; /255, (x - mean) / std, where it takes floats.
 #ifndef FUSELAGE_HARNESS_DATASETS_PREPROCESS_H_
 #define FUSELAGE_HARNESS_DATASETS_PREPROCESS_H_
 
@@ -16,6 +16,7 @@ struct PreprocessOptions {
   // The shorter side is resized to so many pixels, at least the larger of height and width, and the centre is cropped
   // (resample.h). 0: the image is resized to height x width.
   int shorter_side = 0;
+  bool bytes = false, pixels = false;  // Of what Run writes: u8 in place of floats; [h, w, c] in place of [c, h, w].
 };
 
 // Immutable: any thread may run it.
@@ -28,11 +29,16 @@ class Preprocessor {
   // operations. A gray image is resized once and repeated over the channels; another number of channels than the
   // result's is an error.
   absl::Status Run(const Image& image, absl::Span<float> out) const;
+  // The same for a network that takes bytes: the nearest ones, neither mean nor std applied.
+  absl::Status Run(const Image& image, absl::Span<uint8_t> out) const;
 
   const PreprocessOptions& options() const { return options_; }
 
  private:
   explicit Preprocessor(PreprocessOptions options) : options_(std::move(options)) {}
+
+  // Of as many channels as the image, in [0, 1].
+  absl::Status Planes(const Image& image, absl::Span<float> out) const;
 
   PreprocessOptions options_;
 };

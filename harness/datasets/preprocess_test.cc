@@ -68,6 +68,22 @@ TEST(Preprocess, InterleavedChannelsBecomePlanes) {
               ElementsAre(0.0f, 0.6f, 0.2f, 0.8f, 0.4f, 1.0f));
 }
 
+TEST(Preprocess, BytesAreTheNearest) {
+  PreprocessOptions options = Options(1, 4, 3);
+  options.bytes = true;
+  const Image gray{1, 2, 1, {0, 201}}, colours{1, 4, 3, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}};
+  std::vector<uint8_t> out(12);
+  const auto run = [&](const Image& image) {
+    EXPECT_TRUE(Preprocessor::Create(options)->Run(image, absl::MakeSpan(out)).ok());
+    return out;
+  };
+  EXPECT_THAT(run(gray), ElementsAre(0, 50, 151, 201, 0, 50, 151, 201, 0, 50, 151, 201));
+  EXPECT_THAT(run(colours), ElementsAre(1, 4, 7, 10, 2, 5, 8, 11, 3, 6, 9, 12));
+  options.pixels = true;
+  EXPECT_THAT(run(gray), ElementsAre(0, 0, 0, 50, 50, 50, 151, 151, 151, 201, 201, 201));
+  EXPECT_EQ(run(colours), colours.pixels);
+}
+
 TEST(Preprocess, RejectsWhatDoesNotFit) {
   std::vector<float> out(1);
   const auto one = Preprocessor::Create(Options(1, 1, 1));

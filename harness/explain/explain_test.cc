@@ -205,5 +205,20 @@ TEST_F(ExplainTest, WhereOpsRunAndWhatCrossingCosts) {
   EXPECT_EQ(found.crossing_bytes(), 152);
 }
 
+TEST_F(ExplainTest, ATableOfCodesIsNoCrossing) {
+  const auto graph = Parsed(R"(graph @bytes {
+  param @q.table: u8[3,256] = seed(1)
+  module @q = int8.lookup(out_scale=0.5, table=@q.table)
+  %x: u8[1,3,4,4] = placeholder
+  %q: u8[1,3,4,4]<scale=0.5> = call_module @q(%x)
+  output(%q)
+}
+)");
+  const Results::Explanation found = Explain(*graph, {Step("q", "int8.lookup", "scalar", 96)}, {});
+  ASSERT_EQ(found.placements_size(), 1);
+  EXPECT_EQ(found.placements(0).runs_in(), "INT8");
+  EXPECT_EQ(found.crossing_bytes(), 0);
+}
+
 }  // namespace
 }  // namespace fuselage::harness

@@ -28,6 +28,11 @@ absl::Status ReadModel(RunState& run, const std::string& path, std::vector<std::
   options.outputs = {run.config.model().outputs().begin(), run.config.model().outputs().end()};
   options.max_memory_bytes = run.request.max_memory_bytes;
   options.allow_nonfinite = run.request.allow_nonfinite;
+  if (const auto& images = run.config.preprocessing(); images.input() != HarnessConfig::Preprocessing::FLOATS) {
+    options.bytes = {images.input() == HarnessConfig::Preprocessing::PIXELS,
+                     {images.mean().begin(), images.mean().end()},
+                     {images.std().begin(), images.std().end()}};
+  }
   auto loaded = compiler::LoadGraph(path, run.library.ops, options, external);
   if (IsUsageError(loaded.status())) {
     return UsageError(absl::StrCat(loaded.status().message(),
