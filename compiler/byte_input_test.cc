@@ -23,15 +23,12 @@ const ByteInput kImageNet = {true, {0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.
 
 std::string ConvFile() {
   onnx::ModelBuilder model;
-  const TensorType weight{DType::kF32, {4, 3, 3, 3}, std::nullopt, Layout::kRowMajor};
-  model.Input("image", {"N", 3, 8, 6}).Initializer("w", SeededTensor(weight, 1));
+  model.Input("image", {"N", 3, 8, 6}).Initializer("w", onnx::Seeded({4, 3, 3, 3}, 1));
   model.Node("Conv", {"image", "w"}, {"y"}, "conv").Output("y");
   const std::string path = ::testing::TempDir() + "/conv.onnx";
   std::ofstream(path, std::ios::binary) << model.Bytes();
   return path;
 }
-
-TensorType Bytes(Shape shape) { return {DType::kU8, std::move(shape), std::nullopt, Layout::kRowMajor}; }
 
 // What a caller would have made of bytes in [n, h, w, c] or [n, c, h, w].
 Tensor Normalized(const Tensor& bytes, const ByteInput& input) {
@@ -56,7 +53,8 @@ TEST(ByteInput, ANetworkTakesWhatItsCallerHadNormalized) {
     ASSERT_OK_AND_ASSIGN(const Model model, Load(ConvFile(), options));
     ASSERT_EQ(model.inputs().size(), 1);
     EXPECT_EQ(model.inputs()[0].name, "image");
-    EXPECT_EQ(model.inputs()[0].type, Bytes(input.pixels ? Shape{1, 8, 6, 3} : Shape{1, 3, 8, 6}));
+    const Shape shape = input.pixels ? Shape{1, 8, 6, 3} : Shape{1, 3, 8, 6};
+    EXPECT_EQ(model.inputs()[0].type, (TensorType{DType::kU8, shape, std::nullopt, Layout::kRowMajor}));
     const Tensor image = SeededTensor(model.inputs()[0].type, 5);
     ASSERT_OK_AND_ASSIGN(const auto wanted,
                          interpreter::Run(floats.graph(), std::vector<Tensor>{Normalized(image, input)}));
@@ -71,7 +69,7 @@ TEST(ByteInput, InInt8ATableHasTheCodes) {
   options.bytes = kImageNet;
   ASSERT_OK_AND_ASSIGN(const Model network, Load(ConvFile(), options));
   ASSERT_OK_AND_ASSIGN(const Model floats, Load(ConvFile()));
-  const Tensor samples = SeededTensor(Bytes({16, 8, 6, 3}), 3), images = SeededTensor(Bytes({2, 8, 6, 3}), 4);
+  const Tensor samples = onnx::Seeded({16, 8, 6, 3}, 3, DType::kU8), images = onnx::Seeded({2, 8, 6, 3}, 4, DType::kU8);
   ASSERT_OK_AND_ASSIGN(const Model int8, Compile(network, {{"image", samples}}));
   ASSERT_OK_AND_ASSIGN(const Model from_floats, Compile(floats, {{"image", Normalized(samples, kImageNet)}}));
   const std::string text = ir::Print(int8.graph());

@@ -101,6 +101,7 @@ void RegisterFakeKernels(const ir::OpRegistry& ops, int* launches, kernels::Kern
   const std::map<std::string, LayoutRule> rules = {
       {"int8.quantize", LayoutRule::kAnyInput},
       {"int8.dequantize", LayoutRule::kAnyOutput},
+      {"int8.lookup", LayoutRule::kAnyInput},
       {"int8.add", LayoutRule::kSame},
       {"int8.relu", LayoutRule::kSame},
       {"int8.linear", LayoutRule::kRowMajor},

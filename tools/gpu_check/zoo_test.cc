@@ -1,13 +1,16 @@
-// A trained network runs whole on CUDA's kernels, emulated on the fake device, with the bits that it has on the CPU.
-// Only its convolution, whose emulation is tested elsewhere, is evaluated by its reference.
+// Networks run whole on CUDA's kernels, emulated on the fake device, with the bits that they have on the CPU. Only
+// convolutions, whose emulation is tested elsewhere, are evaluated by their reference.
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "compiler/compiler.h"
 #include "compiler/library.h"
+#include "frontend/onnx/model_builder.h"
 #include "gtest/gtest.h"
 #include "harness/base/files.h"
 #include "harness/load_config.h"
@@ -16,6 +19,7 @@
 #include "harness/testing/testing.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
+#include "ir/text.h"
 #include "kernels/cuda/testing/emulated.h"
 #include "kernels/register_all_emulated.h"
 #include "runtime/cuda/fake_kernels.h"
@@ -122,6 +126,42 @@ TEST(Zoo, AVisionTransformerHasTheBitsOfTheCpu) {
   EXPECT_EQ(results.variants(2).not_run(), "");
   EXPECT_NE(results.variants(2).logits_fingerprint(), "");
   EXPECT_EQ(results.variants(2).logits_fingerprint(), results.variants(1).logits_fingerprint());
+}
+
+// An image's bytes in, a recurrent layer over its pixels.
+TEST(Zoo, BytesAndARecurrentLayerHaveTheBitsOfTheCpu) {
+  onnx::ModelBuilder builder(13);
+  builder.Input("image", {"N", 3, 8, 6}).Initializer("k", onnx::Seeded({16, 3, 3, 3}, 1));
+  builder.Initializer("w", onnx::Seeded({2, 40, 16}, 2)).Initializer("r", onnx::Seeded({2, 40, 10}, 3));
+  builder.Initializer("tokens", Tensor::Of<int64_t>({3}, {0, 16, 12}));
+  builder.Node("Conv", {"image", "k"}, {"c"}, "conv").Ints("strides", {2, 2}).Ints("pads", {1, 1, 1, 1});
+  builder.Node("Relu", {"c"}, {"a"}, "relu").Node("Reshape", {"a", "tokens"}, {"t"}, "reshape");
+  builder.Node("Transpose", {"t"}, {"x"}, "transpose").Ints("perm", {2, 0, 1});
+  builder.Node("LSTM", {"x", "w", "r"}, {"", "h"}, "lstm").Int("hidden_size", 10).String("direction", "bidirectional");
+  builder.Node("Transpose", {"h"}, {"y"}, "last").Ints("perm", {1, 0, 2}).Output("y");
+  const std::string path = ::testing::TempDir() + "/recurrent.onnx";
+  std::ofstream(path, std::ios::binary) << builder.Bytes();
+  LoadOptions load;
+  load.bytes = ByteInput{/*pixels=*/true, {0.5f, 0.4f, 0.3f}, {0.2f}};
+  ASSERT_OK_AND_ASSIGN(const Model network, Load(path, load));
+  ASSERT_OK_AND_ASSIGN(const Model int8, Compile(network, {{"image", onnx::Seeded({8, 8, 6, 3}, 4, DType::kU8)}}));
+  FakeApi api;
+  ASSERT_OK_AND_ASSIGN(auto device, runtime::cuda::Device::Open(&api));
+  EmulatedBackend backend(std::move(device));
+  SessionOptions cpu, cuda;
+  cpu.batch = cuda.batch = 2;
+  cuda.device = "cuda";
+  cuda.cuda = &backend;
+  Tensor found, wanted;
+  const Tensor images = onnx::Seeded({2, 8, 6, 3}, 5, DType::kU8);
+  for (const auto& [options, y] : {std::make_pair(cpu, &wanted), std::make_pair(cuda, &found)}) {
+    ASSERT_OK_AND_ASSIGN(Session session, Prepare(int8, options));
+    ASSERT_OK(session.Run({{"image", images}}, {{"y", y}}));
+  }
+  EXPECT_TRUE(found.SameBytes(wanted));
+  const std::string text = ir::Print(int8.graph());
+  EXPECT_NE(text.find("int8.lookup("), std::string::npos);
+  EXPECT_NE(text.find("int8.lstm("), std::string::npos);
 }
 
 }  // namespace
