@@ -23,10 +23,11 @@ const TensorType* InputOrNull(const ir::Node& node) {
   return nullptr;
 }
 
-// Bytes become codes by a table: there are no floats.
-bool IsLookup(const ir::Node& node) {
+// Bytes, or codes by a table of these: there are no floats.
+bool IsOfBytes(const ir::Node& node) {
   const TensorType* input = InputOrNull(node);
-  return input != nullptr && input->dtype == DType::kU8 && node.type().is_tensor() && IsCodes(node.tensor_type());
+  if (input == nullptr || input->dtype != DType::kU8 || !node.type().is_tensor()) return false;
+  return ByteSize(node.tensor_type().dtype) == 1;
 }
 
 // Nothing but a change between codes and floats: quantize, dequantize and their kernels.
@@ -46,7 +47,7 @@ void AddCrossing(const ir::Node& node, Results::ExplainedOp* row) {
   const TensorType* input = InputOrNull(node);
   if (input == nullptr || node.type().elements().empty()) return;
   const TensorType& output = node.type().elements()[0];
-  if (IsCodes(*input) == IsCodes(output) || IsLookup(node)) return;
+  if (IsCodes(*input) == IsCodes(output) || IsOfBytes(node)) return;
   row->set_crossing(absl::StrCat(DTypeName(input->dtype), " -> ", DTypeName(output.dtype)));
   // A kernel that gives floats instead of codes reads nothing more for it.
   row->set_crossing_bytes(IsConversion(node) ? RunTimeBytes(node) : output.byte_size());
@@ -56,7 +57,7 @@ std::string RunsIn(const ir::Node& node, const runtime::StepProfile* step) {
   if (IsConversion(node)) return "crossing";
   if (step != nullptr && step->kind == runtime::StepKind::kReference) return "reference";
   const TensorType* input = InputOrNull(node);
-  return IsLookup(node) || (input != nullptr && IsCodes(*input)) ? "INT8" : "FP32";
+  return IsOfBytes(node) || (input != nullptr && IsCodes(*input)) ? "INT8" : "FP32";
 }
 
 // The reasons that passes gave for leaving the node, or one that it came from, alone.

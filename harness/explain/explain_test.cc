@@ -205,18 +205,19 @@ TEST_F(ExplainTest, WhereOpsRunAndWhatCrossingCosts) {
   EXPECT_EQ(found.crossing_bytes(), 152);
 }
 
-TEST_F(ExplainTest, ATableOfCodesIsNoCrossing) {
+TEST_F(ExplainTest, BytesAreNoFloats) {
   const auto graph = Parsed(R"(graph @bytes {
   param @q.table: u8[3,256] = seed(1)
   module @q = int8.lookup(out_scale=0.5, table=@q.table)
-  %x: u8[1,3,4,4] = placeholder
-  %q: u8[1,3,4,4]<scale=0.5> = call_module @q(%x)
+  %x: u8[1,4,4,3] = placeholder
+  %p: u8[1,3,4,4] = call_function permute(%x, dims=[0, 3, 1, 2])
+  %q: u8[1,3,4,4]<scale=0.5> = call_module @q(%p)
   output(%q)
 }
 )");
   const Results::Explanation found = Explain(*graph, {Step("q", "int8.lookup", "scalar", 96)}, {});
-  ASSERT_EQ(found.placements_size(), 1);
-  EXPECT_EQ(found.placements(0).runs_in(), "INT8");
+  ASSERT_EQ(found.placements_size(), 2);
+  for (const auto& row : found.placements()) EXPECT_EQ(row.runs_in(), "INT8") << row.op();
   EXPECT_EQ(found.crossing_bytes(), 0);
 }
 

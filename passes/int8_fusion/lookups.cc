@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/match/bytes.h"
 #include "ir/match/sharing.h"
 #include "passes/module_call/module_call.h"
 
@@ -16,36 +17,32 @@ constexpr int64_t kBytes = 256;
 
 bool IsConstant(const Node* node) { return node->kind() == ir::NodeKind::kGetAttr; }
 
-bool HasParameters(const Node& node) { return node.module() != nullptr && !node.module()->parameters.empty(); }
-
-// The one operand that is no constant; null where there is none, or several.
-Node* VariableOf(const Node& node) {
-  Node* variable = nullptr;
-  for (Node* operand : node.operands()) {
-    if (operand == nullptr || IsConstant(operand) || operand == variable) continue;
-    if (variable != nullptr) return nullptr;
-    variable = operand;
-  }
-  return variable;
+// The permute from pixels to planes that alone reads the value; null where there is none.
+Node* ToPlanesOrNull(const Node& value) {
+  if (!value.has_one_use() || value.tensor_type().rank() != 4) return nullptr;
+  Node* user = value.users()[0];
+  return user->IsOp("permute") && user->attribute("dims").as_ints() == std::vector<int64_t>{0, 3, 1, 2} ? user : nullptr;
 }
 
-// How many values a constant has along the channels of a tensor of `rank`; 0 where it varies along another axis.
-int64_t ChannelsOf(const Shape& constant, int rank) {
-  int64_t channels = 1;
+// How many values a constant has along `axis` of a tensor of `rank`; 0 where it varies along another one.
+int64_t ValuesAlong(int axis, const Shape& constant, int rank) {
+  int64_t values = 1;
   for (int i = 0; i < static_cast<int>(constant.size()); ++i) {
     if (constant[i] == 1) continue;
-    if (rank - static_cast<int>(constant.size()) + i != 1) return 0;
-    channels = constant[i];
+    if (rank - static_cast<int>(constant.size()) + i != axis) return 0;
+    values = constant[i];
   }
-  return channels;
+  return values;
 }
 
-// The codes of all bytes: the chain's evaluation on [256, tables, 1, ...], where the batch has one of each.
+int ChannelAxis(const FusableLookup& fusable) { return fusable.to_planes != nullptr ? 3 : 1; }
+
+// The codes of all bytes: the chain's evaluation on a batch of them, each with all channels.
 absl::StatusOr<Tensor> TableOf(const FusableLookup& fusable) {
   const std::vector<Node*>& chain = fusable.chain;
   Shape shape(chain.front()->tensor_type().rank(), 1);
   shape[0] = kBytes;
-  if (fusable.tables > 1) shape[1] = fusable.tables;
+  if (fusable.tables > 1) shape[ChannelAxis(fusable)] = fusable.tables;
   const TensorType bytes = {DType::kU8, shape, std::nullopt, Layout::kRowMajor};
   std::vector<Tensor> value = {Tensor(bytes)};
   for (int64_t i = 0; i < value[0].num_elements(); ++i) value[0].Set(i, i / fusable.tables);
@@ -76,16 +73,11 @@ absl::StatusOr<Tensor> TableOf(const FusableLookup& fusable) {
 
 FusableLookup FusableLookupAt(Node* quantize) {
   FusableLookup found;
-  if (!quantize->IsOp("int8.quantize")) return {};
-  const Shape& shape = quantize->tensor_type().shape;
-  for (Node* node = quantize; node != nullptr; node = VariableOf(*node)) {
-    if (node->op() == nullptr || !node->type().is_tensor() || node->tensor_type().shape != shape) return {};
-    found.chain.insert(found.chain.begin(), node);
-    if (node->IsOp("to")) break;
-    if (node != quantize && (!node->op()->elementwise || HasParameters(*node))) return {};
-  }
-  const Node& to = *found.chain.front();
-  if (!to.IsOp("to") || to.operand(0)->tensor_type().dtype != DType::kU8 || shape.empty()) return {};
+  if (!quantize->IsOp("int8.quantize") || quantize->tensor_type().shape.empty()) return {};
+  found.chain = match::ChainFromBytes(*quantize);
+  if (found.chain.empty()) return {};
+  found.chain.push_back(quantize);
+  found.to_planes = ToPlanesOrNull(*quantize);
   for (size_t i = 0; i + 1 < found.chain.size() && found.why_not.empty(); ++i) {
     const Node &node = *found.chain[i], &next = *found.chain[i + 1];
     const bool alone = node.users() == std::vector<Node*>{found.chain[i + 1]};
@@ -94,9 +86,10 @@ FusableLookup FusableLookupAt(Node* quantize) {
   for (const Node* node : found.chain) {
     for (const Node* operand : node->operands()) {
       if (operand == nullptr || !IsConstant(operand)) continue;
-      const int64_t channels = ChannelsOf(operand->tensor_type().shape, static_cast<int>(shape.size()));
-      found.tables = std::max(found.tables, channels);
-      if (channels == 0) {
+      const Shape& constant = operand->tensor_type().shape;
+      const int64_t values = ValuesAlong(ChannelAxis(found), constant, quantize->tensor_type().rank());
+      found.tables = std::max(found.tables, values);
+      if (values == 0) {
         found.why_not = absl::StrCat("%", operand->name(), " varies along other axes than the channels'");
       }
     }
@@ -106,7 +99,13 @@ FusableLookup FusableLookupAt(Node* quantize) {
 
 absl::StatusOr<Node*> FuseLookup(const FusableLookup& fusable, ir::Graph& graph, passes::Remarks& remarks) {
   Node *const to = fusable.chain.front(), *const quantize = fusable.chain.back();
-  module_call::Call call = {"int8.lookup", {}, {}, {to->operand(0)}};
+  std::vector<Node*> chain = fusable.chain;
+  Node* x = to->operand(0);
+  if (Node* permute = fusable.to_planes) {
+    chain.push_back(permute);
+    ASSIGN_OR_RETURN(x, graph.AddFunction(permute->name(), "permute", {x}, {{"dims", permute->attribute("dims")}}, to));
+  }
+  module_call::Call call = {"int8.lookup", {}, {}, {x}};
   for (const ir::AttributeSpec& spec : graph.ops().FindOrNull(call.op)->attributes) {
     call.attributes.emplace(spec.name, quantize->attribute(spec.name));
   }
@@ -115,7 +114,7 @@ absl::StatusOr<Node*> FuseLookup(const FusableLookup& fusable, ir::Graph& graph,
       graph.AddParameter(absl::StrCat(quantize->name(), ".table"), std::make_shared<const Tensor>(std::move(table)));
   const std::string names = absl::StrCat("%", to->name(), " to %", quantize->name());
   const std::string path = quantize->module() != nullptr ? quantize->module()->path : quantize->name();
-  ASSIGN_OR_RETURN(Node * node, module_call::Replace(fusable.chain, path, std::move(call), graph));
+  ASSIGN_OR_RETURN(Node * node, module_call::Replace(chain, path, std::move(call), graph));
   remarks.Applied(*node, absl::StrCat(names, " as int8.lookup, ", fusable.tables == 1 ? "one table" : absl::StrCat(fusable.tables, " tables")));
   return node;
 }

@@ -1,6 +1,7 @@
 // What a network computes of an image's bytes before it quantizes them is a table of 256 codes, or one for each channel:
 //
 //   int8.quantize(div(sub(to(x, f32), mean), std))   =>   int8.lookup(x)      x u8, mean and std constants
+//   permute(int8.quantize(... of to(x, f32)))        =>   int8.lookup(permute(x))      pixels to planes
 //
 // Any chain of elementwise operators of one value, and constants that vary along the channels at most.
 #ifndef FUSELAGE_PASSES_INT8_FUSION_LOOKUPS_H_
@@ -17,7 +18,8 @@ namespace fuselage::int8_fusion {
 
 // Which nodes can be one, or why they cannot.
 struct FusableLookup {
-  std::vector<ir::Node*> chain;  // From the `to` to the quantize; empty where there is none.
+  std::vector<ir::Node*> chain;    // From the `to` to the quantize; empty where there is none.
+  ir::Node* to_planes = nullptr;  // The permute that reads that, if it makes planes of pixels.
   int64_t tables = 1;
   std::string why_not;  // Empty: they can.
 };

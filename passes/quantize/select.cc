@@ -10,6 +10,7 @@
 #include "ir/base/elementwise.h"
 #include "ir/base/hash_map.h"
 #include "ir/base/suggest.h"
+#include "ir/match/bytes.h"
 #include "ir/match/properties.h"
 #include "passes/core/quantized_form.h"
 #include "passes/quantize/observers.h"
@@ -213,6 +214,7 @@ class Selector {
       if (!match::IsF32(operand))
         return absl::StrCat("%", operand.name(), " is ", ToString(operand.type()), ", wanted f32");
     }
+    if (node.op()->elementwise && !match::ChainFromBytes(node).empty()) return "a function of bytes: a table of codes has it";
     if (const std::string reason = WhyNotSteps(node); !reason.empty()) return reason;
     const std::vector<const ir::OperandSpec*> weights = passes::WeightsOf(*node.op());
     if (weights.empty()) return WhyNoCodes(node);
