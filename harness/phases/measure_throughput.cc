@@ -53,7 +53,7 @@ Settings SettingsOf(const HarnessConfig::Throughput& config) {
   return settings;
 }
 
-// A variant's sessions, each on cores of its own.
+// A variant's sessions, each on cores of its own; on a GPU they share that, each with a stream of its own there.
 struct Server {
   size_t variant = 0;
   std::vector<serving::StreamCores> cores;
@@ -65,7 +65,7 @@ struct Server {
   double rate() const { return Summarize(rates).median; }
 };
 
-// By variant and node of memory: all sessions there share its packed weights.
+// By variant and node of memory: all sessions there share its packed weights. On a GPU each has its own.
 using Programs = std::map<std::pair<size_t, int>, std::shared_ptr<const runtime::Program>>;
 
 // Its requests have these inputs, which may come later.
@@ -85,12 +85,18 @@ absl::StatusOr<std::unique_ptr<Server>> MakeServer(RunState& run, size_t index, 
   for (int stream = 0; stream < streams; ++stream) {
     // The stream's own thread touches the memory first, which puts it on its node.
     RETURN_IF_ERROR(serving::OnCores({server->cores[stream]}, [&](int) -> absl::Status {
+      server->pools[stream] = std::make_unique<runtime::ThreadPool>(settings.threads);
+      runtime::ThreadPool* const pool = server->pools[stream].get();
+      if (variant.engine.backend == "cuda") {
+        ASSIGN_OR_RETURN(server->engines[stream], compiler::MakeEngine(*graph, settings.batch, run.library.kernels, pool,
+                                                                       variant.engine));
+        return absl::OkStatus();
+      }
       auto& program = (*programs)[{index, server->cores[stream].node}];
       if (program == nullptr) {
         ASSIGN_OR_RETURN(program, runtime::MakeProgram(*graph, run.library.kernels, settings.threads, options));
       }
-      server->pools[stream] = std::make_unique<runtime::ThreadPool>(settings.threads);
-      ASSIGN_OR_RETURN(server->engines[stream], compiler::MakeEngine(program, server->pools[stream].get()));
+      ASSIGN_OR_RETURN(server->engines[stream], compiler::MakeEngine(program, pool));
       return absl::OkStatus();
     }));
     server->serve.push_back([engine = server->engines[stream].get(), &inputs] { return engine->Run(inputs).status(); });
@@ -130,7 +136,7 @@ absl::Status MeasureThroughput(RunState& run) {
   for (size_t i = 0; i < run.variants.size(); ++i) {
     const Variant& variant = run.variants[i];
     if (!variant.runs()) continue;
-    if (variant.engine.backend != "cpu") {
+    if (variant.engine.backend == "reference") {
       run.Warn(absl::StrCat("throughput of ", variant.name(), " is not measured: it runs on ", variant.engine.backend));
       continue;
     }

@@ -50,7 +50,7 @@ std::string FakeApi::ErrorString(Error error) { return error == kMemoryAllocatio
 
 Error FakeApi::GetLastError() {
   if (Error error = Next()) return error;
-  return std::exchange(last_error_, 0);
+  return last_error_.exchange(0);
 }
 
 Error FakeApi::DriverVersion(int* version) {
@@ -131,7 +131,10 @@ Error FakeApi::MemcpyAsync(void* to, const void* from, int64_t bytes, Direction 
       Contains(from, bytes, true) != (direction != Direction::kHostToDevice)) {
     return kInvalidValue;
   }
-  if (direction == Direction::kHostToDevice) uploads_.push_back(bytes);
+  if (direction == Direction::kHostToDevice) {
+    const std::lock_guard<std::mutex> lock(uploads_mutex_);
+    uploads_.push_back(bytes);
+  }
   Append(stream, [=] { std::memcpy(to, from, bytes); });
   return 0;
 }

@@ -1,11 +1,14 @@
 // FakeApi: a CUDA device in host memory, for tests. Work waits on its stream until somebody waits for the stream, as on
-// a device: a copy that is read too early is not there yet. Errors can be made to happen at any call.
+// a device: a copy that is read too early is not there yet. Errors can be made to happen at any call. Threads may run
+// graphs on streams of their own at once; what makes or frees anything is one thread's.
 #ifndef FUSELAGE_RUNTIME_CUDA_FAKE_API_H_
 #define FUSELAGE_RUNTIME_CUDA_FAKE_API_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -111,13 +114,17 @@ class FakeApi final : public Api {
   bool Contains(const void* data, int64_t bytes, bool device) const;
 
   static thread_local bool launches_overlap_;
-  int calls_ = 0, fail_at_ = -1;
-  Error error_ = 0, last_error_ = 0;
+  std::atomic<int> calls_ = 0;
+  int fail_at_ = -1;
+  Error error_ = 0;
+  std::atomic<Error> last_error_ = 0;
   bool lost_ = false;
-  int launched_graphs_ = 0, captured_nodes_ = 0, forks_ = 0;
+  std::atomic<int> launched_graphs_ = 0;
+  int captured_nodes_ = 0, forks_ = 0;
   std::vector<bool> captured_overlaps_;
+  std::mutex uploads_mutex_;
   std::vector<int64_t> uploads_;
-  int64_t clock_ms_ = 0;
+  std::atomic<int64_t> clock_ms_ = 0;
   std::map<const uint8_t*, Block> memory_;
   std::map<void*, std::string> live_;  // What it is.
 };

@@ -1,6 +1,7 @@
 #include "kernels/int8/lookup/lookup.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/int8/quantize/pixel_codes.h"
@@ -8,7 +9,14 @@
 namespace fuselage::int8::lookup {
 namespace {
 
+using kernels::Isa;
 using kernels::KernelDesc;
+
+constexpr Variant kVariants[] = {
+    {"scalar", Isa::kScalar, nullptr, scalar::Run},
+    {"avx2", Isa::kAvx2, nullptr, avx2::Run},
+    {"avx512_vnni", Isa::kAvx512Vnni, nullptr, avx512_vnni::Run},
+};
 
 // kChannels: 0 for any number. What is stored may be any memory, so `p` is a copy.
 template <int kChannels>
@@ -20,7 +28,24 @@ void RunPixels(const Params p, const uint8_t* tables, const uint8_t* x, uint8_t*
   }
 }
 
+class Loop final : public quantize::PixelLoop {
+ public:
+  Loop(const Params& params, Function* run, const uint8_t* tables)
+      : PixelLoop(params.images * params.pixels, params.channels), params_(params), run_(run), tables_(tables) {}
+
+  void Run(const void* x, uint8_t* y, int64_t begin, int64_t end) const override {
+    run_(params_, tables_, static_cast<const uint8_t*>(x), y, begin, end);
+  }
+
+ private:
+  const Params params_;
+  Function* const run_;
+  const uint8_t* const tables_;
+};
+
 }  // namespace
+
+absl::Span<const Variant> Variants() { return kVariants; }
 
 absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
   const Tensor* table = desc.ParameterOrNull("table");
@@ -59,7 +84,7 @@ absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
   return params;
 }
 
-void Run(const Params& p, const uint8_t* tables, const uint8_t* x, uint8_t* y, int64_t begin, int64_t end) {
+void scalar::Run(const Params& p, const uint8_t* tables, const uint8_t* x, uint8_t* y, int64_t begin, int64_t end) {
   for (int64_t count; begin < end; begin += count) {
     const int64_t image = begin / p.pixels, pixel = begin % p.pixels;
     count = std::min(end - begin, p.pixels - pixel);
@@ -75,11 +100,9 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
   RETURN_IF_ERROR(quantize::CheckPlacement(desc));
   const Tensor& table = *desc.ParameterOrNull("table");
   const auto tables = desc.Packed("table", absl::StrCat("lookup ", ToString(table.type())), [&] { return table; });
-  const auto run = [params, data = static_cast<const uint8_t*>(tables->raw_data())](
-                       const void* x, uint8_t* y, int64_t begin, int64_t end) {
-    Run(params, data, static_cast<const uint8_t*>(x), y, begin, end);
-  };
-  return quantize::MakePixelCodes(desc, {"scalar", params.images * params.pixels, params.channels, run, tables});
+  const Variant& variant = kernels::BestVariant(Variants(), desc.isa, params);
+  auto loop = std::make_unique<Loop>(params, variant.run, static_cast<const uint8_t*>(tables->raw_data()));
+  return quantize::MakePixelCodes(desc, variant.name, std::move(loop), tables);
 }
 
 void Register(kernels::KernelRegistry& registry) {

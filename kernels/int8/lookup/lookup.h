@@ -8,8 +8,10 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/registry.h"
+#include "kernels/core/variant.h"
 #include "kernels/int8/lookup/lookup_params.h"
 
 namespace fuselage::int8::lookup {
@@ -19,10 +21,16 @@ constexpr int64_t kTableBytes = 256;
 absl::StatusOr<Params> MakeParams(const kernels::KernelDesc& desc);
 
 // Pixels [begin, end) of the images * pixels, all channels; x and y are whole tensors.
-void Run(const Params& params, const uint8_t* tables, const uint8_t* x, uint8_t* y, int64_t begin, int64_t end);
+using Function = void(const Params& params, const uint8_t* tables, const uint8_t* x, uint8_t* y, int64_t begin,
+                      int64_t end);
+using Variant = kernels::Variant<Params, Function>;
+
+absl::Span<const Variant> Variants();
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 void Register(kernels::KernelRegistry& registry);
+
+FUSELAGE_VARIANTS(Function, Run)
 
 }  // namespace fuselage::int8::lookup
 

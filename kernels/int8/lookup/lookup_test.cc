@@ -1,5 +1,8 @@
 #include "kernels/int8/lookup/lookup.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "kernels/core/testing/testing.h"
 #include "kernels/core/testing/variant_test.h"
@@ -30,6 +33,42 @@ TEST(Lookup, TakesEachByteToItsChannelsCode) {
     }
   }
 }
+
+using VariantTest = kernels::VariantTest<Variant>;
+
+// In parts, too, across images.
+TEST_P(VariantTest, EqualsScalar) {
+  std::vector<KernelDesc> descs = Descs();
+  for (const int64_t channels : {1, 3, 4}) {
+    for (const int64_t width : {31, 64, 97}) {
+      for (const Layout layout : {Layout::kRowMajor, Layout::kNhwc}) {
+        descs.push_back(Desc({2, channels, 2, width}, channels, layout));
+        descs.push_back(Desc({2, channels, 2, width}, 1, layout));
+      }
+      descs.push_back(Desc({2, channels, 2, width}, channels, Layout::kRowMajor, Layout::kRowMajor));
+    }
+  }
+  for (const KernelDesc& desc : descs) {
+    const Params params = *MakeParams(desc);
+    const auto* tables = static_cast<const uint8_t*>(desc.ParameterOrNull("table")->raw_data());
+    const int64_t n = desc.input(0).num_elements(), pixels = params.images * params.pixels;
+    kernels::GuardedMemory x(n, 5), wanted(n), found(n, 3);
+    x.FillRandom(7);
+    scalar::Run(params, tables, x.data(), wanted.data(), 0, pixels);
+    for (const int64_t part : {pixels, int64_t{37}, int64_t{200}}) {
+      std::fill_n(found.data(), n, 0);
+      for (int64_t begin = 0; begin < pixels; begin += part) {
+        GetParam().run(params, tables, x.data(), found.data(), begin, std::min(pixels, begin + part));
+      }
+      ASSERT_TRUE(std::equal(wanted.data(), wanted.data() + n, found.data())) << ToString(desc.input(0)) << " " << part;
+      ASSERT_TRUE(found.guards_intact()) << ToString(desc.input(0));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, VariantTest,
+                         ::testing::ValuesIn(kernels::WithEmulated(Variants(), avx512_vnni_emulated::Run)),
+                         kernels::VariantName());
 
 TEST(Lookup, IsTheSameOnAnyNumberOfThreads) {
   kernels::ExpectSameOnAnyThreads(Create, Desc({2, 3, 101, 103}, 3));

@@ -14,26 +14,23 @@ using kernels::KernelDesc;
 constexpr int64_t kGrain = 1 << 13;  // Elements.
 
 class PixelCodes : public kernels::UnaryKernel {
- protected:
-  PixelCodes(const KernelDesc& desc, PixelLoop loop) : UnaryKernel(desc), loop_(std::move(loop)) {
-    set_variant(loop_.variant);
-    if (loop_.packed != nullptr) set_weight_bytes(0, {loop_.packed});
-  }
-
-  const PixelLoop loop_;
-};
-
-class Dense final : public PixelCodes {
  public:
-  Dense(const KernelDesc& desc, PixelLoop loop) : PixelCodes(desc, std::move(loop)) {
+  [[gnu::cold]] PixelCodes(const KernelDesc& desc, const char* variant, std::unique_ptr<const PixelLoop> loop,
+                           std::shared_ptr<const Tensor> packed)
+      : UnaryKernel(desc), loop_(std::move(loop)) {
+    set_variant(variant);
+    if (packed != nullptr) set_weight_bytes(0, {std::move(packed)});
     // A multiple of 64 pixels: vectors do not straddle threads.
-    grain_pixels_ = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, loop_.channels) / 64) * 64;
+    grain_pixels_ = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, loop_->channels) / 64) * 64;
   }
+
+ protected:
+  const std::unique_ptr<const PixelLoop> loop_;
 
  private:
   void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
-    kernels::ForRanges(*context.parallel, loop_.pixels, grain_pixels_, [&](int64_t begin, int64_t end) {
-      loop_.run(x, static_cast<uint8_t*>(y), begin, end);
+    kernels::ForRanges(*context.parallel, loop_->pixels, grain_pixels_, [&](int64_t begin, int64_t end) {
+      loop_->Run(x, static_cast<uint8_t*>(y), begin, end);
     });
   }
 
@@ -44,8 +41,9 @@ class Dense final : public PixelCodes {
 // other.
 class Placed final : public PixelCodes {
  public:
-  Placed(const KernelDesc& desc, PixelLoop loop)
-      : PixelCodes(desc, std::move(loop)),
+  [[gnu::cold]] Placed(const KernelDesc& desc, const char* variant, std::unique_ptr<const PixelLoop> loop,
+                       std::shared_ptr<const Tensor> packed)
+      : PixelCodes(desc, variant, std::move(loop), std::move(packed)),
         placed_(desc.output().shape, desc.output_placement),
         padding_(static_cast<uint8_t>(desc.output().quant->zero_point())) {
     // Copies of kCopy bytes may read beyond the row.
@@ -73,13 +71,13 @@ class Placed final : public PixelCodes {
   }
 
   void Row(const void* x, uint8_t* y, int64_t n, int64_t row, uint8_t* scratch) const {
-    const int64_t codes = placed_.width * placed_.channels, units = codes / loop_.channels;
+    const int64_t codes = placed_.width * placed_.channels, units = codes / loop_->channels;
     const int64_t begin = (n * placed_.height + row) * units;
     uint8_t* to = y + placed_.Offset(n, row, 0);
     const bool in_place =
         placed_.placement.blocking == kernels::Blocking::kNone && placed_.pixel_bytes == placed_.channels;
     // The loop counts from the whole tensor's first code.
-    loop_.run(x, (in_place ? to : scratch) - begin * loop_.channels, begin, begin + units);
+    loop_->Run(x, (in_place ? to : scratch) - begin * loop_->channels, begin, begin + units);
     if (in_place) return;
     const bool blocks = placed_.placement.blocking == kernels::Blocking::kSpaceToDepth;
     const int64_t run = (blocks ? 2 : 1) * placed_.channels;  // Codes that follow each other in a pixel (block).
@@ -108,9 +106,13 @@ absl::Status CheckPlacement(const KernelDesc& desc) {
       absl::StrCat(desc.op, ": ", ToString(desc.output()), " with ", kernels::PlacementText(placement)));
 }
 
-std::unique_ptr<kernels::Kernel> MakePixelCodes(const KernelDesc& desc, PixelLoop loop) {
-  if (desc.output_placement.dense()) return std::make_unique<Dense>(desc, std::move(loop));
-  return std::make_unique<Placed>(desc, std::move(loop));
+std::unique_ptr<kernels::Kernel> MakePixelCodes(const KernelDesc& desc, const char* variant,
+                                                std::unique_ptr<const PixelLoop> loop,
+                                                std::shared_ptr<const Tensor> packed) {
+  if (desc.output_placement.dense()) {
+    return std::make_unique<PixelCodes>(desc, variant, std::move(loop), std::move(packed));
+  }
+  return std::make_unique<Placed>(desc, variant, std::move(loop), std::move(packed));
 }
 
 }  // namespace fuselage::int8::quantize

@@ -4,30 +4,33 @@
 #define FUSELAGE_KERNELS_INT8_QUANTIZE_PIXEL_CODES_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <string>
 
 #include "absl/status/status.h"
 #include "kernels/core/kernel.h"
 
 namespace fuselage::int8::quantize {
 
-struct PixelLoop {
-  std::string variant;
-  // Of all images. Where the operand's order is kept, a pixel may as well be a code.
-  int64_t pixels = 0, channels = 1;
+class PixelLoop {
+ public:
+  // `pixels` of all images. Where the operand's order is kept, a pixel may as well be a code.
+  PixelLoop(int64_t pixels, int64_t channels) : pixels(pixels), channels(channels) {}
+  virtual ~PixelLoop() = default;
+
   // Writes pixels [begin, end), all channels of one after the other; x and y are whole tensors.
-  std::function<void(const void* x, uint8_t* y, int64_t begin, int64_t end)> run;
-  std::shared_ptr<const Tensor> packed = nullptr;  // What `run` reads besides.
+  virtual void Run(const void* x, uint8_t* y, int64_t begin, int64_t end) const = 0;
+
+  const int64_t pixels, channels;
 };
 
 // Unimplemented: phase planes, and placements of what is no image.
 absl::Status CheckPlacement(const kernels::KernelDesc& desc);
 inline bool TakesPlacement(const kernels::KernelDesc& desc) { return CheckPlacement(desc).ok(); }
 
-// For a placement that has been checked.
-std::unique_ptr<kernels::Kernel> MakePixelCodes(const kernels::KernelDesc& desc, PixelLoop loop);
+// For a placement that has been checked. `packed`: what the loop reads besides.
+std::unique_ptr<kernels::Kernel> MakePixelCodes(const kernels::KernelDesc& desc, const char* variant,
+                                                std::unique_ptr<const PixelLoop> loop,
+                                                std::shared_ptr<const Tensor> packed = nullptr);
 
 }  // namespace fuselage::int8::quantize
 

@@ -18,6 +18,20 @@ constexpr Variant kVariants[] = {
     {"avx512_vnni", Isa::kAvx512Vnni, nullptr, avx512_vnni::Run},
 };
 
+class Loop final : public PixelLoop {
+ public:
+  Loop(const Params& params, Function* run)
+      : PixelLoop(params.images * params.pixels, params.channels), params_(params), run_(run) {}
+
+  void Run(const void* x, uint8_t* y, int64_t begin, int64_t end) const override {
+    run_(params_, static_cast<const float*>(x), y, begin, end);
+  }
+
+ private:
+  const Params params_;
+  Function* const run_;
+};
+
 }  // namespace
 
 absl::Span<const Variant> Variants() { return kVariants; }
@@ -55,10 +69,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
   ASSIGN_OR_RETURN(const Params params, MakeParams(desc));
   RETURN_IF_ERROR(CheckPlacement(desc));
   const Variant& variant = kernels::BestVariant(Variants(), desc.isa, params);
-  const auto run = [params, run = variant.run](const void* x, uint8_t* y, int64_t begin, int64_t end) {
-    run(params, static_cast<const float*>(x), y, begin, end);
-  };
-  return MakePixelCodes(desc, {variant.name, params.images * params.pixels, params.channels, run});
+  return MakePixelCodes(desc, variant.name, std::make_unique<Loop>(params, variant.run));
 }
 
 void Register(kernels::KernelRegistry& registry) {

@@ -1,37 +1,15 @@
-// From planes of codes to pixels, and the walk over blocks of pixels, which the vector variants share: each compiles
-// its own copy (internal linkage). Include the intrinsics first.
+// The walk over blocks of pixels, which the vector variants share: each compiles its own copy (internal linkage).
+// Include the intrinsics first.
 #ifndef FUSELAGE_KERNELS_INT8_QUANTIZE_QUANTIZE_INTERLEAVE_H_
 #define FUSELAGE_KERNELS_INT8_QUANTIZE_QUANTIZE_INTERLEAVE_H_
 
 #include <cstring>
 
+#include "kernels/int8/quantize/interleave3.h"
 #include "kernels/int8/quantize/quantize.h"
 
 namespace fuselage::int8::quantize {
 namespace {
-
-inline __m128i Load16(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
-
-// 16 pixels of three channels: byte k of the result is channel k % 3 of pixel k / 3; -1 clears.
-inline void Interleave3(const uint8_t* plane0, const uint8_t* plane1, const uint8_t* plane2, uint8_t* y) {
-  const __m128i a = Load16(plane0), b = Load16(plane1), c = Load16(plane2);
-  const __m128i a0 = _mm_setr_epi8(0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1, 5);
-  const __m128i b0 = _mm_setr_epi8(-1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1);
-  const __m128i c0 = _mm_setr_epi8(-1, -1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1);
-  const __m128i a1 = _mm_setr_epi8(-1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10, -1);
-  const __m128i b1 = _mm_setr_epi8(5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10);
-  const __m128i c1 = _mm_setr_epi8(-1, 5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1);
-  const __m128i a2 = _mm_setr_epi8(-1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1, -1);
-  const __m128i b2 = _mm_setr_epi8(-1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1);
-  const __m128i c2 = _mm_setr_epi8(10, -1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15);
-  __m128i* out = reinterpret_cast<__m128i*>(y);
-  _mm_storeu_si128(
-      out, _mm_or_si128(_mm_or_si128(_mm_shuffle_epi8(a, a0), _mm_shuffle_epi8(b, b0)), _mm_shuffle_epi8(c, c0)));
-  _mm_storeu_si128(
-      out + 1, _mm_or_si128(_mm_or_si128(_mm_shuffle_epi8(a, a1), _mm_shuffle_epi8(b, b1)), _mm_shuffle_epi8(c, c1)));
-  _mm_storeu_si128(
-      out + 2, _mm_or_si128(_mm_or_si128(_mm_shuffle_epi8(a, a2), _mm_shuffle_epi8(b, b2)), _mm_shuffle_epi8(c, c2)));
-}
 
 // What comes next: an input comes from memory, which loads in order do not hide.
 template <int kBlock>
