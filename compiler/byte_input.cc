@@ -67,8 +67,7 @@ absl::Status TakeBytes(const ByteInput& bytes, ir::Graph* graph) {
     const AttributeMap dims = {{"dims", std::vector<int64_t>{0, 3, 1, 2}}};
     ASSIGN_OR_RETURN(x, graph->AddFunction(absl::StrCat(name, ".planes"), "permute", {x}, dims, before));
   }
-  ASSIGN_OR_RETURN(
-      x, graph->AddFunction(absl::StrCat(name, ".floats"), "to", {x}, {{"dtype", DType::kF32}}, before));
+  ASSIGN_OR_RETURN(x, graph->AddFunction(absl::StrCat(name, ".floats"), "to", {x}, {{"dtype", DType::kF32}}, before));
   ASSIGN_OR_RETURN(x, Apply("div", x, absl::StrCat(name, ".most"), {255}, before));
   ASSIGN_OR_RETURN(x, Apply("sub", x, absl::StrCat(name, ".mean"), bytes.mean, before));
   ASSIGN_OR_RETURN(x, Apply("div", x, absl::StrCat(name, ".std"), bytes.std, before));

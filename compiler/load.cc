@@ -60,7 +60,8 @@ absl::StatusOr<LoadedGraph> LoadGraph(const std::string& path, const ir::OpRegis
     if (!options.outputs.empty()) return UsageError(absl::StrCat(path, ": chosen outputs are for .onnx files"));
   }
   if (artifact && options.bytes) {
-    return UsageError(absl::StrCat(path, ": a compiled network's input stays as it is, want another file to take bytes"));
+    return UsageError(
+        absl::StrCat(path, ": a compiled network's input stays as it is, want another file to take bytes"));
   }
   if (artifact) return ReadArtifact(path, ops, onnx_options);
   if (ir) {

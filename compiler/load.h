@@ -25,8 +25,8 @@ struct LoadOptions {
   std::map<std::string, Shape> shapes;
   // Values that are the outputs in place of an ONNX file's, which then loads without what follows them.
   std::vector<std::string> outputs;
-  int64_t max_memory_bytes = 0;  // 0: the frontend's limit.
-  bool allow_nonfinite = false;  // Else a weight that is infinite or not a number is an error.
+  int64_t max_memory_bytes = 0;    // 0: the frontend's limit.
+  bool allow_nonfinite = false;    // Else a weight that is infinite or not a number is an error.
   std::optional<ByteInput> bytes;  // The network takes these; not of a .fuse file, which has been compiled.
 };
 

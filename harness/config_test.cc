@@ -110,11 +110,13 @@ TEST(Flags, OverrideTheConfig) {
   Flags flags;
   ApplyFlags(flags, &config);
   EXPECT_EQ(config.benchmark().threads_size(), 2);
+  EXPECT_FALSE(config.has_throughput() || config.has_preprocessing());
   EXPECT_EQ(config.variants(0).isa(), "amx");
   flags.isa = "scalar";
   flags.threads = 3;
   flags.batch = 4;
   flags.streams = 2;
+  flags.pixels = true;
   flags.limit = 0;
   flags.model = "other.onnx";
   ApplyFlags(flags, &config);
@@ -122,6 +124,8 @@ TEST(Flags, OverrideTheConfig) {
   EXPECT_THAT(config.benchmark().threads(), ElementsAre(3));
   EXPECT_THAT(config.benchmark().batches(), ElementsAre(4));
   EXPECT_THAT(config.throughput().streams(), ElementsAre(1, 2));
+  EXPECT_EQ(config.throughput().batch(), 4);
+  EXPECT_EQ(config.preprocessing().input(), HarnessConfig::Preprocessing::PIXELS);
   EXPECT_EQ(config.evaluation().limit(), 0);
   EXPECT_EQ(config.model().path(), "other.onnx");
 }

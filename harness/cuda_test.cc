@@ -72,9 +72,10 @@ Outcome RunWith(const Workplace& place, OpenCuda open_cuda, const std::string& b
 // Each stream has a session on the device, whose copies may run beside the others' kernels.
 TEST(Cuda, StreamsShareTheDevice) {
   FakeApi api;
-  const Outcome outcome = RunWith(
-      MakeWorkplace("streams", std::string(kThirdOnCuda) + "throughput { streams: [1, 2] load_percent: 50 seconds: 0.01 }"),
-      On(&api));
+  const Outcome outcome =
+      RunWith(MakeWorkplace("streams", std::string(kThirdOnCuda) +
+                                           "throughput { streams: [1, 2] load_percent: 50 seconds: 0.01 }"),
+              On(&api));
   ASSERT_OK(outcome.status);
   const auto& found = outcome.results.variants(2).throughput();
   ASSERT_EQ(found.size(), 2);

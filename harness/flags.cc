@@ -137,9 +137,12 @@ const std::vector<Flag>& AllFlags() {
       OneOf("isa", IsaNames(), "the best instruction set to use", &Flags::isa),
       Integer("threads", "threads of the benchmark and of everything else; 0: all cores", 0,
               runtime::ThreadPool::kMaxThreads, &Flags::threads),
-      Integer("batch", "the benchmark's only batch size", 1, kAny, &Flags::batch),
+      Integer("batch", "the only batch size, of the benchmark and of requests", 1, kAny, &Flags::batch),
       Integer("streams", "serve requests by one and by N sessions at once, each on a core of its own; 0: all cores", 0,
               runtime::ThreadPool::kMaxThreads, &Flags::streams),
+      Switch("pixels",
+             "the network takes images' bytes as they are decoded, u8 [n, h, w, c], and normalizes them itself",
+             &Flags::pixels),
       Integer("limit", "measure accuracy on the first N images, or other samples; 0: all", 0, kAny, &Flags::limit),
       Integer("unit", "of a sweep only the unit with this number, from 0", 0, kAny, &Flags::unit),
       Text("out", "FOLDER", "results.json, reports and IR dumps; by default fuselage-out/<config or model>",
@@ -264,6 +267,8 @@ void ApplyFlags(const Flags& flags, HarnessConfig* config) {
     config->mutable_throughput()->clear_streams();
     for (int streams : {1, *flags.streams}) config->mutable_throughput()->add_streams(streams);
   }
+  if (flags.batch.has_value() && config->has_throughput()) config->mutable_throughput()->set_batch(*flags.batch);
+  if (flags.pixels) config->mutable_preprocessing()->set_input(HarnessConfig::Preprocessing::PIXELS);
   if (flags.limit.has_value()) config->mutable_evaluation()->set_limit(*flags.limit);
   if (!flags.model.empty()) config->mutable_model()->set_path(flags.model);
   if (!flags.calibrate.empty() || !flags.labels.empty()) {

@@ -27,7 +27,7 @@ struct Flags {
   std::vector<std::string> pack;
   std::optional<int> threads, batch, streams, limit, unit, tune_ms;
   int64_t max_memory_bytes = 0;  // 0: the default of each part.
-  bool allow_nonfinite = false;
+  bool allow_nonfinite = false, pixels = false;
   bool explain = false;  // Also the command `explain`, in front of the flags; and `compile`, whose --out is save_fuse.
   bool accuracy_only = false;  // As a sweep asks for it.
   bool sweep = false;          // The command `sweep`: `config` is a Sweep.

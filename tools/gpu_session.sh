@@ -198,6 +198,8 @@ targets() {
     harness $config-cuda 60 $config --batch=1 --backend=cuda
     step "$config, same bits" 10 bash -c 'same_bits "$@"' same_bits "$runs/$config-cpu.json" "$runs/$config-cuda.json"
   done
+  # An image's bytes from the host, by one session and by eight at once.
+  harness resnet18-bytes 200 resnet18 --backend=cuda --batch=256 --pixels --streams=8
 }
 
 peers() {

@@ -120,8 +120,7 @@ TEST_F(FashionMnistTest, NetworksTakeFloatsOrBytes) {
   };
   const auto bytes = [](Shape shape) { return TensorType{DType::kU8, shape, std::nullopt, Layout::kRowMajor}; };
   EXPECT_THAT(first("u8[1,1,2,4]", bytes({1, 1, 2, 4})).values<uint8_t>(), ElementsAre(8, 9, 10, 11, 12, 13, 14, 15));
-  EXPECT_THAT(first("u8[1,2,4,3]", bytes({1, 2, 4, 3})).values<uint8_t>().subspan(0, 6),
-              ElementsAre(8, 8, 8, 9, 9, 9));
+  EXPECT_THAT(first("u8[1,2,4,3]", bytes({1, 2, 4, 3})).values<uint8_t>().subspan(0, 6), ElementsAre(8, 8, 8, 9, 9, 9));
   EXPECT_NE((*inputs("u8[1,3,2,4]", {}))->Key(2), (*inputs("u8[1,2,4,3]", {}))->Key(2));
   EXPECT_NE((*inputs("u8[1,3,2,4]", {}))->Key(2), (*inputs("f32[1,3,2,4]", {}))->Key(2));
   EXPECT_TRUE(inputs("f32[1,1,2,4]", normalized).ok());

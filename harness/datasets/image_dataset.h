@@ -17,7 +17,8 @@ struct Image {
   std::vector<uint8_t> pixels;
 };
 
-// For networks of one input, f32 or u8 [batch, channels, height, width], or u8 [batch, height, width, channels]; those of labelled images are judged as classifiers.
+// For networks of one input, f32 or u8 [batch, channels, height, width], or u8 [batch, height, width, channels]; those
+// of labelled images are judged as classifiers.
 class ImageDataset : public Dataset {
  public:
   virtual int num_classes() const = 0;  // 0: the images have no labels.

@@ -25,10 +25,9 @@ std::string ImageSamples::Key(int64_t count) const {
 absl::Status ImageSamples::FillRow(int64_t sample, int, Tensor* batch, int64_t row) const {
   const int64_t size = batch->num_elements() / batch->dim(0);
   ASSIGN_OR_RETURN(const Image pixels, dataset_.image(sample));
-  const absl::Status status =
-      preprocessor_.options().bytes
-          ? preprocessor_.Run(pixels, absl::MakeSpan(batch->data<uint8_t>() + row * size, size))
-          : preprocessor_.Run(pixels, absl::MakeSpan(batch->data<float>() + row * size, size));
+  const absl::Status status = preprocessor_.options().bytes
+                                  ? preprocessor_.Run(pixels, absl::MakeSpan(batch->data<uint8_t>() + row * size, size))
+                                  : preprocessor_.Run(pixels, absl::MakeSpan(batch->data<float>() + row * size, size));
   return Annotate(status, absl::StrCat("image ", sample));
 }
 

@@ -88,8 +88,8 @@ absl::StatusOr<std::unique_ptr<Server>> MakeServer(RunState& run, size_t index, 
       server->pools[stream] = std::make_unique<runtime::ThreadPool>(settings.threads);
       runtime::ThreadPool* const pool = server->pools[stream].get();
       if (variant.engine.backend == "cuda") {
-        ASSIGN_OR_RETURN(server->engines[stream], compiler::MakeEngine(*graph, settings.batch, run.library.kernels, pool,
-                                                                       variant.engine));
+        ASSIGN_OR_RETURN(server->engines[stream],
+                         compiler::MakeEngine(*graph, settings.batch, run.library.kernels, pool, variant.engine));
         return absl::OkStatus();
       }
       auto& program = (*programs)[{index, server->cores[stream].node}];

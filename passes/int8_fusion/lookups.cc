@@ -21,7 +21,8 @@ bool IsConstant(const Node* node) { return node->kind() == ir::NodeKind::kGetAtt
 Node* ToPlanesOrNull(const Node& value) {
   if (!value.has_one_use() || value.tensor_type().rank() != 4) return nullptr;
   Node* user = value.users()[0];
-  return user->IsOp("permute") && user->attribute("dims").as_ints() == std::vector<int64_t>{0, 3, 1, 2} ? user : nullptr;
+  if (!user->IsOp("permute")) return nullptr;
+  return user->attribute("dims").as_ints() == std::vector<int64_t>{0, 3, 1, 2} ? user : nullptr;
 }
 
 // How many values a constant has along `axis` of a tensor of `rank`; 0 where it varies along another one.
@@ -115,7 +116,8 @@ absl::StatusOr<Node*> FuseLookup(const FusableLookup& fusable, ir::Graph& graph,
   const std::string names = absl::StrCat("%", to->name(), " to %", quantize->name());
   const std::string path = quantize->module() != nullptr ? quantize->module()->path : quantize->name();
   ASSIGN_OR_RETURN(Node * node, module_call::Replace(chain, path, std::move(call), graph));
-  remarks.Applied(*node, absl::StrCat(names, " as int8.lookup, ", fusable.tables == 1 ? "one table" : absl::StrCat(fusable.tables, " tables")));
+  remarks.Applied(*node, absl::StrCat(names, " as int8.lookup, ",
+                                      fusable.tables == 1 ? "one table" : absl::StrCat(fusable.tables, " tables")));
   return node;
 }
 

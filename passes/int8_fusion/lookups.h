@@ -1,4 +1,5 @@
-// What a network computes of an image's bytes before it quantizes them is a table of 256 codes, or one for each channel:
+// What a network computes of an image's bytes before it quantizes them is a table of 256 codes, or one for each
+// channel:
 //
 //   int8.quantize(div(sub(to(x, f32), mean), std))   =>   int8.lookup(x)      x u8, mean and std constants
 //   permute(int8.quantize(... of to(x, f32)))        =>   int8.lookup(permute(x))      pixels to planes
@@ -18,7 +19,7 @@ namespace fuselage::int8_fusion {
 
 // Which nodes can be one, or why they cannot.
 struct FusableLookup {
-  std::vector<ir::Node*> chain;    // From the `to` to the quantize; empty where there is none.
+  std::vector<ir::Node*> chain;   // From the `to` to the quantize; empty where there is none.
   ir::Node* to_planes = nullptr;  // The permute that reads that, if it makes planes of pixels.
   int64_t tables = 1;
   std::string why_not;  // Empty: they can.

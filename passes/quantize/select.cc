@@ -214,7 +214,8 @@ class Selector {
       if (!match::IsF32(operand))
         return absl::StrCat("%", operand.name(), " is ", ToString(operand.type()), ", wanted f32");
     }
-    if (node.op()->elementwise && !match::ChainFromBytes(node).empty()) return "a function of bytes: a table of codes has it";
+    if (node.op()->elementwise && !match::ChainFromBytes(node).empty())
+      return "a function of bytes: a table of codes has it";
     if (const std::string reason = WhyNotSteps(node); !reason.empty()) return reason;
     const std::vector<const ir::OperandSpec*> weights = passes::WeightsOf(*node.op());
     if (weights.empty()) return WhyNoCodes(node);

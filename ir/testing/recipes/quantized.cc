@@ -461,7 +461,7 @@ bool IntegerProduct(Draft& draft) {
   return draft.AddFunction(op, {codes, w, zero_point}) != nullptr;
 }
 
-// An image's bytes, normalized along channels and quantized; or a table that has the codes. Of an exact value, as above.
+// An image's bytes, normalized along channels and quantized; or a table of the codes. Of an exact value, as above.
 bool Bytes(Draft& draft) {
   Random& random = draft.random();
   Node* x = draft.PickToRoundOrNull(1, 4);

@@ -49,7 +49,8 @@ absl::Span<const Variant> Variants() { return kVariants; }
 
 absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
   const Tensor* table = desc.ParameterOrNull("table");
-  if (!desc.has_input(0) || table == nullptr) return absl::InvalidArgumentError("lookup: wanted an operand and a table");
+  if (!desc.has_input(0) || table == nullptr)
+    return absl::InvalidArgumentError("lookup: wanted an operand and a table");
   const TensorType &x = desc.input(0), &y = desc.output();
   if (x.dtype != DType::kU8 || x.quant) {
     return absl::UnimplementedError(absl::StrCat("lookup: input is ", ToString(x), ", wanted u8 without parameters"));

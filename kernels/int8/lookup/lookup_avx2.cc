@@ -24,7 +24,8 @@ void avx2::Run(const Params& p, const uint8_t* tables, const uint8_t* x, uint8_t
   LookUpBlocks<32>(p, tables, x, y, begin, end, [](const uint8_t* table, const uint8_t* from, uint8_t* to) {
     const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
     // Bits 4 to 7, each where blendv looks: the highest of a byte.
-    const __m256i bits[] = {_mm256_slli_epi16(bytes, 3), _mm256_slli_epi16(bytes, 2), _mm256_slli_epi16(bytes, 1), bytes};
+    const __m256i bits[] = {_mm256_slli_epi16(bytes, 3), _mm256_slli_epi16(bytes, 2), _mm256_slli_epi16(bytes, 1),
+                            bytes};
     const __m256i codes = LookUp<16>(table, _mm256_and_si256(bytes, _mm256_set1_epi8(15)), bits);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), codes);
   });

@@ -4,8 +4,8 @@
 namespace fuselage::int8::lookup {
 namespace {
 
-// The codes of bytes in kCount times 16 of the table: by their low four bits one of sixteen, and by each further bit one
-// of two halves.
+// The codes of bytes in kCount times 16 of the table: by their low four bits one of sixteen, and by each further bit
+// one of two halves.
 template <int kCount>
 inline __m512i LookUp(const uint8_t* table, __m512i low, const __mmask64 (&bits)[4]) {
   if constexpr (kCount == 1) {

@@ -70,9 +70,7 @@ INSTANTIATE_TEST_SUITE_P(All, VariantTest,
                          ::testing::ValuesIn(kernels::WithEmulated(Variants(), avx512_vnni_emulated::Run)),
                          kernels::VariantName());
 
-TEST(Lookup, IsTheSameOnAnyNumberOfThreads) {
-  kernels::ExpectSameOnAnyThreads(Create, Desc({2, 3, 101, 103}, 3));
-}
+TEST(Lookup, IsTheSameOnAnyNumberOfThreads) { kernels::ExpectSameOnAnyThreads(Create, Desc({2, 3, 101, 103}, 3)); }
 
 TEST(Lookup, WritesPlacedImages) {
   using kernels::Blocking;

@@ -51,7 +51,8 @@ inline __m128i PickPlane(const uint8_t* x) {
 // One plane of 16 pixels.
 template <int kPlane>
 inline void Deinterleave3(const uint8_t* x, uint8_t* plane) {
-  const __m128i bytes = _mm_or_si128(_mm_or_si128(PickPlane<kPlane, 0>(x), PickPlane<kPlane, 1>(x)), PickPlane<kPlane, 2>(x));
+  const __m128i bytes =
+      _mm_or_si128(_mm_or_si128(PickPlane<kPlane, 0>(x), PickPlane<kPlane, 1>(x)), PickPlane<kPlane, 2>(x));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(plane), bytes);
 }
 

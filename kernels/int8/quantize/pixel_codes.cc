@@ -29,9 +29,8 @@ class PixelCodes : public kernels::UnaryKernel {
 
  private:
   void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
-    kernels::ForRanges(*context.parallel, loop_->pixels, grain_pixels_, [&](int64_t begin, int64_t end) {
-      loop_->Run(x, static_cast<uint8_t*>(y), begin, end);
-    });
+    kernels::ForRanges(*context.parallel, loop_->pixels, grain_pixels_,
+                       [&](int64_t begin, int64_t end) { loop_->Run(x, static_cast<uint8_t*>(y), begin, end); });
   }
 
   int64_t grain_pixels_;

@@ -45,8 +45,7 @@ TEST_F(LookupTest, Errors) {
   floats.dtype = DType::kF32;
   EXPECT_THAT(ops_.Infer("int8.lookup", {floats, table}), HasSubstr("input f32[1,3,4,4]: wanted element type u8"));
   EXPECT_THAT(ops_.Infer("int8.lookup", {codes, table}), HasSubstr("wanted values, found quantized codes"));
-  EXPECT_THAT(ops_.Infer("int8.lookup", {x, Table(2).type()}),
-              HasSubstr("table u8[2,256]: wanted [1,256] or [3,256]"));
+  EXPECT_THAT(ops_.Infer("int8.lookup", {x, Table(2).type()}), HasSubstr("table u8[2,256]: wanted [1,256] or [3,256]"));
   EXPECT_THAT(ops_.Infer("int8.lookup", {x, table}, {{"out_dtype", DType::kI8}}),
               HasSubstr("table u8[3,256]: wanted element type i8"));
 }

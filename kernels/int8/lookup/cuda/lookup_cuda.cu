@@ -7,8 +7,8 @@ namespace fuselage::int8::lookup::cuda {
 namespace {
 
 using ::fuselage::cuda::Block;
-using ::fuselage::cuda::Codes16;
 using ::fuselage::cuda::CodeOf;
+using ::fuselage::cuda::Codes16;
 using ::fuselage::cuda::ForEach;
 using ::fuselage::cuda::IsAligned;
 using ::fuselage::cuda::kItemWarps;
