@@ -140,26 +140,23 @@ absl::StatusOr<bool> Int8Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) con
   if (kernels_ == nullptr) return absl::InvalidArgumentError("needs kernels, and the caller gives none");
   bool changed = false;
   match::BatchFollowers followers;
+  const auto stays = [&](const Node& node, Int8FusionOptions::Rule rule, const std::string& why_not) {
+    const std::string why = IsDisabled(options_, rule) ? "the options disable it" : why_not;
+    if (!why.empty()) remarks.Missed(node, absl::StrCat("not fused: ", why));
+    return !why.empty();
+  };
   for (Node* node = graph.first(); node != nullptr; node = node->next()) {
     followers.Visit(*node);
     const FusableNorm norm = FusableNormAt(node, followers, *kernels_);
     if (norm.quantize != nullptr) {
-      const bool disabled = IsDisabled(options_, Int8FusionOptions::NORM_QUANTIZE);
-      if (disabled || !norm.why_not.empty()) {
-        remarks.Missed(*node, absl::StrCat("not fused: ", disabled ? "the options disable it" : norm.why_not));
-        continue;
-      }
+      if (stays(*node, Int8FusionOptions::NORM_QUANTIZE, norm.why_not)) continue;
       ASSIGN_OR_RETURN(node, FuseNorm(norm, graph, remarks));
       followers.Visit(*node);
       changed = true;
       continue;
     }
     if (const FusableLookup lookup = FusableLookupAt(node); !lookup.chain.empty()) {
-      const bool disabled = IsDisabled(options_, Int8FusionOptions::LOOKUP);
-      if (disabled || !lookup.why_not.empty()) {
-        remarks.Missed(*node, absl::StrCat("not fused: ", disabled ? "the options disable it" : lookup.why_not));
-        continue;
-      }
+      if (stays(*node, Int8FusionOptions::LOOKUP, lookup.why_not)) continue;
       ASSIGN_OR_RETURN(node, FuseLookup(lookup, graph, remarks));
       followers.Visit(*node);
       changed = true;

@@ -73,7 +73,7 @@ absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
     params.images = batch;
     params.channels = channels;
     params.channel_stride = params.pixels;
-  } else if (rows == 1) {
+  } else if (rows == 1 && desc.output_placement.dense()) {
     params.pixels = x.num_elements();
   } else if (from_pixels) {
     params.channels = params.pixel_stride = channels;

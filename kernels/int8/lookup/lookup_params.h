@@ -7,8 +7,8 @@
 namespace fuselage::int8::lookup {
 
 // y is [images][pixels][channels]. An image of x has as many bytes, in planes or in pixels, as the strides say. What
-// keeps its order in planes has one channel: with one table it is one image, with many each plane is an image, and they
-// take the tables in turn.
+// keeps its order, and is dense, has one channel: with one table it is one image; with many, of planes, each plane is
+// an image, and they take the tables in turn.
 struct Params {
   int64_t images = 1, channels = 1, pixels = 0;
   int64_t channel_stride = 0, pixel_stride = 1;  // Of x.

@@ -37,15 +37,14 @@ class Lookup final : public kernels::UnaryKernel {
 };
 
 bool Places(const kernels::KernelDesc& desc) {
-  const absl::StatusOr<lookup::Params> params = MakeParams(desc);
-  return params.ok() && quantize::cuda::CheckPixelPlacement(desc, params->channels).ok();
+  return MakeParams(desc).ok() && quantize::cuda::CheckPixelPlacement(desc).ok();
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc) {
   LaunchParams params;
   ASSIGN_OR_RETURN(params.lookup, MakeParams(desc));
   const lookup::Params& lookup = params.lookup;
-  RETURN_IF_ERROR(quantize::cuda::CheckPixelPlacement(desc, lookup.channels));
+  RETURN_IF_ERROR(quantize::cuda::CheckPixelPlacement(desc));
   ASSIGN_OR_RETURN(const fuselage::cuda::DeviceProperties device, fuselage::cuda::CurrentDevice());
   ASSIGN_OR_RETURN(params.groups,
                    quantize::cuda::PixelGroupsOf(desc, lookup.images, lookup.channels, lookup.pixels, device));

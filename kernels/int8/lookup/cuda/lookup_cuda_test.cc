@@ -1,5 +1,7 @@
 #include "kernels/int8/lookup/cuda/lookup_cuda.h"
 
+#include <utility>
+
 #include "gtest/gtest.h"
 #include "kernels/core/testing/testing.h"
 #include "kernels/cuda/testing/testing.h"
@@ -20,11 +22,11 @@ TEST_F(LookupCuda, HasTheBytesOfTheCpu) {
 
 // Also the zero point between the pixels' channels.
 TEST_F(LookupCuda, PixelsWithGaps) {
-  for (const int64_t channels : {2, 3, 5}) {
+  for (const auto& [channels, tables] : {std::make_pair(2, 2), {3, 3}, {3, 1}, {5, 5}, {5, 1}}) {
     for (const int pixel_bytes : {3, 4, 8, 15}) {
       for (const Layout layout : {Layout::kRowMajor, Layout::kNhwc}) {
         if (pixel_bytes < channels) continue;
-        KernelDesc desc = Desc({2, channels, 3, 9}, channels, layout, Layout::kNhwc, DType::kI8);
+        KernelDesc desc = Desc({2, channels, 3, 9}, tables, layout, Layout::kNhwc, DType::kI8);
         const Tensor x = SeededTensor(desc.input(0), 4);
         const absl::StatusOr<Tensor> wanted = kernels::RunKernel(**lookup::Create(desc), {&x});
         ASSERT_TRUE(wanted.ok()) << wanted.status();

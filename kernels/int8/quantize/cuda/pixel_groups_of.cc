@@ -8,12 +8,12 @@ namespace fuselage::int8::quantize::cuda {
 using ::fuselage::cuda::CeilDiv;
 using ::fuselage::cuda::MakeDivider;
 
-absl::Status CheckPixelPlacement(const kernels::KernelDesc& desc, int64_t channels) {
+absl::Status CheckPixelPlacement(const kernels::KernelDesc& desc) {
   const kernels::Placement& placement = desc.output_placement;
   const TensorType& y = desc.output();
   if (placement.dense()) return absl::OkStatus();
-  if (y.rank() == 4 && channels == y.shape[1] && placement.blocking == kernels::Blocking::kNone &&
-      placement.halo == 0 && placement.pixel_bytes >= channels) {
+  if (y.rank() == 4 && placement.blocking == kernels::Blocking::kNone && placement.halo == 0 &&
+      placement.pixel_bytes >= y.shape[1]) {
     return absl::OkStatus();
   }
   return absl::UnimplementedError(absl::StrCat(desc.op, " on CUDA: ", ToString(desc.input(0)), " to ", ToString(y),

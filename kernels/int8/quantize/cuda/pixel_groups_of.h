@@ -11,11 +11,11 @@
 
 namespace fuselage::int8::quantize::cuda {
 
-// Of images of `channels` times `pixels`. Dense, or pixels that lie further apart than they have channels where
-// `channels` are those of an image (Placement::pixel_bytes, such as 4 for three); else Unimplemented.
-absl::Status CheckPixelPlacement(const kernels::KernelDesc& desc, int64_t channels);
+// Dense, or an image's pixels that lie further apart than they have channels (Placement::pixel_bytes, such as 4 for
+// three); else Unimplemented.
+absl::Status CheckPixelPlacement(const kernels::KernelDesc& desc);
 
-// For a placement that has been checked.
+// For a placement that has been checked; where that is not dense, of the image's channels.
 absl::StatusOr<PixelGroups> PixelGroupsOf(const kernels::KernelDesc& desc, int64_t images, int64_t channels,
                                           int64_t pixels, const fuselage::cuda::DeviceProperties& device);
 

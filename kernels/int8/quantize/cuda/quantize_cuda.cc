@@ -16,16 +16,20 @@ using ::fuselage::cuda::DeviceProperties;
 using ::fuselage::cuda::MakeQuantizer;
 using ::fuselage::cuda::UnaryLaunch;
 
-bool Places(const kernels::KernelDesc& desc) {
-  const absl::StatusOr<quantize::Params> params = MakeParams(desc);
-  return params.ok() && CheckPixelPlacement(desc, params->channels).ok();
-}
+bool Places(const kernels::KernelDesc& desc) { return MakeParams(desc).ok() && CheckPixelPlacement(desc).ok(); }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc) {
-  ASSIGN_OR_RETURN(const quantize::Params quantize, MakeParams(desc));
-  RETURN_IF_ERROR(CheckPixelPlacement(desc, quantize.channels));
+  ASSIGN_OR_RETURN(quantize::Params quantize, MakeParams(desc));
+  RETURN_IF_ERROR(CheckPixelPlacement(desc));
   ASSIGN_OR_RETURN(const DeviceProperties device, CurrentDevice());
   LaunchParams params;
+  if (const int64_t channels = desc.output().rank() == 4 ? desc.output().shape[1] : 1;
+      !desc.output_placement.dense() && quantize.channels != channels) {
+    // What keeps its order, and is spread, has pixels already.
+    params.planes = false;
+    quantize.channels = channels;
+    quantize.pixels /= channels;
+  }
   ASSIGN_OR_RETURN(params.groups, PixelGroupsOf(desc, quantize.images, quantize.channels, quantize.pixels, device));
   params.quantizer = MakeQuantizer(quantize.scale, {quantize.zero_point, quantize.lo, quantize.hi}, quantize.flip);
   return std::make_unique<UnaryLaunch<LaunchParams>>(desc, params, Launch);

@@ -14,9 +14,9 @@ using ::fuselage::cuda::kItemWarps;
 using ::fuselage::cuda::LoadFloats;
 using ::fuselage::cuda::Thread;
 
-// kPixelBytes: 1 to 4, all channels of four pixels are one item's; 0: any.
-template <int kPixelBytes>
-struct Quantize {
+// kPixelBytes: 1 to 4, all channels of four pixels are one item's; 0: any. kPlanes: of x, else pixels.
+template <int kPixelBytes, bool kPlanes>
+struct Items {
   static constexpr int kWarps = kItemWarps, kSharedBytes = 0;
   static constexpr int kChannels = kPixelBytes > 0 ? kPixelBytes : 4;  // Of an item.
   using Params = LaunchParams;
@@ -38,10 +38,19 @@ struct Quantize {
     item.group = GroupAt<kPixelBytes>(p.groups, index);
     const PixelGroup& group = item.group;
     const int64_t channels = p.groups.channels, pixels = p.groups.pixels;
-    const float* x = p.x + (group.image * channels + group.channel) * pixels + group.pixel;
+    const float* x = p.x + group.image * channels * pixels +
+                     (kPlanes ? group.channel * pixels + group.pixel : group.channel + group.pixel * channels);
     FUSELAGE_UNROLL
     for (int c = 0; c < kChannels; ++c) {
-      if (group.channel + c < channels) item.x[c] = LoadFloats(thread, x + c * pixels, group.pixels);
+      if (group.channel + c >= channels) continue;
+      if constexpr (kPlanes) {
+        item.x[c] = LoadFloats(thread, x + c * pixels, group.pixels);
+      } else {
+        FUSELAGE_UNROLL
+        for (int i = 0; i < 4; ++i) {
+          if (i < group.pixels) item.x[c].values[i] = thread.Load(x + i * channels + c);
+        }
+      }
     }
     return item;
   }
@@ -58,8 +67,17 @@ struct Quantize {
   }
 };
 
+// By names that tools show.
+template <int kPixelBytes>
+struct Quantize : Items<kPixelBytes, true> {};
+template <int kPixelBytes>
+struct QuantizePixels : Items<kPixelBytes, false> {};
+
 }  // namespace
 
-void Launch(const LaunchParams& params, void* stream) { LaunchPixelGroups<Quantize>(params, stream); }
+void Launch(const LaunchParams& params, void* stream) {
+  if (params.planes) return LaunchPixelGroups<Quantize>(params, stream);
+  LaunchPixelGroups<QuantizePixels>(params, stream);
+}
 
 }  // namespace fuselage::int8::quantize::cuda

@@ -18,6 +18,7 @@ namespace fuselage::int8::quantize::cuda {
 
 struct LaunchParams {
   PixelGroups groups;
+  bool planes = true;  // Of x, else pixels.
   fuselage::cuda::Quantizer quantizer = {};
   const float* x = nullptr;  // 16-byte aligned, as y.
   uint8_t* y = nullptr;

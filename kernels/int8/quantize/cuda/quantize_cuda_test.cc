@@ -44,25 +44,26 @@ TEST_F(QuantizeCuda, AnyShape) {
 
 // Also the zero point between the pixels' channels.
 TEST_F(QuantizeCuda, PixelsWithGaps) {
-  for (const int64_t channels : {1, 2, 3, 4, 5, 13}) {
-    for (const int pixel_bytes : {3, 4, 8, 15, 16}) {
-      for (const int64_t width : {1, 3, 4, 9}) {
-        if (pixel_bytes < channels) continue;
-        const Shape shape = {2, channels, 3, width};
-        KernelDesc desc = Desc(Floats(shape), Codes(DType::kI8, shape, 0.01f, -9, Layout::kNhwc));
-        const Tensor x = SeededTensor(desc.input(0), 4);
-        const absl::StatusOr<Tensor> wanted = kernels::RunKernel(**quantize::Create(desc), {&x});
-        ASSERT_TRUE(wanted.ok()) << wanted.status();
-        desc.output_placement.pixel_bytes = pixel_bytes;
-        const auto kernel = CreateRegistered(RegisterCuda, desc);
-        ASSERT_TRUE(kernel.ok()) << kernel.status();
-        const auto found = ::fuselage::cuda::RunCudaKernel(**kernel, desc, {&x});
-        ASSERT_TRUE(found.ok()) << found.status();
-        const auto* dense = static_cast<const uint8_t*>(wanted->raw_data());
-        for (int64_t pixel = 0; pixel < 6 * width; ++pixel) {
-          for (int c = 0; c < pixel_bytes; ++c) {
-            const uint8_t code = c < channels ? dense[pixel * channels + c] : static_cast<uint8_t>(-9);
-            ASSERT_EQ((*found)[0][pixel * pixel_bytes + c], code) << ToString(shape) << pixel_bytes << " " << pixel;
+  for (const Layout layout : {Layout::kRowMajor, Layout::kNhwc}) {
+    for (const int64_t channels : {1, 2, 3, 4, 5, 13}) {
+      for (const int pixel_bytes : {3, 4, 8, 15, 16}) {
+        for (const Shape& shape : {Shape{2, channels, 1, 1}, Shape{2, channels, 3, 1}, Shape{2, channels, 3, 9}}) {
+          if (pixel_bytes < channels) continue;
+          KernelDesc desc = Desc(Floats(shape, layout), Codes(DType::kI8, shape, 0.01f, -9, Layout::kNhwc));
+          const Tensor x = SeededTensor(desc.input(0), 4);
+          const absl::StatusOr<Tensor> wanted = kernels::RunKernel(**quantize::Create(desc), {&x});
+          ASSERT_TRUE(wanted.ok()) << wanted.status();
+          desc.output_placement.pixel_bytes = pixel_bytes;
+          const auto kernel = CreateRegistered(RegisterCuda, desc);
+          ASSERT_TRUE(kernel.ok()) << kernel.status();
+          const auto found = ::fuselage::cuda::RunCudaKernel(**kernel, desc, {&x});
+          ASSERT_TRUE(found.ok()) << found.status();
+          const auto* dense = static_cast<const uint8_t*>(wanted->raw_data());
+          for (int64_t pixel = 0; pixel < 2 * shape[2] * shape[3]; ++pixel) {
+            for (int c = 0; c < pixel_bytes; ++c) {
+              const uint8_t code = c < channels ? dense[pixel * channels + c] : static_cast<uint8_t>(-9);
+              ASSERT_EQ((*found)[0][pixel * pixel_bytes + c], code) << ToString(desc.input(0)) << pixel_bytes;
+            }
           }
         }
       }
