@@ -100,6 +100,8 @@ TEST_F(HarnessErrors, IrModels) {
   Expect(kUsage, "chosen outputs are for .onnx files", {"--model=" + ir, "--output=x"});
   Overwrite(ir, "graph @g {\n  %x: f32[1,3] = placeholder\n  output(%x)\n}");
   Expect(kInvalidInput, "input %x is f32[1,3], want f32 [batch, channels, height, width]", {"--model=" + ir});
+  Expect(kInvalidInput, "m.ir: input %x is f32[1,3], want f32 [batch, channels, height, width], to take its bytes",
+         {"--model=" + ir, "--pixels"});
   Overwrite(place_.config, "model { path: \"" + ir + "\" } print_graphs: true");
   Overwrite(ir, "graph @g {\n  %x: f32[1,3] = placeholder\n  %y: f32[2,3] = placeholder\n  output(%x)\n}");
   Expect(kInvalidInput, "want one batch size in dimension 0");
