@@ -84,7 +84,7 @@ python3 -c 'import json
 results = json.load(open("out/results.json"))
 runs = {run["name"]: run["results"] for run in results["runs"]}
 steps = {(step["stage"], step["name"]): step for step in results["steps"]}
-assert len(runs) == 18 and runs["vit-cuda"]["variants"][1]["logits_fingerprint"] == "other", runs.keys()
+assert len(runs) == 19 and "resnet18-bytes" in runs and runs["vit-cuda"]["variants"][1]["logits_fingerprint"] == "other", runs.keys()
 assert {stage for stage, _ in steps} == {"correctness", "timings", "targets", "peers"}, steps.keys()
 assert steps["correctness", "gpu_check, ResNet18"]["printed"].endswith("checked --batches=1,64,256"), steps
 assert steps["targets", "batch 64"]["outcome"] == "FAILED: 1", steps
