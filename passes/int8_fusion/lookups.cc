@@ -14,6 +14,7 @@ namespace {
 using ir::Node;
 
 constexpr int64_t kBytes = 256;
+constexpr int64_t kMostTables = 64;  // 16 KiB.
 
 bool IsConstant(const Node* node) { return node->kind() == ir::NodeKind::kGetAttr; }
 
@@ -94,6 +95,9 @@ FusableLookup FusableLookupAt(Node* quantize) {
         found.why_not = absl::StrCat("%", operand->name(), " varies along other axes than the channels'");
       }
     }
+  }
+  if (found.tables > kMostTables && found.why_not.empty()) {
+    found.why_not = absl::StrCat("a table for each of ", found.tables, " channels, wanted at most ", kMostTables);
   }
   return found;
 }
