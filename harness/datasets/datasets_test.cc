@@ -113,8 +113,9 @@ TEST_F(FashionMnistTest, NetworksTakeFloatsOrBytes) {
     EXPECT_TRUE(graph.ok()) << graph.status();
     return (*data)->Inputs(**graph, preprocessing, &pool);
   };
-  const auto first = [&](const std::string& type, const TensorType& row) {
-    const auto samples = inputs(type, {});
+  const auto first = [&](const std::string& type, const TensorType& row,
+                         const HarnessConfig::Preprocessing& preprocessing = {}) {
+    const auto samples = inputs(type, preprocessing);
     EXPECT_TRUE(samples.ok()) << samples.status();
     return (*(*samples)->Batch(1, {row}))[0];
   };
@@ -128,6 +129,11 @@ TEST_F(FashionMnistTest, NetworksTakeFloatsOrBytes) {
               HasSubstr("its own operators normalize bytes"));
   normalized.set_input(HarnessConfig::Preprocessing::PLANES);
   EXPECT_TRUE(inputs("u8[1,1,2,4]", normalized).ok()) << "they have taken the mean";
+  // A line of pixels and planes of one channel may look alike.
+  HarnessConfig::Preprocessing pixels;
+  pixels.set_input(HarnessConfig::Preprocessing::PIXELS);
+  EXPECT_THAT(first("u8[1,1,4,3]", bytes({1, 1, 4, 3}), pixels).values<uint8_t>(),
+              ElementsAre(10, 10, 10, 11, 11, 11, 12, 12, 12, 13, 13, 13));
 }
 
 TEST_F(FashionMnistTest, WithoutAPathItIsWhereThePackagePutsIt) {

@@ -25,16 +25,21 @@ absl::StatusOr<TensorType> ImageInputOf(const ir::Graph& graph) {
   return type;
 }
 
+// Bytes are in the order that the network was given, or else three or one are the channels.
+bool HasPixels(const TensorType& bytes, HarnessConfig::Preprocessing::Input given) {
+  const auto are_channels = [](int64_t size) { return size == 1 || size == 3; };
+  if (given != HarnessConfig::Preprocessing::FLOATS) return given == HarnessConfig::Preprocessing::PIXELS;
+  return are_channels(bytes.shape[3]) && !are_channels(bytes.shape[1]);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<compiler::Samples>> ImageDataset::Inputs(
     const ir::Graph& graph, const HarnessConfig::Preprocessing& preprocessing, kernels::Parallel* parallel) const {
   ASSIGN_OR_RETURN(const TensorType input, ImageInputOf(graph));
   PreprocessOptions options;
-  // Of bytes in either order, three or one are the channels.
-  const auto are_channels = [](int64_t size) { return size == 1 || size == 3; };
   options.bytes = input.dtype == DType::kU8;
-  options.pixels = options.bytes && are_channels(input.shape[3]) && !are_channels(input.shape[1]);
+  options.pixels = options.bytes && HasPixels(input, preprocessing.input());
   options.channels = static_cast<int>(input.shape[options.pixels ? 3 : 1]);
   options.height = static_cast<int>(input.shape[options.pixels ? 1 : 2]);
   options.width = static_cast<int>(input.shape[options.pixels ? 2 : 3]);

@@ -155,7 +155,7 @@ absl::StatusOr<bool> Int8Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) con
       changed = true;
       continue;
     }
-    if (const FusableLookup lookup = FusableLookupAt(node); !lookup.chain.empty()) {
+    if (const FusableLookup lookup = FusableLookupAt(node, *kernels_); !lookup.chain.empty()) {
       if (stays(*node, Int8FusionOptions::LOOKUP, lookup.why_not)) continue;
       ASSIGN_OR_RETURN(node, FuseLookup(lookup, graph, remarks));
       followers.Visit(*node);
@@ -192,7 +192,7 @@ absl::Status Int8Fusion::Ensures(const ir::Graph& graph) const {
     if (norm.quantize != nullptr && norm.why_not.empty() && !IsDisabled(options_, Int8FusionOptions::NORM_QUANTIZE)) {
       return absl::InternalError(absl::StrCat("%", node->name(), " could be one node with what quantizes it"));
     }
-    const FusableLookup lookup = FusableLookupAt(node);
+    const FusableLookup lookup = FusableLookupAt(node, *kernels_);
     if (!lookup.chain.empty() && lookup.why_not.empty() && !IsDisabled(options_, Int8FusionOptions::LOOKUP)) {
       return absl::InternalError(absl::StrCat("%", node->name(), " could be a table with what it quantizes"));
     }

@@ -65,6 +65,22 @@ constexpr char kStem[] = R"(graph @stem {
 }
 )";
 
+TEST_F(Int8FusionTest, ATableWantsAKernel) {
+  constexpr char kBytes[] = R"(graph @bytes {
+  module @q = int8.quantize(out_scale=0.1)
+  %x: u8[1,3,4,4] = placeholder
+  %to: f32[1,3,4,4] = call_function to(%x, dtype=f32)
+  %q: u8[1,3,4,4]<scale=0.1> = call_module @q(%to)
+  output(%q)
+}
+)";
+  Run(kBytes);
+  EXPECT_FALSE(changed_);
+  AddKernel("int8.lookup");
+  Run(kBytes);
+  EXPECT_TRUE(changed_);
+}
+
 TEST_F(Int8FusionTest, AsksTheKernelWithEverythingItNeeds) {
   AddKernel("int8.conv2d_max_pool2d");
   Run(kStem);

@@ -13,6 +13,7 @@ namespace {
 
 using ir::Node;
 
+constexpr char kLookup[] = "int8.lookup";  // Its kernel runs any.
 constexpr int64_t kBytes = 256;
 constexpr int64_t kMostTables = 64;  // 16 KiB.
 
@@ -73,13 +74,14 @@ absl::StatusOr<Tensor> TableOf(const FusableLookup& fusable) {
 
 }  // namespace
 
-FusableLookup FusableLookupAt(Node* quantize) {
+FusableLookup FusableLookupAt(Node* quantize, const kernels::KernelRegistry& kernels) {
   FusableLookup found;
   if (!quantize->IsOp("int8.quantize") || quantize->tensor_type().shape.empty()) return {};
   found.chain = match::ChainFromBytes(*quantize);
   if (found.chain.empty()) return {};
   found.chain.push_back(quantize);
   found.to_planes = ToPlanesOrNull(*quantize);
+  if (kernels.FindOrNull(kLookup) == nullptr) found.why_not = absl::StrCat("no kernel for ", kLookup);
   for (size_t i = 0; i + 1 < found.chain.size() && found.why_not.empty(); ++i) {
     const Node &node = *found.chain[i], &next = *found.chain[i + 1];
     const bool alone = node.users() == std::vector<Node*>{found.chain[i + 1]};
@@ -110,7 +112,7 @@ absl::StatusOr<Node*> FuseLookup(const FusableLookup& fusable, ir::Graph& graph,
     chain.push_back(permute);
     ASSIGN_OR_RETURN(x, graph.AddFunction(permute->name(), "permute", {x}, {{"dims", permute->attribute("dims")}}, to));
   }
-  module_call::Call call = {"int8.lookup", {}, {}, {x}};
+  module_call::Call call = {kLookup, {}, {}, {x}};
   for (const ir::AttributeSpec& spec : graph.ops().FindOrNull(call.op)->attributes) {
     call.attributes.emplace(spec.name, quantize->attribute(spec.name));
   }

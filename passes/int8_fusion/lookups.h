@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph.h"
+#include "kernels/core/registry.h"
 #include "passes/core/remarks.h"
 
 namespace fuselage::int8_fusion {
@@ -24,7 +25,7 @@ struct FusableLookup {
   int64_t tables = 1;
   std::string why_not;  // Empty: they can.
 };
-FusableLookup FusableLookupAt(ir::Node* quantize);
+FusableLookup FusableLookupAt(ir::Node* quantize, const kernels::KernelRegistry& kernels);
 
 // Where FusableLookupAt says so. Returns the fused node.
 absl::StatusOr<ir::Node*> FuseLookup(const FusableLookup& fusable, ir::Graph& graph, passes::Remarks& remarks);

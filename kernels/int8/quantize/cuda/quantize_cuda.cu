@@ -16,7 +16,7 @@ using ::fuselage::cuda::Thread;
 
 // kPixelBytes: 1 to 4, all channels of four pixels are one item's; 0: any. kPlanes: of x, else pixels.
 template <int kPixelBytes, bool kPlanes>
-struct Items {
+struct QuantizeFrom {
   static constexpr int kWarps = kItemWarps, kSharedBytes = 0;
   static constexpr int kChannels = kPixelBytes > 0 ? kPixelBytes : 4;  // Of an item.
   using Params = LaunchParams;
@@ -69,9 +69,9 @@ struct Items {
 
 // By names that tools show.
 template <int kPixelBytes>
-struct Quantize : Items<kPixelBytes, true> {};
+struct Quantize : QuantizeFrom<kPixelBytes, true> {};
 template <int kPixelBytes>
-struct QuantizePixels : Items<kPixelBytes, false> {};
+struct QuantizePixels : QuantizeFrom<kPixelBytes, false> {};
 
 }  // namespace
 
