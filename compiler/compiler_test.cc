@@ -110,6 +110,52 @@ TEST(CompilerBatchTest, ConstantSummandsAreBroadcast) {
   }
 }
 
+// A state beside the input, as networks that run on a stream have it.
+TEST(CompilerBatchTest, InputsThatShareNoBatchCountSamplesInFront) {
+  onnx::ModelBuilder model;
+  model.Input("x", {1, 3}).Input("state", {2, 1, 4}).Input("gain", {});
+  model.Initializer("w", Seeded({3, 4}, 1));
+  model.Node("MatMul", {"x", "w"}, {"h"}, "fc").Node("Mul", {"h", "gain"}, {"g"}, "scale");
+  model.Node("Add", {"state", "g"}, {"next"}, "step").Output("next").Output("h");
+  const std::string path = ::testing::TempDir() + "/state.onnx";
+  std::ofstream(path, std::ios::binary) << model.Bytes();
+  ASSERT_OK_AND_ASSIGN(const Model network, Load(path));
+  ASSERT_EQ(network.warnings().size(), 1);
+  EXPECT_THAT(network.warnings()[0], HasSubstr("input %state is f32[2,1,4] and input %x f32[1,3]"));
+  EXPECT_EQ(network.inputs()[0].type.shape, Shape({1, 3}));
+  EXPECT_EQ(network.inputs()[1].type.shape, Shape({1, 2, 1, 4}));
+  EXPECT_EQ(network.inputs()[2].type.shape, Shape({1}));
+  EXPECT_EQ(network.outputs()[0].type.shape, Shape({1, 2, 1, 4}));
+  EXPECT_EQ(network.outputs()[1].type.shape, Shape({1, 4}));
+  const Tensor w = Seeded({3, 4}, 1), state = Seeded({1, 2, 1, 4}, 2), gain = Tensor::Of<float>({1}, {10});
+  const Tensor x = Tensor::Of<float>({1, 3}, {0, 1, 0});
+  ASSERT_OK_AND_ASSIGN(Session session, Prepare(network));
+  Tensor next;
+  EXPECT_THAT(session.Run({{"x", x}, {"state", state}, {"gain", gain}}, {{"next", &next}}), IsOk());
+  for (int i = 0; i < 8; ++i) EXPECT_NEAR(next.At(i), state.At(i) + 10 * w.At(4 + i % 4), 1e-5);
+  SessionOptions two;
+  two.batch = 2;
+  EXPECT_THAT(Prepare(network, two).status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("batch of 2")));
+  EXPECT_THAT(
+      Compile(network, {{"x", Seeded({5, 3}, 3)}, {"state", Seeded({5, 2, 1, 4}, 4)}, {"gain", Seeded({5}, 5)}}),
+      IsOk());
+}
+
+// Four samples with a constant each: another batch would be an error, or, of one, broadcast to four.
+TEST(CompilerBatchTest, AFixedBatchIsOneSampleWhereNoOtherFits) {
+  for (const char* op : {"Concat", "Mul"}) {
+    onnx::ModelBuilder model;
+    model.Input("x", {4, 3}).Initializer("w", Seeded({4, 3}, 1)).Node(op, {"x", "w"}, {"y"}, "node").Output("y");
+    if (op[0] == 'C') model.Int("axis", 1);
+    const std::string path = ::testing::TempDir() + "/fixed.onnx";
+    std::ofstream(path, std::ios::binary) << model.Bytes();
+    ASSERT_OK_AND_ASSIGN(const Model network, Load(path));
+    EXPECT_EQ(network.inputs()[0].type.shape, Shape({1, 4, 3}));
+    ASSERT_EQ(network.warnings().size(), 1);
+    EXPECT_THAT(network.warnings()[0], HasSubstr("with a batch of 1 in place of 4: "));
+  }
+}
+
 TEST_F(CompilerTest, FromAFileToInt8) {
   EXPECT_THAT(NamesOf(network_.inputs()), ElementsAre("image", "scale"));
   EXPECT_THAT(NamesOf(network_.outputs()), ElementsAre("logits", "features"));

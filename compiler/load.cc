@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "compiler/artifact.h"
+#include "compiler/sample_dimension.h"
 #include "frontend/fx/fx.h"
 #include "frontend/onnx/onnx.h"
 #include "ir/base/status.h"
@@ -41,6 +42,38 @@ absl::Status CheckInput(const std::string& name, const TensorType& found, const 
                    found == wanted && samples > 0 ? absl::StrCat(", and ", samples, " as in another input") : ""));
 }
 
+// A copy for one sample in place of `batch`, an error where that cannot be or an output still has as many.
+absl::StatusOr<std::unique_ptr<ir::Graph>> WithOneSample(const ir::Graph& graph, int64_t batch) {
+  std::unique_ptr<ir::Graph> one = graph.Clone();
+  RETURN_IF_ERROR(one->SetBatch(1));
+  const std::vector<ir::Node*> of_all = graph.output()->operands(), of_one = one->output()->operands();
+  for (size_t i = 0; i < of_one.size(); ++i) {
+    const Shape &was = of_all[i]->tensor_type().shape, &is = of_one[i]->tensor_type().shape;
+    if (was.empty() || was[0] != batch || (!is.empty() && is[0] == 1)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("output %", of_one[i]->name(), " is still ", ToString(is)));
+  }
+  return one;
+}
+
+// Makes a network for a batch of any size one for a batch of 1; where it is for no other batch, or for none, all of it
+// becomes a sample.
+absl::Status MakeOneSample(LoadedGraph* loaded) {
+  const auto batch = BatchOf(*loaded->graph);
+  if (loaded->graph->placeholders().empty() || (batch.ok() && *batch == 1)) return batch.status();
+  absl::Status reason = batch.status();
+  if (batch.ok()) {
+    auto one = WithOneSample(*loaded->graph, *batch);
+    if (one.ok()) {
+      loaded->graph = *std::move(one);
+      return absl::OkStatus();
+    }
+    reason = Annotate(one.status(), absl::StrCat("with a batch of 1 in place of ", *batch));
+  }
+  loaded->warnings.push_back(
+      absl::StrCat("a sample is a whole run, counted by a dimension in front of its inputs: ", reason.message()));
+  return AddSampleDimension(loaded->graph.get());
+}
+
 }  // namespace
 
 absl::StatusOr<LoadedGraph> LoadGraph(const std::string& path, const ir::OpRegistry& ops, const LoadOptions& options,
@@ -48,6 +81,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const std::string& path, const ir::OpRegis
   LoadedGraph loaded;
   onnx::LoadOptions onnx_options;
   onnx_options.shapes = options.shapes;
+  onnx_options.constants = options.constants;
   onnx_options.outputs = options.outputs;
   if (options.max_memory_bytes > 0) onnx_options.max_memory_bytes = options.max_memory_bytes;
   onnx_options.allow_nonfinite = options.allow_nonfinite;
@@ -57,6 +91,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const std::string& path, const ir::OpRegis
   const bool artifact = IsArtifact(path), ir = !artifact && absl::EndsWith(path, ".ir");
   if (artifact || ir) {
     if (!options.shapes.empty()) return UsageError(absl::StrCat(path, ": shapes are for .onnx files"));
+    if (!options.constants.empty()) return UsageError(absl::StrCat(path, ": constant inputs are for .onnx files"));
     if (!options.outputs.empty()) return UsageError(absl::StrCat(path, ": chosen outputs are for .onnx files"));
   }
   if (artifact && options.bytes) {
@@ -74,12 +109,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const std::string& path, const ir::OpRegis
   } else {
     ASSIGN_OR_RETURN(loaded.graph, onnx::Load(path, ops, onnx_options));
   }
-  const auto batch = BatchOf(*loaded.graph);
-  if (!batch.ok()) return Annotate(batch.status(), path);
-  if (*batch != 1) {
-    RETURN_IF_ERROR(
-        Annotate(loaded.graph->SetBatch(1), absl::StrCat(path, ": with a batch of 1 in place of ", *batch)));
-  }
+  RETURN_IF_ERROR(Annotate(MakeOneSample(&loaded), path));
   if (options.bytes) RETURN_IF_ERROR(Annotate(TakeBytes(*options.bytes, loaded.graph.get()), path));
   MakeUnique(&loaded.names.outputs);
   return loaded;

@@ -23,9 +23,9 @@ std::string FlagError(const std::vector<std::string>& args) {
 }
 
 TEST(Flags, BothSpellings) {
-  const auto flags =
-      ParseFlags({"--config=a.textproto", "--limit", "100", "--threads=0", "--shape=x:1,3,8,8", "--shape", "y:1",
-                  "--output=a", "--output=b", "--max_memory=2G", "--allow_nonfinite", "--isa=avx2"});
+  const auto flags = ParseFlags({"--config=a.textproto", "--limit", "100", "--threads=0", "--shape=x:1,3,8,8",
+                                 "--shape", "y:1", "--output=a", "--output=b", "--constant=rate:16000",
+                                 "--max_memory=2G", "--allow_nonfinite", "--isa=avx2"});
   ASSERT_TRUE(flags.ok()) << flags.status();
   EXPECT_EQ(flags->config, "a.textproto");
   EXPECT_EQ(flags->limit, 100);
@@ -33,6 +33,7 @@ TEST(Flags, BothSpellings) {
   EXPECT_FALSE(flags->batch.has_value());
   EXPECT_THAT(flags->shapes, ElementsAre("x:1,3,8,8", "y:1"));
   EXPECT_THAT(flags->outputs, ElementsAre("a", "b"));
+  EXPECT_THAT(flags->constants, ElementsAre("rate:16000"));
   EXPECT_EQ(flags->max_memory_bytes, int64_t{2} << 30);
   EXPECT_TRUE(flags->allow_nonfinite);
   EXPECT_FALSE(flags->explain || flags->no_cache || flags->remeasure_peaks);

@@ -148,6 +148,7 @@ const std::vector<Flag>& AllFlags() {
       Text("out", "FOLDER", "results.json, reports and IR dumps; by default fuselage-out/<config or model>",
            &Flags::out),
       Texts("shape", "INPUT:DIMS", "fixes an input's shape, as in input:1,3,224,224", &Flags::shapes),
+      Texts("constant", "INPUT:NUMBERS", "an input that is a constant, as in rate:16000", &Flags::constants),
       Texts("output", "NAME", "a value of the .onnx file that is an output, in place of the file's", &Flags::outputs),
       {"max_memory", "BYTES", "bound on loading a model, and on an executable's weights and arena; K, M, G", SetMemory},
       Switch("allow_nonfinite", "layers with NaN or infinite weights stay in FP32, with a warning",
@@ -286,6 +287,7 @@ void ApplyFlags(const Flags& flags, HarnessConfig* config) {
   if (!flags.save_fuse.empty()) config->set_save_fuse(flags.save_fuse);
   for (const std::string& isa : flags.pack) config->add_pack(isa);
   for (const std::string& shape : flags.shapes) config->mutable_model()->add_shapes(shape);
+  for (const std::string& constant : flags.constants) config->mutable_model()->add_constants(constant);
   for (const std::string& output : flags.outputs) config->mutable_model()->add_outputs(output);
 }
 

@@ -22,7 +22,7 @@ struct Flags {
   std::string config;
   // Empty: as the config says.
   std::string backend, isa, out, model, calibrate, labels, inputs, save_outputs, save_onnx, save_fuse, replay;
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, constants;
   std::vector<std::string> outputs;
   std::vector<std::string> pack;
   std::optional<int> threads, batch, streams, limit, unit, tune_ms;

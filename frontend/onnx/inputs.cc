@@ -20,8 +20,11 @@ using schema::GraphProto;
 using schema::TensorShapeProto;
 using schema::ValueInfoProto;
 
+// TensorFlow's open dimensions may come as -1.
+bool IsFixed(const TensorShapeProto::Dimension& dim) { return dim.has_dim_value() && dim.dim_value() != -1; }
+
 std::string DimensionName(const TensorShapeProto::Dimension& dim) {
-  if (dim.has_dim_value()) return absl::StrCat(dim.dim_value());
+  if (IsFixed(dim)) return absl::StrCat(dim.dim_value());
   return dim.dim_param().empty() ? "?" : dim.dim_param();
 }
 
@@ -36,7 +39,7 @@ absl::StatusOr<DType> CheckType(const ValueInfoProto& input) {
     return absl::UnimplementedError("found a sequence, map, optional or sparse tensor, wanted a tensor");
   }
   for (const auto& dim : input.type().tensor_type().shape().dim()) {
-    if (dim.has_dim_value() && dim.dim_value() < 0) {
+    if (IsFixed(dim) && dim.dim_value() < 0) {
       return absl::InvalidArgumentError(absl::StrCat("found the dimension ", dim.dim_value(), ", wanted one >= 0"));
     }
   }
@@ -54,8 +57,8 @@ absl::Status BindShape(const ValueInfoProto& input, const Shape& shape, Symbols*
   bool agrees = stated.dim_size() == static_cast<int>(shape.size());
   for (int i = 0; agrees && i < stated.dim_size(); ++i) {
     const auto& dim = stated.dim(i);
-    if (dim.has_dim_value()) agrees = dim.dim_value() == shape[i];
-    if (dim.dim_param().empty() || dim.has_dim_value()) continue;
+    if (IsFixed(dim)) agrees = dim.dim_value() == shape[i];
+    if (dim.dim_param().empty()) continue;
     const auto [it, inserted] = symbols->emplace(dim.dim_param(), shape[i]);
     if (it->second != shape[i]) {
       return UsageError(absl::StrCat("found the shape's ", Quote(dim.dim_param()), " = ", shape[i], ", wanted ",
@@ -84,7 +87,7 @@ std::vector<int64_t> KnownDimensions(const TensorShapeProto& stated, const Symbo
   for (int i = 0; i < stated.dim_size(); ++i) {
     const auto& dim = stated.dim(i);
     const auto it = symbols.find(dim.dim_param());
-    if (dim.has_dim_value()) {
+    if (IsFixed(dim)) {
       known.push_back(dim.dim_value());
     } else if (!dim.dim_param().empty() && it != symbols.end()) {
       known.push_back(it->second);
@@ -165,6 +168,43 @@ absl::StatusOr<std::pair<std::string, Shape>> ParseShape(absl::string_view text)
     return UsageError(absl::StrCat("found the shape ", Quote(text), ", wanted name:dimensions, as input:1,3,224,224"));
   }
   return std::make_pair(std::string(text.substr(0, colon)), shape);
+}
+
+bool HasOpenBatch(const ValueInfoProto& input) {
+  const auto& type = input.type().tensor_type();
+  return !type.has_shape() || (type.shape().dim_size() > 0 && !IsFixed(type.shape().dim(0)));
+}
+
+absl::StatusOr<Tensor> FitConstant(const ValueInfoProto& input, const Tensor& given) {
+  ASSIGN_OR_RETURN(const DType dtype, CheckType(input));
+  if (given.dtype() == dtype) return given;
+  Tensor fitted = Cast(given, dtype);
+  for (int64_t i = 0; i < given.num_elements(); ++i) {
+    if (IsFloat(dtype) || fitted.At(i) == given.At(i)) continue;
+    return UsageError(absl::StrCat("found the value ", given.At(i), ", wanted one of type ", DTypeName(dtype)));
+  }
+  const TensorShapeProto& stated = input.type().tensor_type().shape();
+  const bool any_number =
+      !input.type().tensor_type().has_shape() || (stated.dim_size() == 1 && !IsFixed(stated.dim(0)));
+  if (any_number) return fitted;
+  const Shape shape = KnownDimensions(stated, {});
+  if (const auto wanted = CheckedNumElements(shape); !wanted.ok() || *wanted != given.num_elements()) {
+    return UsageError(absl::StrCat("found ", given.num_elements(), " values, wanted as many as ", ShapeName(stated),
+                                   " has in the file"));
+  }
+  fitted.set_type({dtype, shape, std::nullopt, Layout::kRowMajor});
+  return fitted;
+}
+
+absl::StatusOr<std::pair<std::string, Tensor>> ParseConstant(absl::string_view text) {
+  const size_t colon = text.rfind(':');
+  std::vector<double> values;
+  bool valid = colon != absl::string_view::npos && colon > 0;
+  for (absl::string_view part : absl::StrSplit(text.substr(valid ? colon + 1 : 0), ',')) {
+    valid = valid && absl::SimpleAtod(part, &values.emplace_back());
+  }
+  if (!valid) return UsageError(absl::StrCat("found the value ", Quote(text), ", wanted name:numbers, as rate:16000"));
+  return std::make_pair(std::string(text.substr(0, colon)), Tensor::Of({static_cast<int64_t>(values.size())}, values));
 }
 
 }  // namespace fuselage::onnx

@@ -34,14 +34,13 @@ absl::Status AddInputs(const GraphProto& proto, const LoadOptions& options, ir::
     if (const auto it = types.find(input.name()); it != types.end()) {
       RETURN_IF_ERROR(builder->budget().CheckValue(it->second, absl::StrCat("input ", Quote(input.name()), ":")));
       ASSIGN_OR_RETURN(ir::Node * node, graph->AddPlaceholder(input.name(), it->second));
-      const auto& stated = input.type().tensor_type();
-      const bool symbolic =
-          !stated.has_shape() || (stated.shape().dim_size() > 0 && !stated.shape().dim(0).has_dim_value());
-      if (symbolic && it->second.rank() > 0) builder->MarkBatch(node);
+      if (HasOpenBatch(input) && it->second.rank() > 0) builder->MarkBatch(node);
       values->Define(input.name(), {"", nullptr, node});
       if (options.names != nullptr) options.names->inputs.push_back(input.name());
     } else if (const auto constant = options.constants.find(input.name()); constant != options.constants.end()) {
-      ASSIGN_OR_RETURN(Value value, builder->ChargedConstant(input.name(), constant->second));
+      absl::StatusOr<Tensor> tensor = FitConstant(input, constant->second);
+      if (!tensor.ok()) return Annotate(tensor.status(), absl::StrCat("input ", Quote(input.name())));
+      ASSIGN_OR_RETURN(Value value, builder->ChargedConstant(input.name(), *std::move(tensor)));
       values->Define(input.name(), std::move(value));
     }
   }

@@ -41,7 +41,8 @@ struct LoadOptions : ImportOptions {
   // supported. Empty: the file's.
   std::vector<std::string> outputs;
   // Inputs to treat as constants of these values: what a graph takes as an input but a compiler must know, such as the
-  // target of a Reshape.
+  // target of a Reshape or the condition of an If. Values of another type become those of the input's, exactly if that
+  // is of integers, and take its shape.
   std::map<std::string, Tensor> constants;
   // Where not null, receives the file's names.
   Names* names = nullptr;
@@ -65,6 +66,9 @@ absl::StatusOr<Tensor> ParseTensor(absl::string_view bytes, absl::string_view fi
 
 // "input:1,3,224,224" -> {"input", [1,3,224,224]}. The name may hold colons. Errors are InvalidArgument (usage).
 absl::StatusOr<std::pair<std::string, Shape>> ParseShape(absl::string_view text);
+
+// "rate:16000", or "scales:1,2,2" -> the name, and the values as f64[n]. Errors as ParseShape's.
+absl::StatusOr<std::pair<std::string, Tensor>> ParseConstant(absl::string_view text);
 
 }  // namespace fuselage::onnx
 

@@ -348,6 +348,60 @@ TEST(Shapes, ParseShape) {
   }
 }
 
+// As TensorFlow's converters write them.
+TEST(Shapes, MinusOneIsOpen) {
+  ModelBuilder model;
+  model.Input("x", {-1, 3, -1}).Node("Relu", {"x"}, {"y"}).Output("y");
+  const auto unbound = Import(model);
+  EXPECT_TRUE(IsUsageError(unbound.status()));
+  EXPECT_THAT(std::string(unbound.status().message()), HasSubstr("x:1,3,<?>"));
+  LoadOptions options;
+  options.shapes["x"] = {2, 3, 7};
+  const auto bound = Import(model, options);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_EQ((*bound)->placeholders()[0]->tensor_type().shape, (Shape{2, 3, 7}));
+}
+
+TEST(Constants, ParseConstant) {
+  const auto rate = ParseConstant("a:b:16000");
+  ASSERT_TRUE(rate.ok());
+  EXPECT_EQ(rate->first, "a:b");
+  EXPECT_TRUE(rate->second.SameBytes(Tensor::Of<double>({1}, {16000})));
+  EXPECT_TRUE(ParseConstant("x:-1,2.5")->second.SameBytes(Tensor::Of<double>({2}, {-1, 2.5})));
+  for (const char* bad : {"", "x", "x:", ":1", "x:1,", "x:y"}) {
+    EXPECT_TRUE(IsUsageError(ParseConstant(bad).status())) << bad;
+  }
+}
+
+// Numbers become the input's type and shape.
+TEST(Constants, TakeAnInputsPlace) {
+  ModelBuilder model;
+  model.Input("x", {2}).Input("rate", {}, DType::kI64).Input("scales", {1, 2}).Input("any", {"n"}, DType::kI64);
+  model.Node("Cast", {"rate"}, {"r"}).Int("to", 1).Node("Mul", {"x", "r"}, {"a"}).Node("Mul", {"a", "scales"}, {"b"});
+  model.Node("Reshape", {"b", "any"}, {"y"}).Output("y");
+  const auto import = [&](const std::vector<std::string>& texts) {
+    LoadOptions options;
+    for (const std::string& text : texts) options.constants.insert(*ParseConstant(text));
+    return Import(model, options);
+  };
+  const auto graph = import({"rate:3", "scales:1,2", "any:2,1"});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ASSERT_EQ((*graph)->placeholders().size(), 1);
+  const auto found = interpreter::Run(**graph, std::vector<Tensor>{Tensor::Of<float>({2}, {1, 10})});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_TRUE((*found)[0].SameBytes(Tensor::Of<float>({2, 1}, {3, 60})));
+
+  const auto error = [&](const std::string& text) {
+    const absl::Status status = import({text}).status();
+    EXPECT_TRUE(IsUsageError(status)) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(error("rate:0.5"), HasSubstr("input 'rate': found the value 0.5, wanted one of type i64"));
+  EXPECT_THAT(error("rate:1,2"), HasSubstr("input 'rate': found 2 values, wanted as many as [] has in the file"));
+  EXPECT_THAT(error("scales:1"), HasSubstr("input 'scales': found 1 values, wanted as many as [1,2] has"));
+  EXPECT_THAT(error("rat:1"), HasSubstr("found a constant for 'rat', no input"));
+}
+
 TEST(Limits, OverflowAndMemory) {
   ModelBuilder overflow;
   overflow.Input("x", {int64_t{1} << 40, int64_t{1} << 40}).Node("Relu", {"x"}, {"y"}).Output("y");

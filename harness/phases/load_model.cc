@@ -25,6 +25,10 @@ absl::Status ReadModel(RunState& run, const std::string& path, std::vector<std::
     ASSIGN_OR_RETURN(const auto shape, onnx::ParseShape(text));
     options.shapes[shape.first] = shape.second;
   }
+  for (const std::string& text : run.config.model().constants()) {
+    ASSIGN_OR_RETURN(auto constant, onnx::ParseConstant(text));
+    options.constants.insert(std::move(constant));
+  }
   options.outputs = {run.config.model().outputs().begin(), run.config.model().outputs().end()};
   options.max_memory_bytes = run.request.max_memory_bytes;
   options.allow_nonfinite = run.request.allow_nonfinite;
@@ -36,13 +40,15 @@ absl::Status ReadModel(RunState& run, const std::string& path, std::vector<std::
   auto loaded = compiler::LoadGraph(path, run.library.ops, options, external);
   if (IsUsageError(loaded.status())) {
     return UsageError(absl::StrCat(loaded.status().message(),
-                                   "\nShapes are given by model.shapes, or by --shape=NAME:DIMENSIONS; "
-                                   "outputs by model.outputs, or by --output=NAME."));
+                                   "\nShapes are given by model.shapes, or by --shape=NAME:DIMENSIONS; constants by "
+                                   "model.constants, or by --constant=NAME:NUMBERS; outputs by model.outputs, or by "
+                                   "--output=NAME."));
   }
   if (absl::IsUnimplemented(loaded.status())) {
     return absl::UnimplementedError(absl::StrCat(
         loaded.status().message(),
-        "\nWhat comes before can run alone: its outputs are given by model.outputs, or by --output=NAME."));
+        "\nWhat comes before can run alone: its outputs are given by model.outputs, or by --output=NAME. An input that "
+        "never changes can be a constant: by model.constants, or by --constant=NAME:NUMBERS."));
   }
   RETURN_IF_ERROR(loaded.status());
   run.graph = std::move(loaded->graph);

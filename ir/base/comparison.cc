@@ -50,9 +50,9 @@ Difference Compare(const Tensor& wanted, const Tensor& found) {
   }
   if (difference.max_abs_error == 0) return difference;
   difference.rms_error = std::sqrt(squares / static_cast<double>(wanted.num_elements()));
-  difference.snr_db = std::isfinite(difference.rms_error) && low < high
-                          ? -20 * std::log10(difference.rms_error / (high - low))
-                          : -kInfinity;
+  const double signal = low < high ? high - low : difference.magnitude;
+  difference.snr_db =
+      std::isfinite(difference.rms_error) && signal > 0 ? -20 * std::log10(difference.rms_error / signal) : -kInfinity;
   return difference;
 }
 

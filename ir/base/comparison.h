@@ -17,8 +17,9 @@ struct Difference {
   double max_abs_error = 0;
   double rms_error = 0;
   double magnitude = 0;  // The largest finite |value| that was wanted.
-  // Signal-to-noise ratio in dB: -20 log10(rms_error / (max - min of the finite values that were wanted)), +infinity
-  // where all are equal, -infinity where they differ by infinity. Never NaN.
+  // Signal-to-noise ratio in dB: -20 log10(rms_error / signal), the signal being max - min of the finite values that
+  // were wanted, or their magnitude where that is one value. +infinity where all are equal, -infinity where they differ
+  // by infinity or there is no signal. Never NaN.
   double snr_db = std::numeric_limits<double>::infinity();
   int64_t lost = 0;  // Elements that are NaN or infinite where a finite value was wanted.
 };

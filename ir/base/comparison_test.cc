@@ -26,7 +26,8 @@ TEST(Compare, FiniteValues) {
   EXPECT_NEAR(apart.max_abs_error, 0.3, 1e-6);
   EXPECT_NEAR(apart.rms_error, std::sqrt(0.05), 1e-6);
   EXPECT_NEAR(apart.snr_db, -20 * std::log10(std::sqrt(0.05) / 4), 1e-5);
-  EXPECT_EQ(Compare(Floats({1, 1}), Floats({1, 2})).snr_db, -kInf) << "no signal, some noise";
+  EXPECT_NEAR(Compare(Floats({-2}), Floats({-2.2f})).snr_db, 20, 1e-4) << "a single value";
+  EXPECT_EQ(Compare(Floats({0, 0}), Floats({0, 2})).snr_db, -kInf) << "no signal, some noise";
   EXPECT_EQ(Compare(Floats({}), Floats({})).max_abs_error, 0);
 }
 
