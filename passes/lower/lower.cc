@@ -197,7 +197,7 @@ class Lowering {
         found.insert(found.end(), {argument.value, argument.value->operand(0)});
       }
     }
-    if (plan.dequantizes.empty()) return node;  // A float op among float values.
+    if (plan.dequantizes.empty()) return LowerOnCodes(plan);
     if (plan.schema == nullptr) {
       if (node->op()->keeps_range) return MoveToCodes(plan);
       if (node->op()->view != ir::View::kNone) return node;
@@ -208,6 +208,15 @@ class Lowering {
     std::string reason = TakeCodes(plan);
     if (reason.empty()) reason = ChooseResult(plan);
     return reason.empty() ? Finish(plan) : Miss(node, reason);
+  }
+
+  // maximum(x) of codes x, as files with operators of codes have it, => int8.maximum(x).
+  absl::StatusOr<Node*> LowerOnCodes(Plan& plan) {
+    const bool on_codes = plan.node->op()->keeps_range && HasCodes(*plan.node) &&
+                          kernels_.FindOrNull(plan.schema == nullptr ? "" : plan.schema->name) != nullptr;
+    if (!on_codes) return plan.node;  // A float op among float values.
+    plan.result = plan.node->type();
+    return Finish(plan);
   }
 
   // The form of the op where it computes on codes: int8.linear_groups, where its weight is in groups.
