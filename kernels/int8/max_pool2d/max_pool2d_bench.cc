@@ -1,3 +1,4 @@
+#include "absl/strings/str_cat.h"
 #include "benchmark/benchmark.h"
 #include "kernels/core/testing/testing.h"
 #include "kernels/int8/max_pool2d/max_pool2d.h"
@@ -5,16 +6,31 @@
 namespace fuselage::int8::max_pool2d {
 namespace {
 
-// ResNet18's pool: 3x3, stride 2, 112x112x64 to 56x56x64.
-void Run(benchmark::State& state, const Variant& variant) {
+struct Pool {
+  const char* name;
+  int64_t channels;
+  kernels::PoolWindow::Axis axis;
+};
+constexpr Pool kPools[] = {
+    {"resnet18", 64, {112, 56, 3, 2, 1, 1, 1}},
+    {"shufflenet", 24, {112, 56, 3, 2, 1, 1, 1}},
+    {"mnist", 8, {28, 14, 2, 2, 1, 0, 0}},
+    {"yolo spp 5x5", 256, {20, 20, 5, 1, 1, 2, 2}},
+};
+
+void Run(benchmark::State& state, const Variant& variant, const Pool& pool) {
   if (!kernels::CpuSupports(variant.isa)) return state.SkipWithError("this CPU lacks the instruction set");
   Params params;
-  params.window.channels = 64;
-  for (auto& axis : params.window.axes) axis = {112, 56, 3, 2, 1, 1, 1};
-  kernels::GuardedMemory x(112 * 112 * 64), y(56 * 56 * 64);
+  params.window.batch = 1;
+  params.window.channels = pool.channels;
+  for (auto& axis : params.window.axes) axis = pool.axis;
+  const auto bytes = [&](int64_t size) { return size * size * pool.channels; };
+  params.window.x = {0, bytes(pool.axis.in), pool.axis.in * pool.channels, pool.channels};
+  params.window.y = {0, bytes(pool.axis.out), pool.axis.out * pool.channels, pool.channels};
+  kernels::GuardedMemory x(bytes(pool.axis.in)), y(bytes(pool.axis.out));
   x.FillRandom(1);
   for (auto _ : state) {
-    variant.run(params, x.data(), y.data(), 0, 56);
+    variant.run(params, x.data(), y.data(), 0, pool.axis.out);
     benchmark::ClobberMemory();
   }
   state.SetItemsProcessed(state.iterations() * y.size());
@@ -23,7 +39,10 @@ void Run(benchmark::State& state, const Variant& variant) {
 
 const bool kRegistered = [] {
   for (const Variant& variant : Variants()) {
-    benchmark::RegisterBenchmark(variant.name, [&variant](benchmark::State& state) { Run(state, variant); });
+    for (const Pool& pool : kPools) {
+      benchmark::RegisterBenchmark(absl::StrCat(variant.name, "/", pool.name).c_str(),
+                                   [&](benchmark::State& state) { Run(state, variant, pool); });
+    }
   }
   return true;
 }();
