@@ -33,10 +33,9 @@ absl::StatusOr<PoolWindow> MakeGlobalPoolWindow(const KernelDesc& desc);
 struct Taps {
   int64_t start, begin, end;
 };
-// `static`: sources for one instruction set must not share functions.
-static inline Taps ValidTaps(const PoolWindow::Axis& axis, int64_t output) {
+// `static`: sources for one instruction set must not share functions. Not inlined: it divides.
+[[gnu::noinline, maybe_unused]] static Taps ValidTaps(const PoolWindow::Axis& axis, int64_t output) {
   const int64_t start = output * axis.stride - axis.pad_begin;
-  if (start >= 0 && start + (axis.kernel - 1) * axis.dilation < axis.in) return {start, 0, axis.kernel};
   const int64_t fits = start >= axis.in ? 0 : (axis.in - start + axis.dilation - 1) / axis.dilation;
   return {start, start < 0 ? (-start + axis.dilation - 1) / axis.dilation : 0, fits < axis.kernel ? fits : axis.kernel};
 }

@@ -166,6 +166,16 @@ constexpr Layer kPointwise[] = {
     {"mobilenet_v2_14_project", 384, 14, 64, 1, 1, true, 3},   {"mobilenet_v2_14_expand", 64, 14, 384, 1, 1, false, 4},
 };
 
+// What makes an image, a map or scores of features: the last layers of networks that restore or segment images (ESPCN,
+// Shi et al., CVPR 2016; U-Net, Ronneberger et al., 2015), and heads of face detectors (YuNet, Wu et al., 2023).
+constexpr Layer kFew[] = {
+    {"espcn_image", 32, 224, 3, 3, 1, false, 1},    {"unet_map", 64, 128, 1, 1, 1, false, 1},
+    {"unet_classes", 64, 128, 4, 1, 1, false, 1},   {"voc_classes", 64, 128, 8, 1, 1, false, 1},
+    {"yunet_score", 64, 40, 1, 1, 1, false, 1},     {"yunet_box", 64, 40, 4, 1, 1, false, 1},
+    {"denoiser_image", 64, 128, 1, 3, 1, false, 1}, {"short_3", 16, 64, 3, 1, 1, false, 1},
+    {"short_6", 16, 64, 6, 1, 1, false, 1},         {"stem_8", 3, 112, 8, 3, 2, false, 1},
+};
+
 // 64-byte aligned.
 Tensor Memory(int64_t bytes) { return Tensor(DType::kU8, {bytes}); }
 Tensor Memory(const std::vector<uint8_t>& bytes) {
@@ -293,6 +303,7 @@ void RegisterAll() {
   RegisterLayers(kTransforms);
   RegisterLayers(kDilated);
   RegisterLayers(kPointwise);
+  RegisterLayers(kFew);
   for (int batch : {1, 16}) {
     for (int threads : {1, 2}) {
       benchmark::RegisterBenchmark(

@@ -170,6 +170,29 @@ TEST(Conv2dTest, HugeMultipliersSaturate) {
   for (const auto& [name, count] : ran) EXPECT_EQ(count, 12) << name;
 }
 
+// Sums end up side by side, in lanes of another number than they are.
+TEST(Conv2dTest, FewOutputChannels) {
+  uint64_t seed = 1;
+  std::map<std::string, int> ran;
+  for (int channels = 1; channels <= 9; ++channels) {
+    for (int width : {1, 5, 16, 48, 61, 97}) {
+      for (int kernel : {1, 3}) {
+        for (const DType output : {DType::kU8, DType::kF32}) {
+          Case c;
+          c.in_channels = width % 2 ? 24 : 7, c.out_channels = channels;
+          c.height = 3, c.width = width;
+          c.kernel_height = c.kernel_width = kernel;
+          c.top = c.left = c.bottom = c.right = kernel / 2;
+          c.output_type = output;
+          if (output != DType::kF32 && width > 5) c.residual_type = channels % 2 ? DType::kU8 : DType::kI8;
+          ExpectVariantsEqual(c, ++seed, &ran);
+        }
+      }
+    }
+  }
+  EXPECT_GE(ran["avx2 few"], 150);
+}
+
 TEST(Conv2dTest, EveryChannelCountAndWidth) {
   uint64_t seed = 1;
   std::map<std::string, int> ran;

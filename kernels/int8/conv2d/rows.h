@@ -16,6 +16,13 @@ constexpr Variant Direct(const char* name, kernels::Isa isa, bool (*supports)(co
           /*make=*/[](const Problem& problem) { return direct::Make(problem, kLoops()); }};
 }
 
+template <direct::Loops (*kLoops)()>
+constexpr Variant Few(const char* name, kernels::Isa isa) {
+  return {name, isa, direct::SupportsFew,
+          /*worthwhile=*/[](const Problem& problem) { return direct::WorthwhileFew(problem, kLoops()); },
+          /*make=*/[](const Problem& problem) { return direct::Make(problem, kLoops()); }};
+}
+
 template <winograd::Loops (*kLoops)()>
 constexpr Variant Winograd(const char* name, kernels::Isa isa) {
   return {name, isa, /*supports=*/winograd::Supports,

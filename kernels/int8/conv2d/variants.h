@@ -17,8 +17,10 @@ inline constexpr Variant kVariants[] = {
     Direct<direct::avx2::GetLoops>("avx2", Isa::kAvx2),
     Direct<direct::avx2::GetPairLoops>("avx2 pairs", Isa::kAvx2, direct::SupportsPairs),
     Winograd<winograd::avx2::GetLoops>("avx2 winograd", Isa::kAvx2),
+    Few<direct::avx2::GetFewLoops>("avx2 few", Isa::kAvx2),
     Direct<direct::avx_vnni::GetLoops>("avx_vnni", Isa::kAvxVnni),
     Winograd<winograd::avx_vnni::GetLoops>("avx_vnni winograd", Isa::kAvxVnni),
+    Few<direct::avx_vnni::GetFewLoops>("avx_vnni few", Isa::kAvxVnni),
     Depthwise<depthwise::avx2::GetLoops, direct::avx2::GetLoops>("avx2 depthwise", Isa::kAvx2, depthwise::Supports),
     Depthwise<depthwise::avx2::GetGroupLoops, direct::avx2::GetLoops>("avx2 groups", Isa::kAvx2,
                                                                       depthwise::SupportsSmallGroups),
@@ -26,6 +28,7 @@ inline constexpr Variant kVariants[] = {
                                                                           depthwise::SupportsSmallGroupPairs),
     Direct<direct::avx512_vnni::GetLoops>("avx512_vnni", Isa::kAvx512Vnni),
     Winograd<winograd::avx512_vnni::GetLoops>("avx512_vnni winograd", Isa::kAvx512Vnni),
+    Few<direct::avx512_vnni::GetFewLoops>("avx512_vnni few", Isa::kAvx512Vnni),
     Depthwise<depthwise::avx512_vnni::GetLoops, direct::avx512_vnni::GetLoops>("avx512_vnni depthwise",
                                                                                Isa::kAvx512Vnni, depthwise::Supports),
     Depthwise<depthwise::avx512_vnni::GetGroupLoops, direct::avx512_vnni::GetLoops>(

@@ -42,7 +42,7 @@ class Direct : public Algorithm {
     PlanTasks(problem.threads);
     SetWeight(problem,
               absl::StrCat("conv2d ", geometry_.groups, " ", depth_, " ", run_dwords_, " ", loops.element_bytes, " ",
-                           ToString(PackedType())),
+                           loops.multiply_few != nullptr ? "few " : "", ToString(PackedType())),
               [&] { return Packed(problem.weight); });
   }
 
@@ -152,8 +152,9 @@ class Direct : public Algorithm {
           const int8_t w = weight[(oc * channels + c) * taps + tap];
           const int64_t element = tap % taps_per_run * channels + c;
           const int64_t dword = tap / taps_per_run * run_dwords_ + element / elements;
-          uint8_t* to =
-              panel + (dword * kPanel + in_group % kPanel) * kDwordBytes + element % elements * loops_.element_bytes;
+          const int64_t at =
+              loops_.multiply_few != nullptr ? in_group * depth_ + dword : dword * kPanel + in_group % kPanel;
+          uint8_t* to = panel + at * kDwordBytes + element % elements * loops_.element_bytes;
           const int16_t wide = w;
           std::memcpy(to, loops_.element_bytes == 2 ? static_cast<const void*>(&wide) : &w, loops_.element_bytes);
         }
@@ -296,7 +297,7 @@ class Direct : public Algorithm {
           loops_.multiply_codes(m, constants_.stage(), At(*to, row, 0));
           continue;
         }
-        loops_.multiply(m);
+        loops_.multiply_few != nullptr ? loops_.multiply_few(m, g.out_channels) : loops_.multiply(m);
         if (to == nullptr || (end < first + kFinishedPixels && end < width)) continue;
         Finish(*to, row * width + first, end - first, m.c - (x - first) * m.c_stride);
         first = end;
@@ -326,6 +327,20 @@ class Direct : public Algorithm {
 };
 
 }  // namespace
+
+bool SupportsFew(const Problem& problem) {
+  return problem.by_rows() && problem.geometry.groups == 1 && problem.geometry.out_channels <= kMostFewChannels;
+}
+
+bool WorthwhileFew(const Problem& problem, const Loops& loops) {
+  const Geometry& g = problem.geometry;
+  constexpr int64_t kSum = 3;  // Takes as long as so many products.
+  const int64_t run =
+      CeilDiv((g.dilation_x == 1 ? g.kernel_width : 1) * int64_t{g.in_channels} * loops.element_bytes, kDwordBytes);
+  const int64_t runs = int64_t{g.kernel_height} * (g.dilation_x == 1 ? 1 : g.kernel_width);
+  const int64_t products = g.out_channels * (runs * CeilDiv(run, loops.lanes) + kSum);
+  return 10 * products <= 7 * runs * run * (kPanel / loops.lanes);
+}
 
 std::unique_ptr<Algorithm> Make(const Problem& problem, const Loops& loops) {
   return std::make_unique<Direct>(problem, loops);

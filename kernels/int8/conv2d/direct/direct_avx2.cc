@@ -4,7 +4,7 @@
 #include "kernels/int8/conv2d/core/load_bytes.h"
 #include "kernels/int8/conv2d/core/multiply_avx2.h"
 #include "kernels/int8/conv2d/core/output_avx2.h"
-#include "kernels/int8/conv2d/direct/loops.h"
+#include "kernels/int8/conv2d/direct/few_avx2.h"
 
 namespace fuselage::int8::conv2d::direct::avx2 {
 namespace {
@@ -71,16 +71,26 @@ void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, i
 }  // namespace
 
 Loops GetLoops() {
-  return {/*element_bytes=*/2,
+  return {/*lanes=*/8,
+          /*element_bytes=*/2,
           /*scattered_rows=*/false,
           /*max_rows=*/8 * kMaxRows,
           /*max_panels=*/1,
           /*chunk_depth=*/512,
           /*load=*/Load,
           /*multiply=*/MultiplyTiles<WordProduct>,
+          /*multiply_few=*/nullptr,
           /*finish=*/Finish,
           /*group=*/nullptr,
           /*multiply_codes=*/nullptr};
+}
+
+Loops GetFewLoops() {
+  Loops loops = GetLoops();
+  loops.chunk_depth = 1 << 30;
+  loops.multiply_few = MultiplyFew<FewLanes<WordProduct>>;
+  loops.finish = FinishFew<Finish>;
+  return loops;
 }
 
 Loops GetPairLoops() {

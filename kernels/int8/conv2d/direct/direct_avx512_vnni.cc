@@ -8,7 +8,7 @@
 #include "kernels/core/multiply/multiply_avx512.h"
 #include "kernels/int8/conv2d/core/load_bytes.h"
 #include "kernels/int8/conv2d/core/output_avx512.h"
-#include "kernels/int8/conv2d/direct/loops.h"
+#include "kernels/int8/conv2d/direct/few.h"
 
 namespace fuselage::int8::conv2d::direct::FUSELAGE_AVX512_VNNI {
 namespace {
@@ -221,6 +221,25 @@ void MultiplyActivated(Multiply m, const OutputStage& stage, Destination to) {
   }
 }
 
+struct FewLanes {
+  using Vector = __m512i;
+  static constexpr int kDwords = 16;
+  static inline Vector Zero() { return _mm512_setzero_si512(); }
+  static inline Vector Load(const char* p) { return _mm512_loadu_si512(p); }
+  static inline Vector LoadFirst(const char* p, int n) {
+    return _mm512_maskz_loadu_epi8((uint64_t{1} << (n * kDwordBytes)) - 1, p);
+  }
+  static inline Vector Add(Vector sum, Vector x, Vector weights) { return _mm512_dpbusd_epi32(sum, x, weights); }
+  static inline __m128i Sums(const Vector* v) {
+    const auto halves = [](Vector w) {
+      return _mm256_add_epi32(_mm512_castsi512_si256(w), _mm512_extracti64x4_epi64(w, 1));
+    };
+    const __m256i pairs =
+        _mm256_hadd_epi32(_mm256_hadd_epi32(halves(v[0]), halves(v[1])), _mm256_hadd_epi32(halves(v[2]), halves(v[3])));
+    return _mm_add_epi32(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+  }
+};
+
 // As many rows as registers hold the sums of, beside the weights and a dword.
 void MultiplyCodes(const Multiply& m, const OutputStage& stage, const Destination& to) {
   if (stage.function != nullptr) return MultiplyActivated(m, stage, to);
@@ -237,16 +256,30 @@ void MultiplyCodes(const Multiply& m, const OutputStage& stage, const Destinatio
 // Four panels of 512 dwords take 128 KB. From the second-level cache products are as fast as from the first, as long as
 // the weights that come next are fetched there, and sums stay in registers longer.
 Loops GetLoops() {
-  return {/*element_bytes=*/1,
+  return {/*lanes=*/16,
+          /*element_bytes=*/1,
           /*scattered_rows=*/true,
           /*max_rows=*/kMaxRows,
           /*max_panels=*/4,
           /*chunk_depth=*/512,
           /*load=*/LoadBytes,
           /*multiply=*/MultiplyVnni,
+          /*multiply_few=*/nullptr,
           /*finish=*/Finish,
           /*group=*/nullptr,
           /*multiply_codes=*/MultiplyCodes};
+}
+
+Loops GetFewLoops() {
+  Loops loops = GetLoops();
+  loops.scattered_rows = false;
+  loops.max_rows = 8 * kMaxRows;
+  loops.max_panels = 1;
+  loops.chunk_depth = 1 << 30;
+  loops.multiply_few = MultiplyFew<FewLanes>;
+  loops.finish = FinishFew<Finish>;
+  loops.multiply_codes = nullptr;
+  return loops;
 }
 
 }  // namespace fuselage::int8::conv2d::direct::FUSELAGE_AVX512_VNNI

@@ -3,7 +3,7 @@
 #include "kernels/core/avx_vnni.h"
 #include "kernels/int8/conv2d/core/load_bytes.h"
 #include "kernels/int8/conv2d/core/multiply_avx2.h"
-#include "kernels/int8/conv2d/direct/loops.h"
+#include "kernels/int8/conv2d/direct/few_avx2.h"
 
 namespace fuselage::int8::conv2d::direct::FUSELAGE_AVX_VNNI {
 namespace {
@@ -21,6 +21,14 @@ Loops GetLoops() {
   loops.element_bytes = 1;
   loops.load = LoadBytes;
   loops.multiply = MultiplyTiles<ByteProduct>;
+  return loops;
+}
+
+Loops GetFewLoops() {
+  Loops loops = avx2::GetFewLoops();
+  loops.element_bytes = 1;
+  loops.load = LoadBytes;
+  loops.multiply_few = MultiplyFew<FewLanes<ByteProduct>>;
   return loops;
 }
 

@@ -9,7 +9,10 @@
 
 namespace fuselage::int8::conv2d::direct {
 
+constexpr int kMostFewChannels = 8;
+
 struct Loops {
+  int lanes;            // Of int32 in a vector.
   int element_bytes;    // 2: int16, input codes as signed; 1: u8, input codes as unsigned.
   bool scattered_rows;  // Does multiply take row_offsets?
   int max_rows;         // Of one call of multiply: a multiple of kMaxRows.
@@ -18,6 +21,9 @@ struct Loops {
   // out[i] = x[i] ^ flip, as the element type (int16: sign-extended).
   void (*load)(const uint8_t* x, int64_t count, uint8_t flip, void* out);
   void (*multiply)(const Multiply&);
+  // In its place for one group of at most kMostFewChannels output channels, whose weights lie [channel][dword], as much
+  // memory as a panel; chunk_depth is any depth. It may store whole kMostFewChannels. Null: as panels.
+  void (*multiply_few)(const Multiply&, int channels);
   FinishPixels* finish;
   // Groups the steps of a panel of weights, for a multiply that wants that (kernels/core/multiply/pairs.h), and
   // max_panels is 1. Null: they stay as they are.
@@ -30,6 +36,7 @@ struct Loops {
 using GetLoopsFunction = Loops();
 FUSELAGE_VARIANTS(GetLoopsFunction, GetLoops)
 FUSELAGE_VARIANTS(GetLoopsFunction, GetPairLoops)
+FUSELAGE_VARIANTS(GetLoopsFunction, GetFewLoops)
 
 }  // namespace fuselage::int8::conv2d::direct
 

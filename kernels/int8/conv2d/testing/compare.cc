@@ -162,7 +162,7 @@ Case RandomCase(uint64_t seed) {
   c.groups = pick(4) == 0 ? 2 + pick(3) : 1;
   const int kinds = pick(8);
   c.in_channels = c.groups * (kinds == 0 ? 1 : 1 + pick(c.groups > 1 ? 20 : 40));
-  c.out_channels = c.groups * (1 + pick(c.groups > 1 ? 20 : 70));
+  c.out_channels = c.groups * (1 + pick(c.groups > 1 ? 20 : kinds == 1 ? 8 : 70));
   if (pick(6) == 0) {
     c.groups = c.in_channels = c.out_channels = 1 + pick(50);
     if (pick(4) == 0) c.out_channels *= 2;
