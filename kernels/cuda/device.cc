@@ -35,21 +35,20 @@ absl::StatusOr<DeviceProperties> CurrentDevice() {
   return properties;
 }
 
-DeviceBuffer::~DeviceBuffer() { cudaFree(data_); }
-
 absl::StatusOr<DeviceBuffer> DeviceBuffer::Allocate(int64_t bytes, absl::string_view what) {
+  void* data = nullptr;
+  RETURN_IF_ERROR(ToStatus(cudaMalloc(&data, bytes), absl::StrCat("cudaMalloc of ", bytes, " bytes for ", what)));
   DeviceBuffer buffer;
-  RETURN_IF_ERROR(
-      ToStatus(cudaMalloc(&buffer.data_, bytes), absl::StrCat("cudaMalloc of ", bytes, " bytes for ", what)));
+  buffer.data_.reset(data, cudaFree);
   buffer.bytes_ = bytes;
   return buffer;
 }
 
-absl::StatusOr<DeviceBuffer> DeviceBuffer::Upload(const void* data, int64_t bytes, absl::string_view what) {
-  ASSIGN_OR_RETURN(DeviceBuffer buffer, Allocate(bytes, what));
-  RETURN_IF_ERROR(ToStatus(cudaMemcpy(buffer.data_, data, bytes, cudaMemcpyHostToDevice),
-                           absl::StrCat("upload of ", bytes, " bytes for ", what)));
-  return buffer;
+absl::Status DeviceBuffer::Write(const void* data, absl::string_view what) const {
+  cudaError_t error = cudaMemcpy(data_.get(), data, bytes_, cudaMemcpyHostToDevice);
+  // Which returns once it has read pageable memory.
+  if (error == cudaSuccess) error = cudaStreamSynchronize(nullptr);
+  return ToStatus(error, absl::StrCat("upload of ", bytes_, " bytes for ", what));
 }
 
 }  // namespace fuselage::cuda

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
 
 #include "ir/base/check.h"
 #include "kernels/core/testing/testing.h"
@@ -15,9 +16,21 @@
 namespace fuselage::cuda {
 namespace {
 
-std::map<void*, int64_t>& Uploads() {
-  static auto* const uploads = new std::map<void*, int64_t>();
-  return *uploads;
+// What DeviceBuffers have, of all threads.
+struct Blocks {
+  std::mutex mutex;
+  std::map<void*, int64_t> bytes;
+};
+
+Blocks& AllBlocks() {
+  static auto* const blocks = new Blocks();
+  return *blocks;
+}
+
+void FreeBlock(void* data) {
+  const std::lock_guard<std::mutex> lock(AllBlocks().mutex);
+  AllBlocks().bytes.erase(data);
+  std::free(data);
 }
 
 class EmulatedGemm final : public Int8Gemm {
@@ -45,7 +58,15 @@ class EmulatedGemm final : public Int8Gemm {
 }  // namespace
 
 void AllowUploads(Emulator* emulator) {
-  for (const auto& [data, bytes] : Uploads()) emulator->AllowConstants("uploaded memory", data, bytes);
+  const std::lock_guard<std::mutex> lock(AllBlocks().mutex);
+  for (const auto& [data, bytes] : AllBlocks().bytes) emulator->AllowConstants("uploaded memory", data, bytes);
+}
+
+int64_t DeviceBytes() {
+  const std::lock_guard<std::mutex> lock(AllBlocks().mutex);
+  int64_t sum = 0;
+  for (const auto& [data, bytes] : AllBlocks().bytes) sum += bytes;
+  return sum;
 }
 
 // One small multiprocessor, so that threads have several items.
@@ -56,23 +77,18 @@ absl::StatusOr<DeviceProperties> CurrentDevice() {
   return device;
 }
 
-DeviceBuffer::~DeviceBuffer() {
-  Uploads().erase(data_);
-  std::free(data_);
-}
-
 absl::StatusOr<DeviceBuffer> DeviceBuffer::Allocate(int64_t bytes, absl::string_view) {
   DeviceBuffer buffer;
-  buffer.data_ = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  buffer.data_.reset(std::aligned_alloc(256, (bytes + 255) / 256 * 256), FreeBlock);
   buffer.bytes_ = bytes;
-  Uploads()[buffer.data_] = bytes;
+  const std::lock_guard<std::mutex> lock(AllBlocks().mutex);
+  AllBlocks().bytes[buffer.data_.get()] = bytes;
   return buffer;
 }
 
-absl::StatusOr<DeviceBuffer> DeviceBuffer::Upload(const void* data, int64_t bytes, absl::string_view what) {
-  ASSIGN_OR_RETURN(DeviceBuffer buffer, Allocate(bytes, what));
-  std::memcpy(buffer.data_, data, bytes);
-  return buffer;
+absl::Status DeviceBuffer::Write(const void* data, absl::string_view) const {
+  std::memcpy(data_.get(), data, bytes_);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Int8Gemm>> Int8Gemm::Create(const Size& size) {

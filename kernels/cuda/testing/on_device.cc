@@ -19,7 +19,8 @@ class Guarded {
     }
     Guarded result;
     result.bytes_ = bytes;
-    ASSIGN_OR_RETURN(result.memory_, DeviceBuffer::Upload(image.data(), image.size(), "a test"));
+    ASSIGN_OR_RETURN(result.memory_, DeviceBuffer::Allocate(image.size(), "a test"));
+    RETURN_IF_ERROR(result.memory_.Write(image.data(), "a test"));
     return result;
   }
   uint8_t* data() const { return static_cast<uint8_t*>(memory_.data()) + kGuard; }
