@@ -40,7 +40,7 @@ class ExecutableImpl final : public Executable {
 
   absl::Status Init() {
     ASSIGN_OR_RETURN(arena_, executor_->Allocate(program_->arena_bytes, "the arena"));
-    ASSIGN_OR_RETURN(constants_, executor_->Allocate(program_->constant_bytes, "constants"));
+    constants_.resize(schedule_.buffers.size());
     bound_.inputs.resize(schedule_.input_types.size());
     bound_.outputs.resize(schedule_.output_types.size());
     for (size_t i = 0; i < schedule_.buffers.size(); ++i) {
@@ -48,8 +48,8 @@ class ExecutableImpl final : public Executable {
       uint8_t* const address = AddressOf(static_cast<int>(i));
       if (buffer.home == Home::kInput) bound_.inputs[buffer.index] = {address, buffer.bytes};
       if (buffer.home == Home::kOutput) bound_.outputs[buffer.index] = {address, buffer.bytes};
-      if (buffer.home != Home::kConstant || executor_->on_host() || buffer.last < 0) continue;
-      RETURN_IF_ERROR(executor_->Upload(address, buffer.constant->raw_data(), buffer.bytes));
+      if (buffer.home != Home::kConstant || buffer.last < 0) continue;
+      ASSIGN_OR_RETURN(constants_[i], executor_->Place(*buffer.constant));
     }
     BindSteps();
     return executor_->Prepare(bound_);
@@ -114,11 +114,11 @@ class ExecutableImpl final : public Executable {
     return absl::OkStatus();
   }
 
-  // Null where the caller has it.
+  // Null where the caller has it, and of a constant.
   uint8_t* AddressOf(int id) const {
-    const BufferSpec& buffer = schedule_.buffers[id];
-    if (buffer.home != Home::kArena && executor_->on_host()) return nullptr;
-    return (buffer.home == Home::kConstant ? constants_ : arena_) + program_->offsets[id];
+    const Home home = schedule_.buffers[id].home;
+    const bool elsewhere = home == Home::kConstant || (home != Home::kArena && executor_->on_host());
+    return elsewhere ? nullptr : arena_ + program_->offsets[id];
   }
 
   void AddWriters(const BufferSpec& buffer, std::vector<int>* steps) const {
@@ -158,9 +158,8 @@ class ExecutableImpl final : public Executable {
     for (size_t i = 0; i < spec.inputs.size(); ++i) {
       if (spec.inputs[i] == StepSpec::kAbsent) continue;
       const BufferSpec& from = schedule_.buffers[spec.inputs[i]];
-      const bool in_place = on_host && from.home == Home::kConstant;
       const int64_t offset = offset_of(i);
-      const auto* whole = in_place ? static_cast<const uint8_t*>(from.constant->raw_data()) : AddressOf(spec.inputs[i]);
+      const auto* whole = from.home == Home::kConstant ? constants_[spec.inputs[i]] : AddressOf(spec.inputs[i]);
       step.inputs[i] = {whole + offset, from.bytes - offset};
       if (on_host && from.home == Home::kInput) inputs_from_inputs_.push_back({&step.inputs[i], from.index, offset});
       if (on_host && from.home == Home::kOutput) inputs_from_outputs_.push_back({&step.inputs[i], from.index, offset});
@@ -220,7 +219,8 @@ class ExecutableImpl final : public Executable {
   const std::shared_ptr<const Program> program_;
   const Schedule& schedule_;  // The program's.
   const std::unique_ptr<Executor> executor_;
-  uint8_t *arena_ = nullptr, *constants_ = nullptr;
+  uint8_t* arena_ = nullptr;
+  std::vector<const uint8_t*> constants_;  // By buffer.
   BoundProgram bound_;
   std::vector<External<ConstBuffer>> inputs_from_inputs_, inputs_from_outputs_;
   std::vector<External<Buffer>> outputs_to_outputs_;

@@ -54,8 +54,8 @@ class Executor {
   // --- Memory, which lives as long as the executor.
   // Zeroed; `what` it is for. Null where `bytes` is 0.
   virtual absl::StatusOr<uint8_t*> Allocate(int64_t bytes, absl::string_view what) = 0;
-  // From the host. `from` must stay until Prepare has returned.
-  virtual absl::Status Upload(void* to, const void* from, int64_t bytes) = 0;
+  // Where steps find a constant: on the host, which has it in place, or in memory that executors of one device share.
+  virtual absl::StatusOr<const uint8_t*> Place(const Tensor& constant) = 0;
 
   // --- Runs.
   // Once, before the first.

@@ -21,7 +21,9 @@ class HostExecutor final : public Executor {
 
   // Pages touched once so that no run pays for it; huge pages where the system gives them.
   absl::StatusOr<uint8_t*> Allocate(int64_t bytes, absl::string_view what) override;
-  absl::Status Upload(void* to, const void* from, int64_t bytes) override { return Copy(from, to, bytes); }
+  absl::StatusOr<const uint8_t*> Place(const Tensor& constant) override {
+    return static_cast<const uint8_t*>(constant.raw_data());
+  }
   absl::Status Run(const BoundProgram& program, absl::Span<const Tensor* const>, absl::Span<Tensor* const>,
                    std::vector<double>* seconds) override;
   absl::StatusOr<std::vector<StepSpan>> RunRecorded(const BoundProgram& program, absl::Span<const Tensor* const>,

@@ -10,8 +10,6 @@ namespace {
 
 using Home = BufferSpec::Home;
 
-int64_t Aligned(int64_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
-
 // Each buffer is in use from the first to the last step that one inside it is; -1: none.
 std::vector<Lifetime> UsesOf(const std::vector<BufferSpec>& buffers) {
   std::vector<Lifetime> uses;
@@ -49,12 +47,7 @@ void PlanBuffers(bool on_host, Program* program) {
   const std::vector<Lifetime> uses = UsesOf(buffers);
   for (size_t i = 0; i < buffers.size(); ++i) {
     const BufferSpec& buffer = buffers[i];
-    if (buffer.whole >= 0 || (on_host && buffer.home != Home::kArena)) continue;
-    if (buffer.home == Home::kConstant) {
-      program->offsets[i] = program->constant_bytes;
-      if (buffer.last >= 0) program->constant_bytes += Aligned(buffer.bytes);
-      continue;
-    }
+    if (buffer.whole >= 0 || buffer.home == Home::kConstant || (on_host && buffer.home != Home::kArena)) continue;
     Lifetime lifetime{buffer.bytes, std::max(0, uses[i].first), std::max(0, uses[i].last)};
     ExtendOverTurns(schedule.bands, &lifetime);
     if (beside_next(lifetime.first - 1)) --lifetime.first;

@@ -17,11 +17,10 @@ class Program {
  public:
   Schedule schedule;
   int threads = 1;
-  // Where each buffer lies: in the arena, or, if it is a constant, in the block of constants. A buffer that the host
-  // has in place has no offset.
+  // Where each buffer lies in the arena. Constants, and what the host has in place, have no offset.
   std::vector<int64_t> offsets;
   std::vector<ArenaBlock> arena;
-  int64_t arena_bytes = 0, constant_bytes = 0;
+  int64_t arena_bytes = 0;
 };
 
 // For pools of at most `threads` threads.

@@ -67,8 +67,17 @@ class CudaExecutor final : public Executor {
     return static_cast<uint8_t*>(memory_.emplace_back(std::move(memory)).get());
   }
 
-  absl::Status Upload(void* to, const void* from, int64_t bytes) override {
-    return device_->Copy(to, from, bytes, Direction::kHostToDevice, stream_.get());
+  absl::StatusOr<const uint8_t*> Place(const Tensor& constant) override {
+    const int64_t bytes = constant.byte_size();
+    const absl::string_view content(static_cast<const char*>(constant.raw_data()), static_cast<size_t>(bytes));
+    std::shared_ptr<void>& memory = constants_.emplace_back();  // An error may leave a copy to it on the stream.
+    ASSIGN_OR_RETURN(memory, device_->constants().Get(content, [&]() -> absl::StatusOr<std::shared_ptr<void>> {
+      ASSIGN_OR_RETURN(memory, device_->Allocate(bytes, "a constant"));
+      RETURN_IF_ERROR(device_->Copy(memory.get(), constant.raw_data(), bytes, Direction::kHostToDevice, stream_.get()));
+      RETURN_IF_ERROR(device_->Synchronize(stream_.get()));
+      return memory;
+    }));
+    return static_cast<const uint8_t*>(memory.get());
   }
 
   absl::Status Prepare(const BoundProgram& program) override {
@@ -93,7 +102,8 @@ class CudaExecutor final : public Executor {
       for (int64_t begin = 0; begin < device.bytes; begin += kPieceBytes) {
         const int64_t bytes = std::min(kPieceBytes, device.bytes - begin);
         CopyOnHost(host + begin, from + begin, bytes);
-        RETURN_IF_ERROR(Upload(static_cast<uint8_t*>(device.data) + begin, host + begin, bytes));
+        RETURN_IF_ERROR(device_->Copy(static_cast<uint8_t*>(device.data) + begin, host + begin, bytes,
+                                      Direction::kHostToDevice, stream));
       }
     }
     if (seconds != nullptr) {
@@ -217,6 +227,7 @@ class CudaExecutor final : public Executor {
   kernels::Serial serial_;
   kernels::Parallel* const host_threads_;
   std::vector<Handle> memory_;
+  std::vector<std::shared_ptr<void>> constants_;
   Handle host_;
   std::vector<HostBuffer> inputs_, outputs_;
   Handle stream_, start_, end_;

@@ -19,7 +19,8 @@
 namespace fuselage::runtime::cuda {
 
 struct CudaExecutableOptions {
-  // Of device memory, for weights and the arena, which holds inputs and outputs too. 0: no limit.
+  // Of device memory, for weights and the arena, which holds inputs and outputs too. Weights count in full, though
+  // executables share them: kernels' (kernels/cuda/shared_uploads.h) and the graph's constants. 0: no limit.
   int64_t max_memory_bytes = 0;
   // Whose threads copy inputs and outputs to and from pinned memory; outlives the executable. Null: the caller's alone.
   kernels::Parallel* host = nullptr;

@@ -1,6 +1,8 @@
 #include "runtime/cuda/cuda_executable.h"
 
+#include <atomic>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -44,7 +46,7 @@ class CudaExecutableTest : public ::testing::Test {
   FakeApi api_;
   ir::OpRegistry ops_;
   kernels::KernelRegistry kernels_;
-  int launches_ = 0;
+  std::atomic<int> launches_ = 0;
   std::unique_ptr<Device> device_;
 };
 
@@ -178,6 +180,54 @@ TEST_F(CudaExecutableTest, AllocatesArenaAndConstantsOnly) {
   EXPECT_EQ(api_.live_handles(), 0);
 }
 
+// x and two constants: one that all images have, one with values for each.
+const ir::Graph& NetworkOfConstants(GraphBuilder& g, int64_t batch) {
+  const AttributeMap out = {{"out_dtype", DType::kU8}, {"out_scale", 0.05}, {"out_zero_point", 3}};
+  const auto codes = [](int64_t images) {
+    return SeededTensor({DType::kU8, {images, 3, 16, 16}, PerTensor(0.05f, 3), Layout::kRowMajor}, 5);
+  };
+  Node* x = g.Call("int8.quantize", {g.Input({batch, 3, 16, 16})}, out);
+  Node* sum = g.Call("int8.add", {x, g.Constant(codes(1))}, out);
+  return g.Output({g.Call("int8.dequantize", {g.Call("int8.add", {sum, g.Constant(codes(batch))}, out)})});
+}
+
+TEST_F(CudaExecutableTest, ConstantsAreOnceOnTheDevice) {
+  constexpr int64_t kImage = 3 * 16 * 16;
+  std::vector<std::unique_ptr<GraphBuilder>> builders;
+  std::vector<const ir::Graph*> graphs;
+  std::vector<std::unique_ptr<Executable>> executables;
+  int64_t arenas = 0;
+  const auto add = [&](int64_t batch) {
+    builders.push_back(std::make_unique<GraphBuilder>(ops_));
+    graphs.push_back(&NetworkOfConstants(*builders.back(), batch));
+    ASSERT_OK_AND_ASSIGN(executables.emplace_back(), Compile(*graphs.back()));
+    arenas += executables.back()->arena_bytes();
+  };
+  for (int64_t batch : {1, 1, 2, 2, 1}) add(batch);
+  EXPECT_EQ(api_.device_bytes(), arenas + kImage + 2 * kImage) << "a constant of one image and one of two";
+  EXPECT_EQ(executables[2]->weight_bytes(), executables[0]->weight_bytes() + kImage) << "whoever else has them";
+  executables[0] = nullptr;
+  for (size_t i = 1; i < executables.size(); ++i) ExpectMatchesInterpreter(*graphs[i], *executables[i], i);
+  executables.clear();
+  EXPECT_EQ(api_.live_handles(), 0);
+}
+
+// Each thread's executable is on a stream of its own; one of them uploads.
+TEST_F(CudaExecutableTest, ThreadsShareConstants) {
+  GraphBuilder g(ops_);
+  const ir::Graph& graph = NetworkOfConstants(g, 1);
+  std::vector<std::unique_ptr<Executable>> executables(4);
+  std::vector<std::thread> threads;
+  for (auto& executable : executables) {
+    threads.emplace_back([&] {
+      ASSERT_OK_AND_ASSIGN(executable, Compile(graph));
+      for (uint64_t seed : {1, 2, 3}) ExpectMatchesInterpreter(graph, *executable, seed);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(api_.device_bytes(), 4 * executables[0]->arena_bytes() + 3 * 16 * 16);
+}
+
 TEST_F(CudaExecutableTest, InputsAndConstantsMayBeOutputs) {
   GraphBuilder g(ops_);
   Node* x = g.Input({2, 3, 4, 5});
@@ -262,10 +312,12 @@ TEST_F(CudaExecutableTest, ALaunchThatFailsNamesItsNode) {
 
 // Whichever call fails, the error comes out, nothing leaks, and nothing is used that is not there.
 TEST_F(CudaExecutableTest, AnyCallMayFail) {
-  GraphBuilder g(ops_);
-  const ir::Graph& graph = ResidualNetwork(g);
-  const std::vector<Tensor> inputs = SeededInputs(graph);
-  for (bool profiling : {false, true}) {
+  GraphBuilder g(ops_), with_constants(ops_);
+  const ir::Graph &residual = ResidualNetwork(g), &constants = NetworkOfConstants(with_constants, 2);
+  for (const auto& [network, profiling] :
+       {std::make_pair(&residual, false), std::make_pair(&residual, true), std::make_pair(&constants, false)}) {
+    const ir::Graph& graph = *network;
+    const std::vector<Tensor> inputs = SeededInputs(graph);
     for (const auto& [error, lost, code] :
          {std::make_tuple(kMemoryAllocation, false, absl::StatusCode::kResourceExhausted),
           std::make_tuple(kIllegalAddress, true, absl::StatusCode::kDataLoss)}) {

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "kernels/cuda/shared_uploads.h"
 #include "runtime/cuda/api.h"
 
 namespace fuselage::runtime::cuda {
@@ -70,6 +71,7 @@ class Device {
     return graph;
   }
   absl::Status Launch(GraphExec graph, Stream stream);
+  fuselage::cuda::SharedUploads& constants() { return constants_; }
   // See Api.
   void LetLaunchesOverlap(bool overlap) { api_->LetLaunchesOverlap(overlap); }
 
@@ -89,6 +91,7 @@ class Device {
   const DeviceOptions options_;
   const DeviceProperties properties_;
   const std::string driver_;
+  fuselage::cuda::SharedUploads constants_;
 };
 
 }  // namespace fuselage::runtime::cuda

@@ -1,6 +1,7 @@
 // A network through the convolutions that a GPU runs, emulated on the fake device: what the schedule hands them, in the
 // arena as it is planned, gives the interpreter's bits. And how many launches a graph has.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <set>
@@ -123,7 +124,7 @@ class Emulated : public ::testing::Test {
   }
 
   ir::OpRegistry ops_;
-  int launches_ = 0;
+  std::atomic<int> launches_ = 0;
   kernels::KernelRegistry kernels_;
   FakeApi api_;
   std::unique_ptr<Device> device_;

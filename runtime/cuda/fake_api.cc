@@ -33,12 +33,14 @@ template <typename T>
 Error FakeApi::Make(void** handle, T value) {
   if (Error error = Next()) return error;
   *handle = new T(std::move(value));
+  const std::lock_guard<std::mutex> lock(mutex_);
   live_[*handle] = typeid(T).name();
   return 0;
 }
 
 template <typename T>
 Error FakeApi::Destroy(void* handle) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   const auto it = live_.find(handle);
   if (it == live_.end() || it->second != typeid(T).name()) return kInvalidResourceHandle;
   live_.erase(it);
@@ -74,7 +76,13 @@ Error FakeApi::SetDevice(int device) { return device >= 0 && device < device_cou
 
 Error FakeApi::DeviceSynchronize() { return Next(); }
 
+int FakeApi::live_handles() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return static_cast<int>(live_.size() + memory_.size());
+}
+
 int64_t FakeApi::device_bytes() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
   int64_t bytes = 0;
   for (const auto& [data, block] : memory_) bytes += block.device ? block.bytes : 0;
   return bytes;
@@ -85,17 +93,20 @@ Error FakeApi::Allocate(void** data, int64_t bytes, bool device) {
   if (device && device_bytes() + bytes > properties.memory_bytes) return kMemoryAllocation;
   *data = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   std::memset(*data, 0xcd, bytes);
+  const std::lock_guard<std::mutex> lock(mutex_);
   memory_[static_cast<uint8_t*>(*data)] = {bytes, device};
   return 0;
 }
 
 Error FakeApi::Free(void* data) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   if (memory_.erase(static_cast<uint8_t*>(data)) == 0) return kInvalidValue;
   std::free(data);
   return 0;
 }
 
 bool FakeApi::Contains(const void* data, int64_t bytes, bool device) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
   const uint8_t* begin = static_cast<const uint8_t*>(data);
   auto it = memory_.upper_bound(begin);
   if (it == memory_.begin()) return false;
@@ -132,7 +143,7 @@ Error FakeApi::MemcpyAsync(void* to, const void* from, int64_t bytes, Direction 
     return kInvalidValue;
   }
   if (direction == Direction::kHostToDevice) {
-    const std::lock_guard<std::mutex> lock(uploads_mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     uploads_.push_back(bytes);
   }
   Append(stream, [=] { std::memcpy(to, from, bytes); });
@@ -164,9 +175,12 @@ Error FakeApi::EndCapture(Stream handle, Graph* graph) {
   const bool unjoined = std::exchange(stream.forks, 0) > 0;
   stream.capturing = false;
   Work captured = std::exchange(stream.captured, {});
-  captured_nodes_ = static_cast<int>(captured.size());
-  captured_overlaps_.clear();
-  for (const Node& node : captured) captured_overlaps_.push_back(node.overlaps);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    captured_nodes_ = static_cast<int>(captured.size());
+    captured_overlaps_.clear();
+    for (const Node& node : captured) captured_overlaps_.push_back(node.overlaps);
+  }
   if (stream.invalid) return kStreamCaptureInvalidated;
   return unjoined ? kStreamCaptureUnjoined : Make(graph, std::move(captured));
 }
@@ -209,6 +223,7 @@ Error FakeApi::StreamWaitEvent(Stream handle, Event event) {
   stream.origin = other;
   stream.forked_at = other->captured.size();
   ++other->forks;
+  const std::lock_guard<std::mutex> lock(mutex_);
   ++forks_;
   return 0;
 }

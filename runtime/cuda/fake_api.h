@@ -1,6 +1,6 @@
 // FakeApi: a CUDA device in host memory, for tests. Work waits on its stream until somebody waits for the stream, as on
-// a device: a copy that is read too early is not there yet. Errors can be made to happen at any call. Threads may run
-// graphs on streams of their own at once; what makes or frees anything is one thread's.
+// a device: a copy that is read too early is not there yet. Errors can be made to happen at any call. Threads may make
+// and run things on streams of their own at once; what the last graph was is for tests of one thread.
 #ifndef FUSELAGE_RUNTIME_CUDA_FAKE_API_H_
 #define FUSELAGE_RUNTIME_CUDA_FAKE_API_H_
 
@@ -37,7 +37,7 @@ class FakeApi final : public Api {
   void FailLaunch(Error error) { last_error_ = error; }
 
   // --- What happened.
-  int live_handles() const { return static_cast<int>(live_.size() + memory_.size()); }
+  int live_handles() const;
   int64_t device_bytes() const;  // Allocated now.
   int launched_graphs() const { return launched_graphs_; }
   int captured_nodes() const { return captured_nodes_; }  // Of the last graph.
@@ -120,13 +120,13 @@ class FakeApi final : public Api {
   std::atomic<Error> last_error_ = 0;
   bool lost_ = false;
   std::atomic<int> launched_graphs_ = 0;
-  int captured_nodes_ = 0, forks_ = 0;
-  std::vector<bool> captured_overlaps_;
-  std::mutex uploads_mutex_;
-  std::vector<int64_t> uploads_;
   std::atomic<int64_t> clock_ms_ = 0;
+  mutable std::mutex mutex_;  // Of what follows.
+  std::vector<int64_t> uploads_;
   std::map<const uint8_t*, Block> memory_;
   std::map<void*, std::string> live_;  // What it is.
+  int captured_nodes_ = 0, forks_ = 0;
+  std::vector<bool> captured_overlaps_;
 };
 
 }  // namespace fuselage::runtime::cuda

@@ -29,7 +29,7 @@ TensorType RowMajor(TensorType type) {
 // Launches the op's reference evaluation on the fake device; operands and result lie as the description says.
 class FakeKernel final : public kernels::Kernel {
  public:
-  FakeKernel(const KernelDesc& desc, const ir::OpSchema& schema, int* launches)
+  FakeKernel(const KernelDesc& desc, const ir::OpSchema& schema, std::atomic<int>* launches)
       : Kernel(desc), schema_(schema), desc_(desc), launches_(launches) {
     for (const auto& [name, tensor] : desc.parameters) parameters_.emplace(name, *tensor);
     set_variant("fake");
@@ -92,12 +92,12 @@ class FakeKernel final : public kernels::Kernel {
   const ir::OpSchema& schema_;
   const KernelDesc desc_;  // But for its parameters, which live in:
   std::map<std::string, Tensor> parameters_;
-  int* const launches_;
+  std::atomic<int>* const launches_;
 };
 
 }  // namespace
 
-void RegisterFakeKernels(const ir::OpRegistry& ops, int* launches, kernels::KernelRegistry& registry) {
+void RegisterFakeKernels(const ir::OpRegistry& ops, std::atomic<int>* launches, kernels::KernelRegistry& registry) {
   const std::map<std::string, LayoutRule> rules = {
       {"int8.quantize", LayoutRule::kAnyInput},
       {"int8.dequantize", LayoutRule::kAnyOutput},

@@ -2,6 +2,7 @@
 #ifndef FUSELAGE_RUNTIME_CUDA_FAKE_KERNELS_H_
 #define FUSELAGE_RUNTIME_CUDA_FAKE_KERNELS_H_
 
+#include <atomic>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -14,7 +15,7 @@ namespace fuselage::runtime::cuda {
 
 // For all int8 ops, clamp, and in f16 alone to, conv2d, linear and pools. They count their launches, those that are
 // captured included. `ops` and `launches` must outlive the kernels.
-void RegisterFakeKernels(const ir::OpRegistry& ops, int* launches, kernels::KernelRegistry& registry);
+void RegisterFakeKernels(const ir::OpRegistry& ops, std::atomic<int>* launches, kernels::KernelRegistry& registry);
 
 class FakeBackend final : public Backend {
  public:
@@ -29,7 +30,7 @@ class FakeBackend final : public Backend {
 
   ir::OpRegistry ops_;
   kernels::KernelRegistry kernels_;
-  int launches_ = 0;
+  std::atomic<int> launches_ = 0;
   std::unique_ptr<Device> device_;
 };
 

@@ -1,6 +1,7 @@
 // Networks run whole on CUDA's kernels, emulated on the fake device, with the bits that they have on the CPU. Only
 // convolutions, whose emulation is tested elsewhere, are evaluated by their reference.
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -83,7 +84,7 @@ class EmulatedBackend final : public runtime::cuda::Backend {
 
  private:
   ir::OpRegistry ops_;
-  int launches_ = 0;
+  std::atomic<int> launches_ = 0;
   kernels::KernelRegistry kernels_;
   std::unique_ptr<runtime::cuda::Device> device_;
 };
