@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "compiler/artifact.h"
 #include "compiler/calibration_runner.h"
 #include "compiler/engine.h"
+#include "compiler/engine_cache.h"
 #include "compiler/profiler.h"
 #include "compiler/samples.h"
 #include "ir/base/status.h"
@@ -27,6 +29,7 @@ namespace fuselage {
 namespace {
 
 using compiler::Engine;
+using compiler::EngineCache;
 using compiler::Library;
 
 std::vector<Value> ValuesOf(const std::vector<std::string>& names, const std::vector<TensorType>& types) {
@@ -39,6 +42,11 @@ std::vector<TensorType> TypesOf(const std::vector<ir::Node*>& nodes) {
   std::vector<TensorType> types;
   for (const ir::Node* node : nodes) types.push_back(node->tensor_type());
   return types;
+}
+
+// For errors that do not name the batch: compiler::WithBatch's do.
+absl::Status OfBatch(const absl::Status& status, int64_t batch) {
+  return Annotate(status, absl::StrCat("with a batch of ", batch));
 }
 
 // The compiled networks that sessions run: alive as long as one of them is. Their weights stay packed for later ones.
@@ -60,10 +68,11 @@ class Programs {
     options.isa = isa;
     options.max_memory_bytes = max_memory_bytes;
     options.weights = stored_ == nullptr ? &own_ : stored_;
-    ASSIGN_OR_RETURN(std::shared_ptr<const runtime::Program> program,
-                     runtime::MakeProgram(*copy, library.kernels, threads, options));
+    absl::StatusOr<std::shared_ptr<const runtime::Program>> program =
+        runtime::MakeProgram(*copy, library.kernels, threads, options);
+    if (!program.ok()) return OfBatch(program.status(), batch);
     if (stored_ != nullptr) RETURN_IF_ERROR(stored_->status());
-    kept = program;
+    kept = *program;
     return program;
   }
 
@@ -160,16 +169,19 @@ absl::StatusOr<Model> Compile(const Model& model, std::map<std::string, Tensor> 
 
 struct Session::Parts {
   std::unique_ptr<runtime::ThreadPool> own_pool;
-  std::unique_ptr<Engine> engine;
-  std::vector<Tensor> unasked;  // By output; empty where the caller has always asked for it.
+  std::optional<Model> model;  // What engines are still to be made of: for any batch.
+  std::optional<EngineCache> engines;
+  int64_t batch = 0;                    // 0: any.
+  std::vector<TensorType> input_types;  // Of a run.
+  std::vector<Tensor> unasked;          // By output; empty where the caller has always asked for it.
   std::vector<const Tensor*> input_pointers;
   std::vector<Tensor*> output_pointers;
 };
 
 void Session::Delete::operator()(Parts* parts) const { delete parts; }
 
-int64_t Session::activation_bytes() const { return parts_->engine->arena_bytes(); }
-int64_t Session::weight_bytes() const { return parts_->engine->weight_bytes(); }
+int64_t Session::activation_bytes() const { return parts_->engines->arena_bytes(); }
+int64_t Session::weight_bytes() const { return parts_->engines->weight_bytes(); }
 
 namespace {
 
@@ -189,6 +201,17 @@ absl::Status CheckNames(const Named& named, const std::vector<Value>& values, ab
 
 }  // namespace
 
+absl::StatusOr<std::vector<Value>> Session::OutputsAt(int64_t batch) {
+  if (batch < 1 || (parts_->batch != 0 && parts_->batch != batch)) {
+    return UsageError(absl::StrCat("batch is ", batch, ", wanted ",
+                                   parts_->batch == 0 ? "at least 1" : absl::StrCat(parts_->batch, ", the session's")));
+  }
+  ASSIGN_OR_RETURN(const Engine* engine, parts_->engines->Get(batch));
+  std::vector<Value> outputs = outputs_;
+  for (size_t i = 0; i < outputs.size(); ++i) outputs[i].type = engine->output_types()[i];
+  return outputs;
+}
+
 absl::Status Session::Run(const std::map<std::string, Input>& inputs, const std::map<std::string, Tensor*>& outputs) {
   RETURN_IF_ERROR(CheckNames(inputs, inputs_, "input"));
   RETURN_IF_ERROR(CheckNames(outputs, outputs_, "output"));
@@ -198,11 +221,21 @@ absl::Status Session::Run(const std::map<std::string, Input>& inputs, const std:
     if (it == inputs.end()) {
       return absl::InvalidArgumentError(absl::StrCat("found no input \"", name, "\", wanted ", ToString(type)));
     }
-    if (it->second.tensor->type() != type) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("input \"", name, "\" is ", ToString(it->second.tensor->type()), ", wanted ", ToString(type)));
-    }
     parts_->input_pointers[i] = it->second.tensor;
+  }
+  const Tensor& first = *parts_->input_pointers[0];
+  const bool any = parts_->batch == 0;
+  const int64_t batch = !any ? parts_->batch : first.rank() == 0 ? 1 : std::max<int64_t>(1, first.dim(0));
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const TensorType& found = parts_->input_pointers[i]->type();
+    TensorType& wanted = parts_->input_types[i];
+    wanted.shape[0] = batch;
+    if (found == wanted) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("input \"", inputs_[i].name, "\" is ", ToString(found), ", wanted ", ToString(wanted),
+                     !any     ? ""
+                     : i == 0 ? ", or another batch in dimension 0"
+                              : absl::StrCat(", with the batch of input \"", inputs_[0].name, "\"")));
   }
   // Before any output is touched.
   for (const auto& [name, output] : outputs) {
@@ -212,24 +245,54 @@ absl::Status Session::Run(const std::map<std::string, Input>& inputs, const std:
           "output \"", name, "\" is ", output == nullptr ? "null" : "also an input", ", wanted a tensor of its own"));
     }
   }
+  ASSIGN_OR_RETURN(Engine * engine, parts_->engines->Get(batch));
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    const auto& [name, type] = outputs_[i];
-    const auto it = outputs.find(name);
+    const TensorType& type = engine->output_types()[i];
+    const auto it = outputs.find(outputs_[i].name);
     Tensor* output = it == outputs.end() ? &parts_->unasked[i] : it->second;
     if (output->type() != type) *output = Tensor(type);
     parts_->output_pointers[i] = output;
   }
-  return parts_->engine->RunInto(parts_->input_pointers, parts_->output_pointers);
+  return engine->RunInto(parts_->input_pointers, parts_->output_pointers);
 }
+
+namespace {
+
+absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Model::State& state, const SessionOptions& options,
+                                                   int64_t batch, runtime::ThreadPool* pool) {
+  const ir::Graph& graph = *state.network.graph;
+  if (options.device == "cpu") {
+    ASSIGN_OR_RETURN(auto program, state.programs.Get(graph, state.library,
+                                                      {batch, options.isa, pool->threads(), options.max_memory_bytes}));
+    return compiler::MakeEngine(std::move(program), pool);
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> copy, compiler::WithBatch(graph, batch));
+  compiler::EngineOptions engine_options;
+  engine_options.backend = options.device;
+  engine_options.cuda = options.cuda;
+  engine_options.max_memory_bytes = options.max_memory_bytes;
+  auto engine = compiler::MakeEngine(*copy, /*batch=*/0, state.library.kernels, pool, engine_options);
+  if (!engine.ok()) return OfBatch(engine.status(), batch);
+  return engine;
+}
+
+}  // namespace
 
 absl::StatusOr<Session> Prepare(const Model& model, const SessionOptions& options) {
   RETURN_IF_ERROR(CheckThreads(options.threads));
-  if (options.batch < 1) return UsageError(absl::StrCat("batch is ", options.batch, ", wanted at least 1"));
+  if (options.batch < 0) return UsageError(absl::StrCat("batch is ", options.batch, ", wanted at least 1"));
+  if (options.kept_batches < 1) {
+    return UsageError(absl::StrCat("kept_batches is ", options.kept_batches, ", wanted at least 1"));
+  }
   if (!kernels::CpuSupports(options.isa)) {
     return UsageError(absl::StrCat("this CPU does not run ", kernels::IsaName(options.isa), "; it runs ",
                                    kernels::IsaName(kernels::BestIsa())));
   }
-  const Model::State& state = model.state();
+  if (options.device != "cpu" && options.device != "reference" &&
+      (options.device != "cuda" || options.cuda == nullptr)) {
+    return UsageError(absl::StrCat("device \"", options.device,
+                                   "\": wanted \"cpu\", \"reference\", or \"cuda\" with a ", "runtime::cuda::Backend"));
+  }
   Session session;
   session.parts_.reset(new Session::Parts());
   Session::Parts& parts = *session.parts_;
@@ -238,24 +301,19 @@ absl::StatusOr<Session> Prepare(const Model& model, const SessionOptions& option
     parts.own_pool = std::make_unique<runtime::ThreadPool>(options.threads);
     pool = parts.own_pool.get();
   }
-  if (options.device == "cpu") {
-    ASSIGN_OR_RETURN(const auto program,
-                     state.programs.Get(*state.network.graph, state.library,
-                                        {options.batch, options.isa, pool->threads(), options.max_memory_bytes}));
-    ASSIGN_OR_RETURN(parts.engine, compiler::MakeEngine(program, pool));
-  } else if (options.device == "reference" || (options.device == "cuda" && options.cuda != nullptr)) {
-    compiler::EngineOptions engine;
-    engine.backend = options.device;
-    engine.cuda = options.cuda;
-    engine.max_memory_bytes = options.max_memory_bytes;
-    ASSIGN_OR_RETURN(parts.engine,
-                     compiler::MakeEngine(*state.network.graph, options.batch, state.library.kernels, pool, engine));
+  parts.batch = options.batch;
+  parts.engines.emplace(
+      [&state = model.state(), options, pool](int64_t batch) { return MakeEngine(state, options, batch, pool); },
+      EngineCache::Options{options.kept_batches, options.max_memory_bytes});
+  session.inputs_ = model.inputs();
+  session.outputs_ = model.outputs();
+  if (options.batch == 0) {
+    parts.model = model;
   } else {
-    return UsageError(absl::StrCat("device \"", options.device,
-                                   "\": wanted \"cpu\", \"reference\", or \"cuda\" with a ", "runtime::cuda::Backend"));
+    ASSIGN_OR_RETURN(session.outputs_, session.OutputsAt(options.batch));
+    for (Value& input : session.inputs_) input.type.shape[0] = options.batch;
   }
-  session.inputs_ = ValuesOf(state.network.names.inputs, parts.engine->input_types());
-  session.outputs_ = ValuesOf(state.network.names.outputs, parts.engine->output_types());
+  for (const Value& input : session.inputs_) parts.input_types.push_back(input.type);
   parts.input_pointers.resize(session.inputs_.size());
   parts.output_pointers.resize(session.outputs_.size());
   parts.unasked.resize(session.outputs_.size());

@@ -67,8 +67,8 @@ struct CompileOptions {
   // Null: a typical one (passes::TypicalPeaks).
   const passes::MachinePeaks* peaks = nullptr;
   std::string cache_folder;  // Keeps calibrated ranges, and timings; empty: nothing is kept.
-  // Passes that choose by time: for how long each graph runs (0: as compiler::ProfilerOptions has it), and a folder whose
-  // timings they take in place of running any; empty: they run them.
+  // Passes that choose by time: for how long each graph runs (0: as compiler::ProfilerOptions has it), and a folder
+  // whose timings they take in place of running any; empty: they run them.
   double tune_seconds = 0;
   std::string replay_folder;
 };
@@ -89,9 +89,12 @@ absl::Status Save(const Model& model, const std::string& path, const SaveOptions
 
 struct SessionOptions {
   int threads = 1;
-  int64_t batch = 1;
+  int64_t batch = 1;                      // 0: any. A run's inputs say which; it is prepared when it is first used.
+  int kept_batches = 4;                   // Where any will do: how many stay prepared, those used last.
   kernels::Isa isa = kernels::BestIsa();  // The best that kernels may use.
-  int64_t max_memory_bytes = 0;           // 0: no limit. Weights and activations above it: ResourceExhausted.
+  // 0: no limit. Weights, in full though sessions share them, and activations of a batch above it: ResourceExhausted.
+  // As many batches stay prepared as are below it together.
+  int64_t max_memory_bytes = 0;
   // Runs on these threads, several sessions in turns, in place of threads of its own; it must outlive the session.
   runtime::ThreadPool* pool = nullptr;
   std::string device = "cpu";              // Or "reference", the interpreter; or "cuda":
@@ -104,21 +107,27 @@ struct Input {
   const Tensor* tensor;
 };
 
-// Sessions on CPUs of one model share its packed weights, which it keeps, and have memory for activations of their own.
-// Each runs one call at a time; different ones may run at once.
+// Sessions of one model share its weights, whatever their batches: CPUs have them packed, which the model keeps; a GPU
+// has them in its memory until the last session goes, twice where kernels want them otherwise for another batch. Memory
+// for activations is each session's own. Each runs one call at a time; different ones may run at once.
 class Session {
  public:
   Session(Session&&) = default;
   Session& operator=(Session&&) = default;
 
   // Reads all inputs, whose types must be these; gives the outputs that are asked for, in tensors of whatever type.
-  // NotFound where a name is none of the network's.
+  // NotFound where a name is none of the network's. A session for any batch takes what dimension 0 of all inputs says,
+  // 1 or more, and has the bits of a session for that one.
   absl::Status Run(const std::map<std::string, Input>& inputs, const std::map<std::string, Tensor*>& outputs);
 
+  // For any batch: those of one sample.
   const std::vector<Value>& inputs() const { return inputs_; }
   const std::vector<Value>& outputs() const { return outputs_; }
-  int64_t activation_bytes() const;
-  int64_t weight_bytes() const;  // Shared.
+  // The outputs of this batch, which is prepared then. InvalidArgument: the session is for another one.
+  absl::StatusOr<std::vector<Value>> OutputsAt(int64_t batch);
+
+  int64_t activation_bytes() const;  // Of all batches that are prepared.
+  int64_t weight_bytes() const;      // In full, of the batch that wants most.
 
  private:
   friend absl::StatusOr<Session> Prepare(const Model& model, const SessionOptions& options);
@@ -133,7 +142,7 @@ class Session {
   std::unique_ptr<Parts, Delete> parts_;
 };
 
-// Any thread may call it. The model may go before the session.
+// Any thread may call it. The model may go before the session. Errors that come of a batch name it.
 absl::StatusOr<Session> Prepare(const Model& model, const SessionOptions& options = {});
 
 }  // namespace fuselage
