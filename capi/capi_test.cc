@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -188,6 +189,45 @@ TEST_F(CApiTest, SaysWhatItReadsAndWrites) {
   EXPECT_EQ(fuselage_session_outputs(session, &count)[0].shape[0], 3);
   fuselage_session_free(session);
   EXPECT_STREQ(fuselage_version(), FUSELAGE_VERSION);
+}
+
+TEST_F(CApiTest, SessionsForAnyBatch) {
+  fuselage_session_options options = {};
+  options.size = sizeof(options);
+  options.batch = FUSELAGE_ANY_BATCH;
+  options.kept_batches = 2;
+  fuselage_session* session = Session(&options);
+  int32_t count = 0;
+  EXPECT_EQ(fuselage_session_inputs(session, &count)[0].shape[0], 1);
+  for (const int64_t batch : {3, 1, 4, 2, 3}) {
+    Tensor image = Seeded({batch, 3, 8, 8}, 1), scale = Seeded({batch, 4}, 2), logits = Seeded({batch, 5}, 3);
+    Tensor wanted = logits, large = Seeded({batch + 1, 5}, 3);
+    const fuselage_tensor inputs[] = {View("image", image), View("scale", scale)};
+    const fuselage_tensor outputs[] = {View("logits", logits), View("logits", wanted), View("logits", large)};
+    ASSERT_EQ(Text(fuselage_run(session, inputs, 2, &outputs[0], 1)), "");
+    fuselage_session_options fixed = {};
+    fixed.size = offsetof(fuselage_session_options, kept_batches);  // Of a caller with an older header.
+    fixed.batch = batch;
+    fuselage_session* other = Session(&fixed);
+    ASSERT_EQ(Text(fuselage_run(other, inputs, 2, &outputs[1], 1)), "");
+    EXPECT_TRUE(logits.SameBytes(wanted)) << batch;
+    const Tensor before = large;
+    EXPECT_THAT(Text(fuselage_run(session, inputs, 2, &outputs[2], 1)), HasSubstr("output \"logits\" is f32["));
+    EXPECT_TRUE(large.SameBytes(before));
+    const fuselage_tensor* at = nullptr;
+    ASSERT_EQ(Text(fuselage_session_outputs_at(session, batch, &count, &at)), "");
+    EXPECT_EQ(count, 2);
+    EXPECT_STREQ(at[0].name, "logits");
+    EXPECT_EQ(std::vector<int64_t>(at[0].shape, at[0].shape + at[0].rank), (std::vector<int64_t>{batch, 5}));
+    EXPECT_THAT(Text(fuselage_session_outputs_at(other, batch + 1, &count, &at)), HasSubstr("the session's"));
+    fuselage_session_free(other);
+    EXPECT_THAT(Text(fuselage_run(session, std::vector{inputs[0], View("scale", wanted)}.data(), 2, nullptr, 0)),
+                HasSubstr("3: input \"scale\" is "));
+  }
+  fuselage_session_free(session);
+  session = nullptr;
+  options.batch = -2;
+  EXPECT_THAT(Text(fuselage_prepare(int8_, &options, &session)), HasSubstr("batch is -2"));
 }
 
 TEST_F(CApiTest, SessionsRunAtOnceAndOutliveTheModel) {

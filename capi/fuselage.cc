@@ -95,6 +95,7 @@ struct fuselage_session {
 
   fuselage::Session session;
   const Descriptions inputs, outputs;
+  std::unique_ptr<const Descriptions> outputs_at;  // Of the last batch that was asked for.
 };
 
 namespace {
@@ -281,7 +282,8 @@ fuselage_status* fuselage_prepare(const fuselage_model* model, const fuselage_se
     ASSIGN_OR_RETURN(const fuselage_session_options given, OptionsOf(options));
     fuselage::SessionOptions prepare;
     if (given.threads != 0) prepare.threads = given.threads;
-    if (given.batch != 0) prepare.batch = given.batch;
+    if (given.batch != 0) prepare.batch = given.batch == FUSELAGE_ANY_BATCH ? 0 : given.batch;
+    if (given.kept_batches != 0) prepare.kept_batches = given.kept_batches;
     if (given.isa != nullptr) {
       ASSIGN_OR_RETURN(prepare.isa, fuselage::kernels::IsaFromName(given.isa));
     }
@@ -299,6 +301,16 @@ const fuselage_tensor* fuselage_session_outputs(const fuselage_session* session,
   return session->outputs.Get(count);
 }
 
+fuselage_status* fuselage_session_outputs_at(fuselage_session* session, int64_t batch, int32_t* count,
+                                             const fuselage_tensor** outputs) {
+  return Call([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const std::vector<Value> found, session->session.OutputsAt(batch));
+    session->outputs_at = std::make_unique<const Descriptions>(found);
+    *outputs = session->outputs_at->Get(count);
+    return absl::OkStatus();
+  });
+}
+
 fuselage_status* fuselage_run(fuselage_session* session, const fuselage_tensor* inputs, int32_t num_inputs,
                               const fuselage_tensor* outputs, int32_t num_outputs) {
   return Call([&]() -> absl::Status {
@@ -311,12 +323,6 @@ fuselage_status* fuselage_run(fuselage_session* session, const fuselage_tensor* 
     }
     for (int32_t i = 0; i < num_outputs; ++i) {
       ASSIGN_OR_RETURN(Tensor tensor, View(outputs[i]));
-      for (const Value& output : session->outputs.values) {
-        if (output.name != outputs[i].name || output.type == tensor.type()) continue;
-        return absl::InvalidArgumentError(absl::StrCat("output \"", output.name, "\" is ",
-                                                       fuselage::ToString(tensor.type()), ", wanted ",
-                                                       fuselage::ToString(output.type)));
-      }
       // What a kernel writes, no other may still have to read, nor write.
       const auto overlaps = [&](const Tensor& other) { return Overlap(tensor, other); };
       if (std::any_of(read.begin(), read.end(), overlaps) || std::any_of(written.begin(), written.end(), overlaps)) {
@@ -329,6 +335,12 @@ fuselage_status* fuselage_run(fuselage_session* session, const fuselage_tensor* 
     for (int32_t i = 0; i < num_inputs; ++i) named_inputs.emplace(inputs[i].name, read[i]);
     for (int32_t i = 0; i < num_outputs; ++i) named_outputs.emplace(outputs[i].name, &written[i]);
     RETURN_IF_ERROR(session->session.Run(named_inputs, named_outputs));
+    for (int32_t i = 0; i < num_outputs; ++i) {
+      ASSIGN_OR_RETURN(const TensorType given, TypeOf(outputs[i]));
+      if (given == written[i].type()) continue;  // Else Run has left the caller's memory.
+      return absl::InvalidArgumentError(absl::StrCat("output \"", outputs[i].name, "\" is ", fuselage::ToString(given),
+                                                     ", wanted ", fuselage::ToString(written[i].type())));
+    }
     for (int32_t i = 0; i < num_outputs; ++i) {
       if (written[i].raw_data() == outputs[i].data) continue;
       std::memcpy(outputs[i].data, written[i].raw_data(), written[i].byte_size());

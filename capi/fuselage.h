@@ -93,22 +93,31 @@ void fuselage_model_free(fuselage_model* model);
    Each runs one call at a time; different ones may run at once. */
 typedef struct fuselage_session fuselage_session;
 
+#define FUSELAGE_ANY_BATCH (-1) /* What dimension 0 of a run's inputs says, 1 or more. */
+
 typedef struct {
   size_t size;              /* sizeof(fuselage_session_options). */
   int32_t threads;          /* 0: 1. */
-  int64_t batch;            /* 0: 1. */
+  int64_t batch;            /* Or FUSELAGE_ANY_BATCH. 0: 1. */
   const char* isa;          /* The best that kernels may use: "scalar", "avx2", ... NULL: the CPU's best. */
   int64_t max_memory_bytes; /* Of weights and activations. 0: no limit. */
+  int32_t kept_batches;     /* With FUSELAGE_ANY_BATCH: how many stay prepared, those used last. 0: 4. */
 } fuselage_session_options;
 
 fuselage_status* fuselage_prepare(const fuselage_model* model, const fuselage_session_options* options,
                                   fuselage_session** session);
 
-/* As fuselage_model_inputs, for a batch. They live as long as the session. */
+/* As fuselage_model_inputs, for the session's batch; any: for one sample. They live as long as the session. */
 const fuselage_tensor* fuselage_session_inputs(const fuselage_session* session, int32_t* count);
 const fuselage_tensor* fuselage_session_outputs(const fuselage_session* session, int32_t* count);
 
-/* Reads all inputs and writes the outputs that are asked for, in any order; each of the type that the session says. */
+/* The outputs of this batch, which is prepared if it is not: the first run need not. They live until the next such call
+   for the session. */
+fuselage_status* fuselage_session_outputs_at(fuselage_session* session, int64_t batch, int32_t* count,
+                                             const fuselage_tensor** outputs);
+
+/* Reads all inputs and writes the outputs that are asked for, in any order; each of the type that the session says, for
+   any batch that of the inputs. After an error outputs hold anything. */
 fuselage_status* fuselage_run(fuselage_session* session, const fuselage_tensor* inputs, int32_t num_inputs,
                               const fuselage_tensor* outputs, int32_t num_outputs);
 

@@ -24,6 +24,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
+_ANY_BATCH = -1  # FUSELAGE_ANY_BATCH.
 # By fuselage_dtype's numbers.
 _DTYPES = [np.dtype(name) for name in ("?", "u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8")]
 _CODES = {3: "invalid argument", 5: "not found", 8: "resource exhausted", 12: "unimplemented", 13: "internal"}
@@ -71,6 +72,7 @@ class _SessionOptions(ctypes.Structure):
         ("batch", ctypes.c_int64),
         ("isa", ctypes.c_char_p),
         ("max_memory_bytes", ctypes.c_int64),
+        ("kept_batches", ctypes.c_int32),
     ]
 
 
@@ -94,6 +96,7 @@ def _open():
         ("model_outputs", tensors, handle, count),
         ("session_inputs", tensors, handle, count),
         ("session_outputs", tensors, handle, count),
+        ("session_outputs_at", handle, handle, ctypes.c_int64, count, ctypes.POINTER(tensors)),
         ("model_warnings", texts, handle, count),
         ("model_remarks", texts, handle, count),
         ("model_free", None, handle),
@@ -135,6 +138,11 @@ def _contiguous(arrays) -> Dict[str, np.ndarray]:
     return {name: np.asarray(array, order="C") for name, array in arrays.items()}
 
 
+def _values(tensors, count) -> List[Value]:
+    found = (tensors[i] for i in range(count.value))
+    return [Value(v.name.decode(), _DTYPES[v.dtype], tuple(v.shape[: v.rank])) for v in found]
+
+
 class _Handle:
     """Something of the library's, which goes with it."""
 
@@ -142,9 +150,7 @@ class _Handle:
         self._handle, self._free = handle, getattr(_library, f"fuselage_{kind}_free")
         for what in ("inputs", "outputs"):
             count = ctypes.c_int32()
-            found = getattr(_library, f"fuselage_{kind}_{what}")(handle, count)
-            values = (found[i] for i in range(count.value))
-            setattr(self, what, [Value(v.name.decode(), _DTYPES[v.dtype], tuple(v.shape[: v.rank])) for v in values])
+            setattr(self, what, _values(getattr(_library, f"fuselage_{kind}_{what}")(handle, count), count))
 
     def __del__(self):
         if getattr(self, "_handle", None):
@@ -152,12 +158,22 @@ class _Handle:
 
 
 class Session(_Handle):
-    """A model ready to run. `inputs`, `outputs`: lists of Value."""
+    """A model ready to run. `inputs`, `outputs`: lists of Value, for one sample where any batch will do."""
+
+    any_batch = False
+
+    def outputs_at(self, batch: int) -> List[Value]:
+        """The outputs of this batch, which is prepared if it is not: the first run need not."""
+        count, found = ctypes.c_int32(), ctypes.POINTER(_Tensor)()
+        _check(_library.fuselage_session_outputs_at(self._handle, batch, count, found))
+        return _values(found, count)
 
     def run(self, inputs: Dict[str, np.ndarray], outputs: Optional[Iterable[str]] = None) -> Dict[str, np.ndarray]:
-        """The outputs that are asked for; None: all. Each input is of the type that `inputs` says."""
+        """The outputs that are asked for; None: all. Each input is of the type that `inputs` says, with any batch of
+        one that shape[0] says."""
         given = _contiguous(inputs)
-        known = {value.name: value for value in self.outputs}
+        batch = next((array.shape[0] for array in given.values() if array.ndim), 0) if self.any_batch else 0
+        known = {value.name: value for value in (self.outputs_at(batch) if batch else self.outputs)}
         made = {}
         for name in known if outputs is None else outputs:
             if name not in known:
@@ -217,15 +233,20 @@ class Model(_Handle):
         _check(_library.fuselage_save(self._handle, os.fsencode(path), _SaveOptions(ctypes.sizeof(_SaveOptions), names)))
 
     def prepare(
-        self, *, threads: int = 1, batch: int = 1, isa: Optional[str] = None, max_memory_bytes: int = 0
+        self, *, threads: int = 1, batch: Optional[int] = 1, isa: Optional[str] = None, max_memory_bytes: int = 0,
+        kept_batches: int = 4
     ) -> Session:
-        """`isa`: the best instruction set that kernels may use, "avx2" for example; None: the CPU's best."""
+        """`batch`: None for any; then `kept_batches` stay prepared, those used last. `isa`: the best instruction set
+        that kernels may use, "avx2" for example; None: the CPU's best."""
         options = _SessionOptions(
-            ctypes.sizeof(_SessionOptions), threads, batch, isa.encode() if isa else None, max_memory_bytes
+            ctypes.sizeof(_SessionOptions), threads, _ANY_BATCH if batch is None else batch,
+            isa.encode() if isa else None, max_memory_bytes, kept_batches
         )
         handle = ctypes.c_void_p()
         _check(_library.fuselage_prepare(self._handle, options, handle))
-        return Session(handle, "session")
+        session = Session(handle, "session")
+        session.any_batch = batch is None
+        return session
 
 
 class Report:

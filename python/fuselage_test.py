@@ -76,6 +76,21 @@ class FuselageTest(unittest.TestCase):
         self.assertFalse(strided.flags.c_contiguous)
         self.assertEqual(session.run({self.input: strided})[self.output].tobytes(), wanted.tobytes())
 
+    def test_any_batch(self):
+        session = self.int8.prepare(batch=None, kept_batches=2)
+        self.assertEqual(session.inputs, self.int8.inputs)
+        for batch in (3, 1, 2, 3):
+            given = {self.input: images(batch)}
+            found, wanted = session.run(given)[self.output], self.int8.prepare(batch=batch).run(given)[self.output]
+            self.assertEqual(found.shape, wanted.shape)
+            self.assertEqual(found.shape[0], batch)
+            self.assertEqual(found.tobytes(), wanted.tobytes())
+            self.assertEqual(session.outputs_at(batch), self.int8.prepare(batch=batch).outputs)
+        with self.assertRaisesRegex(fuselage.Error, f'input "{self.input}" is f32.0,'):
+            session.run({self.input: images(0)})
+        with self.assertRaisesRegex(fuselage.Error, "found no input"):
+            session.run({})
+
     def test_sessions_run_at_once_and_outlive_their_model(self):
         image = images(1)
         sessions = [self.network.compile({self.input: images(2)}).prepare() for _ in range(2)]
