@@ -65,7 +65,8 @@ struct Server {
   double rate() const { return Summarize(rates).median; }
 };
 
-// By variant and node of memory: all sessions there share its packed weights. On a GPU each has its own.
+// By variant and node of memory: all sessions there share its packed weights. On a GPU each has its own, and the device
+// one copy of the weights.
 using Programs = std::map<std::pair<size_t, int>, std::shared_ptr<const runtime::Program>>;
 
 // Its requests have these inputs, which may come later.

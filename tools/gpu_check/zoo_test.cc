@@ -160,6 +160,24 @@ TEST(Zoo, BytesAndARecurrentLayerHaveTheBitsOfTheCpu) {
     ASSERT_OK(session.Run({{"image", images}}, {{"y", y}}));
   }
   EXPECT_TRUE(found.SameBytes(wanted));
+  EXPECT_EQ(cuda::DeviceBytes(), 0) << "the session has gone";
+  {
+    // Of kernels' weights, too, the device has one copy, whatever the batch.
+    ASSERT_OK_AND_ASSIGN(const Session first, Prepare(int8, cuda));
+    const int64_t bytes = cuda::DeviceBytes();
+    EXPECT_GT(bytes, 2 * 40 * (16 + 10)) << "the layer's matrices";
+    std::vector<Session> others;
+    for (int64_t batch : {2, 1, 3, 0}) {
+      cuda.batch = batch;
+      ASSERT_OK_AND_ASSIGN(Session session, Prepare(int8, cuda));
+      if (batch == 0) {
+        ASSERT_OK(session.OutputsAt(4));
+      }
+      others.push_back(std::move(session));
+    }
+    EXPECT_EQ(cuda::DeviceBytes(), bytes);
+  }
+  EXPECT_EQ(cuda::DeviceBytes(), 0);
   const std::string text = ir::Print(int8.graph());
   EXPECT_NE(text.find("int8.lookup("), std::string::npos);
   EXPECT_NE(text.find("int8.lstm("), std::string::npos);
