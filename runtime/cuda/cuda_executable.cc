@@ -68,16 +68,9 @@ class CudaExecutor final : public Executor {
   }
 
   absl::StatusOr<const uint8_t*> Place(const Tensor& constant) override {
-    const int64_t bytes = constant.byte_size();
-    const absl::string_view content(static_cast<const char*>(constant.raw_data()), static_cast<size_t>(bytes));
-    std::shared_ptr<void>& memory = constants_.emplace_back();  // An error may leave a copy to it on the stream.
-    ASSIGN_OR_RETURN(memory, device_->constants().Get(content, [&]() -> absl::StatusOr<std::shared_ptr<void>> {
-      ASSIGN_OR_RETURN(memory, device_->Allocate(bytes, "a constant"));
-      RETURN_IF_ERROR(device_->Copy(memory.get(), constant.raw_data(), bytes, Direction::kHostToDevice, stream_.get()));
-      RETURN_IF_ERROR(device_->Synchronize(stream_.get()));
-      return memory;
-    }));
-    return static_cast<const uint8_t*>(memory.get());
+    ASSIGN_OR_RETURN(constants_.emplace_back(),
+                     device_->Upload(constant.raw_data(), constant.byte_size(), "a constant"));
+    return static_cast<const uint8_t*>(constants_.back().get());
   }
 
   absl::Status Prepare(const BoundProgram& program) override {

@@ -67,6 +67,17 @@ absl::StatusOr<Handle> Device::AllocateHost(int64_t bytes, absl::string_view wha
   return Handle(data, {api_, &Api::FreeHost});
 }
 
+absl::StatusOr<std::shared_ptr<void>> Device::Upload(const void* data, int64_t bytes, absl::string_view what) {
+  const absl::string_view content(static_cast<const char*>(data), static_cast<size_t>(bytes));
+  return uploads_.Get(content, [&]() -> absl::StatusOr<std::shared_ptr<void>> {
+    ASSIGN_OR_RETURN(Handle memory, Allocate(bytes, what));
+    ASSIGN_OR_RETURN(const Handle stream, NewStream());  // Goes before the memory that an error may leave in use.
+    RETURN_IF_ERROR(Copy(memory.get(), data, bytes, Direction::kHostToDevice, stream.get()));
+    RETURN_IF_ERROR(Synchronize(stream.get()));
+    return std::shared_ptr<void>(std::move(memory));
+  });
+}
+
 absl::StatusOr<Handle> Device::NewStream() {
   Stream stream = nullptr;
   RETURN_IF_ERROR(Check(*api_, api_->StreamCreate(&stream), "cudaStreamCreateWithFlags"));

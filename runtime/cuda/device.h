@@ -48,6 +48,8 @@ class Device {
   // `what` it is for; null where `bytes` is 0.
   absl::StatusOr<Handle> Allocate(int64_t bytes, absl::string_view what);
   absl::StatusOr<Handle> AllocateHost(int64_t bytes, absl::string_view what);
+  // A copy of host memory that all share who upload these bytes, complete on return; nobody may write it.
+  absl::StatusOr<std::shared_ptr<void>> Upload(const void* data, int64_t bytes, absl::string_view what);
   absl::StatusOr<Handle> NewStream();
   absl::StatusOr<Handle> NewEvent();
 
@@ -71,7 +73,6 @@ class Device {
     return graph;
   }
   absl::Status Launch(GraphExec graph, Stream stream);
-  fuselage::cuda::SharedUploads& constants() { return constants_; }
   // See Api.
   void LetLaunchesOverlap(bool overlap) { api_->LetLaunchesOverlap(overlap); }
 
@@ -91,7 +92,7 @@ class Device {
   const DeviceOptions options_;
   const DeviceProperties properties_;
   const std::string driver_;
-  fuselage::cuda::SharedUploads constants_;
+  fuselage::cuda::SharedUploads uploads_;
 };
 
 }  // namespace fuselage::runtime::cuda

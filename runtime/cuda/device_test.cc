@@ -69,6 +69,22 @@ TEST(Device, NothingIsNoCall) {
   EXPECT_OK(device->Copy(nullptr, nullptr, 0, Direction::kHostToDevice, nullptr));
 }
 
+// No stream has to wait for it.
+TEST(Device, WhatIsUploadedIsCompleteAndThereOnce) {
+  FakeApi api;
+  ASSERT_OK_AND_ASSIGN(auto device, Device::Open(&api));
+  std::string weights = "weights";
+  {
+    ASSERT_OK_AND_ASSIGN(const auto memory, device->Upload(weights.data(), 7, "a test"));
+    EXPECT_EQ(std::string(static_cast<const char*>(memory.get()), 7), "weights");
+    weights += "!";
+    ASSERT_OK_AND_ASSIGN(const auto again, device->Upload(weights.data(), 7, "a test"));
+    EXPECT_EQ(again, memory);
+    EXPECT_EQ(api.device_bytes(), 7);
+  }
+  EXPECT_EQ(api.live_handles(), 0);
+}
+
 TEST(Device, CaptureEndsWhereItsWorkFails) {
   FakeApi api;
   ASSERT_OK_AND_ASSIGN(auto device, Device::Open(&api));
