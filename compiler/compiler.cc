@@ -60,6 +60,7 @@ class Programs {
   absl::StatusOr<std::shared_ptr<const runtime::Program>> Get(const ir::Graph& graph, const Library& library,
                                                               const Key& key) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    for (auto it = programs_.begin(); it != programs_.end();) it = it->second.expired() ? programs_.erase(it) : ++it;
     std::weak_ptr<const runtime::Program>& kept = programs_[key];
     if (std::shared_ptr<const runtime::Program> program = kept.lock()) return program;
     const auto& [batch, isa, threads, max_memory_bytes] = key;

@@ -142,7 +142,8 @@ class Session {
   std::unique_ptr<Parts, Delete> parts_;
 };
 
-// Any thread may call it. The model may go before the session. Errors that come of a batch name it.
+// Any thread may call it. The model may go before the session; one for any batch keeps what it makes others of. Errors
+// that come of a batch name it.
 absl::StatusOr<Session> Prepare(const Model& model, const SessionOptions& options = {});
 
 }  // namespace fuselage

@@ -169,8 +169,8 @@ class Session(_Handle):
         return _values(found, count)
 
     def run(self, inputs: Dict[str, np.ndarray], outputs: Optional[Iterable[str]] = None) -> Dict[str, np.ndarray]:
-        """The outputs that are asked for; None: all. Each input is of the type that `inputs` says, with any batch of
-        one that shape[0] says."""
+        """The outputs that are asked for; None: all. Each input is of the type that `inputs` says; where any
+        batch will do, shape[0] is the batch."""
         given = _contiguous(inputs)
         batch = next((array.shape[0] for array in given.values() if array.ndim), 0) if self.any_batch else 0
         known = {value.name: value for value in (self.outputs_at(batch) if batch else self.outputs)}
