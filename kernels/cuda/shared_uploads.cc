@@ -10,7 +10,6 @@ namespace fuselage::cuda {
 
 absl::StatusOr<SharedUploads::Memory> SharedUploads::Get(absl::string_view bytes,
                                                          absl::FunctionRef<absl::StatusOr<Memory>()> upload) {
-  if (bytes.find_first_not_of('\0') == absl::string_view::npos) return upload();
   const Key key(bytes.size(), absl::Hash<absl::string_view>()(bytes),
                 std::hash<std::string_view>()({bytes.data(), bytes.size()}));
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -22,7 +22,7 @@ class SharedUploads {
   using Memory = std::shared_ptr<void>;
 
   // What `upload` gives: memory that holds `bytes` for whatever stream reads it next. Or what it gave before and
-  // somebody has. Zeros are everybody's own: kernels count in them. All else nobody may write.
+  // somebody has. Nobody may write it.
   absl::StatusOr<Memory> Get(absl::string_view bytes, absl::FunctionRef<absl::StatusOr<Memory>()> upload);
 
  private:

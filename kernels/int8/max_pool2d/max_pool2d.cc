@@ -18,7 +18,8 @@ constexpr Variant kVariants[] = {
     {"avx512_vnni", Isa::kAvx512Vnni, nullptr, avx512_vnni::Run},
 };
 
-constexpr int64_t kGrainBytes = 1 << 15;  // A thread gets at least so many bytes of input.
+constexpr int64_t kBufferBytes = 8 << 10;  // Of MaxRows: a part of the first-level cache.
+constexpr int64_t kGrainBytes = 1 << 15;   // A thread gets at least so many bytes of input.
 
 class MaxPool2d : public kernels::UnaryKernel {
  public:
@@ -100,6 +101,56 @@ void scalar::Run(const Params& p, const uint8_t* x, uint8_t* y, int64_t row_begi
           }
         }
         to[column * p.window.y.pixel + c] = largest ^ flip;
+      }
+    }
+  }
+}
+
+// A window's maximum is that of its columns' maxima, which windows share: the columns of a part of a row first, byte by
+// byte whatever the channels, into a buffer; then the windows.
+void MaxRows(const Params& p, void (*maximize)(const Maxima&), const uint8_t* x, uint8_t* y, int64_t row_begin,
+             int64_t row_end) {
+  const kernels::PoolWindow::Axis &height = p.window.axes[0], &width = p.window.axes[1];
+  const kernels::PoolWindow::Pitch &in = p.window.x, &out = p.window.y;
+  alignas(64) uint8_t buffer[kBufferBytes];
+  const int64_t extent = (width.kernel - 1) * width.dilation + 1, seen = extent <= width.in ? extent : width.in + 1;
+  // Of a window's columns as many channels as fit, and then as many windows.
+  const int64_t all = p.window.channels, most_channels = kBufferBytes / seen;
+  const int64_t channels = all < most_channels ? all : most_channels;
+  if (channels < kLeastBytes) return scalar::Run(p, x, y, row_begin, row_end);
+  const int64_t columns = (kBufferBytes / channels - seen) / width.stride + 1;
+  Maxima window = {nullptr, 0, width.dilation * channels, nullptr, channels, 1, width.stride * channels, out.pixel};
+  for (int64_t done = 0, first; done < all; done = first + channels) {
+    first = done + channels < all ? done : all - channels;
+    for (int64_t row = row_begin; row < row_end; ++row) {
+      const int64_t n = row / height.out, of_image = row - n * height.out;
+      const uint8_t* image = x + in.first + n * in.image + first;
+      uint8_t* to = y + out.first + n * out.image + of_image * out.row + first;
+      const kernels::Taps taps_y = kernels::ValidTaps(height, of_image);
+      const int64_t count = taps_y.end - taps_y.begin;
+      if (count > 0) image += (taps_y.start + taps_y.begin * height.dilation) * in.row;
+      for (int64_t begin = 0; begin < width.out; begin += columns) {
+        const int64_t end = begin + columns < width.out ? begin + columns : width.out;
+        int64_t left = begin * width.stride - width.pad_begin;
+        int64_t right = (end - 1) * width.stride - width.pad_begin + extent;
+        left = left < 0 ? 0 : left;
+        right = right > width.in ? width.in : right;
+        const bool dense = in.pixel == channels;
+        maximize({image + left * in.pixel, count, height.dilation * in.row, buffer,
+                  channels * (dense ? right - left : 1), dense ? 1 : right - left, in.pixel, channels});
+        for (int64_t column = begin; column < end;) {
+          const kernels::Taps taps = kernels::ValidTaps(width, column);
+          window.from = buffer + (taps.start + taps.begin * width.dilation - left) * channels;
+          window.count = taps.end - taps.begin;
+          window.to = to + column * out.pixel;
+          window.runs = 1;
+          if (window.count == width.kernel) {  // And those beside it that see no padding either.
+            const int64_t whole = (width.in - extent - taps.start) / width.stride + 1;
+            window.runs = whole < end - column ? whole : end - column;
+          }
+          maximize(window);
+          column += window.runs;
+        }
       }
     }
   }

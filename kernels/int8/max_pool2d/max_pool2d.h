@@ -32,6 +32,19 @@ void Register(kernels::KernelRegistry& registry);
 
 FUSELAGE_VARIANTS(Function, Run)
 
+// Runs of bytes, at least kLeastBytes each: the maxima of `count` runs `step` bytes apart, or of none the lowest code.
+constexpr int64_t kLeastBytes = 8;
+struct Maxima {
+  const uint8_t* from;
+  int64_t count, step;
+  uint8_t* to;
+  int64_t bytes;
+  int64_t runs, from_step, to_step;
+};
+// Function's rows, by the maxima of an instruction set.
+void MaxRows(const Params& params, void (*maximize)(const Maxima&), const uint8_t* x, uint8_t* y, int64_t row_begin,
+             int64_t row_end);
+
 }  // namespace fuselage::int8::max_pool2d
 
 #endif  // FUSELAGE_KERNELS_INT8_MAX_POOL2D_MAX_POOL2D_H_

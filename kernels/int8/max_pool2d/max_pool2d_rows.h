@@ -1,8 +1,5 @@
-// The walk over windows that the vector variants share: each compiles its own copy (internal linkage), with its own
-// vector types, and includes the intrinsics before this. `Ops` names a vector's Type and width, Load, Store and Max.
-//
-// A window's maximum is that of its columns' maxima, which windows share: the columns of a part of a row first, byte by
-// byte whatever the channels, into a buffer in the first-level cache; then the windows.
+// The maxima of the vector variants: each compiles its own copy (internal linkage), with its own vector types, and
+// includes the intrinsics before this. `Ops` names a vector's Type and width, Load, Store and Max.
 #ifndef FUSELAGE_KERNELS_INT8_MAX_POOL2D_MAX_POOL2D_ROWS_H_
 #define FUSELAGE_KERNELS_INT8_MAX_POOL2D_MAX_POOL2D_ROWS_H_
 
@@ -12,15 +9,6 @@
 
 namespace fuselage::int8::max_pool2d {
 namespace {
-
-// Runs of bytes, each the maxima of `count` runs `step` bytes apart.
-struct Maxima {
-  const uint8_t* from;
-  int64_t count, step;
-  uint8_t* to;
-  int64_t bytes;
-  int64_t runs = 1, from_step = 0, to_step = 0;
-};
 
 template <bool kSigned>
 struct Xmm {
@@ -33,10 +21,9 @@ struct Xmm {
 };
 
 // Its low half.
-constexpr int64_t kLeastChannels = 8;
 template <bool kSigned>
 struct Low : Xmm<kSigned> {
-  static constexpr int64_t kWidth = kLeastChannels;
+  static constexpr int64_t kWidth = kLeastBytes;
   static __m128i Load(const uint8_t* p) { return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)); }
   static void Store(uint8_t* p, __m128i v) { _mm_storel_epi64(reinterpret_cast<__m128i*>(p), v); }
 };
@@ -75,59 +62,10 @@ void Maximize(const Maxima& m) {
   if (!done) MaxRuns<0>(Low<kSigned>(), m);
 }
 
-constexpr int64_t kBufferBytes = 8 << 10;
-
 // Wide<is signed>: the Ops of the widest vectors.
 template <template <bool> class Wide>
 inline void MaxRowsOf(const Params& p, const uint8_t* x, uint8_t* y, int64_t row_begin, int64_t row_end) {
-  const kernels::PoolWindow::Axis &height = p.window.axes[0], &width = p.window.axes[1];
-  const kernels::PoolWindow::Pitch &in = p.window.x, &out = p.window.y;
-  void (*const maximize)(const Maxima&) = p.is_signed ? Maximize<Wide, true> : Maximize<Wide, false>;
-  alignas(64) uint8_t buffer[kBufferBytes];
-  const int64_t extent = (width.kernel - 1) * width.dilation + 1, seen = extent <= width.in ? extent : width.in + 1;
-  // Of a window's columns as many channels as fit, and then as many windows.
-  const int64_t all = p.window.channels, most_channels = kBufferBytes / seen;
-  const int64_t channels = all < most_channels ? all : most_channels;
-  if (channels < kLeastChannels) return scalar::Run(p, x, y, row_begin, row_end);
-  const int64_t columns = (kBufferBytes / channels - seen) / width.stride + 1;
-  for (int64_t done = 0, first; done < all; done = first + channels) {
-    first = done + channels < all ? done : all - channels;
-    for (int64_t row = row_begin; row < row_end; ++row) {
-      const int64_t n = row / height.out, of_image = row - n * height.out;
-      const uint8_t* image = x + in.first + n * in.image + first;
-      uint8_t* to = y + out.first + n * out.image + of_image * out.row + first;
-      const kernels::Taps taps_y = kernels::ValidTaps(height, of_image);
-      const int64_t count = taps_y.end - taps_y.begin;
-      if (count > 0) image += (taps_y.start + taps_y.begin * height.dilation) * in.row;
-      for (int64_t begin = 0; begin < width.out; begin += columns) {
-        const int64_t end = begin + columns < width.out ? begin + columns : width.out;
-        int64_t left = begin * width.stride - width.pad_begin;
-        int64_t right = (end - 1) * width.stride - width.pad_begin + extent;
-        left = left < 0 ? 0 : left;
-        right = right > width.in ? width.in : right;
-        const bool dense = in.pixel == channels;
-        maximize({image + left * in.pixel, count, height.dilation * in.row, buffer,
-                  channels * (dense ? right - left : 1), dense ? 1 : right - left, in.pixel, channels});
-        for (int64_t column = begin; column < end;) {
-          const kernels::Taps taps = kernels::ValidTaps(width, column);
-          Maxima window = {buffer + (taps.start + taps.begin * width.dilation - left) * channels,
-                           taps.end - taps.begin,
-                           width.dilation * channels,
-                           to + column * out.pixel,
-                           channels,
-                           1,
-                           width.stride * channels,
-                           out.pixel};
-          if (taps.begin == 0 && taps.end == width.kernel) {  // And those beside it that see no padding either.
-            const int64_t whole = (width.in - extent - taps.start) / width.stride + 1;
-            window.runs = whole < end - column ? whole : end - column;
-          }
-          maximize(window);
-          column += window.runs;
-        }
-      }
-    }
-  }
+  MaxRows(p, p.is_signed ? Maximize<Wide, true> : Maximize<Wide, false>, x, y, row_begin, row_end);
 }
 
 }  // namespace

@@ -61,8 +61,9 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   DeviceBuffer tickets;
   if (plan.tickets() > 0) {
     const std::vector<uint32_t> zeros(plan.tickets());
-    ASSIGN_OR_RETURN(tickets, DeviceBuffer::Upload(zeros.data(), zeros.size() * sizeof(uint32_t),
-                                                   absl::StrCat("the tickets of ", desc.op)));
+    const std::string what = absl::StrCat("the tickets of ", desc.op);
+    ASSIGN_OR_RETURN(tickets, DeviceBuffer::Allocate(zeros.size() * sizeof(uint32_t), what));
+    RETURN_IF_ERROR(tickets.Write(zeros.data(), what));
   }
   return std::make_unique<Conv2dCuda>(desc, std::move(plan), std::move(constants), std::move(tickets));
 }
