@@ -39,7 +39,7 @@ using Home = fuselage::runtime::BufferSpec::Home;
 constexpr std::array Register_int8_conv2d_max_pool2dRows = {
     fuselage::int8::conv2d::kVariants[0],
     fuselage::int8::conv2d::kVariants[1],
-    fuselage::int8::conv2d::kVariants[5],
+    fuselage::int8::conv2d::kVariants[4],
     fuselage::int8::conv2d::kVariants[11],
     fuselage::int8::conv2d::kVariants[16]};
 void Register_int8_conv2d_max_pool2d(fuselage::kernels::KernelRegistry& registry) {
@@ -52,11 +52,11 @@ constexpr std::array Register_int8_conv2dRows = {
     fuselage::int8::conv2d::kVariants[3],
     fuselage::int8::conv2d::kVariants[4],
     fuselage::int8::conv2d::kVariants[5],
-    fuselage::int8::conv2d::kVariants[6],
-    fuselage::int8::conv2d::kVariants[7],
+    fuselage::int8::conv2d::kVariants[9],
+    fuselage::int8::conv2d::kVariants[10],
     fuselage::int8::conv2d::kVariants[11],
     fuselage::int8::conv2d::kVariants[12],
-    fuselage::int8::conv2d::kVariants[13],
+    fuselage::int8::conv2d::kVariants[15],
     fuselage::int8::conv2d::kVariants[16]};
 void Register_int8_conv2d(fuselage::kernels::KernelRegistry& registry) {
   registry.Register(fuselage::int8::conv2d::EntryOf(Register_int8_conv2dRows));

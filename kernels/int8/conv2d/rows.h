@@ -20,7 +20,7 @@ template <direct::Loops (*kLoops)()>
 constexpr Variant Few(const char* name, kernels::Isa isa) {
   return {name, isa, direct::SupportsFew,
           /*worthwhile=*/[](const Problem& problem) { return direct::WorthwhileFew(problem, kLoops()); },
-          /*make=*/[](const Problem& problem) { return direct::Make(problem, kLoops()); }};
+          /*make=*/[](const Problem& problem) { return direct::MakeFew(problem, kLoops()); }};
 }
 
 template <winograd::Loops (*kLoops)()>

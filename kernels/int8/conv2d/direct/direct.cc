@@ -329,12 +329,15 @@ class Direct : public Algorithm {
 }  // namespace
 
 bool SupportsFew(const Problem& problem) {
-  return problem.by_rows() && problem.geometry.groups == 1 && problem.geometry.out_channels <= kMostFewChannels;
+  const Geometry& g = problem.geometry;
+  return problem.by_rows() && g.out_channels <= kMostFewChannels &&
+         (g.groups == 1 || g.in_channels <= kMostFewChannels);
 }
 
 bool WorthwhileFew(const Problem& problem, const Loops& loops) {
   const Geometry& g = problem.geometry;
-  constexpr int64_t kSum = 3;  // Takes as long as so many products.
+  if (g.groups > 1 || g.in_channels == 1) return g.out_channels <= 4;  // Depthwise kernels have 16 channels at least.
+  constexpr int64_t kSum = 3;                                          // Takes as long as so many products.
   const int64_t run =
       CeilDiv((g.dilation_x == 1 ? g.kernel_width : 1) * int64_t{g.in_channels} * loops.element_bytes, kDwordBytes);
   const int64_t runs = int64_t{g.kernel_height} * (g.dilation_x == 1 ? 1 : g.kernel_width);
@@ -344,6 +347,21 @@ bool WorthwhileFew(const Problem& problem, const Loops& loops) {
 
 std::unique_ptr<Algorithm> Make(const Problem& problem, const Loops& loops) {
   return std::make_unique<Direct>(problem, loops);
+}
+
+std::unique_ptr<Algorithm> MakeFew(const Problem& problem, const Loops& loops) {
+  Problem dense = problem;
+  Geometry& g = dense.geometry;
+  const int64_t of_group = g.group_in_channels(), taps = int64_t{1} * g.kernel_height * g.kernel_width;
+  std::vector<int8_t> weight(g.groups == 1 ? 0 : g.out_channels * g.in_channels * taps);
+  for (int64_t oc = 0; g.groups > 1 && oc < g.out_channels; ++oc) {
+    const int64_t first = oc / g.group_out_channels() * of_group;
+    std::copy_n(problem.weight + oc * of_group * taps, of_group * taps,
+                weight.begin() + (oc * g.in_channels + first) * taps);
+  }
+  if (g.groups > 1) dense.weight = weight.data();
+  g.groups = 1;
+  return Make(dense, loops);
 }
 
 }  // namespace fuselage::int8::conv2d::direct

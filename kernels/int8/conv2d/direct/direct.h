@@ -16,6 +16,8 @@ bool SupportsFew(const Problem& problem);
 // Whether lanes along the depth take fewer products than panels do, and their sums.
 bool WorthwhileFew(const Problem& problem, const Loops& loops);
 std::unique_ptr<Algorithm> Make(const Problem& problem, const Loops& loops);
+// Groups become one, whose weights are zero between them.
+std::unique_ptr<Algorithm> MakeFew(const Problem& problem, const Loops& loops);
 
 }  // namespace fuselage::int8::conv2d::direct
 
