@@ -328,10 +328,11 @@ TEST(Writer, IndexingAndResizes) {
   %u: f32[2,4] = call_function triu(%x, diagonal=2)
   %r: f32[2,7] = call_function resize(%x, dims=[-1], mode="cubic", sizes=[7])
   %s: f32[2,6] = call_function resize(%x, coordinates="tf_crop_and_resize", dims=[1], extrapolation_value=3.0, mode="linear", roi=[0.5, 1.5], scales=[1.5], sizes=[6])
-  output(%a, %c, %d, %e, %g, %h, %l, %u, %r, %s)
+  %w: f32[2,8] = call_function resize(%x, dims=[1], mode="linear", sizes=[8])
+  output(%a, %c, %d, %e, %g, %h, %l, %u, %r, %s, %w)
 )"),
             "Gather GatherElements GatherND ScatterND ScatterElements TopK Identity OneHot ReverseSequence Trilu "
-            "Trilu Resize Resize");
+            "Trilu Resize Resize Resize");
 }
 
 TEST(Writer, Sampling) {

@@ -33,21 +33,27 @@ absl::Status WriteOneHot(const Call& c) {
   return absl::OkStatus();
 }
 
-// With opset 18's `axes`: a size for the batch would fix it.
+// Scales of all axes, and only where there are none opset 18's `axes`: a size for the batch would fix it, but
+// onnxruntime 1.31 fails on `axes` where it moves channels to the end.
 absl::Status WriteResize(const Call& c) {
   const std::string &mode = c.op.GetString("mode"), &coordinates = c.op.GetString("coordinates");
   if (coordinates == "tf_half_pixel_for_nn") return c.Declined(" of coordinates=\"tf_half_pixel_for_nn\" in opset 18");
   c.to.Require(coordinates == "half_pixel_symmetric" ? 19 : 18);
   const std::vector<int64_t>&dims = c.op.GetInts("dims"), &sizes = c.op.GetInts("sizes");
-  const auto floats = [&](const char* name) {
-    const std::vector<double>& values = c.op.GetFloats(name);
+  const auto floats = [&](const char* name, const std::vector<double>& values) {
     if (values.empty()) return std::string();
     return c.Constant(name, Tensor::Of<float>({static_cast<int64_t>(values.size())}, {values.begin(), values.end()}));
   };
-  const std::vector<double>& scales = c.op.GetFloats("scales");
+  const auto dim_of = [&](size_t i) { return c.type(0).shape[*NormalizeAxis(dims[i], c.type(0).rank())]; };
+  std::vector<double> scales = c.op.GetFloats("scales");
+  // Whole factors are scales.
+  for (size_t i = 0; scales.size() == i && i < sizes.size(); ++i) {
+    if (dim_of(i) > 0 && sizes[i] % dim_of(i) == 0) scales.push_back(static_cast<double>(sizes[i] / dim_of(i)));
+  }
+  if (scales.size() < sizes.size()) scales.clear();
   for (size_t i = 0; i < scales.size(); ++i) {
     const auto scale = static_cast<double>(static_cast<float>(scales[i]));
-    const int64_t dim = c.type(0).shape[*NormalizeAxis(dims[i], c.type(0).rank())];
+    const int64_t dim = dim_of(i);
     if (std::floor(static_cast<double>(dim) * scale) != static_cast<double>(sizes[i])) {
       return c.Declined(absl::StrCat(" of ", dim, " elements to ", sizes[i], " by the scale ", scale));
     }
@@ -56,12 +62,19 @@ absl::Status WriteResize(const Call& c) {
   if (coordinates == "tf_crop_and_resize") {
     std::vector<float> whole(2 * dims.size(), 1);
     std::fill(whole.begin(), whole.begin() + dims.size(), 0.0f);
-    roi = floats("roi");
+    roi = floats("roi", c.op.GetFloats("roi"));
     if (roi.empty()) roi = c.Constant("roi", Tensor::Of<float>({static_cast<int64_t>(whole.size())}, whole));
   }
-  c.Emit("Resize", {c.in[0], roi, floats("scales"), scales.empty() ? c.Ints("sizes", sizes) : ""})
-      .Ints("axes", dims)
-      .String("mode", mode)
+  const bool all_axes = !scales.empty() && roi.empty();
+  if (all_axes) {
+    std::vector<double> all(c.type(0).rank(), 1);
+    for (size_t i = 0; i < scales.size(); ++i) all[*NormalizeAxis(dims[i], c.type(0).rank())] = scales[i];
+    scales = std::move(all);
+  }
+  auto& resize =
+      c.Emit("Resize", {c.in[0], roi, floats("scales", scales), scales.empty() ? c.Ints("sizes", sizes) : ""});
+  if (!all_axes) resize.Ints("axes", dims);
+  resize.String("mode", mode)
       .String("coordinate_transformation_mode", coordinates)
       .String("nearest_mode", c.op.GetString("nearest_mode"))
       .Float("cubic_coeff_a", static_cast<float>(c.op.GetFloat("cubic_coeff_a")))
