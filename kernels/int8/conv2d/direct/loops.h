@@ -21,8 +21,8 @@ struct Loops {
   // out[i] = x[i] ^ flip, as the element type (int16: sign-extended).
   void (*load)(const uint8_t* x, int64_t count, uint8_t flip, void* out);
   void (*multiply)(const Multiply&);
-  // In its place for one group of at most kMostFewChannels output channels, whose weights lie [channel][dword], as much
-  // memory as a panel; chunk_depth is any depth. It may store whole kMostFewChannels. Null: as panels.
+  // In its place for one group of at most kMostFewChannels output channels, whose weights lie [channel][dword] in a
+  // panel's memory, in one chunk. Null: by panels.
   void (*multiply_few)(const Multiply&, int channels);
   FinishPixels* finish;
   // Groups the steps of a panel of weights, for a multiply that wants that (kernels/core/multiply/pairs.h), and
