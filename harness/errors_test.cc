@@ -91,6 +91,12 @@ TEST_F(HarnessErrors, MissingDatasetNamesThePackage) {
 
 TEST_F(HarnessErrors, MissingModel) { Expect(kIo, "none.onnx", {"--model=" + place_.folder + "/none.onnx"}); }
 
+TEST_F(HarnessErrors, Constants) {
+  Expect(kUsage, "found the value 'rate', wanted name:numbers", {"--constant=rate"});
+  Expect(kUsage, "found a constant for 'rate', no input", {"--constant=rate:1"});
+  Expect(kUsage, "by --constant=NAME:NUMBERS", {"--constant=rate:1"});
+}
+
 TEST_F(HarnessErrors, IrModels) {
   const std::string ir = place_.folder + "/m.ir";
   Overwrite(ir, "graph @g {\n  %x: f32[1,3] = placeholder\n  output(%y)\n}");

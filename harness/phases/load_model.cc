@@ -27,7 +27,7 @@ absl::Status ReadModel(RunState& run, const std::string& path, std::vector<std::
   }
   for (const std::string& text : run.config.model().constants()) {
     ASSIGN_OR_RETURN(auto constant, onnx::ParseConstant(text));
-    options.constants.insert(std::move(constant));
+    options.constants.insert_or_assign(constant.first, std::move(constant.second));  // A flag's comes last.
   }
   options.outputs = {run.config.model().outputs().begin(), run.config.model().outputs().end()};
   options.max_memory_bytes = run.request.max_memory_bytes;

@@ -258,6 +258,22 @@ TEST(Writer, AnIntegerBiasIsTheNearestCode) {
   }
 }
 
+// onnxruntime fails on `axes` where it moves channels to the end; sizes that no factor gives need them.
+TEST(Writer, ResizeByWholeFactorsHasNoAxes) {
+  for (const int size : {8, 7}) {
+    const std::unique_ptr<ir::Graph> graph = Graph(absl::StrCat(
+        "%x: f32[1,2,4,4] = placeholder\n%y: f32[1,2,", size, ",", size,
+        "] = call_function resize(%x, dims=[2, 3], mode=\"nearest\", sizes=[", size, ", ", size, "])\noutput(%y)"));
+    const auto bytes = Write(*graph);
+    ASSERT_OK(bytes);
+    const schema::ModelProto model = Model(*bytes);
+    const auto& attributes = model.graph().node(0).attribute();
+    const bool has_axes =
+        std::any_of(attributes.begin(), attributes.end(), [](const auto& a) { return a.name() == "axes"; });
+    EXPECT_EQ(has_axes, size == 7);
+  }
+}
+
 // Products of other ranks, and what gemm and addmm say in one.
 TEST(Writer, Products) {
   EXPECT_EQ(RoundTrip(R"(

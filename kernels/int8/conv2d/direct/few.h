@@ -17,7 +17,7 @@ namespace {
 // other in a row.
 template <typename Isa, int kChannels, int kPixels>
 inline void MultiplyFewTile(const Multiply& m, const char* a, const char* b, int64_t run, int32_t* c) {
-  // Sums are added up by fours: of as many pixels as that is, or of one.
+  // Vectors of sums are added up four at a time; the last may be zeros.
   constexpr int kSums = kPixels * kChannels;
   typename Isa::Vector sum[(kSums + 3) / 4 * 4];
 #pragma GCC unroll 16
@@ -29,7 +29,7 @@ inline void MultiplyFewTile(const Multiply& m, const char* a, const char* b, int
     for (int p = 0; p < kPixels; ++p) codes[p] = load(x + p * m.a_stride);
 #pragma GCC unroll 16
     for (int j = 0; j < kChannels; ++j) {
-      const typename Isa::Vector w = Isa::Load(weights + j * channel_bytes);
+      const typename Isa::Vector w = load(weights + j * channel_bytes);
 #pragma GCC unroll 16
       for (int p = 0; p < kPixels; ++p) sum[p * kChannels + j] = Isa::Add(sum[p * kChannels + j], codes[p], w);
     }
