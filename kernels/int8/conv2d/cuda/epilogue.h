@@ -330,8 +330,7 @@ FUSELAGE_DEVICE FourConstants LoadFourConstants(const Params& p, Thread thread, 
 }
 // Of which there may be fewer: `channels`; `index` is that of the first output.
 FUSELAGE_DEVICE uint32_t LoadFourResiduals(const Params& p, Thread thread, int channels, int64_t index) {
-  if (p.residual == nullptr) return 0;
-  return ::fuselage::cuda::LoadWord(thread, p.residual + index, channels) ^ ::fuselage::cuda::Splat(p.residual_flip);
+  return p.residual != nullptr ? ::fuselage::cuda::LoadWord(thread, p.residual + index, channels) : 0;
 }
 FUSELAGE_DEVICE Four FourValues(const Params& p, const Vector<int32_t, 4>& sums, const FourConstants& constants,
                                 uint32_t residuals) {
@@ -342,6 +341,7 @@ FUSELAGE_DEVICE Four FourValues(const Params& p, const Vector<int32_t, 4>& sums,
         ToOutputValue<false>(p, sums.values[i], constants.bias.values[i], constants.multiplier.values[i], 0, 0);
   }
   if (p.residual == nullptr) return values;
+  residuals ^= ::fuselage::cuda::Splat(p.residual_flip);
   FUSELAGE_UNROLL
   for (int i = 0; i < 4; ++i) {
     values.values[i] = AddResidual(p, values.values[i], residuals, i);

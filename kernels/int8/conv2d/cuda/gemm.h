@@ -28,7 +28,9 @@ struct Gemm {
   static constexpr int kTeams = Teams::kTeams, kWarps = Teams::kWarps;
   static constexpr int kBlocks = Tile::kBlocks < kTeams ? 1 : Tile::kBlocks / kTeams;
   static constexpr bool kWaits = true;
-  static constexpr int kStages = Tile::kRows * Tile::kColumns < 128 * 128 ? 4 : 3;
+  static constexpr int kStages = Tile::kRows * Tile::kColumns < 128 * 128 ? kMostStages : 3;
+  // Small steps are little else than what finds the buffers, unless these are constants.
+  static constexpr int kTurns = Steps::kSmall ? kStages : 1;
   static constexpr int kStageBytes = (Tile::kRows + Tile::kColumns) * kStep;
   static constexpr int kBarrierBytes = Tile::kHopper ? 512 : 0;  // For Hopper: of each buffer's weights.
   // The results take the place of the buffers. A residual is fetched meanwhile, to its own place.
@@ -53,13 +55,13 @@ struct Gemm {
     PerWarp<typename Tile::Accumulators, kWarps> accumulators;
     // Has a warp's team so many steps?
     const auto has = [&](Warp warp, int step) { return step * kTeams + Teams::Of(warp) < steps; };
-    // Of a team's n-th step.
-    const auto fetch_weights = [&](Warp warp, Thread thread, int n) {
-      const uint32_t to = StageOf(warp, n) + Tile::kRows * kStep;
+    // Of a team's n-th step, into buffer `stage`.
+    const auto fetch_weights = [&](Warp warp, Thread thread, int n, int stage) {
+      const uint32_t to = StageOf(warp, stage) + Tile::kRows * kStep;
       if constexpr (Tile::kHopper) {
         if (thread.index() > 0) return;
-        thread.ExpectBytes(Barrier(n), Steps::kWeightBytes);
-        Steps::StartWeights(p, thread, first_step + n, first_channel, to, Barrier(n));
+        thread.ExpectBytes(Barrier(stage), Steps::kWeightBytes);
+        Steps::StartWeights(p, thread, first_step + n, first_channel, to, Barrier(stage));
       } else {
         Steps::FetchWeights(thread, cursors[thread].weight, to);
         cursors[thread].weight += int64_t{kTeams} * p.padded_channels * kStep;
@@ -77,45 +79,53 @@ struct Gemm {
         }
         FUSELAGE_UNROLL
         for (int step = 0; step < kStages - 1; ++step) {
-          if (has(warp, step)) fetch_weights(warp, thread, step);
+          if (has(warp, step)) fetch_weights(warp, thread, step, step);
         }
       });
       warp.WaitForEarlier();
-      if constexpr (kTeams > 1) {
-        warp.ForThreads([&](Thread thread) { outputs[thread].LoadResiduals(p, thread); });
-      } else if (p.residual != nullptr && p.sums == nullptr) {
-        warp.ForThreads([&](Thread thread) { FetchResidual<Tile>(p, thread, staging, first_channel, pixel); });
+      if constexpr (kTeams == 1) {
+        if (p.residual != nullptr && p.sums == nullptr) {
+          warp.ForThreads([&](Thread thread) { FetchResidual<Tile>(p, thread, staging, first_channel, pixel); });
+        }
       }
       FUSELAGE_UNROLL
       for (int step = 0; step < kStages - 1; ++step) {
         if (has(warp, step)) {
-          warp.ForThreads([&](Thread thread) { FetchRows(p, thread, StageOf(warp, step), cursors[thread]); });
+          warp.ForThreads([&](Thread thread) {
+            FetchRows(p, thread, StageOf(warp, step), cursors[thread].first_pieces[step], cursors[thread]);
+          });
         }
         warp.CommitCopies();
       }
+      // They are waited for where they are used.
+      if constexpr (kTeams > 1) {
+        warp.ForThreads([&](Thread thread) { outputs[thread].LoadResiduals(p, thread); });
+      }
       warp.template WaitForCopies<kStages - 2>();
     });
-    for (int step = 0; step * kTeams < steps; ++step) {
-      // The buffer that is filled is the one that was emptied before the last barrier.
-      block.Phase([&](Warp warp) {
-        const auto fetch = [&] {
-          const int ahead = step + kStages - 1;
-          if (has(warp, ahead)) {
+    for (int first = 0; first * kTeams < steps; first += kTurns) {
+      FUSELAGE_UNROLL
+      for (int turn = 0; turn < kTurns; ++turn) {
+        const int step = first + turn, stage = kTurns > 1 ? turn : step % kStages;
+        if (turn > 0 && step * kTeams >= steps) break;
+        // The buffer that is filled is the one that was emptied before the last barrier.
+        block.Phase([&](Warp warp) {
+          const auto fetch = [&] {
+            const int ahead = step + kStages - 1, filled = (stage + kStages - 1) % kStages;
+            if (!has(warp, ahead)) return;
             warp.ForThreads([&](Thread thread) {
-              fetch_weights(warp, thread, ahead);
-              FetchRows(p, thread, StageOf(warp, ahead), cursors[thread]);
+              Cursor& c = cursors[thread];
+              FetchRows(p, thread, StageOf(warp, filled), c.piece, c);
+              fetch_weights(warp, thread, ahead, filled);
+              c.piece = NextPiece(thread, c);
             });
-          }
+          };
+          if constexpr (Tile::kHopper) warp.WaitForBytes(Barrier(stage), step / kStages % 2);
+          if (has(warp, step)) Multiply(warp, StageOf(warp, stage), accumulators[warp], fetch);
           warp.CommitCopies();
-        };
-        if constexpr (Tile::kHopper) warp.WaitForBytes(Barrier(step), step / kStages % 2);
-        if (has(warp, step)) {
-          Multiply(warp, StageOf(warp, step), accumulators[warp], fetch);
-        } else {
-          fetch();
-        }
-        warp.template WaitForCopies<kStages - 2>();
-      });
+          warp.template WaitForCopies<kStages - 2>();
+        });
+      }
     }
 
     if constexpr (kTeams > 1) {
@@ -137,12 +147,12 @@ struct Gemm {
   static_assert(Tile::kRows % kRowsApart == 0);
 
   struct Cursor {
-    int image[kFetchedRows];               // Byte offset of its image, and of the window.
-    int y[kFetchedRows], x[kFetchedRows];  // Of tap (0, 0), in input pixels.
-    const uint8_t* from[kFetchedRows];     // kByRows: of the next step,
-    bool inside[kFetchedRows];             // and whether that is in the image.
-    int tap_y, tap_x, channel;             // The place in the inner dimension; tap_y may pass the last tap.
+    uint32_t first[kFetchedRows];          // Offset in the input of the window at tap (0, 0), modulo 2^32;
+    int y[kFetchedRows], x[kFetchedRows];  // the tap's place, in pixels.
     int channels;                          // From the window's first on.
+    Piece first_pieces[kStages - 1];       // Of the team's first steps,
+    Piece piece;                           // of the next one,
+    const Piece* next_piece;               // and of the one after it.
     const int8_t* weight;                  // Of the next step; not for Hopper.
   };
 
@@ -154,92 +164,71 @@ struct Gemm {
     FUSELAGE_UNROLL
     for (int i = 0; i < kFetchedRows; ++i) {
       const int row = first_row + Tile::IndexOf(thread) / Steps::kPieces + i * kRowsApart;
-      const int x = row % p.out_width, line = row / p.out_width;
-      c.image[i] = line / p.out_height * (p.in_height * p.in_width * p.in_channels) + first_input;
-      c.y[i] = line % p.out_height * p.stride_y - p.pad_top;
-      c.x[i] = x * p.stride_x - p.pad_left;
-      if (row >= p.rows) c.image[i] = 0, c.y[i] = -(1 << 30);  // Outside of any image.
+      const auto line = static_cast<int>(p.by_out_width.Divide(row));
+      const auto image = static_cast<int>(p.by_out_height.Divide(line));
+      c.y[i] = (line - image * p.out_height) * p.stride_y - p.pad_top;
+      c.x[i] = (row - line * p.out_width) * p.stride_x - p.pad_left;
+      const uint32_t pixel = (static_cast<uint32_t>(image * p.in_height) + c.y[i]) * p.in_width + c.x[i];
+      c.first[i] = pixel * p.in_channels + first_input;
+      if (row >= p.rows) c.y[i] = -(1 << 30);  // Outside of any image.
     }
-    const int inner = first_step * kStep + Tile::IndexOf(thread) % Steps::kPieces * 16;
-    const int tap = inner / p.tap_channels;
-    c.channel = inner % p.tap_channels;
-    c.tap_y = tap / p.kernel_width * p.dilation_y;
-    c.tap_x = tap % p.kernel_width * p.dilation_x;
+    c.next_piece = p.pieces + first_step * Steps::kPieces + Tile::IndexOf(thread) % Steps::kPieces;
+    FUSELAGE_UNROLL
+    for (int step = 0; step < kStages - 1; ++step) c.first_pieces[step] = NextPiece(thread, c);
+    c.piece = NextPiece(thread, c);
     if constexpr (!Tile::kHopper) c.weight = Steps::Weights(p, thread, first_step, first_channel);
-    if constexpr (kByRows) Locate(p, c);
     return c;
   }
-
-  FUSELAGE_DEVICE static bool IsInside(const Params& p, const Cursor& c, int i) {
-    return static_cast<unsigned>(c.y[i] + c.tap_y) < static_cast<unsigned>(p.in_height) &&
-           static_cast<unsigned>(c.x[i] + c.tap_x) < static_cast<unsigned>(p.in_width);
-  }
-  FUSELAGE_DEVICE static const uint8_t* PixelOf(const Params& p, const Cursor& c, int i) {
-    return p.input + (c.image[i] + ((c.y[i] + c.tap_y) * p.in_width + c.x[i] + c.tap_x) * p.in_channels + c.channel);
-  }
-  // Channels past the last, like taps past the last, meet weights of zero.
-  FUSELAGE_DEVICE static void Locate(const Params& p, Cursor& c) {
-    FUSELAGE_UNROLL
-    for (int i = 0; i < kFetchedRows; ++i) {
-      c.inside[i] = IsInside(p, c, i);
-      c.from[i] = c.inside[i] ? PixelOf(p, c, i) : p.input;
-    }
+  // There are pieces for as many steps as are looked ahead.
+  FUSELAGE_DEVICE static Piece NextPiece(Thread thread, Cursor& c) {
+    const Piece piece = thread.LoadConstant(c.next_piece);
+    c.next_piece += kTeams * Steps::kPieces;
+    return piece;
   }
 
-  // The buffer of a team's n-th step, and the barrier of its weights.
-  FUSELAGE_DEVICE static uint32_t StageOf(Warp warp, int n) {
-    return kBarrierBytes + (Teams::Of(warp) * kStages + n % kStages) * kStageBytes;
+  // A team's buffer, and the barrier of its weights.
+  FUSELAGE_DEVICE static uint32_t StageOf(Warp warp, int stage) {
+    return kBarrierBytes + (Teams::Of(warp) * kStages + stage) * kStageBytes;
   }
-  FUSELAGE_DEVICE static uint32_t Barrier(int n) { return 8 * (n % kStages); }
+  FUSELAGE_DEVICE static uint32_t Barrier(int stage) { return 8 * stage; }
   static_assert(!Tile::kHopper || kTeams == 1);
 
-  // Fetches the cursor's pixels of a step into its buffer, and moves on to the team's next step.
-  FUSELAGE_DEVICE static void FetchRows(const Params& p, Thread thread, uint32_t stage, Cursor& c) {
+  // Starts to fetch the cursor's pixels of a piece into a step's buffer.
+  FUSELAGE_DEVICE static void FetchRows(const Params& p, Thread thread, uint32_t stage, const Piece& piece,
+                                        const Cursor& c) {
+    const int channels = c.channels - piece.channel;
     FUSELAGE_UNROLL
     for (int i = 0; i < kFetchedRows; ++i) {
       const int row = Tile::IndexOf(thread) / Steps::kPieces + i * kRowsApart;
       const uint32_t to = stage + Steps::Place(row, Tile::IndexOf(thread) % Steps::kPieces);
-      if constexpr (kByRows) {
-        CopyOrPad<16>(thread, to, c.from[i], c.inside[i], p.padding);
-        c.from[i] += kTeams * kStep;
-        continue;
-      }
-      const bool inside = IsInside(p, c, i) && ((kPiece != 8 && !kDiagonal) || c.channel < c.channels);
-      const uint8_t* from = inside ? PixelOf(p, c, i) : p.input;
+      // Channels past the last, like taps past the last, meet weights of zero.
+      const bool inside = static_cast<unsigned>(c.y[i] + piece.tap_y) < static_cast<unsigned>(p.in_height) &&
+                          static_cast<unsigned>(c.x[i] + piece.tap_x) < static_cast<unsigned>(p.in_width) &&
+                          (kByRows || channels > 0);
+      const uint8_t* from = p.input + (inside ? c.first[i] + piece.distance : 0);
       if constexpr (kPiece == 16) {
         CopyOrPad<16>(thread, to, from, inside, p.padding);
       } else if constexpr (kPiece == 8) {
         CopyOrPad<8>(thread, to, from, inside, p.padding);
-        CopyOrPad<8>(thread, to + 8, from + 8, inside && c.channel + 8 < c.channels, p.padding);
+        CopyOrPad<8>(thread, to + 8, from + 8, inside && channels > 8, p.padding);
       } else {
         Vector<uint8_t, 16> bytes;
         FUSELAGE_UNROLL
         for (int j = 0; j < 16; ++j) {
           bytes.values[j] = p.padding;
-          if (inside && c.channel + j < c.channels) bytes.values[j] = thread.Load(from + j);
+          if (inside && j < channels) bytes.values[j] = thread.Load(from + j);
         }
         thread.StoreShared(to, bytes);
       }
     }
-    c.channel += kTeams * kStep;
-    if (c.channel < p.tap_channels) return;
-    while (c.channel >= p.tap_channels) {
-      c.channel -= p.tap_channels;
-      c.tap_x += p.dilation_x;
-      if (c.tap_x >= p.kernel_width * p.dilation_x) {
-        c.tap_x = 0;
-        c.tap_y += p.dilation_y;
-      }
-    }
-    if constexpr (kByRows) Locate(p, c);
   }
 
   template <typename Fetch>
   FUSELAGE_DEVICE static void Multiply(Warp warp, uint32_t stage, typename Tile::Accumulators& accumulators,
                                        Fetch fetch) {
     const auto place = [&](Thread thread, int i, int half) {
-      const uint32_t first = stage + Steps::Place(Tile::Row(warp) + thread.lane() % 16, thread.lane() / 16);
-      return (first ^ half * 32) + Tile::kFragmentRows * i * kStep;
+      return stage + Steps::Place(Tile::Row(warp) + thread.lane() % 16, thread.lane() / 16 ^ 2 * half) +
+             Tile::kFragmentRows * i * kStep;
     };
     Steps::Multiply(warp, place, stage + Tile::kRows * kStep, accumulators, fetch);
   }

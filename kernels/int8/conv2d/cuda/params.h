@@ -27,6 +27,8 @@ using ::fuselage::cuda::Warp;
 
 // The bytes of the inner dimension that a block multiplies between two barriers.
 constexpr int kStep = 64;
+// The buffers that a Gemm's team goes through, at most.
+constexpr int kMostStages = 4;
 // The taps that a HopperHalo does.
 constexpr int kHopperTaps = 3;
 
@@ -43,6 +45,13 @@ struct ChannelWindow {
   }
 };
 
+// 16 bytes of the inner dimension: where their tap is from tap (0, 0), in pixels, their first channel, from the
+// window's, and both in bytes of the input.
+struct Piece {
+  int tap_y, tap_x, channel;
+  uint32_t distance;  // Modulo 2^32.
+};
+
 struct Params {
   // Operands, NHWC.
   const uint8_t* input;     // The bits of the codes.
@@ -55,6 +64,7 @@ struct Params {
 
   // Constants. Those by output channel have padded_channels values.
   const int8_t* weight;     // Packed as each kernel says.
+  const Piece* pieces;      // Of a Gemm: [steps, kStep / 16], and kMostStages more of each team.
   const int32_t* bias;      // b32, or -z_x * sum w where the output is float.
   const float* multiplier;  // m, or s_x * s_w.
   const float* float_bias;  // Null: the output is codes.

@@ -63,6 +63,17 @@ TapWindow TapWindowOf(const Geometry& g) {
 
 int64_t InnerBytes(const Geometry& g) { return TapWindowOf(g).channels * g.kernel_height * g.kernel_width; }
 
+std::vector<Piece> PiecesOf(const Params& p, int steps) {
+  std::vector<Piece> pieces;
+  for (int inner = 0; inner < steps * kStep; inner += 16) {
+    const int tap = inner / p.tap_channels;
+    Piece piece = {tap / p.kernel_width * p.dilation_y, tap % p.kernel_width * p.dilation_x, inner % p.tap_channels, 0};
+    piece.distance = (static_cast<uint32_t>(piece.tap_y) * p.in_width + piece.tap_x) * p.in_channels + piece.channel;
+    pieces.push_back(piece);
+  }
+  return pieces;
+}
+
 Params ParamsOf(const Problem& problem) {
   const Geometry& g = problem.geometry;
   const kernels::Epilogue& e = problem.epilogue;
@@ -256,6 +267,7 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   }
 
   AddConstants(problem, GemmWeight(problem, tile));
+  if (!tile.halo) offsets_.pieces = Append(PiecesOf(p, p.steps + kMostStages * tile.teams));
 
   const int shared_bytes = GemmSharedBytes(id, problem.has_residual && !p.activated, p.patch_pixels);
   launches_.push_back({id, {p.blocks, 1, p.splits}, shared_bytes, p});
@@ -441,6 +453,7 @@ Launch Plan::Bind(const Launch& launch, const Arguments& arguments, const Memory
   p.partial = reinterpret_cast<int32_t*>(codes + codes_bytes_ + sums_bytes_);
   p.tickets = memory.tickets;
   p.weight = reinterpret_cast<const int8_t*>(base + offsets_.weight);
+  p.pieces = reinterpret_cast<const Piece*>(base + offsets_.pieces);
   p.bias = reinterpret_cast<const int32_t*>(base + offsets_.bias);
   p.multiplier = reinterpret_cast<const float*>(base + offsets_.multiplier);
   p.float_bias = offsets_.float_bias < 0 ? nullptr : reinterpret_cast<const float*>(base + offsets_.float_bias);

@@ -23,6 +23,8 @@ struct Steps {
   static constexpr int kHalves = kDiagonal && Tile::kColumnFragments <= 4 ? 1 : 2;
   static_assert(!kDiagonal || (Tile::kColumns == kStep && !Tile::kInGroups));
   static constexpr int kWeightBytes = Tile::kColumns * kStep;
+  // Of small steps both halves are loaded before one is multiplied: registers have room for them.
+  static constexpr bool kSmall = Tile::kRowFragments * Tile::kColumnFragments <= 4;
 
   // Where piece `column` of a row lies. ldmatrix takes eight rows at once, 512 bytes: the permutation spreads them over
   // all banks. Eight rows on it is 8 * kStep more; two columns on, from the first two, it has another bit 5.
@@ -51,7 +53,8 @@ struct Steps {
 
   // place(thread, i, half): where the piece is that the thread's lane gives ldmatrix of row fragment i, in that half of
   // the step: of row lane % 16, piece 2 * half + lane / 16. The weights are at `weights`. Calls fetch(), which starts
-  // to fetch another step, where it takes least time: while a group's products are under way, or before a warp's own.
+  // to fetch another step, where it takes least time: while a group's products, or what a warp multiplies, are on
+  // their way.
   template <typename PlaceOfRow, typename Fetch>
   FUSELAGE_DEVICE static void Multiply(Warp warp, PlaceOfRow place, uint32_t weights,
                                        typename Tile::Accumulators& accumulators, Fetch fetch) {
@@ -61,8 +64,7 @@ struct Steps {
       fetch();
       warp.template WaitForProducts<0>();
     } else {
-      fetch();
-      MultiplyByWarp(warp, place, weights, accumulators);
+      MultiplyByWarp(warp, place, weights, accumulators, fetch);
     }
   }
 
@@ -85,37 +87,53 @@ struct Steps {
   }
 
  private:
-  template <typename PlaceOfRow>
+  // What a warp multiplies of a half.
+  struct Half {
+    Rows a;
+    Lanes<uint32_t> b[Tile::kColumnFragments][2];
+  };
+  // Does column fragment j need that half of the step?
+  FUSELAGE_DEVICE static constexpr bool Meets(int half, int j) { return !kDiagonal || kHalves == 1 || j / 4 == half; }
+
+  template <typename PlaceOfRow, typename Fetch>
   FUSELAGE_DEVICE static void MultiplyByWarp(Warp warp, PlaceOfRow place, uint32_t weights,
-                                             typename Tile::Accumulators& accumulators) {
+                                             typename Tile::Accumulators& accumulators, Fetch fetch) {
+    const auto half_of = [&](int n) { return kHalves == 2 ? n : Tile::Column(warp) / 32; };
+    Half halves[kHalves];
+    FUSELAGE_UNROLL
+    for (int n = 0; n < (kSmall ? kHalves : 1); ++n) Load(warp, place, weights, half_of(n), halves[n]);
+    fetch();
     FUSELAGE_UNROLL
     for (int n = 0; n < kHalves; ++n) {
-      const int half = kHalves == 2 ? n : Tile::Column(warp) / 32;
-      const auto meets = [&](int j) { return !kDiagonal || kHalves == 1 || j / 4 == half; };
-      Rows a;
-      Lanes<uint32_t> b[Tile::kColumnFragments][2];
-      LoadRows(warp, place, half, a);
-      FUSELAGE_UNROLL
-      for (int j = 0; j < Tile::kColumnFragments; j += 2) {
-        if (!meets(j)) continue;
-        Lanes<uint32_t> offsets;
-        Lanes<Vector<uint32_t, 4>> pair;
-        warp.ForThreads([&](Thread thread) {
-          const int row = Tile::Column(warp) + thread.lane() / 16 * 8 + thread.lane() % 8;
-          offsets[thread] = ((weights + Place(row, thread.lane() / 8 % 2)) ^ half * 32) + 8 * j * kStep;
-        });
-        warp.LoadMatrices(offsets, &pair);
-        warp.ForThreads([&](Thread thread) {
-          for (int i = 0; i < 4; ++i) b[j + i / 2][i % 2][thread] = pair[thread].values[i];
-        });
-      }
+      if (!kSmall && n > 0) Load(warp, place, weights, half_of(n), halves[n]);
       FUSELAGE_UNROLL
       for (int i = 0; i < Tile::kRowFragments; ++i) {
         FUSELAGE_UNROLL
         for (int j = 0; j < Tile::kColumnFragments; ++j) {
-          if (meets(j)) warp.template MultiplyCodes<X>(a[i], b[j][0], b[j][1], &accumulators.fragments[i][j]);
+          if (!Meets(half_of(n), j)) continue;
+          warp.template MultiplyCodes<X>(halves[n].a[i], halves[n].b[j][0], halves[n].b[j][1],
+                                         &accumulators.fragments[i][j]);
         }
       }
+    }
+  }
+
+  template <typename PlaceOfRow>
+  FUSELAGE_DEVICE static void Load(Warp warp, PlaceOfRow place, uint32_t weights, int half, Half& to) {
+    LoadRows(warp, place, half, to.a);
+    FUSELAGE_UNROLL
+    for (int j = 0; j < Tile::kColumnFragments; j += 2) {
+      if (!Meets(half, j)) continue;
+      Lanes<uint32_t> offsets;
+      Lanes<Vector<uint32_t, 4>> pair;
+      warp.ForThreads([&](Thread thread) {
+        const int row = Tile::Column(warp) + thread.lane() / 16 * 8 + thread.lane() % 8;
+        offsets[thread] = weights + Place(row, thread.lane() / 8 % 2 ^ 2 * half) + 8 * j * kStep;
+      });
+      warp.LoadMatrices(offsets, &pair);
+      warp.ForThreads([&](Thread thread) {
+        for (int i = 0; i < 4; ++i) to.b[j + i / 2][i % 2][thread] = pair[thread].values[i];
+      });
     }
   }
 
