@@ -16,6 +16,12 @@
 
 namespace fuselage::cuda {
 
+#if __CUDA_ARCH__ >= 900
+constexpr bool kHasClusters = true;
+#else
+constexpr bool kHasClusters = false;
+#endif
+
 FUSELAGE_DEVICE int Recomputed(int x) {
   asm volatile("" : "+r"(x));
   return x;
@@ -86,7 +92,7 @@ class Thread {
       asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(SharedAddress(offset)), "l"(from) : "memory");
     }
   }
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#if __CUDA_ARCH__ >= 900
   FUSELAGE_DEVICE void InitBarriers(uint32_t offset, int count) const {
     FUSELAGE_UNROLL
     for (int i = 0; i < count; ++i) {
@@ -98,6 +104,20 @@ class Thread {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(SharedAddress(barrier)), "r"(bytes)
                  : "memory");
   }
+  FUSELAGE_DEVICE void StoreInCluster(int z, uint32_t offset, const Vector<int32_t, 4>& value, uint32_t barrier) const {
+    const int32_t* v = value.values;
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
+                     AddressInCluster(z, offset)),
+                 "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]), "r"(AddressInCluster(z, barrier))
+                 : "memory");
+  }
+#else
+  // Elsewhere nothing calls them.
+  __device__ void InitBarriers(uint32_t offset, int count) const;
+  __device__ void ExpectBytes(uint32_t barrier, int bytes) const;
+  __device__ void StoreInCluster(int z, uint32_t offset, const Vector<int32_t, 4>& value, uint32_t barrier) const;
+#endif
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   FUSELAGE_DEVICE void CopyBulk(uint32_t offset, const void* from, int bytes, uint32_t barrier) const {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                      SharedAddress(offset)),
@@ -113,15 +133,20 @@ class Thread {
   }
   FUSELAGE_DEVICE void ShareWithCopies() const { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 #else
-  // Elsewhere nothing calls them.
-  __device__ void InitBarriers(uint32_t offset, int count) const;
-  __device__ void ExpectBytes(uint32_t barrier, int bytes) const;
   __device__ void CopyBulk(uint32_t offset, const void* from, int bytes, uint32_t barrier) const;
   __device__ void CopyTile(uint32_t offset, const TileMap& map, int column, int row, uint32_t barrier) const;
   __device__ void ShareWithCopies() const;
 #endif
 
  private:
+#if __CUDA_ARCH__ >= 900
+  FUSELAGE_DEVICE static uint32_t AddressInCluster(int z, uint32_t offset) {
+    uint32_t address;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(SharedAddress(offset)), "r"(z));
+    return address;
+  }
+#endif
+
   // What one instruction loads.
   template <typename T>
   using WordOf =
@@ -198,17 +223,6 @@ class Warp {
   FUSELAGE_DEVICE void WaitForProducts() const {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
   }
-  FUSELAGE_DEVICE void WaitForBytes(uint32_t barrier, int parity) const {
-    asm volatile(
-        "{\n"
-        ".reg .pred arrived;\n"
-        "AGAIN:\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 arrived, [%0], %1;\n"
-        "@!arrived bra AGAIN;\n"
-        "}" ::"r"(SharedAddress(barrier)),
-        "r"(parity)
-        : "memory");
-  }
   template <typename X, int kFragments>
   FUSELAGE_DEVICE void MultiplyInGroup(const Lanes<Vector<uint32_t, 4>>& a, uint32_t b,
                                        Lanes<Vector<int32_t, 4>> (&acc)[kFragments]) const {
@@ -257,10 +271,33 @@ class Warp {
   __device__ void CommitProducts() const;
   template <int kPending>
   __device__ void WaitForProducts() const;
-  __device__ void WaitForBytes(uint32_t barrier, int parity) const;
   template <typename X, int kFragments>
   __device__ void MultiplyInGroup(const Lanes<Vector<uint32_t, 4>>& a, uint32_t b,
                                   Lanes<Vector<int32_t, 4>> (&acc)[kFragments]) const;
+#endif
+
+#if __CUDA_ARCH__ >= 900
+#define FUSELAGE_WAIT_FOR(acquire)            \
+  asm volatile(                               \
+      "{\n"                                   \
+      ".reg .pred arrived;\n"                 \
+      "AGAIN:\n"                              \
+      "mbarrier.try_wait.parity" acquire      \
+      ".shared::cta.b64 arrived, [%0], %1;\n" \
+      "@!arrived bra AGAIN;\n"                \
+      "}" ::"r"(SharedAddress(barrier)),      \
+      "r"(parity)                             \
+      : "memory")
+  FUSELAGE_DEVICE void WaitForBytes(uint32_t barrier, int parity) const { FUSELAGE_WAIT_FOR(""); }
+  FUSELAGE_DEVICE void WaitForStores(uint32_t barrier, int parity) const { FUSELAGE_WAIT_FOR(".acquire.cluster"); }
+#undef FUSELAGE_WAIT_FOR
+  FUSELAGE_DEVICE void ArriveInCluster() const { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
+  FUSELAGE_DEVICE void WaitForCluster() const { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
+#else
+  __device__ void WaitForBytes(uint32_t barrier, int parity) const;
+  __device__ void WaitForStores(uint32_t barrier, int parity) const;
+  __device__ void ArriveInCluster() const;
+  __device__ void WaitForCluster() const;
 #endif
 
   template <typename T>

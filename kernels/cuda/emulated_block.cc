@@ -193,20 +193,25 @@ void Emulator::Fail(std::string what) {
   if (error_.empty()) error_ = std::move(what);
 }
 
-Block::Block(Emulator& emulator, std::array<int, 3> index, int warps, int shared_bytes, bool waited)
+Block::Block(Emulator& emulator, std::array<int, 3> index, int warps, int shared_bytes, bool waited, Cluster* cluster)
     : emulator_(emulator),
       index_(index),
       number_(++emulator.blocks_),
       warps_(warps),
+      cluster_(cluster),
+      has_cluster_(warps),
       shared_(shared_bytes),
       accesses_(shared_bytes / 2, Access{kNever, kNever}),
       waited_(warps, waited),
       shared_since_(warps * kWarpSize),
       copies_(warps * kWarpSize),
       fences_(warps * kWarpSize),
-      seen_(warps * kWarpSize) {}
+      seen_(warps * kWarpSize) {
+  if (cluster_ != nullptr) cluster_->block(z()) = this;
+}
 
 Block::~Block() {
+  if (cluster_ != nullptr) cluster_->block(z()) = nullptr;
   if (std::find(waited_.begin(), waited_.end(), false) != waited_.end()) {
     emulator_.Fail("a block ends without having waited for earlier launches");
   }
@@ -215,6 +220,8 @@ Block::~Block() {
   }
   for (const auto& [_, barrier] : barriers_) {
     if (!barrier.copies.empty()) emulator_.Fail("a block ends with copies that were never waited for");
+    if (cluster_ != nullptr && barrier.expected > 0)
+      emulator_.Fail("a block ends before what its cluster stores there");
   }
 }
 
@@ -339,6 +346,7 @@ void Block::WaitForBytes(uint32_t barrier, int parity) {
   if (found == barriers_.end()) return emulator_.Fail(absl::StrCat("waits for ", barrier, ", which is no barrier"));
   Barrier& b = found->second;
   if (b.completed % 2 != parity) return;  // It has.
+  if (cluster_ != nullptr) cluster_->WaitUntil([&] { return b.expected == b.bytes; });
   if (b.expected == 0 || b.expected != b.bytes) {
     return emulator_.Fail(absl::StrCat("waits for ", b.expected, " bytes, of which ", b.bytes, " are on their way"));
   }
@@ -352,6 +360,32 @@ void Block::WaitForBytes(uint32_t barrier, int parity) {
   ++b.completed;
   b.expected = b.bytes = 0;
   b.copies.clear();
+}
+
+void Block::StoreInCluster(int warp, int z, uint32_t offset, std::vector<uint8_t> data, uint32_t barrier) {
+  if (!has_cluster_[warp]) return emulator_.Fail("stores to a block of its cluster that may not have begun");
+  Block* to = cluster_->FindOrNull(z);
+  if (to == nullptr) return emulator_.Fail("stores to a block of its cluster that is not there, or has ended");
+  const auto found = to->barriers_.find(barrier);
+  if (found == to->barriers_.end())
+    return emulator_.Fail(absl::StrCat("stores for ", barrier, ", which is no barrier"));
+  if (!to->InShared(offset, 16, "stores")) return;
+  for (uint32_t i = offset / 2; i < (offset + 16) / 2; ++i) {
+    Access& access = to->accesses_[i];
+    if (access.stored == kInFlight || std::max(access.stored, access.loaded) / kThreads >= to->arrived_in_) {
+      return emulator_.Fail(
+          absl::StrCat("stores to another block's shared memory at ", 2 * i, ", which is in use there"));
+    }
+    access.stored = kInFlight;
+  }
+  found->second.bytes += static_cast<int64_t>(data.size());
+  found->second.copies.emplace_back(offset, std::move(data));
+}
+
+void Block::WaitForCluster(int warp) {
+  if (cluster_ == nullptr) return emulator_.Fail("waits for its cluster, where there is none");
+  has_cluster_[warp] = cluster_->WaitForAll();
+  if (!has_cluster_[warp]) emulator_.Fail("waits for warps of its cluster that do not arrive");
 }
 
 bool Block::Waited(int thread, const char* what) {
@@ -460,6 +494,20 @@ template void Warp::MultiplyBySharedRows<int8_t>(const Lanes<Vector<uint32_t, 4>
 void Warp::WaitForEarlier() const { block_.waited_[index_] = true; }
 
 void Warp::WaitForBytes(uint32_t barrier, int parity) const { block_.WaitForBytes(barrier, parity); }
+
+void Warp::ArriveInCluster() const {
+  if (block_.cluster_ == nullptr) return block_.emulator_.Fail("arrives in its cluster, where there is none");
+  block_.cluster_->Arrive();
+  block_.arrived_in_ = block_.phase_;
+}
+
+void Warp::WaitForCluster() const { block_.WaitForCluster(index_); }
+
+void Thread::StoreInCluster(int z, uint32_t offset, const Vector<int32_t, 4>& value, uint32_t barrier) const {
+  std::vector<uint8_t> data(sizeof(value));
+  std::memcpy(data.data(), &value, sizeof(value));
+  block_.StoreInCluster(index_ / kWarpSize, z, offset, std::move(data), barrier);
+}
 
 void Thread::InitBarriers(uint32_t offset, int count) const {
   for (int i = 0; i < count; ++i) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "kernels/cuda/emulated_cluster.h"
 
 #define FUSELAGE_DEVICE inline
 #define FUSELAGE_UNROLL
@@ -20,6 +21,8 @@
 #define FUSELAGE_UNROLL_BY_4
 
 namespace fuselage::cuda {
+
+constexpr bool kHasClusters = true;
 
 inline int Recomputed(int x) { return x; }
 
@@ -39,9 +42,9 @@ class Emulator {
   // For TakeTicket alone. They are 0 before a launch, and have to be after it.
   void AllowTickets(absl::string_view name, uint32_t* data, int64_t count);
 
-  // Runs all blocks of a grid, in no order that a kernel could rely on.
+  // Runs all blocks of a grid, in no order that a kernel could rely on. `clusters`: as cuda::Launch.
   template <typename Kernel>
-  void Launch(std::array<int, 3> grid, int shared_bytes, const typename Kernel::Params& params);
+  void Launch(std::array<int, 3> grid, int shared_bytes, const typename Kernel::Params& params, bool clusters = false);
 
   // What the first mistake was; empty: none.
   const std::string& error() const { return error_; }
@@ -119,6 +122,7 @@ class Thread {
   void CopyBulk(uint32_t offset, const void* from, int bytes, uint32_t barrier) const;
   void CopyTile(uint32_t offset, const TileMap& map, int column, int row, uint32_t barrier) const;
   void ShareWithCopies() const;
+  void StoreInCluster(int z, uint32_t offset, const Vector<int32_t, 4>& value, uint32_t barrier) const;
 
  private:
   Block& block_;
@@ -158,6 +162,9 @@ class Warp {
   template <int kPending>
   void WaitForProducts() const {}
   void WaitForBytes(uint32_t barrier, int parity) const;
+  void WaitForStores(uint32_t barrier, int parity) const { WaitForBytes(barrier, parity); }
+  void ArriveInCluster() const;
+  void WaitForCluster() const;
   template <typename X, int kFragments>
   void MultiplyInGroup(const Lanes<Vector<uint32_t, 4>>& a, uint32_t b,
                        Lanes<Vector<int32_t, 4>> (&acc)[kFragments]) const {
@@ -221,7 +228,9 @@ class PerThread {
 
 class Block {
  public:
-  Block(Emulator& emulator, std::array<int, 3> index, int warps, int shared_bytes, bool waited);
+  // `cluster`: null where there are none.
+  Block(Emulator& emulator, std::array<int, 3> index, int warps, int shared_bytes, bool waited,
+        Cluster* cluster = nullptr);
   ~Block();
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
@@ -289,6 +298,8 @@ class Block {
   void CopyAsync(int thread, uint32_t offset, uint32_t bytes, const void* from);
   void CopyBulk(int thread, uint32_t offset, std::vector<uint8_t> data, uint32_t barrier);
   Barrier* FindBarrier(int thread, uint32_t barrier);
+  void StoreInCluster(int warp, int z, uint32_t offset, std::vector<uint8_t> data, uint32_t barrier);
+  void WaitForCluster(int warp);
   void WaitForBytes(uint32_t barrier, int parity);
   bool CheckStore(int thread, uint32_t offset, uint32_t bytes);
   // Has the thread's warp waited for earlier launches? `what` it does is a mistake otherwise.
@@ -304,6 +315,9 @@ class Block {
   const std::array<int, 3> index_;
   const uint32_t number_;  // In this launch, from 1 on.
   const int warps_;
+  Cluster* const cluster_;
+  uint64_t arrived_in_ = 0;        // The phase in which the last warp arrived in the cluster.
+  std::vector<bool> has_cluster_;  // Has a warp waited for it?
   uint64_t phase_ = 0;
   std::vector<uint8_t> shared_;
   std::vector<Access> accesses_;
@@ -362,12 +376,18 @@ void Thread::CopyAsync(uint32_t offset, const void* from, int line) const {
 }
 
 template <typename Kernel>
-void Emulator::Launch(std::array<int, 3> grid, int shared_bytes, const typename Kernel::Params& params) {
+void Emulator::Launch(std::array<int, 3> grid, int shared_bytes, const typename Kernel::Params& params, bool clusters) {
+  if (clusters && grid[2] > kMostOfCluster) Fail("more blocks than a cluster has");
   BeginLaunch();
-  for (const std::array<int, 3>& index : Shuffled(grid)) {
+  const int blocks = clusters ? grid[2] : 1;
+  for (const std::array<int, 3>& index : Shuffled({grid[0], grid[1], grid[2] / blocks})) {
     if (!error_.empty()) return;
-    Block block(*this, index, Kernel::kWarps, shared_bytes, !kWaitsOf<Kernel>);
-    Kernel::Run(block, params);
+    Cluster cluster(blocks, Kernel::kWarps);
+    cluster.Run([&](int rank) {
+      Block block(*this, {index[0], index[1], index[2] + rank}, Kernel::kWarps, shared_bytes, !kWaitsOf<Kernel>,
+                  clusters ? &cluster : nullptr);
+      Kernel::Run(block, params);
+    });
   }
   EndLaunch();
 }

@@ -37,25 +37,35 @@ __global__ void __launch_bounds__(Kernel::kWarps* kWarpSize, kBlocksOf<Kernel>)
 }
 #endif
 
-// An empty grid is no launch. Shared memory: at most 48 KiB, or what RunKernel<Kernel> was given leave for. `stream` is
-// a cudaStream_t, in tests an Emulator*. What goes wrong is cudaGetLastError's to say, or Emulator::error's.
+// An empty grid is no launch. `clusters`: of the blocks of one x and y; on sm_90 and later. Shared memory: at most 48
+// KiB, or what RunKernel<Kernel> was given leave for. `stream` is a cudaStream_t, in tests an Emulator*. What goes
+// wrong is cudaGetLastError's to say, or Emulator::error's.
 template <typename Kernel>
-void Launch(std::array<int, 3> grid, int shared_bytes, const typename Kernel::Params& params, void* stream) {
+void Launch(std::array<int, 3> grid, int shared_bytes, const typename Kernel::Params& params, void* stream,
+            bool clusters = false) {
   if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return;
 #if defined(__CUDACC__)
-  cudaLaunchAttribute overlap = {};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute attributes[2] = {};
   cudaLaunchConfig_t config = {};
+  config.attrs = attributes;
+  if (LaunchesOverlap()) {
+    cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (clusters) {
+    cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = cluster.val.clusterDim.y = 1;
+    cluster.val.clusterDim.z = grid[2];
+  }
   config.gridDim = dim3(grid[0], grid[1], grid[2]);
   config.blockDim = Kernel::kWarps * kWarpSize;
   config.dynamicSmemBytes = shared_bytes;
   config.stream = static_cast<cudaStream_t>(stream);
-  config.attrs = &overlap;
-  config.numAttrs = LaunchesOverlap() ? 1 : 0;
   cudaLaunchKernelEx(&config, RunKernel<Kernel>, params);
 #else
-  static_cast<Emulator*>(stream)->Launch<Kernel>(grid, shared_bytes, params);
+  static_cast<Emulator*>(stream)->Launch<Kernel>(grid, shared_bytes, params, clusters);
 #endif
 }
 

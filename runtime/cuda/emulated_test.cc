@@ -65,7 +65,7 @@ class EmulatedConv final : public kernels::Kernel {
         const conv2d::Arguments arguments = {input.data, residual.data, output.data};
         const Launch bound = plan_.Bind(launch, arguments, {constants_.get(), scratch.data, tickets_.data()});
         conv2d::cuda::WithKernel(bound.id, [&](auto kernel) {
-          emulator.Launch<decltype(kernel)>(bound.grid, bound.shared_bytes, bound.params);
+          emulator.Launch<decltype(kernel)>(bound.grid, bound.shared_bytes, bound.params, bound.clusters());
         });
         EXPECT_EQ(emulator.error(), "") << plan_.name();
       });
@@ -158,9 +158,9 @@ TEST_F(Emulated, ResNet18HasALaunchForEachOperator) {
   // All but the first, and those of the three forks and behind them.
   const std::vector<bool>& overlaps = api_.captured_overlaps();
   EXPECT_EQ(std::count(overlaps.begin(), overlaps.end(), true), 22 - 1 - 3 * (2 + 1));
-  int splits = 0;
-  for (const StepProfile& step : executable->profile()) splits += absl::StrContains(step.variant, "split");
-  EXPECT_GT(splits, 0);
+  int clusters = 0;
+  for (const StepProfile& step : executable->profile()) clusters += absl::StrContains(step.variant, "cluster");
+  EXPECT_GT(clusters, 0);
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ cudaError_t PrepareKernel(const KernelId& id) {
 void LaunchKernel(const Launch& launch, cudaStream_t stream) {
   if (IsForHopper(launch.id)) return LaunchForHopper(launch, stream);
   WithKernel<kFirstHopperTile>(launch.id, [&](auto kernel) {
-    ::fuselage::cuda::Launch<decltype(kernel)>(launch.grid, launch.shared_bytes, launch.params, stream);
+    ::fuselage::cuda::Launch<decltype(kernel)>(launch.grid, launch.shared_bytes, launch.params, stream,
+                                               launch.clusters());
   });
 }
 

@@ -12,6 +12,7 @@
 namespace fuselage::int8::conv2d::cuda {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -50,6 +51,37 @@ TEST(EmulationTest, EveryTileAndSplit) {
     if (HasFailure()) return;
   }
   EXPECT_GE(names.size(), 4 * kTileCount);  // Small convolutions have fewer steps than splits.
+}
+
+TEST(EmulationTest, Clusters) {
+  std::set<std::string> names;
+  for (int i = 0; i < 60; ++i) {
+    PlanOptions options;
+    options.family = Family::kGemm;
+    options.tiling = Tiling{kLeastTile, 2 << i % 3, /*clusters=*/true};
+    Case c = RandomCase(500 + i, 16, /*groups=*/false);
+    c.in_channels = 128 * (1 + i % 4);
+    c.out_channels = i % 2 == 0 ? 1 + i : 4 * (1 + i % 12);
+    const auto plan = PlanOf(Instance(c, i).Desc(), options);
+    if (absl::IsFailedPrecondition(plan.status())) continue;  // Fewer steps than splits.
+    names.insert(ExpectEqualsCpu(c, i, options));
+    if (HasFailure()) return;
+  }
+  EXPECT_THAT(names, ElementsAre("cuda gemm 32x32 teams cluster 2", "cuda gemm 32x32 teams cluster 4",
+                                 "cuda gemm 32x32 teams cluster 8"));
+  PlanOptions options;
+  options.tiling = Tiling{kLeastTile, 4, /*clusters=*/true};
+  const Instance instance(SquareCase(512, /*size=*/7, 512, /*kernel=*/3, /*stride=*/1), 1);
+  const auto plan = PlanOf(instance.Desc(), options);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->tickets(), 0);
+  EXPECT_EQ(plan->scratch_bytes(), 0);
+  EXPECT_TRUE(absl::IsFailedPrecondition(PlanOf(instance.Desc(), options, ::fuselage::cuda::kA100).status()));
+  for (const Tiling& tiling :
+       {Tiling{kLeastTile, 1, true}, Tiling{kLeastTile, 3, true}, Tiling{kLeastTile, 16, true}, Tiling{3, 4, true}}) {
+    options.tiling = tiling;
+    EXPECT_TRUE(absl::IsFailedPrecondition(PlanOf(instance.Desc(), options).status())) << tiling.splits;
+  }
 }
 
 // What a block fetches by cp.async, of ResNet18's layers of 64 and of 128 channels: with a halo a third of what a Gemm

@@ -26,20 +26,22 @@ struct Gemm {
   using Steps = cuda::Steps<Tile, X, kDiagonal>;
   using Teams = cuda::Teams<Tile>;
   static constexpr int kTeams = Teams::kTeams, kWarps = Teams::kWarps;
-  static constexpr int kBlocks = Tile::kBlocks < kTeams ? 1 : Tile::kBlocks / kTeams;
+  static constexpr int kBlocks = kTeams > 1 ? 2 : Tile::kBlocks;
   static constexpr bool kWaits = true;
   static constexpr int kStages = Tile::kRows * Tile::kColumns < 128 * 128 ? kMostStages : 3;
   // Small steps are little else than what finds the buffers, unless these are constants.
   static constexpr int kTurns = Steps::kSmall ? kStages : 1;
   static constexpr int kStageBytes = (Tile::kRows + Tile::kColumns) * kStep;
   static constexpr int kBarrierBytes = Tile::kHopper ? 512 : 0;  // For Hopper: of each buffer's weights.
-  // The results take the place of the buffers. A residual is fetched meanwhile, to its own place.
-  static constexpr int kSharedBytes = kBarrierBytes + kTeams * kStages * kStageBytes;
+  // The results take the place of the buffers. A residual is fetched meanwhile, to its own place, and so is what a
+  // block's cluster stores there.
+  static constexpr int kCluster = kBarrierBytes + kTeams * kStages * kStageBytes;
+  static constexpr int kSharedBytes = kCluster + (kTeams > 1 ? Teams::kClusterBytes : 0);
   static constexpr int PatchBytes(int) { return 0; }
   static constexpr int SharedBytes(bool residual, int) {
     return kSharedBytes + (residual && kTeams == 1 ? Tile::kStagingBytes : 0);
   }
-  static_assert(kTeams > 1 ? kSharedBytes >= Teams::kBytes
+  static_assert(kTeams > 1 ? kCluster >= Teams::kBytes
                            : kSharedBytes >= Tile::kStagingBytes && kSharedBytes >= Tile::kSumsEnd);
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
@@ -51,7 +53,7 @@ struct Gemm {
     const auto pixel = [&](int row) { return int64_t{first_row + row < p.rows ? first_row + row : -1}; };
     const uint32_t staging = p.residual == nullptr ? kBarrierBytes : kSharedBytes;
     PerThread<Cursor, kWarps> cursors;
-    PerThread<typename Teams::Output, kWarps> outputs;  // Of several teams.
+    PerThread<typename Teams::Operands, kWarps> operands;  // Of several teams.
     PerWarp<typename Tile::Accumulators, kWarps> accumulators;
     // Has a warp's team so many steps?
     const auto has = [&](Warp warp, int step) { return step * kTeams + Teams::Of(warp) < steps; };
@@ -72,7 +74,7 @@ struct Gemm {
       warp.ForThreads([&](Thread thread) {
         cursors[thread] = MakeCursor(p, thread, first_row, first_channel, first_step + Teams::Of(warp));
         accumulators[warp].Clear(thread);
-        if constexpr (kTeams > 1) outputs[thread] = typename Teams::Output(p, thread, first_row, first_channel);
+        if constexpr (kTeams > 1) operands[thread].LoadConstants(p, thread, {p, thread, first_row, first_channel});
         // The weights of the first steps do not wait for earlier launches.
         if constexpr (Tile::kHopper) {
           if (thread.index() == 0) thread.InitBarriers(Barrier(0), kStages);
@@ -82,12 +84,8 @@ struct Gemm {
           if (has(warp, step)) fetch_weights(warp, thread, step, step);
         }
       });
+      Teams::Begin(p, warp, kCluster);
       warp.WaitForEarlier();
-      if constexpr (kTeams == 1) {
-        if (p.residual != nullptr && p.sums == nullptr) {
-          warp.ForThreads([&](Thread thread) { FetchResidual<Tile>(p, thread, staging, first_channel, pixel); });
-        }
-      }
       FUSELAGE_UNROLL
       for (int step = 0; step < kStages - 1; ++step) {
         if (has(warp, step)) {
@@ -95,11 +93,18 @@ struct Gemm {
             FetchRows(p, thread, StageOf(warp, step), cursors[thread].first_pieces[step], cursors[thread]);
           });
         }
+        if constexpr (kTeams == 1) {
+          if (step == 0 && p.residual != nullptr && p.sums == nullptr) {
+            warp.ForThreads([&](Thread thread) { FetchResidual<Tile>(p, thread, staging, first_channel, pixel); });
+          }
+        }
         warp.CommitCopies();
       }
       // They are waited for where they are used.
       if constexpr (kTeams > 1) {
-        warp.ForThreads([&](Thread thread) { outputs[thread].LoadResiduals(p, thread); });
+        warp.ForThreads([&](Thread thread) {
+          operands[thread].LoadResiduals(p, thread, {p, thread, first_row, first_channel});
+        });
       }
       warp.template WaitForCopies<kStages - 2>();
     });
@@ -117,7 +122,7 @@ struct Gemm {
               Cursor& c = cursors[thread];
               FetchRows(p, thread, StageOf(warp, filled), c.piece, c);
               fetch_weights(warp, thread, ahead, filled);
-              c.piece = NextPiece(thread, c);
+              c.piece = NextPiece(p, thread, c);
             });
           };
           if constexpr (Tile::kHopper) warp.WaitForBytes(Barrier(stage), step / kStages % 2);
@@ -129,7 +134,7 @@ struct Gemm {
     }
 
     if constexpr (kTeams > 1) {
-      Teams::Store(block, p, first_channel, accumulators, outputs);
+      Teams::Store(block, p, first_row, first_channel, kCluster, accumulators, operands);
     } else {
       if (p.splits > 1 && !AddSplits<Tile>(block, p, accumulators)) return;
       if (p.sums != nullptr) return StoreSums<Tile>(block, p, first_row, first_channel, accumulators);
@@ -152,7 +157,7 @@ struct Gemm {
     int channels;                          // From the window's first on.
     Piece first_pieces[kStages - 1];       // Of the team's first steps,
     Piece piece;                           // of the next one,
-    const Piece* next_piece;               // and of the one after it.
+    int next_piece;                        // and the index of the one after it.
     const int8_t* weight;                  // Of the next step; not for Hopper.
   };
 
@@ -172,16 +177,16 @@ struct Gemm {
       c.first[i] = pixel * p.in_channels + first_input;
       if (row >= p.rows) c.y[i] = -(1 << 30);  // Outside of any image.
     }
-    c.next_piece = p.pieces + first_step * Steps::kPieces + Tile::IndexOf(thread) % Steps::kPieces;
+    c.next_piece = first_step * Steps::kPieces + Tile::IndexOf(thread) % Steps::kPieces;
     FUSELAGE_UNROLL
-    for (int step = 0; step < kStages - 1; ++step) c.first_pieces[step] = NextPiece(thread, c);
-    c.piece = NextPiece(thread, c);
+    for (int step = 0; step < kStages - 1; ++step) c.first_pieces[step] = NextPiece(p, thread, c);
+    c.piece = NextPiece(p, thread, c);
     if constexpr (!Tile::kHopper) c.weight = Steps::Weights(p, thread, first_step, first_channel);
     return c;
   }
   // There are pieces for as many steps as are looked ahead.
-  FUSELAGE_DEVICE static Piece NextPiece(Thread thread, Cursor& c) {
-    const Piece piece = thread.LoadConstant(c.next_piece);
+  FUSELAGE_DEVICE static Piece NextPiece(const Params& p, Thread thread, Cursor& c) {
+    const Piece piece = thread.LoadConstant(p.pieces + c.next_piece);
     c.next_piece += kTeams * Steps::kPieces;
     return piece;
   }

@@ -61,6 +61,8 @@ struct Launch {
   std::array<int, 3> grid;
   int shared_bytes = 0;
   Params params;
+
+  bool clusters() const { return params.share_bits > 0; }
 };
 
 }  // namespace fuselage::int8::conv2d::cuda

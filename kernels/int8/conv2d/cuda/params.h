@@ -14,6 +14,8 @@ namespace fuselage::int8::conv2d::cuda {
 
 using ::fuselage::cuda::Block;
 using ::fuselage::cuda::CopyOrPad;
+using ::fuselage::cuda::kHasClusters;
+using ::fuselage::cuda::kMostOfCluster;
 using ::fuselage::cuda::kWarpSize;
 using ::fuselage::cuda::Lanes;
 using ::fuselage::cuda::Padding;
@@ -86,6 +88,7 @@ struct Params {
   int steps;
   int steps_per_split;
   int splits;
+  int share_bits;  // Of splits that are a cluster: each finishes four outputs of 2^share_bits threads. 0: by tickets.
   // Halo: `steps` are its `slices` of kStep channels by taps, for Hopper up to a multiple of kHopperTaps.
   int slices;
   int patch_pixels, patch_bytes;  // Of a tile, and in shared memory.

@@ -257,6 +257,7 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   p.padded_channels = static_cast<int>(RoundUp(g.out_channels, tile.columns));
   p.steps_per_split = static_cast<int>(CeilDiv(p.steps, tiling.splits));
   p.splits = NonEmptySplits(p.steps, tiling.splits);
+  while (tiling.clusters && p.splits << p.share_bits < tile.rows * tile.columns / 4) ++p.share_bits;
   const int column_tiles = p.padded_channels / tile.columns;
   const auto tiles = static_cast<int>(CeilDiv(p.rows, tile.rows) * column_tiles);
   p.blocks = tiles;
@@ -271,7 +272,7 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
 
   const int shared_bytes = GemmSharedBytes(id, problem.has_residual && !p.activated, p.patch_pixels);
   launches_.push_back({id, {p.blocks, 1, p.splits}, shared_bytes, p});
-  if (p.splits > 1) {
+  if (p.splits > 1 && !tiling.clusters) {
     partial_bytes_ = int64_t{4} * tiles * p.splits * tile.rows * tile.columns;
     tickets_ = tiles;
   }
@@ -398,6 +399,7 @@ absl::StatusOr<Plan> Plan::Make(const Problem& problem, const kernels::PoolWindo
                         : GemmRuns(problem) ? Family::kGemm
                                             : Family::kDirect;
   const auto runs = [&](const Tiling& tiling) {
+    if (tiling.clusters) return TilingRuns(GemmSizeOf(g), tiling, device);
     return TileRuns(GemmSizeOf(g), tiling.tile, device) && (!kTiles[tiling.tile].halo || tiling.splits == 1);
   };
   if ((family == Family::kPooledStem && !pooled_stem) || (family == Family::kStem && !stem) ||
@@ -433,7 +435,9 @@ std::string Plan::name() const {
     default: name = "cuda direct";
   }
   if (id.piece != 16) absl::StrAppend(&name, " by ", id.piece, " bytes");
-  if (params_.splits > 1) absl::StrAppend(&name, " split ", params_.splits);
+  if (params_.splits > 1) {
+    absl::StrAppend(&name, launches_[0].clusters() ? " cluster " : " split ", params_.splits);
+  }
   if (sums_bytes_ > 0) name += ", function";
   if (codes_bytes_ > 0) name += ", pool";
   return name;

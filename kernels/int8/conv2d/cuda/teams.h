@@ -16,36 +16,58 @@ struct Teams {
 
   FUSELAGE_DEVICE static int Of(Warp warp) { return kTeams > 1 ? warp.index() / Tile::kWarps : 0; }
 
-  // Four outputs of a thread.
-  struct Output {
-    int place;     // Of the first, in the tile; -1: this thread has none.
-    int channels;  // That there are, of its four; at most 0: none.
+  // Four outputs of a thread, of which kThreads have some.
+  struct Outputs {
+    int channel, channels;  // The first, and those that there are; at most 0: none.
     int64_t index;
+
+    // Computed again where it is used again: registers are dear.
+    FUSELAGE_DEVICE Outputs(const Params& p, Thread thread, int first_row, int first_channel) {
+      const int first = 4 * Recomputed(thread.index()), row = first / Tile::kColumns;
+      channel = first_channel + first % Tile::kColumns;
+      channels = row < Tile::kRows && first_row + row < p.rows ? p.out_channels - channel : 0;
+      channels = channels < 4 ? channels : 4;
+      index = int64_t{first_row + row} * p.out_channels + channel;
+    }
+  };
+  // What they take beside the sums, loaded ahead.
+  struct Operands {
     FourConstants constants;
     uint32_t residuals;
 
-    FUSELAGE_DEVICE Output() {}
-    FUSELAGE_DEVICE Output(const Params& p, Thread thread, int first_row, int first_channel) {
-      const int row = 4 * thread.index() / Tile::kColumns, column = 4 * thread.index() % Tile::kColumns;
-      place = row < Tile::kRows ? row * kPitch + 4 * column : -1;
-      channels = place >= 0 && first_row + row < p.rows ? p.out_channels - first_channel - column : 0;
-      channels = channels < 4 ? channels : 4;
-      index = int64_t{first_row + row} * p.out_channels + first_channel + column;
-      if (channels > 0) constants = LoadFourConstants(p, thread, first_channel + column);
+    FUSELAGE_DEVICE void LoadConstants(const Params& p, Thread thread, const Outputs& outputs) {
+      if (outputs.channels > 0) constants = LoadFourConstants(p, thread, outputs.channel);
     }
-    FUSELAGE_DEVICE void LoadResiduals(const Params& p, Thread thread) {
-      if (channels > 0) residuals = LoadFourResiduals(p, thread, channels, index);
+    FUSELAGE_DEVICE void LoadResiduals(const Params& p, Thread thread, const Outputs& outputs) {
+      if (outputs.channels > 0) residuals = LoadFourResiduals(p, thread, outputs.channels, outputs.index);
     }
   };
   // Of sums in shared memory, as kSumsPitch.
   static constexpr int kPitch = 4 * (Tile::kColumns + 8), kSums = Tile::kRows * kPitch;
   static constexpr int kBytes = kTeams * kSums;
-  static_assert(kTeams == 1 || Tile::kRows * Tile::kColumns <= 4 * kTeams * Tile::kThreads);
+  static constexpr int kThreads = Tile::kRows * Tile::kColumns / 4;  // That have outputs.
+  static_assert(kTeams == 1 || kThreads <= kTeams * Tile::kThreads);
+  // A cluster's blocks are the splits of one tile, and share out its outputs. What a block needs for that: a barrier,
+  // and the others' sums of its share.
+  static constexpr int kShares = 16, kClusterBytes = kShares + 16 * kThreads;
+
+  // Before a block waits for earlier launches; `cluster`: a place for kClusterBytes that nothing else uses.
+  FUSELAGE_DEVICE static void Begin(const Params& p, Warp warp, uint32_t cluster) {
+    if constexpr (kHasClusters && kTeams > 1) {
+      if (p.share_bits == 0) return;
+      warp.ForThreads([&](Thread thread) {
+        if (thread.index() != 0) return;
+        thread.InitBarriers(cluster, 1);
+        thread.ExpectBytes(cluster, (p.splits - 1) * 16 << p.share_bits);
+      });
+      warp.ArriveInCluster();
+    }
+  }
 
   // Adds the teams' sums, and stores the outputs.
-  FUSELAGE_DEVICE static void Store(Block& block, const Params& p, int first_channel,
+  FUSELAGE_DEVICE static void Store(Block& block, const Params& p, int first_row, int first_channel, uint32_t cluster,
                                     PerWarp<typename Tile::Accumulators, kWarps>& accumulators,
-                                    PerThread<Output, kWarps>& outputs) {
+                                    PerThread<Operands, kWarps>& operands) {
     block.Phase([&](Warp warp) {
       const uint32_t first = Of(warp) * kSums;
       warp.ForThreads([&](Thread thread) {
@@ -59,8 +81,9 @@ struct Teams {
     PerThread<Vector<int32_t, 4>, kWarps> sums;
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
-        const int place = outputs[thread].place;
-        if (place < 0) return;
+        if (thread.index() >= kThreads) return;
+        const int row = 4 * thread.index() / Tile::kColumns, column = 4 * thread.index() % Tile::kColumns;
+        const int place = row * kPitch + 4 * column;
         sums[thread] = thread.LoadShared<Vector<int32_t, 4>>(place);
         FUSELAGE_UNROLL
         for (int team = 1; team < kTeams; ++team) {
@@ -68,16 +91,20 @@ struct Teams {
         }
       });
     });
-    if (p.splits > 1 && !AddSplits(block, p, outputs, sums)) return;
+    if (p.share_bits > 0) {
+      if constexpr (kHasClusters) AddInCluster(block, p, cluster, sums);
+    } else if (p.splits > 1 && !AddSplits(block, p, sums)) {
+      return;
+    }
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
-        const Output& output = outputs[thread];
-        if (output.channels <= 0) return;
-        const int channel = first_channel + 4 * thread.index() % Tile::kColumns;
+        const Outputs outputs(p, thread, first_row, first_channel);
+        if (outputs.channels <= 0 || !IsOwn(block, p, thread)) return;
+        const Operands& o = operands[thread];
         StoreFour(p, thread,
-                  p.float_bias != nullptr ? FourFloats(p, thread, sums[thread], channel, output.channels)
-                                          : FourValues(p, sums[thread], output.constants, output.residuals),
-                  output.channels, output.index);
+                  p.float_bias != nullptr ? FourFloats(p, thread, sums[thread], outputs.channel, outputs.channels)
+                                          : FourValues(p, sums[thread], o.constants, o.residuals),
+                  outputs.channels, outputs.index);
       });
     });
   }
@@ -88,16 +115,46 @@ struct Teams {
     for (int i = 0; i < 4; ++i) sums.values[i] += more.values[i];
   }
 
+  FUSELAGE_DEVICE static int OwnerOf(const Params& p, Thread thread) { return thread.index() >> p.share_bits; }
+  FUSELAGE_DEVICE static bool IsOwn(const Block& block, const Params& p, Thread thread) {
+    return p.share_bits == 0 || OwnerOf(p, thread) == block.z();
+  }
+
+  // Each block gets the sums of its own outputs from all others.
+  FUSELAGE_DEVICE static void AddInCluster(Block& block, const Params& p, uint32_t cluster,
+                                           PerThread<Vector<int32_t, 4>, kWarps>& sums) {
+    const auto place = [&](int split, Thread thread) {
+      const int in_share = thread.index() & ((1 << p.share_bits) - 1);
+      return cluster + kShares + 16 * (split << p.share_bits | in_share);
+    };
+    block.Phase([&](Warp warp) {
+      warp.WaitForCluster();
+      warp.ForThreads([&](Thread thread) {
+        if (thread.index() >= kThreads || IsOwn(block, p, thread)) return;
+        thread.StoreInCluster(OwnerOf(p, thread), place(block.z(), thread), sums[thread], cluster);
+      });
+    });
+    block.Phase([&](Warp warp) {
+      warp.WaitForStores(cluster, 0);
+      warp.ForThreads([&](Thread thread) {
+        if (!IsOwn(block, p, thread)) return;
+        FUSELAGE_UNROLL_BY_4
+        for (int split = 0; split < p.splits; ++split) {
+          if (split != block.z()) Add(sums[thread], thread.LoadShared<Vector<int32_t, 4>>(place(split, thread)));
+        }
+      });
+    });
+  }
+
   // As AddSplits.
-  FUSELAGE_DEVICE static bool AddSplits(Block& block, const Params& p, PerThread<Output, kWarps>& outputs,
-                                        PerThread<Vector<int32_t, 4>, kWarps>& sums) {
+  FUSELAGE_DEVICE static bool AddSplits(Block& block, const Params& p, PerThread<Vector<int32_t, 4>, kWarps>& sums) {
     const auto partial = [&](Thread thread, int split) {
       return reinterpret_cast<Vector<int32_t, 4>*>(p.partial) + thread.index() +
              (int64_t{block.x()} * p.splits + split) * (Tile::kRows * Tile::kColumns / 4);
     };
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
-        if (outputs[thread].place >= 0) thread.Store(partial(thread, block.z()), sums[thread]);
+        if (thread.index() < kThreads) thread.Store(partial(thread, block.z()), sums[thread]);
         thread.Fence();
       });
     });
@@ -106,7 +163,7 @@ struct Teams {
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         last = HasLastTicket(p, thread, 0);
-        if (!last || outputs[thread].place < 0) return;
+        if (!last || thread.index() >= kThreads) return;
         thread.Fence();
         FUSELAGE_UNROLL_BY_4
         for (int split = 0; split < p.splits; ++split) {

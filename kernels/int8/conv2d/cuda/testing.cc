@@ -111,8 +111,9 @@ absl::StatusOr<std::vector<uint8_t>> Emulate(const Plan& plan, const Instance& i
   arguments.output = output.data();
   for (const Launch& launch : plan.launches()) {
     const Launch bound = plan.Bind(launch, arguments, {constants.data(), scratch.data(), tickets.data()});
-    WithKernel(bound.id,
-               [&](auto kernel) { emulator.Launch<decltype(kernel)>(bound.grid, bound.shared_bytes, bound.params); });
+    WithKernel(bound.id, [&](auto kernel) {
+      emulator.Launch<decltype(kernel)>(bound.grid, bound.shared_bytes, bound.params, bound.clusters());
+    });
   }
   if (!emulator.error().empty()) return absl::InternalError(emulator.error());
   if (emulator.matrix_conflicts() > 0) return absl::InternalError("ldmatrix meets a bank twice");

@@ -33,6 +33,7 @@ double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperti
   constexpr double kBlock = 1700;       // Filling the pipeline and emptying it.
   constexpr double kOutputs = 6.3;      // Per cycle of a multiprocessor, in the epilogue.
   constexpr double kTicket = 3900;      // A store, an atomic and a load of the L2 cache, each after the other.
+  constexpr double kCluster = 900;      // A store to another multiprocessor, and whoever comes last.
   constexpr double kSharedBytes = 128;  // Per cycle of a multiprocessor, shared memory.
   constexpr double kBytes = 36;         // Per cycle of a multiprocessor, from and to the L2 cache.
   const TileSize& tile = kTiles[tiling.tile];
@@ -58,7 +59,9 @@ double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperti
     const double step = std::max(latency + beside * multiply, beside * fetched / kBytes);
     cycles += steps * step + kBlock + patch / kBytes + beside * tile.rows * tile.columns / kOutputs;
   }
-  if (tiling.splits > 1) {
+  if (tiling.clusters) {
+    cycles += kCluster + 4.0 * tile.rows * tile.columns / kBytes;
+  } else if (tiling.splits > 1) {
     // Every block stores its sums, the last of a tile loads those of the others.
     const int64_t moved =
         CeilDiv(blocks, device.multiprocessors) + CeilDiv(tiles, device.multiprocessors) * (tiling.splits - 1);
@@ -96,8 +99,12 @@ bool TileRuns(const GemmSize& size, int tile, const DeviceProperties& device) {
 }
 
 bool TilingRuns(const GemmSize& size, const Tiling& tiling, const DeviceProperties& device) {
+  const TileSize& tile = kTiles[tiling.tile];
+  const int splits = tiling.splits;
   if (!TileRuns(size, tiling.tile, device)) return false;
-  return kTiles[tiling.tile].halo ? tiling.splits == 1 : NonEmptySplits(size.steps, tiling.splits) == tiling.splits;
+  if (tiling.clusters && (device.sm < 90 || tile.teams == 1 || splits < 2 || splits > kMostOfCluster)) return false;
+  if (tiling.clusters && (splits & (splits - 1)) != 0) return false;  // Shares are powers of two.
+  return tile.halo ? splits == 1 : NonEmptySplits(size.steps, splits) == splits;
 }
 
 Tiling ChooseTiling(const GemmSize& size, const DeviceProperties& device, absl::Span<const Tuned> tuned) {
@@ -108,11 +115,14 @@ Tiling ChooseTiling(const GemmSize& size, const DeviceProperties& device, absl::
   double least = std::numeric_limits<double>::infinity();
   for (int tile = 0; tile < kTileCount; ++tile) {
     for (int splits = 1; splits <= 16 && (splits == 1 || size.steps / splits >= 2); ++splits) {
-      if (!TilingRuns(size, {tile, splits}, device)) continue;
-      const double cycles = Estimate(size, {tile, splits}, device);
-      if (cycles < least) {
-        least = cycles;
-        best = {tile, splits};
+      for (const bool clusters : {false, true}) {
+        const Tiling tiling = {tile, splits, clusters};
+        if (!TilingRuns(size, tiling, device)) continue;
+        const double cycles = Estimate(size, tiling, device);
+        if (cycles < least) {
+          least = cycles;
+          best = tiling;
+        }
       }
     }
   }

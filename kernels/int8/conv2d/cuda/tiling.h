@@ -8,10 +8,13 @@
 namespace fuselage::int8::conv2d::cuda {
 
 struct Tiling {
-  int tile = 0;    // In kTiles.
-  int splits = 1;  // Of the inner dimension.
+  int tile = 0;           // In kTiles.
+  int splits = 1;         // Of the inner dimension.
+  bool clusters = false;  // The splits of a tile are one. Otherwise the last of them, by a ticket, adds their sums.
 
-  friend bool operator==(const Tiling& a, const Tiling& b) { return a.tile == b.tile && a.splits == b.splits; }
+  friend bool operator==(const Tiling& a, const Tiling& b) {
+    return a.tile == b.tile && a.splits == b.splits && a.clusters == b.clusters;
+  }
 };
 
 struct GemmSize {
@@ -34,7 +37,7 @@ int HaloTaps(const GemmSize& size, int tile);
 // Blocks of a tile that fit a multiprocessor at once; 0: none.
 int BlocksAtOnce(const GemmSize& size, int tile, const ::fuselage::cuda::DeviceProperties& device);
 bool TileRuns(const GemmSize& size, int tile, const ::fuselage::cuda::DeviceProperties& device);
-// Can the tile have so many splits?
+// Can the tile have so many splits, each with steps, and they be clusters?
 bool TilingRuns(const GemmSize& size, const Tiling& tiling, const ::fuselage::cuda::DeviceProperties& device);
 
 // How many of `splits` have steps, where all but the last have the same number.

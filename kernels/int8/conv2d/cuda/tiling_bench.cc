@@ -94,6 +94,10 @@ absl::StatusOr<float> Time(const kernels::KernelDesc& desc, const Instance& inst
   return times[times.size() / 2];
 }
 
+std::string Initializer(const Tiling& tiling) {
+  return absl::StrFormat("{%d, %d%s}", tiling.tile, tiling.splits, tiling.clusters ? ", true" : "");
+}
+
 absl::Status Tune(const Case& c, const ::fuselage::cuda::DeviceProperties& device, cudaStream_t stream) {
   const Instance instance(c, 1);
   ASSIGN_OR_RETURN(const Problem problem, ProblemOf(instance.Desc()));
@@ -108,22 +112,23 @@ absl::Status Tune(const Case& c, const ::fuselage::cuda::DeviceProperties& devic
     // Splits are for products that leave multiprocessors idle.
     const int64_t blocks = int64_t{size.rows} * size.columns / kTiles[tile].rows / kTiles[tile].columns;
     const int most = blocks > 2 * device.multiprocessors ? 1 : std::min(16, size.steps / 2 + 1);
-    for (int splits = 1; splits <= most; ++splits) {
-      if (!TilingRuns(size, {tile, splits}, device)) continue;
+    for (int i = 2; i <= 2 * most + 1; ++i) {
+      const Tiling tiling = {tile, /*splits=*/i / 2, /*clusters=*/i % 2 == 1};
+      if (!TilingRuns(size, tiling, device)) continue;
       PlanOptions options;
       options.family = Family::kGemm;
-      options.tiling = Tiling{tile, splits};
+      options.tiling = tiling;
       ASSIGN_OR_RETURN(const float time, Time(instance.Desc(), instance, options, stream));
-      if (least == 0 || time < least) least = time, best = *options.tiling;
-      if (least_of_tile == 0 || time < least_of_tile) least_of_tile = time, best_splits = *options.tiling;
-      if (*options.tiling == chosen) of_chosen = time;
+      if (least == 0 || time < least) least = time, best = tiling;
+      if (least_of_tile == 0 || time < least_of_tile) least_of_tile = time, best_splits = tiling;
+      if (tiling == chosen) of_chosen = time;
     }
-    if (least_of_tile > 0) absl::StrAppendFormat(&of_tiles, " {%d, %d} %.2f", tile, best_splits.splits, least_of_tile);
+    if (least_of_tile > 0) absl::StrAppendFormat(&of_tiles, " %s %.2f", Initializer(best_splits), least_of_tile);
   }
   std::printf("    //%s\n", of_tiles.c_str());
-  std::printf("    {%d, {%d, %d, %d, %d, %d, %d}, {%d, %d}},  // %.2f us; the model's choice {%d, %d}: %.2f us\n",
-              device.sm, size.rows, size.columns, size.steps, size.taps, size.slices, size.around, best.tile,
-              best.splits, least, chosen.tile, chosen.splits, of_chosen);
+  std::printf("    {%d, {%d, %d, %d, %d, %d, %d}, %s},  // %.2f us; the model's choice %s: %.2f us\n", device.sm,
+              size.rows, size.columns, size.steps, size.taps, size.slices, size.around, Initializer(best).c_str(),
+              least, Initializer(chosen).c_str(), of_chosen);
   std::fflush(stdout);
   return absl::OkStatus();
 }

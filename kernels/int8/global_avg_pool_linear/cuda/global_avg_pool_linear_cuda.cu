@@ -30,18 +30,22 @@ template <typename X>
 struct GlobalAvgPoolLinear {
   static constexpr int kWarps = kBlockWarps;
   static constexpr int kThreads = kWarps * kWarpSize;
+  static constexpr bool kWaits = true;
   using Params = LaunchParams;
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
     const int first_channel = block.x() * kBlockChannels;
     const int64_t image = block.y();
     const int chunks = p.layer.pitch / kChunk;
-    PerThread<Codes16, kWarps> first_weights;  // On their way while the mean is taken.
+    PerThread<Codes16, kWarps> first_weights;  // On their way before the pixels are there.
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         if (warp.index() < chunks) {
           first_weights[thread] = linear::cuda::LoadWeights(thread, p.layer, first_channel, warp.index());
         }
+      });
+      warp.WaitForEarlier();
+      warp.ForThreads([&](Thread thread) {
         for (int work = thread.index(); work < p.slices * p.groups; work += kThreads) {
           const int group = work % p.groups, slice = work / p.groups;
           const avg_pool2d::cuda::TapGrid taps = {p.x + image * p.pixels * p.layer.depth + 16 * group, p.pixels, 1,
