@@ -17,8 +17,8 @@
 // alignment, use before initialization, cp.async data used before it has been waited for, races between barriers, and
 // what a block loads of another's stores without fence, ticket and fence between.
 //
-//   Block    x(), y(), z(): blockIdx; Phase(f). Launched as clusters, the blocks of one x and y run together, z being a
-//            block's rank
+//   Block    x(), y(), z(): blockIdx; Phase(f); Part(f), which goes on without a barrier. Launched as clusters, the
+//            blocks of one x and y run together, z being a block's rank
 //   Warp     index(): in the block; ForThreads(f)
 //            LoadMatrices(offsets, &fragments)   ldmatrix.m8n8.x4.b16: offsets, 16-byte aligned, one per thread
 //            LoadTransposed(offsets, &fragments) the same with .trans: of two of a matrix's rows the same two bytes
@@ -34,8 +34,8 @@
 //            WaitForBytes(barrier, parity)       mbarrier.try_wait.parity: for what the copies of the n-th ExpectBytes
 //                                                of a barrier bring, of parity n % 2, n from 0
 //            WaitForStores(barrier, parity)      the same of what other blocks' StoreInCluster bring
-//            ArriveInCluster(), WaitForCluster() barrier.cluster: behind the latter, in a later phase, all blocks have
-//                                                arrived, and so begun
+//            ArriveInCluster(), WaitForCluster() barrier.cluster: behind the latter, in a later phase or part, all
+//                                                blocks have arrived, and so begun
 //            CommitCopies(), WaitForCopies<n>()  cp.async.commit_group, cp.async.wait_group n
 //            Exchange(mask, values)              shfl.sync.bfly: of each lane, the value of lane ^ mask
 //            Broadcast(lane, values)             shfl.sync.idx: that lane's value

@@ -344,6 +344,10 @@ class Block {
     f(Warp());
     __syncthreads();
   }
+  template <typename F>
+  FUSELAGE_DEVICE void Part(F f) const {
+    f(Warp());
+  }
 };
 
 }  // namespace fuselage::cuda

@@ -241,7 +241,11 @@ class Block {
 
   template <typename F>
   void Phase(F f) {
+    Part(f);
     ++phase_;
+  }
+  template <typename F>
+  void Part(F f) {
     for (int warp = 0; warp < warps_; ++warp) f(Warp(*this, warp));
   }
 
@@ -318,7 +322,7 @@ class Block {
   Cluster* const cluster_;
   uint64_t arrived_in_ = 0;        // The phase in which the last warp arrived in the cluster.
   std::vector<bool> has_cluster_;  // Has a warp waited for it?
-  uint64_t phase_ = 0;
+  uint64_t phase_ = 1;
   std::vector<uint8_t> shared_;
   std::vector<Access> accesses_;
   std::vector<bool> waited_;  // Has a warp, for earlier launches?

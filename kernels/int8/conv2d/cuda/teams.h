@@ -79,7 +79,7 @@ struct Teams {
       });
     });
     PerThread<Vector<int32_t, 4>, kWarps> sums;
-    block.Phase([&](Warp warp) {
+    block.Part([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         if (thread.index() >= kThreads) return;
         const int row = 4 * thread.index() / Tile::kColumns, column = 4 * thread.index() % Tile::kColumns;
@@ -96,7 +96,7 @@ struct Teams {
     } else if (p.splits > 1 && !AddSplits(block, p, sums)) {
       return;
     }
-    block.Phase([&](Warp warp) {
+    block.Part([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         const Outputs outputs(p, thread, first_row, first_channel);
         if (outputs.channels <= 0 || !IsOwn(block, p, thread)) return;
@@ -127,14 +127,14 @@ struct Teams {
       const int in_share = thread.index() & ((1 << p.share_bits) - 1);
       return cluster + kShares + 16 * (split << p.share_bits | in_share);
     };
-    block.Phase([&](Warp warp) {
+    block.Part([&](Warp warp) {
       warp.WaitForCluster();
       warp.ForThreads([&](Thread thread) {
         if (thread.index() >= kThreads || IsOwn(block, p, thread)) return;
         thread.StoreInCluster(OwnerOf(p, thread), place(block.z(), thread), sums[thread], cluster);
       });
     });
-    block.Phase([&](Warp warp) {
+    block.Part([&](Warp warp) {
       warp.WaitForStores(cluster, 0);
       warp.ForThreads([&](Thread thread) {
         if (!IsOwn(block, p, thread)) return;
