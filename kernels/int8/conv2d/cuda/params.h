@@ -66,7 +66,6 @@ struct Params {
 
   // Constants. Those by output channel have padded_channels values.
   const int8_t* weight;     // Packed as each kernel says.
-  const Piece* pieces;      // Of a Gemm: [steps, kStep / 16], and kMostStages more of each team.
   const int32_t* bias;      // b32, or -z_x * sum w where the output is float.
   const float* multiplier;  // m, or s_x * s_w.
   const float* float_bias;  // Null: the output is codes.
@@ -88,7 +87,6 @@ struct Params {
   int steps;
   int steps_per_split;
   int splits;
-  int share_bits;  // Of splits that are a cluster: each finishes four outputs of 2^share_bits threads. 0: by tickets.
   // Halo: `steps` are its `slices` of kStep channels by taps, for Hopper up to a multiple of kHopperTaps.
   int slices;
   int patch_pixels, patch_bytes;  // Of a tile, and in shared memory.
@@ -123,6 +121,9 @@ struct Params {
   bool activated;
   ElementwiseInstruction function;
   float function_multiplier;
+
+  const Piece* pieces;  // Of a Gemm, constants: [steps, kStep / 16], and kMostStages more of each team.
+  int share_bits;  // Of splits that are a cluster: each finishes four outputs of 2^share_bits threads. 0: by tickets.
 };
 
 }  // namespace fuselage::int8::conv2d::cuda

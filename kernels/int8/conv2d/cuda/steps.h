@@ -23,7 +23,7 @@ struct Steps {
   static constexpr int kHalves = kDiagonal && Tile::kColumnFragments <= 4 ? 1 : 2;
   static_assert(!kDiagonal || (Tile::kColumns == kStep && !Tile::kInGroups));
   static constexpr int kWeightBytes = Tile::kColumns * kStep;
-  // Of small steps both halves are loaded before one is multiplied: registers have room for them.
+  // Of small steps both halves are loaded before another is fetched: registers have room for them.
   static constexpr bool kSmall = Tile::kRowFragments * Tile::kColumnFragments <= 4;
 
   // Where piece `column` of a row lies. ldmatrix takes eight rows at once, 512 bytes: the permutation spreads them over
@@ -101,11 +101,11 @@ struct Steps {
     const auto half_of = [&](int n) { return kHalves == 2 ? n : Tile::Column(warp) / 32; };
     Half halves[kHalves];
     FUSELAGE_UNROLL
-    for (int n = 0; n < (kSmall ? kHalves : 1); ++n) Load(warp, place, weights, half_of(n), halves[n]);
+    for (int n = 0; kSmall && n < kHalves; ++n) Load(warp, place, weights, half_of(n), halves[n]);
     fetch();
     FUSELAGE_UNROLL
     for (int n = 0; n < kHalves; ++n) {
-      if (!kSmall && n > 0) Load(warp, place, weights, half_of(n), halves[n]);
+      if (!kSmall) Load(warp, place, weights, half_of(n), halves[n]);
       FUSELAGE_UNROLL
       for (int i = 0; i < Tile::kRowFragments; ++i) {
         FUSELAGE_UNROLL

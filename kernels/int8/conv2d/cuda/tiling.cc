@@ -27,8 +27,8 @@ double LatencyOf(const TileSize& tile) {
 }
 
 // Cycles. The constants are fitted to the times of every tiling of ResNet18's layers on an H100, at batch 1, 64 and 256
-// (tiling_bench): they are off by 17 % in the mean, and what is chosen by them takes 3 % longer than the best. Other
-// devices have those of their rates.
+// (tiling_bench), whose small tiles executed twice the instructions: they are off by 17 % in the mean, and what is
+// chosen by them takes 3 % longer than the best. Other devices have those of their rates. kCluster is a guess.
 double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperties& device) {
   constexpr double kBlock = 1700;       // Filling the pipeline and emptying it.
   constexpr double kOutputs = 6.3;      // Per cycle of a multiprocessor, in the epilogue.
