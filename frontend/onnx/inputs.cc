@@ -48,16 +48,24 @@ absl::StatusOr<DType> CheckType(const ValueInfoProto& input) {
 
 using Symbols = std::map<std::string, int64_t>;
 
+// Whether the dimensions that the file fixes are those of `shape`.
+bool Agrees(const TensorShapeProto& stated, const Shape& shape) {
+  if (stated.dim_size() != static_cast<int>(shape.size())) return false;
+  for (int i = 0; i < stated.dim_size(); ++i) {
+    if (IsFixed(stated.dim(i)) && stated.dim(i).dim_value() != shape[i]) return false;
+  }
+  return true;
+}
+
 // Compares with the file and learns the symbols.
 absl::Status BindShape(const ValueInfoProto& input, const Shape& shape, Symbols* symbols) {
   ASSIGN_OR_RETURN(const int64_t count, CheckedNumElements(shape));
   static_cast<void>(count);
   if (!input.type().tensor_type().has_shape()) return absl::OkStatus();
   const TensorShapeProto& stated = input.type().tensor_type().shape();
-  bool agrees = stated.dim_size() == static_cast<int>(shape.size());
+  const bool agrees = Agrees(stated, shape);
   for (int i = 0; agrees && i < stated.dim_size(); ++i) {
     const auto& dim = stated.dim(i);
-    if (IsFixed(dim)) agrees = dim.dim_value() == shape[i];
     if (dim.dim_param().empty()) continue;
     const auto [it, inserted] = symbols->emplace(dim.dim_param(), shape[i]);
     if (it->second != shape[i]) {
@@ -177,16 +185,13 @@ bool HasOpenBatch(const ValueInfoProto& input) {
 
 absl::StatusOr<Tensor> FitConstant(const ValueInfoProto& input, const Tensor& given) {
   ASSIGN_OR_RETURN(const DType dtype, CheckType(input));
-  if (given.dtype() == dtype) return given;
   Tensor fitted = Cast(given, dtype);
   for (int64_t i = 0; i < given.num_elements(); ++i) {
     if (IsFloat(dtype) || fitted.At(i) == given.At(i)) continue;
     return UsageError(absl::StrCat("found the value ", given.At(i), ", wanted one of type ", DTypeName(dtype)));
   }
   const TensorShapeProto& stated = input.type().tensor_type().shape();
-  const bool any_number =
-      !input.type().tensor_type().has_shape() || (stated.dim_size() == 1 && !IsFixed(stated.dim(0)));
-  if (any_number) return fitted;
+  if (!input.type().tensor_type().has_shape() || Agrees(stated, given.shape())) return fitted;
   const Shape shape = KnownDimensions(stated, {});
   if (const auto wanted = CheckedNumElements(shape); !wanted.ok() || *wanted != given.num_elements()) {
     return UsageError(absl::StrCat("found ", given.num_elements(), " values, wanted as many as ", ShapeName(stated),

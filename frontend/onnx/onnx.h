@@ -42,7 +42,7 @@ struct LoadOptions : ImportOptions {
   std::vector<std::string> outputs;
   // Inputs to treat as constants of these values: what a graph takes as an input but a compiler must know, such as the
   // target of a Reshape or the condition of an If. Values of another type become those of the input's, exactly if that
-  // is of integers, and take its shape.
+  // is of integers, and take its shape where theirs is another.
   std::map<std::string, Tensor> constants;
   // Where not null, receives the file's names.
   Names* names = nullptr;

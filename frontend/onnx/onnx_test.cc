@@ -400,6 +400,21 @@ TEST(Constants, TakeAnInputsPlace) {
   EXPECT_THAT(error("rate:1,2"), HasSubstr("input 'rate': found 2 values, wanted as many as [] has in the file"));
   EXPECT_THAT(error("scales:1"), HasSubstr("input 'scales': found 1 values, wanted as many as [1,2] has"));
   EXPECT_THAT(error("rat:1"), HasSubstr("found a constant for 'rat', no input"));
+
+  // Of the input's own type, in another shape.
+  ModelBuilder fill;
+  fill.Input("x", {1}).Input("value", {}, DType::kF64).Input("shape", {2}, DType::kI64);
+  fill.Node("Expand", {"value", "shape"}, {"y"}).Output("y", DType::kF64).Output("x");
+  LoadOptions options;
+  options.constants.insert(*ParseConstant("value:7"));
+  options.constants.emplace("shape", Tensor::Of<int64_t>({1, 2}, {1, 2}));
+  const auto filled = Import(fill, options);
+  ASSERT_TRUE(filled.ok()) << filled.status();
+  const auto values = interpreter::Run(**filled, std::vector<Tensor>{Tensor::Of<float>({1}, {1})});
+  ASSERT_TRUE(values.ok()) << values.status();
+  EXPECT_TRUE((*values)[0].SameBytes(Tensor::Of<double>({1, 2}, {7, 7})));
+  options.constants.insert_or_assign("shape", Tensor::Of<int64_t>({1}, {1}));
+  EXPECT_THAT(Import(fill, options).status().message(), HasSubstr("found 1 values, wanted as many as [2] has"));
 }
 
 TEST(Limits, OverflowAndMemory) {
