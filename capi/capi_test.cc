@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +17,7 @@ namespace {
 
 using fuselage::DType;
 using fuselage::Tensor;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -279,6 +281,73 @@ TEST_F(CApiTest, RunSaysWhatIsWrong) {
   EXPECT_TRUE(logits_.SameBytes(before));
   EXPECT_EQ(run({image, scale}, {logits}), "");
   fuselage_session_free(session);
+}
+
+// Of an input x: f32[?,?,2], rate: i64[] and y = x * rate, whose relu is the output.
+std::string OpenNetworkFile() {
+  fuselage::onnx::ModelBuilder model;
+  model.Input("x", {"N", "T", 2}).Input("rate", {}, DType::kI64).Node("Cast", {"rate"}, {"r"}).Int("to", 1);
+  model.Node("Mul", {"x", "r"}, {"y"}).Node("Relu", {"y"}, {"z"}).Output("z");
+  const std::string path = ::testing::TempDir() + "/open.onnx";
+  std::ofstream(path, std::ios::binary) << model.Bytes();
+  return path;
+}
+
+TEST(CApiLoadTest, ShapesConstantsAndOutputs) {
+  const std::string path = OpenNetworkFile();
+  const int64_t dims[] = {1, 3, 2};
+  const fuselage_tensor x = {"x", FUSELAGE_BOOL, 3, dims, nullptr};
+  auto rate = std::make_unique<Tensor>(Tensor::Scalar<int64_t>(-3));
+  fuselage_tensor constant = View("rate", *rate);
+  const char* y = "y";
+  fuselage_load_options options = {sizeof(options), &x, &constant, &y, 1, 1, 1};
+  fuselage_model* model = nullptr;
+  ASSERT_EQ(Text(fuselage_load_with(path.c_str(), &options, &model)), "");
+  rate.reset();
+  int32_t count = 0;
+  EXPECT_STREQ(fuselage_model_outputs(model, &count)[0].name, "y");
+  const fuselage_tensor* inputs = fuselage_model_inputs(model, &count);
+  ASSERT_EQ(count, 1);
+  EXPECT_EQ(std::vector<int64_t>(inputs[0].shape, inputs[0].shape + inputs[0].rank), (std::vector<int64_t>{1, 3, 2}));
+  fuselage_session* session = nullptr;
+  ASSERT_EQ(Text(fuselage_prepare(model, nullptr, &session)), "");
+  Tensor given = Tensor::Of<float>({1, 3, 2}, {1, -2, 3, 4, 5, 6}), found = Seeded({1, 3, 2}, 1);
+  const fuselage_tensor input = View("x", given), output = View("y", found);
+  ASSERT_EQ(Text(fuselage_run(session, &input, 1, &output, 1)), "");
+  EXPECT_TRUE(found.SameBytes(Tensor::Of<float>({1, 3, 2}, {-3, 6, -9, -12, -15, -18})));
+  fuselage_session_free(session);
+  fuselage_model_free(model);
+  model = nullptr;
+
+  const auto error = [&] { return Text(fuselage_load_with(path.c_str(), &options, &model)); };
+  options.num_shapes = 0;
+  EXPECT_THAT(error(), AllOf(HasSubstr("3: "), HasSubstr("open.onnx"), HasSubstr("x:1,<T>,2")));
+  options.num_shapes = -1;
+  EXPECT_EQ(error(), "3: the number of shapes is -1");
+  options.num_shapes = 1;
+  options.num_outputs = -1;
+  EXPECT_EQ(error(), "3: the number of outputs is -1");
+  options.num_outputs = 1;
+  y = nullptr;
+  EXPECT_EQ(error(), "3: outputs: number 0 is NULL");
+  y = "w";
+  EXPECT_THAT(error(), HasSubstr("w"));
+  options.num_outputs = 0;
+  constant.data = nullptr;
+  EXPECT_EQ(error(), "3: tensor \"rate\": data is NULL");
+  float half = 0.5f;
+  constant.dtype = FUSELAGE_F32;
+  constant.data = &half;
+  EXPECT_THAT(error(), HasSubstr("input 'rate': found the value 0.5, wanted one of type i64"));
+  constant.name = "x";
+  EXPECT_THAT(error(), HasSubstr("found a shape of 'x', wanted one of the inputs 'rate'"));
+  const std::string compiled = ::testing::TempDir() + "/load.fuse";
+  constant.name = "rate";
+  half = 2;
+  ASSERT_EQ(error(), "");
+  ASSERT_EQ(Text(fuselage_save(model, compiled.c_str(), nullptr)), "");
+  fuselage_model_free(model);
+  EXPECT_THAT(Text(fuselage_load_with(compiled.c_str(), &options, &model)), HasSubstr("shapes are for .onnx files"));
 }
 
 TEST_F(CApiTest, OptionsSayWhatIsWrong) {

@@ -121,22 +121,30 @@ fuselage_status* Call(F f) {
   return status.ok() ? nullptr : new fuselage_status{status, std::string(status.message())};
 }
 
-absl::StatusOr<TensorType> TypeOf(const fuselage_tensor& tensor) {
-  const auto error = [&](const auto&... found) {
-    return fuselage::UsageError(absl::StrCat("tensor \"", tensor.name, "\": ", found...));
-  };
-  if (tensor.dtype < FUSELAGE_BOOL || tensor.dtype > FUSELAGE_F64) {
-    return error("dtype is ", static_cast<int>(tensor.dtype), ", wanted one of fuselage_dtype");
-  }
+absl::Status TensorError(const fuselage_tensor& tensor, absl::string_view found) {
+  return fuselage::UsageError(absl::StrCat("tensor \"", tensor.name, "\": ", found));
+}
+
+absl::StatusOr<fuselage::Shape> ShapeOf(const fuselage_tensor& tensor) {
   if (tensor.rank < 0 || (tensor.rank > 0 && tensor.shape == nullptr)) {
-    return error("rank is ", tensor.rank, tensor.shape == nullptr ? " without a shape" : "");
+    return TensorError(tensor,
+                       absl::StrCat("rank is ", tensor.rank, tensor.shape == nullptr ? " without a shape" : ""));
   }
-  if (tensor.data == nullptr) return error("data is NULL");
+  fuselage::Shape shape(tensor.shape, tensor.shape + tensor.rank);
+  const absl::StatusOr<int64_t> elements = fuselage::CheckedNumElements(shape);
+  if (!elements.ok()) return TensorError(tensor, elements.status().message());
+  return shape;
+}
+
+absl::StatusOr<TensorType> TypeOf(const fuselage_tensor& tensor) {
+  if (tensor.dtype < FUSELAGE_BOOL || tensor.dtype > FUSELAGE_F64) {
+    return TensorError(tensor,
+                       absl::StrCat("dtype is ", static_cast<int>(tensor.dtype), ", wanted one of fuselage_dtype"));
+  }
   TensorType type;
   type.dtype = static_cast<DType>(tensor.dtype);
-  type.shape.assign(tensor.shape, tensor.shape + tensor.rank);
-  const absl::StatusOr<int64_t> elements = fuselage::CheckedNumElements(type.shape);
-  if (!elements.ok()) return error(elements.status().message());
+  ASSIGN_OR_RETURN(type.shape, ShapeOf(tensor));
+  if (tensor.data == nullptr) return TensorError(tensor, "data is NULL");
   return type;
 }
 
@@ -190,6 +198,25 @@ absl::StatusOr<Options> OptionsOf(const Options* given) {
   return options;
 }
 
+absl::StatusOr<fuselage::LoadOptions> LoadOptionsOf(const fuselage_load_options& given) {
+  fuselage::LoadOptions load;
+  RETURN_IF_ERROR(CheckNamed(given.shapes, given.num_shapes, "shapes"));
+  for (int32_t i = 0; i < given.num_shapes; ++i) {
+    ASSIGN_OR_RETURN(load.shapes[given.shapes[i].name], ShapeOf(given.shapes[i]));
+  }
+  RETURN_IF_ERROR(CheckNamed(given.constants, given.num_constants, "constants"));
+  for (int32_t i = 0; i < given.num_constants; ++i) {
+    ASSIGN_OR_RETURN(const Tensor view, View(given.constants[i]));
+    load.constants.emplace(given.constants[i].name, view);  // A copy: the model outlives the caller's.
+  }
+  if (given.num_outputs < 0) return fuselage::UsageError(absl::StrCat("the number of outputs is ", given.num_outputs));
+  for (int32_t i = 0; i < given.num_outputs; ++i) {
+    if (given.outputs[i] == nullptr) return fuselage::UsageError(absl::StrCat("outputs: number ", i, " is NULL"));
+    load.outputs.push_back(given.outputs[i]);
+  }
+  return load;
+}
+
 absl::StatusOr<fuselage::PipelineConfig> PipelineOf(const char* text) {
   if (text == nullptr) return fuselage::DefaultPipeline();
   fuselage::PipelineConfig pipeline;
@@ -220,8 +247,14 @@ const char* fuselage_status_message(const fuselage_status* status) {
 void fuselage_status_free(fuselage_status* status) { delete status; }
 
 fuselage_status* fuselage_load(const char* path, fuselage_model** model) {
+  return fuselage_load_with(path, nullptr, model);
+}
+
+fuselage_status* fuselage_load_with(const char* path, const fuselage_load_options* options, fuselage_model** model) {
   return Call([&]() -> absl::Status {
-    ASSIGN_OR_RETURN(fuselage::Model loaded, fuselage::Load(path));
+    ASSIGN_OR_RETURN(const fuselage_load_options given, OptionsOf(options));
+    ASSIGN_OR_RETURN(const fuselage::LoadOptions load, LoadOptionsOf(given));
+    ASSIGN_OR_RETURN(fuselage::Model loaded, fuselage::Load(path, load));
     *model = new fuselage_model(std::move(loaded));
     return absl::OkStatus();
   });

@@ -56,6 +56,18 @@ typedef struct fuselage_model fuselage_model;
 /* An ONNX file, an .ir file, or what fuselage_save wrote. */
 fuselage_status* fuselage_load(const char* path, fuselage_model** model);
 
+/* For ONNX files. */
+typedef struct {
+  size_t size;                      /* sizeof(fuselage_load_options). */
+  const fuselage_tensor* shapes;    /* Of inputs, by name, where the file leaves dimensions open: no data, any dtype. */
+  const fuselage_tensor* constants; /* Inputs that have these values for good, which are copied: no inputs any more. */
+  const char* const* outputs;       /* Values that are the outputs in place of the file's: what follows them is left. */
+  int32_t num_shapes, num_constants, num_outputs;
+} fuselage_load_options;
+
+/* As fuselage_load. `options`: NULL for the defaults. */
+fuselage_status* fuselage_load_with(const char* path, const fuselage_load_options* options, fuselage_model** model);
+
 typedef struct {
   size_t size;          /* sizeof(fuselage_compile_options). */
   int32_t threads;      /* For calibration; its result does not depend on them. 0: 1. */

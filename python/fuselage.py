@@ -57,6 +57,18 @@ class _Tensor(ctypes.Structure):
     ]
 
 
+class _LoadOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("shapes", ctypes.POINTER(_Tensor)),
+        ("constants", ctypes.POINTER(_Tensor)),
+        ("outputs", ctypes.POINTER(ctypes.c_char_p)),
+        ("num_shapes", ctypes.c_int32),
+        ("num_constants", ctypes.c_int32),
+        ("num_outputs", ctypes.c_int32),
+    ]
+
+
 class _CompileOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int32), ("pipeline", ctypes.c_char_p)]
 
@@ -87,7 +99,7 @@ def _open():
         ("status_code", ctypes.c_int, handle),
         ("status_message", ctypes.c_char_p, handle),
         ("status_free", None, handle),
-        ("load", handle, ctypes.c_char_p, ctypes.POINTER(handle)),
+        ("load_with", handle, ctypes.c_char_p, ctypes.POINTER(_LoadOptions), ctypes.POINTER(handle)),
         ("compile", handle, handle, tensors, ctypes.c_int32, ctypes.POINTER(_CompileOptions), ctypes.POINTER(handle)),
         ("save", handle, handle, ctypes.c_char_p, ctypes.POINTER(_SaveOptions)),
         ("prepare", handle, handle, ctypes.POINTER(_SessionOptions), ctypes.POINTER(handle)),
@@ -120,16 +132,23 @@ def _check(status):
     raise Error(code, message)
 
 
+def _shapes(shapes: Dict[str, Iterable[int]]):
+    """Tensors that have a name and a shape alone."""
+    tensors = (_Tensor * len(shapes))()
+    for tensor, (name, shape) in zip(tensors, shapes.items()):
+        dims = tuple(shape)
+        tensor.name, tensor.rank, tensor.shape = name.encode(), len(dims), (ctypes.c_int64 * len(dims))(*dims)
+    return tensors
+
+
 def _tensors(arrays: Dict[str, np.ndarray]):
     """The arrays as the library takes them; each contiguous, and alive as long as what is returned."""
-    tensors = (_Tensor * len(arrays))()
+    tensors = _shapes({name: array.shape for name, array in arrays.items()})
     for tensor, (name, array) in zip(tensors, arrays.items()):
         if array.dtype not in _DTYPES:
             wanted = ", ".join(map(str, _DTYPES))
             raise Error("invalid argument", f'"{name}" is of {array.dtype}, wanted one of {wanted}')
-        shape = (ctypes.c_int64 * array.ndim)(*array.shape)
-        tensor.name, tensor.dtype, tensor.rank = name.encode(), _DTYPES.index(array.dtype), array.ndim
-        tensor.shape, tensor.data = shape, array.ctypes.data
+        tensor.dtype, tensor.data = _DTYPES.index(array.dtype), array.ctypes.data
     return tensors
 
 
@@ -266,10 +285,21 @@ class Report:
         return f'<iframe srcdoc="{html.escape(self._html)}" style="width: 100%; height: 45em; border: 0"></iframe>'
 
 
-def load(path) -> Model:
-    """An ONNX file, an .ir file that tools/export_fx.py wrote, or what Model.save wrote."""
+def load(
+    path, *, shapes: Optional[Dict[str, Iterable[int]]] = None, constants: Optional[Dict[str, np.ndarray]] = None,
+    outputs: Iterable[str] = ()
+) -> Model:
+    """An ONNX file, an .ir file that tools/export_fx.py wrote, or what Model.save wrote. Of an ONNX file, `shapes`: of
+    inputs whose dimensions it leaves open; `constants`: inputs that have these values for good, {"sr": 16000} for example,
+    and are none any more; `outputs`: the values that are the outputs in place of its own."""
+    stated, given = _shapes(shapes or {}), _contiguous(constants or {})
+    values, names = _tensors(given), [name.encode() for name in outputs]
+    options = _LoadOptions(
+        ctypes.sizeof(_LoadOptions), stated, values, (ctypes.c_char_p * len(names))(*names), len(stated), len(values),
+        len(names)
+    )
     handle = ctypes.c_void_p()
-    _check(_library.fuselage_load(os.fsencode(path), handle))
+    _check(_library.fuselage_load_with(os.fsencode(path), options, handle))
     return Model(handle, "model")
 
 

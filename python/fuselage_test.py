@@ -63,6 +63,25 @@ class FuselageTest(unittest.TestCase):
                 self.assertEqual(loaded.inputs, self.int8.inputs)
                 self.assertEqual(loaded.prepare().run({self.input: image})[self.output].tobytes(), wanted)
 
+    def test_what_loading_is_told(self):
+        shape = self.network.inputs[0].shape
+        whole = fuselage.load(NETWORK, shapes={self.input: shape}, outputs=["flatten.out", self.output])
+        self.assertEqual(whole.inputs, self.network.inputs)
+        self.assertEqual([value.name for value in whole.outputs], ["flatten.out", self.output])
+        for text, options in [
+            ("wanted one that agrees with", {"shapes": {self.input: shape[1:]}}),
+            ("found a shape of 'none'", {"shapes": {"none": np.array([1, 2])}}),
+            ("found a constant for 'none', no input", {"constants": {"none": 16000}}),
+            ("input 'input': found 1 values, wanted as many as", {"constants": {self.input: 16000}}),
+            ("has no inputs", {"constants": {self.input: np.zeros(shape, np.int16)[:, :, ::-1]}}),
+            ("'none'", {"outputs": ["none"]}),
+        ]:
+            with self.subTest(text), self.assertRaises(fuselage.Error) as raised:
+                fuselage.load(NETWORK, **options)
+            self.assertIn(text, str(raised.exception))
+            self.assertIn(os.path.basename(NETWORK), str(raised.exception))
+            self.assertEqual(raised.exception.code, "invalid argument")
+
     def test_models_say_what_was_done_to_them(self):
         self.assertEqual(self.network.warnings + self.network.remarks, [])
         self.assertTrue([text for text in self.int8.remarks if text.startswith("quantize: applied: %")])
