@@ -125,7 +125,7 @@ TEST_F(CApiTest, WhatIsSavedHasTheSameBits) {
   }
   const fuselage_save_options unknown = {sizeof(unknown), "avx2,sse9"};
   EXPECT_THAT(Text(fuselage_save(int8_, path.c_str(), &unknown)), HasSubstr("sse9"));
-  EXPECT_THAT(Text(fuselage_save(int8_, "/none/network.fuse", nullptr)), HasSubstr("/none/network.fuse"));
+  EXPECT_THAT(Text(fuselage_save(int8_, "/none/network.fuse", nullptr)), HasSubstr("14: /none/network.fuse"));
 }
 
 TEST_F(CApiTest, ModelsSayWhatWasDoneToThem) {

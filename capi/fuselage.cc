@@ -232,10 +232,14 @@ const char* fuselage_version(void) { return FUSELAGE_VERSION; }
 fuselage_code fuselage_status_code(const fuselage_status* status) {
   if (status == nullptr) return FUSELAGE_OK;
   switch (status->status.code()) {
-    case absl::StatusCode::kInvalidArgument: return FUSELAGE_INVALID_ARGUMENT;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange: return FUSELAGE_INVALID_ARGUMENT;
     case absl::StatusCode::kNotFound: return FUSELAGE_NOT_FOUND;
     case absl::StatusCode::kResourceExhausted: return FUSELAGE_RESOURCE_EXHAUSTED;
     case absl::StatusCode::kUnimplemented: return FUSELAGE_UNIMPLEMENTED;
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnavailable: return FUSELAGE_UNAVAILABLE;
     default: return FUSELAGE_INTERNAL;
   }
 }

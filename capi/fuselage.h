@@ -23,7 +23,8 @@ typedef enum {
   FUSELAGE_NOT_FOUND = 5,
   FUSELAGE_RESOURCE_EXHAUSTED = 8, /* Memory, of the machine or of a limit. */
   FUSELAGE_UNIMPLEMENTED = 12,     /* What this version, or this machine, cannot do. */
-  FUSELAGE_INTERNAL = 13           /* A mistake in Fuselage, and every code that is not here. */
+  FUSELAGE_INTERNAL = 13,          /* A mistake in Fuselage. */
+  FUSELAGE_UNAVAILABLE = 14        /* A file that is there and cannot be read, or one that cannot be written. */
 } fuselage_code;
 fuselage_code fuselage_status_code(const fuselage_status* status);  /* NULL may be given. */
 const char* fuselage_status_message(const fuselage_status* status); /* Lives as long as the status; of NULL: "". */

@@ -27,12 +27,14 @@ import numpy as np
 _ANY_BATCH = -1  # FUSELAGE_ANY_BATCH.
 # By fuselage_dtype's numbers.
 _DTYPES = [np.dtype(name) for name in ("?", "u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8")]
-_CODES = {3: "invalid argument", 5: "not found", 8: "resource exhausted", 12: "unimplemented", 13: "internal"}
+_CODES = {
+    3: "invalid argument", 5: "not found", 8: "resource exhausted", 12: "unimplemented", 13: "internal", 14: "unavailable"
+}
 
 
 class Error(Exception):
     """What the library found and what it wanted. `code`: "invalid argument", "not found", "resource exhausted",
-    "unimplemented" or "internal"."""
+    "unimplemented", "internal" or "unavailable"."""
 
     def __init__(self, code: str, message: str):
         super().__init__(message)

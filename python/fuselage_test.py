@@ -141,6 +141,7 @@ class FuselageTest(unittest.TestCase):
             ("not found", "nothing", lambda: session.run({self.input: image}, ["nothing"])),
             ("invalid argument", "sse9", lambda: self.int8.prepare(isa="sse9")),
             ("invalid argument", "sse9", lambda: self.int8.save("x.fuse", isas=["sse9"])),
+            ("unavailable", "missing/x.fuse", lambda: self.int8.save("missing/x.fuse")),
             ("invalid argument", "pipeline:1:", lambda: self.network.compile({self.input: image}, pipeline="x")),
         ]:
             with self.subTest(text), self.assertRaises(fuselage.Error) as raised:
