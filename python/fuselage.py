@@ -20,6 +20,7 @@ import inspect
 import json
 import os
 import tempfile
+import threading
 from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -179,15 +180,19 @@ class _Handle:
 
 
 class Session(_Handle):
-    """A model ready to run. `inputs`, `outputs`: lists of Value, for one sample where any batch will do."""
+    """A model ready to run. `inputs`, `outputs`: lists of Value, for one sample where any batch will do. Calls from
+    several threads take turns."""
 
-    any_batch = False
+    def __init__(self, handle, any_batch: bool):
+        super().__init__(handle, "session")
+        self.any_batch, self._turn = any_batch, threading.Lock()
 
     def outputs_at(self, batch: int) -> List[Value]:
         """The outputs of this batch, which is prepared if it is not: the first run need not."""
         count, found = ctypes.c_int32(), ctypes.POINTER(_Tensor)()
-        _check(_library.fuselage_session_outputs_at(self._handle, batch, count, found))
-        return _values(found, count)
+        with self._turn:
+            _check(_library.fuselage_session_outputs_at(self._handle, batch, count, found))
+            return _values(found, count)
 
     def run(self, inputs: Dict[str, np.ndarray], outputs: Optional[Iterable[str]] = None) -> Dict[str, np.ndarray]:
         """The outputs that are asked for; None: all. Each input is of the type that `inputs` says; where any
@@ -200,7 +205,8 @@ class Session(_Handle):
             if name not in known:
                 raise Error("not found", f'found the output "{name}", wanted one of {", ".join(map(repr, known))}')
             made[name] = np.empty(known[name].shape, known[name].dtype)
-        _check(_library.fuselage_run(self._handle, _tensors(given), len(given), _tensors(made), len(made)))
+        with self._turn:
+            _check(_library.fuselage_run(self._handle, _tensors(given), len(given), _tensors(made), len(made)))
         return made
 
 
@@ -265,9 +271,7 @@ class Model(_Handle):
         )
         handle = ctypes.c_void_p()
         _check(_library.fuselage_prepare(self._handle, options, handle))
-        session = Session(handle, "session")
-        session.any_batch = batch is None
-        return session
+        return Session(handle, any_batch=batch is None)
 
 
 class Report:

@@ -128,6 +128,25 @@ class FuselageTest(unittest.TestCase):
             thread.join()
         self.assertEqual(found, wanted)
 
+    def test_threads_take_turns_in_a_session(self):
+        session, batches = self.int8.prepare(batch=None, kept_batches=1), {n: images(n) for n in (1, 2, 3)}
+        wanted = {n: self.int8.prepare(batch=n).run({self.input: batch}) for n, batch in batches.items()}
+        wrong = []
+
+        def work(first):
+            for i in range(12):
+                n = 1 + (first + i) % 3
+                found = session.run({self.input: batches[n]})
+                if found[self.output].tobytes() != wanted[n][self.output].tobytes():
+                    wrong.append(n)
+
+        threads = [threading.Thread(target=work, args=(first,)) for first in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
     def test_errors(self):
         session = self.int8.prepare()
         image = images(1)
