@@ -135,12 +135,17 @@ def _check(status):
     raise Error(code, message)
 
 
+def _encoded(name: str) -> bytes:
+    # A file's names are any bytes; what is not UTF-8 comes and goes as os.fsdecode has it.
+    return name.encode(errors="surrogateescape")
+
+
 def _shapes(shapes: Dict[str, Iterable[int]]):
     """Tensors that have a name and a shape alone."""
     tensors = (_Tensor * len(shapes))()
     for tensor, (name, shape) in zip(tensors, shapes.items()):
         dims = tuple(shape)
-        tensor.name, tensor.rank, tensor.shape = name.encode(), len(dims), (ctypes.c_int64 * len(dims))(*dims)
+        tensor.name, tensor.rank, tensor.shape = _encoded(name), len(dims), (ctypes.c_int64 * len(dims))(*dims)
     return tensors
 
 
@@ -162,7 +167,7 @@ def _contiguous(arrays) -> Dict[str, np.ndarray]:
 
 def _values(tensors, count) -> List[Value]:
     found = (tensors[i] for i in range(count.value))
-    return [Value(v.name.decode(), _DTYPES[v.dtype], tuple(v.shape[: v.rank])) for v in found]
+    return [Value(v.name.decode(errors="surrogateescape"), _DTYPES[v.dtype], tuple(v.shape[: v.rank])) for v in found]
 
 
 class _Handle:
@@ -299,7 +304,7 @@ def load(
     inputs whose dimensions it leaves open; `constants`: inputs that have these values for good, {"sr": 16000} for example,
     and are none any more; `outputs`: the values that are the outputs in place of its own."""
     stated, given = _shapes(shapes or {}), _contiguous(constants or {})
-    values, names = _tensors(given), [name.encode() for name in outputs]
+    values, names = _tensors(given), [_encoded(name) for name in outputs]
     options = _LoadOptions(
         ctypes.sizeof(_LoadOptions), stated, values, (ctypes.c_char_p * len(names))(*names), len(stated), len(values),
         len(names)

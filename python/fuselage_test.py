@@ -147,6 +147,17 @@ class FuselageTest(unittest.TestCase):
             thread.join()
         self.assertEqual(wrong, [])
 
+    def test_names_are_any_bytes(self):
+        with open(NETWORK, "rb") as file:
+            network = file.read().replace(self.output.encode(), b"\xff" * len(self.output))
+        path = os.path.join(FOLDER, "bytes.onnx")
+        with open(path, "wb") as file:
+            file.write(network)
+        model = fuselage.load(path)
+        (output,) = model.outputs
+        self.assertEqual(os.fsencode(output.name), b"\xff" * len(self.output))
+        self.assertEqual(list(model.prepare().run({self.input: images(1)}, [output.name])), [output.name])
+
     def test_errors(self):
         session = self.int8.prepare()
         image = images(1)
