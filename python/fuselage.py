@@ -330,7 +330,11 @@ def compile(model, samples: Dict[str, np.ndarray], **options) -> Model:
     names of its forward's arguments."""
     if isinstance(model, (str, bytes, os.PathLike)):
         return load(model).compile(samples, **options)
-    names = [name for name in inspect.signature(model.forward).parameters if name in samples]
+    arguments = list(inspect.signature(model.forward).parameters)
+    for name in samples:
+        if name not in arguments:
+            raise Error("not found", f'found samples of "{name}", wanted those of {", ".join(arguments)}')
+    names = [name for name in arguments if name in samples]
     import torch
 
     return from_torch(model, [torch.as_tensor(samples[name][:1]) for name in names]).compile(samples, **options)

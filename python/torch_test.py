@@ -76,6 +76,10 @@ class TorchTest(unittest.TestCase):
             fuselage.compile("missing.onnx", {})
         self.assertEqual(raised.exception.code, "not found")
 
+    def test_samples_of_no_argument(self):
+        with self.assertRaisesRegex(fuselage.Error, 'found samples of "imgae", wanted those of image, bias'):
+            fuselage.compile(self.module, {"imgae": self.samples["image"], "bias": self.samples["bias"]})
+
     def test_says_what_it_cannot_export(self):
         import export_fx
 
