@@ -285,6 +285,9 @@ absl::StatusOr<Session> Prepare(const Model& model, const SessionOptions& option
   if (options.kept_batches < 1) {
     return UsageError(absl::StrCat("kept_batches is ", options.kept_batches, ", wanted at least 1"));
   }
+  if (options.max_memory_bytes < 0) {
+    return UsageError(absl::StrCat("max_memory_bytes is ", options.max_memory_bytes, ", wanted at least 0"));
+  }
   if (!kernels::CpuSupports(options.isa)) {
     return UsageError(absl::StrCat("this CPU does not run ", kernels::IsaName(options.isa), "; it runs ",
                                    kernels::IsaName(kernels::BestIsa())));

@@ -213,6 +213,7 @@ TEST_F(CompilerTest, MistakesAreNamed) {
   EXPECT_TRUE(rejected([](SessionOptions& o) { o.threads = 1025; }));
   EXPECT_TRUE(rejected([](SessionOptions& o) { o.batch = -1; }));
   EXPECT_TRUE(rejected([](SessionOptions& o) { o.kept_batches = 0; }));
+  EXPECT_TRUE(rejected([](SessionOptions& o) { o.max_memory_bytes = -1; }));
   if (!kernels::CpuSupports(kernels::Isa::kAmx)) {
     EXPECT_TRUE(rejected([](SessionOptions& o) { o.isa = kernels::Isa::kAmx; }));
   }
