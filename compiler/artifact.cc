@@ -1,8 +1,10 @@
 #include "compiler/artifact.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -332,7 +334,13 @@ absl::Status WriteArtifact(const LoadedGraph& network, const kernels::KernelRegi
   header.index_checksum = Checksum(index_bytes);
   header.file_bytes = sizeof(header) + Aligned(index_bytes.size()) + sections.bytes();
   header.checksum = Checksum(header);
+  const auto error = [&](absl::string_view found) {
+    return absl::UnavailableError(absl::StrCat(path, ": cannot be written: ", found));
+  };
+  struct stat info;  // A rename would put a file in a device's place.
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return error("it is there, and no regular file");
   const std::string temporary = absl::StrCat(path, ".", getpid());
+  errno = 0;
   std::ofstream out(temporary, std::ios::binary);
   Write({reinterpret_cast<const char*>(&header), sizeof(header)}, out);
   Write(index_bytes, out);
@@ -341,8 +349,9 @@ absl::Status WriteArtifact(const LoadedGraph& network, const kernels::KernelRegi
   }
   out.close();
   if (out && std::rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  const int reason = errno;
   unlink(temporary.c_str());
-  return absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
+  return error(strerror(reason));
 }
 
 absl::StatusOr<LoadedGraph> ReadArtifact(const std::string& path, const ir::OpRegistry& ops,

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <filesystem>
@@ -266,7 +267,12 @@ TEST_F(ArtifactTest, ReplacesAFileThatIsMapped) {
   ASSERT_OK_AND_ASSIGN(const Tensors found, RunOn(loaded, kernels::BestIsa()));
   ExpectSameBytes(found, wanted_);
   EXPECT_THAT(Save(int8_, ::testing::TempDir() + "/none/x.fuse"),
-              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("/none/x.fuse: cannot be written")));
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("/none/x.fuse: cannot be written: No such file or directory")));
+  const std::string fifo = ::testing::TempDir() + "/fifo.fuse";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_THAT(Save(int8_, fifo), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no regular file")));
+  EXPECT_TRUE(std::filesystem::is_fifo(fifo));
 }
 
 TEST_F(ArtifactTest, CutAnywhere) {

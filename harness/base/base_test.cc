@@ -165,11 +165,13 @@ TEST(Files, WriteReplacesAtOnce) {
   EXPECT_EQ(DigestFiles({path, path})->sha256, Sha256Of("newnew"));
 }
 
-TEST(Files, OnlyRegularFilesAreRead) {
+TEST(Files, OnlyRegularFilesAreReadAndReplaced) {
   const std::string fifo = Temporary("fifo");
   unlink(fifo.c_str());
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_THAT(std::string(ReadFile(fifo).status().message()), HasSubstr("it is a FIFO, wanted a regular file"));
+  EXPECT_THAT(std::string(WriteFileAtomic(fifo, "x").message()), HasSubstr("it is a FIFO, wanted a regular file"));
+  EXPECT_TRUE(std::filesystem::is_fifo(fifo));
   EXPECT_TRUE(absl::IsUnavailable(DigestFiles({Temporary("")}).status())) << "a directory";
   EXPECT_TRUE(absl::IsUnavailable(ReadFile("/dev/zero").status())) << "which never ends";
 }

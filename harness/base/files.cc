@@ -40,8 +40,10 @@ class Descriptor {
   int fd_;
 };
 
-const char* KindOf(mode_t mode) {
-  return S_ISDIR(mode) ? "directory" : S_ISFIFO(mode) ? "FIFO" : S_ISSOCK(mode) ? "socket" : "device";
+absl::Status NoRegularFile(absl::string_view what, absl::string_view path, const struct stat& info) {
+  const mode_t mode = info.st_mode;
+  const char* kind = S_ISDIR(mode) ? "directory" : S_ISFIFO(mode) ? "FIFO" : S_ISSOCK(mode) ? "socket" : "device";
+  return absl::UnavailableError(absl::StrCat(what, " ", path, ": it is a ", kind, ", wanted a regular file"));
 }
 
 // Calls take(piece) for the file's bytes, in order.
@@ -109,8 +111,7 @@ absl::StatusOr<int> OpenRegularFile(const std::string& path) {
   struct stat info;
   if (fstat(file.get(), &info) != 0) return ErrnoError(errno, "cannot read", path);
   if (S_ISREG(info.st_mode)) return file.Release();
-  return absl::UnavailableError(
-      absl::StrCat("cannot read ", path, ": it is a ", KindOf(info.st_mode), ", wanted a regular file"));
+  return NoRegularFile("cannot read", path, info);
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -144,6 +145,9 @@ int ReplaceFile(const char* path, char* temporary, absl::string_view contents) {
 }
 
 absl::Status WriteFileAtomic(const std::string& path, absl::string_view contents) {
+  // A rename would put a file in a device's place.
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return NoRegularFile("cannot write", path, info);
   std::string temporary = path + ".XXXXXX";
   const int error = ReplaceFile(path.c_str(), &temporary[0], contents);
   return error == 0 ? absl::OkStatus() : ErrnoError(error, "cannot write", path);
