@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <new>
 #include <optional>
 #include <sstream>
@@ -123,6 +124,27 @@ absl::Status RunAndReport(const RunRequest& request, const Terminal& terminal, R
   return status.ok() ? written : status;
 }
 
+// What the config saves goes into no file that it reads, nor two things into one.
+absl::Status CheckFiles(const RunRequest& request) {
+  const HarnessConfig& config = request.config;
+  std::map<std::filesystem::path, std::string> taken;
+  const auto take = [&](absl::string_view field, const std::string& path) {
+    std::error_code error;
+    const auto [it, inserted] = taken.emplace(std::filesystem::weakly_canonical(path, error), field);
+    return error || inserted
+               ? absl::OkStatus()
+               : UsageError(absl::StrCat(field, " is ", path, ", as ", it->second, " is, want a file of its own"));
+  };
+  RETURN_IF_ERROR(take("model", request.search.Find(config.model().path())));
+  if (!config.inputs().empty()) RETURN_IF_ERROR(take("inputs", request.search.Find(config.inputs())));
+  for (const auto& [field, path] : {std::pair("save_onnx", config.save_onnx()),
+                                    {"save_fuse", config.save_fuse()},
+                                    {"save_outputs", config.save_outputs()}}) {
+    if (!path.empty()) RETURN_IF_ERROR(take(field, request.search.InCaller(path)));
+  }
+  return absl::OkStatus();
+}
+
 // One config, with the flags applied, into `folder`.
 absl::Status Run(LoadedConfig loaded, const std::string& folder, const Flags& flags, const SearchPath& search,
                  const compiler::Library& library, const Terminal& terminal) {
@@ -139,6 +161,7 @@ absl::Status Run(LoadedConfig loaded, const std::string& folder, const Flags& fl
   if (!flags.replay.empty()) request.profiling.replay_folder = search.InCaller(flags.replay);
   if (flags.tune_ms) request.profiling.seconds = *flags.tune_ms * 1e-3;
 
+  RETURN_IF_ERROR(CheckFiles(request));
   Recorder recorder(folder);
   try {
     RETURN_IF_ERROR(MakeWritableFolder(folder));

@@ -137,6 +137,18 @@ TEST(Files, InputsAndOutputsAsNumpysArrays) {
   EXPECT_TRUE(ReadNpz(out)["clean/relu"].SameBytes(found["clean/relu"]));
 }
 
+TEST(Files, EachIsSavedInAFileOfItsOwn) {
+  const Workplace place = testing::MakeIrWorkplace("own", kTwoInputs, kTwoInputsConfig);
+  const std::string file = place.folder + "/x", model = place.folder + "/tiny.ir";
+  Outcome outcome = RunTiny(place, {"--save_onnx=" + file, "--save_outputs=" + place.folder + "/./x"});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("save_outputs is " + place.folder + "/./x, as save_onnx is, want a file of its"));
+  EXPECT_FALSE(FileExists(file));
+  outcome = RunTiny(place, {"--save_fuse=" + model});
+  EXPECT_EQ(outcome.code, kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("save_fuse is " + model + ", as model is"));
+}
+
 TEST(Files, InputsThatDoNotFitTheModel) {
   const Workplace place = testing::MakeIrWorkplace("npz_errors", kTwoInputs, kTwoInputsConfig);
   const std::string in = place.folder + "/x.npz";
