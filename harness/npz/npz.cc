@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -171,7 +172,7 @@ absl::Status Write(const std::string& path, const std::vector<Array>& arrays) {
   std::vector<std::string> headers(arrays.size());
   for (size_t i = 0; i < arrays.size(); ++i) {
     const absl::Status added = Add(archive.get(), arrays[i], &headers[i]);
-    if (!added.ok()) return error(added.message());
+    if (!added.ok()) return error(absl::StrCat("array \"", absl::CHexEscape(arrays[i].name), "\": ", added.message()));
   }
   // Beside `path`, then renamed: an old file stays whole until the new one is.
   if (zip_close(archive.get()) != 0) return error(zip_strerror(archive.get()));

@@ -95,6 +95,8 @@ TEST(Npz, WritesWhatItReads) {
   ASSERT_OK(Write(Path("b.npz"), arrays));
   EXPECT_EQ(*harness::ReadFile(Path("a.npz")), *harness::ReadFile(Path("b.npz")));
   EXPECT_THAT(std::string(Write(Path("none/a.npz"), arrays).message()), HasSubstr("cannot write "));
+  EXPECT_THAT(std::string(Write(Path("c.npz"), {{"a\x01", arrays[0].tensor}}).message()),
+              HasSubstr("c.npz: array \"a\\x01\": "));
 }
 
 TEST(Npz, TruncatedAtAnyByteIsAnError) {
