@@ -183,10 +183,12 @@ void Writer::WriteOutputs(const ir::Node& node) {
 void Writer::RenameInterface() {
   HashMap<std::string, std::string> renamed;
   HashSet<std::string> taken;
+  // An output that is called as an input is, as where a file gives an input back, is numbered: ONNX has a name once.
   const auto rename = [&](const auto& values, const Values& names) {
     for (int i = 0; i < std::min<int>(values.size(), names.size()); ++i) {
-      renamed[values[i].name()] = names[i];
-      taken.insert(names[i]);
+      std::string name = names[i];
+      for (int k = 1; !taken.insert(name).second; ++k) name = absl::StrCat(names[i], "_", k);
+      renamed[values[i].name()] = std::move(name);
     }
   };
   rename(model_.graph().input(), options_.names.inputs);

@@ -25,7 +25,7 @@ struct WriteOptions {
   // How the bias of a conv or linear of codes is written. kInt32: as codes with the scale s_x*s_w[c], behind
   // DequantizeLinear, which onnxruntime wants before it runs the layer in integers; a bias that does not fit stays f32.
   enum class Bias { kFloat, kInt32 } bias = Bias::kFloat;
-  // What inputs and outputs are called, one for each and each once; empty: as their nodes.
+  // What inputs and outputs are called, one for each; what was there before is numbered. Empty: as their nodes.
   Names names;
 };
 

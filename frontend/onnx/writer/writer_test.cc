@@ -27,6 +27,7 @@ namespace {
 using ::fuselage::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::DoubleNear;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
@@ -219,6 +220,27 @@ TEST(Writer, InputsAndOutputsHaveTheModelsNames) {
   const std::vector<Tensor> wanted = OutputsOf(*graph), found = OutputsOf(**read);
   ASSERT_EQ(found.size(), 3);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(found[i].SameBytes(wanted[i])) << i;
+}
+
+TEST(Writer, AnOutputThatIsCalledAsAnInputIsNumbered) {
+  const std::unique_ptr<ir::Graph> graph = Graph(R"(
+  %x: f32[2,4] = placeholder
+  %y: f32[2,4] = call_function relu(%x)
+  output(%x, %y)
+)");
+  WriteOptions options;
+  options.names = {{"in"}, {"in", "y"}};
+  const auto bytes = Write(*graph, options);
+  ASSERT_OK(bytes);
+  Names names;
+  LoadOptions load;
+  load.names = &names;
+  const auto read = Parse(*bytes, "written.onnx", Ops(), load);
+  ASSERT_OK(read);
+  EXPECT_THAT(names.inputs, ElementsAre("in"));
+  EXPECT_THAT(names.outputs, ElementsAre("in_1", "y"));
+  const std::vector<Tensor> wanted = OutputsOf(*graph), found = OutputsOf(**read);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(found[i].SameBytes(wanted[i])) << i;
 }
 
 TEST(Writer, TheBatchIsASymbol) {
