@@ -53,6 +53,9 @@ TEST(Flags, ExplainIsACommandAndAFlag) {
   EXPECT_TRUE(ParseFlags({"explain", "--config=a"})->explain);
   EXPECT_TRUE(ParseFlags({"--config=a", "--explain"})->explain);
   EXPECT_THAT(FlagError({"explian", "--config=a"}), HasSubstr("unknown command explian; did you mean \"explain\"?"));
+  for (const char* command : {"explain", "compile", "report", "compare", "merge", "diff", "sweep"}) {
+    EXPECT_THAT(FlagError({"none"}), HasSubstr(command));
+  }
   EXPECT_THAT(FlagError({"--config=a", "explain"}), HasSubstr("\"explain\" is not a flag"));
   EXPECT_THAT(FlagError({"explain"}), HasSubstr("--config=FILE"));
   EXPECT_THAT(FlagsHelp(), HasSubstr("explain --config=resnet18.textproto"));

@@ -180,8 +180,8 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
       continue;
     }
     if (i == 0 && !absl::StrContains(text, "-") && !absl::StrContains(text, ".") && !absl::StrContains(text, "/")) {
-      const std::vector<std::string> commands = {kExplain,        kCompile,     kReportCommand,
-                                                 kCompareCommand, kDiffCommand, kSweep};
+      const std::vector<std::string> commands = {kExplain,      kCompile,     kReportCommand, kCompareCommand,
+                                                 kMergeCommand, kDiffCommand, kSweep};
       return UsageError(absl::StrCat("unknown command ", text, DidYouMean(text, commands), "; there are ",
                                      absl::StrJoin(commands, ", ")));
     }
