@@ -16,13 +16,12 @@ using ir::Node;
 
 absl::Status CheckValues(const std::vector<float>& values, const char* what, int64_t channels, float above) {
   if (values.size() > 1 && static_cast<int64_t>(values.size()) != channels) {
-    return absl::InvalidArgumentError(
+    return UsageError(
         absl::StrCat(what, " has ", values.size(), " values, want 1 or one for each of ", channels, " channels"));
   }
   for (const float value : values) {
     if (std::isfinite(value) && value > above) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, " is ", value, ", want ", above == 0 ? "> 0" : "a finite number"));
+    return UsageError(absl::StrCat(what, " is ", value, ", want ", above == 0 ? "> 0" : "a finite number"));
   }
   return absl::OkStatus();
 }

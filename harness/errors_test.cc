@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "harness/base/exit_code.h"
@@ -95,6 +96,19 @@ TEST_F(HarnessErrors, Constants) {
   Expect(kUsage, "found the value 'rate', wanted name:numbers", {"--constant=rate"});
   Expect(kUsage, "found a constant for 'rate', no input", {"--constant=rate:1"});
   Expect(kUsage, "by --constant=NAME:NUMBERS", {"--constant=rate:1"});
+}
+
+TEST_F(HarnessErrors, MeanAndStd) {
+  const std::string text = *ReadFile(place_.config), given = "mean: 0.5 std: 0.5";
+  const auto with = [&](const std::string& other) {
+    Overwrite(place_.config, absl::StrReplaceAll(text, {{given, other}}));
+  };
+  for (const std::string input : {"", "input: PIXELS "}) {
+    with(input + "std: 0");
+    Expect(kUsage, "std is 0, want > 0");
+    with(input + "mean: [1, 2]");
+    Expect(kUsage, "mean has 2 values, want 1 or one for each of 3 channels");
+  }
 }
 
 TEST_F(HarnessErrors, IrModels) {

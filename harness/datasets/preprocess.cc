@@ -35,12 +35,12 @@ absl::Status Spread(std::vector<float>* values, int n, float fallback, absl::str
   if (values->empty()) values->assign(n, fallback);
   if (values->size() == 1) values->assign(n, (*values)[0]);
   if (static_cast<int>(values->size()) != n) {
-    return absl::InvalidArgumentError(absl::StrCat("preprocessing.", what, " has ", values->size(),
-                                                   " values, want 1 or one for each of ", n, " channels"));
+    return UsageError(absl::StrCat("preprocessing.", what, " has ", values->size(),
+                                   " values, want 1 or one for each of ", n, " channels"));
   }
   for (float value : *values) {
     if (std::isfinite(value)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("preprocessing.", what, " is not finite"));
+    return UsageError(absl::StrCat("preprocessing.", what, " is not finite"));
   }
   return absl::OkStatus();
 }
@@ -99,14 +99,13 @@ absl::StatusOr<Preprocessor> Preprocessor::Create(PreprocessOptions options) {
   }
   const int larger = std::max(options.height, options.width);
   if (options.shorter_side != 0 && options.shorter_side < larger) {
-    return absl::InvalidArgumentError(absl::StrCat("preprocessing.shorter_side is ", options.shorter_side,
-                                                   ", want at least ", larger, ": ", options.height, "x", options.width,
-                                                   " are cropped from it"));
+    return UsageError(absl::StrCat("preprocessing.shorter_side is ", options.shorter_side, ", want at least ", larger,
+                                   ": ", options.height, "x", options.width, " are cropped from it"));
   }
   RETURN_IF_ERROR(Spread(&options.mean, options.channels, 0.0f, "mean"));
   RETURN_IF_ERROR(Spread(&options.std, options.channels, 1.0f, "std"));
   for (float value : options.std) {
-    if (value <= 0) return absl::InvalidArgumentError(absl::StrCat("preprocessing.std is ", value, ", want > 0"));
+    if (value <= 0) return UsageError(absl::StrCat("preprocessing.std is ", value, ", want > 0"));
   }
   return Preprocessor(std::move(options));
 }

@@ -42,7 +42,7 @@ absl::Status ReadModel(RunState& run, const std::string& path, std::vector<std::
     return UsageError(absl::StrCat(loaded.status().message(),
                                    "\nShapes are given by model.shapes, or by --shape=NAME:DIMENSIONS; constants by "
                                    "model.constants, or by --constant=NAME:NUMBERS; outputs by model.outputs, or by "
-                                   "--output=NAME."));
+                                   "--output=NAME; mean and std by preprocessing."));
   }
   if (absl::IsUnimplemented(loaded.status())) {
     return absl::UnimplementedError(absl::StrCat(
