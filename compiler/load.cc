@@ -25,6 +25,16 @@ void MakeUnique(std::vector<std::string>* names) {
   }
 }
 
+// A graph as text or a .fuse file may give back all that an operator has computed; a network gives tensors.
+absl::Status CheckOutputs(const ir::Graph& graph) {
+  for (const ir::Node* output : graph.output()->operands()) {
+    if (output->type().is_tensor()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("output %", output->name(), " is ", ToString(output->type()), ", want a tensor"));
+  }
+  return absl::OkStatus();
+}
+
 // An input of the network for any number of samples: "f32[n,3,224,224]".
 std::string Wanted(const TensorType& type) {
   std::string text = absl::StrCat(DTypeName(type.dtype), "[n");
@@ -98,12 +108,17 @@ absl::StatusOr<LoadedGraph> LoadGraph(const std::string& path, const ir::OpRegis
     return UsageError(
         absl::StrCat(path, ": a compiled network's input stays as it is, want another file to take bytes"));
   }
-  if (artifact) return ReadArtifact(path, ops, onnx_options);
+  if (artifact) {
+    ASSIGN_OR_RETURN(loaded, ReadArtifact(path, ops, onnx_options));
+    RETURN_IF_ERROR(Annotate(CheckOutputs(*loaded.graph), path));
+    return loaded;
+  }
   if (ir) {
     if (external_files != nullptr) {
       external_files->push_back(absl::StrCat(absl::StripSuffix(path, ".ir"), ".safetensors"));
     }
     ASSIGN_OR_RETURN(loaded.graph, fx::Load(path, ops, onnx_options));
+    RETURN_IF_ERROR(Annotate(CheckOutputs(*loaded.graph), path));
     for (const ir::Node* input : loaded.graph->placeholders()) loaded.names.inputs.push_back(input->name());
     for (const ir::Node* output : loaded.graph->output()->operands()) loaded.names.outputs.push_back(output->name());
   } else {

@@ -119,6 +119,10 @@ TEST_F(HarnessErrors, IrModels) {
   Expect(kUsage, "shapes are for .onnx files", {"--model=" + ir, "--shape=x:1,3"});
   Expect(kUsage, "constant inputs are for .onnx files", {"--model=" + ir, "--constant=x:1"});
   Expect(kUsage, "chosen outputs are for .onnx files", {"--model=" + ir, "--output=x"});
+  Overwrite(ir,
+            "graph @g {\n  %x: f32[2] = placeholder\n"
+            "  %q: (i8[2], f32[]) = call_function dynamic_quantize_symmetric(%x)\n  output(%q)\n}");
+  Expect(kInvalidInput, "m.ir: output %q is (i8[2], f32[]), want a tensor", {"--model=" + ir});
   Overwrite(ir, "graph @g {\n  %x: f32[1,3] = placeholder\n  output(%x)\n}");
   Expect(kInvalidInput, "input %x is f32[1,3], want f32 [batch, channels, height, width]", {"--model=" + ir});
   Expect(kInvalidInput, "m.ir: input %x is f32[1,3], want f32 [batch, channels, height, width], to take its bytes",
