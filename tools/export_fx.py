@@ -354,7 +354,14 @@ class Exporter:
                 raise ExportError(f"%output: result {result!r} is not supported; supported: a tensor, or a tuple or "
                                   "list of tensors")
             self.check_read(node, value)
-        self.lines.append(f"output({', '.join('%' + value.name for value in values)})")
+        tensors = [tensor for value in values for tensor in (self.elements(value) if value.is_tuple else [value])]
+        self.lines.append(f"output({', '.join('%' + tensor.name for tensor in tensors)})")
+
+    def elements(self, value):
+        """The tensors of a tuple, for a network gives back nothing else."""
+        for i, (dtype, shape) in enumerate(value.elements):
+            yield self.emit("getitem", torch.empty(shape, dtype=dtype, device="meta"),
+                            f"call_function operator.getitem(%{value.name}, index={i})", alias_of=value)
 
 
 def unpacked(proxy):

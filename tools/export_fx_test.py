@@ -112,6 +112,8 @@ class ExportTest(unittest.TestCase):
             self.assertEqual(text.count("= call_function operator.getitem(%split, index="), 2, text)
             self.assertIn("output(%relu, %getitem_1)", text)
 
+            self.assertIn("output(%getitem, %getitem_1, %relu)", self.export(lambda m, x: (forward(m, x), x.relu())))
+
         def sizes(m, x):
             rows, columns = x.shape
             return x.view(columns, rows)
