@@ -406,9 +406,12 @@ def main():
     spec.loader.exec_module(module)
     if not hasattr(module, function):
         parser.error(f"{arguments.build}: {path} has no '{function}'")
+    built = getattr(module, function)()
+    if not isinstance(built, tuple) or len(built) != 2:
+        parser.error(f"{arguments.build}: wanted the model and a tuple of example inputs, found {type(built).__name__}")
     try:
-        export(*getattr(module, function)(), arguments.stem)
-    except ExportError as error:
+        export(*built, arguments.stem)
+    except (ExportError, OSError) as error:
         sys.exit(f"export_fx: {error}")
 
 

@@ -172,19 +172,21 @@ class ExportTest(unittest.TestCase):
     def test_command_line(self):
         (self.folder / "net.py").write_text(
             "import torch\ndef build():\n    return torch.nn.Linear(3, 2).eval(), (torch.ones(1, 3),)\n"
-            "def broken():\n    return torch.nn.LSTM(3, 2).eval(), (torch.ones(1, 3),)\n")
+            "def broken():\n    return torch.nn.LSTM(3, 2).eval(), (torch.ones(1, 3),)\n"
+            "def alone():\n    return torch.nn.Linear(3, 2).eval()\n")
 
-        def run(function):
+        def run(function, stem="net"):
             return subprocess.run([sys.executable, str(ROOT / "tools/export_fx.py"),
-                                   f"{self.folder}/net.py:{function}", f"{self.folder}/net"],
+                                   f"{self.folder}/net.py:{function}", f"{self.folder}/{stem}"],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
 
         self.assertEqual(run("build").returncode, 0)
         self.assertIn("graph @net {", (self.folder / "net.ir").read_text())
         self.assertIn("net.py has no 'missing'", run("missing").stderr)
-        failed = run("broken")
-        self.assertEqual(failed.returncode, 1)
-        self.assertRegex(failed.stderr, "^export_fx: ")
+        self.assertIn("wanted the model and a tuple of example inputs, found Linear", run("alone").stderr)
+        for failed in [run("broken"), run("build", "missing/net")]:
+            self.assertEqual(failed.returncode, 1)
+            self.assertRegex(failed.stderr, "^export_fx: ")
 
     # --- Errors.
 
