@@ -49,9 +49,8 @@ class Comparer {
     // Infinity (the SNR of equal outputs) may stay; NaN is worse than any number.
     const double lost = *now == *before ? 0 : change / std::max(std::abs(*before), 1e-300);
     const bool better = lost < -tolerance_ || (std::isinf(*now) && change < 0);
-    table_.AddRow({what, absl::StrFormat("%.6g", *before), absl::StrFormat("%.6g", *now),
-                   *before == 0 ? "-" : Change(*now / *before), "exact",
-                   Verdict(!better && !(lost <= tolerance_), better)});
+    table_.AddRow({what, absl::StrFormat("%.6g", *before), absl::StrFormat("%.6g", *now), Change(*now / *before),
+                   "exact", Verdict(!better && !(lost <= tolerance_), better)});
   }
 
   // What the earlier run has and the later one lacks cannot have passed.
@@ -63,7 +62,10 @@ class Comparer {
   }
 
  private:
-  static std::string Change(double ratio) { return absl::StrFormat("%+.1f %%", 100 * (ratio - 1)); }
+  // Of 0, of infinity and to it there is no ratio.
+  static std::string Change(double ratio) {
+    return std::isfinite(ratio) ? absl::StrFormat("%+.1f %%", 100 * (ratio - 1)) : "-";
+  }
 
   std::string Verdict(bool worse, bool better) { return worse ? Failure("WORSE") : better ? "better" : "same"; }
 

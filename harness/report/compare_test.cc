@@ -80,6 +80,7 @@ TEST(Compare, InfinityMayStay) {
   exact.mutable_variants(0)->set_snr_db(std::numeric_limits<double>::infinity());
   near.mutable_variants(0)->set_snr_db(60);
   EXPECT_EQ(Compare(exact, exact, 0).worse, 0);
+  EXPECT_THAT(Compare(exact, exact, 0).text, Not(HasSubstr("nan")));
   EXPECT_EQ(Compare(exact, near, 0).worse, 1);
   EXPECT_EQ(Compare(near, exact, 0).worse, 0);
 }
