@@ -420,18 +420,19 @@ class PageTest(unittest.TestCase):
 
     def test_pictures_stand_alone(self):
         names = ["speedup", "roofline", "graph_before", "graph_after"]
-        pictures.save_pictures(self.browser, self.folder / "resnet18/report.html", self.folder, names)
+        folder = self.folder / "new/pictures"
+        pictures.save_pictures(self.browser, self.folder / "resnet18/report.html", folder, names)
         for name in names:
             fills = []
             for scheme in ["light", "dark"]:
-                root = xml.etree.ElementTree.parse(self.folder / f"{name}_{scheme}.svg").getroot()
+                root = xml.etree.ElementTree.parse(folder / f"{name}_{scheme}.svg").getroot()
                 self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
                 texts = root.findall(".//{*}text")
                 self.assertGreater(len(texts), 5)
                 self.assertEqual({element.get("class") for element in root.iter()}, {None})
                 fills.append({text.get("fill") for text in texts})
             self.assertFalse(fills[0] & fills[1], "text is dark on light, and light on dark")
-        ops = [{text.text for text in xml.etree.ElementTree.parse(self.folder / f"graph_{end}_light.svg").getroot().findall(".//{*}text")}
+        ops = [{text.text for text in xml.etree.ElementTree.parse(folder / f"graph_{end}_light.svg").getroot().findall(".//{*}text")}
                for end in ["before", "after"]]
         self.assertIn("batch_norm", ops[0] - ops[1])
         self.assertIn("int8.conv2d", ops[1] - ops[0])

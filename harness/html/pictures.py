@@ -54,6 +54,7 @@ def open_page(browser, path, width, height, scheme):
 
 
 def save_pictures(browser, report, folder, sections):
+    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
     for scheme in ["light", "dark"]:
         open_page(browser, report, WIDTH, 1000, scheme)
         for section in sections:
