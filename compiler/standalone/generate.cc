@@ -289,8 +289,8 @@ class Generator {
     const std::string table = absl::StrCat(
         "    ", Row(isa_), ",\n", Lines(functions), Lines(TypeRows(schedule_.input_types)),
         Lines(TypeRows(schedule_.output_types)), Lines(constants_), Lines(packed), Lines(buffers), Lines(steps));
-    RETURN_IF_ERROR(AddArrays("const ", model_.inputs(), schedule_.input_types, &inputs_));
-    RETURN_IF_ERROR(AddArrays("", model_.outputs(), schedule_.output_types, &outputs_));
+    RETURN_IF_ERROR(AddArrays("in_", "const ", model_.inputs(), schedule_.input_types, &inputs_));
+    RETURN_IF_ERROR(AddArrays("out_", "", model_.outputs(), schedule_.output_types, &outputs_));
     const auto join = [](std::vector<std::string> a, const std::vector<std::string>& b) {
       a.insert(a.end(), b.begin(), b.end());
       return absl::StrJoin(a, ", ");
@@ -501,10 +501,11 @@ class Generator {
     return rows;
   }
 
-  absl::Status AddArrays(absl::string_view qualifier, const std::vector<Value>& values,
+  // With the prefix a name is no keyword, no macro and none of Run's own.
+  absl::Status AddArrays(absl::string_view prefix, absl::string_view qualifier, const std::vector<Value>& values,
                          const std::vector<TensorType>& types, Arrays* arrays) {
     for (size_t i = 0; i < values.size(); ++i) {
-      std::string name = Identifier(values[i].name);
+      std::string name = Identifier(absl::StrCat(prefix, values[i].name));
       while (!names_.insert(name).second) name += "_";
       absl::StatusOr<const char*> element = ElementType(types[i].dtype);
       if (!element.ok()) return Annotate(element.status(), absl::StrCat("\"", values[i].name, "\""));

@@ -159,7 +159,7 @@ constexpr NetworkTable kTable = {
           {-1, {DType::kF32, {}, Layout::kRowMajor, -1, {}, {}}, {static_cast<Blocking>(0), 0, 0}}},
          {{5, {DType::kU8, {1, 6, 8, 6}, Layout::kNhwc, -1, {0.1f}, {0}}, {static_cast<Blocking>(0), 0, 26}}},
          {{"weight", 3}}},
-        {StepKind::kKernel, 3, "logits", "int8.global_avg_pool_linear",
+        {StepKind::kKernel, 3, "class", "int8.global_avg_pool_linear",
          {{"activation", AttributeKind::kString, 0, 0.0, "none", {}, {}, {}},
           {"out_dtype", AttributeKind::kDType, 7, 0.0, "", {}, {}, {}},
           {"out_scale", AttributeKind::kFloat, 0, 1.0, "", {}, {}, {}},
@@ -195,9 +195,9 @@ bool Network::Init(int threads) {
   return true;
 }
 
-bool Network::Run(const float (&image)[2304], float (&logits)[5]) {
-  const void* const inputs[] = {image};
-  void* const outputs[] = {logits};
+bool Network::Run(const float (&in_inputs)[2304], float (&out_class)[5]) {
+  const void* const inputs[] = {in_inputs};
+  void* const outputs[] = {out_class};
   if (state_ == nullptr || state_->network == nullptr) return false;
   const auto status = state_->network->Run(inputs, outputs);
   if (!status.ok()) state_->error = std::string(status.message());

@@ -2,7 +2,7 @@
 //
 //   small::Network network;
 //   if (!network.Init()) return Fail(network.error());
-//   network.Run(image, logits);
+//   network.Run(in_inputs, out_class);
 #ifndef FUSELAGE_MODEL_SMALL_H_
 #define FUSELAGE_MODEL_SMALL_H_
 
@@ -21,9 +21,9 @@ class Network {
   bool Init(int threads = 1);
 
   // Row-major arrays; no two of them overlap. After Init, one run at a time. False: error() says why.
-  //   image: f32[1,3,32,24]
-  //   logits: f32[1,5]
-  bool Run(const float (&image)[2304], float (&logits)[5]);
+  //   in_inputs: f32[1,3,32,24]
+  //   out_class: f32[1,5]
+  bool Run(const float (&in_inputs)[2304], float (&out_class)[5]);
 
   const char* error() const;  // "" where there is none.
 
