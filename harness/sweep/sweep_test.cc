@@ -130,6 +130,10 @@ TEST(UnitsTest, MistakesAreNamed) {
             "my.textproto: axes[0].choices: two are named a");
   EXPECT_EQ(error("shards: -1"), "my.textproto: shards is -1, want at least 0");
   EXPECT_EQ(error("shards: 2 latency: true"), "my.textproto: latency wants no shards: each would be timed");
+  EXPECT_EQ(error("shards: 2000000000"), "my.textproto: choices and shards make more than 1048576 units");
+  const std::string save = " set { save_outputs: 'y.npz' } } ";
+  EXPECT_EQ(error(absl::StrCat("axes { choices { name: 'a'", save, "choices { name: 'b'", save, "}")),
+            "my.textproto: b: y.npz is saved by two units, want one");
   EXPECT_THAT(error("axes { choices { name: 'a' set { evaluation { limit: -1 } } } }"),
               HasSubstr("my.textproto: a: evaluation.limit is -1"));
 }

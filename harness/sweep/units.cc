@@ -19,6 +19,8 @@
 namespace fuselage::harness::sweep {
 namespace {
 
+constexpr int kMostUnits = 1 << 20;  // Each has a folder.
+
 // Lists that `set` has, everywhere in `config`.
 void ClearLists(const google::protobuf::Message& set, google::protobuf::Message* config) {
   const auto* reflection = config->GetReflection();
@@ -133,6 +135,9 @@ absl::Status Check(const Sweep& sweep, const std::string& file) {
   }
   if (sweep.shards() < 0) return error(absl::StrCat("shards is ", sweep.shards(), ", want at least 0"));
   if (sweep.attempts() < 0) return error(absl::StrCat("attempts is ", sweep.attempts(), ", want at least 0"));
+  int64_t units = std::max(1, sweep.shards());
+  for (const auto& axis : sweep.axes()) units = std::min<int64_t>(units, kMostUnits + 1) * axis.choices_size();
+  if (units > kMostUnits) return error(absl::StrCat("choices and shards make more than ", kMostUnits, " units"));
   if (sweep.latency() && sweep.shards() > 1) return error("latency wants no shards: each would be timed");
   return absl::OkStatus();
 }
@@ -162,6 +167,7 @@ absl::StatusOr<std::vector<Unit>> UnitsOf(const Sweep& sweep, const HarnessConfi
   }
   const int shards = std::max(1, sweep.shards());
   Digests digests(search);
+  std::set<std::string> saved;
   std::vector<Unit> result;
   for (const Unit& whole : units) {
     for (int shard = 0; shard < shards; ++shard) {
@@ -173,6 +179,10 @@ absl::StatusOr<std::vector<Unit>> UnitsOf(const Sweep& sweep, const HarnessConfi
         absl::StrAppend(&unit.name, unit.name.empty() ? "" : ", ", "shard ", shard + 1, " of ", shards);
       }
       RETURN_IF_ERROR(ValidateConfig(unit.config, absl::StrCat(file, ": ", unit.name)));
+      for (const std::string& path : {unit.config.save_outputs(), unit.config.save_onnx(), unit.config.save_fuse()}) {
+        if (path.empty() || saved.insert(path).second) continue;
+        return UsageError(absl::StrCat(file, ": ", unit.name, ": ", path, " is saved by two units, want one"));
+      }
       ASSIGN_OR_RETURN(unit.key, KeyOf(unit, &digests));
       result.push_back(std::move(unit));
     }
