@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -339,8 +340,11 @@ absl::Status WriteArtifact(const LoadedGraph& network, const kernels::KernelRegi
   };
   struct stat info;  // A rename would put a file in a device's place.
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return error("it is there, and no regular file");
-  const std::string temporary = absl::StrCat(path, ".", getpid());
-  errno = 0;
+  std::string temporary = absl::StrCat(path, ".XXXXXX");
+  const int file = mkstemp(&temporary[0]);  // Other threads may save to the same path.
+  if (file < 0) return error(strerror(errno));
+  fchmod(file, 0644);
+  close(file);
   std::ofstream out(temporary, std::ios::binary);
   Write({reinterpret_cast<const char*>(&header), sizeof(header)}, out);
   Write(index_bytes, out);

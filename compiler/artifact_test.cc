@@ -12,6 +12,8 @@
 #include <functional>
 #include <iterator>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -273,6 +275,20 @@ TEST_F(ArtifactTest, ReplacesAFileThatIsMapped) {
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_THAT(Save(int8_, fifo), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no regular file")));
   EXPECT_TRUE(std::filesystem::is_fifo(fifo));
+}
+
+TEST_F(ArtifactTest, ManyMaySaveToOnePath) {
+  const std::string path = ::testing::TempDir() + "/shared.fuse";
+  std::vector<std::thread> threads;
+  for (const Model& model : {network_, int8_}) {
+    threads.emplace_back([&path, model] {
+      for (int i = 0; i < 20; ++i) {
+        ASSERT_OK(Save(model, path));
+        ASSERT_OK(Load(path));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(ArtifactTest, CutAnywhere) {
