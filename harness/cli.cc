@@ -381,7 +381,10 @@ int RunCommand(const std::vector<std::string>& args, const Terminal& terminal, E
   try {
     compiler::Library library;
     if (extend != nullptr) extend(library);
-    return RunArgs(args, terminal, library);
+    const int code = RunArgs(args, terminal, library);
+    if (terminal.out.flush() || code != kOk) return code;
+    terminal.err << "error: cannot write all of the output\n" << std::flush;
+    return kIo;
   } catch (const std::bad_alloc&) {
     terminal.err << "error: " << kOutOfMemory << "\n" << std::flush;
     return kResourceLimit;

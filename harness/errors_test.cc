@@ -1,5 +1,6 @@
 // What a run says of mistakes in flags, config, model and data, and its exit codes.
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "harness/base/exit_code.h"
 #include "harness/base/files.h"
+#include "harness/cli.h"
 #include "harness/testing/runs.h"
 #include "harness/testing/testing.h"
 #include "runtime/cuda/backend.h"
@@ -39,6 +41,13 @@ class HarnessErrors : public ::testing::Test {
 };
 
 TEST_F(HarnessErrors, MisspeltFlag) { Expect(kUsage, "did you mean --limit?", {"--limt=3"}); }
+
+TEST(HarnessOutput, ThatCannotBeWritten) {
+  std::ostringstream out, err;
+  out.setstate(std::ios::badbit);
+  EXPECT_EQ(RunCommand({"--help"}, {out, err}), kIo);
+  EXPECT_THAT(err.str(), HasSubstr("error: cannot write all of the output"));
+}
 
 TEST_F(HarnessErrors, NoModel) {
   Overwrite(place_.config, "print_graphs: true");
