@@ -98,7 +98,8 @@ constexpr Layer kLayers[] = {
 };
 
 // Depthwise: MobileNetV2 (Sandler et al., CVPR 2018, table 2), MobileNetV3-Large (Howard et al., ICCV 2019, table 1),
-// EfficientNet-B0 (Tan and Le, ICML 2019, table 1).
+// EfficientNet-B0 (Tan and Le, ICML 2019, table 1). Small ones: MobileNet at a quarter of its width (Howard et al.,
+// 2017, table 1), BlazeFace (Bazarevsky et al., 2019, table 4), and channels from a few to a few more than a panel.
 constexpr Layer kDepthwise[] = {
     {"mobilenet_v2_112", 32, 112, 32, 3, 1, false, 1, 32},
     {"mobilenet_v2_112_s2", 96, 112, 96, 3, 2, false, 1, 96},
@@ -118,6 +119,14 @@ constexpr Layer kDepthwise[] = {
     {"efficientnet_b0_14_5x5", 672, 14, 672, 5, 1, false, 2, 672},
     {"efficientnet_b0_14_5x5_s2", 672, 14, 672, 5, 2, false, 1, 672},
     {"efficientnet_b0_7_5x5", 1152, 7, 1152, 5, 1, false, 3, 1152},
+    {"mobilenet_quarter_112", 8, 112, 8, 3, 1, false, 1, 8},
+    {"blazeface_64_5x5", 24, 64, 24, 5, 1, false, 1, 24},
+    {"blazeface_64_5x5_s2", 28, 64, 28, 5, 2, false, 1, 28},
+    {"short_56_3", 3, 56, 3, 3, 1, false, 1, 3},
+    {"short_56_5", 5, 56, 5, 3, 1, false, 1, 5},
+    {"short_56_8_s2", 8, 56, 8, 3, 2, false, 1, 8},
+    {"short_56_12", 12, 56, 12, 3, 1, false, 1, 12},
+    {"short_56_17", 17, 56, 17, 3, 1, false, 1, 17},
 };
 
 // Groups: ResNeXt50 32x4d (Xie et al., CVPR 2017, table 1), RegNetY-400MF (Radosavovic et al., CVPR 2020, table 2).

@@ -288,6 +288,24 @@ TEST(Conv2dTest, Depthwise) {
   EXPECT_EQ(ran["avx512_vnni_emulated depthwise"], cases);
 }
 
+// Lines of pixels that are no whole panels, dense or beside other channels, and last blocks of less than a panel.
+TEST(Conv2dTest, DepthwiseOfEveryChannelCount) {
+  std::map<std::string, int> ran;
+  int cases = 0;
+  for (int channels = 1; channels <= 140; channels += channels < 40 ? 1 : 8 - channels % 3) {
+    for (uint64_t seed = 0; seed < 5; ++seed, ++cases) {
+      Picker pick(5 * channels + seed);
+      Case c = GroupsCase(pick, 1);
+      c.groups = c.in_channels = c.out_channels = channels;
+      if (pick(4) == 0) c.input_placement.pixel_bytes = channels + pick(20);
+      if (pick(4) == 0 && c.output_type != DType::kF32) c.output_placement.pixel_bytes = channels + pick(20);
+      ExpectVariantsEqual(c, seed, &ran);
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_EQ(ran["avx512_vnni_emulated depthwise"], cases);
+}
+
 // Kernels of one row, whose taps are interleaved along it: every width around the kernel's, with more padding on one
 // side than there is image, and rows of several parts.
 TEST(Conv2dTest, DepthwiseAlongARow) {

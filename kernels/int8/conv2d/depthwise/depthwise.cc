@@ -12,6 +12,10 @@
 // that follow each other in the row. The column that begins at a pixel serves every output of whose kernel it is a
 // part.
 //
+// Pixels of few channels, or of a number that is no multiple of a panel, would leave lanes idle. Where all operands are
+// dense, a row of columns is a line of lanes without gaps instead, and so are the sums, which become codes as if they
+// were pixels of a multiple of a panel, whose constants repeat.
+//
 // In groups of 4, 8 or 16 channels a dword has four (or two) channels of the lane's group instead, in one row. A column
 // has them once, or spread to the group's lanes: no product is wasted on another group. AVX-512 spreads them on their
 // way from the input to the products, without a buffer, where kernels are 3 wide and outputs are codes.
@@ -19,6 +23,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -34,6 +39,8 @@ constexpr int kMostRows = 4;                           // Output rows that are c
 constexpr int64_t kMostColumnBytes = 12 * kStepBytes;  // unless these are larger.
 // Pixels that are worth a call of `finish`, where rows that follow each other in memory are narrower.
 constexpr int64_t kFinishedPixels = 32;
+// The same of a line's, whose constants repeat after no more than so many lanes.
+constexpr int64_t kFinishedLinePixels = 128, kMostLineLanes = 256;
 
 // Which input rows serve `count` consecutive output rows.
 struct RowPlan {
@@ -131,9 +138,6 @@ class Depthwise : public Algorithm {
         weight_rows_(form_.rows == 1 ? 1 : rows_.count),
         threads_(problem.threads) {
     const Geometry& g = geometry_;
-    // A pixel of zero points.
-    padding_ = Tensor(DType::kU8, {kBlock});
-    std::memset(padding_.raw_data(), static_cast<uint8_t>(problem.input_zero_point), padding_.byte_size());
     blocks_ = CeilDiv(g.in_channels, kBlock);
     row_groups_ = CeilDiv(g.out_height, rows_.count);
     // Each thread has rows of all channels where there are fewer images than threads.
@@ -144,7 +148,10 @@ class Depthwise : public Algorithm {
     from_input_ = loops.multiply_input != nullptr && codes && !stage.has_residual && constants_.input_flip() == 0 &&
                   g.kernel_width == 3 && g.kernel_height <= kMostKernelRows && g.dilation_x == 1 && g.stride_x <= 2 &&
                   g.out_width >= kLeastPixels && operands_.input.placement.even();
+    PlanLines();
     PlanColumns();
+    padding_ = Tensor(DType::kU8, {std::max<int64_t>(kBlock, line_columns_ ? run_columns_ * g.in_channels : 0)});
+    std::memset(padding_.raw_data(), static_cast<uint8_t>(problem.input_zero_point), padding_.byte_size());
     for (int64_t row = 0; row < weight_rows_; ++row) {
       block_steps_ += static_cast<int64_t>(rows_.reads[row].size()) * taps_;
     }
@@ -155,7 +162,7 @@ class Depthwise : public Algorithm {
   }
 
   int64_t scratch_bytes() const override { return scratch_per_thread_ * threads_; }
-  int64_t constant_bytes() const override { return constants_.bytes() + padding_.byte_size(); }
+  int64_t constant_bytes() const override { return constants_.bytes() + line_.bytes() + padding_.byte_size(); }
 
   void Run(const Arguments& arguments, const kernels::RunContext& context) const override {
     const int64_t tasks = geometry_.batch * row_parts_ * blocks_;
@@ -172,14 +179,45 @@ class Depthwise : public Algorithm {
     return problem;
   }
 
+  // A last block of less than a panel would be slow, and has one of the block before.
+  int64_t FirstChannel(int64_t block) const {
+    const int64_t last = geometry_.in_channels % kBlock;
+    const bool moves = block > 0 && block == blocks_ - 1 && last > 0 && last < kPanel;
+    return block * kBlock - (moves ? kPanel : 0);
+  }
   int Channels(int64_t block) const {
-    return static_cast<int>(std::min<int64_t>(kBlock, geometry_.in_channels - block * kBlock));
+    const int64_t end = block + 1 < blocks_ ? FirstChannel(block + 1) : geometry_.in_channels;
+    return static_cast<int>(end - FirstChannel(block));
+  }
+
+  // What of dense operands goes by lines.
+  void PlanLines() {
+    const int64_t channels = geometry_.in_channels, lanes = std::lcm(channels, int64_t{kPanel});
+    const bool lines = loops_.multiply_line != nullptr && blocks_ == 1;
+    line_columns_ = lines && operands_.input.pixel_bytes == channels;
+    sum_step_ = lines ? channels : kBlock;
+    const bool dense = operands_.output.pixel_bytes == channels && operands_.residual.pixel_bytes == channels;
+    if (sum_step_ == kBlock || !dense || lanes > kMostLineLanes) return;
+    OutputStage& stage = line_.stage = constants_.stage();
+    line_.bias = std::vector<int32_t>(lanes);
+    line_.multiplier = std::vector<float>(lanes);
+    line_.float_bias = std::vector<float>(stage.is_float ? lanes : 0);
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      line_.bias[lane] = stage.bias[lane % channels];
+      line_.multiplier[lane] = stage.multiplier[lane % channels];
+      if (stage.is_float) line_.float_bias[lane] = stage.float_bias[lane % channels];
+    }
+    stage.bias = line_.bias.data();
+    stage.multiplier = line_.multiplier.data();
+    stage.float_bias = line_.float_bias.data();
   }
 
   // The columns under a tile's outputs: one run of all of them, or, where that is less, a run for each tap.
   void PlanColumns() {
     const Geometry& g = geometry_;
-    const int64_t column_bytes = rows_.column_bytes, dword_columns = int64_t{form_.rows} * g.dilation_x;
+    const int64_t dwords = rows_.column_bytes / form_.rows_step, dword_columns = int64_t{form_.rows} * g.dilation_x;
+    const int64_t line_step = int64_t{g.in_channels} * kDwordBytes;
+    const int64_t column_bytes = line_columns_ ? dwords * line_step : rows_.column_bytes;
     const int64_t last_column =
         along_row_ ? rows_.reads[0].back() * dword_columns : (g.kernel_width - int64_t{1}) * g.dilation_x;
     const auto joined = [&](int64_t width) { return (width - 1) * g.stride_x + last_column + 1; };
@@ -191,19 +229,27 @@ class Depthwise : public Algorithm {
     while (tile_width_ < g.out_width && (tile_width_ < 8 || fits(tile_width_ + 1))) ++tile_width_;
     tile_width_ = CeilDiv(g.out_width, CeilDiv(g.out_width, tile_width_));
     const bool one_run = joined(tile_width_) <= apart(tile_width_);
+    line_columns_ = line_columns_ && (one_run || g.stride_x == 1);
     runs_ = one_run ? 1 : g.kernel_width;
     run_columns_ = one_run ? joined(tile_width_) : tile_width_;
     column_step_ = one_run ? 1 : g.stride_x;
-    pixel_step_ = (one_run ? g.stride_x : 1) * column_bytes;
-    tap_step_ = (one_run ? g.dilation_x : run_columns_) * column_bytes;
+    column_step_bytes_ = line_columns_ ? line_step : rows_.column_bytes;
+    rows_step_ = line_columns_ ? runs_ * run_columns_ * line_step : form_.rows_step;
+    pixel_step_ = (one_run ? g.stride_x : 1) * column_step_bytes_;
+    tap_step_ = (one_run ? g.dilation_x : run_columns_) * column_step_bytes_;
     const bool joined_rows = tile_width_ == g.out_width && operands_.rows_joined();
-    finished_rows_ = joined_rows ? CeilDiv(kFinishedPixels, g.out_width) : 1;
-    columns_bytes_ = runs_ * run_columns_ * column_bytes;
-    scratch_per_thread_ = columns_bytes_ + finished_rows_ * tile_width_ * kStepBytes;
+    const int64_t pixels = line_.empty() ? kFinishedPixels : kFinishedLinePixels;
+    finished_rows_ = joined_rows ? CeilDiv(pixels, g.out_width) : 1;
+    columns_bytes_ = runs_ * run_columns_ * (line_columns_ ? dwords * line_step : rows_.column_bytes);
+    // A panel more, which vectors without gaps reach into.
+    scratch_per_thread_ =
+        RoundUp(columns_bytes_ + finished_rows_ * tile_width_ * sum_step_ * int64_t{sizeof(int32_t)} + kPanelBytes, 64);
     for (const auto& reads : rows_.reads) {
       offsets_.emplace_back();
       for (const int64_t dword : reads) {
-        offsets_.back().push_back(along_row_ ? dword * dword_columns * column_bytes : form_.Offset(dword));
+        offsets_.back().push_back(along_row_      ? dword * dword_columns * column_step_bytes_
+                                  : line_columns_ ? dword * rows_step_
+                                                  : form_.Offset(dword));
       }
     }
   }
@@ -215,9 +261,10 @@ class Depthwise : public Algorithm {
   Tensor Packed(const int8_t* weight) const {
     const Geometry& g = geometry_;
     Tensor packed(PackedType());
-    for (int64_t c = 0; c < g.out_channels; ++c) {
-      uint8_t* to = packed.data<uint8_t>() + c / kBlock * block_steps_ * kStepBytes;
-      to += c % kBlock * kDwordBytes;
+    for (int64_t c = 0, block = 0; c < g.out_channels; ++c) {
+      if (block + 1 < blocks_ && c == FirstChannel(block + 1)) ++block;
+      uint8_t* to = packed.data<uint8_t>() + block * block_steps_ * kStepBytes;
+      to += (c - FirstChannel(block)) * kDwordBytes;
       const int8_t* kernel = weight + c * g.group_in_channels() * g.kernel_height * g.kernel_width;
       for (int64_t row = 0; row < weight_rows_; ++row) {
         for (const int64_t dword : rows_.reads[row]) {
@@ -280,7 +327,7 @@ class Depthwise : public Algorithm {
   void RunRow(const Arguments& arguments, Tile tile, int64_t y) const {
     const Geometry& g = geometry_;
     tile.x = 0;
-    const uint8_t* input = static_cast<const uint8_t*>(arguments.input) + tile.block * kBlock;
+    const uint8_t* input = static_cast<const uint8_t*>(arguments.input) + FirstChannel(tile.block);
     InputRows rows = {};
     rows.count = g.kernel_height;
     for (int ky = 0; ky < g.kernel_height; ++ky) {
@@ -318,8 +365,8 @@ class Depthwise : public Algorithm {
         product.runs = static_cast<int64_t>(offsets_[row].size());
         if (!fused_ ||
             !loops_.multiply_codes(product, constants_.stage(), To(arguments, tile, y + row, 0, product.channels))) {
-          product.sums = tile.sums + unfinished * tile.width * kBlock;
-          loops_.multiply(product);
+          product.sums = tile.sums + unfinished * tile.width * sum_step_;
+          sum_step_ == kBlock ? loops_.multiply(product) : loops_.multiply_line(product);
           if (++unfinished == finished_rows_ || y + row + 1 == tile.end_row) {
             Finish(arguments, tile, y + row + 1 - unfinished, unfinished);
             unfinished = 0;
@@ -332,7 +379,7 @@ class Depthwise : public Algorithm {
 
   // The tile's part of a row, some channels of the block.
   Destination To(const Arguments& arguments, const Tile& tile, int64_t row, int channel, int channels) const {
-    const int64_t first = tile.block * kBlock + channel;
+    const int64_t first = FirstChannel(tile.block) + channel;
     Destination to = operands_.To(arguments, tile.image, row, tile.x, first);
     to.channel = static_cast<int>(first);
     to.channels = channels;
@@ -340,11 +387,32 @@ class Depthwise : public Algorithm {
   }
 
   void Finish(const Arguments& arguments, const Tile& tile, int64_t row, int64_t rows) const {
-    const int channels = Channels(tile.block);
-    for (int channel = 0; channel < channels; channel += finished_channels_) {
-      const Destination to = To(arguments, tile, row, channel, std::min(finished_channels_, channels - channel));
-      finish_(constants_.stage(), to, tile.sums + channel, kBlock, static_cast<int>(rows * tile.width));
+    if (!line_.empty()) return FinishLine(To(arguments, tile, row, 0, 0), tile.sums, rows * tile.width * sum_step_);
+    const int channels = Channels(tile.block), together = std::min(finished_channels_, channels);
+    for (int done = 0; done < channels; done += together) {
+      // The last may begin among those before.
+      const int channel = std::min(done, channels - together);
+      finish_(constants_.stage(), To(arguments, tile, row, channel, together), tile.sums + channel, sum_step_,
+              static_cast<int>(rows * tile.width));
     }
+  }
+
+  // The panels with the same constants at once, and at the end what is no panel.
+  void FinishLine(Destination to, const int32_t* sums, int64_t values) const {
+    const int64_t lanes = static_cast<int64_t>(line_.bias.size()), last = values / kPanel * kPanel;
+    to.pixel_stride = to.residual_pixel_stride = lanes;
+    const auto finish = [&](int64_t first, int64_t channels, int64_t pixels) {
+      Destination panel = to;
+      panel.output = static_cast<uint8_t*>(to.output) + first * operands_.output_bytes;
+      if (to.residual != nullptr) panel.residual += first;
+      panel.channel = static_cast<int>(first % lanes);
+      panel.channels = static_cast<int>(channels);
+      finish_(line_.stage, panel, sums + first, lanes, static_cast<int>(pixels));
+    };
+    for (int64_t first = 0; first < std::min(lanes, last); first += kPanel) {
+      finish(first, kPanel, CeilDiv(last - first, lanes));
+    }
+    if (last < values) finish(last, values - last, 1);
   }
 
   // Columns [begin, end) of a run lie inside the image.
@@ -366,9 +434,19 @@ class Depthwise : public Algorithm {
     columns.channels = Channels(tile.block);
     columns.group_channels = geometry_.group_in_channels();
     columns.flip = constants_.input_flip();
-    columns.to_step = rows_.column_bytes;
+    columns.to_step = column_step_bytes_;
     std::fill(std::begin(columns.rows), std::end(columns.rows), padding_.data<uint8_t>());
     return columns;
+  }
+
+  // A line is one column.
+  void Interleave(Columns columns) const {
+    if (line_columns_) {
+      if (columns.count == 0) return;
+      columns.channels *= static_cast<int>(columns.count);
+      columns.count = 1;
+    }
+    loops_.interleave(columns);
   }
 
   // The columns beside the image, which are the same for all rows.
@@ -377,13 +455,13 @@ class Depthwise : public Algorithm {
     for (int64_t run = 0; run < runs_; ++run) {
       const Inside inside = InsideOf(tile, run);
       for (int64_t offset = 0; offset < rows_.column_bytes; offset += form_.rows_step) {
-        uint8_t* to = tile.columns + run * run_columns_ * columns.to_step + offset;
+        uint8_t* to = tile.columns + run * run_columns_ * columns.to_step + offset / form_.rows_step * rows_step_;
         columns.to = to;
         columns.count = inside.begin;
-        loops_.interleave(columns);
+        Interleave(columns);
         columns.to = to + inside.end * columns.to_step;
         columns.count = run_columns_ - inside.end;
-        loops_.interleave(columns);
+        Interleave(columns);
       }
     }
   }
@@ -391,7 +469,7 @@ class Depthwise : public Algorithm {
   // The columns inside the image, for the output rows from out_y on.
   void InterleaveImage(const Arguments& arguments, const Tile& tile, int64_t out_y) const {
     const Geometry& g = geometry_;
-    const uint8_t* input = static_cast<const uint8_t*>(arguments.input) + tile.block * kBlock;
+    const uint8_t* input = static_cast<const uint8_t*>(arguments.input) + FirstChannel(tile.block);
     const int64_t first_y = out_y * g.stride_y - g.pad_top, inputs = static_cast<int64_t>(rows_.inputs.size());
     Columns columns = ColumnsFor(tile);
     for (int64_t run = 0; run < runs_; ++run) {
@@ -408,8 +486,8 @@ class Depthwise : public Algorithm {
           columns.steps[i] = exists ? column_step_ * operands_.input.pixel_bytes : 0;
         }
         columns.to =
-            tile.columns + (run * run_columns_ + inside.begin) * columns.to_step + row / form_.rows * form_.rows_step;
-        loops_.interleave(columns);
+            tile.columns + (run * run_columns_ + inside.begin) * columns.to_step + row / form_.rows * rows_step_;
+        Interleave(columns);
       }
     }
   }
@@ -417,7 +495,7 @@ class Depthwise : public Algorithm {
   // Columns of taps of one row, each of which reaches the borders of the image by itself.
   void InterleaveRow(const Arguments& arguments, const Tile& tile, int64_t out_y) const {
     const Geometry& g = geometry_;
-    const uint8_t* input = static_cast<const uint8_t*>(arguments.input) + tile.block * kBlock;
+    const uint8_t* input = static_cast<const uint8_t*>(arguments.input) + FirstChannel(tile.block);
     const int64_t y = out_y * g.stride_y - g.pad_top;
     Columns columns = ColumnsFor(tile);
     for (int64_t begin = 0, end; begin < run_columns_; begin = end) {
@@ -431,7 +509,7 @@ class Depthwise : public Algorithm {
       }
       columns.count = end - begin;
       columns.to = tile.columns + begin * columns.to_step;
-      loops_.interleave(columns);
+      Interleave(columns);
     }
   }
 
@@ -450,11 +528,23 @@ class Depthwise : public Algorithm {
   Tensor padding_;
   int64_t blocks_, block_steps_ = 0;  // Channels' blocks; taps' dwords in each, with weights of their own.
   int64_t row_groups_, row_parts_;
-  int64_t tile_width_;          // Outputs of a row.
-  int64_t runs_, run_columns_;  // Runs of interleaved columns.
-  int64_t column_step_;         // In the input.
+  int64_t tile_width_;                     // Outputs of a row.
+  int64_t runs_, run_columns_;             // Runs of interleaved columns.
+  int64_t column_step_;                    // In the input.
+  int64_t column_step_bytes_, rows_step_;  // From column to column, and to the dwords of other rows.
   int64_t pixel_step_, tap_step_, columns_bytes_;
   int64_t finished_rows_;
+  bool line_columns_;  // Columns follow each other without a gap.
+  int64_t sum_step_;   // From pixel to pixel.
+  // Results are a line of pixels of so many lanes; empty: they are not.
+  struct Line {
+    bool empty() const { return bias.empty(); }
+    int64_t bytes() const { return static_cast<int64_t>(bias.size() + multiplier.size() + float_bias.size()) * 4; }
+
+    std::vector<int32_t> bias;
+    std::vector<float> multiplier, float_bias;
+    OutputStage stage;
+  } line_;
   bool fused_;                                 // Sums become codes at once.
   bool from_input_;                            // Nothing is interleaved.
   std::vector<std::vector<int64_t>> offsets_;  // Where the dwords lie that each output row reads.

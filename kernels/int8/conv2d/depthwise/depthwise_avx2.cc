@@ -11,6 +11,7 @@ namespace fuselage::int8::conv2d::depthwise::avx2 {
 namespace {
 
 struct Avx2 {
+  static constexpr bool kLines = false;
   using Vector = __m256i;
   static inline Vector Zero() { return _mm256_setzero_si256(); }
   static inline Vector Load(const void* p) { return _mm256_loadu_si256(static_cast<const Vector*>(p)); }
@@ -23,6 +24,10 @@ struct Avx2 {
     __asm__("" : "+x"(sum));
     return sum;
   }
+};
+
+struct Avx2Lines : Avx2 {
+  static constexpr bool kLines = true;
 };
 
 struct Avx2Pairs : Avx2 {
@@ -99,11 +104,18 @@ void Interleave(const Columns& columns) {
       InterleavePanel(row0 + channel, row1 + channel, flips, to + channel * kDwordBytes);
     }
     if (channel == channels) continue;
-    // The last channels are copied, so that nothing is read past the tensor's end.
+    if (channels >= kPanel) {  // The last panel begins among the channels before.
+      channel = channels - kPanel;
+      InterleavePanel(row0 + channel, row1 + channel, flips, to + channel * kDwordBytes);
+      continue;
+    }
+    // Neither the tensor nor the column may go on.
     uint8_t copies[2][kPanel] = {};
-    memcpy(copies[0], row0 + channel, channels - channel);
-    memcpy(copies[1], row1 + channel, channels - channel);
-    InterleavePanel(copies[0], copies[1], flips, to + channel * kDwordBytes);
+    char dwords[kPanelBytes];
+    memcpy(copies[0], row0, channels);
+    memcpy(copies[1], row1, channels);
+    InterleavePanel(copies[0], copies[1], flips, dwords);
+    memcpy(to, dwords, channels * kDwordBytes);
   }
 }
 
@@ -158,6 +170,7 @@ Loops GetLoops() {
           /*interleave_steps=*/2,
           /*interleave=*/Interleave,
           /*multiply=*/MultiplyColumns<Avx2>,
+          /*multiply_line=*/MultiplyColumns<Avx2Lines>,
           /*multiply_codes=*/nullptr,
           /*multiply_input=*/nullptr};
 }
@@ -167,6 +180,7 @@ Loops GetGroupLoops() {
   loops.form = ColumnForm::kGroups;
   loops.interleave = Widen;
   loops.multiply = MultiplyGroups<Avx2, int16_t>;
+  loops.multiply_line = nullptr;
   return loops;
 }
 

@@ -11,6 +11,7 @@ constexpr int kBlockPanels = kBlock / kPanel;
 static_assert(kBlockPanels == 4, "a pixel's block is one vector, four panels when its taps are interleaved");
 
 struct Avx512Vnni {
+  static constexpr bool kLines = false;
   using Vector = __m512i;
   static inline Vector Zero() { return _mm512_setzero_si512(); }
   static inline Vector Load(const void* p) { return _mm512_loadu_si512(p); }
@@ -247,6 +248,7 @@ Loops GetLoops() {
           /*interleave_steps=*/2.5,
           /*interleave=*/Interleave,
           /*multiply=*/MultiplyColumns<Avx512Vnni>,
+          /*multiply_line=*/nullptr,
           /*multiply_codes=*/MultiplyCodes,
           /*multiply_input=*/nullptr};
 }

@@ -23,7 +23,7 @@ struct Columns {
   const uint8_t* rows[4];  // The first column's pixel in each of a dword's rows; groups: in one row.
   int64_t steps[4];        // Bytes from column to column; 0: the row is padding.
   int64_t count;
-  int channels;  // At most a block's.
+  int channels;  // At most a block's; of a line, which is one column, any number.
   int group_channels;
   uint8_t flip;
   void* to;         // The part of the first column that has these rows,
@@ -39,7 +39,7 @@ struct Product {
   int64_t runs;
   int taps;
   const uint8_t* weight;  // [run][tap][block's channels] dwords.
-  int32_t* sums;          // [pixel][block's channels]
+  int32_t* sums;          // [pixel][block's channels]; of a line [pixel][channel]
   int64_t pixels;
   int channels;
   int group_channels;
@@ -65,6 +65,9 @@ struct Loops {
   double interleave_steps;  // How many taps' products take as long as kStepBytes of `interleave`.
   void (*interleave)(const Columns&);
   void (*multiply)(const Product&);
+  // The same where columns and sums are lines: all channels of each follow those of the one before, and a panel behind
+  // the last is read and written, too. Null: there are no lines.
+  void (*multiply_line)(const Product&);
   // To the codes of consecutive pixels instead, without a function. False where it does not apply; null: nowhere.
   bool (*multiply_codes)(const Product&, const OutputStage&, const Destination&);
   void (*multiply_input)(const InputRows&, const OutputStage&,

@@ -11,15 +11,20 @@ namespace {
 constexpr int kMaxDepthwisePixels = 8;  // Registers of sums.
 
 // Isa::Add(sum, taps, weights) adds the products of each lane's taps, which LoadColumn loads from ColumnOffset of the
-// first lane on. kTaps: of a kernel row, 0 where it is known at run time only; kStride: columns from pixel to pixel,
+// first lane on. Isa::kLines: sums follow each other without a gap, and those behind the last are written, too.
+// kTaps: of a kernel row, 0 where it is known at run time only; kStride: columns from pixel to pixel,
 // where kTaps is not 0.
 template <typename Isa, int kTaps, int kStride, int kPixels>
 void MultiplyPixels(const Product& m, int64_t pixel) {
   constexpr int kLanes = sizeof(typename Isa::Vector) / kDwordBytes;
   const uint8_t* const columns = m.columns + pixel * m.pixel_step;
-  int32_t* const sums = m.sums + pixel * kBlock;
   const int64_t pixel_step = m.pixel_step, tap_step = m.tap_step, runs = m.runs, channels = m.channels;
-  for (int64_t lane = 0; lane < channels; lane += kLanes) {
+  const int64_t sum_step = Isa::kLines ? channels : kBlock;
+  int32_t* const sums = m.sums + pixel * sum_step;
+  // The last lanes of a line begin among those before, for the next pixel's first sums are there already.
+  const int64_t last = Isa::kLines && channels >= kLanes ? channels - kLanes : channels;
+  for (int64_t first = 0; first < channels; first += kLanes) {
+    const int64_t lane = Isa::kLines && first > last ? last : first;
     typename Isa::Vector sum[kPixels];
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) sum[p] = Isa::Zero();
@@ -49,7 +54,7 @@ void MultiplyPixels(const Product& m, int64_t pixel) {
       }
     }
 #pragma GCC unroll 8
-    for (int p = 0; p < kPixels; ++p) Isa::Store(sums + p * kBlock + lane, sum[p]);
+    for (int p = 0; p < kPixels; ++p) Isa::Store(sums + p * sum_step + lane, sum[p]);
   }
 }
 

@@ -336,7 +336,7 @@ bool SupportsFew(const Problem& problem) {
 
 bool WorthwhileFew(const Problem& problem, const Loops& loops) {
   const Geometry& g = problem.geometry;
-  if (g.groups > 1 || g.in_channels == 1) return g.out_channels <= 4;  // Depthwise kernels have 16 channels at least.
+  if (g.groups > 1 || g.in_channels == 1) return g.out_channels <= 4;  // Depthwise loops without lines have 16.
   constexpr int64_t kSum = 3;                                          // Takes as long as so many products.
   const int64_t run =
       CeilDiv((g.dilation_x == 1 ? g.kernel_width : 1) * int64_t{g.in_channels} * loops.element_bytes, kDwordBytes);
