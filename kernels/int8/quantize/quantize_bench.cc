@@ -30,7 +30,9 @@ const bool kRegistered = [] {
         ->ArgName("channels")
         ->Arg(1)
         ->Arg(3)
-        ->Arg(16);
+        ->Arg(16)
+        ->Arg(20)
+        ->Arg(64);
   }
   return true;
 }();
