@@ -20,18 +20,23 @@ inline void Average32(const Params& p, const Constants& k, const PixelWindow& w,
   const __m256i start = _mm256_set1_epi32(static_cast<int32_t>(-p.zero_point_x * w.taps()));
   __m256i sum0 = start, sum1 = start, sum2 = start, sum3 = start;
   const int64_t last = count - kLanes;
-  for (int64_t i = 0; i < w.taps_y; ++i) {
-    const uint8_t* tap = w.first + i * w.step_y + c;
-    for (int64_t j = 0; j < w.taps_x; ++j, tap += w.step_x) {
-      if (count == kAll) {
-        const __m256i codes = _mm256_xor_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(tap)), k.flip);
-        const __m128i low = _mm256_castsi256_si128(codes), high = _mm256_extracti128_si256(codes, 1);
-        sum0 = _mm256_add_epi32(sum0, Widen(low));
-        sum1 = _mm256_add_epi32(sum1, Widen(_mm_srli_si128(low, kLanes)));
-        sum2 = _mm256_add_epi32(sum2, Widen(high));
-        sum3 = _mm256_add_epi32(sum3, Widen(_mm_srli_si128(high, kLanes)));
-        continue;
-      }
+  const auto for_taps = [&](auto add) {
+    for (int64_t i = 0; i < w.taps_y; ++i) {
+      const uint8_t* tap = w.first + i * w.step_y + c;
+      for (int64_t j = 0; j < w.taps_x; ++j, tap += w.step_x) add(tap);
+    }
+  };
+  if (count == kAll) {
+    for_taps([&](const uint8_t* tap) {
+      const __m256i codes = _mm256_xor_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(tap)), k.flip);
+      const __m128i low = _mm256_castsi256_si128(codes), high = _mm256_extracti128_si256(codes, 1);
+      sum0 = _mm256_add_epi32(sum0, Widen(low));
+      sum1 = _mm256_add_epi32(sum1, Widen(_mm_srli_si128(low, kLanes)));
+      sum2 = _mm256_add_epi32(sum2, Widen(high));
+      sum3 = _mm256_add_epi32(sum3, Widen(_mm_srli_si128(high, kLanes)));
+    });
+  } else {
+    for_taps([&](const uint8_t* tap) {
       const auto load = [&](int64_t channel) {
         const __m128i codes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(tap + channel));
         return Widen(_mm_xor_si128(codes, _mm256_castsi256_si128(k.flip)));
@@ -40,7 +45,7 @@ inline void Average32(const Params& p, const Constants& k, const PixelWindow& w,
       if (last > 0) sum0 = _mm256_add_epi32(sum0, load(0));
       if (last > kLanes) sum1 = _mm256_add_epi32(sum1, load(kLanes));
       if (last > 2 * kLanes) sum2 = _mm256_add_epi32(sum2, load(2 * kLanes));
-    }
+    });
   }
   const __m256 m = _mm256_set1_ps(w.multiplier);
   const __m256i q = kernels::avx2::ToCodes(

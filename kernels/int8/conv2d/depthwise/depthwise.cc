@@ -440,13 +440,13 @@ class Depthwise : public Algorithm {
   }
 
   // A line is one column.
-  void Interleave(Columns columns) const {
-    if (line_columns_) {
-      if (columns.count == 0) return;
-      columns.channels *= static_cast<int>(columns.count);
-      columns.count = 1;
-    }
-    loops_.interleave(columns);
+  void Interleave(const Columns& columns) const {
+    if (!line_columns_) return loops_.interleave(columns);
+    if (columns.count == 0) return;
+    Columns line = columns;
+    line.channels *= static_cast<int>(columns.count);
+    line.count = 1;
+    loops_.interleave(line);
   }
 
   // The columns beside the image, which are the same for all rows.
