@@ -64,7 +64,7 @@ struct Add {
 void Launch(const LaunchParams& params, void* stream) {
   const bool broadcasts = !params.a.whole || !params.b.whole;
   const auto launch = broadcasts ? fuselage::cuda::Launch<Add<true>> : fuselage::cuda::Launch<Add<false>>;
-  launch({params.items.blocks, 1, 1}, /*shared_bytes=*/0, params, stream);
+  launch({params.items.blocks, 1, 1}, /*shared_bytes=*/0, params, stream, /*clusters=*/false);
 }
 
 }  // namespace fuselage::int8::add::cuda
