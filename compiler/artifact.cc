@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -340,12 +340,10 @@ absl::Status WriteArtifact(const LoadedGraph& network, const kernels::KernelRegi
   };
   struct stat info;  // A rename would put a file in a device's place.
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return error("it is there, and no regular file");
-  std::string temporary = absl::StrCat(path, ".XXXXXX");
-  const int file = mkstemp(&temporary[0]);  // Other threads may save to the same path.
-  if (file < 0) return error(strerror(errno));
-  fchmod(file, 0644);
-  close(file);
+  static std::atomic<int> saves;  // Other threads may save to the same path.
+  const std::string temporary = absl::StrCat(path, ".", getpid(), ".", saves++);
   std::ofstream out(temporary, std::ios::binary);
+  if (!out) return error(strerror(errno));
   Write({reinterpret_cast<const char*>(&header), sizeof(header)}, out);
   Write(index_bytes, out);
   for (const auto& tensor : sections.tensors()) {

@@ -220,8 +220,8 @@ Block::~Block() {
   }
   for (const auto& [_, barrier] : barriers_) {
     if (!barrier.copies.empty()) emulator_.Fail("a block ends with copies that were never waited for");
-    if (cluster_ != nullptr && barrier.expected > 0)
-      emulator_.Fail("a block ends before what its cluster stores there");
+    if (cluster_ == nullptr || barrier.expected == 0) continue;
+    emulator_.Fail("a block ends before what its cluster stores there");
   }
 }
 
@@ -367,8 +367,9 @@ void Block::StoreInCluster(int warp, int z, uint32_t offset, std::vector<uint8_t
   Block* to = cluster_->FindOrNull(z);
   if (to == nullptr) return emulator_.Fail("stores to a block of its cluster that is not there, or has ended");
   const auto found = to->barriers_.find(barrier);
-  if (found == to->barriers_.end())
+  if (found == to->barriers_.end()) {
     return emulator_.Fail(absl::StrCat("stores for ", barrier, ", which is no barrier"));
+  }
   if (!to->InShared(offset, 16, "stores")) return;
   for (uint32_t i = offset / 2; i < (offset + 16) / 2; ++i) {
     Access& access = to->accesses_[i];
