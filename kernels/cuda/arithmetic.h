@@ -126,6 +126,26 @@ FUSELAGE_HOST_DEVICE uint32_t PickBytes(uint32_t x, uint32_t y, uint32_t selecto
 #endif
 }
 
+// Is that a rounding and a clamp to what a u8 holds? Then the device takes a third of the instructions for it.
+FUSELAGE_HOST_DEVICE bool IsPlain(const CodeOutput& output) {
+  return output.zero_point == 0 && output.lo == 0 && output.hi == 255;
+}
+// The codes of a and b, and above them the lower two bytes of `above`. kPlain: IsPlain(output).
+template <bool kPlain>
+FUSELAGE_HOST_DEVICE uint32_t TwoCodes(float a, float b, const CodeOutput& output, uint32_t above = 0) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (kPlain) {
+    uint32_t codes;
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;"
+        : "=r"(codes)
+        : "r"(__float2int_rn(b)), "r"(__float2int_rn(a)), "r"(above));
+    return codes;
+  }
+#endif
+  const uint32_t two = PickBytes(ToCode(a, output), ToCode(b, output), 0x40);
+  return PickBytes(two, above, 0x5410);
+}
+
 // The larger of each byte, unsigned.
 FUSELAGE_HOST_DEVICE uint32_t MaxOfBytes(uint32_t a, uint32_t b) {
 #if defined(__CUDA_ARCH__)

@@ -18,11 +18,13 @@ FUSELAGE_HOST_DEVICE uint32_t Splat(uint8_t code) { return code * 0x01010101u; }
 FUSELAGE_HOST_DEVICE int32_t CodeOf(uint32_t word, int i) { return static_cast<int32_t>((word >> (8 * i)) & 0xff); }
 FUSELAGE_HOST_DEVICE uint32_t CodeAt(int32_t code, int i) { return static_cast<uint32_t>(code & 0xff) << (8 * i); }
 
-// Code i of a word, less a number that 2^23 is added to: as exact as a conversion, which takes as long as two
-// additions.
+// Code i of a word, less a number of 0 to 255 that 2^23 is added to: as exact as a conversion, which takes as long as
+// two additions. The upper bytes of both sums are the same.
 constexpr float kTwoTo23 = 0x1p23f;
 FUSELAGE_HOST_DEVICE float CodeLess(float number_and_two_to_23, uint32_t word, int i) {
-  const uint32_t bits = PickBytes(word, 0x4b000000u, 0x7650u + i);
+  uint32_t bits;
+  memcpy(&bits, &number_and_two_to_23, sizeof(bits));
+  bits = PickBytes(word, bits, 0x7650u + i);
   float sum;
   memcpy(&sum, &bits, sizeof(sum));
   return Add(sum, -number_and_two_to_23);

@@ -10,14 +10,14 @@
 
 namespace fuselage::cuda {
 
-#if defined(__CUDACC__)
-// May this thread's launches begin while the one before them in their stream still runs, once all its blocks have
-// begun? Wanted is sm_90, and that a kernel comes before.
+// May this thread's launches begin while those before them still run, once all their blocks have waited for what came
+// before these? Wanted is sm_90, and that what comes right before is kernels.
 inline bool& LaunchesOverlap() {
   static thread_local bool overlap = false;
   return overlap;
 }
 
+#if defined(__CUDACC__)
 // Kernel::kBlocks: how many blocks are to share a multiprocessor. ptxas, unless told, rather spills than use more
 // registers than it likes. 0: not told.
 template <typename Kernel, typename = void>
@@ -28,9 +28,6 @@ constexpr int kBlocksOf<Kernel, std::void_t<decltype(Kernel::kBlocks)>> = Kernel
 template <typename Kernel>
 __global__ void __launch_bounds__(Kernel::kWarps* kWarpSize, kBlocksOf<Kernel>)
     RunKernel(const __grid_constant__ typename Kernel::Params params) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
   if constexpr (!kWaitsOf<Kernel>) Warp().WaitForEarlier();
   Block block;
   Kernel::Run(block, params);

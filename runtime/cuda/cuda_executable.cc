@@ -169,29 +169,30 @@ class CudaExecutor final : public Executor {
     return Annotate(device_->LaunchStatus(), step.name());
   }
 
-  // A kernel overlaps with the one before it on the stream: not where a copy is, or where branches fork and join.
-  absl::Status LaunchOverlapping(const BoundStep& step, bool* after_kernel) {
-    device_->LetLaunchesOverlap(*after_kernel && device_->overlaps_kernels());
-    const absl::Status status = Launch(step, stream_.get());
+  // A kernel overlaps with those before it, unless one is a copy.
+  absl::Status LaunchOverlapping(const BoundStep& step, Stream stream, bool after_kernels) {
+    device_->LetLaunchesOverlap(after_kernels && device_->overlaps_kernels());
+    const absl::Status status = Launch(step, stream);
     device_->LetLaunchesOverlap(false);
-    *after_kernel = step.spec->kind != StepKind::kCopy;
     return status;
   }
 
   absl::Status LaunchSteps(const BoundProgram& program) {
-    bool after_kernel = false;
+    bool after_kernels = false;
     for (size_t i = 0; i < program.steps.size(); ++i) {
-      if (!program.steps[i].spec->beside_next) {
-        RETURN_IF_ERROR(LaunchOverlapping(program.steps[i], &after_kernel));
+      const BoundStep& step = program.steps[i];
+      if (!step.spec->beside_next) {
+        RETURN_IF_ERROR(LaunchOverlapping(step, stream_.get(), after_kernels));
+        after_kernels = step.spec->kind != StepKind::kCopy;
         continue;
       }
-      after_kernel = false;
       RETURN_IF_ERROR(device_->Record(fork_.get(), stream_.get()));
       RETURN_IF_ERROR(device_->Wait(beside_.get(), fork_.get()));
-      RETURN_IF_ERROR(Launch(program.steps[i], stream_.get()));
-      RETURN_IF_ERROR(Launch(program.steps[++i], beside_.get()));
+      RETURN_IF_ERROR(LaunchOverlapping(step, stream_.get(), after_kernels));
+      RETURN_IF_ERROR(LaunchOverlapping(program.steps[++i], beside_.get(), after_kernels));
       RETURN_IF_ERROR(device_->Record(join_.get(), beside_.get()));
       RETURN_IF_ERROR(device_->Wait(stream_.get(), join_.get()));
+      after_kernels = true;  // Both multiply.
     }
     return absl::OkStatus();
   }

@@ -104,7 +104,7 @@ TEST(Device, CaptureEndsWhereItsWorkFails) {
   EXPECT_EQ(runs, 2);
 }
 
-// The fake refuses what a device might: launches that overlap with anything but one kernel before them.
+// The fake refuses what a device might: launches that overlap with anything but kernels before them.
 TEST(Device, LaunchesOverlapWithKernelsAlone) {
   FakeApi api;
   ASSERT_OK_AND_ASSIGN(auto device, Device::Open(&api));
@@ -129,14 +129,22 @@ TEST(Device, LaunchesOverlapWithKernelsAlone) {
   EXPECT_OK(capture([] { return absl::OkStatus(); }));
   EXPECT_THAT(capture([&] { return device->Fill(memory.get(), 0, 8, stream.get()); }), refused);
   EXPECT_THAT(capture([&] { return device->RecordInGraph(event.get(), stream.get()); }), refused);
-  EXPECT_THAT(capture([&]() -> absl::Status {
-                RETURN_IF_ERROR(device->Record(event.get(), stream.get()));
-                RETURN_IF_ERROR(device->Wait(beside.get(), event.get()));
-                FakeApi::Launch(beside.get(), [] {});
-                RETURN_IF_ERROR(device->Record(event.get(), beside.get()));
-                return device->Wait(stream.get(), event.get());
-              }),
-              refused);
+  const auto fork = [&](auto in_branch) {
+    return capture([&]() -> absl::Status {
+      RETURN_IF_ERROR(device->Record(event.get(), stream.get()));
+      RETURN_IF_ERROR(device->Wait(beside.get(), event.get()));
+      RETURN_IF_ERROR(in_branch());
+      RETURN_IF_ERROR(device->Record(event.get(), beside.get()));
+      return device->Wait(stream.get(), event.get());
+    });
+  };
+  EXPECT_OK(fork([&] {
+    device->LetLaunchesOverlap(true);
+    FakeApi::Launch(beside.get(), [] {});
+    device->LetLaunchesOverlap(false);
+    return absl::OkStatus();
+  }));
+  EXPECT_THAT(fork([&] { return device->Fill(memory.get(), 0, 8, beside.get()); }), refused);
 }
 
 }  // namespace

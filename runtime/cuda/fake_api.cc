@@ -212,14 +212,14 @@ Error FakeApi::StreamWaitEvent(Stream handle, Event event) {
     const auto at = stream.captured.begin() + static_cast<std::ptrdiff_t>(other->forked_at);
     stream.captured.insert(at, other->captured.begin(), other->captured.end());
     stream.invalid |= other->invalid;
-    stream.after_kernel = false;
+    stream.after_kernel &= other->after_kernel;
     *other = FakeStream();
     --stream.forks;
     return 0;
   }
   if (!other->capturing || stream.capturing) return kStreamCaptureUnsupported;
   stream.capturing = true;
-  stream.after_kernel = false;
+  stream.after_kernel = other->after_kernel;
   stream.origin = other;
   stream.forked_at = other->captured.size();
   ++other->forks;

@@ -91,7 +91,7 @@ class FakeApi final : public Api {
   struct FakeStream {
     Work pending, captured;
     bool capturing = false;
-    bool after_kernel = false;     // Its capture's last node is a kernel, and what comes next depends on nothing else.
+    bool after_kernel = false;     // What comes next in its capture depends on kernels alone.
     bool invalid = false;          // A kernel of its capture overlaps with something else.
     FakeStream* origin = nullptr;  // Whose capture it is part of,
     size_t forked_at = 0;          // from this of its works on.

@@ -58,7 +58,7 @@ TEST(EmulationTest, Clusters) {
   for (int i = 0; i < 60; ++i) {
     PlanOptions options;
     options.family = Family::kGemm;
-    options.tiling = Tiling{kLeastTile, 2 << i % 3, /*clusters=*/true};
+    options.tiling = Tiling{kLeastTile + i / 3 % 2, 2 << i % 3, /*clusters=*/true};
     Case c = RandomCase(500 + i, 16, /*groups=*/false);
     c.in_channels = 128 * (1 + i % 4);
     c.out_channels = i % 2 == 0 ? 1 + i : 4 * (1 + i % 12);
@@ -68,7 +68,8 @@ TEST(EmulationTest, Clusters) {
     if (HasFailure()) return;
   }
   EXPECT_THAT(names, ElementsAre("cuda gemm 32x32 teams cluster 2", "cuda gemm 32x32 teams cluster 4",
-                                 "cuda gemm 32x32 teams cluster 8"));
+                                 "cuda gemm 32x32 teams cluster 8", "cuda gemm 32x64 teams cluster 2",
+                                 "cuda gemm 32x64 teams cluster 4", "cuda gemm 32x64 teams cluster 8"));
   PlanOptions options;
   options.tiling = Tiling{kLeastTile, 4, /*clusters=*/true};
   const Instance instance(SquareCase(512, /*size=*/7, 512, /*kernel=*/3, /*stride=*/1), 1);

@@ -3,6 +3,7 @@
 #define FUSELAGE_KERNELS_INT8_CONV2D_CUDA_EPILOGUE_H_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cuda/codes.h"
 #include "kernels/int8/conv2d/cuda/params.h"
@@ -85,13 +86,6 @@ FUSELAGE_DEVICE float ToOutputValue(const Params& p, int32_t acc, int32_t bias, 
   const float v = ::fuselage::cuda::Rescale(acc + bias, multiplier);
   if constexpr (!kResidual) return v;
   return AddResidual(p, v, residuals, i);
-}
-// Without the function of an activation.
-template <bool kResidual>
-FUSELAGE_DEVICE uint8_t ToOutputCode(const Params& p, int32_t acc, int32_t bias, float multiplier, uint32_t residuals,
-                                     int i) {
-  const float v = ToOutputValue<kResidual>(p, acc, bias, multiplier, residuals, i);
-  return static_cast<uint8_t>(::fuselage::cuda::ToCode(v, p.codes));
 }
 
 FUSELAGE_DEVICE float Activated(const Params& p, float v) {
@@ -273,8 +267,9 @@ FUSELAGE_DEVICE void FetchResidual(const Params& p, Thread thread, uint32_t stag
   });
 }
 
-// The codes of a block, into shared memory at staging + StagingPlace. If kResidual, residuals are there before.
-template <typename Tile, bool kResidual>
+// The codes of a block, into shared memory at staging + StagingPlace. If kResidual, residuals are there before. If
+// kPlain, p.codes are.
+template <typename Tile, bool kResidual, bool kPlain>
 FUSELAGE_DEVICE void StageCodes(Block& block, const Params& p, uint32_t staging, int first_channel,
                                 PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators) {
   block.Phase([&](Warp warp) {
@@ -291,13 +286,12 @@ FUSELAGE_DEVICE void StageCodes(Block& block, const Params& p, uint32_t staging,
             const uint32_t offset = first + (row - first_row) * Tile::kColumns;
             uint32_t residuals = 0;
             if constexpr (kResidual) residuals = thread.LoadShared<uint16_t>(offset) ^ p.residual_flip * 0x0101u;
-            Vector<uint8_t, 2> codes;
+            float v[2];
             FUSELAGE_UNROLL
             for (int i = 0; i < 2; ++i) {
-              codes.values[i] =
-                  ToOutputCode<kResidual>(p, values[i], pair.bias.values[i], pair.multiplier.values[i], residuals, i);
+              v[i] = ToOutputValue<kResidual>(p, values[i], pair.bias.values[i], pair.multiplier.values[i], residuals, i);
             }
-            thread.StoreShared(offset, codes);
+            thread.StoreShared(offset, static_cast<uint16_t>(::fuselage::cuda::TwoCodes<kPlain>(v[0], v[1], p.codes)));
           });
     });
   });
@@ -429,10 +423,20 @@ FUSELAGE_DEVICE void StoreFloats(Block& block, const Params& p, int first_channe
 template <typename Tile, typename Pixel>
 FUSELAGE_DEVICE void StoreCodes(Block& block, const Params& p, uint32_t staging, int first_channel,
                                 PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators, Pixel pixel) {
+  const auto stage = [&](auto residual, auto plain) {
+    StageCodes<Tile, residual.value, plain.value>(block, p, staging, first_channel, accumulators);
+  };
+  const auto with = [&](auto residual) {
+    if (::fuselage::cuda::IsPlain(p.codes)) {
+      stage(residual, std::true_type());
+    } else {
+      stage(residual, std::false_type());
+    }
+  };
   if (p.residual != nullptr) {
-    StageCodes<Tile, true>(block, p, staging, first_channel, accumulators);
+    with(std::true_type());
   } else {
-    StageCodes<Tile, false>(block, p, staging, first_channel, accumulators);
+    with(std::false_type());
   }
   block.Phase([&](Warp warp) {
     warp.ForThreads([&](Thread thread) {

@@ -28,13 +28,14 @@ constexpr TileSize kTiles[] = {{128, 128, 2, 2},
                                {32, 64, 1, 4},
                                {256, 64, 4, 1, /*halo=*/true},
                                {32, 32, 2, 2, false, false, /*teams=*/4},
+                               {32, 64, 1, 4, false, false, /*teams=*/4},
                                {128, 128, 4, 1, true, /*hopper=*/true},
                                {128, 64, 4, 1, true, true},
                                {128, 128, 4, 1, false, true},
                                {128, 64, 4, 1, false, true}};
-constexpr int kTileCount = 11;
-constexpr int kHaloTile = 5, kLeastTile = 6;
-constexpr int kFirstHopperTile = 7;  // It and all that follow.
+constexpr int kTileCount = 12;
+constexpr int kHaloTile = 5, kLeastTile = 6;  // It and the next one have teams.
+constexpr int kFirstHopperTile = 8;  // It and all that follow.
 // A patch of a halo: as many pixels as every device since sm_80 has shared memory for, 99 KiB on the least of them.
 constexpr int kMostPatchPixels = 656;
 // Of the Gemm whose input's pixels are not whole 16-byte pieces.

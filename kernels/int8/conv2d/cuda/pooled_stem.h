@@ -326,13 +326,14 @@ struct PooledStem {
     // Of sums that have their bias.
     FUSELAGE_DEVICE static uint32_t Codes(const Params& p, const Vector<int32_t, 4>& sums,
                                           const Vector<float, 4>& multiplier) {
-      using ::fuselage::cuda::PickBytes;
-      uint32_t codes[4];
+      using ::fuselage::cuda::TwoCodes;
+      float v[4];
       FUSELAGE_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        codes[i] = ::fuselage::cuda::ToCode(::fuselage::cuda::Rescale(sums.values[i], multiplier.values[i]), p.codes);
+      for (int i = 0; i < 4; ++i) v[i] = ::fuselage::cuda::Rescale(sums.values[i], multiplier.values[i]);
+      if (::fuselage::cuda::IsPlain(p.codes)) {
+        return TwoCodes<true>(v[0], v[1], p.codes, TwoCodes<true>(v[2], v[3], p.codes));
       }
-      return PickBytes(PickBytes(codes[0], codes[1], 0x40), PickBytes(codes[2], codes[3], 0x40), 0x5410);
+      return TwoCodes<false>(v[0], v[1], p.codes, TwoCodes<false>(v[2], v[3], p.codes));
     }
   };
 };
