@@ -24,11 +24,11 @@
 //            LoadTransposed(offsets, &fragments) the same with .trans: of two of a matrix's rows the same two bytes
 //            MultiplyCodes<A>(a, b0, b1, &acc)   mma.m16n8k32: A (uint8_t or int8_t) times int8_t, into int32;
 //                                                MultiplyCodes<int8_t, uint8_t> the other way round
-//            MultiplyInGroup<X>(a, b, acc)       a warp's part of wgmma.m64nNk32, which the four warps of a group call
+//            MultiplyInGroup<X>(a, b, adds, acc) a warp's part of wgmma.m64nNk32, which the four warps of a group call
 //                                                together, each with 16 rows: int32 sums in acc[N / 8] as of
-//                                                MultiplyCodes. b: offset of N rows of 64 bytes, of which it takes 32,
-//                                                or 32 more; those of row r are permuted: address bits 4 and 5 are
-//                                                xored with r / 2. sm_90a alone
+//                                                MultiplyCodes, which begin with it unless it adds. b: offset of N rows
+//                                                of 64 bytes, of which it takes 32, or 32 more; those of row r are
+//                                                permuted: address bits 4 and 5 are xored with r / 2. sm_90a alone
 //            BeginProducts(), CommitProducts(),  wgmma.fence, .commit_group and .wait_group n: around those calls;
 //            WaitForProducts<n>()                acc and a of all groups but the last n may be touched again
 //            WaitForBytes(barrier, parity)       mbarrier.try_wait.parity: for what the copies of the n-th ExpectBytes
@@ -59,9 +59,10 @@
 //                                                             when all bytes of the ExpectBytes before have arrived
 //            CopyBulk(offset, pointer, bytes, barrier)        cp.async.bulk: multiples of 16 bytes
 //            CopyTile(offset, tile_map, column, row, barrier) cp.async.bulk.tensor.2d: a box, to a multiple of 512.
+//            Prefetch(pointer, bytes)                         cp.async.bulk.prefetch.L2: to the L2 cache, as CopyBulk
 //            ShareWithCopies()                                fence.proxy.async: before a barrier behind which
 //                                                             CopyBulk or CopyTile overwrites what the thread stored in
-//                                                             shared memory. These five are for sm_90a
+//                                                             shared memory. These six are for sm_90a
 //   Lanes<T>, PerWarp<T, kWarps>, PerThread<T, kWarps>: a T of each thread of a warp, each warp, each thread of a
 //   block, indexed with the Thread or Warp itself.
 //

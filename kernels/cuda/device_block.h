@@ -131,10 +131,14 @@ class Thread {
         "l"(map.encoded), "r"(column), "r"(row), "r"(SharedAddress(barrier))
         : "memory");
   }
+  FUSELAGE_DEVICE void Prefetch(const void* from, int bytes) const {
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+  }
   FUSELAGE_DEVICE void ShareWithCopies() const { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 #else
   __device__ void CopyBulk(uint32_t offset, const void* from, int bytes, uint32_t barrier) const;
   __device__ void CopyTile(uint32_t offset, const TileMap& map, int column, int row, uint32_t barrier) const;
+  __device__ void Prefetch(const void* from, int bytes) const;
   __device__ void ShareWithCopies() const;
 #endif
 
@@ -224,7 +228,7 @@ class Warp {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
   }
   template <typename X, int kFragments>
-  FUSELAGE_DEVICE void MultiplyInGroup(const Lanes<Vector<uint32_t, 4>>& a, uint32_t b,
+  FUSELAGE_DEVICE void MultiplyInGroup(const Lanes<Vector<uint32_t, 4>>& a, uint32_t b, bool adds,
                                        Lanes<Vector<int32_t, 4>> (&acc)[kFragments]) const {
     // PTX ISA, matrix descriptor: address, 512 bytes from eight rows to the next, swizzled over 64 bytes.
     const uint64_t weights = (SharedAddress(b) & 0x3ffff) >> 4 | uint64_t{512 >> 4} << 32 | uint64_t{2} << 62;
@@ -234,22 +238,26 @@ class Warp {
 #define FUSELAGE_SUMS_OF_8(i)                                                                     \
   FUSELAGE_SUMS_OF(i), FUSELAGE_SUMS_OF(i + 1), FUSELAGE_SUMS_OF(i + 2), FUSELAGE_SUMS_OF(i + 3), \
       FUSELAGE_SUMS_OF(i + 4), FUSELAGE_SUMS_OF(i + 5), FUSELAGE_SUMS_OF(i + 6), FUSELAGE_SUMS_OF(i + 7)
-#define FUSELAGE_WGMMA_64(type)                                                                                  \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n64k32.s32." type                                                \
-               ".s8 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, "                                                   \
-               "%10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, " \
-               "%29, %30, %31}, {%32, %33, %34, %35}, %36, 1;"                                                   \
-               : FUSELAGE_SUMS_OF_8(0)                                                                           \
-               : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "l"(weights))
-#define FUSELAGE_WGMMA_128(type)                                                                                 \
-  asm volatile("wgmma.mma_async.sync.aligned.m64n128k32.s32." type                                               \
-               ".s8 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, "                                                   \
-               "%10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, " \
-               "%29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
-               "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "               \
-               "{%64, %65, %66, %67}, %68, 1;"                                                                   \
-               : FUSELAGE_SUMS_OF_8(0), FUSELAGE_SUMS_OF_8(8)                                                    \
-               : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "l"(weights))
+#define FUSELAGE_WGMMA_64(type)                                                                         \
+  asm volatile(                                                                                         \
+      "{.reg .pred adds; setp.ne.b32 adds, %37, 0;\n"                                                   \
+      "wgmma.mma_async.sync.aligned.m64n64k32.s32." type                                                \
+      ".s8 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, "                                                   \
+      "%10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, " \
+      "%29, %30, %31}, {%32, %33, %34, %35}, %36, adds;}"                                               \
+      : FUSELAGE_SUMS_OF_8(0)                                                                           \
+      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "l"(weights), "r"(int{adds}))
+#define FUSELAGE_WGMMA_128(type)                                                                        \
+  asm volatile(                                                                                         \
+      "{.reg .pred adds; setp.ne.b32 adds, %69, 0;\n"                                                   \
+      "wgmma.mma_async.sync.aligned.m64n128k32.s32." type                                               \
+      ".s8 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, "                                                   \
+      "%10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, " \
+      "%29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "               \
+      "{%64, %65, %66, %67}, %68, adds;}"                                                               \
+      : FUSELAGE_SUMS_OF_8(0), FUSELAGE_SUMS_OF_8(8)                                                    \
+      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "l"(weights), "r"(int{adds}))
     static_assert(kFragments == 8 || kFragments == 16);
     if constexpr (kFragments == 8 && std::is_same_v<X, uint8_t>) {
       FUSELAGE_WGMMA_64("u8");
@@ -272,7 +280,7 @@ class Warp {
   template <int kPending>
   __device__ void WaitForProducts() const;
   template <typename X, int kFragments>
-  __device__ void MultiplyInGroup(const Lanes<Vector<uint32_t, 4>>& a, uint32_t b,
+  __device__ void MultiplyInGroup(const Lanes<Vector<uint32_t, 4>>& a, uint32_t b, bool adds,
                                   Lanes<Vector<int32_t, 4>> (&acc)[kFragments]) const;
 #endif
 

@@ -555,6 +555,15 @@ void Thread::CopyTile(uint32_t offset, const TileMap& map, int column, int row, 
   block_.CopyBulk(index_, offset, std::move(data), barrier);
 }
 
+// Of what the copies may load.
+void Thread::Prefetch(const void* from, int bytes) const {
+  if (bytes % 16 != 0) return block_.emulator_.Fail("prefetches what is not whole pieces of 16 bytes");
+  uint8_t piece[16];
+  for (int i = 0; i < bytes; i += 16) {
+    if (!block_.LoadGlobal(index_, static_cast<const uint8_t*>(from) + i, 16, piece)) return;
+  }
+}
+
 void Thread::ShareWithCopies() const { block_.shared_since_[index_] = block_.phase_; }
 
 void Warp::CommitCopies() const {

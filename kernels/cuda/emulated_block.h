@@ -121,6 +121,7 @@ class Thread {
   void ExpectBytes(uint32_t barrier, int bytes) const;
   void CopyBulk(uint32_t offset, const void* from, int bytes, uint32_t barrier) const;
   void CopyTile(uint32_t offset, const TileMap& map, int column, int row, uint32_t barrier) const;
+  void Prefetch(const void* from, int bytes) const;
   void ShareWithCopies() const;
   void StoreInCluster(int z, uint32_t offset, const Vector<int32_t, 4>& value, uint32_t barrier) const;
 
@@ -166,10 +167,13 @@ class Warp {
   void ArriveInCluster() const;
   void WaitForCluster() const;
   template <typename X, int kFragments>
-  void MultiplyInGroup(const Lanes<Vector<uint32_t, 4>>& a, uint32_t b,
+  void MultiplyInGroup(const Lanes<Vector<uint32_t, 4>>& a, uint32_t b, bool adds,
                        Lanes<Vector<int32_t, 4>> (&acc)[kFragments]) const {
     static_assert(kFragments == 8 || kFragments == 16);
-    for (int i = 0; i < kFragments; ++i) MultiplyBySharedRows<X>(a, b + 512 * i, &acc[i]);
+    for (int i = 0; i < kFragments; ++i) {
+      if (!adds) acc[i] = {};
+      MultiplyBySharedRows<X>(a, b + 512 * i, &acc[i]);
+    }
   }
   template <typename T>
   Lanes<T> Exchange(int mask, const Lanes<T>& values) const {

@@ -525,7 +525,8 @@ struct ProductInGroup {
         });
         warp.LoadMatrices(offsets, &a);
         warp.BeginProducts();
-        warp.MultiplyInGroup<uint8_t>(a, (lapse == Lapse::kUnaligned ? kB + 16 : kB) + 32 * half, sums);
+        warp.MultiplyInGroup<uint8_t>(a, (lapse == Lapse::kUnaligned ? kB + 16 : kB) + 32 * half, /*adds=*/half > 0,
+                                      sums);
         warp.CommitProducts();
       }
       warp.WaitForProducts<0>();

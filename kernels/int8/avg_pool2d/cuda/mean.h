@@ -34,13 +34,25 @@ FUSELAGE_HOST_DEVICE uint32_t SumOffset(int slice, int group, int groups) {
 // The sums of `channels` channels, at most 16, over every slices-th tap, to shared memory.
 FUSELAGE_DEVICE void SumTaps(fuselage::cuda::Thread thread, const Mean& mean, const TapGrid& taps, int slice,
                              int slices, int channels, uint32_t offset) {
+  constexpr int kAtOnce = 4;  // Loads that do not wait for each other.
   int32_t sums[16] = {};
-  for (int32_t tap = slice; tap < taps.rows * taps.columns; tap += slices) {
-    const fuselage::cuda::Codes16 codes = fuselage::cuda::LoadCodes(
-        thread, taps.first + tap / taps.columns * taps.row_step + tap % taps.columns * taps.column_step, channels);
+  const int32_t count = taps.rows * taps.columns;
+  for (int32_t first = slice; first < count; first += kAtOnce * slices) {
+    fuselage::cuda::Codes16 codes[kAtOnce];
     FUSELAGE_UNROLL
-    for (int c = 0; c < 16; ++c) {
-      sums[c] += fuselage::cuda::CodeOf(codes.values[c / 4] ^ fuselage::cuda::Splat(mean.flip_x), c % 4);
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int32_t tap = first + i * slices, row = taps.rows == 1 ? 0 : tap / taps.columns;
+      const uint8_t* from = taps.first + row * taps.row_step + (tap - row * taps.columns) * taps.column_step;
+      codes[i].values[0] = codes[i].values[1] = codes[i].values[2] = codes[i].values[3] = 0;
+      if (tap < count) codes[i] = fuselage::cuda::LoadCodes(thread, from, channels);
+    }
+    FUSELAGE_UNROLL
+    for (int i = 0; i < kAtOnce; ++i) {
+      const uint32_t flip = first + i * slices < count ? fuselage::cuda::Splat(mean.flip_x) : 0;
+      FUSELAGE_UNROLL
+      for (int c = 0; c < 16; ++c) {
+        sums[c] = fuselage::cuda::MultiplyBytes<uint8_t>(codes[i].values[c / 4] ^ flip, 1u << 8 * (c % 4), sums[c]);
+      }
     }
   }
   FUSELAGE_UNROLL

@@ -289,7 +289,8 @@ FUSELAGE_DEVICE void StageCodes(Block& block, const Params& p, uint32_t staging,
             float v[2];
             FUSELAGE_UNROLL
             for (int i = 0; i < 2; ++i) {
-              v[i] = ToOutputValue<kResidual>(p, values[i], pair.bias.values[i], pair.multiplier.values[i], residuals, i);
+              v[i] =
+                  ToOutputValue<kResidual>(p, values[i], pair.bias.values[i], pair.multiplier.values[i], residuals, i);
             }
             thread.StoreShared(offset, static_cast<uint16_t>(::fuselage::cuda::TwoCodes<kPlain>(v[0], v[1], p.codes)));
           });

@@ -73,7 +73,7 @@ struct Gemm {
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         cursors[thread] = MakeCursor(p, thread, first_row, first_channel, first_step + Teams::Of(warp));
-        accumulators[warp].Clear(thread);
+        if constexpr (!Tile::kInGroups) accumulators[warp].Clear(thread);
         if constexpr (kTeams > 1) operands[thread].LoadConstants(p, thread, {p, thread, first_row, first_channel});
         // The weights of the first steps do not wait for earlier launches.
         if constexpr (Tile::kHopper) {
@@ -126,7 +126,7 @@ struct Gemm {
             });
           };
           if constexpr (Tile::kHopper) warp.WaitForBytes(Barrier(stage), step / kStages % 2);
-          if (has(warp, step)) Multiply(warp, StageOf(warp, stage), accumulators[warp], fetch);
+          if (has(warp, step)) Multiply(warp, StageOf(warp, stage), step > 0, accumulators[warp], fetch);
           warp.CommitCopies();
           warp.template WaitForCopies<kStages - 2>();
         });
@@ -229,13 +229,13 @@ struct Gemm {
   }
 
   template <typename Fetch>
-  FUSELAGE_DEVICE static void Multiply(Warp warp, uint32_t stage, typename Tile::Accumulators& accumulators,
+  FUSELAGE_DEVICE static void Multiply(Warp warp, uint32_t stage, bool adds, typename Tile::Accumulators& accumulators,
                                        Fetch fetch) {
     const auto place = [&](Thread thread, int i, int half) {
       return stage + Steps::Place(Tile::Row(warp) + thread.lane() % 16, thread.lane() / 16 ^ 2 * half) +
              Tile::kFragmentRows * i * kStep;
     };
-    Steps::Multiply(warp, place, stage + Tile::kRows * kStep, accumulators, fetch);
+    Steps::Multiply(warp, place, stage + Tile::kRows * kStep, adds, accumulators, fetch);
   }
 };
 

@@ -24,23 +24,12 @@ namespace fuselage::int8::conv2d::cuda {
 FUSELAGE_DEVICE int PixelsBefore(const Params& p) { return p.pad_top * p.in_width + p.pad_left; }
 
 // Which taps of an output pixel lie in the image: a bit for each.
-FUSELAGE_DEVICE uint32_t TapsInside(const Params& p, int row) {
+FUSELAGE_DEVICE uint32_t TapsInside(const Params& p, Thread thread, int row) {
   if (row >= p.rows) return 0;
   const auto line = static_cast<int>(p.by_out_width.Divide(row));
   const auto image = static_cast<int>(p.by_out_height.Divide(line));
-  const int x = row - line * p.out_width - p.pad_left, y = line - image * p.out_height - p.pad_top;
-  uint32_t of_line = 0, taps = 0;
-  FUSELAGE_NO_UNROLL
-  for (int i = 0; i < p.kernel_width; ++i) {
-    const bool inside = static_cast<unsigned>(x + i * p.dilation_x) < static_cast<unsigned>(p.in_width);
-    of_line |= uint32_t{inside} << i;
-  }
-  FUSELAGE_NO_UNROLL
-  for (int i = 0; i < p.kernel_height; ++i) {
-    const bool inside = static_cast<unsigned>(y + i * p.dilation_y) < static_cast<unsigned>(p.in_height);
-    taps |= (inside ? of_line : 0) << i * p.kernel_width;
-  }
-  return taps;
+  const int x = row - line * p.out_width, y = line - image * p.out_height;
+  return thread.LoadConstant(p.taps_inside + x) * thread.LoadConstant(p.taps_inside + p.out_width + y);
 }
 
 template <typename TileOfBlock, typename X, bool kDiagonal = false>
@@ -146,7 +135,7 @@ struct Halo {
     }
     FUSELAGE_UNROLL
     for (int i = 0; i < Tile::kRowFragments; ++i) {
-      c.taps[i] = TapsInside(p, first_row + Tile::kFragmentRows * i + thread.lane() % 16);
+      c.taps[i] = TapsInside(p, thread, first_row + Tile::kFragmentRows * i + thread.lane() % 16);
     }
   }
 
@@ -178,7 +167,7 @@ struct Halo {
       const bool inside = cursors[thread].taps[i] >> tap & 1;
       return (inside ? patch + first + Tile::kFragmentRows * i * kStep : first % kPaddingBytes) ^ half * 32;
     };
-    Steps::Multiply(warp, place, StageOf(step), accumulators, fetch);
+    Steps::Multiply(warp, place, StageOf(step), /*adds=*/true, accumulators, fetch);
   }
 };
 

@@ -68,11 +68,11 @@ struct HopperHalo {
       --weights_left;
       if (++copied == steps) copied = 0;
     };
-    // The first tap of the step that is next, when its operands are there.
-    const auto begin = [&](Warp warp) {
+    // The first tap of the step that is next, when its operands are there. The tile's first one adds to nothing.
+    const auto begin = [&](Warp warp, bool adds) {
       if (at.group == 0) warp.WaitForBytes(PatchBarrier(at.slot), parities >> (kStages + at.slot) & 1);
       warp.WaitForBytes(WeightBarrier(at.stage), weights_stay ? 0 : parities >> at.stage & 1);
-      Start<0>(warp, at.stage, patch(at.slot), at.tap, inside, rows[warp], accumulators[warp]);
+      Start<0>(warp, at.stage, patch(at.slot), at.tap, adds, inside, rows[warp], accumulators[warp]);
     };
 
     block.Phase([&](Warp warp) {
@@ -99,12 +99,12 @@ struct HopperHalo {
           FUSELAGE_UNROLL
           for (int i = 0; i < Tile::kRowFragments; ++i) {
             inside[thread].taps[i] =
-                TapsInside(p, first_row + Tile::Row(warp) + Tile::kFragmentRows * i + thread.lane() % 16);
+                TapsInside(p, thread, first_row + Tile::Row(warp) + Tile::kFragmentRows * i + thread.lane() % 16);
           }
-          accumulators[warp].Clear(thread);
           thread.ShareWithCopies();
+          if (thread.index() == 0 && first_channel == 0) PrefetchTile(p, thread, first_row + next * Tile::kRows);
         });
-        begin(warp);
+        begin(warp, /*adds=*/false);
       });
       FUSELAGE_NO_UNROLL
       for (int step = 0; step < steps; ++step) {
@@ -116,7 +116,7 @@ struct HopperHalo {
         at.stage = now.stage + 1 == kStages ? 0 : now.stage + 1;
         if (++at.group == groups) at = {{}, now.slice + 1, 0, at.stage, 1 - now.slot};
         block.Phase([&](Warp warp) {
-          Start<1>(warp, now.stage, patch(now.slot), second, inside, rows[warp], accumulators[warp]);
+          Start<1>(warp, now.stage, patch(now.slot), second, /*adds=*/true, inside, rows[warp], accumulators[warp]);
           // Nobody reads the buffers of the step before any more.
           warp.ForThreads([&](Thread thread) {
             if (thread.index() == 0 && !weights_stay)
@@ -130,9 +130,9 @@ struct HopperHalo {
               FetchResidual<Tile>(p, thread, patch(other), Recomputed(first_channel), pixel);
             }
           });
-          Start<2>(warp, now.stage, patch(now.slot), third, inside, rows[warp], accumulators[warp]);
+          Start<2>(warp, now.stage, patch(now.slot), third, /*adds=*/true, inside, rows[warp], accumulators[warp]);
           if (step + 1 < steps) {
-            begin(warp);
+            begin(warp, /*adds=*/true);
             warp.template WaitForProducts<Steps::kPending>();
           } else {
             warp.template WaitForProducts<0>();
@@ -144,7 +144,7 @@ struct HopperHalo {
       // The last slice's patch gives way to the next tile's first.
       const uint32_t staging = patch(at.slot);
       at = {{}, 0, 0, weights_stay ? 0 : at.stage, 1 - at.slot};
-      block.Phase([&](Warp warp) {
+      block.Part([&](Warp warp) {
         warp.ForThreads([&](Thread thread) {
           if (thread.index() > 0 || tile + next >= row_tiles) return;
           StartPatch(p, thread, first_row + next * Tile::kRows, first_input, patch(at.slot), 0, PatchBarrier(at.slot));
@@ -211,9 +211,20 @@ struct HopperHalo {
     }
   }
 
+  // So that a later tile, from first_row on, finds its pixels and residuals in the L2 cache: large batches do not fit
+  // there. The pixels around a tile are those of others.
+  FUSELAGE_DEVICE static void PrefetchTile(const Params& p, Thread thread, int first_row) {
+    const int rows = p.rows - first_row < Tile::kRows ? p.rows - first_row : Tile::kRows;
+    if (rows <= 0) return;
+    thread.Prefetch(p.input + int64_t{first_row} * p.in_channels, rows * p.in_channels);
+    if (p.residual != nullptr && p.out_channels % 16 == 0) {
+      thread.Prefetch(p.residual + int64_t{first_row} * p.out_channels, rows * p.out_channels);
+    }
+  }
+
   // Starts the products of a step's n-th tap. Those past the last are outside of every image, and meet weights of zero.
   template <int n>
-  FUSELAGE_DEVICE static void Start(Warp warp, int stage, uint32_t patch, Tap tap,
+  FUSELAGE_DEVICE static void Start(Warp warp, int stage, uint32_t patch, Tap tap, bool adds,
                                     PerThread<TapsOfRows, kWarps>& inside, RowsOfTaps& rows,
                                     typename Tile::Accumulators& accumulators) {
     const auto place = [&](Thread thread, int i, int half) {
@@ -221,7 +232,7 @@ struct HopperHalo {
       const bool is_inside = inside[thread].taps[i] >> tap.index & 1;
       return (is_inside ? patch + first + Tile::kFragmentRows * i * kStep : first % kAligned) ^ half * 32;
     };
-    Steps::StartProducts(warp, place, kWeights + stage * kStageBytes + n * Steps::kWeightBytes, rows.halves[n],
+    Steps::StartProducts(warp, place, kWeights + stage * kStageBytes + n * Steps::kWeightBytes, adds, rows.halves[n],
                          accumulators);
   }
 };

@@ -109,6 +109,11 @@ struct Params {
     int dilation_y, dilation_x;
   } pool;
 
+  const Piece* pieces;  // Of a Gemm, constants: [steps, kStep / 16], and kMostStages more of each team.
+  // Of a halo, constants: of each column of the image which taps of a line are inside, a bit for each; of each line the
+  // bits of the first taps of those that are.
+  const uint32_t* taps_inside;
+
   ::fuselage::cuda::CodeOutput codes;  // Their low bytes are the output.
   bool float_relu;
   // i8 codes as u8 codes: with the top bit flipped, 0x80, and the zero point moved by 128.
@@ -122,7 +127,6 @@ struct Params {
   ElementwiseInstruction function;
   float function_multiplier;
 
-  const Piece* pieces;  // Of a Gemm, constants: [steps, kStep / 16], and kMostStages more of each team.
   int share_bits;  // Of splits that are a cluster: each finishes four outputs of 2^share_bits threads. 0: by tickets.
 };
 

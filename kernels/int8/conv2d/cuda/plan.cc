@@ -74,6 +74,23 @@ std::vector<Piece> PiecesOf(const Params& p, int steps) {
   return pieces;
 }
 
+std::vector<uint32_t> TapsInside(const Params& p) {
+  std::vector<uint32_t> taps;
+  const auto add = [&](int out, int in, int kernel, int pad, int dilation, int bits) {
+    for (int i = 0; i < out; ++i) {
+      uint32_t inside = 0;
+      for (int tap = 0; tap < kernel; ++tap) {
+        const int at = i - pad + tap * dilation;
+        if (at >= 0 && at < in) inside |= uint32_t{1} << tap * bits;
+      }
+      taps.push_back(inside);
+    }
+  };
+  add(p.out_width, p.in_width, p.kernel_width, p.pad_left, p.dilation_x, 1);
+  add(p.out_height, p.in_height, p.kernel_height, p.pad_top, p.dilation_y, p.kernel_width);
+  return taps;
+}
+
 Params ParamsOf(const Problem& problem) {
   const Geometry& g = problem.geometry;
   const kernels::Epilogue& e = problem.epilogue;
@@ -268,7 +285,11 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   }
 
   AddConstants(problem, GemmWeight(problem, tile));
-  if (!tile.halo) offsets_.pieces = Append(PiecesOf(p, p.steps + kMostStages * tile.teams));
+  if (tile.halo) {
+    offsets_.taps_inside = Append(TapsInside(p));
+  } else {
+    offsets_.pieces = Append(PiecesOf(p, p.steps + kMostStages * tile.teams));
+  }
 
   const int shared_bytes = GemmSharedBytes(id, problem.has_residual && !p.activated, p.patch_pixels);
   launches_.push_back({id, {p.blocks, 1, p.splits}, shared_bytes, p});
@@ -458,6 +479,7 @@ Launch Plan::Bind(const Launch& launch, const Arguments& arguments, const Memory
   p.tickets = memory.tickets;
   p.weight = reinterpret_cast<const int8_t*>(base + offsets_.weight);
   p.pieces = reinterpret_cast<const Piece*>(base + offsets_.pieces);
+  p.taps_inside = reinterpret_cast<const uint32_t*>(base + offsets_.taps_inside);
   p.bias = reinterpret_cast<const int32_t*>(base + offsets_.bias);
   p.multiplier = reinterpret_cast<const float*>(base + offsets_.multiplier);
   p.float_bias = offsets_.float_bias < 0 ? nullptr : reinterpret_cast<const float*>(base + offsets_.float_bias);

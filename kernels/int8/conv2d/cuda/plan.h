@@ -58,7 +58,7 @@ class Plan {
  private:
   // Offsets in constants_.
   struct Constants {
-    int64_t weight = 0, pieces = 0, bias = 0, multiplier = 0, float_bias = -1;
+    int64_t weight = 0, pieces = 0, taps_inside = 0, bias = 0, multiplier = 0, float_bias = -1;
   };
 
   template <typename T>

@@ -56,13 +56,13 @@ struct Steps {
   // place(thread, i, half): where the piece is that the thread's lane gives ldmatrix of row fragment i, in that half of
   // the step: of row lane % 16, piece 2 * half + lane / 16. The weights are at `weights`. Calls fetch(), which starts
   // to fetch another step, where it takes least time: while a group's products, or what a warp multiplies, are on
-  // their way.
+  // their way. A group's sums begin with what does not add, others have been cleared.
   template <typename PlaceOfRow, typename Fetch>
-  FUSELAGE_DEVICE static void Multiply(Warp warp, PlaceOfRow place, uint32_t weights,
+  FUSELAGE_DEVICE static void Multiply(Warp warp, PlaceOfRow place, uint32_t weights, bool adds,
                                        typename Tile::Accumulators& accumulators, Fetch fetch) {
     if constexpr (Tile::kInGroups) {
       Rows a[2];
-      StartProducts(warp, place, weights, a, accumulators);
+      StartProducts(warp, place, weights, adds, a, accumulators);
       fetch();
       warp.template WaitForProducts<0>();
     } else {
@@ -71,10 +71,10 @@ struct Steps {
   }
 
   // What a group's Multiply starts, as kPending groups that WaitForProducts waits for: only then `a` may be touched
-  // again. The rows of the second half are loaded while the first is multiplied.
+  // again. The rows of the second half are loaded while the first is multiplied. Unless it adds the sums begin with it.
   static constexpr int kPending = 2;
   template <typename PlaceOfRow>
-  FUSELAGE_DEVICE static void StartProducts(Warp warp, PlaceOfRow place, uint32_t weights, Rows (&a)[2],
+  FUSELAGE_DEVICE static void StartProducts(Warp warp, PlaceOfRow place, uint32_t weights, bool adds, Rows (&a)[2],
                                             typename Tile::Accumulators& accumulators) {
     FUSELAGE_UNROLL
     for (int half = 0; half < 2; ++half) {
@@ -82,7 +82,7 @@ struct Steps {
       warp.BeginProducts();
       FUSELAGE_UNROLL
       for (int i = 0; i < Tile::kRowFragments; ++i) {
-        warp.template MultiplyInGroup<X>(a[half][i], weights + 32 * half, accumulators.fragments[i]);
+        warp.template MultiplyInGroup<X>(a[half][i], weights + 32 * half, adds || half > 0, accumulators.fragments[i]);
       }
       warp.CommitProducts();
     }

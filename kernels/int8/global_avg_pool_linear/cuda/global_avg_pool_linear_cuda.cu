@@ -48,8 +48,8 @@ struct GlobalAvgPoolLinear {
       warp.ForThreads([&](Thread thread) {
         for (int work = thread.index(); work < p.slices * p.groups; work += kThreads) {
           const int group = work % p.groups, slice = work / p.groups;
-          const avg_pool2d::cuda::TapGrid taps = {p.x + image * p.pixels * p.layer.depth + 16 * group, p.pixels, 1,
-                                                  p.layer.depth, 0};
+          const avg_pool2d::cuda::TapGrid taps = {p.x + image * p.pixels * p.layer.depth + 16 * group, 1, p.pixels, 0,
+                                                  p.layer.depth};
           avg_pool2d::cuda::SumTaps(thread, p.mean, taps, slice, p.slices, p.layer.depth - 16 * group,
                                     avg_pool2d::cuda::SumOffset(slice, group, p.groups));
         }
