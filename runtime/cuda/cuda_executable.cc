@@ -31,9 +31,7 @@ class CudaExecutor final : public Executor {
 
   ~CudaExecutor() override {
     // What an error left on the stream may still use the memory.
-    for (const Handle* stream : {&beside_, &stream_}) {
-      if (*stream != nullptr) device_->Synchronize(stream->get()).IgnoreError();
-    }
+    if (stream_ != nullptr) device_->Synchronize(stream_.get()).IgnoreError();
   }
 
   absl::Status Init() {
@@ -89,10 +87,7 @@ class CudaExecutor final : public Executor {
 
   absl::Status Run(const BoundProgram& program, absl::Span<const Tensor* const> inputs,
                    absl::Span<Tensor* const> outputs, std::vector<double>* seconds) override {
-    // Another engine copies: on its own stream, so that the time between events of the other is the graph's alone.
-    Stream stream = stream_.get(), copies = beside_.get();
-    RETURN_IF_ERROR(device_->Record(fork_.get(), stream));
-    RETURN_IF_ERROR(device_->Wait(copies, fork_.get()));
+    Stream stream = stream_.get();
     for (size_t i = 0; i < inputs.size(); ++i) {
       const auto& [device, host] = inputs_[i];
       const auto* from = static_cast<const uint8_t*>(inputs[i]->raw_data());
@@ -101,11 +96,9 @@ class CudaExecutor final : public Executor {
         const int64_t bytes = std::min(kPieceBytes, device.bytes - begin);
         CopyOnHost(host + begin, from + begin, bytes);
         RETURN_IF_ERROR(device_->Copy(static_cast<uint8_t*>(device.data) + begin, host + begin, bytes,
-                                      Direction::kHostToDevice, copies));
+                                      Direction::kHostToDevice, stream));
       }
     }
-    RETURN_IF_ERROR(device_->Record(join_.get(), copies));
-    RETURN_IF_ERROR(device_->Wait(stream, join_.get()));
     if (seconds != nullptr) {
       RETURN_IF_ERROR(LaunchProfiled(program));
     } else {
@@ -232,8 +225,7 @@ class CudaExecutor final : public Executor {
   Handle host_;
   std::vector<HostBuffer> inputs_, outputs_;
   Handle stream_, start_, end_;
-  Handle beside_;       // Of a capture the other branch; of a run the inputs' copies. Profiled steps run one by one.
-  Handle fork_, join_;  // Where that begins, and ends.
+  Handle beside_, fork_, join_;  // The other stream of a capture, and its ends. Profiled steps run one by one.
   Handle graph_;
   // The first profiled run makes them: an event before the first step and after each.
   std::vector<Handle> events_;

@@ -17,9 +17,8 @@ constexpr Error kInvalidValue = 1, kMemoryAllocation = 2, kInvalidResourceHandle
 constexpr int64_t kAlignment = 256;
 
 struct FakeEvent {
-  int64_t ms = -1;                          // -1: has not happened.
-  Stream stream = nullptr;                  // Where it was recorded last: in a capture, or
-  std::shared_ptr<bool> reached = nullptr;  // has the stream got there?
+  int64_t ms = -1;               // -1: has not happened.
+  Stream captured_on = nullptr;  // Recorded in the capture of this stream.
 };
 
 }  // namespace
@@ -158,16 +157,8 @@ Error FakeApi::StreamSynchronize(Stream handle) {
   if (Error error = Next()) return error;
   FakeStream& stream = *static_cast<FakeStream*>(handle);
   if (stream.capturing) return kStreamCaptureUnsupported;
-  RunUntil(stream, false);
+  for (const Node& node : std::exchange(stream.pending, {})) node.work();
   return 0;
-}
-
-void FakeApi::RunUntil(FakeStream& stream, const bool& reached) {
-  while (!reached && !stream.pending.empty()) {
-    const Node node = stream.pending.front();
-    stream.pending.erase(stream.pending.begin());
-    node.work();
-  }
 }
 
 Error FakeApi::BeginCapture(Stream handle) {
@@ -215,13 +206,8 @@ Error FakeApi::EventDestroy(Event event) { return Destroy<FakeEvent>(event); }
 Error FakeApi::StreamWaitEvent(Stream handle, Event event) {
   if (Error error = Next()) return error;
   FakeStream& stream = *static_cast<FakeStream*>(handle);
-  FakeStream* other = static_cast<FakeStream*>(static_cast<FakeEvent*>(event)->stream);
-  if (other == nullptr) return kInvalidValue;  // It would wait for nothing.
-  if (const std::shared_ptr<bool> reached = static_cast<FakeEvent*>(event)->reached) {
-    if (stream.capturing) return kStreamCaptureUnsupported;
-    Append(handle, [=] { RunUntil(*other, *reached); });
-    return 0;
-  }
+  FakeStream* other = static_cast<FakeStream*>(static_cast<FakeEvent*>(event)->captured_on);
+  if (other == nullptr) return kStreamCaptureUnsupported;  // Nothing else waits here.
   if (other->origin == &stream) {
     const auto at = stream.captured.begin() + static_cast<std::ptrdiff_t>(other->forked_at);
     stream.captured.insert(at, other->captured.begin(), other->captured.end());
@@ -245,12 +231,8 @@ Error FakeApi::StreamWaitEvent(Stream handle, Event event) {
 Error FakeApi::EventRecord(Event event, Stream stream) {
   if (Error error = Next()) return error;
   const bool capturing = static_cast<FakeStream*>(stream)->capturing;
-  const auto reached = capturing ? nullptr : std::make_shared<bool>(false);
-  static_cast<FakeEvent*>(event)->stream = stream;
-  static_cast<FakeEvent*>(event)->reached = reached;
-  if (capturing) return 0;
-  LaunchRecord(event, stream);
-  Append(stream, [reached] { *reached = true; });
+  static_cast<FakeEvent*>(event)->captured_on = capturing ? stream : nullptr;
+  if (!capturing) LaunchRecord(event, stream);
   return 0;
 }
 

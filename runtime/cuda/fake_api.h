@@ -111,7 +111,6 @@ class FakeApi final : public Api {
   // What is no kernel.
   static void Append(Stream stream, std::function<void()> work);
   void LaunchRecord(Event event, Stream stream);
-  static void RunUntil(FakeStream& stream, const bool& reached);  // Or to its end.
   bool Contains(const void* data, int64_t bytes, bool device) const;
 
   static thread_local bool launches_overlap_;
