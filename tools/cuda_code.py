@@ -27,14 +27,18 @@ _THREADS = {"80": 2048, "86": 1536, "89": 1536, "90": 2048, "100": 2048, "120": 
 
 
 def entries(data):
-    """(kind, architecture, bytes) of all that the fatbins in an object hold."""
+    """(kind, architecture, bytes) of all that the fatbins in an object hold. Large cubins are compressed: by zstd."""
     at = data.find(_FATBIN)
     while at >= 0:
         header, size = struct.unpack_from("<HQ", data, at + 6)
         entry, end = at + header, at + header + size
         while entry < end:
             kind, _, header, size = struct.unpack_from("<HHIQ", data, entry)
-            yield kind, str(struct.unpack_from("<I", data, entry + 28)[0]), data[entry + header:entry + header + size]
+            content = data[entry + header:entry + header + size]
+            packed, = struct.unpack_from("<I", data, entry + 16)
+            if kind == _ELF and packed:
+                content = subprocess.run(["zstd", "-dcq"], input=content[:packed], check=True, capture_output=True).stdout
+            yield kind, str(struct.unpack_from("<I", data, entry + 28)[0]), content
             entry += header + size
         at = data.find(_FATBIN, end)
 
