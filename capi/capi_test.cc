@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
@@ -20,6 +21,7 @@ using fuselage::Tensor;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::FloatEq;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -300,7 +302,11 @@ TEST(CApiLoadTest, ShapesConstantsAndOutputs) {
   auto rate = std::make_unique<Tensor>(Tensor::Scalar<int64_t>(-3));
   fuselage_tensor constant = View("rate", *rate);
   const char* y = "y";
-  fuselage_load_options options = {sizeof(options), &x, &constant, &y, 1, 1, 1};
+  fuselage_load_options options = {};
+  options.size = sizeof(options);
+  options.shapes = &x, options.num_shapes = 1;
+  options.constants = &constant, options.num_constants = 1;
+  options.outputs = &y, options.num_outputs = 1;
   fuselage_model* model = nullptr;
   ASSERT_EQ(Text(fuselage_load_with(path.c_str(), &options, &model)), "");
   rate.reset();
@@ -348,6 +354,68 @@ TEST(CApiLoadTest, ShapesConstantsAndOutputs) {
   ASSERT_EQ(Text(fuselage_save(model, compiled.c_str(), nullptr)), "");
   fuselage_model_free(model);
   EXPECT_THAT(Text(fuselage_load_with(compiled.c_str(), &options, &model)), HasSubstr("shapes are for .onnx files"));
+}
+
+TEST(CApiLoadTest, NetworksOfBytes) {
+  fuselage::onnx::ModelBuilder builder;
+  builder.Input("x", {"N", 2, 1, 2}).Node("Relu", {"x"}, {"y"}).Output("y");
+  const std::string path = ::testing::TempDir() + "/bytes.onnx";
+  std::ofstream(path, std::ios::binary) << builder.Bytes();
+  const float mean[] = {0, 0.2f}, std = 0.5f;
+  fuselage_load_options options = {};
+  options.size = sizeof(options);
+  options.image = FUSELAGE_PIXELS;
+  options.mean = mean, options.num_mean = 2;
+  options.std = &std, options.num_std = 1;
+  fuselage_model* model = nullptr;
+  ASSERT_EQ(Text(fuselage_load_with(path.c_str(), &options, &model)), "");
+  int32_t count = 0;
+  const fuselage_tensor* input = fuselage_model_inputs(model, &count);
+  EXPECT_EQ(input->dtype, FUSELAGE_U8);
+  EXPECT_EQ(std::vector<int64_t>(input->shape, input->shape + input->rank), (std::vector<int64_t>{1, 1, 2, 2}));
+  fuselage_session* session = nullptr;
+  ASSERT_EQ(Text(fuselage_prepare(model, nullptr, &session)), "");
+  Tensor pixels = Tensor::Of<uint8_t>({1, 1, 2, 2}, {0, 102, 255, 51}), found = Seeded({1, 2, 1, 2}, 1);
+  const fuselage_tensor given = View("x", pixels), output = View("y", found);
+  ASSERT_EQ(Text(fuselage_run(session, &given, 1, &output, 1)), "");
+  EXPECT_THAT(found.values<float>(), ElementsAre(0, 2, FloatEq((102 / 255.0f - 0.2f) / 0.5f), 0));
+  fuselage_session_free(session);
+  fuselage_model_free(model);
+
+  const auto error = [&] { return Text(fuselage_load_with(path.c_str(), &options, &model)); };
+  options.num_std = -1;
+  EXPECT_EQ(error(), "3: the number of values of std is -1");
+  options.num_std = 1, options.std = nullptr;
+  EXPECT_EQ(error(), "3: std is NULL");
+  options.num_std = 0, options.num_mean = 3;
+  const float three[] = {0, 0, 0};
+  options.mean = three;
+  EXPECT_THAT(error(), HasSubstr("mean has 3 values, want 1 or one for each of 2 channels"));
+  options.image = FUSELAGE_FLOATS;
+  EXPECT_EQ(error(), "3: mean and std are for bytes: image is FUSELAGE_FLOATS");
+  options.image = static_cast<fuselage_image>(3);
+  EXPECT_EQ(error(), "3: image is 3, want a fuselage_image");
+  options = {};
+  options.size = sizeof(options);
+  options.max_memory_bytes = 1;
+  EXPECT_THAT(error(), HasSubstr("8: "));
+  options.max_memory_bytes = -1;
+  EXPECT_EQ(error(), "3: max_memory_bytes is -1, want 0 or more");
+}
+
+TEST(CApiLoadTest, WeightsThatAreNotFinite) {
+  fuselage::onnx::ModelBuilder builder;
+  builder.Input("x", {"N", 2}).Initializer("w", Tensor::Of<float>({2}, {1, HUGE_VALF}));
+  builder.Node("Mul", {"x", "w"}, {"y"}).Output("y");
+  const std::string path = ::testing::TempDir() + "/infinite.onnx";
+  std::ofstream(path, std::ios::binary) << builder.Bytes();
+  fuselage_load_options options = {};
+  options.size = sizeof(options);
+  fuselage_model* model = nullptr;
+  EXPECT_THAT(Text(fuselage_load_with(path.c_str(), &options, &model)), HasSubstr("(allow_nonfinite accepts them)"));
+  options.allow_nonfinite = 1;
+  ASSERT_EQ(Text(fuselage_load_with(path.c_str(), &options, &model)), "");
+  fuselage_model_free(model);
 }
 
 TEST_F(CApiTest, OptionsSayWhatIsWrong) {

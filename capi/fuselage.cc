@@ -198,6 +198,12 @@ absl::StatusOr<Options> OptionsOf(const Options* given) {
   return options;
 }
 
+absl::StatusOr<std::vector<float>> ValuesOf(const float* values, int32_t count, const char* what) {
+  if (count < 0) return fuselage::UsageError(absl::StrCat("the number of values of ", what, " is ", count));
+  if (count > 0 && values == nullptr) return fuselage::UsageError(absl::StrCat(what, " is NULL"));
+  return std::vector<float>(values, values + count);
+}
+
 absl::StatusOr<fuselage::LoadOptions> LoadOptionsOf(const fuselage_load_options& given) {
   fuselage::LoadOptions load;
   RETURN_IF_ERROR(CheckNamed(given.shapes, given.num_shapes, "shapes"));
@@ -214,7 +220,23 @@ absl::StatusOr<fuselage::LoadOptions> LoadOptionsOf(const fuselage_load_options&
     if (given.outputs[i] == nullptr) return fuselage::UsageError(absl::StrCat("outputs: number ", i, " is NULL"));
     load.outputs.push_back(given.outputs[i]);
   }
-  return load;
+  load.allow_nonfinite = given.allow_nonfinite != 0;
+  load.max_memory_bytes = given.max_memory_bytes;
+  if (given.max_memory_bytes < 0) {
+    return fuselage::UsageError(absl::StrCat("max_memory_bytes is ", given.max_memory_bytes, ", want 0 or more"));
+  }
+  fuselage::ByteInput bytes;
+  bytes.pixels = given.image == FUSELAGE_PIXELS;
+  ASSIGN_OR_RETURN(bytes.mean, ValuesOf(given.mean, given.num_mean, "mean"));
+  ASSIGN_OR_RETURN(bytes.std, ValuesOf(given.std, given.num_std, "std"));
+  switch (given.image) {
+    case FUSELAGE_FLOATS:
+      if (bytes.mean.empty() && bytes.std.empty()) return load;
+      return fuselage::UsageError("mean and std are for bytes: image is FUSELAGE_FLOATS");
+    case FUSELAGE_PLANES:
+    case FUSELAGE_PIXELS: load.bytes = std::move(bytes); return load;
+  }
+  return fuselage::UsageError(absl::StrCat("image is ", static_cast<int>(given.image), ", want a fuselage_image"));
 }
 
 absl::StatusOr<fuselage::PipelineConfig> PipelineOf(const char* text) {

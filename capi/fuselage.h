@@ -57,13 +57,25 @@ typedef struct fuselage_model fuselage_model;
 /* An ONNX file, an .ir file, or what fuselage_save wrote. */
 fuselage_status* fuselage_load(const char* path, fuselage_model** model);
 
-/* For ONNX files. */
+/* What a network of images takes of each: its floats, [n, c, h, w], or its bytes, u8. */
+typedef enum {
+  FUSELAGE_FLOATS = 0,
+  FUSELAGE_PLANES = 1, /* [n, c, h, w] */
+  FUSELAGE_PIXELS = 2  /* [n, h, w, c] */
+} fuselage_image;
+
+/* Shapes, constants and outputs are for ONNX files. */
 typedef struct {
   size_t size;                      /* sizeof(fuselage_load_options). */
   const fuselage_tensor* shapes;    /* Of inputs, by name, where the file leaves dimensions open: no data, any dtype. */
   const fuselage_tensor* constants; /* Inputs that have these values for good, which are copied: no inputs any more. */
   const char* const* outputs;       /* Values that are the outputs in place of the file's: what follows them is left. */
   int32_t num_shapes, num_constants, num_outputs;
+  fuselage_image image;    /* Of bytes its first operators make (x / 255 - mean) / std. */
+  const float *mean, *std; /* One value for all channels, or one each; none: 0 and 1. */
+  int32_t num_mean, num_std;
+  int32_t allow_nonfinite;  /* 0: a weight that is infinite or not a number is an error. */
+  int64_t max_memory_bytes; /* Of reading the file. 0: the reader's limit. */
 } fuselage_load_options;
 
 /* As fuselage_load. `options`: NULL for the defaults. */

@@ -28,6 +28,7 @@ import numpy as np
 _ANY_BATCH = -1  # FUSELAGE_ANY_BATCH.
 # By fuselage_dtype's numbers.
 _DTYPES = [np.dtype(name) for name in ("?", "u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8")]
+_IMAGES = ["floats", "planes", "pixels"]  # By fuselage_image's.
 _CODES = {
     3: "invalid argument", 5: "not found", 8: "resource exhausted", 12: "unimplemented", 13: "internal", 14: "unavailable"
 }
@@ -69,6 +70,13 @@ class _LoadOptions(ctypes.Structure):
         ("num_shapes", ctypes.c_int32),
         ("num_constants", ctypes.c_int32),
         ("num_outputs", ctypes.c_int32),
+        ("image", ctypes.c_int),
+        ("mean", ctypes.POINTER(ctypes.c_float)),
+        ("std", ctypes.POINTER(ctypes.c_float)),
+        ("num_mean", ctypes.c_int32),
+        ("num_std", ctypes.c_int32),
+        ("allow_nonfinite", ctypes.c_int32),
+        ("max_memory_bytes", ctypes.c_int64),
     ]
 
 
@@ -298,16 +306,25 @@ class Report:
 
 def load(
     path, *, shapes: Optional[Dict[str, Iterable[int]]] = None, constants: Optional[Dict[str, np.ndarray]] = None,
-    outputs: Iterable[str] = ()
+    outputs: Iterable[str] = (), image: str = "floats", mean: Iterable[float] = (), std: Iterable[float] = (),
+    allow_nonfinite: bool = False, max_memory_bytes: int = 0
 ) -> Model:
     """An ONNX file, an .ir file that tools/export_fx.py wrote, or what Model.save wrote. Of an ONNX file, `shapes`: of
     inputs whose dimensions it leaves open; `constants`: inputs that have these values for good, {"sr": 16000} for example,
-    and are none any more; `outputs`: the values that are the outputs in place of its own."""
+    and are none any more; `outputs`: the values that are the outputs in place of its own.
+
+    `image`: of a network of images, whose only input is float32 [n, c, h, w], what the model takes: "pixels", uint8
+    [n, h, w, c], or "planes", uint8 [n, c, h, w]; its first operators are then (x / 255 - mean) / std, one value for all
+    channels or one each. `allow_nonfinite`: weights that are infinite or not a number are no error. `max_memory_bytes`:
+    of reading the file; 0: the reader's limit."""
     stated, given = _shapes(shapes or {}), _contiguous(constants or {})
     values, names = _tensors(given), [_encoded(name) for name in outputs]
+    if image not in _IMAGES:
+        raise Error("invalid argument", f"image is {image!r}, wanted one of {', '.join(map(repr, _IMAGES))}")
+    means, stds = ((ctypes.c_float * len(of))(*of) for of in (tuple(mean), tuple(std)))
     options = _LoadOptions(
         ctypes.sizeof(_LoadOptions), stated, values, (ctypes.c_char_p * len(names))(*names), len(stated), len(values),
-        len(names)
+        len(names), _IMAGES.index(image), means, stds, len(means), len(stds), allow_nonfinite, max_memory_bytes
     )
     handle = ctypes.c_void_p()
     _check(_library.fuselage_load_with(os.fsencode(path), options, handle))

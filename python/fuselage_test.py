@@ -82,6 +82,28 @@ class FuselageTest(unittest.TestCase):
             self.assertIn(os.path.basename(NETWORK), str(raised.exception))
             self.assertEqual(raised.exception.code, "invalid argument")
 
+    def test_networks_take_bytes(self):
+        shape = self.network.inputs[0].shape
+        channels, (mean, std) = shape[1], RANDOM.uniform(0.2, 0.6, (2, shape[1])).astype(np.float32)
+        planes = RANDOM.integers(0, 256, shape, np.uint8)
+        floats = (planes / np.float32(255) - mean.reshape(-1, 1, 1)) / std.reshape(-1, 1, 1)
+        wanted = self.network.prepare().run({self.input: floats})[self.output]
+        for image, given in ("planes", planes), ("pixels", planes.transpose(0, 2, 3, 1)):
+            with self.subTest(image):
+                network = fuselage.load(NETWORK, image=image, mean=mean, std=std)
+                self.assertEqual(network.inputs, [(self.input, np.uint8, given.shape)])
+                found = network.prepare().run({self.input: given})[self.output]
+                np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+        for text, options in [
+            ("image is 'bytes', wanted one of 'floats', 'planes', 'pixels'", {"image": "bytes"}),
+            (f"std has {channels + 1} values, want 1 or", {"image": "planes", "std": [1] * (channels + 1)}),
+            ("mean and std are for bytes", {"mean": [0.5]}),
+            ("max_memory_bytes is -1", {"max_memory_bytes": -1}),
+        ]:
+            with self.subTest(text), self.assertRaises(fuselage.Error) as raised:
+                fuselage.load(NETWORK, **options)
+            self.assertIn(text, str(raised.exception))
+
     def test_models_say_what_was_done_to_them(self):
         self.assertEqual(self.network.warnings + self.network.remarks, [])
         self.assertTrue([text for text in self.int8.remarks if text.startswith("quantize: applied: %")])
