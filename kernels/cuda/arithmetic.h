@@ -126,7 +126,8 @@ FUSELAGE_HOST_DEVICE uint32_t PickBytes(uint32_t x, uint32_t y, uint32_t selecto
 #endif
 }
 
-// Is that a rounding and a clamp to what a u8 holds? Then the device takes a third of the instructions for it.
+// Is that a rounding and a clamp to what a u8 holds? Then one instruction of the device makes two codes, in place of
+// nine.
 FUSELAGE_HOST_DEVICE bool IsPlain(const CodeOutput& output) {
   return output.zero_point == 0 && output.lo == 0 && output.hi == 255;
 }

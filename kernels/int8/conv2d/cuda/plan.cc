@@ -74,7 +74,7 @@ std::vector<Piece> PiecesOf(const Params& p, int steps) {
   return pieces;
 }
 
-std::vector<uint32_t> TapsInside(const Params& p) {
+std::vector<uint32_t> TapsInsideOf(const Params& p) {
   std::vector<uint32_t> taps;
   const auto add = [&](int out, int in, int kernel, int pad, int dilation, int bits) {
     for (int i = 0; i < out; ++i) {
@@ -286,7 +286,7 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
 
   AddConstants(problem, GemmWeight(problem, tile));
   if (tile.halo) {
-    offsets_.taps_inside = Append(TapsInside(p));
+    offsets_.taps_inside = Append(TapsInsideOf(p));
   } else {
     offsets_.pieces = Append(PiecesOf(p, p.steps + kMostStages * tile.teams));
   }
