@@ -140,7 +140,7 @@ class Depthwise : public Algorithm {
     const Geometry& g = geometry_;
     blocks_ = CeilDiv(g.in_channels, kBlock);
     const int last = g.in_channels % kBlock;
-    if (blocks_ > 1 && last > 0 && last < kPanel) last_moves_ = kPanel;
+    if (blocks_ > 1 && last > 0 && last < kPanel && !loops.masks) last_moves_ = kPanel;
     row_groups_ = CeilDiv(g.out_height, rows_.count);
     // Each thread has rows of all channels where there are fewer images than threads.
     row_parts_ = g.batch < threads_ ? std::min<int64_t>(threads_, row_groups_) : 1;
@@ -524,7 +524,7 @@ class Depthwise : public Algorithm {
   const int threads_;
   Tensor padding_;
   int64_t blocks_, block_steps_ = 0;  // Channels' blocks; taps' dwords in each, with weights of their own.
-  int64_t last_moves_ = 0;            // A last block of less than a panel would be slow, and has one of that before.
+  int64_t last_moves_ = 0;            // A last block of less than a panel is slow without masks: it has one more then.
   int64_t row_groups_, row_parts_;
   int64_t tile_width_;                     // Outputs of a row.
   int64_t runs_, run_columns_;             // Runs of interleaved columns.

@@ -165,6 +165,7 @@ void MultiplyGroups(const Product& m) {
 
 Loops GetLoops() {
   return {/*dword_elements=*/2,
+          /*masks=*/false,
           /*form=*/ColumnForm::kRows,
           /*column_bytes=*/32 << 10,
           /*interleave_steps=*/2,

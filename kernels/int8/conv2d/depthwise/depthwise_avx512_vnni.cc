@@ -243,6 +243,7 @@ void Spread(const Columns& columns) {
 
 Loops GetLoops() {
   return {/*dword_elements=*/4,
+          /*masks=*/true,
           /*form=*/ColumnForm::kRows,
           /*column_bytes=*/20 << 10,
           /*interleave_steps=*/2.5,

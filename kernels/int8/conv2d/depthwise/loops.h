@@ -60,6 +60,7 @@ struct InputRows {
 };
 struct Loops {
   int dword_elements;  // 4: u8; 2: int16.
+  bool masks;          // Part of a panel takes no longer than all of it.
   ColumnForm form;
   int64_t column_bytes;     // Of the columns at once: they share the first-level cache with weights, pixels and sums.
   double interleave_steps;  // How many taps' products take as long as kStepBytes of `interleave`.
