@@ -18,6 +18,7 @@ import ctypes
 import html
 import inspect
 import json
+import operator
 import os
 import tempfile
 import threading
@@ -144,15 +145,25 @@ def _check(status):
 
 
 def _encoded(name: str) -> bytes:
-    # A file's names are any bytes; what is not UTF-8 comes and goes as os.fsdecode has it.
+    # A file's names are any bytes but 0; what is not UTF-8 comes and goes as os.fsdecode has it.
+    if "\0" in name:
+        raise Error("invalid argument", f"found {name!r}, wanted a name without zeros")
     return name.encode(errors="surrogateescape")
+
+
+def _fits(what: str, value: int, bits: int = 32) -> int:
+    """The value; ctypes would cut it."""
+    value = operator.index(value)
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise Error("invalid argument", f"{what} is {value}, wanted a number of {bits} bits")
+    return value
 
 
 def _shapes(shapes: Dict[str, Iterable[int]]):
     """Tensors that have a name and a shape alone."""
     tensors = (_Tensor * len(shapes))()
     for tensor, (name, shape) in zip(tensors, shapes.items()):
-        dims = tuple(shape)
+        dims = tuple(_fits(f'a dimension of "{name}"', dim, 64) for dim in shape)
         tensor.name, tensor.rank, tensor.shape = _encoded(name), len(dims), (ctypes.c_int64 * len(dims))(*dims)
     return tensors
 
@@ -204,7 +215,7 @@ class Session(_Handle):
         """The outputs of this batch, which is prepared if it is not: the first run need not."""
         count, found = ctypes.c_int32(), ctypes.POINTER(_Tensor)()
         with self._turn:
-            _check(_library.fuselage_session_outputs_at(self._handle, batch, count, found))
+            _check(_library.fuselage_session_outputs_at(self._handle, _fits("batch", batch, 64), count, found))
             return _values(found, count)
 
     def run(self, inputs: Dict[str, np.ndarray], outputs: Optional[Iterable[str]] = None) -> Dict[str, np.ndarray]:
@@ -261,7 +272,9 @@ class Model(_Handle):
         """To INT8. `samples`: for each input its values for any number of samples, which shape[0] counts. `pipeline`:
         what a config has between the braces of `pipeline { }`."""
         given = _contiguous(samples)
-        options = _CompileOptions(ctypes.sizeof(_CompileOptions), threads, pipeline.encode() if pipeline else None)
+        options = _CompileOptions(
+            ctypes.sizeof(_CompileOptions), _fits("threads", threads), pipeline.encode() if pipeline else None
+        )
         handle = ctypes.c_void_p()
         _check(_library.fuselage_compile(self._handle, _tensors(given), len(given), options, handle))
         return Model(handle, "model")
@@ -279,8 +292,9 @@ class Model(_Handle):
         """`batch`: None for any; then `kept_batches` stay prepared, those used last. `isa`: the best instruction set
         that kernels may use, "avx2" for example; None: the CPU's best."""
         options = _SessionOptions(
-            ctypes.sizeof(_SessionOptions), threads, _ANY_BATCH if batch is None else batch,
-            isa.encode() if isa else None, max_memory_bytes, kept_batches
+            ctypes.sizeof(_SessionOptions), _fits("threads", threads),
+            _ANY_BATCH if batch is None else _fits("batch", batch, 64), isa.encode() if isa else None,
+            _fits("max_memory_bytes", max_memory_bytes, 64), _fits("kept_batches", kept_batches)
         )
         handle = ctypes.c_void_p()
         _check(_library.fuselage_prepare(self._handle, options, handle))
@@ -324,7 +338,8 @@ def load(
     means, stds = ((ctypes.c_float * len(of))(*of) for of in (tuple(mean), tuple(std)))
     options = _LoadOptions(
         ctypes.sizeof(_LoadOptions), stated, values, (ctypes.c_char_p * len(names))(*names), len(stated), len(values),
-        len(names), _IMAGES.index(image), means, stds, len(means), len(stds), allow_nonfinite, max_memory_bytes
+        len(names), _IMAGES.index(image), means, stds, len(means), len(stds), allow_nonfinite,
+        _fits("max_memory_bytes", max_memory_bytes, 64)
     )
     handle = ctypes.c_void_p()
     _check(_library.fuselage_load_with(os.fsencode(path), options, handle))

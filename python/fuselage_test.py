@@ -194,6 +194,10 @@ class FuselageTest(unittest.TestCase):
             ("invalid argument", "sse9", lambda: self.int8.prepare(isa="sse9")),
             ("invalid argument", "sse9", lambda: self.int8.save("x.fuse", isas=["sse9"])),
             ("unavailable", "missing/x.fuse", lambda: self.int8.save("missing/x.fuse")),
+            ("invalid argument", r"'x\x00y'", lambda: session.run({"x\0y": image})),
+            ("invalid argument", "batch is 9223372036854775808", lambda: self.int8.prepare(batch=1 << 63)),
+            ("invalid argument", "threads is 4294967297, want", lambda: self.int8.prepare(threads=2**32 + 1)),
+            ("invalid argument", "dimension of", lambda: fuselage.load(NETWORK, shapes={self.input: [1 << 64, 1]})),
             ("invalid argument", "pipeline:1:", lambda: self.network.compile({self.input: image}, pipeline="x")),
         ]:
             with self.subTest(text), self.assertRaises(fuselage.Error) as raised:
