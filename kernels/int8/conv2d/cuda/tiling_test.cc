@@ -56,6 +56,7 @@ TEST(TilingTest, WhatHopperHasIsForHopper) {
 // Where few blocks have many steps.
 TEST(TilingTest, TeamsAreForSmallProducts) {
   EXPECT_GT(kTiles[ChooseTiling({784, 128, 18}, kH100, {}).tile].teams, 1);
+  EXPECT_EQ(kTiles[ChooseTiling({3136, 64, 9}, kH100, {}).tile].teams, 1);
   EXPECT_EQ(kTiles[ChooseTiling({200704, 64, 9}, kH100, {}).tile].teams, 1);
 }
 

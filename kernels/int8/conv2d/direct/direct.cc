@@ -336,8 +336,10 @@ bool SupportsFew(const Problem& problem) {
 
 bool WorthwhileFew(const Problem& problem, const Loops& loops) {
   const Geometry& g = problem.geometry;
-  if (g.groups > 1 || g.in_channels == 1) return g.out_channels <= 4;  // Depthwise loops without lines have 16.
-  constexpr int64_t kSum = 3;                                          // Takes as long as so many products.
+  // Depthwise loops take half as long or less.
+  if (g.groups == g.in_channels && g.out_channels == g.in_channels) return false;
+  if (g.groups > 1 || g.in_channels == 1) return g.out_channels <= 4;
+  constexpr int64_t kSum = 3;  // Takes as long as so many products.
   const int64_t run =
       CeilDiv((g.dilation_x == 1 ? g.kernel_width : 1) * int64_t{g.in_channels} * loops.element_bytes, kDwordBytes);
   const int64_t runs = int64_t{g.kernel_height} * (g.dilation_x == 1 ? 1 : g.kernel_width);
