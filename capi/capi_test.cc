@@ -375,6 +375,10 @@ TEST(CApiLoadTest, NetworksOfBytes) {
   EXPECT_EQ(std::vector<int64_t>(input->shape, input->shape + input->rank), (std::vector<int64_t>{1, 1, 2, 2}));
   fuselage_session* session = nullptr;
   ASSERT_EQ(Text(fuselage_prepare(model, nullptr, &session)), "");
+  const std::string saved = ::testing::TempDir() + "/bytes.fuse";
+  ASSERT_EQ(Text(fuselage_save(model, saved.c_str(), nullptr)), "");
+  fuselage_model* again = nullptr;
+  EXPECT_THAT(Text(fuselage_load_with(saved.c_str(), &options, &again)), HasSubstr("input stays as it is"));
   Tensor pixels = Tensor::Of<uint8_t>({1, 1, 2, 2}, {0, 102, 255, 51}), found = Seeded({1, 2, 1, 2}, 1);
   const fuselage_tensor given = View("x", pixels), output = View("y", found);
   ASSERT_EQ(Text(fuselage_run(session, &given, 1, &output, 1)), "");

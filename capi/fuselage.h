@@ -64,7 +64,7 @@ typedef enum {
   FUSELAGE_PIXELS = 2  /* [n, h, w, c] */
 } fuselage_image;
 
-/* Shapes, constants and outputs are for ONNX files. */
+/* Shapes, constants and outputs are for ONNX files, the image for all but what fuselage_save wrote. */
 typedef struct {
   size_t size;                      /* sizeof(fuselage_load_options). */
   const fuselage_tensor* shapes;    /* Of inputs, by name, where the file leaves dimensions open: no data, any dtype. */

@@ -327,10 +327,10 @@ def load(
     inputs whose dimensions it leaves open; `constants`: inputs that have these values for good, {"sr": 16000} for example,
     and are none any more; `outputs`: the values that are the outputs in place of its own.
 
-    `image`: of a network of images, whose only input is float32 [n, c, h, w], what the model takes: "pixels", uint8
-    [n, h, w, c], or "planes", uint8 [n, c, h, w]; its first operators are then (x / 255 - mean) / std, one value for all
-    channels or one each. `allow_nonfinite`: weights that are infinite or not a number are no error. `max_memory_bytes`:
-    of reading the file; 0: the reader's limit."""
+    `image`, of all but what Model.save wrote: of a network of images, whose only input is float32 [n, c, h, w], what the
+    model takes: "pixels", uint8 [n, h, w, c], or "planes", uint8 [n, c, h, w]; its first operators are then
+    (x / 255 - mean) / std, one value for all channels or one each. `allow_nonfinite`: weights that are infinite or not a
+    number are no error. `max_memory_bytes`: of reading the file; 0: the reader's limit."""
     stated, given = _shapes(shapes or {}), _contiguous(constants or {})
     values, names = _tensors(given), [_encoded(name) for name in outputs]
     if image not in _IMAGES:

@@ -86,7 +86,7 @@ TEST_F(CudaExecutableTest, StepsThatDoNotNeedEachOtherRunBesideEachOther) {
 }
 
 // A kernel begins before those ahead of it end where it waits for nothing else.
-TEST_F(CudaExecutableTest, KernelsOverlapWithTheOneBeforeThem) {
+TEST_F(CudaExecutableTest, KernelsOverlapWithThoseBeforeThem) {
   GraphBuilder g(ops_);
   const AttributeMap out = {{"out_dtype", DType::kU8}, {"out_scale", 0.05}, {"out_zero_point", 3}};
   const TensorType weight = {DType::kI8, {4, 4, 1, 1}, PerTensor(0.01f, 0), Layout::kRowMajor};

@@ -501,6 +501,24 @@ TEST(Conv2dTest, CreateObeysTheInstructionSet) {
   }
 }
 
+// However few their channels.
+TEST(Conv2dTest, DepthwiseLayersGoByDepthwiseLoops) {
+  for (const kernels::Isa isa : kernels::AllIsas()) {
+    if (!isa.Includes(kernels::Isa::kAvx2) || !kernels::CpuSupports(isa)) continue;
+    for (const int channels : {1, 2, 3, 4, 8, 24}) {
+      Case c = SquareCase(channels, /*size=*/14, channels, /*kernel=*/3, /*stride=*/1);
+      c.groups = channels;
+      const Instance instance(c, 1);
+      KernelDesc desc = instance.Desc();
+      desc.isa = isa;
+      const auto kernel = Create(desc);
+      ASSERT_TRUE(kernel.ok()) << kernel.status();
+      const std::string chosen = (*kernel)->variant();
+      EXPECT_NE(chosen.find("depthwise"), std::string::npos) << chosen << " for " << channels << " channels";
+    }
+  }
+}
+
 TEST(Conv2dTest, DeclinesWhatIsWrong) {
   const Instance instance(Case(), 1);
   const auto code = [&](auto edit) {
