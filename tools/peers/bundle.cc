@@ -16,6 +16,7 @@
 #include "kernels/register_all.h"
 #include "passes/fusion/fusion.pb.h"
 #include "passes/quantize/quantize.pb.h"
+#include "tools/peers/worker.h"
 
 namespace fuselage::peers {
 namespace {
@@ -120,20 +121,19 @@ absl::Status Write(const harness::RunRequest& request, int samples, report::Prog
   const ir::Graph& int8 = *run.variants[1].graph;
   const ir::Graph& lowered = *run.variants[2].graph;
   const ir::Graph& quantized = *run.variants[3].graph;
-  if (lowered.placeholders().size() != 1) {
-    return absl::UnimplementedError(
-        absl::StrCat("peers want a model with one input, this one has ", lowered.placeholders().size()));
-  }
   RETURN_IF_ERROR(WriteIr(fp32, "fp32", recorder));
   RETURN_IF_ERROR(WriteIr(int8, "int8", recorder));
   RETURN_IF_ERROR(WriteIr(lowered, "int8_lowered", recorder));
   RETURN_IF_ERROR(WriteOnnx(fp32, "fp32.onnx", recorder));
   RETURN_IF_ERROR(WriteOnnx(quantized, "int8.onnx", recorder));
-  TensorType type = lowered.placeholders()[0]->tensor_type();
-  type.shape[0] = samples;
-  ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, run.inputs->Batch(0, {type}));
+  std::vector<TensorType> types;
+  for (const ir::Node* placeholder : lowered.placeholders()) {
+    types.push_back(placeholder->tensor_type());
+    types.back().shape[0] = samples;
+  }
+  ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, run.inputs->Batch(0, types));
   ir::TensorMap tensors;
-  tensors["input"] = std::make_shared<Tensor>(inputs[0]);
+  for (size_t i = 0; i < inputs.size(); ++i) tensors[InputName(i)] = std::make_shared<Tensor>(inputs[i]);
   RETURN_IF_ERROR(WriteCodes(quantized, lowered, inputs, recorder, &tensors));
   ASSIGN_OR_RETURN(const std::string path, recorder.Claim("samples.safetensors"));
   return ir::WriteSafetensors(path, tensors);

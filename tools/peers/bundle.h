@@ -9,7 +9,8 @@
 //   int8_sums.onnx           the same network, with every convolution's result quantized before a residual is added:
 //                            onnxruntime makes an integer convolution of no other
 //   fp32.onnx                the float graph
-//   samples.safetensors      "input": the first samples; a tensor for each output of int8_codes.onnx: ours for them
+//   samples.safetensors      "input 0", "input 1", ...: the first samples; a tensor for each output of int8_codes.onnx:
+//                            ours for them
 //   results.json             of the passes
 #ifndef FUSELAGE_TOOLS_PEERS_BUNDLE_H_
 #define FUSELAGE_TOOLS_PEERS_BUNDLE_H_

@@ -30,14 +30,12 @@ class Fuselage final : public Contestant {
     auto made = std::make_unique<Fuselage>(job, options.isa, std::move(cuda));
     kernels::RegisterAll(made->kernels_);
     ASSIGN_OR_RETURN(made->engine_,
-                     compiler::MakeEngine(*job.graph, job.input.dim(0), made->kernels_, &made->pool_, options));
+                     compiler::MakeEngine(*job.graph, job.inputs[0].dim(0), made->kernels_, &made->pool_, options));
     return made;
   }
 
   Fuselage(const Job& job, kernels::Isa isa, std::unique_ptr<runtime::cuda::Backend> cuda)
-      : isa_(isa), cuda_(std::move(cuda)), pool_(job.threads) {
-    inputs_.push_back(job.input);
-  }
+      : isa_(isa), cuda_(std::move(cuda)), pool_(job.threads), inputs_(job.inputs) {}
 
   std::string version() const override { return "this"; }
   std::string isa() const override {
@@ -59,7 +57,7 @@ class Fuselage final : public Contestant {
   runtime::ThreadPool pool_;
   kernels::KernelRegistry kernels_;
   std::unique_ptr<compiler::Engine> engine_;
-  std::vector<Tensor> inputs_;
+  const std::vector<Tensor> inputs_;
   const std::vector<Tensor>* outputs_ = nullptr;
 };
 

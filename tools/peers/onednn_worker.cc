@@ -30,10 +30,13 @@ class Onednn final : public Contestant {
     if (job.mode != "network" && job.mode != "convolutions") {
       return absl::InvalidArgumentError(absl::StrCat("mode ", job.mode, ", want network or convolutions"));
     }
+    if (job.inputs.size() != 1) {
+      return absl::UnimplementedError(absl::StrCat("the network has ", job.inputs.size(), " inputs, want one"));
+    }
     omp_set_num_threads(job.threads);
     const auto part = job.mode == "network" ? OnednnNetwork::Part::kNetwork : OnednnNetwork::Part::kConvolutions;
     ASSIGN_OR_RETURN(auto network, OnednnNetwork::Create(*job.graph, part));
-    network->SetInput(job.input);
+    network->SetInput(job.inputs[0]);
     return std::make_unique<Onednn>(std::move(network));
   }
 

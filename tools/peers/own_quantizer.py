@@ -9,23 +9,24 @@ import sys
 import onnxruntime
 from onnxruntime import quantization
 
-from python_worker import read_safetensors
+from python_worker import inputs_of, read_safetensors
 
 
 class Samples(quantization.CalibrationDataReader):
 
-    def __init__(self, path, samples):
-        self.name = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).get_inputs()[0].name
-        self.samples = iter(samples)
+    def __init__(self, path, inputs):
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        self.names = [value.name for value in session.get_inputs()]
+        self.samples = zip(*inputs)
 
     def get_next(self):
         sample = next(self.samples, None)
-        return None if sample is None else {self.name: sample[None]}
+        return None if sample is None else {name: values[None] for name, values in zip(self.names, sample)}
 
 
 def main():
     path, samples, out = sys.argv[1:]
-    quantization.quantize_static(path, out, Samples(path, read_safetensors(samples)["input"]), per_channel=True,
+    quantization.quantize_static(path, out, Samples(path, inputs_of(read_safetensors(samples))), per_channel=True,
                                  activation_type=quantization.QuantType.QUInt8,
                                  weight_type=quantization.QuantType.QInt8)
 

@@ -24,6 +24,7 @@ TURN_RUNS = 2  # and at least so many.
 QUIET_CORES = 0.1  # As harness/base/machine_load.h has it.
 MIN_WITHIN_ONE = 99.9  # Percent of codes.
 BASELINE = "fuselage fp32"  # What speedups are over.
+OF_HARNESS = "shape", "constant", "output", "inputs"  # Flags that say what the network is, and is run on.
 MOST_SAMPLES = 500  # As harness/results.proto has it.
 
 
@@ -244,6 +245,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(prog="peers", description="Measures this compiler beside its peers.")
     parser.add_argument("--config", default="default.textproto", help="a config of //harness, found as it finds it")
     parser.add_argument("--model", help="an .onnx file in the place of the config's, or a folder of them")
+    for flag in OF_HARNESS:
+        parser.add_argument(f"--{flag}", action="append", default=[], help="as //harness takes it")
     parser.add_argument("--out", help="folder of the results; default: fuselage-out/<config or model>-peers")
     parser.add_argument("--table", help="a file in which a folder's table stands, between the comments that begin and end it")
     parser.add_argument("--batches", type=numbers, default=[1, 16])
@@ -264,7 +267,9 @@ def chosen(prefixes):
 
 def measure(arguments, model, bundle):
     """One network. Returns its table, or None and the exit code of what did not work."""
-    command = [str(HERE / "prepare"), arguments.config, str(bundle), str(max(arguments.batches)), *([str(model)] * bool(model))]
+    command = [str(HERE / "prepare"), str(bundle), str(max(arguments.batches)), f"--config={arguments.config}",
+               *([f"--model={model}"] * bool(model)),
+               *(f"--{flag}={value}" for flag in OF_HARNESS for value in getattr(arguments, flag))]
     code = subprocess.run(command).returncode
     if code != 0:
         return None, code

@@ -30,6 +30,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::AnyOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Gt;
 using ::testing::HasSubstr;
@@ -164,7 +165,7 @@ TEST_F(PeersTest, TorchComputesTheSameNetwork) {
   const Outcome theirs = RunShell(absl::StrCat(
       "/usr/bin/python3 -B -c \"import sys; sys.path.insert(0, 'tools/peers')\nimport torch, python_worker\n"
       "image = torch.from_numpy(python_worker.read_safetensors('",
-      place_->out, "/samples.safetensors')['input'].copy())\nmodel = python_worker.TorchModel('", place_->out,
+      place_->out, "/samples.safetensors')['input 0'].copy())\nmodel = python_worker.TorchModel('", place_->out,
       "/fp32.onnx', 'cpu', torch.float32)\nprint(*model(image)[0].flatten().tolist())\""));
   ASSERT_EQ(theirs.code, 0) << ::testing::PrintToString(theirs.lines);
   const Outcome ours = Work("fuselage_worker", "3 1 best", "outputs\n", "/fp32");
@@ -201,7 +202,7 @@ TEST_F(PeersTest, TheExportedModelHasOurCodes) {
   ops::RegisterAll(ops);
   ASSERT_OK_AND_ASSIGN(const auto model, onnx::Load(place_->out + "/int8_codes.onnx", ops));
   ASSERT_OK_AND_ASSIGN(const ir::TensorMap samples, ir::ReadSafetensors(place_->out + "/samples.safetensors"));
-  const Tensor& all = *samples.at("input");
+  const Tensor& all = *samples.at("input 0");
   Tensor first(model->placeholders()[0]->tensor_type());
   std::memcpy(first.raw_data(), all.raw_data(), first.byte_size());
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> found, interpreter::Run(*model, {&first, 1}));
@@ -216,6 +217,43 @@ TEST_F(PeersTest, TheExportedModelHasOurCodes) {
   }
   EXPECT_GE(codes, (3 + 8 + 8) * 16 * 16);  // The input and both convolutions have so many.
   EXPECT_GE(within_one, codes * 0.999);
+}
+
+std::string Peers(const std::string& arguments) {
+  return absl::StrCat("/usr/bin/python3 -B tools/peers/peers.py --config=harness/configs/default.textproto ",
+                      "--contestants=fuselage,onednn --batches=1,2 --threads=1 --repetitions=2 --min_time_ms=0 ",
+                      arguments);
+}
+
+TEST(Peers, ANetworkOfTwoInputs) {
+  const harness::testing::Workplace place = harness::testing::MakeIrWorkplace("two", R"(graph @g {
+  param @w: f32[4,4] = seed(1)
+  %ids: i64[1,3] = placeholder
+  %x: f32[1,3,4] = placeholder
+  %w: f32[4,4] = get_attr @w
+  %rows: f32[1,3,4] = call_function index_select(%w, %ids, dim=0)
+  %sum: f32[1,3,4] = call_function add(%rows, %x)
+  output(%sum)
+})",
+                                                                              "");
+  const Outcome outcome = RunShell(Peers(absl::StrCat("--model=", place.folder, "/tiny.ir --out=", place.out)));
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.lines, AllOf(Contains(HasSubstr("onednn network does not take part: the network has 2 inputs")),
+                                   Contains(StartsWith("| fuselage fp32 "))));
+  const auto samples = ir::ReadSafetensors(place.out + "/samples.safetensors");
+  ASSERT_OK(samples);
+  EXPECT_EQ(samples->at("input 0")->type().shape, Shape({2, 3}));
+  EXPECT_EQ(samples->at("input 1")->type().shape, Shape({2, 3, 4}));
+}
+
+TEST(Peers, TakesTheHarnessFlagsOfANetwork) {
+  const std::string folder = harness::testing::MakeWorkplace("open").folder, model = folder + "/open.onnx";
+  std::ofstream(model, std::ios::binary) << harness::testing::TinyModel("height");
+  const std::string arguments = absl::StrCat("--model=", model, " --out=", folder, "/out");
+  const Outcome open = RunShell(Peers(arguments));
+  EXPECT_EQ(open.code, 2);
+  EXPECT_THAT(open.lines, Contains(HasSubstr("--shape")));
+  EXPECT_EQ(RunShell(Peers(absl::StrCat(arguments, " --shape=x:1,3,16,16"))).code, 0);
 }
 
 TEST(OnednnNetwork, NamesWhatHasNoPrimitive) {

@@ -1,5 +1,4 @@
-// Writes what the contestants read: prepare CONFIG FOLDER SAMPLES [MODEL]. CONFIG is found as //harness finds it; a
-// model takes the place of its own.
+// Writes what the contestants read: prepare FOLDER SAMPLES --config=CONFIG [flags of //harness].
 #include <unistd.h>
 
 #include <iostream>
@@ -19,19 +18,18 @@ namespace {
 
 absl::Status Prepare(int argc, char** argv) {
   int samples = 0;
-  if (argc < 4 || argc > 5 || !absl::SimpleAtoi(argv[3], &samples) || samples < 1) {
-    return UsageError("usage: prepare CONFIG FOLDER SAMPLES [MODEL]");
+  if (argc < 4 || !absl::SimpleAtoi(argv[2], &samples) || samples < 1) {
+    return UsageError("usage: prepare FOLDER SAMPLES --config=CONFIG [flags of //harness]");
   }
+  ASSIGN_OR_RETURN(const harness::Flags flags, harness::ParseFlags({argv + 3, argv + argc}));
   harness::RunRequest request;
   request.search = harness::SearchPath::FromEnvironment();
-  harness::Flags flags;
-  if (argc == 5) flags.model = request.search.InCaller(argv[4]);
   ASSIGN_OR_RETURN(harness::LoadedConfig loaded,
-                   harness::LoadConfig(argv[1], request.search, compiler::BuiltIn().passes.OptionTypes(), flags));
+                   harness::LoadConfig(flags.config, request.search, compiler::BuiltIn().passes.OptionTypes(), flags));
   request.config = std::move(loaded.config);
   request.name = flags.model.empty() ? loaded.name : harness::Stem(flags.model);
   request.cache_folder = harness::CacheFolder();
-  const std::string folder = request.search.InCaller(argv[2]);
+  const std::string folder = request.search.InCaller(argv[1]);
   RETURN_IF_ERROR(harness::MakeWritableFolder(folder));
   harness::Recorder recorder(folder);
   RETURN_IF_ERROR(recorder.ClaimReports());

@@ -34,9 +34,14 @@ def read_safetensors(path):
     return tensors
 
 
+def inputs_of(samples):
+    """The network's, in its order."""
+    return [samples[f"input {i}"] for i in range(len(samples)) if f"input {i}" in samples]
+
+
 class Onnxruntime:
 
-    def __init__(self, path, image, threads):
+    def __init__(self, path, inputs, threads):
         import onnxruntime
         self.version = onnxruntime.__version__
         options = onnxruntime.SessionOptions()
@@ -44,10 +49,10 @@ class Onnxruntime:
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.add_session_config_entry("session.force_spinning_stop", "1")
-        options.add_free_dimension_override_by_name("N", len(image))
+        options.add_free_dimension_override_by_name("N", len(inputs[0]))
         self.session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         self.names = [output.name for output in self.session.get_outputs()]
-        self.inputs = {self.session.get_inputs()[0].name: image}
+        self.inputs = {value.name: values for value, values in zip(self.session.get_inputs(), inputs)}
 
     def run(self):
         return self.session.run(None, self.inputs)
@@ -55,18 +60,20 @@ class Onnxruntime:
 
 class Openvino:
 
-    def __init__(self, path, image, threads):
+    def __init__(self, path, inputs, threads):
         import openvino
         self.version = openvino.__version__.split("-")[0]
         core = openvino.Core()
         model = core.read_model(path)
-        model.reshape(image.shape)
+        model.reshape({port: values.shape for port, values in zip(model.inputs, inputs)})
         settings = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
                     "INFERENCE_PRECISION_HINT": "f32"}
         compiled = core.compile_model(model, "CPU", settings)
         self.names = [output.get_any_name() for output in compiled.outputs]
         self.request = compiled.create_infer_request()
-        self.request.set_input_tensor(openvino.Tensor(image, shared_memory=True))
+        self.inputs = inputs  # Which the tensors share.
+        for i, values in enumerate(inputs):
+            self.request.set_input_tensor(i, openvino.Tensor(values, shared_memory=True))
 
     def run(self):
         self.request.infer()
@@ -148,17 +155,19 @@ class TorchModel:
 
 class Torch:
 
-    def __init__(self, path, image, threads):
+    def __init__(self, path, inputs, threads):
         import torch
         self.torch, self.version = torch, torch.__version__
         if not torch.cuda.is_available():
             raise RuntimeError(f"no CUDA device for torch {torch.__version__}")
         torch.backends.cudnn.benchmark = True
+        if len(inputs) != 1:
+            raise NotImplementedError(f"{len(inputs)} inputs, one is what is handed to torch")
         model = TorchModel(path, "cuda", torch.float16)
         self.names = model.names
         self.isa = "sm_%d%d" % torch.cuda.get_device_capability()
         with torch.inference_mode():
-            self.input = torch.from_numpy(image).to("cuda", torch.float16, memory_format=torch.channels_last)
+            self.input = torch.from_numpy(inputs[0]).to("cuda", torch.float16, memory_format=torch.channels_last)
             side = torch.cuda.Stream()
             with torch.cuda.stream(side):
                 for _ in range(3):  # Algorithms are chosen before the capture.
@@ -185,8 +194,8 @@ ENGINES = {"onnxruntime": Onnxruntime, "openvino": Openvino, "torch": Torch}
 
 
 def compare_codes(outputs, wanted):
-    """Of all u8 outputs together."""
-    differences = [numpy.abs(values.astype(int) - wanted[name][:len(values)])
+    """Of all u8 outputs together, for all samples."""
+    differences = [numpy.abs(values.astype(int) - wanted[name])
                    for name, values in outputs.items() if values.dtype == numpy.uint8]
     count = sum(difference.size for difference in differences)
     return {
@@ -219,8 +228,7 @@ def answer(line, engine, samples):
 def main():
     path, samples_path, batch, threads, name = sys.argv[1:]
     samples = read_safetensors(samples_path)
-    image = samples["input"][:int(batch)].copy()
-    engine = ENGINES[name](path, image, int(threads))
+    engine = ENGINES[name](path, [values[:int(batch)].copy() for values in inputs_of(samples)], int(threads))
     engine.run()
     print("ready", engine.version, getattr(engine, "isa", "-"), flush=True)
     for line in sys.stdin:

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <iostream>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -37,16 +38,20 @@ absl::StatusOr<Job> ReadJob(int argc, char** argv) {
   ASSIGN_OR_RETURN(job.graph, ir::ReadGraph(argv[1], Ops()));
   RETURN_IF_ERROR(job.graph->SetBatch(batch));
   ASSIGN_OR_RETURN(const ir::TensorMap samples, ir::ReadSafetensors(argv[2]));
-  const auto input = samples.find("input");
-  if (input == samples.end() || job.graph->placeholders().size() != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(argv[2], ": want a tensor \"input\", for a graph of one input"));
+  for (const ir::Node* placeholder : job.graph->placeholders()) {
+    const std::string name = InputName(job.inputs.size());
+    const auto found = samples.find(name);
+    Tensor input(placeholder->tensor_type());
+    if (found == samples.end() || found->second->dtype() != input.dtype() ||
+        found->second->byte_size() < input.byte_size()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          argv[2], ": ", name, " is ", found == samples.end() ? "missing" : ToString(found->second->type()), ", want ",
+          ToString(input.type()), " or more samples"));
+    }
+    std::memcpy(input.raw_data(), found->second->raw_data(), input.byte_size());
+    job.inputs.push_back(std::move(input));
   }
-  job.input = Tensor(job.graph->placeholders()[0]->tensor_type());
-  if (input->second->dtype() != job.input.dtype() || input->second->byte_size() < job.input.byte_size()) {
-    return absl::InvalidArgumentError(absl::StrCat(argv[2], ": input is ", ToString(input->second->type()), ", want ",
-                                                   ToString(job.input.type()), " or more samples"));
-  }
-  std::memcpy(job.input.raw_data(), input->second->raw_data(), job.input.byte_size());
+  if (job.inputs.empty()) return absl::InvalidArgumentError(absl::StrCat(argv[1], ": has no input"));
   return job;
 }
 
@@ -81,6 +86,8 @@ int Fail(const absl::Status& status) {
 }
 
 }  // namespace
+
+std::string InputName(size_t input) { return absl::StrCat("input ", input); }
 
 int Serve(int argc, char** argv,
           const std::function<absl::StatusOr<std::unique_ptr<Contestant>>(const Job& job)>& make) {

@@ -1,7 +1,7 @@
 // A contestant is a process of its own, with its own libraries and its own threads, that runs when it is told to. A
 // line in, a line out:
 //
-//   <program> GRAPH SAMPLES BATCH THREADS MODE      GRAPH.ir and .safetensors; the tensor "input" of SAMPLES
+//   <program> GRAPH SAMPLES BATCH THREADS MODE      GRAPH.ir and .safetensors; the inputs in SAMPLES
 //                    => ready VERSION ISA           or: error MESSAGE, and exit code 1
 //   run N            => N times in ns               after a run that is not timed
 //   outputs          => the first output's elements, in row-major order
@@ -21,9 +21,12 @@
 
 namespace fuselage::peers {
 
+// Of the tensor in SAMPLES that is the network's input number `input`, from 0.
+std::string InputName(size_t input);
+
 struct Job {
   std::unique_ptr<ir::Graph> graph;  // At the batch size.
-  Tensor input;
+  std::vector<Tensor> inputs;
   int threads = 1;
   std::string mode;
 };
