@@ -1,9 +1,12 @@
 #include "compiler/samples.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ir/base/sha256.h"
 #include "ir/base/status.h"
 
@@ -52,7 +55,45 @@ absl::Status TensorSamples::FillRow(int64_t sample, int input, Tensor* batch, in
   return absl::OkStatus();
 }
 
-std::string RandomSamples::Key(int64_t) const { return absl::StrCat("random inputs, seed ", seed_); }
+namespace {
+
+// The shortest axis in which values of the node are positions, as they are or moved about.
+int64_t PositionsOf(const ir::Node& node) {
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const ir::Use& use : node.uses()) {
+    const ir::OpSchema* op = use.user->op();
+    if (op == nullptr) continue;
+    if (use.index == 0 && (op->view != ir::View::kNone || op->name == "to")) {
+      least = std::min(least, PositionsOf(*use.user));
+    } else if (use.index < static_cast<int>(op->operands.size()) && op->operands[use.index].positions) {
+      const Shape& shape = use.user->operand(0)->tensor_type().shape;
+      const int64_t dim = use.user->attribute("dim").as_int();
+      least = std::min(least, shape[dim < 0 ? dim + shape.size() : dim]);
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+std::vector<int64_t> IntegerBounds(const ir::Graph& graph) {
+  std::vector<int64_t> bounds;
+  for (const ir::Node* input : graph.placeholders()) {
+    const DType dtype = input->tensor_type().dtype;
+    const bool integers = dtype == DType::kI16 || dtype == DType::kI32 || dtype == DType::kI64;
+    const int64_t positions = integers ? PositionsOf(*input) : 0;
+    bounds.push_back(positions == std::numeric_limits<int64_t>::max() ? 2 : positions);
+  }
+  return bounds;
+}
+
+std::string RandomSamples::Key(int64_t) const {
+  std::string key = absl::StrCat("random inputs, seed ", seed_);
+  if (std::any_of(bounds_.begin(), bounds_.end(), [](int64_t bound) { return bound > 0; })) {
+    absl::StrAppend(&key, ", integers below ", absl::StrJoin(bounds_, ", "));
+  }
+  return key;
+}
 
 absl::Status RandomSamples::FillRow(int64_t sample, int input, Tensor* batch, int64_t row) const {
   TensorType type = batch->type();
@@ -60,7 +101,12 @@ absl::Status RandomSamples::FillRow(int64_t sample, int input, Tensor* batch, in
   // Odd multipliers spread the three numbers over 64 bits (Knuth, TAOCP 3, 6.4: multiplicative hashing).
   const uint64_t seed = seed_ * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(sample) * 0xc2b2ae3d27d4eb4fu +
                         static_cast<uint64_t>(input) * 0x165667b19e3779f9u;
-  const Tensor values = SeededTensor(std::move(type), seed);
+  Tensor values = SeededTensor(type, seed);
+  if (const int64_t bound = bounds_.empty() ? 0 : bounds_[input]; bound > 0) {
+    type.dtype = DType::kF32;
+    const Tensor fractions = SeededTensor(std::move(type), seed);  // In [-1, 1).
+    for (int64_t i = 0; i < values.num_elements(); ++i) values.Set(i, std::floor((fractions.At(i) + 1) / 2 * bound));
+  }
   std::memcpy(static_cast<uint8_t*>(batch->raw_data()) + row * values.byte_size(), values.raw_data(),
               values.byte_size());
   return absl::OkStatus();

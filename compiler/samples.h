@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ir/base/tensor.h"
+#include "ir/graph.h"
 #include "kernels/core/parallel.h"
 
 namespace fuselage::compiler {
@@ -60,11 +62,16 @@ class TensorSamples : public Samples {
   const std::shared_ptr<const std::vector<Tensor>> inputs_;
 };
 
-// SeededTensor's values, by seed, sample and input. For any inputs.
+// Of each input: below what its random integers have to be. As many as the shortest axis has in which they are
+// positions (token ids); 2 where they are none (masks). 0 for other types.
+std::vector<int64_t> IntegerBounds(const ir::Graph& graph);
+
+// SeededTensor's values, by seed, sample and input. For any inputs; integers become less than their bound, if there are
+// any, and none is negative then.
 class RandomSamples : public Samples {
  public:
-  RandomSamples(uint64_t seed, int64_t size, kernels::Parallel* parallel)
-      : Samples(parallel), seed_(seed), size_(size) {}
+  RandomSamples(uint64_t seed, int64_t size, kernels::Parallel* parallel, std::vector<int64_t> bounds = {})
+      : Samples(parallel), seed_(seed), size_(size), bounds_(std::move(bounds)) {}
 
   int64_t size() const override { return size_; }
   std::string Key(int64_t count) const override;
@@ -74,6 +81,7 @@ class RandomSamples : public Samples {
 
   const uint64_t seed_;
   const int64_t size_;
+  const std::vector<int64_t> bounds_;
 };
 
 }  // namespace fuselage::compiler

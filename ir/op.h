@@ -30,6 +30,8 @@ struct OperandSpec {
   // Of a parameter that quantize makes codes, where the op has a quantized form: the axis of the output channels, each
   // of which may have a scale. -1: of others.
   int channel_axis = -1;
+  // Its integers are positions along the axis of operand 0 that the attribute "dim" names.
+  bool positions = false;
 };
 
 struct AttributeSpec {

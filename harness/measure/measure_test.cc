@@ -160,6 +160,52 @@ TEST(RandomSamples, DependOnSeedSampleAndInputAlone) {
   for (int i = 3; i < 6; ++i) EXPECT_EQ(filled.At(i), 0) << "past the end";
 }
 
+// Positions stay inside of what they select from, seen through casts and views, and masks are of zeros and ones.
+TEST(RandomSamples, IntegersThatTheGraphCanTake) {
+  ir::OpRegistry ops;
+  ops::RegisterAll(ops);
+  ASSERT_OK_AND_ASSIGN(const auto graph, ir::Parse(R"(graph @g {
+  param @w: f32[300,4] = seed(1)
+  param @short: f32[4,3] = seed(2)
+  %ids: i32[1,6] = placeholder
+  %x: f32[1,3,4] = placeholder
+  %mask: i64[1,6] = placeholder
+  %place: i64[1,6] = placeholder
+  %w: f32[300,4] = get_attr @w
+  %short: f32[4,3] = get_attr @short
+  %long: i64[1,6] = call_function to(%ids, dtype=i64)
+  %flat: i64[2,3] = call_function reshape(%long, shape=[2, 3])
+  %rows: f32[2,3,4] = call_function index_select(%w, %flat, dim=0)
+  %far: f32[1,6,4] = call_function index_select(%w, %place, dim=0)
+  %near: f32[4,1,6] = call_function index_select(%short, %place, dim=-1)
+  output(%rows, %far, %near, %mask, %x)
+})",
+                                                   ops));
+  const std::vector<int64_t> bounds = compiler::IntegerBounds(*graph);
+  EXPECT_THAT(bounds, ::testing::ElementsAre(300, 0, 2, 3));
+  runtime::ThreadPool pool(1);
+  const compiler::RandomSamples samples(7, 64, &pool, bounds);
+  std::vector<TensorType> types;
+  for (const ir::Node* input : graph->placeholders()) {
+    types.push_back(input->tensor_type());
+    types.back().shape[0] = 64;
+  }
+  ASSERT_OK_AND_ASSIGN(const auto batch, samples.Batch(0, types));
+  const auto range = [&](int input) {
+    const std::vector<double> values = ToDoubles(batch[input]);
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    return std::pair(*least, *most);
+  };
+  EXPECT_GE(range(0).first, 0);
+  EXPECT_LT(range(0).first, 30);
+  EXPECT_GE(range(0).second, 270);
+  EXPECT_LT(range(0).second, 300);
+  EXPECT_LT(range(1).first, -0.9) << "floats are as before";
+  EXPECT_EQ(range(2), std::pair(0.0, 1.0));
+  EXPECT_EQ(range(3), std::pair(0.0, 2.0));
+  EXPECT_NE(samples.Key(1), compiler::RandomSamples(7, 64, &pool).Key(1));
+}
+
 class EngineTest : public ::testing::Test {
  protected:
   EngineTest() {

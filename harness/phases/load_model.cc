@@ -112,9 +112,13 @@ void PrepareInputs(RunState& run) {
   } else {
     const uint64_t seed = run.config.random_inputs().seed();
     const int count = RandomInputs(run.config);
+    const auto samples = [&](uint64_t seed) {
+      return std::make_unique<compiler::RandomSamples>(seed, count, run.pool.get(),
+                                                       compiler::IntegerBounds(*run.graph));
+    };
     // Like two splits of a dataset: what calibration sees is not what variants are compared by.
-    run.calibration_samples = std::make_unique<compiler::RandomSamples>(2 * seed, count, run.pool.get());
-    run.inputs = std::make_unique<compiler::RandomSamples>(2 * seed + 1, count, run.pool.get());
+    run.calibration_samples = samples(2 * seed);
+    run.inputs = samples(2 * seed + 1);
   }
   run.recorder.Update([&](Results& results) {
     results.mutable_calibration()->set_split(run.given_inputs != nullptr ? "inputs" : "random");

@@ -58,8 +58,8 @@ absl::StatusOr<Verification> OpenVerification(RunState& run) {
       return UsageError("search wants a dataset or random inputs: of `inputs` nothing is left to verify on");
     }
     // Beside the even seeds and the odd ones that calibrate and compare.
-    verification.samples =
-        std::make_unique<compiler::RandomSamples>(~(2 * run.config.random_inputs().seed()), wanted, run.pool.get());
+    verification.samples = std::make_unique<compiler::RandomSamples>(
+        ~(2 * run.config.random_inputs().seed()), wanted, run.pool.get(), compiler::IntegerBounds(*run.imported));
     verification.range = {0, wanted};
     verification.text = absl::StrCat(wanted, " random samples");
     return verification;

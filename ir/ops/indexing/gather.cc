@@ -175,6 +175,7 @@ void RegisterGather(ir::OpRegistry& registry) {
   select.name = "index_select";
   select.aliases = {"torch.index_select"};
   select.operands = {{"input"}, {"index"}};
+  select.operands[1].positions = true;
   select.attributes = {{"dim", AttributeKind::kInt, 0}};
   select.view = ir::View::kSelects;
   select.infer = InferIndexSelect;
@@ -185,6 +186,7 @@ void RegisterGather(ir::OpRegistry& registry) {
   gather.name = "gather";
   gather.aliases = {"torch.gather"};
   gather.operands = {{"input"}, {"index"}};
+  gather.operands[1].positions = true;
   gather.attributes = {{"dim", AttributeKind::kInt, 0}};
   gather.view = ir::View::kSelects;
   gather.infer = InferGather;

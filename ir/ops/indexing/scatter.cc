@@ -115,6 +115,7 @@ void RegisterScatter(ir::OpRegistry& registry) {
   scatter.name = "scatter";
   scatter.aliases = {"torch.scatter"};
   scatter.operands = {{"input"}, {"index"}, {"src"}};
+  scatter.operands[1].positions = true;
   scatter.attributes = {{"dim", AttributeKind::kInt, 0}, {"reduce", AttributeKind::kString, "none"}};
   scatter.infer = InferScatter;
   scatter.evaluate = EvaluateScatter;
