@@ -24,7 +24,7 @@ const Node* OperandOrNull(const Node& node, int i) { return i < node.num_operand
 absl::StatusOr<std::vector<NewCall>> MatmulToLinear(const Node& node, Remarks& remarks) {
   Node* input = node.operand(0);
   const Node& weight = *node.operand(1);
-  if (!match::IsF32(node) || weight.tensor_type().rank() != 2 || input->tensor_type().rank() < 2) {
+  if (!match::IsF32(node) || weight.tensor_type().rank() != 2) {
     return std::vector<NewCall>();
   }
   if (!IsConstant(weight)) {
