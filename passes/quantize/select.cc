@@ -129,6 +129,7 @@ class Selector {
     }
     DropOutputs();
     DropSharedModules();
+    DropStatistics();
     DropIdleMoves();
 
     Selection selection;
@@ -217,6 +218,7 @@ class Selector {
     if (node.op()->elementwise && !match::ChainFromBytes(node).empty())
       return "a function of bytes: a table of codes has it";
     if (const std::string reason = WhyNotSteps(node); !reason.empty()) return reason;
+    if (const std::string reason = WhyNotFactors(node); !reason.empty()) return reason;
     const std::vector<const ir::OperandSpec*> weights = passes::WeightsOf(*node.op());
     if (weights.empty()) return WhyNoCodes(node);
     if (node.module() == nullptr) return "its weight is an operand, wanted a module's parameter (see normalize)";
@@ -225,6 +227,20 @@ class Selector {
     }
     const ir::OpSchema& form = *graph_.ops().FindQuantizedFormOrNull(op);
     return std::string(passes::InferForm(node, form, DataOperands(node)).status().message());
+  }
+
+  // Statistics that an elementwise op repeats, such as the reciprocal of a deviation in a norm that no pattern has: one
+  // code in error is an error of all that it is repeated to, and small ones have few codes.
+  std::string WhyNotFactors(const Node& node) const {
+    if (!node.op()->elementwise) return "";
+    for (const int i : DataOperands(node)) {
+      const Node& value = SourceOf(*node.operand(i));
+      if (value.op() == nullptr || !value.op()->elementwise || !match::ChainFromBytes(value).empty()) continue;
+      if (value.tensor_type().num_elements() == node.tensor_type().num_elements()) continue;
+      if (HasRule(graph_.ops(), *value.op()) && WhyNotSteps(value).empty()) continue;
+      return absl::StrCat("it repeats %", value.name(), ", which has no quantized form");
+    }
+    return "";
   }
 
   std::string WhyNotWeight(const Node& node, const ir::OperandSpec& operand) const {
@@ -276,6 +292,81 @@ class Selector {
       selected_.erase(node);
       remarks_.Missed(*node, absl::StrCat("module @", node->module()->path, " is also called in FP32"));
     }
+  }
+
+  // Statistics of which floats alone are made, and what is computed between them and floats: of codes, which become
+  // floats again at once, they would be less exact and no faster.
+  void DropStatistics() {
+    HashSet<const Node*> between;  // Codes that are made for each other and for floats alone.
+    std::vector<Node*> nodes;
+    for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      const bool light = selected_.contains(node) && !node->op()->keeps_range && graph_.CostOf(*node).macs == 0;
+      if (!light || HasFloatResult(*node)) continue;
+      nodes.push_back(node);
+      between.insert(node);
+    }
+    const auto is_between = [&](const Node& node) {
+      if (IsReadAsCodes(node, between)) return false;
+      const std::vector<int> data = DataOperands(node);
+      return Reduces(node) || std::all_of(data.begin(), data.end(), [&](int i) {
+               const Node& source = SourceOf(*node.operand(i));
+               return !selected_.contains(&source) || HasFloatResult(source) || between.contains(&source);
+             });
+    };
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const Node* node : nodes) changed |= between.contains(node) && !is_between(*node) && between.erase(node) > 0;
+    }
+    Groups groups;
+    HashMap<const Node*, int> group_of;
+    std::vector<int> reducing;
+    for (const Node* node : nodes) {
+      if (!between.contains(node)) continue;
+      const int group = group_of[node] = groups.Add();
+      const std::vector<Node*> readers = node->users();
+      if (std::any_of(readers.begin(), readers.end(), [&](const Node* reader) { return Reduces(*reader); }) ||
+          Reduces(*node)) {
+        reducing.push_back(group);
+      }
+      for (const int i : DataOperands(*node)) {
+        const Node& source = SourceOf(*node->operand(i));
+        if (Reduces(source)) reducing.push_back(group);
+        if (const auto from = group_of.find(&source); from != group_of.end()) groups.Join(group, from->second);
+      }
+    }
+    HashSet<int> statistics;
+    for (const int group : reducing) statistics.insert(groups.Find(group));
+    for (Node* node : nodes) {
+      if (!between.contains(node) || !statistics.contains(groups.Find(group_of.at(node)))) continue;
+      selected_.erase(node);
+      remarks_.Missed(*node, "kept in FP32: all that reads it reads floats");
+    }
+  }
+
+  bool Reduces(const Node& node) const {
+    if (node.op() == nullptr || !node.type().is_tensor() || graph_.CostOf(node).macs > 0) return false;
+    const std::vector<int> data = DataOperands(node);
+    return !data.empty() && std::all_of(data.begin(), data.end(), [&](int i) {
+      const ir::Type& type = node.operand(i)->type();
+      return type.is_tensor() && type.tensor().num_elements() > node.tensor_type().num_elements();
+    });
+  }
+
+  // What views of any kind show.
+  static const Node& SourceOf(const Node& value) {
+    const bool view = value.op() != nullptr && value.op()->view != ir::View::kNone && value.num_operands() > 0;
+    return view ? SourceOf(*value.operand(0)) : value;
+  }
+
+  // By a quantized op that is none of `but`, or as a graph output, itself or seen through views.
+  bool IsReadAsCodes(const Node& value, const HashSet<const Node*>& but) const {
+    const std::vector<ir::Use> uses = value.uses();
+    return std::any_of(uses.begin(), uses.end(), [&](const ir::Use& use) {
+      const Node& reader = *use.user;
+      if (reader.kind() == NodeKind::kOutput) return options_.quantize_outputs();
+      const bool view = reader.op() != nullptr && reader.op()->view != ir::View::kNone && use.index == 0;
+      return view ? IsReadAsCodes(reader, but) : ReadsCodes(reader, use.index) && !but.contains(&reader);
+    });
   }
 
   // What only moves elements is on codes where an op that computes on them is beside it, or beside another such op that
