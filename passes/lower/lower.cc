@@ -111,6 +111,7 @@ class Lowering {
         ASSIGN_OR_RETURN(node, FoldRoundTrip(node));
       }
     }
+    for (Node* node : graph_.Snapshot()) RETURN_IF_ERROR(GiveParameters(node));
     for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
       if (!node->is_call() || IsQuantize(*node) || IsDequantize(*node) || node->num_uses() == 0) continue;
       ASSIGN_OR_RETURN(node, LowerOp(node));
@@ -127,6 +128,30 @@ class Lowering {
   }
 
  private:
+  // --- dequantize(x) of codes without parameters => dequantize(quantize(dequantize(x))), for ops that take codes: the
+  // same codes, of a type that has them.
+  absl::Status GiveParameters(Node* node) {
+    if (!node->IsOp("dequantize") || node->num_operands() > 1) return absl::OkStatus();
+    const TensorType& codes = node->operand(0)->tensor_type();
+    const bool plain = !codes.quant && (codes.dtype == DType::kU8 || codes.dtype == DType::kI8);
+    const std::vector<Node*> readers = node->users();
+    const bool wanted = std::any_of(readers.begin(), readers.end(), [&](const Node* reader) {
+      return reader->op() != nullptr && graph_.ops().FindQuantizedFormOrNull(reader->op()->name) != nullptr;
+    });
+    if (!plain || !wanted || node->attribute("scales").as_floats().size() != 1) return absl::OkStatus();
+    AttributeMap attributes = {
+        {"dtype", codes.dtype}, {"scales", node->attribute("scales")}, {"zero_points", node->attribute("zero_points")}};
+    ASSIGN_OR_RETURN(Node * quantize, graph_.AddFunction(absl::StrCat(node->name(), "_q"), "quantize", {node},
+                                                         std::move(attributes), node->next()));
+    ASSIGN_OR_RETURN(Node * again, graph_.AddFunction(absl::StrCat(node->name(), "_dq"), "dequantize", {quantize}, {},
+                                                      quantize->next()));
+    node->ReplaceAllUsesWith(again);
+    quantize->set_operand(0, node);
+    remarks_.Applied(*quantize, absl::StrCat("%", node->operand(0)->name(), " as codes of a type with parameters"));
+    changed_ = true;
+    return absl::OkStatus();
+  }
+
   // --- quantize(view(dequantize(x))) => view(x). Returns the node that stands where `quantize` stood, or before.
   absl::StatusOr<Node*> FoldRoundTrip(Node* quantize) {
     std::vector<Node*> views;  // From the quantize upwards.

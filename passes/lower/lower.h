@@ -8,6 +8,7 @@
 //   lstm(dequantize(x), w, r, b)        =>  int8.lstm(x, w, r, b)              rnn and gru too: codes in, floats out
 //   quantize(x), dequantize(x)          =>  int8.quantize(x), int8.dequantize(x)   those that are left
 //   quantize(view(dequantize(x)))       =>  view(x)                            with equal parameters
+//   dequantize(x) of codes without parameters, as inputs are  =>  dequantize(quantize(dequantize(x)))   with them
 //   quantize(cat(dequantize(x)...))     =>  cat(x...)                          with equal parameters; any op that
 //                                                                              hands elements on
 //
