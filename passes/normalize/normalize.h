@@ -6,6 +6,7 @@
 //   a module without parameters called n times       =>  n modules, so that each call can change alone
 //   gemm(a, constant b, constant c), addmm(c, a, b)  =>  linear(a), b transposed, alpha and beta folded in
 //   matmul(x, constant [in, out])                    =>  linear(x)
+//   linear(x, constant weight, computed bias)        =>  linear(x) + bias
 //   add(linear(x), constant [out])                   =>  linear(x) with a bias; the weights and biases of norms too
 //   instance_norm between reshapes to groups and back  =>  group_norm (groups.h)
 //   mean over all spatial dimensions, avg_pool over the whole input  =>  global_avg_pool
@@ -31,10 +32,10 @@
 // stay tied: one parameter, several modules. A module's path is its weight's name without ".weight" where that is free,
 // else the node's name.
 //
-// Declines: a computed weight or bias; adaptive pooling whose windows differ in size; gemm with a transposed `a` or
-// with a bias that is not one value per column; arithmetic on integer tensors (shapes, indices), which is no layer; an
-// in-place spelling ("relu_", "operator.iadd") where a later node reads what it overwrites; dropout in training mode; a
-// pattern one of whose values is read elsewhere too, or whose constants are others.
+// Declines: other computed weights and biases; adaptive pooling whose windows differ in size; gemm with a transposed
+// `a` or with a bias that is not one value per column; arithmetic on integer tensors (shapes, indices), which is no
+// layer; an in-place spelling ("relu_", "operator.iadd") where a later node reads what it overwrites; dropout in
+// training mode; a pattern one of whose values is read elsewhere too, or whose constants are others.
 //
 // Numeric contract: 1e-5 of the largest output (folded alpha and beta round once more; a merged bias, and each value
 // inside of a pattern, once less).

@@ -100,6 +100,19 @@ absl::StatusOr<std::vector<NewCall>> GemmToLinear(const Node& node, Remarks& rem
   return std::vector<NewCall>{std::move(linear)};
 }
 
+// linear(x, constant weight, computed bias) => linear(x) + bias
+absl::StatusOr<std::vector<NewCall>> ComputedBiasToAdd(const Node& node) {
+  const Node* weight = OperandOrNull(node, 1);
+  Node* bias = node.num_operands() > 2 ? node.operand(2) : nullptr;
+  const bool computed = node.module() == nullptr && bias != nullptr && !IsConstant(*bias) && IsConstant(*weight);
+  if (!computed || !match::IsF32(node) || node.attribute("activation").as_string() != "none") {
+    return std::vector<NewCall>();
+  }
+  ASSIGN_OR_RETURN(Constant constant, ConstantOf(*weight));
+  return std::vector<NewCall>{{"linear", {node.operand(0)}, {{"weight", std::move(constant)}}, {}},
+                              {"add", {bias}, {}, {}}};
+}
+
 // avg_pool whose one window is the whole input => global_avg_pool
 std::vector<NewCall> PoolToGlobal(const Node& node) {
   const Shape& in = node.operand(0)->tensor_type().shape;
@@ -235,6 +248,7 @@ absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remar
   const std::string& op = node.op()->name;
   if (op == "matmul") return MatmulToLinear(node, remarks);
   if (op == "gemm" || op == "addmm") return GemmToLinear(node, remarks);
+  if (op == "linear") return ComputedBiasToAdd(node);
   if (op == "avg_pool1d" || op == "avg_pool2d" || op == "avg_pool3d") return PoolToGlobal(node);
   if (absl::StartsWith(op, "adaptive_avg_pool")) return AdaptiveToPool(node, remarks);
   if (op == "relu6") return std::vector<NewCall>{{"clamp", {node.operand(0)}, {}, {{"min", 0.0}, {"max", 6.0}}}};
