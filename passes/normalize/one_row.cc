@@ -52,6 +52,13 @@ NewCall CallOf(const Node& node, std::string op, bool two_axes) {
   return call;
 }
 
+// To codes or from them, with parameters of the whole tensor.
+bool ConvertsAll(const Node& node) {
+  if ((!node.IsOp("quantize") && !node.IsOp("dequantize")) || node.num_operands() > 1) return false;
+  const TensorType& codes = (node.IsOp("quantize") ? node : *node.operand(0)).tensor_type();
+  return codes.quant ? codes.quant->per_tensor() : node.attribute("axis").as_int() < 0;
+}
+
 std::vector<NewCall> Convolution(const Node& node, std::string op) {
   Node* x = node.operand(0);
   NewCall call = CallOf(node, std::move(op), /*two_axes=*/true);
@@ -59,14 +66,21 @@ std::vector<NewCall> Convolution(const Node& node, std::string op) {
     call.operands = {image};
     return {std::move(call), {"squeeze", {}, {}, Row()}};
   }
-  return {{"unsqueeze", {x}, {}, Row()}, std::move(call), {"squeeze", {}, {}, Row()}};
+  std::vector<NewCall> calls = {{"unsqueeze", {x}, {}, Row()}, std::move(call), {"squeeze", {}, {}, Row()}};
+  if (x->IsOp("dequantize") && ConvertsAll(*x)) {  // The convolution reads codes.
+    calls[0].operands = {x->operand(0)};
+    calls.insert(calls.begin() + 1, {"dequantize", {}, {}, x->attributes()});
+  }
+  return calls;
 }
 
 }  // namespace
 
 std::vector<NewCall> OfOneRow(const Node& node) {
   const bool is_module = node.kind() == ir::NodeKind::kCallModule;
-  if (!match::IsF32(node) || node.tensor_type().rank() != 3 || (node.op()->module_form && !is_module)) return {};
+  const bool converts = ConvertsAll(node);
+  if ((!match::IsF32(node) && !converts) || node.tensor_type().rank() != 3) return {};
+  if (node.op()->module_form && !is_module) return {};
   absl::string_view stem = node.op()->name;
   const bool over_one_axis = absl::ConsumeSuffix(&stem, "1d");
   if (stem == "conv" || stem == "conv_transpose") {
@@ -74,7 +88,7 @@ std::vector<NewCall> OfOneRow(const Node& node) {
   }
   const bool by_channel = node.IsOp("batch_norm") || node.IsOp("global_avg_pool");
   const bool elementwise = node.op()->elementwise && node.type() == node.operand(0)->type();
-  if (!over_one_axis && !by_channel && !elementwise) return {};
+  if (!over_one_axis && !by_channel && !elementwise && !converts) return {};
   NewCall call = CallOf(node, over_one_axis ? absl::StrCat(stem, "2d") : node.op()->name, over_one_axis);
   for (const Node* operand : node.operands()) {
     Node* image = operand == nullptr ? nullptr : ImageOrNull(*operand);
