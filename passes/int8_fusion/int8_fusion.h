@@ -4,6 +4,7 @@
 //   int8.linear(flatten(int8.global_avg_pool(x)))   =>  int8.global_avg_pool_linear(x)   GLOBAL_AVG_POOL_LINEAR
 //   int8.quantize(layer_norm(add(x, r)))            =>  int8.layer_norm(x, residual r)   NORM_QUANTIZE (norms.h)
 //   int8.quantize(div(sub(to(x, f32), m), s))       =>  int8.lookup(x)                   LOOKUP (lookups.h)
+//   int8.mul(x, int8.sigmoid(x))                    =>  int8.lookup(x)                   LOOKUP
 //
 // An int8.avg_pool2d whose window is the whole image is a global one; flatten is any view that gives [N, C]. The fused
 // node keeps name and readers of the later of the two, and the module path of the layer.

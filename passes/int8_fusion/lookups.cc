@@ -1,6 +1,7 @@
 #include "passes/int8_fusion/lookups.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,8 @@ using ir::Node;
 constexpr char kLookup[] = "int8.lookup";  // Its kernel runs any.
 constexpr int64_t kBytes = 256;
 constexpr int64_t kMostTables = 64;  // 16 KiB.
+constexpr size_t kMostNodes = 8;     // That make one table of codes.
+constexpr int64_t kLeastOperations = 8;  // An element: kernels of few are no slower than a table.
 
 bool IsConstant(const Node* node) { return node->kind() == ir::NodeKind::kGetAttr; }
 
@@ -46,52 +49,119 @@ absl::StatusOr<Tensor> TableOf(const FusableLookup& fusable) {
   Shape shape(chain.front()->tensor_type().rank(), 1);
   shape[0] = kBytes;
   if (fusable.tables > 1) shape[ChannelAxis(fusable)] = fusable.tables;
-  const TensorType bytes = {DType::kU8, shape, std::nullopt, Layout::kRowMajor};
-  std::vector<Tensor> value = {Tensor(bytes)};
-  for (int64_t i = 0; i < value[0].num_elements(); ++i) value[0].Set(i, i / fusable.tables);
-  ir::Type type(bytes);
+  TensorType bytes = fusable.input->tensor_type();
+  bytes.shape = std::move(shape);
+  struct Value {
+    ir::Type type;
+    std::vector<Tensor> tensors;
+  };
+  std::map<const Node*, Value> values;
+  Tensor& all = values.emplace(fusable.input, Value{ir::Type(bytes), {Tensor(bytes)}}).first->second.tensors[0];
+  for (int64_t i = 0; i < all.num_elements(); ++i) {
+    static_cast<uint8_t*>(all.raw_data())[i] = static_cast<uint8_t>(i / fusable.tables);
+  }
   for (const Node* node : chain) {
-    std::vector<std::vector<Tensor>> constants(node->num_operands());
     std::vector<const std::vector<Tensor>*> operands;
     std::vector<const ir::Type*> types;
-    for (int i = 0; i < node->num_operands(); ++i) {
-      const Node* operand = node->operand(i);
-      const bool constant = operand != nullptr && IsConstant(operand);
-      if (constant) constants[i] = {*node->graph().FindParameterOrNull(operand->target())->tensor};
-      operands.push_back(operand == nullptr ? nullptr : constant ? &constants[i] : &value);
-      types.push_back(operand == nullptr ? nullptr : constant ? &operand->type() : &type);
+    for (const Node* operand : node->operands()) {
+      if (operand != nullptr && IsConstant(operand)) {
+        const Tensor& constant = *node->graph().FindParameterOrNull(operand->target())->tensor;
+        values.emplace(operand, Value{operand->type(), {constant}});
+      }
+      operands.push_back(operand == nullptr ? nullptr : &values.at(operand).tensors);
+      types.push_back(operand == nullptr ? nullptr : &values.at(operand).type);
     }
-    ASSIGN_OR_RETURN(ir::Type result, ir::Infer(*node->op(), node->attributes(), std::move(types)));
-    ASSIGN_OR_RETURN(value, ir::Evaluate(*node->op(), node->attributes(), std::move(operands), result));
-    type = std::move(result);
+    ASSIGN_OR_RETURN(ir::Type type, ir::Infer(*node->op(), node->attributes(), std::move(types)));
+    ASSIGN_OR_RETURN(std::vector<Tensor> tensors,
+                     ir::Evaluate(*node->op(), node->attributes(), std::move(operands), type));
+    values.emplace(node, Value{std::move(type), std::move(tensors)});
   }
-  Tensor table(TensorType{type.tensor().dtype, {fusable.tables, kBytes}, std::nullopt, Layout::kRowMajor});
+  const Tensor& result = values.at(chain.back()).tensors[0];
+  Tensor table(TensorType{result.dtype(), {fusable.tables, kBytes}, std::nullopt, Layout::kRowMajor});
   for (int64_t i = 0; i < table.num_elements(); ++i) {
-    table.Set(i, value[0].At(i % kBytes * fusable.tables + i / kBytes));
+    table.Set(i, result.At(i % kBytes * fusable.tables + i / kBytes));
   }
   return table;
 }
 
-}  // namespace
-
-FusableLookup FusableLookupAt(Node* quantize, const kernels::KernelRegistry& kernels) {
+// The `to` and what follows it, up to the quantize.
+FusableLookup OfBytes(Node* quantize) {
   FusableLookup found;
   if (!quantize->IsOp("int8.quantize") || quantize->tensor_type().shape.empty()) return {};
   found.chain = match::ChainFromBytes(*quantize);
   if (found.chain.empty()) return {};
+  found.input = found.chain.front()->operand(0);
   found.chain.push_back(quantize);
   found.to_planes = ToPlanesOrNull(*quantize);
+  return found;
+}
+
+bool IsCodes(const Node* value) {
+  if (value == nullptr || !value->type().is_tensor()) return false;
+  const TensorType& type = value->tensor_type();
+  return type.quant && type.quant->per_tensor() && ByteSize(type.dtype) == 1;
+}
+
+bool IsFunctionOfCodes(const Node& node) {
+  const bool has_parameters = node.module() != nullptr && !node.module()->parameters.empty();
+  if (node.op() == nullptr || !node.op()->elementwise || has_parameters || !IsCodes(&node)) return false;
+  const std::vector<Node*> operands = node.operands();
+  return std::all_of(operands.begin(), operands.end(), IsCodes);
+}
+
+// The operators that make `last` of the codes of one value, and are read by each other alone.
+FusableLookup CollectedAt(Node* last) {
+  if (!IsFunctionOfCodes(*last) || last->tensor_type().shape.empty()) return {};
+  FusableLookup found;
+  found.chain = {last};
+  for (size_t i = 0; i < found.chain.size(); ++i) {
+    for (Node* operand : found.chain[i]->operands()) {
+      if (IsConstant(operand) || operand == found.input || operand == found.chain.back()) continue;
+      const bool inside =
+          IsFunctionOfCodes(*operand) && operand->users().size() == 1 && found.chain.size() < kMostNodes;
+      if (inside) {
+        found.chain.push_back(operand);
+      } else if (found.input == nullptr) {
+        found.input = operand;
+      } else {
+        return {};
+      }
+    }
+  }
+  if (found.input == nullptr || found.input->tensor_type().shape != last->tensor_type().shape) return {};
+  std::reverse(found.chain.begin(), found.chain.end());
+  double operations = 0;
+  for (const Node* node : found.chain) operations += last->graph().CostOf(*node).operations;
+  const double elements = static_cast<double>(last->tensor_type().num_elements());
+  return operations < kLeastOperations * elements ? FusableLookup() : found;
+}
+
+// Not what is part of another one.
+FusableLookup OfCodes(Node* last) {
+  FusableLookup found = CollectedAt(last);
+  if (found.chain.empty()) return {};
+  const std::vector<Node*> users = last->users();
+  const std::vector<Node*> longer = users.size() == 1 ? CollectedAt(users[0]).chain : std::vector<Node*>();
+  return std::count(longer.begin(), longer.end(), last) > 0 ? FusableLookup() : found;
+}
+
+}  // namespace
+
+FusableLookup FusableLookupAt(Node* last, const kernels::KernelRegistry& kernels) {
+  FusableLookup found = OfBytes(last);
+  if (found.chain.empty()) found = OfCodes(last);
+  if (found.chain.empty()) return {};
   if (kernels.FindOrNull(kLookup) == nullptr) found.why_not = absl::StrCat("no kernel for ", kLookup);
   for (size_t i = 0; i + 1 < found.chain.size() && found.why_not.empty(); ++i) {
     const Node &node = *found.chain[i], &next = *found.chain[i + 1];
-    const bool alone = node.users() == std::vector<Node*>{found.chain[i + 1]};
+    const bool alone = node.users().size() == 1;
     found.why_not = alone ? match::SharedModule(node) : match::SharedBesides(node, next);
   }
   for (const Node* node : found.chain) {
     for (const Node* operand : node->operands()) {
       if (operand == nullptr || !IsConstant(operand)) continue;
       const Shape& constant = operand->tensor_type().shape;
-      const int64_t values = ValuesAlong(ChannelAxis(found), constant, quantize->tensor_type().rank());
+      const int64_t values = ValuesAlong(ChannelAxis(found), constant, last->tensor_type().rank());
       found.tables = std::max(found.tables, values);
       if (values == 0) {
         found.why_not = absl::StrCat("%", operand->name(), " varies along other axes than the channels'");
@@ -105,22 +175,23 @@ FusableLookup FusableLookupAt(Node* quantize, const kernels::KernelRegistry& ker
 }
 
 absl::StatusOr<Node*> FuseLookup(const FusableLookup& fusable, ir::Graph& graph, passes::Remarks& remarks) {
-  Node *const to = fusable.chain.front(), *const quantize = fusable.chain.back();
+  Node *const first = fusable.chain.front(), *const last = fusable.chain.back();
   std::vector<Node*> chain = fusable.chain;
-  Node* x = to->operand(0);
+  Node* x = fusable.input;
   if (Node* permute = fusable.to_planes) {
     chain.push_back(permute);
-    ASSIGN_OR_RETURN(x, graph.AddFunction(permute->name(), "permute", {x}, {{"dims", permute->attribute("dims")}}, to));
+    ASSIGN_OR_RETURN(x,
+                     graph.AddFunction(permute->name(), "permute", {x}, {{"dims", permute->attribute("dims")}}, first));
   }
   module_call::Call call = {kLookup, {}, {}, {x}};
   for (const ir::AttributeSpec& spec : graph.ops().FindOrNull(call.op)->attributes) {
-    call.attributes.emplace(spec.name, quantize->attribute(spec.name));
+    call.attributes.emplace(spec.name, last->attribute(spec.name));
   }
   ASSIGN_OR_RETURN(Tensor table, TableOf(fusable));
   call.parameters["table"] =
-      graph.AddParameter(absl::StrCat(quantize->name(), ".table"), std::make_shared<const Tensor>(std::move(table)));
-  const std::string names = absl::StrCat("%", to->name(), " to %", quantize->name());
-  const std::string path = quantize->module() != nullptr ? quantize->module()->path : quantize->name();
+      graph.AddParameter(absl::StrCat(last->name(), ".table"), std::make_shared<const Tensor>(std::move(table)));
+  const std::string names = absl::StrCat("%", first->name(), " to %", last->name());
+  const std::string path = last->module() != nullptr ? last->module()->path : last->name();
   ASSIGN_OR_RETURN(Node * node, module_call::Replace(chain, path, std::move(call), graph));
   remarks.Applied(*node, absl::StrCat(names, " as int8.lookup, ",
                                       fusable.tables == 1 ? "one table" : absl::StrCat(fusable.tables, " tables")));

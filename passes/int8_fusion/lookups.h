@@ -5,6 +5,10 @@
 //   permute(int8.quantize(... of to(x, f32)))        =>   int8.lookup(permute(x))      pixels to planes
 //
 // Any chain of elementwise operators of one value, and constants that vary along the channels at most.
+//
+// So is what INT8 operators compute of one value's codes, where that is more than a few operations:
+//
+//   int8.mul(x, int8.sigmoid(x))                     =>   int8.lookup(x)      x u8 or i8 codes
 #ifndef FUSELAGE_PASSES_INT8_FUSION_LOOKUPS_H_
 #define FUSELAGE_PASSES_INT8_FUSION_LOOKUPS_H_
 
@@ -20,12 +24,14 @@ namespace fuselage::int8_fusion {
 
 // Which nodes can be one, or why they cannot.
 struct FusableLookup {
-  std::vector<ir::Node*> chain;   // From the `to` to the quantize; empty where there is none.
+  // In the graph's order, from the `to` to the quantize, or those that compute a function of codes; empty: none.
+  std::vector<ir::Node*> chain;
+  ir::Node* input = nullptr;      // What they are of.
   ir::Node* to_planes = nullptr;  // The permute that reads that, if it makes planes of pixels.
   int64_t tables = 1;
   std::string why_not;  // Empty: they can.
 };
-FusableLookup FusableLookupAt(ir::Node* quantize, const kernels::KernelRegistry& kernels);
+FusableLookup FusableLookupAt(ir::Node* last, const kernels::KernelRegistry& kernels);
 
 // Where FusableLookupAt says so. Returns the fused node.
 absl::StatusOr<ir::Node*> FuseLookup(const FusableLookup& fusable, ir::Graph& graph, passes::Remarks& remarks);

@@ -52,8 +52,8 @@ absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
   if (!desc.has_input(0) || table == nullptr)
     return absl::InvalidArgumentError("lookup: wanted an operand and a table");
   const TensorType &x = desc.input(0), &y = desc.output();
-  if (x.dtype != DType::kU8 || x.quant) {
-    return absl::UnimplementedError(absl::StrCat("lookup: input is ", ToString(x), ", wanted u8 without parameters"));
+  if (x.dtype != DType::kU8 && (x.dtype != DType::kI8 || !x.quant)) {
+    return absl::UnimplementedError(absl::StrCat("lookup: input is ", ToString(x), ", wanted u8, or codes"));
   }
   RETURN_IF_ERROR(kernels::CheckCodes(y, "output"));
   const int64_t channels = x.rank() > 1 ? x.shape[1] : 1, rows = table->num_elements() / kTableBytes;

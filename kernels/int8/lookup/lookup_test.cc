@@ -1,6 +1,7 @@
 #include "kernels/int8/lookup/lookup.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -32,6 +33,19 @@ TEST(Lookup, TakesEachByteToItsChannelsCode) {
           << ToString(from) << " to " << ToString(to) << ": " << i;
     }
   }
+}
+
+TEST(Lookup, SignedCodesAreTheirBytes) {
+  KernelDesc desc = Desc({2, 3, 4, 4}, 1);
+  const Tensor bytes = SeededTensor(desc.input(0), 3);
+  const absl::StatusOr<Tensor> wanted = Found(desc, bytes);
+  desc.inputs[0]->dtype = DType::kI8;
+  desc.inputs[0]->quant = PerTensor(0.5f, 3);
+  Tensor codes(desc.input(0));
+  std::memcpy(codes.raw_data(), bytes.raw_data(), bytes.byte_size());
+  const absl::StatusOr<Tensor> found = Found(desc, codes);
+  ASSERT_TRUE(wanted.ok() && found.ok()) << found.status();
+  EXPECT_TRUE(found->SameBytes(*wanted));
 }
 
 using VariantTest = kernels::VariantTest<Variant>;

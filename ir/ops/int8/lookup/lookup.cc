@@ -11,8 +11,8 @@ namespace {
 constexpr int64_t kBytes = 256;
 
 absl::StatusOr<ir::Type> Infer(const ir::InferCall& call) {
-  RETURN_IF_ERROR(CheckDType(call, 0, DType::kU8));
-  RETURN_IF_ERROR(CheckNoCodes(call, 0));
+  if (!call.tensor(0).quant || call.tensor(0).dtype != DType::kI8) RETURN_IF_ERROR(CheckDType(call, 0, DType::kU8));
+  RETURN_IF_ERROR(CheckPerTensor(call, 0));
   RETURN_IF_ERROR(CheckNoCodes(call, 1));
   const TensorType &x = call.tensor(0), &table = call.tensor(1);
   const int64_t channels = x.rank() > 1 ? x.shape[1] : 1;
@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<Tensor>> Evaluate(const ir::EvaluateCall& call) {
   for (int axis = 2; axis < x.type().rank(); ++axis) inner *= x.dim(axis);
   Tensor result(call.result());
   for (int64_t i = 0; i < result.num_elements(); ++i) {
-    result.Set(i, table.At(i / inner % table.dim(0) * kBytes + x.data<uint8_t>()[i]));
+    result.Set(i, table.At(i / inner % table.dim(0) * kBytes + static_cast<const uint8_t*>(x.raw_data())[i]));
   }
   return One(std::move(result));
 }

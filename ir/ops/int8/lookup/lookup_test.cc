@@ -38,13 +38,19 @@ TEST_F(LookupTest, HasSignedCodes) {
   EXPECT_THAT(y.values<int8_t>(), ElementsAre(1, 127, -128));
 }
 
+TEST_F(LookupTest, CodesAreTheirBytes) {
+  Tensor x(TensorType{DType::kI8, {4}, PerTensor(0.5, 3), Layout::kRowMajor});
+  for (int i = 0; i < 4; ++i) x.Set(i, i == 3 ? -128 : -i);
+  EXPECT_THAT(ops_.Run("int8.lookup", {x, Table(1)}).values<uint8_t>(), ElementsAre(0, 255, 254, 128));
+}
+
 TEST_F(LookupTest, Errors) {
   const TensorType x{DType::kU8, {1, 3, 4, 4}, std::nullopt, Layout::kRowMajor}, table = Table(3).type();
   TensorType codes = x, floats = x;
-  codes.quant = PerTensor(1);
+  codes.quant = QuantParams{{1, 1, 1}, {0, 0, 0}, 1};
   floats.dtype = DType::kF32;
   EXPECT_THAT(ops_.Infer("int8.lookup", {floats, table}), HasSubstr("input f32[1,3,4,4]: wanted element type u8"));
-  EXPECT_THAT(ops_.Infer("int8.lookup", {codes, table}), HasSubstr("wanted values, found quantized codes"));
+  EXPECT_THAT(ops_.Infer("int8.lookup", {codes, table}), HasSubstr("wanted one scale for the whole tensor"));
   EXPECT_THAT(ops_.Infer("int8.lookup", {x, Table(2).type()}), HasSubstr("table u8[2,256]: wanted [1,256] or [3,256]"));
   EXPECT_THAT(ops_.Infer("int8.lookup", {x, table}, {{"out_dtype", DType::kI8}}),
               HasSubstr("table u8[3,256]: wanted element type i8"));
