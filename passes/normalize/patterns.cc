@@ -136,18 +136,20 @@ constexpr Row kRows[] = {
         output(%y))"},
 
     // --- Norms. Weight and bias join what these find (normalize.cc), but for TensorFlow's, which multiplies them into
-    // scale and shift: x * f + (bias - mean * f), f = weight / sqrt(variance + eps).
-    {"layer_norm of a scale and a shift",
+    // scale and shift: x * f + (bias - mean * f) or x * f + (-mean * f + bias), f = weight / sqrt(variance + eps).
+    {"layer_norm of a scale and a shift{| by a negative mean}",
      R"(%x = placeholder %weight = get_attr %bias = get_attr %m = call mean(%x, dims=$dims, keepdim=true)
         %d = call sub(%x, %m) %q = product(%d^2) %v = call mean(%q, dims=$dims, keepdim=true) %eps = get_attr $eps
         %s = call add(%v, %eps) %r = product(%s^-0.5) %f = call mul(%r, %weight) %a = call mul(%x, %f)
-        %b = call mul(%m, %f) %t = call sub(%bias, %b) %y = call add(%a, %t) output(%y))",
+        {%b = call mul(%m, %f) %t = call sub(%bias, %b)|
+         %n = call neg(%m) %b = call mul(%n, %f) %t = call add(%b, %bias)} %y = call add(%a, %t) output(%y))",
      R"(%x = placeholder %weight = get_attr %bias = get_attr
-        %y = call_function layer_norm(%x, %weight, %bias, eps=$eps, normalized_shape=trailing(%x, $dims)) output(%y))"},
-    {"layer_norm",
+        %n = call_function layer_norm(%x, eps=$eps, normalized_shape=trailing(%x, $dims))
+        %w = call_function mul(%n, %weight) %y = call_function add(%w, %bias) output(%y))"},
+    {"layer_norm{| with two differences}",
      R"(%x = placeholder %m = call mean(%x, dims=$dims, keepdim=true) %d = call sub(%x, %m) %q = product(%d^2)
         %v = call mean(%q, dims=$dims, keepdim=true) %eps = get_attr $eps in [0, inf] %s = call add(%v, %eps)
-        %y = product(%d, %s^-0.5) output(%y))",
+        {|%e = call sub(%x, %m)} %y = product({%d|%e}, %s^-0.5) output(%y))",
      R"(%x = placeholder %y = call_function layer_norm(%x, eps=$eps, normalized_shape=trailing(%x, $dims)) output(%y))"},
     {"rms_norm",
      R"(%x = placeholder %q = product(%x^2) %v = call mean(%q, dims=$dims, keepdim=true)

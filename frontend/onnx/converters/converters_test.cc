@@ -28,6 +28,20 @@ TEST(Clip, AttributesThenInputs) {
   ExpectError(wrong, "node 'clip' (Clip): found bounds as attributes, wanted inputs from opset 11 on");
 }
 
+TEST(GlobalAveragePool, OfOneAxisIsAMean) {
+  for (const auto& [shape, op] : {std::pair(Shape{1, 2, 2}, "mean"), std::pair(Shape{1, 2, 1, 2}, "global_avg_pool")}) {
+    ModelBuilder model(13);
+    model.Input("x", {shape.begin(), shape.end()}).Node("GlobalAveragePool", {"x"}, {"y"});
+    model.Output("y");
+    Shape wanted(shape.size(), 1);
+    wanted[1] = 2;
+    ExpectOutput(model, {F32(shape, {1, 2, 5, -3})}, F32(wanted, {1.5, 1}));
+    const auto graph = Import(model);
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    EXPECT_TRUE((*graph)->output()->operand(0)->IsOp(op));
+  }
+}
+
 TEST(Squeeze, AttributesThenInputs) {
   const Tensor x = F32({1, 2, 1}, {1, 2});
   for (int opset : {7, 11}) {

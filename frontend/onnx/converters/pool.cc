@@ -115,6 +115,12 @@ absl::Status ConvertMaxUnpool(Call& call) {
   return call.Result("pad", {unpooled}, {{"pads", pads}});
 }
 
+// Of one spatial axis it is a mean as any other: tf2onnx writes those of layer norms so.
+absl::Status ConvertGlobalAveragePool(Call& call) {
+  if (call.rank(0) != 3) return call.Result("global_avg_pool", call.operands());
+  return call.Result("mean", call.operands(), {{"dims", Ints{2}}, {"keepdim", true}});
+}
+
 constexpr char kAveragePool[] =
     "auto_pad=STRING ceil_mode=INT count_include_pad=INT dilations=INTS kernel_shape=INTS pads=INTS "
     "strides=INTS";
@@ -127,7 +133,7 @@ constexpr char kMaxPool[] =
 void Register(Converters& converters) {
   converters.Add({
       {"AveragePool", 1, {1, 1}, {1, 1}, kAveragePool, ConvertAveragePool},
-      {"GlobalAveragePool", 1, {1, 1}, {1, 1}, "", ConvertSame, "global_avg_pool"},
+      {"GlobalAveragePool", 1, {1, 1}, {1, 1}, "", ConvertGlobalAveragePool},
       {"MaxPool", 1, {1, 1}, {1, 2}, kMaxPool, ConvertMaxPool},
       {"MaxUnpool", 9, {2, 3}, {1, 1}, "kernel_shape=INTS pads=INTS strides=INTS", ConvertMaxUnpool},
   });
