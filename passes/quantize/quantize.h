@@ -15,7 +15,8 @@
 //
 // Declines: a layer that the options keep in FP32; operands that are not f32; weights that are computed, not finite,
 // or shared with a layer that stays in FP32; a graph output that only codes could feed (unless quantize_outputs); what
-// only moves elements among floats.
+// only moves elements among floats; statistics that only floats are made of, and what scales by one that has no
+// quantized form (a norm that normalize does not know stays exact).
 // Errors: no calibration data (UsageError: the caller's mistake); NaN or infinity in a sample.
 #ifndef FUSELAGE_PASSES_QUANTIZE_QUANTIZE_H_
 #define FUSELAGE_PASSES_QUANTIZE_QUANTIZE_H_
