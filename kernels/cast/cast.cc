@@ -40,8 +40,13 @@ class Cast : public kernels::UnaryKernel {
 };
 
 bool IsCast(DType dtype) {
-  return dtype == DType::kU8 || dtype == DType::kI8 || dtype == DType::kI32 || dtype == DType::kI64 ||
-         dtype == DType::kF32;
+  return dtype == DType::kBool || dtype == DType::kU8 || dtype == DType::kI8 || dtype == DType::kI32 ||
+         dtype == DType::kI64 || dtype == DType::kF32;
+}
+
+// FP16 is what networks take and give: floats of it, and it of floats.
+bool IsOfHalves(const Params& params) {
+  return params.from == DType::kF16 ? params.to == DType::kF32 : params.to == DType::kF16 && params.from == DType::kF32;
 }
 
 }  // namespace
@@ -51,8 +56,7 @@ absl::Span<const Variant> Variants() { return kVariants; }
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
   if (!desc.has_input(0)) return absl::InvalidArgumentError("to: wanted an operand");
   const Params params{desc.input(0).dtype, desc.output().dtype};
-  // The reference rounds i64 to f32 twice, through double.
-  if (!IsCast(params.from) || !IsCast(params.to) || (params.from == DType::kI64 && params.to == DType::kF32)) {
+  if (!IsOfHalves(params) && (!IsCast(params.from) || !IsCast(params.to))) {
     return absl::UnimplementedError(absl::StrCat("to ", DTypeName(params.to), " from ", DTypeName(params.from)));
   }
   return std::make_unique<Cast>(desc, params, kernels::BestVariant(Variants(), desc.isa, params));

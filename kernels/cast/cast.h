@@ -1,7 +1,8 @@
 // to: another element type, to the bits of the reference evaluation (ir/ops/cast). Integers wrap into integers;
-// floats are truncated and saturate, NaN becomes 0; integers are rounded once.
+// floats are truncated and saturate, NaN becomes 0; integers are rounded once, i64 to f32 twice, through double; all
+// but 0 is true.
 //
-// From and to u8, i8, i32, i64 and f32. Declines (Unimplemented) the others, and i64 to f32.
+// From and to bool, u8, i8, i32, i64 and f32; f16 to f32 and back. Declines (Unimplemented) the others.
 #ifndef FUSELAGE_KERNELS_CAST_CAST_H_
 #define FUSELAGE_KERNELS_CAST_CAST_H_
 

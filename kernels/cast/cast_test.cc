@@ -14,9 +14,12 @@ namespace {
 
 using kernels::GuardedMemory;
 
-constexpr DType kTypes[] = {DType::kU8, DType::kI8, DType::kI32, DType::kI64, DType::kF32};
+constexpr DType kTypes[] = {DType::kBool, DType::kU8, DType::kI8, DType::kI32, DType::kI64, DType::kF32, DType::kF16};
 
-bool IsDeclined(DType from, DType to) { return from == DType::kI64 && to == DType::kF32; }
+bool IsDeclined(DType from, DType to) {
+  const bool of_halves = from == DType::kF16 || to == DType::kF16;
+  return of_halves && (from == to || (from != DType::kF32 && to != DType::kF32));
+}
 
 // The ends of all types and their neighbours, halves, NaN and infinities where there are any, and random values.
 Tensor Values(DType dtype, Shape shape) {
@@ -46,8 +49,25 @@ TEST(Cast, HasTheReferencesBits) {
   }
 }
 
+TEST(Cast, HasAllHalves) {
+  kernels::KernelRegistry kernels;
+  Register(kernels);
+  Tensor halves(DType::kF16, {1 << 16});
+  for (int i = 0; i < 1 << 16; ++i) halves.data<Half>()[i].bits = static_cast<uint16_t>(i);
+  EXPECT_EQ(DifferenceFromReference(kernels, {"to", {halves}, {{"dtype", DType::kF32}}}), "");
+  // Each, what is in the middle between it and the next, and the neighbours of that.
+  Tensor floats(DType::kF32, {5 << 15});
+  for (int i = 0; i < 1 << 15; ++i) {
+    const float half = ToFloat(Half{static_cast<uint16_t>(i)}), next = ToFloat(Half{static_cast<uint16_t>(i + 1)});
+    const float middle = half + (next - half) / 2;
+    const float around[] = {half, middle, std::nextafter(middle, 0.0f), std::nextafter(middle, INFINITY), -middle};
+    for (int k = 0; k < 5; ++k) floats.data<float>()[5 * i + k] = around[k];
+  }
+  EXPECT_EQ(DifferenceFromReference(kernels, {"to", {floats}, {{"dtype", DType::kF16}}}), "");
+}
+
 TEST(Cast, Declines) {
-  for (const auto& [from, to] : {std::pair{DType::kI64, DType::kF32}, {DType::kF32, DType::kF16}}) {
+  for (const auto& [from, to] : {std::pair{DType::kI64, DType::kF16}, {DType::kF32, DType::kF64}}) {
     const kernels::OpCall call{"to", {Tensor(from, {3})}, {{"dtype", to}}};
     EXPECT_EQ(Create(DescOf(call, Layout::kRowMajor, Layout::kRowMajor)).status().code(),
               absl::StatusCode::kUnimplemented);
