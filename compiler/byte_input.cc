@@ -47,7 +47,7 @@ absl::Status TakeBytes(const ByteInput& bytes, ir::Graph* graph) {
   Node* const floats = inputs[0];
   TensorType type = floats->tensor_type();
   const std::string name = floats->name();
-  if (type.dtype != DType::kF32 || type.rank() != 4) {
+  if ((type.dtype != DType::kF32 && type.dtype != DType::kF16) || type.rank() != 4) {
     return absl::InvalidArgumentError(absl::StrCat("input %", name, " is ", ToString(type),
                                                    ", want f32 [batch, channels, height, width], to take its bytes"));
   }

@@ -17,8 +17,8 @@ struct ByteInput {
 
 namespace compiler {
 
-// The graph's only input, f32 [n, c, h, w], becomes one of bytes, whose first operators are (x / 255 - mean) / std.
-// InvalidArgument: other inputs; usage: another number of values, a std that is not positive.
+// The graph's only input, f32 or f16 [n, c, h, w], becomes one of bytes, whose first operators are (x / 255 - mean) /
+// std. InvalidArgument: other inputs; usage: another number of values, a std that is not positive.
 absl::Status TakeBytes(const ByteInput& bytes, ir::Graph* graph);
 
 }  // namespace compiler

@@ -259,6 +259,32 @@ class Twice : public kernels::UnaryKernel {
   }
 };
 
+// Its arrays stay f16, and what it computes between is quantized as that of an FP32 network.
+TEST(CompilerHalfTest, AnFp16NetworkIsQuantized) {
+  onnx::ModelBuilder model(13);
+  model.Input("x", {"N", 3, 8, 8}, DType::kF16);
+  model.Initializer("w", onnx::Seeded({4, 3, 3, 3}, 1, DType::kF16));
+  model.Node("Conv", {"x", "w"}, {"c"}, "conv").Node("Relu", {"c"}, {"y"}, "relu").Output("y", DType::kF16);
+  const std::string path = ::testing::TempDir() + "/half.onnx";
+  std::ofstream(path, std::ios::binary) << model.Bytes();
+  ASSERT_OK_AND_ASSIGN(const Model network, Load(path));
+  EXPECT_THAT(network.warnings(), ElementsAre(HasSubstr("the network is in FP16")));
+  const Tensor images = onnx::Seeded({1, 3, 8, 8}, 3, DType::kF16);
+  ASSERT_OK_AND_ASSIGN(const Model int8, Compile(network, {{"x", onnx::Seeded({8, 3, 8, 8}, 2, DType::kF16)}}));
+  EXPECT_THAT(ir::Print(int8.graph()), HasSubstr("int8.conv2d"));
+  Tensor wanted, found;
+  ASSERT_OK_AND_ASSIGN(Session fp32, Prepare(network));
+  ASSERT_OK_AND_ASSIGN(Session session, Prepare(int8));
+  EXPECT_THAT(fp32.Run({{"x", images}}, {{"y", &wanted}}), IsOk());
+  EXPECT_THAT(session.Run({{"x", images}}, {{"y", &found}}), IsOk());
+  EXPECT_EQ(found.dtype(), DType::kF16);
+  for (int64_t i = 0; i < wanted.num_elements(); ++i) ASSERT_NEAR(found.At(i), wanted.At(i), 0.1) << i;
+
+  Tensor unused;
+  EXPECT_THAT(session.Run({{"x", Seeded({1, 3, 8, 8}, 3)}}, {{"y", &unused}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("f16[1,3,8,8]")));
+}
+
 TEST(Library, TakesOpsAndKernelsAndSessionsShareWhatIsMade) {
   compiler::Library library;
   ir::OpSchema twice;

@@ -12,6 +12,7 @@
 #include "frontend/fx/fx.h"
 #include "frontend/onnx/onnx.h"
 #include "ir/base/status.h"
+#include "runtime/half_precision.h"
 
 namespace fuselage::compiler {
 namespace {
@@ -63,6 +64,18 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> WithOneSample(const ir::Graph& graph,
     return absl::InvalidArgumentError(absl::StrCat("output %", of_one[i]->name(), " is still ", ToString(is)));
   }
   return one;
+}
+
+// Makes a network in FP16 one in FP32 between its inputs and outputs. That is done to the imported graph, whatever file
+// it came of, for calibration, passes and kernels know codes and f32; a device that has kernels for FP16 gets it made
+// of f32 again (runtime/half_precision.h). Networks that only cast from or to f16 stay.
+absl::Status MakeSinglePrecision(LoadedGraph* loaded) {
+  const int calls = runtime::CountHalfCalls(*loaded->graph);
+  if (calls == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(loaded->graph, runtime::SinglePrecision(*loaded->graph));
+  loaded->warnings.push_back(absl::StrCat(
+      "the network is in FP16 and is computed in FP32 between its inputs and outputs: calls of f16: ", calls));
+  return absl::OkStatus();
 }
 
 // Makes a network for a batch of any size one for a batch of 1; where it is for no other batch, or for none, all of it
@@ -124,6 +137,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const std::string& path, const ir::OpRegis
   } else {
     ASSIGN_OR_RETURN(loaded.graph, onnx::Load(path, ops, onnx_options));
   }
+  RETURN_IF_ERROR(Annotate(MakeSinglePrecision(&loaded), path));
   RETURN_IF_ERROR(Annotate(MakeOneSample(&loaded), path));
   if (options.bytes) RETURN_IF_ERROR(Annotate(TakeBytes(*options.bytes, loaded.graph.get()), path));
   MakeUnique(&loaded.names.outputs);

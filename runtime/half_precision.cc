@@ -14,7 +14,7 @@ using ir::Graph;
 using ir::Node;
 using ir::NodeKind;
 
-bool IsF32(const ir::Type& type) { return type.is_tensor() && type.tensor().dtype == DType::kF32; }
+bool IsOf(const ir::Type& type, DType dtype) { return type.is_tensor() && type.tensor().dtype == dtype; }
 
 absl::Status CheckNotQuantized(const Node& node) {
   for (const TensorType& type : node.type().elements()) {
@@ -25,9 +25,14 @@ absl::Status CheckNotQuantized(const Node& node) {
   return absl::OkStatus();
 }
 
-AttributeMap HalfAttributes(AttributeMap attributes) {
+// One type of floats that becomes another.
+struct Change {
+  DType from, to;
+};
+
+AttributeMap Changed(AttributeMap attributes, Change change) {
   for (auto& [name, value] : attributes) {
-    if (value.kind() == AttributeKind::kDType && value.as_dtype() == DType::kF32) value = DType::kF16;
+    if (value.kind() == AttributeKind::kDType && value.as_dtype() == change.from) value = change.to;
   }
   return attributes;
 }
@@ -48,53 +53,75 @@ void WarnOfOverflow(const std::string& name, const Tensor& from, const Tensor& t
 }
 
 // The node that stands for `node`.
-absl::StatusOr<Node*> AddNode(Graph& half, const Node& node, std::vector<Node*> operands) {
+absl::StatusOr<Node*> AddNode(Graph& copy, const Node& node, std::vector<Node*> operands, Change change) {
   switch (node.kind()) {
     case NodeKind::kPlaceholder: {
-      ASSIGN_OR_RETURN(Node * input, half.AddPlaceholder(node.name(), node.tensor_type()));
-      return IsF32(node.type()) ? AddCast(half, input, DType::kF16) : input;
+      ASSIGN_OR_RETURN(Node * input, copy.AddPlaceholder(node.name(), node.tensor_type()));
+      return IsOf(node.type(), change.from) ? AddCast(copy, input, change.to) : input;
     }
-    case NodeKind::kGetAttr: return half.AddGetAttr(node.name(), node.target());
+    case NodeKind::kGetAttr: return copy.AddGetAttr(node.name(), node.target());
     case NodeKind::kCallFunction:
-      return half.AddFunction(node.name(), node.target(), std::move(operands), HalfAttributes(node.attributes()));
+      return copy.AddFunction(node.name(), node.target(), std::move(operands), Changed(node.attributes(), change));
     case NodeKind::kCallMethod:
-      return half.AddMethod(node.name(), node.target(), std::move(operands), HalfAttributes(node.attributes()));
-    case NodeKind::kCallModule: return half.AddModuleCall(node.name(), node.target(), std::move(operands));
+      return copy.AddMethod(node.name(), node.target(), std::move(operands), Changed(node.attributes(), change));
+    case NodeKind::kCallModule: return copy.AddModuleCall(node.name(), node.target(), std::move(operands));
     case NodeKind::kOutput: break;
   }
   for (int i = 0; i < node.num_operands(); ++i) {
-    if (!IsF32(node.operand(i)->type())) continue;
-    ASSIGN_OR_RETURN(operands[i], AddCast(half, operands[i], DType::kF32));
+    if (!IsOf(node.operand(i)->type(), change.from)) continue;
+    ASSIGN_OR_RETURN(operands[i], AddCast(copy, operands[i], change.from));
   }
-  return half.AddOutput(std::move(operands));
+  return copy.AddOutput(std::move(operands));
+}
+
+absl::StatusOr<std::unique_ptr<Graph>> ChangedCopy(const Graph& graph, Change change,
+                                                   std::vector<std::string>* warnings) {
+  auto copy = std::make_unique<Graph>(graph.name(), graph.ops());
+  for (const auto& [name, parameter] : graph.parameters()) {
+    std::shared_ptr<const Tensor> tensor = parameter.tensor;
+    if (tensor->dtype() == change.from) {
+      tensor = std::make_shared<Tensor>(Cast(*tensor, change.to));
+      if (warnings != nullptr) WarnOfOverflow(name, *parameter.tensor, *tensor, *warnings);
+    }
+    copy->AddParameter(name, std::move(tensor));
+  }
+  for (const auto& [path, module] : graph.modules()) {
+    RETURN_IF_ERROR(
+        copy->AddModule(path, module->op->name, Changed(module->attributes, change), module->parameters).status());
+  }
+  HashMap<const Node*, Node*> copies;
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    std::vector<Node*> operands;
+    for (const Node* operand : node->operands()) operands.push_back(operand == nullptr ? nullptr : copies[operand]);
+    ASSIGN_OR_RETURN(Node * added, AddNode(*copy, *node, std::move(operands), change));
+    added->AddSources(node->sources());
+    copies[node] = added;
+  }
+  return copy;
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Graph>> HalfPrecision(const Graph& graph, std::vector<std::string>* warnings) {
-  auto half = std::make_unique<Graph>(graph.name(), graph.ops());
-  for (const auto& [name, parameter] : graph.parameters()) {
-    std::shared_ptr<const Tensor> tensor = parameter.tensor;
-    if (tensor->dtype() == DType::kF32) {
-      tensor = std::make_shared<Tensor>(Cast(*tensor, DType::kF16));
-      if (warnings != nullptr) WarnOfOverflow(name, *parameter.tensor, *tensor, *warnings);
-    }
-    half->AddParameter(name, std::move(tensor));
-  }
-  for (const auto& [path, module] : graph.modules()) {
-    RETURN_IF_ERROR(
-        half->AddModule(path, module->op->name, HalfAttributes(module->attributes), module->parameters).status());
-  }
-  HashMap<const Node*, Node*> copies;
-  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+  for (const Node* node = graph.first(); node != nullptr; node = node->next())
     RETURN_IF_ERROR(CheckNotQuantized(*node));
-    std::vector<Node*> operands;
-    for (const Node* operand : node->operands()) operands.push_back(operand == nullptr ? nullptr : copies[operand]);
-    ASSIGN_OR_RETURN(Node * copy, AddNode(*half, *node, std::move(operands)));
-    copy->AddSources(node->sources());
-    copies[node] = copy;
+  return ChangedCopy(graph, {DType::kF32, DType::kF16}, warnings);
+}
+
+absl::StatusOr<std::unique_ptr<Graph>> SinglePrecision(const Graph& graph) {
+  return ChangedCopy(graph, {DType::kF16, DType::kF32}, nullptr);
+}
+
+int CountHalfCalls(const Graph& graph) {
+  int count = 0;
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (!node->is_call() || node->IsOp("to")) continue;
+    bool half = false;
+    for (const TensorType& type : node->type().elements()) half |= type.dtype == DType::kF16;
+    for (const Node* operand : node->operands()) half |= operand != nullptr && IsOf(operand->type(), DType::kF16);
+    count += half;
   }
-  return half;
+  return count;
 }
 
 }  // namespace fuselage::runtime

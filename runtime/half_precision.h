@@ -1,4 +1,5 @@
-// The network in FP16: what a float graph is compared with where a device has half-precision kernels.
+// The network in FP16, what a float graph is compared with where a device has half-precision kernels; and a network of
+// FP16 in FP32.
 #ifndef FUSELAGE_RUNTIME_HALF_PRECISION_H_
 #define FUSELAGE_RUNTIME_HALF_PRECISION_H_
 
@@ -18,6 +19,14 @@ namespace fuselage::runtime {
 // graph with quantized values.
 absl::StatusOr<std::unique_ptr<ir::Graph>> HalfPrecision(const ir::Graph& graph,
                                                          std::vector<std::string>* warnings = nullptr);
+
+// The same graph with each f16 value and parameter as f32, but for its inputs and outputs, which are cast. Values
+// between are not rounded to f16, so results are nearer to exact arithmetic than the file's own, and what overflowed
+// may not: so computes every runtime without FP16 kernels, such as onnxruntime on a CPU.
+absl::StatusOr<std::unique_ptr<ir::Graph>> SinglePrecision(const ir::Graph& graph);
+
+// How many calls other than casts take or give f16.
+int CountHalfCalls(const ir::Graph& graph);
 
 }  // namespace fuselage::runtime
 

@@ -115,5 +115,40 @@ TEST_F(HalfPrecisionTest, DeclinesCodes) {
   EXPECT_THAT(half, testing::StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("wanted no codes")));
 }
 
+// A network that was made FP16 is the same again, with casts on its borders and weights rounded to f16.
+TEST_F(HalfPrecisionTest, SingleIsTheOtherWay) {
+  GraphBuilder g(ops_);
+  Node* x = g.Input({DType::kF16, {4}, std::nullopt, Layout::kRowMajor});
+  Node* wide = g.Call("to", {x}, {{"dtype", DType::kF32}});
+  Node* narrow = g.Call("to", {g.Call("exp", {wide})}, {{"dtype", DType::kF16}});
+  const Tensor weights = Cast(Seeded({4}, 1), DType::kF16);
+  Node* sum = g.Call("add", {narrow, g.Constant(weights)});
+  const ir::Graph& graph = g.Output({sum, g.Call("argmax", {sum}, {{"dim", 0}})});
+  EXPECT_EQ(CountHalfCalls(graph), 2);
+  ASSERT_OK_AND_ASSIGN(const auto single, SinglePrecision(graph));
+  ASSERT_OK(single->Verify());
+  EXPECT_EQ(CountHalfCalls(*single), 0);
+  EXPECT_EQ(single->placeholders()[0]->tensor_type(), x->tensor_type());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(single->output()->operand(i)->tensor_type(), graph.output()->operand(i)->tensor_type());
+  }
+  for (const auto& [name, parameter] : single->parameters()) {
+    EXPECT_TRUE(parameter.tensor->SameBytes(Cast(weights, DType::kF32))) << name;
+  }
+  const Tensor input = Cast(Seeded({4}, 2), DType::kF16);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> found, interpreter::Run(*single, {input}));
+  for (int i = 0; i < 4; ++i) {
+    const float wanted = std::exp(static_cast<float>(input.At(i))) + static_cast<float>(weights.At(i));
+    EXPECT_EQ(found[0].At(i), ToFloat(ToHalf(wanted))) << "rounded once, at the output";
+  }
+}
+
+TEST_F(HalfPrecisionTest, CastsAreNoCalls) {
+  GraphBuilder g(ops_);
+  Node* x = g.Input({DType::kF16, {4}, std::nullopt, Layout::kRowMajor});
+  Node* y = g.Call("relu", {g.Call("to", {x}, {{"dtype", DType::kF32}})});
+  EXPECT_EQ(CountHalfCalls(g.Output({g.Call("to", {y}, {{"dtype", DType::kF16}})})), 0);
+}
+
 }  // namespace
 }  // namespace fuselage::runtime
