@@ -89,8 +89,9 @@ absl::StatusOr<Call> LayerNormCall(const KernelDesc& desc) {
   return call;
 }
 
-// Along an axis that is not the innermost oneDNN has reference code only.
+// Along an axis that is not the innermost oneDNN has reference code only, and of short rows it computes one at a time.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateSoftmax(const KernelDesc& desc) {
+  if (desc.input(0).rank() > 0 && desc.input(0).shape.back() <= softmax::kShortRow) return softmax::Create(desc);
   auto kernel = MakeKernel(desc, [&] { return SoftmaxCall(desc); });
   const bool slow = kernel.ok() && absl::StrContains((*kernel)->variant(), "ref:");
   return slow ? softmax::Create(desc) : std::move(kernel);

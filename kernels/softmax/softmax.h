@@ -1,7 +1,8 @@
 // softmax of f32 along any axis in row-major order: y = e^(x - m) / sum of e^(x - m), m the largest along the axis.
 //
-// The elements behind the axis are the lanes: some columns at a time go through all rows, in vectors. So the last axis,
-// which has none behind it, is better left to oneDNN, and every other to this. The arithmetic is
+// The elements behind the axis are the lanes: some columns at a time go through all rows, in vectors. The last axis has
+// none behind it: some of its rows at a time are transposed, and their results back. That is worth it for short rows;
+// others are better left to oneDNN, and every other axis to this. The arithmetic is
 // ir/base/elementwise_math.h in a stated order: the same bits on every machine and number of threads. What lies 87 or
 // more below the largest becomes 0.
 #ifndef FUSELAGE_KERNELS_SOFTMAX_SOFTMAX_H_
@@ -18,6 +19,7 @@
 namespace fuselage::softmax {
 
 constexpr int64_t kMostColumns = 256;  // Of one call.
+constexpr int64_t kShortRow = 24;      // Rows of the last axis that oneDNN takes longer for (softmax_bench).
 
 // x and y are [length][stride], of whose columns the first `columns` count.
 struct Params {

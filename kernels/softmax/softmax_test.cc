@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "kernels/core/testing/testing.h"
 #include "kernels/core/testing/variant_test.h"
+#include "kernels/core/transpose.h"
 #include "kernels/testing/reference.h"
 
 namespace fuselage::softmax {
@@ -75,6 +76,26 @@ TEST(Kernel, FollowsTheDefinition) {
   }
 }
 
+// Rows have the bits of the same columns, in blocks that are full and not.
+TEST(Kernel, RowsHaveTheBitsOfColumns) {
+  for (const int64_t length : {1, 2, 3, 4, 5, 16, 21, 300}) {
+    for (const int64_t rows : {0, 1, 3, 255, 256, 257, 1000}) {
+      const Tensor x = SeededTensor(kernels::Floats({rows, length}), 1);
+      Tensor columns(kernels::Floats({length, rows}));
+      kernels::Transpose(rows, length, x.data<float>(), length, columns.data<float>(), rows);
+      const auto by_rows = Create(Desc({rows, length}, 1)), by_columns = Create(Desc({length, rows}, 0));
+      ASSERT_TRUE(by_rows.ok() && by_columns.ok());
+      const absl::StatusOr<Tensor> found = kernels::RunKernel(**by_rows, {&x});
+      const absl::StatusOr<Tensor> wanted = kernels::RunKernel(**by_columns, {&columns});
+      ASSERT_TRUE(found.ok() && wanted.ok()) << found.status() << wanted.status();
+      for (int64_t i = 0; i < x.num_elements(); ++i) {
+        ASSERT_EQ(found->data<float>()[i], wanted->data<float>()[i % length * rows + i / length])
+            << rows << " rows of " << length << ", " << i;
+      }
+    }
+  }
+}
+
 // What a mask hides has no weight at all; a column of which all is hidden has no sum.
 TEST(Kernel, HiddenElementsBecomeZero) {
   Tensor x(kernels::Floats({2, 2}));
@@ -89,7 +110,10 @@ TEST(Kernel, HiddenElementsBecomeZero) {
   EXPECT_TRUE(std::isnan(y->data<float>()[1]) && std::isnan(y->data<float>()[3]));
 }
 
-TEST(Kernel, IsTheSameOnAnyNumberOfThreads) { kernels::ExpectSameOnAnyThreads(Create, Desc({3, 16, 1111}, 1)); }
+TEST(Kernel, IsTheSameOnAnyNumberOfThreads) {
+  kernels::ExpectSameOnAnyThreads(Create, Desc({3, 16, 1111}, 1));
+  kernels::ExpectSameOnAnyThreads(Create, Desc({5, 1111, 7}, 2));
+}
 
 TEST(Create, Declines) {
   KernelDesc codes = Desc({2, 3}, 0);
