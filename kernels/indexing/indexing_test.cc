@@ -73,12 +73,17 @@ kernels::KernelDesc Desc(const Case& test, const Run& reference, int threads) {
   return desc;
 }
 
-// Bit for bit the reference, on one thread and three, or the reference's error.
+// Bit for bit the reference, on one thread and three, or the reference's error; operands that no run changes or not.
 void ExpectReference(const Case& test) {
   SCOPED_TRACE(test.op + " of " + ToString(test.operands[0].type()));
   const Run reference = RunReference(test);
-  for (const int threads : {1, 3}) {
-    const auto kernel = Create(Desc(test, reference, threads));
+  for (const auto& [threads, constant] : {std::pair{1, false}, {3, false}, {3, true}}) {
+    kernels::KernelDesc desc = Desc(test, reference, threads);
+    const ir::OpSchema& schema = *Ops().FindOrNull(test.op);
+    for (size_t i = 1; constant && i < test.operands.size(); ++i) {
+      desc.parameters[schema.operands[i].name] = &test.operands[i];
+    }
+    const auto kernel = Create(desc);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     std::vector<kernels::ConstBuffer> in;
     for (const Tensor& operand : test.operands) in.push_back({operand.raw_data(), operand.byte_size()});
@@ -160,6 +165,26 @@ TEST(Indexing, Scatters) {
   ExpectReference(
       {"scatter_nd", {Values(DType::kF32, {9, 9000}), Index({20, 1}, 9), Values(DType::kF32, {20, 9000}, 2)}, {}});
   ExpectReference({"scatter", {Values(DType::kF16, {4}), Tensor(DType::kI64, {0}), Tensor(DType::kF16, {0})}, {}});
+}
+
+// Places next to each other, as those of a slice are, some of them twice.
+TEST(Indexing, ScattersSlices) {
+  for (const char* reduce : {"none", "add"}) {
+    for (const int64_t first : {0, 2, 5}) {
+      std::vector<int64_t> tuples;
+      for (int64_t i = 0; i < 2 * 24; ++i) tuples.insert(tuples.end(), {i / 12, first + i % 12 / 3, i % 3});
+      ExpectReference(
+          {"scatter_nd",
+           {Whole(DType::kF32, {4, 9, 3}, 1), Tensor::Of<int64_t>({48, 3}, tuples), Whole(DType::kF32, {48}, 2)},
+           {{"reduce", reduce}}});
+      std::vector<int64_t> rows(40);
+      for (int64_t i = 0; i < 40; ++i) rows[i] = (first + i) % 23;
+      ExpectReference(
+          {"scatter_nd",
+           {Whole(DType::kF32, {23, 5}, 1), Tensor::Of<int64_t>({40, 1}, rows), Whole(DType::kF32, {40, 5}, 2)},
+           {{"reduce", reduce}}});
+    }
+  }
 }
 
 // NaN wins; sums of i64 wrap around.

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/status.h"
 #include "kernels/core/strides.h"
 #include "kernels/indexing/indexing.h"
 #include "kernels/indexing/positions.h"
@@ -101,11 +102,17 @@ class Scatter : public kernels::Kernel {
         strides_(kernels::StridesOf(desc.input(0))),
         rows_(desc.input(1).num_elements()) {
     set_variant("scalar");
-    if (axis >= 0) return;
-    const int depth = static_cast<int>(shape_.back());
-    rows_ /= depth;
-    row_ = SizeOf(dims_, depth, desc.input(0).rank());
-    dims_.resize(depth);
+    if (axis < 0) {
+      const int depth = static_cast<int>(shape_.back());
+      rows_ /= depth;
+      row_ = SizeOf(dims_, depth, desc.input(0).rank());
+      dims_.resize(depth);
+    }
+    if (const Tensor* known = desc.ParameterOrNull(axis < 0 ? "indices" : "index")) {
+      known_.resize(rows_);
+      if (!FindOffsets({known->raw_data(), wide_}, known_.data()).ok()) known_.clear();  // An error of the run.
+    }
+    if (known_.empty()) set_scratch_bytes(rows_ * sizeof(int64_t));
   }
 
  private:
@@ -115,22 +122,23 @@ class Scatter : public kernels::Kernel {
     char* to = static_cast<char*>(outputs[0].data);
     kernels::ForRanges(*context.parallel, outputs[0].bytes, kGrain,
                        [&](int64_t begin, int64_t end) { std::memcpy(to + begin, from + begin, end - begin); });
-    const Positions positions{inputs[1].data, wide_};
-    for (int64_t i = 0; i < inputs[1].bytes / (wide_ ? 8 : 4); ++i) {
-      const int64_t dim = axis_ >= 0 ? dims_[axis_] : dims_[i % dims_.size()];
-      if (OnAxis(positions[i], dim) < 0) return BeyondAxis(positions[i], dim);
+    const int64_t* offsets = known_.data();
+    if (known_.empty()) {
+      int64_t* found = static_cast<int64_t*>(context.scratch.data);
+      RETURN_IF_ERROR(FindOffsets({inputs[1].data, wide_}, found));
+      offsets = found;
     }
     if (rows_ == 0 || row_ == 0) return absl::OkStatus();
     const char* source = static_cast<const char*>(inputs[2].data);
     if (axis_ > 0) {
       const int64_t slices = shape_[0], rows = rows_ / slices, grain = kGrain / (rows * element_bytes_);
       kernels::ForRanges(*context.parallel, slices, std::max<int64_t>(1, grain), [&](int64_t begin, int64_t end) {
-        PutRows(positions, source, to, {begin * rows, end * rows, 0, 1});
+        PutRows(offsets, source, to, {begin * rows, end * rows, 0, 1});
       });
     } else {
       const int64_t grain = kGrain / (rows_ * element_bytes_);
       kernels::ForRanges(*context.parallel, row_, std::max<int64_t>(1, grain), [&](int64_t begin, int64_t end) {
-        PutRows(positions, source, to, {0, rows_, begin, end});
+        PutRows(offsets, source, to, {0, rows_, begin, end});
       });
     }
     return absl::OkStatus();
@@ -140,24 +148,52 @@ class Scatter : public kernels::Kernel {
     int64_t begin, end;                // Rows.
     int64_t first_column, end_column;  // In each of them.
   };
-  void PutRows(Positions positions, const char* source, char* to, const Part& part) const {
-    for (int64_t i = part.begin; i < part.end; ++i) {
-      const int64_t target = Offset(positions, i) + part.first_column, own = i * row_ + part.first_column;
-      reducer_(to + target * element_bytes_, source + own * element_bytes_, part.end_column - part.first_column);
+  // Whole rows that go to places next to each other go at once.
+  void PutRows(const int64_t* offsets, const char* source, char* to, const Part& part) const {
+    const int64_t columns = part.end_column - part.first_column;
+    for (int64_t i = part.begin, next; i < part.end; i = next) {
+      next = i + 1;
+      while (columns == row_ && next < part.end && offsets[next] == offsets[next - 1] + row_) ++next;
+      const int64_t target = offsets[i] + part.first_column, own = i * row_ + part.first_column;
+      reducer_(to + target * element_bytes_, source + own * element_bytes_, (next - i) * columns);
     }
   }
 
-  int64_t Offset(Positions positions, int64_t i) const {
-    int64_t offset = 0;
-    if (axis_ >= 0) {
-      offset = OnAxis(positions[i], dims_[axis_]) * strides_[axis_];
-      for (int axis = static_cast<int>(shape_.size()) - 1; axis >= 0; i /= shape_[axis--]) {
-        if (axis != axis_) offset += i % shape_[axis] * strides_[axis];
+  // Of each row's place, in elements. An error: the first position that is beyond its axis.
+  absl::Status FindOffsets(Positions positions, int64_t* offsets) const {
+    return axis_ < 0 ? OffsetsOfTuples(positions, offsets) : OffsetsAlongAxis(positions, offsets);
+  }
+
+  absl::Status OffsetsOfTuples(Positions positions, int64_t* offsets) const {
+    const size_t depth = dims_.size();
+    for (int64_t i = 0, next = 0; i < rows_; ++i) {
+      int64_t offset = 0;
+      for (size_t k = 0; k < depth; ++k, ++next) {
+        const int64_t place = OnAxis(positions[next], dims_[k]);
+        if (place < 0) return BeyondAxis(positions[next], dims_[k]);
+        offset += place * strides_[k];
       }
-      return offset;
+      offsets[i] = offset;
     }
-    for (size_t k = 0; k < dims_.size(); ++k) offset += OnAxis(positions[i * dims_.size() + k], dims_[k]) * strides_[k];
-    return offset;
+    return absl::OkStatus();
+  }
+
+  // Lines of the positions' last axis share what the axes before it add.
+  absl::Status OffsetsAlongAxis(Positions positions, int64_t* offsets) const {
+    const int last = static_cast<int>(shape_.size()) - 1;
+    const int64_t dim = dims_[axis_], stride = strides_[axis_], step = axis_ == last ? 0 : strides_[last];
+    for (int64_t first = 0; first < rows_; first += shape_[last]) {
+      int64_t offset = 0, line = first / shape_[last];
+      for (int axis = last - 1; axis >= 0; line /= shape_[axis--]) {
+        if (axis != axis_) offset += line % shape_[axis] * strides_[axis];
+      }
+      for (int64_t i = first; i < first + shape_[last]; ++i, offset += step) {
+        const int64_t place = OnAxis(positions[i], dim);
+        if (place < 0) return BeyondAxis(positions[i], dim);
+        offsets[i] = offset + place * stride;
+      }
+    }
+    return absl::OkStatus();
   }
 
   const Reducer reducer_;
@@ -168,6 +204,7 @@ class Scatter : public kernels::Kernel {
   Shape dims_;         // The sizes of the axes that they are on.
   const std::vector<int64_t> strides_;
   int64_t rows_, row_ = 1;
+  std::vector<int64_t> known_;  // The offsets, where no run changes the positions.
 };
 
 }  // namespace
