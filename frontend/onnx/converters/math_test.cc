@@ -190,6 +190,21 @@ TEST(LayerNormalization, ScalesBroadcastAndStatistics) {
   ExpectError(model, "node 'ln' (LayerNormalization): found stash_type 11, wanted 1 (float)");
 }
 
+// onnxruntime's optimizer writes both into files of older opsets than the standard's.
+TEST(LayerNormalization, OfEachOpset) {
+  const Tensor x = F32({1, 2}, {1, 7});
+  ModelBuilder model = Model(9, {1, 2});
+  model.Initializer("s", F32({2}, {2, 1})).Initializer("b", F32({2}, {0, 1}));
+  model.Node("LayerNormalization", {"x", "s", "b"}, {"y"}).Float("epsilon", 0);
+  ExpectOutput(model, {x}, F32({1, 2}, {-2, 2}));
+  ModelBuilder simplified = Model(14, {1, 2});
+  simplified.Initializer("s", F32({2}, {2, 1}));
+  simplified.Node("SimplifiedLayerNormalization", {"x", "s"}, {"y", "inverse"}, "ln").Float("epsilon", 0);
+  ExpectOutput(simplified, {x}, F32({1, 2}, {0.4f, 1.4f}), 1e-6);
+  simplified.Output("inverse");
+  ExpectError(simplified, "node 'ln' (SimplifiedLayerNormalization): found output 1 'inverse' in use");
+}
+
 // By group in opset 18, by channel in 21.
 TEST(GroupNormalization, ScaleByOpset) {
   const Tensor x = F32({1, 4, 1}, {1, 3, 10, 30});

@@ -47,7 +47,8 @@ absl::StatusOr<Value> WithScalar(Call& call, absl::string_view suffix, absl::str
   return call.EmitHelper(suffix, op, {x, scalar});
 }
 
-// LayerNormalization, RMSNormalization. A scale or bias may be smaller than what it scales.
+// LayerNormalization, RMSNormalization, and SimplifiedLayerNormalization, onnxruntime's name for the latter. A scale or
+// bias may be smaller than what it scales.
 absl::Status ConvertLayerNormalization(Call& call) {
   RETURN_IF_ERROR(CheckStash(call));
   ASSIGN_OR_RETURN(const int axis, NormalizeAxis(call.Int("axis", -1), call.rank(0)));
@@ -61,7 +62,7 @@ absl::Status ConvertLayerNormalization(Call& call) {
                      call.EmitHelper(i == 1 ? "scale" : "bias", "expand", {operands[i]}, {{"shape", normalized}}));
     operands[i].name = name;
   }
-  if (call.wants(1) || call.wants(2)) {
+  if (call.target() == "layer_norm" && (call.wants(1) || call.wants(2))) {
     ASSIGN_OR_RETURN(Moments moments, EmitMoments(call, AxesFrom(axis, call.rank(0))));
     ASSIGN_OR_RETURN(const Value sum, WithScalar(call, "variance_eps", "add", moments.variance, eps));
     ASSIGN_OR_RETURN(const Value deviation, call.EmitHelper("deviation", "sqrt", {sum}));
@@ -227,12 +228,14 @@ void Register(Converters& converters) {
        "epsilon=FLOAT num_groups=INT stash_type=INT",
        ConvertGroupNormalization},
       {"InstanceNormalization", 6, {3, 3}, {1, 1}, "epsilon=FLOAT", ConvertInstanceNormalization},
-      {"LayerNormalization", 17, {2, 3}, {1, 3}, kLayerNormalization, ConvertLayerNormalization, "layer_norm"},
+      // The standard's since opset 17; onnxruntime's optimizer writes it, in this domain, into files of any.
+      {"LayerNormalization", 1, {2, 3}, {1, 3}, kLayerNormalization, ConvertLayerNormalization, "layer_norm"},
       {"LpNormalization", 1, {1, 1}, {1, 1}, "axis=INT p=INT", ConvertLpNormalization},
       {"LpPool", 2, {1, 1}, {1, 1}, kLpPool, ConvertLpPool},
       {"LRN", 1, {1, 1}, {1, 1}, "alpha=FLOAT beta=FLOAT bias=FLOAT size=INT", ConvertLrn},
       {"MeanVarianceNormalization", 9, {1, 1}, {1, 1}, "axes=INTS", ConvertMeanVarianceNormalization},
       {"RMSNormalization", 23, {2, 2}, {1, 1}, kLayerNormalization, ConvertLayerNormalization, "rms_norm"},
+      {"SimplifiedLayerNormalization", 1, {2, 2}, {1, 2}, kLayerNormalization, ConvertLayerNormalization, "rms_norm"},
   });
 }
 
