@@ -149,6 +149,10 @@ TEST(Stft, Frames) {
   model.Node("STFT", {"x", "step", "window"}, {"y"});
   ExpectOutput(model, {F32({1, 7, 1}, {1, 2, 3, 4, 5, 6, 7})},
                F32({1, 3, 2, 2}, {2, 0, 2, 0, 6, 0, 6, 0, 10, 0, 10, 0}));
+  ModelBuilder flat = Model(17, {1, 7});
+  flat.Initializer("step", Tensor::Scalar<int64_t>(2)).Initializer("window", F32({3}, {2, 0, 0}));
+  flat.Node("STFT", {"x", "step", "window"}, {"y"});
+  ExpectOutput(flat, {F32({1, 7}, {1, 2, 3, 4, 5, 6, 7})}, F32({1, 3, 2, 2}, {2, 0, 2, 0, 6, 0, 6, 0, 10, 0, 10, 0}));
   ModelBuilder longer = Model(17, {1, 2, 1});
   longer.Initializer("step", Tensor::Scalar<int64_t>(2)).Initializer("window", F32({3}, {2, 0, 0}));
   ExpectError(longer.Node("STFT", {"x", "step", "window"}, {"y"}), "found frames of 3, one every 2 samples");

@@ -90,18 +90,18 @@ absl::StatusOr<Value> WithLength(Call& call, const Value& x, int axis, int64_t l
   return call.EmitHelper("length", "pad", {x}, {{"pads", pads}});
 }
 
-absl::Status CheckSignal(const Call& call, int least_rank) {
-  const Shape& shape = call.shape(0);
-  if (call.rank(0) >= least_rank && (shape.back() == 1 || shape.back() == 2) && call.type(0).num_elements() > 0) {
+absl::Status CheckSignal(const TensorType& type, int least_rank) {
+  const Shape& shape = type.shape;
+  if (type.rank() >= least_rank && (shape.back() == 1 || shape.back() == 2) && type.num_elements() > 0) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("found ", ToString(call.type(0)), ", wanted [..., samples, 1 or 2] with elements"));
+      absl::StrCat("found ", ToString(type), ", wanted [..., samples, 1 or 2] with elements"));
 }
 
 // The axis is an attribute before opset 20, an input from then on.
 absl::Status ConvertDft(Call& call) {
-  RETURN_IF_ERROR(CheckSignal(call, 2));
+  RETURN_IF_ERROR(CheckSignal(call.type(0), 2));
   const int rank = call.rank(0);
   int64_t stated = call.Int("axis", call.opset() < 20 ? 1 : -2);
   if (call.opset() < 20 ? call.has(2) : call.HasAttribute("axis")) {
@@ -131,27 +131,32 @@ absl::Status ConvertDft(Call& call) {
   return axis == rank - 2 ? call.Result("identity", {x}) : call.Result("transpose", {x}, swap);
 }
 
-// Frames, one every frame_step samples, each weighted by the window and transformed.
+// Frames, one every frame_step samples, each weighted by the window and transformed. PyTorch exports a real signal as
+// [batch, samples], which the standard has as [batch, samples, 1].
 absl::Status ConvertStft(Call& call) {
-  RETURN_IF_ERROR(CheckSignal(call, 3));
+  Value signal = call.operand(0);
+  if (call.rank(0) == 2) {
+    ASSIGN_OR_RETURN(signal, call.EmitHelper("signal", "unsqueeze", {signal}, {{"dims", Ints{-1}}}));
+  }
+  RETURN_IF_ERROR(CheckSignal(signal.type(), 3));
   ASSIGN_OR_RETURN(const int64_t step, ConstantCount(call, 1));
   ASSIGN_OR_RETURN(const bool onesided, call.Flag("onesided", true));
-  const int64_t samples = call.shape(0)[1], parts = call.shape(0)[2];
+  const int64_t samples = signal.shape()[1], parts = signal.shape()[2];
   int64_t length = call.has(2) && call.rank(2) == 1 ? call.shape(2)[0] : samples;
   if (call.has(3)) {
     ASSIGN_OR_RETURN(length, ConstantCount(call, 3));
   }
-  if (call.rank(0) != 3 || step < 1 || length < 1 || length > samples ||
+  if (signal.type().rank() != 3 || step < 1 || length < 1 || length > samples ||
       (call.has(2) && call.shape(2) != Shape{length})) {
     return absl::InvalidArgumentError(absl::StrCat("found frames of ", length, ", one every ", step, " samples, of ",
-                                                   ToString(call.type(0)),
+                                                   ToString(signal.type()),
                                                    ", wanted them to fit, and a window as long"));
   }
   const int64_t frames = 1 + (samples - length) / step;
   ASSIGN_OR_RETURN(Tensor places, ChargedTensor(call, DType::kI64, {frames, length}));
   for (int64_t i = 0; i < frames * length; ++i) places.data<int64_t>()[i] = i / length * step + i % length;
   const Value index = Builder::Constant(call.name() + ".frames", std::move(places));
-  ASSIGN_OR_RETURN(Value x, call.EmitHelper("framed", "index_select", {call.operand(0), index}, {{"dim", 1}}));
+  ASSIGN_OR_RETURN(Value x, call.EmitHelper("framed", "index_select", {signal, index}, {{"dim", 1}}));
   if (call.has(2)) {
     const Shape column = {length, 1};
     ASSIGN_OR_RETURN(const Value window, call.EmitHelper("window", "reshape", {call.operand(2)}, {{"shape", column}}));
