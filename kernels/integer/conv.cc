@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/integer/conv.h"
 #include "kernels/integer/integer.h"
 #include "kernels/integer/product.h"
 
@@ -11,36 +12,35 @@ namespace {
 
 using kernels::KernelDesc;
 
-enum Operand { kInput, kInputZeroPoint };  // Those that arrive at run time.
-
-struct Axis {
-  int64_t input, output, kernel, stride, dilation, begin;
-};
+Axes AxesOf(const KernelDesc& desc, const Tensor& weight) {
+  const Shape &in = desc.input(kInput).shape, &out = desc.output().shape;
+  const std::vector<int64_t>&stride = desc.GetInts("stride"), &dilation = desc.GetInts("dilation"),
+        &padding = desc.GetInts("padding");
+  Axes axes;
+  for (int i = 0; i < 2; ++i) {
+    axes[i] = {in[2 + i],
+               out[2 + i],
+               weight.dim(2 + i),
+               stride.empty() ? 1 : stride[i],
+               dilation.empty() ? 1 : dilation[i],
+               padding.empty() ? 0 : padding[i]};
+  }
+  return axes;
+}
 
 class ConvInteger : public kernels::Kernel {
  public:
-  ConvInteger(const KernelDesc& desc, const Tensor& weight, const Tensor* zero_point, const Variant& variant)
-      : Kernel(desc), run_(variant.run) {
-    const Shape &in = desc.input(kInput).shape, &out = desc.output().shape;
-    const std::vector<int64_t>&stride = desc.GetInts("stride"), &dilation = desc.GetInts("dilation"),
-          &padding = desc.GetInts("padding");
-    for (int i = 0; i < 2; ++i) {
-      axes_[i] = {in[2 + i],
-                  out[2 + i],
-                  weight.dim(2 + i),
-                  stride.empty() ? 1 : stride[i],
-                  dilation.empty() ? 1 : dilation[i],
-                  padding.empty() ? 0 : padding[i]};
-    }
-    channels_ = weight.dim(1);
+  ConvInteger(const KernelDesc& desc, const Axes& axes, const ConvWeight& weight, const Variant& variant)
+      : Kernel(desc), axes_(axes), channels_(weight.codes.dim(1)), run_(variant.run) {
+    const Shape& out = desc.output().shape;
     product_.groups = desc.GetInt("groups");
     product_.rows = out[0] * out[2] * out[3];
     product_.depth = channels_ * axes_[0].kernel * axes_[1].kernel;
     product_.columns = out[1] / product_.groups;
     const TensorType type{DType::kI16, {product_.packed_elements()}, std::nullopt, Layout::kRowMajor};
-    packed_ = desc.Packed("weight",
-                          absl::StrCat("conv_integer ", product_.groups, " ", TextOf(zero_point), " ", ToString(type)),
-                          [&] { return Packed(weight, zero_point, type); });
+    packed_ = desc.Packed(
+        "weight", absl::StrCat("conv_integer ", product_.groups, " ", TextOf(weight.zero_point), " ", ToString(type)),
+        [&] { return Packed(weight, type); });
     set_variant(variant.name);
     set_weight_bytes(0, {packed_});
     set_scratch_bytes(product_.scratch_bytes(desc.threads));
@@ -48,13 +48,11 @@ class ConvInteger : public kernels::Kernel {
 
  private:
   // Depth is (row, column, channel), as im2col of NHWC has it.
-  Tensor Packed(const Tensor& weight, const Tensor* zero_point, const TensorType& type) const {
+  Tensor Packed(const ConvWeight& weight, const TensorType& type) const {
     Tensor packed(type);
     const int64_t taps = axes_[0].kernel * axes_[1].kernel;
     const auto element = [&](int64_t group, int64_t k, int64_t n) {
-      const int64_t oc = group * product_.columns + n;
-      const double zero = zero_point == nullptr ? 0 : zero_point->At(zero_point->num_elements() == 1 ? 0 : oc);
-      return static_cast<int16_t>(weight.At((oc * channels_ + k % channels_) * taps + k / channels_) - zero);
+      return weight(group * product_.columns + n, k % channels_ * taps + k / channels_);
     };
     for (int64_t panel = 0; panel < product_.groups * product_.panels(); ++panel) {
       PackPanel(product_, panel, element, packed.data<int16_t>());
@@ -84,13 +82,11 @@ class ConvInteger : public kernels::Kernel {
   void PackPixel(const Code* x, int32_t zero_point, int64_t row, int64_t group, int16_t* to) const {
     const auto& [h, w] = axes_;
     const int64_t all = product_.groups * channels_;
-    const int64_t x0 = row % w.output * w.stride - w.begin, y0 = row / w.output % h.output * h.stride - h.begin;
     const Code* image = x + row / (w.output * h.output) * h.input * w.input * all + group * channels_;
     for (int64_t i = 0; i < h.kernel; ++i) {
       for (int64_t j = 0; j < w.kernel; ++j, to += channels_) {
-        const int64_t iy = y0 + i * h.dilation, ix = x0 + j * w.dilation;
-        const bool inside = iy >= 0 && iy < h.input && ix >= 0 && ix < w.input;
-        if (!inside) {
+        const int64_t iy = h.Place(row / w.output % h.output, i), ix = w.Place(row % w.output, j);
+        if (!h.Includes(iy) || !w.Includes(ix)) {
           std::fill_n(to, channels_, int16_t{0});
           continue;
         }
@@ -100,8 +96,8 @@ class ConvInteger : public kernels::Kernel {
     }
   }
 
-  Axis axes_[2];          // Rows, columns.
-  int64_t channels_ = 0;  // A group's.
+  const Axes axes_;
+  const int64_t channels_;  // A group's.
   Product product_;
   Function* const run_;
   std::shared_ptr<const Tensor> packed_;
@@ -125,7 +121,11 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateConv(const KernelDesc& de
     return absl::UnimplementedError(absl::StrCat("weight_zero_point is ", ToString(zero_point->type()),
                                                  ", wanted one element, or one per channel"));
   }
-  return std::make_unique<ConvInteger>(desc, *weight, zero_point, kernels::BestVariant(Variants(), desc.isa, Tile()));
+  const Axes axes = AxesOf(desc, *weight);
+  const ConvWeight less{*weight, zero_point};
+  const bool depthwise = weight->dim(1) == 1 && weight->dim(0) == desc.input(kInput).shape[1];
+  if (depthwise) return MakeDepthwise(desc, axes, less);
+  return std::make_unique<ConvInteger>(desc, axes, less, kernels::BestVariant(Variants(), desc.isa, Tile()));
 }
 
 }  // namespace fuselage::integer

@@ -1,8 +1,9 @@
 // matmul_integer and conv_integer2d: exact products of codes less their zero points, in i32 modulo 2^32.
 //
 // Codes less a zero point fit 16 bits. The weights are packed so once, when the kernel is made (product.h), the other
-// side row by row: pixels of NHWC images through im2col. `b` of a product may also arrive at run time; then it is
-// packed in each run.
+// side row by row: pixels of NHWC images through im2col. A channel that is a group of its own has no product of
+// matrices: its window goes by pairs of taps, with channels as the lanes (pixel.h). `b` of a product may also arrive at
+// run time; then it is packed in each run.
 //
 // Declines (Unimplemented): operands of rank other than 2 (`b`) and 4 (images); a zero point of `a` or of the images
 // with several elements; one of `b` or of the weight that is neither one element nor one per result column (channel).

@@ -35,8 +35,50 @@ void Matmul(benchmark::State& state, kernels::Isa isa) {
   state.SetBytesProcessed(state.iterations() * (a.byte_size() + (*kernel)->weight_bytes() + c.byte_size()));
 }
 
+// Layers of MobileNetV2, as many channels out as in.
+void Conv(benchmark::State& state, kernels::Isa isa) {
+  if (!kernels::CpuSupports(isa)) return state.SkipWithError("this CPU lacks the instruction set");
+  const int64_t channels = state.range(0), groups = state.range(1), size = state.range(2), kernel = state.range(3);
+  const auto codes = [](Shape shape, Layout layout) {
+    return TensorType{DType::kU8, std::move(shape), std::nullopt, layout};
+  };
+  using Ints = std::vector<int64_t>;
+  const int64_t pad = kernel / 2;
+  kernels::KernelDesc desc;
+  desc.op = "conv_integer2d";
+  desc.isa = isa;
+  desc.attributes = {{"stride", Attribute(Ints{1, 1})},
+                     {"padding", Attribute(Ints{pad, pad, pad, pad})},
+                     {"dilation", Attribute(Ints{1, 1})},
+                     {"groups", Attribute(groups)}};
+  desc.inputs = {codes({1, channels, size, size}, Layout::kNhwc), codes({}, Layout::kRowMajor)};
+  desc.outputs = {{DType::kI32, {1, channels, size, size}, std::nullopt, Layout::kNhwc}};
+  const Tensor x = SeededTensor(desc.input(0), 1), zero = SeededTensor(desc.input(1), 3);
+  const Tensor weight = SeededTensor(codes({channels, channels / groups, kernel, kernel}, Layout::kRowMajor), 2);
+  desc.parameters = {{"weight", &weight}};
+  const auto made = CreateConv(desc);
+  if (!made.ok()) return state.SkipWithError(std::string(made.status().message()).c_str());
+  Tensor y(desc.output());
+  kernels::GuardedMemory scratch((*made)->scratch_bytes());
+  kernels::Serial serial;
+  for (auto _ : state) {
+    const absl::Status status =
+        (*made)->Run({{x.raw_data(), x.byte_size()}, {zero.raw_data(), 1}}, {{y.raw_data(), y.byte_size()}},
+                     {&serial, {scratch.data(), scratch.size()}});
+    if (!status.ok()) return state.SkipWithError(std::string(status.message()).c_str());
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * size * size * weight.num_elements());
+  state.SetLabel((*made)->variant());
+}
+
 const bool kRegistered = [] {
   for (const Variant& variant : Variants()) {
+    benchmark::RegisterBenchmark((std::string("conv/") + variant.name).c_str(), Conv, variant.isa)
+        ->ArgNames({"channels", "groups", "size", "kernel"})
+        ->Args({144, 144, 56, 3})
+        ->Args({576, 576, 14, 3})
+        ->Args({96, 1, 14, 1});
     benchmark::RegisterBenchmark(variant.name, [isa = variant.isa](benchmark::State& state) { Matmul(state, isa); })
         ->ArgName("rows")
         ->Arg(1)

@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "kernels/core/testing/testing.h"
 #include "kernels/core/testing/variant_test.h"
+#include "kernels/integer/pixel.h"
 #include "kernels/integer/tile.h"
 #include "kernels/testing/reference.h"
 
@@ -103,7 +104,12 @@ TEST(ConvInteger, HasTheReferencesBits) {
                         {{1, 3, 17, 13}, {40, 3, 7, 5}, {2, 3}, {3, 2, 1, 4}},
                         {{1, 8, 12, 12}, {12, 2, 3, 2}, {1, 2}, {2, 1, 2, 1}, {2, 1}, 4},
                         {{2, 24, 10, 10}, {24, 1, 3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, 24},
-                        {{0, 3, 4, 4}, {2, 3, 3, 3}}};
+                        {{1, 40, 7, 9}, {40, 1, 4, 5}, {1, 2}, {3, 2, 1, 4}, {2, 1}, 40},
+                        {{2, 16, 5, 6}, {16, 1, 1, 2}, {1, 1}, {0, 1, 0, 0}, {1, 1}, 16},
+                        {{1, 3, 6, 6}, {3, 1, 3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, 3},
+                        {{1, 18, 5, 5}, {36, 1, 3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, 18},
+                        {{0, 3, 4, 4}, {2, 3, 3, 3}},
+                        {{0, 17, 4, 4}, {17, 1, 3, 3}, {1, 1}, {0, 0, 0, 0}, {1, 1}, 17}};
   for (const Case& c : cases) {
     const AttributeMap attributes = {
         {"stride", c.stride}, {"padding", c.padding}, {"dilation", c.dilation}, {"groups", c.groups}};
@@ -119,6 +125,19 @@ TEST(ConvInteger, HasTheReferencesBits) {
           EXPECT_EQ(DifferenceFromReference(Kernels(), call), "") << ToString(c.input) << ToString(c.weight);
         }
       }
+    }
+  }
+}
+
+TEST(ConvInteger, SumsOfTheWidestProductsAreExact) {
+  for (const bool greatest : {false, true}) {
+    for (const int64_t groups : {1, 20}) {
+      const OpCall call{
+          "conv_integer2d",
+          {AllOf(DType::kU8, {1, 20, 5, 5}, greatest), AllOf(DType::kI8, {20, 20 / groups, 3, 3}, !greatest),
+           AllOf(DType::kU8, {}, !greatest), AllOf(DType::kI8, {20, 1, 1, 1}, greatest)},
+          {{"padding", Ints{1, 1, 1, 1}}, {"groups", groups}}};
+      EXPECT_EQ(DifferenceFromReference(Kernels(), call), "");
     }
   }
 }
@@ -170,6 +189,37 @@ TEST_P(VariantTest, HasTheBitsOfScalar) {
 
 INSTANTIATE_TEST_SUITE_P(All, VariantTest,
                          ::testing::ValuesIn(kernels::WithEmulated(Variants(), avx512_vnni_emulated::Run)),
+                         kernels::VariantName());
+
+using PixelTest = kernels::VariantTest<depthwise::Variant>;
+
+TEST_P(PixelTest, HasTheBitsOfScalar) {
+  for (const int64_t pairs : {1, 2, 5}) {
+    for (const int64_t channels : {1, 15, 16, 17, 31, 32, 33, 100}) {
+      for (const bool is_signed : {false, true}) {
+        const int64_t blocks = (channels + depthwise::kLanes - 1) / depthwise::kLanes;
+        GuardedMemory codes(2 * pairs * channels, 1), weight(blocks * pairs * depthwise::kLanes * 4, 2);
+        GuardedMemory first(4 * channels, 4), wanted(4 * channels), found(4 * channels, 4);
+        for (GuardedMemory* memory : {&codes, &weight, &first}) memory->FillRandom(static_cast<uint32_t>(channels));
+        std::vector<const uint8_t*> taps;
+        for (int64_t t = 0; t < 2 * pairs; ++t) taps.push_back(codes.data() + t * channels);
+        depthwise::Pixel pixel{taps.data(), is_signed, weight.as<int16_t>(), first.as<int32_t>(), wanted.as<int32_t>(),
+                               pairs,       channels};
+        if (GetParam().accepts != nullptr && !GetParam().accepts(pixel)) continue;
+        depthwise::scalar::Run(pixel);
+        pixel.sums = found.as<int32_t>();
+        GetParam().run(pixel);
+        ASSERT_EQ(std::memcmp(wanted.data(), found.data(), wanted.size()), 0)
+            << pairs << " pairs of taps, " << channels << " channels";
+        ASSERT_TRUE(found.guards_intact());
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PixelTest,
+                         ::testing::ValuesIn(kernels::WithEmulated(depthwise::Variants(),
+                                                                   depthwise::avx512_vnni_emulated::Run)),
                          kernels::VariantName());
 
 }  // namespace
