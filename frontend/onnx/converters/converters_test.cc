@@ -462,6 +462,20 @@ TEST(DequantizeLinear, UnsignedCodesAround128) {
   ExpectOutput(model, {F32({1, 2}, {1, 10})}, F32({1, 2}, {-64 + 635, 40}));
 }
 
+// ONNX knows integers where the IR has codes with their scale: constants are codes beside others, casts of codes
+// integers.
+TEST(QuantizeLinear, CodesAreIntegersToo) {
+  ModelBuilder model(13);
+  model.Input("x", {2}).Output("y").Output("n", DType::kI32);
+  model.Initializer("s", Tensor::Scalar(0.5f)).Initializer("z", Tensor::Scalar<int8_t>(-3));
+  model.Initializer("first", Tensor::Of<int8_t>({1}, {7}));
+  model.Node("QuantizeLinear", {"x", "s", "z"}, {"q"}).Node("Cast", {"q"}, {"n"}).Int("to", 6);
+  model.Node("Concat", {"first", "q"}, {"all"}).Int("axis", 0).Node("DequantizeLinear", {"all", "s", "z"}, {"y"});
+  const std::vector<Tensor> found = Outputs(model, {F32({2}, {1, -40})});
+  EXPECT_EQ(found[0].values<float>(), (std::vector<float>{5, 1, -40}));
+  EXPECT_EQ(found[1].values<int32_t>(), (std::vector<int32_t>{-1, -83}));
+}
+
 TEST(QuantizeLinear, ThenDequantizeRepeatsNoParameters) {
   ModelBuilder model = Model(13, {2});
   model.Initializer("s", Tensor::Scalar(0.5f)).Initializer("z", Tensor::Scalar<uint8_t>(7));

@@ -1,6 +1,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/converters.h"
+#include "frontend/onnx/quant.h"
 #include "frontend/onnx/tensors.h"
 #include "ir/base/status.h"
 
@@ -89,17 +90,24 @@ absl::Status ConvertDropout(Call& call) {
   return call.Result("dropout", {call.operand(0)}, {{"p", ratio}});
 }
 
+// Codes are cast as the integers that they are, whatever they stand for.
+absl::Status CastTo(Call& call, DType dtype) {
+  Value x = call.operand(0);
+  if (x.type().quant) {
+    ASSIGN_OR_RETURN(x, DequantizeBy(call, "codes", x, PerTensor(1)));
+  }
+  return call.Result("to", {x}, {{"dtype", dtype}});
+}
+
 absl::Status ConvertCast(Call& call) {
   if (!call.HasAttribute("to")) return absl::InvalidArgumentError("found no attribute 'to', wanted it");
   const int64_t to = call.Int("to", 0);
   absl::StatusOr<DType> dtype = ToDType(to < 0 || to > 255 ? -1 : static_cast<int>(to));
   if (!dtype.ok()) return Annotate(dtype.status(), "attribute 'to'");
-  return call.Result("to", call.operands(), {{"dtype", *dtype}});
+  return CastTo(call, *dtype);
 }
 
-absl::Status ConvertCastLike(Call& call) {
-  return call.Result("to", {call.operand(0)}, {{"dtype", call.type(1).dtype}});
-}
+absl::Status ConvertCastLike(Call& call) { return CastTo(call, call.type(1).dtype); }
 
 constexpr char kGemm[] = "alpha=FLOAT beta=FLOAT broadcast=INT transA=INT transB=INT";
 constexpr char kBatchNormalization[] = "epsilon=FLOAT is_test=INT momentum=FLOAT spatial=INT training_mode=INT";

@@ -141,13 +141,33 @@ absl::Status ConvertTranspose(Call& call) {
   return call.Result("permute", call.operands(), {{"dims", perm}});
 }
 
+// Codes of one tensor have one scale and zero point in the IR, which ONNX has in the nodes beside them: constants take
+// those of the first codes that have any.
+absl::Status ShareQuantParams(Call& call, std::vector<Value>* values) {
+  const auto first =
+      std::find_if(values->begin(), values->end(), [](const Value& v) { return v.type().quant.has_value(); });
+  if (first == values->end()) return absl::OkStatus();
+  TensorType type = first->type();
+  for (Value& value : *values) {
+    if (value.constant == nullptr || value.type().dtype != type.dtype || value.type().quant) continue;
+    RETURN_IF_ERROR(call.builder().budget().Charge(value.type().byte_size(), "its codes"));
+    Tensor tensor = *value.TensorOrNull();
+    type.shape = value.shape();
+    tensor.set_type(type);
+    value = Builder::Constant(value.name, std::move(tensor));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ConvertConcat(Call& call) {
   if (!call.HasAttribute("axis")) return absl::InvalidArgumentError("found no attribute 'axis', wanted it");
   for (int i = 0; i < call.num_operands(); ++i) {
     if (!call.has(i)) return absl::InvalidArgumentError(absl::StrCat("found input ", i, " absent, wanted it"));
   }
   ASSIGN_OR_RETURN(const int axis, NormalizeAxis(call.Int("axis", 0), call.rank(0)));
-  return call.Result("cat", call.operands(), {{"dim", axis}});
+  std::vector<Value> values = call.operands();
+  RETURN_IF_ERROR(ShareQuantParams(call, &values));
+  return call.Result("cat", values, {{"dim", axis}});
 }
 
 // Attributes before opset 10, inputs from then on.
