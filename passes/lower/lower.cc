@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "ir/base/activation.h"
 #include "passes/core/quantized_form.h"
 #include "passes/module_call/module_call.h"
 
@@ -404,7 +405,12 @@ class Lowering {
         call.parameters[spec->name] = parameter->name;
       }
     }
-    const absl::StatusOr<module_call::Accepted> accepted = module_call::Ask(call, graph_, kernels_);
+    absl::StatusOr<module_call::Accepted> accepted = module_call::Ask(call, graph_, kernels_);
+    const std::optional<Activation> clamp = accepted.ok() || codes ? std::nullopt : TakeClamp(call);
+    if (clamp) {
+      absl::StatusOr<module_call::Accepted> bare = module_call::Ask(call, graph_, kernels_);
+      if (bare.ok()) accepted = std::move(bare);
+    }
     if (!accepted.ok()) return Miss(plan.node, accepted.status().message());
     if (accepted->type != plan.result) {
       return Miss(plan.node, absl::StrCat("its readers want ", ToString(plan.result), ", ", call.op, " gives ",
@@ -415,7 +421,28 @@ class Lowering {
     const bool float_result = !codes && !lowered->IsOp("int8.dequantize");
     remarks_.Applied(*lowered,
                      absl::StrCat(op, float_result ? " with float result" : "", ", kernel ", accepted->variant));
-    return lowered;
+    return clamp ? ClampBehind(lowered, *clamp) : lowered;
+  }
+
+  // The call's activation where that is a clamp; then the call has none.
+  static std::optional<Activation> TakeClamp(module_call::Call& call) {
+    const auto it = call.attributes.find("activation");
+    if (it == call.attributes.end()) return std::nullopt;
+    const absl::StatusOr<Activation> activation = ParseActivation(it->second.as_string());
+    if (!activation.ok() || !activation->is_clamp() || activation->is_none()) return std::nullopt;
+    it->second = "none";
+    return *activation;
+  }
+
+  // The clamp takes the name and readers of `lowered`, whose values it makes those of the float op.
+  absl::StatusOr<Node*> ClampBehind(Node* lowered, const Activation& clamp) {
+    ASSIGN_OR_RETURN(Node * floats, graph_.AddModuleCall(absl::StrCat(lowered->name(), "_f"), lowered->target(),
+                                                         lowered->operands(), lowered));
+    floats->AddSources(lowered->sources());
+    ASSIGN_OR_RETURN(Node * clamped, graph_.AddFunction(lowered->name(), "clamp", {floats},
+                                                        {{"min", clamp.min}, {"max", clamp.max}}, lowered));
+    graph_.Replace(lowered, clamped);
+    return clamped;
   }
 
   // The new node takes name, place, readers and module path of the old.

@@ -2,6 +2,8 @@
 //
 //   quantize(conv2d(dequantize(x), w))  =>  int8.conv2d(x, w)                  x codes; w i8 with its scales
 //   linear(dequantize(x), w)            =>  int8.linear(x, w, out_dtype=f32)   where nobody quantizes the result
+//   conv2d(dequantize(x), w; clamp)     =>  clamp(int8.conv2d(x, w, out_dtype=f32))   a clamp that the kernel has not
+//                                                                              of floats, such as relu6
 //   linear(mul(to(q, f32), s), w)       =>  int8.linear(q, w, s, out_dtype=f32)   i8 codes with a scale for each row
 //   linear(mul(to(q, f32), s), dequantize_mxfp4(w))   =>  int8.linear_groups(q, w, s)   with constant weights; and
 //                                                                              so with dequantize_groups
