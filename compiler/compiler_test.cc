@@ -156,6 +156,34 @@ TEST(CompilerBatchTest, AFixedBatchIsOneSampleWhereNoOtherFits) {
   }
 }
 
+// Dimension 0 is time, which the network goes through: one step of it would be another network.
+TEST(CompilerBatchTest, WhatDoesNotFollowTheBatchMakesAllOfItOneSample) {
+  onnx::ModelBuilder model;
+  model.Input("x", {5, 1, 3}).Initializer("w", Seeded({1, 8, 3}, 1)).Initializer("r", Seeded({1, 8, 2}, 2));
+  model.Node("LSTM", {"x", "w", "r"}, {"all", "last"}, "lstm").Int("hidden_size", 2).Output("last").Output("all");
+  const std::string path = ::testing::TempDir() + "/time.onnx";
+  std::ofstream(path, std::ios::binary) << model.Bytes();
+  ASSERT_OK_AND_ASSIGN(const Model network, Load(path));
+  EXPECT_EQ(network.inputs()[0].type.shape, Shape({1, 5, 1, 3}));
+  EXPECT_EQ(network.outputs()[0].type.shape, Shape({1, 1, 2}));
+  EXPECT_EQ(network.outputs()[1].type.shape, Shape({1, 5, 1, 1, 2}));
+  ASSERT_EQ(network.warnings().size(), 1);
+  EXPECT_THAT(network.warnings()[0], HasSubstr("in place of 5: output %lstm.1 is still [1,1,2]"));
+}
+
+// A detector's anchors follow from no input.
+TEST(CompilerBatchTest, AConstantOutputNeedNotFollowTheBatch) {
+  onnx::ModelBuilder model;
+  model.Input("x", {4, 3}).Initializer("w", Seeded({3, 4}, 1)).Initializer("anchors", Seeded({6, 4}, 2));
+  model.Node("MatMul", {"x", "w"}, {"y"}, "fc").Node("Identity", {"anchors"}, {"z"}, "same").Output("y").Output("z");
+  const std::string path = ::testing::TempDir() + "/anchors.onnx";
+  std::ofstream(path, std::ios::binary) << model.Bytes();
+  ASSERT_OK_AND_ASSIGN(const Model network, Load(path));
+  EXPECT_EQ(network.inputs()[0].type.shape, Shape({1, 3}));
+  EXPECT_EQ(network.outputs()[1].type.shape, Shape({6, 4}));
+  EXPECT_TRUE(network.warnings().empty());
+}
+
 TEST_F(CompilerTest, FromAFileToInt8) {
   EXPECT_THAT(NamesOf(network_.inputs()), ElementsAre("image", "scale"));
   EXPECT_THAT(NamesOf(network_.outputs()), ElementsAre("logits", "features"));

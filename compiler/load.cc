@@ -11,6 +11,7 @@
 #include "compiler/sample_dimension.h"
 #include "frontend/fx/fx.h"
 #include "frontend/onnx/onnx.h"
+#include "ir/base/hash_map.h"
 #include "ir/base/status.h"
 #include "runtime/half_precision.h"
 
@@ -53,14 +54,29 @@ absl::Status CheckInput(const std::string& name, const TensorType& found, const 
                    found == wanted && samples > 0 ? absl::StrCat(", and ", samples, " as in another input") : ""));
 }
 
-// A copy for one sample in place of `batch`, an error where that cannot be or an output still has as many.
+// The values that the inputs have a part in.
+HashSet<const ir::Node*> ComputedFromInputs(const ir::Graph& graph) {
+  HashSet<const ir::Node*> computed;
+  for (const ir::Node* node = graph.first(); node != nullptr; node = node->next()) {
+    bool reached = node->kind() == ir::NodeKind::kPlaceholder;
+    for (const ir::Node* operand : node->operands()) reached = reached || computed.contains(operand);
+    if (reached) computed.insert(node);
+  }
+  return computed;
+}
+
+// A copy for one sample in place of `batch`, an error where that cannot be, where an output still has as many, or where
+// one has the shape that it had though it is made of the inputs: then dimension 0 of those counts no samples but time
+// steps, say, which the network goes through. A constant, such as a detector's anchors, may stay.
 absl::StatusOr<std::unique_ptr<ir::Graph>> WithOneSample(const ir::Graph& graph, int64_t batch) {
   std::unique_ptr<ir::Graph> one = graph.Clone();
   RETURN_IF_ERROR(one->SetBatch(1));
+  const HashSet<const ir::Node*> computed = ComputedFromInputs(graph);
   const std::vector<ir::Node*> of_all = graph.output()->operands(), of_one = one->output()->operands();
   for (size_t i = 0; i < of_one.size(); ++i) {
     const Shape &was = of_all[i]->tensor_type().shape, &is = of_one[i]->tensor_type().shape;
-    if (was.empty() || was[0] != batch || (!is.empty() && is[0] == 1)) continue;
+    const bool has_all = !was.empty() && was[0] == batch && (is.empty() || is[0] != 1);
+    if (!has_all && (was != is || !computed.contains(of_all[i]))) continue;
     return absl::InvalidArgumentError(absl::StrCat("output %", of_one[i]->name(), " is still ", ToString(is)));
   }
   return one;
