@@ -52,6 +52,12 @@ constexpr auto kSign = [](auto a) -> decltype(a) { return (a > 0) - (a < 0); };
 constexpr auto kRelu = [](auto a) -> decltype(a) { return a < 0 ? decltype(a){0} : a; };
 constexpr auto kMaximum = [](auto a, auto b) -> decltype(a) { return a >= b ? a : b; };
 constexpr auto kMinimum = [](auto a, auto b) -> decltype(a) { return a <= b ? a : b; };
+constexpr auto kDiv = [](auto a, auto b) -> decltype(a) { return b == -1 ? kNeg(a) : a / b; };
+constexpr auto kFmod = [](auto a, auto b) -> decltype(a) { return b == -1 ? 0 : a % b; };
+constexpr auto kRemainder = [](auto a, auto b) -> decltype(a) {
+  const auto r = kFmod(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+};
 constexpr auto kNot = [](auto a) -> decltype(a) { return ~a; };
 constexpr auto kAnd = [](auto a, auto b) -> decltype(a) { return a & b; };
 constexpr auto kOr = [](auto a, auto b) -> decltype(a) { return a | b; };
@@ -144,7 +150,9 @@ constexpr Row kRows[] = {
     {"bitwise_or", OfIntegers<kOr>},
     {"bitwise_right_shift", OfIntegers<kShiftRight>},
     {"bitwise_xor", OfIntegers<kXor>},
+    {"div", OfIntegers<kDiv>},
     {"eq", OfAll<kEq>},
+    {"fmod", OfIntegers<kFmod>},
     {"ge", OfAll<kGe>},
     {"gt", OfAll<kGt>},
     {"isinf", Only<kIsInf, DType::kF32, float>},
@@ -161,6 +169,7 @@ constexpr Row kRows[] = {
     {"ne", OfAll<kNe>},
     {"neg", OfIntegers<kNeg>},
     {"relu", OfIntegers<kRelu>},
+    {"remainder", OfIntegers<kRemainder>},
     {"sign", OfIntegers<kSign>},
     {"sub", OfIntegers<kSub>},
     {"where", ToSelect},
@@ -237,6 +246,13 @@ class Pointwise final : public Kernel {
 absl::Status CheckAttributes(const KernelDesc& desc) {
   if (desc.op == "add" && (desc.GetFloat("alpha") != 1 || desc.GetString("activation") != "none")) {
     return absl::UnimplementedError("an add of integers with an alpha or an activation");
+  }
+  // Division by zero is an error of the run, which names the element: the reference's.
+  if (desc.op == "div" || desc.op == "fmod" || desc.op == "remainder") {
+    const Tensor* divisor = desc.ParameterOrNull("other");
+    bool divides = divisor != nullptr;
+    for (int64_t i = 0; divides && i < divisor->num_elements(); ++i) divides = divisor->At(i) != 0;
+    if (!divides) return absl::UnimplementedError(absl::StrCat(desc.op, " by integers that may be 0"));
   }
   if (desc.op == "isinf" && !(desc.GetBool("detect_negative") && desc.GetBool("detect_positive"))) {
     return absl::UnimplementedError("isinf of one sign");

@@ -2,6 +2,7 @@
 // of their reference evaluation (ir/ops/unary, binary, where),
 //
 //   abs add maximum minimum mul neg relu sign sub, bitwise_*     of u8, i8, i32, i64
+//   div fmod remainder                                           of these, by constants none of which is 0
 //   eq ne gt ge lt le                                            of these, bool and f32
 //   logical_*                                                    of bool
 //   isnan isinf                                                  of f32

@@ -68,6 +68,28 @@ TEST(Pointwise, BinaryHasTheReferencesBits) {
   }
 }
 
+// By constants; by what may be 0 the reference divides, and reports it.
+TEST(Pointwise, DividesIntegersByConstants) {
+  for (const char* op : {"div", "fmod", "remainder"}) {
+    for (const DType dtype : {DType::kU8, DType::kI8, DType::kI32, DType::kI64}) {
+      Tensor divisor({dtype, {6}, std::nullopt, Layout::kRowMajor});
+      const double divisors[] = {1, -1, 3, -7, 100, -9e18};
+      for (int64_t i = 0; i < 6; ++i) divisor.Set(i, dtype == DType::kU8 ? i + 1 : divisors[i]);
+      const OpCall call{op, {Values(dtype, {40, 6}, 1), divisor}, {}};
+      kernels::KernelDesc desc = DescOf(call, Layout::kRowMajor, Layout::kRowMajor);
+      EXPECT_EQ(Create(desc).status().code(), absl::StatusCode::kUnimplemented);
+      desc.parameters["other"] = &divisor;
+      const auto found = RunCall(*Registry().FindOrNull(op), call, desc);
+      const std::vector<Tensor> x = {*call.operands[0]}, by = {divisor};
+      const auto wanted = ir::Evaluate(*kernels::Ops().FindOrNull(op), {}, {&x, &by}, ir::Type(desc.output()));
+      ASSERT_TRUE(found.ok() && wanted.ok()) << op << found.status() << wanted.status();
+      EXPECT_TRUE((*found)[0].SameBytes((*wanted)[0])) << op << " " << DTypeName(dtype);
+      divisor.Set(3, 0);
+      EXPECT_EQ(Create(desc).status().code(), absl::StatusCode::kUnimplemented);
+    }
+  }
+}
+
 TEST(Pointwise, UnaryHasTheReferencesBits) {
   const struct {
     std::vector<const char*> ops;
