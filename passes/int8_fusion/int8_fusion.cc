@@ -155,7 +155,7 @@ absl::StatusOr<bool> Int8Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) con
       changed = true;
       continue;
     }
-    if (const FusableLookup lookup = FusableLookupAt(node, *kernels_); !lookup.chain.empty()) {
+    if (const FusableLookup lookup = LookupOfBytesAt(node, *kernels_); !lookup.chain.empty()) {
       if (stays(*node, Int8FusionOptions::LOOKUP, lookup.why_not)) continue;
       ASSIGN_OR_RETURN(node, FuseLookup(lookup, graph, remarks));
       followers.Visit(*node);
@@ -181,6 +181,12 @@ absl::StatusOr<bool> Int8Fusion::RunImpl(ir::Graph& graph, Remarks& remarks) con
     remarks.Applied(*node, absl::StrCat(names, " as ", candidate.op, ", kernel ", *variant));
     changed = true;
   }
+  for (Node* node = graph.last(); node != nullptr; node = node->previous()) {
+    const FusableLookup lookup = LookupOfCodesAt(node, *kernels_);
+    if (lookup.chain.empty() || stays(*node, Int8FusionOptions::LOOKUP, lookup.why_not)) continue;
+    ASSIGN_OR_RETURN(node, FuseLookup(lookup, graph, remarks));
+    changed = true;
+  }
   return changed;
 }
 
@@ -192,9 +198,10 @@ absl::Status Int8Fusion::Ensures(const ir::Graph& graph) const {
     if (norm.quantize != nullptr && norm.why_not.empty() && !IsDisabled(options_, Int8FusionOptions::NORM_QUANTIZE)) {
       return absl::InternalError(absl::StrCat("%", node->name(), " could be one node with what quantizes it"));
     }
-    const FusableLookup lookup = FusableLookupAt(node, *kernels_);
-    if (!lookup.chain.empty() && lookup.why_not.empty() && !IsDisabled(options_, Int8FusionOptions::LOOKUP)) {
-      return absl::InternalError(absl::StrCat("%", node->name(), " could be a table with what it quantizes"));
+    for (const FusableLookup& lookup : {LookupOfBytesAt(node, *kernels_), LookupOfCodesAt(node, *kernels_)}) {
+      if (lookup.chain.empty() || !lookup.why_not.empty()) continue;
+      if (IsDisabled(options_, Int8FusionOptions::LOOKUP)) continue;
+      return absl::InternalError(absl::StrCat("%", node->name(), " could be a table with what it is made of"));
     }
     const Candidate candidate = CandidateOf(node);
     if (candidate.nodes.empty() || !WhyNot(candidate, options_).empty()) continue;

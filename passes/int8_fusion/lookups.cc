@@ -136,20 +136,8 @@ FusableLookup CollectedAt(Node* last) {
   return operations < kLeastOperations * elements ? FusableLookup() : found;
 }
 
-// Not what is part of another one.
-FusableLookup OfCodes(Node* last) {
-  FusableLookup found = CollectedAt(last);
-  if (found.chain.empty()) return {};
-  const std::vector<Node*> users = last->users();
-  const std::vector<Node*> longer = users.size() == 1 ? CollectedAt(users[0]).chain : std::vector<Node*>();
-  return std::count(longer.begin(), longer.end(), last) > 0 ? FusableLookup() : found;
-}
-
-}  // namespace
-
-FusableLookup FusableLookupAt(Node* last, const kernels::KernelRegistry& kernels) {
-  FusableLookup found = OfBytes(last);
-  if (found.chain.empty()) found = OfCodes(last);
+// Says why it cannot be one node, where it cannot.
+FusableLookup Checked(FusableLookup found, const Node* last, const kernels::KernelRegistry& kernels) {
   if (found.chain.empty()) return {};
   if (kernels.FindOrNull(kLookup) == nullptr) found.why_not = absl::StrCat("no kernel for ", kLookup);
   for (size_t i = 0; i + 1 < found.chain.size() && found.why_not.empty(); ++i) {
@@ -172,6 +160,16 @@ FusableLookup FusableLookupAt(Node* last, const kernels::KernelRegistry& kernels
     found.why_not = absl::StrCat("a table for each of ", found.tables, " channels, wanted at most ", kMostTables);
   }
   return found;
+}
+
+}  // namespace
+
+FusableLookup LookupOfBytesAt(Node* last, const kernels::KernelRegistry& kernels) {
+  return Checked(OfBytes(last), last, kernels);
+}
+
+FusableLookup LookupOfCodesAt(Node* last, const kernels::KernelRegistry& kernels) {
+  return Checked(CollectedAt(last), last, kernels);
 }
 
 absl::StatusOr<Node*> FuseLookup(const FusableLookup& fusable, ir::Graph& graph, passes::Remarks& remarks) {

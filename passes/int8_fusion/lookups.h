@@ -31,9 +31,11 @@ struct FusableLookup {
   int64_t tables = 1;
   std::string why_not;  // Empty: they can.
 };
-FusableLookup FusableLookupAt(ir::Node* last, const kernels::KernelRegistry& kernels);
+FusableLookup LookupOfBytesAt(ir::Node* last, const kernels::KernelRegistry& kernels);
+// A function that is part of another one is to be found behind it: from the end of the graph on.
+FusableLookup LookupOfCodesAt(ir::Node* last, const kernels::KernelRegistry& kernels);
 
-// Where FusableLookupAt says so. Returns the fused node.
+// Where these say so. Returns the fused node.
 absl::StatusOr<ir::Node*> FuseLookup(const FusableLookup& fusable, ir::Graph& graph, passes::Remarks& remarks);
 
 }  // namespace fuselage::int8_fusion
