@@ -116,7 +116,8 @@ FusableLookup CollectedAt(Node* last) {
   found.chain = {last};
   for (size_t i = 0; i < found.chain.size(); ++i) {
     for (Node* operand : found.chain[i]->operands()) {
-      if (IsConstant(operand) || operand == found.input || operand == found.chain.back()) continue;
+      const bool known = std::count(found.chain.begin(), found.chain.end(), operand) > 0;
+      if (IsConstant(operand) || operand == found.input || known) continue;
       const bool inside =
           IsFunctionOfCodes(*operand) && operand->users().size() == 1 && found.chain.size() < kMostNodes;
       if (inside) {

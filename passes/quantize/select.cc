@@ -315,7 +315,11 @@ class Selector {
     };
     for (bool changed = true; changed;) {
       changed = false;
-      for (const Node* node : nodes) changed |= between.contains(node) && !is_between(*node) && between.erase(node) > 0;
+      const auto drop = [&](const Node* node) {
+        changed |= between.contains(node) && !is_between(*node) && between.erase(node) > 0;
+      };
+      std::for_each(nodes.rbegin(), nodes.rend(), drop);  // From readers to what they read,
+      std::for_each(nodes.begin(), nodes.end(), drop);    // and back: long chains take one walk each way.
     }
     Groups groups;
     HashMap<const Node*, int> group_of;
@@ -354,8 +358,11 @@ class Selector {
 
   // What views of any kind show.
   static const Node& SourceOf(const Node& value) {
-    const bool view = value.op() != nullptr && value.op()->view != ir::View::kNone && value.num_operands() > 0;
-    return view ? SourceOf(*value.operand(0)) : value;
+    const Node* source = &value;
+    while (source->op() != nullptr && source->op()->view != ir::View::kNone && source->num_operands() > 0) {
+      source = source->operand(0);
+    }
+    return *source;
   }
 
   // By a quantized op that is none of `but`, or as a graph output, itself or seen through views.
