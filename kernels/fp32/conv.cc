@@ -61,37 +61,50 @@ absl::StatusOr<MemoryDesc> AddBias(const KernelDesc& desc, Call& call) {
   return bias_desc;
 }
 
+// How a convolution reads and gives a value. Volumes lie row-major, for which oneDNN has its reference alone.
+MemoryDesc WantedOf(const TensorType& type) { return type.rank() < 5 ? DescOf(type) : AnyLayout(type.shape); }
+
 absl::StatusOr<Call> ConvCall(const KernelDesc& desc) {
   ASSIGN_OR_RETURN(const Tensor* weight, CheckedFloatParameter(desc, "weight"));
   ASSIGN_OR_RETURN(const Geometry g, GeometryOf(desc, *weight));
   Call call;
   ASSIGN_OR_RETURN(const MemoryDesc bias, AddBias(desc, call));
 
-  const MemoryDesc src = DescOf(desc.input(0)), dst = DescOf(desc.output());
-  call.inputs = {{DNNL_ARG_SRC, 0, src}};
-  call.outputs = {{DNNL_ARG_DST, 0, dst}};
-  dnnl::post_ops post_ops;
-  if (desc.has_input(1)) {
-    const MemoryDesc residual = DescOf(desc.input(1));
-    post_ops.append_binary(dnnl::algorithm::binary_add, residual);
-    call.inputs.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, 1, residual});
-  }
-  RETURN_IF_ERROR(AppendActivation(desc, post_ops));
-
+  const MemoryDesc src = WantedOf(desc.input(0)), dst = WantedOf(desc.output());
   const Dims weight_dims = g.groups == 1 ? weight->shape()
                                          : Concat({g.groups, weight->dim(0) / g.groups},
                                                   Dims(weight->shape().begin() + 1, weight->shape().end()));
-  dnnl::convolution_forward::primitive_desc primitive(
-      bias.is_zero() ? dnnl::convolution_forward::desc(dnnl::prop_kind::forward_inference,
-                                                       dnnl::algorithm::convolution_direct, src, AnyLayout(weight_dims),
-                                                       dst, g.stride, MinusOne(g.dilation), g.pad_begin, g.pad_end)
-                     : dnnl::convolution_forward::desc(
-                           dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, src,
-                           AnyLayout(weight_dims), bias, dst, g.stride, MinusOne(g.dilation), g.pad_begin, g.pad_end),
-      Attributes(post_ops), CpuEngine());
+  const auto primitive_of = [&](const dnnl::post_ops& post_ops) {
+    using Convolution = dnnl::convolution_forward;
+    constexpr auto kInference = dnnl::prop_kind::forward_inference;
+    constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+    const MemoryDesc weights = AnyLayout(weight_dims);
+    return Convolution::primitive_desc(
+        bias.is_zero() ? Convolution::desc(kInference, kDirect, src, weights, dst, g.stride, MinusOne(g.dilation),
+                                           g.pad_begin, g.pad_end)
+                       : Convolution::desc(kInference, kDirect, src, weights, bias, dst, g.stride,
+                                           MinusOne(g.dilation), g.pad_begin, g.pad_end),
+        Attributes(post_ops), CpuEngine());
+  };
+  dnnl::post_ops post_ops;
+  const bool copied = desc.output().rank() == 5;
+  if (desc.has_input(1) && copied) {
+    post_ops.append_sum();  // oneDNN adds another operand to a volume in its reference alone.
+  } else if (desc.has_input(1)) {
+    post_ops.append_binary(dnnl::algorithm::binary_add, DescOf(desc.input(1)));
+  }
+  RETURN_IF_ERROR(AppendActivation(desc, post_ops));
+  dnnl::convolution_forward::primitive_desc primitive = primitive_of(post_ops);
   // Those by gemm, which oneDNN has for SSE4.1 and aarch64, add residuals to other elements than theirs (oneDNN 2.6).
-  while (desc.has_input(1) && absl::StrContains(primitive.impl_info_str(), "gemm")) {
+  while (desc.has_input(1) && !copied && absl::StrContains(primitive.impl_info_str(), "gemm")) {
     if (!primitive.next_impl()) return absl::UnimplementedError("oneDNN adds this residual wrongly");
+  }
+  call.inputs = {Call::InLayout(DNNL_ARG_SRC, 0, primitive.src_desc(), DescOf(desc.input(0)))};
+  call.outputs = {Call::InLayout(DNNL_ARG_DST, 0, primitive.dst_desc(), DescOf(desc.output()))};
+  if (desc.has_input(1) && copied) {
+    call.inputs.push_back({DNNL_ARG_DST, 1, primitive.dst_desc(), DescOf(desc.input(1))});
+  } else if (desc.has_input(1)) {
+    call.inputs.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, 1, DescOf(desc.input(1))});
   }
   call.SetPrimitive(primitive, dnnl::convolution_forward(primitive));
   call.SetWeight(desc, RowMajor(weight_dims), primitive.weights_desc());
@@ -117,9 +130,7 @@ absl::StatusOr<Call> ConvTransposeCall(const KernelDesc& desc) {
   }
   Call call;
   ASSIGN_OR_RETURN(const MemoryDesc bias, AddBias(desc, call));
-  const MemoryDesc src = DescOf(desc.input(0)), dst = DescOf(desc.output());
-  call.inputs = {{DNNL_ARG_SRC, 0, src}};
-  call.outputs = {{DNNL_ARG_DST, 0, dst}};
+  const MemoryDesc src = WantedOf(desc.input(0)), dst = WantedOf(desc.output());
 
   Dims weight_dims;
   const MemoryDesc weight_desc = TransposedWeight(*weight, g, weight_dims);
@@ -132,6 +143,8 @@ absl::StatusOr<Call> ConvTransposeCall(const KernelDesc& desc) {
                                 AnyLayout(weight_dims), bias, dst, g.stride, MinusOne(g.dilation), g.pad_begin,
                                 g.pad_end),
       Attributes(), CpuEngine());
+  call.inputs = {Call::InLayout(DNNL_ARG_SRC, 0, primitive.src_desc(), DescOf(desc.input(0)))};
+  call.outputs = {Call::InLayout(DNNL_ARG_DST, 0, primitive.dst_desc(), DescOf(desc.output()))};
   call.SetPrimitive(primitive, Deconvolution(primitive));
   call.SetWeight(desc, weight_desc, primitive.weights_desc());
   return call;

@@ -24,13 +24,13 @@ class OnednnKernel final : public Kernel {
     int64_t constant_bytes = 0;
     for (const Call::Constant& constant : call_.constants) constant_bytes += constant.memory.get_desc().get_size();
     set_variant(absl::StrCat("onednn ", call_.implementation));
-    set_scratch_bytes(call_.scratchpad.get_size());
+    idle_.push_back(std::make_unique<Binding>(call_));
+    set_scratch_bytes(idle_[0]->scratch_bytes());
     if (call_.weight == nullptr) {
       set_weight_bytes(constant_bytes);
     } else {
       set_weight_bytes(constant_bytes - call_.weight->byte_size(), {call_.weight});
     }
-    idle_.push_back(std::make_unique<Binding>(call_));
   }
 
  private:
@@ -38,8 +38,10 @@ class OnednnKernel final : public Kernel {
   class Binding {
    public:
     explicit Binding(const Call& call) : stream_(CpuEngine()) {
-      for (const Call::Argument& argument : call.inputs) inputs_.push_back(Bind(argument));
       for (const Call::Argument& argument : call.outputs) outputs_.push_back(Bind(argument));
+      for (const Call::Argument& argument : call.inputs) inputs_.push_back(Bind(argument));
+      for (Bound& bound : outputs_) AddCopy(bound.copy, bound.memory, bound);
+      for (Bound& bound : inputs_) AddCopy(bound.memory, bound.copy, bound);
       for (const Call::Constant& constant : call.constants) {
         arguments_.push_back({constant.name, constant.memory.get()});
       }
@@ -53,23 +55,69 @@ class OnednnKernel final : public Kernel {
              void* scratch) const {
       for (const Bound& bound : inputs_) SetHandle(bound.memory, inputs[bound.index].data);
       for (const Bound& bound : outputs_) SetHandle(bound.memory, outputs[bound.index].data);
-      if (scratchpad_) SetHandle(scratchpad_, scratch);
-      // The C interface: no exceptions, and no argument map to build.
-      CheckDone(dnnl_primitive_execute(primitive.get(), stream_.get(), static_cast<int>(arguments_.size()),
-                                       arguments_.data()));
+      uint8_t* free = static_cast<uint8_t*>(scratch);
+      for (const dnnl::memory& copy : copies_) {
+        SetHandle(copy, free);
+        free += BytesOf(copy);
+      }
+      if (scratchpad_) SetHandle(scratchpad_, free);
+      for (const Bound& bound : inputs_) Copy(bound);
+      Execute(primitive, arguments_);
+      for (const Bound& bound : outputs_) Copy(bound);
       CheckDone(dnnl_stream_wait(stream_.get()));
     }
 
+    int64_t scratch_bytes() const {
+      int64_t bytes = scratchpad_ ? BytesOf(scratchpad_) : 0;
+      for (const dnnl::memory& copy : copies_) bytes += BytesOf(copy);
+      return bytes;
+    }
+
    private:
+    using Arguments = std::vector<dnnl_exec_arg_t>;
+
     struct Bound {
-      int index;
-      dnnl::memory memory;
+      int name, index;
+      dnnl::memory memory;       // The operand.
+      dnnl::memory copy = {};    // In the layout that the primitive wants, where the operand has another.
+      dnnl::primitive copies = {};  // From the one to the other.
+      Arguments copied = {};
     };
 
+    static int64_t BytesOf(const dnnl::memory& memory) {
+      return (static_cast<int64_t>(memory.get_desc().get_size()) + 63) / 64 * 64;
+    }
+
     Bound Bind(const Call::Argument& argument) {
-      Bound bound{argument.index, dnnl::memory(argument.desc, CpuEngine(), DNNL_MEMORY_NONE)};
-      arguments_.push_back({argument.name, bound.memory.get()});
-      return bound;
+      dnnl::memory wanted(argument.desc, CpuEngine(), DNNL_MEMORY_NONE);
+      const auto output = std::find_if(outputs_.begin(), outputs_.end(),
+                                       [&](const Bound& bound) { return bound.name == argument.name; });
+      if (output != outputs_.end()) {
+        wanted = output->copy ? output->copy : output->memory;
+      } else {
+        arguments_.push_back({argument.name, wanted.get()});
+        if (argument.own.is_zero()) return {argument.name, argument.index, wanted};
+        copies_.push_back(wanted);
+      }
+      return {argument.name, argument.index, dnnl::memory(argument.own, CpuEngine(), DNNL_MEMORY_NONE), wanted};
+    }
+
+    static void AddCopy(const dnnl::memory& from, const dnnl::memory& to, Bound& bound) {
+      if (!bound.copy) return;
+      const dnnl::reorder::primitive_desc copy(from, to, Attributes());
+      FUSELAGE_CHECK(copy.scratchpad_desc().get_size() == 0);
+      bound.copies = dnnl::reorder(copy);
+      bound.copied = {{DNNL_ARG_FROM, from.get()}, {DNNL_ARG_TO, to.get()}};
+    }
+
+    void Copy(const Bound& bound) const {
+      if (bound.copy) Execute(bound.copies, bound.copied);
+    }
+
+    // The C interface: no exceptions, and no argument map to build.
+    void Execute(const dnnl::primitive& primitive, const Arguments& arguments) const {
+      CheckDone(dnnl_primitive_execute(primitive.get(), stream_.get(), static_cast<int>(arguments.size()),
+                                       arguments.data()));
     }
 
     static void SetHandle(const dnnl::memory& memory, const void* data) {
@@ -84,8 +132,9 @@ class OnednnKernel final : public Kernel {
 
     dnnl::stream stream_;
     std::vector<Bound> inputs_, outputs_;
+    std::vector<dnnl::memory> copies_;  // In scratch memory, before the scratchpad.
     dnnl::memory scratchpad_;
-    std::vector<dnnl_exec_arg_t> arguments_;
+    Arguments arguments_;
   };
 
   void Compute(absl::Span<const ConstBuffer> inputs, absl::Span<const Buffer> outputs,

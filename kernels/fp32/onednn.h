@@ -27,6 +27,9 @@ struct Call {
     int name;   // DNNL_ARG_SRC, ...
     int index;  // The kernel's input or output with this index.
     MemoryDesc desc;
+    // Where the primitive wants another layout than the operand has: the operand's. It is copied, through scratch memory;
+    // an input with an output's name is what that one begins with.
+    MemoryDesc own = MemoryDesc();
   };
   struct Constant {
     int name;
@@ -45,6 +48,10 @@ struct Call {
     primitive = std::move(made);
     scratchpad = desc.scratchpad_desc();
     implementation = desc.impl_info_str();
+  }
+  // The operand in the layout `wanted`.
+  static Argument InLayout(int name, int index, const MemoryDesc& wanted, const MemoryDesc& own) {
+    return wanted == own ? Argument{name, index, own} : Argument{name, index, wanted, own};
   }
   // DNNL_ARG_WEIGHTS: the parameter "weight", which lies as `from`, in the layout `to`.
   void SetWeight(const kernels::KernelDesc& desc, const MemoryDesc& from, const MemoryDesc& to);

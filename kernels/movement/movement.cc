@@ -196,6 +196,40 @@ absl::StatusOr<Copies> Pad(const KernelDesc& desc) {
   return copies;
 }
 
+// A copy for each tap, of the frames that it finds inside.
+absl::StatusOr<Copies> StackFrames(const KernelDesc& desc) {
+  const TensorType &input = desc.input(0), &output = desc.output();
+  if (output.num_elements() == 0) return Copies{};
+  const std::vector<int64_t> from = PlacedStrides(input, desc.input_placement(0)),
+                             to = PlacedStrides(output, desc.output_placement);
+  const int64_t frames = desc.GetInt("frames"), sequences = input.shape[0] / frames;
+  const int64_t stacked = output.shape[0] / sequences, groups = desc.GetInt("groups");
+  const int64_t taps = desc.GetInts("kernel_size")[0], stride = desc.GetInts("stride")[0];
+  const int64_t channels = input.shape[1] / groups;
+  Copies copies;
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    const int64_t frame = tap * desc.GetInts("dilation")[0] - desc.GetInts("padding")[0];  // Under the first.
+    const int64_t first = frame < 0 ? (-frame + stride - 1) / stride : 0;
+    const int64_t end = frame >= frames ? 0 : std::min(stacked, (frames - 1 - frame) / stride + 1);
+    if (first >= end) continue;
+    StridedCopy copy;
+    copy.axes = {{sequences, frames * from[0], stacked * to[0]},
+                 {end - first, stride * from[0], to[0]},
+                 {groups, channels * from[1], taps * channels * to[1]},
+                 {channels, from[1], to[1]},
+                 {input.shape[2], from[2], to[2]},
+                 {input.shape[3], from[3], to[3]}};
+    copy.from_offset = (frame + first * stride) * from[0];
+    copy.to_offset = first * to[0] + tap * channels * to[1];
+    copies.push_back(std::move(copy));
+  }
+  return copies;
+}
+
+bool StackFramesTakes(const KernelDesc& desc) {
+  return desc.input_placement(0).even() && desc.output_placement.dense();
+}
+
 struct MovementOp {
   const char* name;
   kernels::LayoutRule layout;
@@ -209,6 +243,7 @@ constexpr MovementOp kOps[] = {
     {"permute", kernels::LayoutRule::kRowMajor, Permute, PermuteTakes},
     {"slice", kernels::LayoutRule::kSame, Slice, AllEven},
     {"split", kernels::LayoutRule::kSame, Split},
+    {"stack_frames", kernels::LayoutRule::kSame, StackFrames, StackFramesTakes},
     {"transpose", kernels::LayoutRule::kRowMajor, Transpose},
 };
 
@@ -219,6 +254,10 @@ template <typename T>
 void CopyRow(const StridedCopy::Axis& row, const T* from, T* to) {
   if (row.from == 1 && row.to == 1) {
     std::memcpy(to, from, row.size * sizeof(T));
+    return;
+  }
+  if (row.from == 0 && row.to == 1) {
+    std::fill_n(to, row.size, *from);
     return;
   }
   for (int64_t i = 0; i < row.size; ++i) to[i * row.to] = from[i * row.from];
@@ -356,6 +395,13 @@ std::vector<StridedCopy::Axis> WithMatrixLast(std::vector<StridedCopy::Axis> axe
   return axes;
 }
 
+// Does the copies' result have elements that none of them writes?
+bool IsPadded(const KernelDesc& desc) {
+  if (desc.output().num_elements() == 0) return false;
+  if (desc.op == "stack_frames") return desc.GetInts("padding") != std::vector<int64_t>{0, 0};
+  return desc.op == "pad" && desc.GetString("mode") == "constant";
+}
+
 absl::StatusOr<Plan> MakePlan(const KernelDesc& desc) {
   const auto op =
       std::find_if(std::begin(kOps), std::end(kOps), [&](const MovementOp& o) { return desc.op == o.name; });
@@ -365,10 +411,10 @@ absl::StatusOr<Plan> MakePlan(const KernelDesc& desc) {
   }
   ASSIGN_OR_RETURN(Copies copies, op->copies(desc));
   Plan plan;
-  if (desc.op == "pad" && desc.GetString("mode") == "constant" && desc.output().num_elements() > 0) {
+  if (IsPadded(desc)) {
     plan.fill.emplace(desc.output().dtype, Shape{});
     const std::optional<QuantParams>& codes = desc.input(0).quant;
-    plan.fill->Set(0, codes ? codes->zero_point() : desc.GetFloat("value"));
+    plan.fill->Set(0, codes ? codes->zero_point() : desc.op == "pad" ? desc.GetFloat("value") : 0);
   }
   for (StridedCopy& copy : copies) {
     int64_t elements = 1;

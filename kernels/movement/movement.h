@@ -1,10 +1,10 @@
-// Operators that move elements and compute nothing: permute, transpose, slice, split, cat, expand, pad.
+// Operators that move elements and compute nothing: permute, transpose, slice, split, cat, expand, pad, stack_frames.
 // Each is a list of strided copies, for elements of any type; codes keep their parameters.
 //
-// cat, slice, split and pad take tensors of rank 4 in either layout, cat and slice also channels of wider ones;
-// permute, transpose and expand row-major ones, though a permute's result may be taken for images in NHWC, and for
-// channels of wider ones. Declines (Unimplemented) a pad that takes thousands of copies (by wrapping a short axis many
-// times).
+// cat, slice, split, pad and stack_frames take tensors of rank 4 in either layout, cat, slice and stack_frames also
+// channels of wider ones; permute, transpose and expand row-major ones, though a permute's result may be taken for
+// images in NHWC, and for channels of wider ones. Declines (Unimplemented) a pad that takes thousands of copies (by
+// wrapping a short axis many times).
 #ifndef FUSELAGE_KERNELS_MOVEMENT_MOVEMENT_H_
 #define FUSELAGE_KERNELS_MOVEMENT_MOVEMENT_H_
 

@@ -75,6 +75,18 @@ inline std::vector<Case> Cases() {
       {"pad", {{1}}, {{"pads", Ints{3, 4}}, {"mode", "wrap"}}},
       {"pad", {{0, 3}}, {{"pads", Ints{0, 1, 0, 1}}, {"mode", "edge"}}},
       {"pad", {{2, 3, 4, 5}}, {{"pads", Ints{0, 1, 3, 2, 0, 2, -1, 4}}}, PerTensor(0.5f, 9)},
+      {"stack_frames", {{6, 5, 3, 2}}, {{"frames", 3}, {"kernel_size", Ints{2}}}},
+      {"stack_frames",
+       {{8, 16, 3, 2}},
+       {{"frames", 4}, {"kernel_size", Ints{3}}, {"padding", Ints{1, 1}}},
+       PerTensor(0.5f, 9)},
+      {"stack_frames",
+       {{10, 6, 3, 2}},
+       {{"frames", 5}, {"kernel_size", Ints{3}}, {"padding", Ints{0, 7}}, {"stride", Ints{2}}, {"groups", 3}}},
+      {"stack_frames",
+       {{3, 2, 2, 2}},
+       {{"frames", 3}, {"kernel_size", Ints{3}}, {"padding", Ints{5, 0}}, {"dilation", Ints{3}}}},
+      {"stack_frames", {{5, 2, 2, 2}}, {{"frames", 5}, {"kernel_size", Ints{1}}, {"stride", Ints{3}}}},
   };
 }
 

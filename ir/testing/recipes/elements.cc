@@ -223,6 +223,24 @@ bool Pad(Draft& draft) {
   return Done(draft.AddInRandomSpelling({"pad", {x}, {}, std::move(attributes)}));
 }
 
+// An image's channels as frames.
+bool StackFrames(Draft& draft) {
+  Node* x = PickTensorOrNull(draft, 4, 4);
+  if (x == nullptr) return false;
+  Random& random = draft.random();
+  const int64_t frames = x->tensor_type().shape[1], taps = random.Between(1, 3);
+  x = draft.AddInRandomSpelling({"flatten", {x}, {}, {{"start_dim", 0}, {"end_dim", 1}}});
+  if (x != nullptr) x = draft.AddInRandomSpelling({"unsqueeze", {x}, {}, {{"dims", Ints{1}}}});
+  if (x == nullptr) return false;
+  return Done(draft.AddInRandomSpelling({"stack_frames",
+                                         {x},
+                                         {},
+                                         {{"frames", frames},
+                                          {"kernel_size", Ints{taps}},
+                                          {"padding", Ints{taps / 2, random.Between(0, taps)}},
+                                          {"stride", Ints{random.Between(1, 2)}}}}));
+}
+
 bool Mean(Draft& draft) {
   Node* x = draft.PickFloatOrNull(1, 5);
   if (x == nullptr) return false;
@@ -255,6 +273,7 @@ void Register(Recipes& recipes) {
                                {2, Cat},
                                {2, Split},
                                {2, Pad},
+                               {1, StackFrames},
                                {2, Mean},
                                {3, Repeat}});
 }

@@ -118,6 +118,35 @@ absl::Status WritePad(const Call& c) {
   return absl::OkStatus();
 }
 
+// The frames as an axis, padded; a slice of it for each tap.
+absl::Status WriteStackFrames(const Call& c) {
+  const Shape &input = c.type(0).shape, &result = c.result.tensor().shape;
+  if (c.result.tensor().num_elements() == 0) return c.Declined("no elements");
+  const int64_t frames = c.op.GetInt("frames"), groups = c.op.GetInt("groups");
+  const int64_t stride = c.op.GetInts("stride")[0], span = (result[0] / (input[0] / frames) - 1) * stride + 1;
+  const Ints& padding = c.op.GetInts("padding");
+  const Ints apart = {-1, frames, groups, input[1] / groups, input[2], input[3]};
+  const std::string framed = c.Suffixed("frames"), padded = c.Suffixed("padded"), joined = c.Suffixed("joined");
+  c.to.Emit("Reshape", {c.in[0], c.Ints("frames:shape", apart)}, framed);
+  const double zero = c.type(0).quant ? c.type(0).quant->zero_point() : 0;
+  c.to.Emit("Pad",
+            {framed, c.Ints("pads", {0, padding[0], 0, 0, 0, 0, 0, padding[1], 0, 0, 0, 0}),
+             c.Number("zero", zero, c.dtype())},
+            padded);
+  Values taps;
+  for (int64_t tap = 0; tap < c.op.GetInts("kernel_size")[0]; ++tap) {
+    const int64_t first = tap * c.op.GetInts("dilation")[0];
+    taps.push_back(c.Suffixed(absl::StrCat("tap", tap)));
+    c.to.Emit("Slice",
+              {padded, c.Ints(absl::StrCat("starts", tap), {first}), c.Ints(absl::StrCat("ends", tap), {first + span}),
+               c.Ints(absl::StrCat("axes", tap), {1}), c.Ints(absl::StrCat("steps", tap), {stride})},
+              taps.back());
+  }
+  c.to.Emit("Concat", taps, joined).Int("axis", 3);
+  c.Emit("Reshape", {joined, c.Ints("shape", {-1, result[1], result[2], result[3]})});
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void Register(Operators& operators) {
@@ -132,6 +161,7 @@ void Register(Operators& operators) {
       {"slice", WriteSlice, "Slice"},
       {"split", WriteSplit, "Split"},
       {"squeeze", WriteSqueeze, "Squeeze"},
+      {"stack_frames", WriteStackFrames, "Concat"},
       {"transpose", WriteTranspose, "Transpose"},
       {"unsqueeze", WriteUnsqueeze, "Unsqueeze"},
   });

@@ -1,0 +1,395 @@
+#include "passes/volumes/volumes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "ir/base/hash_map.h"
+#include "ir/match/properties.h"
+#include "passes/volumes/stack.h"
+#include "passes/volumes/volumes.pb.h"
+
+namespace fuselage::volumes {
+namespace {
+
+using ir::Node;
+using passes::Remarks;
+using Ints = std::vector<int64_t>;
+
+constexpr int kRank = 5;  // Of a volume.
+
+// Of windows: the values along the depth, one or, of paddings, the begin and the end; and the others.
+Ints AlongDepth(const Ints& values) { return values.size() == 3 ? Ints{values[0]} : Ints{values[0], values[3]}; }
+Ints Across(const Ints& values) {
+  return values.size() == 3 ? Ints{values[1], values[2]} : Ints{values[1], values[2], values[4], values[5]};
+}
+
+// The attributes of a window over volumes, those with a value for each axis as `part` has them.
+template <typename Part>
+AttributeMap OfWindow(AttributeMap attributes, Part part) {
+  for (auto& [name, value] : attributes) {
+    if (value.kind() == AttributeKind::kInts) value = part(value.as_ints());
+  }
+  return attributes;
+}
+
+// A column of the depth in a sheet.
+Ints AsColumn(const Ints& values) {
+  const Ints depth = AlongDepth(values);
+  return depth.size() == 1 ? Ints{depth[0], 1} : Ints{depth[0], 0, depth[1], 0};
+}
+
+// A weight [OC, C, kernel...] over volumes as one over images of stacked frames; a transposed convolution's [C, OC,
+// kernel...] as one that gives a frame's channels for each tap along the depth.
+std::shared_ptr<const Tensor> OverImages(const Tensor& weight) {
+  const int64_t channels = weight.dim(1), taps = weight.dim(2);
+  TensorType type = weight.type();
+  type.shape = {weight.dim(0), taps * channels, weight.dim(3), weight.dim(4)};
+  auto images = std::make_shared<Tensor>(std::move(type));
+  const int64_t bytes = weight.dim(3) * weight.dim(4) * ByteSize(weight.dtype());  // Of a kernel over images.
+  const uint8_t* from = static_cast<const uint8_t*>(weight.raw_data());
+  uint8_t* to = static_cast<uint8_t*>(images->raw_data());
+  for (int64_t i = 0; i < weight.dim(0); ++i, from += taps * channels * bytes) {
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      for (int64_t c = 0; c < channels; ++c, to += bytes) std::memcpy(to, from + (c * taps + tap) * bytes, bytes);
+    }
+  }
+  return images;
+}
+
+// To codes or from them, with parameters of the whole tensor.
+bool ConvertsAll(const Node& node) {
+  if ((!node.IsOp("quantize") && !node.IsOp("dequantize")) || node.num_operands() > 1) return false;
+  const TensorType& codes = (node.IsOp("quantize") ? node : *node.operand(0)).tensor_type();
+  return codes.quant && codes.quant->per_tensor();
+}
+
+class Rewriter {
+ public:
+  Rewriter(ir::Graph& graph, Remarks& remarks) : graph_(graph), remarks_(remarks) {}
+
+  absl::StatusOr<bool> Run() {
+    for (Node* node : graph_.Snapshot()) {
+      if (!node->is_call() || !node->type().is_tensor() || node->tensor_type().num_elements() == 0) continue;
+      RETURN_IF_ERROR(Visit(node));
+    }
+    RETURN_IF_ERROR(Finish());
+    return !rewritten_.empty();
+  }
+
+ private:
+  // `first` takes the name of what it replaces; what the value then is: a stack, or a value of the node's own type.
+  struct Rewritten {
+    Node *node, *first;
+    Stack stack;
+  };
+
+  absl::Status Visit(Node* node) {
+    if (node->IsOp("conv3d") || node->IsOp("conv_transpose3d")) return Convolution(node);
+    bool reads_stack = false;
+    for (const Node* operand : node->operands()) reads_stack |= operand != nullptr && stacks_.contains(operand);
+    if (!reads_stack) return absl::OkStatus();
+    if (node->op()->view == ir::View::kSameOrder) return View(node);
+    if (node->tensor_type().rank() != kRank) return absl::OkStatus();
+    if (node->IsOp("max_pool3d") || node->IsOp("avg_pool3d")) return Pool(node);
+    if (node->IsOp("global_avg_pool") || node->IsOp("group_norm")) return OfSheet(node);
+    const bool by_channel = node->IsOp("batch_norm") || (node->IsOp("cat") && ChannelsOf(*node, "dim"));
+    if (by_channel || ConvertsAll(*node) || node->op()->elementwise) return Same(node);
+    return absl::OkStatus();
+  }
+
+  static bool ChannelsOf(const Node& node, const char* axis) {
+    const int64_t dim = node.attribute(axis).as_int();
+    return dim == 1 || dim == 1 - kRank;
+  }
+
+  // --- What nodes become.
+
+  absl::Status Convolution(Node* node) {
+    const bool transposed = node->IsOp("conv_transpose3d");
+    if (const std::string why = WhyNot(*node); !why.empty()) {
+      remarks_.Missed(*node, absl::StrCat("stays a convolution over volumes: ", why));
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(Stack input, Get(node->operand(0), node));
+    std::vector<Node*> operands = {input.images};
+    const Tensor& weight = *graph_.ParameterOfOrNull(*node, "weight");
+    const int64_t taps = weight.dim(2);
+    if (!transposed) {
+      AttributeMap window = Chosen(*node, {"stride", "padding", "dilation"});
+      for (auto& [name, value] : window) value = AlongDepth(value.as_ints());
+      const bool as_it_is = taps == 1 && window.at("stride").as_ints()[0] == 1 &&
+                            window.at("padding").as_ints() == Ints{0, 0};
+      if (!as_it_is) {
+        window.insert({{"frames", input.frames}, {"kernel_size", Ints{taps}}, {"groups", node->attribute("groups")}});
+        ASSIGN_OR_RETURN(operands[0], Function(node, "frames", "stack_frames", operands, std::move(window)));
+      }
+    }
+    for (int i = 1; i < node->num_operands(); ++i) {
+      ASSIGN_OR_RETURN(const Stack residual, Get(node->operand(i), node));
+      operands.push_back(residual.images);
+    }
+    ASSIGN_OR_RETURN(const std::string path, ModuleOf(*node));
+    ASSIGN_OR_RETURN(Node * images, graph_.AddModuleCall(node->name(), path, operands, node));
+    images->AddSources(node->SourcesOrSelf());
+    Stack stack = {images, node->tensor_type().shape[2]};
+    if (transposed && taps > 1) {
+      stack.frames = input.frames;
+      ASSIGN_OR_RETURN(stack, StackOfChannels(stack, taps, node));
+    }
+    remarks_.Applied(*node, absl::StrCat("over images of ", taps, " of the ", input.frames, " frames"));
+    Done(node, images, stack);
+    return absl::OkStatus();
+  }
+
+  // Why a convolution stays; empty where it does not.
+  std::string WhyNot(const Node& node) const {
+    if (node.kind() != ir::NodeKind::kCallModule) return "it is no call_module (run normalize first)";
+    if (!match::IsF32(node) || node.operand(0)->tensor_type().num_elements() == 0) return "wanted f32 with elements";
+    const std::optional<QuantParams>& quant = graph_.ParameterOfOrNull(node, "weight")->type().quant;
+    if (quant && !quant->per_tensor() && quant->axis != 0) return "its weight's scales are not those of axis 0";
+    if (!node.IsOp("conv_transpose3d")) return "";
+    const Tensor& weight = *graph_.ParameterOfOrNull(node, "weight");
+    const Ints &stride = node.attribute("stride").as_ints(), &padding = node.attribute("padding").as_ints();
+    const bool apart = weight.dim(2) == stride[0] && AlongDepth(padding) == Ints{0, 0} &&
+                       node.attribute("dilation").as_ints()[0] == 1 &&
+                       node.attribute("output_padding").as_ints()[0] == 0;
+    if (quant || node.attribute("groups").as_int() != 1) return "it has groups or codes";
+    return apart ? "" : "its taps along the depth meet";
+  }
+
+  // A convolution's module, over images; a shared one stays shared.
+  absl::StatusOr<std::string> ModuleOf(const Node& node) {
+    std::string& path = modules_[node.module()];
+    if (!path.empty()) return path;
+    const bool transposed = node.IsOp("conv_transpose3d");
+    const Tensor& weight = *graph_.ParameterOfOrNull(node, "weight");
+    std::map<std::string, std::string> parameters = node.module()->parameters;
+    parameters["weight"] = graph_.AddParameter(absl::StrCat(parameters.at("weight"), ".frames"),
+                                               OverImages(weight));
+    if (const Tensor* bias = graph_.ParameterOfOrNull(node, "bias"); transposed && bias != nullptr) {
+      auto repeated = std::make_shared<Tensor>(DType::kF32, Shape{weight.dim(2) * bias->num_elements()});
+      for (int64_t i = 0; i < repeated->num_elements(); ++i) repeated->Set(i, bias->At(i % bias->num_elements()));
+      parameters["bias"] = graph_.AddParameter(absl::StrCat(parameters.at("bias"), ".frames"), std::move(repeated));
+    }
+    path = graph_.UniqueModulePath(absl::StrCat(node.module()->path, ".images"));
+    RETURN_IF_ERROR(graph_
+                        .AddModule(path, transposed ? "conv_transpose2d" : "conv2d",
+                                   OfWindow(node.attributes(), Across), std::move(parameters))
+                        .status());
+    return path;
+  }
+
+  // Of each image, then along the depth.
+  absl::Status Pool(Node* node) {
+    const std::string op = absl::StrCat(node->IsOp("max_pool3d") ? "max" : "avg", "_pool2d");
+    const Stack input = stacks_.at(node->operand(0));
+    Node *first = nullptr, *images = input.images;
+    const auto moves = [](const AttributeMap& window) {
+      for (const char* name : {"kernel_size", "stride"}) {
+        for (const int64_t value : window.at(name).as_ints()) {
+          if (value != 1) return true;
+        }
+      }
+      return false;
+    };
+    AttributeMap window = OfWindow(WithDefaults(*node), Across);
+    if (moves(window)) {
+      ASSIGN_OR_RETURN(images, Module(node, op, images, std::move(window)));
+      first = images;
+    }
+    Stack stack = {images, input.frames};
+    window = OfWindow(WithDefaults(*node), AsColumn);
+    if (moves(window)) {
+      ASSIGN_OR_RETURN(Node * sheet, SheetOf(stack, node));
+      ASSIGN_OR_RETURN(sheet, Module(node, op, sheet, std::move(window)));
+      if (first == nullptr) first = sheet;
+      ASSIGN_OR_RETURN(stack, StackOfSheet(sheet, stack.dim(2), node));
+    }
+    if (first == nullptr) return absl::OkStatus();  // cleanup's.
+    Done(node, first, stack);
+    return absl::OkStatus();
+  }
+
+  absl::Status OfSheet(Node* node) {
+    const Stack input = stacks_.at(node->operand(0));
+    Node* sheet = input.images;
+    if (input.frames > 1) {
+      ASSIGN_OR_RETURN(sheet, SheetOf(input, node));
+    }
+    std::vector<Node*> operands = node->operands();
+    operands[0] = sheet;
+    ASSIGN_OR_RETURN(Node * result, Again(node, operands));
+    Stack stack = {result, 1};
+    if (input.frames > 1 && result->type() == sheet->type()) {
+      ASSIGN_OR_RETURN(stack, StackOfSheet(result, input.dim(2), node));
+    }
+    Done(node, result, stack);
+    return absl::OkStatus();
+  }
+
+  // Of images; or of sheets, where an operand is a value for each channel.
+  absl::Status Same(Node* node) {
+    const Shape& shape = node->tensor_type().shape;
+    const auto is_gate = [&](const Node* operand) {
+      return stacks_.contains(operand) && stacks_.at(operand).one_pixel() && operand->tensor_type().shape != shape;
+    };
+    const std::vector<Node*> all = node->operands();
+    const bool gated = node->op()->elementwise && std::any_of(all.begin(), all.end(), is_gate);
+    std::vector<Node*> operands;
+    for (Node* operand : all) {
+      ASSIGN_OR_RETURN(Node * found, OperandOrNull(node, operand, gated, is_gate(operand)));
+      if (operand != nullptr && found == nullptr) return absl::OkStatus();
+      operands.push_back(found);
+    }
+    ASSIGN_OR_RETURN(Node * result, Again(node, operands));
+    Stack stack = {result, shape[2]};
+    if (gated) {
+      ASSIGN_OR_RETURN(stack, StackOfSheet(result, shape[3], node));
+    }
+    Done(node, result, stack);
+    return absl::OkStatus();
+  }
+
+  // An operand of `node` as it reads it now; null where it cannot.
+  absl::StatusOr<Node*> OperandOrNull(Node* node, Node* operand, bool as_sheet, bool is_gate) {
+    if (operand == nullptr) return operand;
+    const Shape& shape = operand->tensor_type().shape;
+    const bool whole = shape == node->tensor_type().shape || node->IsOp("cat");
+    if (is_gate) return stacks_.at(operand).images;
+    if (whole && static_cast<int>(shape.size()) == kRank) {
+      ASSIGN_OR_RETURN(const Stack stack, Get(operand, node));
+      return as_sheet ? SheetOf(stack, node) : absl::StatusOr<Node*>(stack.images);
+    }
+    if (shape.size() < 2 && operand->tensor_type().num_elements() == 1) return operand;
+    return operand->kind() == ir::NodeKind::kGetAttr ? ByChannelOrNull(operand, node) : nullptr;
+  }
+
+  // A constant of a value for each channel, or of a single one, as images broadcast it.
+  absl::StatusOr<Node*> ByChannelOrNull(Node* constant, Node* before) {
+    const TensorType& type = constant->tensor_type();
+    const int axis = type.rank() - 4;  // Of the channels.
+    if (axis < 0 || type.quant || type.num_elements() != type.shape[axis]) return nullptr;
+    const Tensor& tensor = *graph_.FindParameterOrNull(constant->target())->tensor;
+    auto flat = std::make_shared<Tensor>(TensorType{type.dtype, {type.shape[axis], 1, 1}, std::nullopt, type.layout});
+    std::memcpy(flat->raw_data(), tensor.raw_data(), tensor.byte_size());
+    return graph_.AddGetAttr(constant->name(), graph_.AddParameter(constant->target(), std::move(flat)), before);
+  }
+
+  // Where images lie as volumes do, a view of these is one of those.
+  absl::Status View(Node* node) {
+    const Stack stack = stacks_.at(node->operand(0));
+    if (stack.frames > 1 && stack.dim(1) > 1) return absl::OkStatus();
+    absl::StatusOr<Node*> view = Again(node, {stack.images});
+    if (!view.ok()) return absl::OkStatus();
+    if ((*view)->type() == node->type()) {
+      node->ReplaceAllUsesWith(*view);
+      graph_.Replace(node, *view);
+    } else {
+      graph_.Erase(*view);
+    }
+    return absl::OkStatus();
+  }
+
+  // --- Their parts.
+
+  // Those of a value; made where it has none yet. What is read as dequantized codes stays so.
+  absl::StatusOr<Stack> Get(Node* value, Node* before) {
+    const auto it = stacks_.find(value);
+    if (it != stacks_.end()) return it->second;
+    Stack stack;
+    if (value->IsOp("dequantize") && ConvertsAll(*value)) {
+      ASSIGN_OR_RETURN(stack, StackOf(value->operand(0), before));
+      ASSIGN_OR_RETURN(stack.images, graph_.AddFunction(value->name(), "dequantize", {stack.images},
+                                                        value->attributes(), before));
+      stack.images->AddSources(value->SourcesOrSelf());
+    } else {
+      ASSIGN_OR_RETURN(stack, StackOf(value, before));
+    }
+    stacks_.emplace(value, stack);
+    return stack;
+  }
+
+  static AttributeMap Chosen(const Node& node, std::initializer_list<const char*> names) {
+    AttributeMap chosen;
+    for (const char* name : names) chosen.emplace(name, node.attribute(name));
+    return chosen;
+  }
+  static AttributeMap WithDefaults(const Node& node) {
+    AttributeMap all;
+    for (const ir::AttributeSpec& spec : node.op()->attributes) all.emplace(spec.name, node.attribute(spec.name));
+    return all;
+  }
+
+  // Each in front of `node`, and with its sources.
+  absl::StatusOr<Node*> Function(Node* node, absl::string_view suffix, absl::string_view op,
+                                 std::vector<Node*> operands, AttributeMap attributes) {
+    ASSIGN_OR_RETURN(Node * call, graph_.AddFunction(absl::StrCat(node->name(), "_", suffix), op, std::move(operands),
+                                                     std::move(attributes), node));
+    call->AddSources(node->SourcesOrSelf());
+    return call;
+  }
+  absl::StatusOr<Node*> Module(Node* node, const std::string& op, Node* operand, AttributeMap attributes) {
+    const std::string path = graph_.UniqueModulePath(node->name());
+    RETURN_IF_ERROR(graph_.AddModule(path, op, std::move(attributes), {}).status());
+    ASSIGN_OR_RETURN(Node * call, graph_.AddModuleCall(node->name(), path, {operand}, node));
+    call->AddSources(node->SourcesOrSelf());
+    return call;
+  }
+  absl::StatusOr<Node*> Again(Node* node, std::vector<Node*> operands) {
+    absl::StatusOr<Node*> call =
+        node->module() != nullptr
+            ? graph_.AddModuleCall(node->name(), node->module()->path, std::move(operands), node)
+            : graph_.AddFunction(node->name(), node->op()->name, std::move(operands), node->attributes(), node);
+    if (call.ok()) (*call)->AddSources(node->SourcesOrSelf());
+    return call;
+  }
+
+  void Done(Node* node, Node* first, const Stack& stack) {
+    stacks_[node] = stack;
+    rewritten_.push_back({node, first, stack});
+  }
+
+  // Whoever still reads a volume gets one. From the end on, so that of what was rewritten nobody reads.
+  absl::Status Finish() {
+    for (auto it = rewritten_.rbegin(); it != rewritten_.rend(); ++it) {
+      if (it->node->num_uses() > 0) {
+        ASSIGN_OR_RETURN(Node * volume, VolumeOf(it->stack, it->node));
+        it->node->ReplaceAllUsesWith(volume);
+      }
+      ir::Module* module = it->node->module();
+      graph_.Replace(it->node, it->first);
+      if (module == nullptr || !module->call_sites.empty()) continue;
+      const std::string path = module->path;
+      graph_.EraseModule(module);
+      if (it->first->module() != nullptr) graph_.RenameModule(it->first->module(), path);
+    }
+    return absl::OkStatus();
+  }
+
+  ir::Graph& graph_;
+  Remarks& remarks_;
+  HashMap<const Node*, Stack> stacks_;  // Of volumes, by what they were.
+  HashMap<const ir::Module*, std::string> modules_;
+  std::vector<Rewritten> rewritten_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> Volumes::RunImpl(ir::Graph& graph, Remarks& remarks) const {
+  return Rewriter(graph, remarks).Run();
+}
+
+void Register(passes::PassRegistry& registry) {
+  registry.Register<VolumesOptions>(
+      [](const VolumesOptions&, const passes::PassEnvironment&) { return std::make_unique<Volumes>(); });
+}
+
+}  // namespace fuselage::volumes
