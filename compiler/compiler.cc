@@ -23,6 +23,7 @@
 #include "passes/normalize/normalize.pb.h"
 #include "passes/quant_lift/quant_lift.pb.h"
 #include "passes/quantize/quantize.pb.h"
+#include "passes/volumes/volumes.pb.h"
 #include "runtime/executable.h"
 
 namespace fuselage {
@@ -131,6 +132,7 @@ PipelineConfig DefaultPipeline() {
   AddStep<NormalizeOptions>(&pipeline);
   AddStep<ConvBnOptions>(&pipeline);
   AddStep<FusionOptions>(&pipeline);
+  AddStep<VolumesOptions>(&pipeline);
   AddStep<QuantizeOptions>(&pipeline);
   AddStep<QuantLiftOptions>(&pipeline);
   AddStep<LowerOptions>(&pipeline);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/core/strides.h"
 #include "kernels/core/transpose.h"
@@ -167,6 +168,13 @@ std::vector<Run> PaddedAxis(absl::string_view mode, int64_t dim, int64_t before,
   return runs;
 }
 
+// Of the plan's element, to the whole of a result that lies in one piece.
+StridedCopy FillAll(const TensorType& type) {
+  StridedCopy fill = {{{type.num_elements(), 0, 1}}};
+  fill.input = StridedCopy::kFill;
+  return fill;
+}
+
 // A copy for each combination of runs.
 absl::StatusOr<Copies> Pad(const KernelDesc& desc) {
   constexpr int64_t kMostCopies = 4096;
@@ -193,6 +201,7 @@ absl::StatusOr<Copies> Pad(const KernelDesc& desc) {
     }
     copies = std::move(longer);
   }
+  if (desc.GetString("mode") == "constant") copies.insert(copies.begin(), FillAll(desc.output()));
   return copies;
 }
 
@@ -203,25 +212,36 @@ absl::StatusOr<Copies> StackFrames(const KernelDesc& desc) {
   const std::vector<int64_t> from = PlacedStrides(input, desc.input_placement(0)),
                              to = PlacedStrides(output, desc.output_placement);
   const int64_t frames = desc.GetInt("frames"), sequences = input.shape[0] / frames;
-  const int64_t stacked = output.shape[0] / sequences, groups = desc.GetInt("groups");
+  const int64_t stacked = output.shape[0] / sequences;
   const int64_t taps = desc.GetInts("kernel_size")[0], stride = desc.GetInts("stride")[0];
-  const int64_t channels = input.shape[1] / groups;
+  const int axis = desc.attribute("as_rows").as_bool() ? 2 : 1;
+  // The channels, or the first row, of a tap lie so far behind those of the one before.
+  const int64_t tap_step = (axis == 2 ? 1 : input.shape[1]) * to[axis];
   Copies copies;
   for (int64_t tap = 0; tap < taps; ++tap) {
     const int64_t frame = tap * desc.GetInts("dilation")[0] - desc.GetInts("padding")[0];  // Under the first.
-    const int64_t first = frame < 0 ? (-frame + stride - 1) / stride : 0;
-    const int64_t end = frame >= frames ? 0 : std::min(stacked, (frames - 1 - frame) / stride + 1);
-    if (first >= end) continue;
-    StridedCopy copy;
-    copy.axes = {{sequences, frames * from[0], stacked * to[0]},
-                 {end - first, stride * from[0], to[0]},
-                 {groups, channels * from[1], taps * channels * to[1]},
-                 {channels, from[1], to[1]},
-                 {input.shape[2], from[2], to[2]},
-                 {input.shape[3], from[3], to[3]}};
-    copy.from_offset = (frame + first * stride) * from[0];
-    copy.to_offset = first * to[0] + tap * channels * to[1];
-    copies.push_back(std::move(copy));
+    const int64_t first = std::min(stacked, frame < 0 ? (stride - 1 - frame) / stride : 0);
+    const int64_t end = std::clamp(frame < frames ? (frames - 1 - frame) / stride + 1 : 0, first, stacked);
+    // Of `count` of the stacked frames, from `begin` on.
+    const auto add = [&](int64_t begin, int64_t count, bool inside) {
+      StridedCopy copy;
+      copy.axes = {{sequences, frames * from[0], stacked * to[0]},
+                   {count, stride * from[0], to[0]},
+                   {input.shape[1], from[1], to[1]},
+                   {input.shape[2], from[2], axis == 2 ? taps * to[2] : to[2]},
+                   {input.shape[3], from[3], to[3]}};
+      copy.to_offset = begin * to[0] + tap * tap_step;
+      if (inside) {
+        copy.from_offset = (frame + begin * stride) * from[0];
+      } else {
+        for (StridedCopy::Axis& along : copy.axes) along.from = 0;
+        copy.input = StridedCopy::kFill;
+      }
+      copies.push_back(std::move(copy));
+    };
+    add(0, first, false);
+    add(first, end - first, true);
+    add(end, stacked - end, false);
   }
   return copies;
 }
@@ -354,13 +374,9 @@ class Movement : public kernels::Kernel {
  private:
   void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
                const kernels::RunContext& context) const override {
-    if (plan_.fill) {
-      const int64_t elements = outputs[0].bytes / element_bytes_;
-      const StridedCopy fill{{{elements, 0, 1}}, 0, 0, 0, 0};
-      CopyElements(fill, element_bytes_, plan_.fill->raw_data(), outputs[0].data, *context.parallel);
-    }
     for (const StridedCopy& copy : plan_.copies) {
-      CopyElements(copy, element_bytes_, inputs[copy.input].data, outputs[copy.output].data, *context.parallel);
+      const void* from = copy.input == StridedCopy::kFill ? plan_.fill->raw_data() : inputs[copy.input].data;
+      CopyElements(copy, element_bytes_, from, outputs[copy.output].data, *context.parallel);
     }
   }
 
@@ -395,13 +411,6 @@ std::vector<StridedCopy::Axis> WithMatrixLast(std::vector<StridedCopy::Axis> axe
   return axes;
 }
 
-// Does the copies' result have elements that none of them writes?
-bool IsPadded(const KernelDesc& desc) {
-  if (desc.output().num_elements() == 0) return false;
-  if (desc.op == "stack_frames") return desc.GetInts("padding") != std::vector<int64_t>{0, 0};
-  return desc.op == "pad" && desc.GetString("mode") == "constant";
-}
-
 absl::StatusOr<Plan> MakePlan(const KernelDesc& desc) {
   const auto op =
       std::find_if(std::begin(kOps), std::end(kOps), [&](const MovementOp& o) { return desc.op == o.name; });
@@ -411,7 +420,7 @@ absl::StatusOr<Plan> MakePlan(const KernelDesc& desc) {
   }
   ASSIGN_OR_RETURN(Copies copies, op->copies(desc));
   Plan plan;
-  if (IsPadded(desc)) {
+  if (absl::c_any_of(copies, [](const StridedCopy& copy) { return copy.input == StridedCopy::kFill; })) {
     plan.fill.emplace(desc.output().dtype, Shape{});
     const std::optional<QuantParams>& codes = desc.input(0).quant;
     plan.fill->Set(0, codes ? codes->zero_point() : desc.op == "pad" ? desc.GetFloat("value") : 0);

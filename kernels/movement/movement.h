@@ -26,6 +26,8 @@ struct StridedCopy {
   std::vector<Axis> axes;
   int64_t from_offset = 0, to_offset = 0;
   int input = 0, output = 0;  // The kernel's input and output with these indices.
+
+  static constexpr int kFill = -1;  // As the input: the plan's one element, for all indices.
 };
 
 // The axes without those of size 1, by falling stride of `to`, neighbours merged where both sides allow it.
@@ -33,8 +35,8 @@ std::vector<StridedCopy::Axis> Simplified(std::vector<StridedCopy::Axis> axes);
 
 // What a kernel does, on any device.
 struct Plan {
-  std::optional<Tensor> fill;  // One element, that all of output 0 is set to first.
-  std::vector<StridedCopy> copies;
+  std::optional<Tensor> fill;
+  std::vector<StridedCopy> copies;  // One after the other.
 };
 absl::StatusOr<Plan> MakePlan(const kernels::KernelDesc& desc);
 

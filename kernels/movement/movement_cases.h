@@ -82,7 +82,7 @@ inline std::vector<Case> Cases() {
        PerTensor(0.5f, 9)},
       {"stack_frames",
        {{10, 6, 3, 2}},
-       {{"frames", 5}, {"kernel_size", Ints{3}}, {"padding", Ints{0, 7}}, {"stride", Ints{2}}, {"groups", 3}}},
+       {{"frames", 5}, {"kernel_size", Ints{3}}, {"padding", Ints{0, 7}}, {"stride", Ints{2}}, {"as_rows", true}}},
       {"stack_frames",
        {{3, 2, 2, 2}},
        {{"frames", 3}, {"kernel_size", Ints{3}}, {"padding", Ints{5, 0}}, {"dilation", Ints{3}}}},

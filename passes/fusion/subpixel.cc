@@ -21,40 +21,13 @@ using Ints = std::vector<int64_t>;
 int64_t CeilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t FloorOf(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
-// One spatial axis. Pixel o of the result sums x[i] * w[t] over i * stride + t = o + padding. Where o + cropped is
-// j * stride + phase, t is phase + padding - cropped - (i - j) * stride.
-struct Axis {
-  int64_t input, output, kernel, stride, padding;
-  int64_t cropped = 0;  // Pixels in front of the result.
+using Axes = std::array<PhasedAxis, 2>;
 
-  // The least and the largest i - j with a tap in some phase.
-  int64_t first() const { return FloorOf(padding - cropped - kernel, stride) + 1; }
-  int64_t last() const { return (stride - 1 + padding - cropped) / stride; }
-  int64_t taps() const { return last() - first() + 1; }                // Of a phase.
-  int64_t pixels() const { return CeilOf(cropped + output, stride); }  // Of a phase.
-  // The kernel's tap that is number `i` of a phase; outside the kernel where there is none.
-  int64_t TapOf(int64_t phase, int64_t i) const { return phase + padding - cropped - (first() + i) * stride; }
-  // The convolution's padding.
-  int64_t begin() const { return -first(); }
-  int64_t end() const { return pixels() + last() - input; }
-};
-using Axes = std::array<Axis, 2>;
-
-Axes AxesOf(const Node& node) {
-  const Shape &input = node.operand(0)->tensor_type().shape, &output = node.tensor_type().shape;
-  const Shape& weight = node.graph().ParameterOfOrNull(node, "weight")->shape();
-  const Ints &stride = node.attribute("stride").as_ints(), &padding = node.attribute("padding").as_ints();
-  Axes axes;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    Axis& axis = axes[i] = {input[2 + i], output[2 + i], weight[2 + i], stride[i], padding[i]};
-    while (axis.taps() > CeilOf(axis.kernel, axis.stride)) ++axis.cropped;
-  }
-  return axes;
-}
+Axes AxesOf(const Node& node) { return {PhasedAxisOf(node, 0), PhasedAxisOf(node, 1)}; }
 
 // Why its phases would be filled up with zeros; empty where they would not.
 std::string WhyNotExact(const Node& node) {
-  for (const Axis& axis : AxesOf(node)) {
+  for (const PhasedAxis& axis : AxesOf(node)) {
     if (axis.kernel % axis.stride != 0) {
       return absl::StrCat("a kernel of ", axis.kernel, " is no multiple of the stride ", axis.stride);
     }
@@ -134,6 +107,23 @@ absl::StatusOr<Node*> AddDepthToSpace(Node* phases, Node* node, const Axes& axes
 
 }  // namespace
 
+int64_t PhasedAxis::first() const { return FloorOf(padding - cropped - kernel, stride) + 1; }
+int64_t PhasedAxis::last() const { return (stride - 1 + padding - cropped) / stride; }
+int64_t PhasedAxis::pixels() const { return CeilOf(cropped + output, stride); }
+
+std::string PhasedAxis::WhyNot() const {
+  if (kernel < stride) return "its stride is larger than its kernel";
+  return begin() < 0 || end() < 0 ? "padding beyond the taps" : "";
+}
+
+PhasedAxis PhasedAxisOf(const Node& node, int i) {
+  const Tensor& weight = *node.graph().ParameterOfOrNull(node, "weight");
+  PhasedAxis axis = {node.operand(0)->tensor_type().shape[2 + i], node.tensor_type().shape[2 + i], weight.dim(2 + i),
+                     node.attribute("stride").as_ints()[i], node.attribute("padding").as_ints()[i]};
+  while (axis.taps() > CeilOf(axis.kernel, axis.stride)) ++axis.cropped;
+  return axis;
+}
+
 std::string WhyNotSubpixel(const Node& node) {
   if (node.kind() != ir::NodeKind::kCallModule) return "it is no call_module (run normalize first)";
   std::string shared = SharedWeight(node);
@@ -145,9 +135,8 @@ std::string WhyNotSubpixel(const Node& node) {
     return "wanted a result, a weight and a bias of f32, with elements";
   }
   if (node.attribute("dilation").as_ints() != Ints{1, 1}) return "it is dilated";
-  for (const Axis& axis : AxesOf(node)) {
-    if (axis.kernel < axis.stride) return "its stride is larger than its kernel";
-    if (axis.begin() < 0 || axis.end() < 0) return "padding beyond the taps";
+  for (const PhasedAxis& axis : AxesOf(node)) {
+    if (std::string why = axis.WhyNot(); !why.empty()) return why;
   }
   return "";
 }

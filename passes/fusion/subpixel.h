@@ -24,6 +24,29 @@
 
 namespace fuselage::fusion {
 
+// A spatial axis of a transposed convolution. Pixel o of the result sums x[i] * w[t] over i * stride + t = o + padding.
+// Where o + cropped is j * stride + phase, t is phase + padding - cropped - (i - j) * stride.
+struct PhasedAxis {
+  int64_t input, output, kernel, stride, padding;
+  int64_t cropped = 0;  // Pixels in front of the result.
+
+  // The least and the largest i - j with a tap in some phase.
+  int64_t first() const;
+  int64_t last() const;
+  int64_t taps() const { return last() - first() + 1; }  // Of a phase.
+  int64_t pixels() const;                                // Of a phase.
+  // The kernel's tap that is number `i` of a phase; outside the kernel where there is none.
+  int64_t TapOf(int64_t phase, int64_t i) const { return phase + padding - cropped - (first() + i) * stride; }
+  // The convolution's padding.
+  int64_t begin() const { return -first(); }
+  int64_t end() const { return pixels() + last() - input; }
+  // Why it has no such convolution, if it is not dilated; empty where it has.
+  std::string WhyNot() const;
+};
+
+// The spatial axis with index `i` of a conv_transpose1d, 2d, 3d with a constant weight.
+PhasedAxis PhasedAxisOf(const ir::Node& node, int i);
+
 // Why a conv_transpose2d cannot become a convolution; empty where it can.
 std::string WhyNotSubpixel(const ir::Node& node);
 

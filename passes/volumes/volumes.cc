@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/base/hash_map.h"
 #include "ir/match/properties.h"
+#include "passes/fusion/subpixel.h"
 #include "passes/volumes/stack.h"
 #include "passes/volumes/volumes.pb.h"
 
@@ -46,19 +47,42 @@ Ints AsColumn(const Ints& values) {
   return depth.size() == 1 ? Ints{depth[0], 1} : Ints{depth[0], 0, depth[1], 0};
 }
 
-// A weight [OC, C, kernel...] over volumes as one over images of stacked frames; a transposed convolution's [C, OC,
-// kernel...] as one that gives a frame's channels for each tap along the depth.
-std::shared_ptr<const Tensor> OverImages(const Tensor& weight) {
-  const int64_t channels = weight.dim(1), taps = weight.dim(2);
+// A weight [OC, C, kernel...] over volumes as one over images of stacked frames, as channels or as rows.
+std::shared_ptr<const Tensor> OverImages(const Tensor& weight, bool as_rows) {
+  const int64_t channels = weight.dim(1), taps = weight.dim(2), rows = weight.dim(3);
   TensorType type = weight.type();
-  type.shape = {weight.dim(0), taps * channels, weight.dim(3), weight.dim(4)};
+  type.shape = as_rows ? Shape{weight.dim(0), channels, rows * taps, weight.dim(4)}
+                       : Shape{weight.dim(0), taps * channels, rows, weight.dim(4)};
   auto images = std::make_shared<Tensor>(std::move(type));
-  const int64_t bytes = weight.dim(3) * weight.dim(4) * ByteSize(weight.dtype());  // Of a kernel over images.
+  const int64_t bytes = weight.dim(4) * ByteSize(weight.dtype());  // Of a row.
   const uint8_t* from = static_cast<const uint8_t*>(weight.raw_data());
   uint8_t* to = static_cast<uint8_t*>(images->raw_data());
-  for (int64_t i = 0; i < weight.dim(0); ++i, from += taps * channels * bytes) {
-    for (int64_t tap = 0; tap < taps; ++tap) {
-      for (int64_t c = 0; c < channels; ++c, to += bytes) std::memcpy(to, from + (c * taps + tap) * bytes, bytes);
+  for (int64_t i = 0; i < weight.dim(0); ++i, to += channels * taps * rows * bytes) {
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        for (int64_t row = 0; row < rows; ++row, from += bytes) {
+          std::memcpy(to + (as_rows ? (c * rows + row) * taps + tap : (tap * channels + c) * rows + row) * bytes, from,
+                      bytes);
+        }
+      }
+    }
+  }
+  return images;
+}
+
+// A transposed convolution's [C, OC, kernel...] as one from images of stacked frames to channels of a frame for each phase
+// along the depth.
+std::shared_ptr<const Tensor> OverPhases(const Tensor& weight, const fusion::PhasedAxis& depth) {
+  const int64_t in = weight.dim(0), out = weight.dim(1), pixels = weight.dim(3) * weight.dim(4);
+  auto images = std::make_shared<Tensor>(
+      DType::kF32, Shape{depth.taps() * in, depth.stride * out, weight.dim(3), weight.dim(4)});
+  const float* from = weight.data<float>();
+  float* to = images->data<float>();
+  for (int64_t i = 0; i < depth.taps() * in; ++i) {
+    for (int64_t k = 0; k < depth.stride * out; ++k, to += pixels) {
+      const int64_t tap = depth.TapOf(k / out, i / in);
+      if (tap < 0 || tap >= depth.kernel) continue;
+      std::copy_n(from + ((i % in * out + k % out) * depth.kernel + tap) * pixels, pixels, to);
     }
   }
   return images;
@@ -113,25 +137,15 @@ class Rewriter {
   // --- What nodes become.
 
   absl::Status Convolution(Node* node) {
-    const bool transposed = node->IsOp("conv_transpose3d");
     if (const std::string why = WhyNot(*node); !why.empty()) {
       remarks_.Missed(*node, absl::StrCat("stays a convolution over volumes: ", why));
       return absl::OkStatus();
     }
-    ASSIGN_OR_RETURN(Stack input, Get(node->operand(0), node));
+    const bool transposed = node->IsOp("conv_transpose3d");
+    ASSIGN_OR_RETURN(const Stack input, Get(node->operand(0), node));
+    AttributeMap window = transposed ? PhaseOf(fusion::PhasedAxisOf(*node, 0)) : DepthOf(*node);
     std::vector<Node*> operands = {input.images};
-    const Tensor& weight = *graph_.ParameterOfOrNull(*node, "weight");
-    const int64_t taps = weight.dim(2);
-    if (!transposed) {
-      AttributeMap window = Chosen(*node, {"stride", "padding", "dilation"});
-      for (auto& [name, value] : window) value = AlongDepth(value.as_ints());
-      const bool as_it_is = taps == 1 && window.at("stride").as_ints()[0] == 1 &&
-                            window.at("padding").as_ints() == Ints{0, 0};
-      if (!as_it_is) {
-        window.insert({{"frames", input.frames}, {"kernel_size", Ints{taps}}, {"groups", node->attribute("groups")}});
-        ASSIGN_OR_RETURN(operands[0], Function(node, "frames", "stack_frames", operands, std::move(window)));
-      }
-    }
+    ASSIGN_OR_RETURN(operands[0], Stacked(node, input, std::move(window)));
     for (int i = 1; i < node->num_operands(); ++i) {
       ASSIGN_OR_RETURN(const Stack residual, Get(node->operand(i), node));
       operands.push_back(residual.images);
@@ -140,11 +154,10 @@ class Rewriter {
     ASSIGN_OR_RETURN(Node * images, graph_.AddModuleCall(node->name(), path, operands, node));
     images->AddSources(node->SourcesOrSelf());
     Stack stack = {images, node->tensor_type().shape[2]};
-    if (transposed && taps > 1) {
-      stack.frames = input.frames;
-      ASSIGN_OR_RETURN(stack, StackOfChannels(stack, taps, node));
+    if (transposed) {
+      ASSIGN_OR_RETURN(stack, Unphased(images, fusion::PhasedAxisOf(*node, 0), node));
     }
-    remarks_.Applied(*node, absl::StrCat("over images of ", taps, " of the ", input.frames, " frames"));
+    remarks_.Applied(*node, absl::StrCat("over images, of ", input.frames, " frames"));
     Done(node, images, stack);
     return absl::OkStatus();
   }
@@ -154,35 +167,91 @@ class Rewriter {
     if (node.kind() != ir::NodeKind::kCallModule) return "it is no call_module (run normalize first)";
     if (!match::IsF32(node) || node.operand(0)->tensor_type().num_elements() == 0) return "wanted f32 with elements";
     const std::optional<QuantParams>& quant = graph_.ParameterOfOrNull(node, "weight")->type().quant;
-    if (quant && !quant->per_tensor() && quant->axis != 0) return "its weight's scales are not those of axis 0";
-    if (!node.IsOp("conv_transpose3d")) return "";
-    const Tensor& weight = *graph_.ParameterOfOrNull(node, "weight");
-    const Ints &stride = node.attribute("stride").as_ints(), &padding = node.attribute("padding").as_ints();
-    const bool apart = weight.dim(2) == stride[0] && AlongDepth(padding) == Ints{0, 0} &&
-                       node.attribute("dilation").as_ints()[0] == 1 &&
-                       node.attribute("output_padding").as_ints()[0] == 0;
-    if (quant || node.attribute("groups").as_int() != 1) return "it has groups or codes";
-    return apart ? "" : "its taps along the depth meet";
+    const int64_t groups = node.attribute("groups").as_int();
+    const Ints& dilation = node.attribute("dilation").as_ints();
+    if (node.IsOp("conv3d")) {
+      if (quant && !quant->per_tensor() && quant->axis != 0) return "its weight's scales are not those of axis 0";
+      return groups > 1 && dilation[1] > 1 ? "it has groups, and is dilated" : "";
+    }
+    if (quant || groups > 1) return "it has groups or codes";
+    return dilation[0] > 1 ? "it is dilated" : fusion::PhasedAxisOf(node, 0).WhyNot();
+  }
+
+  // The window along the depth, as stack_frames has it. Groups keep their channels behind each other.
+  AttributeMap DepthOf(const Node& node) const {
+    AttributeMap window = {{"kernel_size", Ints{graph_.ParameterOfOrNull(node, "weight")->dim(2)}},
+                           {"as_rows", node.attribute("groups").as_int() > 1}};
+    for (const char* name : {"stride", "padding", "dilation"}) {
+      window.emplace(name, AlongDepth(node.attribute(name).as_ints()));
+    }
+    return window;
+  }
+  static AttributeMap PhaseOf(const fusion::PhasedAxis& depth) {
+    return {{"kernel_size", Ints{depth.taps()}}, {"padding", Ints{depth.begin(), depth.end()}}, {"stride", Ints{1}}};
+  }
+
+  // The frames that a window sees, as images; themselves, where it sees each by itself.
+  absl::StatusOr<Node*> Stacked(Node* node, const Stack& stack, AttributeMap window) {
+    const bool alone = window.at("kernel_size") == Attribute(Ints{1}) && window.at("stride") == Attribute(Ints{1}) &&
+                       window.at("padding") == Attribute(Ints{0, 0});
+    if (alone) return stack.images;
+    window.emplace("frames", stack.frames);
+    ASSIGN_OR_RETURN(Node * stacked, graph_.AddFunction(absl::StrCat(node->name(), "_frames"), "stack_frames",
+                                                        {stack.images}, std::move(window), node));
+    stacked->AddSources(node->SourcesOrSelf());
+    return stacked;
+  }
+
+  // Images that have a frame for each phase, as frames.
+  absl::StatusOr<Stack> Unphased(Node* images, const fusion::PhasedAxis& depth, Node* before) {
+    Stack stack = {images, depth.pixels()};
+    if (depth.stride > 1) {
+      ASSIGN_OR_RETURN(stack, StackOfChannels(stack, depth.stride, before));
+    }
+    if (stack.frames == depth.output) return stack;
+    ASSIGN_OR_RETURN(Node * sheet, SheetOf(stack, before));
+    ASSIGN_OR_RETURN(sheet, graph_.AddFunction(absl::StrCat(images->name(), "_cropped"), "slice", {sheet},
+                                               {{"axes", Ints{2}},
+                                                {"starts", Ints{depth.cropped}},
+                                                {"ends", Ints{depth.cropped + depth.output}}},
+                                               before));
+    sheet->AddSources(before->SourcesOrSelf());
+    return StackOfSheet(sheet, stack.dim(2), before);
   }
 
   // A convolution's module, over images; a shared one stays shared.
   absl::StatusOr<std::string> ModuleOf(const Node& node) {
     std::string& path = modules_[node.module()];
     if (!path.empty()) return path;
-    const bool transposed = node.IsOp("conv_transpose3d");
+    const bool transposed = node.IsOp("conv_transpose3d"), as_rows = node.attribute("groups").as_int() > 1;
     const Tensor& weight = *graph_.ParameterOfOrNull(node, "weight");
+    AttributeMap attributes = OfWindow(WithDefaults(node), Across);
     std::map<std::string, std::string> parameters = node.module()->parameters;
-    parameters["weight"] = graph_.AddParameter(absl::StrCat(parameters.at("weight"), ".frames"),
-                                               OverImages(weight));
-    if (const Tensor* bias = graph_.ParameterOfOrNull(node, "bias"); transposed && bias != nullptr) {
-      auto repeated = std::make_shared<Tensor>(DType::kF32, Shape{weight.dim(2) * bias->num_elements()});
-      for (int64_t i = 0; i < repeated->num_elements(); ++i) repeated->Set(i, bias->At(i % bias->num_elements()));
-      parameters["bias"] = graph_.AddParameter(absl::StrCat(parameters.at("bias"), ".frames"), std::move(repeated));
+    const auto replace = [&](const char* name, std::shared_ptr<const Tensor> tensor) {
+      parameters[name] = graph_.AddParameter(absl::StrCat(parameters.at(name), ".frames"), std::move(tensor));
+    };
+    if (transposed) {
+      const fusion::PhasedAxis depth = fusion::PhasedAxisOf(node, 0);
+      replace("weight", OverPhases(weight, depth));
+      if (const Tensor* bias = graph_.ParameterOfOrNull(node, "bias"); bias != nullptr) {
+        auto repeated = std::make_shared<Tensor>(DType::kF32, Shape{depth.stride * bias->num_elements()});
+        for (int64_t i = 0; i < repeated->num_elements(); ++i) repeated->Set(i, bias->At(i % bias->num_elements()));
+        replace("bias", std::move(repeated));
+      }
+    } else {
+      replace("weight", OverImages(weight, as_rows));
+      if (as_rows && weight.dim(2) > 1) {  // Rows of all taps lie between those of one.
+        for (const char* name : {"stride", "padding"}) {
+          Ints values = Across(node.attribute(name).as_ints());
+          for (size_t i = 0; i < values.size(); i += 2) values[i] *= weight.dim(2);
+          attributes.at(name) = values;
+        }
+      }
     }
     path = graph_.UniqueModulePath(absl::StrCat(node.module()->path, ".images"));
     RETURN_IF_ERROR(graph_
-                        .AddModule(path, transposed ? "conv_transpose2d" : "conv2d",
-                                   OfWindow(node.attributes(), Across), std::move(parameters))
+                        .AddModule(path, transposed ? "conv_transpose2d" : "conv2d", std::move(attributes),
+                                   std::move(parameters))
                         .status());
     return path;
   }
@@ -317,11 +386,6 @@ class Rewriter {
     return stack;
   }
 
-  static AttributeMap Chosen(const Node& node, std::initializer_list<const char*> names) {
-    AttributeMap chosen;
-    for (const char* name : names) chosen.emplace(name, node.attribute(name));
-    return chosen;
-  }
   static AttributeMap WithDefaults(const Node& node) {
     AttributeMap all;
     for (const ir::AttributeSpec& spec : node.op()->attributes) all.emplace(spec.name, node.attribute(spec.name));
@@ -329,13 +393,6 @@ class Rewriter {
   }
 
   // Each in front of `node`, and with its sources.
-  absl::StatusOr<Node*> Function(Node* node, absl::string_view suffix, absl::string_view op,
-                                 std::vector<Node*> operands, AttributeMap attributes) {
-    ASSIGN_OR_RETURN(Node * call, graph_.AddFunction(absl::StrCat(node->name(), "_", suffix), op, std::move(operands),
-                                                     std::move(attributes), node));
-    call->AddSources(node->SourcesOrSelf());
-    return call;
-  }
   absl::StatusOr<Node*> Module(Node* node, const std::string& op, Node* operand, AttributeMap attributes) {
     const std::string path = graph_.UniqueModulePath(node->name());
     RETURN_IF_ERROR(graph_.AddModule(path, op, std::move(attributes), {}).status());

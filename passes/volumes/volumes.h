@@ -2,7 +2,8 @@
 // whose kernels there is INT8, and all the rest.
 //
 //   conv3d(x)                  =>  volume(conv2d(stack_frames(images(x))))
-//   conv_transpose3d(x)        =>  the same, where no two taps along the depth meet: its frames are channels first
+//   conv_transpose3d(x)        =>  volume(conv_transpose2d(stack_frames(images(x)))), phases of the depth as fusion/subpixel.h
+//                                  has those of images
 //   max_pool3d(x), avg_pool3d  =>  volume(a pool of each image, then one along the depth)
 //   global_avg_pool, group_norm of a volume  =>  the same of its sheet
 //   f(volume(x))               =>  volume(f(x))      elementwise ops, batch norms, cat of channels, quantizes
@@ -14,8 +15,8 @@
 // Between two convolutions nothing is left of the views. Begins at convolutions: where a network has none over volumes,
 // nothing changes. It belongs behind fusion, so that FP32 keeps its convolutions over volumes, and in front of quantize.
 //
-// Declines: computed weights; weights with a scale for each tap; values without elements; transposed convolutions with
-// groups, or whose kernel along the depth is not its stride; whatever else reads a volume gets one.
+// Declines: computed weights; weights with a scale for each tap; values without elements; groups that are dilated;
+// transposed convolutions with groups, or that subpixel.h declines. Whatever else reads a volume gets one.
 //
 // Numeric contract: 1e-5 of the largest output (a mean over windows is one of means).
 #ifndef FUSELAGE_PASSES_VOLUMES_VOLUMES_H_

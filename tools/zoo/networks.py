@@ -202,6 +202,62 @@ class Lstm(nn.Module):
         return self.head(self.lstm(x)[0][:, -1])
 
 
+class VolumeUNet(nn.Module):
+    """Of medical images, shaped as nnU-Net's (Isensee et al., 2021): instance norms, leaky ReLUs, strides in the encoder. With
+    overlapping kernels the decoder is MONAI's."""
+
+    def __init__(self, overlapping, widths=(8, 16, 32)):
+        super().__init__()
+        def block(inputs, outputs, stride=1):
+            return nn.Sequential(nn.Conv3d(inputs, outputs, 3, stride, 1, bias=False),
+                                 nn.InstanceNorm3d(outputs, affine=True), nn.LeakyReLU(0.01))
+
+        def up(inputs, outputs):
+            return nn.ConvTranspose3d(inputs, outputs, 3, 2, 1, 1) if overlapping else nn.ConvTranspose3d(inputs, outputs, 2, 2)
+
+        pair = lambda i, o, stride: nn.Sequential(block(i, o, stride), block(o, o))
+        self.down = nn.ModuleList(pair(i, o, 2 if i > 1 else 1) for i, o in zip((1,) + widths, widths))
+        self.up = nn.ModuleList(up(o, i) for i, o in zip(widths, widths[1:]))
+        self.merge = nn.ModuleList(pair(2 * w, w, 1) for w in widths[:-1])
+        self.head = nn.Conv3d(widths[0], 3, 1)
+
+    def forward(self, x):
+        skips = []
+        for down in self.down:
+            x = down(x)
+            skips.append(x)
+        for i in reversed(range(len(self.up))):
+            x = self.merge[i](torch.cat([self.up[i](x), skips[i]], 1))
+        return self.head(x)
+
+
+class SeparatedBlock(nn.Module):
+    """Of X3D (Feichtenhofer, 2020): a depthwise convolution over frames, gates, a residual."""
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        wide = 9 * outputs // 4
+        norm = nn.BatchNorm3d
+        self.expand = nn.Sequential(
+            nn.Conv3d(inputs, wide, 1, bias=False), norm(wide), nn.ReLU(),
+            nn.Conv3d(wide, wide, 3, (1, stride, stride), 1, groups=wide, bias=False), norm(wide))
+        self.gate = nn.Sequential(nn.AdaptiveAvgPool3d(1), nn.Conv3d(wide, 8, 1), nn.ReLU(), nn.Conv3d(8, wide, 1), nn.Sigmoid())
+        self.project = nn.Sequential(nn.SiLU(), nn.Conv3d(wide, outputs, 1, bias=False), norm(outputs))
+        self.skip = nn.Sequential(nn.Conv3d(inputs, outputs, 1, (1, stride, stride), bias=False), norm(outputs))
+
+    def forward(self, x):
+        y = self.expand(x)
+        return F.relu(self.project(y * self.gate(y)) + self.skip(x))
+
+
+class Separated(nn.Sequential):
+    def __init__(self, classes=10):
+        super().__init__(
+            nn.Conv3d(3, 24, (1, 3, 3), (1, 2, 2), (0, 1, 1), bias=False),
+            nn.Conv3d(24, 24, (5, 1, 1), 1, (2, 0, 0), groups=24, bias=False), nn.BatchNorm3d(24), nn.ReLU(),
+            SeparatedBlock(24, 24, 2), SeparatedBlock(24, 48, 2), nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(48, classes))
+
+
 # --- The table.
 
 
@@ -209,6 +265,14 @@ def vision(name, **options):
     def build():
         import torchvision.models
         return getattr(torchvision.models, name)(weights=None, **options)
+
+    return build
+
+
+def video(name):
+    def build():
+        import torchvision.models.video as models
+        return getattr(models, name)(weights=None)
 
     return build
 
@@ -264,6 +328,8 @@ def whisper_encoder():
 
 SMALL_TEXT = dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128, vocab_size=100)
 LARGE_IMAGE = ((1, 3, 224, 224),)
+FRAMES = ((1, 3, 8, 64, 64),)
+VOLUME = ((1, 1, 16, 32, 32),)
 
 TABLE = [
     Network("alexnet", "torchvision", vision("alexnet"), LARGE_IMAGE),
@@ -293,6 +359,13 @@ TABLE = [
     Network("deeplabv3_mobilenet_v3_large", "torchvision", segmentation("deeplabv3_mobilenet_v3_large")),
     Network("lraspp_mobilenet_v3_large", "torchvision", segmentation("lraspp_mobilenet_v3_large")),
     Network("resnet18_fpn", "torchvision", pyramid),
+    Network("r3d_18", "torchvision", video("r3d_18"), FRAMES),
+    Network("mc3_18", "torchvision", video("mc3_18"), FRAMES),
+    Network("r2plus1d_18", "torchvision", video("r2plus1d_18"), FRAMES),
+    Network("s3d", "torchvision", video("s3d"), ((1, 3, 16, 224, 224),)),
+    Network("volume_unet", "torch", lambda: VolumeUNet(False), VOLUME, small=True),
+    Network("volume_unet_overlapping", "torch", lambda: VolumeUNet(True), VOLUME, small=True),
+    Network("separated_video", "torch", Separated, FRAMES, small=True),
     Network("unet_transposed", "torch", lambda: UNet(True), small=True),
     Network("unet_bilinear", "torch", lambda: UNet(False), small=True),
     Network("generator", "torch", Generator, small=True),

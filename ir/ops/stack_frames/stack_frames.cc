@@ -25,16 +25,14 @@ absl::StatusOr<ir::Type> Infer(const ir::InferCall& call) {
   RETURN_IF_ERROR(CheckWindowAttributes(call, 1));
   const TensorType& input = call.tensor(0);
   Shape shape = input.shape;
-  const int64_t frames = call.GetInt("frames"), groups = call.GetInt("groups");
+  const int64_t frames = call.GetInt("frames");
   if (frames < 1 || shape[0] % frames != 0) {
     return AttributeError(call, "frames", absl::StrCat("a divisor of the ", shape[0], " images of ", ToString(input)));
   }
-  if (groups < 1 || shape[1] % groups != 0) {
-    return AttributeError(call, "groups", absl::StrCat("a divisor of the ", shape[1], " channels of ", ToString(input)));
-  }
   ASSIGN_OR_RETURN(const WindowAxis window, FramesOf(call));
   shape[0] = shape[0] / frames * window.output;
-  ASSIGN_OR_RETURN(shape[1], CheckedNumElements({shape[1], window.kernel}));
+  int64_t& stacked = shape[call.GetBool("as_rows") ? 2 : 1];
+  ASSIGN_OR_RETURN(stacked, CheckedNumElements({stacked, window.kernel}));
   return ResultType(input.dtype, std::move(shape), input.quant);
 }
 
@@ -43,19 +41,22 @@ absl::StatusOr<std::vector<Tensor>> Evaluate(const ir::EvaluateCall& call) {
   const Tensor& input = call.tensor(0);
   Tensor result(call.result());
   if (result.num_elements() == 0) return One(std::move(result));
-  const int64_t of_group = input.dim(1) / call.GetInt("groups");
-  const int64_t bytes = input.dim(2) * input.dim(3) * ByteSize(input.dtype());  // Of a channel.
-  const uint8_t* in = static_cast<const uint8_t*>(input.raw_data());
-  uint8_t* out = static_cast<uint8_t*>(result.raw_data());
   const int64_t zero = input.type().quant ? input.type().quant->zero_point() : 0;
   for (int64_t i = 0; zero != 0 && i < result.num_elements(); ++i) result.Set(i, zero);
+  // A frame is so many runs, which lie behind each other for each tap.
+  const int64_t channels = input.dim(1), runs = call.GetBool("as_rows") ? channels * input.dim(2) : 1;
+  const int64_t frame_bytes = channels * input.dim(2) * input.dim(3) * ByteSize(input.dtype());
+  const int64_t bytes = frame_bytes / runs;
+  const uint8_t* in = static_cast<const uint8_t*>(input.raw_data());
+  uint8_t* out = static_cast<uint8_t*>(result.raw_data());
   for (int64_t image = 0; image < result.dim(0); ++image) {
-    for (int64_t channel = 0; channel < result.dim(1); ++channel, out += bytes) {
-      const int64_t sequence = image / window.output, tap = channel / of_group % window.kernel;
+    const int64_t sequence = image / window.output;
+    for (int64_t tap = 0; tap < window.kernel; ++tap) {
       const int64_t frame = image % window.output * window.stride - window.begin + tap * window.dilation;
       if (frame < 0 || frame >= window.input) continue;
-      const int64_t from = channel / (window.kernel * of_group) * of_group + channel % of_group;
-      std::memcpy(out, in + ((sequence * window.input + frame) * input.dim(1) + from) * bytes, bytes);
+      const uint8_t* from = in + (sequence * window.input + frame) * frame_bytes;
+      uint8_t* to = out + image * window.kernel * frame_bytes + tap * bytes;
+      for (int64_t run = 0; run < runs; ++run) std::memcpy(to + run * window.kernel * bytes, from + run * bytes, bytes);
     }
   }
   return One(std::move(result));
@@ -70,7 +71,7 @@ void Register(ir::OpRegistry& registry) {
   schema.attributes = WindowAttributes(1);
   schema.attributes.insert(schema.attributes.end(), {{"frames", AttributeKind::kInt, std::nullopt},
                                                      {"kernel_size", AttributeKind::kInts, std::nullopt},
-                                                     {"groups", AttributeKind::kInt, 1}});
+                                                     {"as_rows", AttributeKind::kBool, false}});
   schema.keeps_range = true;
   schema.infer = Infer;
   schema.evaluate = Evaluate;

@@ -35,11 +35,13 @@ TEST_F(StackFramesTest, SequencesStayApart) {
               ElementsAre(0, 1, 1, 2, 0, 3, 3, 4));
 }
 
-TEST_F(StackFramesTest, TapsLieBehindEachOtherInEachGroup) {
-  const Tensor x = Tensor::Of<int32_t>({2, 4, 1, 1}, {1, 2, 3, 4, 5, 6, 7, 8});
+TEST_F(StackFramesTest, ChannelsOrRows) {
+  const Tensor x = Tensor::Of<int32_t>({2, 2, 2, 1}, {1, 2, 3, 4, 5, 6, 7, 8});
   EXPECT_THAT(Stack(x, {{"frames", 2}, {"kernel_size", Ints{2}}}), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
-  EXPECT_THAT(Stack(x, {{"frames", 2}, {"kernel_size", Ints{2}}, {"groups", 2}}),
-              ElementsAre(1, 2, 5, 6, 3, 4, 7, 8));
+  EXPECT_THAT(Stack(x, {{"frames", 2}, {"kernel_size", Ints{2}}, {"as_rows", true}}),
+              ElementsAre(1, 5, 2, 6, 3, 7, 4, 8));
+  EXPECT_THAT(Stack(x, {{"frames", 1}, {"kernel_size", Ints{2}}, {"padding", Ints{0, 1}}, {"as_rows", true}}),
+              ElementsAre(1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0, 8, 0));
 }
 
 TEST_F(StackFramesTest, CodesKeepTheirParameters) {
@@ -59,7 +61,6 @@ TEST_F(StackFramesTest, Errors) {
   EXPECT_THAT(error({4, 2, 1}, {{"frames", 4}}), HasSubstr("rank 3, wanted 4"));
   EXPECT_THAT(error({4, 2, 1, 1}, {{"frames", 3}}), HasSubstr("frames=3: wanted a divisor of the 4 images"));
   EXPECT_THAT(error({4, 2, 1, 1}, {{"frames", 0}}), HasSubstr("frames=0: wanted a divisor"));
-  EXPECT_THAT(error({4, 2, 1, 1}, {{"frames", 4}, {"groups", 3}}), HasSubstr("groups=3: wanted a divisor of the 2"));
   EXPECT_THAT(error({4, 2, 1, 1}, {{"frames", 2}}), HasSubstr("the kernel spans 3 elements"));
   EXPECT_THAT(error({4, 2, 1, 1}, {{"frames", 4}, {"stride", Ints{0}}}), HasSubstr("stride=[0]"));
 }

@@ -238,7 +238,8 @@ bool StackFrames(Draft& draft) {
                                          {{"frames", frames},
                                           {"kernel_size", Ints{taps}},
                                           {"padding", Ints{taps / 2, random.Between(0, taps)}},
-                                          {"stride", Ints{random.Between(1, 2)}}}}));
+                                          {"stride", Ints{random.Between(1, 2)}},
+                                          {"as_rows", random.OneIn(2)}}}));
 }
 
 bool Mean(Draft& draft) {

@@ -1,7 +1,8 @@
 #include "kernels/movement/cuda/movement_cuda.h"
 
+#include <array>
+#include <cstring>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,9 @@ using ::fuselage::cuda::DeviceBuffer;
 using ::fuselage::cuda::DeviceProperties;
 using ::fuselage::cuda::Spread;
 
-// A launch from and to offsets, in bytes, of an input and an output; the fill is no input.
+constexpr int kWordBytes = 16;  // At most.
+
+// A launch from and to offsets, in bytes, of an input (or the fill) and an output.
 struct BoundLaunch {
   LaunchParams params;
   int64_t from_offset = 0, to_offset = 0;
@@ -29,7 +32,7 @@ struct BoundLaunch {
 // May the copy move `words` elements at once? Memory itself is 64-byte aligned.
 bool Allows(const StridedCopy& copy, int64_t words) {
   const StridedCopy::Axis& row = copy.axes.back();
-  bool allows = row.from == 1 && row.to == 1 && row.size % words == 0 && copy.from_offset % words == 0 &&
+  bool allows = row.from == (copy.input == StridedCopy::kFill ? 0 : 1) && row.to == 1 && row.size % words == 0 && copy.from_offset % words == 0 &&
                 copy.to_offset % words == 0;
   for (size_t i = 0; i + 1 < copy.axes.size(); ++i) {
     allows = allows && copy.axes[i].from % words == 0 && copy.axes[i].to % words == 0;
@@ -41,7 +44,7 @@ absl::StatusOr<BoundLaunch> MakeLaunch(const StridedCopy& copy, int64_t element_
   if (copy.axes.size() > kMostAxes) {
     return absl::UnimplementedError(absl::StrCat(copy.axes.size(), " axes, wanted ", kMostAxes, " at most on CUDA"));
   }
-  int64_t wide = 16 / element_bytes;  // Elements of a word.
+  int64_t wide = kWordBytes / element_bytes;  // Elements of a word.
   while (wide > 1 && !Allows(copy, wide)) wide /= 2;
   BoundLaunch launch;
   launch.from_offset = copy.from_offset * element_bytes;
@@ -65,17 +68,18 @@ absl::StatusOr<BoundLaunch> MakeLaunch(const StridedCopy& copy, int64_t element_
 
 class MovementCuda final : public kernels::Kernel {
  public:
-  MovementCuda(const kernels::KernelDesc& desc, DeviceBuffer fill, std::optional<BoundLaunch> fill_launch,
-               std::vector<BoundLaunch> launches)
-      : Kernel(desc), fill_(std::move(fill)), fill_launch_(std::move(fill_launch)), launches_(std::move(launches)) {
+  MovementCuda(const kernels::KernelDesc& desc, DeviceBuffer fill, std::vector<BoundLaunch> launches)
+      : Kernel(desc), fill_(std::move(fill)), launches_(std::move(launches)) {
     set_variant("cuda copy");
   }
 
  private:
   void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
                const kernels::RunContext& context) const override {
-    if (fill_launch_) Run(*fill_launch_, fill_.data(), outputs, context.stream);
-    for (const BoundLaunch& launch : launches_) Run(launch, inputs[launch.input].data, outputs, context.stream);
+    for (const BoundLaunch& launch : launches_) {
+      const void* from = launch.input == StridedCopy::kFill ? fill_.data() : inputs[launch.input].data;
+      Run(launch, from, outputs, context.stream);
+    }
   }
 
   static void Run(const BoundLaunch& launch, const void* from, absl::Span<const kernels::Buffer> outputs,
@@ -86,8 +90,7 @@ class MovementCuda final : public kernels::Kernel {
     Launch(params, stream);
   }
 
-  const DeviceBuffer fill_;
-  const std::optional<BoundLaunch> fill_launch_;
+  const DeviceBuffer fill_;  // A word of equal elements.
   const std::vector<BoundLaunch> launches_;
 };
 
@@ -96,18 +99,19 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   ASSIGN_OR_RETURN(const DeviceProperties device, CurrentDevice());
   const int64_t element_bytes = ByteSize(desc.output().dtype);
   DeviceBuffer fill;
-  std::optional<BoundLaunch> fill_launch;
   if (plan.fill) {
-    ASSIGN_OR_RETURN(fill, DeviceBuffer::Upload(plan.fill->raw_data(), element_bytes, "the value of pad"));
-    const StridedCopy everything{{{desc.output().num_elements(), 0, 1}}, 0, 0, 0, 0};
-    ASSIGN_OR_RETURN(fill_launch, MakeLaunch(everything, element_bytes, device));
+    std::array<uint8_t, kWordBytes> word;
+    for (size_t i = 0; i < word.size(); i += element_bytes) {
+      std::memcpy(word.data() + i, plan.fill->raw_data(), element_bytes);
+    }
+    ASSIGN_OR_RETURN(fill, DeviceBuffer::Upload(word.data(), word.size(), "the value of the padding"));
   }
   std::vector<BoundLaunch> launches;
   for (const StridedCopy& copy : plan.copies) {
     ASSIGN_OR_RETURN(BoundLaunch launch, MakeLaunch(copy, element_bytes, device));
     launches.push_back(launch);
   }
-  return std::make_unique<MovementCuda>(desc, std::move(fill), std::move(fill_launch), std::move(launches));
+  return std::make_unique<MovementCuda>(desc, std::move(fill), std::move(launches));
 }
 
 }  // namespace

@@ -122,10 +122,12 @@ absl::Status WritePad(const Call& c) {
 absl::Status WriteStackFrames(const Call& c) {
   const Shape &input = c.type(0).shape, &result = c.result.tensor().shape;
   if (c.result.tensor().num_elements() == 0) return c.Declined("no elements");
-  const int64_t frames = c.op.GetInt("frames"), groups = c.op.GetInt("groups");
-  const int64_t stride = c.op.GetInts("stride")[0], span = (result[0] / (input[0] / frames) - 1) * stride + 1;
+  const int64_t frames = c.op.GetInt("frames"), stride = c.op.GetInts("stride")[0];
+  const int64_t span = (result[0] / (input[0] / frames) - 1) * stride + 1;
   const Ints& padding = c.op.GetInts("padding");
-  const Ints apart = {-1, frames, groups, input[1] / groups, input[2], input[3]};
+  const bool as_rows = c.op.GetBool("as_rows");
+  Ints apart = {-1, frames, input[1], input[2], input[3]};
+  apart.insert(apart.begin() + (as_rows ? 4 : 2), 1);  // The taps.
   const std::string framed = c.Suffixed("frames"), padded = c.Suffixed("padded"), joined = c.Suffixed("joined");
   c.to.Emit("Reshape", {c.in[0], c.Ints("frames:shape", apart)}, framed);
   const double zero = c.type(0).quant ? c.type(0).quant->zero_point() : 0;
@@ -142,7 +144,7 @@ absl::Status WriteStackFrames(const Call& c) {
                c.Ints(absl::StrCat("axes", tap), {1}), c.Ints(absl::StrCat("steps", tap), {stride})},
               taps.back());
   }
-  c.to.Emit("Concat", taps, joined).Int("axis", 3);
+  c.to.Emit("Concat", taps, joined).Int("axis", as_rows ? 4 : 2);
   c.Emit("Reshape", {joined, c.Ints("shape", {-1, result[1], result[2], result[3]})});
   return absl::OkStatus();
 }
