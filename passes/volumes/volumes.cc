@@ -109,7 +109,7 @@ class Rewriter {
   }
 
  private:
-  // `first` takes the name of what it replaces; what the value then is: a stack, or a value of the node's own type.
+  // `first` takes the name of `node`, whose value is then `stack`.
   struct Rewritten {
     Node *node, *first;
     Stack stack;
@@ -123,7 +123,8 @@ class Rewriter {
     if (node->op()->view == ir::View::kSameOrder) return View(node);
     if (node->tensor_type().rank() != kRank) return absl::OkStatus();
     if (node->IsOp("max_pool3d") || node->IsOp("avg_pool3d")) return Pool(node);
-    if (node->IsOp("global_avg_pool") || node->IsOp("group_norm")) return OfSheet(node);
+    const bool of_sheet = node->IsOp("global_avg_pool") || node->IsOp("group_norm") || node->IsOp("instance_norm");
+    if (of_sheet) return OfSheet(node);
     const bool by_channel = node->IsOp("batch_norm") || (node->IsOp("cat") && ChannelsOf(*node, "dim"));
     if (by_channel || ConvertsAll(*node) || node->op()->elementwise) return Same(node);
     return absl::OkStatus();
@@ -141,23 +142,29 @@ class Rewriter {
       remarks_.Missed(*node, absl::StrCat("stays a convolution over volumes: ", why));
       return absl::OkStatus();
     }
-    const bool transposed = node->IsOp("conv_transpose3d");
-    ASSIGN_OR_RETURN(const Stack input, Get(node->operand(0), node));
-    AttributeMap window = transposed ? PhaseOf(fusion::PhasedAxisOf(*node, 0)) : DepthOf(*node);
-    std::vector<Node*> operands = {input.images};
-    ASSIGN_OR_RETURN(operands[0], Stacked(node, input, std::move(window)));
-    for (int i = 1; i < node->num_operands(); ++i) {
-      ASSIGN_OR_RETURN(const Stack residual, Get(node->operand(i), node));
-      operands.push_back(residual.images);
+    const bool transposed = node->IsOp("conv_transpose3d"), column = IsColumn(*node);
+    std::vector<Node*> operands;
+    for (Node* operand : node->operands()) {
+      ASSIGN_OR_RETURN(const Stack stack, Get(operand, node));
+      operands.push_back(stack.images);
+      if (column) {
+        ASSIGN_OR_RETURN(operands.back(), SheetOf(stack, node));
+      } else if (operands.size() == 1) {
+        AttributeMap window = transposed ? PhaseOf(fusion::PhasedAxisOf(*node, 0)) : DepthOf(*node);
+        ASSIGN_OR_RETURN(operands.back(), Stacked(node, stack, std::move(window)));
+      }
     }
     ASSIGN_OR_RETURN(const std::string path, ModuleOf(*node));
     ASSIGN_OR_RETURN(Node * images, graph_.AddModuleCall(node->name(), path, operands, node));
     images->AddSources(node->SourcesOrSelf());
-    Stack stack = {images, node->tensor_type().shape[2]};
+    const Shape& shape = node->tensor_type().shape;
+    Stack stack = {images, shape[2]};
     if (transposed) {
       ASSIGN_OR_RETURN(stack, Unphased(images, fusion::PhasedAxisOf(*node, 0), node));
+    } else if (column) {
+      ASSIGN_OR_RETURN(stack, StackOfSheet(images, shape[3], node));
     }
-    remarks_.Applied(*node, absl::StrCat("over images, of ", input.frames, " frames"));
+    remarks_.Applied(*node, column ? "over a sheet of its frames" : "over images of its frames");
     Done(node, images, stack);
     return absl::OkStatus();
   }
@@ -175,6 +182,15 @@ class Rewriter {
     }
     if (quant || groups > 1) return "it has groups or codes";
     return dilation[0] > 1 ? "it is dilated" : fusion::PhasedAxisOf(node, 0).WhyNot();
+  }
+
+  // A window along the depth alone.
+  bool IsColumn(const Node& node) const {
+    if (!node.IsOp("conv3d")) return false;
+    const Tensor& weight = *graph_.ParameterOfOrNull(node, "weight");
+    return weight.dim(2) > 1 && weight.dim(3) == 1 && weight.dim(4) == 1 &&
+           Across(node.attribute("stride").as_ints()) == Ints{1, 1} &&
+           Across(node.attribute("padding").as_ints()) == Ints{0, 0, 0, 0};
   }
 
   // The window along the depth, as stack_frames has it. Groups keep their channels behind each other.
@@ -223,9 +239,10 @@ class Rewriter {
   absl::StatusOr<std::string> ModuleOf(const Node& node) {
     std::string& path = modules_[node.module()];
     if (!path.empty()) return path;
-    const bool transposed = node.IsOp("conv_transpose3d"), as_rows = node.attribute("groups").as_int() > 1;
+    const bool transposed = node.IsOp("conv_transpose3d"), column = IsColumn(node);
+    const bool as_rows = column || node.attribute("groups").as_int() > 1;
     const Tensor& weight = *graph_.ParameterOfOrNull(node, "weight");
-    AttributeMap attributes = OfWindow(WithDefaults(node), Across);
+    AttributeMap attributes = OfWindow(WithDefaults(node), column ? AsColumn : Across);
     std::map<std::string, std::string> parameters = node.module()->parameters;
     const auto replace = [&](const char* name, std::shared_ptr<const Tensor> tensor) {
       parameters[name] = graph_.AddParameter(absl::StrCat(parameters.at(name), ".frames"), std::move(tensor));
@@ -240,7 +257,7 @@ class Rewriter {
       }
     } else {
       replace("weight", OverImages(weight, as_rows));
-      if (as_rows && weight.dim(2) > 1) {  // Rows of all taps lie between those of one.
+      if (as_rows && !column) {  // Rows of all taps lie between those of one.
         for (const char* name : {"stride", "padding"}) {
           Ints values = Across(node.attribute(name).as_ints());
           for (size_t i = 0; i < values.size(); i += 2) values[i] *= weight.dim(2);

@@ -1,11 +1,12 @@
 // volumes: a volume is a sequence of frames, and these are images: what convolves volumes becomes what convolves images, on
 // whose kernels there is INT8, and all the rest.
 //
-//   conv3d(x)                  =>  volume(conv2d(stack_frames(images(x))))
+//   conv3d(x)                  =>  volume(conv2d(stack_frames(images(x)))), or conv2d of its sheet where the window is along
+//                                  the depth alone
 //   conv_transpose3d(x)        =>  volume(conv_transpose2d(stack_frames(images(x)))), phases of the depth as fusion/subpixel.h
 //                                  has those of images
 //   max_pool3d(x), avg_pool3d  =>  volume(a pool of each image, then one along the depth)
-//   global_avg_pool, group_norm of a volume  =>  the same of its sheet
+//   global_avg_pool, group_norm and instance_norm of a volume  =>  the same of its sheet
 //   f(volume(x))               =>  volume(f(x))      elementwise ops, batch norms, cat of channels, quantizes
 //
 //   images  [N, C, D, H, W] as [N*D, C, H, W]        stack_frames gives each of them its neighbours' channels too

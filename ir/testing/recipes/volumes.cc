@@ -73,7 +73,12 @@ bool Volumes(Draft& draft) {
       case 1: x = AddPool(draft, x); break;
       case 2: x = AddGates(draft, x); break;
       case 3: x = draft.AddInRandomSpelling({"cat", {x, x}, {}, {{"dim", 1}}}); break;
-      case 4: x = draft.AddAsModule({"group_norm", {x}, {}, {{"num_groups", int64_t{1}}, {"eps", 0.5}}}); break;
+      case 4: {
+        RandomCall norm{"instance_norm", {x}, {}, {{"eps", 0.5}}};
+        if (random.OneIn(2)) norm = {"group_norm", {x}, {}, {{"num_groups", int64_t{1}}, {"eps", 0.5}}};
+        x = draft.AddAsModule(norm);
+        break;
+      }
       case 5: {
         Node* y = AddConv(draft, x, false);
         x = y == nullptr ? nullptr : draft.AddAsModule({"add", {y, x}, {}, {}});

@@ -249,6 +249,32 @@ TEST(Conv2dTest, EveryChannelCountAndWidth) {
   }
 }
 
+// Rows of which a block of direct takes a part.
+TEST(Conv2dTest, LongRows) {
+  std::map<std::string, int> ran;
+  int cases = 0;
+  for (const int kernel_height : {1, 3}) {
+    for (const int kernel_width : {1, 3}) {
+      for (const int stride : {1, 2, 3}) {
+        for (const int channels : {4, 7}) {
+          Picker pick(++cases);
+          Case c;
+          c.in_channels = channels, c.out_channels = 9 + pick(20);
+          c.height = 1 + pick(3), c.width = stride * (1560 + pick(60)) + pick(3);
+          c.kernel_height = kernel_height, c.kernel_width = kernel_width;
+          c.stride_x = stride, c.stride_y = 1 + pick(2), c.dilation_x = 1 + pick(2);
+          c.top = c.bottom = 1, c.left = pick(4), c.right = pick(4);
+          c.threads = 1 + pick(3);
+          PickOperands(pick, &c);
+          ExpectVariantsEqual(c, cases, &ran);
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(ran["avx512_vnni_emulated"], cases);
+}
+
 // Groups of one channel, or of few. Every width of a row of sums, every begun block of channels, images without an
 // inside, taps that lie only beside the image.
 Case GroupsCase(Picker& pick, int group_channels) {
