@@ -79,12 +79,12 @@ absl::StatusOr<Call> ConvCall(const KernelDesc& desc) {
     constexpr auto kInference = dnnl::prop_kind::forward_inference;
     constexpr auto kDirect = dnnl::algorithm::convolution_direct;
     const MemoryDesc weights = AnyLayout(weight_dims);
-    return Convolution::primitive_desc(
-        bias.is_zero() ? Convolution::desc(kInference, kDirect, src, weights, dst, g.stride, MinusOne(g.dilation),
-                                           g.pad_begin, g.pad_end)
-                       : Convolution::desc(kInference, kDirect, src, weights, bias, dst, g.stride,
-                                           MinusOne(g.dilation), g.pad_begin, g.pad_end),
-        Attributes(post_ops), CpuEngine());
+    return Convolution::primitive_desc(bias.is_zero()
+                                           ? Convolution::desc(kInference, kDirect, src, weights, dst, g.stride,
+                                                               MinusOne(g.dilation), g.pad_begin, g.pad_end)
+                                           : Convolution::desc(kInference, kDirect, src, weights, bias, dst, g.stride,
+                                                               MinusOne(g.dilation), g.pad_begin, g.pad_end),
+                                       Attributes(post_ops), CpuEngine());
   };
   dnnl::post_ops post_ops;
   const bool copied = desc.output().rank() == 5;

@@ -78,8 +78,8 @@ class OnednnKernel final : public Kernel {
 
     struct Bound {
       int name, index;
-      dnnl::memory memory;       // The operand.
-      dnnl::memory copy = {};    // In the layout that the primitive wants, where the operand has another.
+      dnnl::memory memory;          // The operand.
+      dnnl::memory copy = {};       // In the layout that the primitive wants, where the operand has another.
       dnnl::primitive copies = {};  // From the one to the other.
       Arguments copied = {};
     };
@@ -116,8 +116,8 @@ class OnednnKernel final : public Kernel {
 
     // The C interface: no exceptions, and no argument map to build.
     void Execute(const dnnl::primitive& primitive, const Arguments& arguments) const {
-      CheckDone(dnnl_primitive_execute(primitive.get(), stream_.get(), static_cast<int>(arguments.size()),
-                                       arguments.data()));
+      CheckDone(
+          dnnl_primitive_execute(primitive.get(), stream_.get(), static_cast<int>(arguments.size()), arguments.data()));
     }
 
     static void SetHandle(const dnnl::memory& memory, const void* data) {

@@ -27,8 +27,8 @@ struct Call {
     int name;   // DNNL_ARG_SRC, ...
     int index;  // The kernel's input or output with this index.
     MemoryDesc desc;
-    // Where the primitive wants another layout than the operand has: the operand's. It is copied, through scratch memory;
-    // an input with an output's name is what that one begins with.
+    // Where the primitive wants another layout than the operand has: the operand's. It is copied, through scratch
+    // memory; an input with an output's name is what that one begins with.
     MemoryDesc own = MemoryDesc();
   };
   struct Constant {

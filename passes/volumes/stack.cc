@@ -14,7 +14,8 @@ using Ints = std::vector<int64_t>;
 // A chain of permutes and reshapes.
 class Views {
  public:
-  Views(Node* from, Node* before) : value_(from), name_(from->name()), sources_(from->SourcesOrSelf()), before_(before) {}
+  Views(Node* from, Node* before)
+      : value_(from), name_(from->name()), sources_(from->SourcesOrSelf()), before_(before) {}
 
   Views& Permute(Ints dims) { return Add("permute", {{"dims", std::move(dims)}}); }
   Views& Reshape(Ints shape) { return Add("reshape", {{"shape", std::move(shape)}}); }

@@ -70,12 +70,12 @@ std::shared_ptr<const Tensor> OverImages(const Tensor& weight, bool as_rows) {
   return images;
 }
 
-// A transposed convolution's [C, OC, kernel...] as one from images of stacked frames to channels of a frame for each phase
-// along the depth.
+// A transposed convolution's [C, OC, kernel...] as one from images of stacked frames to channels of a frame for each
+// phase along the depth.
 std::shared_ptr<const Tensor> OverPhases(const Tensor& weight, const fusion::PhasedAxis& depth) {
   const int64_t in = weight.dim(0), out = weight.dim(1), pixels = weight.dim(3) * weight.dim(4);
-  auto images = std::make_shared<Tensor>(
-      DType::kF32, Shape{depth.taps() * in, depth.stride * out, weight.dim(3), weight.dim(4)});
+  auto images =
+      std::make_shared<Tensor>(DType::kF32, Shape{depth.taps() * in, depth.stride * out, weight.dim(3), weight.dim(4)});
   const float* from = weight.data<float>();
   float* to = images->data<float>();
   for (int64_t i = 0; i < depth.taps() * in; ++i) {
@@ -226,11 +226,11 @@ class Rewriter {
     }
     if (stack.frames == depth.output) return stack;
     ASSIGN_OR_RETURN(Node * sheet, SheetOf(stack, before));
-    ASSIGN_OR_RETURN(sheet, graph_.AddFunction(absl::StrCat(images->name(), "_cropped"), "slice", {sheet},
-                                               {{"axes", Ints{2}},
-                                                {"starts", Ints{depth.cropped}},
-                                                {"ends", Ints{depth.cropped + depth.output}}},
-                                               before));
+    ASSIGN_OR_RETURN(
+        sheet, graph_.AddFunction(
+                   absl::StrCat(images->name(), "_cropped"), "slice", {sheet},
+                   {{"axes", Ints{2}}, {"starts", Ints{depth.cropped}}, {"ends", Ints{depth.cropped + depth.output}}},
+                   before));
     sheet->AddSources(before->SourcesOrSelf());
     return StackOfSheet(sheet, stack.dim(2), before);
   }
@@ -266,10 +266,9 @@ class Rewriter {
       }
     }
     path = graph_.UniqueModulePath(absl::StrCat(node.module()->path, ".images"));
-    RETURN_IF_ERROR(graph_
-                        .AddModule(path, transposed ? "conv_transpose2d" : "conv2d", std::move(attributes),
-                                   std::move(parameters))
-                        .status());
+    RETURN_IF_ERROR(
+        graph_.AddModule(path, transposed ? "conv_transpose2d" : "conv2d", std::move(attributes), std::move(parameters))
+            .status());
     return path;
   }
 
@@ -393,8 +392,8 @@ class Rewriter {
     Stack stack;
     if (value->IsOp("dequantize") && ConvertsAll(*value)) {
       ASSIGN_OR_RETURN(stack, StackOf(value->operand(0), before));
-      ASSIGN_OR_RETURN(stack.images, graph_.AddFunction(value->name(), "dequantize", {stack.images},
-                                                        value->attributes(), before));
+      ASSIGN_OR_RETURN(stack.images,
+                       graph_.AddFunction(value->name(), "dequantize", {stack.images}, value->attributes(), before));
       stack.images->AddSources(value->SourcesOrSelf());
     } else {
       ASSIGN_OR_RETURN(stack, StackOf(value, before));

@@ -1,17 +1,17 @@
-// volumes: a volume is a sequence of frames, and these are images: what convolves volumes becomes what convolves images, on
-// whose kernels there is INT8, and all the rest.
+// volumes: a volume is a sequence of frames, and these are images: what convolves volumes becomes what convolves
+// images, on whose kernels there is INT8, and all the rest.
 //
-//   conv3d(x)                  =>  volume(conv2d(stack_frames(images(x)))), or conv2d of its sheet where the window is along
-//                                  the depth alone
-//   conv_transpose3d(x)        =>  volume(conv_transpose2d(stack_frames(images(x)))), phases of the depth as fusion/subpixel.h
-//                                  has those of images
+//   conv3d(x)                  =>  volume(conv2d(stack_frames(images(x))))
+//                                  volume(conv2d(sheet(x))), where its window is along the depth alone
+//   conv_transpose3d(x)        =>  volume(conv_transpose2d(stack_frames(images(x)))), a frame's channels for each phase
+//                                  along the depth (passes/fusion/subpixel.h)
 //   max_pool3d(x), avg_pool3d  =>  volume(a pool of each image, then one along the depth)
-//   global_avg_pool, group_norm and instance_norm of a volume  =>  the same of its sheet
+//   global_avg_pool(x), group_norm, instance_norm  =>  the same of sheet(x)
 //   f(volume(x))               =>  volume(f(x))      elementwise ops, batch norms, cat of channels, quantizes
 //
-//   images  [N, C, D, H, W] as [N*D, C, H, W]        stack_frames gives each of them its neighbours' channels too
+//   images  [N, C, D, H, W] as [N*D, C, H, W]; stack_frames gives each of them its neighbours' channels or rows too
 //   volume  back again
-//   sheet   [N, C, D, H*W]                           in NHWC its bytes are those of the images
+//   sheet   [N, C, D, H*W]; in NHWC its bytes are those of the images
 //
 // Between two convolutions nothing is left of the views. Begins at convolutions: where a network has none over volumes,
 // nothing changes. It belongs behind fusion, so that FP32 keeps its convolutions over volumes, and in front of quantize.

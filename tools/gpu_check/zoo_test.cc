@@ -129,6 +129,50 @@ TEST(Zoo, AVisionTransformerHasTheBitsOfTheCpu) {
   EXPECT_EQ(results.variants(2).logits_fingerprint(), results.variants(1).logits_fingerprint());
 }
 
+// The output y of a network on the CPU and on the emulated device, of two samples.
+void ExpectTheBitsOfTheCpu(const Model& model, const std::string& input, const Tensor& samples,
+                           EmulatedBackend& backend) {
+  SessionOptions cpu, cuda;
+  cpu.batch = cuda.batch = 2;
+  cuda.device = "cuda";
+  cuda.cuda = &backend;
+  Tensor found, wanted;
+  for (const auto& [options, y] : {std::make_pair(cpu, &wanted), std::make_pair(cuda, &found)}) {
+    ASSERT_OK_AND_ASSIGN(Session session, Prepare(model, options));
+    ASSERT_OK(session.Run({{input, samples}}, {{"y", y}}));
+  }
+  EXPECT_TRUE(found.SameBytes(wanted));
+}
+
+TEST(Zoo, ConvolutionsOverVolumesHaveTheBitsOfTheCpu) {
+  onnx::ModelBuilder builder(13);
+  builder.Input("volume", {"N", 2, 5, 8, 6});
+  auto weight = [&, seed = 0](const char* name, Shape shape) mutable {
+    builder.Initializer(name, onnx::Seeded(std::move(shape), ++seed));
+  };
+  weight("k", {8, 2, 3, 3, 3}), weight("along", {8, 8, 3, 1, 1}), weight("depthwise", {8, 1, 3, 3, 3});
+  weight("scale", {8}), weight("shift", {8}), weight("up", {8, 4, 3, 3, 3});
+  builder.Node("Conv", {"volume", "k"}, {"a"}, "first").Ints("strides", {2, 1, 2}).Ints("pads", {1, 1, 1, 1, 1, 1});
+  builder.Node("Relu", {"a"}, {"b"}, "relu");
+  builder.Node("Conv", {"b", "along"}, {"c"}, "along").Ints("pads", {1, 0, 0, 1, 0, 0});
+  builder.Node("InstanceNormalization", {"c", "scale", "shift"}, {"d"}, "norm").Node("Add", {"d", "b"}, {"e"}, "add");
+  builder.Node("MaxPool", {"e"}, {"f"}, "pool").Ints("kernel_shape", {2, 2, 2}).Ints("strides", {1, 2, 1});
+  builder.Node("Conv", {"f", "depthwise"}, {"g"}, "depthwise").Ints("pads", {1, 1, 1, 1, 1, 1}).Int("group", 8);
+  builder.Node("ConvTranspose", {"g", "up"}, {"y"}, "up").Ints("strides", {2, 2, 2}).Ints("pads", {1, 1, 1, 1, 1, 1});
+  builder.Output("y");
+  const std::string path = ::testing::TempDir() + "/volumes.onnx";
+  std::ofstream(path, std::ios::binary) << builder.Bytes();
+  ASSERT_OK_AND_ASSIGN(const Model network, Load(path));
+  ASSERT_OK_AND_ASSIGN(const Model int8, Compile(network, {{"volume", onnx::Seeded({8, 2, 5, 8, 6}, 20)}}));
+  FakeApi api;
+  ASSERT_OK_AND_ASSIGN(auto device, runtime::cuda::Device::Open(&api));
+  EmulatedBackend backend(std::move(device));
+  ExpectTheBitsOfTheCpu(int8, "volume", onnx::Seeded({2, 2, 5, 8, 6}, 21), backend);
+  const std::string text = ir::Print(int8.graph());
+  EXPECT_NE(text.find("stack_frames("), std::string::npos);
+  EXPECT_EQ(text.find("conv3d"), std::string::npos);
+}
+
 // An image's bytes in, a recurrent layer over its pixels.
 TEST(Zoo, BytesAndARecurrentLayerHaveTheBitsOfTheCpu) {
   onnx::ModelBuilder builder(13);
@@ -149,18 +193,12 @@ TEST(Zoo, BytesAndARecurrentLayerHaveTheBitsOfTheCpu) {
   FakeApi api;
   ASSERT_OK_AND_ASSIGN(auto device, runtime::cuda::Device::Open(&api));
   EmulatedBackend backend(std::move(device));
-  SessionOptions cpu, cuda;
-  cpu.batch = cuda.batch = 2;
+  ExpectTheBitsOfTheCpu(int8, "image", onnx::Seeded({2, 8, 6, 3}, 5, DType::kU8), backend);
+  EXPECT_EQ(cuda::DeviceBytes(), 0) << "the session has gone";
+  SessionOptions cuda;
+  cuda.batch = 2;
   cuda.device = "cuda";
   cuda.cuda = &backend;
-  Tensor found, wanted;
-  const Tensor images = onnx::Seeded({2, 8, 6, 3}, 5, DType::kU8);
-  for (const auto& [options, y] : {std::make_pair(cpu, &wanted), std::make_pair(cuda, &found)}) {
-    ASSERT_OK_AND_ASSIGN(Session session, Prepare(int8, options));
-    ASSERT_OK(session.Run({{"image", images}}, {{"y", y}}));
-  }
-  EXPECT_TRUE(found.SameBytes(wanted));
-  EXPECT_EQ(cuda::DeviceBytes(), 0) << "the session has gone";
   {
     // Of kernels' weights, too, the device has one copy, whatever the batch.
     ASSERT_OK_AND_ASSIGN(const Session first, Prepare(int8, cuda));

@@ -12,9 +12,9 @@ namespace {
 
 absl::StatusOr<WindowAxis> FramesOf(const ir::OpCall& call) {
   const int64_t frames = call.GetInt("frames");
-  ASSIGN_OR_RETURN(const Window window, MakeWindow({absl::MakeConstSpan(&frames, 1), call.GetInts("kernel_size"),
-                                                    call.GetInts("stride"), call.GetInts("dilation"),
-                                                    call.GetInts("padding")}));
+  ASSIGN_OR_RETURN(const Window window,
+                   MakeWindow({absl::MakeConstSpan(&frames, 1), call.GetInts("kernel_size"), call.GetInts("stride"),
+                               call.GetInts("dilation"), call.GetInts("padding")}));
   return window.axes.back();
 }
 

@@ -1,5 +1,5 @@
-// stack_frames: neighbouring frames as one image. A convolution over volumes, which are sequences of frames, is one over
-// images of these.
+// stack_frames: neighbouring frames as one image. A convolution over volumes, which are sequences of frames, is one
+// over images of these.
 //
 //   input  [N*frames, C, H, W]           sequence n's frame f is image n*frames + f
 //   result [N*frames', kernel*C, H, W]   channel k*C + c is channel c of tap k; with as_rows

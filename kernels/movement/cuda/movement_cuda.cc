@@ -32,8 +32,8 @@ struct BoundLaunch {
 // May the copy move `words` elements at once? Memory itself is 64-byte aligned.
 bool Allows(const StridedCopy& copy, int64_t words) {
   const StridedCopy::Axis& row = copy.axes.back();
-  bool allows = row.from == (copy.input == StridedCopy::kFill ? 0 : 1) && row.to == 1 && row.size % words == 0 && copy.from_offset % words == 0 &&
-                copy.to_offset % words == 0;
+  bool allows = row.from == (copy.input == StridedCopy::kFill ? 0 : 1) && row.to == 1 && row.size % words == 0 &&
+                copy.from_offset % words == 0 && copy.to_offset % words == 0;
   for (size_t i = 0; i + 1 < copy.axes.size(); ++i) {
     allows = allows && copy.axes[i].from % words == 0 && copy.axes[i].to % words == 0;
   }

@@ -1,7 +1,7 @@
 // Direct convolution: no im2col. The input rows that a block of output rows needs are copied once, with their padding,
-// as the elements that the instruction set multiplies; of very long rows, parts. In NHWC the taps of a kernel row lie next to each other there,
-// so each kernel row is one contiguous run of dwords (one per tap where dilated), and consecutive output pixels start
-// at a constant distance: a matrix product whose left operand has overlapping rows.
+// as the elements that the instruction set multiplies; of very long rows, parts. In NHWC the taps of a kernel row lie
+// next to each other there, so each kernel row is one contiguous run of dwords (one per tap where dilated), and
+// consecutive output pixels start at a constant distance: a matrix product whose left operand has overlapping rows.
 #include "kernels/int8/conv2d/direct/direct.h"
 
 #include <algorithm>
