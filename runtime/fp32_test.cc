@@ -90,6 +90,27 @@ std::vector<Case> ConvCases() {
        [](GraphBuilder& g) {
          return g.Call("conv3d", {g.Input({1, 2, 5, 6, 7}), g.Constant({3, 2, 2, 3, 2})});
        }},
+      {"conv3d_residual_relu",  // What is copied to another layout, or is one in any.
+       [](GraphBuilder& g) {
+         Node* x = g.Input({2, 24, 3, 6, 7});
+         return g.Call("conv3d", {x, g.Constant({24, 24, 3, 3, 3}), g.Constant({24}), x},
+                       ConvAttributes({1, 1, 1}, {1, 1, 1, 1, 1, 1}, {1, 1, 1}, 1, "relu"));
+       }},
+      {"conv3d_residual_of_one_pixel",
+       [](GraphBuilder& g) {
+         Node* x = g.Input({3, 1, 1, 1, 1});
+         return g.Call("conv3d", {x, g.Constant({1, 1, 1, 1, 1}), nullptr, x});
+       }},
+      {"conv3d_depthwise",
+       [](GraphBuilder& g) {
+         return g.Call("conv3d", {g.Input({1, 20, 4, 5, 6}), g.Constant({20, 1, 3, 3, 3}), g.Constant({20})},
+                       ConvAttributes({1, 2, 2}, {1, 1, 1, 1, 1, 1}, {1, 1, 1}, 20));
+       }},
+      {"conv_transpose3d",
+       [](GraphBuilder& g) {
+         return g.Call("conv_transpose3d", {g.Input({1, 16, 3, 4, 5}), g.Constant({16, 8, 3, 2, 3}), g.Constant({8})},
+                       {{"stride", Ints{2, 2, 1}}, {"padding", Ints{1, 0, 1, 1, 0, 1}}});
+       }},
       {"conv_transpose",
        [](GraphBuilder& g) {
          return g.Call("conv_transpose2d", {g.Input({2, 6, 5, 4}), g.Constant({6, 5, 3, 2}), g.Constant({5})},

@@ -121,7 +121,7 @@ int64_t PartPairs(const Problem& problem) {
 
 class Winograd : public Algorithm {
  public:
-  Winograd(const Problem& problem, const Loops& loops)
+  [[gnu::cold]] Winograd(const Problem& problem, const Loops& loops)
       : geometry_(problem.geometry),
         loops_(loops),
         constants_(problem, CodeForm::kSigned),
