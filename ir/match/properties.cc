@@ -11,6 +11,12 @@ bool IsF32(const Node& value) { return value.type().is_tensor() && value.tensor_
 
 bool IsConvolution(const Node& node) { return node.IsOp("conv1d") || node.IsOp("conv2d") || node.IsOp("conv3d"); }
 
+bool ConvertsAll(const Node& node) {
+  if ((!node.IsOp("quantize") && !node.IsOp("dequantize")) || node.num_operands() > 1) return false;
+  const TensorType& codes = (node.IsOp("quantize") ? node : *node.operand(0)).tensor_type();
+  return codes.quant ? codes.quant->per_tensor() : node.attribute("axis").as_int() < 0;
+}
+
 int ChannelAxis(const Node& layer, const TensorType& value) { return layer.IsOp("linear") ? value.rank() - 1 : 1; }
 
 bool TakesAll(const Node& slice) {

@@ -12,6 +12,9 @@ bool IsF32(const ir::Node& value);
 // conv1d, conv2d or conv3d.
 bool IsConvolution(const ir::Node& node);
 
+// To codes or from them, with parameters of the whole tensor.
+bool ConvertsAll(const ir::Node& node);
+
 // The axis of the channels in a value of this type that `layer`, a linear or a convolution, reads or gives.
 int ChannelAxis(const ir::Node& layer, const TensorType& value);
 

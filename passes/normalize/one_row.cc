@@ -52,13 +52,6 @@ NewCall CallOf(const Node& node, std::string op, bool two_axes) {
   return call;
 }
 
-// To codes or from them, with parameters of the whole tensor.
-bool ConvertsAll(const Node& node) {
-  if ((!node.IsOp("quantize") && !node.IsOp("dequantize")) || node.num_operands() > 1) return false;
-  const TensorType& codes = (node.IsOp("quantize") ? node : *node.operand(0)).tensor_type();
-  return codes.quant ? codes.quant->per_tensor() : node.attribute("axis").as_int() < 0;
-}
-
 std::vector<NewCall> Convolution(const Node& node, std::string op) {
   Node* x = node.operand(0);
   NewCall call = CallOf(node, std::move(op), /*two_axes=*/true);
@@ -67,7 +60,7 @@ std::vector<NewCall> Convolution(const Node& node, std::string op) {
     return {std::move(call), {"squeeze", {}, {}, Row()}};
   }
   std::vector<NewCall> calls = {{"unsqueeze", {x}, {}, Row()}, std::move(call), {"squeeze", {}, {}, Row()}};
-  if (x->IsOp("dequantize") && ConvertsAll(*x)) {  // The convolution reads codes.
+  if (x->IsOp("dequantize") && match::ConvertsAll(*x)) {  // The convolution reads codes.
     calls[0].operands = {x->operand(0)};
     calls.insert(calls.begin() + 1, {"dequantize", {}, {}, x->attributes()});
   }
@@ -78,7 +71,7 @@ std::vector<NewCall> Convolution(const Node& node, std::string op) {
 
 std::vector<NewCall> OfOneRow(const Node& node) {
   const bool is_module = node.kind() == ir::NodeKind::kCallModule;
-  const bool converts = ConvertsAll(node);
+  const bool converts = match::ConvertsAll(node);
   if ((!match::IsF32(node) && !converts) || node.tensor_type().rank() != 3) return {};
   if (node.op()->module_form && !is_module) return {};
   absl::string_view stem = node.op()->name;

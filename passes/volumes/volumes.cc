@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/base/hash_map.h"
 #include "ir/match/properties.h"
@@ -88,13 +87,6 @@ std::shared_ptr<const Tensor> OverPhases(const Tensor& weight, const fusion::Pha
   return images;
 }
 
-// To codes or from them, with parameters of the whole tensor.
-bool ConvertsAll(const Node& node) {
-  if ((!node.IsOp("quantize") && !node.IsOp("dequantize")) || node.num_operands() > 1) return false;
-  const TensorType& codes = (node.IsOp("quantize") ? node : *node.operand(0)).tensor_type();
-  return codes.quant && codes.quant->per_tensor();
-}
-
 class Rewriter {
  public:
   Rewriter(ir::Graph& graph, Remarks& remarks) : graph_(graph), remarks_(remarks) {}
@@ -125,13 +117,14 @@ class Rewriter {
     if (node->IsOp("max_pool3d") || node->IsOp("avg_pool3d")) return Pool(node);
     const bool of_sheet = node->IsOp("global_avg_pool") || node->IsOp("group_norm") || node->IsOp("instance_norm");
     if (of_sheet) return OfSheet(node);
-    const bool by_channel = node->IsOp("batch_norm") || (node->IsOp("cat") && ChannelsOf(*node, "dim"));
-    if (by_channel || ConvertsAll(*node) || node->op()->elementwise) return Same(node);
+    const bool by_channel = node->IsOp("batch_norm") || JoinsChannels(*node);
+    if (by_channel || match::ConvertsAll(*node) || node->op()->elementwise) return Same(node);
     return absl::OkStatus();
   }
 
-  static bool ChannelsOf(const Node& node, const char* axis) {
-    const int64_t dim = node.attribute(axis).as_int();
+  static bool JoinsChannels(const Node& node) {
+    if (!node.IsOp("cat")) return false;
+    const int64_t dim = node.attribute("dim").as_int();
     return dim == 1 || dim == 1 - kRank;
   }
 
@@ -173,12 +166,14 @@ class Rewriter {
   std::string WhyNot(const Node& node) const {
     if (node.kind() != ir::NodeKind::kCallModule) return "it is no call_module (run normalize first)";
     if (!match::IsF32(node) || node.operand(0)->tensor_type().num_elements() == 0) return "wanted f32 with elements";
-    const std::optional<QuantParams>& quant = graph_.ParameterOfOrNull(node, "weight")->type().quant;
+    const Tensor& weight = *graph_.ParameterOfOrNull(node, "weight");
+    const std::optional<QuantParams>& quant = weight.type().quant;
     const int64_t groups = node.attribute("groups").as_int();
     const Ints& dilation = node.attribute("dilation").as_ints();
     if (node.IsOp("conv3d")) {
       if (quant && !quant->per_tensor() && quant->axis != 0) return "its weight's scales are not those of axis 0";
-      return groups > 1 && dilation[1] > 1 ? "it has groups, and is dilated" : "";
+      const bool rows_apart = groups > 1 && weight.dim(2) > 1 && weight.dim(3) > 1 && dilation[1] > 1;
+      return rows_apart ? "it has groups, and rows of its kernel are dilated" : "";
     }
     if (quant || groups > 1) return "it has groups or codes";
     return dilation[0] > 1 ? "it is dilated" : fusion::PhasedAxisOf(node, 0).WhyNot();
@@ -390,7 +385,7 @@ class Rewriter {
     const auto it = stacks_.find(value);
     if (it != stacks_.end()) return it->second;
     Stack stack;
-    if (value->IsOp("dequantize") && ConvertsAll(*value)) {
+    if (value->IsOp("dequantize") && match::ConvertsAll(*value)) {
       ASSIGN_OR_RETURN(stack, StackOf(value->operand(0), before));
       ASSIGN_OR_RETURN(stack.images,
                        graph_.AddFunction(value->name(), "dequantize", {stack.images}, value->attributes(), before));

@@ -365,7 +365,7 @@ TABLE = [
     Network("s3d", "torchvision", video("s3d"), ((1, 3, 16, 224, 224),)),
     Network("volume_unet", "torch", lambda: VolumeUNet(False), VOLUME, small=True),
     Network("volume_unet_overlapping", "torch", lambda: VolumeUNet(True), VOLUME, small=True),
-    Network("separated_video", "torch", Separated, FRAMES, small=True),
+    Network("separated_video", "torch", Separated, ((1, 3, 4, 64, 64),), small=True),
     Network("unet_transposed", "torch", lambda: UNet(True), small=True),
     Network("unet_bilinear", "torch", lambda: UNet(False), small=True),
     Network("generator", "torch", Generator, small=True),

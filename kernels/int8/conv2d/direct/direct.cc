@@ -1,7 +1,7 @@
 // Direct convolution: no im2col. The input rows that a block of output rows needs are copied once, with their padding,
-// as the elements that the instruction set multiplies; of very long rows, parts. In NHWC the taps of a kernel row lie
-// next to each other there, so each kernel row is one contiguous run of dwords (one per tap where dilated), and
-// consecutive output pixels start at a constant distance: a matrix product whose left operand has overlapping rows.
+// as the elements that the instruction set multiplies. In NHWC the taps of a kernel row lie next to each other there,
+// so each kernel row is one contiguous run of dwords (one per tap where dilated), and consecutive output pixels start
+// at a constant distance: a matrix product whose left operand has overlapping rows.
 #include "kernels/int8/conv2d/direct/direct.h"
 
 #include <algorithm>
@@ -50,8 +50,7 @@ class Direct : public Algorithm {
   int64_t constant_bytes() const override { return constants_.bytes(); }
 
   void Run(const Arguments& arguments, const kernels::RunContext& context) const override {
-    const int tasks = static_cast<int>(geometry_.batch * row_blocks_ * column_blocks_ * panel_splits_);
-    context.parallel->For(tasks, [&](int task, int thread) {
+    context.parallel->For(static_cast<int>(geometry_.batch * row_blocks_ * panel_splits_), [&](int task, int thread) {
       RunTask(arguments, task, static_cast<uint8_t*>(context.scratch.data) + thread * scratch_per_thread_);
     });
   }
@@ -65,25 +64,11 @@ class Direct : public Algorithm {
     const Geometry& g = geometry_;
     row_step_ = g.kernel_height == 1 ? 1 : g.stride_y;
     column_step_ = g.kernel_width == 1 ? 1 : g.stride_x;
+    columns_ = (int64_t{g.out_width} - 1) * column_step_ + int64_t{g.kernel_width - 1} * g.dilation_x + 1;
     tap_bytes_ = int64_t{g.group_in_channels()} * loops_.element_bytes;
     pixel_bytes_ = in_place_ ? operands_.input.pixel_bytes : tap_bytes_;
     one_line_ = in_place_ || (g.kernel_height == 1 && g.kernel_width == 1 && operands_.rows_joined());
-    PlanColumns();
-    const int64_t bytes = ColumnsFor(block_columns_) * pixel_bytes_;
-    row_bytes_ = one_line_ ? bytes : RoundUp(bytes, 64);
-  }
-
-  // Rows that are much longer than what a block may take are several blocks.
-  void PlanColumns() {
-    const int64_t width = geometry_.out_width;
-    const int64_t blocks = std::max(CeilDiv(RowsFor(1) * ColumnsFor(width) * pixel_bytes_, kMaxRowsBytes),
-                                    CeilDiv(width * kPanelBytes, kMaxAccumulatorBytes));
-    block_columns_ = one_line_ || blocks <= 2 ? width : CeilDiv(width, blocks);
-    column_blocks_ = CeilDiv(width, block_columns_);
-  }
-
-  int64_t ColumnsFor(int64_t out_columns) const {
-    return (out_columns - 1) * column_step_ + int64_t{geometry_.kernel_width - 1} * geometry_.dilation_x + 1;
+    row_bytes_ = one_line_ ? columns_ * pixel_bytes_ : RoundUp(columns_ * pixel_bytes_, 64);
   }
 
   int64_t RowsFor(int64_t out_rows) const {
@@ -113,8 +98,7 @@ class Direct : public Algorithm {
     threads_ = threads;
     accumulator_stride_ = kPanel * std::min<int64_t>(loops_.max_panels, panels());
     block_rows_ = 1;
-    while (column_blocks_ == 1 && block_rows_ < g.out_height &&
-           RowsFor(block_rows_ + 1) * row_bytes_ <= kMaxRowsBytes &&
+    while (block_rows_ < g.out_height && RowsFor(block_rows_ + 1) * row_bytes_ <= kMaxRowsBytes &&
            (block_rows_ + 1) * g.out_width * kPanelBytes <= kMaxAccumulatorBytes) {
       ++block_rows_;
     }
@@ -123,8 +107,7 @@ class Direct : public Algorithm {
     const int64_t input_bytes = int64_t{1} * g.in_height * g.in_width * g.in_channels;
     const int64_t weight_bytes = int64_t{1} * g.out_channels * depth_ * kDwordBytes;
     panel_splits_ = 1;
-    const bool few_rows = g.out_height * column_blocks_ < threads;
-    if (threads > 1 && g.batch < threads && (weight_bytes > input_bytes || few_rows)) {
+    if (threads > 1 && g.batch < threads && (weight_bytes > input_bytes || g.out_height < threads)) {
       panel_splits_ = std::min<int64_t>(threads, CeilDiv(panels(), loops_.max_panels));
     } else if (threads > 1) {
       row_blocks_ = std::min<int64_t>(RoundUp(row_blocks_, threads), g.out_height);
@@ -138,13 +121,13 @@ class Direct : public Algorithm {
     // The last dword of a run may reach past the last row.
     rows_bytes_ = in_place_ ? 0 : RoundUp(RowsFor(block_rows_) * row_bytes_ + kDwordBytes, 64);
     scratch_per_thread_ =
-        rows_bytes_ + RoundUp(block_rows_ * block_columns_ * accumulator_stride_ * int64_t{sizeof(int32_t)}, 64);
+        rows_bytes_ + RoundUp(block_rows_ * g.out_width * accumulator_stride_ * int64_t{sizeof(int32_t)}, 64);
   }
 
   // Rows of outputs that fill the products badly are taken as one.
   void PlanPixels() {
     const int64_t width = geometry_.out_width, pixels = block_rows_ * width;
-    if (!loops_.scattered_rows || one_line_ || column_blocks_ > 1) return;
+    if (!loops_.scattered_rows || one_line_) return;
     if (CeilDiv(pixels, kMaxRows) * 4 > block_rows_ * CeilDiv(width, kMaxRows) * 3) return;
     for (int64_t pixel = 0; pixel < pixels; ++pixel) {
       pixel_offsets_.push_back(pixel / width * row_step_ * row_bytes_ + pixel % width * column_step_ * pixel_bytes_);
@@ -185,11 +168,10 @@ class Direct : public Algorithm {
 
   void RunTask(const Arguments& arguments, int64_t task, uint8_t* scratch) const {
     const Geometry& g = geometry_;
-    const int64_t split = task % panel_splits_, part = task / panel_splits_;
-    const int64_t block = part / column_blocks_ % row_blocks_, image = part / column_blocks_ / row_blocks_;
-    const int64_t first_row = block * block_rows_, first_column = part % column_blocks_ * block_columns_;
+    const int64_t split = task % panel_splits_, block = task / panel_splits_ % row_blocks_;
+    const int64_t image = task / panel_splits_ / row_blocks_;
+    const int64_t first_row = block * block_rows_;
     const int64_t rows = std::min<int64_t>(block_rows_, g.out_height - first_row);
-    const int64_t columns = std::min<int64_t>(block_columns_, g.out_width - first_column);
     const int64_t wide_panels = CeilDiv(panels(), loops_.max_panels);
     const int64_t begin = wide_panels * split / panel_splits_ * loops_.max_panels;
     const int64_t end = std::min<int64_t>(panels(), wide_panels * (split + 1) / panel_splits_ * loops_.max_panels);
@@ -197,11 +179,11 @@ class Direct : public Algorithm {
     const uint8_t* input = static_cast<const uint8_t*>(arguments.input);
     const uint8_t* copied = in_place_ ? input + operands_.input.Offset(image, first_row, 0) : scratch;
     for (int group = 0; group < g.groups; ++group) {
-      if (!in_place_) CopyRows(input, image, group, {first_row, first_column}, rows, columns, scratch);
+      if (!in_place_) CopyRows(input, image, group, first_row, rows, scratch);
       for (int64_t panel = begin; panel < end; panel += loops_.max_panels) {
         const int64_t count = std::min<int64_t>(loops_.max_panels, end - panel);
         const int64_t channel = int64_t{group} * g.group_out_channels() + panel * kPanel;
-        Destination to = operands_.To(arguments, image, first_row, first_column, channel);
+        Destination to = operands_.To(arguments, image, first_row, 0, channel);
         to.channel = static_cast<int>((group * panels() + panel) * kPanel);
         to.channels = static_cast<int>(std::min<int64_t>(count * kPanel, g.group_out_channels() - panel * kPanel));
         for (int64_t dword = 0; dword < depth_; dword += chunk_depth_) {
@@ -209,18 +191,18 @@ class Direct : public Algorithm {
           const uint8_t* next = !last                             ? Weight(group, panel, dword + chunk_depth_)
                                 : panel + loops_.max_panels < end ? Weight(group, panel + loops_.max_panels, 0)
                                                                   : nullptr;
-          MultiplyRows(copied, Weight(group, panel, dword), next, count, dword, rows, columns, accumulators,
+          MultiplyRows(copied, Weight(group, panel, dword), next, count, dword, rows, accumulators,
                        last ? &to : nullptr);
         }
       }
     }
   }
 
-  // Sums of `count` pixels of the block, whose rows have so many, from the one with index `first` on, to outputs.
-  void Finish(const Destination& to, int64_t columns, int64_t first, int64_t count, const int32_t* sums) const {
+  // Sums of `count` pixels of the block, from the one with index `first` on, to outputs.
+  void Finish(const Destination& to, int64_t first, int64_t count, const int32_t* sums) const {
     for (int64_t done = 0, run; done < count; done += run) {
-      const int64_t row = (first + done) / columns, x = (first + done) % columns;
-      run = operands_.rows_joined() ? count : std::min(count - done, columns - x);
+      const int64_t row = (first + done) / geometry_.out_width, x = (first + done) % geometry_.out_width;
+      run = operands_.rows_joined() ? count : std::min(count - done, geometry_.out_width - x);
       loops_.finish(constants_.stage(), At(to, row, x), sums + done * accumulator_stride_, accumulator_stride_,
                     static_cast<int>(run));
     }
@@ -243,33 +225,27 @@ class Direct : public Algorithm {
     }
   }
 
-  struct Pixel {
-    int64_t row, column;
-  };
-
-  // What so many rows and columns of outputs need, from the one at `first` on.
-  void CopyRows(const uint8_t* input, int64_t image, int group, Pixel first, int64_t out_rows, int64_t out_columns,
+  void CopyRows(const uint8_t* input, int64_t image, int group, int64_t first_row, int64_t out_rows,
                 uint8_t* to) const {
     const Geometry& g = geometry_;
     const int64_t channels = g.group_in_channels();
     const int64_t source_step_y = g.kernel_height == 1 ? g.stride_y : 1;
     const int64_t source_step_x = g.kernel_width == 1 ? g.stride_x : 1;
-    const int64_t first_y = first.row * g.stride_y - g.pad_top, first_x = first.column * g.stride_x - g.pad_left;
+    const int64_t first_y = first_row * g.stride_y - g.pad_top;
     // The columns of the copy that lie inside the image.
-    const int64_t columns = ColumnsFor(out_columns);
-    const int64_t inside_begin = std::min(columns, CeilDiv(std::max<int64_t>(-first_x, 0), source_step_x));
+    const int64_t inside_begin = std::min(columns_, CeilDiv(g.pad_left, source_step_x));
     const int64_t inside_end =
-        std::max(inside_begin, std::min(columns, CeilDiv(std::max<int64_t>(g.in_width - first_x, 0), source_step_x)));
+        std::max(inside_begin, std::min(columns_, CeilDiv(int64_t{g.in_width} + g.pad_left, source_step_x)));
     const int64_t rows = RowsFor(out_rows);
     for (int64_t row = 0; row < rows; ++row, to += row_bytes_) {
       const int64_t y = first_y + row * source_step_y;
       if (y < 0 || y >= g.in_height) {
-        Fill(to, columns * channels);
+        Fill(to, columns_ * channels);
         continue;
       }
       Fill(to, inside_begin * channels);
       const uint8_t* from =
-          input + operands_.input.Offset(image, y, inside_begin * source_step_x + first_x) + group * channels;
+          input + operands_.input.Offset(image, y, inside_begin * source_step_x - g.pad_left) + group * channels;
       uint8_t* inside = to + inside_begin * pixel_bytes_;
       if (operands_.input.pixel_bytes == channels && source_step_x == 1) {
         loops_.load(from, (inside_end - inside_begin) * channels, constants_.input_flip(), inside);
@@ -280,7 +256,7 @@ class Direct : public Algorithm {
           inside += pixel_bytes_;
         }
       }
-      Fill(to + inside_end * pixel_bytes_, (columns - inside_end) * channels);
+      Fill(to + inside_end * pixel_bytes_, (columns_ - inside_end) * channels);
     }
   }
 
@@ -291,8 +267,8 @@ class Direct : public Algorithm {
   // One chunk of the depth, whose weights stay in a cache for all rows. `next`: those of the next; the
   // first products each fetch a panel of them. With `to`, the last chunk.
   void MultiplyRows(const uint8_t* rows, const uint8_t* weight, const uint8_t* next, int64_t panel_count,
-                    int64_t first_dword, int64_t out_rows, int64_t out_columns, int32_t* accumulators,
-                    const Destination* to) const {
+                    int64_t first_dword, int64_t out_rows, int32_t* accumulators, const Destination* to) const {
+    const Geometry& g = geometry_;
     Multiply m = {};
     m.a_stride = column_step_ * pixel_bytes_;
     m.offsets = offsets_.data() + first_dword;
@@ -304,7 +280,7 @@ class Direct : public Algorithm {
     m.accumulate = first_dword > 0;
     // Scattered pixels are one line, too.
     const bool scattered = !pixel_offsets_.empty();
-    const int64_t lines = one_line_ || scattered ? 1 : out_rows, width = out_rows * out_columns / lines;
+    const int64_t lines = one_line_ || scattered ? 1 : out_rows, width = out_rows * g.out_width / lines;
     const bool whole_lines = to != nullptr && whole_lines_;
     const int64_t tiles = whole_lines ? 1 : CeilDiv(width, kMaxRows), tiles_of_call = loops_.max_rows / kMaxRows;
     for (int64_t row = 0; row < lines; ++row) {
@@ -321,9 +297,9 @@ class Direct : public Algorithm {
           loops_.multiply_codes(m, constants_.stage(), At(*to, row, 0));
           continue;
         }
-        loops_.multiply_few != nullptr ? loops_.multiply_few(m, geometry_.out_channels) : loops_.multiply(m);
+        loops_.multiply_few != nullptr ? loops_.multiply_few(m, g.out_channels) : loops_.multiply(m);
         if (to == nullptr || (end < first + kFinishedPixels && end < width)) continue;
-        Finish(*to, out_columns, row * width + first, end - first, m.c - (x - first) * m.c_stride);
+        Finish(*to, row * width + first, end - first, m.c - (x - first) * m.c_stride);
         first = end;
       }
     }
@@ -336,8 +312,7 @@ class Direct : public Algorithm {
   uint8_t pad_;  // The zero point in the form that is multiplied.
 
   int64_t row_step_, column_step_;  // Between consecutive output pixels, in the copy.
-  int64_t tap_bytes_, pixel_bytes_, row_bytes_, rows_bytes_;
-  int64_t block_columns_, column_blocks_;
+  int64_t tap_bytes_, columns_, pixel_bytes_, row_bytes_, rows_bytes_;
   int64_t run_dwords_, depth_, chunk_depth_;
   int64_t chunk_bytes_, panel_bytes_;  // Of weights.
   std::vector<int64_t> offsets_;       // Where the depth's dwords lie, from an output pixel's first tap.
