@@ -14,9 +14,9 @@
 //   sheet   [N, C, D, H*W]; in NHWC its bytes are those of the images
 //
 // Between two convolutions nothing is left of the views. Begins at convolutions: where a network has none over volumes,
-// nothing changes. It belongs behind fusion, so that FP32 keeps its convolutions over volumes, and in front of quantize.
+// nothing changes. It belongs behind fusion, so that FP32 keeps its convolutions over volumes, and before quantize.
 //
-// Declines: computed weights; weights with a scale for each tap; values without elements; groups whose rows are dilated;
+// Declines: computed weights; weights with a scale for each tap; values without elements; groups with dilated rows;
 // transposed convolutions with groups, or that subpixel.h declines. Whatever else reads a volume gets one.
 //
 // Numeric contract: 1e-5 of the largest output (a mean over windows is one of means).
