@@ -55,7 +55,9 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
   ASSIGN_OR_RETURN(const Problem problem, ProblemOf(pooled ? parts.conv : desc));
   ASSIGN_OR_RETURN(const auto device, CurrentDevice());
   ASSIGN_OR_RETURN(Plan plan, Plan::Make(problem, pooled ? &parts.pool : nullptr, device, options));
-  for (const Launch& launch : plan.launches()) RETURN_IF_ERROR(ToStatus(PrepareKernel(launch.id), plan.name()));
+  for (const Launch& launch : plan.launches()) {
+    RETURN_IF_ERROR(ToStatus(PrepareKernel(launch.id, device.shared_bytes_per_block), plan.name()));
+  }
   ASSIGN_OR_RETURN(DeviceBuffer constants, DeviceBuffer::Upload(plan.constants().data(), plan.constants().size(),
                                                                 absl::StrCat("the weights of ", desc.op)));
   DeviceBuffer tickets;

@@ -1,13 +1,16 @@
+#include <algorithm>
+
 #include "kernels/cuda/launch.h"
 #include "kernels/int8/conv2d/cuda/kernels.h"
 #include "kernels/int8/conv2d/cuda/launch.h"
 
 namespace fuselage::int8::conv2d::cuda {
 
-cudaError_t PrepareKernel(const KernelId& id) {
+cudaError_t PrepareKernel(const KernelId& id, int most_shared_bytes) {
   if (id.family != Family::kGemm) return cudaSuccess;
   // The most that any plan wants: to set less later would take it from another.
-  const int shared_bytes = GemmSharedBytes(id, /*residual=*/true, kMostPatchPixels);
+  const int shared_bytes =
+      std::min(most_shared_bytes, GemmSharedBytes(id, /*residual=*/true, kMostPatchPixels, kMostShortSteps));
   if (IsForHopper(id)) return PrepareForHopper(id, shared_bytes);
   return WithKernel<kFirstHopperTile>(id, [&](auto kernel) {
     return cudaFuncSetAttribute(::fuselage::cuda::RunKernel<decltype(kernel)>,

@@ -76,8 +76,9 @@ TEST_F(Conv2dCudaTest, EveryTileAndSplit) {
     const bool halo = kTiles[i % tiles].halo;
     PlanOptions options;
     options.family = Family::kGemm;
-    options.tiling = Tiling{i % tiles, halo ? 1 : 1 + i / tiles % 5};
-    ExpectEqualsCpu(halo ? RandomHaloCase(i) : RandomCase(i, 16, /*groups=*/false), i, options);
+    const Case c = halo ? RandomHaloCase(i) : RandomCase(i, 16, /*groups=*/false);
+    options.tiling = TilingFor(c, i % tiles, 1 + i / tiles % 5);
+    ExpectEqualsCpu(c, i, options);
   }
 }
 

@@ -46,8 +46,9 @@ TEST(EmulationTest, EveryTileAndSplit) {
     const bool halo = kTiles[i % kTileCount].halo;
     PlanOptions options;
     options.family = Family::kGemm;
-    options.tiling = Tiling{i % kTileCount, halo ? 1 : 1 + i / kTileCount % 5};
-    names.insert(ExpectEqualsCpu(halo ? RandomHaloCase(i) : RandomCase(i, 16, /*groups=*/false), i, options));
+    const Case c = halo ? RandomHaloCase(i) : RandomCase(i, 16, /*groups=*/false);
+    options.tiling = TilingFor(c, i % kTileCount, 1 + i / kTileCount % 5);
+    names.insert(ExpectEqualsCpu(c, i, options));
     if (HasFailure()) return;
   }
   EXPECT_GE(names.size(), 4 * kTileCount);  // Small convolutions have fewer steps than splits.
@@ -264,12 +265,11 @@ TEST(EmulationTest, GroupsInEveryTile) {
     const bool halo = kTiles[tile].halo, diagonal = i / 8 % 2 == 0 && (tile == kHaloTile || tile == kDiagonalTile);
     PlanOptions options;
     options.family = Family::kGemm;
-    options.tiling = Tiling{tile, halo ? 1 : 1 + i % 3};
-    const Case c = halo ? RandomHaloCase(8000 + i) : RandomCase(8000 + i, 16, /*groups=*/false);
+    Case c = halo ? RandomHaloCase(8000 + i) : RandomCase(8000 + i, 16, /*groups=*/false);
     const int inputs = 8 << i % 3;
-    names.insert(ExpectEqualsCpu(
-        diagonal ? WithGroups(c, 4 + i % 5 * 2, inputs, inputs) : WithGroups(c, 2 + i % 3, 3 * 16, 1 + i % 40), i,
-        options));
+    c = diagonal ? WithGroups(c, 4 + i % 5 * 2, inputs, inputs) : WithGroups(c, 2 + i % 3, 3 * 16, 1 + i % 40);
+    options.tiling = TilingFor(c, tile, 1 + i % 3);
+    names.insert(ExpectEqualsCpu(c, i, options));
     if (HasFailure()) return;
   }
   for (const char* name : {"cuda diagonal halo 256x64", "cuda halo 256x64", "cuda diagonal gemm 64x64 split 2",

@@ -12,7 +12,6 @@
 #include "kernels/int8/conv2d/cuda/epilogue.h"
 #include "kernels/int8/conv2d/cuda/params.h"
 #include "kernels/int8/conv2d/cuda/steps.h"
-#include "kernels/int8/conv2d/cuda/teams.h"
 
 namespace fuselage::int8::conv2d::cuda {
 
@@ -24,25 +23,20 @@ struct Gemm {
   using Params = cuda::Params;
   using Tile = TileOfBlock;
   using Steps = cuda::Steps<Tile, X, kDiagonal>;
-  using Teams = cuda::Teams<Tile>;
-  static constexpr int kTeams = Teams::kTeams, kWarps = Teams::kWarps;
-  static constexpr int kBlocks = kTeams > 1 ? 2 : Tile::kBlocks;
+  static constexpr int kWarps = Tile::kWarps, kBlocks = Tile::kBlocks;
   static constexpr bool kWaits = true;
   static constexpr int kStages = Tile::kRows * Tile::kColumns < 128 * 128 ? kMostStages : 3;
   // Small steps are little else than what finds the buffers, unless these are constants.
   static constexpr int kTurns = Steps::kSmall ? kStages : 1;
   static constexpr int kStageBytes = (Tile::kRows + Tile::kColumns) * kStep;
   static constexpr int kBarrierBytes = Tile::kHopper ? 512 : 0;  // For Hopper: of each buffer's weights.
-  // The results take the place of the buffers. A residual is fetched meanwhile, to its own place, and so is what a
-  // block's cluster stores there.
-  static constexpr int kCluster = kBarrierBytes + kTeams * kStages * kStageBytes;
-  static constexpr int kSharedBytes = kCluster + (kTeams > 1 ? Teams::kClusterBytes : 0);
+  // The results take the place of the buffers. A residual is fetched meanwhile, to its own place.
+  static constexpr int kSharedBytes = kBarrierBytes + kStages * kStageBytes;
   static constexpr int PatchBytes(int) { return 0; }
-  static constexpr int SharedBytes(bool residual, int) {
-    return kSharedBytes + (residual && kTeams == 1 ? Tile::kStagingBytes : 0);
+  static constexpr int SharedBytes(bool residual, int, int) {
+    return kSharedBytes + (residual ? Tile::kStagingBytes : 0);
   }
-  static_assert(kTeams > 1 ? kCluster >= Teams::kBytes
-                           : kSharedBytes >= Tile::kStagingBytes && kSharedBytes >= Tile::kSumsEnd);
+  static_assert(kSharedBytes >= Tile::kStagingBytes && kSharedBytes >= Tile::kSumsEnd);
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
     const int column_tiles = p.padded_channels / Tile::kColumns;
@@ -53,94 +47,77 @@ struct Gemm {
     const auto pixel = [&](int row) { return int64_t{first_row + row < p.rows ? first_row + row : -1}; };
     const uint32_t staging = p.residual == nullptr ? kBarrierBytes : kSharedBytes;
     PerThread<Cursor, kWarps> cursors;
-    PerThread<typename Teams::Operands, kWarps> operands;  // Of several teams.
     PerWarp<typename Tile::Accumulators, kWarps> accumulators;
-    // Has a warp's team so many steps?
-    const auto has = [&](Warp warp, int step) { return step * kTeams + Teams::Of(warp) < steps; };
-    // Of a team's n-th step, into buffer `stage`.
-    const auto fetch_weights = [&](Warp warp, Thread thread, int n, int stage) {
-      const uint32_t to = StageOf(warp, stage) + Tile::kRows * kStep;
+    // Of the n-th step, into buffer `stage`.
+    const auto fetch_weights = [&](Thread thread, int n, int stage) {
+      const uint32_t to = StageOf(stage) + Tile::kRows * kStep;
       if constexpr (Tile::kHopper) {
         if (thread.index() > 0) return;
         thread.ExpectBytes(Barrier(stage), Steps::kWeightBytes);
         Steps::StartWeights(p, thread, first_step + n, first_channel, to, Barrier(stage));
       } else {
         Steps::FetchWeights(thread, cursors[thread].weight, to);
-        cursors[thread].weight += int64_t{kTeams} * p.padded_channels * kStep;
+        cursors[thread].weight += int64_t{p.padded_channels} * kStep;
       }
     };
 
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
-        cursors[thread] = MakeCursor(p, thread, first_row, first_channel, first_step + Teams::Of(warp));
+        cursors[thread] = MakeCursor(p, thread, first_row, first_channel, first_step);
         if constexpr (!Tile::kInGroups) accumulators[warp].Clear(thread);
-        if constexpr (kTeams > 1) operands[thread].LoadConstants(p, thread, {p, thread, first_row, first_channel});
         // The weights of the first steps do not wait for earlier launches.
         if constexpr (Tile::kHopper) {
           if (thread.index() == 0) thread.InitBarriers(Barrier(0), kStages);
         }
         FUSELAGE_UNROLL
         for (int step = 0; step < kStages - 1; ++step) {
-          if (has(warp, step)) fetch_weights(warp, thread, step, step);
+          if (step < steps) fetch_weights(thread, step, step);
         }
       });
-      Teams::Begin(p, warp, kCluster);
       warp.WaitForEarlier();
       FUSELAGE_UNROLL
       for (int step = 0; step < kStages - 1; ++step) {
-        if (has(warp, step)) {
+        if (step < steps) {
           warp.ForThreads([&](Thread thread) {
-            FetchRows(p, thread, StageOf(warp, step), cursors[thread].first_pieces[step], cursors[thread]);
+            FetchRows(p, thread, StageOf(step), cursors[thread].first_pieces[step], cursors[thread]);
           });
         }
-        if constexpr (kTeams == 1) {
-          if (step == 0 && p.residual != nullptr && p.sums == nullptr) {
-            warp.ForThreads([&](Thread thread) { FetchResidual<Tile>(p, thread, staging, first_channel, pixel); });
-          }
+        if (step == 0 && p.residual != nullptr && p.sums == nullptr) {
+          warp.ForThreads([&](Thread thread) { FetchResidual<Tile>(p, thread, staging, first_channel, pixel); });
         }
         warp.CommitCopies();
       }
-      // They are waited for where they are used.
-      if constexpr (kTeams > 1) {
-        warp.ForThreads([&](Thread thread) {
-          operands[thread].LoadResiduals(p, thread, {p, thread, first_row, first_channel});
-        });
-      }
       warp.template WaitForCopies<kStages - 2>();
     });
-    for (int first = 0; first * kTeams < steps; first += kTurns) {
+    for (int first = 0; first < steps; first += kTurns) {
       FUSELAGE_UNROLL
       for (int turn = 0; turn < kTurns; ++turn) {
         const int step = first + turn, stage = kTurns > 1 ? turn : step % kStages;
-        if (turn > 0 && step * kTeams >= steps) break;
+        if (turn > 0 && step >= steps) break;
         // The buffer that is filled is the one that was emptied before the last barrier.
         block.Phase([&](Warp warp) {
           const auto fetch = [&] {
             const int ahead = step + kStages - 1, filled = (stage + kStages - 1) % kStages;
-            if (!has(warp, ahead)) return;
+            if (ahead >= steps) return;
             warp.ForThreads([&](Thread thread) {
               Cursor& c = cursors[thread];
-              FetchRows(p, thread, StageOf(warp, filled), c.piece, c);
-              fetch_weights(warp, thread, ahead, filled);
+              FetchRows(p, thread, StageOf(filled), c.piece, c);
+              fetch_weights(thread, ahead, filled);
               c.piece = NextPiece(p, thread, c);
             });
           };
           if constexpr (Tile::kHopper) warp.WaitForBytes(Barrier(stage), step / kStages % 2);
-          if (has(warp, step)) Multiply(warp, StageOf(warp, stage), step > 0, accumulators[warp], fetch);
+          Multiply(warp, StageOf(stage), step > 0, accumulators[warp], fetch);
           warp.CommitCopies();
           warp.template WaitForCopies<kStages - 2>();
         });
       }
     }
 
-    if constexpr (kTeams > 1) {
-      Teams::Store(block, p, first_row, first_channel, kCluster, accumulators, operands);
-    } else {
-      if (p.splits > 1 && !AddSplits<Tile>(block, p, accumulators)) return;
-      if (p.sums != nullptr) return StoreSums<Tile>(block, p, first_row, first_channel, accumulators);
-      if (p.float_bias != nullptr) return StoreFloats<Tile>(block, p, first_channel, accumulators, pixel);
-      StoreCodes<Tile>(block, p, staging, first_channel, accumulators, pixel);
-    }
+    if (p.splits > 1 && !AddSplits<Tile>(block, p, accumulators)) return;
+    if (p.sums != nullptr) return StoreSums<Tile>(block, p, first_row, first_channel, accumulators);
+    if (p.float_bias != nullptr) return StoreFloats<Tile>(block, p, first_channel, accumulators, pixel);
+    StoreCodes<Tile>(block, p, staging, first_channel, accumulators, pixel);
   }
 
  private:
@@ -155,7 +132,7 @@ struct Gemm {
     uint32_t first[kFetchedRows];          // Offset in the input of the window at tap (0, 0), modulo 2^32;
     int y[kFetchedRows], x[kFetchedRows];  // the tap's place, in pixels.
     int channels;                          // From the window's first on.
-    Piece first_pieces[kStages - 1];       // Of the team's first steps,
+    Piece first_pieces[kStages - 1];       // Of the first steps,
     Piece piece;                           // of the next one,
     int next_piece;                        // and the index of the one after it.
     const int8_t* weight;                  // Of the next step; not for Hopper.
@@ -168,7 +145,7 @@ struct Gemm {
     c.channels = p.in_channels - first_input;
     FUSELAGE_UNROLL
     for (int i = 0; i < kFetchedRows; ++i) {
-      const int row = first_row + Tile::IndexOf(thread) / Steps::kPieces + i * kRowsApart;
+      const int row = first_row + thread.index() / Steps::kPieces + i * kRowsApart;
       const auto line = static_cast<int>(p.by_out_width.Divide(row));
       const auto image = static_cast<int>(p.by_out_height.Divide(line));
       c.y[i] = (line - image * p.out_height) * p.stride_y - p.pad_top;
@@ -177,7 +154,7 @@ struct Gemm {
       c.first[i] = pixel * p.in_channels + first_input;
       if (row >= p.rows) c.y[i] = -(1 << 30);  // Outside of any image.
     }
-    c.next_piece = first_step * Steps::kPieces + Tile::IndexOf(thread) % Steps::kPieces;
+    c.next_piece = first_step * Steps::kPieces + thread.index() % Steps::kPieces;
     FUSELAGE_UNROLL
     for (int step = 0; step < kStages - 1; ++step) c.first_pieces[step] = NextPiece(p, thread, c);
     c.piece = NextPiece(p, thread, c);
@@ -187,16 +164,14 @@ struct Gemm {
   // There are pieces for as many steps as are looked ahead.
   FUSELAGE_DEVICE static Piece NextPiece(const Params& p, Thread thread, Cursor& c) {
     const Piece piece = thread.LoadConstant(p.pieces + c.next_piece);
-    c.next_piece += kTeams * Steps::kPieces;
+    c.next_piece += Steps::kPieces;
     return piece;
   }
 
-  // A team's buffer, and the barrier of its weights.
-  FUSELAGE_DEVICE static uint32_t StageOf(Warp warp, int stage) {
-    return kBarrierBytes + (Teams::Of(warp) * kStages + stage) * kStageBytes;
-  }
+  // A buffer, and the barrier of its weights.
+  FUSELAGE_DEVICE static uint32_t StageOf(int stage) { return kBarrierBytes + stage * kStageBytes; }
   FUSELAGE_DEVICE static uint32_t Barrier(int stage) { return 8 * stage; }
-  static_assert(!Tile::kHopper || kTeams == 1);
+  static_assert(Tile::kTeams == 1);
 
   // Starts to fetch the cursor's pixels of a piece into a step's buffer.
   FUSELAGE_DEVICE static void FetchRows(const Params& p, Thread thread, uint32_t stage, const Piece& piece,
@@ -204,8 +179,8 @@ struct Gemm {
     const int channels = c.channels - piece.channel;
     FUSELAGE_UNROLL
     for (int i = 0; i < kFetchedRows; ++i) {
-      const int row = Tile::IndexOf(thread) / Steps::kPieces + i * kRowsApart;
-      const uint32_t to = stage + Steps::Place(row, Tile::IndexOf(thread) % Steps::kPieces);
+      const int row = thread.index() / Steps::kPieces + i * kRowsApart;
+      const uint32_t to = stage + Steps::Place(row, thread.index() % Steps::kPieces);
       // Channels past the last, like taps past the last, meet weights of zero.
       const bool inside = static_cast<unsigned>(c.y[i] + piece.tap_y) < static_cast<unsigned>(p.in_height) &&
                           static_cast<unsigned>(c.x[i] + piece.tap_x) < static_cast<unsigned>(p.in_width) &&

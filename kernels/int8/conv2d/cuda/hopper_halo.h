@@ -44,7 +44,7 @@ struct HopperHalo {
     return ((bytes > Tile::kStagingBytes ? bytes : Tile::kStagingBytes) + kAligned - 1) / kAligned * kAligned;
   }
   static_assert(kPatches + 2 * Tile::kStagingBytes >= Tile::kSumsEnd);
-  static constexpr int SharedBytes(bool, int patch_pixels) { return kPatches + 2 * PatchBytes(patch_pixels); }
+  static constexpr int SharedBytes(bool, int patch_pixels, int) { return kPatches + 2 * PatchBytes(patch_pixels); }
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
     const int column_tiles = p.padded_channels / Tile::kColumns;

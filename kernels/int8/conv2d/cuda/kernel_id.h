@@ -17,7 +17,7 @@ struct TileSize {
   int rows, columns, warps_down, warps_across;
   bool halo = false;    // The kernel is halo.h's.
   bool hopper = false;  // Of sm_90a; Tile::kHopper.
-  int teams = 1;        // Tile::kTeams.
+  int teams = 1;        // Tile::kTeams, of a ShortGemm.
 
   constexpr int warps() const { return teams * warps_down * warps_across; }
 };

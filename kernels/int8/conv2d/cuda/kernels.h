@@ -13,6 +13,7 @@
 #include "kernels/int8/conv2d/cuda/kernel_id.h"
 #include "kernels/int8/conv2d/cuda/pool.h"
 #include "kernels/int8/conv2d/cuda/pooled_stem.h"
+#include "kernels/int8/conv2d/cuda/short_gemm.h"
 #include "kernels/int8/conv2d/cuda/stem.h"
 
 namespace fuselage::int8::conv2d::cuda {
@@ -25,13 +26,16 @@ using TileAt = Tile<kTiles[i].rows, kTiles[i].columns, kTiles[i].warps_down, kTi
 template <int i, typename X>
 using HaloAt = std::conditional_t<kTiles[i].hopper, HopperHalo<TileAt<i>, X>, Halo<TileAt<i>, X>>;
 
+template <int i, typename X>
+using GemmAt = std::conditional_t<(kTiles[i].teams > 1), ShortGemm<TileAt<i>, X>, Gemm<TileAt<i>, X, 16>>;
+
 // f(kernel), of the tiles from kFirst on, before kEnd.
 template <typename X, int kFirst, int kEnd, typename F>
 auto WithTile(int tile, F f) {
   if constexpr (kFirst + 1 < kEnd) {
     if (tile != kFirst) return WithTile<X, kFirst + 1, kEnd>(tile, f);
   }
-  return f(std::conditional_t<kTiles[kFirst].halo, HaloAt<kFirst, X>, Gemm<TileAt<kFirst>, X, 16>>());
+  return f(std::conditional_t<kTiles[kFirst].halo, HaloAt<kFirst, X>, GemmAt<kFirst, X>>());
 }
 
 // kEnd: of the tiles that there are.
@@ -44,15 +48,16 @@ auto WithGemm(const KernelId& id, F f) {
   return WithTile<X, 0, kEnd>(id.tile, f);
 }
 
-static_assert(Halo<TileAt<kHaloTile>, uint8_t>::SharedBytes(true, kMostPatchPixels) <= 99 << 10);
+static_assert(Halo<TileAt<kHaloTile>, uint8_t>::SharedBytes(true, kMostPatchPixels, 0) <= 99 << 10);
 
 inline bool IsForHopper(const KernelId& id) {
   return id.family == Family::kGemm && id.piece == 16 && !id.diagonal && kTiles[id.tile].hopper;
 }
 
-// `patch_pixels` matters to a halo alone, `residual` to all others.
-inline int GemmSharedBytes(const KernelId& id, bool residual, int patch_pixels) {
-  return WithGemm<uint8_t>(id, [&](auto kernel) { return decltype(kernel)::SharedBytes(residual, patch_pixels); });
+// `residual` matters to a Gemm, `patch_pixels` to a halo, `steps`, those of a split, to a ShortGemm.
+inline int GemmSharedBytes(const KernelId& id, bool residual, int patch_pixels, int steps) {
+  return WithGemm<uint8_t>(id,
+                           [&](auto kernel) { return decltype(kernel)::SharedBytes(residual, patch_pixels, steps); });
 }
 
 inline int GemmPatchBytes(const KernelId& id, int patch_pixels) {

@@ -8,8 +8,9 @@
 
 namespace fuselage::int8::conv2d::cuda {
 
-// Before the first launch: lets the current device's kernel have the shared memory that its plans ask for.
-cudaError_t PrepareKernel(const KernelId& id);
+// Before the first launch: lets the current device's kernel have the shared memory that its plans ask for, of what a
+// block can have there.
+cudaError_t PrepareKernel(const KernelId& id, int most_shared_bytes);
 
 // Errors stay for cudaGetLastError.
 void LaunchKernel(const Launch& launch, cudaStream_t stream);

@@ -29,8 +29,10 @@ using ::fuselage::cuda::Warp;
 
 // The bytes of the inner dimension that a block multiplies between two barriers.
 constexpr int kStep = 64;
-// The buffers that a Gemm's team goes through, at most.
+// The buffers that a Gemm goes through, at most.
 constexpr int kMostStages = 4;
+// The steps of a ShortGemm's block, at most.
+constexpr int kMostShortSteps = 20;
 // The taps that a HopperHalo does.
 constexpr int kHopperTaps = 3;
 
@@ -109,7 +111,7 @@ struct Params {
     int dilation_y, dilation_x;
   } pool;
 
-  const Piece* pieces;  // Of a Gemm, constants: [steps, kStep / 16], and kMostStages more of each team.
+  const Piece* pieces;  // Of a Gemm, constants: [steps, kStep / 16], and kMostStages more.
   // Of a halo, constants: of each column of the image which taps of a line are inside, a bit for each; of each line the
   // bits of the first taps of those that are.
   const uint32_t* taps_inside;

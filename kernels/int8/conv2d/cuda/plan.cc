@@ -280,7 +280,7 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   p.blocks = tiles;
   // Sums that become floats lie where the weights of another tile would be.
   if (tile.halo && tile.hopper && problem.output_type != DType::kF32) {
-    const int at_once = BlocksAtOnce(size, tiling.tile, device) * device.multiprocessors / column_tiles * column_tiles;
+    const int at_once = BlocksAtOnce(size, tiling, device) * device.multiprocessors / column_tiles * column_tiles;
     if (at_once > 0) p.blocks = std::min(tiles, at_once);
   }
 
@@ -288,10 +288,10 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   if (tile.halo) {
     offsets_.taps_inside = Append(TapsInsideOf(p));
   } else {
-    offsets_.pieces = Append(PiecesOf(p, p.steps + kMostStages * tile.teams));
+    offsets_.pieces = Append(PiecesOf(p, p.steps + kMostStages));
   }
 
-  const int shared_bytes = GemmSharedBytes(id, problem.has_residual && !p.activated, p.patch_pixels);
+  const int shared_bytes = GemmSharedBytes(id, problem.has_residual && !p.activated, p.patch_pixels, p.steps_per_split);
   launches_.push_back({id, {p.blocks, 1, p.splits}, shared_bytes, p});
   if (p.splits > 1 && !tiling.clusters) {
     partial_bytes_ = int64_t{4} * tiles * p.splits * tile.rows * tile.columns;
@@ -420,7 +420,7 @@ absl::StatusOr<Plan> Plan::Make(const Problem& problem, const kernels::PoolWindo
                         : GemmRuns(problem) ? Family::kGemm
                                             : Family::kDirect;
   const auto runs = [&](const Tiling& tiling) {
-    if (tiling.clusters) return TilingRuns(GemmSizeOf(g), tiling, device);
+    if (tiling.clusters || kTiles[tiling.tile].teams > 1) return TilingRuns(GemmSizeOf(g), tiling, device);
     return TileRuns(GemmSizeOf(g), tiling.tile, device) && (!kTiles[tiling.tile].halo || tiling.splits == 1);
   };
   if ((family == Family::kPooledStem && !pooled_stem) || (family == Family::kStem && !stem) ||

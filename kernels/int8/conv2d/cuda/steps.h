@@ -23,10 +23,8 @@ struct Steps {
   static constexpr int kHalves = kDiagonal && Tile::kColumnFragments <= 4 ? 1 : 2;
   static_assert(!kDiagonal || (Tile::kColumns == kStep && !Tile::kInGroups));
   static constexpr int kWeightBytes = Tile::kColumns * kStep;
-  // Has a warp few products in a step?
+  // Has a warp few products in a step? Then registers have room for both halves before another step is fetched.
   static constexpr bool kSmall = Tile::kRowFragments * Tile::kColumnFragments <= 4;
-  // Where registers have room, both halves are loaded before another step is fetched.
-  static constexpr bool kBoth = kSmall && Tile::kRowFragments * Tile::kColumnFragments * Tile::kTeams <= 8;
 
   // Where piece `column` of a row lies. ldmatrix takes eight rows at once, 512 bytes: the permutation spreads them over
   // all banks. Eight rows on it is 8 * kStep more; two columns on, from the first two, it has another bit 5.
@@ -103,11 +101,11 @@ struct Steps {
     const auto half_of = [&](int n) { return kHalves == 2 ? n : Tile::Column(warp) / 32; };
     Half halves[kHalves];
     FUSELAGE_UNROLL
-    for (int n = 0; kBoth && n < kHalves; ++n) Load(warp, place, weights, half_of(n), halves[n]);
+    for (int n = 0; kSmall && n < kHalves; ++n) Load(warp, place, weights, half_of(n), halves[n]);
     fetch();
     FUSELAGE_UNROLL
     for (int n = 0; n < kHalves; ++n) {
-      if (!kBoth) Load(warp, place, weights, half_of(n), halves[n]);
+      if (!kSmall) Load(warp, place, weights, half_of(n), halves[n]);
       FUSELAGE_UNROLL
       for (int i = 0; i < Tile::kRowFragments; ++i) {
         FUSELAGE_UNROLL

@@ -14,7 +14,7 @@ template <typename Tile>
 struct Teams {
   static constexpr int kTeams = Tile::kTeams, kWarps = kTeams * Tile::kWarps;
 
-  FUSELAGE_DEVICE static int Of(Warp warp) { return kTeams > 1 ? warp.index() / Tile::kWarps : 0; }
+  FUSELAGE_DEVICE static int Of(Warp warp) { return warp.index() / Tile::kWarps; }
 
   // Four outputs of a thread, of which kThreads have some.
   struct Outputs {
@@ -46,14 +46,14 @@ struct Teams {
   static constexpr int kPitch = 4 * (Tile::kColumns + 8), kSums = Tile::kRows * kPitch;
   static constexpr int kBytes = kTeams * kSums;
   static constexpr int kThreads = Tile::kRows * Tile::kColumns / 4;  // That have outputs.
-  static_assert(kTeams == 1 || kThreads <= kTeams * Tile::kThreads);
+  static_assert(kThreads <= kTeams * Tile::kThreads);
   // A cluster's blocks are the splits of one tile, and share out its outputs. What a block needs for that: a barrier,
   // and the others' sums of its share.
   static constexpr int kShares = 16, kClusterBytes = kShares + 16 * kThreads;
 
   // Before a block waits for earlier launches; `cluster`: a place for kClusterBytes that nothing else uses.
   FUSELAGE_DEVICE static void Begin(const Params& p, Warp warp, uint32_t cluster) {
-    if constexpr (kHasClusters && kTeams > 1) {
+    if constexpr (kHasClusters) {
       if (p.share_bits == 0) return;
       warp.ForThreads([&](Thread thread) {
         if (thread.index() != 0) return;

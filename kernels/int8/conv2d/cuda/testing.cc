@@ -174,6 +174,13 @@ Case RandomCase(uint64_t seed, int in_channels_multiple, bool groups) {
   return c;
 }
 
+Tiling TilingFor(const Case& c, int tile, int splits) {
+  if (kTiles[tile].halo) return {tile, 1};
+  if (kTiles[tile].teams == 1) return {tile, splits};
+  const int steps = GemmSizeOf(ProblemOf(Instance(c, 1).Desc())->geometry).steps;
+  return {tile, NonEmptySplits(steps, std::max(splits, (steps + kMostShortSteps - 1) / kMostShortSteps))};
+}
+
 Case RandomHaloCase(uint64_t seed) {
   Case c = RandomCase(seed, 16, /*groups=*/false);
   Picker pick(seed);

@@ -30,6 +30,9 @@ std::vector<uint8_t> OnCpu(const Instance& instance, const kernels::PoolWindow* 
 // Convolutions whose sizes, types and options all vary.
 Case RandomCase(uint64_t seed, int in_channels_multiple, bool groups);
 
+// With so many splits, or as many as the tile wants.
+Tiling TilingFor(const Case& c, int tile, int splits);
+
 // One that a halo runs: stride 1, the output as large as the input.
 Case RandomHaloCase(uint64_t seed);
 

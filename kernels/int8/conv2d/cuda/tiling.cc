@@ -41,7 +41,7 @@ double Estimate(const GemmSize& size, const Tiling& tiling, const DeviceProperti
   constexpr double kBytes = 27.4;       // Per cycle of a multiprocessor, from and to the L2 cache.
   const TileSize& tile = kTiles[tiling.tile];
   const double macs = MacsOf(tile, device), latency = LatencyOf(tile);
-  const int resident = BlocksAtOnce(size, tiling.tile, device);
+  const int resident = BlocksAtOnce(size, tiling, device);
   if (resident == 0) return std::numeric_limits<double>::infinity();
   const int64_t tiles = CeilDiv(size.rows, tile.rows) * CeilDiv(size.columns, tile.columns);
   const int64_t blocks = tiles * tiling.splits;
@@ -87,14 +87,16 @@ int HaloTaps(const GemmSize& size, int tile) {
   return kTiles[tile].hopper ? static_cast<int>(CeilDiv(size.taps, kHopperTaps)) * kHopperTaps : size.taps;
 }
 
-int BlocksAtOnce(const GemmSize& size, int tile, const DeviceProperties& device) {
+int BlocksAtOnce(const GemmSize& size, const Tiling& tiling, const DeviceProperties& device) {
   KernelId id;
   id.family = Family::kGemm;
-  id.tile = tile;
-  const int shared_bytes = GemmSharedBytes(id, /*residual=*/true, kTiles[tile].rows + size.around);
+  id.tile = tiling.tile;
+  const TileSize& tile = kTiles[tiling.tile];
+  const int shared_bytes = GemmSharedBytes(id, /*residual=*/true, tile.rows + size.around,
+                                           static_cast<int>(CeilDiv(size.steps, tiling.splits)));
   if (shared_bytes > device.shared_bytes_per_block) return 0;
   // Each block also has 1 KiB of the system's. Registers: what the kernels are compiled for.
-  const int threads = kTiles[tile].warps() * kWarpSize;
+  const int threads = tile.warps() * kWarpSize;
   return std::min({device.shared_bytes_per_multiprocessor / (shared_bytes + 1024),
                    device.threads_per_multiprocessor / threads,
                    WithGemm<uint8_t>(id, [](auto kernel) { return decltype(kernel)::kBlocks; })});
@@ -110,6 +112,8 @@ bool TileRuns(const GemmSize& size, int tile, const DeviceProperties& device) {
 bool TilingRuns(const GemmSize& size, const Tiling& tiling, const DeviceProperties& device) {
   const TileSize& tile = kTiles[tiling.tile];
   const int splits = tiling.splits;
+  if (tile.teams > 1 && CeilDiv(size.steps, splits) > kMostShortSteps) return false;
+  if (BlocksAtOnce(size, tiling, device) == 0) return false;
   if (!TileRuns(size, tiling.tile, device)) return false;
   if (tiling.clusters && (device.sm < 90 || tile.teams == 1 || splits < 2 || splits > kMostOfCluster)) return false;
   if (tiling.clusters && (splits & (splits - 1)) != 0) return false;  // Shares are powers of two.

@@ -34,8 +34,8 @@ constexpr int kMostTaps = 32;
 // Those that a halo's tile multiplies, zeros among them.
 int HaloTaps(const GemmSize& size, int tile);
 
-// Blocks of a tile that fit a multiprocessor at once; 0: none.
-int BlocksAtOnce(const GemmSize& size, int tile, const ::fuselage::cuda::DeviceProperties& device);
+// Blocks that fit a multiprocessor at once; 0: none.
+int BlocksAtOnce(const GemmSize& size, const Tiling& tiling, const ::fuselage::cuda::DeviceProperties& device);
 bool TileRuns(const GemmSize& size, int tile, const ::fuselage::cuda::DeviceProperties& device);
 // Can the tile have so many splits, each with steps, and they be clusters?
 bool TilingRuns(const GemmSize& size, const Tiling& tiling, const ::fuselage::cuda::DeviceProperties& device);
