@@ -168,8 +168,17 @@ class Thread {
   }
 };
 
+FUSELAGE_DEVICE void WaitForEarlierLaunches() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 class Warp {
  public:
+  // `beside`: see Overlap.
+  explicit FUSELAGE_DEVICE Warp(bool beside) : beside_(beside) {}
+
   FUSELAGE_DEVICE int index() const { return static_cast<int>(threadIdx.x) / kWarpSize; }
 
   template <typename F>
@@ -332,8 +341,8 @@ class Warp {
   // The next launch may begin behind it. Before it, launches that wait pile up on the multiprocessors, which makes each
   // of them end a microsecond later.
   FUSELAGE_DEVICE void WaitForEarlier() const {
+    if (!beside_) WaitForEarlierLaunches();
 #if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
   }
@@ -342,23 +351,31 @@ class Warp {
   FUSELAGE_DEVICE void WaitForCopies() const {
     asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
   }
+
+ private:
+  const bool beside_;
 };
 
 class Block {
  public:
+  explicit FUSELAGE_DEVICE Block(bool beside) : beside_(beside) {}
+
   FUSELAGE_DEVICE int x() const { return static_cast<int>(blockIdx.x); }
   FUSELAGE_DEVICE int y() const { return static_cast<int>(blockIdx.y); }
   FUSELAGE_DEVICE int z() const { return static_cast<int>(blockIdx.z); }
 
   template <typename F>
   FUSELAGE_DEVICE void Phase(F f) const {
-    f(Warp());
+    f(Warp(beside_));
     __syncthreads();
   }
   template <typename F>
   FUSELAGE_DEVICE void Part(F f) const {
-    f(Warp());
+    f(Warp(beside_));
   }
+
+ private:
+  const bool beside_;
 };
 
 }  // namespace fuselage::cuda

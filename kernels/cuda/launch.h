@@ -7,13 +7,13 @@
 #include <type_traits>
 
 #include "kernels/cuda/block.h"
+#include "kernels/cuda/overlap.h"
 
 namespace fuselage::cuda {
 
-// May this thread's launches begin while those before them still run, once all their blocks have waited for what came
-// before these? Wanted is sm_90, and that what comes right before is kernels.
-inline bool& LaunchesOverlap() {
-  static thread_local bool overlap = false;
+// Of this thread's next launch; one that is beside another makes those that follow it kNext.
+inline Overlap& NextLaunch() {
+  static thread_local Overlap overlap = Overlap::kNone;
   return overlap;
 }
 
@@ -27,10 +27,11 @@ constexpr int kBlocksOf<Kernel, std::void_t<decltype(Kernel::kBlocks)>> = Kernel
 
 template <typename Kernel>
 __global__ void __launch_bounds__(Kernel::kWarps* kWarpSize, kBlocksOf<Kernel>)
-    RunKernel(const __grid_constant__ typename Kernel::Params params) {
-  if constexpr (!kWaitsOf<Kernel>) Warp().WaitForEarlier();
-  Block block;
+    RunKernel(const __grid_constant__ typename Kernel::Params params, const bool beside) {
+  if constexpr (!kWaitsOf<Kernel>) Warp(beside).WaitForEarlier();
+  Block block(beside);
   Kernel::Run(block, params);
+  if (beside) WaitForEarlierLaunches();
 }
 #endif
 
@@ -45,7 +46,9 @@ void Launch(std::array<int, 3> grid, int shared_bytes, const typename Kernel::Pa
   cudaLaunchAttribute attributes[2] = {};
   cudaLaunchConfig_t config = {};
   config.attrs = attributes;
-  if (LaunchesOverlap()) {
+  const Overlap now = NextLaunch();
+  if (now == Overlap::kBeside) NextLaunch() = Overlap::kNext;
+  if (now != Overlap::kNone) {
     cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
@@ -60,7 +63,7 @@ void Launch(std::array<int, 3> grid, int shared_bytes, const typename Kernel::Pa
   config.blockDim = Kernel::kWarps * kWarpSize;
   config.dynamicSmemBytes = shared_bytes;
   config.stream = static_cast<cudaStream_t>(stream);
-  cudaLaunchKernelEx(&config, RunKernel<Kernel>, params);
+  cudaLaunchKernelEx(&config, RunKernel<Kernel>, params, now == Overlap::kBeside);
 #else
   static_cast<Emulator*>(stream)->Launch<Kernel>(grid, shared_bytes, params, clusters);
 #endif

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/cuda/overlap.h"
+
 namespace fuselage::runtime::cuda {
 
 // cudaError_t; 0 is success.
@@ -16,6 +18,8 @@ using Stream = void*;
 using Event = void*;
 using Graph = void*;
 using GraphExec = void*;
+
+using ::fuselage::cuda::Overlap;
 
 enum class Direction { kHostToDevice, kDeviceToHost, kDeviceToDevice };
 
@@ -66,9 +70,9 @@ class Api {
   virtual Error EventRecordInGraph(Event event, Stream stream) = 0;
   virtual Error EventElapsedMs(float* ms, Event start, Event end) = 0;
 
-  // From now on this thread's launches of the kernels that are not of libraries may begin while the kernel before them
-  // in their stream, or in its capture, still runs: they wait before they touch what it does. From sm_90 on.
-  virtual void LetLaunchesOverlap(bool overlap) = 0;
+  // Of this thread's next launch of a kernel that is not of a library; one that is beside another makes those that follow
+  // it kNext. What comes before, in its stream or in its capture, must be kernels.
+  virtual void LetNextLaunch(Overlap overlap) = 0;
 
   // A kernel of the runtime's own: for each of `batch` matrices to[c][r] = from[r][c], elements of 1, 2, 4 or 8 bytes.
   virtual Error Transpose(int64_t batch, int64_t rows, int64_t columns, int64_t element_bytes, const void* from,

@@ -169,30 +169,35 @@ class CudaExecutor final : public Executor {
     return Annotate(device_->LaunchStatus(), step.name());
   }
 
-  // A kernel overlaps with those before it, unless one is a copy.
-  absl::Status LaunchOverlapping(const BoundStep& step, Stream stream, bool after_kernels) {
-    device_->LetLaunchesOverlap(after_kernels && device_->overlaps_kernels());
-    const absl::Status status = Launch(step, stream);
-    device_->LetLaunchesOverlap(false);
-    return status;
-  }
-
   absl::Status LaunchSteps(const BoundProgram& program) {
-    bool after_kernels = false;
+    if (device_->overlaps_kernels()) return LaunchOverlapping(program);
     for (size_t i = 0; i < program.steps.size(); ++i) {
       const BoundStep& step = program.steps[i];
       if (!step.spec->beside_next) {
-        RETURN_IF_ERROR(LaunchOverlapping(step, stream_.get(), after_kernels));
-        after_kernels = step.spec->kind != StepKind::kCopy;
+        RETURN_IF_ERROR(Launch(step, stream_.get()));
         continue;
       }
       RETURN_IF_ERROR(device_->Record(fork_.get(), stream_.get()));
       RETURN_IF_ERROR(device_->Wait(beside_.get(), fork_.get()));
-      RETURN_IF_ERROR(LaunchOverlapping(step, stream_.get(), after_kernels));
-      RETURN_IF_ERROR(LaunchOverlapping(program.steps[++i], beside_.get(), after_kernels));
+      RETURN_IF_ERROR(Launch(step, stream_.get()));
+      RETURN_IF_ERROR(Launch(program.steps[++i], beside_.get()));
       RETURN_IF_ERROR(device_->Record(join_.get(), beside_.get()));
       RETURN_IF_ERROR(device_->Wait(stream_.get(), join_.get()));
-      after_kernels = true;  // Both multiply.
+    }
+    return absl::OkStatus();
+  }
+
+  // One kernel behind the other, also those that are beside each other: to fork and join takes longer.
+  absl::Status LaunchOverlapping(const BoundProgram& program) {
+    Overlap overlap = Overlap::kNone;
+    for (const BoundStep& step : program.steps) {
+      device_->LetNextLaunch(overlap);
+      const absl::Status status = Launch(step, stream_.get());
+      device_->LetNextLaunch(Overlap::kNone);
+      RETURN_IF_ERROR(status);
+      overlap = step.spec->beside_next                  ? Overlap::kBeside
+                : step.spec->kind == StepKind::kCopy ? Overlap::kNone
+                                                        : Overlap::kNext;
     }
     return absl::OkStatus();
   }
@@ -225,7 +230,8 @@ class CudaExecutor final : public Executor {
   Handle host_;
   std::vector<HostBuffer> inputs_, outputs_;
   Handle stream_, start_, end_;
-  Handle beside_, fork_, join_;  // The other stream of a capture, and its ends. Profiled steps run one by one.
+  // The other stream of a capture, and its ends, where kernels do not overlap. Profiled steps run one by one.
+  Handle beside_, fork_, join_;
   Handle graph_;
   // The first profiled run makes them: an event before the first step and after each.
   std::vector<Handle> events_;

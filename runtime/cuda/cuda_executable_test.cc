@@ -99,23 +99,26 @@ TEST_F(CudaExecutableTest, KernelsOverlapWithThoseBeforeThem) {
   const ir::Graph& graph = g.Output({g.Call("int8.dequantize", {conv(conv(sum))})});
 
   ASSERT_TRUE(Compile(graph).ok());
-  EXPECT_THAT(api_.captured_overlaps(), Each(false)) << "only where it is asked for";
+  const int forks = api_.forks();
+  EXPECT_THAT(api_.captured_overlaps(), Each(Overlap::kNone)) << "only where it is asked for";
   DeviceOptions options;
   options.overlap_kernels = true;
   ASSERT_OK_AND_ASSIGN(device_, Device::Open(&api_, options));
   {
     ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
-    EXPECT_EQ(api_.forks(), 2);
-    EXPECT_THAT(api_.captured_overlaps(), ElementsAre(false, true, true, true, true, true, true, true, true));
+    EXPECT_EQ(api_.forks(), forks) << "one behind the other";
+    constexpr Overlap kNext = Overlap::kNext;
+    EXPECT_THAT(api_.captured_overlaps(),
+                ElementsAre(Overlap::kNone, kNext, kNext, Overlap::kBeside, kNext, kNext, kNext, kNext, kNext));
     for (uint64_t seed : {1, 2}) ExpectMatchesInterpreter(graph, *executable, seed);
     executable->EnableProfile(true);
     ExpectMatchesInterpreter(graph, *executable, 3);
-    EXPECT_THAT(api_.captured_overlaps(), Each(false)) << "profiled steps run one by one";
+    EXPECT_THAT(api_.captured_overlaps(), Each(Overlap::kNone)) << "profiled steps run one by one";
   }
   api_.properties.major = 8;
   ASSERT_OK_AND_ASSIGN(device_, Device::Open(&api_, options));
   ASSERT_TRUE(Compile(graph).ok());
-  EXPECT_THAT(api_.captured_overlaps(), Each(false)) << "from sm_90 on";
+  EXPECT_THAT(api_.captured_overlaps(), Each(Overlap::kNone)) << "from sm_90 on";
 }
 
 // Which are kernels, too: after the convolution its codes become row-major.
@@ -132,7 +135,7 @@ TEST_F(CudaExecutableTest, ChangesOfLayoutOverlap) {
   ASSERT_OK_AND_ASSIGN(device_, Device::Open(&api_, options));
   ASSERT_OK_AND_ASSIGN(auto executable, Compile(graph));
   EXPECT_EQ(CountSteps(*executable, "reorder"), 1);
-  EXPECT_THAT(api_.captured_overlaps(), ElementsAre(false, true, true, true));
+  EXPECT_THAT(api_.captured_overlaps(), ElementsAre(Overlap::kNone, Overlap::kNext, Overlap::kNext, Overlap::kNext));
   ExpectMatchesInterpreter(graph, *executable, 1);
 }
 

@@ -100,7 +100,7 @@ class Cudart final : public Api {
     return cudaEventElapsedTime(ms, AsEvent(start), AsEvent(end));
   }
 
-  void LetLaunchesOverlap(bool overlap) override { fuselage::cuda::LaunchesOverlap() = overlap; }
+  void LetNextLaunch(Overlap overlap) override { fuselage::cuda::NextLaunch() = overlap; }
 
   Error Transpose(int64_t batch, int64_t rows, int64_t columns, int64_t element_bytes, const void* from, void* to,
                   Stream stream) override {

@@ -28,8 +28,7 @@ using Handle = std::unique_ptr<void, Release>;
 // Errors of all calls are ErrorStatus's (kernels/cuda/error_status.h): "cudaMalloc of 44.7 MB for the arena: out of
 // memory (2)".
 struct DeviceOptions {
-  // In a captured graph a kernel begins while the one before it still runs, where that is on the same stream, up to the
-  // point where it needs its results. From sm_90 on; on others it changes nothing.
+  // In a captured graph kernels begin as kNext and kBeside say. From sm_90 on; on others it changes nothing.
   bool overlap_kernels = false;
 };
 
@@ -74,7 +73,7 @@ class Device {
   }
   absl::Status Launch(GraphExec graph, Stream stream);
   // See Api.
-  void LetLaunchesOverlap(bool overlap) { api_->LetLaunchesOverlap(overlap); }
+  void LetNextLaunch(Overlap overlap) { api_->LetNextLaunch(overlap); }
 
   absl::Status Synchronize();
   absl::Status Synchronize(Stream stream);

@@ -118,9 +118,9 @@ TEST(Device, LaunchesOverlapWithKernelsAlone) {
                   [&] {
                     FakeApi::Launch(stream.get(), [] {});
                     const absl::Status status = between();
-                    device->LetLaunchesOverlap(true);
+                    device->LetNextLaunch(Overlap::kNext);
                     FakeApi::Launch(stream.get(), [] {});
-                    device->LetLaunchesOverlap(false);
+                    device->LetNextLaunch(Overlap::kNone);
                     return status;
                   })
         .status();
@@ -139,9 +139,9 @@ TEST(Device, LaunchesOverlapWithKernelsAlone) {
     });
   };
   EXPECT_OK(fork([&] {
-    device->LetLaunchesOverlap(true);
+    device->LetNextLaunch(Overlap::kNext);
     FakeApi::Launch(beside.get(), [] {});
-    device->LetLaunchesOverlap(false);
+    device->LetNextLaunch(Overlap::kNone);
     return absl::OkStatus();
   }));
   EXPECT_THAT(fork([&] { return device->Fill(memory.get(), 0, 8, beside.get()); }), refused);

@@ -155,8 +155,9 @@ TEST_F(Emulated, ResNet18HasALaunchForEachOperator) {
   const ir::Graph& graph = g.Output({g.GlobalAveragePoolLinear(g.ResNet18Blocks(stem), 1000, true)});
   ASSERT_OK_AND_ASSIGN(const auto executable, CreateExecutable(graph, kernels_, device_.get()));
   EXPECT_EQ(api_.captured_nodes(), 1 + 1 + (16 + 3) + 1) << "quantize, stem, convolutions, head";
-  const std::vector<bool>& overlaps = api_.captured_overlaps();
-  EXPECT_EQ(std::count(overlaps.begin(), overlaps.end(), false), 1) << "the first";
+  const std::vector<Overlap>& overlaps = api_.captured_overlaps();
+  EXPECT_EQ(std::count(overlaps.begin(), overlaps.end(), Overlap::kNone), 1) << "the first";
+  EXPECT_EQ(std::count(overlaps.begin(), overlaps.end(), Overlap::kBeside), 3) << "those of shortcuts";
   int clusters = 0;
   for (const StepProfile& step : executable->profile()) clusters += absl::StrContains(step.variant, "cluster");
   EXPECT_GT(clusters, 0);

@@ -114,12 +114,17 @@ bool FakeApi::Contains(const void* data, int64_t bytes, bool device) const {
   return it->second.device == device && begin + bytes <= it->first + it->second.bytes;
 }
 
-thread_local bool FakeApi::launches_overlap_ = false;
+thread_local Overlap FakeApi::next_launch_ = Overlap::kNone;
 
 void FakeApi::Launch(Stream handle, std::function<void()> work) {
   FakeStream& stream = *static_cast<FakeStream*>(handle);
-  stream.invalid |= stream.capturing && launches_overlap_ && !stream.after_kernel;
-  (stream.capturing ? stream.captured : stream.pending).push_back({std::move(work), launches_overlap_});
+  const Overlap now = next_launch_;
+  if (now == Overlap::kBeside) next_launch_ = Overlap::kNext;
+  stream.invalid |= stream.capturing && now != Overlap::kNone && !stream.after_kernel;
+  Work& works = stream.capturing ? stream.captured : stream.pending;
+  // What is beside another may come before it.
+  const bool first = now == Overlap::kBeside && !works.empty();
+  works.insert(first ? works.end() - 1 : works.end(), {std::move(work), now});
   stream.after_kernel = true;
 }
 
@@ -179,7 +184,7 @@ Error FakeApi::EndCapture(Stream handle, Graph* graph) {
     const std::lock_guard<std::mutex> lock(mutex_);
     captured_nodes_ = static_cast<int>(captured.size());
     captured_overlaps_.clear();
-    for (const Node& node : captured) captured_overlaps_.push_back(node.overlaps);
+    for (const Node& node : captured) captured_overlaps_.push_back(node.overlap);
   }
   if (stream.invalid) return kStreamCaptureInvalidated;
   return unjoined ? kStreamCaptureUnjoined : Make(graph, std::move(captured));

@@ -44,8 +44,8 @@ class FakeApi final : public Api {
   int forks() const { return forks_; }                    // How often a stream joined another's capture.
   // The sizes of the copies to the device that were asked for, in order.
   const std::vector<int64_t>& uploads() const { return uploads_; }
-  // Of the last graph's nodes: does it begin while the one before it still runs?
-  const std::vector<bool>& captured_overlaps() const { return captured_overlaps_; }
+  // Of the last graph's nodes.
+  const std::vector<Overlap>& captured_overlaps() const { return captured_overlaps_; }
 
   // A kernel launch: `work` runs when the stream gets to it, or becomes part of the graph that is being captured.
   static void Launch(Stream stream, std::function<void()> work);
@@ -78,14 +78,14 @@ class FakeApi final : public Api {
   Error StreamWaitEvent(Stream stream, Event event) override;
   Error EventRecordInGraph(Event event, Stream stream) override;
   Error EventElapsedMs(float* ms, Event start, Event end) override;
-  void LetLaunchesOverlap(bool overlap) override { launches_overlap_ = overlap; }
+  void LetNextLaunch(Overlap overlap) override { next_launch_ = overlap; }
   Error Transpose(int64_t batch, int64_t rows, int64_t columns, int64_t element_bytes, const void* from, void* to,
                   Stream stream) override;
 
  private:
   struct Node {
     std::function<void()> work;
-    bool overlaps = false;
+    Overlap overlap = Overlap::kNone;
   };
   using Work = std::vector<Node>;
   struct FakeStream {
@@ -113,7 +113,7 @@ class FakeApi final : public Api {
   void LaunchRecord(Event event, Stream stream);
   bool Contains(const void* data, int64_t bytes, bool device) const;
 
-  static thread_local bool launches_overlap_;
+  static thread_local Overlap next_launch_;
   std::atomic<int> calls_ = 0;
   int fail_at_ = -1;
   Error error_ = 0;
@@ -126,7 +126,7 @@ class FakeApi final : public Api {
   std::map<const uint8_t*, Block> memory_;
   std::map<void*, std::string> live_;  // What it is.
   int captured_nodes_ = 0, forks_ = 0;
-  std::vector<bool> captured_overlaps_;
+  std::vector<Overlap> captured_overlaps_;
 };
 
 }  // namespace fuselage::runtime::cuda

@@ -25,6 +25,8 @@ namespace {
 
 using ::fuselage::cuda::CurrentDevice;
 using ::fuselage::cuda::DeviceBuffer;
+using ::fuselage::cuda::NextLaunch;
+using ::fuselage::cuda::Overlap;
 using ::fuselage::cuda::ToStatus;
 
 constexpr int kRuns = 20, kReplays = 9;
@@ -45,10 +47,10 @@ absl::StatusOr<cudaGraphExec_t> Record(const kernels::Kernel& kernel, absl::Span
   RETURN_IF_ERROR(ToStatus(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture"));
   absl::Status status;
   for (int i = 0; i < kRuns && status.ok(); ++i) {
-    ::fuselage::cuda::LaunchesOverlap() = i > 0 && CurrentDevice()->sm >= 90;
+    if (i > 0 && CurrentDevice()->sm >= 90) NextLaunch() = Overlap::kNext;
     status = kernel.Run(inputs, {output}, context);
   }
-  ::fuselage::cuda::LaunchesOverlap() = false;
+  NextLaunch() = Overlap::kNone;
   cudaGraph_t graph = nullptr;
   const cudaError_t error = cudaStreamEndCapture(stream, &graph);
   RETURN_IF_ERROR(status);
