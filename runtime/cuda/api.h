@@ -70,8 +70,8 @@ class Api {
   virtual Error EventRecordInGraph(Event event, Stream stream) = 0;
   virtual Error EventElapsedMs(float* ms, Event start, Event end) = 0;
 
-  // Of this thread's next launch of a kernel that is not of a library; one that is beside another makes those that follow
-  // it kNext. What comes before, in its stream or in its capture, must be kernels.
+  // Of this thread's next launch of a kernel that is not of a library; one that is beside another makes those that
+  // follow it kNext. What comes before, in its stream or in its capture, must be kernels.
   virtual void LetNextLaunch(Overlap overlap) = 0;
 
   // A kernel of the runtime's own: for each of `batch` matrices to[c][r] = from[r][c], elements of 1, 2, 4 or 8 bytes.

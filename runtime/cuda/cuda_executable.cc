@@ -195,9 +195,9 @@ class CudaExecutor final : public Executor {
       const absl::Status status = Launch(step, stream_.get());
       device_->LetNextLaunch(Overlap::kNone);
       RETURN_IF_ERROR(status);
-      overlap = step.spec->beside_next                  ? Overlap::kBeside
+      overlap = step.spec->beside_next               ? Overlap::kBeside
                 : step.spec->kind == StepKind::kCopy ? Overlap::kNone
-                                                        : Overlap::kNext;
+                                                     : Overlap::kNext;
     }
     return absl::OkStatus();
   }

@@ -64,6 +64,7 @@ struct Tile {
   // The result's codes on their way through shared memory. The 16-byte pieces of a row are permuted, so that the pairs
   // of codes that a warp stores at once, of eight rows, lie in different banks, and so do the pieces that it copies.
   static constexpr int kStagingBytes = kRows * kColumns;
+  static constexpr int kConstantBytes = 8 * kColumns;  // See KeepConstants.
   // Sums, and the ticket of a split, lie behind a block's barriers, which nothing may overwrite.
   static constexpr int kSums = kHopper ? 16 * kStep : 0;
   static constexpr int kSumsEnd = kSums + kRows * kSumsPitch;
@@ -133,6 +134,25 @@ FUSELAGE_DEVICE ChannelPair LoadChannelPair(const Params& p, Thread thread, int 
   pair.bias = thread.LoadConstant(reinterpret_cast<const Vector<int32_t, 2>*>(p.bias + channel));
   pair.multiplier = thread.LoadConstant(reinterpret_cast<const Vector<float, 2>*>(p.multiplier + channel));
   return pair;
+}
+
+// Those of a tile's channels, to shared memory at `place`, so that an epilogue does not wait for one pair after the
+// other: the caller has a barrier before it calls KeptPair.
+template <typename Tile>
+FUSELAGE_DEVICE void KeepConstants(const Params& p, Thread thread, uint32_t place, int first_channel) {
+  static_assert(Tile::kColumns / 4 <= Tile::kThreads);
+  if (4 * thread.index() >= Tile::kColumns) return;
+  const int channel = first_channel + 4 * thread.index();
+  const uint32_t to = place + 16 * thread.index();
+  using Four = Vector<uint32_t, 4>;
+  thread.StoreShared(to, thread.LoadConstant(reinterpret_cast<const Four*>(p.bias + channel)));
+  thread.StoreShared(to + 4 * Tile::kColumns,
+                     thread.LoadConstant(reinterpret_cast<const Four*>(p.multiplier + channel)));
+}
+template <typename Tile>
+FUSELAGE_DEVICE ChannelPair KeptPair(Thread thread, uint32_t place, int column) {
+  return {thread.LoadShared<Vector<int32_t, 2>>(place + 4 * column),
+          thread.LoadShared<Vector<float, 2>>(place + 4 * (Tile::kColumns + column))};
 }
 
 // Calls f(row, column) for each 16 channels of the tile that are the thread's to copy.
@@ -268,9 +288,9 @@ FUSELAGE_DEVICE void FetchResidual(const Params& p, Thread thread, uint32_t stag
 }
 
 // The codes of a block, into shared memory at staging + StagingPlace. If kResidual, residuals are there before. If
-// kPlain, p.codes are.
-template <typename Tile, bool kResidual, bool kPlain>
-FUSELAGE_DEVICE void StageCodes(Block& block, const Params& p, uint32_t staging, int first_channel,
+// kPlain, p.codes are. constants(thread, column): the ChannelPair of a column of the tile.
+template <typename Tile, bool kResidual, bool kPlain, typename Constants>
+FUSELAGE_DEVICE void StageCodes(Block& block, const Params& p, uint32_t staging, Constants constants,
                                 PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators) {
   block.Phase([&](Warp warp) {
     warp.ForThreads([&](Thread thread) {
@@ -280,7 +300,7 @@ FUSELAGE_DEVICE void StageCodes(Block& block, const Params& p, uint32_t staging,
           warp, thread, accumulators[warp],
           [&](int column) {
             first = staging + Tile::StagingPlace(first_row, column);
-            return LoadChannelPair(p, thread, first_channel + column);
+            return constants(thread, column);
           },
           [&](int row, int, const int32_t* values, const ChannelPair& pair) {
             const uint32_t offset = first + (row - first_row) * Tile::kColumns;
@@ -420,12 +440,13 @@ FUSELAGE_DEVICE void StoreFloats(Block& block, const Params& p, int first_channe
 }
 
 // Stores a block's codes; pixel(row) is the output pixel of a row of the tile, negative where there is none. Uses
-// Tile::kStagingBytes of shared memory at `staging`, where FetchResidual left the residuals, if there are.
-template <typename Tile, typename Pixel>
-FUSELAGE_DEVICE void StoreCodes(Block& block, const Params& p, uint32_t staging, int first_channel,
+// Tile::kStagingBytes of shared memory at `staging`, where FetchResidual left the residuals, if there are; `constants`
+// as StageCodes.
+template <typename Tile, typename Constants, typename Pixel>
+FUSELAGE_DEVICE void StoreCodes(Block& block, const Params& p, uint32_t staging, int first_channel, Constants constants,
                                 PerWarp<typename Tile::Accumulators, Tile::kWarps>& accumulators, Pixel pixel) {
   const auto stage = [&](auto residual, auto plain) {
-    StageCodes<Tile, residual.value, plain.value>(block, p, staging, first_channel, accumulators);
+    StageCodes<Tile, residual.value, plain.value>(block, p, staging, constants, accumulators);
   };
   const auto with = [&](auto residual) {
     if (::fuselage::cuda::IsPlain(p.codes)) {

@@ -30,13 +30,15 @@ struct Gemm {
   static constexpr int kTurns = Steps::kSmall ? kStages : 1;
   static constexpr int kStageBytes = (Tile::kRows + Tile::kColumns) * kStep;
   static constexpr int kBarrierBytes = Tile::kHopper ? 512 : 0;  // For Hopper: of each buffer's weights.
-  // The results take the place of the buffers. A residual is fetched meanwhile, to its own place.
-  static constexpr int kSharedBytes = kBarrierBytes + kStages * kStageBytes;
+  // The results take the place of the buffers. Constants and a residual, which is fetched meanwhile, have places of
+  // their own.
+  static constexpr int kConstants = kBarrierBytes + kStages * kStageBytes;
+  static constexpr int kSharedBytes = kConstants + Tile::kConstantBytes;
   static constexpr int PatchBytes(int) { return 0; }
   static constexpr int SharedBytes(bool residual, int, int) {
     return kSharedBytes + (residual ? Tile::kStagingBytes : 0);
   }
-  static_assert(kSharedBytes >= Tile::kStagingBytes && kSharedBytes >= Tile::kSumsEnd);
+  static_assert(kConstants >= Tile::kStagingBytes && kConstants >= Tile::kSumsEnd);
 
   FUSELAGE_DEVICE static void Run(Block& block, const Params& p) {
     const int column_tiles = p.padded_channels / Tile::kColumns;
@@ -65,6 +67,7 @@ struct Gemm {
       warp.ForThreads([&](Thread thread) {
         cursors[thread] = MakeCursor(p, thread, first_row, first_channel, first_step);
         if constexpr (!Tile::kInGroups) accumulators[warp].Clear(thread);
+        KeepConstants<Tile>(p, thread, kConstants, first_channel);
         // The weights of the first steps do not wait for earlier launches.
         if constexpr (Tile::kHopper) {
           if (thread.index() == 0) thread.InitBarriers(Barrier(0), kStages);
@@ -117,7 +120,8 @@ struct Gemm {
     if (p.splits > 1 && !AddSplits<Tile>(block, p, accumulators)) return;
     if (p.sums != nullptr) return StoreSums<Tile>(block, p, first_row, first_channel, accumulators);
     if (p.float_bias != nullptr) return StoreFloats<Tile>(block, p, first_channel, accumulators, pixel);
-    StoreCodes<Tile>(block, p, staging, first_channel, accumulators, pixel);
+    const auto constants = [](Thread thread, int column) { return KeptPair<Tile>(thread, kConstants, column); };
+    StoreCodes<Tile>(block, p, staging, first_channel, constants, accumulators, pixel);
   }
 
  private:

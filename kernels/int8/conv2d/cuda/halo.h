@@ -41,11 +41,12 @@ struct Halo {
   static constexpr int kBlocks = Tile::kBlocks;
   static constexpr bool kWaits = true;
 
-  // Shared memory: the rows of padding, weights, and the patches of two slices. In the last slice the second of these
-  // is free for the residual, and then for the results.
+  // Shared memory: the rows of padding, constants, weights, and the patches of two slices. In the last slice the second
+  // of these is free for the residual, and then for the results.
   static constexpr int kStages = 4;
   static constexpr int kPaddingBytes = 8 * kStep;
-  static constexpr int kPatches = kPaddingBytes + kStages * Steps::kWeightBytes;
+  static constexpr int kConstants = kPaddingBytes, kWeights = kConstants + Tile::kConstantBytes;
+  static constexpr int kPatches = kWeights + kStages * Steps::kWeightBytes;
   static constexpr int PatchBytes(int pixels) {
     const int bytes = pixels * kStep;
     return ((bytes > Tile::kStagingBytes ? bytes : Tile::kStagingBytes) + kPaddingBytes - 1) / kPaddingBytes *
@@ -68,6 +69,7 @@ struct Halo {
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         Begin(p, thread, first_row + Tile::Row(warp), first_channel, cursors[thread]);
+        KeepConstants<Tile>(p, thread, kConstants, first_channel);
         accumulators[warp].Clear(thread);
       });
       warp.WaitForEarlier();
@@ -108,7 +110,8 @@ struct Halo {
 
     if (p.sums != nullptr) return StoreSums<Tile>(block, p, first_row, first_channel, accumulators);
     if (p.float_bias != nullptr) return StoreFloats<Tile>(block, p, first_channel, accumulators, pixel);
-    StoreCodes<Tile>(block, p, staging, first_channel, accumulators, pixel);
+    const auto constants = [](Thread thread, int column) { return KeptPair<Tile>(thread, kConstants, column); };
+    StoreCodes<Tile>(block, p, staging, first_channel, constants, accumulators, pixel);
   }
 
  private:
@@ -117,7 +120,7 @@ struct Halo {
     const int8_t* weight;
   };
 
-  FUSELAGE_DEVICE static uint32_t StageOf(int step) { return kPaddingBytes + step % kStages * Steps::kWeightBytes; }
+  FUSELAGE_DEVICE static uint32_t StageOf(int step) { return kWeights + step % kStages * Steps::kWeightBytes; }
 
   FUSELAGE_DEVICE static void FetchWeights(const Params& p, Thread thread, int step, Cursor& c) {
     Steps::FetchWeights(thread, c.weight, StageOf(step));

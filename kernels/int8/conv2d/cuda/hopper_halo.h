@@ -30,13 +30,15 @@ struct HopperHalo {
   static constexpr int kBlocks = Tile::kColumns > 64 ? 2 : 3;
   static constexpr bool kWaits = true;
 
-  // Shared memory: the rows of padding, barriers, weights, and the patches of two slices. In a tile's last slice the
-  // second of these is free for the residual, and then for the results.
+  // Shared memory: the rows of padding, barriers and constants, weights, and the patches of two slices. In a tile's
+  // last slice the second of these is free for the residual, and then for the results.
   static constexpr int kTaps = kHopperTaps;
   static constexpr int kStages = 3;  // A copy begins two steps before its products.
   static constexpr int kStageBytes = kTaps * Steps::kWeightBytes;
   static constexpr int kAligned = 8 * kStep;
-  static constexpr int kBarriers = kAligned, kWeights = 2 * kAligned, kPatches = kWeights + kStages * kStageBytes;
+  static constexpr int kBarriers = kAligned, kConstants = kBarriers + 64;
+  static constexpr int kWeights = (kConstants + Tile::kConstantBytes + kAligned - 1) / kAligned * kAligned;
+  static constexpr int kPatches = kWeights + kStages * kStageBytes;
   static constexpr int Boxes(int pixels) { return (pixels + TileMap::kMostRows - 1) / TileMap::kMostRows; }
   static constexpr int BoxRows(int pixels) { return ((pixels + Boxes(pixels) - 1) / Boxes(pixels) + 7) / 8 * 8; }
   static constexpr int PatchBytes(int pixels) {
@@ -78,6 +80,7 @@ struct HopperHalo {
     block.Phase([&](Warp warp) {
       warp.ForThreads([&](Thread thread) {
         if (16 * thread.index() < kAligned) thread.StoreShared(16 * thread.index(), Padding<16>(p.padding));
+        KeepConstants<Tile>(p, thread, kConstants, first_channel);
         if (thread.index() > 0) return;
         thread.InitBarriers(kBarriers, kStages + 2);
         FUSELAGE_UNROLL
@@ -156,7 +159,8 @@ struct HopperHalo {
       } else if (p.float_bias != nullptr) {
         StoreFloats<Tile>(block, p, channel, accumulators, pixel);  // The block's only tile.
       } else {
-        StoreCodes<Tile>(block, p, staging, channel, accumulators, pixel);
+        const auto constants = [](Thread thread, int column) { return KeptPair<Tile>(thread, kConstants, column); };
+        StoreCodes<Tile>(block, p, staging, channel, constants, accumulators, pixel);
       }
     }
   }

@@ -65,7 +65,10 @@ struct Stem {
         warp.template WaitForCopies<0>();
       });
     }
-    StoreCodes<Tile>(block, p, /*staging=*/0, first_channel, accumulators, pixel);
+    const auto constants = [&](Thread thread, int column) {
+      return LoadChannelPair(p, thread, first_channel + column);
+    };
+    StoreCodes<Tile>(block, p, /*staging=*/0, first_channel, constants, accumulators, pixel);
   }
 
  private:
