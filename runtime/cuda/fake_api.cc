@@ -182,9 +182,11 @@ Error FakeApi::EndCapture(Stream handle, Graph* graph) {
   Work captured = std::exchange(stream.captured, {});
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    captured_nodes_ = static_cast<int>(captured.size());
     captured_overlaps_.clear();
-    for (const Node& node : captured) captured_overlaps_.push_back(node.overlap);
+    for (const Node& node : captured) {
+      if (!node.is_event) captured_overlaps_.push_back(node.overlap);
+    }
+    captured_nodes_ = static_cast<int>(captured_overlaps_.size());
   }
   if (stream.invalid) return kStreamCaptureInvalidated;
   return unjoined ? kStreamCaptureUnjoined : Make(graph, std::move(captured));
@@ -243,8 +245,10 @@ Error FakeApi::EventRecord(Event event, Stream stream) {
 
 Error FakeApi::EventRecordInGraph(Event event, Stream stream) {
   if (Error error = Next()) return error;
-  if (!static_cast<FakeStream*>(stream)->capturing) return kInvalidValue;
+  FakeStream& of = *static_cast<FakeStream*>(stream);
+  if (!of.capturing) return kInvalidValue;
   LaunchRecord(event, stream);
+  of.captured.back().is_event = true;
   return 0;
 }
 

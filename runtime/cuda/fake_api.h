@@ -40,11 +40,11 @@ class FakeApi final : public Api {
   int live_handles() const;
   int64_t device_bytes() const;  // Allocated now.
   int launched_graphs() const { return launched_graphs_; }
-  int captured_nodes() const { return captured_nodes_; }  // Of the last graph.
+  int captured_nodes() const { return captured_nodes_; }  // Of the last graph, but for events.
   int forks() const { return forks_; }                    // How often a stream joined another's capture.
   // The sizes of the copies to the device that were asked for, in order.
   const std::vector<int64_t>& uploads() const { return uploads_; }
-  // Of the last graph's nodes.
+  // Of these.
   const std::vector<Overlap>& captured_overlaps() const { return captured_overlaps_; }
 
   // A kernel launch: `work` runs when the stream gets to it, or becomes part of the graph that is being captured.
@@ -86,6 +86,7 @@ class FakeApi final : public Api {
   struct Node {
     std::function<void()> work;
     Overlap overlap = Overlap::kNone;
+    bool is_event = false;
   };
   using Work = std::vector<Node>;
   struct FakeStream {

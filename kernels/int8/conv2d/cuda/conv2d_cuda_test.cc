@@ -84,14 +84,19 @@ TEST_F(Conv2dCudaTest, EveryTileAndSplit) {
 
 TEST_F(Conv2dCudaTest, Clusters) {
   if (CurrentDevice()->sm < 90) GTEST_SKIP() << "no clusters before sm_90";
+  int ran = 0;
   for (int i = 0; i < 120; ++i) {
     Case c = RandomCase(500 + i, 16, /*groups=*/false);
-    c.in_channels = 512 << i % 2;  // Each of eight splits has steps.
+    c.in_channels = 128 * (1 + i % 8);
     PlanOptions options;
     options.family = Family::kGemm;
     options.tiling = Tiling{kLeastTile + i / 3 % 2, 2 << i % 3, /*clusters=*/true};
+    // Too few steps for so many splits, or too many for a ShortGemm.
+    if (absl::IsFailedPrecondition(PlanOf(Instance(c, i).Desc(), options).status())) continue;
+    ++ran;
     ExpectEqualsCpu(c, i, options);
   }
+  EXPECT_GT(ran, 40);
 }
 
 TEST_F(Conv2dCudaTest, HalosOfWideImages) {

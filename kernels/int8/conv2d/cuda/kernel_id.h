@@ -29,9 +29,9 @@ constexpr TileSize kTiles[] = {{128, 128, 2, 2},
                                {256, 64, 4, 1, /*halo=*/true},
                                {32, 32, 2, 2, false, false, /*teams=*/4},
                                {32, 64, 1, 4, false, false, /*teams=*/4},
-                               {128, 128, 4, 1, true, /*hopper=*/true},
+                               {128, 128, 8, 1, true, /*hopper=*/true},
                                {128, 64, 4, 1, true, true},
-                               {128, 128, 4, 1, false, true},
+                               {128, 128, 8, 1, false, true},
                                {128, 64, 4, 1, false, true}};
 constexpr int kTileCount = 12;
 constexpr int kHaloTile = 5, kLeastTile = 6;  // It and the next one have teams.

@@ -111,7 +111,7 @@ struct Params {
     int dilation_y, dilation_x;
   } pool;
 
-  const Piece* pieces;  // Of a Gemm, constants: [steps, kStep / 16], and kMostStages more.
+  const Piece* pieces;  // Of a Gemm, constants: [steps, kStep / 16], and kMostShortSteps more.
   // Of a halo, constants: of each column of the image which taps of a line are inside, a bit for each; of each line the
   // bits of the first taps of those that are.
   const uint32_t* taps_inside;

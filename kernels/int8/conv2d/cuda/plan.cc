@@ -288,7 +288,7 @@ void Plan::PlanGemm(const Problem& problem, const DeviceProperties& device, cons
   if (tile.halo) {
     offsets_.taps_inside = Append(TapsInsideOf(p));
   } else {
-    offsets_.pieces = Append(PiecesOf(p, p.steps + kMostStages));
+    offsets_.pieces = Append(PiecesOf(p, p.steps + kMostShortSteps));
   }
 
   const int shared_bytes = GemmSharedBytes(id, problem.has_residual && !p.activated, p.patch_pixels, p.steps_per_split);

@@ -111,12 +111,18 @@ struct ShortGemm {
     // Modulo 2^32, as the pieces' distances are.
     const uint32_t first = ((static_cast<uint32_t>(image * p.in_height) + y) * p.in_width + x) * p.in_channels +
                            p.window.First(first_channel);
-    const Piece* pieces = p.pieces + (first_step + Teams::Of(warp)) * Steps::kPieces + index % Steps::kPieces;
+    // Loads that do not wait for each other.
+    Piece pieces[kTurns];
+    FUSELAGE_UNROLL
+    for (int turn = 0; turn < kTurns; ++turn) {
+      const int step = first_step + Teams::Of(warp) + turn * kTeams;
+      pieces[turn] = thread.LoadConstant(p.pieces + step * Steps::kPieces + index % Steps::kPieces);
+    }
     pixels.are_there = 0;
     FUSELAGE_UNROLL
     for (int turn = 0; turn < kTurns; ++turn) {
       if (!has(warp, turn)) break;
-      const Piece piece = thread.LoadConstant(pieces + turn * kTeams * Steps::kPieces);
+      const Piece& piece = pieces[turn];
       // Taps past the last meet weights of zero.
       const bool inside = row < p.rows && static_cast<unsigned>(y + piece.tap_y) < static_cast<unsigned>(p.in_height) &&
                           static_cast<unsigned>(x + piece.tap_x) < static_cast<unsigned>(p.in_width);
