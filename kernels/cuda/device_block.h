@@ -168,16 +168,16 @@ class Thread {
   }
 };
 
-FUSELAGE_DEVICE void WaitForEarlierLaunches() {
+FUSELAGE_DEVICE void WaitForEarlierLaunches(bool wait) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
+  if (wait) asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
 class Warp {
  public:
-  // `beside`: see Overlap.
-  explicit FUSELAGE_DEVICE Warp(bool beside) : beside_(beside) {}
+  // `waits`: for earlier launches; Overlap::kBeside does not.
+  explicit FUSELAGE_DEVICE Warp(bool waits) : waits_(waits) {}
 
   FUSELAGE_DEVICE int index() const { return static_cast<int>(threadIdx.x) / kWarpSize; }
 
@@ -341,7 +341,7 @@ class Warp {
   // The next launch may begin behind it. Before it, launches that wait pile up on the multiprocessors, which makes each
   // of them end a microsecond later.
   FUSELAGE_DEVICE void WaitForEarlier() const {
-    if (!beside_) WaitForEarlierLaunches();
+    WaitForEarlierLaunches(waits_);
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
@@ -353,12 +353,12 @@ class Warp {
   }
 
  private:
-  const bool beside_;
+  const bool waits_;
 };
 
 class Block {
  public:
-  explicit FUSELAGE_DEVICE Block(bool beside) : beside_(beside) {}
+  explicit FUSELAGE_DEVICE Block(bool waits) : waits_(waits) {}
 
   FUSELAGE_DEVICE int x() const { return static_cast<int>(blockIdx.x); }
   FUSELAGE_DEVICE int y() const { return static_cast<int>(blockIdx.y); }
@@ -366,16 +366,16 @@ class Block {
 
   template <typename F>
   FUSELAGE_DEVICE void Phase(F f) const {
-    f(Warp(beside_));
+    f(Warp(waits_));
     __syncthreads();
   }
   template <typename F>
   FUSELAGE_DEVICE void Part(F f) const {
-    f(Warp(beside_));
+    f(Warp(waits_));
   }
 
  private:
-  const bool beside_;
+  const bool waits_;
 };
 
 }  // namespace fuselage::cuda

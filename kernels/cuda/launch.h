@@ -25,13 +25,14 @@ constexpr int kBlocksOf = 0;
 template <typename Kernel>
 constexpr int kBlocksOf<Kernel, std::void_t<decltype(Kernel::kBlocks)>> = Kernel::kBlocks;
 
+// waits: for what came before; or waits_last. Two values, for one would be in a register until the end.
 template <typename Kernel>
 __global__ void __launch_bounds__(Kernel::kWarps* kWarpSize, kBlocksOf<Kernel>)
-    RunKernel(const __grid_constant__ typename Kernel::Params params, const bool beside) {
-  if constexpr (!kWaitsOf<Kernel>) Warp(beside).WaitForEarlier();
-  Block block(beside);
+    RunKernel(const __grid_constant__ typename Kernel::Params params, const bool waits, const bool waits_last) {
+  if constexpr (!kWaitsOf<Kernel>) Warp(waits).WaitForEarlier();
+  Block block(waits);
   Kernel::Run(block, params);
-  if (beside) WaitForEarlierLaunches();
+  WaitForEarlierLaunches(waits_last);
 }
 #endif
 
@@ -63,7 +64,8 @@ void Launch(std::array<int, 3> grid, int shared_bytes, const typename Kernel::Pa
   config.blockDim = Kernel::kWarps * kWarpSize;
   config.dynamicSmemBytes = shared_bytes;
   config.stream = static_cast<cudaStream_t>(stream);
-  cudaLaunchKernelEx(&config, RunKernel<Kernel>, params, now == Overlap::kBeside);
+  const bool beside = now == Overlap::kBeside;
+  cudaLaunchKernelEx(&config, RunKernel<Kernel>, params, !beside, beside);
 #else
   static_cast<Emulator*>(stream)->Launch<Kernel>(grid, shared_bytes, params, clusters);
 #endif
