@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/base/status.h"
+#include "kernels/cuda/overlap.h"
 
 namespace fuselage::cuda {
 namespace {
@@ -101,6 +102,7 @@ class Gemm final : public Int8Gemm {
 
   absl::Status Run(const int8_t* x, const int8_t* w, int32_t* y, void* workspace, void* stream) const override {
     const int32_t alpha = 1, beta = 0;
+    LibraryHasLaunched();
     return Check(lt_.matmul(lt_.handle, desc_, &alpha, w, w_, x, x_, &beta, y, y_, y, y_, &algorithm_, workspace,
                             workspace_bytes_, static_cast<cudaStream_t>(stream)),
                  "cublasLtMatmul");

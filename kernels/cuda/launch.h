@@ -11,12 +11,6 @@
 
 namespace fuselage::cuda {
 
-// Of this thread's next launch; one that is beside another makes those that follow it kNext.
-inline Overlap& NextLaunch() {
-  static thread_local Overlap overlap = Overlap::kNone;
-  return overlap;
-}
-
 #if defined(__CUDACC__)
 // Kernel::kBlocks: how many blocks are to share a multiprocessor. ptxas, unless told, rather spills than use more
 // registers than it likes. 0: not told.

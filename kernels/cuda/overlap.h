@@ -15,6 +15,17 @@ enum class Overlap {
   kBeside,
 };
 
+// Of this thread's next launch; one that is beside another makes those that follow it kNext.
+inline Overlap& NextLaunch() {
+  static thread_local Overlap overlap = Overlap::kNone;
+  return overlap;
+}
+
+// A library has launched a kernel, which begins when all before it has ended: what follows needs it.
+inline void LibraryHasLaunched() {
+  if (NextLaunch() == Overlap::kBeside) NextLaunch() = Overlap::kNext;
+}
+
 }  // namespace fuselage::cuda
 
 #endif  // FUSELAGE_KERNELS_CUDA_OVERLAP_H_
