@@ -44,7 +44,7 @@ class FakeApi final : public Api {
   int forks() const { return forks_; }                    // How often a stream joined another's capture.
   // The sizes of the copies to the device that were asked for, in order.
   const std::vector<int64_t>& uploads() const { return uploads_; }
-  // Of these.
+  // Of the same nodes.
   const std::vector<Overlap>& captured_overlaps() const { return captured_overlaps_; }
 
   // A kernel launch: `work` runs when the stream gets to it, or becomes part of the graph that is being captured.
