@@ -85,12 +85,19 @@ absl::StatusOr<Ready> MakeReady(const Device& device, const LoweredConvolution& 
   return ready;
 }
 
-// What `enqueue` puts on the stream, as a CUDA graph; it has run once before, so that all code is loaded.
+// What `enqueue` puts on the stream, as a CUDA graph between the device's events, which are its first and last nodes,
+// as ours are; it has run once before, so that all code is loaded.
 absl::StatusOr<cudaGraphExec_t> Record(const Device& device, const std::function<absl::Status()>& enqueue) {
   RETURN_IF_ERROR(enqueue());
   RETURN_IF_ERROR(ToStatus(cudaStreamSynchronize(device.stream), "a first run"));
   RETURN_IF_ERROR(ToStatus(cudaStreamBeginCapture(device.stream, cudaStreamCaptureModeThreadLocal), "capture"));
-  const absl::Status enqueued = enqueue();
+  const auto record = [&](cudaEvent_t event) {
+    return ToStatus(cudaEventRecordWithFlags(event, device.stream, cudaEventRecordExternal),
+                    "cudaEventRecordWithFlags");
+  };
+  absl::Status enqueued = record(device.begin);
+  if (enqueued.ok()) enqueued = enqueue();
+  if (enqueued.ok()) enqueued = record(device.end);
   cudaGraph_t graph = nullptr;
   const cudaError_t error = cudaStreamEndCapture(device.stream, &graph);
   RETURN_IF_ERROR(enqueued);
@@ -102,11 +109,9 @@ absl::StatusOr<cudaGraphExec_t> Record(const Device& device, const std::function
   return exec;
 }
 
-// Nanoseconds between events around it.
+// Nanoseconds between its events.
 absl::StatusOr<int64_t> Launch(const Device& device, cudaGraphExec_t graph) {
-  RETURN_IF_ERROR(ToStatus(cudaEventRecord(device.begin, device.stream), "cudaEventRecord"));
   RETURN_IF_ERROR(ToStatus(cudaGraphLaunch(graph, device.stream), "cudaGraphLaunch"));
-  RETURN_IF_ERROR(ToStatus(cudaEventRecord(device.end, device.stream), "cudaEventRecord"));
   RETURN_IF_ERROR(ToStatus(cudaStreamSynchronize(device.stream), "a run"));
   float ms = 0;
   RETURN_IF_ERROR(ToStatus(cudaEventElapsedTime(&ms, device.begin, device.end), "cudaEventElapsedTime"));
