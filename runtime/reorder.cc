@@ -7,8 +7,6 @@
 namespace fuselage::runtime {
 namespace {
 
-// A block of both matrices stays in the first-level cache: 64 x 64 elements of at most 8 bytes, twice.
-constexpr int64_t kBlock = 64;
 // Below this, waking threads costs more than it gives.
 constexpr int64_t kSerialBytes = 32 << 10;
 
@@ -17,24 +15,27 @@ void TransposeAs(int64_t batch, int64_t rows, int64_t columns, const void* from_
                  kernels::Parallel& parallel) {
   const T* from = static_cast<const T*>(from_bytes);
   T* to = static_cast<T*>(to_bytes);
-  const int64_t row_blocks = (rows + kBlock - 1) / kBlock, column_blocks = (columns + kBlock - 1) / kBlock;
-  const auto body = [&](int64_t task) {
-    const int64_t matrix = task / (row_blocks * column_blocks), block = task % (row_blocks * column_blocks);
-    const int64_t row = block / column_blocks * kBlock, column = block % column_blocks * kBlock;
-    kernels::Transpose(std::min(kBlock, rows - row), std::min(kBlock, columns - column),
-                       from + (matrix * rows + row) * columns + column, columns,
-                       to + (matrix * columns + column) * rows + row, rows);
+  // A thread takes its share of each matrix's longer side, whole lines of the cache of it.
+  constexpr int64_t kLine = 64 / sizeof(T);
+  const bool serial = batch * rows * columns * static_cast<int64_t>(sizeof(T)) <= kSerialBytes;
+  const int64_t parts = serial ? 1 : parallel.threads(), longer = std::max(rows, columns);
+  const auto end_of = [&](int64_t part) {
+    return std::min(longer, ((longer + kLine - 1) / kLine * part / parts) * kLine);
   };
-  const int64_t blocks = batch * row_blocks * column_blocks;
-  if (batch * rows * columns * static_cast<int64_t>(sizeof(T)) <= kSerialBytes) {
-    for (int64_t task = 0; task < blocks; ++task) body(task);
-    return;
-  }
-  // One task a thread: each walks its consecutive blocks.
-  const int threads = parallel.threads();
-  parallel.For(threads, [&](int part, int) {
-    for (int64_t task = blocks * part / threads; task < blocks * (part + 1) / threads; ++task) body(task);
-  });
+  const auto body = [&](int64_t part) {
+    const int64_t begin = end_of(part), size = end_of(part + 1) - begin;
+    for (int64_t matrix = 0; matrix < batch; ++matrix) {
+      const T* x = from + matrix * rows * columns;
+      T* y = to + matrix * rows * columns;
+      if (rows > columns) {
+        kernels::Transpose(size, columns, x + begin * columns, columns, y + begin, rows);
+      } else {
+        kernels::Transpose(rows, size, x + begin, columns, y + begin * rows, rows);
+      }
+    }
+  };
+  if (serial) return body(0);
+  parallel.For(static_cast<int>(parts), [&](int part, int) { body(part); });
 }
 
 }  // namespace

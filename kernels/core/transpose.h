@@ -52,20 +52,30 @@ void TransposeBlock(const T* from, int64_t from_step, T* to, int64_t to_step) {
   for (size_t k = 0; k < kCount; ++k) std::memcpy(to + k * to_step, &rows[k], kBytes);
 }
 
-// By blocks, of which the last ones may begin within those before, and as many next to one another as fill a line of
-// the cache. False: the matrix is smaller than a block.
+// f of the first element of each block from `begin` to `end`; the last one may begin within that before it.
+template <int64_t kCount, typename F>
+void ForBlocks(int64_t begin, int64_t end, int64_t size, F f) {
+  for (int64_t i = begin; i < end; i += kCount) f(std::min(i, size - kCount));
+}
+
+// By blocks, as many next to one another along the longer side as fill a line of the cache: so the longer side is
+// walked once, and lines are read and written whole. False: the matrix is smaller than a block.
 template <typename T, size_t kBytes>
 bool TransposeBlocks(int64_t rows, int64_t columns, const T* from, int64_t from_step, T* to, int64_t to_step) {
   constexpr int64_t kCount = Lanes<T, kBytes>::kCount, kLine = 64 / sizeof(T);
   if (rows < kCount || columns < kCount) return false;
-  for (int64_t first = 0; first < columns; first += kLine) {
-    const int64_t end = std::min(columns, first + kLine);
-    for (int64_t r = 0; r < rows; r += kCount) {
-      r = std::min(r, rows - kCount);
-      for (int64_t c = first; c < end; c += kCount) {
-        c = std::min(c, columns - kCount);
-        TransposeBlock<T, kBytes>(from + r * from_step + c, from_step, to + c * to_step + r, to_step);
-      }
+  const auto block = [=](int64_t r, int64_t c) {
+    TransposeBlock<T, kBytes>(from + r * from_step + c, from_step, to + c * to_step + r, to_step);
+  };
+  const int64_t longer = std::max(rows, columns);
+  for (int64_t first = 0; first < longer; first += kLine) {
+    const int64_t end = std::min(longer, first + kLine);
+    if (rows > columns) {
+      ForBlocks<kCount>(0, columns, columns,
+                        [=](int64_t c) { ForBlocks<kCount>(first, end, rows, [=](int64_t r) { block(r, c); }); });
+    } else {
+      ForBlocks<kCount>(0, rows, rows,
+                        [=](int64_t r) { ForBlocks<kCount>(first, end, columns, [=](int64_t c) { block(r, c); }); });
     }
   }
   return true;
@@ -74,9 +84,7 @@ bool TransposeBlocks(int64_t rows, int64_t columns, const T* from, int64_t from_
 // to[c * to_step + r] = from[r * from_step + c]. No overlap.
 template <typename T>
 void Transpose(int64_t rows, int64_t columns, const T* from, int64_t from_step, T* to, int64_t to_step) {
-  if constexpr (sizeof(T) == 1 || sizeof(T) == 4) {  // Codes and floats; others are rare, and not worth the code.
-    if (TransposeBlocks<T, 16>(rows, columns, from, from_step, to, to_step)) return;
-  }
+  if (TransposeBlocks<T, 16>(rows, columns, from, from_step, to, to_step)) return;
   if constexpr (sizeof(T) == 1) {
     if (TransposeBlocks<T, 8>(rows, columns, from, from_step, to, to_step)) return;
   }
