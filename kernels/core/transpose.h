@@ -52,30 +52,37 @@ void TransposeBlock(const T* from, int64_t from_step, T* to, int64_t to_step) {
   for (size_t k = 0; k < kCount; ++k) std::memcpy(to + k * to_step, &rows[k], kBytes);
 }
 
-// f of the first element of each block from `begin` to `end`; the last one may begin within that before it.
-template <int64_t kCount, typename F>
-void ForBlocks(int64_t begin, int64_t end, int64_t size, F f) {
-  for (int64_t i = begin; i < end; i += kCount) f(std::min(i, size - kCount));
-}
+// A matrix and its transpose by the longer side and the shorter one. Of the longer one as much at a time as fills lines
+// of the cache: so it is walked once, and lines are read and written whole.
+template <typename T>
+struct Sides {
+  static constexpr int64_t kLine = 64 / sizeof(T);
 
-// By blocks, as many next to one another along the longer side as fill a line of the cache: so the longer side is
-// walked once, and lines are read and written whole. False: the matrix is smaller than a block.
+  Sides(int64_t rows, int64_t columns, int64_t from_step, int64_t to_step)
+      : longer(std::max(rows, columns)), shorter(std::min(rows, columns)) {
+    const bool tall = rows > columns;
+    from_long = tall ? from_step : 1, from_short = tall ? 1 : from_step;
+    to_long = tall ? 1 : to_step, to_short = tall ? to_step : 1;
+  }
+
+  int64_t longer, shorter, from_long, from_short, to_long, to_short;
+};
+
+// By blocks, of which the last ones may begin within those before. False: the matrix is smaller than a block.
 template <typename T, size_t kBytes>
 bool TransposeBlocks(int64_t rows, int64_t columns, const T* from, int64_t from_step, T* to, int64_t to_step) {
-  constexpr int64_t kCount = Lanes<T, kBytes>::kCount, kLine = 64 / sizeof(T);
+  constexpr int64_t kCount = Lanes<T, kBytes>::kCount;
   if (rows < kCount || columns < kCount) return false;
-  const auto block = [=](int64_t r, int64_t c) {
-    TransposeBlock<T, kBytes>(from + r * from_step + c, from_step, to + c * to_step + r, to_step);
-  };
-  const int64_t longer = std::max(rows, columns);
-  for (int64_t first = 0; first < longer; first += kLine) {
-    const int64_t end = std::min(longer, first + kLine);
-    if (rows > columns) {
-      ForBlocks<kCount>(0, columns, columns,
-                        [=](int64_t c) { ForBlocks<kCount>(first, end, rows, [=](int64_t r) { block(r, c); }); });
-    } else {
-      ForBlocks<kCount>(0, rows, rows,
-                        [=](int64_t r) { ForBlocks<kCount>(first, end, columns, [=](int64_t c) { block(r, c); }); });
+  const Sides<T> sides(rows, columns, from_step, to_step);
+  for (int64_t first = 0; first < sides.longer; first += sides.kLine) {
+    const int64_t end = std::min(sides.longer, first + sides.kLine);
+    for (int64_t j = 0; j < sides.shorter; j += kCount) {
+      const int64_t s = std::min(j, sides.shorter - kCount);
+      for (int64_t i = first; i < end; i += kCount) {
+        const int64_t l = std::min(i, sides.longer - kCount);
+        TransposeBlock<T, kBytes>(from + l * sides.from_long + s * sides.from_short, from_step,
+                                  to + l * sides.to_long + s * sides.to_short, to_step);
+      }
     }
   }
   return true;
@@ -84,18 +91,20 @@ bool TransposeBlocks(int64_t rows, int64_t columns, const T* from, int64_t from_
 // to[c * to_step + r] = from[r * from_step + c]. No overlap.
 template <typename T>
 void Transpose(int64_t rows, int64_t columns, const T* from, int64_t from_step, T* to, int64_t to_step) {
-  if (TransposeBlocks<T, 16>(rows, columns, from, from_step, to, to_step)) return;
+  if constexpr (sizeof(T) == 1 || sizeof(T) == 4) {  // Codes and floats; others are rare, and not worth the code.
+    if (TransposeBlocks<T, 16>(rows, columns, from, from_step, to, to_step)) return;
+  }
   if constexpr (sizeof(T) == 1) {
     if (TransposeBlocks<T, 8>(rows, columns, from, from_step, to, to_step)) return;
   }
-  // The inner loop walks the longer side, so that three channels of a picture do not make loops of three.
-  if (rows >= columns) {
-    for (int64_t c = 0; c < columns; ++c) {
-      for (int64_t r = 0; r < rows; ++r) to[c * to_step + r] = from[r * from_step + c];
-    }
-  } else {
-    for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t c = 0; c < columns; ++c) to[c * to_step + r] = from[r * from_step + c];
+  const Sides<T> sides(rows, columns, from_step, to_step);
+  constexpr int64_t kSome = 4 * Sides<T>::kLine;  // The inner loop is not too short for its overhead.
+  for (int64_t first = 0; first < sides.longer; first += kSome) {
+    const int64_t end = std::min(sides.longer, first + kSome);
+    for (int64_t s = 0; s < sides.shorter; ++s) {
+      for (int64_t l = first; l < end; ++l) {
+        to[l * sides.to_long + s * sides.to_short] = from[l * sides.from_long + s * sides.from_short];
+      }
     }
   }
 }
