@@ -57,37 +57,57 @@ class Broadcast {
     return found;
   }
 
-  // The n elements of the operand that meet those of the result from `begin` on, in runs along the innermost axis, and
-  // along those outside it that it goes on along: each(offset, stride, count).
+  // The n elements of the operand that meet those of the result from `begin` on, in rectangles of the two innermost
+  // axes: each(offset, row_stride, rows, stride, run).
   template <typename Each>
-  void ForEachRun(int64_t begin, int64_t n, Each each) const {
+  void ForEachRectangle(int64_t begin, int64_t n, Each each) const {
     const size_t last = shape_.size() - 1;
     int64_t index[kMostBroadcastAxes] = {}, offset = 0, rest = begin;
     for (size_t axis = shape_.size(); axis-- > 0; rest /= shape_[axis]) {
       index[axis] = rest % shape_[axis];
       offset += index[axis] * strides_[axis];
     }
+    const int64_t row_stride = last > 0 ? strides_[last - 1] : 0;
     while (n > 0) {
       const int64_t run = std::min(n, shape_[last] - index[last]);
-      each(offset, strides_[last], run);
-      n -= run;
+      const int64_t left = last > 0 ? shape_[last - 1] - index[last - 1] : 1;
+      const int64_t rows = run < shape_[last] ? 1 : std::min(n / run, left);
+      each(offset, row_stride, rows, strides_[last], run);
+      n -= rows * run;
       offset -= index[last] * strides_[last];
       index[last] = 0;
-      for (size_t axis = last; axis-- > 0;) {
-        offset += strides_[axis];
-        if (++index[axis] < shape_[axis]) break;
+      int64_t steps = rows;
+      for (size_t axis = last; axis-- > 0; steps = 1) {
+        offset += steps * strides_[axis];
+        if ((index[axis] += steps) < shape_[axis]) break;
         offset -= strides_[axis] * shape_[axis];
         index[axis] = 0;
       }
     }
   }
 
+  // The same in runs along the innermost axis: each(offset, stride, count).
+  template <typename Each>
+  void ForEachRun(int64_t begin, int64_t n, Each each) const {
+    ForEachRectangle(begin, n, [&](int64_t offset, int64_t row_stride, int64_t rows, int64_t stride, int64_t run) {
+      for (int64_t row = 0; row < rows; ++row) each(offset + row * row_stride, stride, run);
+    });
+  }
+
   // Copies them.
   template <typename T>
   void Gather(const T* x, int64_t begin, int64_t n, T* y) const {
-    ForEachRun(begin, n, [&](int64_t offset, int64_t stride, int64_t run) {
-      CopyRun(x + offset, stride, run, y);
-      y += run;
+    ForEachRectangle(begin, n, [&](int64_t offset, int64_t row_stride, int64_t rows, int64_t stride, int64_t run) {
+      const T* from = x + offset;
+      constexpr int64_t kShort = 8;
+      if (run < std::min(kShort, rows)) {  // The longer side is the inner loop.
+        for (int64_t i = 0; i < run; ++i) {
+          for (int64_t row = 0; row < rows; ++row) y[row * run + i] = from[row * row_stride + i * stride];
+        }
+      } else {
+        for (int64_t row = 0; row < rows; ++row) CopyRun(from + row * row_stride, stride, run, y + row * run);
+      }
+      y += rows * run;
     });
   }
 

@@ -6,6 +6,7 @@
 //   a module without parameters called n times       =>  n modules, so that each call can change alone
 //   gemm(a, constant b, constant c), addmm(c, a, b)  =>  linear(a), b transposed, alpha and beta folded in
 //   matmul(x, constant [in, out])                    =>  linear(x)
+//   matmul(a [..., m, 1], b [..., 1, n])             =>  mul(a, b)
 //   linear(x, constant weight, computed bias)        =>  linear(x) + bias
 //   add(linear(x), constant [out])                   =>  linear(x) with a bias; the weights and biases of norms too
 //   instance_norm between reshapes to groups and back  =>  group_norm (groups.h)

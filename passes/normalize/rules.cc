@@ -20,10 +20,14 @@ using passes::Remarks;
 
 const Node* OperandOrNull(const Node& node, int i) { return i < node.num_operands() ? node.operand(i) : nullptr; }
 
-// matmul(x, constant [in, out]) => linear(x)
-absl::StatusOr<std::vector<NewCall>> MatmulToLinear(const Node& node, Remarks& remarks) {
+// matmul(x, constant [in, out]) => linear(x);  matmul(a [..., m, 1], b [..., 1, n]) => mul(a, b)
+absl::StatusOr<std::vector<NewCall>> SimplifiedMatmul(const Node& node, Remarks& remarks) {
   Node* input = node.operand(0);
   const Node& weight = *node.operand(1);
+  if (std::min(input->tensor_type().rank(), weight.tensor_type().rank()) >= 2 &&
+      input->tensor_type().shape.back() == 1 && !IsConstant(weight)) {
+    return std::vector<NewCall>{{"mul", {input, node.operand(1)}, {}, {}}};
+  }
   if (!match::IsF32(node) || weight.tensor_type().rank() != 2) {
     return std::vector<NewCall>();
   }
@@ -246,7 +250,7 @@ bool IsView(const Node& node) { return node.is_call() && node.op()->view == ir::
 
 absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remarks) {
   const std::string& op = node.op()->name;
-  if (op == "matmul") return MatmulToLinear(node, remarks);
+  if (op == "matmul") return SimplifiedMatmul(node, remarks);
   if (op == "gemm" || op == "addmm") return GemmToLinear(node, remarks);
   if (op == "linear") return ComputedBiasToAdd(node);
   if (op == "avg_pool1d" || op == "avg_pool2d" || op == "avg_pool3d") return PoolToGlobal(node);
