@@ -250,7 +250,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) 
 
 // Every operator that has no kernel of its own for codes.
 constexpr const char* kOps[] = {"clamp", "div",     "gelu", "hardsigmoid", "hardswish", "leaky_relu",
-                                "mul",   "sigmoid", "silu", "sub",         "tanh"};
+                                "mul",   "prelu", "sigmoid", "silu", "sub",         "tanh"};
 
 void Register(kernels::KernelRegistry& registry) {
   using kernels::LayoutRule;

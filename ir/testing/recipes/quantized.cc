@@ -180,9 +180,9 @@ bool Lowered(Draft& draft) {
     RandomCall call{random.From(std::vector<std::string>{
                         "int8.conv2d", "int8.conv2d_max_pool2d", "int8.add", "int8.relu", "int8.max_pool2d",
                         "int8.avg_pool2d", "int8.global_avg_pool", "int8.clamp", "int8.div", "int8.gelu",
-                        "int8.hardsigmoid", "int8.hardswish", "int8.leaky_relu", "int8.mul", "int8.sigmoid",
-                        "int8.silu", "int8.sub", "int8.tanh", "int8.fused_elementwise", "int8.group_norm",
-                        "int8.instance_norm"}),
+                        "int8.hardsigmoid", "int8.hardswish", "int8.leaky_relu", "int8.mul", "int8.prelu",
+                        "int8.sigmoid", "int8.silu", "int8.sub", "int8.tanh", "int8.fused_elementwise",
+                        "int8.group_norm", "int8.instance_norm"}),
                     {x},
                     {},
                     output(step)};
@@ -190,7 +190,8 @@ bool Lowered(Draft& draft) {
       call.parameters["weight"] = CodesParameter(draft, {random.Between(1, 4), type.shape[1], 1, 1});
       call.attributes.emplace("activation", RandomActivation(random));
     }
-    if (call.op == "int8.add" || call.op == "int8.mul" || call.op == "int8.sub" || call.op == "int8.div") {
+    if (call.op == "int8.add" || call.op == "int8.mul" || call.op == "int8.sub" || call.op == "int8.div" ||
+        call.op == "int8.prelu") {
       call.operands.push_back(x);
     }
     if (call.op == "int8.group_norm" || call.op == "int8.instance_norm") {

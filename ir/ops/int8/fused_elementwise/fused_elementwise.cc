@@ -89,6 +89,7 @@ std::vector<SingleOp> SingleOps() {
       {"int8.hardswish", 1, {}},
       {"int8.leaky_relu", 1, {number("negative_slope", 0.01)}},
       {"int8.mul", 2, {}},
+      {"int8.prelu", 2, {}},
       {"int8.sigmoid", 1, {}},
       {"int8.silu", 1, {}},
       {"int8.sub", 2, {}},

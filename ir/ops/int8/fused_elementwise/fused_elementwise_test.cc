@@ -49,6 +49,17 @@ TEST_F(Int8FusedElementwiseTest, AProductOfAllPairs) {
   }
 }
 
+TEST_F(Int8FusedElementwiseTest, ASlopeForEachChannel) {
+  const Tensor x = AllCodes({1, 256}, 0.05f, 100), slopes = AllCodes({256, 1}, 0.011f, 128);
+  const Tensor y = ops_.Run("int8.prelu", {x, slopes}, Out(DType::kU8, 0.06, 110));
+  ASSERT_EQ(y.shape(), (Shape{256, 256}));
+  for (int i = 0; i < 65536; ++i) {
+    const float v = static_cast<float>(i % 256 - 100) * 0.05f, slope = static_cast<float>(i / 256 - 128) * 0.011f;
+    const float result = v < 0 ? v * slope : v;
+    ASSERT_EQ(y.At(i), std::min(255.0, std::max(0.0, std::nearbyint(result / 0.06f) + 110.0))) << i;
+  }
+}
+
 // Within a code of the function in double, and where the function is far from a tie equal to it.
 TEST_F(Int8FusedElementwiseTest, EveryOpFollowsItsFloatForm) {
   const Tensor x = AllCodes({256}, 0.05f, 120);
