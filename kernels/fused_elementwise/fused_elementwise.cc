@@ -105,10 +105,12 @@ class FusedElementwise : public kernels::Kernel {
     }
   }
 
-  // A product of codes by factors that repeat. No product of these scales is NaN.
+  // A product of codes by factors that repeat, of all or of those below 0. No product of these scales is NaN.
   void ChooseScale(Isa isa) {
-    if (!is_codes_ || steps_.size() != 1 || steps_[0].op != ElementwiseOp::kMul || operands_.size() != 2) return;
-    factors_ = operands_[0].repeats ? 0 : 1;
+    if (!is_codes_ || steps_.size() != 1 || operands_.size() != 2) return;
+    const bool is_prelu = steps_[0].op == ElementwiseOp::kPrelu;
+    if (steps_[0].op != ElementwiseOp::kMul && !is_prelu) return;
+    factors_ = operands_[0].repeats && !is_prelu ? 0 : 1;
     const Operand &factors = operands_[factors_], &codes = operands_[1 - factors_];
     const auto is_finite = [](const Operand& operand) { return std::isfinite(256 * operand.encoding.scale); };
     if (!factors.repeats || codes.broadcast != nullptr || !is_finite(factors) || !is_finite(codes)) return;
@@ -117,7 +119,7 @@ class FusedElementwise : public kernels::Kernel {
     if (variant == nullptr) return;
     set_variant(variant->name);
     scale_ = variant->run;
-    scale_params_ = {codes.encoding, output_};
+    scale_params_ = {codes.encoding, output_, is_prelu};
   }
 
   void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,

@@ -45,6 +45,7 @@ absl::Span<const Variant> Variants();
 struct ScaleParams {
   int8::dequantize::Params x;
   int8::quantize::Params y;
+  bool only_negative = false;  // A prelu: values that are not below 0 have a factor of 1.
 };
 using ScaleFunction = void(const ScaleParams& params, const uint8_t* x, const float* factors, uint8_t* y, int64_t n);
 using ScaleVariant = kernels::Variant<ScaleParams, ScaleFunction>;

@@ -117,8 +117,9 @@ using ScaleTest = kernels::VariantTest<ScaleVariant>;
 
 // All pairs of codes, both types of them, and lengths around the vectors'.
 TEST_P(ScaleTest, FollowsTheFormula) {
-  for (const uint8_t flip : {0x00, 0x80}) {
+  for (const auto [flip, only_negative] : {std::pair<uint8_t, bool>{0x00, false}, {0x80, false}, {0x80, true}}) {
     ScaleParams params;
+    params.only_negative = only_negative;
     params.x.scale = 0.0217f, params.x.zero_point = 13, params.x.flip = flip;
     params.y.scale = 0.0198f, params.y.zero_point = 140, params.y.lo = 9, params.y.hi = 250, params.y.flip = flip;
     for (int code = 0; code < 256; ++code) {
@@ -132,7 +133,8 @@ TEST_P(ScaleTest, FollowsTheFormula) {
         GetParam().run(params, x.data(), factors.as<float>(), found.data(), n);
         for (int64_t i = 0; i < n; ++i) {
           const float value = static_cast<float>((x.data()[i] ^ flip) - 13) * 0.0217f;
-          const int32_t wanted = kernels::QuantizeValue(value * factor, 0.0198f, 140, {9, 250});
+          const float scaled = only_negative && value >= 0 ? value : value * factor;
+          const int32_t wanted = kernels::QuantizeValue(scaled, 0.0198f, 140, {9, 250});
           ASSERT_EQ(found.data()[i] ^ flip, wanted) << i << " of " << n << ", factor " << factor;
         }
         ASSERT_TRUE(found.guards_intact());
@@ -159,10 +161,15 @@ TEST(Kernel, ScalesCodes) {
     const TensorType y = Codes(DType::kI8, shape, 0.0198f, -14, Layout::kNhwc);
     kernels::ExpectSameOnAnyThreads(Create, Desc({x, by}, y, {"mul(0, 1)"}));
     kernels::ExpectSameOnAnyThreads(Create, Desc({by, x}, y, {"mul(0, 1)"}));
+    kernels::ExpectSameOnAnyThreads(Create, Desc({x, by}, y, {"prelu(0, 1)"}));
+    kernels::ExpectSameOnAnyThreads(Create, Desc({by, x}, y, {"prelu(0, 1)"}));
     if (size == 1) continue;  // There nothing repeats.
     for (const Isa isa : kernels::SupportedIsas()) {
       const bool scales = variant(Desc({x, by}, y, {"mul(0, 1)"}), isa).find(" scale") != std::string::npos;
       EXPECT_EQ(scales, isa.Includes(Isa::kAvx2)) << kernels::IsaName(isa);
+      const KernelDesc prelu = Desc({x, by}, y, {"prelu(0, 1)"});
+      EXPECT_EQ(variant(prelu, isa).find(" scale") != std::string::npos, scales);
+      EXPECT_EQ(variant(Desc({by, x}, y, {"prelu(0, 1)"}), isa).find(" scale"), std::string::npos);
       EXPECT_EQ(variant(Desc({x, by}, y, {"sub(0, 1)"}), isa).find(" scale"), std::string::npos);
     }
   }
