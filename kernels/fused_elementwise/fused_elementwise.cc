@@ -91,6 +91,7 @@ class FusedElementwise : public kernels::Kernel {
       if (operand.broadcast == nullptr) continue;
       const kernels::Broadcast::Repetition repetition = operand.broadcast->repetition();
       if (repetition.span < 2 * repetition.run || repetition.run > kBlock || repetition.run <= longest) continue;
+      if (repetition.span < kBlock) continue;  // No block would be whole.
       longest = repetition.run;
       span_ = repetition.span;
     }
@@ -105,15 +106,15 @@ class FusedElementwise : public kernels::Kernel {
     }
   }
 
-  // A product of codes by factors that repeat, of all or of those below 0. No product of these scales is NaN.
+  // A product of codes by others, of all or of those below 0. No product of these scales is NaN.
   void ChooseScale(Isa isa) {
     if (!is_codes_ || steps_.size() != 1 || operands_.size() != 2) return;
     const bool is_prelu = steps_[0].op == ElementwiseOp::kPrelu;
     if (steps_[0].op != ElementwiseOp::kMul && !is_prelu) return;
-    factors_ = operands_[0].repeats && !is_prelu ? 0 : 1;
+    factors_ = operands_[0].broadcast != nullptr && !is_prelu ? 0 : 1;
     const Operand &factors = operands_[factors_], &codes = operands_[1 - factors_];
     const auto is_finite = [](const Operand& operand) { return std::isfinite(256 * operand.encoding.scale); };
-    if (!factors.repeats || codes.broadcast != nullptr || !is_finite(factors) || !is_finite(codes)) return;
+    if (codes.broadcast != nullptr || !is_finite(factors) || !is_finite(codes)) return;
     const ScaleVariant* variant =
         kernels::LastVariantOrNull(ScaleVariants(), isa, [](const ScaleVariant&) { return true; });
     if (variant == nullptr) return;
