@@ -19,6 +19,12 @@ int16_t Less(const void* codes, int64_t i, int32_t zero_point) {
   return static_cast<int16_t>(static_cast<const Code*>(codes)[i] - zero_point);
 }
 
+// to[i] = codes[begin + i] - zero_point
+template <typename Code>
+void LessRow(const void* codes, int64_t begin, int64_t n, int32_t zero_point, int16_t* to) {
+  for (int64_t i = 0; i < n; ++i) to[i] = Less<Code>(codes, begin + i, zero_point);
+}
+
 class MatmulInteger : public kernels::Kernel {
  public:
   MatmulInteger(const KernelDesc& desc, const Product& product, const Variant& variant)
@@ -56,10 +62,10 @@ class MatmulInteger : public kernels::Kernel {
       packed_b = packed;
     }
     const int32_t zero_point = ZeroPoint(*this, kAZeroPoint, inputs);
-    LessFunction* const less = this->inputs()[kA]->dtype == DType::kU8 ? Less<uint8_t> : Less<int8_t>;
+    const auto less_row = this->inputs()[kA]->dtype == DType::kU8 ? LessRow<uint8_t> : LessRow<int8_t>;
     const auto pack_rows = [&](int64_t row, int64_t n, int64_t, int16_t* to) {
       for (int64_t r = row; r < row + n; ++r, to += 2 * product_.pairs()) {
-        for (int64_t k = 0; k < product_.depth; ++k) to[k] = less(inputs[kA].data, r * product_.depth + k, zero_point);
+        less_row(inputs[kA].data, r * product_.depth, product_.depth, zero_point, to);
         if (product_.depth % 2 != 0) to[product_.depth] = 0;
       }
     };

@@ -44,6 +44,7 @@ inline void Rows(const Tile& t, int64_t row) {
 void FUSELAGE_AVX512_VNNI::Run(const Tile& t) {
   int64_t row = 0;
   for (; row + 8 <= t.rows; row += 8) Rows<8>(t, row);
+  for (; row + 4 <= t.rows; row += 4) Rows<4>(t, row);
   for (; row < t.rows; ++row) Rows<1>(t, row);
 }
 
