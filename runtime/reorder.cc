@@ -15,27 +15,27 @@ void TransposeAs(int64_t batch, int64_t rows, int64_t columns, const void* from_
                  kernels::Parallel& parallel) {
   const T* from = static_cast<const T*>(from_bytes);
   T* to = static_cast<T*>(to_bytes);
-  // A thread takes its share of each matrix's longer side, whole lines of the cache of it.
+  // Threads share the matrices' longer sides, by whole lines of the cache.
   constexpr int64_t kLine = 64 / sizeof(T);
-  const bool serial = batch * rows * columns * static_cast<int64_t>(sizeof(T)) <= kSerialBytes;
-  const int64_t parts = serial ? 1 : parallel.threads(), longer = std::max(rows, columns);
-  const auto end_of = [&](int64_t part) {
-    return std::min(longer, ((longer + kLine - 1) / kLine * part / parts) * kLine);
-  };
-  const auto body = [&](int64_t part) {
-    const int64_t begin = end_of(part), size = end_of(part + 1) - begin;
-    for (int64_t matrix = 0; matrix < batch; ++matrix) {
+  const int64_t longer = std::max(rows, columns), lines = (longer + kLine - 1) / kLine;
+  const auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t count; begin < end; begin += count) {
+      const int64_t matrix = begin / lines, line = begin % lines, first = line * kLine;
+      count = std::min(end - begin, lines - line);
+      const int64_t size = std::min(longer - first, count * kLine);
       const T* x = from + matrix * rows * columns;
       T* y = to + matrix * rows * columns;
       if (rows > columns) {
-        kernels::Transpose(size, columns, x + begin * columns, columns, y + begin, rows);
+        kernels::Transpose(size, columns, x + first * columns, columns, y + first, rows);
       } else {
-        kernels::Transpose(rows, size, x + begin, columns, y + begin * rows, rows);
+        kernels::Transpose(rows, size, x + first, columns, y + first * rows, rows);
       }
     }
   };
-  if (serial) return body(0);
-  parallel.For(static_cast<int>(parts), [&](int part, int) { body(part); });
+  if (batch * rows * columns * static_cast<int64_t>(sizeof(T)) <= kSerialBytes) return run(0, batch * lines);
+  const int threads = parallel.threads();
+  parallel.For(threads,
+               [&](int part, int) { run(batch * lines * part / threads, batch * lines * (part + 1) / threads); });
 }
 
 }  // namespace
