@@ -22,7 +22,7 @@ namespace fuselage::runtime {
 struct ExecutableOptions {
   kernels::Isa isa = kernels::BestIsa();
   int64_t max_memory_bytes = 0;  // 0: no limit. Arena and weights above it: ResourceExhausted.
-  // Where programs share what their kernels pack; null: they do not. Need not outlive them.
+  // Where programs share what their kernels pack; null: the kernels of one do. Need not outlive them.
   kernels::PackedWeights* weights = nullptr;
   // A core's own cache, in which a batch's items stay from step to step (runtime/bands.h); 0: each step takes them all.
   int64_t cache_bytes = CoreCacheBytes();

@@ -176,19 +176,26 @@ TEST_F(PackedWeightsTest, OfOtherKernels) {
 }
 
 TEST_F(PackedWeightsTest, CountOnceInAProgram) {
-  ASSERT_OK_AND_ASSIGN(const auto graph, ir::Parse(R"(graph @twice {
+  const auto parse = [&](absl::string_view outputs) {
+    return ir::Parse(absl::StrCat(R"(graph @shared {
   param @w: i8[16,16]<scale=0.01> = seed(1)
   module @fc = int8.linear(out_dtype=f32, weight=@w)
   %x: u8[2,16]<scale=0.5> = placeholder
   %a: f32[2,16] = call_module @fc(%x)
-  %b: f32[2,16] = call_module @fc(%x)
-  output(%a, %b)
-})",
-                                                   ops_));
+)",
+                                  outputs, "}"),
+                     ops_);
+  };
+  ASSERT_OK_AND_ASSIGN(const auto once, parse("  output(%a)\n"));
+  ASSERT_OK_AND_ASSIGN(const auto twice, parse("  %b: f32[2,16] = call_module @fc(%x)\n  output(%a, %b)\n"));
+  const auto compile = [&](const ir::Graph& graph, kernels::PackedWeights* weights) {
+    return Compile(graph, 2, native_, 1, kernels::Isa::kScalar, weights);
+  };
   kernels::PackedWeights weights;
-  const int64_t alone = Compile(*graph, 2, native_, 1, kernels::Isa::kScalar, nullptr);
-  EXPECT_EQ(alone - Compile(*graph, 2, native_, 1, kernels::Isa::kScalar, &weights), 16 * 16);
+  const int64_t shared = compile(*twice, &weights);
   EXPECT_EQ(weights.packings(), 2) << "the weights, and their sums";
+  EXPECT_EQ(2 * compile(*once, &weights) - shared, 16 * 16);
+  EXPECT_EQ(compile(*twice, nullptr), shared) << "no other program has them";
 }
 
 }  // namespace

@@ -344,7 +344,7 @@ class Scheduler {
     KernelDesc& desc = description.desc;
     desc.isa = options_.isa;
     desc.threads = options_.threads;
-    desc.weights = options_.weights;
+    desc.weights = options_.weights == nullptr ? &own_weights_ : options_.weights;
     std::vector<int> inputs;  // Values.
     for (const Node* input : description.inputs) {
       inputs.push_back(input == nullptr ? StepSpec::kAbsent : ValueOf(*input));
@@ -559,6 +559,7 @@ class Scheduler {
   HashMap<const Node*, std::vector<int>> results_;  // Node -> a value per element.
   HashSet<const Node*> live_, wants_nhwc_;
   HashSet<const Tensor*> packed_;  // Of the steps so far.
+  kernels::PackedWeights own_weights_;  // Where no other program shares them.
   Constants constants_;
   Places places_;
   HashMap<const Node*, Regrouping> regroupings_;  // By their last nodes, for which the others wait.
