@@ -29,6 +29,10 @@ enum class Activation : uint8_t {
 struct ActivationCall {
   Activation activation;
   double alpha = 0, beta = 0;
+
+  bool operator==(const ActivationCall& other) const {
+    return activation == other.activation && alpha == other.alpha && beta == other.beta;
+  }
 };
 
 // By its name in the IR ("scaled_tanh") or in ONNX ("ScaledTanh", whatever the case).

@@ -35,6 +35,7 @@ absl::StatusOr<Cell> Cell::Of(const KernelDesc& desc, ActivateFunction* activate
   ASSIGN_OR_RETURN(cell.activations_,
                    ReadActivations(op, directions, desc.attribute("activations").as_strings(),
                                    desc.attribute("alpha").as_floats(), desc.attribute("beta").as_floats()));
+  cell.same_activations_ = cell.activations(0) == cell.activations(directions - 1);
   if (const Tensor* peepholes = desc.ParameterOrNull("peepholes")) {
     const absl::Span<const float> values = peepholes->values<float>();
     cell.peepholes_.assign(values.begin(), values.end());
@@ -82,82 +83,106 @@ void Cell::End(const States& states, absl::Span<const Buffer> outputs) const {
   if (floats > 0) std::memcpy(outputs[1].data, states.h, floats * sizeof(float));
 }
 
-int64_t Cell::TimeOf(const States& states, const Part& part) const {
-  const int64_t length = states.lengths == nullptr ? sizes_.steps : states.lengths[part.sequence];
-  if (part.step >= length) return -1;
-  return part.direction == 1 || first_backwards_ ? length - 1 - part.step : part.step;
+int64_t Cell::TimeOf(const States& states, int64_t direction, int64_t sequence, int64_t step) const {
+  const int64_t length = states.lengths == nullptr ? sizes_.steps : states.lengths[sequence];
+  if (step >= length) return -1;
+  return direction == 1 || first_backwards_ ? length - 1 - step : step;
 }
 
-void Cell::Add(const float* x, int64_t n, float* sums) {
-  for (int64_t i = 0; i < n; ++i) sums[i] += x[i];
+template <typename F>
+void Cell::ForTimes(const States& states, const Part& part, F body) const {
+  if (states.lengths == nullptr) {
+    return ForDirections(part, [&](int64_t d, int64_t begin, int64_t count) {
+      body(TimeOf(states, d, /*sequence=*/0, part.step), begin, count);
+    });
+  }
+  ForSequences(part, [&](int64_t d, int64_t n, int64_t, int64_t count, int64_t begin) {
+    body(TimeOf(states, d, n, part.step), begin, count);
+  });
+}
+
+void Cell::Sum(const float* x, const float* y, int64_t n, float* sums) {
+  if (y == nullptr) {
+    for (int64_t i = 0; i < n; ++i) sums[i] = x[i];
+  } else {
+    for (int64_t i = 0; i < n; ++i) sums[i] = x[i] + y[i];
+  }
 }
 
 void Cell::Finish(const States& states, const Part& part, const Gates& gates) const {
-  if (kind_ == Kind::kLstm) return FinishLstm(states, part, gates);
-  for (const int gate : {0, 1}) {
-    if (gate == 1 && kind_ == Kind::kRnn) break;
-    Clip(gates[gate], part.count);
-    Activate(part, 0, gates[gate]);
+  switch (kind_) {
+    case Kind::kRnn: ClipAndActivate(part, 0, gates[0]); return Store(states, part, gates[0]);
+    case Kind::kLstm: return FinishLstm(states, part, gates);
+    case Kind::kGru: break;
   }
-  if (kind_ == Kind::kRnn) return Store(states, part, gates[0]);
+  ClipAndActivate(part, 0, gates[1]);
   if (!resets_first_) return FinishGru(states, part, gates);
-  for (int64_t u = 0; u < part.count; ++u) states.kept[At(part) + u] = gates[1][u] * states.h[At(part) + u];
+  for (int64_t i = 0; i < part.count; ++i) states.kept[part.first + i] = gates[1][i] * states.h[part.first + i];
 }
 
 void Cell::FinishReset(const States& states, const Part& part, const Gates& gates) const {
   FinishGru(states, part, gates);
 }
 
-// z and r are whole.
+// r is whole.
 void Cell::FinishGru(const States& states, const Part& part, const Gates& gates) const {
   const auto [update, reset, next, state] = gates;
-  const float* h = states.h + At(part);
-  for (int64_t u = 0; u < part.count; ++u) next[u] += resets_first_ ? state[u] : reset[u] * state[u];
-  Clip(next, part.count);
-  Activate(part, 1, next);
-  for (int64_t u = 0; u < part.count; ++u) next[u] = (1.0f - update[u]) * next[u] + update[u] * h[u];
+  const float* h = states.h + part.first;
+  ClipAndActivate(part, 0, update);
+  for (int64_t i = 0; i < part.count; ++i) next[i] += resets_first_ ? state[i] : reset[i] * state[i];
+  ClipAndActivate(part, 1, next);
+  for (int64_t i = 0; i < part.count; ++i) next[i] = (1.0f - update[i]) * next[i] + update[i] * h[i];
   Store(states, part, next);
 }
 
 void Cell::FinishLstm(const States& states, const Part& part, const Gates& gates) const {
   const auto [input, output, forget, next] = gates;
-  float* c = states.c + At(part);
-  const float* peepholes =
-      peepholes_.empty() ? nullptr : peepholes_.data() + 3 * part.direction * sizes_.units + part.first;
-  const auto peep = [&](float* gate, int64_t which, const float* from) {
-    if (peepholes == nullptr) return;
-    for (int64_t u = 0; u < part.count; ++u) gate[u] += peepholes[which * sizes_.units + u] * from[u];
+  float* c = states.c + part.first;
+  const auto peep = [&, this](float* gate, int64_t which, const float* from) {
+    if (peepholes_.empty()) return;
+    ForSequences(part, [&](int64_t d, int64_t, int64_t unit, int64_t count, int64_t begin) {
+      const float* peepholes = &peepholes_[(3 * d + which) * sizes_.units + unit];
+      for (int64_t i = 0; i < count; ++i) gate[begin + i] += peepholes[i] * from[begin + i];
+    });
   };
   peep(input, 0, c);
   peep(forget, 2, c);
   for (float* gate : {input, forget, next}) Clip(gate, part.count);
   Activate(part, 0, input);
   if (input_forget_) {
-    for (int64_t u = 0; u < part.count; ++u) forget[u] = 1.0f - input[u];
+    for (int64_t i = 0; i < part.count; ++i) forget[i] = 1.0f - input[i];
   } else {
     Activate(part, 0, forget);
   }
   Activate(part, 1, next);
-  for (int64_t u = 0; u < part.count; ++u) next[u] = forget[u] * c[u] + input[u] * next[u];
-  if (TimeOf(states, part) >= 0) std::copy_n(next, part.count, c);
+  for (int64_t i = 0; i < part.count; ++i) next[i] = forget[i] * c[i] + input[i] * next[i];
+  ForTimes(states, part, [&](int64_t time, int64_t begin, int64_t count) {
+    if (time >= 0) std::copy_n(next + begin, count, c + begin);
+  });
   peep(output, 1, next);
-  Clip(output, part.count);
-  Activate(part, 0, output);
+  ClipAndActivate(part, 0, output);
   Activate(part, 2, next);
-  for (int64_t u = 0; u < part.count; ++u) output[u] *= next[u];
+  for (int64_t i = 0; i < part.count; ++i) output[i] *= next[i];
   Store(states, part, output);
 }
 
 void Cell::Store(const States& states, const Part& part, const float* state) const {
-  const int64_t time = TimeOf(states, part);
-  if (time < 0) return Pass(states, part);
-  std::copy_n(state, part.count, states.next_h + At(part));
-  std::copy_n(state, part.count, states.y + time * sizes_.directions * sizes_.state_size() + At(part));
+  const int64_t floats = sizes_.directions * sizes_.state_size();
+  ForTimes(states, part, [&](int64_t time, int64_t begin, int64_t count) {
+    const int64_t at = part.first + begin;
+    if (time >= 0) {
+      std::copy_n(state + begin, count, states.next_h + at);
+      std::copy_n(state + begin, count, states.y + time * floats + at);
+    } else {
+      std::copy_n(states.h + at, count, states.next_h + at);
+      std::fill_n(states.y + part.step * floats + at, count, 0.0f);
+    }
+  });
 }
 
-void Cell::Pass(const States& states, const Part& part) const {
-  std::copy_n(states.h + At(part), part.count, states.next_h + At(part));
-  std::fill_n(states.y + part.step * sizes_.directions * sizes_.state_size() + At(part), part.count, 0.0f);
+void Cell::ClipAndActivate(const Part& part, int which, float* x) const {
+  Clip(x, part.count);
+  Activate(part, which, x);
 }
 
 void Cell::Clip(float* x, int64_t n) const {
@@ -165,8 +190,11 @@ void Cell::Clip(float* x, int64_t n) const {
 }
 
 void Cell::Activate(const Part& part, int which, float* x) const {
-  const ActivationCall& call = activations(part.direction)[which];
-  activate_(call.activation, static_cast<float>(call.alpha), static_cast<float>(call.beta), x, part.count);
+  const auto activate = [&](int64_t direction, int64_t begin, int64_t count) {
+    const ActivationCall& call = activations(direction)[which];
+    activate_(call.activation, static_cast<float>(call.alpha), static_cast<float>(call.beta), x + begin, count);
+  };
+  same_activations_ ? activate(0, 0, part.count) : ForDirections(part, activate);
 }
 
 }  // namespace fuselage::recurrent

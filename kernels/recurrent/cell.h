@@ -3,6 +3,7 @@
 #ifndef FUSELAGE_KERNELS_RECURRENT_CELL_H_
 #define FUSELAGE_KERNELS_RECURRENT_CELL_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -65,40 +66,60 @@ class Cell {
   static void Advance(States* states);
   void End(const States& states, absl::Span<const kernels::Buffer> outputs) const;
 
-  // Units [first, first + count) of a sequence, in a step of a direction.
-  struct Part {
-    int64_t direction, sequence, step, first, count;
-  };
-  // The time that the sequence reads in this step; -1 behind its end.
-  int64_t TimeOf(const States& states, const Part& part) const;
+  // The time that a sequence reads in a step; -1 behind its end.
+  int64_t TimeOf(const States& states, int64_t direction, int64_t sequence, int64_t step) const;
 
-  // sums[i] += x[i]
-  static void Add(const float* x, int64_t n, float* sums);
+  // Elements [first, first + count) of the states [D, N, H], in a step. Whatever sequences and directions they are of,
+  // they are computed as one vector.
+  struct Part {
+    int64_t step, first, count;
+  };
+  // Calls body(direction, sequence, first unit, count, where they begin in the part) for each sequence's units.
+  template <typename F>
+  void ForSequences(const Part& part, F body) const {
+    for (int64_t begin = 0, row = part.first / sizes_.units, unit = part.first % sizes_.units; begin < part.count;) {
+      const int64_t count = std::min(part.count - begin, sizes_.units - unit);
+      body(row / sizes_.sequences, row % sizes_.sequences, unit, count, begin);
+      begin += count;
+      unit = 0;
+      ++row;
+    }
+  }
+
+  // sums[i] = x[i] + y[i]; `y` may be null.
+  static void Sum(const float* x, const float* y, int64_t n, float* sums);
   // [count] each: rnn p; gru z, r, and the parts of n from the input and from the state; lstm i, o, f, c.
   using Gates = std::array<float*, 4>;
-  // The next state from sums of the gates, which it overwrites. Where the gru resets first gates[3] is ignored, and
-  // what the part's units give is r*h, `kept`; gates[3] then is the product of that, and FinishReset gives the state.
+  // The next state from sums of the gates, which it overwrites; behind a sequence's end the same state, and y is 0.
+  // Where the gru resets first this gives r*h alone, `kept`, from gates[1]; the others then are FinishReset's, which
+  // gives the state. Their gates[3] is the product of r*h.
   void Finish(const States& states, const Part& part, const Gates& gates) const;
   void FinishReset(const States& states, const Part& part, const Gates& gates) const;
-  // The next state behind a sequence's end: the same. Its y is 0.
-  void Pass(const States& states, const Part& part) const;
 
  private:
   void FinishGru(const States& states, const Part& part, const Gates& gates) const;
   void FinishLstm(const States& states, const Part& part, const Gates& gates) const;
   void Store(const States& states, const Part& part, const float* state) const;
+  // Calls body(direction, where they begin in the part, count) for each direction's elements.
+  template <typename F>
+  void ForDirections(const Part& part, F body) const {
+    const int64_t first = std::clamp(sizes_.state_size() - part.first, int64_t{0}, part.count);
+    if (first > 0) body(0, 0, first);
+    if (first < part.count) body(1, first, part.count - first);
+  }
+  // Calls body(time, where they begin in the part, count) for elements of one time.
+  template <typename F>
+  void ForTimes(const States& states, const Part& part, F body) const;
+  void ClipAndActivate(const Part& part, int which, float* x) const;
   void Clip(float* x, int64_t n) const;
   void Activate(const Part& part, int which, float* x) const;
-  // Of the part's first unit, in [D, N, H].
-  int64_t At(const Part& part) const {
-    return (part.direction * sizes_.sequences + part.sequence) * sizes_.units + part.first;
-  }
 
   Kind kind_ = Kind::kRnn;
   Sizes sizes_{};
   bool first_backwards_ = false, resets_first_ = false, input_forget_ = false;
   float clip_ = 0;
   std::vector<ActivationCall> activations_;
+  bool same_activations_ = false;  // In all directions.
   std::vector<float> peepholes_;
   ActivateFunction* activate_ = nullptr;
 };

@@ -10,10 +10,10 @@ namespace {
 
 // kRows rows by kColumns columns, whose sums stay in registers.
 template <int kRows, int kColumns>
-inline void Tile(const float* x, int64_t stride, const float* panel, int64_t depth, float* sums) {
+inline void Tile(const float* x, int64_t stride, const float* panel, int64_t depth, Initial initial, float* sums) {
   float sum[kRows][kColumns];
   for (int i = 0; i < kRows; ++i) {
-    for (int j = 0; j < kColumns; ++j) sum[i][j] = sums[i * kPanel + j];
+    for (int j = 0; j < kColumns; ++j) sum[i][j] = initial.sums[i * initial.stride + j];
   }
   for (int64_t k = 0; k < depth; ++k) {
     for (int i = 0; i < kRows; ++i) {
@@ -27,11 +27,15 @@ inline void Tile(const float* x, int64_t stride, const float* panel, int64_t dep
 }
 
 template <int kRows>
-inline void MultiplyLoop(const float* x, int64_t stride, int64_t rows, const float* panel, int64_t depth, float* sums) {
-  for (; rows >= kRows; rows -= kRows, x += kRows * stride, sums += kRows * kPanel) {
-    Tile<kRows, kPanel>(x, stride, panel, depth, sums);
+inline void MultiplyLoop(const float* x, int64_t stride, int64_t rows, const float* panel, int64_t depth,
+                         Initial initial, float* sums) {
+  for (; rows >= kRows; rows -= kRows, x += kRows * stride, initial.sums += kRows * initial.stride) {
+    Tile<kRows, kPanel>(x, stride, panel, depth, initial, sums);
+    sums += kRows * kPanel;
   }
-  for (; rows > 0; --rows, x += stride, sums += kPanel) Tile<1, kPanel>(x, stride, panel, depth, sums);
+  for (; rows > 0; --rows, x += stride, initial.sums += initial.stride, sums += kPanel) {
+    Tile<1, kPanel>(x, stride, panel, depth, initial, sums);
+  }
 }
 
 inline void ActivateLoop(Activation activation, float alpha, float beta, float* x, int64_t n) {

@@ -31,6 +31,8 @@ constexpr Variant kVariants[] = {
 
 constexpr int64_t kRowBlock = 48;    // Rows of the inputs' product that stay in the first caches.
 constexpr int64_t kGrain = 1 << 15;  // Multiplications that are worth a thread's while.
+constexpr int64_t kPart = 256;       // Elements of a state that are computed as one vector; whole panels.
+constexpr int kGates = 4;            // Of a panel that holds several.
 
 int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
@@ -123,69 +125,111 @@ class Recurrent : public kernels::Kernel {
         const int64_t panel = task % panels, row = task / panels * kRowBlock;
         const int64_t rows = std::min(kRowBlock, s_.rows() - row);
         float* sums = run.products + (panel * s_.rows() + row) * kPanel;
-        for (int64_t i = 0; i < rows; ++i) std::copy_n(&weights_.bias[panel * kPanel], kPanel, sums + i * kPanel);
         variant_.multiply(run.x + row * s_.inputs, s_.inputs, rows,
-                          weights_.input->data<float>() + panel * s_.inputs * kPanel, s_.inputs, sums);
+                          weights_.input->data<float>() + panel * s_.inputs * kPanel, s_.inputs,
+                          {&weights_.bias[panel * kPanel], 0}, sums);
       }
     });
   }
 
-  // All panels of a step: `body(direction, panel)`.
+  // All panels of a step, each as wide as `width` units: `body(begin, end)`, of all directions' one after the other.
   template <typename F>
-  void ForPanels(const Run& run, int64_t panels, F body) const {
+  void ForPanels(const Run& run, int64_t width, F body) const {
     const int64_t work = std::max<int64_t>(1, s_.sequences * s_.units * kPanel);
-    kernels::ForRanges(*run.parallel, s_.directions * panels, std::max<int64_t>(1, kGrain / work),
-                       [&](int64_t begin, int64_t end) {
-                         for (int64_t task = begin; task < end; ++task) body(task / panels, task % panels);
-                       });
+    kernels::ForRanges(*run.parallel, s_.directions * PanelsOf(width), std::max<int64_t>(1, kGrain / work), body);
+  }
+
+  // Calls body(part) for parts that these panels hold. A part begins where a panel does.
+  template <typename F>
+  void ForParts(int64_t step, int64_t width, int64_t begin, int64_t end, F body) const {
+    const int64_t panels = PanelsOf(width);
+    while (begin < end) {
+      // Whole directions, or units of each sequence in one.
+      const int64_t first = begin % panels * width, whole = first == 0 ? (end - begin) / panels : 0;
+      const int64_t some = whole > 0 ? whole * panels : std::min(panels - begin % panels, end - begin);
+      const int64_t units = whole > 0 ? s_.units : std::min(some * width, s_.units - first);
+      const int64_t row = begin / panels * s_.sequences, rows = row + std::max<int64_t>(1, whole) * s_.sequences;
+      const int64_t together = units == s_.units ? std::max<int64_t>(1, kPart / units) : 1;
+      for (int64_t r = row; r < rows; r += together) {
+        const int64_t count = std::min(together, rows - r) * units;
+        for (int64_t i = 0; i < count; i += kPart) {
+          body(Cell::Part{step, r * s_.units + first + i, std::min(kPart, count - i)});
+        }
+      }
+      begin += some;
+    }
   }
 
   void Step(const Run& run, int64_t step) const {
-    const int64_t panels = s_.panels();
-    ForPanels(run, panels, [&](int64_t d, int64_t panel) {
-      float* sums = SumsOf(run, d, panel);
-      for (int64_t n = 0; n < s_.sequences; ++n) {
-        const int64_t time = cell_.TimeOf(run.states, PartOf(d, panel, n, step));
-        const int64_t row = std::max<int64_t>(0, time) * s_.sequences + n;
-        std::copy_n(run.products + ((d * panels + panel) * s_.rows() + row) * kPanel, kPanel, sums + n * kPanel);
+    ForPanels(run, s_.panel_units(), [&](int64_t begin, int64_t end) {
+      for (int64_t panel = begin; panel < end; ++panel) {
+        float* sums = run.sums + panel * s_.sequences * kPanel;
+        const int64_t d = panel / s_.panels();
+        variant_.multiply(run.states.h + d * s_.state_size(), s_.units, s_.sequences,
+                          weights_.state->data<float>() + panel * s_.units * kPanel, s_.units,
+                          {ProductsOf(run, d, panel, step), kPanel}, sums);
       }
-      variant_.multiply(run.states.h + d * s_.state_size(), s_.units, s_.sequences,
-                        weights_.state->data<float>() + (d * panels + panel) * s_.units * kPanel, s_.units, sums);
-      for (int64_t n = 0; n < s_.sequences; ++n) {
-        cell_.Finish(run.states, PartOf(d, panel, n, step), GatesIn(sums + n * kPanel));
-      }
+      ForParts(step, s_.panel_units(), begin, end, [&](const Cell::Part& part) {
+        GateBuffers buffers;
+        Gather(run.sums, part, s_.panel_units(), 0, &buffers);
+        cell_.Finish(run.states, part, buffers.gates());
+      });
     });
     if (!cell_.resets_first()) return;
-    const int64_t wide = (s_.units + kPanel - 1) / kPanel, each = kPanel / s_.panel_units();
-    ForPanels(run, wide, [&](int64_t d, int64_t panel) {
-      float* sums = run.resets + (d * wide + panel) * s_.sequences * kPanel;
-      for (int64_t n = 0; n < s_.sequences; ++n) {
-        std::copy_n(&weights_.reset_bias[(d * wide + panel) * kPanel], kPanel, sums + n * kPanel);
+    ForPanels(run, kPanel, [&](int64_t begin, int64_t end) {
+      for (int64_t panel = begin; panel < end; ++panel) {
+        float* sums = run.resets + panel * s_.sequences * kPanel;
+        const int64_t d = panel / PanelsOf(kPanel);
+        variant_.multiply(run.states.kept + d * s_.state_size(), s_.units, s_.sequences,
+                          weights_.reset_state->data<float>() + panel * s_.units * kPanel, s_.units,
+                          {&weights_.reset_bias[panel * kPanel], 0}, sums);
       }
-      variant_.multiply(run.states.kept + d * s_.state_size(), s_.units, s_.sequences,
-                        weights_.reset_state->data<float>() + (d * wide + panel) * s_.units * kPanel, s_.units, sums);
-      for (int64_t part = panel * each; part < std::min(panels, (panel + 1) * each); ++part) {
-        for (int64_t n = 0; n < s_.sequences; ++n) {
-          Cell::Gates gates = GatesIn(SumsOf(run, d, part) + n * kPanel);
-          gates[3] = sums + n * kPanel + (part - panel * each) * s_.panel_units();
-          cell_.FinishReset(run.states, PartOf(d, part, n, step), gates);
+      ForParts(step, kPanel, begin, end, [&](const Cell::Part& part) {
+        GateBuffers buffers;
+        Gather(run.sums, part, s_.panel_units(), 0, &buffers);
+        Gather(run.resets, part, kPanel, 3, &buffers);
+        cell_.FinishReset(run.states, part, buffers.gates());
+      });
+    });
+  }
+
+  // The input's products of a panel in a step, a row for each sequence. Where their times differ they are brought to
+  // the step's sums.
+  const float* ProductsOf(const Run& run, int64_t d, int64_t panel, int64_t step) const {
+    const auto row = [&](int64_t n) {
+      const int64_t time = std::max<int64_t>(0, cell_.TimeOf(run.states, d, n, step));
+      return run.products + (panel * s_.rows() + time * s_.sequences + n) * kPanel;
+    };
+    if (run.states.lengths == nullptr) return row(0);
+    float* sums = run.sums + panel * s_.sequences * kPanel;
+    for (int64_t n = 0; n < s_.sequences; ++n) std::copy_n(row(n), kPanel, sums + n * kPanel);
+    return sums;
+  }
+
+  int64_t PanelsOf(int64_t width) const { return (s_.units + width - 1) / width; }
+
+  // A part's gates.
+  struct GateBuffers {
+    // A panel's units are copied whole: what lies behind the last one goes where the next row, or nothing, follows.
+    float values[4][kPart + kPanel];
+
+    Cell::Gates gates() { return {values[0], values[1], values[2], values[3]}; }
+  };
+
+  // The part's sums in panels of `width` units, [D, panels, N, slots, width], slot by slot; the first into gate `gate`.
+  void Gather(const float* panels, const Cell::Part& part, int64_t width, int gate, GateBuffers* to) const {
+    cell_.ForSequences(part, [&](int64_t d, int64_t n, int64_t unit, int64_t count, int64_t begin) {
+      const float* from = panels + ((d * PanelsOf(width) + unit / width) * s_.sequences + n) * kPanel;
+      for (int64_t i = 0; i < count; i += width, from += s_.sequences * kPanel) {
+        if (width == kPanel) {
+          std::memcpy(to->values[gate] + begin + i, from, kPanel * sizeof(float));
+        } else {
+          for (int slot = 0; slot < kGates; ++slot) {
+            std::memcpy(to->values[slot] + begin + i, from + slot * kPanel / kGates, kPanel / kGates * sizeof(float));
+          }
         }
       }
     });
-  }
-
-  float* SumsOf(const Run& run, int64_t d, int64_t panel) const {
-    return run.sums + (d * s_.panels() + panel) * s_.sequences * kPanel;
-  }
-
-  Cell::Part PartOf(int64_t d, int64_t panel, int64_t n, int64_t step) const {
-    const int64_t first = panel * s_.panel_units();
-    return {d, n, step, first, std::min(s_.panel_units(), s_.units - first)};
-  }
-
-  Cell::Gates GatesIn(float* sums) const {
-    const int64_t width = s_.panel_units();
-    return {sums, sums + width, sums + 2 * width, sums + 3 * width};
   }
 
   const Cell cell_;
@@ -258,8 +302,9 @@ void Register(kernels::KernelRegistry& registry) {
   }
 }
 
-void scalar::Multiply(const float* x, int64_t stride, int64_t rows, const float* panel, int64_t depth, float* sums) {
-  MultiplyLoop<2>(x, stride, rows, panel, depth, sums);
+void scalar::Multiply(const float* x, int64_t stride, int64_t rows, const float* panel, int64_t depth, Initial initial,
+                      float* sums) {
+  MultiplyLoop<2>(x, stride, rows, panel, depth, initial, sums);
 }
 
 void scalar::Activate(Activation activation, float alpha, float beta, float* x, int64_t n) {

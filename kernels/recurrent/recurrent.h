@@ -26,10 +26,16 @@ namespace fuselage::recurrent {
 
 constexpr int64_t kPanel = 32;
 
-// sums[i][j] = fma(x[i][k], panel[k][j], sums[i][j]) for k = 0, 1, ..., depth - 1; row i of x lies at x + i * stride,
-// the rows of panel and sums are kPanel long.
+// What sums begin with: a row of kPanel for each, at sums + i * stride.
+struct Initial {
+  const float* sums;
+  int64_t stride;
+};
+
+// sums[i][j] = fma(x[i][k], panel[k][j], sums[i][j]) for k = 0, 1, ..., depth - 1, from `initial`; row i of x lies at
+// x + i * stride, the rows of panel and sums are kPanel long.
 using MultiplyFunction = void(const float* x, int64_t stride, int64_t rows, const float* panel, int64_t depth,
-                              float* sums);
+                              Initial initial, float* sums);
 
 struct Variant {
   const char* name;

@@ -2,8 +2,9 @@
 
 namespace fuselage::recurrent {
 
-void avx2::Multiply(const float* x, int64_t stride, int64_t rows, const float* panel, int64_t depth, float* sums) {
-  MultiplyLoop<2>(x, stride, rows, panel, depth, sums);
+void avx2::Multiply(const float* x, int64_t stride, int64_t rows, const float* panel, int64_t depth, Initial initial,
+                    float* sums) {
+  MultiplyLoop<2>(x, stride, rows, panel, depth, initial, sums);
 }
 
 void avx2::Activate(Activation activation, float alpha, float beta, float* x, int64_t n) {

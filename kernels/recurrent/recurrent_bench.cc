@@ -12,11 +12,12 @@ void Run(benchmark::State& state, const Variant& variant, int64_t rows) {
   constexpr int64_t kDepth = 512, kPanels = 64;
   const Tensor x = SeededTensor(kernels::Floats({rows, kDepth}), 1);
   const Tensor weight = SeededTensor(kernels::Floats({kPanels, kDepth, kPanel}), 2);
+  const Tensor bias = SeededTensor(kernels::Floats({kPanel}), 3);
   kernels::GuardedMemory sums(4 * rows * kPanel);
   for (auto _ : state) {
     for (int64_t panel = 0; panel < kPanels; ++panel) {
       variant.multiply(x.data<float>(), kDepth, rows, weight.data<float>() + panel * kDepth * kPanel, kDepth,
-                       sums.as<float>());
+                       {bias.data<float>(), 0}, sums.as<float>());
     }
     benchmark::ClobberMemory();
   }

@@ -178,15 +178,18 @@ TEST_P(VariantTest, HasTheBitsOfScalar) {
       const Tensor x = SeededTensor(kernels::Floats({rows * (depth + 1) + 1}), 1);
       const Tensor panel = SeededTensor(kernels::Floats({depth * kPanel + 1}), 2);
       const int64_t bytes = 4 * rows * kPanel;
-      GuardedMemory wanted(bytes), found(bytes, 4);
-      const Tensor sums = SeededTensor(kernels::Floats({rows * kPanel}), 3);
-      for (GuardedMemory* memory : {&wanted, &found}) {
-        if (bytes > 0) std::memcpy(memory->data(), sums.raw_data(), bytes);
+      const Tensor initial = SeededTensor(kernels::Floats({(rows + 1) * kPanel}), 3);
+      for (const int64_t stride : {int64_t{0}, kPanel}) {
+        GuardedMemory wanted(bytes), found(bytes, 4);
+        const auto multiply = [&](MultiplyFunction* function, GuardedMemory& sums) {
+          function(x.data<float>() + 1, depth + 1, rows, panel.data<float>() + 1, depth,
+                   {initial.data<float>() + 1, stride}, sums.as<float>());
+        };
+        multiply(scalar::Multiply, wanted);
+        multiply(GetParam().multiply, found);
+        ASSERT_TRUE(bytes == 0 || std::memcmp(wanted.data(), found.data(), bytes) == 0) << rows << " by " << depth;
+        ASSERT_TRUE(found.guards_intact());
       }
-      scalar::Multiply(x.data<float>() + 1, depth + 1, rows, panel.data<float>() + 1, depth, wanted.as<float>());
-      GetParam().multiply(x.data<float>() + 1, depth + 1, rows, panel.data<float>() + 1, depth, found.as<float>());
-      ASSERT_TRUE(bytes == 0 || std::memcmp(wanted.data(), found.data(), bytes) == 0) << rows << " by " << depth;
-      ASSERT_TRUE(found.guards_intact());
     }
   }
   for (int i = 0; i <= static_cast<int>(Activation::kThresholdedRelu); ++i) {

@@ -46,18 +46,18 @@ absl::StatusOr<Cell> CellOf(const KernelDesc& desc) {
   return cell;
 }
 
-TensorType StateCodes(const Sizes& s) {
-  return {DType::kI8, {s.sequences, s.units}, PerTensor(fuselage::recurrent::kStateScale), Layout::kRowMajor};
+TensorType StateCodes(int64_t rows, const Sizes& s) {
+  return {DType::kI8, {rows, s.units}, PerTensor(fuselage::recurrent::kStateScale), Layout::kRowMajor};
 }
 
 std::vector<Product> ProductsOf(const KernelDesc& desc, const Cell& cell, int64_t direction) {
   const Sizes& s = cell.sizes();
-  TensorType x = desc.input(fuselage::recurrent::kX);
+  TensorType x = desc.input(fuselage::recurrent::kX), states = StateCodes(s.sequences, s);
   x.shape = {s.rows(), s.inputs};
   const int64_t rows = s.gates * s.units, of_state = cell.resets_first() ? rows - s.units : rows;
   std::vector<Product> products = {{"weight", 0, x, direction, 0, rows},
-                                   {"recurrent_weight", 1, StateCodes(s), direction, 0, of_state}};
-  if (cell.resets_first()) products.push_back({"recurrent_weight", 1, StateCodes(s), direction, of_state, rows});
+                                   {"recurrent_weight", 1, states, direction, 0, of_state}};
+  if (cell.resets_first()) products.push_back({"recurrent_weight", 1, states, direction, of_state, rows});
   return products;
 }
 

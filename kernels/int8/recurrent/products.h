@@ -16,8 +16,8 @@ namespace fuselage::int8::recurrent {
 // The layer's cell, with checks of what the products' descriptions do not say.
 absl::StatusOr<fuselage::recurrent::Cell> CellOf(const kernels::KernelDesc& desc);
 
-// The codes that a direction's states are for their product: [N, H].
-TensorType StateCodes(const fuselage::recurrent::Sizes& sizes);
+// The codes that states are for their product: [rows, H], N of each direction.
+TensorType StateCodes(int64_t rows, const fuselage::recurrent::Sizes& sizes);
 
 struct Product {
   const char* weight;  // The parameter's name.

@@ -24,6 +24,7 @@ using kernels::RunContext;
 using Variants = absl::Span<const linear::Variant>;
 
 constexpr int64_t kGrain = 512;  // Units that are worth a thread's while.
+constexpr int64_t kPart = 256;   // Those that are computed as one vector.
 
 int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -57,10 +58,11 @@ class Recurrent : public Kernel {
       }
     }
     products_bytes_ = Aligned(s_.directions * s_.rows() * s_.gates * s_.units * kFloat);
-    sums_bytes_ = Aligned(s_.state_size() * s_.gates * kFloat);
+    sums_bytes_ = Aligned(s_.directions * s_.state_size() * s_.gates * kFloat);
+    codes_bytes_ = Aligned(s_.directions * s_.state_size());
     states_bytes_ = Aligned(cell_.state_floats() * kFloat);
     set_variant(NameOf(directions_[0].of_input->variant(), directions_[0].of_state->variant()));
-    set_scratch_bytes(products_bytes_ + sums_bytes_ + states_bytes_ + Aligned(s_.state_size()) + part_scratch_bytes_);
+    set_scratch_bytes(products_bytes_ + sums_bytes_ + states_bytes_ + codes_bytes_ + part_scratch_bytes_);
     set_weight_bytes(own, std::move(packed));
   }
 
@@ -70,8 +72,9 @@ class Recurrent : public Kernel {
   // The memory of one run.
   struct Run {
     float* products;  // The inputs': [D, T*N, G*H].
-    float* sums;      // One step's of one direction: [N, G*H]; of a gru that resets first [N, 2*H], and [N, H] of r*h.
-    int8_t* codes;    // [N, H]
+    float* sums;      // One step's: [D, N, G*H]; of a gru that resets first [D, N, 2*H],
+    float* reset_sums;  // and [D, N, H] of r*h.
+    int8_t* codes;      // [D, N, H]
     Cell::States states;
     RunContext part;  // The parts'.
   };
@@ -86,8 +89,9 @@ class Recurrent : public Kernel {
     Run run{};
     run.products = reinterpret_cast<float*>(take(products_bytes_));
     run.sums = reinterpret_cast<float*>(take(sums_bytes_));
+    run.reset_sums = run.sums + s_.directions * (s_.gates - 1) * s_.state_size();
     float* states = reinterpret_cast<float*>(take(states_bytes_));
-    run.codes = reinterpret_cast<int8_t*>(take(Aligned(s_.state_size())));
+    run.codes = reinterpret_cast<int8_t*>(take(codes_bytes_));
     run.part = context;
     run.part.scratch = {scratch, part_scratch_bytes_};
     ASSIGN_OR_RETURN(run.states, cell_.Begin(inputs, outputs, states));
@@ -95,7 +99,7 @@ class Recurrent : public Kernel {
       RunPart(*directions_[d].of_input, inputs[fuselage::recurrent::kX].data, ProductsOfDirection(run, d), run);
     }
     for (int64_t step = 0; step < s_.steps; ++step) {
-      for (int64_t d = 0; d < s_.directions; ++d) Step(run, d, step);
+      Step(run, step);
       Cell::Advance(&run.states);
     }
     cell_.End(run.states, outputs);
@@ -113,67 +117,67 @@ class Recurrent : public Kernel {
     return run.products + d * s_.rows() * s_.gates * s_.units;
   }
 
-  void Step(const Run& run, int64_t d, int64_t step) const {
-    const Direction& direction = directions_[d];
-    RunPart(*quantize_, run.states.h + d * s_.state_size(), run.codes, run);
-    RunPart(*direction.of_state, run.codes, run.sums, run);
+  void Step(const Run& run, int64_t step) const {
     const int64_t gates = cell_.resets_first() ? s_.gates - 1 : s_.gates;
-    ForParts(run, d, step, [&](const Cell::Part& part, float* products) {
-      float* sums = run.sums + part.sequence * gates * s_.units + part.first;
-      AddSums(sums, part.count, products);
-      cell_.Finish(run.states, part, GatesOf(products, cell_.resets_first() ? nullptr : sums + (gates - 1) * s_.units));
+    Multiply(run, run.states.h, &Direction::of_state, gates, run.sums);
+    ForParts(run, step, [&](const Cell::Part& part) {
+      GateBuffers buffers;
+      Gather(run, part, gates, run.sums, &buffers);
+      cell_.Finish(run.states, part, buffers.gates());
     });
     if (!cell_.resets_first()) return;
-    float* reset_sums = run.sums + gates * s_.state_size();
-    RunPart(*quantize_, run.states.kept + d * s_.state_size(), run.codes, run);
-    RunPart(*direction.of_reset_state, run.codes, reset_sums, run);
-    ForParts(run, d, step, [&](const Cell::Part& part, float* products) {
-      cell_.FinishReset(run.states, part, GatesOf(products, reset_sums + part.sequence * s_.units + part.first));
+    Multiply(run, run.states.kept, &Direction::of_reset_state, 1, run.reset_sums);
+    ForParts(run, step, [&](const Cell::Part& part) {
+      GateBuffers buffers;
+      Gather(run, part, gates, run.sums, &buffers);
+      std::copy_n(run.reset_sums + part.first, part.count, buffers.values[3]);
+      cell_.FinishReset(run.states, part, buffers.gates());
     });
   }
 
-  // Calls body(part, the input's products of its units) for units of the sequences that have not ended.
+  // The product of all directions' states, [D, N, gates*H].
+  void Multiply(const Run& run, const float* states, std::unique_ptr<Kernel> Direction::*product, int64_t gates,
+                float* to) const {
+    RunPart(*quantize_, states, run.codes, run);
+    for (int64_t d = 0; d < s_.directions; ++d) {
+      RunPart(*(directions_[d].*product), run.codes + d * s_.state_size(), to + d * gates * s_.state_size(), run);
+    }
+  }
+
   template <typename F>
-  void ForParts(const Run& run, int64_t d, int64_t step, F body) const {
-    kernels::ForRanges(*run.part.parallel, s_.state_size(), kGrain, [&](int64_t begin, int64_t end) {
-      while (begin < end) {
-        const int64_t n = begin / s_.units, first = begin % s_.units;
-        const Cell::Part part{d, n, step, first, std::min(end - begin, s_.units - first)};
-        begin += part.count;
-        const int64_t time = cell_.TimeOf(run.states, part);
-        if (time < 0) {
-          cell_.Pass(run.states, part);
-        } else {
-          body(part, ProductsOfDirection(run, d) + (time * s_.sequences + n) * s_.gates * s_.units + first);
-        }
-      }
+  void ForParts(const Run& run, int64_t step, F body) const {
+    kernels::ForRanges(*run.part.parallel, s_.directions * s_.state_size(), kGrain, [&](int64_t begin, int64_t end) {
+      for (; begin < end; begin += kPart) body(Cell::Part{step, begin, std::min(kPart, end - begin)});
     });
   }
 
-  // To all gates but a gru's third, whose two parts stay apart.
-  void AddSums(const float* sums, int64_t count, float* products) const {
-    const int64_t gates = cell_.kind() == Cell::Kind::kGru ? 2 : s_.gates;
-    for (int64_t gate = 0; gate < gates; ++gate) {
-      Cell::Add(sums + gate * s_.units, count, products + gate * s_.units);
-    }
-  }
+  // A part's gates.
+  struct GateBuffers {
+    float values[4][kPart];
 
-  // `state_part`: of a gru's third gate.
-  Cell::Gates GatesOf(float* products, float* state_part) const {
-    const int64_t units = s_.units;
-    switch (cell_.kind()) {
-      case Cell::Kind::kRnn: return {products};
-      case Cell::Kind::kGru: return {products, products + units, products + 2 * units, state_part};
-      case Cell::Kind::kLstm: break;
-    }
-    return {products, products + units, products + 2 * units, products + 3 * units};
+    Cell::Gates gates() { return {values[0], values[1], values[2], values[3]}; }
+  };
+
+  // The input's products and, of the first `gates` gates, the state's, added; but the two parts of a gru's third stay
+  // apart.
+  void Gather(const Run& run, const Cell::Part& part, int64_t gates, const float* sums, GateBuffers* to) const {
+    const int64_t added = cell_.kind() == Cell::Kind::kGru ? 2 : gates;
+    cell_.ForSequences(part, [&](int64_t d, int64_t n, int64_t unit, int64_t count, int64_t begin) {
+      const int64_t time = std::max<int64_t>(0, cell_.TimeOf(run.states, d, n, part.step));
+      const float* x = run.products + ((d * s_.steps + time) * s_.sequences + n) * s_.gates * s_.units + unit;
+      const float* h = sums + (d * s_.sequences + n) * gates * s_.units + unit;
+      for (int64_t gate = 0; gate < s_.gates; ++gate) {
+        Cell::Sum(x + gate * s_.units, gate < added ? h + gate * s_.units : nullptr, count, to->values[gate] + begin);
+      }
+      if (added < gates) Cell::Sum(h + added * s_.units, nullptr, count, to->values[3] + begin);
+    });
   }
 
   const Cell cell_;
   const Sizes s_;
   const std::vector<Direction> directions_;
-  const std::unique_ptr<Kernel> quantize_;  // Of the states of one direction.
-  int64_t products_bytes_, sums_bytes_, states_bytes_, part_scratch_bytes_;
+  const std::unique_ptr<Kernel> quantize_;  // Of the states.
+  int64_t products_bytes_, sums_bytes_, codes_bytes_, states_bytes_, part_scratch_bytes_;
 };
 
 absl::StatusOr<std::string> VariantOf(const KernelDesc& desc, Variants variants) {
@@ -199,7 +203,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateWith(const KernelDesc& desc, Varia
   }
   KernelDesc states = desc;
   states.op = "int8.quantize";
-  states.outputs = {StateCodes(cell.sizes())};
+  states.outputs = {StateCodes(cell.sizes().directions * cell.sizes().sequences, cell.sizes())};
   states.inputs = {{{DType::kF32, states.outputs[0].shape, std::nullopt, Layout::kRowMajor}}};
   ASSIGN_OR_RETURN(std::unique_ptr<Kernel> quantize, quantize::Create(states));
   return std::make_unique<Recurrent>(desc, std::move(cell), std::move(directions), std::move(quantize));
