@@ -37,10 +37,11 @@ class ConvInteger : public kernels::Kernel {
     product_.rows = out[0] * out[2] * out[3];
     product_.depth = channels_ * axes_[0].kernel * axes_[1].kernel;
     product_.columns = out[1] / product_.groups;
-    const TensorType type{DType::kI16, {product_.packed_elements()}, std::nullopt, Layout::kRowMajor};
-    packed_ = desc.Packed(
-        "weight", absl::StrCat("conv_integer ", product_.groups, " ", TextOf(weight.zero_point), " ", ToString(type)),
-        [&] { return Packed(weight, type); });
+    product_.bytes = variant.bytes;
+    packed_ = desc.Packed("weight",
+                          absl::StrCat("conv_integer ", variant.name, " ", product_.groups, " ",
+                                       TextOf(weight.zero_point), " ", ToString(product_.packed_type())),
+                          [&] { return Packed(weight); });
     set_variant(variant.name);
     set_weight_bytes(0, {packed_});
     set_scratch_bytes(product_.scratch_bytes(desc.threads));
@@ -48,38 +49,40 @@ class ConvInteger : public kernels::Kernel {
 
  private:
   // Depth is (row, column, channel), as im2col of NHWC has it.
-  Tensor Packed(const ConvWeight& weight, const TensorType& type) const {
-    Tensor packed(type);
+  Tensor Packed(const ConvWeight& weight) const {
+    Tensor packed(product_.packed_type());
     const int64_t taps = axes_[0].kernel * axes_[1].kernel;
     const auto element = [&](int64_t group, int64_t k, int64_t n) {
       return weight(group * product_.columns + n, k % channels_ * taps + k / channels_);
     };
     for (int64_t panel = 0; panel < product_.groups * product_.panels(); ++panel) {
-      PackPanel(product_, panel, element, packed.data<int16_t>());
+      PackPanel(product_, panel, element, packed.raw_data());
     }
     return packed;
   }
 
   void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
                const kernels::RunContext& context) const override {
-    const int32_t zero_point = ZeroPoint(*this, kInputZeroPoint, inputs);
-    const auto pack_rows = [&](int64_t row, int64_t n, int64_t group, int16_t* to) {
-      for (int64_t r = row; r < row + n; ++r, to += 2 * product_.pairs()) {
-        if (this->inputs()[kInput]->dtype == DType::kU8) {
-          PackPixel(static_cast<const uint8_t*>(inputs[kInput].data), zero_point, r, group, to);
-        } else {
-          PackPixel(static_cast<const int8_t*>(inputs[kInput].data), zero_point, r, group, to);
+    const DType dtype = this->inputs()[kInput]->dtype;
+    const Left left = LeftOf(product_, dtype, ZeroPoint(*this, kInputZeroPoint, inputs));
+    const auto pack_rows = [&](int64_t row, int64_t n, int64_t group, void* to) {
+      WithTypes(product_, dtype, [&](auto code, auto packed) {
+        const auto* x = static_cast<const decltype(code)*>(inputs[kInput].data);
+        auto* rows = static_cast<decltype(packed)*>(to);
+        const int64_t depth = product_.steps() * product_.per_step();
+        for (int64_t r = row; r < row + n; ++r, rows += depth) {
+          PackPixel(x, left, r, group, rows);
+          std::fill(rows + product_.depth, rows + depth, decltype(packed){0});
         }
-        if (product_.depth % 2 != 0) to[product_.depth] = 0;
-      }
+      });
     };
-    Multiply(product_, packed_->data<int16_t>(), pack_rows, run_, static_cast<int32_t*>(outputs[0].data),
+    Multiply(product_, packed_->raw_data(), left.zero, pack_rows, run_, static_cast<int32_t*>(outputs[0].data),
              context.scratch.data, *context.parallel);
   }
 
-  // What the window at output pixel `row` of all images sees: zeros in the padding.
-  template <typename Code>
-  void PackPixel(const Code* x, int32_t zero_point, int64_t row, int64_t group, int16_t* to) const {
+  // What the window at output pixel `row` of all images sees: zero points in the padding.
+  template <typename Code, typename To>
+  void PackPixel(const Code* x, const Left& left, int64_t row, int64_t group, To* to) const {
     const auto& [h, w] = axes_;
     const int64_t all = product_.groups * channels_;
     const Code* image = x + row / (w.output * h.output) * h.input * w.input * all + group * channels_;
@@ -87,11 +90,10 @@ class ConvInteger : public kernels::Kernel {
       for (int64_t j = 0; j < w.kernel; ++j, to += channels_) {
         const int64_t iy = h.Place(row / w.output % h.output, i), ix = w.Place(row % w.output, j);
         if (!h.Includes(iy) || !w.Includes(ix)) {
-          std::fill_n(to, channels_, int16_t{0});
+          std::fill_n(to, channels_, static_cast<To>(left.zero));
           continue;
         }
-        const Code* pixel = image + (iy * w.input + ix) * all;
-        for (int64_t c = 0; c < channels_; ++c) to[c] = static_cast<int16_t>(pixel[c] - zero_point);
+        PackCodes(image + (iy * w.input + ix) * all, channels_, left.less, to);
       }
     }
   }
@@ -125,7 +127,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateConv(const KernelDesc& de
   const ConvWeight less{*weight, zero_point};
   const bool depthwise = weight->dim(1) == 1 && weight->dim(0) == desc.input(kInput).shape[1];
   if (depthwise) return MakeDepthwise(desc, axes, less);
-  return std::make_unique<ConvInteger>(desc, axes, less, kernels::BestVariant(Variants(), desc.isa, Tile()));
+  return std::make_unique<ConvInteger>(desc, axes, less, VariantFor(desc.isa, BytesFit(*weight, zero_point)));
 }
 
 }  // namespace fuselage::integer

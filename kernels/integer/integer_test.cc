@@ -8,6 +8,7 @@
 #include "kernels/core/testing/testing.h"
 #include "kernels/core/testing/variant_test.h"
 #include "kernels/integer/pixel.h"
+#include "kernels/integer/product.h"
 #include "kernels/integer/tile.h"
 #include "kernels/testing/reference.h"
 
@@ -72,6 +73,42 @@ TEST(MatmulInteger, SumsOfTheWidestProductsAreExact) {
                        AllOf(DType::kU8, {}, !greatest), AllOf(DType::kI8, {35}, greatest)},
                       {}};
     EXPECT_EQ(DifferenceFromReference(Kernels(), call), "");
+  }
+}
+
+// Whether a known matrix fits bytes or not, and at the end of both.
+TEST(MatmulInteger, TakesAnyKnownMatrix) {
+  struct Case {
+    DType dtype;
+    std::optional<double> zero_point;
+    bool bytes_fit;
+  };
+  for (const Case& c : {Case{DType::kI8, std::nullopt, true},
+                        {DType::kI8, 0, true},
+                        {DType::kI8, 1, false},
+                        {DType::kU8, std::nullopt, false},
+                        {DType::kU8, 127, false},
+                        {DType::kU8, 128, true},
+                        {DType::kU8, 129, false}}) {
+    OpCall call{"matmul_integer", {std::nullopt, Codes(c.dtype, {70, 40}, 2), std::nullopt, std::nullopt}, {}};
+    call.operands[1]->Set(0, static_cast<double>(RangeOf(c.dtype).min));
+    call.operands[1]->Set(1, static_cast<double>(RangeOf(c.dtype).max));
+    if (c.zero_point) {
+      call.operands[3] = Tensor(c.dtype, {});
+      call.operands[3]->Set(0, *c.zero_point);
+    }
+    for (const DType dtype : {DType::kU8, DType::kI8}) {
+      call.operands[0] = Codes(dtype, {5, 70}, 1);
+      call.operands[2] = Codes(dtype, {}, 3);
+      kernels::KernelDesc desc = DescOf(call, Layout::kRowMajor, Layout::kRowMajor);
+      const auto wanted = RunCall(*Kernels().FindOrNull("matmul_integer"), call, desc);
+      desc.parameters = {{"b", &*call.operands[1]}};
+      if (c.zero_point) desc.parameters.emplace("b_zero_point", &*call.operands[3]);
+      const auto found = RunCall(*Kernels().FindOrNull("matmul_integer"), call, desc);
+      ASSERT_TRUE(wanted.ok() && found.ok()) << wanted.status() << found.status();
+      EXPECT_TRUE((*found)[0].SameBytes((*wanted)[0]));
+    }
+    EXPECT_EQ(BytesFit(*call.operands[1], call.operands[3] ? &*call.operands[3] : nullptr), c.bytes_fit);
   }
 }
 
@@ -164,32 +201,54 @@ TEST(Create, Declines) {
 
 using VariantTest = kernels::VariantTest<Variant>;
 
-TEST_P(VariantTest, HasTheBitsOfScalar) {
-  for (const int64_t pairs : {0, 1, 2, 9}) {
+template <typename A, typename B>
+int32_t Sum(const Tile& t, int64_t row, int64_t column) {
+  constexpr int64_t kPerStep = kStepBytes / sizeof(A);
+  const A* a = static_cast<const A*>(t.a) + row * t.steps * kPerStep;
+  const B* b = static_cast<const B*>(t.b);
+  uint32_t sum = static_cast<uint32_t>(t.addend[column]);
+  for (int64_t k = 0; k < t.steps * kPerStep; ++k) {
+    sum += static_cast<uint32_t>(a[k] * b[(k / kPerStep * kPanel + column) * kPerStep + k % kPerStep]);
+  }
+  return static_cast<int32_t>(sum);
+}
+
+TEST_P(VariantTest, AddsExactly) {
+  for (const int64_t steps : {0, 1, 2, 9}) {
     for (const int64_t rows : {0, 1, 2, 3, 7, 8, 9, 17}) {
       for (const int columns : {1, 7, 8, 15, 16, 17, 31, 32}) {
-        GuardedMemory a(rows * pairs * 4, 2), b(pairs * kPanel * 4, 2);
-        a.FillRandom(static_cast<uint32_t>(rows));  // Any 16 bits: sums wrap.
+        GuardedMemory a(rows * steps * kStepBytes, 1), b(steps * kPanel * kStepBytes, 1), addend(kPanel * 4, 4);
+        a.FillRandom(static_cast<uint32_t>(rows));  // Any bits: sums wrap.
         b.FillRandom(static_cast<uint32_t>(columns));
+        addend.FillRandom(7);
         const int64_t c_stride = columns + 3;
         GuardedMemory wanted(rows * c_stride * 4), found(rows * c_stride * 4, 4);
         wanted.FillRandom(5);
         found.FillRandom(5);
-        Tile tile{a.as<int16_t>(), b.as<int16_t>(), wanted.as<int32_t>(), pairs, c_stride, rows, columns};
-        scalar::Run(tile);
-        tile.c = found.as<int32_t>();
+        const Tile tile{a.data(), b.data(), addend.as<int32_t>(), found.as<int32_t>(), steps, c_stride, rows, columns};
+        for (int64_t row = 0; row < rows; ++row) {
+          for (int64_t n = 0; n < columns; ++n) {
+            wanted.as<int32_t>()[row * c_stride + n] =
+                GetParam().bytes ? Sum<uint8_t, int8_t>(tile, row, n) : Sum<int16_t, int16_t>(tile, row, n);
+          }
+        }
         GetParam().run(tile);
         ASSERT_TRUE(rows == 0 || std::memcmp(wanted.data(), found.data(), wanted.size()) == 0)
-            << rows << " rows, " << columns << " columns, " << pairs << " pairs";
+            << rows << " rows, " << columns << " columns, " << steps << " steps";
         ASSERT_TRUE(found.guards_intact());
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, VariantTest,
-                         ::testing::ValuesIn(kernels::WithEmulated(Variants(), avx512_vnni_emulated::Run)),
-                         kernels::VariantName());
+std::vector<Variant> AllVariants() {
+  std::vector<Variant> variants(Variants().begin(), Variants().end());
+  variants.push_back({"avx512_vnni_emulated", kernels::Isa::kScalar, false, avx512_vnni_emulated::Run});
+  variants.push_back({"avx512_vnni_emulated bytes", kernels::Isa::kScalar, true, avx512_vnni_emulated::RunBytes});
+  return variants;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, VariantTest, ::testing::ValuesIn(AllVariants()), kernels::VariantName());
 
 using PixelTest = kernels::VariantTest<depthwise::Variant>;
 

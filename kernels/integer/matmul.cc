@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,10 +22,11 @@ int16_t Less(const void* codes, int64_t i, int32_t zero_point) {
   return static_cast<int16_t>(static_cast<const Code*>(codes)[i] - zero_point);
 }
 
-// to[i] = codes[begin + i] - zero_point
-template <typename Code>
-void LessRow(const void* codes, int64_t begin, int64_t n, int32_t zero_point, int16_t* to) {
-  for (int64_t i = 0; i < n; ++i) to[i] = Less<Code>(codes, begin + i, zero_point);
+// b and its zero point, null where there is none; null both where one of them arrives at run time.
+std::pair<const Tensor*, const Tensor*> KnownB(const KernelDesc& desc) {
+  const Tensor *b = desc.ParameterOrNull("b"), *zero_point = desc.ParameterOrNull("b_zero_point");
+  if (b == nullptr || (zero_point == nullptr && desc.has_input(kBZeroPoint))) return {};
+  return {b, zero_point};
 }
 
 class MatmulInteger : public kernels::Kernel {
@@ -33,47 +37,52 @@ class MatmulInteger : public kernels::Kernel {
         per_column_(desc.has_input(kBZeroPoint) && desc.input(kBZeroPoint).num_elements() != 1),
         run_(variant.run) {
     set_variant(variant.name);
-    const Tensor* b = desc.ParameterOrNull("b");
-    const Tensor* zero_point = desc.ParameterOrNull("b_zero_point");
-    if (b != nullptr && (zero_point != nullptr || !desc.has_input(kBZeroPoint))) {
-      const TensorType type{DType::kI16, {product.packed_elements()}, std::nullopt, Layout::kRowMajor};
-      packed_b_ = desc.Packed("b", absl::StrCat("matmul_integer ", TextOf(zero_point), " ", ToString(type)), [&] {
+    if (const auto [known, zero_point] = KnownB(desc); known != nullptr) {
+      const TensorType type = product.packed_type();
+      const std::string layout =
+          absl::StrCat("matmul_integer ", variant.name, " ", TextOf(zero_point), " ", ToString(type));
+      packed_b_ = desc.Packed("b", layout, [&, b = known, zero = zero_point] {
         kernels::Serial serial;
-        std::vector<kernels::ConstBuffer> known(desc.inputs.size());
-        known[kB].data = b->raw_data();
-        if (zero_point != nullptr) known[kBZeroPoint].data = zero_point->raw_data();
+        std::vector<kernels::ConstBuffer> operands(desc.inputs.size());
+        operands[kB].data = b->raw_data();
+        if (zero != nullptr) operands[kBZeroPoint].data = zero->raw_data();
         Tensor packed(type);
-        PackB(known, packed.data<int16_t>(), serial);
+        PackB(operands, packed.raw_data(), serial);
         return packed;
       });
       set_weight_bytes(0, {packed_b_});
     }
     rows_bytes_ = product.scratch_bytes(desc.threads);
-    set_scratch_bytes(rows_bytes_ + (packed_b_ == nullptr ? product.packed_elements() * sizeof(int16_t) : 0));
+    set_scratch_bytes(rows_bytes_ + (packed_b_ == nullptr ? product.packed_type().byte_size() : 0));
   }
 
  private:
   void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,
                const kernels::RunContext& context) const override {
-    const int16_t* packed_b = packed_b_ == nullptr ? nullptr : packed_b_->data<int16_t>();
+    const void* packed_b = packed_b_ == nullptr ? nullptr : packed_b_->raw_data();
     if (packed_b == nullptr) {
-      int16_t* packed = reinterpret_cast<int16_t*>(static_cast<char*>(context.scratch.data) + rows_bytes_);
+      void* packed = static_cast<char*>(context.scratch.data) + rows_bytes_;
       PackB(inputs, packed, *context.parallel);
       packed_b = packed;
     }
-    const int32_t zero_point = ZeroPoint(*this, kAZeroPoint, inputs);
-    const auto less_row = this->inputs()[kA]->dtype == DType::kU8 ? LessRow<uint8_t> : LessRow<int8_t>;
-    const auto pack_rows = [&](int64_t row, int64_t n, int64_t, int16_t* to) {
-      for (int64_t r = row; r < row + n; ++r, to += 2 * product_.pairs()) {
-        less_row(inputs[kA].data, r * product_.depth, product_.depth, zero_point, to);
-        if (product_.depth % 2 != 0) to[product_.depth] = 0;
-      }
+    const DType dtype = this->inputs()[kA]->dtype;
+    const Left left = LeftOf(product_, dtype, ZeroPoint(*this, kAZeroPoint, inputs));
+    const auto pack_rows = [&](int64_t row, int64_t n, int64_t, void* to) {
+      WithTypes(product_, dtype, [&](auto code, auto packed) {
+        const auto* from = static_cast<const decltype(code)*>(inputs[kA].data) + row * product_.depth;
+        auto* rows = static_cast<decltype(packed)*>(to);
+        const int64_t depth = product_.steps() * product_.per_step();
+        for (int64_t r = 0; r < n; ++r, from += product_.depth, rows += depth) {
+          PackCodes(from, product_.depth, left.less, rows);
+          std::fill(rows + product_.depth, rows + depth, decltype(packed){0});
+        }
+      });
     };
-    Multiply(product_, packed_b, pack_rows, run_, static_cast<int32_t*>(outputs[0].data), context.scratch.data,
-             *context.parallel);
+    Multiply(product_, packed_b, left.zero, pack_rows, run_, static_cast<int32_t*>(outputs[0].data),
+             context.scratch.data, *context.parallel);
   }
 
-  void PackB(absl::Span<const kernels::ConstBuffer> inputs, int16_t* packed, kernels::Parallel& parallel) const {
+  void PackB(absl::Span<const kernels::ConstBuffer> inputs, void* packed, kernels::Parallel& parallel) const {
     LessFunction* const less = this->inputs()[kB]->dtype == DType::kU8 ? Less<uint8_t> : Less<int8_t>;
     const auto element = [&](int64_t, int64_t k, int64_t n) {
       return less(inputs[kB].data, k * product_.columns + n,
@@ -116,7 +125,10 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateMatmul(const KernelDesc& 
           absl::StrCat("b_zero_point is ", ToString(zero), ", wanted one element, or one per column"));
     }
   }
-  return std::make_unique<MatmulInteger>(desc, product, kernels::BestVariant(Variants(), desc.isa, Tile()));
+  const auto [known, zero_point] = KnownB(desc);
+  const Variant& variant = VariantFor(desc.isa, known != nullptr && BytesFit(*known, zero_point));
+  product.bytes = variant.bytes;
+  return std::make_unique<MatmulInteger>(desc, product, variant);
 }
 
 void Register(kernels::KernelRegistry& registry) {

@@ -16,21 +16,49 @@ namespace fuselage::integer {
 // result too.
 struct Product {
   int64_t rows = 0, depth = 0, columns = 0, groups = 1;
+  bool bytes = false;  // What a step of depth has (tile.h).
 
-  int64_t pairs() const { return (depth + 1) / 2; }
+  int64_t per_step() const { return bytes ? 4 : 2; }
+  int64_t steps() const { return (depth + per_step() - 1) / per_step(); }
   int64_t panels() const { return (columns + kPanel - 1) / kPanel; }
-  int64_t packed_elements() const { return groups * panels() * pairs() * 2 * kPanel; }  // The elements of b.
-  int64_t scratch_bytes(int threads) const;                                             // For rows of a.
+  // Behind a panel of bytes there are the sums of its columns.
+  int64_t panel_bytes() const { return (steps() + (bytes ? 1 : 0)) * kPanel * kStepBytes; }
+  TensorType packed_type() const;            // Of b.
+  int64_t scratch_bytes(int threads) const;  // For rows of a.
 };
 
 // Panel `panel` of all groups' panels, by its columns of depth `depth`; zeros fill it up.
 using Element = absl::FunctionRef<int16_t(int64_t group, int64_t k, int64_t column)>;
-void PackPanel(const Product& product, int64_t panel, Element element, int16_t* packed);
+void PackPanel(const Product& product, int64_t panel, Element element, void* packed);
 
-// `pack_rows(row, n, group, to)` packs rows [row, row + n) of a: [n][2 * pairs], a last odd element of 0.
-using PackRows = absl::FunctionRef<void(int64_t row, int64_t n, int64_t group, int16_t* to)>;
-void Multiply(const Product& product, const int16_t* packed_b, PackRows pack_rows, Function* run, int32_t* c,
-              void* scratch, kernels::Parallel& parallel);
+// How a is packed: each code less `less`, which makes its zero point `zero`.
+struct Left {
+  int32_t less, zero;
+};
+Left LeftOf(const Product& product, DType dtype, int32_t zero_point);
+
+// Calls body(Code(), Packed()) with the types of a's codes and of what they are packed as.
+template <typename F>
+void WithTypes(const Product& product, DType dtype, F body) {
+  if (dtype == DType::kU8) {
+    product.bytes ? body(uint8_t{}, uint8_t{}) : body(uint8_t{}, int16_t{});
+  } else {
+    product.bytes ? body(int8_t{}, uint8_t{}) : body(int8_t{}, int16_t{});
+  }
+}
+
+template <typename Code, typename Packed>
+void PackCodes(const Code* codes, int64_t n, int32_t less, Packed* to) {
+  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<Packed>(codes[i] - less);
+}
+
+// Packs rows [row, row + n) of a, [n][steps]. Elements behind the depth are 0.
+using PackRows = absl::FunctionRef<void(int64_t row, int64_t n, int64_t group, void* to)>;
+void Multiply(const Product& product, const void* packed_b, int32_t left_zero, PackRows pack_rows, Function* run,
+              int32_t* c, void* scratch, kernels::Parallel& parallel);
+
+// Whether all codes, less any of the zero points, are i8. `zero_point` may be null.
+bool BytesFit(const Tensor& codes, const Tensor* zero_point);
 
 // Element `i` of operand `operand`, a zero point of u8 or i8; 0 where it is absent.
 int32_t ZeroPoint(const kernels::Kernel& kernel, size_t operand, absl::Span<const kernels::ConstBuffer> inputs,

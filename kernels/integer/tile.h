@@ -1,4 +1,5 @@
-// The innermost product: rows of 16-bit pairs times a panel of columns.
+// The innermost product: rows times a panel of columns, by steps of 4 bytes of depth. A step has two i16, codes less
+// their zero points; or four bytes, a's codes as u8 and b's, less their zero points, as i8.
 #ifndef FUSELAGE_KERNELS_INTEGER_TILE_H_
 #define FUSELAGE_KERNELS_INTEGER_TILE_H_
 
@@ -10,23 +11,34 @@
 namespace fuselage::integer {
 
 constexpr int kPanel = 32;  // Columns.
+constexpr int kStepBytes = 4;
 
-// c[r][n] = sum over k of a[r][k] * b[k / 2][n][k % 2], modulo 2^32.
+// c[r][n] = addend[n] + sum over k of a[r][k] * b[n][k], modulo 2^32.
 struct Tile {
-  const int16_t* a = nullptr;  // [rows][2 * pairs]
-  const int16_t* b = nullptr;  // [pairs][kPanel][2]
-  int32_t* c = nullptr;        // Rows lie c_stride elements apart.
-  int64_t pairs = 0, c_stride = 0;
+  const void* a = nullptr;          // [rows][steps]
+  const void* b = nullptr;          // [steps][kPanel]
+  const int32_t* addend = nullptr;  // [kPanel]
+  int32_t* c = nullptr;             // Rows lie c_stride elements apart.
+  int64_t steps = 0, c_stride = 0;
   int64_t rows = 0;
   int columns = kPanel;  // The first ones are stored.
 };
 
 using Function = void(const Tile& tile);
-using Variant = kernels::Variant<Tile, Function>;
+
+struct Variant {
+  const char* name;
+  kernels::Isa isa;
+  bool bytes;  // What a step has.
+  Function* run;
+};
 
 absl::Span<const Variant> Variants();
+// `bytes_fit`: whether b's codes, less their zero points, are i8.
+const Variant& VariantFor(kernels::Isa isa, bool bytes_fit);
 
 FUSELAGE_VARIANTS(Function, Run)
+FUSELAGE_VARIANTS(Function, RunBytes)
 
 }  // namespace fuselage::integer
 

@@ -9,6 +9,8 @@ namespace {
 
 constexpr int kVectors = kPanel / 8;
 
+inline __m256i Load(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
+
 inline __m256i Pair(const int16_t* a) {
   int32_t pair;
   std::memcpy(&pair, a, sizeof(pair));
@@ -17,17 +19,17 @@ inline __m256i Pair(const int16_t* a) {
 
 template <int kRows>
 inline void Rows(const Tile& t, int64_t row) {
-  const int16_t* a = t.a + row * 2 * t.pairs;
+  const int16_t* a = static_cast<const int16_t*>(t.a) + row * 2 * t.steps;
+  const int16_t* b = static_cast<const int16_t*>(t.b);
   __m256i sums[kRows][kVectors];
   for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) sums[r][v] = _mm256_setzero_si256();
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = Load(t.addend + 8 * v);
   }
-  for (int64_t pair = 0; pair < t.pairs; ++pair) {
-    const int16_t* b = t.b + pair * 2 * kPanel;
+  for (int64_t step = 0; step < t.steps; ++step, b += 2 * kPanel) {
     for (int v = 0; v < kVectors; ++v) {
-      const __m256i column = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b + 16 * v));
+      const __m256i column = Load(b + 16 * v);
       for (int r = 0; r < kRows; ++r) {
-        const __m256i product = _mm256_madd_epi16(Pair(a + (r * t.pairs + pair) * 2), column);
+        const __m256i product = _mm256_madd_epi16(Pair(a + (r * t.steps + step) * 2), column);
         sums[r][v] = _mm256_add_epi32(sums[r][v], product);
       }
     }
