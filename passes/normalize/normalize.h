@@ -11,6 +11,7 @@
 //   add(linear(x), constant [out])                   =>  linear(x) with a bias; the weights and biases of norms too
 //   instance_norm between reshapes to groups and back  =>  group_norm (groups.h)
 //   mean over all spatial dimensions, avg_pool over the whole input  =>  global_avg_pool
+//   view(linear(view(x)))                            =>  linear(x) of as many leading dimensions as x has
 //   reshape that merges neighbouring dimensions      =>  flatten
 //   getitem(split(x))                                =>  slice(x), but for a split of the batch
 //   adaptive_avg_pool to 1; to sizes that divide     =>  global_avg_pool; avg_pool

@@ -1,5 +1,6 @@
 #include "passes/normalize/one_row.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -38,25 +39,27 @@ AttributeMap OfTwoAxes(AttributeMap attributes) {
   return attributes;
 }
 
-// The constant parameters of a module's call, a weight over one axis as one over two.
+// As `node` calls its module, a weight over one axis as one over two.
 NewCall CallOf(const Node& node, std::string op, bool two_axes) {
-  NewCall call{std::move(op), {}, {}, two_axes ? OfTwoAxes(node.attributes()) : node.attributes()};
-  for (const ir::Argument& argument : node.arguments()) {
-    if (!argument.spec->parameter || argument.parameter == nullptr) continue;
-    const std::string& name = argument.parameter->name;
-    Constant constant{argument.parameter->tensor, name, name, /*as_stored=*/true};
+  NewCall call = CallWithoutOperands(node);
+  call.op = std::move(op);
+  if (!two_axes) return call;
+  call.attributes = OfTwoAxes(std::move(call.attributes));
+  for (auto& [name, constant] : call.parameters) {
     Shape shape = constant.tensor->shape();
-    if (two_axes && shape.size() == 3) shape.insert(shape.begin() + kHeight, 1);
-    call.parameters.emplace_back(argument.spec->name, Reshaped(constant, shape));
+    if (shape.size() >= 2) shape.insert(shape.end() - 1, 1);
+    constant = Reshaped(constant, shape);
   }
   return call;
 }
 
-std::vector<NewCall> Convolution(const Node& node, std::string op) {
+// `others`: operands behind x.
+std::vector<NewCall> Convolution(const Node& node, std::string op, std::vector<Node*> others) {
   Node* x = node.operand(0);
   NewCall call = CallOf(node, std::move(op), /*two_axes=*/true);
+  call.operands = std::move(others);
   if (Node* image = ImageOrNull(*x); image != nullptr) {
-    call.operands = {image};
+    call.operands.insert(call.operands.begin(), image);
     return {std::move(call), {"squeeze", {}, {}, Row()}};
   }
   std::vector<NewCall> calls = {{"unsqueeze", {x}, {}, Row()}, std::move(call), {"squeeze", {}, {}, Row()}};
@@ -71,13 +74,21 @@ std::vector<NewCall> Convolution(const Node& node, std::string op) {
 
 std::vector<NewCall> OfOneRow(const Node& node) {
   const bool is_module = node.kind() == ir::NodeKind::kCallModule;
-  const bool converts = match::ConvertsAll(node);
-  if ((!match::IsF32(node) && !converts) || node.tensor_type().rank() != 3) return {};
+  const bool converts = match::ConvertsAll(node), of_integers = node.IsOp("conv_integer1d");
+  if ((!match::IsF32(node) && !converts && !of_integers) || node.tensor_type().rank() != 3) return {};
   if (node.op()->module_form && !is_module) return {};
   absl::string_view stem = node.op()->name;
   const bool over_one_axis = absl::ConsumeSuffix(&stem, "1d");
+  if (of_integers) {
+    std::vector<Node*> others = node.operands();
+    others.erase(others.begin());
+    const bool one_zero_point = std::all_of(others.begin(), others.end(), [](const Node* other) {
+      return other == nullptr || other->tensor_type().num_elements() == 1;
+    });
+    return one_zero_point ? Convolution(node, "conv_integer2d", others) : std::vector<NewCall>();
+  }
   if (stem == "conv" || stem == "conv_transpose") {
-    return node.num_operands() == 1 ? Convolution(node, absl::StrCat(stem, "2d")) : std::vector<NewCall>();
+    return node.num_operands() == 1 ? Convolution(node, absl::StrCat(stem, "2d"), {}) : std::vector<NewCall>();
   }
   const bool by_channel = node.IsOp("batch_norm") || node.IsOp("global_avg_pool");
   const bool elementwise = node.op()->elementwise && node.type() == node.operand(0)->type();

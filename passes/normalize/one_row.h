@@ -1,6 +1,7 @@
 // A sequence is an image of one row: what convolves sequences becomes what convolves images, on whose kernels there is
 // INT8, and all the rest.
-//   conv1d(x)              =>  squeeze(conv2d(unsqueeze(x)))        [N, C, L] as [N, C, 1, L]; conv_transpose1d too
+//   conv1d(x)              =>  squeeze(conv2d(unsqueeze(x)))        [N, C, L] as [N, C, 1, L]; conv_transpose1d, and
+//                                                                   conv_integer1d, too
 //   f(squeeze(x))          =>  squeeze(f(x))                        elementwise ops, pools, batch norms, quantizes
 //   unsqueeze(squeeze(x))  =>  x
 // Between two convolutions nothing is left of the views.

@@ -226,6 +226,23 @@ absl::StatusOr<std::vector<NewCall>> PermutesToOne(const Node& node) {
   return std::vector<NewCall>{{"permute", {node.operand(0)->operand(0)}, {}, {{"dims", std::move(dims)}}}};
 }
 
+// view(linear(view(x))) => linear(x), for an x [..., in] and a result [..., out] of the same leading dimensions
+std::vector<NewCall> LinearOfRows(const Node& node) {
+  const Node* linear = node.operand(0);
+  if (!linear->IsOp("linear") || linear->kind() != ir::NodeKind::kCallModule || linear->num_operands() != 1 ||
+      linear->users().size() != 1 || !IsView(*linear->operand(0))) {
+    return {};
+  }
+  Node* x = linear->operand(0)->operand(0);
+  Shape wanted = x->tensor_type().shape;
+  if (wanted.empty() || wanted.back() != linear->operand(0)->tensor_type().shape.back()) return {};
+  wanted.back() = linear->tensor_type().shape.back();
+  if (node.tensor_type().shape != wanted) return {};
+  NewCall call = CallWithoutOperands(*linear);
+  call.operands = {x};
+  return {std::move(call)};
+}
+
 bool IsInOrder(const std::vector<int64_t>& axes) {
   for (size_t i = 0; i < axes.size(); ++i) {
     if (axes[i] != static_cast<int64_t>(i)) return false;
@@ -246,10 +263,25 @@ bool IsNoOp(const Node& node) {
 
 }  // namespace
 
+NewCall CallWithoutOperands(const Node& node) {
+  NewCall call{node.op()->name, {}, {}, node.attributes()};
+  for (const ir::Argument& argument : node.arguments()) {
+    if (!argument.spec->parameter || argument.parameter == nullptr) continue;
+    const std::string& name = argument.parameter->name;
+    call.parameters.emplace_back(argument.spec->name,
+                                 Constant{argument.parameter->tensor, name, name, /*as_stored=*/true});
+  }
+  return call;
+}
+
 bool IsView(const Node& node) { return node.is_call() && node.op()->view == ir::View::kSameOrder; }
 
 absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remarks) {
   const std::string& op = node.op()->name;
+  if (IsView(node)) {
+    std::vector<NewCall> linear = LinearOfRows(node);
+    if (!linear.empty()) return linear;
+  }
   if (op == "matmul") return SimplifiedMatmul(node, remarks);
   if (op == "gemm" || op == "addmm") return GemmToLinear(node, remarks);
   if (op == "linear") return ComputedBiasToAdd(node);

@@ -21,6 +21,9 @@ struct NewCall {
   AttributeMap attributes;
 };
 
+// The op of a module's call, with its attributes and constant parameters.
+NewCall CallWithoutOperands(const ir::Node& node);
+
 // A call that gives its operand's elements in their order, in another shape.
 bool IsView(const ir::Node& node);
 

@@ -87,6 +87,7 @@ ir::OpSchema ConvIntegerSchema(int n) {
                      {"weight_zero_point", /*optional=*/true, /*parameter=*/true}};
   schema.attributes = WindowAttributes(n);
   schema.attributes.push_back({"groups", AttributeKind::kInt, 1});
+  schema.module_form = true;
   schema.infer = [n](const ir::InferCall& call) { return InferConvInteger(call, n); };
   schema.evaluate = EvaluateConvInteger;
   schema.cost = CostOfConvolution;
