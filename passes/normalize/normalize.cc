@@ -16,6 +16,7 @@
 #include "passes/normalize/branches.h"
 #include "passes/normalize/constants.h"
 #include "passes/normalize/groups.h"
+#include "passes/normalize/lookup.h"
 #include "passes/normalize/one_row.h"
 #include "passes/normalize/padding.h"
 #include "passes/normalize/patterns.h"
@@ -127,8 +128,8 @@ class Walk {
       ASSIGN_OR_RETURN(const std::vector<Node*> simple, ReplaceBy(node, std::move(calls)));
       return Visited(simple);
     }
-    for (const auto rewrite :
-         {&Walk::MergeConstant, &Walk::FoldPad, &Walk::ReplacePattern, &Walk::ReplaceByRule, &Walk::SumToAdds}) {
+    for (const auto rewrite : {&Walk::MergeConstant, &Walk::LookUp, &Walk::FoldPad, &Walk::ReplacePattern,
+                               &Walk::ReplaceByRule, &Walk::SumToAdds}) {
       ASSIGN_OR_RETURN(const bool rewritten, (this->*rewrite)(node));
       if (rewritten) return true;
     }
@@ -321,6 +322,20 @@ class Walk {
     call->AddSources(node->SourcesOrSelf());
     node->ReplaceAllUsesWith(call);
     Erase(node);
+    return true;
+  }
+
+  absl::StatusOr<bool> LookUp(Node* node) {
+    ASSIGN_OR_RETURN(const std::vector<Node*> added, AsLookup(*node, graph_));
+    if (added.empty()) return false;
+    remarks_.Applied(*node, absl::StrCat("becomes a row of @", added.back()->operand(0)->target()));
+    for (Node* call : added) {
+      visited_.insert(call);
+      if (call != added.back() && call->is_call()) call->AddSources(node->SourcesOrSelf());
+    }
+    const std::vector<Node*> operands = node->operands();
+    Replace(node, added.back());
+    for (Node* operand : operands) EraseUnused(operand);
     return true;
   }
 

@@ -22,6 +22,7 @@
 //   conv1d(x), conv_transpose1d(x), and what is between them  =>  conv2d(x), ... of images of one row (one_row.h)
 //   a view of a view, or slice of a cat, that gives x back  =>  x
 //   branches along an axis of their own, their products and their sum  =>  channels behind each other (branches.h)
+//   linear(one_hot(i)), f(index_select(constant, i))  =>  index_select(constant, i)  (lookup.h)
 //   conv2d(pad(x)), pools of pad(x)                  =>  conv2d(x) that pads itself (padding.h)
 //   attention in products and a softmax, however scaled and masked  =>  scaled_dot_product_attention (attention.h)
 //   layer_norm, rms_norm, gelu, silu, hardswish, hardsigmoid, sigmoid, mish, softplus, softmax, leaky_relu and clamp,
