@@ -123,19 +123,22 @@ TEST_F(LoweredTest, ASkippedOpBetweenOthers) {
   QuantizeOptions options;
   options.add_skip_ops("add");
   EXPECT_THAT(Lowered(R"(graph @add {
+  param @w: f32[2,2,1,1] = [1, 2, 3, 4]
+  module @conv = conv2d(weight=@w)
   module @pool = max_pool2d(kernel_size=[2, 2], stride=[2, 2])
   %x: f32[1,2,4,4] = placeholder
   %y: f32[1,2,4,4] = placeholder
   %p: f32[1,2,4,4] = call_function relu(%x)
   %q: f32[1,2,4,4] = call_function add(%p, %y)
-  %r: f32[1,2,2,2] = call_module @pool(%q)
+  %c: f32[1,2,4,4] = call_module @conv(%q)
+  %r: f32[1,2,2,2] = call_module @pool(%c)
   %s: f32[1,2,2,2] = call_function sigmoid(%r)
   output(%s)
 }
 )",
                       options),
-              ElementsAre("int8.quantize", "int8.relu", "int8.dequantize", "add", "int8.quantize", "int8.max_pool2d",
-                          "int8.dequantize", "sigmoid"));
+              ElementsAre("int8.quantize", "int8.relu", "int8.dequantize", "add", "int8.quantize", "int8.conv2d",
+                          "int8.max_pool2d", "int8.dequantize", "sigmoid"));
 }
 
 // Attention as two products of computed values: the scores stay floats for the softmax.

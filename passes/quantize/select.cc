@@ -130,6 +130,7 @@ class Selector {
     DropOutputs();
     DropSharedModules();
     DropStatistics();
+    DropAmongFloats();
     DropIdleMoves();
 
     Selection selection;
@@ -374,6 +375,34 @@ class Selector {
       const bool view = reader.op() != nullptr && reader.op()->view != ir::View::kNone && use.index == 0;
       return view ? IsReadAsCodes(reader, but) : ReadsCodes(reader, use.index) && !but.contains(&reader);
     });
+  }
+
+  // Ops without products that take what ops in FP32 give and give it to such, with all that is between them: codes would
+  // be made for nothing.
+  void DropAmongFloats() {
+    Groups groups;
+    HashMap<const Node*, int> group_of;
+    std::vector<Node*> nodes;
+    std::vector<int> busy;
+    for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
+      if (!selected_.contains(node)) continue;
+      nodes.push_back(node);
+      const int group = group_of[node] = groups.Add();
+      bool of_floats = graph_.CostOf(*node).macs == 0;
+      for (const int i : DataOperands(*node)) {
+        const Node& source = SourceOf(*node->operand(i));
+        of_floats &= source.kind() != NodeKind::kPlaceholder;
+        if (const auto from = group_of.find(&source); from != group_of.end()) groups.Join(group, from->second);
+      }
+      if (!of_floats) busy.push_back(group);
+    }
+    HashSet<int> with_work;
+    for (const int group : busy) with_work.insert(groups.Find(group));
+    for (Node* node : nodes) {
+      if (with_work.contains(groups.Find(group_of.at(node)))) continue;
+      selected_.erase(node);
+      remarks_.Missed(*node, "kept in FP32: what it takes and gives, and what is around, is");
+    }
   }
 
   // What only moves elements is on codes where an op that computes on them is beside it, or beside another such op that
