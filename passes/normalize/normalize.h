@@ -18,9 +18,9 @@
 //   clamp(x, 0, inf); relu6(x)                       =>  relu(x); clamp(x, 0, 6)
 //   identity(x), dropout(x) in evaluation            =>  x
 //   permute(permute(x)), transposes too              =>  permute(x), or x
-//   tokens of an image, an image of tokens: channels behind pixels, or in front  =>  a permute of the image, and a view
-//   conv1d(x), conv_transpose1d(x), and what is between them  =>  conv2d(x), ... of images of one row (one_row.h)
-//   a view of a view, or slice of a cat, that gives x back  =>  x
+//   tokens of an image, an image of tokens: channels behind pixels, or in front  =>  a permute of the image, and a
+//   view; channels of several anchors behind pixels too conv1d(x), conv_transpose1d(x), and what is between them  =>
+//   conv2d(x), ... of images of one row (one_row.h) a view of a view, or slice of a cat, that gives x back  =>  x
 //   branches along an axis of their own, their products and their sum  =>  channels behind each other (branches.h)
 //   linear(one_hot(i)), f(index_select(constant, i))  =>  index_select(constant, i)  (lookup.h)
 //   conv2d(pad(x)), pools of pad(x)                  =>  conv2d(x) that pads itself (padding.h)

@@ -208,6 +208,22 @@ std::vector<NewCall> TokensOfImage(const Node& node) {
   return {{"permute", {view.operand(0)}, {}, {{"dims", std::vector<int64_t>{0, 2, 3, 1}}}},
           {"flatten", {}, {}, {{"start_dim", int64_t{1}}, {"end_dim", int64_t{2}}}}};
 }
+
+// A detector's channels, those of an anchor together, behind its pixels. For x [N, A*K, H, W]:
+//   permute(reshape(x, N, A, K, H, W), 0, 1, 3, 4, 2)
+//     =>  permute(reshape(permute(x, 0, 2, 3, 1), N, H, W, A, K), 0, 3, 1, 2, 4)
+std::vector<NewCall> AnchorsOfImage(const Node& node) {
+  const Node& view = *node.operand(0);
+  const absl::StatusOr<std::vector<int64_t>> axes = AxesOf(node);
+  if (!axes.ok() || *axes != std::vector<int64_t>{0, 1, 3, 4, 2} || !IsView(view) || IsEmpty(node)) return {};
+  const Shape &image = view.operand(0)->tensor_type().shape, &anchors = view.tensor_type().shape;
+  if (image != Shape{anchors[0], anchors[1] * anchors[2], anchors[3], anchors[4]}) return {};
+  const std::vector<int64_t> pixels = {0, image[2], image[3], anchors[1], anchors[2]};
+  return {{"permute", {view.operand(0)}, {}, {{"dims", std::vector<int64_t>{0, 2, 3, 1}}}},
+          {"reshape", {}, {}, {{"shape", pixels}}},
+          {"permute", {}, {}, {{"dims", std::vector<int64_t>{0, 3, 1, 2, 4}}}}};
+}
+
 std::vector<NewCall> ImageOfTokens(const Node& node) {
   const Node& permute = *node.operand(0);
   const Shape &tokens = permute.tensor_type().shape, &image = node.tensor_type().shape;
@@ -289,8 +305,11 @@ absl::StatusOr<std::vector<NewCall>> Simplified(const Node& node, Remarks& remar
   if (absl::StartsWith(op, "adaptive_avg_pool")) return AdaptiveToPool(node, remarks);
   if (op == "relu6") return std::vector<NewCall>{{"clamp", {node.operand(0)}, {}, {{"min", 0.0}, {"max", 6.0}}}};
   if (op == "permute" || op == "transpose") {
-    std::vector<NewCall> tokens = TokensOfImage(node);
-    return tokens.empty() ? PermutesToOne(node) : tokens;
+    for (const auto rule : {TokensOfImage, AnchorsOfImage}) {
+      std::vector<NewCall> calls = rule(node);
+      if (!calls.empty()) return calls;
+    }
+    return PermutesToOne(node);
   }
   if (op == "scaled_dot_product_attention") return SimplifiedAttention(node);
   if (op == "softmax" && node.attribute("dim").as_int() == node.tensor_type().rank() - 1) {
