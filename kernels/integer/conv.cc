@@ -70,9 +70,16 @@ class ConvInteger : public kernels::Kernel {
         const auto* x = static_cast<const decltype(code)*>(inputs[kInput].data);
         auto* rows = static_cast<decltype(packed)*>(to);
         const int64_t depth = product_.steps() * product_.per_step();
-        for (int64_t r = row; r < row + n; ++r, rows += depth) {
-          PackPixel(x, left, r, group, rows);
+        const auto& [h, w] = axes_;
+        int64_t oy = row / w.output % h.output, ox = row % w.output, image = row / (w.output * h.output);
+        for (int64_t r = 0; r < n; ++r, rows += depth) {
+          PackPixel(x + image * h.input * w.input * product_.groups * channels_, left, oy, ox, group, rows);
           std::fill(rows + product_.depth, rows + depth, decltype(packed){0});
+          if (++ox < w.output) continue;
+          ox = 0;
+          if (++oy < h.output) continue;
+          oy = 0;
+          ++image;
         }
       });
     };
@@ -80,20 +87,31 @@ class ConvInteger : public kernels::Kernel {
              context.scratch.data, *context.parallel);
   }
 
-  // What the window at output pixel `row` of all images sees: zero points in the padding.
+  // What the window at an image's output pixel sees: zero points in the padding.
   template <typename Code, typename To>
-  void PackPixel(const Code* x, const Left& left, int64_t row, int64_t group, To* to) const {
+  void PackPixel(const Code* image, const Left& left, int64_t oy, int64_t ox, int64_t group, To* to) const {
     const auto& [h, w] = axes_;
-    const int64_t all = product_.groups * channels_;
-    const Code* image = x + row / (w.output * h.output) * h.input * w.input * all + group * channels_;
-    for (int64_t i = 0; i < h.kernel; ++i) {
-      for (int64_t j = 0; j < w.kernel; ++j, to += channels_) {
-        const int64_t iy = h.Place(row / w.output % h.output, i), ix = w.Place(row % w.output, j);
-        if (!h.Includes(iy) || !w.Includes(ix)) {
-          std::fill_n(to, channels_, static_cast<To>(left.zero));
-          continue;
+    const int64_t all = product_.groups * channels_, row = w.kernel * channels_;
+    const int64_t first = w.Place(ox, 0), last = w.Place(ox, w.kernel - 1);
+    const bool together = product_.groups == 1 && w.dilation == 1 && w.Includes(first) && w.Includes(last);
+    for (int64_t i = 0; i < h.kernel; ++i, to += row) {
+      const int64_t iy = h.Place(oy, i);
+      if (!h.Includes(iy)) {
+        std::fill_n(to, row, static_cast<To>(left.zero));
+        continue;
+      }
+      const Code* line = image + iy * w.input * all + group * channels_;
+      if (together) {
+        PackCodes(line + first * all, row, left.less, to);
+        continue;
+      }
+      for (int64_t j = 0; j < w.kernel; ++j) {
+        const int64_t ix = w.Place(ox, j);
+        if (w.Includes(ix)) {
+          PackCodes(line + ix * all, channels_, left.less, to + j * channels_);
+        } else {
+          std::fill_n(to + j * channels_, channels_, static_cast<To>(left.zero));
         }
-        PackCodes(image + (iy * w.input + ix) * all, channels_, left.less, to);
       }
     }
   }
