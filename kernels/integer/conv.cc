@@ -145,7 +145,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateConv(const KernelDesc& de
   const ConvWeight less{*weight, zero_point};
   const bool depthwise = weight->dim(1) == 1 && weight->dim(0) == desc.input(kInput).shape[1];
   if (depthwise) return MakeDepthwise(desc, axes, less);
-  return std::make_unique<ConvInteger>(desc, axes, less, VariantFor(desc.isa, BytesFit(*weight, zero_point)));
+  return std::make_unique<ConvInteger>(desc, axes, less, kernels::BestVariant(Variants(), desc.isa));
 }
 
 }  // namespace fuselage::integer

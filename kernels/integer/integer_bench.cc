@@ -1,3 +1,4 @@
+#include "absl/strings/str_cat.h"
 #include "benchmark/benchmark.h"
 #include "kernels/core/testing/testing.h"
 #include "kernels/integer/integer.h"
@@ -6,11 +7,8 @@
 namespace fuselage::integer {
 namespace {
 
-// A known matrix whose codes fit bytes, or do not.
-DType RightType(const Variant& variant) { return variant.bytes ? DType::kI8 : DType::kU8; }
-
 // range(0) rows of 768 by a known matrix of 768 x 768: a layer of a transformer.
-void Matmul(benchmark::State& state, const Variant& variant) {
+void Matmul(benchmark::State& state, const Variant& variant, DType right) {
   if (!kernels::CpuSupports(variant.isa)) return state.SkipWithError("this CPU lacks the instruction set");
   const auto codes = [](DType dtype, Shape shape) {
     return TensorType{dtype, std::move(shape), std::nullopt, Layout::kRowMajor};
@@ -18,8 +16,7 @@ void Matmul(benchmark::State& state, const Variant& variant) {
   kernels::KernelDesc desc;
   desc.op = "matmul_integer";
   desc.isa = variant.isa;
-  desc.inputs = {codes(DType::kU8, {state.range(0), 768}), codes(RightType(variant), {768, 768}),
-                 codes(DType::kU8, {})};
+  desc.inputs = {codes(DType::kU8, {state.range(0), 768}), codes(right, {768, 768}), codes(DType::kU8, {})};
   desc.outputs = {{DType::kI32, {state.range(0), 768}, std::nullopt, Layout::kRowMajor}};
   const Tensor a = SeededTensor(desc.input(0), 1), b = SeededTensor(desc.input(1), 2),
                zero = SeededTensor(desc.input(2), 3);
@@ -59,7 +56,7 @@ void Conv(benchmark::State& state, const Variant& variant) {
   desc.outputs = {{DType::kI32, {1, channels, size, size}, std::nullopt, Layout::kNhwc}};
   const Tensor x = SeededTensor(desc.input(0), 1), zero = SeededTensor(desc.input(1), 3);
   const Tensor weight =
-      SeededTensor(codes(RightType(variant), {channels, channels / groups, kernel, kernel}, Layout::kRowMajor), 2);
+      SeededTensor(codes(DType::kI8, {channels, channels / groups, kernel, kernel}, Layout::kRowMajor), 2);
   desc.parameters = {{"weight", &weight}};
   const auto made = CreateConv(desc);
   if (!made.ok()) return state.SkipWithError(std::string(made.status().message()).c_str());
@@ -86,11 +83,14 @@ const bool kRegistered = [] {
         ->Args({576, 576, 14, 3})
         ->Args({96, 1, 14, 1})
         ->Args({64, 1, 28, 3});
-    benchmark::RegisterBenchmark(variant.name, [&variant](benchmark::State& state) { Matmul(state, variant); })
-        ->ArgName("rows")
-        ->Arg(1)
-        ->Arg(21)
-        ->Arg(128);
+    for (const DType right : {DType::kI8, DType::kU8}) {  // Without a zero point, so that those of u8 are shifted.
+      benchmark::RegisterBenchmark(absl::StrCat(variant.name, " ", DTypeName(right)).c_str(),
+                                   [&variant, right](benchmark::State& state) { Matmul(state, variant, right); })
+          ->ArgName("rows")
+          ->Arg(1)
+          ->Arg(21)
+          ->Arg(128);
+    }
   }
   return true;
 }();

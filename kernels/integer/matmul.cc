@@ -125,8 +125,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateMatmul(const KernelDesc& 
           absl::StrCat("b_zero_point is ", ToString(zero), ", wanted one element, or one per column"));
     }
   }
-  const auto [known, zero_point] = KnownB(desc);
-  const Variant& variant = VariantFor(desc.isa, known != nullptr && BytesFit(*known, zero_point));
+  const Variant& variant = kernels::BestVariant(Variants(), desc.isa);
   product.bytes = variant.bytes;
   return std::make_unique<MatmulInteger>(desc, product, variant);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -12,36 +13,45 @@ constexpr int64_t kBlock = 32;  // Rows that a thread packs at once.
 
 int64_t BlockBytes(const Product& product) { return (kBlock * product.steps() * kStepBytes + 63) / 64 * 64; }
 
+struct PanelEnd {
+  int32_t shifts[kPanel] = {}, sums[kPanel] = {};
+};
+
 template <typename T>
 void Pack(const Product& product, int64_t panel, Element element, T* to) {
   const int64_t group = panel / product.panels(), first = panel % product.panels() * kPanel;
-  const int64_t per_step = product.per_step();
-  int32_t sums[kPanel] = {};
-  for (int64_t k = 0; k < product.steps() * per_step; ++k) {
-    for (int64_t n = 0; n < kPanel; ++n) {
-      const bool inside = k < product.depth && first + n < product.columns;
-      const T value = inside ? static_cast<T>(element(group, k, first + n)) : T{0};
+  const int64_t per_step = product.per_step(), columns = std::min<int64_t>(kPanel, product.columns - first);
+  std::fill_n(to, product.steps() * kPanel * per_step, T{0});
+  PanelEnd end;
+  std::vector<int16_t> column(product.depth);
+  for (int64_t n = 0; n < columns; ++n) {
+    for (int64_t k = 0; k < product.depth; ++k) column[k] = element(group, k, first + n);
+    if (product.bytes && !column.empty()) {
+      const auto [least, greatest] = std::minmax_element(column.begin(), column.end());
+      end.shifts[n] = *least < -128 ? -128 - *least : *greatest > 127 ? 127 - *greatest : 0;
+    }
+    for (int64_t k = 0; k < product.depth; ++k) {
+      const T value = static_cast<T>(column[k] + end.shifts[n]);
       to[(k / per_step * kPanel + n) * per_step + k % per_step] = value;
-      sums[n] += value;
+      end.sums[n] += value;
     }
   }
-  if (product.bytes) std::memcpy(to + product.steps() * kPanel * per_step, sums, sizeof(sums));
+  if (product.bytes) std::memcpy(to + product.steps() * kPanel * per_step, &end, sizeof(end));
 }
 
-struct Bounds {
-  int64_t least, greatest;
-};
-
-template <typename Code>
-Bounds BoundsOf(const Tensor& codes) {
-  const absl::Span<const Code> values = codes.values<Code>();
-  if (values.empty()) return {0, 0};
-  const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
-  return {*least, *greatest};
+// Products modulo 2^32.
+int32_t Times(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(b));
 }
 
-Bounds BoundsOf(const Tensor& codes) {
-  return codes.dtype() == DType::kU8 ? BoundsOf<uint8_t>(codes) : BoundsOf<int8_t>(codes);
+// sum of zero - a[k], of each row of bytes
+void LessRowSums(const Product& p, int32_t zero, const uint8_t* a, int64_t rows, int32_t* sums) {
+  const int64_t stride = p.steps() * p.per_step();
+  for (int64_t row = 0; row < rows; ++row, a += stride) {
+    int32_t sum = 0;
+    for (int64_t k = 0; k < stride; ++k) sum += a[k];
+    sums[row] = Times(zero, static_cast<int32_t>(p.depth)) - sum;
+  }
 }
 
 }  // namespace
@@ -74,27 +84,37 @@ void Multiply(const Product& p, const void* packed_b, int32_t left_zero, PackRow
   parallel.For(static_cast<int>(blocks * parts), [&](int task, int thread) {
     char* a = static_cast<char*>(scratch) + thread * BlockBytes(p);
     const int64_t row = task / parts * kBlock, part = task % parts, n = std::min(kBlock, p.rows - row);
-    int64_t packed_group = -1;
+    int32_t row_factors[kBlock];
+    int64_t packed_group = -1, summed_group = -1;
     for (int64_t panel = panels * part / parts; panel < panels * (part + 1) / parts; ++panel) {
-      const int64_t group = panel / p.panels(), first = panel % p.panels() * kPanel;
+      const int64_t group = panel / p.panels(), first = panel % p.panels() * kPanel, c_stride = p.groups * p.columns;
       if (group != packed_group) pack_rows(row, n, group, a);
       packed_group = group;
       const char* b = static_cast<const char*>(packed_b) + panel * p.panel_bytes();
-      // sum (a - zero) * b = sum a*b - zero * sum b
       int32_t addend[kPanel] = {};
-      if (p.bytes) std::memcpy(addend, b + steps * kPanel * kStepBytes, sizeof(addend));
-      for (int32_t& sum : addend)
-        sum = static_cast<int32_t>(static_cast<uint32_t>(sum) * static_cast<uint32_t>(-left_zero));
-      const int64_t c_stride = p.groups * p.columns;
-      run({a, b, addend, c + row * c_stride + group * p.columns + first, steps, c_stride, n,
-           static_cast<int>(std::min<int64_t>(kPanel, p.columns - first))});
+      Tile tile{a, b, addend};
+      PanelEnd end;
+      if (p.bytes) {
+        // sum (a - zero) * (b - shift) = sum a*b - zero * sum b + shift * sum (zero - a)
+        std::memcpy(&end, b + steps * kPanel * kStepBytes, sizeof(end));
+        for (int i = 0; i < kPanel; ++i) addend[i] = Times(end.sums[i], -left_zero);
+        if (std::any_of(end.shifts, end.shifts + kPanel, [](int32_t shift) { return shift != 0; })) {
+          if (group != summed_group) {
+            LessRowSums(p, left_zero, reinterpret_cast<const uint8_t*>(a), n, row_factors);
+          }
+          summed_group = group;
+          tile.row_factors = row_factors;
+          tile.column_factors = end.shifts;
+        }
+      }
+      tile.c = c + row * c_stride + group * p.columns + first;
+      tile.steps = steps;
+      tile.c_stride = c_stride;
+      tile.rows = n;
+      tile.columns = static_cast<int>(std::min<int64_t>(kPanel, p.columns - first));
+      run(tile);
     }
   });
-}
-
-bool BytesFit(const Tensor& codes, const Tensor* zero_point) {
-  const Bounds values = BoundsOf(codes), zeros = zero_point == nullptr ? Bounds{0, 0} : BoundsOf(*zero_point);
-  return values.least - zeros.greatest >= -128 && values.greatest - zeros.least <= 127;
 }
 
 int32_t ZeroPoint(const kernels::Kernel& kernel, size_t operand, absl::Span<const kernels::ConstBuffer> inputs,

@@ -21,13 +21,14 @@ struct Product {
   int64_t per_step() const { return bytes ? 4 : 2; }
   int64_t steps() const { return (depth + per_step() - 1) / per_step(); }
   int64_t panels() const { return (columns + kPanel - 1) / kPanel; }
-  // Behind a panel of bytes there are the sums of its columns.
-  int64_t panel_bytes() const { return (steps() + (bytes ? 1 : 0)) * kPanel * kStepBytes; }
+  // Behind a panel of bytes there are its columns' shifts, and their sums.
+  int64_t panel_bytes() const { return (steps() + (bytes ? 2 : 0)) * kPanel * kStepBytes; }
   TensorType packed_type() const;            // Of b.
   int64_t scratch_bytes(int threads) const;  // For rows of a.
 };
 
-// Panel `panel` of all groups' panels, by its columns of depth `depth`; zeros fill it up.
+// Panel `panel` of all groups' panels, by its columns of depth `depth`; zeros fill it up. An element is a code less its
+// zero point; where some of a column are no i8, all of it are shifted by as little as makes them such.
 using Element = absl::FunctionRef<int16_t(int64_t group, int64_t k, int64_t column)>;
 void PackPanel(const Product& product, int64_t panel, Element element, void* packed);
 
@@ -56,9 +57,6 @@ void PackCodes(const Code* codes, int64_t n, int32_t less, Packed* to) {
 using PackRows = absl::FunctionRef<void(int64_t row, int64_t n, int64_t group, void* to)>;
 void Multiply(const Product& product, const void* packed_b, int32_t left_zero, PackRows pack_rows, Function* run,
               int32_t* c, void* scratch, kernels::Parallel& parallel);
-
-// Whether all codes, less any of the zero points, are i8. `zero_point` may be null.
-bool BytesFit(const Tensor& codes, const Tensor* zero_point);
 
 // Element `i` of operand `operand`, a zero point of u8 or i8; 0 where it is absent.
 int32_t ZeroPoint(const kernels::Kernel& kernel, size_t operand, absl::Span<const kernels::ConstBuffer> inputs,

@@ -8,17 +8,12 @@ using kernels::Isa;
 constexpr Variant kVariants[] = {
     {"scalar", Isa::kScalar, false, scalar::Run},
     {"avx2", Isa::kAvx2, false, avx2::Run},
-    {"avx512_vnni", Isa::kAvx512Vnni, false, avx512_vnni::Run},
-    {"avx512_vnni bytes", Isa::kAvx512Vnni, true, avx512_vnni::RunBytes},
+    {"avx512_vnni", Isa::kAvx512Vnni, true, avx512_vnni::Run},
 };
 
 }  // namespace
 
 absl::Span<const Variant> Variants() { return kVariants; }
-
-const Variant& VariantFor(Isa isa, bool bytes_fit) {
-  return *kernels::LastVariantOrNull(Variants(), isa, [&](const Variant& row) { return bytes_fit || !row.bytes; });
-}
 
 void scalar::Run(const Tile& t) {
   const int16_t *a = static_cast<const int16_t*>(t.a), *b = static_cast<const int16_t*>(t.b);

@@ -13,12 +13,14 @@ namespace fuselage::integer {
 constexpr int kPanel = 32;  // Columns.
 constexpr int kStepBytes = 4;
 
-// c[r][n] = addend[n] + sum over k of a[r][k] * b[n][k], modulo 2^32.
+// c[r][n] = addend[n] + row_factors[r] * column_factors[n] + sum over k of a[r][k] * b[n][k], modulo 2^32.
 struct Tile {
   const void* a = nullptr;          // [rows][steps]
   const void* b = nullptr;          // [steps][kPanel]
   const int32_t* addend = nullptr;  // [kPanel]
-  int32_t* c = nullptr;             // Rows lie c_stride elements apart.
+  // Of bytes: [rows] and [kPanel]; null: zeros.
+  const int32_t *row_factors = nullptr, *column_factors = nullptr;
+  int32_t* c = nullptr;  // Rows lie c_stride elements apart.
   int64_t steps = 0, c_stride = 0;
   int64_t rows = 0;
   int columns = kPanel;  // The first ones are stored.
@@ -34,11 +36,8 @@ struct Variant {
 };
 
 absl::Span<const Variant> Variants();
-// `bytes_fit`: whether b's codes, less their zero points, are i8.
-const Variant& VariantFor(kernels::Isa isa, bool bytes_fit);
 
 FUSELAGE_VARIANTS(Function, Run)
-FUSELAGE_VARIANTS(Function, RunBytes)
 
 }  // namespace fuselage::integer
 
