@@ -117,7 +117,10 @@ class Broadcast {
     if (stride == 1) {
       std::copy_n(x, n, y);
     } else if (stride == 0) {
-      std::fill_n(y, n, *x);
+      constexpr int64_t kBlock = 16;  // A loop of constant length becomes vectors, whatever the compiler's options.
+      int64_t i = 0;
+      for (; i + kBlock <= n; i += kBlock) std::fill_n(y + i, kBlock, *x);
+      std::fill_n(y + i, n - i, *x);
     } else {
       for (int64_t i = 0; i < n; ++i) y[i] = x[i * stride];
     }

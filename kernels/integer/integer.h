@@ -1,9 +1,10 @@
 // matmul_integer and conv_integer2d: exact products of codes less their zero points, in i32 modulo 2^32.
 //
-// Codes less a zero point fit 16 bits. The weights are packed so once, when the kernel is made (product.h), the other
-// side row by row: pixels of NHWC images through im2col. A channel that is a group of its own has no product of
-// matrices: its window goes by pairs of taps, with channels as the lanes (pixel.h). `b` of a product may also arrive at
-// run time; then it is packed in each run.
+// The weights are packed once, when the kernel is made (product.h), the other side row by row: pixels of NHWC images
+// through im2col. Codes less a zero point fit 16 bits, two of which are multiplied at a time (tile.h). AVX-512 VNNI
+// multiplies four codes as they are, and takes the zero points off by the sums of columns and rows. A channel that is a
+// group of its own has no product of matrices: its window goes by pairs of taps, with channels as the lanes (pixel.h).
+// `b` of a product may also arrive at run time; then it is packed in each run.
 //
 // Declines (Unimplemented): operands of rank other than 2 (`b`) and 4 (images); a zero point of `a` or of the images
 // with several elements; one of `b` or of the weight that is neither one element nor one per result column (channel).

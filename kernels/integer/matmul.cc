@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -22,13 +21,6 @@ int16_t Less(const void* codes, int64_t i, int32_t zero_point) {
   return static_cast<int16_t>(static_cast<const Code*>(codes)[i] - zero_point);
 }
 
-// b and its zero point, null where there is none; null both where one of them arrives at run time.
-std::pair<const Tensor*, const Tensor*> KnownB(const KernelDesc& desc) {
-  const Tensor *b = desc.ParameterOrNull("b"), *zero_point = desc.ParameterOrNull("b_zero_point");
-  if (b == nullptr || (zero_point == nullptr && desc.has_input(kBZeroPoint))) return {};
-  return {b, zero_point};
-}
-
 class MatmulInteger : public kernels::Kernel {
  public:
   MatmulInteger(const KernelDesc& desc, const Product& product, const Variant& variant)
@@ -37,17 +29,18 @@ class MatmulInteger : public kernels::Kernel {
         per_column_(desc.has_input(kBZeroPoint) && desc.input(kBZeroPoint).num_elements() != 1),
         run_(variant.run) {
     set_variant(variant.name);
-    if (const auto [known, zero_point] = KnownB(desc); known != nullptr) {
+    const Tensor *b = desc.ParameterOrNull("b"), *zero_point = desc.ParameterOrNull("b_zero_point");
+    if (b != nullptr && (zero_point != nullptr || !desc.has_input(kBZeroPoint))) {
       const TensorType type = product.packed_type();
       const std::string layout =
           absl::StrCat("matmul_integer ", variant.name, " ", TextOf(zero_point), " ", ToString(type));
-      packed_b_ = desc.Packed("b", layout, [&, b = known, zero = zero_point] {
+      packed_b_ = desc.Packed("b", layout, [&] {
         kernels::Serial serial;
-        std::vector<kernels::ConstBuffer> operands(desc.inputs.size());
-        operands[kB].data = b->raw_data();
-        if (zero != nullptr) operands[kBZeroPoint].data = zero->raw_data();
+        std::vector<kernels::ConstBuffer> known(desc.inputs.size());
+        known[kB].data = b->raw_data();
+        if (zero_point != nullptr) known[kBZeroPoint].data = zero_point->raw_data();
         Tensor packed(type);
-        PackB(operands, packed.raw_data(), serial);
+        PackB(known, packed.raw_data(), serial);
         return packed;
       });
       set_weight_bytes(0, {packed_b_});

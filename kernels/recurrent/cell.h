@@ -90,6 +90,14 @@ class Cell {
   static void Sum(const float* x, const float* y, int64_t n, float* sums);
   // [count] each: rnn p; gru z, r, and the parts of n from the input and from the state; lstm i, o, f, c.
   using Gates = std::array<float*, 4>;
+  // The memory for a part's gates, which stays in the first cache. What copies whole panels may write as many elements
+  // behind the last one.
+  static constexpr int64_t kMostElements = 256, kMostBehind = 32;
+  struct GateBuffers {
+    float values[4][kMostElements + kMostBehind];
+
+    Gates gates() { return {values[0], values[1], values[2], values[3]}; }
+  };
   // The next state from sums of the gates, which it overwrites; behind a sequence's end the same state, and y is 0.
   // Where the gru resets first this gives r*h alone, `kept`, from gates[1]; the others then are FinishReset's, which
   // gives the state. Their gates[3] is the product of r*h.

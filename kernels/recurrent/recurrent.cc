@@ -31,8 +31,8 @@ constexpr Variant kVariants[] = {
 
 constexpr int64_t kRowBlock = 48;    // Rows of the inputs' product that stay in the first caches.
 constexpr int64_t kGrain = 1 << 15;  // Multiplications that are worth a thread's while.
-constexpr int64_t kPart = 256;       // Elements of a state that are computed as one vector; whole panels.
 constexpr int kGates = 4;            // Of a panel that holds several.
+static_assert(Cell::kMostElements % kPanel == 0 && kPanel <= Cell::kMostBehind);
 
 int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
@@ -149,11 +149,11 @@ class Recurrent : public kernels::Kernel {
       const int64_t some = whole > 0 ? whole * panels : std::min(panels - begin % panels, end - begin);
       const int64_t units = whole > 0 ? s_.units : std::min(some * width, s_.units - first);
       const int64_t row = begin / panels * s_.sequences, rows = row + std::max<int64_t>(1, whole) * s_.sequences;
-      const int64_t together = units == s_.units ? std::max<int64_t>(1, kPart / units) : 1;
+      const int64_t together = units == s_.units ? std::max<int64_t>(1, Cell::kMostElements / units) : 1;
       for (int64_t r = row; r < rows; r += together) {
         const int64_t count = std::min(together, rows - r) * units;
-        for (int64_t i = 0; i < count; i += kPart) {
-          body(Cell::Part{step, r * s_.units + first + i, std::min(kPart, count - i)});
+        for (int64_t i = 0; i < count; i += Cell::kMostElements) {
+          body(Cell::Part{step, r * s_.units + first + i, std::min(Cell::kMostElements, count - i)});
         }
       }
       begin += some;
@@ -170,7 +170,7 @@ class Recurrent : public kernels::Kernel {
                           {ProductsOf(run, d, panel, step), kPanel}, sums);
       }
       ForParts(step, s_.panel_units(), begin, end, [&](const Cell::Part& part) {
-        GateBuffers buffers;
+        Cell::GateBuffers buffers;
         Gather(run.sums, part, s_.panel_units(), 0, &buffers);
         cell_.Finish(run.states, part, buffers.gates());
       });
@@ -185,7 +185,7 @@ class Recurrent : public kernels::Kernel {
                           {&weights_.reset_bias[panel * kPanel], 0}, sums);
       }
       ForParts(step, kPanel, begin, end, [&](const Cell::Part& part) {
-        GateBuffers buffers;
+        Cell::GateBuffers buffers;
         Gather(run.sums, part, s_.panel_units(), 0, &buffers);
         Gather(run.resets, part, kPanel, 3, &buffers);
         cell_.FinishReset(run.states, part, buffers.gates());
@@ -208,16 +208,9 @@ class Recurrent : public kernels::Kernel {
 
   int64_t PanelsOf(int64_t width) const { return (s_.units + width - 1) / width; }
 
-  // A part's gates.
-  struct GateBuffers {
-    // A panel's units are copied whole: what lies behind the last one goes where the next row, or nothing, follows.
-    float values[4][kPart + kPanel];
-
-    Cell::Gates gates() { return {values[0], values[1], values[2], values[3]}; }
-  };
-
   // The part's sums in panels of `width` units, [D, panels, N, slots, width], slot by slot; the first into gate `gate`.
-  void Gather(const float* panels, const Cell::Part& part, int64_t width, int gate, GateBuffers* to) const {
+  // A panel's units are copied whole: what lies behind a sequence's last one goes where the next sequence follows.
+  void Gather(const float* panels, const Cell::Part& part, int64_t width, int gate, Cell::GateBuffers* to) const {
     cell_.ForSequences(part, [&](int64_t d, int64_t n, int64_t unit, int64_t count, int64_t begin) {
       const float* from = panels + ((d * PanelsOf(width) + unit / width) * s_.sequences + n) * kPanel;
       for (int64_t i = 0; i < count; i += width, from += s_.sequences * kPanel) {

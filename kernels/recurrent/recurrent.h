@@ -7,8 +7,9 @@
 //   rnn   32 units, slot p                        lstm  8 units, slots i, o, f, c
 //   gru    8 units, slots z, r, and both parts of h: the input's and the state's
 //
-// First the inputs of all steps are multiplied, as one product; then one step follows the other. A GRU that resets
-// before its product (linear_before_reset = false) has a second product in each step, of r*h.
+// First the inputs of all steps are multiplied, as one product; then one step follows the other: its panels' products,
+// and from these the next state, of as many units, sequences and directions in one vector as a thread has (cell.h). A
+// GRU that resets before its product (linear_before_reset = false) has a second product in each step, of r*h.
 #ifndef FUSELAGE_KERNELS_RECURRENT_RECURRENT_H_
 #define FUSELAGE_KERNELS_RECURRENT_RECURRENT_H_
 

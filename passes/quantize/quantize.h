@@ -3,10 +3,10 @@
 //   y = conv2d(x, w)   =>   y = conv2d(dequantize(quantize(x)), w')      w' i8 with a scale for each output channel
 //
 // One pair for each edge into a quantized op. An op whose quantized form has no float result gets pairs on the edges to
-// its float readers too. Values that only move or select (views, slices of what is read as codes alone, max pools) share
-// the parameters of where they come from, and what a concat joins shares one range, so that all of them run on codes.
-// Transposed convolutions become convolutions first (transposed.h). A graph that has quantizes already is taken as it
-// is.
+// its float readers too. Values that only move or select (views, slices of what is read as codes alone, max pools)
+// share the parameters of where they come from, and what a concat joins shares one range, so that all of them run on
+// codes. Transposed convolutions become convolutions first (transposed.h). A graph that has quantizes already is taken
+// as it is.
 //
 // Ranges come from the runner's samples, or from the environment's cache folder where it has those of the same graph,
 // samples (Runner::DataKey) and method; a file there that cannot be believed is calibrated anew.
@@ -15,8 +15,8 @@
 //
 // Declines: a layer that the options keep in FP32; operands that are not f32; weights that are computed, not finite,
 // or shared with a layer that stays in FP32; a graph output that only codes could feed (unless quantize_outputs); what
-// only moves elements among floats; statistics that only floats are made of, and what scales by one that has no
-// quantized form (a norm that normalize does not know stays exact).
+// has no products, or only moves elements, among ops in FP32; statistics that only floats are made of, and what scales
+// by one that has no quantized form (a norm that normalize does not know stays exact).
 // Errors: no calibration data (UsageError: the caller's mistake); NaN or infinity in a sample.
 #ifndef FUSELAGE_PASSES_QUANTIZE_QUANTIZE_H_
 #define FUSELAGE_PASSES_QUANTIZE_QUANTIZE_H_

@@ -24,7 +24,6 @@ using kernels::RunContext;
 using Variants = absl::Span<const linear::Variant>;
 
 constexpr int64_t kGrain = 512;  // Units that are worth a thread's while.
-constexpr int64_t kPart = 256;   // Those that are computed as one vector.
 
 int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -121,14 +120,14 @@ class Recurrent : public Kernel {
     const int64_t gates = cell_.resets_first() ? s_.gates - 1 : s_.gates;
     Multiply(run, run.states.h, &Direction::of_state, gates, run.sums);
     ForParts(run, step, [&](const Cell::Part& part) {
-      GateBuffers buffers;
+      Cell::GateBuffers buffers;
       Gather(run, part, gates, run.sums, &buffers);
       cell_.Finish(run.states, part, buffers.gates());
     });
     if (!cell_.resets_first()) return;
     Multiply(run, run.states.kept, &Direction::of_reset_state, 1, run.reset_sums);
     ForParts(run, step, [&](const Cell::Part& part) {
-      GateBuffers buffers;
+      Cell::GateBuffers buffers;
       Gather(run, part, gates, run.sums, &buffers);
       std::copy_n(run.reset_sums + part.first, part.count, buffers.values[3]);
       cell_.FinishReset(run.states, part, buffers.gates());
@@ -147,20 +146,15 @@ class Recurrent : public Kernel {
   template <typename F>
   void ForParts(const Run& run, int64_t step, F body) const {
     kernels::ForRanges(*run.part.parallel, s_.directions * s_.state_size(), kGrain, [&](int64_t begin, int64_t end) {
-      for (; begin < end; begin += kPart) body(Cell::Part{step, begin, std::min(kPart, end - begin)});
+      for (; begin < end; begin += Cell::kMostElements) {
+        body(Cell::Part{step, begin, std::min(Cell::kMostElements, end - begin)});
+      }
     });
   }
 
-  // A part's gates.
-  struct GateBuffers {
-    float values[4][kPart];
-
-    Cell::Gates gates() { return {values[0], values[1], values[2], values[3]}; }
-  };
-
   // The input's products and, of the first `gates` gates, the state's, added; but the two parts of a gru's third stay
   // apart.
-  void Gather(const Run& run, const Cell::Part& part, int64_t gates, const float* sums, GateBuffers* to) const {
+  void Gather(const Run& run, const Cell::Part& part, int64_t gates, const float* sums, Cell::GateBuffers* to) const {
     const int64_t added = cell_.kind() == Cell::Kind::kGru ? 2 : gates;
     cell_.ForSequences(part, [&](int64_t d, int64_t n, int64_t unit, int64_t count, int64_t begin) {
       const int64_t time = std::max<int64_t>(0, cell_.TimeOf(run.states, d, n, part.step));
