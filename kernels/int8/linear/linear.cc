@@ -23,6 +23,7 @@ using kernels::KernelDesc;
 
 // A task is this many channels of some rows: its weights stay in the first cache while rows pass.
 constexpr int64_t kTaskChannels = 64;
+constexpr int64_t kShared = 1 << 17;  // Products that are worth a second thread.
 
 int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
@@ -131,12 +132,14 @@ class Linear : public kernels::Kernel {
     if (inputs.size() > 1) params.row_multiplier = static_cast<const float*>(inputs[1].data);
     const int64_t rows = params_.rows, channels = params_.channels;
     const int64_t most_rows = variant_.task_rows;
-    kernels::ForRanges(*context.parallel, in_place_ ? 0 : rows, most_rows, [&](int64_t begin, int64_t end) {
+    kernels::Serial alone;
+    kernels::Parallel& parallel = rows * channels * input_depth_ < kShared ? alone : *context.parallel;
+    kernels::ForRanges(parallel, in_place_ ? 0 : rows, most_rows, [&](int64_t begin, int64_t end) {
       PackRows(variant_.packing, input_type_, input_depth_, x, context.scratch.data, begin, end);
     });
     const int64_t row_tasks = (rows + most_rows - 1) / most_rows;
     const int64_t channel_tasks = (channels + kTaskChannels - 1) / kTaskChannels;
-    context.parallel->For(static_cast<int>(row_tasks * channel_tasks), [&](int task, int) {
+    parallel.For(static_cast<int>(row_tasks * channel_tasks), [&](int task, int) {
       const int64_t row = task % row_tasks * most_rows, channel = task / row_tasks * kTaskChannels;
       variant_.run(params, packed, y,
                    {row, std::min(rows, row + most_rows), channel, std::min(channels, channel + kTaskChannels)});
