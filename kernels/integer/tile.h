@@ -1,5 +1,5 @@
 // The innermost product: rows times a panel of columns, by steps of 4 bytes of depth. A step has two i16, codes less
-// their zero points; or four bytes, a's codes as u8 and b's, less their zero points, as i8.
+// their zero points; or four bytes, a's codes as u8 and b's as i8 (product.h).
 #ifndef FUSELAGE_KERNELS_INTEGER_TILE_H_
 #define FUSELAGE_KERNELS_INTEGER_TILE_H_
 

@@ -26,8 +26,8 @@ class Lookup {
   absl::StatusOr<std::vector<Node*>> OfOneHot() {
     const Node& one_hot = *node_.operand(0);
     Node* index = one_hot.operand(0);
-    const Tensor &weight = *graph_.ParameterOfOrNull(node_, "weight"), *const bias =
-                                                                           graph_.ParameterOfOrNull(node_, "bias");
+    const Tensor& weight = *graph_.ParameterOfOrNull(node_, "weight");
+    const Tensor* bias = graph_.ParameterOfOrNull(node_, "bias");
     const Tensor& values = ValueOf(*one_hot.operand(1));
     const float off = values.data<float>()[0], on = values.data<float>()[1];
     const int64_t out = weight.dim(0), classes = weight.dim(1);

@@ -357,6 +357,15 @@ class Selector {
     });
   }
 
+  // Itself, or seen through views.
+  static bool FeedsOutput(const Node& value) {
+    const std::vector<Node*> users = value.users();
+    return std::any_of(users.begin(), users.end(), [](const Node* user) {
+      return user->kind() == NodeKind::kOutput ||
+             (user->op() != nullptr && user->op()->view != ir::View::kNone && FeedsOutput(*user));
+    });
+  }
+
   // What views of any kind show.
   static const Node& SourceOf(const Node& value) {
     const Node* source = &value;
@@ -388,7 +397,7 @@ class Selector {
       if (!selected_.contains(node)) continue;
       nodes.push_back(node);
       const int group = group_of[node] = groups.Add();
-      bool of_floats = graph_.CostOf(*node).macs == 0;
+      bool of_floats = graph_.CostOf(*node).macs == 0 && !(options_.quantize_outputs() && FeedsOutput(*node));
       for (const int i : DataOperands(*node)) {
         const Node& source = SourceOf(*node->operand(i));
         of_floats &= source.kind() != NodeKind::kPlaceholder;
@@ -401,7 +410,7 @@ class Selector {
     for (Node* node : nodes) {
       if (with_work.contains(groups.Find(group_of.at(node)))) continue;
       selected_.erase(node);
-      remarks_.Missed(*node, "kept in FP32: what it takes and gives, and what is around, is");
+      remarks_.Missed(*node, "kept in FP32: it has no products, and is among ops in FP32");
     }
   }
 
