@@ -51,10 +51,26 @@ void PackTileRow(const Packing& packing, const uint8_t* from, uint8_t flip, int6
   }
 }
 
+// Repeated `times` times, then zeros.
 template <typename T>
-std::vector<T> Padded(std::vector<T> values, int64_t size) {
-  values.resize(size);
-  return values;
+std::vector<T> Padded(const std::vector<T>& values, int64_t times, int64_t size) {
+  std::vector<T> padded;
+  for (int64_t i = 0; i < times; ++i) padded.insert(padded.end(), values.begin(), values.end());
+  padded.resize(size);
+  return padded;
+}
+
+// How many rows are computed as one, [rows * K] to [rows * N] by a weight of blocks along its diagonal: a block of the
+// packing holds channels of all of them where a row's alone would leave most of it empty. Products take as long, the
+// epilogue and its stores a fraction.
+int64_t RowsAsOne(const KernelDesc& desc, const Packing& packing) {
+  constexpr int64_t kMostDepth = 1024;  // Its weights stay in the first cache.
+  const Tensor& weight = *desc.ParameterOrNull("weight");
+  if (desc.has_input(1) || weight.num_elements() == 0) return 1;
+  const int64_t rows = desc.output().num_elements() / weight.dim(0);
+  int64_t as_one = std::max<int64_t>(1, std::min(packing.block / weight.dim(0), kMostDepth / weight.dim(1)));
+  while (rows % as_one != 0) --as_one;
+  return as_one;
 }
 
 class Linear : public kernels::Kernel {
@@ -63,8 +79,9 @@ class Linear : public kernels::Kernel {
       : Kernel(desc), variant_(variant), input_type_(desc.input(0).dtype) {
     const Tensor& weight = *desc.ParameterOrNull("weight");
     const TensorType& y = desc.output();
-    const int64_t channels = weight.dim(0);
-    input_depth_ = weight.dim(1);
+    as_one_ = RowsAsOne(desc, variant.packing);
+    const int64_t channels = weight.dim(0) * as_one_;
+    input_depth_ = weight.dim(1) * as_one_;
     params_.channels = channels;
     params_.rows = channels == 0 ? 0 : y.num_elements() / channels;
     params_.depth = RoundUp(input_depth_, variant.packing.step);
@@ -73,16 +90,17 @@ class Linear : public kernels::Kernel {
     if (function_) params_.function = &*function_;
     params_.function_multiplier = epilogue.function_multiplier;
     const int64_t padded = RoundUp(channels, variant.packing.block);
-    addend_ = Padded(params_.float_output ? epilogue.offset : epilogue.bias, padded);
-    multiplier_ = Padded(params_.float_output ? epilogue.float_scale : epilogue.multiplier, padded);
-    float_bias_ = Padded(epilogue.float_bias, padded);
+    addend_ = Padded(params_.float_output ? epilogue.offset : epilogue.bias, as_one_, padded);
+    multiplier_ = Padded(params_.float_output ? epilogue.float_scale : epilogue.multiplier, as_one_, padded);
+    float_bias_ = Padded(epilogue.float_bias, as_one_, padded);
     const Packing& packing = variant.packing;
     params_.block_bytes = packing.BlockBytes(params_.depth);
     const TensorType packed_type{
         DType::kI8, {padded / packing.block * params_.block_bytes}, std::nullopt, Layout::kRowMajor};
     weight_ = desc.Packed(
         "weight",
-        absl::StrCat("linear ", packing.block, " ", packing.group, " ", packing.step, " ", ToString(packed_type)),
+        absl::StrCat("linear ", packing.block, " ", packing.group, " ", packing.step, " ", as_one_, " ",
+                     ToString(packed_type)),
         [&] { return Packed(weight, packed_type); });
     params_.weight = weight_->data<int8_t>();
     if (packing.x_bytes == 1 && input_type_ == DType::kI8) MoveInput(weight);
@@ -101,10 +119,11 @@ class Linear : public kernels::Kernel {
   [[gnu::cold]] Tensor Packed(const Tensor& weight, const TensorType& type) const {
     const Packing& packing = variant_.packing;
     Tensor packed(type);
-    const int8_t* from = weight.data<int8_t>();
+    const int64_t row_channels = weight.dim(0), row_depth = weight.dim(1);
     for (int64_t n = 0; n < params_.channels; ++n) {
       int8_t* block = packed.data<int8_t>() + n / packing.block * params_.block_bytes;
-      for (int64_t k = 0; k < input_depth_; ++k) {
+      const int8_t* from = weight.data<int8_t>() + n % row_channels * row_depth;
+      for (int64_t k = n / row_channels * row_depth, end = k + row_depth; k < end; ++k) {
         block[(k / packing.group * packing.block + n % packing.block) * packing.group + k % packing.group] = *from++;
       }
     }
@@ -118,8 +137,9 @@ class Linear : public kernels::Kernel {
   // For codes that are packed as code + 128. Modulo 2^32, as the accumulator that it corrects.
   void MoveInput(const Tensor& weight) {
     const int8_t* w = weight.data<int8_t>();
-    for (int64_t n = 0; n < params_.channels; ++n, w += input_depth_) {
-      const uint32_t sum = static_cast<uint32_t>(std::accumulate(w, w + input_depth_, int32_t{0}));
+    for (int64_t n = 0, depth = weight.dim(1); n < params_.channels; ++n) {
+      const int8_t* row = w + n % weight.dim(0) * depth;
+      const uint32_t sum = static_cast<uint32_t>(std::accumulate(row, row + depth, int32_t{0}));
       addend_[n] = static_cast<int32_t>(static_cast<uint32_t>(addend_[n]) - 128u * sum);
     }
   }
@@ -148,6 +168,7 @@ class Linear : public kernels::Kernel {
 
   Variant variant_;
   DType input_type_;
+  int64_t as_one_ = 1;       // RowsAsOne, which `params_` and input_depth_ speak of.
   int64_t input_depth_ = 0;
   bool in_place_ = false;  // The input is as the packing wants it.
   Params params_;

@@ -16,11 +16,12 @@ struct Layer {
   int64_t rows, channels, depth;
   const char* activation;  // u8 result; null: none, f32.
 };
-// The second is ResNet18's classifier on ImageNet; two are ViT-B's MLP, the last two the gate of a LLaMA layer's, 5,120
-// wide as a 32B model's.
+// The second is ResNet18's classifier on ImageNet; two are ViT-B's MLP, two the gate of a LLaMA layer's, 5,120 wide as a
+// 32B model's; the last mixes the heads of CaiT's attention.
 constexpr Layer kLayers[] = {
     {1, 10, 512, nullptr},    {1, 1000, 512, nullptr},  {16, 1000, 512, nullptr},  {256, 512, 512, nullptr},
     {197, 3072, 768, "gelu"}, {197, 768, 3072, "none"}, {1, 25600, 5120, nullptr}, {128, 25600, 5120, nullptr},
+    {38416, 4, 4, "none"},
 };
 
 void Run(benchmark::State& state, const Variant& variant, const Layer& layer) {
