@@ -129,14 +129,17 @@ constexpr Layer kDepthwise[] = {
     {"short_56_17", 17, 56, 17, 3, 1, false, 1, 17},
 };
 
-// Groups: ResNeXt50 32x4d (Xie et al., CVPR 2017, table 1), RegNetY-400MF (Radosavovic et al., CVPR 2020, table 2).
+// Groups: ResNeXt50 32x4d (Xie et al., CVPR 2017, table 1), RegNetY-400MF (Radosavovic et al., CVPR 2020, table 2),
+// DLA-46-X-C (Yu et al., CVPR 2018, table 1); two outputs for each input.
 constexpr Layer kGrouped[] = {
-    {"resnext50_56_4", 128, 56, 128, 3, 1, false, 3, 32},   {"resnext50_56_8_s2", 256, 56, 256, 3, 2, false, 1, 32},
-    {"resnext50_28_8", 256, 28, 256, 3, 1, false, 3, 32},   {"resnext50_28_16_s2", 512, 28, 512, 3, 2, false, 1, 32},
-    {"resnext50_14_16", 512, 14, 512, 3, 1, false, 5, 32},  {"resnext50_14_32_s2", 1024, 14, 1024, 3, 2, false, 1, 32},
-    {"resnext50_7_32", 1024, 7, 1024, 3, 1, false, 2, 32},  {"regnet_y_112_8_s2", 48, 112, 48, 3, 2, false, 1, 6},
-    {"regnet_y_56_8_s2", 104, 56, 104, 3, 2, false, 1, 13}, {"regnet_y_28_8", 104, 28, 104, 3, 1, false, 2, 13},
-    {"regnet_y_14_8", 208, 14, 208, 3, 1, false, 5, 26},    {"regnet_y_7_8", 440, 7, 440, 3, 1, false, 5, 55},
+    {"resnext50_56_4", 128, 56, 128, 3, 1, false, 3, 32},    {"resnext50_56_8_s2", 256, 56, 256, 3, 2, false, 1, 32},
+    {"resnext50_28_8", 256, 28, 256, 3, 1, false, 3, 32},    {"resnext50_28_16_s2", 512, 28, 512, 3, 2, false, 1, 32},
+    {"resnext50_14_16", 512, 14, 512, 3, 1, false, 5, 32},   {"resnext50_14_32_s2", 1024, 14, 1024, 3, 2, false, 1, 32},
+    {"resnext50_7_32", 1024, 7, 1024, 3, 1, false, 2, 32},   {"regnet_y_112_8_s2", 48, 112, 48, 3, 2, false, 1, 6},
+    {"regnet_y_56_8_s2", 104, 56, 104, 3, 2, false, 1, 13},  {"regnet_y_28_8", 104, 28, 104, 3, 1, false, 2, 13},
+    {"regnet_y_14_8", 208, 14, 208, 3, 1, false, 5, 26},     {"regnet_y_7_8", 440, 7, 440, 3, 1, false, 5, 55},
+    {"dla46_x_c_112_2_s2", 64, 112, 64, 3, 2, false, 1, 32}, {"dla46_x_c_56_2", 64, 56, 64, 3, 1, false, 1, 32},
+    {"multiplier_56_2", 32, 56, 64, 3, 1, false, 1, 32},
 };
 
 // Where Winograd's transforms weigh most: those of pixels with few channels, as in SqueezeNet 1.1 (Iandola et al.,

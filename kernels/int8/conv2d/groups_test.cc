@@ -1,4 +1,5 @@
 // Groups of one channel, or of few: every variant against the scalar one, byte for byte.
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -103,6 +104,23 @@ TEST(GroupsTest, SmallGroups) {
   }
   EXPECT_EQ(ran["avx512_vnni_emulated groups"], 200);
   EXPECT_EQ(ran["avx2 groups"], kernels::CpuSupports(kernels::Isa::kAvx2) ? 200 : 0);
+}
+
+// Groups that are computed several as one: every small number of input and output channels, and numbers of groups that
+// have no such divisor.
+TEST(GroupsTest, GroupsOfFewChannels) {
+  std::map<std::string, int> ran;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    Picker pick(seed);
+    const int in = 1 + pick(7), out = pick(2) == 0 ? in : 1 + pick(9);
+    Case c = GroupsCase(pick, std::max(in, out));
+    c.in_channels = c.groups * in;
+    c.out_channels = c.groups * out;
+    ExpectVariantsEqual(c, seed, &ran);
+    if (HasFailure()) return;
+  }
+  EXPECT_GE(ran["avx512_vnni_emulated groups"], 20);
+  EXPECT_EQ(ran["avx512_vnni_emulated"], 300);
 }
 
 // Wider than the columns that are interleaved at once, and rows in several parts.

@@ -13,7 +13,10 @@ class Reference : public Algorithm {
  public:
   explicit Reference(const Problem& problem) : problem_(problem), geometry_(problem.geometry), operands_(problem) {
     problem_.weight = nullptr;
+    problem_.own_weight = nullptr;
     problem_.desc = nullptr;
+    geometry_.groups = problem.described_groups;
+    const int8_t* weight = problem.desc->ParameterOrNull("weight")->data<int8_t>();
     // [oc, kh, kw, ic/groups]: the channels of a pixel are contiguous, as in the input.
     const int taps = geometry_.kernel_height * geometry_.kernel_width;
     const int channels = geometry_.group_in_channels();
@@ -24,7 +27,7 @@ class Reference : public Algorithm {
       for (int64_t oc = 0; oc < geometry_.out_channels; ++oc) {
         for (int64_t ic = 0; ic < channels; ++ic) {
           for (int64_t tap = 0; tap < taps; ++tap) {
-            to[(oc * taps + tap) * channels + ic] = problem.weight[(oc * channels + ic) * taps + tap];
+            to[(oc * taps + tap) * channels + ic] = weight[(oc * channels + ic) * taps + tap];
           }
         }
       }

@@ -32,10 +32,13 @@ struct Geometry {
   }
 };
 
-// A checked description. The weight is its tensor's.
+// A checked description. Groups of so few channels that most of a vector would be empty are several as one, between
+// whose channels weights are 0: `geometry` has them so.
 struct Problem {
   Geometry geometry;
-  const int8_t* weight = nullptr;  // [oc, ic/groups, kh, kw], row-major.
+  int described_groups = 1;
+  const int8_t* weight = nullptr;            // [oc, ic/groups, kh, kw], row-major: the tensor's, or
+  std::shared_ptr<const Tensor> own_weight;  // of groups that are several as one; null: there are none.
   int64_t max_abs_weight_sum = 0;  // The largest sum |w| of an output channel.
   DType input_type = DType::kU8;
   int32_t input_zero_point = 0;
