@@ -76,6 +76,7 @@ struct Layer {
   bool residual;
   int count;  // In the network.
   int groups = 1, dilation = 1;
+  const char* activation = "none";
 };
 
 // He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, table 1.
@@ -132,14 +133,27 @@ constexpr Layer kDepthwise[] = {
 // Groups: ResNeXt50 32x4d (Xie et al., CVPR 2017, table 1), RegNetY-400MF (Radosavovic et al., CVPR 2020, table 2),
 // DLA-46-X-C (Yu et al., CVPR 2018, table 1); two outputs for each input.
 constexpr Layer kGrouped[] = {
-    {"resnext50_56_4", 128, 56, 128, 3, 1, false, 3, 32},    {"resnext50_56_8_s2", 256, 56, 256, 3, 2, false, 1, 32},
-    {"resnext50_28_8", 256, 28, 256, 3, 1, false, 3, 32},    {"resnext50_28_16_s2", 512, 28, 512, 3, 2, false, 1, 32},
-    {"resnext50_14_16", 512, 14, 512, 3, 1, false, 5, 32},   {"resnext50_14_32_s2", 1024, 14, 1024, 3, 2, false, 1, 32},
-    {"resnext50_7_32", 1024, 7, 1024, 3, 1, false, 2, 32},   {"regnet_y_112_8_s2", 48, 112, 48, 3, 2, false, 1, 6},
-    {"regnet_y_56_8_s2", 104, 56, 104, 3, 2, false, 1, 13},  {"regnet_y_28_8", 104, 28, 104, 3, 1, false, 2, 13},
-    {"regnet_y_14_8", 208, 14, 208, 3, 1, false, 5, 26},     {"regnet_y_7_8", 440, 7, 440, 3, 1, false, 5, 55},
-    {"dla46_x_c_112_2_s2", 64, 112, 64, 3, 2, false, 1, 32}, {"dla46_x_c_56_2", 64, 56, 64, 3, 1, false, 1, 32},
+    {"resnext50_56_4", 128, 56, 128, 3, 1, false, 3, 32},
+    {"resnext50_56_8_s2", 256, 56, 256, 3, 2, false, 1, 32},
+    {"resnext50_28_8", 256, 28, 256, 3, 1, false, 3, 32},
+    {"resnext50_28_16_s2", 512, 28, 512, 3, 2, false, 1, 32},
+    {"resnext50_14_16", 512, 14, 512, 3, 1, false, 5, 32},
+    {"resnext50_14_32_s2", 1024, 14, 1024, 3, 2, false, 1, 32},
+    {"resnext50_7_32", 1024, 7, 1024, 3, 1, false, 2, 32},
+    {"regnet_y_112_8_s2", 48, 112, 48, 3, 2, false, 1, 6},
+    {"regnet_y_56_8_s2", 104, 56, 104, 3, 2, false, 1, 13},
+    {"regnet_y_28_8", 104, 28, 104, 3, 1, false, 2, 13},
+    {"regnet_y_14_8", 208, 14, 208, 3, 1, false, 5, 26},
+    {"regnet_y_7_8", 440, 7, 440, 3, 1, false, 5, 55},
+    {"dla46_x_c_112_2_s2", 64, 112, 64, 3, 2, false, 1, 32},
+    {"dla46_x_c_56_2", 64, 56, 64, 3, 1, false, 1, 32},
     {"multiplier_56_2", 32, 56, 64, 3, 1, false, 1, 32},
+    {"regnetz_112_16_s2", 96, 112, 96, 3, 2, false, 1, 6},
+    {"regnetz_56_16", 144, 56, 144, 3, 1, false, 1, 9},
+    {"regnetx_28_48", 192, 28, 192, 3, 1, false, 5, 4},
+    {"regnetz_112_16_s2_silu", 96, 112, 96, 3, 2, false, 1, 6, 1, "silu"},
+    {"regnetz_14_16_silu", 576, 14, 576, 3, 1, false, 1, 36, 1, "silu"},
+    {"regnetz_56_16_silu", 144, 56, 144, 3, 1, false, 1, 9, 1, "silu"},
 };
 
 // Where Winograd's transforms weigh most: those of pixels with few channels, as in SqueezeNet 1.1 (Iandola et al.,
@@ -224,6 +238,7 @@ struct Prepared {
     c.groups = layer.groups;
     c.dilation_y = c.dilation_x = layer.dilation;
     for (int* side : {&c.top, &c.left, &c.bottom, &c.right}) *side *= layer.dilation;
+    c.activation = ParseActivation(layer.activation).value();
     if (layer.residual) c.residual_type = DType::kU8;
     c.threads = threads;
     if (variant != nullptr) c.max_weight = 63;  // Which every variant takes.

@@ -18,7 +18,7 @@
 //
 // In groups of 4, 8 or 16 channels a dword has four (or two) channels of the lane's group instead, in one row. A column
 // has them once, or spread to the group's lanes: no product is wasted on another group. AVX-512 spreads them on their
-// way from the input to the products, without a buffer, where kernels are 3 wide and outputs are codes.
+// way from the input to the products, without a buffer, where kernels are 3 wide.
 #include "kernels/int8/conv2d/depthwise/depthwise.h"
 
 #include <algorithm>
@@ -147,8 +147,9 @@ class Depthwise : public Algorithm {
     const OutputStage& stage = constants_.stage();
     const bool codes = !stage.is_float && stage.function == nullptr;
     fused_ = loops.multiply_codes != nullptr && codes;
-    from_input_ = loops.multiply_input != nullptr && codes && !stage.has_residual && constants_.input_flip() == 0 &&
-                  g.kernel_width == 3 && g.kernel_height <= kMostKernelRows && g.dilation_x == 1 && g.stride_x <= 2 &&
+    codes_from_input_ = codes && !stage.has_residual;
+    from_input_ = loops.multiply_input != nullptr && constants_.input_flip() == 0 && g.kernel_width == 3 &&
+                  g.kernel_height <= kMostKernelRows && g.dilation_x == 1 && g.stride_x <= 2 &&
                   g.out_width >= kLeastPixels && operands_.input.placement.even();
     PlanLines();
     PlanColumns();
@@ -238,9 +239,9 @@ class Depthwise : public Algorithm {
     const int64_t pixels = line_.empty() ? kFinishedPixels : kFinishedLinePixels;
     finished_rows_ = joined_rows ? CeilDiv(pixels, g.out_width) : 1;
     columns_bytes_ = runs_ * run_columns_ * (line_columns_ ? dwords * line_step : rows_.column_bytes);
+    const int64_t sums = std::max(finished_rows_ * tile_width_ * sum_step_, from_input_ ? kFinishedPixels * kBlock : 0);
     // A panel more, which vectors without gaps reach into.
-    scratch_per_thread_ =
-        RoundUp(columns_bytes_ + finished_rows_ * tile_width_ * sum_step_ * int64_t{sizeof(int32_t)} + kPanelBytes, 64);
+    scratch_per_thread_ = RoundUp(columns_bytes_ + sums * int64_t{sizeof(int32_t)} + kPanelBytes, 64);
     for (const auto& reads : rows_.reads) {
       offsets_.emplace_back();
       for (const int64_t dword : reads) {
@@ -301,12 +302,12 @@ class Depthwise : public Algorithm {
     const int64_t part = task / blocks_ % row_parts_;
     tile.first_row = row_groups_ * part / row_parts_ * rows_.count;
     tile.end_row = std::min<int64_t>(row_groups_ * (part + 1) / row_parts_ * rows_.count, g.out_height);
+    tile.columns = scratch;
+    tile.sums = reinterpret_cast<int32_t*>(scratch + columns_bytes_);
     if (from_input_) {
       for (int64_t y = tile.first_row; y < tile.end_row; ++y) RunRow(arguments, tile, y);
       return;
     }
-    tile.columns = scratch;
-    tile.sums = reinterpret_cast<int32_t*>(scratch + columns_bytes_);
     for (int64_t x = 0; x < g.out_width; x += tile_width_) {
       tile.x = x;
       tile.width = std::min<int64_t>(tile_width_, g.out_width - x);
@@ -323,7 +324,6 @@ class Depthwise : public Algorithm {
 
   void RunRow(const Arguments& arguments, Tile tile, int64_t y) const {
     const Geometry& g = geometry_;
-    tile.x = 0;
     const uint8_t* input = static_cast<const uint8_t*>(arguments.input) + FirstChannel(tile.block);
     InputRows rows = {};
     rows.count = g.kernel_height;
@@ -333,14 +333,20 @@ class Depthwise : public Algorithm {
     }
     rows.pixel_bytes = operands_.input.pixel_bytes;
     rows.width = g.in_width;
-    rows.first_x = -g.pad_left;
     rows.stride = g.stride_x;
     rows.padding = padding_.data<uint8_t>();
     rows.weight = weight_->data<uint8_t>() + tile.block * block_steps_ * kStepBytes;
-    rows.pixels = g.out_width;
     rows.channels = Channels(tile.block);
     rows.group_channels = g.group_in_channels();
-    loops_.multiply_input(rows, constants_.stage(), To(arguments, tile, y, 0, rows.channels));
+    rows.sums = codes_from_input_ ? nullptr : tile.sums;
+    const int64_t parts = codes_from_input_ ? 1 : CeilDiv(g.out_width, kFinishedPixels);
+    for (int64_t part = 0; part < parts; ++part) {
+      tile.x = g.out_width * part / parts;
+      tile.width = rows.pixels = g.out_width * (part + 1) / parts - tile.x;
+      rows.first_x = static_cast<int>(tile.x) * g.stride_x - g.pad_left;
+      loops_.multiply_input(rows, constants_.stage(), To(arguments, tile, y, 0, rows.channels));
+      if (!codes_from_input_) Finish(arguments, tile, y, 1);
+    }
   }
 
   void RunTile(const Arguments& arguments, const Tile& tile) const {
@@ -545,6 +551,7 @@ class Depthwise : public Algorithm {
   } line_;
   bool fused_;                                 // Sums become codes at once.
   bool from_input_;                            // Nothing is interleaved.
+  bool codes_from_input_;                      // And sums become codes at once.
   std::vector<std::vector<int64_t>> offsets_;  // Where the dwords lie that each output row reads.
   int64_t scratch_per_thread_;
 };

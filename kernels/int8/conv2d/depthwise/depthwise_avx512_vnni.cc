@@ -180,7 +180,8 @@ __attribute__((noinline)) void GroupPixels(const InputRows& in, int64_t pixel, c
   const int dwords = in.group_channels / 4;
   for (int channel = 0; channel < in.channels; channel += kPanel) {
     const TileCodes codes(stage, constants, to, pixel, channel);
-    const __m512i bias = codes.Bias(0), first = FirstDwords(channel / kPanel, in.group_channels);
+    const __m512i bias = in.sums == nullptr ? codes.Bias(0) : _mm512_setzero_si512();
+    const __m512i first = FirstDwords(channel / kPanel, in.group_channels);
     const uint8_t* weight = in.weight + channel * kDwordBytes;
     __m512i sums[kPixels][1];
 #pragma GCC unroll 8
@@ -206,7 +207,12 @@ __attribute__((noinline)) void GroupPixels(const InputRows& in, int64_t pixel, c
     }
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p) core::EndLiveRange(sums[p][0]);
-    codes.Store(sums);
+    if (in.sums == nullptr) {
+      codes.Store(sums);
+    } else {
+#pragma GCC unroll 8
+      for (int p = 0; p < kPixels; ++p) _mm512_storeu_si512(in.sums + (pixel + p) * kBlock + channel, sums[p][0]);
+    }
   }
 }
 

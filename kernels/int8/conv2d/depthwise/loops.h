@@ -57,6 +57,7 @@ struct InputRows {
   int64_t pixels;
   int channels;
   int group_channels;
+  int32_t* sums;  // [pixel][block's channels], without the bias: in place of codes; null: codes.
 };
 struct Loops {
   int dword_elements;  // 4: u8; 2: int16.
@@ -71,8 +72,8 @@ struct Loops {
   void (*multiply_line)(const Product&);
   // To the codes of consecutive pixels instead, without a function. False where it does not apply; null: nowhere.
   bool (*multiply_codes)(const Product&, const OutputStage&, const Destination&);
-  void (*multiply_input)(const InputRows&, const OutputStage&,
-                         const Destination&);  // At least kLeastPixels. Null: none.
+  // At least kLeastPixels; their codes too without a function. Null: none.
+  void (*multiply_input)(const InputRows&, const OutputStage&, const Destination&);
 };
 
 // Depthwise; groups of 4, 8 or 16 channels.
