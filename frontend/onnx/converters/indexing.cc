@@ -13,9 +13,11 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// Constant indices that ascend by one from the first (counted from the front), as [begin, end) of an axis.
+// Constant indices along one axis that ascend by one from the first (counted from the front), as [begin, end) of an
+// axis.
 bool IsRun(const Tensor* index, int64_t dim, int64_t* begin, int64_t* end) {
-  if (index == nullptr || index->rank() > 1 || index->num_elements() == 0 || IsFloat(index->dtype())) return false;
+  if (index == nullptr || index->num_elements() == 0 || IsFloat(index->dtype())) return false;
+  if (std::count(index->shape().begin(), index->shape().end(), 1) < index->rank() - 1) return false;
   const auto first = static_cast<int64_t>(index->At(0));
   *begin = first < 0 ? first + dim : first;
   *end = *begin + index->num_elements();
@@ -35,7 +37,8 @@ absl::StatusOr<std::string> Reduction(const Call& call) {
       absl::StrCat("attribute 'reduction': found ", Quote(reduction), ", wanted none, add, mul, max or min"));
 }
 
-// What a constant run of indices picks is a slice, which is a view of few copies; a single one drops its axis.
+// What a constant run of indices picks is a slice, which is a view of few copies; a single one drops its axis, and axes
+// of 1 are added (PyTorch's unfold has such indices for the axis along which there is one window).
 absl::Status ConvertGather(Call& call) {
   ASSIGN_OR_RETURN(const int axis, NormalizeAxis(call.Int("axis", 0), call.rank(0)));
   const Value &data = call.operand(0), &index = call.operand(1);
@@ -43,9 +46,16 @@ absl::Status ConvertGather(Call& call) {
   if (data.constant == nullptr && index.at_next_batch == nullptr &&
       IsRun(index.TensorOrNull(), data.shape()[axis], &begin, &end)) {
     const AttributeMap slice = {{"starts", Ints{begin}}, {"ends", Ints{end}}, {"axes", Ints{axis}}};
-    if (index.type().rank() == 1) return call.Result("slice", {data}, slice);
+    const Shape& shape = index.type().shape;
+    if (shape.size() == 1) return call.Result("slice", {data}, slice);
     ASSIGN_OR_RETURN(const Value part, call.EmitHelper("slice", "slice", {data}, slice));
-    return call.Result("squeeze", {part}, {{"dims", Ints{axis}}});
+    if (shape.empty()) return call.Result("squeeze", {part}, {{"dims", Ints{axis}}});
+    const auto longest = std::max_element(shape.begin(), shape.end()) - shape.begin();
+    Ints added;
+    for (int64_t i = 0; i < index.type().rank(); ++i) {
+      if (i != longest) added.push_back(axis + i);
+    }
+    return call.Result("unsqueeze", {part}, {{"dims", std::move(added)}});
   }
   return call.Result("index_select", call.operands(), {{"dim", axis}});
 }

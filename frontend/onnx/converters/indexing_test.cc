@@ -65,6 +65,15 @@ TEST(Gather, OfAConstantRunIsASlice) {
     ExpectOutput(other, {x}, F32({1, 2}, wanted));
     EXPECT_THAT(Calls(other), ::testing::ElementsAre("index_select"));
   }
+  const std::vector<std::pair<Shape, Shape>> shapes = {{{1, 1}, {1, 1, 1}}, {{1, 2}, {1, 1, 2}}, {{2, 1, 1}, {1, 2, 1, 1}}};
+  for (const auto& [shape, wanted] : shapes) {
+    ModelBuilder more = Model(13, {"N", 3});
+    const bool two = shape != Shape{1, 1};
+    more.Initializer("i", two ? Tensor::Of<int64_t>(shape, {1, 2}) : Tensor::Of<int64_t>(shape, {1}));
+    more.Node("Gather", {"x", "i"}, {"y"}).Int("axis", 1);
+    ExpectOutput(more, {x}, two ? F32(wanted, {8, 9}) : F32(wanted, {8}));
+    EXPECT_THAT(Calls(more), ::testing::ElementsAre("slice", "unsqueeze"));
+  }
   ModelBuilder beyond = Model(13, {1, 3});
   beyond.Initializer("i", I64({3})).Node("Gather", {"x", "i"}, {"y"}).Int("axis", 1);
   const auto graph = Import(beyond);
