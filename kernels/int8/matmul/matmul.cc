@@ -33,13 +33,26 @@ class Areas {
   int64_t bytes_ = 0;
 };
 
+// Whether matrices times a column are better the column, as a row, times matrices that lie transposed: results then
+// fill vectors of channels, where one channel would leave most of each empty. Long rows take longer to pack than that
+// spares.
+bool IsColumnAsRow(const MatmulShape& shape) { return shape.columns == 1 && shape.depth <= 128; }
+
+MatmulShape OfColumnAsRow(MatmulShape shape) {
+  std::swap(shape.rows, shape.columns);
+  std::swap(shape.a_matrices, shape.b_matrices);
+  std::swap(shape.a, shape.b);
+  return shape;
+}
+
 class Matmul : public kernels::BinaryKernel {
  public:
-  Matmul(const KernelDesc& desc, MatmulShape shape, const Epilogue& epilogue, const linear::Variant& variant)
+  Matmul(const KernelDesc& desc, const MatmulShape& shape, const Epilogue& epilogue, const linear::Variant& variant)
       : BinaryKernel(desc),
-        shape_(std::move(shape)),
+        column_as_row_(IsColumnAsRow(shape)),
+        shape_(column_as_row_ ? OfColumnAsRow(shape) : shape),
         variant_(variant),
-        operands_(variant.packing, desc.input(0), desc.input(1), shape_.depth) {
+        operands_(variant.packing, desc.input(column_as_row_), desc.input(!column_as_row_), shape_.depth) {
     const TensorType& y = desc.output();
     const linear::Packing& packing = variant.packing;
     params_.rows = shape_.rows;
@@ -69,14 +82,16 @@ class Matmul : public kernels::BinaryKernel {
 
  private:
   void ComputeBinary(const void* a, const void* b, void* y, const kernels::RunContext& context) const override {
+    if (column_as_row_) std::swap(a, b);
     uint8_t* scratch = static_cast<uint8_t*>(context.scratch.data);
+    const auto pack = column_as_row_ ? &Operands::PackTransposed : &Operands::PackRight;
     const int64_t block = variant_.packing.block, panels = columns_ / block;
     kernels::ForRanges(*context.parallel, shape_.b_matrices * panels, 1, [&](int64_t begin, int64_t end) {
       for (int64_t panel = begin; panel < end; ++panel) {
         const int64_t matrix = panel / panels, first = panel % panels * block, column = matrix * columns_ + first;
-        operands_.PackRight(static_cast<const uint8_t*>(b) + matrix * shape_.depth * shape_.columns, shape_.columns,
-                            first, reinterpret_cast<int8_t*>(scratch + b_) + column * params_.depth,
-                            reinterpret_cast<int32_t*>(scratch + addends_) + column);
+        (operands_.*pack)(static_cast<const uint8_t*>(b) + matrix * shape_.depth * shape_.columns, shape_.columns,
+                          first, reinterpret_cast<int8_t*>(scratch + b_) + column * params_.depth,
+                          reinterpret_cast<int32_t*>(scratch + addends_) + column);
       }
     });
     const int64_t row_parts = (shape_.rows + variant_.task_rows - 1) / variant_.task_rows;
@@ -105,6 +120,7 @@ class Matmul : public kernels::BinaryKernel {
     });
   }
 
+  const bool column_as_row_;
   const MatmulShape shape_;
   const linear::Variant variant_;
   const Operands operands_;
@@ -129,19 +145,19 @@ absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc& desc, const linear::Variant& variant) {
-  ASSIGN_OR_RETURN(MatmulShape shape, kernels::MatmulShapeOf(desc));
+  ASSIGN_OR_RETURN(const MatmulShape shape, kernels::MatmulShapeOf(desc));
   if (shape.depth > kMostDepth) {
     return absl::FailedPreconditionError(
         absl::StrCat("matmul: sums of ", shape.depth, " products may overflow 32 bits, wanted at most ", kMostDepth));
   }
   RETURN_IF_ERROR(kernels::CheckCodes(desc.input(1), "other"));
   ASSIGN_OR_RETURN(const Epilogue epilogue, CheckedEpilogue(desc));
-  return std::make_unique<Matmul>(desc, std::move(shape), epilogue, variant);
+  return std::make_unique<Matmul>(desc, shape, epilogue, variant);
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
   ASSIGN_OR_RETURN(const MatmulShape shape, kernels::MatmulShapeOf(desc));
-  return matmul::CreateVariant(desc, linear::VariantFor(desc.isa, shape.rows));
+  return matmul::CreateVariant(desc, linear::VariantFor(desc.isa, IsColumnAsRow(shape) ? 1 : shape.rows));
 }
 
 void Register(kernels::KernelRegistry& registry) {

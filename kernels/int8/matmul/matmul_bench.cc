@@ -17,10 +17,9 @@ struct Case {
   bool float_result;  // The scores of attention; else u8.
 };
 constexpr Case kCases[] = {
-    {"vit_b scores", 12, 197, 64, 197, true},
-    {"vit_b mixed", 12, 197, 197, 64, false},
-    {"bert scores", 12, 128, 64, 128, true},
-    {"square", 1, 1024, 64, 1024, true},
+    {"vit_b scores", 12, 197, 64, 197, true}, {"vit_b mixed", 12, 197, 197, 64, false},
+    {"bert scores", 12, 128, 64, 128, true},  {"square", 1, 1024, 64, 1024, true},
+    {"convbert", 384, 64, 9, 1, false},       {"vector", 1, 1024, 1024, 1, false},
 };
 
 void Time(benchmark::State& state, const kernels::Kernel& kernel, const std::vector<Tensor>& inputs, double macs,
