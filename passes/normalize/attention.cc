@@ -15,7 +15,6 @@ using ir::Node;
 
 enum Operand { kQuery, kKey, kValue, kMask };
 
-constexpr double kNever = -1e8;      // A mask's values below it leave nothing of a weight (patterns.cc).
 constexpr int kMostCallsAbove = 64;  // Of a mask.
 
 const Shape& ShapeOf(const Node& node) { return node.tensor_type().shape; }

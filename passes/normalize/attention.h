@@ -9,6 +9,8 @@
 
 namespace fuselage::normalize {
 
+constexpr double kNever = -1e8;  // What is at most this, added to a score, leaves nothing of its weight.
+
 // scaled_dot_product_attention
 //   with keys and values whose heads are repeated by unsqueeze, expand and reshape  =>  with those in front
 //   with a constant mask that lets every query look at every key                    =>  without

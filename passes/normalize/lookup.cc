@@ -18,16 +18,15 @@ const Tensor& ValueOf(const Node& get_attr) { return *get_attr.graph().FindParam
 
 bool IsConstantF32(const Node& node) { return node.kind() == ir::NodeKind::kGetAttr && match::IsF32(node); }
 
-// The nodes that are put in the place of another one, the result last.
 class Lookup {
  public:
-  Lookup(Node& node, ir::Graph& graph) : node_(node), graph_(graph) {}
+  Lookup(const Node& node, NewNodes& nodes) : node_(node), nodes_(nodes) {}
 
-  absl::StatusOr<std::vector<Node*>> OfOneHot() {
+  absl::StatusOr<bool> OfOneHot() {
     const Node& one_hot = *node_.operand(0);
     Node* index = one_hot.operand(0);
-    const Tensor& weight = *graph_.ParameterOfOrNull(node_, "weight");
-    const Tensor* bias = graph_.ParameterOfOrNull(node_, "bias");
+    const Tensor& weight = *node_.graph().ParameterOfOrNull(node_, "weight");
+    const Tensor* bias = node_.graph().ParameterOfOrNull(node_, "bias");
     const Tensor& values = ValueOf(*one_hot.operand(1));
     const float off = values.data<float>()[0], on = values.data<float>()[1];
     const int64_t out = weight.dim(0), classes = weight.dim(1);
@@ -47,14 +46,14 @@ class Lookup {
     for (const auto& [op, bound] : {std::make_pair("maximum", -classes - 1), std::make_pair("minimum", classes)}) {
       Tensor limit(index->tensor_type().dtype, {});
       limit.Set(0, static_cast<double>(bound));
-      ASSIGN_OR_RETURN(Node * constant, Constant(std::move(limit), "bound"));
-      ASSIGN_OR_RETURN(index, Add(op, {index, constant}, {}));
+      ASSIGN_OR_RETURN(Node * constant, nodes_.Constant(std::move(limit), "bound"));
+      ASSIGN_OR_RETURN(index, nodes_.Add(op, {index, constant}));
     }
     return Select(std::move(table), index);
   }
 
   // `lookup`: an operand.
-  absl::StatusOr<std::vector<Node*>> OfElementwise(const Node& lookup) {
+  absl::StatusOr<bool> OfElementwise(const Node& lookup) {
     std::vector<std::vector<Tensor>> values;
     std::vector<ir::Type> types;
     for (const Node* operand : node_.operands()) {
@@ -70,37 +69,21 @@ class Lookup {
     }
     const ir::Type& type = lookup.operand(0)->type();
     ASSIGN_OR_RETURN(const ir::Type found, ir::Infer(*node_.op(), node_.attributes(), operand_types));
-    if (found != type) return std::vector<Node*>();
+    if (found != type) return false;
     ASSIGN_OR_RETURN(std::vector<Tensor> table,
                      ir::Evaluate(*node_.op(), node_.attributes(), std::move(operands), found));
     return Select(std::move(table[0]), lookup.operand(1));
   }
 
  private:
-  absl::StatusOr<Node*> Constant(Tensor value, absl::string_view name) {
-    const std::string parameter =
-        graph_.AddParameter(absl::StrCat(node_.name(), ".", name), std::make_shared<const Tensor>(std::move(value)));
-    ASSIGN_OR_RETURN(Node * constant, graph_.AddGetAttr(parameter, parameter, &node_));
-    added_.push_back(constant);
-    return constant;
+  absl::StatusOr<bool> Select(Tensor table, Node* index) {
+    ASSIGN_OR_RETURN(Node * rows, nodes_.Constant(std::move(table), "table"));
+    RETURN_IF_ERROR(nodes_.Add("index_select", {rows, index}, {{"dim", 0}}).status());
+    return true;
   }
 
-  absl::StatusOr<Node*> Add(absl::string_view op, std::vector<Node*> operands, AttributeMap attributes) {
-    ASSIGN_OR_RETURN(Node * added,
-                     graph_.AddFunction(node_.name(), op, std::move(operands), std::move(attributes), &node_));
-    added_.push_back(added);
-    return added;
-  }
-
-  absl::StatusOr<std::vector<Node*>> Select(Tensor table, Node* index) {
-    ASSIGN_OR_RETURN(Node * rows, Constant(std::move(table), "table"));
-    RETURN_IF_ERROR(Add("index_select", {rows, index}, {{"dim", 0}}).status());
-    return std::move(added_);
-  }
-
-  Node& node_;
-  ir::Graph& graph_;
-  std::vector<Node*> added_;
+  const Node& node_;
+  NewNodes& nodes_;
 };
 
 bool IsLinearOfOneHot(const Node& node) {
@@ -140,10 +123,10 @@ const Node* LookedUpOrNull(const Node& node) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Node*>> AsLookup(Node& node, ir::Graph& graph) {
-  if (IsLinearOfOneHot(node)) return Lookup(node, graph).OfOneHot();
+absl::StatusOr<bool> AsLookup(const Node& node, NewNodes& nodes) {
+  if (IsLinearOfOneHot(node)) return Lookup(node, nodes).OfOneHot();
   const Node* looked_up = LookedUpOrNull(node);
-  return looked_up == nullptr ? std::vector<Node*>() : Lookup(node, graph).OfElementwise(*looked_up);
+  return looked_up == nullptr ? absl::StatusOr<bool>(false) : Lookup(node, nodes).OfElementwise(*looked_up);
 }
 
 }  // namespace fuselage::normalize

@@ -5,15 +5,14 @@
 #ifndef FUSELAGE_PASSES_NORMALIZE_LOOKUP_H_
 #define FUSELAGE_PASSES_NORMALIZE_LOOKUP_H_
 
-#include <vector>
-
 #include "absl/status/statusor.h"
 #include "ir/graph.h"
+#include "passes/normalize/new_nodes.h"
 
 namespace fuselage::normalize {
 
-// What gives what `node` does, put in front of it, the lookup last; empty where nothing does.
-absl::StatusOr<std::vector<ir::Node*>> AsLookup(ir::Node& node, ir::Graph& graph);
+// Adds what gives what `node` does, the lookup last; false where nothing does.
+absl::StatusOr<bool> AsLookup(const ir::Node& node, NewNodes& nodes);
 
 }  // namespace fuselage::normalize
 

@@ -17,10 +17,12 @@
 #include "passes/normalize/constants.h"
 #include "passes/normalize/groups.h"
 #include "passes/normalize/lookup.h"
+#include "passes/normalize/new_nodes.h"
 #include "passes/normalize/one_row.h"
 #include "passes/normalize/padding.h"
 #include "passes/normalize/patterns.h"
 #include "passes/normalize/rules.h"
+#include "passes/normalize/scores.h"
 #include "passes/rewrite/apply.h"
 #include "passes/rewrite/matcher.h"
 
@@ -128,7 +130,7 @@ class Walk {
       ASSIGN_OR_RETURN(const std::vector<Node*> simple, ReplaceBy(node, std::move(calls)));
       return Visited(simple);
     }
-    for (const auto rewrite : {&Walk::MergeConstant, &Walk::LookUp, &Walk::FoldPad, &Walk::ReplacePattern,
+    for (const auto rewrite : {&Walk::MergeConstant, &Walk::FoldPad, &Walk::ReplacePattern, &Walk::ReplaceByNodes,
                                &Walk::ReplaceByRule, &Walk::SumToAdds}) {
       ASSIGN_OR_RETURN(const bool rewritten, (this->*rewrite)(node));
       if (rewritten) return true;
@@ -325,18 +327,24 @@ class Walk {
     return true;
   }
 
-  absl::StatusOr<bool> LookUp(Node* node) {
-    ASSIGN_OR_RETURN(const std::vector<Node*> added, AsLookup(*node, graph_));
-    if (added.empty()) return false;
-    remarks_.Applied(*node, absl::StrCat("becomes a row of @", added.back()->operand(0)->target()));
-    for (Node* call : added) {
-      visited_.insert(call);
-      if (call != added.back() && call->is_call()) call->AddSources(node->SourcesOrSelf());
+  // What is several nodes, each of which may read any before it.
+  absl::StatusOr<bool> ReplaceByNodes(Node* node) {
+    for (const auto rule : {AsLookup, AsAttention}) {
+      NewNodes nodes(*node);
+      ASSIGN_OR_RETURN(const bool replaced, rule(*node, nodes));
+      if (!replaced) continue;
+      const std::vector<Node*>& added = nodes.nodes();
+      remarks_.Applied(*node, absl::StrCat("becomes ", added.back()->op()->name));
+      for (Node* call : added) {
+        visited_.insert(call);
+        if (call != added.back() && call->is_call()) call->AddSources(node->SourcesOrSelf());
+      }
+      const std::vector<Node*> operands = node->operands();
+      Replace(node, added.back());
+      for (Node* operand : operands) EraseUnused(operand);
+      return Visited(added);
     }
-    const std::vector<Node*> operands = node->operands();
-    Replace(node, added.back());
-    for (Node* operand : operands) EraseUnused(operand);
-    return true;
+    return false;
   }
 
   // conv2d(pad(x)) => conv2d(x) that pads itself; pools too.

@@ -277,6 +277,31 @@ bool IsNoOp(const Node& node) {
   return node.IsOp("identity") || (node.IsOp("dropout") && !node.attribute("training").as_bool());
 }
 
+// Whether all elements of a constant are this.
+bool IsAll(const Node& node, double value) {
+  if (node.kind() != ir::NodeKind::kGetAttr || node.tensor_type().quant) return false;
+  const Tensor& constant = *node.graph().FindParameterOrNull(node.target())->tensor;
+  for (int64_t i = 0; i < constant.num_elements(); ++i) {
+    if (constant.At(i) != value) return false;
+  }
+  return true;
+}
+
+// The operand that others leave as it is: x + 0, x - 0, x * 1, x / 1, where(true, x, y), where(false, y, x). Masks of
+// texts that nothing is left out of.
+Node* UnchangedOrNull(const Node& node) {
+  if (!node.is_call() || !node.op()->elementwise || !node.type().is_tensor()) return nullptr;
+  const auto same = [&](int i) { return node.operand(i)->type() == node.type() ? node.operand(i) : nullptr; };
+  if (node.IsOp("where")) return IsAll(*node.operand(0), 1) ? same(1) : IsAll(*node.operand(0), 0) ? same(2) : nullptr;
+  const bool sum = node.IsOp("add"), product = node.IsOp("mul");
+  if (!sum && !product && !node.IsOp("sub") && !node.IsOp("div")) return nullptr;
+  if (sum && node.attribute("activation").as_string() != "none") return nullptr;
+  const double neutral = sum || node.IsOp("sub") ? 0 : 1;
+  if (same(0) != nullptr && IsAll(*node.operand(1), neutral)) return node.operand(0);
+  const bool swaps = product || (sum && node.attribute("alpha").as_float() == 1);
+  return swaps && same(1) != nullptr && IsAll(*node.operand(0), neutral) ? node.operand(1) : nullptr;
+}
+
 }  // namespace
 
 NewCall CallWithoutOperands(const Node& node) {
@@ -349,8 +374,10 @@ absl::StatusOr<std::vector<NewCall>> MeanToPool(const Node& node) {
 
 Node* SameOrNull(const Node& node) {
   if (IsNoOp(node)) return node.operand(0);
-  Node* operand = SlicedOperandOrNull(node);
-  return operand != nullptr ? operand : ViewedAndBackOrNull(node);
+  for (const auto find : {UnchangedOrNull, SlicedOperandOrNull}) {
+    if (Node* same = find(node); same != nullptr) return same;
+  }
+  return ViewedAndBackOrNull(node);
 }
 
 }  // namespace fuselage::normalize

@@ -35,7 +35,8 @@ absl::StatusOr<std::vector<NewCall>> Simplified(const ir::Node& node, passes::Re
 absl::StatusOr<std::vector<NewCall>> MeanToPool(const ir::Node& node);
 
 // x, where `node` is x: identity, a cast to its own type, axes in their own order, dropout in evaluation, a view of a
-// view that gives x back, a slice of a cat that does. Else null.
+// view that gives x back, a slice of a cat that does, a sum with zeros (but for the sign of 0), a product with ones,
+// what a constant condition picks. Else null.
 ir::Node* SameOrNull(const ir::Node& node);
 
 }  // namespace fuselage::normalize

@@ -324,22 +324,43 @@ bool Attention(Draft& draft) {
     }
     return draft.AddInRandomSpelling({op, std::move(operands), {}, std::move(attributes)});
   };
-  Node* q = random.OneIn(2) ? call("mul", {x, number(scale)}) : x;
-  Node* k = call("transpose", {x}, {{"dim0", -1}, {"dim1", -2}});
+  // All axes in front may be one, for the products or for all.
+  const bool joined = type.rank() > 2 && random.OneIn(3), apart = joined && random.OneIn(2);
+  const auto view = [&](Node* matrices, Shape shape, int64_t columns) {
+    shape.back() = columns;
+    return call("reshape", {matrices}, {{"shape", Ints(shape.begin(), shape.end())}});
+  };
+  const Shape together = {-1, length, length};
+  Node* const values = joined ? view(x, together, type.shape.back()) : x;
+  Node* q = random.OneIn(2) ? call("mul", {values, number(scale)}) : values;
+  Node* k = call("transpose", {values}, {{"dim0", -1}, {"dim1", -2}});
   Node* scores = call("matmul", {q, k});
   if (scores != nullptr) draft.set_magnitude(*scores, 16);
-  if (q == x) scores = random.OneIn(2) ? call("mul", {scores, number(scale)}) : call("div", {scores, number(4)});
-  if (kind == 1) scores = call("add", {scores, mask});
+  if (apart) scores = view(scores, type.shape, length);
+  const bool scaled_late = random.OneIn(3);
+  const auto scale_scores = [&] {
+    if (q != values) return;
+    scores = random.OneIn(2) ? call("mul", {scores, number(scale)}) : call("div", {scores, number(4)});
+  };
+  if (!scaled_late) scale_scores();
+  if (kind == 1) scores = call(random.OneIn(3) ? "sub" : "add", {scores, mask});
   if (kind == 2) scores = call("where", {mask, scores, number(-1e9)});
+  if (scaled_late) scale_scores();
   if (kind == 3) {  // Causal.
     Node* ones = draft.AddGetAttr(draft.VectorParameter("ones", type.dtype, length * length, {1}));
     ones = call("reshape", {ones}, {{"shape", Ints{length, length}}});
     Node* future = call("triu", {call("mul", {ones, number(-1e9)})}, {{"diagonal", 1}});
     scores = call("add", {scores, future});
   }
-  Node* y = call("matmul", {call("softmax", {scores}), x});
+  if (random.OneIn(4)) {
+    scores = call("maximum", {scores, number(-3e38)});
+    if (scores != nullptr) draft.set_magnitude(*scores, 16);
+  }
+  Node* weights = call("softmax", {scores});
+  if (apart) weights = view(weights, together, length);
+  Node* y = call("matmul", {weights, values});
   if (y != nullptr) draft.set_magnitude(*y, 1);
-  return y != nullptr;
+  return y != nullptr && (!joined || view(y, type.shape, type.shape.back()) != nullptr);
 }
 
 bool Gemm(Draft& draft) {
