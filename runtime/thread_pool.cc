@@ -46,8 +46,8 @@ class Signal {
   }
 
   // Returns once `done(value())`: spins, then sleeps.
-  template <typename Done>
-  void Await(bool spin, Done done) {
+  template <typename Done, typename Prepare>
+  void Await(bool spin, Done done, Prepare prepare_sleep) {
     if (done(value())) return;
     for (const auto start = Clock::now(); spin && Clock::now() - start < kSpin;) {
       for (int i = 0; i < kPausesPerClockRead; ++i) {
@@ -55,6 +55,7 @@ class Signal {
         if (done(value())) return;
       }
     }
+    prepare_sleep();
     while (true) {
       const uint32_t bits = bits_.fetch_or(kSleeping) | kSleeping;
       if (done(bits >> 1)) return;
@@ -74,23 +75,52 @@ class Signal {
 
 }  // namespace
 
-// One cache line goes from the caller to the workers, and one comes back from each of them.
+// One cache line goes from the caller to the workers, and one comes back, beside each thread's share.
 struct ThreadPool::State {
   struct alignas(64) Job {
     Signal number;
-    int tasks = 0;
-    const absl::FunctionRef<void(int task, int thread)>* body = nullptr;  // Null: the end.
+    int tasks = 0, items = 0;
+    const absl::FunctionRef<void(int task, int thread)>* body = nullptr;
   };
-  struct alignas(64) Worker {
-    Signal done;  // The number of the job.
-    std::thread thread;
+  static constexpr uint32_t kEnd = Signal::kMax;  // In place of a job's number.
+  // Items of a job that nobody has begun, of which the thread takes the first and others the last. In one word with the
+  // job's number, so that a thread that comes late takes nothing of the next job for one of its own.
+  class alignas(64) Share {
+   public:
+    static constexpr int kMostItems = (1 << 16) - 1;
+
+    void Set(uint32_t number, int begin, int end) {
+      bits_.store(Bits(number, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)), std::memory_order_release);
+    }
+    // -1: there is none.
+    int Take(uint32_t number, bool first) {
+      for (uint64_t bits = bits_.load(std::memory_order_acquire);;) {
+        const auto begin = static_cast<uint32_t>(bits >> 16 & kMostItems),
+                   end = static_cast<uint32_t>(bits & kMostItems);
+        if (static_cast<uint32_t>(bits >> 32) != number || begin >= end) return -1;
+        const uint64_t left = first ? Bits(number, begin + 1, end) : Bits(number, begin, end - 1);
+        if (bits_.compare_exchange_weak(bits, left, std::memory_order_acquire)) {
+          return static_cast<int>(first ? begin : end - 1);
+        }
+      }
+    }
+
+   private:
+    static uint64_t Bits(uint32_t number, uint32_t begin, uint32_t end) {
+      return uint64_t{number} << 32 | uint64_t{begin} << 16 | end;
+    }
+
+    std::atomic<uint64_t> bits_{0};
   };
 
-  explicit State(int threads) : threads(threads), workers(std::make_unique<Worker[]>(threads - 1)) {
+  explicit State(int threads)
+      : threads(threads),
+        shares(std::make_unique<Share[]>(threads)),
+        workers(std::make_unique<std::thread[]>(threads - 1)) {
     own_cores = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && threads <= CPU_COUNT(&allowed);
     try {
       for (int thread = 1; thread < threads; ++thread) {
-        workers[thread - 1].thread = std::thread([this, thread] { Work(thread, workers[thread - 1]); });
+        workers[thread - 1] = std::thread([this, thread] { Work(thread); });
       }
     } catch (...) {
       Stop();
@@ -100,14 +130,26 @@ struct ThreadPool::State {
 
   // The end of the workers that were started.
   void Stop() {
-    Publish(0, nullptr);
-    for (int i = 0; i < threads - 1 && workers[i].thread.joinable(); ++i) workers[i].thread.join();
+    job.number.Set(kEnd);
+    for (int i = 0; i < threads - 1 && workers[i].joinable(); ++i) workers[i].join();
   }
 
-  // Tasks that no thread has begun when one throws are skipped.
-  void RunShare(int thread) {
-    const int begin = static_cast<int>(int64_t{job.tasks} * thread / threads);
-    const int end = static_cast<int>(int64_t{job.tasks} * (thread + 1) / threads);
+  // The thread's share, and then what others have not begun of theirs: a system that runs other programs may keep a
+  // thread waiting for longer than a job takes.
+  void RunShares(uint32_t number, int thread) {
+    int items = 0;
+    for (int i = 0; i < threads; ++i) {
+      Share& share = shares[(thread + i) % threads];
+      for (int item; (item = share.Take(number, i == 0)) >= 0; ++items) RunItem(item, thread);
+    }
+    if (items > 0 && unfinished.fetch_sub(items) == items) finished.Set(number);
+  }
+
+  // Tasks that no thread has begun when one throws are skipped. The job lasts until its items are counted: all that
+  // belongs to it is there.
+  void RunItem(int item, int thread) {
+    const int begin = static_cast<int>(int64_t{job.tasks} * item / job.items);
+    const int end = static_cast<int>(int64_t{job.tasks} * (item + 1) / job.items);
     try {
       for (int task = begin; task < end && !failed.load(std::memory_order_relaxed); ++task) (*job.body)(task, thread);
     } catch (...) {
@@ -115,13 +157,13 @@ struct ThreadPool::State {
     }
   }
 
-  void Work(int thread, Worker& self) {
+  void Work(int thread) {
     for (uint32_t last = 0;;) {
-      job.number.Await(own_cores, [last](uint32_t number) { return number != last; });
-      if (job.body == nullptr) return;
+      job.number.Await(
+          own_cores, [last](uint32_t number) { return number != last; }, [] {});
       last = job.number.value();
-      RunShare(thread);
-      self.done.Set(last);
+      if (last == kEnd) return;
+      RunShares(last, thread);
     }
   }
 
@@ -132,27 +174,36 @@ struct ThreadPool::State {
     callers_core = core;
     cpu_set_t others = allowed;
     CPU_CLR(core, &others);
-    for (int i = 0; i < threads - 1; ++i) {
-      pthread_setaffinity_np(workers[i].thread.native_handle(), sizeof(others), &others);
-    }
+    BindWorkers(others);
   }
 
-  uint32_t Publish(int tasks, const absl::FunctionRef<void(int task, int thread)>* body) {
-    job.tasks = tasks;
-    job.body = body;
-    const uint32_t number = static_cast<uint32_t>(++joins & Signal::kMax);
-    job.number.Set(number);
-    return number;
+  // The caller's core is free while it sleeps: a worker that has lost its own to another program may go there.
+  void LeaveCallersCore() {
+    if (callers_core < 0) return;
+    callers_core = -1;
+    BindWorkers(allowed);
+  }
+
+  void BindWorkers(const cpu_set_t& cores) {
+    for (int i = 0; i < threads - 1; ++i) pthread_setaffinity_np(workers[i].native_handle(), sizeof(cores), &cores);
   }
 
   void Run(int tasks, const absl::FunctionRef<void(int task, int thread)>& body) {
     const std::lock_guard<std::mutex> one_caller(callers);
     if (own_cores) KeepOffCallersCore();
-    const uint32_t number = Publish(tasks, &body);
-    RunShare(0);
-    for (int i = 0; i < threads - 1; ++i) {
-      workers[i].done.Await(own_cores, [number](uint32_t done) { return done == number; });
+    const auto number = static_cast<uint32_t>(joins++ % (kEnd - 1)) + 1;
+    job.tasks = tasks;
+    job.items = std::min(tasks, Share::kMostItems);
+    job.body = &body;
+    unfinished = job.items;
+    for (int64_t thread = 0; thread < threads; ++thread) {
+      shares[thread].Set(number, static_cast<int>(job.items * thread / threads),
+                         static_cast<int>(job.items * (thread + 1) / threads));
     }
+    job.number.Set(number);
+    RunShares(number, 0);
+    finished.Await(
+        own_cores, [number](uint32_t done) { return done == number; }, [this] { LeaveCallersCore(); });
     if (!failed.load(std::memory_order_relaxed)) return;
     failed = false;
     std::rethrow_exception(std::exchange(failure, nullptr));
@@ -160,13 +211,16 @@ struct ThreadPool::State {
 
   std::mutex callers;  // Held by the one whose job it is.
   Job job;
+  alignas(64) std::atomic<int> unfinished{0};  // The job's items.
+  Signal finished;                             // The number of the job.
   std::atomic<bool> failed{false};  // A task of this job has thrown,
   std::exception_ptr failure;       // the first of them this.
   const int threads;
-  const std::unique_ptr<Worker[]> workers;
+  const std::unique_ptr<Share[]> shares;
+  const std::unique_ptr<std::thread[]> workers;
   bool own_cores = false;  // Else spinning does not help.
   cpu_set_t allowed;
-  int callers_core = -1;
+  int callers_core = -1;  // Which workers keep off; -1: none.
   int64_t joins = 0;
 };
 

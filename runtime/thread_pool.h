@@ -1,4 +1,4 @@
-// A persistent pool of threads with a static schedule (see kernels/core/parallel.h).
+// A persistent pool of threads (see kernels/core/parallel.h).
 #ifndef FUSELAGE_RUNTIME_THREAD_POOL_H_
 #define FUSELAGE_RUNTIME_THREAD_POOL_H_
 
@@ -10,7 +10,7 @@
 namespace fuselage::runtime {
 
 // `threads` - 1 workers and the caller. Where every thread can have a core of its own, threads that wait spin for a
-// while before they sleep, and workers keep off the caller's core.
+// while before they sleep, and workers keep off the caller's core, unless it sleeps.
 class ThreadPool : public kernels::Parallel {
  public:
   // CPU_SETSIZE: the cores that the affinity calls can name. More threads than cores only wait for one another.

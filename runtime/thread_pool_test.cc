@@ -18,23 +18,38 @@
 namespace fuselage::runtime {
 namespace {
 
-TEST(ThreadPool, RunsEachTaskOnceOnItsThread) {
+TEST(ThreadPool, RunsEachTaskOnceAndOneAtATimeOfAThread) {
   for (int threads : {1, 2, 3, 5}) {
     ThreadPool pool(threads);
     EXPECT_EQ(pool.threads(), threads);
-    for (int tasks : {0, 1, 2, 3, 4, 7, 64, 1000}) {
-      std::vector<int> runs(tasks), owner(tasks, -1);  // Each element is written by one thread only.
+    for (int tasks : {0, 1, 2, 3, 4, 7, 64, 1000, 65535, 65536, 200001}) {
+      std::vector<int> runs(tasks);
+      std::vector<int64_t> of_thread(threads);  // What the sanitizer would see two threads write.
       pool.For(tasks, [&](int task, int thread) {
         ++runs[task];
-        owner[task] = thread;
+        ++of_thread[thread];
       });
       EXPECT_EQ(runs, std::vector<int>(tasks, 1));
-      if (tasks <= 1) continue;
-      for (int thread = 0; thread < threads; ++thread) {
-        for (int task = tasks * thread / threads; task < tasks * (thread + 1) / threads; ++task) {
-          EXPECT_EQ(owner[task], thread) << task << " of " << tasks;
+      EXPECT_EQ(std::accumulate(of_thread.begin(), of_thread.end(), int64_t{0}), tasks);
+    }
+  }
+}
+
+// Whatever a thread that does not get on has not begun, others run.
+TEST(ThreadPool, OthersTakeWhatAThreadHasNotBegun) {
+  for (int threads : {2, 3}) {
+    ThreadPool pool(threads);
+    for (int slow = 0; slow < threads; ++slow) {
+      std::atomic<int> others{0};
+      const int tasks = 10 * threads, own = 10 * slow;
+      pool.For(tasks, [&](int task, int) {
+        if (task != own) {
+          ++others;
+          return;
         }
-      }
+        while (others.load() < tasks - 1) std::this_thread::yield();
+      });
+      EXPECT_EQ(others, tasks - 1);
     }
   }
 }
@@ -81,7 +96,7 @@ TEST(ThreadPool, MoreThreadsThanCores) {
   }
 }
 
-TEST(ThreadPool, WorkersKeepOffTheCallersCore) {
+TEST(ThreadPool, WorkersKeepOffTheCallersCoreUnlessItSleeps) {
   cpu_set_t allowed;
   ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
   std::vector<int> cores;
@@ -96,12 +111,21 @@ TEST(ThreadPool, WorkersKeepOffTheCallersCore) {
     CPU_ZERO(&one);
     CPU_SET(callers, &one);
     ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
-    int workers = -1;
+    std::atomic<int> workers{-1};
+    cpu_set_t later;
     pool.For(2, [&](int, int thread) {
-      if (thread == 1) workers = sched_getcpu();
+      if (thread == 1) {
+        workers = sched_getcpu();
+        for (int wait = 0; wait < 10000; ++wait) {  // Until the caller sleeps, for seconds if need be.
+          sched_getaffinity(0, sizeof(later), &later);
+          if (CPU_ISSET(callers, &later)) break;
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      }
+      while (workers.load() < 0) std::this_thread::yield();  // The caller leaves the worker its task.
     });
-    EXPECT_GE(workers, 0);
     EXPECT_NE(workers, callers);
+    EXPECT_TRUE(CPU_ISSET(callers, &later));
   }
   ASSERT_EQ(sched_setaffinity(0, sizeof(allowed), &allowed), 0);
 }

@@ -13,9 +13,10 @@ class Parallel {
   virtual ~Parallel() = default;
   virtual int threads() const = 0;
 
-  // Calls body(task, thread) for each task in [0, tasks), and returns when all are done. Tasks are dealt out
-  // statically: thread t of T runs the consecutive tasks [tasks*t/T, tasks*(t+1)/T), so the caches stay warm from layer
-  // to layer. Bodies do not nest calls of For. A kernel's result never depends on the number of threads.
+  // Calls body(task, thread) for each task in [0, tasks), and returns when all are done; one at a time has a thread's
+  // number. Thread t of T begins with the first of the consecutive tasks [tasks*t/T, tasks*(t+1)/T), so that caches
+  // stay warm from layer to layer, and then may take others'. Bodies do not nest calls of For. A kernel's result
+  // depends neither on the number of threads nor on which of them ran a task.
   virtual void For(int tasks, absl::FunctionRef<void(int task, int thread)> body) = 0;
 };
 

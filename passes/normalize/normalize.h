@@ -16,15 +16,17 @@
 //   getitem(split(x))                                =>  slice(x), but for a split of the batch
 //   adaptive_avg_pool to 1; to sizes that divide     =>  global_avg_pool; avg_pool
 //   clamp(x, 0, inf); relu6(x)                       =>  relu(x); clamp(x, 0, 6)
-//   identity(x), dropout(x) in evaluation            =>  x
+//   identity(x), dropout(x) in evaluation, x + 0, x * 1, where(true, x, y), a view of a view, or slice of a cat, that
+//   gives x back                                     =>  x
 //   permute(permute(x)), transposes too              =>  permute(x), or x
-//   tokens of an image, an image of tokens: channels behind pixels, or in front  =>  a permute of the image, and a
-//   view; channels of several anchors behind pixels too conv1d(x), conv_transpose1d(x), and what is between them  =>
-//   conv2d(x), ... of images of one row (one_row.h) a view of a view, or slice of a cat, that gives x back  =>  x
+//   tokens of an image, an image of tokens (channels behind pixels, or in front, of several anchors too)
+//                                                    =>  a permute of the image, and a view
+//   conv1d(x), conv_transpose1d(x), and what is between them  =>  conv2d(x), ... of images of one row (one_row.h)
 //   branches along an axis of their own, their products and their sum  =>  channels behind each other (branches.h)
 //   linear(one_hot(i)), f(index_select(constant, i))  =>  index_select(constant, i)  (lookup.h)
 //   conv2d(pad(x)), pools of pad(x)                  =>  conv2d(x) that pads itself (padding.h)
-//   attention in products and a softmax, however scaled and masked  =>  scaled_dot_product_attention (attention.h)
+//   attention in products and a softmax, however scaled and masked  =>  scaled_dot_product_attention (attention.h,
+//                                                    scores.h)
 //   layer_norm, rms_norm, gelu, silu, hardswish, hardsigmoid, sigmoid, mish, softplus, softmax, leaky_relu and clamp,
 //   written out in smaller ops                       =>  one op (patterns.h)
 //   x * sigmoid(1.702 * x)                           =>  silu(x * 1.702) / 1.702
@@ -41,7 +43,7 @@
 // training mode; a pattern one of whose values is read elsewhere too, or whose constants are others.
 //
 // Numeric contract: 1e-5 of the largest output (folded alpha and beta round once more; a merged bias, and each value
-// inside of a pattern, once less).
+// inside of a pattern, once less; the sum of -0 and 0 is -0).
 #ifndef FUSELAGE_PASSES_NORMALIZE_NORMALIZE_H_
 #define FUSELAGE_PASSES_NORMALIZE_NORMALIZE_H_
 

@@ -298,6 +298,19 @@ def timm(name):
     return build
 
 
+def timm_with_layer_scales(name, scale):
+    """Layer scales begin with 1e-5, from where training takes them: so small, they would leave nothing of their layers."""
+
+    def build():
+        module = timm(name)()
+        for parameter, value in module.named_parameters():
+            if "gamma" in parameter:
+                value.data.fill_(scale)
+        return module
+
+    return build
+
+
 def transformer(model, config, pick=lambda y: y[0], **options):
     def build():
         import transformers
@@ -391,10 +404,27 @@ TABLE = [
     Network("mobilevitv2_050", "timm", timm("mobilevitv2_050")),
     Network("coat_lite_mini", "timm", timm("coat_lite_mini"), LARGE_IMAGE),
     Network("volo_d1_224", "timm", timm("volo_d1_224"), LARGE_IMAGE),
+    Network("cait_xxs24_224", "timm", timm_with_layer_scales("cait_xxs24_224", 0.5), LARGE_IMAGE),
+    Network("regnetz_b16", "timm", timm("regnetz_b16")),
+    Network("dla46x_c", "timm", timm("dla46x_c")),
     Network("bert", "transformers", transformer("BertModel", "BertConfig", **SMALL_TEXT), TOKENS, 100),
     Network("gpt2", "transformers",
             transformer("GPT2LMHeadModel", "GPT2Config", n_embd=64, n_layer=2, n_head=4, vocab_size=100, use_cache=False),
             TOKENS, 100),
+    Network("opt", "transformers",
+            transformer("OPTModel", "OPTConfig", hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
+                        ffn_dim=128, word_embed_proj_dim=64, vocab_size=100), TOKENS, 100),
+    Network("bloom", "transformers",
+            transformer("BloomModel", "BloomConfig", hidden_size=64, n_layer=2, n_head=4, vocab_size=100), TOKENS, 100),
+    Network("gptj", "transformers",
+            transformer("GPTJModel", "GPTJConfig", n_embd=64, n_layer=2, n_head=4, rotary_dim=8, vocab_size=100),
+            TOKENS, 100),
+    Network("deberta_v2", "transformers",
+            transformer("DebertaV2Model", "DebertaV2Config", **SMALL_TEXT, relative_attention=True,
+                        position_biased_input=False, pos_att_type=["p2c", "c2p"], share_att_key=True,
+                        norm_rel_ebd="layer_norm", position_buckets=16), TOKENS, 100),
+    Network("convbert", "transformers",
+            transformer("ConvBertModel", "ConvBertConfig", **SMALL_TEXT, embedding_size=64), TOKENS, 100),
     Network("t5_encoder", "transformers",
             transformer("T5EncoderModel", "T5Config", d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4,
                         vocab_size=100), TOKENS, 100),

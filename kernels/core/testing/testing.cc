@@ -49,10 +49,9 @@ bool GuardedMemory::guards_intact() const {
 }
 
 void TestThreads::For(int tasks, absl::FunctionRef<void(int task, int thread)> body) {
+  first_ = (first_ + 1) % threads_;
   const auto work = [&](int thread) {
-    const int begin = static_cast<int>(int64_t{tasks} * thread / threads_);
-    const int end = static_cast<int>(int64_t{tasks} * (thread + 1) / threads_);
-    for (int task = begin; task < end; ++task) body(task, thread);
+    for (int task = (thread + first_) % threads_; task < tasks; task += threads_) body(task, thread);
   };
   std::vector<std::thread> threads;
   for (int thread = 1; thread < threads_; ++thread) threads.emplace_back(work, thread);

@@ -38,7 +38,8 @@ class GuardedMemory {
   int64_t bytes_;
 };
 
-// Starts its threads anew in each For: slow, and visible to the thread sanitizer.
+// Starts its threads anew in each For: slow, and visible to the thread sanitizer. Deals tasks out in turn, in each For
+// beginning with another thread.
 class TestThreads : public Parallel {
  public:
   explicit TestThreads(int threads) : threads_(threads) {}
@@ -46,7 +47,7 @@ class TestThreads : public Parallel {
   void For(int tasks, absl::FunctionRef<void(int task, int thread)> body) override;
 
  private:
-  int threads_;
+  int threads_, first_ = 0;
 };
 
 // Runs the kernel on the bytes of `inputs`, each in the layout of its type, and returns output 0 as bytes in its
