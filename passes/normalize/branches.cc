@@ -89,6 +89,26 @@ std::vector<NewCall> OfBranches(const Node& node) {
   return binary ? Elementwise(node) : std::vector<NewCall>();
 }
 
+std::vector<NewCall> SumOfStack(const Node& node) {
+  if (!node.IsOp("sum") || !match::IsF32(node)) return {};
+  const Node& cat = *node.operand(0);
+  const int axis = SummedAxis(node);
+  if (axis < 0 || !cat.is_call() || !cat.IsOp("cat") || cat.num_operands() < 2) return {};
+  if (NormalizeAxis(cat.attribute("dim").as_int(), cat.tensor_type().rank()).value_or(-1) != axis) return {};
+  std::vector<NewCall> adds;
+  for (const Node* part : cat.operands()) {
+    Shape one = ShapeOf(*part);
+    if (!IsView(*part) || one[axis] != 1) return {};
+    one.erase(one.begin() + axis);
+    if (ShapeOf(*part->operand(0)) != one) return {};
+    if (adds.empty() || adds.back().operands.size() == (adds.size() == 1 ? 2 : 1)) adds.push_back({"add", {}, {}, {}});
+    adds.back().operands.push_back(part->operand(0));
+  }
+  if (node.attribute("keepdim").as_bool())
+    adds.push_back({"unsqueeze", {}, {}, {{"dims", std::vector<int64_t>{axis}}}});
+  return adds;
+}
+
 std::vector<NewCall> SummedBranches(const Node& node) {
   if (!node.IsOp("sum") || !match::IsF32(node)) return {};
   const int axis = SummedAxis(node);

@@ -256,23 +256,31 @@ class Walk {
   }
 
   // add(linear(x), constant [out]) => linear(x) with a bias, and the like (kMerges). The constant may have leading
-  // dimensions of 1.
+  // dimensions of 1; a norm's results may be brought to the front before (BroughtToFront), each channel of the constant
+  // with them.
   absl::StatusOr<bool> MergeConstant(Node* node) {
     for (const Merge& merge : kMerges) {
       if (!node->IsOp(merge.user)) continue;
       for (const int side : {0, 1}) {
-        Node* call = node->operand(side);
+        Node* const value = node->operand(side);
+        Node* const call = BroughtToFront(*value) ? value->operand(0) : value;
         const Node& constant = *node->operand(1 - side);
         if (!call->IsOp(merge.op) || call->kind() != NodeKind::kCallModule || !IsConstant(constant)) continue;
-        if (node->type() != call->type()) continue;
+        if (node->type() != value->type()) continue;
         if (node->IsOp("add") && node->attribute("activation").as_string() != "none") continue;
-        const std::string why = WhyNoParameter(*node, *call, constant, merge);
-        if (why.empty()) return MergeInto(node, call, constant, merge);
+        const std::string why = WhyNoParameter(*node, *call, *value, constant, merge);
+        if (why.empty()) return MergeInto(node, call, value, constant, merge);
         remarks_.Missed(*node, absl::StrCat("no ", merge.parameter, " of %", call->name(), ": ", why));
         return false;
       }
     }
     return false;
+  }
+
+  // A norm's last axis becomes the channels of an image.
+  static bool BroughtToFront(const Node& value) {
+    return value.is_call() && value.IsOp("permute") && value.operand(0)->IsOp("layer_norm") &&
+           value.attribute("dims").as_ints() == std::vector<int64_t>{0, 3, 1, 2};
   }
 
   static Shape ShapeOfParameter(const Node& call) {
@@ -282,15 +290,20 @@ class Walk {
   }
 
   // As it is broadcast to the result: channels have axes behind them.
-  static Shape ShapeOfConstant(const Node& call) {
+  static Shape ShapeOfConstant(const Node& call, const Node& value) {
     Shape shape = ShapeOfParameter(call);
-    if (call.IsOp("group_norm")) shape.resize(call.tensor_type().rank() - 1, 1);
+    if (call.IsOp("group_norm") || &call != &value) shape.resize(call.tensor_type().rank() - shape.size(), 1);
     return shape;
   }
 
-  static std::string WhyNoParameter(const Node& node, const Node& call, const Node& constant, const Merge& merge) {
+  // `value`: the call's, or that brought to the front.
+  static std::string WhyNoParameter(const Node& node, const Node& call, const Node& value, const Node& constant,
+                                    const Merge& merge) {
     const std::map<std::string, std::string>& parameters = call.module()->parameters;
-    if (!FitsParameter(constant.tensor_type(), ShapeOfConstant(call))) {
+    if (&call != &value && ShapeOfParameter(call).size() != 1) {
+      return absl::StrCat("%", call.name(), " is of several axes");
+    }
+    if (!FitsParameter(constant.tensor_type(), ShapeOfConstant(call, value))) {
       const bool one_dimensional = ShapeOfParameter(call).size() == 1;
       return absl::StrCat("%", constant.name(), " is not one value per ",
                           call.IsOp("group_norm") ? "channel"
@@ -308,10 +321,11 @@ class Walk {
     if (node.IsOp("add") && node.attribute("alpha").as_float() != 1) {
       return absl::StrCat("alpha=", node.attribute("alpha").as_float());
     }
-    return match::SharedBesides(call, node);
+    const std::string shared = &call == &value ? "" : match::SharedBesides(call, value);
+    return shared.empty() ? match::SharedBesides(value, node) : shared;
   }
 
-  absl::StatusOr<bool> MergeInto(Node* node, Node* call, const Node& operand, const Merge& merge) {
+  absl::StatusOr<bool> MergeInto(Node* node, Node* call, Node* value, const Node& operand, const Merge& merge) {
     ASSIGN_OR_RETURN(Constant constant, ConstantOf(operand));
     if (constant.tensor->dtype() == DType::kF32) constant = Reshaped(constant, ShapeOfParameter(*call));
     ir::Module* module = call->module();
@@ -322,7 +336,7 @@ class Walk {
     remarks_.Applied(*node, absl::StrCat("becomes the ", merge.parameter, " of %", call->name()));
     call->AddSources(call->SourcesOrSelf());
     call->AddSources(node->SourcesOrSelf());
-    node->ReplaceAllUsesWith(call);
+    node->ReplaceAllUsesWith(value);
     Erase(node);
     return true;
   }
@@ -373,7 +387,7 @@ class Walk {
 
   // What a node and those in front of it are together.
   absl::StatusOr<bool> ReplaceByRule(Node* node) {
-    for (const auto rule : {OfOneRow, OfGroups, OfBranches}) {
+    for (const auto rule : {OfOneRow, OfGroups, OfBranches, SumOfStack}) {
       std::vector<NewCall> calls = rule(*node);
       if (calls.empty()) continue;
       ASSIGN_OR_RETURN(const std::vector<Node*> added, ReplaceBy(node, std::move(calls)));

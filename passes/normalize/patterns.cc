@@ -151,6 +151,14 @@ constexpr Row kRows[] = {
         %v = call mean(%q, dims=$dims, keepdim=true) %eps = get_attr $eps in [0, inf] %s = call add(%v, %eps)
         {|%e = call sub(%x, %m)} %y = product({%d|%e}, %s^-0.5) output(%y))",
      R"(%x = placeholder %y = call_function layer_norm(%x, eps=$eps, normalized_shape=trailing(%x, $dims)) output(%y))"},
+    // Of an image's channels: the permutes stay where layers take channels behind pixels anyway.
+    {"layer_norm of channels{| with two differences}",
+     R"(%x = placeholder %m = call mean(%x, dims=[1], keepdim=true) %d = call sub(%x, %m) %q = product(%d^2)
+        %v = call mean(%q, dims=[1], keepdim=true) %eps = get_attr $eps in [0, inf] %s = call add(%v, %eps)
+        {|%n = call mean(%x, dims=[1], keepdim=true) %e = call sub(%x, %n)} %y = product({%d|%e}, %s^-0.5) output(%y))",
+     R"(%x = placeholder %p = call_function permute(%x, dims=[0, 2, 3, 1])
+        %n = call_function layer_norm(%p, eps=$eps, normalized_shape=last(%p))
+        %y = call_function permute(%n, dims=[0, 3, 1, 2]) output(%y))"},
     {"rms_norm",
      R"(%x = placeholder %q = product(%x^2) %v = call mean(%q, dims=$dims, keepdim=true)
         %eps = get_attr $eps in [0, inf] %s = call add(%v, %eps) %y = product(%x, %s^-0.5) output(%y))",

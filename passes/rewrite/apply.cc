@@ -116,10 +116,12 @@ class Draft {
     std::map<std::string, std::string> parameters;
     for (const auto& [name, value] : node.values) {
       const auto captured = match_.captures.find(value.capture);
-      if (!value.literal && value.factors.empty() && captured == match_.captures.end()) continue;
-      ASSIGN_OR_RETURN(const Attribute attribute, value.literal            ? absl::StatusOr<Attribute>(*value.literal)
-                                                  : !value.factors.empty() ? ProductOfCaptures(value.factors)
-                                                                           : Computed(value, captured->second));
+      const bool captures = !value.literal && value.factors.empty() && value.function != "last";
+      if (captures && captured == match_.captures.end()) continue;
+      ASSIGN_OR_RETURN(const Attribute attribute, value.literal              ? absl::StatusOr<Attribute>(*value.literal)
+                                                  : !value.factors.empty()   ? ProductOfCaptures(value.factors)
+                                                  : value.function == "last" ? LastSize(value.of)
+                                                                             : Computed(value, captured->second));
       if (node.op->FindAttributeOrNull(name) != nullptr) {
         attributes.emplace(name, attribute);
       } else {
@@ -134,6 +136,13 @@ class Draft {
                                                            std::move(attributes), std::move(parameters)));
     modules_.push_back(module);
     return graph_.AddModuleCall(name, module->path, std::move(operands), before_);
+  }
+
+  absl::StatusOr<Attribute> LastSize(int node) const {
+    if (values_[node] == nullptr || !values_[node]->type().is_tensor() || values_[node]->tensor_type().rank() == 0) {
+      return absl::InvalidArgumentError("found no axis, wanted a tensor that has one");
+    }
+    return Attribute(std::vector<int64_t>{values_[node]->tensor_type().shape.back()});
   }
 
   absl::StatusOr<Attribute> ProductOfCaptures(const std::vector<std::string>& factors) const {

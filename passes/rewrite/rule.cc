@@ -138,7 +138,7 @@ class PatternParser {
     return absl::OkStatus();
   }
 
-  // trailing(%x, $dims), only($dims), product($a, $b)
+  // trailing(%x, $dims), last(%x), only($dims), product($a, $b)
   absl::Status ParseFunction(Pattern::Value& value) {
     if (value.function == "product") {
       return in_.List("(", ")", [&]() -> absl::Status {
@@ -148,9 +148,10 @@ class PatternParser {
       });
     }
     RETURN_IF_ERROR(in_.Expect("("));
-    if (value.function == "trailing") {
+    if (value.function != "only") {
       ASSIGN_OR_RETURN(value.of, Operand());
-      RETURN_IF_ERROR(in_.Expect(","));
+      RETURN_IF_ERROR(in_.Expect(value.function == "last" ? ")" : ","));
+      if (value.function == "last") return absl::OkStatus();
     }
     RETURN_IF_ERROR(in_.Expect("$"));
     ASSIGN_OR_RETURN(value.capture, in_.Name());
@@ -187,7 +188,7 @@ class PatternParser {
       } else if (is_parameter) {
         return in_.Error(absl::StrCat("parameter '", name, "' takes a capture: $name"));
       } else {
-        for (const char* function : {"trailing", "only", "product"}) {
+        for (const char* function : {"trailing", "last", "only", "product"}) {
           if (!in_.Accept(function)) continue;
           value.function = function;
           RETURN_IF_ERROR(ParseFunction(value));

@@ -24,6 +24,7 @@
 // attribute or parameter out. Other constants of it are new. An attribute of it may follow from the match:
 //
 //   normalized_shape=trailing(%x, $dims)      // the sizes of %x along $dims, which must be its last axes
+//   normalized_shape=last(%x)                 // the size of the last axis of %x
 //   dim=only($dims)                           // the one element of $dims
 //   scale=product($a, $b)                     // of those that took a number
 //
@@ -57,8 +58,8 @@ struct Pattern {
     bool optional = false;
     double min = -std::numeric_limits<double>::infinity();  // Bounds of a captured number.
     double max = std::numeric_limits<double>::infinity();
-    std::string function;              // "trailing", "only", "product"; empty: the capture as it is.
-    int of = kAbsent;                  // Index of the node whose sizes `trailing` takes.
+    std::string function;              // "trailing", "last", "only", "product"; empty: the capture as it is.
+    int of = kAbsent;                  // Index of the node whose sizes `trailing` and `last` take.
     std::vector<std::string> factors;  // The captures that `product` takes.
   };
   static constexpr int kAbsent = -1;
