@@ -54,9 +54,9 @@ void PackTileRow(const Packing& packing, const uint8_t* from, uint8_t flip, int6
 // Repeated `times` times, then zeros.
 template <typename T>
 std::vector<T> Padded(const std::vector<T>& values, int64_t times, int64_t size) {
-  std::vector<T> padded;
-  for (int64_t i = 0; i < times; ++i) padded.insert(padded.end(), values.begin(), values.end());
-  padded.resize(size);
+  std::vector<T> padded(size);
+  const auto count = static_cast<int64_t>(values.size());
+  for (int64_t i = 0; i < count * times; ++i) padded[i] = values[i % count];
   return padded;
 }
 

@@ -113,6 +113,13 @@ void JoinGroups(Problem* problem) {
 
 }  // namespace
 
+// Here once, not wherever one is made.
+Problem::Problem() = default;
+Problem::Problem(const Problem&) = default;
+Problem::Problem(Problem&&) noexcept = default;
+Problem& Problem::operator=(Problem&&) noexcept = default;
+Problem::~Problem() = default;
+
 absl::StatusOr<Problem> ProblemOf(const KernelDesc& desc) {
   if (!desc.has_input(0) || desc.outputs.size() != 1) {
     return absl::InvalidArgumentError("int8.conv2d: one input and one output wanted");

@@ -35,6 +35,12 @@ struct Geometry {
 // A checked description. Groups of so few channels that most of a vector would be empty are several as one, between
 // whose channels weights are 0: `geometry` has them so.
 struct Problem {
+  Problem();
+  Problem(const Problem&);
+  Problem(Problem&&) noexcept;
+  Problem& operator=(Problem&&) noexcept;
+  ~Problem();
+
   Geometry geometry;
   int described_groups = 1;
   const int8_t* weight = nullptr;            // [oc, ic/groups, kh, kw], row-major: the tensor's, or
