@@ -97,11 +97,11 @@ class Linear : public kernels::Kernel {
     params_.block_bytes = packing.BlockBytes(params_.depth);
     const TensorType packed_type{
         DType::kI8, {padded / packing.block * params_.block_bytes}, std::nullopt, Layout::kRowMajor};
-    weight_ = desc.Packed(
-        "weight",
-        absl::StrCat("linear ", packing.block, " ", packing.group, " ", packing.step, " ", as_one_, " ",
-                     ToString(packed_type)),
-        [&] { return Packed(weight, packed_type); });
+    weight_ =
+        desc.Packed("weight",
+                    absl::StrCat("linear ", packing.block, " ", packing.group, " ", packing.step, " ",
+                                 as_one_ == 1 ? "" : absl::StrCat("of ", as_one_, " rows "), ToString(packed_type)),
+                    [&] { return Packed(weight, packed_type); });
     params_.weight = weight_->data<int8_t>();
     if (packing.x_bytes == 1 && input_type_ == DType::kI8) MoveInput(weight);
     step_offsets_ = StepOffsets(packing, params_.depth);
