@@ -157,14 +157,15 @@ class Attention {
     if (IsLeadingView(*scores)) return Follow(scores->operand(0));
     if (scores->IsOp("matmul")) return IsProduct(*scores);
     if (scores->IsOp("clamp")) {
-      return !(scores->attribute("min").as_float() > kNever) &&
-             scores->attribute("max").as_float() == std::numeric_limits<double>::infinity() && Follow(scores->operand(0));
+      return IsLow(scores->attribute("min").as_float()) &&
+             scores->attribute("max").as_float() == std::numeric_limits<double>::infinity() &&
+             Follow(scores->operand(0));
     }
     if (scores->IsOp("where")) {
       for (const int side : {1, 2}) {
         const std::optional<double> low = NumberOf(*scores->operand(3 - side));
         const Step::Kind kind = side == 1 ? Step::Kind::kAllow : Step::Kind::kMask;
-        if (low && Factor() > 0 && *low * Factor() <= kNever && Through(scores, side, kind, *low, scores->operand(0))) {
+        if (low && IsLow(*low) && Through(scores, side, kind, *low, scores->operand(0))) {
           return true;
         }
       }
@@ -201,11 +202,11 @@ class Attention {
     return false;
   }
 
-  // What scores are multiplied by behind the steps so far.
-  double Factor() const {
+  // Of a score, with what it is multiplied by in the steps so far.
+  bool IsLow(double score) const {
     double factor = 1;
     for (const Step& step : steps_) factor *= step.kind == Step::Kind::kScale ? step.number : 1;
-    return factor;
+    return factor > 0 && score * factor <= kNever;
   }
 
   bool IsProduct(const Node& product) {
