@@ -2,7 +2,8 @@
 // each pair of matrices of two stacks, which broadcast.
 //
 // a: u8 or i8 [..., M, K]; b: u8 or i8 [..., K, N]; a vector is a row or a column. Both arrive at run time: each run
-// packs them, a as u8, b as i8 codes, and multiplies as int8.linear does, by its variants:
+// packs them, a as u8, b as i8 codes, and multiplies as int8.linear does, by its variants (a column, as a row, times
+// matrices a that lie transposed, where rows of a are short):
 //
 //   acc = sum a*b - z_b * sum_k a[m, k] - z_a * sum_k (b[k, n] - z_b)        int32, modulo 2^32: the last sum fits
 //
