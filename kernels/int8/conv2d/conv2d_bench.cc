@@ -179,6 +179,16 @@ constexpr Layer kDilated[] = {
     {"fcn_28_head", 2048, 28, 512, 3, 1, false, 1},       {"deeplab_28_aspp", 2048, 28, 256, 3, 1, false, 1, 1, 12},
 };
 
+// Whose taps mostly lie outside the input: DeepLab v3 on MobileNetV3 (Chen et al., 2017; torchvision) at 224x224 and
+// 520x520, and 3x3 kernels on the last maps of small images.
+constexpr Layer kOutside[] = {
+    {"deeplab_14_12", 960, 14, 256, 3, 1, false, 1, 1, 12}, {"deeplab_14_24", 960, 14, 256, 3, 1, false, 1, 1, 24},
+    {"deeplab_33_12", 960, 33, 256, 3, 1, false, 1, 1, 12}, {"deeplab_33_24", 960, 33, 256, 3, 1, false, 1, 1, 24},
+    {"deeplab_33_36", 960, 33, 256, 3, 1, false, 1, 1, 36}, {"map_1", 512, 1, 512, 3, 1, false, 1},
+    {"map_2", 512, 2, 512, 3, 1, false, 1},                 {"map_3", 256, 3, 256, 3, 1, false, 1},
+    {"map_3_narrow", 64, 3, 64, 3, 1, false, 1},
+};
+
 // Expansions and projections: of bottlenecks (ResNet50; K. He et al., "Deep Residual Learning for Image Recognition",
 // CVPR 2016, table 1), and of inverted residuals, whose depth is short (MobileNetV2, table 2).
 constexpr Layer kPointwise[] = {
@@ -329,6 +339,7 @@ void RegisterAll() {
   RegisterLayers(kGrouped);
   RegisterLayers(kTransforms);
   RegisterLayers(kDilated);
+  RegisterLayers(kOutside);
   RegisterLayers(kPointwise);
   RegisterLayers(kFew);
   for (int batch : {1, 16}) {

@@ -350,6 +350,30 @@ TEST(Conv2dTest, WinogradOfDilationsAndGroups) {
   EXPECT_EQ(ran["avx512_vnni_emulated winograd"], 48 + 18);
 }
 
+// Dilations about as large as the image, whose padding most taps lie in: blocks of rows, several panels and chunks.
+TEST(Conv2dTest, TapsOutsideTheInput) {
+  std::map<std::string, int> ran;
+  for (uint64_t seed = 0; seed < 80; ++seed) {
+    Picker pick(seed);
+    Case c;
+    PickOperands(pick, &c);
+    c.batch = 1 + pick(2);
+    c.groups = seed % 4 == 0 ? 1 + pick(3) : 1;
+    c.in_channels = c.groups * (seed % 10 == 0 ? 2100 : 1 + pick(70));
+    c.out_channels = c.groups * (1 + pick(150));
+    c.height = 1 + pick(9), c.width = seed % 5 == 0 ? 100 + pick(60) : 1 + pick(14);
+    c.kernel_height = 1 + 2 * pick(2), c.kernel_width = 3 + 2 * pick(2);
+    c.stride_y = 1 + pick(3) / 2, c.stride_x = 1 + pick(3) / 2;
+    c.dilation_y = 1 + pick(c.height + 2), c.dilation_x = std::max(1, c.width / 2 + pick(c.width));
+    c.top = c.bottom = c.kernel_height / 2 * c.dilation_y;
+    c.left = c.kernel_width / 2 * c.dilation_x, c.right = c.left + pick(3);
+    if (seed % 3 == 0) std::swap(c.left, c.right);
+    c.threads = 1 + pick(3);
+    ExpectVariantsEqual(c, seed, &ran);
+  }
+  EXPECT_GE(ran["avx512_vnni_emulated taps"], 60);
+}
+
 // The layers of ResNet18 with fewer channels where that does not change the path, on one, two and three threads.
 TEST(Conv2dTest, NetworkShapesOnSeveralThreads) {
   struct Layer {
@@ -406,6 +430,24 @@ TEST(Conv2dTest, CreateObeysTheInstructionSet) {
     EXPECT_GE((*kernel)->weight_bytes(), 16 * 16 * 9);
     EXPECT_EQ(EntryOf(Variants()).Supports(desc).value(), (*kernel)->variant());
     EXPECT_EQ((*kernel)->output_scale(), instance.output_scale);
+  }
+}
+
+// An image of 14x14: with a dilation of 12 most taps lie outside, with one of 2 few do.
+TEST(Conv2dTest, LeavesOutTapsOutsideTheInput) {
+  for (const kernels::Isa isa : kernels::AllIsas()) {
+    if (!isa.Includes(kernels::Isa::kAvx2) || isa == kernels::Isa::kAmx || !kernels::CpuSupports(isa)) continue;
+    for (const int dilation : {2, 12}) {
+      Case c = SquareCase(/*in_channels=*/64, /*size=*/14, /*out_channels=*/32, /*kernel=*/3, /*stride=*/1);
+      c.dilation_y = c.dilation_x = c.top = c.bottom = c.left = c.right = dilation;
+      const Instance instance(c, 1);
+      KernelDesc desc = instance.Desc();
+      desc.isa = isa;
+      const auto kernel = Create(desc);
+      ASSERT_TRUE(kernel.ok()) << kernel.status();
+      const std::string chosen = (*kernel)->variant();
+      EXPECT_EQ(chosen.find("taps") != std::string::npos, dilation == 12) << chosen;
+    }
   }
 }
 

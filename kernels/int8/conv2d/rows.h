@@ -5,6 +5,7 @@
 #include "kernels/int8/conv2d/conv2d.h"
 #include "kernels/int8/conv2d/depthwise/depthwise.h"
 #include "kernels/int8/conv2d/direct/direct.h"
+#include "kernels/int8/conv2d/direct/taps.h"
 #include "kernels/int8/conv2d/tiled/tiled.h"
 #include "kernels/int8/conv2d/winograd/winograd.h"
 
@@ -21,6 +22,12 @@ constexpr Variant Few(const char* name, kernels::Isa isa) {
   return {name, isa, direct::SupportsFew,
           /*worthwhile=*/[](const Problem& problem) { return direct::WorthwhileFew(problem, kLoops()); },
           /*make=*/[](const Problem& problem) { return direct::MakeFew(problem, kLoops()); }};
+}
+
+template <direct::Loops (*kLoops)()>
+constexpr Variant Taps(const char* name, kernels::Isa isa) {
+  return {name, isa, direct::SupportsTaps, direct::WorthwhileTaps,
+          /*make=*/[](const Problem& problem) { return direct::MakeTaps(problem, kLoops()); }};
 }
 
 template <winograd::Loops (*kLoops)()>

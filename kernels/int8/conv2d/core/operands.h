@@ -33,6 +33,13 @@ struct Operands {
     return to;
   }
 
+  // From another pixel on.
+  Destination At(Destination to, int64_t row, int64_t x) const {
+    to.output = static_cast<uint8_t*>(to.output) + (row * to.row_stride + x * to.pixel_stride) * output_bytes;
+    if (to.residual != nullptr) to.residual += row * to.residual_row_stride + x * to.residual_pixel_stride;
+    return to;
+  }
+
   // Do all results follow each other at one distance? Then several rows are stored as one.
   bool rows_joined() const { return output.placement.even() && residual.placement.even(); }
 

@@ -83,6 +83,13 @@ absl::StatusOr<Geometry> GeometryOf(const KernelDesc& desc, const Tensor& weight
   return g;
 }
 
+// Along an axis: those i of `outputs` with 0 <= i * stride + offset < inputs.
+Range OutputsOf(int64_t offset, int64_t stride, int64_t inputs, int64_t outputs) {
+  const int64_t begin = offset < 0 ? std::min(outputs, (stride - 1 - offset) / stride) : 0;
+  const int64_t end = offset < inputs ? std::min(outputs, (inputs - 1 - offset) / stride + 1) : 0;
+  return {begin, std::max(begin, end)};
+}
+
 // How many groups are best computed as one. Products of 16 output channels take as long as those of one, however many
 // inputs are zeros to them; kernels for groups take 4, 8 or 16 channels, the fewer the faster, and for one.
 int GroupsAsOne(const Geometry& g) {
@@ -112,6 +119,19 @@ void JoinGroups(Problem* problem) {
 }
 
 }  // namespace
+
+Range Geometry::RowsOfTap(int ky) const {
+  return OutputsOf(int64_t{ky} * dilation_y - pad_top, stride_y, in_height, out_height);
+}
+Range Geometry::ColumnsOfTap(int kx) const {
+  return OutputsOf(int64_t{kx} * dilation_x - pad_left, stride_x, in_width, out_width);
+}
+int64_t Geometry::taps_inside() const {
+  int64_t rows = 0, columns = 0;
+  for (int ky = 0; ky < kernel_height; ++ky) rows += RowsOfTap(ky).end - RowsOfTap(ky).begin;
+  for (int kx = 0; kx < kernel_width; ++kx) columns += ColumnsOfTap(kx).end - ColumnsOfTap(kx).begin;
+  return rows * columns;
+}
 
 // Here once, not wherever one is made.
 Problem::Problem() = default;

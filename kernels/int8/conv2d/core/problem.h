@@ -14,6 +14,11 @@
 
 namespace fuselage::int8::conv2d {
 
+// From begin to before end; empty where they are equal.
+struct Range {
+  int64_t begin, end;
+};
+
 // Sizes of a convolution. Channels are of the whole tensor, not of a group.
 struct Geometry {
   int batch, in_channels, in_height, in_width;
@@ -30,6 +35,14 @@ struct Geometry {
     return int64_t{1} * batch * out_height * out_width * out_channels * group_in_channels() * kernel_height *
            kernel_width;
   }
+
+  // Outputs whose tap lies inside the input.
+  Range RowsOfTap(int ky) const;
+  Range ColumnsOfTap(int kx) const;
+  // Pairs of an output and a tap, of an image: all, and those inside.
+  int64_t taps() const { return int64_t{1} * out_height * out_width * kernel_height * kernel_width; }
+  int64_t taps_inside() const;
+  bool few_inside() const { return 8 * taps_inside() <= 5 * taps(); }
 };
 
 // A checked description. Groups of so few channels that most of a vector would be empty are several as one, between

@@ -203,16 +203,9 @@ class Direct : public Algorithm {
     for (int64_t done = 0, run; done < count; done += run) {
       const int64_t row = (first + done) / geometry_.out_width, x = (first + done) % geometry_.out_width;
       run = operands_.rows_joined() ? count : std::min(count - done, geometry_.out_width - x);
-      loops_.finish(constants_.stage(), At(to, row, x), sums + done * accumulator_stride_, accumulator_stride_,
-                    static_cast<int>(run));
+      loops_.finish(constants_.stage(), operands_.At(to, row, x), sums + done * accumulator_stride_,
+                    accumulator_stride_, static_cast<int>(run));
     }
-  }
-
-  // From another pixel of the block on.
-  Destination At(Destination to, int64_t row, int64_t x) const {
-    to.output = static_cast<uint8_t*>(to.output) + (row * to.row_stride + x * to.pixel_stride) * operands_.output_bytes;
-    if (to.residual != nullptr) to.residual += row * to.residual_row_stride + x * to.residual_pixel_stride;
-    return to;
   }
 
   void Fill(uint8_t* to, int64_t elements) const {
@@ -294,7 +287,7 @@ class Direct : public Algorithm {
         m.c = accumulators + (to != nullptr && !m.accumulate ? x - first : row * width + x) * m.c_stride;
         m.next = next != nullptr && index < panel_count ? next + index * m.b_stride : nullptr;
         if (whole_lines) {
-          loops_.multiply_codes(m, constants_.stage(), At(*to, row, 0));
+          loops_.multiply_codes(m, constants_.stage(), operands_.At(*to, row, 0));
           continue;
         }
         loops_.multiply_few != nullptr ? loops_.multiply_few(m, g.out_channels) : loops_.multiply(m);

@@ -12,9 +12,11 @@ using kernels::Isa;
 // AVX-VNNI's sources keep AVX2's loops as they are.
 constexpr Variant kEmulated[] = {
     Direct<direct::avx_vnni_emulated::GetLoops>("avx_vnni_emulated", Isa::kAvx2),
+    Taps<direct::avx_vnni_emulated::GetLoops>("avx_vnni_emulated taps", Isa::kAvx2),
     Winograd<winograd::avx_vnni_emulated::GetLoops>("avx_vnni_emulated winograd", Isa::kAvx2),
     Few<direct::avx_vnni_emulated::GetFewLoops>("avx_vnni_emulated few", Isa::kAvx2),
     Direct<direct::avx512_vnni_emulated::GetLoops>("avx512_vnni_emulated", Isa::kScalar),
+    Taps<direct::avx512_vnni_emulated::GetLoops>("avx512_vnni_emulated taps", Isa::kScalar),
     Few<direct::avx512_vnni_emulated::GetFewLoops>("avx512_vnni_emulated few", Isa::kScalar),
     Winograd<winograd::avx512_vnni_emulated::GetLoops>("avx512_vnni_emulated winograd", Isa::kScalar),
     Depthwise<depthwise::avx512_vnni_emulated::GetLoops, direct::avx512_vnni_emulated::GetLoops>(

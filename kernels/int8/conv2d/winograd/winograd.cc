@@ -416,7 +416,8 @@ bool Worthwhile(const Problem& problem, const Loops& loops) {
   if (channels < 16 || g.group_out_channels() < 16) return false;
   // Of an output channel, in the time of a direct product.
   const int64_t tiles = g.batch * ImageTiles(g);
-  const int64_t direct = int64_t{kTaps} * g.batch * g.out_height * g.out_width * channels;
+  const int64_t outputs = int64_t{g.out_height} * g.out_width;
+  const int64_t direct = g.batch * channels * (g.few_inside() ? g.taps_inside() : kTaps * outputs);
   const bool transform_late = TransformedBytes(g) > loops.max_weight_bytes;
   const int64_t weights = transform_late ? loops.weight_transform * channels : 0;
   // At most: only Make looks at all the weights.
