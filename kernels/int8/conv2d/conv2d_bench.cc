@@ -182,10 +182,14 @@ constexpr Layer kDilated[] = {
 // Whose taps mostly lie outside the input: DeepLab v3 on MobileNetV3 (Chen et al., 2017; torchvision) at 224x224 and
 // 520x520, and 3x3 kernels on the last maps of small images.
 constexpr Layer kOutside[] = {
-    {"deeplab_14_12", 960, 14, 256, 3, 1, false, 1, 1, 12}, {"deeplab_14_24", 960, 14, 256, 3, 1, false, 1, 1, 24},
-    {"deeplab_33_12", 960, 33, 256, 3, 1, false, 1, 1, 12}, {"deeplab_33_24", 960, 33, 256, 3, 1, false, 1, 1, 24},
-    {"deeplab_33_36", 960, 33, 256, 3, 1, false, 1, 1, 36}, {"map_1", 512, 1, 512, 3, 1, false, 1},
-    {"map_2", 512, 2, 512, 3, 1, false, 1},                 {"map_3", 256, 3, 256, 3, 1, false, 1},
+    {"deeplab_14_12", 960, 14, 256, 3, 1, false, 1, 1, 12},
+    {"deeplab_14_24", 960, 14, 256, 3, 1, false, 1, 1, 24},
+    {"deeplab_33_12", 960, 33, 256, 3, 1, false, 1, 1, 12},
+    {"deeplab_33_24", 960, 33, 256, 3, 1, false, 1, 1, 24},
+    {"deeplab_33_36", 960, 33, 256, 3, 1, false, 1, 1, 36},
+    {"map_1", 512, 1, 512, 3, 1, false, 1},
+    {"map_2", 512, 2, 512, 3, 1, false, 1},
+    {"map_3", 256, 3, 256, 3, 1, false, 1},
     {"map_3_narrow", 64, 3, 64, 3, 1, false, 1},
 };
 
