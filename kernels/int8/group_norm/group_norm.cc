@@ -26,6 +26,14 @@ constexpr Variant kVariants[] = {
 constexpr int64_t kTile = 1 << 11;   // Floats between a norm and its codes: they stay in a core's first cache.
 constexpr int64_t kGrain = 1 << 13;  // Elements that are worth a thread's while.
 
+// How many neighbouring pixels are taken as one, whose channels fill vectors.
+int64_t PixelsTogether(int64_t channels) {
+  constexpr int64_t kLanes = 16, kEnough = 128;
+  int64_t pixels = 1;
+  for (int64_t wide = channels; (wide % kLanes != 0 || wide < kEnough) && 2 * wide <= kTile; wide *= 2) pixels *= 2;
+  return pixels;
+}
+
 class GroupNorm final : public kernels::UnaryKernel {
  public:
   GroupNorm(const KernelDesc& desc, Form form)
@@ -33,6 +41,8 @@ class GroupNorm final : public kernels::UnaryKernel {
         form_(std::move(form)),
         x_scale_(desc.input(0).quant->scale()),
         functions_(kernels::BestVariant(Variants(), desc.isa).functions),
+        together_(form_.channels_last ? PixelsTogether(form_.channels) : 1),
+        wide_channels_(form_.channels * together_),
         tile_((std::max(kTile, form_.channels_last ? form_.channels : 1) + 15) / 16 * 16) {
     const kernels::UnsignedForm x = kernels::UnsignedFormOf(desc.input(0)), y = kernels::UnsignedFormOf(desc.output());
     x_.flip = x.flip;
@@ -55,47 +65,58 @@ class GroupNorm final : public kernels::UnaryKernel {
 
  private:
   int64_t ImageElements() const { return form_.channels * form_.pixels; }
-  int64_t SumsBytes() const { return form_.images * parts_ * form_.channels * static_cast<int64_t>(sizeof(Sums)); }
-  int64_t ChannelsBytes() const { return 2 * form_.images * form_.channels * static_cast<int64_t>(sizeof(float)); }
+  int64_t SumsBytes() const { return form_.images * parts_ * wide_channels_ * static_cast<int64_t>(sizeof(Sums)); }
+  int64_t ChannelsBytes() const { return 2 * form_.images * wide_channels_ * static_cast<int64_t>(sizeof(float)); }
 
   void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
     const uint8_t* from = static_cast<const uint8_t*>(x);
     uint8_t* to = static_cast<uint8_t*>(y);
     auto* const sums = static_cast<Sums*>(context.scratch.data);
     auto* const gains = reinterpret_cast<float*>(static_cast<char*>(context.scratch.data) + SumsBytes());
-    float *const offsets = gains + form_.images * form_.channels, *const tiles =
-                                                                      offsets + form_.images * form_.channels;
+    float *const offsets = gains + form_.images * wide_channels_, *const tiles =
+                                                                      offsets + form_.images * wide_channels_;
     const int tasks = static_cast<int>(form_.images * parts_);
     context.parallel->For(tasks, [&](int task, int) {
-      Sums* own = sums + task * form_.channels;
-      std::fill_n(own, form_.channels, Sums{});
+      Sums* own = sums + task * wide_channels_;
+      std::fill_n(own, wide_channels_, Sums{});
       ForRows(task, [&](int64_t channel, int64_t at, int64_t pixels) {
-        functions_.add(PixelsOf(from + at, pixels), own + channel);
+        ForTogether(from + at, pixels, [&](const Pixels& x) { functions_.add(x, own + channel); });
       });
     });
     for (int64_t image = 0; image < form_.images; ++image) {
-      const int64_t at = image * form_.channels;
+      const int64_t at = image * wide_channels_;
       FindChannels(sums + at * parts_, gains + at, offsets + at);
     }
     context.parallel->For(tasks, [&](int task, int thread) {
       float* const tile = tiles + thread * tile_;
-      const int64_t step = tile_ / x_.channels, image = task / parts_ * form_.channels;
+      const int64_t step = tile_ / (x_.channels * together_) * together_, image = task / parts_ * wide_channels_;
       ForRows(task, [&](int64_t channel, int64_t at, int64_t pixels) {
         for (int64_t done = 0, n; done < pixels; done += n, at += n * x_.channels) {
           n = std::min(step, pixels - done);
-          functions_.scale(PixelsOf(from + at, n), gains + image + channel, offsets + image + channel,
-                           form_.function ? &*form_.function : nullptr, tile);
+          float* values = tile;
+          ForTogether(from + at, n, [&](const Pixels& x) {
+            functions_.scale(x, gains + image + channel, offsets + image + channel,
+                             form_.function ? &*form_.function : nullptr, values);
+            values += x.pixels * x.channels;
+          });
           quantize_(to_, tile, to + at, 0, n * x_.channels);
         }
       });
     });
   }
 
-  Pixels PixelsOf(const uint8_t* x, int64_t pixels) const {
-    Pixels result = x_;
-    result.x = x;
-    result.pixels = pixels;
-    return result;
+  // each(pixels) of those that are taken together, and of those that are left.
+  template <typename Each>
+  void ForTogether(const uint8_t* x, int64_t pixels, Each each) const {
+    Pixels part = x_;
+    part.x = x;
+    part.pixels = pixels / together_;
+    part.channels *= together_;
+    if (part.pixels > 0) each(part);
+    part.x += part.pixels * part.channels;
+    part.pixels = pixels % together_;
+    part.channels = x_.channels;
+    if (part.pixels > 0) each(part);
   }
 
   // each(channel, at, pixels) of a task's share of an image: all channels at once, or one after the other.
@@ -109,22 +130,26 @@ class GroupNorm final : public kernels::UnaryKernel {
     }
   }
 
-  // Of an image, from the sums of its parts.
+  // Of an image, from the sums of its parts; both for pixels that are taken together.
   void FindChannels(const Sums* sums, float* gains, float* offsets) const {
     for (int64_t first = 0; first < form_.channels; first += form_.group_channels) {
       Sums group{};
       for (int64_t part = 0; part < parts_; ++part) {
         for (int64_t c = 0; c < form_.group_channels; ++c) {
-          const Sums& own = sums[part * form_.channels + first + c];
-          group.codes += own.codes;
-          group.squares += own.squares;
+          for (int64_t i = first + c; i < wide_channels_; i += form_.channels) {
+            const Sums& own = sums[part * wide_channels_ + i];
+            group.codes += own.codes;
+            group.squares += own.squares;
+          }
         }
       }
       const Group found = GroupOf(form_.group_channels * form_.pixels, group, x_.zero_point, x_scale_, form_.eps);
       for (int64_t c = first; c < first + form_.group_channels; ++c) {
         const Channel channel = ChannelOf(found, x_scale_, form_.weight[c], form_.bias[c]);
-        gains[c] = channel.gain;
-        offsets[c] = channel.offset;
+        for (int64_t i = c; i < wide_channels_; i += form_.channels) {
+          gains[i] = channel.gain;
+          offsets[i] = channel.offset;
+        }
       }
     }
   }
@@ -132,6 +157,7 @@ class GroupNorm final : public kernels::UnaryKernel {
   const Form form_;
   const float x_scale_;
   const Functions functions_;
+  const int64_t together_, wide_channels_;  // Pixels, and their channels.
   const int64_t tile_;
   Pixels x_;  // Without its place.
   quantize::Params to_;
