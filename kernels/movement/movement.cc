@@ -306,12 +306,16 @@ void Interleave(const T* a, const T* b, int64_t n, T* to) {
   }
 }
 
-// Short rows, of a size that the compiler knows: a call for each would take longer than the row.
-template <size_t kBytes, typename T>
-void CopyRows(const StridedCopy::Axis& outer, const StridedCopy::Axis& inner, const T* from, T* to) {
+// Short rows, each in two pieces that may overlap, of a size that the compiler knows: a call for each would take longer
+// than the row.
+template <size_t kPiece, typename T>
+void CopyRows(const StridedCopy::Axis& outer, const StridedCopy::Axis& inner, size_t bytes, const T* from, T* to) {
   for (int64_t i = 0; i < outer.size; ++i) {
     for (int64_t j = 0; j < inner.size; ++j) {
-      std::memcpy(to + i * outer.to + j * inner.to, from + i * outer.from + j * inner.from, kBytes);
+      const auto* source = reinterpret_cast<const char*>(from + i * outer.from + j * inner.from);
+      auto* target = reinterpret_cast<char*>(to + i * outer.to + j * inner.to);
+      std::memcpy(target, source, kPiece);
+      std::memcpy(target + bytes - kPiece, source + bytes - kPiece, kPiece);
     }
   }
 }
@@ -329,12 +333,13 @@ void CopyAxes(const StridedCopy::Axis& first, absl::Span<const StridedCopy::Axis
   if (rest.size() <= 2 && row.from == 1 && row.to == 1) {
     const StridedCopy::Axis once = {1, 0, 0};
     const StridedCopy::Axis &outer = rest.size() == 2 ? first : once, &inner = rest.size() == 2 ? rest[0] : first;
-    switch (row.size * sizeof(T)) {
-      case 16: return CopyRows<16>(outer, inner, from, to);
-      case 32: return CopyRows<32>(outer, inner, from, to);
-      case 64: return CopyRows<64>(outer, inner, from, to);
-      default: break;
-    }
+    const size_t bytes = row.size * sizeof(T);
+    if (bytes >= 2 && bytes < 4) return CopyRows<2>(outer, inner, bytes, from, to);
+    if (bytes >= 4 && bytes <= 8) return CopyRows<4>(outer, inner, bytes, from, to);
+    if (bytes > 8 && bytes <= 16) return CopyRows<8>(outer, inner, bytes, from, to);
+    if (bytes > 16 && bytes <= 32) return CopyRows<16>(outer, inner, bytes, from, to);
+    if (bytes > 32 && bytes <= 64) return CopyRows<32>(outer, inner, bytes, from, to);
+    if (bytes > 64 && bytes <= 128) return CopyRows<64>(outer, inner, bytes, from, to);
   }
   for (int64_t i = 0; i < first.size; ++i) CopyAxes(rest[0], rest.subspan(1), from + i * first.from, to + i * first.to);
 }

@@ -32,7 +32,7 @@ inline TensorType TypeOf(const Case& test, DType dtype, const Shape& shape) {
 }
 
 inline std::vector<Case> Cases() {
-  return {
+  std::vector<Case> cases = {
       {"permute", {{2, 3, 4}}, {{"dims", Ints{2, 0, 1}}}},
       {"permute", {{2, 3, 4, 5}}, {{"dims", Ints{0, 2, 3, 1}}}},
       {"permute", {{2, 1, 4, 5}}, {{"dims", Ints{-1, 1, 0, 2}}}},
@@ -88,6 +88,10 @@ inline std::vector<Case> Cases() {
        {{"frames", 3}, {"kernel_size", Ints{3}}, {"padding", Ints{5, 0}}, {"dilation", Ints{3}}}},
       {"stack_frames", {{5, 2, 2, 2}}, {{"frames", 5}, {"kernel_size", Ints{1}}, {"stride", Ints{3}}}},
   };
+  for (int64_t channels = 1; channels <= 132; channels += channels < 20 ? 1 : 14) {  // Rows of all lengths.
+    cases.push_back({"cat", {{1, channels, 3, 5}, {1, channels + 1, 3, 5}}, {{"dim", 1}}});
+  }
+  return cases;
 }
 
 // With operands and results of rank 4 in `layout`.
