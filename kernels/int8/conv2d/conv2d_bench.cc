@@ -158,7 +158,8 @@ constexpr Layer kGrouped[] = {
 
 // Where Winograd's transforms weigh most: those of pixels with few channels, as in SqueezeNet 1.1 (Iandola et al.,
 // 2016), GoogLeNet (Szegedy et al., CVPR 2015, table 1) and DenseNet121 (Huang et al., CVPR 2017, table 1), and those
-// of weights with many, as in VGG11 (Simonyan and Zisserman, ICLR 2015, table 1).
+// of weights with many, as in VGG11 (Simonyan and Zisserman, ICLR 2015, table 1). Channels that are no multiple of 32:
+// A2N (Chen, Gu and Zhang, 2021).
 constexpr Layer kTransforms[] = {
     {"squeezenet_55", 16, 55, 64, 3, 1, false, 2},    {"squeezenet_27", 32, 27, 128, 3, 1, false, 2},
     {"squeezenet_13", 48, 13, 192, 3, 1, false, 2},   {"squeezenet_13_wide", 64, 13, 256, 3, 1, false, 2},
@@ -167,7 +168,8 @@ constexpr Layer kTransforms[] = {
     {"googlenet_14_24", 24, 14, 64, 3, 1, false, 1},  {"densenet121_56", 128, 56, 32, 3, 1, false, 6},
     {"densenet121_28", 128, 28, 32, 3, 1, false, 12}, {"densenet121_14", 128, 14, 32, 3, 1, false, 24},
     {"densenet121_7", 128, 7, 32, 3, 1, false, 16},   {"vgg11_28", 512, 28, 512, 3, 1, false, 1},
-    {"vgg11_14", 512, 14, 512, 3, 1, false, 2},
+    {"vgg11_14", 512, 14, 512, 3, 1, false, 2},       {"a2n_64", 40, 64, 40, 3, 1, false, 48},
+    {"a2n_64_24", 40, 64, 24, 3, 1, false, 1},        {"a2n_128", 24, 128, 24, 3, 1, false, 1},
 };
 
 // Dilated: FCN and DeepLab v3 on ResNet50 (Chen et al., 2017) at 224x224; their heads have so many input channels that

@@ -16,10 +16,11 @@ struct Loops {
   int max_rows, max_panels;  // Of one multiply: tiles, and panels.
   int64_t max_weight_bytes;  // Transformed weights that stay in the second-level cache.
   // In the time of one product of the direct convolution, measured: how many a product of words takes, how many the
-  // transform of a channel's 4x4 outputs, and how many that of a kernel's weights where it is done in each run.
-  int64_t word_product, output_transform, weight_transform;
-  // v[p*position_stride + c] = (B'^T d B')[p] of channel c, for `channels` rounded up to 16, where
-  // d[p] = pixels[p][c] ^ flip.
+  // transforms of an input channel's 6x6 pixels and of an output channel's 4x4, and how many that of a kernel's weights
+  // where it is done in each run.
+  int64_t word_product, input_transform, output_transform, weight_transform;
+  // v[p*position_stride + c] = (B'^T d B')[p] of channel c, where d[p] = pixels[p][c] ^ flip. There is room for `channels`
+  // rounded up to 16.
   void (*transform_input)(const uint8_t* const pixels[36], int channels, uint8_t flip, int16_t* v,
                           int64_t position_stride);
   // Rows i of (H g H^T), a pair of them that has its sums in common: kWeightRowPairs[row_pair]. Position j of the first

@@ -30,7 +30,7 @@ inline void InputColumn(const typename V::Vector d[6], typename V::Vector out[6]
 
 // load(i, j): the patch's pixel; store(i, j, v): the transformed patch.
 template <typename V, typename LoadPixel, typename StorePixel>
-inline void InputTile(LoadPixel load, StorePixel store) {
+__attribute__((always_inline)) inline void InputTile(LoadPixel load, StorePixel store) {
   typename V::Vector half[6][6];  // [i][j]: along j done.
   for (int i = 0; i < 6; ++i) {
     typename V::Vector d[6];
@@ -47,28 +47,26 @@ inline void InputTile(LoadPixel load, StorePixel store) {
   }
 }
 
-// Loops::transform_input.
-template <typename V>
+// Loops::transform_input; Narrow: a vector for fewer channels than V has lanes. What lies behind the last channel is
+// anything: weights there are 0.
+template <typename V, typename Narrow = V>
 void TransformInput(const uint8_t* const pixels[36], int channels, uint8_t flip, int16_t* v, int64_t position_stride) {
   constexpr int kLanes = sizeof(typename V::Vector) / sizeof(int16_t);
-  int channel = 0;
-  for (; channel + kLanes <= channels; channel += kLanes) {
+  for (int first = 0; channels >= kLanes && first < channels; first += kLanes) {
+    const int channel = first + kLanes <= channels ? first : channels - kLanes;  // The last may begin within another.
     InputTile<V>(
         [&](int i, int j) { return V::LoadCodes(pixels[6 * i + j] + channel, flip); },
         [&](int i, int j, typename V::Vector out) { V::Store(v + (6 * i + j) * position_stride + channel, out); });
   }
-  if (channel == channels) return;
-  // The last channels, followed by zeros: nothing is read past the tensor's end, nor written past `v`'s.
-  const int left = channels - channel;
-  const size_t bytes = (left <= kPanel ? kPanel : kLanes) * sizeof(int16_t);
+  if (channels >= kLanes) return;
+  if constexpr (sizeof(typename Narrow::Vector) < sizeof(typename V::Vector)) {
+    return TransformInput<Narrow>(pixels, channels, flip, v, position_stride);
+  }
+  // Nothing is read past the tensor's end.
   uint8_t copy[36][kLanes] = {};
-  for (int p = 0; p < 36; ++p) memcpy(copy[p], pixels[p] + channel, left);
+  for (int p = 0; p < 36; ++p) memcpy(copy[p], pixels[p], channels);
   InputTile<V>([&](int i, int j) { return V::LoadCodes(copy[6 * i + j], flip); },
-               [&](int i, int j, typename V::Vector out) {
-                 int16_t values[kLanes];
-                 V::Store(values, out);
-                 memcpy(v + (6 * i + j) * position_stride + channel, values, bytes);
-               });
+               [&](int i, int j, typename V::Vector out) { V::Store(v + (6 * i + j) * position_stride, out); });
 }
 
 template <typename V>

@@ -422,7 +422,9 @@ bool Worthwhile(const Problem& problem, const Loops& loops) {
   const int64_t weights = transform_late ? loops.weight_transform * channels : 0;
   // At most: only Make looks at all the weights.
   const int64_t parts = problem.max_abs_weight_sum < kMagnitudeBound ? 1 : CeilDiv(GroupPairs(g), kSmallPairs);
-  return tiles * (kPositions * channels * loops.word_product + parts * loops.output_transform) + weights <= direct;
+  const int64_t words = 2 * GroupPairs(g) * kPositions * loops.word_product;
+  const int64_t inputs = channels * loops.input_transform / RoundUp(g.group_out_channels(), kPanel);
+  return tiles * (words + inputs + parts * loops.output_transform) + weights <= direct;
 }
 
 std::unique_ptr<Algorithm> Make(const Problem& problem, const Loops& loops) {

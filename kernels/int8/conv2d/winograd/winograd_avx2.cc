@@ -77,6 +77,7 @@ Loops GetLoops() {
           /*max_panels=*/1,
           /*max_weight_bytes=*/512 << 10,
           /*word_product=*/1,
+          /*input_transform=*/250,
           /*output_transform=*/560,
           /*weight_transform=*/60,
           /*transform_input=*/TransformInput<Avx2>,

@@ -35,6 +35,22 @@ struct Avx512 {
   static inline Vector ShiftRight32(Vector a, int n) { return _mm512_srai_epi32(a, n); }
 };
 
+// 16 input channels.
+struct Half {
+  using Vector = __m256i;
+  static inline void Store(void* p, Vector v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
+  static inline Vector LoadCodes(const void* p, uint8_t flip) {
+    const __m128i codes = _mm_loadu_si128(static_cast<const __m128i*>(p));
+    return _mm256_cvtepi8_epi16(_mm_xor_si128(codes, _mm_set1_epi8(static_cast<char>(flip))));
+  }
+  static inline Vector Add16(Vector a, Vector b) { return _mm256_add_epi16(a, b); }
+  static inline Vector Sub16(Vector a, Vector b) { return _mm256_sub_epi16(a, b); }
+  template <int n>
+  static inline Vector Shift16(Vector a) {
+    return _mm256_slli_epi16(a, n);
+  }
+};
+
 // Two products of int16.
 struct Product {
   static inline __m512i Add(__m512i sum, __m512i x, __m512i weights) { return _mm512_dpwssd_epi32(sum, x, weights); }
@@ -96,9 +112,10 @@ Loops GetLoops() {
           /*max_panels=*/2,
           /*max_weight_bytes=*/1280 << 10,
           /*word_product=*/2,
+          /*input_transform=*/450,
           /*output_transform=*/1600,
           /*weight_transform=*/480,
-          /*transform_input=*/TransformInput<Avx512>,
+          /*transform_input=*/TransformInput<Avx512, Half>,
           /*transform_weight=*/TransformWeight<Avx512>,
           /*multiply=*/MultiplyTiles,
           /*transform_output=*/TransformOutput<Avx512>,

@@ -19,6 +19,7 @@ Loops GetLoops() {
   Loops loops = avx2::GetLoops();
   loops.multiply = MultiplyRows<FusedWordProduct>;
   loops.word_product = 2;
+  loops.input_transform = 500;
   loops.output_transform = 1200;
   loops.weight_transform = 190;
   return loops;
