@@ -57,6 +57,7 @@ class Direct : public Algorithm {
 
  private:
   int64_t panels() const { return CeilDiv(geometry_.group_out_channels(), kPanel); }
+  int64_t wide_panels() const { return CeilDiv(panels(), loops_.max_panels); }  // Of a group.
 
   // The rows that are multiplied: [row][column][channel of the group], copied or in place. Where the kernel has one row
   // (or column), only the rows (columns) under an output are copied and the stride in the copy is 1.
@@ -108,7 +109,7 @@ class Direct : public Algorithm {
     const int64_t weight_bytes = int64_t{1} * g.out_channels * depth_ * kDwordBytes;
     panel_splits_ = 1;
     if (threads > 1 && g.batch < threads && (weight_bytes > input_bytes || g.out_height < threads)) {
-      panel_splits_ = std::min<int64_t>(threads, CeilDiv(panels(), loops_.max_panels));
+      panel_splits_ = std::min<int64_t>(threads, g.groups * wide_panels());
     } else if (threads > 1) {
       row_blocks_ = std::min<int64_t>(RoundUp(row_blocks_, threads), g.out_height);
     }
@@ -172,28 +173,27 @@ class Direct : public Algorithm {
     const int64_t image = task / panel_splits_ / row_blocks_;
     const int64_t first_row = block * block_rows_;
     const int64_t rows = std::min<int64_t>(block_rows_, g.out_height - first_row);
-    const int64_t wide_panels = CeilDiv(panels(), loops_.max_panels);
-    const int64_t begin = wide_panels * split / panel_splits_ * loops_.max_panels;
-    const int64_t end = std::min<int64_t>(panels(), wide_panels * (split + 1) / panel_splits_ * loops_.max_panels);
+    const int64_t all = g.groups * wide_panels(), begin = all * split / panel_splits_,
+                  end = all * (split + 1) / panel_splits_;
     int32_t* accumulators = reinterpret_cast<int32_t*>(scratch + rows_bytes_);
     const uint8_t* input = static_cast<const uint8_t*>(arguments.input);
     const uint8_t* copied = in_place_ ? input + operands_.input.Offset(image, first_row, 0) : scratch;
-    for (int group = 0; group < g.groups; ++group) {
-      if (!in_place_) CopyRows(input, image, group, first_row, rows, scratch);
-      for (int64_t panel = begin; panel < end; panel += loops_.max_panels) {
-        const int64_t count = std::min<int64_t>(loops_.max_panels, end - panel);
-        const int64_t channel = int64_t{group} * g.group_out_channels() + panel * kPanel;
-        Destination to = operands_.To(arguments, image, first_row, 0, channel);
-        to.channel = static_cast<int>((group * panels() + panel) * kPanel);
-        to.channels = static_cast<int>(std::min<int64_t>(count * kPanel, g.group_out_channels() - panel * kPanel));
-        for (int64_t dword = 0; dword < depth_; dword += chunk_depth_) {
-          const bool last = dword + chunk_depth_ >= depth_;
-          const uint8_t* next = !last                             ? Weight(group, panel, dword + chunk_depth_)
-                                : panel + loops_.max_panels < end ? Weight(group, panel + loops_.max_panels, 0)
-                                                                  : nullptr;
-          MultiplyRows(copied, Weight(group, panel, dword), next, count, dword, rows, accumulators,
-                       last ? &to : nullptr);
-        }
+    int64_t copied_group = -1;
+    for (int64_t wide = begin; wide < end; ++wide) {
+      const int64_t group = wide / wide_panels(), panel = wide % wide_panels() * loops_.max_panels;
+      if (!in_place_ && group != copied_group) CopyRows(input, image, group, first_row, rows, scratch);
+      copied_group = group;
+      const int64_t count = std::min<int64_t>(loops_.max_panels, panels() - panel);
+      const int64_t channel = group * g.group_out_channels() + panel * kPanel;
+      Destination to = operands_.To(arguments, image, first_row, 0, channel);
+      to.channel = static_cast<int>((group * panels() + panel) * kPanel);
+      to.channels = static_cast<int>(std::min<int64_t>(count * kPanel, g.group_out_channels() - panel * kPanel));
+      for (int64_t dword = 0; dword < depth_; dword += chunk_depth_) {
+        const bool last = dword + chunk_depth_ >= depth_, last_of_group = panel + count == panels();
+        const uint8_t* next = !last            ? Weight(group, panel, dword + chunk_depth_)
+                              : wide + 1 < end ? Weight(group + last_of_group, last_of_group ? 0 : panel + count, 0)
+                                               : nullptr;
+        MultiplyRows(copied, Weight(group, panel, dword), next, count, dword, rows, accumulators, last ? &to : nullptr);
       }
     }
   }
@@ -218,7 +218,7 @@ class Direct : public Algorithm {
     }
   }
 
-  void CopyRows(const uint8_t* input, int64_t image, int group, int64_t first_row, int64_t out_rows,
+  void CopyRows(const uint8_t* input, int64_t image, int64_t group, int64_t first_row, int64_t out_rows,
                 uint8_t* to) const {
     const Geometry& g = geometry_;
     const int64_t channels = g.group_in_channels();
