@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/int8/conv2d/columns.h"
 #include "kernels/int8/conv2d/variants.h"
 
 namespace fuselage::int8::conv2d {
@@ -21,7 +22,7 @@ class Conv2d : public Kernel {
  public:
   Conv2d(const KernelDesc& desc, const Variant& variant, const Problem& problem)
       : Kernel(desc),
-        algorithm_(variant.make(problem)),
+        algorithm_(SharesColumns(problem) ? MakeColumns(problem, variant.make) : variant.make(problem)),
         output_(problem.PlacedOutput()),
         output_zero_point_(static_cast<uint8_t>(problem.epilogue.zero_point)) {
     set_variant(variant.name);

@@ -350,6 +350,27 @@ TEST(Conv2dTest, WinogradOfDilationsAndGroups) {
   EXPECT_EQ(ran["avx512_vnni_emulated winograd"], 48 + 18);
 }
 
+// Sequences, whose columns threads share: parts that begin or end in the padding, strides, groups and all types.
+TEST(Conv2dTest, ThreadsShareTheColumnsOfARow) {
+  std::map<std::string, int> ran;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    Picker pick(seed);
+    Case c;
+    PickOperands(pick, &c);
+    c.groups = seed % 4 == 0 ? 2 : 1;
+    c.in_channels = c.groups * (20 + pick(60)),
+    c.out_channels = c.groups * (seed % 5 == 0 ? 1 + pick(8) : 20 + pick(60));
+    if (seed % 6 == 1) c.groups = c.in_channels = c.out_channels = 16 * (1 + pick(4));
+    c.height = c.kernel_height = 1, c.width = 200 + pick(900);
+    c.kernel_width = 1 + pick(9);
+    c.stride_x = 1 + pick(4) / 2, c.dilation_x = 1 + pick(3);
+    c.left = pick((c.kernel_width - 1) * c.dilation_x + 1), c.right = pick((c.kernel_width - 1) * c.dilation_x + 1);
+    c.threads = 2 + pick(3);
+    ExpectVariantsEqual(c, seed, &ran);
+  }
+  EXPECT_EQ(ran["avx512_vnni_emulated"], 60);
+}
+
 // Dilations about as large as the image, whose padding most taps lie in: blocks of rows, several panels and chunks.
 TEST(Conv2dTest, TapsOutsideTheInput) {
   std::map<std::string, int> ran;

@@ -11,7 +11,7 @@ namespace {
 
 class Reference : public Algorithm {
  public:
-  explicit Reference(const Problem& problem) : problem_(problem), geometry_(problem.geometry), operands_(problem) {
+  [[gnu::cold]] explicit Reference(const Problem& problem) : problem_(problem), geometry_(problem.geometry), operands_(problem) {
     problem_.weight = nullptr;
     problem_.own_weight = nullptr;
     problem_.desc = nullptr;

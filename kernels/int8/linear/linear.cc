@@ -276,7 +276,7 @@ void SetOutput(const TensorType& y, const Activation& activation, Params* params
   params->hi = range.hi;
 }
 
-absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
+[[gnu::cold]] absl::StatusOr<Epilogue> CheckedEpilogue(const KernelDesc& desc) {
   const Tensor* weight = desc.ParameterOrNull("weight");
   if (!desc.has_input(0) || weight == nullptr) {
     return absl::InvalidArgumentError("linear: wanted an operand and a constant weight");

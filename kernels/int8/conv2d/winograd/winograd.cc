@@ -211,7 +211,7 @@ class Winograd : public Algorithm {
     if (transform_late_) return UntransformedType();
     return {DType::kU8, {panels_ * kPositions * weight_stride_}, std::nullopt, Layout::kRowMajor};
   }
-  Tensor Packed(const int8_t* weight) const {
+  [[gnu::cold]] Tensor Packed(const int8_t* weight) const {
     const Geometry& g = geometry_;
     const int64_t panel_bytes = pairs_ * kTaps * kPairBytes;
     Tensor packed(UntransformedType());
