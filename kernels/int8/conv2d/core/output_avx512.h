@@ -162,11 +162,15 @@ class TileCodes {
   const int channel_;
 };
 
+inline __m512 FloatsOf(const PanelConstants& panel, __m512i sum) {
+  const __m512 a = _mm512_cvtepi32_ps(_mm512_add_epi32(sum, panel.bias));
+  return _mm512_fmadd_ps(a, panel.multiplier, panel.float_bias);
+}
+
 // The first `count` channels of a pixel as floats; all sixteen where kWhole.
 template <bool kWhole>
 inline void StoreFloats(const StageConstants& c, const PanelConstants& panel, __m512i sum, int count, void* to) {
-  const __m512 a = _mm512_cvtepi32_ps(_mm512_add_epi32(sum, panel.bias));
-  __m512 y = _mm512_fmadd_ps(a, panel.multiplier, panel.float_bias);
+  __m512 y = FloatsOf(panel, sum);
   if (c.function != nullptr) core::ActivateVectors<1>(*c.function, c.function_multiplier, &y);
   // As `y < 0 ? 0 : y`: -0 stays.
   const __m512 zero = _mm512_setzero_ps();

@@ -157,7 +157,7 @@ class Direct : public Algorithm {
               loops_.multiply_few != nullptr ? in_group * depth_ + dword : dword * kPanel + in_group % kPanel;
           uint8_t* to = panel + at * kDwordBytes + element % elements * loops_.element_bytes;
           const int16_t wide = w;
-          std::memcpy(to, loops_.element_bytes == 2 ? static_cast<const void*>(&wide) : &w, loops_.element_bytes);
+          loops_.element_bytes == 2 ? std::memcpy(to, &wide, sizeof(wide)) : std::memcpy(to, &w, sizeof(w));
         }
       }
     }

@@ -54,7 +54,7 @@ void FinishCodes(const OutputStage& stage, const Destination& to, const int32_t*
   }
 }
 
-void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+void FinishPanels(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
   WithOutputForm(stage, [&](auto form) {
     using Form = decltype(form);
     const bool whole = to.channels >= kPanel;
@@ -66,6 +66,12 @@ void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, i
     }
     finish(stage, to, c, c_stride, pixels);
   });
+}
+
+void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  // Vectors of a pixel each would be mostly empty.
+  const bool few = to.channels <= kMostFewChannels && (stage.is_float || stage.function != nullptr);
+  (few ? FinishFew<FinishPanels> : FinishPanels)(stage, to, c, c_stride, pixels);
 }
 
 }  // namespace
@@ -89,7 +95,7 @@ Loops GetFewLoops() {
   Loops loops = GetLoops();
   loops.chunk_depth = 1 << 30;
   loops.multiply_few = MultiplyFew<FewLanes<WordProduct>>;
-  loops.finish = FinishFew<Finish>;
+  loops.finish = FinishFew<FinishPanels>;
   return loops;
 }
 

@@ -121,6 +121,7 @@ void FinishActivated(const OutputStage& stage, const Destination& to, const int3
   alignas(64) float values[kActivatedPixels * kMaxPanels * kPanel];
   uint8_t codes[sizeof(values) / sizeof(float) + kMaxPanels * kPanel];
   const int64_t pixel_stride = to.pixel_stride, residual_stride = to.residual_pixel_stride;
+  constexpr bool kFloat = Form::kind == OutputKind::kFloat;
   uint8_t* out = static_cast<uint8_t*>(to.output);
   const uint8_t* residual = to.residual;
   for (int first = 0; first < pixels; first += kActivatedPixels) {
@@ -129,7 +130,8 @@ void FinishActivated(const OutputStage& stage, const Destination& to, const int3
       const PanelConstants panel = PanelConstantsOf(stage, to.channel + p * kPanel);
       const __mmask16 in_panel = static_cast<__mmask16>(existing >> p * kPanel);
       for (int pixel = 0; pixel < count; ++pixel) {
-        __m512 v = ValuesOf(panel, _mm512_loadu_si512(c + pixel * c_stride + p * kPanel));
+        const __m512i sums = _mm512_loadu_si512(c + pixel * c_stride + p * kPanel);
+        __m512 v = kFloat ? FloatsOf(panel, sums) : ValuesOf(panel, sums);
         if (Form::residual) {
           const uint8_t* const from = residual + pixel * residual_stride + p * kPanel;
           v = AddResidual<Form>(constants, _mm_maskz_loadu_epi8(in_panel, from), v);
@@ -140,6 +142,13 @@ void FinishActivated(const OutputStage& stage, const Destination& to, const int3
     const int size = count * values_stride;
     for (int i = size; i % (kMaxPanels * kPanel) != 0; i += kPanel) _mm512_store_ps(values + i, _mm512_setzero_ps());
     core::Activate(*stage.function, values, size);
+    c += count * c_stride;
+    if (kFloat) {
+      for (int pixel = 0; pixel < count; ++pixel, out += pixel_stride * sizeof(float)) {
+        memcpy(out, values + pixel * values_stride, to.channels * sizeof(float));
+      }
+      continue;
+    }
     for (int i = 0; i < size; i += 4 * kPanel) {
       __m512 v[4];
 #pragma GCC unroll 4
@@ -149,7 +158,6 @@ void FinishActivated(const OutputStage& stage, const Destination& to, const int3
     for (int pixel = 0; pixel < count; ++pixel, out += pixel_stride) {
       _mm512_mask_storeu_epi8(out, existing, _mm512_loadu_si512(codes + pixel * values_stride));
     }
-    c += count * c_stride;
     if (Form::residual) residual += count * residual_stride;
   }
 }
@@ -173,10 +181,10 @@ Destination PanelOf(Destination to, int first, int64_t element_bytes) {
   return to;
 }
 
-void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+void FinishPanels(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
   WithOutputForm(stage, [&](auto form) {
     using Form = decltype(form);
-    if constexpr (Form::kind == OutputKind::kActivatedCodes) {
+    if (Form::kind == OutputKind::kActivatedCodes || (Form::kind == OutputKind::kFloat && stage.function != nullptr)) {
       return FinishActivated<Form>(stage, to, c, c_stride, pixels);
     }
     int64_t element_bytes = 1;
@@ -193,6 +201,12 @@ void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, i
       (panel.channels >= kPanel ? whole : begun)(stage, panel, c + first, c_stride, pixels);
     }
   });
+}
+
+void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  // Vectors of a pixel each would be mostly empty.
+  const bool few = to.channels <= kMostFewChannels && (stage.is_float || stage.function != nullptr);
+  (few ? FinishFew<FinishPanels> : FinishPanels)(stage, to, c, c_stride, pixels);
 }
 
 // Functions take longer than registers have room for: sums of some pixels stay in the first-level cache meanwhile.
@@ -277,7 +291,7 @@ Loops GetFewLoops() {
   loops.max_panels = 1;
   loops.chunk_depth = 1 << 30;
   loops.multiply_few = MultiplyFew<FewLanes>;
-  loops.finish = FinishFew<Finish>;
+  loops.finish = FinishFew<FinishPanels>;
   loops.multiply_codes = nullptr;
   return loops;
 }

@@ -84,10 +84,10 @@ class Taps final : public Algorithm {
       for (int64_t c = 0; c < g.group_in_channels(); ++c) {
         for (int64_t tap = 0; tap < kernel_taps(); ++tap, ++weight) {
           const int64_t dword = tap * dwords() + c / elements;
-          uint8_t* const to = panel + (dword * kPanel + in_group % kPanel) * kDwordBytes;
+          uint8_t* const to =
+              panel + (dword * kPanel + in_group % kPanel) * kDwordBytes + c % elements * loops_.element_bytes;
           const int16_t wide = *weight;
-          const void* const from = loops_.element_bytes == 2 ? static_cast<const void*>(&wide) : weight;
-          std::memcpy(to + c % elements * loops_.element_bytes, from, loops_.element_bytes);
+          loops_.element_bytes == 2 ? std::memcpy(to, &wide, sizeof(wide)) : std::memcpy(to, weight, 1);
           tap_sums[tap * kPanel] += wide;
         }
       }
