@@ -27,7 +27,7 @@ class Columns final : public Algorithm {
       const int64_t first = std::max<int64_t>(0, InputOf(g, begin));
       const int64_t last =
           std::min<int64_t>(g.in_width, InputOf(g, end - 1) + int64_t{g.kernel_width - 1} * g.dilation_x + 1);
-      if (begin >= end || first >= last) continue;
+      if (begin >= end) continue;  // More threads than columns.
       Problem own = problem;
       own.threads = 1;
       own.geometry.out_width = static_cast<int>(end - begin);
@@ -79,7 +79,7 @@ bool SharesColumns(const Problem& problem) {
   const bool dense =
       problem.input_placement.dense() && problem.residual_placement.dense() && problem.output_placement.dense();
   if (problem.threads == 1 || !one_row || !dense || g.macs() < problem.threads * kGrain) return false;
-  // Some output is of every input column: no part lies in the padding alone.
+  // Every output has a tap at or between the input's ends: no part lies in the padding alone.
   if (g.pad_left > (g.kernel_width - 1) * g.dilation_x || InputOf(g, g.out_width - 1) >= g.in_width) return false;
   const int64_t weights = int64_t{g.out_channels} * g.group_in_channels() * g.kernel_width;
   return weights <= int64_t{g.in_width} * g.in_channels || g.out_channels < problem.threads * 4 * kernels::kPanel;

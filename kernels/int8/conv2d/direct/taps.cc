@@ -18,6 +18,11 @@ namespace {
 constexpr int64_t kSumsBytes = kPanel * int64_t{sizeof(int32_t)};  // Of a tap and a panel.
 constexpr int64_t kMaxAccumulatorBytes = 64 << 10;  // Of a block of rows: they share a cache with the weights.
 
+// a + b * c, modulo 2^32, as products are.
+int32_t AddProduct(int32_t a, int32_t b, int32_t c) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b) * static_cast<uint32_t>(c));
+}
+
 class Taps final : public Algorithm {
  public:
   [[gnu::cold]] Taps(const Problem& problem, const Loops& loops)
@@ -147,7 +152,10 @@ class Taps final : public Algorithm {
     std::fill_n(sums, accumulator_stride_, 0);
     for (int64_t panel = 0; pad_ != 0 && panel < panel_count; ++panel) {
       const int32_t* const tap_sums = TapSums(weight + panel * panel_bytes());
-      for (int64_t i = 0; i < kernel_taps() * kPanel; ++i) sums[panel * kPanel + i % kPanel] += pad_ * tap_sums[i];
+      for (int64_t i = 0; i < kernel_taps() * kPanel; ++i) {
+        int32_t* const sum = sums + panel * kPanel + i % kPanel;
+        *sum = AddProduct(*sum, pad_, tap_sums[i]);
+      }
     }
     for (int64_t i = 1; i < outputs; ++i) std::copy_n(sums, accumulator_stride_, sums + i * accumulator_stride_);
   }
@@ -158,7 +166,7 @@ class Taps final : public Algorithm {
       const int32_t* const tap_sums = TapSums(weight + panel * panel_bytes()) + tap * kPanel;
       for (int64_t i = 0; i < outputs; ++i) {
         int32_t* const sum = sums + i * accumulator_stride_ + panel * kPanel;
-        for (int64_t c = 0; c < kPanel; ++c) sum[c] -= pad_ * tap_sums[c];
+        for (int64_t c = 0; c < kPanel; ++c) sum[c] = AddProduct(sum[c], -pad_, tap_sums[c]);
       }
     }
   }

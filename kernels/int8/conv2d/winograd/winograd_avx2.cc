@@ -3,41 +3,18 @@
 #include "kernels/int8/conv2d/core/output_avx2.h"
 #include "kernels/int8/conv2d/winograd/loops.h"
 #include "kernels/int8/conv2d/winograd/transforms.h"
+#include "kernels/int8/conv2d/winograd/ymm.h"
 
 namespace fuselage::int8::conv2d::winograd::avx2 {
 namespace {
-
-struct Avx2 {
-  using Vector = __m256i;
-  static inline Vector Load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
-  static inline void Store(void* p, Vector v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
-  static inline Vector LoadCodes(const void* p, uint8_t flip) {
-    const __m128i codes = _mm_loadu_si128(static_cast<const __m128i*>(p));
-    return _mm256_cvtepi8_epi16(_mm_xor_si128(codes, _mm_set1_epi8(static_cast<char>(flip))));
-  }
-  static inline Vector Add16(Vector a, Vector b) { return _mm256_add_epi16(a, b); }
-  static inline Vector Sub16(Vector a, Vector b) { return _mm256_sub_epi16(a, b); }
-  template <int n>
-  static inline Vector Shift16(Vector a) {
-    return _mm256_slli_epi16(a, n);
-  }
-  static inline Vector Add32(Vector a, Vector b) { return _mm256_add_epi32(a, b); }
-  static inline Vector Sub32(Vector a, Vector b) { return _mm256_sub_epi32(a, b); }
-  template <int n>
-  static inline Vector Shift32(Vector a) {
-    return _mm256_slli_epi32(a, n);
-  }
-  static inline Vector Multiply32(Vector a, int b) { return _mm256_mullo_epi32(a, _mm256_set1_epi32(b)); }
-  static inline Vector ShiftRight32(Vector a, int n) { return _mm256_srai_epi32(a, n); }
-};
 
 // kWhole: all the panel's channels exist.
 template <typename Form, bool kWhole>
 void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* sums, int rows, int columns) {
   const PanelConstants constants = PanelConstantsOf(stage, to.channel);
   const Destination place = to;
-  const auto low = [&](int r, int s) { return Avx2::Load(sums + (4 * r + s) * kPanel); };
-  const auto high = [&](int r, int s) { return Avx2::Load(sums + (4 * r + s) * kPanel + kPanel / 2); };
+  const auto low = [&](int r, int s) { return Ymm::Load(sums + (4 * r + s) * kPanel); };
+  const auto high = [&](int r, int s) { return Ymm::Load(sums + (4 * r + s) * kPanel + kPanel / 2); };
   for (int r = 0; r < rows; ++r) {
     if constexpr (Form::kind == OutputKind::kFloat) {
       float* out = static_cast<float*>(place.output) + r * place.row_stride;
@@ -80,10 +57,10 @@ Loops GetLoops() {
           /*input_transform=*/250,
           /*output_transform=*/560,
           /*weight_transform=*/60,
-          /*transform_input=*/TransformInput<Avx2>,
-          /*transform_weight=*/TransformWeight<Avx2>,
+          /*transform_input=*/TransformInput<Ymm>,
+          /*transform_weight=*/TransformWeight<Ymm>,
           /*multiply=*/MultiplyRows<WordProduct>,
-          /*transform_output=*/TransformOutput<Avx2>,
+          /*transform_output=*/TransformOutput<Ymm>,
           /*store=*/Store};
 }
 

@@ -7,6 +7,7 @@
 #include "kernels/int8/conv2d/core/output_avx512.h"
 #include "kernels/int8/conv2d/winograd/loops.h"
 #include "kernels/int8/conv2d/winograd/transforms.h"
+#include "kernels/int8/conv2d/winograd/ymm.h"
 
 namespace fuselage::int8::conv2d::winograd::FUSELAGE_AVX512_VNNI {
 namespace {
@@ -33,22 +34,6 @@ struct Avx512 {
   }
   static inline Vector Multiply32(Vector a, int b) { return _mm512_mullo_epi32(a, _mm512_set1_epi32(b)); }
   static inline Vector ShiftRight32(Vector a, int n) { return _mm512_srai_epi32(a, n); }
-};
-
-// 16 input channels.
-struct Half {
-  using Vector = __m256i;
-  static inline void Store(void* p, Vector v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
-  static inline Vector LoadCodes(const void* p, uint8_t flip) {
-    const __m128i codes = _mm_loadu_si128(static_cast<const __m128i*>(p));
-    return _mm256_cvtepi8_epi16(_mm_xor_si128(codes, _mm_set1_epi8(static_cast<char>(flip))));
-  }
-  static inline Vector Add16(Vector a, Vector b) { return _mm256_add_epi16(a, b); }
-  static inline Vector Sub16(Vector a, Vector b) { return _mm256_sub_epi16(a, b); }
-  template <int n>
-  static inline Vector Shift16(Vector a) {
-    return _mm256_slli_epi16(a, n);
-  }
 };
 
 // Two products of int16.
@@ -115,7 +100,7 @@ Loops GetLoops() {
           /*input_transform=*/450,
           /*output_transform=*/1600,
           /*weight_transform=*/480,
-          /*transform_input=*/TransformInput<Avx512, Half>,
+          /*transform_input=*/TransformInput<Avx512, Ymm>,
           /*transform_weight=*/TransformWeight<Avx512>,
           /*multiply=*/MultiplyTiles,
           /*transform_output=*/TransformOutput<Avx512>,
