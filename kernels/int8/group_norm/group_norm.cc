@@ -26,11 +26,12 @@ constexpr Variant kVariants[] = {
 constexpr int64_t kTile = 1 << 11;   // Floats between a norm and its codes: they stay in a core's first cache.
 constexpr int64_t kGrain = 1 << 13;  // Elements that are worth a thread's while.
 
-// How many neighbouring pixels are taken as one, whose channels fill vectors.
-int64_t PixelsTogether(int64_t channels) {
+// How many neighbouring pixels of an image's are taken as one, whose channels fill vectors.
+int64_t PixelsTogether(int64_t channels, int64_t all) {
   constexpr int64_t kLanes = 16, kEnough = 128;
   int64_t pixels = 1;
-  for (int64_t wide = channels; (wide % kLanes != 0 || wide < kEnough) && 2 * wide <= kTile; wide *= 2) pixels *= 2;
+  const auto is_enough = [&](int64_t wide) { return wide % kLanes == 0 && wide >= kEnough; };
+  while (!is_enough(pixels * channels) && 2 * pixels * channels <= kTile && 2 * pixels <= all) pixels *= 2;
   return pixels;
 }
 
@@ -41,7 +42,7 @@ class GroupNorm final : public kernels::UnaryKernel {
         form_(std::move(form)),
         x_scale_(desc.input(0).quant->scale()),
         functions_(kernels::BestVariant(Variants(), desc.isa).functions),
-        together_(form_.channels_last ? PixelsTogether(form_.channels) : 1),
+        together_(form_.channels_last ? PixelsTogether(form_.channels, form_.pixels) : 1),
         wide_channels_(form_.channels * together_),
         tile_((std::max(kTile, form_.channels_last ? form_.channels : 1) + 15) / 16 * 16) {
     const kernels::UnsignedForm x = kernels::UnsignedFormOf(desc.input(0)), y = kernels::UnsignedFormOf(desc.output());
