@@ -23,9 +23,12 @@ using schema::ValueInfoProto;
 // TensorFlow's open dimensions may come as -1.
 bool IsFixed(const TensorShapeProto::Dimension& dim) { return dim.has_dim_value() && dim.dim_value() != -1; }
 
+// What binds dimensions of the same name; empty: nothing. PaddlePaddle calls all that it does not know "?".
+std::string Symbol(const TensorShapeProto::Dimension& dim) { return dim.dim_param() == "?" ? "" : dim.dim_param(); }
+
 std::string DimensionName(const TensorShapeProto::Dimension& dim) {
   if (IsFixed(dim)) return absl::StrCat(dim.dim_value());
-  return dim.dim_param().empty() ? "?" : dim.dim_param();
+  return Symbol(dim).empty() ? "?" : Symbol(dim);
 }
 
 std::string ShapeName(const TensorShapeProto& shape) {
@@ -66,11 +69,11 @@ absl::Status BindShape(const ValueInfoProto& input, const Shape& shape, Symbols*
   const bool agrees = Agrees(stated, shape);
   for (int i = 0; agrees && i < stated.dim_size(); ++i) {
     const auto& dim = stated.dim(i);
-    if (dim.dim_param().empty()) continue;
-    const auto [it, inserted] = symbols->emplace(dim.dim_param(), shape[i]);
+    if (Symbol(dim).empty()) continue;
+    const auto [it, inserted] = symbols->emplace(Symbol(dim), shape[i]);
     if (it->second != shape[i]) {
-      return UsageError(absl::StrCat("found the shape's ", Quote(dim.dim_param()), " = ", shape[i], ", wanted ",
-                                     it->second, " as in another input"));
+      return UsageError(absl::StrCat("found the shape's ", Quote(Symbol(dim)), " = ", shape[i], ", wanted ", it->second,
+                                     " as in another input"));
     }
   }
   if (agrees) return absl::OkStatus();
@@ -94,10 +97,10 @@ std::vector<int64_t> KnownDimensions(const TensorShapeProto& stated, const Symbo
   std::vector<int64_t> known;
   for (int i = 0; i < stated.dim_size(); ++i) {
     const auto& dim = stated.dim(i);
-    const auto it = symbols.find(dim.dim_param());
+    const auto it = symbols.find(Symbol(dim));
     if (IsFixed(dim)) {
       known.push_back(dim.dim_value());
-    } else if (!dim.dim_param().empty() && it != symbols.end()) {
+    } else if (it != symbols.end()) {
       known.push_back(it->second);
     } else {
       known.push_back(i == 0 ? 1 : -1);

@@ -337,6 +337,18 @@ TEST(Shapes, ASymbolIsOneDimensionEverywhere) {
   EXPECT_TRUE(IsUsageError(Import(model, options).status()));
 }
 
+// PaddlePaddle's name for any dimension that it does not know.
+TEST(Shapes, AQuestionMarkIsAnyDimension) {
+  ModelBuilder model;
+  model.Input("x", {"?", 3, "?", "?"}).Node("Relu", {"x"}, {"y"}).Output("y");
+  EXPECT_THAT(std::string(Import(model).status().message()), HasSubstr("x:1,3,<?>,<?>"));
+  LoadOptions options;
+  options.shapes["x"] = {2, 3, 48, 192};
+  const auto graph = Import(model, options);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ((*graph)->placeholders()[0]->tensor_type().shape, (Shape{2, 3, 48, 192}));
+}
+
 TEST(Shapes, ParseShape) {
   const auto flag = ParseShape("a:b:1,3,224,224");
   ASSERT_TRUE(flag.ok());
