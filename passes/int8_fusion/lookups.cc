@@ -18,9 +18,13 @@ constexpr char kLookup[] = "int8.lookup";  // Its kernel runs any.
 constexpr int64_t kBytes = 256;
 constexpr int64_t kMostTables = 64;  // 16 KiB.
 constexpr size_t kMostNodes = 8;     // That make one table of codes.
-constexpr int64_t kLeastOperations = 8;  // An element: kernels of few are no slower than a table.
+constexpr int64_t kLeastOperations = 3;  // An element: kernels of fewer are no slower than a table.
 
-bool IsConstant(const Node* node) { return node->kind() == ir::NodeKind::kGetAttr; }
+bool IsParameter(const Node* node) { return node->kind() == ir::NodeKind::kGetAttr; }
+// Or its codes.
+bool IsConstant(const Node* node) {
+  return IsParameter(node) || (node->IsOp("int8.quantize") && IsParameter(node->operand(0)));
+}
 
 // The permute from pixels to planes that alone reads the value; null where there is none.
 Node* ToPlanesOrNull(const Node& value) {
@@ -43,6 +47,34 @@ int64_t ValuesAlong(int axis, const Shape& constant, int rank) {
 
 int ChannelAxis(const FusableLookup& fusable) { return fusable.to_planes != nullptr ? 3 : 1; }
 
+struct Value {
+  ir::Type type;
+  std::vector<Tensor> tensors;
+};
+using Values = std::map<const Node*, Value>;
+
+// Adds the node's value, and those that it is computed of.
+absl::Status Evaluate(const Node* node, Values& values) {
+  if (values.count(node) > 0) return absl::OkStatus();
+  if (IsParameter(node)) {
+    const Tensor& constant = *node->graph().FindParameterOrNull(node->target())->tensor;
+    values.emplace(node, Value{node->type(), {constant}});
+    return absl::OkStatus();
+  }
+  std::vector<const std::vector<Tensor>*> operands;
+  std::vector<const ir::Type*> types;
+  for (const Node* operand : node->operands()) {
+    if (operand != nullptr) RETURN_IF_ERROR(Evaluate(operand, values));
+    operands.push_back(operand == nullptr ? nullptr : &values.at(operand).tensors);
+    types.push_back(operand == nullptr ? nullptr : &values.at(operand).type);
+  }
+  ASSIGN_OR_RETURN(ir::Type type, ir::Infer(*node->op(), node->attributes(), std::move(types)));
+  ASSIGN_OR_RETURN(std::vector<Tensor> tensors,
+                   ir::Evaluate(*node->op(), node->attributes(), std::move(operands), type));
+  values.emplace(node, Value{std::move(type), std::move(tensors)});
+  return absl::OkStatus();
+}
+
 // The codes of all bytes: the chain's evaluation on a batch of them, each with all channels.
 absl::StatusOr<Tensor> TableOf(const FusableLookup& fusable) {
   const std::vector<Node*>& chain = fusable.chain;
@@ -51,31 +83,12 @@ absl::StatusOr<Tensor> TableOf(const FusableLookup& fusable) {
   if (fusable.tables > 1) shape[ChannelAxis(fusable)] = fusable.tables;
   TensorType bytes = fusable.input->tensor_type();
   bytes.shape = std::move(shape);
-  struct Value {
-    ir::Type type;
-    std::vector<Tensor> tensors;
-  };
-  std::map<const Node*, Value> values;
+  Values values;
   Tensor& all = values.emplace(fusable.input, Value{ir::Type(bytes), {Tensor(bytes)}}).first->second.tensors[0];
   for (int64_t i = 0; i < all.num_elements(); ++i) {
     static_cast<uint8_t*>(all.raw_data())[i] = static_cast<uint8_t>(i / fusable.tables);
   }
-  for (const Node* node : chain) {
-    std::vector<const std::vector<Tensor>*> operands;
-    std::vector<const ir::Type*> types;
-    for (const Node* operand : node->operands()) {
-      if (operand != nullptr && IsConstant(operand)) {
-        const Tensor& constant = *node->graph().FindParameterOrNull(operand->target())->tensor;
-        values.emplace(operand, Value{operand->type(), {constant}});
-      }
-      operands.push_back(operand == nullptr ? nullptr : &values.at(operand).tensors);
-      types.push_back(operand == nullptr ? nullptr : &values.at(operand).type);
-    }
-    ASSIGN_OR_RETURN(ir::Type type, ir::Infer(*node->op(), node->attributes(), std::move(types)));
-    ASSIGN_OR_RETURN(std::vector<Tensor> tensors,
-                     ir::Evaluate(*node->op(), node->attributes(), std::move(operands), type));
-    values.emplace(node, Value{std::move(type), std::move(tensors)});
-  }
+  RETURN_IF_ERROR(Evaluate(chain.back(), values));
   const Tensor& result = values.at(chain.back()).tensors[0];
   Tensor table(TensorType{result.dtype(), {fusable.tables, kBytes}, std::nullopt, Layout::kRowMajor});
   for (int64_t i = 0; i < table.num_elements(); ++i) {
