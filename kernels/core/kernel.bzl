@@ -3,8 +3,12 @@
 load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
 load(":isas.bzl", "AVX2", "ISAS")
 
-# Options for sources that leave loops to the vectorizer: no result depends on traps or errno.
-VECTORIZE = ["-O3", "-fno-math-errno", "-fno-trapping-math"]
+# Options for sources that leave loops to the vectorizer: no result depends on traps or errno. GCC's threaded jumps make
+# a clamp and what is computed of it three paths, and these a compare and a blend each.
+VECTORIZE = ["-O3", "-fno-math-errno", "-fno-trapping-math"] + select({
+    "//kernels/core:clang": [],
+    "//conditions:default": ["-fno-thread-jumps"],
+})
 
 # For nests of loops, whose outer one GCC 12 would rather unroll than keep vectors of the inner one.
 VECTORIZE_INNERMOST = VECTORIZE + select({

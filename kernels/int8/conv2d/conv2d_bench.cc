@@ -101,6 +101,7 @@ constexpr Layer kLayers[] = {
 // Depthwise: MobileNetV2 (Sandler et al., CVPR 2018, table 2), MobileNetV3-Large (Howard et al., ICCV 2019, table 1),
 // EfficientNet-B0 (Tan and Le, ICML 2019, table 1). Small ones: MobileNet at a quarter of its width (Howard et al.,
 // 2017, table 1), BlazeFace (Bazarevsky et al., 2019, table 4), and channels from a few to a few more than a panel.
+// With functions: PP-LCNet (Cui et al., 2021, table 1).
 constexpr Layer kDepthwise[] = {
     {"mobilenet_v2_112", 32, 112, 32, 3, 1, false, 1, 32},
     {"mobilenet_v2_112_s2", 96, 112, 96, 3, 2, false, 1, 96},
@@ -128,6 +129,8 @@ constexpr Layer kDepthwise[] = {
     {"short_56_8_s2", 8, 56, 8, 3, 2, false, 1, 8},
     {"short_56_12", 12, 56, 12, 3, 1, false, 1, 12},
     {"short_56_17", 17, 56, 17, 3, 1, false, 1, 17},
+    {"lcnet_112_hardswish", 32, 112, 32, 3, 1, false, 1, 32, 1, "hardswish"},
+    {"lcnet_14_5x5_hardswish", 256, 14, 256, 5, 1, false, 5, 256, 1, "hardswish"},
 };
 
 // Groups: ResNeXt50 32x4d (Xie et al., CVPR 2017, table 1), RegNetY-400MF (Radosavovic et al., CVPR 2020, table 2),
@@ -196,16 +199,28 @@ constexpr Layer kOutside[] = {
 };
 
 // Expansions and projections: of bottlenecks (ResNet50; K. He et al., "Deep Residual Learning for Image Recognition",
-// CVPR 2016, table 1), and of inverted residuals, whose depth is short (MobileNetV2, table 2).
+// CVPR 2016, table 1), and of inverted residuals, whose depth is short (MobileNetV2, table 2); PP-LCNet's.
 constexpr Layer kPointwise[] = {
-    {"resnet50_56_reduce", 256, 56, 64, 1, 1, false, 2},       {"resnet50_56_expand", 64, 56, 256, 1, 1, true, 3},
-    {"resnet50_28_reduce", 512, 28, 128, 1, 1, false, 3},      {"resnet50_28_expand", 128, 28, 512, 1, 1, true, 4},
-    {"resnet50_14_reduce", 1024, 14, 256, 1, 1, false, 5},     {"resnet50_14_expand", 256, 14, 1024, 1, 1, true, 6},
-    {"resnet50_7_reduce", 2048, 7, 512, 1, 1, false, 2},       {"resnet50_7_expand", 512, 7, 2048, 1, 1, true, 3},
-    {"mobilenet_v2_112_project", 32, 112, 16, 1, 1, false, 1}, {"mobilenet_v2_112_expand", 16, 112, 96, 1, 1, false, 1},
-    {"mobilenet_v2_56_project", 144, 56, 24, 1, 1, true, 1},   {"mobilenet_v2_56_expand", 24, 56, 144, 1, 1, false, 2},
-    {"mobilenet_v2_28_project", 192, 28, 32, 1, 1, true, 2},   {"mobilenet_v2_28_expand", 32, 28, 192, 1, 1, false, 3},
-    {"mobilenet_v2_14_project", 384, 14, 64, 1, 1, true, 3},   {"mobilenet_v2_14_expand", 64, 14, 384, 1, 1, false, 4},
+    {"resnet50_56_reduce", 256, 56, 64, 1, 1, false, 2},
+    {"resnet50_56_expand", 64, 56, 256, 1, 1, true, 3},
+    {"resnet50_28_reduce", 512, 28, 128, 1, 1, false, 3},
+    {"resnet50_28_expand", 128, 28, 512, 1, 1, true, 4},
+    {"resnet50_14_reduce", 1024, 14, 256, 1, 1, false, 5},
+    {"resnet50_14_expand", 256, 14, 1024, 1, 1, true, 6},
+    {"resnet50_7_reduce", 2048, 7, 512, 1, 1, false, 2},
+    {"resnet50_7_expand", 512, 7, 2048, 1, 1, true, 3},
+    {"mobilenet_v2_112_project", 32, 112, 16, 1, 1, false, 1},
+    {"mobilenet_v2_112_expand", 16, 112, 96, 1, 1, false, 1},
+    {"mobilenet_v2_56_project", 144, 56, 24, 1, 1, true, 1},
+    {"mobilenet_v2_56_expand", 24, 56, 144, 1, 1, false, 2},
+    {"mobilenet_v2_28_project", 192, 28, 32, 1, 1, true, 2},
+    {"mobilenet_v2_28_expand", 32, 28, 192, 1, 1, false, 3},
+    {"mobilenet_v2_14_project", 384, 14, 64, 1, 1, true, 3},
+    {"mobilenet_v2_14_expand", 64, 14, 384, 1, 1, false, 4},
+    {"lcnet_112_hardswish", 16, 112, 32, 1, 1, false, 1, 1, 1, "hardswish"},
+    {"lcnet_14_hardswish", 256, 14, 256, 1, 1, false, 5, 1, 1, "hardswish"},
+    {"lcnet_14_silu", 256, 14, 256, 1, 1, false, 5, 1, 1, "silu"},
+    {"lcnet_14", 256, 14, 256, 1, 1, false, 5},
 };
 
 // What makes an image, a map or scores of features: the last layers of networks that restore or segment images (ESPCN,

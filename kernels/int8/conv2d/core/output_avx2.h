@@ -75,16 +75,35 @@ inline void PixelOf(const PanelConstants& c, __m256i sum0, __m256i sum1, const u
   }
 }
 
-// The codes of two pixels, one after the other.
+// The codes of two pixels, one after the other. Not of a function's: see ActivateCodes.
 template <typename Form>
 inline __m256i CodesOf(const PanelConstants& c, __m256* v) {
-  if (Form::kind == OutputKind::kActivatedCodes) {
-    kernels::avx2::ActivateVectors<4>(*c.function, c.function_multiplier, v);
-  }
+  static_assert(Form::kind != OutputKind::kActivatedCodes, "activated together with others");
   if (Form::kind != OutputKind::kPlainCodes) return kernels::avx2::ToCodes(v[0], v[1], v[2], v[3], c.codes);
   const __m256i r01 = _mm256_packs_epi32(_mm256_cvtps_epi32(v[0]), _mm256_cvtps_epi32(v[1]));
   const __m256i r23 = _mm256_packs_epi32(_mm256_cvtps_epi32(v[2]), _mm256_cvtps_epi32(v[3]));
   return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(r01, r23), c.codes.order);
+}
+
+// A function's loop has to be found and begun: that is for the values of some pixels at a time, [pixel][16] in memory.
+constexpr int kActivatedPixels = 16;
+
+// The codes of `count` pixels of `values`: store(codes) of each. There is room for an even number of them.
+template <typename Store>
+inline void ActivateCodes(const PanelConstants& c, float* values, int count, Store store) {
+  static_assert(kPanel % kernels::kActivatedTogether == 0, "pixels are whole tiles");
+  kernels::avx2::Activate(*c.function, values, count * kPanel);
+  if (count % 2 != 0) memset(values + count * kPanel, 0, kPanel * sizeof(float));
+  const __m256 multiplier = _mm256_set1_ps(c.function_multiplier);
+  const kernels::avx2::OutputCodes to = c.codes;
+  for (int pixel = 0; pixel < count; pixel += 2) {
+    const float* from = values + pixel * kPanel;
+    const __m256i codes = kernels::avx2::ToCodes(
+        _mm256_mul_ps(_mm256_load_ps(from), multiplier), _mm256_mul_ps(_mm256_load_ps(from + 8), multiplier),
+        _mm256_mul_ps(_mm256_load_ps(from + 16), multiplier), _mm256_mul_ps(_mm256_load_ps(from + 24), multiplier), to);
+    store(_mm256_castsi256_si128(codes));
+    if (pixel + 1 < count) store(_mm256_extracti128_si256(codes, 1));
+  }
 }
 
 inline __m256 FloatsOf(const PanelConstants& c, int i, __m256i sum) {

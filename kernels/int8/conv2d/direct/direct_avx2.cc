@@ -54,12 +54,38 @@ void FinishCodes(const OutputStage& stage, const Destination& to, const int32_t*
   }
 }
 
+template <typename Form, bool kWhole>
+void FinishActivated(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  const PanelConstants constants = PanelConstantsOf(stage, to.channel);
+  const int channels = to.channels;
+  const int64_t stride = to.pixel_stride, residual_stride = to.residual_pixel_stride;
+  uint8_t* out = static_cast<uint8_t*>(to.output);
+  const uint8_t* residual = to.residual;
+  alignas(32) float values[kActivatedPixels * kPanel];
+  for (int count; pixels > 0; pixels -= count) {
+    count = pixels < kActivatedPixels ? pixels : kActivatedPixels;
+    for (int pixel = 0; pixel < count; ++pixel, c += c_stride) {
+      __m256 v[2];
+      PixelOf<Form, kWhole>(constants, LoadVector(c), LoadVector(c + 8), residual, channels, v);
+      _mm256_store_ps(values + pixel * kPanel, v[0]);
+      _mm256_store_ps(values + pixel * kPanel + 8, v[1]);
+      if (Form::residual) residual += residual_stride;
+    }
+    ActivateCodes(constants, values, count, [&](__m128i codes) {
+      StoreCodes<kWhole>(codes, channels, out);
+      out += stride;
+    });
+  }
+}
+
 void FinishPanels(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
   WithOutputForm(stage, [&](auto form) {
     using Form = decltype(form);
     const bool whole = to.channels >= kPanel;
     FinishPixels* finish;
-    if constexpr (Form::kind == OutputKind::kFloat) {
+    if constexpr (Form::kind == OutputKind::kActivatedCodes) {
+      finish = whole ? FinishActivated<Form, true> : FinishActivated<Form, false>;
+    } else if constexpr (Form::kind == OutputKind::kFloat) {
       finish = whole ? FinishFloats<true> : FinishFloats<false>;
     } else {
       finish = whole ? FinishCodes<Form, true> : FinishCodes<Form, false>;
@@ -102,7 +128,6 @@ Loops GetFewLoops() {
 Loops GetPairLoops() {
   Loops loops = GetLoops();
   loops.element_bytes = 1;
-  loops.chunk_depth = kernels::kMaxPairSteps;
   loops.load = LoadBytes;
   loops.multiply = kernels::MultiplyPairs;
   loops.group = kernels::GroupPairs;

@@ -21,7 +21,7 @@ void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* s
       for (int s = 0; s < columns; ++s) {
         StoreFloats<kWhole>(constants, low(r, s), high(r, s), place.channels, out + s * place.pixel_stride);
       }
-    } else {
+    } else if constexpr (Form::kind != OutputKind::kActivatedCodes) {
       uint8_t* out = static_cast<uint8_t*>(place.output) + r * place.row_stride;
       for (int s = 0; s < columns; s += 2) {
         __m256 v[4];
@@ -40,10 +40,41 @@ void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* s
   }
 }
 
+template <typename Form, bool kWhole>
+void StoreActivated(const OutputStage& stage, const Destination& to, const int32_t* sums, int rows, int columns) {
+  const PanelConstants constants = PanelConstantsOf(stage, to.channel);
+  const Destination place = to;
+  alignas(32) float values[kActivatedPixels * kPanel];
+  const int count = rows * columns;
+  float* value = values;
+  for (int r = 0; r < rows; ++r) {
+    for (int s = 0; s < columns; ++s, value += kPanel) {
+      const int64_t at = r * place.residual_row_stride + s * place.residual_pixel_stride;
+      const int32_t* const sum = sums + (4 * r + s) * kPanel;
+      __m256 v[2];
+      PixelOf<Form, kWhole>(constants, Ymm::Load(sum), Ymm::Load(sum + kPanel / 2),
+                            Form::residual ? place.residual + at : nullptr, place.channels, v);
+      _mm256_store_ps(value, v[0]);
+      _mm256_store_ps(value + 8, v[1]);
+    }
+  }
+  int r = 0, s = 0;
+  ActivateCodes(constants, values, count, [&](__m128i codes) {
+    StoreCodes<kWhole>(codes, place.channels,
+                       static_cast<uint8_t*>(place.output) + r * place.row_stride + s * place.pixel_stride);
+    if (++s == columns) s = 0, ++r;
+  });
+}
+
 void Store(const OutputStage& stage, const Destination& to, const int32_t* sums, int rows, int columns) {
   WithOutputForm(stage, [&](auto form) {
-    const auto store = to.channels >= kPanel ? StoreTile<decltype(form), true> : StoreTile<decltype(form), false>;
-    store(stage, to, sums, rows, columns);
+    using Form = decltype(form);
+    const bool whole = to.channels >= kPanel;
+    if constexpr (Form::kind == OutputKind::kActivatedCodes) {
+      (whole ? StoreActivated<Form, true> : StoreActivated<Form, false>)(stage, to, sums, rows, columns);
+    } else {
+      (whole ? StoreTile<Form, true> : StoreTile<Form, false>)(stage, to, sums, rows, columns);
+    }
   });
 }
 
