@@ -1,5 +1,6 @@
 #include "kernels/core/requantize.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
@@ -120,7 +121,8 @@ absl::Status AddChannel(const EpilogueParams& params, int64_t c, int64_t inner, 
                                                    magnitude, " and at most ", largest, ", which ", inner,
                                                    " cannot have"));
   }
-  epilogue->pairs_fit = epilogue->pairs_fit && largest <= 64;
+  epilogue->largest_weight = std::max(epilogue->largest_weight, largest);
+  epilogue->mean_weight += static_cast<double>(magnitude) / static_cast<double>(params.weight->num_elements());
   const float step = params.input->quant->scale() * weight_quant.scales[weight_quant.per_tensor() ? 0 : c];
   RETURN_IF_ERROR(CheckNormal(step, c, "input scale times weight scale"));
   if (epilogue->function) RETURN_IF_ERROR(CheckFinite(step, "input scale times weight scale"));

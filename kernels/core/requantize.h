@@ -70,9 +70,9 @@ struct Epilogue {
   // See weight_sums.h. Making a kernel takes them more than once, and a network's take longer than all else that is
   // computed for it.
   std::shared_ptr<const Tensor> weight_sums;
-  // No weight exceeds 64 in magnitude, as codes of 7 bits do not. Then two products u8 * i8 add up in 16 bits, as
-  // AVX2's vpmaddubsw adds them, without saturating: 2 * 255 * 64 < 2^15.
-  bool pairs_fit = true;
+  // Of all weights' magnitudes: how AVX2 multiplies depends on them (multiply/pairs.h).
+  int64_t largest_weight = 0;
+  double mean_weight = 0;
   std::vector<int32_t> bias;      // b32, with the input's zero point folded in.
   std::vector<float> multiplier;  // m; bias and multiplier are empty where the output is float.
   float residual_multiplier = 0;  // m_r

@@ -289,13 +289,12 @@ TEST(MakeEpilogue, TakesSumsThatWereKept) {
   }
 }
 
-TEST(MakeEpilogue, PairsFitUpTo64) {
+TEST(MakeEpilogue, SaysHowLargeWeightsAre) {
   Layer layer;
-  for (const auto& [largest, fit] : {std::pair(64, true), {-64, true}, {65, false}, {-65, false}}) {
-    layer.weight = Tensor::Of<int8_t>({2, 3}, {1, -2, 0, 64, -64, static_cast<int8_t>(largest)});
-    layer.SetWeightQuant(PerTensor(0.01f));
-    EXPECT_EQ(layer.Make()->pairs_fit, fit) << largest;
-  }
+  layer.weight = Tensor::Of<int8_t>({2, 3}, {1, -2, 0, 64, -128, 63});
+  layer.SetWeightQuant(PerTensor(0.01f));
+  EXPECT_EQ(layer.Make()->largest_weight, 128);
+  EXPECT_DOUBLE_EQ(layer.Make()->mean_weight, 258 / 6.0);
 }
 
 TEST(MakeEpilogue, RejectsWrongOperands) {

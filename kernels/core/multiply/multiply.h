@@ -29,8 +29,9 @@ struct Multiply {
   // Null, or weights that a later Multiply takes, as many as a panel's of this one: they come into the second-level
   // cache meanwhile. AVX2 leaves them, but for pairs.
   const void* next;
-  int rows;    // 1 .. kMaxRows
-  int panels;  // 1 .. as many as the inner loops take.
+  int parts_of_step;  // Of b, if it is a chunk of pairs (pairs.h).
+  int rows;           // 1 .. kMaxRows
+  int panels;         // 1 .. as many as the inner loops take.
   bool accumulate;
 };
 

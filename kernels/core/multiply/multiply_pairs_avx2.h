@@ -102,30 +102,31 @@ __attribute__((noinline)) void MultiplyPairTiles(const Multiply& m, const PairGr
   }
 }
 
-// Its groups, if they have so many steps; else that many of one step each. Where weights come from a file, their
-// numbers may be any.
-inline PairGroups GroupsOf(const PairGroups& found, int64_t steps) {
-  int64_t sum = 0;
-  for (int i = 0; i < kMaxGroupSteps; ++i) sum += int64_t{static_cast<uint32_t>(found.count[i])} * (kMaxGroupSteps - i);
-  if (sum == steps) return found;
-  PairGroups single = {};
-  single.count[kMaxGroupSteps - 1] = static_cast<int32_t>(steps);
-  return single;
+inline int64_t PartsOf(const PairGroups& groups) {
+  int64_t parts = 0;
+  for (int i = 0; i < kMaxGroupParts; ++i)
+    parts += int64_t{static_cast<uint32_t>(groups.count[i])} * (kMaxGroupParts - i);
+  return parts;
 }
 
 // Any number of rows times a chunk of a panel.
 void MultiplyPairs(const Multiply& all) {
-  const auto& found = *reinterpret_cast<const PairGroups*>(static_cast<const char*>(all.b) + all.depth * kPanelBytes);
-  const PairGroups groups = GroupsOf(found, all.depth);
-  int64_t offsets[kMaxPairSteps];  // In the order of the groups.
-  for (int64_t i = 0; i < all.depth; ++i) {
+  const int64_t most = all.depth * all.parts_of_step;
+  const auto& found = *static_cast<const PairGroups*>(all.b);
+  // Where weights come from a file, numbers may be any.
+  const PairGroups groups = PartsOf(found) <= most ? found : PairGroups{};
+  const int64_t parts = PartsOf(groups);
+  int64_t offsets[kMaxPairParts];  // In the order of the groups.
+  for (int64_t i = 0; i < parts; ++i) {
     const int64_t step = found.steps()[i];
     offsets[i] = all.offsets[step < 0 || step >= all.depth ? 0 : step];
   }
   Multiply m = all;
   m.offsets = offsets;
+  m.b = static_cast<const char*>(all.b) + PairWeightsOffset(most);
   const int tiles = all.rows / kPairTileRows;
-  const int64_t lines = all.next == nullptr ? 0 : PairChunkBytes(all.depth) / kLine;
+  // The next chunk has about as many parts.
+  const int64_t lines = all.next == nullptr ? 0 : PairWeightsOffset(most) / kLine + parts;
   MultiplyPairTiles<kPairTileRows>(m, groups, tiles, tiles > 0 ? (lines + tiles - 1) / tiles : 0);
   m.a = static_cast<const char*>(all.a) + tiles * kPairTileRows * all.a_stride;
   m.c += tiles * kPairTileRows * all.c_stride;

@@ -12,8 +12,8 @@
 namespace fuselage::int8::conv2d {
 
 template <direct::Loops (*kLoops)()>
-constexpr Variant Direct(const char* name, kernels::Isa isa, bool (*supports)(const Problem&) = direct::Supports) {
-  return {name, isa, supports, /*worthwhile=*/nullptr,
+constexpr Variant Direct(const char* name, kernels::Isa isa, bool (*worthwhile)(const Problem&) = nullptr) {
+  return {name, isa, direct::Supports, worthwhile,
           /*make=*/[](const Problem& problem) { return direct::Make(problem, kLoops()); }};
 }
 

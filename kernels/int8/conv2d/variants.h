@@ -15,7 +15,7 @@ using kernels::Isa;
 inline constexpr Variant kVariants[] = {
     {"scalar", Isa::kScalar, /*supports=*/nullptr, /*worthwhile=*/nullptr, MakeReference},
     Direct<direct::avx2::GetLoops>("avx2", Isa::kAvx2),
-    Direct<direct::avx2::GetPairLoops>("avx2 pairs", Isa::kAvx2, direct::SupportsPairs),
+    Direct<direct::avx2::GetPairLoops>("avx2 pairs", Isa::kAvx2, direct::WorthwhilePairs),
     Taps<direct::avx2::GetLoops>("avx2 taps", Isa::kAvx2),
     Winograd<winograd::avx2::GetLoops>("avx2 winograd", Isa::kAvx2),
     Direct<direct::avx_vnni::GetLoops>("avx_vnni", Isa::kAvxVnni),

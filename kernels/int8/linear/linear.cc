@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/core/multiply/pairs.h"
 #include "kernels/core/requantize.h"
 #include "kernels/int8/linear/variants.h"
 
@@ -94,14 +93,17 @@ class Linear : public kernels::Kernel {
     multiplier_ = Padded(params_.float_output ? epilogue.float_scale : epilogue.multiplier, as_one_, padded);
     float_bias_ = Padded(epilogue.float_bias, as_one_, padded);
     const Packing& packing = variant.packing;
-    params_.block_bytes = packing.BlockBytes(params_.depth);
+    const kernels::Pairs pairs = kernels::PairsOf(epilogue.mean_weight, epilogue.largest_weight);
+    const kernels::PairPanel panel = kernels::PairPanel::Of(params_.depth / packing.step, pairs);
+    params_.parts_of_step = panel.parts_of_step;
+    params_.block_bytes = packing.group_steps != nullptr ? panel.bytes() : params_.depth * packing.block;
     const TensorType packed_type{
         DType::kI8, {padded / packing.block * params_.block_bytes}, std::nullopt, Layout::kRowMajor};
     weight_ =
         desc.Packed("weight",
                     absl::StrCat("linear ", packing.block, " ", packing.group, " ", packing.step, " ",
                                  as_one_ == 1 ? "" : absl::StrCat("of ", as_one_, " rows "), ToString(packed_type)),
-                    [&] { return Packed(weight, packed_type); });
+                    [&] { return Packed(weight, packed_type, panel); });
     params_.weight = weight_->data<int8_t>();
     if (packing.x_bytes == 1 && input_type_ == DType::kI8) MoveInput(weight);
     step_offsets_ = StepOffsets(packing, params_.depth);
@@ -116,7 +118,7 @@ class Linear : public kernels::Kernel {
   }
 
  private:
-  [[gnu::cold]] Tensor Packed(const Tensor& weight, const TensorType& type) const {
+  [[gnu::cold]] Tensor Packed(const Tensor& weight, const TensorType& type, const kernels::PairPanel& panel) const {
     const Packing& packing = variant_.packing;
     Tensor packed(type);
     const int64_t row_channels = weight.dim(0), row_depth = weight.dim(1);
@@ -128,8 +130,7 @@ class Linear : public kernels::Kernel {
       }
     }
     for (int64_t n = 0; packing.group_steps != nullptr && n < params_.channels; n += packing.block) {
-      packing.group_steps(params_.depth / packing.step,
-                          static_cast<uint8_t*>(packed.raw_data()) + n / packing.block * params_.block_bytes);
+      packing.group_steps(panel, static_cast<uint8_t*>(packed.raw_data()) + n / packing.block * params_.block_bytes);
     }
     return packed;
   }
@@ -199,7 +200,7 @@ Params ProblemOf(const KernelDesc& desc, const Epilogue& epilogue) {
   const int64_t channels = desc.output().shape.back();
   Params params;
   params.rows = channels == 0 ? 0 : desc.output().num_elements() / channels;
-  params.pairs_fit = epilogue.pairs_fit;
+  params.pairs = kernels::PairsOf(epilogue.mean_weight, epilogue.largest_weight);
   return params;
 }
 
@@ -223,10 +224,6 @@ const Variant& VariantFor(Isa isa, int64_t rows) {
   Params params;
   params.rows = rows;
   return kernels::BestVariant(Variants(), isa, params);
-}
-
-int64_t Packing::BlockBytes(int64_t depth) const {
-  return group_steps != nullptr ? kernels::PairPanelBytes(depth / step) : depth * block;
 }
 
 bool IsPacked(const Packing& packing, DType type, int64_t features) {

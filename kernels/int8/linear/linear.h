@@ -11,6 +11,7 @@
 
 #include "absl/types/span.h"
 #include "kernels/core/kernel.h"
+#include "kernels/core/multiply/pairs.h"
 #include "kernels/core/registry.h"
 #include "kernels/core/requantize.h"
 #include "kernels/core/variant.h"
@@ -27,16 +28,15 @@ struct Packing {
   int block = 1, group = 1, step = 1;
   int x_bytes = 2;
   int tile_rows = 0;
-  void (*group_steps)(int64_t steps, uint8_t* panel) = nullptr;
-
-  int64_t BlockBytes(int64_t depth) const;  // Of w.
+  void (*group_steps)(const kernels::PairPanel& panel, uint8_t* weights) = nullptr;
 };
 
 // Arrays have an entry per channel, padded to a multiple of the packing's block.
 struct Params {
-  bool pairs_fit = false;                     // Epilogue::pairs_fit.
+  kernels::Pairs pairs = kernels::Pairs::kExceed;
   int64_t rows = 0, channels = 0, depth = 0;  // M; N; K, padded to a multiple of the packing's step.
   const int8_t* weight = nullptr;
+  int parts_of_step = 1;                  // Of panels of pairs.
   int64_t block_bytes = 0;                // From one block of it to the next.
   const int64_t* step_offsets = nullptr;  // [depth / step], bytes: where the steps of a packed x's row are.
   // What is added to the accumulator: b32, or -z_x * sum w for a float output; less 128 * sum w where x is code + 128.

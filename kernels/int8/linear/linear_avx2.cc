@@ -16,7 +16,7 @@ struct WordProduct {
   }
 };
 
-// vpmaddubsw adds two products u8 * i8 in 16 bits, exactly where Epilogue::pairs_fit: three instructions for 32
+// vpmaddubsw adds two products u8 * i8 in 16 bits, exactly where they fit (Pairs::kFit): three instructions for 32
 // products where words take four. A few rows stream weights, which take their time.
 struct PairProduct {
   using Input = uint8_t;
@@ -35,14 +35,17 @@ void MultiplyPanel(const Params& p, const uint8_t* x, const Range& range, int32_
   m.c_stride = kernels::kPanel;
   m.rows = static_cast<int>(range.row_end - range.row_begin);
   m.panels = 1;
-  const int64_t steps = p.depth / kernels::kDwordBytes, chunk = kernels::PairChunkSteps(steps);
+  m.parts_of_step = p.parts_of_step;
+  const int64_t steps = p.depth / kernels::kDwordBytes;
+  const kernels::PairPanel panel = {steps, p.parts_of_step};
+  const int64_t chunk = panel.chunk_steps();
   m.b = p.weight + range.channel_begin / kernels::kPanel * p.block_bytes;
   m.a = x + range.row_begin * p.depth;
   m.offsets = p.step_offsets;
   for (int64_t step = 0; step < steps; step += chunk, m.offsets += chunk) {
     m.depth = steps - step < chunk ? steps - step : chunk;
     kernels::MultiplyPairs(m);
-    m.b = static_cast<const int8_t*>(m.b) + kernels::PairChunkBytes(chunk);
+    m.b = static_cast<const int8_t*>(m.b) + panel.chunk_bytes();
     m.accumulate = true;
   }
   if (steps == 0) std::memset(sums, 0, m.rows * kernels::kPanelBytes);

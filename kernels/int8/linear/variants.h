@@ -4,7 +4,6 @@
 #define FUSELAGE_KERNELS_INT8_LINEAR_VARIANTS_H_
 
 #include "kernels/core/isa.h"
-#include "kernels/core/multiply/pairs.h"
 #include "kernels/int8/linear/linear.h"
 
 namespace fuselage::int8::linear {
@@ -14,8 +13,8 @@ using kernels::Isa;
 
 // Fewer rows stream the weights, and AVX-512 VNNI's products are fast enough for that.
 inline bool FillsTiles(const Params& params) { return params.rows >= 16; }
-inline bool PairsFit(const Params& params) { return params.pairs_fit; }
-inline bool PairsFillTiles(const Params& params) { return params.pairs_fit && params.rows >= 4; }
+inline bool PairsFit(const Params& params) { return params.pairs == kernels::Pairs::kFit; }
+inline bool PairsFillTiles(const Params& params) { return params.rows >= 4 && params.pairs != kernels::Pairs::kExceed; }
 
 inline constexpr Variant kVariants[] = {
     {"scalar", Isa::kScalar, nullptr, {1, 1, 1, 2}, 64, scalar::Run},

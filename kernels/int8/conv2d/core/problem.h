@@ -9,8 +9,9 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/core/kernel.h"
-#include "kernels/core/requantize.h"
+#include "kernels/core/multiply/pairs.h"
 #include "kernels/core/placement/placement.h"
+#include "kernels/core/requantize.h"
 
 namespace fuselage::int8::conv2d {
 
@@ -69,6 +70,8 @@ struct Problem {
   const kernels::KernelDesc* desc = nullptr;  // What it is the problem of.
   int threads = 1;
   kernels::Placement input_placement, residual_placement, output_placement;
+
+  kernels::Pairs pairs() const { return kernels::PairsOf(epilogue.mean_weight, epilogue.largest_weight); }
 
   // The same on dense operands.
   Problem Dense() const {

@@ -16,7 +16,7 @@ bool Supports(const Problem& problem);
 bool SupportsSmallGroups(const Problem& problem);
 // And weights that vpmaddubsw takes.
 inline bool SupportsSmallGroupPairs(const Problem& problem) {
-  return problem.epilogue.pairs_fit && SupportsSmallGroups(problem);
+  return problem.pairs() == kernels::Pairs::kFit && SupportsSmallGroups(problem);
 }
 // Either, with its loops. Results leave by direct's.
 std::unique_ptr<Algorithm> Make(const Problem& problem, const Loops& loops, const direct::Loops& direct);

@@ -1,6 +1,6 @@
 // AVX2's depthwise convolution: two taps, widened to int16, for vpmaddwd to multiply and add. Groups also take four
-// channels, as bytes, which vpmaddubsw adds two by two in 16 bits, exactly where Epilogue::pairs_fit; depthwise gains
-// nothing by it.
+// channels, as bytes, which vpmaddubsw adds two by two in 16 bits, exactly where they fit (Pairs::kFit); depthwise
+// gains nothing by it.
 #include <string.h>
 
 #include "kernels/core/avx2.h"

@@ -38,7 +38,7 @@ class Direct : public Algorithm {
     const int32_t zero_point = problem.input_zero_point;
     pad_ = static_cast<uint8_t>(static_cast<uint8_t>(zero_point) ^ constants_.input_flip());
     PlanRows();
-    PlanDepth();
+    PlanDepth(problem.pairs());
     PlanTasks(problem.threads);
     SetWeight(problem,
               absl::StrCat("conv2d ", geometry_.groups, " ", depth_, " ", run_dwords_, " ", loops.element_bytes, " ",
@@ -77,7 +77,7 @@ class Direct : public Algorithm {
   }
 
   // A run of contiguous dwords for each kernel row; for each tap where dilated.
-  void PlanDepth() {
+  void PlanDepth(kernels::Pairs pairs) {
     const Geometry& g = geometry_;
     const bool contiguous = g.dilation_x == 1;
     run_dwords_ = CeilDiv(contiguous ? g.kernel_width * tap_bytes_ : tap_bytes_, kDwordBytes);
@@ -88,10 +88,11 @@ class Direct : public Algorithm {
       }
     }
     depth_ = static_cast<int64_t>(offsets_.size());
-    chunk_depth_ = CeilDiv(depth_, CeilDiv(depth_, loops_.chunk_depth));
+    pair_panel_ = kernels::PairPanel::Of(depth_, pairs);
     const bool grouped = loops_.group != nullptr;
-    chunk_bytes_ = grouped ? kernels::PairChunkBytes(chunk_depth_) : chunk_depth_ * kPanelBytes;
-    panel_bytes_ = grouped ? kernels::PairPanelBytes(depth_) : depth_ * kPanelBytes;
+    chunk_depth_ = grouped ? pair_panel_.chunk_steps() : CeilDiv(depth_, CeilDiv(depth_, loops_.chunk_depth));
+    chunk_bytes_ = grouped ? pair_panel_.chunk_bytes() : chunk_depth_ * kPanelBytes;
+    panel_bytes_ = grouped ? pair_panel_.bytes() : depth_ * kPanelBytes;
   }
 
   void PlanTasks(int threads) {
@@ -162,7 +163,7 @@ class Direct : public Algorithm {
       }
     }
     for (int64_t panel = 0; loops_.group != nullptr && panel < g.groups * panels(); ++panel) {
-      loops_.group(depth_, packed.data<uint8_t>() + panel * panel_bytes_);
+      loops_.group(pair_panel_, packed.data<uint8_t>() + panel * panel_bytes_);
     }
     return packed;
   }
@@ -269,6 +270,7 @@ class Direct : public Algorithm {
     m.b = weight;
     m.b_stride = panel_bytes_;
     m.c_stride = accumulator_stride_;
+    m.parts_of_step = pair_panel_.parts_of_step;
     m.panels = static_cast<int>(panel_count);
     m.accumulate = first_dword > 0;
     // Scattered pixels are one line, too.
@@ -308,6 +310,7 @@ class Direct : public Algorithm {
   int64_t tap_bytes_, columns_, pixel_bytes_, row_bytes_, rows_bytes_;
   int64_t run_dwords_, depth_, chunk_depth_;
   int64_t chunk_bytes_, panel_bytes_;  // Of weights.
+  kernels::PairPanel pair_panel_;      // One, if Loops::group makes them.
   std::vector<int64_t> offsets_;       // Where the depth's dwords lie, from an output pixel's first tap.
   int64_t block_rows_, row_blocks_, panel_splits_;
   std::vector<int64_t> pixel_offsets_;  // Where the pixels of a block of rows are in the copy; empty: row by row.

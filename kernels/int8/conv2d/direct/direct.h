@@ -11,7 +11,7 @@ namespace fuselage::int8::conv2d::direct {
 
 // Any convolution whose operands lie by rows.
 inline bool Supports(const Problem& problem) { return problem.by_rows(); }
-inline bool SupportsPairs(const Problem& problem) { return problem.by_rows() && problem.epilogue.pairs_fit; }
+inline bool WorthwhilePairs(const Problem& problem) { return problem.pairs() != kernels::Pairs::kExceed; }
 bool SupportsFew(const Problem& problem);
 // Whether lanes along the depth take fewer products than panels do, and their sums.
 bool WorthwhileFew(const Problem& problem, const Loops& loops);

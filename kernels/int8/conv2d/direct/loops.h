@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "kernels/core/multiply/pairs.h"
 #include "kernels/core/variant.h"
 #include "kernels/int8/conv2d/core/loops.h"
 
@@ -27,7 +28,7 @@ struct Loops {
   FinishPixels* finish;
   // Groups the steps of a panel of weights, for a multiply that wants that (kernels/core/multiply/pairs.h), and
   // max_panels is 1. Null: they stay as they are.
-  void (*group)(int64_t steps, uint8_t* panel);
+  void (*group)(const kernels::PairPanel& panel, uint8_t* weights);
   // Both at once, for a line of any number of pixels whose results are codes: sums need not leave the registers, or not
   // the first-level cache. Null: apart.
   void (*multiply_codes)(const Multiply&, const OutputStage&, const Destination&);
