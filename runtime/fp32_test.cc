@@ -55,6 +55,12 @@ std::vector<Case> ConvCases() {
          return g.Call("conv2d", {g.Input({1, 3, 17, 13}), g.Constant({16, 3, 7, 7}), g.Constant({16})},
                        ConvAttributes({2, 2}, {3, 2, 1, 4}));
        }},
+      {"conv_of_a_column",
+       [](GraphBuilder& g) {
+         return g.Call("conv2d",
+                       {g.Input({2, 8, 33, 1}), g.Constant({6, 4, 5, 1}), g.Constant({6}), g.Input({2, 6, 17, 1})},
+                       ConvAttributes({2, 3}, {1, 0, 3, 0}, {1, 1}, 2, "relu"));
+       }},
       {"conv_dilated_grouped_relu",
        [](GraphBuilder& g) {
          return g.Call("conv2d", {g.Input({1, 8, 12, 12}), g.Constant({12, 2, 3, 2}), g.Constant({12})},

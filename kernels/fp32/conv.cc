@@ -38,6 +38,16 @@ absl::StatusOr<Geometry> GeometryOf(const KernelDesc& desc, const Tensor& weight
   return g;
 }
 
+// An image of one column lies in memory as one of one row does, for which oneDNN's kernels are made.
+bool IsColumn(const KernelDesc& desc, const Geometry& g) {
+  return g.kernel.size() == 2 && g.kernel[1] == 1 && g.pad_begin[1] == 0 && desc.input(0).shape[3] == 1 &&
+         desc.output().shape[3] == 1;
+}
+void SwapAxes(Geometry* g) {
+  for (Dims* axes : {&g->kernel, &g->stride, &g->dilation, &g->pad_begin, &g->pad_end})
+    std::swap((*axes)[0], (*axes)[1]);
+}
+
 Dims MinusOne(Dims dims) {
   for (int64_t& dim : dims) --dim;
   return dims;
@@ -66,14 +76,19 @@ MemoryDesc WantedOf(const TensorType& type) { return type.rank() < 5 ? DescOf(ty
 
 absl::StatusOr<Call> ConvCall(const KernelDesc& desc) {
   ASSIGN_OR_RETURN(const Tensor* weight, CheckedFloatParameter(desc, "weight"));
-  ASSIGN_OR_RETURN(const Geometry g, GeometryOf(desc, *weight));
+  ASSIGN_OR_RETURN(Geometry g, GeometryOf(desc, *weight));
   Call call;
   ASSIGN_OR_RETURN(const MemoryDesc bias, AddBias(desc, call));
 
-  const MemoryDesc src = WantedOf(desc.input(0)), dst = WantedOf(desc.output());
-  const Dims weight_dims = g.groups == 1 ? weight->shape()
-                                         : Concat({g.groups, weight->dim(0) / g.groups},
-                                                  Dims(weight->shape().begin() + 1, weight->shape().end()));
+  TensorType x = desc.input(0), y = desc.output();
+  if (IsColumn(desc, g)) {
+    SwapAxes(&g);
+    for (TensorType* type : {&x, &y}) std::swap(type->shape[2], type->shape[3]);
+  }
+  const MemoryDesc src = WantedOf(x), dst = WantedOf(y);
+  const Dims channels =
+      g.groups == 1 ? Dims{weight->dim(0), weight->dim(1)} : Dims{g.groups, weight->dim(0) / g.groups, weight->dim(1)};
+  const Dims weight_dims = Concat(channels, g.kernel);
   const auto primitive_of = [&](const dnnl::post_ops& post_ops) {
     using Convolution = dnnl::convolution_forward;
     constexpr auto kInference = dnnl::prop_kind::forward_inference;
@@ -91,7 +106,7 @@ absl::StatusOr<Call> ConvCall(const KernelDesc& desc) {
   if (desc.has_input(1) && copied) {
     post_ops.append_sum();  // oneDNN adds another operand to a volume in its reference alone.
   } else if (desc.has_input(1)) {
-    post_ops.append_binary(dnnl::algorithm::binary_add, DescOf(desc.input(1)));
+    post_ops.append_binary(dnnl::algorithm::binary_add, DescOf(y));
   }
   RETURN_IF_ERROR(AppendActivation(desc, post_ops));
   dnnl::convolution_forward::primitive_desc primitive = primitive_of(post_ops);
@@ -99,12 +114,12 @@ absl::StatusOr<Call> ConvCall(const KernelDesc& desc) {
   while (desc.has_input(1) && !copied && absl::StrContains(primitive.impl_info_str(), "gemm")) {
     if (!primitive.next_impl()) return absl::UnimplementedError("oneDNN adds this residual wrongly");
   }
-  call.inputs = {Call::InLayout(DNNL_ARG_SRC, 0, primitive.src_desc(), DescOf(desc.input(0)))};
-  call.outputs = {Call::InLayout(DNNL_ARG_DST, 0, primitive.dst_desc(), DescOf(desc.output()))};
+  call.inputs = {Call::InLayout(DNNL_ARG_SRC, 0, primitive.src_desc(), DescOf(x))};
+  call.outputs = {Call::InLayout(DNNL_ARG_DST, 0, primitive.dst_desc(), DescOf(y))};
   if (desc.has_input(1) && copied) {
     call.inputs.push_back({DNNL_ARG_DST, 1, primitive.dst_desc(), DescOf(desc.input(1))});
   } else if (desc.has_input(1)) {
-    call.inputs.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, 1, DescOf(desc.input(1))});
+    call.inputs.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, 1, DescOf(y)});
   }
   call.SetPrimitive(primitive, dnnl::convolution_forward(primitive));
   call.SetWeight(desc, RowMajor(weight_dims), primitive.weights_desc());

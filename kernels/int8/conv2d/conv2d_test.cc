@@ -371,6 +371,31 @@ TEST(Conv2dTest, ThreadsShareTheColumnsOfARow) {
   EXPECT_EQ(ran["avx512_vnni_emulated"], 60);
 }
 
+// An image of one column gives what that of one row does.
+TEST(Conv2dTest, AColumnIsARow) {
+  std::map<std::string, int> ran;
+  for (uint64_t seed = 0; seed < 24; ++seed) {
+    Picker pick(seed);
+    Case row;
+    PickOperands(pick, &row);
+    row.batch = 1 + pick(2);
+    row.groups = seed % 4 == 0 ? 2 : 1;
+    row.in_channels = row.groups * (1 + pick(40)), row.out_channels = row.groups * (1 + pick(40));
+    row.height = row.kernel_height = 1, row.width = 20 + pick(60);
+    row.kernel_width = 1 + pick(7), row.stride_x = 1 + pick(2), row.dilation_x = 1 + pick(2);
+    row.top = row.bottom = 0, row.left = pick(4), row.right = pick(4);
+    Case column = row;
+    std::swap(column.height, column.width);
+    std::swap(column.kernel_height, column.kernel_width);
+    std::swap(column.stride_y, column.stride_x);
+    std::swap(column.dilation_y, column.dilation_x);
+    std::swap(column.top, column.left);
+    std::swap(column.bottom, column.right);
+    EXPECT_EQ(RunVariant(Scalar(), Instance(column, seed)), RunVariant(Scalar(), Instance(row, seed))) << seed;
+    ExpectVariantsEqual(column, seed, &ran);
+  }
+}
+
 // Dilations about as large as the image, whose padding most taps lie in: blocks of rows, several panels and chunks.
 TEST(Conv2dTest, TapsOutsideTheInput) {
   std::map<std::string, int> ran;
