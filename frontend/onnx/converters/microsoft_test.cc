@@ -242,6 +242,39 @@ TEST(Dynamic, QuantizeMatMul) {
   ExpectSame(halves, wanted);
 }
 
+// An LSTM of the values of its codes.
+TEST(Dynamic, QuantizeLstm) {
+  const auto model = [] {
+    ModelBuilder made;
+    made.Input("x", {5, 2, 3}).Output("y").Initializer("b", Seeded({2, 32}, 7));
+    return made;
+  };
+  const Tensor w = Seeded({2, 3, 16}, 1, DType::kI8), r = Seeded({2, 4, 16}, 2, DType::kI8);
+  for (const bool columns : {false, true}) {
+    const Shape shape = columns ? Shape{2, 16} : Shape{2};
+    const Tensor scale = Seeded(shape, 3), zero_point = Seeded(shape, 4, DType::kI8);
+    const auto real = [&](const Tensor& codes) {
+      Tensor all(DType::kF32, {2, 16, codes.dim(1)});
+      for (int64_t i = 0; i < codes.num_elements(); ++i) {
+        const int64_t column = i % 16, row = i / 16 % codes.dim(1), direction = i / 16 / codes.dim(1);
+        const int64_t of = columns ? direction * 16 + column : direction;
+        const auto moved = static_cast<float>(codes.At(i) - zero_point.At(of));
+        all.Set((direction * 16 + column) * codes.dim(1) + row, moved * static_cast<float>(scale.At(of)));
+      }
+      return all;
+    };
+    ModelBuilder quantized = model(), wanted = model();
+    for (const auto& [name, tensor] : {std::pair("w", w), {"r", r}, {"s", scale}, {"z", zero_point}}) {
+      quantized.Initializer(name, tensor);
+    }
+    quantized.Node("DynamicQuantizeLSTM", {"x", "w", "r", "b", "", "", "", "", "s", "z", "s", "z"}, {"y"});
+    quantized.String("direction", "bidirectional").Int("hidden_size", 4).Domain(kMicrosoft);
+    wanted.Initializer("w", real(w)).Initializer("r", real(r)).Node("LSTM", {"x", "w", "r", "b"}, {"y"});
+    wanted.String("direction", "bidirectional").Int("hidden_size", 4);
+    ExpectSame(quantized, wanted);
+  }
+}
+
 // Rows of 5 values in blocks of 4: the last block is half empty.
 TEST(MatMulNBits, BlocksOfFourBits) {
   ModelBuilder model = Float({1, 5});
