@@ -343,7 +343,7 @@ class Walk {
 
   // What is several nodes, each of which may read any before it.
   absl::StatusOr<bool> ReplaceByNodes(Node* node) {
-    for (const auto rule : {AsLookup, AsAttention}) {
+    for (const auto rule : {AsLookup, AsAttention, OfImageAndConstants}) {
       NewNodes nodes(*node);
       ASSIGN_OR_RETURN(const bool replaced, rule(*node, nodes));
       if (!replaced) continue;

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "ir/match/in_place.h"
 #include "ir/match/properties.h"
 
 namespace fuselage::normalize {
@@ -100,6 +101,41 @@ std::vector<NewCall> OfOneRow(const Node& node) {
     call.operands.push_back(image);
   }
   return {std::move(call), {"squeeze", {}, {}, Row()}};
+}
+
+absl::StatusOr<bool> OfImageAndConstants(const Node& node, NewNodes& nodes) {
+  if (!node.is_call() || !node.op()->elementwise || !match::IsF32(node) || node.tensor_type().rank() != 3) return false;
+  if (node.module() == nullptr ? match::IsInPlace(node.target()) : !node.module()->parameters.empty()) return false;
+  const std::vector<Node*> values = node.operands();
+  const auto view = std::find_if(values.begin(), values.end(), [&](const Node* value) {
+    return value != nullptr && IsView(*value) && value->type() == node.type();
+  });
+  if (view == values.end()) return false;
+  const Shape &shape = node.tensor_type().shape, &image = (*view)->operand(0)->tensor_type().shape;
+  const bool is_row = image == Shape{shape[0], shape[1], 1, shape[2]};
+  if (!is_row && image != Shape{shape[0], shape[1], shape[2], 1}) return false;
+  std::vector<Node*> operands;
+  bool all_views = true;
+  for (Node* operand : values) {
+    if (operand != nullptr && IsView(*operand) && operand->type() == node.type() &&
+        operand->operand(0)->type() == (*view)->operand(0)->type()) {
+      operands.push_back(operand->operand(0));
+      continue;
+    }
+    if (operand == nullptr || operand->kind() != ir::NodeKind::kGetAttr || !match::IsF32(*operand)) return false;
+    all_views = false;
+    Tensor constant = *operand->graph().FindParameterOrNull(operand->target())->tensor;
+    Shape with_axis = constant.shape();
+    const size_t behind = is_row ? 1 : 0;  // Dimensions of it that come behind the new one.
+    if (with_axis.size() > behind) with_axis.insert(with_axis.end() - static_cast<int64_t>(behind), 1);
+    constant.set_type({DType::kF32, std::move(with_axis), std::nullopt, Layout::kRowMajor});
+    ASSIGN_OR_RETURN(operands.emplace_back(), nodes.Constant(std::move(constant), "of_image"));
+  }
+  if (is_row && all_views) return false;  // OfOneRow's, which keeps the module.
+  ASSIGN_OR_RETURN(Node * call, nodes.Add(node.op()->name, std::move(operands), node.attributes()));
+  const std::vector<int64_t> axis = {is_row ? kHeight : kHeight + 1};
+  RETURN_IF_ERROR(nodes.Add("squeeze", {call}, {{"dims", axis}}).status());
+  return true;
 }
 
 Node* ViewedAndBackOrNull(const Node& node) {
