@@ -47,9 +47,11 @@ bool IsLayer(const Node& node) {
 // In the layer's result, and in its input, which has the same rank.
 int ChannelAxis(const Node& layer) { return match::ChannelAxis(layer, layer.tensor_type()); }
 
-// x, where `node` is x times a constant and has x's type; null elsewhere.
-Node* FactorOrNull(const Node& node) {
-  if (!node.IsOp("mul") || !match::IsF32(node)) return nullptr;
+// x, where `node` is x times or plus a constant and has x's type; null elsewhere.
+Node* MappedOrNull(const Node& node) {
+  const bool is_sum =
+      node.IsOp("add") && node.attribute("alpha").as_float() == 1 && node.attribute("activation").as_string() == "none";
+  if ((!node.IsOp("mul") && !is_sum) || !match::IsF32(node)) return nullptr;
   if (node.kind() != ir::NodeKind::kCallModule && match::IsInPlace(node.target())) return nullptr;
   for (const int side : {0, 1}) {
     Node* x = node.operand(side);
@@ -59,21 +61,23 @@ Node* FactorOrNull(const Node& node) {
   return nullptr;
 }
 
-// What is folded, or left with a remark: batch norms, and products with a constant. Null for others.
-Node* InputOrNull(const Node& node) { return node.IsOp("batch_norm") ? node.operand(0) : FactorOrNull(node); }
+// What is folded, or left with a remark: batch norms, and products and sums with a constant. Null for others.
+Node* InputOrNull(const Node& node) { return node.IsOp("batch_norm") ? node.operand(0) : MappedOrNull(node); }
 
-// The constant that the product of `x` is with; why it is none for each channel, or empty.
-std::string WhyNotByChannel(const Node& mul, const Node& x, ChannelMap* map) {
-  const Node& constant = *mul.operand(mul.operand(0) == &x ? 1 : 0);
-  const Tensor& factors = *mul.graph().FindParameterOrNull(constant.target())->tensor;
-  if (factors.type().quant) return absl::StrCat("%", constant.name(), " is quantized");
+// The constant that the product or sum of `x` is with; why it is none for each channel, or empty.
+std::string WhyNotByChannel(const Node& node, const Node& x, ChannelMap* map) {
+  const Node& constant = *node.operand(node.operand(0) == &x ? 1 : 0);
+  const Tensor& numbers = *node.graph().FindParameterOrNull(constant.target())->tensor;
+  if (numbers.type().quant) return absl::StrCat("%", constant.name(), " is quantized");
   map->axis = kEveryAxis;
-  for (int i = 0; i < factors.rank(); ++i) {
-    if (factors.dim(i) == 1) continue;
+  for (int i = 0; i < numbers.rank(); ++i) {
+    if (numbers.dim(i) == 1) continue;
     if (map->axis != kEveryAxis) return absl::StrCat("%", constant.name(), " varies along more than one axis");
-    map->axis = i + mul.tensor_type().rank() - factors.rank();
+    map->axis = i + node.tensor_type().rank() - numbers.rank();
   }
-  map->affine = {ToDoubles(factors), std::vector<double>(factors.num_elements(), 0)};
+  const std::vector<double> values = ToDoubles(numbers);
+  map->affine = node.IsOp("mul") ? Affine{values, std::vector<double>(values.size(), 0)}
+                                 : Affine{std::vector<double>(values.size(), 1), values};
   return "";
 }
 
@@ -133,7 +137,7 @@ absl::Status Apply(ir::Graph& graph, Node* layer, Node* node, Node* input, Folde
   std::map<std::string, std::string> parameters = module->parameters;
   parameters["weight"] = graph.AddParameter(absl::StrCat(module->path, ".folded_weight"),
                                             std::make_shared<const Tensor>(std::move(folded.weight)));
-  if (parameters.count("bias") > 0 || node->IsOp("batch_norm")) {
+  if (parameters.count("bias") > 0 || !node->IsOp("mul")) {
     parameters["bias"] = graph.AddParameter(absl::StrCat(module->path, ".folded_bias"),
                                             std::make_shared<const Tensor>(std::move(folded.bias)));
   }
@@ -232,7 +236,7 @@ std::string MatchBefore(const Node& node, const ChannelMap& map, const Node& lay
   const Affine affine = map.Over(node.tensor_type().shape[ChannelAxis(layer)]);
   const bool shifted = std::any_of(affine.shift.begin(), affine.shift.end(), [](double s) { return s != 0; });
   if (shifted && IsPadded(layer)) {
-    return absl::StrCat("%", layer.name(), " pads with zeros behind the batch norm, whose shift is not 0");
+    return absl::StrCat("%", layer.name(), " pads with zeros behind it, and its shift is not 0");
   }
   *folded = FoldBefore(parts, affine);
   if (!AllFinite(folded->weight) || !AllFinite(folded->bias)) return "the folded weights are not finite";
@@ -251,7 +255,7 @@ absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Nod
   map.input = InputOrNull(*node);
   Node* user = !options.only_after_conv() && node->has_one_use() ? node->only_user() : nullptr;
   const bool in_front = user != nullptr && IsLayer(*user);
-  // A product that is beside no layer is none that could be folded.
+  // A product or sum that is beside no layer is none that could be folded.
   const bool near = node->IsOp("batch_norm") || IsLayer(*map.input) || in_front;
   const auto declined = [&](absl::string_view why) {
     if (near) missed.emplace_back(node, absl::StrCat("not folded: ", why));

@@ -1,9 +1,11 @@
-// conv_bn: folds what is affine per channel into the weights beside it: batch norms in evaluation, and products with a
-// constant that is one number, or one for each channel (a layer scale, the gain of an activation, pixels in 255ths).
+// conv_bn: folds what is affine per channel into the weights beside it: batch norms in evaluation, and products and
+// sums with a constant that is one number, or one for each channel (a layer scale, the gain of an activation, pixels in
+// 255ths, a bias that stands by itself).
 //
 //   bn(conv(x))  =>  conv'(x)    W' = W * g,  b' = (b - mean) * g + beta,  g = gamma / sqrt(variance + eps)
 //   conv(bn(x))  =>  conv'(x)    W' = W * g of the input channel,  b' = b + sum W * (beta - mean * g)
 //   conv(x) * g, conv(x * g)     the same, with mean and beta 0
+//   conv(x) + b, conv(x + b)     with a gain of 1
 //   bn(view(layer(x)))  =>  view(layer'(x))   for permutes and reshapes that keep the channels together
 //
 //   bn(x)        =>  a depthwise convolution of one tap, where there is no layer to fold it into

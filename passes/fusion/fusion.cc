@@ -86,9 +86,22 @@ std::string WhyNoResidual(const Node& conv, const Node& add, const Node& residua
   return "";
 }
 
+// Whether what alone reads a function goes on with it: with numbers, element by element. On codes all of it is one
+// table, in place of the function too.
+bool GoesOn(const Node& function) {
+  if (ActivationOf(function).is_clamp() || !function.has_one_use()) return false;
+  const Node& user = *function.only_user();
+  if (user.op() == nullptr || !user.op()->elementwise || !match::IsF32(user)) return false;
+  const std::vector<Node*> operands = user.operands();
+  return operands.size() > 1 && std::all_of(operands.begin(), operands.end(), [&](const Node* x) {
+           return x == &function ||
+                  (x != nullptr && x->kind() == NodeKind::kGetAttr && x->tensor_type().num_elements() == 1);
+         });
+}
+
 // Chains of elementwise ops become one op of their own, where an add has a relu at most.
 bool TakesIn(const Node& producer, const Node& activation) {
-  return IsFusable(producer) && (activation.IsOp("relu") || !producer.op()->elementwise);
+  return IsFusable(producer) && (activation.IsOp("relu") || !producer.op()->elementwise) && !GoesOn(activation);
 }
 
 // What computes the elements that `user` reads: views in between, which have no other reader, only move or select them.

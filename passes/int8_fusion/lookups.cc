@@ -18,7 +18,7 @@ constexpr char kLookup[] = "int8.lookup";  // Its kernel runs any.
 constexpr int64_t kBytes = 256;
 constexpr int64_t kMostTables = 64;  // 16 KiB.
 constexpr size_t kMostNodes = 8;     // That make one table of codes.
-constexpr int64_t kLeastOperations = 3;  // An element: kernels of fewer are no slower than a table.
+constexpr int64_t kLeastOperations = 2;  // An element: a kernel of one is no slower than a table.
 
 bool IsParameter(const Node* node) { return node->kind() == ir::NodeKind::kGetAttr; }
 // Or its codes.
