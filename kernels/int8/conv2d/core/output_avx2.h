@@ -88,11 +88,15 @@ inline __m256i CodesOf(const PanelConstants& c, __m256* v) {
 // A function's loop has to be found and begun: that is for the values of some pixels at a time, [pixel][16] in memory.
 constexpr int kActivatedPixels = 16;
 
+inline void ActivatePixels(const PanelConstants& c, float* values, int count) {
+  static_assert(kPanel % kernels::kActivatedTogether == 0, "pixels are whole tiles");
+  kernels::avx2::Activate(*c.function, values, count * kPanel);
+}
+
 // The codes of `count` pixels of `values`: store(codes) of each. There is room for an even number of them.
 template <typename Store>
 inline void ActivateCodes(const PanelConstants& c, float* values, int count, Store store) {
-  static_assert(kPanel % kernels::kActivatedTogether == 0, "pixels are whole tiles");
-  kernels::avx2::Activate(*c.function, values, count * kPanel);
+  ActivatePixels(c, values, count);
   if (count % 2 != 0) memset(values + count * kPanel, 0, kPanel * sizeof(float));
   const __m256 multiplier = _mm256_set1_ps(c.function_multiplier);
   const kernels::avx2::OutputCodes to = c.codes;

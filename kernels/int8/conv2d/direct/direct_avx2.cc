@@ -56,9 +56,10 @@ void FinishCodes(const OutputStage& stage, const Destination& to, const int32_t*
 
 template <typename Form, bool kWhole>
 void FinishActivated(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+  constexpr bool kFloat = Form::kind == OutputKind::kFloat;
   const PanelConstants constants = PanelConstantsOf(stage, to.channel);
   const int channels = to.channels;
-  const int64_t stride = to.pixel_stride, residual_stride = to.residual_pixel_stride;
+  const int64_t stride = to.pixel_stride * (kFloat ? sizeof(float) : 1), residual_stride = to.residual_pixel_stride;
   uint8_t* out = static_cast<uint8_t*>(to.output);
   const uint8_t* residual = to.residual;
   alignas(32) float values[kActivatedPixels * kPanel];
@@ -66,15 +67,27 @@ void FinishActivated(const OutputStage& stage, const Destination& to, const int3
     count = pixels < kActivatedPixels ? pixels : kActivatedPixels;
     for (int pixel = 0; pixel < count; ++pixel, c += c_stride) {
       __m256 v[2];
-      PixelOf<Form, kWhole>(constants, LoadVector(c), LoadVector(c + 8), residual, channels, v);
+      if constexpr (kFloat) {
+        v[0] = FloatsOf(constants, 0, LoadVector(c));
+        v[1] = FloatsOf(constants, 1, LoadVector(c + 8));
+      } else {
+        PixelOf<Form, kWhole>(constants, LoadVector(c), LoadVector(c + 8), residual, channels, v);
+      }
       _mm256_store_ps(values + pixel * kPanel, v[0]);
       _mm256_store_ps(values + pixel * kPanel + 8, v[1]);
       if (Form::residual) residual += residual_stride;
     }
-    ActivateCodes(constants, values, count, [&](__m128i codes) {
-      StoreCodes<kWhole>(codes, channels, out);
-      out += stride;
-    });
+    if constexpr (kFloat) {
+      ActivatePixels(constants, values, count);
+      for (int pixel = 0; pixel < count; ++pixel, out += stride) {
+        memcpy(out, values + pixel * kPanel, (kWhole ? kPanel : channels) * sizeof(float));
+      }
+    } else {
+      ActivateCodes(constants, values, count, [&](__m128i codes) {
+        StoreCodes<kWhole>(codes, channels, out);
+        out += stride;
+      });
+    }
   }
 }
 
@@ -86,7 +99,8 @@ void FinishPanels(const OutputStage& stage, const Destination& to, const int32_t
     if constexpr (Form::kind == OutputKind::kActivatedCodes) {
       finish = whole ? FinishActivated<Form, true> : FinishActivated<Form, false>;
     } else if constexpr (Form::kind == OutputKind::kFloat) {
-      finish = whole ? FinishFloats<true> : FinishFloats<false>;
+      finish = stage.function != nullptr ? (whole ? FinishActivated<Form, true> : FinishActivated<Form, false>)
+                                         : (whole ? FinishFloats<true> : FinishFloats<false>);
     } else {
       finish = whole ? FinishCodes<Form, true> : FinishCodes<Form, false>;
     }
