@@ -130,11 +130,12 @@ void MultiplyPairs(const Multiply& all) {
   MultiplyPairTiles<kPairTileRows>(m, groups, tiles, tiles > 0 ? (lines + tiles - 1) / tiles : 0);
   m.a = static_cast<const char*>(all.a) + tiles * kPairTileRows * all.a_stride;
   m.c += tiles * kPairTileRows * all.c_stride;
-  switch (all.rows % kPairTileRows) {
-    case 1: return MultiplyPairTiles<1>(m, groups, 1, 0);
-    case 2: return MultiplyPairTiles<2>(m, groups, 1, 0);
-    case 3: return MultiplyPairTiles<3>(m, groups, 1, 0);
+  if (all.rows % kPairTileRows >= 2) {
+    MultiplyPairTiles<2>(m, groups, 1, 0);
+    m.a = static_cast<const char*>(m.a) + 2 * all.a_stride;
+    m.c += 2 * all.c_stride;
   }
+  if (all.rows % 2 == 1) MultiplyPairTiles<1>(m, groups, 1, 0);
 }
 
 }  // namespace

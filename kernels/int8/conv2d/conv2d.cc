@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,13 +53,19 @@ bool IsTrue(bool (*condition)(const Problem&), const Problem& problem) {
   return condition == nullptr || condition(problem);
 }
 
-// The one that runs the problem: the one that the description asks for, where that can, or else the last that is
-// worthwhile. Null: none.
-const Variant* Choose(absl::Span<const Variant> variants, const Problem& problem, const KernelDesc& desc) {
+// The variant that the description asks for; empty: any.
+absl::string_view WantedOf(const KernelDesc& desc) {
   absl::string_view wanted;
   for (const auto& [name, value] : desc.attributes) {
     if (name == "variant") wanted = value.as_string();
   }
+  return wanted;
+}
+
+// The one that runs the problem: the one that the description asks for, where that can, or else the last that is
+// worthwhile. Null: none.
+const Variant* Choose(absl::Span<const Variant> variants, const Problem& problem, const KernelDesc& desc) {
+  const absl::string_view wanted = WantedOf(desc);
   const Variant* own = nullptr;
   for (auto row = variants.rbegin(); row != variants.rend() && (own == nullptr || !wanted.empty()); ++row) {
     if (!desc.isa.Includes(row->isa) || !CpuSupports(row->isa) || !IsTrue(row->supports, problem)) continue;
@@ -157,10 +164,12 @@ std::vector<int> RowsFor(const KernelDesc& desc) {
   std::vector<int> rows;
   const absl::StatusOr<Problem> problem = ProblemOf(desc);
   if (!problem.ok()) return rows;
-  for (size_t i = 0; i < std::size(kVariants); ++i) {
-    if (desc.isa.Includes(kVariants[i].isa) && IsTrue(kVariants[i].supports, *problem)) {
-      rows.push_back(static_cast<int>(i));
-    }
+  std::set<Isa> chosen;  // Of these there is a row behind, which is preferred wherever one before is.
+  for (int i = static_cast<int>(std::size(kVariants)) - 1; i >= 0; --i) {
+    const Variant& variant = kVariants[i];
+    if (!desc.isa.Includes(variant.isa) || !IsTrue(variant.supports, *problem)) continue;
+    const bool first = IsTrue(variant.worthwhile, *problem) && chosen.insert(variant.isa).second;
+    if (first || variant.name == WantedOf(desc)) rows.insert(rows.begin(), i);
   }
   return rows;
 }

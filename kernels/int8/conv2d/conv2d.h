@@ -36,7 +36,8 @@ struct Variant {
 };
 
 absl::Span<const Variant> Variants();  // The table of variants.h.
-// Its rows that desc.isa allows and that support the problem, whatever this CPU has.
+// Its rows that a CPU with desc.isa or a part of it may run desc by: the one that desc asks for, and the preferred one
+// of each instruction set.
 std::vector<int> RowsFor(const kernels::KernelDesc& desc);
 
 // By the last variant that needs no more than desc.isa and this CPU have, supports the problem and is worthwhile for

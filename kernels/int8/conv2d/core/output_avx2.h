@@ -41,17 +41,17 @@ inline PanelConstants PanelConstantsOf(const OutputStage& stage, int channel) {
   return c;
 }
 
-// The first `count` channels of a pixel; all sixteen where kWhole.
+// The first `count` channels of a pixel; kWhole: they are known to be all sixteen.
 template <bool kWhole>
 inline __m128i LoadCodes(const uint8_t* from, int count) {
-  if (kWhole) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  if (kWhole || count >= kPanel) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
   uint8_t some[kPanel] = {};
   memcpy(some, from, count);
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(some));
 }
 template <bool kWhole>
 inline void StoreCodes(__m128i codes, int count, uint8_t* to) {
-  if (kWhole) {
+  if (kWhole || count >= kPanel) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), codes);
   } else {
     memcpy(to, &codes, count);

@@ -54,7 +54,7 @@ void FinishCodes(const OutputStage& stage, const Destination& to, const int32_t*
   }
 }
 
-template <typename Form, bool kWhole>
+template <typename Form>
 void FinishActivated(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
   constexpr bool kFloat = Form::kind == OutputKind::kFloat;
   const PanelConstants constants = PanelConstantsOf(stage, to.channel);
@@ -71,7 +71,7 @@ void FinishActivated(const OutputStage& stage, const Destination& to, const int3
         v[0] = FloatsOf(constants, 0, LoadVector(c));
         v[1] = FloatsOf(constants, 1, LoadVector(c + 8));
       } else {
-        PixelOf<Form, kWhole>(constants, LoadVector(c), LoadVector(c + 8), residual, channels, v);
+        PixelOf<Form, /*kWhole=*/false>(constants, LoadVector(c), LoadVector(c + 8), residual, channels, v);
       }
       _mm256_store_ps(values + pixel * kPanel, v[0]);
       _mm256_store_ps(values + pixel * kPanel + 8, v[1]);
@@ -80,11 +80,11 @@ void FinishActivated(const OutputStage& stage, const Destination& to, const int3
     if constexpr (kFloat) {
       ActivatePixels(constants, values, count);
       for (int pixel = 0; pixel < count; ++pixel, out += stride) {
-        memcpy(out, values + pixel * kPanel, (kWhole ? kPanel : channels) * sizeof(float));
+        memcpy(out, values + pixel * kPanel, (channels < kPanel ? channels : kPanel) * sizeof(float));
       }
     } else {
       ActivateCodes(constants, values, count, [&](__m128i codes) {
-        StoreCodes<kWhole>(codes, channels, out);
+        StoreCodes</*kWhole=*/false>(codes, channels, out);
         out += stride;
       });
     }
@@ -97,10 +97,10 @@ void FinishPanels(const OutputStage& stage, const Destination& to, const int32_t
     const bool whole = to.channels >= kPanel;
     FinishPixels* finish;
     if constexpr (Form::kind == OutputKind::kActivatedCodes) {
-      finish = whole ? FinishActivated<Form, true> : FinishActivated<Form, false>;
+      finish = FinishActivated<Form>;
     } else if constexpr (Form::kind == OutputKind::kFloat) {
-      finish = stage.function != nullptr ? (whole ? FinishActivated<Form, true> : FinishActivated<Form, false>)
-                                         : (whole ? FinishFloats<true> : FinishFloats<false>);
+      finish = whole ? FinishFloats<true> : FinishFloats<false>;
+      if (stage.function != nullptr) finish = FinishActivated<Form>;
     } else {
       finish = whole ? FinishCodes<Form, true> : FinishCodes<Form, false>;
     }

@@ -40,7 +40,7 @@ void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* s
   }
 }
 
-template <typename Form, bool kWhole>
+template <typename Form>
 void StoreActivated(const OutputStage& stage, const Destination& to, const int32_t* sums, int rows, int columns) {
   const PanelConstants constants = PanelConstantsOf(stage, to.channel);
   const Destination place = to;
@@ -52,16 +52,16 @@ void StoreActivated(const OutputStage& stage, const Destination& to, const int32
       const int64_t at = r * place.residual_row_stride + s * place.residual_pixel_stride;
       const int32_t* const sum = sums + (4 * r + s) * kPanel;
       __m256 v[2];
-      PixelOf<Form, kWhole>(constants, Ymm::Load(sum), Ymm::Load(sum + kPanel / 2),
-                            Form::residual ? place.residual + at : nullptr, place.channels, v);
+      PixelOf<Form, /*kWhole=*/false>(constants, Ymm::Load(sum), Ymm::Load(sum + kPanel / 2),
+                                      Form::residual ? place.residual + at : nullptr, place.channels, v);
       _mm256_store_ps(value, v[0]);
       _mm256_store_ps(value + 8, v[1]);
     }
   }
   int r = 0, s = 0;
   ActivateCodes(constants, values, count, [&](__m128i codes) {
-    StoreCodes<kWhole>(codes, place.channels,
-                       static_cast<uint8_t*>(place.output) + r * place.row_stride + s * place.pixel_stride);
+    StoreCodes</*kWhole=*/false>(codes, place.channels,
+                                 static_cast<uint8_t*>(place.output) + r * place.row_stride + s * place.pixel_stride);
     if (++s == columns) s = 0, ++r;
   });
 }
@@ -69,11 +69,10 @@ void StoreActivated(const OutputStage& stage, const Destination& to, const int32
 void Store(const OutputStage& stage, const Destination& to, const int32_t* sums, int rows, int columns) {
   WithOutputForm(stage, [&](auto form) {
     using Form = decltype(form);
-    const bool whole = to.channels >= kPanel;
     if constexpr (Form::kind == OutputKind::kActivatedCodes) {
-      (whole ? StoreActivated<Form, true> : StoreActivated<Form, false>)(stage, to, sums, rows, columns);
+      StoreActivated<Form>(stage, to, sums, rows, columns);
     } else {
-      (whole ? StoreTile<Form, true> : StoreTile<Form, false>)(stage, to, sums, rows, columns);
+      (to.channels >= kPanel ? StoreTile<Form, true> : StoreTile<Form, false>)(stage, to, sums, rows, columns);
     }
   });
 }
