@@ -37,15 +37,21 @@ using fuselage::standalone::NetworkTable;
 using Home = fuselage::runtime::BufferSpec::Home;
 
 constexpr std::array Register_int8_conv2d_max_pool2dRows = {
-    fuselage::int8::conv2d::kVariants[0], fuselage::int8::conv2d::kVariants[1], fuselage::int8::conv2d::kVariants[5],
+    fuselage::int8::conv2d::kVariants[0],
+    fuselage::int8::conv2d::kVariants[1],
+    fuselage::int8::conv2d::kVariants[5],
     fuselage::int8::conv2d::kVariants[13]};
 void Register_int8_conv2d_max_pool2d(fuselage::kernels::KernelRegistry& registry) {
   registry.Register(fuselage::int8::conv2d_max_pool2d::EntryWith(Register_int8_conv2d_max_pool2dRows));
 }
 
 constexpr std::array Register_int8_conv2dRows = {
-    fuselage::int8::conv2d::kVariants[0], fuselage::int8::conv2d::kVariants[1],  fuselage::int8::conv2d::kVariants[4],
-    fuselage::int8::conv2d::kVariants[5], fuselage::int8::conv2d::kVariants[13], fuselage::int8::conv2d::kVariants[19]};
+    fuselage::int8::conv2d::kVariants[0],
+    fuselage::int8::conv2d::kVariants[1],
+    fuselage::int8::conv2d::kVariants[4],
+    fuselage::int8::conv2d::kVariants[5],
+    fuselage::int8::conv2d::kVariants[13],
+    fuselage::int8::conv2d::kVariants[19]};
 void Register_int8_conv2d(fuselage::kernels::KernelRegistry& registry) {
   registry.Register(fuselage::int8::conv2d::EntryOf(Register_int8_conv2dRows));
 }
