@@ -6,7 +6,7 @@
 //
 // Any chain of elementwise operators of one value, and constants that vary along the channels at most.
 //
-// So is what INT8 operators compute of one value's codes, where that is more than a few operations:
+// So is what INT8 operators compute of one value's codes, where that is more than one operation:
 //
 //   int8.mul(x, int8.sigmoid(x))                     =>   int8.lookup(x)      x u8 or i8 codes
 #ifndef FUSELAGE_PASSES_INT8_FUSION_LOOKUPS_H_

@@ -20,7 +20,7 @@ namespace fuselage::normalize {
 // What `node` becomes by the first two; empty where it stays.
 std::vector<NewCall> OfOneRow(const ir::Node& node);
 
-// The last one. Adds what gives what `node` does; false where it stays.
+// The third, and of columns also without constants. Adds what gives what `node` does; false where it stays.
 absl::StatusOr<bool> OfImageAndConstants(const ir::Node& node, NewNodes& nodes);
 
 // x, where `node` is a view of a view of it that gives it back; else null.

@@ -33,7 +33,7 @@ struct Part {
   }
 };
 
-[[gnu::cold]] std::vector<Part> PartsOf(int64_t steps, const int8_t* weights) {
+std::vector<Part> PartsOf(int64_t steps, const int8_t* weights) {
   std::vector<Part> parts;
   parts.reserve(steps);
   for (int step = 0; step < steps; ++step, weights += kPanelBytes) {
@@ -88,7 +88,7 @@ std::vector<Group> Grouped(const std::vector<Part>& parts) {
   return groups;
 }
 
-[[gnu::cold]] void GroupChunk(int64_t steps, int parts_of_step, const int8_t* weights, uint8_t* chunk) {
+void GroupChunk(int64_t steps, int parts_of_step, const int8_t* weights, uint8_t* chunk) {
   const int64_t most = steps * parts_of_step;
   const std::vector<Part> parts = PartsOf(steps, weights);
   FUSELAGE_CHECK(static_cast<int64_t>(parts.size()) <= most);
@@ -111,7 +111,7 @@ std::vector<Group> Grouped(const std::vector<Part>& parts) {
 
 }  // namespace
 
-[[gnu::cold]] void GroupPairs(const PairPanel& panel, uint8_t* weights) {
+void GroupPairs(const PairPanel& panel, uint8_t* weights) {
   const auto* from = reinterpret_cast<const int8_t*>(weights);
   const std::vector<int8_t> all(from, from + panel.steps * kPanelBytes);
   const int64_t chunk = panel.chunk_steps();

@@ -21,7 +21,7 @@ void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* s
       for (int s = 0; s < columns; ++s) {
         StoreFloats<kWhole>(constants, low(r, s), high(r, s), place.channels, out + s * place.pixel_stride);
       }
-    } else if constexpr (Form::kind != OutputKind::kActivatedCodes) {
+    } else {
       uint8_t* out = static_cast<uint8_t*>(place.output) + r * place.row_stride;
       for (int s = 0; s < columns; s += 2) {
         __m256 v[4];
