@@ -81,6 +81,7 @@ struct Choice {
 };
 absl::StatusOr<Choice> ChoiceFor(absl::Span<const Variant> variants, const KernelDesc& desc) {
   ASSIGN_OR_RETURN(Problem problem, ProblemOf(desc));
+  problem = std::move(problem).ColumnAsRow();
   const Variant* variant = Choose(variants, problem, desc);
   if (variant == nullptr) return absl::UnimplementedError("int8.conv2d: no variant");
   return Choice{std::move(problem), variant};
@@ -162,8 +163,9 @@ kernels::KernelEntry EntryOf(absl::Span<const Variant> variants) {
 
 std::vector<int> RowsFor(const KernelDesc& desc) {
   std::vector<int> rows;
-  const absl::StatusOr<Problem> problem = ProblemOf(desc);
+  absl::StatusOr<Problem> problem = ProblemOf(desc);
   if (!problem.ok()) return rows;
+  problem = std::move(*problem).ColumnAsRow();
   std::set<Isa> chosen;  // Of these there is a row behind, which is preferred wherever one before is.
   for (int i = static_cast<int>(std::size(kVariants)) - 1; i >= 0; --i) {
     const Variant& variant = kVariants[i];

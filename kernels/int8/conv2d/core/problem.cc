@@ -83,19 +83,6 @@ absl::StatusOr<Geometry> GeometryOf(const KernelDesc& desc, const Tensor& weight
   return g;
 }
 
-// Rows of one pixel each fill no product. An image of one column lies in memory as one of one row does.
-void TakeColumnAsRow(const KernelDesc& desc, Geometry* g) {
-  const bool dense =
-      desc.input_placement(0).dense() && desc.input_placement(1).dense() && desc.output_placement.dense();
-  if (!dense || g->in_width != 1 || g->out_width != 1 || g->kernel_width != 1 || g->pad_left != 0) return;
-  std::swap(g->in_height, g->in_width);
-  std::swap(g->out_height, g->out_width);
-  std::swap(g->kernel_height, g->kernel_width);
-  std::swap(g->stride_y, g->stride_x);
-  std::swap(g->pad_top, g->pad_left);
-  std::swap(g->dilation_y, g->dilation_x);
-}
-
 // Along an axis: those i of `outputs` with 0 <= i * stride + offset < inputs.
 Range OutputsOf(int64_t offset, int64_t stride, int64_t inputs, int64_t outputs) {
   const int64_t begin = offset < 0 ? std::min(outputs, (stride - 1 - offset) / stride) : 0;
@@ -146,6 +133,20 @@ int64_t Geometry::taps_inside() const {
   return rows * columns;
 }
 
+Problem Problem::ColumnAsRow() && {
+  Geometry& g = geometry;
+  const bool dense = input_placement.dense() && residual_placement.dense() && output_placement.dense();
+  if (dense && g.in_width == 1 && g.out_width == 1 && g.kernel_width == 1 && g.pad_left == 0) {
+    std::swap(g.in_height, g.in_width);
+    std::swap(g.out_height, g.out_width);
+    std::swap(g.kernel_height, g.kernel_width);
+    std::swap(g.stride_y, g.stride_x);
+    std::swap(g.pad_top, g.pad_left);
+    std::swap(g.dilation_y, g.dilation_x);
+  }
+  return std::move(*this);
+}
+
 // Here once, not wherever one is made.
 Problem::Problem() = default;
 Problem::Problem(const Problem&) = default;
@@ -165,7 +166,6 @@ absl::StatusOr<Problem> ProblemOf(const KernelDesc& desc) {
   }
   Problem problem;
   ASSIGN_OR_RETURN(problem.geometry, GeometryOf(desc, *weight));
-  TakeColumnAsRow(desc, &problem.geometry);
 
   kernels::EpilogueParams params;
   params.input = &desc.input(0);

@@ -80,6 +80,10 @@ struct Problem {
     return dense;
   }
 
+  // Rows of one pixel each fill no product, and a dense image of one column lies in memory as one of one row does: the
+  // same over that. For who computes no more than the convolution, since its outputs' rows are columns.
+  Problem ColumnAsRow() &&;
+
   // No operand lies in blocks or planes: what goes by rows and pixels takes no others.
   bool by_rows() const {
     return input_placement.blocking == kernels::Blocking::kNone &&
