@@ -147,7 +147,7 @@ const std::vector<Flag>& AllFlags() {
       Integer("unit", "of a sweep only the unit with this number, from 0", 0, kAny, &Flags::unit),
       Text("out", "FOLDER", "results.json, reports and IR dumps; by default fuselage-out/<config or model>",
            &Flags::out),
-      Texts("shape", "INPUT:DIMS", "fixes an input's shape, as in input:1,3,224,224", &Flags::shapes),
+      Texts("shape", "INPUT:DIMS", "an input's shape, whatever the file says, as in input:1,3,224,224", &Flags::shapes),
       Texts("constant", "INPUT:NUMBERS", "an input that is a constant, as in rate:16000", &Flags::constants),
       Texts("output", "NAME", "a value of the .onnx file that is an output, in place of the file's", &Flags::outputs),
       {"max_memory", "BYTES", "bound on loading a model, and on an executable's weights and arena; K, M, G", SetMemory},

@@ -69,7 +69,7 @@ class FuselageTest(unittest.TestCase):
         self.assertEqual(whole.inputs, self.network.inputs)
         self.assertEqual([value.name for value in whole.outputs], ["flatten.out", self.output])
         for text, options in [
-            ("wanted one that agrees with", {"shapes": {self.input: shape[1:]}}),
+            ("wanted one of as many dimensions as", {"shapes": {self.input: shape[1:]}}),
             ("found a shape of 'none'", {"shapes": {"none": np.array([1, 2])}}),
             ("found a constant for 'none', no input", {"constants": {"none": 16000}}),
             ("input 'input': found 1 values, wanted as many as", {"constants": {self.input: 16000}}),

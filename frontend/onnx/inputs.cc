@@ -60,25 +60,24 @@ bool Agrees(const TensorShapeProto& stated, const Shape& shape) {
   return true;
 }
 
-// Compares with the file and learns the symbols.
+constexpr int64_t kUnknown = -1;
+
+// Learns the symbols; one that given shapes bind to two sizes is unknown to other inputs.
 absl::Status BindShape(const ValueInfoProto& input, const Shape& shape, Symbols* symbols) {
   ASSIGN_OR_RETURN(const int64_t count, CheckedNumElements(shape));
   static_cast<void>(count);
   if (!input.type().tensor_type().has_shape()) return absl::OkStatus();
   const TensorShapeProto& stated = input.type().tensor_type().shape();
-  const bool agrees = Agrees(stated, shape);
-  for (int i = 0; agrees && i < stated.dim_size(); ++i) {
-    const auto& dim = stated.dim(i);
-    if (Symbol(dim).empty()) continue;
-    const auto [it, inserted] = symbols->emplace(Symbol(dim), shape[i]);
-    if (it->second != shape[i]) {
-      return UsageError(absl::StrCat("found the shape's ", Quote(Symbol(dim)), " = ", shape[i], ", wanted ", it->second,
-                                     " as in another input"));
-    }
+  if (stated.dim_size() != static_cast<int>(shape.size())) {
+    return UsageError(absl::StrCat("found the shape ", ToString(shape), ", wanted one of as many dimensions as ",
+                                   ShapeName(stated), " in the file"));
   }
-  if (agrees) return absl::OkStatus();
-  return UsageError(absl::StrCat("found the shape ", ToString(shape), ", wanted one that agrees with ",
-                                 ShapeName(stated), " in the file"));
+  for (int i = 0; i < stated.dim_size(); ++i) {
+    if (Symbol(stated.dim(i)).empty()) continue;
+    const auto [it, inserted] = symbols->emplace(Symbol(stated.dim(i)), shape[i]);
+    if (it->second != shape[i]) it->second = kUnknown;
+  }
+  return absl::OkStatus();
 }
 
 // "input:1,3,<H>,<W>", with what the user must put in left as its symbol.
@@ -92,7 +91,8 @@ std::string WantedShape(const ValueInfoProto& input, const std::vector<int64_t>&
   return absl::StrCat(input.name(), ":", absl::StrJoin(dims, ","));
 }
 
-// Fixed dimensions, symbols that an input's given shape bound, and 1 for a symbolic first one; -1 where nothing says.
+// Fixed dimensions, symbols that an input's given shape bound, and 1 for a symbolic first one; kUnknown where nothing
+// says.
 std::vector<int64_t> KnownDimensions(const TensorShapeProto& stated, const Symbols& symbols) {
   std::vector<int64_t> known;
   for (int i = 0; i < stated.dim_size(); ++i) {
@@ -103,7 +103,7 @@ std::vector<int64_t> KnownDimensions(const TensorShapeProto& stated, const Symbo
     } else if (it != symbols.end()) {
       known.push_back(it->second);
     } else {
-      known.push_back(i == 0 ? 1 : -1);
+      known.push_back(i == 0 ? 1 : kUnknown);
     }
   }
   return known;

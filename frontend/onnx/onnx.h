@@ -33,9 +33,10 @@
 namespace fuselage::onnx {
 
 struct LoadOptions : ImportOptions {
-  // The shape of an input by its name, as ParseShape reads it. Dimensions that the file fixes must
-  // agree; a symbol bound here is bound in the other inputs too. A symbolic first dimension that nothing binds is 1
-  // (the batch: see Graph::SetBatch); any other is an error that says which shape to add.
+  // The shape of an input by its name, as ParseShape reads it, with as many dimensions as the file says; it replaces
+  // those that the file fixes. A symbol bound here is bound in the inputs that no shape is given for. A symbolic first
+  // dimension that nothing binds is 1 (the batch: see Graph::SetBatch); any other is an error that says which shape to
+  // add.
   std::map<std::string, Shape> shapes;
   // Values that are the outputs in place of the file's, by name: what none of them needs is left out, and need not be
   // supported. Empty: the file's.

@@ -315,17 +315,28 @@ TEST(Shapes, ASymbolicBatchIsOneAndOthersAreAsked) {
   ASSERT_TRUE(bound.ok()) << bound.status();
   EXPECT_EQ((*bound)->placeholders()[0]->tensor_type().shape, (Shape{2, 3, 5, 6}));
 
-  options.shapes["image"] = {2, 4, 5, 6};
-  EXPECT_TRUE(IsUsageError(Import(model, options).status()));
   options.shapes["image"] = {2, 3, 5};
-  EXPECT_TRUE(IsUsageError(Import(model, options).status()));
+  const auto shorter = Import(model, options);
+  EXPECT_TRUE(IsUsageError(shorter.status()));
+  EXPECT_THAT(std::string(shorter.status().message()), HasSubstr("wanted one of as many dimensions as [N,3,H,W]"));
   options.shapes = {{"imge", {1}}};
   const auto misspelt = Import(model, options);
   EXPECT_TRUE(IsUsageError(misspelt.status()));
   EXPECT_THAT(std::string(misspelt.status().message()), HasSubstr("wanted one of the inputs 'image'"));
 }
 
-TEST(Shapes, ASymbolIsOneDimensionEverywhere) {
+// An exporter fixes what its example had.
+TEST(Shapes, AGivenShapeReplacesWhatTheFileFixes) {
+  ModelBuilder model;
+  model.Input("x", {10, 3, 32}).Node("Relu", {"x"}, {"y"}).Output("y", {10, 3, 32}, DType::kF32);
+  LoadOptions options;
+  options.shapes["x"] = {1, 4, 48};
+  const auto graph = Import(model, options);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ((*graph)->placeholders()[0]->tensor_type().shape, (Shape{1, 4, 48}));
+}
+
+TEST(Shapes, ASymbolIsOneDimensionWhereNoShapeIsGiven) {
   ModelBuilder model;
   model.Input("a", {"N", "L"}).Input("b", {"N", "L"}).Node("Add", {"a", "b"}, {"y"}).Output("y");
   LoadOptions options;
@@ -334,7 +345,13 @@ TEST(Shapes, ASymbolIsOneDimensionEverywhere) {
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_EQ((*graph)->placeholders()[1]->tensor_type().shape, (Shape{4, 7}));
   options.shapes["b"] = {4, 1};
-  EXPECT_TRUE(IsUsageError(Import(model, options).status()));
+  const auto broadcast = Import(model, options);
+  ASSERT_TRUE(broadcast.ok()) << broadcast.status();
+  EXPECT_EQ((*broadcast)->placeholders()[1]->tensor_type().shape, (Shape{4, 1}));
+  model.Input("c", {"N", "L"}).Node("Add", {"y", "c"}, {"z"});
+  const auto unknown = Import(model, options);
+  EXPECT_TRUE(IsUsageError(unknown.status()));
+  EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("c:4,<L>"));
 }
 
 // PaddlePaddle's name for any dimension that it does not know.

@@ -1,5 +1,5 @@
 // If, Loop and Scan, whose subgraphs take their place: what decides must be
-// known at import.
+// known at import, but for an If whose branches give results of the same shapes.
 #include <algorithm>
 
 #include "absl/status/status.h"
@@ -59,10 +59,41 @@ absl::StatusOr<Iterations> Start(Call& call, std::vector<Value> state) {
   return iterations;
 }
 
-absl::Status ConvertIf(Call& call) {
-  ASSIGN_OR_RETURN(const double condition, call.ConstantScalar(0));
-  ASSIGN_OR_RETURN(std::vector<Value> results, call.Inline(condition != 0 ? "then_branch" : "else_branch", {}));
+absl::StatusOr<std::vector<Value>> Branch(Call& call, absl::string_view name) {
+  ASSIGN_OR_RETURN(std::vector<Value> results, call.Inline(name, {}));
   RETURN_IF_ERROR(CheckCount("outputs of the branch", results.size(), call.num_outputs()));
+  return results;
+}
+
+// Both branches are computed, and one's results are taken: branches have no effects.
+absl::Status SelectBranch(Call& call) {
+  const TensorType& type = call.operand(0).type();
+  if (type.dtype != DType::kBool || type.num_elements() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input 0: found ", ToString(type), ", wanted one element of type bool"));
+  }
+  ASSIGN_OR_RETURN(const std::vector<Value> taken, Branch(call, "then_branch"));
+  ASSIGN_OR_RETURN(const std::vector<Value> otherwise, Branch(call, "else_branch"));
+  ASSIGN_OR_RETURN(const Value condition,
+                   call.EmitHelper("condition", "reshape", {call.operand(0)}, {{"shape", Ints{}}}));
+  for (int i = 0; i < call.num_outputs(); ++i) {
+    const TensorType &a = taken[i].type(), &b = otherwise[i].type();
+    if (a.dtype != b.dtype || a.shape != b.shape) {
+      return absl::UnimplementedError(absl::StrCat("output ", i, ": found ", ToString(a), " of one branch and ",
+                                                   ToString(b),
+                                                   " of the other, wanted the same where the condition is computed"));
+    }
+    ASSIGN_OR_RETURN(Value result,
+                     call.EmitHelper(absl::StrCat("branch", i), "where", {condition, taken[i], otherwise[i]}));
+    call.Set(i, std::move(result));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ConvertIf(Call& call) {
+  if (call.operand(0).TensorOrNull() == nullptr) return SelectBranch(call);
+  ASSIGN_OR_RETURN(const double condition, call.ConstantScalar(0));
+  ASSIGN_OR_RETURN(std::vector<Value> results, Branch(call, condition != 0 ? "then_branch" : "else_branch"));
   for (int i = 0; i < call.num_outputs(); ++i) call.Set(i, std::move(results[i]));
   return absl::OkStatus();
 }

@@ -67,11 +67,36 @@ TEST(If, TakesTheBranchOfAConstantCondition) {
   ExpectOutput(IfModel(false), {F32({2}, {-1, 2})}, F32({2}, {-1, 2}));
 }
 
-TEST(If, DeclinesAComputedCondition) {
+ModelBuilder ComputedIfModel(std::vector<Dim> condition, DType dtype = DType::kBool) {
   ModelBuilder model = IfModel(true);
   model.graph().clear_initializer();
-  model.Input("c", {}, DType::kBool);
-  ExpectError(model, absl::StatusCode::kUnimplemented, "node 'if' (If): input 0: found the computed value 'c'");
+  model.Input("c", std::move(condition), dtype);
+  return model;
+}
+
+TEST(If, SelectsByAComputedCondition) {
+  for (const bool condition : {true, false}) {
+    for (const Shape& shape : {Shape{}, Shape{1}, Shape{1, 1}}) {
+      Tensor c(TensorType{DType::kBool, shape});
+      *c.data<bool>() = condition;
+      ExpectOutput(ComputedIfModel({shape.begin(), shape.end()}), {F32({2}, {-1, 2}), c},
+                   F32({2}, {condition ? 0.0f : -1.0f, 2}));
+    }
+  }
+}
+
+TEST(If, DeclinesAComputedConditionOfUnlikeBranches) {
+  ModelBuilder model = ComputedIfModel({});
+  auto* otherwise = model.last_node().mutable_attribute(1)->mutable_g()->mutable_node(0);
+  otherwise->set_op_type("Concat");
+  otherwise->add_input("x");
+  auto* axis = otherwise->add_attribute();
+  axis->set_name("axis");
+  axis->set_type(schema::AttributeProto::INT);
+  ExpectError(model, absl::StatusCode::kUnimplemented,
+              "node 'if' (If): output 0: found f32[2] of one branch and f32[4] of the other");
+  ExpectError(ComputedIfModel({2}), absl::StatusCode::kInvalidArgument, "input 0: found bool[2], wanted one element");
+  ExpectError(ComputedIfModel({}, DType::kF32), absl::StatusCode::kInvalidArgument, "input 0: found f32[], wanted one");
 }
 
 TEST(If, ChecksItsBranches) {
