@@ -33,6 +33,7 @@ struct Multiply {
   int rows;           // 1 .. kMaxRows
   int panels;         // 1 .. as many as the inner loops take.
   bool accumulate;
+  bool half;  // The last eight channels of the only panel do not exist: AVX2 leaves their sums as they are.
 };
 
 }  // namespace fuselage::kernels

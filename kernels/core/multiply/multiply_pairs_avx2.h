@@ -14,14 +14,17 @@ constexpr int kPairTileRows = 4;  // Of a tile: their sums take eight registers 
 
 // The pairs of one step of a row, in both halves of a panel, to those of the steps before it. Little is multiplied for
 // what is loaded: 72 instructions for four steps of four rows take 39 vectors from memory, weights mostly as operands.
-// The compiler, left to itself, multiplies ahead, and spills.
-template <bool kFirst>
+// The compiler, left to itself, multiplies ahead, and spills: not where kHalves is 1.
+template <bool kFirst, int kHalves>
 inline __attribute__((always_inline)) void AddPairs(const char* a, const __m256i& low, const __m256i& high,
-                                                    __m256i (&pairs)[2]) {
+                                                    __m256i (&pairs)[kHalves]) {
   using Dword [[gnu::may_alias, gnu::aligned(1)]] = int32_t;
   const Dword& dword = *reinterpret_cast<const Dword*>(a);
   __m256i x, product;
-  if constexpr (kFirst) {
+  if constexpr (kHalves == 1) {
+    product = _mm256_maddubs_epi16(_mm256_set1_epi32(dword), low);
+    pairs[0] = kFirst ? product : _mm256_add_epi16(pairs[0], product);
+  } else if constexpr (kFirst) {
     asm("vpbroadcastd %[dword], %[x]\n\t"
         "vpmaddubsw %[low], %[x], %[pairs0]\n\t"
         "vpmaddubsw %[high], %[x], %[pairs1]"
@@ -39,10 +42,10 @@ inline __attribute__((always_inline)) void AddPairs(const char* a, const __m256i
 }
 
 // Groups of kSteps steps; `sums`, and three of their vectors of weights, are in registers.
-template <int kRows, int kSteps>
+template <int kRows, int kHalves, int kSteps>
 inline __attribute__((always_inline)) void AddGroups(const char* const (&rows)[kRows], int groups,
                                                      const int64_t*& offset, const __m256i*& b,
-                                                     __m256i (&sums)[kRows][2]) {
+                                                     __m256i (&sums)[kRows][kHalves]) {
   const __m256i ones = _mm256_set1_epi16(1);
   for (; groups > 0; --groups) {
     __m256i b0 = b[0], b1 = b[1], b2 = b[kSteps > 1 ? 2 : 0];
@@ -50,13 +53,13 @@ inline __attribute__((always_inline)) void AddGroups(const char* const (&rows)[k
     const int64_t x0 = offset[0], x1 = offset[kSteps > 1], x2 = offset[kSteps > 2 ? 2 : 0], x3 = offset[kSteps - 1];
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      __m256i pairs[2];
-      AddPairs<true>(rows[r] + x0, b0, b1, pairs);
-      if constexpr (kSteps > 1) AddPairs<false>(rows[r] + x1, b2, b[3], pairs);
-      if constexpr (kSteps > 2) AddPairs<false>(rows[r] + x2, b[4], b[5], pairs);
-      if constexpr (kSteps > 3) AddPairs<false>(rows[r] + x3, b[6], b[7], pairs);
+      __m256i pairs[kHalves];
+      AddPairs<true, kHalves>(rows[r] + x0, b0, b1, pairs);
+      if constexpr (kSteps > 1) AddPairs<false, kHalves>(rows[r] + x1, b2, b[3], pairs);
+      if constexpr (kSteps > 2) AddPairs<false, kHalves>(rows[r] + x2, b[4], b[5], pairs);
+      if constexpr (kSteps > 3) AddPairs<false, kHalves>(rows[r] + x3, b[6], b[7], pairs);
 #pragma GCC unroll 2
-      for (int half = 0; half < 2; ++half) {
+      for (int half = 0; half < kHalves; ++half) {
         sums[r][half] = _mm256_add_epi32(sums[r][half], _mm256_madd_epi16(pairs[half], ones));
       }
     }
@@ -68,7 +71,7 @@ inline __attribute__((always_inline)) void AddGroups(const char* const (&rows)[k
 constexpr int64_t kLine = 64;  // Bytes.
 
 // kRows rows a tile. Before each come `lines` of m.next.
-template <int kRows>
+template <int kRows, int kHalves>
 __attribute__((noinline)) void MultiplyPairTiles(const Multiply& m, const PairGroups& groups, int tiles,
                                                  int64_t lines) {
   const char *a = static_cast<const char*>(m.a), *next = static_cast<const char*>(m.next);
@@ -76,26 +79,26 @@ __attribute__((noinline)) void MultiplyPairTiles(const Multiply& m, const PairGr
   for (; tiles > 0; --tiles, a += kRows * m.a_stride, c += kRows * m.c_stride) {
     for (const char* end = next + lines * kLine; next < end; next += kLine) _mm_prefetch(next, _MM_HINT_T1);
     const char* rows[kRows];
-    __m256i sums[kRows][2];
+    __m256i sums[kRows][kHalves];
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       rows[r] = a + r * m.a_stride;
 #pragma GCC unroll 2
-      for (int half = 0; half < 2; ++half) {
+      for (int half = 0; half < kHalves; ++half) {
         const auto* from = reinterpret_cast<const __m256i*>(c + r * m.c_stride + 8 * half);
         sums[r][half] = m.accumulate ? _mm256_loadu_si256(from) : _mm256_setzero_si256();
       }
     }
     const int64_t* offset = m.offsets;
     const auto* b = static_cast<const __m256i*>(m.b);
-    AddGroups<kRows, 4>(rows, groups.count[0], offset, b, sums);
-    AddGroups<kRows, 3>(rows, groups.count[1], offset, b, sums);
-    AddGroups<kRows, 2>(rows, groups.count[2], offset, b, sums);
-    AddGroups<kRows, 1>(rows, groups.count[3], offset, b, sums);
+    AddGroups<kRows, kHalves, 4>(rows, groups.count[0], offset, b, sums);
+    AddGroups<kRows, kHalves, 3>(rows, groups.count[1], offset, b, sums);
+    AddGroups<kRows, kHalves, 2>(rows, groups.count[2], offset, b, sums);
+    AddGroups<kRows, kHalves, 1>(rows, groups.count[3], offset, b, sums);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-      for (int half = 0; half < 2; ++half) {
+      for (int half = 0; half < kHalves; ++half) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(c + r * m.c_stride + 8 * half), sums[r][half]);
       }
     }
@@ -107,6 +110,20 @@ inline int64_t PartsOf(const PairGroups& groups) {
   for (int i = 0; i < kMaxGroupParts; ++i)
     parts += int64_t{static_cast<uint32_t>(groups.count[i])} * (kMaxGroupParts - i);
   return parts;
+}
+
+template <int kHalves>
+void MultiplyPairRows(Multiply m, const PairGroups& groups, int64_t lines) {
+  const int tiles = m.rows / kPairTileRows, rest = m.rows % kPairTileRows;
+  const auto multiply = [&](auto run, int tiles_of_run, int rows, int64_t lines_of_tile) {
+    run(m, groups, tiles_of_run, lines_of_tile);
+    m.a = static_cast<const char*>(m.a) + tiles_of_run * rows * m.a_stride;
+    m.c += tiles_of_run * rows * m.c_stride;
+  };
+  multiply(MultiplyPairTiles<kPairTileRows, kHalves>, tiles, kPairTileRows,
+           tiles > 0 ? (lines + tiles - 1) / tiles : 0);
+  if (rest >= 2) multiply(MultiplyPairTiles<2, kHalves>, 1, 2, 0);
+  if (rest % 2 == 1) multiply(MultiplyPairTiles<1, kHalves>, 1, 1, 0);
 }
 
 // Any number of rows times a chunk of a panel.
@@ -124,18 +141,9 @@ void MultiplyPairs(const Multiply& all) {
   Multiply m = all;
   m.offsets = offsets;
   m.b = static_cast<const char*>(all.b) + PairWeightsOffset(most);
-  const int tiles = all.rows / kPairTileRows;
   // The next chunk has about as many parts.
   const int64_t lines = all.next == nullptr ? 0 : PairWeightsOffset(most) / kLine + parts;
-  MultiplyPairTiles<kPairTileRows>(m, groups, tiles, tiles > 0 ? (lines + tiles - 1) / tiles : 0);
-  m.a = static_cast<const char*>(all.a) + tiles * kPairTileRows * all.a_stride;
-  m.c += tiles * kPairTileRows * all.c_stride;
-  if (all.rows % kPairTileRows >= 2) {
-    MultiplyPairTiles<2>(m, groups, 1, 0);
-    m.a = static_cast<const char*>(m.a) + 2 * all.a_stride;
-    m.c += 2 * all.c_stride;
-  }
-  if (all.rows % 2 == 1) MultiplyPairTiles<1>(m, groups, 1, 0);
+  all.half ? MultiplyPairRows<1>(m, groups, lines) : MultiplyPairRows<2>(m, groups, lines);
 }
 
 }  // namespace

@@ -27,14 +27,16 @@ inline int LoadDword(const void* p) {
 }
 
 // kRows x 16 sums in 2*kRows <= 12 registers, two of weights, one broadcast dword and one product: all 16. A step of
-// six rows is 12 products and 8 loads: six cycles where two multiplications start per cycle.
-template <typename Product, int kRows>
+// six rows is 12 products and 8 loads: six cycles where two multiplications start per cycle. kHalves: of a panel.
+template <typename Product, int kRows, int kHalves>
 void MultiplyTile(const Multiply& m) {
-  __m256i sum[kRows][2];
+  __m256i sum[kRows][kHalves];
 #pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r) {
-    sum[r][0] = m.accumulate ? LoadVector(m.c + r * m.c_stride) : _mm256_setzero_si256();
-    sum[r][1] = m.accumulate ? LoadVector(m.c + r * m.c_stride + 8) : _mm256_setzero_si256();
+#pragma GCC unroll 2
+    for (int half = 0; half < kHalves; ++half) {
+      sum[r][half] = m.accumulate ? LoadVector(m.c + r * m.c_stride + 8 * half) : _mm256_setzero_si256();
+    }
   }
   const char* b = static_cast<const char*>(m.b);
   const int64_t stride = m.a_stride;
@@ -42,32 +44,37 @@ void MultiplyTile(const Multiply& m) {
   for (int64_t d = 0; d < m.depth; ++d) {
     const char* a = static_cast<const char*>(m.a) + m.offsets[d];
     const char* a3 = a + 3 * stride;
-    const __m256i b0 = LoadVector(b), b1 = LoadVector(b + 32);
+    const __m256i weights[2] = {LoadVector(b), LoadVector(b + 32)};
 #pragma GCC unroll 6
     for (int r = 0; r < kRows; ++r) {
       const __m256i x = _mm256_set1_epi32(LoadDword(r < 3 ? a + r * stride : a3 + (r - 3) * stride));
-      sum[r][0] = Product::Add(sum[r][0], x, b0);
-      sum[r][1] = Product::Add(sum[r][1], x, b1);
+#pragma GCC unroll 2
+      for (int half = 0; half < kHalves; ++half) sum[r][half] = Product::Add(sum[r][half], x, weights[half]);
     }
     b += kPanelBytes;
   }
 #pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r) {
-    StoreVector(m.c + r * m.c_stride, sum[r][0]);
-    StoreVector(m.c + r * m.c_stride + 8, sum[r][1]);
+#pragma GCC unroll 2
+    for (int half = 0; half < kHalves; ++half) StoreVector(m.c + r * m.c_stride + 8 * half, sum[r][half]);
+  }
+}
+
+template <typename Product, int kHalves>
+void MultiplyHalves(const Multiply& m) {
+  switch (m.rows) {
+    case 1: return MultiplyTile<Product, 1, kHalves>(m);
+    case 2: return MultiplyTile<Product, 2, kHalves>(m);
+    case 3: return MultiplyTile<Product, 3, kHalves>(m);
+    case 4: return MultiplyTile<Product, 4, kHalves>(m);
+    case 5: return MultiplyTile<Product, 5, kHalves>(m);
+    default: return MultiplyTile<Product, 6, kHalves>(m);
   }
 }
 
 template <typename Product>
 void MultiplyRows(const Multiply& m) {
-  switch (m.rows) {
-    case 1: return MultiplyTile<Product, 1>(m);
-    case 2: return MultiplyTile<Product, 2>(m);
-    case 3: return MultiplyTile<Product, 3>(m);
-    case 4: return MultiplyTile<Product, 4>(m);
-    case 5: return MultiplyTile<Product, 5>(m);
-    default: return MultiplyTile<Product, 6>(m);
-  }
+  m.half ? MultiplyHalves<Product, 1>(m) : MultiplyHalves<Product, 2>(m);
 }
 
 // Any number of rows, in tiles that differ by one at most.

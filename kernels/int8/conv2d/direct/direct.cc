@@ -194,7 +194,7 @@ class Direct : public Algorithm {
         const uint8_t* next = !last            ? Weight(group, panel, dword + chunk_depth_)
                               : wide + 1 < end ? Weight(group + last_of_group, last_of_group ? 0 : panel + count, 0)
                                                : nullptr;
-        MultiplyRows(copied, Weight(group, panel, dword), next, count, dword, rows, accumulators, last ? &to : nullptr);
+        MultiplyRows(copied, Weight(group, panel, dword), next, count, dword, rows, accumulators, to, last);
       }
     }
   }
@@ -259,9 +259,10 @@ class Direct : public Algorithm {
   }
 
   // One chunk of the depth, whose weights stay in a cache for all rows. `next`: those of the next; the
-  // first products each fetch a panel of them. With `to`, the last chunk.
+  // first products each fetch a panel of them. The last chunk's sums go to `to`.
   void MultiplyRows(const uint8_t* rows, const uint8_t* weight, const uint8_t* next, int64_t panel_count,
-                    int64_t first_dword, int64_t out_rows, int32_t* accumulators, const Destination* to) const {
+                    int64_t first_dword, int64_t out_rows, int32_t* accumulators, const Destination& to,
+                    bool last) const {
     const Geometry& g = geometry_;
     Multiply m = {};
     m.a_stride = column_step_ * pixel_bytes_;
@@ -273,10 +274,11 @@ class Direct : public Algorithm {
     m.parts_of_step = pair_panel_.parts_of_step;
     m.panels = static_cast<int>(panel_count);
     m.accumulate = first_dword > 0;
+    m.half = to.channels <= kPanel / 2;
     // Scattered pixels are one line, too.
     const bool scattered = !pixel_offsets_.empty();
     const int64_t lines = one_line_ || scattered ? 1 : out_rows, width = out_rows * g.out_width / lines;
-    const bool whole_lines = to != nullptr && whole_lines_;
+    const bool whole_lines = last && whole_lines_;
     const int64_t tiles = whole_lines ? 1 : CeilDiv(width, kMaxRows), tiles_of_call = loops_.max_rows / kMaxRows;
     for (int64_t row = 0; row < lines; ++row) {
       int64_t first = 0;  // Of the pixels that are not finished.
@@ -286,15 +288,15 @@ class Direct : public Algorithm {
         m.rows = static_cast<int>(end - x);
         m.a = rows + row * row_step_ * row_bytes_ + (scattered ? 0 : x * m.a_stride);
         m.row_offsets = scattered ? pixel_offsets_.data() + x : nullptr;
-        m.c = accumulators + (to != nullptr && !m.accumulate ? x - first : row * width + x) * m.c_stride;
+        m.c = accumulators + (last && !m.accumulate ? x - first : row * width + x) * m.c_stride;
         m.next = next != nullptr && index < panel_count ? next + index * m.b_stride : nullptr;
         if (whole_lines) {
-          loops_.multiply_codes(m, constants_.stage(), operands_.At(*to, row, 0));
+          loops_.multiply_codes(m, constants_.stage(), operands_.At(to, row, 0));
           continue;
         }
         loops_.multiply_few != nullptr ? loops_.multiply_few(m, g.out_channels) : loops_.multiply(m);
-        if (to == nullptr || (end < first + kFinishedPixels && end < width)) continue;
-        Finish(*to, row * width + first, end - first, m.c - (x - first) * m.c_stride);
+        if (!last || (end < first + kFinishedPixels && end < width)) continue;
+        Finish(to, row * width + first, end - first, m.c - (x - first) * m.c_stride);
         first = end;
       }
     }
