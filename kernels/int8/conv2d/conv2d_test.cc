@@ -249,14 +249,14 @@ TEST(Conv2dTest, EveryChannelCountAndWidth) {
   }
 }
 
-// Rows of which one alone is more than a block of rows may take.
+// Rows of which one alone is more than a block of rows may take: of many channels a block has a part of it.
 TEST(Conv2dTest, LongRows) {
   std::map<std::string, int> ran;
   int cases = 0;
   for (const int kernel_height : {1, 3}) {
     for (const int kernel_width : {1, 3}) {
       for (const int stride : {1, 2, 3}) {
-        for (const int channels : {4, 7}) {
+        for (const int channels : {4, 7, 40}) {
           Picker pick(++cases);
           Case c;
           c.in_channels = channels, c.out_channels = 9 + pick(20);

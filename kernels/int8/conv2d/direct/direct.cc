@@ -19,7 +19,7 @@ namespace {
 
 // What the copied rows and the accumulators of a block may take: they share the second-level cache with the weights,
 // and the accumulators are read and written once per chunk of the depth.
-constexpr int64_t kMaxRowsBytes = 160 << 10;
+constexpr int64_t kMaxRowsBytes = 160 << 10;  // Of wider rows a block has a part.
 constexpr int64_t kMaxAccumulatorBytes = 48 << 10;
 // Sums of so many pixels at least become codes at a time, from the first-level cache.
 constexpr int64_t kFinishedPixels = 8 * kMaxRows;
@@ -50,7 +50,8 @@ class Direct : public Algorithm {
   int64_t constant_bytes() const override { return constants_.bytes(); }
 
   void Run(const Arguments& arguments, const kernels::RunContext& context) const override {
-    context.parallel->For(static_cast<int>(geometry_.batch * row_blocks_ * panel_splits_), [&](int task, int thread) {
+    const int64_t tasks = geometry_.batch * row_blocks_ * column_blocks_ * panel_splits_;
+    context.parallel->For(static_cast<int>(tasks), [&](int task, int thread) {
       RunTask(arguments, task, static_cast<uint8_t*>(context.scratch.data) + thread * scratch_per_thread_);
     });
   }
@@ -65,11 +66,25 @@ class Direct : public Algorithm {
     const Geometry& g = geometry_;
     row_step_ = g.kernel_height == 1 ? 1 : g.stride_y;
     column_step_ = g.kernel_width == 1 ? 1 : g.stride_x;
-    columns_ = (int64_t{g.out_width} - 1) * column_step_ + int64_t{g.kernel_width - 1} * g.dilation_x + 1;
     tap_bytes_ = int64_t{g.group_in_channels()} * loops_.element_bytes;
     pixel_bytes_ = in_place_ ? operands_.input.pixel_bytes : tap_bytes_;
     one_line_ = in_place_ || (g.kernel_height == 1 && g.kernel_width == 1 && operands_.rows_joined());
-    row_bytes_ = one_line_ ? columns_ * pixel_bytes_ : RoundUp(columns_ * pixel_bytes_, 64);
+    block_width_ = g.out_width;
+    const int64_t most_columns = kMaxRowsBytes / RowsFor(1) / pixel_bytes_;
+    if (!in_place_ && ColumnsFor(block_width_) > most_columns) {
+      one_line_ = false;
+      const int64_t widest = (most_columns - ColumnsFor(1)) / column_step_ + 1;
+      block_width_ = std::max<int64_t>(widest / kFinishedPixels, 1) * kFinishedPixels;
+    }
+    column_blocks_ = CeilDiv(g.out_width, block_width_);
+    block_width_ = std::min<int64_t>(RoundUp(CeilDiv(g.out_width, column_blocks_), kMaxRows), g.out_width);
+    column_blocks_ = CeilDiv(g.out_width, block_width_);
+    row_bytes_ = ColumnsFor(block_width_) * pixel_bytes_;
+    if (!one_line_) row_bytes_ = RoundUp(row_bytes_, 64);
+  }
+
+  int64_t ColumnsFor(int64_t out_columns) const {
+    return (out_columns - 1) * column_step_ + int64_t{geometry_.kernel_width - 1} * geometry_.dilation_x + 1;
   }
 
   int64_t RowsFor(int64_t out_rows) const {
@@ -101,7 +116,7 @@ class Direct : public Algorithm {
     accumulator_stride_ = kPanel * std::min<int64_t>(loops_.max_panels, panels());
     block_rows_ = 1;
     while (block_rows_ < g.out_height && RowsFor(block_rows_ + 1) * row_bytes_ <= kMaxRowsBytes &&
-           (block_rows_ + 1) * g.out_width * kPanelBytes <= kMaxAccumulatorBytes) {
+           (block_rows_ + 1) * block_width_ * kPanelBytes <= kMaxAccumulatorBytes) {
       ++block_rows_;
     }
     row_blocks_ = CeilDiv(g.out_height, block_rows_);
@@ -109,7 +124,7 @@ class Direct : public Algorithm {
     const int64_t input_bytes = int64_t{1} * g.in_height * g.in_width * g.in_channels;
     const int64_t weight_bytes = int64_t{1} * g.out_channels * depth_ * kDwordBytes;
     panel_splits_ = 1;
-    if (threads > 1 && g.batch < threads && (weight_bytes > input_bytes || g.out_height < threads)) {
+    if (threads > 1 && g.batch < threads && (weight_bytes > input_bytes || g.out_height * column_blocks_ < threads)) {
       panel_splits_ = std::min<int64_t>(threads, g.groups * wide_panels());
     } else if (threads > 1) {
       row_blocks_ = std::min<int64_t>(RoundUp(row_blocks_, threads), g.out_height);
@@ -123,13 +138,13 @@ class Direct : public Algorithm {
     // The last dword of a run may reach past the last row.
     rows_bytes_ = in_place_ ? 0 : RoundUp(RowsFor(block_rows_) * row_bytes_ + kDwordBytes, 64);
     scratch_per_thread_ =
-        rows_bytes_ + RoundUp(block_rows_ * g.out_width * accumulator_stride_ * int64_t{sizeof(int32_t)}, 64);
+        rows_bytes_ + RoundUp(block_rows_ * block_width_ * accumulator_stride_ * int64_t{sizeof(int32_t)}, 64);
   }
 
   // Rows of outputs that fill the products badly are taken as one.
   void PlanPixels() {
     const int64_t width = geometry_.out_width, pixels = block_rows_ * width;
-    if (!loops_.scattered_rows || one_line_) return;
+    if (!loops_.scattered_rows || one_line_ || column_blocks_ > 1) return;
     if (CeilDiv(pixels, kMaxRows) * 4 > block_rows_ * CeilDiv(width, kMaxRows) * 3) return;
     for (int64_t pixel = 0; pixel < pixels; ++pixel) {
       pixel_offsets_.push_back(pixel / width * row_step_ * row_bytes_ + pixel % width * column_step_ * pixel_bytes_);
@@ -168,25 +183,33 @@ class Direct : public Algorithm {
     return packed;
   }
 
+  // Of outputs.
+  struct Block {
+    int64_t y, x, rows, width;
+  };
+
   void RunTask(const Arguments& arguments, int64_t task, uint8_t* scratch) const {
     const Geometry& g = geometry_;
-    const int64_t split = task % panel_splits_, block = task / panel_splits_ % row_blocks_;
-    const int64_t image = task / panel_splits_ / row_blocks_;
-    const int64_t first_row = block * block_rows_;
-    const int64_t rows = std::min<int64_t>(block_rows_, g.out_height - first_row);
+    const int64_t split = task % panel_splits_, block = task / panel_splits_, row_block = block / column_blocks_;
+    const int64_t image = row_block / row_blocks_;
+    Block out;
+    out.y = row_block % row_blocks_ * block_rows_;
+    out.x = block % column_blocks_ * block_width_;
+    out.rows = std::min<int64_t>(block_rows_, g.out_height - out.y);
+    out.width = std::min<int64_t>(block_width_, g.out_width - out.x);
     const int64_t all = g.groups * wide_panels(), begin = all * split / panel_splits_,
                   end = all * (split + 1) / panel_splits_;
     int32_t* accumulators = reinterpret_cast<int32_t*>(scratch + rows_bytes_);
     const uint8_t* input = static_cast<const uint8_t*>(arguments.input);
-    const uint8_t* copied = in_place_ ? input + operands_.input.Offset(image, first_row, 0) : scratch;
+    const uint8_t* copied = in_place_ ? input + operands_.input.Offset(image, out.y, 0) : scratch;
     int64_t copied_group = -1;
     for (int64_t wide = begin; wide < end; ++wide) {
       const int64_t group = wide / wide_panels(), panel = wide % wide_panels() * loops_.max_panels;
-      if (!in_place_ && group != copied_group) CopyRows(input, image, group, first_row, rows, scratch);
+      if (!in_place_ && group != copied_group) CopyRows(input, image, group, out, scratch);
       copied_group = group;
       const int64_t count = std::min<int64_t>(loops_.max_panels, panels() - panel);
       const int64_t channel = group * g.group_out_channels() + panel * kPanel;
-      Destination to = operands_.To(arguments, image, first_row, 0, channel);
+      Destination to = operands_.To(arguments, image, out.y, out.x, channel);
       to.channel = static_cast<int>((group * panels() + panel) * kPanel);
       to.channels = static_cast<int>(std::min<int64_t>(count * kPanel, g.group_out_channels() - panel * kPanel));
       for (int64_t dword = 0; dword < depth_; dword += chunk_depth_) {
@@ -194,16 +217,17 @@ class Direct : public Algorithm {
         const uint8_t* next = !last            ? Weight(group, panel, dword + chunk_depth_)
                               : wide + 1 < end ? Weight(group + last_of_group, last_of_group ? 0 : panel + count, 0)
                                                : nullptr;
-        MultiplyRows(copied, Weight(group, panel, dword), next, count, dword, rows, accumulators, to, last);
+        MultiplyRows(copied, Weight(group, panel, dword), next, count, dword, out, accumulators, to, last);
       }
     }
   }
 
-  // Sums of `count` pixels of the block, from the one with index `first` on, to outputs.
-  void Finish(const Destination& to, int64_t first, int64_t count, const int32_t* sums) const {
+  // Sums of `count` pixels of a block of this width, from the one with index `first` on, to outputs.
+  void Finish(const Destination& to, int64_t width, int64_t first, int64_t count, const int32_t* sums) const {
+    const bool joined = column_blocks_ == 1 && operands_.rows_joined();
     for (int64_t done = 0, run; done < count; done += run) {
-      const int64_t row = (first + done) / geometry_.out_width, x = (first + done) % geometry_.out_width;
-      run = operands_.rows_joined() ? count : std::min(count - done, geometry_.out_width - x);
+      const int64_t row = (first + done) / width, x = (first + done) % width;
+      run = joined ? count : std::min(count - done, width - x);
       loops_.finish(constants_.stage(), operands_.At(to, row, x), sums + done * accumulator_stride_,
                     accumulator_stride_, static_cast<int>(run));
     }
@@ -219,27 +243,26 @@ class Direct : public Algorithm {
     }
   }
 
-  void CopyRows(const uint8_t* input, int64_t image, int64_t group, int64_t first_row, int64_t out_rows,
-                uint8_t* to) const {
+  void CopyRows(const uint8_t* input, int64_t image, int64_t group, const Block& out, uint8_t* to) const {
     const Geometry& g = geometry_;
     const int64_t channels = g.group_in_channels();
     const int64_t source_step_y = g.kernel_height == 1 ? g.stride_y : 1;
     const int64_t source_step_x = g.kernel_width == 1 ? g.stride_x : 1;
-    const int64_t first_y = first_row * g.stride_y - g.pad_top;
+    const int64_t first_y = out.y * g.stride_y - g.pad_top, first_x = out.x * g.stride_x - g.pad_left;
+    const int64_t rows = RowsFor(out.rows), columns = ColumnsFor(out.width);
     // The columns of the copy that lie inside the image.
-    const int64_t inside_begin = std::min(columns_, CeilDiv(g.pad_left, source_step_x));
+    const int64_t inside_begin = std::min(columns, CeilDiv(std::max<int64_t>(-first_x, 0), source_step_x));
     const int64_t inside_end =
-        std::max(inside_begin, std::min(columns_, CeilDiv(int64_t{g.in_width} + g.pad_left, source_step_x)));
-    const int64_t rows = RowsFor(out_rows);
+        std::max(inside_begin, std::min(columns, CeilDiv(std::max<int64_t>(g.in_width - first_x, 0), source_step_x)));
     for (int64_t row = 0; row < rows; ++row, to += row_bytes_) {
       const int64_t y = first_y + row * source_step_y;
       if (y < 0 || y >= g.in_height) {
-        Fill(to, columns_ * channels);
+        Fill(to, columns * channels);
         continue;
       }
       Fill(to, inside_begin * channels);
       const uint8_t* from =
-          input + operands_.input.Offset(image, y, inside_begin * source_step_x - g.pad_left) + group * channels;
+          input + operands_.input.Offset(image, y, first_x + inside_begin * source_step_x) + group * channels;
       uint8_t* inside = to + inside_begin * pixel_bytes_;
       if (operands_.input.pixel_bytes == channels && source_step_x == 1) {
         loops_.load(from, (inside_end - inside_begin) * channels, constants_.input_flip(), inside);
@@ -250,7 +273,7 @@ class Direct : public Algorithm {
           inside += pixel_bytes_;
         }
       }
-      Fill(to + inside_end * pixel_bytes_, (columns_ - inside_end) * channels);
+      Fill(to + inside_end * pixel_bytes_, (columns - inside_end) * channels);
     }
   }
 
@@ -261,7 +284,7 @@ class Direct : public Algorithm {
   // One chunk of the depth, whose weights stay in a cache for all rows. `next`: those of the next; the
   // first products each fetch a panel of them. The last chunk's sums go to `to`.
   void MultiplyRows(const uint8_t* rows, const uint8_t* weight, const uint8_t* next, int64_t panel_count,
-                    int64_t first_dword, int64_t out_rows, int32_t* accumulators, const Destination& to,
+                    int64_t first_dword, const Block& out, int32_t* accumulators, const Destination& to,
                     bool last) const {
     const Geometry& g = geometry_;
     Multiply m = {};
@@ -277,7 +300,7 @@ class Direct : public Algorithm {
     m.half = to.channels <= kPanel / 2;
     // Scattered pixels are one line, too.
     const bool scattered = !pixel_offsets_.empty();
-    const int64_t lines = one_line_ || scattered ? 1 : out_rows, width = out_rows * g.out_width / lines;
+    const int64_t lines = one_line_ || scattered ? 1 : out.rows, width = out.rows * out.width / lines;
     const bool whole_lines = last && whole_lines_;
     const int64_t tiles = whole_lines ? 1 : CeilDiv(width, kMaxRows), tiles_of_call = loops_.max_rows / kMaxRows;
     for (int64_t row = 0; row < lines; ++row) {
@@ -296,7 +319,7 @@ class Direct : public Algorithm {
         }
         loops_.multiply_few != nullptr ? loops_.multiply_few(m, g.out_channels) : loops_.multiply(m);
         if (!last || (end < first + kFinishedPixels && end < width)) continue;
-        Finish(to, row * width + first, end - first, m.c - (x - first) * m.c_stride);
+        Finish(to, out.width, row * width + first, end - first, m.c - (x - first) * m.c_stride);
         first = end;
       }
     }
@@ -309,12 +332,12 @@ class Direct : public Algorithm {
   uint8_t pad_;  // The zero point in the form that is multiplied.
 
   int64_t row_step_, column_step_;  // Between consecutive output pixels, in the copy.
-  int64_t tap_bytes_, columns_, pixel_bytes_, row_bytes_, rows_bytes_;
+  int64_t tap_bytes_, pixel_bytes_, row_bytes_, rows_bytes_;
   int64_t run_dwords_, depth_, chunk_depth_;
   int64_t chunk_bytes_, panel_bytes_;  // Of weights.
   kernels::PairPanel pair_panel_;      // One, if Loops::group makes them.
   std::vector<int64_t> offsets_;       // Where the depth's dwords lie, from an output pixel's first tap.
-  int64_t block_rows_, row_blocks_, panel_splits_;
+  int64_t block_rows_, row_blocks_, block_width_, column_blocks_, panel_splits_;
   std::vector<int64_t> pixel_offsets_;  // Where the pixels of a block of rows are in the copy; empty: row by row.
   int64_t accumulator_stride_, scratch_per_thread_;
   int threads_;
@@ -342,7 +365,8 @@ bool WorthwhileFew(const Problem& problem, const Loops& loops) {
       CeilDiv((g.dilation_x == 1 ? g.kernel_width : 1) * int64_t{g.in_channels} * loops.element_bytes, kDwordBytes);
   const int64_t runs = int64_t{g.kernel_height} * (g.dilation_x == 1 ? 1 : g.kernel_width);
   const int64_t products = g.out_channels * (runs * CeilDiv(run, loops.lanes) + kSum);
-  return 10 * products <= 7 * runs * run * (kPanel / loops.lanes);
+  // By panels a step is one vector: AVX2 leaves half a panel out.
+  return 10 * products <= (loops.lanes == kPanel ? 7 : 10) * runs * run;
 }
 
 std::unique_ptr<Algorithm> Make(const Problem& problem, const Loops& loops) {
