@@ -16,17 +16,23 @@ struct Window {
   Dims kernel, stride, dilation, pad_begin, pad_end;  // dilation 1 is dense.
 };
 
+// Volumes are pooled with their channels last: for others oneDNN has no vectors.
+MemoryDesc Pooled(const MemoryDesc& own) {
+  if (own.dims().size() < 5) return own;
+  return MemoryDesc(own.dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::ndhwc);
+}
+
 absl::StatusOr<Call> PoolCall(const KernelDesc& desc, const Window& w, const MemoryDesc& dst) {
-  const MemoryDesc src = DescOf(desc.input(0));
+  const MemoryDesc src = DescOf(desc.input(0)), pooled_src = Pooled(src), pooled_dst = Pooled(dst);
   Dims holes = w.dilation;
   for (int64_t& dilation : holes) --dilation;
   using Pooling = dnnl::pooling_v2_forward;
-  const Pooling::primitive_desc primitive(Pooling::desc(dnnl::prop_kind::forward_inference, w.algorithm, src, dst,
-                                                        w.stride, w.kernel, holes, w.pad_begin, w.pad_end),
+  const Pooling::primitive_desc primitive(Pooling::desc(dnnl::prop_kind::forward_inference, w.algorithm, pooled_src,
+                                                        pooled_dst, w.stride, w.kernel, holes, w.pad_begin, w.pad_end),
                                           Attributes(), CpuEngine());
   Call call;
-  call.inputs = {{DNNL_ARG_SRC, 0, src}};
-  call.outputs = {{DNNL_ARG_DST, 0, dst}};
+  call.inputs = {Call::InLayout(DNNL_ARG_SRC, 0, pooled_src, src)};
+  call.outputs = {Call::InLayout(DNNL_ARG_DST, 0, pooled_dst, dst)};
   call.SetPrimitive(primitive, Pooling(primitive));
   return call;
 }
