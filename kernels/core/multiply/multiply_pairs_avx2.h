@@ -112,21 +112,8 @@ inline int64_t PartsOf(const PairGroups& groups) {
   return parts;
 }
 
-template <int kHalves>
-void MultiplyPairRows(Multiply m, const PairGroups& groups, int64_t lines) {
-  const int tiles = m.rows / kPairTileRows, rest = m.rows % kPairTileRows;
-  const auto multiply = [&](auto run, int tiles_of_run, int rows, int64_t lines_of_tile) {
-    run(m, groups, tiles_of_run, lines_of_tile);
-    m.a = static_cast<const char*>(m.a) + tiles_of_run * rows * m.a_stride;
-    m.c += tiles_of_run * rows * m.c_stride;
-  };
-  multiply(MultiplyPairTiles<kPairTileRows, kHalves>, tiles, kPairTileRows,
-           tiles > 0 ? (lines + tiles - 1) / tiles : 0);
-  if (rest >= 2) multiply(MultiplyPairTiles<2, kHalves>, 1, 2, 0);
-  if (rest % 2 == 1) multiply(MultiplyPairTiles<1, kHalves>, 1, 1, 0);
-}
-
-// Any number of rows times a chunk of a panel.
+// Any number of rows times a chunk of a panel; kHalf: of half a panel where Multiply says so, in whole tiles of rows.
+template <bool kHalf>
 void MultiplyPairs(const Multiply& all) {
   const int64_t most = all.depth * all.parts_of_step;
   const auto& found = *static_cast<const PairGroups*>(all.b);
@@ -143,7 +130,21 @@ void MultiplyPairs(const Multiply& all) {
   m.b = static_cast<const char*>(all.b) + PairWeightsOffset(most);
   // The next chunk has about as many parts.
   const int64_t lines = all.next == nullptr ? 0 : PairWeightsOffset(most) / kLine + parts;
-  all.half ? MultiplyPairRows<1>(m, groups, lines) : MultiplyPairRows<2>(m, groups, lines);
+  const int tiles = all.rows / kPairTileRows;
+  const int64_t lines_of_tile = tiles > 0 ? (lines + tiles - 1) / tiles : 0;
+  if (kHalf && all.half) {
+    MultiplyPairTiles<kPairTileRows, kHalf ? 1 : 2>(m, groups, tiles, lines_of_tile);
+  } else {
+    MultiplyPairTiles<kPairTileRows, 2>(m, groups, tiles, lines_of_tile);
+  }
+  m.a = static_cast<const char*>(all.a) + tiles * kPairTileRows * all.a_stride;
+  m.c += tiles * kPairTileRows * all.c_stride;
+  if (all.rows % kPairTileRows >= 2) {
+    MultiplyPairTiles<2, 2>(m, groups, 1, 0);
+    m.a = static_cast<const char*>(m.a) + 2 * all.a_stride;
+    m.c += 2 * all.c_stride;
+  }
+  if (all.rows % 2 == 1) MultiplyPairTiles<1, 2>(m, groups, 1, 0);
 }
 
 }  // namespace

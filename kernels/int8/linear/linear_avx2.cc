@@ -44,7 +44,7 @@ void MultiplyPanel(const Params& p, const uint8_t* x, const Range& range, int32_
   m.offsets = p.step_offsets;
   for (int64_t step = 0; step < steps; step += chunk, m.offsets += chunk) {
     m.depth = steps - step < chunk ? steps - step : chunk;
-    kernels::MultiplyPairs(m);
+    kernels::MultiplyPairs<false>(m);
     m.b = static_cast<const int8_t*>(m.b) + panel.chunk_bytes();
     m.accumulate = true;
   }

@@ -40,7 +40,6 @@ void MultiplyTile(const Multiply& m) {
   }
   const char* b = static_cast<const char*>(m.b);
   const int64_t stride = m.a_stride;
-#pragma GCC unroll 2
   for (int64_t d = 0; d < m.depth; ++d) {
     const char* a = static_cast<const char*>(m.a) + m.offsets[d];
     const char* a3 = a + 3 * stride;
@@ -60,21 +59,27 @@ void MultiplyTile(const Multiply& m) {
   }
 }
 
-template <typename Product, int kHalves>
-void MultiplyHalves(const Multiply& m) {
+template <typename Product>
+void MultiplyRows(const Multiply& m) {
   switch (m.rows) {
-    case 1: return MultiplyTile<Product, 1, kHalves>(m);
-    case 2: return MultiplyTile<Product, 2, kHalves>(m);
-    case 3: return MultiplyTile<Product, 3, kHalves>(m);
-    case 4: return MultiplyTile<Product, 4, kHalves>(m);
-    case 5: return MultiplyTile<Product, 5, kHalves>(m);
-    default: return MultiplyTile<Product, 6, kHalves>(m);
+    case 1: return MultiplyTile<Product, 1, 2>(m);
+    case 2: return MultiplyTile<Product, 2, 2>(m);
+    case 3: return MultiplyTile<Product, 3, 2>(m);
+    case 4: return MultiplyTile<Product, 4, 2>(m);
+    case 5: return MultiplyTile<Product, 5, 2>(m);
+    default: return MultiplyTile<Product, 6, 2>(m);
   }
 }
 
+// Half a panel of more than kFewRows rows. Fewer are rare: they take all of it.
+constexpr int kFewRows = 3;
 template <typename Product>
-void MultiplyRows(const Multiply& m) {
-  m.half ? MultiplyHalves<Product, 1>(m) : MultiplyHalves<Product, 2>(m);
+void MultiplyHalfRows(const Multiply& m) {
+  switch (m.rows) {
+    case 4: return MultiplyTile<Product, 4, 1>(m);
+    case 5: return MultiplyTile<Product, 5, 1>(m);
+    default: return MultiplyTile<Product, 6, 1>(m);
+  }
 }
 
 // Any number of rows, in tiles that differ by one at most.
@@ -83,7 +88,7 @@ void MultiplyTiles(const Multiply& all) {
   Multiply m = all;
   for (int left = all.rows, tiles = (left + kMaxRows - 1) / kMaxRows; left > 0; left -= m.rows, --tiles) {
     m.rows = left / tiles;
-    MultiplyRows<Product>(m);
+    m.half && m.rows > kFewRows ? MultiplyHalfRows<Product>(m) : MultiplyRows<Product>(m);
     m.a = static_cast<const char*>(m.a) + m.rows * m.a_stride;
     m.c += m.rows * m.c_stride;
   }

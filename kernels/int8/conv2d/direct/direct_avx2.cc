@@ -143,7 +143,7 @@ Loops GetPairLoops() {
   Loops loops = GetLoops();
   loops.element_bytes = 1;
   loops.load = LoadBytes;
-  loops.multiply = kernels::MultiplyPairs;
+  loops.multiply = kernels::MultiplyPairs<true>;
   loops.group = kernels::GroupPairs;
   return loops;
 }
