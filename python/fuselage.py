@@ -324,8 +324,8 @@ def load(
     allow_nonfinite: bool = False, max_memory_bytes: int = 0
 ) -> Model:
     """An ONNX file, an .ir file that tools/export_fx.py wrote, or what Model.save wrote. Of an ONNX file, `shapes`: of
-    inputs whose dimensions it leaves open, or fixes otherwise; `constants`: inputs that have these values for good, {"sr": 16000} for example,
-    and are none any more; `outputs`: the values that are the outputs in place of its own.
+    inputs whose dimensions it leaves open, or fixes otherwise; `constants`: inputs that have these values for good,
+    {"sr": 16000} for example, and are none any more; `outputs`: the values that are the outputs in place of its own.
 
     `image`, of all but what Model.save wrote: of a network of images, whose only input is float32 [n, c, h, w], what the
     model takes: "pixels", uint8 [n, h, w, c], or "planes", uint8 [n, c, h, w]; its first operators are then
