@@ -94,6 +94,28 @@ TEST(GroupsTest, DepthwiseAlongARow) {
   EXPECT_EQ(ran["avx512_vnni_emulated depthwise"], 6 * 8 * 3);
 }
 
+// Tall kernels of narrow images: of the rows of outputs that share their columns some read more of them than others.
+TEST(GroupsTest, DepthwiseOfTallKernels) {
+  std::map<std::string, int> ran;
+  uint64_t seed = 0;
+  for (const int kernel : {4, 5, 6, 7, 8, 9, 11}) {
+    for (const int kernel_width : {1, 3}) {
+      for (const int height : {1, 3, 5, 8, 12}) {
+        for (const int width : {4, 5, 9}) {
+          Case c;
+          c.groups = c.in_channels = c.out_channels = 16 + static_cast<int>(seed * 7 % 60);
+          c.kernel_height = kernel, c.kernel_width = kernel_width;
+          c.height = height, c.width = width;
+          c.top = c.bottom = kernel / 2, c.left = c.right = kernel_width / 2;
+          ExpectVariantsEqual(c, ++seed, &ran);
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(ran["avx512_vnni_emulated depthwise"], 7 * 2 * 5 * 3);
+}
+
 TEST(GroupsTest, SmallGroups) {
   std::map<std::string, int> ran;
   for (uint64_t seed = 0; seed < 200; ++seed) {

@@ -366,14 +366,18 @@ class Depthwise : public Algorithm {
       for (int64_t row = 0; row < std::min<int64_t>(rows_.count, tile.end_row - y); ++row) {
         product.offsets = offsets_[row].data();
         product.runs = static_cast<int64_t>(offsets_[row].size());
-        if (!fused_ ||
-            !loops_.multiply_codes(product, constants_.stage(), To(arguments, tile, y + row, 0, product.channels))) {
-          product.sums = tile.sums + unfinished * tile.width * sum_step_;
+        const int64_t first = y + row - unfinished;
+        product.sums = tile.sums + unfinished * tile.width * sum_step_;
+        // Of tall kernels some rows only: the next sums do not follow those before.
+        const bool codes = fused_ && loops_.multiply_codes(product, constants_.stage(),
+                                                           To(arguments, tile, y + row, 0, product.channels));
+        if (!codes) {
           sum_step_ == kBlock ? loops_.multiply(product) : loops_.multiply_line(product);
-          if (++unfinished == finished_rows_ || y + row + 1 == tile.end_row) {
-            Finish(arguments, tile, y + row + 1 - unfinished, unfinished);
-            unfinished = 0;
-          }
+          ++unfinished;
+        }
+        if (unfinished > 0 && (codes || unfinished == finished_rows_ || y + row + 1 == tile.end_row)) {
+          Finish(arguments, tile, first, unfinished);
+          unfinished = 0;
         }
         if (weight_rows_ > 1) product.weight += product.runs * product.taps * kStepBytes;
       }
