@@ -21,7 +21,10 @@ struct Multiply {
   int64_t a_stride;            // Bytes from row to row, where
   const int64_t* row_offsets;  // is null; else these are where rows are. AVX2: null.
   const int64_t* offsets;  // [depth]: where dword d of a row is, in bytes. Its load hides behind the multiplications.
-  int64_t depth;           // Dwords.
+  // Dwords follow each other in runs of so many, of which the first may be in its midst. 0: all do. AVX2 goes by runs,
+  // within which no offset is loaded, but for pairs.
+  int64_t first_run, run;
+  int64_t depth;  // Dwords.
   const void* b;
   int64_t b_stride;  // Bytes from panel to panel.
   int32_t* c;

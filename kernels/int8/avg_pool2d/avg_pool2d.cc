@@ -51,7 +51,7 @@ class AvgPool2d : public kernels::UnaryKernel {
 
 absl::Span<const Variant> Variants() { return kVariants; }
 
-absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
+[[gnu::cold]] absl::StatusOr<Params> MakeParams(const KernelDesc& desc) {
   const bool global = desc.op == kGlobalOp;
   if (!desc.output_placement.even()) {
     return absl::UnimplementedError(

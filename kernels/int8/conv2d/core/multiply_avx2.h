@@ -27,7 +27,8 @@ inline int LoadDword(const void* p) {
 }
 
 // kRows x 16 sums in 2*kRows <= 12 registers, two of weights, one broadcast dword and one product: all 16. A step of
-// six rows is 12 products and 8 loads: six cycles where two multiplications start per cycle. kHalves: of a panel.
+// six rows is 12 products and 8 loads: six cycles where two multiplications start per cycle. What else a step takes
+// counts where threads share a core: twice unrolled it is two instructions. kHalves: of a panel.
 template <typename Product, int kRows, int kHalves>
 void MultiplyTile(const Multiply& m) {
   __m256i sum[kRows][kHalves];
@@ -40,17 +41,23 @@ void MultiplyTile(const Multiply& m) {
   }
   const char* b = static_cast<const char*>(m.b);
   const int64_t stride = m.a_stride;
-  for (int64_t d = 0; d < m.depth; ++d) {
+  int64_t run = m.first_run;
+  for (int64_t d = 0; d < m.depth; d += run, run = m.run) {
+    if (run == 0 || run > m.depth - d) run = m.depth - d;
     const char* a = static_cast<const char*>(m.a) + m.offsets[d];
     const char* a3 = a + 3 * stride;
-    const __m256i weights[2] = {LoadVector(b), LoadVector(b + 32)};
-#pragma GCC unroll 6
-    for (int r = 0; r < kRows; ++r) {
-      const __m256i x = _mm256_set1_epi32(LoadDword(r < 3 ? a + r * stride : a3 + (r - 3) * stride));
 #pragma GCC unroll 2
-      for (int half = 0; half < kHalves; ++half) sum[r][half] = Product::Add(sum[r][half], x, weights[half]);
+    for (const char* const end = b + run * kPanelBytes; b < end; b += kPanelBytes) {
+      const __m256i weights[2] = {LoadVector(b), LoadVector(b + 32)};
+#pragma GCC unroll 6
+      for (int r = 0; r < kRows; ++r) {
+        const __m256i x = _mm256_set1_epi32(LoadDword(r < 3 ? a + r * stride : a3 + (r - 3) * stride));
+#pragma GCC unroll 2
+        for (int half = 0; half < kHalves; ++half) sum[r][half] = Product::Add(sum[r][half], x, weights[half]);
+      }
+      a += kDwordBytes;
+      a3 += kDwordBytes;
     }
-    b += kPanelBytes;
   }
 #pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r) {

@@ -290,6 +290,8 @@ class Direct : public Algorithm {
     Multiply m = {};
     m.a_stride = column_step_ * pixel_bytes_;
     m.offsets = offsets_.data() + first_dword;
+    m.first_run = run_dwords_ - first_dword % run_dwords_;
+    m.run = run_dwords_;
     m.depth = std::min(chunk_depth_, depth_ - first_dword);
     m.b = weight;
     m.b_stride = panel_bytes_;

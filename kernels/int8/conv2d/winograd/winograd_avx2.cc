@@ -1,6 +1,6 @@
 // Winograd in AVX2: 16 input channels, or 8 outputs, in a vector.
-#include "kernels/int8/conv2d/core/multiply_avx2.h"
 #include "kernels/int8/conv2d/core/output_avx2.h"
+#include "kernels/int8/conv2d/direct/loops.h"
 #include "kernels/int8/conv2d/winograd/loops.h"
 #include "kernels/int8/conv2d/winograd/transforms.h"
 #include "kernels/int8/conv2d/winograd/ymm.h"
@@ -80,7 +80,8 @@ void Store(const OutputStage& stage, const Destination& to, const int32_t* sums,
 }  // namespace
 
 Loops GetLoops() {
-  return {/*max_rows=*/kMaxRows,
+  const direct::Loops words = direct::avx2::GetLoops();
+  return {/*max_rows=*/words.max_rows,
           /*max_panels=*/1,
           /*max_weight_bytes=*/512 << 10,
           /*word_product=*/1,
@@ -89,7 +90,7 @@ Loops GetLoops() {
           /*weight_transform=*/60,
           /*transform_input=*/TransformInput<Ymm>,
           /*transform_weight=*/TransformWeight<Ymm>,
-          /*multiply=*/MultiplyRows<WordProduct>,
+          /*multiply=*/words.multiply,
           /*transform_output=*/TransformOutput<Ymm>,
           /*store=*/Store};
 }

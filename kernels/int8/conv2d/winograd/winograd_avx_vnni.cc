@@ -17,7 +17,7 @@ struct FusedWordProduct {
 
 Loops GetLoops() {
   Loops loops = avx2::GetLoops();
-  loops.multiply = MultiplyRows<FusedWordProduct>;
+  loops.multiply = MultiplyTiles<FusedWordProduct>;
   loops.word_product = 2;
   loops.input_transform = 500;
   loops.output_transform = 1200;
