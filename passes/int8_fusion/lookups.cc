@@ -155,9 +155,9 @@ FusableLookup Checked(FusableLookup found, const Node* last, const kernels::Kern
   if (found.chain.empty()) return {};
   if (kernels.FindOrNull(kLookup) == nullptr) found.why_not = absl::StrCat("no kernel for ", kLookup);
   for (size_t i = 0; i + 1 < found.chain.size() && found.why_not.empty(); ++i) {
+    // None has a module with parameters: who else calls it does not matter.
     const Node &node = *found.chain[i], &next = *found.chain[i + 1];
-    const bool alone = node.users().size() == 1;
-    found.why_not = alone ? match::SharedModule(node) : match::SharedBesides(node, next);
+    if (node.users().size() > 1) found.why_not = match::SharedBesides(node, next);
   }
   for (const Node* node : found.chain) {
     for (const Node* operand : node->operands()) {

@@ -178,8 +178,8 @@ void PickOperands(Picker& pick, Case* c) {
 }
 
 bool Supports(const Variant& variant, const kernels::KernelDesc& desc) {
-  const absl::StatusOr<Problem> problem = ProblemOf(desc);
-  return problem.ok() && (variant.supports == nullptr || variant.supports(*problem));
+  absl::StatusOr<Problem> problem = ProblemOf(desc);
+  return problem.ok() && (variant.supports == nullptr || variant.supports(std::move(*problem).ColumnAsRow()));
 }
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(kernels::KernelDesc desc, Variant variant) {
