@@ -1,4 +1,5 @@
 // Attention, rotary and embedding operators of ai.onnx and com.microsoft against loops that are written out.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -270,6 +271,147 @@ TEST(RotaryEmbedding, Errors) {
   ExpectError(model, "found cosines f32[8,2] to turn 6 elements of each head, wanted half as many");
   model.last_node().mutable_input()->RemoveLast();
   ExpectError(model, "wanted [N, S, half a head]");
+}
+
+// --- com.microsoft's GroupQueryAttention: a language model's tokens behind its cache.
+
+struct Tokens {
+  int64_t sequences, queries, capacity;
+  std::vector<int32_t> lengths;  // Of each sequence, with its past; the first is the longest.
+  int window = -1;
+  bool packed = false, rotary = false, biased = false;
+};
+
+// The operator's results against loops over each sequence: what it attends to, and what it leaves in the cache.
+void ExpectGroupQuery(const Tokens& t) {
+  constexpr int64_t kHeads = 4, kKeyHeads = 2, kSize = 4, kPlaces = 16;
+  const int64_t n = t.sequences, s = t.queries, total = t.lengths[0], after = std::max(t.capacity, total);
+  ModelBuilder model(13);
+  const Tensor q = Seeded({n, s, kHeads * kSize}, 1), k = Seeded({n, s, kKeyHeads * kSize}, 2);
+  const Tensor v = Seeded({n, s, kKeyHeads * kSize}, 3), bias = Seeded({1, kHeads, s, total}, 4);
+  const Shape cache = {n, kKeyHeads, t.capacity, kSize};
+  const Tensor past_k = Seeded(cache, 5), past_v = Seeded(cache, 6);
+  Tensor cosines(DType::kF32, {kPlaces, kSize / 2}), sines(DType::kF32, {kPlaces, kSize / 2});
+  const auto angle = [](int64_t place, int64_t i) { return 0.3 * static_cast<double>(place * (i + 1)); };
+  for (int64_t i = 0; i < cosines.num_elements(); ++i) {
+    cosines.Set(i, std::cos(angle(i * 2 / kSize, i % (kSize / 2))));
+    sines.Set(i, std::sin(angle(i * 2 / kSize, i % (kSize / 2))));
+  }
+  Tensor last(DType::kI32, {n, 1});
+  for (int64_t i = 0; i < n; ++i) last.Set(i, t.lengths[i] - 1);
+
+  std::vector<Tensor> inputs;
+  const auto input = [&](const std::string& name, const Tensor& x) {
+    model.Input(name, std::vector<Dim>(x.shape().begin(), x.shape().end()), x.dtype());
+    inputs.push_back(x);
+  };
+  const auto at = [](const Tensor& x, int64_t sequence, int64_t i, int64_t c) {
+    return x.At((sequence * x.dim(1) + i) * x.dim(2) + c);
+  };
+  if (t.packed) {
+    Tensor all(DType::kF32, {n, s, (kHeads + 2 * kKeyHeads) * kSize});
+    for (int64_t i = 0; i < all.num_elements(); ++i) {
+      const int64_t c = i % all.dim(2), row = i / all.dim(2), b = row / s, own = c - kHeads * kSize;
+      const bool is_key = own < kKeyHeads * kSize;
+      all.Set(i, own < 0  ? at(q, b, row % s, c)
+                 : is_key ? at(k, b, row % s, own)
+                          : at(v, b, row % s, own - kKeyHeads * kSize));
+    }
+    input("q", all);
+  } else {
+    input("q", q), input("k", k), input("v", v);
+  }
+  input("past_k", past_k), input("past_v", past_v), input("last", last);
+  if (t.biased) input("bias", bias);
+  model.Initializer("total", Tensor::Of<int32_t>({}, {static_cast<int32_t>(total)}));
+  model.Initializer("cos", cosines).Initializer("sin", sines);
+  model.Node("GroupQueryAttention",
+             {"q", t.packed ? "" : "k", t.packed ? "" : "v", "past_k", "past_v", "last", "total", "cos", "sin", "",
+              t.biased ? "bias" : ""},
+             {"y", "all_k", "all_v"});
+  model.Int("num_heads", kHeads).Int("kv_num_heads", kKeyHeads).Int("local_window_size", t.window);
+  model.Int("do_rotary", t.rotary).Domain(kMicrosoft).Output("y").Output("all_k").Output("all_v");
+  const std::vector<Tensor> found = Outputs(model, inputs);
+  ASSERT_EQ(found.size(), 3);
+  ASSERT_EQ(found[1].shape(), (Shape{n, kKeyHeads, after, kSize}));
+
+  // A head's rows at the places of its tokens.
+  const auto turned = [&](const Tensor& x, int64_t b, int64_t i, int64_t head, int64_t place) {
+    std::vector<double> row;
+    const auto element = [&](int64_t c) { return at(x, b, i, head * kSize + c); };
+    for (int64_t c = 0; c < kSize; ++c) {
+      row.push_back(t.rotary ? Turned(element, c, kSize / 2, false, [&](int64_t j) { return angle(place, j); })
+                             : element(c));
+    }
+    return row;
+  };
+  for (int64_t b = 0; b < n; ++b) {
+    const int64_t length = t.lengths[b], past = s == total ? 0 : length - s;
+    Rows rows{Tensor(DType::kF32, {1, s, kHeads * kSize}), Tensor(DType::kF32, {1, past + s, kKeyHeads * kSize}),
+              Tensor(DType::kF32, {1, past + s, kKeyHeads * kSize})};
+    rows.heads = kHeads, rows.key_heads = kKeyHeads;
+    for (int64_t i = 0; i < rows.q.num_elements(); ++i) {
+      const int64_t row = i / (kHeads * kSize), head = i / kSize % kHeads;
+      rows.q.Set(i, turned(q, b, row, head, past + row)[i % kSize]);
+    }
+    for (int64_t i = 0; i < rows.k.num_elements(); ++i) {
+      const int64_t place = i / (kKeyHeads * kSize), head = i / kSize % kKeyHeads, c = i % kSize;
+      const int64_t old = ((b * kKeyHeads + head) * t.capacity + place) * kSize + c;
+      rows.k.Set(i, place < past ? past_k.At(old) : turned(k, b, place - past, head, place)[c]);
+      rows.v.Set(i, place < past ? past_v.At(old) : at(v, b, place - past, head * kSize + c));
+      const int64_t now = ((b * kKeyHeads + head) * after + place) * kSize + c;
+      ASSERT_NEAR(found[1].At(now), rows.k.At(i), 1e-6) << "key " << place << " of sequence " << b;
+      ASSERT_EQ(found[2].At(now), rows.v.At(i)) << "value " << place << " of sequence " << b;
+    }
+    rows.allowed = [&](int64_t, int64_t i, int64_t j) {
+      return j <= past + i && (t.window < 0 || j > past + i - t.window);
+    };
+    if (t.biased) {
+      rows.bias = [&](int64_t, int64_t head, int64_t i, int64_t j) { return bias.At((head * s + i) * total + j); };
+    }
+    const std::vector<double> all = ToDoubles(found[0]), wanted = Attend(rows);
+    const std::vector<double> own(all.begin() + b * wanted.size(), all.begin() + (b + 1) * wanted.size());
+    EXPECT_THAT(own, ::testing::Pointwise(::testing::DoubleNear(2e-6), wanted)) << "sequence " << b;
+  }
+}
+
+TEST(GroupQueryAttention, OneSequence) {
+  for (const bool packed : {false, true}) {
+    for (const int window : {-1, 2}) {
+      ExpectGroupQuery({1, 5, 0, {5}, window, packed, /*rotary=*/true, /*biased=*/packed});   // A prompt,
+      ExpectGroupQuery({1, 1, 5, {6}, window, packed, /*rotary=*/true});                      // the token behind it,
+      ExpectGroupQuery({1, 3, 5, {8}, window, packed, /*rotary=*/true, /*biased=*/!packed});  // and some more;
+      ExpectGroupQuery({1, 2, 9, {6}, window, packed});  // a cache that is not full.
+      ExpectGroupQuery({1, 4, 9, {4}, window, packed});
+    }
+  }
+}
+
+// Of several each has a length of its own, but for prompts, which are as long as the longest.
+TEST(GroupQueryAttention, SeveralSequences) {
+  for (const int window : {-1, 2}) {
+    ExpectGroupQuery({3, 4, 0, {4, 2, 3}, window, /*packed=*/true, /*rotary=*/true});
+    ExpectGroupQuery({3, 1, 5, {6, 2, 4}, window, /*packed=*/true, /*rotary=*/true, /*biased=*/true});
+    ExpectGroupQuery({2, 1, 9, {6, 6}, window, /*packed=*/false, /*rotary=*/true});
+    ExpectGroupQuery({2, 2, 9, {7, 3}, window});
+  }
+}
+
+TEST(GroupQueryAttention, Errors) {
+  const auto made = [](int64_t total, int64_t heads) {
+    ModelBuilder model(13);
+    model.Input("q", {2, 3, 16}).Input("past", {2, 2, 5, 4}).Input("last", {2}, DType::kI64).Output("y");
+    model.Initializer("total", Tensor::Of<int32_t>({}, {static_cast<int32_t>(total)}));
+    model.Node("GroupQueryAttention", {"q", "", "", "past", "past", "last", "total"}, {"y"}, "a");
+    return model.Domain(kMicrosoft).Int("num_heads", heads).Int("kv_num_heads", 2);
+  };
+  ExpectError(made(3, 3), "found num_heads = 3 and kv_num_heads = 2, wanted a multiple of the latter");
+  ExpectError(made(9, 4), "input 6: found 9 tokens in all, wanted 3 and at most 5 of the cache");
+  ExpectError(made(2, 4), "input 6: found 2 tokens in all, wanted 3 and at most 5 of the cache");
+  ExpectError(made(8, 4), "input 5: found i64[2], wanted an i32 for each of 2 sequences");
+  ExpectError(made(3, 6), "found 16 channels for 10 heads in all");
+  ExpectError(made(3, 4).Int("do_rotary", 1), "found do_rotary = 1 without cos_cache and sin_cache");
+  ExpectError(made(3, 4).Int("smooth_softmax", 1), "found smooth_softmax or qk_output, wanted neither");
 }
 
 // --- Embeddings.

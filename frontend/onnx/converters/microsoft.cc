@@ -131,16 +131,20 @@ absl::Status ConvertQuickGelu(Call& call) {
   return call.Result("mul", {call.operand(0), gate});
 }
 
-// layer_norm(input + skip + bias); output 3 is the sum.
+// layer_norm(input + skip + bias), or rms_norm of it, which has no bias of its own; output 3 is the sum.
 absl::Status ConvertSkipLayerNormalization(Call& call) {
   if (call.rank(0) < 1) return absl::InvalidArgumentError("found a scalar, wanted rank 2 or 3");
+  const bool is_layer_norm = call.target() == "layer_norm";
+  const int bias = is_layer_norm ? 4 : 3;
   ASSIGN_OR_RETURN(Value sum, call.EmitHelper("sum", "add", {call.operand(0), call.operand(1)}));
-  if (call.has(4)) {
-    ASSIGN_OR_RETURN(sum, call.EmitHelper("biased", "add", {sum, call.operand(4)}));
+  if (call.has(bias)) {
+    ASSIGN_OR_RETURN(sum, call.EmitHelper("biased", "add", {sum, call.operand(bias)}));
   }
   if (call.wants(3)) call.Set(3, sum);
+  std::vector<Value> operands = {sum, call.operand(2)};
+  if (is_layer_norm) operands.push_back(call.operand(3));
   const Shape normalized = {call.shape(0).back()};
-  return call.Result("layer_norm", {sum, call.operand(2), call.operand(3)},
+  return call.Result(call.target(), operands,
                      {{"normalized_shape", normalized}, {"eps", call.Float("epsilon", 1e-12f)}});
 }
 
@@ -155,18 +159,26 @@ constexpr char kFusedMatMul[] = "alpha=FLOAT transA=INT transB=INT transBatchA=I
 }  // namespace
 
 void Register(Converters& converters) {
-  converters.Add(kMicrosoft,
-                 {
-                     {"BiasGelu", 0, {2, 2}, {1, 1}, "", ConvertMicrosoftGelu},
-                     {"FastGelu", 0, {1, 2}, {1, 1}, "", ConvertMicrosoftGelu},
-                     {"FusedConv", 0, {2, 4}, {1, 1}, kFusedConv, ConvertFusedConv},
-                     {"FusedGemm", 0, {2, 3}, {1, 1}, kFusedGemm, ConvertFusedGemm},
-                     {"FusedMatMul", 0, {2, 2}, {1, 1}, kFusedMatMul, ConvertFusedMatMul},
-                     {"Gelu", 0, {1, 1}, {1, 1}, "", ConvertMicrosoftGelu},
-                     {"QuickGelu", 0, {1, 1}, {1, 1}, "alpha=FLOAT", ConvertQuickGelu},
-                     {"SkipLayerNormalization", 0, {3, 5}, {1, 4}, "epsilon=FLOAT", ConvertSkipLayerNormalization},
-                     {"TransposeMatMul", 0, {2, 2}, {1, 1}, kFusedMatMul, ConvertFusedMatMul},
-                 });
+  converters.Add(
+      kMicrosoft,
+      {
+          {"BiasGelu", 0, {2, 2}, {1, 1}, "", ConvertMicrosoftGelu},
+          {"FastGelu", 0, {1, 2}, {1, 1}, "", ConvertMicrosoftGelu},
+          {"FusedConv", 0, {2, 4}, {1, 1}, kFusedConv, ConvertFusedConv},
+          {"FusedGemm", 0, {2, 3}, {1, 1}, kFusedGemm, ConvertFusedGemm},
+          {"FusedMatMul", 0, {2, 2}, {1, 1}, kFusedMatMul, ConvertFusedMatMul},
+          {"Gelu", 0, {1, 1}, {1, 1}, "", ConvertMicrosoftGelu},
+          {"QuickGelu", 0, {1, 1}, {1, 1}, "alpha=FLOAT", ConvertQuickGelu},
+          {"SkipLayerNormalization", 0, {3, 5}, {1, 4}, "epsilon=FLOAT", ConvertSkipLayerNormalization, "layer_norm"},
+          {"SkipSimplifiedLayerNormalization",
+           0,
+           {3, 4},
+           {1, 4},
+           "epsilon=FLOAT",
+           ConvertSkipLayerNormalization,
+           "rms_norm"},
+          {"TransposeMatMul", 0, {2, 2}, {1, 1}, kFusedMatMul, ConvertFusedMatMul},
+      });
 }
 
 }  // namespace fuselage::onnx::converters::microsoft

@@ -223,6 +223,18 @@ TEST(SkipLayerNormalization, SumsFirst) {
   ExpectError(model, "found output 1 'mean' in use, wanted it unused");
 }
 
+TEST(SkipSimplifiedLayerNormalization, SumsFirst) {
+  ModelBuilder model = Float({1, 2});
+  model.Output("sum").Initializer("skip", F32({1, 2}, {0, -2})).Initializer("gamma", F32({2}, {5, 10}));
+  model.Initializer("bias", F32({2}, {0.5, 6}));
+  model.Node("SkipSimplifiedLayerNormalization", {"x", "skip", "gamma", "bias"}, {"z", "", "", "sum"});
+  model.Float("epsilon", 0).Domain(kMicrosoft);
+  const std::vector<Tensor> found = Outputs(model, {F32({1, 2}, {0.5, 3})});  // Sum: 1, 7; its root mean square: 5.
+  ASSERT_EQ(found.size(), 2);
+  EXPECT_EQ(ToDoubles(found[0]), (std::vector<double>{1, 14}));
+  EXPECT_EQ(ToDoubles(found[1]), (std::vector<double>{1, 7}));
+}
+
 // Integer products of dynamically quantized values, as ONNX's own three operators have them.
 TEST(Dynamic, QuantizeMatMul) {
   const auto model = [] {
