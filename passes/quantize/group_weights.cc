@@ -1,6 +1,7 @@
 #include "passes/quantize/group_weights.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,10 +32,30 @@ Names AddWeight(const std::string& name, const WeightFormat& format, ir::Graph& 
 
 }  // namespace
 
-absl::Status UseGroupWeights(const std::vector<Node*>& linears, const WeightFormat& format, ir::Graph& graph) {
+bool TakesRows(const Node& node) {
+  if (node.module() == nullptr) return false;
+  const ir::OpSchema* form = node.graph().ops().FindQuantizedFormOrNull(node.op()->name);
+  return form != nullptr && form->OperandIndex("input_scale") >= 0;
+}
+
+HashMap<std::string, int64_t> FourBitWeights(const QuantizeOptions& options, const ir::Graph& graph) {
+  HashMap<std::string, int64_t> found;
+  if (options.recode_four_bits() || WeightFormat(options.weights()).in_groups()) return found;
+  HashSet<std::string> seen;
+  for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (!TakesRows(*node)) continue;
+    const std::string& name = node->module()->parameters.at("weight");
+    if (!seen.insert(name).second) continue;
+    const std::optional<int64_t> size = FourBitGroups(*graph.FindParameterOrNull(name)->tensor);
+    if (size) found.emplace(name, *size);
+  }
+  return found;
+}
+
+absl::Status UseGroupWeights(const std::vector<GroupedLinear>& linears, ir::Graph& graph) {
   HashMap<std::string, Names> weights;  // By the name of the float weight.
-  const char* dequantize = format.is_mxfp4() ? "dequantize_mxfp4" : "dequantize_groups";
-  for (Node* linear : linears) {
+  for (const auto& [linear, format] : linears) {
+    const char* dequantize = format.is_mxfp4() ? "dequantize_mxfp4" : "dequantize_groups";
     ir::Module* const module = linear->module();
     const std::string name = module->parameters.at("weight");
     if (!weights.contains(name)) weights.emplace(name, AddWeight(name, format, graph));

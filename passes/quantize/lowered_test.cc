@@ -27,7 +27,9 @@ class LoweredTest : public ::testing::Test {
 
   // The ops of the calls, in order; the lowered graph stays close to the float one on seeded inputs.
   std::vector<std::string> Lowered(absl::string_view text, const QuantizeOptions& options) {
-    const std::unique_ptr<ir::Graph> graph = *ir::Parse(text, ops_);
+    return Lowered(*ir::Parse(text, ops_), options);
+  }
+  std::vector<std::string> Lowered(std::unique_ptr<ir::Graph> graph, const QuantizeOptions& options) {
     const std::unique_ptr<ir::Graph> before = graph->Clone();
     SeededRunner runner;
     passes::Remarks remarks;
@@ -181,6 +183,40 @@ TEST_F(LoweredTest, ScalesOfRows) {
                       options),
               ElementsAre("dynamic_quantize_symmetric", "getitem", "getitem", "int8.linear", "reshape", "reshape",
                           "int8.linear", "int8.linear"));
+}
+
+// Of two linears, the one whose weight another quantizer has left in four bits.
+TEST_F(LoweredTest, StoredFourBits) {
+  const auto graph = [&] {
+    std::unique_ptr<ir::Graph> made = *ir::Parse(R"(graph @stored {
+  param @a.weight: f32[40,32] = seed(1)
+  param @b.weight: f32[6,40] = seed(2)
+  module @a = linear(activation="relu", weight=@a.weight)
+  module @b = linear(weight=@b.weight)
+  %x: f32[5,32] = placeholder
+  %a: f32[5,40] = call_module @a(%x)
+  %b: f32[5,6] = call_module @b(%a)
+  output(%b)
+}
+)",
+                                                 ops_);
+    Tensor weight(DType::kF32, {6, 40});
+    for (int64_t i = 0; i < weight.num_elements(); ++i) {
+      weight.Set(i, static_cast<double>(i * 7 % 16 - 8) * (i % 40 < 32 ? 0.01 : 0.02));
+    }
+    ir::Module* const b = made->FindNodeOrNull("b")->module();
+    const std::string name = made->AddParameter("stored", std::make_shared<const Tensor>(weight));
+    EXPECT_OK(made->UpdateModule(b, b->op->name, b->attributes, {{"weight", name}}));
+    return made;
+  };
+  EXPECT_THAT(Lowered(graph(), {}), ElementsAre("int8.quantize", "int8.linear", "dynamic_quantize_symmetric", "getitem",
+                                                "getitem", "int8.linear_groups"));
+  QuantizeOptions recode;
+  recode.set_recode_four_bits(true);
+  EXPECT_THAT(Lowered(graph(), recode), ElementsAre("int8.quantize", "int8.linear", "int8.linear"));
+  QuantizeOptions groups;
+  groups.set_weights(QuantizeOptions::INT8_GROUPS);  // For what per_token names: nothing.
+  EXPECT_THAT(Lowered(graph(), groups), ElementsAre("int8.quantize", "int8.linear", "int8.linear"));
 }
 
 constexpr char kEverything[] = R"(graph @everything {

@@ -245,8 +245,12 @@ bool IsPerToken(const Node& node, const Selection& selection) {
 
 WeightFormat FormatOf(const QuantizeOptions& options) { return {options.weights(), options.group_size()}; }
 
-bool GetsGroups(const Node& node, const Selection& selection, const QuantizeOptions& options) {
-  return FormatOf(options).in_groups() && IsPerToken(node, selection);
+// What the weight of a node becomes.
+WeightFormat FormatOf(const Node& node, const Selection& selection, const QuantizeOptions& options) {
+  const WeightFormat format = FormatOf(options);
+  if (!IsPerToken(node, selection)) return format.in_groups() ? WeightFormat(QuantizeOptions::PER_CHANNEL) : format;
+  const auto stored = selection.four_bits.find(node.module()->parameters.at("weight"));
+  return stored == selection.four_bits.end() ? format : WeightFormat(QuantizeOptions::INT4, stored->second);
 }
 
 std::string Describe(const Node& node, const Selection& selection, const CodesOf& codes_of,
@@ -262,9 +266,9 @@ std::string Describe(const Node& node, const Selection& selection, const CodesOf
   }
   std::string text = absl::StrCat("from ", absl::StrJoin(parts, ", "));
   if (!passes::WeightsOf(*node.op()).empty()) {
-    const WeightFormat format = FormatOf(options);
-    const bool channels = format.in_groups() && !GetsGroups(node, selection, options);
-    absl::StrAppend(&text, "; weight ", Describe(channels ? WeightFormat(QuantizeOptions::PER_CHANNEL) : format));
+    const bool stored =
+        node.module() != nullptr && selection.four_bits.contains(node.module()->parameters.at("weight"));
+    absl::StrAppend(&text, "; weight ", Describe(FormatOf(node, selection, options)), stored ? ", as it was" : "");
   }
   return text;
 }
@@ -305,7 +309,7 @@ std::vector<QuantizedWeight> QuantizeWeights(const QuantizeOptions& options, con
   std::vector<Fed> modules;
   HashMap<const ir::Module*, size_t> index;
   for (const Node* node : selection.nodes) {
-    if (passes::WeightsOf(*node->op()).empty() || GetsGroups(*node, selection, options)) continue;
+    if (passes::WeightsOf(*node->op()).empty() || FormatOf(*node, selection, options).in_groups()) continue;
     const bool per_token = IsPerToken(*node, selection);
     const float scale =
         per_token ? std::numeric_limits<float>::infinity() : codes_of.at(selection.group_of.at(node->operand(0))).scale;
@@ -425,11 +429,13 @@ absl::Status Apply(const QuantizeOptions& options, const Selection& selection, c
   }
   HashMap<const Node*, Node*> rows;
   for (const Edge& edge : selection.rows) RETURN_IF_ERROR(InsertRowScales(edge, rows, graph));
-  std::vector<Node*> in_groups;
+  std::vector<GroupedLinear> in_groups;
   for (Node* node : selection.nodes) {
-    if (GetsGroups(*node, selection, options)) in_groups.push_back(node);
+    if (passes::WeightsOf(*node->op()).empty()) continue;
+    const WeightFormat format = FormatOf(*node, selection, options);
+    if (format.in_groups()) in_groups.push_back({node, format});
   }
-  RETURN_IF_ERROR(UseGroupWeights(in_groups, FormatOf(options), graph));
+  RETURN_IF_ERROR(UseGroupWeights(in_groups, graph));
   // Last: a module that is called elsewhere has lent its float weight to groups.
   return SetWeights(weights, biases, graph);
 }

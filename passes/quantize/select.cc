@@ -13,6 +13,7 @@
 #include "ir/match/bytes.h"
 #include "ir/match/properties.h"
 #include "passes/core/quantized_form.h"
+#include "passes/quantize/group_weights.h"
 #include "passes/quantize/observers.h"
 
 namespace fuselage::quantize {
@@ -112,7 +113,7 @@ class Groups {
 class Selector {
  public:
   Selector(const QuantizeOptions& options, const ir::Graph& graph, Remarks& remarks, const KeptInFloat& kept)
-      : options_(options), graph_(graph), remarks_(remarks), kept_(kept) {}
+      : options_(options), graph_(graph), remarks_(remarks), kept_(kept), four_bits_(FourBitWeights(options, graph)) {}
 
   absl::StatusOr<Selection> Run() {
     RETURN_IF_ERROR(CheckOptions());
@@ -134,6 +135,7 @@ class Selector {
     DropIdleMoves();
 
     Selection selection;
+    selection.four_bits = four_bits_;
     for (Node* node = graph_.first(); node != nullptr; node = node->next()) {
       const bool selected = selected_.contains(node);
       if (selected) {
@@ -187,11 +189,10 @@ class Selector {
         absl::StrCat(option, ": '", glob, "' fits no node and no module", DidYouMean(glob, names)));
   }
 
-  // Its quantized form takes a scale for each row of its input.
   bool IsPerToken(const Node& node) const {
-    const ir::OpSchema* form = graph_.ops().FindQuantizedFormOrNull(node.op()->name);
-    if (form == nullptr || form->OperandIndex("input_scale") < 0) return false;
-    return FittingOrNull(options_.per_token(), node) != nullptr;
+    if (!TakesRows(node)) return false;
+    return four_bits_.contains(node.module()->parameters.at("weight")) ||
+           FittingOrNull(options_.per_token(), node) != nullptr;
   }
 
   bool IsCandidate(const Node& node) const {
@@ -521,6 +522,7 @@ class Selector {
   Remarks& remarks_;
   const KeptInFloat& kept_;
   HashMap<const Node*, Node*> view_root_;  // The value above a chain of views.
+  const HashMap<std::string, int64_t> four_bits_;  // As Selection has them.
   HashSet<const Node*> selected_;
 };
 

@@ -24,6 +24,7 @@ struct Selection {
   std::vector<ir::Node*> nodes;  // To quantize, in the graph's order.
   std::vector<Edge> edges;       // That get a pair, in the graph's order.
   std::vector<Edge> rows;        // Whose rows get scales in the run, in the graph's order.
+  HashMap<std::string, int64_t> four_bits;  // The groups' size of weights that stay in four bits, by parameter.
   // Values of one group share their parameters: views, slices of codes and quantized max pools join their operand's, a
   // quantized concat joins all of its operands and its result. A group's range is the union of the ranges of its
   // sources, the values that the others are made of.

@@ -3,11 +3,44 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
+#include "absl/numeric/bits.h"
 #include "absl/strings/str_cat.h"
 #include "ir/base/mxfp4.h"
 
 namespace fuselage::quantize {
+namespace {
+
+constexpr float kLeastFourBits = -8, kMostFourBits = 7;
+
+// The value of the largest magnitude; 0 of none.
+float Largest(absl::Span<const float> values) {
+  float largest = 0;
+  for (const float value : values) {
+    if (std::fabs(value) > std::fabs(largest)) largest = value;
+  }
+  return largest;
+}
+
+// Times which the values are codes of four bits; 0: nothing. It is negative where the largest is 8 steps above 0.
+float FourBitScale(absl::Span<const float> values) {
+  // A product of a code and a scale is rounded, and so is a quotient of two.
+  constexpr float kRoundings = 32 * std::numeric_limits<float>::epsilon();
+  const float largest = Largest(values);
+  for (const int steps : {7, 8, 6, 5, 4, 3, 2, 1}) {
+    const float scale = steps == 8 ? largest / kLeastFourBits : std::fabs(largest) / static_cast<float>(steps);
+    if (!std::isnormal(scale)) return 0;
+    const bool fits = std::all_of(values.begin(), values.end(), [&](float value) {
+      const float code = std::nearbyint(value / scale);
+      return code >= kLeastFourBits && code <= kMostFourBits && std::fabs(value / scale - code) <= kRoundings;
+    });
+    if (fits) return scale;
+  }
+  return 0;
+}
+
+}  // namespace
 
 absl::Status CheckFormat(const WeightFormat& format) {
   const int64_t size = format.group_size;
@@ -39,11 +72,14 @@ WeightGrid::WeightGrid(const Tensor& weight, const WeightFormat& format) : forma
       const int64_t size = std::min(group_size_, columns_ - column);
       const absl::Span<const float> values = weight.values<float>().subspan(row * columns_ + column, size);
       Group& group = groups_[index];
-      for (const float value : values) group.largest = std::max(group.largest, std::fabs(value));
+      group.largest = std::fabs(Largest(values));
       if (format.is_mxfp4()) {
         group.scale = static_cast<float>(mxfp4::FromE8M0(mxfp4::SharedScale(values)));
       } else if (format.in_groups()) {
-        group.scale = static_cast<float>(static_cast<double>(group.largest) / LargestCode(format.weights));
+        group.scale = format.weights == QuantizeOptions::INT4 ? FourBitScale(values) : 0;
+        if (group.scale == 0) {
+          group.scale = static_cast<float>(static_cast<double>(group.largest) / LargestCode(format.weights));
+        }
         if (!std::isnormal(group.scale)) group.scale = 1;
       } else {
         group.scale = scales[index];
@@ -52,11 +88,20 @@ WeightGrid::WeightGrid(const Tensor& weight, const WeightFormat& format) : forma
   }
 }
 
+std::pair<float, float> WeightGrid::Limits(const Group& group) const {
+  const float most = static_cast<float>(LargestCode(format_.weights));
+  if (format_.weights != QuantizeOptions::INT4) return {-most, most};
+  const float steps = std::nearbyint(group.largest / std::fabs(group.scale));
+  if (steps < 1) return {-most, most};
+  return {-std::min(steps, -kLeastFourBits), std::min(steps, kMostFourBits)};
+}
+
 int WeightGrid::Code(int64_t row, int64_t column, float x) const {
-  const float scaled = x / GroupOf(row, column).scale;
+  const Group& group = GroupOf(row, column);
+  const float scaled = x / group.scale;
   if (format_.is_mxfp4()) return mxfp4::ToE2M1(scaled);
-  const float limit = static_cast<float>(LargestCode(format_.weights));
-  return static_cast<int>(std::clamp(std::nearbyint(scaled), -limit, limit));
+  const auto [least, most] = Limits(group);
+  return static_cast<int>(std::clamp(std::nearbyint(scaled), least, most));
 }
 
 float WeightGrid::Nearest(int64_t row, int64_t column, float x) const {
@@ -99,6 +144,26 @@ GroupedWeight InGroups(const Tensor& weight, const WeightFormat& format) {
     }
   }
   return grouped;
+}
+
+std::optional<int64_t> FourBitGroups(const Tensor& weight) {
+  if (weight.rank() != 2 || weight.dtype() != DType::kF32) return std::nullopt;
+  const int64_t rows = weight.dim(0), columns = weight.dim(1);
+  const auto used_in = [&](int64_t size) {  // Bit c + 8: code c is. None where it has no such groups.
+    uint32_t used = 0;
+    for (int64_t i = 0; i < rows * columns; i += std::min(size, columns - i % columns)) {
+      const absl::Span<const float> values = weight.values<float>().subspan(i, std::min(size, columns - i % columns));
+      if (Largest(values) == 0) continue;
+      const float scale = FourBitScale(values);
+      if (scale == 0) return uint32_t{0};
+      for (const float value : values) used |= 1u << static_cast<int>(std::nearbyint(value / scale) - kLeastFourBits);
+    }
+    return used;
+  };
+  for (const int64_t size : {128, 64, 32}) {
+    if (columns >= size && absl::popcount(used_in(size)) > 8) return size;
+  }
+  return std::nullopt;
 }
 
 }  // namespace fuselage::quantize

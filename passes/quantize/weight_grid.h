@@ -3,7 +3,9 @@
 #define FUSELAGE_PASSES_QUANTIZE_WEIGHT_GRID_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -34,7 +36,9 @@ absl::Status CheckFormat(const WeightFormat& format);
 std::string Describe(const WeightFormat& format);
 
 // Elements that share a scale are those of an output channel, of all, or of a group along the features, as the format
-// says. The scale is what `quantize` will choose for the same weight, and for any other weight of the grid in which the
+// says. INT4 has the codes -7 to 7; where a group has four bits already (FourBitGroups), it has its own, -8 to 7.
+//
+// The scale is what `quantize` will choose for the same weight, and for any other weight of the grid in which the
 // largest elements of each group are as they were: so `quantize` gives such a weight its values as codes, exactly.
 class WeightGrid {
  public:
@@ -59,6 +63,8 @@ class WeightGrid {
     float largest = 0;  // Magnitude of an element.
     float scale = 1;
   };
+  // The least code of the group, and the greatest.
+  std::pair<float, float> Limits(const Group& group) const;
   const Group& GroupOf(int64_t row, int64_t column) const {
     return groups_[groups_.size() == 1 ? 0 : row * groups_per_row_ + column / group_size_];
   }
@@ -77,6 +83,11 @@ struct GroupedWeight {
   Tensor codes, scale;
 };
 GroupedWeight InGroups(const Tensor& weight, const WeightFormat& format);
+
+// The size of the groups in which `weight` [N, K] is codes of four bits, of which it has more than eight, times a scale
+// for each group, but for roundings; none where it is not. What another quantizer has left so is such a weight
+// (com.microsoft's MatMulNBits): these codes are all that it holds.
+std::optional<int64_t> FourBitGroups(const Tensor& weight);
 
 }  // namespace fuselage::quantize
 

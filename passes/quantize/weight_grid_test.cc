@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
 #include "ir/op.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
@@ -78,6 +82,64 @@ TEST_F(GroupsTest, IntegersAreWithinHalfAStep) {
         EXPECT_NEAR(rounded.At(i), values.At(i), 1e-6 * step * largest);
       }
     }
+  }
+}
+
+// Codes 0 to 15 in blocks whose scale is that of their largest magnitude, whatever its sign, to -8: as onnxruntime's
+// quantizer stores them.
+Tensor StoredInBlocks(int64_t rows, int64_t columns, int64_t block) {
+  Tensor weight = SeededTensor(Tensor(DType::kF32, {rows, columns}).type(), 3);
+  float* values = weight.data<float>();
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t begin = 0; begin < columns; begin += block) {
+      float* from = values + row * columns + begin;
+      const int64_t size = std::min(block, columns - begin);
+      const float largest =
+          *std::max_element(from, from + size, [](float a, float b) { return std::fabs(a) < std::fabs(b); });
+      const float scale = largest / -8;
+      for (int64_t i = 0; i < size; ++i) {
+        const int code = static_cast<int>(std::clamp(std::nearbyint(from[i] / scale) + 8.0f, 0.0f, 15.0f));
+        from[i] = static_cast<float>(code - 8) * scale;
+      }
+    }
+  }
+  return weight;
+}
+
+TEST_F(GroupsTest, StoredFourBitsAreFound) {
+  for (const int64_t block : {32, 64, 128, 256}) {
+    const Tensor weight = StoredInBlocks(6, 300, block);
+    const int64_t size = std::min<int64_t>(block, 128);
+    ASSERT_EQ(FourBitGroups(weight), std::make_optional(size)) << block;
+    const GroupedWeight found = InGroups(weight, {QuantizeOptions::INT4, size});
+    const Tensor values = Run("dequantize_groups", {found.codes, found.scale}, size)[0];
+    for (int64_t i = 0; i < weight.num_elements(); ++i) {
+      EXPECT_NEAR(values.At(i), weight.At(i), 1e-6 * std::fabs(weight.At(i)));
+      EXPECT_GE(found.codes.At(i), -8);
+      EXPECT_LE(found.codes.At(i), 7);
+    }
+  }
+}
+
+TEST_F(GroupsTest, OtherWeightsHaveNoFourBits) {
+  EXPECT_EQ(FourBitGroups(Weight(5, 64)), std::nullopt);
+  EXPECT_EQ(FourBitGroups(StoredInBlocks(6, 64, 16)), std::nullopt);
+  EXPECT_EQ(FourBitGroups(StoredInBlocks(6, 24, 32)), std::nullopt);  // Fewer than a group.
+  Tensor few = StoredInBlocks(6, 64, 32);                             // Eight codes: three bits.
+  for (int64_t i = 0; i < few.num_elements(); ++i) few.Set(i, static_cast<double>(i % 8) - 4);
+  EXPECT_EQ(FourBitGroups(few), std::nullopt);
+  Tensor one = StoredInBlocks(6, 64, 32);
+  one.Set(70, one.At(70) * 1.001 + 1e-3);
+  EXPECT_EQ(FourBitGroups(one), std::nullopt);
+}
+
+// What `weight_rounding` leaves on the grid of INT4 has the grid's values again.
+TEST_F(GroupsTest, RoundedIsOnItsGrid) {
+  const Tensor rounded = Rounded(Weight(4, 150), {QuantizeOptions::INT4, 64});
+  const GroupedWeight found = InGroups(rounded, {QuantizeOptions::INT4, 64});
+  const Tensor values = Run("dequantize_groups", {found.codes, found.scale}, 64)[0];
+  for (int64_t i = 0; i < rounded.num_elements(); ++i) {
+    EXPECT_NEAR(values.At(i), rounded.At(i), 1e-6 * std::fabs(rounded.At(i)));
   }
 }
 
