@@ -1,6 +1,7 @@
 #include "frontend/onnx/writer/operators.h"
 
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -66,6 +67,20 @@ std::string Call::Number(absl::string_view suffix, double value, DType dtype) co
   Tensor number(dtype, {});
   number.Set(0, value);
   return Constant(suffix, number);
+}
+
+// Axes are an attribute before opset 18 (13 for sums), an input from then on.
+void Call::EmitReduction(const std::string& operator_name, const std::string& x, bool keepdims,
+                         const std::string& result) const {
+  std::vector<int64_t> axes = op.GetInts("dims");
+  if (axes.empty()) {
+    axes.resize(type(0).rank());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  const bool input = to.opset() >= (operator_name == "ReduceSum" ? 13 : 18);
+  ModelBuilder& node = to.Emit(operator_name, {x, input ? Ints("axes", axes) : ""}, result);
+  if (!input) node.Ints("axes", axes);
+  node.Int("keepdims", keepdims);
 }
 
 absl::Status Call::Declined(absl::string_view why) const {

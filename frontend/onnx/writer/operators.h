@@ -69,6 +69,9 @@ struct Call {
 
   // The result by one operator, whose attributes follow.
   ModelBuilder& Emit(const std::string& op, Values operands) const { return to.Emit(op, std::move(operands), name); }
+  // Of `x` over the attribute "dims", all where it is empty.
+  void EmitReduction(const std::string& operator_name, const std::string& x, bool keepdims,
+                     const std::string& result) const;
   absl::Status Declined(absl::string_view why) const;
 };
 

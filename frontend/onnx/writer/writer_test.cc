@@ -419,6 +419,34 @@ TEST(Writer, IntegerProducts) {
             "DynamicQuantizeLinear Identity Identity MatMulInteger Reshape ConvInteger");
 }
 
+// Of all elements and of each row; weights with a scale for each group of features.
+TEST(Writer, DynamicCodes) {
+  EXPECT_EQ(RoundTrip(R"(
+  %x: f32[5,4] = placeholder
+  %q: (i8[5,4], f32[]) = call_function dynamic_quantize_symmetric(%x)
+  %c: i8[5,4] = call_function getitem(%q, index=0)
+  %s: f32[] = call_function getitem(%q, index=1)
+  output(%c, %s)
+)"),
+            "Abs ReduceMax Div Less Where Div Round Clip Cast Identity Identity");
+  EXPECT_EQ(RoundTrip(R"(
+  param @w: i8[3,64] = seed(1)
+  param @ws: f32[3,2] = seed(2)
+  %x: f32[5,64] = placeholder
+  %w: i8[3,64] = get_attr @w
+  %ws: f32[3,2] = get_attr @ws
+  %q: (i8[5,64], f32[5,1]) = call_function dynamic_quantize_symmetric(%x, dims=[-1])
+  %c: i8[5,64] = call_function getitem(%q, index=0)
+  %s: f32[5,1] = call_function getitem(%q, index=1)
+  %f: f32[5,64] = call_function to(%c, dtype=f32)
+  %r: f32[5,64] = call_function mul(%f, %s)
+  %v: f32[3,64] = call_function dequantize_groups(%w, %ws)
+  %y: f32[5,3] = call_function linear(%r, %v)
+  output(%y)
+)"),
+            "Abs ReduceMax Div Less Where Div Round Clip Cast Identity Identity Cast Mul DequantizeLinear Gemm");
+}
+
 // One operator where another one (rms_norm) has made the model one of opset 23 anyway.
 TEST(Writer, Attention) {
   const std::string operands = R"(
@@ -484,6 +512,7 @@ TEST(Writer, RandomGraphsRoundTrip) {
                                           "batch_norm in training",
                                           "max_pool",
                                           "adaptive_avg_pool",
+                                          "dequantize_groups whose groups do not divide the features",
                                           "dynamic_quantize_asymmetric along axes",
                                           "matmul_integer with zero points",
                                           "remainder of floats",
@@ -552,10 +581,9 @@ TEST(Writer, DeclinesWhatOnnxDoesNotSay) {
   ExpectDeclined("%x: f32[2,4] = placeholder\n%y: f32[2,4] = call_function batch_norm(%x, training=true)\noutput(%y)\n",
                  "%y", "statistics of the batch");
   ExpectDeclined(
-      "%x: f32[2,4] = placeholder\n"
-      "%y: (i8[2,4], f32[]) = call_function dynamic_quantize_symmetric(%x)\n"
-      "%z: f32[] = call_function getitem(%y, index=1)\noutput(%z)\n",
-      "%y", "has a zero point");
+      "%x: i8[2,40] = placeholder\n%s: f32[2,2] = placeholder\n"
+      "%y: f32[2,40] = call_function dequantize_groups(%x, %s)\noutput(%y)\n",
+      "%y", "whose groups do not divide the features");
   ExpectDeclined(
       "%x: f32[2,4] = placeholder\n"
       "%y: u8[2,4]<scale=0.1> = call_function int8.quantize(%x, out_scale=0.1)\noutput(%y)\n",

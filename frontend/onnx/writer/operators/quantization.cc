@@ -1,8 +1,13 @@
 // QuantizeLinear and DequantizeLinear.
 #include "frontend/onnx/writer/quantization.h"
 
+#include <limits>
+#include <string>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "ir/base/status.h"
+#include "onnx/onnx.pb.h"
 
 namespace fuselage::onnx::writer::operators::quantization {
 namespace {
@@ -34,6 +39,33 @@ absl::Status WriteQuantization(const Call& c) {
   return absl::OkStatus();
 }
 
+// By the operators of its definition: ONNX's own has a zero point.
+absl::Status WriteDynamicQuantizeSymmetric(const Call& c) {
+  const auto emit = [&](const char* op, Values in, const char* suffix) {
+    c.to.Emit(op, std::move(in), c.Suffixed(suffix));
+    return c.Suffixed(suffix);
+  };
+  const auto number = [&](const char* suffix, double value) { return c.Number(suffix, value, DType::kF32); };
+  const std::string magnitudes = emit("Abs", {c.in[0]}, "magnitudes"), largest = c.Suffixed("largest");
+  c.EmitReduction("ReduceMax", magnitudes, /*keepdims=*/!c.op.GetInts("dims").empty(), largest);
+  const std::string step = emit("Div", {largest, number("most", 127)}, "step");
+  const std::string is_zero = emit("Less", {step, number("least", std::numeric_limits<float>::min())}, "is_zero");
+  c.to.Emit("Where", {is_zero, number("one", 1), step}, c.Element(1));
+  const std::string steps = emit("Div", {c.in[0], c.Element(1)}, "steps");
+  const std::string rounded = emit("Round", {steps}, "rounded");
+  const std::string clipped = emit("Clip", {rounded, number("lower", -127), number("upper", 127)}, "clipped");
+  c.to.Emit("Cast", {clipped}, c.Element(0)).Int("to", schema::TensorProto::INT8);
+  return absl::OkStatus();
+}
+
+absl::Status WriteDequantizeGroups(const Call& c) {
+  const int64_t size = c.op.GetInt("group_size"), last = c.type(0).rank() - 1;
+  if (c.type(0).shape[last] % size != 0) return c.Declined(" whose groups do not divide the features");
+  c.to.Require(21);
+  c.Emit(c.onnx, c.in).Int("axis", last).Int("block_size", size);
+  return absl::OkStatus();
+}
+
 absl::Status WriteDynamicQuantize(const Call& c) {
   if (!c.op.GetInts("dims").empty()) return c.Declined(" along axes");
   c.to.Emit("DynamicQuantizeLinear", c.in, {c.Element(0), c.Element(1), c.Element(2)});
@@ -45,11 +77,11 @@ absl::Status WriteDynamicQuantize(const Call& c) {
 void Register(Operators& operators) {
   operators.Add({
       {"dequantize", WriteQuantization, "DequantizeLinear"},
-      {"dequantize_groups", nullptr, "a scale for each group of codes, which older runtimes lack, is not written"},
+      {"dequantize_groups", WriteDequantizeGroups, "DequantizeLinear"},
       {"dequantize_mxfp4", nullptr, "ONNX has no codes with a scale for each group of 32"},
       {"dynamic_quantize_asymmetric", WriteDynamicQuantize, "DynamicQuantizeLinear"},
       {"dynamic_quantize_mxfp4", nullptr, "ONNX has no codes with a scale for each group of 32"},
-      {"dynamic_quantize_symmetric", nullptr, "ONNX's dynamic quantization has a zero point"},
+      {"dynamic_quantize_symmetric", WriteDynamicQuantizeSymmetric, "ReduceMax"},
       {"quantize", WriteQuantization, "QuantizeLinear"},
   });
 }

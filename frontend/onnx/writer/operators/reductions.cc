@@ -87,17 +87,8 @@ absl::Status WriteAdaptivePool(const Call& c) {
   return absl::OkStatus();
 }
 
-// Axes are an attribute before opset 18 (13 for sums), an input from then on.
 absl::Status WriteReduce(const Call& c) {
-  Ints axes = c.op.GetInts("dims");
-  if (axes.empty()) {
-    axes.resize(c.type(0).rank());
-    std::iota(axes.begin(), axes.end(), 0);
-  }
-  const bool input = c.to.opset() >= (c.op.schema().name == "sum" ? 13 : 18);
-  ModelBuilder& node = c.Emit(c.onnx, {c.in[0], input ? c.Ints("axes", axes) : ""});
-  if (!input) node.Ints("axes", axes);
-  node.Int("keepdims", c.op.GetBool("keepdim"));
+  c.EmitReduction(c.onnx, c.in[0], c.op.GetBool("keepdim"), c.name);
   return absl::OkStatus();
 }
 
