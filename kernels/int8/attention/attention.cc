@@ -22,9 +22,10 @@ using kernels::RunContext;
 using matmul::Operands;
 
 constexpr Variant kVariants[] = {
-    {"scalar", kernels::Isa::kScalar, scalar::Weights, scalar::Finish},
-    {"avx2", kernels::Isa::kAvx2, avx2::Weights, avx2::Finish},
-    {"avx512_vnni", kernels::Isa::kAvx512Vnni, avx512_vnni::Weights, avx512_vnni::Finish},
+    {"scalar", kernels::Isa::kScalar, scalar::Weights, scalar::Finish, scalar::Scores, scalar::Mix},
+    {"avx2", kernels::Isa::kAvx2, avx2::Weights, avx2::Finish, avx2::Scores, avx2::Mix},
+    // It packs faster than AVX2, and what a few queries would gain has not been measured.
+    {"avx512_vnni", kernels::Isa::kAvx512Vnni, avx512_vnni::Weights, avx512_vnni::Finish, nullptr, nullptr},
 };
 
 enum Input { kQuery, kKey, kValue, kMask };
@@ -105,6 +106,11 @@ class Attention final : public kernels::Kernel {
         mask_(desc, shape),
         packing_(products.packing),
         rows_(rows),
+        is_few_(rows.scores != nullptr && shape.rows <= kFewRows),
+        query_type_(desc.input(kQuery)),
+        key_type_(desc.input(kKey)),
+        value_type_(desc.input(kValue)),
+        score_multiplier_(multipliers.scores),
         softcap_(static_cast<float>(desc.GetFloat("softcap"))),
         value_multiplier_(multipliers.values),
         block_rows_(std::min(
@@ -129,7 +135,7 @@ class Attention final : public kernels::Kernel {
     if (desc.threads > 1) parts_ = std::clamp<int64_t>(Blocks(4 * desc.threads, s_.groups), 1, blocks);
     thread_bytes_ = Take(nullptr).bytes;
     set_scratch_bytes(std::max(desc.threads, 1) * thread_bytes_);
-    set_variant(products.name);
+    set_variant(is_few_ ? absl::StrCat(rows.name, " few") : products.name);
   }
 
  private:
@@ -137,7 +143,7 @@ class Attention final : public kernels::Kernel {
   struct Scratch {
     int8_t *keys, *values;
     int32_t *key_addends, *value_addends;
-    uint8_t* left;  // Queries, and later weights, packed.
+    uint8_t* left;  // Queries, and later weights, packed; a few queries less their zero point.
     int32_t* row_addends;
     float* scores;     // [rows, stride_]
     uint8_t* weights;  // [rows, weight_stride_], and room for a last row's kLanes.
@@ -154,11 +160,15 @@ class Attention final : public kernels::Kernel {
       if (at != nullptr) area = reinterpret_cast<std::remove_reference_t<decltype(area)>>(at + scratch.bytes);
       scratch.bytes += RoundUp(count * static_cast<int64_t>(sizeof(*area)), 64);
     };
-    take(scratch.keys, scores_.right_bytes());
-    take(scratch.values, mixtures_.right_bytes());
-    take(scratch.key_addends, scores_.columns());
-    take(scratch.value_addends, mixtures_.columns());
-    take(scratch.left, std::max(scores_.left_bytes(), mixtures_.left_bytes()));
+    if (is_few_) {
+      take(scratch.left, s_.rows * s_.depth * static_cast<int64_t>(sizeof(int16_t)));
+    } else {
+      take(scratch.keys, scores_.right_bytes());
+      take(scratch.values, mixtures_.right_bytes());
+      take(scratch.key_addends, scores_.columns());
+      take(scratch.value_addends, mixtures_.columns());
+      take(scratch.left, std::max(scores_.left_bytes(), mixtures_.left_bytes()));
+    }
     take(scratch.row_addends, block_rows_);
     take(scratch.scores, block_rows_ * stride_);
     take(scratch.weights, block_rows_ * weight_stride_ + kLanes);
@@ -180,40 +190,83 @@ class Attention final : public kernels::Kernel {
     context.parallel->For(static_cast<int>(s_.groups * parts_), [&](int task, int thread) {
       const Scratch scratch = Take(static_cast<uint8_t*>(context.scratch.data) + thread * thread_bytes_);
       const int64_t group = task / parts_, part = task % parts_, blocks = Blocks(s_.rows, block_rows_);
-      scores_.PackRight(&Operands::PackTransposed, input(kKey) + group * s_.keys * s_.depth, scratch.keys,
-                        scratch.key_addends);
-      mixtures_.PackRight(&Operands::PackRight, input(kValue) + group * s_.keys * s_.width, scratch.values,
-                          scratch.value_addends);
+      const Head head = {input(kKey) + group * s_.keys * s_.depth, input(kValue) + group * s_.keys * s_.width};
+      if (!is_few_) {
+        scores_.PackRight(&Operands::PackTransposed, head.keys, scratch.keys, scratch.key_addends);
+        mixtures_.PackRight(&Operands::PackRight, head.values, scratch.values, scratch.value_addends);
+      }
       for (int64_t block = blocks * part / parts_; block < blocks * (part + 1) / parts_; ++block) {
         const int64_t first = block * block_rows_, row = group * s_.rows + first;
-        ComputeBlock(input(kQuery) + row * s_.depth, input(kMask), row, std::min(block_rows_, s_.rows - first), scratch,
-                     y + row * row_bytes_);
+        ComputeBlock(head, input(kQuery) + row * s_.depth, input(kMask), row, std::min(block_rows_, s_.rows - first),
+                     scratch, y + row * row_bytes_);
       }
     });
   }
 
-  // Rows [row, row + rows) of all groups' side by side.
-  void ComputeBlock(const uint8_t* queries, const void* mask, int64_t row, int64_t rows, const Scratch& scratch,
-                    uint8_t* y) const {
-    const uint8_t* left = scores_.operands().PackLeft(queries, rows, scratch.left, scratch.row_addends);
-    scores_.Multiply({left, scratch.row_addends, scratch.keys, scratch.key_addends}, rows, s_.MostKeys(row, rows),
-                     scratch.scores);
-    for (int64_t i = 0; i < rows; ++i) scratch.keys_of[i] = s_.KeysOf(row + i);
-    mask_.Rows(mask, row, rows, scratch.masks, scratch.row_masks);
-    rows_.weights({rows, scratch.scores, stride_, scratch.keys_of, scratch.row_masks, softcap_, scratch.weights,
-                   weight_stride_, scratch.weight_sums});
-    for (int64_t i = 0; i < rows; ++i) {
-      const int32_t sum = scratch.weight_sums[i];
-      scratch.row_addends[i] = mixtures_.operands().RowAddend(sum);
-      scratch.multipliers[i] = sum == 0 ? 0.0f : value_multiplier_ / static_cast<float>(sum);
+  // The codes of one head's keys and values.
+  struct Head {
+    const uint8_t *keys, *values;
+  };
+
+  // Of a few queries, from keys as they lie.
+  void FewRowScores(const Head& head, const uint8_t* queries, int64_t rows, int64_t keys,
+                    const Scratch& scratch) const {
+    int16_t* const centered = reinterpret_cast<int16_t*>(scratch.left);
+    uint32_t* const addends = reinterpret_cast<uint32_t*>(scratch.row_addends);
+    const int32_t zero_point = query_type_.quant->zero_point();
+    const bool is_signed = query_type_.dtype == DType::kI8;
+    for (int64_t row = 0; row < rows; ++row) {
+      int32_t sum = 0;
+      for (int64_t i = row * s_.depth; i < (row + 1) * s_.depth; ++i) {
+        const int32_t code = is_signed ? static_cast<int8_t>(queries[i]) : queries[i];
+        centered[i] = static_cast<int16_t>(code - zero_point);
+        sum += centered[i];
+      }
+      addends[row] = 0u - static_cast<uint32_t>(key_type_.quant->zero_point()) * static_cast<uint32_t>(sum);
     }
-    left = scratch.weights;
+    rows_.scores({rows, keys, s_.depth, centered, addends, head.keys, key_type_.dtype == DType::kI8, score_multiplier_,
+                  scratch.scores, stride_});
+  }
+
+  // Of a few queries, from values as they lie.
+  void FewRowMixtures(const Head& head, int64_t rows, int64_t keys, const Scratch& scratch) const {
+    for (int64_t row = 0; row < rows; ++row) {
+      scratch.row_addends[row] = -value_type_.quant->zero_point() * scratch.weight_sums[row];
+    }
+    rows_.mix({rows, keys, s_.width, scratch.weights, weight_stride_, scratch.row_addends, head.values,
+               value_type_.dtype == DType::kI8, scratch.sums});
+  }
+
+  void PackedMixtures(int64_t rows, const Scratch& scratch) const {
+    for (int64_t i = 0; i < rows; ++i) scratch.row_addends[i] = mixtures_.operands().RowAddend(scratch.weight_sums[i]);
+    const uint8_t* left = scratch.weights;
     if (!linear::IsPacked(packing_, DType::kU8, weight_stride_)) {
       linear::PackRows(packing_, DType::kU8, weight_stride_, scratch.weights, scratch.left, 0, rows);
       left = scratch.left;
     }
     mixtures_.Multiply({left, scratch.row_addends, scratch.values, scratch.value_addends}, rows, s_.width,
                        scratch.sums);
+  }
+
+  // Rows [row, row + rows) of all groups' side by side.
+  void ComputeBlock(const Head& head, const uint8_t* queries, const void* mask, int64_t row, int64_t rows,
+                    const Scratch& scratch, uint8_t* y) const {
+    const int64_t keys = s_.MostKeys(row, rows);
+    if (is_few_) {
+      FewRowScores(head, queries, rows, keys, scratch);
+    } else {
+      const uint8_t* left = scores_.operands().PackLeft(queries, rows, scratch.left, scratch.row_addends);
+      scores_.Multiply({left, scratch.row_addends, scratch.keys, scratch.key_addends}, rows, keys, scratch.scores);
+    }
+    for (int64_t i = 0; i < rows; ++i) scratch.keys_of[i] = s_.KeysOf(row + i);
+    mask_.Rows(mask, row, rows, scratch.masks, scratch.row_masks);
+    rows_.weights({rows, scratch.scores, stride_, scratch.keys_of, scratch.row_masks, softcap_, scratch.weights,
+                   weight_stride_, scratch.weight_sums});
+    for (int64_t i = 0; i < rows; ++i) {
+      const int32_t sum = scratch.weight_sums[i];
+      scratch.multipliers[i] = sum == 0 ? 0.0f : value_multiplier_ / static_cast<float>(sum);
+    }
+    is_few_ ? FewRowMixtures(head, rows, keys, scratch) : PackedMixtures(rows, scratch);
     Mixtures mixtures = mixture_;
     mixtures.rows = rows;
     mixtures.sums = scratch.sums;
@@ -226,7 +279,9 @@ class Attention final : public kernels::Kernel {
   const kernels::AttentionMask mask_;
   const linear::Packing packing_;
   const Variant rows_;
-  const float softcap_, value_multiplier_;
+  const bool is_few_;
+  const TensorType query_type_, key_type_, value_type_;
+  const float score_multiplier_, softcap_, value_multiplier_;
   const int64_t block_rows_, stride_, weight_stride_;
   const Product scores_, mixtures_;
   Mixtures mixture_ = {};  // What all blocks' have in common.
@@ -283,5 +338,9 @@ void Register(kernels::KernelRegistry& registry) {
 void scalar::Weights(const Softmax& softmax) { WeightsLoop(softmax); }
 
 void scalar::Finish(const Mixtures& mixtures) { FinishLoop(mixtures); }
+
+void scalar::Scores(const FewScores& few) { ScoresLoop(few); }
+
+void scalar::Mix(const FewMixtures& few) { MixLoop(few); }
 
 }  // namespace fuselage::int8::attention

@@ -7,7 +7,8 @@
 //
 // Every sum is of integers, so the result does not depend on how rows and keys are blocked. A block's scores fit the
 // second-level cache; its weights become rows of codes, the left operand of the second product. Keys and values are
-// packed once for all queries of their head (kernels/int8/matmul/operands.h), whose time counts.
+// packed once for all queries of their head (kernels/int8/matmul/operands.h), whose time counts: for a few queries, as
+// of one token, they are not.
 //
 // Declines: Unimplemented where there are no scores or no elements, or more than kMostBroadcastAxes axes;
 // FailedPrecondition: D or a number of keys above 33,025, whose sums may overflow; multipliers that are no normal
@@ -56,11 +57,38 @@ struct Mixtures {
 };
 using FinishFunction = void(const Mixtures& mixtures);
 
+// A few queries of one head, whose products with keys and values are of these as they lie: [keys, depth] and
+// [keys, width], of u8 codes or of i8.
+constexpr int64_t kFewRows = 8;
+struct FewScores {
+  int64_t rows, keys, depth;
+  const int16_t* queries;   // [rows, depth], less their zero point.
+  const uint32_t* addends;  // [rows]: the keys' zero point times the sum of a row, to be taken away, modulo 2^32.
+  const uint8_t* codes;
+  bool is_signed;
+  float multiplier;
+  float* scores;
+  int64_t stride;
+};
+using ScoresFunction = void(const FewScores& few);
+struct FewMixtures {
+  int64_t rows, keys, width;
+  const uint8_t* weights;
+  int64_t stride;
+  const int32_t* addends;  // [rows]: as above, of the values and the weights.
+  const uint8_t* codes;
+  bool is_signed;
+  float* sums;  // [rows, width]
+};
+using MixFunction = void(const FewMixtures& few);
+
 struct Variant {
   const char* name;
   kernels::Isa isa;
   WeightsFunction* weights;
   FinishFunction* finish;
+  ScoresFunction* scores;  // With `mix`; null: packing pays for a few too.
+  MixFunction* mix;
 };
 absl::Span<const Variant> Variants();
 
@@ -78,6 +106,8 @@ void Register(kernels::KernelRegistry& registry);
 
 FUSELAGE_VARIANTS(WeightsFunction, Weights)
 FUSELAGE_VARIANTS(FinishFunction, Finish)
+FUSELAGE_VARIANTS(ScoresFunction, Scores)
+FUSELAGE_VARIANTS(MixFunction, Mix)
 
 }  // namespace fuselage::int8::attention
 

@@ -32,7 +32,8 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 std::vector<Variant> Rows() {
   std::vector<Variant> rows(Variants().begin(), Variants().end());
-  rows.push_back({"emulated avx512_vnni", Isa::kScalar, avx512_vnni_emulated::Weights, avx512_vnni_emulated::Finish});
+  rows.push_back({"emulated avx512_vnni", Isa::kScalar, avx512_vnni_emulated::Weights, avx512_vnni_emulated::Finish,
+                  nullptr, nullptr});
   return rows;
 }
 

@@ -88,6 +88,49 @@ inline void FinishLoop(const Mixtures& m) {
   }
 }
 
+template <typename Code>
+inline void ScoresOf(const FewScores& few) {
+  for (int64_t j = 0; j < few.keys; ++j) {
+    const Code* __restrict key = reinterpret_cast<const Code*>(few.codes) + j * few.depth;
+    for (int64_t row = 0; row < few.rows; ++row) {
+      const int16_t* __restrict query = few.queries + row * few.depth;
+      int32_t sum = 0;
+      for (int64_t d = 0; d < few.depth; ++d) sum += int32_t{query[d]} * int32_t{static_cast<int16_t>(key[d])};
+      sum = static_cast<int32_t>(static_cast<uint32_t>(sum) + few.addends[row]);
+      few.scores[row * few.stride + j] = static_cast<float>(sum) * few.multiplier;
+    }
+  }
+}
+
+inline void ScoresLoop(const FewScores& few) { few.is_signed ? ScoresOf<int8_t>(few) : ScoresOf<uint8_t>(few); }
+
+// A weight times a code has 16 bits, with a sign or without.
+template <typename Code, typename Product>
+inline void MixturesOf(const FewMixtures& few) {
+  constexpr int64_t kColumns = 64;
+  for (int64_t row = 0; row < few.rows; ++row) {
+    const uint8_t* weights = few.weights + row * few.stride;
+    for (int64_t first = 0; first < few.width; first += kColumns) {
+      const int64_t columns = few.width - first < kColumns ? few.width - first : kColumns;
+      int32_t sums[kColumns] = {};
+      for (int64_t j = 0; j < few.keys; ++j) {
+        const Code* __restrict value = reinterpret_cast<const Code*>(few.codes) + j * few.width + first;
+        const Product weight = weights[j];
+        for (int64_t e = 0; e < columns; ++e) sums[e] += static_cast<Product>(weight * value[e]);
+      }
+      float* to = few.sums + row * few.width + first;
+      for (int64_t e = 0; e < columns; ++e) {
+        const uint32_t sum = static_cast<uint32_t>(sums[e]) + static_cast<uint32_t>(few.addends[row]);
+        to[e] = static_cast<float>(static_cast<int32_t>(sum));
+      }
+    }
+  }
+}
+
+inline void MixLoop(const FewMixtures& few) {
+  few.is_signed ? MixturesOf<int8_t, int16_t>(few) : MixturesOf<uint8_t, uint16_t>(few);
+}
+
 }  // namespace
 }  // namespace fuselage::int8::attention
 
