@@ -1,6 +1,8 @@
 // com.microsoft's float operators but for attention.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -59,12 +61,6 @@ absl::StatusOr<Value> Factor(Call& call, absl::string_view suffix, double value,
   return call.builder().ChargedConstant(absl::StrCat(call.name(), ".", suffix), std::move(tensor));
 }
 
-absl::StatusOr<Value> SwapLastAxes(Call& call, absl::string_view suffix, const Value& x) {
-  const int rank = x.type().rank();
-  if (rank < 2) return x;
-  return call.EmitHelper(suffix, "transpose", {x}, {{"dim0", rank - 2}, {"dim1", rank - 1}});
-}
-
 absl::Status ConvertFusedConv(Call& call) {
   ASSIGN_OR_RETURN(WindowedCall conv, ReadConv(call, call.shape(0), call.shape(1)));
   return Activated(call, call.Floats("activation_params"), [&](const std::string& name) -> absl::StatusOr<Value> {
@@ -92,21 +88,26 @@ absl::Status ConvertFusedGemm(Call& call) {
   });
 }
 
-// alpha * matmul(a, b), either with its last two axes swapped.
+// An operand of FusedMatMul: with trans_batch its first axis comes before the last, with trans the last two change
+// places.
+absl::StatusOr<Value> Transposed(Call& call, absl::string_view suffix, const Value& x, bool trans_batch, bool trans) {
+  const int rank = x.type().rank();
+  if (rank < 2 || (!trans_batch && !trans)) return x;
+  std::vector<int64_t> dims(rank);
+  std::iota(dims.begin(), dims.end(), 0);
+  if (trans_batch) std::rotate(dims.begin(), dims.begin() + 1, dims.end() - 1);
+  if (trans) std::swap(dims[rank - 2], dims[rank - 1]);
+  return call.EmitHelper(suffix, "permute", {x}, {{"dims", std::move(dims)}});
+}
+
+// alpha * matmul(a, b), of transposed operands.
 absl::Status ConvertFusedMatMul(Call& call) {
-  for (const char* attribute : {"transBatchA", "transBatchB"}) {
-    if (call.Int(attribute, 0) != 0) {
-      return absl::UnimplementedError(
-          absl::StrCat("attribute '", attribute, "': found ", call.Int(attribute, 0), ", wanted 0"));
-    }
-  }
   Value operands[2] = {call.operand(0), call.operand(1)};
-  const char* const attributes[2] = {"transA", "transB"};
+  const char* const attributes[2][2] = {{"transA", "transBatchA"}, {"transB", "transBatchB"}};
   for (int i = 0; i < 2; ++i) {
-    ASSIGN_OR_RETURN(const bool swap, call.Flag(attributes[i], false));
-    if (swap) {
-      ASSIGN_OR_RETURN(operands[i], SwapLastAxes(call, i == 0 ? "a" : "b", operands[i]));
-    }
+    ASSIGN_OR_RETURN(const bool trans, call.Flag(attributes[i][0], false));
+    ASSIGN_OR_RETURN(const bool trans_batch, call.Flag(attributes[i][1], false));
+    ASSIGN_OR_RETURN(operands[i], Transposed(call, i == 0 ? "a" : "b", operands[i], trans_batch, trans));
   }
   const double alpha = call.Float("alpha", 1);
   if (alpha == 1) return call.Result("matmul", {operands[0], operands[1]});

@@ -193,6 +193,20 @@ TEST(Fused, GemmAndMatMul) {
   ExpectSame(matmul, product.Node("MatMul", {"xt", "wt"}, {"p"}).Node("Mul", {"p", "two"}, {"z"}));
 }
 
+// The first axis is the rows', as attention of [tokens, sequences, elements] has it.
+TEST(FusedMatMul, BatchesBehindRows) {
+  const auto model = [](Shape w) { return Float({5, 2, 4}).Initializer("w", Seeded(std::move(w), 1)); };
+  ModelBuilder fused = model({6, 2, 4}), wanted = model({6, 2, 4});
+  fused.Node("FusedMatMul", {"x", "w"}, {"z"}).Int("transBatchA", 1).Int("transBatchB", 1).Int("transB", 1);
+  wanted.Node("Transpose", {"x"}, {"xt"}).Ints("perm", {1, 0, 2}).Node("Transpose", {"w"}, {"wt"});
+  wanted.Ints("perm", {1, 2, 0}).Node("MatMul", {"xt", "wt"}, {"z"});
+  ExpectSame(fused.Domain(kMicrosoft), wanted);
+  ModelBuilder one = model({2, 4, 6}), product = model({2, 4, 6});
+  one.Node("FusedMatMul", {"x", "w"}, {"z"}).Int("transBatchA", 1);
+  product.Node("Transpose", {"x"}, {"xt"}).Ints("perm", {1, 0, 2}).Node("MatMul", {"xt", "w"}, {"z"});
+  ExpectSame(one.Domain(kMicrosoft), product);
+}
+
 TEST(Gelu, EachSpelling) {
   const double x[] = {-1.5, 0.25, 2};
   const std::vector<Tensor> input = {F32({3}, {-1.5, 0.25, 2})};
