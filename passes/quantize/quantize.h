@@ -11,7 +11,8 @@
 // Ranges come from the runner's samples, or from the environment's cache folder where it has those of the same graph,
 // samples (Runner::DataKey) and method; a file there that cannot be believed is calibrated anew.
 //
-// With precision FASTEST, what is faster in FP32 stays there (precision.h).
+// With precision FASTEST, what is faster in FP32 stays there (precision.h). A linear whose weight another quantizer has
+// left in four bits keeps these codes, and is quantized per token (FourBitGroups in weight_grid.h).
 //
 // Declines: a layer that the options keep in FP32; operands that are not f32; weights that are computed, not finite,
 // or shared with a layer that stays in FP32; a graph output that only codes could feed (unless quantize_outputs); what
