@@ -72,7 +72,7 @@ WeightGrid::WeightGrid(const Tensor& weight, const WeightFormat& format) : forma
       const int64_t size = std::min(group_size_, columns_ - column);
       const absl::Span<const float> values = weight.values<float>().subspan(row * columns_ + column, size);
       Group& group = groups_[index];
-      group.largest = std::fabs(Largest(values));
+      group.largest = std::max(group.largest, std::fabs(Largest(values)));  // Of all rows, where they share a group.
       if (format.is_mxfp4()) {
         group.scale = static_cast<float>(mxfp4::FromE8M0(mxfp4::SharedScale(values)));
       } else if (format.in_groups()) {
