@@ -410,6 +410,11 @@ TEST(GroupQueryAttention, Errors) {
   ExpectError(made(2, 4), "input 6: found 2 tokens in all, wanted 3 and at most 5 of the cache");
   ExpectError(made(8, 4), "input 5: found i64[2], wanted an i32 for each of 2 sequences");
   ExpectError(made(3, 6), "found 16 channels for 10 heads in all");
+  ModelBuilder flat = made(3, 4);
+  flat.Input("flat", {5}).last_node().set_input(3, "flat");
+  ExpectError(flat, "input 3: found f32[5], wanted both caches [N, kv_num_heads, P, D], or none");
+  flat.last_node().set_input(3, "");
+  ExpectError(flat, "input 4: found f32[2,2,5,4], wanted both caches [N, kv_num_heads, P, D], or none");
   ExpectError(made(3, 4).Int("do_rotary", 1), "found do_rotary = 1 without cos_cache and sin_cache");
   ExpectError(made(3, 4).Int("smooth_softmax", 1), "found smooth_softmax or qk_output, wanted neither");
 }

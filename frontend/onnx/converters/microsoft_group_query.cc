@@ -69,11 +69,15 @@ absl::StatusOr<Sizes> ReadSizes(Call& call) {
     return absl::InvalidArgumentError(absl::StrCat("found num_heads = ", sizes.heads, " and kv_num_heads = ",
                                                    sizes.key_heads, ", wanted a multiple of the latter"));
   }
-  if (call.rank(kQuery) != 3 || call.has(kPastKey) != call.has(kPastValue) || !call.has(kLastPlaces) ||
-      !call.has(kTotal)) {
+  if (call.rank(kQuery) != 3 || !call.has(kLastPlaces) || !call.has(kTotal)) {
     return absl::InvalidArgumentError(absl::StrCat("found queries ", ToString(call.type(kQuery)),
-                                                   ", wanted [N, S, C], both caches or none, seqlens_k and "
-                                                   "total_sequence_length"));
+                                                   ", wanted [N, S, C], seqlens_k and total_sequence_length"));
+  }
+  for (const int i : {kPastKey, kPastValue}) {
+    if (call.has(i) == call.has(kPastKey) && (!call.has(i) || call.rank(i) == 4)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("input ", i, ": found ",
+                                                   call.has(i) ? ToString(call.type(i)) : "nothing",
+                                                   ", wanted both caches [N, kv_num_heads, P, D], or none"));
   }
   ASSIGN_OR_RETURN(const Ints total, call.ConstantInts(kTotal));
   sizes.queries = call.shape(kQuery)[1];
@@ -86,7 +90,8 @@ absl::StatusOr<Sizes> ReadSizes(Call& call) {
   }
   const int64_t window = call.Int("local_window_size", -1);
   if (window > 0 && window < sizes.total) sizes.window = window;
-  // One sequence is the longest; of several each has a past of its own, if any.
+  // One sequence is the longest; of several each has a past of its own, if any. A graph of one that runs a batch takes
+  // all to be as long.
   const int64_t sequences = call.shape(kQuery)[0];
   if (sequences > 1 && sizes.past > 0) {
     const TensorType& places = call.type(kLastPlaces);
