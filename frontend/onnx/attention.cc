@@ -129,9 +129,12 @@ absl::StatusOr<AttentionSteps> EmitAttentionSteps(Call& call, Attention attentio
   return steps;
 }
 
-absl::StatusOr<Value> CausalMask(Call& call, int64_t queries, int64_t keys, int64_t past) {
+absl::StatusOr<Value> CausalMask(Call& call, int64_t queries, int64_t keys, int64_t past, int64_t window) {
   ASSIGN_OR_RETURN(Tensor mask, ChargedTensor(call, DType::kBool, {queries, keys}));
-  for (int64_t i = 0; i < mask.num_elements(); ++i) mask.Set(i, i % keys <= i / keys + past);
+  for (int64_t i = 0; i < mask.num_elements(); ++i) {
+    const int64_t back = i / keys + past - i % keys;
+    mask.Set(i, back >= 0 && (window == 0 || back < window));
+  }
   return Builder::Constant(call.name() + ".causal", std::move(mask));
 }
 

@@ -36,8 +36,9 @@ struct AttentionSteps {
 };
 absl::StatusOr<AttentionSteps> EmitAttentionSteps(Call& call, Attention attention);
 
-// Where query i may look at key j, which is up to the past and its own place: a constant of bools [queries, keys].
-absl::StatusOr<Value> CausalMask(Call& call, int64_t queries, int64_t keys, int64_t past);
+// Where query i may look at key j, which is up to the past and its own place: a constant of bools [queries, keys]. With
+// a window, no farther back than so many keys, its own among them.
+absl::StatusOr<Value> CausalMask(Call& call, int64_t queries, int64_t keys, int64_t past, int64_t window = 0);
 // Both; either may be absent.
 absl::StatusOr<Value> BothAllowed(Call& call, absl::string_view name, const Value& a, const Value& b);
 // Where key j of `keys` is one of the first lengths[n]: [N, 1, 1, keys] of the i32 or i64 [N].

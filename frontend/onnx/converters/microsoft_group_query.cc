@@ -45,7 +45,7 @@ absl::StatusOr<Value> Slice(Call& call, absl::string_view name, const Value& x, 
   return call.EmitHelper(name, "slice", {x}, {{"starts", Ints{begin}}, {"ends", Ints{end}}, {"axes", Ints{axis}}});
 }
 
-absl::Status CheckAttributes(const Call& call) {
+absl::Status CheckSupported(const Call& call) {
   const int64_t smooth = call.Int("smooth_softmax", 0), output = call.Int("qk_output", 0);
   for (const char* name : {"k_quant_type", "v_quant_type"}) {
     const std::string type = call.String(name, "NONE");
@@ -107,7 +107,7 @@ absl::StatusOr<Sizes> ReadSizes(Call& call) {
   return sizes;
 }
 
-// `values`[i, j], i32 of `shape`, beside a value of each sequence, which is a column [N, 1, 1].
+// An i32 constant of `shape`, one row or several, whose element j of row i is values(i, j).
 template <typename Values>
 absl::StatusOr<Value> Constant(Call& call, absl::string_view name, Shape shape, Values values) {
   ASSIGN_OR_RETURN(Tensor tensor, ChargedTensor(call, DType::kI32, shape));
@@ -149,11 +149,33 @@ absl::StatusOr<Value> Turned(Call& call, absl::string_view name, const Value& x,
   return EmitRotation(call, rotation);
 }
 
+// Of several sequences with a past: where each token of the cache comes from, [N, max(P, T), 1], in what it held and
+// the new ones behind. Token j is new where j - past is a new one's place, else what it was.
+absl::StatusOr<Value> PresentIndex(Call& call, const Sizes& sizes) {
+  const int64_t places = std::max(sizes.capacity, sizes.total);
+  const auto own_place = [](int64_t, int64_t j) { return j; };
+  const auto old_place = [&](int64_t, int64_t j) { return std::min(j, sizes.capacity - 1); };
+  ASSIGN_OR_RETURN(const Value own, Constant(call, "own_places", {places}, own_place));
+  ASSIGN_OR_RETURN(const Value old, Constant(call, "old_places", {places}, old_place));
+  ASSIGN_OR_RETURN(const Value zero, call.Scalar("zero", DType::kI32, 0));
+  ASSIGN_OR_RETURN(const Value count, call.Scalar("count", DType::kI32, static_cast<double>(sizes.queries)));
+  ASSIGN_OR_RETURN(const Value begin, call.Scalar("begin", DType::kI32, static_cast<double>(sizes.capacity)));
+  ASSIGN_OR_RETURN(const Value column, PastColumn(call, sizes, {1}));
+  ASSIGN_OR_RETURN(const Value since, call.EmitHelper("since", "sub", {own, column}));
+  ASSIGN_OR_RETURN(const Value from, call.EmitHelper("from", "ge", {since, zero}));
+  ASSIGN_OR_RETURN(const Value to, call.EmitHelper("to", "lt", {since, count}));
+  ASSIGN_OR_RETURN(const Value is_new, call.EmitHelper("is_new", "logical_and", {from, to}));
+  ASSIGN_OR_RETURN(const Value behind, call.EmitHelper("behind", "add", {since, begin}));
+  ASSIGN_OR_RETURN(const Value index, call.EmitHelper("index", "where", {is_new, behind, old}));
+  return call.EmitHelper("indices", "unsqueeze", {index}, {{"dims", Ints{2}}});
+}
+
 // What the cache holds then [N, key heads, max(P, T), D]: each sequence's past, its new tokens, and the rest as it was.
-absl::StatusOr<Value> Present(Call& call, const std::string& name, const Sizes& sizes, const Value& past,
-                              const Value& x) {
+// `index`: PresentIndex, where there is one.
+absl::StatusOr<Value> Present(Call& call, const std::string& name, const Sizes& sizes, const Value& index,
+                              const Value& past, const Value& x) {
   if (sizes.capacity == 0) return x;
-  if (!sizes.pasts.present()) {
+  if (!index.present()) {
     std::vector<Value> parts;
     if (sizes.past > 0) {
       ASSIGN_OR_RETURN(parts.emplace_back(), Slice(call, name + ".past", past, 2, 0, sizes.past));
@@ -164,23 +186,6 @@ absl::StatusOr<Value> Present(Call& call, const std::string& name, const Sizes& 
     }
     return parts.size() == 1 ? x : call.EmitHelper(name, "cat", parts, {{"dim", 2}});
   }
-  // Token j is `new[j - past]` where there is one, else `old[j]`.
-  const int64_t places = std::max(sizes.capacity, sizes.total);
-  const auto own_place = [](int64_t, int64_t j) { return j; };
-  const auto old_place = [&](int64_t, int64_t j) { return std::min(j, sizes.capacity - 1); };
-  ASSIGN_OR_RETURN(const Value own, Constant(call, name + ".own", {places}, own_place));
-  ASSIGN_OR_RETURN(const Value old, Constant(call, name + ".old", {places}, old_place));
-  ASSIGN_OR_RETURN(const Value zero, call.Scalar(name + ".zero", DType::kI32, 0));
-  ASSIGN_OR_RETURN(const Value count, call.Scalar(name + ".count", DType::kI32, static_cast<double>(sizes.queries)));
-  ASSIGN_OR_RETURN(const Value begin, call.Scalar(name + ".begin", DType::kI32, static_cast<double>(sizes.capacity)));
-  ASSIGN_OR_RETURN(const Value column, PastColumn(call, sizes, {1}));
-  ASSIGN_OR_RETURN(const Value since, call.EmitHelper(name + ".since", "sub", {own, column}));
-  ASSIGN_OR_RETURN(const Value from, call.EmitHelper(name + ".from", "ge", {since, zero}));
-  ASSIGN_OR_RETURN(const Value to, call.EmitHelper(name + ".to", "lt", {since, count}));
-  ASSIGN_OR_RETURN(const Value is_new, call.EmitHelper(name + ".is_new", "logical_and", {from, to}));
-  ASSIGN_OR_RETURN(const Value behind, call.EmitHelper(name + ".behind", "add", {since, begin}));
-  ASSIGN_OR_RETURN(Value index, call.EmitHelper(name + ".index", "where", {is_new, behind, old}));
-  ASSIGN_OR_RETURN(index, call.EmitHelper(name + ".indices", "unsqueeze", {index}, {{"dims", Ints{2}}}));
   ASSIGN_OR_RETURN(Value all, call.EmitHelper(name + ".all", "cat", {past, x}, {{"dim", 2}}));
   const Ints swapped = {0, 2, 1, 3};  // To [N, tokens, key heads, D], and back.
   ASSIGN_OR_RETURN(all, call.EmitHelper(name + ".tokens", "permute", {all}, {{"dims", swapped}}));
@@ -195,12 +200,7 @@ absl::Status SetAllowed(Call& call, const Sizes& sizes, Attention* attention) {
     if (sizes.past == 0 && sizes.window == 0) {
       attention->is_causal = true;
     } else if (queries > 1 || sizes.window > 0) {
-      ASSIGN_OR_RETURN(Tensor mask, ChargedTensor(call, DType::kBool, {queries, keys}));
-      for (int64_t i = 0; i < mask.num_elements(); ++i) {
-        const int64_t back = i / keys + sizes.past - i % keys;
-        mask.Set(i, back >= 0 && (sizes.window == 0 || back < sizes.window));
-      }
-      attention->allowed = Builder::Constant(call.name() + ".causal", std::move(mask));
+      ASSIGN_OR_RETURN(attention->allowed, CausalMask(call, queries, keys, sizes.past, sizes.window));
     }
     return absl::OkStatus();
   }
@@ -240,7 +240,7 @@ absl::Status ReadHeads(Call& call, const Sizes& sizes, Attention* attention) {
 }
 
 absl::Status ConvertGroupQueryAttention(Call& call) {
-  RETURN_IF_ERROR(CheckAttributes(call));
+  RETURN_IF_ERROR(CheckSupported(call));
   ASSIGN_OR_RETURN(const Sizes sizes, ReadSizes(call));
   Attention attention;
   RETURN_IF_ERROR(ReadHeads(call, sizes, &attention));
@@ -250,10 +250,15 @@ absl::Status ConvertGroupQueryAttention(Call& call) {
     ASSIGN_OR_RETURN(attention.query, Turned(call, "query", attention.query, places));
     ASSIGN_OR_RETURN(attention.key, Turned(call, "key", attention.key, places));
   }
+  Value index;
+  if (sizes.pasts.present()) {
+    ASSIGN_OR_RETURN(index, PresentIndex(call, sizes));
+  }
   Value* const caches[] = {&attention.key, &attention.value};
   const char* const names[] = {"all_keys", "all_values"};
   for (int i = 0; i < 2; ++i) {
-    ASSIGN_OR_RETURN(const Value present, Present(call, names[i], sizes, call.operand(kPastKey + i), *caches[i]));
+    ASSIGN_OR_RETURN(const Value present,
+                     Present(call, names[i], sizes, index, call.operand(kPastKey + i), *caches[i]));
     if (call.wants(1 + i)) call.Set(1 + i, present);
     ASSIGN_OR_RETURN(*caches[i], Slice(call, absl::StrCat(names[i], ".used"), present, 2, 0, sizes.total));
   }

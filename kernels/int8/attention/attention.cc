@@ -24,7 +24,7 @@ using matmul::Operands;
 constexpr Variant kVariants[] = {
     {"scalar", kernels::Isa::kScalar, scalar::Weights, scalar::Finish, scalar::Scores, scalar::Mix},
     {"avx2", kernels::Isa::kAvx2, avx2::Weights, avx2::Finish, avx2::Scores, avx2::Mix},
-    // It packs faster than AVX2, and what a few queries would gain has not been measured.
+    // What a few queries would gain has not been measured.
     {"avx512_vnni", kernels::Isa::kAvx512Vnni, avx512_vnni::Weights, avx512_vnni::Finish, nullptr, nullptr},
 };
 
@@ -212,7 +212,6 @@ class Attention final : public kernels::Kernel {
   void FewRowScores(const Head& head, const uint8_t* queries, int64_t rows, int64_t keys,
                     const Scratch& scratch) const {
     int16_t* const centered = reinterpret_cast<int16_t*>(scratch.left);
-    uint32_t* const addends = reinterpret_cast<uint32_t*>(scratch.row_addends);
     const int32_t zero_point = query_type_.quant->zero_point();
     const bool is_signed = query_type_.dtype == DType::kI8;
     for (int64_t row = 0; row < rows; ++row) {
@@ -222,10 +221,10 @@ class Attention final : public kernels::Kernel {
         centered[i] = static_cast<int16_t>(code - zero_point);
         sum += centered[i];
       }
-      addends[row] = 0u - static_cast<uint32_t>(key_type_.quant->zero_point()) * static_cast<uint32_t>(sum);
+      scratch.row_addends[row] = -key_type_.quant->zero_point() * sum;
     }
-    rows_.scores({rows, keys, s_.depth, centered, addends, head.keys, key_type_.dtype == DType::kI8, score_multiplier_,
-                  scratch.scores, stride_});
+    rows_.scores({rows, keys, s_.depth, centered, scratch.row_addends, head.keys, key_type_.dtype == DType::kI8,
+                  score_multiplier_, scratch.scores, stride_});
   }
 
   // Of a few queries, from values as they lie.

@@ -62,8 +62,8 @@ using FinishFunction = void(const Mixtures& mixtures);
 constexpr int64_t kFewRows = 8;
 struct FewScores {
   int64_t rows, keys, depth;
-  const int16_t* queries;   // [rows, depth], less their zero point.
-  const uint32_t* addends;  // [rows]: the keys' zero point times the sum of a row, to be taken away, modulo 2^32.
+  const int16_t* queries;  // [rows, depth], less their zero point.
+  const int32_t* addends;  // [rows]: the sum of each row times the keys' zero point, negative.
   const uint8_t* codes;
   bool is_signed;
   float multiplier;

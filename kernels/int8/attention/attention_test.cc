@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/base/attention_weight.h"
@@ -14,6 +15,7 @@
 #include "kernels/core/testing/testing.h"
 #include "kernels/core/testing/variant_test.h"
 #include "kernels/int8/attention/attention_cases.h"
+#include "kernels/int8/matmul/operands.h"
 #include "kernels/testing/reference.h"
 
 namespace fuselage::int8::attention {
@@ -196,6 +198,39 @@ TEST(Attention, MemoryGrowsWithTheKeys) {
   };
   EXPECT_LE(bytes(32768), 2 * bytes(16384));
   EXPECT_LE(bytes(8192), 2 * bytes(4096));
+}
+
+TEST(Attention, AFewQueriesAreNotPacked) {
+  for (const Isa isa : {Isa::kScalar, Isa::kAvx2}) {
+    if (!kernels::CpuSupports(isa)) continue;
+    for (const int64_t queries : {kFewRows, kFewRows + 1}) {
+      KernelDesc desc = DescOf(queries, 64);
+      desc.isa = isa;
+      const auto kernel = Create(desc);
+      ASSERT_TRUE(kernel.ok()) << kernel.status();
+      const bool few = absl::EndsWith((*kernel)->variant(), " few");
+      EXPECT_EQ(few, queries == kFewRows) << (*kernel)->variant();
+    }
+  }
+}
+
+// One query over as many keys as there may be, all weights and codes the largest, and all codes the least below the
+// largest zero point.
+TEST(Attention, TheLongestSums) {
+  kernels::KernelRegistry registry;
+  Register(registry);
+  constexpr int64_t kKeys = matmul::kMostDepth;
+  for (const int code : {0, 255}) {
+    const auto filled = [&](const Shape& shape) {
+      Tensor tensor(kernels::Codes(DType::kU8, shape, 0.1f, 255 - code));
+      for (int64_t i = 0; i < tensor.num_elements(); ++i) tensor.Set(i, code);
+      return tensor;
+    };
+    const OpCall call{"int8.attention",
+                      {filled({1, 1, 1, 2}), filled({1, 1, kKeys, 2}), filled({1, 1, kKeys, 3}), std::nullopt},
+                      {{"scale", 1.0}, {"out_dtype", DType::kF32}}};
+    EXPECT_EQ(DifferenceFromReference(registry, call), "") << code;
+  }
 }
 
 TEST(Attention, Declines) {

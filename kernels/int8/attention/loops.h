@@ -96,7 +96,7 @@ inline void ScoresOf(const FewScores& few) {
       const int16_t* __restrict query = few.queries + row * few.depth;
       int32_t sum = 0;
       for (int64_t d = 0; d < few.depth; ++d) sum += int32_t{query[d]} * int32_t{static_cast<int16_t>(key[d])};
-      sum = static_cast<int32_t>(static_cast<uint32_t>(sum) + few.addends[row]);
+      sum = static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(few.addends[row]));
       few.scores[row * few.stride + j] = static_cast<float>(sum) * few.multiplier;
     }
   }

@@ -47,7 +47,7 @@ absl::Status WriteDynamicQuantizeSymmetric(const Call& c) {
   };
   const auto number = [&](const char* suffix, double value) { return c.Number(suffix, value, DType::kF32); };
   const std::string magnitudes = emit("Abs", {c.in[0]}, "magnitudes"), largest = c.Suffixed("largest");
-  c.EmitReduction("ReduceMax", magnitudes, /*keepdims=*/!c.op.GetInts("dims").empty(), largest);
+  c.EmitReduction(c.onnx, magnitudes, /*keepdims=*/!c.op.GetInts("dims").empty(), largest);
   const std::string step = emit("Div", {largest, number("most", 127)}, "step");
   const std::string is_zero = emit("Less", {step, number("least", std::numeric_limits<float>::min())}, "is_zero");
   c.to.Emit("Where", {is_zero, number("one", 1), step}, c.Element(1));
