@@ -23,21 +23,29 @@ float Largest(absl::Span<const float> values) {
   return largest;
 }
 
-// Times which the values are codes of four bits; 0: nothing. It is negative where the largest is 8 steps above 0.
-float FourBitScale(absl::Span<const float> values) {
+// Codes of four bits times a scale, which is negative where the largest value is 8 steps above 0. 0: no such.
+struct FourBits {
+  float scale = 0;
+  uint32_t used = 0;  // Bit c + 8: code c is.
+};
+FourBits FourBitsOf(absl::Span<const float> values) {
   // A product of a code and a scale is rounded, and so is a quotient of two.
   constexpr float kRoundings = 32 * std::numeric_limits<float>::epsilon();
+  constexpr float kRoundingSum = 12582912.0f;  // 1.5 * 2^23, whose last bit is 1.
   const float largest = Largest(values);
   for (const int steps : {7, 8, 6, 5, 4, 3, 2, 1}) {
-    const float scale = steps == 8 ? largest / kLeastFourBits : std::fabs(largest) / static_cast<float>(steps);
-    if (!std::isnormal(scale)) return 0;
+    FourBits found{steps == 8 ? largest / kLeastFourBits : std::fabs(largest) / static_cast<float>(steps)};
+    if (!std::isnormal(found.scale)) return {};
     const bool fits = std::all_of(values.begin(), values.end(), [&](float value) {
-      const float code = std::nearbyint(value / scale);
-      return code >= kLeastFourBits && code <= kMostFourBits && std::fabs(value / scale - code) <= kRoundings;
+      const float quotient = value / found.scale, code = quotient + kRoundingSum - kRoundingSum;
+      const bool is_code = code >= kLeastFourBits && code <= kMostFourBits && std::fabs(quotient - code) <= kRoundings;
+      if (!is_code) return false;  // NaN is none.
+      found.used |= 1u << static_cast<int>(code - kLeastFourBits);
+      return true;
     });
-    if (fits) return scale;
+    if (fits) return found;
   }
-  return 0;
+  return {};
 }
 
 }  // namespace
@@ -76,7 +84,7 @@ WeightGrid::WeightGrid(const Tensor& weight, const WeightFormat& format) : forma
       if (format.is_mxfp4()) {
         group.scale = static_cast<float>(mxfp4::FromE8M0(mxfp4::SharedScale(values)));
       } else if (format.in_groups()) {
-        group.scale = format.weights == QuantizeOptions::INT4 ? FourBitScale(values) : 0;
+        group.scale = format.weights == QuantizeOptions::INT4 ? FourBitsOf(values).scale : 0;
         if (group.scale == 0) {
           group.scale = static_cast<float>(static_cast<double>(group.largest) / LargestCode(format.weights));
         }
@@ -84,24 +92,23 @@ WeightGrid::WeightGrid(const Tensor& weight, const WeightFormat& format) : forma
       } else {
         group.scale = scales[index];
       }
+      group.most = static_cast<float>(LargestCode(format.weights));
+      group.least = -group.most;
+      // What a group of four bits has at its largest element is its limit.
+      const float steps = std::nearbyint(group.largest / std::fabs(group.scale));
+      if (format.weights == QuantizeOptions::INT4 && steps >= 1) {
+        group.least = -std::min(steps, -kLeastFourBits);
+        group.most = std::min(steps, kMostFourBits);
+      }
     }
   }
-}
-
-std::pair<float, float> WeightGrid::Limits(const Group& group) const {
-  const float most = static_cast<float>(LargestCode(format_.weights));
-  if (format_.weights != QuantizeOptions::INT4) return {-most, most};
-  const float steps = std::nearbyint(group.largest / std::fabs(group.scale));
-  if (steps < 1) return {-most, most};
-  return {-std::min(steps, -kLeastFourBits), std::min(steps, kMostFourBits)};
 }
 
 int WeightGrid::Code(int64_t row, int64_t column, float x) const {
   const Group& group = GroupOf(row, column);
   const float scaled = x / group.scale;
   if (format_.is_mxfp4()) return mxfp4::ToE2M1(scaled);
-  const auto [least, most] = Limits(group);
-  return static_cast<int>(std::clamp(std::nearbyint(scaled), least, most));
+  return static_cast<int>(std::clamp(std::nearbyint(scaled), group.least, group.most));
 }
 
 float WeightGrid::Nearest(int64_t row, int64_t column, float x) const {
@@ -132,10 +139,11 @@ GroupedWeight InGroups(const Tensor& weight, const WeightFormat& format) {
   const int64_t groups = (grid.columns() + format.group_size - 1) / format.group_size;
   GroupedWeight grouped{Tensor(format.is_mxfp4() ? DType::kU8 : DType::kI8, weight.shape()),
                         Tensor(format.is_mxfp4() ? DType::kU8 : DType::kF32, {grid.rows(), groups})};
+  uint8_t* const codes = static_cast<uint8_t*>(grouped.codes.raw_data());  // Of u8 or i8.
   for (int64_t row = 0; row < grid.rows(); ++row) {
     for (int64_t column = 0; column < grid.columns(); ++column) {
       const int64_t i = row * grid.columns() + column;
-      grouped.codes.Set(i, grid.Code(row, column, weight.data<float>()[i]));
+      codes[i] = static_cast<uint8_t>(grid.Code(row, column, weight.data<float>()[i]));
     }
     for (int64_t g = 0; g < groups; ++g) {
       const float scale = grid.Scale(row, g * format.group_size);
@@ -149,14 +157,14 @@ GroupedWeight InGroups(const Tensor& weight, const WeightFormat& format) {
 std::optional<int64_t> FourBitGroups(const Tensor& weight) {
   if (weight.rank() != 2 || weight.dtype() != DType::kF32) return std::nullopt;
   const int64_t rows = weight.dim(0), columns = weight.dim(1);
-  const auto used_in = [&](int64_t size) {  // Bit c + 8: code c is. None where it has no such groups.
+  const auto used_in = [&](int64_t size) {  // None where a group is no such.
     uint32_t used = 0;
     for (int64_t i = 0; i < rows * columns; i += std::min(size, columns - i % columns)) {
       const absl::Span<const float> values = weight.values<float>().subspan(i, std::min(size, columns - i % columns));
       if (Largest(values) == 0) continue;
-      const float scale = FourBitScale(values);
-      if (scale == 0) return uint32_t{0};
-      for (const float value : values) used |= 1u << static_cast<int>(std::nearbyint(value / scale) - kLeastFourBits);
+      const FourBits found = FourBitsOf(values);
+      if (found.scale == 0) return uint32_t{0};
+      used |= found.used;
     }
     return used;
   };

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -62,9 +61,8 @@ class WeightGrid {
   struct Group {
     float largest = 0;  // Magnitude of an element.
     float scale = 1;
+    float least = 0, most = 0;  // Codes.
   };
-  // The least code of the group, and the greatest.
-  std::pair<float, float> Limits(const Group& group) const;
   const Group& GroupOf(int64_t row, int64_t column) const {
     return groups_[groups_.size() == 1 ? 0 : row * groups_per_row_ + column / group_size_];
   }

@@ -129,8 +129,10 @@ TEST_F(GroupsTest, OtherWeightsHaveNoFourBits) {
   for (int64_t i = 0; i < few.num_elements(); ++i) few.Set(i, static_cast<double>(i % 8) - 4);
   EXPECT_EQ(FourBitGroups(few), std::nullopt);
   Tensor one = StoredInBlocks(6, 64, 32);
-  one.Set(70, one.At(70) * 1.001 + 1e-3);
-  EXPECT_EQ(FourBitGroups(one), std::nullopt);
+  for (const double value : {one.At(70) * 1.001 + 1e-3, std::nan(""), double{INFINITY}}) {
+    one.Set(70, value);
+    EXPECT_EQ(FourBitGroups(one), std::nullopt) << value;
+  }
 }
 
 // What `weight_rounding` leaves on the grid of INT4 has the grid's values again.
