@@ -444,10 +444,10 @@ TEST(PackingVersion, GoesUpWithWhatIsPacked) {
     std::ostringstream text_;
   };
   const std::map<std::string, std::string> kHashes = {
-      {"scalar", "3f060978f07ef4d6"},
-      {"avx2", "855a995d7c6545ce"},
+      {"scalar", "f8d1f57c27036a13"},
+      {"avx2", "6af9fcf41db1d638"},
   };
-  // 7x7, 1x1, 3x3 (Winograd), strided, by groups, by channels; a linear layer; a GRU.
+  // 7x7, 1x1, 3x3 (Winograd), strided, by groups, by channels; a linear layer, one with groups of four bits; a GRU.
   ASSERT_OK_AND_ASSIGN(const auto graph, ir::Parse(R"(graph @packed {
   param @r: f32[1,12,4] = seed(10)
   param @u: f32[1,12,6] = seed(11)
@@ -458,6 +458,8 @@ TEST(PackingVersion, GoesUpWithWhatIsPacked) {
   param @w5: i8[64,16,3,3]<scale=0.01> = seed(5)
   param @w6: i8[64,1,3,3]<scale=0.01> = seed(6)
   param @w7: i8[40,64]<scale=0.01> = seed(7)
+  param @w8: i8[2,8] = [-8, 7, -7, 6, -6, 5, -5, 4, -3, -2, 1, 4, 7, 10, 11, 12]
+  param @g8: f32[2,1] = [0.5, 0.25]
   module @c1 = int8.conv2d(out_scale=4.0, padding=[3, 3, 3, 3], stride=[2, 2], weight=@w1)
   module @c2 = int8.conv2d(out_scale=4.0, weight=@w2)
   module @c3 = int8.conv2d(out_scale=4.0, padding=[1, 1, 1, 1], weight=@w3)
@@ -465,9 +467,12 @@ TEST(PackingVersion, GoesUpWithWhatIsPacked) {
   module @c5 = int8.conv2d(groups=4, out_scale=4.0, padding=[1, 1, 1, 1], weight=@w5)
   module @c6 = int8.conv2d(groups=64, out_scale=4.0, padding=[1, 1, 1, 1], weight=@w6)
   module @fc = int8.linear(out_dtype=f32, weight=@w7)
+  module @groups = int8.linear_groups(weight=@w8, weight_scale=@g8)
   module @gru = gru(recurrent_weight=@r, weight=@u)
   %x: u8[1,3,64,60]<scale=0.02> = placeholder
   %s: f32[5,1,6] = placeholder
+  %codes: i8[3,8] = placeholder
+  %scales: f32[3,1] = placeholder
   %c1: u8[1,32,32,30]<scale=4> = call_module @c1(%x)
   %c2: u8[1,64,32,30]<scale=4> = call_module @c2(%c1)
   %c3: u8[1,64,32,30]<scale=4> = call_module @c3(%c2)
@@ -477,9 +482,10 @@ TEST(PackingVersion, GoesUpWithWhatIsPacked) {
   %pooled: u8[1,64,1,1]<scale=4> = call_function int8.global_avg_pool(%c6, out_scale=4.0)
   %row: u8[1,64]<scale=4> = call_function flatten(%pooled)
   %logits: f32[1,40] = call_module @fc(%row)
+  %groups: f32[3,2] = call_module @groups(%codes, %scales)
   %gru: (f32[5,1,1,4], f32[1,1,4]) = call_module @gru(%s)
   %h: f32[1,1,4] = call_function getitem(%gru, index=1)
-  output(%logits, %h)
+  output(%logits, %groups, %h)
 })",
                                                    compiler::BuiltIn().ops));
   for (const auto& [name, hash] : kHashes) {

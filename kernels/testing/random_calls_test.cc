@@ -107,18 +107,28 @@ OpCall Linear(Random& random) {
   return call;
 }
 
-// Weights of four bits and of eight, with a scale for each group of features.
+// Weights of four bits, with zero points or without, of eight bits, and MXFP4's, with a scale for each group of
+// features.
 OpCall LinearGroups(Random& random) {
   const Ints sizes = Sizes(random, 3, 400, 1000000);  // Features, channels, rows.
-  const int64_t features = sizes[0], channels = sizes[1], rows = sizes[2], group = random.From(Ints{32, 64, 128});
-  Tensor weight = Plain(random, DType::kI8, {channels, features});
-  if (random.OneIn(2)) {
-    for (int64_t i = 0; i < weight.num_elements(); ++i) weight.Set(i, std::floor(weight.At(i) / 16));
+  const bool mxfp4 = random.OneIn(4), four_bits = random.OneIn(2), zero_points = four_bits && random.OneIn(2);
+  const int64_t features = sizes[0] * (random.OneIn(8) ? 8 : 1), channels = sizes[1], rows = sizes[2];
+  const int64_t group = mxfp4 ? 32 : random.From(Ints{32, 64, 128}), groups = (features + group - 1) / group;
+  Tensor weight = Plain(random, mxfp4 ? DType::kU8 : DType::kI8, {channels, features});
+  const Tensor zero_point = Plain(random, DType::kI8, {channels, groups});
+  for (int64_t i = 0; i < weight.num_elements() && (mxfp4 || four_bits); ++i) {
+    const double zero = zero_point.At(i / features * groups + i % features / group);
+    weight.Set(i, std::floor(weight.At(i) / 16) + (zero_points ? std::floor(zero / 16) : 0));
+  }
+  Tensor scale = Reals(random, {channels, groups});
+  if (mxfp4) {
+    Tensor exponents = Plain(random, DType::kU8, scale.shape());
+    for (int64_t i = 0; i < exponents.num_elements(); ++i) exponents.Set(i, 110 + std::floor(exponents.At(i) / 8));
+    scale = exponents;
   }
   return {
       "int8.linear_groups",
-      {Plain(random, DType::kI8, {rows, features}), weight, Reals(random, {channels, (features + group - 1) / group}),
-       Reals(random, {rows, 1}), Reals(random, {channels})},
+      {Plain(random, DType::kI8, {rows, features}), weight, scale, Reals(random, {rows, 1}), Reals(random, {channels})},
       {{"group_size", group}, {"activation", random.From(std::vector<std::string>{"none", "relu", "silu", "gelu"})}}};
 }
 

@@ -203,7 +203,7 @@ void AddNorms(const Transformer& t, std::vector<Case>* cases) {
   cases->push_back(std::move(quantize));
 }
 
-// By scales of rows: weights of eight bits, and of four.
+// By scales of rows: weights of eight bits, and of four in two formats.
 void AddLinears(const Transformer& t, std::vector<Case>* cases) {
   const int64_t tokens = t.tokens, width = t.width(), channels = 3 * width + 1, groups = (width + 31) / 32;
   const Shape rows = t.rows(), scales = {2, tokens, 1};
@@ -225,6 +225,17 @@ void AddLinears(const Transformer& t, std::vector<Case>* cases) {
                          {"weight_scale", std::move(exponents)},
                          {"bias", SeededTensor(Floats({channels}), 5)}});
   cases->push_back(std::move(mxfp4));
+  // Of 64 features, each with a zero point of its own.
+  const int64_t group = 64, int4_groups = (width + group - 1) / group;
+  Case int4 = Plain("linear_groups, zero points " + text, "int8.linear_groups", {PlainCodes(rows), Floats(scales)},
+                    Floats({2, tokens, channels}), {{"activation", "none"}, {"group_size", group}});
+  Tensor codes = SeededTensor({DType::kI8, {channels, width}, std::nullopt, Layout::kRowMajor}, 3);
+  for (int64_t i = 0; i < codes.num_elements(); ++i) {
+    codes.data<int8_t>()[i] = static_cast<int8_t>((codes.data<int8_t>()[i] & 15) - i % width / group % 16);
+  }
+  AddParameters(&int4,
+                {{"weight", std::move(codes)}, {"weight_scale", SeededTensor(Floats({channels, int4_groups}), 4)}});
+  cases->push_back(std::move(int4));
 }
 
 // A rotary embedding, on floats and on codes, and one by a table.

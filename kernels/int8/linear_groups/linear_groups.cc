@@ -16,13 +16,10 @@ using kernels::Isa;
 using kernels::KernelDesc;
 
 constexpr Variant kVariants[] = {
-    {"scalar", Isa::kScalar, 1, scalar::Run, nullptr},
-    {"avx2", Isa::kAvx2, 8, avx2::Run, kernels::avx2::Activate},
-    {"avx512_vnni", Isa::kAvx512Vnni, 16, avx512_vnni::Run, kernels::avx512_vnni::Activate},
+    {"scalar", Isa::kScalar, 1, 0, scalar::Run, nullptr},
+    {"avx2", Isa::kAvx2, 16, 0x80, avx2::Run, kernels::avx2::Activate},
+    {"avx512_vnni", Isa::kAvx512Vnni, 16, 0, avx512_vnni::Run, kernels::avx512_vnni::Activate},
 };
-
-// A task's weights stay in the first cache while its rows pass.
-constexpr int64_t kTaskRows = 64, kTaskChannels = 64;
 
 // E8M0 codes whose half is a normal float.
 constexpr uint8_t kLeastScale = 2, kGreatestScale = 254;
@@ -36,29 +33,34 @@ class LinearGroups : public kernels::Kernel {
     const Tensor &weight = *desc.ParameterOrNull("weight"), &scale = *desc.ParameterOrNull("weight_scale");
     const int64_t group = desc.GetInt("group_size");
     depth_ = weight.dim(1);
-    params_.format = FormatOf(weight);
+    params_.format = FormatOf(weight, group);
     params_.channels = weight.dim(0);
     params_.groups = (depth_ + group - 1) / group;
     params_.units = group / kUnit;
     params_.unit_bytes = params_.format == Format::kInt8 ? kUnit : kUnit / 2;
     params_.depth = params_.groups * group;
-    rows_ = desc.input(1).num_elements();
+    params_.rows = desc.input(1).num_elements();
     const auto layout = [&](const TensorType& type) {
-      return absl::StrCat("groups of ", group, " ", variant.block, " ", ToString(type));
+      return absl::StrCat("unsigned, groups of ", group, " ", variant.block, " ", ToString(type));
     };
-    weight_ = desc.Packed("weight", layout(WeightType()), [&] { return PackedWeight(weight); });
+    std::vector<int8_t> least;
+    if (params_.format == Format::kInt4) least = LeastOfGroups(weight, group);
+    weight_ = desc.Packed("weight", layout(WeightType()), [&] { return PackedWeight(weight, least); });
     scale_ = desc.Packed("weight_scale", layout(ScaleType()), [&] { return PackedScale(scale); });
+    least_.resize(least.empty() ? 0 : padded_channels() * params_.groups);
+    PackGroups(least.data(), least_.empty() ? 0 : params_.channels, least_.data());
     bias_.resize(RoundUp(params_.channels, variant.block));
     if (const Tensor* bias = desc.ParameterOrNull("bias"); bias != nullptr) {
       std::copy_n(bias->data<float>(), params_.channels, bias_.begin());
     }
     params_.weight = weight_->data<uint8_t>();
     params_.scale = scale_->raw_data();
+    params_.least = least_.empty() ? nullptr : least_.data();
     params_.bias = bias_.data();
-    sums_ = RoundUp(rows_ * params_.depth, 64);
+    sums_ = RoundUp(params_.rows * params_.depth, 64);
     set_variant(variant.name);
-    set_scratch_bytes(sums_ + rows_ * params_.groups * int64_t{sizeof(int32_t)});
-    set_weight_bytes(static_cast<int64_t>(bias_.size() * sizeof(float)), {weight_, scale_});
+    set_scratch_bytes(sums_ + params_.rows * params_.groups * int64_t{sizeof(int32_t)});
+    set_weight_bytes(static_cast<int64_t>(bias_.size() * sizeof(float) + least_.size()), {weight_, scale_});
   }
 
  private:
@@ -73,40 +75,44 @@ class LinearGroups : public kernels::Kernel {
         is_mxfp4() ? DType::kU8 : DType::kF32, {padded_channels() * params_.groups}, std::nullopt, Layout::kRowMajor};
   }
 
-  Tensor PackedWeight(const Tensor& weight) const {
+  Tensor PackedWeight(const Tensor& weight, const std::vector<int8_t>& least) const {
     const int64_t block = variant_.block, block_bytes = params_.groups * params_.units * params_.unit_bytes * block;
     Tensor packed(WeightType());
     const uint8_t* from = static_cast<const uint8_t*>(weight.raw_data());
     for (int64_t n = 0; n < params_.channels; ++n) {
       uint8_t* to = packed.data<uint8_t>() + n / block * block_bytes + n % block * 4;
       for (int64_t k = 0; k < depth_; ++k, ++from) {
+        int code = *from;
+        if (!is_mxfp4()) {
+          const int64_t group = n * params_.groups + k / (params_.units * kUnit);
+          code = static_cast<int8_t>(code) - (least.empty() ? LeastOf(params_.format) : least[group]);
+        }
         if (params_.format == Format::kInt8) {
-          to[k / 4 * 4 * block + k % 4] = static_cast<uint8_t>(*from + OffsetOf(Format::kInt8));
+          to[k / 4 * 4 * block + k % 4] = static_cast<uint8_t>(code);
           continue;
         }
         uint8_t& byte = to[k / 8 * 4 * block + k % 4];
-        byte = static_cast<uint8_t>(byte | (*from & 15) << (k % 8 < 4 ? 0 : 4));
+        byte = static_cast<uint8_t>(byte | (code & 15) << (k % 8 < 4 ? 0 : 4));
       }
     }
     return packed;
   }
 
+  // From [channels][groups] to [N / block][groups][block].
   template <typename T>
-  void PackScale(const Tensor& scale, T padding, Tensor& packed) const {
+  void PackGroups(const T* from, int64_t channels, T* to) const {
     const int64_t block = variant_.block, groups = params_.groups;
-    std::fill_n(packed.data<T>(), packed.num_elements(), padding);
-    for (int64_t n = 0; n < params_.channels; ++n) {
-      for (int64_t g = 0; g < groups; ++g) {
-        packed.data<T>()[(n / block * groups + g) * block + n % block] = scale.data<T>()[n * groups + g];
-      }
+    for (int64_t n = 0; n < channels; ++n) {
+      for (int64_t g = 0; g < groups; ++g) to[(n / block * groups + g) * block + n % block] = from[n * groups + g];
     }
   }
   Tensor PackedScale(const Tensor& scale) const {
     Tensor packed(ScaleType());
     if (is_mxfp4()) {
-      PackScale<uint8_t>(scale, kLeastScale, packed);
+      std::fill_n(packed.data<uint8_t>(), packed.num_elements(), kLeastScale);  // Of channels that do not exist.
+      PackGroups(scale.data<uint8_t>(), params_.channels, packed.data<uint8_t>());
     } else {
-      PackScale<float>(scale, 0, packed);
+      PackGroups(scale.data<float>(), params_.channels, packed.data<float>());
     }
     return packed;
   }
@@ -115,7 +121,7 @@ class LinearGroups : public kernels::Kernel {
                const kernels::RunContext& context) const override {
     int8_t* packed = static_cast<int8_t*>(context.scratch.data);
     int32_t* sums = reinterpret_cast<int32_t*>(packed + sums_);
-    kernels::ForRanges(*context.parallel, rows_, kTaskRows, [&](int64_t begin, int64_t end) {
+    kernels::ForRanges(*context.parallel, params_.rows, kTaskRows, [&](int64_t begin, int64_t end) {
       PackRows(static_cast<const int8_t*>(inputs[0].data), begin, end, packed, sums);
     });
     Params params = params_;
@@ -123,11 +129,11 @@ class LinearGroups : public kernels::Kernel {
     params.x_sums = sums;
     params.x_scale = static_cast<const float*>(inputs[1].data);
     params.y = static_cast<float*>(outputs[0].data);
-    const int64_t row_tasks = (rows_ + kTaskRows - 1) / kTaskRows;
+    const int64_t row_tasks = (params_.rows + kTaskRows - 1) / kTaskRows;
     const int64_t channel_tasks = (params.channels + kTaskChannels - 1) / kTaskChannels;
     context.parallel->For(static_cast<int>(row_tasks * channel_tasks), [&](int task, int) {
       const int64_t row = task % row_tasks * kTaskRows, channel = task / row_tasks * kTaskChannels;
-      const Range range = {row, std::min(rows_, row + kTaskRows), channel,
+      const Range range = {row, std::min(params_.rows, row + kTaskRows), channel,
                            std::min(params.channels, channel + kTaskChannels)};
       variant_.run(params, range);
       Activate(range, params.y);
@@ -141,10 +147,12 @@ class LinearGroups : public kernels::Kernel {
       std::memcpy(to, x + row * depth_, depth_);
       std::memset(to + depth_, 0, padded - depth_);
       for (int64_t g = 0; g < params_.groups; ++g) {
-        int32_t sum = 0;
+        int32_t sum = 0;  // 128 * 128 in magnitude at most.
         for (int64_t k = 0; k < group; ++k) sum += to[g * group + k];
-        sums[row * params_.groups + g] = OffsetOf(params_.format) * sum;
+        sums[row * params_.groups + g] = sum & 0xffff;
       }
+      if (params_.rows == 1 || variant_.flip == 0) continue;
+      for (int64_t k = 0; k < padded; ++k) to[k] = static_cast<int8_t>(to[k] ^ variant_.flip);
     }
   }
 
@@ -167,11 +175,25 @@ class LinearGroups : public kernels::Kernel {
   const bool relu_;
   const std::optional<ElementwiseInstruction> function_;  // An activation that is no clamp.
   Params params_;
-  int64_t rows_ = 0, depth_ = 0;
+  int64_t depth_ = 0;
   int64_t sums_ = 0;  // Where x_sums is in scratch memory, behind x.
   std::shared_ptr<const Tensor> weight_, scale_;
+  std::vector<int8_t> least_;
   std::vector<float> bias_;
 };
+
+// f(least, most) of the codes of each group of a channel.
+template <typename F>
+void ForGroups(const Tensor& weight, int64_t group, F f) {
+  const int64_t depth = weight.dim(1);
+  for (int64_t n = 0; n < weight.dim(0); ++n) {
+    for (int64_t k = 0; k < depth; k += group) {
+      const absl::Span<const int8_t> codes = weight.values<int8_t>().subspan(n * depth + k, std::min(group, depth - k));
+      const auto [least, most] = std::minmax_element(codes.begin(), codes.end());
+      f(*least, *most);
+    }
+  }
+}
 
 absl::Status CheckOperands(const KernelDesc& desc) {
   const Tensor *weight = desc.ParameterOrNull("weight"), *scale = desc.ParameterOrNull("weight_scale");
@@ -218,11 +240,22 @@ absl::StatusOr<std::string> VariantName(const KernelDesc& desc) {
 
 }  // namespace
 
-Format FormatOf(const Tensor& weight) {
+Format FormatOf(const Tensor& weight, int64_t group) {
   if (weight.dtype() == DType::kU8) return Format::kMxfp4;
-  const absl::Span<const int8_t> codes = weight.values<int8_t>();
-  const bool fit = std::all_of(codes.begin(), codes.end(), [](int8_t code) { return -8 <= code && code <= 7; });
+  bool fit = true;
+  ForGroups(weight, group, [&](int least, int most) { fit = fit && most - least <= 15; });
   return fit ? Format::kInt4 : Format::kInt8;
+}
+
+std::vector<int8_t> LeastOfGroups(const Tensor& weight, int64_t group) {
+  std::vector<int8_t> leasts;
+  bool all = true;
+  ForGroups(weight, group, [&](int least, int most) {
+    const bool usual = least >= -8 && most <= 7;
+    leasts.push_back(static_cast<int8_t>(usual ? LeastOf(Format::kInt4) : least));
+    all = all && usual;
+  });
+  return all ? std::vector<int8_t>() : leasts;
 }
 
 absl::Span<const Variant> Variants() { return kVariants; }
@@ -254,13 +287,15 @@ void scalar::Run(const Params& p, const Range& range) {
       const auto weight_of = [&](int64_t k) -> int32_t {
         if (p.format == Format::kInt8) return weight[k];
         const uint8_t byte = weight[k / 8 * 4 + k % 4];
-        return kWeights[p.format == Format::kInt4][k % 8 < 4 ? byte & 15 : byte >> 4];
+        const int code = k % 8 < 4 ? byte & 15 : byte >> 4;
+        return p.format == Format::kInt4 ? code : kMxfp4Weights[code];
       };
       float t = 0;
       for (int64_t g = 0; g < p.groups; ++g) {
-        int32_t sum = -p.x_sums[row * p.groups + g];
-        for (int64_t k = g * group; k < (g + 1) * group; ++k) sum += x[k] * weight_of(k);
         const int64_t i = n * p.groups + g;
+        const int least = p.least != nullptr ? p.least[i] : LeastOf(p.format);
+        int32_t sum = least * static_cast<int16_t>(p.x_sums[row * p.groups + g]);
+        for (int64_t k = g * group; k < (g + 1) * group; ++k) sum += x[k] * weight_of(k);
         const float factor = p.format == Format::kMxfp4
                                  ? std::ldexp(1.0f, static_cast<const uint8_t*>(p.scale)[i] - 128)
                                  : static_cast<const float*>(p.scale)[i];

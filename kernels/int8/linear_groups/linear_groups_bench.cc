@@ -75,7 +75,7 @@ const bool kRegistered = [] {
       for (const Format format : {Format::kMxfp4, Format::kInt4, Format::kInt8}) {
         for (const int64_t group : {32, 128}) {
           if (format != Format::kInt4 && group != kUnit) continue;
-          if (format != Format::kMxfp4 && (layer.rows > 1 || layer.channels > 1024)) continue;
+          if (format != Format::kMxfp4 && layer.channels > 1024) continue;
           benchmark::RegisterBenchmark(absl::StrCat(variant.name, "/", kFormats[static_cast<int>(format)], "/G:", group,
                                                     "/M:", layer.rows, "/N:", layer.channels, "/K:", layer.depth)
                                            .c_str(),

@@ -74,7 +74,7 @@ TEST_P(VariantTest, DoesNotSaturate) {
 
 TEST_P(VariantTest, IntegersDoNotSaturate) {
   for (const int8_t x : {int8_t{-128}, int8_t{127}}) {
-    for (const int w : {-128, -8, 7, 127}) {
+    for (const int w : {-128, -15, -8, 7, 15, 127}) {
       OpCall call = IntegerCall({1, 256}, 16, 8, 128, "none", false);
       ForEach<int8_t>(*call.operands[0], [x](int8_t& code) { code = x; });
       ForEach<int8_t>(*call.operands[1], [w](int8_t& code) { code = static_cast<int8_t>(w); });
@@ -87,14 +87,17 @@ TEST_P(VariantTest, IntegersDoNotSaturate) {
   }
 }
 
-// What the layer reads of memory: 4 bits a weight and a float for each group, 8 where one code needs them.
+// What the layer reads of memory: 4 bits a weight and a float for each group, a byte more where groups have zero
+// points, 8 bits where one group needs them.
 TEST(LinearGroups, PacksWhatFitsInFourBits) {
   const auto bytes = [](const OpCall& call) {
     return (*CreateVariant(DescOf(call, Layout::kRowMajor, Layout::kRowMajor), Variants()[0]))->weight_bytes();
   };
   OpCall call = IntegerCall({1, 256}, 16, 4, 64);
   EXPECT_EQ(bytes(call), 16 * 128 + 16 * 4 * 4 + 16 * 4);
-  call.operands[1]->data<int8_t>()[5] = 8;
+  ForEach<int8_t>(*call.operands[1], [](int8_t& code) { code = static_cast<int8_t>(code + 4); });
+  EXPECT_EQ(bytes(call), 16 * 128 + 16 * 4 * 5 + 16 * 4);
+  call.operands[1]->data<int8_t>()[5] = 12;
   EXPECT_EQ(bytes(call), 16 * 256 + 16 * 4 * 4 + 16 * 4);
 }
 

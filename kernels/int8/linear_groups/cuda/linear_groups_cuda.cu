@@ -17,7 +17,7 @@ using ::fuselage::cuda::Thread;
 using ::fuselage::cuda::Vector;
 using ::fuselage::cuda::Warp;
 
-constexpr int kGroup = 32;
+constexpr int kUnit = 32;  // Features of a product.
 
 // Twice the number that an E2M1 code stands for: sign, two bits of exponent, one of mantissa.
 FUSELAGE_HOST_DEVICE int32_t Doubled(uint32_t code) {
@@ -26,7 +26,7 @@ FUSELAGE_HOST_DEVICE int32_t Doubled(uint32_t code) {
 }
 
 FUSELAGE_HOST_DEVICE int32_t WeightOf(bool int4, uint32_t code) {
-  return int4 ? static_cast<int32_t>(code ^ 8) - 8 : Doubled(code);
+  return int4 ? static_cast<int32_t>(code) : Doubled(code);
 }
 
 // 16 rows by 8 channels a warp, the warps of a block side by side in channels.
@@ -57,6 +57,12 @@ struct Linear {
     return scales;
   }
 
+  // What is added to each of four weights, so that INT4's, less 128, are what they stand for: no sum exceeds a byte.
+  FUSELAGE_DEVICE static uint32_t LoadLeast(Thread thread, const Params& p, int64_t part) {
+    const int least = p.least == nullptr ? -8 : thread.LoadConstant(p.least + part * kTileChannels + thread.lane() / 4);
+    return static_cast<uint32_t>(least + 128) * 0x01010101u;
+  }
+
   FUSELAGE_DEVICE static uint32_t LoadX(Thread thread, const Params& p, int64_t row, int k) {
     return row < p.rows ? LoadWord(thread, p.x + row * p.depth + k, p.depth - k) : 0;
   }
@@ -79,19 +85,29 @@ struct Linear {
       for (int group = 0; group < p.groups; ++group) {
         const int64_t part = int64_t{tile} * p.groups + group;
         Lanes<Vector<uint32_t, 4>> x;
-        Lanes<uint32_t> w0, w1;
+        Lanes<uint32_t> least, w0, w1;
         Lanes<Vector<int32_t, 4>> sums;
         warp.ForThreads([&](Thread thread) {
-          const int64_t row = first_row + thread.lane() / 4;
-          const int k = kGroup * group + 4 * (thread.lane() % 4);
-          x[thread] = {{LoadX(thread, p, row, k), LoadX(thread, p, row + 8, k), LoadX(thread, p, row, k + 16),
-                        LoadX(thread, p, row + 8, k + 16)}};
-          const uint32_t codes = thread.LoadConstant(p.weight + part * kWarpSize + thread.lane());
-          w0[thread] = PairsOf(thread, codes);
-          w1[thread] = PairsOf(thread, codes >> 16);
           sums[thread] = {};
+          if (p.int4) least[thread] = LoadLeast(thread, p, part);
         });
-        warp.MultiplyCodes<int8_t>(x, w0, w1, &sums);
+        for (int unit = 0; unit < p.units; ++unit) {
+          const int64_t step = part * p.units + unit;
+          warp.ForThreads([&](Thread thread) {
+            const int64_t row = first_row + thread.lane() / 4;
+            const int k = kUnit * (group * p.units + unit) + 4 * (thread.lane() % 4);
+            x[thread] = {{LoadX(thread, p, row, k), LoadX(thread, p, row + 8, k), LoadX(thread, p, row, k + 16),
+                          LoadX(thread, p, row + 8, k + 16)}};
+            const uint32_t codes = thread.LoadConstant(p.weight + step * kWarpSize + thread.lane());
+            w0[thread] = PairsOf(thread, codes);
+            w1[thread] = PairsOf(thread, codes >> 16);
+            if (p.int4) {
+              w0[thread] = (w0[thread] + least[thread]) ^ 0x80808080u;
+              w1[thread] = (w1[thread] + least[thread]) ^ 0x80808080u;
+            }
+          });
+          warp.MultiplyCodes<int8_t>(x, w0, w1, &sums);
+        }
         warp.ForThreads([&](Thread thread) {
           const Vector<float, 2> scales = LoadScales(thread, p, part);
           FUSELAGE_UNROLL

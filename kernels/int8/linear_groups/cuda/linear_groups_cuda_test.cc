@@ -19,7 +19,11 @@ TEST_F(LinearGroupsCuda, HasTheBytesOfTheCpu) {
 TEST_F(LinearGroupsCuda, Int4HasTheBytesOfTheCpu) {
   for (const int64_t depth : {1, 32, 33, 100, 256}) {
     for (const char* activation : {"none", "relu", "silu"}) {
-      ExpectBytesOf(linear_groups::Register, RegisterCuda, IntegerCall({19, depth}, 37, 4, 32, activation));
+      for (const int64_t group : {32, 64, 128}) {
+        for (const int bits : {4, 5}) {
+          ExpectBytesOf(linear_groups::Register, RegisterCuda, IntegerCall({19, depth}, 37, bits, group, activation));
+        }
+      }
     }
   }
 }
@@ -43,11 +47,10 @@ TEST_F(LinearGroupsCuda, IsRegisteredAndDeclinesAsOnTheCpu) {
   const OpCall call = Call({2, 32}, 4, "clamp(min=-0.5, max=1.5)");
   const auto desc = kernels::DescOf(call, Layout::kRowMajor, Layout::kRowMajor);
   EXPECT_EQ(::fuselage::cuda::CreateRegistered(RegisterCuda, desc).status(), linear_groups::Create(desc).status());
-  for (const OpCall& integers : {IntegerCall({2, 32}, 4, 8, 32), IntegerCall({2, 64}, 4, 4, 64)}) {
-    const auto wide = kernels::DescOf(integers, Layout::kRowMajor, Layout::kRowMajor);
-    EXPECT_THAT(std::string(::fuselage::cuda::CreateRegistered(RegisterCuda, wide).status().message()),
-                ::testing::HasSubstr("wanted MXFP4 or INT4, by 32"));
-  }
+  const OpCall integers = IntegerCall({2, 32}, 4, 8, 32);
+  const auto bytes = kernels::DescOf(integers, Layout::kRowMajor, Layout::kRowMajor);
+  EXPECT_THAT(std::string(::fuselage::cuda::CreateRegistered(RegisterCuda, bytes).status().message()),
+              ::testing::HasSubstr("wanted MXFP4, or codes of four bits"));
 }
 
 }  // namespace
