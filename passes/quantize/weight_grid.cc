@@ -13,6 +13,7 @@ namespace fuselage::quantize {
 namespace {
 
 constexpr float kLeastFourBits = -8, kMostFourBits = 7;
+constexpr int kCodesOfFourBits = 16;
 
 // The value of the largest magnitude; 0 of none.
 float Largest(absl::Span<const float> values) {
@@ -23,27 +24,41 @@ float Largest(absl::Span<const float> values) {
   return largest;
 }
 
-// Codes of four bits times a scale, which is negative where the largest value is 8 steps above 0. 0: no such.
+// Codes of four bits times a scale. They are -8 to 7, by a scale that is negative where the largest value is 8 steps
+// above 0, or any sixteen in [-15, 15] that follow each other: those of 0 to 15 without a zero point. 0: no such.
 struct FourBits {
   float scale = 0;
-  uint32_t used = 0;  // Bit c + 8: code c is.
+  float least = 0, most = 0;  // Codes that a value has.
+  uint32_t used = 0;          // Bit i: least + i is one.
 };
 FourBits FourBitsOf(absl::Span<const float> values) {
   // A product of a code and a scale is rounded, and so is a quotient of two.
   constexpr float kRoundings = 32 * std::numeric_limits<float>::epsilon();
   constexpr float kRoundingSum = 12582912.0f;  // 1.5 * 2^23, whose last bit is 1.
   const float largest = Largest(values);
+  const auto fits = [&](float scale, float least, float most, FourBits& found) {
+    found = {scale, most, least, 0};
+    uint32_t used = 0;  // Bit i: least + i is.
+    for (const float value : values) {
+      const float quotient = value / scale, code = quotient + kRoundingSum - kRoundingSum;
+      if (!(code >= least && code <= most && std::fabs(quotient - code) <= kRoundings)) return false;  // NaN is none.
+      found.least = std::min(found.least, code);
+      found.most = std::max(found.most, code);
+      if (found.most - found.least > kCodesOfFourBits - 1) return false;
+      used |= 1u << static_cast<int>(code - least);
+    }
+    found.used = used >> static_cast<int>(found.least - least);
+    return true;
+  };
+  FourBits found;
   for (const int steps : {7, 8, 6, 5, 4, 3, 2, 1}) {
-    FourBits found{steps == 8 ? largest / kLeastFourBits : std::fabs(largest) / static_cast<float>(steps)};
-    if (!std::isnormal(found.scale)) return {};
-    const bool fits = std::all_of(values.begin(), values.end(), [&](float value) {
-      const float quotient = value / found.scale, code = quotient + kRoundingSum - kRoundingSum;
-      const bool is_code = code >= kLeastFourBits && code <= kMostFourBits && std::fabs(quotient - code) <= kRoundings;
-      if (!is_code) return false;  // NaN is none.
-      found.used |= 1u << static_cast<int>(code - kLeastFourBits);
-      return true;
-    });
-    if (fits) return found;
+    const float scale = steps == 8 ? largest / kLeastFourBits : std::fabs(largest) / static_cast<float>(steps);
+    if (!std::isnormal(scale)) return {};
+    if (fits(scale, kLeastFourBits, kMostFourBits, found)) return found;
+  }
+  for (int steps = 8; steps < kCodesOfFourBits; ++steps) {
+    const float scale = std::fabs(largest) / static_cast<float>(steps);
+    if (fits(scale, 1 - kCodesOfFourBits, kCodesOfFourBits - 1, found)) return found;
   }
   return {};
 }
@@ -81,10 +96,12 @@ WeightGrid::WeightGrid(const Tensor& weight, const WeightFormat& format) : forma
       const absl::Span<const float> values = weight.values<float>().subspan(row * columns_ + column, size);
       Group& group = groups_[index];
       group.largest = std::max(group.largest, std::fabs(Largest(values)));  // Of all rows, where they share a group.
+      FourBits stored;
       if (format.is_mxfp4()) {
         group.scale = static_cast<float>(mxfp4::FromE8M0(mxfp4::SharedScale(values)));
       } else if (format.in_groups()) {
-        group.scale = format.weights == QuantizeOptions::INT4 ? FourBitsOf(values).scale : 0;
+        if (format.weights == QuantizeOptions::INT4) stored = FourBitsOf(values);
+        group.scale = stored.scale;
         if (group.scale == 0) {
           group.scale = static_cast<float>(static_cast<double>(group.largest) / LargestCode(format.weights));
         }
@@ -94,9 +111,12 @@ WeightGrid::WeightGrid(const Tensor& weight, const WeightFormat& format) : forma
       }
       group.most = static_cast<float>(LargestCode(format.weights));
       group.least = -group.most;
-      // What a group of four bits has at its largest element is its limit.
+      // What a group of four bits has at its largest element is its limit, or all that it has.
       const float steps = std::nearbyint(group.largest / std::fabs(group.scale));
-      if (format.weights == QuantizeOptions::INT4 && steps >= 1) {
+      if (stored.least < kLeastFourBits || stored.most > kMostFourBits) {
+        group.least = stored.least;
+        group.most = stored.most;
+      } else if (format.weights == QuantizeOptions::INT4 && steps >= 1) {
         group.least = -std::min(steps, -kLeastFourBits);
         group.most = std::min(steps, kMostFourBits);
       }

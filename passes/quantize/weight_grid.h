@@ -35,7 +35,8 @@ absl::Status CheckFormat(const WeightFormat& format);
 std::string Describe(const WeightFormat& format);
 
 // Elements that share a scale are those of an output channel, of all, or of a group along the features, as the format
-// says. INT4 has the codes -7 to 7; where a group has four bits already (FourBitGroups), it has its own, -8 to 7.
+// says. INT4 has the codes -7 to 7; where a group has four bits already (FourBitGroups), it has its own, sixteen that
+// follow each other in [-15, 15].
 //
 // The scale is what `quantize` will choose for the same weight, and for any other weight of the grid in which the
 // largest elements of each group are as they were: so `quantize` gives such a weight its values as codes, exactly.
@@ -82,9 +83,9 @@ struct GroupedWeight {
 };
 GroupedWeight InGroups(const Tensor& weight, const WeightFormat& format);
 
-// The size of the groups in which `weight` [N, K] is codes of four bits, of which it has more than eight, times a scale
-// for each group, but for roundings; none where it is not. What another quantizer has left so is such a weight
-// (com.microsoft's MatMulNBits): these codes are all that it holds.
+// The size of the groups in which `weight` [N, K] is codes of four bits, of which it has more than eight, less a zero
+// point and times a scale for each group, but for roundings; none where it is not. What another quantizer has left so
+// is such a weight (com.microsoft's MatMulNBits): these codes are all that it holds.
 std::optional<int64_t> FourBitGroups(const Tensor& weight);
 
 }  // namespace fuselage::quantize

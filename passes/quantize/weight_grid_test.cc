@@ -121,6 +121,47 @@ TEST_F(GroupsTest, StoredFourBitsAreFound) {
   }
 }
 
+// Codes 0 to 15 in blocks that go from their least element to their largest, whose zero point is a code.
+Tensor StoredWithZeroPoints(int64_t rows, int64_t columns, int64_t block) {
+  Tensor weight = SeededTensor(Tensor(DType::kF32, {rows, columns}).type(), 5);
+  for (int64_t i = 0; i < weight.num_elements(); i += std::min(block, columns - i % columns)) {
+    float* const begin = weight.data<float>() + i;
+    float* const end = begin + std::min(block, columns - i % columns);
+    const float center = static_cast<float>(i / block % 7) / 3 - 1;  // Of -1, no code is positive, or few are.
+    for (float* x = begin; x != end; ++x) *x += center;
+    const float least = std::min(0.0f, *std::min_element(begin, end)),
+                most = std::max(0.0f, *std::max_element(begin, end));
+    const float scale = (most - least) / 15, zero_point = std::nearbyint(-least / scale);
+    for (float* x = begin; x != end; ++x) {
+      *x = (std::clamp(std::nearbyint(*x / scale) + zero_point, 0.0f, 15.0f) - zero_point) * scale;
+    }
+  }
+  return weight;
+}
+
+TEST_F(GroupsTest, StoredZeroPointsAreFound) {
+  for (const int64_t block : {32, 64, 128}) {
+    const Tensor weight = StoredWithZeroPoints(6, 300, block);
+    ASSERT_EQ(FourBitGroups(weight), std::make_optional(block));
+    const GroupedWeight found = InGroups(weight, {QuantizeOptions::INT4, block});
+    const Tensor values = Run("dequantize_groups", {found.codes, found.scale}, block)[0];
+    bool beyond = false;  // A code that is none of -8 to 7.
+    for (int64_t i = 0; i < weight.num_elements(); ++i) {
+      EXPECT_NEAR(values.At(i), weight.At(i), 1e-6 * std::fabs(weight.At(i)));
+      beyond = beyond || found.codes.At(i) < -8 || found.codes.At(i) > 7;
+    }
+    EXPECT_TRUE(beyond);
+    for (int64_t i = 0; i < weight.num_elements(); i += std::min(block, 300 - i % 300)) {
+      const auto codes = found.codes.values<int8_t>().subspan(i, std::min(block, 300 - i % 300));
+      const auto [least, most] = std::minmax_element(codes.begin(), codes.end());
+      EXPECT_LE(*most - *least, 15) << i;
+    }
+    // What rounding to that grid leaves has its values again.
+    const Tensor rounded = Rounded(weight, {QuantizeOptions::INT4, block});
+    for (int64_t i = 0; i < weight.num_elements(); ++i) EXPECT_NEAR(rounded.At(i), values.At(i), 1e-6);
+  }
+}
+
 TEST_F(GroupsTest, OtherWeightsHaveNoFourBits) {
   EXPECT_EQ(FourBitGroups(Weight(5, 64)), std::nullopt);
   EXPECT_EQ(FourBitGroups(StoredInBlocks(6, 64, 16)), std::nullopt);
