@@ -185,85 +185,6 @@ absl::Status ConvertMatMulIntegerToFloat(Call& call) {
   return ScaledProduct(call, product, call.operand(2), 3, 6);
 }
 
-// --- MatMulNBits: weights of 2, 4 or 8 bits with a scale for each block of a row.
-
-struct Blocks {
-  int64_t rows, columns;  // The weight's, [N, K].
-  int64_t size, count;    // Values in a block, blocks in a row.
-  int bits;
-
-  int64_t bytes() const { return (size * bits + 7) / 8; }       // A block's.
-  int64_t row_bytes() const { return (count * bits + 7) / 8; }  // A row's zero points.
-  int Code(const uint8_t* packed, int64_t i) const {            // The low bits come first.
-    return packed[i * bits / 8] >> (i * bits % 8) & ((1 << bits) - 1);
-  }
-};
-
-absl::StatusOr<Blocks> ReadBlocks(const Call& call) {
-  const int64_t bits = call.Int("bits", 4), size = call.Int("block_size", 0);
-  if (bits != 2 && bits != 4 && bits != 8) {
-    return absl::UnimplementedError(absl::StrCat("attribute 'bits': found ", bits, ", wanted 2, 4 or 8"));
-  }
-  Blocks blocks{call.Int("N", 0), call.Int("K", 0), size, 0, static_cast<int>(bits)};
-  constexpr int64_t kMost = 1 << 30;  // Products of two, times 4 bytes, stay in 64 bits.
-  for (int64_t value : {blocks.rows, blocks.columns, size}) {
-    if (value < 1 || value > kMost) {
-      return absl::InvalidArgumentError(absl::StrCat("found N ", blocks.rows, ", K ", blocks.columns, ", block_size ",
-                                                     size, ", wanted values in [1, ", kMost, "]"));
-    }
-  }
-  blocks.count = (blocks.columns + size - 1) / size;
-  if (call.has(4)) return absl::UnimplementedError("found g_idx, wanted blocks in their order");
-  return blocks;
-}
-
-// Operand i, of `wanted` elements.
-absl::StatusOr<const Tensor*> ConstantOf(const Call& call, int i, int64_t wanted) {
-  ASSIGN_OR_RETURN(const Tensor* tensor, call.Constant(i));
-  if (tensor->num_elements() != wanted) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("input ", i, ": found ", ToString(tensor->type()), ", wanted ", wanted, " elements"));
-  }
-  return tensor;
-}
-
-absl::StatusOr<const Tensor*> BytesOf(const Call& call, int i, int64_t wanted) {
-  ASSIGN_OR_RETURN(const Tensor* tensor, ConstantOf(call, i, wanted));
-  if (tensor->dtype() == DType::kU8) return tensor;
-  return absl::InvalidArgumentError(absl::StrCat("input ", i, ": found ", ToString(tensor->type()), ", wanted u8"));
-}
-
-absl::Status ConvertMatMulNBits(Call& call) {
-  ASSIGN_OR_RETURN(const Blocks blocks, ReadBlocks(call));
-  ASSIGN_OR_RETURN(const Tensor* packed, BytesOf(call, 1, blocks.rows * blocks.count * blocks.bytes()));
-  ASSIGN_OR_RETURN(const Tensor* scales, ConstantOf(call, 2, blocks.rows * blocks.count));
-  const Tensor* zero_points = nullptr;
-  const bool packed_zero_points = call.has(3) && call.type(3).dtype == DType::kU8;
-  if (packed_zero_points) {
-    ASSIGN_OR_RETURN(zero_points, BytesOf(call, 3, blocks.rows * blocks.row_bytes()));
-  } else if (call.has(3)) {
-    ASSIGN_OR_RETURN(zero_points, ConstantOf(call, 3, blocks.rows * blocks.count));
-  }
-  const TensorType type{scales->dtype(), {blocks.rows, blocks.columns}, std::nullopt, Layout::kRowMajor};
-  RETURN_IF_ERROR(call.builder().budget().Charge(type.byte_size(), "its weight"));
-  Tensor weight(type);
-  for (int64_t i = 0; i < weight.num_elements(); ++i) {
-    const int64_t row = i / blocks.columns, column = i % blocks.columns, block = column / blocks.size;
-    const int64_t index = row * blocks.count + block;
-    double zero_point = 1 << (blocks.bits - 1);
-    if (packed_zero_points) {
-      zero_point = blocks.Code(zero_points->data<uint8_t>() + row * blocks.row_bytes(), block);
-    } else if (zero_points != nullptr) {
-      zero_point = zero_points->At(index);
-    }
-    const int code = blocks.Code(packed->data<uint8_t>() + index * blocks.bytes(), column % blocks.size);
-    weight.Set(i, (code - zero_point) * scales->At(index));
-  }
-  return call.Result("linear",
-                     {call.operand(0), Builder::Constant(call.operand(1).name, std::move(weight)), call.operand(5)});
-}
-
-constexpr char kMatMulNBits[] = "K=INT N=INT accuracy_level=INT bits=INT block_size=INT";
 constexpr char kPool[] =
     "auto_pad=STRING ceil_mode=INT channels_last=INT count_include_pad=INT kernel_shape=INTS pads=INTS strides=INTS";
 
@@ -275,7 +196,6 @@ void Register(Converters& converters) {
       {
           {"DynamicQuantizeMatMul", 0, {3, 5}, {1, 1}, "", ConvertDynamicQuantizeMatMul},
           {"MatMulIntegerToFloat", 0, {4, 7}, {1, 1}, "", ConvertMatMulIntegerToFloat},
-          {"MatMulNBits", 0, {3, 6}, {1, 1}, kMatMulNBits, ConvertMatMulNBits},
           {"QGemm", 0, {1, 9}, {1, 1}, "alpha=FLOAT transA=INT transB=INT", ConvertQGemm},
           {"QLinearAdd", 0, {1, 8}, {1, 1}, "", ConvertQLinearBinary, "add"},
           {"QLinearAveragePool", 0, {1, 5}, {1, 1}, kPool, ConvertQLinearAveragePool},

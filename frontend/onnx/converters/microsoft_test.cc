@@ -301,23 +301,6 @@ TEST(Dynamic, QuantizeLstm) {
   }
 }
 
-// Rows of 5 values in blocks of 4: the last block is half empty.
-TEST(MatMulNBits, BlocksOfFourBits) {
-  ModelBuilder model = Float({1, 5});
-  model.Initializer("w", U8({2, 2, 2}, {0x21, 0x43, 0x05, 0x00, 0xFE, 0xDC, 0x0B, 0x00}));
-  model.Initializer("s", F32({4}, {1, 2, 0.5, 0.25}));
-  model.Node("MatMulNBits", {"x", "w", "s"}, {"z"}, "fc").Int("N", 2).Int("K", 5).Int("block_size", 4);
-  model.Int("bits", 4).Domain(kMicrosoft);
-  // Row 0: codes 1 2 3 4 | 5, zero point 8: -7 -6 -5 -4 | -3 * 2. Row 1: 14 15 12 13 | 11: 3 3.5 2 2.5 | 0.75.
-  const std::vector<Tensor> x = {F32({1, 5}, {1, 10, 100, 1000, 10000})};
-  EXPECT_EQ(ToDoubles(Outputs(model, x)[0]), (std::vector<double>{-64567, 10238}));
-  // Zero points 1 and 2, then 14 and 11, a row each.
-  model.Initializer("zp", U8({2}, {0x21, 0xBE})).last_node().add_input("zp");
-  EXPECT_EQ(ToDoubles(Outputs(model, x)[0]), (std::vector<double>{60000 + 3210, 0 + 5 - 100 - 500}));
-  *model.graph().mutable_initializer(1) = ToProto("s", F32({3}, {1, 2, 3}));
-  ExpectError(model, "node 'fc' (MatMulNBits): input 2: found f32[3], wanted 4 elements");
-}
-
 TEST(Microsoft, QuantizeLinear) {
   ModelBuilder model = Quantized({2, 4});
   model.Node("DequantizeLinear", {"x", "x_scale", "x_zero_point"}, {"xr"}).Domain(kMicrosoft);
