@@ -38,18 +38,18 @@ bool TakesRows(const Node& node) {
   return form != nullptr && form->OperandIndex("input_scale") >= 0;
 }
 
-HashMap<std::string, int64_t> FourBitWeights(const QuantizeOptions& options, const ir::Graph& graph) {
-  HashMap<std::string, int64_t> found;
-  if (options.recode_four_bits() || WeightFormat(options.weights()).in_groups()) return found;
-  HashSet<std::string> seen;
+HashMap<std::string, int64_t> FourBitWeights::Find(const QuantizeOptions& options, const ir::Graph& graph) {
+  HashMap<std::string, int64_t> sizes;
+  if (options.recode_four_bits() || WeightFormat(options.weights()).in_groups()) return sizes;
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (!TakesRows(*node)) continue;
     const std::string& name = node->module()->parameters.at("weight");
-    if (!seen.insert(name).second) continue;
-    const std::optional<int64_t> size = FourBitGroups(*graph.FindParameterOrNull(name)->tensor);
-    if (size) found.emplace(name, *size);
+    const std::shared_ptr<const Tensor>& weight = graph.FindParameterOrNull(name)->tensor;
+    const auto [found, is_new] = found_.try_emplace(weight);
+    if (is_new) found->second = FourBitGroups(*weight);
+    if (found->second) sizes.emplace(name, *found->second);
   }
-  return found;
+  return sizes;
 }
 
 absl::Status UseGroupWeights(const std::vector<GroupedLinear>& linears, ir::Graph& graph) {

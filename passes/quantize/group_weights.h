@@ -3,6 +3,8 @@
 #define FUSELAGE_PASSES_QUANTIZE_GROUP_WEIGHTS_H_
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +18,15 @@ namespace fuselage::quantize {
 // Its quantized form takes a scale for each row of its input: a linear, a module's call.
 bool TakesRows(const ir::Node& node);
 
-// The weights of such nodes that stay in the four bits that they have, by parameter: the size of their groups. None
-// where the options say so.
-HashMap<std::string, int64_t> FourBitWeights(const QuantizeOptions& options, const ir::Graph& graph);
+// Finds weights that stay in the four bits that they have. Each is looked at once, though several graphs have it.
+class FourBitWeights {
+ public:
+  // Those of nodes that TakesRows, by parameter: the size of their groups. None where the options say so.
+  HashMap<std::string, int64_t> Find(const QuantizeOptions& options, const ir::Graph& graph);
+
+ private:
+  HashMap<std::shared_ptr<const Tensor>, std::optional<int64_t>> found_;
+};
 
 struct GroupedLinear {
   ir::Node* node;  // A module's call.

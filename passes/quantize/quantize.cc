@@ -460,6 +460,7 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
   }
   RETURN_IF_ERROR(CheckFormat(FormatOf(options_)));
   KeptInFloat kept;
+  FourBitWeights four_bits;
   Ranges whole_ranges;  // Of the graph with all in INT8.
   const auto ranges_of = [&](const ir::Graph& graph, const Selection& selection, const KeptInFloat& kept,
                              Remarks& remarks) -> absl::StatusOr<Ranges> {
@@ -469,7 +470,7 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
   if (options_.precision() == QuantizeOptions::FASTEST) {
     Remarks tentative;  // What is said of a selection that times may change.
     const std::unique_ptr<ir::Graph> whole = graph.Clone();
-    ASSIGN_OR_RETURN(const Selection selection, SelectWithTransposed(options_, *whole, tentative));
+    ASSIGN_OR_RETURN(const Selection selection, SelectWithTransposed(options_, *whole, four_bits, tentative));
     if (IsEmpty(selection)) return false;
     ASSIGN_OR_RETURN(Ranges ranges, ranges_of(*whole, selection, {}, remarks));
     whole_ranges = WithShared(selection, std::move(ranges));
@@ -478,14 +479,14 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
     }
     const auto quantized = [&](const KeptInFloat& kept) -> absl::StatusOr<std::unique_ptr<ir::Graph>> {
       std::unique_ptr<ir::Graph> copy = graph.Clone();
-      ASSIGN_OR_RETURN(const Selection some, SelectWithTransposed(options_, *copy, tentative, kept));
+      ASSIGN_OR_RETURN(const Selection some, SelectWithTransposed(options_, *copy, four_bits, tentative, kept));
       ASSIGN_OR_RETURN(const Ranges ranges, ranges_of(*copy, some, kept, tentative));
       RETURN_IF_ERROR(Apply(options_, some, ranges, runner_, *copy, tentative));
       return copy;
     };
     ASSIGN_OR_RETURN(kept, FasterInFloat(*whole, selection, quantized, *profiler_, remarks));
   }
-  ASSIGN_OR_RETURN(const Selection selection, SelectWithTransposed(options_, graph, remarks, kept));
+  ASSIGN_OR_RETURN(const Selection selection, SelectWithTransposed(options_, graph, four_bits, remarks, kept));
   if (IsEmpty(selection)) return false;
   ASSIGN_OR_RETURN(const Ranges ranges, ranges_of(graph, selection, kept, remarks));
   RETURN_IF_ERROR(Apply(options_, selection, ranges, runner_, graph, remarks));

@@ -13,7 +13,6 @@
 #include "ir/match/bytes.h"
 #include "ir/match/properties.h"
 #include "passes/core/quantized_form.h"
-#include "passes/quantize/group_weights.h"
 #include "passes/quantize/observers.h"
 
 namespace fuselage::quantize {
@@ -112,8 +111,9 @@ class Groups {
 
 class Selector {
  public:
-  Selector(const QuantizeOptions& options, const ir::Graph& graph, Remarks& remarks, const KeptInFloat& kept)
-      : options_(options), graph_(graph), remarks_(remarks), kept_(kept), four_bits_(FourBitWeights(options, graph)) {}
+  Selector(const QuantizeOptions& options, const ir::Graph& graph, FourBitWeights& four_bits, Remarks& remarks,
+           const KeptInFloat& kept)
+      : options_(options), graph_(graph), remarks_(remarks), kept_(kept), four_bits_(four_bits.Find(options, graph)) {}
 
   absl::StatusOr<Selection> Run() {
     RETURN_IF_ERROR(CheckOptions());
@@ -576,9 +576,9 @@ const std::string* FittingOrNull(const google::protobuf::RepeatedPtrField<std::s
   return it == globs.end() ? nullptr : &*it;
 }
 
-absl::StatusOr<Selection> Select(const QuantizeOptions& options, const ir::Graph& graph, Remarks& remarks,
-                                 const KeptInFloat& kept) {
-  return Selector(options, graph, remarks, kept).Run();
+absl::StatusOr<Selection> Select(const QuantizeOptions& options, const ir::Graph& graph, FourBitWeights& four_bits,
+                                 Remarks& remarks, const KeptInFloat& kept) {
+  return Selector(options, graph, four_bits, remarks, kept).Run();
 }
 
 }  // namespace fuselage::quantize

@@ -9,6 +9,7 @@
 #include "ir/base/hash_map.h"
 #include "ir/graph.h"
 #include "passes/core/remarks.h"
+#include "passes/quantize/group_weights.h"
 #include "passes/quantize/quantize.pb.h"
 
 namespace fuselage::quantize {
@@ -50,8 +51,8 @@ using KeptInFloat = HashMap<std::string, std::string>;
 
 // Remarks say which candidates stay in FP32, and why; those of `kept` do besides what the options say. InvalidArgument:
 // options that fit nothing.
-absl::StatusOr<Selection> Select(const QuantizeOptions& options, const ir::Graph& graph, passes::Remarks& remarks,
-                                 const KeptInFloat& kept = {});
+absl::StatusOr<Selection> Select(const QuantizeOptions& options, const ir::Graph& graph, FourBitWeights& four_bits,
+                                 passes::Remarks& remarks, const KeptInFloat& kept = {});
 
 }  // namespace fuselage::quantize
 

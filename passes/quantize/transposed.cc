@@ -44,10 +44,10 @@ absl::Status Rewrite(const QuantizeOptions& options, Node* node, ir::Graph& grap
 
 }  // namespace
 
-absl::StatusOr<Selection> SelectWithTransposed(const QuantizeOptions& options, ir::Graph& graph, Remarks& remarks,
-                                               KeptInFloat kept) {
+absl::StatusOr<Selection> SelectWithTransposed(const QuantizeOptions& options, ir::Graph& graph,
+                                               FourBitWeights& four_bits, Remarks& remarks, KeptInFloat kept) {
   const std::vector<Node*> transposed = TransposedOf(graph, remarks);
-  if (transposed.empty()) return Select(options, graph, remarks, kept);
+  if (transposed.empty()) return Select(options, graph, four_bits, remarks, kept);
   const std::unique_ptr<ir::Graph> all_rewritten = graph.Clone();
   for (const Node* node : transposed) {
     const auto it = kept.find(node->name());
@@ -56,7 +56,7 @@ absl::StatusOr<Selection> SelectWithTransposed(const QuantizeOptions& options, i
     RETURN_IF_ERROR(Rewrite(options, all_rewritten->FindNodeOrNull(node->name()), *all_rewritten));
   }
   Remarks tried;
-  ASSIGN_OR_RETURN(const Selection selection, Select(options, *all_rewritten, tried, kept));
+  ASSIGN_OR_RETURN(const Selection selection, Select(options, *all_rewritten, four_bits, tried, kept));
   HashSet<std::string> selected;
   for (const Node* node : selection.nodes) selected.insert(node->name());
   for (Node* node : transposed) {
@@ -69,7 +69,7 @@ absl::StatusOr<Selection> SelectWithTransposed(const QuantizeOptions& options, i
       if (remark.node == node->name()) remarks.Missed(*node, remark.message);
     }
   }
-  return Select(options, graph, remarks, kept);
+  return Select(options, graph, four_bits, remarks, kept);
 }
 
 }  // namespace fuselage::quantize

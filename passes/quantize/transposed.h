@@ -18,7 +18,8 @@ namespace fuselage::quantize {
 
 // Rewrites them, and selects as Select does. What stays with `kept` does so with its activation.
 absl::StatusOr<Selection> SelectWithTransposed(const QuantizeOptions& options, ir::Graph& graph,
-                                               passes::Remarks& remarks, KeptInFloat kept = {});
+                                               FourBitWeights& four_bits, passes::Remarks& remarks,
+                                               KeptInFloat kept = {});
 
 }  // namespace fuselage::quantize
 
