@@ -120,6 +120,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const std::string& path, const ir::OpRegis
   LoadedGraph loaded;
   onnx::LoadOptions onnx_options;
   onnx_options.shapes = options.shapes;
+  onnx_options.sample_shapes = options.sample_shapes;
   onnx_options.constants = options.constants;
   onnx_options.outputs = options.outputs;
   if (options.max_memory_bytes > 0) onnx_options.max_memory_bytes = options.max_memory_bytes;

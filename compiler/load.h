@@ -23,6 +23,8 @@ namespace fuselage {
 struct LoadOptions {
   // The shapes of inputs, by their names, where an ONNX file leaves dimensions open.
   std::map<std::string, Shape> shapes;
+  // Of the samples that it is to run on, which say what is left open (frontend/onnx/onnx.h).
+  std::map<std::string, Shape> sample_shapes;
   // Inputs that are constants, by name (frontend/onnx/onnx.h): onnx::ParseConstant reads one.
   std::map<std::string, Tensor> constants;
   // Values that are the outputs in place of an ONNX file's, which then loads without what follows them.

@@ -91,17 +91,20 @@ std::string WantedShape(const ValueInfoProto& input, const std::vector<int64_t>&
   return absl::StrCat(input.name(), ":", absl::StrJoin(dims, ","));
 }
 
-// Fixed dimensions, symbols that an input's given shape bound, and 1 for a symbolic first one; kUnknown where nothing
-// says.
-std::vector<int64_t> KnownDimensions(const TensorShapeProto& stated, const Symbols& symbols) {
+// Fixed dimensions, symbols that an input's given shape bound, those of `samples` but for how many they are, and 1 for
+// a symbolic first one; kUnknown where nothing says.
+std::vector<int64_t> KnownDimensions(const TensorShapeProto& stated, const Symbols& symbols, const Shape& samples) {
   std::vector<int64_t> known;
+  const int added = static_cast<int>(samples.size()) - stated.dim_size();  // Dimensions in front.
   for (int i = 0; i < stated.dim_size(); ++i) {
     const auto& dim = stated.dim(i);
     const auto it = symbols.find(Symbol(dim));
     if (IsFixed(dim)) {
       known.push_back(dim.dim_value());
-    } else if (it != symbols.end()) {
+    } else if (it != symbols.end() && it->second != kUnknown) {
       known.push_back(it->second);
+    } else if ((added == 0 || added == 1) && i + added > 0) {
+      known.push_back(samples[i + added]);
     } else {
       known.push_back(i == 0 ? 1 : kUnknown);
     }
@@ -148,7 +151,10 @@ absl::StatusOr<std::map<std::string, TensorType>> BindInputs(const GraphProto& g
   std::string missing;
   for (const ValueInfoProto* input : inputs) {
     if (options.shapes.count(input->name()) > 0) continue;
-    const std::vector<int64_t> known = KnownDimensions(input->type().tensor_type().shape(), symbols);
+    const auto samples = options.sample_shapes.find(input->name());
+    const std::vector<int64_t> known =
+        KnownDimensions(input->type().tensor_type().shape(), symbols,
+                        samples == options.sample_shapes.end() ? Shape() : samples->second);
     bool bound = input->type().tensor_type().has_shape();
     for (int64_t dim : known) bound = bound && dim >= 0;
     if (!bound) {
@@ -195,7 +201,7 @@ absl::StatusOr<Tensor> FitConstant(const ValueInfoProto& input, const Tensor& gi
   }
   const TensorShapeProto& stated = input.type().tensor_type().shape();
   if (!input.type().tensor_type().has_shape() || Agrees(stated, given.shape())) return fitted;
-  const Shape shape = KnownDimensions(stated, {});
+  const Shape shape = KnownDimensions(stated, {}, {});
   if (const auto wanted = CheckedNumElements(shape); !wanted.ok() || *wanted != given.num_elements()) {
     return UsageError(absl::StrCat("found ", given.num_elements(), " values, wanted as many as ", ShapeName(stated),
                                    " has in the file"));

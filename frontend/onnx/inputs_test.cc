@@ -70,6 +70,25 @@ TEST(Shapes, ASymbolIsOneDimensionWhereNoShapeIsGiven) {
   EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("c:4,<L>"));
 }
 
+// Eight sequences of 7; one dimension is left open, which their own shapes say.
+TEST(Shapes, SamplesSayWhatIsLeftOpen) {
+  ModelBuilder model;
+  model.Input("a", {"N", "L", "?"}).Input("b", {"N", "L", 3}).Node("Add", {"a", "b"}, {"y"}).Output("y");
+  LoadOptions options;
+  options.sample_shapes = {{"a", {8, 7, 3}}, {"b", {8, 7, 3}}};
+  EXPECT_EQ(ShapeOf(model, options, 0), (Shape{1, 7, 3}));
+  EXPECT_EQ(ShapeOf(model, options, 1), (Shape{1, 7, 3}));
+  // A given shape comes first.
+  options.shapes["a"] = {2, 5, 3};
+  EXPECT_EQ(ShapeOf(model, options, 1), (Shape{2, 5, 3}));
+  options.shapes.clear();
+  // Eight whole inputs of two sequences each.
+  options.sample_shapes = {{"a", {8, 2, 7, 3}}, {"b", {8, 2, 7, 3}}};
+  EXPECT_EQ(ShapeOf(model, options, 0), (Shape{2, 7, 3}));
+  options.sample_shapes = {{"a", {8, 7}}, {"b", {8, 7, 3}}};
+  EXPECT_THAT(std::string(ImportWith(model, options).status().message()), HasSubstr("a:1,<L>,<?>"));
+}
+
 // PaddlePaddle's name for any dimension that it does not know.
 TEST(Shapes, AQuestionMarkIsAnyDimension) {
   ModelBuilder model;

@@ -38,6 +38,9 @@ struct LoadOptions : ImportOptions {
   // dimension that nothing binds is 1 (the batch: see Graph::SetBatch); any other is an error that says which shape to
   // add.
   std::map<std::string, Shape> shapes;
+  // Shapes of samples, in dimension 0, that the network is to run on: the other dimensions are those that neither the
+  // file nor `shapes` says. One that has a dimension more than the input in the file counts whole inputs by its first.
+  std::map<std::string, Shape> sample_shapes;
   // Values that are the outputs in place of the file's, by name: what none of them needs is left out, and need not be
   // supported. Empty: the file's.
   std::vector<std::string> outputs;

@@ -18,9 +18,14 @@ namespace {
 
 constexpr int kDefaultRandomInputs = 16;
 
+// Of the file that holds the network's inputs, by their names.
+using Arrays = std::map<std::string, Tensor>;
+
 // `external`: the other files that hold the model.
-absl::Status ReadModel(RunState& run, const std::string& path, std::vector<std::string>* external) {
+absl::Status ReadModel(RunState& run, const std::string& path, const Arrays& given,
+                       std::vector<std::string>* external) {
   LoadOptions options;
+  for (const auto& [name, samples] : given) options.sample_shapes[name] = samples.shape();
   for (const std::string& text : run.config.model().shapes()) {
     ASSIGN_OR_RETURN(const auto shape, onnx::ParseShape(text));
     options.shapes[shape.first] = shape.second;
@@ -74,16 +79,19 @@ absl::Status RecordModel(RunState& run, const std::string& path, std::vector<std
   return absl::OkStatus();
 }
 
-absl::Status ReadInputs(RunState& run) {
-  const std::string path = run.request.search.Find(run.config.inputs());
+absl::StatusOr<Arrays> ReadInputs(const RunState& run, const std::string& path) {
   ASSIGN_OR_RETURN(std::vector<npz::Array> arrays,
                    run.request.max_memory_bytes > 0 ? npz::Read(path, run.request.max_memory_bytes) : npz::Read(path));
-  std::map<std::string, Tensor> given;
+  Arrays given;
   for (npz::Array& array : arrays) {
     if (!given.emplace(array.name, std::move(array.tensor)).second) {
       return absl::InvalidArgumentError(absl::StrCat(path, ": found the array \"", array.name, "\" twice"));
     }
   }
+  return given;
+}
+
+absl::Status UseInputs(RunState& run, const std::string& path, Arrays given) {
   auto inputs = compiler::SortInputs(std::move(given), run.names.inputs, *run.graph);
   if (!inputs.ok()) return Annotate(inputs.status(), path);
   run.given_inputs = std::make_shared<const std::vector<Tensor>>(*std::move(inputs));
@@ -133,10 +141,15 @@ absl::Status LoadModel(RunState& run) {
   const std::string path = run.request.search.Find(run.config.model().path());
   RETURN_IF_ERROR(RecordModel(run, path, {}));  // Before it is read: an incomplete report names it as well.
   std::vector<std::string> external;
-  RETURN_IF_ERROR(ReadModel(run, path, &external));
+  const std::string inputs = run.config.inputs().empty() ? "" : run.request.search.Find(run.config.inputs());
+  Arrays given;
+  if (!inputs.empty()) {
+    ASSIGN_OR_RETURN(given, ReadInputs(run, inputs));
+  }
+  RETURN_IF_ERROR(ReadModel(run, path, given, &external));
   if (!external.empty()) RETURN_IF_ERROR(RecordModel(run, path, std::move(external)));
   if (run.config.has_dataset()) RETURN_IF_ERROR(PrepareDatasets(run));
-  if (!run.config.inputs().empty()) RETURN_IF_ERROR(ReadInputs(run));
+  if (!inputs.empty()) RETURN_IF_ERROR(UseInputs(run, inputs, std::move(given)));
   if (!run.config.has_dataset()) PrepareInputs(run);
   return absl::OkStatus();
 }
