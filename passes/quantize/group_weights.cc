@@ -13,6 +13,10 @@ namespace {
 
 using ir::Node;
 
+// Elements of a weight from which on four bits are worth keeping. A smaller one lies in a near cache whatever its bits,
+// and a scale for each token, with a float result, takes longer than what it spares.
+constexpr int64_t kLeastElements = (int64_t{1} << 16) + 1;
+
 // Names of parameters.
 struct Names {
   std::string codes, scale;
@@ -45,6 +49,7 @@ HashMap<std::string, int64_t> FourBitWeights::Find(const QuantizeOptions& option
     if (!TakesRows(*node)) continue;
     const std::string& name = node->module()->parameters.at("weight");
     const std::shared_ptr<const Tensor>& weight = graph.FindParameterOrNull(name)->tensor;
+    if (weight->num_elements() < kLeastElements) continue;
     const auto [found, is_new] = found_.try_emplace(weight);
     if (is_new) found->second = FourBitGroups(*weight);
     if (found->second) sizes.emplace(name, *found->second);

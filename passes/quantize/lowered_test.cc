@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/substitute.h"
 #include "ir/base/comparison.h"
 #include "ir/ops/register_all.h"
 #include "ir/testing/matchers.h"
@@ -185,38 +186,40 @@ TEST_F(LoweredTest, ScalesOfRows) {
                           "int8.linear", "int8.linear"));
 }
 
-// Of two linears, the one whose weight another quantizer has left in four bits.
+// Of two linears, the one whose weight another quantizer has left in four bits, if it is large.
 TEST_F(LoweredTest, StoredFourBits) {
-  const auto graph = [&] {
-    std::unique_ptr<ir::Graph> made = *ir::Parse(R"(graph @stored {
-  param @a.weight: f32[40,32] = seed(1)
-  param @b.weight: f32[6,40] = seed(2)
+  const auto graph = [&](int64_t channels) {
+    std::unique_ptr<ir::Graph> made = *ir::Parse(absl::Substitute(R"(graph @stored {
+  param @a.weight: f32[64,32] = seed(1)
+  param @b.weight: f32[$0,64] = seed(2)
   module @a = linear(activation="relu", weight=@a.weight)
   module @b = linear(weight=@b.weight)
   %x: f32[5,32] = placeholder
-  %a: f32[5,40] = call_module @a(%x)
-  %b: f32[5,6] = call_module @b(%a)
+  %a: f32[5,64] = call_module @a(%x)
+  %b: f32[5,$0] = call_module @b(%a)
   output(%b)
 }
 )",
+                                                                  channels),
                                                  ops_);
-    Tensor weight(DType::kF32, {6, 40});
+    Tensor weight(DType::kF32, {channels, 64});
     for (int64_t i = 0; i < weight.num_elements(); ++i) {
-      weight.Set(i, static_cast<double>(i * 7 % 16 - 8) * (i % 40 < 32 ? 0.01 : 0.02));
+      weight.Set(i, static_cast<double>(i * 7 % 16 - 8) * (i % 64 < 32 ? 0.01 : 0.02));
     }
     ir::Module* const b = made->FindNodeOrNull("b")->module();
     const std::string name = made->AddParameter("stored", std::make_shared<const Tensor>(weight));
     EXPECT_OK(made->UpdateModule(b, b->op->name, b->attributes, {{"weight", name}}));
     return made;
   };
-  EXPECT_THAT(Lowered(graph(), {}), ElementsAre("int8.quantize", "int8.linear", "dynamic_quantize_symmetric", "getitem",
-                                                "getitem", "int8.linear_groups"));
+  EXPECT_THAT(Lowered(graph(1025), {}), ElementsAre("int8.quantize", "int8.linear", "dynamic_quantize_symmetric",
+                                                    "getitem", "getitem", "int8.linear_groups"));
+  EXPECT_THAT(Lowered(graph(1024), {}), ElementsAre("int8.quantize", "int8.linear", "int8.linear"));
   QuantizeOptions recode;
   recode.set_recode_four_bits(true);
-  EXPECT_THAT(Lowered(graph(), recode), ElementsAre("int8.quantize", "int8.linear", "int8.linear"));
+  EXPECT_THAT(Lowered(graph(1025), recode), ElementsAre("int8.quantize", "int8.linear", "int8.linear"));
   QuantizeOptions groups;
   groups.set_weights(QuantizeOptions::INT8_GROUPS);  // For what per_token names: nothing.
-  EXPECT_THAT(Lowered(graph(), groups), ElementsAre("int8.quantize", "int8.linear", "int8.linear"));
+  EXPECT_THAT(Lowered(graph(1025), groups), ElementsAre("int8.quantize", "int8.linear", "int8.linear"));
 }
 
 constexpr char kEverything[] = R"(graph @everything {
