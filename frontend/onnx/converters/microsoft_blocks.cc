@@ -100,10 +100,14 @@ absl::Status ConvertMatMulNBits(Call& call) {
   for (int64_t k = 0; k < blocks.columns; ++k) group[k] = k / blocks.size;
   if (call.has(kGroupOfColumn)) {
     ASSIGN_OR_RETURN(const std::vector<int64_t> given, call.ConstantInts(kGroupOfColumn));
-    const auto fits = [&](int64_t g) { return g >= 0 && g < count; };
-    if (static_cast<int64_t>(given.size()) < blocks.columns || !std::all_of(given.begin(), given.end(), fits)) {
-      return absl::InvalidArgumentError(absl::StrCat("input 4 (g_idx): found ", given.size(), " elements, wanted ",
-                                                     blocks.columns, " in [0, ", count, ")"));
+    if (static_cast<int64_t>(given.size()) < blocks.columns) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input 4 (g_idx): found ", given.size(), " elements, wanted ", blocks.columns));
+    }
+    for (int64_t k = 0; k < blocks.columns; ++k) {
+      if (given[k] >= 0 && given[k] < count) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("input 4 (g_idx): found ", given[k], " of column ", k, ", wanted a block in [0, ", count, ")"));
     }
     std::copy_n(given.begin(), blocks.columns, group.begin());
   }

@@ -49,7 +49,9 @@ TEST(MatMulNBits, GroupOfEachColumn) {
   // Codes 1 2 3 4, less 1 0 1 0, by 10 1 10 1.
   EXPECT_EQ(ToDoubles(Outputs(model, {F32({1, 4}, {1, 1000, 10, 10000})})[0]), (std::vector<double>{42200}));
   *model.graph().mutable_initializer(3) = ToProto("g", Tensor::Of<int32_t>({4}, {1, 0, 2, 0}));
-  ExpectError(model, "input 4 (g_idx): found 4 elements, wanted 4 in [0, 2)");
+  ExpectError(model, "input 4 (g_idx): found 2 of column 2, wanted a block in [0, 2)");
+  *model.graph().mutable_initializer(3) = ToProto("g", Tensor::Of<int32_t>({2}, {1, 0}));
+  ExpectError(model, "input 4 (g_idx): found 2 elements, wanted 4");
 }
 
 // A code times a scale of f16 is not rounded to f16: 7 * 0.0999756 is 0.6998291, and would be 0.6997070.

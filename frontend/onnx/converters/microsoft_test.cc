@@ -15,8 +15,6 @@ using ::testing::Pointwise;
 
 constexpr char kMicrosoft[] = "com.microsoft";
 
-Tensor U8(Shape shape, std::vector<uint8_t> values) { return Tensor::Of<uint8_t>(std::move(shape), values); }
-
 // Seeded values for the models' inputs.
 void ExpectSame(const ModelBuilder& model, const ModelBuilder& wanted, double tolerance = 0) {
   const auto graph = Parse(wanted.Bytes(), "wanted.onnx", Ops());

@@ -110,6 +110,11 @@ void AddRows(const Params& p, const uint8_t* weight, const Range& range, int64_t
   for (; row + 8 <= range.row_end; row += 8, sums += 8) {
     AddGroups<8, kFormat, From>(p, weight, row, n, group_begin, group_end, sums);
   }
+  if (row + 4 <= range.row_end) {
+    AddGroups<4, kFormat, From>(p, weight, row, n, group_begin, group_end, sums);
+    row += 4;
+    sums += 4;
+  }
   for (; row < range.row_end; ++row, ++sums) {
     AddGroups<1, kFormat, From>(p, weight, row, n, group_begin, group_end, sums);
   }
