@@ -37,8 +37,9 @@ FourBits FourBitsOf(absl::Span<const float> values) {
   constexpr float kRoundingSum = 12582912.0f;  // 1.5 * 2^23, whose last bit is 1.
   const float largest = Largest(values);
   const auto fits = [&](float scale, float least, float most, FourBits& found) {
+    if (!std::isnormal(scale)) return false;
     found = {scale, most, least, 0};
-    uint32_t used = 0;  // Bit i: least + i is.
+    uint32_t used = 0;  // By the codes that there can be.
     for (const float value : values) {
       const float quotient = value / scale, code = quotient + kRoundingSum - kRoundingSum;
       if (!(code >= least && code <= most && std::fabs(quotient - code) <= kRoundings)) return false;  // NaN is none.
@@ -53,7 +54,6 @@ FourBits FourBitsOf(absl::Span<const float> values) {
   FourBits found;
   for (const int steps : {7, 8, 6, 5, 4, 3, 2, 1}) {
     const float scale = steps == 8 ? largest / kLeastFourBits : std::fabs(largest) / static_cast<float>(steps);
-    if (!std::isnormal(scale)) return {};
     if (fits(scale, kLeastFourBits, kMostFourBits, found)) return found;
   }
   for (int steps = 8; steps < kCodesOfFourBits; ++steps) {
