@@ -21,8 +21,7 @@ bool TakesRows(const ir::Node& node);
 // Finds weights that stay in the four bits that they have. Each is looked at once, though several graphs have it.
 class FourBitWeights {
  public:
-  // Those of nodes that TakesRows, of more than 65,536 elements, by parameter: the size of their groups. None where the
-  // options say so.
+  // The large ones of nodes that TakesRows, by parameter: the size of their groups. None where the options say so.
   HashMap<std::string, int64_t> Find(const QuantizeOptions& options, const ir::Graph& graph);
 
  private:

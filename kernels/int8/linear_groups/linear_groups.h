@@ -5,7 +5,7 @@
 //
 // One operand of vpdpbusd and vpmaddubsw is unsigned, so a weight w is multiplied as w - least: a byte shuffle makes
 // 2 w + 12, in [0, 24], of an E2M1 code; i8 codes are packed without the least of their group, or that of all. A
-// group's sum begins with least * sum x, which one vpmaddwd makes. Nothing saturates: a group's sum is at most 128 *
+// group's sum begins with least * sum x, which one instruction makes. Nothing saturates: a group's sum is at most 128 *
 // 255 * 128, and four steps of vpmaddubsw, whose pairs are at most 2 * 24 * 128 = 6,144, stay within 16 bits. Bytes are
 // multiplied there half by half, w + 128 = 16 h + l.
 //

@@ -1,7 +1,8 @@
 // One row reads packed weights once, from memory: they are multiplied as they are unpacked, unsigned. For several rows
 // they are unpacked first, signed, and rows are unsigned (x + 128): so that vpmaddubsw takes weights from memory, and
 // the sums of four steps of the depth go together as in other products of small weights
-// (kernels/core/multiply/multiply_pairs_avx2.h). 128 times a group's weights is taken off again.
+// (kernels/core/multiply/multiply_pairs_avx2.h): at most 4 * 2 * 255 * 12 = 24,480. 128 times a group's weights is
+// taken off again.
 #include <immintrin.h>
 
 #include <array>

@@ -56,33 +56,45 @@ TEST_P(VariantTest, EqualsScalar) {
   }
 }
 
-// Sums that 16 bits would spoil: all codes and weights at their ends.
+// Sums that 16 bits would spoil: all codes and weights at their ends, of one row and of several, which AVX2 multiplies
+// otherwise.
+void ExpectAll(const Variant& variant, OpCall call, double wanted) {
+  ForEach<float>(*call.operands[3], [](float& scale) { scale = 1; });
+  const auto found = RunCall(EntryOf(variant), call, DescOf(call, Layout::kRowMajor, Layout::kRowMajor));
+  ASSERT_TRUE(found.ok()) << found.status();
+  for (int64_t i = 0; i < (*found)[0].num_elements(); ++i) ASSERT_EQ((*found)[0].At(i), wanted) << i;
+}
+
 TEST_P(VariantTest, DoesNotSaturate) {
-  for (const int8_t x : {int8_t{-128}, int8_t{127}}) {
-    for (const uint8_t w : {uint8_t{7}, uint8_t{15}}) {
-      OpCall call = Call({1, 64}, 16, "none", false);
-      ForEach<int8_t>(*call.operands[0], [x](int8_t& code) { code = x; });
-      ForEach<uint8_t>(*call.operands[1], [w](uint8_t& code) { code = w; });
-      ForEach<uint8_t>(*call.operands[2], [](uint8_t& code) { code = 128; });
-      call.operands[3]->data<float>()[0] = 1;
-      const auto found = RunCall(EntryOf(GetParam()), call, DescOf(call, Layout::kRowMajor, Layout::kRowMajor));
-      ASSERT_TRUE(found.ok()) << found.status();
-      for (int i = 0; i < 16; ++i) ASSERT_EQ((*found)[0].At(i), x * (w == 7 ? 12 : -12) * 64);
+  for (const int64_t rows : {1, 7}) {
+    for (const int8_t x : {int8_t{-128}, int8_t{127}}) {
+      for (const uint8_t w : {uint8_t{7}, uint8_t{15}}) {
+        OpCall call = Call({rows, 64}, 16, "none", false);
+        ForEach<int8_t>(*call.operands[0], [x](int8_t& code) { code = x; });
+        ForEach<uint8_t>(*call.operands[1], [w](uint8_t& code) { code = w; });
+        ForEach<uint8_t>(*call.operands[2], [](uint8_t& code) { code = 128; });
+        ExpectAll(GetParam(), call, x * (w == 7 ? 12 : -12) * 64);
+      }
     }
   }
 }
 
 TEST_P(VariantTest, IntegersDoNotSaturate) {
-  for (const int8_t x : {int8_t{-128}, int8_t{127}}) {
-    for (const int w : {-128, -15, -8, 7, 15, 127}) {
-      OpCall call = IntegerCall({1, 256}, 16, 8, 128, "none", false);
-      ForEach<int8_t>(*call.operands[0], [x](int8_t& code) { code = x; });
-      ForEach<int8_t>(*call.operands[1], [w](int8_t& code) { code = static_cast<int8_t>(w); });
-      ForEach<float>(*call.operands[2], [](float& scale) { scale = 0.25f; });
-      call.operands[3]->data<float>()[0] = 1;
-      const auto found = RunCall(EntryOf(GetParam()), call, DescOf(call, Layout::kRowMajor, Layout::kRowMajor));
-      ASSERT_TRUE(found.ok()) << found.status();
-      for (int i = 0; i < 16; ++i) ASSERT_EQ((*found)[0].At(i), x * w * 64);
+  for (const int64_t rows : {1, 7}) {
+    for (const int8_t x : {int8_t{-128}, int8_t{127}}) {
+      for (const int w : {-128, -15, -8, 7, 15, 127}) {
+        for (const int other : {0, 1}) {  // Of one code a group is four bits from it on; 128 apart it is bytes.
+          OpCall call = IntegerCall({rows, 256}, 16, 8, 128, "none", false);
+          ForEach<int8_t>(*call.operands[0], [x](int8_t& code) { code = x; });
+          ForEach<int8_t>(*call.operands[1], [w](int8_t& code) { code = static_cast<int8_t>(w); });
+          ForEach<float>(*call.operands[2], [](float& scale) { scale = 0.25f; });
+          if (other == 1) {  // In each channel, times a code of 0.
+            for (int64_t n = 0; n < 16; ++n) call.operands[1]->Set(n * 256, w < 0 ? 127 : -128);
+            for (int64_t row = 0; row < rows; ++row) call.operands[0]->Set(row * 256, 0);
+          }
+          ExpectAll(GetParam(), call, x * w * (256 - other) / 4.0);
+        }
+      }
     }
   }
 }
