@@ -11,7 +11,8 @@ namespace {
 
 using StepsByNode = HashMap<std::string, size_t>;
 
-bool IsCodes(const TensorType& type) { return type.quant.has_value(); }
+// Those with a scale for each row have it in a value of its own.
+bool IsCodes(const TensorType& type) { return type.quant.has_value() || type.dtype == DType::kI8; }
 
 // The first of the values that arrive at run time; null where there is none.
 const TensorType* InputOrNull(const ir::Node& node) {
@@ -47,7 +48,8 @@ void AddCrossing(const ir::Node& node, Results::ExplainedOp* row) {
   const TensorType* input = InputOrNull(node);
   if (input == nullptr || node.type().elements().empty()) return;
   const TensorType& output = node.type().elements()[0];
-  if (IsCodes(*input) == IsCodes(output) || IsOfBytes(node)) return;
+  const bool crosses = IsCodes(*input) ? output.dtype == DType::kF32 : IsCodes(output);
+  if (!crosses || IsOfBytes(node)) return;
   row->set_crossing(absl::StrCat(DTypeName(input->dtype), " -> ", DTypeName(output.dtype)));
   // A kernel that gives floats instead of codes reads nothing more for it.
   row->set_crossing_bytes(IsConversion(node) ? RunTimeBytes(node) : output.byte_size());

@@ -205,6 +205,25 @@ TEST_F(ExplainTest, WhereOpsRunAndWhatCrossingCosts) {
   EXPECT_EQ(found.crossing_bytes(), 152);
 }
 
+TEST_F(ExplainTest, CodesWithAScaleForEachRow) {
+  const auto graph = Parsed(R"(graph @rows {
+  param @w: i8[4,8]<scale=0.5> = seed(1)
+  module @fc = int8.linear(out_dtype=f32, weight=@w)
+  %x: f32[2,8] = placeholder
+  %rows: (i8[2,8], f32[2,1]) = call_function dynamic_quantize_symmetric(%x, dims=[-1])
+  %q: i8[2,8] = call_function getitem(%rows, index=0)
+  %s: f32[2,1] = call_function getitem(%rows, index=1)
+  %fc: f32[2,4] = call_module @fc(%q, %s)
+  output(%fc)
+}
+)");
+  const Results::Explanation found = Explain(*graph, {Step("fc", "int8.linear", "avx2", 96)}, {});
+  const auto& row = found.placements(found.placements_size() - 1);
+  EXPECT_EQ(row.runs_in(), "INT8");
+  EXPECT_EQ(row.crossing(), "i8 -> f32");
+  EXPECT_EQ(row.crossing_bytes(), 32);
+}
+
 TEST_F(ExplainTest, BytesAreNoFloats) {
   const auto graph = Parsed(R"(graph @bytes {
   param @q.table: u8[3,256] = seed(1)

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -262,6 +263,59 @@ Range EntropyObserver::range() const {
                          if (part < 1 && grid.scale < bin_width) return std::numeric_limits<double>::infinity();
                          return Divergence(bins, grid);
                        }));
+}
+
+void MedianFeatureObserver::Take(absl::Span<const float> values, Range /*range*/, int /*sample*/) {
+  const size_t features = ranges_.size(), rows = values.size() / features;
+  std::vector<float> low(features), high(features);
+  for (size_t row = 0; row < rows; ++row) {
+    const float* x = values.data() + row * features;
+    for (size_t i = 0; i < features; ++i) {
+      low[i] = std::min(low[i], x[i]);
+      high[i] = std::max(high[i], x[i]);
+    }
+  }
+  for (size_t i = 0; i < features; ++i) ranges_[i] = Union(ranges_[i], {low[i], high[i]});
+  rows_ += static_cast<int64_t>(rows);
+}
+
+ObserverState MedianFeatureObserver::State() const {
+  ObserverState state;
+  auto* features = state.mutable_features();
+  for (const Range& range : ranges_) {
+    features->add_min(range.min);
+    features->add_max(range.max);
+  }
+  features->set_rows(rows_);
+  return state;
+}
+
+absl::Status MedianFeatureObserver::Merge(const ObserverState& state) {
+  const int wanted = static_cast<int>(ranges_.size());
+  const ObserverState::Features& features = state.features();
+  if (features.min_size() != wanted || features.max_size() != wanted || features.rows() < 0) {
+    return absl::DataLossError(
+        absl::StrCat("an observer has seen ", features.min_size(), " features, wanted ", wanted));
+  }
+  for (int i = 0; i < wanted; ++i) {
+    ObserverState::Ends ends;
+    ends.set_min(features.min(i));
+    ends.set_max(features.max(i));
+    ASSIGN_OR_RETURN(const Range range, RangeOf(ends));
+    ranges_[i] = Union(ranges_[i], range);
+  }
+  rows_ += features.rows();
+  return absl::OkStatus();
+}
+
+Range MedianFeatureObserver::range() const {
+  if (ranges_.empty()) return {};
+  std::vector<Range> ranges = ranges_;
+  if (rows_ < kLeastRows) return std::accumulate(ranges.begin(), ranges.end(), Range(), Union);
+  const auto median = ranges.begin() + static_cast<std::ptrdiff_t>(ranges.size() / 2);
+  std::nth_element(ranges.begin(), median, ranges.end(),
+                   [](const Range& a, const Range& b) { return a.max - a.min < b.max - b.min; });
+  return *median;
 }
 
 QuantizeOptions::Observer WithDefaults(QuantizeOptions::Observer options) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -123,6 +124,24 @@ class EntropyObserver : public HistogramObserver {
 
  private:
   QuantizeOptions::Activations activations_;
+};
+
+// Values [..., features]: the range of the feature whose range, with 0 in it, has the median extent. Of fewer than
+// kLeastRows rows a feature's range says little: then it is the range of all.
+class MedianFeatureObserver : public Observer {
+ public:
+  static constexpr int64_t kLeastRows = 32;
+
+  explicit MedianFeatureObserver(int64_t features) : ranges_(features) {}
+  ObserverState State() const override;
+  absl::Status Merge(const ObserverState& state) override;
+  Range range() const override;
+
+ private:
+  void Take(absl::Span<const float> values, Range range, int sample) override;
+
+  std::vector<Range> ranges_;  // With 0 in them.
+  int64_t rows_ = 0;
 };
 
 // The natural logarithm of a finite x > 0, within 2^-51 of the larger of 1 and its magnitude. Unlike the C library's it

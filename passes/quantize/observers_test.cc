@@ -434,5 +434,52 @@ TEST(MakeObserverTest, RejectsOptions) {
   }
 }
 
+// Rows of `features`, in which feature i has magnitudes of up to i + 1, the last ones being of the other sign.
+std::vector<float> RowsOf(int rows, int features) {
+  std::vector<float> values;
+  for (int row = 0; row < rows; ++row) {
+    for (int i = 0; i < features; ++i) values.push_back((i < features / 2 ? 1 : -1) * (row % 3 * 0.5f * (i + 1)));
+  }
+  return values;
+}
+
+TEST(MedianFeatureTest, IsTheMiddleOneByExtent) {
+  MedianFeatureObserver observer(5);
+  ASSERT_OK(observer.Observe(RowsOf(40, 5)));
+  EXPECT_EQ(observer.range().min, -3);  // Of 1, 2, -3, -4, -5.
+  EXPECT_EQ(observer.range().max, 0);   // 0 is in it, though no value need be.
+  ASSERT_OK(observer.Observe({1, 2, 9, 4, 5}));
+  EXPECT_EQ(observer.range().min, -4);  // Of 1, 2, [-3, 9], [-4, 4], [-5, 5] the middle one is [-4, 4].
+  EXPECT_EQ(observer.range().max, 4);
+}
+
+TEST(MedianFeatureTest, OfFewRowsIsTheRangeOfAll) {
+  MedianFeatureObserver observer(5);
+  EXPECT_EQ(observer.range().max, 0);
+  ASSERT_OK(observer.Observe(RowsOf(MedianFeatureObserver::kLeastRows - 1, 5)));
+  EXPECT_EQ(observer.range().min, -5);
+  EXPECT_EQ(observer.range().max, 2);
+  ASSERT_OK(observer.Observe(RowsOf(1, 5)));
+  EXPECT_EQ(observer.range().min, -3);
+}
+
+TEST(MedianFeatureTest, MergesToTheSame) {
+  const std::vector<float> values = Noise(7 * 100, 5, 3);
+  MedianFeatureObserver whole(7), first(7), second(7);
+  ASSERT_OK(whole.Observe(values));
+  ASSERT_OK(first.Observe(absl::MakeSpan(values).first(7 * 31)));
+  ASSERT_OK(second.Observe(absl::MakeSpan(values).subspan(7 * 31)));
+  for (auto [into, from] : {std::make_pair(&first, &second), std::make_pair(&second, &first)}) {
+    MedianFeatureObserver merged(7);
+    ASSERT_OK(merged.Merge(into->State()));
+    ASSERT_OK(merged.Merge(from->State()));
+    EXPECT_EQ(merged.range().min, whole.range().min);
+    EXPECT_EQ(merged.range().max, whole.range().max);
+  }
+  EXPECT_THAT(MedianFeatureObserver(6).Merge(whole.State()),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("7 features, wanted 6")));
+  EXPECT_THAT(whole.Merge(MinMaxObserver().State()), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("0 features")));
+}
+
 }  // namespace
 }  // namespace fuselage::quantize

@@ -20,6 +20,7 @@
 #include "passes/quantize/calibration_parts.h"
 #include "passes/quantize/group_weights.h"
 #include "passes/quantize/observers.h"
+#include "passes/quantize/outliers.h"
 #include "passes/quantize/precision.h"
 #include "passes/quantize/scales.h"
 #include "passes/quantize/select.h"
@@ -35,28 +36,46 @@ using passes::Remarks;
 // Counts changes of what the observers compute; a new one makes the files of the cache old.
 constexpr int kCacheVersion = 3;
 
+// The range of a value, or of its median feature.
+struct Sought {
+  const Node* node;
+  bool median_feature = false;
+
+  // As files name it.
+  std::string Name() const { return absl::StrCat(node->name(), median_feature ? " median feature" : ""); }
+};
+
 // What to calibrate, and on what.
 struct Request {
   const QuantizeOptions& options;
   const ir::Graph& graph;
-  const std::vector<const Node*>& nodes;
+  const std::vector<Sought>& sought;
   passes::Runner* runner;
   const std::string& cache_folder;
 };
 
-// One for each node.
+// One for each that is sought.
 absl::StatusOr<std::vector<std::unique_ptr<Observer>>> MakeObservers(const Request& request) {
-  std::vector<std::unique_ptr<Observer>> observers(request.nodes.size());
-  for (std::unique_ptr<Observer>& observer : observers) {
-    ASSIGN_OR_RETURN(observer, MakeObserver(request.options.observer(), request.options.activations()));
+  std::vector<std::unique_ptr<Observer>> observers;
+  for (const Sought& sought : request.sought) {
+    if (sought.median_feature) {
+      observers.push_back(std::make_unique<MedianFeatureObserver>(sought.node->tensor_type().shape.back()));
+    } else {
+      ASSIGN_OR_RETURN(observers.emplace_back(),
+                       MakeObserver(request.options.observer(), request.options.activations()));
+    }
   }
   return observers;
 }
 
 // What observers see of one part of the samples.
 absl::StatusOr<CalibrationPart> ObservePart(const Request& request, int part) {
-  const std::vector<const Node*>& nodes = request.nodes;
   ASSIGN_OR_RETURN(const auto observers, MakeObservers(request));
+  std::vector<const Node*> nodes;  // Each once.
+  HashMap<const Node*, size_t> index;
+  for (const Sought& sought : request.sought) {
+    if (index.emplace(sought.node, nodes.size()).second) nodes.push_back(sought.node);
+  }
   CalibrationPart seen;
   const auto visit = [&](int sample, absl::Span<const Tensor* const> values) -> absl::Status {
     seen.set_samples(seen.samples() + 1);
@@ -64,13 +83,15 @@ absl::StatusOr<CalibrationPart> ObservePart(const Request& request, int part) {
       return absl::InternalError(
           absl::StrCat("the runner gave ", values.size(), " values for ", nodes.size(), " nodes"));
     }
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      if (values[i]->dtype() != DType::kF32) {
+    for (size_t i = 0; i < observers.size(); ++i) {
+      const Node& node = *request.sought[i].node;
+      const Tensor& value = *values[index.at(&node)];
+      if (value.dtype() != DType::kF32) {
         return absl::InternalError(
-            absl::StrCat("%", nodes[i]->name(), ": the runner gave ", ToString(values[i]->type()), ", wanted f32"));
+            absl::StrCat("%", node.name(), ": the runner gave ", ToString(value.type()), ", wanted f32"));
       }
-      absl::Status status = observers[i]->Observe(values[i]->values<float>(), sample);
-      if (!status.ok()) return Annotate(status, absl::StrCat("calibration sample ", sample, ": %", nodes[i]->name()));
+      absl::Status status = observers[i]->Observe(value.values<float>(), sample);
+      if (!status.ok()) return Annotate(status, absl::StrCat("calibration sample ", sample, ": %", node.name()));
     }
     return absl::OkStatus();
   };
@@ -96,7 +117,7 @@ CalibrationPart::Key PartsOf(const Request& request, const CalibrationCacheFile:
   key.mutable_calibration()->clear_observer();
   key.mutable_calibration()->clear_activations();
   *key.mutable_nothing() = nothing;
-  for (const Node* node : request.nodes) key.add_nodes(node->name());
+  for (const Sought& sought : request.sought) key.add_nodes(sought.Name());
   key.set_parts(request.runner->Parts());
   return key;
 }
@@ -139,13 +160,13 @@ std::optional<CalibrationCache> CacheOrNull(const Request& request) {
   *key.mutable_observer() = WithDefaults(request.options.observer());
   key.set_activations(request.options.activations());
   std::vector<std::string> names;
-  for (const Node* node : request.nodes) names.push_back(node->name());
+  for (const Sought& sought : request.sought) names.push_back(sought.Name());
   return CalibrationCache(request.cache_folder, std::move(key), std::move(names));
 }
 
 // The ranges of the nodes from the cache, or from the samples and then into the cache.
 absl::StatusOr<Calibration> Calibrate(const Request& request, Remarks& remarks) {
-  if (request.nodes.empty()) return Calibration();
+  if (request.sought.empty()) return Calibration();
   if (request.runner == nullptr) return UsageError("quantize needs calibration data: the caller gives none");
   // Before the cache: what it holds must not hide a mistake in the options.
   RETURN_IF_ERROR(MakeObservers(request).status());
@@ -168,43 +189,39 @@ absl::StatusOr<Calibration> Calibrate(const Request& request, Remarks& remarks) 
   return calibration;
 }
 
-using Ranges = HashMap<std::string, Range>;  // By name of the value.
+// What the samples tell of a selection.
+struct Statistics {
+  Ranges ranges;           // For every source of a group that an edge needs.
+  Ranges median_features;  // Of `tokens`.
+};
 
-// For every source of a group that an edge needs.
-absl::StatusOr<Ranges> FindRanges(const QuantizeOptions& options, const ir::Graph& graph, const Selection& selection,
-                                  passes::Runner* runner, const std::string& cache_folder, Remarks& remarks) {
-  Ranges ranges;
-  std::vector<const Node*> sampled;
+absl::StatusOr<Statistics> Sample(const QuantizeOptions& options, const ir::Graph& graph, const Selection& selection,
+                                  const std::vector<const Node*>& tokens, passes::Runner* runner,
+                                  const std::string& cache_folder, Remarks& remarks) {
+  Statistics found;
+  std::vector<Sought> sought;
   for (const Edge& edge : selection.edges) {
     for (const Node* source : selection.sources[selection.group_of.at(edge.value)]) {
-      if (!ranges.emplace(source->name(), Range()).second) continue;
+      if (!found.ranges.emplace(source->name(), Range()).second) continue;
       if (source->kind() != NodeKind::kGetAttr) {
-        sampled.push_back(source);
+        sought.push_back({source});
         continue;
       }
       ASSIGN_OR_RETURN(const std::unique_ptr<Observer> observer,
                        MakeObserver(options.observer(), options.activations()));
       const Tensor& constant = *graph.FindParameterOrNull(source->target())->tensor;
       RETURN_IF_ERROR(Annotate(observer->Observe(constant.values<float>()), absl::StrCat("%", source->name())));
-      ranges[source->name()] = observer->range();
+      found.ranges[source->name()] = observer->range();
     }
   }
-  ASSIGN_OR_RETURN(const Calibration calibration, Calibrate({options, graph, sampled, runner, cache_folder}, remarks));
+  for (const Node* value : tokens) sought.push_back({value, /*median_feature=*/true});
+  ASSIGN_OR_RETURN(const Calibration calibration, Calibrate({options, graph, sought, runner, cache_folder}, remarks));
   if (calibration.samples > 0) remarks.Note(absl::StrCat("calibrated on ", calibration.samples, " samples"));
   if (calibration.samples == 1) remarks.Note("warning: calibrated on a single sample");
-  for (size_t i = 0; i < sampled.size(); ++i) ranges[sampled[i]->name()] = calibration.ranges[i];
-  return ranges;
-}
-
-// The range of a group's sources together; nothing where one of them has none.
-std::optional<Range> RangeOf(const std::vector<Node*>& sources, const Ranges& ranges) {
-  std::optional<Range> range;
-  for (const Node* source : sources) {
-    const auto it = ranges.find(source->name());
-    if (it == ranges.end()) return std::nullopt;
-    range = range ? Union(*range, it->second) : it->second;
+  for (size_t i = 0; i < sought.size(); ++i) {
+    (sought[i].median_feature ? found.median_features : found.ranges)[sought[i].node->name()] = calibration.ranges[i];
   }
-  return range;
+  return found;
 }
 
 // Each value of a group gets the group's range as its own: where some of the group stay in FP32, the others are
@@ -459,38 +476,49 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
     return false;
   }
   RETURN_IF_ERROR(CheckFormat(FormatOf(options_)));
-  KeptInFloat kept;
   FourBitWeights four_bits;
+  Remarks tentative;  // What is said of a selection that samples and times may change.
+  QuantizeOptions options = options_;
+  const std::unique_ptr<ir::Graph> whole = graph.Clone();
+  ASSIGN_OR_RETURN(const Selection all, SelectWithTransposed(options, *whole, four_bits, tentative));
   Ranges whole_ranges;  // Of the graph with all in INT8.
-  const auto ranges_of = [&](const ir::Graph& graph, const Selection& selection, const KeptInFloat& kept,
-                             Remarks& remarks) -> absl::StatusOr<Ranges> {
-    if (!whole_ranges.empty() && !KeepsTransposed(graph, kept)) return whole_ranges;
-    return FindRanges(options_, graph, selection, runner_, cache_folder_, remarks);
+  Outliers outliers;
+  if (!IsEmpty(all)) {
+    ASSIGN_OR_RETURN(Statistics found,
+                     Sample(options, *whole, all, TokensOf(options, *whole, all), runner_, cache_folder_, remarks));
+    outliers = FindOutliers(options, all, found.ranges, found.median_features);
+    for (const std::string& linear : outliers.per_token) options.add_per_token(linear);
+    whole_ranges = WithShared(all, std::move(found.ranges));
+  }
+  const auto quantize = [&](KeptInFloat kept, ir::Graph& graph, Remarks& remarks) -> absl::StatusOr<Selection> {
+    for (const auto& outlier : outliers.kept) kept.insert(outlier);
+    ASSIGN_OR_RETURN(Selection selection, SelectWithTransposed(options, graph, four_bits, remarks, kept));
+    if (IsEmpty(selection)) return selection;
+    Ranges ranges = whole_ranges;
+    if (KeepsTransposed(graph, kept)) {
+      ASSIGN_OR_RETURN(Statistics found, Sample(options, graph, selection, {}, runner_, cache_folder_, remarks));
+      ranges = std::move(found.ranges);
+    }
+    RETURN_IF_ERROR(Apply(options, selection, ranges, runner_, graph, remarks));
+    return selection;
   };
-  if (options_.precision() == QuantizeOptions::FASTEST) {
-    Remarks tentative;  // What is said of a selection that times may change.
-    const std::unique_ptr<ir::Graph> whole = graph.Clone();
-    ASSIGN_OR_RETURN(const Selection selection, SelectWithTransposed(options_, *whole, four_bits, tentative));
-    if (IsEmpty(selection)) return false;
-    ASSIGN_OR_RETURN(Ranges ranges, ranges_of(*whole, selection, {}, remarks));
-    whole_ranges = WithShared(selection, std::move(ranges));
+  KeptInFloat kept;
+  if (options.precision() == QuantizeOptions::FASTEST && !IsEmpty(all)) {
     if (profiler_ == nullptr) {
       return UsageError("precision FASTEST needs a profiler of the CPU, and the caller gives none");
     }
     const auto quantized = [&](const KeptInFloat& kept) -> absl::StatusOr<std::unique_ptr<ir::Graph>> {
       std::unique_ptr<ir::Graph> copy = graph.Clone();
-      ASSIGN_OR_RETURN(const Selection some, SelectWithTransposed(options_, *copy, four_bits, tentative, kept));
-      ASSIGN_OR_RETURN(const Ranges ranges, ranges_of(*copy, some, kept, tentative));
-      RETURN_IF_ERROR(Apply(options_, some, ranges, runner_, *copy, tentative));
+      RETURN_IF_ERROR(quantize(kept, *copy, tentative).status());
       return copy;
     };
-    ASSIGN_OR_RETURN(kept, FasterInFloat(*whole, selection, quantized, *profiler_, remarks));
+    const std::unique_ptr<ir::Graph> without_outliers = graph.Clone();
+    ASSIGN_OR_RETURN(const Selection selection,
+                     SelectWithTransposed(options, *without_outliers, four_bits, tentative, outliers.kept));
+    ASSIGN_OR_RETURN(kept, FasterInFloat(*without_outliers, selection, quantized, *profiler_, remarks));
   }
-  ASSIGN_OR_RETURN(const Selection selection, SelectWithTransposed(options_, graph, four_bits, remarks, kept));
-  if (IsEmpty(selection)) return false;
-  ASSIGN_OR_RETURN(const Ranges ranges, ranges_of(graph, selection, kept, remarks));
-  RETURN_IF_ERROR(Apply(options_, selection, ranges, runner_, graph, remarks));
-  return true;
+  ASSIGN_OR_RETURN(const Selection selection, quantize(std::move(kept), graph, remarks));
+  return !IsEmpty(selection);
 }
 
 void Register(passes::PassRegistry& registry) {

@@ -367,15 +367,6 @@ class Selector {
     });
   }
 
-  // What views of any kind show.
-  static const Node& SourceOf(const Node& value) {
-    const Node* source = &value;
-    while (source->op() != nullptr && source->op()->view != ir::View::kNone && source->num_operands() > 0) {
-      source = source->operand(0);
-    }
-    return *source;
-  }
-
   // By a quantized op that is none of `but`, or as a graph output, itself or seen through views.
   bool IsReadAsCodes(const Node& value, const HashSet<const Node*>& but) const {
     const std::vector<ir::Use> uses = value.uses();
@@ -527,6 +518,14 @@ class Selector {
 };
 
 }  // namespace
+
+const Node& SourceOf(const Node& value) {
+  const Node* source = &value;
+  while (source->op() != nullptr && source->op()->view != ir::View::kNone && source->num_operands() > 0) {
+    source = source->operand(0);
+  }
+  return *source;
+}
 
 // A residual, which is optional, is added in codes, so there must be an output scale.
 bool HasFloatResult(const ir::Node& node) {

@@ -43,6 +43,9 @@ bool GlobMatches(absl::string_view glob, absl::string_view text);
 // The first of such that the name of the node or the path of its module fits; null: none.
 const std::string* FittingOrNull(const google::protobuf::RepeatedPtrField<std::string>& globs, const ir::Node& node);
 
+// What views of any kind show.
+const ir::Node& SourceOf(const ir::Node& value);
+
 // A quantized op that can leave a float result; what adds a residual in codes cannot.
 bool HasFloatResult(const ir::Node& node);
 

@@ -27,6 +27,14 @@ struct Extent {
 
 bool IsPair(const ir::Node& node) { return node.IsOp("dequantize") && node.operand(0)->IsOp("quantize"); }
 
+// What `node` is the rounded value of, with one step for all or, of the last dimension, for each row; null: of none.
+ir::Node* RoundedOrNull(const ir::Node& node) {
+  if (IsPair(node)) return node.operand(0)->operand(0);
+  const bool of_rows = node.IsOp("mul") && node.operand(0)->IsOp("to") && node.operand(1)->IsOp("getitem") &&
+                       node.operand(1)->operand(0)->IsOp("dynamic_quantize_symmetric");
+  return of_rows ? node.operand(1)->operand(0)->operand(0) : nullptr;
+}
+
 // `before` with its transposed convolutions as convolutions, where `after` has them so (quantize/transposed.h).
 absl::StatusOr<std::unique_ptr<ir::Graph>> WithConvolutions(const ir::Graph& before, const ir::Graph& after) {
   std::unique_ptr<ir::Graph> graph = before.Clone();
@@ -45,7 +53,8 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> WithConvolutions(const ir::Graph& bef
 absl::StatusOr<std::string> UndoneText(const ir::Graph& before, const ir::Graph& after) {
   const std::unique_ptr<ir::Graph> graph = after.Clone();
   for (ir::Node* node : graph->Snapshot()) {
-    if (IsPair(*node)) node->ReplaceAllUsesWith(node->operand(0)->operand(0));
+    ir::Node* value = before.FindNodeOrNull(node->name()) == nullptr ? RoundedOrNull(*node) : nullptr;
+    if (value != nullptr) node->ReplaceAllUsesWith(value);
   }
   for (const auto& [path, module] : graph->modules()) {
     const ir::Module* old = before.FindModuleOrNull(path);
