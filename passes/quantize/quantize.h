@@ -11,6 +11,9 @@
 // Ranges come from the runner's samples, or from the environment's cache folder where it has those of the same graph,
 // samples (Runner::DataKey) and method; a file there that cannot be believed is calibrated anew.
 //
+// Sums of values in which a few features are far larger than the others stay in FP32, and linears that read such values
+// give each row a scale of its own (outliers.h).
+//
 // With precision FASTEST, what is faster in FP32 stays there (precision.h). A linear whose weight another quantizer has
 // left in four bits keeps these codes, and is quantized per token (FourBitGroups in weight_grid.h).
 //

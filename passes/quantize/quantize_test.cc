@@ -23,6 +23,7 @@ using ::fuselage::testing::StatusIs;
 using ::testing::Contains;
 using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kNetwork[] = R"(graph @g {
   param @w: f32[2,2] = [1, 0.5, 0.25, -1]
@@ -494,6 +495,71 @@ TEST_F(QuantizeTest, ATransposedConvolutionIsOneOnlyInInt8) {
   const std::string mixed = quantized(in_float, nullptr);
   EXPECT_THAT(mixed, HasSubstr("module @up = conv_transpose2d"));
   EXPECT_EQ(fastest(1, 8), mixed);
+}
+
+// The runner gives all but two of the features nothing.
+constexpr char kOutliers[] = R"(graph @g {
+  param @a.weight: f32[8,8] = seed(1)
+  param @b.weight: f32[8,8] = seed(2)
+  module @a = linear(weight=@a.weight)
+  module @b = linear(weight=@b.weight)
+  %x: f32[1,32,8] = placeholder
+  %a: f32[1,32,8] = call_module @a(%x)
+  %add: f32[1,32,8] = call_function add(%x, %a)
+  %b: f32[1,32,8] = call_module @b(%add)
+  output(%b)
+}
+)";
+
+// Linears that read anything but a value of the FP32 graph take a tenth of the others' time.
+class FastLinears : public passes::Profiler {
+ public:
+  absl::StatusOr<std::vector<std::vector<Call>>> Profile(absl::Span<const ir::Graph* const> graphs) override {
+    std::vector<std::vector<Call>> runs;
+    for (const ir::Graph* graph : graphs) {
+      runs.emplace_back();
+      for (const ir::Node* node = graph->first(); node != nullptr; node = node->next()) {
+        if (!node->IsOp("linear")) continue;
+        const std::string& input = node->operand(0)->name();
+        runs.back().push_back({"linear", node->SourcesOrSelf(), 10, input == "x" || input == "add" ? 1.0 : 0.1});
+      }
+    }
+    return runs;
+  }
+};
+
+TEST_F(QuantizeTest, OutliersStayInFloatWhicheverIsFaster) {
+  const auto quantized = [&](const QuantizeOptions& options, const std::string& cache = "") {
+    const std::unique_ptr<ir::Graph> graph = *ir::Parse(kOutliers, ops_);
+    FastLinears profiler;
+    FakeRunner runner(2);
+    runner.set_key("samples");
+    EXPECT_OK(Quantize(options, &runner, cache, &profiler).Run(*graph, remarks_));
+    EXPECT_OK(graph->Verify());
+    EXPECT_EQ(runner.calls(), cache.empty() ? 1 : 0) << "all ranges are of one run";
+    return ir::Print(*graph);
+  };
+  const std::string int8 = quantized({});
+  EXPECT_THAT(int8, HasSubstr("call_function add(%x, %a)"));
+  EXPECT_THAT(int8, HasSubstr("dynamic_quantize_symmetric(%add, dims=[-1])"));
+  EXPECT_TRUE(HasRemark("kept in FP32: half the features of %add would have at most 0 codes"));
+  QuantizeOptions fastest;
+  fastest.set_precision(QuantizeOptions::FASTEST);
+  EXPECT_EQ(quantized(fastest), int8);
+
+  QuantizeOptions without;
+  without.set_least_feature_codes(0);
+  EXPECT_THAT(quantized(without), Not(HasSubstr("dynamic")));
+  QuantizeOptions in_groups;  // What is not named there has a scale for each output channel, and for all tokens.
+  in_groups.set_weights(QuantizeOptions::INT4);
+  EXPECT_THAT(quantized(in_groups), Not(HasSubstr("dynamic")));
+  EXPECT_THAT(quantized(in_groups), HasSubstr("call_function add(%x, %a)"));
+
+  const std::string cache = ::testing::TempDir() + "/outliers";
+  FakeRunner runner(2);
+  runner.set_key("samples");
+  ASSERT_OK(Quantize({}, &runner, cache).Run(**ir::Parse(kOutliers, ops_), remarks_));
+  EXPECT_EQ(quantized({}, cache), int8);
 }
 
 TEST_F(QuantizeTest, WhatIsFasterNeedsAProfiler) {
