@@ -20,7 +20,10 @@ int LeastCodes(const QuantizeOptions& options) {
   return options.has_least_feature_codes() ? options.least_feature_codes() : kLeastFeatureCodes;
 }
 
-bool IsOfTokens(const Node& value) { return match::IsF32(value) && value.tensor_type().shape.size() >= 3; }
+// Constants are no values that samples tell of.
+bool IsOfTokens(const Node& value) {
+  return value.kind() != ir::NodeKind::kGetAttr && match::IsF32(value) && value.tensor_type().shape.size() >= 3;
+}
 
 // By a linear, as it is or seen through views.
 bool IsReadByLinear(const Node& value) {
@@ -45,7 +48,7 @@ std::vector<const Node*> ValuesOf(const Node& node) {
   std::vector<const Node*> values = {&node};
   for (const int i : DataOperands(node)) {
     const Node* operand = node.operand(i);
-    if (operand->tensor_type().shape == node.tensor_type().shape) values.push_back(operand);
+    if (IsOfTokens(*operand) && operand->tensor_type().shape == node.tensor_type().shape) values.push_back(operand);
   }
   return values;
 }

@@ -512,10 +512,10 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
       RETURN_IF_ERROR(quantize(kept, *copy, tentative).status());
       return copy;
     };
-    const std::unique_ptr<ir::Graph> without_outliers = graph.Clone();
+    const std::unique_ptr<ir::Graph> selected = graph.Clone();
     ASSIGN_OR_RETURN(const Selection selection,
-                     SelectWithTransposed(options, *without_outliers, four_bits, tentative, outliers.kept));
-    ASSIGN_OR_RETURN(kept, FasterInFloat(*without_outliers, selection, quantized, *profiler_, remarks));
+                     SelectWithTransposed(options, *selected, four_bits, tentative, outliers.kept));
+    ASSIGN_OR_RETURN(kept, FasterInFloat(*selected, selection, quantized, *profiler_, remarks));
   }
   ASSIGN_OR_RETURN(const Selection selection, quantize(std::move(kept), graph, remarks));
   return !IsEmpty(selection);
