@@ -9,14 +9,14 @@
 namespace fuselage::kernels {
 namespace avx2 {
 
-// v[i] = Activated(function, v[i]) * multiplier, for an even number of vectors.
+// v[i] = Activated(function, v[i]), for an even number of vectors.
 template <int kVectors>
-static inline void ActivateVectors(const ElementwiseInstruction& function, float multiplier, __m256* v) {
+static inline void ActivateVectors(const ElementwiseInstruction& function, __m256* v) {
   static_assert(8 * kVectors % kActivatedTogether == 0, "whole tiles");
   alignas(32) float values[8 * kVectors];
   for (int i = 0; i < kVectors; ++i) _mm256_store_ps(values + 8 * i, v[i]);
   Activate(function, values, 8 * kVectors);
-  for (int i = 0; i < kVectors; ++i) v[i] = _mm256_mul_ps(_mm256_load_ps(values + 8 * i), _mm256_set1_ps(multiplier));
+  for (int i = 0; i < kVectors; ++i) v[i] = _mm256_load_ps(values + 8 * i);
 }
 
 }  // namespace avx2

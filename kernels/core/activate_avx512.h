@@ -8,13 +8,13 @@
 namespace fuselage::kernels {
 namespace FUSELAGE_AVX512_VNNI {
 
-// v[i] = Activated(function, v[i]) * multiplier.
+// v[i] = Activated(function, v[i]).
 template <int kVectors>
-static inline void ActivateVectors(const ElementwiseInstruction& function, float multiplier, __m512* v) {
+static inline void ActivateVectors(const ElementwiseInstruction& function, __m512* v) {
   alignas(64) float values[16 * kVectors];
   for (int i = 0; i < kVectors; ++i) _mm512_storeu_ps(values + 16 * i, v[i]);
   Activate(function, values, 16 * kVectors);
-  for (int i = 0; i < kVectors; ++i) v[i] = _mm512_mul_ps(_mm512_loadu_ps(values + 16 * i), _mm512_set1_ps(multiplier));
+  for (int i = 0; i < kVectors; ++i) v[i] = _mm512_loadu_ps(values + 16 * i);
 }
 
 }  // namespace FUSELAGE_AVX512_VNNI

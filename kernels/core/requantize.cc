@@ -87,7 +87,7 @@ absl::StatusOr<int64_t> BiasSteps(const Tensor* bias, int64_t c, float step) {
                                    ", wanted less than 2^31 of them"));
 }
 
-absl::Status CheckOperands(const EpilogueParams& params) {
+[[gnu::cold]] absl::Status CheckOperands(const EpilogueParams& params) {
   FUSELAGE_CHECK(params.input != nullptr && params.weight != nullptr && params.output != nullptr);
   RETURN_IF_ERROR(CheckCodes(*params.input, "input"));
   RETURN_IF_ERROR(CheckWeight(*params.weight));
@@ -150,7 +150,39 @@ absl::Status AddChannel(const EpilogueParams& params, int64_t c, int64_t inner, 
   return absl::OkStatus();
 }
 
+// What stands behind the function, in steps of `output_scale`.
+[[gnu::cold]] absl::Status AddPost(const EpilogueParams& params, float output_scale, Epilogue* epilogue) {
+  const Shape wanted = {params.weight->dim(0)};
+  const auto fits = [&](const Tensor* operand) {
+    return operand != nullptr && operand->dtype() == DType::kF32 && operand->shape() == wanted;
+  };
+  if (params.activation.is_clamp() || !fits(params.post_scale) || !fits(params.post_shift)) {
+    return absl::InvalidArgumentError(absl::StrCat("post_scale and post_shift: both of f32 ", ToString(wanted),
+                                                   " behind an activation that is no clamp wanted"));
+  }
+  epilogue->post = std::vector<Epilogue::Post>(wanted[0]);
+  for (int64_t c = 0; c < wanted[0]; ++c) {
+    Epilogue::Post& post = epilogue->post[c];
+    post = {params.post_scale->data<float>()[c] / output_scale, params.post_shift->data<float>()[c] / output_scale};
+    for (const float value : {post.multiplier, post.offset}) {
+      // A subnormal one would be 0 to some machines.
+      if (value == 0 || (std::isnormal(value) && std::fabs(value) < 0x1p96f)) continue;
+      return NotProven(c, absl::StrCat("post_scale or post_shift over the output's scale is ", ShortestText(value),
+                                       ", wanted 0 or a normal float below 2^96"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+// Here once, not wherever one is made.
+Epilogue::Epilogue() = default;
+Epilogue::Epilogue(const Epilogue&) = default;
+Epilogue::Epilogue(Epilogue&&) noexcept = default;
+Epilogue& Epilogue::operator=(const Epilogue&) = default;
+Epilogue& Epilogue::operator=(Epilogue&&) noexcept = default;
+Epilogue::~Epilogue() = default;
 
 CodeRange CodeRangeOf(DType dtype, int32_t zero_point, float scale, const Activation& activation) {
   const IntegerRange range = RangeOf(dtype);
@@ -163,7 +195,7 @@ UnsignedForm UnsignedFormOf(const TensorType& codes) {
   return codes.dtype == DType::kI8 ? UnsignedForm{0x80, zero_point + 128} : UnsignedForm{0, zero_point};
 }
 
-absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
+[[gnu::cold]] absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
   RETURN_IF_ERROR(CheckOperands(params));
   const int64_t channels = params.weight->dim(0);
   const int64_t inner = channels == 0 ? 0 : params.weight->num_elements() / channels;
@@ -171,7 +203,11 @@ absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
   epilogue.weight_sums = KeptSums(params);
   epilogue.function = params.activation.function;
   for (int64_t c = 0; c < channels; ++c) RETURN_IF_ERROR(AddChannel(params, c, inner, &epilogue));
-  if (params.output->dtype == DType::kF32) return epilogue;
+  const bool float_output = params.output->dtype == DType::kF32;
+  if (params.post_scale != nullptr || params.post_shift != nullptr) {
+    RETURN_IF_ERROR(AddPost(params, float_output ? 1.0f : params.output->quant->scale(), &epilogue));
+  }
+  if (float_output) return epilogue;
   const float output_scale = params.output->quant->scale();
   epilogue.zero_point = params.output->quant->zero_point();
   epilogue.range = CodeRangeOf(params.output->dtype, epilogue.zero_point, output_scale, params.activation);

@@ -15,6 +15,11 @@
 //   q   = clamp(rne(f(v) * u) + z_y, lo, hi)          u = 1 / s_y;  lo, hi: all codes
 //   y   = f(y)                                        where the output stays float
 //
+// and behind it the result may be scaled and shifted, a value for each output channel:
+//
+//   q   = clamp(rne(fma(f(v), u[c], t[c])) + z_y)     u = post_scale[c] / s_y;  t = post_shift[c] / s_y
+//   y   = fma(f(y), post_scale[c], post_shift[c])     where the output stays float
+//
 // rne rounds half to even. Nothing is contracted: fma only where it is written. Products and quotients of scales, and
 // bias / (s_x*s_w[c]), are float32. A ReLU fused where the output stays float is y > 0 ? y : +0; another clamp has a
 // quantized output.
@@ -67,6 +72,13 @@ inline int32_t QuantizeValue(float x, float scale, int32_t zero_point, CodeRange
 
 // The constants of one convolution's or linear's epilogue, a value per output channel. Computed once, stored as bits.
 struct Epilogue {
+  Epilogue();
+  Epilogue(const Epilogue&);
+  Epilogue(Epilogue&&) noexcept;
+  Epilogue& operator=(const Epilogue&);
+  Epilogue& operator=(Epilogue&&) noexcept;
+  ~Epilogue();
+
   // See weight_sums.h. Making a kernel takes them more than once, and a network's take longer than all else that is
   // computed for it.
   std::shared_ptr<const Tensor> weight_sums;
@@ -79,6 +91,11 @@ struct Epilogue {
   // An activation that is no clamp. Then `multiplier` is s_x * s_w[c] and residual_multiplier s_r.
   std::optional<ElementwiseInstruction> function;
   float function_multiplier = 1;    // u
+  // Of each channel, where something is behind the function.
+  struct Post {
+    float multiplier, offset;  // u, t
+  };
+  std::vector<Post> post;
   int32_t residual_zero_point = 0;  // z_r
   int32_t zero_point = 0;           // z_y
   CodeRange range;
@@ -100,6 +117,8 @@ struct EpilogueParams {
   const TensorType* output = nullptr;    // Codes y, or f32.
   const TensorType* residual = nullptr;  // Codes r, or null.
   Activation activation;
+  // f32 [oc], both or none, behind an activation that is no clamp.
+  const Tensor *post_scale = nullptr, *post_shift = nullptr;
 };
 
 // Proves that no accumulator overflows, max|x| * sum|w| + |b32| < 2^31, that every multiplier is a normal float, and
@@ -108,24 +127,30 @@ struct EpilogueParams {
 // channel, and the layer stays FP32. InvalidArgument: sums were kept, in a file say, that such a weight cannot have.
 absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params);
 
+// f(v), in steps of a quantized output.
+inline float Activated(float v, int channel, const Epilogue& e) {
+  const float y = elementwise::Activated(*e.function, v);
+  return e.post.empty() ? y * e.function_multiplier : std::fma(y, e.post[channel].multiplier, e.post[channel].offset);
+}
+
 // The code of a value that lacks only its activation.
-inline int32_t ActivatedCode(float v, const Epilogue& e) {
-  if (e.function) v = elementwise::Activated(*e.function, v) * e.function_multiplier;
-  return ToCode(v, e.zero_point, e.range);
+inline int32_t ActivatedCode(float v, int channel, const Epilogue& e) {
+  return ToCode(e.function ? Activated(v, channel, e) : v, e.zero_point, e.range);
 }
 
 // One output code from its accumulator; `residual` is ignored where there is none.
 inline int32_t Requantize(int32_t acc, int channel, const Epilogue& e) {
-  return ActivatedCode(static_cast<float>(acc + e.bias[channel]) * e.multiplier[channel], e);
+  return ActivatedCode(static_cast<float>(acc + e.bias[channel]) * e.multiplier[channel], channel, e);
 }
 inline int32_t RequantizeWithResidual(int32_t acc, int channel, int32_t residual, const Epilogue& e) {
   const float v = static_cast<float>(acc + e.bias[channel]) * e.multiplier[channel];
-  return ActivatedCode(std::fma(static_cast<float>(residual - e.residual_zero_point), e.residual_multiplier, v), e);
+  return ActivatedCode(std::fma(static_cast<float>(residual - e.residual_zero_point), e.residual_multiplier, v),
+                       channel, e);
 }
 // A clamp is the caller's.
 inline float DequantizeAccumulator(int32_t acc, int channel, const Epilogue& e) {
   const float y = std::fma(static_cast<float>(acc + e.offset[channel]), e.float_scale[channel], e.float_bias[channel]);
-  return e.function ? elementwise::Activated(*e.function, y) : y;
+  return e.function ? Activated(y, channel, e) : y;
 }
 
 }  // namespace fuselage::kernels

@@ -338,6 +338,24 @@ TEST(MakeEpilogue, OfAFunction) {
   EXPECT_EQ(RequantizeWithResidual(5 * 10 - 2 * 3, 0, 3, *e), -7 + 39);
   EXPECT_EQ(Requantize(5 * 10 - 2 * 3, 0, *e), -7 + 35);
   EXPECT_EQ(Requantize(9 - 16, 0, *e), -7 - 4);  // -2 becomes -0.5.
+
+  const Tensor scale = Tensor::Of<float>({1}, {-0.5f}), shift = Tensor::Of<float>({1}, {1.0f});
+  params.post_scale = &scale;
+  EXPECT_THAT(std::string(MakeEpilogue(params).status().message()), HasSubstr("post_shift: both of f32 [1] behind"));
+  params.post_shift = &shift;
+  const absl::StatusOr<Epilogue> post = MakeEpilogue(params);
+  ASSERT_TRUE(post.ok()) << post.status();
+  EXPECT_EQ(Requantize(9 - 16, 0, *post), -7 + 10);  // -0.5 * -0.5 + 1 in steps of 1/8.
+  params.activation = Activation::Relu();
+  EXPECT_THAT(std::string(MakeEpilogue(params).status().message()), HasSubstr("that is no clamp wanted"));
+  params.activation = ParseActivation("leaky_relu(negative_slope=0.25)").value();
+  const Tensor wide = Tensor::Of<float>({2}, {1, 1});
+  params.post_shift = &wide;
+  EXPECT_THAT(std::string(MakeEpilogue(params).status().message()), HasSubstr("post_shift: both of f32 [1] behind"));
+  const Tensor infinite = Tensor::Of<float>({1}, {std::numeric_limits<float>::infinity()});
+  params.post_shift = &infinite;
+  EXPECT_THAT(std::string(MakeEpilogue(params).status().message()), HasSubstr("wanted 0 or a normal float below 2^96"));
+  params.post_scale = params.post_shift = nullptr;
   TensorType tiny = output;
   tiny.quant = PerTensor(0x1p-126f);
   params.output = &tiny;

@@ -53,13 +53,16 @@ void ExpectScalarExact(const Case& c, uint64_t seed) {
         for (int oc = 0; oc < c.out_channels; ++oc, ++index) {
           const float step = instance.input_scale * weight_quant.scales[c.per_channel ? oc : 0];
           const int64_t sum = ExactSum(instance, n, oc, y, x);
+          const float post_scale = c.post ? instance.post_scale.data<float>()[oc] : 1;
+          const float post_shift = c.post ? instance.post_shift.data<float>()[oc] : 0;
           const double real_bias = c.bias == DType::kBool  ? 0.0
                                    : c.bias == DType::kF32 ? instance.bias.data<float>()[oc]
                                                            : instance.bias.data<int32_t>()[oc] * double{step};
           if (c.output_type == DType::kF32) {
             float found;
             std::memcpy(&found, out.data() + index * sizeof(float), sizeof(float));
-            const float wanted = c.activation(std::fma(static_cast<float>(sum), step, static_cast<float>(real_bias)));
+            float wanted = c.activation(std::fma(static_cast<float>(sum), step, static_cast<float>(real_bias)));
+            if (c.post) wanted = std::fma(wanted, post_scale, post_shift);
             ASSERT_EQ(found, wanted) << c.ToString() << " at " << index;
             continue;
           }
@@ -78,8 +81,10 @@ void ExpectScalarExact(const Case& c, uint64_t seed) {
             real += r * double{instance.residual_scale};
           }
           if (!c.activation.is_clamp()) {
-            v = elementwise::Activated(elementwise::ForCodes(*c.activation.function), v) * (1 / instance.output_scale);
-            real = c.activation(real);
+            v = elementwise::Activated(elementwise::ForCodes(*c.activation.function), v);
+            v = c.post ? std::fma(v, post_scale / instance.output_scale, post_shift / instance.output_scale)
+                       : v * (1 / instance.output_scale);
+            real = c.activation(real) * post_scale + post_shift;
           }
           const IntegerRange range = RangeOf(c.output_type);
           const auto code = [&](float steps, int64_t lo, int64_t hi) {
@@ -94,7 +99,8 @@ void ExpectScalarExact(const Case& c, uint64_t seed) {
               std::min<double>(std::max<double>(real / instance.output_scale + c.output_zero_point, lo), hi);
           // Half a step of rounding, and the bias's own rounding to steps of s_x*s_w; no function's slope is above 1.2,
           // or farther than 2^-13 from what stands for it.
-          ASSERT_NEAR(found, ideal, 0.501 + (1.2 * 0.51 * step + 0x1p-13) / instance.output_scale)
+          ASSERT_NEAR(found, ideal,
+                      0.501 + std::fabs(post_scale) * (1.2 * 0.51 * step + 0x1p-13) / instance.output_scale)
               << c.ToString() << " at " << index;
         }
       }

@@ -38,30 +38,29 @@ class Reference : public Algorithm {
   int64_t scratch_bytes() const override { return 0; }
 
   void Run(const Arguments& arguments, const kernels::RunContext& context) const override {
-    context.parallel->For(geometry_.batch * geometry_.out_height, [&](int row, int) {
-      if (problem_.input_type == DType::kU8) {
-        Row(static_cast<const uint8_t*>(arguments.input), arguments, row);
-      } else {
-        Row(static_cast<const int8_t*>(arguments.input), arguments, row);
-      }
-    });
+    const auto accumulate =
+        problem_.input_type == DType::kU8 ? &Reference::Accumulate<uint8_t> : &Reference::Accumulate<int8_t>;
+    context.parallel->For(geometry_.batch * geometry_.out_height,
+                          [&](int row, int) { Row(accumulate, arguments, row); });
   }
 
  private:
-  template <typename X>
-  void Row(const X* input, const Arguments& arguments, int row) const {
+  // The sum of an output channel at a place.
+  using Sum = int32_t (Reference::*)(const void* input, int image, int y, int x, int oc) const;
+
+  void Row(Sum accumulate, const Arguments& arguments, int row) const {
     const Geometry& g = geometry_;
     const int image = row / g.out_height, y = row % g.out_height;
     for (int x = 0; x < g.out_width; ++x) {
       const int64_t to = operands_.output.Offset(image, y, x), residual = operands_.residual.Offset(image, y, x);
       for (int oc = 0; oc < g.out_channels; ++oc) {
-        Store(Accumulate(input, image, y, x, oc), oc, to + oc, residual + oc, arguments);
+        Store((this->*accumulate)(arguments.input, image, y, x, oc), oc, to + oc, residual + oc, arguments);
       }
     }
   }
 
   template <typename X>
-  int32_t Accumulate(const X* input, int image, int y, int x, int oc) const {
+  int32_t Accumulate(const void* input, int image, int y, int x, int oc) const {
     const Geometry& g = geometry_;
     const int channels = g.group_in_channels();
     const int first_channel = oc / g.group_out_channels() * channels;
@@ -74,7 +73,7 @@ class Reference : public Algorithm {
         if (iy < 0 || iy >= g.in_height || ix < 0 || ix >= g.in_width) {
           for (int c = 0; c < channels; ++c) sum += problem_.input_zero_point * w[c];
         } else {
-          const X* pixel = input + operands_.input.Offset(image, iy, ix) + first_channel;
+          const X* pixel = static_cast<const X*>(input) + operands_.input.Offset(image, iy, ix) + first_channel;
           for (int c = 0; c < channels; ++c) sum += static_cast<int32_t>(pixel[c]) * w[c];
         }
       }

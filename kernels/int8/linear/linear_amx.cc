@@ -56,12 +56,16 @@ inline void FinishUnit(const Params& p, const core::OutputCodes& codes, Block& b
       const float row_multiplier = p.row_multiplier == nullptr ? 1.0f : p.row_multiplier[block.row + row + i];
       __m512 result = _mm512_fmadd_ps(v[i], _mm512_mul_ps(multiplier, _mm512_set1_ps(row_multiplier)), bias);
       if (p.relu) result = _mm512_max_ps(result, _mm512_setzero_ps());
-      if (p.function != nullptr) core::ActivateVectors<1>(*p.function, p.function_multiplier, &result);
+      if (p.function != nullptr) core::ActivateVectors<1>(*p.function, &result);
       std::memcpy(static_cast<float*>(y) + to, &result, count * sizeof(float));
     }
     return;
   }
-  if (p.function != nullptr) core::ActivateVectors<4>(*p.function, p.function_multiplier, v);
+  if (p.function != nullptr) {
+    core::ActivateVectors<4>(*p.function, v);
+#pragma GCC unroll 4
+    for (__m512& value : v) value = _mm512_mul_ps(value, _mm512_set1_ps(p.function_multiplier));
+  }
   const __m512i q = core::ToCodes(v[0], v[1], v[2], v[3], codes);
   uint8_t bytes[kTileBytes / kTileRows];
   _mm512_storeu_si512(bytes, q);

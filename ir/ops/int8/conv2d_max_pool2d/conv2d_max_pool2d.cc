@@ -14,7 +14,7 @@ void Register(ir::OpRegistry& registry) {
   ir::OpSchema schema;
   schema.name = "int8.conv2d_max_pool2d";
   schema.operands = conv.schema().operands;
-  schema.operands.pop_back();  // The residual.
+  schema.operands.resize(conv.schema().OperandIndex("residual"));
   schema.attributes = conv.Attributes();
   for (ir::AttributeSpec& attribute : pool.Attributes()) schema.attributes.push_back(std::move(attribute));
   schema.module_form = true;

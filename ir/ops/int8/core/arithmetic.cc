@@ -192,6 +192,7 @@ absl::StatusOr<Tensor> Requantized(const ir::EvaluateCall& call, const std::vect
     ASSIGN_OR_RETURN(residual_multiplier, Multiplier(scale, unit, "the residual's multiplier"));
     if (!activation.is_clamp()) RETURN_IF_ERROR(CheckFinite(scale, "the residual's scale"));
   }
+  const Tensor *post_scale = OperandOrNull(call, "post_scale"), *post_shift = OperandOrNull(call, "post_shift");
   const Tensor* row_scales = OperandOrNull(call, "input_scale");
   const bool channels_last = call.tensor(kWeight).rank() == 2;  // A linear layer, whatever its rank.
   const int64_t batch = !channels_last ? result.dim(0) : channels == 0 ? 0 : result.num_elements() / channels;
@@ -205,18 +206,24 @@ absl::StatusOr<Tensor> Requantized(const ir::EvaluateCall& call, const std::vect
       if (!m.ok()) return NotProven(c, m.status().message());
       multiplier = *m;
     }
+    // f(v), in steps of the result's codes.
+    const auto activated = [&](float v) {
+      if (post_scale == nullptr) return activation(v) * function_multiplier;
+      const float step = float_output ? 1 : result.type().quant->scale();
+      return std::fma(activation(v), post_scale->data<float>()[c] / step, post_shift->data<float>()[c] / step);
+    };
     for (int64_t n = 0; n < batch; ++n) {
       for (int64_t p = 0; p < pixels; ++p) {
         const int64_t i = (n * channels + c) * pixels + p;
         if (float_output) {
           const float step = row_scales == nullptr ? channel.step : channel.step * row_scales->data<float>()[n];
           const float y = std::fma(static_cast<float>(sums[i]), step, channel.real_bias);
-          result.data<float>()[i] = activation(y);
+          result.data<float>()[i] = post_scale == nullptr ? activation(y) : activated(y);
           continue;
         }
         float v = static_cast<float>(sums[i] + channel.steps) * multiplier;
         if (!residual.empty()) v = std::fma(static_cast<float>(residual[i]), residual_multiplier, v);
-        result.Set(i, round(activation.is_clamp() ? v : activation(v) * function_multiplier));
+        result.Set(i, round(activation.is_clamp() ? v : activated(v)));
       }
     }
   }

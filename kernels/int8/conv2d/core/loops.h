@@ -25,9 +25,9 @@ struct OutputStage {
   const float* multiplier;
   const float* float_bias;  // Float output only; then the multiplier is s_x * s_w.
   // An activation that is no clamp, null: none. Then values before it are real, and codes are those of
-  // function(v) * function_multiplier.
+  // fma(function(v), function_multiplier, function_offset), which have values without a function too.
   const ElementwiseInstruction* function;
-  float function_multiplier;
+  const float *function_multiplier, *function_offset;
   float residual_multiplier;
   int32_t residual_zero_point;
   int32_t zero_point;

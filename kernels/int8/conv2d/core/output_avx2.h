@@ -21,7 +21,7 @@ struct PanelConstants {
   __m128i residual_flip;
   kernels::avx2::OutputCodes codes;
   const ElementwiseInstruction* function;
-  float function_multiplier;
+  const float *function_multiplier, *function_offset;
 };
 
 inline PanelConstants PanelConstantsOf(const OutputStage& stage, int channel) {
@@ -37,7 +37,8 @@ inline PanelConstants PanelConstantsOf(const OutputStage& stage, int channel) {
   c.residual_flip = _mm_set1_epi8(static_cast<char>(stage.residual_flip));
   c.codes = kernels::avx2::MakeOutputCodes(stage.zero_point, stage.lo, stage.hi, stage.output_flip);
   c.function = stage.function;
-  c.function_multiplier = stage.function_multiplier;
+  c.function_multiplier = stage.function_multiplier + channel;
+  c.function_offset = stage.function_offset + channel;
   return c;
 }
 
@@ -98,13 +99,15 @@ template <typename Store>
 inline void ActivateCodes(const PanelConstants& c, float* values, int count, Store store) {
   ActivatePixels(c, values, count);
   if (count % 2 != 0) memset(values + count * kPanel, 0, kPanel * sizeof(float));
-  const __m256 multiplier = _mm256_set1_ps(c.function_multiplier);
   const kernels::avx2::OutputCodes to = c.codes;
+  const __m256 scale0 = _mm256_loadu_ps(c.function_multiplier), scale1 = _mm256_loadu_ps(c.function_multiplier + 8);
+  const __m256 shift0 = _mm256_loadu_ps(c.function_offset), shift1 = _mm256_loadu_ps(c.function_offset + 8);
   for (int pixel = 0; pixel < count; pixel += 2) {
     const float* from = values + pixel * kPanel;
-    const __m256i codes = kernels::avx2::ToCodes(
-        _mm256_mul_ps(_mm256_load_ps(from), multiplier), _mm256_mul_ps(_mm256_load_ps(from + 8), multiplier),
-        _mm256_mul_ps(_mm256_load_ps(from + 16), multiplier), _mm256_mul_ps(_mm256_load_ps(from + 24), multiplier), to);
+    const __m256i codes = kernels::avx2::ToCodes(_mm256_fmadd_ps(_mm256_load_ps(from), scale0, shift0),
+                                                 _mm256_fmadd_ps(_mm256_load_ps(from + 8), scale1, shift1),
+                                                 _mm256_fmadd_ps(_mm256_load_ps(from + 16), scale0, shift0),
+                                                 _mm256_fmadd_ps(_mm256_load_ps(from + 24), scale1, shift1), to);
     store(_mm256_castsi256_si128(codes));
     if (pixel + 1 < count) store(_mm256_extracti128_si256(codes, 1));
   }
@@ -122,7 +125,13 @@ inline __m256 FloatsOf(const PanelConstants& c, int i, __m256i sum) {
 template <bool kWhole>
 inline void StoreFloats(const PanelConstants& c, __m256i sum0, __m256i sum1, int count, float* to) {
   __m256 y[2] = {FloatsOf(c, 0, sum0), FloatsOf(c, 1, sum1)};
-  if (c.function != nullptr) kernels::avx2::ActivateVectors<2>(*c.function, c.function_multiplier, y);
+  if (c.function != nullptr) {
+    kernels::avx2::ActivateVectors<2>(*c.function, y);
+    for (int i = 0; i < 2; ++i) {
+      y[i] = _mm256_fmadd_ps(y[i], _mm256_loadu_ps(c.function_multiplier + 8 * i),
+                             _mm256_loadu_ps(c.function_offset + 8 * i));
+    }
+  }
   if (kWhole) {
     _mm256_storeu_ps(to, y[0]);
     _mm256_storeu_ps(to + 8, y[1]);

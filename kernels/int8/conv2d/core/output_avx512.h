@@ -17,7 +17,7 @@ namespace core = kernels::FUSELAGE_AVX512_VNNI;
 // The constants of one panel, and those of all; stores of codes may alias what OutputStage points to.
 struct PanelConstants {
   __m512i bias;
-  __m512 multiplier, float_bias;
+  __m512 multiplier, float_bias, function_multiplier, function_offset;
 };
 struct StageConstants {
   __m512i residual_zero_point;
@@ -25,13 +25,13 @@ struct StageConstants {
   __m128i residual_flip;
   core::OutputCodes codes;
   const ElementwiseInstruction* function;
-  float function_multiplier;
   bool relu;
 };
 
 inline PanelConstants PanelConstantsOf(const OutputStage& stage, int channel) {
   return {_mm512_loadu_si512(stage.bias + channel), _mm512_loadu_ps(stage.multiplier + channel),
-          stage.is_float ? _mm512_loadu_ps(stage.float_bias + channel) : _mm512_setzero_ps()};
+          stage.is_float ? _mm512_loadu_ps(stage.float_bias + channel) : _mm512_setzero_ps(),
+          _mm512_loadu_ps(stage.function_multiplier + channel), _mm512_loadu_ps(stage.function_offset + channel)};
 }
 
 inline StageConstants StageConstantsOf(const OutputStage& stage) {
@@ -40,7 +40,6 @@ inline StageConstants StageConstantsOf(const OutputStage& stage) {
           _mm_set1_epi8(static_cast<char>(stage.residual_flip)),
           core::MakeOutputCodes(stage.zero_point, stage.lo, stage.hi, stage.output_flip),
           stage.function,
-          stage.function_multiplier,
           stage.relu};
 }
 
@@ -69,10 +68,19 @@ inline __m512 AddResidual(const StageConstants& c, __m128i residual, __m512 v) {
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(r), c.residual_multiplier, v);
 }
 
-// The codes of four vectors of values, one after the other.
-template <typename Form>
-inline __m512i CodesOf(const StageConstants& c, __m512* v) {
-  if (Form::kind == OutputKind::kActivatedCodes) core::ActivateVectors<4>(*c.function, c.function_multiplier, v);
+// y of a function, scaled and shifted.
+inline __m512 BehindFunction(const PanelConstants& panel, __m512 y) {
+  return _mm512_fmadd_ps(y, panel.function_multiplier, panel.function_offset);
+}
+
+// The codes of four vectors of values, one after the other: v[i] is of panel i % kPanels.
+template <typename Form, int kPanels>
+inline __m512i CodesOf(const StageConstants& c, const PanelConstants* panels, __m512* v) {
+  if (Form::kind == OutputKind::kActivatedCodes) {
+    core::ActivateVectors<4>(*c.function, v);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) v[i] = BehindFunction(panels[i % kPanels], v[i]);
+  }
   if (Form::kind != OutputKind::kPlainCodes) return core::ToCodes(v[0], v[1], v[2], v[3], c.codes);
   const __m512i r01 = _mm512_packs_epi32(_mm512_cvtps_epi32(v[0]), _mm512_cvtps_epi32(v[1]));
   const __m512i r23 = _mm512_packs_epi32(_mm512_cvtps_epi32(v[2]), _mm512_cvtps_epi32(v[3]));
@@ -143,8 +151,8 @@ class TileCodes {
                                                    residual + row * residual_stride + p * kPanel);
         v[i] = AddResidual<OutputForm<OutputKind::kCodes, true>>(constants_, codes, v[i]);
       }
-      const __m512i codes = plain ? CodesOf<OutputForm<OutputKind::kPlainCodes, false>>(constants_, v)
-                                  : CodesOf<OutputForm<OutputKind::kCodes, false>>(constants_, v);
+      const __m512i codes = plain ? CodesOf<OutputForm<OutputKind::kPlainCodes, false>, kPanels>(constants_, nullptr, v)
+                                  : CodesOf<OutputForm<OutputKind::kCodes, false>, kPanels>(constants_, nullptr, v);
 #pragma GCC unroll 4
       for (int i = 0; i < kTogether; ++i) {
         if (first + i < kRows) StorePixel<kPanels>(codes, i, existing, out + (first + i) * pixel_stride);
@@ -171,7 +179,10 @@ inline __m512 FloatsOf(const PanelConstants& panel, __m512i sum) {
 template <bool kWhole>
 inline void StoreFloats(const StageConstants& c, const PanelConstants& panel, __m512i sum, int count, void* to) {
   __m512 y = FloatsOf(panel, sum);
-  if (c.function != nullptr) core::ActivateVectors<1>(*c.function, c.function_multiplier, &y);
+  if (c.function != nullptr) {
+    core::ActivateVectors<1>(*c.function, &y);
+    y = BehindFunction(panel, y);
+  }
   // As `y < 0 ? 0 : y`: -0 stays.
   const __m512 zero = _mm512_setzero_ps();
   if (c.relu) y = _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(y, zero, _CMP_LT_OQ), zero);

@@ -4,7 +4,7 @@
 
 namespace fuselage::int8::conv2d {
 
-OutputConstants::OutputConstants(const Problem& problem, CodeForm form) {
+[[gnu::cold]] OutputConstants::OutputConstants(const Problem& problem, CodeForm form) {
   const Geometry& g = problem.geometry;
   const kernels::Epilogue& e = problem.epilogue;
   const bool is_float = problem.output_type == DType::kF32;
@@ -17,6 +17,11 @@ OutputConstants::OutputConstants(const Problem& problem, CodeForm form) {
   bias_.resize(padded * g.groups);
   multiplier_.resize(bias_.size());
   float_bias_.resize(is_float ? bias_.size() : 0);
+  behind_function_.resize(2 * bias_.size());
+  float* const multipliers = behind_function_.data();
+  float* const offsets = multipliers + behind_function_.size() / 2;
+  // y * 1 + -0 is y, whatever its sign.
+  const kernels::Epilogue::Post nothing = {is_float ? 1.0f : e.function_multiplier, -0.0f};
   for (int64_t oc = 0; oc < g.out_channels; ++oc) {
     const int64_t sum = kernels::SumsOf(*e.weight_sums, oc).sum;
     const int64_t to = oc / group_channels * padded + oc % group_channels;
@@ -25,13 +30,17 @@ OutputConstants::OutputConstants(const Problem& problem, CodeForm form) {
                                      static_cast<uint32_t>(shift) * static_cast<uint32_t>(sum));
     multiplier_[to] = is_float ? e.float_scale[oc] : e.multiplier[oc];
     if (is_float) float_bias_[to] = e.float_bias[oc];
+    const kernels::Epilogue::Post& post = e.post.empty() ? nothing : e.post[oc];
+    multipliers[to] = post.multiplier;
+    offsets[to] = post.offset;
   }
   stage_.bias = bias_.data();
   stage_.multiplier = multiplier_.data();
   stage_.float_bias = float_bias_.data();
   function_ = e.function;
   stage_.function = function_ ? &*function_ : nullptr;
-  stage_.function_multiplier = is_float ? 1 : e.function_multiplier;
+  stage_.function_multiplier = multipliers;
+  stage_.function_offset = offsets;
   stage_.is_float = is_float;
   stage_.relu = problem.relu;
   if (is_float) return;
@@ -52,5 +61,8 @@ OutputConstants::OutputConstants(const Problem& problem, CodeForm form) {
   stage_.residual_zero_point = e.residual_zero_point + residual_shift;
   stage_.residual_multiplier = e.residual_multiplier;
 }
+
+// Here once, as Problem's.
+OutputConstants::~OutputConstants() = default;
 
 }  // namespace fuselage::int8::conv2d

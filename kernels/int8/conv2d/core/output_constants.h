@@ -22,17 +22,18 @@ class OutputConstants {
  public:
   // Each group's channels are padded to whole panels.
   OutputConstants(const Problem& problem, CodeForm form);
+  ~OutputConstants();
 
   const OutputStage& stage() const { return stage_; }
   uint8_t input_flip() const { return input_flip_; }
-  int64_t bytes() const { return static_cast<int64_t>(bias_.size()) * 8; }
+  int64_t bytes() const { return static_cast<int64_t>(bias_.size()) * 16; }
 
   OutputConstants(const OutputConstants&) = delete;
   OutputConstants& operator=(const OutputConstants&) = delete;
 
  private:
   std::vector<int32_t> bias_;
-  std::vector<float> multiplier_, float_bias_;
+  std::vector<float> multiplier_, float_bias_, behind_function_;  // Multipliers, then offsets.
   std::optional<ElementwiseInstruction> function_;
   OutputStage stage_ = {};
   uint8_t input_flip_;

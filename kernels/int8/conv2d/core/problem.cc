@@ -154,7 +154,7 @@ Problem::Problem(Problem&&) noexcept = default;
 Problem& Problem::operator=(Problem&&) noexcept = default;
 Problem::~Problem() = default;
 
-absl::StatusOr<Problem> ProblemOf(const KernelDesc& desc) {
+[[gnu::cold]] absl::StatusOr<Problem> ProblemOf(const KernelDesc& desc) {
   if (!desc.has_input(0) || desc.outputs.size() != 1) {
     return absl::InvalidArgumentError("int8.conv2d: one input and one output wanted");
   }
@@ -173,6 +173,8 @@ absl::StatusOr<Problem> ProblemOf(const KernelDesc& desc) {
   params.desc = &desc;
   params.bias = desc.ParameterOrNull("bias");
   params.output = &desc.output();
+  params.post_scale = desc.ParameterOrNull("post_scale");
+  params.post_shift = desc.ParameterOrNull("post_shift");
   ASSIGN_OR_RETURN(params.activation, ParseActivation(desc.GetString("activation")));
   if (desc.output().dtype != DType::kF32) RETURN_IF_ERROR(kernels::CheckCodes(desc.output(), "output"));
   if (desc.has_input(1)) {

@@ -53,6 +53,9 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
     ASSIGN_OR_RETURN(parts, SplitPool(desc));
   }
   ASSIGN_OR_RETURN(const Problem problem, ProblemOf(pooled ? parts.conv : desc));
+  if (!problem.epilogue.post.empty()) {
+    return absl::UnimplementedError("post_scale behind an activation, on CUDA");
+  }
   ASSIGN_OR_RETURN(const auto device, CurrentDevice());
   ASSIGN_OR_RETURN(Plan plan, Plan::Make(problem, pooled ? &parts.pool : nullptr, device, options));
   for (const Launch& launch : plan.launches()) {

@@ -170,6 +170,7 @@ Case RandomCase(uint64_t seed, int in_channels_multiple, bool groups) {
   c.bottom = std::max(pick(c.kernel_height + 1), c.dilation_y * (c.kernel_height - 1) + 1 - c.height - c.top);
   c.right = std::max(pick(c.kernel_width + 1), c.dilation_x * (c.kernel_width - 1) + 1 - c.width - c.left);
   PickOperands(pick, &c);
+  c.post = false;  // CUDA declines it.
   FUSELAGE_CHECK(c.valid());
   return c;
 }

@@ -189,7 +189,7 @@ class Depthwise : public Algorithm {
   }
 
   // What of dense operands goes by lines.
-  void PlanLines() {
+  [[gnu::cold]] void PlanLines() {
     const int64_t channels = geometry_.in_channels, lanes = std::lcm(channels, int64_t{kPanel});
     const bool lines = loops_.multiply_line != nullptr && blocks_ == 1;
     line_columns_ = lines && operands_.input.pixel_bytes == channels;
@@ -200,14 +200,19 @@ class Depthwise : public Algorithm {
     line_.bias = std::vector<int32_t>(lanes);
     line_.multiplier = std::vector<float>(lanes);
     line_.float_bias = std::vector<float>(stage.is_float ? lanes : 0);
+    line_.function_multiplier = line_.function_offset = std::vector<float>(lanes);
     for (int64_t lane = 0; lane < lanes; ++lane) {
       line_.bias[lane] = stage.bias[lane % channels];
       line_.multiplier[lane] = stage.multiplier[lane % channels];
       if (stage.is_float) line_.float_bias[lane] = stage.float_bias[lane % channels];
+      line_.function_multiplier[lane] = stage.function_multiplier[lane % channels];
+      line_.function_offset[lane] = stage.function_offset[lane % channels];
     }
     stage.bias = line_.bias.data();
     stage.multiplier = line_.multiplier.data();
     stage.float_bias = line_.float_bias.data();
+    stage.function_multiplier = line_.function_multiplier.data();
+    stage.function_offset = line_.function_offset.data();
   }
 
   // The columns under a tile's outputs: one run of all of them, or, where that is less, a run for each tap.
@@ -547,10 +552,12 @@ class Depthwise : public Algorithm {
   // Results are a line of pixels of so many lanes; empty: they are not.
   struct Line {
     bool empty() const { return bias.empty(); }
-    int64_t bytes() const { return static_cast<int64_t>(bias.size() + multiplier.size() + float_bias.size()) * 4; }
+    int64_t bytes() const {
+      return static_cast<int64_t>(bias.size() + multiplier.size() + float_bias.size() + 2 * function_offset.size()) * 4;
+    }
 
     std::vector<int32_t> bias;
-    std::vector<float> multiplier, float_bias;
+    std::vector<float> multiplier, float_bias, function_multiplier, function_offset;
     OutputStage stage;
   } line_;
   bool fused_;                                 // Sums become codes at once.

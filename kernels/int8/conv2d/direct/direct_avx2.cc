@@ -79,6 +79,11 @@ void FinishActivated(const OutputStage& stage, const Destination& to, const int3
     }
     if constexpr (kFloat) {
       ActivatePixels(constants, values, count);
+      for (int i = 0; i < count * kPanel; i += 8) {
+        const __m256 y = _mm256_load_ps(values + i),
+                     scale = _mm256_loadu_ps(constants.function_multiplier + i % kPanel);
+        _mm256_store_ps(values + i, _mm256_fmadd_ps(y, scale, _mm256_loadu_ps(constants.function_offset + i % kPanel)));
+      }
       for (int pixel = 0; pixel < count; ++pixel, out += stride) {
         memcpy(out, values + pixel * kPanel, (channels < kPanel ? channels : kPanel) * sizeof(float));
       }

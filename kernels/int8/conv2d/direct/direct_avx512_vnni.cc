@@ -76,7 +76,8 @@ void FinishWhole(const OutputStage& stage, const Destination& to, const int32_t*
       v[p] = ValuesOf(panels[p], _mm512_loadu_si512(c + p * kPanel));
       if (Form::residual) v[p] = AddResidual<Form>(constants, LoadCodes<true>(residual + p * kPanel, kPanel), v[p]);
     }
-    _mm512_storeu_si512(out, CodesOf<Form>(constants, v));
+    const __m512i codes = CodesOf<Form, 4>(constants, panels, v);
+    _mm512_storeu_si512(out, codes);
     if (Form::residual) residual += residual_stride;
   }
 }
@@ -103,7 +104,8 @@ void FinishCodes(const OutputStage& stage, const Destination& to, const int32_t*
       v[i] = AddResidual<Form>(constants, LoadCodes<kWhole>(residual, channels), v[i]);
     }
     uint8_t codes[4][kPanel];
-    _mm512_storeu_si512(codes, CodesOf<Form>(constants, v));
+    const __m512i all = CodesOf<Form, 1>(constants, &panel, v);
+    _mm512_storeu_si512(codes, all);
     for (int i = 0; i < count; ++i, out += pixel_stride) memcpy(out, codes[i], channels);
   }
 }
@@ -115,9 +117,13 @@ template <typename Form>
 void FinishActivated(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
   constexpr int kMaxPanels = 4;
   const StageConstants constants = StageConstantsOf(stage);
-  const __m512 multiplier = _mm512_set1_ps(stage.function_multiplier);
   const int panels = (to.channels + kPanel - 1) / kPanel, values_stride = panels * kPanel;
   const uint64_t existing = ~uint64_t{0} >> (kMaxPanels * kPanel - to.channels);
+  // Four values from any panel on: the panels of a pixel and those of the next ones.
+  PanelConstants of_panels[2 * kMaxPanels - 1];
+  for (int p = 0; p < 2 * kMaxPanels - 1; ++p) {
+    of_panels[p] = PanelConstantsOf(stage, to.channel + p % panels * kPanel);
+  }
   alignas(64) float values[kActivatedPixels * kMaxPanels * kPanel];
   uint8_t codes[sizeof(values) / sizeof(float) + kMaxPanels * kPanel];
   const int64_t pixel_stride = to.pixel_stride, residual_stride = to.residual_pixel_stride;
@@ -127,7 +133,7 @@ void FinishActivated(const OutputStage& stage, const Destination& to, const int3
   for (int first = 0; first < pixels; first += kActivatedPixels) {
     const int count = pixels - first < kActivatedPixels ? pixels - first : kActivatedPixels;
     for (int p = 0; p < panels; ++p) {
-      const PanelConstants panel = PanelConstantsOf(stage, to.channel + p * kPanel);
+      const PanelConstants& panel = of_panels[p];
       const __mmask16 in_panel = static_cast<__mmask16>(existing >> p * kPanel);
       for (int pixel = 0; pixel < count; ++pixel) {
         const __m512i sums = _mm512_loadu_si512(c + pixel * c_stride + p * kPanel);
@@ -144,15 +150,18 @@ void FinishActivated(const OutputStage& stage, const Destination& to, const int3
     core::Activate(*stage.function, values, size);
     c += count * c_stride;
     if (kFloat) {
+      for (int i = 0, p = 0; i < size; i += kPanel, p = p + 1 < panels ? p + 1 : 0) {
+        _mm512_store_ps(values + i, BehindFunction(of_panels[p], _mm512_load_ps(values + i)));
+      }
       for (int pixel = 0; pixel < count; ++pixel, out += pixel_stride * sizeof(float)) {
         memcpy(out, values + pixel * values_stride, to.channels * sizeof(float));
       }
       continue;
     }
-    for (int i = 0; i < size; i += 4 * kPanel) {
+    for (int i = 0, p = 0; i < size; i += 4 * kPanel, p = (p + 4) % panels) {
       __m512 v[4];
 #pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) v[j] = _mm512_mul_ps(_mm512_load_ps(values + i + j * kPanel), multiplier);
+      for (int j = 0; j < 4; ++j) v[j] = BehindFunction(of_panels[p + j], _mm512_load_ps(values + i + j * kPanel));
       _mm512_storeu_si512(codes + i, core::ToCodes(v[0], v[1], v[2], v[3], constants.codes));
     }
     for (int pixel = 0; pixel < count; ++pixel, out += pixel_stride) {

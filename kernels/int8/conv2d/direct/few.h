@@ -90,17 +90,21 @@ void FinishFew(const OutputStage& stage, const Destination& to, const int32_t* c
   int period = channels;
   while (period % 2 == 0) period /= 2;
   int32_t bias[kMost];
-  float multiplier[kMost], float_bias[kMost];
+  float multiplier[kMost], float_bias[kMost], function_multiplier[kMost], function_offset[kMost];
   for (int lane = 0; lane < period * kPanel; ++lane) {
     const int channel = to.channel + lane % channels;
     bias[lane] = stage.bias[channel];
     multiplier[lane] = stage.multiplier[channel];
     float_bias[lane] = stage.is_float ? stage.float_bias[channel] : 0;
+    function_multiplier[lane] = stage.function_multiplier[channel];
+    function_offset[lane] = stage.function_offset[channel];
   }
   OutputStage lanes = stage;
   lanes.bias = bias;
   lanes.multiplier = multiplier;
   lanes.float_bias = float_bias;
+  lanes.function_multiplier = function_multiplier;
+  lanes.function_offset = function_offset;
   const int64_t output_bytes = stage.is_float ? sizeof(float) : 1;
   constexpr int kPixels = 48;
   int32_t sums[kPixels * kMostFewChannels + kPanel] = {};

@@ -35,8 +35,8 @@ std::string Case::ToString() const {
                       kernel_height, "x", kernel_width, " stride ", stride_y, ",", stride_x, " pad ", top, ",", left,
                       ",", bottom) +
          absl::StrCat(",", right, " dilation ", dilation_y, ",", dilation_x, " groups ", groups, " ",
-                      fuselage::ToString(activation), per_channel ? "" : " per-tensor", " bias ", DTypeName(bias),
-                      " in ", DTypeName(input_type)) +
+                      fuselage::ToString(activation), post ? ", scaled" : "", per_channel ? "" : " per-tensor",
+                      " bias ", DTypeName(bias), " in ", DTypeName(input_type)) +
          absl::StrCat(" zp ", input_zero_point, " out ", DTypeName(output_type), " zp ", output_zero_point) +
          (residual_type ? absl::StrCat(" residual ", DTypeName(*residual_type), " zp ", residual_zero_point) : "") +
          absl::StrCat(" fill ", static_cast<int>(fill), " to ", max_weight, " gain ", gain, " threads ", threads,
@@ -91,6 +91,12 @@ Instance::Instance(const Case& c, uint64_t seed) : shape(c) {
       bias.data<int32_t>()[i] = static_cast<int32_t>(random.Next() % 20001) - 10000;
     }
   }
+  if (!c.post) return;
+  post_scale = post_shift = Tensor(DType::kF32, {c.out_channels});
+  for (int i = 0; i < c.out_channels; ++i) {
+    post_scale.data<float>()[i] = random.Next() % 8 == 0 ? 0 : random.Uniform(-2.0f, 2.0f);
+    post_shift.data<float>()[i] = random.Next() % 8 == 0 ? 0 : random.Uniform(-50.0f, 50.0f) * output_scale;
+  }
 }
 
 kernels::KernelDesc Instance::Desc() const {
@@ -111,6 +117,10 @@ kernels::KernelDesc Instance::Desc() const {
                                                       : Codes(c.output_type, out, output_scale, c.output_zero_point));
   desc.parameters["weight"] = &weight;
   if (c.bias != DType::kBool) desc.parameters["bias"] = &bias;
+  if (c.post) {
+    desc.parameters["post_scale"] = &post_scale;
+    desc.parameters["post_shift"] = &post_shift;
+  }
   desc.threads = c.threads;
   desc.input_placements = {c.input_placement, c.residual_placement};
   desc.output_placement = c.output_placement;
@@ -174,6 +184,7 @@ void PickOperands(Picker& pick, Case* c) {
                                "gelu",      "mish",        "gelu(approximate=tanh)"};
     c->activation = ParseActivation(functions[pick(9)]).value();
     if (pick(2) == 0) c->gain = 50;  // Of values near 0 too.
+    c->post = pick(2) == 0;
   }
 }
 

@@ -30,6 +30,7 @@ struct Case {
   int groups = 1;
   int max_weight = 128;  // No weight is beyond.
   Activation activation;
+  bool post = false;  // post_scale and post_shift behind a function.
   bool per_channel = true;
   DType bias = DType::kF32;  // kBool: none.
   DType input_type = DType::kU8, output_type = DType::kU8;
@@ -82,7 +83,7 @@ struct Instance {
 
   Case shape;
   std::vector<uint8_t> input, residual;  // The bits of the codes.
-  Tensor weight, bias;
+  Tensor weight, bias, post_scale, post_shift;
   float input_scale, output_scale, residual_scale;
 };
 

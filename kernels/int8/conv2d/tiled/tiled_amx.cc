@@ -81,7 +81,7 @@ inline void FinishSegment(const OutputStage& stage, const Segment& segment) {
         v[i] = AddResidual<Form>(constants, LoadCodes<kWhole>(r, channels), v[i]);
       }
       if (Form::kind == OutputKind::kFloat) continue;
-      StoreCodes<kGroup, kWhole>(output, pixels->output + first, CodesOf<Form>(constants, v), channels);
+      StoreCodes<kGroup, kWhole>(output, pixels->output + first, CodesOf<Form, kGroup>(constants, panels, v), channels);
     }
     if (Form::residual) ++residual_pixels;
   }

@@ -72,7 +72,7 @@ void StoreTile(const OutputStage& stage, const Destination& to, const int32_t* s
         const int64_t at = s < columns ? s * residual_pixel_stride : 0;
         v[s] = AddResidual<Form>(constants, LoadCodes<kWhole>(residual + at, channels), v[s]);
       }
-      const __m512i codes = CodesOf<Form>(constants, v);
+      const __m512i codes = CodesOf<Form, 1>(constants, &panel, v);
       const __m128i pixels[4] = {_mm512_castsi512_si128(codes), _mm512_extracti32x4_epi32(codes, 1),
                                  _mm512_extracti32x4_epi32(codes, 2), _mm512_extracti32x4_epi32(codes, 3)};
       uint8_t* out = static_cast<uint8_t*>(to.output) + r * row_stride;
