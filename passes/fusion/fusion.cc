@@ -9,6 +9,7 @@
 #include "ir/base/activation.h"
 #include "ir/base/hash_map.h"
 #include "ir/match/batch.h"
+#include "ir/match/channel_affine.h"
 #include "ir/match/properties.h"
 #include "ir/match/sharing.h"
 #include "passes/core/roofline.h"
@@ -86,12 +87,22 @@ std::string WhyNoResidual(const Node& conv, const Node& add, const Node& residua
   return "";
 }
 
+bool IsElementwise(const Node& node) { return node.op() != nullptr && node.op()->elementwise && match::IsF32(node); }
+
+// Whether what only scales and shifts the value's channels follows, and nothing that is computed element by element.
+bool IsScaledAtLast(const Node& value) {
+  const Node* last = &value;
+  while (last->has_one_use() && match::ChannelAffineOf(*last->only_user())) last = last->only_user();
+  return last != &value && !(last->has_one_use() && IsElementwise(*last->only_user()));
+}
+
 // Whether what alone reads a function goes on with it: with numbers, element by element. On codes all of it is one
-// table, in place of the function too.
-bool GoesOn(const Node& function) {
+// table, in place of the function too; but what only scales a conv2d's channels at last is part of its rounding.
+bool GoesOn(const Node& producer, const Node& function) {
   if (ActivationOf(function).is_clamp() || !function.has_one_use()) return false;
+  if (producer.IsOp("conv2d") && IsScaledAtLast(function)) return false;
   const Node& user = *function.only_user();
-  if (user.op() == nullptr || !user.op()->elementwise || !match::IsF32(user)) return false;
+  if (!IsElementwise(user)) return false;
   const std::vector<Node*> operands = user.operands();
   return operands.size() > 1 && std::all_of(operands.begin(), operands.end(), [&](const Node* x) {
            return x == &function ||
@@ -101,7 +112,8 @@ bool GoesOn(const Node& function) {
 
 // Chains of elementwise ops become one op of their own, where an add has a relu at most.
 bool TakesIn(const Node& producer, const Node& activation) {
-  return IsFusable(producer) && (activation.IsOp("relu") || !producer.op()->elementwise) && !GoesOn(activation);
+  return IsFusable(producer) && (activation.IsOp("relu") || !producer.op()->elementwise) &&
+         !GoesOn(producer, activation);
 }
 
 // What computes the elements that `user` reads: views in between, which have no other reader, only move or select them.

@@ -11,6 +11,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/base/activation.h"
+#include "ir/base/hash_map.h"
+#include "ir/match/channel_affine.h"
 #include "passes/core/quantized_form.h"
 #include "passes/module_call/module_call.h"
 
@@ -94,6 +96,7 @@ struct Plan {
   double out_scale = 1;          // The codes' scale, as the quantize spells it.
   int64_t group_size = 0;        // Of a weight in groups.
   std::optional<RowCodes> rows;  // Then the result is float.
+  Node* affine = nullptr;  // What scales and shifts the channels behind it, in front of its rounding; null: nothing.
 
   bool takes_as_it_is(const ir::Argument& argument) const {
     return schema != nullptr && passes::TakesAsItIs(*node, *schema, argument.index);
@@ -232,7 +235,11 @@ class Lowering {
     if (kernels_.FindOrNull(plan.schema->name) == nullptr)
       return Miss(node, absl::StrCat("no kernel for ", plan.schema->name));
     std::string reason = TakeCodes(plan);
-    if (reason.empty()) reason = ChooseResult(plan);
+    if (reason.empty()) {
+      ASSIGN_OR_RETURN(Node * lowered, FinishWithAffine(plan));
+      if (lowered != nullptr) return lowered;
+      reason = ChooseResult(plan, *plan.node);
+    }
     return reason.empty() ? Finish(plan) : Miss(node, reason);
   }
 
@@ -258,7 +265,7 @@ class Lowering {
   // --- quantize(cat(dequantize(x), dequantize(y))) => cat(x, y), with equal parameters.
   absl::StatusOr<Node*> MoveToCodes(Plan& plan) {
     std::string reason = TakeCodes(plan);
-    if (reason.empty()) reason = ChooseResult(plan);
+    if (reason.empty()) reason = ChooseResult(plan, *plan.node);
     if (!reason.empty()) return Miss(plan.node, reason);
     std::vector<Node*> operands;
     std::vector<const ir::Type*> types;
@@ -287,6 +294,9 @@ class Lowering {
 
   static std::vector<std::string> SourcesOf(const Plan& plan) {
     std::vector<std::string> sources = plan.node->SourcesOrSelf();
+    if (plan.affine != nullptr) {
+      for (std::string& source : plan.affine->SourcesOrSelf()) sources.push_back(std::move(source));
+    }
     for (const auto* nodes : {&plan.quantizes, &plan.dequantizes}) {
       for (const Node* node : *nodes) {
         for (std::string& source : node->SourcesOrSelf()) sources.push_back(std::move(source));
@@ -357,11 +367,12 @@ class Lowering {
     });
   }
 
-  // Codes where all readers quantize alike, floats where the kernel can.
-  static std::string ChooseResult(Plan& plan) {
+  // Codes where all readers of `value`, the node's or what stands behind it, quantize alike, floats where the kernel
+  // can.
+  static std::string ChooseResult(Plan& plan, const Node& value) {
     const Node* first = nullptr;
     std::string misfit = plan.rows ? "each row has a scale" : "";
-    for (const ir::Use& use : plan.node->uses()) {
+    for (const ir::Use& use : value.uses()) {
       if (!IsQuantize(*use.user) || use.index != 0 || !HasCodes(*use.user)) {
         misfit = use.user->kind() == ir::NodeKind::kOutput
                      ? "its float result is a graph output"
@@ -375,7 +386,7 @@ class Lowering {
     if (misfit.empty()) {
       plan.result = first->type();
       plan.out_scale = SpelledScale(*first);
-      plan.quantizes = plan.node->users();
+      plan.quantizes = value.users();
       return "";
     }
     if (plan.schema == nullptr) return misfit;
@@ -387,8 +398,35 @@ class Lowering {
     return "";
   }
 
-  // Asks op and kernel, and then, where both agree, rewrites.
-  absl::StatusOr<Node*> Finish(const Plan& plan) {
+  // Q(affine(conv2d(DQ...))) => int8.conv2d, which scales and shifts its channels before they are rounded. Null: there
+  // is no such op behind the node, or no kernel that does it.
+  absl::StatusOr<Node*> FinishWithAffine(Plan plan) {
+    if (plan.schema->OperandIndex("post_scale") < 0 || !plan.node->has_one_use()) return nullptr;
+    plan.affine = plan.node->only_user();
+    if (match::LayerInFrontOrNull(*plan.affine) != plan.node) return nullptr;
+    if (!ChooseResult(plan, *plan.affine).empty() || plan.quantizes.empty()) return nullptr;
+    const match::ChannelAffine affine = *match::ChannelAffineOf(*plan.affine);
+    std::vector<std::string> added;
+    for (const auto& [name, values] : {std::make_pair("post_scale", affine.scale), {"post_shift", affine.shift}}) {
+      Tensor tensor(DType::kF32, {static_cast<int64_t>(values.size())});
+      std::copy(values.begin(), values.end(), tensor.data<float>());
+      added.push_back(graph_.AddParameter(absl::StrCat(plan.affine->name(), ".", name),
+                                          std::make_shared<const Tensor>(std::move(tensor))));
+      AddArgument(plan, name, nullptr, graph_.FindParameterOrNull(added.back()));
+    }
+    module_call::Call call = CallOf(plan);
+    const absl::StatusOr<module_call::Accepted> accepted = module_call::Ask(call, graph_, kernels_);
+    if (!accepted.ok() || accepted->type != plan.result) {
+      for (const std::string& name : added) graph_.EraseParameter(name);
+      return nullptr;
+    }
+    const std::string name = plan.affine->name();
+    ASSIGN_OR_RETURN(Node * lowered, Rewrite(plan, std::move(call)));
+    remarks_.Applied(*lowered, absl::StrCat(lowered->op()->name, " with %", name, ", kernel ", accepted->variant));
+    return lowered;
+  }
+
+  static module_call::Call CallOf(const Plan& plan) {
     const bool codes = plan.result.is_tensor() && plan.result.tensor().quant.has_value();
     module_call::Call call = {plan.schema->name, passes::FormAttributes(*plan.node, *plan.schema), {}, {}};
     for (auto& [name, value] :
@@ -405,6 +443,13 @@ class Lowering {
         call.parameters[spec->name] = parameter->name;
       }
     }
+    return call;
+  }
+
+  // Asks op and kernel, and then, where both agree, rewrites.
+  absl::StatusOr<Node*> Finish(const Plan& plan) {
+    const bool codes = plan.result.is_tensor() && plan.result.tensor().quant.has_value();
+    module_call::Call call = CallOf(plan);
     absl::StatusOr<module_call::Accepted> accepted = module_call::Ask(call, graph_, kernels_);
     const std::optional<Activation> clamp = accepted.ok() || codes ? std::nullopt : TakeClamp(call);
     if (clamp) {
@@ -452,6 +497,14 @@ class Lowering {
     for (Node* quantize : plan.quantizes) {
       quantize->ReplaceAllUsesWith(plan.node);
       graph_.Erase(quantize);
+    }
+    if (plan.affine != nullptr) {
+      const std::vector<Node*> operands = plan.affine->operands();
+      HashSet<Node*> constants(operands.begin(), operands.end());
+      graph_.Erase(plan.affine);
+      for (Node* constant : operands) {
+        if (constant != plan.node && constants.erase(constant) > 0) EraseIfDead(constant);
+      }
     }
     const ir::Module* module = plan.node->module();
     const std::string path = module != nullptr ? module->path : plan.node->name();

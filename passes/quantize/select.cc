@@ -11,6 +11,7 @@
 #include "ir/base/hash_map.h"
 #include "ir/base/suggest.h"
 #include "ir/match/bytes.h"
+#include "ir/match/channel_affine.h"
 #include "ir/match/properties.h"
 #include "passes/core/quantized_form.h"
 #include "passes/quantize/observers.h"
@@ -221,6 +222,9 @@ class Selector {
       return "a function of bytes: a table of codes has it";
     if (const std::string reason = WhyNotSteps(node); !reason.empty()) return reason;
     if (const std::string reason = WhyNotFactors(node); !reason.empty()) return reason;
+    if (const Node* layer = match::LayerInFrontOrNull(node); layer != nullptr && selected_.contains(layer)) {
+      return absl::StrCat("scales what %", layer->name(), " rounds to codes");
+    }
     const std::vector<const ir::OperandSpec*> weights = passes::WeightsOf(*node.op());
     if (weights.empty()) return WhyNoCodes(node);
     if (node.module() == nullptr) return "its weight is an operand, wanted a module's parameter (see normalize)";
