@@ -319,7 +319,7 @@ Range MedianFeatureObserver::range() const {
 }
 
 QuantizeOptions::Observer WithDefaults(QuantizeOptions::Observer options) {
-  if (options.kind_case() == QuantizeOptions::Observer::KIND_NOT_SET) options.mutable_min_max();
+  if (options.kind_case() == QuantizeOptions::Observer::KIND_NOT_SET) options.mutable_mse();
   if (options.has_percentile() && options.percentile().percent() == 0) options.mutable_percentile()->set_percent(99.99);
   // 1 - the averaging constant of torch.ao's MovingAverageMinMaxObserver.
   if (options.has_moving_average() && options.moving_average().momentum() == 0) {
@@ -344,12 +344,12 @@ absl::StatusOr<std::unique_ptr<Observer>> MakeObserver(const QuantizeOptions::Ob
       return absl::InvalidArgumentError(absl::StrCat("observer.moving_average.momentum is ", ShortestText(momentum),
                                                      ", wanted more than 0, less than 1"));
     }
-    case QuantizeOptions::Observer::kMse: return std::make_unique<MseObserver>(activations);
+    case QuantizeOptions::Observer::kMinMax: return std::make_unique<MinMaxObserver>();
     case QuantizeOptions::Observer::kEntropy: return std::make_unique<EntropyObserver>(activations);
-    case QuantizeOptions::Observer::kMinMax:
+    case QuantizeOptions::Observer::kMse:
     case QuantizeOptions::Observer::KIND_NOT_SET: break;
   }
-  return std::make_unique<MinMaxObserver>();
+  return std::make_unique<MseObserver>(activations);
 }
 
 }  // namespace fuselage::quantize

@@ -248,7 +248,7 @@ TEST_F(CacheTest, SpelledDefaultsAreTheDefaults) {
   runner.set_key("key");
   QuantizeOptions options;
   EXPECT_OK(Run(&runner, options, folder_));
-  options.mutable_observer()->mutable_min_max();
+  options.mutable_observer()->mutable_mse();
   EXPECT_OK(Run(&runner, options, folder_));
   options.mutable_observer()->mutable_percentile();
   EXPECT_OK(Run(&runner, options, folder_));

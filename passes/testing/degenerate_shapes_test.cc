@@ -11,13 +11,14 @@
 #include "kernels/register_all.h"
 #include "passes/register_all.h"
 #include "passes/testing/properties.h"
+#include "passes/testing/rounding.h"
 
 namespace fuselage::testing {
 namespace {
 
 using ir::Node;
 
-// In the order of a pipeline, with their default options.
+// In the order of a pipeline, with their default options but for the observer, of which rounding.h says why.
 constexpr const char* kPasses[] = {"Normalize", "ConvBn",     "Fusion",  "Quantize", "QuantLift",
                                    "Lower",     "Int8Fusion", "Cleanup", "Cse"};
 
@@ -34,6 +35,7 @@ class Pipeline {
     for (const char* name : kPasses) {
       google::protobuf::Any options;
       options.set_type_url(absl::StrCat("type.googleapis.com/fuselage.", name, "Options"));
+      if (name == absl::string_view("Quantize")) options.PackFrom(ByTheExtremes());
       passes_.push_back(*registry.Create(options, environment));
       borrowed_.push_back(passes_.back().get());
     }

@@ -35,7 +35,8 @@ struct PassOutcome {
 //     kTolerance  max |difference| <= tolerance * max(|output|, 0.01), of each output
 //     kOneCode    a root mean square difference of at most 1/32 of max |output| (30 dB, as the pipeline has it), or of
 //                 at most a step of the coarsest codes in the graph: where they are few, one is more than that
-//     kQuantizes  what rounding may do (rounding.h), for a graph calibrated by SeededRunner. Finite values stay finite.
+//     kQuantizes  what rounding may do (rounding.h), for a graph calibrated by SeededRunner, by the extremes. Finite
+//                 values stay finite.
 // `rounded`: the graph rounds what arithmetic computes (it holds codes behind it), so that a difference within the
 // tolerance may flip a code; then kTolerance is checked as kOneCode is.
 // Internal says what does not hold: "<pass>: <what>: ...".

@@ -25,6 +25,7 @@
 #include "passes/register_all.h"
 #include "passes/rewrite/rewrite.h"
 #include "passes/testing/properties.h"
+#include "passes/testing/rounding.h"
 #include "passes/testing/shrink.h"
 
 namespace fuselage::testing {
@@ -125,6 +126,7 @@ class AllPasses {
       google::protobuf::Any options;
       options.set_type_url(absl::StrCat("type.googleapis.com/", type));
       if (type == "fuselage.RewriteOptions") options.PackFrom(SomeRules());
+      if (type == "fuselage.QuantizeOptions") options.PackFrom(ByTheExtremes());
       absl::StatusOr<std::unique_ptr<passes::Pass>> pass = registry_.Create(options, environment_);
       FUSELAGE_CHECK(pass.ok());
       passes_.push_back(*std::move(pass));

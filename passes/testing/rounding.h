@@ -5,12 +5,20 @@
 #include "absl/status/status.h"
 #include "ir/graph.h"
 #include "passes/core/pass.h"
+#include "passes/quantize/quantize.pb.h"
 
 namespace fuselage::testing {
 
+// Options of the pass with which CheckRounding must hold. Other observers, the default too, let extremes saturate.
+inline QuantizeOptions ByTheExtremes() {
+  QuantizeOptions options;
+  options.mutable_observer()->mutable_min_max();
+  return options;
+}
+
 // A pass turned `before`, a float graph without dead nodes, into `after`, calibrated on `samples`, with affine codes by
-// the samples' extremes. Beside giving some layers a form that codes have (quantize/transposed.h) it rounded, and did
-// nothing else:
+// the samples' extremes (ByTheExtremes). Beside giving some layers a form that codes have (quantize/transposed.h) it
+// rounded, and did nothing else:
 //   undone, the text is what it was: every dequantize(quantize(x)) is x, every module has its old parameters;
 //   x, on all samples, is within half a step of a code's value: nothing saturates;
 //   no step is coarser than it must be: 255 of them reach from the least element of some value of `before` to the
