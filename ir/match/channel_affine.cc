@@ -51,7 +51,8 @@ std::optional<Term> ConstantOf(const Node& node, const Shape& shape) {
 
 // a op b; nothing where that is no such term.
 std::optional<Term> Combined(const ElementwiseInstruction& step, const Term& a, const Term& b) {
-  const bool add = step.op == ElementwiseOp::kAdd && step.p == 1 && step.q == 0, subtract = step.op == ElementwiseOp::kSub;
+  const bool add = step.op == ElementwiseOp::kAdd && step.p == 1 && step.q == 0;
+  const bool subtract = step.op == ElementwiseOp::kSub;
   const bool multiply = step.op == ElementwiseOp::kMul && !(a.of_x && b.of_x);
   const bool divide = step.op == ElementwiseOp::kDiv && !b.of_x;
   if (!add && !subtract && !multiply && !divide) return std::nullopt;

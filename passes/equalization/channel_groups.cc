@@ -7,7 +7,9 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/activation.h"
 #include "ir/base/hash_map.h"
+#include "ir/match/channel_affine.h"
 #include "ir/match/properties.h"
 #include "ir/match/sharing.h"
 
@@ -48,6 +50,10 @@ bool IsClampFromZero(const Node& node) {
   return node.attribute("min").as_float() == 0 && max > 0 && std::isfinite(max);
 }
 
+struct Channels {
+  int group, axis;
+};
+
 // Where the channels on `axis` of an operand of type `from` are in the result of `node`; nothing where they are not.
 std::optional<int> AxisInResult(const Node& node, const TensorType& from, int axis) {
   const Shape& to = node.tensor_type().shape;
@@ -72,22 +78,42 @@ std::optional<int> AxisInResult(const Node& node, const TensorType& from, int ax
   return std::nullopt;
 }
 
+// Whether a product with the node's result is part of a conv2d's rounding in INT8 (match::LayerInFrontOrNull): the node
+// is the conv2d's activation, no clamp, or scales and shifts its channels behind that.
+bool IsScaledForNothing(const Node& node) {
+  if (!node.is_call() || node.op() == nullptr || node.num_operands() == 0) return false;
+  if (const auto affine = match::ChannelAffineOf(node))
+    return affine->of->has_one_use() && IsScaledForNothing(*affine->of);
+  const Node& layer = *node.operand(0);
+  return layer.IsOp("conv2d") && layer.has_one_use() && layer.num_operands() == 1 &&
+         layer.attribute("activation").as_string() == "none" &&
+         !FunctionOf(node.op()->name, node.attributes()).is_clamp();
+}
+
+// The operand of a product that the other, repeated or not, multiplies element by element: its channels' factors are
+// the result's. -1: there is none.
+int FactoredOperand(const Node& node, const HashMap<const Node*, Channels>& channels) {
+  if (!node.IsOp("mul")) return -1;
+  for (const int i : {0, 1}) {
+    const bool whole = node.operand(i)->tensor_type().shape == node.tensor_type().shape;
+    if (whole && node.operand(i) != node.operand(1 - i) && channels.contains(node.operand(i))) return i;
+  }
+  return -1;
+}
+
 class Finder {
  public:
   std::vector<ChannelGroup> Run(const ir::Graph& graph) {
     for (Node* node = graph.first(); node != nullptr; node = node->next()) Visit(node);
     std::vector<ChannelGroup> found;
     for (ChannelGroup& group : groups_) {
-      if (!group.writers.empty() && !group.readers.empty()) found.push_back(std::move(group));
+      const bool written = !group.writers.empty() || group.scaled != nullptr;
+      if (written && !group.readers.empty()) found.push_back(std::move(group));
     }
     return found;
   }
 
  private:
-  struct Channels {
-    int group, axis;
-  };
-
   void Visit(Node* node) {
     if (node->op() != nullptr && (match::IsConvolution(*node) || node->IsOp("linear"))) {
       VisitLayer(node);
@@ -121,13 +147,29 @@ class Finder {
         group.why_not = absl::StrCat("%", layer->name(), " has the activation ", activation);
       }
     }
-    channels_[layer] = {static_cast<int>(groups_.size()), match::ChannelAxis(*layer, layer->tensor_type())};
+    Add(layer, match::ChannelAxis(*layer, layer->tensor_type()), std::move(group));
+  }
+
+  void Add(const Node* value, int axis, ChannelGroup group) {
+    channels_[value] = {static_cast<int>(groups_.size()), axis};
     parents_.push_back(static_cast<int>(groups_.size()));
     groups_.push_back(std::move(group));
   }
 
   // The result has the channels of its operands.
   void Follow(Node* node) {
+    if (IsScaledForNothing(*node)) {
+      BlockOperands(*node, WhyNotHomogeneous(*node));
+      ChannelGroup group;
+      group.channels = node->tensor_type().shape[1];
+      group.scaled = node;
+      return Add(node, 1, std::move(group));
+    }
+    if (const int i = FactoredOperand(*node, channels_); i >= 0) {
+      Block(node->operand(1 - i), absl::StrCat("%", node->name(), " multiplies by it"));
+      channels_[node] = channels_.at(node->operand(i));
+      return;
+    }
     std::string why = IsClampFromZero(*node) ? "" : WhyNotHomogeneous(*node);
     std::optional<Channels> result;
     for (const ir::Argument& argument : node->arguments()) {
@@ -180,6 +222,9 @@ class Finder {
     to.readers.insert(to.readers.end(), from.readers.begin(), from.readers.end());
     to.clamps.insert(to.clamps.end(), from.clamps.begin(), from.clamps.end());
     if (to.why_not.empty()) to.why_not = from.why_not;
+    if (to.why_not.empty() && (to.scaled != nullptr || from.scaled != nullptr)) {
+      to.why_not = absl::StrCat("%", (to.scaled != nullptr ? to : from).scaled->name(), " is added to others");
+    }
   }
 
   HashMap<const Node*, Channels> channels_;

@@ -11,7 +11,8 @@ namespace fuselage::equalization {
 
 struct ChannelGroup {
   int64_t channels = 0;
-  std::vector<ir::Node*> writers;  // Layers whose output channels are the group's, in the graph's order.
+  std::vector<ir::Node*> writers;  // Layers whose output channels are the group's, in the graph's order; or
+  ir::Node* scaled = nullptr;      // what a function behind a conv2d makes, which a product can scale for nothing.
   std::vector<ir::Node*> readers;  // Layers whose input channels they are.
   struct Clamp {
     ir::Node* node;
@@ -27,7 +28,7 @@ struct LayerShape {
 };
 LayerShape ShapeOf(const ir::Node& layer);
 
-// Groups with a writer and a reader, in the order of their first writers.
+// Groups with a reader, and a writer or what is scaled, in the order of these.
 std::vector<ChannelGroup> FindChannelGroups(const ir::Graph& graph);
 
 }  // namespace fuselage::equalization

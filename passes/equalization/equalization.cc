@@ -81,6 +81,9 @@ std::string Names(const std::vector<Node*>& nodes) {
                        [](std::string* out, const Node* node) { absl::StrAppend(out, "%", node->name()); });
 }
 
+// Whom remarks are about.
+const Node& Named(const ChannelGroup& group) { return group.scaled != nullptr ? *group.scaled : *group.writers[0]; }
+
 std::string WhyNot(const ChannelGroup& group, bool narrow_clamps) {
   if (!group.why_not.empty()) return group.why_not;
   if (!group.clamps.empty() && !narrow_clamps) {
@@ -98,12 +101,13 @@ absl::StatusOr<bool> Equalization::RunImpl(ir::Graph& graph, Remarks& remarks) c
     if (why.empty()) {
       groups.push_back(std::move(group));
     } else {
-      remarks.Missed(*group.writers[0], absl::StrCat("its channels are not scaled: ", why));
+      remarks.Missed(Named(group), absl::StrCat("its channels are not scaled: ", why));
     }
   }
   if (groups.empty()) return false;
   ASSIGN_OR_RETURN(const Statistics statistics, Sample(groups, graph, runner_));
   HashMap<const Node*, LayerScales> scales;
+  std::vector<std::pair<Node*, std::vector<int>>> scaled;
   for (const ChannelGroup& group : groups) {
     std::vector<Reader> readers;
     for (const Node* reader : group.readers) {
@@ -114,15 +118,18 @@ absl::StatusOr<bool> Equalization::RunImpl(ir::Graph& graph, Remarks& remarks) c
     if (chosen.gain_db < kLeastGain) continue;
     for (const Node* writer : group.writers) scales[writer].rows = chosen.exponents;
     for (const Node* reader : group.readers) scales[reader].columns = chosen.exponents;
+    if (group.scaled != nullptr) scaled.emplace_back(group.scaled, chosen.exponents);
     const auto [least, largest] = std::minmax_element(chosen.exponents.begin(), chosen.exponents.end());
-    remarks.Applied(*group.writers[0],
+    remarks.Applied(Named(group),
                     absl::StrFormat("channels of %s into %s scaled by 2^%d to 2^%d: %.1f dB less noise expected",
-                                    Names(group.writers), Names(group.readers), -*largest, -*least, chosen.gain_db));
+                                    Names(group.scaled != nullptr ? std::vector<Node*>{group.scaled} : group.writers),
+                                    Names(group.readers), -*largest, -*least, chosen.gain_db));
   }
   for (Node* node : graph.Snapshot()) {
     const auto it = scales.find(node);
     if (it != scales.end()) RETURN_IF_ERROR(ScaleLayer(node, it->second, "equalized", graph));
   }
+  for (const auto& [value, exponents] : scaled) RETURN_IF_ERROR(ScaleValue(value, exponents, graph));
   return !scales.empty();
 }
 

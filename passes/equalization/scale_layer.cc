@@ -69,4 +69,21 @@ absl::Status ScaleNorm(ir::Node* norm, absl::Span<const int> exponents, absl::st
   return SetParameters(*norm, std::move(tensors), adjective, graph);
 }
 
+absl::Status ScaleValue(ir::Node* value, absl::Span<const int> exponents, ir::Graph& graph) {
+  Shape shape(value->tensor_type().rank() - 1, 1);
+  shape[0] = static_cast<int64_t>(exponents.size());
+  Tensor factors(DType::kF32, shape);
+  for (size_t c = 0; c < exponents.size(); ++c) factors.data<float>()[c] = std::ldexp(1.0f, -exponents[c]);
+  const std::string name =
+      graph.AddParameter(absl::StrCat(value->name(), ".equalized"), std::make_shared<const Tensor>(std::move(factors)));
+  const std::vector<ir::Use> uses = value->uses();
+  ir::Node* const before = value->next();
+  ASSIGN_OR_RETURN(ir::Node * factor, graph.AddGetAttr(absl::StrCat(value->name(), "_factors"), name, before));
+  ASSIGN_OR_RETURN(ir::Node * scaled,
+                   graph.AddFunction(absl::StrCat(value->name(), "_equalized"), "mul", {value, factor}, {}, before));
+  scaled->AddSources(value->SourcesOrSelf());
+  for (const ir::Use& use : uses) use.user->set_operand(use.index, scaled);
+  return absl::OkStatus();
+}
+
 }  // namespace fuselage::equalization

@@ -23,6 +23,9 @@ absl::Status ScaleLayer(ir::Node* layer, const LayerScales& scales, absl::string
 // The same for a layer_norm or rms_norm over one axis: its channel c is divided by 2^exponents[c].
 absl::Status ScaleNorm(ir::Node* norm, absl::Span<const int> exponents, absl::string_view adjective, ir::Graph& graph);
 
+// Divides channel c, on axis 1, by 2^exponents[c] in front of all readers of `value`.
+absl::Status ScaleValue(ir::Node* value, absl::Span<const int> exponents, ir::Graph& graph);
+
 }  // namespace fuselage::equalization
 
 #endif  // FUSELAGE_PASSES_EQUALIZATION_SCALE_LAYER_H_

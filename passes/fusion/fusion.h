@@ -19,8 +19,8 @@
 // Declines: the value between is also read by another node or is a graph output; the module has a second call site; a
 // quantize stands between the two; the residual would have to be broadcast; alpha is not 1; the conv has an activation
 // or a residual already; an activation that is no clamp and that products or sums with numbers follow, with which it is
-// a chain of elementwise ops, and on codes a table. All rules but the last two save memory traffic and cost nothing, so
-// they pay on any machine.
+// a chain of elementwise ops, and on codes a table: unless nothing but such stands behind a conv2d's. All rules but the
+// last two save memory traffic and cost nothing, so they pay on any machine.
 // SPLIT_LINEAR and HORIZONTAL decline where they would not pay by the roofline of the machine's peaks; they change no
 // code of an INT8 result.
 //

@@ -3,9 +3,10 @@
 //   y = requantize(sum x*w + b32, residual)        kernels/core/requantize.h has the arithmetic
 //
 // Operands: input u8|i8 [n, ic, h, w], residual u8|i8 of the output's shape (optional). Parameters: weight i8
-// [oc, ic/groups, kh, kw], symmetric, per tensor or per axis 0; bias f32 or i32 [oc] (optional). Attributes: stride,
-// padding (top, left, bottom, right), dilation, groups, activation (ir/base/activation.h). Output: u8, i8, or f32 (then
-// without a residual). Padding is the input's zero point, so it means real zero.
+// [oc, ic/groups, kh, kw], symmetric, per tensor or per axis 0; bias f32 or i32 [oc] (optional); post_scale, post_shift
+// f32 [oc] (both or none, behind an activation that is no clamp; CUDA declines them). Attributes: stride, padding (top,
+// left, bottom, right), dilation, groups, activation (ir/base/activation.h). Output: u8, i8, or f32 (then without a
+// residual). Padding is the input's zero point, so it means real zero.
 //
 // Every variant returns the bytes of the scalar one. README.md: which algorithm runs when, and where it is.
 #ifndef FUSELAGE_KERNELS_INT8_CONV2D_CONV2D_H_

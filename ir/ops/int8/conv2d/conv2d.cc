@@ -1,5 +1,6 @@
 #include "ir/ops/int8/conv2d/conv2d.h"
 
+#include "absl/strings/str_cat.h"
 #include "ir/base/activation.h"
 #include "ir/ops/conv/convolution.h"
 #include "ir/ops/core/checks.h"
@@ -15,8 +16,11 @@ enum Operand { kPostScale = conv::kResidual + 1, kPostShift };
 absl::Status CheckPost(const ir::InferCall& call) {
   if (!call.has(kPostScale) && !call.has(kPostShift)) return absl::OkStatus();
   for (const int i : {kPostScale, kPostShift}) {
-    if (!call.has(i)) return OperandError(call, i, "absent, wanted post_scale and post_shift or none of them");
-    RETURN_IF_ERROR(CheckParameterDType(call, i, DType::kF32));
+    if (!call.has(i)) {
+      return absl::InvalidArgumentError(absl::StrCat("operand ", call.schema().operands[i].name,
+                                                     ": absent, wanted post_scale and post_shift or none"));
+    }
+    RETURN_IF_ERROR(CheckDType(call, i, DType::kF32));
     RETURN_IF_ERROR(CheckShape(call, i, {call.tensor(conv::kWeight).shape[0]}));
   }
   if (!ParseActivation(call.GetString("activation"))->is_clamp()) return absl::OkStatus();

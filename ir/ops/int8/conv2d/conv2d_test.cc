@@ -192,6 +192,28 @@ TEST_F(Int8Conv2dTest, AClampIsOneOfCodes) {
               ElementsAre(3 + 2, 3 + 4, 3 + 8, 3 + 8));
 }
 
+TEST_F(Int8Conv2dTest, ScalesAndShiftsBehindAFunction) {
+  const Tensor x = Quantized(Tensor::Of<uint8_t>({1, 1, 1, 2}, {3, 13}), PerTensor(0.5f, 10));
+  const Tensor w = Quantized(Tensor::Of<int8_t>({2, 1, 1, 1}, {4, -4}), PerTensor(0.25f));
+  const Tensor scale = Tensor::Of<float>({2}, {2, -1}), shift = Tensor::Of<float>({2}, {0.5, 0.25});
+  // The sums are -28 and 12, 28 and -12 eighths.
+  const AttributeMap leaky = {{"activation", Attribute("leaky_relu(negative_slope=0.5)")}};
+  const OpTester::Operands operands = {x, w, std::nullopt, std::nullopt, scale, shift};
+  AttributeMap floats = leaky;
+  floats.emplace("out_dtype", DType::kF32);
+  EXPECT_THAT(ops_.Run("int8.conv2d", operands, floats).values<float>(), ElementsAre(-3, 3.5, -3.25, 1));
+  EXPECT_THAT(ops_.Run("int8.conv2d", operands, Out(DType::kI8, 0.25, -3, leaky)).values<int8_t>(),
+              ElementsAre(-12 - 3, 14 - 3, -13 - 3, 4 - 3));
+
+  const auto message = [&](const OpTester::Operands& operands, const AttributeMap& attributes) {
+    return std::string(ops_.RunAll("int8.conv2d", operands, attributes).status().message());
+  };
+  EXPECT_THAT(message({x, w, std::nullopt, std::nullopt, scale}, leaky), HasSubstr("post_shift: absent"));
+  EXPECT_THAT(message(operands, {{"activation", "relu"}}), HasSubstr("wanted a function that is no clamp"));
+  EXPECT_THAT(message({x, w, std::nullopt, std::nullopt, scale, Tensor::Of<float>({1}, {1})}, leaky),
+              HasSubstr("post_shift"));
+}
+
 TEST_F(Int8Conv2dTest, IntegerBias) {
   const Tensor x = Quantized(Tensor::Of<uint8_t>({1, 1, 1, 1}, {2}), PerTensor(0.5f));
   const Tensor w = Quantized(Tensor::Of<int8_t>({1, 1, 1, 1}, {3}), PerTensor(0.5f));
