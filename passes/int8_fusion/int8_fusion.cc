@@ -87,6 +87,9 @@ std::string WhyNot(const Candidate& candidate, const Int8FusionOptions& options)
                         ToString(Shape{pooled[0], pooled[1]}));
   }
   if (layer.num_operands() > 1) return absl::StrCat("%", layer.name(), " has a residual");
+  if (layer.module()->parameters.count("post_scale") > 0) {
+    return absl::StrCat("%", layer.name(), " scales what its activation makes");
+  }
   const int64_t most = options.max_weight_bytes() > 0 ? options.max_weight_bytes() : kMaxWeightBytes;
   const int64_t bytes = layer.graph().ParameterOfOrNull(layer, "weight")->byte_size();
   if (bytes <= most) return "";

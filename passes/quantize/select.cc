@@ -222,7 +222,8 @@ class Selector {
       return "a function of bytes: a table of codes has it";
     if (const std::string reason = WhyNotSteps(node); !reason.empty()) return reason;
     if (const std::string reason = WhyNotFactors(node); !reason.empty()) return reason;
-    if (const Node* layer = match::LayerInFrontOrNull(node); layer != nullptr && selected_.contains(layer)) {
+    const Node* layer = options_.quantize_outputs() && FeedsOutput(node) ? nullptr : match::LayerInFrontOrNull(node);
+    if (layer != nullptr && selected_.contains(layer)) {
       return absl::StrCat("scales what %", layer->name(), " rounds to codes");
     }
     const std::vector<const ir::OperandSpec*> weights = passes::WeightsOf(*node.op());
