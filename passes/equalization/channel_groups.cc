@@ -158,8 +158,9 @@ class Finder {
 
   // The result has the channels of its operands.
   void Follow(Node* node) {
-    if (IsScaledForNothing(*node)) {
-      BlockOperands(*node, WhyNotHomogeneous(*node));
+    const bool factor_passes = !match::ChannelAffineOf(*node) && WhyNotHomogeneous(*node).empty();
+    if (!factor_passes && IsScaledForNothing(*node)) {
+      BlockOperands(*node, absl::StrCat("%", node->name(), " is scaled in its place"));
       ChannelGroup group;
       group.channels = node->tensor_type().shape[1];
       group.scaled = node;
