@@ -432,6 +432,31 @@ TEST_F(QuantizeTest, CountsTheConversionsThatAChoiceNeeds) {
   EXPECT_EQ(KeptOf(&first, ops_, &remarks_), "a") << "one conversion either way";
 }
 
+// No range is known between a convolution and what scales its channels.
+TEST_F(QuantizeTest, WhatScalesChannelsStaysWithItsConvolution) {
+  const char* text = R"(graph @g {
+  param @s: f32[1,1,1] = [2]
+  param @w: f32[1,1,1,1] = [1]
+  module @a = conv2d(activation="silu", weight=@w)
+  module @b = conv2d(weight=@w)
+  %x: f32[1,1,1,2] = placeholder
+  %s: f32[1,1,1] = get_attr @s
+  %a: f32[1,1,1,2] = call_module @a(%x)
+  %m: f32[1,1,1,2] = call_function mul(%a, %s)
+  %b: f32[1,1,1,2] = call_module @b(%m)
+  output(%b)
+})";
+  QuantizeOptions options;
+  options.set_precision(QuantizeOptions::FASTEST);
+  const std::unique_ptr<ir::Graph> graph = *ir::Parse(text, ops_);
+  FakeProfiler profiler({{"a", 1}, {"m", 1}, {"b", 10}}, {{"a", 10}, {"m", 1}, {"b", 1}}, 0.1);
+  FakeRunner runner(2);
+  ASSERT_OK(Quantize(options, &runner, "", &profiler).Run(*graph, remarks_));
+  EXPECT_EQ(graph->FindNodeOrNull("a")->operand(0)->name(), "x");
+  EXPECT_EQ(graph->FindNodeOrNull("m")->operand(0)->name(), "a");
+  EXPECT_TRUE(graph->FindNodeOrNull("b")->operand(0)->IsOp("dequantize"));
+}
+
 // In INT8 the pool shares the parameters of %a; in FP32 its result needs some of its own.
 TEST_F(QuantizeTest, WhatSharesARangeMayStayInFloat) {
   const std::unique_ptr<ir::Graph> graph = *ir::Parse(R"(graph @g {

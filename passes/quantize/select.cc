@@ -223,7 +223,8 @@ class Selector {
     if (const std::string reason = WhyNotSteps(node); !reason.empty()) return reason;
     if (const std::string reason = WhyNotFactors(node); !reason.empty()) return reason;
     const Node* layer = options_.quantize_outputs() && FeedsOutput(node) ? nullptr : match::LayerInFrontOrNull(node);
-    if (layer != nullptr && selected_.contains(layer)) {
+    // Whether the layer is kept or not: samples tell nothing of the value between the two.
+    if (layer != nullptr && (selected_.contains(layer) || kept_.contains(layer->name()))) {
       return absl::StrCat("scales what %", layer->name(), " rounds to codes");
     }
     const std::vector<const ir::OperandSpec*> weights = passes::WeightsOf(*node.op());
