@@ -90,17 +90,6 @@ bool IsScaledForNothing(const Node& node) {
          !FunctionOf(node.op()->name, node.attributes()).is_clamp();
 }
 
-// The operand of a product that the other, repeated or not, multiplies element by element: its channels' factors are
-// the result's. -1: there is none.
-int FactoredOperand(const Node& node, const HashMap<const Node*, Channels>& channels) {
-  if (!node.IsOp("mul")) return -1;
-  for (const int i : {0, 1}) {
-    const bool whole = node.operand(i)->tensor_type().shape == node.tensor_type().shape;
-    if (whole && node.operand(i) != node.operand(1 - i) && channels.contains(node.operand(i))) return i;
-  }
-  return -1;
-}
-
 class Finder {
  public:
   std::vector<ChannelGroup> Run(const ir::Graph& graph) {
@@ -165,11 +154,6 @@ class Finder {
       group.channels = node->tensor_type().shape[1];
       group.scaled = node;
       return Add(node, 1, std::move(group));
-    }
-    if (const int i = FactoredOperand(*node, channels_); i >= 0) {
-      Block(node->operand(1 - i), absl::StrCat("%", node->name(), " multiplies by it"));
-      channels_[node] = channels_.at(node->operand(i));
-      return;
     }
     std::string why = IsClampFromZero(*node) ? "" : WhyNotHomogeneous(*node);
     std::optional<Channels> result;

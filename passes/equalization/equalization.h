@@ -7,7 +7,7 @@
 // (Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias Correction", ICCV 2019, section 4.1).
 //
 // Behind a conv2d's activation that no factor passes (hardswish, silu; with what scales and shifts it) a product with
-// 1 / s stands instead, which in INT8 is part of the conv2d's rounding. A gate multiplies, and is not scaled.
+// 1 / s stands instead, which in INT8 is part of the conv2d's rounding.
 //
 // s[c] balances the range r[c] of the channel in calibration samples with the largest weight w[c] that reads it:
 // s = r^a / w^(1-a), with the a of 0, 1/4 ... 1 for which the layers' outputs get the least noise by 8-bit inputs and
