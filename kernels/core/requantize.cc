@@ -87,7 +87,7 @@ absl::StatusOr<int64_t> BiasSteps(const Tensor* bias, int64_t c, float step) {
                                    ", wanted less than 2^31 of them"));
 }
 
-[[gnu::cold]] absl::Status CheckOperands(const EpilogueParams& params) {
+absl::Status CheckOperands(const EpilogueParams& params) {
   FUSELAGE_CHECK(params.input != nullptr && params.weight != nullptr && params.output != nullptr);
   RETURN_IF_ERROR(CheckCodes(*params.input, "input"));
   RETURN_IF_ERROR(CheckWeight(*params.weight));
@@ -151,7 +151,7 @@ absl::Status AddChannel(const EpilogueParams& params, int64_t c, int64_t inner, 
 }
 
 // What stands behind the function, in steps of `output_scale`.
-[[gnu::cold]] absl::Status AddPost(const EpilogueParams& params, float output_scale, Epilogue* epilogue) {
+absl::Status AddPost(const EpilogueParams& params, float output_scale, Epilogue* epilogue) {
   const Shape wanted = {params.weight->dim(0)};
   const auto fits = [&](const Tensor* operand) {
     return operand != nullptr && operand->dtype() == DType::kF32 && operand->shape() == wanted;
@@ -195,7 +195,7 @@ UnsignedForm UnsignedFormOf(const TensorType& codes) {
   return codes.dtype == DType::kI8 ? UnsignedForm{0x80, zero_point + 128} : UnsignedForm{0, zero_point};
 }
 
-[[gnu::cold]] absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
+absl::StatusOr<Epilogue> MakeEpilogue(const EpilogueParams& params) {
   RETURN_IF_ERROR(CheckOperands(params));
   const int64_t channels = params.weight->dim(0);
   const int64_t inner = channels == 0 ? 0 : params.weight->num_elements() / channels;

@@ -4,7 +4,7 @@
 
 namespace fuselage::int8::conv2d {
 
-[[gnu::cold]] OutputConstants::OutputConstants(const Problem& problem, CodeForm form) {
+OutputConstants::OutputConstants(const Problem& problem, CodeForm form) {
   const Geometry& g = problem.geometry;
   const kernels::Epilogue& e = problem.epilogue;
   const bool is_float = problem.output_type == DType::kF32;

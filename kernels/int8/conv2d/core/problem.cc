@@ -154,7 +154,7 @@ Problem::Problem(Problem&&) noexcept = default;
 Problem& Problem::operator=(Problem&&) noexcept = default;
 Problem::~Problem() = default;
 
-[[gnu::cold]] absl::StatusOr<Problem> ProblemOf(const KernelDesc& desc) {
+absl::StatusOr<Problem> ProblemOf(const KernelDesc& desc) {
   if (!desc.has_input(0) || desc.outputs.size() != 1) {
     return absl::InvalidArgumentError("int8.conv2d: one input and one output wanted");
   }

@@ -189,7 +189,7 @@ class Depthwise : public Algorithm {
   }
 
   // What of dense operands goes by lines.
-  [[gnu::cold]] void PlanLines() {
+  void PlanLines() {
     const int64_t channels = geometry_.in_channels, lanes = std::lcm(channels, int64_t{kPanel});
     const bool lines = loops_.multiply_line != nullptr && blocks_ == 1;
     line_columns_ = lines && operands_.input.pixel_bytes == channels;
