@@ -37,7 +37,9 @@ class LowerTest : public ::testing::Test {
     kernels::KernelEntry entry;
     entry.op = op;
     entry.create = [this](const kernels::KernelDesc& desc) -> absl::StatusOr<std::unique_ptr<kernels::Kernel>> {
-      if (desc.op == refused_) return absl::FailedPreconditionError("output channel 3: the accumulator may overflow");
+      if (desc.op == refused_ || desc.parameters.count(refused_) > 0) {
+        return absl::FailedPreconditionError("output channel 3: the accumulator may overflow");
+      }
       descs_.push_back(desc);
       return std::make_unique<FakeKernel>(desc);
     };
@@ -60,7 +62,7 @@ class LowerTest : public ::testing::Test {
 
   ir::OpRegistry ops_;
   kernels::KernelRegistry kernels_;
-  std::string refused_;
+  std::string refused_;  // An op, or a parameter.
   std::vector<kernels::KernelDesc> descs_;
   std::unique_ptr<ir::Graph> graph_;
   passes::Remarks remarks_;
@@ -127,6 +129,36 @@ TEST_F(LowerTest, WhatAKernelRefusesStaysFloat) {
   EXPECT_TRUE(conv->operand(0)->IsOp("int8.dequantize"));
   EXPECT_TRUE(graph_->FindNodeOrNull("conv_q")->IsOp("int8.quantize"));
   EXPECT_THAT(remarks_.list(), Contains(Field(&passes::Remark::message, HasSubstr("the accumulator may overflow"))));
+}
+
+// As CUDA's does: the convolution stays in INT8, what scales its channels behind it.
+TEST_F(LowerTest, WhatAKernelDoesNotScaleIsScaledBehindIt) {
+  constexpr char kScaled[] = R"(graph @g {
+  param @s: f32[1,1,1] = [2]
+  param @w: i8[1,1,1,1]<axis=0, scale=[0.01]> = [100]
+  module @conv = conv2d(activation="silu", weight=@w)
+  %x: u8[1,1,2,2]<scale=0.5, zp=9> = placeholder
+  %s: f32[1,1,1] = get_attr @s
+  %x_dq: f32[1,1,2,2] = call_function dequantize(%x)
+  %conv: f32[1,1,2,2] = call_module @conv(%x_dq)
+  %mul: f32[1,1,2,2] = call_function mul(%conv, %s)
+  %q: u8[1,1,2,2]<scale=0.25, zp=3> = call_function quantize(%mul, scales=[0.25], zero_points=[3])
+  output(%q)
+}
+)";
+  refused_ = "post_scale";
+  Run(kScaled);
+  const ir::Node* conv = graph_->FindNodeOrNull("conv");
+  EXPECT_TRUE(conv->IsOp("int8.conv2d"));
+  EXPECT_EQ(conv->tensor_type().dtype, DType::kF32);
+  EXPECT_EQ(graph_->FindNodeOrNull("mul")->operand(0), conv);
+  EXPECT_TRUE(graph_->FindNodeOrNull("q")->IsOp("int8.quantize"));
+  EXPECT_EQ(graph_->parameters().size(), 2);
+
+  refused_.clear();
+  Run(kScaled);
+  EXPECT_EQ(graph_->FindNodeOrNull("mul"), nullptr);
+  EXPECT_EQ(graph_->FindNodeOrNull("conv")->tensor_type().dtype, DType::kU8);
 }
 
 TEST_F(LowerTest, WhatWasLoweredInPartIsLoweredFurther) {

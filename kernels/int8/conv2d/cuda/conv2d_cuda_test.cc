@@ -64,6 +64,14 @@ TEST(Conv2dCudaCreateTest, SaysThatThereIsNoDevice) {
   EXPECT_EQ(kernel.status().code(), absl::StatusCode::kUnavailable) << kernel.status();
 }
 
+TEST(Conv2dCudaCreateTest, DeclinesWhatIsScaledBehindAFunction) {
+  Case c;
+  c.activation = ParseActivation("silu").value();
+  c.post = true;
+  const auto kernel = Create(Instance(c, 1).Desc());
+  EXPECT_EQ(kernel.status().code(), absl::StatusCode::kUnimplemented) << kernel.status();
+}
+
 TEST_F(Conv2dCudaTest, ResNet18) {
   for (int batch : {1, 3, 16}) {
     for (const Case& c : ResNet18(batch)) ExpectEqualsCpu(c, batch);
