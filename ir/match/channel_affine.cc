@@ -1,5 +1,6 @@
 #include "ir/match/channel_affine.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ir/base/activation.h"
@@ -73,9 +74,8 @@ std::optional<Term> Combined(const ElementwiseInstruction& step, const Term& a, 
   return term;
 }
 
-}  // namespace
-
-std::optional<ChannelAffine> ChannelAffineOf(const Node& node) {
+// Of the node alone.
+std::optional<ChannelAffine> OwnAffineOf(const Node& node) {
   if (!node.is_call() || node.op() == nullptr || !node.op()->elementwise || !IsF32(node)) return std::nullopt;
   const Shape& shape = node.tensor_type().shape;
   if (shape.size() < 2) return std::nullopt;
@@ -104,9 +104,35 @@ std::optional<ChannelAffine> ChannelAffineOf(const Node& node) {
   for (int64_t c = 0; c < shape[1]; ++c) {
     affine.scale.push_back(static_cast<float>(values.back().scale[c]));
     affine.shift.push_back(static_cast<float>(values.back().shift[c]));
-    if (!std::isfinite(affine.scale.back()) || !std::isfinite(affine.shift.back())) return std::nullopt;
   }
   return affine;
+}
+
+// What `outer` makes of what `inner` makes.
+ChannelAffine Composed(const ChannelAffine& inner, const ChannelAffine& outer) {
+  ChannelAffine both;
+  both.of = inner.of;
+  for (size_t c = 0; c < inner.scale.size(); ++c) {
+    both.scale.push_back(inner.scale[c] * outer.scale[c]);
+    both.shift.push_back(std::fma(inner.shift[c], outer.scale[c], outer.shift[c]));
+  }
+  return both;
+}
+
+bool IsFinite(const std::vector<float>& values) {
+  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+}
+
+}  // namespace
+
+std::optional<ChannelAffine> ChannelAffineOf(const Node& node) {
+  std::optional<ChannelAffine> affine = OwnAffineOf(node);
+  while (affine && affine->of->has_one_use()) {
+    const std::optional<ChannelAffine> inner = OwnAffineOf(*affine->of);
+    if (!inner) break;
+    affine = Composed(*inner, *affine);
+  }
+  return affine && IsFinite(affine->scale) && IsFinite(affine->shift) ? affine : std::nullopt;
 }
 
 const Node* LayerInFrontOrNull(const Node& node) {

@@ -17,6 +17,7 @@ struct ChannelAffine {
 
 // Where `node`, an elementwise op or a chain of such in one, adds, subtracts, multiplies by and divides by constants
 // alone, of one value or of one for each channel, and its result has the shape of the one operand that is no constant.
+// Such ops in front of it, which it alone reads, count in.
 std::optional<ChannelAffine> ChannelAffineOf(const ir::Node& node);
 
 // The conv2d with an activation that is no clamp, and without a residual, whose channels `node` alone reads, scales and

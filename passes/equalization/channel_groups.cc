@@ -33,21 +33,45 @@ std::string WhyFixed(const Node& layer) {
   return "";
 }
 
+// What the op itself does to its result at last.
+Activation ActivationOf(const Node& node) {
+  if (node.op()->FindAttributeOrNull("activation") == nullptr) return {};
+  return *ParseActivation(node.attribute("activation").as_string());
+}
+
+bool IsHomogeneous(const Activation& activation) {
+  const bool leaky_relu = activation.function && activation.function->op == ElementwiseOp::kLeakyRelu;
+  return activation.is_none() || activation.is_relu() || leaky_relu;
+}
+
+bool IsFromZero(const Activation& clamp) {
+  return clamp.is_clamp() && clamp.min == 0 && clamp.max > 0 && std::isfinite(clamp.max);
+}
+
+// Each step by itself, where the node is a chain of such.
+bool HasHomogeneousSteps(const Node& node) {
+  if (!node.IsOp("fused_elementwise")) return node.op()->homogeneous;
+  const auto steps = ParseElementwiseSteps(node.attribute("steps").as_strings(), node.num_operands());
+  return steps.ok() && std::all_of(steps->begin(), steps->end(), [&](const ElementwiseStep& step) {
+    const ir::OpSchema* op = node.graph().ops().FindOrNull(step.op);
+    const auto activation = step.attributes.find("activation");
+    return op != nullptr && op->homogeneous &&
+           (activation == step.attributes.end() || IsHomogeneous(*ParseActivation(activation->second.as_string())));
+  });
+}
+
 // Why a positive factor of an operand's channel is none of the result's; empty where it is.
 std::string WhyNotHomogeneous(const Node& node) {
   const std::string name = absl::StrCat("%", node.name());
-  if (node.op()->FindAttributeOrNull("activation") != nullptr) {
-    const std::string& activation = node.attribute("activation").as_string();
-    if (activation != "none" && activation != "relu") return absl::StrCat(name, " has the activation ", activation);
-  }
-  if (node.op()->homogeneous || node.op()->view == ir::View::kSameOrder || node.IsOp("permute")) return "";
+  const Activation activation = ActivationOf(node);
+  if (!IsHomogeneous(activation)) return absl::StrCat(name, " has the activation ", ToString(activation));
+  if (HasHomogeneousSteps(node) || node.op()->view == ir::View::kSameOrder || node.IsOp("permute")) return "";
   return absl::StrCat(name, " is no multiple of it");
 }
 
 bool IsClampFromZero(const Node& node) {
-  if (!node.IsOp("clamp")) return false;
-  const double max = node.attribute("max").as_float();
-  return node.attribute("min").as_float() == 0 && max > 0 && std::isfinite(max);
+  return node.IsOp("clamp") && IsFromZero({static_cast<float>(node.attribute("min").as_float()),
+                                           static_cast<float>(node.attribute("max").as_float())});
 }
 
 struct Channels {
@@ -79,14 +103,14 @@ std::optional<int> AxisInResult(const Node& node, const TensorType& from, int ax
 }
 
 // Whether a product with the node's result is part of a conv2d's rounding in INT8 (match::LayerInFrontOrNull): the node
-// is the conv2d's activation, no clamp, or scales and shifts its channels behind that.
+// is a conv2d with an activation that is no clamp, or that activation, or scales and shifts its channels behind that.
 bool IsScaledForNothing(const Node& node) {
   if (!node.is_call() || node.op() == nullptr || node.num_operands() == 0) return false;
   if (const auto affine = match::ChannelAffineOf(node))
     return affine->of->has_one_use() && IsScaledForNothing(*affine->of);
+  if (node.IsOp("conv2d")) return node.num_operands() == 1 && !ActivationOf(node).is_clamp();
   const Node& layer = *node.operand(0);
-  return layer.IsOp("conv2d") && layer.has_one_use() && layer.num_operands() == 1 &&
-         layer.attribute("activation").as_string() == "none" &&
+  return layer.IsOp("conv2d") && layer.has_one_use() && layer.num_operands() == 1 && ActivationOf(layer).is_none() &&
          !FunctionOf(node.op()->name, node.attributes()).is_clamp();
 }
 
@@ -124,19 +148,33 @@ class Finder {
       Block(layer->operand(0), why.empty() ? absl::StrCat("%", layer->name(), " reads it by another axis") : why);
     }
     if (!why.empty()) return BlockOperands(*layer, why);
+    const Activation activation = ActivationOf(*layer);
+    const int axis = match::ChannelAxis(*layer, layer->tensor_type());
     ChannelGroup group;
     group.channels = ShapeOf(*layer).outputs;
-    group.writers = {layer};
-    if (layer->num_operands() > 1) {
-      BlockOperands(*layer, absl::StrCat("%", layer->name(), " adds a residual"), /*first=*/1);
-      group.why_not = absl::StrCat("%", layer->name(), " adds a residual");
-    } else if (layer->op()->FindAttributeOrNull("activation") != nullptr) {
-      const std::string& activation = layer->attribute("activation").as_string();
-      if (activation != "none" && activation != "relu") {
-        group.why_not = absl::StrCat("%", layer->name(), " has the activation ", activation);
+    if (IsFromZero(activation)) {
+      group.clamps.push_back({layer, activation.max, axis});
+    } else if (!IsHomogeneous(activation)) {
+      if (IsScaledForNothing(*layer)) {
+        group.scaled = layer;
+      } else {
+        group.why_not = absl::StrCat("%", layer->name(), " has the activation ", ToString(activation));
       }
     }
-    Add(layer, match::ChannelAxis(*layer, layer->tensor_type()), std::move(group));
+    if (group.scaled == nullptr) group.writers = {layer};
+    Add(layer, axis, std::move(group));
+    if (layer->num_operands() > 1) AddResidual(layer);
+  }
+
+  void AddResidual(const Node* layer) {
+    const Channels result = channels_.at(layer);
+    const auto residual = channels_.find(layer->operand(1));
+    if (residual != channels_.end() && residual->second.axis == result.axis) {
+      Join(result.group, residual->second.group);
+    } else {
+      Block(layer, absl::StrCat("%", layer->name(), " mixes it with others"));
+      Block(layer->operand(1), absl::StrCat("%", layer->name(), " mixes it with others"));
+    }
   }
 
   void Add(const Node* value, int axis, ChannelGroup group) {
@@ -171,12 +209,15 @@ class Finder {
       }
     }
     if (!why.empty() || !result.has_value()) return BlockOperands(*node, why);
-    if (IsClampFromZero(*node)) groups_[Find(result->group)].clamps.push_back({node, result->axis});
+    if (IsClampFromZero(*node)) {
+      const auto max = static_cast<float>(node->attribute("max").as_float());
+      groups_[Find(result->group)].clamps.push_back({node, max, result->axis});
+    }
     channels_[node] = *result;
   }
 
-  void BlockOperands(const Node& node, const std::string& why, int first = 0) {
-    for (int i = first; i < node.num_operands(); ++i) {
+  void BlockOperands(const Node& node, const std::string& why) {
+    for (int i = 0; i < node.num_operands(); ++i) {
       if (node.operand(i) != nullptr) Block(node.operand(i), why);
     }
   }

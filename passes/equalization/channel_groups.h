@@ -12,10 +12,11 @@ namespace fuselage::equalization {
 struct ChannelGroup {
   int64_t channels = 0;
   std::vector<ir::Node*> writers;  // Layers whose output channels are the group's, in the graph's order; or
-  ir::Node* scaled = nullptr;      // what a function behind a conv2d makes, which a product can scale for nothing.
+  ir::Node* scaled = nullptr;      // what a conv2d's function makes, which a product can scale for nothing.
   std::vector<ir::Node*> readers;  // Layers whose input channels they are.
   struct Clamp {
     ir::Node* node;
+    float max;
     int axis;  // Of the channels.
   };
   std::vector<Clamp> clamps;  // What bounds them at [0, max].

@@ -43,7 +43,7 @@ absl::StatusOr<Statistics> Sample(const std::vector<ChannelGroup>& groups, const
       const Node* value = reader->operand(0);
       add(value, group.channels, match::ChannelAxis(*reader, value->tensor_type()));
     }
-    for (const auto& [clamp, axis] : group.clamps) add(clamp, group.channels, axis);
+    for (const auto& [clamp, max, axis] : group.clamps) add(clamp, group.channels, axis);
   }
   int samples = 0;
   RETURN_IF_ERROR(
@@ -66,9 +66,8 @@ absl::StatusOr<Statistics> Sample(const std::vector<ChannelGroup>& groups, const
 std::vector<int> LimitsOf(const ChannelGroup& group, const Statistics& statistics) {
   if (group.clamps.empty()) return {};
   std::vector<int> limits(group.channels, -kLargestExponent);
-  for (const auto& [clamp, axis] : group.clamps) {
+  for (const auto& [clamp, max, axis] : group.clamps) {
     const ChannelStatistics& values = statistics.at(clamp);
-    const double max = clamp->attribute("max").as_float();
     for (int64_t c = 0; c < group.channels; ++c) {
       if (values.max(c) > 0) limits[c] = std::max(limits[c], std::min(0, CeilingExponent(values.max(c) / max)));
     }

@@ -96,7 +96,7 @@ struct Plan {
   double out_scale = 1;          // The codes' scale, as the quantize spells it.
   int64_t group_size = 0;        // Of a weight in groups.
   std::optional<RowCodes> rows;  // Then the result is float.
-  Node* affine = nullptr;  // What scales and shifts the channels behind it, in front of its rounding; null: nothing.
+  std::vector<Node*> affines;  // What scales and shifts the channels behind it, one after another, before its rounding.
 
   bool takes_as_it_is(const ir::Argument& argument) const {
     return schema != nullptr && passes::TakesAsItIs(*node, *schema, argument.index);
@@ -294,8 +294,8 @@ class Lowering {
 
   static std::vector<std::string> SourcesOf(const Plan& plan) {
     std::vector<std::string> sources = plan.node->SourcesOrSelf();
-    if (plan.affine != nullptr) {
-      for (std::string& source : plan.affine->SourcesOrSelf()) sources.push_back(std::move(source));
+    for (const Node* affine : plan.affines) {
+      for (std::string& source : affine->SourcesOrSelf()) sources.push_back(std::move(source));
     }
     for (const auto* nodes : {&plan.quantizes, &plan.dequantizes}) {
       for (const Node* node : *nodes) {
@@ -401,16 +401,20 @@ class Lowering {
   // Q(affine(conv2d(DQ...))) => int8.conv2d, which scales and shifts its channels before they are rounded. Null: there
   // is no such op behind the node, or no kernel that does it.
   absl::StatusOr<Node*> FinishWithAffine(Plan plan) {
-    if (plan.schema->OperandIndex("post_scale") < 0 || !plan.node->has_one_use()) return nullptr;
-    plan.affine = plan.node->only_user();
-    if (match::LayerInFrontOrNull(*plan.affine) != plan.node) return nullptr;
-    if (!ChooseResult(plan, *plan.affine).empty() || plan.quantizes.empty()) return nullptr;
-    const match::ChannelAffine affine = *match::ChannelAffineOf(*plan.affine);
+    if (plan.schema->OperandIndex("post_scale") < 0) return nullptr;
+    for (Node* last = plan.node; last->has_one_use(); plan.affines.push_back(last)) {
+      last = last->only_user();
+      if (match::LayerInFrontOrNull(*last) != plan.node) break;
+    }
+    if (plan.affines.empty()) return nullptr;
+    const Node& last = *plan.affines.back();
+    if (!ChooseResult(plan, last).empty() || plan.quantizes.empty()) return nullptr;
+    const match::ChannelAffine affine = *match::ChannelAffineOf(last);
     std::vector<std::string> added;
     for (const auto& [name, values] : {std::make_pair("post_scale", affine.scale), {"post_shift", affine.shift}}) {
       Tensor tensor(DType::kF32, {static_cast<int64_t>(values.size())});
       std::copy(values.begin(), values.end(), tensor.data<float>());
-      added.push_back(graph_.AddParameter(absl::StrCat(plan.affine->name(), ".", name),
+      added.push_back(graph_.AddParameter(absl::StrCat(last.name(), ".", name),
                                           std::make_shared<const Tensor>(std::move(tensor))));
       AddArgument(plan, name, nullptr, graph_.FindParameterOrNull(added.back()));
     }
@@ -420,7 +424,7 @@ class Lowering {
       for (const std::string& name : added) graph_.EraseParameter(name);
       return nullptr;
     }
-    const std::string name = plan.affine->name();
+    const std::string name = last.name();
     ASSIGN_OR_RETURN(Node * lowered, Rewrite(plan, std::move(call)));
     remarks_.Applied(*lowered, absl::StrCat(lowered->op()->name, " with %", name, ", kernel ", accepted->variant));
     return lowered;
@@ -498,12 +502,12 @@ class Lowering {
       quantize->ReplaceAllUsesWith(plan.node);
       graph_.Erase(quantize);
     }
-    if (plan.affine != nullptr) {
-      const std::vector<Node*> operands = plan.affine->operands();
+    for (size_t i = plan.affines.size(); i-- > 0;) {
+      const std::vector<Node*> operands = plan.affines[i]->operands();
       HashSet<Node*> constants(operands.begin(), operands.end());
-      graph_.Erase(plan.affine);
+      graph_.Erase(plan.affines[i]);
       for (Node* constant : operands) {
-        if (constant != plan.node && constants.erase(constant) > 0) EraseIfDead(constant);
+        if (constant->kind() == ir::NodeKind::kGetAttr && constants.erase(constant) > 0) EraseIfDead(constant);
       }
     }
     const ir::Module* module = plan.node->module();

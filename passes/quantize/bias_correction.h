@@ -1,27 +1,35 @@
-// What rounding a layer's weight to codes adds to its outputs in the mean, which its bias can take back.
+// What rounding a layer's weight and input to codes adds to its outputs in the mean, which its bias can take back.
 #ifndef FUSELAGE_PASSES_QUANTIZE_BIAS_CORRECTION_H_
 #define FUSELAGE_PASSES_QUANTIZE_BIAS_CORRECTION_H_
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "passes/core/pass.h"
+#include "passes/quantize/scales.h"
 
 namespace fuselage::quantize {
 
 struct RoundedWeight {
-  std::string module;  // Its path; the weight is f32 [output channels, ...].
+  std::string module;  // Its path: a conv2d or a linear; the weight is f32 [output channels, ...].
   const Tensor* codes = nullptr;
 };
 
-// For each, by output channel: E[layer(x, codes - weight)] over the calibration samples, the positions of the output and
-// the module's call sites. x is what the FP32 network computes (Nagel et al., "Data-Free Quantization Through Weight
-// Equalization and Bias Correction", ICCV 2019, section 4.2, with samples in place of batch norm's statistics).
+// How a call's input is rounded; nothing where the samples do not tell, as of rows with scales of their own.
+using InputCodes = std::function<std::optional<Codes>(const ir::Node& call)>;
+
+// For each, by output channel: E[layer(codes of x, codes of weight) - layer(x, weight)] over the calibration samples,
+// the positions of the output and the module's call sites. x is what the FP32 network computes (Nagel et al.,
+// "Data-Free Quantization Through Weight Equalization and Bias Correction", ICCV 2019, section 4.2, with samples in
+// place of batch norm's statistics). A layer is linear in x, so means of x are enough: one run of the FP32 network, and
+// two sums for each element that a layer reads.
 absl::StatusOr<std::vector<std::vector<double>>> MeanErrors(const ir::Graph& graph,
                                                             absl::Span<const RoundedWeight> weights,
-                                                            passes::Runner& runner);
+                                                            const InputCodes& input_codes, passes::Runner& runner);
 
 }  // namespace fuselage::quantize
 

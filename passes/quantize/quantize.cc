@@ -346,8 +346,8 @@ std::vector<QuantizedWeight> QuantizeWeights(const QuantizeOptions& options, con
 using Biases = HashMap<const ir::Module*, Tensor>;
 
 // The bias of each module with one result less the mean error of its codes.
-absl::StatusOr<Biases> CorrectedBiases(const std::vector<QuantizedWeight>& weights, const ir::Graph& graph,
-                                       passes::Runner& runner) {
+absl::StatusOr<Biases> CorrectedBiases(const std::vector<QuantizedWeight>& weights, const InputCodes& input_codes,
+                                       const ir::Graph& graph, passes::Runner& runner) {
   std::vector<ir::Module*> modules;
   std::vector<RoundedWeight> rounded;
   for (const QuantizedWeight& weight : weights) {
@@ -357,7 +357,7 @@ absl::StatusOr<Biases> CorrectedBiases(const std::vector<QuantizedWeight>& weigh
   }
   Biases biases;
   if (rounded.empty()) return biases;
-  ASSIGN_OR_RETURN(const std::vector<std::vector<double>> errors, MeanErrors(graph, rounded, runner));
+  ASSIGN_OR_RETURN(const std::vector<std::vector<double>> errors, MeanErrors(graph, rounded, input_codes, runner));
   for (size_t i = 0; i < modules.size(); ++i) {
     const auto& parameters = modules[i]->parameters;
     const auto it = parameters.find("bias");
@@ -439,7 +439,11 @@ absl::Status Apply(const QuantizeOptions& options, const Selection& selection, c
   Biases biases;
   if (options.correct_bias() && !weights.empty()) {
     if (runner == nullptr) return UsageError("correct_bias needs calibration data: the caller gives none");
-    ASSIGN_OR_RETURN(biases, CorrectedBiases(weights, graph, *runner));
+    const auto input_codes = [&](const Node& call) -> std::optional<Codes> {
+      if (IsPerToken(call, selection)) return std::nullopt;
+      return codes_of.at(selection.group_of.at(call.operand(0)));
+    };
+    ASSIGN_OR_RETURN(biases, CorrectedBiases(weights, input_codes, graph, *runner));
   }
   for (const Edge& edge : selection.edges) {
     RETURN_IF_ERROR(InsertPair(edge, codes_of.at(selection.group_of.at(edge.value)), graph));

@@ -13,8 +13,8 @@
 #include "ir/base/hash_map.h"
 #include "ir/match/properties.h"
 #include "passes/core/quantized_form.h"
+#include "passes/quantize/rows.h"
 #include "passes/weight_rounding/hessian.h"
-#include "passes/weight_rounding/rows.h"
 
 namespace fuselage::weight_rounding {
 namespace {
@@ -34,7 +34,7 @@ struct Layer {
   const Tensor* weight;
   std::vector<Node*> calls;  // In the graph's order.
 
-  int64_t groups() const { return GroupsOf(*calls[0]); }
+  int64_t groups() const { return quantize::GroupsOf(*calls[0]); }
   int64_t size() const { return weight->num_elements() / weight->dim(0); }
   int64_t bytes() const { return groups() * size() * size() * int64_t{sizeof(double)}; }
 };
@@ -130,7 +130,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const Hessians>>> Sample(const std::v
               Annotate(CheckFinite(*tensors[i]), absl::StrCat("sample ", sample, ": %", values[i]->name())));
         }
         for (const Reading& reading : readings) {
-          ForEachRows(*reading.call, *tensors[reading.value],
+          quantize::ForEachRows(*reading.call, *tensors[reading.value],
                       [&](int64_t group, absl::Span<const float> rows) { (*reading.sums)[group].Add(rows); });
         }
         return absl::OkStatus();

@@ -1,8 +1,8 @@
-#include "passes/weight_rounding/rows.h"
+#include "passes/quantize/rows.h"
 
 #include <vector>
 
-namespace fuselage::weight_rounding {
+namespace fuselage::quantize {
 namespace {
 
 // A conv2d's geometry: output o of an axis has its taps at o * stride - begin + t * dilation.
@@ -55,4 +55,4 @@ void ForEachRows(const ir::Node& call, const Tensor& input,
   }
 }
 
-}  // namespace fuselage::weight_rounding
+}  // namespace fuselage::quantize

@@ -1,4 +1,4 @@
-#include "passes/weight_rounding/rows.h"
+#include "passes/quantize/rows.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include "ir/text.h"
 #include "passes/quantize/seeded_runner.h"
 
-namespace fuselage::weight_rounding {
+namespace fuselage::quantize {
 namespace {
 
 // Rows times the weights are what %y computes of %x.
@@ -23,7 +23,7 @@ void ExpectRowsGiveOutputs(const std::string& text) {
   ops::RegisterAll(ops);
   const absl::StatusOr<std::unique_ptr<ir::Graph>> graph = ir::Parse(text, ops);
   ASSERT_OK(graph);
-  const std::vector<Tensor> inputs = quantize::SeededInputs(**graph, 0);
+  const std::vector<Tensor> inputs = SeededInputs(**graph, 0);
   const Tensor output = (*interpreter::Run(**graph, inputs))[0];
   const ir::Node& call = *(*graph)->FindNodeOrNull("y");
   const Tensor& weight = *(*graph)->ParameterOfOrNull(call, "weight");
@@ -69,4 +69,4 @@ TEST(RowsTest, OfAConvolution) {
 }
 
 }  // namespace
-}  // namespace fuselage::weight_rounding
+}  // namespace fuselage::quantize

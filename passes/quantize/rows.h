@@ -1,6 +1,6 @@
 // What the weights of a layer are multiplied by, as rows with an element for each weight of an output channel.
-#ifndef FUSELAGE_PASSES_WEIGHT_ROUNDING_ROWS_H_
-#define FUSELAGE_PASSES_WEIGHT_ROUNDING_ROWS_H_
+#ifndef FUSELAGE_PASSES_QUANTIZE_ROWS_H_
+#define FUSELAGE_PASSES_QUANTIZE_ROWS_H_
 
 #include <cstdint>
 #include <functional>
@@ -9,7 +9,7 @@
 #include "ir/base/tensor.h"
 #include "ir/graph.h"
 
-namespace fuselage::weight_rounding {
+namespace fuselage::quantize {
 
 // Groups of output channels that read inputs of their own: a conv2d's.
 int64_t GroupsOf(const ir::Node& call);
@@ -20,6 +20,6 @@ int64_t GroupsOf(const ir::Node& call);
 void ForEachRows(const ir::Node& call, const Tensor& input,
                  const std::function<void(int64_t group, absl::Span<const float> rows)>& visit);
 
-}  // namespace fuselage::weight_rounding
+}  // namespace fuselage::quantize
 
-#endif  // FUSELAGE_PASSES_WEIGHT_ROUNDING_ROWS_H_
+#endif  // FUSELAGE_PASSES_QUANTIZE_ROWS_H_
