@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/wide_math.h"
 
 namespace fuselage::equalization {
 namespace {
@@ -59,10 +60,10 @@ std::vector<double> RelativeWeights(absl::Span<const Reader> readers, int64_t ch
   return largest;
 }
 
-double TotalNoise(absl::Span<const Reader> readers, absl::Span<const int> exponents) {
+double MeanLogNoise(absl::Span<const Reader> readers, absl::Span<const int> exponents) {
   double noise = 0;
-  for (const Reader& reader : readers) noise += RelativeNoise(reader, exponents);
-  return noise;
+  for (const Reader& reader : readers) noise += LogNoise(reader, exponents);
+  return noise / readers.size();
 }
 
 }  // namespace
@@ -99,7 +100,7 @@ int CeilingExponent(double x) {
   return std::frexp(x, &exponent) == 0.5 ? exponent - 1 : exponent;
 }
 
-double RelativeNoise(const Reader& reader, absl::Span<const int> exponents) {
+double LogNoise(const Reader& reader, absl::Span<const int> exponents) {
   const ChannelStatistics& input = *reader.input;
   double min = 0, max = 0;
   for (int64_t c = 0; c < input.channels(); ++c) {
@@ -124,7 +125,7 @@ double RelativeNoise(const Reader& reader, absl::Span<const int> exponents) {
     }
     if (signal == 0) continue;
     const double weight_step = largest / 127;
-    sum += (input_step * input_step * weights + weight_step * weight_step * inputs) / 12 / signal;
+    sum += wide::Log((input_step * input_step * weights + weight_step * weight_step * inputs) / 12 / signal);
     ++outputs;
   }
   return outputs == 0 ? 0 : sum / outputs;
@@ -154,19 +155,19 @@ ChannelScales ChooseScales(absl::Span<const Reader> readers, absl::Span<const in
   }
   const std::vector<double> weights = RelativeWeights(readers, channels);
   ChannelScales best{std::vector<int>(channels)};
-  const double noise_before = TotalNoise(readers, best.exponents);
+  const double noise_before = MeanLogNoise(readers, best.exponents);
   double least = noise_before;
   for (int quarters = 0; quarters <= 4; ++quarters) {
     std::vector<int> exponents = BalancingExponents(ranges, weights, 2 * quarters);
     const int most = limits.empty() ? 0 : *std::max_element(exponents.begin(), exponents.end());
     for (size_t c = 0; c < limits.size(); ++c) exponents[c] = std::clamp(exponents[c] - most, limits[c], 0);
-    const double noise = TotalNoise(readers, exponents);
+    const double noise = MeanLogNoise(readers, exponents);
     if (noise < least) {
       least = noise;
       best.exponents = std::move(exponents);
     }
   }
-  if (least > 0) best.gain_db = 10 * std::log10(noise_before / least);
+  best.gain_db = (noise_before - least) * 10 / M_LN10;
   return best;
 }
 

@@ -53,18 +53,19 @@ std::vector<int> BalancingExponents(absl::Span<const double> ranges, absl::Span<
 struct ChannelScales {
   // Channel c is divided by 2^exponents[c] where it is written, and multiplied where it is read.
   std::vector<int> exponents;
-  double gain_db = 0;  // By how much the readers' noise falls, by the model of RelativeNoise.
+  double gain_db = 0;  // By how much the readers' noise falls, by the model of LogNoise.
 };
 
 // `limits`: an exponent is at least limits[c] and at most 0; empty: no limits. Exponents 0 where nothing is gained.
 ChannelScales ChooseScales(absl::Span<const Reader> readers, absl::Span<const int> limits);
 
-// The layers' noise over their signal, as powers: the mean over the outputs of
+// The layer's noise over its signal, as powers: the mean over the outputs of the logarithm of
 //   (step of the input)^2 / 12 * sum w^2  +  (step of the output's weights)^2 / 12 * sum E[x^2]
-// over sum w^2 E[x^2].
+// over sum w^2 E[x^2]. The mean of the ratios themselves would follow outputs with next to no signal, as a depthwise
+// layer's dead channels are.
 // Codes of the input span its range, weights have a step for each output; rounding errors count as uniform and
 // independent.
-double RelativeNoise(const Reader& reader, absl::Span<const int> exponents);
+double LogNoise(const Reader& reader, absl::Span<const int> exponents);
 
 // The exponent of the power of two nearest to `x` > 0, by ratio.
 int NearestExponent(double x);

@@ -3,7 +3,6 @@
 #define FUSELAGE_PASSES_QUANTIZE_BIAS_CORRECTION_H_
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +18,8 @@ struct RoundedWeight {
   const Tensor* codes = nullptr;
 };
 
-// How a call's input is rounded; nothing where the samples do not tell, as of rows with scales of their own.
-using InputCodes = std::function<std::optional<Codes>(const ir::Node& call)>;
+// How a call's input is rounded.
+using InputCodes = std::function<Codes(const ir::Node& call)>;
 
 // For each, by output channel: E[layer(codes of x, codes of weight) - layer(x, weight)] over the calibration samples,
 // the positions of the output and the module's call sites. x is what the FP32 network computes (Nagel et al.,
@@ -30,6 +29,14 @@ using InputCodes = std::function<std::optional<Codes>(const ir::Node& call)>;
 absl::StatusOr<std::vector<std::vector<double>>> MeanErrors(const ir::Graph& graph,
                                                             absl::Span<const RoundedWeight> weights,
                                                             const InputCodes& input_codes, passes::Runner& runner);
+
+// The same, but for layers whose errors a file of `cache_folder` has for this graph and these samples; that file gets
+// those of the others. No folder, or samples without a key: nothing is kept.
+absl::StatusOr<std::vector<std::vector<double>>> KeptMeanErrors(const ir::Graph& graph,
+                                                                absl::Span<const RoundedWeight> weights,
+                                                                const InputCodes& input_codes, passes::Runner& runner,
+                                                                const std::string& cache_folder,
+                                                                passes::Remarks& remarks);
 
 }  // namespace fuselage::quantize
 

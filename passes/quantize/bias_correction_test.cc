@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <optional>
 
 #include "absl/strings/substitute.h"
 #include "ir/ops/register_all.h"
@@ -52,18 +51,16 @@ constexpr char kConv[] = R"(graph @g {
 })";
 
 // The graph with the weight of its conv2d rounded, and what that reads.
-absl::StatusOr<std::unique_ptr<ir::Graph>> Rounded(const ir::Graph& graph, const Tensor& weight,
-                                                   const std::optional<Codes>& input) {
+absl::StatusOr<std::unique_ptr<ir::Graph>> Rounded(const ir::Graph& graph, const Tensor& weight, const Codes& input) {
   std::unique_ptr<ir::Graph> rounded = graph.Clone();
   ir::Module* conv = rounded->FindModuleOrNull("conv");
   const std::string name = rounded->AddParameter("r", std::make_shared<const Tensor>(Dequantized(weight)));
   RETURN_IF_ERROR(rounded->UpdateModule(conv, "conv2d", conv->attributes, {{"bias", "b"}, {"weight", name}}));
-  if (!input) return rounded;
   ir::Node* call = rounded->FindNodeOrNull("y");
   ASSIGN_OR_RETURN(ir::Node * codes, rounded->AddFunction("codes", "quantize", {call->operand(0)},
-                                                          {{"dtype", input->dtype},
-                                                           {"scales", std::vector<double>{Spelled(input->scale)}},
-                                                           {"zero_points", std::vector<int64_t>{input->zero_point}}},
+                                                          {{"dtype", input.dtype},
+                                                           {"scales", std::vector<double>{Spelled(input.scale)}},
+                                                           {"zero_points", std::vector<int64_t>{input.zero_point}}},
                                                           call));
   ASSIGN_OR_RETURN(ir::Node * floats, rounded->AddFunction("floats", "dequantize", {codes}, {}, call));
   call->set_operand(0, floats);
@@ -73,10 +70,9 @@ absl::StatusOr<std::unique_ptr<ir::Graph>> Rounded(const ir::Graph& graph, const
 TEST_F(BiasCorrectionTest, IsTheMeanOfWhatRoundingAdds) {
   const auto graph = Parse(absl::Substitute(kConv, "f32[4,3,3,3] = seed(2)"));
   for (const auto mode : {QuantizeOptions::PER_CHANNEL, QuantizeOptions::PER_TENSOR}) {
-    // As they come; the largest saturate; nothing does; all but 0 do.
-    for (const std::optional<Codes>& input :
-         {std::optional<Codes>(), std::optional(Codes{DType::kU8, 0.002f, 0}),
-          std::optional(Codes{DType::kI8, 0.02f, -9}), std::optional(Codes{DType::kI8, 0.1f, 127})}) {
+    // The largest saturate; nothing does; all but 0 do.
+    for (const Codes input :
+         {Codes{DType::kU8, 0.002f, 0}, Codes{DType::kI8, 0.02f, -9}, Codes{DType::kI8, 0.1f, 127}}) {
       const Tensor& weight = *graph->FindParameterOrNull("w")->tensor;
       const Tensor codes = QuantizeWeight(weight, WeightScales({&weight, nullptr, 0.1f, mode}), mode);
       const auto input_codes = [&](const ir::Node&) { return input; };
@@ -111,8 +107,8 @@ TEST_F(BiasCorrectionTest, CountsEveryCallSiteOfALinear) {
   Tensor codes(type);
   codes.data<int8_t>()[0] = 127;
   codes.data<int8_t>()[1] = 52;
-  const auto as_they_come = [](const ir::Node&) { return std::optional<Codes>(); };
-  ASSERT_OK_AND_ASSIGN(const auto errors, MeanErrors(*graph, {{"fc", &codes}}, as_they_come, runner_));
+  const auto exact = [](const ir::Node&) { return Codes{DType::kU8, 1, 0}; };  // Of whole numbers.
+  ASSERT_OK_AND_ASSIGN(const auto errors, MeanErrors(*graph, {{"fc", &codes}}, exact, runner_));
   EXPECT_NEAR(errors[0][0], 0.01 * (1 + 3 + 2 + 6) / 4, 1e-6);
 }
 

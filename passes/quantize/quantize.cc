@@ -345,19 +345,25 @@ std::vector<QuantizedWeight> QuantizeWeights(const QuantizeOptions& options, con
 
 using Biases = HashMap<const ir::Module*, Tensor>;
 
-// The bias of each module with one result less the mean error of its codes.
-absl::StatusOr<Biases> CorrectedBiases(const std::vector<QuantizedWeight>& weights, const InputCodes& input_codes,
-                                       const ir::Graph& graph, passes::Runner& runner) {
+// The bias of each conv2d and linear that reads codes less their mean error and that of its own.
+absl::StatusOr<Biases> CorrectedBiases(const std::vector<QuantizedWeight>& weights, const Selection& selection,
+                                       const CodesOf& codes_of, const ir::Graph& graph, passes::Runner& runner,
+                                       const std::string& cache_folder, Remarks& remarks) {
   std::vector<ir::Module*> modules;
   std::vector<RoundedWeight> rounded;
   for (const QuantizedWeight& weight : weights) {
-    if (!(*weight.module->call_sites.begin())->type().is_tensor()) continue;
+    const ir::Module& module = *weight.module;
+    const bool by_rows = std::any_of(module.call_sites.begin(), module.call_sites.end(),
+                                     [&](const Node* call) { return IsPerToken(*call, selection); });
+    if (by_rows || (module.op->name != "conv2d" && module.op->name != "linear")) continue;
     modules.push_back(weight.module);
     rounded.push_back({weight.module->path, weight.codes.get()});
   }
   Biases biases;
   if (rounded.empty()) return biases;
-  ASSIGN_OR_RETURN(const std::vector<std::vector<double>> errors, MeanErrors(graph, rounded, input_codes, runner));
+  const auto input_codes = [&](const Node& call) { return codes_of.at(selection.group_of.at(call.operand(0))); };
+  ASSIGN_OR_RETURN(const std::vector<std::vector<double>> errors,
+                   KeptMeanErrors(graph, rounded, input_codes, runner, cache_folder, remarks));
   for (size_t i = 0; i < modules.size(); ++i) {
     const auto& parameters = modules[i]->parameters;
     const auto it = parameters.find("bias");
@@ -429,21 +435,17 @@ absl::Status InsertRowScales(const Edge& edge, HashMap<const Node*, Node*>& done
   return absl::OkStatus();
 }
 
+// `runner` null: biases stay as they are.
 absl::Status Apply(const QuantizeOptions& options, const Selection& selection, const Ranges& ranges,
-                   passes::Runner* runner, ir::Graph& graph, Remarks& remarks) {
+                   passes::Runner* runner, const std::string& cache_folder, ir::Graph& graph, Remarks& remarks) {
   const CodesOf codes_of = ChooseCodes(options, selection, ranges, remarks);
   for (const Node* node : selection.nodes) {
     remarks.Applied(*node, Describe(*node, selection, codes_of, options));
   }
   const std::vector<QuantizedWeight> weights = QuantizeWeights(options, selection, codes_of, graph);
   Biases biases;
-  if (options.correct_bias() && !weights.empty()) {
-    if (runner == nullptr) return UsageError("correct_bias needs calibration data: the caller gives none");
-    const auto input_codes = [&](const Node& call) -> std::optional<Codes> {
-      if (IsPerToken(call, selection)) return std::nullopt;
-      return codes_of.at(selection.group_of.at(call.operand(0)));
-    };
-    ASSIGN_OR_RETURN(biases, CorrectedBiases(weights, input_codes, graph, *runner));
+  if (runner != nullptr) {
+    ASSIGN_OR_RETURN(biases, CorrectedBiases(weights, selection, codes_of, graph, *runner, cache_folder, remarks));
   }
   for (const Edge& edge : selection.edges) {
     RETURN_IF_ERROR(InsertPair(edge, codes_of.at(selection.group_of.at(edge.value)), graph));
@@ -494,7 +496,8 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
     for (const std::string& linear : outliers.per_token) options.add_per_token(linear);
     whole_ranges = WithShared(all, std::move(found.ranges));
   }
-  const auto quantize = [&](KeptInFloat kept, ir::Graph& graph, Remarks& remarks) -> absl::StatusOr<Selection> {
+  const auto quantize = [&](KeptInFloat kept, passes::Runner* bias_runner, ir::Graph& graph,
+                            Remarks& remarks) -> absl::StatusOr<Selection> {
     for (const auto& outlier : outliers.kept) kept.insert(outlier);
     ASSIGN_OR_RETURN(Selection selection, SelectWithTransposed(options, graph, four_bits, remarks, kept));
     if (IsEmpty(selection)) return selection;
@@ -503,7 +506,7 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
       ASSIGN_OR_RETURN(Statistics found, Sample(options, graph, selection, {}, runner_, cache_folder_, remarks));
       ranges = std::move(found.ranges);
     }
-    RETURN_IF_ERROR(Apply(options, selection, ranges, runner_, graph, remarks));
+    RETURN_IF_ERROR(Apply(options, selection, ranges, bias_runner, cache_folder_, graph, remarks));
     return selection;
   };
   KeptInFloat kept;
@@ -513,7 +516,7 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
     }
     const auto quantized = [&](const KeptInFloat& kept) -> absl::StatusOr<std::unique_ptr<ir::Graph>> {
       std::unique_ptr<ir::Graph> copy = graph.Clone();
-      RETURN_IF_ERROR(quantize(kept, *copy, tentative).status());
+      RETURN_IF_ERROR(quantize(kept, /*bias_runner=*/nullptr, *copy, tentative).status());
       return copy;
     };
     const std::unique_ptr<ir::Graph> selected = graph.Clone();
@@ -521,7 +524,9 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
                      SelectWithTransposed(options, *selected, four_bits, tentative, outliers.kept));
     ASSIGN_OR_RETURN(kept, FasterInFloat(*selected, selection, quantized, *profiler_, remarks));
   }
-  ASSIGN_OR_RETURN(const Selection selection, quantize(std::move(kept), graph, remarks));
+  const bool correct_bias = !options.has_correct_bias() || options.correct_bias();
+  ASSIGN_OR_RETURN(const Selection selection,
+                   quantize(std::move(kept), correct_bias ? runner_ : nullptr, graph, remarks));
   return !IsEmpty(selection);
 }
 

@@ -174,27 +174,63 @@ absl::Status CheckGrid(const Tensor& weight, const Tensor& values) {
   return absl::OkStatus();
 }
 
-// The bias of a module over the least step of its inputs, by channel; empty where it has no such.
-std::vector<double> BiasUnits(const ir::Module& module, const ir::Graph& graph) {
-  const auto bias = module.parameters.find("bias");
-  if (bias == module.parameters.end()) return {};
+// The bias that a module had over the least step of its inputs, by channel; empty where it had no such.
+std::vector<double> BiasUnits(const ir::Module& module, const ir::Module& old, const ir::Graph& before) {
+  const auto bias = old.parameters.find("bias");
+  if (bias == old.parameters.end()) return {};
   double step = std::numeric_limits<double>::infinity();
   for (const ir::Node* call : module.call_sites) {
     const ir::Node& input = *call->operand(0);
     if (IsPair(input)) step = std::min<double>(step, input.operand(0)->tensor_type().quant->scale());
   }
-  std::vector<double> units = ToDoubles(*graph.FindParameterOrNull(bias->second)->tensor);
+  std::vector<double> units = ToDoubles(*before.FindParameterOrNull(bias->second)->tensor);
   for (double& unit : units) unit /= step;
   return units;
 }
 
-absl::Status CheckWeights(const ir::Graph& before, const ir::Graph& after) {
+// A corrected bias takes back no more than half a step of the input and half a step of the weight make of the largest
+// input.
+absl::Status CheckBias(const ir::Module& module, const Tensor& bias, const ir::Module& old, const ir::Graph& before,
+                       const ir::Graph& after, const std::map<std::string, Extent>& extents) {
+  double step = 0, largest = 0;  // Of all calls' inputs.
+  for (const ir::Node* call : module.call_sites) {
+    const ir::Node& input = *call->operand(0);
+    if (!IsPair(input)) return absl::InternalError("a bias is corrected where the input is not rounded");
+    const Extent& extent = extents.at(input.operand(0)->operand(0)->name());
+    step = std::max<double>(step, input.operand(0)->tensor_type().quant->scale());
+    largest = std::max({largest, extent.max, -extent.min});
+  }
+  const Tensor& weight = *before.FindParameterOrNull(old.parameters.at("weight"))->tensor;
+  const QuantParams& params = *after.FindParameterOrNull(module.parameters.at("weight"))->tensor->type().quant;
+  const auto old_bias = old.parameters.find("bias");
+  const int64_t inner = weight.num_elements() / weight.dim(0);
+  for (int64_t c = 0; c < weight.dim(0); ++c) {
+    double most = 0;
+    for (int64_t i = c * inner; i < (c + 1) * inner; ++i) {
+      most += std::fabs(weight.At(i)) * step / 2 + (largest + step / 2) * params.scales[c] / 2;
+    }
+    const double was =
+        old_bias == old.parameters.end() ? 0 : before.FindParameterOrNull(old_bias->second)->tensor->At(c);
+    if (std::fabs(bias.At(c) - was) <= most * (1 + 1e-5) + std::fabs(was) * 1e-6) continue;
+    return absl::InternalError(
+        absl::StrFormat("channel %d was %g, is %g, and rounding moves it by %g at most", c, was, bias.At(c), most));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWeights(const ir::Graph& before, const ir::Graph& after,
+                          const std::map<std::string, Extent>& extents) {
   for (const auto& [path, module] : after.modules()) {
     for (const auto& [operand, name] : module->parameters) {
+      const ir::Module& was = *before.FindModuleOrNull(path);
       const Tensor& now = *after.FindParameterOrNull(name)->tensor;
-      const Tensor& old = *before.FindParameterOrNull(before.FindModuleOrNull(path)->parameters.at(operand))->tensor;
+      if (name == absl::StrCat(path, ".corrected_bias")) {
+        RETURN_IF_ERROR(Annotate(CheckBias(*module, now, was, before, after, extents), absl::StrCat("@", name)));
+        continue;
+      }
+      const Tensor& old = *before.FindParameterOrNull(was.parameters.at(operand))->tensor;
       if (now.SameBytes(old)) continue;
-      std::vector<double> bias_units = BiasUnits(*module, after);
+      std::vector<double> bias_units = BiasUnits(*module, was, before);
       if (now.type().quant && bias_units.size() != now.type().quant->scales.size()) bias_units.clear();
       const absl::Status status = now.type().quant ? CheckWeight(old, now, bias_units) : CheckGrid(old, now);
       RETURN_IF_ERROR(Annotate(status, absl::StrCat("@", name)));
@@ -214,7 +250,7 @@ absl::Status CheckRounding(const ir::Graph& given, const ir::Graph& after, passe
   for (const ir::Node* node = after.first(); node != nullptr; node = node->next()) {
     if (node->IsOp("quantize")) RETURN_IF_ERROR(CheckStep(*node, extents));
   }
-  return CheckWeights(before, after);
+  return CheckWeights(before, after, extents);
 }
 
 }  // namespace fuselage::testing
