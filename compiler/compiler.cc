@@ -17,6 +17,7 @@
 #include "ir/base/status.h"
 #include "passes/cleanup/cleanup.pb.h"
 #include "passes/conv_bn/conv_bn.pb.h"
+#include "passes/equalization/equalization.pb.h"
 #include "passes/fusion/fusion.pb.h"
 #include "passes/int8_fusion/int8_fusion.pb.h"
 #include "passes/lower/lower.pb.h"
@@ -133,6 +134,7 @@ PipelineConfig DefaultPipeline() {
   AddStep<ConvBnOptions>(&pipeline);
   AddStep<FusionOptions>(&pipeline);
   AddStep<VolumesOptions>(&pipeline);
+  AddStep<EqualizationOptions>(&pipeline);
   AddStep<QuantizeOptions>(&pipeline);
   AddStep<QuantLiftOptions>(&pipeline);
   AddStep<LowerOptions>(&pipeline);

@@ -188,7 +188,7 @@ TEST_F(CompilerTest, FromAFileToInt8) {
   EXPECT_THAT(NamesOf(network_.inputs()), ElementsAre("image", "scale"));
   EXPECT_THAT(NamesOf(network_.outputs()), ElementsAre("logits", "features"));
   ASSERT_OK_AND_ASSIGN(const Model model, Quantized());
-  EXPECT_EQ(model.reports().size(), 9);
+  EXPECT_EQ(model.reports().size(), 10);
   EXPECT_TRUE(network_.reports().empty());
   ASSERT_OK_AND_ASSIGN(Session session, Prepare(model));
   Tensor logits, features;
