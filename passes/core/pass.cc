@@ -16,17 +16,6 @@ absl::StatusOr<bool> Pass::Run(ir::Graph& graph, Remarks& remarks) const {
   return swept || *changed;
 }
 
-absl::Status ForFirstSamples(
-    Runner& runner, int most, const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
-    const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) {
-  const auto visit_first = [&](int sample, absl::Span<const Tensor* const> values) -> absl::Status {
-    RETURN_IF_ERROR(visit(sample, values));
-    return sample + 1 < most ? absl::OkStatus() : absl::CancelledError("enough samples");
-  };
-  const absl::Status status = runner.ForEachSample(graph, nodes, visit_first);
-  return absl::IsCancelled(status) ? absl::OkStatus() : status;
-}
-
 int64_t RemoveDeadNodes(ir::Graph& graph) {
   int64_t removed = 0;
   // Backwards: when a node goes, its operands' uses are already counted down before they are visited.

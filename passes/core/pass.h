@@ -80,11 +80,6 @@ class Runner {
   virtual std::string DataKey() const { return ""; }
 };
 
-// `runner`'s ForEachSample of the first `most` samples.
-absl::Status ForFirstSamples(
-    Runner& runner, int most, const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
-    const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit);
-
 // Times graphs on the machine that they are to run on.
 class Profiler {
  public:

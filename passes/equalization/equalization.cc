@@ -24,9 +24,6 @@ using passes::Remarks;
 // A decibel: what is scaled loses its plain weights, which should gain something.
 constexpr double kLeastGain = 1;
 
-// Powers of two want no more exact ranges than so many samples give.
-constexpr int kSamples = 32;
-
 using Statistics = HashMap<const Node*, ChannelStatistics>;
 
 // Statistics of what the readers read and the clamps leave.
@@ -49,15 +46,15 @@ absl::StatusOr<Statistics> Sample(const std::vector<ChannelGroup>& groups, const
     for (const auto& [clamp, max, axis] : group.clamps) add(clamp, group.channels, axis);
   }
   int samples = 0;
-  const auto visit = [&](int sample, absl::Span<const Tensor* const> values) -> absl::Status {
-    ++samples;
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      const absl::Status status = statistics[i].Add(*values[i]);
-      if (!status.ok()) return Annotate(status, absl::StrCat("sample ", sample, ": %", nodes[i]->name()));
-    }
-    return absl::OkStatus();
-  };
-  RETURN_IF_ERROR(passes::ForFirstSamples(*runner, kSamples, graph, nodes, visit));
+  RETURN_IF_ERROR(
+      runner->ForEachSample(graph, nodes, [&](int sample, absl::Span<const Tensor* const> values) -> absl::Status {
+        ++samples;
+        for (size_t i = 0; i < nodes.size(); ++i) {
+          const absl::Status status = statistics[i].Add(*values[i]);
+          if (!status.ok()) return Annotate(status, absl::StrCat("sample ", sample, ": %", nodes[i]->name()));
+        }
+        return absl::OkStatus();
+      }));
   if (samples == 0) return UsageError("equalization needs calibration data: the calibration set is empty");
   Statistics by_node;
   for (size_t i = 0; i < nodes.size(); ++i) by_node.emplace(nodes[i], std::move(statistics[i]));

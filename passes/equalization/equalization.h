@@ -11,7 +11,7 @@
 // 1 / s stands instead, which in INT8 is part of the conv2d's rounding. Run the pass behind fusion: an FP32 network
 // that branches off there has no such products.
 //
-// s[c] balances the range r[c] of the channel in the first 32 calibration samples with the largest weight w[c] that
+// s[c] balances the range r[c] of the channel in the calibration samples with the largest weight w[c] that
 // reads it: s = r^a / w^(1-a), with the a of 0, 1/4 ... 1 for which the layers' outputs get the least noise by 8-bit
 // inputs and weights (as in Xiao et al., "SmoothQuant", ICML 2023, where a is chosen by hand). Every s is a power of
 // two, so no bit of the FP32 network changes, and nothing is scaled where that gains less than 1 dB.

@@ -10,7 +10,7 @@
 #include "kernels/int8/global_avg_pool_linear/global_avg_pool_linear.h"
 #include "kernels/int8/linear/variants.h"
 
-// The weights.
+// The weights, of the fingerprint 8a134d25208b8267.
 asm(R"asm(
   .pushsection .rodata
   .balign 64
