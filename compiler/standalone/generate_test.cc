@@ -11,6 +11,7 @@
 #include <iterator>
 #include <string>
 
+#include "absl/strings/str_replace.h"
 #include "compiler/compiler.h"
 #include "compiler/standalone/small_logits.h"
 #include "ir/testing/matchers.h"
@@ -46,6 +47,23 @@ TEST(GenerateTest, SmallLogitsAreTheReferences) {
   Tensor logits;
   ASSERT_OK(session.Run({{input, SeededTensor(model.inputs()[0].type, 1)}}, {{output, &logits}}));
   EXPECT_THAT(logits.values<float>(), ::testing::ElementsAreArray(kSmallLogits));
+}
+
+// A build that knows the file of the weights by what the compiler read would else keep the old ones.
+TEST(GenerateTest, OtherWeightsAreAnotherSource) {
+  std::string text = ReadBytes(kSmall + ".ir");
+  ASSERT_EQ(
+      absl::StrReplaceAll({{"param @stem.bias: f32[20] = seed(4)", "param @stem.bias: f32[20] = seed(104)"}}, &text),
+      1);
+  const std::string path = ::testing::TempDir() + "/other.ir";
+  std::ofstream(path) << text;
+  GenerateOptions options;
+  options.name = "small";
+  ASSERT_OK_AND_ASSIGN(const Model model, Load(kSmall + ".ir"));
+  ASSERT_OK_AND_ASSIGN(const Model other, Load(path));
+  ASSERT_OK_AND_ASSIGN(const Sources a, Generate(model, options));
+  ASSERT_OK_AND_ASSIGN(const Sources b, Generate(other, options));
+  EXPECT_NE(a.source, b.source);
 }
 
 TEST(GenerateTest, NamesKernelsOfTheInstructionSetsThatItIsFor) {
