@@ -54,9 +54,7 @@ bool HasHomogeneousSteps(const Node& node) {
   const auto steps = ParseElementwiseSteps(node.attribute("steps").as_strings(), node.num_operands());
   return steps.ok() && std::all_of(steps->begin(), steps->end(), [&](const ElementwiseStep& step) {
     const ir::OpSchema* op = node.graph().ops().FindOrNull(step.op);
-    const auto activation = step.attributes.find("activation");
-    return op != nullptr && op->homogeneous &&
-           (activation == step.attributes.end() || IsHomogeneous(*ParseActivation(activation->second.as_string())));
+    return op != nullptr && op->homogeneous;
   });
 }
 
