@@ -491,7 +491,7 @@ TEST(Harness, AModelNeedsNoConfig) {
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("tiny on "), HasSubstr("Random inputs; no dataset"), HasSubstr("int8")));
   const Results results = ReadResults(place.out);
   EXPECT_EQ(results.config(), "tiny");
-  EXPECT_EQ(results.passes_size(), 9);
+  EXPECT_EQ(results.passes_size(), 10);
   ASSERT_EQ(results.variants_size(), 2);
   EXPECT_GT(results.variants(1).snr_db(), 20);
   EXPECT_EQ(results.variants(1).measurements_size(), 1);
