@@ -1,12 +1,15 @@
 #include "passes/quantize/precision.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "passes/core/quantized_form.h"
 #include "passes/quantize/min_cut.h"
 
 namespace fuselage::quantize {
@@ -17,6 +20,8 @@ using passes::Profiler;
 
 // Measurements differ by about as much from one to the next: what is not faster by more stays in INT8.
 constexpr double kNoise = 0.02;
+// And those of a single call by more.
+constexpr double kNoiseOfACall = 0.05;
 
 // An element is read as a code and written as a float, or the other way around.
 constexpr double kConversionBytes = 5;
@@ -149,33 +154,92 @@ KeptInFloat WithReasons(const std::vector<const Node*>& nodes, const SecondsOf& 
   return kept;
 }
 
+// The modules whose weights may have seven bits, with the nodes that call them.
+std::map<std::string, std::vector<const Node*>> LayersOf(const Selection& selection) {
+  std::map<std::string, std::vector<const Node*>> layers;
+  for (const Node* node : selection.nodes) {
+    if (passes::WeightsOf(*node->op()).empty()) continue;
+    const ir::Module& module = *node->module();
+    if (!selection.four_bits.contains(module.parameters.at("weight"))) layers[module.path].push_back(node);
+  }
+  return layers;
+}
+
+// Those that are faster with seven bits than with eight, whose seconds become those with seven.
+SevenBits FasterWithSeven(const std::map<std::string, std::vector<const Node*>>& layers, const SecondsOf& seven,
+                          SecondsOf& seconds) {
+  SevenBits faster;
+  for (const auto& [path, nodes] : layers) {
+    double with_seven = 0, with_eight = 0;
+    for (const Node* node : nodes) {
+      with_seven += seven.at(node).int8;
+      with_eight += seconds.at(node).int8;
+    }
+    if (!(with_seven < with_eight * (1 - kNoiseOfACall))) continue;
+    faster[path] = absl::StrFormat("faster: %.3g ms, with eight %.3g ms", 1e3 * with_seven, 1e3 * with_eight);
+    for (const Node* node : nodes) seconds.at(node).int8 = seven.at(node).int8;
+  }
+  return faster;
+}
+
+// The nodes of `kept` of all that are selected, the layers of `seven_bits` of all that may have such.
+std::string Describe(const Precisions& precisions, size_t nodes, size_t layers) {
+  std::vector<std::string> parts;
+  if (!precisions.kept.empty()) parts.push_back(absl::StrCat(precisions.kept.size(), " of ", nodes, " in FP32"));
+  if (!precisions.seven_bits.empty()) {
+    parts.push_back(absl::StrCat("weights of ", precisions.seven_bits.size(), " of ", layers, " in seven bits"));
+  }
+  return absl::StrCat(precisions.kept.empty() ? "INT8" : "both", " (", absl::StrJoin(parts, ", "), ")");
+}
+
 }  // namespace
 
-absl::StatusOr<KeptInFloat> FasterInFloat(const ir::Graph& graph, const Selection& selection,
-                                          const MakeQuantized& make_quantized, Profiler& profiler,
-                                          passes::Remarks& remarks) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> quantized, make_quantized({}));
-  KeptInFloat all;
-  for (const Node* node : selection.nodes) all[node->name()] = "kept in FP32";
-  ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> in_float, make_quantized(all));
-  std::vector<const ir::Graph*> graphs = {quantized.get(), in_float.get()};
-  ASSIGN_OR_RETURN(std::vector<std::vector<Profiler::Call>> calls, profiler.Profile(graphs));
-  const SecondsOf seconds = Attribute(selection, /*f32=*/calls[1], /*int8=*/calls[0]);
-
+absl::StatusOr<Precisions> FastestPrecisions(const ir::Graph& graph, const Selection& selection, bool may_be_seven_bits,
+                                             const MakeQuantized& make_quantized, Profiler& profiler,
+                                             passes::Remarks& remarks) {
   struct Choice {
     std::string name;
-    KeptInFloat kept;
+    Precisions precisions;
+    std::unique_ptr<ir::Graph> graph;
   };
-  std::vector<Choice> choices = {{"INT8", {}},
-                                 {"FP32", WithReasons({selection.nodes.begin(), selection.nodes.end()}, seconds)}};
-  const std::vector<const Node*> some = CheapestInFloat(graph, seconds, SecondsPerByte(calls[0]));
-  std::unique_ptr<ir::Graph> mixed;
-  if (!some.empty() && some.size() < selection.nodes.size()) {
-    choices.push_back(
-        {absl::StrCat("both (", some.size(), " of ", selection.nodes.size(), " in FP32)"), WithReasons(some, seconds)});
-    ASSIGN_OR_RETURN(mixed, make_quantized(choices.back().kept));
-    graphs.push_back(mixed.get());
-    ASSIGN_OR_RETURN(calls, profiler.Profile(graphs));
+  std::vector<Choice> choices;
+  const auto add = [&](std::string name, Precisions precisions) -> absl::Status {
+    ASSIGN_OR_RETURN(std::unique_ptr<ir::Graph> made, make_quantized(precisions));
+    choices.push_back({std::move(name), std::move(precisions), std::move(made)});
+    return absl::OkStatus();
+  };
+  const auto profile = [&]() -> absl::StatusOr<std::vector<std::vector<Profiler::Call>>> {
+    std::vector<const ir::Graph*> graphs;
+    for (const Choice& choice : choices) graphs.push_back(choice.graph.get());
+    return profiler.Profile(graphs);
+  };
+  Precisions in_float, in_seven_bits;
+  for (const Node* node : selection.nodes) in_float.kept[node->name()] = "kept in FP32";
+  const auto layers = LayersOf(selection);
+  for (const auto& [path, nodes] : layers) in_seven_bits.seven_bits[path] = "";
+  RETURN_IF_ERROR(add("INT8", {}));
+  RETURN_IF_ERROR(add("FP32", std::move(in_float)));
+  const bool with_seven = may_be_seven_bits && !layers.empty();
+  if (with_seven) RETURN_IF_ERROR(add("", std::move(in_seven_bits)));
+  ASSIGN_OR_RETURN(std::vector<std::vector<Profiler::Call>> calls, profile());
+  SecondsOf seconds = Attribute(selection, /*f32=*/calls[1], /*int8=*/calls[0]);
+  choices[1].precisions.kept = WithReasons({selection.nodes.begin(), selection.nodes.end()}, seconds);
+  Precisions mixed;
+  if (with_seven) {
+    mixed.seven_bits = FasterWithSeven(layers, Attribute(selection, calls[1], calls[2]), seconds);
+    choices.pop_back();
+    calls.pop_back();
+  }
+  mixed.kept = WithReasons(CheapestInFloat(graph, seconds, SecondsPerByte(calls[0])), seconds);
+  for (const auto& [path, nodes] : layers) {
+    const auto is_kept = [&](const Node* node) { return mixed.kept.contains(node->name()); };
+    if (std::any_of(nodes.begin(), nodes.end(), is_kept)) mixed.seven_bits.erase(path);
+  }
+  const bool differs = !mixed.kept.empty() || !mixed.seven_bits.empty();
+  if (differs && mixed.kept.size() < selection.nodes.size()) {
+    std::string name = Describe(mixed, selection.nodes.size(), layers.size());
+    RETURN_IF_ERROR(add(std::move(name), std::move(mixed)));
+    ASSIGN_OR_RETURN(calls, profile());
   }
   size_t best = 0;
   std::string timed;
@@ -185,7 +249,7 @@ absl::StatusOr<KeptInFloat> FasterInFloat(const ir::Graph& graph, const Selectio
                     absl::StrFormat("%.3g ms", 1e3 * Total(calls[i])));
   }
   remarks.Note(absl::StrCat("fastest is ", choices[best].name, "; one run on one thread: ", timed));
-  return choices[best].kept;
+  return std::move(choices[best].precisions);
 }
 
 }  // namespace fuselage::quantize

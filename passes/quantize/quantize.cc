@@ -262,9 +262,14 @@ bool IsPerToken(const Node& node, const Selection& selection) {
 
 WeightFormat FormatOf(const QuantizeOptions& options) { return {options.weights(), options.group_size()}; }
 
+bool IsOfSevenBits(const Node& node, const Selection& selection) {
+  return node.module() != nullptr && selection.seven_bits.contains(node.module()->path);
+}
+
 // What the weight of a node becomes.
 WeightFormat FormatOf(const Node& node, const Selection& selection, const QuantizeOptions& options) {
-  const WeightFormat format = FormatOf(options);
+  WeightFormat format = FormatOf(options);
+  if (IsOfSevenBits(node, selection)) format.weights = QuantizeOptions::PER_CHANNEL_7_BITS;
   if (!IsPerToken(node, selection)) return format.in_groups() ? WeightFormat(QuantizeOptions::PER_CHANNEL) : format;
   const auto stored = selection.four_bits.find(node.module()->parameters.at("weight"));
   return stored == selection.four_bits.end() ? format : WeightFormat(QuantizeOptions::INT4, stored->second);
@@ -286,6 +291,9 @@ std::string Describe(const Node& node, const Selection& selection, const CodesOf
     const bool stored =
         node.module() != nullptr && selection.four_bits.contains(node.module()->parameters.at("weight"));
     absl::StrAppend(&text, "; weight ", Describe(FormatOf(node, selection, options)), stored ? ", as it was" : "");
+    if (IsOfSevenBits(node, selection)) {
+      absl::StrAppend(&text, ", ", selection.seven_bits.find(node.module()->path)->second);
+    }
   }
   return text;
 }
@@ -299,7 +307,7 @@ struct QuantizedWeight {
 };
 
 QuantizedWeight QuantizedOf(ir::Module* module, const ir::OperandSpec& operand, float input_scale,
-                            const QuantizeOptions& options, const ir::Graph& graph) {
+                            QuantizeOptions::Weights format, const ir::Graph& graph) {
   const auto parameter = [&](const std::string& name) {
     const auto it = module->parameters.find(name);
     return it == module->parameters.end() ? nullptr : graph.FindParameterOrNull(it->second)->tensor.get();
@@ -309,10 +317,9 @@ QuantizedWeight QuantizedOf(ir::Module* module, const ir::OperandSpec& operand, 
       bias != nullptr && bias->dtype() == DType::kF32 && bias->num_elements() == weight.dim(operand.channel_axis);
   const bool in_steps = plain_bias && std::isfinite(input_scale);
   QuantizedWeight quantized{module, &operand, {}, nullptr};
-  quantized.scales =
-      WeightScales({&weight, in_steps ? bias : nullptr, input_scale, options.weights(), operand.channel_axis});
+  quantized.scales = WeightScales({&weight, in_steps ? bias : nullptr, input_scale, format, operand.channel_axis});
   quantized.codes =
-      std::make_shared<const Tensor>(QuantizeWeight(weight, quantized.scales, options.weights(), operand.channel_axis));
+      std::make_shared<const Tensor>(QuantizeWeight(weight, quantized.scales, format, operand.channel_axis));
   return quantized;
 }
 
@@ -321,23 +328,26 @@ std::vector<QuantizedWeight> QuantizeWeights(const QuantizeOptions& options, con
                                              const CodesOf& codes_of, const ir::Graph& graph) {
   struct Fed {
     ir::Module* module;
+    QuantizeOptions::Weights format;
     float input_scale;  // The smallest that it is fed with; infinite where only runs know it.
   };
   std::vector<Fed> modules;
   HashMap<const ir::Module*, size_t> index;
   for (const Node* node : selection.nodes) {
-    if (passes::WeightsOf(*node->op()).empty() || FormatOf(*node, selection, options).in_groups()) continue;
+    if (passes::WeightsOf(*node->op()).empty()) continue;
+    const WeightFormat format = FormatOf(*node, selection, options);
+    if (format.in_groups()) continue;
     const bool per_token = IsPerToken(*node, selection);
     const float scale =
         per_token ? std::numeric_limits<float>::infinity() : codes_of.at(selection.group_of.at(node->operand(0))).scale;
     const auto [it, added] = index.emplace(node->module(), modules.size());
-    if (added) modules.push_back({node->module(), scale});
+    if (added) modules.push_back({node->module(), format.weights, scale});
     modules[it->second].input_scale = std::min(modules[it->second].input_scale, scale);
   }
   std::vector<QuantizedWeight> weights;
   for (const Fed& fed : modules) {
     for (const ir::OperandSpec* operand : passes::WeightsOf(*fed.module->op)) {
-      weights.push_back(QuantizedOf(fed.module, *operand, fed.input_scale, options, graph));
+      weights.push_back(QuantizedOf(fed.module, *operand, fed.input_scale, fed.format, graph));
     }
   }
   return weights;
@@ -481,10 +491,13 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
     remarks.Note(*node, "the graph is quantized already: taken as it is, not calibrated");
     return false;
   }
-  RETURN_IF_ERROR(CheckFormat(FormatOf(options_)));
+  QuantizeOptions options = options_;
+  const bool by_time = options.precision() == QuantizeOptions::FASTEST;
+  const bool may_be_seven_bits = by_time && options.weights() == QuantizeOptions::PER_CHANNEL_7_OR_8_BITS;
+  if (may_be_seven_bits) options.set_weights(QuantizeOptions::PER_CHANNEL);
+  RETURN_IF_ERROR(CheckFormat(FormatOf(options)));
   FourBitWeights four_bits;
   Remarks tentative;  // What is said of a selection that samples and times may change.
-  QuantizeOptions options = options_;
   const std::unique_ptr<ir::Graph> whole = graph.Clone();
   ASSIGN_OR_RETURN(const Selection all, SelectWithTransposed(options, *whole, four_bits, tentative));
   Ranges whole_ranges;  // Of the graph with all in INT8.
@@ -496,11 +509,13 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
     for (const std::string& linear : outliers.per_token) options.add_per_token(linear);
     whole_ranges = WithShared(all, std::move(found.ranges));
   }
-  const auto quantize = [&](KeptInFloat kept, passes::Runner* bias_runner, ir::Graph& graph,
+  const auto quantize = [&](const Precisions& precisions, passes::Runner* bias_runner, ir::Graph& graph,
                             Remarks& remarks) -> absl::StatusOr<Selection> {
+    KeptInFloat kept = precisions.kept;
     for (const auto& outlier : outliers.kept) kept.insert(outlier);
     ASSIGN_OR_RETURN(Selection selection, SelectWithTransposed(options, graph, four_bits, remarks, kept));
     if (IsEmpty(selection)) return selection;
+    selection.seven_bits = precisions.seven_bits;
     Ranges ranges = whole_ranges;
     if (KeepsTransposed(graph, kept)) {
       ASSIGN_OR_RETURN(Statistics found, Sample(options, graph, selection, {}, runner_, cache_folder_, remarks));
@@ -509,24 +524,24 @@ absl::StatusOr<bool> Quantize::RunImpl(ir::Graph& graph, Remarks& remarks) const
     RETURN_IF_ERROR(Apply(options, selection, ranges, bias_runner, cache_folder_, graph, remarks));
     return selection;
   };
-  KeptInFloat kept;
-  if (options.precision() == QuantizeOptions::FASTEST && !IsEmpty(all)) {
+  Precisions precisions;
+  if (by_time && !IsEmpty(all)) {
     if (profiler_ == nullptr) {
       return UsageError("precision FASTEST needs a profiler of the CPU, and the caller gives none");
     }
-    const auto quantized = [&](const KeptInFloat& kept) -> absl::StatusOr<std::unique_ptr<ir::Graph>> {
+    const auto quantized = [&](const Precisions& precisions) -> absl::StatusOr<std::unique_ptr<ir::Graph>> {
       std::unique_ptr<ir::Graph> copy = graph.Clone();
-      RETURN_IF_ERROR(quantize(kept, /*bias_runner=*/nullptr, *copy, tentative).status());
+      RETURN_IF_ERROR(quantize(precisions, /*bias_runner=*/nullptr, *copy, tentative).status());
       return copy;
     };
     const std::unique_ptr<ir::Graph> selected = graph.Clone();
     ASSIGN_OR_RETURN(const Selection selection,
                      SelectWithTransposed(options, *selected, four_bits, tentative, outliers.kept));
-    ASSIGN_OR_RETURN(kept, FasterInFloat(*selected, selection, quantized, *profiler_, remarks));
+    ASSIGN_OR_RETURN(precisions,
+                     FastestPrecisions(*selected, selection, may_be_seven_bits, quantized, *profiler_, remarks));
   }
   const bool correct_bias = !options.has_correct_bias() || options.correct_bias();
-  ASSIGN_OR_RETURN(const Selection selection,
-                   quantize(std::move(kept), correct_bias ? runner_ : nullptr, graph, remarks));
+  ASSIGN_OR_RETURN(const Selection selection, quantize(precisions, correct_bias ? runner_ : nullptr, graph, remarks));
   return !IsEmpty(selection);
 }
 

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <map>
 #include <sstream>
 
 #include "absl/strings/match.h"
@@ -347,181 +346,6 @@ TEST_F(QuantizeTest, KeepsALayerWithNonFiniteWeightsInFp32) {
   EXPECT_EQ(graph_->FindModuleOrNull("fc")->parameters.at("weight"), name);
 }
 
-constexpr char kChain[] = R"(graph @g {
-  param @w: f32[2,2] = [1, 0.5, 0.25, -1]
-  module @a = linear(weight=@w)
-  module @b = linear(weight=@w)
-  module @c = linear(weight=@w)
-  %x: f32[1,2] = placeholder
-  %a: f32[1,2] = call_module @a(%x)
-  %b: f32[1,2] = call_module @b(%a)
-  %c: f32[1,2] = call_module @c(%b)
-  output(%c)
-}
-)";
-
-// Plays `lower`: what reads a dequantize runs in INT8.
-class FakeProfiler : public passes::Profiler {
- public:
-  FakeProfiler(std::map<std::string, double> f32, std::map<std::string, double> int8, double conversion)
-      : f32_(std::move(f32)), int8_(std::move(int8)), conversion_(conversion) {}
-
-  absl::StatusOr<std::vector<std::vector<Call>>> Profile(absl::Span<const ir::Graph* const> graphs) override {
-    std::vector<std::vector<Call>> runs;
-    for (const ir::Graph* graph : graphs) runs.push_back(CallsOf(*graph));
-    return runs;
-  }
-
- private:
-  std::vector<Call> CallsOf(const ir::Graph& graph) const {
-    std::vector<Call> calls;
-    for (const ir::Node* node = graph.first(); node != nullptr; node = node->next()) {
-      if (!node->is_call()) continue;
-      const std::vector<std::string> sources = node->SourcesOrSelf();
-      const bool within = node->IsOp("dequantize") && node->users()[0]->is_call();
-      const bool joined = node->IsOp("quantize") && int8_.count(node->operand(0)->name()) > 0 &&
-                          node->operand(0)->operand(0)->IsOp("dequantize");
-      if (within || joined) continue;
-      if (node->IsOp("quantize") || node->IsOp("dequantize")) {
-        calls.push_back({"int8." + node->op()->name, sources, /*bytes=*/10, conversion_});
-      } else if (node->operand(0)->IsOp("dequantize")) {
-        calls.push_back({"int8." + node->op()->name, sources, 10, int8_.at(node->name())});
-      } else {
-        calls.push_back({node->op()->name, sources, 10, f32_.at(node->name())});
-      }
-    }
-    return calls;
-  }
-
-  const std::map<std::string, double> f32_, int8_;
-  const double conversion_;
-};
-
-// The nodes that `quantize` keeps in FP32, in order.
-std::string KeptOf(passes::Profiler* profiler, const ir::OpRegistry& ops, passes::Remarks* remarks) {
-  const std::unique_ptr<ir::Graph> graph = *ir::Parse(kChain, ops);
-  QuantizeOptions options;
-  options.set_precision(QuantizeOptions::FASTEST);
-  FakeRunner runner(2);
-  EXPECT_OK(Quantize(options, &runner, "", profiler).Run(*graph, *remarks));
-  EXPECT_OK(graph->Verify());
-  std::string kept;
-  for (const char* name : {"a", "b", "c"}) {
-    if (!graph->FindNodeOrNull(name)->operand(0)->IsOp("dequantize")) kept += name;
-  }
-  return kept;
-}
-
-TEST_F(QuantizeTest, KeepsInFloatWhatIsFasterThere) {
-  FakeProfiler everywhere({{"a", 4}, {"b", 4}, {"c", 4}}, {{"a", 1}, {"b", 1}, {"c", 1}}, 0.1);
-  EXPECT_EQ(KeptOf(&everywhere, ops_, &remarks_), "");
-  EXPECT_TRUE(HasRemark("fastest is INT8; one run on one thread: INT8 3.1e+03 ms, FP32 1.2e+04 ms"));
-
-  FakeProfiler nowhere({{"a", 1}, {"b", 1}, {"c", 1}}, {{"a", 4}, {"b", 4}, {"c", 4}}, 0.1);
-  EXPECT_EQ(KeptOf(&nowhere, ops_, &remarks_), "abc");
-
-  FakeProfiler two({{"a", 4}, {"b", 1}, {"c", 4}}, {{"a", 1}, {"b", 4}, {"c", 1}}, 0.1);
-  EXPECT_EQ(KeptOf(&two, ops_, &remarks_), "b");
-  EXPECT_TRUE(HasRemark("kept in FP32: faster on the whole (1e+03 ms in FP32, 4e+03 ms in INT8, beside conversions)"));
-}
-
-TEST_F(QuantizeTest, CountsTheConversionsThatAChoiceNeeds) {
-  FakeProfiler dear({{"a", 4}, {"b", 1}, {"c", 4}}, {{"a", 1}, {"b", 2}, {"c", 1}}, 2);
-  EXPECT_EQ(KeptOf(&dear, ops_, &remarks_), "") << "one saved, two spent on the way into %b";
-  FakeProfiler first({{"a", 1}, {"b", 4}, {"c", 4}}, {{"a", 3}, {"b", 1}, {"c", 1}}, 2);
-  EXPECT_EQ(KeptOf(&first, ops_, &remarks_), "a") << "one conversion either way";
-}
-
-// No range is known between a convolution and what scales its channels.
-TEST_F(QuantizeTest, WhatScalesChannelsStaysWithItsConvolution) {
-  const char* text = R"(graph @g {
-  param @s: f32[1,1,1] = [2]
-  param @w: f32[1,1,1,1] = [1]
-  module @a = conv2d(activation="silu", weight=@w)
-  module @b = conv2d(weight=@w)
-  %x: f32[1,1,1,2] = placeholder
-  %s: f32[1,1,1] = get_attr @s
-  %a: f32[1,1,1,2] = call_module @a(%x)
-  %m: f32[1,1,1,2] = call_function mul(%a, %s)
-  %b: f32[1,1,1,2] = call_module @b(%m)
-  output(%b)
-})";
-  QuantizeOptions options;
-  options.set_precision(QuantizeOptions::FASTEST);
-  const std::unique_ptr<ir::Graph> graph = *ir::Parse(text, ops_);
-  FakeProfiler profiler({{"a", 1}, {"m", 1}, {"b", 10}}, {{"a", 10}, {"m", 1}, {"b", 1}}, 0.1);
-  FakeRunner runner(2);
-  ASSERT_OK(Quantize(options, &runner, "", &profiler).Run(*graph, remarks_));
-  EXPECT_EQ(graph->FindNodeOrNull("a")->operand(0)->name(), "x");
-  EXPECT_EQ(graph->FindNodeOrNull("m")->operand(0)->name(), "a");
-  EXPECT_TRUE(graph->FindNodeOrNull("b")->operand(0)->IsOp("dequantize"));
-}
-
-// In INT8 the pool shares the parameters of %a; in FP32 its result needs some of its own.
-TEST_F(QuantizeTest, WhatSharesARangeMayStayInFloat) {
-  const std::unique_ptr<ir::Graph> graph = *ir::Parse(R"(graph @g {
-  param @w: f32[1,1,1,1] = [1]
-  module @a = conv2d(weight=@w)
-  module @p = max_pool2d(kernel_size=[1, 1], stride=[1, 1])
-  module @b = conv2d(weight=@w)
-  %x: f32[1,1,1,2] = placeholder
-  %a: f32[1,1,1,2] = call_module @a(%x)
-  %p: f32[1,1,1,2] = call_module @p(%a)
-  %b: f32[1,1,1,2] = call_module @b(%p)
-  output(%b)
-}
-)",
-                                                      ops_);
-  FakeProfiler profiler({{"a", 4}, {"p", 1}, {"b", 4}}, {{"a", 1}, {"p", 4}, {"b", 1}}, 0.1);
-  QuantizeOptions options;
-  options.set_precision(QuantizeOptions::FASTEST);
-  FakeRunner runner(2);
-  EXPECT_OK(Quantize(options, &runner, "", &profiler).Run(*graph, remarks_));
-  EXPECT_OK(graph->Verify());
-  EXPECT_FALSE(graph->FindNodeOrNull("p")->operand(0)->IsOp("dequantize"));
-  const ir::Node* codes = graph->FindNodeOrNull("p_q");
-  ASSERT_NE(codes, nullptr);
-  EXPECT_EQ(codes->tensor_type().quant, graph->FindNodeOrNull("x_q")->tensor_type().quant) << "of the same samples";
-}
-
-// In FP32 it is what `skip` leaves.
-TEST_F(QuantizeTest, ATransposedConvolutionIsOneOnlyInInt8) {
-  const auto quantized = [&](const QuantizeOptions& options, passes::Profiler* profiler) {
-    const std::unique_ptr<ir::Graph> graph = *ir::Parse(R"(graph @g {
-  param @c.weight: f32[1,1,1,1] = [1]
-  param @up.weight: f32[1,1,3,3] = [1, 2, 3, 4, 5, 6, 7, 8, 9]
-  module @c = conv2d(weight=@c.weight)
-  module @up = conv_transpose2d(output_padding=[1, 1], padding=[1, 1, 1, 1], stride=[2, 2], weight=@up.weight)
-  %x: f32[1,1,1,2] = placeholder
-  %up: f32[1,1,2,4] = call_module @up(%x)
-  %silu: f32[1,1,2,4] = call_function silu(%up)
-  %c: f32[1,1,2,4] = call_module @c(%silu)
-  output(%c)
-}
-)",
-                                                        ops_);
-    FakeRunner runner(2);
-    EXPECT_OK(Quantize(options, &runner, "", profiler).Run(*graph, remarks_));
-    EXPECT_OK(graph->Verify());
-    return ir::Print(*graph);
-  };
-  const auto fastest = [&](double f32, double int8) {
-    FakeProfiler profiler({{"up", f32}, {"silu", 1}, {"c", 4}, {"up_apart", 0}, {"up_moved", 1}, {"up_joined", 0}},
-                          {{"up", int8}, {"c", 1}}, 0.1);
-    QuantizeOptions options;
-    options.set_precision(QuantizeOptions::FASTEST);
-    return quantized(options, &profiler);
-  };
-  const std::string int8 = quantized({}, nullptr);
-  EXPECT_THAT(int8, HasSubstr("module @up = conv2d(activation=\"silu\""));
-  EXPECT_EQ(fastest(8, 1), int8);
-  QuantizeOptions in_float;
-  for (const char* name : {"up", "silu"}) in_float.add_skip(name);
-  const std::string mixed = quantized(in_float, nullptr);
-  EXPECT_THAT(mixed, HasSubstr("module @up = conv_transpose2d"));
-  EXPECT_EQ(fastest(1, 8), mixed);
-}
-
 // The runner gives all but two of the features nothing.
 constexpr char kOutliers[] = R"(graph @g {
   param @a.weight: f32[8,8] = seed(1)
@@ -585,15 +409,6 @@ TEST_F(QuantizeTest, OutliersStayInFloatWhicheverIsFaster) {
   runner.set_key("samples");
   ASSERT_OK(Quantize({}, &runner, cache).Run(**ir::Parse(kOutliers, ops_), remarks_));
   EXPECT_EQ(quantized({}, cache), int8);
-}
-
-TEST_F(QuantizeTest, WhatIsFasterNeedsAProfiler) {
-  QuantizeOptions options;
-  options.set_precision(QuantizeOptions::FASTEST);
-  FakeRunner runner(2);
-  const absl::Status status = Run(&runner, options).status();
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("needs a profiler")));
-  EXPECT_TRUE(IsUsageError(status));
 }
 
 }  // namespace

@@ -21,11 +21,15 @@ struct Edge {
   int operand;
 };
 
+// Whose weights have seven bits, by the module's path: what a remark says of it.
+using SevenBits = HashMap<std::string, std::string>;
+
 struct Selection {
   std::vector<ir::Node*> nodes;  // To quantize, in the graph's order.
   std::vector<Edge> edges;       // That get a pair, in the graph's order.
   std::vector<Edge> rows;        // Whose rows get scales in the run, in the graph's order.
   HashMap<std::string, int64_t> four_bits;  // The groups' size of weights that stay in four bits, by parameter.
+  SevenBits seven_bits;                     // None from Select.
   // Values of one group share their parameters: views, slices of codes and quantized max pools join their operand's, a
   // quantized concat joins all of its operands and its result. A group's range is the union of the ranges of its
   // sources, the values that the others are made of.

@@ -66,6 +66,11 @@ FourBits FourBitsOf(absl::Span<const float> values) {
 }  // namespace
 
 absl::Status CheckFormat(const WeightFormat& format) {
+  if (format.weights == QuantizeOptions::PER_CHANNEL_7_OR_8_BITS) {
+    return absl::InvalidArgumentError(
+        "weights are PER_CHANNEL_7_OR_8_BITS, which quantize with precision FASTEST decides by times, "
+        "wanted PER_CHANNEL or PER_CHANNEL_7_BITS");
+  }
   const int64_t size = format.group_size;
   if (!format.in_groups() || size == 32 || size == 64 || size == 128) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("group_size is ", size, ", wanted 32, 64 or 128"));

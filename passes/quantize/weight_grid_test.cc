@@ -189,6 +189,8 @@ TEST_F(GroupsTest, RoundedIsOnItsGrid) {
 TEST(WeightFormatTest, Sizes) {
   EXPECT_OK(CheckFormat({QuantizeOptions::INT4, 0}));
   EXPECT_OK(CheckFormat({QuantizeOptions::PER_CHANNEL, 5}));
+  EXPECT_THAT(CheckFormat(QuantizeOptions::PER_CHANNEL_7_OR_8_BITS).ToString(),
+              ::testing::HasSubstr("precision FASTEST decides"));
   EXPECT_THAT(CheckFormat({QuantizeOptions::INT4, 16}).ToString(),
               ::testing::HasSubstr("group_size is 16, wanted 32, 64 or 128"));
   EXPECT_EQ(Describe({QuantizeOptions::INT4, 64}), "INT4 in groups of 64");

@@ -66,7 +66,18 @@ RewriteOptions SomeRules() {
   return options;
 }
 
-// Some time for each call, which depends on the variant that runs it where it has a choice.
+// Of all weights of a call that are codes.
+int LargestCode(const ir::Node& call) {
+  int largest = 0;
+  for (const auto& [operand, name] : call.module()->parameters) {
+    const Tensor& parameter = *call.graph().FindParameterOrNull(name)->tensor;
+    if (parameter.dtype() != DType::kI8) continue;
+    for (const int8_t code : parameter.values<int8_t>()) largest = std::max(largest, std::abs(code));
+  }
+  return largest;
+}
+
+// Some time for each call, which depends on its weights' bits and on the variant that runs it where it has a choice.
 class SomeTimes : public passes::Profiler {
  public:
   explicit SomeTimes(const kernels::KernelRegistry& kernels) : kernels_(kernels) {}
@@ -78,8 +89,11 @@ class SomeTimes : public passes::Profiler {
       for (const ir::Node* node = graph->first(); node != nullptr; node = node->next()) {
         if (!node->is_call()) continue;
         std::string text = node->name();
-        const auto variants =
-            node->module() == nullptr ? std::vector<std::string>() : module_call::VariantsOf(*node, kernels_);
+        std::vector<std::string> variants;
+        if (node->module() != nullptr) {
+          variants = module_call::VariantsOf(*node, kernels_);
+          absl::StrAppend(&text, LargestCode(*node));
+        }
         if (!variants.empty()) text += variants[0];
         uint32_t hash = 1;
         for (const char c : text) hash = hash * 31 + static_cast<uint8_t>(c);
@@ -127,10 +141,14 @@ class AllPasses {
       options.set_type_url(absl::StrCat("type.googleapis.com/", type));
       if (type == "fuselage.RewriteOptions") options.PackFrom(SomeRules());
       if (type == "fuselage.QuantizeOptions") options.PackFrom(ByTheExtremes());
-      absl::StatusOr<std::unique_ptr<passes::Pass>> pass = registry_.Create(options, environment_);
-      FUSELAGE_CHECK(pass.ok());
-      passes_.push_back(*std::move(pass));
+      Add(options);
     }
+    QuantizeOptions fastest = ByTheExtremes();
+    fastest.set_precision(QuantizeOptions::FASTEST);
+    fastest.set_weights(QuantizeOptions::PER_CHANNEL_7_OR_8_BITS);
+    google::protobuf::Any options;
+    options.PackFrom(fastest);
+    Add(options);
   }
 
   std::vector<const passes::Pass*> passes() const {
@@ -148,6 +166,12 @@ class AllPasses {
   }
 
  private:
+  void Add(const google::protobuf::Any& options) {
+    absl::StatusOr<std::unique_ptr<passes::Pass>> pass = registry_.Create(options, environment_);
+    FUSELAGE_CHECK(pass.ok());
+    passes_.push_back(*std::move(pass));
+  }
+
   ir::OpRegistry ops_;
   passes::PassRegistry registry_;
   kernels::KernelRegistry kernels_;

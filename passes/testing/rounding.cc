@@ -125,6 +125,8 @@ absl::Status CheckStep(const ir::Node& quantize, const std::map<std::string, Ext
 // The least steps of its bias for which a channel may have coarser weights than its own ask for (quantize/scales.h).
 constexpr double kManySteps = (1 << 30) * (1 - kRounding);
 
+constexpr int kLargestOfSevenBits = 63;
+
 // `bias_unit`: by channel, its bias over the input's step; 0 without.
 absl::Status CheckWeight(const Tensor& weight, const Tensor& codes, absl::Span<const double> bias_unit) {
   const QuantParams& params = *codes.type().quant;
@@ -144,7 +146,8 @@ absl::Status CheckWeight(const Tensor& weight, const Tensor& codes, absl::Span<c
   }
   for (int64_t c = 0; c < channels; ++c) {
     const bool coarse = !bias_unit.empty() && std::fabs(bias_unit[c]) / params.scales[c] >= kManySteps;
-    if (largest[c] > 0 && largest_code[c] != RangeOf(codes.dtype()).max && !coarse) {
+    const bool is_largest = largest_code[c] == RangeOf(codes.dtype()).max || largest_code[c] == kLargestOfSevenBits;
+    if (largest[c] > 0 && !is_largest && !coarse) {
       return absl::InternalError(absl::StrFormat("the largest code of channel %d is %g", c, largest_code[c]));
     }
   }

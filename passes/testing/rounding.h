@@ -23,7 +23,8 @@ inline QuantizeOptions ByTheExtremes() {
 //   x, on all samples, is within half a step of a code's value: nothing saturates;
 //   no step is coarser than it must be: 255 of them reach from the least element of some value of `before` to the
 //   largest of one, zero included;
-//   a weight is within half a step of its code's value, and the largest of each channel has the largest code;
+//   a weight is within half a step of its code's value, and the largest of each channel has the largest code, of seven
+//   bits or of eight;
 //   or it is one that codes with such a step stand for, to the last bit or two (passes/weight_rounding);
 //   a corrected bias moves no further than such errors of input and weight can move the layer's result.
 // So the float graph, with an error of at most half a step added to each of these, has the outputs of `after`: how far

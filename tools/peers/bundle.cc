@@ -103,11 +103,13 @@ absl::Status WriteSums(const harness::RunRequest& request, harness::Recorder& bu
   return WriteOnnx(*graph, "int8_sums.onnx", bundle);
 }
 
-// The end of the pipeline where each op is in the precision that is faster here.
+// The end of the pipeline where each op is in the precision, and has the bits of weights, that are faster here.
 absl::Status WriteFastest(const harness::RunRequest& request, harness::Recorder& bundle, report::Progress& progress) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ir::Graph> graph,
                    WithOptions<QuantizeOptions>(request, "fastest", bundle, progress, [](QuantizeOptions& options) {
                      options.set_precision(QuantizeOptions::FASTEST);
+                     if (options.weights() != QuantizeOptions::PER_CHANNEL) return;
+                     options.set_weights(QuantizeOptions::PER_CHANNEL_7_OR_8_BITS);
                    }));
   return WriteIr(*graph, "fastest", bundle);
 }
