@@ -14,21 +14,34 @@ namespace {
 // Each lane has an arena of its own, in which no tapped value may be overwritten.
 constexpr int kMaxLanes = 8;
 
-// One image at a time on one thread.
-struct Lane {
-  runtime::ThreadPool pool{1};
-  std::unique_ptr<runtime::Executable> executable;
-  std::vector<Tensor> inputs, outputs;
-  std::vector<const Tensor*> input_pointers;
-  std::vector<Tensor*> output_pointers;
-  std::vector<const Tensor*> values;  // One for each requested node, in their order.
-  absl::Status status;
-};
-
 // Where a requested value is.
 struct Slot {
   bool is_input;
   int index;
+};
+
+// What one run reads and writes.
+struct Tensors {
+  Tensors(const runtime::Executable& executable, const std::vector<Slot>& slots) {
+    for (const TensorType& type : executable.input_types()) inputs.emplace_back(type);
+    for (const TensorType& type : executable.output_types()) outputs.emplace_back(type);
+    for (const Tensor& input : inputs) input_pointers.push_back(&input);
+    for (Tensor& output : outputs) output_pointers.push_back(&output);
+    for (const Slot& slot : slots) values.push_back(&(slot.is_input ? inputs : outputs)[slot.index]);
+  }
+
+  std::vector<Tensor> inputs, outputs;
+  std::vector<const Tensor*> input_pointers;
+  std::vector<Tensor*> output_pointers;
+  std::vector<const Tensor*> values;  // One for each requested node, in their order.
+};
+
+// One image at a time on one thread. While a run fills one of its two sets of tensors, the other is visited.
+struct Lane {
+  runtime::ThreadPool pool{1};
+  std::unique_ptr<runtime::Executable> executable;
+  std::vector<Tensors> sets;
+  absl::Status status;
 };
 
 // The graph with the requested nodes as its outputs, but for those that are its inputs.
@@ -107,28 +120,39 @@ absl::Status CalibrationRunner::Run(
   std::vector<Lane> lanes(std::min({pool_->threads(), end - begin, kMaxLanes}));
   for (Lane& lane : lanes) {
     ASSIGN_OR_RETURN(lane.executable, runtime::Executable::Create(program, &lane.pool));
-    for (const TensorType& type : lane.executable->input_types()) lane.inputs.emplace_back(type);
-    for (const TensorType& type : lane.executable->output_types()) lane.outputs.emplace_back(type);
-    for (const Tensor& input : lane.inputs) lane.input_pointers.push_back(&input);
-    for (Tensor& output : lane.outputs) lane.output_pointers.push_back(&output);
-    for (const Slot& slot : slots) lane.values.push_back(&(slot.is_input ? lane.inputs : lane.outputs)[slot.index]);
+    lane.sets.reserve(2);  // What points into them stays.
+    for (int set = 0; set < 2; ++set) lane.sets.emplace_back(*lane.executable, slots);
   }
 
-  for (int first = begin; first < end; first += static_cast<int>(lanes.size())) {
-    const int count = std::min<int>(lanes.size(), end - first);
+  // Each turn runs so many samples, and visits those of the turn before.
+  const int num_lanes = static_cast<int>(lanes.size());
+  for (int first = begin, set = 0, before = 0; first < end || before > 0; set = 1 - set) {
+    const int count = std::min(num_lanes, end - first);
     for (int i = 0; i < count; ++i) {
-      for (size_t input = 0; input < lanes[i].inputs.size(); ++input) {
-        RETURN_IF_ERROR(samples_.Fill(first + i, first + i + 1, &lanes[i].inputs[input], static_cast<int>(input)));
+      std::vector<Tensor>& inputs = lanes[i].sets[set].inputs;
+      for (size_t input = 0; input < inputs.size(); ++input) {
+        RETURN_IF_ERROR(samples_.Fill(first + i, first + i + 1, &inputs[input], static_cast<int>(input)));
       }
     }
-    pool_->For(count, [&](int i, int) {
-      lanes[i].status = lanes[i].executable->Run(lanes[i].input_pointers, absl::MakeSpan(lanes[i].output_pointers));
+    absl::Status visited;
+    const auto visit_those_before = [&]() -> absl::Status {
+      for (int i = 0; i < before; ++i) RETURN_IF_ERROR(visit(first - before + i, lanes[i].sets[1 - set].values));
+      return absl::OkStatus();
+    };
+    pool_->For(count + 1, [&](int task, int) {
+      if (task == 0) {
+        visited = visit_those_before();
+        return;
+      }
+      Lane& lane = lanes[task - 1];
+      Tensors& tensors = lane.sets[set];
+      lane.status = lane.executable->Run(tensors.input_pointers, absl::MakeSpan(tensors.output_pointers));
     });
-    for (int i = 0; i < count; ++i) {
-      RETURN_IF_ERROR(lanes[i].status);
-      RETURN_IF_ERROR(visit(first + i, lanes[i].values));
-    }
-    if (options_.progress) options_.progress(first + count);
+    RETURN_IF_ERROR(visited);
+    for (int i = 0; i < count; ++i) RETURN_IF_ERROR(lanes[i].status);
+    if (options_.progress && before > 0) options_.progress(first);
+    first += count;
+    before = count;
   }
   return absl::OkStatus();
 }

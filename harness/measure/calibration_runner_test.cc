@@ -105,6 +105,42 @@ TEST_F(CalibrationRunnerTest, EveryMethodGivesOneModelForAnyNumberOfThreadsAndPa
   }
 }
 
+// The first, in order, and no more; or all that there are.
+TEST_F(CalibrationRunnerTest, VisitsTheFirstSamples) {
+  const std::unique_ptr<ir::Graph> graph = *ir::Parse(kNetwork, ops_);
+  const CountedImages dataset(5);
+  const datasets::Preprocessor preprocessor = MakePreprocessor(0.5f);
+  for (const int threads : {1, 2, 3}) {
+    runtime::ThreadPool pool(threads);
+    const datasets::ImageSamples samples(dataset, preprocessor, &pool);
+    compiler::CalibrationOptions options;
+    options.samples = 10;
+    compiler::CalibrationRunner runner(samples, &pool, options);
+    const auto visited = [&](int most) {
+      std::vector<Tensor> values;
+      const auto keep = [&](int sample, absl::Span<const Tensor* const> tensors) {
+        EXPECT_EQ(sample, values.size());
+        values.push_back(*tensors[0]);
+        return absl::OkStatus();
+      };
+      EXPECT_EQ(runner.ForFirstSamples(most, *graph, {graph->FindNodeOrNull("d")}, keep).value(), std::min(most, 10));
+      return values;
+    };
+    const std::vector<Tensor> all = visited(100);
+    for (int most = 1; most <= 10; ++most) {
+      const std::vector<Tensor> some = visited(most);
+      ASSERT_EQ(some.size(), most);
+      for (int i = 0; i < most; ++i) EXPECT_TRUE(some[i].SameBytes(all[i])) << i;
+    }
+    EXPECT_FALSE(all[8].SameBytes(all[9]));
+    const auto fails = [](int sample, absl::Span<const Tensor* const>) {
+      return sample == 2 ? absl::DataLossError("the third") : absl::OkStatus();
+    };
+    EXPECT_THAT(runner.ForFirstSamples(5, *graph, {}, fails).status(),
+                ::fuselage::testing::StatusIs(absl::StatusCode::kDataLoss, "the third"));
+  }
+}
+
 // Its reference evaluation calls the C library's tanh, which is not the same on every machine.
 TEST_F(CalibrationRunnerTest, DeclinesWhatOtherMachinesComputeOtherwise) {
   const std::unique_ptr<ir::Graph> graph = *ir::Parse(R"(graph @g {

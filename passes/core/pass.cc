@@ -16,6 +16,21 @@ absl::StatusOr<bool> Pass::Run(ir::Graph& graph, Remarks& remarks) const {
   return swept || *changed;
 }
 
+absl::StatusOr<int> Runner::ForFirstSamples(
+    int most, const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
+    const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) {
+  int visited = 0;
+  bool ended = false;
+  const absl::Status status =
+      ForEachSample(graph, nodes, [&](int sample, absl::Span<const Tensor* const> values) -> absl::Status {
+        RETURN_IF_ERROR(visit(sample, values));
+        ended = ++visited == most;
+        return ended ? absl::CancelledError("these were enough") : absl::OkStatus();
+      });
+  if (!ended) RETURN_IF_ERROR(status);
+  return visited;
+}
+
 int64_t RemoveDeadNodes(ir::Graph& graph) {
   int64_t removed = 0;
   // Backwards: when a node goes, its operands' uses are already counted down before they are visited.

@@ -62,10 +62,15 @@ class Runner {
   virtual ~Runner() = default;
 
   // For each calibration sample, in order: runs the graph and calls `visit` with the values of `nodes` (f32, row-major,
-  // valid during the call).
+  // valid during the call). One call at a time, from any thread. What `visit` returns but OK ends it, and is returned.
   virtual absl::Status ForEachSample(
       const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
       const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) = 0;
+
+  // ForEachSample of the first `most`, or of as many as there are: how many.
+  absl::StatusOr<int> ForFirstSamples(
+      int most, const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
+      const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit);
 
   // Into how many parts the samples may be divided, which processes that calibrate the same share.
   virtual int Parts() const { return 1; }

@@ -1,6 +1,7 @@
 #include "passes/equalization/equalization.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,11 +25,14 @@ using passes::Remarks;
 // A decibel: what is scaled loses its plain weights, which should gain something.
 constexpr double kLeastGain = 1;
 
+// Where by so many samples nothing gains half of that, the others are not asked.
+constexpr int kFirstSamples = 8;
+
 using Statistics = HashMap<const Node*, ChannelStatistics>;
 
-// Statistics of what the readers read and the clamps leave.
+// Statistics of what the readers read and the clamps leave in the first `most` samples.
 absl::StatusOr<Statistics> Sample(const std::vector<ChannelGroup>& groups, const ir::Graph& graph,
-                                  passes::Runner* runner) {
+                                  passes::Runner* runner, int most) {
   if (runner == nullptr) return UsageError("equalization needs calibration data: the caller gives none");
   std::vector<const Node*> nodes;
   std::vector<ChannelStatistics> statistics;
@@ -45,16 +49,14 @@ absl::StatusOr<Statistics> Sample(const std::vector<ChannelGroup>& groups, const
     }
     for (const auto& [clamp, max, axis] : group.clamps) add(clamp, group.channels, axis);
   }
-  int samples = 0;
-  RETURN_IF_ERROR(
-      runner->ForEachSample(graph, nodes, [&](int sample, absl::Span<const Tensor* const> values) -> absl::Status {
-        ++samples;
-        for (size_t i = 0; i < nodes.size(); ++i) {
-          const absl::Status status = statistics[i].Add(*values[i]);
-          if (!status.ok()) return Annotate(status, absl::StrCat("sample ", sample, ": %", nodes[i]->name()));
-        }
-        return absl::OkStatus();
-      }));
+  const auto add_all = [&](int sample, absl::Span<const Tensor* const> values) -> absl::Status {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const absl::Status status = statistics[i].Add(*values[i]);
+      if (!status.ok()) return Annotate(status, absl::StrCat("sample ", sample, ": %", nodes[i]->name()));
+    }
+    return absl::OkStatus();
+  };
+  ASSIGN_OR_RETURN(const int samples, runner->ForFirstSamples(most, graph, nodes, add_all));
   if (samples == 0) return UsageError("equalization needs calibration data: the calibration set is empty");
   Statistics by_node;
   for (size_t i = 0; i < nodes.size(); ++i) by_node.emplace(nodes[i], std::move(statistics[i]));
@@ -73,6 +75,21 @@ std::vector<int> LimitsOf(const ChannelGroup& group, const Statistics& statistic
     }
   }
   return limits;
+}
+
+// For each group.
+std::vector<ChannelScales> ChooseAll(const std::vector<ChannelGroup>& groups, const ir::Graph& graph,
+                                     const Statistics& statistics) {
+  std::vector<ChannelScales> chosen;
+  for (const ChannelGroup& group : groups) {
+    std::vector<Reader> readers;
+    for (const Node* reader : group.readers) {
+      readers.push_back(
+          {graph.ParameterOfOrNull(*reader, "weight"), ShapeOf(*reader).groups, &statistics.at(reader->operand(0))});
+    }
+    chosen.push_back(ChooseScales(readers, LimitsOf(group, statistics)));
+  }
+  return chosen;
 }
 
 std::string Names(const std::vector<Node*>& nodes) {
@@ -104,16 +121,19 @@ absl::StatusOr<bool> Equalization::RunImpl(ir::Graph& graph, Remarks& remarks) c
     }
   }
   if (groups.empty()) return false;
-  ASSIGN_OR_RETURN(const Statistics statistics, Sample(groups, graph, runner_));
+  const auto choose = [&](int samples) -> absl::StatusOr<std::vector<ChannelScales>> {
+    ASSIGN_OR_RETURN(const Statistics statistics, Sample(groups, graph, runner_, samples));
+    return ChooseAll(groups, graph, statistics);
+  };
+  ASSIGN_OR_RETURN(std::vector<ChannelScales> all_chosen, choose(kFirstSamples));
+  const auto may_gain = [](const ChannelScales& chosen) { return chosen.gain_db >= kLeastGain / 2; };
+  if (std::none_of(all_chosen.begin(), all_chosen.end(), may_gain)) return false;
+  ASSIGN_OR_RETURN(all_chosen, choose(std::numeric_limits<int>::max()));
   HashMap<const Node*, LayerScales> scales;
   std::vector<std::pair<Node*, std::vector<int>>> scaled;
-  for (const ChannelGroup& group : groups) {
-    std::vector<Reader> readers;
-    for (const Node* reader : group.readers) {
-      readers.push_back(
-          {graph.ParameterOfOrNull(*reader, "weight"), ShapeOf(*reader).groups, &statistics.at(reader->operand(0))});
-    }
-    const ChannelScales chosen = ChooseScales(readers, LimitsOf(group, statistics));
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const ChannelGroup& group = groups[i];
+    const ChannelScales& chosen = all_chosen[i];
     if (chosen.gain_db < kLeastGain) continue;
     for (const Node* writer : group.writers) scales[writer].rows = chosen.exponents;
     for (const Node* reader : group.readers) scales[reader].columns = chosen.exponents;

@@ -14,7 +14,8 @@
 // s[c] balances the range r[c] of the channel in the calibration samples with the largest weight w[c] that
 // reads it: s = r^a / w^(1-a), with the a of 0, 1/4 ... 1 for which the layers' outputs get the least noise by 8-bit
 // inputs and weights (as in Xiao et al., "SmoothQuant", ICML 2023, where a is chosen by hand). Every s is a power of
-// two, so no bit of the FP32 network changes, and nothing is scaled where that gains less than 1 dB.
+// two, so no bit of the FP32 network changes, and nothing is scaled where that gains less than 1 dB. Where by the first
+// samples nothing comes near that, they are all that are run.
 //
 // Declines: a channel that something else reads, too (a sigmoid, a graph output); a layer whose module has a second
 // call site, or an activation of another kind; with narrow_clamps a clamp that is not at [0, max].

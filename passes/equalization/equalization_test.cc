@@ -132,6 +132,18 @@ TEST_F(EqualizationTest, GivesBackWhatScalingTook) {
   EXPECT_GT(QuantizedSnr(*scaled), wanted - 1);
 }
 
+// Where there is nothing to gain, a few samples say so.
+TEST_F(EqualizationTest, AsksForAllSamplesWhereTheFirstPromiseAGain) {
+  const auto visited = [&](int spread) {
+    quantize::SeededRunner runner(20);
+    passes::Remarks remarks;
+    EXPECT_OK(Equalization({}, &runner).Run(*Network(spread), remarks));
+    return runner.visited();
+  };
+  EXPECT_EQ(visited(0), 8);
+  EXPECT_EQ(visited(5), 8 + 20);
+}
+
 TEST_F(EqualizationTest, NeedsSamples) {
   const std::unique_ptr<ir::Graph> graph = Network(5);
   passes::Remarks remarks;

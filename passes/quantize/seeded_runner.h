@@ -19,13 +19,17 @@ inline std::vector<Tensor> SeededInputs(const ir::Graph& graph, int sample) {
   return inputs;
 }
 
-// Four samples.
 class SeededRunner : public passes::Runner {
  public:
+  explicit SeededRunner(int samples = 4) : samples_(samples) {}
+
+  int visited() const { return visited_; }  // In all runs so far.
+
   absl::Status ForEachSample(
       const ir::Graph& graph, absl::Span<const ir::Node* const> nodes,
       const std::function<absl::Status(int sample, absl::Span<const Tensor* const> values)>& visit) override {
-    for (int sample = 0; sample < 4; ++sample) {
+    for (int sample = 0; sample < samples_; ++sample) {
+      ++visited_;
       std::vector<Tensor> copies(nodes.size());
       const auto observe = [&](const ir::Node& node, absl::Span<const Tensor> value) {
         for (size_t i = 0; i < nodes.size(); ++i) {
@@ -40,6 +44,10 @@ class SeededRunner : public passes::Runner {
     }
     return absl::OkStatus();
   }
+
+ private:
+  const int samples_;
+  int visited_ = 0;
 };
 
 }  // namespace fuselage::quantize
