@@ -30,9 +30,9 @@ constexpr int kFirstSamples = 8;
 
 using Statistics = HashMap<const Node*, ChannelStatistics>;
 
-// Statistics of what the readers read and the clamps leave in the first `most` samples.
+// Statistics of what the readers read and the clamps leave in the first `most` samples; `samples`: how many there were.
 absl::StatusOr<Statistics> Sample(const std::vector<ChannelGroup>& groups, const ir::Graph& graph,
-                                  passes::Runner* runner, int most) {
+                                  passes::Runner* runner, int most, int* samples) {
   if (runner == nullptr) return UsageError("equalization needs calibration data: the caller gives none");
   std::vector<const Node*> nodes;
   std::vector<ChannelStatistics> statistics;
@@ -56,8 +56,8 @@ absl::StatusOr<Statistics> Sample(const std::vector<ChannelGroup>& groups, const
     }
     return absl::OkStatus();
   };
-  ASSIGN_OR_RETURN(const int samples, runner->ForFirstSamples(most, graph, nodes, add_all));
-  if (samples == 0) return UsageError("equalization needs calibration data: the calibration set is empty");
+  ASSIGN_OR_RETURN(*samples, runner->ForFirstSamples(most, graph, nodes, add_all));
+  if (*samples == 0) return UsageError("equalization needs calibration data: the calibration set is empty");
   Statistics by_node;
   for (size_t i = 0; i < nodes.size(); ++i) by_node.emplace(nodes[i], std::move(statistics[i]));
   return by_node;
@@ -121,14 +121,17 @@ absl::StatusOr<bool> Equalization::RunImpl(ir::Graph& graph, Remarks& remarks) c
     }
   }
   if (groups.empty()) return false;
-  const auto choose = [&](int samples) -> absl::StatusOr<std::vector<ChannelScales>> {
-    ASSIGN_OR_RETURN(const Statistics statistics, Sample(groups, graph, runner_, samples));
+  int samples = 0;
+  const auto choose = [&](int most) -> absl::StatusOr<std::vector<ChannelScales>> {
+    ASSIGN_OR_RETURN(const Statistics statistics, Sample(groups, graph, runner_, most, &samples));
     return ChooseAll(groups, graph, statistics);
   };
   ASSIGN_OR_RETURN(std::vector<ChannelScales> all_chosen, choose(kFirstSamples));
   const auto may_gain = [](const ChannelScales& chosen) { return chosen.gain_db >= kLeastGain / 2; };
   if (std::none_of(all_chosen.begin(), all_chosen.end(), may_gain)) return false;
-  ASSIGN_OR_RETURN(all_chosen, choose(std::numeric_limits<int>::max()));
+  if (samples == kFirstSamples) {  // There may be more.
+    ASSIGN_OR_RETURN(all_chosen, choose(std::numeric_limits<int>::max()));
+  }
   HashMap<const Node*, LayerScales> scales;
   std::vector<std::pair<Node*, std::vector<int>>> scaled;
   for (size_t i = 0; i < groups.size(); ++i) {

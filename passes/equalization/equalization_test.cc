@@ -134,14 +134,15 @@ TEST_F(EqualizationTest, GivesBackWhatScalingTook) {
 
 // Where there is nothing to gain, a few samples say so.
 TEST_F(EqualizationTest, AsksForAllSamplesWhereTheFirstPromiseAGain) {
-  const auto visited = [&](int spread) {
-    quantize::SeededRunner runner(20);
+  const auto visited = [&](int spread, int samples = 20) {
+    quantize::SeededRunner runner(samples);
     passes::Remarks remarks;
     EXPECT_OK(Equalization({}, &runner).Run(*Network(spread), remarks));
     return runner.visited();
   };
   EXPECT_EQ(visited(0), 8);
   EXPECT_EQ(visited(5), 8 + 20);
+  EXPECT_EQ(visited(5, 7), 7) << "these are all";
 }
 
 TEST_F(EqualizationTest, NeedsSamples) {

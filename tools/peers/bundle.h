@@ -2,7 +2,8 @@
 //
 //   int8.ir, .safetensors    the end of the pipeline: our kernels'
 //   int8_lowered.ir, ...     the same network after the step lower, a layer a node: oneDNN's
-//   fastest.ir, .safetensors the end of the pipeline with quantize's precision FASTEST: our kernels'
+//   fastest.ir, .safetensors the end of the pipeline with quantize's precision FASTEST, where weights for each channel may
+//                            have seven bits: our kernels'
 //   fp32.ir, .safetensors    fused, in floats
 //   int8.onnx                the quantized graph as QuantizeLinear and DequantizeLinear; the batch is "N" in all models
 //   int8_codes.onnx          the same, with the codes of every quantize as further outputs
