@@ -115,6 +115,7 @@ struct OpSchema {
   // Each element of the result is one of a float operand's, or 0 (cat, max_pool2d, pad): codes pass through as they are,
   // and share their parameters.
   bool keeps_range = false;
+  bool takes_maxima = false;  // Each element of the result is the largest of some of operand 0's (max_pool2d, amax).
   // f(s * x) = s * f(x) for s > 0, all operands that are no parameters scaled alike and without an activation (relu, add,
   // avg_pool2d): so does each batch item and channel by itself, where the result has as many.
   bool homogeneous = false;

@@ -133,7 +133,7 @@ TEST_P(QuantizedCodesTest, AreTheSameOnEmulatedAvx512) {
   EXPECT_EQ(FingerprintOf(Calibrated(GetParam(), Isa::kScalar, &emulated)), GetParam().fingerprint);
 }
 
-constexpr char kResNet18[] = "8830b2d9066f6fa2";
+constexpr char kResNet18[] = "72e13c0e6fc7e038";
 
 TEST_F(QuantizedCodes, OfTheFxFormAreThoseOfOnnx) {
   const Network network{"models/fx/resnet18_fashion_mnist.ir", kDefault, kResNet18};

@@ -509,9 +509,40 @@ class Selector {
       for (const int i : DataOperands(*node)) groups.Join(group, selection.group_of.at(node->operand(i)));
     }
     selection.sources.resize(members.size());
-    for (size_t i = 0; i < members.size(); ++i)
-      selection.sources[groups.Find(static_cast<int>(i))].push_back(members[i]);
+    const HashSet<const Node*> only_read_by_maxima = OnlyReadByMaxima();
+    for (size_t i = 0; i < members.size(); ++i) {
+      AddSources(members[i], only_read_by_maxima, selection.sources[groups.Find(static_cast<int>(i))]);
+    }
     for (auto& [node, group] : selection.group_of) group = groups.Find(group);
+  }
+
+  // Of these values nothing but maxima is taken, views between.
+  HashSet<const Node*> OnlyReadByMaxima() const {
+    HashSet<const Node*> values;
+    const std::vector<Node*> nodes = graph_.Snapshot();
+    std::for_each(nodes.rbegin(), nodes.rend(), [&](const Node* node) {  // Readers first.
+      const std::vector<Node*> users = node->users();
+      const bool only = std::all_of(users.begin(), users.end(), [&](const Node* user) {
+        return (IsView(user) && values.contains(user)) || (user->op() != nullptr && user->op()->takes_maxima);
+      });
+      if (only && !users.empty() && node->kind() != NodeKind::kGetAttr) values.insert(node);
+    });
+    return values;
+  }
+
+  // The value, or the maxima that are left of it.
+  static void AddSources(Node* value, const HashSet<const Node*>& only_read_by_maxima, std::vector<Node*>& sources) {
+    std::vector<Node*> values = {value};
+    while (!values.empty()) {
+      Node* const next = values.back();
+      values.pop_back();
+      const std::vector<Node*> users = next->users();
+      if (only_read_by_maxima.contains(next)) {
+        values.insert(values.end(), users.begin(), users.end());
+      } else {
+        sources.push_back(next);
+      }
+    }
   }
 
   const QuantizeOptions& options_;

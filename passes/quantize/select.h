@@ -32,7 +32,7 @@ struct Selection {
   SevenBits seven_bits;                     // None from Select.
   // Values of one group share their parameters: views, slices of codes and quantized max pools join their operand's, a
   // quantized concat joins all of its operands and its result. A group's range is the union of the ranges of its
-  // sources, the values that the others are made of.
+  // sources: the values that the others are made of, or, where only maxima are taken of one, these.
   HashMap<const ir::Node*, int> group_of;
   std::vector<std::vector<ir::Node*>> sources;  // By group, in the graph's order.
 };

@@ -166,6 +166,7 @@ void Register(ir::OpRegistry& registry) {
     max.attributes = MaxPoolAttributes(n);
     max.module_form = true;
     max.keeps_range = true;
+    max.takes_maxima = true;
     max.itemwise = true;
     max.homogeneous = true;
     max.infer = [n](const ir::InferCall& call) { return InferMaxPool(call, n); };

@@ -167,6 +167,7 @@ void Register(ir::OpRegistry& registry) {
     schema.infer = [&reduction](const ir::InferCall& call) { return InferReduction(call, reduction); };
     schema.evaluate = [&reduction](const ir::EvaluateCall& call) { return EvaluateReduction(call, reduction); };
     schema.homogeneous = schema.name == "mean";
+    schema.takes_maxima = schema.name == "amax";
     schema.cost = CostOfReduction;
     registry.Register(std::move(schema));
   }

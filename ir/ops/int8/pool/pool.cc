@@ -85,6 +85,7 @@ void Register(ir::OpRegistry& registry) {
   max.name = "int8.max_pool2d";
   max.quantized_form_of = "max_pool2d";
   max.keeps_range = true;
+  max.takes_maxima = true;
   max.itemwise = true;
   max.operands = {{"input"}};
   max.attributes = ops::pool::MaxPoolAttributes(2);
