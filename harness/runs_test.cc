@@ -337,6 +337,42 @@ TEST(Files, AModelThatIsNoRegularFile) {
   EXPECT_THAT(outcome.err, HasSubstr("it is a directory, wanted a regular file"));
 }
 
+// A layer whose channels were scaled in FP32 is compared with what was scaled, not with the first variant.
+TEST(Layers, AreComparedWithTheLastGraphInFloats) {
+  const Workplace place = testing::MakeIrWorkplace("equalized", R"(graph @g {
+  param @a.weight: f32[2,1,1,1] = [1, 64]
+  param @b.weight: f32[2,2,1,1] = [1, 0.015625, -0.5, 0.0078125]
+  param @c.weight: f32[1,2,1,1] = [1, 1]
+  module @a = conv2d(activation="relu", weight=@a.weight)
+  module @b = conv2d(activation="relu", weight=@b.weight)
+  module @c = conv2d(weight=@c.weight)
+  %x: f32[1,1,4,4] = placeholder
+  %a: f32[1,2,4,4] = call_module @a(%x)
+  %b: f32[1,2,4,4] = call_module @b(%a)
+  %c: f32[1,1,4,4] = call_module @c(%b)
+  output(%c)
+})",
+                                                   R"(
+    random_inputs { count: 8 }
+    pipeline { steps { pass { [type.googleapis.com/fuselage.EqualizationOptions] {} } }
+               steps { pass { [type.googleapis.com/fuselage.QuantizeOptions] {} } }
+               steps { pass { [type.googleapis.com/fuselage.QuantLiftOptions] {} } }
+               steps { pass { [type.googleapis.com/fuselage.LowerOptions] {} } } }
+    variants { name: "fp32" after: "input" } variants { name: "int8" }
+    benchmark { repetitions: 2 min_time_ms: 1 })");
+  const Outcome outcome = RunAndRead(place);
+  ASSERT_EQ(outcome.code, kOk) << outcome.err;
+  ASSERT_EQ(outcome.results.passes(0).name(), "equalization");
+  ASSERT_GT(outcome.results.passes(0).matches(), 0);
+  int layers = 0;
+  for (const Results::Layer& layer : outcome.results.variants(1).layers()) {
+    if (!layer.has_snr_db()) continue;
+    ++layers;
+    EXPECT_GT(layer.snr_db(), 40) << layer.name();
+  }
+  EXPECT_EQ(layers, 3);
+}
+
 // The weights are as much of the model as its text is.
 TEST(Files, TheDigestCoversWhatHoldsTheModel) {
   const Workplace place = testing::MakeIrWorkplace("digest", R"(graph @g {

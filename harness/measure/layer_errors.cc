@@ -23,6 +23,14 @@ bool IsQuantizedLayer(const ir::Node& node) {
          !node.IsOp("int8.dequantize");
 }
 
+// Its range holds these alone (quantize, select.cc).
+bool OnlyMaximaMatter(const ir::Node& node) {
+  const std::vector<ir::Node*> users = node.users();
+  return !users.empty() && std::all_of(users.begin(), users.end(), [](const ir::Node* user) {
+    return user->op() != nullptr && user->op()->takes_maxima;
+  });
+}
+
 const ir::Node* CounterpartOrNull(const ir::Graph& baseline, const ir::Node& node) {
   const ir::Node* found = baseline.FindNodeOrNull(node.name());
   if (found == nullptr && !node.sources().empty()) found = baseline.FindNodeOrNull(node.sources().back());
@@ -206,7 +214,7 @@ absl::StatusOr<LayerErrors> MeasureLayerErrors(const PlacedGraph& baseline, cons
   std::map<std::string, std::string> counterparts;
   Values wanted, found, alone;
   for (const ir::Node* node : found_graph->Snapshot()) {
-    if (!IsQuantizedLayer(*node)) continue;
+    if (!IsQuantizedLayer(*node) || OnlyMaximaMatter(*node)) continue;
     const ir::Node* counterpart = CounterpartOrNull(*wanted_graph, *node);
     if (counterpart == nullptr) continue;
     counterparts[node->name()] = counterpart->name();

@@ -35,7 +35,8 @@ struct LayerErrors {
 // Compares each quantized layer of `quantized` (an int8.* call other than quantize and dequantize) with the node of
 // `baseline` that has its name, or the name of its last source: both graphs run `inputs` with every such node as an
 // output. Then each layer runs once more, alone: on the codes of the baseline's values. A layer without a
-// counterpart of its shape is left out, one that reads a value without a counterpart has no local error.
+// counterpart of its shape is left out, and one of whose values only maxima are taken; one that reads a value without a
+// counterpart has no local error.
 absl::StatusOr<LayerErrors> MeasureLayerErrors(const PlacedGraph& baseline, const PlacedGraph& quantized,
                                                absl::Span<const Tensor> inputs, const kernels::KernelRegistry& kernels,
                                                runtime::ThreadPool* pool);

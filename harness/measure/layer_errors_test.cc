@@ -87,6 +87,45 @@ TEST(LayerErrors, ShowWhichLayerIsToBlame) {
   EXPECT_EQ(errors.layers["c"].snr_db, c.accumulated().snr_db());
 }
 
+// The range of %y is that of the maxima.
+TEST(LayerErrors, NoneOfALayerThatOnlyAMaxPoolReads) {
+  ir::OpRegistry ops;
+  ops::RegisterAll(ops);
+  kernels::KernelRegistry kernels;
+  kernels::RegisterAll(kernels);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ir::Graph> baseline, ir::Parse(R"(graph @g {
+  param @conv.weight: f32[1,1,1,1] = [1]
+  module @conv = conv2d(weight=@conv.weight)
+  module @max = max_pool2d(kernel_size=[2, 2], stride=[2, 2])
+  %x: f32[1,1,2,2] = placeholder
+  %y: f32[1,1,2,2] = call_module @conv(%x)
+  %z: f32[1,1,1,1] = call_module @max(%y)
+  output(%z)
+})",
+                                                                            ops));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ir::Graph> quantized, ir::Parse(R"(graph @g {
+  param @conv.weight: i8[1,1,1,1]<scale=0.01> = [100]
+  module @conv = int8.conv2d(out_scale=0.01, out_zero_point=0, weight=@conv.weight)
+  module @max = int8.max_pool2d(kernel_size=[2, 2], stride=[2, 2])
+  module @x_q = int8.quantize(out_scale=0.02, out_zero_point=128)
+  module @z_dq = int8.dequantize()
+  %x: f32[1,1,2,2] = placeholder
+  %x_q: u8[1,1,2,2]<scale=0.02, zp=128> = call_module @x_q(%x) from(x)
+  %y: u8[1,1,2,2]<scale=0.01> = call_module @conv(%x_q)
+  %z: u8[1,1,1,1]<scale=0.01> = call_module @max(%y)
+  %z_dq: f32[1,1,1,1] = call_module @z_dq(%z) from(z)
+  output(%z_dq)
+})",
+                                                                             ops));
+  runtime::ThreadPool pool(1);
+  const compiler::EngineOptions engine;
+  const std::vector<Tensor> inputs = {Tensor::Of<float>({1, 1, 2, 2}, {-2, -1, 1, 2})};
+  ASSERT_OK_AND_ASSIGN(LayerErrors errors,
+                       MeasureLayerErrors({*baseline, engine}, {*quantized, engine}, inputs, kernels, &pool));
+  ASSERT_EQ(errors.layers.size(), 1);
+  EXPECT_NEAR(errors.layers["z"].quantization.local().max_abs(), 0, 1e-6);
+}
+
 TEST(LayerErrors, WithoutAFloatInputThereIsNoLocalError) {
   ir::OpRegistry ops;
   ops::RegisterAll(ops);

@@ -81,6 +81,16 @@ std::vector<TensorType> InputTypes(const ir::Graph& graph) {
   return types;
 }
 
+bool HasCodes(const ir::Graph& graph) {
+  for (const ir::Node* node = graph.first(); node != nullptr; node = node->next()) {
+    const std::vector<TensorType>& types = node->type().elements();
+    if (std::any_of(types.begin(), types.end(), [](const TensorType& type) { return type.quant.has_value(); })) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // One run of the pipeline over the graph.
 class PassRun {
  public:
@@ -92,6 +102,7 @@ class PassRun {
   absl::Status ObserveStep(int index, absl::string_view step, const ir::Graph& graph);
   void RecordGraph(absl::string_view step, const ir::Graph& graph);
   void KeepForOnnx(const ir::Graph& graph);
+  void Give(Variant& variant, const ir::Graph& graph) const;
   absl::Status RunOwnPipeline(Variant& variant, const passes::PassEnvironment& environment,
                               passes::PipelineOptions options);
   absl::Status FinishVariants(const passes::PassEnvironment& environment, const passes::PipelineOptions& options);
@@ -99,6 +110,7 @@ class PassRun {
   RunState& run_;
   Results::GraphTable shown_graph_;  // The last that print_graphs recorded, whole.
   GraphHistoryBuilder history_;
+  std::shared_ptr<const ir::Graph> float_graph_;  // The last without codes.
 };
 
 void PassRun::RecordGraph(absl::string_view step, const ir::Graph& graph) {
@@ -122,13 +134,19 @@ void PassRun::KeepForOnnx(const ir::Graph& graph) {
   run_.onnx_graph = graph.Clone();
 }
 
+void PassRun::Give(Variant& variant, const ir::Graph& graph) const {
+  variant.graph = graph.Clone();
+  variant.float_graph = float_graph_;
+}
+
 absl::Status PassRun::ObserveStep(int index, absl::string_view step, const ir::Graph& graph) {
   run_.recorder.WriteFile(DumpName(index, step), ir::Print(graph));
   run_.recorder.Update([&](Results& results) { history_.Add(graph, step, results.mutable_history()); });
   if (run_.config.print_graphs()) RecordGraph(step, graph);
   KeepForOnnx(graph);
+  if (!HasCodes(graph)) float_graph_ = graph.Clone();
   for (Variant& variant : run_.variants) {
-    if (variant.config->after() == step) variant.graph = graph.Clone();
+    if (variant.config->after() == step) Give(variant, graph);
   }
   return absl::OkStatus();
 }
@@ -136,7 +154,10 @@ absl::Status PassRun::ObserveStep(int index, absl::string_view step, const ir::G
 // Reports of its passes come behind the others', as "int4/quantize"; of its graphs the last is written: "int4.ir".
 absl::Status PassRun::RunOwnPipeline(Variant& variant, const passes::PassEnvironment& environment,
                                      passes::PipelineOptions options) {
-  options.observe = nullptr;
+  options.observe = [&](int, absl::string_view, const ir::Graph& graph) -> absl::Status {
+    if (!HasCodes(graph)) variant.float_graph = graph.Clone();
+    return absl::OkStatus();
+  };
   options.progress = [&](absl::string_view step) {
     run_.progress.Begin(absl::StrCat("pass ", variant.name(), "/", step));
   };
@@ -157,7 +178,7 @@ absl::Status PassRun::RunOwnPipeline(Variant& variant, const passes::PassEnviron
 absl::Status PassRun::FinishVariants(const passes::PassEnvironment& environment,
                                      const passes::PipelineOptions& options) {
   for (Variant& variant : run_.variants) {
-    if (variant.config->after().empty()) variant.graph = run_.graph->Clone();
+    if (variant.config->after().empty()) Give(variant, *run_.graph);
     if (variant.config->has_pipeline()) RETURN_IF_ERROR(RunOwnPipeline(variant, environment, options));
     // The CPU's kernels are explained.
     if (variant.config->precision() != "fp16" || run_.request.explain || !variant.runs()) continue;

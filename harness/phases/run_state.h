@@ -31,6 +31,8 @@ struct Variant {
   const HarnessConfig::VariantConfig* config = nullptr;
   compiler::EngineOptions engine;
   std::unique_ptr<ir::Graph> graph;  // Null until its step of the pipeline has run.
+  // The last without codes on the way to it, whose values its layers are to have; null: there was none.
+  std::shared_ptr<const ir::Graph> float_graph;
   std::string not_run;               // Why it cannot run; empty: it can.
 
   const std::string& name() const { return config->name(); }
