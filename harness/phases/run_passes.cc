@@ -81,12 +81,13 @@ std::vector<TensorType> InputTypes(const ir::Graph& graph) {
   return types;
 }
 
+// Made of floats, or within an INT8 kernel.
 bool HasCodes(const ir::Graph& graph) {
+  const auto is_code = [](const TensorType& type) { return type.dtype == DType::kI8 || type.dtype == DType::kU8; };
   for (const ir::Node* node = graph.first(); node != nullptr; node = node->next()) {
+    if (!node->is_call()) continue;
     const std::vector<TensorType>& types = node->type().elements();
-    if (std::any_of(types.begin(), types.end(), [](const TensorType& type) { return type.quant.has_value(); })) {
-      return true;
-    }
+    if (std::any_of(types.begin(), types.end(), is_code) || absl::StartsWith(node->op()->name, "int8.")) return true;
   }
   return false;
 }
