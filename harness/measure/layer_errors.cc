@@ -23,7 +23,7 @@ bool IsQuantizedLayer(const ir::Node& node) {
          !node.IsOp("int8.dequantize");
 }
 
-// Its range holds these alone (quantize, select.cc).
+// Its range holds these alone (passes/quantize/maxima.h).
 bool OnlyMaximaMatter(const ir::Node& node) {
   const std::vector<ir::Node*> users = node.users();
   return !users.empty() && std::all_of(users.begin(), users.end(), [](const ir::Node* user) {

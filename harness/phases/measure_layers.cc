@@ -39,8 +39,8 @@ absl::Status MeasureLayers(RunState& run) {
       for (TensorType& type : types) type.shape[0] = images;
       ASSIGN_OR_RETURN(const std::vector<Tensor> samples, run.inputs->Batch(0, types));
       const ir::Graph& wanted = variant.float_graph != nullptr ? *variant.float_graph : *run.variants[0].graph;
-      auto found = MeasureLayerErrors({wanted, run.variants[0].engine},
-                                      {*variant.graph, variant.engine}, samples, run.library.kernels, run.pool.get());
+      auto found = MeasureLayerErrors({wanted, run.variants[0].engine}, {*variant.graph, variant.engine}, samples,
+                                      run.library.kernels, run.pool.get());
       if (!found.ok()) {
         run.Warn(absl::StrCat("no SNR of the layers of ", variant.name(), ": ", found.status().message()));
       } else {

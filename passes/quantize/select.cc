@@ -14,6 +14,7 @@
 #include "ir/match/channel_affine.h"
 #include "ir/match/properties.h"
 #include "passes/core/quantized_form.h"
+#include "passes/quantize/maxima.h"
 #include "passes/quantize/observers.h"
 
 namespace fuselage::quantize {
@@ -27,14 +28,6 @@ using passes::Remarks;
 bool HasRule(const ir::OpRegistry& ops, const ir::OpSchema& op) {
   const ir::OpSchema* form = ops.FindQuantizedFormOrNull(op.name);
   return form != nullptr ? !form->unbounded_error : op.keeps_range;
-}
-
-// Moves elements, and loses or repeats none.
-bool IsView(const Node* node) {
-  if (node->op() == nullptr || node->op()->view == ir::View::kNone || node->num_operands() == 0) return false;
-  const Node* source = node->operand(0);
-  return match::IsF32(*node) && match::IsF32(*source) &&
-         node->tensor_type().num_elements() == source->tensor_type().num_elements();
 }
 
 // Why a chain of elementwise steps stays in FP32: one of them would. Empty where none would, and for other ops.
@@ -509,40 +502,11 @@ class Selector {
       for (const int i : DataOperands(*node)) groups.Join(group, selection.group_of.at(node->operand(i)));
     }
     selection.sources.resize(members.size());
-    const HashSet<const Node*> only_read_by_maxima = OnlyReadByMaxima();
+    const Maxima maxima(graph_);
     for (size_t i = 0; i < members.size(); ++i) {
-      AddSources(members[i], only_read_by_maxima, selection.sources[groups.Find(static_cast<int>(i))]);
+      maxima.AddWhatMatters(members[i], selection.sources[groups.Find(static_cast<int>(i))]);
     }
     for (auto& [node, group] : selection.group_of) group = groups.Find(group);
-  }
-
-  // Of these values nothing but maxima is taken, views between.
-  HashSet<const Node*> OnlyReadByMaxima() const {
-    HashSet<const Node*> values;
-    const std::vector<Node*> nodes = graph_.Snapshot();
-    std::for_each(nodes.rbegin(), nodes.rend(), [&](const Node* node) {  // Readers first.
-      const std::vector<Node*> users = node->users();
-      const bool only = std::all_of(users.begin(), users.end(), [&](const Node* user) {
-        return (IsView(user) && values.contains(user)) || (user->op() != nullptr && user->op()->takes_maxima);
-      });
-      if (only && !users.empty() && node->kind() != NodeKind::kGetAttr) values.insert(node);
-    });
-    return values;
-  }
-
-  // The value, or the maxima that are left of it.
-  static void AddSources(Node* value, const HashSet<const Node*>& only_read_by_maxima, std::vector<Node*>& sources) {
-    std::vector<Node*> values = {value};
-    while (!values.empty()) {
-      Node* const next = values.back();
-      values.pop_back();
-      const std::vector<Node*> users = next->users();
-      if (only_read_by_maxima.contains(next)) {
-        values.insert(values.end(), users.begin(), users.end());
-      } else {
-        sources.push_back(next);
-      }
-    }
   }
 
   const QuantizeOptions& options_;
@@ -555,6 +519,13 @@ class Selector {
 };
 
 }  // namespace
+
+bool IsView(const Node* node) {
+  if (node->op() == nullptr || node->op()->view == ir::View::kNone || node->num_operands() == 0) return false;
+  const Node* source = node->operand(0);
+  return match::IsF32(*node) && match::IsF32(*source) &&
+         node->tensor_type().num_elements() == source->tensor_type().num_elements();
+}
 
 const Node& SourceOf(const Node& value) {
   const Node* source = &value;

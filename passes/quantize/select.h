@@ -47,6 +47,9 @@ bool GlobMatches(absl::string_view glob, absl::string_view text);
 // The first of such that the name of the node or the path of its module fits; null: none.
 const std::string* FittingOrNull(const google::protobuf::RepeatedPtrField<std::string>& globs, const ir::Node& node);
 
+// Moves floats, and loses or repeats none.
+bool IsView(const ir::Node* node);
+
 // What views of any kind show.
 const ir::Node& SourceOf(const ir::Node& value);
 
