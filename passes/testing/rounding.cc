@@ -95,11 +95,29 @@ absl::StatusOr<std::map<std::string, Extent>> Extents(const ir::Graph& graph, pa
   return extents;
 }
 
-absl::Status CheckStep(const ir::Node& quantize, const std::map<std::string, Extent>& extents) {
+// That of what `value` hands on: where its readers, behind views that lose nothing or not, take maxima, that of these.
+Extent HandedOn(const ir::Node& value, const std::map<std::string, Extent>& extents) {
+  const Extent& whole = extents.at(value.name());
+  const std::vector<ir::Node*> readers = value.users();
+  if (readers.empty() || value.kind() == ir::NodeKind::kGetAttr) return whole;
+  Extent maxima;
+  for (const ir::Node* reader : readers) {
+    if (!reader->is_call()) return whole;
+    const bool is_view = reader->op()->view == ir::View::kSameOrder || reader->op()->view == ir::View::kMoves;
+    if (!is_view && !reader->op()->takes_maxima) return whole;
+    const Extent next = HandedOn(*reader, extents);
+    maxima = {std::min(maxima.min, next.min), std::max(maxima.max, next.max)};
+  }
+  return maxima;
+}
+
+absl::Status CheckStep(const ir::Node& quantize, const ir::Graph& before,
+                       const std::map<std::string, Extent>& extents) {
   const std::string& name = quantize.operand(0)->name();
-  const auto it = extents.find(name);
-  if (it == extents.end()) return absl::InternalError(absl::StrCat("%", name, " is rounded, and was no float before"));
-  const Extent& extent = it->second;
+  if (extents.count(name) == 0) {
+    return absl::InternalError(absl::StrCat("%", name, " is rounded, and was no float before"));
+  }
+  const Extent extent = HandedOn(*before.FindNodeOrNull(name), extents);
   const TensorType& type = quantize.tensor_type();
   const double step = type.quant->scale(), zero_point = type.quant->zero_point();
   const IntegerRange codes = RangeOf(type.dtype);
@@ -251,7 +269,7 @@ absl::Status CheckRounding(const ir::Graph& given, const ir::Graph& after, passe
   if (undone != ir::Print(before)) return absl::InternalError(absl::StrCat("undone, the graph is another:\n", undone));
   ASSIGN_OR_RETURN(const auto extents, Extents(before, samples));
   for (const ir::Node* node = after.first(); node != nullptr; node = node->next()) {
-    if (node->IsOp("quantize")) RETURN_IF_ERROR(CheckStep(*node, extents));
+    if (node->IsOp("quantize")) RETURN_IF_ERROR(CheckStep(*node, before, extents));
   }
   return CheckWeights(before, after, extents);
 }

@@ -20,7 +20,8 @@ inline QuantizeOptions ByTheExtremes() {
 // the samples' extremes (ByTheExtremes). Beside giving some layers a form that codes have (quantize/transposed.h) it
 // rounded, and did nothing else:
 //   undone, the text is what it was: every dequantize(quantize(x)) is x, every module has its old parameters;
-//   x, on all samples, is within half a step of a code's value: nothing saturates;
+//   x, on all samples, is within half a step of a code's value: nothing saturates; where nothing but maxima is taken of
+//   x, these are, and what loses may saturate, which moves no maximum further;
 //   no step is coarser than it must be: 255 of them reach from the least element of some value of `before` to the
 //   largest of one, zero included;
 //   a weight is within half a step of its code's value, and the largest of each channel has the largest code, of seven
