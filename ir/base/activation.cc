@@ -49,6 +49,21 @@ bool ParseFunction(absl::string_view text, Activation* activation) {
   return activation->function.has_value();
 }
 
+// "leaky_relu(negative_slope=0.1), clamp(min=-0.5, max=inf)".
+bool ParseBoundedFunction(absl::string_view text, Activation* activation) {
+  constexpr absl::string_view kBetween = ", ";
+  const size_t end = text.find(", clamp(");
+  Activation clamp;
+  if (end != absl::string_view::npos && !ParseClamp(text.substr(end + kBetween.size()), &clamp)) return false;
+  if (!ParseFunction(text.substr(0, end), activation)) return false;
+  *activation = activation->Then(clamp);
+  return true;
+}
+
+std::string ClampText(const Activation& clamp) {
+  return absl::StrCat("clamp(min=", ShortestText(clamp.min), ", max=", ShortestText(clamp.max), ")");
+}
+
 // "gelu, hardsigmoid, ..."
 std::string FunctionNames() {
   std::vector<std::string> names;
@@ -59,6 +74,19 @@ std::string FunctionNames() {
 }
 
 }  // namespace
+
+Activation Activation::without_bounds() const {
+  Activation unbounded;
+  unbounded.function = function;
+  return unbounded;
+}
+
+Activation Activation::Then(const Activation& clamp) const {
+  Activation both = *this;
+  both.min = clamp(min);
+  both.max = clamp(max);
+  return both;
+}
 
 double Activation::Apply(double x) const {
   switch (function->op) {
@@ -78,8 +106,9 @@ double Activation::Apply(double x) const {
 std::string ToString(const Activation& activation) {
   if (activation.is_none()) return "none";
   if (activation.is_relu()) return "relu";
-  if (activation.is_clamp()) {
-    return absl::StrCat("clamp(min=", ShortestText(activation.min), ", max=", ShortestText(activation.max), ")");
+  if (activation.is_clamp()) return ClampText(activation);
+  if (!activation.is_function()) {
+    return absl::StrCat(ToString(activation.without_bounds()), ", ", ClampText(activation.bounds()));
   }
   const ElementwiseStep step = StepOf(*activation.function);
   std::vector<std::string> parameters;
@@ -95,11 +124,11 @@ absl::StatusOr<Activation> ParseActivation(absl::string_view text) {
   Activation activation;
   if (text == "none") return activation;
   if (text == "relu") return Activation::Relu();
-  if (ParseClamp(text, &activation) || ParseFunction(text, &activation)) return activation;
+  if (ParseClamp(text, &activation) || ParseBoundedFunction(text, &activation)) return activation;
   return absl::InvalidArgumentError(
       absl::StrCat("activation=\"", text,
                    "\": wanted one of \"none\", \"relu\", \"clamp(min=A, max=B)\" with A <= B, or a function and its "
-                   "attributes, as \"leaky_relu(negative_slope=0.1)\", of ",
+                   "attributes, as \"leaky_relu(negative_slope=0.1)\", and then perhaps \", clamp(min=A, max=B)\", of ",
                    FunctionNames()));
 }
 

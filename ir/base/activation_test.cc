@@ -13,7 +13,8 @@ TEST(Activation, IsReadAndWritten) {
   for (const char* text :
        {"none", "relu", "clamp(min=0, max=6)", "clamp(min=-0.5, max=inf)", "clamp(min=-inf, max=0.1)", "hardswish",
         "hardsigmoid", "hardsigmoid(alpha=0.2)", "hardsigmoid(alpha=0.2, beta=0.25)", "leaky_relu",
-        "leaky_relu(negative_slope=0.1)", "sigmoid", "silu", "tanh", "gelu", "gelu(approximate=tanh)", "mish"}) {
+        "leaky_relu(negative_slope=0.1)", "sigmoid", "silu", "tanh", "gelu", "gelu(approximate=tanh)", "mish",
+        "leaky_relu(negative_slope=0.2), clamp(min=-0.4, max=inf)", "silu, clamp(min=0, max=6)"}) {
     const absl::StatusOr<Activation> activation = ParseActivation(text);
     ASSERT_TRUE(activation.ok()) << activation.status();
     EXPECT_EQ(ToString(*activation), text);
@@ -46,7 +47,12 @@ TEST(Activation, SaysWhatIsWanted) {
                            "clamp(min=, max=6)",
                            "clamp(min=nan, max=6)",
                            "clamp(min=7, max=6)",
-                           "clamp(max=6, min=0)"}) {
+                           "clamp(max=6, min=0)",
+                           "silu, relu",
+                           "silu, clamp(min=7, max=6)",
+                           "silu, clamp(min=0, max=6), clamp(min=0, max=6)",
+                           "clamp(min=0, max=6), silu",
+                           ", clamp(min=0, max=6)"}) {
     EXPECT_THAT(std::string(ParseActivation(text).status().message()), ::testing::HasSubstr("wanted one of")) << text;
   }
 }
@@ -59,6 +65,28 @@ TEST(Activation, Clamps) {
   EXPECT_TRUE(std::isnan(six(std::numeric_limits<float>::quiet_NaN())));
   EXPECT_EQ(Activation()(-1e30f), -1e30f);
   EXPECT_TRUE(std::signbit(Activation::Relu()(-0.0f)));
+}
+
+TEST(Activation, ClampsWhatAFunctionMakes) {
+  const Activation both = *ParseActivation("leaky_relu(negative_slope=0.25), clamp(min=-0.5, max=3)");
+  EXPECT_EQ(both(-1.0f), -0.25f);
+  EXPECT_EQ(both(-4.0), -0.5);
+  EXPECT_EQ(both(4.0f), 3.0f);
+  EXPECT_TRUE(std::isnan(both(std::numeric_limits<float>::quiet_NaN())));
+  EXPECT_FALSE(both.is_clamp() || both.is_function() || both.is_none());
+  EXPECT_TRUE(both.without_bounds().is_function());
+  EXPECT_EQ(ToString(both.bounds()), "clamp(min=-0.5, max=3)");
+}
+
+// A second clamp may lie inside of the first, overlap with it or have nothing in common with it.
+TEST(Activation, TwoClampsAreOne) {
+  const Activation first = *ParseActivation("clamp(min=-1, max=2)");
+  for (const char* text : {"relu", "none", "clamp(min=-3, max=1)", "clamp(min=-2, max=5)", "clamp(min=3, max=4)",
+                           "clamp(min=-4, max=-3)"}) {
+    const Activation second = *ParseActivation(text), both = first.Then(second);
+    for (float x = -5; x <= 5; x += 0.5f) EXPECT_EQ(both(x), second(first(x))) << text << " " << x;
+  }
+  EXPECT_EQ(ToString(ParseActivation("silu")->Then(first).Then(Activation::Relu())), "silu, clamp(min=0, max=2)");
 }
 
 TEST(Activation, NamesTheFunctions) {

@@ -141,7 +141,7 @@ const Node* LayerInFrontOrNull(const Node& node) {
     return nullptr;
   }
   const absl::StatusOr<Activation> activation = ParseActivation(affine->of->attribute("activation").as_string());
-  return activation.ok() && !activation->is_clamp() ? affine->of : nullptr;
+  return activation.ok() && activation->is_function() ? affine->of : nullptr;
 }
 
 }  // namespace fuselage::match

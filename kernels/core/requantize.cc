@@ -94,7 +94,7 @@ absl::Status CheckOperands(const EpilogueParams& params) {
   if (params.bias != nullptr) RETURN_IF_ERROR(CheckBias(*params.bias, params.weight->dim(0)));
   const bool float_output = params.output->dtype == DType::kF32;
   if (!float_output) RETURN_IF_ERROR(CheckCodes(*params.output, "output"));
-  if (float_output && params.activation.is_clamp() && !params.activation.is_none() && !params.activation.is_relu()) {
+  if (float_output && !params.activation.bounds().is_none() && !params.activation.is_relu()) {
     return absl::UnimplementedError(absl::StrCat(ToString(params.activation), " of a float result"));
   }
   if (params.residual == nullptr) return absl::OkStatus();
@@ -156,9 +156,9 @@ absl::Status AddPost(const EpilogueParams& params, float output_scale, Epilogue*
   const auto fits = [&](const Tensor* operand) {
     return operand != nullptr && operand->dtype() == DType::kF32 && operand->shape() == wanted;
   };
-  if (params.activation.is_clamp() || !fits(params.post_scale) || !fits(params.post_shift)) {
+  if (!params.activation.is_function() || !fits(params.post_scale) || !fits(params.post_shift)) {
     return absl::InvalidArgumentError(absl::StrCat("post_scale and post_shift: both of f32 ", ToString(wanted),
-                                                   " behind an activation that is no clamp wanted"));
+                                                   " behind an activation without a clamp wanted"));
   }
   epilogue->post = std::vector<Epilogue::Post>(wanted[0]);
   for (int64_t c = 0; c < wanted[0]; ++c) {

@@ -347,8 +347,10 @@ TEST(MakeEpilogue, OfAFunction) {
   ASSERT_TRUE(post.ok()) << post.status();
   EXPECT_EQ(Requantize(9 - 16, 0, *post), -7 + 10);  // -0.5 * -0.5 + 1 in steps of 1/8.
   params.activation = Activation::Relu();
-  EXPECT_THAT(std::string(MakeEpilogue(params).status().message()), HasSubstr("that is no clamp wanted"));
-  params.activation = ParseActivation("leaky_relu(negative_slope=0.25)").value();
+  EXPECT_THAT(std::string(MakeEpilogue(params).status().message()), HasSubstr("without a clamp wanted"));
+  params.activation = ParseActivation("leaky_relu(negative_slope=0.25), clamp(min=-1, max=inf)").value();
+  EXPECT_THAT(std::string(MakeEpilogue(params).status().message()), HasSubstr("without a clamp wanted"));
+  params.activation = params.activation.without_bounds();
   const Tensor wide = Tensor::Of<float>({2}, {1, 1});
   params.post_shift = &wide;
   EXPECT_THAT(std::string(MakeEpilogue(params).status().message()), HasSubstr("post_shift: both of f32 [1] behind"));

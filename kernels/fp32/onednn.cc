@@ -262,34 +262,37 @@ dnnl::primitive_attr Attributes(const dnnl::post_ops& post_ops) {
   return attributes;
 }
 
+absl::Status Append(dnnl::post_ops& post_ops, dnnl::algorithm kind, float alpha = 0, float beta = 0) {
+  post_ops.append_eltwise(1.0f, kind, alpha, beta);
+  return absl::OkStatus();
+}
+
+absl::Status AppendFunction(const ElementwiseInstruction& function, dnnl::post_ops& post_ops) {
+  using dnnl::algorithm;
+  switch (function.op) {
+    case ElementwiseOp::kLeakyRelu: return Append(post_ops, algorithm::eltwise_relu, function.p);
+    case ElementwiseOp::kHardsigmoid:
+      Append(post_ops, algorithm::eltwise_linear, function.p, function.q).IgnoreError();
+      return Append(post_ops, algorithm::eltwise_clip, 0, 1);
+    case ElementwiseOp::kHardswish: return Append(post_ops, algorithm::eltwise_hardswish);
+    case ElementwiseOp::kSigmoid: return Append(post_ops, algorithm::eltwise_logistic);
+    case ElementwiseOp::kSilu: return Append(post_ops, algorithm::eltwise_swish, 1);
+    case ElementwiseOp::kTanh: return Append(post_ops, algorithm::eltwise_tanh);
+    case ElementwiseOp::kGelu: return Append(post_ops, algorithm::eltwise_gelu_erf);
+    case ElementwiseOp::kGeluTanh: return Append(post_ops, algorithm::eltwise_gelu_tanh);
+    case ElementwiseOp::kMish: return Append(post_ops, algorithm::eltwise_mish);
+    default: return absl::UnimplementedError(absl::StrCat("activation ", StepOf(function).op));
+  }
+}
+
 absl::Status AppendActivation(const KernelDesc& desc, dnnl::post_ops& post_ops) {
   ASSIGN_OR_RETURN(const Activation activation, ParseActivation(desc.GetString("activation")));
-  if (activation.is_none()) return absl::OkStatus();
-  using dnnl::algorithm;
-  const auto append = [&](algorithm kind, float alpha = 0, float beta = 0) {
-    post_ops.append_eltwise(1.0f, kind, alpha, beta);
-    return absl::OkStatus();
-  };
-  if (activation.is_relu()) return append(algorithm::eltwise_relu);
-  if (activation.is_clamp()) {
-    constexpr float kMost = std::numeric_limits<float>::max();
-    return append(algorithm::eltwise_clip, std::max(activation.min, -kMost), std::min(activation.max, kMost));
-  }
-  const ElementwiseInstruction& function = *activation.function;
-  switch (function.op) {
-    case ElementwiseOp::kLeakyRelu: return append(algorithm::eltwise_relu, function.p);
-    case ElementwiseOp::kHardsigmoid:
-      append(algorithm::eltwise_linear, function.p, function.q).IgnoreError();
-      return append(algorithm::eltwise_clip, 0, 1);
-    case ElementwiseOp::kHardswish: return append(algorithm::eltwise_hardswish);
-    case ElementwiseOp::kSigmoid: return append(algorithm::eltwise_logistic);
-    case ElementwiseOp::kSilu: return append(algorithm::eltwise_swish, 1);
-    case ElementwiseOp::kTanh: return append(algorithm::eltwise_tanh);
-    case ElementwiseOp::kGelu: return append(algorithm::eltwise_gelu_erf);
-    case ElementwiseOp::kGeluTanh: return append(algorithm::eltwise_gelu_tanh);
-    case ElementwiseOp::kMish: return append(algorithm::eltwise_mish);
-    default: return absl::UnimplementedError(absl::StrCat("activation ", ToString(activation)));
-  }
+  if (activation.is_relu()) return Append(post_ops, dnnl::algorithm::eltwise_relu);
+  if (activation.function) RETURN_IF_ERROR(AppendFunction(*activation.function, post_ops));
+  if (activation.bounds().is_none()) return absl::OkStatus();
+  constexpr float kMost = std::numeric_limits<float>::max();
+  return Append(post_ops, dnnl::algorithm::eltwise_clip, std::max(activation.min, -kMost),
+                std::min(activation.max, kMost));
 }
 
 dnnl::memory Reordered(const Tensor& values, const MemoryDesc& from, const MemoryDesc& to) {

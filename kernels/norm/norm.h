@@ -33,7 +33,7 @@ struct Block {
   int64_t n = 1, inner = 1, rows = 1;
   bool centered = true;  // Otherwise the mean is 0: the variance is the mean square.
   double eps = 0;
-  // f: a function, or else a clamp.
+  // f: a function or none, and then a clamp.
   const ElementwiseInstruction* function = nullptr;
   float min = -std::numeric_limits<float>::infinity(), max = std::numeric_limits<float>::infinity();
 };
@@ -54,7 +54,7 @@ class Rows {
   const Block& block() const { return block_; }  // Of as many rows as are best done at once, without its places.
   absl::Span<const float> weight() const { return weight_; }  // Of element i of all at i / inner, modulo their number.
   absl::Span<const float> bias() const { return bias_; }
-  const std::optional<ElementwiseInstruction>& function() const { return function_; }  // Where f is no clamp.
+  const std::optional<ElementwiseInstruction>& function() const { return function_; }  // In front of the clamp.
   const char* variant() const { return variant_->name; }
   // The block's rows, of which `first` is the first, by their parameters.
   void Normalize(int64_t first, Block* block) const;

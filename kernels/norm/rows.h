@@ -70,23 +70,21 @@ inline void ScaleRows(const Block& b, const float* x, float* y, const float* cen
 template <typename Activate>
 inline void ActivateRows(const Block& b, Activate activate) {
   const int64_t n = b.rows * b.n;
-  if (b.function == nullptr) {
-    const float min = b.min, max = b.max;
-    if (min == -__builtin_inff() && max == __builtin_inff()) return;
-    for (int64_t i = 0; i < n; ++i) {
-      const float y = b.y[i] < min ? min : b.y[i];
-      b.y[i] = y > max ? max : y;
-    }
-    return;
+  if (b.function != nullptr) {
+    constexpr int64_t kTogether = kernels::kActivatedTogether;
+    const int64_t whole = n / kTogether * kTogether;
+    activate(*b.function, b.y, whole);
+    float rest[kTogether] = {};
+    for (int64_t i = whole; i < n; ++i) rest[i - whole] = b.y[i];
+    if (whole < n) activate(*b.function, rest, kTogether);
+    for (int64_t i = whole; i < n; ++i) b.y[i] = rest[i - whole];
   }
-  constexpr int64_t kTogether = kernels::kActivatedTogether;
-  const int64_t whole = n / kTogether * kTogether;
-  activate(*b.function, b.y, whole);
-  if (whole == n) return;
-  float rest[kTogether] = {};
-  for (int64_t i = whole; i < n; ++i) rest[i - whole] = b.y[i];
-  activate(*b.function, rest, kTogether);
-  for (int64_t i = whole; i < n; ++i) b.y[i] = rest[i - whole];
+  const float min = b.min, max = b.max;
+  if (min == -__builtin_inff() && max == __builtin_inff()) return;
+  for (int64_t i = 0; i < n; ++i) {
+    const float y = b.y[i] < min ? min : b.y[i];
+    b.y[i] = y > max ? max : y;
+  }
 }
 
 // What is done once for each row is done for all rows at once: divisions and roots of a vector of them. The rest is

@@ -21,14 +21,14 @@ constexpr Primitives kTable[] = {
 absl::Span<const Primitives> AllPrimitives() { return kTable; }
 
 void Activate(const Primitives& primitives, const Activation& activation, float* values, int64_t n) {
-  if (activation.is_clamp()) {
-    const Activation clamp{activation.min, activation.max, std::nullopt};
-    for (int64_t i = 0; i < n; ++i) values[i] = clamp(values[i]);
-    return;
+  if (activation.function) {
+    const int64_t whole = n & -kernels::kActivatedTogether;
+    primitives.activate(*activation.function, values, whole);
+    scalar::Activate(*activation.function, values + whole, n - whole);
   }
-  const int64_t whole = n & -kernels::kActivatedTogether;
-  primitives.activate(*activation.function, values, whole);
-  scalar::Activate(*activation.function, values + whole, n - whole);
+  const Activation bounds = activation.bounds();
+  if (bounds.is_none()) return;
+  for (int64_t i = 0; i < n; ++i) values[i] = bounds(values[i]);
 }
 
 // The definition. __builtin_fmaf is the C library's here, exact with and without hardware for it.

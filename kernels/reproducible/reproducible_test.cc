@@ -229,7 +229,8 @@ TEST(Conv, HasTheBitsOfItsDefinition) {
       ExpectSame(desc, {&x, added}, Convolve(c, x, w, bias, added, residual.type()));
       ConvCase plain = c;
       plain.relu = false;
-      for (const char* function : {"hardswish", "leaky_relu(negative_slope=0.1)", "silu", "gelu", "mish"}) {
+      for (const char* function : {"hardswish", "leaky_relu(negative_slope=0.1)", "silu", "gelu", "mish",
+                                   "leaky_relu(negative_slope=0.1), clamp(min=-0.05, max=0.5)"}) {
         desc.attributes.insert_or_assign("activation", Attribute(function));
         Tensor wanted = Convolve(plain, x, w, bias, added, residual.type());
         const Activation activation = ParseActivation(function).value();

@@ -76,7 +76,8 @@ Tensor Weight(Random& random, const Shape& shape, int channel_axis) {
 std::string Function(Random& random) {
   return random.From(std::vector<std::string>{"none", "relu", "clamp(min=-0.5, max=1.5)", "hardswish", "hardsigmoid",
                                               "leaky_relu(negative_slope=0.1)", "sigmoid", "silu", "tanh", "gelu",
-                                              "mish", "gelu(approximate=tanh)"});
+                                              "mish", "gelu(approximate=tanh)",
+                                              "leaky_relu(negative_slope=0.1), clamp(min=-0.125, max=inf)"});
 }
 
 // Codes in steps of about `scale`, or floats where the op leaves them.
@@ -101,9 +102,9 @@ OpCall Linear(Random& random) {
   if (!random.OneIn(3)) call.operands[2] = Reals(random, {channels});
   SetResult(random, ScaleOf(x) * 0.002 * std::sqrt(static_cast<double>(features)), true, call);
   const bool is_float = call.attributes.at("out_dtype").as_dtype() == DType::kF32;
-  std::string function = Function(random);
-  if (is_float && function[0] == 'c') function = "none";  // Its bounds are codes.
-  call.attributes.insert_or_assign("activation", function);
+  Activation activation = ParseActivation(Function(random)).value();
+  if (is_float && !activation.is_relu()) activation = activation.without_bounds();  // Bounds are codes.
+  call.attributes.insert_or_assign("activation", ToString(activation));
   return call;
 }
 

@@ -40,7 +40,7 @@ Activation ActivationOf(const Node& node) {
 }
 
 bool IsHomogeneous(const Activation& activation) {
-  const bool leaky_relu = activation.function && activation.function->op == ElementwiseOp::kLeakyRelu;
+  const bool leaky_relu = activation.is_function() && activation.function->op == ElementwiseOp::kLeakyRelu;
   return activation.is_none() || activation.is_relu() || leaky_relu;
 }
 
@@ -106,7 +106,7 @@ bool IsScaledForNothing(const Node& node) {
   if (!node.is_call() || node.op() == nullptr || node.num_operands() == 0) return false;
   if (const auto affine = match::ChannelAffineOf(node))
     return affine->of->has_one_use() && IsScaledForNothing(*affine->of);
-  if (node.IsOp("conv2d")) return node.num_operands() == 1 && !ActivationOf(node).is_clamp();
+  if (node.IsOp("conv2d")) return node.num_operands() == 1 && ActivationOf(node).is_function();
   const Node& layer = *node.operand(0);
   return layer.IsOp("conv2d") && layer.has_one_use() && layer.num_operands() == 1 && ActivationOf(layer).is_none() &&
          !FunctionOf(node.op()->name, node.attributes()).is_clamp();

@@ -130,11 +130,20 @@ Source SourceOf(const Node& user) {
   return source;
 }
 
-// Why `producer` cannot take `relu` in; empty where it can. `reader` is relu or the first view of the result.
-std::string WhyNoActivation(const Node& producer, const Node& reader, const HashSet<int>& disabled) {
+// What `producer` does to its result at last.
+Activation OwnActivationOf(const Node& producer) {
+  return *ParseActivation(producer.attribute("activation").as_string());
+}
+
+// Why `producer` cannot take `activation` in; empty where it can. `reader` is the activation or the first view of the
+// result.
+std::string WhyNoActivation(const Node& producer, const Node& activation, const Node& reader,
+                            const HashSet<int>& disabled) {
   if (producer.kind() == NodeKind::kCallMethod) return absl::StrCat("%", producer.name(), " is a call_method");
   if (disabled.contains(RuleOf(producer))) return "the options disable it";
-  if (HasActivation(producer)) return absl::StrCat("%", producer.name(), " has an activation");
+  if (HasActivation(producer) && !ActivationOf(activation).is_clamp()) {
+    return absl::StrCat("%", producer.name(), " has an activation");
+  }
   return match::SharedBesides(producer, reader);
 }
 
@@ -171,11 +180,12 @@ class Walk {
       return Missed(*relu, absl::StrCat("a quantize stands between %", behind->name(), " and it"));
     }
     if (!TakesIn(*producer, *relu)) return false;
-    const std::string why = WhyNoActivation(*producer, *reader, disabled_);
+    const std::string why = WhyNoActivation(*producer, *relu, *reader, disabled_);
     if (!why.empty()) return Missed(*relu, why);
     remarks_.Applied(*relu, absl::StrCat("fused into %", producer->name(), " (", producer->op()->name, ")"));
     AttributeMap attributes = producer->attributes();
-    attributes.insert_or_assign("activation", Attribute(ToString(ActivationOf(*relu))));
+    const Activation own = OwnActivationOf(*producer), next = ActivationOf(*relu);
+    attributes.insert_or_assign("activation", Attribute(ToString(next.is_clamp() ? own.Then(next) : next)));
     if (ir::Module* module = producer->module(); module != nullptr) {
       RETURN_IF_ERROR(graph_.UpdateModule(module, module->op->name, std::move(attributes), module->parameters));
     } else {
@@ -333,7 +343,7 @@ absl::Status Fusion::Ensures(const ir::Graph& graph) const {
   for (const Node* node = graph.first(); node != nullptr; node = node->next()) {
     if (ActivationOf(*node).is_none()) continue;
     const auto [producer, reader] = SourceOf(*node);
-    if (!TakesIn(*producer, *node) || !WhyNoActivation(*producer, *reader, disabled).empty()) continue;
+    if (!TakesIn(*producer, *node) || !WhyNoActivation(*producer, *node, *reader, disabled).empty()) continue;
     return absl::InternalError(absl::StrCat("%", node->name(), " could be part of %", producer->name()));
   }
   return absl::OkStatus();

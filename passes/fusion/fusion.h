@@ -11,16 +11,16 @@
 //   linears or 1x1 convs of one input   =>  one, and a split        HORIZONTAL    (horizontal.h)
 //
 // Any op whose schema says `fusable_activation` takes a relu, also one behind views of its result. One that is not
-// elementwise takes a clamp too, and, in f32, every other activation. The fused conv stands where the add stood and
-// keeps the conv's name. Where both operands of the add are convolutions that could take it (the downsampling block of
-// a ResNet), the one with the larger reduction (kernel area times input channels per group) takes it, for it costs more
-// by itself; of equal ones the later in order.
+// elementwise takes a clamp too, also behind the activation that it has, and, in f32, every other activation. The fused
+// conv stands where the add stood and keeps the conv's name. Where both operands of the add are convolutions that could
+// take it (the downsampling block of a ResNet), the one with the larger reduction (kernel area times input channels per
+// group) takes it, for it costs more by itself; of equal ones the later in order.
 //
 // Declines: the value between is also read by another node or is a graph output; the module has a second call site; a
 // quantize stands between the two; the residual would have to be broadcast; alpha is not 1; the conv has an activation
-// or a residual already; an activation that is no clamp and that products or sums with numbers follow, with which it is
-// a chain of elementwise ops, and on codes a table: unless nothing but such stands behind a conv2d's. All rules but the
-// last two save memory traffic and cost nothing, so they pay on any machine.
+// already, and the next is no clamp, or a residual; an activation that is no clamp and that products or sums with
+// numbers follow, with which it is a chain of elementwise ops, and on codes a table: unless nothing but such stands
+// behind a conv2d's. All rules but the last two save memory traffic and cost nothing, so they pay on any machine.
 // SPLIT_LINEAR and HORIZONTAL decline where they would not pay by the roofline of the machine's peaks; they change no
 // code of an INT8 result.
 //

@@ -473,14 +473,14 @@ class Lowering {
     return clamp ? ClampBehind(lowered, *clamp) : lowered;
   }
 
-  // The call's activation where that is a clamp; then the call has none.
+  // The clamp at the end of the call's activation, where there is one; then the call has what is in front of it.
   static std::optional<Activation> TakeClamp(module_call::Call& call) {
     const auto it = call.attributes.find("activation");
     if (it == call.attributes.end()) return std::nullopt;
     const absl::StatusOr<Activation> activation = ParseActivation(it->second.as_string());
-    if (!activation.ok() || !activation->is_clamp() || activation->is_none()) return std::nullopt;
-    it->second = "none";
-    return *activation;
+    if (!activation.ok() || activation->bounds().is_none()) return std::nullopt;
+    it->second = ToString(activation->without_bounds());
+    return activation->bounds();
   }
 
   // The clamp takes the name and readers of `lowered`, whose values it makes those of the float op.

@@ -42,7 +42,8 @@ class Writer {
  private:
   absl::Status WriteNode(const ir::Node& node);
   absl::Status WriteSteps(const ir::Node& node, const Values& in);
-  absl::Status WriteActivated(const ir::Node& node, Values in, const ElementwiseInstruction& function);
+  // One that begins with a function.
+  absl::Status WriteActivated(const ir::Node& node, Values in, const Activation& activation);
   void WriteOutputs(const ir::Node& node);
   void RenameInterface();
 
@@ -154,15 +155,20 @@ absl::Status Writer::WriteSteps(const ir::Node& node, const Values& in) {
 }
 
 // The call without its activation, and behind it the operator that this is.
-absl::Status Writer::WriteActivated(const ir::Node& node, Values in, const ElementwiseInstruction& function) {
+absl::Status Writer::WriteActivated(const ir::Node& node, Values in, const Activation& activation) {
   AttributeMap attributes = node.attributes();
   attributes.insert_or_assign("activation", Attribute("none"));
   const std::string sum = node.name() + ":sum";
   RETURN_IF_ERROR(WriteOperator(ir::OpCall(*node.op(), attributes), std::move(in), graph_.OperandTypes(node),
                                 node.type(), sum, to_));
-  const ElementwiseStep step = StepOf(function);
-  return WriteOperator(ir::OpCall(*graph_.ops().FindOrNull(step.op), step.attributes), {sum}, {}, node.type(),
-                       node.name(), to_);
+  const auto write = [&](const std::string& op, const AttributeMap& attributes, std::string x, const std::string& y) {
+    return WriteOperator(ir::OpCall(*graph_.ops().FindOrNull(op), attributes), {std::move(x)}, {}, node.type(), y, to_);
+  };
+  const ElementwiseStep step = StepOf(*activation.function);
+  if (activation.is_function()) return write(step.op, step.attributes, sum, node.name());
+  const std::string unbounded = node.name() + ":unbounded";
+  RETURN_IF_ERROR(write(step.op, step.attributes, sum, unbounded));
+  return write("clamp", {{"min", activation.min}, {"max", activation.max}}, unbounded, node.name());
 }
 
 void Writer::WriteOutputs(const ir::Node& node) {
@@ -222,7 +228,7 @@ absl::Status Writer::WriteNode(const ir::Node& node) {
   if (node.IsOp("fused_elementwise")) return WriteSteps(node, in);
   if (node.op()->fusable_activation) {
     const Activation activation = ParseActivation(node.attribute("activation").as_string()).value();
-    if (!activation.is_clamp()) return WriteActivated(node, std::move(in), *activation.function);
+    if (!activation.is_clamp()) return WriteActivated(node, std::move(in), activation);
   }
   const ir::OpCall op(*node.op(), node.attributes());
   return WriteOperator(op, std::move(in), graph_.OperandTypes(node), node.type(), node.name(), to_);

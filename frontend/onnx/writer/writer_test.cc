@@ -174,7 +174,7 @@ TEST(Writer, FunctionsBehindALayer) {
   param @w: f32[4,4] = seed(1)
   module @a = linear(activation="hardswish", weight=@w)
   module @b = linear(activation="leaky_relu(negative_slope=0.25)", weight=@w)
-  module @c = linear(activation="tanh", weight=@w)
+  module @c = linear(activation="tanh, clamp(min=-0.25, max=inf)", weight=@w)
   %x: f32[2,4] = placeholder
   %a: f32[2,4] = call_module @a(%x)
   %b: f32[2,4] = call_module @b(%a)
@@ -182,7 +182,7 @@ TEST(Writer, FunctionsBehindALayer) {
   output(%c)
 )ir",
                       /*tolerance=*/1e-6),
-            "Gemm HardSigmoid Mul Gemm LeakyRelu Gemm Tanh");
+            "Gemm HardSigmoid Mul Gemm LeakyRelu Gemm Tanh Clip");
 }
 
 TEST(Writer, StepsOfAFusedChain) {

@@ -120,6 +120,12 @@ bool BatchNorm(Draft& draft) {
   return x != nullptr && AddBatchNorm(draft, x) != nullptr;
 }
 
+// What bounds a function's result, at times.
+Node* MaybeAddClamp(Draft& draft, Node* x) {
+  if (x == nullptr || !draft.random().OneIn(4)) return x;
+  return draft.AddInRandomSpelling({"clamp", {x}, {}, {{"min", -0.125}, {"max", 3.0}}});
+}
+
 // A relu, or another function that a layer can end in (ir/base/activation.h), some of them as x * gate(x).
 Node* AddActivation(Draft& draft, Node* x) {
   Random& random = draft.random();
@@ -135,7 +141,7 @@ Node* AddActivation(Draft& draft, Node* x) {
                   {}};
   if (call.op == "gelu" && random.OneIn(2)) call.attributes.emplace("approximate", "tanh");
   if (call.op == "leaky_relu" && random.OneIn(2)) call.attributes.emplace("negative_slope", 0.25);
-  return draft.AddInRandomSpelling(call);
+  return MaybeAddClamp(draft, draft.AddInRandomSpelling(call));
 }
 
 // An image's pixels in a row, at times.

@@ -161,7 +161,7 @@ bool QuantizedElementwise(Draft& draft) {
 std::string RandomActivation(Random& random) {
   return random.From(std::vector<std::string>{"none", "relu", "clamp(min=-0.5, max=6)", "hardswish", "hardsigmoid",
                                               "leaky_relu(negative_slope=0.1)", "sigmoid", "silu", "tanh", "gelu",
-                                              "gelu(approximate=tanh)", "mish"});
+                                              "gelu(approximate=tanh)", "mish", "silu, clamp(min=-0.25, max=6)"});
 }
 
 // What lower makes, as the input: a graph that is lowered in part.

@@ -4,7 +4,7 @@
 //
 // Operands: input u8|i8 [n, ic, h, w], residual u8|i8 of the output's shape (optional). Parameters: weight i8
 // [oc, ic/groups, kh, kw], symmetric, per tensor or per axis 0; bias f32 or i32 [oc] (optional); post_scale, post_shift
-// f32 [oc] (both or none, behind an activation that is no clamp; CUDA declines them). Attributes: stride, padding (top,
+// f32 [oc] (both or none, behind a function without a clamp; CUDA declines them). Attributes: stride, padding (top,
 // left, bottom, right), dilation, groups, activation (ir/base/activation.h). Output: u8, i8, or f32 (then without a
 // residual). Padding is the input's zero point, so it means real zero.
 //

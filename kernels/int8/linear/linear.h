@@ -49,7 +49,7 @@ struct Params {
   bool relu = false;                  // Applied to a float output; for codes it is in `lo`.
   uint8_t flip = 0;                   // The output's; zero point and clamp are its unsigned form's (see UnsignedForm).
   int32_t zero_point = 0, lo = 0, hi = 255;
-  // An activation that is no clamp, null: none. Then codes are those of function(v) * function_multiplier.
+  // In front of the clamp, null: none. Then codes are those of function(v) * function_multiplier.
   const ElementwiseInstruction* function = nullptr;
   float function_multiplier = 1;
 };

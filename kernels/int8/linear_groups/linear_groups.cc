@@ -173,7 +173,7 @@ class LinearGroups : public kernels::Kernel {
 
   const Variant variant_;
   const bool relu_;
-  const std::optional<ElementwiseInstruction> function_;  // An activation that is no clamp.
+  const std::optional<ElementwiseInstruction> function_;  // Then there is no clamp.
   Params params_;
   int64_t depth_ = 0;
   int64_t sums_ = 0;  // Where x_sums is in scratch memory, behind x.
@@ -227,7 +227,7 @@ absl::Status CheckOperands(const KernelDesc& desc) {
 absl::StatusOr<Activation> CheckedActivation(const KernelDesc& desc) {
   RETURN_IF_ERROR(CheckOperands(desc));
   ASSIGN_OR_RETURN(const Activation activation, ParseActivation(desc.GetString("activation")));
-  if (activation.is_clamp() && !activation.is_none() && !activation.is_relu()) {
+  if (!activation.bounds().is_none() && !activation.is_relu()) {
     return absl::UnimplementedError(absl::StrCat(ToString(activation), " of a float result"));
   }
   return activation;

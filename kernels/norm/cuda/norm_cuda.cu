@@ -73,9 +73,9 @@ struct Norm {
       });
       const auto normalized = [&](Thread thread, int64_t i, float x) {
         const int64_t at = (p.inner == 1 ? i : i / p.inner) % p.parameters;
-        const float y = (x - centre[thread]) * factor[thread] * thread.LoadConstant(p.weight + at) +
-                        thread.LoadConstant(p.bias + at);
-        if (p.activated) return elementwise::Activated(p.function, y);
+        float y = (x - centre[thread]) * factor[thread] * thread.LoadConstant(p.weight + at) +
+                  thread.LoadConstant(p.bias + at);
+        if (p.activated) y = elementwise::Activated(p.function, y);
         const float least = y < p.min ? p.min : y;
         return least > p.max ? p.max : least;
       };

@@ -33,15 +33,16 @@ TEST_F(NormCuda, FloatsHaveTheBytesOfTheCpu) {
     Shape shape, parameters;
     AttributeMap attributes;
   };
-  std::vector<Case> cases = {{"layer_norm", {2, 3, 4, 5}, {4, 5}, {{"normalized_shape", Ints{4, 5}}, {"eps", 0.1}}},
-                             {"rms_norm", {2, 5, 64}, {64}, {{"normalized_shape", Ints{64}}, {"eps", 1e-6}}},
-                             {"group_norm", {2, 6, 5, 3}, {6}, {{"num_groups", 3}, {"eps", 1e-5}}},
-                             {"group_norm", {3, 8}, {8}, {{"num_groups", 4}, {"eps", 1e-5}}},
-                             {"instance_norm", {2, 5, 3, 4}, {5}, {{"eps", 1e-5}}},
-                             {"instance_norm", {1, 3, 1001}, {3}, {{"eps", 1e-5}}},
-                             {"group_norm", {2, 6, 5, 3}, {6}, {{"num_groups", 2}, {"activation", "silu"}}},
-                             {"group_norm", {2, 6, 5, 3}, {6}, {{"num_groups", 3}, {"activation", "relu"}}},
-                             {"instance_norm", {2, 5, 3, 4}, {5}, {{"activation", "clamp(min=-0.5, max=0.25)"}}}};
+  std::vector<Case> cases = {
+      {"layer_norm", {2, 3, 4, 5}, {4, 5}, {{"normalized_shape", Ints{4, 5}}, {"eps", 0.1}}},
+      {"rms_norm", {2, 5, 64}, {64}, {{"normalized_shape", Ints{64}}, {"eps", 1e-6}}},
+      {"group_norm", {2, 6, 5, 3}, {6}, {{"num_groups", 3}, {"eps", 1e-5}}},
+      {"group_norm", {3, 8}, {8}, {{"num_groups", 4}, {"eps", 1e-5}}},
+      {"instance_norm", {2, 5, 3, 4}, {5}, {{"eps", 1e-5}}},
+      {"instance_norm", {1, 3, 1001}, {3}, {{"eps", 1e-5}}},
+      {"group_norm", {2, 6, 5, 3}, {6}, {{"num_groups", 2}, {"activation", "silu, clamp(min=-0.125, max=1)"}}},
+      {"group_norm", {2, 6, 5, 3}, {6}, {{"num_groups", 3}, {"activation", "relu"}}},
+      {"instance_norm", {2, 5, 3, 4}, {5}, {{"activation", "clamp(min=-0.5, max=0.25)"}}}};
   for (const int64_t n : {1, 15, 16, 17, 33, 768}) {
     cases.push_back({"layer_norm", {7, n}, {n}, {{"normalized_shape", Ints{n}}, {"eps", 1e-5}}});
   }

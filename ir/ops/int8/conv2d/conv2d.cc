@@ -23,8 +23,8 @@ absl::Status CheckPost(const ir::InferCall& call) {
     RETURN_IF_ERROR(CheckDType(call, i, DType::kF32));
     RETURN_IF_ERROR(CheckShape(call, i, {call.tensor(conv::kWeight).shape[0]}));
   }
-  if (!ParseActivation(call.GetString("activation"))->is_clamp()) return absl::OkStatus();
-  return AttributeError(call, "activation", "a function that is no clamp in front of post_scale");
+  if (ParseActivation(call.GetString("activation"))->is_function()) return absl::OkStatus();
+  return AttributeError(call, "activation", "a function without a clamp in front of post_scale");
 }
 
 absl::StatusOr<ir::Type> InferConv2d(const ir::InferCall& call) {

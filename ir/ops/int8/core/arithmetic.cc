@@ -178,6 +178,7 @@ absl::StatusOr<Tensor> Requantized(const ir::EvaluateCall& call, const std::vect
   Activation activation = ParseActivation(call.GetString("activation")).value();
   if (!float_output && activation.function) activation.function = elementwise::ForCodes(*activation.function);
   const Rounding round = float_output ? Rounding{} : RoundingOf(result.type(), activation);
+  const Activation function = activation.without_bounds();  // `round` bounds codes.
   // What values are in steps of before the activation: a function's are real.
   const float unit = float_output || !activation.is_clamp() ? 1 : result.type().quant->scale();
   float function_multiplier = 1;
@@ -208,9 +209,9 @@ absl::StatusOr<Tensor> Requantized(const ir::EvaluateCall& call, const std::vect
     }
     // f(v), in steps of the result's codes.
     const auto activated = [&](float v) {
-      if (post_scale == nullptr) return activation(v) * function_multiplier;
+      if (post_scale == nullptr) return function(v) * function_multiplier;
       const float step = float_output ? 1 : result.type().quant->scale();
-      return std::fma(activation(v), post_scale->data<float>()[c] / step, post_shift->data<float>()[c] / step);
+      return std::fma(function(v), post_scale->data<float>()[c] / step, post_shift->data<float>()[c] / step);
     };
     for (int64_t n = 0; n < batch; ++n) {
       for (int64_t p = 0; p < pixels; ++p) {

@@ -8,7 +8,8 @@
 //   q   = clamp(rne(v) + z_y, lo, hi)         fused ReLU: lo = max(lo, z_y)
 //   y   = fma(float(acc - z_x * sum w), s_x * s_w[c], bias[c])    where the output stays float
 //
-// With an activation f that is no clamp, m = s_x * s_w[c], m_r = s_r, q = clamp(rne(f(v) * (1 / s_y)) + z_y) and f(y).
+// With a function f in front of the clamp, m = s_x * s_w[c], m_r = s_r, q = clamp(rne(f(v) * (1 / s_y)) + z_y, lo, hi)
+// and clamp(f(y)).
 #ifndef FUSELAGE_IR_OPS_INT8_CORE_ARITHMETIC_H_
 #define FUSELAGE_IR_OPS_INT8_CORE_ARITHMETIC_H_
 

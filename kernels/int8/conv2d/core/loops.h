@@ -24,7 +24,7 @@ struct OutputStage {
   const int32_t* bias;
   const float* multiplier;
   const float* float_bias;  // Float output only; then the multiplier is s_x * s_w.
-  // An activation that is no clamp, null: none. Then values before it are real, and codes are those of
+  // In front of the clamp, null: none. Then values before it are real, and codes are those of
   // fma(function(v), function_multiplier, function_offset), which have values without a function too.
   const ElementwiseInstruction* function;
   const float *function_multiplier, *function_offset;

@@ -8,7 +8,7 @@
 namespace fuselage::int8::conv2d {
 namespace {
 
-// Plain: see OutputStage. Activated: by a function that is no clamp.
+// Plain: see OutputStage. Activated: by a function.
 enum class OutputKind { kCodes, kPlainCodes, kActivatedCodes, kFloat };
 
 template <OutputKind kKind, bool kHasResidual>

@@ -122,7 +122,7 @@ struct Params {
   uint8_t output_flip, residual_flip;
   float residual_zero_point;  // And 2^23.
   float residual_multiplier;
-  // An activation that is no clamp: codes are those of function(v) * function_multiplier. It is the business of the
+  // In front of the clamp: codes are those of function(v) * function_multiplier. It is the business of the
   // kernels that finish four outputs at a time; Gemm leaves its sums to Finish, for an epilogue of many outputs would
   // hold the function many times, and Stem does not run.
   bool activated;

@@ -185,6 +185,7 @@ void PickOperands(Picker& pick, Case* c) {
     c->activation = ParseActivation(functions[pick(9)]).value();
     if (pick(2) == 0) c->gain = 50;  // Of values near 0 too.
     c->post = pick(2) == 0;
+    if (!c->post && c->output_type != DType::kF32 && pick(2) == 0) c->activation = c->activation.Then({-0.05f, 1.1f});
   }
 }
 

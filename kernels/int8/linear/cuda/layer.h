@@ -28,7 +28,7 @@ struct Layer {
   bool float_output = false;
   bool relu = false;  // Applied to a float output; for codes it is in `lo`.
   int32_t zero_point = 0, lo = 0, hi = 255;
-  // An activation that is no clamp: codes are those of function(v) * function_multiplier.
+  // In front of the clamp: codes are those of function(v) * function_multiplier.
   bool activated = false;
   ElementwiseInstruction function = {};
   float function_multiplier = 1;

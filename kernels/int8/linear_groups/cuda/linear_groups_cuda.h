@@ -32,7 +32,7 @@ struct LaunchParams {
   float* y = nullptr;              // [rows][channels]
   bool int4 = false;               // Otherwise MXFP4.
   bool relu = false;
-  bool activated = false;  // By a function that is no clamp.
+  bool activated = false;  // By a function.
   ElementwiseInstruction function = {};
 };
 
