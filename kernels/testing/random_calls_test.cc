@@ -15,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "ir/base/activation.h"
 #include "ir/testing/random.h"
 #include "kernels/core/testing/testing.h"
 #include "kernels/register_all.h"

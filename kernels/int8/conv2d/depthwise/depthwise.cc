@@ -39,6 +39,9 @@ constexpr int kMostRows = 4;                           // Output rows that are c
 constexpr int64_t kMostColumnBytes = 12 * kStepBytes;  // unless these are larger.
 // Pixels that are worth a call of `finish`, where rows that follow each other in memory are narrower.
 constexpr int64_t kFinishedPixels = 32;
+// Rows of so many bytes, in and out, go through all blocks and tiles before the next, for they stay in a second-level
+// cache, where an image of more than twice as many does not.
+constexpr int64_t kRowsBytes = 192 << 10;
 // The same of a line's, whose constants repeat after no more than so many lanes.
 constexpr int64_t kFinishedLinePixels = 128, kMostLineLanes = 256;
 
@@ -141,9 +144,7 @@ class Depthwise : public Algorithm {
     blocks_ = CeilDiv(g.in_channels, kBlock);
     const int last = g.in_channels % kBlock;
     if (blocks_ > 1 && last > 0 && last < kPanel && !loops.masks) last_moves_ = kPanel;
-    row_groups_ = CeilDiv(g.out_height, rows_.count);
-    // Each thread has rows of all channels where there are fewer images than threads.
-    row_parts_ = g.batch < threads_ ? std::min<int64_t>(threads_, row_groups_) : 1;
+    PlanTasks();
     const OutputStage& stage = constants_.stage();
     const bool codes = !stage.is_float && stage.function == nullptr;
     fused_ = loops.multiply_codes != nullptr && codes;
@@ -168,7 +169,7 @@ class Depthwise : public Algorithm {
   int64_t constant_bytes() const override { return constants_.bytes() + line_.bytes() + padding_.byte_size(); }
 
   void Run(const Arguments& arguments, const kernels::RunContext& context) const override {
-    const int64_t tasks = geometry_.batch * row_parts_ * blocks_;
+    const int64_t tasks = geometry_.batch * row_parts_ * (blocks_ / task_blocks_);
     context.parallel->For(static_cast<int>(tasks), [&](int task, int thread) {
       RunTask(arguments, task, static_cast<uint8_t*>(context.scratch.data) + thread * scratch_per_thread_);
     });
@@ -186,6 +187,19 @@ class Depthwise : public Algorithm {
   int Channels(int64_t block) const {
     const int64_t end = block + 1 < blocks_ ? FirstChannel(block + 1) : geometry_.in_channels;
     return static_cast<int>(end - FirstChannel(block));
+  }
+
+  void PlanTasks() {
+    const Geometry& g = geometry_;
+    row_groups_ = CeilDiv(g.out_height, rows_.count);
+    const int64_t image_bytes = int64_t{g.in_height} * g.in_width * operands_.input.pixel_bytes +
+                                int64_t{g.out_height} * g.out_width * operands_.output.pixel_bytes;
+    const bool by_rows = image_bytes > 2 * kRowsBytes;
+    task_blocks_ = by_rows ? blocks_ : 1;
+    // Each thread has rows of all channels where there are fewer images than threads.
+    row_parts_ = g.batch < threads_ ? threads_ : 1;
+    if (by_rows) row_parts_ = RoundUp(CeilDiv(image_bytes, kRowsBytes), threads_);
+    row_parts_ = std::min(row_parts_, row_groups_);
   }
 
   // What of dense operands goes by lines.
@@ -247,6 +261,7 @@ class Depthwise : public Algorithm {
     const int64_t sums = std::max(finished_rows_ * tile_width_ * sum_step_, from_input_ ? kFinishedPixels * kBlock : 0);
     // A panel more, which vectors without gaps reach into.
     scratch_per_thread_ = RoundUp(columns_bytes_ + sums * int64_t{sizeof(int32_t)} + kPanelBytes, 64);
+    if (from_input_) tile_width_ = g.out_width;  // RunRows has parts of its own.
     for (const auto& reads : rows_.reads) {
       offsets_.emplace_back();
       for (const int64_t dword : reads) {
@@ -299,24 +314,22 @@ class Depthwise : public Algorithm {
     }
   }
 
-  // One block of channels, some rows of one image.
+  // Some rows of one image, of one block of channels or of all.
   void RunTask(const Arguments& arguments, int64_t task, uint8_t* scratch) const {
     const Geometry& g = geometry_;
+    const int64_t block_tasks = blocks_ / task_blocks_, part = task / block_tasks % row_parts_;
+    const int64_t first_block = task % block_tasks;
     Tile tile;
-    tile.block = task % blocks_, tile.image = task / blocks_ / row_parts_;
-    const int64_t part = task / blocks_ % row_parts_;
+    tile.image = task / block_tasks / row_parts_;
     tile.first_row = row_groups_ * part / row_parts_ * rows_.count;
     tile.end_row = std::min<int64_t>(row_groups_ * (part + 1) / row_parts_ * rows_.count, g.out_height);
     tile.columns = scratch;
     tile.sums = reinterpret_cast<int32_t*>(scratch + columns_bytes_);
-    if (from_input_) {
-      for (int64_t y = tile.first_row; y < tile.end_row; ++y) RunRow(arguments, tile, y);
-      return;
-    }
-    for (int64_t x = 0; x < g.out_width; x += tile_width_) {
-      tile.x = x;
-      tile.width = std::min<int64_t>(tile_width_, g.out_width - x);
-      RunTile(arguments, tile);
+    for (tile.x = 0; tile.x < g.out_width; tile.x += tile_width_) {
+      tile.width = std::min<int64_t>(tile_width_, g.out_width - tile.x);
+      for (tile.block = first_block; tile.block < first_block + task_blocks_; ++tile.block) {
+        from_input_ ? RunRows(arguments, tile) : RunTile(arguments, tile);
+      }
     }
   }
 
@@ -326,6 +339,10 @@ class Depthwise : public Algorithm {
     uint8_t* columns;
     int32_t* sums;
   };
+
+  void RunRows(const Arguments& arguments, const Tile& tile) const {
+    for (int64_t y = tile.first_row; y < tile.end_row; ++y) RunRow(arguments, tile, y);
+  }
 
   void RunRow(const Arguments& arguments, Tile tile, int64_t y) const {
     const Geometry& g = geometry_;
@@ -541,6 +558,7 @@ class Depthwise : public Algorithm {
   int64_t blocks_, block_steps_ = 0;  // Channels' blocks; taps' dwords in each, with weights of their own.
   int64_t last_moves_ = 0;            // A last block of less than a panel is slow without masks: it has one more then.
   int64_t row_groups_, row_parts_;
+  int64_t task_blocks_;  // Of a task, which are all or one.
   int64_t tile_width_;                     // Outputs of a row.
   int64_t runs_, run_columns_;             // Runs of interleaved columns.
   int64_t column_step_;                    // In the input.
