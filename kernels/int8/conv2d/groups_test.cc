@@ -145,6 +145,25 @@ TEST(GroupsTest, GroupsOfFewChannels) {
   EXPECT_EQ(ran["avx512_vnni_emulated"], 300);
 }
 
+// Images that no second-level cache holds, some rows of which go through all blocks of channels at a time.
+TEST(GroupsTest, LargeImages) {
+  std::map<std::string, int> ran;
+  uint64_t seed = 1;
+  for (const int group_channels : {1, 8}) {
+    for (const int stride : {1, 2}) {
+      for (const int threads : {1, 3}) {
+        Case c = SquareCase(136, 60, 136, 3, stride);
+        c.groups = c.in_channels / group_channels;
+        c.batch = threads == 1 ? 2 : 1;
+        c.threads = threads;
+        ExpectVariantsEqual(c, ++seed, &ran);
+      }
+    }
+  }
+  EXPECT_EQ(ran["avx512_vnni_emulated depthwise"], 4);
+  EXPECT_EQ(ran["avx512_vnni_emulated groups"], 4);
+}
+
 // Wider than the columns that are interleaved at once, and rows in several parts.
 TEST(GroupsTest, DepthwiseNetworkShapes) {
   struct Layer {
