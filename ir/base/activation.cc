@@ -15,6 +15,8 @@
 namespace fuselage {
 namespace {
 
+constexpr absl::string_view kClamp = "clamp(", kBetween = ", ";
+
 // Takes "min=0.0" from the front of `text`.
 bool ConsumeBound(absl::string_view name, absl::string_view* text, float* bound) {
   if (!absl::ConsumePrefix(text, name) || !absl::ConsumePrefix(text, "=")) return false;
@@ -25,7 +27,7 @@ bool ConsumeBound(absl::string_view name, absl::string_view* text, float* bound)
 }
 
 bool ParseClamp(absl::string_view text, Activation* clamp) {
-  return absl::ConsumePrefix(&text, "clamp(") && ConsumeBound("min", &text, &clamp->min) &&
+  return absl::ConsumePrefix(&text, kClamp) && ConsumeBound("min", &text, &clamp->min) &&
          absl::ConsumePrefix(&text, ", ") && ConsumeBound("max", &text, &clamp->max) && text == ")" &&
          clamp->min <= clamp->max;
 }
@@ -49,21 +51,6 @@ bool ParseFunction(absl::string_view text, Activation* activation) {
   return activation->function.has_value();
 }
 
-// "leaky_relu(negative_slope=0.1), clamp(min=-0.5, max=inf)".
-bool ParseBoundedFunction(absl::string_view text, Activation* activation) {
-  constexpr absl::string_view kBetween = ", ";
-  const size_t end = text.find(", clamp(");
-  Activation clamp;
-  if (end != absl::string_view::npos && !ParseClamp(text.substr(end + kBetween.size()), &clamp)) return false;
-  if (!ParseFunction(text.substr(0, end), activation)) return false;
-  *activation = activation->Then(clamp);
-  return true;
-}
-
-std::string ClampText(const Activation& clamp) {
-  return absl::StrCat("clamp(min=", ShortestText(clamp.min), ", max=", ShortestText(clamp.max), ")");
-}
-
 // "gelu, hardsigmoid, ..."
 std::string FunctionNames() {
   std::vector<std::string> names;
@@ -83,8 +70,8 @@ Activation Activation::without_bounds() const {
 
 Activation Activation::Then(const Activation& clamp) const {
   Activation both = *this;
-  both.min = clamp(min);
-  both.max = clamp(max);
+  both.min = std::min(std::max(min, clamp.min), clamp.max);
+  both.max = std::min(std::max(max, clamp.min), clamp.max);
   return both;
 }
 
@@ -106,25 +93,34 @@ double Activation::Apply(double x) const {
 std::string ToString(const Activation& activation) {
   if (activation.is_none()) return "none";
   if (activation.is_relu()) return "relu";
-  if (activation.is_clamp()) return ClampText(activation);
-  if (!activation.is_function()) {
-    return absl::StrCat(ToString(activation.without_bounds()), ", ", ClampText(activation.bounds()));
+  std::string text;
+  if (activation.function) {
+    const ElementwiseStep step = StepOf(*activation.function);
+    std::vector<std::string> parameters;
+    for (const auto& [name, value] : step.attributes) {
+      const bool is_text = value.kind() == AttributeKind::kString;
+      parameters.push_back(
+          absl::StrCat(name, "=", is_text ? value.as_string() : ShortestText(static_cast<float>(value.as_float()))));
+    }
+    text = parameters.empty() ? step.op : absl::StrCat(step.op, "(", absl::StrJoin(parameters, ", "), ")");
+    if (activation.is_function()) return text;
+    absl::StrAppend(&text, kBetween);
   }
-  const ElementwiseStep step = StepOf(*activation.function);
-  std::vector<std::string> parameters;
-  for (const auto& [name, value] : step.attributes) {
-    const bool is_text = value.kind() == AttributeKind::kString;
-    parameters.push_back(
-        absl::StrCat(name, "=", is_text ? value.as_string() : ShortestText(static_cast<float>(value.as_float()))));
-  }
-  return parameters.empty() ? step.op : absl::StrCat(step.op, "(", absl::StrJoin(parameters, ", "), ")");
+  return absl::StrCat(text, kClamp, "min=", ShortestText(activation.min), ", max=", ShortestText(activation.max), ")");
 }
 
 absl::StatusOr<Activation> ParseActivation(absl::string_view text) {
   Activation activation;
   if (text == "none") return activation;
   if (text == "relu") return Activation::Relu();
-  if (ParseClamp(text, &activation) || ParseBoundedFunction(text, &activation)) return activation;
+  const size_t clamp = text.find(kClamp);
+  const bool bounded = clamp != absl::string_view::npos;
+  absl::string_view function = text.substr(0, clamp);
+  const bool separate = !bounded || absl::ConsumeSuffix(&function, kBetween);
+  if ((clamp == 0 || (separate && ParseFunction(function, &activation))) &&
+      (!bounded || ParseClamp(text.substr(clamp), &activation))) {
+    return activation;
+  }
   return absl::InvalidArgumentError(
       absl::StrCat("activation=\"", text,
                    "\": wanted one of \"none\", \"relu\", \"clamp(min=A, max=B)\" with A <= B, or a function and its "

@@ -95,7 +95,7 @@ absl::Status CheckOperands(const EpilogueParams& params) {
   const bool float_output = params.output->dtype == DType::kF32;
   if (!float_output) RETURN_IF_ERROR(CheckCodes(*params.output, "output"));
   if (float_output && !params.activation.bounds().is_none() && !params.activation.is_relu()) {
-    return absl::UnimplementedError(absl::StrCat(ToString(params.activation), " of a float result"));
+    return absl::UnimplementedError("an activation with a clamp other than relu, of a float result");
   }
   if (params.residual == nullptr) return absl::OkStatus();
   if (float_output) return absl::UnimplementedError("a residual needs quantized output, found f32");
