@@ -285,9 +285,8 @@ constexpr char kRecurrent[] = R"(graph @recurrent {
 TEST_F(LoweredTest, RecurrentLayers) {
   const auto wanted = ElementsAre("int8.quantize", "int8.lstm", "getitem", "int8.quantize", "permute", "reshape",
                                   "int8.gru", "getitem", "int8.quantize", "int8.linear");
+  EXPECT_THAT(Lowered(kRecurrent, {}), wanted);
   QuantizeOptions options;
-  options.set_least_recurrent_weights(0);
-  EXPECT_THAT(Lowered(kRecurrent, options), wanted);
   options.set_correct_bias(true);
   options.set_weights(QuantizeOptions::PER_TENSOR);
   EXPECT_THAT(Lowered(kRecurrent, options), wanted);
@@ -295,7 +294,6 @@ TEST_F(LoweredTest, RecurrentLayers) {
 
 TEST_F(LoweredTest, ASkippedRecurrentLayer) {
   QuantizeOptions options;
-  options.set_least_recurrent_weights(0);
   options.add_skip_ops("lstm");
   EXPECT_THAT(Lowered(kRecurrent, options), ElementsAre("lstm", "getitem", "int8.quantize", "permute", "reshape",
                                                         "int8.gru", "getitem", "int8.quantize", "int8.linear"));

@@ -15,7 +15,6 @@
 #include "ir/match/properties.h"
 #include "passes/core/quantized_form.h"
 #include "passes/quantize/maxima.h"
-#include "passes/quantize/recurrent.h"
 #include "passes/quantize/observers.h"
 
 namespace fuselage::quantize {
@@ -227,7 +226,6 @@ class Selector {
     for (const ir::OperandSpec* weight : weights) {
       if (const std::string reason = WhyNotWeight(node, *weight); !reason.empty()) return reason;
     }
-    if (const std::string reason = WhyNotRecurrent(options_, node); !reason.empty()) return reason;
     const ir::OpSchema& form = *graph_.ops().FindQuantizedFormOrNull(op);
     return std::string(passes::InferForm(node, form, DataOperands(node)).status().message());
   }

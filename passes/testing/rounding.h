@@ -9,12 +9,10 @@
 
 namespace fuselage::testing {
 
-// Options of the pass with which CheckRounding must hold. Other observers, the default too, let extremes saturate. Small
-// recurrent layers are quantized too.
+// Options of the pass with which CheckRounding must hold. Other observers, the default too, let extremes saturate.
 inline QuantizeOptions ByTheExtremes() {
   QuantizeOptions options;
   options.mutable_observer()->mutable_min_max();
-  options.set_least_recurrent_weights(0);
   return options;
 }
 
