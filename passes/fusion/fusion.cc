@@ -130,11 +130,6 @@ Source SourceOf(const Node& user) {
   return source;
 }
 
-// What `producer` does to its result at last.
-Activation OwnActivationOf(const Node& producer) {
-  return *ParseActivation(producer.attribute("activation").as_string());
-}
-
 // Why `producer` cannot take `activation` in; empty where it can. `reader` is the activation or the first view of the
 // result.
 std::string WhyNoActivation(const Node& producer, const Node& activation, const Node& reader,
@@ -184,7 +179,8 @@ class Walk {
     if (!why.empty()) return Missed(*relu, why);
     remarks_.Applied(*relu, absl::StrCat("fused into %", producer->name(), " (", producer->op()->name, ")"));
     AttributeMap attributes = producer->attributes();
-    const Activation own = OwnActivationOf(*producer), next = ActivationOf(*relu);
+    const Activation own = *ParseActivation(producer->attribute("activation").as_string());
+    const Activation next = ActivationOf(*relu);
     attributes.insert_or_assign("activation", Attribute(ToString(next.is_clamp() ? own.Then(next) : next)));
     if (ir::Module* module = producer->module(); module != nullptr) {
       RETURN_IF_ERROR(graph_.UpdateModule(module, module->op->name, std::move(attributes), module->parameters));

@@ -42,7 +42,6 @@ class Writer {
  private:
   absl::Status WriteNode(const ir::Node& node);
   absl::Status WriteSteps(const ir::Node& node, const Values& in);
-  // One that begins with a function.
   absl::Status WriteActivated(const ir::Node& node, Values in, const Activation& activation);
   void WriteOutputs(const ir::Node& node);
   void RenameInterface();
@@ -154,7 +153,7 @@ absl::Status Writer::WriteSteps(const ir::Node& node, const Values& in) {
   return absl::OkStatus();
 }
 
-// The call without its activation, and behind it the operator that this is.
+// The call without its activation, behind it the function that this begins with, and what clamps that.
 absl::Status Writer::WriteActivated(const ir::Node& node, Values in, const Activation& activation) {
   AttributeMap attributes = node.attributes();
   attributes.insert_or_assign("activation", Attribute("none"));

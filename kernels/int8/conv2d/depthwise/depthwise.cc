@@ -31,99 +31,18 @@
 #include "ir/base/tensor.h"
 #include "kernels/int8/conv2d/core/operands.h"
 #include "kernels/int8/conv2d/core/output_constants.h"
+#include "kernels/int8/conv2d/depthwise/row_plan.h"
 
 namespace fuselage::int8::conv2d::depthwise {
 namespace {
 
-constexpr int kMostRows = 4;                           // Output rows that are computed from the same columns,
-constexpr int64_t kMostColumnBytes = 12 * kStepBytes;  // unless these are larger.
 // Pixels that are worth a call of `finish`, where rows that follow each other in memory are narrower.
 constexpr int64_t kFinishedPixels = 32;
+// The same of a line's, whose constants repeat after no more than so many lanes.
+constexpr int64_t kFinishedLinePixels = 128, kMostLineLanes = 256;
 // Rows of so many bytes, in and out, go through all blocks and tiles before the next, for they stay in a second-level
 // cache, where an image of more than twice as many does not.
 constexpr int64_t kRowsBytes = 192 << 10;
-// The same of a line's, whose constants repeat after no more than so many lanes.
-constexpr int64_t kFinishedLinePixels = 128, kMostLineLanes = 256;
-
-// Which input rows serve `count` consecutive output rows.
-struct RowPlan {
-  int count;
-  std::vector<int64_t> inputs;  // Ascending, from the first output row's first tap on.
-  int64_t column_bytes;
-  std::vector<std::vector<int64_t>> reads;  // The dwords in which each output row has taps.
-};
-
-// What the dwords of a column hold.
-struct DwordForm {
-  int rows;                       // The input rows of one dword,
-  int channels;                   // or its channels of the group; the other is 1.
-  int64_t per_rows;               // Dwords of the same rows.
-  int64_t dword_step, rows_step;  // Bytes from one to the next, and to those of other rows.
-
-  int64_t Offset(int64_t dword) const { return dword / per_rows * rows_step + dword % per_rows * dword_step; }
-};
-
-DwordForm FormOf(const Geometry& g, const Loops& loops) {
-  if (loops.form == ColumnForm::kRows) return {loops.dword_elements, 1, 1, kStepBytes, kStepBytes};
-  const int64_t dwords = g.group_in_channels() / loops.dword_elements;
-  if (loops.form == ColumnForm::kSpread) {
-    return {1, loops.dword_elements, dwords, kStepBytes, dwords * kStepBytes};
-  }
-  return {1, loops.dword_elements, dwords, kDwordBytes, kStepBytes / loops.dword_elements};
-}
-
-// Do dwords have taps of one row?
-bool IsAlongRow(const Geometry& g, const DwordForm& form) {
-  return form.rows > 1 && g.kernel_height == 1 && g.kernel_width > 1;
-}
-
-RowPlan PlanAlongRow(const Geometry& g, const DwordForm& form) {
-  RowPlan plan = {1, {0}, form.rows_step, {{}}};
-  for (int64_t dword = 0; dword < CeilDiv(g.kernel_width, form.rows); ++dword) plan.reads[0].push_back(dword);
-  return plan;
-}
-
-RowPlan PlanRows(const Geometry& g, const DwordForm& form, int count) {
-  RowPlan plan;
-  plan.count = count;
-  for (int64_t row = 0; row < count; ++row) {
-    for (int64_t ky = 0; ky < g.kernel_height; ++ky) plan.inputs.push_back(row * g.stride_y + ky * g.dilation_y);
-  }
-  std::sort(plan.inputs.begin(), plan.inputs.end());
-  plan.inputs.erase(std::unique(plan.inputs.begin(), plan.inputs.end()), plan.inputs.end());
-  plan.column_bytes = CeilDiv(plan.inputs.size(), form.rows) * form.rows_step;
-  for (int64_t row = 0; row < count; ++row) {
-    std::vector<int64_t> reads;
-    for (int64_t ky = 0; ky < g.kernel_height; ++ky) {
-      const int64_t input = row * g.stride_y + ky * g.dilation_y;
-      const auto at = std::lower_bound(plan.inputs.begin(), plan.inputs.end(), input);
-      const int64_t first = (at - plan.inputs.begin()) / form.rows * form.per_rows;
-      if (!reads.empty() && reads.back() >= first) continue;
-      for (int64_t i = 0; i < form.per_rows; ++i) reads.push_back(first + i);
-    }
-    plan.reads.push_back(std::move(reads));
-  }
-  return plan;
-}
-
-// The number of output rows for which an image takes the least time.
-RowPlan BestRows(const Geometry& g, const Loops& loops) {
-  const auto time = [&](const RowPlan& plan) {
-    double steps = 0;
-    for (const auto& reads : plan.reads) steps += static_cast<double>(reads.size()) * g.kernel_width;
-    const double column = static_cast<double>(plan.column_bytes) / kStepBytes * loops.interleave_steps;
-    const double interleaved = column * std::min(g.stride_x, g.kernel_width);
-    return steps * g.out_height / plan.count + interleaved * CeilDiv(g.out_height, plan.count);
-  };
-  const DwordForm form = FormOf(g, loops);
-  if (IsAlongRow(g, form)) return PlanAlongRow(g, form);
-  RowPlan best = PlanRows(g, form, 1);
-  for (int count = 2; count <= std::min(kMostRows, g.out_height); ++count) {
-    RowPlan plan = PlanRows(g, form, count);
-    if (plan.column_bytes <= kMostColumnBytes && time(plan) < time(best)) best = std::move(plan);
-  }
-  return best;
-}
 
 class Depthwise : public Algorithm {
  public:
@@ -558,7 +477,7 @@ class Depthwise : public Algorithm {
   int64_t blocks_, block_steps_ = 0;  // Channels' blocks; taps' dwords in each, with weights of their own.
   int64_t last_moves_ = 0;            // A last block of less than a panel is slow without masks: it has one more then.
   int64_t row_groups_, row_parts_;
-  int64_t task_blocks_;  // Of a task, which are all or one.
+  int64_t task_blocks_;                    // Of a task: all or one.
   int64_t tile_width_;                     // Outputs of a row.
   int64_t runs_, run_columns_;             // Runs of interleaved columns.
   int64_t column_step_;                    // In the input.
