@@ -44,7 +44,8 @@ struct Case {
 
 inline std::vector<Case> Cases() {
   std::vector<Case> cases;
-  for (const std::string activation : {"none", "relu", "clamp(min=-0.5, max=0.7)", "silu", "gelu", "leaky_relu"}) {
+  for (const std::string activation : {"none", "relu", "clamp(min=-0.5, max=0.7)", "silu", "gelu", "leaky_relu",
+                                       "silu, clamp(min=-0.125, max=0.7)"}) {
     cases.push_back({{2, 32, 5, 7}, 4, DType::kU8, DType::kI8, activation});
     cases.push_back({{1, 12, 3, 3}, 3, DType::kI8, DType::kU8, activation});
   }

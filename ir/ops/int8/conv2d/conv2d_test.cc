@@ -209,7 +209,7 @@ TEST_F(Int8Conv2dTest, ScalesAndShiftsBehindAFunction) {
     return std::string(ops_.RunAll("int8.conv2d", operands, attributes).status().message());
   };
   EXPECT_THAT(message({x, w, std::nullopt, std::nullopt, scale}, leaky), HasSubstr("post_shift: absent"));
-  EXPECT_THAT(message(operands, {{"activation", "relu"}}), HasSubstr("wanted a function that is no clamp"));
+  EXPECT_THAT(message(operands, {{"activation", "relu"}}), HasSubstr("wanted a function without a clamp"));
   EXPECT_THAT(message({x, w, std::nullopt, std::nullopt, scale, Tensor::Of<float>({1}, {1})}, leaky),
               HasSubstr("post_shift"));
 }
