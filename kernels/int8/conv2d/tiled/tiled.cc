@@ -35,8 +35,9 @@ constexpr int64_t kInputBytes = 768 << 10;
 // and reading weights again costs 64 bytes / kFewTiles a cycle.
 constexpr int64_t kWeightBytes = 512 << 10;
 constexpr int64_t kFewTiles = 32;
-// Bytes of the panels of weights that a product takes: so they stay in the first-level cache.
-constexpr int64_t kPanelsBytes = 24 << 10;
+// Bytes of the panels of weights that a product takes. Four stay in the first-level cache; of two, 2 KB may come from
+// the second-level one while four products of tiles take 64 cycles.
+constexpr int64_t kFourPanelsBytes = 24 << 10, kTwoPanelsBytes = 80 << 10;
 constexpr int64_t kSumsBytes = kMaxTileSums * kTileSums * int64_t{sizeof(int32_t)};
 
 // The tensor that is read in tiles: the input itself, or some images of it at a time, copied.
@@ -322,11 +323,11 @@ class Tiled : public Algorithm {
     // Threads share out the output channels where the weights outweigh the input, else the pixels.
     const int64_t weight_bytes = geometry_.groups * panels_ * panel_bytes_;
     // One tile of pixels by four of channels, or two by two, where their weights stay close; else four by one.
-    const auto stay_close = [&](int64_t panels) {
-      return panels_ % panels == 0 && panels * panel_bytes_ <= kPanelsBytes;
+    const auto stay_close = [&](int64_t panels, int64_t most) {
+      return panels_ % panels == 0 && panels * panel_bytes_ <= most;
     };
-    by_columns_ = !stay_close(2);
-    panels_at_once_ = stay_close(4) ? 4 : 2;
+    by_columns_ = !stay_close(2, kTwoPanelsBytes);
+    panels_at_once_ = stay_close(4, kFourPanelsBytes) ? 4 : 2;
     split_panels_ = panels_ >= panels_at_once_ * threads_ && weight_bytes > images * plan_.input.image_bytes;
     const int64_t tiles =
         weight_bytes <= kWeightBytes ? kFewTiles : image_tiles * kInputBytes / plan_.input.image_bytes;
