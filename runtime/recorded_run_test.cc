@@ -42,31 +42,34 @@ class RecordedRunTest : public ::testing::TestWithParam<int> {
 
 TEST_P(RecordedRunTest, SpansCoverTheSteps) {
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> wanted, RunOnce(*executable_, inputs_));
-  Tensor found;
-  const std::vector<StepSpan> spans = Record(&found);
-  EXPECT_TRUE(found.SameBytes(wanted[0]));
-
-  std::map<int, double> end_of_thread;
-  std::map<int, std::pair<double, double>> steps;  // Of the caller, who begins and ends each.
+  // A run may be over before a thread wakes up: each has its part in one of many.
   std::set<int> threads;
-  int last_thread = 0;
-  for (const StepSpan& span : spans) {
-    EXPECT_LE(last_thread, span.thread);
-    last_thread = span.thread;
-    threads.insert(span.thread);
-    EXPECT_LE(end_of_thread[span.thread], span.begin) << "a thread does one thing at a time";
-    EXPECT_LE(span.begin, span.end);
-    end_of_thread[span.thread] = span.end;
-    if (span.thread == 0) {
-      auto [step, is_new] = steps.try_emplace(span.step, span.begin, span.end);
-      step->second.second = span.end;
-    } else {
-      ASSERT_TRUE(steps.count(span.step));
-      EXPECT_LE(steps[span.step].first, span.begin);
-      EXPECT_LE(span.end, steps[span.step].second);
+  for (int run = 0; run < 1000 && threads.size() < static_cast<size_t>(GetParam()); ++run) {
+    Tensor found;
+    const std::vector<StepSpan> spans = Record(&found);
+    EXPECT_TRUE(found.SameBytes(wanted[0]));
+
+    std::map<int, double> end_of_thread;
+    std::map<int, std::pair<double, double>> steps;  // Of the caller, who begins and ends each.
+    int last_thread = 0;
+    for (const StepSpan& span : spans) {
+      EXPECT_LE(last_thread, span.thread);
+      last_thread = span.thread;
+      threads.insert(span.thread);
+      EXPECT_LE(end_of_thread[span.thread], span.begin) << "a thread does one thing at a time";
+      EXPECT_LE(span.begin, span.end);
+      end_of_thread[span.thread] = span.end;
+      if (span.thread == 0) {
+        auto [step, is_new] = steps.try_emplace(span.step, span.begin, span.end);
+        step->second.second = span.end;
+      } else {
+        ASSERT_TRUE(steps.count(span.step));
+        EXPECT_LE(steps[span.step].first, span.begin);
+        EXPECT_LE(span.end, steps[span.step].second);
+      }
     }
+    EXPECT_EQ(steps.size(), executable_->profile().size());
   }
-  EXPECT_EQ(steps.size(), executable_->profile().size());
   EXPECT_EQ(threads.size(), GetParam());
 }
 

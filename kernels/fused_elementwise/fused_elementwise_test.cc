@@ -171,7 +171,9 @@ TEST(Kernel, ScalesCodes) {
       EXPECT_EQ(scales, isa.Includes(Isa::kAvx2)) << kernels::IsaName(isa);
       const KernelDesc prelu = Desc({x, by}, y, {"prelu(0, 1)"});
       EXPECT_EQ(variant(prelu, isa).find(" scale") != std::string::npos, scales);
-      if (size > 1) EXPECT_EQ(variant(Desc({by, x}, y, {"prelu(0, 1)"}), isa).find(" scale"), std::string::npos);
+      if (size > 1) {
+        EXPECT_EQ(variant(Desc({by, x}, y, {"prelu(0, 1)"}), isa).find(" scale"), std::string::npos);
+      }
       EXPECT_EQ(variant(Desc({x, by}, y, {"sub(0, 1)"}), isa).find(" scale"), std::string::npos);
     }
   }
