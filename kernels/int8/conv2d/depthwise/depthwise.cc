@@ -6,7 +6,8 @@
 // rows are interleaved first, channel by channel, into a buffer that stays in the first-level cache. A column of it
 // serves all outputs that read it: kernel_width of a row, and of several rows, where the weights of taps that a row has
 // not are 0. With 3x3, stride 1 and dwords of four rows, a column of four rows serves two output rows, and an output
-// takes three steps of the depth. Padding is interleaved as pixels are: nothing is copied for it.
+// takes three steps of the depth. Padding is interleaved as pixels are: nothing is copied for it. Of an image whose
+// output rows all share columns, the rows beside it are one row, where a dword has room for the sum of their weights.
 //
 // A kernel of one row (a sequence's, or half of a separable one) has nothing to add in other rows: a dword has taps
 // that follow each other in the row. The column that begins at a pixel serves every output of whose kernel it is a
@@ -24,6 +25,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -80,7 +82,7 @@ class Depthwise : public Algorithm {
     }
     SetWeight(problem,
               absl::StrCat("conv2d depthwise ", g.groups, " ", form_.rows, " ", form_.channels, " ", rows_.count, " ",
-                           g.stride_y, " ", g.dilation_y, " ", ToString(PackedType())),
+                           g.stride_y, " ", g.dilation_y, " ", PaddingName(), ToString(PackedType())),
               [&] { return Packed(problem.weight); });
   }
 
@@ -195,6 +197,11 @@ class Depthwise : public Algorithm {
   TensorType PackedType() const {
     return {DType::kU8, {blocks_ * block_steps_ * kStepBytes}, std::nullopt, Layout::kRowMajor};
   }
+  // Which rows are padding, for weights depend on it where they are joined.
+  std::string PaddingName() const {
+    const Geometry& g = geometry_;
+    return rows_.joins_padding ? absl::StrCat("padding ", g.pad_top, " ", g.in_height, " ") : "";
+  }
   Tensor Packed(const int8_t* weight) const {
     const Geometry& g = geometry_;
     Tensor packed(PackedType());
@@ -223,12 +230,12 @@ class Depthwise : public Algorithm {
         std::memcpy(to, &w, bytes);
         continue;
       }
-      const size_t input = dword / form_.per_rows * form_.rows + i % form_.rows;
-      if (input >= rows_.inputs.size()) return;
-      const int64_t offset = rows_.inputs[input] - row * g.stride_y, ky = offset / g.dilation_y;
-      if (offset < 0 || offset % g.dilation_y != 0 || ky >= g.kernel_height) continue;
+      const int64_t input = dword / form_.per_rows * form_.rows + i % form_.rows;
       const int64_t channel = dword % form_.per_rows * form_.channels + i / form_.rows;
-      const int16_t w = kernel[(channel * g.kernel_height + ky) * g.kernel_width];
+      int16_t w = 0;
+      for (int64_t ky = 0; ky < g.kernel_height; ++ky) {
+        if (rows_.taps[row][ky] == input) w += kernel[(channel * g.kernel_height + ky) * g.kernel_width];
+      }
       std::memcpy(to, &w, bytes);  // Little-endian.
     }
   }

@@ -12,7 +12,7 @@ constexpr int kMostRows = 4;                           // Output rows that are c
 constexpr int64_t kMostColumnBytes = 12 * kStepBytes;  // unless these are larger.
 
 RowPlan PlanAlongRow(const Geometry& g, const DwordForm& form) {
-  RowPlan plan = {1, {0}, form.rows_step, {{}}};
+  RowPlan plan = {1, {0}, false, {}, form.rows_step, {{}}};
   for (int64_t dword = 0; dword < CeilDiv(g.kernel_width, form.rows); ++dword) plan.reads[0].push_back(dword);
   return plan;
 }
@@ -20,21 +20,31 @@ RowPlan PlanAlongRow(const Geometry& g, const DwordForm& form) {
 RowPlan PlanRows(const Geometry& g, const DwordForm& form, int count) {
   RowPlan plan;
   plan.count = count;
+  const bool joins = form.rows == 2 && count == g.out_height;  // A sum of weights does not fit a byte.
+  int64_t beside = -1;
   for (int64_t row = 0; row < count; ++row) {
-    for (int64_t ky = 0; ky < g.kernel_height; ++ky) plan.inputs.push_back(row * g.stride_y + ky * g.dilation_y);
+    plan.taps.emplace_back();
+    for (int64_t ky = 0; ky < g.kernel_height; ++ky) {
+      int64_t input = row * g.stride_y + ky * g.dilation_y;
+      const bool inside = input >= g.pad_top && input < g.pad_top + g.in_height;
+      if (joins && !inside) input = beside < 0 ? beside = input : beside;
+      plan.taps.back().push_back(input);
+      plan.inputs.push_back(input);
+    }
   }
+  plan.joins_padding = beside >= 0;
   std::sort(plan.inputs.begin(), plan.inputs.end());
   plan.inputs.erase(std::unique(plan.inputs.begin(), plan.inputs.end()), plan.inputs.end());
   plan.column_bytes = CeilDiv(plan.inputs.size(), form.rows) * form.rows_step;
-  for (int64_t row = 0; row < count; ++row) {
+  for (std::vector<int64_t>& taps : plan.taps) {
     std::vector<int64_t> reads;
-    for (int64_t ky = 0; ky < g.kernel_height; ++ky) {
-      const int64_t input = row * g.stride_y + ky * g.dilation_y;
-      const auto at = std::lower_bound(plan.inputs.begin(), plan.inputs.end(), input);
-      const int64_t first = (at - plan.inputs.begin()) / form.rows * form.per_rows;
-      if (!reads.empty() && reads.back() >= first) continue;
+    for (int64_t& tap : taps) {
+      tap = std::lower_bound(plan.inputs.begin(), plan.inputs.end(), tap) - plan.inputs.begin();
+      const int64_t first = tap / form.rows * form.per_rows;
       for (int64_t i = 0; i < form.per_rows; ++i) reads.push_back(first + i);
     }
+    std::sort(reads.begin(), reads.end());
+    reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
     plan.reads.push_back(std::move(reads));
   }
   return plan;

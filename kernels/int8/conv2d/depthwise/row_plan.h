@@ -29,6 +29,9 @@ bool IsAlongRow(const Geometry& g, const DwordForm& form);
 struct RowPlan {
   int count;
   std::vector<int64_t> inputs;  // Ascending, from the first output row's first tap on.
+  // Where these are all output rows, those beside the image are one input, whose weight is the sum of theirs.
+  bool joins_padding;
+  std::vector<std::vector<int64_t>> taps;  // [output row][kernel row]: which of the inputs it reads.
   int64_t column_bytes;
   std::vector<std::vector<int64_t>> reads;  // The dwords in which each output row has taps.
 };
