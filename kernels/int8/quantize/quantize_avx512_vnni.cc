@@ -11,10 +11,10 @@ inline __m512 Divide(__m512 x, __m512 scale) {
   return _mm512_maskz_div_ps(_mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), x, scale);
 }
 
-// Quotients by the reciprocal, where a division takes ten times as long. The first correction leaves an error of hardly
-// more than half a unit in the last place; of such a quotient, with a rounded reciprocal, the second makes the rounded
-// one (P. Markstein, Computation of elementary functions on the IBM RISC System/6000 processor, 1990). Both remainders
-// are exact, but for quotients so small that their code is the zero point anyhow.
+// Quotients by the reciprocal: a division takes longer. The first correction leaves an error of hardly more than half
+// a unit in the last place; of such a quotient, with a rounded reciprocal, the second makes the rounded one
+// (P. Markstein, Computation of elementary functions on the IBM RISC System/6000 processor, 1990). Both remainders are
+// exact, but for quotients so small that their code is the zero point anyhow.
 struct Reciprocal {
   __m512 scale, reciprocal;
   __m512i most;  // Magnitudes up to this one, as integers; -1: none.

@@ -142,10 +142,10 @@ void Run(const OutputStage& stage, const TileProduct* product, const TileResults
   }
   if (product != nullptr) {
     // Not before the second step: the sums have only just been stored, and what waits for them would keep the products
-    // that come next out of the scheduler. A tile's worth at a time, of four panels all: a call costs as much as one.
+    // that come next out of the scheduler. A tile's worth at a time, of four panels one of each: a call costs as much.
     const int64_t steps = product->steps > 1 ? product->steps - 1 : 1;
     const int share = static_cast<int>((cursor.left + steps - 1) / steps);
-    const int least = cursor.group == 4 ? 4 : 4 / cursor.group;
+    const int least = cursor.group == 2 ? 2 : 4;
     const int units = share < least ? least : share;
     bool stored = product->steps == 1;
     tiles::MultiplyTiles(*product, [&] {
