@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/core/avx512.h"
 #include "kernels/core/tiles.h"
@@ -131,100 +132,155 @@ static inline void MultiplyTile() {
 
 #endif  // FUSELAGE_EMULATE_AVX512
 
-// One step of a product of kTiles x kPanels tiles, sums in tiles 0 to 3. What several of them share stays loaded.
-template <int kTiles, int kPanels, bool kSignedA>
-static inline void MultiplyStep(const uint8_t* const* a, int64_t offset, int64_t row_bytes, const int8_t* b,
-                                int64_t panel_bytes) {
+// The addresses of one step's tiles.
+template <int kTiles>
+struct StepTiles {
+  const uint8_t* a[kTiles];
+  int64_t row_bytes;
+  const int8_t* b;
+  int64_t panel_bytes;
+
+  template <int kTile, int kTo>
+  void LoadA() const {
+    LoadTile<kTo>(a[kTile], row_bytes);
+  }
+  template <int kPanel, int kTo>
+  void LoadB() const {
+    LoadTile<kTo>(b + kPanel * panel_bytes, kTileRowBytes);
+  }
+};
+
+// One step of a product of kTiles x kPanels tiles, sums in tiles 0 to 3. What several of them share stays loaded. Calls
+// begin() when all four other tiles are loaded, where they are not taken at once: kFirst.
+template <int kTiles, int kPanels, bool kSignedA, bool kFirst, typename Begin>
+static inline __attribute__((always_inline)) void MultiplyStep(const StepTiles<kTiles>& from, Begin begin) {
   static_assert(kTiles * kPanels <= kMaxTileSums, "four tiles of sums, four of factors");
   if constexpr (kPanels == 1) {
-    LoadTile<4>(b, kTileRowBytes);
-    LoadTile<5>(a[0] + offset, row_bytes);
+    from.template LoadB<0, 4>();
+    from.template LoadA<0, 5>();
+    if constexpr (kFirst && kTiles > 1) from.template LoadA<1, 6>();
+    if constexpr (kFirst && kTiles > 2) from.template LoadA<2, 7>();
+    begin();
     MultiplyTile<0, 5, 4, kSignedA>();
     if constexpr (kTiles > 1) {
-      LoadTile<6>(a[1] + offset, row_bytes);
+      if constexpr (!kFirst) from.template LoadA<1, 6>();
       MultiplyTile<1, 6, 4, kSignedA>();
     }
     if constexpr (kTiles > 2) {
-      LoadTile<7>(a[2] + offset, row_bytes);
+      if constexpr (!kFirst) from.template LoadA<2, 7>();
       MultiplyTile<2, 7, 4, kSignedA>();
     }
     if constexpr (kTiles > 3) {
-      LoadTile<5>(a[3] + offset, row_bytes);
+      from.template LoadA<3, 5>();
       MultiplyTile<3, 5, 4, kSignedA>();
     }
   } else if constexpr (kTiles == 1) {
-    LoadTile<4>(a[0] + offset, row_bytes);
-    LoadTile<5>(b, kTileRowBytes);
+    from.template LoadA<0, 4>();
+    from.template LoadB<0, 5>();
+    if constexpr (kFirst) from.template LoadB<1, 6>();
+    if constexpr (kFirst && kPanels > 2) from.template LoadB<2, 7>();
+    begin();
     MultiplyTile<0, 4, 5, kSignedA>();
-    LoadTile<6>(b + panel_bytes, kTileRowBytes);
+    if constexpr (!kFirst) from.template LoadB<1, 6>();
     MultiplyTile<1, 4, 6, kSignedA>();
     if constexpr (kPanels > 2) {
-      LoadTile<7>(b + 2 * panel_bytes, kTileRowBytes);
+      if constexpr (!kFirst) from.template LoadB<2, 7>();
       MultiplyTile<2, 4, 7, kSignedA>();
     }
     if constexpr (kPanels > 3) {
-      LoadTile<5>(b + 3 * panel_bytes, kTileRowBytes);
+      from.template LoadB<3, 5>();
       MultiplyTile<3, 4, 5, kSignedA>();
     }
   } else {
-    LoadTile<4>(a[0] + offset, row_bytes);
-    LoadTile<6>(b, kTileRowBytes);
+    from.template LoadA<0, 4>();
+    from.template LoadB<0, 6>();
+    if constexpr (kFirst) {
+      from.template LoadB<1, 7>();
+      from.template LoadA<1, 5>();
+    }
+    begin();
     MultiplyTile<0, 4, 6, kSignedA>();
-    LoadTile<7>(b + panel_bytes, kTileRowBytes);
+    if constexpr (!kFirst) from.template LoadB<1, 7>();
     MultiplyTile<1, 4, 7, kSignedA>();
-    LoadTile<5>(a[1] + offset, row_bytes);
+    if constexpr (!kFirst) from.template LoadA<1, 5>();
     MultiplyTile<2, 5, 6, kSignedA>();
     MultiplyTile<3, 5, 7, kSignedA>();
   }
 }
 
-// The whole product. Calls between() after each step: work on the vector units there overlaps with the tiles'.
-template <int kTiles, int kPanels, bool kSignedA, typename Between>
-static inline void MultiplyTiles(const TileProduct& product, Between between) {
-  constexpr int kSums = kTiles * kPanels;
-  const uint8_t* a[kTiles];
-  for (int t = 0; t < kTiles; ++t) a[t] = product.a[t];
-  const int64_t row_bytes = product.a_row_bytes, panel_bytes = product.b_panel_bytes, steps = product.steps;
-  const int64_t* offsets = product.offsets;
-  const int8_t *b = product.b, *prefetch = product.prefetch;
-  const int prefetch_lines = product.prefetch_lines;
+template <int kSums>
+static inline __attribute__((always_inline)) void ZeroTiles() {
   ZeroTile<0>();
   if constexpr (kSums > 1) ZeroTile<1>();
   if constexpr (kSums > 2) ZeroTile<2>();
   if constexpr (kSums > 3) ZeroTile<3>();
-  for (int64_t step = 0; step < steps; ++step, b += kTileBytes) {
-    MultiplyStep<kTiles, kPanels, kSignedA>(a, offsets[step], row_bytes, b, panel_bytes);
-    for (int line = 0; line < prefetch_lines; ++line, prefetch += kTileRowBytes) __builtin_prefetch(prefetch, 0, 2);
+}
+// The first `count` tiles' sums.
+static inline __attribute__((always_inline)) void StoreSums(int32_t* to, int count) {
+  StoreTile<0>(to, kTileRowBytes);
+  if (count > 1) StoreTile<1>(to + kTileSums, kTileRowBytes);
+  if (count > 2) StoreTile<2>(to + 2 * kTileSums, kTileRowBytes);
+  if (count > 3) StoreTile<3>(to + 3 * kTileSums, kTileRowBytes);
+}
+
+// The whole product, whose sums stay in the tiles. Calls begin() while these still hold those of the product before and
+// the first factors are on their way, between() after each step: what the vector units do there overlaps with the tiles.
+template <int kTiles, int kPanels, bool kSignedA, typename Begin, typename Between>
+static inline __attribute__((always_inline)) void MultiplyTiles(const TileProduct& product, Begin begin,
+                                                                Between between) {
+  constexpr int kSums = kTiles * kPanels;
+  const int64_t* offsets = product.offsets;
+  const int64_t* const end = offsets + product.steps;
+  const int8_t* prefetch = product.prefetch;
+  const int prefetch_lines = product.prefetch_lines;
+  const int64_t prefetch_stride = product.prefetch_stride;
+  StepTiles<kTiles> tiles;
+  tiles.row_bytes = product.a_row_bytes;
+  tiles.b = product.b;
+  tiles.panel_bytes = product.b_panel_bytes;
+  const auto step = [&](auto first) __attribute__((always_inline)) {
+    constexpr bool kFirst = decltype(first)::value;
+    for (int t = 0; t < kTiles; ++t) tiles.a[t] = product.a[t] + *offsets;
+    MultiplyStep<kTiles, kPanels, kSignedA, kFirst>(tiles, [&]() __attribute__((always_inline)) {
+      if constexpr (kFirst) {
+        begin();
+        ZeroTiles<kSums>();
+      }
+    });
+    for (int line = 0; line < prefetch_lines; ++line, prefetch += prefetch_stride) __builtin_prefetch(prefetch, 0, 2);
     between();
+    tiles.b += kTileBytes;
+    ++offsets;
+  };
+  if (offsets == end) {
+    begin();
+    ZeroTiles<kSums>();
+    return;
   }
-  int32_t* c = product.c;
-  StoreTile<0>(c, kTileRowBytes);
-  if constexpr (kSums > 1) StoreTile<1>(c + kTileSums, kTileRowBytes);
-  if constexpr (kSums > 2) StoreTile<2>(c + 2 * kTileSums, kTileRowBytes);
-  if constexpr (kSums > 3) StoreTile<3>(c + 3 * kTileSums, kTileRowBytes);
+  step(std::true_type());
+  while (offsets != end) step(std::false_type());
 }
 
-// The shapes that a driver may ask for.
-template <bool kSignedA, typename Between>
-static inline void MultiplyTilesOfShape(const TileProduct& product, Between between) {
+// The same for any shape that a driver may ask for.
+template <bool kSignedA, typename Begin, typename Between>
+static inline void MultiplyTilesOfShape(const TileProduct& product, Begin begin, Between between) {
   switch (product.tiles * 8 + product.panels) {
-    case 1 * 8 + 1: return MultiplyTiles<1, 1, kSignedA>(product, between);
-    case 1 * 8 + 2: return MultiplyTiles<1, 2, kSignedA>(product, between);
-    case 1 * 8 + 3: return MultiplyTiles<1, 3, kSignedA>(product, between);
-    case 1 * 8 + 4: return MultiplyTiles<1, 4, kSignedA>(product, between);
-    case 2 * 8 + 1: return MultiplyTiles<2, 1, kSignedA>(product, between);
-    case 2 * 8 + 2: return MultiplyTiles<2, 2, kSignedA>(product, between);
-    case 3 * 8 + 1: return MultiplyTiles<3, 1, kSignedA>(product, between);
-    default: return MultiplyTiles<4, 1, kSignedA>(product, between);
+    case 1 * 8 + 1: return MultiplyTiles<1, 1, kSignedA>(product, begin, between);
+    case 1 * 8 + 2: return MultiplyTiles<1, 2, kSignedA>(product, begin, between);
+    case 1 * 8 + 3: return MultiplyTiles<1, 3, kSignedA>(product, begin, between);
+    case 1 * 8 + 4: return MultiplyTiles<1, 4, kSignedA>(product, begin, between);
+    case 2 * 8 + 1: return MultiplyTiles<2, 1, kSignedA>(product, begin, between);
+    case 2 * 8 + 2: return MultiplyTiles<2, 2, kSignedA>(product, begin, between);
+    case 3 * 8 + 1: return MultiplyTiles<3, 1, kSignedA>(product, begin, between);
+    default: return MultiplyTiles<4, 1, kSignedA>(product, begin, between);
   }
 }
-
-template <typename Between>
-static inline void MultiplyTiles(const TileProduct& product, Between between) {
+template <typename Begin, typename Between>
+static inline void MultiplyTiles(const TileProduct& product, Begin begin, Between between) {
   if (product.signed_a) {
-    MultiplyTilesOfShape<true>(product, between);
+    MultiplyTilesOfShape<true>(product, begin, between);
   } else {
-    MultiplyTilesOfShape<false>(product, between);
+    MultiplyTilesOfShape<false>(product, begin, between);
   }
 }
 

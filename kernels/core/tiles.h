@@ -15,7 +15,7 @@ constexpr int kTileBytes = kTileRows * kTileRowBytes;
 constexpr int kTileSums = kTileRows * kTileRows;
 constexpr int kMaxTileSums = 4;  // Tiles of C in one product: as many as hide the latency of one.
 
-// c[t][p] = sum over s of  A tile at a[t] + offsets[s]  .  B tile at b + p * b_panel_bytes + s * kTileBytes
+// The sums of tile t and panel p: A at a[t] + offsets[s], times B at b + p * b_panel_bytes + s * kTileBytes, for all s.
 struct TileProduct {
   const uint8_t* a[kMaxTileSums];
   int64_t a_row_bytes;     // From row to row of a tile of A.
@@ -23,11 +23,13 @@ struct TileProduct {
   int64_t steps;
   const int8_t* b;
   int64_t b_panel_bytes;
-  int32_t* c;              // [tiles][panels][16][16]
   int tiles, panels;       // tiles * panels <= kMaxTileSums
   bool signed_a;           // Codes are i8, else u8.
-  const int8_t* prefetch;  // Weights for later: so many cache lines of them per step go to the second-level cache.
+  // Weights for later: per step so many cache lines of them, one every prefetch_stride bytes, go to the second-level
+  // cache.
+  const int8_t* prefetch;
   int prefetch_lines;
+  int64_t prefetch_stride;
 };
 
 }  // namespace fuselage::kernels

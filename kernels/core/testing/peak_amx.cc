@@ -7,7 +7,6 @@ int64_t FUSELAGE_AMX::MultiplyAtPeak(int64_t repetitions) {
   constexpr int kSteps = 8;
   alignas(64) uint8_t a[2][kTileBytes] = {};
   alignas(64) int8_t b[2][kSteps][kTileBytes] = {};
-  alignas(64) int32_t c[kMaxTileSums][kTileSums];
   const int64_t offsets[kSteps] = {};
   TileProduct product = {};
   product.a[0] = a[0], product.a[1] = a[1];
@@ -16,10 +15,9 @@ int64_t FUSELAGE_AMX::MultiplyAtPeak(int64_t repetitions) {
   product.steps = kSteps;
   product.b = b[0][0];
   product.b_panel_bytes = kSteps * kTileBytes;
-  product.c = c[0];
   product.tiles = product.panels = 2;
   ConfigureTiles();
-  for (int64_t n = 0; n < repetitions; ++n) MultiplyTiles<2, 2, false>(product, [] {});
+  for (int64_t n = 0; n < repetitions; ++n) MultiplyTiles<2, 2, false>(product, [] {}, [] {});
   ReleaseTiles();
   return repetitions * kSteps * kMaxTileSums * kTileBytes * kTileRows;
 }

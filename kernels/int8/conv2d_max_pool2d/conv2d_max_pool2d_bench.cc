@@ -59,10 +59,12 @@ struct Kernels {
                         {"pool_padding", Ints{l.pool_padding, l.pool_padding, 0, 0}},
                         {"pool_dilation", Ints{1, 1}},
                         {"pool_ceil_mode", false}};
+    whole.input_placements = {EntryWith(conv2d::Variants()).preferred_placement(whole)};
     if (how != kApart) {
       kernels.push_back(*(how == kFused ? Create(whole) : CreateWithBands(conv2d::Variants(), whole, how)));
     } else {
       KernelDesc conv = whole, pool = whole;
+      pool.input_placements.clear();
       conv.outputs[0].shape[2] = conv.outputs[0].shape[3] = conv_size;
       pool.inputs = {conv.outputs[0]};
       for (const auto& [name, value] : whole.attributes) {
@@ -73,7 +75,7 @@ struct Kernels {
     }
     int64_t scratch_bytes = 0;
     macs = batch * conv_size * conv_size * weight.num_elements();
-    values.emplace_back(whole.input(0).byte_size());
+    values.emplace_back(kernels::PlacedBytes(whole.input(0), whole.input_placement(0)));
     values[0].FillRandom(1);
     for (const auto& kernel : kernels) {
       values.emplace_back(kernel->outputs()[0].byte_size());

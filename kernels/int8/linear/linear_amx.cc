@@ -1,5 +1,5 @@
-// Blocks of two tiles of rows by two of channels (one by four, where one is left), all of K in the tiles. The results
-// of a block are computed during the next one's products.
+// Blocks of two tiles of rows by two of channels (one by four, where one is left), all of K in the tiles. A block's sums
+// are stored, and its results computed, during the next one's products.
 #include <cstring>
 
 #include "kernels/core/activate_avx512.h"
@@ -83,9 +83,8 @@ inline void FinishUnit(const Params& p, const core::OutputCodes& codes, Block& b
 
 void FUSELAGE_AMX::Run(const Params& p, const void* x, void* y, const Range& range) {
   const core::OutputCodes codes = core::MakeOutputCodes(p.zero_point, p.lo, p.hi, p.flip);
-  alignas(64) int32_t sums[2][kMaxTileSums * kTileSums];
+  alignas(64) int32_t sums[kMaxTileSums * kTileSums];
   Block pending = {};
-  int next = 0;
   const int64_t rows = range.row_end - range.row_begin, channels = range.channel_end - range.channel_begin;
   const int64_t row_tiles = (rows + kTileRows - 1) / kTileRows, panels = (channels + kTileRows - 1) / kTileRows;
   tiles::ConfigureTiles();
@@ -94,7 +93,7 @@ void FUSELAGE_AMX::Run(const Params& p, const void* x, void* y, const Range& ran
     for (int64_t panel = 0; panel < panels; panel += most_panels) {
       const int64_t row = tile * kTileRows, channel = panel * kTileRows;
       Block block = {};
-      block.sums = sums[next];
+      block.sums = sums;
       block.row = range.row_begin + row;
       block.rows = rows - row;
       block.channel = range.channel_begin + channel;
@@ -110,19 +109,21 @@ void FUSELAGE_AMX::Run(const Params& p, const void* x, void* y, const Range& ran
       product.steps = p.depth / kTileRowBytes;
       product.b = p.weight + block.channel * p.depth;
       product.b_panel_bytes = kTileRows * p.depth;
-      product.c = sums[next];
       product.tiles = block.tiles;
       product.panels = block.panels;
       const int left = pending.all_units() - pending.units;
       const int at_once = product.steps == 0 ? 0 : static_cast<int>((left + product.steps - 1) / product.steps);
-      tiles::MultiplyTiles(product, [&] {
+      const auto store = [&] {
+        if (pending.tiles > 0) tiles::StoreSums(sums, pending.tiles * pending.panels);
+      };
+      tiles::MultiplyTiles(product, store, [&] {
         for (int i = 0; i < at_once && pending.units < pending.all_units(); ++i) FinishUnit(p, codes, pending, y);
       });
       while (pending.units < pending.all_units()) FinishUnit(p, codes, pending, y);
       pending = block;
-      next = 1 - next;
     }
   }
+  if (pending.tiles > 0) tiles::StoreSums(sums, pending.tiles * pending.panels);
   tiles::ReleaseTiles();
   while (pending.units < pending.all_units()) FinishUnit(p, codes, pending, y);
 }

@@ -10,26 +10,23 @@
 
 namespace fuselage::int8::conv2d::tiled {
 
-// Four pixels of a tile of sums that exist; the last one repeats where there are fewer.
-struct TilePixels {
-  uint16_t sums[4];   // Bytes from the tile's first.
-  int32_t output[4];  // Bytes from the image's first.
-};
-struct ResidualPixels {
-  int32_t offset[4];
+// A pixel of a tile of sums. Lists of them are multiples of four: the last one repeats.
+struct TilePixel {
+  int32_t output;  // Bytes from the image's first.
+  uint16_t sums;   // Bytes from the tile's first.
 };
 
 // Where the sums of a TileProduct go. Pointers are at the first channel of its first panel.
 struct TileResults {
   struct Tile {
-    const TilePixels* pixels;
-    const ResidualPixels* residual_pixels;
-    int count;  // Of both.
+    const TilePixel* pixels;
+    const int32_t* residual_offsets;  // Of the same pixels.
+    int count;
     uint8_t* output;
     const uint8_t* residual;
   };
   Tile tiles[kernels::kMaxTileSums];
-  const int32_t* c;
+  int32_t* sums;  // [tile_count][panels][16][16], where they are to lie meanwhile.
   int tile_count, panels;
   int channel;   // The first, as an index into OutputStage's arrays.
   int channels;  // How many of the panels' channels exist.
@@ -39,7 +36,8 @@ struct Loops {
   // Around a thread's calls of run.
   void (*begin)();
   void (*end)();
-  // The product, and the results of an earlier one at the same time; either may be null.
+  // The product, whose sums stay in the tiles, and the results of the one before, whose sums are there; either may be
+  // null.
   void (*run)(const OutputStage&, const kernels::TileProduct*, const TileResults*);
 };
 

@@ -2,7 +2,8 @@
 // each other at one distance, and so do those under any tap: sixteen of them, 64 channels each, are a tile of the left
 // operand, read in place. An input that lies otherwise is copied to such a placement first.
 //
-// All of a tile's sum stays in registers. Its results are computed during the next product, by the vector units.
+// All of a tile's sum stays in registers, until the next product begins: during that its results are computed, by the
+// vector units.
 #include "kernels/int8/conv2d/tiled/tiled.h"
 
 #include <algorithm>
@@ -38,6 +39,10 @@ constexpr int64_t kFewTiles = 32;
 // Bytes of the panels of weights that a product takes. Four stay in the first-level cache; of two, 2 KB may come from
 // the second-level one while four products of tiles take 64 cycles.
 constexpr int64_t kFourPanelsBytes = 24 << 10, kTwoPanelsBytes = 80 << 10;
+// Of weights that come later, every second line: the other of its 128 bytes comes with it. Of those that one product
+// after another streams, two a step: the processor follows a stream by itself, and what it does not find in time waits
+// in the buffers that the tiles' own loads need.
+constexpr int64_t kPairBytes = 128, kStreamStride = kTileBytes / 2, kStreamAhead = 8 << 10;
 constexpr int64_t kSumsBytes = kMaxTileSums * kTileSums * int64_t{sizeof(int32_t)};
 
 // The tensor that is read in tiles: the input itself, or some images of it at a time, copied.
@@ -128,15 +133,15 @@ class Tiled : public Algorithm {
     plan_.tiled.positions.clear();
   }
 
-  int64_t scratch_bytes() const override { return threads_ * 2 * kSumsBytes + plan_.copy_bytes; }
+  int64_t scratch_bytes() const override { return threads_ * kSumsBytes + plan_.copy_bytes; }
   int64_t constant_bytes() const override {
     return constants_.bytes() +
-           static_cast<int64_t>(pixels_.size() * sizeof(TilePixels) + residual_pixels_.size() * sizeof(ResidualPixels));
+           static_cast<int64_t>(pixels_.size() * sizeof(TilePixel) + residual_offsets_.size() * sizeof(int32_t));
   }
 
   void Run(const Arguments& arguments, const kernels::RunContext& context) const override {
     uint8_t* scratch = static_cast<uint8_t*>(context.scratch.data);
-    uint8_t* copy = scratch + threads_ * 2 * kSumsBytes;
+    uint8_t* copy = scratch + threads_ * kSumsBytes;
     const uint8_t* input = static_cast<const uint8_t*>(arguments.input);
     const int64_t at_once = plan_.copied() ? plan_.input.batch : geometry_.batch;
     const int64_t row_pairs = CeilDiv(geometry_.in_height, 2);
@@ -152,7 +157,7 @@ class Tiled : public Algorithm {
       }
       const Images part = {plan_.copied() ? copy : input + image * plan_.input.image_bytes, image, images};
       context.parallel->For(threads_, [&](int task, int thread) {
-        Task(*this, arguments, part, reinterpret_cast<int32_t*>(scratch + thread * 2 * kSumsBytes)).Run(task);
+        Task(*this, arguments, part, reinterpret_cast<int32_t*>(scratch + thread * kSumsBytes)).Run(task);
       });
     }
   }
@@ -230,7 +235,13 @@ class Tiled : public Algorithm {
       if (!prefetches_ || panel >= end || products == 0) return;
       prefetch_ = conv_.PanelWeight(group, panel);
       prefetch_end_ = conv_.PanelWeight(group, end);
-      const int64_t lines = (prefetch_end_ - prefetch_) / kTileRowBytes;
+      prefetch_stride_ = kPairBytes;
+      if (conv_.by_columns_ && products == 1) {
+        prefetch_ -= conv_.panel_bytes_ - kStreamAhead;
+        prefetch_end_ -= conv_.panel_bytes_ - kStreamAhead;
+        prefetch_stride_ = kStreamStride;
+      }
+      const int64_t lines = (prefetch_end_ - prefetch_) / prefetch_stride_;
       prefetch_lines_ = static_cast<int>(CeilDiv(lines, products * conv_.steps_));
     }
 
@@ -243,23 +254,24 @@ class Tiled : public Algorithm {
       product.steps = conv_.steps_;
       product.b = conv_.PanelWeight(group, panel);
       product.b_panel_bytes = conv_.panel_bytes_;
-      product.c = sums_ + next_ * kMaxTileSums * kTileSums;
       product.tiles = tiles;
       product.panels = panels;
       product.signed_a = conv_.signed_input_;
       product.prefetch = prefetch_;
       product.prefetch_lines = prefetch_ < prefetch_end_ ? prefetch_lines_ : 0;
-      prefetch_ += product.prefetch_lines * conv_.steps_ * kTileRowBytes;
-      results.c = product.c;
+      product.prefetch_stride = prefetch_stride_;
+      prefetch_ += product.prefetch_lines * conv_.steps_ * prefetch_stride_;
+      results.sums = sums_;
       results.tile_count = tiles;
       results.panels = panels;
       results.channel = static_cast<int>((group * conv_.panels_ + panel) * kPanel);
       results.channels = static_cast<int>(std::min<int64_t>(panels * kPanel, g.group_out_channels() - panel * kPanel));
       const int64_t channel = int64_t{group} * g.group_out_channels() + panel * kPanel;
       const int64_t image_tiles = conv_.tiles_.size();
-      for (int t = 0; t < tiles; ++t) {
-        const int64_t image = (tile + t) / image_tiles;
-        const Tile& from = conv_.tiles_[(tile + t) % image_tiles];
+      int64_t image = tile / image_tiles, in_image = tile % image_tiles;
+      for (int t = 0; t < tiles; ++t, ++in_image) {
+        if (in_image == image_tiles) in_image = 0, ++image;
+        const Tile& from = conv_.tiles_[in_image];
         product.a[t] = images_.input + image * conv_.plan_.input.image_bytes + from.source +
                        int64_t{group} * g.group_in_channels();
         TileResults::Tile& to = results.tiles[t];
@@ -268,10 +280,10 @@ class Tiled : public Algorithm {
         const int64_t n = images_.first + image;
         to.output =
             static_cast<uint8_t*>(arguments_.output) + (n * conv_.output_.image_bytes + channel) * conv_.output_bytes_;
-        to.residual_pixels = nullptr;
+        to.residual_offsets = nullptr;
         to.residual = nullptr;
         if (arguments_.residual == nullptr) continue;
-        to.residual_pixels = conv_.residual_pixels_.data() + from.first;
+        to.residual_offsets = conv_.residual_offsets_.data() + from.first;
         to.residual = static_cast<const uint8_t*>(arguments_.residual) + n * conv_.residual_.image_bytes + channel;
       }
       conv_.loops_.run(conv_.constants_.stage(), &product, pending_ ? &results_[1 - next_] : nullptr);
@@ -282,13 +294,14 @@ class Tiled : public Algorithm {
     const Tiled& conv_;
     const Arguments& arguments_;
     const Images& images_;
-    int32_t* const sums_;  // The sums of two products.
+    int32_t* const sums_;
     TileResults results_[2];
     int next_ = 0;             // Which of the two is next.
     bool pending_ = false;     // Results of the other one are to be computed.
     bool prefetches_ = false;  // Weights come from beyond the second-level cache.
     const int8_t *prefetch_ = nullptr, *prefetch_end_ = nullptr;
     int prefetch_lines_ = 0;
+    int64_t prefetch_stride_ = 0;
   };
 
   const int8_t* PanelWeight(int group, int64_t panel) const {
@@ -298,19 +311,15 @@ class Tiled : public Algorithm {
   void PlanPixels() {
     const bool has_residual = constants_.stage().has_residual;
     for (const TiledInput::Tile& tile : plan_.tiled.tiles) {
-      const int count = static_cast<int>(CeilDiv(tile.pixels, 4));
+      const int count = static_cast<int>(RoundUp(tile.pixels, 4));
       tiles_.push_back({tile.source, static_cast<int>(pixels_.size()), count});
       for (int i = 0; i < count; ++i) {
-        TilePixels to;
-        ResidualPixels residual;
-        for (int j = 0; j < 4; ++j) {
-          const TiledInput::Pixel& pixel = plan_.tiled.pixels[tile.first_pixel + std::min(i * 4 + j, tile.pixels - 1)];
-          to.sums[j] = static_cast<uint16_t>(pixel.row * kTileRowBytes);
-          to.output[j] = static_cast<int32_t>(output_.Offset(0, pixel.y, pixel.x) * output_bytes_);
-          residual.offset[j] = static_cast<int32_t>(residual_.Offset(0, pixel.y, pixel.x));
+        const TiledInput::Pixel& pixel = plan_.tiled.pixels[tile.first_pixel + std::min(i, tile.pixels - 1)];
+        pixels_.push_back({static_cast<int32_t>(output_.Offset(0, pixel.y, pixel.x) * output_bytes_),
+                           static_cast<uint16_t>(pixel.row * kTileRowBytes)});
+        if (has_residual) {
+          residual_offsets_.push_back(static_cast<int32_t>(residual_.Offset(0, pixel.y, pixel.x)));
         }
-        pixels_.push_back(to);
-        if (has_residual) residual_pixels_.push_back(residual);
       }
     }
     plan_.tiled.tiles.clear();
@@ -366,8 +375,8 @@ class Tiled : public Algorithm {
   Plan plan_;
   const int64_t steps_, panels_, panel_bytes_;  // Panels of a group.
   std::vector<Tile> tiles_;
-  std::vector<TilePixels> pixels_;
-  std::vector<ResidualPixels> residual_pixels_;
+  std::vector<TilePixel> pixels_;
+  std::vector<int32_t> residual_offsets_;
   bool split_panels_, by_columns_;
   int64_t panels_at_once_;
   int64_t chunk_tiles_;

@@ -13,147 +13,180 @@ using kernels::kTileBytes;
 using kernels::kTileSums;
 using kernels::TileProduct;
 
-// The next four pixels of `group` panels to finish, and how many are left with them.
-struct Cursor {
-  int group;
-  int panel, tile, unit, left;
-};
-
-// The codes of 4 / kGroup pixels, of kGroup panels each.
-template <int kGroup, bool kWhole>
-inline void StoreCodes(uint8_t* to, const int32_t* offsets, __m512i codes, int channels) {
-  if constexpr (!kWhole) {
-    uint8_t all[4][kPanel];
-    memcpy(all, &codes, sizeof(all));
-    for (int i = 0; i < 4; ++i) memcpy(to + offsets[i], all[i], channels);
-  } else if constexpr (kGroup == 4) {
-    _mm512_storeu_si512(to + offsets[0], codes);
-  } else if constexpr (kGroup == 2) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + offsets[0]), _mm512_castsi512_si256(codes));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + offsets[1]), _mm512_extracti64x4_epi64(codes, 1));
-  } else {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + offsets[0]), _mm512_castsi512_si128(codes));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + offsets[1]), _mm512_extracti32x4_epi32(codes, 1));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + offsets[2]), _mm512_extracti32x4_epi32(codes, 2));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + offsets[3]), _mm512_extracti32x4_epi32(codes, 3));
+// Turns sums into codes, a vector at a time: those of 4 / kGroup pixels, of kGroup neighbouring panels each. All channels
+// of the panels exist where they are more than one.
+template <typename Form, int kGroup>
+class Finisher {
+ public:
+  Finisher(const OutputStage& stage, const TileResults& results)
+      : stage_(stage), results_(results), constants_(StageConstantsOf(stage)) {
+    EnterPanel();
+    EnterTile();
   }
-}
 
-// `units` times four pixels of one tile. Pointers are at the first panel's first channel.
-struct Segment {
-  const TilePixels* pixels;
-  const ResidualPixels* residual_pixels;
-  int units, channel, channels;
-  const char* sums;
-  uint8_t* output;
-  const uint8_t* residual;
-};
-
-// kGroup panels: the codes of a pixel's neighbouring channels are stored at once. kWhole: all the channels exist.
-template <typename Form, int kGroup, bool kWhole>
-inline void FinishSegment(const OutputStage& stage, const Segment& segment) {
-  constexpr int kPixels = 4 / kGroup;
-  const StageConstants constants = StageConstantsOf(stage);
-  PanelConstants panels[kGroup];
+  inline __attribute__((always_inline)) void Next() {
+    __m512 v[4];
 #pragma GCC unroll 4
-  for (int p = 0; p < kGroup; ++p) panels[p] = PanelConstantsOf(stage, segment.channel + p * kPanel);
-  const int channels = segment.channels;
-  const char* const sums = segment.sums;
-  uint8_t* const output = segment.output;
-  const uint8_t* const residuals = segment.residual;
-  const ResidualPixels* residual_pixels = segment.residual_pixels;
-  const TilePixels* const end = segment.pixels + segment.units;
-  for (const TilePixels* pixels = segment.pixels; pixels != end; ++pixels) {
-#pragma GCC unroll 4
-    for (int first = 0; first < 4; first += kPixels) {
-      __m512 v[4];
-#pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) {
-        const int pixel = first + i / kGroup, p = i % kGroup;
-        const __m512i sum = _mm512_loadu_si512(sums + pixels->sums[pixel] + p * kTileBytes);
-        if (Form::kind == OutputKind::kFloat) {
-          StoreFloats<kWhole>(constants, panels[p], sum, channels, output + pixels->output[pixel]);
-          continue;
-        }
-        v[i] = ValuesOf(panels[p], sum);
-        if (!Form::residual) continue;
-        const uint8_t* r = residuals + residual_pixels->offset[pixel] + p * kPanel;
-        v[i] = AddResidual<Form>(constants, LoadCodes<kWhole>(r, channels), v[i]);
+    for (int i = 0; i < 4; ++i) {
+      const int pixel = i / kGroup, p = i % kGroup;
+      const __m512i sum = _mm512_loadu_si512(sums_ + pixels_[pixel].sums + p * kTileBytes);
+      if (Form::kind == OutputKind::kFloat) {
+        StoreFloat(panels_[p], sum, output_ + pixels_[pixel].output);
+        continue;
       }
-      if (Form::kind == OutputKind::kFloat) continue;
-      StoreCodes<kGroup, kWhole>(output, pixels->output + first, CodesOf<Form, kGroup>(constants, panels, v), channels);
+      v[i] = ValuesOf(panels_[p], sum);
+      if (!Form::residual) continue;
+      v[i] = AddResidual<Form>(constants_, Codes(residual_ + residual_offsets_[pixel] + p * kPanel), v[i]);
     }
-    if (Form::residual) ++residual_pixels;
+    if (Form::kind != OutputKind::kFloat) Store(CodesOf<Form, kGroup>(constants_, panels_, v));
+    pixels_ += kPixels;
+    if (Form::residual) residual_offsets_ += kPixels;
+    if (__builtin_expect(pixels_ == end_, 0)) Advance();
   }
+
+ private:
+  static constexpr int kPixels = 4 / kGroup, kOutputBytes = Form::kind == OutputKind::kFloat ? 4 : 1;
+
+  bool IsWhole() const { return kGroup > 1 || channels_ >= kPanel; }
+
+  __m128i Codes(const uint8_t* from) const {
+    return IsWhole() ? LoadCodes<true>(from, kPanel) : LoadCodes<false>(from, channels_);
+  }
+  void StoreFloat(const PanelConstants& panel, __m512i sum, uint8_t* to) const {
+    IsWhole() ? StoreFloats<true>(constants_, panel, sum, kPanel, to)
+              : StoreFloats<false>(constants_, panel, sum, channels_, to);
+  }
+  void Store(__m512i codes) const {
+    const auto to = [this](int pixel) { return output_ + pixels_[pixel].output; };
+    if constexpr (kGroup == 4) {
+      _mm512_storeu_si512(to(0), codes);
+    } else if constexpr (kGroup == 2) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to(0)), _mm512_castsi512_si256(codes));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to(1)), _mm512_extracti64x4_epi64(codes, 1));
+    } else if (IsWhole()) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to(0)), _mm512_castsi512_si128(codes));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to(1)), _mm512_extracti32x4_epi32(codes, 1));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to(2)), _mm512_extracti32x4_epi32(codes, 2));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to(3)), _mm512_extracti32x4_epi32(codes, 3));
+    } else {
+      uint8_t all[4][kPanel];
+      memcpy(all, &codes, sizeof(all));
+      for (int i = 0; i < 4; ++i) memcpy(to(i), all[i], channels_);
+    }
+  }
+
+  // To the next tile, and from the last one to the next panels.
+  void Advance() {
+    if (++tile_ == results_.tile_count) {
+      tile_ = 0;
+      panel_ += kGroup;
+      if (panel_ >= results_.panels) return;
+      EnterPanel();
+    }
+    EnterTile();
+  }
+  void EnterPanel() {
+    channels_ = results_.channels - panel_ * kPanel;
+#pragma GCC unroll 4
+    for (int p = 0; p < kGroup; ++p) panels_[p] = PanelConstantsOf(stage_, results_.channel + (panel_ + p) * kPanel);
+  }
+  void EnterTile() {
+    const TileResults::Tile& tile = results_.tiles[tile_];
+    pixels_ = tile.pixels;
+    end_ = tile.pixels + tile.count;
+    sums_ = reinterpret_cast<const char*>(results_.sums + (tile_ * results_.panels + panel_) * kTileSums);
+    output_ = tile.output + panel_ * kPanel * kOutputBytes;
+    if (!Form::residual) return;
+    residual_ = tile.residual + panel_ * kPanel;
+    residual_offsets_ = tile.residual_offsets;
+  }
+
+  const OutputStage& stage_;
+  const TileResults& results_;
+  const StageConstants constants_;
+  PanelConstants panels_[kGroup];
+  int panel_ = 0, tile_ = 0, channels_;
+  const TilePixel *pixels_, *end_;
+  const char* sums_;
+  uint8_t* output_;
+  const uint8_t* residual_;
+  const int32_t* residual_offsets_;
+};
+
+int VectorsOf(const TileResults& results) {
+  int pixels = 0;
+  for (int t = 0; t < results.tile_count; ++t) pixels += results.tiles[t].count;
+  return pixels * results.panels / 4;
 }
 
-template <typename Form>
-inline void FinishSegment(const OutputStage& stage, int group, const Segment& segment) {
-  if constexpr (Form::kind != OutputKind::kFloat) {
-    if (group == 4) return FinishSegment<Form, 4, true>(stage, segment);
-    if (group == 2) return FinishSegment<Form, 2, true>(stage, segment);
-  }
-  if (segment.channels >= kPanel) {
-    FinishSegment<Form, 1, true>(stage, segment);
+// How many vectors to finish after each step of a product, so that all are when it ends: the processor looks ahead some
+// 500 instructions, and behind as many of results the next steps would wait.
+int Share(int vectors, const TileProduct& product) {
+  const int steps = static_cast<int>(product.steps);
+  return (vectors + steps - 1) / steps;
+}
+
+// A product and results of its shape.
+template <int kTiles, int kPanels, typename Form>
+__attribute__((noinline)) void RunTogether(const OutputStage& stage, const TileProduct& product,
+                                           const TileResults& results) {
+  Finisher<Form, kPanels> finisher(stage, results);
+  int left = VectorsOf(results);
+  const int share = Share(left, product);
+  const auto begin = [&]() __attribute__((always_inline)) { tiles::StoreSums(results.sums, kTiles * kPanels); };
+  tiles::MultiplyTiles<kTiles, kPanels, false>(product, begin, [&]() __attribute__((always_inline)) {
+    const int end = left < share ? 0 : left - share;
+    for (; left != end; --left) finisher.Next();
+  });
+}
+
+// A product and results of any shape; either may be null. finish(finisher, n): the next n vectors.
+void RunAny(const TileProduct* product, const TileResults* results, void (*finish)(void*, int), void* finisher) {
+  int left = results == nullptr ? 0 : VectorsOf(*results);
+  const auto begin = [&] {
+    if (results != nullptr) tiles::StoreSums(results->sums, results->tile_count * results->panels);
+  };
+  if (product == nullptr) {
+    begin();
   } else {
-    FinishSegment<Form, 1, false>(stage, segment);
+    const int share = Share(left, *product);
+    tiles::MultiplyTiles(*product, begin, [&] {
+      const int here = left < share ? left : share;
+      if (here > 0) finish(finisher, here);
+      left -= here;
+    });
   }
+  if (left > 0) finish(finisher, left);
+}
+template <typename Form, int kGroup>
+void RunAny(const OutputStage& stage, const TileProduct* product, const TileResults& results) {
+  Finisher<Form, kGroup> finisher(stage, results);
+  const auto finish = [](void* of, int vectors) {
+    for (; vectors > 0; --vectors) static_cast<Finisher<Form, kGroup>*>(of)->Next();
+  };
+  RunAny(product, &results, finish, &finisher);
 }
 
-// At most `units` times four pixels, from the cursor on.
 template <typename Form>
-__attribute__((noinline)) void FinishUnits(const OutputStage& stage, const TileResults& results, Cursor& cursor,
-                                           int units) {
-  constexpr int64_t kOutputBytes = Form::kind == OutputKind::kFloat ? 4 : 1;
-  for (units = units < cursor.left ? units : cursor.left; units > 0;) {
-    const TileResults::Tile& tile = results.tiles[cursor.tile];
-    const int first = cursor.panel * kPanel, left = tile.count - cursor.unit;
-    Segment segment;
-    segment.pixels = tile.pixels + cursor.unit;
-    segment.residual_pixels = Form::residual ? tile.residual_pixels + cursor.unit : nullptr;
-    segment.units = units < left ? units : left;
-    segment.channel = results.channel + first;
-    segment.channels = results.channels - first;
-    segment.sums = reinterpret_cast<const char*>(results.c + (cursor.tile * results.panels + cursor.panel) * kTileSums);
-    segment.output = tile.output + first * kOutputBytes;
-    segment.residual = Form::residual ? tile.residual + first : nullptr;
-    units -= segment.units;
-    cursor.left -= segment.units;
-    cursor.unit += segment.units;
-    FinishSegment<Form>(stage, cursor.group, segment);
-    if (cursor.unit < tile.count) continue;
-    cursor.unit = 0;
-    if (++cursor.tile < results.tile_count) continue;
-    cursor.tile = 0;
-    cursor.panel += cursor.group;
+void RunForm(const OutputStage& stage, const TileProduct* product, const TileResults& results) {
+  // All panels at once, where all their channels exist and they divide the four vectors.
+  if (Form::kind != OutputKind::kFloat && results.channels == results.panels * kPanel && results.panels != 3) {
+    if constexpr (Form::kind == OutputKind::kCodes || Form::kind == OutputKind::kPlainCodes) {
+      if (product != nullptr && !product->signed_a && product->tiles == results.tile_count &&
+          product->panels == results.panels) {
+        if (product->panels == 4) return RunTogether<1, 4, Form>(stage, *product, results);
+        if (product->panels == 2 && product->tiles == 2) return RunTogether<2, 2, Form>(stage, *product, results);
+      }
+    }
+    if (results.panels == 4) return RunAny<Form, 4>(stage, product, results);
+    if (results.panels == 2) return RunAny<Form, 2>(stage, product, results);
   }
+  RunAny<Form, 1>(stage, product, results);
 }
 
 void Run(const OutputStage& stage, const TileProduct* product, const TileResults* results) {
-  void (*finish)(const OutputStage&, const TileResults&, Cursor&, int) = nullptr;
-  WithOutputForm(stage, [&](auto form) { finish = FinishUnits<decltype(form)>; });
-  Cursor cursor = {1, 0, 0, 0, 0};
-  if (results != nullptr) {
-    // All panels at once, where all their channels exist and they divide the four pixels' vectors.
-    const bool at_once = !stage.is_float && results->channels == results->panels * kPanel && results->panels != 3;
-    if (at_once) cursor.group = results->panels;
-    for (int t = 0; t < results->tile_count; ++t) cursor.left += results->tiles[t].count;
-    cursor.left *= results->panels / cursor.group;
-  }
-  if (product != nullptr) {
-    // Not before the second step: the sums have only just been stored, and what waits for them would keep the products
-    // that come next out of the scheduler. A tile's worth at a time, of four panels one of each: a call costs as much.
-    const int64_t steps = product->steps > 1 ? product->steps - 1 : 1;
-    const int share = static_cast<int>((cursor.left + steps - 1) / steps);
-    const int least = cursor.group == 2 ? 2 : 4;
-    const int units = share < least ? least : share;
-    bool stored = product->steps == 1;
-    tiles::MultiplyTiles(*product, [&] {
-      if (stored && cursor.left > 0) finish(stage, *results, cursor, units);
-      stored = true;
-    });
-  }
-  if (cursor.left > 0) finish(stage, *results, cursor, cursor.left);
+  if (results == nullptr) return RunAny(product, nullptr, nullptr, nullptr);
+  WithOutputForm(stage, [&](auto form) { RunForm<decltype(form)>(stage, product, *results); });
 }
 
 }  // namespace
