@@ -224,7 +224,8 @@ static inline __attribute__((always_inline)) void StoreSums(int32_t* to, int cou
 }
 
 // The whole product, whose sums stay in the tiles. Calls begin() while these still hold those of the product before and
-// the first factors are on their way, between() after each step: what the vector units do there overlaps with the tiles.
+// the first factors are on their way: stores of those sums wait for its last multiplications, and what comes behind
+// such stores does too. Calls between() after each step: the vector units work beside the tiles.
 template <int kTiles, int kPanels, bool kSignedA, typename Begin, typename Between>
 static inline __attribute__((always_inline)) void MultiplyTiles(const TileProduct& product, Begin begin,
                                                                 Between between) {

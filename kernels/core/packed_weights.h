@@ -4,7 +4,7 @@
 // threads: kernels that want the same layout of the same tensor share one copy, in one program or in several.
 //
 // They lie one after another in pages of 2 MB, where the system gives such: a run reads all of them, and on small pages
-// spends time on looking up where they are. So much so where AMX waits for them that it takes a tenth longer.
+// it spends time on looking up where each is.
 #ifndef FUSELAGE_KERNELS_CORE_PACKED_WEIGHTS_H_
 #define FUSELAGE_KERNELS_CORE_PACKED_WEIGHTS_H_
 

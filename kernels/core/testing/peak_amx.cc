@@ -17,7 +17,8 @@ int64_t FUSELAGE_AMX::MultiplyAtPeak(int64_t repetitions) {
   product.b_panel_bytes = kSteps * kTileBytes;
   product.tiles = product.panels = 2;
   ConfigureTiles();
-  for (int64_t n = 0; n < repetitions; ++n) MultiplyTiles<2, 2, false>(product, [] {}, [] {});
+  const auto nothing = [] {};
+  for (int64_t n = 0; n < repetitions; ++n) MultiplyTiles<2, 2, false>(product, nothing, nothing);
   ReleaseTiles();
   return repetitions * kSteps * kMaxTileSums * kTileBytes * kTileRows;
 }

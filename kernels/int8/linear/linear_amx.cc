@@ -1,5 +1,5 @@
-// Blocks of two tiles of rows by two of channels (one by four, where one is left), all of K in the tiles. A block's sums
-// are stored, and its results computed, during the next one's products.
+// Blocks of two tiles of rows by two of channels (one by four, where one is left), all of K in the tiles. The sums of a
+// block are stored, and its results computed, during the next one's products.
 #include <cstring>
 
 #include "kernels/core/activate_avx512.h"

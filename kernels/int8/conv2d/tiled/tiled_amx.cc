@@ -13,8 +13,8 @@ using kernels::kTileBytes;
 using kernels::kTileSums;
 using kernels::TileProduct;
 
-// Turns sums into codes, a vector at a time: those of 4 / kGroup pixels, of kGroup neighbouring panels each. All channels
-// of the panels exist where they are more than one.
+// Turns sums into codes, a vector at a time: those of 4 / kGroup pixels, of kGroup neighbouring panels each. Where
+// these are more than one, all their channels exist.
 template <typename Form, int kGroup>
 class Finisher {
  public:
