@@ -155,29 +155,6 @@ TEST(Kernel, ChecksCodes) {
   EXPECT_EQ(CheckCodes(type, "x").code(), absl::StatusCode::kUnimplemented);
 }
 
-TEST(PackedWeights, LieTogetherAndOutliveTheirOwner) {
-  constexpr uintptr_t kPage = 2 << 20;
-  const auto owner = std::make_shared<const Tensor>(DType::kI8, Shape{1});
-  auto weights = std::make_unique<PackedWeights>();
-  // Nothing, a part of a line, whole lines, more than the first block has left, more than any block has.
-  std::vector<std::shared_ptr<const Tensor>> packed;
-  for (int64_t bytes : {0, 3, 128, 5 << 20, 4 << 20, 9 << 20, 64}) {
-    const TensorType type = {DType::kI8, {bytes}, std::nullopt, Layout::kRowMajor};
-    packed.push_back(weights->Get(owner, absl::StrCat("of ", bytes), [&] { return SeededTensor(type, bytes); }));
-  }
-  weights = nullptr;
-  const auto address = [&](int i) { return reinterpret_cast<uintptr_t>(packed[i]->raw_data()); };
-  EXPECT_EQ(address(0) % kPage, 0);
-  EXPECT_EQ(address(1), address(0));
-  EXPECT_EQ(address(2), address(1) + 64);
-  EXPECT_EQ(address(3), address(2) + 128);
-  for (int i : {4, 5}) EXPECT_EQ(address(i) % kPage, 0) << i;
-  for (const auto& tensor : packed) {
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(tensor->raw_data()) % 64, 0) << tensor->byte_size();
-    EXPECT_TRUE(tensor->SameBytes(SeededTensor(tensor->type(), tensor->byte_size()))) << tensor->byte_size();
-  }
-}
-
 TEST(PackedWeights, PacksOncePerOperandAndLayout) {
   PackedWeights weights;
   KernelDesc desc = CopyDesc();

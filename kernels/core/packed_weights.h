@@ -2,9 +2,6 @@
 //
 // Weights lie as the instruction set wants to read them, which seldom depends on the batch size or the number of
 // threads: kernels that want the same layout of the same tensor share one copy, in one program or in several.
-//
-// They lie one after another in pages of 2 MB, where the system gives such: a run reads all of them, and on small pages
-// it spends time on looking up where each is.
 #ifndef FUSELAGE_KERNELS_CORE_PACKED_WEIGHTS_H_
 #define FUSELAGE_KERNELS_CORE_PACKED_WEIGHTS_H_
 
@@ -58,11 +55,7 @@ class PackedWeights {
     }
   };
 
-  std::shared_ptr<const Tensor> Placed(Tensor packed);
-
   mutable std::mutex mutex_;
-  std::shared_ptr<uint8_t> block_;  // Where the next one goes, after the first `used_` of its bytes.
-  size_t used_ = 0, block_bytes_ = 0;
   std::map<Key, std::shared_ptr<const Tensor>, Less> packed_;
   int64_t packings_ = 0;
 };
