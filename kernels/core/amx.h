@@ -150,8 +150,8 @@ struct StepTiles {
   }
 };
 
-// One step of a product of kTiles x kPanels tiles, sums in tiles 0 to 3. What several of them share stays loaded. Calls
-// begin() when all four other tiles are loaded, where they are not taken at once: kFirst.
+// One step of a product of kTiles x kPanels tiles, sums in tiles 0 to 3. What several of them share stays loaded. The
+// first step loads all that the four other tiles hold and calls begin() before it multiplies.
 template <int kTiles, int kPanels, bool kSignedA, bool kFirst, typename Begin>
 static inline __attribute__((always_inline)) void MultiplyStep(const StepTiles<kTiles>& from, Begin begin) {
   static_assert(kTiles * kPanels <= kMaxTileSums, "four tiles of sums, four of factors");
@@ -160,7 +160,7 @@ static inline __attribute__((always_inline)) void MultiplyStep(const StepTiles<k
     from.template LoadA<0, 5>();
     if constexpr (kFirst && kTiles > 1) from.template LoadA<1, 6>();
     if constexpr (kFirst && kTiles > 2) from.template LoadA<2, 7>();
-    begin();
+    if constexpr (kFirst) begin();
     MultiplyTile<0, 5, 4, kSignedA>();
     if constexpr (kTiles > 1) {
       if constexpr (!kFirst) from.template LoadA<1, 6>();
@@ -179,7 +179,7 @@ static inline __attribute__((always_inline)) void MultiplyStep(const StepTiles<k
     from.template LoadB<0, 5>();
     if constexpr (kFirst) from.template LoadB<1, 6>();
     if constexpr (kFirst && kPanels > 2) from.template LoadB<2, 7>();
-    begin();
+    if constexpr (kFirst) begin();
     MultiplyTile<0, 4, 5, kSignedA>();
     if constexpr (!kFirst) from.template LoadB<1, 6>();
     MultiplyTile<1, 4, 6, kSignedA>();
@@ -198,7 +198,7 @@ static inline __attribute__((always_inline)) void MultiplyStep(const StepTiles<k
       from.template LoadB<1, 7>();
       from.template LoadA<1, 5>();
     }
-    begin();
+    if constexpr (kFirst) begin();
     MultiplyTile<0, 4, 6, kSignedA>();
     if constexpr (!kFirst) from.template LoadB<1, 7>();
     MultiplyTile<1, 4, 7, kSignedA>();
@@ -239,25 +239,19 @@ static inline __attribute__((always_inline)) void MultiplyTiles(const TileProduc
   tiles.row_bytes = product.a_row_bytes;
   tiles.b = product.b;
   tiles.panel_bytes = product.b_panel_bytes;
+  const auto begin_sums = [&]() __attribute__((always_inline)) {
+    begin();
+    ZeroTiles<kSums>();
+  };
   const auto step = [&](auto first) __attribute__((always_inline)) {
-    constexpr bool kFirst = decltype(first)::value;
     for (int t = 0; t < kTiles; ++t) tiles.a[t] = product.a[t] + *offsets;
-    MultiplyStep<kTiles, kPanels, kSignedA, kFirst>(tiles, [&]() __attribute__((always_inline)) {
-      if constexpr (kFirst) {
-        begin();
-        ZeroTiles<kSums>();
-      }
-    });
+    MultiplyStep<kTiles, kPanels, kSignedA, decltype(first)::value>(tiles, begin_sums);
     for (int line = 0; line < prefetch_lines; ++line, prefetch += prefetch_stride) __builtin_prefetch(prefetch, 0, 2);
     between();
     tiles.b += kTileBytes;
     ++offsets;
   };
-  if (offsets == end) {
-    begin();
-    ZeroTiles<kSums>();
-    return;
-  }
+  if (offsets == end) return begin_sums();
   step(std::true_type());
   while (offsets != end) step(std::false_type());
 }
