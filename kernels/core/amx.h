@@ -45,18 +45,23 @@ template <int kTile>
 static inline void ZeroTile() {
   __asm__ volatile("tilezero %%tmm%c0" : : "i"(kTile));
 }
+// `streams`: its lines do not displace others of the first cache.
 template <int kTile>
-static inline void LoadTile(const void* from, int64_t row_bytes) {
-  __asm__ volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(row_bytes), "i"(kTile) : "memory");
+static inline void LoadTile(const void* from, int64_t row_bytes, bool streams) {
+  if (streams) {
+    __asm__ volatile("tileloaddt1 (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(row_bytes), "i"(kTile) : "memory");
+  } else {
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(row_bytes), "i"(kTile) : "memory");
+  }
 }
 template <int kTile>
 static inline void StoreTile(void* to, int64_t row_bytes) {
   __asm__ volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(row_bytes), "i"(kTile) : "memory");
 }
 // C += A . B
-template <int kC, int kA, int kB, bool kSignedA>
-static inline void MultiplyTile() {
-  if (kSignedA) {
+template <int kC, int kA, int kB>
+static inline void MultiplyTile(bool signed_a) {
+  if (signed_a) {
     __asm__ volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kC), "i"(kA), "i"(kB));
   } else {
     __asm__ volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kC), "i"(kA), "i"(kB));
@@ -86,7 +91,7 @@ static inline void ZeroTile() {
   std::memset(tiles.data[kTile], 0, kTileBytes);
 }
 template <int kTile>
-static inline void LoadTile(const void* from, int64_t row_bytes) {
+static inline void LoadTile(const void* from, int64_t row_bytes, bool /*streams*/) {
   ZeroTile<kTile>();
   for (int row = 0; row < tiles.config.rows[kTile]; ++row) {
     std::memcpy(tiles.data[kTile][row], static_cast<const uint8_t*>(from) + row * row_bytes,
@@ -120,93 +125,95 @@ static inline void MultiplyData(const uint8_t* a, const uint8_t* b, uint8_t* c) 
     std::memcpy(c + m * kTileRowBytes, sums, sizeof(sums));
   }
 }
-template <int kC, int kA, int kB, bool kSignedA>
-static inline void MultiplyTile() {
+template <int kC, int kA, int kB>
+static inline void MultiplyTile(bool signed_a) {
   FUSELAGE_CHECK(tiles.configured);
   const TileConfig& config = tiles.config;
   FUSELAGE_CHECK(config.rows[kA] == config.rows[kC] && config.row_bytes[kA] == config.rows[kB] * 4 &&
                  config.row_bytes[kB] == config.row_bytes[kC]);
-  const auto multiply = kSignedA ? MultiplyData<int8_t> : MultiplyData<uint8_t>;
+  const auto multiply = signed_a ? MultiplyData<int8_t> : MultiplyData<uint8_t>;
   multiply(tiles.data[kA][0], tiles.data[kB][0], tiles.data[kC][0]);
 }
 
 #endif  // FUSELAGE_EMULATE_AVX512
 
-// The addresses of one step's tiles.
-template <int kTiles>
-struct StepTiles {
+// What a product's loop branches on, in each step or, where it is known, when it is compiled.
+struct Operands {
+  static constexpr bool known = false;
+  bool signed_a, a_streams, b_streams;
+};
+template <bool kAStreams, bool kBStreams>
+struct UnsignedOperands {
+  static constexpr bool known = true, signed_a = false, a_streams = kAStreams, b_streams = kBStreams;
+};
+
+// One step of a product of kTiles x kPanels tiles, sums in tiles 0 to 3. What several of them share stays loaded. Loads
+// all that the four other tiles hold and calls begin() before it multiplies.
+template <int kTiles, int kPanels, typename Operands>
+struct Step {
+  static_assert(kTiles * kPanels <= kMaxTileSums, "four tiles of sums, four of factors");
+
+  Operands operands;
   const uint8_t* a[kTiles];
   int64_t row_bytes;
   const int8_t* b;
   int64_t panel_bytes;
 
+  template <typename Begin>
+  inline __attribute__((always_inline)) void Run(Begin begin) const {
+    if constexpr (kPanels == 1) {
+      LoadB<0, 4>();
+      LoadA<0, 5>();
+      if constexpr (kTiles > 1) LoadA<1, 6>();
+      if constexpr (kTiles > 2) LoadA<2, 7>();
+      begin();
+      Multiply<0, 5, 4>();
+      if constexpr (kTiles > 1) Multiply<1, 6, 4>();
+      if constexpr (kTiles > 2) Multiply<2, 7, 4>();
+      if constexpr (kTiles > 3) {
+        LoadA<3, 5>();
+        Multiply<3, 5, 4>();
+      }
+    } else if constexpr (kTiles == 1) {
+      LoadA<0, 4>();
+      LoadB<0, 5>();
+      LoadB<1, 6>();
+      if constexpr (kPanels > 2) LoadB<2, 7>();
+      begin();
+      Multiply<0, 4, 5>();
+      Multiply<1, 4, 6>();
+      if constexpr (kPanels > 2) Multiply<2, 4, 7>();
+      if constexpr (kPanels > 3) {
+        LoadB<3, 5>();
+        Multiply<3, 4, 5>();
+      }
+    } else {
+      LoadA<0, 4>();
+      LoadB<0, 6>();
+      LoadB<1, 7>();
+      LoadA<1, 5>();
+      begin();
+      Multiply<0, 4, 6>();
+      Multiply<1, 4, 7>();
+      Multiply<2, 5, 6>();
+      Multiply<3, 5, 7>();
+    }
+  }
+
+ private:
   template <int kTile, int kTo>
   void LoadA() const {
-    LoadTile<kTo>(a[kTile], row_bytes);
+    LoadTile<kTo>(a[kTile], row_bytes, operands.a_streams);
   }
   template <int kPanel, int kTo>
   void LoadB() const {
-    LoadTile<kTo>(b + kPanel * panel_bytes, kTileRowBytes);
+    LoadTile<kTo>(b + kPanel * panel_bytes, kTileRowBytes, operands.b_streams);
+  }
+  template <int kSums, int kA, int kB>
+  void Multiply() const {
+    MultiplyTile<kSums, kA, kB>(operands.signed_a);
   }
 };
-
-// One step of a product of kTiles x kPanels tiles, sums in tiles 0 to 3. What several of them share stays loaded. The
-// first step loads all that the four other tiles hold and calls begin() before it multiplies.
-template <int kTiles, int kPanels, bool kSignedA, bool kFirst, typename Begin>
-static inline __attribute__((always_inline)) void MultiplyStep(const StepTiles<kTiles>& from, Begin begin) {
-  static_assert(kTiles * kPanels <= kMaxTileSums, "four tiles of sums, four of factors");
-  if constexpr (kPanels == 1) {
-    from.template LoadB<0, 4>();
-    from.template LoadA<0, 5>();
-    if constexpr (kFirst && kTiles > 1) from.template LoadA<1, 6>();
-    if constexpr (kFirst && kTiles > 2) from.template LoadA<2, 7>();
-    if constexpr (kFirst) begin();
-    MultiplyTile<0, 5, 4, kSignedA>();
-    if constexpr (kTiles > 1) {
-      if constexpr (!kFirst) from.template LoadA<1, 6>();
-      MultiplyTile<1, 6, 4, kSignedA>();
-    }
-    if constexpr (kTiles > 2) {
-      if constexpr (!kFirst) from.template LoadA<2, 7>();
-      MultiplyTile<2, 7, 4, kSignedA>();
-    }
-    if constexpr (kTiles > 3) {
-      from.template LoadA<3, 5>();
-      MultiplyTile<3, 5, 4, kSignedA>();
-    }
-  } else if constexpr (kTiles == 1) {
-    from.template LoadA<0, 4>();
-    from.template LoadB<0, 5>();
-    if constexpr (kFirst) from.template LoadB<1, 6>();
-    if constexpr (kFirst && kPanels > 2) from.template LoadB<2, 7>();
-    if constexpr (kFirst) begin();
-    MultiplyTile<0, 4, 5, kSignedA>();
-    if constexpr (!kFirst) from.template LoadB<1, 6>();
-    MultiplyTile<1, 4, 6, kSignedA>();
-    if constexpr (kPanels > 2) {
-      if constexpr (!kFirst) from.template LoadB<2, 7>();
-      MultiplyTile<2, 4, 7, kSignedA>();
-    }
-    if constexpr (kPanels > 3) {
-      from.template LoadB<3, 5>();
-      MultiplyTile<3, 4, 5, kSignedA>();
-    }
-  } else {
-    from.template LoadA<0, 4>();
-    from.template LoadB<0, 6>();
-    if constexpr (kFirst) {
-      from.template LoadB<1, 7>();
-      from.template LoadA<1, 5>();
-    }
-    if constexpr (kFirst) begin();
-    MultiplyTile<0, 4, 6, kSignedA>();
-    if constexpr (!kFirst) from.template LoadB<1, 7>();
-    MultiplyTile<1, 4, 7, kSignedA>();
-    if constexpr (!kFirst) from.template LoadA<1, 5>();
-    MultiplyTile<2, 5, 6, kSignedA>();
-    MultiplyTile<3, 5, 7, kSignedA>();
-  }
-}
 
 template <int kSums>
 static inline __attribute__((always_inline)) void ZeroTiles() {
@@ -226,57 +233,104 @@ static inline __attribute__((always_inline)) void StoreSums(int32_t* to, int cou
 // The whole product, whose sums stay in the tiles. Calls begin() while these still hold those of the product before and
 // the first factors are on their way: stores of those sums wait for its last multiplications, and what comes behind
 // such stores does too. Calls between() after each step: the vector units work beside the tiles.
-template <int kTiles, int kPanels, bool kSignedA, typename Begin, typename Between>
-static inline __attribute__((always_inline)) void MultiplyTiles(const TileProduct& product, Begin begin,
-                                                                Between between) {
+template <int kTiles, int kPanels, typename Operands, typename Begin, typename Between>
+static inline __attribute__((always_inline)) void MultiplyTiles(const TileProduct& product, Operands operands,
+                                                                Begin begin, Between between) {
   constexpr int kSums = kTiles * kPanels;
   const int64_t* offsets = product.offsets;
   const int64_t* const end = offsets + product.steps;
   const int8_t* prefetch = product.prefetch;
   const int prefetch_lines = product.prefetch_lines;
   const int64_t prefetch_stride = product.prefetch_stride;
-  StepTiles<kTiles> tiles;
-  tiles.row_bytes = product.a_row_bytes;
-  tiles.b = product.b;
-  tiles.panel_bytes = product.b_panel_bytes;
+  Step<kTiles, kPanels, Operands> step;
+  step.operands = operands;
+  step.row_bytes = product.a_row_bytes;
+  step.b = product.b;
+  step.panel_bytes = product.b_panel_bytes;
   const auto begin_sums = [&]() __attribute__((always_inline)) {
     begin();
     ZeroTiles<kSums>();
   };
-  const auto step = [&](auto first) __attribute__((always_inline)) {
-    for (int t = 0; t < kTiles; ++t) tiles.a[t] = product.a[t] + *offsets;
-    MultiplyStep<kTiles, kPanels, kSignedA, decltype(first)::value>(tiles, begin_sums);
+  const auto run = [&](auto first) __attribute__((always_inline)) {
+    for (int t = 0; t < kTiles; ++t) step.a[t] = product.a[t] + *offsets;
+    step.Run([&]() __attribute__((always_inline)) {
+      if (first) begin_sums();
+    });
     for (int line = 0; line < prefetch_lines; ++line, prefetch += prefetch_stride) __builtin_prefetch(prefetch, 0, 2);
-    between();
-    tiles.b += kTileBytes;
+    step.b += kTileBytes;
     ++offsets;
   };
   if (offsets == end) return begin_sums();
-  step(std::true_type());
-  while (offsets != end) step(std::false_type());
+  if constexpr (Operands::known) {
+    run(std::true_type());
+    for (;;) {
+      between();
+      if (offsets == end) return;
+      run(std::false_type());
+    }
+  } else {
+    for (bool first = true; offsets != end; first = false) {
+      run(first);
+      between();
+    }
+  }
 }
 
-// The same for any shape that a driver may ask for.
-template <bool kSignedA, typename Begin, typename Between>
-static inline void MultiplyTilesOfShape(const TileProduct& product, Begin begin, Between between) {
-  switch (product.tiles * 8 + product.panels) {
-    case 1 * 8 + 1: return MultiplyTiles<1, 1, kSignedA>(product, begin, between);
-    case 1 * 8 + 2: return MultiplyTiles<1, 2, kSignedA>(product, begin, between);
-    case 1 * 8 + 3: return MultiplyTiles<1, 3, kSignedA>(product, begin, between);
-    case 1 * 8 + 4: return MultiplyTiles<1, 4, kSignedA>(product, begin, between);
-    case 2 * 8 + 1: return MultiplyTiles<2, 1, kSignedA>(product, begin, between);
-    case 2 * 8 + 2: return MultiplyTiles<2, 2, kSignedA>(product, begin, between);
-    case 3 * 8 + 1: return MultiplyTiles<3, 1, kSignedA>(product, begin, between);
-    default: return MultiplyTiles<4, 1, kSignedA>(product, begin, between);
-  }
-}
+// The same for any product.
 template <typename Begin, typename Between>
 static inline void MultiplyTiles(const TileProduct& product, Begin begin, Between between) {
-  if (product.signed_a) {
-    MultiplyTilesOfShape<true>(product, begin, between);
-  } else {
-    MultiplyTilesOfShape<false>(product, begin, between);
+  const Operands operands = {product.signed_a, product.a_streams, product.b_streams};
+  switch (product.tiles * 8 + product.panels) {
+    case 1 * 8 + 1: return MultiplyTiles<1, 1>(product, operands, begin, between);
+    case 1 * 8 + 2: return MultiplyTiles<1, 2>(product, operands, begin, between);
+    case 1 * 8 + 3: return MultiplyTiles<1, 3>(product, operands, begin, between);
+    case 1 * 8 + 4: return MultiplyTiles<1, 4>(product, operands, begin, between);
+    case 2 * 8 + 1: return MultiplyTiles<2, 1>(product, operands, begin, between);
+    case 2 * 8 + 2: return MultiplyTiles<2, 2>(product, operands, begin, between);
+    case 3 * 8 + 1: return MultiplyTiles<3, 1>(product, operands, begin, between);
+    default: return MultiplyTiles<4, 1>(product, operands, begin, between);
   }
+}
+
+// What a product's steps are to do for results: as much after each, so that all are there when it ends. The processor
+// looks ahead some 500 instructions, and behind as many of results the next steps would wait.
+static inline int ShareOf(int results, const TileProduct& product) {
+  const int steps = static_cast<int>(product.steps);
+  return steps == 0 ? results : (results + steps - 1) / steps;
+}
+
+// A product of at least one step, and meanwhile `results` times finish(), which works on the sums of the product
+// before: `stored` tiles of them, which go to `sums`.
+template <int kTiles, int kPanels, typename Operands, typename Finish>
+static inline __attribute__((always_inline)) void MultiplyAndFinish(const TileProduct& product, Operands operands,
+                                                                    int32_t* sums, int stored, int results,
+                                                                    Finish finish) {
+  const int share = ShareOf(results, product);
+  const auto store = [&]() __attribute__((always_inline)) { StoreSums(sums, stored); };
+  MultiplyTiles<kTiles, kPanels>(
+      product, operands, store, [&]() __attribute__((always_inline)) {
+        const int end = results < share ? 0 : results - share;
+        for (; results != end; --results) finish();
+      });
+}
+
+// The same for any product, or none, and where no sums may be stored. finish(finisher, n): the next n results.
+static inline void MultiplyAndFinish(const TileProduct* product, int32_t* sums, int stored, int results,
+                                     void (*finish)(void*, int), void* finisher) {
+  const auto store = [&] {
+    if (stored > 0) StoreSums(sums, stored);
+  };
+  if (product == nullptr) {
+    store();
+  } else {
+    const int share = ShareOf(results, *product);
+    MultiplyTiles(*product, store, [&] {
+      const int here = results < share ? results : share;
+      if (here > 0) finish(finisher, here);
+      results -= here;
+    });
+  }
+  if (results > 0) finish(finisher, results);
 }
 
 }  // namespace FUSELAGE_AMX

@@ -15,6 +15,9 @@ constexpr int kTileBytes = kTileRows * kTileRowBytes;
 constexpr int kTileSums = kTileRows * kTileRows;
 constexpr int kMaxTileSums = 4;  // Tiles of C in one product: as many as hide the latency of one.
 
+// Of an operand that product after product reads again, what the first cache keeps while the other one passes by.
+constexpr int64_t kKeptBytes = 32 << 10;
+
 // The sums of tile t and panel p: A at a[t] + offsets[s], times B at b + p * b_panel_bytes + s * kTileBytes, for all s.
 struct TileProduct {
   const uint8_t* a[kMaxTileSums];
@@ -25,6 +28,8 @@ struct TileProduct {
   int64_t b_panel_bytes;
   int tiles, panels;       // tiles * panels <= kMaxTileSums
   bool signed_a;           // Codes are i8, else u8.
+  // A or B passes by: it is to leave in the first cache what is there.
+  bool a_streams, b_streams;
   // Weights for later: per step so many cache lines of them, one every prefetch_stride bytes, go to the second-level
   // cache.
   const int8_t* prefetch;

@@ -18,7 +18,8 @@ int64_t FUSELAGE_AMX::MultiplyAtPeak(int64_t repetitions) {
   product.tiles = product.panels = 2;
   ConfigureTiles();
   const auto nothing = [] {};
-  for (int64_t n = 0; n < repetitions; ++n) MultiplyTiles<2, 2, false>(product, nothing, nothing);
+  for (int64_t n = 0; n < repetitions; ++n)
+    MultiplyTiles<2, 2>(product, UnsignedOperands<false, false>(), nothing, nothing);
   ReleaseTiles();
   return repetitions * kSteps * kMaxTileSums * kTileBytes * kTileRows;
 }

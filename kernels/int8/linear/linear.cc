@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/base/check.h"
 #include "kernels/core/requantize.h"
+#include "kernels/core/tiles.h"
 #include "kernels/int8/linear/variants.h"
 
 namespace fuselage::int8::linear {
@@ -28,7 +30,7 @@ int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multi
 
 // to[i] = (from[i] ^ flip) - less. Blocks of constant size become vectors.
 template <typename T>
-void CopyCodes(const uint8_t* from, uint8_t flip, T less, int64_t n, T* to) {
+inline __attribute__((always_inline)) void CopyCodes(const uint8_t* from, uint8_t flip, T less, int64_t n, T* to) {
   constexpr int64_t kBlock = 16;
   int64_t i = 0;
   for (; i + kBlock <= n; i += kBlock) {
@@ -39,15 +41,19 @@ void CopyCodes(const uint8_t* from, uint8_t flip, T less, int64_t n, T* to) {
   for (; i < n; ++i) to[i] = static_cast<T>((from[i] ^ flip) - less);
 }
 
+// Whole steps, whose size is a constant, and then what is left.
 void PackTileRow(const Packing& packing, const uint8_t* from, uint8_t flip, int64_t features, int64_t row,
                  uint8_t* packed) {
-  const int64_t rows = packing.tile_rows, step = packing.step;
-  uint8_t* to = packed + row / rows * rows * RoundUp(features, step) + row % rows * step;
-  for (int64_t k = 0; k < features; k += step, to += rows * step) {
-    const int64_t count = std::min(step, features - k);
-    CopyCodes<uint8_t>(from + k, flip, 0, count, to);
-    std::memset(to + count, 0, step - count);
+  constexpr int64_t kStep = kernels::kTileRowBytes;
+  FUSELAGE_CHECK(packing.step == kStep);
+  const int64_t rows = packing.tile_rows, whole = features / kStep * kStep;
+  uint8_t* to = packed + row / rows * rows * RoundUp(features, kStep) + row % rows * kStep;
+  for (int64_t k = 0; k < whole; k += kStep, to += rows * kStep) {
+    CopyCodes<uint8_t>(from + k, flip, 0, kStep, to);
   }
+  if (whole == features) return;
+  std::memset(to, 0, kStep);
+  CopyCodes<uint8_t>(from + whole, flip, 0, features - whole, to);
 }
 
 // Repeated `times` times, then zeros.

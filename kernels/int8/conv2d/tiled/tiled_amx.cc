@@ -119,52 +119,25 @@ int VectorsOf(const TileResults& results) {
   return pixels * results.panels / 4;
 }
 
-// How many vectors to finish after each step of a product, so that all are when it ends: the processor looks ahead some
-// 500 instructions, and behind as many of results the next steps would wait.
-int Share(int vectors, const TileProduct& product) {
-  const int steps = static_cast<int>(product.steps);
-  return (vectors + steps - 1) / steps;
-}
-
 // A product and results of its shape.
-template <int kTiles, int kPanels, typename Form>
+template <int kTiles, int kPanels, bool kStreams, typename Form>
 __attribute__((noinline)) void RunTogether(const OutputStage& stage, const TileProduct& product,
                                            const TileResults& results) {
   Finisher<Form, kPanels> finisher(stage, results);
-  int left = VectorsOf(results);
-  const int share = Share(left, product);
-  const auto begin = [&]() __attribute__((always_inline)) { tiles::StoreSums(results.sums, kTiles * kPanels); };
-  tiles::MultiplyTiles<kTiles, kPanels, false>(product, begin, [&]() __attribute__((always_inline)) {
-    const int end = left < share ? 0 : left - share;
-    for (; left != end; --left) finisher.Next();
-  });
+  tiles::MultiplyAndFinish<kTiles, kPanels>(
+      product, tiles::UnsignedOperands<false, kStreams>(), results.sums, kTiles * kPanels,
+      VectorsOf(results), [&]() __attribute__((always_inline)) { finisher.Next(); });
 }
 
-// A product and results of any shape; either may be null. finish(finisher, n): the next n vectors.
-void RunAny(const TileProduct* product, const TileResults* results, void (*finish)(void*, int), void* finisher) {
-  int left = results == nullptr ? 0 : VectorsOf(*results);
-  const auto begin = [&] {
-    if (results != nullptr) tiles::StoreSums(results->sums, results->tile_count * results->panels);
-  };
-  if (product == nullptr) {
-    begin();
-  } else {
-    const int share = Share(left, *product);
-    tiles::MultiplyTiles(*product, begin, [&] {
-      const int here = left < share ? left : share;
-      if (here > 0) finish(finisher, here);
-      left -= here;
-    });
-  }
-  if (left > 0) finish(finisher, left);
-}
+// Of any shape; no product: nullptr.
 template <typename Form, int kGroup>
 void RunAny(const OutputStage& stage, const TileProduct* product, const TileResults& results) {
   Finisher<Form, kGroup> finisher(stage, results);
   const auto finish = [](void* of, int vectors) {
     for (; vectors > 0; --vectors) static_cast<Finisher<Form, kGroup>*>(of)->Next();
   };
-  RunAny(product, &results, finish, &finisher);
+  tiles::MultiplyAndFinish(product, results.sums, results.tile_count * results.panels, VectorsOf(results), finish,
+                           &finisher);
 }
 
 template <typename Form>
@@ -174,8 +147,12 @@ void RunForm(const OutputStage& stage, const TileProduct* product, const TileRes
     if constexpr (Form::kind == OutputKind::kCodes || Form::kind == OutputKind::kPlainCodes) {
       if (product != nullptr && !product->signed_a && product->tiles == results.tile_count &&
           product->panels == results.panels) {
-        if (product->panels == 4) return RunTogether<1, 4, Form>(stage, *product, results);
-        if (product->panels == 2 && product->tiles == 2) return RunTogether<2, 2, Form>(stage, *product, results);
+        const bool streams = product->b_streams;
+        if (product->panels == 4 && !streams) return RunTogether<1, 4, false, Form>(stage, *product, results);
+        if (product->panels == 2 && product->tiles == 2) {
+          return streams ? RunTogether<2, 2, true, Form>(stage, *product, results)
+                         : RunTogether<2, 2, false, Form>(stage, *product, results);
+        }
       }
     }
     if (results.panels == 4) return RunAny<Form, 4>(stage, product, results);
@@ -185,7 +162,7 @@ void RunForm(const OutputStage& stage, const TileProduct* product, const TileRes
 }
 
 void Run(const OutputStage& stage, const TileProduct* product, const TileResults* results) {
-  if (results == nullptr) return RunAny(product, nullptr, nullptr, nullptr);
+  if (results == nullptr) return tiles::MultiplyAndFinish(product, nullptr, 0, 0, nullptr, nullptr);
   WithOutputForm(stage, [&](auto form) { RunForm<decltype(form)>(stage, product, *results); });
 }
 
