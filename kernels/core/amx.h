@@ -139,8 +139,8 @@ static inline void MultiplyTile(bool signed_a) {
 
 // What a product's loop branches on, in each step or, where it is known, when it is compiled.
 struct Operands {
-  static constexpr bool known = false;
-  bool signed_a, a_streams, b_streams;
+  static constexpr bool known = false, a_streams = false;
+  bool signed_a, b_streams;
 };
 template <bool kAStreams, bool kBStreams>
 struct UnsignedOperands {
@@ -279,7 +279,7 @@ static inline __attribute__((always_inline)) void MultiplyTiles(const TileProduc
 // The same for any product.
 template <typename Begin, typename Between>
 static inline void MultiplyTiles(const TileProduct& product, Begin begin, Between between) {
-  const Operands operands = {product.signed_a, product.a_streams, product.b_streams};
+  const Operands operands = {product.signed_a, product.b_streams};
   switch (product.tiles * 8 + product.panels) {
     case 1 * 8 + 1: return MultiplyTiles<1, 1>(product, operands, begin, between);
     case 1 * 8 + 2: return MultiplyTiles<1, 2>(product, operands, begin, between);

@@ -28,8 +28,7 @@ struct TileProduct {
   int64_t b_panel_bytes;
   int tiles, panels;       // tiles * panels <= kMaxTileSums
   bool signed_a;           // Codes are i8, else u8.
-  // A or B passes by: it is to leave in the first cache what is there.
-  bool a_streams, b_streams;
+  bool b_streams;          // B passes by: it is to leave in the first cache what is there.
   // Weights for later: per step so many cache lines of them, one every prefetch_stride bytes, go to the second-level
   // cache.
   const int8_t* prefetch;

@@ -69,22 +69,10 @@ class Finisher {
       for (__m512& value : v) value = _mm512_mul_ps(value, _mm512_set1_ps(p_.function_multiplier));
     }
     if (kFloats && p_.function != nullptr) Activate(v);
-#pragma GCC unroll 4
-    for (int row = 0; row < kRows; row += kFloats ? 1 : 2) {
-      if (row > 0 && row_ + row >= block_.rows) break;
-      char* const to = y_ + row * row_bytes_;
-      const __m512* const values = v + row * kPairPanels;
-      if (kFloats) {
 #pragma GCC unroll 2
-        for (int i = 0; i < kPairPanels; ++i) {
-          _mm512_mask_storeu_epi8(to + i * kTileRowBytes, existing_[i], _mm512_castps_si512(values[i]));
-        }
-        continue;
-      }
-      const __m512i q = core::ToCodes(values[0], values[1], values[2], values[3], codes_);
-      _mm512_mask_storeu_epi8(to, existing_[0], q);
-      if (row_ + row + 1 >= block_.rows) break;
-      _mm512_mask_storeu_epi8(to + row_bytes_, existing_[0], _mm512_castsi256_si512(_mm512_extracti64x4_epi64(q, 1)));
+    for (int row = 0; row < kRows; row += 2) {
+      if (row > 0 && row_ + row >= block_.rows) break;
+      StoreRows(v + row * kPairPanels, row_ + row + 1 < block_.rows, y_ + row * row_bytes_);
     }
     Advance();
   }
@@ -111,6 +99,25 @@ class Finisher {
 
   __attribute__((noinline)) void Activate(__m512* v) const {
     core::ActivateVectors<kPairPanels * kRows>(*p_.function, v);
+  }
+
+  // Two rows, of which the second may not exist.
+  inline __attribute__((always_inline)) void StoreRows(const __m512* v, bool second, char* to) const {
+    if (kFloats) {
+      StoreFloats(v, to);
+      if (second) StoreFloats(v + kPairPanels, to + row_bytes_);
+      return;
+    }
+    const __m512i q = core::ToCodes(v[0], v[1], v[2], v[3], codes_);
+    _mm512_mask_storeu_epi8(to, existing_[0], q);
+    const __m512i of_second = _mm512_castsi256_si512(_mm512_extracti64x4_epi64(q, 1));
+    if (second) _mm512_mask_storeu_epi8(to + row_bytes_, existing_[0], of_second);
+  }
+  inline __attribute__((always_inline)) void StoreFloats(const __m512* v, char* to) const {
+#pragma GCC unroll 2
+    for (int i = 0; i < kPairPanels; ++i) {
+      _mm512_mask_storeu_epi8(to + i * kTileRowBytes, existing_[i], _mm512_castps_si512(v[i]));
+    }
   }
 
   inline __attribute__((always_inline)) void Advance() {

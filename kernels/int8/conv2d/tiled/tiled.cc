@@ -257,7 +257,6 @@ class Tiled : public Algorithm {
       product.tiles = tiles;
       product.panels = panels;
       product.signed_a = conv_.signed_input_;
-      product.a_streams = false;
       product.b_streams = panels * conv_.panel_bytes_ > kernels::kKeptBytes;
       product.prefetch = prefetch_;
       product.prefetch_lines = prefetch_ < prefetch_end_ ? prefetch_lines_ : 0;
