@@ -4,7 +4,6 @@
 #define FUSELAGE_IR_BASE_ATTENTION_WEIGHT_H_
 
 #include <cstdint>
-#include <cstring>
 
 #include "ir/base/elementwise_math.h"
 
@@ -15,35 +14,6 @@ constexpr float kRoundingSum = 12582912.0f;
 constexpr int32_t kRoundingBits = 0x4B400000;
 
 namespace {  // Local to the including source, which may be one for an instruction set.
-
-// One float at a time. Such a source has the same operations on its vectors, each rounding once.
-struct OneLane {
-  using Floats = float;
-  using Bits = int32_t;
-  FUSELAGE_ELEMENTWISE float Set(float x) { return x; }
-  FUSELAGE_ELEMENTWISE float Add(float a, float b) { return a + b; }
-  FUSELAGE_ELEMENTWISE float Subtract(float a, float b) { return a - b; }
-  FUSELAGE_ELEMENTWISE float Multiply(float a, float b) { return a * b; }
-  FUSELAGE_ELEMENTWISE float MultiplyAdd(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-  FUSELAGE_ELEMENTWISE float Largest(float a, float b) { return a > b ? a : b; }  // b where a is NaN.
-  FUSELAGE_ELEMENTWISE int32_t BitsOf(float x) {
-    int32_t bits;
-    std::memcpy(&bits, &x, sizeof(bits));
-    return bits;
-  }
-  FUSELAGE_ELEMENTWISE float FloatsOf(int32_t bits) {
-    float x;
-    std::memcpy(&x, &bits, sizeof(x));
-    return x;
-  }
-  // Modulo 2^32.
-  FUSELAGE_ELEMENTWISE int32_t AddBits(int32_t a, int32_t b) {
-    return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
-  }
-  FUSELAGE_ELEMENTWISE int32_t ShiftLeft(int32_t bits, int count) {
-    return static_cast<int32_t>(static_cast<uint32_t>(bits) << count);
-  }
-};
 
 // A weight's code, and kRoundingBits above it. 255 * 2^(n + f) for n = rne(t), t = distance * log2(e): 2^f by a
 // polynomial that is 1 at 0, its relative error on [-1/2, 1/2] at most 2.9e-6, the least of degree 4 (Lawson's

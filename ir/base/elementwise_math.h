@@ -81,6 +81,43 @@ struct ElementwiseInstruction {
   }
 };
 
+namespace {  // Local to the including source, which may be one for an instruction set.
+
+// What a function of several lanes is written in: one float at a time. Such a source has the same operations on its
+// vectors, each rounding once.
+struct OneLane {
+  using Floats = float;
+  using Bits = int32_t;
+  FUSELAGE_ELEMENTWISE float Set(float x) { return x; }
+  FUSELAGE_ELEMENTWISE float Add(float a, float b) { return a + b; }
+  FUSELAGE_ELEMENTWISE float Subtract(float a, float b) { return a - b; }
+  FUSELAGE_ELEMENTWISE float Multiply(float a, float b) { return a * b; }
+  FUSELAGE_ELEMENTWISE float MultiplyAdd(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+  FUSELAGE_ELEMENTWISE float MultiplySubtractFrom(float a, float b, float c) { return __builtin_fmaf(-a, b, c); }
+  FUSELAGE_ELEMENTWISE float Largest(float a, float b) { return a > b ? a : b; }   // b where either is NaN.
+  FUSELAGE_ELEMENTWISE float Smallest(float a, float b) { return a < b ? a : b; }  // Likewise.
+  FUSELAGE_ELEMENTWISE float Magnitude(float x) { return __builtin_fabsf(x); }
+  FUSELAGE_ELEMENTWISE int32_t BitsOf(float x) {
+    int32_t bits;
+    std::memcpy(&bits, &x, sizeof(bits));
+    return bits;
+  }
+  FUSELAGE_ELEMENTWISE float FloatsOf(int32_t bits) {
+    float x;
+    std::memcpy(&x, &bits, sizeof(x));
+    return x;
+  }
+  // Modulo 2^32.
+  FUSELAGE_ELEMENTWISE int32_t AddBits(int32_t a, int32_t b) {
+    return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+  }
+  FUSELAGE_ELEMENTWISE int32_t ShiftLeft(int32_t bits, int count) {
+    return static_cast<int32_t>(static_cast<uint32_t>(bits) << count);
+  }
+};
+
+}  // namespace
+
 namespace elementwise {
 
 FUSELAGE_ELEMENTWISE float Relu(float x) { return x < 0 ? 0.0f : x; }  // NaN stays NaN.
@@ -155,7 +192,11 @@ FUSELAGE_ELEMENTWISE float GeluTanh(float x) {
 FUSELAGE_ELEMENTWISE float Hardsigmoid(float x, float alpha, float beta) {
   return Clamp(__builtin_fmaf(alpha, x, beta), 0.0f, 1.0f);
 }
-FUSELAGE_ELEMENTWISE float Hardswish(float x) { return x * Hardsigmoid(x, 1.0f / 6.0f, 0.5f); }
+template <typename Lanes>
+FUSELAGE_ELEMENTWISE typename Lanes::Floats Hardswish(typename Lanes::Floats x) {
+  const auto sigmoid = Lanes::MultiplyAdd(Lanes::Set(1.0f / 6.0f), x, Lanes::Set(0.5f));
+  return Lanes::Multiply(x, Lanes::Smallest(Lanes::Set(1.0f), Lanes::Largest(Lanes::Set(0.0f), sigmoid)));
+}
 
 FUSELAGE_ELEMENTWISE float Maximum(float a, float b) { return a >= b || a != a ? a : b; }
 FUSELAGE_ELEMENTWISE float Minimum(float a, float b) { return a <= b || a != a ? a : b; }
@@ -177,48 +218,48 @@ FUSELAGE_ELEMENTWISE float Elu(float x, float alpha, float divisor, float gamma)
 // silu, gelu and mish of values that become codes at once: x where x > 0, else 0, less a bump |x| * s(|x|), within
 // 2^-13 of the function and in x near 0. The eighth root of s is nearly a polynomial, and s nearly constant beyond the
 // limit, where the bump is: neither a division nor an exponential. The coefficients are minimax fits.
-FUSELAGE_ELEMENTWISE float EighthPower(float x) {
-  const float square = x * x, fourth = square * square;
-  return fourth * fourth;
+template <typename Lanes>
+FUSELAGE_ELEMENTWISE typename Lanes::Floats EighthPower(typename Lanes::Floats x) {
+  const auto square = Lanes::Multiply(x, x), fourth = Lanes::Multiply(square, square);
+  return Lanes::Multiply(fourth, fourth);
 }
-FUSELAGE_ELEMENTWISE float AtMost(float x, float limit) { return x > limit ? limit : x; }
 
-FUSELAGE_ELEMENTWISE float CodeSilu(float x) {
-  const float a = AtMost(Magnitude(x), 12.0f);
-  float p = -2.32182316e-7f;
-  p = __builtin_fmaf(p, a, 6.9047137e-6f);
-  p = __builtin_fmaf(p, a, -6.63370083e-5f);
-  p = __builtin_fmaf(p, a, 7.73201828e-5f);
-  p = __builtin_fmaf(p, a, 2.67739361e-3f);
-  p = __builtin_fmaf(p, a, -1.46092521e-2f);
-  p = __builtin_fmaf(p, a, -5.64372726e-2f);
-  p = __builtin_fmaf(p, a, 9.16935682e-1f);
-  return __builtin_fmaf(-a, EighthPower(p), Relu(x));
+// ((p * x + first) * x + ...) + last
+template <typename Lanes>
+FUSELAGE_ELEMENTWISE typename Lanes::Floats Polynomial(typename Lanes::Floats /*x*/, typename Lanes::Floats p) {
+  return p;
 }
-FUSELAGE_ELEMENTWISE float CodeGelu(float x) {
-  const float a = AtMost(Magnitude(x), 5.0f);
-  float p = -1.91088082e-4f;
-  p = __builtin_fmaf(p, a, 1.9409986e-3f);
-  p = __builtin_fmaf(p, a, -1.11290964e-3f);
-  p = __builtin_fmaf(p, a, -3.17139812e-2f);
-  p = __builtin_fmaf(p, a, -9.14965719e-2f);
-  p = __builtin_fmaf(p, a, 9.17004883e-1f);
-  return __builtin_fmaf(-a, EighthPower(p), Relu(x));
+template <typename Lanes, typename... More>
+FUSELAGE_ELEMENTWISE typename Lanes::Floats Polynomial(typename Lanes::Floats x, typename Lanes::Floats p, float first,
+                                                       More... more) {
+  return Polynomial<Lanes>(x, Lanes::MultiplyAdd(p, x, Lanes::Set(first)), more...);
 }
-FUSELAGE_ELEMENTWISE float CodeGeluTanh(float x) {
-  const float a = AtMost(Magnitude(x), 4.5f);
-  float p = -1.42945981e-4f;
-  p = __builtin_fmaf(p, a, 1.38491555e-3f);
-  p = __builtin_fmaf(p, a, 2.02900817e-4f);
-  p = __builtin_fmaf(p, a, -3.26846428e-2f);
-  p = __builtin_fmaf(p, a, -9.12280232e-2f);
-  p = __builtin_fmaf(p, a, 9.16993976e-1f);
-  return __builtin_fmaf(-a, EighthPower(p), Relu(x));
+
+template <typename Lanes, typename... More>
+FUSELAGE_ELEMENTWISE typename Lanes::Floats LessBump(typename Lanes::Floats x, float limit, float first, More... more) {
+  const auto a = Lanes::Smallest(Lanes::Set(limit), Lanes::Magnitude(x));
+  const auto p = Polynomial<Lanes>(a, Lanes::Set(first), more...);
+  return Lanes::MultiplySubtractFrom(a, EighthPower<Lanes>(p), Lanes::Largest(Lanes::Set(0.0f), x));
+}
+template <typename Lanes>
+FUSELAGE_ELEMENTWISE typename Lanes::Floats CodeSilu(typename Lanes::Floats x) {
+  return LessBump<Lanes>(x, 12.0f, -2.32182316e-7f, 6.9047137e-6f, -6.63370083e-5f, 7.73201828e-5f, 2.67739361e-3f,
+                         -1.46092521e-2f, -5.64372726e-2f, 9.16935682e-1f);
+}
+template <typename Lanes>
+FUSELAGE_ELEMENTWISE typename Lanes::Floats CodeGelu(typename Lanes::Floats x) {
+  return LessBump<Lanes>(x, 5.0f, -1.91088082e-4f, 1.9409986e-3f, -1.11290964e-3f, -3.17139812e-2f, -9.14965719e-2f,
+                         9.17004883e-1f);
+}
+template <typename Lanes>
+FUSELAGE_ELEMENTWISE typename Lanes::Floats CodeGeluTanh(typename Lanes::Floats x) {
+  return LessBump<Lanes>(x, 4.5f, -1.42945981e-4f, 1.38491555e-3f, 2.02900817e-4f, -3.26846428e-2f, -9.12280232e-2f,
+                         9.16993976e-1f);
 }
 // Its bumps left and right of 0 differ.
 FUSELAGE_ELEMENTWISE float CodeMish(float x) {
   const bool left = x < 0;
-  const float a = AtMost(Magnitude(x), left ? 12.0f : 8.0f);
+  const float a = OneLane::Smallest(left ? 12.0f : 8.0f, Magnitude(x));
   float p = left ? 9.58921298e-9f : -8.81375217e-6f;
   p = __builtin_fmaf(p, a, left ? -2.46322475e-6f : 1.86975056e-4f);
   p = __builtin_fmaf(p, a, left ? 7.70932675e-5f : -1.50244636e-3f);
@@ -227,7 +268,7 @@ FUSELAGE_ELEMENTWISE float CodeMish(float x) {
   p = __builtin_fmaf(p, a, left ? -2.11255774e-2f : -2.62389071e-2f);
   p = __builtin_fmaf(p, a, left ? -6.14805892e-2f : -8.91628638e-2f);
   p = __builtin_fmaf(p, a, left ? 9.3808651e-1f : 8.91770422e-1f);
-  return __builtin_fmaf(-a, EighthPower(p), Relu(x));
+  return __builtin_fmaf(-a, EighthPower<OneLane>(p), Relu(x));
 }
 
 // The activations that are no clamp (ir/base/activation.h), and what stands for each where its results become codes. Of
@@ -258,16 +299,16 @@ FUSELAGE_ELEMENTWISE float Activated(const ElementwiseInstruction& step, float x
   switch (step.op) {
     case ElementwiseOp::kLeakyRelu: return x < 0 ? x * step.p : x;
     case ElementwiseOp::kHardsigmoid: return Hardsigmoid(x, step.p, step.q);
-    case ElementwiseOp::kHardswish: return Hardswish(x);
+    case ElementwiseOp::kHardswish: return Hardswish<OneLane>(x);
     case ElementwiseOp::kSigmoid: return Sigmoid(x);
     case ElementwiseOp::kSilu: return Silu(x);
     case ElementwiseOp::kTanh: return Tanh(x);
     case ElementwiseOp::kGelu: return Gelu(x);
     case ElementwiseOp::kGeluTanh: return GeluTanh(x);
     case ElementwiseOp::kMish: return static_cast<float>(wide::Mish(x));
-    case ElementwiseOp::kCodeSilu: return CodeSilu(x);
-    case ElementwiseOp::kCodeGelu: return CodeGelu(x);
-    case ElementwiseOp::kCodeGeluTanh: return CodeGeluTanh(x);
+    case ElementwiseOp::kCodeSilu: return CodeSilu<OneLane>(x);
+    case ElementwiseOp::kCodeGelu: return CodeGelu<OneLane>(x);
+    case ElementwiseOp::kCodeGeluTanh: return CodeGeluTanh<OneLane>(x);
     case ElementwiseOp::kCodeMish: return CodeMish(x);
     default: return x;
   }
@@ -289,14 +330,20 @@ static inline void MapActivated(const ElementwiseInstruction& step, const float*
   Map(x, y, n, [p, q](float v) { return Activated({kOp, 0, 0, p, q}, v); });
 }
 
-// y = Activated(step, x) for n elements, the step known where the loop is compiled.
-template <int kIndex = 0>
+constexpr bool SkipsNone(ElementwiseOp) { return false; }
+
+// y = Activated(step, x) for n elements, the step known where the loop is compiled. Not for those where kSkips.
+template <bool (*kSkips)(ElementwiseOp) = SkipsNone, int kIndex = 0>
 static inline void Activate(const ElementwiseInstruction& step, const float* x, float* y, int64_t n) {
   if constexpr (kIndex < kActivationCount) {
     constexpr ActivationFunction kFunction = kActivations[kIndex];
-    if (step.op == kFunction.op) return MapActivated<kFunction.op>(step, x, y, n);
-    if (step.op == kFunction.for_codes) return MapActivated<kFunction.for_codes>(step, x, y, n);
-    Activate<kIndex + 1>(step, x, y, n);
+    if constexpr (!kSkips(kFunction.op)) {
+      if (step.op == kFunction.op) return MapActivated<kFunction.op>(step, x, y, n);
+    }
+    if constexpr (!kSkips(kFunction.for_codes)) {
+      if (step.op == kFunction.for_codes) return MapActivated<kFunction.for_codes>(step, x, y, n);
+    }
+    Activate<kSkips, kIndex + 1>(step, x, y, n);
   }
 }
 

@@ -1,10 +1,14 @@
 #include "kernels/core/activate.h"
+#include "kernels/core/avx2.h"
 
 namespace fuselage::kernels {
 
 void avx2::Activate(const ElementwiseInstruction& function, float* values, int64_t size) {
-  // A multiple that the compiler sees: no loop for what is left over.
-  elementwise::Activate(function, values, values, size & -kActivatedTogether);
+  const int64_t n = size & -kActivatedTogether;  // A multiple that the compiler sees: no loop for what is left over.
+  const bool done = MapFrequent<Lanes>(function, [=](auto f) __attribute__((always_inline)) {
+    for (int64_t i = 0; i < n; i += 8) _mm256_storeu_ps(values + i, f(_mm256_loadu_ps(values + i)));
+  });
+  if (!done) elementwise::Activate<IsFrequent>(function, values, values, n);
 }
 
 }  // namespace fuselage::kernels

@@ -8,9 +8,14 @@
 namespace fuselage::kernels {
 namespace FUSELAGE_AVX512_VNNI {
 
-// v[i] = Activated(function, v[i]).
+// v[i] = Activated(function, v[i]); the most frequent functions in registers.
 template <int kVectors>
-static inline void ActivateVectors(const ElementwiseInstruction& function, __m512* v) {
+static inline __attribute__((always_inline)) void ActivateVectors(const ElementwiseInstruction& function, __m512* v) {
+  const bool done = MapFrequent<Lanes>(function, [v](auto f) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kVectors; ++i) v[i] = f(v[i]);
+  });
+  if (done) return;
   alignas(64) float values[16 * kVectors];
   for (int i = 0; i < kVectors; ++i) _mm512_storeu_ps(values + 16 * i, v[i]);
   Activate(function, values, 16 * kVectors);

@@ -148,7 +148,7 @@ struct UnsignedOperands {
 };
 
 // One step of a product of kTiles x kPanels tiles, sums in tiles 0 to 3. What several of them share stays loaded. Loads
-// all that the four other tiles hold and calls begin() before it multiplies.
+// all that the four other tiles hold before it multiplies, and calls begin(i) right before it adds to tile i.
 template <int kTiles, int kPanels, typename Operands>
 struct Step {
   static_assert(kTiles * kPanels <= kMaxTileSums, "four tiles of sums, four of factors");
@@ -166,37 +166,34 @@ struct Step {
       LoadA<0, 5>();
       if constexpr (kTiles > 1) LoadA<1, 6>();
       if constexpr (kTiles > 2) LoadA<2, 7>();
-      begin();
-      Multiply<0, 5, 4>();
-      if constexpr (kTiles > 1) Multiply<1, 6, 4>();
-      if constexpr (kTiles > 2) Multiply<2, 7, 4>();
+      Multiply<0, 5, 4>(begin);
+      if constexpr (kTiles > 1) Multiply<1, 6, 4>(begin);
+      if constexpr (kTiles > 2) Multiply<2, 7, 4>(begin);
       if constexpr (kTiles > 3) {
         LoadA<3, 5>();
-        Multiply<3, 5, 4>();
+        Multiply<3, 5, 4>(begin);
       }
     } else if constexpr (kTiles == 1) {
       LoadA<0, 4>();
       LoadB<0, 5>();
       LoadB<1, 6>();
       if constexpr (kPanels > 2) LoadB<2, 7>();
-      begin();
-      Multiply<0, 4, 5>();
-      Multiply<1, 4, 6>();
-      if constexpr (kPanels > 2) Multiply<2, 4, 7>();
+      Multiply<0, 4, 5>(begin);
+      Multiply<1, 4, 6>(begin);
+      if constexpr (kPanels > 2) Multiply<2, 4, 7>(begin);
       if constexpr (kPanels > 3) {
         LoadB<3, 5>();
-        Multiply<3, 4, 5>();
+        Multiply<3, 4, 5>(begin);
       }
     } else {
       LoadA<0, 4>();
       LoadB<0, 6>();
       LoadB<1, 7>();
       LoadA<1, 5>();
-      begin();
-      Multiply<0, 4, 6>();
-      Multiply<1, 4, 7>();
-      Multiply<2, 5, 6>();
-      Multiply<3, 5, 7>();
+      Multiply<0, 4, 6>(begin);
+      Multiply<1, 4, 7>(begin);
+      Multiply<2, 5, 6>(begin);
+      Multiply<3, 5, 7>(begin);
     }
   }
 
@@ -209,30 +206,26 @@ struct Step {
   void LoadB() const {
     LoadTile<kTo>(b + kPanel * panel_bytes, kTileRowBytes, operands.b_streams);
   }
-  template <int kSums, int kA, int kB>
-  void Multiply() const {
+  template <int kSums, int kA, int kB, typename Begin>
+  inline __attribute__((always_inline)) void Multiply(Begin begin) const {
+    begin(std::integral_constant<int, kSums>());
     MultiplyTile<kSums, kA, kB>(operands.signed_a);
   }
 };
 
-template <int kSums>
-static inline __attribute__((always_inline)) void ZeroTiles() {
-  ZeroTile<0>();
-  if constexpr (kSums > 1) ZeroTile<1>();
-  if constexpr (kSums > 2) ZeroTile<2>();
-  if constexpr (kSums > 3) ZeroTile<3>();
-}
-// The first `count` tiles' sums.
-static inline __attribute__((always_inline)) void StoreSums(int32_t* to, int count) {
-  StoreTile<0>(to, kTileRowBytes);
-  if (count > 1) StoreTile<1>(to + kTileSums, kTileRowBytes);
-  if (count > 2) StoreTile<2>(to + 2 * kTileSums, kTileRowBytes);
-  if (count > 3) StoreTile<3>(to + 3 * kTileSums, kTileRowBytes);
+// function(i) for the tiles of sums from kFirst to kEnd.
+template <int kFirst, int kEnd, typename Function>
+static inline __attribute__((always_inline)) void ForTiles(Function function) {
+  if constexpr (kFirst < kEnd) {
+    function(std::integral_constant<int, kFirst>());
+    ForTiles<kFirst + 1, kEnd>(function);
+  }
 }
 
-// The whole product, whose sums stay in the tiles. Calls begin() while these still hold those of the product before and
-// the first factors are on their way: stores of those sums wait for its last multiplications, and what comes behind
-// such stores does too. Calls between() after each step: the vector units work beside the tiles.
+// The whole product, whose sums stay in the tiles. Calls begin(i) where tile i still holds a sum of the product before
+// and the first factors are on their way: a store of it waits for that product's last multiplications, and so does what
+// comes behind the store. With one multiplication between any two stores both go on at once. Calls between() after each
+// step: the vector units work beside the tiles.
 template <int kTiles, int kPanels, typename Operands, typename Begin, typename Between>
 static inline __attribute__((always_inline)) void MultiplyTiles(const TileProduct& product, Operands operands,
                                                                 Begin begin, Between between) {
@@ -247,20 +240,21 @@ static inline __attribute__((always_inline)) void MultiplyTiles(const TileProduc
   step.row_bytes = product.a_row_bytes;
   step.b = product.b;
   step.panel_bytes = product.b_panel_bytes;
-  const auto begin_sums = [&]() __attribute__((always_inline)) {
-    begin();
-    ZeroTiles<kSums>();
+  const auto begin_sum = [&](auto tile) __attribute__((always_inline)) {
+    begin(tile);
+    ZeroTile<decltype(tile)::value>();
   };
   const auto run = [&](auto first) __attribute__((always_inline)) {
     for (int t = 0; t < kTiles; ++t) step.a[t] = product.a[t] + *offsets;
-    step.Run([&]() __attribute__((always_inline)) {
-      if (first) begin_sums();
+    step.Run([&](auto tile) __attribute__((always_inline)) {
+      if (first) begin_sum(tile);
     });
     for (int line = 0; line < prefetch_lines; ++line, prefetch += prefetch_stride) __builtin_prefetch(prefetch, 0, 2);
     step.b += kTileBytes;
     ++offsets;
   };
-  if (offsets == end) return begin_sums();
+  ForTiles<kSums, kMaxTileSums>(begin);
+  if (offsets == end) return ForTiles<0, kSums>(begin_sum);
   if constexpr (Operands::known) {
     run(std::true_type());
     for (;;) {
@@ -299,6 +293,12 @@ static inline int ShareOf(int results, const TileProduct& product) {
   return steps == 0 ? results : (results + steps - 1) / steps;
 }
 
+// One of the first `count` tiles' sums.
+template <typename Tile>
+static inline __attribute__((always_inline)) void StoreSum(Tile tile, int32_t* to, int count) {
+  if (tile < count) StoreTile<Tile::value>(to + tile * kTileSums, kTileRowBytes);
+}
+
 // A product of at least one step, and meanwhile `results` times finish(), which works on the sums of the product
 // before: `stored` tiles of them, which go to `sums`.
 template <int kTiles, int kPanels, typename Operands, typename Finish>
@@ -306,7 +306,7 @@ static inline __attribute__((always_inline)) void MultiplyAndFinish(const TilePr
                                                                     int32_t* sums, int stored, int results,
                                                                     Finish finish) {
   const int share = ShareOf(results, product);
-  const auto store = [&]() __attribute__((always_inline)) { StoreSums(sums, stored); };
+  const auto store = [&](auto tile) __attribute__((always_inline)) { StoreSum(tile, sums, stored); };
   MultiplyTiles<kTiles, kPanels>(
       product, operands, store, [&]() __attribute__((always_inline)) {
         const int end = results < share ? 0 : results - share;
@@ -317,11 +317,9 @@ static inline __attribute__((always_inline)) void MultiplyAndFinish(const TilePr
 // The same for any product, or none, and where no sums may be stored. finish(finisher, n): the next n results.
 static inline void MultiplyAndFinish(const TileProduct* product, int32_t* sums, int stored, int results,
                                      void (*finish)(void*, int), void* finisher) {
-  const auto store = [&] {
-    if (stored > 0) StoreSums(sums, stored);
-  };
+  const auto store = [&](auto tile) { StoreSum(tile, sums, stored); };
   if (product == nullptr) {
-    store();
+    ForTiles<0, kMaxTileSums>(store);
   } else {
     const int share = ShareOf(results, *product);
     MultiplyTiles(*product, store, [&] {

@@ -1,4 +1,5 @@
-// The end of every AVX2 kernel with u8 codes. Only for sources compiled with -mavx2.
+// What AVX2 kernels share: functions on vectors, and the end of those with u8 codes. Only for sources compiled with
+// -mavx2.
 #ifndef FUSELAGE_KERNELS_CORE_AVX2_H_
 #define FUSELAGE_KERNELS_CORE_AVX2_H_
 
@@ -8,6 +9,21 @@
 
 namespace fuselage::kernels {
 namespace avx2 {
+namespace {  // Local to the including source.
+
+// OneLane's operations (ir/base/elementwise_math.h) on a vector: those that functions of activations are made of.
+struct Lanes {
+  using Floats = __m256;
+  static inline __m256 Set(float x) { return _mm256_set1_ps(x); }
+  static inline __m256 Multiply(__m256 a, __m256 b) { return _mm256_mul_ps(a, b); }
+  static inline __m256 MultiplyAdd(__m256 a, __m256 b, __m256 c) { return _mm256_fmadd_ps(a, b, c); }
+  static inline __m256 MultiplySubtractFrom(__m256 a, __m256 b, __m256 c) { return _mm256_fnmadd_ps(a, b, c); }
+  static inline __m256 Largest(__m256 a, __m256 b) { return _mm256_max_ps(a, b); }
+  static inline __m256 Smallest(__m256 a, __m256 b) { return _mm256_min_ps(a, b); }
+  static inline __m256 Magnitude(__m256 x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
+};
+
+}  // namespace
 
 // flip: 0x80 where the result is i8 (see UnsignedForm).
 struct OutputCodes {

@@ -103,6 +103,7 @@ static inline void StoreBytes(void* to, uint64_t mask, Vector x) {
 #undef _mm512_cvtps_epi32
 #undef _mm512_cvtepi32_epi8
 #undef _mm512_fmadd_ps
+#undef _mm512_fnmadd_ps
 #undef _mm512_srai_epi32
 #undef _mm512_unpacklo_epi16
 #undef _mm512_maskz_loadu_epi8
@@ -117,6 +118,8 @@ static inline void StoreBytes(void* to, uint64_t mask, Vector x) {
 #define _mm512_cvtps_epi32(x) ::fuselage::simde_more::ToInt(x)
 #define _mm512_cvtepi32_epi8(x) ::fuselage::simde_more::Truncate32To8(x)
 #define _mm512_fmadd_ps(a, b, c) ::fuselage::simde_more::FusedMultiplyAdd(a, b, c)
+#define _mm512_fnmadd_ps(a, b, c) \
+  ::fuselage::simde_more::FusedMultiplyAdd(simde_mm512_sub_ps(simde_mm512_set1_ps(-0.0f), a), b, c)
 #define _mm512_srai_epi32(x, count) ::fuselage::simde_more::ShiftRight32(x, count)
 #define _mm512_unpacklo_epi16(a, b) ::fuselage::simde_more::Unpack16(a, b)
 #define _mm512_maskz_loadu_epi8(mask, from) ::fuselage::simde_more::LoadBytes<simde__m512i>(mask, from)
@@ -131,6 +134,31 @@ static inline void StoreBytes(void* to, uint64_t mask, Vector x) {
 
 namespace fuselage::kernels {
 namespace FUSELAGE_AVX512_VNNI {
+
+namespace {  // Local to the including source.
+
+// OneLane's operations (ir/base/elementwise_math.h) on a vector.
+struct Lanes {
+  using Floats = __m512;
+  using Bits = __m512i;
+  static inline __m512 Set(float x) { return _mm512_set1_ps(x); }
+  static inline __m512 Add(__m512 a, __m512 b) { return _mm512_add_ps(a, b); }
+  static inline __m512 Subtract(__m512 a, __m512 b) { return _mm512_sub_ps(a, b); }
+  static inline __m512 Multiply(__m512 a, __m512 b) { return _mm512_mul_ps(a, b); }
+  static inline __m512 MultiplyAdd(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b, c); }
+  static inline __m512 MultiplySubtractFrom(__m512 a, __m512 b, __m512 c) { return _mm512_fnmadd_ps(a, b, c); }
+  static inline __m512 Largest(__m512 a, __m512 b) { return _mm512_max_ps(a, b); }
+  static inline __m512 Smallest(__m512 a, __m512 b) { return _mm512_min_ps(a, b); }
+  static inline __m512 Magnitude(__m512 x) {
+    return FloatsOf(_mm512_and_si512(BitsOf(x), _mm512_set1_epi32(0x7fffffff)));
+  }
+  static inline __m512i BitsOf(__m512 x) { return _mm512_castps_si512(x); }
+  static inline __m512 FloatsOf(__m512i bits) { return _mm512_castsi512_ps(bits); }
+  static inline __m512i AddBits(__m512i a, __m512i b) { return _mm512_add_epi32(a, b); }
+  static inline __m512i ShiftLeft(__m512i bits, int count) { return _mm512_slli_epi32(bits, count); }
+};
+
+}  // namespace
 
 // The register allocator treats what x was before and what it is from here on as two variables.
 static inline void EndLiveRange([[maybe_unused]] __m512i& x) {

@@ -17,7 +17,7 @@ int64_t FUSELAGE_AMX::MultiplyAtPeak(int64_t repetitions) {
   product.b_panel_bytes = kSteps * kTileBytes;
   product.tiles = product.panels = 2;
   ConfigureTiles();
-  const auto nothing = [] {};
+  const auto nothing = [](auto...) {};
   for (int64_t n = 0; n < repetitions; ++n)
     MultiplyTiles<2, 2>(product, UnsignedOperands<false, false>(), nothing, nothing);
   ReleaseTiles();
