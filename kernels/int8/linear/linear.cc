@@ -233,6 +233,7 @@ const Variant& VariantFor(Isa isa, int64_t rows) {
 }
 
 bool IsPacked(const Packing& packing, DType type, int64_t features) {
+  if (packing.in_place) return true;
   return packing.x_bytes == 1 && packing.tile_rows == 0 && type == DType::kU8 && features % packing.step == 0;
 }
 

@@ -23,12 +23,14 @@ namespace fuselage::int8::linear {
 //   w: [N / block][K / group][block][group] i8
 //   x: [M][K], each code as i16; or, where x_bytes is 1, as u8, an i8 code as code + 128
 //      with `tile_rows`: [M / tile_rows][K / step][tile_rows][step], where rows that do not exist hold anything
+//      with `in_place`: as it is, i8 codes too
 //   with `group_steps`: w's blocks are panels, whose steps it groups (kernels/core/multiply/pairs.h)
 struct Packing {
   int block = 1, group = 1, step = 1;
   int x_bytes = 2;
   int tile_rows = 0;
   void (*group_steps)(const kernels::PairPanel& panel, uint8_t* weights) = nullptr;
+  bool in_place = false;
 };
 
 // Arrays have an entry per channel, padded to a multiple of the packing's block.

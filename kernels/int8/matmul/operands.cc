@@ -188,20 +188,27 @@ void PackTransposedPanel(const Right& b, int64_t first, int64_t depth, int8_t* t
   }
 }
 
-constexpr PanelFunctions kPanels[] = {{1, 1, PackPanel<1, 1>, PackColumns<1, uint8_t>},
-                                      {8, 2, PackPanel<8, 2>, PackColumns<8, uint16_t>},
-                                      {8, 4, PackPanel<8, 4>, PackTransposedPanel<8>},
-                                      {16, 4, PackPanel<16, 4>, PackTransposedPanel<16>}};
+constexpr kernels::Isa kAny = kernels::Isa::kScalar;
+constexpr PanelFunctions kPanels[] = {
+    {kAny, 1, 1, PackPanel<1, 1>, PackColumns<1, uint8_t>},
+    {kAny, 8, 2, PackPanel<8, 2>, PackColumns<8, uint16_t>},
+    {kAny, 8, 4, PackPanel<8, 4>, PackTransposedPanel<8>},
+    {kAny, 16, 4, PackPanel<16, 4>, PackTransposedPanel<16>},
+    {kernels::Isa::kAvx512Vnni, 16, 4, avx512_vnni::PackPanel, avx512_vnni::PackTransposedPanel},
+};
 
+// No packing is of an instruction set but by what its products want: any that this machine has may pack for them.
 const PanelFunctions& PanelsFor(const linear::Packing& packing) {
-  const auto* row = std::find_if(std::begin(kPanels), std::end(kPanels), [&](const PanelFunctions& panels) {
-    return panels.block == packing.block && panels.group == packing.group;
-  });
-  FUSELAGE_CHECK(row != std::end(kPanels));
+  const PanelFunctions* row = kernels::LastVariantOrNull(
+      absl::MakeConstSpan(kPanels), kernels::BestIsa(),
+      [&](const PanelFunctions& panels) { return panels.block == packing.block && panels.group == packing.group; });
+  FUSELAGE_CHECK(row != nullptr);
   return *row;
 }
 
 }  // namespace
+
+absl::Span<const PanelFunctions> Panels() { return kPanels; }
 
 Operands::Operands(const linear::Packing& packing, const TensorType& a, const TensorType& b, int64_t depth)
     : packing_(packing),
@@ -210,7 +217,7 @@ Operands::Operands(const linear::Packing& packing, const TensorType& a, const Te
       packed_depth_(RoundUp(depth, packing.step)),
       panels_(PanelsFor(packing)) {
   const kernels::UnsignedForm a_form = kernels::UnsignedFormOf(a), b_form = kernels::UnsignedFormOf(b);
-  moves_a_ = a_type_ == DType::kI8 && packing.x_bytes == 1;
+  moves_a_ = a_type_ == DType::kI8 && packing.x_bytes == 1 && !packing.in_place;
   a_zero_point_ = moves_a_ ? a_form.zero_point : a.quant->zero_point();
   b_flip_ = b_form.flip;
   b_zero_point_ = b_form.zero_point - 128;

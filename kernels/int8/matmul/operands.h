@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "ir/base/tensor.h"
+#include "kernels/core/variant.h"
 #include "kernels/int8/linear/linear.h"
 
 namespace fuselage::int8::matmul {
@@ -24,9 +25,14 @@ struct Right {
 };
 using PackPanelFunction = void(const Right& b, int64_t first, int64_t depth, int8_t* to, uint32_t* sums);
 struct PanelFunctions {
+  kernels::Isa isa;
   int block, group;
   PackPanelFunction *pack, *pack_transposed;  // Of b, and of its transpose.
 };
+absl::Span<const PanelFunctions> Panels();
+
+FUSELAGE_VARIANTS(PackPanelFunction, PackPanel)
+FUSELAGE_VARIANTS(PackPanelFunction, PackTransposedPanel)
 
 class Operands {
  public:
