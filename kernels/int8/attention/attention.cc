@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/core/attention_shape.h"
 #include "kernels/core/requantize.h"
+#include "kernels/core/tiles.h"
 #include "kernels/int8/attention/loops.h"
 #include "kernels/int8/matmul/operands.h"
 
@@ -22,45 +24,59 @@ using kernels::RunContext;
 using matmul::Operands;
 
 constexpr Variant kVariants[] = {
-    {"scalar", kernels::Isa::kScalar, scalar::Weights, scalar::Finish, scalar::Scores, scalar::Mix},
-    {"avx2", kernels::Isa::kAvx2, avx2::Weights, avx2::Finish, avx2::Scores, avx2::Mix},
+    {"scalar", kernels::Isa::kScalar, scalar::Weights, scalar::Finish, scalar::Scores, scalar::Mix, nullptr},
+    {"avx2", kernels::Isa::kAvx2, avx2::Weights, avx2::Finish, avx2::Scores, avx2::Mix, nullptr},
     // What a few queries would gain has not been measured.
-    {"avx512_vnni", kernels::Isa::kAvx512Vnni, avx512_vnni::Weights, avx512_vnni::Finish, nullptr, nullptr},
+    {"avx512_vnni", kernels::Isa::kAvx512Vnni, avx512_vnni::Weights, avx512_vnni::Finish, nullptr, nullptr, nullptr},
+    {"amx", kernels::Isa::kAmx, avx512_vnni::Weights, avx512_vnni::Finish, nullptr, nullptr, amx::Multiply},
 };
 
 enum Input { kQuery, kKey, kValue, kMask };
 
 // A block's scores: half of a small second-level cache. No fewer rows than a tile of AMX has.
-constexpr int64_t kMostScores = 1 << 16, kFewestRows = 16;
+constexpr int64_t kMostScores = 1 << 16, kFewestRows = kernels::kTileRows;
 
 int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 int64_t Blocks(int64_t n, int64_t block) { return (n + block - 1) / block; }
 
-// Rows of codes times a packed matrix, to floats: sum * multiplier.
+// int8.linear's packing, or, of products by tiles, the same of rows that are read where they lie.
+linear::Packing PackingOf(const linear::Variant& products, const Variant& rows) {
+  linear::Packing packing = products.packing;
+  if (rows.multiply == nullptr) return packing;
+  packing.tile_rows = 0;
+  packing.in_place = true;
+  return packing;
+}
+
+// Rows of codes times a packed matrix, to floats: sum * multiplier. Or by tiles, to sums.
 class Product {
  public:
   struct Sizes {
-    int64_t rows, depth, columns, stride;  // At most so many rows; floats between rows of the result.
+    int64_t rows, depth, columns, stride;  // At most so many rows; entries between rows of the result.
   };
-  Product(const linear::Variant& variant, const TensorType& a, const TensorType& b, const Sizes& sizes,
-          float multiplier)
-      : variant_(variant),
-        operands_(variant.packing, a, b, sizes.depth),
+  Product(const linear::Variant& variant, MultiplyFunction* tiles, const linear::Packing& packing, const TensorType& a,
+          const TensorType& b, const Sizes& sizes, float multiplier)
+      : run_(variant.run),
+        tiles_(tiles),
+        packing_(packing),
+        is_signed_(a.dtype == DType::kI8),
+        operands_(packing, a, b, sizes.depth),
         sizes_(sizes),
-        padded_columns_(RoundUp(sizes.columns, variant.packing.block)),
+        padded_columns_(RoundUp(sizes.columns, packing.block)),
         multiplier_(padded_columns_, multiplier),
         bias_(padded_columns_, 0),
-        step_offsets_(linear::StepOffsets(variant.packing, operands_.packed_depth())) {}
+        step_offsets_(linear::StepOffsets(packing, operands_.packed_depth())) {}
 
   const Operands& operands() const { return operands_; }
-  int64_t left_bytes() const { return linear::PackedRowsBytes(variant_.packing, sizes_.rows, sizes_.depth); }
+  int64_t left_bytes() const { return linear::PackedRowsBytes(packing_, sizes_.rows, sizes_.depth); }
   int64_t right_bytes() const { return padded_columns_ * operands_.packed_depth(); }
   int64_t columns() const { return padded_columns_; }
+  int64_t stride() const { return sizes_.stride; }
 
   // Packs a matrix: `pack` is one of the operands' functions for a panel.
   template <typename Pack>
   void PackRight(Pack pack, const uint8_t* b, int8_t* packed, int32_t* addends) const {
-    for (int64_t first = 0; first < sizes_.columns; first += variant_.packing.block) {
+    for (int64_t first = 0; first < sizes_.columns; first += packing_.block) {
       (operands_.*pack)(b, sizes_.columns, first, packed + first * operands_.packed_depth(), addends + first);
     }
   }
@@ -70,9 +86,16 @@ class Product {
     const int32_t* row_addends;
     const int8_t* right;
     const int32_t* column_addends;
+    int64_t row_bytes;  // Of `left`, where tiles read it.
   };
   // The first `columns` columns of `rows` rows, or some more: whole panels where the stride has room for them.
   void Multiply(const Packed& packed, int64_t rows, int64_t columns, float* y) const {
+    const int64_t panels = RoundUp(columns, packing_.block);
+    if (tiles_ != nullptr) {
+      return tiles_({packed.left, rows, packed.row_bytes, is_signed_, step_offsets_.data(),
+                     static_cast<int64_t>(step_offsets_.size()), packed.right, panels / packing_.block,
+                     reinterpret_cast<int32_t*>(y), sizes_.stride});
+    }
     linear::Params params;
     params.rows = rows;
     params.channels = sizes_.stride;
@@ -84,12 +107,14 @@ class Product {
     params.multiplier = multiplier_.data();
     params.float_output = true;
     params.float_bias = bias_.data();
-    variant_.run(params, packed.left, y,
-                 {0, rows, 0, std::min(sizes_.stride, RoundUp(columns, variant_.packing.block))});
+    run_(params, packed.left, y, {0, rows, 0, std::min(sizes_.stride, panels)});
   }
 
  private:
-  const linear::Variant variant_;
+  linear::Function* const run_;
+  MultiplyFunction* const tiles_;
+  const linear::Packing packing_;
+  const bool is_signed_;
   const Operands operands_;
   const Sizes sizes_;
   const int64_t padded_columns_;
@@ -104,8 +129,9 @@ class Attention final : public kernels::Kernel {
       : Kernel(desc),
         s_(shape),
         mask_(desc, shape),
-        packing_(products.packing),
+        packing_(PackingOf(products, rows)),
         rows_(rows),
+        by_tiles_(rows.multiply != nullptr),
         is_few_(rows.scores != nullptr && shape.rows <= kFewRows),
         query_type_(desc.input(kQuery)),
         key_type_(desc.input(kKey)),
@@ -115,14 +141,17 @@ class Attention final : public kernels::Kernel {
         value_multiplier_(multipliers.values),
         block_rows_(std::min(
             {s_.rows, products.task_rows, std::max(kFewestRows, kMostScores / s_.keys / kFewestRows * kFewestRows)})),
+        memory_rows_(by_tiles_ ? RoundUp(block_rows_, kFewestRows) : block_rows_),
         stride_(RoundUp(s_.keys, kLanes)),
-        weight_stride_(RoundUp(s_.keys, products.packing.step)),
-        scores_(products, desc.input(kQuery), desc.input(kKey), {block_rows_, s_.depth, s_.keys, stride_},
-                multipliers.scores),
-        mixtures_(products, {DType::kU8, {}, PerTensor(1), Layout::kRowMajor}, desc.input(kValue),
-                  {block_rows_, s_.keys, s_.width, s_.width}, 1) {
+        weight_stride_(RoundUp(s_.keys, packing_.step)),
+        scores_(products, rows.multiply, packing_, desc.input(kQuery), desc.input(kKey),
+                {memory_rows_, s_.depth, s_.keys, stride_}, multipliers.scores),
+        mixtures_(products, rows.multiply, packing_, {DType::kU8, {}, PerTensor(1), Layout::kRowMajor},
+                  desc.input(kValue),
+                  {memory_rows_, s_.keys, s_.width, by_tiles_ ? RoundUp(s_.width, kLanes) : s_.width}, 1) {
     const TensorType& y = desc.output();
     mixture_.width = s_.width;
+    mixture_.stride = mixtures_.stride();
     mixture_.is_float = y.dtype == DType::kF32;
     if (!mixture_.is_float) {
       const kernels::UnsignedForm form = kernels::UnsignedFormOf(y);
@@ -170,10 +199,10 @@ class Attention final : public kernels::Kernel {
       take(scratch.left, std::max(scores_.left_bytes(), mixtures_.left_bytes()));
     }
     take(scratch.row_addends, block_rows_);
-    take(scratch.scores, block_rows_ * stride_);
-    take(scratch.weights, block_rows_ * weight_stride_ + kLanes);
+    take(scratch.scores, memory_rows_ * stride_);
+    take(scratch.weights, memory_rows_ * weight_stride_ + kLanes);
     take(scratch.weight_sums, block_rows_);
-    take(scratch.sums, block_rows_ * s_.width);
+    take(scratch.sums, memory_rows_ * mixtures_.stride());
     take(scratch.multipliers, block_rows_);
     take(scratch.masks, block_rows_ * mask_.floats());
     take(scratch.row_masks, block_rows_);
@@ -243,8 +272,8 @@ class Attention final : public kernels::Kernel {
       linear::PackRows(packing_, DType::kU8, weight_stride_, scratch.weights, scratch.left, 0, rows);
       left = scratch.left;
     }
-    mixtures_.Multiply({left, scratch.row_addends, scratch.values, scratch.value_addends}, rows, s_.width,
-                       scratch.sums);
+    mixtures_.Multiply({left, scratch.row_addends, scratch.values, scratch.value_addends, weight_stride_}, rows,
+                       s_.width, scratch.sums);
   }
 
   // Rows [row, row + rows) of all groups' side by side.
@@ -255,12 +284,20 @@ class Attention final : public kernels::Kernel {
       FewRowScores(head, queries, rows, keys, scratch);
     } else {
       const uint8_t* left = scores_.operands().PackLeft(queries, rows, scratch.left, scratch.row_addends);
-      scores_.Multiply({left, scratch.row_addends, scratch.keys, scratch.key_addends}, rows, keys, scratch.scores);
+      // Tiles read beyond the rows, and beyond the last ones in a copy.
+      const int64_t read = RoundUp(rows, kFewestRows) * s_.depth + scores_.operands().packed_depth() - s_.depth;
+      if (by_tiles_ && read > (s_.groups * s_.rows - row) * s_.depth) {
+        std::memcpy(scratch.left, left, rows * s_.depth);
+        left = scratch.left;
+      }
+      scores_.Multiply({left, scratch.row_addends, scratch.keys, scratch.key_addends, s_.depth}, rows, keys,
+                       scratch.scores);
     }
     for (int64_t i = 0; i < rows; ++i) scratch.keys_of[i] = s_.KeysOf(row + i);
     mask_.Rows(mask, row, rows, scratch.masks, scratch.row_masks);
-    rows_.weights({rows, scratch.scores, stride_, scratch.keys_of, scratch.row_masks, softcap_, scratch.weights,
-                   weight_stride_, scratch.weight_sums});
+    rows_.weights({rows, scratch.scores, stride_, by_tiles_ ? scratch.key_addends : nullptr, scratch.row_addends,
+                   score_multiplier_, scratch.keys_of, scratch.row_masks, softcap_, scratch.weights, weight_stride_,
+                   scratch.weight_sums});
     for (int64_t i = 0; i < rows; ++i) {
       const int32_t sum = scratch.weight_sums[i];
       scratch.multipliers[i] = sum == 0 ? 0.0f : value_multiplier_ / static_cast<float>(sum);
@@ -269,6 +306,7 @@ class Attention final : public kernels::Kernel {
     Mixtures mixtures = mixture_;
     mixtures.rows = rows;
     mixtures.sums = scratch.sums;
+    if (by_tiles_) mixtures.row_addends = scratch.row_addends;
     mixtures.multipliers = scratch.multipliers;
     mixtures.y = y;
     rows_.finish(mixtures);
@@ -278,10 +316,11 @@ class Attention final : public kernels::Kernel {
   const kernels::AttentionMask mask_;
   const linear::Packing packing_;
   const Variant rows_;
-  const bool is_few_;
+  const bool by_tiles_, is_few_;
   const TensorType query_type_, key_type_, value_type_;
   const float score_multiplier_, softcap_, value_multiplier_;
-  const int64_t block_rows_, stride_, weight_stride_;
+  const int64_t block_rows_, memory_rows_;  // Of a block; and so many up to whole tiles.
+  const int64_t stride_, weight_stride_;
   const Product scores_, mixtures_;
   Mixtures mixture_ = {};  // What all blocks' have in common.
   int64_t row_bytes_ = 0;  // Of the result.
@@ -326,8 +365,8 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateVariant(const KernelDesc&
 
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const KernelDesc& desc) {
   ASSIGN_OR_RETURN(const AttentionShape shape, kernels::AttentionShapeOf(desc));
-  return attention::CreateVariant(desc, linear::VariantFor(desc.isa, shape.rows),
-                                  kernels::BestVariant(Variants(), desc.isa));
+  const linear::Variant& products = linear::VariantFor(desc.isa, shape.rows);
+  return attention::CreateVariant(desc, products, kernels::BestVariant(Variants(), products.isa));
 }
 
 void Register(kernels::KernelRegistry& registry) {

@@ -1,5 +1,6 @@
-// int8.attention (ir/ops/int8/attention): integer scores and mixtures by int8.linear's variants, the softmax between
-// them row by row, in memory that grows with the number of keys, not with its product with the queries:
+// int8.attention (ir/ops/int8/attention): integer scores and mixtures by int8.linear's variants, or by tiles of
+// operands as they lie, the softmax between them row by row, in memory that grows with the number of keys, not with its
+// product with the queries:
 //
 //   s[j] = float(sum_d (q[d] - z_q) * (k[j][d] - z_k)) * ((s_q * s_k) * scale), then softcap and mask
 //   p[j] = rne(255 * e^(s[j] - max s))                               u8
@@ -36,6 +37,9 @@ struct Softmax {
   int64_t rows;
   float* scores;  // [rows, score_stride], a multiple of kLanes. Overwritten.
   int64_t score_stride;
+  // Not null: `scores` are sums still, int32, and a score is float(sum + [column's] + [row's]) * multiplier.
+  const int32_t *column_addends, *row_addends;
+  float multiplier;
   const int64_t* keys;        // [rows]: how many a query looks at, the first ones.
   const float* const* masks;  // [rows]: what is added to the scores of those; null: nothing.
   float softcap;              // 0: none.
@@ -48,8 +52,10 @@ using WeightsFunction = void(const Softmax& softmax);
 // The mixtures of values of a block of queries: y = sums * multipliers, to f32 or codes.
 struct Mixtures {
   int64_t rows, width;
-  const float* sums;         // [rows, width]
-  const float* multipliers;  // [rows]
+  const float* sums;  // [rows, stride]
+  int64_t stride;
+  const int32_t* row_addends;  // Not null: `sums` are int32, to which a row's is added.
+  const float* multipliers;    // [rows]
   bool is_float;
   int32_t zero_point;  // Of the codes' unsigned form (kernels::UnsignedForm), as is `flip`.
   uint8_t flip;
@@ -82,6 +88,22 @@ struct FewMixtures {
 };
 using MixFunction = void(const FewMixtures& few);
 
+// Rows of codes times a packed matrix by tiles, 16 by 16 sums each.
+struct TileSums {
+  // [rows, row_bytes], i8 codes or u8. Up to a whole tile's rows are read, and of each up to a whole step's 64 bytes:
+  // codes behind its own meet zeros of b.
+  const uint8_t* a;
+  int64_t rows, row_bytes;
+  bool is_signed;
+  const int64_t* offsets;  // [steps], bytes: where the steps of a row are.
+  int64_t steps;
+  const int8_t* b;  // [panels, steps] tiles
+  int64_t panels;
+  int32_t* sums;  // [rows, stride], both up to whole tiles.
+  int64_t stride;
+};
+using MultiplyFunction = void(const TileSums& product);
+
 struct Variant {
   const char* name;
   kernels::Isa isa;
@@ -89,6 +111,7 @@ struct Variant {
   FinishFunction* finish;
   ScoresFunction* scores;  // With `mix`; null: packing pays for a few too.
   MixFunction* mix;
+  MultiplyFunction* multiply;  // Both products, of operands as they lie; null: int8.linear's, to floats.
 };
 absl::Span<const Variant> Variants();
 
@@ -108,6 +131,7 @@ FUSELAGE_VARIANTS(WeightsFunction, Weights)
 FUSELAGE_VARIANTS(FinishFunction, Finish)
 FUSELAGE_VARIANTS(ScoresFunction, Scores)
 FUSELAGE_VARIANTS(MixFunction, Mix)
+FUSELAGE_VARIANTS(MultiplyFunction, Multiply)
 
 }  // namespace fuselage::int8::attention
 

@@ -4,23 +4,9 @@
 namespace fuselage::int8::attention {
 namespace {
 
-static_assert(kLanes == 16, "a vector");
+namespace core = kernels::FUSELAGE_AVX512_VNNI;
 
-// OneLane's operations.
-struct Vector {
-  using Floats = __m512;
-  using Bits = __m512i;
-  static inline __m512 Set(float x) { return _mm512_set1_ps(x); }
-  static inline __m512 Add(__m512 a, __m512 b) { return _mm512_add_ps(a, b); }
-  static inline __m512 Subtract(__m512 a, __m512 b) { return _mm512_sub_ps(a, b); }
-  static inline __m512 Multiply(__m512 a, __m512 b) { return _mm512_mul_ps(a, b); }
-  static inline __m512 MultiplyAdd(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b, c); }
-  static inline __m512 Largest(__m512 a, __m512 b) { return _mm512_max_ps(a, b); }
-  static inline __m512i BitsOf(__m512 x) { return _mm512_castps_si512(x); }
-  static inline __m512 FloatsOf(__m512i bits) { return _mm512_castsi512_ps(bits); }
-  static inline __m512i AddBits(__m512i a, __m512i b) { return _mm512_add_epi32(a, b); }
-  static inline __m512i ShiftLeft(__m512i bits, int count) { return _mm512_slli_epi32(bits, count); }
-};
+static_assert(kLanes == 16, "a vector");
 
 // Combines all lanes, each of which then has the result.
 template <typename Combine>
@@ -42,11 +28,22 @@ inline __m512 Load(const float* from, int64_t n) {
 // As many rows at a time as hide one another's latencies.
 constexpr int64_t kRows = 8;
 
-// Adds a row's mask to its scores, kNever behind them. The largest of them, or 0 where it is kNever.
-inline __m512 PrepareRow(float* scores, const float* mask, int64_t keys) {
+// The score at column j of a row of sums.
+inline __m512 ScoreOf(const Softmax& softmax, const float* sums, __m512i row_addend, int64_t j) {
+  const __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums + j), _mm512_loadu_si512(softmax.column_addends + j));
+  return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(sum, row_addend)), _mm512_set1_ps(softmax.multiplier));
+}
+
+// Makes scores of a row's sums and adds its mask, kNever behind them. The largest of them, or 0 where it is kNever.
+template <bool kAreSums>
+inline __m512 PrepareRow(const Softmax& softmax, int64_t row) {
+  float* const scores = softmax.scores + row * softmax.score_stride;
+  const float* const mask = softmax.masks[row];
+  const int64_t keys = softmax.keys[row];
+  const __m512i addend = _mm512_set1_epi32(kAreSums ? softmax.row_addends[row] : 0);
   __m512 largest = _mm512_set1_ps(kNever);
   for (int64_t j = 0; j < keys; j += kLanes) {
-    __m512 s = _mm512_loadu_ps(scores + j);
+    __m512 s = kAreSums ? ScoreOf(softmax, scores, addend, j) : _mm512_loadu_ps(scores + j);
     if (mask != nullptr) s = _mm512_add_ps(s, Load(mask + j, keys - j));
     if (keys - j < kLanes) s = _mm512_mask_mov_ps(_mm512_set1_ps(kNever), (1 << (keys - j)) - 1, s);
     _mm512_storeu_ps(scores + j, s);
@@ -58,12 +55,20 @@ inline __m512 PrepareRow(float* scores, const float* mask, int64_t keys) {
   return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(largest, _mm512_set1_ps(kNever), _CMP_NEQ_UQ), largest);
 }
 
+void MakeScores(const Softmax& softmax, int64_t row) {
+  float* const scores = softmax.scores + row * softmax.score_stride;
+  const __m512i addend = _mm512_set1_epi32(softmax.row_addends[row]);
+  for (int64_t j = 0; j < softmax.keys[row]; j += kLanes) {
+    _mm512_storeu_ps(scores + j, ScoreOf(softmax, scores, addend, j));
+  }
+}
+
 // Weights of so many whole vectors of scores, and their sum.
 inline int32_t RowWeightsByVectors(const float* scores, __m512 most, int64_t lanes, uint8_t* weights) {
   static_assert((kRoundingBits & 0xFF) == 0, "a code is the lowest byte of what is rounded");
   __m512i sums = _mm512_set1_epi32(static_cast<int32_t>(-(lanes / kLanes) * kRoundingBits));
   for (int64_t j = 0; j < lanes; j += kLanes) {
-    const __m512i p = AttentionWeight<Vector>(_mm512_sub_ps(_mm512_loadu_ps(scores + j), most));
+    const __m512i p = AttentionWeight<core::Lanes>(_mm512_sub_ps(_mm512_loadu_ps(scores + j), most));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(weights + j), _mm512_cvtepi32_epi8(p));
     sums = _mm512_add_epi32(sums, p);
   }
@@ -75,13 +80,16 @@ inline int32_t RowWeightsByVectors(const float* scores, __m512 most, int64_t lan
 
 // WeightsLoop by whole vectors, which GCC makes of it only around narrower ones.
 void FUSELAGE_AVX512_VNNI::Weights(const Softmax& softmax) {
-  if (softmax.softcap != 0) return WeightsLoop(softmax);
+  const bool are_sums = softmax.column_addends != nullptr;
+  if (softmax.softcap != 0) {
+    for (int64_t row = 0; are_sums && row < softmax.rows; ++row) MakeScores(softmax, row);
+    return WeightsLoop(softmax);
+  }
   for (int64_t begin = 0; begin < softmax.rows; begin += kRows) {
     const int64_t end = begin + kRows < softmax.rows ? begin + kRows : softmax.rows;
     __m512 most[kRows];
     for (int64_t row = begin; row < end; ++row) {
-      most[row - begin] =
-          PrepareRow(softmax.scores + row * softmax.score_stride, softmax.masks[row], softmax.keys[row]);
+      most[row - begin] = are_sums ? PrepareRow<true>(softmax, row) : PrepareRow<false>(softmax, row);
     }
     for (int64_t row = begin; row < end; ++row) {
       const int64_t lanes = WholeLanes(softmax.keys[row]);
@@ -95,18 +103,21 @@ void FUSELAGE_AVX512_VNNI::Weights(const Softmax& softmax) {
 // FinishLoop, by four vectors.
 void FUSELAGE_AVX512_VNNI::Finish(const Mixtures& m) {
   if (m.is_float) return FinishLoop(m);
+  const bool are_sums = m.row_addends != nullptr;
   constexpr int64_t kCodes = 4 * kLanes;
-  const auto out = kernels::FUSELAGE_AVX512_VNNI::MakeOutputCodes(m.zero_point, 0, 255, m.flip);
+  const auto out = core::MakeOutputCodes(m.zero_point, 0, 255, m.flip);
   for (int64_t row = 0; row < m.rows; ++row) {
-    const float* sums = m.sums + row * m.width;
+    const float* sums = m.sums + row * m.stride;
     uint8_t* to = static_cast<uint8_t*>(m.y) + row * m.width;
     const __m512 multiplier = _mm512_set1_ps(m.multipliers[row]);
+    const __m512i addend = _mm512_set1_epi32(are_sums ? m.row_addends[row] : 0);
     for (int64_t e = 0; e < m.width; e += kCodes) {
       const auto values = [&](int64_t first) {
-        return _mm512_mul_ps(Load(sums + e + first, m.width - e - first), multiplier);
+        __m512 sum = Load(sums + e + first, m.width - e - first);
+        if (are_sums) sum = _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_castps_si512(sum), addend));
+        return _mm512_mul_ps(sum, multiplier);
       };
-      const __m512i codes = kernels::FUSELAGE_AVX512_VNNI::ToCodes(values(0), values(kLanes), values(2 * kLanes),
-                                                                   values(3 * kLanes), out);
+      const __m512i codes = core::ToCodes(values(0), values(kLanes), values(2 * kLanes), values(3 * kLanes), out);
       const uint64_t own = m.width - e < kCodes ? (uint64_t{1} << (m.width - e)) - 1 : ~uint64_t{0};
       _mm512_mask_storeu_epi8(to + e, own, codes);
     }

@@ -50,7 +50,7 @@ KernelDesc DescOf(const Case& c, bool codes, kernels::Isa isa) {
 void Run(benchmark::State& state, const Case& c, const KernelDesc& desc, const linear::Variant* products) {
   if (!kernels::CpuSupports(desc.isa)) return state.SkipWithError("this CPU lacks the instruction set");
   auto kernel = products != nullptr
-                    ? attention::CreateVariant(desc, *products, kernels::BestVariant(Variants(), desc.isa))
+                    ? attention::CreateVariant(desc, *products, kernels::BestVariant(Variants(), products->isa))
                     : fuselage::attention::CreateWith(fuselage::attention::Variants(), desc);
   std::vector<Tensor> inputs;
   std::vector<kernels::ConstBuffer> buffers;

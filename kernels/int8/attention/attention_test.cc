@@ -34,8 +34,16 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 std::vector<Variant> Rows() {
   std::vector<Variant> rows(Variants().begin(), Variants().end());
-  rows.push_back({"emulated avx512_vnni", Isa::kScalar, avx512_vnni_emulated::Weights, avx512_vnni_emulated::Finish,
-                  nullptr, nullptr});
+  Variant emulated = rows.front();
+  emulated.name = "emulated avx512_vnni";
+  emulated.weights = avx512_vnni_emulated::Weights;
+  emulated.finish = avx512_vnni_emulated::Finish;
+  emulated.scores = nullptr;
+  emulated.mix = nullptr;
+  rows.push_back(emulated);
+  emulated.name = "emulated amx";
+  emulated.multiply = amx_emulated::Multiply;
+  rows.push_back(emulated);
   return rows;
 }
 
@@ -58,37 +66,53 @@ int32_t Definition(std::vector<float> s, const float* mask, float cap, std::vect
   return sum;
 }
 
-// Ten rows, of which each looks at one key less than the one before, down to none.
+// Ten rows, of which each looks at one key less than the one before, down to none. Behind products by tiles the scores
+// are sums still.
 TEST_P(RowsTest, WeightsHaveTheBitsOfTheirDefinition) {
   constexpr int64_t kRows = 10;
+  constexpr float kMultiplier = 0.003f;
+  const bool are_sums = GetParam().multiply != nullptr;
   for (const int64_t keys : {1, 2, 15, 16, 17, 31, 32, 33, 49, 197, 513}) {
     for (const int special : {0, 1, 2, 3}) {
       for (const float cap : {0.0f, 5.0f}) {
         SCOPED_TRACE(::testing::Message() << keys << " keys, special " << special << ", cap " << cap);
         const int64_t score_stride = (keys + kLanes - 1) / kLanes * kLanes, weight_stride = (keys + 3) / 4 * 4;
         GuardedMemory scores(kRows * score_stride * 4, 4), weights(kRows * weight_stride + kLanes, 1);
-        GuardedMemory mask(keys * 4, 8);
+        GuardedMemory mask(keys * 4, 8), columns(score_stride * 4, 4);
+        std::vector<int32_t> row_addends(kRows);
+        for (int64_t j = 0; j < score_stride; ++j) columns.as<int32_t>()[j] = static_cast<int32_t>(j * 577 % 1000);
         const Tensor random = SeededTensor(Floats({kRows + 1, keys}), keys);
         std::vector<int64_t> keys_of(kRows);
         std::vector<const float*> masks(kRows);
         std::vector<int32_t> sums(kRows);
+        std::vector<float> wanted_scores(kRows * score_stride);
         for (int64_t row = 0; row < kRows; ++row) {
           keys_of[row] = std::max<int64_t>(0, keys - row);
           masks[row] = special > 0 && row % 4 != 1 ? mask.as<float>() : nullptr;
+          row_addends[row] = static_cast<int32_t>(40 * row - 100);
           for (int64_t j = 0; j < keys; ++j) {
-            scores.as<float>()[row * score_stride + j] = 6 * random.data<float>()[row * keys + j];
+            const int64_t at = row * score_stride + j;
+            const float score = 6 * random.data<float>()[row * keys + j];
+            wanted_scores[at] = score;
+            if (are_sums) {
+              const int32_t sum = static_cast<int32_t>(score / kMultiplier);
+              wanted_scores[at] = static_cast<float>(sum) * kMultiplier;
+              scores.as<int32_t>()[at] = sum - columns.as<int32_t>()[j] - row_addends[row];
+            } else {
+              scores.as<float>()[at] = score;
+            }
           }
         }
         for (int64_t j = 0; j < keys; ++j) {
           mask.as<float>()[j] = j % 3 == 1 || special == 2 ? -kInfinity : random.data<float>()[kRows * keys + j];
         }
         if (special == 3) mask.as<float>()[keys / 2] = NAN;
-        GetParam().weights({kRows, scores.as<float>(), score_stride, keys_of.data(), masks.data(), cap,
-                            weights.as<uint8_t>(), weight_stride, sums.data()});
+        GetParam().weights({kRows, scores.as<float>(), score_stride, are_sums ? columns.as<int32_t>() : nullptr,
+                            row_addends.data(), kMultiplier, keys_of.data(), masks.data(), cap, weights.as<uint8_t>(),
+                            weight_stride, sums.data()});
         for (int64_t row = 0; row < kRows; ++row) {
-          const float* products = random.data<float>() + row * keys;
-          std::vector<float> s(products, products + keys_of[row]);
-          for (float& score : s) score *= 6;
+          const float* products = wanted_scores.data() + row * score_stride;
+          const std::vector<float> s(products, products + keys_of[row]);
           std::vector<uint8_t> wanted;
           EXPECT_EQ(sums[row], Definition(s, masks[row], cap, wanted));
           wanted.resize(weight_stride);
@@ -105,32 +129,41 @@ TEST_P(RowsTest, WeightsHaveTheBitsOfTheirDefinition) {
 }
 
 TEST_P(RowsTest, FinishRoundsHalfToEvenAndSaturates) {
+  const bool are_sums = GetParam().multiply != nullptr;
+  const int32_t row_addends[] = {-7, 0, 9};
   const float sums[] = {0, 1, 3, 5, -1, -3, 1e9f, -1e9f, 509, 511, -20, 2, 4, 6, 8, 10, 12, 14, 251, 40};
   const float multipliers[] = {0.5f, 0.0f, 1e30f};
   constexpr int64_t kRows = 3, kMostWidth = 80;
-  for (const Mixtures& output : {Mixtures{0, 0, nullptr, nullptr, false, 3, 0, nullptr},
-                                 Mixtures{0, 0, nullptr, nullptr, false, 200, 0x80, nullptr},
-                                 Mixtures{0, 0, nullptr, nullptr, true, 0, 0, nullptr}}) {
+  for (const Mixtures& output : {Mixtures{0, 0, nullptr, 0, nullptr, nullptr, false, 3, 0, nullptr},
+                                 Mixtures{0, 0, nullptr, 0, nullptr, nullptr, false, 200, 0x80, nullptr},
+                                 Mixtures{0, 0, nullptr, 0, nullptr, nullptr, true, 0, 0, nullptr}}) {
     for (int64_t width = 1; width <= kMostWidth; ++width) {
-      std::vector<float> all(kRows * width);
-      for (size_t i = 0; i < all.size(); ++i) all[i] = sums[i % 20];
+      const int64_t stride = width + 3;
+      std::vector<float> all(kRows * stride);
+      for (int64_t i = 0; i < kRows * stride; ++i) {
+        all[i] = sums[i % 20];
+        if (are_sums) all[i] = OneLane::FloatsOf(static_cast<int32_t>(sums[i % 20]) - row_addends[i / stride]);
+      }
       const int size = output.is_float ? 4 : 1;
       GuardedMemory y(kRows * width * size, size);
       Mixtures mixtures = output;
       mixtures.rows = kRows;
       mixtures.width = width;
       mixtures.sums = all.data();
+      mixtures.stride = stride;
+      if (are_sums) mixtures.row_addends = row_addends;
       mixtures.multipliers = multipliers;
       mixtures.y = y.data();
       GetParam().finish(mixtures);
       for (int64_t e = 0; e < kRows * width; ++e) {
-        const float v = all[e] * multipliers[e / width];
+        const float sum = sums[(e / width * stride + e % width) % 20];
+        const float v = sum * multipliers[e / width];
         if (output.is_float) {
           ASSERT_EQ(y.as<float>()[e], v);
         } else {
           const double code =
               std::min(std::max(std::nearbyint(static_cast<double>(v)) + output.zero_point, 0.0), 255.0);
-          ASSERT_EQ(y.as<uint8_t>()[e] ^ output.flip, static_cast<int>(code)) << all[e] << ", row " << e / width;
+          ASSERT_EQ(y.as<uint8_t>()[e] ^ output.flip, static_cast<int>(code)) << sum << ", row " << e / width;
         }
       }
       ASSERT_TRUE(y.guards_intact());
@@ -157,13 +190,14 @@ TEST_P(ProductsTest, EqualsScalar) {
         "int8.attention", kernels::LayoutRule::kRowMajor,
         [products, rows](const KernelDesc& desc) { return attention::CreateVariant(desc, products, rows); }};
   };
-  const std::vector<Variant> rows = Rows();
+  const std::vector<Variant> rows = Rows();  // The last but one, by floats, and the last, by tiles, run anywhere.
+  const Variant& own_rows = rows[rows.size() - (GetParam().packing.tile_rows > 0 ? 1 : 2)];
   for (const OpCall& call : Calls()) {
     KernelDesc desc = DescOf(call, Layout::kRowMajor, Layout::kRowMajor);
     const auto wanted = RunCall(entry(linear::Variants()[0], rows[0]), call, desc);
     for (const int threads : {1, 3}) {
       desc.threads = threads;
-      const auto found = RunCall(entry(GetParam(), rows.back()), call, desc);
+      const auto found = RunCall(entry(GetParam(), own_rows), call, desc);
       ASSERT_TRUE(wanted.ok() && found.ok()) << wanted.status() << found.status();
       ASSERT_TRUE((*found)[0].SameBytes((*wanted)[0])) << ToString(desc.input(0)) << " " << ToString(desc.input(1));
     }

@@ -63,16 +63,22 @@ inline void WeightsLoop(const Softmax& softmax) {
   }
 }
 
+// Codes are of sums that are floats.
 inline void FinishLoop(const Mixtures& m) {
   constexpr float kMost = 2097152.0f;  // Far beyond all codes.
   const int32_t zero_point = m.zero_point - kRoundingBits;
   const uint8_t flip = m.flip;
   for (int64_t row = 0; row < m.rows; ++row) {
-    const float* __restrict sums = m.sums + row * m.width;
+    const float* __restrict sums = m.sums + row * m.stride;
     const float multiplier = m.multipliers[row];
     if (m.is_float) {
       float* __restrict to = static_cast<float*>(m.y) + row * m.width;
-      for (int64_t e = 0; e < m.width; ++e) to[e] = sums[e] * multiplier;
+      const bool are_sums = m.row_addends != nullptr;
+      const int32_t addend = are_sums ? m.row_addends[row] : 0;
+      for (int64_t e = 0; e < m.width; ++e) {
+        const float sum = are_sums ? static_cast<float>(OneLane::AddBits(OneLane::BitsOf(sums[e]), addend)) : sums[e];
+        to[e] = sum * multiplier;
+      }
       continue;
     }
     uint8_t* __restrict to = static_cast<uint8_t*>(m.y) + row * m.width;
