@@ -26,7 +26,7 @@ class Groups {
   __m512i sums_ = _mm512_setzero_si512();
 };
 
-// to[j] = the j-th dwords of from[0], from[1], ...
+// v[j] = the j-th dwords of v[0], v[1], ...
 inline void Transpose16(__m512i* v) {
   __m512i w[16];
   // Within lanes of four dwords,
@@ -51,23 +51,19 @@ inline void Transpose16(__m512i* v) {
   }
 }
 
-// The lowest n bits, at most all.
-inline uint64_t FirstBytes(int64_t n) { return n >= 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1; }
-
 }  // namespace
 
 // Four groups at a time, each in a lane: a vector has one of their four rows of b.
 void FUSELAGE_AVX512_VNNI::PackPanel(const Right& b, int64_t first, int64_t depth, int8_t* to, uint32_t* sums) {
   constexpr int64_t kRows = 4 * kGroup;
   const int64_t columns = b.columns - first;
-  const __mmask16 own = static_cast<__mmask16>(columns >= kColumns ? 0xffff : (1 << columns) - 1);
   const __m512i flip = _mm512_set1_epi8(static_cast<char>(b.flip));
   // Of what is beyond the edges the code is 128.
   const __m128i outside = _mm_set1_epi8(static_cast<char>(0x80 ^ b.flip));
   const auto row = [&](int64_t k) {
     if (k >= b.rows) return outside;
     const uint8_t* from = b.codes + k * b.columns + first;
-    if (own == 0xffff) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    if (columns >= kColumns) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     uint8_t codes[kColumns];
     memset(codes, 0x80 ^ b.flip, sizeof(codes));
     memcpy(codes, from, columns);
@@ -107,9 +103,10 @@ void FUSELAGE_AVX512_VNNI::PackTransposedPanel(const Right& b, int64_t first, in
   const __m512i flip = _mm512_set1_epi8(static_cast<char>(b.flip));
   Groups groups(to);
   for (int64_t k = 0; k < depth; k += kFeatures) {
-    const uint64_t own = FirstBytes(b.rows - k < 0 ? 0 : b.rows - k);
+    const int64_t features = b.rows - k < kFeatures ? b.rows - k : kFeatures;
+    const uint64_t own = ~uint64_t{0} >> (kFeatures - features);
     uint8_t beyond[kFeatures] = {};  // As above, the code is 128.
-    for (int64_t i = b.rows - k < 0 ? 0 : b.rows - k; i < kFeatures; ++i) beyond[i] = 0x80 ^ b.flip;
+    memset(beyond + features, 0x80 ^ b.flip, kFeatures - features);
     const __m512i outside = _mm512_loadu_si512(beyond);
     __m512i v[kColumns];
 #pragma GCC unroll 16
