@@ -17,7 +17,7 @@ import sys
 HERE = pathlib.Path(__file__).absolute().parent
 sys.path.insert(0, str(HERE))  # The folder of the workers, which need not be that of the source.
 import packages  # noqa: E402
-from contestants import ALL, NATIVE, Worker, WorkerError  # noqa: E402
+from contestants import ALL, NATIVE, ONEDNN_ISAS, Worker, WorkerError  # noqa: E402
 
 TURN_MS = 50  # A turn is so many runs that they take about this long,
 TURN_RUNS = 2  # and at least so many.
@@ -253,13 +253,16 @@ def parse_arguments():
     parser.add_argument("--threads", type=numbers, default=[1, 2])
     parser.add_argument("--repetitions", type=int, default=20, help="timed runs of each, at least,")
     parser.add_argument("--min_time_ms", type=float, default=1000, help="that take at least so long together")
+    parser.add_argument("--isa", choices=ONEDNN_ISAS, help="the best instruction set, for ours, oneDNN and OpenVINO")
     parser.add_argument("--contestants", default="", help="only those whose names begin with one of these, by comma")
     return parser.parse_args()
 
 
-def chosen(prefixes):
-    """Those on a GPU without being asked for only where NVIDIA's driver is."""
+def chosen(prefixes, isa=None):
+    """Those on a GPU without being asked for only where NVIDIA's driver is, and not beside `isa`."""
     wanted = [prefix for prefix in prefixes.split(",") if prefix]
+    if isa:
+        return [contestant.within(isa) for contestant in chosen(prefixes) if not contestant.bounded and not contestant.gpu]
     if not wanted:
         return [contestant for contestant in ALL if not contestant.gpu or pathlib.Path("/dev/nvidiactl").exists()]
     return [contestant for contestant in ALL if any(map(contestant.name.startswith, wanted))]
@@ -268,12 +271,12 @@ def chosen(prefixes):
 def measure(arguments, model, bundle):
     """One network. Returns its table, or None and the exit code of what did not work."""
     command = [str(HERE / "prepare"), str(bundle), str(max(arguments.batches)), f"--config={arguments.config}",
-               *([f"--model={model}"] * bool(model)),
+               *([f"--model={model}"] * bool(model)), *([f"--isa={arguments.isa}"] * bool(arguments.isa)),
                *(f"--{flag}={value}" for flag in OF_HARNESS for value in getattr(arguments, flag))]
     code = subprocess.run(command).returncode
     if code != 0:
         return None, code
-    contestants = chosen(arguments.contestants)
+    contestants = chosen(arguments.contestants, arguments.isa)
     wanted = sorted({contestant.program for contestant in contestants if not contestant.gpu} - {*NATIVE})
     python, had = packages.install(wanted, say) if wanted else (None, [])
     contestants = [contestant for contestant in contestants if contestant.gpu or contestant.program in (*NATIVE, *had)]
