@@ -250,17 +250,19 @@ class Winograd : public Algorithm {
   // `to` is the place of the first tile in [position][tile][channel].
   void TransformInput(const Arguments& arguments, int64_t first, int64_t last, int16_t* to) const {
     const Geometry& g = geometry_;
+    const uint8_t* const input = static_cast<const uint8_t*>(arguments.input);
+    const uint8_t* const padding = padding_.data<uint8_t>();
     for (int64_t tile = first; tile < last; ++tile, to += channels_) {
       const TilePlace place = PlaceOf(tile);
-      const uint8_t* input = static_cast<const uint8_t*>(arguments.input);
       const uint8_t* pixels[kPositions];
       for (int i = 0; i < kPatch; ++i) {
         const int64_t y = place.y - g.pad_top + i * g.dilation_y;
+        const bool row_inside = y >= 0 && y < g.in_height;
+        const uint8_t* const row = row_inside ? input + operands_.input.Offset(place.image, y, 0) : nullptr;
         for (int j = 0; j < kPatch; ++j) {
           const int64_t x = place.x - g.pad_left + j * g.dilation_x;
-          const bool inside = y >= 0 && y < g.in_height && x >= 0 && x < g.in_width;
-          pixels[i * kPatch + j] =
-              inside ? input + operands_.input.Offset(place.image, y, x) : padding_.data<uint8_t>();
+          const bool inside = row != nullptr && x >= 0 && x < g.in_width;
+          pixels[i * kPatch + j] = inside ? row + x * operands_.input.pixel_bytes : padding;
         }
       }
       loops_.transform_input(pixels, g.in_channels, constants_.input_flip(), to, input_stride_);
@@ -309,11 +311,12 @@ class Winograd : public Algorithm {
       const int32_t* from = accumulators;
       int32_t* of_parts = sums + kTileSums;  // Of the parts before, by tile and panel.
       for (int64_t tile = first; tile < last; ++tile) {
+        const Outputs outputs = OutputsOf(arguments, tile, panel);
         for (int64_t p = 0; p < panels; ++p, from += kPanel, of_parts += kTileSums) {
           loops_.transform_output(from, accumulator_stride_, sums);
           for (int i = 0; end > part_pairs_ && i < kTileSums; ++i) sums[i] += of_parts[i];
           if (end == pairs_) {
-            Store(arguments, tile, panel + p, sums);
+            Store(outputs, p, sums);
           } else {
             std::memcpy(of_parts, sums, kTileSums * sizeof(int32_t));
           }
@@ -354,30 +357,49 @@ class Winograd : public Algorithm {
 
   void MultiplyPosition(Multiply m, const uint8_t* following, const int16_t* input, int64_t tiles,
                         int32_t* accumulators) const {
-    const int64_t parts = CeilDiv(tiles, loops_.max_rows);
     const int64_t panel_stride = transform_late_ ? pairs_ * kTaps * kPairBytes : m.b_stride;
-    for (int64_t part = 0; part < parts; ++part) {
-      const int64_t tile = tiles * part / parts;
-      m.rows = static_cast<int>(tiles * (part + 1) / parts - tile);
-      m.a = input + tile * channels_;
-      m.c = accumulators + tile * m.c_stride;
+    int left = static_cast<int>(tiles);
+    for (int part = 0, parts = CeilDiv(left, loops_.max_rows); part < parts; ++part, left -= m.rows) {
+      m.rows = CeilDiv(left, parts - part);
+      m.a = input;
+      m.c = accumulators;
       m.next = following != nullptr && part < m.panels ? following + part * panel_stride : nullptr;
       loops_.multiply(m);
+      input += m.rows * channels_;
+      accumulators += m.rows * m.c_stride;
     }
   }
 
-  void Store(const Arguments& arguments, int64_t tile, int64_t panel, const int32_t* sums) const {
+  // Of a tile. Of the last phases' tiles there may be none.
+  struct Outputs {
+    Destination to;
+    int rows, columns;
+  };
+  Outputs OutputsOf(const Arguments& arguments, int64_t tile, int64_t panel) const {
     const Geometry& g = geometry_;
     const TilePlace place = PlaceOf(tile);
-    const int64_t rows = std::min<int64_t>(kTile, CeilDiv(g.out_height - place.y, g.dilation_y));
-    const int64_t columns = std::min<int64_t>(kTile, CeilDiv(g.out_width - place.x, g.dilation_x));
-    if (rows <= 0 || columns <= 0) return;  // A phase may have a tile less than the first one has.
-    Destination to = operands_.To(arguments, place.image, place.y, place.x, panel * kPanel);
+    Outputs outputs;
+    outputs.rows = static_cast<int>(std::min<int64_t>(kTile, CeilDiv(g.out_height - place.y, g.dilation_y)));
+    outputs.columns = static_cast<int>(std::min<int64_t>(kTile, CeilDiv(g.out_width - place.x, g.dilation_x)));
+    Destination& to = outputs.to;
+    to = operands_.To(arguments, place.image, place.y, place.x, panel * kPanel);
     to.pixel_stride *= g.dilation_x, to.residual_pixel_stride *= g.dilation_x;
     to.row_stride *= g.dilation_y, to.residual_row_stride *= g.dilation_y;
     to.channel = static_cast<int>(panel * kPanel);
-    to.channels = static_cast<int>(std::min<int64_t>(kPanel, g.out_channels - panel * kPanel));
-    loops_.store(constants_.stage(), to, sums, static_cast<int>(rows), static_cast<int>(columns));
+    to.channels = static_cast<int>(g.out_channels - panel * kPanel);
+    return outputs;
+  }
+
+  // `panel` counts from the one that the outputs begin with.
+  void Store(const Outputs& outputs, int64_t panel, const int32_t* sums) const {
+    if (outputs.rows <= 0 || outputs.columns <= 0) return;
+    const int first = static_cast<int>(panel * kPanel);
+    Destination to = outputs.to;
+    to.output = static_cast<uint8_t*>(to.output) + first * operands_.output_bytes;
+    if (to.residual != nullptr) to.residual += first;
+    to.channel += first;
+    to.channels = std::min(to.channels - first, kPanel);
+    loops_.store(constants_.stage(), to, sums, outputs.rows, outputs.columns);
   }
 
   const Geometry geometry_;

@@ -43,7 +43,7 @@ struct Product {
 
 // Six tiles by two panels: vpdpwssd takes five cycles, and two begin in each.
 void MultiplyTiles(const Multiply& m) {
-  return m.panels == 1 ? kernels::MultiplyRows<Product, 1>(m) : kernels::MultiplyRows<Product, 2>(m);
+  return kernels::MultiplyPanels<Product>(m);
 }
 
 // kWhole: all the panel's channels exist.
@@ -94,7 +94,7 @@ void Store(const OutputStage& stage, const Destination& to, const int32_t* sums,
 // weight_transform: Zen 4 takes 180 to 230; twice that, for processors whose products are faster beside their caches.
 Loops GetLoops() {
   return {/*max_rows=*/kMaxRows,
-          /*max_panels=*/2,
+          /*max_panels=*/4,
           /*max_weight_bytes=*/1280 << 10,
           /*word_product=*/2,
           /*input_transform=*/450,
