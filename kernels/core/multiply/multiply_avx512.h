@@ -30,10 +30,12 @@ struct KeepSums {
   }
   template <int kRows, int kPanels>
   __attribute__((always_inline)) void Finish(const __m512i (&sums)[kRows][kPanels]) const {
+    int32_t* const c = m.c;  // For all that GCC knows, a store may change m.
+    const int64_t stride = m.c_stride;
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-      for (int p = 0; p < kPanels; ++p) _mm512_storeu_si512(m.c + r * m.c_stride + p * kPanel, sums[r][p]);
+      for (int p = 0; p < kPanels; ++p) _mm512_storeu_si512(c + r * stride + p * kPanel, sums[r][p]);
     }
   }
 };
@@ -54,10 +56,15 @@ __attribute__((noinline)) void MultiplyTile(const Multiply& m, const Ends& ends)
   const char* scattered[kRows];
   if (kScattered) {
 #pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) scattered[r] = static_cast<const char*>(m.a) + m.row_offsets[r];
+    for (int r = 0; r < kRows; ++r) {
+      scattered[r] = static_cast<const char*>(m.a) + m.row_offsets[r];
+      asm("" : "+r"(scattered[r]));
+    }
   }
-  for (int64_t d = 0; d < m.depth; ++d, b += kPanelBytes) {
-    const char* a = static_cast<const char*>(m.a) + m.offsets[d];
+  const char* const row = static_cast<const char*>(m.a);
+  const int64_t* const end = m.offsets + m.depth;
+  for (const int64_t* offset = m.offsets; offset < end; ++offset, b += kPanelBytes) {
+    const char* a = row + *offset;
     const char* blocks[] = {a, a + 3 * stride, a + 6 * stride, a + 9 * stride, a + 12 * stride};
     if (next != nullptr) {
       __builtin_prefetch(next, /*rw=*/0, /*locality=*/2);
@@ -69,7 +76,7 @@ __attribute__((noinline)) void MultiplyTile(const Multiply& m, const Ends& ends)
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       const char* even = blocks[r / 3] + r % 3 * stride;
-      const __m512i x = _mm512_set1_epi32(LoadDword(kScattered ? scattered[r] + m.offsets[d] : even));
+      const __m512i x = _mm512_set1_epi32(LoadDword(kScattered ? scattered[r] + *offset : even));
 #pragma GCC unroll 4
       for (int p = 0; p < kPanels; ++p) sum[r][p] = Product::Add(sum[r][p], x, weights[p]);
     }
