@@ -16,6 +16,12 @@ VECTORIZE_INNERMOST = VECTORIZE + select({
     "//conditions:default": ["-fno-loop-unroll-and-jam"],
 })
 
+# GCC keeps what it has no general register for in vector registers, and the moves take the place of products.
+_NO_VECTOR_SPILLS = select({
+    "//kernels/core:clang": [],
+    "//conditions:default": ["-mtune-ctrl=^general_regs_sse_spill"],
+})
+
 _X86 = "@platforms//cpu:x86_64"
 
 def x86_only(sources):
@@ -41,7 +47,7 @@ def isa_library(name, isa, srcs, deps = [], copts = [], emulated_deps = []):
     cc_library(
         name = name,
         srcs = x86_only(srcs),
-        copts = ISAS[isa].copts + ["-DFUSELAGE_ISA_SOURCE"] + copts,
+        copts = ISAS[isa].copts + _NO_VECTOR_SPILLS + ["-DFUSELAGE_ISA_SOURCE"] + copts,
         tags = ["isa=" + isa],
         deps = deps + [Label("//kernels/core")],
         alwayslink = True,  # Tables refer to it weakly (variant.h).

@@ -130,8 +130,7 @@ class Winograd : public Algorithm {
         pairs_(GroupPairs(problem.geometry)),
         part_pairs_(PartPairs(problem)),
         panels_(CeilDiv(geometry_.out_channels, kPanel)),
-        group_panels_(panels_ / geometry_.groups),
-        group_blocks_(CeilDiv(group_panels_, loops.max_panels)) {
+        group_panels_(panels_ / geometry_.groups) {
     padding_ = Tensor(DType::kU8, {channels_});
     std::memset(padding_.raw_data(), static_cast<uint8_t>(problem.input_zero_point), channels_);
     Plan(problem.threads);
@@ -179,20 +178,21 @@ class Winograd : public Algorithm {
     const bool share_input = threads > 1 && tiles_ <= most;
     blocks_ = CeilDiv(tiles_, most);
     if (!share_input) blocks_ = std::min(tiles_, RoundUp(blocks_, threads));
+    block_panels_ = std::min<int64_t>(loops_.max_panels, share_input ? CeilDiv(group_panels_, threads) : group_panels_);
+    group_blocks_ = CeilDiv(group_panels_, block_panels_);
     const int64_t block_tiles = CeilDiv(tiles_, blocks_);
 
     input_stride_ = OddLines(block_tiles * channels_ * int64_t{sizeof(int16_t)}) / int64_t{sizeof(int16_t)};
-    const int64_t most_panels = std::min<int64_t>(loops_.max_panels, group_panels_);
     accumulator_stride_ =
-        OddLines(block_tiles * most_panels * kPanel * int64_t{sizeof(int32_t)}) / int64_t{sizeof(int32_t)};
+        OddLines(block_tiles * block_panels_ * kPanel * int64_t{sizeof(int32_t)}) / int64_t{sizeof(int32_t)};
     input_bytes_ = kPositions * input_stride_ * int64_t{sizeof(int16_t)};
     accumulator_bytes_ = kPositions * accumulator_stride_ * int64_t{sizeof(int32_t)};
     const bool one_part = part_pairs_ == pairs_;
-    sums_bytes_ = (one_part ? 1 : 1 + block_tiles * most_panels) * kTileSums * int64_t{sizeof(int32_t)};
+    sums_bytes_ = (one_part ? 1 : 1 + block_tiles * block_panels_) * kTileSums * int64_t{sizeof(int32_t)};
     chunk_pairs_ = transform_late_ ? std::min(part_pairs_, PairsAtOnce(block_tiles)) : part_pairs_;
     for (int64_t pair = 0; pair < chunk_pairs_; ++pair) offsets_.push_back(pair * kDwordBytes);
     weight_stride_ = transform_late_ ? OddLines(chunk_pairs_ * kPanelBytes) : pairs_ * kPanelBytes;
-    const int64_t late_bytes = transform_late_ ? most_panels * 2 * kPatch * weight_stride_ : 0;
+    const int64_t late_bytes = transform_late_ ? block_panels_ * 2 * kPatch * weight_stride_ : 0;
     shared_bytes_ = share_input ? input_bytes_ : 0;
     thread_bytes_ = (share_input ? 0 : input_bytes_) + accumulator_bytes_ + sums_bytes_ + late_bytes;
   }
@@ -200,7 +200,7 @@ class Winograd : public Algorithm {
   // Panels that are multiplied together are of one group.
   int PanelBlocks() const { return static_cast<int>(geometry_.groups * group_blocks_); }
   int64_t FirstPanel(int64_t block) const {
-    return block / group_blocks_ * group_panels_ + block % group_blocks_ * loops_.max_panels;
+    return block / group_blocks_ * group_panels_ + block % group_blocks_ * block_panels_;
   }
 
   // As the weight's transform wants it, [panel][pair][tap][16][2]; or transformed, [panel][position][pair][16][2].
@@ -269,10 +269,10 @@ class Winograd : public Algorithm {
     }
   }
 
-  // The tiles [first, last) of the output channels of some panels: max_panels from `panel` on, or those that are left.
+  // The tiles [first, last) of the output channels of some panels: block_panels_ from `panel` on, or those that are left.
   void RunPanels(const Arguments& arguments, int64_t first, int64_t last, int64_t panel, const int16_t* input,
                  uint8_t* scratch) const {
-    const int64_t panels = std::min<int64_t>(loops_.max_panels, group_panels_ - panel % group_panels_);
+    const int64_t panels = std::min(block_panels_, group_panels_ - panel % group_panels_);
     input += panel / group_panels_ * pairs_ * 2;
     int32_t* accumulators = reinterpret_cast<int32_t*>(scratch);
     int32_t* sums = reinterpret_cast<int32_t*>(scratch + accumulator_bytes_);
@@ -346,7 +346,7 @@ class Winograd : public Algorithm {
       if (row > 0 || begin >= chunk_pairs_ * kTaps * kPairBytes) return nullptr;
       const int64_t end = ChunkEnd(pair);
       const bool last = end == pairs_;  // Of its panels.
-      const int64_t next_panel = last ? panel + loops_.max_panels : panel, next_pair = last ? 0 : end;
+      const int64_t next_panel = last ? panel + block_panels_ : panel, next_pair = last ? 0 : end;
       if (next_panel >= panels_) return nullptr;
       return reinterpret_cast<const uint8_t*>(Untransformed(next_panel, next_pair)) + begin;
     }
@@ -409,12 +409,13 @@ class Winograd : public Algorithm {
   const int64_t channels_;    // Input channels, rounded up.
   const int64_t pairs_;       // Pairs of a group's input channels.
   const int64_t part_pairs_;  // Of a part: see the proof.
-  const int64_t panels_, group_panels_, group_blocks_;
+  const int64_t panels_, group_panels_;
   Tensor padding_;                // A pixel of zero points.
   std::vector<int64_t> offsets_;  // Where a chunk's pairs lie: they are contiguous.
 
   std::vector<int64_t> ys_, xs_;  // See PlaceOf.
   int64_t tiles_, blocks_;
+  int64_t block_panels_, group_blocks_;  // Panels that are multiplied together; such blocks of a group.
   bool transform_late_;
   int64_t chunk_pairs_;
   int64_t input_stride_, accumulator_stride_;  // Elements from position to position.
