@@ -55,9 +55,14 @@ class Twins(unittest.TestCase):
 
     def test_what_a_bound_does_not_change_is_left_out(self):
         bounded = {contestant.name for contestant in ALL if contestant.bounded}
-        self.assertEqual(self.kept(best="amx", avx2="avx2", AVX2="avx2", AVX512_CORE_VNNI="avx512_core_vnni"), set(BY_NAME))
+        self.assertEqual(self.kept(best="amx", avx2="avx2", AVX2="avx2"), set(BY_NAME))
         self.assertEqual(self.kept(best="avx2"), set(BY_NAME) - bounded)
         self.assertEqual(self.kept(best="avx2", cuda="sm_90"), set(BY_NAME) - bounded, "a GPU's is no twin of a CPU's")
+
+    def test_an_instruction_set_bounds_all_on_the_cpu(self):
+        bound = peers.chosen("", "avx512_vnni")
+        self.assertEqual({(one.mode, one.isa_bound) for one in bound if one.ours}, {("avx512_vnni", "AVX512_CORE_VNNI")})
+        self.assertEqual({one.name for one in bound}, {one.name for one in ALL if not one.bounded and not one.gpu})
 
     def test_a_bounded_one_alone_stays(self):
         workers = [types.SimpleNamespace(contestant=BY_NAME["fuselage int8 avx2"], isa="avx2")]

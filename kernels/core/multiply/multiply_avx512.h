@@ -41,8 +41,8 @@ struct KeepSums {
 };
 
 // Product::Add(sum, a, b) adds the products of four bytes of a and of b, to each lane; ends.Start and ends.Finish make
-// and take the sums. kScattered: m.row_offsets says where rows are, which costs a few percent. Not inlined: GCC 12
-// would keep the sums in memory besides.
+// and take the sums. kScattered: m.row_offsets says where rows are. Not inlined: GCC 12 would keep the sums in memory
+// besides.
 template <typename Product, int kRows, int kPanels, bool kScattered, typename Ends>
 __attribute__((noinline)) void MultiplyTile(const Multiply& m, const Ends& ends) {
   __m512i sum[kRows][kPanels];
@@ -58,7 +58,7 @@ __attribute__((noinline)) void MultiplyTile(const Multiply& m, const Ends& ends)
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       scattered[r] = static_cast<const char*>(m.a) + m.row_offsets[r];
-      asm("" : "+r"(scattered[r]));
+      asm("" : "+r"(scattered[r]));  // Else m.a takes a register in the loop besides.
     }
   }
   const char* const row = static_cast<const char*>(m.a);

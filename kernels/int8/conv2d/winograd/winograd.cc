@@ -269,7 +269,7 @@ class Winograd : public Algorithm {
     }
   }
 
-  // The tiles [first, last) of the output channels of some panels: block_panels_ from `panel` on, or those that are left.
+  // The tiles [first, last) of the output channels of some panels: block_panels_ from `panel` on, or what is left.
   void RunPanels(const Arguments& arguments, int64_t first, int64_t last, int64_t panel, const int16_t* input,
                  uint8_t* scratch) const {
     const int64_t panels = std::min(block_panels_, group_panels_ - panel % group_panels_);
