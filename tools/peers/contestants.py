@@ -10,7 +10,9 @@ import sys
 HERE = pathlib.Path(__file__).absolute().parent
 
 
-ONEDNN_ISAS = {"avx2": "AVX2", "avx_vnni": "AVX2_VNNI", "avx512_vnni": "AVX512_CORE_VNNI"}  # Its names of ours.
+# Our instruction sets, and what bounds oneDNN to them, and OpenVINO, which has it within.
+ONEDNN_ISAS = {"avx2": "AVX2", "avx_vnni": "AVX2_VNNI", "avx512_vnni": "AVX512_CORE_VNNI"}
+BINDABLE = ("fuselage", "onednn", "openvino")  # Programs that can be bound to one of them.
 NATIVE = ("fuselage", "onednn", "cudnn")  # Programs of this tree; the others are packages that python_worker.py knows.
 
 
@@ -21,7 +23,7 @@ class Contestant:
     model: str  # The bundle's file.
     mode: str = ""
     compared_with: str = "fuselage int8"
-    isa_bound: str = ""  # ONEDNN_MAX_CPU_ISA, which OpenVINO reads too.
+    isa_bound: str = ""  # ONEDNN_MAX_CPU_ISA
     gpu: bool = False  # Its times are the device's.
 
     @property
@@ -34,7 +36,7 @@ class Contestant:
         return bool(self.isa_bound) or self.mode == "avx2"
 
     def within(self, isa):
-        """The same, with an instruction set as the best; onnxruntime takes the machine's."""
+        """The same, bound to an instruction set."""
         return dataclasses.replace(self, mode=isa if self.ours else self.mode, isa_bound=ONEDNN_ISAS[isa])
 
     @property

@@ -17,7 +17,7 @@ import sys
 HERE = pathlib.Path(__file__).absolute().parent
 sys.path.insert(0, str(HERE))  # The folder of the workers, which need not be that of the source.
 import packages  # noqa: E402
-from contestants import ALL, NATIVE, ONEDNN_ISAS, Worker, WorkerError  # noqa: E402
+from contestants import ALL, BINDABLE, NATIVE, ONEDNN_ISAS, Worker, WorkerError  # noqa: E402
 
 TURN_MS = 50  # A turn is so many runs that they take about this long,
 TURN_RUNS = 2  # and at least so many.
@@ -253,16 +253,19 @@ def parse_arguments():
     parser.add_argument("--threads", type=numbers, default=[1, 2])
     parser.add_argument("--repetitions", type=int, default=20, help="timed runs of each, at least,")
     parser.add_argument("--min_time_ms", type=float, default=1000, help="that take at least so long together")
-    parser.add_argument("--isa", choices=ONEDNN_ISAS, help="the best instruction set, for ours, oneDNN and OpenVINO")
+    parser.add_argument("--isa", choices=ONEDNN_ISAS, help="an instruction set that bounds ours, oneDNN and OpenVINO; others do not take part")
     parser.add_argument("--contestants", default="", help="only those whose names begin with one of these, by comma")
     return parser.parse_args()
 
 
 def chosen(prefixes, isa=None):
-    """Those on a GPU without being asked for only where NVIDIA's driver is, and not beside `isa`."""
+    """Those on a GPU without being asked for only where NVIDIA's driver is. With `isa` those that it bounds, once each."""
     wanted = [prefix for prefix in prefixes.split(",") if prefix]
     if isa:
-        return [contestant.within(isa) for contestant in chosen(prefixes) if not contestant.bounded and not contestant.gpu]
+        candidates = [contestant for contestant in chosen(prefixes) if not contestant.bounded and not contestant.gpu]
+        for program in sorted({contestant.program for contestant in candidates} - {*BINDABLE}):
+            say(f"{program} does not take part: nothing bounds it to {isa}")
+        return [contestant.within(isa) for contestant in candidates if contestant.program in BINDABLE]
     if not wanted:
         return [contestant for contestant in ALL if not contestant.gpu or pathlib.Path("/dev/nvidiactl").exists()]
     return [contestant for contestant in ALL if any(map(contestant.name.startswith, wanted))]
@@ -277,8 +280,10 @@ def measure(arguments, model, bundle):
     if code != 0:
         return None, code
     contestants = chosen(arguments.contestants, arguments.isa)
-    wanted = sorted({contestant.program for contestant in contestants if not contestant.gpu} - {*NATIVE})
-    python, had = packages.install(wanted, say) if wanted else (None, [])
+    wanted = {contestant.program for contestant in contestants if not contestant.gpu} - {*NATIVE}
+    if any(contestant.model == "own_int8" for contestant in contestants):
+        wanted.add("onnxruntime")  # Its quantizer.
+    python, had = packages.install(sorted(wanted), say) if wanted else (None, [])
     contestants = [contestant for contestant in contestants if contestant.gpu or contestant.program in (*NATIVE, *had)]
     if "onnxruntime" in had and any(contestant.model == "own_int8" for contestant in contestants):
         quantize_their_way(bundle, python)

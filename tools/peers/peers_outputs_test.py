@@ -61,8 +61,10 @@ class Twins(unittest.TestCase):
 
     def test_an_instruction_set_bounds_all_on_the_cpu(self):
         bound = peers.chosen("", "avx512_vnni")
-        self.assertEqual({(one.mode, one.isa_bound) for one in bound if one.ours}, {("avx512_vnni", "AVX512_CORE_VNNI")})
-        self.assertEqual({one.name for one in bound}, {one.name for one in ALL if not one.bounded and not one.gpu})
+        self.assertEqual({one.mode for one in bound if one.ours}, {"avx512_vnni"})
+        self.assertEqual({one.isa_bound for one in bound}, {"AVX512_CORE_VNNI"})
+        self.assertEqual({one.name for one in bound}, {one.name for one in ALL if not one.bounded and not one.gpu
+                                                       and one.program != "onnxruntime"})
 
     def test_a_bounded_one_alone_stays(self):
         workers = [types.SimpleNamespace(contestant=BY_NAME["fuselage int8 avx2"], isa="avx2")]

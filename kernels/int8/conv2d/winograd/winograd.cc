@@ -370,7 +370,7 @@ class Winograd : public Algorithm {
     }
   }
 
-  // Of a tile. Of the last phases' tiles there may be none.
+  // Where a tile's outputs go, and how many exist: none where its phase has a tile less than the first one has.
   struct Outputs {
     Destination to;
     int rows, columns;
