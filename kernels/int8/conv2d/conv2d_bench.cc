@@ -199,7 +199,8 @@ constexpr Layer kOutside[] = {
 };
 
 // Expansions and projections: of bottlenecks (ResNet50; K. He et al., "Deep Residual Learning for Image Recognition",
-// CVPR 2016, table 1), and of inverted residuals, whose depth is short (MobileNetV2, table 2); PP-LCNet's.
+// CVPR 2016, table 1), and of inverted residuals, whose depth is short (MobileNetV2, table 2; EfficientNet-B0);
+// PP-LCNet's.
 constexpr Layer kPointwise[] = {
     {"resnet50_56_reduce", 256, 56, 64, 1, 1, false, 2},
     {"resnet50_56_expand", 64, 56, 256, 1, 1, true, 3},
@@ -217,6 +218,7 @@ constexpr Layer kPointwise[] = {
     {"mobilenet_v2_28_expand", 32, 28, 192, 1, 1, false, 3},
     {"mobilenet_v2_14_project", 384, 14, 64, 1, 1, true, 3},
     {"mobilenet_v2_14_expand", 64, 14, 384, 1, 1, false, 4},
+    {"efficientnet_b0_56_expand_silu", 24, 56, 144, 1, 1, false, 2, 1, 1, "silu"},
     {"lcnet_112_hardswish", 16, 112, 32, 1, 1, false, 1, 1, 1, "hardswish"},
     {"lcnet_14_hardswish", 256, 14, 256, 1, 1, false, 5, 1, 1, "hardswish"},
     {"lcnet_14_silu", 256, 14, 256, 1, 1, false, 5, 1, 1, "silu"},

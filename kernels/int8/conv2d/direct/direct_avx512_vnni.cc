@@ -110,64 +110,54 @@ void FinishCodes(const OutputStage& stage, const Destination& to, const int32_t*
   }
 }
 
-// Some pixels' values at a time, which one call activates.
+// Sums of so many pixels stay in the first-level cache until they are activated.
 constexpr int kActivatedPixels = 4 * kMaxRows;
 
+// Four vectors of values at a time: the panels of a pixel, and those of the next ones.
 template <typename Form>
-void FinishActivated(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
+void FinishActivatedCodes(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride,
+                          int pixels) {
   constexpr int kMaxPanels = 4;
   const StageConstants constants = StageConstantsOf(stage);
-  const int panels = (to.channels + kPanel - 1) / kPanel, values_stride = panels * kPanel;
+  const int panels = (to.channels + kPanel - 1) / kPanel, pixel_codes = panels * kPanel;
   const uint64_t existing = ~uint64_t{0} >> (kMaxPanels * kPanel - to.channels);
-  // Four values from any panel on: the panels of a pixel and those of the next ones.
-  PanelConstants of_panels[2 * kMaxPanels - 1];
-  for (int p = 0; p < 2 * kMaxPanels - 1; ++p) {
-    of_panels[p] = PanelConstantsOf(stage, to.channel + p % panels * kPanel);
-  }
-  alignas(64) float values[kActivatedPixels * kMaxPanels * kPanel];
-  uint8_t codes[sizeof(values) / sizeof(float) + kMaxPanels * kPanel];
-  const int64_t pixel_stride = to.pixel_stride, residual_stride = to.residual_pixel_stride;
-  constexpr bool kFloat = Form::kind == OutputKind::kFloat;
+  PanelConstants of_panels[kMaxPanels];
+  for (int p = 0; p < panels; ++p) of_panels[p] = PanelConstantsOf(stage, to.channel + p * kPanel);
+  uint8_t codes[(kActivatedPixels + 1) * kMaxPanels * kPanel];
   uint8_t* out = static_cast<uint8_t*>(to.output);
   const uint8_t* residual = to.residual;
+  const int64_t pixel_stride = to.pixel_stride, residual_stride = to.residual_pixel_stride;
   for (int first = 0; first < pixels; first += kActivatedPixels) {
-    const int count = pixels - first < kActivatedPixels ? pixels - first : kActivatedPixels;
-    for (int p = 0; p < panels; ++p) {
-      const PanelConstants& panel = of_panels[p];
-      const __mmask16 in_panel = static_cast<__mmask16>(existing >> p * kPanel);
-      for (int pixel = 0; pixel < count; ++pixel) {
-        const __m512i sums = _mm512_loadu_si512(c + pixel * c_stride + p * kPanel);
-        __m512 v = kFloat ? FloatsOf(panel, sums) : ValuesOf(panel, sums);
-        if (Form::residual) {
-          const uint8_t* const from = residual + pixel * residual_stride + p * kPanel;
-          v = AddResidual<Form>(constants, _mm_maskz_loadu_epi8(in_panel, from), v);
-        }
-        _mm512_store_ps(values + pixel * values_stride + p * kPanel, v);
-      }
-    }
-    const int size = count * values_stride;
-    for (int i = size; i % (kMaxPanels * kPanel) != 0; i += kPanel) _mm512_store_ps(values + i, _mm512_setzero_ps());
-    core::Activate(*stage.function, values, size);
-    c += count * c_stride;
-    if (kFloat) {
-      for (int i = 0, p = 0; i < size; i += kPanel, p = p + 1 < panels ? p + 1 : 0) {
-        _mm512_store_ps(values + i, BehindFunction(of_panels[p], _mm512_load_ps(values + i)));
-      }
-      for (int pixel = 0; pixel < count; ++pixel, out += pixel_stride * sizeof(float)) {
-        memcpy(out, values + pixel * values_stride, to.channels * sizeof(float));
-      }
-      continue;
-    }
-    for (int i = 0, p = 0; i < size; i += 4 * kPanel, p = (p + 4) % panels) {
-      __m512 v[4];
+    const int count = pixels - first < kActivatedPixels ? pixels - first : kActivatedPixels, vectors = count * panels;
+    core::WithActivation<4>(*stage.function, [&](auto activate) __attribute__((always_inline)) {
+      int panel = 0;
+      for (int i = 0; i < vectors; i += 4) {
+        __m512 v[4];
+        int panel_of[4];
 #pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) v[j] = BehindFunction(of_panels[p + j], _mm512_load_ps(values + i + j * kPanel));
-      _mm512_storeu_si512(codes + i, core::ToCodes(v[0], v[1], v[2], v[3], constants.codes));
-    }
+        for (int j = 0; j < 4; ++j) {
+          panel_of[j] = panel;
+          v[j] = ValuesOf(of_panels[panel], _mm512_loadu_si512(c + panel * kPanel));
+          if (Form::residual) {
+            const __mmask16 in_panel = static_cast<__mmask16>(existing >> panel * kPanel);
+            v[j] = AddResidual<Form>(constants, _mm_maskz_loadu_epi8(in_panel, residual + panel * kPanel), v[j]);
+          }
+          if (i + j + 1 >= vectors || ++panel < panels) continue;  // Beyond the last it repeats.
+          panel = 0;
+          c += c_stride;
+          if (Form::residual) residual += residual_stride;
+        }
+        activate(v);
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; ++j) v[j] = BehindFunction(of_panels[panel_of[j]], v[j]);
+        _mm512_storeu_si512(codes + i * kPanel, core::ToCodes(v[0], v[1], v[2], v[3], constants.codes));
+      }
+    });
+    c += c_stride;
+    if (Form::residual) residual += residual_stride;
     for (int pixel = 0; pixel < count; ++pixel, out += pixel_stride) {
-      _mm512_mask_storeu_epi8(out, existing, _mm512_loadu_si512(codes + pixel * values_stride));
+      _mm512_mask_storeu_epi8(out, existing, _mm512_loadu_si512(codes + pixel * pixel_codes));
     }
-    if (Form::residual) residual += count * residual_stride;
   }
 }
 
@@ -193,8 +183,8 @@ Destination PanelOf(Destination to, int first, int64_t element_bytes) {
 void FinishPanels(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride, int pixels) {
   WithOutputForm(stage, [&](auto form) {
     using Form = decltype(form);
-    if (Form::kind == OutputKind::kActivatedCodes || (Form::kind == OutputKind::kFloat && stage.function != nullptr)) {
-      return FinishActivated<Form>(stage, to, c, c_stride, pixels);
+    if constexpr (Form::kind == OutputKind::kActivatedCodes) {
+      return FinishActivatedCodes<Form>(stage, to, c, c_stride, pixels);
     }
     int64_t element_bytes = 1;
     FinishPixels *whole, *begun;

@@ -209,7 +209,7 @@ class Tiled : public Algorithm {
     void RunPanels(int group, int64_t tile, int64_t end, int64_t panel, int64_t last_panel) {
       const int panels = static_cast<int>(std::min(conv_.panels_at_once_, last_panel - panel));
       if (!conv_.by_columns_) {
-        const int64_t tiles = kMaxTileSums / conv_.panels_at_once_;
+        const int64_t tiles = kMaxTileSums / panels;
         PlanPrefetch(group, panel + panels, std::min<int64_t>(panel + 2 * panels, last_panel),
                      CeilDiv(end - tile, tiles));
         for (; tile < end; tile += tiles) {
@@ -333,11 +333,8 @@ class Tiled : public Algorithm {
     // Threads share out the output channels where the weights outweigh the input, else the pixels.
     const int64_t weight_bytes = geometry_.groups * panels_ * panel_bytes_;
     // One tile of pixels by four of channels, or two by two, where their weights stay close; else four by one.
-    const auto stay_close = [&](int64_t panels, int64_t most) {
-      return panels_ % panels == 0 && panels * panel_bytes_ <= most;
-    };
-    by_columns_ = !stay_close(2, kTwoPanelsBytes);
-    panels_at_once_ = stay_close(4, kFourPanelsBytes) ? 4 : 2;
+    by_columns_ = 2 * panel_bytes_ > kTwoPanelsBytes;
+    panels_at_once_ = panels_ >= 4 && 4 * panel_bytes_ <= kFourPanelsBytes ? 4 : 2;
     split_panels_ = panels_ >= panels_at_once_ * threads_ && weight_bytes > images * plan_.input.image_bytes;
     const int64_t tiles =
         weight_bytes <= kWeightBytes ? kFewTiles : image_tiles * kInputBytes / plan_.input.image_bytes;
@@ -383,6 +380,17 @@ class Tiled : public Algorithm {
   int64_t chunk_tiles_;
 };
 
+// One of more than a few operations.
+bool HasLongFunction(const Problem& problem) {
+  if (!problem.epilogue.function) return false;
+  switch (problem.epilogue.function->op) {
+    case ElementwiseOp::kLeakyRelu:
+    case ElementwiseOp::kHardsigmoid:
+    case ElementwiseOp::kHardswish: return false;
+    default: return true;
+  }
+}
+
 }  // namespace
 
 bool Supports(const Problem& problem) {
@@ -393,13 +401,14 @@ bool Supports(const Problem& problem) {
 }
 
 // A tile's product takes 16 cycles, and its multiplications 106 with AVX-512 VNNI (Sapphire Rapids, measured): it is
-// worth it where a fourth of them, and more, are the convolution's.
+// worth it where a fourth of them, and more, are the convolution's. Beside products of tiles floating-point operations
+// start half as often: a long function of a tile's sums loses as much as two products and a half gain.
 bool Worthwhile(const Problem& problem) {
   const Geometry& g = problem.geometry;
   const std::optional<Plan> plan = PlanFor(problem);
-  const int64_t products =
-      g.groups * GroupPanels(g) * plan->tiled.steps() * static_cast<int64_t>(plan->tiled.tiles.size()) * g.batch;
-  return g.macs() * 4 > products * kTileBytes * kPanel;
+  const int64_t sums = g.groups * GroupPanels(g) * static_cast<int64_t>(plan->tiled.tiles.size()) * g.batch;
+  const int64_t halves = 2 * plan->tiled.steps() + (HasLongFunction(problem) ? 5 : 0);
+  return g.macs() * 8 > sums * halves * kTileBytes * kPanel;
 }
 
 bool ReadsHalo(const Problem& problem) {
