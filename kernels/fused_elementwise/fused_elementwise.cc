@@ -120,7 +120,7 @@ class FusedElementwise : public kernels::Kernel {
     if (variant == nullptr) return;
     set_variant(variant->name);
     scale_ = variant->run;
-    scale_params_ = {codes.encoding, output_, is_prelu};
+    scale_params_ = {codes.encoding, output_, 256 * factors.encoding.scale, is_prelu};
   }
 
   void Compute(absl::Span<const kernels::ConstBuffer> inputs, absl::Span<const kernels::Buffer> outputs,

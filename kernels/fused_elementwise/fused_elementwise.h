@@ -13,6 +13,7 @@
 #define FUSELAGE_KERNELS_FUSED_ELEMENTWISE_FUSED_ELEMENTWISE_H_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -45,6 +46,7 @@ absl::Span<const Variant> Variants();
 struct ScaleParams {
   int8::dequantize::Params x;
   int8::quantize::Params y;
+  float most_factor = std::numeric_limits<float>::infinity();  // No factor has a larger magnitude.
   bool only_negative = false;  // A prelu: values that are not below 0 have a factor of 1.
 };
 using ScaleFunction = void(const ScaleParams& params, const uint8_t* x, const float* factors, uint8_t* y, int64_t n);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "gmock/gmock.h"
@@ -117,8 +118,17 @@ using ScaleTest = kernels::VariantTest<ScaleVariant>;
 
 // All pairs of codes, both types of them, and lengths around the vectors'.
 TEST_P(ScaleTest, FollowsTheFormula) {
-  for (const auto [flip, only_negative] : {std::pair<uint8_t, bool>{0x00, false}, {0x80, false}, {0x80, true}}) {
+  const struct {
+    uint8_t flip;
+    float most_factor;
+    bool only_negative;
+  } cases[] = {{0x00, 3.1f, false},
+               {0x80, 3.1f, false},
+               {0x00, std::numeric_limits<float>::infinity(), false},
+               {0x80, 3.1f, true}};
+  for (const auto& [flip, most_factor, only_negative] : cases) {
     ScaleParams params;
+    params.most_factor = most_factor;
     params.only_negative = only_negative;
     params.x.scale = 0.0217f, params.x.zero_point = 13, params.x.flip = flip;
     params.y.scale = 0.0198f, params.y.zero_point = 140, params.y.lo = 9, params.y.hi = 250, params.y.flip = flip;
