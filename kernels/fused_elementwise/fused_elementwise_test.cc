@@ -120,18 +120,19 @@ using ScaleTest = kernels::VariantTest<ScaleVariant>;
 TEST_P(ScaleTest, FollowsTheFormula) {
   const struct {
     uint8_t flip;
-    float most_factor;
+    float y_scale, most_factor;
     bool only_negative;
-  } cases[] = {{0x00, 3.1f, false},
-               {0x80, 3.1f, false},
-               {0x00, std::numeric_limits<float>::infinity(), false},
-               {0x80, 3.1f, true}};
-  for (const auto& [flip, most_factor, only_negative] : cases) {
+  } cases[] = {{0x00, 0.0198f, 3.1f, false},
+               {0x80, 0.0198f, 3.1f, false},
+               {0x00, 0.0198f, std::numeric_limits<float>::infinity(), false},
+               {0x00, 1e-38f, 3.1f, false},  // Quotients beyond all floats.
+               {0x80, 0.0198f, 3.1f, true}};
+  for (const auto& [flip, y_scale, most_factor, only_negative] : cases) {
     ScaleParams params;
     params.most_factor = most_factor;
     params.only_negative = only_negative;
     params.x.scale = 0.0217f, params.x.zero_point = 13, params.x.flip = flip;
-    params.y.scale = 0.0198f, params.y.zero_point = 140, params.y.lo = 9, params.y.hi = 250, params.y.flip = flip;
+    params.y.scale = y_scale, params.y.zero_point = 140, params.y.lo = 9, params.y.hi = 250, params.y.flip = flip;
     for (int code = 0; code < 256; ++code) {
       const float factor = static_cast<float>(code - 77) * 0.0171f;
       for (const int64_t n : {256, 1, 31, 33, 63, 65, 191}) {
@@ -144,7 +145,7 @@ TEST_P(ScaleTest, FollowsTheFormula) {
         for (int64_t i = 0; i < n; ++i) {
           const float value = static_cast<float>((x.data()[i] ^ flip) - 13) * 0.0217f;
           const float scaled = only_negative && value >= 0 ? value : value * factor;
-          const int32_t wanted = kernels::QuantizeValue(scaled, 0.0198f, 140, {9, 250});
+          const int32_t wanted = kernels::QuantizeValue(scaled, y_scale, 140, {9, 250});
           ASSERT_EQ(found.data()[i] ^ flip, wanted) << i << " of " << n << ", factor " << factor;
         }
         ASSERT_TRUE(found.guards_intact());

@@ -253,7 +253,8 @@ def parse_arguments():
     parser.add_argument("--threads", type=numbers, default=[1, 2])
     parser.add_argument("--repetitions", type=int, default=20, help="timed runs of each, at least,")
     parser.add_argument("--min_time_ms", type=float, default=1000, help="that take at least so long together")
-    parser.add_argument("--isa", choices=ONEDNN_ISAS, help="an instruction set that bounds ours, oneDNN and OpenVINO; others do not take part")
+    parser.add_argument("--isa", choices=ONEDNN_ISAS,
+                        help="an instruction set that bounds ours, oneDNN and OpenVINO; others do not take part")
     parser.add_argument("--contestants", default="", help="only those whose names begin with one of these, by comma")
     return parser.parse_args()
 

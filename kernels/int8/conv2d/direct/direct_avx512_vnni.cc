@@ -113,29 +113,29 @@ void FinishCodes(const OutputStage& stage, const Destination& to, const int32_t*
 // Sums of so many pixels stay in the first-level cache until they are activated.
 constexpr int kActivatedPixels = 4 * kMaxRows;
 
-// Four vectors of values at a time: the panels of a pixel, and those of the next ones.
+// Some vectors of values at a time: the panels of a pixel, and those of the next ones.
 template <typename Form>
 void FinishActivatedCodes(const OutputStage& stage, const Destination& to, const int32_t* c, int64_t c_stride,
                           int pixels) {
-  constexpr int kMaxPanels = 4;
+  constexpr int kMaxPanels = 4, kVectors = 8;
   const StageConstants constants = StageConstantsOf(stage);
   const int panels = (to.channels + kPanel - 1) / kPanel, pixel_codes = panels * kPanel;
   const uint64_t existing = ~uint64_t{0} >> (kMaxPanels * kPanel - to.channels);
   PanelConstants of_panels[kMaxPanels];
   for (int p = 0; p < panels; ++p) of_panels[p] = PanelConstantsOf(stage, to.channel + p * kPanel);
-  uint8_t codes[(kActivatedPixels + 1) * kMaxPanels * kPanel];
+  uint8_t codes[(kActivatedPixels + 2) * kMaxPanels * kPanel];
   uint8_t* out = static_cast<uint8_t*>(to.output);
   const uint8_t* residual = to.residual;
   const int64_t pixel_stride = to.pixel_stride, residual_stride = to.residual_pixel_stride;
   for (int first = 0; first < pixels; first += kActivatedPixels) {
     const int count = pixels - first < kActivatedPixels ? pixels - first : kActivatedPixels, vectors = count * panels;
-    core::WithActivation<4>(*stage.function, [&](auto activate) __attribute__((always_inline)) {
+    core::WithActivation<kVectors>(*stage.function, [&](auto activate) __attribute__((always_inline)) {
       int panel = 0;
-      for (int i = 0; i < vectors; i += 4) {
-        __m512 v[4];
-        int panel_of[4];
-#pragma GCC unroll 4
-        for (int j = 0; j < 4; ++j) {
+      for (int i = 0; i < vectors; i += kVectors) {
+        __m512 v[kVectors];
+        int panel_of[kVectors];
+#pragma GCC unroll 8
+        for (int j = 0; j < kVectors; ++j) {
           panel_of[j] = panel;
           v[j] = ValuesOf(of_panels[panel], _mm512_loadu_si512(c + panel * kPanel));
           if (Form::residual) {
@@ -148,9 +148,13 @@ void FinishActivatedCodes(const OutputStage& stage, const Destination& to, const
           if (Form::residual) residual += residual_stride;
         }
         activate(v);
-#pragma GCC unroll 4
-        for (int j = 0; j < 4; ++j) v[j] = BehindFunction(of_panels[panel_of[j]], v[j]);
-        _mm512_storeu_si512(codes + i * kPanel, core::ToCodes(v[0], v[1], v[2], v[3], constants.codes));
+#pragma GCC unroll 8
+        for (int j = 0; j < kVectors; ++j) v[j] = BehindFunction(of_panels[panel_of[j]], v[j]);
+#pragma GCC unroll 2
+        for (int j = 0; j < kVectors; j += 4) {
+          _mm512_storeu_si512(codes + (i + j) * kPanel,
+                              core::ToCodes(v[j], v[j + 1], v[j + 2], v[j + 3], constants.codes));
+        }
       }
     });
     c += c_stride;
