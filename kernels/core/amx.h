@@ -147,6 +147,13 @@ struct UnsignedOperands {
   static constexpr bool known = true, signed_a = false, a_streams = kAStreams, b_streams = kBStreams;
 };
 
+// Every row of the tile's panel: sixteen reads of one line, while the first factors are on their way.
+template <int kTile, int kPanels>
+static inline __attribute__((always_inline)) void BeginSum(const int32_t* begin) {
+  if (begin == nullptr) return ZeroTile<kTile>();
+  LoadTile<kTile>(begin + kTile % kPanels * kTileRows, /*row_bytes=*/0, /*streams=*/false);
+}
+
 // One step of a product of kTiles x kPanels tiles, sums in tiles 0 to 3. What several of them share stays loaded. Loads
 // all that the four other tiles hold before it multiplies, and calls begin(i) right before it adds to tile i.
 template <int kTiles, int kPanels, typename Operands>
@@ -242,7 +249,7 @@ static inline __attribute__((always_inline)) void MultiplyTiles(const TileProduc
   step.panel_bytes = product.b_panel_bytes;
   const auto begin_sum = [&](auto tile) __attribute__((always_inline)) {
     begin(tile);
-    ZeroTile<decltype(tile)::value>();
+    BeginSum<decltype(tile)::value, kPanels>(product.begin);
   };
   const auto run = [&](auto first) __attribute__((always_inline)) {
     for (int t = 0; t < kTiles; ++t) step.a[t] = product.a[t] + *offsets;

@@ -26,6 +26,7 @@ struct TileProduct {
   int64_t steps;
   const int8_t* b;
   int64_t b_panel_bytes;
+  const int32_t* begin;    // [panels][16 columns]: what sums begin with, null: with zero.
   int tiles, panels;       // tiles * panels <= kMaxTileSums
   bool signed_a;           // Codes are i8, else u8.
   bool b_streams;          // B passes by: it is to leave in the first cache what is there.

@@ -133,14 +133,18 @@ absl::Span<const Variant> Variants() { return kVariants; }
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc) { return CreateFrom(kVariants, desc); }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateBand(absl::Span<const Variant> variants, const KernelDesc& whole,
-                                                   const KernelDesc& band) {
+                                                   const KernelDesc& band,
+                                                   const std::optional<kernels::PoolWindow::Axis>& row_pool) {
   ASSIGN_OR_RETURN(const Choice choice, ChoiceFor(variants, whole));
-  ASSIGN_OR_RETURN(const Problem problem, ProblemOf(band));
+  KernelDesc conv = band;
+  if (row_pool) conv.outputs[0].shape[3] = row_pool->in;
+  ASSIGN_OR_RETURN(Problem problem, ProblemOf(conv));
+  problem.row_pool = row_pool;
   const Variant& variant = *choice.variant;
-  const auto reads = [&](const Problem& p) {
-    return IsTrue(variant.supports, p) && variant.reads_halo != nullptr && variant.reads_halo(p);
+  const auto computes = [&](const Problem& p) {
+    return IsTrue(variant.supports, p) && variant.computes_bands != nullptr && variant.computes_bands(p);
   };
-  if (!reads(choice.problem) || !reads(problem)) {
+  if (!computes(choice.problem) || !computes(problem)) {
     return absl::UnimplementedError(
         absl::StrCat("bands of an input with ", PlacementText(band.input_placement(0)), " by ", variant.name));
   }

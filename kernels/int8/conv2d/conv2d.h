@@ -13,12 +13,14 @@
 #define FUSELAGE_KERNELS_INT8_CONV2D_CONV2D_H_
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kernels/core/isa.h"
 #include "kernels/core/kernel.h"
+#include "kernels/core/pool_window.h"
 #include "kernels/core/registry.h"
 #include "kernels/int8/conv2d/core/problem.h"
 
@@ -32,8 +34,8 @@ struct Variant {
   std::unique_ptr<Algorithm> (*make)(const Problem&);
   // Where it is fastest if the input lies there; null: dense is as good as any.
   kernels::Placement (*preferred_input_placement)(const Problem&) = nullptr;
-  // Does it read the input where it lies, and the padding from the halo? Null: never.
-  bool (*reads_halo)(const Problem&) = nullptr;
+  // Can it be a band (see CreateBand)? Null: never.
+  bool (*computes_bands)(const Problem&) = nullptr;
 };
 
 absl::Span<const Variant> Variants();  // The table of variants.h.
@@ -47,10 +49,12 @@ std::vector<int> RowsFor(const kernels::KernelDesc& desc);
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDesc& desc);
 
 // `band`: some rows of the taller image `whole`. By the variant that `whole` would have, if that reads the band where
-// it lies, the rows around it and the halo in place of padding; else Unimplemented.
+// it lies, the rows around it and the halo in place of padding; else Unimplemented. With `row_pool` its output has, in
+// place of columns, their maxima in these windows: half the codes to compute where sums are compared instead.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateBand(absl::Span<const Variant> variants,
                                                             const kernels::KernelDesc& whole,
-                                                            const kernels::KernelDesc& band);
+                                                            const kernels::KernelDesc& band,
+                                                            const std::optional<kernels::PoolWindow::Axis>& row_pool);
 
 // What Register registers, with a table of variants of the caller's, which must outlive it.
 kernels::KernelEntry EntryOf(absl::Span<const Variant> variants);

@@ -51,7 +51,7 @@ constexpr Variant Tiled(const char* name, kernels::Isa isa) {
           /*worthwhile=*/tiled::Worthwhile,
           /*make=*/[](const Problem& problem) { return tiled::Make(problem, kLoops()); },
           /*preferred_input_placement=*/tiled::PreferredInputPlacement,
-          /*reads_halo=*/tiled::ReadsHalo};
+          /*computes_bands=*/tiled::ComputesBands};
 }
 
 }  // namespace fuselage::int8::conv2d

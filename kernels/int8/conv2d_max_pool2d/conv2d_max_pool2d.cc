@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -66,6 +67,7 @@ struct Layers {
   Axis conv_height;
   max_pool2d::Params pool;
   absl::Span<const conv2d::Variant> variants;  // The convolution's.
+  std::optional<Axis> row_pool;                // The convolution's too: columns are left to pool.
 };
 
 absl::StatusOr<Layers> LayersOf(absl::Span<const conv2d::Variant> variants, const KernelDesc& desc) {
@@ -109,6 +111,15 @@ absl::StatusOr<Layers> LayersOf(absl::Span<const conv2d::Variant> variants, cons
   if (x.shape[0] > std::numeric_limits<int32_t>::max() / layers.pool.window.axes[0].out) {
     return absl::UnimplementedError("more than 2^31 output rows");
   }
+  return layers;
+}
+
+Layers WithRowPool(Layers layers) {
+  kernels::PoolWindow& window = layers.pool.window;
+  Axis& width = window.axes[1];
+  layers.row_pool = width;
+  width = {width.out, width.out};
+  window.x.row = width.in * window.channels;
   return layers;
 }
 
@@ -173,7 +184,8 @@ class Conv2dMaxPool2d : public kernels::UnaryKernel {
     thread_bytes_ = RoundUp(convolved_bytes_ + conv_scratch, 64);
     set_scratch_bytes(thread_bytes_ * threads);
     set_weight_bytes(weight_bytes, std::move(packed));
-    set_variant(absl::StrCat(convs_.begin()->second->variant(), ", ", bands, bands == 1 ? " band" : " bands"));
+    set_variant(absl::StrCat(convs_.begin()->second->variant(), layers.row_pool ? ", pooling its rows, " : ", ", bands,
+                             bands == 1 ? " band" : " bands"));
     return absl::OkStatus();
   }
 
@@ -225,12 +237,13 @@ class Conv2dMaxPool2d : public kernels::UnaryKernel {
       desc.inputs[0]->shape[0] = desc.outputs[0].shape[0] = 1;
       desc.inputs[0]->shape[2] = input.size();
       desc.outputs[0].shape[2] = fresh.size();
+      desc.outputs[0].shape[3] = layers.pool.window.axes[1].in;
       const std::vector<int64_t>& padding = layers.conv.GetInts("padding");
       desc.attributes.insert_or_assign("padding", std::vector<int64_t>{top, padding[1], bottom, padding[3]});
       if (input_.placement.dense()) {
         ASSIGN_OR_RETURN(conv, conv2d::EntryOf(layers.variants).create(desc));
       } else if (IsImage(input)) {
-        ASSIGN_OR_RETURN(conv, conv2d::CreateBand(layers.variants, layers.conv, desc));
+        ASSIGN_OR_RETURN(conv, conv2d::CreateBand(layers.variants, layers.conv, desc, layers.row_pool));
       } else {
         return absl::UnimplementedError(absl::StrCat("bands of an input with ", PlacementText(input_.placement)));
       }
@@ -287,15 +300,23 @@ int64_t BandRows(const Layers& layers) {
   return std::max<int64_t>(1, (rows - (height.kernel - 1) * height.dilation - 1) / height.stride + 1);
 }
 
+// band_rows: nullopt for BandRows. The convolution pools its rows where it can.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateInBands(absl::Span<const conv2d::Variant> variants,
-                                                      const KernelDesc& desc) {
+                                                      const KernelDesc& desc, std::optional<int64_t> band_rows) {
   ASSIGN_OR_RETURN(const Layers layers, LayersOf(variants, desc));
-  return Conv2dMaxPool2d::Make(desc, layers, BandRows(layers));
+  const auto make = [&](const Layers& l) {
+    return Conv2dMaxPool2d::Make(desc, l, band_rows ? *band_rows : BandRows(l));
+  };
+  if (!desc.input_placement(0).dense()) {
+    absl::StatusOr<std::unique_ptr<Kernel>> kernel = make(WithRowPool(layers));
+    if (kernel.ok()) return kernel;
+  }
+  return make(layers);
 }
 
 // Every band must be able to read in place; their weights are few.
 bool TakesPlacements(absl::Span<const conv2d::Variant> variants, const KernelDesc& desc) {
-  return CreateInBands(variants, desc).ok();
+  return CreateInBands(variants, desc, std::nullopt).ok();
 }
 
 Placement PreferredInputPlacement(absl::Span<const conv2d::Variant> variants, const KernelDesc& desc) {
@@ -306,19 +327,18 @@ Placement PreferredInputPlacement(absl::Span<const conv2d::Variant> variants, co
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc) {
-  return CreateInBands(conv2d::Variants(), desc);
+  return CreateInBands(conv2d::Variants(), desc, std::nullopt);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateWithBands(absl::Span<const conv2d::Variant> variants,
                                                         const KernelDesc& desc, int64_t band_rows) {
-  ASSIGN_OR_RETURN(const Layers layers, LayersOf(variants, desc));
-  return Conv2dMaxPool2d::Make(desc, layers, band_rows);
+  return CreateInBands(variants, desc, band_rows);
 }
 
 kernels::KernelEntry EntryWith(absl::Span<const conv2d::Variant> variants) {
   kernels::KernelEntry entry;
   entry.op = "int8.conv2d_max_pool2d";
-  entry.create = [variants](const KernelDesc& desc) { return CreateInBands(variants, desc); };
+  entry.create = [variants](const KernelDesc& desc) { return CreateInBands(variants, desc, std::nullopt); };
   entry.takes_placements = [variants](const KernelDesc& desc) { return TakesPlacements(variants, desc); };
   entry.preferred_placement = [variants](const KernelDesc& desc) { return PreferredInputPlacement(variants, desc); };
   return entry;

@@ -7,7 +7,8 @@
 // and the last band. Rows that one band has in common with the next are kept. A thread takes whole images, or, where
 // there are fewer of them than threads, sections of an image, which compute the rows that they have in common twice.
 //
-// An input with a halo is read in place: rows around a band, and around the image its halo, stand for the padding.
+// An input with a halo is read in place: rows around a band, and around the image its halo, stand for the padding. A
+// convolution that can then pools along its rows, whose sums it compares: fewer of them become codes.
 //
 // Operands and attributes: those of int8.conv2d without a residual, and pool_kernel_size, pool_stride, pool_padding,
 // pool_dilation, pool_ceil_mode. Output: u8 or i8.

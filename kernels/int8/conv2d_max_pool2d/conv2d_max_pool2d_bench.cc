@@ -29,18 +29,18 @@ struct Layer {
   int64_t in_channels, size, out_channels, kernel, stride, pool_kernel, pool_padding;
 };
 
-// ResNet18's, and those of VGG16 (Simonyan and Zisserman, ICLR 2015): larger weights, and a smaller image each time.
-constexpr Layer kLayers[] = {{"stem", 3, 224, 64, 7, 2, 3, 1},
-                             {"vgg1", 64, 224, 64, 3, 1, 2, 0},
-                             {"vgg2", 128, 112, 128, 3, 1, 2, 0},
-                             {"vgg3", 256, 56, 256, 3, 1, 2, 0},
+// ResNet18's, those of ResNet-D and of SqueezeNet 1.1, and those of VGG16 (Simonyan and Zisserman, ICLR 2015): larger
+// weights, and a smaller image each time.
+constexpr Layer kLayers[] = {{"stem", 3, 224, 64, 7, 2, 3, 1},       {"resnet_d", 32, 112, 64, 3, 1, 3, 1},
+                             {"squeezenet", 3, 224, 64, 3, 2, 3, 0}, {"vgg1", 64, 224, 64, 3, 1, 2, 0},
+                             {"vgg2", 128, 112, 128, 3, 1, 2, 0},    {"vgg3", 256, 56, 256, 3, 1, 2, 0},
                              {"vgg4", 512, 28, 512, 3, 1, 2, 0}};
 
 constexpr int64_t kApart = -1, kFused = 0;
 
 struct Kernels {
   Kernels(const Layer& l, int64_t how, int64_t batch, int threads) {
-    const int64_t conv_size = (l.size - 1) / l.stride + 1, size = conv_size / 2;
+    const int64_t conv_size = (l.size - 1) / l.stride + 1, size = (conv_size + l.pool_padding - l.pool_kernel) / 2 + 1;
     const Tensor weight =
         SeededTensor(kernels::Codes(DType::kI8, {l.out_channels, l.in_channels, l.kernel, l.kernel}, 0.01f, 0), 1);
     KernelDesc whole;

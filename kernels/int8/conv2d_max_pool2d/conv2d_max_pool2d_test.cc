@@ -186,6 +186,43 @@ TEST(Conv2dMaxPool2d, PlacedOperandsOnEmulatedAmx) {
   EXPECT_GE(placed, 10);
 }
 
+// Sums are compared along rows: windows that begin in the tile before or at the image's border, and last tiles of a few
+// pixels.
+TEST(Conv2dMaxPool2d, PoolsRowsOnEmulatedAmx) {
+  const auto variants = conv2d::EmulatedAmxVariants();
+  struct Pool {
+    int64_t kernel, stride, padding;
+  };
+  int pooled = 0;
+  for (const Pool& pool :
+       {Pool{3, 2, 1}, {3, 2, 0}, {2, 2, 0}, {3, 1, 2}, {2, 1, 1}, {3, 3, 1}, {1, 2, 0}, {3, 7, 0}}) {
+    for (const int64_t width : {32, 34, 36, 64, 70, 98}) {
+      for (const bool is_signed : {false, true}) {
+        Case c = ResNetStem();
+        c.input = {2, 3, 20, width};
+        c.out_channels = 64;
+        c.pool_kernel = {3, pool.kernel}, c.pool_stride = {2, pool.stride};
+        c.pool_padding = {1, pool.padding, 1, pool.padding};
+        c.ceil_mode = is_signed;
+        c.relu = !is_signed;
+        if (is_signed) c.input_type = c.output_type = DType::kI8, c.input_zero_point = -5, c.output_zero_point = 3;
+        const Layer layer(c);
+        const Tensor x = SeededTensor(layer.whole.input(0), 3);
+        KernelDesc desc = layer.whole;
+        desc.input_placements = {EntryWith(variants).preferred_placement(desc)};
+        const auto kernel = CreateWithBands(variants, desc, 2);
+        ASSERT_TRUE(kernel.ok()) << kernel.status();
+        pooled += absl::StrContains((*kernel)->variant(), "pooling its rows");
+        kernels::TestThreads parallel(1);
+        const absl::StatusOr<Tensor> found = kernels::RunPlacedKernel(**kernel, desc, {&x}, &parallel);
+        ASSERT_TRUE(found.ok()) << found.status();
+        EXPECT_TRUE(found->SameBytes(layer.Reference(x))) << ToString(c);
+      }
+    }
+  }
+  EXPECT_GE(pooled, 60);
+}
+
 TEST(Create, DeclinesPlacementsThatItCannotReadInBands) {
   const Layer layer(VggLayer());
   KernelDesc desc = layer.whole;

@@ -107,7 +107,7 @@ void scalar::Run(const Params& p, const uint8_t* x, uint8_t* y, int64_t row_begi
 }
 
 // A window's maximum is that of its columns' maxima, which windows share: the columns of a part of a row first, byte by
-// byte whatever the channels, into a buffer; then the windows.
+// byte whatever the channels, into a buffer; then the windows. Windows of one column are done with the first.
 void MaxRows(const Params& p, void (*maximize)(const Maxima&), const uint8_t* x, uint8_t* y, int64_t row_begin,
              int64_t row_end) {
   const kernels::PoolWindow::Axis &height = p.window.axes[0], &width = p.window.axes[1];
@@ -119,6 +119,7 @@ void MaxRows(const Params& p, void (*maximize)(const Maxima&), const uint8_t* x,
   const int64_t channels = all < most_channels ? all : most_channels;
   if (channels < kLeastBytes) return scalar::Run(p, x, y, row_begin, row_end);
   const int64_t columns = (kBufferBytes / channels - seen) / width.stride + 1;
+  const bool of_one = width.kernel == 1 && width.stride == 1 && width.out == width.in;
   Maxima window = {nullptr, 0, width.dilation * channels, nullptr, channels, 1, width.stride * channels, out.pixel};
   for (int64_t done = 0, first; done < all; done = first + channels) {
     first = done + channels < all ? done : all - channels;
@@ -135,9 +136,11 @@ void MaxRows(const Params& p, void (*maximize)(const Maxima&), const uint8_t* x,
         int64_t right = (end - 1) * width.stride - width.pad_begin + extent;
         left = left < 0 ? 0 : left;
         right = right > width.in ? width.in : right;
-        const bool dense = in.pixel == channels;
-        maximize({image + left * in.pixel, count, height.dilation * in.row, buffer,
-                  channels * (dense ? right - left : 1), dense ? 1 : right - left, in.pixel, channels});
+        const int64_t to_step = of_one ? out.pixel : channels;
+        const bool dense = in.pixel == channels && to_step == channels;
+        maximize({image + left * in.pixel, count, height.dilation * in.row, of_one ? to + begin * out.pixel : buffer,
+                  channels * (dense ? right - left : 1), dense ? 1 : right - left, in.pixel, to_step});
+        if (of_one) continue;
         for (int64_t column = begin; column < end;) {
           const kernels::Taps taps = kernels::ValidTaps(width, column);
           window.from = buffer + (taps.start + taps.begin * width.dilation - left) * channels;

@@ -52,11 +52,15 @@ inline __m128i LoadCodes(const uint8_t* from, int count) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(some));
 }
 
-// One pixel of one panel before it is rounded, without its residual,
-inline __m512 ValuesOf(const PanelConstants& panel, __m512i sum) {
-  return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(sum, panel.bias)), panel.multiplier);
+// One pixel of one panel before it is rounded, from a sum that has its bias,
+inline __m512 ScaledOf(const PanelConstants& panel, __m512i sum) {
+  return _mm512_mul_ps(_mm512_cvtepi32_ps(sum), panel.multiplier);
 }
-// and with it.
+// from one that has not,
+inline __m512 ValuesOf(const PanelConstants& panel, __m512i sum) {
+  return ScaledOf(panel, _mm512_add_epi32(sum, panel.bias));
+}
+// and with its residual.
 template <typename Form>
 inline __m512 AddResidual(const StageConstants& c, __m128i residual, __m512 v) {
   __m512i r;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/functional/function_ref.h"
@@ -11,6 +12,7 @@
 #include "kernels/core/kernel.h"
 #include "kernels/core/multiply/pairs.h"
 #include "kernels/core/placement/placement.h"
+#include "kernels/core/pool_window.h"
 #include "kernels/core/requantize.h"
 
 namespace fuselage::int8::conv2d {
@@ -70,6 +72,7 @@ struct Problem {
   const kernels::KernelDesc* desc = nullptr;  // What it is the problem of.
   int threads = 1;
   kernels::Placement input_placement, residual_placement, output_placement;
+  std::optional<kernels::PoolWindow::Axis> row_pool;  // See CreateBand.
 
   kernels::Pairs pairs() const { return kernels::PairsOf(epilogue.mean_weight, epilogue.largest_weight); }
 
@@ -98,7 +101,9 @@ struct Problem {
   kernels::PlacedTensor PlacedOutput() const { return {OutputShape(), output_placement}; }
 
  private:
-  Shape OutputShape() const { return {geometry.batch, geometry.out_channels, geometry.out_height, geometry.out_width}; }
+  Shape OutputShape() const {
+    return {geometry.batch, geometry.out_channels, geometry.out_height, row_pool ? row_pool->out : geometry.out_width};
+  }
 };
 
 // InvalidArgument: operands that contradict each other; Unimplemented: a form that no variant runs; FailedPrecondition:

@@ -140,7 +140,7 @@ bool HasHalo(const Geometry& g, const PlacedTensor& input, int block) {
 
 }  // namespace
 
-std::optional<TiledInput> ReadInTiles(const Geometry& g, const PlacedTensor& input, int64_t memory) {
+std::optional<TiledInput> ReadInTiles(const Geometry& g, const PlacedTensor& input, int64_t memory, bool rows_apart) {
   const int block = input.placement.blocking == Blocking::kNone ? 1 : 2;
   if (g.stride_y % block != 0 || g.stride_x % block != 0 || !HasHalo(g, input, block)) return std::nullopt;
   const std::vector<Byte> bytes = BytesOf(g, input);
@@ -149,7 +149,7 @@ std::optional<TiledInput> ReadInTiles(const Geometry& g, const PlacedTensor& inp
   PlanSteps(bytes, &tiled);
   tiled.pixel_bytes = g.stride_x / block * input.pixel_bytes;
   const int64_t row_bytes = g.stride_y / block * input.row_bytes;
-  const bool wraps = row_bytes % tiled.pixel_bytes == 0 && row_bytes / tiled.pixel_bytes >= g.out_width;
+  const bool wraps = !rows_apart && row_bytes % tiled.pixel_bytes == 0 && row_bytes / tiled.pixel_bytes >= g.out_width;
   PlanTiles(g, row_bytes, wraps ? row_bytes / tiled.pixel_bytes : 0, &tiled);
   if (!KeepInside(g, input, memory, &tiled)) return std::nullopt;
   return tiled;

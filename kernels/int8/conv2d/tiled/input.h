@@ -32,9 +32,11 @@ struct TiledInput {
   int64_t steps() const { return static_cast<int64_t>(offsets.size()); }
 };
 
-// `memory`: bytes of the tensor's memory, which may be more than it takes. nullopt: the placement has not the halo that
+// `memory`: bytes of the tensor's memory, which may be more than it takes. Tiles end with their rows where
+// `rows_apart`. nullopt: the placement has not the halo that
 // it takes, does not fit the stride, or tiles would read beyond the memory.
-std::optional<TiledInput> ReadInTiles(const Geometry& geometry, const kernels::PlacedTensor& input, int64_t memory);
+std::optional<TiledInput> ReadInTiles(const Geometry& geometry, const kernels::PlacedTensor& input, int64_t memory,
+                                      bool rows_apart = false);
 
 // A placement that ReadInTiles takes, with as few steps and tiles as there can be; dense where that is as good.
 // nullopt: with a halo or a stride so large that it is out of proportion.

@@ -16,12 +16,22 @@ struct TilePixel {
   uint16_t sums;   // Bytes from the tile's first.
 };
 
+// A window of a max pool along a row: up to three pixels of the tile or of the one before it; fewer repeat.
+constexpr int kMostWindowPixels = 3;
+struct TileWindow {
+  int32_t output;                   // Bytes from the image's first.
+  int16_t sums[kMostWindowPixels];  // Bytes from the tile's first. Before it lie the last two of each panel of the tile
+                                    // before.
+};
+
 // Where the sums of a TileProduct go. Pointers are at the first channel of its first panel.
 struct TileResults {
   struct Tile {
     const TilePixel* pixels;
+    const TileWindow* windows;  // Instead of pixels; else null. Then sums begin with the bias, and tiles follow each
+                                // other along rows.
     const int32_t* residual_offsets;  // Of the same pixels.
-    int count;
+    int count;                        // Of pixels or windows.
     uint8_t* output;
     const uint8_t* residual;
   };

@@ -43,7 +43,8 @@ constexpr int64_t kFourPanelsBytes = 24 << 10, kTwoPanelsBytes = 80 << 10;
 // after another streams, two a step: the processor follows a stream by itself, and what it does not find in time waits
 // in the buffers that the tiles' own loads need.
 constexpr int64_t kPairBytes = 128, kStreamStride = kTileBytes / 2, kStreamAhead = 8 << 10;
-constexpr int64_t kSumsBytes = kMaxTileSums * kTileSums * int64_t{sizeof(int32_t)};
+// Of a product, and before them rows of the one before (see TileWindow).
+constexpr int64_t kSumsBytes = 2 * kMaxTileSums * kTileSums * int64_t{sizeof(int32_t)};
 
 // The tensor that is read in tiles: the input itself, or some images of it at a time, copied.
 struct Plan {
@@ -57,7 +58,9 @@ struct Plan {
 std::optional<Plan> PlanFor(const Problem& problem) {
   const Geometry& g = problem.geometry;
   const PlacedTensor input = problem.PlacedInput();
-  if (std::optional<TiledInput> tiled = ReadInTiles(g, input, input.bytes)) return Plan{input, 0, *std::move(tiled)};
+  if (std::optional<TiledInput> tiled = ReadInTiles(g, input, input.bytes, problem.row_pool.has_value())) {
+    return Plan{input, 0, *std::move(tiled)};
+  }
   const std::optional<kernels::Placement> placement = PlacementForTiles(g);
   if (!placement) return std::nullopt;
   const PlacedTensor image({1, g.in_channels, g.in_height, g.in_width}, *placement);
@@ -70,6 +73,24 @@ std::optional<Plan> PlanFor(const Problem& problem) {
 }
 
 int64_t GroupPanels(const Geometry& g) { return CeilDiv(g.group_out_channels(), kPanel); }
+
+// One tile of pixels by four of channels, where their weights stay close; else two by two, or four by one.
+int64_t PanelsAtOnce(int64_t panels, int64_t steps) {
+  return panels >= 4 && 4 * steps * kTileBytes <= kFourPanelsBytes ? 4 : 2;
+}
+
+// Can it compare sums along rows? Only where results take as long as products do: four panels are all there are. Codes
+// order as sums do.
+bool PoolsRows(const Problem& problem, const Plan& plan) {
+  const Geometry& g = problem.geometry;
+  const kernels::PoolWindow::Axis& axis = *problem.row_pool;
+  return axis.kernel <= kMostWindowPixels && axis.dilation == 1 && axis.pad_begin < axis.kernel &&
+         (axis.out - 1) * axis.stride - axis.pad_begin < axis.in &&  // Each window sees a pixel,
+         axis.stride <= kTileRows &&                                 // and one ends in each tile before another.
+         g.groups == 1 && g.out_channels == 4 * kPanel && PanelsAtOnce(4, plan.tiled.steps()) == 4 &&
+         problem.threads == 1 && problem.output_type != DType::kF32 && !problem.has_residual &&
+         !problem.epilogue.function;
+}
 
 inline void CopyPixel(uint8_t* to, const uint8_t* from, int64_t bytes) {
   if (bytes >= 16) {
@@ -120,11 +141,12 @@ class Tiled : public Algorithm {
         original_(problem.PlacedInput()),
         residual_(problem.PlacedResidual()),
         output_(problem.PlacedOutput()),
+        row_pool_(problem.row_pool),
         plan_(std::move(plan)),
         steps_(plan_.tiled.steps()),
         panels_(GroupPanels(problem.geometry)),
         panel_bytes_(steps_ * kTileBytes) {
-    PlanPixels();
+    row_pool_ ? PlanWindows() : PlanPixels();
     PlanTasks();
     SetWeight(problem,
               absl::StrCat("conv2d tiled ", geometry_.groups, " ", steps_, " ",
@@ -136,7 +158,8 @@ class Tiled : public Algorithm {
   int64_t scratch_bytes() const override { return threads_ * kSumsBytes + plan_.copy_bytes; }
   int64_t constant_bytes() const override {
     return constants_.bytes() +
-           static_cast<int64_t>(pixels_.size() * sizeof(TilePixel) + residual_offsets_.size() * sizeof(int32_t));
+           static_cast<int64_t>(pixels_.size() * sizeof(TilePixel) + windows_.size() * sizeof(TileWindow) +
+                                residual_offsets_.size() * sizeof(int32_t));
   }
 
   void Run(const Arguments& arguments, const kernels::RunContext& context) const override {
@@ -157,7 +180,8 @@ class Tiled : public Algorithm {
       }
       const Images part = {plan_.copied() ? copy : input + image * plan_.input.image_bytes, image, images};
       context.parallel->For(threads_, [&](int task, int thread) {
-        Task(*this, arguments, part, reinterpret_cast<int32_t*>(scratch + thread * kSumsBytes)).Run(task);
+        uint8_t* sums = scratch + thread * kSumsBytes + kSumsBytes / 2;
+        Task(*this, arguments, part, reinterpret_cast<int32_t*>(sums)).Run(task);
       });
     }
   }
@@ -170,7 +194,7 @@ class Tiled : public Algorithm {
   // An image's.
   struct Tile {
     int64_t source;
-    int first, count;  // A range of `pixels_`.
+    int first, count;  // A range of `pixels_` or `windows_`.
   };
 
   class Task {
@@ -254,6 +278,7 @@ class Tiled : public Algorithm {
       product.steps = conv_.steps_;
       product.b = conv_.PanelWeight(group, panel);
       product.b_panel_bytes = conv_.panel_bytes_;
+      product.begin = conv_.row_pool_ ? conv_.constants_.stage().bias + panel * kPanel : nullptr;
       product.tiles = tiles;
       product.panels = panels;
       product.signed_a = conv_.signed_input_;
@@ -276,7 +301,8 @@ class Tiled : public Algorithm {
         product.a[t] = images_.input + image * conv_.plan_.input.image_bytes + from.source +
                        int64_t{group} * g.group_in_channels();
         TileResults::Tile& to = results.tiles[t];
-        to.pixels = conv_.pixels_.data() + from.first;
+        to.pixels = conv_.row_pool_ ? nullptr : conv_.pixels_.data() + from.first;
+        to.windows = conv_.row_pool_ ? conv_.windows_.data() + from.first : nullptr;
         to.count = from.count;
         const int64_t n = images_.first + image;
         to.output =
@@ -327,14 +353,38 @@ class Tiled : public Algorithm {
     plan_.tiled.pixels.clear();
   }
 
+  // Of each tile those that end in it.
+  void PlanWindows() {
+    const TiledInput& tiled = plan_.tiled;
+    const int64_t width = row_pool_->in, before = panels_ * kTileBytes;
+    for (const TiledInput::Tile& tile : tiled.tiles) {
+      const TiledInput::Pixel& first = tiled.pixels[tile.first_pixel];
+      const int begin = static_cast<int>(windows_.size());
+      for (int64_t i = 0; i < row_pool_->out; ++i) {
+        const int64_t start = i * row_pool_->stride - row_pool_->pad_begin;
+        const int64_t end = std::min(start + row_pool_->kernel, width);
+        if (end <= first.x || end > first.x + tile.pixels) continue;
+        TileWindow window = {static_cast<int32_t>(output_.Offset(0, first.y, i) * output_bytes_), {}};
+        for (int64_t k = 0; k < kMostWindowPixels; ++k) {
+          const int64_t x = std::clamp(start + k, std::max<int64_t>(start, 0), end - 1) - first.x;
+          const int64_t bytes = x >= 0 ? (first.row + x) * kTileRowBytes : (kTileRows + x) * kTileRowBytes - before;
+          window.sums[k] = static_cast<int16_t>(bytes);
+        }
+        windows_.push_back(window);
+      }
+      tiles_.push_back({tile.source, begin, static_cast<int>(windows_.size()) - begin});
+    }
+    plan_.tiled.tiles.clear();
+    plan_.tiled.pixels.clear();
+  }
+
   void PlanTasks() {
     const int64_t image_tiles = static_cast<int64_t>(tiles_.size());
     const int64_t images = plan_.copied() ? plan_.input.batch : geometry_.batch;
     // Threads share out the output channels where the weights outweigh the input, else the pixels.
     const int64_t weight_bytes = geometry_.groups * panels_ * panel_bytes_;
-    // One tile of pixels by four of channels, or two by two, where their weights stay close; else four by one.
     by_columns_ = 2 * panel_bytes_ > kTwoPanelsBytes;
-    panels_at_once_ = panels_ >= 4 && 4 * panel_bytes_ <= kFourPanelsBytes ? 4 : 2;
+    panels_at_once_ = PanelsAtOnce(panels_, steps_);
     split_panels_ = panels_ >= panels_at_once_ * threads_ && weight_bytes > images * plan_.input.image_bytes;
     const int64_t tiles =
         weight_bytes <= kWeightBytes ? kFewTiles : image_tiles * kInputBytes / plan_.input.image_bytes;
@@ -370,10 +420,12 @@ class Tiled : public Algorithm {
   const int64_t output_bytes_;
   const int threads_;
   const PlacedTensor original_, residual_, output_;
+  const std::optional<kernels::PoolWindow::Axis> row_pool_;
   Plan plan_;
   const int64_t steps_, panels_, panel_bytes_;  // Panels of a group.
   std::vector<Tile> tiles_;
   std::vector<TilePixel> pixels_;
+  std::vector<TileWindow> windows_;
   std::vector<int32_t> residual_offsets_;
   bool split_panels_, by_columns_;
   int64_t panels_at_once_;
@@ -411,9 +463,9 @@ bool Worthwhile(const Problem& problem) {
   return g.macs() * 8 > sums * halves * kTileBytes * kPanel;
 }
 
-bool ReadsHalo(const Problem& problem) {
+bool ComputesBands(const Problem& problem) {
   const std::optional<Plan> plan = PlanFor(problem);
-  return plan && !plan->copied();
+  return plan && !plan->copied() && (!problem.row_pool || PoolsRows(problem, *plan));
 }
 
 kernels::Placement PreferredInputPlacement(const Problem& problem) {

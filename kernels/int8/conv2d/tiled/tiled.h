@@ -13,8 +13,7 @@ namespace fuselage::int8::conv2d::tiled {
 // Any placement of the operands; padding and stride up to those of input.cc.
 bool Supports(const Problem& problem);
 bool Worthwhile(const Problem& problem);
-// Does it read the input where it lies, and its padding from the halo?
-bool ReadsHalo(const Problem& problem);
+bool ComputesBands(const Problem& problem);  // See conv2d.h.
 kernels::Placement PreferredInputPlacement(const Problem& problem);
 std::unique_ptr<Algorithm> Make(const Problem& problem, const Loops& loops);
 

@@ -10,12 +10,25 @@ namespace {
 namespace tiles = kernels::FUSELAGE_AMX;
 
 using kernels::kTileBytes;
+using kernels::kTileRowBytes;
+using kernels::kTileRows;
 using kernels::kTileSums;
 using kernels::TileProduct;
 
+// Of a panel: the sums of a pixel, and the largest of a window.
+inline __m512i SumOf(const TilePixel& pixel, const char* panel) { return _mm512_loadu_si512(panel + pixel.sums); }
+inline __m512i SumOf(const TileWindow& window, const char* panel) {
+  __m512i largest = _mm512_loadu_si512(panel + window.sums[0]);
+#pragma GCC unroll 4
+  for (int i = 1; i < kMostWindowPixels; ++i) {
+    largest = _mm512_max_epi32(largest, _mm512_loadu_si512(panel + window.sums[i]));
+  }
+  return largest;
+}
+
 // Turns sums into codes, a vector at a time: those of 4 / kGroup pixels, of kGroup neighbouring panels each. Where
-// these are more than one, all their channels exist.
-template <typename Form, int kGroup>
+// these are more than one, all their channels exist. Pixel: or TileWindow.
+template <typename Form, int kGroup, typename Pixel = TilePixel>
 class Finisher {
  public:
   Finisher(const OutputStage& stage, const TileResults& results)
@@ -29,12 +42,12 @@ class Finisher {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       const int pixel = i / kGroup, p = i % kGroup;
-      const __m512i sum = _mm512_loadu_si512(sums_ + pixels_[pixel].sums + p * kTileBytes);
+      const __m512i sum = SumOf(pixels_[pixel], sums_ + p * kTileBytes);
       if (Form::kind == OutputKind::kFloat) {
         StoreFloat(panels_[p], sum, output_ + pixels_[pixel].output);
         continue;
       }
-      v[i] = ValuesOf(panels_[p], sum);
+      v[i] = kPools ? ScaledOf(panels_[p], sum) : ValuesOf(panels_[p], sum);
       if (!Form::residual) continue;
       v[i] = AddResidual<Form>(constants_, Codes(residual_ + residual_offsets_[pixel] + p * kPanel), v[i]);
     }
@@ -45,6 +58,7 @@ class Finisher {
   }
 
  private:
+  static constexpr bool kPools = std::is_same_v<Pixel, TileWindow>;
   static constexpr int kPixels = 4 / kGroup, kOutputBytes = Form::kind == OutputKind::kFloat ? 4 : 1;
 
   bool IsWhole() const { return kGroup > 1 || channels_ >= kPanel; }
@@ -78,12 +92,25 @@ class Finisher {
   // To the next tile, and from the last one to the next panels.
   void Advance() {
     if (++tile_ == results_.tile_count) {
+      if (kPools) KeepLastRows();
       tile_ = 0;
       panel_ += kGroup;
       if (panel_ >= results_.panels) return;
       EnterPanel();
     }
     EnterTile();
+  }
+  // For the first tile of the next product.
+  void KeepLastRows() {
+    constexpr int kRows = kMostWindowPixels - 1, kFirst = (kTileRows - kRows) * kTileRowBytes;
+    char* const to = reinterpret_cast<char*>(results_.sums) - kGroup * kTileBytes;
+#pragma GCC unroll 4
+    for (int p = 0; p < kGroup; ++p) {
+#pragma GCC unroll 4
+      for (int at = p * kTileBytes + kFirst; at < (p + 1) * kTileBytes; at += kTileRowBytes) {
+        _mm512_storeu_si512(to + at, _mm512_loadu_si512(sums_ + at));
+      }
+    }
   }
   void EnterPanel() {
     channels_ = results_.channels - panel_ * kPanel;
@@ -92,8 +119,12 @@ class Finisher {
   }
   void EnterTile() {
     const TileResults::Tile& tile = results_.tiles[tile_];
-    pixels_ = tile.pixels;
-    end_ = tile.pixels + tile.count;
+    if constexpr (kPools) {
+      pixels_ = tile.windows;
+    } else {
+      pixels_ = tile.pixels;
+    }
+    end_ = pixels_ + tile.count;
     sums_ = reinterpret_cast<const char*>(results_.sums + (tile_ * results_.panels + panel_) * kTileSums);
     output_ = tile.output + panel_ * kPanel * kOutputBytes;
     if (!Form::residual) return;
@@ -106,7 +137,7 @@ class Finisher {
   const StageConstants constants_;
   PanelConstants panels_[kGroup];
   int panel_ = 0, tile_ = 0, channels_;
-  const TilePixel *pixels_, *end_;
+  const Pixel *pixels_, *end_;
   const char* sums_;
   uint8_t* output_;
   const uint8_t* residual_;
@@ -120,24 +151,33 @@ int VectorsOf(const TileResults& results) {
 }
 
 // A product and results of its shape.
-template <int kTiles, int kPanels, bool kStreams, typename Form>
+template <int kTiles, int kPanels, bool kStreams, typename Form, typename Pixel = TilePixel>
 __attribute__((noinline)) void RunTogether(const OutputStage& stage, const TileProduct& product,
                                            const TileResults& results) {
-  Finisher<Form, kPanels> finisher(stage, results);
+  Finisher<Form, kPanels, Pixel> finisher(stage, results);
   tiles::MultiplyAndFinish<kTiles, kPanels>(
       product, tiles::UnsignedOperands<false, kStreams>(), results.sums, kTiles * kPanels,
       VectorsOf(results), [&]() __attribute__((always_inline)) { finisher.Next(); });
 }
 
 // Of any shape; no product: nullptr.
-template <typename Form, int kGroup>
+template <typename Form, int kGroup, typename Pixel = TilePixel>
 void RunAny(const OutputStage& stage, const TileProduct* product, const TileResults& results) {
-  Finisher<Form, kGroup> finisher(stage, results);
+  Finisher<Form, kGroup, Pixel> finisher(stage, results);
   const auto finish = [](void* of, int vectors) {
-    for (; vectors > 0; --vectors) static_cast<Finisher<Form, kGroup>*>(of)->Next();
+    for (; vectors > 0; --vectors) static_cast<Finisher<Form, kGroup, Pixel>*>(of)->Next();
   };
   tiles::MultiplyAndFinish(product, results.sums, results.tile_count * results.panels, VectorsOf(results), finish,
                            &finisher);
+}
+
+// The maxima of windows: tiled.cc's PoolsRows says of what.
+template <typename Form>
+void RunPooled(const OutputStage& stage, const TileProduct* product, const TileResults& results) {
+  if (product != nullptr && !product->signed_a) {
+    return RunTogether<1, 4, false, Form, TileWindow>(stage, *product, results);
+  }
+  RunAny<Form, 4, TileWindow>(stage, product, results);
 }
 
 template <typename Form>
@@ -163,6 +203,10 @@ void RunForm(const OutputStage& stage, const TileProduct* product, const TileRes
 
 void Run(const OutputStage& stage, const TileProduct* product, const TileResults* results) {
   if (results == nullptr) return tiles::MultiplyAndFinish(product, nullptr, 0, 0, nullptr, nullptr);
+  if (results->tiles[0].windows != nullptr) {
+    return stage.plain ? RunPooled<OutputForm<OutputKind::kPlainCodes, false>>(stage, product, *results)
+                       : RunPooled<OutputForm<OutputKind::kCodes, false>>(stage, product, *results);
+  }
   WithOutputForm(stage, [&](auto form) { RunForm<decltype(form)>(stage, product, *results); });
 }
 
