@@ -1,5 +1,8 @@
 #include "kernels/core/testing/testing.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstring>
@@ -48,6 +51,19 @@ bool GuardedMemory::guards_intact() const {
   return true;
 }
 
+EdgeMemory::EdgeMemory(ConstBuffer from) : bytes_(from.bytes) {
+  const int64_t page = sysconf(_SC_PAGESIZE), lines = (bytes_ + 63) / 64 * 64;
+  page_bytes_ = (lines + page - 1) / page * page;
+  void* pages = mmap(nullptr, page_bytes_ + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  FUSELAGE_CHECK(pages != MAP_FAILED);
+  pages_ = static_cast<uint8_t*>(pages);
+  FUSELAGE_CHECK(mprotect(pages_ + page_bytes_, page, PROT_NONE) == 0);
+  data_ = pages_ + page_bytes_ - lines;
+  if (bytes_ > 0) std::memcpy(data_, from.data, bytes_);
+  page_bytes_ += page;
+}
+EdgeMemory::~EdgeMemory() { munmap(pages_, page_bytes_); }
+
 void TestThreads::For(int tasks, absl::FunctionRef<void(int task, int thread)> body) {
   first_ = (first_ + 1) % threads_;
   const auto work = [&](int thread) {
@@ -59,12 +75,25 @@ void TestThreads::For(int tasks, absl::FunctionRef<void(int task, int thread)> b
   for (std::thread& thread : threads) thread.join();
 }
 
+namespace {
+
+ConstBuffer AtEdge(ConstBuffer operand, std::vector<std::unique_ptr<EdgeMemory>>& copies) {
+  copies.push_back(std::make_unique<EdgeMemory>(operand));
+  return copies.back()->buffer();
+}
+// Null: no operand.
+ConstBuffer AtEdge(const Tensor* operand, std::vector<std::unique_ptr<EdgeMemory>>& copies) {
+  if (operand == nullptr) return ConstBuffer();
+  return AtEdge(ConstBuffer{operand->raw_data(), operand->byte_size()}, copies);
+}
+
+}  // namespace
+
 absl::StatusOr<Tensor> RunKernel(const Kernel& kernel, absl::Span<const Tensor* const> inputs, Parallel* parallel) {
   Serial serial;
+  std::vector<std::unique_ptr<EdgeMemory>> copies;
   std::vector<ConstBuffer> in;
-  for (const Tensor* input : inputs) {
-    in.push_back(input == nullptr ? ConstBuffer() : ConstBuffer{input->raw_data(), input->byte_size()});
-  }
+  for (const Tensor* input : inputs) in.push_back(AtEdge(input, copies));
   Tensor result(kernel.outputs()[0]);
   GuardedMemory output(result.byte_size()), scratch(kernel.scratch_bytes());
   const RunContext context{parallel == nullptr ? &serial : parallel, {scratch.data(), scratch.size()}};
@@ -113,11 +142,12 @@ absl::StatusOr<Tensor> RunPlacedKernel(const Kernel& kernel, const KernelDesc& d
                                        absl::Span<const Tensor* const> inputs, Parallel* parallel) {
   Serial serial;
   std::vector<std::unique_ptr<GuardedMemory>> memory;
+  std::vector<std::unique_ptr<EdgeMemory>> copies;
   std::vector<ConstBuffer> in;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Placement placement = desc.input_placement(static_cast<int>(i));
     if (inputs[i] == nullptr || placement.dense()) {
-      in.push_back(inputs[i] == nullptr ? ConstBuffer() : ConstBuffer{inputs[i]->raw_data(), inputs[i]->byte_size()});
+      in.push_back(AtEdge(inputs[i], copies));
       continue;
     }
     const PlacedTensor placed(inputs[i]->shape(), placement);
@@ -133,7 +163,8 @@ absl::StatusOr<Tensor> RunPlacedKernel(const Kernel& kernel, const KernelDesc& d
         std::memset(pixel, Padding(inputs[i]->type()), placed.channels);
       }
     });
-    in.push_back({to.data(), to.size()});
+    in.push_back(Misalignment(placement) == 0 ? AtEdge(ConstBuffer{to.data(), to.size()}, copies)
+                                              : ConstBuffer{to.data(), to.size()});
   }
 
   Tensor result(kernel.outputs()[0]);

@@ -38,6 +38,22 @@ class GuardedMemory {
   int64_t bytes_;
 };
 
+// A copy of an operand whose last cache line is the last of a readable page: whoever reads beyond it crashes. It lies as
+// memory of a program does, at a 64-byte boundary.
+class EdgeMemory {
+ public:
+  explicit EdgeMemory(ConstBuffer from);
+  ~EdgeMemory();
+  EdgeMemory(const EdgeMemory&) = delete;
+  EdgeMemory& operator=(const EdgeMemory&) = delete;
+
+  ConstBuffer buffer() const { return {data_, bytes_}; }
+
+ private:
+  uint8_t *pages_, *data_;
+  int64_t bytes_, page_bytes_;
+};
+
 // Starts its threads anew in each For: slow, and visible to the thread sanitizer. Deals tasks out in turn, in each For
 // beginning with another thread.
 class TestThreads : public Parallel {
@@ -51,7 +67,7 @@ class TestThreads : public Parallel {
 };
 
 // Runs the kernel on the bytes of `inputs`, each in the layout of its type, and returns output 0 as bytes in its
-// layout. Fails where the kernel writes beyond its output or its scratch memory.
+// layout. Fails where the kernel writes beyond its output or its scratch memory, crashes where it reads beyond an input.
 absl::StatusOr<Tensor> RunKernel(const Kernel& kernel, absl::Span<const Tensor* const> inputs,
                                  Parallel* parallel = nullptr);
 
