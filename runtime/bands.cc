@@ -21,13 +21,14 @@ namespace {
 
 // Costs are in bytes that could have been moved meanwhile from the cache that cores share.
 //
-// A core's share of that cache, in caches of its own; what a byte costs that comes from memory; what multiplying costs:
-// VNNI multiplies about 16 pairs of bytes while one arrives. And what it costs to begin a step, in caches: its call,
-// and threads that wait for each other at its end.
+// A core's share of that cache, in caches of its own; what a byte costs that comes from memory. And what it costs to
+// begin a step, in caches: its call, and threads that wait for each other at its end.
 constexpr double kSharedCache = 8;
 constexpr double kFromMemory = 4;
-constexpr double kMultiply = 1.0 / 16;
 constexpr double kBeginStep = 1.0 / 32;
+
+// What it costs to multiply: VNNI multiplies about 16 pairs of bytes while one arrives, AMX four times as many.
+double CostOfPair(kernels::Isa isa) { return isa.Includes(kernels::Isa::kAmx) ? 1.0 / 64 : 1.0 / 16; }
 
 // So that the time to choose is linear in the number of steps.
 constexpr int kMostSteps = 256;
@@ -50,8 +51,12 @@ struct Traffic {
 
 class BandMaker {
  public:
-  BandMaker(absl::Span<const Items> items, int64_t cache_bytes, int threads, Schedule* schedule)
-      : items_(items), cache_(static_cast<double>(cache_bytes)), threads_(threads), schedule_(*schedule) {}
+  BandMaker(absl::Span<const Items> items, const ScheduleOptions& options, Schedule* schedule)
+      : items_(items),
+        cache_(static_cast<double>(options.cache_bytes)),
+        multiply_(CostOfPair(options.isa)),
+        threads_(options.threads),
+        schedule_(*schedule) {}
 
   void Make() {
     if (std::none_of(items_.begin(), items_.end(), [](const Items& items) { return items.count > 1; })) return;
@@ -100,7 +105,7 @@ class BandMaker {
     };
     if (step.kernel != nullptr) {
       const auto& inputs = step.kernel->inputs();
-      traffic.multiplied = kMultiply * step.macs * std::accumulate(inputs.begin(), inputs.end(), 1.0, widest);
+      traffic.multiplied = multiply_ * step.macs * std::accumulate(inputs.begin(), inputs.end(), 1.0, widest);
     }
     return traffic;
   }
@@ -270,7 +275,7 @@ class BandMaker {
   }
 
   const absl::Span<const Items> items_;  // Of each step.
-  const double cache_;
+  const double cache_, multiply_;
   const int threads_;
   Schedule& schedule_;
   std::vector<Read> writers_;  // By buffer: the step that writes it, and how much; no bytes: none does.
@@ -285,8 +290,8 @@ int64_t CoreCacheBytes() {
   return bytes > 0 ? bytes : int64_t{1} << 20;
 }
 
-void MakeBands(absl::Span<const Items> items, int64_t cache_bytes, int threads, Schedule* schedule) {
-  BandMaker(items, cache_bytes, threads, schedule).Make();
+void MakeBands(absl::Span<const Items> items, const ScheduleOptions& options, Schedule* schedule) {
+  BandMaker(items, options, schedule).Make();
 }
 
 }  // namespace fuselage::runtime

@@ -37,8 +37,8 @@ struct Items {
 };
 
 // Fills `schedule->bands` with those of more than one turn, and makes the kernels, strides and buffers of their steps
-// anew. `items`: of each step. `cache_bytes`: of a core.
-void MakeBands(absl::Span<const Items> items, int64_t cache_bytes, int threads, Schedule* schedule);
+// anew. `items`: of each step.
+void MakeBands(absl::Span<const Items> items, const ScheduleOptions& options, Schedule* schedule);
 
 }  // namespace fuselage::runtime
 

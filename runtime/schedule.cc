@@ -77,7 +77,7 @@ class Scheduler {
       return absl::UnimplementedError(absl::StrCat(missing_.size(), " nodes have no ", executor_.name(), " kernel:\n  ",
                                                    absl::StrJoin(missing_, "\n  ")));
     }
-    if (InBands()) MakeBands(items_, options_.cache_bytes, options_.threads, &schedule_);
+    if (InBands()) MakeBands(items_, options_, &schedule_);
     executor_.PairSteps(absl::MakeSpan(schedule_.steps));
     return std::move(schedule_);
   }
