@@ -1,6 +1,7 @@
 // Bands change no bit, keep what lives for longer than a turn, and are where caches are too small for a whole batch.
 #include "runtime/bands.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ namespace fuselage::runtime {
 namespace {
 
 using ir::Node;
+using kernels::Isa;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -36,8 +38,9 @@ class BandsTest : public ::testing::Test {
     }
   }
 
-  std::unique_ptr<Executable> Make(const ir::Graph& graph, int64_t cache_bytes) {
+  std::unique_ptr<Executable> Make(const ir::Graph& graph, int64_t cache_bytes, Isa isa = kernels::BestIsa()) {
     ExecutableOptions options;
+    options.isa = isa;
     options.cache_bytes = cache_bytes;
     absl::StatusOr<std::unique_ptr<Executable>> executable = Executable::Create(graph, kernels_, &pool_, options);
     return executable.ok() ? *std::move(executable) : nullptr;
@@ -99,6 +102,22 @@ TEST_F(BandsTest, AsManyImagesAsTheCacheHolds) {
   EXPECT_GE(Check(graph, 256 << 10), 5);
   EXPECT_EQ(Check(graph, 64 << 20), 0) << "all of them fit";
   EXPECT_LT(Make(graph, 256 << 10)->arena_bytes(), Make(graph, 64 << 20)->arena_bytes() / 2);
+}
+
+// Behind products of 576 pairs VNNI hides what images of 200 kB move, AMX does not.
+TEST_F(BandsTest, WhereProductsDoNotHideIt) {
+  Int8GraphBuilder g(ops_, DType::kU8);
+  constexpr Int8GraphBuilder::ConvParams kLayer = {.channels = 64, .relu = true};
+  Node* x = g.Conv(g.Quantized({8, 64, 56, 56}), kLayer);
+  for (int i = 0; i < 3; ++i) x = g.Conv(x, kLayer);
+  const ir::Graph& graph = g.Output({x});
+  const auto convs = [&](Isa isa) {
+    const std::vector<std::string> turns = Turns(*Make(graph, 1 << 20, isa));
+    return std::count_if(turns.begin(), turns.end(),
+                         [](const std::string& s) { return s.rfind("int8.conv2d", 0) == 0; });
+  };
+  EXPECT_EQ(convs(Isa::kAvx512Vnni), 1) << "the one behind quantize";
+  EXPECT_EQ(convs(Isa::kAmx), 4);
 }
 
 // Weights that do not stay in the cache would be read in each turn.
