@@ -133,18 +133,15 @@ absl::Span<const Variant> Variants() { return kVariants; }
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc) { return CreateFrom(kVariants, desc); }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateBand(absl::Span<const Variant> variants, const KernelDesc& whole,
-                                                   const KernelDesc& band,
+                                                   KernelDesc band,
                                                    const std::optional<kernels::PoolWindow::Axis>& row_pool) {
   ASSIGN_OR_RETURN(const Choice choice, ChoiceFor(variants, whole));
-  KernelDesc conv = band;
-  if (row_pool) conv.outputs[0].shape[3] = row_pool->in;
-  ASSIGN_OR_RETURN(Problem problem, ProblemOf(conv));
+  ASSIGN_OR_RETURN(Problem problem, ProblemOf(band));
   problem.row_pool = row_pool;
+  if (row_pool) band.outputs[0].shape[3] = row_pool->out;
   const Variant& variant = *choice.variant;
-  const auto computes = [&](const Problem& p) {
-    return IsTrue(variant.supports, p) && variant.computes_bands != nullptr && variant.computes_bands(p);
-  };
-  if (!computes(choice.problem) || !computes(problem)) {
+  for (const Problem* p : {&choice.problem, &std::as_const(problem)}) {
+    if (IsTrue(variant.supports, *p) && variant.computes_bands != nullptr && variant.computes_bands(*p)) continue;
     return absl::UnimplementedError(
         absl::StrCat("bands of an input with ", PlacementText(band.input_placement(0)), " by ", variant.name));
   }

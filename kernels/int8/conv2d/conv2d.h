@@ -50,10 +50,11 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
 
 // `band`: some rows of the taller image `whole`. By the variant that `whole` would have, if that reads the band where
 // it lies, the rows around it and the halo in place of padding; else Unimplemented. With `row_pool` its output has, in
-// place of columns, their maxima in these windows: half the codes to compute where sums are compared instead.
+// place of the columns that `band` says, their maxima in these windows: half the codes to compute where sums are
+// compared instead.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateBand(absl::Span<const Variant> variants,
                                                             const kernels::KernelDesc& whole,
-                                                            const kernels::KernelDesc& band,
+                                                            kernels::KernelDesc band,
                                                             const std::optional<kernels::PoolWindow::Axis>& row_pool);
 
 // What Register registers, with a table of variants of the caller's, which must outlive it.

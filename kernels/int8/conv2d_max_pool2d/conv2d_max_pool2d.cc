@@ -70,7 +70,8 @@ struct Layers {
   std::optional<Axis> row_pool;                // The convolution's too: columns are left to pool.
 };
 
-absl::StatusOr<Layers> LayersOf(absl::Span<const conv2d::Variant> variants, const KernelDesc& desc) {
+absl::StatusOr<Layers> LayersOf(absl::Span<const conv2d::Variant> variants, const KernelDesc& desc,
+                                bool pools_rows = false) {
   const Tensor* weight = desc.ParameterOrNull("weight");
   if (!desc.has_input(0) || desc.inputs.size() != 1 || desc.outputs.size() != 1 || weight == nullptr) {
     return absl::InvalidArgumentError("wanted one operand, one result and a constant weight");
@@ -111,15 +112,13 @@ absl::StatusOr<Layers> LayersOf(absl::Span<const conv2d::Variant> variants, cons
   if (x.shape[0] > std::numeric_limits<int32_t>::max() / layers.pool.window.axes[0].out) {
     return absl::UnimplementedError("more than 2^31 output rows");
   }
-  return layers;
-}
-
-Layers WithRowPool(Layers layers) {
-  kernels::PoolWindow& window = layers.pool.window;
-  Axis& width = window.axes[1];
-  layers.row_pool = width;
-  width = {width.out, width.out};
-  window.x.row = width.in * window.channels;
+  if (pools_rows) {
+    kernels::PoolWindow& window = layers.pool.window;
+    Axis& width = window.axes[1];
+    layers.row_pool = width;
+    width = {width.out, width.out};
+    window.x.row = width.in * window.channels;
+  }
   return layers;
 }
 
@@ -237,13 +236,12 @@ class Conv2dMaxPool2d : public kernels::UnaryKernel {
       desc.inputs[0]->shape[0] = desc.outputs[0].shape[0] = 1;
       desc.inputs[0]->shape[2] = input.size();
       desc.outputs[0].shape[2] = fresh.size();
-      desc.outputs[0].shape[3] = layers.pool.window.axes[1].in;
       const std::vector<int64_t>& padding = layers.conv.GetInts("padding");
       desc.attributes.insert_or_assign("padding", std::vector<int64_t>{top, padding[1], bottom, padding[3]});
       if (input_.placement.dense()) {
         ASSIGN_OR_RETURN(conv, conv2d::EntryOf(layers.variants).create(desc));
       } else if (IsImage(input)) {
-        ASSIGN_OR_RETURN(conv, conv2d::CreateBand(layers.variants, layers.conv, desc, layers.row_pool));
+        ASSIGN_OR_RETURN(conv, conv2d::CreateBand(layers.variants, layers.conv, std::move(desc), layers.row_pool));
       } else {
         return absl::UnimplementedError(absl::StrCat("bands of an input with ", PlacementText(input_.placement)));
       }
@@ -303,15 +301,12 @@ int64_t BandRows(const Layers& layers) {
 // band_rows: nullopt for BandRows. The convolution pools its rows where it can.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateInBands(absl::Span<const conv2d::Variant> variants,
                                                       const KernelDesc& desc, std::optional<int64_t> band_rows) {
-  ASSIGN_OR_RETURN(const Layers layers, LayersOf(variants, desc));
-  const auto make = [&](const Layers& l) {
-    return Conv2dMaxPool2d::Make(desc, l, band_rows ? *band_rows : BandRows(l));
-  };
-  if (!desc.input_placement(0).dense()) {
-    absl::StatusOr<std::unique_ptr<Kernel>> kernel = make(WithRowPool(layers));
-    if (kernel.ok()) return kernel;
+  for (bool pools_rows = !desc.input_placement(0).dense();; pools_rows = false) {
+    const absl::StatusOr<Layers> layers = LayersOf(variants, desc, pools_rows);
+    RETURN_IF_ERROR(layers.status());
+    auto kernel = Conv2dMaxPool2d::Make(desc, *layers, band_rows ? *band_rows : BandRows(*layers));
+    if (kernel.ok() || !pools_rows) return kernel;
   }
-  return make(layers);
 }
 
 // Every band must be able to read in place; their weights are few.

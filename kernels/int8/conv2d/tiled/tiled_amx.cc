@@ -172,12 +172,11 @@ void RunAny(const OutputStage& stage, const TileProduct* product, const TileResu
 }
 
 // The maxima of windows: tiled.cc's PoolsRows says of what.
-template <typename Form>
 void RunPooled(const OutputStage& stage, const TileProduct* product, const TileResults& results) {
-  if (product != nullptr && !product->signed_a) {
-    return RunTogether<1, 4, false, Form, TileWindow>(stage, *product, results);
+  if (product != nullptr && !product->signed_a && stage.plain) {
+    return RunTogether<1, 4, false, OutputForm<OutputKind::kPlainCodes, false>, TileWindow>(stage, *product, results);
   }
-  RunAny<Form, 4, TileWindow>(stage, product, results);
+  RunAny<OutputForm<OutputKind::kCodes, false>, 4, TileWindow>(stage, product, results);
 }
 
 template <typename Form>
@@ -203,10 +202,7 @@ void RunForm(const OutputStage& stage, const TileProduct* product, const TileRes
 
 void Run(const OutputStage& stage, const TileProduct* product, const TileResults* results) {
   if (results == nullptr) return tiles::MultiplyAndFinish(product, nullptr, 0, 0, nullptr, nullptr);
-  if (results->tiles[0].windows != nullptr) {
-    return stage.plain ? RunPooled<OutputForm<OutputKind::kPlainCodes, false>>(stage, product, *results)
-                       : RunPooled<OutputForm<OutputKind::kCodes, false>>(stage, product, *results);
-  }
+  if (results->tiles[0].windows != nullptr) return RunPooled(stage, product, *results);
   WithOutputForm(stage, [&](auto form) { RunForm<decltype(form)>(stage, product, *results); });
 }
 
