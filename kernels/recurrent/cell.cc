@@ -156,7 +156,7 @@ void Cell::FinishLstm(const States& states, const Part& part, const Gates& gates
   }
   Activate(part, 1, next);
   for (int64_t i = 0; i < part.count; ++i) next[i] = forget[i] * c[i] + input[i] * next[i];
-  ForTimes(states, part, [&](int64_t time, int64_t begin, int64_t count) {
+  ForTimes(states, part, [&, next = next](int64_t time, int64_t begin, int64_t count) {
     if (time >= 0) std::copy_n(next + begin, count, c + begin);
   });
   peep(output, 1, next);

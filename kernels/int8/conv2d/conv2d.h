@@ -53,8 +53,7 @@ absl::StatusOr<std::unique_ptr<kernels::Kernel>> Create(const kernels::KernelDes
 // place of the columns that `band` says, their maxima in these windows: half the codes to compute where sums are
 // compared instead.
 absl::StatusOr<std::unique_ptr<kernels::Kernel>> CreateBand(absl::Span<const Variant> variants,
-                                                            const kernels::KernelDesc& whole,
-                                                            kernels::KernelDesc band,
+                                                            const kernels::KernelDesc& whole, kernels::KernelDesc band,
                                                             const std::optional<kernels::PoolWindow::Axis>& row_pool);
 
 // What Register registers, with a table of variants of the caller's, which must outlive it.
