@@ -163,6 +163,7 @@ absl::StatusOr<Tensor> RunPlacedKernel(const Kernel& kernel, const KernelDesc& d
         std::memset(pixel, Padding(inputs[i]->type()), placed.channels);
       }
     });
+    // Channels of a wider tensor end within it.
     in.push_back(Misalignment(placement) == 0 ? AtEdge(ConstBuffer{to.data(), to.size()}, copies)
                                               : ConstBuffer{to.data(), to.size()});
   }
