@@ -114,6 +114,7 @@ TEST(GroupsTest, DepthwiseOfTallKernels) {
     }
   }
   EXPECT_EQ(ran["avx512_vnni_emulated depthwise"], 7 * 2 * 5 * 3);
+  EXPECT_EQ(ran["avx_vnni_emulated depthwise"], kernels::CpuSupports(kernels::Isa::kAvx2) ? 7 * 2 * 5 * 3 : 0);
 }
 
 TEST(GroupsTest, SmallGroups) {
@@ -126,6 +127,7 @@ TEST(GroupsTest, SmallGroups) {
   }
   EXPECT_EQ(ran["avx512_vnni_emulated groups"], 200);
   EXPECT_EQ(ran["avx2 groups"], kernels::CpuSupports(kernels::Isa::kAvx2) ? 200 : 0);
+  EXPECT_EQ(ran["avx_vnni_emulated groups"], ran["avx2 groups"]);
 }
 
 // Groups that are computed several as one: every small number of input and output channels, and numbers of groups that

@@ -6,28 +6,18 @@
 #include "kernels/core/avx2.h"
 #include "kernels/int8/conv2d/depthwise/loops.h"
 #include "kernels/int8/conv2d/depthwise/product.h"
+#include "kernels/int8/conv2d/depthwise/ymm.h"
 
 namespace fuselage::int8::conv2d::depthwise::avx2 {
 namespace {
 
-struct Avx2 {
-  static constexpr bool kLines = false;
-  using Vector = __m256i;
-  static inline Vector Zero() { return _mm256_setzero_si256(); }
-  static inline Vector Load(const void* p) { return _mm256_loadu_si256(static_cast<const Vector*>(p)); }
-  static inline void Store(void* p, Vector v) { _mm256_storeu_si256(static_cast<Vector*>(p), v); }
-  static inline int64_t ColumnOffset(int64_t lane, int) { return lane * kDwordBytes; }
-  static inline Vector LoadColumn(const void* p) { return Load(p); }
+struct Avx2 : Ymm {
   static inline Vector Add(Vector sum, Vector taps, Vector weights) {
     sum = _mm256_add_epi32(sum, _mm256_madd_epi16(taps, weights));
     // Or GCC adds products first, of which there are more than registers.
     __asm__("" : "+x"(sum));
     return sum;
   }
-};
-
-struct Avx2Lines : Avx2 {
-  static constexpr bool kLines = true;
 };
 
 struct Avx2Pairs : Avx2 {
@@ -39,53 +29,23 @@ struct Avx2Pairs : Avx2 {
   }
 };
 
-// Groups of 4: two of them are the lanes, of one or two dwords each. What else is loaded, past the column's end too, is
-// not used.
-template <typename Base, typename Element>
-struct Groups4 : Base {
-  static inline int64_t ColumnOffset(int64_t lane, int) { return lane * int64_t{sizeof(Element)}; }
-  static inline __m256i LoadColumn(const void* p) {
-    constexpr int kSecond = sizeof(Element);  // The second group's dword.
-    const __m256i both = _mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(p)));
-    const __m256i order = _mm256_setr_epi32(0, 0, 0, 0, kSecond, kSecond, kSecond, kSecond);
-    return _mm256_castps_si256(_mm256_permutevar_ps(_mm256_castsi256_ps(both), order));
-  }
-};
-
-// Groups of a multiple of 8: the lanes are one's.
-template <typename Base, typename Element>
-struct Groups8 : Base {
-  static inline int64_t ColumnOffset(int64_t lane, int group_channels) {
-    return (lane & -group_channels) * int64_t{sizeof(Element)};
-  }
-  static inline __m256i LoadColumn(const void* p) {
-    int32_t dword;
-    memcpy(&dword, p, sizeof(dword));
-    return _mm256_set1_epi32(dword);
-  }
-};
-
-inline __m128i LoadCodes(const uint8_t* pixel, __m128i flips) {
-  return _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(pixel)), flips);
-}
-
 // The taps of sixteen channels in two rows.
 inline void InterleavePanel(const uint8_t* row0, const uint8_t* row1, __m128i flips, char* to) {
   const __m128i a = LoadCodes(row0, flips), b = LoadCodes(row1, flips);
-  Avx2::Store(to, _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(a, b)));
-  Avx2::Store(to + sizeof(__m256i), _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(a, b)));
+  Ymm::Store(to, _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(a, b)));
+  Ymm::Store(to + sizeof(__m256i), _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(a, b)));
 }
 
 // Those of 32. The unpacks go by halves of a vector: the first has every other four channels.
 inline void InterleaveTwoPanels(const uint8_t* row0, const uint8_t* row1, __m256i flips, char* to) {
   const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7), zero = _mm256_setzero_si256();
-  const __m256i a = _mm256_xor_si256(_mm256_permutevar8x32_epi32(Avx2::Load(row0), order), flips);
-  const __m256i b = _mm256_xor_si256(_mm256_permutevar8x32_epi32(Avx2::Load(row1), order), flips);
+  const __m256i a = _mm256_xor_si256(_mm256_permutevar8x32_epi32(Ymm::Load(row0), order), flips);
+  const __m256i b = _mm256_xor_si256(_mm256_permutevar8x32_epi32(Ymm::Load(row1), order), flips);
   const __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
-  Avx2::Store(to, _mm256_unpacklo_epi8(low, zero));
-  Avx2::Store(to + sizeof(__m256i), _mm256_unpackhi_epi8(low, zero));
-  Avx2::Store(to + 2 * sizeof(__m256i), _mm256_unpacklo_epi8(high, zero));
-  Avx2::Store(to + 3 * sizeof(__m256i), _mm256_unpackhi_epi8(high, zero));
+  Ymm::Store(to, _mm256_unpacklo_epi8(low, zero));
+  Ymm::Store(to + sizeof(__m256i), _mm256_unpackhi_epi8(low, zero));
+  Ymm::Store(to + 2 * sizeof(__m256i), _mm256_unpacklo_epi8(high, zero));
+  Ymm::Store(to + 3 * sizeof(__m256i), _mm256_unpackhi_epi8(high, zero));
 }
 
 void Interleave(const Columns& columns) {
@@ -129,36 +89,13 @@ void Widen(const Columns& columns) {
   for (int64_t column = 0; column < count; ++column, row += step, to += to_step / int64_t{sizeof(*to)}) {
     int channel = 0;
     for (; channel + kPanel <= channels; channel += kPanel) {
-      Avx2::Store(to + channel, _mm256_cvtepu8_epi16(LoadCodes(row + channel, flips)));
+      Ymm::Store(to + channel, _mm256_cvtepu8_epi16(LoadCodes(row + channel, flips)));
     }
     if (channel == channels) continue;
     uint8_t copy[kPanel] = {};
     memcpy(copy, row + channel, channels - channel);
-    Avx2::Store(to + channel, _mm256_cvtepu8_epi16(LoadCodes(copy, flips)));
+    Ymm::Store(to + channel, _mm256_cvtepu8_epi16(LoadCodes(copy, flips)));
   }
-}
-
-// And as they are.
-void Copy(const Columns& columns) {
-  const __m128i flips = _mm_set1_epi8(static_cast<char>(columns.flip));
-  const uint8_t* row = columns.rows[0];
-  const int channels = columns.channels;
-  char* to = static_cast<char*>(columns.to);
-  for (int64_t column = 0; column < columns.count; ++column, row += columns.steps[0], to += columns.to_step) {
-    int channel = 0;
-    for (; channel + kPanel <= channels; channel += kPanel) {
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + channel), LoadCodes(row + channel, flips));
-    }
-    if (channel == channels) continue;
-    uint8_t copy[kPanel] = {};
-    memcpy(copy, row + channel, channels - channel);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + channel), LoadCodes(copy, flips));
-  }
-}
-
-template <typename Base, typename Element>
-void MultiplyGroups(const Product& m) {
-  m.group_channels == 4 ? MultiplyColumns<Groups4<Base, Element>>(m) : MultiplyColumns<Groups8<Base, Element>>(m);
 }
 
 }  // namespace
@@ -171,7 +108,7 @@ Loops GetLoops() {
           /*interleave_steps=*/2,
           /*interleave=*/Interleave,
           /*multiply=*/MultiplyColumns<Avx2>,
-          /*multiply_line=*/MultiplyColumns<Avx2Lines>,
+          /*multiply_line=*/MultiplyColumns<Lines<Avx2>>,
           /*multiply_codes=*/nullptr,
           /*multiply_input=*/nullptr};
 }

@@ -15,6 +15,10 @@ constexpr Variant kEmulated[] = {
     Taps<direct::avx_vnni_emulated::GetLoops>("avx_vnni_emulated taps", Isa::kAvx2),
     Winograd<winograd::avx_vnni_emulated::GetLoops>("avx_vnni_emulated winograd", Isa::kAvx2),
     Few<direct::avx_vnni_emulated::GetFewLoops>("avx_vnni_emulated few", Isa::kAvx2),
+    Depthwise<depthwise::avx_vnni_emulated::GetLoops, direct::avx2::GetLoops>("avx_vnni_emulated depthwise", Isa::kAvx2,
+                                                                              depthwise::Supports),
+    Depthwise<depthwise::avx_vnni_emulated::GetGroupLoops, direct::avx2::GetLoops>(
+        "avx_vnni_emulated groups", Isa::kAvx2, depthwise::SupportsSmallGroups),
     Direct<direct::avx512_vnni_emulated::GetLoops>("avx512_vnni_emulated", Isa::kScalar),
     Taps<direct::avx512_vnni_emulated::GetLoops>("avx512_vnni_emulated taps", Isa::kScalar),
     Few<direct::avx512_vnni_emulated::GetFewLoops>("avx512_vnni_emulated few", Isa::kScalar),
