@@ -13,6 +13,7 @@ namespace {
 
 // Two products of int16, which vpmaddwd adds exactly.
 struct WordProduct {
+  static constexpr bool kFetchesNext = false;
   static inline __m256i Add(__m256i sum, __m256i x, __m256i weights) {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(x, weights));
   }
@@ -26,78 +27,93 @@ inline int LoadDword(const void* p) {
   return v;
 }
 
+// Of the next weights a step fetches so much: each of four tiles has a part, so that lines do not come faster than a
+// third cache delivers them.
+constexpr int kFetchBytes = kPanelBytes / 4;
+
 // kRows x 16 sums in 2*kRows <= 12 registers, two of weights, one broadcast dword and one product: all 16. A step of
 // six rows is 12 products and 8 loads: six cycles where two multiplications start per cycle. What else a step takes
-// counts where threads share a core: twice unrolled it is two instructions. kHalves: of a panel.
+// counts where threads share a core: twice unrolled it is less than two instructions. kHalves: of a panel.
+//
+// The rows are those at `a` and `row_offsets`, their sums at c. They are arguments: an m that is written and then
+// copied by vectors waits for all that came before it.
 template <typename Product, int kRows, int kHalves>
-void MultiplyTile(const Multiply& m) {
+__attribute__((noinline)) void MultiplyTile(const Multiply& m, const char* a, const int64_t* row_offsets,
+                                            const char* next, int32_t* c) {
   __m256i sum[kRows][kHalves];
+  if (m.accumulate) {
 #pragma GCC unroll 6
-  for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int half = 0; half < kHalves; ++half) {
-      sum[r][half] = m.accumulate ? LoadVector(m.c + r * m.c_stride + 8 * half) : _mm256_setzero_si256();
+      for (int half = 0; half < kHalves; ++half) sum[r][half] = LoadVector(c + r * m.c_stride + 8 * half);
+    }
+  } else {
+#pragma GCC unroll 6
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+      for (int half = 0; half < kHalves; ++half) sum[r][half] = _mm256_setzero_si256();
     }
   }
+  const char* rows[kRows];
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r) {
+    rows[r] = a + (row_offsets != nullptr ? row_offsets[r] : r * m.a_stride);
+  }
   const char* b = static_cast<const char*>(m.b);
-  const int64_t stride = m.a_stride;
   int64_t run = m.first_run;
   for (int64_t d = 0; d < m.depth; d += run, run = m.run) {
     if (run == 0 || run > m.depth - d) run = m.depth - d;
-    const char* a = static_cast<const char*>(m.a) + m.offsets[d];
-    const char* a3 = a + 3 * stride;
+    int64_t offset = m.offsets[d];
 #pragma GCC unroll 2
-    for (const char* const end = b + run * kPanelBytes; b < end; b += kPanelBytes) {
+    for (const char* const end = b + run * kPanelBytes; b < end; b += kPanelBytes, offset += kDwordBytes) {
+      if (Product::kFetchesNext && next != nullptr) {
+        __builtin_prefetch(next, /*rw=*/0, /*locality=*/2);
+        next += kFetchBytes;
+      }
       const __m256i weights[2] = {LoadVector(b), LoadVector(b + 32)};
 #pragma GCC unroll 6
       for (int r = 0; r < kRows; ++r) {
-        const __m256i x = _mm256_set1_epi32(LoadDword(r < 3 ? a + r * stride : a3 + (r - 3) * stride));
+        const __m256i x = _mm256_set1_epi32(LoadDword(rows[r] + offset));
 #pragma GCC unroll 2
         for (int half = 0; half < kHalves; ++half) sum[r][half] = Product::Add(sum[r][half], x, weights[half]);
       }
-      a += kDwordBytes;
-      a3 += kDwordBytes;
     }
   }
+  const int64_t c_stride = m.c_stride;  // For all that GCC knows, a store may change m.
 #pragma GCC unroll 6
-  for (int r = 0; r < kRows; ++r) {
+  for (int r = 0; r < kRows; ++r, c += c_stride) {
 #pragma GCC unroll 2
-    for (int half = 0; half < kHalves; ++half) StoreVector(m.c + r * m.c_stride + 8 * half, sum[r][half]);
+    for (int half = 0; half < kHalves; ++half) StoreVector(c + 8 * half, sum[r][half]);
   }
 }
 
+using Tile = void(const Multiply& m, const char* a, const int64_t* row_offsets, const char* next, int32_t* c);
+
 template <typename Product>
-void MultiplyRows(const Multiply& m) {
-  switch (m.rows) {
-    case 1: return MultiplyTile<Product, 1, 2>(m);
-    case 2: return MultiplyTile<Product, 2, 2>(m);
-    case 3: return MultiplyTile<Product, 3, 2>(m);
-    case 4: return MultiplyTile<Product, 4, 2>(m);
-    case 5: return MultiplyTile<Product, 5, 2>(m);
-    default: return MultiplyTile<Product, 6, 2>(m);
-  }
-}
+constexpr Tile* kTiles[] = {MultiplyTile<Product, 1, 2>, MultiplyTile<Product, 2, 2>, MultiplyTile<Product, 3, 2>,
+                            MultiplyTile<Product, 4, 2>, MultiplyTile<Product, 5, 2>, MultiplyTile<Product, 6, 2>};
 
 // Half a panel of more than kFewRows rows. Fewer are rare: they take all of it.
 constexpr int kFewRows = 3;
 template <typename Product>
-void MultiplyHalfRows(const Multiply& m) {
-  switch (m.rows) {
-    case 4: return MultiplyTile<Product, 4, 1>(m);
-    case 5: return MultiplyTile<Product, 5, 1>(m);
-    default: return MultiplyTile<Product, 6, 1>(m);
-  }
-}
+constexpr Tile* kHalfTiles[] = {MultiplyTile<Product, 4, 1>, MultiplyTile<Product, 5, 1>, MultiplyTile<Product, 6, 1>};
 
-// Any number of rows, in tiles that differ by one at most.
+// Any number of rows, in as few tiles as there can be.
 template <typename Product>
-void MultiplyTiles(const Multiply& all) {
-  Multiply m = all;
-  for (int left = all.rows, tiles = (left + kMaxRows - 1) / kMaxRows; left > 0; left -= m.rows, --tiles) {
-    m.rows = left / tiles;
-    m.half && m.rows > kFewRows ? MultiplyHalfRows<Product>(m) : MultiplyRows<Product>(m);
-    m.a = static_cast<const char*>(m.a) + m.rows * m.a_stride;
-    m.c += m.rows * m.c_stride;
+void MultiplyTiles(const Multiply& m) {
+  const char *a = static_cast<const char*>(m.a), *next = static_cast<const char*>(m.next);
+  const char* const fetched = next + m.depth * kPanelBytes;
+  const int64_t* row_offsets = m.row_offsets;
+  int32_t* c = m.c;
+  for (int left = m.rows, rows; left > 0; left -= rows) {
+    rows = left <= kMaxRows ? left : left < 2 * kMaxRows ? left / 2 : kMaxRows;
+    Tile* const tile = m.half && rows > kFewRows ? kHalfTiles<Product>[rows - kFewRows - 1] : kTiles<Product>[rows - 1];
+    tile(m, a, row_offsets, next, c);
+    if (row_offsets == nullptr) a += rows * m.a_stride;
+    if (row_offsets != nullptr) row_offsets += rows;
+    if (next != nullptr) next += m.depth * kFetchBytes;
+    if (next == fetched) next = nullptr;
+    c += rows * m.c_stride;
   }
 }
 

@@ -26,6 +26,8 @@ struct PanelConstants {
 
 inline PanelConstants PanelConstantsOf(const OutputStage& stage, int channel) {
   PanelConstants c;
+  // Else GCC 12 copies halves of vectors, and a load of both waits until all stores before it are in the cache.
+#pragma GCC unroll 2
   for (int i = 0; i < 2; ++i) {
     c.bias[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(stage.bias + channel + 8 * i));
     c.multiplier[i] = _mm256_loadu_ps(stage.multiplier + channel + 8 * i);
@@ -42,10 +44,12 @@ inline PanelConstants PanelConstantsOf(const OutputStage& stage, int channel) {
   return c;
 }
 
-// The first `count` channels of a pixel; kWhole: they are known to be all sixteen.
+// The first `count` channels of a pixel; kWhole: they are known to be all sixteen. Half of them are more frequent than
+// other numbers, for which memcpy is called.
 template <bool kWhole>
 inline __m128i LoadCodes(const uint8_t* from, int count) {
   if (kWhole || count >= kPanel) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  if (count == kPanel / 2) return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
   uint8_t some[kPanel] = {};
   memcpy(some, from, count);
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(some));
@@ -54,6 +58,8 @@ template <bool kWhole>
 inline void StoreCodes(__m128i codes, int count, uint8_t* to) {
   if (kWhole || count >= kPanel) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), codes);
+  } else if (count == kPanel / 2) {
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to), codes);
   } else {
     memcpy(to, &codes, count);
   }

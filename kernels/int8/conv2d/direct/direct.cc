@@ -144,8 +144,8 @@ class Direct : public Algorithm {
   // Rows of outputs that fill the products badly are taken as one.
   void PlanPixels() {
     const int64_t width = geometry_.out_width, pixels = block_rows_ * width;
-    if (!loops_.scattered_rows || one_line_ || column_blocks_ > 1) return;
-    if (CeilDiv(pixels, kMaxRows) * 4 > block_rows_ * CeilDiv(width, kMaxRows) * 3) return;
+    if (one_line_ || column_blocks_ > 1) return;
+    if (CeilDiv(pixels, kMaxRows) > loops_.scattered_tiles * block_rows_ * CeilDiv(width, kMaxRows)) return;
     for (int64_t pixel = 0; pixel < pixels; ++pixel) {
       pixel_offsets_.push_back(pixel / width * row_step_ * row_bytes_ + pixel % width * column_step_ * pixel_bytes_);
     }

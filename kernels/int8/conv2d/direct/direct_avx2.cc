@@ -124,7 +124,7 @@ void Finish(const OutputStage& stage, const Destination& to, const int32_t* c, i
 Loops GetLoops() {
   return {/*lanes=*/8,
           /*element_bytes=*/2,
-          /*scattered_rows=*/false,
+          /*scattered_tiles=*/0,
           /*max_rows=*/8 * kMaxRows,
           /*max_panels=*/1,
           /*chunk_depth=*/512,

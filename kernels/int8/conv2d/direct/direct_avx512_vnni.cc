@@ -275,7 +275,7 @@ void MultiplyCodes(const Multiply& m, const OutputStage& stage, const Destinatio
 Loops GetLoops() {
   return {/*lanes=*/16,
           /*element_bytes=*/1,
-          /*scattered_rows=*/true,
+          /*scattered_tiles=*/0.75,
           /*max_rows=*/kMaxRows,
           /*max_panels=*/4,
           /*chunk_depth=*/512,
@@ -289,7 +289,7 @@ Loops GetLoops() {
 
 Loops GetFewLoops() {
   Loops loops = GetLoops();
-  loops.scattered_rows = false;
+  loops.scattered_tiles = 0;
   loops.max_rows = 8 * kMaxRows;
   loops.max_panels = 1;
   loops.chunk_depth = 1 << 30;

@@ -9,6 +9,7 @@ namespace fuselage::int8::conv2d::direct::FUSELAGE_AVX_VNNI {
 namespace {
 
 struct ByteProduct {
+  static constexpr bool kFetchesNext = true;
   static inline __m256i Add(__m256i sum, __m256i x, __m256i weights) {
     return _mm256_dpbusd_avx_epi32(sum, x, weights);
   }
@@ -18,6 +19,7 @@ struct ByteProduct {
 
 Loops GetLoops() {
   Loops loops = avx2::GetLoops();
+  loops.scattered_tiles = 0.95;
   loops.element_bytes = 1;
   loops.load = LoadBytes;
   loops.multiply = MultiplyTiles<ByteProduct>;

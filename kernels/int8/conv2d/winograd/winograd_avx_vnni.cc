@@ -8,6 +8,7 @@ namespace {
 
 // Two products of int16.
 struct FusedWordProduct {
+  static constexpr bool kFetchesNext = true;
   static inline __m256i Add(__m256i sum, __m256i x, __m256i weights) {
     return _mm256_dpwssd_avx_epi32(sum, x, weights);
   }
