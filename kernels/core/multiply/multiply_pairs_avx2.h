@@ -70,12 +70,22 @@ inline __attribute__((always_inline)) void AddGroups(const char* const (&rows)[k
 
 constexpr int64_t kLine = 64;  // Bytes.
 
-// kRows rows a tile. Before each come `lines` of m.next.
+// A chunk of a panel: `all` but for its weights and where the dwords of rows are that these take. (A Multiply that is
+// copied by vectors, right after it was written, waits for all that came before.)
+struct PairChunk {
+  const Multiply& all;
+  const PairGroups& groups;
+  const int64_t* offsets;
+  const void* weights;
+};
+
+// kRows rows a tile, from a on. Before each come `lines` of all.next.
 template <int kRows, int kHalves>
-__attribute__((noinline)) void MultiplyPairTiles(const Multiply& m, const PairGroups& groups, int tiles,
+__attribute__((noinline)) void MultiplyPairTiles(const PairChunk& chunk, const char* a, int32_t* c, int tiles,
                                                  int64_t lines) {
-  const char *a = static_cast<const char*>(m.a), *next = static_cast<const char*>(m.next);
-  int32_t* c = m.c;
+  const Multiply& m = chunk.all;
+  const PairGroups& groups = chunk.groups;
+  const char* next = static_cast<const char*>(m.next);
   for (; tiles > 0; --tiles, a += kRows * m.a_stride, c += kRows * m.c_stride) {
     for (const char* end = next + lines * kLine; next < end; next += kLine) _mm_prefetch(next, _MM_HINT_T1);
     const char* rows[kRows];
@@ -89,8 +99,8 @@ __attribute__((noinline)) void MultiplyPairTiles(const Multiply& m, const PairGr
         sums[r][half] = m.accumulate ? _mm256_loadu_si256(from) : _mm256_setzero_si256();
       }
     }
-    const int64_t* offset = m.offsets;
-    const auto* b = static_cast<const __m256i*>(m.b);
+    const int64_t* offset = chunk.offsets;
+    const auto* b = static_cast<const __m256i*>(chunk.weights);
     AddGroups<kRows, kHalves, 4>(rows, groups.count[0], offset, b, sums);
     AddGroups<kRows, kHalves, 3>(rows, groups.count[1], offset, b, sums);
     AddGroups<kRows, kHalves, 2>(rows, groups.count[2], offset, b, sums);
@@ -125,26 +135,26 @@ void MultiplyPairs(const Multiply& all) {
     const int64_t step = found.steps()[i];
     offsets[i] = all.offsets[step < 0 || step >= all.depth ? 0 : step];
   }
-  Multiply m = all;
-  m.offsets = offsets;
-  m.b = static_cast<const char*>(all.b) + PairWeightsOffset(most);
+  const PairChunk chunk = {all, groups, offsets, static_cast<const char*>(all.b) + PairWeightsOffset(most)};
   // The next chunk has about as many parts.
   const int64_t lines = all.next == nullptr ? 0 : PairWeightsOffset(most) / kLine + parts;
   const int tiles = all.rows / kPairTileRows;
   const int64_t lines_of_tile = tiles > 0 ? (lines + tiles - 1) / tiles : 0;
+  const char* a = static_cast<const char*>(all.a);
+  int32_t* c = all.c;
   if (kHalf && all.half) {
-    MultiplyPairTiles<kPairTileRows, kHalf ? 1 : 2>(m, groups, tiles, lines_of_tile);
+    MultiplyPairTiles<kPairTileRows, kHalf ? 1 : 2>(chunk, a, c, tiles, lines_of_tile);
   } else {
-    MultiplyPairTiles<kPairTileRows, 2>(m, groups, tiles, lines_of_tile);
+    MultiplyPairTiles<kPairTileRows, 2>(chunk, a, c, tiles, lines_of_tile);
   }
-  m.a = static_cast<const char*>(all.a) + tiles * kPairTileRows * all.a_stride;
-  m.c += tiles * kPairTileRows * all.c_stride;
+  a += tiles * kPairTileRows * all.a_stride;
+  c += tiles * kPairTileRows * all.c_stride;
   if (all.rows % kPairTileRows >= 2) {
-    MultiplyPairTiles<2, 2>(m, groups, 1, 0);
-    m.a = static_cast<const char*>(m.a) + 2 * all.a_stride;
-    m.c += 2 * all.c_stride;
+    MultiplyPairTiles<2, 2>(chunk, a, c, 1, 0);
+    a += 2 * all.a_stride;
+    c += 2 * all.c_stride;
   }
-  if (all.rows % 2 == 1) MultiplyPairTiles<1, 2>(m, groups, 1, 0);
+  if (all.rows % 2 == 1) MultiplyPairTiles<1, 2>(chunk, a, c, 1, 0);
 }
 
 }  // namespace
