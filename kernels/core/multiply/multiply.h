@@ -19,7 +19,7 @@ constexpr int kPanelBytes = kPanel * kDwordBytes;
 struct Multiply {
   const void* a;
   int64_t a_stride;            // Bytes from row to row, where
-  const int64_t* row_offsets;  // is null; else these are where rows are. AVX2: null.
+  const int64_t* row_offsets;  // is null; else these are where rows are. Pairs: null.
   const int64_t* offsets;  // [depth]: where dword d of a row is, in bytes. Its load hides behind the multiplications.
   // Dwords follow each other in runs of so many, of which the first may be in its midst. 0: all do. AVX2 goes by runs,
   // within which no offset is loaded, but for pairs.
