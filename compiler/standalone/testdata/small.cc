@@ -40,7 +40,7 @@ constexpr std::array Register_int8_conv2d_max_pool2dRows = {
     fuselage::int8::conv2d::kVariants[0],
     fuselage::int8::conv2d::kVariants[1],
     fuselage::int8::conv2d::kVariants[5],
-    fuselage::int8::conv2d::kVariants[13]};
+    fuselage::int8::conv2d::kVariants[15]};
 void Register_int8_conv2d_max_pool2d(fuselage::kernels::KernelRegistry& registry) {
   registry.Register(fuselage::int8::conv2d_max_pool2d::EntryWith(Register_int8_conv2d_max_pool2dRows));
 }
@@ -50,8 +50,8 @@ constexpr std::array Register_int8_conv2dRows = {
     fuselage::int8::conv2d::kVariants[1],
     fuselage::int8::conv2d::kVariants[4],
     fuselage::int8::conv2d::kVariants[5],
-    fuselage::int8::conv2d::kVariants[13],
-    fuselage::int8::conv2d::kVariants[19]};
+    fuselage::int8::conv2d::kVariants[15],
+    fuselage::int8::conv2d::kVariants[21]};
 void Register_int8_conv2d(fuselage::kernels::KernelRegistry& registry) {
   registry.Register(fuselage::int8::conv2d::EntryOf(Register_int8_conv2dRows));
 }
