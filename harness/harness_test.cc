@@ -1,5 +1,6 @@
 // Whole runs on a tiny network: what they write, and how they end.
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <numeric>
 #include <string>
@@ -417,6 +418,23 @@ benchmark { batches: 1 threads: 1 repetitions: 3 min_time_ms: 1 })");
   const Results results = ReadResults(place.out);
   const auto& layers = results.variants(1).layers();
   EXPECT_TRUE(std::any_of(layers.begin(), layers.end(), [](const auto& layer) { return layer.snr_db() > 20; }));
+}
+
+TEST(Harness, ChoicesByTimeAreOfTheInstructionSet) {
+  std::string config = kVectorsConfig;
+  const std::string pass = "QuantizeOptions] {";
+  config.insert(config.find(pass) + pass.size(), " precision: FASTEST");
+  const Workplace place = testing::MakeIrWorkplace("fastest", kVectors, config);
+  const Outcome outcome =
+      RunWithArgs({"explain", "--config=" + place.config, "--out=" + place.out, "--isa=scalar", "--tune_ms=1"});
+  ASSERT_EQ(outcome.code, kOk) << outcome.err;
+  std::vector<std::string> timings;
+  for (const auto& file : std::filesystem::directory_iterator(CacheFolder())) {
+    const std::string name = file.path().filename();
+    if (name.rfind("timings-", 0) == 0) timings.push_back(*ReadFile(file.path()));
+  }
+  ASSERT_EQ(timings.size(), 1);
+  EXPECT_THAT(timings[0], HasSubstr(", scalar\""));
 }
 
 TEST(Harness, ExplainRunsThePassesAlone) {

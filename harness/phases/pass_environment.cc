@@ -7,15 +7,21 @@
 namespace fuselage::harness::phases {
 namespace {
 
-compiler::ProfilerOptions Profiling(compiler::ProfilerOptions options, const std::string& cache_folder) {
+// Of what the variants may use, where it is the same for all (--isa); else of all that the machine has.
+compiler::ProfilerOptions Profiling(const RunState& run, const std::string& cache_folder) {
+  compiler::ProfilerOptions options = run.request.profiling;
   options.cache_folder = cache_folder;
+  const auto& variants = run.variants;
+  const auto differs = [](const Variant& a, const Variant& b) { return a.engine.isa != b.engine.isa; };
+  const bool same = std::adjacent_find(variants.begin(), variants.end(), differs) == variants.end();
+  if (!variants.empty() && same) options.executable.isa = variants[0].engine.isa;
   return options;
 }
 
 }  // namespace
 
 PassEnvironment::PassEnvironment(RunState& run, const std::string& cache_folder)
-    : profiler_(run.library.kernels, Profiling(run.request.profiling, cache_folder)) {
+    : profiler_(run.library.kernels, Profiling(run, cache_folder)) {
   if (run.calibration_samples != nullptr) {
     compiler::CalibrationOptions options;
     options.samples = run.CalibrationSamples();

@@ -156,6 +156,7 @@ absl::Status WriteBundle(const harness::RunRequest& request, int samples, report
     auto* variant = config.add_variants();
     variant->set_name(name);
     variant->set_after(after);
+    variant->set_isa(config.variants(1).isa());
   }
   config.clear_numeric_check();
   recorder.Update([&](Results& results) {
