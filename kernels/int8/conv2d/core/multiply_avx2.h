@@ -27,9 +27,9 @@ inline int LoadDword(const void* p) {
   return v;
 }
 
-// Of the next weights a step fetches so much: each of four tiles has a part, so that lines do not come faster than a
+// Each of so many tiles fetches a part of the next weights, so much a step, so that lines do not come faster than a
 // third cache delivers them.
-constexpr int kFetchBytes = kPanelBytes / 4;
+constexpr int kFetchingTiles = 4, kFetchBytes = kPanelBytes / kFetchingTiles;
 
 // kRows x 16 sums in 2*kRows <= 12 registers, two of weights, one broadcast dword and one product: all 16. A step of
 // six rows is 12 products and 8 loads: six cycles where two multiplications start per cycle. What else a step takes
@@ -102,17 +102,15 @@ constexpr Tile* kHalfTiles[] = {MultiplyTile<Product, 4, 1>, MultiplyTile<Produc
 template <typename Product>
 void MultiplyTiles(const Multiply& m) {
   const char *a = static_cast<const char*>(m.a), *next = static_cast<const char*>(m.next);
-  const char* const fetched = next + m.depth * kPanelBytes;
   const int64_t* row_offsets = m.row_offsets;
   int32_t* c = m.c;
-  for (int left = m.rows, rows; left > 0; left -= rows) {
+  for (int left = m.rows, fetched = 0, rows; left > 0; left -= rows) {
     rows = left <= kMaxRows ? left : left < 2 * kMaxRows ? left / 2 : kMaxRows;
     Tile* const tile = m.half && rows > kFewRows ? kHalfTiles<Product>[rows - kFewRows - 1] : kTiles<Product>[rows - 1];
     tile(m, a, row_offsets, next, c);
     if (row_offsets == nullptr) a += rows * m.a_stride;
     if (row_offsets != nullptr) row_offsets += rows;
-    if (next != nullptr) next += m.depth * kFetchBytes;
-    if (next == fetched) next = nullptr;
+    if (next != nullptr) next = ++fetched < kFetchingTiles ? next + m.depth * kFetchBytes : nullptr;
     c += rows * m.c_stride;
   }
 }

@@ -13,10 +13,10 @@ namespace fuselage::int8::conv2d::direct {
 constexpr int kMostFewChannels = 8;
 
 struct Loops {
-  int lanes;            // Of int32 in a vector.
-  int element_bytes;    // 2: int16, input codes as signed; 1: u8, input codes as unsigned.
+  int lanes;               // Of int32 in a vector.
+  int element_bytes;       // 2: int16, input codes as signed; 1: u8, input codes as unsigned.
   double scattered_tiles;  // Multiply takes row_offsets where at most so many of the tiles remain; 0: it does not.
-  int max_rows;         // Of one call of multiply: a multiple of kMaxRows.
+  int max_rows;            // Of one call of multiply: a multiple of kMaxRows.
   int max_panels;
   int chunk_depth;  // Dwords whose weights (of max_panels panels) stay in the cache that products are fast from.
   // out[i] = x[i] ^ flip, as the element type (int16: sign-extended).
