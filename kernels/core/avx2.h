@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include <cstdint>
+#include <cstring>
 
 namespace fuselage::kernels {
 namespace avx2 {
@@ -22,6 +23,49 @@ struct Lanes {
   static inline __m256 Smallest(__m256 a, __m256 b) { return _mm256_min_ps(a, b); }
   static inline __m256 Magnitude(__m256 x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
 };
+
+// The first `count` bytes, of 1 to 16; the others are 0. Loads overlap where count is no power of two: a memcpy of a
+// number that the compiler does not know is a call, and what it wrote cannot be loaded as a vector before it is in the
+// cache.
+inline __m128i LoadFirst(const uint8_t* from, int count) {
+  if (count >= 8) {
+    const __m128i low = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
+    const __m128i high = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + count - 8));
+    return _mm_unpacklo_epi64(low, _mm_srl_epi64(high, _mm_cvtsi32_si128(8 * (16 - count))));
+  }
+  uint64_t codes;
+  if (count >= 4) {
+    uint32_t low, high;
+    std::memcpy(&low, from, sizeof(low));
+    std::memcpy(&high, from + count - 4, sizeof(high));
+    codes = low | uint64_t{high} << 8 * (count - 4);
+  } else {
+    codes = from[0] | from[count / 2] << 8 * (count / 2) | from[count - 1] << 8 * (count - 1);
+  }
+  return _mm_cvtsi64_si128(static_cast<int64_t>(codes));
+}
+
+// Stores them so.
+inline void StoreFirst(__m128i codes, int count, uint8_t* to) {
+  if (count >= 8) {
+    const __m128i high = _mm_or_si128(_mm_srl_epi64(codes, _mm_cvtsi32_si128(8 * (count - 8))),
+                                      _mm_sll_epi64(_mm_unpackhi_epi64(codes, codes),
+                                                    _mm_cvtsi32_si128(8 * (16 - count))));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to), codes);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to + count - 8), high);
+    return;
+  }
+  const uint64_t all = static_cast<uint64_t>(_mm_cvtsi128_si64(codes));
+  if (count >= 4) {
+    const uint32_t low = static_cast<uint32_t>(all), high = static_cast<uint32_t>(all >> 8 * (count - 4));
+    std::memcpy(to, &low, sizeof(low));
+    std::memcpy(to + count - 4, &high, sizeof(high));
+  } else {
+    to[0] = static_cast<uint8_t>(all);
+    to[count / 2] = static_cast<uint8_t>(all >> 8 * (count / 2));
+    to[count - 1] = static_cast<uint8_t>(all >> 8 * (count - 1));
+  }
+}
 
 }  // namespace
 

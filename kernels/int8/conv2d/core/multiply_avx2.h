@@ -35,83 +35,93 @@ constexpr int kFetchingTiles = 4, kFetchBytes = kPanelBytes / kFetchingTiles;
 // six rows is 12 products and 8 loads: six cycles where two multiplications start per cycle. What else a step takes
 // counts where threads share a core: twice unrolled it is less than two instructions. kHalves: of a panel.
 //
-// The rows are those at `a` and `row_offsets`, their sums at c. They are arguments: an m that is written and then
-// copied by vectors waits for all that came before it.
+// The rows of so many tiles are those at `a` and `row_offsets`, their sums at c. They are arguments: an m that is written
+// and then copied by vectors waits for all that came before it. Of few steps a tile takes no longer than a call.
 template <typename Product, int kRows, int kHalves>
-__attribute__((noinline)) void MultiplyTile(const Multiply& m, const char* a, const int64_t* row_offsets,
-                                            const char* next, int32_t* c) {
-  __m256i sum[kRows][kHalves];
-  if (m.accumulate) {
-#pragma GCC unroll 6
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-      for (int half = 0; half < kHalves; ++half) sum[r][half] = LoadVector(c + r * m.c_stride + 8 * half);
-    }
-  } else {
-#pragma GCC unroll 6
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-      for (int half = 0; half < kHalves; ++half) sum[r][half] = _mm256_setzero_si256();
-    }
-  }
-  const char* rows[kRows];
-#pragma GCC unroll 6
-  for (int r = 0; r < kRows; ++r) {
-    rows[r] = a + (row_offsets != nullptr ? row_offsets[r] : r * m.a_stride);
-  }
-  const char* b = static_cast<const char*>(m.b);
-  int64_t run = m.first_run;
-  for (int64_t d = 0; d < m.depth; d += run, run = m.run) {
-    if (run == 0 || run > m.depth - d) run = m.depth - d;
-    int64_t offset = m.offsets[d];
-#pragma GCC unroll 2
-    for (const char* const end = b + run * kPanelBytes; b < end; b += kPanelBytes, offset += kDwordBytes) {
-      if (Product::kFetchesNext && next != nullptr) {
-        __builtin_prefetch(next, /*rw=*/0, /*locality=*/2);
-        next += kFetchBytes;
-      }
-      const __m256i weights[2] = {LoadVector(b), LoadVector(b + 32)};
+__attribute__((noinline)) void MultiplyRows(const Multiply& m, const char* a, const int64_t* row_offsets,
+                                            const char* next, int32_t* c, int tiles) {
+  for (int tile = 0; tile < tiles; ++tile) {
+    __m256i sum[kRows][kHalves];
+    if (m.accumulate) {
 #pragma GCC unroll 6
       for (int r = 0; r < kRows; ++r) {
-        const __m256i x = _mm256_set1_epi32(LoadDword(rows[r] + offset));
 #pragma GCC unroll 2
-        for (int half = 0; half < kHalves; ++half) sum[r][half] = Product::Add(sum[r][half], x, weights[half]);
+        for (int half = 0; half < kHalves; ++half) sum[r][half] = LoadVector(c + r * m.c_stride + 8 * half);
+      }
+    } else {
+#pragma GCC unroll 6
+      for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+        for (int half = 0; half < kHalves; ++half) sum[r][half] = _mm256_setzero_si256();
       }
     }
-  }
-  const int64_t c_stride = m.c_stride;  // For all that GCC knows, a store may change m.
+    const char* rows[kRows];
 #pragma GCC unroll 6
-  for (int r = 0; r < kRows; ++r, c += c_stride) {
+    for (int r = 0; r < kRows; ++r) {
+      rows[r] = a + (row_offsets != nullptr ? row_offsets[r] : r * m.a_stride);
+    }
+    const char* b = static_cast<const char*>(m.b);
+    int64_t run = m.first_run;
+    for (int64_t d = 0; d < m.depth; d += run, run = m.run) {
+      if (run == 0 || run > m.depth - d) run = m.depth - d;
+      int64_t offset = m.offsets[d];
 #pragma GCC unroll 2
-    for (int half = 0; half < kHalves; ++half) StoreVector(c + 8 * half, sum[r][half]);
+      for (const char* const end = b + run * kPanelBytes; b < end; b += kPanelBytes, offset += kDwordBytes) {
+        if (Product::kFetchesNext && next != nullptr) {
+          __builtin_prefetch(next, /*rw=*/0, /*locality=*/2);
+          next += kFetchBytes;
+        }
+        const __m256i weights[2] = {LoadVector(b), LoadVector(b + 32)};
+#pragma GCC unroll 6
+        for (int r = 0; r < kRows; ++r) {
+          const __m256i x = _mm256_set1_epi32(LoadDword(rows[r] + offset));
+#pragma GCC unroll 2
+          for (int half = 0; half < kHalves; ++half) sum[r][half] = Product::Add(sum[r][half], x, weights[half]);
+        }
+      }
+    }
+    if (Product::kFetchesNext && next >= static_cast<const char*>(m.next) + m.depth * kPanelBytes) next = nullptr;
+    const int64_t c_stride = m.c_stride;  // For all that GCC knows, a store may change m.
+    a += row_offsets != nullptr ? 0 : kRows * m.a_stride;
+    if (row_offsets != nullptr) row_offsets += kRows;
+#pragma GCC unroll 6
+    for (int r = 0; r < kRows; ++r, c += c_stride) {
+#pragma GCC unroll 2
+      for (int half = 0; half < kHalves; ++half) StoreVector(c + 8 * half, sum[r][half]);
+    }
   }
 }
 
-using Tile = void(const Multiply& m, const char* a, const int64_t* row_offsets, const char* next, int32_t* c);
+using Rows = void(const Multiply& m, const char* a, const int64_t* row_offsets, const char* next, int32_t* c,
+                  int tiles);
 
 template <typename Product>
-constexpr Tile* kTiles[] = {MultiplyTile<Product, 1, 2>, MultiplyTile<Product, 2, 2>, MultiplyTile<Product, 3, 2>,
-                            MultiplyTile<Product, 4, 2>, MultiplyTile<Product, 5, 2>, MultiplyTile<Product, 6, 2>};
+constexpr Rows* kRowsOfPanel[] = {MultiplyRows<Product, 1, 2>, MultiplyRows<Product, 2, 2>, MultiplyRows<Product, 3, 2>,
+                                  MultiplyRows<Product, 4, 2>, MultiplyRows<Product, 5, 2>, MultiplyRows<Product, 6, 2>};
 
 // Half a panel of more than kFewRows rows. Fewer are rare: they take all of it.
 constexpr int kFewRows = 3;
 template <typename Product>
-constexpr Tile* kHalfTiles[] = {MultiplyTile<Product, 4, 1>, MultiplyTile<Product, 5, 1>, MultiplyTile<Product, 6, 1>};
+constexpr Rows* kRowsOfHalf[] = {MultiplyRows<Product, 4, 1>, MultiplyRows<Product, 5, 1>, MultiplyRows<Product, 6, 1>};
 
 // Any number of rows, in as few tiles as there can be.
 template <typename Product>
 void MultiplyTiles(const Multiply& m) {
   const char *a = static_cast<const char*>(m.a), *next = static_cast<const char*>(m.next);
+  const char* const next_end = next + m.depth * kPanelBytes;
   const int64_t* row_offsets = m.row_offsets;
   int32_t* c = m.c;
-  for (int left = m.rows, fetched = 0, rows; left > 0; left -= rows) {
-    rows = left <= kMaxRows ? left : left < 2 * kMaxRows ? left / 2 : kMaxRows;
-    Tile* const tile = m.half && rows > kFewRows ? kHalfTiles<Product>[rows - kFewRows - 1] : kTiles<Product>[rows - 1];
-    tile(m, a, row_offsets, next, c);
-    if (row_offsets == nullptr) a += rows * m.a_stride;
-    if (row_offsets != nullptr) row_offsets += rows;
-    if (next != nullptr) next = ++fetched < kFetchingTiles ? next + m.depth * kFetchBytes : nullptr;
-    c += rows * m.c_stride;
+  for (int left = m.rows; left > 0;) {
+    const int rows = left <= kMaxRows ? left : left < 2 * kMaxRows ? left / 2 : kMaxRows;
+    const int tiles = left < 2 * kMaxRows ? 1 : left / kMaxRows - (left % kMaxRows != 0 ? 1 : 0);
+    (m.half && rows > kFewRows ? kRowsOfHalf<Product>[rows - kFewRows - 1] : kRowsOfPanel<Product>[rows - 1])(
+        m, a, row_offsets, next, c, tiles);
+    const int done = tiles * rows;
+    if (row_offsets == nullptr) a += done * m.a_stride;
+    if (row_offsets != nullptr) row_offsets += done;
+    if (next != nullptr && (next += tiles * m.depth * kFetchBytes) >= next_end) next = nullptr;
+    c += done * m.c_stride;
+    left -= done;
   }
 }
 

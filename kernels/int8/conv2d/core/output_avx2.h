@@ -44,24 +44,18 @@ inline PanelConstants PanelConstantsOf(const OutputStage& stage, int channel) {
   return c;
 }
 
-// The first `count` channels of a pixel; kWhole: they are known to be all sixteen. Half of them are more frequent than
-// other numbers, for which memcpy is called.
+// The first `count` channels of a pixel; kWhole: they are known to be all sixteen.
 template <bool kWhole>
 inline __m128i LoadCodes(const uint8_t* from, int count) {
   if (kWhole || count >= kPanel) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-  if (count == kPanel / 2) return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
-  uint8_t some[kPanel] = {};
-  memcpy(some, from, count);
-  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(some));
+  return kernels::avx2::LoadFirst(from, count);
 }
 template <bool kWhole>
 inline void StoreCodes(__m128i codes, int count, uint8_t* to) {
   if (kWhole || count >= kPanel) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), codes);
-  } else if (count == kPanel / 2) {
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(to), codes);
   } else {
-    memcpy(to, &codes, count);
+    kernels::avx2::StoreFirst(codes, count, to);
   }
 }
 

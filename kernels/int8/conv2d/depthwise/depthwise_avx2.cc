@@ -1,8 +1,6 @@
 // AVX2's depthwise convolution: two taps, widened to int16, for vpmaddwd to multiply and add. Groups also take four
 // channels, as bytes, which vpmaddubsw adds two by two in 16 bits, exactly where they fit (Pairs::kFit); depthwise
 // gains nothing by it.
-#include <string.h>
-
 #include "kernels/core/avx2.h"
 #include "kernels/int8/conv2d/depthwise/loops.h"
 #include "kernels/int8/conv2d/depthwise/product.h"
@@ -30,8 +28,7 @@ struct Avx2Pairs : Avx2 {
 };
 
 // The taps of sixteen channels in two rows.
-inline void InterleavePanel(const uint8_t* row0, const uint8_t* row1, __m128i flips, char* to) {
-  const __m128i a = LoadCodes(row0, flips), b = LoadCodes(row1, flips);
+inline void InterleavePanel(__m128i a, __m128i b, char* to) {
   Ymm::Store(to, _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(a, b)));
   Ymm::Store(to + sizeof(__m256i), _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(a, b)));
 }
@@ -61,21 +58,18 @@ void Interleave(const Columns& columns) {
       InterleaveTwoPanels(row0 + channel, row1 + channel, wide_flips, to + channel * kDwordBytes);
     }
     for (; channel + kPanel <= channels; channel += kPanel) {
-      InterleavePanel(row0 + channel, row1 + channel, flips, to + channel * kDwordBytes);
+      InterleavePanel(LoadCodes(row0 + channel, flips), LoadCodes(row1 + channel, flips), to + channel * kDwordBytes);
     }
     if (channel == channels) continue;
     if (channels >= kPanel) {  // The last panel begins among the channels before.
       channel = channels - kPanel;
-      InterleavePanel(row0 + channel, row1 + channel, flips, to + channel * kDwordBytes);
+      InterleavePanel(LoadCodes(row0 + channel, flips), LoadCodes(row1 + channel, flips), to + channel * kDwordBytes);
       continue;
     }
     // Neither the tensor nor the column may go on.
-    uint8_t copies[2][kPanel] = {};
     char dwords[kPanelBytes];
-    memcpy(copies[0], row0, channels);
-    memcpy(copies[1], row1, channels);
-    InterleavePanel(copies[0], copies[1], flips, dwords);
-    memcpy(to, dwords, channels * kDwordBytes);
+    InterleavePanel(LoadFirstCodes(row0, channels, flips), LoadFirstCodes(row1, channels, flips), dwords);
+    StoreFirstDwords(dwords, channels, to);
   }
 }
 
@@ -92,9 +86,7 @@ void Widen(const Columns& columns) {
       Ymm::Store(to + channel, _mm256_cvtepu8_epi16(LoadCodes(row + channel, flips)));
     }
     if (channel == channels) continue;
-    uint8_t copy[kPanel] = {};
-    memcpy(copy, row + channel, channels - channel);
-    Ymm::Store(to + channel, _mm256_cvtepu8_epi16(LoadCodes(copy, flips)));
+    Ymm::Store(to + channel, _mm256_cvtepu8_epi16(LoadFirstCodes(row + channel, channels - channel, flips)));
   }
 }
 

@@ -1,7 +1,5 @@
 // AVX-VNNI's depthwise convolution: four taps for vpdpbusd to multiply and add, exactly, or as many channels of a
 // group.
-#include <string.h>
-
 #include "kernels/core/avx_vnni.h"
 #include "kernels/int8/conv2d/depthwise/loops.h"
 #include "kernels/int8/conv2d/depthwise/product.h"
@@ -24,9 +22,7 @@ struct Pixels {
 };
 
 // The taps of sixteen channels.
-inline void InterleavePanel(const Pixels& from, __m128i flips, char* to) {
-  const __m128i a = LoadCodes(from.a, flips), b = LoadCodes(from.b, flips);
-  const __m128i c = LoadCodes(from.c, flips), d = LoadCodes(from.d, flips);
+inline void InterleavePanel(__m128i a, __m128i b, __m128i c, __m128i d, char* to) {
   const __m128i low_ab = _mm_unpacklo_epi8(a, b), low_cd = _mm_unpacklo_epi8(c, d);
   const __m128i high_ab = _mm_unpackhi_epi8(a, b), high_cd = _mm_unpackhi_epi8(c, d);
   __m128i* const dwords = reinterpret_cast<__m128i*>(to);
@@ -55,6 +51,10 @@ void Interleave(const Columns& columns) {
   const __m256i wide_flips = _mm256_set1_epi8(static_cast<char>(columns.flip));
   const __m128i flips = _mm256_castsi256_si128(wide_flips);
   const int channels = columns.channels;
+  const auto interleave = [&](const Pixels& from, char* dwords) {
+    InterleavePanel(LoadCodes(from.a, flips), LoadCodes(from.b, flips), LoadCodes(from.c, flips),
+                    LoadCodes(from.d, flips), dwords);
+  };
   const int64_t *steps = columns.steps, step_a = steps[0], step_b = steps[1], step_c = steps[2], step_d = steps[3];
   Pixels pixels = {columns.rows[0], columns.rows[1], columns.rows[2], columns.rows[3]};
   char* to = static_cast<char*>(columns.to);
@@ -64,20 +64,16 @@ void Interleave(const Columns& columns) {
       InterleaveTwoPanels(pixels.Channel(channel), wide_flips, to + channel * kDwordBytes);
     }
     for (; channel + kPanel <= channels; channel += kPanel) {
-      InterleavePanel(pixels.Channel(channel), flips, to + channel * kDwordBytes);
+      interleave(pixels.Channel(channel), to + channel * kDwordBytes);
     }
     if (channel < channels && channels >= kPanel) {  // The last panel begins among the channels before.
       channel = channels - kPanel;
-      InterleavePanel(pixels.Channel(channel), flips, to + channel * kDwordBytes);
+      interleave(pixels.Channel(channel), to + channel * kDwordBytes);
     } else if (channel < channels) {  // Neither the tensor nor the column may go on.
-      uint8_t copies[4][kPanel] = {};
-      memcpy(copies[0], pixels.a, channels);
-      memcpy(copies[1], pixels.b, channels);
-      memcpy(copies[2], pixels.c, channels);
-      memcpy(copies[3], pixels.d, channels);
       char dwords[kPanelBytes];
-      InterleavePanel({copies[0], copies[1], copies[2], copies[3]}, flips, dwords);
-      memcpy(to, dwords, channels * kDwordBytes);
+      InterleavePanel(LoadFirstCodes(pixels.a, channels, flips), LoadFirstCodes(pixels.b, channels, flips),
+                      LoadFirstCodes(pixels.c, channels, flips), LoadFirstCodes(pixels.d, channels, flips), dwords);
+      StoreFirstDwords(dwords, channels, to);
     }
     pixels = {pixels.a + step_a, pixels.b + step_b, pixels.c + step_c, pixels.d + step_d};
   }

@@ -6,6 +6,7 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "kernels/core/avx2.h"
 #include "kernels/int8/conv2d/depthwise/loops.h"
 #include "kernels/int8/conv2d/depthwise/product.h"
 
@@ -61,6 +62,19 @@ void MultiplyGroups(const Product& m) {
 inline __m128i LoadCodes(const uint8_t* pixel, __m128i flips) {
   return _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(pixel)), flips);
 }
+inline __m128i LoadFirstCodes(const uint8_t* pixel, int count, __m128i flips) {
+  return _mm_xor_si128(kernels::avx2::LoadFirst(pixel, count), flips);
+}
+
+// The first `count` of sixteen dwords.
+inline void StoreFirstDwords(const char* dwords, int count, char* to) {
+  for (; count >= 4; count -= 4, dwords += 16, to += 16) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_loadu_si128(reinterpret_cast<const __m128i*>(dwords)));
+  }
+  if (count == 0) return;
+  const __m128i last = _mm_loadu_si128(reinterpret_cast<const __m128i*>(dwords));
+  kernels::avx2::StoreFirst(last, count * kDwordBytes, reinterpret_cast<uint8_t*>(to));
+}
 
 // A row's codes as they are.
 inline void Copy(const Columns& columns) {
@@ -74,9 +88,8 @@ inline void Copy(const Columns& columns) {
       _mm_storeu_si128(reinterpret_cast<__m128i*>(to + channel), LoadCodes(row + channel, flips));
     }
     if (channel == channels) continue;
-    uint8_t copy[kPanel] = {};
-    memcpy(copy, row + channel, channels - channel);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + channel), LoadCodes(copy, flips));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + channel),
+                     LoadFirstCodes(row + channel, channels - channel, flips));
   }
 }
 
