@@ -92,7 +92,7 @@ class Profiler {
     std::string op;                    // "int8.conv2d"; "reorder" where the runtime changes a layout.
     std::vector<std::string> sources;  // Node::SourcesOrSelf of the call; none of what the runtime inserted.
     int64_t bytes = 0;                 // Operands, results and weights, each once.
-    double seconds = 0;                // The median of several runs on one thread.
+    double seconds = 0;                // The lower quartile of several runs on one thread.
   };
   virtual ~Profiler() = default;
 

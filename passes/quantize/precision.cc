@@ -224,21 +224,24 @@ absl::StatusOr<Precisions> FastestPrecisions(const ir::Graph& graph, const Selec
   ASSIGN_OR_RETURN(std::vector<std::vector<Profiler::Call>> calls, profile());
   SecondsOf seconds = Attribute(selection, /*f32=*/calls[1], /*int8=*/calls[0]);
   choices[1].precisions.kept = WithReasons({selection.nodes.begin(), selection.nodes.end()}, seconds);
-  Precisions mixed;
+  Precisions in_codes, mixed;
   if (with_seven) {
-    mixed.seven_bits = FasterWithSeven(layers, Attribute(selection, calls[1], calls[2]), seconds);
+    in_codes.seven_bits = FasterWithSeven(layers, Attribute(selection, calls[1], calls[2]), seconds);
     choices.pop_back();
     calls.pop_back();
   }
   mixed.kept = WithReasons(CheapestInFloat(graph, seconds, SecondsPerByte(calls[0])), seconds);
+  mixed.seven_bits = in_codes.seven_bits;
   for (const auto& [path, nodes] : layers) {
     const auto is_kept = [&](const Node* node) { return mixed.kept.contains(node->name()); };
     if (std::any_of(nodes.begin(), nodes.end(), is_kept)) mixed.seven_bits.erase(path);
   }
-  const bool differs = !mixed.kept.empty() || !mixed.seven_bits.empty();
-  if (differs && mixed.kept.size() < selection.nodes.size()) {
-    std::string name = Describe(mixed, selection.nodes.size(), layers.size());
-    RETURN_IF_ERROR(add(std::move(name), std::move(mixed)));
+  const size_t nodes = selection.nodes.size();
+  if (!in_codes.seven_bits.empty()) RETURN_IF_ERROR(add(Describe(in_codes, nodes, layers.size()), in_codes));
+  if (!mixed.kept.empty() && mixed.kept.size() < nodes) {
+    RETURN_IF_ERROR(add(Describe(mixed, nodes, layers.size()), mixed));
+  }
+  if (choices.size() > 2) {
     ASSIGN_OR_RETURN(calls, profile());
   }
   size_t best = 0;

@@ -2,8 +2,9 @@
 //
 // An op in INT8 among ops in FP32 pays for conversions, and so does one in FP32 among ops in INT8: the choice is one
 // for the whole graph. Both graphs are timed in turns, call by call; the division of the ops with the least time, what
-// crosses it included, is a minimum cut; and what it promises is timed in turns with the two. The fastest of the three
-// is chosen. A third graph has all weights in seven bits: codes are the same, so that is a choice for each layer.
+// crosses it included, is a minimum cut; and what it promises is timed in turns with the two. The fastest of them is
+// chosen. A third graph has all weights in seven bits: codes are the same, so that is a choice for each layer, which is
+// timed without the cut, too: between ops in INT8 one in FP32 may take longer than it did among others in FP32.
 #ifndef FUSELAGE_PASSES_QUANTIZE_PRECISION_H_
 #define FUSELAGE_PASSES_QUANTIZE_PRECISION_H_
 

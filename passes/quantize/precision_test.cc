@@ -53,9 +53,12 @@ class FakeProfiler : public passes::Profiler {
     return runs;
   }
 
+  double more_in_mixed = 0;  // What an op in FP32 takes more where others run in INT8.
+
  private:
   std::vector<Call> CallsOf(const ir::Graph& graph) const {
     std::vector<Call> calls;
+    const bool mixed = ir::Print(graph).find("dequantize") != std::string::npos;
     for (const ir::Node* node = graph.first(); node != nullptr; node = node->next()) {
       if (!node->is_call()) continue;
       const std::vector<std::string> sources = node->SourcesOrSelf();
@@ -69,7 +72,7 @@ class FakeProfiler : public passes::Profiler {
         const bool seven = seven_.count(node->name()) > 0 && HasSevenBits(*node);
         calls.push_back({"int8." + node->op()->name, sources, 10, (seven ? seven_ : int8_).at(node->name())});
       } else {
-        calls.push_back({node->op()->name, sources, 10, f32_.at(node->name())});
+        calls.push_back({node->op()->name, sources, 10, f32_.at(node->name()) + (mixed ? more_in_mixed : 0)});
       }
     }
     return calls;
@@ -168,6 +171,16 @@ TEST_F(PrecisionTest, DividesByTheFasterOfSevenAndEightBits) {
   options.set_weights(QuantizeOptions::PER_CHANNEL_7_OR_8_BITS);
   EXPECT_EQ(KeptOf(profiler, options), "b");
   EXPECT_TRUE(HasRemark("fastest is both (1 of 3 in FP32, weights of 1 of 3 in seven bits)"));
+  EXPECT_EQ(WithSevenBits(profiler), "a");
+}
+
+TEST_F(PrecisionTest, SevenBitsRemainWhereFloatsDoNotKeepTheirPromise) {
+  FakeProfiler profiler({{"a", 3}, {"b", 1}, {"c", 9}}, {{"a", 4}, {"b", 2}, {"c", 4}}, 0.1, {{"a", 2}});
+  QuantizeOptions options;
+  options.set_weights(QuantizeOptions::PER_CHANNEL_7_OR_8_BITS);
+  EXPECT_EQ(KeptOf(profiler, options), "b");
+  profiler.more_in_mixed = 5;
+  EXPECT_EQ(KeptOf(profiler, options), "");
   EXPECT_EQ(WithSevenBits(profiler), "a");
 }
 
