@@ -48,9 +48,9 @@ inline __m128i LoadFirst(const uint8_t* from, int count) {
 // Stores them so.
 inline void StoreFirst(__m128i codes, int count, uint8_t* to) {
   if (count >= 8) {
-    const __m128i high = _mm_or_si128(_mm_srl_epi64(codes, _mm_cvtsi32_si128(8 * (count - 8))),
-                                      _mm_sll_epi64(_mm_unpackhi_epi64(codes, codes),
-                                                    _mm_cvtsi32_si128(8 * (16 - count))));
+    const __m128i high =
+        _mm_or_si128(_mm_srl_epi64(codes, _mm_cvtsi32_si128(8 * (count - 8))),
+                     _mm_sll_epi64(_mm_unpackhi_epi64(codes, codes), _mm_cvtsi32_si128(8 * (16 - count))));
     _mm_storel_epi64(reinterpret_cast<__m128i*>(to), codes);
     _mm_storel_epi64(reinterpret_cast<__m128i*>(to + count - 8), high);
     return;

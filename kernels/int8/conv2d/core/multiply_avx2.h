@@ -35,8 +35,9 @@ constexpr int kFetchingTiles = 4, kFetchBytes = kPanelBytes / kFetchingTiles;
 // six rows is 12 products and 8 loads: six cycles where two multiplications start per cycle. What else a step takes
 // counts where threads share a core: twice unrolled it is less than two instructions. kHalves: of a panel.
 //
-// The rows of so many tiles are those at `a` and `row_offsets`, their sums at c. They are arguments: an m that is written
-// and then copied by vectors waits for all that came before it. Of few steps a tile takes no longer than a call.
+// The rows of so many tiles are those at `a` and `row_offsets`, their sums at c. They are arguments: an m that is
+// written and then copied by vectors waits for all that came before it. Of few steps a tile takes no longer than a
+// call.
 template <typename Product, int kRows, int kHalves>
 __attribute__((noinline)) void MultiplyRows(const Multiply& m, const char* a, const int64_t* row_offsets,
                                             const char* next, int32_t* c, int tiles) {
@@ -96,8 +97,9 @@ using Rows = void(const Multiply& m, const char* a, const int64_t* row_offsets, 
                   int tiles);
 
 template <typename Product>
-constexpr Rows* kRowsOfPanel[] = {MultiplyRows<Product, 1, 2>, MultiplyRows<Product, 2, 2>, MultiplyRows<Product, 3, 2>,
-                                  MultiplyRows<Product, 4, 2>, MultiplyRows<Product, 5, 2>, MultiplyRows<Product, 6, 2>};
+constexpr Rows* kRowsOfPanel[] = {MultiplyRows<Product, 1, 2>, MultiplyRows<Product, 2, 2>,
+                                  MultiplyRows<Product, 3, 2>, MultiplyRows<Product, 4, 2>,
+                                  MultiplyRows<Product, 5, 2>, MultiplyRows<Product, 6, 2>};
 
 // Half a panel of more than kFewRows rows. Fewer are rare: they take all of it.
 constexpr int kFewRows = 3;
