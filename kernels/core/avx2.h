@@ -12,16 +12,23 @@ namespace fuselage::kernels {
 namespace avx2 {
 namespace {  // Local to the including source.
 
-// OneLane's operations (ir/base/elementwise_math.h) on a vector: those that functions of activations are made of.
+// OneLane's operations (ir/base/elementwise_math.h) on a vector.
 struct Lanes {
   using Floats = __m256;
+  using Bits = __m256i;
   static inline __m256 Set(float x) { return _mm256_set1_ps(x); }
+  static inline __m256 Add(__m256 a, __m256 b) { return _mm256_add_ps(a, b); }
+  static inline __m256 Subtract(__m256 a, __m256 b) { return _mm256_sub_ps(a, b); }
   static inline __m256 Multiply(__m256 a, __m256 b) { return _mm256_mul_ps(a, b); }
   static inline __m256 MultiplyAdd(__m256 a, __m256 b, __m256 c) { return _mm256_fmadd_ps(a, b, c); }
   static inline __m256 MultiplySubtractFrom(__m256 a, __m256 b, __m256 c) { return _mm256_fnmadd_ps(a, b, c); }
   static inline __m256 Largest(__m256 a, __m256 b) { return _mm256_max_ps(a, b); }
   static inline __m256 Smallest(__m256 a, __m256 b) { return _mm256_min_ps(a, b); }
   static inline __m256 Magnitude(__m256 x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
+  static inline __m256i BitsOf(__m256 x) { return _mm256_castps_si256(x); }
+  static inline __m256 FloatsOf(__m256i bits) { return _mm256_castsi256_ps(bits); }
+  static inline __m256i AddBits(__m256i a, __m256i b) { return _mm256_add_epi32(a, b); }
+  static inline __m256i ShiftLeft(__m256i bits, int count) { return _mm256_slli_epi32(bits, count); }
 };
 
 // The first `count` bytes, of 1 to 16; the others are 0. Loads overlap where count is no power of two: a memcpy of a
