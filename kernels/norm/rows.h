@@ -33,13 +33,19 @@ inline void SumRows(const float* x, int64_t n, double* results, Term term) {
     }
   }
   if (i < n) {
-#pragma GCC unroll 2
-    for (int row = 0; row < kRows; ++row) {
-      double rest[kSums] = {};
-      for (int64_t k = i; k < n; ++k) rest[k - i] = term(row, static_cast<double>(x[row * n + k]));
 #pragma GCC unroll 16
-      for (int part = 0; part < kParts; ++part) {
-        sums[row][part] = sums[row][part] + Doubles::Load(rest + part * kLanes);
+    for (int part = 0; part < kParts; ++part, i += kLanes) {
+      if (i >= n) continue;
+#pragma GCC unroll 2
+      for (int row = 0; row < kRows; ++row) {
+        const float* const from = x + row * n;
+        if (i + kLanes <= n) {
+          sums[row][part] = sums[row][part] + term(row, Doubles::Load(from + i));
+        } else {
+          double rest[kLanes] = {};
+          for (int64_t k = i; k < n; ++k) rest[k - i] = term(row, static_cast<double>(from[k]));
+          sums[row][part] = sums[row][part] + Doubles::Load(rest);
+        }
       }
     }
   }

@@ -25,6 +25,7 @@ struct Case {
 };
 constexpr Case kCases[] = {
     {"swin_t 96 codes", "layer_norm", 3136, 96, true, false, false},
+    {"edgenext 24 codes", "layer_norm", 3136, 24, true, false, false},
     {"swin_t 192 codes", "layer_norm", 784, 192, true, false, false},
     {"vit_b_16 codes", "layer_norm", 197, 768, true, false, false},
     {"vit_b_16 sum, rows", "layer_norm", 197, 768, false, true, true},
