@@ -104,8 +104,8 @@ TEST_F(BandsTest, AsManyImagesAsTheCacheHolds) {
   EXPECT_LT(Make(graph, 256 << 10)->arena_bytes(), Make(graph, 64 << 20)->arena_bytes() / 2);
 }
 
-// Behind products of 1000 pairs VNNI hides what images of 200 kB move, AMX does not. Of 5x5, so that weights are as large
-// whatever kernels this machine has.
+// Behind products of 1000 pairs VNNI hides what images of 200 kB move, AMX does not. Of 5x5, which no Winograd runs, so
+// that weights are about as large whatever kernels this machine has.
 TEST_F(BandsTest, WhereProductsDoNotHideIt) {
   Int8GraphBuilder g(ops_, DType::kU8);
   constexpr Int8GraphBuilder::ConvParams kLayer = {.channels = 40, .kernel = 5, .padding = 2, .relu = true};
