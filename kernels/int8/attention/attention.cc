@@ -88,18 +88,20 @@ class Product {
     const int32_t* column_addends;
     int64_t row_bytes;  // Of `left`, where tiles read it.
   };
-  // The first `columns` columns of `rows` rows, or some more: whole panels where the stride has room for them.
-  void Multiply(const Packed& packed, int64_t rows, int64_t columns, float* y) const {
-    const int64_t panels = RoundUp(columns, packing_.block);
+  // The first `columns` columns of `rows` rows, or some more: whole panels where the stride has room for them. What is
+  // behind the first `depth` of each row is zeros up to the next step, and is not read from there on.
+  void Multiply(const Packed& packed, int64_t rows, int64_t columns, int64_t depth, float* y) const {
+    const int64_t panels = RoundUp(columns, packing_.block), pitch = operands_.packed_depth();
     if (tiles_ != nullptr) {
       return tiles_({packed.left, rows, packed.row_bytes, is_signed_, step_offsets_.data(),
-                     static_cast<int64_t>(step_offsets_.size()), packed.right, panels / packing_.block,
+                     Blocks(depth, packing_.step), packed.right, pitch * packing_.block, panels / packing_.block,
                      reinterpret_cast<int32_t*>(y), sizes_.stride});
     }
     linear::Params params;
     params.rows = rows;
     params.channels = sizes_.stride;
-    params.depth = operands_.packed_depth();
+    params.depth = RoundUp(depth, packing_.step);
+    params.pitch = pitch;
     params.weight = packed.right;
     params.step_offsets = step_offsets_.data();
     params.addend = packed.column_addends;
@@ -265,7 +267,7 @@ class Attention final : public kernels::Kernel {
                value_type_.dtype == DType::kI8, scratch.sums});
   }
 
-  void PackedMixtures(int64_t rows, const Scratch& scratch) const {
+  void PackedMixtures(int64_t rows, int64_t keys, const Scratch& scratch) const {
     for (int64_t i = 0; i < rows; ++i) scratch.row_addends[i] = mixtures_.operands().RowAddend(scratch.weight_sums[i]);
     const uint8_t* left = scratch.weights;
     if (!linear::IsPacked(packing_, DType::kU8, weight_stride_)) {
@@ -273,7 +275,7 @@ class Attention final : public kernels::Kernel {
       left = scratch.left;
     }
     mixtures_.Multiply({left, scratch.row_addends, scratch.values, scratch.value_addends, weight_stride_}, rows,
-                       s_.width, scratch.sums);
+                       s_.width, keys, scratch.sums);
   }
 
   // Rows [row, row + rows) of all groups' side by side.
@@ -291,7 +293,7 @@ class Attention final : public kernels::Kernel {
         left = scratch.left;
       }
       scores_.Multiply({left, scratch.row_addends, scratch.keys, scratch.key_addends, s_.depth}, rows, keys,
-                       scratch.scores);
+                       s_.depth, scratch.scores);
     }
     for (int64_t i = 0; i < rows; ++i) scratch.keys_of[i] = s_.KeysOf(row + i);
     mask_.Rows(mask, row, rows, scratch.masks, scratch.row_masks);
@@ -302,7 +304,7 @@ class Attention final : public kernels::Kernel {
       const int32_t sum = scratch.weight_sums[i];
       scratch.multipliers[i] = sum == 0 ? 0.0f : value_multiplier_ / static_cast<float>(sum);
     }
-    is_few_ ? FewRowMixtures(head, rows, keys, scratch) : PackedMixtures(rows, scratch);
+    is_few_ ? FewRowMixtures(head, rows, keys, scratch) : PackedMixtures(rows, keys, scratch);
     Mixtures mixtures = mixture_;
     mixtures.rows = rows;
     mixtures.sums = scratch.sums;

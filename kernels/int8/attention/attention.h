@@ -97,7 +97,8 @@ struct TileSums {
   bool is_signed;
   const int64_t* offsets;  // [steps], bytes: where the steps of a row are.
   int64_t steps;
-  const int8_t* b;  // [panels, steps] tiles
+  const int8_t* b;  // [panels], from one to the next panel_bytes: [steps] tiles
+  int64_t panel_bytes;
   int64_t panels;
   int32_t* sums;  // [rows, stride], both up to whole tiles.
   int64_t stride;

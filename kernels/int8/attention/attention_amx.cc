@@ -32,7 +32,7 @@ void FUSELAGE_AMX::Multiply(const TileSums& p) {
   product.a_row_bytes = p.row_bytes;
   product.offsets = p.offsets;
   product.steps = p.steps;
-  product.b_panel_bytes = p.steps * kernels::kTileBytes;
+  product.b_panel_bytes = p.panel_bytes;
   product.signed_a = p.is_signed;
   Pending pending = {};
   tiles::ConfigureTiles();

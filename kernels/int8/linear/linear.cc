@@ -89,7 +89,7 @@ class Linear : public kernels::Kernel {
     input_depth_ = weight.dim(1) * as_one_;
     params_.channels = channels;
     params_.rows = channels == 0 ? 0 : y.num_elements() / channels;
-    params_.depth = RoundUp(input_depth_, variant.packing.step);
+    params_.depth = params_.pitch = RoundUp(input_depth_, variant.packing.step);
     SetOutput(y, ParseActivation(desc.GetString("activation")).value(), &params_);
     function_ = epilogue.function;
     if (function_) params_.function = &*function_;
@@ -362,10 +362,10 @@ void Register(kernels::KernelRegistry& registry) {
 // Addends may leave 32 bits where the sum does not.
 void scalar::Run(const Params& p, const void* x, void* y, const Range& range) {
   for (int64_t row = range.row_begin; row < range.row_end; ++row) {
-    const int16_t* codes = static_cast<const int16_t*>(x) + row * p.depth;
+    const int16_t* codes = static_cast<const int16_t*>(x) + row * p.pitch;
     for (int64_t n = range.channel_begin; n < range.channel_end; ++n) {
       int32_t products = 0;
-      for (int64_t k = 0; k < p.depth; ++k) products += codes[k] * p.weight[n * p.depth + k];
+      for (int64_t k = 0; k < p.depth; ++k) products += codes[k] * p.weight[n * p.pitch + k];
       const uint32_t addend =
           static_cast<uint32_t>(p.addend[n]) + static_cast<uint32_t>(p.row_addend == nullptr ? 0 : p.row_addend[row]);
       const int32_t sum = static_cast<int32_t>(static_cast<uint32_t>(products) + addend);

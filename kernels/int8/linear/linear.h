@@ -37,10 +37,11 @@ struct Packing {
 struct Params {
   kernels::Pairs pairs = kernels::Pairs::kExceed;
   int64_t rows = 0, channels = 0, depth = 0;  // M; N; K, padded to a multiple of the packing's step.
+  int64_t pitch = 0;  // K of the packed x and w: `depth`, or more, where the rest of x is zeros.
   const int8_t* weight = nullptr;
   int parts_of_step = 1;                  // Of panels of pairs.
   int64_t block_bytes = 0;                // From one block of it to the next.
-  const int64_t* step_offsets = nullptr;  // [depth / step], bytes: where the steps of a packed x's row are.
+  const int64_t* step_offsets = nullptr;  // [pitch / step], bytes: where the steps of a packed x's row are.
   // What is added to the accumulator: b32, or -z_x * sum w for a float output; less 128 * sum w where x is code + 128.
   const int32_t* addend = nullptr;
   const int32_t* row_addend = nullptr;    // [rows], added too; null: zeros.

@@ -212,13 +212,13 @@ void FUSELAGE_AMX::Run(const Params& p, const void* x, void* y, const Range& ran
   product.a_row_bytes = kTileRowBytes;
   product.offsets = p.step_offsets;
   product.steps = p.depth / kTileRowBytes;
-  product.b_panel_bytes = kTileRows * p.depth;
+  product.b_panel_bytes = kTileRows * p.pitch;
   product.prefetch_stride = kPrefetchStride;
   if (range.channel_end < p.channels && product.steps > 0) {  // The next call is likely to read what follows.
-    product.prefetch = p.weight + range.channel_end * p.depth;
+    product.prefetch = p.weight + range.channel_end * p.pitch;
     const int64_t steps = product.steps * CeilDiv(row_tiles, 2) * CeilDiv(panels, 2);
     product.prefetch_lines = static_cast<int>(
-        std::min<int64_t>(kMostPrefetches, (channels * p.depth / kPrefetchStride + steps - 1) / steps));
+        std::min<int64_t>(kMostPrefetches, (channels * p.pitch / kPrefetchStride + steps - 1) / steps));
   }
   const auto run_block = [&](int tile, int block_tiles, int panel, int block_panels) {
     Block block;
@@ -230,9 +230,9 @@ void FUSELAGE_AMX::Run(const Params& p, const void* x, void* y, const Range& ran
     block.panels = product.panels = block_panels;
     product.b_streams = block_panels * product.b_panel_bytes > kernels::kKeptBytes;
     for (int t = 0; t < block_tiles; ++t) {
-      product.a[t] = static_cast<const uint8_t*>(x) + (block.row + t * kTileRows) * p.depth;
+      product.a[t] = static_cast<const uint8_t*>(x) + (block.row + t * kTileRows) * p.pitch;
     }
-    product.b = p.weight + block.channel * p.depth;
+    product.b = p.weight + block.channel * p.pitch;
     run(call, &product);
     product.prefetch += product.prefetch_lines * product.steps * kPrefetchStride;
     call.before = block;

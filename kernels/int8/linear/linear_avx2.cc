@@ -30,7 +30,7 @@ struct PairProduct {
 // Sums of all rows times a panel, chunk by chunk of its depth.
 void MultiplyPanel(const Params& p, const uint8_t* x, const Range& range, int32_t* sums) {
   kernels::Multiply m = {};
-  m.a_stride = p.depth;
+  m.a_stride = p.pitch;
   m.c = sums;
   m.c_stride = kernels::kPanel;
   m.rows = static_cast<int>(range.row_end - range.row_begin);
@@ -40,7 +40,7 @@ void MultiplyPanel(const Params& p, const uint8_t* x, const Range& range, int32_
   const kernels::PairPanel panel = {steps, p.parts_of_step};
   const int64_t chunk = panel.chunk_steps();
   m.b = p.weight + range.channel_begin / kernels::kPanel * p.block_bytes;
-  m.a = x + range.row_begin * p.depth;
+  m.a = x + range.row_begin * p.pitch;
   m.offsets = p.step_offsets;
   for (int64_t step = 0; step < steps; step += chunk, m.offsets += chunk) {
     m.depth = steps - step < chunk ? steps - step : chunk;

@@ -115,22 +115,22 @@ void RunStrip(const Params& p, const core::OutputCodes& codes, const uint8_t* x,
   const int64_t dwords = p.depth / kernels::kDwordBytes;
   alignas(64) int32_t sums[kStripRows * kMaxPanels * kPanel];
   kernels::Multiply m = {};
-  m.a_stride = p.depth;
-  m.b_stride = p.depth * kPanel;
+  m.a_stride = p.pitch;
+  m.b_stride = p.pitch * kPanel;
   m.c_stride = panels * kPanel;
   m.panels = static_cast<int>(panels);
   int64_t dword = 0;
   do {  // Once where there are none: sums of nothing are zeros.
     m.offsets = p.step_offsets + dword;
     m.depth = Least(kChunk, dwords - dword);
-    m.b = p.weight + strip.channel_begin * p.depth + dword * kernels::kPanelBytes;
+    m.b = p.weight + strip.channel_begin * p.pitch + dword * kernels::kPanelBytes;
     m.accumulate = dword > 0;
     const char* next = reinterpret_cast<const char*>(following);
     if (dword + kChunk < dwords) next = static_cast<const char*>(m.b) + kChunk * kernels::kPanelBytes;
     for (int64_t part = 0; part < parts; ++part) {
       const int64_t row = rows * part / parts;
       m.rows = static_cast<int>(rows * (part + 1) / parts - row);
-      m.a = x + (strip.row_begin + row) * p.depth;
+      m.a = x + (strip.row_begin + row) * p.pitch;
       m.c = sums + row * m.c_stride;
       m.next = next != nullptr && part < panels ? next + part * m.b_stride : nullptr;
       kernels::MultiplyPanels<kernels::ByteProduct>(m);
@@ -152,7 +152,7 @@ void FUSELAGE_AVX512_VNNI::Run(const Params& p, const void* x, void* y, const Ra
       strip.row_end = Least(range.row_end, row + kStripRows);
       const int64_t next = strip.row_end < range.row_end ? strip.channel_begin : strip.channel_end;
       RunStrip(p, codes, static_cast<const uint8_t*>(x), strip,
-               next < range.channel_end ? p.weight + next * p.depth : nullptr, y);
+               next < range.channel_end ? p.weight + next * p.pitch : nullptr, y);
     }
   }
 }

@@ -92,24 +92,25 @@ __attribute__((noinline)) void Store(const Params& p, const kernels::avx2::Outpu
 // sums[kRows][8 * kVectors], in registers until they are whole. Six rows of two vectors take twelve of them, two are
 // weights, one a group of x: twelve products for eight loads.
 template <typename Product, int kVectors, int kRows>
-__attribute__((noinline)) void Multiply(const typename Product::Input* x, const int8_t* weight, int64_t depth,
+__attribute__((noinline)) void Multiply(const Params& p, const typename Product::Input* x, const int8_t* weight,
                                         int32_t* sums) {
+  const int64_t depth = p.depth, pitch = p.pitch;
   __m256i sum[kRows][kVectors];
 #pragma GCC unroll 6
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) sum[i][j] = _mm256_setzero_si256();
   }
-  const typename Product::Input* x3 = x + 3 * depth;
+  const typename Product::Input* x3 = x + 3 * pitch;
   // Twice, so that no sum is copied from register to register at the loop's end.
 #pragma GCC unroll 2
   for (int64_t k = 0; k < depth; k += Product::kGroup) {
     __m256i w[kVectors];
 #pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j) w[j] = Product::Weights(weight + kBlock * (j * depth + k));
+    for (int j = 0; j < kVectors; ++j) w[j] = Product::Weights(weight + kBlock * (j * pitch + k));
 #pragma GCC unroll 6
     for (int i = 0; i < kRows; ++i) {
-      const __m256i group = BroadcastDword((i < 3 ? x + i * depth : x3 + (i - 3) * depth) + k);
+      const __m256i group = BroadcastDword((i < 3 ? x + i * pitch : x3 + (i - 3) * pitch) + k);
 #pragma GCC unroll 4
       for (int j = 0; j < kVectors; ++j) sum[i][j] = Product::Add(sum[i][j], group, w[j]);
     }
@@ -124,16 +125,16 @@ __attribute__((noinline)) void Multiply(const typename Product::Input* x, const 
 }
 
 template <typename Product, int kVectors>
-inline void MultiplyRows(int64_t rows, const typename Product::Input* x, const int8_t* weight, int64_t depth,
+inline void MultiplyRows(const Params& p, int64_t rows, const typename Product::Input* x, const int8_t* weight,
                          int32_t* sums) {
-  if constexpr (kVectors > 2) return Multiply<Product, kVectors, 1>(x, weight, depth, sums);
+  if constexpr (kVectors > 2) return Multiply<Product, kVectors, 1>(p, x, weight, sums);
   switch (rows) {
-    case 1: return Multiply<Product, kVectors, 1>(x, weight, depth, sums);
-    case 2: return Multiply<Product, kVectors, 2>(x, weight, depth, sums);
-    case 3: return Multiply<Product, kVectors, 3>(x, weight, depth, sums);
-    case 4: return Multiply<Product, kVectors, 4>(x, weight, depth, sums);
-    case 5: return Multiply<Product, kVectors, 5>(x, weight, depth, sums);
-    default: return Multiply<Product, kVectors, 6>(x, weight, depth, sums);
+    case 1: return Multiply<Product, kVectors, 1>(p, x, weight, sums);
+    case 2: return Multiply<Product, kVectors, 2>(p, x, weight, sums);
+    case 3: return Multiply<Product, kVectors, 3>(p, x, weight, sums);
+    case 4: return Multiply<Product, kVectors, 4>(p, x, weight, sums);
+    case 5: return Multiply<Product, kVectors, 5>(p, x, weight, sums);
+    default: return Multiply<Product, kVectors, 6>(p, x, weight, sums);
   }
 }
 
@@ -146,9 +147,9 @@ inline void Strip(const Params& p, const kernels::avx2::OutputCodes& codes, cons
   for (int64_t part = 0; part < parts; ++part, tile.row_begin = tile.row_end) {
     tile.row_end = range.row_begin + rows * (part + 1) / parts;
     alignas(32) int32_t sums[kMaxRows * kVectors * kBlock];
-    MultiplyRows<Product, kVectors>(tile.row_end - tile.row_begin,
-                                    static_cast<const typename Product::Input*>(x) + tile.row_begin * p.depth,
-                                    p.weight + tile.channel_begin * p.depth, p.depth, sums);
+    MultiplyRows<Product, kVectors>(p, tile.row_end - tile.row_begin,
+                                    static_cast<const typename Product::Input*>(x) + tile.row_begin * p.pitch,
+                                    p.weight + tile.channel_begin * p.pitch, sums);
     Store<kVectors>(p, codes, tile, sums, y);
   }
 }

@@ -57,7 +57,7 @@ class Matmul : public kernels::BinaryKernel {
     const linear::Packing& packing = variant.packing;
     params_.rows = shape_.rows;
     params_.channels = shape_.columns;
-    params_.depth = operands_.packed_depth();
+    params_.depth = params_.pitch = operands_.packed_depth();
     columns_ = RoundUp(shape_.columns, packing.block);
     linear::SetOutput(y, Activation(), &params_);
     row_bytes_ = shape_.columns * ByteSize(y.dtype);
