@@ -28,8 +28,9 @@ inline std::vector<Case> Cases() {
           {{1, 1, 100, 16}, {1, 1, 300, 16}, {1, 1, 300, 40}, {}},           // Two blocks of queries.
           {{1, 1, 40, 16}, {1, 1, 3000, 16}, {1, 1, 3000, 8}, {}},           // Three, of many keys.
           {{1, 2, 90, 8}, {1, 2, 90, 8}, {1, 2, 90, 8}, {}, false, true},
-          {{1, 6, 33, 8}, {1, 2, 33, 8}, {1, 2, 33, 8}, {}, false, true},           // Blocks across heads.
-          {{1, 2, 200, 8}, {1, 1, 20, 8}, {1, 1, 20, 8}, {}, false, true},          // More queries than keys.
+          {{1, 1, 300, 8}, {1, 1, 300, 8}, {1, 1, 300, 40}, {}, false, true},  // Blocks that see a part of the keys.
+          {{1, 6, 33, 8}, {1, 2, 33, 8}, {1, 2, 33, 8}, {}, false, true},      // Blocks across heads.
+          {{1, 2, 200, 8}, {1, 1, 20, 8}, {1, 1, 20, 8}, {}, false, true},     // More queries than keys.
           {{1, 8, 1, 64}, {1, 2, 513, 64}, {1, 2, 513, 64}, {1, 1, 1, 513}, true},  // One token, its cache.
           {{2, 2, 5, 300}, {2, 2, 6, 300}, {2, 2, 6, 3}, {5, 1}, true},             // Deep; whole queries masked.
           {{6, 20, 8}, {6, 21, 8}, {6, 21, 8}, {20, 21}, false, false, 1.5},
