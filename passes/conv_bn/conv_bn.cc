@@ -16,14 +16,14 @@
 #include "ir/match/properties.h"
 #include "ir/match/sharing.h"
 #include "passes/conv_bn/fold.h"
+#include "passes/conv_bn/layers.h"
+#include "passes/conv_bn/sums.h"
 
 namespace fuselage::conv_bn {
 namespace {
 
 using ir::Node;
 using passes::Remarks;
-
-constexpr int kEveryAxis = -1;
 
 // A node that is affine along an axis of its input; along every axis, where `affine` is one number's.
 struct ChannelMap {
@@ -38,21 +38,10 @@ struct ChannelMap {
   }
 };
 
-bool IsTransposed(const Node& layer) { return absl::StartsWith(layer.op()->name, "conv_transpose"); }
-
-bool IsLayer(const Node& node) {
-  return node.op() != nullptr && (node.IsOp("linear") || match::IsConvolution(node) || IsTransposed(node));
-}
-
-// In the layer's result, and in its input, which has the same rank.
-int ChannelAxis(const Node& layer) { return match::ChannelAxis(layer, layer.tensor_type()); }
-
 // x, where `node` is x times or plus a constant and has x's type; null elsewhere.
 Node* MappedOrNull(const Node& node) {
-  const bool is_sum =
-      node.IsOp("add") && node.attribute("alpha").as_float() == 1 && node.attribute("activation").as_string() == "none";
-  if ((!node.IsOp("mul") && !is_sum) || !match::IsF32(node)) return nullptr;
-  if (node.kind() != ir::NodeKind::kCallModule && match::IsInPlace(node.target())) return nullptr;
+  const bool in_place = node.kind() != ir::NodeKind::kCallModule && match::IsInPlace(node.target());
+  if (!IsSum(node) && (!node.IsOp("mul") || !match::IsF32(node) || in_place)) return nullptr;
   for (const int side : {0, 1}) {
     Node* x = node.operand(side);
     const Node& constant = *node.operand(1 - side);
@@ -106,42 +95,9 @@ std::string WhyNotConstant(const Node& bn, BatchNormStatistics* statistics) {
   return "";
 }
 
-// Why `layer`'s weights cannot change by a map along `axis`; empty where they can.
-std::string WhyNotFoldable(const Node& layer, int axis, Layer* parts) {
-  const ir::Graph& graph = layer.graph();
-  const std::string name = absl::StrCat("%", layer.name());
-  if (layer.module() == nullptr) return absl::StrCat(name, " is no call_module (run normalize first)");
-  const std::string shared = match::SharedModule(layer);
-  if (!shared.empty()) return shared;
-  parts->weight = graph.ParameterOfOrNull(layer, "weight");
-  parts->bias = graph.ParameterOfOrNull(layer, "bias");
-  for (const Tensor* t : {parts->weight, parts->bias}) {
-    if (t == nullptr || t->dtype() == DType::kF32) continue;
-    const absl::string_view kind = t->type().quant ? "quantized" : DTypeName(t->dtype());
-    return absl::StrCat("the parameters of ", name, " are ", kind);
-  }
-  if (axis != kEveryAxis && axis != ChannelAxis(layer)) {
-    return absl::StrCat("it is along axis ", axis, ", where ", name, " has channels along axis ", ChannelAxis(layer));
-  }
-  if (!layer.IsOp("linear")) {
-    parts->groups = layer.attribute("groups").as_int();
-    parts->transposed = IsTransposed(layer);
-  }
-  return "";
-}
-
-// Gives the layer's module its new weights, and takes `node` out of the graph. Nothing here can fail but for the
-// module's own check, which keeps types: the shapes are those of before.
+// Gives the layer its new weights, and takes `node` out of the graph.
 absl::Status Apply(ir::Graph& graph, Node* layer, Node* node, Node* input, Folded folded) {
-  ir::Module* module = layer->module();
-  std::map<std::string, std::string> parameters = module->parameters;
-  parameters["weight"] = graph.AddParameter(absl::StrCat(module->path, ".folded_weight"),
-                                            std::make_shared<const Tensor>(std::move(folded.weight)));
-  if (parameters.count("bias") > 0 || !node->IsOp("mul")) {
-    parameters["bias"] = graph.AddParameter(absl::StrCat(module->path, ".folded_bias"),
-                                            std::make_shared<const Tensor>(std::move(folded.bias)));
-  }
-  RETURN_IF_ERROR(graph.UpdateModule(module, module->op->name, module->attributes, std::move(parameters)));
+  RETURN_IF_ERROR(SetWeights(graph, layer, std::move(folded), /*has_bias=*/!node->IsOp("mul")));
   layer->AddSources(layer->SourcesOrSelf());
   layer->AddSources(node->SourcesOrSelf());
   node->ReplaceAllUsesWith(input);
@@ -215,12 +171,8 @@ std::string MatchAfter(const Node& node, ChannelMap map, Node** layer, Folded* f
   Layer parts;
   std::string why = match::SharedBesides(*producer, *user);
   if (why.empty()) why = WhyNotFoldable(*producer, map.axis, &parts);
+  if (why.empty()) why = WhyNotLinear(*producer);
   if (!why.empty()) return why;
-  const ir::OpSchema& op = *producer->op();
-  if (op.FindAttributeOrNull("activation") != nullptr && producer->attribute("activation").as_string() != "none") {
-    return absl::StrCat(name, " has an activation");
-  }
-  if (producer->num_operands() > 1) return absl::StrCat(name, " has a residual");
   *folded = FoldAfter(parts, map.Over(producer->tensor_type().shape[ChannelAxis(*producer)]));
   if (!AllFinite(folded->weight) || !AllFinite(folded->bias)) return "the folded weights are not finite";
   *layer = producer;
@@ -245,12 +197,10 @@ std::string MatchBefore(const Node& node, const ChannelMap& map, const Node& lay
 
 enum class Outcome { kFolded, kDeclined, kDeferred };
 
-// Why nodes were declined, in their order.
-using Missed = std::vector<std::pair<const Node*, std::string>>;
-
 // Deferred: what follows can be folded too, and may vanish into a layer behind it; `again` says that it had its turn.
-absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Node* node, bool again, Missed& missed,
-                             Remarks& remarks) {
+// `alone`: a batch norm without a layer becomes one.
+absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, bool alone, ir::Graph& graph, Node* node, bool again,
+                             Missed& missed, Remarks& remarks) {
   ChannelMap map;
   map.input = InputOrNull(*node);
   Node* user = !options.only_after_conv() && node->has_one_use() ? node->only_user() : nullptr;
@@ -282,7 +232,7 @@ absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Nod
       absl::StrAppend(&why, "; ", why_before);
     }
   }
-  if (layer == nullptr && node->IsOp("batch_norm") && !options.keep_batch_norms() && !options.only_after_conv()) {
+  if (layer == nullptr && alone && node->IsOp("batch_norm")) {
     ASSIGN_OR_RETURN(const std::string why_not_alone, MakeDepthwise(graph, node, map.affine));
     if (!why_not_alone.empty()) return declined(absl::StrCat(why, "; ", why_not_alone));
     remarks.Applied(*node, absl::StrCat("became a depthwise convolution; not folded: ", why));
@@ -295,14 +245,16 @@ absl::StatusOr<Outcome> Fold(const ConvBnOptions& options, ir::Graph& graph, Nod
 }
 
 // Folds what can be folded, each node after those in front of it.
-absl::StatusOr<bool> FoldEach(const ConvBnOptions& options, ir::Graph& graph, Missed& missed, Remarks& remarks) {
+absl::StatusOr<bool> FoldEach(const ConvBnOptions& options, bool alone, ir::Graph& graph, Missed& missed,
+                              Remarks& remarks) {
   bool changed = false;
   HashSet<const Node*> deferred;  // They wait for what can be folded behind them.
   for (Node* first : graph.Snapshot()) {
     if (!first->is_call() || InputOrNull(*first) == nullptr) continue;
     for (Node* node = first; node != nullptr;) {
       Node* before = InputOrNull(*node);
-      ASSIGN_OR_RETURN(const Outcome outcome, Fold(options, graph, node, deferred.erase(node) > 0, missed, remarks));
+      ASSIGN_OR_RETURN(const Outcome outcome,
+                       Fold(options, alone, graph, node, deferred.erase(node) > 0, missed, remarks));
       changed |= outcome == Outcome::kFolded;
       if (outcome == Outcome::kDeferred) deferred.insert(node);
       node = outcome != Outcome::kDeferred && deferred.contains(before) ? before : nullptr;
@@ -313,13 +265,22 @@ absl::StatusOr<bool> FoldEach(const ConvBnOptions& options, ir::Graph& graph, Mi
 
 }  // namespace
 
-// Until nothing folds: a batch norm that declines since another one has its module can be alone with it later.
+// Until nothing folds: a batch norm that declines since another one has its module can be alone with it later, and one
+// behind a sum folds where that has become one layer. What still stands alone then is a layer, and a term of sums.
 absl::StatusOr<bool> ConvBn::RunImpl(ir::Graph& graph, Remarks& remarks) const {
-  Missed missed;
   for (bool changed = false;; changed = true) {
-    missed.clear();
-    ASSIGN_OR_RETURN(const bool folded, FoldEach(options_, graph, missed, remarks));
+    Missed missed, unmerged;
+    ASSIGN_OR_RETURN(bool folded, FoldEach(options_, /*alone=*/false, graph, missed, remarks));
+    if (!options_.keep_branches()) {
+      ASSIGN_OR_RETURN(const bool merged, MergeSums(graph, unmerged, remarks));
+      folded |= merged;
+    }
+    if (!folded && !options_.keep_batch_norms() && !options_.only_after_conv()) {
+      missed.clear();
+      ASSIGN_OR_RETURN(folded, FoldEach(options_, /*alone=*/true, graph, missed, remarks));
+    }
     if (folded) continue;
+    missed.insert(missed.end(), unmerged.begin(), unmerged.end());
     for (auto& [node, why] : missed) remarks.Missed(*node, std::move(why));
     return changed;
   }

@@ -1,9 +1,12 @@
 #include "passes/conv_bn/conv_bn.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -101,6 +104,65 @@ TEST_F(ConvBnTest, KeepsTheContractOnWideLayers) {
   }
   EXPECT_GT(size, 0);
   EXPECT_LE(error, 1e-5 * size);
+}
+
+// One of two convolutions, over eight pixels of two channels.
+struct Branch {
+  int64_t taps, begin, dilation, groups;
+
+  std::string Module(char name, int64_t stride) const {
+    const int64_t end = 2 + dilation * (taps - 1) - begin;  // As many results of each branch.
+    return absl::StrCat("param @w", std::string(1, name), ": f32[2,", 2 / groups, ",", taps, "] = seed(", int{name},
+                        ")\n module @", std::string(1, name), " = conv1d(dilation=[", dilation, "], groups=", groups,
+                        ", padding=[", begin, ", ", end, "], stride=[", stride, "], bias=@bias, weight=@w",
+                        std::string(1, name), ")\n");
+  }
+  std::set<int64_t> Taps() const {
+    std::set<int64_t> found;
+    for (int64_t tap = 0; tap < taps; ++tap) found.insert(tap * dilation - begin);
+    return found;
+  }
+  bool HasRoomFor(const Branch& other) const {
+    const std::set<int64_t> taps = Taps(), others = other.Taps();
+    return groups <= other.groups && std::includes(taps.begin(), taps.end(), others.begin(), others.end());
+  }
+};
+
+TEST_F(ConvBnTest, MergesTwoBranchesWhereOneHasRoomForTheOther) {
+  std::vector<Branch> branches;
+  for (int64_t taps = 1; taps <= 3; ++taps) {
+    for (int64_t begin = 0; begin <= 2; ++begin) {
+      for (int64_t dilation = 1; dilation <= (taps == 1 ? 1 : 2); ++dilation) {
+        for (int64_t groups = 1; groups <= 2; ++groups) branches.push_back({taps, begin, dilation, groups});
+      }
+    }
+  }
+  const Tensor input = SeededTensor(Tensor(DType::kF32, {1, 2, 8}).type(), 7);
+  int merged = 0;
+  for (const Branch& a : branches) {
+    for (const Branch& b : branches) {
+      const int64_t stride = 1 + merged % 2;
+      const std::string op = merged % 3 == 0 ? "sub" : "add", length = stride == 1 ? "10" : "5";
+      const std::string result = absl::StrCat(": f32[1,2,", length, "] = ");
+      const std::string text =
+          absl::StrCat("graph @t {\n param @bias: f32[2] = [0.5, -1]\n", a.Module('a', stride), b.Module('b', stride),
+                       "%x: f32[1,2,8] = placeholder\n %a", result, "call_module @a(%x)\n %b", result,
+                       "call_module @b(%x)\n %sum", result, "call_function ", op, "(%a, %b)\n output(%sum)\n}\n");
+      ASSERT_OK_AND_ASSIGN(auto graph, ir::Parse(text, ops_));
+      ASSERT_OK_AND_ASSIGN(const auto before, interpreter::Run(*graph, {input}));
+      ASSERT_OK_AND_ASSIGN(const bool changed, ConvBn({}).Run(*graph, remarks_));
+      // A dilation of 2 between two taps is no step of a kernel of three beside one another.
+      const bool same_steps = a.dilation == b.dilation || a.taps == 1 || b.taps == 1;
+      const bool wanted = same_steps && (a.HasRoomFor(b) || (op == "add" && b.HasRoomFor(a)));
+      ASSERT_EQ(changed, wanted) << text << remarks_.ToString();
+      if (!changed) continue;
+      ++merged;
+      EXPECT_EQ(graph->num_nodes(), 3);
+      ASSERT_OK_AND_ASSIGN(const auto after, interpreter::Run(*graph, {input}));
+      for (int64_t i = 0; i < before[0].num_elements(); ++i) EXPECT_NEAR(before[0].At(i), after[0].At(i), 1e-5) << text;
+    }
+  }
+  EXPECT_GT(merged, 100);
 }
 
 TEST_F(ConvBnTest, IsLinearInTheGraph) {

@@ -67,6 +67,34 @@ Folded FoldBefore(const Layer& layer, const Affine& affine) {
   return folded;
 }
 
+Folded Sum(const Layer& a, const Layer& b, const std::vector<int64_t>& first_tap, double factor) {
+  const int64_t outer = a.weight->dim(0), inner = a.weight->dim(1), taps = KernelSize(*a.weight);
+  const int64_t b_inner = b.weight->dim(1), b_taps = KernelSize(*b.weight);
+  std::vector<int64_t> tap_of(b_taps);  // Of a's taps.
+  for (int64_t tap = 0; tap < b_taps; ++tap) {
+    int64_t rest = tap, stride = 1;
+    for (int axis = a.weight->rank() - 1; axis >= 2; --axis) {
+      tap_of[tap] += (first_tap[axis - 2] + rest % b.weight->dim(axis)) * stride;
+      rest /= b.weight->dim(axis);
+      stride *= a.weight->dim(axis);
+    }
+  }
+  Folded sum{*a.weight, Tensor(DType::kF32, Shape{outer})};
+  for (int64_t o = 0; o < outer; ++o) {
+    const int64_t first_input = o / (outer / b.groups) * b_inner - o / (outer / a.groups) * inner;
+    for (int64_t i = 0; i < b_inner; ++i) {
+      float* weights = sum.weight.data<float>() + (o * inner + first_input + i) * taps;
+      for (int64_t tap = 0; tap < b_taps; ++tap) {
+        float& weight = weights[tap_of[tap]];
+        weight = static_cast<float>(weight + factor * b.weight->At((o * b_inner + i) * b_taps + tap));
+      }
+    }
+    const double bias = (a.bias == nullptr ? 0 : a.bias->At(o)) + (b.bias == nullptr ? 0 : factor * b.bias->At(o));
+    sum.bias.data<float>()[o] = static_cast<float>(bias);
+  }
+  return sum;
+}
+
 Folded Depthwise(const Affine& affine) {
   const int64_t channels = static_cast<int64_t>(affine.scale.size());
   Tensor ones(DType::kF32, Shape{channels, 1, 1, 1});

@@ -38,6 +38,9 @@ struct Folded {
 Folded FoldAfter(const Layer& layer, const Affine& affine);
 // layer(affine(x)), where padding does not matter: `affine` is over the input channels; the layer is not transposed.
 Folded FoldBefore(const Layer& layer, const Affine& affine);
+// a(x) + factor * b(x) as one layer with a's kernel and groups, of which b has a multiple: b's first tap is a's
+// `first_tap`.
+Folded Sum(const Layer& a, const Layer& b, const std::vector<int64_t>& first_tap, double factor);
 // The map itself as a depthwise convolution of one tap.
 Folded Depthwise(const Affine& affine);
 

@@ -186,6 +186,24 @@ bool ResidualBlock(Draft& draft) {
   return y != nullptr && AddActivation(draft, y) != nullptr;
 }
 
+// A sum of convolutions, batch norms and the value itself that they read, as networks are trained that deploy as one.
+bool SummedBranches(Draft& draft) {
+  Node* x = draft.PickFloatOrNull(3, 5);
+  if (x == nullptr) return false;
+  Random& random = draft.random();
+  const int64_t channels = x->tensor_type().shape[1], groups = random.OneIn(2) ? channels : 1;
+  Node* sum = nullptr;
+  for (int64_t left = random.Between(2, 4); left > 0; --left) {
+    Node* branch = random.OneIn(4) ? x : AddConv(draft, x, {channels, random.OneIn(3) ? 1 : groups, true});
+    if (branch != nullptr && random.OneIn(2)) branch = AddBatchNorm(draft, branch);
+    if (branch == nullptr) return false;
+    const std::vector<Node*> terms = {sum, branch};
+    sum = sum == nullptr ? branch : draft.AddInRandomSpelling({random.OneIn(4) ? "sub" : "add", terms, {}, {}});
+    if (sum == nullptr) return false;
+  }
+  return !random.OneIn(2) || AddBatchNorm(draft, sum) != nullptr;
+}
+
 // Layers with nothing but a relu between them, whose channels may be scaled.
 bool LayerPair(Draft& draft) {
   Node* x = draft.PickFloatOrNull(4, 4);
@@ -569,7 +587,7 @@ void Register(Recipes& recipes) {
                                {4, Linear},        {3, MatmulChain},   {2, MatmulOfValues}, {3, Attention},
                                {3, Gemm},          {5, Pool},          {2, GlobalPool},     {2, AdaptivePool},
                                {2, LayerNorm},     {2, Addmm},         {2, Neighbours},     {11, LayerPair},
-                               {7, NormedLinears}, {3, PartsOfLinear}});
+                               {7, NormedLinears}, {3, PartsOfLinear}, {3, SummedBranches}});
 }
 
 }  // namespace fuselage::testing::recipes::layers
