@@ -1,147 +1,63 @@
 #include "kernels/along_axis/along_axis.h"
 
 #include <algorithm>
-#include <iterator>
-#include <type_traits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "ir/base/wide_math.h"
+#include "kernels/along_axis/loops.h"
 
 namespace fuselage::along_axis {
 namespace {
 
+using kernels::Isa;
 using kernels::Kernel;
 using kernels::KernelDesc;
 
+constexpr Variant kVariants[] = {
+    {"scalar", Isa::kScalar, nullptr, scalar::RowOrNull},
+    {"avx2", Isa::kAvx2, nullptr, avx2::RowOrNull},
+    {"avx512_vnni", Isa::kAvx512Vnni, nullptr, avx512_vnni::RowOrNull},
+};
+
 constexpr int64_t kGrain = 1 << 13;  // Elements that are worth a thread's while.
-
-// Elements x[k * stride] for k in [0, length). The result is such a line too, or one element.
-struct Line {
-  int64_t length, stride;
-  bool exclusive = false, reverse = false;  // cumsum
-  bool last = false;                        // argmax, argmin: of equal ones
-};
-using Function = void(const Line& line, const void* x, void* y);
-
-// Does b come before a among the largest (or the smallest)? A NaN comes first.
-template <typename T>
-bool Precedes(T b, T a, bool largest, bool or_equals) {
-  if (b != b || a != a) return b != b && (a == a || or_equals);
-  return (largest ? b > a : b < a) || (or_equals && b == a);
-}
-
-template <typename T, bool largest>
-void Argmax(const Line& line, const void* x, void* y) {
-  const T* from = static_cast<const T*>(x);
-  int64_t best = 0;
-  for (int64_t k = 1; k < line.length; ++k) {
-    if (Precedes(from[k * line.stride], from[best * line.stride], largest, line.last)) best = k;
-  }
-  *static_cast<int64_t*>(y) = best;
-}
-
-template <typename T>
-void Cumsum(const Line& line, const void* x, void* y) {
-  using Sum = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;  // Which wraps.
-  const T* from = static_cast<const T*>(x);
-  T* to = static_cast<T*>(y);
-  Sum sum = 0;
-  for (int64_t k = 0; k < line.length; ++k) {
-    const int64_t at = (line.reverse ? line.length - 1 - k : k) * line.stride;
-    const Sum next = sum + static_cast<Sum>(from[at]);
-    to[at] = static_cast<T>(line.exclusive ? sum : next);
-    sum = next;
-  }
-}
-
-// The largest element; NaN where there is one.
-float Largest(const Line& line, const float* x) {
-  float largest = x[0];
-  for (int64_t k = 1; k < line.length; ++k) {
-    const float v = x[k * line.stride];
-    largest = largest >= v || largest != largest ? largest : v;
-  }
-  return largest;
-}
-// log of the sum of e^(x - start)
-double LogOfSum(const Line& line, const float* x, double start) {
-  double sum = 0;
-  for (int64_t k = 0; k < line.length; ++k) sum += wide::Exp(x[k * line.stride] - start);
-  return wide::Log(sum);
-}
-
-void LogSoftmax(const Line& line, const void* x, void* y) {
-  const float* from = static_cast<const float*>(x);
-  float* to = static_cast<float*>(y);
-  const double largest = Largest(line, from), log = largest + LogOfSum(line, from, largest);
-  for (int64_t k = 0; k < line.length; ++k) to[k * line.stride] = static_cast<float>(from[k * line.stride] - log);
-}
-
-void Logsumexp(const Line& line, const void* x, void* y) {
-  const float* from = static_cast<const float*>(x);
-  const double largest = Largest(line, from), start = largest - largest == 0 ? largest : 0.0;
-  const double log = start + LogOfSum(line, from, start);
-  *static_cast<float*>(y) = static_cast<float>(largest - largest == 0 ? log : largest);
-}
-
-void Hardmax(const Line& line, const void* x, void* y) {
-  const float* from = static_cast<const float*>(x);
-  float* to = static_cast<float*>(y);
-  int64_t best = 0;
-  for (int64_t k = 1; k < line.length; ++k) {
-    if (from[k * line.stride] > from[best * line.stride]) best = k;
-  }
-  for (int64_t k = 0; k < line.length; ++k) to[k * line.stride] = k == best ? 1.0f : 0.0f;
-}
-
-struct Row {
-  const char* op;
-  bool to_one;  // Each line gives one element.
-  Function *f32, *i32, *i64;
-};
-constexpr Row kRows[] = {
-    {"argmax", true, Argmax<float, true>, Argmax<int32_t, true>, Argmax<int64_t, true>},
-    {"argmin", true, Argmax<float, false>, Argmax<int32_t, false>, Argmax<int64_t, false>},
-    {"cumsum", false, Cumsum<float>, Cumsum<int32_t>, Cumsum<int64_t>},
-    {"hardmax", false, Hardmax, nullptr, nullptr},
-    {"log_softmax", false, LogSoftmax, nullptr, nullptr},
-    {"logsumexp", true, Logsumexp, nullptr, nullptr},
-};
 
 class AlongAxis final : public kernels::UnaryKernel {
  public:
-  AlongAxis(const KernelDesc& desc, const Line& line, Function* function, bool to_one)
+  AlongAxis(const KernelDesc& desc, const Lines& lines, Function* function, bool to_one, const char* variant)
       : UnaryKernel(desc),
-        line_(line),
+        lines_(lines),
         function_(function),
         to_one_(to_one),
-        lines_(desc.input(0).num_elements() / line.length),
+        parts_((lines.stride + kMostLines - 1) / kMostLines),
+        planes_(desc.input(0).num_elements() / (lines.length * lines.stride)),
         input_bytes_(ByteSize(desc.input(0).dtype)),
         output_bytes_(ByteSize(desc.output().dtype)) {
-    set_variant("lines");
+    set_variant(variant);
   }
 
  private:
   void ComputeUnary(const void* x, void* y, const kernels::RunContext& context) const override {
-    const int64_t grain = std::max<int64_t>(1, kGrain / line_.length);
-    kernels::ForRanges(*context.parallel, lines_, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i / line_.stride * line_.stride * line_.length + i % line_.stride;
-        function_(line_, static_cast<const char*>(x) + first * input_bytes_,
-                  static_cast<char*>(y) + (to_one_ ? i : first) * output_bytes_);
+    const int64_t grain = std::max<int64_t>(1, kGrain * parts_ / (lines_.length * lines_.stride));
+    kernels::ForRanges(*context.parallel, planes_ * parts_, grain, [&](int64_t first_part, int64_t end_part) {
+      Lines lines = lines_;
+      for (int64_t i = first_part; i < end_part; ++i) {
+        const int64_t plane = i / parts_, begin = lines.stride * (i % parts_) / parts_;
+        lines.count = lines.stride * (i % parts_ + 1) / parts_ - begin;
+        const int64_t first = plane * lines.length * lines.stride + begin;
+        function_(lines, static_cast<const char*>(x) + first * input_bytes_,
+                  static_cast<char*>(y) + (to_one_ ? plane * lines.stride + begin : first) * output_bytes_);
       }
     });
   }
 
-  const Line line_;
+  const Lines lines_;
   Function* const function_;
   const bool to_one_;
-  const int64_t lines_, input_bytes_, output_bytes_;
+  const int64_t parts_, planes_, input_bytes_, output_bytes_;  // A part: neighbouring lines of one call.
 };
 
 // The axis, or neighbouring axes that are as one.
-absl::StatusOr<Line> LineOf(const KernelDesc& desc) {
+absl::StatusOr<Lines> LinesOf(const KernelDesc& desc) {
   const Shape& shape = desc.input(0).shape;
   const int rank = desc.input(0).rank();
   std::vector<int64_t> dims;
@@ -158,7 +74,7 @@ absl::StatusOr<Line> LineOf(const KernelDesc& desc) {
   const auto first = std::find(along.begin(), along.end(), true);
   const auto last = std::find(first, along.end(), false);
   if (std::find(last, along.end(), true) != along.end()) return absl::UnimplementedError("axes that are no neighbours");
-  Line line{1, 1};
+  Lines line = {1, 1, 1};
   for (int axis = 0; axis < rank; ++axis) {
     if (along[axis]) line.length *= shape[axis];
     if (axis >= last - along.begin()) line.stride *= shape[axis];
@@ -172,9 +88,12 @@ absl::StatusOr<Line> LineOf(const KernelDesc& desc) {
 
 }  // namespace
 
+absl::Span<const Variant> Variants() { return kVariants; }
+
 absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc) {
-  const Row* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op == desc.op; });
-  if (row == std::end(kRows) || !desc.has_input(0)) {
+  const Variant& variant = kernels::BestVariant(Variants(), desc.isa);
+  const Row* row = variant.run(desc.op);
+  if (row == nullptr || !desc.has_input(0)) {
     return absl::InvalidArgumentError(absl::StrCat(desc.op, ": no op along an axis, or no operand"));
   }
   const TensorType& x = desc.input(0);
@@ -185,8 +104,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc) {
   if (function == nullptr || x.num_elements() == 0) {
     return absl::UnimplementedError(absl::StrCat(desc.op, " of ", ToString(x)));
   }
-  ASSIGN_OR_RETURN(const Line line, LineOf(desc));
-  return std::make_unique<AlongAxis>(desc, line, function, row->to_one);
+  ASSIGN_OR_RETURN(const Lines lines, LinesOf(desc));
+  return std::make_unique<AlongAxis>(desc, lines, function, row->to_one, variant.name);
 }
 
 void Register(kernels::KernelRegistry& registry) {
@@ -194,5 +113,7 @@ void Register(kernels::KernelRegistry& registry) {
     registry.Register({row.op, kernels::LayoutRule::kRowMajor, Create});
   }
 }
+
+const Row* scalar::RowOrNull(absl::string_view op) { return FindRowOrNull(op); }
 
 }  // namespace fuselage::along_axis

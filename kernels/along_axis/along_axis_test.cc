@@ -1,9 +1,12 @@
 #include "kernels/along_axis/along_axis.h"
 
 #include <cmath>
+#include <cstring>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/core/testing/testing.h"
+#include "kernels/core/testing/variant_test.h"
 #include "kernels/testing/reference.h"
 
 namespace fuselage::along_axis {
@@ -31,8 +34,51 @@ Tensor Values(DType dtype, const Shape& shape, uint64_t seed) {
   return x;
 }
 
-const std::pair<Shape, int64_t> kCases[] = {{{1}, 0},          {{7}, 0},           {{5, 33}, 1},    {{5, 33}, 0},
-                                            {{2, 3, 4, 5}, 1}, {{2, 3, 4, 5}, -1}, {{3, 4001}, -1}, {{300, 40}, 0}};
+using VariantTest = kernels::VariantTest<Variant>;
+
+// Each op of lines beside one another, up to all that one call takes, and of one line.
+TEST_P(VariantTest, HasTheBitsOfScalar) {
+  for (const char* op : {"argmax", "argmin", "cumsum", "hardmax", "log_softmax", "logsumexp"}) {
+    const Row &wanted_row = *scalar::RowOrNull(op), &row = *GetParam().run(op);
+    for (const int64_t count : std::vector<int64_t>{1, 3, 8, 17, kMostLines}) {
+      for (const int64_t length : {1, 2, 15, 16, 50}) {
+        const int64_t stride = count == 1 ? 1 : count + 3, size = (length - 1) * stride + count;
+        for (const DType dtype : {DType::kF32, DType::kI32, DType::kI64}) {
+          const auto function = [&](const Row& of) {
+            return dtype == DType::kF32 ? of.f32 : dtype == DType::kI32 ? of.i32 : of.i64;
+          };
+          if (function(row) == nullptr) continue;
+          const Tensor x = Values(dtype, {size}, length);
+          for (const bool flag : {false, true}) {
+            const Lines lines = {length, stride, count, flag, flag, flag};
+            kernels::GuardedMemory wanted(8 * size), found(8 * size);
+            std::memset(wanted.data(), 0x5a, 8 * size);
+            std::memset(found.data(), 0x5a, 8 * size);
+            function(wanted_row)(lines, x.raw_data(), wanted.data());
+            function(row)(lines, x.raw_data(), found.data());
+            ASSERT_TRUE(found.guards_intact());
+            // NaNs may differ in sign.
+            const bool is_float =
+                dtype == DType::kF32 && row.op != absl::string_view("argmax") && row.op != absl::string_view("argmin");
+            for (int64_t i = 0; i < 2 * size; ++i) {
+              const float a = wanted.as<float>()[i], b = found.as<float>()[i];
+              ASSERT_TRUE(std::memcmp(&a, &b, 4) == 0 || (is_float && std::isnan(a) && std::isnan(b)))
+                  << op << " of " << count << " lines of " << length << ", " << DTypeName(dtype) << ", at " << i;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, VariantTest,
+                         ::testing::ValuesIn(kernels::WithEmulated(Variants(), avx512_vnni_emulated::RowOrNull)),
+                         kernels::VariantName());
+
+const std::pair<Shape, int64_t> kCases[] = {{{1}, 0},        {{7}, 0},          {{5, 33}, 1},
+                                            {{5, 33}, 0},    {{2, 3, 4, 5}, 1}, {{2, 3, 4, 5}, -1},
+                                            {{3, 4001}, -1}, {{300, 40}, 0},    {{2, 20, 300}, 1}};
 
 TEST(AlongAxis, IndicesAndSumsHaveTheReferencesBits) {
   for (const auto& [shape, dim] : kCases) {
