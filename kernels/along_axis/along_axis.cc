@@ -105,6 +105,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelDesc& desc) {
     return absl::UnimplementedError(absl::StrCat(desc.op, " of ", ToString(x)));
   }
   ASSIGN_OR_RETURN(const Lines lines, LinesOf(desc));
+  if (lines.length > kMostElements) return absl::UnimplementedError(absl::StrCat(desc.op, " of ", ToString(x)));
   return std::make_unique<AlongAxis>(desc, lines, function, row->to_one, variant.name);
 }
 

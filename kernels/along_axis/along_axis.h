@@ -1,11 +1,12 @@
 // Ops that work line by line along an axis, in row-major tensors, lines beside one another in vectors: the bits of
-// their reference evaluation, or for exponentials and logarithms those of ir/base/elementwise_math.h and wide_math.h in
-// a stated order (loops.h); the same on every machine and number of threads.
+// their reference evaluation, or for exponentials and logarithms those of ir/base/wide_math.h in a stated order
+// (loops.h); the same on every machine and number of threads.
 //
 //   argmax argmin cumsum          of i32, i64 and f32, cumsum in double
 //   log_softmax hardmax logsumexp of f32, logsumexp along one axis or neighbouring ones
 //
-// Declines (Unimplemented): other element types, tensors without elements, logsumexp along axes that are no neighbours.
+// Declines (Unimplemented): other element types, tensors without elements, logsumexp along axes that are no neighbours,
+// lines of more than kMostElements.
 #ifndef FUSELAGE_KERNELS_ALONG_AXIS_ALONG_AXIS_H_
 #define FUSELAGE_KERNELS_ALONG_AXIS_ALONG_AXIS_H_
 
@@ -20,8 +21,9 @@
 
 namespace fuselage::along_axis {
 
-constexpr int64_t kMostLines = 128;  // Of one call.
-constexpr int64_t kLanes = 16;       // Of one line of neighbouring elements.
+constexpr int64_t kMostLines = 128;            // Of one call.
+constexpr int64_t kLanes = 16;                 // Of one line of neighbouring elements.
+constexpr int64_t kMostElements = 0x7fffffff;  // Of a line: indices in a vector have 32 bits.
 
 // Lines beside one another, of elements x[k * stride] for k in [0, length). A result is such a line too, or one
 // element.
