@@ -177,16 +177,17 @@ absl::StatusOr<Value> Quantize(Call& call, const Value& real, QuantOperands oper
     return absl::UnimplementedError(absl::StrCat("found codes of type ", DTypeName(dtype), ", wanted u8, i8 or i16"));
   }
   ASSIGN_OR_RETURN(const std::optional<QuantParams> params, ReadQuantParams(call, operands, dtype, real.shape(), axis));
-  AttributeMap attributes;
-  if (params.has_value()) {
-    attributes = ToAttributes(*params);
-  } else {
-    ASSIGN_OR_RETURN(const int along, AxisOf(call, operands, real.shape(), axis));
-    attributes.emplace("axis", along);
-  }
+  if (params.has_value()) return QuantizeBy(call, "", real, dtype, *params);
+  ASSIGN_OR_RETURN(const int along, AxisOf(call, operands, real.shape(), axis));
+  return call.Emit("quantize", WithOperands(call, real, operands), {{"axis", along}, {"dtype", dtype}});
+}
+
+absl::StatusOr<Value> QuantizeBy(Call& call, absl::string_view suffix, const Value& real, DType dtype,
+                                 const QuantParams& params) {
+  AttributeMap attributes = ToAttributes(params);
   attributes.emplace("dtype", dtype);
-  if (params.has_value()) return call.Emit("quantize", {real}, std::move(attributes));
-  return call.Emit("quantize", WithOperands(call, real, operands), std::move(attributes));
+  return suffix.empty() ? call.Emit("quantize", {real}, std::move(attributes))
+                        : call.EmitHelper(suffix, "quantize", {real}, std::move(attributes));
 }
 
 absl::StatusOr<Value> ZeroPointOf(Call& call, absl::string_view suffix, int codes, int zero_point, int axis) {

@@ -36,6 +36,9 @@ absl::Status CheckScalar(const Call& call, int i, absl::string_view name);
 
 // Codes of `dtype` as a call of `quantize` with the node's name.
 absl::StatusOr<Value> Quantize(Call& call, const Value& real, QuantOperands operands, DType dtype, int64_t axis);
+// The same by known parameters; `suffix` as above.
+absl::StatusOr<Value> QuantizeBy(Call& call, absl::string_view suffix, const Value& real, DType dtype,
+                                 const QuantParams& params);
 
 // The zero point of the u8 or i8 codes that are input `codes`, shaped to broadcast to them; an absent value where it is
 // absent. One with several elements lies along `axis`.
