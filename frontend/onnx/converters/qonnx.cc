@@ -29,10 +29,12 @@ absl::StatusOr<int> ReadBits(const Call& call, int i) {
       absl::StrCat("input ", i, ": found a width of ", bits, " bits, wanted a whole number of 1 to 32"));
 }
 
-// Which codes there are. Without the lowest, -128 of eight bits, where `narrow`, or without the highest, 255.
-absl::StatusOr<Range> CodesOf(const Call& call, int bits, bool narrow_otherwise) {
+// Which codes there are. Without the lowest, -128 of eight bits, where `narrow`, or without the highest, 255. One bit with a
+// sign is that alone.
+absl::StatusOr<Range> CodesOf(const Call& call, int bits) {
   ASSIGN_OR_RETURN(const bool is_signed, call.Flag("signed", true));
-  ASSIGN_OR_RETURN(const bool narrow, call.Flag("narrow", narrow_otherwise));
+  ASSIGN_OR_RETURN(const bool narrow, call.Flag("narrow", false));
+  if (is_signed && bits == 1) return Range{-1, 1};
   const double count = std::exp2(bits);
   if (!is_signed) return Range{0, count - (narrow ? 2 : 1)};
   return Range{narrow - count / 2, count / 2 - 1};
@@ -140,10 +142,10 @@ absl::StatusOr<Value> Signs(Call& call, const Value& x) {
 absl::Status ConvertQuant(Call& call) {
   const Value &x = call.operand(0), &scale = call.operand(1), &zero_point = call.operand(2);
   ASSIGN_OR_RETURN(const int bits, ReadBits(call, 3));
-  ASSIGN_OR_RETURN(const Range range, CodesOf(call, bits, false));
+  ASSIGN_OR_RETURN(const Range range, CodesOf(call, bits));
   ASSIGN_OR_RETURN(const std::string mode, RoundingOf(call, "ROUND"));
   const std::optional<CodeType> type = TypeOf(range);
-  if (bits == 1 && range.lowest < 0) {  // -1 and 1, as Brevitas means it.
+  if (bits == 1 && range.lowest < 0) {
     ASSIGN_OR_RETURN(const Value scaled, Scaled(call, x, scale, zero_point));
     ASSIGN_OR_RETURN(const Value signs, Signs(call, scaled));
     return ResultOf(call, signs, scale, zero_point, type);
@@ -207,7 +209,7 @@ absl::Status ConvertTrunc(Call& call) {
     ASSIGN_OR_RETURN(fewer, Round(call, "truncate", fewer, mode));
     return ResultOf(call, fewer, scale, zero_point, std::nullopt);
   }
-  ASSIGN_OR_RETURN(const Range range, CodesOf(call, result_bits, false));
+  ASSIGN_OR_RETURN(const Range range, CodesOf(call, result_bits));
   ASSIGN_OR_RETURN(fewer, call.EmitHelper("clamp", "clamp", {fewer}, {{"min", range.lowest}, {"max", range.highest}}));
   ASSIGN_OR_RETURN(fewer, Round(call, "truncate", fewer, mode));
   ASSIGN_OR_RETURN(const Value zero, call.EmitHelper("zero_point", "div", {zero_point, by}));
